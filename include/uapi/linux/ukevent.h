@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * kevent: unified event notification with a ring in user memory
+ */
+#ifndef _UAPI_LINUX_UKEVENT_H
+#define _UAPI_LINUX_UKEVENT_H
+
+#include <linux/types.h>
+
+/**
+ * DOC: ring ordering
+ *
+ * A ring is a &struct kevent_ring in ordinary memory of the process that
+ * called kevent_init(). Positions are free-running 64-bit counts; the entry
+ * at position p is ``event[p & (ring_size - 1)]``. Entries from
+ * @ring_uidx up to but excluding @ring_kidx are unread.
+ *
+ * Filling. The kernel writes an entry, then @ring_kidx with release
+ * ordering. A consumer loads @ring_kidx with acquire ordering before it reads
+ * an entry. The kernel reuses a slot only after it has seen @ring_uidx pass
+ * it; a consumer copies the entry before it advances @ring_uidx with release
+ * ordering.
+ *
+ * Consuming. Several consumers may share a ring: copy the entry at @ring_uidx,
+ * then advance @ring_uidx by compare-and-swap. Whoever succeeds owns the event;
+ * a copy whose compare-and-swap failed must be thrown away.
+ *
+ * Commit before process. A consumer advances @ring_uidx past an entry, executes
+ * a full barrier, and only then looks at the state the entry is about (reads
+ * the file, say). The kernel stores no second entry for a watch while an
+ * unread one already says as much, and pairs this barrier with the one it
+ * executes between observing the event and reading @ring_uidx. A consumer
+ * that reads the file first can miss an event.
+ *
+ * A program may advance @ring_uidx itself, or call kevent_commit(), which
+ * also refills the freed slots.
+ */
+
+/**
+ * struct kevent_id - what a watch is about
+ * @raw:	for file types @raw[0] is the file descriptor and @raw[1] is 0
+ * @raw_u64:	any 64-bit value for %KEVENT_USER
+ */
+struct kevent_id {
+	union {
+		__u32		raw[2];
+		__aligned_u64	raw_u64;
+	};
+};
+
+/**
+ * struct ukevent - a request to kevent_ctl(), and an event
+ * @id:		what is watched, see &struct kevent_id
+ * @type:	%KEVENT_SOCKET and its like
+ * @event:	mask of the conditions of interest, per type
+ * @req_flags:	%KEVENT_REQ_ONESHOT and its like
+ * @ret_flags:	%KEVENT_RET_BROKEN and its like; ignored in requests
+ * @ret_data:	what happened. For file types @ret_data[0] is the mask of the
+ *		conditions that hold. With %KEVENT_RET_BROKEN @ret_data[1] is
+ *		a negative errno. Ignored in requests
+ * @user:	opaque value of the caller, handed back with each event
+ * @ptr:	the same 64 bits as one word
+ */
+struct ukevent {
+	struct kevent_id	id;
+	__u32			type;
+	__u32			event;
+	__u32			req_flags;
+	__u32			ret_flags;
+	__u32			ret_data[2];
+	union {
+		__u32		user[2];
+		__aligned_u64	ptr;
+	};
+};
+
+/**
+ * struct kevent_ring - a ring of events in user memory
+ * @ring_kidx:	position after the newest entry: events ever stored. Written by
+ *		the kernel only
+ * @ring_flags:	%KEVENT_RING_MORE and its like. Written by the kernel only
+ * @__pad0:	zero
+ * @ring_uidx:	position of the oldest unread entry: events ever consumed.
+ *		Written by consumers, and by the kernel in kevent_commit()
+ * @__pad1:	zero
+ * @event:	the slots, as many as the ring_size given to kevent_init()
+ *
+ * Words of the kernel and of consumers live on different cache lines when the
+ * ring is aligned to 64 bytes; 8 bytes are required.
+ */
+struct kevent_ring {
+	__aligned_u64	ring_kidx;
+	__u32		ring_flags;
+	__u32		__pad0[13];
+
+	__aligned_u64	ring_uidx;
+	__u32		__pad1[14];
+
+#ifdef __cplusplus
+	__extension__
+#endif
+	struct ukevent	event[];
+};
+
+#define KEVENT_RING_MIN		2U
+#define KEVENT_RING_MAX		(1U << 20)
+
+/* Flags of kevent_ring.ring_flags */
+#define KEVENT_RING_MORE	0x1U	/* events wait in the kernel */
+#define KEVENT_RING_BROKEN	0x2U	/* a store faulted for good */
+
+/* Flags of kevent_init() */
+#define KEVENT_INIT_NOCLOEXEC	0x1U
+
+/* Commands of kevent_ctl() */
+#define KEVENT_CTL_ADD		0U
+#define KEVENT_CTL_REMOVE	1U
+#define KEVENT_CTL_MODIFY	2U
+#define KEVENT_CTL_READY	3U
+
+/* Most entries in one kevent_ctl() call */
+#define KEVENT_CTL_MAX		4096U
+
+/* Flags of kevent_wait() and kevent_get_events() */
+#define KEVENT_FLAGS_ABSTIME	0x1U
+
+/* Types */
+#define KEVENT_SOCKET		0U
+#define KEVENT_INODE		1U
+#define KEVENT_TIMER		2U
+#define KEVENT_POLL		3U
+#define KEVENT_NAIO		4U	/* reserved */
+#define KEVENT_AIO		5U	/* reserved */
+#define KEVENT_PIPE		6U
+#define KEVENT_SIGNAL		7U
+#define KEVENT_POSIX_TIMER	8U
+#define KEVENT_USER		9U
+#define KEVENT_PROC		10U
+#define KEVENT_FUTEX		11U
+
+/*
+ * Events of KEVENT_SOCKET, and of KEVENT_PIPE but for KEVENT_SOCKET_ACCEPT.
+ * ret_data[0] may also hold KEVENT_POLL_POLLERR, KEVENT_POLL_POLLHUP and
+ * KEVENT_POLL_POLLRDHUP.
+ */
+#define KEVENT_SOCKET_RECV	0x1U
+#define KEVENT_SOCKET_ACCEPT	0x2U
+#define KEVENT_SOCKET_SEND	0x4U
+
+/* Events of KEVENT_POLL; the values are those of poll(2) on most machines */
+#define KEVENT_POLL_POLLIN	0x0001U
+#define KEVENT_POLL_POLLPRI	0x0002U
+#define KEVENT_POLL_POLLOUT	0x0004U
+#define KEVENT_POLL_POLLERR	0x0008U	/* always reported */
+#define KEVENT_POLL_POLLHUP	0x0010U	/* always reported */
+#define KEVENT_POLL_POLLRDNORM	0x0040U
+#define KEVENT_POLL_POLLRDBAND	0x0080U
+#define KEVENT_POLL_POLLWRNORM	0x0100U
+#define KEVENT_POLL_POLLWRBAND	0x0200U
+#define KEVENT_POLL_POLLMSG	0x0400U
+#define KEVENT_POLL_POLLRDHUP	0x2000U
+
+/* Request flags */
+#define KEVENT_REQ_ONESHOT	0x01U	/* remove at delivery */
+#define KEVENT_REQ_WAKEUP_ALL	0x02U	/* wake every waiter, not one */
+#define KEVENT_REQ_ET		0x04U	/* one report per activity */
+#define KEVENT_REQ_LAST_CHECK	0x08U	/* always verify before delivery */
+#define KEVENT_REQ_ALWAYS_QUEUE	0x10U	/* never hand back at ADD */
+#define KEVENT_REQ_READY	0x20U	/* ADD marks the watch ready */
+#define KEVENT_REQ_DISPATCH	0x40U	/* disarm at delivery, MODIFY re-arms */
+#define KEVENT_REQ_DISABLED	0x80U	/* report nothing until MODIFY */
+
+/* Return flags */
+#define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */
+#define KEVENT_RET_DONE		0x2U	/* this entry was dealt with */
+#define KEVENT_RET_COPY_FAILED	0x4U	/* reserved */
+
+#endif /* _UAPI_LINUX_UKEVENT_H */
