@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kevent: watches, queues and sources
+ *
+ * A program's request becomes a watch, &struct kevent. It belongs to one queue
+ * and to one source, which calls kevent_ready() when something happens. The
+ * queue keeps ready watches on a list until a consumer moves their events to
+ * user memory. Calls run one way: system calls -> queue -> source, and
+ * back only through kevent_ready().
+ */
+#ifndef _KEVENT_H
+#define _KEVENT_H
+
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/ukevent.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "ring.h"
+
+/*
+ * Watches on one file. Bounds what one wake-up does with interrupts off, as far
+ * as files do not share a wait queue.
+ */
+#define KEVENT_MAX_PER_FILE	1000
+
+struct file;
+struct kevent_source_ops;
+struct mm_struct;
+struct seq_file;
+struct user_struct;
+
+/**
+ * enum kevent_state - bits of &struct kevent.state
+ * @KE_LISTED:	on &kevent_queue.ready or &kevent_queue.level
+ * @KE_LEVEL:	put on &kevent_queue.level when it was last delivered
+ * @KE_BUSY:	a task works on it without a lock
+ * @KE_FIRED:	something happened while it was busy
+ * @KE_STALE:	it was modified while it was busy
+ * @KE_VERIFY:	its condition must be looked up before delivery
+ * @KE_DISARMED: nothing is delivered until it is modified
+ * @KE_BROKEN:	its source cannot deliver any more
+ * @KE_DEAD:	removed: nothing is delivered any more
+ * @KE_DETACHED: and detached from its source
+ * @KE_NEW:	being attached to its source
+ */
+enum kevent_state {
+	KE_LISTED	= BIT(0),
+	KE_LEVEL	= BIT(1),
+	KE_BUSY		= BIT(2),
+	KE_FIRED	= BIT(3),
+	KE_STALE	= BIT(4),
+	KE_VERIFY	= BIT(5),
+	KE_DISARMED	= BIT(6),
+	KE_BROKEN	= BIT(7),
+	KE_DEAD		= BIT(8),
+	KE_DETACHED	= BIT(9),
+	KE_NEW		= BIT(10),
+};
+
+/*
+ * Protection of members:
+ *
+ * I: set before the watch or queue can be seen by others, constant afterwards
+ * R: &kevent_queue.ready_lock
+ * X: the lock of &kevent_queue.watches, taken by the xarray functions
+ * K: &kevent_queue.key_lock
+ * F: &file.f_lock
+ * W: lock of the wait queue head
+ *
+ * Lock order: f_lock or the lock of a wait queue head (any source's lock)
+ * > ready_lock > the locks of kevent_queue.wait. No mutex: control calls and
+ * consumers exclude one another per watch, by %KE_BUSY, and no lock is held
+ * while user memory is accessed in a way that may fault, or a ->poll() runs.
+ * So neither a fault nor a driver that never returns can hold up a
+ * close, an exit, a wake-up or another caller.
+ *
+ * Lifetime of a watch. Whoever sets KE_DEAD, with kevent_kill(), removes it,
+ * with kevent_bury(). It must have the watched object pinned, so that detach()
+ * can touch it: by a descriptor, by hold(), or by being the object's teardown.
+ * 1. kevent_kill() takes it off the queue's lists: it is never delivered.
+ *    From a new one, which is not attached yet, everybody but the task that
+ *    attaches it goes away here, and that task goes on later.
+ * 2. detach() disarms it: no callback runs, no lookup finds it any more.
+ * 3. If a task is busy with the watch, KE_DETACHED tells it to go on from here.
+ * 4. kevent_free() takes it out of the queue's index, returns the user's
+ *    quota, frees it after a grace period, since lookups run under RCU,
+ *    and drops the queue reference the watch held.
+ * So a watch that a source or a file still knows has a queue.
+ */
+
+/**
+ * struct kevent - a watch
+ * @queue:	I: where its events go; the watch holds a reference
+ * @link:	R: on a list of @queue; after removal on the remover's list
+ * @rcu:	for the freeing
+ * @user:	R: cookie of the caller
+ * @stored:	R: ring position after its newest entry, 0 when there is none
+ * @event:	R: conditions of interest, as requested
+ * @ready:	R: conditions to report
+ * @index:	I: in &kevent_queue.watches
+ * @id_low:	I: low half of its id; the file descriptor for file types
+ * @reported:	R: what the entry at @stored says
+ * @state:	R: enum kevent_state; KE_DEAD may be peeked at
+ * @req_flags:	R: KEVENT_REQ_*
+ * @type:	I: KEVENT_SOCKET and its like
+ * @keys:	R: for the source: wake-up keys that matter
+ */
+struct kevent {
+	struct kevent_queue	*queue;
+	union {
+		struct list_head	link;
+		struct rcu_head		rcu;
+	};
+	u64			user;
+	u64			stored;
+	u32			event;
+	u32			ready;
+	u32			index;
+	u32			id_low;
+	u16			reported;
+	u16			state;
+	u8			req_flags;
+	u8			type;
+	u16			keys;
+};
+
+/**
+ * struct kevent_keyed - a watch of a source that has no file
+ * @ke:		the watch
+ * @node:	K: in &kevent_queue.by_key
+ * @id:		I: 64-bit id; with the type the key
+ */
+struct kevent_keyed {
+	struct kevent		ke;
+	struct rb_node		node;
+	u64			id;
+};
+
+/**
+ * struct kevent_queue - what a kevent file descriptor refers to
+ * @ready_lock:	taken in wake-up callbacks, interrupts off
+ * @wake_request: R: the next consumer shall not wait
+ * @nr_listed:	R: watches on @ready and @level
+ * @ready:	R: watches with something to report, oldest first
+ * @level:	R: level watches delivered since the last collection started
+ * @wait:	R: consumers asleep, exclusive, oldest first
+ * @ring:	R: the ring; @ring.user is NULL when the queue has none
+ * @delivered:	R: entries handed to user memory, by whichever call
+ * @hits:	R: entries stored by the wake-up itself
+ * @misses:	R: watches put on @ready
+ * @poll_wait:	poll() on the queue's own descriptor
+ * @mm:		I: address space the ring is in; a pointer to compare, held by
+ *		mmgrab()
+ * @owner:	I: who pays for watches
+ * @watches:	X: all watches
+ * @key_lock:	protects @by_key
+ * @by_key:	K: watches of sources without a file, by type and id
+ * @refs:	one for the file and one for each watch
+ */
+struct kevent_queue {
+	spinlock_t		ready_lock;	/* lists and state, see R */
+	bool			wake_request;
+	u32			nr_listed;
+	struct list_head	ready;
+	struct list_head	level;
+	wait_queue_head_t	wait;
+	struct kring		ring;
+	u64			delivered;
+	u64			hits;
+	u64			misses;
+	wait_queue_head_t	poll_wait;
+	struct mm_struct	*mm;
+	struct user_struct	*owner;
+	struct xarray		watches;
+	spinlock_t		key_lock;	/* by_key */
+	struct rb_root		by_key;
+	refcount_t		refs;
+};
+
+/**
+ * struct kevent_source_ops - what a source does
+ * @name:	in fdinfo
+ * @file:	the id is a file descriptor
+ * @mergeable:	an unread entry that says as much makes another one redundant
+ * @cache:	of the source's structure, which begins with a struct kevent
+ * @check:	pure validation of a request. Called unlocked. 0 or -errno
+ * @attach:	arm the watch, which is busy; kevent_ready() may be called
+ *		from then on. May sleep. Returns the conditions that
+ *		hold already, or -errno; detach() is called in either case
+ * @detach:	disarm; on return no callback runs or will run, and find() does
+ *		not return it. Called in process context, with the watched
+ *		object pinned; takes no lock that is held across a ->poll() or a
+ *		fault. Called once, after attach() has returned
+ * @destroy:	free what attach() allocated. Optional
+ * @modified:	events and flags of the watch have changed; under ready_lock.
+ *		Optional
+ * @find:	look up a watch by its key, under rcu_read_lock(). NULL if none
+ * @hold:	pin the watched object; called under ready_lock for a watch that
+ *		is not dead. false: the object is going away, and will
+ *		remove the watch. Optional, with @unhold and @collect
+ * @unhold:	undo hold(). May sleep
+ * @collect:	the conditions that hold now; the watch is busy and held. May
+ *		sleep. 0 when there is nothing to report
+ * @fill:	put what the source knows into an entry; under ready_lock.
+ *		Optional
+ * @delivered:	the entry made by fill() has reached user memory; under
+ *		ready_lock. Optional
+ * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
+ *		&kevent.ready; returns whether there is something to report.
+ *		Sources without it have collect(), which is asked instead
+ */
+struct kevent_source_ops {
+	const char		*name;
+	bool			file;
+	bool			mergeable;
+	struct kmem_cache	**cache;
+	int (*check)(const struct ukevent *uk, struct file *file);
+	int (*attach)(struct kevent *ke, const struct ukevent *uk,
+		      struct file *file);
+	void (*detach)(struct kevent *ke);
+	void (*destroy)(struct kevent *ke);
+	void (*modified)(struct kevent *ke);
+	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
+			       struct file *file);
+	bool (*hold)(struct kevent *ke);
+	void (*unhold)(struct kevent *ke);
+	u32 (*collect)(struct kevent *ke);
+	void (*fill)(struct kevent *ke, struct ukevent *uk);
+	void (*delivered)(struct kevent *ke);
+	bool (*mark)(struct kevent *ke, const struct ukevent *uk);
+};
+
+/**
+ * struct kevent_deadline - until when a consumer sleeps
+ * @at:		CLOCK_MONOTONIC time, KTIME_MAX for ever
+ * @slack:	how much later is fine, in nanoseconds
+ * @poll:	do not sleep at all
+ */
+struct kevent_deadline {
+	ktime_t			at;
+	u64			slack;
+	bool			poll;
+};
+
+/**
+ * enum kevent_consumers - whom a wake-up is for
+ * @KEVENT_ANY:		whoever sleeps longest
+ * @KEVENT_OF_RING:	of those that want the ring filled
+ * @KEVENT_OF_BUFFER:	of those that need no room in the ring
+ */
+enum kevent_consumers {
+	KEVENT_ANY,
+	KEVENT_OF_RING,
+	KEVENT_OF_BUFFER,
+};
+
+/* source.c */
+const struct kevent_source_ops *kevent_source(u32 type);
+void kevent_sources_init(void);
+
+extern const struct kevent_source_ops kevent_socket_ops;
+extern const struct kevent_source_ops kevent_pipe_ops;
+extern const struct kevent_source_ops kevent_poll_ops;
+extern const struct kevent_source_ops kevent_user_ops;
+extern struct kmem_cache *kevent_poll_cache;
+extern struct kmem_cache *kevent_user_cache;
+
+/* queue.c: for sources */
+void kevent_ready(struct kevent *ke, u32 mask, u16 state);
+
+/* queue.c: for watch.c and system calls */
+struct kevent_queue *kevent_queue_alloc(void);
+void kevent_queue_put(struct kevent_queue *q);
+void kevent_enqueue(struct kevent *ke);
+void kevent_dequeue(struct kevent *ke);
+void kevent_delivered(struct kevent *ke);
+void kevent_fill(struct kevent *ke, struct ukevent *uk);
+void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock);
+int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
+		   bool relist);
+int kevent_commit(struct kevent_queue *q, u64 uidx);
+bool kevent_pending(struct kevent_queue *q);
+
+/* wait.c */
+void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr);
+void kevent_wake_one(struct kevent_queue *q);
+int kevent_sleep(struct kevent_queue *q, const u32 *old_kidx,
+		 const struct kevent_deadline *until);
+
+/* watch.c */
+struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
+			  struct file *file);
+void kevent_handed_back(struct kevent *ke, bool copied);
+int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
+		  struct file *file);
+int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
+		  struct file *file);
+int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
+		struct file *file);
+bool kevent_kill(struct kevent *ke);
+void kevent_bury(struct kevent *ke, bool held);
+void kevent_free(struct kevent *ke);
+void kevent_remove_all(struct kevent_queue *q);
+extern long kevent_max_user_watches;
+
+/* key.c: for sources without a file */
+int kevent_key_insert(struct kevent_keyed *kk);
+void kevent_key_erase(struct kevent_keyed *kk);
+struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id);
+
+#endif /* _KEVENT_H */

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue: ready watches, and delivery to user memory
+ */
+
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "kevent.h"
+
+/* Stores that fail in a row although the memory could be faulted in */
+#define KEVENT_FAULT_TRIES	64
+
+/**
+ * struct kevent_batch - watches a consumer verifies at a time
+ * @nr:		how many
+ * @ke:		the watches, busy and held
+ * @mask:	the conditions that turned out to hold
+ */
+struct kevent_batch {
+	u32		nr;
+	struct kevent	*ke[KRING_BATCH];
+	u32		mask[KRING_BATCH];
+};
+
+struct kevent_queue *kevent_queue_alloc(void)
+{
+	struct kevent_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+
+	if (!q)
+		return NULL;
+	spin_lock_init(&q->ready_lock);
+	spin_lock_init(&q->key_lock);
+	INIT_LIST_HEAD(&q->ready);
+	INIT_LIST_HEAD(&q->level);
+	init_waitqueue_head(&q->wait);
+	init_waitqueue_head(&q->poll_wait);
+	xa_init_flags(&q->watches, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	q->by_key = RB_ROOT;
+	refcount_set(&q->refs, 1);
+	q->owner = get_uid(current_user());
+	q->mm = current->mm;
+	mmgrab(q->mm);
+	return q;
+}
+
+void kevent_queue_put(struct kevent_queue *q)
+{
+	if (!refcount_dec_and_test(&q->refs))
+		return;
+	xa_destroy(&q->watches);
+	free_uid(q->owner);
+	mmdrop(q->mm);
+	kfree(q);
+}
+
+static bool kevent_is_level(const struct kevent *ke)
+{
+	return kevent_source(ke->type)->collect &&
+	       !(ke->req_flags & KEVENT_REQ_ET) && !(ke->state & KE_BROKEN);
+}
+
+/**
+ * kevent_enqueue - a watch has something to report
+ * @ke: the watch
+ *
+ * Puts it on the ready list once, and wakes a consumer if it was not there.
+ */
+void kevent_enqueue(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if ((ke->state & (KE_LISTED | KE_LEVEL)) == KE_LISTED)
+		return;
+	if (ke->state & KE_LISTED) {
+		list_move_tail(&ke->link, &q->ready);
+	} else {
+		list_add_tail(&ke->link, &q->ready);
+		q->nr_listed++;
+	}
+	ke->state |= KE_LISTED;
+	ke->state &= ~KE_LEVEL;
+	q->misses++;
+	kevent_wake(q, KEVENT_ANY,
+		    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
+}
+
+void kevent_dequeue(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (!(ke->state & KE_LISTED))
+		return;
+	list_del_init(&ke->link);
+	ke->state &= ~(KE_LISTED | KE_LEVEL);
+	ke->queue->nr_listed--;
+}
+
+/**
+ * kevent_unlock - release ready_lock, then tell poll() what became ready
+ * @q: the queue; somebody keeps it alive
+ * @flags: of spin_lock_irqsave()
+ *
+ * Pollers join poll_wait before they take ready_lock to look, so whoever saw
+ * nothing is seen here.
+ */
+void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	bool tell = !list_empty(&q->ready) || q->wake_request ||
+		    q->ring.kidx != q->ring.uidx;
+
+	/* Joined by then, see kevent_fop_poll(). */
+	tell = tell && waitqueue_active(&q->poll_wait);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (tell)
+		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/**
+ * kevent_ready - a source reports
+ * @ke: the watch
+ * @mask: conditions that hold now; 0 when the source cannot tell
+ * @state: %KE_VERIFY to have it looked up before delivery, %KE_BROKEN when
+ *	   nothing will come any more, or 0
+ *
+ * Any context, hard interrupts included; the source's own lock may be held, and
+ * whatever makes detach() wait for this callback must be.
+ */
+void kevent_ready(struct kevent *ke, u32 mask, u16 state)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	/* That it is broken is said when it is armed again. */
+	ke->state |= state & KE_BROKEN;
+	/* The interest may have changed since the source looked. */
+	if (!(ke->state & (KE_DEAD | KE_DISARMED)) &&
+	    (!mask || mask & ke->event)) {
+		ke->ready |= mask & ke->event;
+		ke->state |= state;
+		if (ke->state & KE_BUSY)
+			ke->state |= KE_FIRED;
+		else
+			kevent_enqueue(ke);
+	}
+	kevent_unlock(q, flags);
+}
+
+void kevent_fill(struct kevent *ke, struct ukevent *uk)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	*uk = (struct ukevent) {
+		.id.raw		= { ke->id_low },
+		.type		= ke->type,
+		.event		= ke->event,
+		.req_flags	= ke->req_flags,
+		.ret_flags	= KEVENT_RET_DONE,
+		.ret_data	= { ke->ready },
+		.ptr		= ke->user,
+	};
+	if (ops->fill)
+		ops->fill(ke, uk);
+	if (ke->state & KE_BROKEN) {
+		uk->ret_flags |= KEVENT_RET_BROKEN;
+		uk->ret_data[1] = -EIDRM;
+	}
+}
+
+/**
+ * kevent_delivered - user memory has the event of a watch
+ * @ke: the watch; its ready conditions are those not yet delivered
+ *
+ * Decides what the mode makes of it, except %KEVENT_REQ_ONESHOT.
+ */
+void kevent_delivered(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	kevent_dequeue(ke);
+	if (ops->delivered)
+		ops->delivered(ke);
+	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
+		ke->state |= KE_DISARMED;
+	} else if (kevent_is_level(ke)) {
+		ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
+		list_add_tail(&ke->link, &q->level);
+		q->nr_listed++;
+	} else if (ke->state & KE_FIRED) {
+		if (!ke->ready)
+			ke->state |= KE_VERIFY;
+		kevent_enqueue(ke);
+	}
+	ke->state &= ~KE_FIRED;
+}
+
+static bool kevent_must_verify(const struct kevent *ke)
+{
+	return (ke->state & (KE_VERIFY | KE_BROKEN)) == KE_VERIFY;
+}
+
+/* Make busy those of the first @want ready watches that must be verified. */
+static void kevent_batch_take(struct kevent_queue *q,
+			      struct kevent_batch *batch, u32 want)
+{
+	struct kevent *ke, *next;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	batch->nr = 0;
+	list_for_each_entry_safe(ke, next, &q->ready, link) {
+		if (!want--)
+			break;
+		if (!kevent_must_verify(ke))
+			continue;
+		kevent_dequeue(ke);
+		if (!kevent_source(ke->type)->hold(ke))
+			continue;
+		ke->ready = 0;
+		ke->state &= ~(KE_VERIFY | KE_FIRED | KE_STALE);
+		ke->state |= KE_BUSY;
+		batch->ke[batch->nr++] = ke;
+	}
+}
+
+static void kevent_batch_verify(struct kevent_batch *batch)
+{
+	const struct kevent_source_ops *ops;
+	u32 i;
+
+	for (i = 0; i < batch->nr; i++) {
+		ops = kevent_source(batch->ke[i]->type);
+		batch->mask[i] = ops->collect(batch->ke[i]);
+		ops->unhold(batch->ke[i]);
+	}
+}
+
+/*
+ * Put a verified watch back: in front when it is ready to be delivered. What
+ * its source could name meanwhile is part of @ke->ready; KE_FIRED stays for
+ * what it could not, and has it verified again after delivery.
+ */
+static void kevent_batch_put(struct kevent *ke, u32 mask)
+{
+	struct kevent_queue *q = ke->queue;
+	u16 state = ke->state;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	ke->state &= ~(KE_FIRED | KE_STALE);
+	if (state & KE_DISARMED)
+		return;
+	if (mask && !(state & KE_STALE)) {
+		ke->ready |= mask;
+		if (kevent_must_verify(ke))
+			ke->state |= state & KE_FIRED;
+		ke->state &= ~KE_VERIFY;
+		ke->state |= KE_LISTED;
+		list_add(&ke->link, &q->ready);
+		q->nr_listed++;
+	} else if (state & (KE_FIRED | KE_STALE)) {
+		kevent_enqueue(ke);
+	}
+}
+
+/* Watches that died meanwhile and are detached go to @dead. */
+static void kevent_batch_return(struct kevent_queue *q,
+				struct kevent_batch *batch,
+				struct list_head *dead)
+{
+	struct kevent *ke;
+	u32 i = batch->nr;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	while (i--) {
+		ke = batch->ke[i];
+		ke->state &= ~KE_BUSY;
+		if (!(ke->state & KE_DEAD))
+			kevent_batch_put(ke, batch->mask[i]);
+		else if (ke->state & KE_DETACHED)
+			list_add(&ke->link, dead);
+	}
+}
+
+/*
+ * Would an entry only repeat what an unread one says? Its consumer advances
+ * ring_uidx, executes a full barrier, and only then looks at the watched
+ * object. Here the change of the object comes first, then the barrier of
+ * kevent_round_fits(), then the load of ring_uidx in kring_sync(): if it still
+ * shows the entry as unread, the consumer will see the change.
+ */
+static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
+{
+	return to->user && kring_is_unread(to, ke->stored) &&
+	       !(ke->ready & ~ke->reported) && !(ke->state & KE_BROKEN);
+}
+
+/* One-shot watches die at delivery; @dead is for kevent_bury(), held. */
+static void kevent_expire(struct kevent *ke, struct list_head *dead)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (!ops->hold || ops->hold(ke)) {
+		kevent_kill(ke);
+		list_add_tail(&ke->link, dead);
+	} else {
+		ke->state |= KE_DISARMED;
+	}
+}
+
+static void kevent_settle(struct kevent *ke, const struct kring *to, u64 end,
+			  struct list_head *oneshot)
+{
+	if (to->user) {
+		ke->stored = end;
+		ke->reported = ke->ready;
+	}
+	ke->ready = 0;
+	ke->queue->delivered++;
+	kevent_delivered(ke);
+	if (ke->req_flags & KEVENT_REQ_ONESHOT)
+		kevent_expire(ke, oneshot);
+}
+
+/*
+ * Of the first watches that are verified, drop what repeats and gather up to
+ * @want of the rest; look at no more than a batch.
+ */
+static u32 kevent_gather(struct kevent_queue *q, struct kring *to, u32 want,
+			 struct ukevent *uk)
+{
+	u32 nr = 0, left = KRING_BATCH;
+	struct kevent *ke, *next;
+
+	list_for_each_entry_safe(ke, next, &q->ready, link) {
+		if (nr == want || !left-- || kevent_must_verify(ke))
+			break;
+		if (kevent_source(ke->type)->mergeable &&
+		    kevent_repeats(ke, to)) {
+			ke->ready = 0;
+			kevent_delivered(ke);
+			continue;
+		}
+		kevent_fill(ke, &uk[nr++]);
+	}
+	return nr;
+}
+
+/*
+ * Store up to @want events from the head of the ready list. Returns how many,
+ * or -EFAULT when there was something to store and not even one went through.
+ */
+static int kevent_deliver(struct kevent_queue *q, struct kring *to, u32 want,
+			  struct list_head *oneshot)
+{
+	struct ukevent uk[KRING_BATCH];
+	struct kevent *ke, *next;
+	u64 end = to->kidx;
+	u32 nr, done;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	nr = kevent_gather(q, to, want, uk);
+	if (!nr)
+		return 0;
+	done = kring_store(to, uk, nr);
+	if (done)
+		kring_set_flags(to, to->flags & ~KEVENT_RING_BROKEN);
+	nr = done;
+	list_for_each_entry_safe(ke, next, &q->ready, link) {
+		if (!nr--)
+			break;
+		kevent_settle(ke, to, ++end, oneshot);
+	}
+	return done ?: -EFAULT;
+}
+
+/**
+ * struct kevent_round - one pass of a collection
+ * @q:		the queue
+ * @to:		where events go
+ * @max:	how many more are wanted
+ * @passes:	how many more there may be; 0 before the first. A file whose
+ *		->poll() fires its own watch would keep a consumer for ever
+ * @relist:	look at level watches again
+ * @again:	another pass may find more
+ * @full:	there is no room
+ * @flags_err:	the ring has not been told whether there is more
+ * @dead:	watches to free, detached by others
+ * @oneshot:	watches to bury, held, delivered for good
+ */
+struct kevent_round {
+	struct kevent_queue	*q;
+	struct kring		*to;
+	u32			max;
+	u32			passes;
+	bool			relist;
+	bool			again;
+	bool			full;
+	int			flags_err;
+	struct list_head	dead;
+	struct list_head	oneshot;
+};
+
+/* How many events fit now, up to a batch; -EFAULT when that can't be read. */
+static int kevent_round_fits(struct kevent_round *r)
+{
+	u32 fits;
+
+	lockdep_assert_held(&r->q->ready_lock);
+
+	/* Full barrier: pairs with consumers, see kevent_repeats(). */
+	smp_mb__after_spinlock();
+	if (kring_sync(r->to))
+		return -EFAULT;
+	fits = min3(r->max, kring_free_slots(r->to), KRING_BATCH);
+	r->full = !fits;
+	return fits;
+}
+
+static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
+	__must_hold(&r->q->ready_lock)
+{
+	struct kevent_queue *q = r->q;
+	struct kevent_batch batch;
+	int fits = kevent_round_fits(r);
+
+	if (fits <= 0)
+		return fits;
+	kevent_batch_take(q, &batch, fits);
+	if (batch.nr) {
+		spin_unlock_irqrestore(&q->ready_lock, *flags);
+		kevent_batch_verify(&batch);
+		spin_lock_irqsave(&q->ready_lock, *flags);
+		kevent_batch_return(q, &batch, &r->dead);
+		fits = kevent_round_fits(r);
+	}
+	if (fits > 0) {
+		fits = kevent_deliver(q, r->to, fits, &r->oneshot);
+		r->again = !list_empty(&q->ready) && --r->passes;
+	}
+	return fits;
+}
+
+/*
+ * A consumer goes, or does not come back soon: whoever is next shall have what
+ * it leaves. When that is for want of room in the ring, or for the ring's
+ * memory, only consumers that do not need it can. Returns -EFAULT when the
+ * flags of the ring could not be stored.
+ */
+static int kevent_leave(struct kevent_queue *q, bool full)
+{
+	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!list_empty(&q->ready)) {
+		flags |= KEVENT_RING_MORE;
+		kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+	}
+	if (!q->ring.user || q->mm != current->mm)
+		return 0;
+	return kring_set_flags(&q->ring, flags);
+}
+
+static void kevent_round_bury(struct kevent_round *r)
+{
+	struct kevent *ke, *next;
+
+	list_for_each_entry_safe(ke, next, &r->dead, link)
+		kevent_free(ke);
+	list_for_each_entry_safe(ke, next, &r->oneshot, link)
+		kevent_bury(ke, true);
+}
+
+static int kevent_round(struct kevent_round *r)
+{
+	struct kevent_queue *q = r->q;
+	unsigned long flags;
+	int ret;
+
+	INIT_LIST_HEAD(&r->dead);
+	INIT_LIST_HEAD(&r->oneshot);
+	r->again = false;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (r->relist)
+		list_splice_tail_init(&q->level, &q->ready);
+	r->relist = false;
+	if (!r->passes)
+		r->passes = q->nr_listed + 1;
+	ret = kevent_round_locked(r, &flags);
+	if (ret == (int)r->max || (ret >= 0 && !r->again))
+		r->flags_err = kevent_leave(q, r->full);
+	kevent_unlock(q, flags);
+	kevent_round_bury(r);
+	return ret;
+}
+
+/* Make user memory writable, without any lock: that may take for ever. */
+static int kevent_fault_in(struct kevent_queue *q, const struct kring *to)
+{
+	struct kring where;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready))
+		kevent_wake(q, to->user ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+	where = *to;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return kring_fault_in(&where);
+}
+
+/* A consumer goes early: its memory is gone, or it is being killed. */
+static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_leave(q, err == -EFAULT && to->user);
+	if (err == -EFAULT && to->user)
+		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
+	kevent_unlock(q, flags);
+}
+
+/* Consumers that only look at memory rely on KEVENT_RING_MORE. */
+static void kevent_retry_flags(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	if (kevent_fault_in(q, &q->ring))
+		return;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kring_set_flags(&q->ring, (q->ring.flags & KEVENT_RING_BROKEN) |
+			(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/**
+ * kevent_collect - move events of ready watches to user memory
+ * @q: the queue; the caller keeps it alive
+ * @to: the queue's ring, when it is in current->mm, or a buffer
+ * @max: most events to move
+ * @relist: report level watches again that were delivered before
+ *
+ * Any number of tasks may collect at once: each watch is taken by one of them.
+ *
+ * Return: number of events moved, or when that is 0 and memory or a fatal
+ * signal is to blame -EFAULT or -EINTR. What was not moved stays ready.
+ */
+int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
+		   bool relist)
+{
+	struct kevent_round r = { .q = q, .to = to, .relist = relist };
+	u32 total = 0, tries = 0;
+	int ret;
+
+	do {
+		r.max = max - total;
+		ret = kevent_round(&r);
+		if (ret > 0) {
+			total += ret;
+			tries = 0;
+		} else if (ret < 0) {
+			r.again = true;
+			if (++tries < KEVENT_FAULT_TRIES)
+				ret = kevent_fault_in(q, to);
+		}
+		cond_resched();
+	} while (ret >= 0 && total < max && r.again &&
+		 !fatal_signal_pending(current));
+
+	if (r.again && total < max) {
+		if (ret >= 0)
+			ret = -EINTR;
+		kevent_give_up(q, to, ret);
+	} else if (r.flags_err) {
+		kevent_retry_flags(q);
+	}
+	return total ?: min(ret, 0);
+}
+
+/**
+ * kevent_commit - advance the position of consumers and refill the ring
+ * @q: the queue, with its ring in current->mm
+ * @uidx: position of the first entry that stays unread
+ *
+ * Return: slots freed, 0 when consumers are there already, -EINVAL beyond the
+ * newest entry, -EFAULT, -EINTR on a fatal signal.
+ */
+int kevent_commit(struct kevent_queue *q, u64 uidx)
+{
+	unsigned long flags;
+	u32 tries = 0;
+	int ret;
+
+	do {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		ret = kring_commit(&q->ring, uidx);
+		spin_unlock_irqrestore(&q->ready_lock, flags);
+		if (ret == -EFAULT && ++tries < KEVENT_FAULT_TRIES)
+			ret = kevent_fault_in(q, &q->ring) ?: -EAGAIN;
+		cond_resched();
+	} while (ret == -EAGAIN && !fatal_signal_pending(current));
+	if (ret == -EAGAIN)
+		return -EINTR;
+	if (ret < 0)
+		return ret;
+
+	/* The caller did not ask for events: tell somebody who did. */
+	if (kevent_collect(q, &q->ring, q->ring.size, true) > 0) {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		kevent_wake(q, KEVENT_OF_RING, 1);
+		kevent_unlock(q, flags);
+	}
+	return ret;
+}
+
+/**
+ * kevent_pending - what poll() on the queue's descriptor reports
+ * @q: the queue
+ *
+ * Level watches that were delivered count until the next collection finds them
+ * idle. Unread entries in the ring count as far as this can be known without
+ * a fault.
+ */
+bool kevent_pending(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (q->ring.user && q->mm == current->mm)
+		kring_sync(&q->ring);
+	ret = q->nr_listed || q->wake_request ||
+	      (q->ring.user && q->ring.kidx != q->ring.uidx);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ring in user memory: stores with page faults disabled
+ */
+
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/uaccess.h>
+
+#include "ring.h"
+
+/**
+ * kring_init - take over a ring and write its header
+ * @ring: the kernel's side
+ * @user: the user's side, header first
+ * @size: slots
+ *
+ * May fault. Return: 0, -EINVAL for a bad size or alignment, -EFAULT.
+ */
+int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size)
+{
+	if (size < KEVENT_RING_MIN || size > KEVENT_RING_MAX ||
+	    !is_power_of_2(size))
+		return -EINVAL;
+	if (!IS_ALIGNED((unsigned long)user, __alignof__(struct kevent_ring)))
+		return -EINVAL;
+	if (!access_ok(user, kring_bytes(size)))
+		return -EFAULT;
+	if (clear_user(user, sizeof(*user)))
+		return -EFAULT;
+
+	*ring = (struct kring) {
+		.user	= user,
+		.slots	= user->event,
+		.size	= size,
+	};
+	return 0;
+}
+
+/**
+ * kring_init_buffer - let entries go to a plain array
+ * @ring: what to set up
+ * @buf: the array
+ * @size: its entries
+ */
+void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
+		       u32 size)
+{
+	*ring = (struct kring) {
+		.slots	= buf,
+		.size	= size,
+	};
+}
+
+static int kring_load_uidx(const struct kring *ring, u64 *uidx)
+{
+	if (!user_read_access_begin(&ring->user->ring_uidx, sizeof(*uidx)))
+		return -EFAULT;
+	unsafe_get_user(*uidx, &ring->user->ring_uidx, efault);
+	user_read_access_end();
+	return 0;
+
+efault:
+	user_read_access_end();
+	return -EFAULT;
+}
+
+/**
+ * kring_sync - learn how far consumers are
+ * @ring: the ring
+ *
+ * A caller that concludes from @ring->uidx that an entry is unread must have
+ * executed a full barrier after it observed the event in question; see
+ * kevent_repeats().
+ *
+ * Return: 0 or -EFAULT.
+ */
+int kring_sync(struct kring *ring)
+{
+	u64 uidx;
+	int err;
+
+	if (!ring->user)
+		return 0;
+	pagefault_disable();
+	err = kring_load_uidx(ring, &uidx);
+	pagefault_enable();
+	if (!err)
+		ring->uidx = kring_valid_uidx(ring, uidx);
+	return err;
+}
+
+static bool kring_write_begin(const struct kring *ring, u32 nr)
+{
+	if (ring->user)
+		return user_write_access_begin(ring->user,
+					       kring_bytes(ring->size));
+	return user_write_access_begin(&ring->slots[ring->kidx],
+				       nr * sizeof(struct ukevent));
+}
+
+static u32 kring_write(const struct kring *ring, const struct ukevent *uk,
+		       u32 nr)
+{
+	const char *from = (const char *)uk;
+	u64 pos = ring->kidx;
+	char __user *to;
+	u32 i;
+
+	if (!kring_write_begin(ring, nr))
+		return 0;
+	for (i = 0; i < nr; i++, pos++, from += sizeof(*uk)) {
+		to = (char __user *)&ring->slots[kring_slot(ring, pos)];
+		unsafe_copy_to_user(to, from, sizeof(*uk), publish);
+	}
+publish:
+	if (ring->user && i) {
+		/* Pairs with the acquire of ring_kidx by a consumer. */
+		smp_wmb();
+		unsafe_put_user(pos, &ring->user->ring_kidx, efault);
+	}
+	user_write_access_end();
+	return i;
+
+efault:
+	user_write_access_end();
+	return 0;
+}
+
+/**
+ * kring_store - store entries and publish them
+ * @ring: where; the caller made sure that @nr slots are free
+ * @uk: the entries
+ * @nr: how many
+ *
+ * Return: entries stored; less than @nr when user memory was not at hand.
+ */
+u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr)
+{
+	u32 done;
+
+	pagefault_disable();
+	done = kring_write(ring, uk, nr);
+	pagefault_enable();
+	ring->kidx += done;
+	return done;
+}
+
+/**
+ * kring_set_flags - change kevent_ring.ring_flags
+ * @ring: the ring
+ * @flags: the new value
+ *
+ * Return: 0 or -EFAULT, with the old value kept.
+ */
+int kring_set_flags(struct kring *ring, u32 flags)
+{
+	int err;
+
+	if (!ring->user || flags == ring->flags)
+		return 0;
+	pagefault_disable();
+	err = __put_user(flags, &ring->user->ring_flags);
+	pagefault_enable();
+	if (!err)
+		ring->flags = flags;
+	return err;
+}
+
+/*
+ * Consumers advance ring_uidx by compare-and-swap, so the kernel does too
+ * where it can reach user memory that way; elsewhere a program must not mix
+ * kevent_commit() with own stores to ring_uidx.
+ */
+static int kring_swap_uidx(const struct kring *ring, u64 old, u64 new)
+{
+	u64 __user *to = &ring->user->ring_uidx;
+	int err = 0;
+
+	if (!user_access_begin(to, sizeof(*to)))
+		return -EFAULT;
+#ifdef unsafe_try_cmpxchg_user
+	if (!unsafe_try_cmpxchg_user(to, &old, new, efault))
+		err = -EAGAIN;
+#else
+	unsafe_put_user(new, to, efault);
+#endif
+	user_access_end();
+	return err;
+
+efault:
+	user_access_end();
+	return -EFAULT;
+}
+
+/**
+ * kring_commit - advance kevent_ring.ring_uidx
+ * @ring: the ring
+ * @uidx: position of the first entry that stays unread
+ *
+ * Return: slots freed, 0 when consumers are there already, -EINVAL beyond the
+ * newest entry, -EFAULT, -EAGAIN when a consumer interfered.
+ */
+int kring_commit(struct kring *ring, u64 uidx)
+{
+	u64 seen;
+	int err;
+
+	pagefault_disable();
+	err = kring_load_uidx(ring, &seen);
+	if (err)
+		goto out;
+	ring->uidx = kring_valid_uidx(ring, seen);
+	if (uidx > ring->kidx)
+		err = -EINVAL;
+	else if (uidx > ring->uidx)
+		err = kring_swap_uidx(ring, seen, uidx);
+	if (!err && uidx > ring->uidx) {
+		err = uidx - ring->uidx;
+		ring->uidx = uidx;
+	}
+out:
+	pagefault_enable();
+	return err;
+}
+
+/**
+ * kring_fault_in - make the next store possible
+ * @ring: the ring; a copy taken under the owner's lock
+ *
+ * Leaves the contents of memory alone: others may store there meanwhile.
+ * Sleeps, possibly for ever when a user-space pager does not answer: call
+ * without any lock. Return: 0, -EFAULT, -EINTR on a fatal signal.
+ */
+int kring_fault_in(const struct kring *ring)
+{
+	u32 first = kring_slot(ring, ring->kidx);
+	u32 nr = min(ring->size - first, KRING_BATCH);
+	bool ok = true;
+
+	if (ring->user)
+		ok = !fault_in_safe_writeable((char __user *)ring->user,
+					      sizeof(*ring->user));
+	/* One slot that can be written is progress. */
+	ok = ok && fault_in_safe_writeable((char __user *)&ring->slots[first],
+					   nr * sizeof(*ring->slots)) <=
+		   (nr - 1) * sizeof(*ring->slots);
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return ok ? 0 : -EFAULT;
+}

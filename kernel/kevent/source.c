@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of sources: the one file that names them all
+ */
+
+#include <linux/bug.h>
+#include <linux/err.h>
+#include <linux/init.h>
+#include <linux/nospec.h>
+
+#include "kevent.h"
+
+#define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
+
+static const struct kevent_source_ops *const kevent_sources[] = {
+	[KEVENT_SOCKET]	= &kevent_socket_ops,
+	[KEVENT_POLL]	= &kevent_poll_ops,
+	[KEVENT_PIPE]	= &kevent_pipe_ops,
+	[KEVENT_USER]	= &kevent_user_ops,
+	[KEVENT_FUTEX]	= NULL,
+};
+
+/**
+ * kevent_source - the source of a type
+ * @type: KEVENT_SOCKET and its like; anything a caller may have written
+ *
+ * Return: its operations, ERR_PTR(-EINVAL) when there is no such type,
+ * ERR_PTR(-ENOSYS) when this kernel has no source for it.
+ */
+const struct kevent_source_ops *kevent_source(u32 type)
+{
+	const struct kevent_source_ops *ops;
+
+	if (type >= KEVENT_NR_TYPES)
+		return ERR_PTR(-EINVAL);
+	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
+	return ops ?: ERR_PTR(-ENOSYS);
+}
+
+static void __init kevent_source_check(const struct kevent_source_ops *ops)
+{
+	WARN_ON(!ops->name || !ops->cache || !*ops->cache);
+	WARN_ON(!ops->check || !ops->attach || !ops->detach || !ops->find);
+	WARN_ON(!ops->hold != !ops->collect || !ops->hold != !ops->unhold);
+	WARN_ON(!ops->collect && !ops->mark);
+}
+
+void __init kevent_sources_init(void)
+{
+	unsigned int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(kevent_sources) != KEVENT_NR_TYPES);
+
+	for (i = 0; i < KEVENT_NR_TYPES; i++)
+		if (kevent_sources[i])
+			kevent_source_check(kevent_sources[i]);
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watches: how they come, change and go
+ */
+
+#include <linux/cleanup.h>
+#include <linux/err.h>
+#include <linux/percpu_counter.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "kevent.h"
+
+#define KEVENT_REQ_ALL							\
+	(KEVENT_REQ_ONESHOT | KEVENT_REQ_WAKEUP_ALL | KEVENT_REQ_ET |	\
+	 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_ALWAYS_QUEUE |		\
+	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED)
+
+/* fs.kevent.max_user_watches */
+long kevent_max_user_watches __read_mostly;
+
+/*
+ * Step 1 of the removal of a watch, see "Lifetime of a watch" in kevent.h.
+ * Returns whether the caller is the one to go on with kevent_bury().
+ */
+bool kevent_kill(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return false;
+	ke->state |= KE_DEAD;
+	kevent_dequeue(ke);
+	return !(ke->state & KE_NEW);
+}
+
+/* Step 4. Nobody is busy with @ke, no callback and no lookup finds it. */
+void kevent_free(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	struct kevent_queue *q = ke->queue;
+
+	xa_erase(&q->watches, ke->index);
+	percpu_counter_dec(&q->owner->kevent_watches);
+	if (ops->destroy)
+		ops->destroy(ke);
+	kfree_rcu(ke, rcu);
+	kevent_queue_put(q);
+}
+
+/* Step 3. Returns whether a busy task takes over. */
+static bool kevent_hand_over(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+	bool busy;
+
+	/*
+	 * A dead watch does not become busy again. The task that was busy
+	 * clears the bit under ready_lock, and kfree_rcu() waits for that.
+	 */
+	if (!(READ_ONCE(ke->state) & KE_BUSY))
+		return false;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	ke->state |= KE_DETACHED;
+	busy = ke->state & KE_BUSY;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return busy;
+}
+
+/**
+ * kevent_bury - steps 2 to 4 of the removal of a watch
+ * @ke: the watch; the caller killed it and has its object pinned
+ * @held: the object is pinned by hold(): undo that
+ */
+void kevent_bury(struct kevent *ke, bool held)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+
+	ops->detach(ke);
+	if (held && ops->unhold)
+		ops->unhold(ke);
+	if (!kevent_hand_over(ke))
+		kevent_free(ke);
+}
+
+static int kevent_check(const struct kevent_source_ops *ops,
+			const struct ukevent *uk, struct file *file)
+{
+	if (uk->req_flags & ~KEVENT_REQ_ALL)
+		return -EINVAL;
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	return ops->check(uk, file);
+}
+
+static void kevent_set(struct kevent *ke, const struct ukevent *uk)
+{
+	ke->user = uk->ptr;
+	/* Wake-ups look at these without ready_lock. */
+	WRITE_ONCE(ke->event, uk->event);
+	WRITE_ONCE(ke->req_flags, uk->req_flags);
+	if (uk->req_flags & KEVENT_REQ_DISABLED)
+		ke->state |= KE_DISARMED;
+	else
+		ke->state &= ~KE_DISARMED;
+}
+
+/* A new watch, busy and in the index, charged to the user. */
+static struct kevent *kevent_alloc(struct kevent_queue *q,
+				   const struct kevent_source_ops *ops,
+				   const struct ukevent *uk)
+{
+	struct percpu_counter *watches = &q->owner->kevent_watches;
+	struct kevent *ke;
+
+	if (!percpu_counter_limited_add(watches,
+					READ_ONCE(kevent_max_user_watches), 1))
+		return ERR_PTR(-ENOSPC);
+	ke = kmem_cache_zalloc(*ops->cache, GFP_KERNEL);
+	if (!ke)
+		goto uncharge;
+	INIT_LIST_HEAD(&ke->link);
+	ke->queue = q;
+	ke->type = uk->type;
+	ke->id_low = uk->id.raw[0];
+	ke->state = KE_BUSY | KE_NEW;
+	kevent_set(ke, uk);
+	if (xa_alloc(&q->watches, &ke->index, ke, xa_limit_32b, GFP_KERNEL))
+		goto free;
+	refcount_inc(&q->refs);
+	return ke;
+
+free:
+	kmem_cache_free(*ops->cache, ke);
+uncharge:
+	percpu_counter_dec(watches);
+	return ERR_PTR(-ENOMEM);
+}
+
+/*
+ * The task that added @ke is done with it; @kill: and it shall go. While it was
+ * new, others who wanted it gone have left that to this task.
+ */
+static void kevent_unbusy(struct kevent *ke, bool kill, unsigned long flags)
+	__releases(&ke->queue->ready_lock)
+{
+	bool mine = (ke->state & (KE_NEW | KE_DEAD)) == (KE_NEW | KE_DEAD);
+	bool detached = ke->state & KE_DETACHED;
+
+	ke->state &= ~(KE_NEW | KE_BUSY);
+	mine |= kill && kevent_kill(ke);
+	kevent_unlock(ke->queue, flags);
+	if (mine)
+		kevent_bury(ke, false);
+	else if (detached)
+		kevent_free(ke);
+}
+
+/* Is the condition looked up before each delivery? */
+static bool kevent_is_checked(const struct kevent *ke)
+{
+	return kevent_source(ke->type)->collect &&
+	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
+	       KEVENT_REQ_ET;
+}
+
+/*
+ * There is something to report about @ke, or to find out. While it is busy or
+ * disarmed this is remembered.
+ */
+static void kevent_report(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (kevent_is_checked(ke) ||
+	    (kevent_source(ke->type)->collect && !ke->ready))
+		ke->state |= KE_VERIFY;
+	if (ke->state & (KE_BUSY | KE_DISARMED))
+		ke->state |= KE_FIRED;
+	else
+		kevent_enqueue(ke);
+}
+
+/*
+ * attach() found the conditions @mask. Returns true when they are handed back
+ * in @uk, and otherwise has queued what there is to report.
+ */
+static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	u16 queue = KEVENT_REQ_ALWAYS_QUEUE | KEVENT_REQ_READY;
+	bool report = ke->state & KE_FIRED;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return false;
+	if (ke->state & KE_DISARMED)
+		mask = 0;
+	ke->ready |= mask;
+	if (mask && !(ke->req_flags & queue)) {
+		kevent_fill(ke, uk);
+		ke->ready = 0;
+		ke->state &= ~KE_NEW;
+		if (!(ke->state & KE_VERIFY))
+			ke->state &= ~KE_FIRED;
+		return true;
+	}
+	if (ke->req_flags & KEVENT_REQ_READY)
+		report |= !ops->mark || ops->mark(ke, uk);
+	ke->state &= ~(KE_FIRED | KE_BUSY);
+	if (report || mask)
+		kevent_report(ke);
+	return false;
+}
+
+/**
+ * kevent_add - add a watch
+ * @q: the queue
+ * @uk: the request; receives the event that is handed back
+ * @file: what the request's descriptor refers to, for sources with a file;
+ *	  pinned until after kevent_handed_back()
+ *
+ * Return: NULL, or the watch when its event is handed back at once: the caller
+ * must call kevent_handed_back(), and may sleep and fault before that.
+ * Or an ERR_PTR().
+ */
+struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
+			  struct file *file)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	unsigned long flags;
+	struct kevent *ke;
+	int mask;
+
+	mask = kevent_check(ops, uk, file);
+	if (mask)
+		return ERR_PTR(mask);
+	ke = kevent_alloc(q, ops, uk);
+	if (IS_ERR(ke))
+		return ke;
+	mask = ops->attach(ke, uk, file);
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
+		kevent_unlock(q, flags);
+		return ke;
+	}
+	kevent_unbusy(ke, mask < 0, flags);
+	return mask < 0 ? ERR_PTR(mask) : NULL;
+}
+
+/**
+ * kevent_handed_back - kevent_ctl() is done with an event it hands back
+ * @ke: what kevent_add() returned
+ * @copied: the event has reached user memory; else it is queued
+ */
+void kevent_handed_back(struct kevent *ke, bool copied)
+{
+	struct kevent_queue *q = ke->queue;
+	bool oneshot = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!(ke->state & KE_DEAD)) {
+		if (copied && !(ke->state & KE_STALE)) {
+			oneshot = ke->req_flags & KEVENT_REQ_ONESHOT;
+			q->delivered++;
+			kevent_delivered(ke);
+		} else {
+			ke->state &= ~(KE_BUSY | KE_FIRED | KE_STALE);
+			ke->state |= KE_VERIFY;
+			kevent_report(ke);
+		}
+	}
+	kevent_unbusy(ke, oneshot, flags);
+}
+
+/**
+ * kevent_remove - remove a watch
+ * @q: the queue
+ * @uk: names the watch
+ * @file: as for kevent_add()
+ *
+ * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT or
+ * -EINVAL.
+ */
+int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
+		  struct file *file)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	unsigned long flags;
+	struct kevent *ke;
+	bool mine = false, dead = true;
+
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	rcu_read_lock();
+	ke = ops->find(q, uk, file);
+	if (ke) {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		dead = ke->state & KE_DEAD;
+		mine = kevent_kill(ke);
+		spin_unlock_irqrestore(&q->ready_lock, flags);
+	}
+	rcu_read_unlock();
+	if (mine)
+		kevent_bury(ke, false);
+	return dead ? -ENOENT : 0;
+}
+
+static void kevent_change(struct kevent *ke, const struct ukevent *uk)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	bool report = ke->state & (KE_FIRED | KE_LISTED);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kevent_set(ke, uk);
+	ke->stored = 0;
+	if (ops->modified)
+		ops->modified(ke);
+	if (ke->state & KE_DISARMED)
+		kevent_dequeue(ke);
+	if (uk->req_flags & KEVENT_REQ_READY)
+		report |= !ops->mark || ops->mark(ke, uk);
+	if (ops->collect) {
+		ke->ready = 0;
+		report = true;
+	}
+	if (ke->state & KE_BUSY)
+		ke->state |= KE_STALE;
+	else
+		ke->state &= ~KE_FIRED;
+	if (report)
+		kevent_report(ke);
+}
+
+/**
+ * kevent_modify - change what a watch is interested in, and its mode
+ * @q: the queue
+ * @uk: names the watch; has its new events, flags and cookie
+ * @file: as for kevent_add()
+ *
+ * Arms the watch again, and has its condition checked by the next collection.
+ * Return: 0, -ENOENT, or what the source's check() says: -EINVAL, -ELOOP,
+ * -ENOTSOCK.
+ */
+int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
+		  struct file *file)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	struct kevent *ke;
+	unsigned long flags;
+	int err;
+
+	err = kevent_check(ops, uk, file);
+	if (err)
+		return err;
+	err = -ENOENT;
+	rcu_read_lock();
+	ke = ops->find(q, uk, file);
+	if (ke) {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		if (!(ke->state & KE_DEAD)) {
+			kevent_change(ke, uk);
+			err = 0;
+		}
+		kevent_unlock(q, flags);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * kevent_mark - mark a watch ready from user space
+ * @q: the queue
+ * @uk: names the watch
+ * @file: as for kevent_add()
+ *
+ * Return: 0, -ENOENT, or -EINVAL when the request has no event bit in common
+ * with the watch.
+ */
+int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
+		struct file *file)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	struct kevent *ke;
+	unsigned long flags;
+	int err = -ENOENT;
+
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	rcu_read_lock();
+	ke = ops->find(q, uk, file);
+	if (ke) {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		if (!(ke->state & KE_DEAD)) {
+			err = !ops->mark || ops->mark(ke, uk) ? 0 : -EINVAL;
+			if (!err && !ops->mark)
+				ke->state |= KE_VERIFY;
+			if (!err)
+				kevent_report(ke);
+		}
+		kevent_unlock(q, flags);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/* Kill the next watch from @index on, unless its object is going away. */
+static struct kevent *kevent_kill_next(struct kevent_queue *q,
+				       unsigned long *index, bool *killed)
+{
+	const struct kevent_source_ops *ops;
+	unsigned long flags;
+	struct kevent *ke;
+
+	guard(rcu)();
+	ke = xa_find(&q->watches, index, ULONG_MAX, XA_PRESENT);
+	if (!ke)
+		return NULL;
+	ops = kevent_source(ke->type);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	*killed = !(ke->state & KE_DEAD) && (!ops->hold || ops->hold(ke)) &&
+		  kevent_kill(ke);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ke;
+}
+
+/**
+ * kevent_remove_all - remove the watches of a queue whose file is gone
+ * @q: the queue
+ *
+ * A watch whose object is going away at the same time is left to that side,
+ * with the queue reference it holds.
+ */
+void kevent_remove_all(struct kevent_queue *q)
+{
+	unsigned long index = 0;
+	struct kevent *ke;
+	bool killed;
+
+	while ((ke = kevent_kill_next(q, &index, &killed))) {
+		if (killed)
+			kevent_bury(ke, true);
+		index++;
+		cond_resched();
+	}
+}
