@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue, driven by user marks: order, merging, modes, faults
+ */
+
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/mman.h>
+#include <linux/uaccess.h>
+
+#include "../kevent.h"
+
+#define SIZE	64
+
+struct fixture {
+	struct ukevent __user	*buf;
+	struct kevent_queue	*q;
+};
+
+static int setup(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->buf = (void __user *)kunit_vm_mmap(test, NULL, 0,
+					      SIZE * sizeof(struct ukevent),
+					      PROT_READ | PROT_WRITE,
+					      MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NOT_NULL(test, (void __force *)f->buf);
+	f->q = kevent_queue_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, f->q);
+	test->priv = f;
+	return 0;
+}
+
+static void teardown(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	kevent_remove_all(f->q);
+	KUNIT_EXPECT_EQ(test, refcount_read(&f->q->refs), 1);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&f->q->watches));
+	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
+	kevent_queue_put(f->q);
+}
+
+static struct ukevent request(u64 id, u32 flags)
+{
+	return (struct ukevent) {
+		.id.raw_u64	= id,
+		.type		= KEVENT_USER,
+		.event		= 0xff,
+		.req_flags	= flags,
+		.ptr		= ~id,
+	};
+}
+
+static void add(struct kunit *test, u64 id, u32 flags)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = request(id, flags);
+
+	KUNIT_ASSERT_NULL(test, kevent_add(f->q, &uk, NULL));
+}
+
+static int mark(struct kunit *test, u64 id, u32 event)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = request(id, 0);
+
+	uk.event = event;
+	return kevent_mark(f->q, &uk, NULL);
+}
+
+/* Collect up to @max events into the buffer, from its start. */
+static int collect(struct kunit *test, u32 max)
+{
+	struct fixture *f = test->priv;
+	struct kring to;
+
+	kring_init_buffer(&to, f->buf, max);
+	return kevent_collect(f->q, &to, max, true);
+}
+
+static struct ukevent event(struct kunit *test, int i)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = {};
+
+	KUNIT_ASSERT_EQ(test, copy_from_user(&uk, &f->buf[i], sizeof(uk)), 0);
+	return uk;
+}
+
+static void events_come_in_the_order_of_marks(struct kunit *test)
+{
+	u64 id;
+
+	for (id = 0; id < SIZE; id++)
+		add(test, id, 0);
+	for (id = 0; id < SIZE; id++)
+		KUNIT_EXPECT_EQ(test, mark(test, id * 5 % SIZE, 0), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, SIZE), SIZE);
+	for (id = 0; id < SIZE; id++)
+		KUNIT_EXPECT_EQ(test, event(test, id).id.raw_u64,
+				id * 5 % SIZE);
+	KUNIT_EXPECT_EQ(test, collect(test, SIZE), 0);
+}
+
+static void marks_merge_until_delivered(struct kunit *test)
+{
+	add(test, 3, 0);
+	KUNIT_EXPECT_EQ(test, mark(test, 3, 0x1), 0);
+	KUNIT_EXPECT_EQ(test, mark(test, 3, 0x4), 0);
+	KUNIT_EXPECT_EQ(test, mark(test, 3, 0x100), -EINVAL);
+	KUNIT_EXPECT_EQ(test, mark(test, 4, 0x1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[0], 0x5);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[1], 2);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ptr, ~3ULL);
+	KUNIT_EXPECT_EQ(test, mark(test, 3, 0x2), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[0], 0x2);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[1], 1);
+}
+
+static void what_is_not_taken_stays(struct kunit *test)
+{
+	u64 id;
+
+	for (id = 0; id < 5; id++)
+		add(test, id, KEVENT_REQ_READY);
+	KUNIT_EXPECT_EQ(test, collect(test, 2), 2);
+	KUNIT_EXPECT_EQ(test, collect(test, SIZE), 3);
+	KUNIT_EXPECT_EQ(test, event(test, 0).id.raw_u64, 2);
+}
+
+static void unwritable_memory_loses_nothing(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct kring to;
+
+	add(test, 1, KEVENT_REQ_READY);
+	kring_init_buffer(&to, NULL, 1);
+	KUNIT_EXPECT_EQ(test, kevent_collect(f->q, &to, 1, true), -EFAULT);
+	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 1);
+	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
+}
+
+static void oneshot_goes_with_its_event(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	add(test, 1, KEVENT_REQ_ONESHOT);
+	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
+	KUNIT_EXPECT_FALSE(test, xa_empty(&f->q->watches));
+	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&f->q->watches));
+	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), -ENOENT);
+}
+
+static void dispatch_waits_for_modify(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = request(1, KEVENT_REQ_DISPATCH);
+
+	add(test, 1, KEVENT_REQ_DISPATCH);
+	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
+	KUNIT_EXPECT_EQ(test, mark(test, 1, 0x8), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, 1), 0);
+	KUNIT_EXPECT_EQ(test, kevent_modify(f->q, &uk, NULL), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[0], 0x8);
+}
+
+static void removed_events_are_not_delivered(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = request(1, 0);
+
+	add(test, 1, KEVENT_REQ_READY);
+	add(test, 2, KEVENT_REQ_READY);
+	KUNIT_EXPECT_EQ(test, kevent_remove(f->q, &uk, NULL), 0);
+	KUNIT_EXPECT_EQ(test, kevent_remove(f->q, &uk, NULL), -ENOENT);
+	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
+	KUNIT_EXPECT_EQ(test, event(test, 0).id.raw_u64, 2);
+}
+
+static void a_key_is_used_once(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = request(1, 0);
+
+	add(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_add(f->q, &uk, NULL)), -EEXIST);
+	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
+}
+
+static void types_are_known_reserved_or_invalid(struct kunit *test)
+{
+	KUNIT_EXPECT_PTR_EQ(test, kevent_source(KEVENT_USER), &kevent_user_ops);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(KEVENT_NAIO)), -ENOSYS);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(KEVENT_FUTEX + 1)),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(U32_MAX)), -EINVAL);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(events_come_in_the_order_of_marks),
+	KUNIT_CASE(marks_merge_until_delivered),
+	KUNIT_CASE(what_is_not_taken_stays),
+	KUNIT_CASE(unwritable_memory_loses_nothing),
+	KUNIT_CASE(oneshot_goes_with_its_event),
+	KUNIT_CASE(dispatch_waits_for_modify),
+	KUNIT_CASE(removed_events_are_not_delivered),
+	KUNIT_CASE(a_key_is_used_once),
+	KUNIT_CASE(types_are_known_reserved_or_invalid),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name		= "kevent-queue",
+	.init		= setup,
+	.exit		= teardown,
+	.test_cases	= cases,
+};
+
+kunit_test_suite(suite);
+
+MODULE_DESCRIPTION("KUnit tests of the kevent queue");
+MODULE_LICENSE("GPL");
