@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Watch two pipes with one ring
+ */
+#include <libkevent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int main(void)
+{
+	static KEVENT_RING_STORAGE(8) mem;
+	struct kevent_queue q;
+	struct ukevent ev[2];
+	int a[2], b[2], left = 2;
+	char c;
+
+	if (pipe(a) || pipe(b) || kevent_queue_init(&q, &mem.ring, 8, 0))
+		return 1;
+	kevent_set_pipe(&ev[0], a[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 'a');
+	kevent_set_pipe(&ev[1], b[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 'b');
+	if (kevent_ctl(q.fd, KEVENT_CTL_ADD, 2, ev) ||
+	    write(a[1], "1", 1) != 1 || write(b[1], "2", 1) != 1)
+		return 1;
+	while (left > 0 && kevent_queue_wait(&q, NULL) > 0)
+		while (kevent_queue_pop(&q, ev, 1) > 0)
+			if (read((int)ev->id.raw[0], &c, 1) == 1 && left--)
+				printf("pipe %c: %c\n", (char)ev->ptr, c);
+	return left;
+}

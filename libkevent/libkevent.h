@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * libkevent: the kevent system calls and the user half of the ring
+ *
+ * Every function returns a negative errno on failure and leaves errno alone.
+ * The library allocates nothing, starts no thread and keeps no state of its
+ * own. Unless noted, a function may run in any number of threads at once, and
+ * none is a cancellation point.
+ */
+#ifndef LIBKEVENT_H
+#define LIBKEVENT_H
+
+#include <assert.h>
+#include <time.h>
+#include <linux/ukevent.h>
+#include "libkevent_ring.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The library is built with a 64-bit time_t; the program has to agree. */
+static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
+	      "build with -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64");
+
+/* Reserved for the extensible argument of kevent_wait(); pass NULL. */
+struct kevent_wait_arg;
+
+/**
+ * kevent_init() - create a queue
+ * @ring: memory for the ring, aligned to 8 bytes (64 avoids false sharing),
+ *	KEVENT_RING_BYTES(@ring_size) bytes; NULL for a queue without a ring
+ * @ring_size: number of slots, a power of two from %KEVENT_RING_MIN to
+ *	%KEVENT_RING_MAX; 0 for a queue without a ring
+ * @flags: 0 or %KEVENT_INIT_NOCLOEXEC
+ *
+ * The kernel clears the header of the ring. The memory must stay mapped as
+ * long as the queue is used; it belongs to the calling process.
+ *
+ * Return: a file descriptor, or
+ * -EINVAL for an unknown flag, a bad @ring_size, an unaligned @ring, or when
+ * only one of @ring and @ring_size is zero;
+ * -EFAULT when @ring can't be written;
+ * -EPERM when the sysctl kernel.kevent_disabled forbids it;
+ * -EMFILE, -ENFILE, -ENOMEM when out of descriptors, files or memory;
+ * -ENOSYS when the kernel has no kevent.
+ */
+int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
+
+/**
+ * kevent_ctl() - add, remove, change or mark watches
+ * @fd: a queue
+ * @cmd: %KEVENT_CTL_ADD, %KEVENT_CTL_REMOVE, %KEVENT_CTL_MODIFY or
+ *	%KEVENT_CTL_READY
+ * @num: number of entries, at most %KEVENT_CTL_MAX
+ * @arg: the entries; results are written back to them
+ *
+ * An entry that failed has %KEVENT_RET_BROKEN set, see kevent_error(). ADD
+ * moves entries which failed or which are ready at once to the front of @arg.
+ * READY with @num 0 wakes one waiter.
+ *
+ * Return: ADD: entries at the front of @arg; REMOVE and MODIFY: entries that
+ * failed; READY: watches marked; or
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue, @cmd is unknown or @num is too large;
+ * -EFAULT when @arg can't be accessed and nothing was done;
+ * -EINTR when a fatal signal arrived;
+ * -ENOSYS when the kernel has no kevent.
+ */
+int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
+
+/**
+ * kevent_get_events() - copy events from the kernel, past the ring
+ * @fd: a queue, of this or another process
+ * @min_nr: wait for that many events; 0 acts as 1
+ * @max_nr: room in @buf, at least 1
+ * @timeout: how long to wait; NULL: for ever, zero: not at all
+ * @buf: where the events go
+ * @flags: 0, or %KEVENT_FLAGS_ABSTIME when @timeout is a point of
+ *	CLOCK_MONOTONIC
+ *
+ * Events that are in the ring already are not copied.
+ *
+ * Return: the number of events copied; fewer than @min_nr after a timeout, a
+ * wake request, a signal or a fault; or
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue, @max_nr is 0 or @buf would not fit in 2 GiB,
+ * @min_nr exceeds @max_nr, a flag is unknown or @timeout is malformed;
+ * -EFAULT when @buf can't be written and nothing was copied, or @timeout can't
+ * be read;
+ * -EINTR when a signal arrived and nothing was copied;
+ * -ENOSYS when the kernel has no kevent.
+ */
+int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
+		      const struct timespec *timeout, struct ukevent *buf,
+		      __u32 flags);
+
+/**
+ * kevent_wait() - move events into the ring and wait for some
+ * @fd: a queue with a ring of this process
+ * @num: move at most that many events, at least 1
+ * @old_kidx: the low half of the ring_kidx up to which the caller has seen
+ *	the ring
+ * @timeout: how long to wait; NULL: for ever, zero: not at all
+ * @flags: 0, or %KEVENT_FLAGS_ABSTIME when @timeout is a point of
+ *	CLOCK_MONOTONIC
+ * @arg: NULL
+ *
+ * Returns at once when ring_kidx has moved past @old_kidx, so an event stored
+ * between the look at the ring and the call is not slept through.
+ *
+ * Return: the number of entries stored past @old_kidx; 0 after a timeout or a
+ * wake request; or
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue or has no ring, @num is 0, a flag is unknown or
+ * @timeout is malformed;
+ * -EXDEV when the ring belongs to another process;
+ * -EFAULT when the ring can't be accessed and nothing was stored, or @timeout
+ * can't be read;
+ * -EINTR when a signal arrived and there is nothing to report;
+ * -ENOSYS when the kernel has no kevent.
+ */
+int kevent_wait(int fd, __u32 num, __u32 old_kidx,
+		const struct timespec *timeout, __u32 flags,
+		const struct kevent_wait_arg *arg);
+
+/**
+ * kevent_commit() - hand slots back to the kernel and refill them
+ * @fd: a queue with a ring of this process
+ * @new_uidx: low half of the position of the oldest entry still needed
+ * @over: high half of that position
+ *
+ * For programs which read the ring in one thread and in place. Except on x86 it
+ * must not run while another thread pops from the same ring.
+ *
+ * Return: the number of slots freed; 0 when the position is not ahead of
+ * ring_uidx; or
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue or has no ring, or the position is past
+ * ring_kidx;
+ * -EXDEV when the ring belongs to another process;
+ * -EFAULT when the ring can't be accessed;
+ * -EINTR when a fatal signal arrived;
+ * -ENOSYS when the kernel has no kevent.
+ */
+int kevent_commit(int fd, __u32 new_uidx, __u32 over);
+
+/**
+ * kevent_supported() - find out whether kevent works here
+ *
+ * Opens a queue and closes it again.
+ *
+ * Return: 0, or
+ * -ENOSYS when the kernel has no kevent;
+ * -EPERM when the sysctl kernel.kevent_disabled or a filter forbids it;
+ * -EMFILE, -ENFILE, -ENOMEM when it can't be told now.
+ */
+int kevent_supported(void);
+
+/**
+ * struct kevent_queue - a queue with a ring, owned by the program
+ * @fd: the queue, for kevent_ctl()
+ * @size: number of slots of @ring
+ * @ring: memory given to kevent_queue_init()
+ */
+struct kevent_queue {
+	int			fd;
+	__u32			size;
+	struct kevent_ring	*ring;
+};
+
+/**
+ * kevent_queue_init() - create a queue with a ring
+ * @q: to be filled in; its fd is -1 after a failure
+ * @ring: memory for the ring, see kevent_init()
+ * @size: number of slots, see kevent_init()
+ * @flags: 0 or %KEVENT_INIT_NOCLOEXEC
+ *
+ * Return: 0, -EINVAL when @ring is NULL, or an errno of kevent_init().
+ */
+int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
+		      __u32 size, __u32 flags);
+
+/**
+ * kevent_queue_close() - close a queue
+ * @q: a queue no other thread uses any more; may be closed already
+ *
+ * Entries in the ring stay readable; the memory is the caller's again.
+ */
+void kevent_queue_close(struct kevent_queue *q);
+
+/**
+ * kevent_queue_pop() - take up to @max events
+ * @q: a queue
+ * @ev: where the events go
+ * @max: room in @ev
+ *
+ * Enters the kernel only when the ring is empty and %KEVENT_RING_MORE says that
+ * events wait in the kernel; never sleeps.
+ *
+ * Return: the number of events, 0 when there is none, or an errno of
+ * kevent_wait().
+ */
+int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max);
+
+/**
+ * kevent_queue_wait() - wait until the ring holds events
+ * @q: a queue
+ * @timeout: how long to wait; NULL: for ever, zero: not at all
+ *
+ * Does not enter the kernel when the ring holds events. Another consumer may
+ * pop them before the caller does.
+ *
+ * Return: the number of unread entries; 0 after @timeout or when
+ * %KEVENT_CTL_READY with no entries woke the caller; -EINVAL for a malformed
+ * @timeout; or an errno of kevent_wait().
+ */
+int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout);
+
+/**
+ * kevent_error() - why an entry failed
+ * @ev: an entry after kevent_ctl(), or an event
+ *
+ * Return: a negative errno if %KEVENT_RET_BROKEN is set, else 0.
+ */
+static inline int kevent_error(const struct ukevent *ev)
+{
+	return ev->ret_flags & KEVENT_RET_BROKEN ? (int)ev->ret_data[1] : 0;
+}
+
+/**
+ * kevent_ctl_one() - kevent_ctl() for one entry
+ * @fd: a queue
+ * @cmd: as for kevent_ctl()
+ * @ev: the entry; the result is written back to it
+ *
+ * Return: an errno of kevent_ctl(), or that of the entry. Else ADD: 1 when @ev
+ * is ready at once and was not queued, 0 otherwise; READY: 1; REMOVE and
+ * MODIFY: 0.
+ */
+static inline int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
+{
+	int ret;
+
+	ev->ret_flags = 0;
+	ret = kevent_ctl(fd, cmd, 1, ev);
+	if (ret < 0)
+		return ret;
+	return kevent_error(ev) ? kevent_error(ev) : ret;
+}
+
+/* What the kevent_set_*() functions have in common. */
+static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
+				__u32 req_flags, __u64 user)
+{
+	ev->type = type;
+	ev->event = event;
+	ev->req_flags = req_flags;
+	ev->ret_flags = 0;
+	ev->ret_data[0] = 0;
+	ev->ret_data[1] = 0;
+	ev->ptr = user;
+}
+
+/**
+ * kevent_set_socket() - fill in an entry for a socket
+ * @ev: to be filled in
+ * @fd: a socket
+ * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
+				     __u32 req_flags, __u64 user)
+{
+	ev->id.raw[0] = (__u32)fd;
+	ev->id.raw[1] = 0;
+	__kevent_set(ev, KEVENT_SOCKET, event, req_flags, user);
+}
+
+/**
+ * kevent_set_pipe() - fill in an entry for a pipe or FIFO
+ * @ev: to be filled in
+ * @fd: an end of a pipe
+ * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_SEND
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
+				   __u32 req_flags, __u64 user)
+{
+	kevent_set_socket(ev, fd, event, req_flags, user);
+	ev->type = KEVENT_PIPE;
+}
+
+/**
+ * kevent_set_poll() - fill in an entry for any file poll(2) takes
+ * @ev: to be filled in
+ * @fd: a file
+ * @event: %KEVENT_POLL_POLLIN and its like
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
+				   __u32 req_flags, __u64 user)
+{
+	kevent_set_socket(ev, fd, event, req_flags, user);
+	ev->type = KEVENT_POLL;
+}
+
+/**
+ * kevent_set_user() - fill in an entry for marks of the program itself
+ * @ev: to be filled in
+ * @id: any number, names the watch within the queue
+ * @event: bits %KEVENT_CTL_READY may set
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
+				   __u32 req_flags, __u64 user)
+{
+	ev->id.raw_u64 = id;
+	__kevent_set(ev, KEVENT_USER, event, req_flags, user);
+}
+
+/**
+ * kevent_cookie() - make a user value of an index and a generation
+ * @index: slot of a table of the program
+ * @gen: counts the uses of that slot
+ *
+ * An entry that is in the ring already outlives its watch. A program which
+ * bumps the generation of a slot when it removes the watch, and skips events
+ * of another generation, never takes such an entry for one of a new watch.
+ *
+ * Return: the value for the user argument of kevent_set_socket() and others.
+ */
+static inline __u64 kevent_cookie(__u32 index, __u32 gen)
+{
+	return (__u64)gen << 32 | index;
+}
+
+/**
+ * kevent_cookie_index() - index of the cookie of an event
+ * @ev: an event whose user value is of kevent_cookie()
+ *
+ * Return: the index.
+ */
+static inline __u32 kevent_cookie_index(const struct ukevent *ev)
+{
+	return (__u32)ev->ptr;
+}
+
+/**
+ * kevent_cookie_gen() - generation of the cookie of an event
+ * @ev: an event whose user value is of kevent_cookie()
+ *
+ * Return: the generation.
+ */
+static inline __u32 kevent_cookie_gen(const struct ukevent *ev)
+{
+	return (__u32)(ev->ptr >> 32);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBKEVENT_H */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * libkevent: the consumer half of the ring
+ *
+ * Implements "ring ordering" of linux/ukevent.h for any number of consumers.
+ * Included by libkevent.h; needs no library.
+ */
+#ifndef LIBKEVENT_RING_H
+#define LIBKEVENT_RING_H
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <linux/ukevent.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * KEVENT_RING_BYTES() - bytes of memory a ring takes
+ * @size: number of slots
+ */
+#define KEVENT_RING_BYTES(size) \
+	(offsetof(struct kevent_ring, event) + (size) * sizeof(struct ukevent))
+
+/**
+ * KEVENT_RING_STORAGE() - a type that holds a ring, in its member ring
+ * @size: number of slots, a constant
+ *
+ * For rings that are not allocated: ``static KEVENT_RING_STORAGE(64) mem;``
+ * defines one, ``&mem.ring`` is its address.
+ */
+#define KEVENT_RING_STORAGE(size)				\
+	union {							\
+		alignas(64) struct kevent_ring ring;		\
+		unsigned char bytes[KEVENT_RING_BYTES(size)];	\
+	}
+
+/* A word of an entry, whatever the types of the fields in it. */
+typedef __u64 __attribute__((may_alias)) kevent_ring_word;
+
+/*
+ * The kernel may be writing the slot, once another consumer has popped it;
+ * whole words keep that race defined. The caller's copy is void then.
+ */
+static inline void __kevent_ring_copy(struct ukevent *to,
+				      const struct ukevent *from)
+{
+	const kevent_ring_word *src = (const kevent_ring_word *)from;
+	kevent_ring_word *dst = (kevent_ring_word *)to;
+	size_t i;
+
+	for (i = 0; i < sizeof(*to) / sizeof(*dst); i++)
+		dst[i] = __atomic_load_n(&src[i], __ATOMIC_RELAXED);
+}
+
+/*
+ * Full barrier of "commit before process" in linux/ukevent.h. The
+ * compare-and-swap in kevent_ring_pop() is one by itself on x86.
+ */
+static inline void __kevent_ring_commit_barrier(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/**
+ * kevent_ring_count() - number of unread entries
+ * @ring: a ring
+ * @size: its number of slots
+ *
+ * Other consumers and the kernel change the answer at any time.
+ *
+ * Return: 0 to @size.
+ */
+static inline __u32 kevent_ring_count(const struct kevent_ring *ring,
+				      __u32 size)
+{
+	__u64 uidx = __atomic_load_n(&ring->ring_uidx, __ATOMIC_ACQUIRE);
+	__u64 kidx = __atomic_load_n(&ring->ring_kidx, __ATOMIC_ACQUIRE);
+
+	return kidx - uidx < size ? (__u32)(kidx - uidx) : size;
+}
+
+/**
+ * kevent_ring_pop() - take up to @max entries
+ * @ring: a ring
+ * @size: its number of slots
+ * @ev: where the entries go
+ * @max: room in @ev
+ *
+ * Never enters the kernel and never waits. The caller owns the entries; no
+ * other consumer gets them. Their slots are free before the caller acts on
+ * the events, as the kernel expects. Safe in signal handlers.
+ *
+ * ring_uidx is loaded before ring_kidx: whoever stored that ring_uidx had seen
+ * a ring_kidx at least as large, so their difference never is negative.
+ *
+ * Return: the number of entries taken, 0 when there is none.
+ */
+static inline __u32 kevent_ring_pop(struct kevent_ring *ring, __u32 size,
+				    struct ukevent *ev, __u32 max)
+{
+	__u64 uidx = __atomic_load_n(&ring->ring_uidx, __ATOMIC_ACQUIRE);
+	__u64 kidx;
+	__u32 nr, i;
+
+	do {
+		kidx = __atomic_load_n(&ring->ring_kidx, __ATOMIC_ACQUIRE);
+		nr = kidx - uidx < max ? (__u32)(kidx - uidx) : max;
+		if (!nr)
+			return 0;
+		for (i = 0; i < nr; i++)
+			__kevent_ring_copy(&ev[i], &ring->event[(uidx + i) &
+								(size - 1)]);
+	} while (!__atomic_compare_exchange_n(&ring->ring_uidx, &uidx,
+					      uidx + nr, 0, __ATOMIC_RELEASE,
+					      __ATOMIC_ACQUIRE));
+	__kevent_ring_commit_barrier();
+	return nr;
+}
+
+/**
+ * kevent_ring_next() - take one entry, for use as the condition of a loop
+ * @ring: a ring
+ * @size: its number of slots
+ * @ev: where the entry goes
+ *
+ * Return: 1, or 0 when there is none.
+ */
+static inline int kevent_ring_next(struct kevent_ring *ring, __u32 size,
+				   struct ukevent *ev)
+{
+	return (int)kevent_ring_pop(ring, size, ev, 1);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBKEVENT_RING_H */

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * The five system calls
+ */
+#include <errno.h>
+#include <unistd.h>
+#include <linux/time_types.h>
+
+#include "libkevent.h"
+#include "syscall.h"
+
+/* syscall(), but with the error in the return value and errno untouched */
+#define kevent_syscall(...)					\
+({								\
+	int __saved = errno;					\
+	int __ret = (int)syscall(__VA_ARGS__);			\
+								\
+	if (__ret < 0) {					\
+		__ret = -errno;					\
+		errno = __saved;				\
+	}							\
+	__ret;							\
+})
+
+/*
+ * The kernel's type has 64-bit members on every machine, that of the C library
+ * may have a 32-bit tv_nsec next to padding.
+ */
+static const struct __kernel_timespec *
+kernel_timespec(struct __kernel_timespec *to, const struct timespec *from)
+{
+	if (!from)
+		return NULL;
+	to->tv_sec = from->tv_sec;
+	to->tv_nsec = from->tv_nsec;
+	return to;
+}
+
+int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
+{
+	return kevent_syscall(__NR_kevent_init, ring, ring_size, flags);
+}
+
+int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
+{
+	return kevent_syscall(__NR_kevent_ctl, fd, cmd, num, arg);
+}
+
+int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
+		      const struct timespec *timeout, struct ukevent *buf,
+		      __u32 flags)
+{
+	struct __kernel_timespec ts;
+
+	return kevent_syscall(__NR_kevent_get_events, fd, min_nr, max_nr,
+			      kernel_timespec(&ts, timeout), buf, flags);
+}
+
+int kevent_wait(int fd, __u32 num, __u32 old_kidx,
+		const struct timespec *timeout, __u32 flags,
+		const struct kevent_wait_arg *arg)
+{
+	struct __kernel_timespec ts;
+
+	return kevent_syscall(__NR_kevent_wait, fd, num, old_kidx,
+			      kernel_timespec(&ts, timeout), flags, arg);
+}
+
+int kevent_commit(int fd, __u32 new_uidx, __u32 over)
+{
+	return kevent_syscall(__NR_kevent_commit, fd, new_uidx, over);
+}
+
+int kevent_supported(void)
+{
+	int fd = kevent_init(NULL, 0, 0);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}

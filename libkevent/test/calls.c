@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wrappers: numbers, arguments, errors
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/time_types.h>
+
+#include "test.h"
+
+static struct fake_call last;
+static long next_ret;
+
+static long record(const struct fake_call *call)
+{
+	last = *call;
+	return next_ret;
+}
+
+static void answer_with(long ret)
+{
+	memset(&last, 0, sizeof(last));
+	next_ret = ret;
+	fake_kernel = record;
+}
+
+static void check_ts(long arg, long long sec, long long nsec)
+{
+	const struct __kernel_timespec *ts = (void *)arg;
+
+	CHECK_EQ(ts->tv_sec, sec);
+	CHECK_EQ(ts->tv_nsec, nsec);
+}
+
+static void init_passes_arguments(void)
+{
+	static KEVENT_RING_STORAGE(4) mem;
+
+	answer_with(7);
+	CHECK_EQ(kevent_init(&mem.ring, 4, KEVENT_INIT_NOCLOEXEC), 7);
+	CHECK_EQ(last.nr, 480);
+	CHECK_EQ(last.arg[0], (long)&mem.ring);
+	CHECK_EQ((__u32)last.arg[1], 4);
+	CHECK_EQ((__u32)last.arg[2], KEVENT_INIT_NOCLOEXEC);
+}
+
+static void ctl_passes_arguments(void)
+{
+	struct ukevent ev;
+
+	answer_with(2);
+	CHECK_EQ(kevent_ctl(3, KEVENT_CTL_MODIFY, 5, &ev), 2);
+	CHECK_EQ(last.nr, 481);
+	CHECK_EQ((int)last.arg[0], 3);
+	CHECK_EQ((__u32)last.arg[1], KEVENT_CTL_MODIFY);
+	CHECK_EQ((__u32)last.arg[2], 5);
+	CHECK_EQ(last.arg[3], (long)&ev);
+}
+
+static struct timespec *seen_timeout;
+
+static long check_wait_time(const struct fake_call *call)
+{
+	check_ts(call->arg[3], seen_timeout->tv_sec, seen_timeout->tv_nsec);
+	return record(call);
+}
+
+static void get_events_passes_arguments(void)
+{
+	struct timespec ts = { .tv_sec = 1LL << 40, .tv_nsec = 999999999 };
+	struct ukevent ev;
+
+	answer_with(1);
+	seen_timeout = &ts;
+	fake_kernel = check_wait_time;
+	CHECK_EQ(kevent_get_events(3, 4, 5, &ts, &ev, 1), 1);
+	CHECK_EQ(last.nr, 482);
+	CHECK_EQ((int)last.arg[0], 3);
+	CHECK_EQ((__u32)last.arg[1], 4);
+	CHECK_EQ((__u32)last.arg[2], 5);
+	CHECK_EQ(last.arg[4], (long)&ev);
+	CHECK_EQ((__u32)last.arg[5], KEVENT_FLAGS_ABSTIME);
+
+	answer_with(0);
+	CHECK_EQ(kevent_get_events(3, 4, 5, NULL, &ev, 0), 0);
+	CHECK_EQ(last.arg[3], 0);
+}
+
+static void wait_passes_arguments(void)
+{
+	struct timespec ts = { .tv_sec = -1, .tv_nsec = 7 };
+	const struct kevent_wait_arg *arg = (void *)&ts;
+
+	answer_with(6);
+	seen_timeout = &ts;
+	fake_kernel = check_wait_time;
+	CHECK_EQ(kevent_wait(3, 4, 0xfffffffe, &ts, 1, arg), 6);
+	CHECK_EQ(last.nr, 483);
+	CHECK_EQ((int)last.arg[0], 3);
+	CHECK_EQ((__u32)last.arg[1], 4);
+	CHECK_EQ((__u32)last.arg[2], 0xfffffffe);
+	CHECK_EQ((__u32)last.arg[4], KEVENT_FLAGS_ABSTIME);
+	CHECK_EQ(last.arg[5], (long)arg);
+
+	answer_with(0);
+	CHECK_EQ(kevent_wait(3, 4, 5, NULL, 0, NULL), 0);
+	CHECK_EQ(last.arg[3], 0);
+}
+
+static void commit_passes_arguments(void)
+{
+	answer_with(9);
+	CHECK_EQ(kevent_commit(3, 0xffffffff, 2), 9);
+	CHECK_EQ(last.nr, 484);
+	CHECK_EQ((int)last.arg[0], 3);
+	CHECK_EQ((__u32)last.arg[1], 0xffffffff);
+	CHECK_EQ((__u32)last.arg[2], 2);
+}
+
+static void failure_is_returned_and_errno_kept(void)
+{
+	struct ukevent ev;
+
+	answer_with(-EBADF);
+	errno = ENOTTY;
+	CHECK_EQ(kevent_init(NULL, 0, 0), -EBADF);
+	CHECK_EQ(kevent_ctl(1, 0, 0, &ev), -EBADF);
+	CHECK_EQ(kevent_get_events(1, 1, 1, NULL, &ev, 0), -EBADF);
+	CHECK_EQ(kevent_wait(1, 1, 0, NULL, 0, NULL), -EBADF);
+	CHECK_EQ(kevent_commit(1, 0, 0), -EBADF);
+	CHECK_EQ(errno, ENOTTY);
+}
+
+static void supported_tells_why_not(void)
+{
+	answer_with(-ENOSYS);
+	CHECK_EQ(kevent_supported(), -ENOSYS);
+	answer_with(-EPERM);
+	CHECK_EQ(kevent_supported(), -EPERM);
+}
+
+static void supported_closes_its_queue(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	answer_with(fd);
+	CHECK_EQ(kevent_supported(), 0);
+	CHECK_EQ(last.nr, 480);
+	CHECK_EQ(last.arg[0], 0);
+	CHECK_EQ((__u32)last.arg[1], 0);
+	CHECK_EQ(fcntl(fd, F_GETFD), -1);
+}
+
+static __u32 entry_flags;
+static int entry_errno;
+
+static long answer_entry(const struct fake_call *call)
+{
+	struct ukevent *ev = (void *)call->arg[3];
+
+	CHECK_EQ((__u32)call->arg[2], 1);
+	CHECK_EQ(ev->ret_flags, 0);
+	ev->ret_flags = entry_flags;
+	ev->ret_data[1] = (__u32)entry_errno;
+	return next_ret;
+}
+
+static int ctl_one(long ret, __u32 ret_flags, int err)
+{
+	struct ukevent ev = { .ret_flags = ~0U };
+
+	next_ret = ret;
+	entry_flags = ret_flags;
+	entry_errno = err;
+	fake_kernel = answer_entry;
+	return kevent_ctl_one(3, KEVENT_CTL_ADD, &ev);
+}
+
+static void ctl_one_tells_failure_from_ready(void)
+{
+	const __u32 broken = KEVENT_RET_BROKEN | KEVENT_RET_DONE;
+
+	CHECK_EQ(ctl_one(0, 0, 0), 0);
+	CHECK_EQ(ctl_one(1, KEVENT_RET_DONE, 5), 1);
+	CHECK_EQ(ctl_one(1, broken, -EEXIST), -EEXIST);
+	CHECK_EQ(ctl_one(0, broken, -ENOENT), -ENOENT);
+	CHECK_EQ(ctl_one(-EFAULT, 0, 0), -EFAULT);
+}
+
+static void initialisers_fill_every_field(void)
+{
+	struct ukevent want = { .event = 5, .req_flags = 6, .ptr = 1ULL << 63 };
+	struct ukevent ev;
+
+	want.id.raw[0] = 4;
+	memset(&ev, 0xff, sizeof(ev));
+	want.type = KEVENT_SOCKET;
+	kevent_set_socket(&ev, 4, 5, 6, 1ULL << 63);
+	CHECK(!memcmp(&ev, &want, sizeof(ev)));
+
+	memset(&ev, 0xff, sizeof(ev));
+	want.type = KEVENT_PIPE;
+	kevent_set_pipe(&ev, 4, 5, 6, 1ULL << 63);
+	CHECK(!memcmp(&ev, &want, sizeof(ev)));
+
+	memset(&ev, 0xff, sizeof(ev));
+	want.type = KEVENT_POLL;
+	kevent_set_poll(&ev, 4, 5, 6, 1ULL << 63);
+	CHECK(!memcmp(&ev, &want, sizeof(ev)));
+
+	memset(&ev, 0xff, sizeof(ev));
+	want.type = KEVENT_USER;
+	want.id.raw_u64 = 0x123456789abcdef0ULL;
+	kevent_set_user(&ev, 0x123456789abcdef0ULL, 5, 6, 1ULL << 63);
+	CHECK(!memcmp(&ev, &want, sizeof(ev)));
+}
+
+static void cookie_holds_index_and_generation(void)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, 4, 1, 0, kevent_cookie(0xfffffff0, 0x80000001));
+	CHECK_EQ(kevent_cookie_index(&ev), 0xfffffff0);
+	CHECK_EQ(kevent_cookie_gen(&ev), 0x80000001);
+}
+
+const struct test_case call_tests[] = {
+	{ "init_passes_arguments", init_passes_arguments },
+	{ "ctl_passes_arguments", ctl_passes_arguments },
+	{ "get_events_passes_arguments", get_events_passes_arguments },
+	{ "wait_passes_arguments", wait_passes_arguments },
+	{ "commit_passes_arguments", commit_passes_arguments },
+	{ "failure_is_returned_and_errno_kept",
+	  failure_is_returned_and_errno_kept },
+	{ "supported_tells_why_not", supported_tells_why_not },
+	{ "supported_closes_its_queue", supported_closes_its_queue },
+	{ "ctl_one_tells_failure_from_ready",
+	  ctl_one_tells_failure_from_ready },
+	{ "initialisers_fill_every_field", initialisers_fill_every_field },
+	{ "cookie_holds_index_and_generation",
+	  cookie_holds_index_and_generation },
+	{ }
+};

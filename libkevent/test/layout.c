@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sizes and offsets of the ABI. Compiled for 32 and 64 bits; nothing runs.
+ */
+#include <libkevent.h>
+
+#define SIZE(type, bytes) \
+	static_assert(sizeof(type) == (bytes), "size of " #type)
+#define OFFSET(type, member, bytes) \
+	static_assert(offsetof(type, member) == (bytes), #type "." #member)
+
+SIZE(struct kevent_id, 8);
+static_assert(alignof(struct kevent_id) == 8, "alignment of kevent_id");
+
+SIZE(struct ukevent, 40);
+static_assert(alignof(struct ukevent) == 8, "alignment of ukevent");
+OFFSET(struct ukevent, id, 0);
+OFFSET(struct ukevent, type, 8);
+OFFSET(struct ukevent, event, 12);
+OFFSET(struct ukevent, req_flags, 16);
+OFFSET(struct ukevent, ret_flags, 20);
+OFFSET(struct ukevent, ret_data, 24);
+OFFSET(struct ukevent, user, 32);
+OFFSET(struct ukevent, ptr, 32);
+
+SIZE(struct kevent_ring, 128);
+OFFSET(struct kevent_ring, ring_kidx, 0);
+OFFSET(struct kevent_ring, ring_flags, 8);
+OFFSET(struct kevent_ring, __pad0, 12);
+OFFSET(struct kevent_ring, ring_uidx, 64);
+OFFSET(struct kevent_ring, __pad1, 72);
+OFFSET(struct kevent_ring, event, 128);
+
+static_assert(sizeof(struct ukevent) % sizeof(kevent_ring_word) == 0,
+	      "an entry is made of whole words");
+static_assert(KEVENT_RING_BYTES(KEVENT_RING_MAX) == 128 + 40 * (1 << 20),
+	      "bytes of the largest ring");
+
+/* Programs that know kqueue define these themselves. */
+struct kevent {
+	int of_the_program;
+};
+
+static inline int kevent(struct kevent *ke)
+{
+	return ke->of_the_program;
+}

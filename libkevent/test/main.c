@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runs every test and prints KTAP. The first argument is the number of events
+ * the tests with threads pass on, the second the number of seconds after which
+ * a test counts as hanging.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static const struct test_case *const suites[] = {
+	call_tests, ring_tests, step_tests, queue_tests, cxx_tests,
+};
+
+unsigned int test_events = 2000000;
+static unsigned int watchdog_seconds = 120;
+long (*fake_kernel)(const struct fake_call *call);
+
+static atomic_bool failed;
+
+void test_check_eq(long long got, long long want, const char *what,
+		   const char *file, int line)
+{
+	if (got == want)
+		return;
+	printf("# %s:%d: %s: got %lld, want %lld\n", file, line, what, got,
+	       want);
+	failed = true;
+}
+
+long syscall(long nr, ...)
+{
+	struct fake_call call = { .nr = nr };
+	va_list ap;
+	long ret;
+	int i;
+
+	va_start(ap, nr);
+	for (i = 0; i < 6; i++)
+		call.arg[i] = va_arg(ap, long);
+	va_end(ap);
+	ret = fake_kernel(&call);
+	if (ret >= 0)
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+static __u32 entry_word(__u64 nr, __u32 salt)
+{
+	return (__u32)((nr + salt) * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
+void entry_make(struct ukevent *ev, __u64 nr)
+{
+	ev->id.raw_u64 = ~nr;
+	ev->type = entry_word(nr, 1);
+	ev->event = entry_word(nr, 2);
+	ev->req_flags = entry_word(nr, 3);
+	ev->ret_flags = entry_word(nr, 4);
+	ev->ret_data[0] = entry_word(nr, 5);
+	ev->ret_data[1] = entry_word(nr, 6);
+	ev->ptr = nr;
+}
+
+int entry_intact(const struct ukevent *ev)
+{
+	struct ukevent want;
+
+	entry_make(&want, ev->ptr);
+	return !memcmp(&want, ev, sizeof(want));
+}
+
+void ring_store(struct kevent_ring *ring, __u32 size, __u64 nr)
+{
+	__u64 kidx = ring->ring_kidx;
+	kevent_ring_word *slot =
+		(kevent_ring_word *)&ring->event[kidx & (size - 1)];
+	struct ukevent ev;
+	size_t i;
+
+	entry_make(&ev, nr);
+	for (i = 0; i < sizeof(ev) / sizeof(*slot); i++)
+		__atomic_store_n(&slot[i], ((kevent_ring_word *)&ev)[i],
+				 __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->ring_kidx, kidx + 1, __ATOMIC_RELEASE);
+}
+
+static void watchdog(int sig)
+{
+	static const char text[] =
+		"Bail out! a test hangs: a wake-up or an event got lost\n";
+
+	(void)sig;
+	if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+static int run_suite(const struct test_case *test, int *nr)
+{
+	int nr_failed = 0;
+
+	for (; test->name; test++) {
+		failed = false;
+		alarm(watchdog_seconds);
+		test->run();
+		printf("%s %d - %s\n", failed ? "not ok" : "ok", ++*nr,
+		       test->name);
+		nr_failed += failed;
+	}
+	return nr_failed;
+}
+
+static int count_tests(void)
+{
+	const struct test_case *test;
+	int nr = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(suites); i++)
+		for (test = suites[i]; test->name; test++)
+			nr++;
+	return nr;
+}
+
+int main(int argc, char **argv)
+{
+	int nr_failed = 0;
+	int nr = 0;
+	size_t i;
+
+	if (argc > 1)
+		test_events = (unsigned int)strtoul(argv[1], NULL, 0);
+	if (argc > 2)
+		watchdog_seconds = (unsigned int)strtoul(argv[2], NULL, 0);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGALRM, watchdog);
+	printf("KTAP version 1\n1..%d\n", count_tests());
+	for (i = 0; i < ARRAY_SIZE(suites); i++)
+		nr_failed += run_suite(suites[i], &nr);
+	printf("# libkevent: %d passed, %d failed\n", nr - nr_failed,
+	       nr_failed);
+	return nr_failed != 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Test cases, checks and the stand-in for the kernel
+ */
+#ifndef LIBKEVENT_TEST_H
+#define LIBKEVENT_TEST_H
+
+#include <libkevent.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+struct test_case {
+	const char *name;
+	void (*run)(void);
+};
+
+extern const struct test_case call_tests[], ring_tests[], step_tests[],
+			      queue_tests[], cxx_tests[];
+
+/* How many events the tests with threads pass on */
+extern unsigned int test_events;
+
+void test_check_eq(long long got, long long want, const char *what,
+		   const char *file, int line);
+
+#define CHECK_EQ(got, want) \
+	test_check_eq((long long)(got), (long long)(want), #got " == " #want, \
+		      __FILE__, __LINE__)
+#define CHECK(cond)	CHECK_EQ(!!(cond), 1)
+
+/*
+ * The tests replace syscall() of the C library. fake_kernel() answers each
+ * call, with a negative errno for a failure.
+ */
+struct fake_call {
+	long nr;
+	long arg[6];
+};
+
+extern long (*fake_kernel)(const struct fake_call *call);
+
+/* An entry all fields of which follow from @nr, and the reverse */
+void entry_make(struct ukevent *ev, __u64 nr);
+int entry_intact(const struct ukevent *ev);
+
+/* What the kernel does to store an entry; there has to be room */
+void ring_store(struct kevent_ring *ring, __u32 size, __u64 nr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBKEVENT_TEST_H */
