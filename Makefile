@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# Entry points only: every recipe calls the script or Makefile that knows how.
+
+BUILD ?= build
+override BUILD := $(abspath $(BUILD))
+JOBS ?= $(shell nproc)
+export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC MUTANT
+
+.PHONY: help run test check setup kernel kernel-debug kernel-bench mutant \
+	libkevent lighttpd guest install clean
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^#? \{0,1\}//p' Makefile
+
+#? make run           lighttpd with kevent against epoll in a VM, as a table
+#? make test          all tests in VMs, on a plain and on a debug kernel
+#? make check         style, sparse, warnings, documentation, patches
+#?
+#? make kernel        build the kernel; also: kernel-debug, kernel-bench
+#? make libkevent     build the library; make install installs it (PREFIX,
+#?                    DESTDIR)
+#? make lighttpd      build lighttpd with the linux-kevent event handler
+#? make guest         build the test programs that run in a VM
+#? make clean         remove what was built
+#?
+#? BUILD=dir          put everything generated there (build)
+#? KERNEL_SRC=path    another Linux 6.12 tarball or tree
+#? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree
+#? MUTANT=name        with make test: break the kernel by
+#?                    tests/mutants/name.patch and expect a failure
+#? JOBS=n             compiler processes (one per CPU)
+#?
+#? tests/vm/run --help: run a command of your own on the kernel
+
+run: setup lighttpd kernel
+	bench/http/run
+
+test: setup libkevent guest $(if $(MUTANT),mutant,kernel kernel-debug)
+	tests/run
+
+check: setup
+	tests/check
+
+setup:
+	@scripts/setup
+
+kernel:
+	@scripts/kernel build base
+
+kernel-debug:
+	@scripts/kernel build debug
+
+kernel-bench:
+	@scripts/kernel build bench
+
+mutant:
+	@scripts/kernel build mutant-$(MUTANT)
+
+libkevent:
+	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)
+
+lighttpd:
+	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) lighttpd
+
+guest: libkevent
+	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
+
+install: libkevent
+	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) install
+
+clean:
+	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd guest \
+		bench vm log results)
+	@rmdir $(BUILD) 2>/dev/null || true
