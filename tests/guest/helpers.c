@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <CUnit/TestRun.h>
+
+#include "helpers.h"
+
+unsigned int slowness = 1;
+
+/* Checks */
+
+/* A failure of a helper names the last check of the test before it, too. */
+bool check_true(bool ok, const char *what, const char *file, int line,
+		bool fatal)
+{
+	static const char *last_file = "start";
+	static int last_line;
+	char text[500];
+
+	if (strcmp(file, __FILE__)) {
+		last_file = file;
+		last_line = line;
+	} else if (!ok) {
+		snprintf(text, sizeof(text), "%s (after %s:%d)", what,
+			 last_file, last_line);
+		what = text;
+	}
+	CU_assertImplementation(ok, line, what, file, "", fatal);
+	return ok;
+}
+
+static const char *number(long long value, char *buf, size_t size)
+{
+	const char *name = NULL;
+
+	if (value < 0 && value > -4096)
+		name = strerrorname_np((int)-value);
+	if (name)
+		snprintf(buf, size, "-%s", name);
+	else
+		snprintf(buf, size, "%lld", value);
+	return buf;
+}
+
+bool check_equal(long long got, long long want, const char *what,
+		 const char *file, int line, bool fatal)
+{
+	char text[400], g[32], w[32];
+
+	if (got == want)
+		return check_true(true, what, file, line, fatal);
+	snprintf(text, sizeof(text), "%s: got %s, want %s", what,
+		 number(got, g, sizeof(g)), number(want, w, sizeof(w)));
+	return check_true(false, text, file, line, fatal);
+}
+
+uint64_t test_seed(void)
+{
+	const char *given = getenv("KEVENT_TEST_SEED");
+	uint64_t seed;
+
+	if (given)
+		seed = strtoull(given, NULL, 0);
+	else
+		MUST_EQ(getrandom(&seed, sizeof(seed), 0), sizeof(seed));
+	note("KEVENT_TEST_SEED=%#llx", (unsigned long long)seed);
+	return seed | 1;
+}
+
+/* xorshift64* */
+uint32_t next_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return (*state * 0x2545f4914f6cdd1dull) >> 32;
+}
+
+/* Time */
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+struct timespec ms_to_timespec(int64_t ms)
+{
+	return (struct timespec){
+		.tv_sec = ms / 1000,
+		.tv_nsec = ms % 1000 * 1000000,
+	};
+}
+
+bool patient(uint64_t start, unsigned int ms)
+{
+	const struct timespec nap = { .tv_nsec = 200000 };
+
+	if (now_ns() - start > (uint64_t)ms * slowness * 1000000)
+		return false;
+	nanosleep(&nap, NULL);
+	return true;
+}
+
+/* Files */
+
+void open_pipe(int fd[2])
+{
+	MUST_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+}
+
+void open_fds(unsigned int nr)
+{
+	const struct rlimit limit = { .rlim_cur = nr, .rlim_max = nr };
+
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+void put_byte(int fd)
+{
+	MUST_EQ(write(fd, "", 1), 1);
+}
+
+unsigned int take_bytes(int fd)
+{
+	unsigned int sum = 0;
+	char buf[4096];
+	ssize_t len;
+
+	while ((len = read(fd, buf, sizeof(buf))) > 0)
+		sum += len;
+	return sum;
+}
+
+void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		note("cannot write '%s' to %s: %s", text, path,
+		     strerrorname_np(errno));
+	else
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+	MUST_EQ(errno, 0);
+}
+
+void read_file(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	buf[len > 0 ? len : 0] = '\0';
+}
+
+void send_fd(int sock, int fd)
+{
+	union {
+		struct cmsghdr hdr;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} ctl = {
+		.hdr.cmsg_level = SOL_SOCKET,
+		.hdr.cmsg_type = SCM_RIGHTS,
+		.hdr.cmsg_len = CMSG_LEN(sizeof(int)),
+	};
+	struct iovec iov = { .iov_base = "", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &ctl, .msg_controllen = sizeof(ctl),
+	};
+
+	memcpy(CMSG_DATA(&ctl.hdr), &fd, sizeof(fd));
+	MUST_EQ(sendmsg(sock, &msg, 0), 1);
+}
+
+int receive_fd(int sock)
+{
+	union {
+		struct cmsghdr hdr;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} ctl;
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &ctl, .msg_controllen = sizeof(ctl),
+	};
+	int fd = -1;
+
+	if (recvmsg(sock, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(&ctl.hdr), sizeof(fd));
+	return fd;
+}
+
+/* Queues */
+
+void open_queue(struct queue *q, uint32_t size)
+{
+	*q = (struct queue){ .size = size };
+	if (size) {
+		q->bytes = (KEVENT_RING_BYTES(size) + 4095) & ~4095ul;
+		q->ring = mmap(NULL, q->bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		MUST(q->ring != MAP_FAILED);
+	}
+	q->fd = kevent_init(q->ring, size, 0);
+	MUST(q->fd >= 0);
+}
+
+void close_queue(struct queue *q)
+{
+	CHECK_EQ(close(q->fd), 0);
+	if (q->ring)
+		munmap(q->ring, q->bytes);
+}
+
+void each_queue(void (*fn)(struct queue *q))
+{
+	static const uint32_t sizes[] = { 0, 8 };
+	struct queue q;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		open_queue(&q, sizes[i]);
+		fn(&q);
+		close_queue(&q);
+	}
+}
+
+int get_events(int kq, uint32_t min_nr, uint32_t max_nr, int64_t ms,
+	       struct ukevent *ev)
+{
+	struct timespec ts = ms_to_timespec(ms);
+
+	return kevent_get_events(kq, min_nr, max_nr, ms < 0 ? NULL : &ts, ev,
+				 0);
+}
+
+int wait_ring(struct queue *q, uint32_t num, int64_t ms)
+{
+	uint64_t kidx = __atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE);
+	struct timespec ts = ms_to_timespec(ms);
+
+	return kevent_wait(q->fd, num, (uint32_t)kidx, ms < 0 ? NULL : &ts, 0,
+			   NULL);
+}
+
+int next_event(struct queue *q, struct ukevent *ev, int64_t ms)
+{
+	int ret;
+
+	memset(ev, 0x5a, sizeof(*ev));
+	if (!q->size)
+		return get_events(q->fd, 1, 1, ms, ev);
+	if (kevent_ring_next(q->ring, q->size, ev))
+		return 1;
+	ret = wait_ring(q, q->size, ms);
+	if (ret <= 0)
+		return ret;
+	return kevent_ring_next(q->ring, q->size, ev) ? 1 : -EPROTO;
+}
+
+unsigned int drain(struct queue *q, unsigned int *counts, unsigned int nr)
+{
+	unsigned int sum = 0;
+	struct ukevent ev;
+	int ret;
+
+	while ((ret = next_event(q, &ev, 0)) == 1) {
+		MUST(ev.ptr < nr);
+		counts[ev.ptr]++;
+		sum++;
+	}
+	CHECK_EQ(ret, 0);
+	return sum;
+}
+
+int add_pipe(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, fd, event, flags, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+int add_poll(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_poll(&ev, fd, event, flags, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+int add_socket(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_socket(&ev, fd, event, flags, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+int add_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
+	     uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, id, event, flags, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+int remove_file(int kq, uint32_t type, int fd)
+{
+	struct ukevent ev;
+
+	kevent_set_poll(&ev, fd, 0, 0, 0);
+	ev.type = type;
+	return kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev);
+}
+
+int mark_user(int kq, uint64_t id, uint32_t event)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, id, event, 0, 0);
+	return kevent_ctl_one(kq, KEVENT_CTL_READY, &ev);
+}
+
+long long fdinfo(int kq, const char *key)
+{
+	static char text[1 << 16];
+	size_t len = strlen(key);
+	char path[40], *line;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", kq);
+	read_file(path, text, sizeof(text));
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		if (!strncmp(line, key, len) && line[len] == ':')
+			return strtoll(line + len + 1, NULL, 10);
+	return -1;
+}
+
+/* Threads and processes */
+
+static char task_state(pid_t tid)
+{
+	char path[40], text[512], *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	read_file(path, text, sizeof(text));
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : '?';
+}
+
+bool is_asleep_in(pid_t tid, long nr)
+{
+	char path[40], text[256], *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	read_file(path, text, sizeof(text));
+	return strtol(text, &end, 10) == nr && end != text &&
+	       task_state(tid) == 'S';
+}
+
+bool sleeps_in(pid_t tid, long nr)
+{
+	uint64_t start = now_ns();
+
+	while (!is_asleep_in(tid, nr))
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
+long long sleeps_so_far(pid_t tid)
+{
+	const char key[] = "\nvoluntary_ctxt_switches:";
+	char path[40], text[4096], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	read_file(path, text, sizeof(text));
+	at = strstr(text, key);
+	return at ? strtoll(at + sizeof(key) - 1, NULL, 10) : -1;
+}
+
+static void *run_actor(void *arg)
+{
+	struct actor *a = arg;
+
+	atomic_store(&a->tid, gettid());
+	a->ret = a->fn(a->arg);
+	return NULL;
+}
+
+void start_actor(struct actor *a, long (*fn)(void *arg), void *arg)
+{
+	uint64_t start = now_ns();
+
+	a->fn = fn;
+	a->arg = arg;
+	atomic_store(&a->tid, 0);
+	MUST_EQ(pthread_create(&a->thread, NULL, run_actor, a), 0);
+	while (!atomic_load(&a->tid))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static int try_join(struct actor *a, uint64_t until)
+{
+	const struct timespec ts = {
+		.tv_sec = until / 1000000000,
+		.tv_nsec = until % 1000000000,
+	};
+
+	return pthread_clockjoin_np(a->thread, NULL, CLOCK_MONOTONIC, &ts);
+}
+
+void join_actor(struct actor *a, unsigned int ms)
+{
+	MUST_EQ(try_join(a, now_ns() + (uint64_t)ms * slowness * 1000000), 0);
+}
+
+bool actor_ended(struct actor *a)
+{
+	char path[60];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d",
+		 atomic_load(&a->tid));
+	return access(path, F_OK) != 0;
+}
+
+static long run_waiter(void *arg)
+{
+	struct waiter *w = arg;
+
+	if (w->q->size)
+		return wait_ring(w->q, w->num, w->ms);
+	return get_events(w->q->fd, w->min, w->num, w->ms, w->ev);
+}
+
+static long waiter_call(struct waiter *w)
+{
+	return w->q->size ? __NR_kevent_wait : __NR_kevent_get_events;
+}
+
+void start_waiter_for(struct waiter *w, struct queue *q, uint32_t min,
+		      uint32_t num, int64_t ms)
+{
+	*w = (struct waiter){ .q = q, .min = min, .num = num, .ms = ms };
+	start_actor(&w->actor, run_waiter, w);
+	MUST(sleeps_in(w->actor.tid, waiter_call(w)));
+}
+
+void start_waiter(struct waiter *w, struct queue *q, uint32_t num)
+{
+	start_waiter_for(w, q, 1, num, -1);
+}
+
+bool waiter_asleep(struct waiter *w)
+{
+	return is_asleep_in(w->actor.tid, waiter_call(w));
+}
+
+long join_waiter(struct waiter *w)
+{
+	join_actor(&w->actor, PATIENCE_MS);
+	return w->actor.ret;
+}
+
+pid_t start_child(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(fn(arg));
+	MUST(pid > 0);
+	return pid;
+}
+
+int join_child(pid_t pid, unsigned int ms)
+{
+	uint64_t start = now_ns();
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (patient(start, ms))
+			continue;
+		kill(pid, SIGKILL);
+		CHECK(!"child ended in time");
+		return -ETIMEDOUT;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}

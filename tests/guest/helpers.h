@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the suites share: checks, queues, waiters, states of threads
+ *
+ * Checks belong to the main thread of a test: a failed MUST() leaves the test
+ * by longjmp(). Other threads hand back values for the main thread to check.
+ */
+#ifndef HELPERS_H
+#define HELPERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <CUnit/CUnit.h>
+#include <libkevent.h>
+
+#include "suites.h"
+
+#ifndef __NR_kevent_init
+#define __NR_kevent_init	480
+#define __NR_kevent_ctl		481
+#define __NR_kevent_get_events	482
+#define __NR_kevent_wait	483
+#define __NR_kevent_commit	484
+#endif
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* Checks: CHECK goes on after a failure, MUST ends the test. */
+
+bool check_true(bool ok, const char *what, const char *file, int line,
+		bool fatal);
+bool check_equal(long long got, long long want, const char *what,
+		 const char *file, int line, bool fatal);
+
+#define CHECK(cond)	check_true((cond), #cond, __FILE__, __LINE__, false)
+#define MUST(cond)	check_true((cond), #cond, __FILE__, __LINE__, true)
+#define CHECK_EQ(got, want) \
+	check_equal((long long)(got), (long long)(want), \
+		    #got " == " #want, __FILE__, __LINE__, false)
+#define MUST_EQ(got, want) \
+	check_equal((long long)(got), (long long)(want), \
+		    #got " == " #want, __FILE__, __LINE__, true)
+
+/* A line in the report of the test, whether it fails or not. */
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The seed of a random test: KEVENT_TEST_SEED or a new one; noted. */
+uint64_t test_seed(void);
+uint32_t next_random(uint64_t *state);
+
+/* Time */
+
+/* How much slower than the plain kernel this one may be. */
+extern unsigned int slowness;
+
+/*
+ * What must not be held up takes less than 1 s; a debug kernel on a busy host
+ * gets 3 s, which is still less than any test holds things up.
+ */
+static inline uint64_t quick_ns(void)
+{
+	return (slowness > 1 ? 3 : 1) * 1000000000ull;
+}
+
+#define PATIENCE_MS	5000	/* for a state that is sure to come */
+
+uint64_t now_ns(void);
+struct timespec ms_to_timespec(int64_t ms);
+/* true until @ms * slowness have gone by since @start; yields the CPU */
+bool patient(uint64_t start, unsigned int ms);
+
+/* Files */
+
+void open_pipe(int fd[2]);	/* non-blocking, close-on-exec */
+void open_fds(unsigned int nr);	/* raises RLIMIT_NOFILE to @nr */
+void put_byte(int fd);
+unsigned int take_bytes(int fd);	/* reads until the file is empty */
+void write_file(const char *path, const char *text);
+void read_file(const char *path, char *buf, size_t size);
+/* Passes a descriptor over a socket, the way another program would. */
+void send_fd(int sock, int fd);
+int receive_fd(int sock);
+
+/* Queues */
+
+struct queue {
+	int			fd;
+	uint32_t		size;	/* 0: no ring */
+	struct kevent_ring	*ring;
+	size_t			bytes;	/* of the mapping at ring */
+};
+
+void open_queue(struct queue *q, uint32_t size);
+void close_queue(struct queue *q);
+/* Runs @fn with a queue without a ring, then with one. */
+void each_queue(void (*fn)(struct queue *q));
+
+/* ms < 0: for ever */
+int get_events(int kq, uint32_t min_nr, uint32_t max_nr, int64_t ms,
+	       struct ukevent *ev);
+/* old_kidx is what the ring says now */
+int wait_ring(struct queue *q, uint32_t num, int64_t ms);
+/* One event by the ring or by get_events(): 1, 0 after @ms, or -errno. */
+int next_event(struct queue *q, struct ukevent *ev, int64_t ms);
+/* Everything there is without waiting; counts per ev->ptr < nr. */
+unsigned int drain(struct queue *q, unsigned int *counts, unsigned int nr);
+
+/* 0, 1 = handed back because ready at once, or -errno */
+int add_pipe(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user);
+int add_poll(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user);
+int add_socket(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user);
+int add_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
+	     uint64_t user);
+int remove_file(int kq, uint32_t type, int fd);
+int mark_user(int kq, uint64_t id, uint32_t event);
+
+/* A number of /proc/self/fdinfo/<kq>, -1 if it isn't there. */
+long long fdinfo(int kq, const char *key);
+
+#define CHECK_NO_EVENT(q)						\
+	do {								\
+		struct ukevent none;					\
+									\
+		CHECK_EQ(next_event(q, &none, 0), 0);			\
+	} while (0)
+
+#define MUST_EVENT(q, ev) \
+	MUST_EQ(next_event(q, ev, PATIENCE_MS * slowness), 1)
+
+/* Threads and processes */
+
+/* Blocks until the thread sleeps in system call @nr; false after a while. */
+bool sleeps_in(pid_t tid, long nr);
+/* true if the thread sleeps in system call @nr now */
+bool is_asleep_in(pid_t tid, long nr);
+/* Times the thread went to sleep so far. */
+long long sleeps_so_far(pid_t tid);
+
+struct actor {
+	pthread_t	thread;
+	_Atomic pid_t	tid;
+	long		(*fn)(void *arg);
+	void		*arg;
+	long		ret;	/* of fn, after join_actor() */
+};
+
+void start_actor(struct actor *a, long (*fn)(void *arg), void *arg);
+/* Joins within @ms * slowness or fails the test. */
+void join_actor(struct actor *a, unsigned int ms);
+bool actor_ended(struct actor *a);
+
+/* A thread in one blocking call on a queue, as the wake suites draw it */
+struct waiter {
+	struct actor	actor;
+	struct queue	*q;
+	uint32_t	min, num;
+	int64_t		ms;
+	struct ukevent	ev[16];	/* of get_events() */
+};
+
+/* Starts a waiter with min_nr 1, for ever; returns when it sleeps. */
+void start_waiter(struct waiter *w, struct queue *q, uint32_t num);
+/* As above with min_nr and time limit of the caller. */
+void start_waiter_for(struct waiter *w, struct queue *q, uint32_t min,
+		      uint32_t num, int64_t ms);
+bool waiter_asleep(struct waiter *w);
+long join_waiter(struct waiter *w);
+
+/* fork(); the child runs @fn and leaves with its value. */
+pid_t start_child(int (*fn)(void *arg), void *arg);
+
+/* In such a child: checks can't fail a test from there, statuses do. */
+#define CHILD_MUST(cond)						\
+	do {								\
+		if (!(cond)) {						\
+			note("%s:%d: %s", __FILE__, __LINE__, #cond);	\
+			return 1;					\
+		}							\
+	} while (0)
+
+/* Exit status of a child within @ms * slowness; kills it and fails if late. */
+int join_child(pid_t pid, unsigned int ms);
+
+/* After exec of this program: what the child of lifetime_suite does. */
+int after_exec(int argc, char **argv);
+
+#endif /* HELPERS_H */

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-tests: runs each test in a process of its own, with a time limit
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <dirent.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <CUnit/CUnit.h>
+#include <CUnit/TestRun.h>
+
+#include "helpers.h"
+#include "ktap.h"
+
+#define DEFAULT_SECONDS	15
+#define DEBUG_SLOWNESS	8
+#define MAX_JOBS	8
+#define MAX_FAILURES	10	/* told of a test */
+#define REPORT_SIZE	(1 << 16)
+
+static const struct test_suite *const suites[] = {
+	&abi_suite,
+	&errors_suite,
+	&ring_suite,
+	&modes_suite,
+	&wake_suite,
+	&handover_suite,
+	&lifetime_suite,
+	&pipe_suite,
+	&socket_suite,
+	&poll_suite,
+	&user_suite,
+	&nesting_suite,
+	&limits_suite,
+	&fuse_suite,
+	&faults_suite,
+	&scale_suite,
+	&storm_suite,
+};
+
+/* What a test says, shared between its process and the runner */
+struct report {
+	size_t	len;
+	char	text[REPORT_SIZE];
+};
+
+struct job {
+	const struct test_suite	*suite;
+	const struct test_case	*test;
+	struct report		*report;
+	uint64_t		deadline;
+	pid_t			pid;
+};
+
+static struct report *current_report;
+
+static void report_va(struct report *r, const char *fmt, va_list ap)
+{
+	size_t room = sizeof(r->text) - r->len;
+	int len = vsnprintf(r->text + r->len, room, fmt, ap);
+
+	if (len > 0 && (size_t)len + 1 < room) {
+		r->len += len;
+		r->text[r->len++] = '\n';
+	}
+	r->text[r->len] = '\0';
+}
+
+static void __attribute__((format(printf, 2, 3)))
+report_line(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report_va(r, fmt, ap);
+	va_end(ap);
+}
+
+void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report_va(current_report, fmt, ap);
+	va_end(ap);
+}
+
+static void report_failures(struct report *r)
+{
+	const CU_FailureRecord *f;
+	unsigned int nr = 0;
+
+	for (f = CU_get_failure_list(); f; f = f->pNext)
+		if (nr++ < MAX_FAILURES)
+			report_line(r, "%s:%u: %s", f->strFileName,
+				    f->uiLineNumber, f->strCondition);
+	if (nr > MAX_FAILURES)
+		report_line(r, "and %u more", nr - MAX_FAILURES);
+}
+
+/* The test's own process */
+static void run_test(struct job *job)
+{
+	CU_pSuite suite;
+	CU_pTest test;
+
+	setpgid(0, 0);
+	current_report = job->report;
+	if (CU_initialize_registry() != CUE_SUCCESS)
+		_exit(EXIT_FAILURE);
+	suite = CU_add_suite(job->suite->name, NULL, NULL);
+	test = CU_add_test(suite, job->test->name, job->test->run);
+	CU_run_test(suite, test);
+	report_failures(job->report);
+	if (!CU_get_number_of_asserts())
+		report_line(job->report, "the test checked nothing");
+	_exit(CU_get_number_of_failures() || !CU_get_number_of_asserts());
+}
+
+static void start_job(struct job *job, const struct test_suite *suite,
+		      const struct test_case *test)
+{
+	unsigned int seconds = test->seconds ?: DEFAULT_SECONDS;
+
+	*job = (struct job){ .suite = suite, .test = test };
+	job->report = mmap(NULL, sizeof(*job->report), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (job->report == MAP_FAILED) {
+		printf("Bail out! out of memory for the report of a test\n");
+		exit(EXIT_FAILURE);
+	}
+	ktap_begin(suite->name, test->name);
+	job->deadline = now_ns() + seconds * slowness * 1000000000ull;
+	job->pid = fork();
+	if (!job->pid)
+		run_test(job);
+	setpgid(job->pid, job->pid);
+}
+
+static int ms_until(uint64_t deadline)
+{
+	uint64_t now = now_ns();
+
+	return now < deadline ? (deadline - now) / 1000000 + 1 : 0;
+}
+
+/* Where each thread of a test that hangs is */
+static void report_threads(struct job *job)
+{
+	char path[60], name[64], call[256], stack[2048];
+	struct dirent *task;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", job->pid);
+	dir = opendir(path);
+	while (dir && (task = readdir(dir))) {
+		if (task->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.10s/comm", task->d_name);
+		read_file(path, name, sizeof(name));
+		snprintf(path, sizeof(path), "/proc/%.10s/syscall",
+			 task->d_name);
+		read_file(path, call, sizeof(call));
+		snprintf(path, sizeof(path), "/proc/%.10s/stack",
+			 task->d_name);
+		read_file(path, stack, sizeof(stack));
+		report_line(job->report, "thread %s: %.*s, system call %.*s",
+			    task->d_name, (int)strcspn(name, "\n"), name,
+			    (int)strcspn(call, "\n"), call);
+		report_line(job->report, "%s", stack);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Waits for the process of a test; false if it is still there. */
+static bool reap(struct job *job, uint64_t deadline, int *status)
+{
+	int fd = pidfd_open(job->pid, 0);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	poll(&pfd, 1, ms_until(deadline));
+	if (fd >= 0)
+		close(fd);
+	return waitpid(job->pid, status, WNOHANG) == job->pid;
+}
+
+static bool finish_job(struct job *job)
+{
+	const uint64_t grace = 5000000000ull;
+	bool ok = false;
+	int status;
+
+	if (job->pid < 0) {
+		report_line(job->report, "fork: %s", strerrorname_np(errno));
+	} else if (reap(job, job->deadline, &status)) {
+		ok = WIFEXITED(status) && !WEXITSTATUS(status);
+		if (WIFSIGNALED(status))
+			report_line(job->report, "killed by SIG%s",
+				    sigabbrev_np(WTERMSIG(status)));
+	} else {
+		report_line(job->report, "not finished in time");
+		report_threads(job);
+		kill(-job->pid, SIGKILL);
+		if (!reap(job, now_ns() + grace * slowness, &status))
+			report_line(job->report, "can't be killed");
+	}
+	if (job->pid > 0)
+		kill(-job->pid, SIGKILL);
+	ktap_result(ok, job->suite->name, job->test->name, job->report->text);
+	munmap(job->report, sizeof(*job->report));
+	return ok;
+}
+
+/* Selection: no argument, "suite" or "suite.test" */
+static bool selected(const struct test_suite *suite,
+		     const struct test_case *test, char *const *args)
+{
+	char name[128];
+
+	if (!*args)
+		return true;
+	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
+	for (; *args; args++)
+		if (!strcmp(*args, suite->name) || !strcmp(*args, name))
+			return true;
+	return false;
+}
+
+static void run_suite(const struct test_suite *suite, char *const *args)
+{
+	unsigned int jobs = suite->jobs ?: 1, running = 0, i;
+	const struct test_case *test = suite->cases;
+	struct job job[MAX_JOBS];
+
+	while (test->name) {
+		for (; test->name && running < jobs; test++)
+			if (selected(suite, test, args))
+				start_job(&job[running++], suite, test);
+		for (i = 0; i < running; i++)
+			finish_job(&job[i]);
+		running = 0;
+	}
+}
+
+/* Counts the selected tests; prints their names too with @list. */
+static unsigned int count_tests(char *const *args, bool list)
+{
+	const struct test_case *test;
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < ARRAY_SIZE(suites); i++) {
+		for (test = suites[i]->cases; test->name; test++) {
+			if (!selected(suites[i], test, args))
+				continue;
+			if (list)
+				printf("%s.%s\n", suites[i]->name, test->name);
+			nr++;
+		}
+	}
+	return nr;
+}
+
+static void set_slowness(const char *kconfig)
+{
+	const char *given = getenv("KEVENT_TEST_SLOW");
+
+	if (given)
+		slowness = atoi(given);
+	else if (!strcmp(kconfig, "debug"))
+		slowness = DEBUG_SLOWNESS;
+	if (!slowness)
+		slowness = 1;
+}
+
+static void __attribute__((noreturn)) usage(int status)
+{
+	printf("usage: kevent-tests [OPTION]... [SUITE[.TEST]]...\n"
+	       "  --list          print the names of the tests\n"
+	       "  --kconfig NAME  the kernel is of this configuration; debug\n"
+	       "                  makes time limits %u times longer\n"
+	       "  KEVENT_TEST_SLOW=N in the environment: N times longer\n"
+	       "  KEVENT_TEST_SEED=N in the environment: repeat a random run\n",
+	       DEBUG_SLOWNESS);
+	exit(status);
+}
+
+static unsigned int run_all(char *const *args)
+{
+	unsigned int nr = count_tests(args, false), i;
+	int ret = kevent_supported();
+
+	if (!nr) {
+		printf("Bail out! no such test; --list prints all names\n");
+		return 1;
+	}
+	if (ret) {
+		printf("Bail out! no kevent here (%s); boot a kernel that has "
+		       "it with tests/vm/run\n", strerrorname_np(-ret));
+		return 1;
+	}
+	ktap_plan(nr);
+	for (i = 0; i < ARRAY_SIZE(suites); i++)
+		run_suite(suites[i], args);
+	return ktap_end();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "list", no_argument, NULL, 'l' },
+		{ "kconfig", required_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	const char *kconfig = "base";
+	bool list = false;
+	int opt;
+
+	if (argc > 1 && !strcmp(argv[1], "--after-exec"))
+		return after_exec(argc, argv);
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == 'l')
+			list = true;
+		else if (opt == 'k')
+			kconfig = optarg;
+		else
+			usage(opt == 'h' ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	set_slowness(kconfig);
+	if (list)
+		return !count_tests(argv + optind, true);
+	return run_all(argv + optind) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The suites of kevent-tests; main.c is the registry
+ */
+#ifndef SUITES_H
+#define SUITES_H
+
+/**
+ * struct test_case - one test
+ * @name:	the behaviour it shows
+ * @run:	its body; runs in a process of its own
+ * @seconds:	time limit on the plain kernel, 0: the default
+ */
+struct test_case {
+	const char	*name;
+	void		(*run)(void);
+	unsigned int	seconds;
+};
+
+#define TEST(fn)		{ .name = #fn, .run = fn }
+#define TEST_LIMIT(fn, s)	{ .name = #fn, .run = fn, .seconds = (s) }
+
+/**
+ * struct test_suite - tests of one contract or source
+ * @name:	first part of the name of each test
+ * @cases:	ends with an entry without a name
+ * @jobs:	tests that may run at once; 0 and 1: one after the other
+ */
+struct test_suite {
+	const char		*name;
+	const struct test_case	*cases;
+	unsigned int		jobs;
+};
+
+extern const struct test_suite abi_suite;
+extern const struct test_suite errors_suite;
+extern const struct test_suite faults_suite;
+extern const struct test_suite fuse_suite;
+extern const struct test_suite handover_suite;
+extern const struct test_suite lifetime_suite;
+extern const struct test_suite limits_suite;
+extern const struct test_suite modes_suite;
+extern const struct test_suite nesting_suite;
+extern const struct test_suite pipe_suite;
+extern const struct test_suite poll_suite;
+extern const struct test_suite ring_suite;
+extern const struct test_suite scale_suite;
+extern const struct test_suite socket_suite;
+extern const struct test_suite storm_suite;
+extern const struct test_suite user_suite;
+extern const struct test_suite wake_suite;
+
+#endif /* SUITES_H */

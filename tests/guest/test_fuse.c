@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A ->poll() that never returns: that of a FUSE file whose daemon has gone
+ * silent. The test itself is the daemon, a child is the victim.
+ *
+ *	daemon				victim
+ *	answers LOOKUP, OPEN	<----	open("file")
+ *	leaves POLL unread	<----	T1: kevent_ctl(ADD), stuck in ->poll()
+ *	says go			---->	main: close, exit; or is killed
+ *
+ * POLL stays unread, since FUSE itself waits unkillably for the answer to a
+ * request that its daemon has read.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/fuse.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "helpers.h"
+
+#define FILE_NODE	2
+#define IN		KEVENT_POLL_POLLIN
+
+struct daemon {
+	int	dev;
+	char	dir[32];
+	int	sock[2];	/* [0]: the victim's end */
+	uint64_t poll_unique;	/* of the last POLL request read */
+};
+
+static void mount_fuse(struct daemon *d)
+{
+	char options[80];
+
+	strcpy(d->dir, "/tmp/kevent-fuse-XXXXXX");
+	MUST(mkdtemp(d->dir));
+	d->dev = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	MUST(d->dev >= 0);
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0", d->dev);
+	MUST_EQ(mount("kevent-tests", d->dir, "fuse", 0, options), 0);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, d->sock),
+		0);
+}
+
+/* Ends whatever is still waiting for an answer. */
+static void unmount_fuse(struct daemon *d)
+{
+	close(d->dev);
+	CHECK_EQ(umount2(d->dir, MNT_DETACH), 0);
+	CHECK_EQ(rmdir(d->dir), 0);
+}
+
+static void reply(struct daemon *d, uint64_t unique, int error,
+		  const void *out, size_t size)
+{
+	char buf[256];
+	struct fuse_out_header *hdr = (struct fuse_out_header *)buf;
+
+	*hdr = (struct fuse_out_header){
+		.len = sizeof(*hdr) + size,
+		.error = error,
+		.unique = unique,
+	};
+	if (size)
+		memcpy(buf + sizeof(*hdr), out, size);
+	MUST_EQ(write(d->dev, buf, hdr->len), hdr->len);
+}
+
+static void fill_attr(struct fuse_attr *attr, uint64_t node)
+{
+	*attr = (struct fuse_attr){
+		.ino = node,
+		.mode = node == FILE_NODE ? S_IFREG | 0600 : S_IFDIR | 0700,
+		.nlink = 1,
+	};
+}
+
+/* One request, other than POLL, answered as the shortest daemon would */
+static void answer(struct daemon *d, const struct fuse_in_header *in)
+{
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION,
+		.minor = FUSE_KERNEL_MINOR_VERSION,
+		.max_write = 4096,
+	};
+	struct fuse_entry_out entry = {
+		.nodeid = FILE_NODE, .entry_valid = 3600, .attr_valid = 3600,
+	};
+	struct fuse_attr_out attr = { .attr_valid = 3600 };
+	struct fuse_open_out opened = { .open_flags = FOPEN_NOFLUSH };
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		reply(d, in->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		fill_attr(&entry.attr, FILE_NODE);
+		reply(d, in->unique, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		fill_attr(&attr.attr, in->nodeid);
+		reply(d, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_OPEN:
+		reply(d, in->unique, 0, &opened, sizeof(opened));
+		break;
+	case FUSE_RELEASE:
+		reply(d, in->unique, 0, NULL, 0);
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break;
+	default:
+		reply(d, in->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+/* Waits for a request; leaves it unread. */
+static void await_request(struct daemon *d)
+{
+	struct pollfd pfd = { .fd = d->dev, .events = POLLIN };
+
+	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
+	MUST(pfd.revents & POLLIN);
+}
+
+/* Answers all requests up to the first @opcode, which is answered too. */
+static void serve_until(struct daemon *d, uint32_t opcode)
+{
+	static char buf[FUSE_MIN_READ_BUFFER + 4096];
+	const struct fuse_in_header *in = (struct fuse_in_header *)buf;
+	ssize_t len;
+
+	do {
+		await_request(d);
+		len = read(d->dev, buf, sizeof(buf));
+		MUST(len >= (ssize_t)sizeof(*in));
+		if (in->opcode == FUSE_POLL)
+			d->poll_unique = in->unique;
+		else
+			answer(d, in);
+	} while (in->opcode != opcode);
+}
+
+static void answer_poll(struct daemon *d, uint32_t revents)
+{
+	struct fuse_poll_out out = { .revents = revents };
+
+	reply(d, d->poll_unique, 0, &out, sizeof(out));
+}
+
+/* The victim's side */
+struct victim {
+	struct queue	q;
+	int		fd;		/* the FUSE file */
+	int		pipe[2];
+	struct actor	stuck;
+};
+
+static long add_fuse_file(void *arg)
+{
+	struct victim *v = arg;
+
+	return add_poll(v->q.fd, v->fd, IN, 0, 5);
+}
+
+static bool heard_go(int sock)
+{
+	char byte;
+
+	return read(sock, &byte, 1) == 1;
+}
+
+static int open_victim(struct victim *v, struct daemon *d)
+{
+	char path[48];
+
+	close(d->sock[1]);
+	close(d->dev);
+	snprintf(path, sizeof(path), "%s/file", d->dir);
+	v->fd = open(path, O_RDWR | O_CLOEXEC);
+	CHILD_MUST(v->fd >= 0);
+	open_queue(&v->q, 0);
+	CHILD_MUST(pipe(v->pipe) == 0);
+	CHILD_MUST(add_pipe(v->q.fd, v->pipe[0], KEVENT_SOCKET_RECV,
+			    KEVENT_REQ_ET, 6) == 0);
+	return 0;
+}
+
+static bool quick(const char *what, uint64_t start)
+{
+	uint64_t took = now_ns() - start;
+
+	note("%s: %llu us", what, (unsigned long long)took / 1000);
+	return took < quick_ns();
+}
+
+/* T1 stuck in ADD; main closes the file, takes an event, closes the queue. */
+static int closes_meanwhile(void *arg)
+{
+	struct daemon *d = arg;
+	struct ukevent ev;
+	struct victim v;
+	uint64_t start;
+	int kq;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	kq = dup(v.q.fd);
+	start_actor(&v.stuck, add_fuse_file, &v);
+	CHILD_MUST(heard_go(d->sock[0]));
+	start = now_ns();
+	CHILD_MUST(close(v.fd) == 0);
+	CHILD_MUST(quick("close of the file", start));
+	start = now_ns();
+	CHILD_MUST(write(v.pipe[1], "", 1) == 1);
+	CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 1 && ev.ptr == 6);
+	CHILD_MUST(quick("another event", start));
+	start = now_ns();
+	CHILD_MUST(close(v.q.fd) == 0);
+	CHILD_MUST(quick("close of the queue", start));
+	CHILD_MUST(write(d->sock[0], "", 1) == 1);
+	join_actor(&v.stuck, PATIENCE_MS);
+	/* The file was gone before the watch was complete. */
+	CHILD_MUST(fdinfo(kq, "kevent-watches") == 1);
+	CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 0);
+	return 0;
+}
+
+static void close_ends_while_add_is_stuck(void)
+{
+	struct daemon d;
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(closes_meanwhile, &d);
+	close(d.sock[0]);
+	serve_until(&d, FUSE_OPEN);
+	await_request(&d);
+	MUST_EQ(write(d.sock[1], "", 1), 1);
+	MUST(heard_go(d.sock[1]));
+	serve_until(&d, FUSE_POLL);
+	answer_poll(&d, 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	unmount_fuse(&d);
+}
+
+static int gets_stuck(void *arg)
+{
+	struct daemon *d = arg;
+	struct victim v;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	start_actor(&v.stuck, add_fuse_file, &v);
+	CHILD_MUST(heard_go(d->sock[0]));
+	return 0;
+}
+
+/* @sig 0: the victim exits by itself. */
+static void check_end(int sig)
+{
+	struct daemon d;
+	uint64_t start;
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(gets_stuck, &d);
+	close(d.sock[0]);
+	serve_until(&d, FUSE_OPEN);
+	await_request(&d);
+	start = now_ns();
+	if (sig)
+		MUST_EQ(kill(pid, sig), 0);
+	else
+		MUST_EQ(write(d.sock[1], "", 1), 1);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), -sig);
+	CHECK(quick(sig ? "SIGKILL" : "exit", start));
+	unmount_fuse(&d);
+}
+
+static void exit_ends_while_add_is_stuck(void)
+{
+	check_end(0);
+}
+
+static void kill_ends_while_add_is_stuck(void)
+{
+	check_end(SIGKILL);
+}
+
+static int waits_for_the_answer(void *arg)
+{
+	struct daemon *d = arg;
+	struct ukevent ev;
+	struct victim v;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	start_actor(&v.stuck, add_fuse_file, &v);
+	join_actor(&v.stuck, PATIENCE_MS);
+	CHILD_MUST(v.stuck.ret == 1);
+	CHILD_MUST(get_events(v.q.fd, 1, 1, -1, &ev) == 1 && ev.ptr == 5);
+	CHILD_MUST(ev.ret_data[0] == IN);
+	return 0;
+}
+
+/* The answer comes: handed back at once, and as level reported again. */
+static void answered_poll_is_an_event(void)
+{
+	struct daemon d;
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(waits_for_the_answer, &d);
+	close(d.sock[0]);
+	serve_until(&d, FUSE_POLL);
+	answer_poll(&d, POLLIN);
+	serve_until(&d, FUSE_POLL);
+	answer_poll(&d, POLLIN);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	unmount_fuse(&d);
+}
+
+static long collect(void *arg)
+{
+	struct victim *v = arg;
+	struct ukevent ev;
+	int ret = get_events(v->q.fd, 1, 1, -1, &ev);
+
+	return ret == 1 ? (long)ev.ptr : ret;
+}
+
+/* T1 stuck in the re-check of a level watch; others go about their things. */
+static int collects_meanwhile(void *arg)
+{
+	struct daemon *d = arg;
+	struct ukevent ev;
+	struct victim v;
+	uint64_t start;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	CHILD_MUST(add_fuse_file(&v) == 1);
+	start_actor(&v.stuck, collect, &v);
+	CHILD_MUST(heard_go(d->sock[0]));
+	start = now_ns();
+	CHILD_MUST(write(v.pipe[1], "", 1) == 1);
+	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 1 && ev.ptr == 6);
+	CHILD_MUST(quick("another event", start));
+	start = now_ns();
+	CHILD_MUST(close(v.fd) == 0);
+	CHILD_MUST(quick("close of the file", start));
+	CHILD_MUST(remove_file(v.q.fd, KEVENT_POLL, v.fd) == -EBADF);
+	CHILD_MUST(write(d->sock[0], "", 1) == 1);
+	CHILD_MUST(heard_go(d->sock[0]));
+	CHILD_MUST(write(v.pipe[1], "", 1) == 1);
+	join_actor(&v.stuck, PATIENCE_MS);
+	CHILD_MUST(v.stuck.ret == 6);
+	CHILD_MUST(fdinfo(v.q.fd, "kevent-watches") == 1);
+	return 0;
+}
+
+static void consumer_stuck_in_poll_blocks_no_other(void)
+{
+	struct daemon d;
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(collects_meanwhile, &d);
+	close(d.sock[0]);
+	serve_until(&d, FUSE_POLL);
+	answer_poll(&d, POLLIN);
+	await_request(&d);
+	MUST_EQ(write(d.sock[1], "", 1), 1);
+	MUST(heard_go(d.sock[1]));
+	serve_until(&d, FUSE_POLL);
+	answer_poll(&d, POLLIN);
+	MUST_EQ(write(d.sock[1], "", 1), 1);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	unmount_fuse(&d);
+}
+
+static const struct test_case cases[] = {
+	TEST(close_ends_while_add_is_stuck),
+	TEST(exit_ends_while_add_is_stuck),
+	TEST(kill_ends_while_add_is_stuck),
+	TEST(answered_poll_is_an_event),
+	TEST(consumer_stuck_in_poll_blocks_no_other),
+	{}
+};
+
+const struct test_suite fuse_suite = { .name = "fuse", .cases = cases };

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Limits: watches per user and per file, memory, and the switch-off
+ *
+ * Settings of the whole guest are changed by a child with a user id of its
+ * own; the test puts them back when the child has ended.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "helpers.h"
+
+#define MAX_WATCHES	"/proc/sys/fs/kevent/max_user_watches"
+#define DISABLED	"/proc/sys/kernel/kevent_disabled"
+#define GROUP		"/proc/sys/kernel/kevent_group"
+
+#define SOME_USER	4242
+#define SOME_GROUP	4343
+
+/* Runs @fn in a child with @path set to @value. */
+static void with_setting(const char *path, const char *value,
+			 int (*fn)(void *arg), void *arg)
+{
+	char old[64];
+	int ret;
+
+	read_file(path, old, sizeof(old));
+	old[strcspn(old, "\n")] = '\0';
+	MUST(old[0]);
+	write_file(path, value);
+	ret = join_child(start_child(fn, arg), 2 * PATIENCE_MS);
+	write_file(path, old);
+	CHECK_EQ(ret, 0);
+}
+
+static int become_user(void)
+{
+	return setgroups(0, NULL) ||
+	       setresgid(SOME_USER, SOME_USER, SOME_USER) ||
+	       setresuid(SOME_USER, SOME_USER, SOME_USER) ||
+	       prctl(PR_SET_DUMPABLE, 1);
+}
+
+static int adds_up_to_the_limit(void *arg)
+{
+	struct ukevent ev;
+	int kq, other, i;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	for (i = 0; i < 100; i++)
+		CHILD_MUST(add_user(kq, i, 1, 0, 0) == 0);
+	CHILD_MUST(add_user(kq, 100, 1, 0, 0) == -ENOSPC);
+	CHILD_MUST(add_user(kq, 99, 1, 0, 0) == -EEXIST ||
+		   add_user(kq, 99, 1, 0, 0) == -ENOSPC);
+	kevent_set_user(&ev, 5, 1, 0, 0);
+	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev) == 0);
+	CHILD_MUST(add_user(kq, 100, 1, 0, 0) == 0);
+	CHILD_MUST(add_user(kq, 101, 1, 0, 0) == -ENOSPC);
+	/* What is there still works. */
+	CHILD_MUST(mark_user(kq, 100, 1) == 1);
+	CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 1);
+	/* Queues of a user share the limit, until they are closed. */
+	other = kevent_init(NULL, 0, 0);
+	CHILD_MUST(add_user(other, 1, 1, 0, 0) == -ENOSPC);
+	CHILD_MUST(close(kq) == 0);
+	for (i = 0; i < 100; i++)
+		CHILD_MUST(add_user(other, i, 1, 0, 0) == 0);
+	CHILD_MUST(add_user(other, 100, 1, 0, 0) == -ENOSPC);
+	return 0;
+}
+
+static void watches_per_user_are_limited_exactly(void)
+{
+	with_setting(MAX_WATCHES, "100", adds_up_to_the_limit, NULL);
+	/* Nothing is left behind by a process that ended with its watches. */
+	with_setting(MAX_WATCHES, "100", adds_up_to_the_limit, NULL);
+}
+
+struct race {
+	pthread_t	thread;
+	int		kq;
+	unsigned int	first;
+	int		added;
+	int		error;
+};
+
+static void *add_many(void *arg)
+{
+	struct race *r = arg;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < 300; i++) {
+		ret = add_user(r->kq, r->first + i, 1, 0, 0);
+		if (ret == 0)
+			r->added++;
+		else if (ret != -ENOSPC)
+			r->error = ret;
+	}
+	return NULL;
+}
+
+static int adds_from_eight_threads(void *arg)
+{
+	struct race race[8] = {};
+	int i, sum = 0, kq;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	for (i = 0; i < 8; i++) {
+		race[i].kq = kq;
+		race[i].first = i * 1000;
+		CHILD_MUST(!pthread_create(&race[i].thread, NULL, add_many,
+					   &race[i]));
+	}
+	for (i = 0; i < 8; i++) {
+		CHILD_MUST(!pthread_join(race[i].thread, NULL));
+		CHILD_MUST(!race[i].error);
+		sum += race[i].added;
+	}
+	CHILD_MUST(sum == 1000);
+	CHILD_MUST(fdinfo(kq, "kevent-watches") == 1000);
+	return 0;
+}
+
+static void limit_is_exact_when_threads_race_for_it(void)
+{
+	with_setting(MAX_WATCHES, "1000", adds_from_eight_threads, NULL);
+}
+
+static void watches_per_file_are_limited(void)
+{
+	struct queue q;
+	int fd[2], copy[1001], i;
+
+	open_fds(2000);
+	open_queue(&q, 0);
+	open_pipe(fd);
+	for (i = 0; i < 1001; i++) {
+		copy[i] = dup(fd[0]);
+		MUST(copy[i] >= 0);
+	}
+	for (i = 0; i < 1000; i++)
+		MUST_EQ(add_pipe(q.fd, copy[i], 1, KEVENT_REQ_ET, i), 0);
+	CHECK_EQ(add_pipe(q.fd, copy[1000], 1, KEVENT_REQ_ET, i), -ENOSPC);
+	CHECK_EQ(add_poll(q.fd, copy[0], 1, KEVENT_REQ_ET, i), -ENOSPC);
+	CHECK_EQ(close(copy[0]), 0);
+	CHECK_EQ(add_pipe(q.fd, copy[1000], 1, KEVENT_REQ_ET, 0), 0);
+	put_byte(fd[1]);
+	for (i = 0; i < 1000; i++) {
+		struct ukevent ev;
+
+		MUST_EQ(next_event(&q, &ev, 0), 1);
+	}
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
+/* An amount of kernel memory the group of this process is charged with */
+static long charged_slab(const char *group)
+{
+	char path[128], text[8192], *at;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", group);
+	read_file(path, text, sizeof(text));
+	at = strstr(text, "\nslab_unreclaimable ");
+	return at ? atol(at + strlen("\nslab_unreclaimable ")) : -1;
+}
+
+static int adds_in_a_memory_group(void *arg)
+{
+	const char *group = arg;
+	long before, after;
+	char procs[128], pid[16];
+	uint64_t start;
+	int kq, i, fd;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	fd = open(procs, O_WRONLY | O_CLOEXEC);
+	CHILD_MUST(write(fd, pid, strlen(pid)) > 0);
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	before = charged_slab(group);
+	CHILD_MUST(before >= 0);
+	for (i = 0; i < 20000; i++)
+		CHILD_MUST(add_user(kq, i, 1, 0, 0) == 0);
+	/* The statistics lag by some pages. */
+	for (start = now_ns(); ; ) {
+		after = charged_slab(group);
+		if (after - before > 20000 * 64)
+			break;
+		CHILD_MUST(patient(start, PATIENCE_MS));
+	}
+	return 0;
+}
+
+static void watches_are_charged_to_the_memory_group(void)
+{
+	char group[] = "/sys/fs/cgroup/kevent-XXXXXX";
+	int ret;
+
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	MUST(mkdtemp(group));
+	ret = join_child(start_child(adds_in_a_memory_group, group),
+			 4 * PATIENCE_MS);
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(rmdir(group), 0);
+}
+
+/* May root, a user, and a member of kevent_group make a queue? */
+struct access {
+	int root, user, member;
+};
+
+static int tries_to_open(void *arg)
+{
+	const struct access *want = arg;
+	const gid_t group = SOME_GROUP;
+	int old = kevent_init(NULL, 0, 0);
+
+	CHILD_MUST((old < 0 ? old : 0) == want->root);
+	CHILD_MUST(!setgroups(1, &group));
+	CHILD_MUST(!setresgid(SOME_USER, SOME_USER, SOME_USER));
+	CHILD_MUST(!setresuid(SOME_USER, SOME_USER, SOME_USER));
+	old = kevent_init(NULL, 0, 0);
+	CHILD_MUST((old < 0 ? old : 0) == want->member);
+	return 0;
+}
+
+static int user_tries_to_open(void *arg)
+{
+	const struct access *want = arg;
+	int fd;
+
+	CHILD_MUST(!become_user());
+	fd = kevent_init(NULL, 0, 0);
+	CHILD_MUST((fd < 0 ? fd : 0) == want->user);
+	return 0;
+}
+
+static void switch_off_has_three_positions(void)
+{
+	static const struct {
+		const char	*value;
+		struct access	want;
+	} positions[] = {
+		{ "0", { 0, 0, 0 } },
+		{ "1", { 0, -EPERM, 0 } },
+		{ "2", { -EPERM, -EPERM, -EPERM } },
+	};
+	struct access want;
+	char old[64];
+	unsigned int i;
+
+	read_file(GROUP, old, sizeof(old));
+	old[strcspn(old, "\n")] = '\0';
+	write_file(GROUP, "4343");
+	for (i = 0; i < ARRAY_SIZE(positions); i++) {
+		want = positions[i].want;
+		with_setting(DISABLED, positions[i].value, tries_to_open,
+			     &want);
+		with_setting(DISABLED, positions[i].value,
+			     user_tries_to_open, &want);
+	}
+	write_file(GROUP, old);
+}
+
+static int uses_an_old_queue(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(kevent_init(NULL, 0, 0) == -EPERM);
+	CHILD_MUST(add_user(q->fd, 1, 1, 0, 6) == 0);
+	CHILD_MUST(mark_user(q->fd, 1, 1) == 1);
+	CHILD_MUST(get_events(q->fd, 1, 1, 0, &ev) == 1);
+	CHILD_MUST(ev.ptr == 6);
+	return 0;
+}
+
+static void switch_off_leaves_open_queues_alone(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	with_setting(DISABLED, "2", uses_an_old_queue, &q);
+	close_queue(&q);
+}
+
+static int runs_without_privileges(void *arg)
+{
+	struct ukevent ev;
+	struct queue q = { .size = 8 };
+	static KEVENT_RING_STORAGE(8) mem;
+	int fd[2];
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	q.ring = &mem.ring;
+	q.fd = kevent_init(q.ring, 8, 0);
+	CHILD_MUST(q.fd >= 0);
+	CHILD_MUST(!pipe(fd));
+	CHILD_MUST(add_pipe(q.fd, fd[0], 1, KEVENT_REQ_ET, 3) == 0);
+	CHILD_MUST(write(fd[1], "", 1) == 1);
+	CHILD_MUST(next_event(&q, &ev, 0) == 1);
+	CHILD_MUST(ev.ptr == 3);
+	return 0;
+}
+
+static void no_privilege_is_needed(void)
+{
+	CHECK_EQ(join_child(start_child(runs_without_privileges, NULL),
+			    PATIENCE_MS), 0);
+}
+
+static const struct test_case cases[] = {
+	TEST_LIMIT(watches_per_user_are_limited_exactly, 30),
+	TEST(limit_is_exact_when_threads_race_for_it),
+	TEST(watches_per_file_are_limited),
+	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
+	TEST(switch_off_has_three_positions),
+	TEST(switch_off_leaves_open_queues_alone),
+	TEST(no_privilege_is_needed),
+	{}
+};
+
+const struct test_suite limits_suite = { .name = "limits", .cases = cases };

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The request flags, on the read end of a pipe, by the ring and by
+ * get_events():
+ *
+ *	flags		after delivery		reported again
+ *	-		stays			while ready
+ *	ET		stays			at the next activity
+ *	ONESHOT		gone			never
+ *	DISPATCH	stays, disarmed		after MODIFY
+ *	DISABLED	-			after MODIFY
+ *	LAST_CHECK	as the others		only what is still true
+ *	ALWAYS_QUEUE	as the others		never handed back by ADD
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define RECV		KEVENT_SOCKET_RECV
+#define SEND		KEVENT_SOCKET_SEND
+#define ET		KEVENT_REQ_ET
+#define ONESHOT		KEVENT_REQ_ONESHOT
+#define DISPATCH	KEVENT_REQ_DISPATCH
+#define DISABLED	KEVENT_REQ_DISABLED
+#define ALWAYS_QUEUE	KEVENT_REQ_ALWAYS_QUEUE
+#define LAST_CHECK	KEVENT_REQ_LAST_CHECK
+
+static int modify(int kq, int fd, uint32_t event, uint32_t flags,
+		  uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, fd, event, flags, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &ev);
+}
+
+/* The next event is RECV for @user. */
+static void check_recv(struct queue *q, uint64_t user)
+{
+	struct ukevent ev;
+
+	MUST_EQ(next_event(q, &ev, 0), 1);
+	CHECK_EQ(ev.ret_data[0], RECV);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(ev.ptr, user);
+}
+
+static void level(struct queue *q)
+{
+	int fd[2], i;
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	for (i = 0; i < 5; i++)
+		check_recv(q, 1);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+}
+
+static void level_repeats_until_drained(void)
+{
+	each_queue(level);
+}
+
+/* Partly read is still ready. */
+static void level_partial(struct queue *q)
+{
+	char buf[2];
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
+	MUST_EQ(write(fd[1], "abc", 3), 3);
+	check_recv(q, 1);
+	MUST_EQ(read(fd[0], buf, 2), 2);
+	check_recv(q, 1);
+	MUST_EQ(read(fd[0], buf, 2), 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void level_reports_what_is_left(void)
+{
+	each_queue(level_partial);
+}
+
+/* The condition ended after delivery, before it was looked at again. */
+static void level_gone(struct queue *q)
+{
+	int fd[2], i;
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
+	for (i = 0; i < 20; i++) {
+		put_byte(fd[1]);
+		check_recv(q, 1);
+		CHECK_EQ(take_bytes(fd[0]), 1);
+		CHECK_NO_EVENT(q);
+	}
+}
+
+static void level_does_not_report_the_past(void)
+{
+	each_queue(level_gone);
+}
+
+static void level_at_add(struct queue *q)
+{
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	kevent_set_pipe(&ev, fd[0], RECV, 0, 1);
+	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_ADD, 1, &ev), 1);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(ev.ret_data[0], RECV);
+	CHECK_EQ(ev.ptr, 1);
+	check_recv(q, 1);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), -EEXIST);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void level_ready_at_add_is_handed_back(void)
+{
+	each_queue(level_at_add);
+}
+
+/* Two level watches, one slot asked for at a time: both get their turn. */
+static void level_fair(struct queue *q)
+{
+	unsigned int counts[3] = {}, i;
+	struct ukevent ev;
+	int fd[3][2];
+
+	for (i = 0; i < 3; i++) {
+		open_pipe(fd[i]);
+		CHECK_EQ(add_pipe(q->fd, fd[i][0], RECV, 0, i), 0);
+		put_byte(fd[i][1]);
+	}
+	for (i = 0; i < 9; i++) {
+		MUST_EQ(get_events(q->fd, 1, 1, 0, &ev), 1);
+		MUST(ev.ptr < 3);
+		counts[ev.ptr]++;
+	}
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(counts[i], 3);
+}
+
+static void level_watches_take_turns(void)
+{
+	each_queue(level_fair);
+}
+
+static void edge(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void edge_reports_each_activity_once(void)
+{
+	each_queue(edge);
+}
+
+static void edge_at_add(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void edge_ready_at_add_is_handed_back_once(void)
+{
+	each_queue(edge_at_add);
+}
+
+static void oneshot(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(remove_file(q->fd, KEVENT_PIPE, fd[0]), -ENOENT);
+	CHECK_EQ(take_bytes(fd[0]), 2);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT | ET, 2), 0);
+	put_byte(fd[1]);
+	check_recv(q, 2);
+	CHECK_NO_EVENT(q);
+}
+
+static void oneshot_fires_once(void)
+{
+	each_queue(oneshot);
+}
+
+static void oneshot_at_add(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 1);
+}
+
+static void oneshot_ready_at_add_is_gone(void)
+{
+	each_queue(oneshot_at_add);
+}
+
+static void dispatch(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, DISPATCH, 1), 0);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, DISPATCH, 2), 0);
+	check_recv(q, 2);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(take_bytes(fd[0]), 2);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, DISPATCH, 3), 0);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 3);
+	CHECK_NO_EVENT(q);
+}
+
+static void dispatch_disarms_until_modify(void)
+{
+	each_queue(dispatch);
+}
+
+static void dispatch_at_add(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, DISPATCH | ET, 1), 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, DISPATCH | ET, 1), 0);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void dispatch_ready_at_add_is_disarmed(void)
+{
+	each_queue(dispatch_at_add);
+}
+
+static void disabled(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, DISABLED, 1), 0);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 2), 0);
+	check_recv(q, 2);
+	check_recv(q, 2);
+}
+
+static void disabled_reports_nothing_until_modify(void)
+{
+	each_queue(disabled);
+}
+
+/* An event that waits in the kernel is withdrawn by MODIFY. */
+static void disable_pending(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, ET | DISABLED, 2), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, ET, 3), 0);
+	check_recv(q, 3);
+	CHECK_NO_EVENT(q);
+}
+
+static void modify_to_disabled_withdraws_the_event(void)
+{
+	each_queue(disable_pending);
+}
+
+static void last_check(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, LAST_CHECK | ET, 1), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void last_check_drops_what_is_no_longer_true(void)
+{
+	each_queue(last_check);
+}
+
+/* Dropped is not delivered: a one-shot survives it. */
+static void last_check_oneshot(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, LAST_CHECK | ONESHOT, 1), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static void last_check_keeps_a_oneshot_it_drops(void)
+{
+	each_queue(last_check_oneshot);
+}
+
+static void always_queue(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ALWAYS_QUEUE | ET, 1), 0);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(remove_file(q->fd, KEVENT_PIPE, fd[0]), 0);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ALWAYS_QUEUE | ONESHOT, 2), 0);
+	check_recv(q, 2);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static void always_queue_comes_through_the_queue(void)
+{
+	each_queue(always_queue);
+}
+
+static void modify_mask(struct queue *q)
+{
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[1], RECV, ET, 1), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[1], SEND, ET, 2), 0);
+	MUST_EQ(next_event(q, &ev, 0), 1);
+	CHECK_EQ(ev.ret_data[0], SEND);
+	CHECK_EQ(ev.event, SEND);
+	CHECK_EQ(ev.ptr, 2);
+	CHECK_NO_EVENT(q);
+}
+
+static void modify_replaces_the_mask_and_looks_again(void)
+{
+	each_queue(modify_mask);
+}
+
+/* Interest lost while an event waits: the event goes too. */
+static void modify_away(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(modify(q->fd, fd[0], SEND, 0, 1), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), 0);
+	check_recv(q, 1);
+}
+
+static void modify_withdraws_what_is_not_asked_for(void)
+{
+	each_queue(modify_away);
+}
+
+static void modify_modes(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), 0);
+	check_recv(q, 1);
+	check_recv(q, 1);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, ONESHOT, 1), 0);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), -ENOENT);
+}
+
+static void modify_changes_the_mode(void)
+{
+	each_queue(modify_modes);
+}
+
+/* READY on a file has it looked at: reported only if it is ready. */
+static void ready_on_file(struct queue *q)
+{
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
+	kevent_set_pipe(&ev, fd[0], RECV, 0, 0);
+	CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 1, &ev), 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 1, &ev), 1);
+	check_recv(q, 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void ready_on_a_file_has_it_checked(void)
+{
+	each_queue(ready_on_file);
+}
+
+static void remove_pending(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(remove_file(q->fd, KEVENT_PIPE, fd[0]), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
+}
+
+static void remove_withdraws_the_event(void)
+{
+	each_queue(remove_pending);
+}
+
+static const struct test_case cases[] = {
+	TEST(level_repeats_until_drained),
+	TEST(level_reports_what_is_left),
+	TEST(level_does_not_report_the_past),
+	TEST(level_ready_at_add_is_handed_back),
+	TEST(level_watches_take_turns),
+	TEST(edge_reports_each_activity_once),
+	TEST(edge_ready_at_add_is_handed_back_once),
+	TEST(oneshot_fires_once),
+	TEST(oneshot_ready_at_add_is_gone),
+	TEST(dispatch_disarms_until_modify),
+	TEST(dispatch_ready_at_add_is_disarmed),
+	TEST(disabled_reports_nothing_until_modify),
+	TEST(modify_to_disabled_withdraws_the_event),
+	TEST(last_check_drops_what_is_no_longer_true),
+	TEST(last_check_keeps_a_oneshot_it_drops),
+	TEST(always_queue_comes_through_the_queue),
+	TEST(modify_replaces_the_mask_and_looks_again),
+	TEST(modify_withdraws_what_is_not_asked_for),
+	TEST(modify_changes_the_mode),
+	TEST(ready_on_a_file_has_it_checked),
+	TEST(remove_withdraws_the_event),
+	{}
+};
+
+const struct test_suite modes_suite = { .name = "modes", .cases = cases };

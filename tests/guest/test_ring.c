@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ring: order, positions, RING_MORE, commit, and a header that a program
+ * scribbles over. Marks of USER watches are the events; each test knows what
+ * position each of them must get.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/mman.h>
+
+#include "helpers.h"
+
+#define PAGE	4096ul
+
+/* A queue with @nr one-shot USER watches 0.. on a ring of @size */
+static void open_marks(struct queue *q, uint32_t size, unsigned int nr)
+{
+	unsigned int i;
+
+	open_queue(q, size);
+	for (i = 0; i < nr; i++)
+		MUST_EQ(add_user(q->fd, i, 1, KEVENT_REQ_ONESHOT, i), 0);
+}
+
+static void mark(struct queue *q, unsigned int first, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = first; i < first + nr; i++)
+		MUST_EQ(mark_user(q->fd, i, 1), 1);
+}
+
+static int wait_past(struct queue *q, uint32_t num, uint32_t old_kidx)
+{
+	static const struct timespec zero;
+
+	return kevent_wait(q->fd, num, old_kidx, &zero, 0, NULL);
+}
+
+static bool has_more(struct queue *q)
+{
+	return q->ring->ring_flags & KEVENT_RING_MORE;
+}
+
+static void entries_come_in_order_of_events(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 16, 16);
+	for (i = 0; i < 16; i++)
+		mark(&q, 15 - i, 1);
+	CHECK_EQ(wait_past(&q, 16, 0), 16);
+	CHECK_EQ(q.ring->ring_kidx, 16);
+	for (i = 0; i < 16; i++) {
+		MUST(kevent_ring_next(q.ring, q.size, &ev));
+		CHECK_EQ(ev.ptr, 15 - i);
+		CHECK_EQ(ev.id.raw_u64, 15 - i);
+		CHECK_EQ(ev.type, KEVENT_USER);
+		CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+	}
+	CHECK(!has_more(&q));
+	close_queue(&q);
+}
+
+static void slots_are_used_in_turn(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 2, 7);
+	for (i = 0; i < 7; i++) {
+		mark(&q, i, 1);
+		MUST_EQ(wait_past(&q, 2, i), 1);
+		CHECK_EQ(q.ring->ring_kidx, i + 1);
+		CHECK_EQ(q.ring->event[i & 1].ptr, i);
+		MUST(kevent_ring_next(q.ring, q.size, &ev));
+		CHECK_EQ(ev.ptr, i);
+	}
+	close_queue(&q);
+}
+
+static void wait_moves_at_most_num(void)
+{
+	struct queue q;
+
+	open_marks(&q, 16, 10);
+	mark(&q, 0, 10);
+	CHECK_EQ(wait_past(&q, 3, 0), 3);
+	CHECK_EQ(q.ring->ring_kidx, 3);
+	CHECK(has_more(&q));
+	CHECK_EQ(wait_past(&q, 6, 3), 6);
+	CHECK(has_more(&q));
+	CHECK_EQ(wait_past(&q, 16, 9), 1);
+	CHECK(!has_more(&q));
+	close_queue(&q);
+}
+
+/* As a futex: it sleeps only while the position is what the caller saw. */
+static void wait_returns_at_once_when_the_ring_moved(void)
+{
+	struct queue q;
+
+	open_marks(&q, 8, 2);
+	mark(&q, 0, 2);
+	CHECK_EQ(wait_past(&q, 8, 0), 2);
+	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), 2);
+	CHECK_EQ(kevent_wait(q.fd, 8, 1, NULL, 0, NULL), 1);
+	CHECK_EQ(wait_past(&q, 8, 2), 0);
+	/* Any other value is a position long ago. */
+	CHECK_EQ(kevent_wait(q.fd, 8, 0xfffffff0u, NULL, 0, NULL), 18);
+	CHECK_EQ(kevent_wait(q.fd, 8, 3, NULL, 0, NULL), 0x7fffffff);
+	close_queue(&q);
+}
+
+static void full_ring_keeps_events_in_the_kernel(void)
+{
+	unsigned int counts[12] = {}, i;
+	struct queue q;
+
+	open_marks(&q, 4, 12);
+	mark(&q, 0, 12);
+	CHECK_EQ(wait_past(&q, 4, 0), 4);
+	CHECK(has_more(&q));
+	CHECK_EQ(wait_past(&q, 4, 4), 0);
+	CHECK_EQ(q.ring->ring_kidx, 4);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 8);
+	CHECK_EQ(drain(&q, counts, 12), 12);
+	for (i = 0; i < 12; i++)
+		CHECK_EQ(counts[i], 1);
+	CHECK_EQ(q.ring->ring_kidx, 12);
+	CHECK(!has_more(&q));
+	close_queue(&q);
+}
+
+static void full_ring_is_not_overwritten(void)
+{
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 4, 12);
+	mark(&q, 0, 4);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	mark(&q, 4, 8);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(wait_past(&q, 4, 4), 0);
+		CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	}
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(q.ring->event[i].ptr, i);
+	CHECK_EQ(q.ring->ring_kidx, 4);
+	close_queue(&q);
+}
+
+static void commit_frees_slots_and_refills_them(void)
+{
+	struct queue q;
+
+	open_marks(&q, 4, 10);
+	mark(&q, 0, 10);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	CHECK_EQ(kevent_commit(q.fd, 3, 0), 3);
+	CHECK_EQ(q.ring->ring_uidx, 3);
+	CHECK_EQ(q.ring->ring_kidx, 7);
+	CHECK_EQ(q.ring->event[0].ptr, 4);
+	CHECK_EQ(q.ring->event[3].ptr, 3);
+	CHECK(has_more(&q));
+	CHECK_EQ(kevent_commit(q.fd, 7, 0), 4);
+	CHECK_EQ(q.ring->ring_kidx, 10);
+	CHECK(!has_more(&q));
+	CHECK_EQ(kevent_commit(q.fd, 10, 0), 3);
+	CHECK_EQ(kevent_commit(q.fd, 10, 0), 0);
+	close_queue(&q);
+}
+
+static void commit_refills_after_a_store_by_the_program(void)
+{
+	struct queue q;
+
+	open_marks(&q, 4, 6);
+	mark(&q, 0, 6);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	__atomic_store_n(&q.ring->ring_uidx, 2, __ATOMIC_RELEASE);
+	CHECK_EQ(kevent_commit(q.fd, 2, 0), 0);
+	CHECK_EQ(q.ring->ring_kidx, 6);
+	close_queue(&q);
+}
+
+static void late_commit_is_zero(void)
+{
+	struct queue q;
+
+	open_marks(&q, 4, 4);
+	mark(&q, 0, 4);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	MUST_EQ(kevent_commit(q.fd, 3, 0), 3);
+	CHECK_EQ(kevent_commit(q.fd, 3, 0), 0);
+	CHECK_EQ(kevent_commit(q.fd, 2, 0), 0);
+	CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	CHECK_EQ(q.ring->ring_uidx, 3);
+	close_queue(&q);
+}
+
+static void commit_past_the_front_is_refused(void)
+{
+	unsigned int counts[4] = {};
+	struct queue q;
+
+	open_marks(&q, 4, 4);
+	CHECK_EQ(kevent_commit(q.fd, 1, 0), -EINVAL);
+	mark(&q, 0, 3);
+	MUST_EQ(wait_past(&q, 4, 0), 3);
+	CHECK_EQ(kevent_commit(q.fd, 4, 0), -EINVAL);
+	CHECK_EQ(kevent_commit(q.fd, 0xffffffffu, 0), -EINVAL);
+	CHECK_EQ(kevent_commit(q.fd, 0, 1), -EINVAL);
+	CHECK_EQ(kevent_commit(q.fd, 3, 1), -EINVAL);
+	CHECK_EQ(kevent_commit(q.fd, 3, 0x80000000u), -EINVAL);
+	CHECK_EQ(kevent_commit(q.fd, 0xffffffffu, 0xffffffffu), -EINVAL);
+	CHECK_EQ(q.ring->ring_uidx, 0);
+	CHECK_EQ(drain(&q, counts, 4), 3);
+	close_queue(&q);
+}
+
+static void full_ring_can_be_committed(void)
+{
+	struct queue q;
+
+	open_marks(&q, 4, 4);
+	mark(&q, 0, 4);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	CHECK_EQ(kevent_commit(q.fd, 4, 0), 4);
+	CHECK_EQ(q.ring->ring_uidx, 4);
+	close_queue(&q);
+}
+
+/* Slots freed by a store to ring_uidx are used by the next wait. */
+static void wait_notices_a_store_by_the_program(void)
+{
+	struct queue q;
+
+	open_marks(&q, 4, 8);
+	mark(&q, 0, 8);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	__atomic_store_n(&q.ring->ring_uidx, 4, __ATOMIC_RELEASE);
+	CHECK_EQ(wait_past(&q, 4, 4), 4);
+	CHECK_EQ(q.ring->ring_kidx, 8);
+	CHECK(!has_more(&q));
+	close_queue(&q);
+}
+
+/*
+ * An unread entry that says it all is not repeated; once it is consumed, the
+ * level is reported again.
+ */
+static void unread_level_entry_is_not_repeated(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 4);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, 0, 0), 0);
+	put_byte(fd[1]);
+	MUST_EQ(wait_past(&q, 4, 0), 1);
+	put_byte(fd[1]);
+	CHECK_EQ(wait_past(&q, 4, 1), 0);
+	CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	CHECK_EQ(q.ring->ring_kidx, 1);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	CHECK_EQ(wait_past(&q, 4, 1), 1);
+	close_queue(&q);
+}
+
+/* ET: an unread entry stands for all activity before it is consumed. */
+static void unread_edge_entry_is_not_repeated(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 4);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 0),
+		0);
+	put_byte(fd[1]);
+	MUST_EQ(wait_past(&q, 4, 0), 1);
+	put_byte(fd[1]);
+	CHECK_EQ(wait_past(&q, 4, 1), 0);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	put_byte(fd[1]);
+	CHECK_EQ(wait_past(&q, 4, 1), 1);
+	close_queue(&q);
+}
+
+/* An entry with a bit the unread one lacks is news. */
+static void unread_entry_with_less_is_followed_by_more(void)
+{
+	struct ukevent ev[2];
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 4);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, 0, 0), 0);
+	put_byte(fd[1]);
+	MUST_EQ(wait_past(&q, 4, 0), 1);
+	close(fd[1]);
+	CHECK_EQ(wait_past(&q, 4, 1), 1);
+	MUST_EQ(kevent_ring_pop(q.ring, q.size, ev, 2), 2);
+	CHECK_EQ(ev[0].ret_data[0], KEVENT_SOCKET_RECV);
+	CHECK(ev[1].ret_data[0] & KEVENT_POLL_POLLHUP);
+	close_queue(&q);
+}
+
+/* So a ring twice the number of watches never fills up. */
+static void ring_twice_the_watches_never_fills(void)
+{
+	struct queue q;
+	int fd[2][2], i;
+	uint64_t kidx;
+
+	open_queue(&q, 4);
+	for (i = 0; i < 2; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], KEVENT_SOCKET_RECV,
+				 i ? KEVENT_REQ_ET : 0, 0), 0);
+	}
+	for (i = 0; i < 100; i++) {
+		put_byte(fd[i & 1][1]);
+		kidx = q.ring->ring_kidx;
+		wait_past(&q, 4, (uint32_t)kidx);
+	}
+	CHECK(!has_more(&q));
+	CHECK_EQ(q.ring->ring_kidx, 2);
+	close_queue(&q);
+}
+
+/* The kernel's own count is what counts; the program's copy is output. */
+static void stores_to_kidx_and_flags_are_ignored(void)
+{
+	struct ukevent ev;
+	struct queue q;
+
+	open_marks(&q, 4, 8);
+	mark(&q, 0, 1);
+	MUST_EQ(wait_past(&q, 4, 0), 1);
+	q.ring->ring_kidx = 0x123456789abcull;
+	q.ring->ring_flags = ~0u;
+	mark(&q, 1, 1);
+	CHECK_EQ(wait_past(&q, 4, 1), 1);
+	CHECK_EQ(q.ring->ring_kidx, 2);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ring-kidx"), 2);
+	CHECK_EQ(q.ring->event[1].ptr, 1);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	CHECK_EQ(ev.ptr, 0);
+	close_queue(&q);
+}
+
+/*
+ * A ring of 4 slots between two painted areas; any value in ring_uidx. With
+ * the right value back, everything comes out once.
+ */
+static void wild_uidx_writes_nothing_outside_the_ring(void)
+{
+	static const uint64_t wild[] = {
+		0, 1, 3, 4, 5, 7, 8, 1u << 31, 0xffffffffu, 1ull << 32,
+		1ull << 63, ~0ull, ~0ull - 3, 0x8000000000000001ull,
+	};
+	unsigned int counts[64] = {}, i, dirty = 0;
+	unsigned char *mem;
+	struct queue q;
+	uint64_t uidx;
+
+	open_marks(&q, 4, 64);
+	mem = (unsigned char *)q.ring;
+	memset(mem + KEVENT_RING_BYTES(4), 0x5a,
+	       q.bytes - KEVENT_RING_BYTES(4));
+	mark(&q, 0, 64);
+	for (i = 0; i < ARRAY_SIZE(wild); i++) {
+		uidx = fdinfo(q.fd, "kevent-ring-uidx");
+		q.ring->ring_uidx = wild[i];
+		wait_past(&q, 4, (uint32_t)q.ring->ring_kidx);
+		kevent_commit(q.fd, (uint32_t)wild[i], wild[i] >> 32);
+		CHECK(q.ring->ring_kidx - fdinfo(q.fd, "kevent-ring-uidx") <=
+		      4);
+		CHECK(fdinfo(q.fd, "kevent-ring-uidx") >= (long long)uidx);
+	}
+	for (i = KEVENT_RING_BYTES(4); i < q.bytes; i++)
+		dirty += mem[i] != 0x5a;
+	CHECK_EQ(dirty, 0);
+	/* Consumed by a wild store is consumed: the rest comes in order. */
+	uidx = fdinfo(q.fd, "kevent-ring-uidx");
+	q.ring->ring_uidx = uidx;
+	CHECK_EQ(drain(&q, counts, 64), 64 - uidx);
+	for (i = 0; i < 64; i++)
+		CHECK_EQ(counts[i], i >= uidx);
+	close_queue(&q);
+}
+
+/* The kinds of memory a ring may lie in */
+struct memory {
+	const char *name;
+	int flags;	/* of mmap() */
+	bool memfd;
+};
+
+static void ring_may_lie_in_any_memory(void)
+{
+	static const struct memory kinds[] = {
+		{ "private", MAP_PRIVATE | MAP_ANONYMOUS, false },
+		{ "shared", MAP_SHARED | MAP_ANONYMOUS, false },
+		{ "memfd", MAP_SHARED, true },
+		{ "private memfd", MAP_PRIVATE, true },
+	};
+	unsigned int k, counts[8];
+	struct queue q = { .size = 8 };
+	void *mem;
+	int fd;
+
+	for (k = 0; k < ARRAY_SIZE(kinds); k++) {
+		fd = -1;
+		if (kinds[k].memfd) {
+			fd = memfd_create("ring", MFD_CLOEXEC);
+			MUST_EQ(ftruncate(fd, PAGE), 0);
+		}
+		mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			   kinds[k].flags, fd, 0);
+		MUST(mem != MAP_FAILED);
+		q.ring = mem;
+		q.fd = kevent_init(q.ring, 8, 0);
+		MUST(q.fd >= 0);
+		MUST_EQ(add_user(q.fd, 0, 1, 0, k), 0);
+		MUST_EQ(mark_user(q.fd, 0, 1), 1);
+		memset(counts, 0, sizeof(counts));
+		if (!CHECK_EQ(drain(&q, counts, 8), 1) ||
+		    !CHECK_EQ(counts[k], 1))
+			note("ring in %s memory", kinds[k].name);
+		close(q.fd);
+		munmap(mem, PAGE);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* A file cut short under the ring is memory that is gone. */
+static void truncated_file_under_the_ring_faults(void)
+{
+	struct queue q = { .size = 8 };
+	unsigned int counts[1] = {};
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+
+	MUST_EQ(ftruncate(fd, PAGE), 0);
+	q.ring = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(q.ring != MAP_FAILED);
+	q.fd = kevent_init(q.ring, 8, 0);
+	MUST(q.fd >= 0);
+	MUST_EQ(add_user(q.fd, 0, 1, 0, 0), 0);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	MUST_EQ(ftruncate(fd, 0), 0);
+	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), -EFAULT);
+	MUST_EQ(ftruncate(fd, PAGE), 0);
+	CHECK_EQ(drain(&q, counts, 1), 1);
+	close(q.fd);
+}
+
+/* A ring whose last slot ends with the last page there is */
+static void ring_may_end_at_the_end_of_memory(void)
+{
+	struct queue q = { .size = 8 };
+	unsigned int counts[8] = {}, i;
+	char *mem;
+
+	mem = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(mem != MAP_FAILED);
+	MUST_EQ(munmap(mem + PAGE, PAGE), 0);
+	q.ring = (void *)(mem + PAGE - KEVENT_RING_BYTES(8));
+	q.fd = kevent_init(q.ring, 8, 0);
+	MUST(q.fd >= 0);
+	for (i = 0; i < 8; i++)
+		MUST_EQ(add_user(q.fd, i, 1, KEVENT_REQ_ONESHOT, i), 0);
+	mark(&q, 0, 8);
+	CHECK_EQ(drain(&q, counts, 8), 8);
+	close(q.fd);
+}
+
+static void get_events_takes_from_the_kernel_not_the_ring(void)
+{
+	struct ukevent ev[8];
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 4, 6);
+	mark(&q, 0, 6);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	CHECK_EQ(get_events(q.fd, 1, 8, 0, ev), 2);
+	CHECK_EQ(ev[0].ptr, 4);
+	CHECK_EQ(ev[1].ptr, 5);
+	CHECK_EQ(get_events(q.fd, 1, 8, 0, ev), 0);
+	for (i = 0; i < 4; i++) {
+		MUST(kevent_ring_next(q.ring, q.size, &ev[0]));
+		CHECK_EQ(ev[0].ptr, i);
+	}
+	close_queue(&q);
+}
+
+static void get_events_waits_for_min_nr(void)
+{
+	struct queue q;
+	struct waiter w;
+	unsigned int i;
+
+	open_marks(&q, 0, 5);
+	start_waiter_for(&w, &q, 3, 8, -1);
+	for (i = 0; i < 2; i++) {
+		mark(&q, i, 1);
+		MUST(sleeps_in(w.actor.tid, __NR_kevent_get_events));
+		CHECK(!actor_ended(&w.actor));
+	}
+	mark(&q, 2, 1);
+	CHECK_EQ(join_waiter(&w), 3);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(w.ev[i].ptr, i);
+	close_queue(&q);
+}
+
+static void get_events_returns_fewer_at_the_timeout(void)
+{
+	struct ukevent ev[8];
+	struct queue q;
+
+	open_marks(&q, 0, 5);
+	mark(&q, 0, 2);
+	CHECK_EQ(get_events(q.fd, 3, 8, 1, ev), 2);
+	mark(&q, 2, 3);
+	CHECK_EQ(get_events(q.fd, 1, 2, 0, ev), 2);
+	CHECK_EQ(get_events(q.fd, 1, 2, 0, ev), 1);
+	close_queue(&q);
+}
+
+static void fdinfo_tells_the_positions(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	long long misses;
+
+	open_marks(&q, 4, 6);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 6);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-delivered"), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ring-size"), 4);
+	mark(&q, 0, 6);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 6);
+	MUST_EQ(wait_past(&q, 4, 0), 4);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	MUST_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 1);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
+	CHECK_EQ(fdinfo(q.fd, "kevent-delivered"), 5);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ring-kidx"), 4);
+	misses = fdinfo(q.fd, "kevent-misses");
+	CHECK_EQ(misses + fdinfo(q.fd, "kevent-hits"), 6);
+	wait_past(&q, 4, 4);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ring-uidx"), 1);
+	close_queue(&q);
+}
+
+static void fdinfo_lists_the_watches(void)
+{
+	char path[40], text[4096], want[120];
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET,
+			 0x1234567890ull), 0);
+	MUST_EQ(add_user(q.fd, 0xabcdef0123ull, 3, 0, 7), 0);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", q.fd);
+	read_file(path, text, sizeof(text));
+	snprintf(want, sizeof(want),
+		 "\nkevent: type:pipe id:%x event:1 flags:4 user:1234567890\n",
+		 fd[0]);
+	CHECK(strstr(text, want));
+	CHECK(strstr(text, "\nkevent: type:user id:abcdef0123 event:3 "
+		     "flags:0 user:7\n"));
+	close(fd[0]);
+	read_file(path, text, sizeof(text));
+	CHECK(!strstr(text, "type:pipe"));
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(entries_come_in_order_of_events),
+	TEST(slots_are_used_in_turn),
+	TEST(wait_moves_at_most_num),
+	TEST(wait_returns_at_once_when_the_ring_moved),
+	TEST(full_ring_keeps_events_in_the_kernel),
+	TEST(full_ring_is_not_overwritten),
+	TEST(commit_frees_slots_and_refills_them),
+	TEST(commit_refills_after_a_store_by_the_program),
+	TEST(late_commit_is_zero),
+	TEST(commit_past_the_front_is_refused),
+	TEST(full_ring_can_be_committed),
+	TEST(wait_notices_a_store_by_the_program),
+	TEST(unread_level_entry_is_not_repeated),
+	TEST(unread_edge_entry_is_not_repeated),
+	TEST(unread_entry_with_less_is_followed_by_more),
+	TEST(ring_twice_the_watches_never_fills),
+	TEST(stores_to_kidx_and_flags_are_ignored),
+	TEST(wild_uidx_writes_nothing_outside_the_ring),
+	TEST(ring_may_lie_in_any_memory),
+	TEST(truncated_file_under_the_ring_faults),
+	TEST(ring_may_end_at_the_end_of_memory),
+	TEST(get_events_takes_from_the_kernel_not_the_ring),
+	TEST(get_events_waits_for_min_nr),
+	TEST(get_events_returns_fewer_at_the_timeout),
+	TEST(fdinfo_tells_the_positions),
+	TEST(fdinfo_lists_the_watches),
+	{}
+};
+
+const struct test_suite ring_suite = { .name = "ring", .cases = cases };

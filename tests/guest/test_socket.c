@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEVENT_SOCKET: streams, datagrams, listeners, and what ends them
+ *
+ *	socket		state				mask
+ *	stream		data				RECV
+ *	stream		peer shut down its side		RECV | RDHUP
+ *	stream		peer gone (unix)		RECV | RDHUP | HUP
+ *	stream		reset (TCP)			RECV | ERR | HUP ...
+ *	stream		room				SEND
+ *	listener	connection waiting		ACCEPT
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "helpers.h"
+
+#define RECV	KEVENT_SOCKET_RECV
+#define SEND	KEVENT_SOCKET_SEND
+#define ACCEPT	KEVENT_SOCKET_ACCEPT
+#define HUP	KEVENT_POLL_POLLHUP
+#define RDHUP	KEVENT_POLL_POLLRDHUP
+#define ERR	KEVENT_POLL_POLLERR
+#define ET	KEVENT_REQ_ET
+
+/* Events of sockets may be late: the network has its own threads. */
+static uint32_t next_mask(struct queue *q)
+{
+	struct ukevent ev;
+
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.type, KEVENT_SOCKET);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+	return ev.ret_data[0];
+}
+
+static void unix_pair(int fd[2])
+{
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			   0, fd), 0);
+}
+
+static int tcp_listener(struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			0);
+	socklen_t len = sizeof(*addr);
+
+	*addr = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	MUST_EQ(bind(fd, (struct sockaddr *)addr, len), 0);
+	MUST_EQ(getsockname(fd, (struct sockaddr *)addr, &len), 0);
+	MUST_EQ(listen(fd, 64), 0);
+	return fd;
+}
+
+static int tcp_connect(const struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	MUST_EQ(connect(fd, (const struct sockaddr *)addr, sizeof(*addr)), 0);
+	return fd;
+}
+
+/* fd[0]: accepted, non-blocking; fd[1]: connected */
+static void tcp_pair(int fd[2])
+{
+	struct sockaddr_in addr;
+	uint64_t start = now_ns();
+	int listener = tcp_listener(&addr);
+
+	fd[1] = tcp_connect(&addr);
+	while ((fd[0] = accept4(listener, NULL, NULL,
+				SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0)
+		MUST(patient(start, PATIENCE_MS));
+	close(listener);
+}
+
+static void fill(int fd)
+{
+	static const char block[4096];
+
+	MUST_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	while (send(fd, block, sizeof(block), MSG_NOSIGNAL) > 0)
+		;
+	CHECK_EQ(errno, EAGAIN);
+}
+
+static void check_stream(struct queue *q, int fd[2])
+{
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	CHECK_EQ(next_mask(q), RECV);
+	CHECK_EQ(next_mask(q), RECV);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(shutdown(fd[1], SHUT_WR), 0);
+	CHECK_EQ(next_mask(q), RECV | RDHUP);
+	CHECK_EQ(next_mask(q), RECV | RDHUP);
+}
+
+static void unix_stream(struct queue *q)
+{
+	int fd[2];
+
+	unix_pair(fd);
+	check_stream(q, fd);
+}
+
+static void tcp_stream(struct queue *q)
+{
+	int fd[2];
+
+	tcp_pair(fd);
+	check_stream(q, fd);
+}
+
+static void unix_stream_reports_data_and_shutdown(void)
+{
+	each_queue(unix_stream);
+}
+
+static void tcp_stream_reports_data_and_shutdown(void)
+{
+	each_queue(tcp_stream);
+}
+
+static void check_edges(struct queue *q, int fd[2])
+{
+	int i;
+
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, ET, 0), 0);
+	for (i = 0; i < 10; i++) {
+		put_byte(fd[1]);
+		CHECK_EQ(next_mask(q), RECV);
+		CHECK_NO_EVENT(q);
+	}
+	CHECK_EQ(take_bytes(fd[0]), 10);
+}
+
+static void stream_edges(struct queue *q)
+{
+	int fd[2];
+
+	unix_pair(fd);
+	check_edges(q, fd);
+	close(fd[0]);
+	tcp_pair(fd);
+	check_edges(q, fd);
+}
+
+static void each_write_is_an_edge(void)
+{
+	each_queue(stream_edges);
+}
+
+static void peer_closed(struct queue *q)
+{
+	int fd[2];
+
+	unix_pair(fd);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	close(fd[1]);
+	CHECK_EQ(next_mask(q), RECV | RDHUP | HUP);
+}
+
+static void unix_peer_gone_is_hup(void)
+{
+	each_queue(peer_closed);
+}
+
+static void peer_reset(struct queue *q)
+{
+	const struct linger linger = { .l_onoff = 1 };
+	uint32_t mask;
+	int fd[2];
+
+	tcp_pair(fd);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	MUST_EQ(setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger,
+			   sizeof(linger)), 0);
+	close(fd[1]);
+	mask = next_mask(q);
+	CHECK(mask & HUP);
+	CHECK(mask & ERR);
+	CHECK(mask & RECV);
+}
+
+static void tcp_reset_is_err_and_hup(void)
+{
+	each_queue(peer_reset);
+}
+
+static void room(struct queue *q)
+{
+	int fd[2];
+
+	unix_pair(fd);
+	CHECK_EQ(add_socket(q->fd, fd[0], SEND, ET, 0), 1);
+	fill(fd[0]);
+	CHECK_EQ(remove_file(q->fd, KEVENT_SOCKET, fd[0]), 0);
+	CHECK_EQ(add_socket(q->fd, fd[0], SEND, 0, 0), 0);
+	CHECK_NO_EVENT(q);
+	CHECK(take_bytes(fd[1]) > 0);
+	CHECK_EQ(next_mask(q), SEND);
+	fill(fd[0]);
+	CHECK_NO_EVENT(q);
+}
+
+static void room_is_send(void)
+{
+	each_queue(room);
+}
+
+static void connecting(struct queue *q)
+{
+	struct sockaddr_in addr;
+	int listener = tcp_listener(&addr), fd, err = -1;
+	socklen_t len = sizeof(err);
+
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		CHECK_EQ(errno, EINPROGRESS);
+	CHECK_EQ(add_socket(q->fd, fd, SEND, KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(next_mask(q), SEND);
+	MUST_EQ(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	CHECK_EQ(err, 0);
+	close(listener);
+}
+
+static void established_connection_is_send(void)
+{
+	each_queue(connecting);
+}
+
+static void refused(struct queue *q)
+{
+	struct sockaddr_in addr;
+	uint32_t mask;
+	int fd;
+
+	close(tcp_listener(&addr));
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	connect(fd, (struct sockaddr *)&addr, sizeof(addr));
+	CHECK_EQ(add_socket(q->fd, fd, SEND, KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	mask = next_mask(q);
+	CHECK(mask & ERR);
+	CHECK(mask & HUP);
+}
+
+static void refused_connection_is_err(void)
+{
+	each_queue(refused);
+}
+
+static void listener(struct queue *q)
+{
+	struct sockaddr_in addr;
+	int fd = tcp_listener(&addr), got;
+
+	CHECK_EQ(add_socket(q->fd, fd, ACCEPT, 0, 0), 0);
+	CHECK_NO_EVENT(q);
+	tcp_connect(&addr);
+	CHECK_EQ(next_mask(q), ACCEPT);
+	CHECK_EQ(next_mask(q), ACCEPT);
+	got = accept(fd, NULL, NULL);
+	CHECK(got >= 0);
+	CHECK_NO_EVENT(q);
+}
+
+static void waiting_connection_is_accept(void)
+{
+	each_queue(listener);
+}
+
+static void listener_edges(struct queue *q)
+{
+	struct sockaddr_in addr;
+	int fd = tcp_listener(&addr), i;
+
+	CHECK_EQ(add_socket(q->fd, fd, ACCEPT, ET, 0), 0);
+	for (i = 0; i < 5; i++) {
+		tcp_connect(&addr);
+		CHECK_EQ(next_mask(q), ACCEPT);
+		CHECK_NO_EVENT(q);
+	}
+	for (i = 0; i < 5; i++)
+		CHECK(accept(fd, NULL, NULL) >= 0);
+}
+
+static void each_connection_is_an_edge(void)
+{
+	each_queue(listener_edges);
+}
+
+static void datagrams(struct queue *q)
+{
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(addr);
+	int in, out;
+
+	in = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	out = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	MUST_EQ(bind(in, (struct sockaddr *)&addr, len), 0);
+	MUST_EQ(getsockname(in, (struct sockaddr *)&addr, &len), 0);
+	MUST_EQ(connect(out, (struct sockaddr *)&addr, len), 0);
+	CHECK_EQ(add_socket(q->fd, in, RECV, 0, 0), 0);
+	CHECK_EQ(add_socket(q->fd, out, SEND, KEVENT_REQ_ONESHOT, 0), 1);
+	put_byte(out);
+	CHECK_EQ(next_mask(q), RECV);
+	CHECK_EQ(take_bytes(in), 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void datagram_is_recv(void)
+{
+	each_queue(datagrams);
+}
+
+/* A connected unix datagram socket also waits for room at its peer. */
+static void datagram_room_at_the_peer_is_send(void)
+{
+	int one = 1, fd[2];
+	struct queue q;
+	char byte;
+
+	open_queue(&q, 0);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			   0, fd), 0);
+	while (send(fd[0], &one, sizeof(one), 0) > 0)
+		;
+	CHECK_EQ(add_socket(q.fd, fd[0], SEND, KEVENT_REQ_LAST_CHECK, 0), 0);
+	CHECK_NO_EVENT(&q);
+	while (read(fd[1], &byte, 1) > 0)
+		;
+	CHECK(next_mask(&q) & SEND);
+	close_queue(&q);
+}
+
+/* Urgent data is not asked for; data and room can come together. */
+static void two_conditions_come_in_one_event(void)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	unix_pair(fd);
+	put_byte(fd[1]);
+	CHECK_EQ(add_socket(q.fd, fd[0], RECV | SEND,
+			    KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(next_mask(&q), RECV | SEND);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_EQ(next_mask(&q), SEND);
+	close_queue(&q);
+}
+
+static void socket_as_pipe_is_refused(void)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	unix_pair(fd);
+	CHECK_EQ(add_pipe(q.fd, fd[0], RECV, 0, 0), -EINVAL);
+	CHECK_EQ(add_poll(q.fd, fd[0], KEVENT_POLL_POLLIN, 0, 0), 0);
+	CHECK_EQ(add_socket(q.fd, fd[0], RECV, 0, 0), 0);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(unix_stream_reports_data_and_shutdown),
+	TEST(tcp_stream_reports_data_and_shutdown),
+	TEST(each_write_is_an_edge),
+	TEST(unix_peer_gone_is_hup),
+	TEST(tcp_reset_is_err_and_hup),
+	TEST(room_is_send),
+	TEST(established_connection_is_send),
+	TEST(refused_connection_is_err),
+	TEST(waiting_connection_is_accept),
+	TEST(each_connection_is_an_edge),
+	TEST(datagram_is_recv),
+	TEST(datagram_room_at_the_peer_is_send),
+	TEST(two_conditions_come_in_one_event),
+	TEST(socket_as_pipe_is_refused),
+	{}
+};
+
+const struct test_suite socket_suite = { .name = "socket", .cases = cases };

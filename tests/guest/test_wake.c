@@ -1,0 +1,727 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who wakes, how many, and for how long one sleeps. T1 is always the oldest
+ * waiter; "e" is one event, "->" a thread that returns.
+ *
+ *	T1 T2 T3 T4	e -> T1		e -> T2		...
+ *	T1 T2 T3 T4	e, WAKEUP_ALL -> T1 T2 T3 T4
+ *	T1(bad buffer) T2	e -> T1 -EFAULT -> T2
+ *	T1 T2 T3	level a -> T1, b -> T2, new call -> a, T3 -> b
+ *	T1(ring, full) T2(get_events)	e -> T2
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define RECV	KEVENT_SOCKET_RECV
+#define ET	KEVENT_REQ_ET
+#define NR	4
+
+static void check_asleep(struct waiter *w, long long sleeps)
+{
+	CHECK(waiter_asleep(w));
+	CHECK_EQ(sleeps_so_far(w->actor.tid), sleeps);
+}
+
+static void oldest_first(struct queue *q)
+{
+	struct waiter w[NR];
+	long long sleeps[NR];
+	int fd[2], i, j;
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, ET, 0), 0);
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], q, 1);
+	for (i = 0; i < NR; i++)
+		sleeps[i] = sleeps_so_far(w[i].actor.tid);
+	for (i = 0; i < NR; i++) {
+		struct ukevent ev;
+
+		put_byte(fd[1]);
+		CHECK(join_waiter(&w[i]) > 0);
+		if (q->size)
+			MUST(kevent_ring_next(q->ring, q->size, &ev));
+		for (j = i + 1; j < NR; j++)
+			check_asleep(&w[j], sleeps[j]);
+	}
+}
+
+static void one_event_wakes_the_oldest_waiter_only(void)
+{
+	each_queue(oldest_first);
+}
+
+/* A waiter that left and came back is the youngest. */
+static void returning_waiter_queues_at_the_end(void)
+{
+	struct waiter w[3];
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 0), 0);
+	start_waiter(&w[0], &q, 1);
+	start_waiter(&w[1], &q, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[0]), 1);
+	start_waiter(&w[2], &q, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[1]), 1);
+	CHECK(waiter_asleep(&w[2]));
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[2]), 1);
+	close_queue(&q);
+}
+
+/* As many events at once as there are waiters that take one each */
+static void burst(struct queue *q)
+{
+	struct ukevent ev[2 * NR];
+	unsigned int counts[NR] = {};
+	struct waiter w[NR];
+	struct ukevent got;
+	int i;
+
+	for (i = 0; i < NR; i++) {
+		MUST_EQ(add_user(q->fd, i, 1, 0, i), 0);
+		kevent_set_user(&ev[i], i, 1, 0, 0);
+	}
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], q, 1);
+	CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, NR, ev), NR);
+	for (i = 0; i < NR; i++) {
+		CHECK(join_waiter(&w[i]) > 0);
+		if (q->size)
+			MUST(kevent_ring_next(q->ring, q->size, &got));
+		else
+			got = w[i].ev[0];
+		MUST(got.ptr < NR);
+		counts[got.ptr]++;
+	}
+	for (i = 0; i < NR; i++)
+		CHECK_EQ(counts[i], 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void burst_wakes_one_waiter_per_event(void)
+{
+	each_queue(burst);
+}
+
+/* All see the position move. */
+static void wakeup_all_wakes_every_waiter(void)
+{
+	struct waiter w[NR];
+	struct queue q;
+	int fd[2], i;
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET | KEVENT_REQ_WAKEUP_ALL, 0), 0);
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], &q, 1);
+	put_byte(fd[1]);
+	for (i = 0; i < NR; i++)
+		CHECK_EQ(join_waiter(&w[i]), 1);
+	CHECK_EQ(q.ring->ring_kidx, 1);
+	close_queue(&q);
+}
+
+/* Without a ring one gets the event, the others look and sleep again. */
+static void wakeup_all_delivers_once(void)
+{
+	unsigned int round, i, ended;
+	struct waiter w[NR];
+	uint64_t start;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET | KEVENT_REQ_WAKEUP_ALL, 0), 0);
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], &q, 1);
+	for (round = 1; round <= NR; round++) {
+		start = now_ns();
+		put_byte(fd[1]);
+		do {
+			MUST(patient(start, PATIENCE_MS));
+			for (ended = i = 0; i < NR; i++)
+				ended += actor_ended(&w[i].actor);
+		} while (ended < round);
+		CHECK_EQ(ended, round);
+		for (i = 0; i < NR; i++)
+			if (!actor_ended(&w[i].actor))
+				MUST(sleeps_in(w[i].actor.tid,
+					       __NR_kevent_get_events));
+	}
+	for (i = 0; i < NR; i++)
+		CHECK_EQ(join_waiter(&w[i]), 1);
+	close_queue(&q);
+}
+
+static long get_into_nothing(void *arg)
+{
+	struct queue *q = arg;
+
+	return kevent_get_events(q->fd, 1, 1, NULL, (void *)8, 0);
+}
+
+/* What a leaving thread can't take goes to the next one. */
+static void fault_hands_the_event_on(void)
+{
+	struct actor bad;
+	struct waiter good;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 7), 0);
+	start_actor(&bad, get_into_nothing, &q);
+	MUST(sleeps_in(bad.tid, __NR_kevent_get_events));
+	start_waiter(&good, &q, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&good), 1);
+	CHECK_EQ(good.ev[0].ptr, 7);
+	join_actor(&bad, PATIENCE_MS);
+	CHECK_EQ(bad.ret, -EFAULT);
+	close_queue(&q);
+}
+
+/*
+ * Level watches a and b, reported by T1 and T2 but not read. A new call finds
+ * both ready again and takes one: the other is for T3.
+ */
+static void level_left_behind(struct queue *q)
+{
+	struct waiter w[3];
+	struct ukevent ev;
+	int fd[2][2], i;
+
+	for (i = 0; i < 2; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q->fd, fd[i][0], RECV, 0, i), 0);
+	}
+	for (i = 0; i < 3; i++)
+		start_waiter(&w[i], q, 1);
+	for (i = 0; i < 2; i++) {
+		put_byte(fd[i][1]);
+		CHECK(join_waiter(&w[i]) > 0);
+		if (q->size)
+			MUST(kevent_ring_next(q->ring, q->size, &ev));
+		else
+			ev = w[i].ev[0];
+		CHECK_EQ(ev.ptr, i);
+	}
+	CHECK(waiter_asleep(&w[2]));
+	if (q->size) {
+		/* T3 may have stored the other by the time it returns. */
+		CHECK(wait_ring(q, 1, 0) > 0);
+		MUST(kevent_ring_next(q->ring, q->size, &ev));
+	} else {
+		MUST_EQ(get_events(q->fd, 1, 1, 0, &ev), 1);
+	}
+	CHECK_EQ(ev.ptr, 0);
+	CHECK(join_waiter(&w[2]) > 0);
+	if (q->size)
+		MUST(kevent_ring_next(q->ring, q->size, &ev));
+	else
+		ev = w[2].ev[0];
+	CHECK_EQ(ev.ptr, 1);
+}
+
+static void level_left_behind_is_handed_on(void)
+{
+	each_queue(level_left_behind);
+}
+
+/* A thread that wants room in a full ring is no use to an event. */
+static void check_full_ring(bool ring_first)
+{
+	struct waiter ring, plain;
+	struct queue q, bare;
+	unsigned int i;
+
+	open_queue(&q, 2);
+	bare = (struct queue){ .fd = q.fd };
+	for (i = 0; i < 3; i++)
+		MUST_EQ(add_user(q.fd, i, 1, 0, i), 0);
+	for (i = 0; i < 2; i++)
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	MUST_EQ(kevent_wait(q.fd, 2, 0, NULL, 0, NULL), 2);
+	if (ring_first)
+		start_waiter(&ring, &q, 2);
+	start_waiter(&plain, &bare, 1);
+	if (!ring_first)
+		start_waiter(&ring, &q, 2);
+	MUST_EQ(mark_user(q.fd, 2, 1), 1);
+	CHECK_EQ(join_waiter(&plain), 1);
+	CHECK_EQ(plain.ev[0].ptr, 2);
+	CHECK(sleeps_in(ring.actor.tid, __NR_kevent_wait));
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(join_waiter(&ring), 0);
+	close_queue(&q);
+}
+
+static void full_ring_hands_the_event_on(void)
+{
+	check_full_ring(true);
+	check_full_ring(false);
+}
+
+static void waiter_on_a_full_ring_wakes_at_commit(void)
+{
+	struct waiter w;
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, 2);
+	for (i = 0; i < 3; i++) {
+		MUST_EQ(add_user(q.fd, i, 1, 0, i), 0);
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	}
+	MUST_EQ(kevent_wait(q.fd, 2, 0, NULL, 0, NULL), 2);
+	start_waiter(&w, &q, 2);
+	CHECK_EQ(kevent_commit(q.fd, 1, 0), 1);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(q.ring->ring_kidx, 3);
+	CHECK_EQ(q.ring->event[0].ptr, 2);
+	close_queue(&q);
+}
+
+static void wake_request(struct queue *q)
+{
+	long long sleeps[3];
+	struct waiter w[3];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		start_waiter(&w[i], q, 1);
+	for (i = 0; i < 3; i++)
+		sleeps[i] = sleeps_so_far(w[i].actor.tid);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL), 0);
+		CHECK_EQ(join_waiter(&w[i]), 0);
+		if (i < 2)
+			check_asleep(&w[2], sleeps[2]);
+		if (i < 1)
+			check_asleep(&w[1], sleeps[1]);
+	}
+}
+
+static void ready_without_entries_wakes_one_waiter(void)
+{
+	each_queue(wake_request);
+}
+
+static void wake_sticky(struct queue *q)
+{
+	struct waiter w;
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(next_event(q, &ev, -1), 0);
+	/* Used up: the next one sleeps. */
+	start_waiter(&w, q, 1);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
+	MUST_EQ(mark_user(q->fd, 1, 1), 1);
+	CHECK_EQ(join_waiter(&w), 1);
+}
+
+static void ready_without_entries_and_waiters_is_kept(void)
+{
+	each_queue(wake_sticky);
+}
+
+/* An event does not use up a wake request, nor the other way round. */
+static void wake_request_loses_no_event(void)
+{
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 9), 0);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL);
+	CHECK_EQ(get_events(q.fd, 1, 1, -1, &ev), 1);
+	CHECK_EQ(ev.ptr, 9);
+	CHECK_EQ(get_events(q.fd, 1, 1, -1, &ev), 0);
+	close_queue(&q);
+}
+
+struct timed_call {
+	struct queue	*q;
+	struct timespec	ts;
+	uint32_t	flags;
+};
+
+static long timed_call(void *arg)
+{
+	struct timed_call *c = arg;
+	struct ukevent ev;
+
+	if (c->q->size)
+		return kevent_wait(c->q->fd, 1, (uint32_t)c->q->ring->ring_kidx,
+				   &c->ts, c->flags, NULL);
+	return kevent_get_events(c->q->fd, 1, 1, &c->ts, &ev, c->flags);
+}
+
+/* Times that never come: the thread sleeps until there is an event. */
+static void long_timeouts(struct queue *q)
+{
+	static const struct timespec far[] = {
+		{ INT_MAX / 1000, 0 },
+		{ (1ll << 32) + 1, 0 },
+		{ 9223372036, 854775807 },
+		{ 9223372036, 854775808 },
+		{ LONG_MAX, 0 },
+		{ LONG_MAX, 999999999 },
+	};
+	struct timed_call c = { .q = q };
+	struct ukevent ev;
+	struct actor a;
+	unsigned int i;
+
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
+	for (i = 0; i < 2 * ARRAY_SIZE(far); i++) {
+		c.ts = far[i / 2];
+		c.flags = i & 1 ? KEVENT_FLAGS_ABSTIME : 0;
+		start_actor(&a, timed_call, &c);
+		MUST(sleeps_in(a.tid, q->size ? __NR_kevent_wait :
+				      __NR_kevent_get_events));
+		MUST_EQ(mark_user(q->fd, 1, 1), 1);
+		join_actor(&a, PATIENCE_MS);
+		CHECK_EQ(a.ret, 1);
+		if (q->size)
+			MUST(kevent_ring_next(q->ring, q->size, &ev));
+	}
+}
+
+static void long_timeouts_sleep_until_the_event(void)
+{
+	each_queue(long_timeouts);
+}
+
+static void short_timeouts(struct queue *q)
+{
+	static const struct timespec near[] = {
+		{ 0, 0 }, { 0, 1 }, { 0, 1000 }, { 0, 3000000 },
+		{ 0, 20000000 },
+	};
+	struct timed_call c = { .q = q };
+	uint64_t start, took;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(near); i++) {
+		c.ts = near[i];
+		c.flags = 0;
+		start = now_ns();
+		CHECK_EQ(timed_call(&c), 0);
+		took = now_ns() - start;
+		CHECK(took >= (uint64_t)near[i].tv_nsec);
+		CHECK(took < near[i].tv_nsec + PATIENCE_MS * 1000000ull *
+		      slowness);
+	}
+}
+
+static void timeouts_end_in_time_and_not_before(void)
+{
+	each_queue(short_timeouts);
+}
+
+static void absolute_timeouts(struct queue *q)
+{
+	struct timed_call c = { .q = q, .flags = KEVENT_FLAGS_ABSTIME };
+	uint64_t start, then;
+
+	start = now_ns();
+	CHECK_EQ(timed_call(&c), 0);
+	c.ts.tv_nsec = 1;
+	CHECK_EQ(timed_call(&c), 0);
+	c.ts = ms_to_timespec((start - 1000000) / 1000000);
+	CHECK_EQ(timed_call(&c), 0);
+	CHECK(now_ns() - start < PATIENCE_MS * 1000000ull * slowness);
+	then = now_ns() / 1000000 + 30;
+	c.ts = ms_to_timespec(then);
+	CHECK_EQ(timed_call(&c), 0);
+	CHECK(now_ns() >= then * 1000000);
+}
+
+static void absolute_times_are_monotonic_clock(void)
+{
+	each_queue(absolute_timeouts);
+}
+
+/* Zero polls: it takes what is there and never sleeps. */
+static void zero_timeout_takes_what_is_there(void)
+{
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 0), 0);
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 0);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
+	close_queue(&q);
+}
+
+static void ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+static void catch_usr1(void)
+{
+	const struct sigaction act = { .sa_handler = ignore_signal };
+
+	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
+}
+
+static void signalled(struct queue *q)
+{
+	struct waiter w;
+
+	start_waiter(&w, q, 1);
+	MUST_EQ(pthread_kill(w.actor.thread, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), -EINTR);
+}
+
+static void signal_interrupts_a_wait(void)
+{
+	catch_usr1();
+	each_queue(signalled);
+}
+
+/* One of two events is in the buffer when the signal comes. */
+static void signal_does_not_hide_events(void)
+{
+	struct waiter w;
+	uint64_t start;
+	struct queue q;
+
+	catch_usr1();
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 5), 0);
+	start_waiter_for(&w, &q, 2, 2, -1);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	for (start = now_ns(); fdinfo(q.fd, "kevent-delivered") == 0; )
+		MUST(patient(start, PATIENCE_MS));
+	MUST(sleeps_in(w.actor.tid, __NR_kevent_get_events));
+	MUST_EQ(pthread_kill(w.actor.thread, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(w.ev[0].ptr, 5);
+	close_queue(&q);
+}
+
+/* Signal and event at once, either first: the event is never gone. */
+static void signal_and_event_race(struct queue *q)
+{
+	uint64_t seed = test_seed();
+	struct waiter w;
+	struct ukevent ev;
+	int i, first;
+	long got;
+
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
+	for (i = 0; i < 200; i++) {
+		start_waiter(&w, q, 1);
+		first = next_random(&seed) & 1;
+		if (first)
+			pthread_kill(w.actor.thread, SIGUSR1);
+		MUST_EQ(mark_user(q->fd, 1, 1), 1);
+		if (!first)
+			pthread_kill(w.actor.thread, SIGUSR1);
+		got = join_waiter(&w);
+		MUST(got == 1 || got == -EINTR);
+		if (q->size || got == -EINTR)
+			MUST_EQ(next_event(q, &ev, 0), 1);
+		MUST_EQ(next_event(q, &ev, 0), 0);
+	}
+}
+
+static void signal_beside_an_event_loses_nothing(void)
+{
+	catch_usr1();
+	each_queue(signal_and_event_race);
+}
+
+/*
+ *	T1 get_events(d)	times out about when the event comes
+ *	T2 get_events(long)	must get it if T1 does not
+ */
+struct handover {
+	struct queue		q;
+	pthread_barrier_t	round;
+	uint32_t		delay_ns;	/* of T1 */
+	bool			stop;
+	_Atomic int		ret[2];
+};
+
+#define RUNNING	12345
+
+static long handover_thread(struct handover *h, int who)
+{
+	struct timespec ts;
+	struct ukevent ev;
+
+	for (;;) {
+		pthread_barrier_wait(&h->round);
+		if (h->stop)
+			return 0;
+		ts = who ? ms_to_timespec(PATIENCE_MS * slowness) :
+			   (struct timespec){ .tv_nsec = h->delay_ns };
+		atomic_store(&h->ret[who],
+			     kevent_get_events(h->q.fd, 1, 1, &ts, &ev, 0));
+		pthread_barrier_wait(&h->round);
+	}
+}
+
+static long short_sleeper(void *arg)
+{
+	return handover_thread(arg, 0);
+}
+
+static long long_sleeper(void *arg)
+{
+	return handover_thread(arg, 1);
+}
+
+static bool handover_round(struct handover *h, int fd, uint64_t *seed)
+{
+	uint64_t start, pause = next_random(seed) % 400000 * slowness;
+
+	h->delay_ns = next_random(seed) % 300000 * slowness;
+	atomic_store(&h->ret[0], RUNNING);
+	atomic_store(&h->ret[1], RUNNING);
+	pthread_barrier_wait(&h->round);
+	start = now_ns();
+	while (now_ns() - start < pause)
+		;
+	if (write(fd, "", 1) != 1)
+		return false;
+	while (atomic_load(&h->ret[0]) == RUNNING)
+		;
+	if (atomic_load(&h->ret[0]) == 1)
+		kevent_ctl(h->q.fd, KEVENT_CTL_READY, 0, NULL);
+	pthread_barrier_wait(&h->round);
+	return h->ret[0] + h->ret[1] == 1;
+}
+
+static void timeout_and_event_race_loses_no_wake_up(void)
+{
+	struct handover h = {};
+	struct actor a[2];
+	uint64_t seed = test_seed();
+	int fd[2], i, bad = 0, timeouts = 0;
+
+	open_queue(&h.q, 0);
+	open_pipe(fd);
+	pthread_barrier_init(&h.round, NULL, 3);
+	MUST_EQ(add_pipe(h.q.fd, fd[0], RECV, ET, 0), 0);
+	start_actor(&a[0], short_sleeper, &h);
+	start_actor(&a[1], long_sleeper, &h);
+	for (i = 0; i < 1000 && !bad; i++) {
+		bad += !handover_round(&h, fd[1], &seed);
+		timeouts += !h.ret[0];
+	}
+	note("%d rounds, %d time-outs of the first thread", i, timeouts);
+	CHECK_EQ(bad, 0);
+	h.stop = true;
+	pthread_barrier_wait(&h.round);
+	join_actor(&a[0], PATIENCE_MS);
+	join_actor(&a[1], PATIENCE_MS);
+	close_queue(&h.q);
+}
+
+/*
+ * Four threads take one event at a time with short time limits while a
+ * writer marks; every mark is taken, whoever leaves early.
+ */
+struct takers {
+	struct queue	q;
+	_Atomic bool	stop;
+	_Atomic long	taken;
+};
+
+static long take_some(void *arg)
+{
+	struct takers *t = arg;
+	uint64_t seed = gettid() * 0x9e3779b97f4a7c15ull | 1;
+	struct timespec ts = {};
+	struct ukevent ev;
+	int ret;
+
+	while (!atomic_load(&t->stop)) {
+		ts.tv_nsec = next_random(&seed) % 200000;
+		ret = kevent_get_events(t->q.fd, 1, 1, &ts, &ev, 0);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			atomic_fetch_add(&t->taken, ev.ret_data[1]);
+	}
+	return 0;
+}
+
+static void threads_that_time_out_leave_nothing_behind(void)
+{
+	struct takers t = {};
+	struct actor a[NR];
+	struct ukevent ev;
+	unsigned int i, marks = 5000;
+	uint64_t start;
+
+	open_queue(&t.q, 0);
+	for (i = 0; i < 8; i++)
+		MUST_EQ(add_user(t.q.fd, i, 1, 0, i), 0);
+	for (i = 0; i < NR; i++)
+		start_actor(&a[i], take_some, &t);
+	for (i = 0; i < marks; i++)
+		MUST_EQ(mark_user(t.q.fd, i % 8, 1), 1);
+	for (start = now_ns(); atomic_load(&t.taken) < marks; )
+		MUST(patient(start, PATIENCE_MS));
+	atomic_store(&t.stop, true);
+	for (i = 0; i < NR; i++) {
+		join_actor(&a[i], PATIENCE_MS);
+		CHECK_EQ(a[i].ret, 0);
+	}
+	CHECK_EQ(t.taken, marks);
+	CHECK_EQ(get_events(t.q.fd, 1, 1, 0, &ev), 0);
+	close_queue(&t.q);
+}
+
+static const struct test_case cases[] = {
+	TEST(one_event_wakes_the_oldest_waiter_only),
+	TEST(returning_waiter_queues_at_the_end),
+	TEST(burst_wakes_one_waiter_per_event),
+	TEST(wakeup_all_wakes_every_waiter),
+	TEST(wakeup_all_delivers_once),
+	TEST(fault_hands_the_event_on),
+	TEST(level_left_behind_is_handed_on),
+	TEST(full_ring_hands_the_event_on),
+	TEST(waiter_on_a_full_ring_wakes_at_commit),
+	TEST(ready_without_entries_wakes_one_waiter),
+	TEST(ready_without_entries_and_waiters_is_kept),
+	TEST(wake_request_loses_no_event),
+	TEST(long_timeouts_sleep_until_the_event),
+	TEST(timeouts_end_in_time_and_not_before),
+	TEST(absolute_times_are_monotonic_clock),
+	TEST(zero_timeout_takes_what_is_there),
+	TEST(signal_interrupts_a_wait),
+	TEST(signal_does_not_hide_events),
+	TEST(signal_beside_an_event_loses_nothing),
+	TEST_LIMIT(timeout_and_event_race_loses_no_wake_up, 60),
+	TEST_LIMIT(threads_that_time_out_leave_nothing_behind, 30),
+	{}
+};
+
+const struct test_suite wake_suite = { .name = "wake", .cases = cases };
