@@ -14,6 +14,7 @@
 #include <time.h>
 #include <linux/ukevent.h>
 #include "libkevent_ring.h"
+#include "libkevent_set.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,9 +23,6 @@ extern "C" {
 /* The library is built with a 64-bit time_t; the program has to agree. */
 static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
 	      "build with -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64");
-
-/* Reserved for the extensible argument of kevent_wait(); pass NULL. */
-struct kevent_wait_arg;
 
 /**
  * kevent_init() - create a queue
@@ -247,80 +245,6 @@ static inline int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
 	if (ret < 0)
 		return ret;
 	return kevent_error(ev) ? kevent_error(ev) : ret;
-}
-
-/* What the kevent_set_*() functions have in common. */
-static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
-				__u32 req_flags, __u64 user)
-{
-	ev->type = type;
-	ev->event = event;
-	ev->req_flags = req_flags;
-	ev->ret_flags = 0;
-	ev->ret_data[0] = 0;
-	ev->ret_data[1] = 0;
-	ev->ptr = user;
-}
-
-/**
- * kevent_set_socket() - fill in an entry for a socket
- * @ev: to be filled in
- * @fd: a socket
- * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND
- * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
- */
-static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
-				     __u32 req_flags, __u64 user)
-{
-	ev->id.raw[0] = (__u32)fd;
-	ev->id.raw[1] = 0;
-	__kevent_set(ev, KEVENT_SOCKET, event, req_flags, user);
-}
-
-/**
- * kevent_set_pipe() - fill in an entry for a pipe or FIFO
- * @ev: to be filled in
- * @fd: an end of a pipe
- * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_SEND
- * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
- */
-static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
-				   __u32 req_flags, __u64 user)
-{
-	kevent_set_socket(ev, fd, event, req_flags, user);
-	ev->type = KEVENT_PIPE;
-}
-
-/**
- * kevent_set_poll() - fill in an entry for any file poll(2) takes
- * @ev: to be filled in
- * @fd: a file
- * @event: %KEVENT_POLL_POLLIN and its like
- * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
- */
-static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
-				   __u32 req_flags, __u64 user)
-{
-	kevent_set_socket(ev, fd, event, req_flags, user);
-	ev->type = KEVENT_POLL;
-}
-
-/**
- * kevent_set_user() - fill in an entry for marks of the program itself
- * @ev: to be filled in
- * @id: any number, names the watch within the queue
- * @event: bits %KEVENT_CTL_READY may set
- * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
- */
-static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
-				   __u32 req_flags, __u64 user)
-{
-	ev->id.raw_u64 = id;
-	__kevent_set(ev, KEVENT_USER, event, req_flags, user);
 }
 
 /**

@@ -21,7 +21,7 @@ void kevent_file_release(struct file *file);
  *
  * Drops the watches added through descriptors of @table that no longer refer
  * to @file. The caller has cleared the slot under &files_struct.file_lock: a
- * watch added since has seen that, see ev_poll_fd_is_current().
+ * watch added since has seen that, see kevent_file_is_current().
  */
 static inline void kevent_flush(struct file *file, fl_owner_t table)
 {

@@ -4,17 +4,10 @@
  */
 
 #include <linux/cleanup.h>
-#include <linux/fdtable.h>
-#include <linux/file.h>
 #include <linux/init.h>
-#include <linux/io_uring.h>
-#include <linux/kevent.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
-
-/* Needs what poll.h includes. */
-#include <linux/eventpoll.h>
 
 #include "kevent.h"
 
@@ -40,20 +33,14 @@
 
 /**
  * struct kevent_poll - a watch of a file
- * @ke:		the watch
+ * @kf:		the watch
  * @wait:	in the file's wait queue. Its private member is the head, see
  *		ev_poll_head(); with a file that has more than one wait queue it
  *		is the first &struct kevent_poll_more, tagged
- * @file:	I: the file; no reference is held, detach() comes before its end
- * @next:	F: next watch of @file
- * @table:	I: the file table the watch was added through, to compare
  */
 struct kevent_poll {
-	struct kevent		ke;
+	struct kevent_file	kf;
 	wait_queue_entry_t	wait;
-	struct file		*file;
-	struct kevent_poll	*next;
-	struct files_struct	*table;
 };
 
 /**
@@ -78,7 +65,7 @@ struct kmem_cache *kevent_poll_cache;
 
 static struct kevent_poll *to_poll(struct kevent *ke)
 {
-	return container_of(ke, struct kevent_poll, ke);
+	return container_of(ke, struct kevent_poll, kf.ke);
 }
 
 static struct kevent_poll_more *ev_poll_more(const struct kevent_poll *kp)
@@ -100,14 +87,20 @@ static void **ev_poll_head(struct kevent_poll *kp)
 
 /* Masks of poll() and events of a type */
 
-static __poll_t ev_poll_keys(const struct kevent_poll *kp)
+static bool ev_poll_is_exact(struct file *file)
 {
-	u32 event = kp->ke.event;
+	return sock_from_file(file) || S_ISFIFO(file_inode(file)->i_mode);
+}
+
+static __poll_t ev_poll_keys(const struct kevent_poll *kp,
+			     struct file *file)
+{
+	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
-	if (sock_from_file(kp->file) || S_ISFIFO(file_inode(kp->file)->i_mode))
+	if (ev_poll_is_exact(file))
 		keys |= EV_POLL_EXACT;
-	if (kp->ke.type == KEVENT_POLL)
+	if (kp->kf.ke.type == KEVENT_POLL)
 		return keys | (__force __poll_t)event;
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
@@ -178,9 +171,9 @@ static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 	__poll_t mask = key_to_poll(key);
 
 	if (unlikely(mask & POLLFREE))
-		ev_poll_orphan(&kp->ke, wait, ev_poll_head(kp));
+		ev_poll_orphan(&kp->kf.ke, wait, ev_poll_head(kp));
 	else
-		ev_poll_fire(&kp->ke, mask);
+		ev_poll_fire(&kp->kf.ke, mask);
 	return 1;
 }
 
@@ -192,9 +185,9 @@ static int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode,
 	__poll_t mask = key_to_poll(key);
 
 	if (unlikely(mask & POLLFREE))
-		ev_poll_orphan(&more->kp->ke, wait, &wait->private);
+		ev_poll_orphan(&more->kp->kf.ke, wait, &wait->private);
 	else
-		ev_poll_fire(&more->kp->ke, mask);
+		ev_poll_fire(&more->kp->kf.ke, mask);
 	return 1;
 }
 
@@ -292,68 +285,6 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 	add_wait_queue(head, &kp->wait);
 }
 
-static bool ev_poll_matches(const struct kevent_poll *kp,
-			    const struct kevent_queue *q, u32 type, u32 fd)
-{
-	return kp->ke.queue == q && kp->ke.type == type &&
-	       kp->ke.id_low == fd && !(READ_ONCE(kp->ke.state) & KE_DEAD);
-}
-
-/* Link a watch to its file; one per queue, type and descriptor. */
-static int ev_poll_link(struct kevent_poll *kp)
-{
-	struct kevent *ke = &kp->ke;
-	struct file *file = kp->file;
-	struct kevent_poll *other;
-	unsigned int nr = 0;
-	int err = 0;
-
-	spin_lock(&file->f_lock);
-	for (other = file->f_kevent; other && !err; other = other->next) {
-		if (ev_poll_matches(other, ke->queue, ke->type, ke->id_low))
-			err = -EEXIST;
-		else if (++nr >= KEVENT_MAX_PER_FILE)
-			err = -ENOSPC;
-	}
-	if (!err) {
-		kp->next = file->f_kevent;
-		WRITE_ONCE(file->f_kevent, kp);
-	}
-	spin_unlock(&file->f_lock);
-	return err;
-}
-
-static void ev_poll_unlink(struct kevent_poll *kp)
-{
-	struct file *file = kp->file;
-	struct kevent_poll **at;
-
-	spin_lock(&file->f_lock);
-	for (at = &file->f_kevent; *at; at = &(*at)->next) {
-		if (*at != kp)
-			continue;
-		WRITE_ONCE(*at, kp->next);
-		break;
-	}
-	spin_unlock(&file->f_lock);
-}
-
-/*
- * Is the descriptor still what it was? close() and its like clear the slot
- * under file_lock, and then look for watches: either they see ours, which is
- * linked, or we see the slot here.
- */
-static bool ev_poll_fd_is_current(const struct kevent_poll *kp)
-{
-	struct files_struct *files = kp->table;
-	bool ret;
-
-	spin_lock(&files->file_lock);
-	ret = files_lookup_fd_locked(files, kp->ke.id_low) == kp->file;
-	spin_unlock(&files->file_lock);
-	return ret;
-}
-
 static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 			  struct file *file)
 {
@@ -364,10 +295,8 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
-	kp->file = file;
-	kp->table = current->files;
-	ke->keys = (__force u16)ev_poll_keys(kp);
-	err = ev_poll_link(kp);
+	ke->keys = (__force u16)ev_poll_keys(kp, file);
+	err = kevent_file_link(&kp->kf, file);
 	if (err)
 		return err;
 	init_poll_funcptr(&table.pt, ev_poll_queue);
@@ -375,7 +304,7 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	mask = vfs_poll(file, &table.pt);
 	if (table.err)
 		return table.err;
-	if (!ev_poll_fd_is_current(kp))
+	if (!kevent_file_is_current(&kp->kf))
 		return -EBADF;
 	return ev_poll_events(ke, mask);
 }
@@ -385,7 +314,7 @@ static void ev_poll_detach(struct kevent *ke)
 	struct kevent_poll *kp = to_poll(ke);
 	struct kevent_poll_more *more;
 
-	ev_poll_unlink(kp);
+	kevent_file_unlink(&kp->kf);
 	ev_poll_unhook(&kp->wait, ev_poll_head(kp));
 	for (more = ev_poll_more(kp); more; more = more->next)
 		ev_poll_unhook(&more->wait, &more->wait.private);
@@ -401,37 +330,11 @@ static void ev_poll_destroy(struct kevent *ke)
 	}
 }
 
-static void ev_poll_modified(struct kevent *ke)
+static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 {
-	WRITE_ONCE(ke->keys,
-		   (__force u16)ev_poll_keys(to_poll(ke)));
-}
+	struct kevent_poll *kp = to_poll(ke);
 
-static struct kevent *ev_poll_find(struct kevent_queue *q,
-				   const struct ukevent *uk, struct file *file)
-{
-	struct kevent_poll *kp;
-
-	spin_lock(&file->f_lock);
-	kp = file->f_kevent;
-	while (kp && !ev_poll_matches(kp, q, uk->type, uk->id.raw[0]))
-		kp = kp->next;
-	spin_unlock(&file->f_lock);
-	return kp ? &kp->ke : NULL;
-}
-
-/*
- * A watch that is not dead, under ready_lock, has a file that exists: the
- * file's end goes through kevent_file_release().
- */
-static bool ev_poll_hold(struct kevent *ke)
-{
-	return atomic_long_inc_not_zero(&to_poll(ke)->file->f_count);
-}
-
-static void ev_poll_unhold(struct kevent *ke)
-{
-	fput(to_poll(ke)->file);
+	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, kp->kf.file));
 }
 
 static u32 ev_poll_collect(struct kevent *ke)
@@ -439,24 +342,16 @@ static u32 ev_poll_collect(struct kevent *ke)
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	poll_table pt = { ._key = keys & EV_POLL_EVENTS };
 
-	return ev_poll_events(ke, vfs_poll(to_poll(ke)->file, &pt));
+	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
 }
 
 /* What may be watched */
-
-static int ev_poll_check_nesting(struct file *file)
-{
-	if (is_kevent_file(file) || is_epoll_file(file) ||
-	    io_is_uring_fops(file))
-		return -ELOOP;
-	return 0;
-}
 
 static int ev_poll_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(__force u32)EV_POLL_EVENTS)
 		return -EINVAL;
-	return ev_poll_check_nesting(file);
+	return kevent_file_check_nesting(file);
 }
 
 static int ev_socket_check(const struct ukevent *uk, struct file *file)
@@ -464,7 +359,7 @@ static int ev_socket_check(const struct ukevent *uk, struct file *file)
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
 			  KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	return ev_poll_check_nesting(file) ?:
+	return kevent_file_check_nesting(file) ?:
 	       sock_from_file(file) ? 0 : -ENOTSOCK;
 }
 
@@ -472,106 +367,24 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	return ev_poll_check_nesting(file) ?:
+	return kevent_file_check_nesting(file) ?:
 	       S_ISFIFO(file_inode(file)->i_mode) ? 0 : -EINVAL;
-}
-
-/* The end of descriptors and files */
-
-/*
- * Kill the watch if nobody else has. It is linked to its file, under f_lock, so
- * it exists and so does its queue.
- */
-static bool ev_poll_kill(struct kevent_poll *kp)
-{
-	struct kevent_queue *q = kp->ke.queue;
-	unsigned long flags;
-	bool killed;
-
-	lockdep_assert_held(&kp->file->f_lock);
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	killed = kevent_kill(&kp->ke);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return killed;
-}
-
-/* Kill one watch of @file whose descriptor has left @table. */
-static struct kevent *ev_poll_kill_closed(struct file *file,
-					  struct files_struct *table)
-{
-	struct kevent_poll *kp;
-
-	rcu_read_lock();
-	spin_lock(&file->f_lock);
-	for (kp = file->f_kevent; kp; kp = kp->next)
-		if (kp->table == table &&
-		    files_lookup_fd_raw(table, kp->ke.id_low) != file &&
-		    ev_poll_kill(kp))
-			break;
-	spin_unlock(&file->f_lock);
-	rcu_read_unlock();
-	return kp ? &kp->ke : NULL;
-}
-
-/**
- * kevent_file_flush - drop watches whose descriptor was closed
- * @file: the file; the caller holds a reference
- * @table: the &struct files_struct it was closed in
- */
-void kevent_file_flush(struct file *file, fl_owner_t table)
-{
-	struct kevent *ke;
-
-	if (!table)
-		return;
-	while ((ke = ev_poll_kill_closed(file, table))) {
-		kevent_bury(ke, false);
-		cond_resched();
-	}
-}
-
-/* Kill one watch of a file nobody has a reference to. */
-static struct kevent *ev_poll_kill_last(struct file *file)
-{
-	struct kevent_poll *kp;
-
-	spin_lock(&file->f_lock);
-	kp = file->f_kevent;
-	/* Everybody else who kills it has the file pinned until it is gone. */
-	if (kp && WARN_ON_ONCE(!ev_poll_kill(kp)))
-		kp = NULL;
-	spin_unlock(&file->f_lock);
-	return kp ? &kp->ke : NULL;
-}
-
-/**
- * kevent_file_release - drop the watches of a file that is going away
- * @file: the file, without references
- */
-void kevent_file_release(struct file *file)
-{
-	struct kevent *ke;
-
-	while ((ke = ev_poll_kill_last(file))) {
-		kevent_bury(ke, false);
-		cond_resched();
-	}
 }
 
 #define EV_POLL_OPS(_name, _check)			\
 	.name		= _name,			\
 	.file		= true,				\
 	.mergeable	= true,				\
+	.level		= true,				\
 	.cache		= &kevent_poll_cache,		\
 	.check		= _check,			\
 	.attach		= ev_poll_attach,		\
 	.detach		= ev_poll_detach,		\
 	.destroy	= ev_poll_destroy,		\
 	.modified	= ev_poll_modified,		\
-	.find		= ev_poll_find,			\
-	.hold		= ev_poll_hold,			\
-	.unhold		= ev_poll_unhold,		\
+	.find		= kevent_file_find,		\
+	.hold		= kevent_file_hold,		\
+	.unhold		= kevent_file_unhold,		\
 	.collect	= ev_poll_collect
 
 const struct kevent_source_ops kevent_socket_ops = {
@@ -588,7 +401,7 @@ const struct kevent_source_ops kevent_poll_ops = {
 
 static int __init ev_poll_init(void)
 {
-	BUILD_BUG_ON(offsetof(struct kevent_poll, ke));
+	BUILD_BUG_ON(offsetof(struct kevent_poll, kf.ke));
 	BUILD_BUG_ON(sizeof(struct kevent_poll) > 128 &&
 		     !IS_ENABLED(CONFIG_DEBUG_SPINLOCK));
 	kevent_poll_cache = KMEM_CACHE(kevent_poll, SLAB_HWCACHE_ALIGN |

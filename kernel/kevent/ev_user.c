@@ -52,7 +52,7 @@ static struct kevent *ev_user_find(struct kevent_queue *q,
 	return kevent_key_find(q, uk->type, uk->id.raw_u64);
 }
 
-static void ev_user_fill(struct kevent *ke, struct ukevent *uk)
+static void ev_user_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 {
 	struct kevent_user *ku = to_user(ke);
 
@@ -66,7 +66,7 @@ static void ev_user_delivered(struct kevent *ke)
 }
 
 /* A watch without event bits takes any, a request without means all. */
-static bool ev_user_mark(struct kevent *ke, const struct ukevent *uk)
+static int ev_user_mark(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_user *ku = to_user(ke);
 	u32 mask = uk->event ?: ke->event;
@@ -74,12 +74,12 @@ static bool ev_user_mark(struct kevent *ke, const struct ukevent *uk)
 	if (ke->event) {
 		mask &= ke->event;
 		if (!mask)
-			return false;
+			return -EINVAL;
 	}
 	ke->ready |= mask;
 	if (ku->marks != U32_MAX)
 		ku->marks++;
-	return true;
+	return 0;
 }
 
 const struct kevent_source_ops kevent_user_ops = {

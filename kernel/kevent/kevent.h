@@ -30,6 +30,7 @@
 #define KEVENT_MAX_PER_FILE	1000
 
 struct file;
+struct files_struct;
 struct kevent_source_ops;
 struct mm_struct;
 struct seq_file;
@@ -143,6 +144,20 @@ struct kevent_keyed {
 };
 
 /**
+ * struct kevent_file - a watch of a source whose id is a file descriptor
+ * @ke:		the watch
+ * @file:	I: the file; no reference is held, detach() comes before its end
+ * @next:	F: next watch of @file
+ * @table:	I: the file table the watch was added through, to compare
+ */
+struct kevent_file {
+	struct kevent		ke;
+	struct file		*file;
+	struct kevent_file	*next;
+	struct files_struct	*table;
+};
+
+/**
  * struct kevent_queue - what a kevent file descriptor refers to
  * @ready_lock:	taken in wake-up callbacks, interrupts off
  * @wake_request: R: the next consumer shall not wait
@@ -188,6 +203,9 @@ struct kevent_queue {
  * @name:	in fdinfo
  * @file:	the id is a file descriptor
  * @mergeable:	an unread entry that says as much makes another one redundant
+ * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
+ *		collect(), and reported again while it holds
+ * @flags:	request flags above 0xff that it knows
  * @cache:	of the source's structure, which begins with a struct kevent
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
  * @attach:	arm the watch, which is busy; kevent_ready() may be called
@@ -198,8 +216,8 @@ struct kevent_queue {
  *		object pinned; takes no lock that is held across a ->poll() or a
  *		fault. Called once, after attach() has returned
  * @destroy:	free what attach() allocated. Optional
- * @modified:	events and flags of the watch have changed; under ready_lock.
- *		Optional
+ * @modified:	events and flags of the watch have changed to what the request
+ *		says; under ready_lock. Optional
  * @find:	look up a watch by its key, under rcu_read_lock(). NULL if none
  * @hold:	pin the watched object; called under ready_lock for a watch that
  *		is not dead. false: the object is going away, and will
@@ -207,33 +225,42 @@ struct kevent_queue {
  * @unhold:	undo hold(). May sleep
  * @collect:	the conditions that hold now; the watch is busy and held. May
  *		sleep. 0 when there is nothing to report
- * @fill:	put what the source knows into an entry; under ready_lock.
- *		Optional
- * @delivered:	the entry made by fill() has reached user memory; under
- *		ready_lock. Optional
+ * @count:	occurrences not yet delivered; under ready_lock. For sources that
+ *		keep each one. Optional: one, while the watch is on the ready
+ *		list
+ * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
+ *		an entry; under ready_lock. When there is none, something the
+ *		watch says of itself. Optional
+ * @error:	-errno of a broken watch; under ready_lock. Optional: -EIDRM
+ * @delivered:	the entry made by fill() of the oldest occurrence has reached
+ *		user memory; under ready_lock. Optional
  * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
- *		&kevent.ready; returns whether there is something to report.
- *		Sources without it have collect(), which is asked instead
+ *		&kevent.ready. 0 or -errno. Optional: sources with collect() are
+ *		asked, others report the event itself
  */
 struct kevent_source_ops {
 	const char		*name;
 	bool			file;
 	bool			mergeable;
+	bool			level;
+	u32			flags;
 	struct kmem_cache	**cache;
 	int (*check)(const struct ukevent *uk, struct file *file);
 	int (*attach)(struct kevent *ke, const struct ukevent *uk,
 		      struct file *file);
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
-	void (*modified)(struct kevent *ke);
+	void (*modified)(struct kevent *ke, const struct ukevent *uk);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
 			       struct file *file);
 	bool (*hold)(struct kevent *ke);
 	void (*unhold)(struct kevent *ke);
 	u32 (*collect)(struct kevent *ke);
-	void (*fill)(struct kevent *ke, struct ukevent *uk);
+	u32 (*count)(struct kevent *ke);
+	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
+	int (*error)(struct kevent *ke);
 	void (*delivered)(struct kevent *ke);
-	bool (*mark)(struct kevent *ke, const struct ukevent *uk);
+	int (*mark)(struct kevent *ke, const struct ukevent *uk);
 };
 
 /**
@@ -273,14 +300,15 @@ extern struct kmem_cache *kevent_user_cache;
 
 /* queue.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
+void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
 
 /* queue.c: for watch.c and system calls */
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
 void kevent_enqueue(struct kevent *ke);
 void kevent_dequeue(struct kevent *ke);
-void kevent_delivered(struct kevent *ke);
-void kevent_fill(struct kevent *ke, struct ukevent *uk);
+void kevent_delivered(struct kevent *ke, u32 nr);
+void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
 void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 	__releases(&q->ready_lock);
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
@@ -309,6 +337,16 @@ void kevent_bury(struct kevent *ke, bool held);
 void kevent_free(struct kevent *ke);
 void kevent_remove_all(struct kevent_queue *q);
 extern long kevent_max_user_watches;
+
+/* file.c: for sources whose id is a file descriptor */
+int kevent_file_link(struct kevent_file *kf, struct file *file);
+void kevent_file_unlink(struct kevent_file *kf);
+bool kevent_file_is_current(const struct kevent_file *kf);
+struct kevent *kevent_file_find(struct kevent_queue *q,
+				const struct ukevent *uk, struct file *file);
+bool kevent_file_hold(struct kevent *ke);
+void kevent_file_unhold(struct kevent *ke);
+int kevent_file_check_nesting(struct file *file);
 
 /* key.c: for sources without a file */
 int kevent_key_insert(struct kevent_keyed *kk);

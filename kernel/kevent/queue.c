@@ -59,7 +59,7 @@ void kevent_queue_put(struct kevent_queue *q)
 
 static bool kevent_is_level(const struct kevent *ke)
 {
-	return kevent_source(ke->type)->collect &&
+	return kevent_source(ke->type)->level &&
 	       !(ke->req_flags & KEVENT_REQ_ET) && !(ke->state & KE_BROKEN);
 }
 
@@ -123,6 +123,32 @@ void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 }
 
 /**
+ * kevent_ready_locked - kevent_ready() for a source that has state of its own
+ * @ke: the watch
+ * @mask: see kevent_ready()
+ * @state: see kevent_ready()
+ *
+ * The caller has taken ready_lock and releases it with kevent_unlock().
+ */
+void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	/* That it is broken is said when it is armed again. */
+	ke->state |= state & KE_BROKEN;
+	/* The interest may have changed since the source looked. */
+	if (ke->state & (KE_DEAD | KE_DISARMED) ||
+	    (mask && !(mask & ke->event)))
+		return;
+	ke->ready |= mask & ke->event;
+	ke->state |= state;
+	if (ke->state & KE_BUSY)
+		ke->state |= KE_FIRED;
+	else
+		kevent_enqueue(ke);
+}
+
+/**
  * kevent_ready - a source reports
  * @ke: the watch
  * @mask: conditions that hold now; 0 when the source cannot tell
@@ -138,22 +164,24 @@ void kevent_ready(struct kevent *ke, u32 mask, u16 state)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	/* That it is broken is said when it is armed again. */
-	ke->state |= state & KE_BROKEN;
-	/* The interest may have changed since the source looked. */
-	if (!(ke->state & (KE_DEAD | KE_DISARMED)) &&
-	    (!mask || mask & ke->event)) {
-		ke->ready |= mask & ke->event;
-		ke->state |= state;
-		if (ke->state & KE_BUSY)
-			ke->state |= KE_FIRED;
-		else
-			kevent_enqueue(ke);
-	}
+	kevent_ready_locked(ke, mask, state);
 	kevent_unlock(q, flags);
 }
 
-void kevent_fill(struct kevent *ke, struct ukevent *uk)
+static u32 kevent_count(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+
+	return ops->count ? ops->count(ke) : 0;
+}
+
+/**
+ * kevent_fill - make the entry of an event
+ * @ke: the watch
+ * @uk: the entry
+ * @nth: which of the occurrences not yet delivered
+ */
+void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 {
 	const struct kevent_source_ops *ops = kevent_source(ke->type);
 
@@ -169,20 +197,21 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk)
 		.ptr		= ke->user,
 	};
 	if (ops->fill)
-		ops->fill(ke, uk);
+		ops->fill(ke, uk, nth);
 	if (ke->state & KE_BROKEN) {
 		uk->ret_flags |= KEVENT_RET_BROKEN;
-		uk->ret_data[1] = -EIDRM;
+		uk->ret_data[1] = ops->error ? ops->error(ke) : -EIDRM;
 	}
 }
 
 /**
  * kevent_delivered - user memory has the event of a watch
  * @ke: the watch; its ready conditions are those not yet delivered
+ * @nr: how many of its occurrences; 0: what there was repeats an unread entry
  *
  * Decides what the mode makes of it, except %KEVENT_REQ_ONESHOT.
  */
-void kevent_delivered(struct kevent *ke)
+void kevent_delivered(struct kevent *ke, u32 nr)
 {
 	const struct kevent_source_ops *ops = kevent_source(ke->type);
 	struct kevent_queue *q = ke->queue;
@@ -190,7 +219,8 @@ void kevent_delivered(struct kevent *ke)
 	lockdep_assert_held(&q->ready_lock);
 
 	kevent_dequeue(ke);
-	if (ops->delivered)
+	q->delivered += nr;
+	while (nr-- && ops->delivered)
 		ops->delivered(ke);
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
 		ke->state |= KE_DISARMED;
@@ -198,8 +228,8 @@ void kevent_delivered(struct kevent *ke)
 		ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
 		list_add_tail(&ke->link, &q->level);
 		q->nr_listed++;
-	} else if (ke->state & KE_FIRED) {
-		if (!ke->ready)
+	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
+		if (!ke->ready && ops->collect)
 			ke->state |= KE_VERIFY;
 		kevent_enqueue(ke);
 	}
@@ -323,73 +353,6 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 	}
 }
 
-static void kevent_settle(struct kevent *ke, const struct kring *to, u64 end,
-			  struct list_head *oneshot)
-{
-	if (to->user) {
-		ke->stored = end;
-		ke->reported = ke->ready;
-	}
-	ke->ready = 0;
-	ke->queue->delivered++;
-	kevent_delivered(ke);
-	if (ke->req_flags & KEVENT_REQ_ONESHOT)
-		kevent_expire(ke, oneshot);
-}
-
-/*
- * Of the first watches that are verified, drop what repeats and gather up to
- * @want of the rest; look at no more than a batch.
- */
-static u32 kevent_gather(struct kevent_queue *q, struct kring *to, u32 want,
-			 struct ukevent *uk)
-{
-	u32 nr = 0, left = KRING_BATCH;
-	struct kevent *ke, *next;
-
-	list_for_each_entry_safe(ke, next, &q->ready, link) {
-		if (nr == want || !left-- || kevent_must_verify(ke))
-			break;
-		if (kevent_source(ke->type)->mergeable &&
-		    kevent_repeats(ke, to)) {
-			ke->ready = 0;
-			kevent_delivered(ke);
-			continue;
-		}
-		kevent_fill(ke, &uk[nr++]);
-	}
-	return nr;
-}
-
-/*
- * Store up to @want events from the head of the ready list. Returns how many,
- * or -EFAULT when there was something to store and not even one went through.
- */
-static int kevent_deliver(struct kevent_queue *q, struct kring *to, u32 want,
-			  struct list_head *oneshot)
-{
-	struct ukevent uk[KRING_BATCH];
-	struct kevent *ke, *next;
-	u64 end = to->kidx;
-	u32 nr, done;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	nr = kevent_gather(q, to, want, uk);
-	if (!nr)
-		return 0;
-	done = kring_store(to, uk, nr);
-	if (done)
-		kring_set_flags(to, to->flags & ~KEVENT_RING_BROKEN);
-	nr = done;
-	list_for_each_entry_safe(ke, next, &q->ready, link) {
-		if (!nr--)
-			break;
-		kevent_settle(ke, to, ++end, oneshot);
-	}
-	return done ?: -EFAULT;
-}
-
 /**
  * struct kevent_round - one pass of a collection
  * @q:		the queue
@@ -399,6 +362,7 @@ static int kevent_deliver(struct kevent_queue *q, struct kring *to, u32 want,
  *		->poll() fires its own watch would keep a consumer for ever
  * @relist:	look at level watches again
  * @again:	another pass may find more
+ * @kept:	a watch has occurrences left, which need no further look
  * @full:	there is no room
  * @flags_err:	the ring has not been told whether there is more
  * @dead:	watches to free, detached by others
@@ -411,11 +375,91 @@ struct kevent_round {
 	u32			passes;
 	bool			relist;
 	bool			again;
+	bool			kept;
 	bool			full;
 	int			flags_err;
 	struct list_head	dead;
 	struct list_head	oneshot;
 };
+
+/* How many occurrences of a watch go into the next @room entries */
+static u32 kevent_share(struct kevent *ke, u32 room)
+{
+	if (ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return 1;
+	return clamp(kevent_count(ke), 1, room);
+}
+
+static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
+			  u32 nr)
+{
+	if (r->to->user) {
+		ke->stored = end;
+		ke->reported = ke->ready;
+	}
+	ke->ready = 0;
+	kevent_delivered(ke, nr);
+	r->kept |= kevent_count(ke);
+	if (ke->req_flags & KEVENT_REQ_ONESHOT)
+		kevent_expire(ke, &r->oneshot);
+}
+
+/*
+ * Of the first watches that are verified, drop what repeats and gather up to
+ * @want of the rest; look at no more than a batch.
+ */
+static u32 kevent_gather(struct kevent_round *r, u32 want, struct ukevent *uk)
+{
+	u32 i, share, nr = 0, left = KRING_BATCH;
+	struct kevent *ke, *next;
+
+	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
+		if (nr == want || !left-- || kevent_must_verify(ke))
+			break;
+		if (kevent_source(ke->type)->mergeable &&
+		    kevent_repeats(ke, r->to)) {
+			ke->ready = 0;
+			kevent_delivered(ke, 0);
+			continue;
+		}
+		share = kevent_share(ke, want - nr);
+		for (i = 0; i < share; i++)
+			kevent_fill(ke, &uk[nr++], i);
+	}
+	return nr;
+}
+
+/*
+ * Store up to @want events from the head of the ready list. Returns how many,
+ * or -EFAULT when there was something to store and not even one went through.
+ */
+static int kevent_deliver(struct kevent_round *r, u32 want)
+{
+	struct ukevent uk[KRING_BATCH];
+	struct kevent *ke, *next;
+	u64 end = r->to->kidx;
+	u32 nr, done, share;
+
+	lockdep_assert_held(&r->q->ready_lock);
+
+	r->kept = false;
+	nr = kevent_gather(r, want, uk);
+	if (!nr)
+		return 0;
+	done = kring_store(r->to, uk, nr);
+	if (done)
+		kring_set_flags(r->to, r->to->flags & ~KEVENT_RING_BROKEN);
+	nr = done;
+	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
+		if (!nr)
+			break;
+		share = kevent_share(ke, nr);
+		nr -= share;
+		end += share;
+		kevent_settle(r, ke, end, share);
+	}
+	return done ?: -EFAULT;
+}
 
 /* How many events fit now, up to a batch; -EFAULT when that can't be read. */
 static int kevent_round_fits(struct kevent_round *r)
@@ -451,8 +495,8 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 		fits = kevent_round_fits(r);
 	}
 	if (fits > 0) {
-		fits = kevent_deliver(q, r->to, fits, &r->oneshot);
-		r->again = !list_empty(&q->ready) && --r->passes;
+		fits = kevent_deliver(r, fits);
+		r->again = !list_empty(&q->ready) && (r->kept || --r->passes);
 	}
 	return fits;
 }

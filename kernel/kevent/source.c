@@ -42,7 +42,8 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(!ops->name || !ops->cache || !*ops->cache);
 	WARN_ON(!ops->check || !ops->attach || !ops->detach || !ops->find);
 	WARN_ON(!ops->hold != !ops->collect || !ops->hold != !ops->unhold);
-	WARN_ON(!ops->collect && !ops->mark);
+	WARN_ON(ops->level && !ops->collect);
+	WARN_ON(ops->count && !ops->delivered);
 }
 
 void __init kevent_sources_init(void)

@@ -57,10 +57,15 @@ static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 {
 	struct ukevent uk;
 	unsigned long flags;
+	bool show;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_fill(ke, &uk);
+	show = !(ke->state & (KE_NEW | KE_DEAD));
+	if (show)
+		kevent_fill(ke, &uk, 0);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!show)
+		return;
 	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx\n",
 		   kevent_source(uk.type)->name, uk.id.raw_u64, uk.event,
 		   uk.req_flags, uk.ptr);

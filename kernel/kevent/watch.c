@@ -87,7 +87,7 @@ void kevent_bury(struct kevent *ke, bool held)
 static int kevent_check(const struct kevent_source_ops *ops,
 			const struct ukevent *uk, struct file *file)
 {
-	if (uk->req_flags & ~KEVENT_REQ_ALL)
+	if (uk->req_flags & ~(KEVENT_REQ_ALL | ops->flags))
 		return -EINVAL;
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
@@ -160,7 +160,7 @@ static void kevent_unbusy(struct kevent *ke, bool kill, unsigned long flags)
 /* Is the condition looked up before each delivery? */
 static bool kevent_is_checked(const struct kevent *ke)
 {
-	return kevent_source(ke->type)->collect &&
+	return kevent_source(ke->type)->level &&
 	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
 }
@@ -182,13 +182,32 @@ static void kevent_report(struct kevent *ke)
 		kevent_enqueue(ke);
 }
 
+/* The caller reports it, if this returns 0 and not -errno. */
+static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk)
+{
+	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	u32 mask = uk->event & ke->event;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ops->mark)
+		return ops->mark(ke, uk);
+	if (ops->level) {
+		ke->state |= KE_VERIFY;
+		return 0;
+	}
+	if (uk->event && !mask)
+		return -EINVAL;
+	ke->ready |= mask ?: ke->event;
+	return 0;
+}
+
 /*
  * attach() found the conditions @mask. Returns true when they are handed back
  * in @uk, and otherwise has queued what there is to report.
  */
 static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
 	u16 queue = KEVENT_REQ_ALWAYS_QUEUE | KEVENT_REQ_READY;
 	bool report = ke->state & KE_FIRED;
 
@@ -200,7 +219,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 		mask = 0;
 	ke->ready |= mask;
 	if (mask && !(ke->req_flags & queue)) {
-		kevent_fill(ke, uk);
+		kevent_fill(ke, uk, 0);
 		ke->ready = 0;
 		ke->state &= ~KE_NEW;
 		if (!(ke->state & KE_VERIFY))
@@ -208,7 +227,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 		return true;
 	}
 	if (ke->req_flags & KEVENT_REQ_READY)
-		report |= !ops->mark || ops->mark(ke, uk);
+		report |= !kevent_mark_locked(ke, uk);
 	ke->state &= ~(KE_FIRED | KE_BUSY);
 	if (report || mask)
 		kevent_report(ke);
@@ -266,8 +285,7 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 	if (!(ke->state & KE_DEAD)) {
 		if (copied && !(ke->state & KE_STALE)) {
 			oneshot = ke->req_flags & KEVENT_REQ_ONESHOT;
-			q->delivered++;
-			kevent_delivered(ke);
+			kevent_delivered(ke, 1);
 		} else {
 			ke->state &= ~(KE_BUSY | KE_FIRED | KE_STALE);
 			ke->state |= KE_VERIFY;
@@ -320,12 +338,12 @@ static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 	kevent_set(ke, uk);
 	ke->stored = 0;
 	if (ops->modified)
-		ops->modified(ke);
+		ops->modified(ke, uk);
 	if (ke->state & KE_DISARMED)
 		kevent_dequeue(ke);
 	if (uk->req_flags & KEVENT_REQ_READY)
-		report |= !ops->mark || ops->mark(ke, uk);
-	if (ops->collect) {
+		report |= !kevent_mark_locked(ke, uk);
+	if (ops->level) {
 		ke->ready = 0;
 		report = true;
 	}
@@ -379,8 +397,8 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
  * @uk: names the watch
  * @file: as for kevent_add()
  *
- * Return: 0, -ENOENT, or -EINVAL when the request has no event bit in common
- * with the watch.
+ * Return: 0, -ENOENT, -EINVAL when the request has no event bit in common with
+ * the watch, or what the source's mark() says: -ENOMEM.
  */
 int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 		struct file *file)
@@ -397,9 +415,7 @@ int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		if (!(ke->state & KE_DEAD)) {
-			err = !ops->mark || ops->mark(ke, uk) ? 0 : -EINVAL;
-			if (!err && !ops->mark)
-				ke->state |= KE_VERIFY;
+			err = kevent_mark_locked(ke, uk);
 			if (!err)
 				kevent_report(ke);
 		}

@@ -38,8 +38,13 @@
 
 /**
  * struct kevent_id - what a watch is about
- * @raw:	for file types @raw[0] is the file descriptor and @raw[1] is 0
- * @raw_u64:	any 64-bit value for %KEVENT_USER
+ * @raw:	two words. SOCKET, PIPE, POLL, INODE: a file descriptor and 0.
+ *		TIMER: seconds and nanoseconds. POSIX_TIMER: the timer and 0.
+ *		PROC: a process id, or a pidfd, and 0
+ * @raw_u64:	the same as one word. USER: any value. FUTEX: the address of
+ *		the futex word. SIGNAL: the signal, with %KEVENT_SIGNAL_NOMASK
+ *		to consume it; in events the sender's process id is in bits 32
+ *		to 62
  */
 struct kevent_id {
 	union {
@@ -55,9 +60,15 @@ struct kevent_id {
  * @event:	mask of the conditions of interest, per type
  * @req_flags:	%KEVENT_REQ_ONESHOT and its like
  * @ret_flags:	%KEVENT_RET_BROKEN and its like; ignored in requests
- * @ret_data:	what happened. For file types @ret_data[0] is the mask of the
- *		conditions that hold. With %KEVENT_RET_BROKEN @ret_data[1] is
- *		a negative errno. Ignored in requests
+ * @ret_data:	what happened. SOCKET, PIPE, POLL, INODE: the mask of the
+ *		conditions that hold, and an amount. TIMER: expirations, as one
+ *		64-bit number, low word first. POSIX_TIMER: overrun, likewise.
+ *		SIGNAL: si_code and si_int. PROC: wait status, and
+ *		%KEVENT_PROC_STATUS if it is known. FUTEX: the event. USER:
+ *		the bits marked and the number of marks, or data. With
+ *		%KEVENT_RET_BROKEN @ret_data[1] is a negative errno. In requests
+ *		it is read by TIMER with %KEVENT_TIMER_INTERVAL, FUTEX, and marks
+ *		of USER with %KEVENT_REQ_KEEP_EACH; others ignore it
  * @user:	opaque value of the caller, handed back with each event
  * @ptr:	the same 64 bits as one word
  */
@@ -102,6 +113,51 @@ struct kevent_ring {
 	struct ukevent	event[];
 };
 
+/**
+ * struct kevent_change - a change that kevent_wait() makes before it waits
+ * @uk:		the entry, as for kevent_ctl(); its results are in place
+ * @cmd:	%KEVENT_CTL_ADD, %KEVENT_CTL_REMOVE, %KEVENT_CTL_MODIFY or
+ *		%KEVENT_CTL_READY
+ * @result:	0, 1 when ADD hands the entry back because it is ready at once,
+ *		or a negative errno
+ */
+struct kevent_change {
+	struct ukevent	uk;
+	__u32		cmd;
+	__s32		result;
+};
+
+/**
+ * struct kevent_wait_arg - more arguments of kevent_wait()
+ * @size:	sizeof(struct kevent_wait_arg); sizes of later versions are
+ *		accepted if what is unknown is zero
+ * @clockid:	clock of the timeout: CLOCK_REALTIME, CLOCK_MONOTONIC,
+ *		CLOCK_BOOTTIME or CLOCK_TAI
+ * @min_nr:	wait for so many entries; 0 is 1, more than the ring has slots
+ *		is that many
+ * @sigsetsize:	bytes at @sigmask, 8
+ * @sigmask:	address of the signal mask during the call, or 0
+ * @min_wait_ns: once so many nanoseconds have passed, one entry is enough;
+ *		0: never
+ * @changes:	address of an array of &struct kevent_change
+ * @nr_changes:	its length, up to %KEVENT_CTL_MAX
+ * @__pad0:	zero
+ *
+ * Changes are made in order, each on its own. If one fails or hands its entry
+ * back, the call returns without sleeping.
+ */
+struct kevent_wait_arg {
+	__u32		size;
+	__s32		clockid;
+	__u32		min_nr;
+	__u32		sigsetsize;
+	__aligned_u64	sigmask;
+	__aligned_u64	min_wait_ns;
+	__aligned_u64	changes;
+	__u32		nr_changes;
+	__u32		__pad0;
+};
+
 #define KEVENT_RING_MIN		2U
 #define KEVENT_RING_MAX		(1U << 20)
 
@@ -117,12 +173,14 @@ struct kevent_ring {
 #define KEVENT_CTL_REMOVE	1U
 #define KEVENT_CTL_MODIFY	2U
 #define KEVENT_CTL_READY	3U
+#define KEVENT_CTL_ATTACH	4U	/* arg: this process's mapping of the ring */
 
 /* Most entries in one kevent_ctl() call */
 #define KEVENT_CTL_MAX		4096U
 
 /* Flags of kevent_wait() and kevent_get_events() */
-#define KEVENT_FLAGS_ABSTIME	0x1U
+#define KEVENT_FLAGS_ABSTIME	0x1U	/* the timeout is a point of time */
+#define KEVENT_FLAGS_ARG	0x2U	/* kevent_wait(): arg is given */
 
 /* Types */
 #define KEVENT_SOCKET		0U
@@ -160,6 +218,50 @@ struct kevent_ring {
 #define KEVENT_POLL_POLLMSG	0x0400U
 #define KEVENT_POLL_POLLRDHUP	0x2000U
 
+/*
+ * Events of KEVENT_INODE. In a directory the first two, and RENAME, are about
+ * its entries; of the inode itself REMOVE says that its last name is gone.
+ */
+#define KEVENT_INODE_CREATE	0x1U
+#define KEVENT_INODE_REMOVE	0x2U
+#define KEVENT_INODE_MODIFY	0x4U
+#define KEVENT_INODE_ATTRIB	0x8U
+#define KEVENT_INODE_RENAME	0x10U
+
+/*
+ * Events of KEVENT_TIMER. The watch is told apart by its user value. Without
+ * INTERVAL a relative timer is periodic unless ONESHOT, and an absolute one
+ * expires once.
+ */
+#define KEVENT_TIMER_FIRED	0x1U
+#define KEVENT_TIMER_ABSTIME	0x2U	/* id is a point of time */
+#define KEVENT_TIMER_INTERVAL	0x4U	/* ret_data: seconds, nanoseconds */
+#define KEVENT_TIMER_CANCEL_ON_SET 0x8U	/* BROKEN when the clock is set */
+/* Its clock; none of them: CLOCK_MONOTONIC */
+#define KEVENT_TIMER_REALTIME	0x10U
+#define KEVENT_TIMER_BOOTTIME	0x20U
+#define KEVENT_TIMER_TAI	0x40U
+
+/* Event of KEVENT_POSIX_TIMER */
+#define KEVENT_POSIX_TIMER_FIRED 0x1U
+
+/* Event of KEVENT_SIGNAL, and bit of its id: no normal delivery */
+#define KEVENT_SIGNAL_DELIVERY	0x1U
+#define KEVENT_SIGNAL_NOMASK	0x8000000000000000ULL
+
+/* Events of KEVENT_PROC */
+#define KEVENT_PROC_EXIT	0x1U
+#define KEVENT_PROC_PIDFD	0x2U	/* id is a pidfd; events have the pid */
+/* In ret_data[1]: ret_data[0] is the wait status */
+#define KEVENT_PROC_STATUS	0x1U
+
+/* Events of KEVENT_FUTEX. The expected value is in ret_data[0] */
+#define KEVENT_FUTEX_WAKE	0x1U
+#define KEVENT_FUTEX_PRIVATE	0x2U	/* as FUTEX_PRIVATE_FLAG */
+
+/* sigevent.sigev_notify: the queue's descriptor is sigev_notify_thread_id */
+#define SIGEV_KEVENT		8
+
 /* Request flags */
 #define KEVENT_REQ_ONESHOT	0x01U	/* remove at delivery */
 #define KEVENT_REQ_WAKEUP_ALL	0x02U	/* wake every waiter, not one */
@@ -169,6 +271,7 @@ struct kevent_ring {
 #define KEVENT_REQ_READY	0x20U	/* ADD marks the watch ready */
 #define KEVENT_REQ_DISPATCH	0x40U	/* disarm at delivery, MODIFY re-arms */
 #define KEVENT_REQ_DISABLED	0x80U	/* report nothing until MODIFY */
+#define KEVENT_REQ_KEEP_EACH	0x100U	/* USER: an event for each mark */
 
 /* Return flags */
 #define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * libkevent: functions that fill in an entry for kevent_ctl(), one per source
+ */
+#ifndef LIBKEVENT_SET_H
+#define LIBKEVENT_SET_H
+
+#include <stdint.h>
+#include <time.h>
+#include <linux/ukevent.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the kevent_set_*() functions have in common. */
+static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
+				__u32 req_flags, __u64 user)
+{
+	ev->type = type;
+	ev->event = event;
+	ev->req_flags = req_flags;
+	ev->ret_flags = 0;
+	ev->ret_data[0] = 0;
+	ev->ret_data[1] = 0;
+	ev->ptr = user;
+}
+
+/**
+ * kevent_set_socket() - fill in an entry for a socket
+ * @ev: to be filled in
+ * @fd: a socket
+ * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
+				     __u32 req_flags, __u64 user)
+{
+	ev->id.raw[0] = (__u32)fd;
+	ev->id.raw[1] = 0;
+	__kevent_set(ev, KEVENT_SOCKET, event, req_flags, user);
+}
+
+/**
+ * kevent_set_pipe() - fill in an entry for a pipe or FIFO
+ * @ev: to be filled in
+ * @fd: an end of a pipe
+ * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_SEND
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
+				   __u32 req_flags, __u64 user)
+{
+	kevent_set_socket(ev, fd, event, req_flags, user);
+	ev->type = KEVENT_PIPE;
+}
+
+/**
+ * kevent_set_poll() - fill in an entry for any file poll(2) takes
+ * @ev: to be filled in
+ * @fd: a file
+ * @event: %KEVENT_POLL_POLLIN and its like
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
+				   __u32 req_flags, __u64 user)
+{
+	kevent_set_socket(ev, fd, event, req_flags, user);
+	ev->type = KEVENT_POLL;
+}
+
+/**
+ * kevent_set_user() - fill in an entry for marks of the program itself
+ * @ev: to be filled in
+ * @id: any number, names the watch within the queue
+ * @event: bits %KEVENT_CTL_READY may set
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
+				   __u32 req_flags, __u64 user)
+{
+	ev->id.raw_u64 = id;
+	__kevent_set(ev, KEVENT_USER, event, req_flags, user);
+}
+
+/**
+ * kevent_set_inode() - fill in an entry for changes of a file or directory
+ * @ev: to be filled in
+ * @fd: the file or directory, open
+ * @event: %KEVENT_INODE_CREATE and its like
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_inode(struct ukevent *ev, int fd, __u32 event,
+				    __u32 req_flags, __u64 user)
+{
+	kevent_set_socket(ev, fd, event, req_flags, user);
+	ev->type = KEVENT_INODE;
+}
+
+/**
+ * kevent_set_timer() - fill in an entry for a timer
+ * @ev: to be filled in
+ * @when: first expiry; with %KEVENT_TIMER_ABSTIME a point of time
+ * @interval: time between later ones, zero for none. NULL: @when, if it is not
+ *	a point of time
+ * @event: clock and kind, %KEVENT_TIMER_REALTIME and its like; 0 for
+ *	CLOCK_MONOTONIC
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: names the timer within the queue; handed back with each event, in ptr
+ */
+static inline void kevent_set_timer(struct ukevent *ev,
+				    const struct timespec *when,
+				    const struct timespec *interval,
+				    __u32 event, __u32 req_flags, __u64 user)
+{
+	ev->id.raw[0] = (__u32)when->tv_sec;
+	ev->id.raw[1] = (__u32)when->tv_nsec;
+	__kevent_set(ev, KEVENT_TIMER, event | KEVENT_TIMER_FIRED, req_flags,
+		     user);
+	if (interval) {
+		ev->event |= KEVENT_TIMER_INTERVAL;
+		ev->ret_data[0] = (__u32)interval->tv_sec;
+		ev->ret_data[1] = (__u32)interval->tv_nsec;
+	}
+}
+
+/**
+ * kevent_set_signal() - fill in an entry for a signal
+ * @ev: to be filled in
+ * @sig: the signal
+ * @consume: not zero: it is not delivered otherwise
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_signal(struct ukevent *ev, int sig, int consume,
+				     __u32 req_flags, __u64 user)
+{
+	ev->id.raw_u64 = (__u32)sig;
+	if (consume)
+		ev->id.raw_u64 |= KEVENT_SIGNAL_NOMASK;
+	__kevent_set(ev, KEVENT_SIGNAL, KEVENT_SIGNAL_DELIVERY, req_flags,
+		     user);
+}
+
+/**
+ * kevent_set_proc() - fill in an entry for the exit of a process
+ * @ev: to be filled in
+ * @pid: its process id
+ * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
+ * @user: handed back with the event, in ptr
+ */
+static inline void kevent_set_proc(struct ukevent *ev, __u32 pid,
+				   __u32 req_flags, __u64 user)
+{
+	ev->id.raw[0] = pid;
+	ev->id.raw[1] = 0;
+	__kevent_set(ev, KEVENT_PROC, KEVENT_PROC_EXIT, req_flags, user);
+}
+
+/**
+ * kevent_set_pidfd() - fill in an entry for the exit of a process
+ * @ev: to be filled in
+ * @pidfd: a descriptor of pidfd_open(2) or clone(2)
+ * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
+ * @user: handed back with the event, in ptr
+ */
+static inline void kevent_set_pidfd(struct ukevent *ev, int pidfd,
+				    __u32 req_flags, __u64 user)
+{
+	kevent_set_proc(ev, (__u32)pidfd, req_flags, user);
+	ev->event |= KEVENT_PROC_PIDFD;
+}
+
+/**
+ * kevent_set_futex() - fill in an entry for a futex word
+ * @ev: to be filled in
+ * @word: the word
+ * @expected: the value while there is nothing to report
+ * @event: 0 or %KEVENT_FUTEX_PRIVATE
+ * @req_flags: %KEVENT_REQ_ONESHOT and its like
+ * @user: handed back with each event, in ptr
+ */
+static inline void kevent_set_futex(struct ukevent *ev, const __u32 *word,
+				    __u32 expected, __u32 event,
+				    __u32 req_flags, __u64 user)
+{
+	ev->id.raw_u64 = (uintptr_t)word;
+	__kevent_set(ev, KEVENT_FUTEX, event | KEVENT_FUTEX_WAKE, req_flags,
+		     user);
+	ev->ret_data[0] = expected;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBKEVENT_SET_H */
