@@ -100,9 +100,10 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
  * @old_kidx: the low half of the ring_kidx up to which the caller has seen
  *	the ring
  * @timeout: how long to wait; NULL: for ever, zero: not at all
- * @flags: 0, or %KEVENT_FLAGS_ABSTIME when @timeout is a point of
- *	CLOCK_MONOTONIC
- * @arg: NULL
+ * @flags: %KEVENT_FLAGS_ABSTIME when @timeout is a point of time,
+ *	%KEVENT_FLAGS_ARG when @arg is given
+ * @arg: clock, which else is CLOCK_MONOTONIC, numbers to wait for, signal
+ *	mask, changes to make first; kevent_wait_arg_init() fills in the rest
  *
  * Returns at once when ring_kidx has moved past @old_kidx, so an event stored
  * between the look at the ring and the call is not slept through.
@@ -110,17 +111,56 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
  * Return: the number of entries stored past @old_kidx; 0 after a timeout or a
  * wake request; or
  * -EBADF when @fd is not open;
- * -EINVAL when @fd is no queue or has no ring, @num is 0, a flag is unknown or
- * @timeout is malformed;
- * -EXDEV when the ring belongs to another process;
- * -EFAULT when the ring can't be accessed and nothing was stored, or @timeout
- * can't be read;
+ * -EINVAL when @fd is no queue or has no ring, @num is 0, a flag is unknown,
+ * @timeout is malformed or @arg has a bad member;
+ * -E2BIG when @arg has more than this kernel knows;
+ * -EXDEV when the ring belongs to another process and is not attached;
+ * -EFAULT when the ring can't be accessed and nothing was stored, or @timeout,
+ * @arg or what it points to can't be read;
  * -EINTR when a signal arrived and there is nothing to report;
  * -ENOSYS when the kernel has no kevent.
  */
 int kevent_wait(int fd, __u32 num, __u32 old_kidx,
 		const struct timespec *timeout, __u32 flags,
 		const struct kevent_wait_arg *arg);
+
+/**
+ * kevent_wait_arg_init() - an argument of kevent_wait() that asks for nothing
+ * @arg: to be filled in: CLOCK_MONOTONIC, one entry, no mask, no changes
+ */
+static inline void kevent_wait_arg_init(struct kevent_wait_arg *arg)
+{
+	arg->size = sizeof(*arg);
+	arg->clockid = CLOCK_MONOTONIC;
+	arg->min_nr = 0;
+	arg->sigsetsize = 0;
+	arg->sigmask = 0;
+	arg->min_wait_ns = 0;
+	arg->changes = 0;
+	arg->nr_changes = 0;
+	arg->__pad0 = 0;
+}
+
+/**
+ * kevent_attach() - use the ring of another process's queue
+ * @fd: the queue
+ * @ring: where this process has mapped the memory of the ring, which is shared
+ * @ring_size: number of slots
+ *
+ * Return: 0, or
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue or has no ring of that size, @ring is not aligned
+ * or its header is not that of the ring;
+ * -EFAULT when @ring can't be accessed;
+ * -ENOSPC when too many processes have attached it, -ENOMEM;
+ * -ENOSYS when the kernel has no kevent.
+ */
+static inline int kevent_attach(int fd, struct kevent_ring *ring,
+				__u32 ring_size)
+{
+	return kevent_ctl(fd, KEVENT_CTL_ATTACH, ring_size,
+			  (struct ukevent *)(void *)ring);
+}
 
 /**
  * kevent_commit() - hand slots back to the kernel and refill them
@@ -136,7 +176,7 @@ int kevent_wait(int fd, __u32 num, __u32 old_kidx,
  * -EBADF when @fd is not open;
  * -EINVAL when @fd is no queue or has no ring, or the position is past
  * ring_kidx;
- * -EXDEV when the ring belongs to another process;
+ * -EXDEV when the ring belongs to another process and is not attached;
  * -EFAULT when the ring can't be accessed;
  * -EINTR when a fatal signal arrived;
  * -ENOSYS when the kernel has no kevent.

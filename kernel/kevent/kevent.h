@@ -19,9 +19,8 @@
 #include <linux/spinlock.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
-#include "ring.h"
+#include "queue.h"
 
 /*
  * Watches on one file. Bounds what one wake-up does with interrupts off, as far
@@ -32,9 +31,7 @@
 struct file;
 struct files_struct;
 struct kevent_source_ops;
-struct mm_struct;
-struct seq_file;
-struct user_struct;
+struct kevent_queue;
 
 /**
  * enum kevent_state - bits of &struct kevent.state
@@ -49,6 +46,7 @@ struct user_struct;
  * @KE_DEAD:	removed: nothing is delivered any more
  * @KE_DETACHED: and detached from its source
  * @KE_NEW:	being attached to its source
+ * @KE_SPENT:	dead because it was delivered
  */
 enum kevent_state {
 	KE_LISTED	= BIT(0),
@@ -62,6 +60,7 @@ enum kevent_state {
 	KE_DEAD		= BIT(8),
 	KE_DETACHED	= BIT(9),
 	KE_NEW		= BIT(10),
+	KE_SPENT	= BIT(11),
 };
 
 /*
@@ -158,47 +157,6 @@ struct kevent_file {
 };
 
 /**
- * struct kevent_queue - what a kevent file descriptor refers to
- * @ready_lock:	taken in wake-up callbacks, interrupts off
- * @wake_request: R: the next consumer shall not wait
- * @nr_listed:	R: watches on @ready and @level
- * @ready:	R: watches with something to report, oldest first
- * @level:	R: level watches delivered since the last collection started
- * @wait:	R: consumers asleep, exclusive, oldest first
- * @ring:	R: the ring; @ring.user is NULL when the queue has none
- * @delivered:	R: entries handed to user memory, by whichever call
- * @hits:	R: entries stored by the wake-up itself
- * @misses:	R: watches put on @ready
- * @poll_wait:	poll() on the queue's own descriptor
- * @mm:		I: address space the ring is in; a pointer to compare, held by
- *		mmgrab()
- * @owner:	I: who pays for watches
- * @watches:	X: all watches
- * @key_lock:	protects @by_key
- * @by_key:	K: watches of sources without a file, by type and id
- * @refs:	one for the file and one for each watch
- */
-struct kevent_queue {
-	spinlock_t		ready_lock;	/* lists and state, see R */
-	bool			wake_request;
-	u32			nr_listed;
-	struct list_head	ready;
-	struct list_head	level;
-	wait_queue_head_t	wait;
-	struct kring		ring;
-	u64			delivered;
-	u64			hits;
-	u64			misses;
-	wait_queue_head_t	poll_wait;
-	struct mm_struct	*mm;
-	struct user_struct	*owner;
-	struct xarray		watches;
-	spinlock_t		key_lock;	/* by_key */
-	struct rb_root		by_key;
-	refcount_t		refs;
-};
-
-/**
  * struct kevent_source_ops - what a source does
  * @name:	in fdinfo
  * @file:	the id is a file descriptor
@@ -263,30 +221,6 @@ struct kevent_source_ops {
 	int (*mark)(struct kevent *ke, const struct ukevent *uk);
 };
 
-/**
- * struct kevent_deadline - until when a consumer sleeps
- * @at:		CLOCK_MONOTONIC time, KTIME_MAX for ever
- * @slack:	how much later is fine, in nanoseconds
- * @poll:	do not sleep at all
- */
-struct kevent_deadline {
-	ktime_t			at;
-	u64			slack;
-	bool			poll;
-};
-
-/**
- * enum kevent_consumers - whom a wake-up is for
- * @KEVENT_ANY:		whoever sleeps longest
- * @KEVENT_OF_RING:	of those that want the ring filled
- * @KEVENT_OF_BUFFER:	of those that need no room in the ring
- */
-enum kevent_consumers {
-	KEVENT_ANY,
-	KEVENT_OF_RING,
-	KEVENT_OF_BUFFER,
-};
-
 /* source.c */
 const struct kevent_source_ops *kevent_source(u32 type);
 void kevent_sources_init(void);
@@ -301,26 +235,6 @@ extern struct kmem_cache *kevent_user_cache;
 /* queue.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
 void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
-
-/* queue.c: for watch.c and system calls */
-struct kevent_queue *kevent_queue_alloc(void);
-void kevent_queue_put(struct kevent_queue *q);
-void kevent_enqueue(struct kevent *ke);
-void kevent_dequeue(struct kevent *ke);
-void kevent_delivered(struct kevent *ke, u32 nr);
-void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
-void kevent_unlock(struct kevent_queue *q, unsigned long flags)
-	__releases(&q->ready_lock);
-int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
-		   bool relist);
-int kevent_commit(struct kevent_queue *q, u64 uidx);
-bool kevent_pending(struct kevent_queue *q);
-
-/* wait.c */
-void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr);
-void kevent_wake_one(struct kevent_queue *q);
-int kevent_sleep(struct kevent_queue *q, const u32 *old_kidx,
-		 const struct kevent_deadline *until);
 
 /* watch.c */
 struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,

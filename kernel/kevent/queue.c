@@ -11,9 +11,6 @@
 
 #include "kevent.h"
 
-/* Stores that fail in a row although the memory could be faulted in */
-#define KEVENT_FAULT_TRIES	64
-
 /**
  * struct kevent_batch - watches a consumer verifies at a time
  * @nr:		how many
@@ -36,6 +33,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	spin_lock_init(&q->key_lock);
 	INIT_LIST_HEAD(&q->ready);
 	INIT_LIST_HEAD(&q->level);
+	INIT_LIST_HEAD(&q->mappings);
 	init_waitqueue_head(&q->wait);
 	init_waitqueue_head(&q->poll_wait);
 	xa_init_flags(&q->watches, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
@@ -51,6 +49,7 @@ void kevent_queue_put(struct kevent_queue *q)
 {
 	if (!refcount_dec_and_test(&q->refs))
 		return;
+	kevent_mappings_free(q);
 	xa_destroy(&q->watches);
 	free_uid(q->owner);
 	mmdrop(q->mm);
@@ -346,6 +345,7 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (!ops->hold || ops->hold(ke)) {
+		ke->state |= KE_SPENT;
 		kevent_kill(ke);
 		list_add_tail(&ke->link, dead);
 	} else {
@@ -468,6 +468,8 @@ static int kevent_round_fits(struct kevent_round *r)
 
 	lockdep_assert_held(&r->q->ready_lock);
 
+	if (r->to->user && !kevent_ring_here(r->q))
+		return -EFAULT;
 	/* Full barrier: pairs with consumers, see kevent_repeats(). */
 	smp_mb__after_spinlock();
 	if (kring_sync(r->to))
@@ -517,9 +519,7 @@ static int kevent_leave(struct kevent_queue *q, bool full)
 		flags |= KEVENT_RING_MORE;
 		kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
 	}
-	if (!q->ring.user || q->mm != current->mm)
-		return 0;
-	return kring_set_flags(&q->ring, flags);
+	return kevent_ring_here(q) ? kring_set_flags(&q->ring, flags) : 0;
 }
 
 static void kevent_round_bury(struct kevent_round *r)
@@ -560,13 +560,15 @@ static int kevent_fault_in(struct kevent_queue *q, const struct kring *to)
 {
 	struct kring where;
 	unsigned long flags;
+	bool here;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready))
 		kevent_wake(q, to->user ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+	here = !to->user || kevent_ring_here(q);
 	where = *to;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return kring_fault_in(&where);
+	return here ? kring_fault_in(&where) : -EFAULT;
 }
 
 /* A consumer goes early: its memory is gone, or it is being killed. */
@@ -576,7 +578,7 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_leave(q, err == -EFAULT && to->user);
-	if (err == -EFAULT && to->user)
+	if (err == -EFAULT && to->user && kevent_ring_here(q))
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 	kevent_unlock(q, flags);
 }
@@ -589,8 +591,10 @@ static void kevent_retry_flags(struct kevent_queue *q)
 	if (kevent_fault_in(q, &q->ring))
 		return;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kring_set_flags(&q->ring, (q->ring.flags & KEVENT_RING_BROKEN) |
-			(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
+	if (kevent_ring_here(q))
+		kring_set_flags(&q->ring,
+				(q->ring.flags & KEVENT_RING_BROKEN) |
+				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
@@ -621,7 +625,7 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 			tries = 0;
 		} else if (ret < 0) {
 			r.again = true;
-			if (++tries < KEVENT_FAULT_TRIES)
+			if (++tries < KRING_FAULT_TRIES)
 				ret = kevent_fault_in(q, to);
 		}
 		cond_resched();
@@ -640,23 +644,25 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 
 /**
  * kevent_commit - advance the position of consumers and refill the ring
- * @q: the queue, with its ring in current->mm
+ * @q: the queue
  * @uidx: position of the first entry that stays unread
  *
  * Return: slots freed, 0 when consumers are there already, -EINVAL beyond the
- * newest entry, -EFAULT, -EINTR on a fatal signal.
+ * newest entry, -EXDEV when the ring is not mapped here, -EFAULT, -EINTR on a
+ * fatal signal.
  */
 int kevent_commit(struct kevent_queue *q, u64 uidx)
 {
 	unsigned long flags;
 	u32 tries = 0;
-	int ret;
+	int ret, stored;
 
 	do {
 		spin_lock_irqsave(&q->ready_lock, flags);
-		ret = kring_commit(&q->ring, uidx);
+		ret = kevent_ring_here(q) ? kring_commit(&q->ring, uidx) :
+					    -EXDEV;
 		spin_unlock_irqrestore(&q->ready_lock, flags);
-		if (ret == -EFAULT && ++tries < KEVENT_FAULT_TRIES)
+		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_fault_in(q, &q->ring) ?: -EAGAIN;
 		cond_resched();
 	} while (ret == -EAGAIN && !fatal_signal_pending(current));
@@ -666,11 +672,9 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 		return ret;
 
 	/* The caller did not ask for events: tell somebody who did. */
-	if (kevent_collect(q, &q->ring, q->ring.size, true) > 0) {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		kevent_wake(q, KEVENT_OF_RING, 1);
-		kevent_unlock(q, flags);
-	}
+	stored = kevent_collect(q, &q->ring, q->ring.size, true);
+	if (stored > 0)
+		kevent_wake_others(q, stored);
 	return ret;
 }
 
@@ -688,10 +692,9 @@ bool kevent_pending(struct kevent_queue *q)
 	bool ret;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (q->ring.user && q->mm == current->mm)
+	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
-	ret = q->nr_listed || q->wake_request ||
-	      (q->ring.user && q->ring.kidx != q->ring.uidx);
+	ret = q->nr_listed || q->wake_request || q->ring.kidx != q->ring.uidx;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return ret;
 }

@@ -10,6 +10,32 @@
 #include "ring.h"
 
 /**
+ * kring_check - take over a ring as it is
+ * @ring: the kernel's side, at position 0
+ * @user: the user's side, header first
+ * @size: slots
+ *
+ * Return: 0, -EINVAL for a bad size or alignment, -EFAULT when it is not user
+ * memory.
+ */
+int kring_check(struct kring *ring, struct kevent_ring __user *user, u32 size)
+{
+	if (size < KEVENT_RING_MIN || size > KEVENT_RING_MAX ||
+	    !is_power_of_2(size))
+		return -EINVAL;
+	if (!IS_ALIGNED((unsigned long)user, __alignof__(struct kevent_ring)))
+		return -EINVAL;
+	if (!access_ok(user, kring_bytes(size)))
+		return -EFAULT;
+	*ring = (struct kring) {
+		.user	= user,
+		.slots	= user->event,
+		.size	= size,
+	};
+	return 0;
+}
+
+/**
  * kring_init - take over a ring and write its header
  * @ring: the kernel's side
  * @user: the user's side, header first
@@ -19,22 +45,33 @@
  */
 int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size)
 {
-	if (size < KEVENT_RING_MIN || size > KEVENT_RING_MAX ||
-	    !is_power_of_2(size))
-		return -EINVAL;
-	if (!IS_ALIGNED((unsigned long)user, __alignof__(struct kevent_ring)))
-		return -EINVAL;
-	if (!access_ok(user, kring_bytes(size)))
-		return -EFAULT;
-	if (clear_user(user, sizeof(*user)))
-		return -EFAULT;
+	int err = kring_check(ring, user, size);
 
-	*ring = (struct kring) {
-		.user	= user,
-		.slots	= user->event,
-		.size	= size,
-	};
-	return 0;
+	if (!err && clear_user(user, sizeof(*user)))
+		err = -EFAULT;
+	return err;
+}
+
+/**
+ * kring_check_copy - does memory look like the ring's?
+ * @ring: the ring
+ * @user: where the caller has mapped it, checked by kring_check()
+ *
+ * Compares the position, which only the kernel writes.
+ *
+ * Return: 0, -EINVAL, -EFAULT.
+ */
+int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user)
+{
+	u64 kidx;
+	int err;
+
+	pagefault_disable();
+	err = __get_user(kidx, &user->ring_kidx);
+	pagefault_enable();
+	if (!err && kidx != ring->kidx)
+		err = -EINVAL;
+	return err;
 }
 
 /**

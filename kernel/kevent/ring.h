@@ -13,6 +13,9 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+/* Stores that fail in a row although the memory could be faulted in */
+#define KRING_FAULT_TRIES	64
+
 /* Entries one user access window writes at most */
 #define KRING_BATCH		16U
 
@@ -68,6 +71,16 @@ static inline bool kring_is_unread(const struct kring *ring, u64 end)
 	return end > ring->uidx;
 }
 
+/* The same ring is at @user in another address space. */
+static inline void kring_move(struct kring *ring,
+			      struct kevent_ring __user *user)
+{
+	ring->user = user;
+	ring->slots = user->event;
+}
+
+int kring_check(struct kring *ring, struct kevent_ring __user *user, u32 size);
+int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user);
 int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size);
 void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
 		       u32 size);

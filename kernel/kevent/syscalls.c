@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The system calls and the file
+ * The system calls but kevent_ctl(), and the settings
  */
 
 #include <linux/anon_inodes.h>
@@ -11,125 +11,14 @@
 #include <linux/kevent.h>
 #include <linux/memblock.h>
 #include <linux/mm.h>
-#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
-#include <linux/seq_file.h>
 #include <linux/syscalls.h>
 #include <linux/sysctl.h>
 #include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 
 #include "kevent.h"
-
-/* The file */
-
-static const struct file_operations kevent_fops;
-
-/**
- * is_kevent_file - is this what kevent_init() returns a descriptor of?
- * @file: any file
- */
-bool is_kevent_file(const struct file *file)
-{
-	return file->f_op == &kevent_fops;
-}
-
-static int kevent_fop_release(struct inode *inode, struct file *file)
-{
-	struct kevent_queue *q = file->private_data;
-
-	kevent_remove_all(q);
-	kevent_queue_put(q);
-	return 0;
-}
-
-static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
-{
-	struct kevent_queue *q = file->private_data;
-
-	poll_wait(file, &q->poll_wait, wait);
-	return kevent_pending(q) ? EPOLLIN | EPOLLRDNORM : 0;
-}
-
-static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
-			      struct kevent *ke)
-{
-	struct ukevent uk;
-	unsigned long flags;
-	bool show;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	show = !(ke->state & (KE_NEW | KE_DEAD));
-	if (show)
-		kevent_fill(ke, &uk, 0);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (!show)
-		return;
-	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx\n",
-		   kevent_source(uk.type)->name, uk.id.raw_u64, uk.event,
-		   uk.req_flags, uk.ptr);
-}
-
-static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
-			       bool show)
-{
-	unsigned long index;
-	struct kevent *ke;
-	u32 nr = 0;
-
-	rcu_read_lock();
-	xa_for_each(&q->watches, index, ke) {
-		nr++;
-		if (show)
-			kevent_show_watch(m, q, ke);
-		if (show && seq_has_overflowed(m))
-			break;
-		if (need_resched()) {
-			rcu_read_unlock();
-			cond_resched();
-			rcu_read_lock();
-		}
-	}
-	rcu_read_unlock();
-	return nr;
-}
-
-static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
-{
-	struct kevent_queue *q = file->private_data;
-	struct kring ring;
-	u64 delivered, hits, misses;
-	u32 ready;
-
-	spin_lock_irq(&q->ready_lock);
-	if (q->mm == current->mm)
-		kring_sync(&q->ring);
-	ring = q->ring;
-	delivered = q->delivered;
-	hits = q->hits;
-	misses = q->misses;
-	ready = q->nr_listed;
-	spin_unlock_irq(&q->ready_lock);
-
-	seq_printf(m, "kevent-watches:\t%u\n",
-		   kevent_show_watches(m, q, false));
-	seq_printf(m, "kevent-ready:\t%u\n", ready);
-	seq_printf(m, "kevent-delivered:\t%llu\n", delivered);
-	seq_printf(m, "kevent-ring-size:\t%u\n", ring.size);
-	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring.kidx);
-	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring.uidx);
-	seq_printf(m, "kevent-hits:\t%llu\n", hits);
-	seq_printf(m, "kevent-misses:\t%llu\n", misses);
-	kevent_show_watches(m, q, true);
-}
-
-static const struct file_operations kevent_fops = {
-	.release	= kevent_fop_release,
-	.poll		= kevent_fop_poll,
-	.show_fdinfo	= kevent_fop_show_fdinfo,
-	.llseek		= noop_llseek,
-};
 
 /* kevent_init() */
 
@@ -209,176 +98,11 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 	if (!q)
 		return -ENOMEM;
 	q->ring = kring;
+	q->home = kring.user;
 	ret = kevent_install(q, flags);
 	if (ret < 0)
 		kevent_queue_put(q);
 	return ret;
-}
-
-/* kevent_ctl() */
-
-static void kevent_set_error(struct ukevent *uk, int err)
-{
-	uk->ret_flags = KEVENT_RET_BROKEN | KEVENT_RET_DONE;
-	uk->ret_data[0] = 0;
-	uk->ret_data[1] = err;
-}
-
-/* Put @uk into @arg[@to] and what was there into @arg[@from]. */
-static int kevent_hand_back(struct ukevent __user *arg, u32 from, u32 to,
-			    const struct ukevent *uk)
-{
-	struct ukevent other;
-
-	if (from != to &&
-	    (copy_from_user(&other, &arg[to], sizeof(other)) ||
-	     copy_to_user(&arg[from], &other, sizeof(other))))
-		return -EFAULT;
-	return copy_to_user(&arg[to], uk, sizeof(*uk)) ? -EFAULT : 0;
-}
-
-/**
- * struct kevent_ctl - a kevent_ctl() call
- * @q:		the queue
- * @arg:	the entries
- * @at:		index of the current one
- * @count:	what the call returns
- */
-struct kevent_ctl {
-	struct kevent_queue	*q;
-	struct ukevent __user	*arg;
-	u32			at;
-	u32			count;
-};
-
-/* The entry is handed back when it failed, or is ready at once. */
-static int kevent_ctl_add(struct kevent_ctl *ctl, struct ukevent *uk,
-			  struct file *file, int err)
-{
-	struct kevent *ke = NULL;
-
-	if (!err) {
-		ke = kevent_add(ctl->q, uk, file);
-		if (!ke)
-			return 0;
-		err = PTR_ERR_OR_ZERO(ke);
-	}
-	if (err)
-		kevent_set_error(uk, err);
-	err = kevent_hand_back(ctl->arg, ctl->at, ctl->count, uk);
-	if (!IS_ERR_OR_NULL(ke)) {
-		kevent_handed_back(ke, !err);
-		if (err)
-			return 0;
-	}
-	if (!err)
-		ctl->count++;
-	return err;
-}
-
-/*
- * Results stay where the entry is. One that can't be written is no reason to
- * deny that the change was made.
- */
-static void kevent_ctl_change(struct kevent_ctl *ctl, u32 cmd,
-			      struct ukevent *uk, struct file *file, int err)
-{
-	if (!err && cmd == KEVENT_CTL_REMOVE)
-		err = kevent_remove(ctl->q, uk, file);
-	else if (!err && cmd == KEVENT_CTL_MODIFY)
-		err = kevent_modify(ctl->q, uk, file);
-	else if (!err)
-		err = kevent_mark(ctl->q, uk, file);
-
-	if (cmd == KEVENT_CTL_READY ? !err : err)
-		ctl->count++;
-	if (err)
-		kevent_set_error(uk, err);
-	else
-		uk->ret_flags = KEVENT_RET_DONE;
-	if (copy_to_user(&ctl->arg[ctl->at].ret_flags, &uk->ret_flags,
-			 sizeof(uk->ret_flags) + sizeof(uk->ret_data)))
-		return;
-}
-
-static int kevent_ctl_one(struct kevent_ctl *ctl, u32 cmd)
-{
-	const struct kevent_source_ops *ops;
-	struct fd f = EMPTY_FD;
-	struct ukevent uk;
-	int err;
-
-	if (copy_from_user(&uk, &ctl->arg[ctl->at], sizeof(uk)))
-		return -EFAULT;
-	ops = kevent_source(uk.type);
-	err = PTR_ERR_OR_ZERO(ops);
-	if (!err && ops->file) {
-		f = fdget(uk.id.raw[0]);
-		if (!fd_file(f))
-			err = -EBADF;
-	}
-	if (cmd == KEVENT_CTL_ADD) {
-		err = kevent_ctl_add(ctl, &uk, fd_file(f), err);
-	} else {
-		kevent_ctl_change(ctl, cmd, &uk, fd_file(f), err);
-		err = 0;
-	}
-	fdput(f);
-	return err;
-}
-
-static int kevent_ctl_all(struct kevent_ctl *ctl, u32 cmd, u32 num)
-{
-	int err;
-
-	for (; ctl->at < num; ctl->at++) {
-		if (fatal_signal_pending(current))
-			return ctl->at ? ctl->count : -EINTR;
-		err = kevent_ctl_one(ctl, cmd);
-		if (err && !ctl->at)
-			return err;
-		if (err)
-			break;
-		cond_resched();
-	}
-	return ctl->count;
-}
-
-/**
- * sys_kevent_ctl - add, remove, modify or mark watches
- * @fd: the queue
- * @cmd: %KEVENT_CTL_ADD and its like
- * @num: number of entries, up to %KEVENT_CTL_MAX
- * @arg: the entries
- *
- * Entries are dealt with in order, each on its own. What went wrong with one is
- * in its ret_flags and ret_data[1]. %KEVENT_CTL_READY with @num 0 wakes one
- * waiter of the queue.
- *
- * Return: ADD: entries handed back, which are then the first in @arg; they are
- * ready at once, or failed. REMOVE, MODIFY: entries that failed. READY: entries
- * marked. Or
- * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large
- * * -EFAULT: the first entry cannot be read, or cannot be handed back
- * * -EINTR: killed before the first entry
- */
-SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
-		struct ukevent __user *, arg)
-{
-	struct kevent_ctl ctl = { .arg = arg };
-
-	CLASS(fd, f)(fd);
-	if (!fd_file(f))
-		return -EBADF;
-	if (!is_kevent_file(fd_file(f)))
-		return -EINVAL;
-	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
-		return -EINVAL;
-	ctl.q = fd_file(f)->private_data;
-	if (cmd == KEVENT_CTL_READY && !num)
-		kevent_wake_one(ctl.q);
-	return kevent_ctl_all(&ctl, cmd, num);
 }
 
 /* Waiting */
@@ -400,10 +124,11 @@ static int kevent_get_deadline(struct kevent_deadline *until, u32 flags,
 		return -EINVAL;
 	at = timespec64_to_ktime(ts);
 	if (flags & KEVENT_FLAGS_ABSTIME) {
-		until->at = timens_ktime_to_host(CLOCK_MONOTONIC, at);
-		until->poll = ktime_compare(until->at, ktime_get()) <= 0;
+		until->at = timens_ktime_to_host(until->clock, at);
+		until->poll = ktime_compare(until->at,
+					    kevent_clock_now(until->clock)) <= 0;
 	} else {
-		until->at = ktime_add_safe(ktime_get(), at);
+		until->at = ktime_add_safe(kevent_clock_now(until->clock), at);
 		until->poll = !at;
 	}
 	return 0;
@@ -414,7 +139,8 @@ static int kevent_over(const struct kevent_deadline *until)
 {
 	if (signal_pending(current))
 		return -EINTR;
-	if (until->poll || ktime_compare(ktime_get(), until->at) >= 0)
+	if (until->poll ||
+	    ktime_compare(kevent_clock_now(until->clock), until->at) >= 0)
 		return -ETIME;
 	return 0;
 }
@@ -469,7 +195,7 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 		const struct __kernel_timespec __user *, timeout,
 		struct ukevent __user *, buf, u32, flags)
 {
-	struct kevent_deadline until;
+	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
 	struct kring to;
 	int err;
 
@@ -490,37 +216,150 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 			  &until);
 }
 
-/* Ring calls are for the address space the ring is in. */
+/* Ring calls are for address spaces that have the ring. */
 static int kevent_check_ring(const struct file *file)
 {
-	const struct kevent_queue *q = file->private_data;
+	struct kevent_queue *q = file->private_data;
+	unsigned long flags;
+	bool here;
 
-	if (!is_kevent_file(file) || !q->ring.user)
+	if (!is_kevent_file(file) || !q->ring.size)
 		return -EINVAL;
-	return q->mm == current->mm ? 0 : -EXDEV;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	here = kevent_ring_here(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return here ? 0 : -EXDEV;
 }
 
-static int kevent_fill_ring(struct kevent_queue *q, u32 num, u32 old_kidx,
-			    const struct kevent_deadline *until)
+/*
+ * Collect and sleep until there are @news. Returns 0, or what ended the wait
+ * early; entries may have been stored in any case.
+ */
+static int kevent_fill_ring(struct kevent_queue *q, u32 num,
+			    const struct kevent_news *news,
+			    const struct kevent_deadline *until, bool *first)
 {
-	bool first = true;
-	u32 news;
 	int ret;
 
 	for (;;) {
-		ret = kevent_collect(q, &q->ring, num, first);
-		news = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
-		if (news)
-			return min_t(u32, news, INT_MAX);
-		if (ret < 0)
-			return ret;
-		ret = first ? 0 : kevent_over(until);
-		if (!ret)
-			ret = kevent_sleep(q, &old_kidx, until);
+		ret = kevent_collect(q, &q->ring, num, *first);
+		if (ret < 0 || kevent_has_news(q, news))
+			return min(ret, 0);
+		/* Others may want what is not enough for this one. */
 		if (ret)
-			return ret == -EINTR ? ret : 0;
-		first = false;
+			kevent_wake_others(q, ret);
+		ret = *first ? 0 : kevent_over(until);
+		if (!ret)
+			ret = kevent_sleep(q, news, until);
+		if (ret)
+			return ret;
+		*first = false;
 	}
+}
+
+/* Where a wait changes from "min_nr entries" to "any", if it does before @until */
+static bool kevent_min_wait(const struct kevent_wait_arg *arg,
+			    const struct kevent_deadline *until,
+			    struct kevent_deadline *min_wait)
+{
+	*min_wait = *until;
+	if (arg->min_nr < 2 || !arg->min_wait_ns || until->poll)
+		return false;
+	min_wait->at = ktime_add_safe(kevent_clock_now(until->clock),
+				      ns_to_ktime(min(arg->min_wait_ns,
+						      KTIME_MAX)));
+	return ktime_compare(min_wait->at, until->at) < 0;
+}
+
+static int kevent_wait_ring(struct kevent_queue *q, u32 num, u32 old_kidx,
+			    const struct kevent_wait_arg *arg,
+			    const struct kevent_deadline *until)
+{
+	struct kevent_news news = {
+		.old_kidx	= old_kidx,
+		.min_nr		= clamp(arg->min_nr, 1U, q->ring.size),
+	};
+	struct kevent_deadline first_until;
+	bool first = true;
+	u32 stored;
+	int ret;
+
+	if (kevent_min_wait(arg, until, &first_until)) {
+		ret = kevent_fill_ring(q, num, &news, &first_until, &first);
+		if (ret != -ETIME)
+			goto out;
+		news.min_nr = 1;
+	}
+	ret = kevent_fill_ring(q, num, &news, until, &first);
+out:
+	stored = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
+	if (stored)
+		return min_t(u32, stored, INT_MAX);
+	return ret == -ETIME || ret == -ECANCELED ? 0 : ret;
+}
+
+/* Version 0 of the structure */
+#define KEVENT_WAIT_ARG_SIZE	offsetofend(struct kevent_wait_arg, __pad0)
+
+static int kevent_get_arg(struct kevent_wait_arg *arg, u32 flags,
+			  const struct kevent_wait_arg __user *from)
+{
+	u32 size;
+	int err;
+
+	*arg = (struct kevent_wait_arg) { .clockid = CLOCK_MONOTONIC };
+	if (!(flags & KEVENT_FLAGS_ARG))
+		return 0;
+	if (get_user(size, &from->size))
+		return -EFAULT;
+	if (size < KEVENT_WAIT_ARG_SIZE || size > PAGE_SIZE)
+		return size < KEVENT_WAIT_ARG_SIZE ? -EINVAL : -E2BIG;
+	err = copy_struct_from_user(arg, sizeof(*arg), from, size);
+	if (err)
+		return err;
+	switch (arg->clockid) {
+	case CLOCK_REALTIME:
+	case CLOCK_MONOTONIC:
+	case CLOCK_BOOTTIME:
+	case CLOCK_TAI:
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (arg->__pad0 || arg->nr_changes > KEVENT_CTL_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static int kevent_set_sigmask(const struct kevent_wait_arg *arg)
+{
+	void __user *mask = u64_to_user_ptr(arg->sigmask);
+
+	if (!arg->sigmask)
+		return 0;
+#ifdef CONFIG_COMPAT
+	if (in_compat_syscall())
+		return set_compat_user_sigmask(mask, arg->sigsetsize);
+#endif
+	return set_user_sigmask(mask, arg->sigsetsize);
+}
+
+/* The signal mask is the caller's wish by now. */
+static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
+				  u32 old_kidx,
+				  const struct kevent_wait_arg *arg,
+				  struct kevent_deadline *until)
+{
+	int ret;
+
+	ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
+				  arg->nr_changes);
+	if (ret < 0)
+		return ret;
+	if (ret)
+		until->poll = true;
+	return kevent_wait_ring(q, min(num, q->ring.size), old_kidx, arg,
+				until);
 }
 
 /**
@@ -529,43 +368,56 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num, u32 old_kidx,
  * @num: move up to so many events into the ring
  * @old_kidx: low half of the newest kevent_ring.ring_kidx the caller has seen
  * @timeout: how long to wait: NULL for ever, zero not at all
- * @flags: 0 or %KEVENT_FLAGS_ABSTIME: @timeout is a time of CLOCK_MONOTONIC
- * @arg: not used
+ * @flags: %KEVENT_FLAGS_ABSTIME: @timeout is a point of time;
+ *	   %KEVENT_FLAGS_ARG: @arg is given
+ * @uarg: clock, signal mask, numbers to wait for, changes to make first; see
+ *	  &struct kevent_wait_arg. Without it the clock is CLOCK_MONOTONIC
  *
  * Waits only while the ring holds nothing newer than @old_kidx. While it is full
  * of unread entries that takes a kevent_commit().
  *
- * Return: number of events stored past @old_kidx; 0 after a timeout or a wake-up
- * by %KEVENT_CTL_READY; or
+ * Return: number of events stored past @old_kidx; 0 after a timeout, a wake-up
+ * by %KEVENT_CTL_READY, or a change whose result must be looked at; or
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, invalid
- *   @timeout
- * * -EXDEV: the ring belongs to another process
- * * -EFAULT: @timeout cannot be read or the ring not written; events stay in the
- *   kernel
+ *   @timeout; @uarg with a size that is too small, an unknown clock, a bad
+ *   sigsetsize, too many changes
+ * * -E2BIG: @uarg has members this kernel does not know
+ * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
+ * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be
+ *   read, or the ring not written; events stay in the kernel
  * * -EINTR: a signal
  */
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		const struct __kernel_timespec __user *, timeout, u32, flags,
-		const struct kevent_wait_arg __user *, arg)
+		const struct kevent_wait_arg __user *, uarg)
 {
 	struct kevent_deadline until;
-	struct kevent_queue *q;
-	int err;
+	struct kevent_wait_arg arg;
+	int ret;
 
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
 		return -EBADF;
-	err = kevent_check_ring(fd_file(f));
-	if (err)
-		return err;
-	if (!num || flags & ~KEVENT_FLAGS_ABSTIME)
+	ret = kevent_check_ring(fd_file(f));
+	if (ret)
+		return ret;
+	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
 		return -EINVAL;
-	err = kevent_get_deadline(&until, flags, timeout);
-	if (err)
-		return err;
-	q = fd_file(f)->private_data;
-	return kevent_fill_ring(q, min(num, q->ring.size), old_kidx, &until);
+	ret = kevent_get_arg(&arg, flags, uarg);
+	if (ret)
+		return ret;
+	until.clock = arg.clockid;
+	ret = kevent_get_deadline(&until, flags, timeout);
+	if (ret)
+		return ret;
+	ret = kevent_set_sigmask(&arg);
+	if (ret)
+		return ret;
+	ret = kevent_change_and_wait(fd_file(f)->private_data, num, old_kidx,
+				     &arg, &until);
+	restore_saved_sigmask_unless(ret == -EINTR);
+	return ret;
 }
 
 /**
@@ -582,7 +434,7 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue with a ring, or the position is beyond
  *   kevent_ring.ring_kidx
- * * -EXDEV: the ring belongs to another process
+ * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
  * * -EFAULT: the ring's header cannot be written
  * * -EINTR: killed
  */
@@ -646,6 +498,11 @@ static void __init kevent_check_abi(void)
 	BUILD_BUG_ON(offsetof(struct ukevent, ret_flags) != 20);
 	BUILD_BUG_ON(offsetof(struct ukevent, ret_data) != 24);
 	BUILD_BUG_ON(offsetof(struct ukevent, ptr) != 32);
+	BUILD_BUG_ON(sizeof(struct kevent_change) != 48);
+	BUILD_BUG_ON(offsetof(struct kevent_change, result) != 44);
+	BUILD_BUG_ON(sizeof(struct kevent_wait_arg) != 48);
+	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, sigmask) != 16);
+	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, nr_changes) != 40);
 	BUILD_BUG_ON(sizeof(struct kevent_ring) != 128);
 	BUILD_BUG_ON(offsetof(struct kevent_ring, ring_flags) != 8);
 	BUILD_BUG_ON(offsetof(struct kevent_ring, ring_uidx) != 64);

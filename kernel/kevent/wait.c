@@ -12,14 +12,26 @@
 /**
  * struct kevent_waiter - a consumer asleep
  * @wait: on &kevent_queue.wait
- * @kind: %KEVENT_OF_RING or %KEVENT_OF_BUFFER
+ * @q: the queue
+ * @news: what it waits for, if it wants the ring filled
  * @requested: it shall return although nothing is ready
  */
 struct kevent_waiter {
 	wait_queue_entry_t	wait;
-	enum kevent_consumers	kind;
+	struct kevent_queue	*q;
+	const struct kevent_news *news;
 	bool			requested;
 };
+
+/* Would a waiter that is woken sleep again, and the wake-up be lost on it? */
+static bool kevent_waiter_wants_more(const struct kevent_waiter *w)
+{
+	const struct kring *ring = &w->q->ring;
+
+	return w->news && w->news->min_nr > 1 && !w->requested &&
+	       list_empty(&w->q->ready) && kring_free_slots(ring) &&
+	       (u32)ring->kidx - w->news->old_kidx < w->news->min_nr;
+}
 
 static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
 			      int sync, void *key)
@@ -28,7 +40,9 @@ static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
 					       wait);
 	enum kevent_consumers kind = (unsigned long)key;
 
-	if (kind != KEVENT_ANY && kind != w->kind)
+	if (kind == (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
+		return 0;
+	if (kevent_waiter_wants_more(w))
 		return 0;
 	return autoremove_wake_function(wait, mode, sync, NULL);
 }
@@ -49,18 +63,71 @@ void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr)
 			  (void *)(unsigned long)kind);
 }
 
-/* May a consumer go on? @old_kidx is NULL unless it wants the ring filled. */
-static bool kevent_may_collect(struct kevent_queue *q, const u32 *old_kidx)
+/**
+ * kevent_clock_now - the time
+ * @clock: one of those kevent_wait_arg.clockid may be
+ */
+ktime_t kevent_clock_now(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+		return ktime_get_real();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case CLOCK_TAI:
+		return ktime_get_clocktai();
+	default:
+		return ktime_get();
+	}
+}
+
+/* Is there a slot free? A ring that can't be read is not for us to deal with. */
+static bool kevent_has_room(struct kevent_queue *q)
+{
+	return kring_free_slots(&q->ring) || !kevent_ring_here(q) ||
+	       kring_sync(&q->ring) || kring_free_slots(&q->ring);
+}
+
+/* Does the ring hold what a consumer waits for, or all it will ever hold? */
+static bool kevent_news_there(struct kevent_queue *q,
+			      const struct kevent_news *news)
+{
+	u32 stored = (u32)q->ring.kidx - news->old_kidx;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	return stored >= news->min_nr || (stored && !kevent_has_room(q));
+}
+
+/**
+ * kevent_has_news - is a consumer of the ring content?
+ * @q: the queue
+ * @news: what it waits for
+ *
+ * When the ring is full, any news is enough.
+ */
+bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	ret = kevent_news_there(q, news);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
+/* May a consumer go on? @news is NULL unless it wants the ring filled. */
+static bool kevent_may_collect(struct kevent_queue *q,
+			       const struct kevent_news *news)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (old_kidx && (u32)q->ring.kidx != *old_kidx)
+	if (news && kevent_news_there(q, news))
 		return true;
 	if (list_empty(&q->ready))
 		return false;
-	/* A ring that can't be read is for kevent_collect() to deal with. */
-	return !old_kidx || kring_free_slots(&q->ring) ||
-	       kring_sync(&q->ring) || kring_free_slots(&q->ring);
+	return !news || kevent_has_room(q);
 }
 
 static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
@@ -73,8 +140,10 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 	prepare_to_wait_exclusive(&q->wait, &w->wait,
 				  TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 	spin_unlock_irqrestore(&q->ready_lock, *flags);
-	*timed_out = !schedule_hrtimeout_range(at == KTIME_MAX ? NULL : &at,
-					       until->slack, HRTIMER_MODE_ABS);
+	*timed_out = !schedule_hrtimeout_range_clock(at == KTIME_MAX ? NULL : &at,
+						     until->slack,
+						     HRTIMER_MODE_ABS,
+						     until->clock);
 	spin_lock_irqsave(&q->ready_lock, *flags);
 	finish_wait(&q->wait, &w->wait);
 }
@@ -82,8 +151,7 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 /**
  * kevent_sleep - wait until there is something to collect
  * @q: the queue
- * @old_kidx: for a consumer of the ring: the low half of the newest position
- *	      it knows. NULL for others
+ * @news: what a consumer of the ring waits for. NULL for others
  * @until: how long
  *
  * Consumers sleep exclusively, the oldest is woken first. One that is woken but
@@ -91,22 +159,24 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
  *
  * Return: 0 to go on, -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */
-int kevent_sleep(struct kevent_queue *q, const u32 *old_kidx,
+int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until)
 {
 	struct kevent_waiter w = {
-		.kind = old_kidx ? KEVENT_OF_RING : KEVENT_OF_BUFFER,
+		.q = q,
+		.news = news,
 	};
 	bool timed_out = until->poll;
 	unsigned long flags;
 	int ret;
 
+	kevent_napi_poll(q, until->poll);
 	init_wait(&w.wait);
 	w.wait.func = kevent_waiter_wake;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	for (;;) {
 		ret = 0;
-		if (kevent_may_collect(q, old_kidx))
+		if (kevent_may_collect(q, news))
 			break;
 		if (!list_empty(&q->ready))
 			kevent_wake(q, KEVENT_OF_BUFFER, 1);
@@ -122,6 +192,22 @@ int kevent_sleep(struct kevent_queue *q, const u32 *old_kidx,
 		q->wake_request = false;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return ret;
+}
+
+/**
+ * kevent_wake_others - a consumer has stored less than it waits for
+ * @q: the queue
+ * @nr: how much
+ *
+ * It may be enough for others.
+ */
+void kevent_wake_others(struct kevent_queue *q, int nr)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_wake(q, KEVENT_OF_RING, nr);
+	kevent_unlock(q, flags);
 }
 
 /**

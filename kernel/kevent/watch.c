@@ -149,6 +149,8 @@ static void kevent_unbusy(struct kevent *ke, bool kill, unsigned long flags)
 	bool detached = ke->state & KE_DETACHED;
 
 	ke->state &= ~(KE_NEW | KE_BUSY);
+	if (kill)
+		ke->state |= KE_SPENT;
 	mine |= kill && kevent_kill(ke);
 	kevent_unlock(ke->queue, flags);
 	if (mine)

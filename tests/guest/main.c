@@ -36,6 +36,9 @@ static const struct test_suite *const suites[] = {
 	&modes_suite,
 	&wake_suite,
 	&handover_suite,
+	&wait_arg_suite,
+	&attach_suite,
+	&napi_suite,
 	&lifetime_suite,
 	&pipe_suite,
 	&socket_suite,
@@ -330,6 +333,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--after-exec"))
 		return after_exec(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "--after-exec-attached"))
+		return after_exec_attached(argc, argv);
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'l')
 			list = true;

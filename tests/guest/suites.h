@@ -40,6 +40,7 @@ extern const struct test_suite handover_suite;
 extern const struct test_suite lifetime_suite;
 extern const struct test_suite limits_suite;
 extern const struct test_suite modes_suite;
+extern const struct test_suite napi_suite;
 extern const struct test_suite nesting_suite;
 extern const struct test_suite pipe_suite;
 extern const struct test_suite poll_suite;
@@ -48,6 +49,8 @@ extern const struct test_suite scale_suite;
 extern const struct test_suite socket_suite;
 extern const struct test_suite storm_suite;
 extern const struct test_suite user_suite;
+extern const struct test_suite wait_arg_suite;
+extern const struct test_suite attach_suite;
 extern const struct test_suite wake_suite;
 
 #endif /* SUITES_H */

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Control: kevent_ctl(), and the changes kevent_wait() makes
+ */
+
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/kevent.h>
+#include <linux/sched/signal.h>
+#include <linux/syscalls.h>
+#include <linux/uaccess.h>
+
+#include "kevent.h"
+
+static void kevent_set_error(struct ukevent *uk, int err)
+{
+	uk->ret_flags = KEVENT_RET_BROKEN | KEVENT_RET_DONE;
+	uk->ret_data[0] = 0;
+	uk->ret_data[1] = err;
+}
+
+/* Put @uk into @arg[@to] and what was there into @arg[@from]. */
+static int kevent_hand_back(struct ukevent __user *arg, u32 from, u32 to,
+			    const struct ukevent *uk)
+{
+	struct ukevent other;
+
+	if (from != to &&
+	    (copy_from_user(&other, &arg[to], sizeof(other)) ||
+	     copy_to_user(&arg[from], &other, sizeof(other))))
+		return -EFAULT;
+	return copy_to_user(&arg[to], uk, sizeof(*uk)) ? -EFAULT : 0;
+}
+
+/**
+ * struct kevent_ctl - a kevent_ctl() call
+ * @q:		the queue
+ * @arg:	the entries
+ * @at:		index of the current one
+ * @count:	what the call returns
+ */
+struct kevent_ctl {
+	struct kevent_queue	*q;
+	struct ukevent __user	*arg;
+	u32			at;
+	u32			count;
+};
+
+/* The entry is handed back when it failed, or is ready at once. */
+static int kevent_ctl_add(struct kevent_ctl *ctl, struct ukevent *uk,
+			  struct file *file, int err)
+{
+	struct kevent *ke = NULL;
+
+	if (!err) {
+		ke = kevent_add(ctl->q, uk, file);
+		if (!ke)
+			return 0;
+		err = PTR_ERR_OR_ZERO(ke);
+	}
+	if (err)
+		kevent_set_error(uk, err);
+	err = kevent_hand_back(ctl->arg, ctl->at, ctl->count, uk);
+	if (!IS_ERR_OR_NULL(ke)) {
+		kevent_handed_back(ke, !err);
+		if (err)
+			return 0;
+	}
+	if (!err)
+		ctl->count++;
+	return err;
+}
+
+/* Anything but ADD */
+static int kevent_change(struct kevent_queue *q, u32 cmd, struct ukevent *uk,
+			 struct file *file)
+{
+	switch (cmd) {
+	case KEVENT_CTL_REMOVE:
+		return kevent_remove(q, uk, file);
+	case KEVENT_CTL_MODIFY:
+		return kevent_modify(q, uk, file);
+	default:
+		return kevent_mark(q, uk, file);
+	}
+}
+
+/*
+ * Results stay where the entry is. One that can't be written is no reason to
+ * deny that the change was made.
+ */
+static void kevent_ctl_change(struct kevent_ctl *ctl, u32 cmd,
+			      struct ukevent *uk, struct file *file, int err)
+{
+	if (!err)
+		err = kevent_change(ctl->q, cmd, uk, file);
+	if (cmd == KEVENT_CTL_READY ? !err : err)
+		ctl->count++;
+	if (err)
+		kevent_set_error(uk, err);
+	else
+		uk->ret_flags = KEVENT_RET_DONE;
+	if (copy_to_user(&ctl->arg[ctl->at].ret_flags, &uk->ret_flags,
+			 sizeof(uk->ret_flags) + sizeof(uk->ret_data)))
+		return;
+}
+
+/* The file a request is about, if it is about one; the caller fdput()s it. */
+static int kevent_ctl_file(const struct ukevent *uk, struct fd *f)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+
+	*f = EMPTY_FD;
+	if (IS_ERR(ops))
+		return PTR_ERR(ops);
+	if (!ops->file)
+		return 0;
+	*f = fdget(uk->id.raw[0]);
+	return fd_file(*f) ? 0 : -EBADF;
+}
+
+static int kevent_ctl_one(struct kevent_ctl *ctl, u32 cmd)
+{
+	struct ukevent uk;
+	struct fd f;
+	int err;
+
+	if (copy_from_user(&uk, &ctl->arg[ctl->at], sizeof(uk)))
+		return -EFAULT;
+	err = kevent_ctl_file(&uk, &f);
+	if (cmd == KEVENT_CTL_ADD) {
+		err = kevent_ctl_add(ctl, &uk, fd_file(f), err);
+	} else {
+		kevent_ctl_change(ctl, cmd, &uk, fd_file(f), err);
+		err = 0;
+	}
+	fdput(f);
+	return err;
+}
+
+static int kevent_ctl_all(struct kevent_ctl *ctl, u32 cmd, u32 num)
+{
+	int err;
+
+	for (; ctl->at < num; ctl->at++) {
+		if (fatal_signal_pending(current))
+			return ctl->at ? ctl->count : -EINTR;
+		err = kevent_ctl_one(ctl, cmd);
+		if (err && !ctl->at)
+			return err;
+		if (err)
+			break;
+		cond_resched();
+	}
+	return ctl->count;
+}
+
+/* @arg is where the caller has mapped the ring, @num its size. */
+static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
+			     struct ukevent __user *arg)
+{
+	struct kring ring;
+	int err;
+
+	if (!q->ring.size || num != q->ring.size)
+		return -EINVAL;
+	err = kring_check(&ring, (struct kevent_ring __user *)arg, num);
+	return err ?: kevent_ring_attach(q, &ring);
+}
+
+/**
+ * sys_kevent_ctl - add, remove, modify or mark watches
+ * @fd: the queue
+ * @cmd: %KEVENT_CTL_ADD and its like
+ * @num: number of entries, up to %KEVENT_CTL_MAX
+ * @arg: the entries
+ *
+ * Entries are dealt with in order, each on its own. What went wrong with one is
+ * in its ret_flags and ret_data[1]. %KEVENT_CTL_READY with @num 0 wakes one
+ * waiter of the queue.
+ *
+ * %KEVENT_CTL_ATTACH is different: @arg is where the caller has the memory of
+ * the ring, and @num the size of the ring. kevent_wait() and kevent_commit()
+ * work there from then on.
+ *
+ * Return: ADD: entries handed back, which are then the first in @arg; they are
+ * ready at once, or failed. REMOVE, MODIFY: entries that failed. READY: entries
+ * marked. ATTACH: 0. Or
+ * * -EBADF: @fd is not open
+ * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large. ATTACH: @fd has
+ *   no ring, or one of another size, or @arg is not aligned, or not that ring
+ * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
+ *   the memory is not there
+ * * -EINTR: killed before the first entry
+ * * -ENOSPC, -ENOMEM: ATTACH: too many processes, or no memory
+ */
+SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
+		struct ukevent __user *, arg)
+{
+	struct kevent_ctl ctl = { .arg = arg };
+
+	CLASS(fd, f)(fd);
+	if (!fd_file(f))
+		return -EBADF;
+	if (!is_kevent_file(fd_file(f)))
+		return -EINVAL;
+	ctl.q = fd_file(f)->private_data;
+	if (cmd == KEVENT_CTL_ATTACH)
+		return kevent_ctl_attach(ctl.q, num, arg);
+	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
+		return -EINVAL;
+	if (cmd == KEVENT_CTL_READY && !num)
+		kevent_wake_one(ctl.q);
+	return kevent_ctl_all(&ctl, cmd, num);
+}
+
+/* Changes of kevent_wait() */
+
+static int kevent_change_one(struct kevent_queue *q,
+			     struct kevent_change __user *to,
+			     struct kevent_change *c)
+{
+	struct kevent *back = NULL;
+	struct fd f;
+	int err;
+
+	err = c->cmd > KEVENT_CTL_READY ? -EINVAL : 0;
+	if (err)
+		f = EMPTY_FD;
+	else
+		err = kevent_ctl_file(&c->uk, &f);
+	c->uk.ret_flags = KEVENT_RET_DONE;
+	if (!err && c->cmd == KEVENT_CTL_ADD) {
+		back = kevent_add(q, &c->uk, fd_file(f));
+		err = PTR_ERR_OR_ZERO(back);
+	} else if (!err) {
+		err = kevent_change(q, c->cmd, &c->uk, fd_file(f));
+	}
+	if (err)
+		kevent_set_error(&c->uk, err);
+	c->result = err ?: !!back;
+	err = copy_to_user(to, c, sizeof(*c)) ? -EFAULT : 0;
+	if (!IS_ERR_OR_NULL(back))
+		kevent_handed_back(back, !err);
+	fdput(f);
+	return err;
+}
+
+/**
+ * kevent_make_changes - make the changes of a kevent_wait() call
+ * @q: the queue
+ * @changes: the changes; results are put there
+ * @nr: how many
+ *
+ * Return: 0 when all were made, 1 when the caller must look at the results, or
+ * none could be made: -EFAULT, -EINTR on a fatal signal.
+ */
+int kevent_make_changes(struct kevent_queue *q,
+			struct kevent_change __user *changes, u32 nr)
+{
+	struct kevent_change c;
+	int err = 0, look = 0;
+	u32 i;
+
+	for (i = 0; i < nr && !err; i++) {
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		else if (copy_from_user(&c, &changes[i], sizeof(c)))
+			err = -EFAULT;
+		else if (kevent_change_one(q, &changes[i], &c) || c.result)
+			look = 1;
+		cond_resched();
+	}
+	return i == 1 && err ? err : err || look;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The file a queue's descriptor refers to
+ */
+
+#include <linux/file.h>
+#include <linux/kevent.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+
+#include "kevent.h"
+
+/**
+ * is_kevent_file - is this what kevent_init() returns a descriptor of?
+ * @file: any file
+ */
+bool is_kevent_file(const struct file *file)
+{
+	return file->f_op == &kevent_fops;
+}
+
+static int kevent_fop_release(struct inode *inode, struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
+
+	kevent_remove_all(q);
+	kevent_queue_put(q);
+	return 0;
+}
+
+static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
+{
+	struct kevent_queue *q = file->private_data;
+
+	poll_wait(file, &q->poll_wait, wait);
+	return kevent_pending(q) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
+			     unsigned long arg)
+{
+	return kevent_napi_ioctl(file->private_data, cmd, arg);
+}
+
+static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
+			      struct kevent *ke)
+{
+	struct ukevent uk;
+	unsigned long flags;
+	bool show;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	show = !(ke->state & (KE_NEW | KE_DEAD));
+	if (show)
+		kevent_fill(ke, &uk, 0);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!show)
+		return;
+	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx\n",
+		   kevent_source(uk.type)->name, uk.id.raw_u64, uk.event,
+		   uk.req_flags, uk.ptr);
+}
+
+static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
+			       bool show)
+{
+	unsigned long index;
+	struct kevent *ke;
+	u32 nr = 0;
+
+	rcu_read_lock();
+	xa_for_each(&q->watches, index, ke) {
+		nr++;
+		if (show)
+			kevent_show_watch(m, q, ke);
+		if (show && seq_has_overflowed(m))
+			break;
+		if (need_resched()) {
+			rcu_read_unlock();
+			cond_resched();
+			rcu_read_lock();
+		}
+	}
+	rcu_read_unlock();
+	return nr;
+}
+
+static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
+	struct kring ring;
+	u64 delivered, hits, misses;
+	u32 ready;
+
+	spin_lock_irq(&q->ready_lock);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	ring = q->ring;
+	delivered = q->delivered;
+	hits = q->hits;
+	misses = q->misses;
+	ready = q->nr_listed;
+	spin_unlock_irq(&q->ready_lock);
+
+	seq_printf(m, "kevent-watches:\t%u\n",
+		   kevent_show_watches(m, q, false));
+	seq_printf(m, "kevent-ready:\t%u\n", ready);
+	seq_printf(m, "kevent-delivered:\t%llu\n", delivered);
+	seq_printf(m, "kevent-ring-size:\t%u\n", ring.size);
+	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring.kidx);
+	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring.uidx);
+	seq_printf(m, "kevent-hits:\t%llu\n", hits);
+	seq_printf(m, "kevent-misses:\t%llu\n", misses);
+	kevent_show_watches(m, q, true);
+}
+
+const struct file_operations kevent_fops = {
+	.release	= kevent_fop_release,
+	.poll		= kevent_fop_poll,
+	.unlocked_ioctl	= kevent_fop_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= kevent_fop_show_fdinfo,
+	.llseek		= noop_llseek,
+};

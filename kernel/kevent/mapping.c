@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the ring is: in the address space of its creator and of others
+ */
+
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "kevent.h"
+
+static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
+						  struct mm_struct *mm)
+{
+	struct kevent_mapping *map;
+
+	list_for_each_entry(map, &q->mappings, list)
+		if (map->mm == mm)
+			return map;
+	return NULL;
+}
+
+/**
+ * kevent_ring_here - point the ring to where it is in current->mm
+ * @q: the queue
+ *
+ * Return: false when it is not mapped here, as far as the queue knows, or when
+ * there is none.
+ */
+bool kevent_ring_here(struct kevent_queue *q)
+{
+	struct kevent_ring __user *user = q->home;
+	struct kevent_mapping *map;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (unlikely(q->mm != current->mm)) {
+		map = kevent_mapping_find(q, current->mm);
+		user = map ? map->user : NULL;
+	}
+	if (!user)
+		return false;
+	kring_move(&q->ring, user);
+	return true;
+}
+
+/* Take mappings of address spaces off the list that nobody runs in any more. */
+static u32 kevent_mappings_prune(struct kevent_queue *q, struct list_head *gone)
+{
+	struct kevent_mapping *map, *next;
+	u32 nr = 0;
+
+	list_for_each_entry_safe(map, next, &q->mappings, list) {
+		if (atomic_read(&map->mm->mm_users))
+			nr++;
+		else
+			list_move(&map->list, gone);
+	}
+	return nr;
+}
+
+static void kevent_mappings_drop(struct list_head *gone)
+{
+	struct kevent_mapping *map, *next;
+
+	list_for_each_entry_safe(map, next, gone, list) {
+		mmdrop(map->mm);
+		kfree(map);
+	}
+}
+
+/* Note that current->mm has the ring at @user, if the header says so. */
+static int kevent_mapping_enter(struct kevent_queue *q,
+				struct kevent_ring __user *user,
+				struct kevent_mapping **new, u32 others)
+{
+	struct kevent_mapping *map;
+	int err;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	map = kevent_mapping_find(q, current->mm);
+	err = kring_check_copy(&q->ring, user);
+	if (err)
+		return err;
+	if (q->mm == current->mm) {
+		q->home = user;
+	} else if (map) {
+		map->user = user;
+	} else if (others >= KEVENT_MAX_MAPPINGS) {
+		err = -ENOSPC;
+	} else {
+		(*new)->user = user;
+		list_add(&(*new)->list, &q->mappings);
+		*new = NULL;
+	}
+	return err;
+}
+
+static struct kevent_mapping *kevent_mapping_alloc(void)
+{
+	struct kevent_mapping *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+
+	if (map) {
+		map->mm = current->mm;
+		mmgrab(map->mm);
+		INIT_LIST_HEAD(&map->list);
+	}
+	return map;
+}
+
+/**
+ * kevent_ring_attach - let the ring be where the caller has it mapped
+ * @q: the queue
+ * @ring: has the address and size of the mapping
+ *
+ * An address space that has the ring already moves it.
+ *
+ * Return: 0, -EINVAL when the header there is not that of the ring, -EFAULT,
+ * -ENOSPC for too many address spaces, -ENOMEM, -EINTR on a fatal signal.
+ */
+int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
+{
+	struct kevent_mapping *new = kevent_mapping_alloc();
+	unsigned long flags;
+	LIST_HEAD(gone);
+	u32 tries = 0;
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	do {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		err = kevent_mapping_enter(q, ring->user, &new,
+					   kevent_mappings_prune(q, &gone));
+		spin_unlock_irqrestore(&q->ready_lock, flags);
+		if (err == -EFAULT && ++tries < KRING_FAULT_TRIES)
+			err = kring_fault_in(ring) ?: -EAGAIN;
+		cond_resched();
+	} while (err == -EAGAIN);
+	if (new)
+		list_add(&new->list, &gone);
+	kevent_mappings_drop(&gone);
+	return err;
+}
+
+/**
+ * kevent_mappings_free - forget all mappings
+ * @q: the queue, which nobody uses any more
+ */
+void kevent_mappings_free(struct kevent_queue *q)
+{
+	kevent_mappings_drop(&q->mappings);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Busy polling: look at a device's queue before a consumer sleeps
+ *
+ * The parameters and their checks are those of epoll's EPIOCSPARAMS.
+ */
+
+#include <linux/capability.h>
+#include <linux/net.h>
+#include <linux/uaccess.h>
+#include <net/busy_poll.h>
+#include <uapi/linux/eventpoll.h>
+
+#include "kevent.h"
+
+#ifdef CONFIG_NET_RX_BUSY_POLL
+
+static bool kevent_napi_on(const struct kevent_napi *napi)
+{
+	return READ_ONCE(napi->usecs) || net_busy_loop_on();
+}
+
+/**
+ * kevent_napi_note - remember the device queue of a socket that became ready
+ * @napi: the queue's state
+ * @file: what became ready; pinned
+ */
+void kevent_napi_note(struct kevent_napi *napi, struct file *file)
+{
+	struct socket *sock;
+	u32 id;
+
+	if (!kevent_napi_on(napi))
+		return;
+	sock = sock_from_file(file);
+	if (!sock || !sock->sk)
+		return;
+	id = READ_ONCE(sock->sk->sk_napi_id);
+	if (id >= MIN_NAPI_ID)
+		WRITE_ONCE(napi->id, id);
+}
+
+static bool kevent_napi_timeout(const struct kevent_napi *napi,
+				unsigned long start)
+{
+	unsigned long usecs = READ_ONCE(napi->usecs);
+
+	if (usecs)
+		return time_after(busy_loop_current_time(), start + usecs);
+	return busy_loop_timeout(start);
+}
+
+static bool kevent_napi_end(void *arg, unsigned long start)
+{
+	struct kevent_queue *q = arg;
+
+	return !list_empty_careful(&q->ready) ||
+	       kevent_napi_timeout(&q->napi, start);
+}
+
+/**
+ * kevent_napi_poll - look for packets before a consumer sleeps
+ * @q: the queue, on which nothing is ready
+ * @once: the consumer does not sleep: look once only
+ *
+ * Process context, no locks held.
+ */
+void kevent_napi_poll(struct kevent_queue *q, bool once)
+{
+	struct kevent_napi *napi = &q->napi;
+	u32 id = READ_ONCE(napi->id);
+
+	if (id < MIN_NAPI_ID || !kevent_napi_on(napi))
+		return;
+	napi_busy_loop(id, once ? NULL : kevent_napi_end, q,
+		       READ_ONCE(napi->prefer),
+		       READ_ONCE(napi->budget) ?: BUSY_POLL_BUDGET);
+	/* A socket that becomes ready brings it back. */
+	if (list_empty_careful(&q->ready))
+		WRITE_ONCE(napi->id, 0);
+}
+
+static int kevent_napi_set(struct kevent_napi *napi,
+			   const struct epoll_params *params)
+{
+	if (params->__pad || params->busy_poll_usecs > S32_MAX ||
+	    params->prefer_busy_poll > 1)
+		return -EINVAL;
+	if (params->busy_poll_budget > NAPI_POLL_WEIGHT &&
+	    !capable(CAP_NET_ADMIN))
+		return -EPERM;
+	WRITE_ONCE(napi->usecs, params->busy_poll_usecs);
+	WRITE_ONCE(napi->budget, params->busy_poll_budget);
+	WRITE_ONCE(napi->prefer, params->prefer_busy_poll);
+	return 0;
+}
+
+/**
+ * kevent_napi_ioctl - EPIOCSPARAMS and EPIOCGPARAMS on a queue
+ * @q: the queue
+ * @cmd: the command
+ * @arg: address of a &struct epoll_params
+ *
+ * Return: 0, -EFAULT, -EINVAL for a bad value, -EPERM for a budget that takes
+ * CAP_NET_ADMIN, -ENOIOCTLCMD for any other command.
+ */
+long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+		       unsigned long arg)
+{
+	void __user *user = (void __user *)arg;
+	struct epoll_params params = {};
+
+	switch (cmd) {
+	case EPIOCSPARAMS:
+		if (copy_from_user(&params, user, sizeof(params)))
+			return -EFAULT;
+		return kevent_napi_set(&q->napi, &params);
+	case EPIOCGPARAMS:
+		params.busy_poll_usecs = READ_ONCE(q->napi.usecs);
+		params.busy_poll_budget = READ_ONCE(q->napi.budget);
+		params.prefer_busy_poll = READ_ONCE(q->napi.prefer);
+		return copy_to_user(user, &params, sizeof(params)) ? -EFAULT : 0;
+	default:
+		return -ENOIOCTLCMD;
+	}
+}
+
+#else
+
+void kevent_napi_note(struct kevent_napi *napi, struct file *file) {}
+void kevent_napi_poll(struct kevent_queue *q, bool once) {}
+
+long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+		       unsigned long arg)
+{
+	return cmd == EPIOCSPARAMS || cmd == EPIOCGPARAMS ? -EOPNOTSUPP :
+							    -ENOIOCTLCMD;
+}
+
+#endif /* CONFIG_NET_RX_BUSY_POLL */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The queue, and those who wait for it
+ *
+ * Protection of members is explained in kevent.h.
+ */
+#ifndef _KEVENT_QUEUE_H
+#define _KEVENT_QUEUE_H
+
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/ukevent.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "ring.h"
+
+/* Address spaces that attach one ring, besides the creator's */
+#define KEVENT_MAX_MAPPINGS	64
+
+struct file;
+struct kevent;
+struct mm_struct;
+struct user_struct;
+
+/**
+ * struct kevent_napi - busy polling, as EPIOCSPARAMS sets it
+ * @usecs:	how long, 0: not
+ * @id:		of the device queue to poll, 0: none known
+ * @budget:	packets at a time, 0: the default
+ * @prefer:	leave interrupts of the device off meanwhile
+ *
+ * Read and written without a lock.
+ */
+struct kevent_napi {
+	u32			usecs;
+	u32			id;
+	u16			budget;
+	bool			prefer;
+};
+
+/**
+ * struct kevent_mapping - where an address space other than the creator's has
+ *			   the ring
+ * @list:	R: on &kevent_queue.mappings
+ * @mm:		I: a pointer to compare, held by mmgrab()
+ * @user:	R: the ring there
+ */
+struct kevent_mapping {
+	struct list_head		list;
+	struct mm_struct		*mm;
+	struct kevent_ring __user	*user;
+};
+
+/**
+ * struct kevent_queue - what a kevent file descriptor refers to
+ * @ready_lock:	taken in wake-up callbacks, interrupts off
+ * @wake_request: R: the next consumer shall not wait
+ * @nr_listed:	R: watches on @ready and @level
+ * @ready:	R: watches with something to report, oldest first
+ * @level:	R: level watches delivered since the last collection started
+ * @wait:	R: consumers asleep, exclusive, oldest first
+ * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
+ *		user memory is valid after kevent_ring_here(), under the same
+ *		hold of the lock
+ * @delivered:	R: entries handed to user memory, by whichever call
+ * @hits:	R: entries stored by the wake-up itself
+ * @misses:	R: watches put on @ready
+ * @poll_wait:	poll() on the queue's own descriptor
+ * @mm:		I: address space that created the ring; a pointer to compare,
+ *		held by mmgrab()
+ * @home:	R: the ring there
+ * @mappings:	R: where others have it
+ * @napi:	for busy polling
+ * @owner:	I: who pays for watches
+ * @watches:	X: all watches
+ * @key_lock:	protects @by_key
+ * @by_key:	K: watches of sources without a file, by type and id
+ * @refs:	one for the file and one for each watch
+ */
+struct kevent_queue {
+	spinlock_t		ready_lock;	/* lists and state, see R */
+	bool			wake_request;
+	u32			nr_listed;
+	struct list_head	ready;
+	struct list_head	level;
+	wait_queue_head_t	wait;
+	struct kring		ring;
+	u64			delivered;
+	u64			hits;
+	u64			misses;
+	wait_queue_head_t	poll_wait;
+	struct mm_struct	*mm;
+	struct kevent_ring __user *home;
+	struct list_head	mappings;
+	struct kevent_napi	napi;
+	struct user_struct	*owner;
+	struct xarray		watches;
+	spinlock_t		key_lock;	/* by_key */
+	struct rb_root		by_key;
+	refcount_t		refs;
+};
+
+/**
+ * struct kevent_deadline - until when a consumer sleeps
+ * @at:		time of @clock, KTIME_MAX for ever
+ * @slack:	how much later is fine, in nanoseconds
+ * @clock:	CLOCK_MONOTONIC and its like
+ * @poll:	do not sleep at all
+ */
+struct kevent_deadline {
+	ktime_t			at;
+	u64			slack;
+	clockid_t		clock;
+	bool			poll;
+};
+
+/**
+ * struct kevent_news - what a consumer of the ring waits for
+ * @old_kidx:	low half of the newest position it knows
+ * @min_nr:	entries past that, at least 1
+ */
+struct kevent_news {
+	u32			old_kidx;
+	u32			min_nr;
+};
+
+/**
+ * enum kevent_consumers - whom a wake-up is for
+ * @KEVENT_ANY:		whoever sleeps longest
+ * @KEVENT_OF_RING:	of those that want the ring filled
+ * @KEVENT_OF_BUFFER:	of those that need no room in the ring
+ */
+enum kevent_consumers {
+	KEVENT_ANY,
+	KEVENT_OF_RING,
+	KEVENT_OF_BUFFER,
+};
+
+/* queue.c: for watch.c and system calls */
+struct kevent_queue *kevent_queue_alloc(void);
+void kevent_queue_put(struct kevent_queue *q);
+void kevent_enqueue(struct kevent *ke);
+void kevent_dequeue(struct kevent *ke);
+void kevent_delivered(struct kevent *ke, u32 nr);
+void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
+void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock);
+int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
+		   bool relist);
+int kevent_commit(struct kevent_queue *q, u64 uidx);
+bool kevent_pending(struct kevent_queue *q);
+
+/* Has the ring entries that are unread, as far as known? Peeks. */
+static inline bool kevent_unread(const struct kevent_queue *q)
+{
+	return READ_ONCE(q->ring.kidx) != READ_ONCE(q->ring.uidx);
+}
+
+/* mapping.c */
+bool kevent_ring_here(struct kevent_queue *q);
+int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
+void kevent_mappings_free(struct kevent_queue *q);
+
+/* wait.c */
+void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr);
+void kevent_wake_one(struct kevent_queue *q);
+void kevent_wake_others(struct kevent_queue *q, int nr);
+ktime_t kevent_clock_now(clockid_t clock);
+bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
+int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
+		 const struct kevent_deadline *until);
+
+/* ctl.c, for kevent_wait() */
+int kevent_make_changes(struct kevent_queue *q,
+			struct kevent_change __user *changes, u32 nr);
+
+/* fops.c */
+extern const struct file_operations kevent_fops;
+
+/* napi.c */
+void kevent_napi_note(struct kevent_napi *napi, struct file *file);
+void kevent_napi_poll(struct kevent_queue *q, bool once);
+long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+		       unsigned long arg);
+
+#endif /* _KEVENT_QUEUE_H */

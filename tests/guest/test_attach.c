@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A ring in shared memory, used by several processes
+ *
+ *	not attached	kevent_wait() -EXDEV
+ *	attached	waits, pops, commits; each event goes to one process
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define SIZE	16
+#define BYTES	4096
+#define EVENTS	1000
+
+/* What the processes of a test share besides the ring */
+struct shared {
+	struct queue	q;
+	_Atomic int	ready, stop;
+	_Atomic int	got[EVENTS];
+};
+
+static struct shared *open_shared(void)
+{
+	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	MUST(s != MAP_FAILED);
+	s->q.size = SIZE;
+	s->q.bytes = BYTES;
+	s->q.ring = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(s->q.ring != MAP_FAILED);
+	s->q.fd = kevent_init(s->q.ring, SIZE, 0);
+	MUST(s->q.fd >= 0);
+	return s;
+}
+
+static int attach(int kq, uint32_t size, void *ring)
+{
+	return kevent_ctl(kq, KEVENT_CTL_ATTACH, size, ring);
+}
+
+static int attach_and_use(void *arg)
+{
+	struct shared *s = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(wait_ring(&s->q, SIZE, 0) == -EXDEV);
+	CHILD_MUST(kevent_commit(s->q.fd, 0, 0) == -EXDEV);
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	CHILD_MUST(wait_ring(&s->q, SIZE, 0) == 1);
+	CHILD_MUST(kevent_commit(s->q.fd, 0, 0) == 0);
+	CHILD_MUST(next_event(&s->q, &ev, 0) == 1);
+	CHILD_MUST(ev.ptr == 7);
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	return 0;
+}
+
+static void attached_process_uses_the_ring(void)
+{
+	struct shared *s = open_shared();
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, KEVENT_REQ_READY, 7), 0);
+	CHECK_EQ(join_child(start_child(attach_and_use, s), PATIENCE_MS), 0);
+	CHECK_EQ(s->q.ring->ring_kidx, 1);
+	CHECK_EQ(s->q.ring->ring_uidx, 1);
+	MUST_EQ(mark_user(s->q.fd, 1, 1), 1);
+	CHECK_EQ(wait_ring(&s->q, SIZE, 0), 1);
+}
+
+static int wait_attached(void *arg)
+{
+	struct shared *s = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	CHILD_MUST(next_event(&s->q, &ev, -1) == 1);
+	return ev.ptr;
+}
+
+static void event_wakes_an_attached_process(void)
+{
+	struct shared *s = open_shared();
+	pid_t pid;
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 9), 0);
+	pid = start_child(wait_attached, s);
+	MUST(sleeps_in(pid, __NR_kevent_wait));
+	MUST_EQ(mark_user(s->q.fd, 1, 1), 1);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 9);
+}
+
+static int wait_in_the_parents_ring(void *arg)
+{
+	struct shared *s = arg;
+
+	return mark_user(s->q.fd, 1, 1) == 1 ? 0 : 1;
+}
+
+/* The wake-up comes from a process that does not have the ring. */
+static void unattached_process_wakes_the_owner(void)
+{
+	struct shared *s = open_shared();
+	struct waiter w;
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 9), 0);
+	start_waiter(&w, &s->q, SIZE);
+	CHECK_EQ(join_child(start_child(wait_in_the_parents_ring, s),
+			    PATIENCE_MS), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(s->q.ring->event[0].ptr, 9);
+}
+
+static int consume(void *arg)
+{
+	struct shared *s = arg;
+	struct ukevent ev;
+	int ret;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	atomic_fetch_add(&s->ready, 1);
+	while (!atomic_load(&s->stop)) {
+		ret = next_event(&s->q, &ev, -1);
+		CHILD_MUST(ret == 1 || ret == 0 || ret == -EPROTO);
+		if (ret == 1)
+			atomic_fetch_add(&s->got[ev.ptr], 1);
+	}
+	return 0;
+}
+
+static void wait_for(_Atomic int *value, int wanted)
+{
+	uint64_t start = now_ns();
+
+	while (atomic_load(value) < wanted && patient(start, PATIENCE_MS))
+		;
+	MUST(atomic_load(value) >= wanted);
+}
+
+static void stop_consumers(struct shared *s, const pid_t *pid, unsigned int nr)
+{
+	unsigned int i;
+
+	atomic_store(&s->stop, 1);
+	for (i = 0; i < nr; i++)
+		kevent_ctl(s->q.fd, KEVENT_CTL_READY, 0, NULL);
+	for (i = 0; i < nr; i++)
+		CHECK_EQ(join_child(pid[i], PATIENCE_MS), 0);
+}
+
+/* Four processes take 1000 events through 16 slots. */
+static void each_event_goes_to_one_process(void)
+{
+	struct shared *s = open_shared();
+	pid_t pid[4];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		pid[i] = start_child(consume, s);
+	wait_for(&s->ready, 4);
+	for (i = 0; i < EVENTS; i++)
+		MUST_EQ(add_user(s->q.fd, i, 1,
+				 KEVENT_REQ_READY | KEVENT_REQ_ONESHOT, i), 0);
+	for (i = 0; i < EVENTS; i++) {
+		wait_for(&s->got[i], 1);
+		CHECK_EQ(s->got[i], 1);
+	}
+	stop_consumers(s, pid, 4);
+	CHECK_EQ(fdinfo(s->q.fd, "kevent-watches"), 0);
+}
+
+static void bad_mappings_are_refused(void)
+{
+	struct shared *s = open_shared();
+	char *other = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *gone = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	void *kernel = (void *)(UINTPTR_MAX & ~4095ul);
+	struct queue bare;
+
+	open_queue(&bare, 0);
+	CHECK_EQ(attach(bare.fd, 0, NULL), -EINVAL);
+	CHECK_EQ(attach(bare.fd, SIZE, s->q.ring), -EINVAL);
+	CHECK_EQ(attach(s->q.fd, SIZE / 2, s->q.ring), -EINVAL);
+	CHECK_EQ(attach(s->q.fd, 0, s->q.ring), -EINVAL);
+	CHECK_EQ(attach(s->q.fd, SIZE, (char *)s->q.ring + 4), -EINVAL);
+	CHECK_EQ(attach(s->q.fd, SIZE, kernel), -EFAULT);
+	CHECK_EQ(attach(s->q.fd, SIZE, gone), -EFAULT);
+	CHECK_EQ(attach(s->q.fd, SIZE, NULL), -EFAULT);
+	/* Memory whose header is not that of the ring */
+	MUST_EQ(add_user(s->q.fd, 1, 1, KEVENT_REQ_READY, 7), 0);
+	CHECK_EQ(wait_ring(&s->q, SIZE, 0), 1);
+	CHECK_EQ(attach(s->q.fd, SIZE, other), -EINVAL);
+	MUST_EQ(mark_user(s->q.fd, 1, 1), 1);
+	CHECK_EQ(wait_ring(&s->q, SIZE, 0), 1);
+	close_queue(&bare);
+}
+
+/* mremap() in the creator, and then in an attached process */
+static int move_the_ring(void *arg)
+{
+	struct shared *s = arg;
+	struct kevent_ring *there;
+	struct queue moved = s->q;
+	struct ukevent ev;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	there = mremap(s->q.ring, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       mmap(NULL, BYTES, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	CHILD_MUST(there != MAP_FAILED);
+	moved.ring = there;
+	CHILD_MUST(mark_user(s->q.fd, 1, 1) == 1);
+	CHILD_MUST(wait_ring(&moved, SIZE, 0) == -EFAULT);
+	CHILD_MUST(attach(s->q.fd, SIZE, there) == 0);
+	CHILD_MUST(next_event(&moved, &ev, 0) == 1);
+	CHILD_MUST(ev.ptr == 7);
+	return 0;
+}
+
+static void ring_can_be_moved(void)
+{
+	struct shared *s = open_shared();
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 7), 0);
+	CHECK_EQ(join_child(start_child(move_the_ring, s), PATIENCE_MS), 0);
+	CHECK_EQ(move_the_ring(s), 0);
+}
+
+static int attach_and_stay(void *arg)
+{
+	struct shared *s = arg;
+	int err = attach(s->q.fd, SIZE, s->q.ring);
+
+	atomic_fetch_add(&s->ready, 1);
+	if (err)
+		return -err;
+	for (;;)
+		pause();
+}
+
+static int attach_once(void *arg)
+{
+	struct shared *s = arg;
+
+	return -attach(s->q.fd, SIZE, s->q.ring);
+}
+
+/* Processes that are gone do not count. */
+static void number_of_processes_is_limited(void)
+{
+	struct shared *s = open_shared();
+	pid_t pid[64];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pid); i++)
+		pid[i] = start_child(attach_and_stay, s);
+	wait_for(&s->ready, ARRAY_SIZE(pid));
+	CHECK_EQ(join_child(start_child(attach_once, s), PATIENCE_MS), ENOSPC);
+	CHECK_EQ(attach(s->q.fd, SIZE, s->q.ring), 0);
+	for (i = 0; i < ARRAY_SIZE(pid); i++) {
+		kill(pid[i], SIGKILL);
+		CHECK_EQ(join_child(pid[i], PATIENCE_MS), -SIGKILL);
+	}
+	for (i = 0; i < 3 * ARRAY_SIZE(pid); i++)
+		CHECK_EQ(join_child(start_child(attach_once, s), PATIENCE_MS),
+			 0);
+}
+
+static int attach_and_exec(void *arg)
+{
+	struct shared *s = arg;
+	char kq[12];
+	int fd = dup(s->q.fd);
+
+	CHILD_MUST(attach(fd, SIZE, s->q.ring) == 0);
+	CHILD_MUST(wait_ring(&s->q, SIZE, 0) == 0);
+	snprintf(kq, sizeof(kq), "%d", fd);
+	execl("/proc/self/exe", "kevent-tests", "--after-exec-attached", kq,
+	      NULL);
+	return 50;
+}
+
+int after_exec_attached(int argc, char **argv)
+{
+	struct timespec zero = {};
+
+	if (argc < 3)
+		return 100;
+	return -kevent_wait(atoi(argv[2]), 1, 0, &zero, 0, NULL);
+}
+
+static void exec_detaches(void)
+{
+	struct shared *s = open_shared();
+
+	CHECK_EQ(join_child(start_child(attach_and_exec, s), PATIENCE_MS),
+		 EXDEV);
+}
+
+static const struct test_case cases[] = {
+	TEST(attached_process_uses_the_ring),
+	TEST(event_wakes_an_attached_process),
+	TEST(unattached_process_wakes_the_owner),
+	TEST(each_event_goes_to_one_process),
+	TEST(bad_mappings_are_refused),
+	TEST(ring_can_be_moved),
+	TEST(number_of_processes_is_limited),
+	TEST(exec_detaches),
+	{}
+};
+
+const struct test_suite attach_suite = { .name = "attach", .cases = cases };

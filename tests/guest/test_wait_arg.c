@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * struct kevent_wait_arg: clock, numbers to wait for, signal mask, changes
+ *
+ *	min_nr 3, marks 1 2 3		returns 3
+ *	min_nr 3, mark 1, min_wait over	returns 1
+ *	min_nr 3, mark 1, timeout	returns 1
+ *	change that fails		returns at once, results in place
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define ARG	KEVENT_FLAGS_ARG
+#define ABS	KEVENT_FLAGS_ABSTIME
+#define MS	1000000ull
+
+static const struct timespec zero;
+
+static struct kevent_wait_arg plain_arg(void)
+{
+	return (struct kevent_wait_arg){
+		.size = sizeof(struct kevent_wait_arg),
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+static int wait_arg(struct queue *q, const struct timespec *ts,
+		    uint32_t flags, const void *arg)
+{
+	uint64_t kidx = __atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE);
+
+	return kevent_wait(q->fd, q->size, (uint32_t)kidx, ts, flags | ARG,
+			   arg);
+}
+
+static void open_marks(struct queue *q, uint32_t size, unsigned int nr)
+{
+	unsigned int i;
+
+	open_queue(q, size);
+	for (i = 0; i < nr; i++)
+		MUST_EQ(add_user(q->fd, i, 1, 0, i), 0);
+}
+
+static void each_member_is_checked(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+	int clock;
+
+	open_queue(&q, 4);
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), 0);
+	arg.size = sizeof(arg) - 1;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	arg.size = 0;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	arg.size = 4097;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -E2BIG);
+	arg = plain_arg();
+	arg.__pad0 = 1;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	arg = plain_arg();
+	arg.nr_changes = KEVENT_CTL_MAX + 1;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	for (clock = -3; clock < 20; clock++) {
+		bool good = clock == CLOCK_REALTIME ||
+			    clock == CLOCK_MONOTONIC ||
+			    clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
+
+		arg = plain_arg();
+		arg.clockid = clock;
+		CHECK_EQ(wait_arg(&q, &zero, 0, &arg), good ? 0 : -EINVAL);
+	}
+	close_queue(&q);
+}
+
+static void bad_addresses_are_refused(void)
+{
+	void *gone = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+
+	open_queue(&q, 4);
+	CHECK_EQ(wait_arg(&q, &zero, 0, NULL), -EFAULT);
+	CHECK_EQ(wait_arg(&q, &zero, 0, gone), -EFAULT);
+	arg.sigmask = (uintptr_t)gone;
+	arg.sigsetsize = 8;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EFAULT);
+	arg.sigsetsize = 4;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	arg = plain_arg();
+	arg.changes = (uintptr_t)gone;
+	arg.nr_changes = 1;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EFAULT);
+	close_queue(&q);
+}
+
+/* A program of the future runs here as long as it asks for nothing new. */
+static void later_versions_of_arg_are_understood(void)
+{
+	struct {
+		struct kevent_wait_arg	arg;
+		uint64_t		later;
+	} next = { .arg = plain_arg() };
+	struct queue q;
+
+	open_queue(&q, 4);
+	next.arg.size = sizeof(next);
+	CHECK_EQ(wait_arg(&q, &zero, 0, &next), 0);
+	next.later = 1;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &next), -E2BIG);
+	close_queue(&q);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
+}
+
+static const clockid_t clocks[] = {
+	CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI,
+};
+
+static void no_clock_ends_a_wait_early(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct timespec ts;
+	struct queue q;
+	unsigned int i;
+	uint64_t at;
+
+	open_queue(&q, 4);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		arg.clockid = clocks[i];
+		at = clock_ns(clocks[i]) + 20 * MS;
+		ts.tv_sec = at / (1000 * MS);
+		ts.tv_nsec = at % (1000 * MS);
+		CHECK_EQ(wait_arg(&q, &ts, ABS, &arg), 0);
+		CHECK(clock_ns(clocks[i]) >= at);
+		CHECK_EQ(wait_arg(&q, &ts, ABS, &arg), 0);
+		ts = ms_to_timespec(20);
+		at = clock_ns(clocks[i]) + 20 * MS;
+		CHECK_EQ(wait_arg(&q, &ts, 0, &arg), 0);
+		CHECK(clock_ns(clocks[i]) >= at);
+	}
+	close_queue(&q);
+}
+
+struct arg_waiter {
+	struct actor		actor;
+	struct queue		*q;
+	struct kevent_wait_arg	arg;
+	struct timespec		ts;
+	bool			forever;
+	uint32_t		flags;
+};
+
+static long run_arg_waiter(void *p)
+{
+	struct arg_waiter *w = p;
+
+	return wait_arg(w->q, w->forever ? NULL : &w->ts, w->flags, &w->arg);
+}
+
+static void start_arg_waiter(struct arg_waiter *w)
+{
+	start_actor(&w->actor, run_arg_waiter, w);
+	MUST(sleeps_in(w->actor.tid, __NR_kevent_wait));
+}
+
+static long join_arg_waiter(struct arg_waiter *w)
+{
+	join_actor(&w->actor, PATIENCE_MS);
+	return w->actor.ret;
+}
+
+static void setting_the_clock_ends_an_absolute_wait(void)
+{
+	struct arg_waiter w = { .arg = plain_arg(), .flags = ABS };
+	struct timespec now, later;
+	uint64_t start = now_ns();
+	struct queue q;
+
+	open_queue(&q, 4);
+	w.q = &q;
+	w.arg.clockid = CLOCK_REALTIME;
+	MUST_EQ(clock_gettime(CLOCK_REALTIME, &now), 0);
+	w.ts = (struct timespec){ .tv_sec = now.tv_sec + 3600 };
+	start_arg_waiter(&w);
+	later = (struct timespec){ .tv_sec = now.tv_sec + 7200 };
+	MUST_EQ(clock_settime(CLOCK_REALTIME, &later), 0);
+	CHECK_EQ(join_arg_waiter(&w), 0);
+	/* Where it started at boot it may not be set to before that. */
+	now.tv_sec += 1 + (now_ns() - start) / (1000 * MS);
+	MUST_EQ(clock_settime(CLOCK_REALTIME, &now), 0);
+	close_queue(&q);
+}
+
+/* Entries the kernel has stored while a waiter still sleeps */
+static void wait_for_stored(struct queue *q, uint64_t nr)
+{
+	uint64_t start = now_ns();
+
+	while (__atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE) < nr)
+		if (!patient(start, PATIENCE_MS))
+			break;
+	MUST_EQ(q->ring->ring_kidx, nr);
+}
+
+static void wait_returns_when_min_nr_are_there(void)
+{
+	struct arg_waiter w = { .arg = plain_arg(), .forever = true };
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 8, 3);
+	w.q = &q;
+	w.arg.min_nr = 3;
+	start_arg_waiter(&w);
+	for (i = 0; i < 2; i++) {
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+		wait_for_stored(&q, i + 1);
+		MUST(sleeps_in(w.actor.tid, __NR_kevent_wait));
+	}
+	MUST_EQ(mark_user(q.fd, 2, 1), 1);
+	CHECK_EQ(join_arg_waiter(&w), 3);
+	close_queue(&q);
+}
+
+/* Nobody waits for more than the ring can hold. */
+static void a_full_ring_is_enough(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 4, 6);
+	for (i = 0; i < 6; i++)
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	arg.min_nr = UINT32_MAX;
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 4);
+	q.ring->ring_uidx = 1;
+	arg.min_nr = 3;
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 1);
+	close_queue(&q);
+}
+
+static void timeout_returns_what_is_there(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct timespec ts = ms_to_timespec(20);
+	struct queue q;
+	uint64_t start;
+
+	open_marks(&q, 4, 1);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	arg.min_nr = 2;
+	start = clock_ns(CLOCK_MONOTONIC);
+	CHECK_EQ(wait_arg(&q, &ts, 0, &arg), 1);
+	CHECK(clock_ns(CLOCK_MONOTONIC) - start >= 20 * MS);
+	close_queue(&q);
+}
+
+/* The second waiter wants less, and gets what the first can't use. */
+static void what_is_too_little_for_one_is_for_another(void)
+{
+	struct arg_waiter many = { .arg = plain_arg(), .forever = true };
+	struct waiter one;
+	struct queue q;
+
+	open_marks(&q, 8, 2);
+	many.q = &q;
+	many.arg.min_nr = 2;
+	start_arg_waiter(&many);
+	start_waiter(&one, &q, 8);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	CHECK_EQ(join_waiter(&one), 1);
+	MUST(sleeps_in(many.actor.tid, __NR_kevent_wait));
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(join_arg_waiter(&many), 2);
+	close_queue(&q);
+}
+
+/* What a commit stores wakes the one it is enough for, not the oldest. */
+static void commit_passes_over_who_wants_more(void)
+{
+	struct arg_waiter many = { .arg = plain_arg(), .forever = true };
+	struct waiter one;
+	struct queue q;
+	unsigned int i;
+
+	open_marks(&q, 4, 5);
+	for (i = 0; i < 4; i++)
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	MUST_EQ(wait_ring(&q, 4, 0), 4);
+	MUST_EQ(mark_user(q.fd, 4, 1), 1);
+	many.q = &q;
+	many.arg.min_nr = 4;
+	start_arg_waiter(&many);
+	start_waiter(&one, &q, 4);
+	CHECK_EQ(kevent_commit(q.fd, 2, 0), 2);
+	CHECK_EQ(join_waiter(&one), 1);
+	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(join_arg_waiter(&many), 1);
+	close_queue(&q);
+}
+
+static void min_wait_is_waited_for(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+	uint64_t start;
+
+	open_marks(&q, 4, 1);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	arg.min_nr = 3;
+	arg.min_wait_ns = 20 * MS;
+	start = clock_ns(CLOCK_MONOTONIC);
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 1);
+	CHECK(clock_ns(CLOCK_MONOTONIC) - start >= 20 * MS);
+	close_queue(&q);
+}
+
+static void after_min_wait_one_is_enough(void)
+{
+	struct arg_waiter w = { .arg = plain_arg(), .forever = true };
+	struct queue q;
+	uint64_t until;
+
+	open_marks(&q, 4, 1);
+	w.q = &q;
+	w.arg.min_nr = 3;
+	w.arg.min_wait_ns = MS;
+	start_arg_waiter(&w);
+	until = clock_ns(CLOCK_MONOTONIC) + 2 * MS;
+	while (clock_ns(CLOCK_MONOTONIC) < until)
+		sched_yield();
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	CHECK_EQ(join_arg_waiter(&w), 1);
+	close_queue(&q);
+}
+
+static void min_nr_ends_min_wait(void)
+{
+	struct arg_waiter w = { .arg = plain_arg(), .forever = true };
+	struct queue q;
+
+	open_marks(&q, 4, 2);
+	w.q = &q;
+	w.arg.min_nr = 2;
+	w.arg.min_wait_ns = 3600ull * 1000 * MS;
+	start_arg_waiter(&w);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	wait_for_stored(&q, 1);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(join_arg_waiter(&w), 2);
+	close_queue(&q);
+}
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int sig)
+{
+	caught = sig;
+}
+
+static uint64_t mask_of(int sig)
+{
+	return 1ull << (sig - 1);
+}
+
+static bool is_blocked(int sig)
+{
+	sigset_t set;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &set);
+	return sigismember(&set, sig);
+}
+
+static void unmasked_signal_ends_the_wait(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	uint64_t mask = 0;
+	sigset_t set;
+	struct queue q;
+
+	open_queue(&q, 4);
+	signal(SIGUSR1, catch_signal);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_kill(pthread_self(), SIGUSR1);
+	arg.sigmask = (uintptr_t)&mask;
+	arg.sigsetsize = sizeof(mask);
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), -EINTR);
+	CHECK_EQ(caught, SIGUSR1);
+	CHECK(is_blocked(SIGUSR1));
+	close_queue(&q);
+}
+
+/* The handler runs after the call, in the mask of the program. */
+static void masked_signal_does_not_end_the_wait(void)
+{
+	uint64_t mask = mask_of(SIGUSR1);
+	struct arg_waiter w = { .arg = plain_arg(), .forever = true };
+	struct queue q;
+
+	open_marks(&q, 4, 1);
+	signal(SIGUSR1, catch_signal);
+	w.q = &q;
+	w.arg.sigmask = (uintptr_t)&mask;
+	w.arg.sigsetsize = sizeof(mask);
+	start_arg_waiter(&w);
+	MUST_EQ(syscall(SYS_tgkill, getpid(), (int)w.actor.tid, SIGUSR1), 0);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	CHECK_EQ(join_arg_waiter(&w), 1);
+	CHECK_EQ(caught, SIGUSR1);
+	CHECK(!is_blocked(SIGUSR1));
+	close_queue(&q);
+}
+
+static void signal_does_not_hide_what_is_there(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	uint64_t mask = 0;
+	sigset_t set;
+	struct queue q;
+
+	open_marks(&q, 4, 1);
+	signal(SIGUSR1, catch_signal);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_kill(pthread_self(), SIGUSR1);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	arg.sigmask = (uintptr_t)&mask;
+	arg.sigsetsize = sizeof(mask);
+	arg.min_nr = 2;
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 1);
+	CHECK(is_blocked(SIGUSR1));
+	close_queue(&q);
+}
+
+static void changes_are_made_before_the_wait(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct kevent_change c[4] = {};
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_marks(&q, 8, 2);
+	open_pipe(fd);
+	put_byte(fd[1]);
+	kevent_set_pipe(&c[0].uk, fd[0], KEVENT_SOCKET_RECV,
+			KEVENT_REQ_ALWAYS_QUEUE, 10);
+	c[0].cmd = KEVENT_CTL_ADD;
+	kevent_set_user(&c[1].uk, 0, 0, 0, 0);
+	c[1].cmd = KEVENT_CTL_REMOVE;
+	kevent_set_user(&c[2].uk, 1, 1, 0, 11);
+	c[2].cmd = KEVENT_CTL_MODIFY;
+	kevent_set_user(&c[3].uk, 1, 1, 0, 0);
+	c[3].cmd = KEVENT_CTL_READY;
+	c[0].result = c[1].result = c[2].result = c[3].result = -EINPROGRESS;
+	arg.changes = (uintptr_t)c;
+	arg.nr_changes = 4;
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 2);
+	CHECK_EQ(c[0].result, 0);
+	CHECK_EQ(c[1].result, 0);
+	CHECK_EQ(c[2].result, 0);
+	CHECK_EQ(c[3].result, 0);
+	MUST_EQ(next_event(&q, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 10);
+	MUST_EQ(next_event(&q, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 11);
+	CHECK_EQ(mark_user(q.fd, 0, 1), -ENOENT);
+	close_queue(&q);
+}
+
+/* Without a timeout: whoever slept here would do so for ever. */
+static void result_to_look_at_ends_the_wait(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct kevent_change c[3] = {};
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	put_byte(fd[1]);
+	arg.changes = (uintptr_t)c;
+	arg.nr_changes = 3;
+	kevent_set_pipe(&c[0].uk, fd[0], KEVENT_SOCKET_RECV,
+			KEVENT_REQ_ONESHOT, 10);
+	kevent_set_pipe(&c[1].uk, 900, KEVENT_SOCKET_RECV, 0, 11);
+	kevent_set_user(&c[2].uk, 5, 1, 0, 12);
+	c[2].cmd = KEVENT_CTL_ATTACH;
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 0);
+	CHECK_EQ(c[0].result, 1);
+	CHECK_EQ(c[0].uk.ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(c[0].uk.ret_data[0], KEVENT_SOCKET_RECV);
+	CHECK_EQ(c[1].result, -EBADF);
+	CHECK_EQ(kevent_error(&c[1].uk), -EBADF);
+	CHECK_EQ(c[2].result, -EINVAL);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	close_queue(&q);
+}
+
+/* The change in the last 48 bytes of memory is made, the next is not there. */
+static void changes_end_where_memory_does(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kevent_change *c = (void *)(page + 4096 - sizeof(*c));
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+
+	MUST_EQ(mprotect(page + 4096, 4096, PROT_NONE), 0);
+	open_queue(&q, 8);
+	kevent_set_user(&c->uk, 5, 1, 0, 12);
+	c->cmd = KEVENT_CTL_ADD;
+	c->result = -EINPROGRESS;
+	arg.changes = (uintptr_t)c;
+	arg.nr_changes = 2;
+	CHECK_EQ(wait_arg(&q, NULL, 0, &arg), 0);
+	CHECK_EQ(c->result, 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
+	close_queue(&q);
+}
+
+static void a_refused_call_makes_no_change(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct timespec bad = { .tv_nsec = -1 };
+	struct kevent_change c = {};
+	struct queue q;
+
+	open_queue(&q, 8);
+	kevent_set_user(&c.uk, 5, 1, 0, 12);
+	arg.changes = (uintptr_t)&c;
+	arg.nr_changes = 1;
+	CHECK_EQ(wait_arg(&q, &bad, 0, &arg), -EINVAL);
+	arg.clockid = -1;
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(each_member_is_checked),
+	TEST(bad_addresses_are_refused),
+	TEST(later_versions_of_arg_are_understood),
+	TEST(no_clock_ends_a_wait_early),
+	TEST(setting_the_clock_ends_an_absolute_wait),
+	TEST(wait_returns_when_min_nr_are_there),
+	TEST(a_full_ring_is_enough),
+	TEST(timeout_returns_what_is_there),
+	TEST(what_is_too_little_for_one_is_for_another),
+	TEST(commit_passes_over_who_wants_more),
+	TEST(min_wait_is_waited_for),
+	TEST(after_min_wait_one_is_enough),
+	TEST(min_nr_ends_min_wait),
+	TEST(unmasked_signal_ends_the_wait),
+	TEST(masked_signal_does_not_end_the_wait),
+	TEST(signal_does_not_hide_what_is_there),
+	TEST(changes_are_made_before_the_wait),
+	TEST(result_to_look_at_ends_the_wait),
+	TEST(changes_end_where_memory_does),
+	TEST(a_refused_call_makes_no_change),
+	{}
+};
+
+const struct test_suite wait_arg_suite = {
+	.name = "wait_arg",
+	.cases = cases,
+};
