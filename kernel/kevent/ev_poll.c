@@ -61,6 +61,17 @@ struct kevent_poll_more {
 
 #define EV_POLL_MORE	1UL
 
+/*
+ * Bits of kevent_poll.wait.flags, which the core leaves alone. Under the lock
+ * of the head: of the watches that take turns this was told last; it was told
+ * while others were not.
+ */
+#define EV_POLL_LAST	BIT(30)
+#define EV_POLL_TOLD	BIT(31)
+
+/* Entries of a wait queue that one callback looks at to find others */
+#define EV_POLL_PEERS	64
+
 struct kmem_cache *kevent_poll_cache;
 
 static struct kevent_poll *to_poll(struct kevent *ke)
@@ -145,6 +156,7 @@ static void ev_poll_fire(struct kevent *ke, __poll_t key)
 
 	if (key && !(key & keys))
 		return;
+	kevent_napi_note(&ke->queue->napi, to_poll(ke)->kf.file);
 	if (ev_poll_key_suffices(ke, keys, key))
 		kevent_ready(ke, ev_poll_events(ke, key), 0);
 	else
@@ -164,16 +176,158 @@ static void ev_poll_orphan(struct kevent *ke, wait_queue_entry_t *wait,
 	smp_store_release(head, NULL);
 }
 
+/*
+ * Turns. Of several queues that watch a file one is told of new data, so that
+ * one consumer comes for it. All entries are visited in each wake-up; the first
+ * one of a file decides for the others.
+ */
+
+static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+			void *key);
+
+/* The watch behind an entry, if it takes turns with other watches of @file. */
+static struct kevent_poll *ev_poll_peer(wait_queue_entry_t *wait,
+					const struct file *file)
+{
+	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
+
+	if (wait->func != ev_poll_wake || kp->kf.file != file ||
+	    READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
+		return NULL;
+	return kp;
+}
+
+/* The next one that takes turns with @kp in its wait queue, or NULL */
+static struct kevent_poll *ev_poll_next_peer(struct kevent_poll *kp,
+					     struct wait_queue_head *head)
+{
+	wait_queue_entry_t *wait = &kp->wait;
+	struct kevent_poll *peer;
+
+	lockdep_assert_held(&head->lock);
+
+	list_for_each_entry_continue(wait, &head->head, entry) {
+		peer = ev_poll_peer(wait, kp->kf.file);
+		if (peer)
+			return peer;
+	}
+	return NULL;
+}
+
+/* Whoever does not find the first one within bounds thinks it is that. */
+static bool ev_poll_is_first(struct kevent_poll *kp,
+			     struct wait_queue_head *head)
+{
+	wait_queue_entry_t *wait = &kp->wait;
+	int left = EV_POLL_PEERS;
+
+	lockdep_assert_held(&head->lock);
+
+	list_for_each_entry_continue_reverse(wait, &head->head, entry)
+		if (!left-- || ev_poll_peer(wait, kp->kf.file))
+			return left < 0;
+	return true;
+}
+
+/*
+ * Has a queue more to do than consumers? Looks without its lock: a wrong answer
+ * costs a turn.
+ */
+static bool ev_poll_is_behind(struct kevent_queue *q)
+{
+	/* Without a lock: a hint */
+	return !waitqueue_active(&q->wait) &&
+	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
+}
+
+static bool ev_poll_wants(const struct kevent_poll *kp, __poll_t key)
+{
+	return key & (__force __poll_t)READ_ONCE(kp->kf.ke.keys) &&
+	       !(READ_ONCE(kp->kf.ke.state) & (KE_DEAD | KE_DISARMED));
+}
+
+/*
+ * Whose turn is it, of @first and those behind it? Queues that are behind come
+ * last, and before those the one that was last comes last.
+ */
+static struct kevent_poll *ev_poll_choose(struct kevent_poll *first,
+					  struct wait_queue_head *head,
+					  __poll_t key)
+{
+	struct kevent_poll *kp, *found[4] = {};
+	unsigned int rank, passed = 2;
+
+	for (kp = first; kp; kp = ev_poll_next_peer(kp, head)) {
+		rank = passed;
+		if (kp->wait.flags & EV_POLL_LAST)
+			passed = 0;
+		if (!ev_poll_wants(kp, key))
+			continue;
+		if (ev_poll_is_behind(kp->kf.ke.queue))
+			rank++;
+		if (!found[rank])
+			found[rank] = kp;
+	}
+	/* After the last one, from the start on; then those behind likewise. */
+	return found[0] ?: found[2] ?: found[1] ?: found[3];
+}
+
+static void ev_poll_turn(struct kevent_poll *first,
+			 struct wait_queue_head *head, __poll_t key)
+{
+	struct kevent_poll *kp, *chosen = ev_poll_choose(first, head, key);
+
+	if (!chosen)
+		return;
+	for (kp = first; kp; kp = ev_poll_next_peer(kp, head)) {
+		kp->wait.flags &= ~EV_POLL_LAST;
+		if (kp->kf.ke.queue != chosen->kf.ke.queue)
+			continue;
+		kp->wait.flags |= EV_POLL_TOLD;
+		ev_poll_fire(&kp->kf.ke, key);
+	}
+	chosen->wait.flags |= EV_POLL_LAST;
+}
+
+/* One that goes with what it was told leaves that to the next one. */
+static void ev_poll_hand_on(struct kevent_poll *kp,
+			    struct wait_queue_head *head)
+{
+	wait_queue_entry_t *wait;
+	struct kevent_poll *peer;
+
+	lockdep_assert_held(&head->lock);
+
+	if (!(kp->wait.flags & EV_POLL_TOLD) ||
+	    READ_ONCE(kp->kf.ke.state) & KE_SPENT)
+		return;
+	list_for_each_entry(wait, &head->head, entry) {
+		peer = ev_poll_peer(wait, kp->kf.file);
+		if (!peer || peer == kp ||
+		    !ev_poll_wants(peer, EV_POLL_EVENTS))
+			continue;
+		peer->wait.flags |= EV_POLL_TOLD;
+		ev_poll_fire(&peer->kf.ke, 0);
+		return;
+	}
+}
+
+/* The lock of the head is held. */
 static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 			void *key)
 {
 	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
+	struct wait_queue_head *head = *ev_poll_head(kp);
 	__poll_t mask = key_to_poll(key);
 
 	if (unlikely(mask & POLLFREE))
 		ev_poll_orphan(&kp->kf.ke, wait, ev_poll_head(kp));
-	else
+	else if (!mask || mask & EV_POLL_ALWAYS ||
+		 list_is_singular(&head->head) ||
+		 READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
 		ev_poll_fire(&kp->kf.ke, mask);
+	else if (ev_poll_is_first(kp, head))
+		ev_poll_turn(kp, head, mask);
 	return 1;
 }
 
@@ -206,6 +360,9 @@ static void ev_poll_unhook(wait_queue_entry_t *wait, void **slot)
 	if (!head)
 		return;
 	spin_lock_irqsave(&head->lock, flags);
+	if (wait->func == ev_poll_wake)
+		ev_poll_hand_on(container_of(wait, struct kevent_poll, wait),
+				head);
 	list_del_init(&wait->entry);
 	WRITE_ONCE(*slot, NULL);
 	spin_unlock_irqrestore(&head->lock, flags);
@@ -306,6 +463,7 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 		return table.err;
 	if (!kevent_file_is_current(&kp->kf))
 		return -EBADF;
+	kevent_napi_note(&ke->queue->napi, file);
 	return ev_poll_events(ke, mask);
 }
 

@@ -38,6 +38,7 @@ static const struct test_suite *const suites[] = {
 	&handover_suite,
 	&wait_arg_suite,
 	&attach_suite,
+	&turns_suite,
 	&napi_suite,
 	&lifetime_suite,
 	&pipe_suite,

@@ -51,6 +51,7 @@ extern const struct test_suite storm_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
 extern const struct test_suite attach_suite;
+extern const struct test_suite turns_suite;
 extern const struct test_suite wake_suite;
 
 #endif /* SUITES_H */

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several queues on one file: they take turns, unless WAKEUP_ALL
+ *
+ *	A waits, B waits	1st -> A, 2nd -> B, 3rd -> A
+ *	A has unread, B waits	-> B
+ *	A told, then removed	-> B
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define RECV	KEVENT_SOCKET_RECV
+#define SEND	KEVENT_SOCKET_SEND
+#define ALL	KEVENT_REQ_WAKEUP_ALL
+#define ET	KEVENT_REQ_ET
+#define QUEUES	4
+
+static int listen_on_loopback(struct sockaddr_in *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	MUST(fd >= 0);
+	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
+	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	MUST_EQ(bind(fd, (struct sockaddr *)addr, sizeof(*addr)), 0);
+	MUST_EQ(listen(fd, 128), 0);
+	MUST_EQ(getsockname(fd, (struct sockaddr *)addr, &len), 0);
+	return fd;
+}
+
+static int connect_to(const struct sockaddr_in *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	MUST(fd >= 0);
+	MUST_EQ(connect(fd, (const struct sockaddr *)addr, sizeof(*addr)), 0);
+	return fd;
+}
+
+/* Index of the only waiter that has ended, -1 for none, -2 for several */
+static int who_ended(struct waiter *w, unsigned int nr)
+{
+	uint64_t start = now_ns();
+	int found = -1;
+	unsigned int i;
+
+	while (found < 0 && patient(start, PATIENCE_MS))
+		for (i = 0; i < nr && found < 0; i++)
+			if (actor_ended(&w[i].actor))
+				found = i;
+	for (i = 0; i < nr; i++)
+		if ((int)i != found && !sleeps_in(w[i].actor.tid,
+						  __NR_kevent_get_events))
+			return -2;
+	return found;
+}
+
+/* One connection wakes one queue, and each queue gets its share. */
+static void one_accept_wakes_one_queue(void)
+{
+	unsigned int i, round, got[QUEUES] = {};
+	struct waiter w[QUEUES];
+	struct sockaddr_in addr;
+	struct queue q[QUEUES];
+	int fd, who;
+
+	fd = listen_on_loopback(&addr);
+	for (i = 0; i < QUEUES; i++) {
+		open_queue(&q[i], 0);
+		MUST_EQ(add_socket(q[i].fd, fd, KEVENT_SOCKET_ACCEPT, 0, i),
+			0);
+		start_waiter(&w[i], &q[i], 1);
+	}
+	for (round = 0; round < 5 * QUEUES; round++) {
+		int client = connect_to(&addr), server;
+
+		who = who_ended(w, QUEUES);
+		MUST(who >= 0);
+		CHECK_EQ(join_waiter(&w[who]), 1);
+		got[who]++;
+		server = accept(fd, NULL, NULL);
+		CHECK(server >= 0);
+		close(server);
+		close(client);
+		start_waiter(&w[who], &q[who], 1);
+	}
+	for (i = 0; i < QUEUES; i++) {
+		CHECK_EQ(got[i], 5);
+		kevent_ctl(q[i].fd, KEVENT_CTL_READY, 0, NULL);
+		CHECK_EQ(join_waiter(&w[i]), 0);
+		close_queue(&q[i]);
+	}
+}
+
+struct pair {
+	struct queue	q[2];
+	int		fd[2];
+};
+
+/* Two queues that watch the reading end of a pipe with these flags */
+static void open_pair(struct pair *p, uint32_t first, uint32_t second)
+{
+	open_pipe(p->fd);
+	open_queue(&p->q[0], 0);
+	open_queue(&p->q[1], 0);
+	MUST_EQ(add_pipe(p->q[0].fd, p->fd[0], RECV, first, 0), 0);
+	MUST_EQ(add_pipe(p->q[1].fd, p->fd[0], RECV, second, 1), 0);
+}
+
+static void close_pair(struct pair *p)
+{
+	close_queue(&p->q[0]);
+	close_queue(&p->q[1]);
+	close(p->fd[0]);
+	close(p->fd[1]);
+}
+
+/* Which queues have an event now: bit 0 and bit 1 */
+static unsigned int who_has(struct pair *p)
+{
+	struct ukevent ev;
+	unsigned int i, who = 0;
+
+	for (i = 0; i < 2; i++)
+		if (get_events(p->q[i].fd, 1, 1, 0, &ev) == 1)
+			who |= 1 << i;
+	return who;
+}
+
+static void idle_queues_alternate(void)
+{
+	unsigned int i, who, last = 0;
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	for (i = 0; i < 6; i++) {
+		put_byte(p.fd[1]);
+		who = who_has(&p);
+		CHECK(who == 1 || who == 2);
+		CHECK(who != last);
+		last = who;
+		take_bytes(p.fd[0]);
+	}
+	close_pair(&p);
+}
+
+/* The first one's turn comes, but nobody has taken what it was told before. */
+static void queue_that_is_behind_is_skipped(void)
+{
+	struct ukevent ev;
+	struct pair p;
+	unsigned int i, told;
+
+	open_pair(&p, ET, ET);
+	put_byte(p.fd[1]);
+	/* The other one reads on. */
+	told = fdinfo(p.q[0].fd, "kevent-ready") ? 0 : 1;
+	for (i = 0; i < 4; i++) {
+		put_byte(p.fd[1]);
+		CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 1);
+		CHECK_EQ(fdinfo(p.q[told].fd, "kevent-ready"), 1);
+	}
+	CHECK_EQ(get_events(p.q[told].fd, 1, 1, 0, &ev), 1);
+	close_pair(&p);
+}
+
+static void one_is_told_though_all_are_behind(void)
+{
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	put_byte(p.fd[1]);
+	put_byte(p.fd[1]);
+	CHECK_EQ(who_has(&p), 3);
+	CHECK_EQ(who_has(&p), 0);
+	MUST_EQ(add_user(p.q[0].fd, 1, 1, KEVENT_REQ_READY, 8), 0);
+	MUST_EQ(add_user(p.q[1].fd, 1, 1, KEVENT_REQ_READY, 9), 0);
+	put_byte(p.fd[1]);
+	CHECK_EQ(who_has(&p), 3);
+	CHECK(who_has(&p) != 0);
+	close_pair(&p);
+}
+
+static void wakeup_all_is_told_always(void)
+{
+	unsigned int i;
+	struct pair p;
+
+	open_pair(&p, ET | ALL, ET);
+	for (i = 0; i < 3; i++) {
+		put_byte(p.fd[1]);
+		CHECK_EQ(who_has(&p), 3);
+	}
+	close_pair(&p);
+}
+
+static void change_flags(struct pair *p, unsigned int i, uint32_t flags)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, p->fd[0], RECV, flags, i);
+	MUST_EQ(kevent_ctl_one(p->q[i].fd, KEVENT_CTL_MODIFY, &ev), 0);
+}
+
+static void modify_changes_the_wake_all_choice(void)
+{
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	change_flags(&p, 0, ET | ALL);
+	change_flags(&p, 1, ET | ALL);
+	CHECK_EQ(who_has(&p), 0);
+	put_byte(p.fd[1]);
+	CHECK_EQ(who_has(&p), 3);
+	take_bytes(p.fd[0]);
+	change_flags(&p, 0, ET);
+	change_flags(&p, 1, ET);
+	CHECK_EQ(who_has(&p), 0);
+	put_byte(p.fd[1]);
+	CHECK(who_has(&p) != 3);
+	close_pair(&p);
+}
+
+static void hang_up_is_for_all(void)
+{
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	close(p.fd[1]);
+	CHECK_EQ(who_has(&p), 3);
+	p.fd[1] = p.fd[0];
+	close_queue(&p.q[0]);
+	close_queue(&p.q[1]);
+	close(p.fd[0]);
+}
+
+/* A socket that is written to wakes its reader only. */
+static void interest_decides_before_the_turn(void)
+{
+	struct ukevent ev;
+	struct queue a, b;
+	int i, fd[2];
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	open_queue(&a, 0);
+	open_queue(&b, 0);
+	MUST_EQ(add_socket(a.fd, fd[0], SEND, ET, 0), 1);
+	MUST_EQ(add_socket(b.fd, fd[0], RECV, ET, 1), 0);
+	for (i = 0; i < 3; i++) {
+		put_byte(fd[1]);
+		CHECK_EQ(get_events(b.fd, 1, 1, 0, &ev), 1);
+	}
+	close_queue(&a);
+	close_queue(&b);
+}
+
+static void watches_of_one_queue_share_its_turn(void)
+{
+	struct ukevent ev[4];
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	MUST_EQ(add_poll(p.q[0].fd, p.fd[0], KEVENT_POLL_POLLIN, ET, 2), 0);
+	MUST_EQ(add_poll(p.q[1].fd, p.fd[0], KEVENT_POLL_POLLIN, ET, 3), 0);
+	put_byte(p.fd[1]);
+	CHECK_EQ(get_events(p.q[0].fd, 1, 4, 0, ev) +
+		 get_events(p.q[1].fd, 1, 4, 0, &ev[2]), 2);
+	close_pair(&p);
+}
+
+/* In turn: told by the pipe; the other one is then told instead. */
+static unsigned int tell_one(struct pair *p)
+{
+	put_byte(p->fd[1]);
+	return fdinfo(p->q[0].fd, "kevent-ready") ? 0 : 1;
+}
+
+static void removed_watch_hands_on_what_it_was_told(void)
+{
+	struct ukevent ev;
+	unsigned int told;
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	told = tell_one(&p);
+	CHECK_EQ(fdinfo(p.q[!told].fd, "kevent-ready"), 0);
+	CHECK_EQ(remove_file(p.q[told].fd, KEVENT_PIPE, p.fd[0]), 0);
+	CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 1);
+	close_pair(&p);
+}
+
+static void closed_queue_hands_on_what_it_was_told(void)
+{
+	struct ukevent ev;
+	unsigned int told;
+	struct pair p;
+
+	open_pair(&p, 0, 0);
+	told = tell_one(&p);
+	/* Also what its consumer has seen, and not acted on. */
+	CHECK_EQ(get_events(p.q[told].fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 0);
+	close_queue(&p.q[told]);
+	CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 1);
+	close_queue(&p.q[!told]);
+}
+
+static int exit_with_queue(void *arg)
+{
+	struct pair *p = arg;
+	struct queue mine;
+
+	open_queue(&mine, 0);
+	if (add_pipe(mine.fd, p->fd[0], RECV, 0, 5) != 0)
+		return 1;
+	/* The other one is behind: this one is told. */
+	put_byte(p->fd[1]);
+	return fdinfo(mine.fd, "kevent-ready") == 1 ? 0 : 2;
+}
+
+static void process_that_dies_hands_on(void)
+{
+	struct ukevent ev[3];
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	CHECK_EQ(remove_file(p.q[1].fd, KEVENT_PIPE, p.fd[0]), 0);
+	MUST_EQ(add_user(p.q[0].fd, 1, 1, KEVENT_REQ_READY, 8), 0);
+	CHECK_EQ(join_child(start_child(exit_with_queue, &p), PATIENCE_MS), 0);
+	CHECK_EQ(get_events(p.q[0].fd, 1, 3, 0, ev), 2);
+	CHECK_EQ(ev[0].ptr + ev[1].ptr, 8);
+	close_pair(&p);
+}
+
+static void delivered_oneshot_hands_nothing_on(void)
+{
+	struct ukevent ev;
+	unsigned int told;
+	struct pair p;
+
+	open_pair(&p, KEVENT_REQ_ONESHOT, KEVENT_REQ_ONESHOT);
+	told = tell_one(&p);
+	CHECK_EQ(get_events(p.q[told].fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(fdinfo(p.q[told].fd, "kevent-watches"), 0);
+	CHECK_EQ(fdinfo(p.q[!told].fd, "kevent-ready"), 0);
+	close_pair(&p);
+}
+
+static void disarmed_watch_has_no_turn(void)
+{
+	unsigned int i, who;
+	struct pair p;
+
+	open_pair(&p, ET | KEVENT_REQ_DISPATCH, ET);
+	for (i = 0; i < 2; i++) {
+		put_byte(p.fd[1]);
+		who_has(&p);
+	}
+	for (i = 0; i < 4; i++) {
+		put_byte(p.fd[1]);
+		who = who_has(&p);
+		CHECK_EQ(who, 2);
+	}
+	close_pair(&p);
+}
+
+static long read_byte(void *arg)
+{
+	char byte;
+
+	return read(*(int *)arg, &byte, 1);
+}
+
+/* Somebody in read() waits in the same place, and is not kevent's business. */
+static void blocked_reader_is_woken_too(void)
+{
+	struct actor reader;
+	struct pair p;
+
+	open_pair(&p, ET, ET);
+	MUST_EQ(fcntl(p.fd[0], F_SETFL, 0), 0);
+	start_actor(&reader, read_byte, &p.fd[0]);
+	MUST(sleeps_in(reader.tid, __NR_read));
+	put_byte(p.fd[1]);
+	join_actor(&reader, PATIENCE_MS);
+	CHECK_EQ(reader.ret, 1);
+	close_pair(&p);
+}
+
+/* Two descriptions of a FIFO are two files: each has its own turns. */
+static void files_do_not_share_turns(void)
+{
+	struct ukevent ev;
+	int a, b, wr, i;
+	struct queue q[2];
+
+	MUST_EQ(mkfifo("/tmp/turns", 0600), 0);
+	a = open("/tmp/turns", O_RDONLY | O_NONBLOCK);
+	b = open("/tmp/turns", O_RDONLY | O_NONBLOCK);
+	wr = open("/tmp/turns", O_WRONLY | O_NONBLOCK);
+	MUST(a >= 0 && b >= 0 && wr >= 0);
+	open_queue(&q[0], 0);
+	open_queue(&q[1], 0);
+	MUST_EQ(add_pipe(q[0].fd, a, RECV, ET, 0), 0);
+	MUST_EQ(add_pipe(q[1].fd, b, RECV, ET, 1), 0);
+	for (i = 0; i < 3; i++) {
+		put_byte(wr);
+		CHECK_EQ(get_events(q[0].fd, 1, 1, 0, &ev), 1);
+		CHECK_EQ(get_events(q[1].fd, 1, 1, 0, &ev), 1);
+	}
+	close_queue(&q[0]);
+	close_queue(&q[1]);
+	unlink("/tmp/turns");
+}
+
+static const struct test_case cases[] = {
+	TEST(one_accept_wakes_one_queue),
+	TEST(idle_queues_alternate),
+	TEST(queue_that_is_behind_is_skipped),
+	TEST(one_is_told_though_all_are_behind),
+	TEST(wakeup_all_is_told_always),
+	TEST(modify_changes_the_wake_all_choice),
+	TEST(hang_up_is_for_all),
+	TEST(interest_decides_before_the_turn),
+	TEST(watches_of_one_queue_share_its_turn),
+	TEST(removed_watch_hands_on_what_it_was_told),
+	TEST(closed_queue_hands_on_what_it_was_told),
+	TEST(process_that_dies_hands_on),
+	TEST(delivered_oneshot_hands_nothing_on),
+	TEST(disarmed_watch_has_no_turn),
+	TEST(blocked_reader_is_woken_too),
+	TEST(files_do_not_share_turns),
+	{}
+};
+
+const struct test_suite turns_suite = { .name = "turns", .cases = cases };
