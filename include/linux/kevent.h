@@ -13,6 +13,8 @@
 bool is_kevent_file(const struct file *file);
 void kevent_file_flush(struct file *file, fl_owner_t table);
 void kevent_file_release(struct file *file);
+void kevent_clock_was_set(void);
+void kevent_clock_resumed(void);
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -46,6 +48,8 @@ static inline void kevent_release(struct file *file)
 
 static inline void kevent_flush(struct file *file, fl_owner_t table) {}
 static inline void kevent_release(struct file *file) {}
+static inline void kevent_clock_was_set(void) {}
+static inline void kevent_clock_resumed(void) {}
 
 #endif /* CONFIG_KEVENT */
 

@@ -174,8 +174,12 @@ struct kevent_file {
  *		object pinned; takes no lock that is held across a ->poll() or a
  *		fault. Called once, after attach() has returned
  * @destroy:	free what attach() allocated. Optional
+ * @quiesce:	wait until no callback runs that modified() could not stop. Called
+ *		under ready_lock, before a watch that is not dead is modified;
+ *		false: ready_lock was released meanwhile, try again. Optional
  * @modified:	events and flags of the watch have changed to what the request
- *		says; under ready_lock. Optional
+ *		says; under ready_lock. May drop what is not delivered yet by
+ *		kevent_dequeue() and clearing %KE_FIRED. Optional
  * @find:	look up a watch by its key, under rcu_read_lock(). NULL if none
  * @hold:	pin the watched object; called under ready_lock for a watch that
  *		is not dead. false: the object is going away, and will
@@ -208,6 +212,7 @@ struct kevent_source_ops {
 		      struct file *file);
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
+	bool (*quiesce)(struct kevent *ke, unsigned long *flags);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
 			       struct file *file);
@@ -226,9 +231,11 @@ const struct kevent_source_ops *kevent_source(u32 type);
 void kevent_sources_init(void);
 
 extern const struct kevent_source_ops kevent_socket_ops;
-extern const struct kevent_source_ops kevent_pipe_ops;
+extern const struct kevent_source_ops kevent_timer_ops;
 extern const struct kevent_source_ops kevent_poll_ops;
+extern const struct kevent_source_ops kevent_pipe_ops;
 extern const struct kevent_source_ops kevent_user_ops;
+extern struct kmem_cache *kevent_timer_cache;
 extern struct kmem_cache *kevent_poll_cache;
 extern struct kmem_cache *kevent_user_cache;
 

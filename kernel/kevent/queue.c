@@ -53,7 +53,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	xa_destroy(&q->watches);
 	free_uid(q->owner);
 	mmdrop(q->mm);
-	kfree(q);
+	kfree_rcu(q, rcu);
 }
 
 static bool kevent_is_level(const struct kevent *ke)

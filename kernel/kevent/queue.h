@@ -10,6 +10,7 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/ukevent.h>
@@ -80,6 +81,7 @@ struct kevent_mapping {
  * @key_lock:	protects @by_key
  * @by_key:	K: watches of sources without a file, by type and id
  * @refs:	one for the file and one for each watch
+ * @rcu:	for the freeing: who finds a watch under RCU finds its queue
  */
 struct kevent_queue {
 	spinlock_t		ready_lock;	/* lists and state, see R */
@@ -102,6 +104,7 @@ struct kevent_queue {
 	spinlock_t		key_lock;	/* by_key */
 	struct rb_root		by_key;
 	refcount_t		refs;
+	struct rcu_head		rcu;
 };
 
 /**

@@ -14,6 +14,7 @@
 
 static const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
+	[KEVENT_TIMER]	= &kevent_timer_ops,
 	[KEVENT_POLL]	= &kevent_poll_ops,
 	[KEVENT_PIPE]	= &kevent_pipe_ops,
 	[KEVENT_USER]	= &kevent_user_ops,

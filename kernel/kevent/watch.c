@@ -333,7 +333,7 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source(ke->type);
-	bool report = ke->state & (KE_FIRED | KE_LISTED);
+	bool report;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -341,6 +341,7 @@ static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 	ke->stored = 0;
 	if (ops->modified)
 		ops->modified(ke, uk);
+	report = ke->state & (KE_FIRED | KE_LISTED);
 	if (ke->state & KE_DISARMED)
 		kevent_dequeue(ke);
 	if (uk->req_flags & KEVENT_REQ_READY)
@@ -383,6 +384,9 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	ke = ops->find(q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
+		while (!(ke->state & KE_DEAD) && ops->quiesce &&
+		       !ops->quiesce(ke, &flags))
+			;
 		if (!(ke->state & KE_DEAD)) {
 			kevent_change(ke, uk);
 			err = 0;

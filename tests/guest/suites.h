@@ -33,6 +33,7 @@ struct test_suite {
 };
 
 extern const struct test_suite abi_suite;
+extern const struct test_suite attach_suite;
 extern const struct test_suite errors_suite;
 extern const struct test_suite faults_suite;
 extern const struct test_suite fuse_suite;
@@ -48,10 +49,10 @@ extern const struct test_suite ring_suite;
 extern const struct test_suite scale_suite;
 extern const struct test_suite socket_suite;
 extern const struct test_suite storm_suite;
+extern const struct test_suite timer_suite;
+extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
-extern const struct test_suite attach_suite;
-extern const struct test_suite turns_suite;
 extern const struct test_suite wake_suite;
 
 #endif /* SUITES_H */

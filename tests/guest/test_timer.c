@@ -1,0 +1,972 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEVENT_TIMER
+ *
+ *	request				expires at
+ *	relative d			d, 2d, 3d ...
+ *	relative d, ONESHOT		d
+ *	absolute t			t
+ *	either, INTERVAL i		first, first + i, first + 2i ...
+ *	either, INTERVAL 0		first
+ *
+ * Expirations are compared with the clock, read before and after the call that
+ * takes the event: due(before) <= all so far <= due(after).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/mman.h>
+
+#include "helpers.h"
+
+#define US		1000ll
+#define MS		1000000ll
+#define SECOND		1000000000ll
+#define HOUR		(3600 * SECOND)
+#define NONE		-1		/* no interval */
+#define ONCE		0
+#define ABS		KEVENT_TIMER_ABSTIME
+#define REALTIME	KEVENT_TIMER_REALTIME
+#define ON_SET		KEVENT_TIMER_CANCEL_ON_SET
+#define ONESHOT		KEVENT_REQ_ONESHOT
+
+static struct timespec to_timespec(int64_t ns)
+{
+	return (struct timespec){ ns / SECOND, ns % SECOND };
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+static int set_timer(int kq, uint32_t cmd, int64_t first, int64_t interval,
+		     uint32_t event, uint32_t flags, uint64_t user)
+{
+	struct timespec when = to_timespec(first), every = to_timespec(interval);
+	struct ukevent ev;
+
+	kevent_set_timer(&ev, &when, interval == NONE ? NULL : &every, event,
+			 flags, user);
+	return kevent_ctl_one(kq, cmd, &ev);
+}
+
+static int add_timer(int kq, int64_t first, int64_t interval, uint32_t event,
+		     uint32_t flags, uint64_t user)
+{
+	return set_timer(kq, KEVENT_CTL_ADD, first, interval, event, flags,
+			 user);
+}
+
+static int modify_timer(int kq, int64_t first, int64_t interval,
+			uint32_t event, uint32_t flags, uint64_t user)
+{
+	return set_timer(kq, KEVENT_CTL_MODIFY, first, interval, event, flags,
+			 user);
+}
+
+static int remove_timer(int kq, uint64_t user)
+{
+	return set_timer(kq, KEVENT_CTL_REMOVE, 0, NONE, 0, 0, user);
+}
+
+static uint64_t ticks(const struct ukevent *ev)
+{
+	return ev->ret_data[0] | (uint64_t)ev->ret_data[1] << 32;
+}
+
+static int64_t requested(const struct ukevent *ev)
+{
+	return ev->id.raw[0] * SECOND + ev->id.raw[1];
+}
+
+/* Expiries up to @now of a timer that began at @first */
+static int64_t due(int64_t now, int64_t first, int64_t interval)
+{
+	return now < first ? 0 : 1 + (now - first) / interval;
+}
+
+/* An event whose timer the test knows: right in all but its time */
+static void must_tick(struct queue *q, struct ukevent *ev, uint64_t user)
+{
+	MUST_EVENT(q, ev);
+	CHECK_EQ(ev->type, KEVENT_TIMER);
+	CHECK_EQ(ev->ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(ev->ptr, user);
+}
+
+/*
+ * Nothing else has come once a timer that was started now and takes @ns has.
+ * The kernel had the occasion to be wrong.
+ */
+static void check_silence(struct queue *q, int64_t ns)
+{
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, ns, NONE, 0, ONESHOT, 0x51137), 0);
+	must_tick(q, &ev, 0x51137);
+	CHECK_NO_EVENT(q);
+}
+
+/* The events of an interval timer agree with the clock, @nr times. */
+static void check_against_clock(struct queue *q, clockid_t clock, int64_t first,
+				int64_t interval, unsigned int nr)
+{
+	int64_t before = first, after, sum = 0;
+	struct ukevent ev;
+
+	while (nr--) {
+		if (!q->size || q->ring->ring_kidx == q->ring->ring_uidx)
+			before = clock_ns(clock);
+		MUST_EVENT(q, &ev);
+		after = clock_ns(clock);
+		CHECK(ticks(&ev) >= 1);
+		sum += ticks(&ev);
+		CHECK(sum >= due(before, first, interval));
+		CHECK(sum <= due(after, first, interval));
+	}
+}
+
+static void periodic(struct queue *q)
+{
+	int64_t start = now_ns(), sum = 0;
+	struct ukevent ev;
+	int i;
+
+	MUST_EQ(add_timer(q->fd, 2 * MS, NONE, 0, 0, 7), 0);
+	for (i = 0; i < 5; i++) {
+		must_tick(q, &ev, 7);
+		sum += ticks(&ev);
+		CHECK(sum * 2 * MS <= (int64_t)now_ns() - start);
+		CHECK_EQ(requested(&ev), 2 * MS);
+		CHECK_EQ(ev.event, KEVENT_TIMER_FIRED);
+	}
+	CHECK(sum >= 5);
+	CHECK_EQ(remove_timer(q->fd, 7), 0);
+	check_silence(q, 5 * MS);
+}
+
+static void relative_timer_is_periodic(void)
+{
+	each_queue(periodic);
+}
+
+static void oneshot(struct queue *q)
+{
+	int64_t start = now_ns();
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, 3 * MS, NONE, 0, ONESHOT, 9), 0);
+	must_tick(q, &ev, 9);
+	CHECK((int64_t)now_ns() - start >= 3 * MS);
+	CHECK_EQ(ticks(&ev), 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+	check_silence(q, 10 * MS);
+	CHECK_EQ(add_timer(q->fd, HOUR, NONE, 0, ONESHOT, 9), 0);
+}
+
+static void oneshot_expires_once_and_goes(void)
+{
+	each_queue(oneshot);
+}
+
+static const struct {
+	clockid_t	clock;
+	uint32_t	event;
+} clocks[] = {
+	{ CLOCK_MONOTONIC, 0 },
+	{ CLOCK_REALTIME, KEVENT_TIMER_REALTIME },
+	{ CLOCK_BOOTTIME, KEVENT_TIMER_BOOTTIME },
+	{ CLOCK_TAI, KEVENT_TIMER_TAI },
+};
+
+static void all_clocks(struct queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		clockid_t clock = clocks[i].clock;
+		uint32_t event = clocks[i].event;
+		int64_t at = clock_ns(clock) + 3 * MS;
+		struct ukevent ev;
+
+		MUST_EQ(add_timer(q->fd, at, NONE, event | ABS, 0, i), 0);
+		must_tick(q, &ev, i);
+		CHECK(clock_ns(clock) >= at);
+		CHECK_EQ(requested(&ev), at);
+		CHECK_EQ(ticks(&ev), 1);
+
+		at = clock_ns(clock) + 3 * MS;
+		MUST_EQ(add_timer(q->fd, 3 * MS, ONCE, event, 0, i + 10), 0);
+		must_tick(q, &ev, i + 10);
+		CHECK(clock_ns(clock) >= at);
+		CHECK_EQ(ticks(&ev), 1);
+	}
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 2 * ARRAY_SIZE(clocks));
+	check_silence(q, 10 * MS);
+}
+
+static void each_clock_absolute_and_relative(void)
+{
+	each_queue(all_clocks);
+}
+
+static void intervals(struct queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		clockid_t clock = clocks[i].clock;
+		uint32_t event = clocks[i].event | ABS;
+		int64_t first = clock_ns(clock) + 10 * MS;
+
+		MUST_EQ(add_timer(q->fd, first, MS, event, 0, i), 0);
+		check_against_clock(q, clock, first, MS, 8);
+		MUST_EQ(remove_timer(q->fd, i), 0);
+
+		first = clock_ns(clock) - 100 * MS;
+		MUST_EQ(add_timer(q->fd, first, MS / 2, event, 0, i), 0);
+		check_against_clock(q, clock, first, MS / 2, 8);
+		MUST_EQ(remove_timer(q->fd, i), 0);
+	}
+}
+
+static void expirations_of_intervals_are_exact(void)
+{
+	each_queue(intervals);
+}
+
+static void first_expiry_differs_from_the_interval(void)
+{
+	int64_t start, sum = 0;
+	struct ukevent ev;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 0);
+	start = now_ns();
+	MUST_EQ(add_timer(q.fd, 20 * MS, MS, 0, 0, 1), 0);
+	for (i = 0; i < 6; i++) {
+		must_tick(&q, &ev, 1);
+		sum += ticks(&ev);
+		CHECK(sum <= due(now_ns(), start + 20 * MS, MS));
+	}
+	start = now_ns();
+	MUST_EQ(modify_timer(q.fd, 0, 5 * MS, 0, 0, 1), 0);
+	must_tick(&q, &ev, 1);
+	sum = ticks(&ev);
+	must_tick(&q, &ev, 1);
+	sum += ticks(&ev);
+	CHECK(sum >= 2);
+	CHECK(sum <= due(now_ns(), start, 5 * MS));
+	close_queue(&q);
+}
+
+static void event_that_finds_no_room_counts_on(void)
+{
+	int64_t first, before, after;
+	struct ukevent ev;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 2);
+	for (i = 0; i < 2; i++)
+		MUST_EQ(add_user(q.fd, i, 1, KEVENT_REQ_READY, i), 0);
+	MUST_EQ(wait_ring(&q, 2, 0), 2);
+	first = now_ns();
+	MUST_EQ(add_timer(q.fd, first, MS, ABS, 0, 5), 0);
+	while ((int64_t)now_ns() < first + 30 * MS)
+		CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	CHECK_EQ(q.ring->ring_kidx, 2);
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, (void *)8), -EFAULT);
+	for (i = 0; i < 2; i++)
+		MUST(kevent_ring_next(q.ring, 2, &ev));
+	before = now_ns();
+	MUST_EQ(wait_ring(&q, 2, 0), 1);
+	after = now_ns();
+	MUST(kevent_ring_next(q.ring, 2, &ev));
+	CHECK((int64_t)ticks(&ev) >= due(before, first, MS));
+	CHECK((int64_t)ticks(&ev) <= due(after, first, MS));
+	close_queue(&q);
+}
+
+/* Others that look, too: fdinfo makes the entry of each watch. */
+static void memory_that_is_not_there_loses_no_tick(void)
+{
+	int64_t first, before, after;
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 0);
+	first = now_ns();
+	MUST_EQ(add_timer(q.fd, first, MS, ABS, 0, 5), 0);
+	while ((int64_t)now_ns() < first + 20 * MS) {
+		MUST(get_events(q.fd, 1, 1, 1, (void *)8) <= 0);
+		CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
+	}
+	CHECK_EQ(get_events(q.fd, 1, 1, -1, (void *)8), -EFAULT);
+	before = now_ns();
+	must_tick(&q, &ev, 5);
+	after = now_ns();
+	CHECK((int64_t)ticks(&ev) >= due(before, first, MS));
+	CHECK((int64_t)ticks(&ev) <= due(after, first, MS));
+	close_queue(&q);
+}
+
+static void dispatch(struct queue *q)
+{
+	const uint32_t flags = KEVENT_REQ_DISPATCH;
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, MS, NONE, 0, flags, 1), 0);
+	must_tick(q, &ev, 1);
+	check_silence(q, 10 * MS);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
+	MUST_EQ(modify_timer(q->fd, HOUR, HOUR, 0, flags, 1), 0);
+	check_silence(q, 5 * MS);
+	MUST_EQ(modify_timer(q->fd, MS, ONCE, 0, flags, 1), 0);
+	must_tick(q, &ev, 1);
+	CHECK_EQ(ticks(&ev), 1);
+	check_silence(q, 5 * MS);
+}
+
+static void dispatch_stops_until_modify(void)
+{
+	each_queue(dispatch);
+}
+
+static void disabled(struct queue *q)
+{
+	int64_t start;
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, MS, NONE, 0, KEVENT_REQ_DISABLED, 1), 0);
+	check_silence(q, 10 * MS);
+	start = now_ns();
+	MUST_EQ(modify_timer(q->fd, MS, NONE, 0, 0, 1), 0);
+	must_tick(q, &ev, 1);
+	CHECK((int64_t)ticks(&ev) <= ((int64_t)now_ns() - start) / MS);
+	MUST_EQ(modify_timer(q->fd, MS, NONE, 0, KEVENT_REQ_DISABLED, 1), 0);
+	check_silence(q, 10 * MS);
+}
+
+static void disabled_timer_does_not_run(void)
+{
+	each_queue(disabled);
+}
+
+static void wait_until_ready(struct queue *q, long long nr)
+{
+	uint64_t start = now_ns();
+
+	while (fdinfo(q->fd, "kevent-ready") != nr)
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void modify(struct queue *q)
+{
+	unsigned int i;
+	struct ukevent ev;
+	int64_t at;
+
+	MUST_EQ(add_timer(q->fd, HOUR, NONE, 0, 0, 1), 0);
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		at = clock_ns(clocks[i].clock) + 2 * MS;
+		MUST_EQ(modify_timer(q->fd, at, NONE, ABS | clocks[i].event, 0,
+				     1), 0);
+		must_tick(q, &ev, 1);
+		CHECK(clock_ns(clocks[i].clock) >= at);
+		CHECK_EQ(ticks(&ev), 1);
+	}
+	/* What had expired is of no interest any more. */
+	MUST_EQ(modify_timer(q->fd, 1, 1, 0, 0, 1), 0);
+	wait_until_ready(q, 1);
+	MUST_EQ(modify_timer(q->fd, HOUR, NONE, 0, 0, 1), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
+	CHECK_NO_EVENT(q);
+	/* The count starts anew. */
+	MUST_EQ(modify_timer(q->fd, 1, 1, 0, 0, 1), 0);
+	wait_until_ready(q, 1);
+	at = now_ns();
+	MUST_EQ(modify_timer(q->fd, MS, MS, 0, 0, 1), 0);
+	must_tick(q, &ev, 1);
+	CHECK((int64_t)ticks(&ev) <= due(now_ns(), at + MS, MS));
+	/* And READY with MODIFY reports at once. */
+	MUST_EQ(modify_timer(q->fd, HOUR, NONE, 0, KEVENT_REQ_READY, 1), 0);
+	must_tick(q, &ev, 1);
+	CHECK_EQ(ticks(&ev), 0);
+	CHECK_NO_EVENT(q);
+}
+
+static void modify_starts_the_timer_anew(void)
+{
+	each_queue(modify);
+}
+
+static void removal(struct queue *q)
+{
+	MUST_EQ(add_timer(q->fd, 1, NONE, 0, 0, 1), 0);
+	MUST_EQ(add_timer(q->fd, HOUR, NONE, 0, 0, 2), 0);
+	CHECK_EQ(add_timer(q->fd, 1, NONE, 0, 0, 2), -EEXIST);
+	wait_until_ready(q, 1);
+	CHECK_EQ(remove_timer(q->fd, 1), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(remove_timer(q->fd, 1), -ENOENT);
+	CHECK_EQ(modify_timer(q->fd, 1, NONE, 0, 0, 1), -ENOENT);
+	CHECK_EQ(set_timer(q->fd, KEVENT_CTL_READY, 1, NONE, 0, 0, 1), -ENOENT);
+	CHECK_EQ(remove_timer(q->fd, 2), 0);
+	check_silence(q, 2 * MS);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static void remove_drops_what_is_pending(void)
+{
+	each_queue(removal);
+}
+
+static void mark(struct queue *q)
+{
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, HOUR, NONE, 0, KEVENT_REQ_READY, 1), 0);
+	must_tick(q, &ev, 1);
+	CHECK_EQ(ticks(&ev), 0);
+	CHECK_EQ(set_timer(q->fd, KEVENT_CTL_READY, 0, NONE, 0, 0, 1), 1);
+	must_tick(q, &ev, 1);
+	CHECK_EQ(ticks(&ev), 0);
+	CHECK_EQ(requested(&ev), HOUR);
+	CHECK_NO_EVENT(q);
+	kevent_set_timer(&ev, &(struct timespec){}, NULL, REALTIME, 0, 1);
+	ev.event = REALTIME;
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
+}
+
+static void mark_reports_what_has_expired_so_far(void)
+{
+	each_queue(mark);
+}
+
+static const struct {
+	uint32_t	event;
+	uint32_t	id[2];
+	uint32_t	data[2];
+	uint32_t	flags;
+} refused[] = {
+	{ .event = 0, .id = { 1 } },
+	{ .event = ABS, .id = { 1 } },
+	{ .event = 0x81, .id = { 1 } },
+	{ .event = 0x80000001, .id = { 1 } },
+	{ .event = 0x31, .id = { 1 } },		/* two clocks */
+	{ .event = 0x51, .id = { 1 } },
+	{ .event = 0x61, .id = { 1 } },
+	{ .event = 0x71, .id = { 1 } },
+	{ .event = 1 | ON_SET, .id = { 1 } },
+	{ .event = 1 | ON_SET | ABS, .id = { 1 } },
+	{ .event = 1 | ON_SET | REALTIME, .id = { 1 } },
+	{ .event = 1 | ON_SET | ABS | KEVENT_TIMER_TAI, .id = { 1 } },
+	{ .event = 1 },				/* a period of zero */
+	{ .event = 1, .flags = ONESHOT },
+	{ .event = 1, .id = { 1, 1000000000 } },
+	{ .event = 1 | ABS, .id = { 1, ~0u } },
+	{ .event = 1 | KEVENT_TIMER_INTERVAL, .id = { 1 },
+	  .data = { 0, 1000000000 } },
+	{ .event = 1, .id = { 1 }, .flags = KEVENT_REQ_KEEP_EACH },
+};
+
+static void make_refused(struct ukevent *ev, unsigned int i)
+{
+	const struct timespec hour = to_timespec(HOUR);
+
+	kevent_set_timer(ev, &hour, NULL, 0, 0, 1);
+	ev->event = refused[i].event;
+	ev->req_flags = refused[i].flags;
+	memcpy(ev->id.raw, refused[i].id, sizeof(ev->id));
+	memcpy(ev->ret_data, refused[i].data, sizeof(ev->ret_data));
+}
+
+static void invalid_requests_are_refused(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, 0);
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+		make_refused(&ev, i);
+		if (!CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev),
+			      -EINVAL))
+			note("case %u", i);
+	}
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	MUST_EQ(add_timer(q.fd, HOUR, NONE, 0, 0, 1), 0);
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+		make_refused(&ev, i);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), -EINVAL);
+	}
+	close_queue(&q);
+}
+
+static void set_clock(int64_t ns)
+{
+	struct timespec ts = to_timespec(ns);
+
+	MUST_EQ(clock_settime(CLOCK_REALTIME, &ts), 0);
+}
+
+/* By as much as CLOCK_MONOTONIC says, whatever fails meanwhile */
+static void step_clock(int64_t ns)
+{
+	set_clock(clock_ns(CLOCK_REALTIME) + ns);
+}
+
+static void must_be_cancelled(struct queue *q, uint64_t user)
+{
+	struct ukevent ev;
+
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.type, KEVENT_TIMER);
+	CHECK_EQ(ev.ptr, user);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE | KEVENT_RET_BROKEN);
+	CHECK_EQ(ev.ret_data[1], (uint32_t)-ECANCELED);
+}
+
+static void clock_is_set(struct queue *q)
+{
+	const uint32_t day = ABS | REALTIME, cancel = ABS | REALTIME | ON_SET;
+	int64_t now = clock_ns(CLOCK_REALTIME);
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, now + HOUR, NONE, cancel, 0, 1), 0);
+	MUST_EQ(add_timer(q->fd, now + 2 * HOUR, NONE, day, 0, 2), 0);
+	MUST_EQ(add_timer(q->fd, now + HOUR, NONE, cancel,
+			  KEVENT_REQ_DISABLED, 3), 0);
+	MUST_EQ(add_timer(q->fd, HOUR, NONE, REALTIME, 0, 4), 0);
+	step_clock(10 * SECOND);
+	must_be_cancelled(q, 1);
+	CHECK_NO_EVENT(q);
+	step_clock(-20 * SECOND);
+	must_be_cancelled(q, 1);
+	CHECK_NO_EVENT(q);
+	/* Cancelled: it does not run. */
+	step_clock(HOUR + 60 * SECOND);
+	must_be_cancelled(q, 1);
+	CHECK_NO_EVENT(q);
+	/* MODIFY starts it again, with or without the wish. */
+	now = clock_ns(CLOCK_REALTIME);
+	MUST_EQ(modify_timer(q->fd, now + 2 * MS, NONE, cancel, 0, 1), 0);
+	must_tick(q, &ev, 1);
+	CHECK_EQ(ticks(&ev), 1);
+	MUST_EQ(modify_timer(q->fd, now + HOUR, NONE, day, 0, 1), 0);
+	step_clock(-(HOUR + 50 * SECOND));
+	CHECK_NO_EVENT(q);
+	/* Absolute timers of the clock follow it, relative ones do not. */
+	step_clock(3 * HOUR);
+	MUST_EVENT(q, &ev);
+	CHECK(ev.ptr == 1 || ev.ptr == 2);
+	CHECK_EQ(ticks(&ev), 1);
+	MUST_EVENT(q, &ev);
+	CHECK(ev.ptr == 1 || ev.ptr == 2);
+	CHECK_NO_EVENT(q);
+	step_clock(-3 * HOUR);
+}
+
+static void clock_that_is_set_cancels(void)
+{
+	each_queue(clock_is_set);
+}
+
+static int in_time_namespace(void *arg)
+{
+	static const clockid_t shifted[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
+	static const uint32_t event[] = { ABS, ABS | KEVENT_TIMER_BOOTTIME };
+	const struct timespec limit = to_timespec(PATIENCE_MS * MS * slowness);
+	struct ukevent ev;
+	int64_t at;
+	int i, kq;
+
+	CHILD_MUST(clock_ns(CLOCK_MONOTONIC) > *(int64_t *)arg + 900 * SECOND);
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	for (i = 0; i < 2; i++) {
+		at = clock_ns(shifted[i]) + 3 * MS;
+		CHILD_MUST(!add_timer(kq, at, NONE, event[i], 0, i));
+		CHILD_MUST(kevent_get_events(kq, 1, 1, &limit, &ev, 0) == 1);
+		CHILD_MUST((int)ev.ptr == i);
+		CHILD_MUST(clock_ns(shifted[i]) >= at);
+	}
+	return 0;
+}
+
+static int enter_time_namespace(void *arg)
+{
+	int64_t now = now_ns();
+
+	(void)arg;
+	CHILD_MUST(!unshare(CLONE_NEWTIME));
+	write_file("/proc/self/timens_offsets",
+		   "monotonic 1000 0\nboottime 5000 0");
+	return join_child(start_child(in_time_namespace, &now),
+			  4 * PATIENCE_MS);
+}
+
+static void absolute_times_are_of_the_time_namespace(void)
+{
+	CHECK_EQ(join_child(start_child(enter_time_namespace, NULL),
+			    4 * PATIENCE_MS), 0);
+}
+
+/* A period of one nanosecond costs an interrupt per event taken, not more. */
+static void tiny_period_keeps_nobody(void)
+{
+	int64_t first, before, after, sum = 0;
+	struct ukevent ev[16];
+	struct queue q;
+	int i, j, nr;
+
+	open_queue(&q, 0);
+	first = now_ns();
+	for (i = 0; i < 4; i++)
+		MUST_EQ(add_timer(q.fd, first, 1, ABS, 0, i), 0);
+	for (i = 0; i < 200; i++) {
+		before = now_ns();
+		nr = get_events(q.fd, 1, 16, -1, ev);
+		after = now_ns();
+		MUST(nr > 0);
+		CHECK(after - before < (int64_t)quick_ns());
+		for (j = 0; j < nr; j++)
+			if (ev[j].ptr == 0)
+				sum += ticks(&ev[j]);
+		CHECK(sum <= due(after, first, 1));
+	}
+	CHECK(sum >= due(before, first, 1) - (int64_t)quick_ns());
+	close_queue(&q);
+}
+
+static int add_and_leave(void *arg)
+{
+	CHILD_MUST(!add_timer(*(int *)arg, 50 * MS, NONE, 0, 0, 2));
+	return 0;
+}
+
+static void timers_belong_to_the_queue_not_to_the_process(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	bool seen[3] = {};
+	int i;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_timer(q.fd, 50 * MS, NONE, 0, 0, 1), 0);
+	MUST_EQ(join_child(start_child(add_and_leave, &q.fd), PATIENCE_MS), 0);
+	for (i = 0; i < 4; i++) {
+		MUST_EVENT(&q, &ev);
+		MUST(ev.ptr == 1 || ev.ptr == 2);
+		seen[ev.ptr] = true;
+	}
+	CHECK(seen[1] && seen[2]);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 2);
+	close_queue(&q);
+}
+
+#define MANY	100000
+
+static void many_timers_expire_once_and_not_early(void)
+{
+	unsigned int nr = slowness > 1 ? MANY / 20 : MANY, left = nr, i;
+	static unsigned char seen[MANY];
+	static struct ukevent ev[512];
+	struct queue q;
+	int64_t at, now, worst = 0;
+	int ret, j;
+	char old[64];
+
+	read_file("/proc/sys/fs/kevent/max_user_watches", old, sizeof(old));
+	if (atoi(old) < (int)nr + 1000)
+		write_file("/proc/sys/fs/kevent/max_user_watches", "200000");
+	open_queue(&q, 0);
+	at = now_ns() + 4 * SECOND;
+	/* Half of them at the same instant, the others around it */
+	for (i = 0; i < nr; i++)
+		MUST_EQ(add_timer(q.fd, i % 2 ? at : at + i * US - nr / 2 * US,
+				  NONE, ABS, ONESHOT, i), 0);
+	note("%u timers armed %lld ms before", nr,
+	     (long long)(at - (int64_t)now_ns()) / MS);
+	while (left) {
+		ret = get_events(q.fd, 1, ARRAY_SIZE(ev),
+				 PATIENCE_MS * slowness, ev);
+		now = now_ns();
+		MUST(ret > 0);
+		for (j = 0; j < ret; j++) {
+			MUST(ev[j].ptr < nr);
+			seen[ev[j].ptr]++;
+			if (requested(&ev[j]) > now || ticks(&ev[j]) != 1)
+				CHECK(!"event is early or wrong");
+			if (now - requested(&ev[j]) > worst)
+				worst = now - requested(&ev[j]);
+		}
+		left -= ret;
+	}
+	CHECK_NO_EVENT(&q);
+	for (i = 0; i < nr; i++)
+		left += seen[i] != 1;
+	CHECK_EQ(left, 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	note("all taken at most %lld ms late", (long long)worst / MS);
+	write_file("/proc/sys/fs/kevent/max_user_watches",
+		   strtok(old, "\n"));
+	close_queue(&q);
+}
+
+/* Storms. KEVENT_TEST_STORM_MS in the environment sets the budget. */
+
+#define STABLE		4
+#define CHURNED		8
+#define CHURN_USER	1000
+#define SHOT_USER	1000000
+#define SHOTS		4000000
+#define ACTORS		3
+
+struct storm {
+	struct queue	q;
+	uint64_t	seed;
+	uint64_t	until;
+	_Atomic long	shots;		/* one-shot timers added */
+	_Atomic long	sum[STABLE];	/* expirations */
+	_Atomic long	taken;
+	_Atomic long	wrong;
+	_Atomic bool	stop;
+	unsigned char	*seen;		/* per shot */
+};
+
+static uint64_t budget_ns(void)
+{
+	const char *given = getenv("KEVENT_TEST_STORM_MS");
+
+	return (given ? atoi(given) : 2500) * MS;
+}
+
+static void churn(struct storm *s, uint64_t *rnd)
+{
+	static const uint32_t modes[] = {
+		0, ONESHOT, KEVENT_REQ_DISPATCH, KEVENT_REQ_DISABLED,
+		KEVENT_REQ_READY, KEVENT_REQ_WAKEUP_ALL,
+	};
+	static const uint32_t events[] = {
+		0, REALTIME, KEVENT_TIMER_BOOTTIME, KEVENT_TIMER_TAI, ABS,
+		REALTIME | ABS | ON_SET, REALTIME | ABS | ON_SET,
+	};
+	uint64_t user = CHURN_USER + next_random(rnd) % CHURNED;
+	uint32_t mode = modes[next_random(rnd) % ARRAY_SIZE(modes)];
+	uint32_t event = events[next_random(rnd) % ARRAY_SIZE(events)];
+	int64_t first = 1 + next_random(rnd) % (200 * US);
+	long shot;
+
+	if (event & ABS)
+		first += clock_ns(event & REALTIME ? CLOCK_REALTIME :
+				  CLOCK_MONOTONIC);
+	switch (next_random(rnd) % 16) {
+	case 0 ... 3:
+		add_timer(s->q.fd, first, next_random(rnd) % (90 * US), event,
+			  mode, user);
+		break;
+	case 4 ... 9:
+		modify_timer(s->q.fd, first, next_random(rnd) % (90 * US),
+			     event, mode, user);
+		break;
+	case 10:
+		remove_timer(s->q.fd, user);
+		break;
+	case 11:
+		set_timer(s->q.fd, KEVENT_CTL_READY, 0, NONE, 0, 0, user);
+		break;
+	case 12:
+		if (next_random(rnd) % 16 == 0)
+			step_clock(1);
+		break;
+	default:
+		shot = atomic_fetch_add(&s->shots, 1);
+		if (shot >= SHOTS ||
+		    add_timer(s->q.fd, 1 + next_random(rnd) % (50 * US), NONE,
+			      0, ONESHOT, SHOT_USER + shot))
+			atomic_fetch_add(&s->wrong, 1);
+	}
+}
+
+struct stormer {
+	struct actor	actor;
+	struct storm	*storm;
+	unsigned int	nr;
+};
+
+static long churner(void *arg)
+{
+	struct stormer *me = arg;
+	struct storm *s = me->storm;
+	uint64_t rnd = (s->seed + me->nr * 0x9e3779b97f4a7c15ull) | 1;
+
+	while (now_ns() < s->until)
+		churn(s, &rnd);
+	return 0;
+}
+
+static void account(struct storm *s, const struct ukevent *ev)
+{
+	atomic_fetch_add(&s->taken, 1);
+	if (ev->type != KEVENT_TIMER)
+		atomic_fetch_add(&s->wrong, 1);
+	else if (ev->ptr < STABLE)
+		atomic_fetch_add(&s->sum[ev->ptr], ticks(ev));
+	else if (ev->ptr >= SHOT_USER && ev->ptr < SHOT_USER + SHOTS)
+		__atomic_fetch_add(&s->seen[ev->ptr - SHOT_USER], 1,
+				   __ATOMIC_RELAXED);
+	else if (ev->ptr < CHURN_USER || ev->ptr >= CHURN_USER + CHURNED)
+		atomic_fetch_add(&s->wrong, 1);
+}
+
+static long taker(void *arg)
+{
+	struct storm *s = arg;
+	struct ukevent ev[8];
+	int i, ret;
+
+	while (!atomic_load(&s->stop)) {
+		ret = get_events(s->q.fd, 1, 8, 1, ev);
+		for (i = 0; i < ret; i++)
+			account(s, &ev[i]);
+	}
+	return 0;
+}
+
+/* All one-shot timers come, once. */
+static void check_shots(struct storm *s)
+{
+	uint64_t start = now_ns();
+	struct ukevent ev;
+	long i, missing;
+
+	for (i = 0; i < CHURNED; i++)
+		remove_timer(s->q.fd, CHURN_USER + i);
+	for (i = 0; i < STABLE; i++)
+		remove_timer(s->q.fd, i);
+	do {
+		while (next_event(&s->q, &ev, 0) == 1)
+			account(s, &ev);
+	} while (fdinfo(s->q.fd, "kevent-watches") &&
+		 patient(start, PATIENCE_MS));
+	CHECK_EQ(fdinfo(s->q.fd, "kevent-watches"), 0);
+	for (i = missing = 0; i < s->shots; i++)
+		missing += s->seen[i] != 1;
+	CHECK_EQ(missing, 0);
+}
+
+/* The stable timers are exact at any time: take one more event of each. */
+static void check_stable(struct storm *s, int64_t first)
+{
+	int64_t before, after, period;
+	struct ukevent ev;
+	unsigned int i;
+
+	for (i = 0; i < STABLE; i++) {
+		period = (i + 1) * 100 * US;
+		do {
+			before = now_ns();
+			MUST_EVENT(&s->q, &ev);
+			after = now_ns();
+			account(s, &ev);
+		} while (ev.ptr != i);
+		CHECK(s->sum[i] >= due(before, first, period));
+		CHECK(s->sum[i] <= due(after, first, period));
+	}
+}
+
+static void control_calls_race_expiries(void)
+{
+	struct stormer stormers[ACTORS];
+	struct storm s = { .seed = test_seed() };
+	struct actor takers[2];
+	int64_t first;
+	long i;
+
+	s.seen = mmap(NULL, SHOTS, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	MUST(s.seen != MAP_FAILED);
+	open_queue(&s.q, 0);
+	first = now_ns();
+	for (i = 0; i < STABLE; i++)
+		MUST_EQ(add_timer(s.q.fd, first, (i + 1) * 100 * US, ABS, 0, i),
+			0);
+	s.until = first + budget_ns();
+	for (i = 0; i < ACTORS; i++) {
+		stormers[i].storm = &s;
+		stormers[i].nr = i;
+		start_actor(&stormers[i].actor, churner, &stormers[i]);
+	}
+	for (i = 0; i < 2; i++)
+		start_actor(&takers[i], taker, &s);
+	for (i = 0; i < ACTORS; i++)
+		join_actor(&stormers[i].actor, PATIENCE_MS + budget_ns() / MS);
+	atomic_store(&s.stop, true);
+	for (i = 0; i < 2; i++)
+		join_actor(&takers[i], PATIENCE_MS);
+	check_stable(&s, first);
+	check_shots(&s);
+	CHECK_EQ(s.wrong, 0);
+	note("%ld events, %ld one-shot timers", s.taken, s.shots);
+	close_queue(&s.q);
+}
+
+static void close_races_expiries(void)
+{
+	uint64_t rnd = test_seed(), until = now_ns() + budget_ns();
+	unsigned int rounds = 0, i;
+	struct queue q;
+
+	while (now_ns() < until) {
+		open_queue(&q, rounds % 2 ? 8 : 0);
+		for (i = 0; i < 16; i++)
+			MUST_EQ(add_timer(q.fd, 1 + next_random(&rnd) % 99000,
+					  next_random(&rnd) % 50000, 0, 0, i),
+				0);
+		if (rounds % 4 == 0)
+			wait_until_ready(&q, 16);
+		close_queue(&q);
+		rounds++;
+	}
+	note("%u rounds", rounds);
+	CHECK(rounds > 10);
+}
+
+static const struct test_case cases[] = {
+	TEST(relative_timer_is_periodic),
+	TEST(oneshot_expires_once_and_goes),
+	TEST(each_clock_absolute_and_relative),
+	TEST(expirations_of_intervals_are_exact),
+	TEST(first_expiry_differs_from_the_interval),
+	TEST(event_that_finds_no_room_counts_on),
+	TEST(memory_that_is_not_there_loses_no_tick),
+	TEST(dispatch_stops_until_modify),
+	TEST(disabled_timer_does_not_run),
+	TEST(modify_starts_the_timer_anew),
+	TEST(remove_drops_what_is_pending),
+	TEST(mark_reports_what_has_expired_so_far),
+	TEST(invalid_requests_are_refused),
+	TEST(clock_that_is_set_cancels),
+	TEST(absolute_times_are_of_the_time_namespace),
+	TEST(tiny_period_keeps_nobody),
+	TEST(timers_belong_to_the_queue_not_to_the_process),
+	TEST_LIMIT(many_timers_expire_once_and_not_early, 60),
+	TEST_LIMIT(control_calls_race_expiries, 30),
+	TEST_LIMIT(close_races_expiries, 30),
+	{}
+};
+
+const struct test_suite timer_suite = { .name = "timer", .cases = cases };
