@@ -183,10 +183,12 @@ struct kevent_file {
  * @find:	look up a watch by its key, under rcu_read_lock(). NULL if none
  * @hold:	pin the watched object; called under ready_lock for a watch that
  *		is not dead. false: the object is going away, and will
- *		remove the watch. Optional, with @unhold and @collect
+ *		remove the watch. Optional, with @unhold
  * @unhold:	undo hold(). May sleep
  * @collect:	the conditions that hold now; the watch is busy and held. May
- *		sleep. 0 when there is nothing to report
+ *		sleep. 0 when there is nothing to report. Optional; needs
+ *		@hold. Without it, what happened is only known from
+ *		kevent_ready() and attach(), and kept until it is delivered
  * @count:	occurrences not yet delivered; under ready_lock. For sources that
  *		keep each one. Optional: one, while the watch is on the ready
  *		list
@@ -231,10 +233,12 @@ const struct kevent_source_ops *kevent_source(u32 type);
 void kevent_sources_init(void);
 
 extern const struct kevent_source_ops kevent_socket_ops;
+extern const struct kevent_source_ops kevent_inode_ops;
 extern const struct kevent_source_ops kevent_timer_ops;
 extern const struct kevent_source_ops kevent_poll_ops;
 extern const struct kevent_source_ops kevent_pipe_ops;
 extern const struct kevent_source_ops kevent_user_ops;
+extern struct kmem_cache *kevent_inode_cache;
 extern struct kmem_cache *kevent_timer_cache;
 extern struct kmem_cache *kevent_poll_cache;
 extern struct kmem_cache *kevent_user_cache;
@@ -242,6 +246,7 @@ extern struct kmem_cache *kevent_user_cache;
 /* queue.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
 void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
+void kevent_dequeue(struct kevent *ke);
 
 /* watch.c */
 struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,

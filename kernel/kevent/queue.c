@@ -89,6 +89,10 @@ void kevent_enqueue(struct kevent *ke)
 		    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
 }
 
+/**
+ * kevent_dequeue - a watch has nothing to report
+ * @ke: the watch; under ready_lock
+ */
 void kevent_dequeue(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -136,12 +140,13 @@ void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
 	/* That it is broken is said when it is armed again. */
 	ke->state |= state & KE_BROKEN;
 	/* The interest may have changed since the source looked. */
-	if (ke->state & (KE_DEAD | KE_DISARMED) ||
-	    (mask && !(mask & ke->event)))
+	if (ke->state & KE_DEAD || (mask && !(mask & ke->event)))
+		return;
+	if (ke->state & KE_DISARMED && !(state & KE_FIRED))
 		return;
 	ke->ready |= mask & ke->event;
-	ke->state |= state;
-	if (ke->state & KE_BUSY)
+	ke->state |= state & ~KE_FIRED;
+	if (ke->state & (KE_BUSY | KE_DISARMED))
 		ke->state |= KE_FIRED;
 	else
 		kevent_enqueue(ke);
@@ -152,7 +157,8 @@ void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
  * @ke: the watch
  * @mask: conditions that hold now; 0 when the source cannot tell
  * @state: %KE_VERIFY to have it looked up before delivery, %KE_BROKEN when
- *	   nothing will come any more, or 0
+ *	   nothing will come any more, %KE_FIRED to have it kept while the
+ *	   watch is disarmed, or 0
  *
  * Any context, hard interrupts included; the source's own lock may be held, and
  * whatever makes detach() wait for this callback must be.
@@ -223,6 +229,9 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 		ops->delivered(ke);
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
 		ke->state |= KE_DISARMED;
+		/* For MODIFY: it happened while this one was handed back. */
+		if (ke->ready && !ops->collect)
+			return;
 	} else if (kevent_is_level(ke)) {
 		ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
 		list_add_tail(&ke->link, &q->level);

@@ -14,6 +14,7 @@
 
 static const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
+	[KEVENT_INODE]	= &kevent_inode_ops,
 	[KEVENT_TIMER]	= &kevent_timer_ops,
 	[KEVENT_POLL]	= &kevent_poll_ops,
 	[KEVENT_PIPE]	= &kevent_pipe_ops,
@@ -42,7 +43,8 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 {
 	WARN_ON(!ops->name || !ops->cache || !*ops->cache);
 	WARN_ON(!ops->check || !ops->attach || !ops->detach || !ops->find);
-	WARN_ON(!ops->hold != !ops->collect || !ops->hold != !ops->unhold);
+	WARN_ON(!ops->hold != !ops->unhold);
+	WARN_ON(ops->collect && !ops->hold);
 	WARN_ON(ops->level && !ops->collect);
 	WARN_ON(ops->count && !ops->delivered);
 }

@@ -217,11 +217,14 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 
 	if (ke->state & KE_DEAD)
 		return false;
-	if (ke->state & KE_DISARMED)
+	/* Without collect() the condition is known from here only. */
+	if (ke->state & KE_DISARMED && kevent_source(ke->type)->collect)
 		mask = 0;
 	ke->ready |= mask;
-	if (mask && !(ke->req_flags & queue)) {
+	if (mask && !(ke->state & KE_DISARMED) && !(ke->req_flags & queue)) {
 		kevent_fill(ke, uk, 0);
+		/* Should the caller not get it, see kevent_handed_back(). */
+		ke->reported = ke->ready;
 		ke->ready = 0;
 		ke->state &= ~KE_NEW;
 		if (!(ke->state & KE_VERIFY))
@@ -290,7 +293,10 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 			kevent_delivered(ke, 1);
 		} else {
 			ke->state &= ~(KE_BUSY | KE_FIRED | KE_STALE);
-			ke->state |= KE_VERIFY;
+			if (kevent_source(ke->type)->collect)
+				ke->state |= KE_VERIFY;
+			else
+				ke->ready |= ke->reported & ke->event;
 			kevent_report(ke);
 		}
 	}

@@ -44,6 +44,8 @@ static const struct test_suite *const suites[] = {
 	&socket_suite,
 	&poll_suite,
 	&user_suite,
+	&inode_suite,
+	&inode_deeds_suite,
 	&timer_suite,
 	&nesting_suite,
 	&napi_suite,
@@ -52,6 +54,7 @@ static const struct test_suite *const suites[] = {
 	&faults_suite,
 	&scale_suite,
 	&storm_suite,
+	&storm_inode_suite,
 };
 
 /* What a test says, shared between its process and the runner */

@@ -310,8 +310,8 @@ static int add_raw(int kq, struct ukevent *ev)
 static void types_are_known_reserved_or_refused(void)
 {
 	static const int reserved[] = {
-		KEVENT_NAIO, KEVENT_AIO, KEVENT_INODE, KEVENT_SIGNAL,
-		KEVENT_POSIX_TIMER, KEVENT_PROC, KEVENT_FUTEX,
+		KEVENT_NAIO, KEVENT_AIO, KEVENT_SIGNAL, KEVENT_POSIX_TIMER,
+		KEVENT_PROC, KEVENT_FUTEX,
 	};
 	long kq = raw_init(NULL, 0, 0);
 	struct ukevent ev;
