@@ -88,6 +88,32 @@ static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
 }
 
 /**
+ * kevent_set_mark() - fill in an entry for %KEVENT_CTL_READY, with data
+ * @ev: to be filled in
+ * @id: of a watch of kevent_set_user() with %KEVENT_REQ_KEEP_EACH
+ * @event: bits to mark, 0 for all the watch has
+ * @data: delivered as it is, see kevent_mark_data()
+ */
+static inline void kevent_set_mark(struct ukevent *ev, __u64 id, __u32 event,
+				   __u64 data)
+{
+	kevent_set_user(ev, id, event, 0, 0);
+	ev->ret_data[0] = (__u32)data;
+	ev->ret_data[1] = (__u32)(data >> 32);
+}
+
+/**
+ * kevent_mark_data() - data of a mark
+ * @ev: an event of a watch with %KEVENT_REQ_KEEP_EACH
+ *
+ * Return: what kevent_set_mark() was given.
+ */
+static inline __u64 kevent_mark_data(const struct ukevent *ev)
+{
+	return (__u64)ev->ret_data[1] << 32 | ev->ret_data[0];
+}
+
+/**
  * kevent_set_inode() - fill in an entry for changes of a file or directory
  * @ev: to be filled in
  * @fd: the file or directory, open

@@ -51,8 +51,10 @@ static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	show = !(ke->state & (KE_NEW | KE_DEAD));
-	if (show)
+	if (show) {
 		kevent_fill(ke, &uk, 0);
+		uk.event = ke->event;
+	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!show)
 		return;

@@ -198,9 +198,12 @@ struct kevent_file {
  * @error:	-errno of a broken watch; under ready_lock. Optional: -EIDRM
  * @delivered:	the entry made by fill() of the oldest occurrence has reached
  *		user memory; under ready_lock. Optional
+ * @room:	what mark() may need memory for, from kmalloc(). May sleep. NULL
+ *		when there is none. Optional
  * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
- *		&kevent.ready. 0 or -errno. Optional: sources with collect() are
- *		asked, others report the event itself
+ *		&kevent.ready. Takes *room if it needs that; without any
+ *		it says -ENOBUFS and is called again. 0 or -errno. Optional:
+ *		sources with collect() are asked, others report the event itself
  */
 struct kevent_source_ops {
 	const char		*name;
@@ -225,7 +228,8 @@ struct kevent_source_ops {
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
 	int (*error)(struct kevent *ke);
 	void (*delivered)(struct kevent *ke);
-	int (*mark)(struct kevent *ke, const struct ukevent *uk);
+	void *(*room)(void);
+	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);
 };
 
 /* source.c */

@@ -229,10 +229,14 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 		ops->delivered(ke);
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
 		ke->state |= KE_DISARMED;
-		/* For MODIFY: it happened while this one was handed back. */
-		if (ke->ready && !ops->collect)
-			return;
-	} else if (kevent_is_level(ke)) {
+		/* MODIFY reports what is left. */
+		if (kevent_count(ke) || (ke->ready && !ops->collect))
+			ke->state |= KE_FIRED;
+		else
+			ke->state &= ~KE_FIRED;
+		return;
+	}
+	if (kevent_is_level(ke)) {
 		ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
 		list_add_tail(&ke->link, &q->level);
 		q->nr_listed++;

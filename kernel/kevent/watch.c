@@ -185,7 +185,8 @@ static void kevent_report(struct kevent *ke)
 }
 
 /* The caller reports it, if this returns 0 and not -errno. */
-static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk)
+static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
+			      void **room)
 {
 	const struct kevent_source_ops *ops = kevent_source(ke->type);
 	u32 mask = uk->event & ke->event;
@@ -193,7 +194,7 @@ static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (ops->mark)
-		return ops->mark(ke, uk);
+		return ops->mark(ke, uk, room);
 	if (ops->level) {
 		ke->state |= KE_VERIFY;
 		return 0;
@@ -212,6 +213,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 {
 	u16 queue = KEVENT_REQ_ALWAYS_QUEUE | KEVENT_REQ_READY;
 	bool report = ke->state & KE_FIRED;
+	void *room = NULL;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -232,7 +234,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 		return true;
 	}
 	if (ke->req_flags & KEVENT_REQ_READY)
-		report |= !kevent_mark_locked(ke, uk);
+		report |= !kevent_mark_locked(ke, uk, &room);
 	ke->state &= ~(KE_FIRED | KE_BUSY);
 	if (report || mask)
 		kevent_report(ke);
@@ -339,6 +341,7 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	void *room = NULL;
 	bool report;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -351,7 +354,7 @@ static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 	if (ke->state & KE_DISARMED)
 		kevent_dequeue(ke);
 	if (uk->req_flags & KEVENT_REQ_READY)
-		report |= !kevent_mark_locked(ke, uk);
+		report |= !kevent_mark_locked(ke, uk, &room);
 	if (ops->level) {
 		ke->ready = 0;
 		report = true;
@@ -403,6 +406,28 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	return err;
 }
 
+static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
+			    struct file *file, void **room)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	struct kevent *ke;
+	unsigned long flags;
+	int err = -ENOENT;
+
+	guard(rcu)();
+	ke = ops->find(q, uk, file);
+	if (!ke)
+		return err;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!(ke->state & KE_DEAD)) {
+		err = kevent_mark_locked(ke, uk, room);
+		if (!err)
+			kevent_report(ke);
+	}
+	kevent_unlock(q, flags);
+	return err;
+}
+
 /**
  * kevent_mark - mark a watch ready from user space
  * @q: the queue
@@ -410,30 +435,25 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
  * @file: as for kevent_add()
  *
  * Return: 0, -ENOENT, -EINVAL when the request has no event bit in common with
- * the watch, or what the source's mark() says: -ENOMEM.
+ * the watch, -ENOMEM, or what the source's mark() says: -EAGAIN.
  */
 int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 		struct file *file)
 {
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
-	struct kevent *ke;
-	unsigned long flags;
-	int err = -ENOENT;
+	void *room = NULL;
+	int err;
 
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
-	rcu_read_lock();
-	ke = ops->find(q, uk, file);
-	if (ke) {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		if (!(ke->state & KE_DEAD)) {
-			err = kevent_mark_locked(ke, uk);
-			if (!err)
-				kevent_report(ke);
-		}
-		kevent_unlock(q, flags);
+	err = kevent_mark_once(q, uk, file, &room);
+	if (err == -ENOBUFS) {
+		room = ops->room();
+		if (!room)
+			return -ENOMEM;
+		err = kevent_mark_once(q, uk, file, &room);
+		kfree(room);
 	}
-	rcu_read_unlock();
 	return err;
 }
 

@@ -6,15 +6,25 @@
  *	1			1				1
  *	1, 4			5				2
  *	0 (watch has 7)		7				1
+ *
+ * With KEEP_EACH: an event for each, with its bits in event, and its data.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 
 #include "helpers.h"
 
-#define ET	KEVENT_REQ_ET
+#define ET		KEVENT_REQ_ET
+#define KEEP		KEVENT_REQ_KEEP_EACH
+#define MAX_KEPT	65536
+#define MANY		10000
+#define MARKERS		8
 
 static void check_mark(struct queue *q, uint64_t user, uint32_t bits,
 		       uint32_t marks)
@@ -214,6 +224,411 @@ static void queues_do_not_share_ids(void)
 	close_queue(&b);
 }
 
+/* KEEP_EACH */
+
+static int mark_data(int kq, uint64_t id, uint32_t bits, uint64_t data)
+{
+	struct ukevent ev;
+
+	kevent_set_mark(&ev, id, bits, data);
+	return kevent_ctl_one(kq, KEVENT_CTL_READY, &ev);
+}
+
+static int modify_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
+		       uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, id, event, flags, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &ev);
+}
+
+static void check_data(struct queue *q, uint32_t bits, uint64_t data)
+{
+	struct ukevent ev;
+
+	MUST_EQ(next_event(q, &ev, 0), 1);
+	CHECK_EQ(ev.type, KEVENT_USER);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(ev.event, bits);
+	CHECK(kevent_mark_data(&ev) == data);
+}
+
+static void kept(struct queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(add_user(q->fd, 1, 7, KEEP, 11), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 0x123456789abcdef0), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 0xc, 0), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 0, ~0ull), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 8, 5), -EINVAL);
+	MUST_EQ(next_event(q, &ev, 0), 1);
+	CHECK_EQ(ev.id.raw_u64, 1);
+	CHECK_EQ(ev.req_flags, KEEP);
+	CHECK_EQ(ev.event, 1);
+	CHECK_EQ(ev.ret_data[0], 0x9abcdef0);
+	CHECK_EQ(ev.ret_data[1], 0x12345678);
+	CHECK_EQ(ev.ptr, 11);
+	check_data(q, 4, 0);
+	check_data(q, 7, ~0ull);
+	CHECK_NO_EVENT(q);
+}
+
+static void each_mark_is_kept_with_its_data(void)
+{
+	each_queue(kept);
+}
+
+/* An interest of 0 takes any bits; those of a request of 0 are 0. */
+static void kept_of_any_bits(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 0, KEEP, 0), 0);
+	CHECK_EQ(mark_data(q.fd, 1, 0x80000000, 1), 1);
+	CHECK_EQ(mark_data(q.fd, 1, 0, 2), 1);
+	check_data(&q, 0x80000000, 1);
+	check_data(&q, 0, 2);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
+static void take_in_order(struct queue *q, uint64_t first, uint64_t end)
+{
+	for (; first < end; first++)
+		check_data(q, 1, first);
+	CHECK_NO_EVENT(q);
+}
+
+/* A full ring leaves the others in the kernel. */
+static void marks_come_in_order_through_a_small_ring(void)
+{
+	struct queue q;
+	uint64_t i;
+
+	open_queue(&q, 16);
+	MUST_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
+	for (i = 0; i < MANY; i++)
+		MUST_EQ(mark_data(q.fd, 1, 1, i), 1);
+	CHECK_EQ(wait_ring(&q, 16, 0), 16);
+	CHECK(q.ring->ring_flags & KEVENT_RING_MORE);
+	CHECK_EQ(wait_ring(&q, 16, 0), 0);
+	take_in_order(&q, 0, MANY);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-delivered"), MANY);
+	close_queue(&q);
+}
+
+static void marks_come_in_order_through_a_buffer(void)
+{
+	struct ukevent ev[100];
+	uint64_t i = 0;
+	struct queue q;
+	int nr, at;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
+	for (i = 0; i < MANY; i++)
+		MUST_EQ(mark_data(q.fd, 1, 1, i), 1);
+	for (i = 0; i < MANY; i += nr) {
+		nr = get_events(q.fd, 1, 1 + i % ARRAY_SIZE(ev), 0, ev);
+		MUST(nr > 0);
+		for (at = 0; at < nr; at++)
+			MUST(kevent_mark_data(&ev[at]) == i + at);
+	}
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
+struct marker {
+	struct actor	actor;
+	int		kq;
+	unsigned int	nr;
+};
+
+static long mark_many(void *arg)
+{
+	struct marker *m = arg;
+	uint64_t i;
+	int ret;
+
+	for (i = 0; i < MANY / MARKERS; i++) {
+		ret = mark_data(m->kq, 1, 1u << m->nr, (uint64_t)m->nr << 32 | i);
+		if (ret != 1)
+			return ret;
+	}
+	return 1;
+}
+
+/* Takes what @markers give, each in its own order. */
+static void take_of_markers(struct queue *q, unsigned int markers)
+{
+	uint32_t next[MARKERS] = {}, nr, left = markers * (MANY / MARKERS);
+	struct ukevent ev;
+
+	while (left--) {
+		MUST_EVENT(q, &ev);
+		nr = ev.ret_data[1];
+		MUST(nr < MARKERS);
+		MUST_EQ(ev.event, 1u << nr);
+		MUST_EQ(ev.ret_data[0], next[nr]++);
+	}
+	CHECK_NO_EVENT(q);
+}
+
+static void many_markers(struct queue *q)
+{
+	struct marker m[MARKERS];
+	unsigned int i;
+
+	MUST_EQ(add_user(q->fd, 1, 0xff, KEEP, 0), 0);
+	for (i = 0; i < MARKERS; i++) {
+		m[i] = (struct marker){ .kq = q->fd, .nr = i };
+		start_actor(&m[i].actor, mark_many, &m[i]);
+	}
+	take_of_markers(q, MARKERS);
+	for (i = 0; i < MARKERS; i++) {
+		join_actor(&m[i].actor, PATIENCE_MS);
+		CHECK_EQ(m[i].actor.ret, 1);
+	}
+}
+
+static void marks_of_each_thread_keep_their_order(void)
+{
+	each_queue(many_markers);
+}
+
+static int mark_in_child(void *arg)
+{
+	return mark_many(arg) != 1;
+}
+
+static void marked_by_a_process(struct queue *q)
+{
+	struct marker m = { .kq = q->fd, .nr = 3 };
+	pid_t pid;
+
+	MUST_EQ(add_user(q->fd, 1, 0xff, KEEP, 0), 0);
+	pid = start_child(mark_in_child, &m);
+	take_of_markers(q, 1);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+}
+
+static void marks_of_another_process_bring_their_data(void)
+{
+	each_queue(marked_by_a_process);
+}
+
+static void kept_mark_wakes_a_waiter(void)
+{
+	struct waiter w;
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
+	start_waiter(&w, &q, 16);
+	CHECK_EQ(mark_data(q.fd, 1, 1, 77), 1);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK(kevent_mark_data(&w.ev[0]) == 77);
+	close_queue(&q);
+}
+
+static void kept_marks_are_bounded(void)
+{
+	struct queue q;
+	uint64_t i;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
+	for (i = 0; i < MAX_KEPT; i++)
+		MUST_EQ(mark_data(q.fd, 1, 1, i), 1);
+	CHECK_EQ(mark_data(q.fd, 1, 1, i), -EAGAIN);
+	check_data(&q, 1, 0);
+	CHECK_EQ(mark_data(q.fd, 1, 1, i), 1);
+	CHECK_EQ(mark_data(q.fd, 1, 1, i), -EAGAIN);
+	take_in_order(&q, 1, MAX_KEPT + 1);
+	close_queue(&q);
+}
+
+#define FULL_WATCHES	256
+
+/* Marks until there is no memory; then all that were made must come. */
+static int mark_until_full(void *arg)
+{
+	int kq = kevent_init(NULL, 0, 0), ret = 1;
+	uint64_t id, i = 0, sum = 0;
+	struct ukevent ev[16];
+
+	CHILD_MUST(kq >= 0);
+	for (id = 0; id < FULL_WATCHES; id++)
+		CHILD_MUST(add_user(kq, id, 1, KEEP, 0) == 0);
+	write_file(arg, "0");
+	for (id = 0; id < FULL_WATCHES && ret == 1; id++)
+		for (i = 0; i < MAX_KEPT && ret == 1; i++, sum += ret == 1)
+			ret = mark_data(kq, id, 1, i);
+	CHILD_MUST(ret == -ENOMEM);
+	for (; sum; sum -= ret) {
+		ret = get_events(kq, 1, 16, 0, ev);
+		CHILD_MUST(ret > 0);
+	}
+	CHILD_MUST(get_events(kq, 1, 16, 0, ev) == 0);
+	return 0;
+}
+
+/* The group gets 4 MiB: less than what FULL_WATCHES watches may keep. */
+static void full_memory_group_is_enomem(void)
+{
+	char group[] = "/sys/fs/cgroup/kevent-XXXXXX", procs[64], max[64];
+
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	MUST(mkdtemp(group));
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
+	snprintf(max, sizeof(max), "%s/memory.max", group);
+	write_file(max, "4194304");
+	CHECK_EQ(join_child(start_child(mark_until_full, procs),
+			    2 * PATIENCE_MS), 0);
+	CHECK_EQ(rmdir(group), 0);
+}
+
+/* Room for two events, then memory that is not there */
+static void fault_keeps_the_marks(void)
+{
+	struct queue q;
+	uint64_t i;
+	char *mem;
+
+	mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(mem != MAP_FAILED);
+	MUST_EQ(munmap(mem + 4096, 4096), 0);
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
+	for (i = 0; i < 40; i++)
+		MUST_EQ(mark_data(q.fd, 1, 1, i), 1);
+	mem += 4096;
+	CHECK_EQ(get_events(q.fd, 1, 20, 0, (void *)mem), -EFAULT);
+	mem -= 2 * sizeof(struct ukevent);
+	CHECK_EQ(get_events(q.fd, 1, 20, 0, (void *)mem), 2);
+	CHECK(kevent_mark_data((void *)mem) == 0);
+	take_in_order(&q, 2, 40);
+	close_queue(&q);
+}
+
+static void switched(struct queue *q)
+{
+	CHECK_EQ(add_user(q->fd, 1, 7, 0, 0), 0);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 10), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 2, 11), 1);
+	CHECK_EQ(modify_user(q->fd, 1, 7, KEEP, 1), 0);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 12), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 2, 13), 1);
+	CHECK_EQ(modify_user(q->fd, 1, 7, 0, 2), 0);
+	check_mark(q, 2, 3, 2);
+	check_data(q, 1, 12);
+	CHECK_EQ(mark_data(q->fd, 1, 4, 14), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 15), 1);
+	check_data(q, 2, 13);
+	check_mark(q, 2, 5, 2);
+	CHECK_NO_EVENT(q);
+}
+
+static void modify_leaves_undelivered_marks(void)
+{
+	each_queue(switched);
+}
+
+static void kept_oneshot(struct queue *q)
+{
+	CHECK_EQ(add_user(q->fd, 1, 1, KEEP | KEVENT_REQ_ONESHOT, 0), 0);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 1), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 2), 1);
+	check_data(q, 1, 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 3), -ENOENT);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static void oneshot_takes_one_mark(void)
+{
+	each_queue(kept_oneshot);
+}
+
+static void kept_dispatch(struct queue *q)
+{
+	const uint32_t flags = KEEP | KEVENT_REQ_DISPATCH;
+	uint64_t i;
+
+	CHECK_EQ(add_user(q->fd, 1, 1, flags, 0), 0);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(mark_data(q->fd, 1, 1, i), 1);
+	for (i = 0; i < 3; i++) {
+		check_data(q, 1, i);
+		CHECK_NO_EVENT(q);
+		CHECK_EQ(modify_user(q->fd, 1, 1, flags, 0), 0);
+	}
+	CHECK_NO_EVENT(q);
+}
+
+static void dispatch_hands_out_one_mark_at_a_time(void)
+{
+	each_queue(kept_dispatch);
+}
+
+static void kept_disabled(struct queue *q)
+{
+	CHECK_EQ(add_user(q->fd, 1, 1, KEEP, 0), 0);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 1), 1);
+	CHECK_EQ(modify_user(q->fd, 1, 1, KEEP | KEVENT_REQ_DISABLED, 0), 0);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 2), 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify_user(q->fd, 1, 1, KEEP, 0), 0);
+	take_in_order(q, 1, 3);
+}
+
+static void disabled_watch_keeps_its_marks(void)
+{
+	each_queue(kept_disabled);
+}
+
+static void kept_removed(struct queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(add_user(q->fd, 1, 1, KEEP, 0), 0);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 1), 1);
+	CHECK_EQ(mark_data(q->fd, 1, 1, 2), 1);
+	kevent_set_user(&ev, 1, 0, 0, 0);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_REMOVE, &ev), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(add_user(q->fd, 1, 1, KEEP, 0), 0);
+	CHECK_NO_EVENT(q);
+}
+
+static void remove_takes_kept_marks_along(void)
+{
+	each_queue(kept_removed);
+}
+
+static void keep_each_is_of_user_marks(void)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEEP, 0), -EINVAL);
+	CHECK_EQ(add_user(q.fd, 1, 1, KEEP | KEVENT_REQ_READY, 0), -EINVAL);
+	CHECK_EQ(add_user(q.fd, 1, 1, KEEP << 1, 0), -EINVAL);
+	CHECK_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
+	CHECK_EQ(modify_user(q.fd, 1, 1, KEEP | KEVENT_REQ_READY, 0),
+		 -EINVAL);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(marks_are_merged_and_counted),
 	TEST(marks_after_a_delivery_are_another_event),
@@ -225,6 +640,22 @@ static const struct test_case cases[] = {
 	TEST(remove_takes_the_marks_along),
 	TEST(ready_counts_the_entries_it_marked),
 	TEST(queues_do_not_share_ids),
+	TEST(each_mark_is_kept_with_its_data),
+	TEST(kept_of_any_bits),
+	TEST(marks_come_in_order_through_a_small_ring),
+	TEST(marks_come_in_order_through_a_buffer),
+	TEST(marks_of_each_thread_keep_their_order),
+	TEST(marks_of_another_process_bring_their_data),
+	TEST(kept_mark_wakes_a_waiter),
+	TEST_LIMIT(kept_marks_are_bounded, 40),
+	TEST_LIMIT(full_memory_group_is_enomem, 40),
+	TEST(fault_keeps_the_marks),
+	TEST(modify_leaves_undelivered_marks),
+	TEST(oneshot_takes_one_mark),
+	TEST(dispatch_hands_out_one_mark_at_a_time),
+	TEST(disabled_watch_keeps_its_marks),
+	TEST(remove_takes_kept_marks_along),
+	TEST(keep_each_is_of_user_marks),
 	{}
 };
 

@@ -123,6 +123,29 @@ static void marks_merge_until_delivered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[1], 1);
 }
 
+static void each_mark_is_kept_with_its_data(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct ukevent uk = request(3, 0);
+	int i;
+
+	add(test, 3, KEVENT_REQ_KEEP_EACH);
+	for (i = 0; i < 40; i++) {
+		uk.event = i % 2 ? 0x101 : 0x2;
+		uk.ret_data[0] = i;
+		uk.ret_data[1] = ~i;
+		KUNIT_EXPECT_EQ(test, kevent_mark(f->q, &uk, NULL), 0);
+	}
+	KUNIT_EXPECT_EQ(test, collect(test, 17), 17);
+	KUNIT_EXPECT_EQ(test, event(test, 16).ret_data[0], 16);
+	KUNIT_EXPECT_EQ(test, collect(test, SIZE), 23);
+	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[0], 17);
+	KUNIT_EXPECT_EQ(test, event(test, 0).event, 0x1);
+	KUNIT_EXPECT_EQ(test, event(test, 22).ret_data[1], ~39U);
+	KUNIT_EXPECT_EQ(test, event(test, 22).req_flags, KEVENT_REQ_KEEP_EACH);
+	KUNIT_EXPECT_EQ(test, collect(test, SIZE), 0);
+}
+
 static void what_is_not_taken_stays(struct kunit *test)
 {
 	u64 id;
@@ -209,6 +232,7 @@ static void types_are_known_reserved_or_invalid(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(events_come_in_the_order_of_marks),
 	KUNIT_CASE(marks_merge_until_delivered),
+	KUNIT_CASE(each_mark_is_kept_with_its_data),
 	KUNIT_CASE(what_is_not_taken_stays),
 	KUNIT_CASE(unwritable_memory_loses_nothing),
 	KUNIT_CASE(oneshot_goes_with_its_event),
