@@ -7,7 +7,10 @@
 #include <linux/init.h>
 #include <linux/net.h>
 #include <linux/poll.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <net/sock.h>
+#include <net/tcp.h>
 
 #include "kevent.h"
 
@@ -503,6 +506,39 @@ static u32 ev_poll_collect(struct kevent *ke)
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
 }
 
+/* Amounts */
+
+/*
+ * What can be told of a socket without its lock: connections waiting, or bytes
+ * of a TCP stream. A hint, which may be old when it arrives.
+ */
+static u32 ev_socket_amount(struct sock *sk, u32 ready)
+{
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		return sk->sk_family == AF_UNIX ?
+		       skb_queue_len_lockless(&sk->sk_receive_queue) :
+		       READ_ONCE(sk->sk_ack_backlog);
+	if (!(ready & KEVENT_SOCKET_RECV) || !sk_is_tcp(sk))
+		return 0;
+	/* Old sequence numbers make a wrong amount, nothing worse. */
+	return max(data_race(tcp_inq(sk)), 0);
+}
+
+/*
+ * The file exists, see kevent_file_hold(), and ->release() is yet to come: it
+ * has to wait until the watch is dead. So the socket and its sock exist too.
+ */
+static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	struct socket *sock;
+
+	if (!(ke->ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
+		return;
+	sock = sock_from_file(to_poll(ke)->kf.file);
+	if (sock && sock->sk)
+		uk->ret_data[1] = ev_socket_amount(sock->sk, ke->ready);
+}
+
 /* What may be watched */
 
 static int ev_poll_check(const struct ukevent *uk, struct file *file)
@@ -547,6 +583,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
+	.fill		= ev_socket_fill,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {

@@ -9,6 +9,9 @@
  *	stream		reset (TCP)			RECV | ERR | HUP ...
  *	stream		room				SEND
  *	listener	connection waiting		ACCEPT
+ *
+ * With RECV of TCP comes the number of bytes, with ACCEPT that of connections.
+ * Nothing of this is BROKEN: next_mask() and next_amount() look.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +21,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "helpers.h"
 
@@ -39,6 +44,17 @@ static uint32_t next_mask(struct queue *q)
 	CHECK_EQ(ev.type, KEVENT_SOCKET);
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
 	return ev.ret_data[0];
+}
+
+/* ret_data[1] of an event with @mask */
+static uint32_t next_amount(struct queue *q, uint32_t mask)
+{
+	struct ukevent ev;
+
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+	CHECK_EQ(ev.ret_data[0], mask);
+	return ev.ret_data[1];
 }
 
 static void unix_pair(int fd[2])
@@ -194,6 +210,7 @@ static void peer_reset(struct queue *q)
 	CHECK(mask & HUP);
 	CHECK(mask & ERR);
 	CHECK(mask & RECV);
+	CHECK_EQ(next_amount(q, mask), 0);
 }
 
 static void tcp_reset_is_err_and_hup(void)
@@ -320,7 +337,7 @@ static void datagrams(struct queue *q)
 	CHECK_EQ(add_socket(q->fd, in, RECV, 0, 0), 0);
 	CHECK_EQ(add_socket(q->fd, out, SEND, KEVENT_REQ_ONESHOT, 0), 1);
 	put_byte(out);
-	CHECK_EQ(next_mask(q), RECV);
+	CHECK_EQ(next_amount(q, RECV), 0);
 	CHECK_EQ(take_bytes(in), 1);
 	CHECK_NO_EVENT(q);
 }
@@ -367,6 +384,180 @@ static void two_conditions_come_in_one_event(void)
 	close_queue(&q);
 }
 
+static void put_bytes(int fd, unsigned int nr)
+{
+	static const char block[4096];
+
+	MUST_EQ(send(fd, block, nr, MSG_NOSIGNAL), nr);
+}
+
+static void get_bytes(int fd, unsigned int nr)
+{
+	char block[4096];
+
+	MUST_EQ(recv(fd, block, nr, 0), nr);
+}
+
+/* Loopback delivers before send() returns, but not in every case. */
+static void arrive(int fd, int nr)
+{
+	uint64_t start = now_ns();
+	int there;
+
+	for (;;) {
+		MUST_EQ(ioctl(fd, FIONREAD, &there), 0);
+		if (there == nr)
+			break;
+		MUST(patient(start, PATIENCE_MS));
+	}
+}
+
+static void tcp_bytes(struct queue *q)
+{
+	int fd[2];
+
+	tcp_pair(fd);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV | SEND,
+			    KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(next_amount(q, SEND), 0);
+	put_bytes(fd[1], 1000);
+	arrive(fd[0], 1000);
+	CHECK_EQ(next_amount(q, RECV | SEND), 1000);
+	put_bytes(fd[1], 1);
+	arrive(fd[0], 1001);
+	CHECK_EQ(next_amount(q, RECV | SEND), 1001);
+	get_bytes(fd[0], 600);
+	CHECK_EQ(next_amount(q, RECV | SEND), 401);
+	MUST_EQ(shutdown(fd[1], SHUT_WR), 0);
+	while (next_mask(q) != (RECV | SEND | RDHUP))
+		;
+	CHECK_EQ(next_amount(q, RECV | SEND | RDHUP), 401);
+	get_bytes(fd[0], 401);
+	CHECK_EQ(next_amount(q, RECV | SEND | RDHUP), 0);
+	CHECK_EQ(take_bytes(fd[0]), 0);
+	CHECK_EQ(next_amount(q, RECV | SEND | RDHUP), 0);
+	put_bytes(fd[0], 1);
+}
+
+static void tcp_stream_says_how_much(void)
+{
+	each_queue(tcp_bytes);
+}
+
+static void tcp_bytes_at_once(struct queue *q)
+{
+	struct ukevent ev;
+	int fd[2];
+
+	tcp_pair(fd);
+	put_bytes(fd[1], 77);
+	arrive(fd[0], 77);
+	kevent_set_socket(&ev, fd[0], RECV, ET, 0);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
+	CHECK_EQ(ev.ret_data[0], RECV);
+	CHECK_EQ(ev.ret_data[1], 77);
+	put_bytes(fd[1], 3);
+	arrive(fd[0], 80);
+	CHECK_EQ(next_amount(q, RECV), 80);
+	CHECK_NO_EVENT(q);
+}
+
+static void amount_is_handed_back_and_comes_with_edges(void)
+{
+	each_queue(tcp_bytes_at_once);
+}
+
+static void listener_amount(struct queue *q)
+{
+	struct sockaddr_in addr;
+	int fd = tcp_listener(&addr), i;
+
+	CHECK_EQ(add_socket(q->fd, fd, ACCEPT, 0, 0), 0);
+	for (i = 1; i <= 5; i++) {
+		tcp_connect(&addr);
+		CHECK_EQ(next_amount(q, ACCEPT), i);
+	}
+	for (i = 4; i > 0; i--) {
+		CHECK(accept(fd, NULL, NULL) >= 0);
+		CHECK_EQ(next_amount(q, ACCEPT), i);
+	}
+	CHECK(accept(fd, NULL, NULL) >= 0);
+	CHECK_NO_EVENT(q);
+}
+
+static void listener_says_how_many(void)
+{
+	each_queue(listener_amount);
+}
+
+static void unix_listener_amount(struct queue *q)
+{
+	/* Just the family: the kernel chooses a name. */
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(addr.sun_family);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), i;
+
+	MUST_EQ(bind(fd, (struct sockaddr *)&addr, len), 0);
+	len = sizeof(addr);
+	MUST_EQ(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	MUST_EQ(listen(fd, 8), 0);
+	CHECK_EQ(add_socket(q->fd, fd, ACCEPT, 0, 0), 0);
+	for (i = 1; i <= 5; i++) {
+		int peer = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		MUST_EQ(connect(peer, (struct sockaddr *)&addr, len), 0);
+		CHECK_EQ(next_amount(q, ACCEPT), i);
+	}
+	CHECK(accept(fd, NULL, NULL) >= 0);
+	CHECK_EQ(next_amount(q, ACCEPT), 4);
+}
+
+static void unix_listener_says_how_many(void)
+{
+	each_queue(unix_listener_amount);
+}
+
+/* Where nobody can tell without a lock it is 0. */
+static void no_amount(struct queue *q)
+{
+	int type[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, fd[2];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(type); i++) {
+		MUST_EQ(socketpair(AF_UNIX, type[i] | SOCK_NONBLOCK |
+				   SOCK_CLOEXEC, 0, fd), 0);
+		CHECK_EQ(add_socket(q->fd, fd[0], RECV, ET, 0), 0);
+		put_bytes(fd[1], 100);
+		CHECK_EQ(next_amount(q, RECV), 0);
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
+static void others_do_not_say_how_much(void)
+{
+	each_queue(no_amount);
+}
+
+/* An amount that differs makes no second entry while one is unread. */
+static void amount_is_no_news(void)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	tcp_pair(fd);
+	CHECK_EQ(add_socket(q.fd, fd[0], RECV, ET, 0), 0);
+	put_bytes(fd[1], 10);
+	CHECK_EQ(wait_ring(&q, 8, PATIENCE_MS), 1);
+	put_bytes(fd[1], 10);
+	arrive(fd[0], 20);
+	CHECK_EQ(wait_ring(&q, 8, 0), 0);
+	CHECK_EQ(next_amount(&q, RECV), 10);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 static void socket_as_pipe_is_refused(void)
 {
 	struct queue q;
@@ -394,6 +585,12 @@ static const struct test_case cases[] = {
 	TEST(datagram_is_recv),
 	TEST(datagram_room_at_the_peer_is_send),
 	TEST(two_conditions_come_in_one_event),
+	TEST(tcp_stream_says_how_much),
+	TEST(amount_is_handed_back_and_comes_with_edges),
+	TEST(listener_says_how_many),
+	TEST(unix_listener_says_how_many),
+	TEST(others_do_not_say_how_much),
+	TEST(amount_is_no_news),
 	TEST(socket_as_pipe_is_refused),
 	{}
 };
