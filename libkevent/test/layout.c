@@ -31,6 +31,24 @@ OFFSET(struct kevent_ring, ring_uidx, 64);
 OFFSET(struct kevent_ring, __pad1, 72);
 OFFSET(struct kevent_ring, event, 128);
 
+SIZE(struct kevent_change, 48);
+OFFSET(struct kevent_change, uk, 0);
+OFFSET(struct kevent_change, cmd, 40);
+OFFSET(struct kevent_change, result, 44);
+
+SIZE(struct kevent_wait_arg, 48);
+static_assert(alignof(struct kevent_wait_arg) == 8,
+	      "alignment of kevent_wait_arg");
+OFFSET(struct kevent_wait_arg, size, 0);
+OFFSET(struct kevent_wait_arg, clockid, 4);
+OFFSET(struct kevent_wait_arg, min_nr, 8);
+OFFSET(struct kevent_wait_arg, sigsetsize, 12);
+OFFSET(struct kevent_wait_arg, sigmask, 16);
+OFFSET(struct kevent_wait_arg, min_wait_ns, 24);
+OFFSET(struct kevent_wait_arg, changes, 32);
+OFFSET(struct kevent_wait_arg, nr_changes, 40);
+OFFSET(struct kevent_wait_arg, __pad0, 44);
+
 static_assert(sizeof(struct ukevent) % sizeof(kevent_ring_word) == 0,
 	      "an entry is made of whole words");
 static_assert(KEVENT_RING_BYTES(KEVENT_RING_MAX) == 128 + 40 * (1 << 20),
