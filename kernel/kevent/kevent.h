@@ -180,6 +180,10 @@ struct kevent_file {
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet by
  *		kevent_dequeue() and clearing %KE_FIRED. Optional
+ * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
+ *		anew: like attach() it may sleep and returns the conditions that
+ *		hold, or -errno, and the watch is not changed. detach() may
+ *		be called meanwhile, once the watch is dead. Optional
  * @find:	look up a watch by its key, under rcu_read_lock(). NULL if none
  * @hold:	pin the watched object; called under ready_lock for a watch that
  *		is not dead. false: the object is going away, and will
@@ -219,6 +223,7 @@ struct kevent_source_ops {
 	void (*destroy)(struct kevent *ke);
 	bool (*quiesce)(struct kevent *ke, unsigned long *flags);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
+	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
 			       struct file *file);
 	bool (*hold)(struct kevent *ke);
@@ -242,10 +247,12 @@ extern const struct kevent_source_ops kevent_timer_ops;
 extern const struct kevent_source_ops kevent_poll_ops;
 extern const struct kevent_source_ops kevent_pipe_ops;
 extern const struct kevent_source_ops kevent_user_ops;
+extern const struct kevent_source_ops kevent_futex_ops;
 extern struct kmem_cache *kevent_inode_cache;
 extern struct kmem_cache *kevent_timer_cache;
 extern struct kmem_cache *kevent_poll_cache;
 extern struct kmem_cache *kevent_user_cache;
+extern struct kmem_cache *kevent_futex_cache;
 
 /* queue.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);

@@ -367,20 +367,83 @@ static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 		kevent_report(ke);
 }
 
+/* The source may sleep to arm a watch that is modified: it is busy meanwhile. */
+static int kevent_rearm_begin(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_BUSY)
+		return -EBUSY;
+	if (ke->state & KE_LISTED) {
+		kevent_dequeue(ke);
+		ke->state |= KE_FIRED;
+	}
+	ke->state |= KE_BUSY;
+	return 0;
+}
+
+static void kevent_rearmed(struct kevent *ke, const struct ukevent *uk,
+			   int mask)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~KE_BUSY;
+	if (mask > 0) {
+		ke->ready |= mask;
+		ke->state |= KE_FIRED;
+	}
+	if (mask >= 0) {
+		kevent_change(ke, uk);
+	} else if (ke->state & KE_FIRED) {
+		ke->state &= ~KE_FIRED;
+		kevent_report(ke);
+	}
+}
+
+static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
+{
+	int mask = kevent_source(ke->type)->rearm(ke, uk);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	if (ke->state & KE_DEAD)
+		mask = -ENOENT;
+	else
+		kevent_rearmed(ke, uk, mask);
+	kevent_unbusy(ke, false, flags);
+	return min(mask, 0);
+}
+
+static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk,
+			       bool *rearm)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return -ENOENT;
+	*rearm = kevent_source(ke->type)->rearm;
+	if (*rearm)
+		return kevent_rearm_begin(ke);
+	kevent_change(ke, uk);
+	return 0;
+}
+
 /**
  * kevent_modify - change what a watch is interested in, and its mode
  * @q: the queue
  * @uk: names the watch; has its new events, flags and cookie
  * @file: as for kevent_add()
  *
- * Arms the watch again, and has its condition checked by the next collection.
- * Return: 0, -ENOENT, or what the source's check() says: -EINVAL, -ELOOP,
- * -ENOTSOCK.
+ * Arms the watch again, and has its condition checked by the next collection,
+ * or by the source at once. Return: 0, -ENOENT, -EBUSY when another call arms
+ * it, or what the source's check() and rearm() say: -EINVAL, -ELOOP, -ENOTSOCK,
+ * -EFAULT, -EXDEV.
  */
 int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file)
 {
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	bool rearm = false;
 	struct kevent *ke;
 	unsigned long flags;
 	int err;
@@ -396,14 +459,11 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		while (!(ke->state & KE_DEAD) && ops->quiesce &&
 		       !ops->quiesce(ke, &flags))
 			;
-		if (!(ke->state & KE_DEAD)) {
-			kevent_change(ke, uk);
-			err = 0;
-		}
+		err = kevent_modify_found(ke, uk, &rearm);
 		kevent_unlock(q, flags);
 	}
 	rcu_read_unlock();
-	return err;
+	return !err && rearm ? kevent_rearm(ke, uk) : err;
 }
 
 static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,

@@ -47,6 +47,8 @@ static const struct test_suite *const suites[] = {
 	&inode_suite,
 	&inode_deeds_suite,
 	&timer_suite,
+	&futex_suite,
+	&futex_lock_suite,
 	&nesting_suite,
 	&napi_suite,
 	&limits_suite,

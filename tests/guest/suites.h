@@ -37,6 +37,8 @@ extern const struct test_suite attach_suite;
 extern const struct test_suite errors_suite;
 extern const struct test_suite faults_suite;
 extern const struct test_suite fuse_suite;
+extern const struct test_suite futex_suite;
+extern const struct test_suite futex_lock_suite;
 extern const struct test_suite handover_suite;
 extern const struct test_suite inode_suite;
 extern const struct test_suite inode_deeds_suite;

@@ -311,7 +311,7 @@ static void types_are_known_reserved_or_refused(void)
 {
 	static const int reserved[] = {
 		KEVENT_NAIO, KEVENT_AIO, KEVENT_SIGNAL, KEVENT_POSIX_TIMER,
-		KEVENT_PROC, KEVENT_FUTEX,
+		KEVENT_PROC,
 	};
 	long kq = raw_init(NULL, 0, 0);
 	struct ukevent ev;
@@ -340,9 +340,12 @@ static void types_are_known_reserved_or_refused(void)
  */
 static void check_bits(int kq, struct ukevent valid, uint32_t events)
 {
+	uint32_t flags = 0xff;
 	struct ukevent ev;
 	unsigned int bit;
 
+	if (valid.type == KEVENT_USER)
+		flags |= KEVENT_REQ_KEEP_EACH;
 	for (bit = 0; bit < 32; bit++) {
 		ev = valid;
 		ev.event = 1u << bit;
@@ -350,7 +353,7 @@ static void check_bits(int kq, struct ukevent valid, uint32_t events)
 			CHECK_EQ(add_raw(kq, &ev), -EINVAL);
 		ev = valid;
 		ev.req_flags |= 1u << bit;
-		if (ev.req_flags & ~0xffu)
+		if (ev.req_flags & ~flags)
 			CHECK_EQ(add_raw(kq, &ev), -EINVAL);
 		ev = valid;
 		ev.id.raw[1] = 1u << bit;

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Futex words: watches that wait like a thread in FUTEX_WAIT
+ */
+
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "../kernel/futex/futex.h"
+
+#include "kevent.h"
+
+/**
+ * struct kevent_futex - a watch that waits for a futex
+ * @kk:		the watch, found by the address of the word
+ * @mm:		I: the address space of that; held by mmgrab(), so that the key of
+ *		a private futex is not that of another one
+ * @q:		what FUTEX_WAKE finds
+ * @armed:	R: @q was queued, and futex_unqueue() is due
+ * @woken:	R: a FUTEX_WAKE was spent on the watch and is not delivered yet
+ *
+ * Lock order: lock of the hash bucket > ready_lock. Whoever clears @armed calls
+ * futex_unqueue(); while @armed is set or @woken is, @q.key does not change but
+ * by a requeue.
+ */
+struct kevent_futex {
+	struct kevent_keyed	kk;
+	struct mm_struct	*mm;
+	struct futex_q		q;
+	bool			armed;
+	bool			woken;
+};
+
+struct kmem_cache *kevent_futex_cache;
+
+static struct kevent_futex *to_futex(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_futex, kk.ke);
+}
+
+/*
+ * Called by FUTEX_WAKE and the like under the lock of the hash bucket. What
+ * comes while the watch is disarmed is kept for MODIFY.
+ */
+static void ev_futex_wake(struct wake_q_head *wake_q, struct futex_q *fq)
+{
+	struct kevent_futex *kf = container_of(fq, struct kevent_futex, q);
+	struct kevent *ke = &kf->kk.ke;
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kf->woken = true;
+	if (ke->state & KE_DISARMED) {
+		ke->ready |= KEVENT_FUTEX_WAKE;
+		ke->state |= KE_FIRED;
+	} else {
+		kevent_ready_locked(ke, KEVENT_FUTEX_WAKE, 0);
+	}
+	kevent_unlock(q, flags);
+	/* Last: futex_unqueue() does not wait for us from here on. */
+	__futex_wake_mark(fq);
+}
+
+/* Join the futex, unless the watch died. The lock of @hb is held. */
+static void ev_futex_queue(struct kevent_futex *kf,
+			   struct futex_hash_bucket *hb)
+	__releases(&hb->lock)
+{
+	struct kevent *ke = &kf->kk.ke;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	if (ke->state & KE_DEAD) {
+		spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+		futex_q_unlock(hb);
+		__release(&hb->lock);
+		return;
+	}
+	kf->armed = true;
+	__futex_queue(&kf->q, hb, NULL);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	spin_unlock(&hb->lock);
+}
+
+/* May fault. The conditions that hold, or -errno */
+static int ev_futex_arm(struct kevent_futex *kf, const struct ukevent *uk)
+{
+	unsigned int flags = FLAGS_SIZE_32;
+	struct futex_hash_bucket *hb;
+	int err;
+
+	if (!(uk->event & KEVENT_FUTEX_PRIVATE))
+		flags |= FLAGS_SHARED;
+	kf->q = futex_q_init;
+	kf->q.wake = ev_futex_wake;
+	err = futex_wait_setup(u64_to_user_ptr(kf->kk.id), uk->ret_data[0],
+			       flags, &kf->q, &hb);
+	if (err == -EWOULDBLOCK)
+		return KEVENT_FUTEX_WAKE;
+	if (err)
+		return err;
+	__acquire(&hb->lock);
+	ev_futex_queue(kf, hb);
+	return 0;
+}
+
+static void ev_futex_leave(struct kevent_futex *kf)
+{
+	struct kevent_queue *q = kf->kk.ke.queue;
+	unsigned long flags;
+	bool armed;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	armed = kf->armed;
+	kf->armed = false;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (armed)
+		futex_unqueue(&kf->q);
+}
+
+/*
+ * A wake-up was spent on a watch that will not deliver it: another waiter shall
+ * have it, or what the waker has released is taken by nobody.
+ */
+static void ev_futex_pass_on(union futex_key *key)
+{
+	struct futex_hash_bucket *hb = futex_hash(key);
+	struct futex_q *fq;
+	DEFINE_WAKE_Q(wake_q);
+
+	if (!futex_hb_waiters_pending(hb))
+		return;
+	spin_lock(&hb->lock);
+	fq = futex_top_waiter(hb, key);
+	if (fq && !fq->pi_state && !fq->rt_waiter)
+		fq->wake(&wake_q, fq);
+	spin_unlock(&hb->lock);
+	wake_up_q(&wake_q);
+}
+
+static int ev_futex_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event & ~(KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE) ||
+	    !(uk->event & KEVENT_FUTEX_WAKE) || uk->ret_data[1])
+		return -EINVAL;
+	return IS_ALIGNED(uk->id.raw_u64, sizeof(u32)) ? 0 : -EINVAL;
+}
+
+static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
+			   struct file *file)
+{
+	struct kevent_futex *kf = to_futex(ke);
+	int err;
+
+	RB_CLEAR_NODE(&kf->kk.node);
+	kf->kk.id = uk->id.raw_u64;
+	kf->mm = current->mm;
+	mmgrab(kf->mm);
+	err = kevent_key_insert(&kf->kk);
+	if (err || uk->req_flags & KEVENT_REQ_DISABLED)
+		return err;
+	return ev_futex_arm(kf, uk);
+}
+
+static void ev_futex_detach(struct kevent *ke)
+{
+	struct kevent_futex *kf = to_futex(ke);
+	unsigned long flags;
+	bool woken;
+
+	kevent_key_erase(&kf->kk);
+	ev_futex_leave(kf);
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	woken = kf->woken;
+	kf->woken = false;
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	if (woken)
+		ev_futex_pass_on(&kf->q.key);
+}
+
+static void ev_futex_destroy(struct kevent *ke)
+{
+	mmdrop(to_futex(ke)->mm);
+}
+
+/*
+ * A wake-up that is not delivered yet stays and needs no futex; a disabled
+ * watch gives it away, and so does one that died: detach() may have come too
+ * early to see it.
+ */
+static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
+{
+	struct kevent_futex *kf = to_futex(ke);
+	unsigned long flags;
+	bool woken, idle;
+
+	if (kf->mm != current->mm)
+		return -EXDEV;
+	ev_futex_leave(kf);
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	woken = kf->woken;
+	idle = ke->state & KE_DEAD || uk->req_flags & KEVENT_REQ_DISABLED;
+	if (woken && idle) {
+		kf->woken = false;
+		ke->ready = 0;
+		ke->state &= ~KE_FIRED;
+	}
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	if (woken && idle)
+		ev_futex_pass_on(&kf->q.key);
+	return woken || idle ? 0 : ev_futex_arm(kf, uk);
+}
+
+static struct kevent *ev_futex_find(struct kevent_queue *q,
+				    const struct ukevent *uk, struct file *file)
+{
+	return kevent_key_find(q, uk->type, uk->id.raw_u64);
+}
+
+static void ev_futex_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	uk->id.raw_u64 = to_futex(ke)->kk.id;
+}
+
+static void ev_futex_delivered(struct kevent *ke)
+{
+	to_futex(ke)->woken = false;
+}
+
+static int ev_futex_mark(struct kevent *ke, const struct ukevent *uk,
+			 void **room)
+{
+	if (uk->event && !(uk->event & KEVENT_FUTEX_WAKE))
+		return -EINVAL;
+	ke->ready |= KEVENT_FUTEX_WAKE;
+	return 0;
+}
+
+const struct kevent_source_ops kevent_futex_ops = {
+	.name		= "futex",
+	.cache		= &kevent_futex_cache,
+	.check		= ev_futex_check,
+	.attach		= ev_futex_attach,
+	.detach		= ev_futex_detach,
+	.destroy	= ev_futex_destroy,
+	.rearm		= ev_futex_rearm,
+	.find		= ev_futex_find,
+	.fill		= ev_futex_fill,
+	.delivered	= ev_futex_delivered,
+	.mark		= ev_futex_mark,
+};
+
+static int __init ev_futex_init(void)
+{
+	BUILD_BUG_ON(offsetof(struct kevent_futex, kk.ke));
+	kevent_futex_cache = KMEM_CACHE(kevent_futex,
+					SLAB_PANIC | SLAB_ACCOUNT);
+	return 0;
+}
+core_initcall(ev_futex_init);
