@@ -6,8 +6,9 @@ override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
 export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC MUTANT
 
-.PHONY: help run test check setup kernel kernel-debug kernel-bench mutant \
-	libkevent lighttpd guest install clean
+.PHONY: help run test check setup setup-arm64 kernel kernel-debug \
+	kernel-bench kernel-arm64 mutant libkevent lighttpd guest guest-32 \
+	guest-arm64 install clean
 .NOTPARALLEL:
 
 help:
@@ -17,11 +18,13 @@ help:
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make check         style, sparse, warnings, documentation, patches
 #?
-#? make kernel        build the kernel; also: kernel-debug, kernel-bench
+#? make kernel        build the kernel; also: kernel-debug, kernel-bench,
+#?                    kernel-arm64
 #? make libkevent     build the library; make install installs it (PREFIX,
 #?                    DESTDIR)
 #? make lighttpd      build lighttpd with the linux-kevent event handler
-#? make guest         build the test programs that run in a VM
+#? make guest         build the test programs that run in a VM; also: guest-32,
+#?                    guest-arm64
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)
@@ -36,7 +39,8 @@ help:
 run: setup lighttpd kernel
 	bench/http/run
 
-test: setup libkevent guest $(if $(MUTANT),mutant,kernel kernel-debug)
+test: setup libkevent guest \
+	$(if $(MUTANT),mutant,guest-32 kernel kernel-debug)
 	tests/run
 
 check: setup
@@ -44,6 +48,9 @@ check: setup
 
 setup:
 	@scripts/setup
+
+setup-arm64:
+	@scripts/setup arm64
 
 kernel:
 	@scripts/kernel build base
@@ -53,6 +60,9 @@ kernel-debug:
 
 kernel-bench:
 	@scripts/kernel build bench
+
+kernel-arm64:
+	@scripts/kernel build arm64
 
 mutant:
 	@scripts/kernel build mutant-$(MUTANT)
@@ -65,6 +75,9 @@ lighttpd:
 
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
+
+guest-32 guest-arm64: guest-%: libkevent
+	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD) TARGET=$*
 
 install: libkevent
 	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) install

@@ -118,6 +118,13 @@ bool patient(uint64_t start, unsigned int ms)
 	return true;
 }
 
+uint64_t storm_ns(void)
+{
+	const char *given = getenv("KEVENT_STORM_SECONDS");
+
+	return given ? strtoull(given, NULL, 10) * 1000000000 : 2500000000;
+}
+
 /* Files */
 
 void open_pipe(int fd[2])

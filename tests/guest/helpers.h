@@ -72,6 +72,9 @@ struct timespec ms_to_timespec(int64_t ms);
 /* true until @ms * slowness have gone by since @start; yields the CPU */
 bool patient(uint64_t start, unsigned int ms);
 
+/* Budget of a storm: KEVENT_STORM_SECONDS in the environment, or 2.5 s */
+uint64_t storm_ns(void);
+
 /* Files */
 
 void open_pipe(int fd[2]);	/* non-blocking, close-on-exec */

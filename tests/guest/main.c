@@ -151,7 +151,8 @@ static void start_job(struct job *job, const struct test_suite *suite,
 		exit(EXIT_FAILURE);
 	}
 	ktap_begin(suite->name, test->name);
-	job->deadline = now_ns() + seconds * slowness * 1000000000ull;
+	job->deadline = now_ns() + seconds * slowness * 1000000000ull +
+			storm_ns();
 	job->pid = fork();
 	if (!job->pid)
 		run_test(job);
@@ -301,7 +302,9 @@ static void __attribute__((noreturn)) usage(int status)
 	       "  --kconfig NAME  the kernel is of this configuration; debug\n"
 	       "                  makes time limits %u times longer\n"
 	       "  KEVENT_TEST_SLOW=N in the environment: N times longer\n"
-	       "  KEVENT_TEST_SEED=N in the environment: repeat a random run\n",
+	       "  KEVENT_TEST_SEED=N in the environment: repeat a random run\n"
+	       "  KEVENT_STORM_SECONDS=N in the environment: storms last so\n"
+	       "                  long, and every test may\n",
 	       DEBUG_SLOWNESS);
 	exit(status);
 }

@@ -25,6 +25,15 @@
 #define RECV	KEVENT_SOCKET_RECV
 #define ET	KEVENT_REQ_ET
 
+/* What poll() and epoll_wait() call; younger machines lack the old ones. */
+#ifdef __NR_poll
+#define NR_POLL		__NR_poll
+#define NR_EPOLL_WAIT	__NR_epoll_wait
+#else
+#define NR_POLL		__NR_ppoll
+#define NR_EPOLL_WAIT	__NR_epoll_pwait
+#endif
+
 static int open_uring(struct io_uring_params *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -148,7 +157,7 @@ static void event_wakes_poll(void)
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 0), 0);
 	start_actor(&a, poll_forever, &q.fd);
-	MUST(sleeps_in(a.tid, __NR_poll));
+	MUST(sleeps_in(a.tid, NR_POLL));
 	put_byte(fd[1]);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, POLLIN);
@@ -176,7 +185,7 @@ static void check_epoll(struct queue *q, uint32_t mode)
 	for (i = 0; i < 5; i++) {
 		CHECK_EQ(epoll_wait(ep, &ev, 1, 0), 0);
 		start_actor(&a, epoll_forever, &ep);
-		MUST(sleeps_in(a.tid, __NR_epoll_wait));
+		MUST(sleeps_in(a.tid, NR_EPOLL_WAIT));
 		MUST_EQ(eventfd_write(fd, 1), 0);
 		join_actor(&a, PATIENCE_MS);
 		CHECK_EQ(a.ret, EPOLLIN);
@@ -219,7 +228,7 @@ static void event_wakes_a_chain_of_epolls(void)
 				  &ev), 0);
 	}
 	start_actor(&a, poll_forever, &ep[2]);
-	MUST(sleeps_in(a.tid, __NR_poll));
+	MUST(sleeps_in(a.tid, NR_POLL));
 	MUST_EQ(eventfd_write(fd, 1), 0);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, POLLIN);

@@ -7,13 +7,12 @@
  *	churned	ADD, REMOVE, MODIFY, close,	events carry a value that was
  *		write, dup2 at random		given to a watch
  *
- * KEVENT_TEST_STORM_MS in the environment sets the budget of each test.
+ * KEVENT_STORM_SECONDS in the environment sets the budget of each test.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/epoll.h>
@@ -27,7 +26,6 @@
 #define CHURNED		8
 #define ACTORS		4
 #define CHURN_USER	1000		/* user values of churned watches */
-#define BUDGET_MS	2500
 #define RECV		KEVENT_SOCKET_RECV
 #define ET		KEVENT_REQ_ET
 
@@ -46,13 +44,6 @@ struct stormer {
 	struct storm	*storm;
 	unsigned int	nr;
 };
-
-static uint64_t budget_ns(void)
-{
-	const char *given = getenv("KEVENT_TEST_STORM_MS");
-
-	return (given ? atoi(given) : BUDGET_MS) * 1000000ull;
-}
 
 static bool storm_on(struct storm *s)
 {
@@ -174,7 +165,7 @@ static void run_storm(uint32_t size)
 	for (i = 0; i < CHURNED; i++)
 		open_pipe(s.fd[i]);
 	signal(SIGPIPE, SIG_IGN);
-	s.until = now_ns() + budget_ns();
+	s.until = now_ns() + storm_ns();
 	for (i = 0; i < ACTORS; i++) {
 		stormers[i].storm = &s;
 		stormers[i].nr = i;
@@ -233,7 +224,7 @@ static long closer_of_files(void *arg)
 /* The last close of a watched file against REMOVE and close of the queue */
 static void check_pair(bool close_queue_too)
 {
-	uint64_t rnd = test_seed(), until = now_ns() + budget_ns();
+	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
 	struct pair p = { .fd = { -1, -1 } };
 	struct actor a;
 	int fd[2], kq;
@@ -296,7 +287,7 @@ static long collector(void *arg)
 
 static void collection_races_close(void)
 {
-	uint64_t until = now_ns() + budget_ns();
+	uint64_t until = now_ns() + storm_ns();
 	struct pair p = { .kq = kevent_init(NULL, 0, 0) };
 	struct actor a[2];
 	int fd[2], i;
@@ -334,7 +325,7 @@ static long fire(void *arg)
 
 static void refused_add_races_events(void)
 {
-	uint64_t until = now_ns() + budget_ns();
+	uint64_t until = now_ns() + storm_ns();
 	struct pair p = { .kq = kevent_init(NULL, 0, 0) };
 	int fd = eventfd(0, EFD_NONBLOCK);
 	struct ukevent ev;
@@ -390,7 +381,7 @@ static void wild_stores_to_the_header_harm_nobody_else(void)
 	       s.q.bytes - KEVENT_RING_BYTES(8));
 	for (i = 0; i < STABLE; i++)
 		MUST_EQ(add_user(s.q.fd, i, 1, 0, i), 0);
-	s.until = now_ns() + budget_ns();
+	s.until = now_ns() + storm_ns();
 	start_actor(&a, poke, &s);
 	while (storm_on(&s)) {
 		for (i = 0; i < STABLE; i++)
@@ -437,7 +428,7 @@ static void array_that_changes_is_read_once(void)
 
 	open_queue(&s.q, 8);
 	ev = (struct ukevent *)(s.q.ring + 1);
-	s.until = now_ns() + budget_ns();
+	s.until = now_ns() + storm_ns();
 	start_actor(&a, flip, &s);
 	while (storm_on(&s) && id < 50000) {
 		kevent_set_user(ev, id++ << 32 | 0xffffffff, 1, 0, 0);

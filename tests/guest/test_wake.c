@@ -383,8 +383,8 @@ static void long_timeouts(struct queue *q)
 		{ (1ll << 32) + 1, 0 },
 		{ 9223372036, 854775807 },
 		{ 9223372036, 854775808 },
-		{ LONG_MAX, 0 },
-		{ LONG_MAX, 999999999 },
+		{ INT64_MAX, 0 },
+		{ INT64_MAX, 999999999 },
 	};
 	struct timed_call c = { .q = q };
 	struct ukevent ev;
@@ -650,7 +650,7 @@ static void timeout_and_event_race_loses_no_wake_up(void)
 struct takers {
 	struct queue	q;
 	_Atomic bool	stop;
-	_Atomic long	taken;
+	_Atomic unsigned int taken;
 };
 
 static long take_some(void *arg)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * PID 1 of the guest.  It mounts what programs expect, runs the command found
- * in /vm/command, copies its output to one virtio port, and, when nothing of
- * it runs any more, reports its exit status on another.  It powers off when
- * the host has acknowledged that, which it does with all the output in hand.
+ * in /vm/command with the variables of /vm/environment, copies its output to
+ * one virtio port, and, when nothing of it runs any more, reports its exit
+ * status on another.  It powers off when the host has acknowledged that, which
+ * it does with all the output in hand.
  *
  * Arguments, after "--" on the kernel command line:
  *	cpus=N		fail unless N processors are online
@@ -170,33 +171,35 @@ static void check_cpus(long wanted)
 		finish("error: %ld of %ld processors came up", online, wanted);
 }
 
-/* The host's directory, then the words of the command, each NUL-terminated. */
-static char **read_command(char **directory)
+/* The words of a file, each NUL-terminated; NULL follows the last one. */
+static char **read_words(const char *path)
 {
-	static char *argv[MAX_ARGS], text[MAX_TEXT];
-	size_t words = 0;
+	char **words = calloc(MAX_ARGS, sizeof(*words));
+	char *text = calloc(1, MAX_TEXT);
+	size_t nr = 0;
 	ssize_t size;
 	int fd;
 
-	fd = open("/vm/command", O_RDONLY | O_CLOEXEC);
-	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (size <= 0)
-		finish("error: /vm/command: %s", strerror(errno));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? -1 : read(fd, text, MAX_TEXT - 1);
+	if (size < 0)
+		finish("error: %s: %s", path, strerror(errno));
 	close(fd);
-	*directory = text;
-	for (char *word = text + strlen(text) + 1; word < text + size;
-	     word += strlen(word) + 1) {
-		if (words == MAX_ARGS - 1)
-			finish("error: more than %d arguments", MAX_ARGS);
-		argv[words++] = word;
+	for (char *word = text; word < text + size; word += strlen(word) + 1) {
+		if (nr == MAX_ARGS - 1)
+			finish("error: %s: more than %d words", path, MAX_ARGS);
+		words[nr++] = word;
 	}
-	return argv;
+	return words;
 }
 
 __attribute__((noreturn))
 static void run_command(int out)
 {
-	char *directory, **argv = read_command(&directory);
+	/* The host's directory comes first. */
+	char **argv = read_words("/vm/command");
+	char **variables = read_words("/vm/environment");
+	char *directory = *argv++;
 	sigset_t none;
 
 	setsid();
@@ -208,6 +211,8 @@ static void run_command(int out)
 	setenv("HOME", "/root", 1);
 	setenv("LANG", "C.UTF-8", 1);
 	setenv("TERM", "dumb", 1);
+	while (*variables)
+		putenv(*variables++);
 	dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
 	dup2(out, 1);
 	dup2(out, 2);
@@ -319,6 +324,18 @@ static void find_leaks(void)
 	close(log);
 }
 
+/*
+ * A guest without a clock of its own starts in 1970, and tests could not put the
+ * clock back: it may not be set to before boot.
+ */
+static void set_clock(void)
+{
+	const struct timespec some_day = { .tv_sec = 1700000000 };
+
+	if (time(NULL) < some_day.tv_sec)
+		clock_settime(CLOCK_REALTIME, &some_day);
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction action = { .sa_handler = on_child };
@@ -328,6 +345,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	mount_all();
+	set_clock();
 	open_ports();
 	for (int i = 1; i < argc; i++) {
 		if (!strncmp(argv[i], "cpus=", 5))
