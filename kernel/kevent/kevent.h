@@ -247,11 +247,13 @@ extern const struct kevent_source_ops kevent_timer_ops;
 extern const struct kevent_source_ops kevent_poll_ops;
 extern const struct kevent_source_ops kevent_pipe_ops;
 extern const struct kevent_source_ops kevent_user_ops;
+extern const struct kevent_source_ops kevent_proc_ops;
 extern const struct kevent_source_ops kevent_futex_ops;
 extern struct kmem_cache *kevent_inode_cache;
 extern struct kmem_cache *kevent_timer_cache;
 extern struct kmem_cache *kevent_poll_cache;
 extern struct kmem_cache *kevent_user_cache;
+extern struct kmem_cache *kevent_proc_cache;
 extern struct kmem_cache *kevent_futex_cache;
 
 /* queue.c: for sources */

@@ -47,6 +47,8 @@ static const struct test_suite *const suites[] = {
 	&inode_suite,
 	&inode_deeds_suite,
 	&timer_suite,
+	&proc_suite,
+	&proc_tasks_suite,
 	&futex_suite,
 	&futex_lock_suite,
 	&nesting_suite,
@@ -57,6 +59,7 @@ static const struct test_suite *const suites[] = {
 	&scale_suite,
 	&storm_suite,
 	&storm_inode_suite,
+	&storm_proc_suite,
 };
 
 /* What a test says, shared between its process and the runner */

@@ -329,7 +329,6 @@ static void types_are_known_reserved_or_refused(void)
 {
 	static const int reserved[] = {
 		KEVENT_NAIO, KEVENT_AIO, KEVENT_SIGNAL, KEVENT_POSIX_TIMER,
-		KEVENT_PROC,
 	};
 	long kq = raw_init(NULL, 0, 0);
 	struct ukevent ev;

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Exits of processes, by the wait queue that pidfds have
+ */
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/init.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "kevent.h"
+
+/**
+ * struct kevent_proc - a watch of a process
+ * @kk:		the watch, found by the process id
+ * @pid:	I: the process, with a reference; NULL when there is none
+ * @wait:	W: in &pid.wait_pidfd until the process has exited
+ * @cred:	I: status is told only if the process has gained nothing over
+ *		these credentials; NULL: see @trusted
+ * @trusted:	I: status is told in any case
+ * @known:	W: @status is valid, written before kevent_ready()
+ * @status:	W: as of waitpid(), likewise
+ */
+struct kevent_proc {
+	struct kevent_keyed	kk;
+	struct pid		*pid;
+	wait_queue_entry_t	wait;
+	const struct cred	*cred;
+	bool			trusted;
+	bool			known;
+	int			status;
+};
+
+struct kmem_cache *kevent_proc_cache;
+
+static struct kevent_proc *to_proc(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_proc, kk.ke);
+}
+
+/* Who may know the status */
+
+static bool ev_proc_is_child(struct task_struct *task)
+{
+	guard(rcu)();
+	return same_thread_group(rcu_dereference(task->real_parent), current);
+}
+
+static bool ev_proc_capable(const struct cred *cred)
+{
+	return ns_capable_noaudit(cred->user_ns, CAP_SYS_PTRACE);
+}
+
+/* A parent can wait for it anyway, others as with /proc/<pid>/stat. */
+static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
+{
+	const struct cred *cred;
+
+	kp->trusted = ev_proc_is_child(task);
+	if (kp->trusted)
+		return;
+	/* First, so that these are not more than the check allows. */
+	cred = get_task_cred(task);
+	if (ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
+				    PTRACE_MODE_NOAUDIT)) {
+		kp->trusted = ev_proc_capable(cred);
+		kp->cred = cred;
+	} else {
+		put_cred(cred);
+	}
+}
+
+static bool ev_proc_same_ids(const struct cred *a, const struct cred *b)
+{
+	return uid_eq(a->uid, b->uid) && uid_eq(a->euid, b->euid) &&
+	       uid_eq(a->suid, b->suid) && gid_eq(a->gid, b->gid) &&
+	       gid_eq(a->egid, b->egid) && gid_eq(a->sgid, b->sgid);
+}
+
+/* An exec since ADD may have made it what the caller could not look at. */
+static bool ev_proc_may_know(const struct kevent_proc *kp,
+			     struct task_struct *task)
+{
+	const struct cred *now;
+
+	if (kp->trusted || !kp->cred)
+		return kp->trusted;
+	guard(rcu)();
+	now = __task_cred(task);
+	return now->user_ns == kp->cred->user_ns &&
+	       ev_proc_same_ids(now, kp->cred) &&
+	       cap_issubset(now->cap_permitted, kp->cred->cap_permitted);
+}
+
+/* The exit */
+
+/*
+ * A leader that exits before other threads is no exit of the process, whatever
+ * woke us up. tasklist_lock and the lock of wait_pidfd are held; the first
+ * caller that finds an exit takes the watch off the wait queue.
+ */
+static bool ev_proc_exited(struct kevent_proc *kp)
+{
+	struct task_struct *task = pid_task(kp->pid, PIDTYPE_TGID);
+	struct signal_struct *sig;
+
+	lockdep_assert_held(&kp->pid->wait_pidfd.lock);
+	lockdep_assert_held(&tasklist_lock);
+
+	if (!task || !task->exit_state || delay_group_leader(task))
+		return false;
+	sig = task->signal;
+	kp->known = ev_proc_may_know(kp, task);
+	if (kp->known)
+		kp->status = sig->flags & SIGNAL_GROUP_EXIT ?
+			     sig->group_exit_code : task->exit_code;
+	list_del_init(&kp->wait.entry);
+	return true;
+}
+
+static int ev_proc_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+			void *key)
+{
+	struct kevent_proc *kp = container_of(wait, struct kevent_proc, wait);
+
+	if (ev_proc_exited(kp))
+		kevent_ready(&kp->kk.ke, KEVENT_PROC_EXIT, KE_FIRED);
+	return 0;
+}
+
+/* Watches */
+
+static int ev_proc_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->id.raw[1] || !(uk->event & KEVENT_PROC_EXIT) ||
+	    uk->event & ~(KEVENT_PROC_EXIT | KEVENT_PROC_PIDFD))
+		return -EINVAL;
+	return 0;
+}
+
+static struct pid *ev_proc_pid(const struct ukevent *uk)
+{
+	unsigned int flags;
+
+	if (uk->event & KEVENT_PROC_PIDFD)
+		return pidfd_get_pid(uk->id.raw[0], &flags);
+	return find_get_pid(uk->id.raw[0]) ?: ERR_PTR(-ESRCH);
+}
+
+/* The process, referenced, or an ERR_PTR(). */
+static struct task_struct *ev_proc_task(struct pid *pid)
+{
+	struct task_struct *task;
+
+	/* An id that is being released is no thread's: see both or none. */
+	read_lock(&tasklist_lock);
+	task = pid_task(pid, PIDTYPE_TGID);
+	if (task)
+		get_task_struct(task);
+	else
+		task = ERR_PTR(pid_task(pid, PIDTYPE_PID) ? -EINVAL : -ESRCH);
+	read_unlock(&tasklist_lock);
+	return task;
+}
+
+/* Join the queue of the process. The conditions that hold, or -ESRCH. */
+static int ev_proc_join(struct kevent_proc *kp)
+{
+	wait_queue_head_t *head = &kp->pid->wait_pidfd;
+	int ret = -ESRCH;
+
+	/* With it, nobody exits, is reaped or execs meanwhile. */
+	read_lock(&tasklist_lock);
+	if (pid_task(kp->pid, PIDTYPE_TGID)) {
+		spin_lock_irq(&head->lock);
+		__add_wait_queue(head, &kp->wait);
+		ret = ev_proc_exited(kp) ? KEVENT_PROC_EXIT : 0;
+		spin_unlock_irq(&head->lock);
+	}
+	read_unlock(&tasklist_lock);
+	return ret;
+}
+
+static int ev_proc_arm(struct kevent_proc *kp)
+{
+	struct task_struct *task = ev_proc_task(kp->pid);
+	int err;
+
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	ev_proc_trust(kp, task);
+	put_task_struct(task);
+	err = kevent_key_insert(&kp->kk);
+	return err ?: ev_proc_join(kp);
+}
+
+static void ev_proc_modified(struct kevent *ke, const struct ukevent *uk)
+{
+	/* There is one exit. */
+	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
+}
+
+static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
+			  struct file *file)
+{
+	struct kevent_proc *kp = to_proc(ke);
+	struct pid *pid;
+
+	RB_CLEAR_NODE(&kp->kk.node);
+	init_waitqueue_func_entry(&kp->wait, ev_proc_wake);
+	INIT_LIST_HEAD(&kp->wait.entry);
+	pid = ev_proc_pid(uk);
+	if (IS_ERR(pid))
+		return PTR_ERR(pid);
+	kp->pid = pid;
+	kp->kk.id = pid_vnr(pid);
+	if (!kp->kk.id)
+		return -ESRCH;
+	ke->id_low = kp->kk.id;
+	ev_proc_modified(ke, uk);
+	return ev_proc_arm(kp);
+}
+
+static void ev_proc_detach(struct kevent *ke)
+{
+	struct kevent_proc *kp = to_proc(ke);
+
+	kevent_key_erase(&kp->kk);
+	if (kp->pid)
+		remove_wait_queue(&kp->pid->wait_pidfd, &kp->wait);
+}
+
+static void ev_proc_destroy(struct kevent *ke)
+{
+	struct kevent_proc *kp = to_proc(ke);
+
+	put_pid(kp->pid);
+	put_cred(kp->cred);
+}
+
+static struct kevent *ev_proc_find(struct kevent_queue *q,
+				   const struct ukevent *uk, struct file *file)
+{
+	u64 id = uk->id.raw[0];
+	struct pid *pid;
+
+	if (uk->id.raw[1])
+		return NULL;
+	if (uk->event & KEVENT_PROC_PIDFD) {
+		pid = ev_proc_pid(uk);
+		if (IS_ERR(pid))
+			return NULL;
+		id = pid_vnr(pid);
+		put_pid(pid);
+	}
+	return kevent_key_find(q, uk->type, id);
+}
+
+static void ev_proc_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	struct kevent_proc *kp = to_proc(ke);
+
+	uk->ret_data[0] = kp->status;
+	uk->ret_data[1] = kp->known ? KEVENT_PROC_STATUS : 0;
+}
+
+/* An exit cannot be feigned. */
+static int ev_proc_mark(struct kevent *ke, const struct ukevent *uk,
+			void **room)
+{
+	return -EINVAL;
+}
+
+const struct kevent_source_ops kevent_proc_ops = {
+	.name		= "proc",
+	.cache		= &kevent_proc_cache,
+	.check		= ev_proc_check,
+	.attach		= ev_proc_attach,
+	.detach		= ev_proc_detach,
+	.destroy	= ev_proc_destroy,
+	.modified	= ev_proc_modified,
+	.find		= ev_proc_find,
+	.fill		= ev_proc_fill,
+	.mark		= ev_proc_mark,
+};
+
+static int __init ev_proc_init(void)
+{
+	BUILD_BUG_ON(offsetof(struct kevent_proc, kk.ke));
+	kevent_proc_cache = KMEM_CACHE(kevent_proc, SLAB_PANIC | SLAB_ACCOUNT);
+	return 0;
+}
+core_initcall(ev_proc_init);

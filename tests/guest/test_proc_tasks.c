@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEVENT_PROC: whose status is told to whom, and what is no exit
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "helpers.h"
+#include "proc.h"
+
+#define NOBODY	65534
+
+/* Who may know the status */
+
+/* The child passes on the id of one of its own, whose exit it awaits. */
+static int have_child(struct child *c)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		pass_gate(c);
+		_exit(c->code);
+	}
+	close(c->gate[1]);
+	if (write(c->sig, &pid, sizeof(pid)) != sizeof(pid))
+		return 1;
+	return waitpid(pid, &status, 0) != pid;
+}
+
+static void root_knows_the_status_of_a_grandchild(void)
+{
+	struct child c = { .fn = have_child };
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+	pid_t pid;
+
+	open_queue(&q, 8);
+	MUST_EQ(pipe(fd), 0);
+	c.sig = fd[1];
+	spawn(&c, 6);
+	MUST_EQ(read(fd[0], &pid, sizeof(pid)), sizeof(pid));
+	MUST_EQ(add_proc(q.fd, pid, 0, 3), 0);
+	let_go(&c);
+	MUST_EVENT(&q, &ev);
+	check_exit(&ev, pid, 6 << 8, 3);
+	CHECK_EQ(reap(&c), 0);
+	close_queue(&q);
+}
+
+static int become_nobody(void)
+{
+	return setresgid(NOBODY, NOBODY, NOBODY) ||
+	       setresuid(NOBODY, NOBODY, NOBODY) ||
+	       prctl(PR_SET_DUMPABLE, 1);
+}
+
+static int nobody_passes_gate(struct child *c)
+{
+	if (become_nobody())
+		return 1;
+	if (write(c->sig, "", 1) != 1)
+		return 1;
+	pass_gate(c);
+	return c->code;
+}
+
+/* A program that is root's exits with 1: it does not know the option. */
+static int nobody_execs_setuid(struct child *c)
+{
+	if (become_nobody() || write(c->sig, "", 1) != 1)
+		return 99;
+	pass_gate(c);
+	close(1);
+	close(2);
+	execl("/tmp/setuid", "setuid", "--nonsense", NULL);
+	return 98;
+}
+
+/* What nobody sees of the exit of @arg, a process that is not its child */
+static int nobody_watches(void *arg)
+{
+	struct child *c = arg;
+	struct ukevent ev;
+	struct queue q;
+
+	CHILD_MUST(!become_nobody());
+	open_queue(&q, 8);
+	CHILD_MUST(add_proc(q.fd, c->pid, 0, 3) == 0);
+	let_go(c);
+	CHILD_MUST(next_event(&q, &ev, PATIENCE_MS * slowness) == 1);
+	CHILD_MUST(ev.id.raw[0] == (uint32_t)c->pid && ev.ptr == 3);
+	if (!ev.ret_data[1])
+		return ev.ret_data[0] ? 1 : 100;
+	return ev.ret_data[0] >> 8;
+}
+
+static int seen_by_nobody(struct child *c, int code)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	MUST_EQ(pipe(ready), 0);
+	c->sig = c->fn ? ready[1] : 0;
+	spawn(c, code);
+	if (c->fn)
+		MUST_EQ(read(ready[0], &byte, 1), 1);
+	pid = start_child(nobody_watches, c);
+	let_go(c);
+	return join_child(pid, 2 * PATIENCE_MS);
+}
+
+static void status_is_for_those_who_may_know(void)
+{
+	struct child roots = {}, own = { .fn = nobody_passes_gate };
+
+	CHECK_EQ(seen_by_nobody(&roots, 5), 100);
+	CHECK_EQ(reap(&roots), 5 << 8);
+	CHECK_EQ(seen_by_nobody(&own, 5), 5);
+	CHECK_EQ(reap(&own), 5 << 8);
+}
+
+static void copy_program(const char *to)
+{
+	int in = open("/proc/self/exe", O_RDONLY), out;
+
+	out = open(to, O_WRONLY | O_CREAT, 0755);
+	MUST(in >= 0 && out >= 0);
+	while (sendfile(out, in, NULL, 1 << 20) > 0)
+		;
+	MUST_EQ(fchmod(out, 04755), 0);
+	close(in);
+	close(out);
+}
+
+/* After ADD the process becomes what the watcher may not look at. */
+static void status_is_withheld_after_a_setuid_exec(void)
+{
+	struct child c = { .fn = nobody_execs_setuid };
+
+	MUST_EQ(unshare(CLONE_NEWNS), 0);
+	mkdir("/tmp", 0755);
+	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, "mode=755"), 0);
+	copy_program("/tmp/setuid");
+	CHECK_EQ(seen_by_nobody(&c, 0), 100);
+	CHECK_EQ(reap(&c), 1 << 8);
+}
+
+/* Threads */
+
+/* Only system calls: the C library must not end the process for its sake. */
+static void *thread_passes_gate(void *arg)
+{
+	struct child *c = arg;
+
+	pass_gate(c);
+	if (c->sig)
+		syscall(SYS_exit, c->code);
+	syscall(SYS_exit_group, c->code);
+	return NULL;
+}
+
+static int leader_exits_first(struct child *c)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, thread_passes_gate, c))
+		return 99;
+	syscall(SYS_exit, 1);
+	return 98;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[40], text[512], *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	read_file(path, text, sizeof(text));
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : '?';
+}
+
+/* @single: the last thread ends alone, else it ends the process. */
+static void check_leader(struct queue *q, bool single, bool late)
+{
+	struct child c = { .fn = leader_exits_first, .sig = single };
+	uint64_t start = now_ns();
+
+	spawn(&c, 6);
+	if (!late)
+		MUST_EQ(add_proc(q->fd, c.pid, 0, 3), 0);
+	while (state_of(c.pid) != 'Z')
+		MUST(patient(start, PATIENCE_MS));
+	if (late)
+		MUST_EQ(add_proc(q->fd, c.pid, 0, 3), 0);
+	CHECK_NO_EVENT(q);
+	let_go(&c);
+	check_end(q, &c, 3);
+}
+
+static void leader(struct queue *q)
+{
+	check_leader(q, false, false);
+	check_leader(q, false, true);
+	check_leader(q, true, false);
+	check_leader(q, true, true);
+}
+
+static void last_thread_ends_the_process(void)
+{
+	each_queue(leader);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static int thread_comes_and_goes(struct child *c)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, nothing, NULL) ||
+	    pthread_join(thread, NULL) || write(c->sig, "", 1) != 1)
+		return 99;
+	pass_gate(c);
+	return c->code;
+}
+
+static void exit_of_a_thread_is_none(void)
+{
+	struct child c = { .fn = thread_comes_and_goes };
+	struct queue q;
+	int ready[2];
+	char byte;
+
+	open_queue(&q, 8);
+	MUST_EQ(pipe(ready), 0);
+	c.sig = ready[1];
+	spawn(&c, 6);
+	MUST_EQ(add_proc(q.fd, c.pid, 0, 3), 0);
+	MUST_EQ(read(ready[0], &byte, 1), 1);
+	CHECK_NO_EVENT(&q);
+	let_go(&c);
+	check_end(&q, &c, 3);
+	close_queue(&q);
+}
+
+/* The program, with an unknown option, exits with 1. */
+static void *thread_execs(void *arg)
+{
+	struct child *c = arg;
+
+	pass_gate(c);
+	close(1);
+	close(2);
+	execl("/proc/self/exe", "exec", "--nonsense", NULL);
+	return NULL;
+}
+
+static int exec_in_a_thread(struct child *c)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, thread_execs, c))
+		return 99;
+	for (;;)
+		pause();
+}
+
+static int exec_plain(struct child *c)
+{
+	thread_execs(c);
+	return 99;
+}
+
+static void exec_is_no_exit(void)
+{
+	struct child c[2] = {
+		{ .fn = exec_in_a_thread }, { .fn = exec_plain },
+	};
+	struct ukevent ev;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 8);
+	for (i = 0; i < 2; i++) {
+		spawn(&c[i], 0);
+		MUST_EQ(add_proc(q.fd, c[i].pid, 0, 3), 0);
+		let_go(&c[i]);
+		MUST_EVENT(&q, &ev);
+		check_exit(&ev, c[i].pid, 1 << 8, 3);
+		CHECK_EQ(reap(&c[i]), 1 << 8);
+		CHECK_NO_EVENT(&q);
+	}
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(root_knows_the_status_of_a_grandchild),
+	TEST(status_is_for_those_who_may_know),
+	TEST(status_is_withheld_after_a_setuid_exec),
+	TEST(last_thread_ends_the_process),
+	TEST(exit_of_a_thread_is_none),
+	TEST(exec_is_no_exit),
+	{}
+};
+
+const struct test_suite proc_tasks_suite = {
+	.name = "proc_tasks", .cases = cases,
+};
