@@ -6,7 +6,7 @@ override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
 export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC MUTANT
 
-.PHONY: help run test check setup setup-arm64 kernel kernel-debug \
+.PHONY: help run test torture check setup setup-arm64 kernel kernel-debug \
 	kernel-bench kernel-arm64 mutant libkevent lighttpd guest guest-32 \
 	guest-arm64 install clean
 .NOTPARALLEL:
@@ -16,6 +16,7 @@ help:
 
 #? make run           lighttpd with kevent against epoll in a VM, as a table
 #? make test          all tests in VMs, on a plain and on a debug kernel
+#? make torture       long storms, mutants, arm64, 32 bits: an hour
 #? make check         style, sparse, warnings, documentation, patches
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-bench,
@@ -32,6 +33,8 @@ help:
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree
 #? MUTANT=name        with make test: break the kernel by
 #?                    tests/mutants/name.patch and expect a failure
+#? TORTURE="..."      with make torture: options of tests/torture, see its
+#?                    --help
 #? JOBS=n             compiler processes (one per CPU)
 #?
 #? tests/vm/run --help: run a command of your own on the kernel
@@ -42,6 +45,9 @@ run: setup lighttpd kernel
 test: setup libkevent guest \
 	$(if $(MUTANT),mutant,guest-32 kernel kernel-debug)
 	tests/run
+
+torture:
+	tests/torture $(TORTURE)
 
 check: setup
 	tests/check
