@@ -7,6 +7,7 @@
 
 #include <linux/compiler.h>
 #include <linux/fs.h>
+#include <linux/sched/signal.h>
 
 #ifdef CONFIG_KEVENT
 
@@ -15,6 +16,11 @@ void kevent_file_flush(struct file *file, fl_owner_t table);
 void kevent_file_release(struct file *file);
 void kevent_clock_was_set(void);
 void kevent_clock_resumed(void);
+int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
+			struct task_struct *t, bool timer);
+void kevent_end_signal(int sig, const struct kernel_siginfo *info,
+		       struct task_struct *t, bool timer, bool failed);
+void kevent_drop_process_signals(void);
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -44,8 +50,70 @@ static inline void kevent_release(struct file *file)
 		kevent_file_release(file);
 }
 
+/**
+ * kevent_signal_begin - a signal is about to be sent
+ * @sig: the signal
+ * @info: about it, or SEND_SIG_NOINFO or SEND_SIG_PRIV
+ * @t: to this task or its process; the caller holds its siglock
+ * @timer: it is the expiry of a POSIX timer
+ *
+ * Must come after what the generation of the signal has for effects, but before
+ * it is dropped for being ignored or pending. kevent_signal_end() must follow.
+ *
+ * Return: 0, 1 when a watch consumes it and nothing else shall happen, or
+ * -EAGAIN when it cannot be kept: the sender fails. Never that for a timer.
+ */
+static inline int kevent_signal_begin(int sig,
+				      const struct kernel_siginfo *info,
+				      struct task_struct *t, bool timer)
+{
+	if (likely(hlist_empty(&t->signal->kevent_signals)))
+		return 0;
+	return kevent_begin_signal(sig, info, t, timer);
+}
+
+/**
+ * kevent_signal_end - a signal was sent, or not
+ * @sig: as for kevent_signal_begin()
+ * @info: as before
+ * @t: as before; the caller has held its siglock since
+ * @timer: as before
+ * @err: 0, or what the sender gets instead
+ */
+static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
+				     struct task_struct *t, bool timer, int err)
+{
+	if (unlikely(!hlist_empty(&t->signal->kevent_signals)))
+		kevent_end_signal(sig, info, t, timer, err);
+}
+
+/**
+ * kevent_drop_signals - drop the watches of signals to the current process
+ *
+ * For exec, and for the exit of the last thread: no other thread may be left
+ * that could add one.
+ */
+static inline void kevent_drop_signals(void)
+{
+	if (unlikely(!hlist_empty(&current->signal->kevent_signals)))
+		kevent_drop_process_signals();
+}
+
 #else
 
+static inline int kevent_signal_begin(int sig,
+				      const struct kernel_siginfo *info,
+				      struct task_struct *t, bool timer)
+{
+	return 0;
+}
+
+static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
+				     struct task_struct *t, bool timer, int err)
+{
+}
+
+static inline void kevent_drop_signals(void) {}
 static inline void kevent_flush(struct file *file, fl_owner_t table) {}
 static inline void kevent_release(struct file *file) {}
 static inline void kevent_clock_was_set(void) {}

@@ -190,5 +190,7 @@ int join_child(pid_t pid, unsigned int ms);
 /* After exec of this program: what children of two suites do. */
 int after_exec(int argc, char **argv);
 int after_exec_attached(int argc, char **argv);
+/* And that of signal_life_suite */
+int signals_after_exec(int argc, char **argv);
 
 #endif /* HELPERS_H */

@@ -47,6 +47,9 @@ static const struct test_suite *const suites[] = {
 	&inode_suite,
 	&inode_deeds_suite,
 	&timer_suite,
+	&signal_suite,
+	&signal_queued_suite,
+	&signal_life_suite,
 	&proc_suite,
 	&proc_tasks_suite,
 	&futex_suite,
@@ -59,6 +62,7 @@ static const struct test_suite *const suites[] = {
 	&scale_suite,
 	&storm_suite,
 	&storm_inode_suite,
+	&storm_signal_suite,
 	&storm_proc_suite,
 };
 
@@ -348,6 +352,8 @@ int main(int argc, char **argv)
 		return after_exec(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "--after-exec-attached"))
 		return after_exec_attached(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "--signals-after-exec"))
+		return signals_after_exec(argc, argv);
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'l')
 			list = true;

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEVENT_SIGNAL: signals to the process that added the watch
+ *
+ *	disposition	observed		consumed (NOMASK)
+ *	handler		event and handler	event only
+ *	ignored		event			event
+ *	blocked		event, pending		event, not pending
+ *	a fault		event and delivery	event and delivery
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "helpers.h"
+#include "signals.h"
+
+/* Observed */
+
+static void observe(struct queue *q)
+{
+	handle(SIGUSR1, count_signal);
+	MUST_EQ(add_signal(q->fd, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
+	CHECK_EQ(kill_thread(SIGUSR1), 0);
+	CHECK_EQ(handled, 2);
+	must_signal(q, SIGUSR1, false, getpid(), SI_TKILL, 0);
+	CHECK_EQ(queue_value(SIGUSR1, -7), 0);
+	CHECK_EQ(handled, 3);
+	must_signal(q, SIGUSR1, false, getpid(), SI_QUEUE, -7);
+	CHECK_EQ(kill(getpid(), SIGUSR2), 0);
+	CHECK_NO_EVENT(q);
+}
+
+static void observed_signals_are_handled_too(void)
+{
+	handle(SIGUSR2, SIG_IGN);
+	each_queue(observe);
+}
+
+static void ignored(struct queue *q)
+{
+	handle(SIGUSR1, SIG_IGN);
+	handle(SIGWINCH, SIG_DFL);
+	MUST_EQ(add_signal(q->fd, SIGUSR1, OBSERVE, 0), 0);
+	MUST_EQ(add_signal(q->fd, SIGWINCH, OBSERVE, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
+	CHECK_EQ(kill(getpid(), SIGWINCH), 0);
+	must_signal(q, SIGWINCH, false, getpid(), SI_USER, 0);
+	CHECK_NO_EVENT(q);
+	CHECK(!is_pending(SIGUSR1));
+}
+
+static void ignored_signals_are_observed(void)
+{
+	each_queue(ignored);
+}
+
+static void blocked(struct queue *q)
+{
+	sigset_t set;
+	int sig;
+
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_signal(q->fd, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
+	CHECK(is_pending(SIGUSR1));
+	/* Pending already: the kernel drops the next one, the watch does not. */
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	MUST_EQ(sigwait(&set, &sig), 0);
+	CHECK_EQ(sig, SIGUSR1);
+	CHECK(!is_pending(SIGUSR1));
+	CHECK_NO_EVENT(q);
+	block(SIGUSR1, SIG_UNBLOCK);
+}
+
+static void blocked_signals_are_observed_and_stay_pending(void)
+{
+	each_queue(blocked);
+}
+
+static void signals_before_add_are_not_reported(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_NO_EVENT(&q);
+	CHECK(is_pending(SIGUSR1));
+	close_queue(&q);
+}
+
+static long send_to_main(void *arg)
+{
+	return syscall(SYS_tgkill, getpid(), *(pid_t *)arg, SIGUSR1);
+}
+
+static long add_in_thread(void *arg)
+{
+	return add_signal(*(int *)arg, SIGUSR1, CONSUME, 0);
+}
+
+/* Whichever thread adds the watch, and whichever gets the signal */
+static void watch_is_of_the_whole_process(void)
+{
+	pid_t tid = gettid();
+	struct actor a;
+	struct queue q;
+
+	open_queue(&q, 0);
+	start_actor(&a, add_in_thread, &q.fd);
+	join_actor(&a, PATIENCE_MS);
+	MUST_EQ(a.ret, 0);
+	start_actor(&a, send_to_main, &tid);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	must_signal(&q, SIGUSR1, true, getpid(), SI_TKILL, 0);
+	close_queue(&q);
+}
+
+static void child_exit(struct queue *q)
+{
+	pid_t pid;
+
+	MUST_EQ(add_signal(q->fd, SIGCHLD, OBSERVE, 0), 0);
+	pid = fork();
+	if (!pid)
+		_exit(3);
+	must_signal(q, SIGCHLD, false, pid, CLD_EXITED, 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 3);
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, SIGCHLD, CONSUME, 0),
+		0);
+	handle(SIGCHLD, count_signal);
+	pid = fork();
+	if (!pid)
+		_exit(4);
+	must_signal(q, SIGCHLD, true, pid, CLD_EXITED, 0);
+	CHECK_EQ(handled, 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 4);
+	/* As explained in sigaction(2), there is no such signal. */
+	handle(SIGCHLD, SIG_IGN);
+	pid = fork();
+	if (!pid)
+		_exit(5);
+	while (waitpid(pid, NULL, 0) > 0)
+		;
+	CHECK_NO_EVENT(q);
+	handle(SIGCHLD, SIG_DFL);
+}
+
+static void exit_of_a_child_is_a_signal(void)
+{
+	each_queue(child_exit);
+}
+
+/* Consumed */
+
+static void consume(struct queue *q)
+{
+	handle(SIGUSR1, count_signal);
+	MUST_EQ(add_signal(q->fd, SIGUSR1, CONSUME, 0), 0);
+	MUST_EQ(add_signal(q->fd, SIGTERM, CONSUME, 0), 0);
+	MUST_EQ(add_signal(q->fd, RT, CONSUME, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_EQ(kill_thread(SIGUSR1), 0);
+	must_signal(q, SIGUSR1, true, getpid(), SI_TKILL, 0);
+	/* The default would be the end. */
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	must_signal(q, SIGTERM, true, getpid(), SI_USER, 0);
+	CHECK_EQ(queue_value(RT, 9), 0);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 9);
+	block(SIGUSR1, SIG_BLOCK);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK(!is_pending(SIGUSR1));
+	block(SIGUSR1, SIG_UNBLOCK);
+	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_EQ(handled, 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+}
+
+static void consumed_signals_are_not_delivered(void)
+{
+	each_queue(consume);
+}
+
+static void signalfd_gets_what_is_observed_only(void)
+{
+	struct signalfd_siginfo info;
+	struct queue q;
+	sigset_t set;
+	int fd;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	MUST(fd >= 0);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(&q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_EQ(read(fd, &info, sizeof(info)), -1);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGUSR1, OBSERVE, 0),
+		0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(&q, SIGUSR1, false, getpid(), SI_USER, 0);
+	CHECK_EQ(read(fd, &info, sizeof(info)), sizeof(info));
+	CHECK_EQ(info.ssi_signo, SIGUSR1);
+	close(fd);
+	close_queue(&q);
+}
+
+static sigjmp_buf after_fault;
+static volatile char *volatile nowhere;
+
+static void leave_fault(int sig)
+{
+	(void)sig;
+	siglongjmp(after_fault, 1);
+}
+
+static int die_of_fault(void *arg)
+{
+	struct queue *q = arg;
+
+	CHILD_MUST(add_signal(q->fd, SIGSEGV, CONSUME, 0) == 0);
+	*nowhere = 1;
+	return 1;
+}
+
+static void faults_are_observed_but_not_consumed(void)
+{
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 0);
+	CHECK_EQ(join_child(start_child(die_of_fault, &q), PATIENCE_MS),
+		 -SIGSEGV);
+	MUST_EQ(add_signal(q.fd, SIGSEGV, CONSUME, 0), 0);
+	handle(SIGSEGV, leave_fault);
+	if (!sigsetjmp(after_fault, 1)) {
+		*nowhere = 1;
+		CHECK(!"fault");
+	}
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.id.raw_u64, SIGSEGV);
+	CHECK_EQ(ev.ret_data[0], SEGV_MAPERR);
+	/* Sent by somebody, it is a signal like others. */
+	handle(SIGSEGV, count_signal);
+	CHECK_EQ(kill(getpid(), SIGSEGV), 0);
+	must_signal(&q, SIGSEGV, true, getpid(), SI_USER, 0);
+	CHECK_EQ(handled, 0);
+	close_queue(&q);
+}
+
+static int traced_child(void *arg)
+{
+	struct queue *q = arg;
+
+	CHILD_MUST(add_signal(q->fd, SIGUSR1, CONSUME, 0) == 0);
+	CHILD_MUST(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+	CHILD_MUST(kill(getpid(), SIGUSR1) == 0);
+	CHILD_MUST(kill(getpid(), SIGUSR2) == 0);
+	return 0;
+}
+
+static void tracer_sees_no_consumed_signal(void)
+{
+	struct queue q;
+	int status;
+	pid_t pid;
+
+	open_queue(&q, 0);
+	handle(SIGUSR2, SIG_IGN);
+	pid = start_child(traced_child, &q);
+	MUST_EQ(waitpid(pid, &status, 0), pid);
+	MUST(WIFSTOPPED(status));
+	CHECK_EQ(WSTOPSIG(status), SIGUSR2);
+	must_signal(&q, SIGUSR1, true, pid, SI_USER, 0);
+	MUST_EQ(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	close_queue(&q);
+}
+
+static int watch_job_control(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(add_signal(q->fd, SIGTSTP, CONSUME, 0) == 0);
+	CHILD_MUST(add_signal(q->fd, SIGCONT, CONSUME, 0) == 0);
+	CHILD_MUST(kill(getpid(), SIGTSTP) == 0);	/* does not stop it */
+	CHILD_MUST(next_event(q, &ev, 0) == 1 && ev.id.raw[0] == SIGTSTP);
+	CHILD_MUST(kill(getpid(), SIGSTOP) == 0);
+	CHILD_MUST(next_event(q, &ev, 0) == 1 && ev.id.raw[0] == SIGCONT);
+	return 0;
+}
+
+static void consumed_sigcont_continues(void)
+{
+	struct queue q;
+	int status;
+	pid_t pid;
+
+	open_queue(&q, 0);
+	pid = start_child(watch_job_control, &q);
+	MUST_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	MUST(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	close_queue(&q);
+}
+
+static void two_queues_get_it_and_one_consumes(void)
+{
+	struct queue a, b;
+
+	open_queue(&a, 0);
+	open_queue(&b, 8);
+	handle(SIGUSR1, count_signal);
+	MUST_EQ(add_signal(a.fd, SIGUSR1, OBSERVE, 0), 0);
+	MUST_EQ(add_signal(b.fd, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+	must_signal(&a, SIGUSR1, false, getpid(), SI_USER, 0);
+	must_signal(&b, SIGUSR1, false, getpid(), SI_USER, 0);
+	MUST_EQ(change_signal(b.fd, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME, 0),
+		0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+	must_signal(&a, SIGUSR1, false, getpid(), SI_USER, 0);
+	must_signal(&b, SIGUSR1, true, getpid(), SI_USER, 0);
+	close_queue(&b);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 2);
+	must_signal(&a, SIGUSR1, false, getpid(), SI_USER, 0);
+	close_queue(&a);
+}
+
+static void consumed_signals_do_not_interrupt(void)
+{
+	struct queue q, other;
+	struct waiter w;
+	long long sleeps;
+
+	open_queue(&q, 0);
+	open_queue(&other, 0);
+	handle(SIGUSR1, count_signal);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	MUST_EQ(add_user(other.fd, 1, 1, 0, 1), 0);
+	start_waiter(&w, &other, 1);
+	sleeps = sleeps_so_far(w.actor.tid);
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
+	must_signal(&q, SIGUSR1, true, getpid(), SI_TKILL, 0);
+	CHECK(waiter_asleep(&w));
+	CHECK_EQ(sleeps_so_far(w.actor.tid), sleeps);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGUSR1, OBSERVE, 0),
+		0);
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), -EINTR);
+	CHECK_EQ(handled, 1);
+	must_signal(&q, SIGUSR1, false, getpid(), SI_TKILL, 0);
+	close_queue(&other);
+	close_queue(&q);
+}
+
+/* Modes */
+
+static void one_at_a_time(struct queue *q)
+{
+	handle(RT, count_signal);
+	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_ONESHOT), 0);
+	CHECK_EQ(queue_value(RT, 1), 0);
+	CHECK_EQ(handled, 0);
+	/* It has its one, though nobody has read that. */
+	CHECK_EQ(queue_value(RT, 2), 0);
+	CHECK_EQ(handled, 1);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+
+	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(queue_value(RT, 3), 0);
+	CHECK_EQ(queue_value(RT, 4), 0);
+	CHECK_EQ(handled, 2);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 3);
+	CHECK_EQ(queue_value(RT, 5), 0);
+	CHECK_EQ(handled, 3);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME,
+			      KEVENT_REQ_DISPATCH),
+		0);
+	CHECK_EQ(queue_value(RT, 6), 0);
+	CHECK_EQ(handled, 3);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 6);
+}
+
+static void oneshot_and_dispatch_take_one_signal(void)
+{
+	each_queue(one_at_a_time);
+}
+
+static void disable(struct queue *q)
+{
+	handle(RT, count_signal);
+	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_DISABLED), 0);
+	CHECK_EQ(queue_value(RT, 1), 0);
+	CHECK_EQ(handled, 1);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME, 0),
+		0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(queue_value(RT, 2), 0);
+	CHECK_EQ(queue_value(RT, 3), 0);
+	/* What it has taken waits while it is disabled. */
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME,
+			      KEVENT_REQ_DISABLED),
+		0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(handled, 1);
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, OBSERVE,
+			      KEVENT_REQ_DISPATCH),
+		0);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 2);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, OBSERVE, 0),
+		0);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 3);
+	CHECK_EQ(queue_value(RT, 4), 0);
+	CHECK_EQ(handled, 2);
+	must_signal(q, RT, false, getpid(), SI_QUEUE, 4);
+	CHECK_NO_EVENT(q);
+}
+
+static void disabled_watch_takes_nothing(void)
+{
+	each_queue(disable);
+}
+
+static void mark(struct queue *q)
+{
+	struct ukevent ev;
+
+	MUST_EQ(add_signal(q->fd, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(change_signal(q->fd, KEVENT_CTL_READY, SIGUSR1, 0, 0), 1);
+	must_signal(q, SIGUSR1, false, 0, 0, 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(change_signal(q->fd, KEVENT_CTL_READY, SIGUSR2, 0, 0),
+		 -ENOENT);
+	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+	ev.event = 2;
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
+}
+
+static void mark_tells_of_no_signal(void)
+{
+	each_queue(mark);
+}
+
+static void wrong_requests_are_refused(void)
+{
+	static const uint64_t ids[] = {
+		0, _NSIG, 1u << 31, 1ull << 32 | SIGUSR1, 1ull << 62 | SIGUSR1,
+		SIGKILL, SIGSTOP, NOMASK, NOMASK | SIGKILL, NOMASK | SIGSTOP,
+	};
+	static const uint32_t events[] = { 0, 2, 3 };
+	struct ukevent ev;
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, 0);
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		kevent_set_signal(&ev, 0, 0, 0, 0);
+		ev.id.raw_u64 = ids[i];
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
+	}
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+		ev.event = events[i];
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
+	}
+	CHECK_EQ(add_signal(q.fd, SIGUSR1, 0, KEVENT_REQ_KEEP_EACH), -EINVAL);
+	CHECK_EQ(add_signal(q.fd, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_EQ(add_signal(q.fd, SIGUSR1, OBSERVE, 0), -EEXIST);
+	CHECK_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), -EEXIST);
+	CHECK_EQ(add_signal(q.fd, 1, OBSERVE, 0), 0);
+	CHECK_EQ(add_signal(q.fd, _NSIG - 1, CONSUME, 0), 0);
+	CHECK_EQ(remove_signal(q.fd, SIGUSR2), -ENOENT);
+	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+	ev.id.raw_u64 |= 1ull << 40;
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -ENOENT);
+	CHECK_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGUSR2, 0, 0),
+		 -ENOENT);
+	CHECK_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGKILL, 0, 0),
+		 -EINVAL);
+	CHECK_EQ(remove_signal(q.fd, SIGUSR1), 0);
+	CHECK_EQ(remove_signal(q.fd, SIGUSR1), -ENOENT);
+	close_queue(&q);
+}
+
+static void watches_of_a_process_are_limited(void)
+{
+	unsigned int i;
+	int kq[1001];
+
+	open_fds(1100);
+	for (i = 0; i < ARRAY_SIZE(kq); i++) {
+		kq[i] = kevent_init(NULL, 0, 0);
+		MUST(kq[i] >= 0);
+		MUST_EQ(add_signal(kq[i], SIGWINCH, OBSERVE, 0),
+			i < 1000 ? 0 : -ENOSPC);
+	}
+	CHECK_EQ(kill(getpid(), SIGWINCH), 0);
+	for (i = 0; i < 1000; i++) {
+		struct queue q = { .fd = kq[i] };
+
+		must_signal(&q, SIGWINCH, false, getpid(), SI_USER, 0);
+		if (i % 2)
+			close(kq[i]);
+	}
+	CHECK_EQ(add_signal(kq[1000], SIGWINCH, OBSERVE, 0), 0);
+}
+
+static const struct test_case cases[] = {
+	TEST(observed_signals_are_handled_too),
+	TEST(ignored_signals_are_observed),
+	TEST(blocked_signals_are_observed_and_stay_pending),
+	TEST(signals_before_add_are_not_reported),
+	TEST(watch_is_of_the_whole_process),
+	TEST(exit_of_a_child_is_a_signal),
+	TEST(consumed_signals_are_not_delivered),
+	TEST(signalfd_gets_what_is_observed_only),
+	TEST(tracer_sees_no_consumed_signal),
+	TEST(faults_are_observed_but_not_consumed),
+	TEST(consumed_sigcont_continues),
+	TEST(two_queues_get_it_and_one_consumes),
+	TEST(consumed_signals_do_not_interrupt),
+	TEST(oneshot_and_dispatch_take_one_signal),
+	TEST(disabled_watch_takes_nothing),
+	TEST(mark_tells_of_no_signal),
+	TEST(wrong_requests_are_refused),
+	TEST(watches_of_a_process_are_limited),
+	{}
+};
+
+const struct test_suite signal_suite = { .name = "signal", .cases = cases };

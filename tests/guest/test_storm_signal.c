@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Races of KEVENT_SIGNAL with a time budget: a thread and another process send
+ * numbered real-time signals, while the watches are added, modified and removed,
+ * and their queue is closed. Each number that could be sent ends at one place:
+ *
+ *	handled		by the handler
+ *	consumed	in an event that says so
+ *	dropped		by REMOVE or close, where the test does that on purpose
+ *
+ * An event of what was handled says that it was not consumed.
+ *
+ * KEVENT_TEST_STORM_MS in the environment sets the budget of each test.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "signals.h"
+
+#define SENDERS		2
+#define SIG(s)		(RT + (s))
+#define NUMBERS		(1 << 21)	/* per sender */
+#define LIMIT		300		/* signals under way */
+#define BUDGET_MS	2500
+
+struct number {
+	_Atomic unsigned char	handled;
+	unsigned char		consumed;
+	unsigned char		observed;
+};
+
+/* Shared with the process that sends */
+struct storm {
+	uint64_t	until;
+	pid_t		receiver;
+	_Atomic bool	done;
+	_Atomic int	sent[SENDERS];	/* numbers below have been sent */
+	struct number	number[SENDERS][NUMBERS];
+};
+
+static struct storm *storm;
+
+struct totals {
+	long	handled, consumed, observed, lost, wrong;
+	int	last[SENDERS];		/* consumed */
+	bool	unordered;
+};
+
+static uint64_t budget_ns(void)
+{
+	const char *given = getenv("KEVENT_TEST_STORM_MS");
+
+	return (given ? atoi(given) : BUDGET_MS) * 1000000ull;
+}
+
+static bool storm_on(void)
+{
+	return now_ns() < storm->until;
+}
+
+static void receive(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	atomic_fetch_add(&storm->number[sig - RT][info->si_value.sival_int]
+			 .handled, 1);
+}
+
+static long send_numbers(int s)
+{
+	int i;
+
+	for (i = 0; i < NUMBERS && storm_on(); i++) {
+		union sigval value = { .sival_int = i };
+
+		while (sigqueue(storm->receiver, SIG(s), value)) {
+			if (errno != EAGAIN)
+				return -errno;
+			if (!storm_on())
+				return 0;
+			sched_yield();
+		}
+		atomic_store(&storm->sent[s], i + 1);
+	}
+	return 0;
+}
+
+static long sending_thread(void *arg)
+{
+	(void)arg;
+	return send_numbers(0);
+}
+
+static int sending_process(void *arg)
+{
+	(void)arg;
+	return -send_numbers(1);
+}
+
+/* The one thread that takes what is delivered */
+static long receiving_thread(void *arg)
+{
+	sigset_t set;
+
+	(void)arg;
+	sigemptyset(&set);
+	while (!atomic_load(&storm->done))
+		sigsuspend(&set);
+	return 0;
+}
+
+static void account(struct totals *t, const struct ukevent *ev)
+{
+	unsigned int s = ev->id.raw[0] - RT, nr = ev->ret_data[1];
+	struct number *n;
+
+	if (ev->type != KEVENT_SIGNAL || s >= SENDERS || nr >= NUMBERS ||
+	    ev->ret_data[0] != (uint32_t)SI_QUEUE) {
+		t->wrong++;
+		return;
+	}
+	n = &storm->number[s][nr];
+	if (!(ev->id.raw_u64 & NOMASK)) {
+		n->observed++;
+		return;
+	}
+	n->consumed++;
+	t->unordered |= (int)nr < t->last[s];
+	t->last[s] = nr;
+}
+
+static bool take(struct queue *q, struct totals *t, unsigned int max)
+{
+	struct ukevent ev;
+
+	while (max--) {
+		if (next_event(q, &ev, 0) != 1)
+			return false;
+		account(t, &ev);
+	}
+	return true;
+}
+
+/*
+ * REMOVE loses nothing of a watch that consumes no more and has been read since
+ * as far as it can be behind, with the other watch in between.
+ */
+static void remove_gently(struct queue *q, struct totals *t, int sig)
+{
+	if (change_signal(q->fd, KEVENT_CTL_MODIFY, sig, OBSERVE, 0))
+		return;
+	take(q, t, SENDERS * (LIMIT + 1) + 16);
+	remove_signal(q->fd, sig);
+}
+
+static void churn(struct queue *q, struct totals *t, uint64_t *rnd, bool gently)
+{
+	static const uint32_t modes[] = {
+		0, 0, KEVENT_REQ_DISPATCH, KEVENT_REQ_DISABLED,
+		KEVENT_REQ_ONESHOT,
+	};
+	uint32_t mode = modes[next_random(rnd) %
+			      (gently ? 4 : ARRAY_SIZE(modes))];
+	int sig = SIG(next_random(rnd) % SENDERS);
+
+	switch (next_random(rnd) % 8) {
+	case 0 ... 1:
+		add_signal(q->fd, sig, next_random(rnd) & 1, mode);
+		break;
+	case 2 ... 3:
+		change_signal(q->fd, KEVENT_CTL_MODIFY, sig,
+			      next_random(rnd) & 1, mode);
+		break;
+	case 4:
+		if (gently)
+			remove_gently(q, t, sig);
+		else
+			remove_signal(q->fd, sig);
+		break;
+	case 5:
+		if (gently || next_random(rnd) % 32)
+			break;
+		close_queue(q);
+		open_queue(q, next_random(rnd) & 1 ? 16 : 0);
+		break;
+	default:
+		take(q, t, 20);
+	}
+}
+
+static void finish(struct queue *q, struct totals *t)
+{
+	int s, modified;
+
+	for (s = 0; s < SENDERS; s++) {
+		modified = change_signal(q->fd, KEVENT_CTL_MODIFY, SIG(s),
+					 OBSERVE, 0);
+		MUST(modified == 0 || modified == -ENOENT);
+	}
+	while (take(q, t, 1000))
+		;
+	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
+}
+
+static void add_up(struct totals *t)
+{
+	int s, i;
+
+	for (s = 0; s < SENDERS; s++) {
+		for (i = 0; i < NUMBERS; i++) {
+			struct number *n = &storm->number[s][i];
+			int ends = n->handled + n->consumed;
+
+			t->handled += n->handled;
+			t->consumed += n->consumed;
+			t->observed += n->observed;
+			t->lost += i < storm->sent[s] && !ends;
+			/* The last one may be sent but not counted. */
+			t->wrong += ends > 1 || n->observed > n->handled ||
+				    (ends && i > storm->sent[s]);
+		}
+	}
+}
+
+static bool all_delivered(void)
+{
+	int s;
+
+	for (s = 0; s < SENDERS; s++)
+		if (is_pending(SIG(s)))
+			return false;
+	return true;
+}
+
+static void prepare(void)
+{
+	struct sigaction sa = { .sa_sigaction = receive,
+				.sa_flags = SA_SIGINFO | SA_RESTART };
+	int s;
+
+	storm = mmap(NULL, sizeof(*storm), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(storm != MAP_FAILED);
+	storm->receiver = getpid();
+	storm->until = now_ns() + budget_ns();
+	set_limit(LIMIT);
+	for (s = 0; s < SENDERS; s++) {
+		MUST_EQ(sigaction(SIG(s), &sa, NULL), 0);
+		block(SIG(s), SIG_BLOCK);
+	}
+}
+
+static void run_storm(uint32_t size, bool gently)
+{
+	uint64_t rnd = test_seed(), start;
+	struct actor sender, receiver;
+	struct totals t = {};
+	long changes = 0;
+	struct queue q;
+	pid_t pid;
+
+	prepare();
+	/* It must not keep the queue open. */
+	pid = start_child(sending_process, NULL);
+	open_queue(&q, size);
+	start_actor(&receiver, receiving_thread, NULL);
+	start_actor(&sender, sending_thread, NULL);
+	for (; storm_on(); changes++)
+		churn(&q, &t, &rnd, gently);
+	join_actor(&sender, PATIENCE_MS);
+	CHECK_EQ(sender.ret, 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	finish(&q, &t);
+	for (start = now_ns(); !all_delivered();)
+		MUST(patient(start, PATIENCE_MS));
+	atomic_store(&storm->done, true);
+	/* Anything ends sigsuspend(); this is no number that was sent. */
+	close_queue(&q);
+	storm->sent[0]++;
+	start = now_ns();
+	while (!actor_ended(&receiver) && patient(start, PATIENCE_MS))
+		sigqueue(getpid(), SIG(0),
+			 (union sigval){ .sival_int = NUMBERS - 1 });
+	join_actor(&receiver, PATIENCE_MS);
+	storm->sent[0]--;
+	storm->number[0][NUMBERS - 1] = (struct number){};
+	add_up(&t);
+	note("%ld changes; %d and %d sent: %ld handled, %ld consumed, %ld observed, %ld dropped",
+	     changes, storm->sent[0], storm->sent[1], t.handled, t.consumed, t.observed,
+	     t.lost);
+	CHECK_EQ(t.wrong, 0);
+	CHECK(!t.unordered);
+	CHECK(t.handled > 10);
+	if (gently) {
+		CHECK(t.consumed > 10);
+		CHECK(t.observed > 10);
+		CHECK_EQ(t.lost, 0);
+	}
+}
+
+static void signals_race_changes_and_none_is_lost(void)
+{
+	run_storm(0, true);
+}
+
+static void signals_race_changes_of_a_ring_and_none_is_lost(void)
+{
+	run_storm(16, true);
+}
+
+static void signals_race_remove_and_close(void)
+{
+	run_storm(16, false);
+}
+
+/* Processes exit and exec with watches while the queue and senders go on. */
+static int short_life(void *arg)
+{
+	struct queue *q = arg;
+	int s;
+
+	for (s = 0; s < SENDERS; s++)
+		add_signal(q->fd, SIG(s), CONSUME, 0);
+	storm->receiver = getpid();
+	for (s = 0; s < 3000; s++)
+		getppid();
+	return 0;
+}
+
+static long send_to_the_living(void *arg)
+{
+	long nr = 0;
+	int s = 0;
+
+	(void)arg;
+	while (!atomic_load(&storm->done)) {
+		pid_t pid = storm->receiver;
+
+		if (pid != getpid() && !sigqueue(pid, SIG(s++ & 1),
+				(union sigval){ .sival_int = 1 }))
+			nr++;
+	}
+	return nr;
+}
+
+static long remove_always(void *arg)
+{
+	struct queue *q = arg;
+
+	while (!atomic_load(&storm->done)) {
+		remove_signal(q->fd, SIG(0));
+		close(dup(q->fd));
+	}
+	return 0;
+}
+
+static void exit_races_signals_and_remove(void)
+{
+	struct actor sender, remover;
+	struct ukevent ev[16];
+	unsigned int rounds = 0;
+	long taken = 0;
+	struct queue q;
+	pid_t pid;
+	int status;
+
+	prepare();
+	open_queue(&q, 0);
+	start_actor(&sender, send_to_the_living, NULL);
+	start_actor(&remover, remove_always, &q);
+	for (; storm_on(); rounds++) {
+		pid = start_child(short_life, &q);
+		while (!waitpid(pid, &status, WNOHANG))
+			if (get_events(q.fd, 1, 16, 1, ev) > 0)
+				taken++;
+		MUST_EQ(status, 0);
+	}
+	atomic_store(&storm->done, true);
+	join_actor(&sender, PATIENCE_MS);
+	join_actor(&remover, PATIENCE_MS);
+	note("%u processes, %ld signals, %ld collections", rounds, sender.ret,
+	     taken);
+	CHECK(rounds > 2);
+	CHECK(sender.ret > 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST_LIMIT(signals_race_changes_and_none_is_lost, 30),
+	TEST_LIMIT(signals_race_changes_of_a_ring_and_none_is_lost, 30),
+	TEST_LIMIT(signals_race_remove_and_close, 30),
+	TEST_LIMIT(exit_races_signals_and_remove, 30),
+	{}
+};
+
+const struct test_suite storm_signal_suite = {
+	.name = "storm_signal",
+	.cases = cases,
+};
