@@ -156,6 +156,22 @@ static inline void kevent_set_timer(struct ukevent *ev,
 }
 
 /**
+ * kevent_set_posix_timer() - fill in an entry for a timer of timer_create(2)
+ * @ev: to be filled in; not for %KEVENT_CTL_ADD, which timer_create() does
+ * @timer: the timer, as the system call returned it
+ * @req_flags: %KEVENT_REQ_DISPATCH and its like
+ * @user: handed back with each event, in ptr; sigev_value at first
+ */
+static inline void kevent_set_posix_timer(struct ukevent *ev, __u32 timer,
+					  __u32 req_flags, __u64 user)
+{
+	ev->id.raw[0] = timer;
+	ev->id.raw[1] = 0;
+	__kevent_set(ev, KEVENT_POSIX_TIMER, KEVENT_POSIX_TIMER_FIRED,
+		     req_flags, user);
+}
+
+/**
  * kevent_set_signal() - fill in an entry for a signal
  * @ev: to be filled in
  * @sig: the signal

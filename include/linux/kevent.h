@@ -6,8 +6,11 @@
 #define _LINUX_KEVENT_H
 
 #include <linux/compiler.h>
+#include <linux/errno.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
+
+struct k_itimer;
 
 #ifdef CONFIG_KEVENT
 
@@ -21,6 +24,13 @@ int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
 void kevent_end_signal(int sig, const struct kernel_siginfo *info,
 		       struct task_struct *t, bool timer, bool failed);
 void kevent_drop_process_signals(void);
+int kevent_posix_timer_create(struct k_itimer *timer, int fd);
+void kevent_posix_timer_expired(struct k_itimer *timer);
+void kevent_posix_timer_set(struct k_itimer *timer);
+void kevent_posix_timer_release(struct k_itimer *timer);
+
+/* posix-timers.c, for kevent */
+u64 posixtimer_take_expiries(struct k_itimer *timr);
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -118,6 +128,14 @@ static inline void kevent_flush(struct file *file, fl_owner_t table) {}
 static inline void kevent_release(struct file *file) {}
 static inline void kevent_clock_was_set(void) {}
 static inline void kevent_clock_resumed(void) {}
+static inline int kevent_posix_timer_create(struct k_itimer *timer, int fd)
+{
+	return -EINVAL;
+}
+
+static inline void kevent_posix_timer_expired(struct k_itimer *timer) {}
+static inline void kevent_posix_timer_set(struct k_itimer *timer) {}
+static inline void kevent_posix_timer_release(struct k_itimer *timer) {}
 
 #endif /* CONFIG_KEVENT */
 

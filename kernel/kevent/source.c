@@ -19,6 +19,7 @@ static const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_POLL]	= &kevent_poll_ops,
 	[KEVENT_PIPE]	= &kevent_pipe_ops,
 	[KEVENT_SIGNAL]	= &kevent_signal_ops,
+	[KEVENT_POSIX_TIMER] = &kevent_posix_timer_ops,
 	[KEVENT_USER]	= &kevent_user_ops,
 	[KEVENT_PROC]	= &kevent_proc_ops,
 	[KEVENT_FUTEX]	= &kevent_futex_ops,

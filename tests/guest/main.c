@@ -47,6 +47,7 @@ static const struct test_suite *const suites[] = {
 	&inode_suite,
 	&inode_deeds_suite,
 	&timer_suite,
+	&posix_timer_suite,
 	&signal_suite,
 	&signal_queued_suite,
 	&signal_life_suite,
@@ -64,6 +65,8 @@ static const struct test_suite *const suites[] = {
 	&storm_inode_suite,
 	&storm_signal_suite,
 	&storm_proc_suite,
+	&timer_storm_suite,
+	&posix_timer_storm_suite,
 };
 
 /* What a test says, shared between its process and the runner */
