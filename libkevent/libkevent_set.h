@@ -190,16 +190,27 @@ static inline void kevent_set_signal(struct ukevent *ev, int sig, int consume,
 }
 
 /**
+ * kevent_signal_sender() - who sent a signal
+ * @ev: an event of %KEVENT_SIGNAL
+ *
+ * Return: a process id, 0 when the kernel did.
+ */
+static inline __u32 kevent_signal_sender(const struct ukevent *ev)
+{
+	return (__u32)(ev->id.raw_u64 >> 32) & 0x7fffffffu;
+}
+
+/**
  * kevent_set_proc() - fill in an entry for the exit of a process
  * @ev: to be filled in
  * @pid: its process id
  * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
  * @user: handed back with the event, in ptr
  */
-static inline void kevent_set_proc(struct ukevent *ev, __u32 pid,
+static inline void kevent_set_proc(struct ukevent *ev, int pid,
 				   __u32 req_flags, __u64 user)
 {
-	ev->id.raw[0] = pid;
+	ev->id.raw[0] = (__u32)pid;
 	ev->id.raw[1] = 0;
 	__kevent_set(ev, KEVENT_PROC, KEVENT_PROC_EXIT, req_flags, user);
 }
@@ -214,7 +225,7 @@ static inline void kevent_set_proc(struct ukevent *ev, __u32 pid,
 static inline void kevent_set_pidfd(struct ukevent *ev, int pidfd,
 				    __u32 req_flags, __u64 user)
 {
-	kevent_set_proc(ev, (__u32)pidfd, req_flags, user);
+	kevent_set_proc(ev, pidfd, req_flags, user);
 	ev->event |= KEVENT_PROC_PIDFD;
 }
 

@@ -19,7 +19,7 @@ int main(void)
 	if (!pid)
 		_exit(42);
 	/* It may have ended by now: then ALWAYS_QUEUE reports it all the same. */
-	kevent_set_proc(&ev, (__u32)pid, KEVENT_REQ_ALWAYS_QUEUE, 0);
+	kevent_set_proc(&ev, pid, KEVENT_REQ_ALWAYS_QUEUE, 0);
 	if (kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev) ||
 	    kevent_get_events(queue, 1, 1, NULL, &ev, 0) != 1)
 		return 1;

@@ -217,6 +217,90 @@ static void initialisers_fill_every_field(void)
 	CHECK(!memcmp(&ev, &want, sizeof(ev)));
 }
 
+/* All but the type and the id, which each function has its own way with */
+static void check_rest(const struct ukevent *ev, __u32 type, __u32 event)
+{
+	CHECK_EQ(ev->type, type);
+	CHECK_EQ(ev->event, event);
+	CHECK_EQ(ev->req_flags, 6);
+	CHECK_EQ(ev->ret_flags, 0);
+	CHECK_EQ(ev->ptr, 7);
+}
+
+static void initialisers_know_their_source(void)
+{
+	const struct timespec when = { 3, 4 }, interval = { 5, 6 };
+	struct ukevent ev;
+	__u32 word;
+
+	memset(&ev, 0xff, sizeof(ev));
+	kevent_set_inode(&ev, 4, KEVENT_INODE_MODIFY, 6, 7);
+	check_rest(&ev, KEVENT_INODE, KEVENT_INODE_MODIFY);
+	CHECK_EQ(ev.id.raw[0], 4);
+	CHECK_EQ(ev.id.raw[1], 0);
+	kevent_set_timer(&ev, &when, &interval, KEVENT_TIMER_TAI, 6, 7);
+	check_rest(&ev, KEVENT_TIMER, KEVENT_TIMER_FIRED |
+		   KEVENT_TIMER_INTERVAL | KEVENT_TIMER_TAI);
+	CHECK_EQ(ev.id.raw[0], 3);
+	CHECK_EQ(ev.id.raw[1], 4);
+	CHECK_EQ(ev.ret_data[0], 5);
+	CHECK_EQ(ev.ret_data[1], 6);
+	kevent_set_timer(&ev, &when, NULL, 0, 6, 7);
+	check_rest(&ev, KEVENT_TIMER, KEVENT_TIMER_FIRED);
+	CHECK_EQ(ev.ret_data[0], 0);
+	kevent_set_posix_timer(&ev, 9, 6, 7);
+	check_rest(&ev, KEVENT_POSIX_TIMER, KEVENT_POSIX_TIMER_FIRED);
+	CHECK_EQ(ev.id.raw[0], 9);
+	kevent_set_proc(&ev, 10, 6, 7);
+	check_rest(&ev, KEVENT_PROC, KEVENT_PROC_EXIT);
+	CHECK_EQ(ev.id.raw[0], 10);
+	kevent_set_pidfd(&ev, 11, 6, 7);
+	check_rest(&ev, KEVENT_PROC, KEVENT_PROC_EXIT | KEVENT_PROC_PIDFD);
+	CHECK_EQ(ev.id.raw[0], 11);
+	kevent_set_futex(&ev, &word, 12, KEVENT_FUTEX_PRIVATE, 6, 7);
+	check_rest(&ev, KEVENT_FUTEX,
+		   KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE);
+	CHECK_EQ(ev.id.raw_u64, (uintptr_t)&word);
+	CHECK_EQ(ev.ret_data[0], 12);
+}
+
+static void signals_have_their_sender_in_the_id(void)
+{
+	struct ukevent ev;
+
+	kevent_set_signal(&ev, 10, 0, 6, 7);
+	check_rest(&ev, KEVENT_SIGNAL, KEVENT_SIGNAL_DELIVERY);
+	CHECK_EQ(ev.id.raw_u64, 10);
+	kevent_set_signal(&ev, 10, 1, 6, 7);
+	CHECK_EQ(ev.id.raw_u64, 10 | KEVENT_SIGNAL_NOMASK);
+	CHECK_EQ(kevent_signal_sender(&ev), 0);
+	ev.id.raw_u64 |= 1234ULL << 32;
+	CHECK_EQ(kevent_signal_sender(&ev), 1234);
+}
+
+static void mark_hands_on_its_data(void)
+{
+	struct ukevent ev;
+
+	kevent_set_mark(&ev, 5, 1, 0x123456789abcdef0ULL);
+	CHECK_EQ(ev.type, KEVENT_USER);
+	CHECK_EQ(ev.id.raw_u64, 5);
+	CHECK_EQ(ev.event, 1);
+	CHECK_EQ(kevent_mark_data(&ev), 0x123456789abcdef0ULL);
+}
+
+static void wait_arg_asks_for_nothing(void)
+{
+	struct kevent_wait_arg arg, want = {
+		.size = sizeof(arg),
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	memset(&arg, 0xff, sizeof(arg));
+	kevent_wait_arg_init(&arg);
+	CHECK(!memcmp(&arg, &want, sizeof(arg)));
+}
+
 static void cookie_holds_index_and_generation(void)
 {
 	struct ukevent ev;
@@ -239,6 +323,11 @@ const struct test_case call_tests[] = {
 	{ "ctl_one_tells_failure_from_ready",
 	  ctl_one_tells_failure_from_ready },
 	{ "initialisers_fill_every_field", initialisers_fill_every_field },
+	{ "initialisers_know_their_source", initialisers_know_their_source },
+	{ "signals_have_their_sender_in_the_id",
+	  signals_have_their_sender_in_the_id },
+	{ "mark_hands_on_its_data", mark_hands_on_its_data },
+	{ "wait_arg_asks_for_nothing", wait_arg_asks_for_nothing },
 	{ "cookie_holds_index_and_generation",
 	  cookie_holds_index_and_generation },
 	{ }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * usage: everything FILE
+ *
+ * One thread, one ring: a TCP server, its connections, standard input (a pipe),
+ * two timers, a POSIX timer, SIGINT and SIGRTMIN, a child, changes of FILE, and
+ * a mark set by the child. Prints a line for each event; SIGINT ends it.
+ */
+#include <libkevent.h>
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_timer_settime64	/* 32-bit machines have both */
+#define SYS_timer_settime64	SYS_timer_settime
+#endif
+
+#define SIZE		64
+#define CONNECTION	(1ull << 32)	/* with the descriptor */
+
+enum { LISTENER, INPUT, ONCE, TICK, POSIX, INTERRUPT, VALUE, CHILD, FILE_, USER };
+
+static struct kevent_queue queue;
+static KEVENT_RING_STORAGE(SIZE) mem;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void add(struct ukevent *ev)
+{
+	ev->req_flags |= KEVENT_REQ_ALWAYS_QUEUE;
+	if (kevent_ctl_one(queue.fd, KEVENT_CTL_ADD, ev))
+		die("ADD");
+}
+
+static int add_listener(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	socklen_t len = sizeof(addr);
+	struct ukevent ev;
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, len) ||
+	    listen(fd, 16) || getsockname(fd, (struct sockaddr *)&addr, &len))
+		die("listen");
+	kevent_set_socket(&ev, fd, KEVENT_SOCKET_ACCEPT, 0, LISTENER);
+	add(&ev);
+	printf("port %d\n", ntohs(addr.sin_port));
+	return fd;
+}
+
+static void add_timers(void)
+{
+	const struct timespec once = { .tv_nsec = 50 * 1000 * 1000 };
+	const struct timespec first = { .tv_nsec = 10 * 1000 * 1000 };
+	const struct timespec then = { .tv_nsec = 20 * 1000 * 1000 };
+	struct itimerspec posix = { .it_value = first, .it_interval = then };
+	struct sigevent notify = { .sigev_notify = SIGEV_KEVENT };
+	struct ukevent ev;
+	int id;
+
+	kevent_set_timer(&ev, &once, NULL, 0, KEVENT_REQ_ONESHOT, ONCE);
+	add(&ev);
+	kevent_set_timer(&ev, &first, &then, KEVENT_TIMER_BOOTTIME, 0, TICK);
+	add(&ev);
+	notify.sigev_value.sival_int = POSIX;
+	notify._sigev_un._tid = queue.fd;
+	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &notify, &id) ||
+	    syscall(SYS_timer_settime64, id, 0, &posix, NULL))
+		die("timer_create");
+}
+
+static void add_child(void)
+{
+	struct ukevent ev;
+	pid_t pid;
+
+	kevent_set_user(&ev, USER, 1, 0, USER);
+	add(&ev);
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		kevent_set_user(&ev, USER, 1, 0, 0);
+		_exit(8 - kevent_ctl_one(queue.fd, KEVENT_CTL_READY, &ev));
+	}
+	kevent_set_proc(&ev, pid, 0, CHILD);
+	add(&ev);
+}
+
+static void serve(int fd, const struct ukevent *ev)
+{
+	char buf[256];
+	ssize_t len = read(fd, buf, sizeof(buf));
+
+	if (len > 0 && write(fd, buf, (size_t)len) == len)
+		printf("connection %zd of %u\n", len, ev->ret_data[1]);
+	if (len == 0 && !close(fd))
+		puts("connection closed");
+}
+
+static void take(int listener)
+{
+	struct ukevent ev;
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	kevent_set_socket(&ev, fd, KEVENT_SOCKET_RECV, 0, CONNECTION | (__u64)fd);
+	add(&ev);
+	printf("accepted\n");
+}
+
+/* Returns 0 when the program shall end. */
+static int handle(const struct ukevent *ev, int listener)
+{
+	static unsigned long ticks, expirations;
+	char buf[256];
+	ssize_t len;
+
+	switch (ev->ptr) {
+	case LISTENER:
+		take(listener);
+		break;
+	case INPUT:
+		len = read(0, buf, sizeof(buf));
+		if (len > 0)
+			printf("input %zd\n", len);
+		else
+			close(0);
+		break;
+	case ONCE:
+		puts("once");
+		break;
+	case TICK:
+		ticks += ev->ret_data[0];
+		break;
+	case POSIX:
+		expirations += 1 + ev->ret_data[0];
+		break;
+	case INTERRUPT:
+		printf("ticks %lu, expirations %lu\n", ticks, expirations);
+		return 0;
+	case VALUE:
+		printf("value %u from %u\n", ev->ret_data[1],
+		       kevent_signal_sender(ev));
+		break;
+	case CHILD:
+		printf("child status %d\n", WEXITSTATUS(ev->ret_data[0]));
+		break;
+	case FILE_:
+		printf("file %#x\n", ev->ret_data[0]);
+		break;
+	case USER:
+		printf("mark\n");
+		break;
+	default:
+		serve((int)(ev->ptr ^ CONNECTION), ev);
+	}
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	int file, listener, on = 1;
+	struct ukevent ev;
+
+	if (argc != 2 || (file = open(argv[1], O_RDONLY)) < 0)
+		die("usage: everything FILE");
+	if (kevent_queue_init(&queue, &mem.ring, SIZE, 0))
+		die("kevent_init");
+	setlinebuf(stdout);
+	kevent_set_pipe(&ev, 0, KEVENT_SOCKET_RECV, 0, INPUT);
+	add(&ev);
+	kevent_set_signal(&ev, SIGINT, 1, 0, INTERRUPT);
+	add(&ev);
+	kevent_set_signal(&ev, SIGRTMIN, 1, 0, VALUE);
+	add(&ev);
+	kevent_set_inode(&ev, file, KEVENT_INODE_MODIFY | KEVENT_INODE_ATTRIB,
+			 0, FILE_);
+	add(&ev);
+	add_timers();
+	add_child();
+	listener = add_listener();
+	while (on && kevent_queue_wait(&queue, NULL) >= 0)
+		while (on && kevent_queue_pop(&queue, &ev, 1) > 0)
+			on = handle(&ev, listener);
+	return on;
+}
