@@ -187,6 +187,9 @@ pid_t start_child(int (*fn)(void *arg), void *arg);
 /* Exit status of a child within @ms * slowness; kills it and fails if late. */
 int join_child(pid_t pid, unsigned int ms);
 
+/* Are the example programs where examples_suite looks for them? */
+bool have_examples(void);
+
 /* After exec of this program: what children of two suites do. */
 int after_exec(int argc, char **argv);
 int after_exec_attached(int argc, char **argv);

@@ -43,6 +43,7 @@ static const struct test_suite *const suites[] = {
 	&pipe_suite,
 	&socket_suite,
 	&poll_suite,
+	&bridges_suite,
 	&user_suite,
 	&inode_suite,
 	&inode_deeds_suite,
@@ -63,10 +64,11 @@ static const struct test_suite *const suites[] = {
 	&scale_suite,
 	&storm_suite,
 	&storm_inode_suite,
+	&storm_timer_suite,
+	&storm_posix_timer_suite,
 	&storm_signal_suite,
 	&storm_proc_suite,
-	&timer_storm_suite,
-	&posix_timer_storm_suite,
+	&examples_suite,
 };
 
 /* What a test says, shared between its process and the runner */
@@ -251,7 +253,7 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return true;
+		return suite != &examples_suite || have_examples();
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

@@ -162,7 +162,6 @@ static void locks_on_several_queues_lose_no_wake(void)
 
 #define CHURNERS	3
 #define SINKS		8
-#define BUDGET_MS	2500
 
 struct storm {
 	uint32_t	word;
@@ -179,22 +178,18 @@ struct churner {
 	unsigned long	events, removed;
 };
 
-static uint64_t budget_ns(void)
-{
-	const char *given = getenv("KEVENT_STORM_SECONDS");
-
-	return (given ? atoi(given) * 1000ull : BUDGET_MS) * 1000000;
-}
-
 static int churner_arm(struct churner *me)
 {
 	uint32_t *word = &me->storm->word;
 	int ret = ctl_futex(me->q.fd, KEVENT_CTL_MODIFY, word, 0);
+	uint32_t pause = next_random(&me->rnd) % 65536;
 
 	if (ret == -ENOENT)
 		ret = ctl_futex(me->q.fd, KEVENT_CTL_ADD, word,
 				next_random(&me->rnd) % 4 ? 0 :
 				KEVENT_REQ_ONESHOT);
+	while (pause--)
+		atomic_signal_fence(memory_order_seq_cst);
 	return ret;
 }
 
@@ -235,7 +230,8 @@ static long churn(void *arg)
 {
 	static int (*const deeds[])(struct churner *me) = {
 		churner_arm, churner_arm, churner_arm, churner_take,
-		churner_remove, churner_disable, churner_close,
+		churner_take, churner_take, churner_remove, churner_disable,
+		churner_close,
 	};
 	struct churner *me = arg;
 	int ret = 0;
@@ -289,7 +285,7 @@ static void each_wake_is_delivered_once_in_a_storm(void)
 		MUST_EQ(ctl_futex(s.sinks[i].fd, KEVENT_CTL_ADD, &s.word, 0),
 			0);
 	}
-	s.until = now_ns() + budget_ns();
+	s.until = now_ns() + storm_ns();
 	for (i = 0; i < CHURNERS; i++) {
 		c[i] = (struct churner){ .storm = &s, .rnd = (seed + i) | 1 };
 		open_queue(&c[i].q, 0);

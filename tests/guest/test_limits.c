@@ -9,12 +9,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "helpers.h"
 
@@ -85,6 +89,49 @@ static void watches_per_user_are_limited_exactly(void)
 	with_setting(MAX_WATCHES, "100", adds_up_to_the_limit, NULL);
 	/* Nothing is left behind by a process that ended with its watches. */
 	with_setting(MAX_WATCHES, "100", adds_up_to_the_limit, NULL);
+}
+
+static int create_posix_timer(int kq)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_KEVENT };
+	int id;
+
+	event._sigev_un._tid = kq;
+	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) ?
+	       -errno : 0;
+}
+
+static int no_type_is_free(void *arg)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	int kq, file = open("/proc/self/exe", O_RDONLY), fd[2], sock[2], i;
+	static uint32_t word;
+	struct ukevent ev[8];
+
+	(void)arg;
+	CHILD_MUST(pipe(fd) == 0 && file >= 0);
+	CHILD_MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, sock) == 0);
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	kevent_set_socket(&ev[0], sock[0], KEVENT_SOCKET_RECV, 0, 0);
+	kevent_set_pipe(&ev[1], fd[0], KEVENT_SOCKET_RECV, 0, 0);
+	kevent_set_poll(&ev[2], fd[0], KEVENT_POLL_POLLIN, 0, 0);
+	kevent_set_inode(&ev[3], file, KEVENT_INODE_MODIFY, 0, 0);
+	kevent_set_timer(&ev[4], &second, NULL, 0, 0, 0);
+	kevent_set_signal(&ev[5], SIGUSR1, 0, 0, 0);
+	kevent_set_proc(&ev[6], getpid(), 0, 0);
+	kevent_set_futex(&ev[7], &word, 0, 0, 0, 0);
+	CHILD_MUST(kevent_ctl(kq, KEVENT_CTL_ADD, 8, ev) == 8);
+	for (i = 0; i < 8; i++)
+		CHILD_MUST(kevent_error(&ev[i]) == -ENOSPC);
+	CHILD_MUST(create_posix_timer(kq) == -ENOSPC);
+	CHILD_MUST(add_user(kq, 1, 1, 0, 0) == -ENOSPC);
+	return 0;
+}
+
+static void watches_of_every_type_are_limited(void)
+{
+	with_setting(MAX_WATCHES, "0", no_type_is_free, NULL);
 }
 
 struct race {
@@ -329,6 +376,7 @@ static void no_privilege_is_needed(void)
 
 static const struct test_case cases[] = {
 	TEST_LIMIT(watches_per_user_are_limited_exactly, 30),
+	TEST(watches_of_every_type_are_limited),
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),

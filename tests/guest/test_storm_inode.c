@@ -24,7 +24,6 @@
 #define CHURNED		6
 #define CHURNERS	3
 #define CHURN_USER	1000
-#define BUDGET_MS	2500
 
 struct storm {
 	struct queue	q;
@@ -45,13 +44,6 @@ struct stormer {
 	unsigned int	nr;
 	unsigned int	deeds;
 };
-
-static uint64_t budget_ns(void)
-{
-	const char *given = getenv("KEVENT_STORM_SECONDS");
-
-	return (given ? atoi(given) * 1000ull : BUDGET_MS) * 1000000;
-}
 
 /* A lost event ends this by the time limit of the test. */
 static long write_and_wait(void *arg)
@@ -221,7 +213,7 @@ static void run_storm(uint32_t size)
 
 	open_queue(&s.q, size);
 	open_files(&s);
-	s.until = now_ns() + budget_ns();
+	s.until = now_ns() + storm_ns();
 	start_stormers(&s, stormers);
 	while (!all_ended(stormers, STABLE + CHURNERS))
 		while (next_event(&s.q, &ev, 1) == 1) {

@@ -201,7 +201,7 @@ static void control_calls_race_expiries(void)
 	}
 	for (i = 0; i < CHURNED; i++)
 		s.churned[i] = -1;
-	s.until = first + budget_ns();
+	s.until = first + storm_ns();
 	for (i = 0; i < ACTORS; i++) {
 		stormers[i].storm = &s;
 		stormers[i].nr = i;
@@ -210,7 +210,7 @@ static void control_calls_race_expiries(void)
 	for (i = 0; i < 2; i++)
 		start_actor(&takers[i], taker, &s);
 	for (i = 0; i < ACTORS; i++)
-		join_actor(&stormers[i].actor, PATIENCE_MS + budget_ns() / MS);
+		join_actor(&stormers[i].actor, PATIENCE_MS + storm_ns() / MS);
 	atomic_store(&s.stop, true);
 	for (i = 0; i < 2; i++)
 		join_actor(&takers[i], PATIENCE_MS);
@@ -262,7 +262,7 @@ static long meddle(void *arg)
 
 static void ends_of_queue_and_timers_race(void)
 {
-	uint64_t until = now_ns() + budget_ns();
+	uint64_t until = now_ns() + storm_ns();
 	struct doom d = { .seed = test_seed() };
 	uint64_t rnd = d.seed ^ 0x5555;
 	unsigned int rounds = 0, i;
@@ -314,7 +314,7 @@ static int arm_and_leave(void *arg)
 
 static void exits_race_collections(void)
 {
-	uint64_t until = now_ns() + budget_ns();
+	uint64_t until = now_ns() + storm_ns();
 	struct storm s = { .seed = 1 };
 	unsigned int rounds = 0, i;
 	struct actor a[2];
@@ -341,6 +341,6 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite posix_timer_storm_suite = {
-	.name = "posix_timer_storm", .cases = cases,
+const struct test_suite storm_posix_timer_suite = {
+	.name = "storm_posix_timer", .cases = cases,
 };

@@ -21,7 +21,6 @@
 
 #define FORKERS		3
 #define MAX_BORN	100000	/* of one forker */
-#define BUDGET_MS	2500
 
 struct birth {
 	_Atomic int	told;	/* events */
@@ -47,13 +46,6 @@ struct forker {
 };
 
 static struct forker forkers[FORKERS];
-
-static uint64_t budget_ns(void)
-{
-	const char *given = getenv("KEVENT_STORM_SECONDS");
-
-	return (given ? atoi(given) * 1000ull : BUDGET_MS) * 1000000;
-}
 
 static void account(struct storm *s, const struct ukevent *ev)
 {
@@ -214,7 +206,7 @@ static void run_storm(uint32_t size)
 	unsigned int i;
 
 	open_queue(&s.q, size);
-	s.until = now_ns() + budget_ns();
+	s.until = now_ns() + storm_ns();
 	for (i = 0; i < FORKERS; i++) {
 		forkers[i].storm = &s;
 		forkers[i].nr = i;
@@ -267,7 +259,7 @@ static long closer(void *arg)
 
 static void exits_race_close_of_the_queue(void)
 {
-	uint64_t until = now_ns() + budget_ns();
+	uint64_t until = now_ns() + storm_ns();
 	struct actor a;
 	pid_t pid;
 	int kq;

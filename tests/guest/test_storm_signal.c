@@ -10,7 +10,7 @@
  *
  * An event of what was handled says that it was not consumed.
  *
- * KEVENT_TEST_STORM_MS in the environment sets the budget of each test.
+ * KEVENT_STORM_SECONDS in the environment sets the budget of each test.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,6 @@
 #define SIG(s)		(RT + (s))
 #define NUMBERS		(1 << 21)	/* per sender */
 #define LIMIT		300		/* signals under way */
-#define BUDGET_MS	2500
 
 struct number {
 	_Atomic unsigned char	handled;
@@ -51,13 +50,6 @@ struct totals {
 	int	last[SENDERS];		/* consumed */
 	bool	unordered;
 };
-
-static uint64_t budget_ns(void)
-{
-	const char *given = getenv("KEVENT_TEST_STORM_MS");
-
-	return (given ? atoi(given) : BUDGET_MS) * 1000000ull;
-}
 
 static bool storm_on(void)
 {
@@ -247,7 +239,7 @@ static void prepare(void)
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(storm != MAP_FAILED);
 	storm->receiver = getpid();
-	storm->until = now_ns() + budget_ns();
+	storm->until = now_ns() + storm_ns();
 	set_limit(LIMIT);
 	for (s = 0; s < SENDERS; s++) {
 		MUST_EQ(sigaction(SIG(s), &sa, NULL), 0);

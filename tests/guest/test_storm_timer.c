@@ -180,7 +180,7 @@ static void control_calls_race_expiries(void)
 	for (i = 0; i < STABLE; i++)
 		MUST_EQ(add_timer(s.q.fd, first, (i + 1) * 100 * US, ABS, 0, i),
 			0);
-	s.until = first + budget_ns();
+	s.until = first + storm_ns();
 	for (i = 0; i < ACTORS; i++) {
 		stormers[i].storm = &s;
 		stormers[i].nr = i;
@@ -189,7 +189,7 @@ static void control_calls_race_expiries(void)
 	for (i = 0; i < 2; i++)
 		start_actor(&takers[i], taker, &s);
 	for (i = 0; i < ACTORS; i++)
-		join_actor(&stormers[i].actor, PATIENCE_MS + budget_ns() / MS);
+		join_actor(&stormers[i].actor, PATIENCE_MS + storm_ns() / MS);
 	atomic_store(&s.stop, true);
 	for (i = 0; i < 2; i++)
 		join_actor(&takers[i], PATIENCE_MS);
@@ -202,7 +202,7 @@ static void control_calls_race_expiries(void)
 
 static void close_races_expiries(void)
 {
-	uint64_t rnd = test_seed(), until = now_ns() + budget_ns();
+	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
 	unsigned int rounds = 0, i;
 	struct queue q;
 
@@ -227,6 +227,6 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite timer_storm_suite = {
-	.name = "timer_storm", .cases = cases,
+const struct test_suite storm_timer_suite = {
+	.name = "storm_timer", .cases = cases,
 };

@@ -53,14 +53,6 @@ static inline void wait_until_ready(struct queue *q, long long nr)
 		MUST(patient(start, PATIENCE_MS));
 }
 
-/* Of a storm: KEVENT_TEST_STORM_MS in the environment sets it. */
-static inline uint64_t budget_ns(void)
-{
-	const char *given = getenv("KEVENT_TEST_STORM_MS");
-
-	return (given ? atoi(given) : 2500) * MS;
-}
-
 /* TIMER: 0 or -errno, READY 1 */
 
 #define NONE		-1		/* no interval */
