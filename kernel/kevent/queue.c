@@ -518,9 +518,10 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 
 /*
  * A consumer goes, or does not come back soon: whoever is next shall have what
- * it leaves. When that is for want of room in the ring, or for the ring's
- * memory, only consumers that do not need it can. Returns -EFAULT when the
- * flags of the ring could not be stored.
+ * it leaves, be it one that was woken for other events and is on its way. When
+ * that is for want of room in the ring, or for the ring's memory, only consumers
+ * that do not need it can. Returns -EFAULT when the flags of the ring could not
+ * be stored.
  */
 static int kevent_leave(struct kevent_queue *q, bool full)
 {
@@ -530,7 +531,8 @@ static int kevent_leave(struct kevent_queue *q, bool full)
 
 	if (!list_empty(&q->ready)) {
 		flags |= KEVENT_RING_MORE;
-		kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+		if (!q->nr_woken)
+			kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
 	}
 	return kevent_ring_here(q) ? kring_set_flags(&q->ring, flags) : 0;
 }

@@ -64,6 +64,7 @@ struct kevent_mapping {
  * @ready:	R: watches with something to report, oldest first
  * @level:	R: level watches delivered since the last collection started
  * @wait:	R: consumers asleep, exclusive, oldest first
+ * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
  *		hold of the lock
@@ -90,6 +91,7 @@ struct kevent_queue {
 	struct list_head	ready;
 	struct list_head	level;
 	wait_queue_head_t	wait;
+	u32			nr_woken;
 	struct kring		ring;
 	u64			delivered;
 	u64			hits;

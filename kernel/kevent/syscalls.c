@@ -498,11 +498,6 @@ static void __init kevent_check_abi(void)
 	BUILD_BUG_ON(offsetof(struct ukevent, ret_flags) != 20);
 	BUILD_BUG_ON(offsetof(struct ukevent, ret_data) != 24);
 	BUILD_BUG_ON(offsetof(struct ukevent, ptr) != 32);
-	BUILD_BUG_ON(sizeof(struct kevent_change) != 48);
-	BUILD_BUG_ON(offsetof(struct kevent_change, result) != 44);
-	BUILD_BUG_ON(sizeof(struct kevent_wait_arg) != 48);
-	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, sigmask) != 16);
-	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, nr_changes) != 40);
 	BUILD_BUG_ON(sizeof(struct kevent_ring) != 128);
 	BUILD_BUG_ON(offsetof(struct kevent_ring, ring_flags) != 8);
 	BUILD_BUG_ON(offsetof(struct kevent_ring, ring_uidx) != 64);

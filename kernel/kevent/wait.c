@@ -15,12 +15,14 @@
  * @q: the queue
  * @news: what it waits for, if it wants the ring filled
  * @requested: it shall return although nothing is ready
+ * @woken: taken off the wait queue, and counted in &kevent_queue.nr_woken
  */
 struct kevent_waiter {
 	wait_queue_entry_t	wait;
 	struct kevent_queue	*q;
 	const struct kevent_news *news;
 	bool			requested;
+	bool			woken;
 };
 
 /* Would a waiter that is woken sleep again, and the wake-up be lost on it? */
@@ -44,7 +46,11 @@ static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
 		return 0;
 	if (kevent_waiter_wants_more(w))
 		return 0;
-	return autoremove_wake_function(wait, mode, sync, NULL);
+	if (!autoremove_wake_function(wait, mode, sync, NULL))
+		return 0;
+	w->woken = true;
+	w->q->nr_woken++;
+	return 1;
 }
 
 /**
@@ -146,6 +152,8 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 						     until->clock);
 	spin_lock_irqsave(&q->ready_lock, *flags);
 	finish_wait(&q->wait, &w->wait);
+	q->nr_woken -= w->woken;
+	w->woken = false;
 }
 
 /**

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,44 @@ static void burst(struct queue *q)
 static void burst_wakes_one_waiter_per_event(void)
 {
 	each_queue(burst);
+}
+
+/*
+ * One CPU: the first waiter runs after both marks and finds two events. The
+ * second one has been woken for the other.
+ */
+static void two_events(struct queue *q)
+{
+	long long sleeps[NR];
+	struct ukevent ev[2];
+	struct waiter w[NR];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		MUST_EQ(add_user(q->fd, i, 1, 0, i), 0);
+		kevent_set_user(&ev[i], i, 1, 0, 0);
+	}
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], q, 1);
+	for (i = 0; i < NR; i++)
+		sleeps[i] = sleeps_so_far(w[i].actor.tid);
+	CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 2, ev), 2);
+	for (i = 0; i < 2; i++)
+		CHECK(join_waiter(&w[i]) > 0);
+	for (i = 2; i < NR; i++)
+		check_asleep(&w[i], sleeps[i]);
+}
+
+static void no_waiter_is_woken_for_nothing(void)
+{
+	cpu_set_t before, one;
+
+	MUST_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	MUST_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	each_queue(two_events);
+	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 /* All see the position move. */
@@ -703,6 +742,7 @@ static const struct test_case cases[] = {
 	TEST(one_event_wakes_the_oldest_waiter_only),
 	TEST(returning_waiter_queues_at_the_end),
 	TEST(burst_wakes_one_waiter_per_event),
+	TEST(no_waiter_is_woken_for_nothing),
 	TEST(wakeup_all_wakes_every_waiter),
 	TEST(wakeup_all_delivers_once),
 	TEST(fault_hands_the_event_on),
