@@ -143,14 +143,17 @@ static u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
 /* Wake-ups */
 
 /* Does the key of a wake-up tell all that is to be reported? */
-static bool ev_poll_key_suffices(const struct kevent *ke, __poll_t keys,
-				 __poll_t key)
+static bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 {
-	if (!key || key & EV_POLL_ALWAYS || keys & EV_POLL_INEXACT ||
-	    !(keys & EV_POLL_EXACT))
-		return false;
+	return key && !(key & EV_POLL_ALWAYS) &&
+	       (keys & (EV_POLL_EXACT | EV_POLL_INEXACT)) == EV_POLL_EXACT;
+}
+
+/* What is not delivered at once may not be true any more when it is. */
+static bool ev_poll_is_checked(const struct kevent *ke)
+{
 	return (READ_ONCE(ke->req_flags) &
-		(KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) == KEVENT_REQ_ET;
+		(KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) != KEVENT_REQ_ET;
 }
 
 static void ev_poll_fire(struct kevent *ke, __poll_t key)
@@ -160,8 +163,9 @@ static void ev_poll_fire(struct kevent *ke, __poll_t key)
 	if (key && !(key & keys))
 		return;
 	kevent_napi_note(&ke->queue->napi, to_poll(ke)->kf.file);
-	if (ev_poll_key_suffices(ke, keys, key))
-		kevent_ready(ke, ev_poll_events(ke, key), 0);
+	if (ev_poll_key_suffices(keys, key))
+		kevent_ready(ke, ev_poll_events(ke, key),
+			     ev_poll_is_checked(ke) ? KE_VERIFY : 0);
 	else
 		kevent_ready(ke, 0, KE_VERIFY);
 }
@@ -570,6 +574,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	.file		= true,				\
 	.mergeable	= true,				\
 	.level		= true,				\
+	.direct		= true,				\
 	.cache		= &kevent_poll_cache,		\
 	.check		= _check,			\
 	.attach		= ev_poll_attach,		\

@@ -163,6 +163,8 @@ struct kevent_file {
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds
+ * @direct:	kevent_ready() may store the event in the ring: fill() and
+ *		delivered() may be called in any context
  * @flags:	request flags above 0xff that it knows
  * @cache:	of the source's structure, which begins with a struct kevent
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
@@ -214,6 +216,7 @@ struct kevent_source_ops {
 	bool			file;
 	bool			mergeable;
 	bool			level;
+	bool			direct;
 	u32			flags;
 	struct kmem_cache	**cache;
 	int (*check)(const struct ukevent *uk, struct file *file);
@@ -238,6 +241,7 @@ struct kevent_source_ops {
 };
 
 /* source.c */
+extern const struct kevent_source_ops *const kevent_sources[];
 const struct kevent_source_ops *kevent_source(u32 type);
 void kevent_sources_init(void);
 
@@ -259,6 +263,13 @@ extern struct kmem_cache *kevent_posix_timer_cache;
 extern struct kmem_cache *kevent_user_cache;
 extern struct kmem_cache *kevent_proc_cache;
 extern struct kmem_cache *kevent_futex_cache;
+
+/* The source of a watch */
+static inline const struct kevent_source_ops *
+kevent_source_of(const struct kevent *ke)
+{
+	return kevent_sources[ke->type];
+}
 
 /* queue.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);

@@ -50,12 +50,28 @@ static bool kevent_napi_timeout(const struct kevent_napi *napi,
 	return busy_loop_timeout(start);
 }
 
+/**
+ * struct kevent_napi_wait - a consumer that polls a device queue
+ * @q: its queue
+ * @hits: what &kevent_queue.hits was when it began
+ */
+struct kevent_napi_wait {
+	struct kevent_queue	*q;
+	u64			hits;
+};
+
+/* Has something become ready meanwhile? Peeks: a hint. */
+static bool kevent_napi_found(const struct kevent_napi_wait *w)
+{
+	return !list_empty_careful(&w->q->ready) ||
+	       data_race(w->q->hits) != w->hits;
+}
+
 static bool kevent_napi_end(void *arg, unsigned long start)
 {
-	struct kevent_queue *q = arg;
+	struct kevent_napi_wait *w = arg;
 
-	return !list_empty_careful(&q->ready) ||
-	       kevent_napi_timeout(&q->napi, start);
+	return kevent_napi_found(w) || kevent_napi_timeout(&w->q->napi, start);
 }
 
 /**
@@ -67,16 +83,17 @@ static bool kevent_napi_end(void *arg, unsigned long start)
  */
 void kevent_napi_poll(struct kevent_queue *q, bool once)
 {
+	struct kevent_napi_wait wait = { .q = q, .hits = data_race(q->hits) };
 	struct kevent_napi *napi = &q->napi;
 	u32 id = READ_ONCE(napi->id);
 
 	if (id < MIN_NAPI_ID || !kevent_napi_on(napi))
 		return;
-	napi_busy_loop(id, once ? NULL : kevent_napi_end, q,
+	napi_busy_loop(id, once ? NULL : kevent_napi_end, &wait,
 		       READ_ONCE(napi->prefer),
 		       READ_ONCE(napi->budget) ?: BUSY_POLL_BUDGET);
 	/* A socket that becomes ready brings it back. */
-	if (list_empty_careful(&q->ready))
+	if (!kevent_napi_found(&wait))
 		WRITE_ONCE(napi->id, 0);
 }
 

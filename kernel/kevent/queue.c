@@ -58,7 +58,7 @@ void kevent_queue_put(struct kevent_queue *q)
 
 static bool kevent_is_level(const struct kevent *ke)
 {
-	return kevent_source(ke->type)->level &&
+	return kevent_source_of(ke)->level &&
 	       !(ke->req_flags & KEVENT_REQ_ET) && !(ke->state & KE_BROKEN);
 }
 
@@ -115,67 +115,19 @@ void kevent_dequeue(struct kevent *ke)
 void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 	__releases(&q->ready_lock)
 {
-	bool tell = !list_empty(&q->ready) || q->wake_request ||
-		    q->ring.kidx != q->ring.uidx;
-
 	/* Joined by then, see kevent_fop_poll(). */
-	tell = tell && waitqueue_active(&q->poll_wait);
+	bool tell = waitqueue_active(&q->poll_wait);
+
+	tell = tell && (!list_empty(&q->ready) || q->wake_request ||
+			q->ring.kidx != q->ring.uidx);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (tell)
 		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
 }
 
-/**
- * kevent_ready_locked - kevent_ready() for a source that has state of its own
- * @ke: the watch
- * @mask: see kevent_ready()
- * @state: see kevent_ready()
- *
- * The caller has taken ready_lock and releases it with kevent_unlock().
- */
-void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	/* That it is broken is said when it is armed again. */
-	ke->state |= state & KE_BROKEN;
-	/* The interest may have changed since the source looked. */
-	if (ke->state & KE_DEAD || (mask && !(mask & ke->event)))
-		return;
-	if (ke->state & KE_DISARMED && !(state & KE_FIRED))
-		return;
-	ke->ready |= mask & ke->event;
-	ke->state |= state & ~KE_FIRED;
-	if (ke->state & (KE_BUSY | KE_DISARMED))
-		ke->state |= KE_FIRED;
-	else
-		kevent_enqueue(ke);
-}
-
-/**
- * kevent_ready - a source reports
- * @ke: the watch
- * @mask: conditions that hold now; 0 when the source cannot tell
- * @state: %KE_VERIFY to have it looked up before delivery, %KE_BROKEN when
- *	   nothing will come any more, %KE_FIRED to have it kept while the
- *	   watch is disarmed, or 0
- *
- * Any context, hard interrupts included; the source's own lock may be held, and
- * whatever makes detach() wait for this callback must be.
- */
-void kevent_ready(struct kevent *ke, u32 mask, u16 state)
-{
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_ready_locked(ke, mask, state);
-	kevent_unlock(q, flags);
-}
-
 static u32 kevent_count(struct kevent *ke)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	return ops->count ? ops->count(ke) : 0;
 }
@@ -188,7 +140,7 @@ static u32 kevent_count(struct kevent *ke)
  */
 void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -218,7 +170,7 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
  */
 void kevent_delivered(struct kevent *ke, u32 nr)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct kevent_queue *q = ke->queue;
 
 	lockdep_assert_held(&q->ready_lock);
@@ -248,6 +200,152 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 	ke->state &= ~KE_FIRED;
 }
 
+/*
+ * The position after the newest entry of a watch, 0 if that cannot make another
+ * one redundant. If it can, and is unread, an entry that says no more repeats
+ * it. Its consumer advances ring_uidx, executes a full barrier, and only then
+ * looks at the watched object. Here the change of the object comes first, then
+ * the full barrier of kevent_round_fits() or kevent_hit(), then the load of
+ * ring_uidx: if that still shows the entry as unread, the consumer will see the
+ * change.
+ */
+static u64 kevent_previous(const struct kevent *ke)
+{
+	if (!kevent_source_of(ke)->mergeable || ke->state & KE_BROKEN)
+		return 0;
+	return ke->stored;
+}
+
+static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
+{
+	return to->user && kring_is_unread(to, kevent_previous(ke)) &&
+	       !(ke->ready & ~ke->reported);
+}
+
+/* What a level watch looks like that waits for its next look. */
+#define KE_ON_LEVEL	(KE_LISTED | KE_LEVEL | KE_VERIFY)
+
+/* Is the ring the place where the event of a watch goes, if it can be written? */
+static bool kevent_may_hit(const struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	if (ke->state && ke->state != KE_ON_LEVEL)
+		return false;
+	if (!kevent_source_of(ke)->direct ||
+	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_LAST_CHECK))
+		return false;
+	/* Events stay in order, and a ring that faulted is for consumers. */
+	return list_empty(&q->ready) &&
+	       !(q->ring.flags & KEVENT_RING_BROKEN) &&
+	       !(current->flags & (PF_KTHREAD | PF_EXITING)) &&
+	       kevent_ring_here(q) && kevent_may_wait_for_ring(q);
+}
+
+static void kevent_hit_settle(struct kevent *ke, u32 nr)
+{
+	struct kevent_queue *q = ke->queue;
+
+	ke->ready = 0;
+	if (ke->state)
+		q->delivered += nr;
+	else
+		kevent_delivered(ke, nr);
+	if (!nr)
+		return;
+	q->hits++;
+	kevent_wake(q, KEVENT_OF_RING,
+		    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
+}
+
+/*
+ * Store the event of a watch in the ring, from wherever it happens: interrupts
+ * included, as long as the address space in use has the ring. Returns false,
+ * and nothing has changed, if it has to be queued.
+ */
+static bool kevent_hit(struct kevent *ke, u32 mask)
+{
+	struct kevent_queue *q = ke->queue;
+	u32 before = ke->ready;
+	struct ukevent uk;
+	int nr;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!kevent_may_hit(ke))
+		return false;
+	ke->ready |= mask;
+	kevent_fill(ke, &uk, 0);
+	/* Full barrier: pairs with consumers, see kevent_previous(). */
+	smp_mb__after_spinlock();
+	nr = kring_push(&q->ring, &uk, kevent_previous(ke), ke->reported);
+	if (nr < 0) {
+		ke->ready = before;
+		return false;
+	}
+	if (nr) {
+		ke->stored = q->ring.kidx;
+		ke->reported = uk.ret_data[0];
+	}
+	kevent_hit_settle(ke, nr);
+	return true;
+}
+
+/**
+ * kevent_ready_locked - kevent_ready() for a source that has state of its own
+ * @ke: the watch
+ * @mask: see kevent_ready()
+ * @state: see kevent_ready()
+ *
+ * The caller has taken ready_lock and releases it with kevent_unlock().
+ */
+void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	/* That it is broken is said when it is armed again. */
+	ke->state |= state & KE_BROKEN;
+	/* The interest may have changed since the source looked. */
+	if (ke->state & KE_DEAD || (mask && !(mask & ke->event)))
+		return;
+	if (ke->state & KE_DISARMED && !(state & KE_FIRED))
+		return;
+	mask &= ke->event;
+	/* One that is looked up shall say all there is to say. */
+	if (mask && (!(state & KE_VERIFY) || mask == ke->event) &&
+	    kevent_hit(ke, mask))
+		return;
+	if (!(state & KE_VERIFY))
+		ke->ready |= mask;
+	ke->state |= state & ~KE_FIRED;
+	if (ke->state & (KE_BUSY | KE_DISARMED))
+		ke->state |= KE_FIRED;
+	else
+		kevent_enqueue(ke);
+}
+
+/**
+ * kevent_ready - a source reports
+ * @ke: the watch
+ * @mask: conditions that hold now; 0 when the source cannot tell
+ * @state: %KE_VERIFY to have it looked up before delivery, unless that is now
+ *	   and @mask all that the watch asks for;
+ *	   %KE_BROKEN when nothing will come any more, %KE_FIRED to have it kept
+ *	   while the watch is disarmed, or 0
+ *
+ * Any context, hard interrupts included; the source's own lock may be held, and
+ * whatever makes detach() wait for this callback must be.
+ */
+void kevent_ready(struct kevent *ke, u32 mask, u16 state)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_ready_locked(ke, mask, state);
+	kevent_unlock(q, flags);
+}
+
 static bool kevent_must_verify(const struct kevent *ke)
 {
 	return (ke->state & (KE_VERIFY | KE_BROKEN)) == KE_VERIFY;
@@ -268,7 +366,7 @@ static void kevent_batch_take(struct kevent_queue *q,
 		if (!kevent_must_verify(ke))
 			continue;
 		kevent_dequeue(ke);
-		if (!kevent_source(ke->type)->hold(ke))
+		if (!kevent_source_of(ke)->hold(ke))
 			continue;
 		ke->ready = 0;
 		ke->state &= ~(KE_VERIFY | KE_FIRED | KE_STALE);
@@ -283,7 +381,7 @@ static void kevent_batch_verify(struct kevent_batch *batch)
 	u32 i;
 
 	for (i = 0; i < batch->nr; i++) {
-		ops = kevent_source(batch->ke[i]->type);
+		ops = kevent_source_of(batch->ke[i]);
 		batch->mask[i] = ops->collect(batch->ke[i]);
 		ops->unhold(batch->ke[i]);
 	}
@@ -337,23 +435,10 @@ static void kevent_batch_return(struct kevent_queue *q,
 	}
 }
 
-/*
- * Would an entry only repeat what an unread one says? Its consumer advances
- * ring_uidx, executes a full barrier, and only then looks at the watched
- * object. Here the change of the object comes first, then the barrier of
- * kevent_round_fits(), then the load of ring_uidx in kring_sync(): if it still
- * shows the entry as unread, the consumer will see the change.
- */
-static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
-{
-	return to->user && kring_is_unread(to, ke->stored) &&
-	       !(ke->ready & ~ke->reported) && !(ke->state & KE_BROKEN);
-}
-
 /* One-shot watches die at delivery; @dead is for kevent_bury(), held. */
 static void kevent_expire(struct kevent *ke, struct list_head *dead)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -429,8 +514,7 @@ static u32 kevent_gather(struct kevent_round *r, u32 want, struct ukevent *uk)
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
 		if (nr == want || !left-- || kevent_must_verify(ke))
 			break;
-		if (kevent_source(ke->type)->mergeable &&
-		    kevent_repeats(ke, r->to)) {
+		if (kevent_repeats(ke, r->to)) {
 			ke->ready = 0;
 			kevent_delivered(ke, 0);
 			continue;
@@ -483,7 +567,7 @@ static int kevent_round_fits(struct kevent_round *r)
 
 	if (r->to->user && !kevent_ring_here(r->q))
 		return -EFAULT;
-	/* Full barrier: pairs with consumers, see kevent_repeats(). */
+	/* Full barrier: pairs with consumers, see kevent_previous(). */
 	smp_mb__after_spinlock();
 	if (kring_sync(r->to))
 		return -EFAULT;

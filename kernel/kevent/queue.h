@@ -174,6 +174,7 @@ void kevent_mappings_free(struct kevent_queue *q);
 void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
+bool kevent_may_wait_for_ring(const struct kevent_queue *q);
 ktime_t kevent_clock_now(clockid_t clock);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,

@@ -86,6 +86,7 @@ void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
 		       u32 size);
 int kring_sync(struct kring *ring);
 u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr);
+int kring_push(struct kring *ring, struct ukevent *uk, u64 last, u32 said);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);

@@ -12,7 +12,7 @@
 
 #define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
 
-static const struct kevent_source_ops *const kevent_sources[] = {
+const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
 	[KEVENT_INODE]	= &kevent_inode_ops,
 	[KEVENT_TIMER]	= &kevent_timer_ops,

@@ -70,6 +70,23 @@ void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr)
 }
 
 /**
+ * kevent_may_wait_for_ring - can the next consumer take an event from the ring?
+ * @q: the queue
+ *
+ * Return: false when the one that sleeps longest looks at the queue only.
+ */
+bool kevent_may_wait_for_ring(const struct kevent_queue *q)
+{
+	const struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	w = list_first_entry_or_null(&q->wait.head, struct kevent_waiter,
+				     wait.entry);
+	return !w || w->news;
+}
+
+/**
  * kevent_clock_now - the time
  * @clock: one of those kevent_wait_arg.clockid may be
  */

@@ -37,7 +37,7 @@ bool kevent_kill(struct kevent *ke)
 /* Step 4. Nobody is busy with @ke, no callback and no lookup finds it. */
 void kevent_free(struct kevent *ke)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct kevent_queue *q = ke->queue;
 
 	xa_erase(&q->watches, ke->index);
@@ -75,7 +75,7 @@ static bool kevent_hand_over(struct kevent *ke)
  */
 void kevent_bury(struct kevent *ke, bool held)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	ops->detach(ke);
 	if (held && ops->unhold)
@@ -162,7 +162,7 @@ static void kevent_unbusy(struct kevent *ke, bool kill, unsigned long flags)
 /* Is the condition looked up before each delivery? */
 static bool kevent_is_checked(const struct kevent *ke)
 {
-	return kevent_source(ke->type)->level &&
+	return kevent_source_of(ke)->level &&
 	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
 }
@@ -176,7 +176,7 @@ static void kevent_report(struct kevent *ke)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (kevent_is_checked(ke) ||
-	    (kevent_source(ke->type)->collect && !ke->ready))
+	    (kevent_source_of(ke)->collect && !ke->ready))
 		ke->state |= KE_VERIFY;
 	if (ke->state & (KE_BUSY | KE_DISARMED))
 		ke->state |= KE_FIRED;
@@ -188,7 +188,7 @@ static void kevent_report(struct kevent *ke)
 static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
 			      void **room)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	u32 mask = uk->event & ke->event;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -220,7 +220,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 	if (ke->state & KE_DEAD)
 		return false;
 	/* Without collect() the condition is known from here only. */
-	if (ke->state & KE_DISARMED && kevent_source(ke->type)->collect)
+	if (ke->state & KE_DISARMED && kevent_source_of(ke)->collect)
 		mask = 0;
 	ke->ready |= mask;
 	if (mask && !(ke->state & KE_DISARMED) && !(ke->req_flags & queue)) {
@@ -295,7 +295,7 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 			kevent_delivered(ke, 1);
 		} else {
 			ke->state &= ~(KE_BUSY | KE_FIRED | KE_STALE);
-			if (kevent_source(ke->type)->collect)
+			if (kevent_source_of(ke)->collect)
 				ke->state |= KE_VERIFY;
 			else
 				ke->ready |= ke->reported & ke->event;
@@ -340,7 +340,7 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 
 static void kevent_change(struct kevent *ke, const struct ukevent *uk)
 {
-	const struct kevent_source_ops *ops = kevent_source(ke->type);
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	void *room = NULL;
 	bool report;
 
@@ -402,7 +402,7 @@ static void kevent_rearmed(struct kevent *ke, const struct ukevent *uk,
 
 static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 {
-	int mask = kevent_source(ke->type)->rearm(ke, uk);
+	int mask = kevent_source_of(ke)->rearm(ke, uk);
 	unsigned long flags;
 
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
@@ -421,7 +421,7 @@ static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk,
 
 	if (ke->state & KE_DEAD)
 		return -ENOENT;
-	*rearm = kevent_source(ke->type)->rearm;
+	*rearm = kevent_source_of(ke)->rearm;
 	if (*rearm)
 		return kevent_rearm_begin(ke);
 	kevent_change(ke, uk);
@@ -529,7 +529,7 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	ke = xa_find(&q->watches, index, ULONG_MAX, XA_PRESENT);
 	if (!ke)
 		return NULL;
-	ops = kevent_source(ke->type);
+	ops = kevent_source_of(ke);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	*killed = !(ke->state & KE_DEAD) && (!ops->hold || ops->hold(ke)) &&
 		  kevent_kill(ke);

@@ -515,3 +515,14 @@ int join_child(pid_t pid, unsigned int ms)
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
+
+static int put_byte_and_leave(void *arg)
+{
+	return write(*(int *)arg, "", 1) != 1;
+}
+
+void put_byte_from_outside(int fd)
+{
+	MUST_EQ(join_child(start_child(put_byte_and_leave, &fd), PATIENCE_MS),
+		0);
+}

@@ -175,6 +175,9 @@ long join_waiter(struct waiter *w);
 /* fork(); the child runs @fn and leaves with its value. */
 pid_t start_child(int (*fn)(void *arg), void *arg);
 
+/* Another address space has no ring: the event waits in the kernel. */
+void put_byte_from_outside(int fd);
+
 /* In such a child: checks can't fail a test from there, statuses do. */
 #define CHILD_MUST(cond)						\
 	do {								\

@@ -35,6 +35,7 @@ static const struct test_suite *const suites[] = {
 	&ring_suite,
 	&modes_suite,
 	&wake_suite,
+	&hits_suite,
 	&wait_arg_suite,
 	&handover_suite,
 	&turns_suite,

@@ -71,5 +71,6 @@ extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
 extern const struct test_suite wake_suite;
+extern const struct test_suite hits_suite;
 
 #endif /* SUITES_H */

@@ -486,8 +486,8 @@ static void fd_closed_before_its_event(void)
 	open_pipe(fd[1]);
 	MUST_EQ(add_pipe(q.fd, fd[0][0], 1, 0, 0), 0);
 	MUST_EQ(add_pipe(q.fd, fd[1][0], 1, KEVENT_REQ_ET, 1), 0);
-	put_byte(fd[0][1]);
-	put_byte(fd[1][1]);
+	put_byte_from_outside(fd[0][1]);
+	put_byte_from_outside(fd[1][1]);
 	close(fd[0][0]);
 	CHECK_EQ(drain(&q, counts, 2), 1);
 	CHECK_EQ(counts[1], 1);

@@ -69,7 +69,7 @@ static void close_pending(struct queue *q)
 	int fd[2];
 
 	watch_pipe(q, fd, 0, 0);
-	put_byte(fd[1]);
+	put_byte_from_outside(fd[1]);
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 1);
 	CHECK_EQ(close(fd[0]), 0);
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
@@ -91,7 +91,7 @@ static void entry_in_the_ring_outlives_its_watch(void)
 	open_queue(&q, 8);
 	watch_pipe(&q, fd, ET, 4);
 	put_byte(fd[1]);
-	MUST_EQ(wait_ring(&q, 8, 0), 1);
+	MUST_EQ(kevent_ring_count(q.ring, q.size), 1);
 	close(fd[0]);
 	MUST(kevent_ring_next(q.ring, q.size, &ev));
 	CHECK_EQ(ev.ptr, 4);
@@ -202,7 +202,7 @@ static void closing_the_queue_ends_its_watches(void)
 	close_queue(&q[0]);
 	CHECK_EQ(watches(&q[1]), 1);
 	put_byte(fd[1]);
-	CHECK_EQ(wait_ring(&q[1], 8, 0), 1);
+	CHECK_EQ(kevent_ring_count(q[1].ring, q[1].size), 1);
 	close_queue(&q[1]);
 	put_byte(fd[1]);
 	CHECK_EQ(take_bytes(fd[0]), 2);

@@ -319,7 +319,7 @@ static void disable_pending(struct queue *q)
 
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
-	put_byte(fd[1]);
+	put_byte_from_outside(fd[1]);
 	CHECK_EQ(modify(q->fd, fd[0], RECV, ET | DISABLED, 2), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(modify(q->fd, fd[0], RECV, ET, 3), 0);
@@ -420,7 +420,7 @@ static void modify_away(struct queue *q)
 
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
-	put_byte(fd[1]);
+	put_byte_from_outside(fd[1]);
 	CHECK_EQ(modify(q->fd, fd[0], SEND, 0, 1), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), 0);
@@ -485,7 +485,7 @@ static void remove_pending(struct queue *q)
 
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
-	put_byte(fd[1]);
+	put_byte_from_outside(fd[1]);
 	CHECK_EQ(remove_file(q->fd, KEVENT_PIPE, fd[0]), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);

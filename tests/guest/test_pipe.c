@@ -76,7 +76,7 @@ static void end_of_file(struct queue *q)
 
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 0), 0);
-	put_byte(fd[1]);
+	put_byte_from_outside(fd[1]);
 	close(fd[1]);
 	check_mask(q, RECV | HUP);
 	CHECK_EQ(take_bytes(fd[0]), 1);

@@ -167,7 +167,8 @@ static void level_is_reported_in_each_round(void)
 	watch_pipes(&q, 0);
 	write_all();
 	for (round = 1; round <= 2; round++) {
-		CHECK_EQ(wait_ring(&q, 16384, 0), nr);
+		CHECK(wait_ring(&q, 16384, 0) >= 0);
+		CHECK_EQ(kevent_ring_count(q.ring, q.size), nr);
 		while (kevent_ring_next(q.ring, q.size, &ev)) {
 			MUST(ev.ptr < nr);
 			counts[ev.ptr]++;
@@ -278,7 +279,7 @@ static void closing_everything_leaves_nothing(void)
 	unsigned int i;
 
 	open_pipes();
-	open_queue(&q, 16);
+	open_queue(&q, 0);
 	watch_pipes(&q, 0);
 	write_all();
 	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), nr);

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events that the wake-up itself stores: who gets them there, and who does not
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define RECV	KEVENT_SOCKET_RECV
+#define SEND	KEVENT_SOCKET_SEND
+#define ET	KEVENT_REQ_ET
+
+static uint32_t unread(struct queue *q)
+{
+	return kevent_ring_count(q->ring, q->size);
+}
+
+static void check_counters(struct queue *q, long long hits, long long misses)
+{
+	CHECK_EQ(fdinfo(q->fd, "kevent-hits"), hits);
+	CHECK_EQ(fdinfo(q->fd, "kevent-misses"), misses);
+}
+
+static void check_next(struct queue *q, uint64_t user, uint32_t mask)
+{
+	struct ukevent ev;
+
+	MUST(kevent_ring_next(q->ring, q->size, &ev));
+	CHECK_EQ(ev.ptr, user);
+	CHECK_EQ(ev.ret_data[0], mask);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
+}
+
+/* A ring whose memory is there, with a watch of a pipe, cookie 7 */
+static void watch(struct queue *q, uint32_t size, int fd[2], uint32_t flags)
+{
+	open_queue(q, size);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, flags, 7), 0);
+}
+
+static void write_stores_the_event(void)
+{
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	put_byte(fd[1]);
+	CHECK_EQ(unread(&q), 1);
+	CHECK_EQ(q.ring->ring_flags, 0);
+	check_next(&q, 7, RECV);
+	check_counters(&q, 1, 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-delivered"), 1);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
+static void send_stores_the_event(void)
+{
+	int type[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET };
+	struct queue q;
+	unsigned int i;
+	int fd[2];
+
+	open_queue(&q, 8);
+	for (i = 0; i < ARRAY_SIZE(type); i++) {
+		MUST_EQ(socketpair(AF_UNIX, type[i] | SOCK_CLOEXEC, 0, fd), 0);
+		MUST_EQ(add_socket(q.fd, fd[0], RECV, ET, i), 0);
+		put_byte(fd[1]);
+		check_next(&q, i, RECV);
+		check_counters(&q, i + 1, 0);
+	}
+	close_queue(&q);
+}
+
+/* A read makes room: the writer's end is told. */
+static void read_stores_the_event(void)
+{
+	static char block[65536];
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	CHECK_EQ(write(fd[1], block, sizeof(block)), sizeof(block));
+	MUST_EQ(add_pipe(q.fd, fd[1], SEND, ET, 7), 0);
+	CHECK_EQ(take_bytes(fd[0]), sizeof(block));
+	check_next(&q, 7, SEND);
+	check_counters(&q, 1, 0);
+	close_queue(&q);
+}
+
+static void unread_entry_is_not_repeated(void)
+{
+	struct queue q;
+	int fd[2], i;
+
+	watch(&q, 8, fd, ET);
+	for (i = 0; i < 3; i++) {
+		put_byte(fd[1]);
+		put_byte(fd[1]);
+		CHECK_EQ(unread(&q), 1);
+		check_next(&q, 7, RECV);
+	}
+	check_counters(&q, 3, 0);
+	close_queue(&q);
+}
+
+/* What an unread entry does not say is said by another one. */
+static void other_condition_is_stored(void)
+{
+	static char block[65536];
+	struct queue q;
+	int fd[2], len;
+
+	open_queue(&q, 8);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			   0, fd), 0);
+	while ((len = write(fd[0], block, sizeof(block))) > 0)
+		;
+	MUST_EQ(add_socket(q.fd, fd[0], RECV | SEND, ET, 7), 0);
+	put_byte(fd[1]);
+	CHECK(take_bytes(fd[1]) > 0);
+	put_byte(fd[1]);
+	CHECK_EQ(unread(&q), 2);
+	check_next(&q, 7, RECV);
+	check_next(&q, 7, RECV | SEND);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	close_queue(&q);
+}
+
+static void full_ring_queues(void)
+{
+	struct queue q;
+	int fd[3][2], i;
+
+	open_queue(&q, 2);
+	for (i = 0; i < 3; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, ET, i), 0);
+		put_byte(fd[i][1]);
+	}
+	CHECK_EQ(unread(&q), 2);
+	check_counters(&q, 2, 1);
+	check_next(&q, 0, RECV);
+	put_byte(fd[0][1]);
+	CHECK_EQ(unread(&q), 1);
+	check_counters(&q, 2, 2);
+	CHECK_EQ(kevent_commit(q.fd, 2, 0), 1);
+	check_next(&q, 2, RECV);
+	check_next(&q, 0, RECV);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
+/* While an older event waits in the kernel a younger one does too. */
+static void events_stay_in_order(void)
+{
+	struct queue q;
+	int fd[2][2], i;
+
+	open_queue(&q, 8);
+	for (i = 0; i < 2; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, ET, i), 0);
+	}
+	put_byte_from_outside(fd[0][1]);
+	put_byte(fd[1][1]);
+	CHECK_EQ(unread(&q), 0);
+	check_counters(&q, 0, 2);
+	CHECK_EQ(wait_ring(&q, 8, 0), 2);
+	check_next(&q, 0, RECV);
+	check_next(&q, 1, RECV);
+	put_byte(fd[1][1]);
+	check_next(&q, 1, RECV);
+	check_counters(&q, 1, 2);
+	close_queue(&q);
+}
+
+static void level_is_looked_up_by_the_next_call(void)
+{
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, 0);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	check_counters(&q, 1, 0);
+	CHECK_EQ(wait_ring(&q, 8, 0), 1);
+	check_next(&q, 7, RECV);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	/* Not looked up in between: still a hit */
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	check_counters(&q, 2, 0);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(&q);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	check_counters(&q, 3, 0);
+	close_queue(&q);
+}
+
+/* A level entry says all that holds, so one interest more is looked up. */
+static void level_with_two_conditions_is_looked_up(void)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	MUST_EQ(add_socket(q.fd, fd[0], RECV | SEND, KEVENT_REQ_ALWAYS_QUEUE,
+			   7), 0);
+	CHECK_EQ(wait_ring(&q, 8, 0), 1);
+	check_next(&q, 7, SEND);
+	put_byte(fd[1]);
+	CHECK_EQ(unread(&q), 0);
+	CHECK_EQ(wait_ring(&q, 8, 0), 1);
+	check_next(&q, 7, RECV | SEND);
+	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 0);
+	close_queue(&q);
+}
+
+static void one_shot_and_last_check_are_queued(void)
+{
+	const uint32_t flags[] = {
+		ET | KEVENT_REQ_ONESHOT, KEVENT_REQ_ONESHOT,
+		ET | KEVENT_REQ_LAST_CHECK, KEVENT_REQ_LAST_CHECK,
+	};
+	struct queue q;
+	unsigned int i;
+	int fd[2];
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		watch(&q, 8, fd, flags[i]);
+		put_byte(fd[1]);
+		CHECK_EQ(unread(&q), 0);
+		check_counters(&q, 0, 1);
+		CHECK_EQ(wait_ring(&q, 8, 0), 1);
+		check_next(&q, 7, RECV);
+		close_queue(&q);
+	}
+}
+
+static void dispatch_is_stored_once(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET | KEVENT_REQ_DISPATCH);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(&q);
+	check_counters(&q, 1, 0);
+	kevent_set_pipe(&ev, fd[0], RECV, ET | KEVENT_REQ_DISPATCH, 8);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ptr, 8);
+	close_queue(&q);
+}
+
+static void waiter_is_woken(void)
+{
+	struct waiter w[2];
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	start_waiter(&w[0], &q, 1);
+	start_waiter(&w[1], &q, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[0]), 1);
+	CHECK(waiter_asleep(&w[1]));
+	check_next(&q, 7, RECV);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[1]), 2);
+	check_counters(&q, 2, 0);
+	close_queue(&q);
+}
+
+static long wait_for_three(void *arg)
+{
+	struct kevent_wait_arg more = { .size = sizeof(more), .min_nr = 3 };
+	struct queue *q = arg;
+
+	more.clockid = CLOCK_MONOTONIC;
+	return kevent_wait(q->fd, 8, 0, NULL, KEVENT_FLAGS_ARG, &more);
+}
+
+static void waiter_gets_its_number(void)
+{
+	struct actor actor;
+	struct queue q;
+	long long sleeps;
+	int fd[2], i;
+
+	watch(&q, 8, fd, ET);
+	start_actor(&actor, wait_for_three, &q);
+	MUST(sleeps_in(actor.tid, __NR_kevent_wait));
+	sleeps = sleeps_so_far(actor.tid);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(sleeps_so_far(actor.tid), sleeps);
+		put_byte(fd[1]);
+		check_next(&q, 7, RECV);
+	}
+	join_actor(&actor, PATIENCE_MS);
+	CHECK_EQ(actor.ret, 3);
+	check_counters(&q, 3, 0);
+	close_queue(&q);
+}
+
+static long get_one(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	if (kevent_get_events(q->fd, 1, 1, NULL, &ev, 0) != 1)
+		return -1;
+	return (long)ev.ptr;
+}
+
+/* Who waits for events in a buffer does not look at the ring. */
+static void buffer_reader_first_in_line_gets_it(void)
+{
+	struct actor actor;
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	start_actor(&actor, get_one, &q);
+	MUST(sleeps_in(actor.tid, __NR_kevent_get_events));
+	put_byte(fd[1]);
+	join_actor(&actor, PATIENCE_MS);
+	CHECK_EQ(actor.ret, 7);
+	CHECK_EQ(unread(&q), 0);
+	check_counters(&q, 0, 1);
+	close_queue(&q);
+}
+
+static void poll_sees_the_entry(void)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	pfd.fd = q.fd;
+	CHECK_EQ(poll(&pfd, 1, 0), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(poll(&pfd, 1, 0), 1);
+	check_next(&q, 7, RECV);
+	CHECK_EQ(poll(&pfd, 1, 0), 0);
+	close_queue(&q);
+}
+
+static void other_address_space_is_not_written(void)
+{
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	put_byte_from_outside(fd[1]);
+	CHECK_EQ(unread(&q), 0);
+	check_counters(&q, 0, 1);
+	CHECK_EQ(wait_ring(&q, 8, 0), 1);
+	check_next(&q, 7, RECV);
+	close_queue(&q);
+}
+
+/* fork() makes memory read-only: one event takes the slow way. */
+static void after_fork_a_miss_brings_hits_back(void)
+{
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	put_byte_from_outside(fd[1]);
+	CHECK_EQ(wait_ring(&q, 8, 0), 1);
+	check_next(&q, 7, RECV);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	check_counters(&q, 2, 1);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(write_stores_the_event),
+	TEST(send_stores_the_event),
+	TEST(read_stores_the_event),
+	TEST(unread_entry_is_not_repeated),
+	TEST(other_condition_is_stored),
+	TEST(full_ring_queues),
+	TEST(events_stay_in_order),
+	TEST(level_is_looked_up_by_the_next_call),
+	TEST(level_with_two_conditions_is_looked_up),
+	TEST(one_shot_and_last_check_are_queued),
+	TEST(dispatch_is_stored_once),
+	TEST(waiter_is_woken),
+	TEST(waiter_gets_its_number),
+	TEST(buffer_reader_first_in_line_gets_it),
+	TEST(poll_sees_the_entry),
+	TEST(other_address_space_is_not_written),
+	TEST(after_fork_a_miss_brings_hits_back),
+	{}
+};
+
+const struct test_suite hits_suite = { .name = "hits", .cases = cases };
