@@ -124,6 +124,57 @@ static inline __u32 kevent_ring_pop(struct kevent_ring *ring, __u32 size,
 }
 
 /**
+ * kevent_ring_peek() - look for unread entries without taking them
+ * @ring: a ring
+ * @pos: set to the position of the oldest one
+ *
+ * For consumers that want parts of entries only: read what is wanted from
+ * kevent_ring_entry(), then call kevent_ring_take(). Until that has succeeded
+ * another consumer may take the entries, and what was read is void.
+ *
+ * Return: the number of unread entries.
+ */
+static inline __u64 kevent_ring_peek(const struct kevent_ring *ring, __u64 *pos)
+{
+	*pos = __atomic_load_n(&ring->ring_uidx, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ring->ring_kidx, __ATOMIC_ACQUIRE) - *pos;
+}
+
+/**
+ * kevent_ring_entry() - the entry at a position
+ * @ring: a ring
+ * @size: its number of slots
+ * @pos: of an unread entry
+ *
+ * Return: the entry, in the ring: read each member once, before
+ * kevent_ring_take().
+ */
+static inline const volatile struct ukevent *
+kevent_ring_entry(const struct kevent_ring *ring, __u32 size, __u64 pos)
+{
+	return &ring->event[pos & (size - 1)];
+}
+
+/**
+ * kevent_ring_take() - take entries that were looked at
+ * @ring: a ring
+ * @pos: what kevent_ring_peek() set
+ * @nr: how many entries; no more than it returned
+ *
+ * Return: 1 when they are the caller's, as if by kevent_ring_pop(). 0 when
+ * another consumer was faster.
+ */
+static inline int kevent_ring_take(struct kevent_ring *ring, __u64 pos,
+				   __u64 nr)
+{
+	if (!__atomic_compare_exchange_n(&ring->ring_uidx, &pos, pos + nr, 0,
+					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return 0;
+	__kevent_ring_commit_barrier();
+	return 1;
+}
+
+/**
  * kevent_ring_next() - take one entry, for use as the condition of a loop
  * @ring: a ring
  * @size: its number of slots

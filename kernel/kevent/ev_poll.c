@@ -15,10 +15,14 @@
 #include "kevent.h"
 
 /*
- * Wake-ups of sockets and pipes name what has become true in their keys. Other
- * files may not, or may need a ->poll() to arm the next wake-up.
+ * In kevent.keys: the keys of wake-ups tell all there is to report. Those of
+ * sockets and pipes name what has become true. Other files may not do that, or
+ * may need a ->poll() to arm the next wake-up.
  */
 #define EV_POLL_EXACT	((__force __poll_t)BIT(15))
+
+/* In kevent.keys: there may be an amount to tell, or a device queue to note */
+#define EV_POLL_EXTRA	((__force __poll_t)BIT(11))
 
 /* Conditions reported whether asked for or not */
 #define EV_POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
@@ -106,16 +110,29 @@ static bool ev_poll_is_exact(struct file *file)
 	return sock_from_file(file) || S_ISFIFO(file_inode(file)->i_mode);
 }
 
+static bool ev_poll_has_extra(const struct kevent *ke, struct file *file)
+{
+	struct socket *sock = sock_from_file(file);
+
+	return sock && (sock->ops->family != AF_UNIX ||
+			(ke->type == KEVENT_SOCKET &&
+			 ke->event & KEVENT_SOCKET_ACCEPT));
+}
+
 static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 			     struct file *file)
 {
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
-	if (ev_poll_is_exact(file))
-		keys |= EV_POLL_EXACT;
 	if (kp->kf.ke.type == KEVENT_POLL)
-		return keys | (__force __poll_t)event;
+		keys |= (__force __poll_t)event;
+	if (ev_poll_is_exact(file) && !(keys & EV_POLL_INEXACT))
+		keys |= EV_POLL_EXACT;
+	if (ev_poll_has_extra(&kp->kf.ke, file))
+		keys |= EV_POLL_EXTRA;
+	if (kp->kf.ke.type == KEVENT_POLL)
+		return keys;
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
 	if (event & KEVENT_SOCKET_SEND)
@@ -140,34 +157,74 @@ static u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
 	return events;
 }
 
-/* Wake-ups */
+/* Amounts */
 
-/* Does the key of a wake-up tell all that is to be reported? */
-static bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
+/*
+ * What can be told of a socket without its lock: connections waiting, or bytes
+ * of a TCP stream. A hint, which may be old when it arrives.
+ */
+static u32 ev_sock_amount(struct sock *sk, u32 ready)
 {
-	return key && !(key & EV_POLL_ALWAYS) &&
-	       (keys & (EV_POLL_EXACT | EV_POLL_INEXACT)) == EV_POLL_EXACT;
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		return sk->sk_family == AF_UNIX ?
+		       skb_queue_len_lockless(&sk->sk_receive_queue) :
+		       READ_ONCE(sk->sk_ack_backlog);
+	if (!(ready & KEVENT_SOCKET_RECV) || !sk_is_tcp(sk))
+		return 0;
+	/* Old sequence numbers make a wrong amount, nothing worse. */
+	return max(data_race(tcp_inq(sk)), 0);
 }
 
-/* What is not delivered at once may not be true any more when it is. */
-static bool ev_poll_is_checked(const struct kevent *ke)
+/*
+ * The file exists, see kevent_file_hold(), and ->release() is yet to come: it
+ * has to wait until the watch is dead. So the socket and its sock exist too.
+ */
+static u32 ev_socket_amount(struct kevent *ke, u32 ready)
 {
-	return (READ_ONCE(ke->req_flags) &
-		(KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) != KEVENT_REQ_ET;
+	struct socket *sock;
+
+	if (!(ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
+		return 0;
+	sock = sock_from_file(to_poll(ke)->kf.file);
+	return sock && sock->sk ? ev_sock_amount(sock->sk, ready) : 0;
+}
+
+/* Wake-ups */
+
+/* What a key means that tells all there is to report */
+static u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
+{
+	u32 bits = (__force u32)key;
+
+	if (ke->type == KEVENT_POLL)
+		return bits;
+	/* EPOLLRDNORM is as good as EPOLLIN, EPOLLWRNORM as EPOLLOUT. */
+	bits = (bits | bits >> 6) & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);
+	return bits | (bits & KEVENT_SOCKET_RECV) * KEVENT_SOCKET_ACCEPT;
+}
+
+/* Does a key tell all there is to report? */
+static bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
+{
+	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
 }
 
 static void ev_poll_fire(struct kevent *ke, __poll_t key)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events, amount = 0;
 
 	if (key && !(key & keys))
 		return;
 	kevent_napi_note(&ke->queue->napi, to_poll(ke)->kf.file);
-	if (ev_poll_key_suffices(keys, key))
-		kevent_ready(ke, ev_poll_events(ke, key),
-			     ev_poll_is_checked(ke) ? KE_VERIFY : 0);
-	else
+	if (!ev_poll_key_suffices(keys, key)) {
 		kevent_ready(ke, 0, KE_VERIFY);
+		return;
+	}
+	events = ev_poll_key_events(ke, key);
+	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA)
+		amount = ev_socket_amount(ke, events);
+	kevent_ready_amount(ke, events, amount);
 }
 
 /*
@@ -319,23 +376,37 @@ static void ev_poll_hand_on(struct kevent_poll *kp,
 	}
 }
 
-/* The lock of the head is held. */
+static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
+{
+	struct wait_queue_head *head = *ev_poll_head(kp);
+
+	if (unlikely(key & POLLFREE))
+		ev_poll_orphan(&kp->kf.ke, &kp->wait, ev_poll_head(kp));
+	else if (!key || key & EV_POLL_ALWAYS ||
+		 list_is_singular(&head->head) ||
+		 READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
+		ev_poll_fire(&kp->kf.ke, key);
+	else if (ev_poll_is_first(kp, head))
+		ev_poll_turn(kp, head, key);
+	return 1;
+}
+
+/* The lock of the head is held, interrupts are off. */
 static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 			void *key)
 {
 	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
-	struct wait_queue_head *head = *ev_poll_head(kp);
+	__poll_t keys = (__force __poll_t)READ_ONCE(kp->kf.ke.keys);
 	__poll_t mask = key_to_poll(key);
 
-	if (unlikely(mask & POLLFREE))
-		ev_poll_orphan(&kp->kf.ke, wait, ev_poll_head(kp));
-	else if (!mask || mask & EV_POLL_ALWAYS ||
-		 list_is_singular(&head->head) ||
-		 READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
-		ev_poll_fire(&kp->kf.ke, mask);
-	else if (ev_poll_is_first(kp, head))
-		ev_poll_turn(kp, head, mask);
-	return 1;
+	/* Alone in the wait queue, and all said */
+	if (unlikely(wait->entry.next != wait->entry.prev || mask & POLLFREE ||
+		     keys & EV_POLL_EXTRA || !ev_poll_key_suffices(keys, mask)))
+		return ev_poll_wake_slow(kp, mask);
+	if (!(mask & keys))
+		return 1;
+	return kevent_ready_now(&kp->kf.ke,
+				ev_poll_key_events(&kp->kf.ke, mask));
 }
 
 static int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode,
@@ -510,39 +581,6 @@ static u32 ev_poll_collect(struct kevent *ke)
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
 }
 
-/* Amounts */
-
-/*
- * What can be told of a socket without its lock: connections waiting, or bytes
- * of a TCP stream. A hint, which may be old when it arrives.
- */
-static u32 ev_socket_amount(struct sock *sk, u32 ready)
-{
-	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
-		return sk->sk_family == AF_UNIX ?
-		       skb_queue_len_lockless(&sk->sk_receive_queue) :
-		       READ_ONCE(sk->sk_ack_backlog);
-	if (!(ready & KEVENT_SOCKET_RECV) || !sk_is_tcp(sk))
-		return 0;
-	/* Old sequence numbers make a wrong amount, nothing worse. */
-	return max(data_race(tcp_inq(sk)), 0);
-}
-
-/*
- * The file exists, see kevent_file_hold(), and ->release() is yet to come: it
- * has to wait until the watch is dead. So the socket and its sock exist too.
- */
-static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
-{
-	struct socket *sock;
-
-	if (!(ke->ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
-		return;
-	sock = sock_from_file(to_poll(ke)->kf.file);
-	if (sock && sock->sk)
-		uk->ret_data[1] = ev_socket_amount(sock->sk, ke->ready);
-}
-
 /* What may be watched */
 
 static int ev_poll_check(const struct ukevent *uk, struct file *file)
@@ -574,7 +612,6 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	.file		= true,				\
 	.mergeable	= true,				\
 	.level		= true,				\
-	.direct		= true,				\
 	.cache		= &kevent_poll_cache,		\
 	.check		= _check,			\
 	.attach		= ev_poll_attach,		\
@@ -588,7 +625,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
-	.fill		= ev_socket_fill,
+	.amount		= ev_socket_amount,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {
@@ -602,6 +639,13 @@ const struct kevent_source_ops kevent_poll_ops = {
 static int __init ev_poll_init(void)
 {
 	BUILD_BUG_ON(offsetof(struct kevent_poll, kf.ke));
+	BUILD_BUG_ON((__force u32)EV_POLL_EVENTS &
+		     (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA));
+	/* For ev_poll_key_events() */
+	BUILD_BUG_ON(KEVENT_SOCKET_RECV != (__force u32)EPOLLIN ||
+		     KEVENT_SOCKET_SEND != (__force u32)EPOLLOUT);
+	BUILD_BUG_ON((__force u32)EPOLLRDNORM >> 6 != KEVENT_SOCKET_RECV ||
+		     (__force u32)EPOLLWRNORM >> 6 != KEVENT_SOCKET_SEND);
 	BUILD_BUG_ON(sizeof(struct kevent_poll) > 128 &&
 		     !IS_ENABLED(CONFIG_DEBUG_SPINLOCK));
 	kevent_poll_cache = KMEM_CACHE(kevent_poll, SLAB_HWCACHE_ALIGN |

@@ -91,15 +91,15 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct kevent_queue *q = file->private_data;
 	struct kring ring;
-	u64 delivered, hits, misses;
+	u64 collected, copied, misses;
 	u32 ready;
 
 	spin_lock_irq(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
 	ring = q->ring;
-	delivered = q->delivered;
-	hits = q->hits;
+	collected = q->collected;
+	copied = q->copied;
 	misses = q->misses;
 	ready = q->nr_listed;
 	spin_unlock_irq(&q->ready_lock);
@@ -107,11 +107,11 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "kevent-watches:\t%u\n",
 		   kevent_show_watches(m, q, false));
 	seq_printf(m, "kevent-ready:\t%u\n", ready);
-	seq_printf(m, "kevent-delivered:\t%llu\n", delivered);
+	seq_printf(m, "kevent-delivered:\t%llu\n", ring.kidx + copied);
 	seq_printf(m, "kevent-ring-size:\t%u\n", ring.size);
 	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring.kidx);
 	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring.uidx);
-	seq_printf(m, "kevent-hits:\t%llu\n", hits);
+	seq_printf(m, "kevent-hits:\t%llu\n", ring.kidx - collected);
 	seq_printf(m, "kevent-misses:\t%llu\n", misses);
 	kevent_show_watches(m, q, true);
 }

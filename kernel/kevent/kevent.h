@@ -163,8 +163,6 @@ struct kevent_file {
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds
- * @direct:	kevent_ready() may store the event in the ring: fill() and
- *		delivered() may be called in any context
  * @flags:	request flags above 0xff that it knows
  * @cache:	of the source's structure, which begins with a struct kevent
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
@@ -198,6 +196,8 @@ struct kevent_file {
  * @count:	occurrences not yet delivered; under ready_lock. For sources that
  *		keep each one. Optional: one, while the watch is on the ready
  *		list
+ * @amount:	second word of an entry that says the given conditions; under
+ *		ready_lock, any context. Optional: 0
  * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
  *		an entry; under ready_lock. When there is none, something the
  *		watch says of itself. Optional
@@ -216,7 +216,6 @@ struct kevent_source_ops {
 	bool			file;
 	bool			mergeable;
 	bool			level;
-	bool			direct;
 	u32			flags;
 	struct kmem_cache	**cache;
 	int (*check)(const struct ukevent *uk, struct file *file);
@@ -233,6 +232,7 @@ struct kevent_source_ops {
 	void (*unhold)(struct kevent *ke);
 	u32 (*collect)(struct kevent *ke);
 	u32 (*count)(struct kevent *ke);
+	u32 (*amount)(struct kevent *ke, u32 ready);
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
 	int (*error)(struct kevent *ke);
 	void (*delivered)(struct kevent *ke);
@@ -271,9 +271,45 @@ kevent_source_of(const struct kevent *ke)
 	return kevent_sources[ke->type];
 }
 
-/* queue.c: for sources */
+/*
+ * The position after the newest entry of a watch, 0 if that cannot make another
+ * one redundant. If it can, and is unread, an entry that says no more repeats
+ * it. Its consumer advances ring_uidx, executes a full barrier, and only then
+ * looks at the watched object. Here the change of the object comes first, then
+ * the full barrier of kevent_round_fits() or kevent_hit(), then the load of
+ * ring_uidx: if that still shows the entry as unread, the consumer will see the
+ * change.
+ */
+static inline u64 kevent_previous(const struct kevent *ke)
+{
+	if (!kevent_source_of(ke)->mergeable || ke->state & KE_BROKEN)
+		return 0;
+	return ke->stored;
+}
+
+/* Is the condition looked up before each delivery? */
+static inline bool kevent_is_checked(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->level &&
+	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
+	       KEVENT_REQ_ET;
+}
+
+/* The id of an entry, unless fill() knows better */
+static inline u64 kevent_id(const struct kevent *ke)
+{
+	struct kevent_id id = { .raw = { ke->id_low } };
+
+	return id.raw_u64;
+}
+
+/* hit.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
+int kevent_ready_now(struct kevent *ke, u32 mask);
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount);
 void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
+
+/* queue.c: for sources */
 void kevent_dequeue(struct kevent *ke);
 
 /* watch.c */

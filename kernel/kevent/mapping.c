@@ -22,26 +22,28 @@ static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
 }
 
 /**
- * kevent_ring_here - point the ring to where it is in current->mm
+ * kevent_ring_elsewhere - kevent_ring_here() where it has to be searched for
  * @q: the queue
  *
- * Return: false when it is not mapped here, as far as the queue knows, or when
- * there is none.
+ * Return: as kevent_ring_here().
  */
-bool kevent_ring_here(struct kevent_queue *q)
+bool kevent_ring_elsewhere(struct kevent_queue *q)
 {
 	struct kevent_ring __user *user = q->home;
 	struct kevent_mapping *map;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (unlikely(q->mm != current->mm)) {
+	if (q->mm != current->mm) {
 		map = kevent_mapping_find(q, current->mm);
 		user = map ? map->user : NULL;
 	}
 	if (!user)
 		return false;
 	kring_move(&q->ring, user);
+	/* Where it is broken wake-ups keep away, see kevent_hit_is_plain(). */
+	if (!(q->ring.flags & KEVENT_RING_BROKEN))
+		q->ring_mm = current->mm;
 	return true;
 }
 
@@ -80,6 +82,8 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 
 	lockdep_assert_held(&q->ready_lock);
 
+	/* It may be gone, or the ring be somewhere else there. */
+	q->ring_mm = KEVENT_NO_MM;
 	map = kevent_mapping_find(q, current->mm);
 	err = kring_check_copy(&q->ring, user);
 	if (err)

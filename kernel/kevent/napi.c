@@ -15,23 +15,16 @@
 
 #ifdef CONFIG_NET_RX_BUSY_POLL
 
-static bool kevent_napi_on(const struct kevent_napi *napi)
-{
-	return READ_ONCE(napi->usecs) || net_busy_loop_on();
-}
-
 /**
- * kevent_napi_note - remember the device queue of a socket that became ready
+ * kevent_napi_note_file - kevent_napi_note() once busy polling is on
  * @napi: the queue's state
  * @file: what became ready; pinned
  */
-void kevent_napi_note(struct kevent_napi *napi, struct file *file)
+void kevent_napi_note_file(struct kevent_napi *napi, struct file *file)
 {
 	struct socket *sock;
 	u32 id;
 
-	if (!kevent_napi_on(napi))
-		return;
 	sock = sock_from_file(file);
 	if (!sock || !sock->sk)
 		return;
@@ -53,18 +46,18 @@ static bool kevent_napi_timeout(const struct kevent_napi *napi,
 /**
  * struct kevent_napi_wait - a consumer that polls a device queue
  * @q: its queue
- * @hits: what &kevent_queue.hits was when it began
+ * @kidx: the ring's position when it began
  */
 struct kevent_napi_wait {
 	struct kevent_queue	*q;
-	u64			hits;
+	u64			kidx;
 };
 
 /* Has something become ready meanwhile? Peeks: a hint. */
 static bool kevent_napi_found(const struct kevent_napi_wait *w)
 {
 	return !list_empty_careful(&w->q->ready) ||
-	       data_race(w->q->hits) != w->hits;
+	       READ_ONCE(w->q->ring.kidx) != w->kidx;
 }
 
 static bool kevent_napi_end(void *arg, unsigned long start)
@@ -83,7 +76,10 @@ static bool kevent_napi_end(void *arg, unsigned long start)
  */
 void kevent_napi_poll(struct kevent_queue *q, bool once)
 {
-	struct kevent_napi_wait wait = { .q = q, .hits = data_race(q->hits) };
+	struct kevent_napi_wait wait = {
+		.q	= q,
+		.kidx	= READ_ONCE(q->ring.kidx),
+	};
 	struct kevent_napi *napi = &q->napi;
 	u32 id = READ_ONCE(napi->id);
 
@@ -144,7 +140,7 @@ long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 
 #else
 
-void kevent_napi_note(struct kevent_napi *napi, struct file *file) {}
+void kevent_napi_note_file(struct kevent_napi *napi, struct file *file) {}
 void kevent_napi_poll(struct kevent_queue *q, bool once) {}
 
 long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,

@@ -42,6 +42,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->owner = get_uid(current_user());
 	q->mm = current->mm;
 	mmgrab(q->mm);
+	q->ring_mm = KEVENT_NO_MM;
 	return q;
 }
 
@@ -104,27 +105,6 @@ void kevent_dequeue(struct kevent *ke)
 	ke->queue->nr_listed--;
 }
 
-/**
- * kevent_unlock - release ready_lock, then tell poll() what became ready
- * @q: the queue; somebody keeps it alive
- * @flags: of spin_lock_irqsave()
- *
- * Pollers join poll_wait before they take ready_lock to look, so whoever saw
- * nothing is seen here.
- */
-void kevent_unlock(struct kevent_queue *q, unsigned long flags)
-	__releases(&q->ready_lock)
-{
-	/* Joined by then, see kevent_fop_poll(). */
-	bool tell = waitqueue_active(&q->poll_wait);
-
-	tell = tell && (!list_empty(&q->ready) || q->wake_request ||
-			q->ring.kidx != q->ring.uidx);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (tell)
-		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
-}
-
 static u32 kevent_count(struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -145,7 +125,7 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	*uk = (struct ukevent) {
-		.id.raw		= { ke->id_low },
+		.id.raw_u64	= kevent_id(ke),
 		.type		= ke->type,
 		.event		= ke->event,
 		.req_flags	= ke->req_flags,
@@ -153,6 +133,8 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 		.ret_data	= { ke->ready },
 		.ptr		= ke->user,
 	};
+	if (ops->amount)
+		uk->ret_data[1] = ops->amount(ke, ke->ready);
 	if (ops->fill)
 		ops->fill(ke, uk, nth);
 	if (ke->state & KE_BROKEN) {
@@ -176,7 +158,6 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 	lockdep_assert_held(&q->ready_lock);
 
 	kevent_dequeue(ke);
-	q->delivered += nr;
 	while (nr-- && ops->delivered)
 		ops->delivered(ke);
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
@@ -200,150 +181,10 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 	ke->state &= ~KE_FIRED;
 }
 
-/*
- * The position after the newest entry of a watch, 0 if that cannot make another
- * one redundant. If it can, and is unread, an entry that says no more repeats
- * it. Its consumer advances ring_uidx, executes a full barrier, and only then
- * looks at the watched object. Here the change of the object comes first, then
- * the full barrier of kevent_round_fits() or kevent_hit(), then the load of
- * ring_uidx: if that still shows the entry as unread, the consumer will see the
- * change.
- */
-static u64 kevent_previous(const struct kevent *ke)
-{
-	if (!kevent_source_of(ke)->mergeable || ke->state & KE_BROKEN)
-		return 0;
-	return ke->stored;
-}
-
 static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
 {
 	return to->user && kring_is_unread(to, kevent_previous(ke)) &&
 	       !(ke->ready & ~ke->reported);
-}
-
-/* What a level watch looks like that waits for its next look. */
-#define KE_ON_LEVEL	(KE_LISTED | KE_LEVEL | KE_VERIFY)
-
-/* Is the ring the place where the event of a watch goes, if it can be written? */
-static bool kevent_may_hit(const struct kevent *ke)
-{
-	struct kevent_queue *q = ke->queue;
-
-	if (ke->state && ke->state != KE_ON_LEVEL)
-		return false;
-	if (!kevent_source_of(ke)->direct ||
-	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_LAST_CHECK))
-		return false;
-	/* Events stay in order, and a ring that faulted is for consumers. */
-	return list_empty(&q->ready) &&
-	       !(q->ring.flags & KEVENT_RING_BROKEN) &&
-	       !(current->flags & (PF_KTHREAD | PF_EXITING)) &&
-	       kevent_ring_here(q) && kevent_may_wait_for_ring(q);
-}
-
-static void kevent_hit_settle(struct kevent *ke, u32 nr)
-{
-	struct kevent_queue *q = ke->queue;
-
-	ke->ready = 0;
-	if (ke->state)
-		q->delivered += nr;
-	else
-		kevent_delivered(ke, nr);
-	if (!nr)
-		return;
-	q->hits++;
-	kevent_wake(q, KEVENT_OF_RING,
-		    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
-}
-
-/*
- * Store the event of a watch in the ring, from wherever it happens: interrupts
- * included, as long as the address space in use has the ring. Returns false,
- * and nothing has changed, if it has to be queued.
- */
-static bool kevent_hit(struct kevent *ke, u32 mask)
-{
-	struct kevent_queue *q = ke->queue;
-	u32 before = ke->ready;
-	struct ukevent uk;
-	int nr;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	if (!kevent_may_hit(ke))
-		return false;
-	ke->ready |= mask;
-	kevent_fill(ke, &uk, 0);
-	/* Full barrier: pairs with consumers, see kevent_previous(). */
-	smp_mb__after_spinlock();
-	nr = kring_push(&q->ring, &uk, kevent_previous(ke), ke->reported);
-	if (nr < 0) {
-		ke->ready = before;
-		return false;
-	}
-	if (nr) {
-		ke->stored = q->ring.kidx;
-		ke->reported = uk.ret_data[0];
-	}
-	kevent_hit_settle(ke, nr);
-	return true;
-}
-
-/**
- * kevent_ready_locked - kevent_ready() for a source that has state of its own
- * @ke: the watch
- * @mask: see kevent_ready()
- * @state: see kevent_ready()
- *
- * The caller has taken ready_lock and releases it with kevent_unlock().
- */
-void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	/* That it is broken is said when it is armed again. */
-	ke->state |= state & KE_BROKEN;
-	/* The interest may have changed since the source looked. */
-	if (ke->state & KE_DEAD || (mask && !(mask & ke->event)))
-		return;
-	if (ke->state & KE_DISARMED && !(state & KE_FIRED))
-		return;
-	mask &= ke->event;
-	/* One that is looked up shall say all there is to say. */
-	if (mask && (!(state & KE_VERIFY) || mask == ke->event) &&
-	    kevent_hit(ke, mask))
-		return;
-	if (!(state & KE_VERIFY))
-		ke->ready |= mask;
-	ke->state |= state & ~KE_FIRED;
-	if (ke->state & (KE_BUSY | KE_DISARMED))
-		ke->state |= KE_FIRED;
-	else
-		kevent_enqueue(ke);
-}
-
-/**
- * kevent_ready - a source reports
- * @ke: the watch
- * @mask: conditions that hold now; 0 when the source cannot tell
- * @state: %KE_VERIFY to have it looked up before delivery, unless that is now
- *	   and @mask all that the watch asks for;
- *	   %KE_BROKEN when nothing will come any more, %KE_FIRED to have it kept
- *	   while the watch is disarmed, or 0
- *
- * Any context, hard interrupts included; the source's own lock may be held, and
- * whatever makes detach() wait for this callback must be.
- */
-void kevent_ready(struct kevent *ke, u32 mask, u16 state)
-{
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_ready_locked(ke, mask, state);
-	kevent_unlock(q, flags);
 }
 
 static bool kevent_must_verify(const struct kevent *ke)
@@ -494,6 +335,9 @@ static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 	if (r->to->user) {
 		ke->stored = end;
 		ke->reported = ke->ready;
+		r->q->collected += nr;
+	} else {
+		r->q->copied += nr;
 	}
 	ke->ready = 0;
 	kevent_delivered(ke, nr);
@@ -677,8 +521,10 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_leave(q, err == -EFAULT && to->user);
-	if (err == -EFAULT && to->user && kevent_ring_here(q))
+	if (err == -EFAULT && to->user && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
+		q->ring_mm = KEVENT_NO_MM;
+	}
 	kevent_unlock(q, flags);
 }
 

@@ -7,8 +7,10 @@
 #ifndef _KEVENT_QUEUE_H
 #define _KEVENT_QUEUE_H
 
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -17,6 +19,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "napi.h"
 #include "ring.h"
 
 /* Address spaces that attach one ring, besides the creator's */
@@ -27,21 +30,8 @@ struct kevent;
 struct mm_struct;
 struct user_struct;
 
-/**
- * struct kevent_napi - busy polling, as EPIOCSPARAMS sets it
- * @usecs:	how long, 0: not
- * @id:		of the device queue to poll, 0: none known
- * @budget:	packets at a time, 0: the default
- * @prefer:	leave interrupts of the device off meanwhile
- *
- * Read and written without a lock.
- */
-struct kevent_napi {
-	u32			usecs;
-	u32			id;
-	u16			budget;
-	bool			prefer;
-};
+/* For kevent_queue.ring_mm: kernel threads have NULL. */
+#define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
 
 /**
  * struct kevent_mapping - where an address space other than the creator's has
@@ -68,12 +58,15 @@ struct kevent_mapping {
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
  *		hold of the lock
- * @delivered:	R: entries handed to user memory, by whichever call
- * @hits:	R: entries stored by the wake-up itself
+ * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
+ * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
  * @poll_wait:	poll() on the queue's own descriptor
  * @mm:		I: address space that created the ring; a pointer to compare,
  *		held by mmgrab()
+ * @ring_mm:	R: the address space for which @ring says where it is, or
+ *		KEVENT_NO_MM; @mm or one of @mappings, and @ring is not known to
+ *		be broken
  * @home:	R: the ring there
  * @mappings:	R: where others have it
  * @napi:	for busy polling
@@ -93,11 +86,12 @@ struct kevent_queue {
 	wait_queue_head_t	wait;
 	u32			nr_woken;
 	struct kring		ring;
-	u64			delivered;
-	u64			hits;
+	u64			collected;
+	u64			copied;
 	u64			misses;
 	wait_queue_head_t	poll_wait;
 	struct mm_struct	*mm;
+	struct mm_struct	*ring_mm;
 	struct kevent_ring __user *home;
 	struct list_head	mappings;
 	struct kevent_napi	napi;
@@ -152,8 +146,6 @@ void kevent_enqueue(struct kevent *ke);
 void kevent_dequeue(struct kevent *ke);
 void kevent_delivered(struct kevent *ke, u32 nr);
 void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
-void kevent_unlock(struct kevent_queue *q, unsigned long flags)
-	__releases(&q->ready_lock);
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist);
 int kevent_commit(struct kevent_queue *q, u64 uidx);
@@ -165,8 +157,60 @@ static inline bool kevent_unread(const struct kevent_queue *q)
 	return READ_ONCE(q->ring.kidx) != READ_ONCE(q->ring.uidx);
 }
 
+static inline bool kevent_poll_waits(struct kevent_queue *q)
+{
+	/*
+	 * Who polls joins poll_wait before taking ready_lock to look, see
+	 * kevent_fop_poll(): whoever saw nothing is seen here.
+	 */
+	return waitqueue_active(&q->poll_wait) &&
+	       (!list_empty(&q->ready) || q->wake_request ||
+		q->ring.kidx != q->ring.uidx);
+}
+
+/**
+ * kevent_unlock - release ready_lock, then tell poll() what became ready
+ * @q: the queue; somebody keeps it alive
+ * @flags: of spin_lock_irqsave()
+ */
+static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	bool tell = kevent_poll_waits(q);
+
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (tell)
+		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/* The same after spin_lock(), with interrupts off */
+static inline void kevent_unlock_irqoff(struct kevent_queue *q)
+	__releases(&q->ready_lock)
+{
+	bool tell = kevent_poll_waits(q);
+
+	spin_unlock(&q->ready_lock);
+	if (tell)
+		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
+}
+
 /* mapping.c */
-bool kevent_ring_here(struct kevent_queue *q);
+bool kevent_ring_elsewhere(struct kevent_queue *q);
+
+/**
+ * kevent_ring_here - point the ring to where it is in current->mm
+ * @q: the queue
+ *
+ * Return: false when it is not mapped here, as far as the queue knows, or when
+ * there is none.
+ */
+static inline bool kevent_ring_here(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	return likely(q->ring_mm == current->mm) || kevent_ring_elsewhere(q);
+}
+
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
 void kevent_mappings_free(struct kevent_queue *q);
 
@@ -174,7 +218,7 @@ void kevent_mappings_free(struct kevent_queue *q);
 void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
-bool kevent_may_wait_for_ring(const struct kevent_queue *q);
+bool kevent_may_wait_for_ring(struct kevent_queue *q);
 ktime_t kevent_clock_now(clockid_t clock);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
@@ -186,11 +230,5 @@ int kevent_make_changes(struct kevent_queue *q,
 
 /* fops.c */
 extern const struct file_operations kevent_fops;
-
-/* napi.c */
-void kevent_napi_note(struct kevent_napi *napi, struct file *file);
-void kevent_napi_poll(struct kevent_queue *q, bool once);
-long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
-		       unsigned long arg);
 
 #endif /* _KEVENT_QUEUE_H */

@@ -183,66 +183,6 @@ u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr)
 	return done;
 }
 
-static int kring_push_locked(struct kring *ring, struct ukevent *uk, u64 last,
-			     u32 said)
-{
-	struct ukevent __user *to = &ring->slots[kring_slot(ring, ring->kidx)];
-	int ret = 0;
-	u64 uidx;
-
-	if (!user_access_begin(ring->user, kring_bytes(ring->size)))
-		return -EFAULT;
-	unsafe_get_user(uidx, &ring->user->ring_uidx, efault);
-	ring->uidx = kring_valid_uidx(ring, uidx);
-	if (kring_is_unread(ring, last)) {
-		if (!(uk->ret_data[0] & ~said))
-			goto out;
-		uk->ret_data[0] |= said;
-	}
-	ret = -ENOSPC;
-	if (!kring_free_slots(ring))
-		goto out;
-	unsafe_copy_to_user((char __user *)to, (const char *)uk, sizeof(*uk),
-			    efault);
-	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-	smp_wmb();
-	unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, efault);
-	ring->kidx++;
-	ret = 1;
-out:
-	user_access_end();
-	return ret;
-
-efault:
-	user_access_end();
-	return -EFAULT;
-}
-
-/**
- * kring_push - store one entry, in one user access window
- * @ring: the ring, not a buffer
- * @uk: the entry
- * @last: position after the previous entry of this kind, or 0. The caller has
- *	  executed a full barrier since it observed the event, see kring_sync()
- * @said: what that says in ukevent.ret_data[0]. While it is unread, an entry
- *	  that says no more is redundant; one that does says @said, too, so there
- *	  are never more of these than there are bits
- *
- * Any context in which the ring's address space is in use.
- *
- * Return: 1, 0 when the entry is redundant, -ENOSPC for a full ring, -EFAULT when
- * user memory was not at hand.
- */
-int kring_push(struct kring *ring, struct ukevent *uk, u64 last, u32 said)
-{
-	int ret;
-
-	pagefault_disable();
-	ret = kring_push_locked(ring, uk, last, said);
-	pagefault_enable();
-	return ret;
-}
-
 /**
  * kring_set_flags - change kevent_ring.ring_flags
  * @ring: the ring

@@ -12,6 +12,7 @@
 #include <linux/ukevent.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
+#include <linux/uaccess.h>
 
 /* Stores that fail in a row although the memory could be faulted in */
 #define KRING_FAULT_TRIES	64
@@ -42,6 +43,26 @@ struct kring {
 	u64				uidx;
 };
 
+/**
+ * struct kring_entry - an entry to store at once, see &struct ukevent
+ * @id:		ukevent.id
+ * @user:	ukevent.ptr
+ * @type:	ukevent.type
+ * @event:	ukevent.event
+ * @req_flags:	ukevent.req_flags
+ * @ready:	ukevent.ret_data[0]
+ * @amount:	ukevent.ret_data[1]
+ */
+struct kring_entry {
+	u64			id;
+	u64			user;
+	u32			type;
+	u32			event;
+	u32			req_flags;
+	u32			ready;
+	u32			amount;
+};
+
 static inline size_t kring_bytes(u32 size)
 {
 	return sizeof(struct kevent_ring) + size * sizeof(struct ukevent);
@@ -55,7 +76,8 @@ static inline u32 kring_slot(const struct kring *ring, u64 pos)
 /* A consumer may write anything: accept progress, ignore the rest. */
 static inline u64 kring_valid_uidx(const struct kring *ring, u64 uidx)
 {
-	if (uidx < ring->uidx || uidx > ring->kidx)
+	/* Unsigned: what is behind @ring->uidx is far beyond @ring->kidx. */
+	if (uidx - ring->uidx > ring->kidx - ring->uidx)
 		return ring->uidx;
 	return uidx;
 }
@@ -86,9 +108,74 @@ void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
 		       u32 size);
 int kring_sync(struct kring *ring);
 u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr);
-int kring_push(struct kring *ring, struct ukevent *uk, u64 last, u32 said);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
+
+/*
+ * An open ring: kring_open(), any number of the functions that need that, then
+ * kring_close(). One user access window with page faults disabled, in any context
+ * in which the ring's address space is in use. Nothing else may be called in
+ * between. What is stored consists of scalars: what has no address needs no
+ * memory.
+ */
+
+static __always_inline bool kring_open(const struct kring *ring)
+{
+	pagefault_disable();
+	/* kring_check() has seen that the slots are user memory as well. */
+	if (user_access_begin(ring->user, sizeof(*ring->user)))
+		return true;
+	pagefault_enable();
+	return false;
+}
+
+static __always_inline void kring_close(void)
+{
+	user_access_end();
+	pagefault_enable();
+}
+
+/* kring_sync() of an open ring. Returns false on a fault. */
+static __always_inline bool kring_sync_open(struct kring *ring)
+{
+	u64 uidx;
+
+	unsafe_get_user(uidx, &ring->user->ring_uidx, efault);
+	ring->uidx = kring_valid_uidx(ring, uidx);
+	return true;
+
+efault:
+	return false;
+}
+
+/*
+ * Store an entry in an open ring with a free slot. Returns the position after it,
+ * 0 on a fault.
+ */
+static __always_inline u64 kring_put(struct kring *ring,
+				     const struct kring_entry uk)
+{
+	struct kevent_ring __user *user = ring->user;
+	u64 kidx = ring->kidx;
+	struct ukevent __user *to = &ring->slots[kidx & (ring->size - 1)];
+
+	unsafe_put_user(uk.id, &to->id.raw_u64, efault);
+	unsafe_put_user(uk.type, &to->type, efault);
+	unsafe_put_user(uk.event, &to->event, efault);
+	unsafe_put_user(uk.req_flags, &to->req_flags, efault);
+	unsafe_put_user(KEVENT_RET_DONE, &to->ret_flags, efault);
+	unsafe_put_user(uk.ready, &to->ret_data[0], efault);
+	unsafe_put_user(uk.amount, &to->ret_data[1], efault);
+	unsafe_put_user(uk.user, &to->ptr, efault);
+	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
+	smp_wmb();
+	unsafe_put_user(++kidx, &user->ring_kidx, efault);
+	ring->kidx = kidx;
+	return kidx;
+
+efault:
+	return 0;
+}
 
 #endif /* _KEVENT_RING_H */

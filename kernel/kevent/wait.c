@@ -75,9 +75,9 @@ void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr)
  *
  * Return: false when the one that sleeps longest looks at the queue only.
  */
-bool kevent_may_wait_for_ring(const struct kevent_queue *q)
+bool kevent_may_wait_for_ring(struct kevent_queue *q)
 {
-	const struct kevent_waiter *w;
+	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 

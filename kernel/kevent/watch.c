@@ -159,14 +159,6 @@ static void kevent_unbusy(struct kevent *ke, bool kill, unsigned long flags)
 		kevent_free(ke);
 }
 
-/* Is the condition looked up before each delivery? */
-static bool kevent_is_checked(const struct kevent *ke)
-{
-	return kevent_source_of(ke)->level &&
-	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
-	       KEVENT_REQ_ET;
-}
-
 /*
  * There is something to report about @ke, or to find out. While it is busy or
  * disarmed this is remembered.
@@ -293,6 +285,7 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 		if (copied && !(ke->state & KE_STALE)) {
 			oneshot = ke->req_flags & KEVENT_REQ_ONESHOT;
 			kevent_delivered(ke, 1);
+			q->copied++;
 		} else {
 			ke->state &= ~(KE_BUSY | KE_FIRED | KE_STALE);
 			if (kevent_source_of(ke)->collect)

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hot path: what a source's callback does
+ */
+
+#include <linux/sched.h>
+
+#include "kevent.h"
+
+static __always_inline struct kring_entry kevent_entry(const struct kevent *ke,
+						       u32 mask, u32 amount)
+{
+	return (struct kring_entry) {
+		.id		= kevent_id(ke),
+		.user		= ke->user,
+		.type		= ke->type,
+		.event		= ke->event,
+		.req_flags	= ke->req_flags,
+		.ready		= mask,
+		.amount		= amount,
+	};
+}
+
+/*
+ * The ring is open. While the previous entry is unread, one that says no more is
+ * redundant; one that does says all of it, so there are never more unread ones
+ * of a watch than it has conditions. How far consumers are is looked up only if
+ * that matters: they are known to have read the previous entry, and to have left
+ * room.
+ */
+static __always_inline bool kevent_hit_store(struct kevent_queue *q,
+					     struct kevent *ke, u32 mask,
+					     u32 amount)
+{
+	struct kring *ring = &q->ring;
+	u64 end;
+
+	if (unlikely(kring_is_unread(ring, ke->stored) ||
+		     !kring_free_slots(ring))) {
+		if (!kring_sync_open(ring))
+			return false;
+		if (kring_is_unread(ring, ke->stored)) {
+			if (!(mask & ~ke->reported))
+				return true;
+			mask |= ke->reported;
+		}
+		if (!kring_free_slots(ring))
+			return false;
+	}
+	end = kring_put(ring, kevent_entry(ke, mask, amount));
+	if (!end)
+		return false;
+	ke->reported = mask;
+	ke->stored = end;
+	return true;
+}
+
+static __always_inline bool kevent_hit_open(struct kevent_queue *q,
+					    struct kevent *ke, u32 mask,
+					    u32 amount)
+{
+	bool done;
+
+	/* Full barrier: pairs with consumers, see kevent_previous(). */
+	smp_mb__after_spinlock();
+	if (!kring_open(&q->ring))
+		return false;
+	done = kevent_hit_store(q, ke, mask, amount);
+	kring_close();
+	return done;
+}
+
+/*
+ * Nothing is to be done but to store an entry: an edge triggered watch without
+ * further modes, nothing else pending, and nobody asleep.
+ */
+static __always_inline bool kevent_hit_is_plain(struct kevent_queue *q,
+						const struct kevent *ke)
+{
+	if (ke->state ||
+	    (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_ONESHOT |
+			      KEVENT_REQ_LAST_CHECK |
+			      KEVENT_REQ_DISPATCH)) != KEVENT_REQ_ET)
+		return false;
+	/* Consumers join and leave under ready_lock. */
+	return !q->nr_listed && !waitqueue_active(&q->wait) &&
+	       q->ring_mm == current->mm;
+}
+
+/* What a level watch looks like that waits for its next look */
+#define KE_ON_LEVEL	(KE_LISTED | KE_LEVEL | KE_VERIFY)
+
+static bool kevent_watch_may_hit(const struct kevent *ke, u32 mask)
+{
+	if (ke->state && ke->state != KE_ON_LEVEL)
+		return false;
+	if (ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_LAST_CHECK))
+		return false;
+	/* An entry that nobody verifies shall say all there is to say. */
+	return ke->req_flags & KEVENT_REQ_ET || mask == ke->event;
+}
+
+/* Events stay in order, and a ring that faulted is for consumers. */
+static bool kevent_queue_may_hit(struct kevent_queue *q)
+{
+	return list_empty(&q->ready) && kevent_ring_here(q) &&
+	       !(q->ring.flags & KEVENT_RING_BROKEN) &&
+	       kevent_may_wait_for_ring(q);
+}
+
+/*
+ * Store what a source has to say in the ring, from wherever that happens:
+ * interrupts included, as long as the address space in use has the ring.
+ * Returns false, and nothing has changed, if it has to be queued.
+ */
+static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
+		       u32 amount)
+{
+	u64 kidx = q->ring.kidx;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!kevent_watch_may_hit(ke, mask) || !kevent_queue_may_hit(q) ||
+	    !kevent_hit_open(q, ke, mask, amount))
+		return false;
+	if (!ke->state && (ke->req_flags & KEVENT_REQ_DISPATCH ||
+			   !(ke->req_flags & KEVENT_REQ_ET)))
+		kevent_delivered(ke, 0);
+	if (q->ring.kidx != kidx)
+		kevent_wake(q, KEVENT_OF_RING,
+			    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
+	return true;
+}
+
+/**
+ * kevent_ready_locked - kevent_ready() for a source that has state of its own
+ * @ke: the watch
+ * @mask: see kevent_ready()
+ * @state: see kevent_ready()
+ *
+ * The caller has taken ready_lock and releases it with kevent_unlock().
+ */
+void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	/* That it is broken is said when it is armed again. */
+	ke->state |= state & KE_BROKEN;
+	/* The interest may have changed since the source looked. */
+	if (ke->state & KE_DEAD || (mask && !(mask & ke->event)))
+		return;
+	if (ke->state & KE_DISARMED && !(state & KE_FIRED))
+		return;
+	if (!(state & KE_VERIFY))
+		ke->ready |= mask & ke->event;
+	ke->state |= state & ~KE_FIRED;
+	if (ke->state & (KE_BUSY | KE_DISARMED))
+		ke->state |= KE_FIRED;
+	else
+		kevent_enqueue(ke);
+}
+
+/**
+ * kevent_ready - a source reports
+ * @ke: the watch
+ * @mask: conditions that hold now; 0 when the source cannot tell
+ * @state: %KE_VERIFY to have it looked up before delivery, %KE_BROKEN when
+ *	   nothing will come any more, %KE_FIRED to have it kept while the
+ *	   watch is disarmed, or 0
+ *
+ * Any context, hard interrupts included; the source's own lock may be held, and
+ * whatever makes detach() wait for this callback must be.
+ */
+void kevent_ready(struct kevent *ke, u32 mask, u16 state)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_ready_locked(ke, mask, state);
+	kevent_unlock(q, flags);
+}
+
+static noinline int kevent_ready_now_slow(struct kevent_queue *q,
+					  struct kevent *ke, u32 mask,
+					  u32 amount)
+	__releases(&q->ready_lock)
+{
+	if (mask && !kevent_hit(q, ke, mask, amount))
+		kevent_ready_locked(ke, mask,
+				    kevent_is_checked(ke) ? KE_VERIFY : 0);
+	kevent_unlock_irqoff(q);
+	return 1;
+}
+
+static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
+					      u32 amount)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_irqs_disabled();
+
+	spin_lock(&q->ready_lock);
+	/* The interest may have changed since the source looked. */
+	mask &= ke->event;
+	if (unlikely(!mask || !kevent_hit_is_plain(q, ke) ||
+		     !kevent_hit_open(q, ke, mask, amount)))
+		return kevent_ready_now_slow(q, ke, mask, amount);
+	kevent_unlock_irqoff(q);
+	return 1;
+}
+
+/**
+ * kevent_ready_now - a source reports what is true at this moment
+ * @ke: the watch, of a source without count()
+ * @mask: the conditions: all there is to say
+ *
+ * Stores the event in the ring if that can be done at once. Otherwise it is
+ * looked up before it is delivered, if that is the mode of the watch.
+ *
+ * As kevent_ready(), but interrupts are off. Return: 1, as callbacks of wait
+ * queues do.
+ */
+int kevent_ready_now(struct kevent *ke, u32 mask)
+{
+	return __kevent_ready_now(ke, mask, 0);
+}
+
+/**
+ * kevent_ready_amount - kevent_ready_now() with an amount
+ * @ke: the watch
+ * @mask: the conditions
+ * @amount: second word of the entry, see &kevent_source_ops.amount
+ *
+ * Return: 1.
+ */
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
+{
+	return __kevent_ready_now(ke, mask, amount);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Busy polling of device queues
+ */
+#ifndef _KEVENT_NAPI_H
+#define _KEVENT_NAPI_H
+
+#include <linux/types.h>
+#include <net/busy_poll.h>
+
+struct file;
+struct kevent_queue;
+
+/**
+ * struct kevent_napi - busy polling, as EPIOCSPARAMS sets it
+ * @usecs:	how long, 0: not
+ * @id:		of the device queue to poll, 0: none known
+ * @budget:	packets at a time, 0: the default
+ * @prefer:	leave interrupts of the device off meanwhile
+ *
+ * Read and written without a lock.
+ */
+struct kevent_napi {
+	u32			usecs;
+	u32			id;
+	u16			budget;
+	bool			prefer;
+};
+
+void kevent_napi_note_file(struct kevent_napi *napi, struct file *file);
+void kevent_napi_poll(struct kevent_queue *q, bool once);
+long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+		       unsigned long arg);
+
+static inline bool kevent_napi_on(const struct kevent_napi *napi)
+{
+	return READ_ONCE(napi->usecs) || net_busy_loop_on();
+}
+
+/**
+ * kevent_napi_note - remember the device queue of a socket that became ready
+ * @napi: the queue's state
+ * @file: what became ready; pinned
+ */
+static inline void kevent_napi_note(struct kevent_napi *napi,
+				    struct file *file)
+{
+	if (kevent_napi_on(napi))
+		kevent_napi_note_file(napi, file);
+}
+
+#endif /* _KEVENT_NAPI_H */
