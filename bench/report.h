@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Figures of a comparison, and how they are printed
+ */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include "bench.h"
+
+/**
+ * struct figures - what one contestant did at one point
+ * @contestant: who
+ * @runs: how often; 0: it did not take part
+ * @value: what each run measured, per metric
+ */
+struct figures {
+	const struct bench_contestant	*contestant;
+	unsigned int			runs;
+	double				value[BENCH_METRICS][BENCH_RUNS];
+};
+
+/**
+ * report() - print the figures of a comparison
+ * @w: what was measured
+ * @p: where
+ * @figures: of all contestants; sorted by it
+ * @nr: how many contestants
+ */
+void report(const struct bench_workload *w, const struct bench_point *p,
+	    struct figures *figures, unsigned int nr);
+
+#endif /* BENCH_REPORT_H */

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The backends, in the order they take turns, and the workloads
+ */
+#include <stddef.h>
+
+#include "bench.h"
+
+extern const struct bench_backend backend_limit, backend_epoll;
+extern const struct bench_workload work_notify;
+
+const struct bench_backend *const bench_backends[] = {
+	&backend_limit,
+	&backend_epoll,
+	NULL
+};
+
+const struct bench_workload *const bench_workloads[] = {
+	&work_notify,
+	NULL
+};
