@@ -2,8 +2,9 @@
 /*
  * Figures as lines of JSON
  *
- * The names and units of the workloads, and what the runner passes in the
- * environment, have no characters that JSON would want escaped.
+ * The names and units of the workloads have no characters that JSON would want
+ * escaped. With KEVENT_ICOUNT=1 in the environment, nanoseconds are called
+ * instructions. The runner adds what only the host knows of the machine.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,16 +16,11 @@
 #include "bench.h"
 #include "report.h"
 
-static const char *environment(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value ? value : "";
-}
-
 static bool counts_instructions(void)
 {
-	return !strcmp(environment("KEVENT_ICOUNT"), "1");
+	const char *value = getenv("KEVENT_ICOUNT");
+
+	return value && !strcmp(value, "1");
 }
 
 static int compare(const void *a, const void *b)
@@ -32,11 +28,6 @@ static int compare(const void *a, const void *b)
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
-}
-
-static double median(const double *sorted, unsigned int nr)
-{
-	return (sorted[nr / 2] + sorted[(nr - 1) / 2]) / 2;
 }
 
 static void print_point(const struct bench_workload *w,
@@ -52,27 +43,44 @@ static void print_point(const struct bench_workload *w,
 	       counts_instructions() ? "true" : "false");
 }
 
-static void print_machine(void)
+static double median(const double *value, unsigned int nr)
 {
-	struct utsname uts;
+	double sorted[BENCH_RUNS];
 
-	uname(&uts);
-	printf("\"kernel\": \"%s\", \"config\": \"%s\", \"qemu\": \"%s\"}\n",
-	       uts.release, environment("KEVENT_CONFIG_HASH"),
-	       environment("KEVENT_QEMU"));
+	memcpy(sorted, value, nr * sizeof(*value));
+	qsort(sorted, nr, sizeof(*sorted), compare);
+	return (sorted[nr / 2] + sorted[(nr - 1) / 2]) / 2;
 }
 
-static void print_values(const char *name, const char *suffix,
-			 const char *unit, const double *sorted,
+static void print_runs(const double *value, unsigned int nr, double less)
+{
+	double min = value[0], max = value[0];
+	unsigned int i;
+
+	for (i = 1; i < nr; i++) {
+		min = fmin(min, value[i]);
+		max = fmax(max, value[i]);
+	}
+	printf("\"runs\": %u, \"min\": %.6g, \"max\": %.6g, \"values\": [", nr,
+	       min - less, max - less);
+	for (i = 0; i < nr; i++)
+		printf("%s%.6g", i ? ", " : "", value[i] - less);
+	printf("], ");
+}
+
+static void print_figure(const char *name, const char *suffix,
+			 const char *unit, const double *value,
 			 unsigned int nr, double less)
 {
 	bool ns = counts_instructions() && !strncmp(unit, "ns", 2);
+	struct utsname uts;
 
+	uname(&uts);
 	printf("\"metric\": \"%s%s\", \"value\": %.6g, \"unit\": \"%s%s\", ",
-	       name, suffix, median(sorted, nr) - less,
+	       name, suffix, median(value, nr) - less,
 	       ns ? "instructions" : "", ns ? unit + 2 : unit);
-	printf("\"runs\": %u, \"min\": %.6g, \"max\": %.6g, ", nr,
-	       sorted[0] - less, sorted[nr - 1] - less);
+	print_runs(value, nr, less);
+	printf("\"kernel\": \"%s\"}\n", uts.release);
 }
 
 /* The median of the blind contestant, NAN if none took part */
@@ -93,33 +101,27 @@ static void report_one(const struct bench_workload *w,
 		       unsigned int k, double less)
 {
 	const struct bench_metric *m = &w->metrics[k];
-	const double *sorted = f->value[k];
+	const double *value = f->value[k];
 
-	if (isnan(sorted[0]))
+	if (isnan(value[0]))
 		return;
 	print_point(w, p, f->contestant);
-	print_values(m->name, "", m->unit, sorted, f->runs, 0);
-	print_machine();
+	print_figure(m->name, "", m->unit, value, f->runs, 0);
 	if (!m->above || isnan(less) || f->contestant->backend->blind)
 		return;
 	print_point(w, p, f->contestant);
-	print_values(m->name, " above bare", m->unit, sorted, f->runs, less);
-	print_machine();
+	print_figure(m->name, " above bare", m->unit, value, f->runs, less);
 }
 
 void report(const struct bench_workload *w, const struct bench_point *p,
-	    struct figures *figures, unsigned int nr)
+	    const struct figures *figures, unsigned int nr)
 {
 	unsigned int i, k;
 
-	for (k = 0; k < w->nr_metrics; k++) {
-		for (i = 0; i < nr; i++)
-			qsort(figures[i].value[k], figures[i].runs,
-			      sizeof(double), compare);
+	for (k = 0; k < w->nr_metrics; k++)
 		for (i = 0; i < nr; i++)
 			if (figures[i].runs)
 				report_one(w, p, &figures[i], k,
 					   bare(figures, nr, k));
-	}
 	fflush(stdout);
 }

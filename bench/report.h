@@ -11,7 +11,7 @@
  * struct figures - what one contestant did at one point
  * @contestant: who
  * @runs: how often; 0: it did not take part
- * @value: what each run measured, per metric
+ * @value: what each run measured, per metric, in the order of the runs
  */
 struct figures {
 	const struct bench_contestant	*contestant;
@@ -23,10 +23,10 @@ struct figures {
  * report() - print the figures of a comparison
  * @w: what was measured
  * @p: where
- * @figures: of all contestants; sorted by it
+ * @figures: of all contestants
  * @nr: how many contestants
  */
 void report(const struct bench_workload *w, const struct bench_point *p,
-	    struct figures *figures, unsigned int nr);
+	    const struct figures *figures, unsigned int nr);
 
 #endif /* BENCH_REPORT_H */

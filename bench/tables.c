@@ -6,12 +6,16 @@
 
 #include "bench.h"
 
-extern const struct bench_backend backend_limit, backend_epoll;
+extern const struct bench_backend backend_limit, backend_kevent, backend_epoll;
+extern const struct bench_backend backend_uring, backend_poll;
 extern const struct bench_workload work_notify;
 
 const struct bench_backend *const bench_backends[] = {
 	&backend_limit,
+	&backend_kevent,
 	&backend_epoll,
+	&backend_uring,
+	&backend_poll,
 	NULL
 };
 

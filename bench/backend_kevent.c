@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent, level and edge triggered (et), through its ring
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libkevent.h>
+
+#include "bench.h"
+
+#define POP_MAX	256	/* entries taken from the ring at once */
+
+/**
+ * struct bench_queue - a queue with a ring
+ * @q: the queue
+ * @flags: request flags of each watch
+ */
+struct bench_queue {
+	struct kevent_queue	q;
+	__u32			flags;
+};
+
+/* An entry is stored again once it is consumed, so twice the ready ones fit */
+static __u32 ring_slots(unsigned int ready)
+{
+	__u32 slots = KEVENT_RING_MIN;
+
+	while (slots < KEVENT_RING_MAX && slots < 2 * ready)
+		slots *= 2;
+	return slots;
+}
+
+static struct bench_queue *queue_open(const char *mode, unsigned int watches,
+				      unsigned int ready)
+{
+	struct bench_queue *q = bench_alloc(1, sizeof(*q));
+	__u32 slots = ring_slots(ready);
+	void *ring;
+	int error;
+
+	(void)watches;
+	if (posix_memalign(&ring, 64, KEVENT_RING_BYTES(slots)))
+		bench_die("out of memory for a ring of %u slots", slots);
+	error = kevent_queue_init(&q->q, ring, slots, 0);
+	if (error)
+		bench_die("kevent_init: %s", strerror(-error));
+	q->flags = KEVENT_REQ_ALWAYS_QUEUE;
+	if (!strcmp(mode, "et"))
+		q->flags |= KEVENT_REQ_ET;
+	return q;
+}
+
+static void queue_close(struct bench_queue *q)
+{
+	kevent_queue_close(&q->q);
+	free(q->q.ring);
+	free(q);
+}
+
+static void entry(const struct bench_queue *q, const struct bench_watch *w,
+		  struct ukevent *ev)
+{
+	__u32 mask = 0;
+
+	if (w->kind == BENCH_FILE) {
+		kevent_set_poll(ev, w->fd, (__u32)w->events, q->flags,
+				w->cookie);
+		return;
+	}
+	if (w->events & POLLIN)
+		mask |= KEVENT_SOCKET_RECV;
+	if (w->events & POLLOUT)
+		mask |= KEVENT_SOCKET_SEND;
+	kevent_set_socket(ev, w->fd, mask, q->flags, w->cookie);
+	if (w->kind == BENCH_PIPE)
+		ev->type = KEVENT_PIPE;
+}
+
+/* No entry comes back unless it failed */
+static void control(struct bench_queue *q, __u32 cmd,
+		    const struct bench_watch *w, unsigned int nr)
+{
+	struct ukevent ev[POP_MAX];
+	unsigned int i, now;
+	int ret;
+
+	for (; nr; nr -= now, w += now) {
+		now = nr < POP_MAX ? nr : POP_MAX;
+		for (i = 0; i < now; i++)
+			entry(q, &w[i], &ev[i]);
+		ret = kevent_ctl(q->q.fd, cmd, now, ev);
+		if (ret > 0)
+			ret = kevent_error(&ev[0]);
+		if (ret)
+			bench_die("kevent_ctl %u: %s", cmd, strerror(-ret));
+	}
+}
+
+static void queue_add(struct bench_queue *q, const struct bench_watch *w,
+		      unsigned int nr)
+{
+	control(q, KEVENT_CTL_ADD, w, nr);
+}
+
+static void queue_modify(struct bench_queue *q, const struct bench_watch *w,
+			 unsigned int nr)
+{
+	control(q, KEVENT_CTL_MODIFY, w, nr);
+}
+
+static void queue_remove(struct bench_queue *q, const struct bench_watch *w,
+			 unsigned int nr)
+{
+	control(q, KEVENT_CTL_REMOVE, w, nr);
+}
+
+static unsigned int pop(struct bench_queue *q, uint64_t *cookies,
+			unsigned int max)
+{
+	struct ukevent ev[POP_MAX];
+	unsigned int nr, i;
+
+	nr = kevent_ring_pop(q->q.ring, q->q.size, ev,
+			     max < POP_MAX ? max : POP_MAX);
+	for (i = 0; i < nr; i++) {
+		if (ev[i].ret_flags & KEVENT_RET_BROKEN)
+			bench_die("kevent: watch %llu is broken: %s", ev[i].ptr,
+				  strerror(-kevent_error(&ev[i])));
+		cookies[i] = ev[i].ptr;
+	}
+	return nr;
+}
+
+/* ring_kidx is loaded before the ring is found empty, as kevent_wait() needs */
+static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
+			       unsigned int max, int timeout)
+{
+	struct timespec ts = {
+		.tv_sec = timeout / 1000,
+		.tv_nsec = timeout % 1000 * 1000000,
+	};
+	unsigned int nr;
+	__u32 kidx;
+	int ret;
+
+	for (;;) {
+		kidx = (__u32)__atomic_load_n(&q->q.ring->ring_kidx,
+					      __ATOMIC_ACQUIRE);
+		nr = pop(q, cookies, max);
+		if (nr)
+			return nr;
+		ret = kevent_wait(q->q.fd, q->q.size, kidx,
+				  timeout < 0 ? NULL : &ts, 0, NULL);
+		if (ret < 0 && ret != -EINTR)
+			bench_die("kevent_wait: %s", strerror(-ret));
+		if (!ret)
+			return 0;
+	}
+}
+
+static void *queue_native(struct bench_queue *q)
+{
+	return &q->q;
+}
+
+static int queue_probe(const char *mode)
+{
+	(void)mode;
+	return kevent_supported();
+}
+
+static const char *const modes[] = { "level", "et", NULL };
+
+const struct bench_backend backend_kevent = {
+	.name	= "kevent",
+	.modes	= modes,
+	.probe	= queue_probe,
+	.open	= queue_open,
+	.close	= queue_close,
+	.add	= queue_add,
+	.modify	= queue_modify,
+	.remove	= queue_remove,
+	.wait	= queue_wait,
+	.native	= queue_native,
+};

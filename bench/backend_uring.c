@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * io_uring with multishot poll, which is edge triggered. Completions arrive at
+ * each system call (default) or when they are asked for (defer).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <liburing.h>
+
+#include "bench.h"
+
+#define SQ_ENTRIES	256
+/* The kernel sizes its table of polls by the CQ; from here on it is largest */
+#define CQ_ENTRIES_MIN	8192
+#define CQ_ENTRIES_MAX	65536
+
+/* In user_data: the completion of a request that is no poll */
+#define CONTROL		(1ULL << 63)
+
+/**
+ * struct bench_queue - a ring, used by the thread that opened it
+ * @ring: the ring
+ * @watch: by cookie, to arm a poll again that has ended
+ * @early: cookies of events that came while others were removed
+ * @nr_early: how many
+ */
+struct bench_queue {
+	struct io_uring		ring;
+	struct bench_watch	*watch;
+	uint64_t		*early;
+	unsigned int		nr_early;
+};
+
+static unsigned int setup_flags(const char *mode)
+{
+	return strcmp(mode, "defer") ? 0 : IORING_SETUP_SINGLE_ISSUER |
+					   IORING_SETUP_DEFER_TASKRUN;
+}
+
+static unsigned int cq_entries(unsigned int ready)
+{
+	if (ready > CQ_ENTRIES_MAX / 2)
+		return CQ_ENTRIES_MAX;
+	return 2 * ready > CQ_ENTRIES_MIN ? 2 * ready : CQ_ENTRIES_MIN;
+}
+
+static struct bench_queue *uring_open(const char *mode, unsigned int watches,
+				      unsigned int ready)
+{
+	struct bench_queue *q = bench_alloc(1, sizeof(*q));
+	struct io_uring_params params = {
+		.flags = setup_flags(mode) | IORING_SETUP_CQSIZE,
+		.cq_entries = cq_entries(ready),
+	};
+	int ret = io_uring_queue_init_params(SQ_ENTRIES, &q->ring, &params);
+
+	if (ret)
+		bench_die("io_uring_queue_init: %s", strerror(-ret));
+	ret = io_uring_register_ring_fd(&q->ring);
+	if (ret != 1)
+		bench_die("io_uring_register_ring_fd: %s", strerror(-ret));
+	q->watch = bench_alloc(watches, sizeof(*q->watch));
+	q->early = bench_alloc(watches, sizeof(*q->early));
+	return q;
+}
+
+static void submit(struct bench_queue *q)
+{
+	int ret = io_uring_submit(&q->ring);
+
+	if (ret < 0)
+		bench_die("io_uring_submit: %s", strerror(-ret));
+}
+
+static struct io_uring_sqe *next_sqe(struct bench_queue *q)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
+
+	if (sqe)
+		return sqe;
+	submit(q);
+	return io_uring_get_sqe(&q->ring);
+}
+
+static void arm(struct bench_queue *q, const struct bench_watch *w)
+{
+	struct io_uring_sqe *sqe = next_sqe(q);
+
+	io_uring_prep_poll_multishot(sqe, w->fd, (unsigned int)w->events);
+	io_uring_sqe_set_data64(sqe, w->cookie);
+}
+
+static void uring_add(struct bench_queue *q, const struct bench_watch *w,
+		      unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		q->watch[w[i].cookie] = w[i];
+		arm(q, &w[i]);
+	}
+	submit(q);
+}
+
+static void uring_modify(struct bench_queue *q, const struct bench_watch *w,
+			 unsigned int nr)
+{
+	struct io_uring_sqe *sqe;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		q->watch[w[i].cookie] = w[i];
+		sqe = next_sqe(q);
+		io_uring_prep_poll_update(sqe, w[i].cookie, w[i].cookie,
+					  (unsigned int)w[i].events,
+					  IORING_POLL_UPDATE_EVENTS |
+					  IORING_POLL_ADD_MULTI);
+		io_uring_sqe_set_data64(sqe, CONTROL | w[i].cookie);
+		sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+	}
+	submit(q);
+}
+
+/* Take completions of polls that were cancelled; returns how many */
+static unsigned int reap_cancelled(struct bench_queue *q)
+{
+	unsigned int head, seen = 0, cancelled = 0;
+	struct io_uring_cqe *cqe;
+
+	io_uring_for_each_cqe(&q->ring, head, cqe) {
+		seen++;
+		if (cqe->user_data & CONTROL)
+			bench_die("io_uring poll remove: %s",
+				  strerror(-cqe->res));
+		if (cqe->res == -ECANCELED)
+			cancelled++;
+		else
+			q->early[q->nr_early++] = cqe->user_data;
+	}
+	io_uring_cq_advance(&q->ring, seen);
+	return cancelled;
+}
+
+static void wait_cancelled(struct bench_queue *q, unsigned int nr)
+{
+	int ret;
+
+	while (nr) {
+		ret = io_uring_submit_and_wait(&q->ring, nr);
+		if (ret < 0 && ret != -EINTR)
+			bench_die("io_uring_enter: %s", strerror(-ret));
+		nr -= reap_cancelled(q);
+	}
+}
+
+/* A poll is gone only when its last completion is there */
+static void uring_remove(struct bench_queue *q, const struct bench_watch *w,
+			 unsigned int nr)
+{
+	struct io_uring_sqe *sqe;
+	unsigned int i, now;
+
+	for (; nr; nr -= now, w += now) {
+		now = nr < SQ_ENTRIES ? nr : SQ_ENTRIES;
+		for (i = 0; i < now; i++) {
+			sqe = next_sqe(q);
+			io_uring_prep_poll_remove(sqe, w[i].cookie);
+			io_uring_sqe_set_data64(sqe, CONTROL | w[i].cookie);
+			sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+		}
+		wait_cancelled(q, now);
+	}
+}
+
+/* Cancels what is armed first: the kernel's own way does it behind our back */
+static void uring_close(struct bench_queue *q)
+{
+	struct io_uring_sync_cancel_reg all = {
+		.fd = -1,
+		.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL,
+		.timeout = { .tv_sec = -1, .tv_nsec = -1 },
+	};
+	int ret = io_uring_register_sync_cancel(&q->ring, &all);
+
+	if (ret < 0 && ret != -ENOENT)
+		bench_die("io_uring cancel: %s", strerror(-ret));
+	io_uring_queue_exit(&q->ring);
+	free(q->watch);
+	free(q->early);
+	free(q);
+}
+
+static void check(const struct io_uring_cqe *cqe)
+{
+	if (cqe->res < 0 || cqe->user_data & CONTROL)
+		bench_die("io_uring poll: %s", strerror(-cqe->res));
+}
+
+/* Takes completions that are there, without a system call but to arm again */
+static unsigned int take(struct bench_queue *q, uint64_t *cookies,
+			 unsigned int max)
+{
+	unsigned int head, seen = 0;
+	struct io_uring_cqe *cqe;
+
+	while (q->nr_early && seen < max)
+		cookies[seen++] = q->early[--q->nr_early];
+	if (seen)
+		return seen;
+	io_uring_for_each_cqe(&q->ring, head, cqe) {
+		if (seen == max)
+			break;
+		check(cqe);
+		cookies[seen++] = cqe->user_data;
+		if (!(cqe->flags & IORING_CQE_F_MORE))
+			arm(q, &q->watch[cqe->user_data]);
+	}
+	io_uring_cq_advance(&q->ring, seen);
+	if (io_uring_sq_ready(&q->ring))
+		submit(q);
+	return seen;
+}
+
+static int enter(struct bench_queue *q, int timeout)
+{
+	struct __kernel_timespec ts = {
+		.tv_sec = timeout / 1000,
+		.tv_nsec = timeout % 1000 * 1000000,
+	};
+	struct io_uring_cqe *cqe;
+
+	if (timeout < 0)
+		return io_uring_submit_and_wait(&q->ring, 1);
+	if (!timeout)
+		return io_uring_get_events(&q->ring);
+	return io_uring_submit_and_wait_timeout(&q->ring, &cqe, 1, &ts, NULL);
+}
+
+static unsigned int uring_wait(struct bench_queue *q, uint64_t *cookies,
+			       unsigned int max, int timeout)
+{
+	unsigned int nr;
+	int ret;
+
+	for (;;) {
+		nr = take(q, cookies, max);
+		if (nr)
+			return nr;
+		ret = enter(q, timeout);
+		if (ret == -ETIME || !timeout)
+			return take(q, cookies, max);
+		if (ret < 0 && ret != -EINTR)
+			bench_die("io_uring_enter: %s", strerror(-ret));
+	}
+}
+
+static void *uring_native(struct bench_queue *q)
+{
+	return &q->ring;
+}
+
+static int uring_probe(const char *mode)
+{
+	struct io_uring ring;
+	int ret = io_uring_queue_init(1, &ring, setup_flags(mode));
+
+	if (!ret)
+		io_uring_queue_exit(&ring);
+	return ret;
+}
+
+static const char *const modes[] = { "default", "defer", NULL };
+
+const struct bench_backend backend_uring = {
+	.name	= "uring",
+	.modes	= modes,
+	.probe	= uring_probe,
+	.open	= uring_open,
+	.close	= uring_close,
+	.add	= uring_add,
+	.modify	= uring_modify,
+	.remove	= uring_remove,
+	.wait	= uring_wait,
+	.native	= uring_native,
+};
