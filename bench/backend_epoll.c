@@ -115,6 +115,7 @@ static const char *const modes[] = { "lt", "et", NULL };
 const struct bench_backend backend_epoll = {
 	.name	= "epoll",
 	.modes	= modes,
+	.closes	= true,
 	.probe	= epoll_probe,
 	.open	= epoll_open,
 	.close	= epoll_close,

@@ -177,6 +177,7 @@ static const char *const modes[] = { "level", "et", NULL };
 const struct bench_backend backend_kevent = {
 	.name	= "kevent",
 	.modes	= modes,
+	.closes	= true,
 	.probe	= queue_probe,
 	.open	= queue_open,
 	.close	= queue_close,

@@ -113,7 +113,7 @@ static void uring_modify(struct bench_queue *q, const struct bench_watch *w,
 	for (i = 0; i < nr; i++) {
 		q->watch[w[i].cookie] = w[i];
 		sqe = next_sqe(q);
-		io_uring_prep_poll_update(sqe, w[i].cookie, w[i].cookie,
+		io_uring_prep_poll_update(sqe, w[i].cookie, 0,
 					  (unsigned int)w[i].events,
 					  IORING_POLL_UPDATE_EVENTS |
 					  IORING_POLL_ADD_MULTI);

@@ -50,6 +50,7 @@ struct bench_queue;
  * @blind: it cannot tell anything, and has no other member: the workload does
  *	the same I/O in the order it knows. It is what others are compared with
  * @linear: a wait costs time for each watch, so workloads give it fewer events
+ * @closes: the close of a file removes its watches
  * @probe: 0, or a negative errno when the kernel has no such interface in @mode
  * @open: a queue for so many watches, of which @ready may be ready at once
  * @close: free all of it
@@ -71,6 +72,7 @@ struct bench_backend {
 	const char *const	*modes;
 	bool			blind;
 	bool			linear;
+	bool			closes;
 	int (*probe)(const char *mode);
 	struct bench_queue *(*open)(const char *mode, unsigned int watches,
 				    unsigned int ready);

@@ -8,7 +8,7 @@
 
 extern const struct bench_backend backend_limit, backend_kevent, backend_epoll;
 extern const struct bench_backend backend_uring, backend_poll;
-extern const struct bench_workload work_notify;
+extern const struct bench_workload work_notify, work_idle, work_ctl;
 
 const struct bench_backend *const bench_backends[] = {
 	&backend_limit,
@@ -21,5 +21,7 @@ const struct bench_backend *const bench_backends[] = {
 
 const struct bench_workload *const bench_workloads[] = {
 	&work_notify,
+	&work_idle,
+	&work_ctl,
 	NULL
 };

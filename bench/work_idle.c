@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * idle: what watches cost where nothing happens: memory, and time of the events
+ * of a hundred others in the same queue
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "loop.h"
+#include "slab.h"
+
+#define ACTIVE	100
+
+enum { COST, ADD, MEMORY };
+
+static struct bench_loop loop;
+static struct bench_watch *idle;
+
+static int new_eventfd(void)
+{
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+	if (fd < 0)
+		bench_die("eventfd: %s", strerror(errno));
+	return fd;
+}
+
+/* Each is a file of its own. Their cookies come after those of the loop */
+static void idle_setup(const struct bench_point *p)
+{
+	unsigned int i;
+
+	bench_loop_open(&loop, p->source, ACTIVE, p->batch);
+	idle = bench_alloc(p->watches, sizeof(*idle));
+	for (i = 0; i < p->watches; i++) {
+		idle[i].fd = new_eventfd();
+		idle[i].events = POLLIN;
+		idle[i].kind = BENCH_FILE;
+		idle[i].cookie = ACTIVE + i;
+	}
+}
+
+static void idle_teardown(const struct bench_point *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->watches; i++)
+		close(idle[i].fd);
+	free(idle);
+	bench_loop_close(&loop);
+}
+
+static double add_idle(const struct bench_point *p,
+		       const struct bench_backend *b, struct bench_queue *q)
+{
+	uint64_t start = bench_now();
+
+	b->add(q, idle, p->watches);
+	return (double)(bench_now() - start) / p->watches;
+}
+
+static void idle_measure(const struct bench_point *p,
+			 const struct bench_contestant *c, double *value)
+{
+	const struct bench_backend *b = c->backend;
+	struct bench_queue *q = NULL;
+	struct slabs *before;
+
+	value[ADD] = value[MEMORY] = NAN;
+	if (!b->blind) {
+		q = b->open(c->mode, ACTIVE + p->watches, p->batch);
+		b->add(q, loop.watches, ACTIVE);
+		before = slabs_settled();
+		value[ADD] = add_idle(p, b, q);
+		value[MEMORY] = slabs_grown(before, p->watches, c);
+	}
+	value[COST] = bench_loop_measure(&loop, c, q, p->events);
+	if (q)
+		b->close(q);
+}
+
+/* What grows with the number of watches in each call, needs no long row */
+static bool idle_accepts(const struct bench_contestant *c,
+			 const struct bench_point *p)
+{
+	return !c->backend->linear || p->watches <= 10000;
+}
+
+static const struct bench_metric metrics[] = {
+	[COST]		= { "cost", "ns/event", true },
+	[ADD]		= { "add", "ns/watch", false },
+	[MEMORY]	= { "memory", "bytes/watch", false },
+};
+
+static const char *const sources[] = { "pipe", NULL };
+static const unsigned int batches[] = { 16, 0 };
+static const unsigned int watches[] = { 1000, 10000, 100000, 1000000, 0 };
+static const unsigned int threads[] = { 1, 0 };
+
+const struct bench_workload work_idle = {
+	.name		= "idle",
+	.metrics	= metrics,
+	.nr_metrics	= ARRAY_SIZE(metrics),
+	.sources	= sources,
+	.batches	= batches,
+	.watches	= watches,
+	.threads	= threads,
+	.events		= 8192,
+	.runs		= 3,
+	.accepts	= idle_accepts,
+	.setup		= idle_setup,
+	.measure	= idle_measure,
+	.teardown	= idle_teardown,
+};
