@@ -16,7 +16,7 @@
 #include "bench.h"
 #include "report.h"
 
-static bool counts_instructions(void)
+bool report_counts_instructions(void)
 {
 	const char *value = getenv("KEVENT_ICOUNT");
 
@@ -40,7 +40,7 @@ static void print_point(const struct bench_workload *w,
 	       p->source, p->batch, p->watches);
 	printf("\"threads\": %u, \"cpus\": %ld, \"icount\": %s, ", p->threads,
 	       sysconf(_SC_NPROCESSORS_ONLN),
-	       counts_instructions() ? "true" : "false");
+	       report_counts_instructions() ? "true" : "false");
 }
 
 static double median(const double *value, unsigned int nr)
@@ -72,7 +72,7 @@ static void print_figure(const char *name, const char *suffix,
 			 const char *unit, const double *value,
 			 unsigned int nr, double less)
 {
-	bool ns = counts_instructions() && !strncmp(unit, "ns", 2);
+	bool ns = report_counts_instructions() && !strncmp(unit, "ns", 2);
 	struct utsname uts;
 
 	uname(&uts);

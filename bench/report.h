@@ -20,6 +20,13 @@ struct figures {
 };
 
 /**
+ * report_counts_instructions() - what the clock is
+ *
+ * Return: whether a nanosecond is an instruction, as the runner says.
+ */
+bool report_counts_instructions(void);
+
+/**
  * report() - print the figures of a comparison
  * @w: what was measured
  * @p: where
