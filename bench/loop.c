@@ -6,7 +6,7 @@
 
 #include "loop.h"
 
-#define LINEAR_SHARE	32	/* of the events, for linear backends */
+#define LINEAR_SHARE	64	/* of the events, for linear backends */
 
 static unsigned int *shuffled(unsigned int nr)
 {

@@ -22,6 +22,7 @@
 
 static const char usage[] =
 "usage: kevent-bench --workload NAME [OPTION]...\n"
+"       kevent-bench --list\n"
 "\n"
 "Prints one line of JSON per figure. Options take lists, a,b,c:\n"
 "\n"
@@ -187,7 +188,8 @@ static void choose_workload(struct options *o, const char *name)
 
 enum {
 	OPT_WORKLOAD, OPT_BACKEND, OPT_MODE, OPT_SOURCE, OPT_BATCH, OPT_WATCHES,
-	OPT_THREADS, OPT_EVENTS, OPT_SECONDS, OPT_RUNS, OPT_SKIP, OPT_HELP,
+	OPT_THREADS, OPT_EVENTS, OPT_SECONDS, OPT_RUNS, OPT_SKIP, OPT_LIST,
+	OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -202,6 +204,7 @@ static const struct option long_options[] = {
 	{ "seconds",		required_argument, NULL, OPT_SECONDS },
 	{ "runs",		required_argument, NULL, OPT_RUNS },
 	{ "skip-missing",	no_argument,	   NULL, OPT_SKIP },
+	{ "list",		no_argument,	   NULL, OPT_LIST },
 	{ "help",		no_argument,	   NULL, OPT_HELP },
 	{ NULL,			0,		   NULL, 0 },
 };
@@ -244,6 +247,18 @@ static void take(struct options *o, int option)
 	}
 }
 
+static void __attribute__((noreturn)) show(int option)
+{
+	const struct bench_workload *const *w;
+
+	if (option == OPT_HELP)
+		fputs(usage, stdout);
+	else
+		for (w = bench_workloads; *w; w++)
+			puts((*w)->name);
+	exit(0);
+}
+
 /* The workload has the defaults of the rest, so it is looked for first */
 static void parse(struct options *o, int argc, char **argv)
 {
@@ -253,9 +268,8 @@ static void parse(struct options *o, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		if (option == OPT_WORKLOAD) {
 			name = optarg;
-		} else if (option == OPT_HELP) {
-			fputs(usage, stdout);
-			exit(0);
+		} else if (option == OPT_LIST || option == OPT_HELP) {
+			show(option);
 		} else if (option == '?') {
 			exit(1);
 		}

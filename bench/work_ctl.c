@@ -128,10 +128,10 @@ static bool ctl_accepts(const struct bench_contestant *c,
 }
 
 static const struct bench_metric metrics[] = {
-	[ADD]		= { "add", "ns/watch", false },
-	[MODIFY]	= { "modify", "ns/watch", false },
-	[REMOVE]	= { "remove", "ns/watch", false },
-	[CLOSE]		= { "close", "ns/watch", true },
+	[ADD]		= { .name = "add", .unit = "ns/watch" },
+	[MODIFY]	= { .name = "modify", .unit = "ns/watch" },
+	[REMOVE]	= { .name = "remove", .unit = "ns/watch" },
+	[CLOSE]		= { .name = "close", .unit = "ns/watch", .above = true },
 };
 
 static const char *const sources[] = { "pipe", "unix", NULL };

@@ -94,9 +94,9 @@ static bool idle_accepts(const struct bench_contestant *c,
 }
 
 static const struct bench_metric metrics[] = {
-	[COST]		= { "cost", "ns/event", true },
-	[ADD]		= { "add", "ns/watch", false },
-	[MEMORY]	= { "memory", "bytes/watch", false },
+	[COST]		= { .name = "cost", .unit = "ns/event", .above = true },
+	[ADD]		= { .name = "add", .unit = "ns/watch" },
+	[MEMORY]	= { .name = "memory", .unit = "bytes/watch" },
 };
 
 static const char *const sources[] = { "pipe", NULL };

@@ -34,7 +34,7 @@ static void notify_measure(const struct bench_point *p,
 }
 
 static const struct bench_metric metrics[] = {
-	{ "cost", "ns/event", true },
+	{ .name = "cost", .unit = "ns/event", .above = true },
 };
 
 static const char *const sources[] = { "pipe", "unix", "inet", NULL };

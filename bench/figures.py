@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The lines of bench.json, and who is compared with whom."""
+
+import json
+
+POINT = ("workload", "icount", "source", "watches", "threads", "batch")
+CONTEST = ("ns", "instructions", "bytes/watch")	# less is better
+BARE = " above bare"
+TIE = 0.01
+
+
+def load(path):
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def save(path, records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text("".join(json.dumps(record) + "\n" for record in records))
+    new.rename(path)
+
+
+def point_of(record):
+    return tuple(record[key] for key in POINT)
+
+
+def label_of(point, among):
+    """What tells a point from others of its workload."""
+    words = []
+    for index, key in enumerate(POINT):
+        if key in ("workload", "icount"):
+            continue
+        if key == "source" or len({other[index] for other in among}) > 1:
+            words.append(str(point[index]) if key == "source"
+                         else f"{key} {point[index]}")
+    return " ".join(words)
+
+
+def name_of(record):
+    return f"{record['backend']} {record['mode']}"
+
+
+def groups(records):
+    """{(workload, icount): {metric: {point: [record of each contestant]}}}.
+
+    Where a figure says how much it is above the bare one, that stands for it.
+    """
+    found = {}
+    for record in records:
+        if record["unit"] == "ratio":
+            continue
+        kind = record["workload"], record["icount"]
+        points = found.setdefault(kind, {}).setdefault(record["metric"], {})
+        points.setdefault(point_of(record), []).append(record)
+    for metrics in found.values():
+        for name in [name for name in metrics if name + BARE in metrics]:
+            add_bare(metrics[name + BARE], metrics.pop(name))
+    return found
+
+
+def add_bare(points, plain):
+    for point, records in points.items():
+        records += [record for record in plain[point]
+                    if record["backend"] == "limit"]
+
+
+def sign(unit):
+    """-1: less is better, 1: more is, 0: it only describes."""
+    if unit.startswith(CONTEST):
+        return -1
+    return int(unit.endswith(("events/s", "bytes/s")))
+
+
+def best(records):
+    """Of the contestants, in the direction the unit has."""
+    if not records:
+        return None
+    most = sign(records[0]["unit"]) > 0
+    return (max if most else min)(records, key=lambda r: r["value"])
+
+
+def duel(records):
+    """(kevent, best peer, limit), each a record or None."""
+    ours = [r for r in records if r["backend"] == "kevent"]
+    limit = [r for r in records if r["backend"] == "limit"]
+    peers = [r for r in records if r["backend"] not in ("kevent", "limit")]
+    return best(ours), best(peers), best(limit)
+
+
+def verdict(ours, peer):
+    """The ratio of the two, and what it means for kevent."""
+    if peer["value"] <= 0:
+        return None, ""
+    ratio = ours["value"] / peer["value"]
+    direction = sign(ours["unit"])
+    if not direction or abs(ratio - 1) <= TIE:
+        return ratio, "tie" if direction else ""
+    return ratio, "win" if (ratio > 1) == (direction > 0) else "LOSS"
+
+
+def spread(ours, peer):
+    """Least and greatest ratio of the runs that took turns."""
+    pairs = [a / b for a, b in zip(ours["values"], peer["values"]) if b > 0]
+    return (min(pairs), max(pairs)) if pairs else None
