@@ -6,9 +6,9 @@ override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
 export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC MUTANT
 
-.PHONY: help run test torture check setup setup-arm64 kernel kernel-debug \
-	kernel-bench kernel-arm64 mutant libkevent lighttpd guest guest-32 \
-	guest-arm64 install clean
+.PHONY: help run test bench torture check setup setup-arm64 kernel \
+	kernel-debug kernel-bench kernel-arm64 mutant libkevent lighttpd guest \
+	guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
 
 help:
@@ -16,6 +16,7 @@ help:
 
 #? make run           lighttpd with kevent against epoll in a VM, as a table
 #? make test          all tests in VMs, on a plain and on a debug kernel
+#? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make torture       long storms, mutants, arm64, 32 bits: an hour
 #? make check         style, sparse, warnings, documentation, patches
 #?
@@ -33,6 +34,8 @@ help:
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree
 #? MUTANT=name        with make test: break the kernel by
 #?                    tests/mutants/name.patch and expect a failure
+#? WL="name ..."      with make bench: only these workloads, see
+#?                    Documentation/benchmarks.rst
 #? TORTURE="..."      with make torture: options of tests/torture, see its
 #?                    --help
 #? JOBS=n             compiler processes (one per CPU)
@@ -43,8 +46,11 @@ run: setup lighttpd kernel
 	bench/http/run
 
 test: setup libkevent guest \
-	$(if $(MUTANT),mutant,guest-32 kernel kernel-debug)
+	$(if $(MUTANT),mutant,guest-32 bench-program kernel kernel-debug)
 	tests/run
+
+bench: setup libkevent bench-program kernel-bench
+	bench/run $(WL)
 
 torture:
 	tests/torture $(TORTURE)
@@ -81,6 +87,9 @@ lighttpd:
 
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
+
+bench-program: libkevent
+	@$(MAKE) -s --no-print-directory -C bench BUILD=$(BUILD)
 
 guest-32 guest-arm64: guest-%: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD) TARGET=$*

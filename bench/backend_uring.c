@@ -22,13 +22,16 @@
 /**
  * struct bench_queue - a ring, used by the thread that opened it
  * @ring: the ring
- * @watch: by cookie, to arm a poll again that has ended
+ * @watch: by cookie, to arm a poll again that has ended; without events where
+ *	there is none
+ * @watches: length of @watch
  * @early: cookies of events that came while others were removed
  * @nr_early: how many
  */
 struct bench_queue {
 	struct io_uring		ring;
 	struct bench_watch	*watch;
+	unsigned int		watches;
 	uint64_t		*early;
 	unsigned int		nr_early;
 };
@@ -62,6 +65,7 @@ static struct bench_queue *uring_open(const char *mode, unsigned int watches,
 	if (ret != 1)
 		bench_die("io_uring_register_ring_fd: %s", strerror(-ret));
 	q->watch = bench_alloc(watches, sizeof(*q->watch));
+	q->watches = watches;
 	q->early = bench_alloc(watches, sizeof(*q->early));
 	return q;
 }
@@ -123,7 +127,7 @@ static void uring_modify(struct bench_queue *q, const struct bench_watch *w,
 	submit(q);
 }
 
-/* Take completions of polls that were cancelled; returns how many */
+/* Take completions of polls that are gone, returns how many */
 static unsigned int reap_cancelled(struct bench_queue *q)
 {
 	unsigned int head, seen = 0, cancelled = 0;
@@ -131,11 +135,12 @@ static unsigned int reap_cancelled(struct bench_queue *q)
 
 	io_uring_for_each_cqe(&q->ring, head, cqe) {
 		seen++;
-		if (cqe->user_data & CONTROL)
+		if (cqe->res == -ECANCELED ||
+		    (cqe->res == -ENOENT && cqe->user_data & CONTROL))
+			cancelled++;
+		else if (cqe->user_data & CONTROL)
 			bench_die("io_uring poll remove: %s",
 				  strerror(-cqe->res));
-		if (cqe->res == -ECANCELED)
-			cancelled++;
 		else
 			q->early[q->nr_early++] = cqe->user_data;
 	}
@@ -165,6 +170,7 @@ static void uring_remove(struct bench_queue *q, const struct bench_watch *w,
 	for (; nr; nr -= now, w += now) {
 		now = nr < SQ_ENTRIES ? nr : SQ_ENTRIES;
 		for (i = 0; i < now; i++) {
+			q->watch[w[i].cookie].events = 0;
 			sqe = next_sqe(q);
 			io_uring_prep_poll_remove(sqe, w[i].cookie);
 			io_uring_sqe_set_data64(sqe, CONTROL | w[i].cookie);
@@ -174,18 +180,28 @@ static void uring_remove(struct bench_queue *q, const struct bench_watch *w,
 	}
 }
 
-/* Cancels what is armed first: the kernel's own way does it behind our back */
+/*
+ * The kernel's own way takes time after the close. It keeps polls in lists with
+ * the newest first, so the newest go first.
+ */
+static void remove_all(struct bench_queue *q)
+{
+	struct bench_watch batch[SQ_ENTRIES];
+	unsigned int i, nr = 0;
+
+	for (i = q->watches; i--; ) {
+		if (q->watch[i].events)
+			batch[nr++] = q->watch[i];
+		if (nr == SQ_ENTRIES || !i) {
+			uring_remove(q, batch, nr);
+			nr = 0;
+		}
+	}
+}
+
 static void uring_close(struct bench_queue *q)
 {
-	struct io_uring_sync_cancel_reg all = {
-		.fd = -1,
-		.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL,
-		.timeout = { .tv_sec = -1, .tv_nsec = -1 },
-	};
-	int ret = io_uring_register_sync_cancel(&q->ring, &all);
-
-	if (ret < 0 && ret != -ENOENT)
-		bench_die("io_uring cancel: %s", strerror(-ret));
+	remove_all(q);
 	io_uring_queue_exit(&q->ring);
 	free(q->watch);
 	free(q->early);
@@ -214,7 +230,8 @@ static unsigned int take(struct bench_queue *q, uint64_t *cookies,
 			break;
 		check(cqe);
 		cookies[seen++] = cqe->user_data;
-		if (!(cqe->flags & IORING_CQE_F_MORE))
+		if (!(cqe->flags & IORING_CQE_F_MORE) &&
+		    q->watch[cqe->user_data].events)
 			arm(q, &q->watch[cqe->user_data]);
 	}
 	io_uring_cq_advance(&q->ring, seen);

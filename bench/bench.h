@@ -268,6 +268,14 @@ static inline uint64_t bench_now(void)
 void *bench_alloc(size_t nr, size_t size);
 
 /**
+ * bench_rest() - let the kernel finish what is left: memory to free, output
+ *
+ * Called before each run. Idle time passes at once on a machine whose clock
+ * counts instructions; on others nothing is done.
+ */
+void bench_rest(void);
+
+/**
  * bench_die() - say in one line what is wrong, and exit with status 1
  * @format: as for printf()
  */

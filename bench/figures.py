@@ -104,3 +104,7 @@ def spread(ours, peer):
     """Least and greatest ratio of the runs that took turns."""
     pairs = [a / b for a, b in zip(ours["values"], peer["values"]) if b > 0]
     return (min(pairs), max(pairs)) if pairs else None
+
+
+def number(value):
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

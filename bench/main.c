@@ -266,13 +266,12 @@ static void parse(struct options *o, int argc, char **argv)
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		if (option == OPT_WORKLOAD) {
+		if (option == OPT_WORKLOAD)
 			name = optarg;
-		} else if (option == OPT_LIST || option == OPT_HELP) {
+		else if (option == OPT_LIST || option == OPT_HELP)
 			show(option);
-		} else if (option == '?') {
+		else if (option == '?')
 			exit(1);
-		}
 	if (!name || optind != argc)
 		bench_die("%s", name ? "words that are no options"
 			  : "no --workload; see --help");
@@ -368,12 +367,8 @@ static bool takes_part(const struct options *o, unsigned int i,
 	       o->workload->accepts(&contestants[i], p);
 }
 
-/*
- * Let the kernel finish what the run before has left: memory to free, output to
- * write. Idle time passes at once where the clock counts instructions; elsewhere
- * the noise is larger than that.
- */
-static void rest(void)
+/* Where the clock does not count instructions, other noise is larger */
+void bench_rest(void)
 {
 	const struct timespec time = { .tv_sec = REST_SECONDS };
 
@@ -390,7 +385,7 @@ static void run_all(const struct options *o, const struct bench_point *p,
 	for (i = 0; i < nr_contestants; i++) {
 		if (!takes_part(o, i, p))
 			continue;
-		rest();
+		bench_rest();
 		alarm(HANG_SECONDS);
 		o->workload->measure(p, &contestants[i], value);
 		alarm(0);

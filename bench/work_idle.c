@@ -73,7 +73,8 @@ static void idle_measure(const struct bench_point *p,
 	struct bench_queue *q = NULL;
 	struct slabs *before;
 
-	value[ADD] = value[MEMORY] = NAN;
+	value[ADD] = NAN;
+	value[MEMORY] = NAN;
 	if (!b->blind) {
 		q = b->open(c->mode, ACTIVE + p->watches, p->batch);
 		b->add(q, loop.watches, ACTIVE);
@@ -86,7 +87,7 @@ static void idle_measure(const struct bench_point *p,
 		b->close(q);
 }
 
-/* What grows with the number of watches in each call, needs no long row */
+/* A contestant whose calls take ever longer is left out where they are longest */
 static bool idle_accepts(const struct bench_contestant *c,
 			 const struct bench_point *p)
 {

@@ -40,9 +40,9 @@ static const struct bench_metric metrics[] = {
 static const char *const sources[] = { "pipe", "unix", "inet", NULL };
 static const unsigned int batches[] = { 1, 16, 256, 0 };
 /*
- * Enough that more than a tick passes until a source is used again: a write to a
- * pipe updates its time when the tick has, which else would depend on how fast
- * the contestants are.
+ * Enough that more than a tick passes until a source is used again: a write to
+ * a pipe updates its time when the tick has, which else would depend on how
+ * fast the contestants are.
  */
 static const unsigned int watches[] = { 4000, 0 };
 static const unsigned int threads[] = { 1, 0 };
