@@ -122,7 +122,7 @@ struct bench_point {
  * @unit: its unit; a leading "ns" becomes "instructions" when the clock of the
  *	machine counts these
  * @above: report, as a further figure "@name above bare", how much more it is
- *	than the median of the blind backend
+ *	than the run of the blind backend in the same turn
  */
 struct bench_metric {
 	const char	*name;

@@ -52,7 +52,7 @@ static double median(const double *value, unsigned int nr)
 	return (sorted[nr / 2] + sorted[(nr - 1) / 2]) / 2;
 }
 
-static void print_runs(const double *value, unsigned int nr, double less)
+static void print_runs(const double *value, unsigned int nr)
 {
 	double min = value[0], max = value[0];
 	unsigned int i;
@@ -62,55 +62,67 @@ static void print_runs(const double *value, unsigned int nr, double less)
 		max = fmax(max, value[i]);
 	}
 	printf("\"runs\": %u, \"min\": %.6g, \"max\": %.6g, \"values\": [", nr,
-	       min - less, max - less);
+	       min, max);
 	for (i = 0; i < nr; i++)
-		printf("%s%.6g", i ? ", " : "", value[i] - less);
+		printf("%s%.6g", i ? ", " : "", value[i]);
 	printf("], ");
 }
 
 static void print_figure(const char *name, const char *suffix,
 			 const char *unit, const double *value,
-			 unsigned int nr, double less)
+			 unsigned int nr)
 {
 	bool ns = report_counts_instructions() && !strncmp(unit, "ns", 2);
 	struct utsname uts;
 
 	uname(&uts);
 	printf("\"metric\": \"%s%s\", \"value\": %.6g, \"unit\": \"%s%s\", ",
-	       name, suffix, median(value, nr) - less,
+	       name, suffix, median(value, nr),
 	       ns ? "instructions" : "", ns ? unit + 2 : unit);
-	print_runs(value, nr, less);
+	print_runs(value, nr);
 	printf("\"kernel\": \"%s\"}\n", uts.release);
 }
 
-/* The median of the blind contestant, NAN if none took part */
-static double bare(const struct figures *figures, unsigned int nr,
-		   unsigned int metric)
+/* The blind contestant, NULL if none takes part or has the metric */
+static const struct figures *bare(const struct figures *figures,
+				  unsigned int nr, unsigned int metric)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		if (figures[i].contestant->backend->blind && figures[i].runs)
-			return median(figures[i].value[metric],
-				      figures[i].runs);
-	return NAN;
+		if (figures[i].contestant->backend->blind && figures[i].runs &&
+		    !isnan(figures[i].value[metric][0]))
+			return &figures[i];
+	return NULL;
+}
+
+/* Contestants take turns: runs of one number follow each other */
+static void report_above(const struct bench_workload *w,
+			 const struct bench_point *p, const struct figures *f,
+			 const struct figures *less, unsigned int k)
+{
+	const struct bench_metric *m = &w->metrics[k];
+	double above[BENCH_RUNS];
+	unsigned int i;
+
+	for (i = 0; i < f->runs; i++)
+		above[i] = f->value[k][i] - less->value[k][i];
+	print_point(w, p, f->contestant);
+	print_figure(m->name, " above bare", m->unit, above, f->runs);
 }
 
 static void report_one(const struct bench_workload *w,
 		       const struct bench_point *p, const struct figures *f,
-		       unsigned int k, double less)
+		       unsigned int k, const struct figures *less)
 {
 	const struct bench_metric *m = &w->metrics[k];
-	const double *value = f->value[k];
 
-	if (isnan(value[0]))
+	if (isnan(f->value[k][0]))
 		return;
 	print_point(w, p, f->contestant);
-	print_figure(m->name, "", m->unit, value, f->runs, 0);
-	if (!m->above || isnan(less) || f->contestant->backend->blind)
-		return;
-	print_point(w, p, f->contestant);
-	print_figure(m->name, " above bare", m->unit, value, f->runs, less);
+	print_figure(m->name, "", m->unit, f->value[k], f->runs);
+	if (m->above && less && f != less)
+		report_above(w, p, f, less, k);
 }
 
 void report(const struct bench_workload *w, const struct bench_point *p,
