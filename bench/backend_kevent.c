@@ -11,7 +11,8 @@
 
 #include "bench.h"
 
-#define POP_MAX	256	/* entries taken from the ring at once */
+#define POP_MAX		256	/* entries taken from the ring at once */
+#define SLOTS_MIN	64
 
 /**
  * struct bench_queue - a queue with a ring
@@ -26,7 +27,7 @@ struct bench_queue {
 /* An entry is stored again once it is consumed, so twice the ready ones fit */
 static __u32 ring_slots(unsigned int ready)
 {
-	__u32 slots = KEVENT_RING_MIN;
+	__u32 slots = SLOTS_MIN;
 
 	while (slots < KEVENT_RING_MAX && slots < 2 * ready)
 		slots *= 2;
