@@ -66,7 +66,7 @@ static struct bench_queue *uring_open(const char *mode, unsigned int watches,
 		bench_die("io_uring_register_ring_fd: %s", strerror(-ret));
 	q->watch = bench_alloc(watches, sizeof(*q->watch));
 	q->watches = watches;
-	q->early = bench_alloc(watches, sizeof(*q->early));
+	q->early = bench_alloc(CQ_ENTRIES_MAX, sizeof(*q->early));
 	return q;
 }
 
@@ -127,25 +127,57 @@ static void uring_modify(struct bench_queue *q, const struct bench_watch *w,
 	submit(q);
 }
 
-/* Take completions of polls that are gone, returns how many */
+/* A poll ends by itself when the CQ is full */
+static void arm_ended(struct bench_queue *q, const struct io_uring_cqe *cqe)
+{
+	if (!(cqe->flags & IORING_CQE_F_MORE) &&
+	    q->watch[cqe->user_data].events)
+		arm(q, &q->watch[cqe->user_data]);
+}
+
+static void cancel(struct bench_queue *q, uint64_t cookie)
+{
+	struct io_uring_sqe *sqe = next_sqe(q);
+
+	io_uring_prep_poll_remove(sqe, cookie);
+	io_uring_sqe_set_data64(sqe, CONTROL | cookie);
+	sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+}
+
+/*
+ * A request fails if its poll has ended by itself, or is about to report; that
+ * one tries again. Returns whether the poll is gone.
+ */
+static bool cancel_failed(struct bench_queue *q, const struct io_uring_cqe *cqe)
+{
+	if (cqe->res == -EALREADY)
+		cancel(q, cqe->user_data & ~CONTROL);
+	else if (cqe->res != -ENOENT)
+		bench_die("io_uring poll remove: %s", strerror(-cqe->res));
+	return cqe->res == -ENOENT;
+}
+
+/* Take all completions, returns how many polls are gone */
 static unsigned int reap_cancelled(struct bench_queue *q)
 {
-	unsigned int head, seen = 0, cancelled = 0;
+	unsigned int head, seen = 0, gone = 0;
 	struct io_uring_cqe *cqe;
 
 	io_uring_for_each_cqe(&q->ring, head, cqe) {
 		seen++;
-		if (cqe->res == -ECANCELED ||
-		    (cqe->res == -ENOENT && cqe->user_data & CONTROL))
-			cancelled++;
-		else if (cqe->user_data & CONTROL)
-			bench_die("io_uring poll remove: %s",
-				  strerror(-cqe->res));
-		else
+		if (cqe->user_data & CONTROL) {
+			gone += cancel_failed(q, cqe);
+		} else if (cqe->res == -ECANCELED) {
+			gone++;
+		} else {
+			if (q->nr_early == CQ_ENTRIES_MAX)
+				bench_die("io_uring: too many early events");
 			q->early[q->nr_early++] = cqe->user_data;
+			arm_ended(q, cqe);
+		}
 	}
 	io_uring_cq_advance(&q->ring, seen);
-	return cancelled;
+	return gone;
 }
 
 static void wait_cancelled(struct bench_queue *q, unsigned int nr)
@@ -164,17 +196,13 @@ static void wait_cancelled(struct bench_queue *q, unsigned int nr)
 static void uring_remove(struct bench_queue *q, const struct bench_watch *w,
 			 unsigned int nr)
 {
-	struct io_uring_sqe *sqe;
 	unsigned int i, now;
 
 	for (; nr; nr -= now, w += now) {
 		now = nr < SQ_ENTRIES ? nr : SQ_ENTRIES;
 		for (i = 0; i < now; i++) {
 			q->watch[w[i].cookie].events = 0;
-			sqe = next_sqe(q);
-			io_uring_prep_poll_remove(sqe, w[i].cookie);
-			io_uring_sqe_set_data64(sqe, CONTROL | w[i].cookie);
-			sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+			cancel(q, w[i].cookie);
 		}
 		wait_cancelled(q, now);
 	}
@@ -230,9 +258,7 @@ static unsigned int take(struct bench_queue *q, uint64_t *cookies,
 			break;
 		check(cqe);
 		cookies[seen++] = cqe->user_data;
-		if (!(cqe->flags & IORING_CQE_F_MORE) &&
-		    q->watch[cqe->user_data].events)
-			arm(q, &q->watch[cqe->user_data]);
+		arm_ended(q, cqe);
 	}
 	io_uring_cq_advance(&q->ring, seen);
 	if (io_uring_sq_ready(&q->ring))
