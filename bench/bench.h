@@ -123,11 +123,14 @@ struct bench_point {
  *	machine counts these
  * @above: report, as a further figure "@name above bare", how much more it is
  *	than the run of the blind backend in the same turn
+ * @pairs: report, as a further figure "@name over PEER MODE", the ratio of
+ *	kevent to each other contestant, run by run
  */
 struct bench_metric {
 	const char	*name;
 	const char	*unit;
 	bool		above;
+	bool		pairs;
 };
 
 /**

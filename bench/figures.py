@@ -4,7 +4,7 @@
 import json
 
 POINT = ("workload", "icount", "source", "watches", "threads", "batch")
-CONTEST = ("ns", "instructions", "bytes/watch")	# less is better
+CONTEST = ("ns", "instructions", "bytes/watch", "wake-ups")	# less is better
 BARE = " above bare"
 TIE = 0.01
 

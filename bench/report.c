@@ -125,11 +125,52 @@ static void report_one(const struct bench_workload *w,
 		report_above(w, p, f, less, k);
 }
 
+/* Contestants take turns, so that their runs of one number are a pair */
+static void report_ratio(const struct bench_workload *w,
+			 const struct bench_point *p, const struct figures *f,
+			 const struct figures *other, unsigned int k)
+{
+	double ratio[BENCH_RUNS];
+	char suffix[64];
+	unsigned int i;
+
+	if (isnan(f->value[k][0]) || isnan(other->value[k][0]))
+		return;
+	for (i = 0; i < f->runs; i++)
+		ratio[i] = f->value[k][i] / other->value[k][i];
+	snprintf(suffix, sizeof(suffix), " over %s %s",
+		 other->contestant->backend->name, other->contestant->mode);
+	print_point(w, p, f->contestant);
+	print_figure(w->metrics[k].name, suffix, "ratio", ratio, f->runs);
+}
+
+static bool is_kevent(const struct figures *f)
+{
+	return !strcmp(f->contestant->backend->name, "kevent");
+}
+
+static void report_ratios(const struct bench_workload *w,
+			  const struct bench_point *p,
+			  const struct figures *figures, unsigned int nr,
+			  unsigned int k)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < nr; i++)
+		for (j = 0; j < nr; j++)
+			if (is_kevent(&figures[i]) && !is_kevent(&figures[j]) &&
+			    figures[i].runs && figures[j].runs)
+				report_ratio(w, p, &figures[i], &figures[j], k);
+}
+
 void report(const struct bench_workload *w, const struct bench_point *p,
 	    const struct figures *figures, unsigned int nr)
 {
 	unsigned int i, k;
 
+	for (k = 0; k < w->nr_metrics; k++)
+		if (w->metrics[k].pairs)
+			report_ratios(w, p, figures, nr, k);
 	for (k = 0; k < w->nr_metrics; k++)
 		for (i = 0; i < nr; i++)
 			if (figures[i].runs)
