@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-#define POP_MAX		256	/* entries taken from the ring at once */
+#define CTL_MAX		256	/* entries of one kevent_ctl() */
 #define SLOTS_MIN	64
 
 /**
@@ -84,12 +84,12 @@ static void entry(const struct bench_queue *q, const struct bench_watch *w,
 static void control(struct bench_queue *q, __u32 cmd,
 		    const struct bench_watch *w, unsigned int nr)
 {
-	struct ukevent ev[POP_MAX];
+	struct ukevent ev[CTL_MAX];
 	unsigned int i, now;
 	int ret;
 
 	for (; nr; nr -= now, w += now) {
-		now = nr < POP_MAX ? nr : POP_MAX;
+		now = nr < CTL_MAX ? nr : CTL_MAX;
 		for (i = 0; i < now; i++)
 			entry(q, &w[i], &ev[i]);
 		ret = kevent_ctl(q->q.fd, cmd, now, ev);
@@ -118,48 +118,88 @@ static void queue_remove(struct bench_queue *q, const struct bench_watch *w,
 	control(q, KEVENT_CTL_REMOVE, w, nr);
 }
 
-static unsigned int pop(struct bench_queue *q, uint64_t *cookies,
-			unsigned int max)
+/* Only the cookie of an entry is wanted, and whether it is broken */
+static inline __attribute__((always_inline)) unsigned int
+pop(struct bench_queue *q, uint64_t *cookies, unsigned int max)
 {
-	struct ukevent ev[POP_MAX];
+	const volatile struct ukevent *ev;
 	unsigned int nr, i;
+	__u32 flags = 0;
+	__u64 pos, got;
 
-	nr = kevent_ring_pop(q->q.ring, q->q.size, ev,
-			     max < POP_MAX ? max : POP_MAX);
-	for (i = 0; i < nr; i++) {
-		if (ev[i].ret_flags & KEVENT_RET_BROKEN)
-			bench_die("kevent: watch %llu is broken: %s", ev[i].ptr,
-				  strerror(-kevent_error(&ev[i])));
-		cookies[i] = ev[i].ptr;
-	}
+	do {
+		got = kevent_ring_peek(q->q.ring, &pos);
+		nr = got < max ? (unsigned int)got : max;
+		for (i = 0; i < nr; i++) {
+			ev = kevent_ring_entry(q->q.ring, q->q.size, pos + i);
+			cookies[i] = ev->ptr;
+			flags |= ev->ret_flags;
+		}
+	} while (nr && !kevent_ring_take(q->q.ring, pos, nr));
+	if (nr && flags & KEVENT_RET_BROKEN)
+		bench_die("kevent: a watch is broken");
 	return nr;
 }
 
-/* ring_kidx is loaded before the ring is found empty, as kevent_wait() needs */
-static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
-			       unsigned int max, int timeout)
+/* What comes after @kidx ends the wait. Returns false after the timeout. */
+static bool fill(struct bench_queue *q, __u32 kidx, int timeout)
 {
 	struct timespec ts = {
 		.tv_sec = timeout / 1000,
 		.tv_nsec = timeout % 1000 * 1000000,
 	};
-	unsigned int nr;
-	__u32 kidx;
 	int ret;
 
-	for (;;) {
+	ret = kevent_wait(q->q.fd, q->q.size, kidx, timeout < 0 ? NULL : &ts,
+			  0, NULL);
+	if (ret < 0 && ret != -EINTR)
+		bench_die("kevent_wait: %s", strerror(-ret));
+	return ret != 0;
+}
+
+/* ring_kidx is loaded before the ring is found empty, as kevent_wait() needs */
+static __attribute__((noinline)) unsigned int
+fill_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
+	     int timeout)
+{
+	unsigned int nr;
+	__u32 kidx;
+
+	do {
 		kidx = (__u32)__atomic_load_n(&q->q.ring->ring_kidx,
 					      __ATOMIC_ACQUIRE);
 		nr = pop(q, cookies, max);
-		if (nr)
-			return nr;
-		ret = kevent_wait(q->q.fd, q->q.size, kidx,
-				  timeout < 0 ? NULL : &ts, 0, NULL);
-		if (ret < 0 && ret != -EINTR)
-			bench_die("kevent_wait: %s", strerror(-ret));
-		if (!ret)
+	} while (!nr && fill(q, kidx, timeout));
+	return nr;
+}
+
+/* Calls have what was reported looked at again, which is due each time */
+static __attribute__((noinline)) unsigned int
+level_wait(struct bench_queue *q, uint64_t *cookies, unsigned int max,
+	   int timeout)
+{
+	__u32 uidx;
+	unsigned int nr;
+
+	do {
+		uidx = (__u32)__atomic_load_n(&q->q.ring->ring_uidx,
+					      __ATOMIC_ACQUIRE);
+		if (!fill(q, uidx, timeout))
 			return 0;
-	}
+		nr = pop(q, cookies, max);
+	} while (!nr);
+	return nr;
+}
+
+static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
+			       unsigned int max, int timeout)
+{
+	unsigned int nr;
+
+	if (!(q->flags & KEVENT_REQ_ET))
+		return level_wait(q, cookies, max, timeout);
+	nr = pop(q, cookies, max);
+	return nr ? nr : fill_and_pop(q, cookies, max, timeout);
 }
 
 static void *queue_native(struct bench_queue *q)
