@@ -61,6 +61,7 @@ extern const struct test_suite signal_life_suite;
 extern const struct test_suite signal_queued_suite;
 extern const struct test_suite socket_suite;
 extern const struct test_suite storm_suite;
+extern const struct test_suite storm_hits_suite;
 extern const struct test_suite storm_inode_suite;
 extern const struct test_suite storm_posix_timer_suite;
 extern const struct test_suite storm_proc_suite;
@@ -71,6 +72,7 @@ extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
 extern const struct test_suite wake_suite;
+extern const struct test_suite hit_faults_suite;
 extern const struct test_suite hits_suite;
 
 #endif /* SUITES_H */

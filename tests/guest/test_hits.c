@@ -159,6 +159,15 @@ static void full_ring_queues(void)
 	close_queue(&q);
 }
 
+/* Makes memory that fork() has made read-only writable again. */
+static void touch(struct queue *q)
+{
+	__u64 *uidx = &q->ring->ring_uidx;
+
+	__atomic_store_n(uidx, __atomic_load_n(uidx, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+}
+
 /* While an older event waits in the kernel a younger one does too. */
 static void events_stay_in_order(void)
 {
@@ -171,6 +180,7 @@ static void events_stay_in_order(void)
 		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, ET, i), 0);
 	}
 	put_byte_from_outside(fd[0][1]);
+	touch(&q);
 	put_byte(fd[1][1]);
 	CHECK_EQ(unread(&q), 0);
 	check_counters(&q, 0, 2);
@@ -375,6 +385,39 @@ static void other_address_space_is_not_written(void)
 	close_queue(&q);
 }
 
+struct outsider {
+	struct queue	*q;
+	int		fd;
+};
+
+static int write_with_memory_there(void *arg)
+{
+	struct outsider *o = arg;
+
+	touch(o->q);
+	CHILD_MUST(write(o->fd, "", 1) == 1);
+	CHILD_MUST(unread(o->q) == 0);
+	return 0;
+}
+
+/* The child has a copy of the ring at the address of the ring. */
+static void copy_of_the_ring_is_not_written(void)
+{
+	struct outsider o;
+	struct queue q;
+	int fd[2];
+
+	watch(&q, 8, fd, ET);
+	o = (struct outsider){ &q, fd[1] };
+	CHECK_EQ(join_child(start_child(write_with_memory_there, &o),
+			    PATIENCE_MS), 0);
+	CHECK_EQ(unread(&q), 0);
+	check_counters(&q, 0, 1);
+	CHECK_EQ(wait_ring(&q, 8, 0), 1);
+	check_next(&q, 7, RECV);
+	close_queue(&q);
+}
+
 /* fork() makes memory read-only: one event takes the slow way. */
 static void after_fork_a_miss_brings_hits_back(void)
 {
@@ -410,6 +453,7 @@ static const struct test_case cases[] = {
 	TEST(buffer_reader_first_in_line_gets_it),
 	TEST(poll_sees_the_entry),
 	TEST(other_address_space_is_not_written),
+	TEST(copy_of_the_ring_is_not_written),
 	TEST(after_fork_a_miss_brings_hits_back),
 	{}
 };

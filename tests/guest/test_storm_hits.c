@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Races of the wake-up that stores an event, with a time budget
+ *
+ *	consumers	that pop while it decides whether to store
+ *	control calls	on the watch that was woken, and on others
+ *	close		of the queue
+ *	processes	that attach the ring, exit and exec
+ *
+ * But for the first, a writer writes a byte into a pipe when that is empty. So an
+ * event without a byte came twice, and a byte that stays has lost its event.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "helpers.h"
+
+#define RECV		KEVENT_SOCKET_RECV
+#define ET		KEVENT_REQ_ET
+#define SPIN		2000
+
+static bool is_empty(int fd)
+{
+	int nr = 1;
+
+	return !ioctl(fd, FIONREAD, &nr) && !nr;
+}
+
+static void spin(unsigned int rounds)
+{
+	while (rounds--)
+		atomic_signal_fence(memory_order_seq_cst);
+}
+
+/*
+ * Pop and store. Of two bytes, the second comes while the consumer deals with
+ * the event of the first, or right after it has read that. When the ring is empty,
+ * all bytes must have been read whose write() had returned before.
+ */
+
+struct duel {
+	struct queue		q;
+	int			fd[2];
+	uint64_t		rnd, pause;	/* of the writer, the consumer */
+	_Atomic unsigned long	bytes;		/* whose write() has returned */
+	_Atomic unsigned long	read;
+	_Atomic bool		stop;
+};
+
+static bool duel_put(struct duel *d)
+{
+	if (write(d->fd[1], "", 1) != 1)
+		return false;
+	atomic_fetch_add(&d->bytes, 1);
+	return true;
+}
+
+static void await_read(struct duel *d, unsigned long bytes)
+{
+	while (atomic_load(&d->read) < bytes && !atomic_load(&d->stop))
+		sched_yield();
+}
+
+static long duel_writer(void *arg)
+{
+	struct duel *d = arg;
+	unsigned long written;
+
+	for (written = 0; !atomic_load(&d->stop); written += 2) {
+		await_read(d, written);
+		if (!duel_put(d))
+			return -errno;
+		if (next_random(&d->rnd) % 4)
+			spin(next_random(&d->rnd) % SPIN);
+		else
+			await_read(d, written + 1);
+		if (!duel_put(d))
+			return -errno;
+	}
+	return 0;
+}
+
+static bool pop_and_look(struct duel *d)
+{
+	struct ukevent ev;
+
+	if (!kevent_ring_next(d->q.ring, d->q.size, &ev))
+		return false;
+	spin(next_random(&d->pause) % SPIN);
+	atomic_fetch_add(&d->read, take_bytes(d->fd[0]));
+	return true;
+}
+
+/* What a consumer must not do, with the second byte in between */
+static bool look_and_pop(struct duel *d)
+{
+	struct ukevent ev;
+	unsigned long read;
+
+	if (!kevent_ring_count(d->q.ring, d->q.size))
+		return false;
+	atomic_fetch_add(&d->read, take_bytes(d->fd[0]));
+	read = atomic_load(&d->read);
+	while (read % 2 && atomic_load(&d->bytes) <= read)
+		sched_yield();
+	return kevent_ring_next(d->q.ring, d->q.size, &ev);
+}
+
+/* Until an event is lost or the time is over; returns the rounds that went well */
+static unsigned long consume_duel(struct duel *d,
+				  bool (*consume)(struct duel *d), bool *lost)
+{
+	const uint64_t until = now_ns() + storm_ns();
+	unsigned long bytes;
+
+	*lost = false;
+	while (now_ns() < until && !*lost) {
+		bytes = atomic_load(&d->bytes);
+		if (consume(d))
+			continue;
+		/* What could not be stored for want of memory is no loss. */
+		*lost = atomic_load(&d->read) < bytes &&
+			!wait_ring(&d->q, d->q.size, 0) && !consume(d);
+	}
+	return atomic_load(&d->read) / 2;
+}
+
+static unsigned long run_duel(bool (*consume)(struct duel *d), bool *lost)
+{
+	const uint64_t seed = test_seed();
+	struct duel d = { .rnd = seed, .pause = ~seed | 1 };
+	struct actor a;
+	unsigned long rounds;
+
+	open_queue(&d.q, 8);
+	open_pipe(d.fd);
+	MUST_EQ(add_pipe(d.q.fd, d.fd[0], RECV, ET, 0), 0);
+	start_actor(&a, duel_writer, &d);
+	rounds = consume_duel(&d, consume, lost);
+	atomic_store(&d.stop, true);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	note("%lu rounds, %lld hits", rounds, fdinfo(d.q.fd, "kevent-hits"));
+	close_queue(&d.q);
+	return rounds;
+}
+
+static void no_event_is_lost_between_pop_and_store(void)
+{
+	bool lost;
+
+	CHECK(run_duel(pop_and_look, &lost) > 0);
+	CHECK(!lost);
+}
+
+/* The test above finds what it is there to find. */
+static void event_is_lost_by_looking_before_popping(void)
+{
+	bool lost;
+
+	run_duel(look_and_pop, &lost);
+	CHECK(lost);
+}
+
+/*
+ * Control calls. Watches by what is done to them:
+ *
+ *	stable		nothing		each byte is one event
+ *	changed		MODIFY, REMOVE	each byte is at least one event
+ *			and ADD
+ *	churned		that, and	events carry a value of a watch
+ *			close, dup2
+ */
+
+#define STABLE		6
+#define CHANGED		4
+#define COUNTED		(STABLE + CHANGED)
+#define CHURNED		4
+#define PIPES		(COUNTED + CHURNED)
+#define WRITERS		2
+#define CONSUMERS	2
+
+struct storm {
+	struct queue		q;
+	int			fd[PIPES][2];
+	uint64_t		seed;
+	_Atomic bool		no_more, stop;
+	_Atomic long		wrong, events, repeated, changes;
+};
+
+struct stormer {
+	struct actor	actor;
+	struct storm	*s;
+	unsigned int	nr;
+};
+
+static long storm_writer(void *arg)
+{
+	struct stormer *me = arg;
+	struct storm *s = me->s;
+	unsigned int i;
+
+	while (!atomic_load(&s->no_more)) {
+		for (i = me->nr; i < COUNTED; i += WRITERS)
+			if (is_empty(s->fd[i][0]) &&
+			    write(s->fd[i][1], "", 1) != 1)
+				atomic_fetch_add(&s->wrong, 1);
+		sched_yield();
+	}
+	return 0;
+}
+
+static void take_event(struct storm *s, const struct ukevent *ev)
+{
+	char buf[16];
+	long len;
+
+	atomic_fetch_add(&s->events, 1);
+	if (ev->ptr >= PIPES || ev->type != KEVENT_PIPE ||
+	    !(ev->ret_flags & KEVENT_RET_DONE)) {
+		atomic_fetch_add(&s->wrong, 1);
+		return;
+	}
+	len = read(s->fd[ev->ptr][0], buf, sizeof(buf));
+	if (ev->ptr < STABLE && len != 1)
+		atomic_fetch_add(&s->wrong, 1);
+	else if (ev->ptr < COUNTED && len != 1)
+		atomic_fetch_add(&s->repeated, 1);
+}
+
+static long storm_consumer(void *arg)
+{
+	struct stormer *me = arg;
+	struct storm *s = me->s;
+	struct ukevent ev;
+
+	while (!atomic_load(&s->stop))
+		if (next_event(&s->q, &ev, 1) == 1)
+			take_event(s, &ev);
+	return 0;
+}
+
+static void control(struct storm *s, uint32_t cmd, unsigned int i,
+		    uint32_t flags)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, s->fd[i][0], RECV, flags, i);
+	if (kevent_ctl_one(s->q.fd, cmd, &ev) == 1 && cmd == KEVENT_CTL_ADD)
+		take_event(s, &ev);
+}
+
+static uint32_t some_mode(uint64_t *rnd)
+{
+	static const uint32_t modes[] = {
+		0, ET, ET | KEVENT_REQ_DISPATCH, KEVENT_REQ_DISPATCH,
+		KEVENT_REQ_LAST_CHECK, ET | KEVENT_REQ_WAKEUP_ALL,
+		KEVENT_REQ_DISABLED, ET | KEVENT_REQ_DISABLED,
+	};
+
+	return modes[next_random(rnd) % ARRAY_SIZE(modes)];
+}
+
+static long storm_changer(void *arg)
+{
+	struct stormer *me = arg;
+	struct storm *s = me->s;
+	uint64_t rnd = s->seed;
+	unsigned int i;
+
+	while (!atomic_load(&s->no_more)) {
+		i = STABLE + next_random(&rnd) % CHANGED;
+		atomic_fetch_add(&s->changes, 1);
+		if (next_random(&rnd) % 4) {
+			control(s, KEVENT_CTL_MODIFY, i, some_mode(&rnd));
+			continue;
+		}
+		control(s, KEVENT_CTL_REMOVE, i, 0);
+		control(s, KEVENT_CTL_ADD, i, some_mode(&rnd));
+	}
+	for (i = STABLE; i < COUNTED; i++)
+		control(s, KEVENT_CTL_MODIFY, i, ET);
+	return 0;
+}
+
+/* Puts a new pipe where a watched one is. */
+static void replace(struct storm *s, unsigned int i)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
+		return;
+	dup2(fd[0], s->fd[i][0]);
+	dup2(fd[1], s->fd[i][1]);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static long storm_churner(void *arg)
+{
+	struct stormer *me = arg;
+	struct storm *s = me->s;
+	uint64_t rnd = ~s->seed;
+	unsigned int i;
+
+	while (!atomic_load(&s->no_more)) {
+		i = COUNTED + next_random(&rnd) % CHURNED;
+		switch (next_random(&rnd) % 8) {
+		case 0:
+			replace(s, i);
+			break;
+		case 1:
+			control(s, KEVENT_CTL_REMOVE, i, 0);
+			break;
+		case 2:
+			control(s, KEVENT_CTL_MODIFY, i, some_mode(&rnd));
+			break;
+		case 3 ... 4:
+			control(s, KEVENT_CTL_ADD, i, some_mode(&rnd) |
+				(i & 1 ? KEVENT_REQ_ONESHOT : 0));
+			break;
+		default:
+			/* EAGAIN and EPIPE are as good as success. */
+			if (write(s->fd[i][1], "", 1) < 0)
+				break;
+		}
+	}
+	for (i = COUNTED; i < PIPES; i++)
+		control(s, KEVENT_CTL_REMOVE, i, 0);
+	return 0;
+}
+
+static void open_storm(struct storm *s)
+{
+	unsigned int i;
+
+	*s = (struct storm){ .seed = test_seed() };
+	signal(SIGPIPE, SIG_IGN);
+	open_queue(&s->q, 8);
+	for (i = 0; i < PIPES; i++) {
+		open_pipe(s->fd[i]);
+		MUST_EQ(add_pipe(s->q.fd, s->fd[i][0], RECV, ET, i), 0);
+	}
+}
+
+static void check_storm(struct storm *s)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	while (next_event(&s->q, &ev, 0) == 1)
+		take_event(s, &ev);
+	CHECK_EQ(s->wrong, 0);
+	for (i = 0; i < COUNTED; i++)
+		CHECK(is_empty(s->fd[i][0]));
+	CHECK_EQ(fdinfo(s->q.fd, "kevent-watches"), COUNTED);
+	CHECK_EQ(fdinfo(s->q.fd, "kevent-ready"), 0);
+	CHECK(fdinfo(s->q.fd, "kevent-hits") > 0);
+	note("%ld events, %ld of them repeated, %lld hits, %lld misses, %ld changes",
+	     s->events, s->repeated, fdinfo(s->q.fd, "kevent-hits"),
+	     fdinfo(s->q.fd, "kevent-misses"), s->changes);
+	close_queue(&s->q);
+}
+
+static void control_calls_race_hits(void)
+{
+	static long (*const roles[])(void *) = {
+		storm_writer, storm_writer, storm_changer, storm_churner,
+		storm_consumer, storm_consumer,
+	};
+	const unsigned int nr = ARRAY_SIZE(roles), workers = nr - CONSUMERS;
+	struct stormer t[ARRAY_SIZE(roles)];
+	struct ukevent ev;
+	struct storm s;
+	uint64_t until;
+	unsigned int i;
+
+	open_storm(&s);
+	until = now_ns() + storm_ns();
+	for (i = 0; i < nr; i++) {
+		t[i].s = &s;
+		t[i].nr = i;
+		start_actor(&t[i].actor, roles[i], &t[i]);
+	}
+	while (now_ns() < until)
+		if (next_event(&s.q, &ev, 1) == 1)
+			take_event(&s, &ev);
+	atomic_store(&s.no_more, true);
+	for (i = 0; i < workers; i++)
+		join_actor(&t[i].actor, PATIENCE_MS);
+	atomic_store(&s.stop, true);
+	for (; i < nr; i++)
+		join_actor(&t[i].actor, PATIENCE_MS);
+	check_storm(&s);
+}
+
+/*
+ * Close of the queue: writers go on, and from when close() has returned nothing
+ * is stored any more.
+ */
+
+struct closing {
+	struct queue		q;
+	int			fd[WRITERS][2];
+	_Atomic bool		stop;
+	_Atomic unsigned long	rounds[WRITERS];
+};
+
+struct closer {
+	struct actor	actor;
+	struct closing	*c;
+	unsigned int	nr;
+};
+
+static long write_and_read(void *arg)
+{
+	struct closer *me = arg;
+	const int *fd = me->c->fd[me->nr];
+	char byte;
+
+	while (!atomic_load(&me->c->stop)) {
+		if (write(fd[1], "", 1) != 1 || read(fd[0], &byte, 1) != 1)
+			return -errno;
+		atomic_fetch_add(&me->c->rounds[me->nr], 1);
+	}
+	return 0;
+}
+
+static void await_rounds(struct closing *c)
+{
+	unsigned long was[WRITERS];
+	uint64_t start = now_ns();
+	unsigned int i;
+
+	for (i = 0; i < WRITERS; i++)
+		was[i] = atomic_load(&c->rounds[i]);
+	for (i = 0; i < WRITERS; i++)
+		while (atomic_load(&c->rounds[i]) < was[i] + 2)
+			MUST(now_ns() - start <
+			     PATIENCE_MS * slowness * 1000000ull);
+}
+
+static unsigned int open_and_close(struct closing *c, uint64_t round,
+				   unsigned int nr)
+{
+	unsigned int i, taken = 0;
+	struct ukevent ev;
+	uint64_t kidx;
+
+	open_queue(&c->q, 8);
+	for (i = 0; i < WRITERS; i++)
+		MUST(add_pipe(c->q.fd, c->fd[i][0], RECV, ET |
+			      KEVENT_REQ_ALWAYS_QUEUE, round + i) == 0);
+	while (taken < nr) {
+		MUST_EVENT(&c->q, &ev);
+		MUST(ev.ptr - round < WRITERS);
+		taken++;
+	}
+	CHECK_EQ(close(c->q.fd), 0);
+	kidx = c->q.ring->ring_kidx;
+	CHECK(kidx - taken <= c->q.size);
+	await_rounds(c);
+	CHECK_EQ(c->q.ring->ring_kidx, kidx);
+	munmap(c->q.ring, c->q.bytes);
+	return kidx;
+}
+
+static void close_of_the_queue_races_hits(void)
+{
+	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
+	uint64_t round = 0, events = 0;
+	struct closer t[WRITERS];
+	struct closing c = {};
+	unsigned int i;
+
+	for (i = 0; i < WRITERS; i++) {
+		MUST_EQ(pipe2(c.fd[i], O_CLOEXEC), 0);
+		t[i].c = &c;
+		t[i].nr = i;
+		start_actor(&t[i].actor, write_and_read, &t[i]);
+	}
+	for (; now_ns() < until; round += WRITERS)
+		events += open_and_close(&c, round, next_random(&rnd) % 30);
+	atomic_store(&c.stop, true);
+	for (i = 0; i < WRITERS; i++) {
+		join_actor(&t[i].actor, PATIENCE_MS);
+		CHECK_EQ(t[i].actor.ret, 0);
+	}
+	note("%llu queues, %llu events",
+	     (unsigned long long)round / WRITERS, (unsigned long long)events);
+}
+
+/*
+ * Processes that attach the ring, write and consume, and exit or exec while
+ * another thread of theirs writes
+ */
+
+#define OURS	4		/* pipes the first process writes to */
+#define ALL	8
+
+struct guests {
+	struct queue	q;
+	int		memfd;
+	int		fd[ALL][2];
+	uint64_t	rnd;
+	_Atomic bool	stop;
+	_Atomic long	wrong, taken, by_guests;
+};
+
+static void *write_pipes(struct guests *g, unsigned int first, unsigned int end)
+{
+	unsigned int i;
+
+	while (!atomic_load(&g->stop)) {
+		for (i = first; i < end; i++)
+			if (is_empty(g->fd[i][0]) &&
+			    write(g->fd[i][1], "", 1) != 1)
+				atomic_fetch_add(&g->wrong, 1);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static long write_ours(void *arg)
+{
+	write_pipes(arg, 0, OURS);
+	return 0;
+}
+
+static void *write_theirs(void *arg)
+{
+	return write_pipes(arg, OURS, ALL);
+}
+
+static bool take_one(struct guests *g, struct queue *q)
+{
+	struct ukevent ev;
+	char buf[16];
+
+	if (next_event(q, &ev, 1) != 1)
+		return false;
+	if (ev.ptr >= ALL || read(g->fd[ev.ptr][0], buf, sizeof(buf)) != 1)
+		atomic_fetch_add(&g->wrong, 1);
+	atomic_fetch_add(&g->taken, 1);
+	return true;
+}
+
+static int leave(struct guests *g, bool exec)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (!exec)
+		return 0;
+	dup2(fd, STDOUT_FILENO);
+	execl("/proc/self/exe", "kevent-tests", "--list", NULL);
+	atomic_fetch_add(&g->wrong, 1);
+	return 1;
+}
+
+static int be_guest(void *arg)
+{
+	struct guests *g = arg;
+	struct queue q = g->q;
+	unsigned int left = next_random(&g->rnd) % 200;
+	bool exec = next_random(&g->rnd) % 2;
+	pthread_t thread;
+
+	q.ring = mmap(NULL, q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      g->memfd, 0);
+	CHILD_MUST(q.ring != MAP_FAILED && q.ring != g->q.ring);
+	CHILD_MUST(!pthread_create(&thread, NULL, write_theirs, g));
+	CHILD_MUST(!kevent_ctl(q.fd, KEVENT_CTL_ATTACH, q.size,
+			       (struct ukevent *)q.ring));
+	while (left) {
+		if (!take_one(g, &q))
+			continue;
+		atomic_fetch_add(&g->by_guests, 1);
+		left--;
+	}
+	return leave(g, exec);
+}
+
+static struct guests *open_guests(void)
+{
+	struct guests *g = mmap(NULL, sizeof(*g), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int i;
+
+	MUST(g != MAP_FAILED);
+	g->rnd = test_seed();
+	g->q = (struct queue){ .size = 16, .bytes = 4096 };
+	g->memfd = memfd_create("ring", MFD_CLOEXEC);
+	MUST_EQ(ftruncate(g->memfd, g->q.bytes), 0);
+	g->q.ring = mmap(NULL, g->q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 g->memfd, 0);
+	MUST(g->q.ring != MAP_FAILED);
+	g->q.fd = kevent_init(g->q.ring, g->q.size, 0);
+	MUST(g->q.fd >= 0);
+	for (i = 0; i < ALL; i++) {
+		open_pipe(g->fd[i]);
+		MUST_EQ(add_pipe(g->q.fd, g->fd[i][0], RECV, ET, i), 0);
+	}
+	return g;
+}
+
+static void have_a_guest(struct guests *g)
+{
+	uint64_t start = now_ns();
+	pid_t pid;
+	int status;
+
+	next_random(&g->rnd);
+	pid = start_child(be_guest, g);
+	while (!waitpid(pid, &status, WNOHANG)) {
+		take_one(g, &g->q);
+		MUST(now_ns() - start < PATIENCE_MS * slowness * 1000000ull);
+	}
+	MUST_EQ(status, 0);
+}
+
+static void attached_processes_come_and_go(void)
+{
+	struct guests *g = open_guests();
+	uint64_t until = now_ns() + storm_ns();
+	unsigned int i, nr = 0;
+	struct actor a;
+
+	start_actor(&a, write_ours, g);
+	for (; now_ns() < until; nr++)
+		have_a_guest(g);
+	atomic_store(&g->stop, true);
+	join_actor(&a, PATIENCE_MS);
+	while (take_one(g, &g->q))
+		;
+	CHECK_EQ(g->wrong, 0);
+	for (i = 0; i < ALL; i++)
+		CHECK(is_empty(g->fd[i][0]));
+	CHECK_EQ(fdinfo(g->q.fd, "kevent-delivered"), g->taken);
+	CHECK_EQ(fdinfo(g->q.fd, "kevent-ready"), 0);
+	CHECK(g->by_guests > 0);
+	note("%u processes, %ld of %ld events, %lld hits, %lld misses", nr,
+	     g->by_guests, g->taken, fdinfo(g->q.fd, "kevent-hits"),
+	     fdinfo(g->q.fd, "kevent-misses"));
+	close_queue(&g->q);
+}
+
+static const struct test_case cases[] = {
+	TEST_LIMIT(no_event_is_lost_between_pop_and_store, 30),
+	TEST_LIMIT(event_is_lost_by_looking_before_popping, 30),
+	TEST_LIMIT(control_calls_race_hits, 30),
+	TEST_LIMIT(close_of_the_queue_races_hits, 30),
+	TEST_LIMIT(attached_processes_come_and_go, 30),
+	{}
+};
+
+const struct test_suite storm_hits_suite = {
+	.name = "storm_hits",
+	.cases = cases,
+};
