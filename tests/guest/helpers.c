@@ -262,25 +262,37 @@ int get_events(int kq, uint32_t min_nr, uint32_t max_nr, int64_t ms,
 				 0);
 }
 
-int wait_ring(struct queue *q, uint32_t num, int64_t ms)
+static uint64_t ring_kidx(struct queue *q)
 {
-	uint64_t kidx = __atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE);
+}
+
+static int wait_past(struct queue *q, uint64_t kidx, uint32_t num, int64_t ms)
+{
 	struct timespec ts = ms_to_timespec(ms);
 
 	return kevent_wait(q->fd, num, (uint32_t)kidx, ms < 0 ? NULL : &ts, 0,
 			   NULL);
 }
 
+int wait_ring(struct queue *q, uint32_t num, int64_t ms)
+{
+	return wait_past(q, ring_kidx(q), num, ms);
+}
+
 int next_event(struct queue *q, struct ukevent *ev, int64_t ms)
 {
+	uint64_t kidx;
 	int ret;
 
 	memset(ev, 0x5a, sizeof(*ev));
 	if (!q->size)
 		return get_events(q->fd, 1, 1, ms, ev);
+	/* A wake-up may store an entry as soon as the ring was found empty. */
+	kidx = ring_kidx(q);
 	if (kevent_ring_next(q->ring, q->size, ev))
 		return 1;
-	ret = wait_ring(q, q->size, ms);
+	ret = wait_past(q, kidx, q->size, ms);
 	if (ret <= 0)
 		return ret;
 	return kevent_ring_next(q->ring, q->size, ev) ? 1 : -EPROTO;
