@@ -6,9 +6,9 @@ override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
 export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC MUTANT
 
-.PHONY: help run test bench torture check setup setup-arm64 kernel \
-	kernel-debug kernel-bench kernel-arm64 mutant libkevent lighttpd guest \
-	guest-32 guest-arm64 bench-program install clean
+.PHONY: help run test bench torture check model setup setup-arm64 setup-model \
+	kernel kernel-debug kernel-bench kernel-arm64 mutant libkevent \
+	lighttpd guest guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
 
 help:
@@ -18,6 +18,7 @@ help:
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make torture       long storms, mutants, arm64, 32 bits: an hour
+#? make model         check the ring's barriers in a model of both sides
 #? make check         style, sparse, warnings, documentation, patches
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-bench,
@@ -58,11 +59,14 @@ torture:
 check: setup
 	tests/check
 
+model: setup-model
+	tests/model/run
+
 setup:
 	@scripts/setup
 
-setup-arm64:
-	@scripts/setup arm64
+setup-arm64 setup-model: setup-%:
+	@scripts/setup $*
 
 kernel:
 	@scripts/kernel build base
@@ -99,5 +103,5 @@ install: libkevent
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd guest \
-		bench vm log results)
+		bench vm log results model)
 	@rmdir $(BUILD) 2>/dev/null || true
