@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * kevent, level and edge triggered (et), through its ring
+ *
+ * Both read the ring first and call when it is empty; a level watch is looked at
+ * again by such a call. In mode levelcall each wait is a call, as event loops do
+ * that have changes to make anyway.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,10 +22,12 @@
  * struct bench_queue - a queue with a ring
  * @q: the queue
  * @flags: request flags of each watch
+ * @call: call each time
  */
 struct bench_queue {
 	struct kevent_queue	q;
 	__u32			flags;
+	bool			call;
 };
 
 /* An entry is stored again once it is consumed, so twice the ready ones fit */
@@ -51,6 +57,7 @@ static struct bench_queue *queue_open(const char *mode, unsigned int watches,
 	q->flags = KEVENT_REQ_ALWAYS_QUEUE;
 	if (!strcmp(mode, "et"))
 		q->flags |= KEVENT_REQ_ET;
+	q->call = !strcmp(mode, "levelcall");
 	return q;
 }
 
@@ -175,8 +182,8 @@ fill_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 
 /* Calls have what was reported looked at again, which is due each time */
 static __attribute__((noinline)) unsigned int
-level_wait(struct bench_queue *q, uint64_t *cookies, unsigned int max,
-	   int timeout)
+call_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
+	     int timeout)
 {
 	__u32 uidx;
 	unsigned int nr;
@@ -196,8 +203,8 @@ static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
 {
 	unsigned int nr;
 
-	if (!(q->flags & KEVENT_REQ_ET))
-		return level_wait(q, cookies, max, timeout);
+	if (q->call)
+		return call_and_pop(q, cookies, max, timeout);
 	nr = pop(q, cookies, max);
 	return nr ? nr : fill_and_pop(q, cookies, max, timeout);
 }
@@ -213,7 +220,7 @@ static int queue_probe(const char *mode)
 	return kevent_supported();
 }
 
-static const char *const modes[] = { "level", "et", NULL };
+static const char *const modes[] = { "level", "levelcall", "et", NULL };
 
 const struct bench_backend backend_kevent = {
 	.name	= "kevent",

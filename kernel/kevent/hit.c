@@ -7,10 +7,11 @@
 
 #include "kevent.h"
 
-static __always_inline struct kring_entry kevent_entry(const struct kevent *ke,
-						       u32 mask, u32 amount)
+static __always_inline bool kevent_hit_store(struct kevent_queue *q,
+					     struct kevent *ke, u32 mask,
+					     u32 amount)
 {
-	return (struct kring_entry) {
+	struct kring_entry uk = {
 		.id		= kevent_id(ke),
 		.user		= ke->user,
 		.type		= ke->type,
@@ -19,55 +20,10 @@ static __always_inline struct kring_entry kevent_entry(const struct kevent *ke,
 		.ready		= mask,
 		.amount		= amount,
 	};
-}
-
-/*
- * The ring is open. While the previous entry is unread, one that says no more is
- * redundant; one that does says all of it, so there are never more unread ones
- * of a watch than it has conditions. How far consumers are is looked up only if
- * that matters: they are known to have read the previous entry, and to have left
- * room.
- */
-static __always_inline bool kevent_hit_store(struct kevent_queue *q,
-					     struct kevent *ke, u32 mask,
-					     u32 amount)
-{
-	struct kring *ring = &q->ring;
-	u64 end;
-
-	if (unlikely(kring_is_unread(ring, ke->stored) ||
-		     !kring_free_slots(ring))) {
-		if (!kring_sync_open(ring))
-			return false;
-		if (kring_is_unread(ring, ke->stored)) {
-			if (!(mask & ~ke->reported))
-				return true;
-			mask |= ke->reported;
-		}
-		if (!kring_free_slots(ring))
-			return false;
-	}
-	end = kring_put(ring, kevent_entry(ke, mask, amount));
-	if (!end)
-		return false;
-	ke->reported = mask;
-	ke->stored = end;
-	return true;
-}
-
-static __always_inline bool kevent_hit_open(struct kevent_queue *q,
-					    struct kevent *ke, u32 mask,
-					    u32 amount)
-{
-	bool done;
 
 	/* Full barrier: pairs with consumers, see kevent_previous(). */
 	smp_mb__after_spinlock();
-	if (!kring_open(&q->ring))
-		return false;
-	done = kevent_hit_store(q, ke, mask, amount);
-	kring_close();
-	return done;
+	return kring_push(&q->ring, &uk, &ke->stored, &ke->reported);
 }
 
 /*
@@ -121,7 +77,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	lockdep_assert_held(&q->ready_lock);
 
 	if (!kevent_watch_may_hit(ke, mask) || !kevent_queue_may_hit(q) ||
-	    !kevent_hit_open(q, ke, mask, amount))
+	    !kevent_hit_store(q, ke, mask, amount))
 		return false;
 	if (!ke->state && (ke->req_flags & KEVENT_REQ_DISPATCH ||
 			   !(ke->req_flags & KEVENT_REQ_ET)))
@@ -204,7 +160,7 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 	/* The interest may have changed since the source looked. */
 	mask &= ke->event;
 	if (unlikely(!mask || !kevent_hit_is_plain(q, ke) ||
-		     !kevent_hit_open(q, ke, mask, amount)))
+		     !kevent_hit_store(q, ke, mask, amount)))
 		return kevent_ready_now_slow(q, ke, mask, amount);
 	kevent_unlock_irqoff(q);
 	return 1;

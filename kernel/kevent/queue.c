@@ -376,7 +376,7 @@ static u32 kevent_gather(struct kevent_round *r, u32 want, struct ukevent *uk)
  */
 static int kevent_deliver(struct kevent_round *r, u32 want)
 {
-	struct ukevent uk[KRING_BATCH];
+	struct ukevent uk[KRING_BATCH] __uninitialized;
 	struct kevent *ke, *next;
 	u64 end = r->to->kidx;
 	u32 nr, done, share;
@@ -420,21 +420,45 @@ static int kevent_round_fits(struct kevent_round *r)
 	return fits;
 }
 
+/*
+ * Look at level watches again. While the entry of one is unread, its consumer has
+ * yet to look itself.
+ */
+static void kevent_relist(struct kevent_round *r)
+{
+	struct kevent *ke, *next;
+
+	lockdep_assert_held(&r->q->ready_lock);
+
+	list_for_each_entry_safe(ke, next, &r->q->level, link)
+		if (!r->to->user ||
+		    !kring_is_unread(r->to, kevent_previous(ke)))
+			list_move_tail(&ke->link, &r->q->ready);
+	r->relist = false;
+}
+
 static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 	__must_hold(&r->q->ready_lock)
 {
 	struct kevent_queue *q = r->q;
-	struct kevent_batch batch;
-	int fits = kevent_round_fits(r);
+	struct kevent_batch batch __uninitialized;
+	int fits;
 
-	if (fits <= 0)
-		return fits;
+	if (list_empty(&q->ready) && (!r->relist || list_empty(&q->level)))
+		return 0;
+	fits = kevent_round_fits(r);
+	if (fits >= 0 && r->relist)
+		kevent_relist(r);
+	if (fits <= 0 || list_empty(&q->ready))
+		return min(fits, 0);
 	kevent_batch_take(q, &batch, fits);
 	if (batch.nr) {
 		spin_unlock_irqrestore(&q->ready_lock, *flags);
 		kevent_batch_verify(&batch);
 		spin_lock_irqsave(&q->ready_lock, *flags);
 		kevent_batch_return(q, &batch, &r->dead);
+		if (list_empty(&q->ready))
+			return 0;
 		fits = kevent_round_fits(r);
 	}
 	if (fits > 0) {
@@ -484,10 +508,8 @@ static int kevent_round(struct kevent_round *r)
 	INIT_LIST_HEAD(&r->dead);
 	INIT_LIST_HEAD(&r->oneshot);
 	r->again = false;
+	r->full = false;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (r->relist)
-		list_splice_tail_init(&q->level, &q->ready);
-	r->relist = false;
 	if (!r->passes)
 		r->passes = q->nr_listed + 1;
 	ret = kevent_round_locked(r, &flags);

@@ -112,32 +112,8 @@ int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
 
-/*
- * An open ring: kring_open(), any number of the functions that need that, then
- * kring_close(). One user access window with page faults disabled, in any context
- * in which the ring's address space is in use. Nothing else may be called in
- * between. What is stored consists of scalars: what has no address needs no
- * memory.
- */
-
-static __always_inline bool kring_open(const struct kring *ring)
-{
-	pagefault_disable();
-	/* kring_check() has seen that the slots are user memory as well. */
-	if (user_access_begin(ring->user, sizeof(*ring->user)))
-		return true;
-	pagefault_enable();
-	return false;
-}
-
-static __always_inline void kring_close(void)
-{
-	user_access_end();
-	pagefault_enable();
-}
-
-/* kring_sync() of an open ring. Returns false on a fault. */
-static __always_inline bool kring_sync_open(struct kring *ring)
+/* Inside a user access window. Returns false on a fault. */
+static __always_inline bool kring_push_sync(struct kring *ring)
 {
 	u64 uidx;
 
@@ -149,25 +125,22 @@ efault:
 	return false;
 }
 
-/*
- * Store an entry in an open ring with a free slot. Returns the position after it,
- * 0 on a fault.
- */
-static __always_inline u64 kring_put(struct kring *ring,
-				     const struct kring_entry uk)
+/* Inside a user access window. Returns the position after it, 0 on a fault. */
+static __always_inline u64 kring_push_put(struct kring *ring,
+					  const struct kring_entry *uk)
 {
 	struct kevent_ring __user *user = ring->user;
 	u64 kidx = ring->kidx;
 	struct ukevent __user *to = &ring->slots[kidx & (ring->size - 1)];
 
-	unsafe_put_user(uk.id, &to->id.raw_u64, efault);
-	unsafe_put_user(uk.type, &to->type, efault);
-	unsafe_put_user(uk.event, &to->event, efault);
-	unsafe_put_user(uk.req_flags, &to->req_flags, efault);
+	unsafe_put_user(uk->id, &to->id.raw_u64, efault);
+	unsafe_put_user(uk->type, &to->type, efault);
+	unsafe_put_user(uk->event, &to->event, efault);
+	unsafe_put_user(uk->req_flags, &to->req_flags, efault);
 	unsafe_put_user(KEVENT_RET_DONE, &to->ret_flags, efault);
-	unsafe_put_user(uk.ready, &to->ret_data[0], efault);
-	unsafe_put_user(uk.amount, &to->ret_data[1], efault);
-	unsafe_put_user(uk.user, &to->ptr, efault);
+	unsafe_put_user(uk->ready, &to->ret_data[0], efault);
+	unsafe_put_user(uk->amount, &to->ret_data[1], efault);
+	unsafe_put_user(uk->user, &to->ptr, efault);
 	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
 	smp_wmb();
 	unsafe_put_user(++kidx, &user->ring_kidx, efault);
@@ -176,6 +149,68 @@ static __always_inline u64 kring_put(struct kring *ring,
 
 efault:
 	return 0;
+}
+
+/* Inside a user access window */
+static __always_inline bool kring_push_open(struct kring *ring,
+					    struct kring_entry *uk, u64 *last,
+					    u16 *said)
+{
+	u64 end;
+
+	if (unlikely(kring_is_unread(ring, *last) ||
+		     !kring_free_slots(ring))) {
+		if (!kring_push_sync(ring))
+			return false;
+		if (kring_is_unread(ring, *last)) {
+			if (!(uk->ready & ~*said))
+				return true;
+			uk->ready |= *said;
+		}
+		if (!kring_free_slots(ring))
+			return false;
+	}
+	end = kring_push_put(ring, uk);
+	if (!end)
+		return false;
+	*last = end;
+	*said = uk->ready;
+	return true;
+}
+
+/**
+ * kring_push - store one entry, in one user access window
+ * @ring: the ring, not a buffer
+ * @uk: the entry
+ * @last: position after the previous entry of its kind, or 0. The caller has
+ *	  executed a full barrier since it observed the event, see kring_sync()
+ * @said: what that says in ukevent.ret_data[0]
+ *
+ * While the previous entry is unread, one that says no more is redundant; one
+ * that does says all of it, so there are never more unread ones of a kind than
+ * there are bits. How far consumers are is looked up only if that matters: they
+ * are known to have read the previous entry, and to have left room.
+ *
+ * Any context in which the ring's address space is in use. Inline, so that the
+ * entry needs no memory.
+ *
+ * Return: true when the ring says it, in a new entry, of which @last and @said
+ * tell, or in an unread one. false when there is no room or no memory at hand.
+ */
+static __always_inline bool kring_push(struct kring *ring,
+				       struct kring_entry *uk, u64 *last,
+				       u16 *said)
+{
+	bool done = false;
+
+	pagefault_disable();
+	/* kring_check() has seen that the slots are user memory as well. */
+	if (user_access_begin(ring->user, sizeof(*ring->user))) {
+		done = kring_push_open(ring, uk, last, said);
+		user_access_end();
+	}
+	pagefault_enable();
+	return done;
 }
 
 #endif /* _KEVENT_RING_H */

@@ -225,6 +225,9 @@ static int kevent_check_ring(const struct file *file)
 
 	if (!is_kevent_file(file) || !q->ring.size)
 		return -EINVAL;
+	/* A mapping of a task that runs is not forgotten. */
+	if (likely(READ_ONCE(q->ring_mm) == current->mm))
+		return 0;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	here = kevent_ring_here(q);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
@@ -352,12 +355,14 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 {
 	int ret;
 
-	ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
-				  arg->nr_changes);
-	if (ret < 0)
-		return ret;
-	if (ret)
-		until->poll = true;
+	if (arg->nr_changes) {
+		ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
+					  arg->nr_changes);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			until->poll = true;
+	}
 	return kevent_wait_ring(q, min(num, q->ring.size), old_kidx, arg,
 				until);
 }

@@ -134,6 +134,9 @@ bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news)
 	unsigned long flags;
 	bool ret;
 
+	/* A position that was seen is not taken back. */
+	if ((u32)READ_ONCE(q->ring.kidx) - news->old_kidx >= news->min_nr)
+		return true;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	ret = kevent_news_there(q, news);
 	spin_unlock_irqrestore(&q->ready_lock, flags);

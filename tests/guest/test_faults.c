@@ -134,13 +134,14 @@ static void get_stuck(struct fault *f, const struct fault_case *c)
 }
 
 /* Watches and events of the pipes from @first on, without the late one */
+/* Events are queued, not stored by the writes. */
 static void watch_pipes(struct fault *f, unsigned int nr)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		MUST_EQ(add_pipe(f->q.fd, f->fd[i][0], KEVENT_SOCKET_RECV, ET,
-				 i), 0);
+		MUST_EQ(add_pipe(f->q.fd, f->fd[i][0], KEVENT_SOCKET_RECV,
+				 ET | KEVENT_REQ_LAST_CHECK, i), 0);
 		if (i != LATE)
 			put_byte(f->fd[i][1]);
 	}

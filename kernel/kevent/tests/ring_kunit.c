@@ -180,11 +180,11 @@ static void commit_sees_what_consumers_stored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_uidx), 4);
 }
 
-static int push(struct kring *ring, u64 ptr, u32 says, u64 last, u32 said)
+static bool push(struct kring *ring, u64 user, u32 says, u64 last, u16 said)
 {
-	struct ukevent uk = { .ptr = ptr, .ret_data = { says } };
+	struct kring_entry uk = { .user = user, .ready = says };
 
-	return kring_push(ring, &uk, last, said);
+	return kring_push(ring, &uk, &last, &said);
 }
 
 static void push_stores_until_the_ring_is_full(struct kunit *test)
@@ -193,16 +193,16 @@ static void push_stores_until_the_ring_is_full(struct kunit *test)
 	struct kring ring;
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 2), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 1, 0, 0), 1);
-	KUNIT_EXPECT_EQ(test, push(&ring, 2, 1, 0, 0), 1);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 1, 0, 0));
+	KUNIT_EXPECT_TRUE(test, push(&ring, 2, 1, 0, 0));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 2);
-	KUNIT_EXPECT_EQ(test, push(&ring, 3, 1, 0, 0), -ENOSPC);
+	KUNIT_EXPECT_FALSE(test, push(&ring, 3, 1, 0, 0));
 	KUNIT_EXPECT_EQ(test, ring.kidx, 2);
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 2);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[0].ptr), 1);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[1].ptr), 2);
 	KUNIT_ASSERT_EQ(test, put_user(1ULL, &user->ring_uidx), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 3, 1, 0, 0), 1);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 3, 1, 0, 0));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 3);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[0].ptr), 3);
 }
@@ -213,14 +213,16 @@ static void push_does_not_repeat_an_unread_entry(struct kunit *test)
 	struct kring ring;
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 2), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 5, 0, 0), 1);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 4, 1, 5), 0);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 5, 0, 0));
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 4, 1, 5));
+	KUNIT_EXPECT_EQ(test, ring.kidx, 1);
 	/* Redundant comes before full. */
-	KUNIT_EXPECT_EQ(test, push(&ring, 2, 5, 0, 0), 1);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 5, 1, 5), 0);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 2, 5, 0, 0));
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 5, 1, 5));
+	KUNIT_EXPECT_EQ(test, ring.kidx, 2);
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 2);
 	KUNIT_ASSERT_EQ(test, put_user(1ULL, &user->ring_uidx), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 4, 1, 5), 1);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 4, 1, 5));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 3);
 }
 
@@ -228,18 +230,21 @@ static void push_does_not_repeat_an_unread_entry(struct kunit *test)
 static void push_says_what_an_unread_entry_says(struct kunit *test)
 {
 	struct kevent_ring __user *user = map(test, 4);
-	struct ukevent uk = { .ret_data = { 2 } };
+	struct kring_entry uk = { .ready = 2 };
 	struct kring ring;
+	u64 last = 1;
+	u16 said = 1;
 	u32 says;
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 4), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 1, 0, 0), 1);
-	KUNIT_EXPECT_EQ(test, kring_push(&ring, &uk, 1, 1), 1);
-	KUNIT_EXPECT_EQ(test, uk.ret_data[0], 3);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 1, 0, 0));
+	KUNIT_EXPECT_TRUE(test, kring_push(&ring, &uk, &last, &said));
+	KUNIT_EXPECT_EQ(test, last, 2);
+	KUNIT_EXPECT_EQ(test, said, 3);
 	KUNIT_ASSERT_EQ(test, get_user(says, &user->event[1].ret_data[0]), 0);
 	KUNIT_EXPECT_EQ(test, says, 3);
 	KUNIT_ASSERT_EQ(test, put_user(2ULL, &user->ring_uidx), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 4, 2, 3), 1);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 4, 2, 3));
 	KUNIT_ASSERT_EQ(test, get_user(says, &user->event[2].ret_data[0]), 0);
 	KUNIT_EXPECT_EQ(test, says, 4);
 }
@@ -252,16 +257,18 @@ static void push_takes_no_uidx_but_progress(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 2), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 1, 0, 0), 1);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 1, 0, 0));
 	KUNIT_ASSERT_EQ(test, put_user(1ULL, &user->ring_uidx), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 2, 1, 0, 0), 1);
+	KUNIT_ASSERT_EQ(test, kring_sync(&ring), 0);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 2, 1, 0, 0));
 	for (i = 0; i < ARRAY_SIZE(wild); i++) {
 		KUNIT_ASSERT_EQ(test, put_user(wild[i], &user->ring_uidx), 0);
-		KUNIT_EXPECT_EQ(test, push(&ring, 2, 1, 2, 1), 0);
+		KUNIT_EXPECT_TRUE(test, push(&ring, 2, 1, 2, 1));
+		KUNIT_EXPECT_EQ(test, ring.kidx, 2);
 		KUNIT_EXPECT_EQ(test, ring.uidx, 1);
 	}
-	KUNIT_EXPECT_EQ(test, push(&ring, 3, 1, 0, 0), 1);
-	KUNIT_EXPECT_EQ(test, push(&ring, 4, 1, 0, 0), -ENOSPC);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 3, 1, 0, 0));
+	KUNIT_EXPECT_FALSE(test, push(&ring, 4, 1, 0, 0));
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[1].ptr), 2);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[0].ptr), 3);
 }
@@ -275,14 +282,14 @@ static void push_never_faults_a_page_in(struct kunit *test)
 	struct kring ring;
 
 	KUNIT_ASSERT_EQ(test, kring_check(&ring, user, size), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 1, 0, 0), -EFAULT);
+	KUNIT_EXPECT_FALSE(test, push(&ring, 1, 1, 0, 0));
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, size), 0);
 	ring.kidx = PAGE_SIZE / sizeof(struct ukevent) + 1;
 	ring.uidx = ring.kidx;
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 1, 0, 0), -EFAULT);
+	KUNIT_EXPECT_FALSE(test, push(&ring, 1, 1, 0, 0));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 0);
 	KUNIT_EXPECT_EQ(test, kring_fault_in(&ring), 0);
-	KUNIT_EXPECT_EQ(test, push(&ring, 1, 1, 0, 0), 1);
+	KUNIT_EXPECT_TRUE(test, push(&ring, 1, 1, 0, 0));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), ring.kidx);
 }
 
