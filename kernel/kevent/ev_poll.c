@@ -4,6 +4,7 @@
  */
 
 #include <linux/cleanup.h>
+#include <linux/eventfd.h>
 #include <linux/init.h>
 #include <linux/net.h>
 #include <linux/poll.h>
@@ -15,9 +16,10 @@
 #include "kevent.h"
 
 /*
- * In kevent.keys: the keys of wake-ups tell all there is to report. Those of
- * sockets and pipes name what has become true. Other files may not do that, or
- * may need a ->poll() to arm the next wake-up.
+ * In kevent.keys: the keys of wake-ups tell all there is to report, and these
+ * come with interrupts off. Those of sockets, pipes and eventfds name what has
+ * become true. Other files may not do that, or may need a ->poll() to arm the
+ * next wake-up.
  */
 #define EV_POLL_EXACT	((__force __poll_t)BIT(15))
 
@@ -105,9 +107,20 @@ static void **ev_poll_head(struct kevent_poll *kp)
 
 /* Masks of poll() and events of a type */
 
+static bool ev_poll_is_eventfd(struct file *file)
+{
+	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
+
+	if (IS_ERR(ctx))
+		return false;
+	eventfd_ctx_put(ctx);
+	return true;
+}
+
 static bool ev_poll_is_exact(struct file *file)
 {
-	return sock_from_file(file) || S_ISFIFO(file_inode(file)->i_mode);
+	return sock_from_file(file) || S_ISFIFO(file_inode(file)->i_mode) ||
+	       ev_poll_is_eventfd(file);
 }
 
 static bool ev_poll_has_extra(const struct kevent *ke, struct file *file)

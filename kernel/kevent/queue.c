@@ -565,6 +565,15 @@ static void kevent_retry_flags(struct kevent_queue *q)
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
+/* Peeks: a consumer that is to sleep looks again, under ready_lock. */
+static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
+			   bool relist)
+{
+	return list_empty_careful(&q->ready) &&
+	       (!relist || list_empty_careful(&q->level)) &&
+	       (!to->user || !READ_ONCE(to->flags));
+}
+
 /**
  * kevent_collect - move events of ready watches to user memory
  * @q: the queue; the caller keeps it alive
@@ -584,6 +593,8 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	u32 total = 0, tries = 0;
 	int ret;
 
+	if (kevent_is_idle(q, to, relist))
+		return 0;
 	do {
 		r.max = max - total;
 		ret = kevent_round(&r);

@@ -255,7 +255,7 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 		if (!ret)
 			ret = kevent_sleep(q, news, until);
 		if (ret)
-			return ret;
+			return min(ret, 0);
 		*first = false;
 	}
 }

@@ -185,7 +185,8 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
  * Consumers sleep exclusively, the oldest is woken first. One that is woken but
  * finds the ring full hands the event on to one that needs no ring.
  *
- * Return: 0 to go on, -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
+ * Return: 0 to collect, 1 when there are @news and nothing is to be collected,
+ * -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until)
@@ -203,7 +204,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	w.wait.func = kevent_waiter_wake;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	for (;;) {
-		ret = 0;
+		ret = list_empty(&q->ready);
 		if (kevent_may_collect(q, news))
 			break;
 		if (!list_empty(&q->ready))
