@@ -66,13 +66,13 @@ static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
 			       bool show)
 {
-	unsigned long index;
 	struct kevent *ke;
-	u32 nr = 0;
+	u32 nr = 0, index = 0;
 
 	rcu_read_lock();
-	xa_for_each(&q->watches, index, ke) {
+	while ((ke = kevent_index_next(&q->watches, &index))) {
 		nr++;
+		index++;
 		if (show)
 			kevent_show_watch(m, q, ke);
 		if (show && seq_has_overflowed(m))

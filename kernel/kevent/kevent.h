@@ -68,7 +68,7 @@ enum kevent_state {
  *
  * I: set before the watch or queue can be seen by others, constant afterwards
  * R: &kevent_queue.ready_lock
- * X: the lock of &kevent_queue.watches, taken by the xarray functions
+ * X: the lock of &kevent_index.blocks, taken by index.c
  * K: &kevent_queue.key_lock
  * F: &file.f_lock
  * W: lock of the wait queue head

@@ -36,7 +36,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->mappings);
 	init_waitqueue_head(&q->wait);
 	init_waitqueue_head(&q->poll_wait);
-	xa_init_flags(&q->watches, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	kevent_index_init(&q->watches);
 	q->by_key = RB_ROOT;
 	refcount_set(&q->refs, 1);
 	q->owner = get_uid(current_user());
@@ -51,7 +51,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_mappings_free(q);
-	xa_destroy(&q->watches);
+	kevent_index_destroy(&q->watches);
 	free_uid(q->owner);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);

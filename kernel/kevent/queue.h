@@ -47,6 +47,16 @@ struct kevent_mapping {
 };
 
 /**
+ * struct kevent_index - all watches of a queue
+ * @blocks:	X: their blocks
+ * @room:	X: the blocks that are not full
+ */
+struct kevent_index {
+	struct xarray		blocks;
+	struct list_head	room;
+};
+
+/**
  * struct kevent_queue - what a kevent file descriptor refers to
  * @ready_lock:	taken in wake-up callbacks, interrupts off
  * @wake_request: R: the next consumer shall not wait
@@ -96,7 +106,7 @@ struct kevent_queue {
 	struct list_head	mappings;
 	struct kevent_napi	napi;
 	struct user_struct	*owner;
-	struct xarray		watches;
+	struct kevent_index	watches;
 	spinlock_t		key_lock;	/* by_key */
 	struct rb_root		by_key;
 	refcount_t		refs;
@@ -223,6 +233,13 @@ ktime_t kevent_clock_now(clockid_t clock);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until);
+
+/* index.c */
+void kevent_index_init(struct kevent_index *index);
+void kevent_index_destroy(struct kevent_index *index);
+int kevent_index_insert(struct kevent_index *index, struct kevent *ke);
+void kevent_index_erase(struct kevent_index *index, struct kevent *ke);
+struct kevent *kevent_index_next(struct kevent_index *index, u32 *at);
 
 /* ctl.c, for kevent_wait() */
 int kevent_make_changes(struct kevent_queue *q,

@@ -40,7 +40,7 @@ void kevent_free(struct kevent *ke)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct kevent_queue *q = ke->queue;
 
-	xa_erase(&q->watches, ke->index);
+	kevent_index_erase(&q->watches, ke);
 	percpu_counter_dec(&q->owner->kevent_watches);
 	if (ops->destroy)
 		ops->destroy(ke);
@@ -126,7 +126,7 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	ke->id_low = uk->id.raw[0];
 	ke->state = KE_BUSY | KE_NEW;
 	kevent_set(ke, uk);
-	if (xa_alloc(&q->watches, &ke->index, ke, xa_limit_32b, GFP_KERNEL))
+	if (kevent_index_insert(&q->watches, ke))
 		goto free;
 	refcount_inc(&q->refs);
 	return ke;
@@ -512,14 +512,14 @@ int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 
 /* Kill the next watch from @index on, unless its object is going away. */
 static struct kevent *kevent_kill_next(struct kevent_queue *q,
-				       unsigned long *index, bool *killed)
+				       u32 *index, bool *killed)
 {
 	const struct kevent_source_ops *ops;
 	unsigned long flags;
 	struct kevent *ke;
 
 	guard(rcu)();
-	ke = xa_find(&q->watches, index, ULONG_MAX, XA_PRESENT);
+	ke = kevent_index_next(&q->watches, index);
 	if (!ke)
 		return NULL;
 	ops = kevent_source_of(ke);
@@ -539,8 +539,8 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
  */
 void kevent_remove_all(struct kevent_queue *q)
 {
-	unsigned long index = 0;
 	struct kevent *ke;
+	u32 index = 0;
 	bool killed;
 
 	while ((ke = kevent_kill_next(q, &index, &killed))) {

@@ -33,13 +33,21 @@ static int setup(struct kunit *test)
 	return 0;
 }
 
+static bool has_watches(struct kevent_queue *q)
+{
+	u32 at = 0;
+
+	guard(rcu)();
+	return kevent_index_next(&q->watches, &at);
+}
+
 static void teardown(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 
 	kevent_remove_all(f->q);
 	KUNIT_EXPECT_EQ(test, refcount_read(&f->q->refs), 1);
-	KUNIT_EXPECT_TRUE(test, xa_empty(&f->q->watches));
+	KUNIT_EXPECT_FALSE(test, has_watches(f->q));
 	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
 	kevent_queue_put(f->q);
 }
@@ -169,15 +177,52 @@ static void unwritable_memory_loses_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
 }
 
+static u32 count_watches(struct kevent_index *index)
+{
+	u32 at, nr = 0;
+
+	guard(rcu)();
+	for (at = 0; kevent_index_next(index, &at); at++)
+		nr++;
+	return nr;
+}
+
+#define MANY	500
+
+static void index_has_all_watches(struct kunit *test)
+{
+	struct kevent *ke = kunit_kcalloc(test, MANY, sizeof(*ke), GFP_KERNEL);
+	struct kevent_index index;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ke);
+	kevent_index_init(&index);
+	for (i = 0; i < MANY; i++)
+		KUNIT_EXPECT_EQ(test, kevent_index_insert(&index, &ke[i]), 0);
+	KUNIT_EXPECT_EQ(test, count_watches(&index), MANY);
+	for (i = 0; i < MANY; i++)
+		if (i % 3 || i < MANY / 2)
+			kevent_index_erase(&index, &ke[i]);
+	KUNIT_EXPECT_EQ(test, count_watches(&index), 83);
+	for (i = 0; i < MANY / 2; i++)
+		KUNIT_EXPECT_EQ(test, kevent_index_insert(&index, &ke[i]), 0);
+	KUNIT_EXPECT_EQ(test, count_watches(&index), MANY / 2 + 83);
+	for (i = 0; i < MANY; i++)
+		if (i % 3 == 0 || i < MANY / 2)
+			kevent_index_erase(&index, &ke[i]);
+	KUNIT_EXPECT_EQ(test, count_watches(&index), 0);
+	kevent_index_destroy(&index);
+}
+
 static void oneshot_goes_with_its_event(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 
 	add(test, 1, KEVENT_REQ_ONESHOT);
 	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
-	KUNIT_EXPECT_FALSE(test, xa_empty(&f->q->watches));
+	KUNIT_EXPECT_TRUE(test, has_watches(f->q));
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
-	KUNIT_EXPECT_TRUE(test, xa_empty(&f->q->watches));
+	KUNIT_EXPECT_FALSE(test, has_watches(f->q));
 	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), -ENOENT);
 }
 
@@ -235,6 +280,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(each_mark_is_kept_with_its_data),
 	KUNIT_CASE(what_is_not_taken_stays),
 	KUNIT_CASE(unwritable_memory_loses_nothing),
+	KUNIT_CASE(index_has_all_watches),
 	KUNIT_CASE(oneshot_goes_with_its_event),
 	KUNIT_CASE(dispatch_waits_for_modify),
 	KUNIT_CASE(removed_events_are_not_delivered),
