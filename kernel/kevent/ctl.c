@@ -12,6 +12,9 @@
 
 #include "kevent.h"
 
+/* Entries of kevent_ctl() read at a time */
+#define KEVENT_CTL_BATCH	16U
+
 static void kevent_set_error(struct ukevent *uk, int err)
 {
 	uk->ret_flags = KEVENT_RET_BROKEN | KEVENT_RET_DONE;
@@ -38,13 +41,28 @@ static int kevent_hand_back(struct ukevent __user *arg, u32 from, u32 to,
  * @arg:	the entries
  * @at:		index of the current one
  * @count:	what the call returns
+ * @uk:		some entries, from the current one on. Those handed back in
+ *		their place are put before what is yet to be read
  */
 struct kevent_ctl {
 	struct kevent_queue	*q;
 	struct ukevent __user	*arg;
 	u32			at;
 	u32			count;
+	struct ukevent		uk[KEVENT_CTL_BATCH];
 };
+
+static void kevent_put_result(struct ukevent __user *to,
+			      const struct ukevent *uk)
+{
+	if (!user_write_access_begin(to, sizeof(*to)))
+		return;
+	unsafe_put_user(uk->ret_flags, &to->ret_flags, out);
+	unsafe_put_user(uk->ret_data[0], &to->ret_data[0], out);
+	unsafe_put_user(uk->ret_data[1], &to->ret_data[1], out);
+out:
+	user_write_access_end();
+}
 
 /* The entry is handed back when it failed, or is ready at once. */
 static int kevent_ctl_add(struct kevent_ctl *ctl, struct ukevent *uk,
@@ -100,9 +118,7 @@ static void kevent_ctl_change(struct kevent_ctl *ctl, u32 cmd,
 		kevent_set_error(uk, err);
 	else
 		uk->ret_flags = KEVENT_RET_DONE;
-	if (copy_to_user(&ctl->arg[ctl->at].ret_flags, &uk->ret_flags,
-			 sizeof(uk->ret_flags) + sizeof(uk->ret_data)))
-		return;
+	kevent_put_result(&ctl->arg[ctl->at], uk);
 }
 
 /* The file a request is about, if it is about one; the caller fdput()s it. */
@@ -119,40 +135,59 @@ static int kevent_ctl_file(const struct ukevent *uk, struct fd *f)
 	return fd_file(*f) ? 0 : -EBADF;
 }
 
-static int kevent_ctl_one(struct kevent_ctl *ctl, u32 cmd)
+static int kevent_ctl_one(struct kevent_ctl *ctl, u32 cmd, struct ukevent *uk)
 {
-	struct ukevent uk;
 	struct fd f;
 	int err;
 
-	if (copy_from_user(&uk, &ctl->arg[ctl->at], sizeof(uk)))
-		return -EFAULT;
-	err = kevent_ctl_file(&uk, &f);
+	err = kevent_ctl_file(uk, &f);
 	if (cmd == KEVENT_CTL_ADD) {
-		err = kevent_ctl_add(ctl, &uk, fd_file(f), err);
+		err = kevent_ctl_add(ctl, uk, fd_file(f), err);
 	} else {
-		kevent_ctl_change(ctl, cmd, &uk, fd_file(f), err);
+		kevent_ctl_change(ctl, cmd, uk, fd_file(f), err);
 		err = 0;
 	}
 	fdput(f);
 	return err;
 }
 
-static int kevent_ctl_all(struct kevent_ctl *ctl, u32 cmd, u32 num)
+/* Read up to @num entries; where not all are readable, one. Returns how many. */
+static u32 kevent_ctl_read(struct kevent_ctl *ctl, u32 num)
 {
+	struct ukevent __user *from = &ctl->arg[ctl->at];
+
+	num = min(num, KEVENT_CTL_BATCH);
+	if (!copy_from_user(ctl->uk, from, num * sizeof(*from)))
+		return num;
+	return !copy_from_user(ctl->uk, from, sizeof(*from));
+}
+
+static int kevent_ctl_batch(struct kevent_ctl *ctl, u32 cmd, u32 num)
+{
+	u32 i, nr = kevent_ctl_read(ctl, num);
 	int err;
 
-	for (; ctl->at < num; ctl->at++) {
+	if (!nr)
+		return -EFAULT;
+	for (i = 0; i < nr; i++) {
 		if (fatal_signal_pending(current))
-			return ctl->at ? ctl->count : -EINTR;
-		err = kevent_ctl_one(ctl, cmd);
-		if (err && !ctl->at)
-			return err;
+			return -EINTR;
+		err = kevent_ctl_one(ctl, cmd, &ctl->uk[i]);
 		if (err)
-			break;
+			return err;
+		ctl->at++;
 		cond_resched();
 	}
-	return ctl->count;
+	return 0;
+}
+
+static int kevent_ctl_all(struct kevent_ctl *ctl, u32 cmd, u32 num)
+{
+	int err = 0;
+
+	while (ctl->at < num && !err)
+		err = kevent_ctl_batch(ctl, cmd, num - ctl->at);
+	return err && !ctl->at ? err : ctl->count;
 }
 
 /* @arg is where the caller has mapped the ring, @num its size. */
@@ -197,7 +232,7 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 		struct ukevent __user *, arg)
 {
-	struct kevent_ctl ctl = { .arg = arg };
+	struct kevent_ctl ctl __uninitialized;
 
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
@@ -205,6 +240,9 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 	if (!is_kevent_file(fd_file(f)))
 		return -EINVAL;
 	ctl.q = fd_file(f)->private_data;
+	ctl.arg = arg;
+	ctl.at = 0;
+	ctl.count = 0;
 	if (cmd == KEVENT_CTL_ATTACH)
 		return kevent_ctl_attach(ctl.q, num, arg);
 	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
