@@ -12,9 +12,6 @@
 
 #include "kevent.h"
 
-/* Entries of kevent_ctl() read at a time */
-#define KEVENT_CTL_BATCH	16U
-
 static void kevent_set_error(struct ukevent *uk, int err)
 {
 	uk->ret_flags = KEVENT_RET_BROKEN | KEVENT_RET_DONE;
@@ -43,6 +40,7 @@ static int kevent_hand_back(struct ukevent __user *arg, u32 from, u32 to,
  * @count:	what the call returns
  * @uk:		some entries, from the current one on. Those handed back in
  *		their place are put before what is yet to be read
+ * @stash:	for watches to be added
  */
 struct kevent_ctl {
 	struct kevent_queue	*q;
@@ -50,6 +48,7 @@ struct kevent_ctl {
 	u32			at;
 	u32			count;
 	struct ukevent		uk[KEVENT_CTL_BATCH];
+	struct kevent_stash	stash;
 };
 
 static void kevent_put_result(struct ukevent __user *to,
@@ -71,7 +70,7 @@ static int kevent_ctl_add(struct kevent_ctl *ctl, struct ukevent *uk,
 	struct kevent *ke = NULL;
 
 	if (!err) {
-		ke = kevent_add(ctl->q, uk, file);
+		ke = kevent_add(ctl->q, uk, file, &ctl->stash);
 		if (!ke)
 			return 0;
 		err = PTR_ERR_OR_ZERO(ke);
@@ -157,18 +156,26 @@ static u32 kevent_ctl_read(struct kevent_ctl *ctl, u32 num)
 	struct ukevent __user *from = &ctl->arg[ctl->at];
 
 	num = min(num, KEVENT_CTL_BATCH);
-	if (!copy_from_user(ctl->uk, from, num * sizeof(*from)))
+	if (num > 1 && !copy_from_user(ctl->uk, from, num * sizeof(*from)))
 		return num;
 	return !copy_from_user(ctl->uk, from, sizeof(*from));
 }
 
-static int kevent_ctl_batch(struct kevent_ctl *ctl, u32 cmd, u32 num)
+/* For as many of the @nr entries as are of the first one's type */
+static void kevent_ctl_stash(struct kevent_ctl *ctl, u32 nr)
 {
-	u32 i, nr = kevent_ctl_read(ctl, num);
+	u32 i, same = 1;
+
+	for (i = 1; i < nr; i++)
+		same += ctl->uk[i].type == ctl->uk[0].type;
+	kevent_stash_fill(&ctl->stash, ctl->uk[0].type, same);
+}
+
+static int kevent_ctl_some(struct kevent_ctl *ctl, u32 cmd, u32 nr)
+{
+	u32 i;
 	int err;
 
-	if (!nr)
-		return -EFAULT;
 	for (i = 0; i < nr; i++) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -179,6 +186,22 @@ static int kevent_ctl_batch(struct kevent_ctl *ctl, u32 cmd, u32 num)
 		cond_resched();
 	}
 	return 0;
+}
+
+static int kevent_ctl_batch(struct kevent_ctl *ctl, u32 cmd, u32 num)
+{
+	u32 nr = kevent_ctl_read(ctl, num);
+	int err;
+
+	if (!nr)
+		return -EFAULT;
+	ctl->stash.nr = 0;
+	if (cmd == KEVENT_CTL_ADD && nr > 1)
+		kevent_ctl_stash(ctl, nr);
+	err = kevent_ctl_some(ctl, cmd, nr);
+	if (ctl->stash.nr)
+		kevent_stash_drop(&ctl->stash);
+	return err;
 }
 
 static int kevent_ctl_all(struct kevent_ctl *ctl, u32 cmd, u32 num)
@@ -269,7 +292,7 @@ static int kevent_change_one(struct kevent_queue *q,
 		err = kevent_ctl_file(&c->uk, &f);
 	c->uk.ret_flags = KEVENT_RET_DONE;
 	if (!err && c->cmd == KEVENT_CTL_ADD) {
-		back = kevent_add(q, &c->uk, fd_file(f));
+		back = kevent_add(q, &c->uk, fd_file(f), NULL);
 		err = PTR_ERR_OR_ZERO(back);
 	} else if (!err) {
 		err = kevent_change(q, c->cmd, &c->uk, fd_file(f));

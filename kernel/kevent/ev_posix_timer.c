@@ -239,7 +239,7 @@ int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 		return -EINVAL;
 	req.uk.ptr = (uintptr_t)timer->sigq->info.si_value.sival_ptr;
 	return PTR_ERR_OR_ZERO(kevent_add(fd_file(f)->private_data, &req.uk,
-					  fd_file(f)));
+					  fd_file(f), NULL));
 }
 
 /**

@@ -61,7 +61,7 @@ static struct kevent_block *kevent_block_alloc(void)
 	struct kevent_block *block;
 	unsigned int i;
 
-	BUILD_BUG_ON(KEVENT_SLOTS > BIT(KEVENT_SLOT_BITS));
+	BUILD_BUG_ON(KEVENT_SLOTS >> KEVENT_SLOT_BITS);
 	block = kmalloc(KEVENT_BLOCK_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!block)
 		return NULL;

@@ -312,9 +312,26 @@ void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
 /* queue.c: for sources */
 void kevent_dequeue(struct kevent *ke);
 
+/* Entries of kevent_ctl() dealt with at a time */
+#define KEVENT_CTL_BATCH	16U
+
+/**
+ * struct kevent_stash - memory for watches to be added
+ * @cache:	where it is from
+ * @nr:		how many
+ * @ke:		zeroed
+ */
+struct kevent_stash {
+	struct kmem_cache	*cache;
+	u32			nr;
+	void			*ke[KEVENT_CTL_BATCH];
+};
+
 /* watch.c */
+void kevent_stash_fill(struct kevent_stash *stash, u32 type, u32 nr);
+void kevent_stash_drop(struct kevent_stash *stash);
 struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
-			  struct file *file);
+			  struct file *file, struct kevent_stash *stash);
 void kevent_handed_back(struct kevent *ke, bool copied);
 int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file);

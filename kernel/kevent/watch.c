@@ -106,10 +106,48 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 		ke->state &= ~KE_DISARMED;
 }
 
+/**
+ * kevent_stash_fill - allocate memory for watches at once
+ * @stash: what to fill
+ * @type: their type
+ * @nr: how many will be added, up to %KEVENT_CTL_BATCH
+ *
+ * Without memory the stash stays empty. kevent_stash_drop() frees what is left.
+ */
+void kevent_stash_fill(struct kevent_stash *stash, u32 type, u32 nr)
+{
+	const struct kevent_source_ops *ops = kevent_source(type);
+
+	stash->nr = 0;
+	if (IS_ERR(ops))
+		return;
+	stash->cache = *ops->cache;
+	stash->nr = kmem_cache_alloc_bulk(stash->cache, GFP_KERNEL | __GFP_ZERO,
+					  nr, stash->ke);
+}
+
+/**
+ * kevent_stash_drop - free what is left
+ * @stash: from kevent_stash_fill(), and not empty
+ */
+void kevent_stash_drop(struct kevent_stash *stash)
+{
+	kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
+}
+
+static struct kevent *kevent_zalloc(struct kmem_cache *cache,
+				    struct kevent_stash *stash)
+{
+	if (stash && stash->nr && stash->cache == cache)
+		return stash->ke[--stash->nr];
+	return kmem_cache_zalloc(cache, GFP_KERNEL);
+}
+
 /* A new watch, busy and in the index, charged to the user. */
 static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct kevent_source_ops *ops,
-				   const struct ukevent *uk)
+				   const struct ukevent *uk,
+				   struct kevent_stash *stash)
 {
 	struct percpu_counter *watches = &q->owner->kevent_watches;
 	struct kevent *ke;
@@ -117,7 +155,7 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	if (!percpu_counter_limited_add(watches,
 					READ_ONCE(kevent_max_user_watches), 1))
 		return ERR_PTR(-ENOSPC);
-	ke = kmem_cache_zalloc(*ops->cache, GFP_KERNEL);
+	ke = kevent_zalloc(*ops->cache, stash);
 	if (!ke)
 		goto uncharge;
 	INIT_LIST_HEAD(&ke->link);
@@ -239,13 +277,14 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
  * @uk: the request; receives the event that is handed back
  * @file: what the request's descriptor refers to, for sources with a file;
  *	  pinned until after kevent_handed_back()
+ * @stash: where to take the memory from, if there is some, or NULL
  *
  * Return: NULL, or the watch when its event is handed back at once: the caller
  * must call kevent_handed_back(), and may sleep and fault before that.
  * Or an ERR_PTR().
  */
 struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
-			  struct file *file)
+			  struct file *file, struct kevent_stash *stash)
 {
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	unsigned long flags;
@@ -255,7 +294,7 @@ struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 	mask = kevent_check(ops, uk, file);
 	if (mask)
 		return ERR_PTR(mask);
-	ke = kevent_alloc(q, ops, uk);
+	ke = kevent_alloc(q, ops, uk, stash);
 	if (IS_ERR(ke))
 		return ke;
 	mask = ops->attach(ke, uk, file);

@@ -68,7 +68,7 @@ static void add(struct kunit *test, u64 id, u32 flags)
 	struct fixture *f = test->priv;
 	struct ukevent uk = request(id, flags);
 
-	KUNIT_ASSERT_NULL(test, kevent_add(f->q, &uk, NULL));
+	KUNIT_ASSERT_NULL(test, kevent_add(f->q, &uk, NULL, NULL));
 }
 
 static int mark(struct kunit *test, u64 id, u32 event)
@@ -260,7 +260,7 @@ static void a_key_is_used_once(struct kunit *test)
 	struct ukevent uk = request(1, 0);
 
 	add(test, 1, 0);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_add(f->q, &uk, NULL)), -EEXIST);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_add(f->q, &uk, NULL, NULL)), -EEXIST);
 	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 }
