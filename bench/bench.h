@@ -13,6 +13,7 @@
 
 #define BENCH_METRICS	8	/* most metrics of a workload */
 #define BENCH_RUNS	64	/* most runs of a figure */
+#define BENCH_SHIFTS	64	/* bench_shift_stock() that go round once */
 
 /**
  * enum bench_kind - what a descriptor is, for interfaces that want to know
@@ -233,6 +234,16 @@ void bench_put(int fd);
  * @fd: end of a pair to read from
  */
 void bench_get(int fd);
+
+/**
+ * bench_shift_stock() - change what is left of the last page charged
+ *
+ * Leaves a byte in a socket, or reads them all when there are BENCH_SHIFTS. To
+ * be called so often, evenly, in a run that allocates and frees the same few
+ * objects over and over, but where it is not timed: then each contestant has
+ * to charge pages as often as the others.
+ */
+void bench_shift_stock(void);
 
 /**
  * bench_random() - next number of a sequence that is the same in each program

@@ -82,16 +82,30 @@ static void one_batch(struct bench_loop *loop, const struct bench_backend *b,
 	read_batch(loop);
 }
 
+static uint64_t timed(struct bench_loop *loop, const struct bench_backend *b,
+		      struct bench_queue *q, unsigned int rounds)
+{
+	uint64_t start = bench_now();
+
+	while (rounds--)
+		one_batch(loop, b, q);
+	return bench_now() - start;
+}
+
 double bench_loop_run(struct bench_loop *loop, const struct bench_backend *b,
 		      struct bench_queue *q, unsigned int events)
 {
-	unsigned int i, rounds = (events + loop->batch - 1) / loop->batch;
-	uint64_t start;
+	unsigned int i, end, done = 0;
+	unsigned int rounds = (events + loop->batch - 1) / loop->batch;
+	uint64_t ns = 0;
 
-	start = bench_now();
-	for (i = 0; i < rounds; i++)
-		one_batch(loop, b, q);
-	return (double)(bench_now() - start) / rounds / loop->batch;
+	for (i = 1; i <= BENCH_SHIFTS; i++) {
+		bench_shift_stock();
+		end = (unsigned int)((uint64_t)rounds * i / BENCH_SHIFTS);
+		ns += timed(loop, b, q, end - done);
+		done = end;
+	}
+	return (double)ns / rounds / loop->batch;
 }
 
 double bench_loop_measure(struct bench_loop *loop,
