@@ -20,6 +20,7 @@
 
 #define WARM_UP		16
 #define WATCHES		1
+#define SHIFT_EACH	8		/* messages: so the stock goes round */
 
 enum { WRITER = 1, WAITER };		/* priorities on one CPU */
 enum { WRITER_CPU, WAITER_CPU };
@@ -164,6 +165,8 @@ static uint64_t send_one(struct run *run, unsigned int nr)
 {
 	uint64_t message = 1, start;
 
+	if (!(nr % SHIFT_EACH))
+		bench_shift_stock();
 	await_sleep(run);
 	start = bench_now();
 	if (write(pair.wr, &message, 8) != 8)
