@@ -87,7 +87,7 @@ libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)
 
 lighttpd:
-	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) lighttpd
+	@scripts/program $@
 
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
