@@ -8,8 +8,8 @@ export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC LIBEVENT_SRC MUTANT
 
 .PHONY: help run test bench torture check model setup setup-arm64 \
 	setup-model kernel kernel-debug kernel-bench kernel-arm64 mutant \
-	libkevent lighttpd libevent guest guest-32 guest-arm64 bench-program \
-	install clean
+	libkevent lighttpd libevent programs-test guest guest-32 guest-arm64 \
+	bench-program install clean
 .NOTPARALLEL:
 
 help:
@@ -20,6 +20,7 @@ help:
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make torture       long storms, mutants, arm64, 32 bits: an hour
 #? make model         check the ring's barriers in a model of both sides
+#? make programs-test the tests of patched programs, with kevent and epoll
 #? make check         style, sparse, warnings, documentation, patches
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-bench,
@@ -39,6 +40,7 @@ help:
 #?                    tests/mutants/name.patch and expect a failure
 #? WL="name ..."      with make bench: only these workloads, see
 #?                    Documentation/benchmarks.rst
+#? PROGRAMS="..."     with make programs-test: names in tests/programs
 #? TORTURE="..."      with make torture: options of tests/torture, see its
 #?                    --help
 #? JOBS=n             compiler processes (one per CPU)
@@ -57,6 +59,9 @@ bench: setup libkevent bench-program kernel-bench
 
 torture:
 	tests/torture $(TORTURE)
+
+programs-test: setup libkevent kernel
+	tests/programs/run $(PROGRAMS)
 
 check: setup
 	tests/check
@@ -105,5 +110,5 @@ install: libkevent
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
-		guest bench vm log results model libevent)
+		guest bench vm log results model libevent programs)
 	@rmdir $(BUILD) 2>/dev/null || true
