@@ -4,11 +4,11 @@
 BUILD ?= build
 override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
-export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC LIBEVENT_SRC MUTANT
+export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help run test bench torture check model setup setup-arm64 \
-	setup-model kernel kernel-debug kernel-bench kernel-arm64 mutant \
-	libkevent lighttpd libevent programs-test guest guest-32 guest-arm64 \
+.PHONY: help run test bench torture check model programs-test setup \
+	setup-arm64 setup-model kernel kernel-debug kernel-bench kernel-arm64 \
+	mutant libkevent lighttpd libev libevent guest guest-32 guest-arm64 \
 	bench-program install clean
 .NOTPARALLEL:
 
@@ -29,13 +29,15 @@ help:
 #?                    DESTDIR)
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
+#? make libev         build libev with the kevent backend
 #? make guest         build the test programs that run in a VM; also: guest-32,
 #?                    guest-arm64
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)
 #? KERNEL_SRC=path    another Linux 6.12 tarball or tree
-#? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEVENT_SRC
+#? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
+#?                    LIBEVENT_SRC
 #? MUTANT=name        with make test: break the kernel by
 #?                    tests/mutants/name.patch and expect a failure
 #? WL="name ..."      with make bench: only these workloads, see
@@ -93,7 +95,7 @@ mutant:
 libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)
 
-lighttpd libevent:
+lighttpd libev libevent:
 	@scripts/program $@
 
 guest: libkevent
@@ -110,5 +112,5 @@ install: libkevent
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
-		guest bench vm log results model libevent programs)
+		guest bench vm log results model libevent programs libev)
 	@rmdir $(BUILD) 2>/dev/null || true
