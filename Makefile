@@ -7,9 +7,9 @@ JOBS ?= $(shell nproc)
 export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
 .PHONY: help run test bench torture check model programs-test setup \
-	setup-arm64 setup-model kernel kernel-debug kernel-bench kernel-arm64 \
-	mutant libkevent lighttpd libev libevent guest guest-32 guest-arm64 \
-	bench-program install clean
+	setup-arm64 setup-model setup-programs kernel kernel-debug \
+	kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
+	guest guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
 
 help:
@@ -62,7 +62,7 @@ bench: setup libkevent bench-program kernel-bench
 torture:
 	tests/torture $(TORTURE)
 
-programs-test: setup libkevent kernel
+programs-test: setup-programs libkevent kernel
 	tests/programs/run $(PROGRAMS)
 
 check: setup
@@ -74,7 +74,7 @@ model: setup-model
 setup:
 	@scripts/setup
 
-setup-arm64 setup-model: setup-%:
+setup-arm64 setup-model setup-programs: setup-%:
 	@scripts/setup $*
 
 kernel:
