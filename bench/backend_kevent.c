@@ -51,6 +51,8 @@ static struct bench_queue *queue_open(const char *mode, unsigned int watches,
 	(void)watches;
 	if (posix_memalign(&ring, 64, KEVENT_RING_BYTES(slots)))
 		bench_die("out of memory for a ring of %u slots", slots);
+	/* Wake-ups can only store in memory that is there. */
+	memset(ring, 0, KEVENT_RING_BYTES(slots));
 	error = kevent_queue_init(&q->q, ring, slots, 0);
 	if (error)
 		bench_die("kevent_init: %s", strerror(-error));
