@@ -8,15 +8,19 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/fs.h>
+#include <linux/net.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
 struct k_itimer;
+struct sock;
 
 #ifdef CONFIG_KEVENT
 
 bool is_kevent_file(const struct file *file);
 void kevent_file_flush(struct file *file, fl_owner_t table);
 void kevent_file_release(struct file *file);
+bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk);
 void kevent_clock_was_set(void);
 void kevent_clock_resumed(void);
 int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
@@ -58,6 +62,26 @@ static inline void kevent_release(struct file *file)
 {
 	if (unlikely(READ_ONCE(file->f_kevent)))
 		kevent_file_release(file);
+}
+
+/**
+ * kevent_sock_readable - a socket has data
+ * @wq: its wait queue, not empty
+ * @sk: the socket
+ *
+ * Tells the watch that is alone in @wq, if it is. Whoever joins @wq after this
+ * has looked will see the data: the caller has made it visible, then executed
+ * the full barrier of skwq_has_sleeper(). Under rcu_read_lock(), any context.
+ *
+ * Return: false when @wq has to be woken up.
+ */
+static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
+{
+	struct wait_queue_entry *wait = rcu_dereference(wq->kevent);
+
+	return wait && READ_ONCE(wq->wait.head.next) == &wait->entry &&
+	       READ_ONCE(wq->wait.head.prev) == &wait->entry &&
+	       kevent_wake_sock(wait, sk);
 }
 
 /**
@@ -121,6 +145,11 @@ static inline int kevent_signal_begin(int sig,
 static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
 				     struct task_struct *t, bool timer, int err)
 {
+}
+
+static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
+{
+	return false;
 }
 
 static inline void kevent_drop_signals(void) {}

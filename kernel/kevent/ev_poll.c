@@ -6,6 +6,7 @@
 #include <linux/cleanup.h>
 #include <linux/eventfd.h>
 #include <linux/init.h>
+#include <linux/kevent.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/skbuff.h>
@@ -78,6 +79,9 @@ struct kevent_poll_more {
 #define EV_POLL_LAST	BIT(30)
 #define EV_POLL_TOLD	BIT(31)
 
+/* There as well: the head is that of a &struct socket_wq. */
+#define EV_POLL_SOCK	BIT(29)
+
 /* Entries of a wait queue that one callback looks at to find others */
 #define EV_POLL_PEERS	64
 
@@ -119,30 +123,28 @@ static bool ev_poll_is_eventfd(struct file *file)
 
 static bool ev_poll_is_exact(struct file *file)
 {
-	return sock_from_file(file) || S_ISFIFO(file_inode(file)->i_mode) ||
-	       ev_poll_is_eventfd(file);
+	return S_ISFIFO(file_inode(file)->i_mode) || ev_poll_is_eventfd(file);
 }
 
-static bool ev_poll_has_extra(const struct kevent *ke, struct file *file)
+static bool ev_poll_has_extra(const struct kevent *ke,
+			      const struct socket *sock)
 {
-	struct socket *sock = sock_from_file(file);
-
-	return sock && (sock->ops->family != AF_UNIX ||
-			(ke->type == KEVENT_SOCKET &&
-			 ke->event & KEVENT_SOCKET_ACCEPT));
+	return sock->ops->family != AF_UNIX || (ke->type == KEVENT_SOCKET &&
+						ke->event & KEVENT_SOCKET_ACCEPT);
 }
 
 static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 			     struct file *file)
 {
+	struct socket *sock = sock_from_file(file);
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
 	if (kp->kf.ke.type == KEVENT_POLL)
 		keys |= (__force __poll_t)event;
-	if (ev_poll_is_exact(file) && !(keys & EV_POLL_INEXACT))
+	if (!(keys & EV_POLL_INEXACT) && (sock || ev_poll_is_exact(file)))
 		keys |= EV_POLL_EXACT;
-	if (ev_poll_has_extra(&kp->kf.ke, file))
+	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
 		keys |= EV_POLL_EXTRA;
 	if (kp->kf.ke.type == KEVENT_POLL)
 		return keys;
@@ -222,6 +224,18 @@ static bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
 }
 
+static void ev_poll_note_device(struct kevent *ke, struct file *file)
+{
+	struct kevent_napi *napi = &ke->queue->napi;
+	struct socket *sock;
+
+	if (!kevent_napi_on(napi))
+		return;
+	sock = sock_from_file(file);
+	if (sock && sock->sk)
+		kevent_napi_note(napi, sock->sk);
+}
+
 static void ev_poll_fire(struct kevent *ke, __poll_t key)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
@@ -229,7 +243,7 @@ static void ev_poll_fire(struct kevent *ke, __poll_t key)
 
 	if (key && !(key & keys))
 		return;
-	kevent_napi_note(&ke->queue->napi, to_poll(ke)->kf.file);
+	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	if (!ev_poll_key_suffices(keys, key)) {
 		kevent_ready(ke, 0, KE_VERIFY);
 		return;
@@ -389,6 +403,18 @@ static void ev_poll_hand_on(struct kevent_poll *kp,
 	}
 }
 
+static void ev_poll_leave(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
+
+	lockdep_assert_held(&head->lock);
+
+	ev_poll_hand_on(kp, head);
+	if (kp->wait.flags & EV_POLL_SOCK &&
+	    rcu_access_pointer(wq->kevent) == &kp->wait)
+		RCU_INIT_POINTER(wq->kevent, NULL);
+}
+
 static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 {
 	struct wait_queue_head *head = *ev_poll_head(kp);
@@ -422,6 +448,41 @@ static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 				ev_poll_key_events(&kp->kf.ke, mask));
 }
 
+/* The key of sock_def_readable() */
+#define EV_POLL_READABLE	(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND)
+
+/**
+ * kevent_wake_sock - data has come for a watch that is alone in a wait queue
+ * @wait: its entry
+ * @sk: the socket
+ *
+ * The lock of the wait queue is not held: the watch may be dead and detached,
+ * when kevent_ready() and its like do nothing, but exists, because of RCU. Its
+ * file need not.
+ *
+ * Return: false when that takes a wake-up.
+ */
+bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
+{
+	struct kevent *ke = &container_of(wait, struct kevent_poll,
+					  wait)->kf.ke;
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events, amount = 0;
+
+	if (!(keys & EV_POLL_EXACT))
+		return false;
+	if (!(keys & EV_POLL_READABLE))
+		return true;
+	events = ev_poll_key_events(ke, EV_POLL_READABLE);
+	if (keys & EV_POLL_EXTRA) {
+		kevent_napi_note(&ke->queue->napi, sk);
+		if (ke->type == KEVENT_SOCKET)
+			amount = ev_sock_amount(sk, events);
+	}
+	kevent_ready_irqs_on(ke, events, amount);
+	return true;
+}
+
 static int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode,
 			     int sync, void *key)
 {
@@ -452,8 +513,8 @@ static void ev_poll_unhook(wait_queue_entry_t *wait, void **slot)
 		return;
 	spin_lock_irqsave(&head->lock, flags);
 	if (wait->func == ev_poll_wake)
-		ev_poll_hand_on(container_of(wait, struct kevent_poll, wait),
-				head);
+		ev_poll_leave(container_of(wait, struct kevent_poll, wait),
+			      head);
 	list_del_init(&wait->entry);
 	WRITE_ONCE(*slot, NULL);
 	spin_unlock_irqrestore(&head->lock, flags);
@@ -515,6 +576,21 @@ static int ev_poll_queue_more(struct kevent_poll *kp, wait_queue_head_t *head)
 	return 0;
 }
 
+static void ev_poll_join(struct kevent_poll *kp, struct socket *sock,
+			 wait_queue_head_t *head)
+{
+	unsigned long flags;
+
+	kp->wait.private = head;
+	spin_lock_irqsave(&head->lock, flags);
+	__add_wait_queue(head, &kp->wait);
+	if (sock && head == &sock->wq.wait) {
+		kp->wait.flags |= EV_POLL_SOCK;
+		rcu_assign_pointer(sock->wq.kevent, &kp->wait);
+	}
+	spin_unlock_irqrestore(&head->lock, flags);
+}
+
 /* Called by ->poll() for each of the file's wait queues. */
 static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 			  poll_table *pt)
@@ -529,8 +605,7 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 		table->err = ev_poll_queue_more(kp, head);
 		return;
 	}
-	kp->wait.private = head;
-	add_wait_queue(head, &kp->wait);
+	ev_poll_join(kp, sock_from_file(file), head);
 }
 
 static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
@@ -554,7 +629,7 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 		return table.err;
 	if (!kevent_file_is_current(&kp->kf))
 		return -EBADF;
-	kevent_napi_note(&ke->queue->napi, file);
+	ev_poll_note_device(ke, file);
 	return ev_poll_events(ke, mask);
 }
 
@@ -608,16 +683,18 @@ static int ev_socket_check(const struct ukevent *uk, struct file *file)
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
 			  KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	return kevent_file_check_nesting(file) ?:
-	       sock_from_file(file) ? 0 : -ENOTSOCK;
+	if (sock_from_file(file))
+		return 0;
+	return kevent_file_check_nesting(file) ?: -ENOTSOCK;
 }
 
 static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	return kevent_file_check_nesting(file) ?:
-	       S_ISFIFO(file_inode(file)->i_mode) ? 0 : -EINVAL;
+	if (S_ISFIFO(file_inode(file)->i_mode))
+		return 0;
+	return kevent_file_check_nesting(file) ?: -EINVAL;
 }
 
 #define EV_POLL_OPS(_name, _check)			\

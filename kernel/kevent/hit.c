@@ -137,16 +137,32 @@ void kevent_ready(struct kevent *ke, u32 mask, u16 state)
 	kevent_unlock(q, flags);
 }
 
+static noinline void kevent_ready_otherwise(struct kevent *ke, u32 mask,
+					    u32 amount)
+{
+	if (mask && !kevent_hit(ke->queue, ke, mask, amount))
+		kevent_ready_locked(ke, mask,
+				    kevent_is_checked(ke) ? KE_VERIFY : 0);
+}
+
 static noinline int kevent_ready_now_slow(struct kevent_queue *q,
 					  struct kevent *ke, u32 mask,
 					  u32 amount)
 	__releases(&q->ready_lock)
 {
-	if (mask && !kevent_hit(q, ke, mask, amount))
-		kevent_ready_locked(ke, mask,
-				    kevent_is_checked(ke) ? KE_VERIFY : 0);
+	kevent_ready_otherwise(ke, mask, amount);
 	kevent_unlock_irqoff(q);
 	return 1;
+}
+
+/* The interest may have changed since the source looked. */
+static __always_inline bool kevent_hit_plain(struct kevent_queue *q,
+					     struct kevent *ke, u32 mask,
+					     u32 amount)
+{
+	mask &= ke->event;
+	return mask && kevent_hit_is_plain(q, ke) &&
+	       kevent_hit_store(q, ke, mask, amount);
 }
 
 static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
@@ -157,11 +173,8 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 	lockdep_assert_irqs_disabled();
 
 	spin_lock(&q->ready_lock);
-	/* The interest may have changed since the source looked. */
-	mask &= ke->event;
-	if (unlikely(!mask || !kevent_hit_is_plain(q, ke) ||
-		     !kevent_hit_store(q, ke, mask, amount)))
-		return kevent_ready_now_slow(q, ke, mask, amount);
+	if (unlikely(!kevent_hit_plain(q, ke, mask, amount)))
+		return kevent_ready_now_slow(q, ke, mask & ke->event, amount);
 	kevent_unlock_irqoff(q);
 	return 1;
 }
@@ -193,4 +206,21 @@ int kevent_ready_now(struct kevent *ke, u32 mask)
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
 {
 	return __kevent_ready_now(ke, mask, amount);
+}
+
+/**
+ * kevent_ready_irqs_on - kevent_ready_amount() with interrupts on or off
+ * @ke: the watch; it may be dead and detached, as long as RCU keeps it
+ * @mask: the conditions
+ * @amount: second word of the entry
+ */
+void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (unlikely(!kevent_hit_plain(q, ke, mask, amount)))
+		kevent_ready_otherwise(ke, mask & ke->event, amount);
+	kevent_unlock(q, flags);
 }

@@ -11,8 +11,10 @@
 #ifndef _KEVENT_H
 #define _KEVENT_H
 
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/nospec.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -86,7 +88,8 @@ enum kevent_state {
  * 1. kevent_kill() takes it off the queue's lists: it is never delivered.
  *    From a new one, which is not attached yet, everybody but the task that
  *    attaches it goes away here, and that task goes on later.
- * 2. detach() disarms it: no callback runs, no lookup finds it any more.
+ * 2. detach() disarms it: no lookup finds it any more, and no callback runs but
+ *    kevent_wake_sock(), which RCU lets use the watch and its queue, dead.
  * 3. If a task is busy with the watch, KE_DETACHED tells it to go on from here.
  * 4. kevent_free() takes it out of the queue's index, returns the user's
  *    quota, frees it after a grace period, since lookups run under RCU,
@@ -169,10 +172,11 @@ struct kevent_file {
  * @attach:	arm the watch, which is busy; kevent_ready() may be called
  *		from then on. May sleep. Returns the conditions that
  *		hold already, or -errno; detach() is called in either case
- * @detach:	disarm; on return no callback runs or will run, and find() does
- *		not return it. Called in process context, with the watched
- *		object pinned; takes no lock that is held across a ->poll() or a
- *		fault. Called once, after attach() has returned
+ * @detach:	disarm; on return no callback runs or will run, except under RCU
+ *		one that expects a dead watch, and find() does not return it.
+ *		Called in process context, with the watched object pinned;
+ *		takes no lock that is held across a ->poll() or a fault. Called
+ *		once, after attach() has returned
  * @destroy:	free what attach() allocated. Optional
  * @quiesce:	wait until no callback runs that modified() could not stop. Called
  *		under ready_lock, before a watch that is not dead is modified;
@@ -241,8 +245,9 @@ struct kevent_source_ops {
 };
 
 /* source.c */
+#define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
+
 extern const struct kevent_source_ops *const kevent_sources[];
-const struct kevent_source_ops *kevent_source(u32 type);
 void kevent_sources_init(void);
 
 extern const struct kevent_source_ops kevent_socket_ops;
@@ -263,6 +268,23 @@ extern struct kmem_cache *kevent_posix_timer_cache;
 extern struct kmem_cache *kevent_user_cache;
 extern struct kmem_cache *kevent_proc_cache;
 extern struct kmem_cache *kevent_futex_cache;
+
+/**
+ * kevent_source - the source of a type
+ * @type: KEVENT_SOCKET and its like; anything a caller may have written
+ *
+ * Return: its operations, ERR_PTR(-EINVAL) when there is no such type,
+ * ERR_PTR(-ENOSYS) when this kernel has no source for it.
+ */
+static inline const struct kevent_source_ops *kevent_source(u32 type)
+{
+	const struct kevent_source_ops *ops;
+
+	if (type >= KEVENT_NR_TYPES)
+		return ERR_PTR(-EINVAL);
+	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
+	return ops ?: ERR_PTR(-ENOSYS);
+}
 
 /* The source of a watch */
 static inline const struct kevent_source_ops *
@@ -307,6 +329,7 @@ static inline u64 kevent_id(const struct kevent *ke)
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
 int kevent_ready_now(struct kevent *ke, u32 mask);
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount);
+void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
 void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
 
 /* queue.c: for sources */

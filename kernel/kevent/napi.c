@@ -6,9 +6,9 @@
  */
 
 #include <linux/capability.h>
-#include <linux/net.h>
 #include <linux/uaccess.h>
 #include <net/busy_poll.h>
+#include <net/sock.h>
 #include <uapi/linux/eventpoll.h>
 
 #include "kevent.h"
@@ -16,19 +16,14 @@
 #ifdef CONFIG_NET_RX_BUSY_POLL
 
 /**
- * kevent_napi_note_file - kevent_napi_note() once busy polling is on
+ * kevent_napi_note_sock - kevent_napi_note() once busy polling is on
  * @napi: the queue's state
- * @file: what became ready; pinned
+ * @sk: the socket that became ready
  */
-void kevent_napi_note_file(struct kevent_napi *napi, struct file *file)
+void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk)
 {
-	struct socket *sock;
-	u32 id;
+	u32 id = READ_ONCE(sk->sk_napi_id);
 
-	sock = sock_from_file(file);
-	if (!sock || !sock->sk)
-		return;
-	id = READ_ONCE(sock->sk->sk_napi_id);
 	if (id >= MIN_NAPI_ID)
 		WRITE_ONCE(napi->id, id);
 }
@@ -140,7 +135,7 @@ long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 
 #else
 
-void kevent_napi_note_file(struct kevent_napi *napi, struct file *file) {}
+void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk) {}
 void kevent_napi_poll(struct kevent_queue *q, bool once) {}
 
 long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,

@@ -8,8 +8,8 @@
 #include <linux/types.h>
 #include <net/busy_poll.h>
 
-struct file;
 struct kevent_queue;
+struct sock;
 
 /**
  * struct kevent_napi - busy polling, as EPIOCSPARAMS sets it
@@ -27,7 +27,7 @@ struct kevent_napi {
 	bool			prefer;
 };
 
-void kevent_napi_note_file(struct kevent_napi *napi, struct file *file);
+void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk);
 void kevent_napi_poll(struct kevent_queue *q, bool once);
 long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg);
@@ -40,13 +40,13 @@ static inline bool kevent_napi_on(const struct kevent_napi *napi)
 /**
  * kevent_napi_note - remember the device queue of a socket that became ready
  * @napi: the queue's state
- * @file: what became ready; pinned
+ * @sk: the socket
  */
 static inline void kevent_napi_note(struct kevent_napi *napi,
-				    struct file *file)
+				    const struct sock *sk)
 {
 	if (kevent_napi_on(napi))
-		kevent_napi_note_file(napi, file);
+		kevent_napi_note_sock(napi, sk);
 }
 
 #endif /* _KEVENT_NAPI_H */

@@ -4,13 +4,9 @@
  */
 
 #include <linux/bug.h>
-#include <linux/err.h>
 #include <linux/init.h>
-#include <linux/nospec.h>
 
 #include "kevent.h"
-
-#define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
 
 const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
@@ -24,23 +20,6 @@ const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_PROC]	= &kevent_proc_ops,
 	[KEVENT_FUTEX]	= &kevent_futex_ops,
 };
-
-/**
- * kevent_source - the source of a type
- * @type: KEVENT_SOCKET and its like; anything a caller may have written
- *
- * Return: its operations, ERR_PTR(-EINVAL) when there is no such type,
- * ERR_PTR(-ENOSYS) when this kernel has no source for it.
- */
-const struct kevent_source_ops *kevent_source(u32 type)
-{
-	const struct kevent_source_ops *ops;
-
-	if (type >= KEVENT_NR_TYPES)
-		return ERR_PTR(-EINVAL);
-	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
-	return ops ?: ERR_PTR(-ENOSYS);
-}
 
 static void __init kevent_source_check(const struct kevent_source_ops *ops)
 {

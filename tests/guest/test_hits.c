@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -18,6 +19,14 @@
 static uint32_t unread(struct queue *q)
 {
 	return kevent_ring_count(q->ring, q->size);
+}
+
+static void take_all(struct queue *q)
+{
+	struct ukevent ev;
+
+	while (next_event(q, &ev, 0) == 1)
+		;
 }
 
 static void check_counters(struct queue *q, long long hits, long long misses)
@@ -74,6 +83,67 @@ static void send_stores_the_event(void)
 		put_byte(fd[1]);
 		check_next(&q, i, RECV);
 		check_counters(&q, i + 1, 0);
+	}
+	close_queue(&q);
+}
+
+static long read_byte(void *arg)
+{
+	char byte;
+
+	return read(*(int *)arg, &byte, 1);
+}
+
+/* A watch that is not alone must not keep others from being woken. */
+static void check_reader(struct queue *q, int fd[2], uint64_t user)
+{
+	struct actor reader;
+
+	start_actor(&reader, read_byte, &fd[0]);
+	MUST(sleeps_in(reader.tid, SYS_read));
+	put_byte(fd[1]);
+	join_actor(&reader, PATIENCE_MS);
+	CHECK_EQ(reader.ret, 1);
+	check_next(q, user, RECV);
+}
+
+static void sleeping_reader_is_woken_as_well(void)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	MUST_EQ(add_socket(q.fd, fd[0], RECV, ET, 7), 0);
+	check_reader(&q, fd, 7);
+	put_byte(fd[1]);
+	check_next(&q, 7, RECV);
+	close_queue(&q);
+}
+
+/* The newest watch of a socket is known to it, and may go first. */
+static void each_watch_of_a_socket_can_be_the_last(void)
+{
+	struct queue q;
+	int fd[2], i;
+
+	open_queue(&q, 8);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	for (i = 0; i < 2; i++) {
+		MUST_EQ(add_socket(q.fd, fd[0], RECV, ET, 1), 0);
+		MUST_EQ(add_poll(q.fd, fd[0], POLLIN, ET, 0), 0);
+		put_byte(fd[1]);
+		CHECK_EQ(unread(&q), 2);
+		CHECK_EQ(remove_file(q.fd, i ? KEVENT_POLL : KEVENT_SOCKET,
+				     fd[0]), 0);
+		take_all(&q);
+		put_byte(fd[1]);
+		check_next(&q, i, i ? RECV : POLLIN);
+		CHECK_EQ(remove_file(q.fd, i ? KEVENT_SOCKET : KEVENT_POLL,
+				     fd[0]), 0);
+		put_byte(fd[1]);
+		CHECK_NO_EVENT(&q);
+		CHECK_EQ(recv(fd[0], (char [8]){}, 8, 0), 3);
 	}
 	close_queue(&q);
 }
@@ -439,6 +509,8 @@ static void after_fork_a_miss_brings_hits_back(void)
 static const struct test_case cases[] = {
 	TEST(write_stores_the_event),
 	TEST(send_stores_the_event),
+	TEST(sleeping_reader_is_woken_as_well),
+	TEST(each_watch_of_a_socket_can_be_the_last),
 	TEST(read_stores_the_event),
 	TEST(unread_entry_is_not_repeated),
 	TEST(other_condition_is_stored),

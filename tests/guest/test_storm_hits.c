@@ -7,8 +7,9 @@
  *	close		of the queue
  *	processes	that attach the ring, exit and exec
  *
- * But for the first, a writer writes a byte into a pipe when that is empty. So an
- * event without a byte came twice, and a byte that stays has lost its event.
+ * But for the first, a writer writes a byte into a pipe, or a socket, when that is
+ * empty. So an event without a byte came twice, and a byte that stays has lost its
+ * event.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "helpers.h"
@@ -33,6 +35,23 @@ static bool is_empty(int fd)
 	int nr = 1;
 
 	return !ioctl(fd, FIONREAD, &nr) && !nr;
+}
+
+/* Something to write to at [1] and to read from at [0] */
+static int make_pair(uint32_t type, int fd[2], int flags)
+{
+	if (type == KEVENT_PIPE)
+		return pipe2(fd, O_CLOEXEC | flags);
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
+			  (flags & O_NONBLOCK ? SOCK_NONBLOCK : 0), 0, fd);
+}
+
+static int add_pair(int kq, uint32_t type, int fd, uint32_t flags,
+		    uint64_t user)
+{
+	if (type == KEVENT_PIPE)
+		return add_pipe(kq, fd, RECV, flags, user);
+	return add_socket(kq, fd, RECV, flags, user);
 }
 
 static void spin(unsigned int rounds)
@@ -191,6 +210,7 @@ static void event_is_lost_by_looking_before_popping(void)
 
 struct storm {
 	struct queue		q;
+	uint32_t		type;
 	int			fd[PIPES][2];
 	uint64_t		seed;
 	_Atomic bool		no_more, stop;
@@ -225,7 +245,7 @@ static void take_event(struct storm *s, const struct ukevent *ev)
 	long len;
 
 	atomic_fetch_add(&s->events, 1);
-	if (ev->ptr >= PIPES || ev->type != KEVENT_PIPE ||
+	if (ev->ptr >= PIPES || ev->type != s->type ||
 	    !(ev->ret_flags & KEVENT_RET_DONE)) {
 		atomic_fetch_add(&s->wrong, 1);
 		return;
@@ -255,6 +275,7 @@ static void control(struct storm *s, uint32_t cmd, unsigned int i,
 	struct ukevent ev;
 
 	kevent_set_pipe(&ev, s->fd[i][0], RECV, flags, i);
+	ev.type = s->type;
 	if (kevent_ctl_one(s->q.fd, cmd, &ev) == 1 && cmd == KEVENT_CTL_ADD)
 		take_event(s, &ev);
 }
@@ -292,12 +313,12 @@ static long storm_changer(void *arg)
 	return 0;
 }
 
-/* Puts a new pipe where a watched one is. */
+/* Puts a new pair where a watched one is. */
 static void replace(struct storm *s, unsigned int i)
 {
 	int fd[2];
 
-	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
+	if (make_pair(s->type, fd, O_NONBLOCK))
 		return;
 	dup2(fd[0], s->fd[i][0]);
 	dup2(fd[1], s->fd[i][1]);
@@ -339,16 +360,16 @@ static long storm_churner(void *arg)
 	return 0;
 }
 
-static void open_storm(struct storm *s)
+static void open_storm(struct storm *s, uint32_t type)
 {
 	unsigned int i;
 
-	*s = (struct storm){ .seed = test_seed() };
+	*s = (struct storm){ .type = type, .seed = test_seed() };
 	signal(SIGPIPE, SIG_IGN);
 	open_queue(&s->q, 8);
 	for (i = 0; i < PIPES; i++) {
-		open_pipe(s->fd[i]);
-		MUST_EQ(add_pipe(s->q.fd, s->fd[i][0], RECV, ET, i), 0);
+		MUST_EQ(make_pair(type, s->fd[i], O_NONBLOCK), 0);
+		MUST_EQ(add_pair(s->q.fd, type, s->fd[i][0], ET, i), 0);
 	}
 }
 
@@ -371,7 +392,7 @@ static void check_storm(struct storm *s)
 	close_queue(&s->q);
 }
 
-static void control_calls_race_hits(void)
+static void race_control_calls(uint32_t type)
 {
 	static long (*const roles[])(void *) = {
 		storm_writer, storm_writer, storm_changer, storm_churner,
@@ -384,7 +405,7 @@ static void control_calls_race_hits(void)
 	uint64_t until;
 	unsigned int i;
 
-	open_storm(&s);
+	open_storm(&s, type);
 	until = now_ns() + storm_ns();
 	for (i = 0; i < nr; i++) {
 		t[i].s = &s;
@@ -403,6 +424,16 @@ static void control_calls_race_hits(void)
 	check_storm(&s);
 }
 
+static void control_calls_race_hits(void)
+{
+	race_control_calls(KEVENT_PIPE);
+}
+
+static void control_calls_race_hits_of_sockets(void)
+{
+	race_control_calls(KEVENT_SOCKET);
+}
+
 /*
  * Close of the queue: writers go on, and from when close() has returned nothing
  * is stored any more.
@@ -410,6 +441,7 @@ static void control_calls_race_hits(void)
 
 struct closing {
 	struct queue		q;
+	uint32_t		type;
 	int			fd[WRITERS][2];
 	_Atomic bool		stop;
 	_Atomic unsigned long	rounds[WRITERS];
@@ -458,7 +490,7 @@ static unsigned int open_and_close(struct closing *c, uint64_t round,
 
 	open_queue(&c->q, 8);
 	for (i = 0; i < WRITERS; i++)
-		MUST(add_pipe(c->q.fd, c->fd[i][0], RECV, ET |
+		MUST(add_pair(c->q.fd, c->type, c->fd[i][0], ET |
 			      KEVENT_REQ_ALWAYS_QUEUE, round + i) == 0);
 	while (taken < nr) {
 		MUST_EVENT(&c->q, &ev);
@@ -474,16 +506,16 @@ static unsigned int open_and_close(struct closing *c, uint64_t round,
 	return kidx;
 }
 
-static void close_of_the_queue_races_hits(void)
+static void race_close(uint32_t type)
 {
 	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
 	uint64_t round = 0, events = 0;
 	struct closer t[WRITERS];
-	struct closing c = {};
+	struct closing c = { .type = type };
 	unsigned int i;
 
 	for (i = 0; i < WRITERS; i++) {
-		MUST_EQ(pipe2(c.fd[i], O_CLOEXEC), 0);
+		MUST_EQ(make_pair(type, c.fd[i], 0), 0);
 		t[i].c = &c;
 		t[i].nr = i;
 		start_actor(&t[i].actor, write_and_read, &t[i]);
@@ -497,6 +529,16 @@ static void close_of_the_queue_races_hits(void)
 	}
 	note("%llu queues, %llu events",
 	     (unsigned long long)round / WRITERS, (unsigned long long)events);
+}
+
+static void close_of_the_queue_races_hits(void)
+{
+	race_close(KEVENT_PIPE);
+}
+
+static void close_of_the_queue_races_hits_of_sockets(void)
+{
+	race_close(KEVENT_SOCKET);
 }
 
 /*
@@ -657,7 +699,9 @@ static const struct test_case cases[] = {
 	TEST_LIMIT(no_event_is_lost_between_pop_and_store, 30),
 	TEST_LIMIT(event_is_lost_by_looking_before_popping, 30),
 	TEST_LIMIT(control_calls_race_hits, 30),
+	TEST_LIMIT(control_calls_race_hits_of_sockets, 30),
 	TEST_LIMIT(close_of_the_queue_races_hits, 30),
+	TEST_LIMIT(close_of_the_queue_races_hits_of_sockets, 30),
 	TEST_LIMIT(attached_processes_come_and_go, 30),
 	{}
 };
