@@ -20,7 +20,7 @@ help:
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make torture       long storms, mutants, arm64, 32 bits: an hour
 #? make model         check the ring's barriers in a model of both sides
-#? make programs-test the tests of patched programs, with kevent and epoll
+#? make programs-test all tests of patched programs, with kevent and epoll
 #? make check         style, sparse, warnings, documentation, patches
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-bench,
