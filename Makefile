@@ -4,18 +4,29 @@
 BUILD ?= build
 override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
-export BUILD JOBS KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
+SERVER ?= lighttpd
+export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
 .PHONY: help run test bench torture check model programs-test setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
-	guest guest-32 guest-arm64 bench-program install clean
+	ev-httpd guest guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
+
+# What make run needs for each SERVER
+server-lighttpd := lighttpd
+server-libev-httpd := libev ev-httpd
+server-libevent-httpd := libevent
+servers := $(patsubst server-%,%,$(filter server-%,$(.VARIABLES)))
+ifeq ($(server-$(SERVER)),)
+$(error no server $(SERVER); there are: $(sort $(servers)))
+endif
 
 help:
 	@sed -n 's/^#? \{0,1\}//p' Makefile
 
-#? make run           lighttpd with kevent against epoll in a VM, as a table
+#? make run           lighttpd with kevent against epoll in a VM, as a table;
+#?                    SERVER=libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make torture       long storms, mutants, arm64, 32 bits: an hour
@@ -49,7 +60,7 @@ help:
 #?
 #? tests/vm/run --help: run a command of your own on the kernel
 
-run: setup lighttpd kernel
+run: setup $(server-$(SERVER)) kernel
 	bench/http/run
 
 test: setup libkevent guest \
@@ -98,6 +109,9 @@ libkevent:
 lighttpd libev libevent:
 	@scripts/program $@
 
+ev-httpd:
+	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) $@
+
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
 
@@ -112,5 +126,6 @@ install: libkevent
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
-		guest bench vm log results model libevent programs libev)
+		guest bench http vm log results model libevent programs \
+		libev)
 	@rmdir $(BUILD) 2>/dev/null || true
