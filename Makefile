@@ -7,7 +7,8 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help run test bench torture check model programs-test setup \
+.PHONY: help run test bench bench-http bench-libev torture check model \
+	programs-test setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
 	ev-httpd guest guest-32 guest-arm64 bench-program install clean
@@ -29,6 +30,8 @@ help:
 #?                    SERVER=libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
+#? make bench-http    measure lighttpd with kevent, epoll and poll
+#? make bench-libev   measure the backends of libev
 #? make torture       long storms, mutants, arm64, 32 bits: an hour
 #? make model         check the ring's barriers in a model of both sides
 #? make programs-test all tests of patched programs, with kevent and epoll
@@ -53,6 +56,8 @@ help:
 #?                    tests/mutants/name.patch and expect a failure
 #? WL="name ..."      with make bench: only these workloads, see
 #?                    Documentation/benchmarks.rst
+#? HTTP="..."         with make bench-http: --full, or other options, see
+#?                    Documentation/benchmarks.rst
 #? PROGRAMS="..."     with make programs-test: names in tests/programs
 #? TORTURE="..."      with make torture: options of tests/torture, see its
 #?                    --help
@@ -66,6 +71,13 @@ run: setup $(server-$(SERVER)) kernel
 test: setup libkevent guest \
 	$(if $(MUTANT),mutant,guest-32 bench-program kernel kernel-debug)
 	tests/run
+
+bench-http: setup lighttpd kernel-bench
+	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD)
+	bench/http/bench $(HTTP)
+
+bench-libev: setup libev kernel-bench
+	bench/libev/run
 
 bench: setup libkevent bench-program kernel-bench
 	bench/run $(WL)

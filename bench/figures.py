@@ -3,8 +3,11 @@
 
 import json
 
-POINT = ("workload", "icount", "source", "watches", "threads", "batch")
-CONTEST = ("ns", "instructions", "bytes/watch", "wake-ups")	# less is better
+POINT = ("workload", "icount", "source", "watches", "threads", "batch",
+         "writes", "clients", "idle")		# the last three: not all have them
+CONTEST = ("ns", "instructions", "bytes/watch", "wake-ups",
+           "calls/request")			# less is better
+DETAILS = ("ratio", "calls-of-a-kind/request")	# not for tables and plots
 BARE = " above bare"
 TIE = 0.01
 
@@ -23,14 +26,15 @@ def save(path, records):
 
 
 def point_of(record):
-    return tuple(record[key] for key in POINT)
+    return tuple(record.get(key) for key in POINT)
 
 
 def label_of(point, among):
     """What tells a point from others of its workload."""
     words = []
+    counted = point[POINT.index("clients")] is not None	# with idle: watches
     for index, key in enumerate(POINT):
-        if key in ("workload", "icount"):
+        if key in ("workload", "icount") or counted and key == "watches":
             continue
         if key == "source" or len({other[index] for other in among}) > 1:
             words.append(str(point[index]) if key == "source"
@@ -49,7 +53,7 @@ def groups(records):
     """
     found = {}
     for record in records:
-        if record["unit"] == "ratio":
+        if record["unit"] in DETAILS:
             continue
         kind = record["workload"], record["icount"]
         points = found.setdefault(kind, {}).setdefault(record["metric"], {})
@@ -70,7 +74,7 @@ def sign(unit):
     """-1: less is better, 1: more is, 0: it only describes."""
     if unit.startswith(CONTEST):
         return -1
-    return int(unit.endswith(("events/s", "bytes/s")))
+    return int(unit.endswith(("events/s", "bytes/s", "requests/s")))
 
 
 def best(records):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What machine a figure was measured on."""
 
+import hashlib
 import subprocess
+import sys
 from pathlib import Path
 
 QEMU_OPTIONS = (b"-accel", b"-icount", b"-cpu", b"-smp", b"-m", b"-append")
@@ -30,3 +32,12 @@ def qemu_of(pid):
                    for n, word in enumerate(words) if word in QEMU_OPTIONS]
         return " ".join([version.split("\n")[0], *options])
     return None
+
+
+def config_hash(build, config):
+    """The start of the hash of a kernel's configuration."""
+    path = build / "linux" / config / ".config"
+    if not path.exists():
+        sys.exit(f"bench: no kernel {config}; build it with "
+                 f"scripts/kernel build {config}")
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -118,9 +118,9 @@ field()
 # run_ab KEEP CLIENTS REQUESTS
 run_ab()
 {
-	keep=-k
-	[ "$1" = keep ] || keep=
-	timeout $seconds ab -q -s $seconds $keep -n "$3" -c "$2" "$url" \
+	flag=-k
+	[ "$1" = keep ] || flag=
+	timeout $seconds ab -q -s $seconds $flag -n "$3" -c "$2" "$url" \
 		> "$tmp/client" 2>&1 ||
 		die "ab against $backend ended with status $?"
 	running || die "$server with $backend died"
