@@ -19,8 +19,10 @@ server-lighttpd := lighttpd
 server-libev-httpd := libev ev-httpd
 server-libevent-httpd := libevent
 servers := $(patsubst server-%,%,$(filter server-%,$(.VARIABLES)))
+ifneq ($(filter run,$(MAKECMDGOALS)),)
 ifeq ($(server-$(SERVER)),)
 $(error no server $(SERVER); there are: $(sort $(servers)))
+endif
 endif
 
 help:

@@ -8,6 +8,7 @@ page=699
 seconds=120
 port=8080
 backlog=65535
+few_files=20		# of a server without connections
 url=http://127.0.0.1:$port/page.html
 tmp=$(mktemp -d)
 
@@ -96,9 +97,22 @@ start_server()
 	wait_until "start" listening
 }
 
-# What ends by the signal has ended well
+# The size of the folder is their number
+open_files()
+{
+	stat -c %s "/proc/$pid/fd"
+}
+
+alone()
+{
+	[ "$(open_files)" -lt $few_files ]
+}
+
+# What ends by the signal has ended well.  lighttpd ends with status 1 if it has
+# connections left.
 stop_server()
 {
+	wait_until "end of connections" alone
 	kill "$pid"
 	status=0
 	wait "$pid" || status=$?
