@@ -29,7 +29,7 @@ def point_of(record):
     return tuple(record.get(key) for key in POINT)
 
 
-def label_of(point, among):
+def label_of(point, among, space=" "):
     """What tells a point from others of its workload."""
     words = []
     counted = point[POINT.index("clients")] is not None	# with idle: watches
@@ -39,7 +39,7 @@ def label_of(point, among):
         if key == "source" or len({other[index] for other in among}) > 1:
             words.append(str(point[index]) if key == "source"
                          else f"{key} {point[index]}")
-    return " ".join(words)
+    return space.join(words)
 
 
 def name_of(record):

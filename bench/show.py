@@ -4,14 +4,17 @@
 import figures
 
 
-def row(label, records):
+WIDTH = 34			# of labels, at least
+
+
+def row(label, width, records):
     ours, peer, limit = figures.duel(records)
     if not ours or not peer:
         return None
     ratio, word = figures.verdict(ours, peer)
     values = [figures.number(record["value"]) if record else ""
               for record in (ours, peer, limit)]
-    cells = f"  {label:34}{values[0]:>10} {ours['mode']:6}" \
+    cells = f"  {label:{width}}{values[0]:>10} {ours['mode']:6}" \
         f"{values[1]:>10} {figures.name_of(peer):14}{values[2]:>9} "
     if ratio is None:
         return cells
@@ -24,11 +27,13 @@ def table(records):
     for (workload, icount), metrics in figures.groups(records).items():
         for metric, points in metrics.items():
             unit = next(iter(points.values()))[0]["unit"]
-            rows = [row(figures.label_of(point, points), group)
-                    for point, group in points.items()]
+            labels = [figures.label_of(point, points) for point in points]
+            width = max(WIDTH, *map(len, labels))
+            rows = [row(label, width, group)
+                    for label, group in zip(labels, points.values())]
             if any(rows):
                 print(f"\n{workload}, {'one CPU' if icount else 'two CPUs'}: "
                       f"{metric}, {unit}")
-                print(f"  {'':34}{'kevent':>10} {'':6}{'best peer':>10} "
+                print(f"  {'':{width}}{'kevent':>10} {'':6}{'best peer':>10} "
                       f"{'':14}{'bare':>9}  ratio")
                 print("\n".join(filter(None, rows)))

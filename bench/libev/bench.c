@@ -7,14 +7,16 @@
  * the metric "setup", per watcher. Then it writes a byte to ACTIVE pairs and has the
  * loop read them; each of the first WRITES bytes read is answered by one to the next
  * pair: "loop", per byte. "loop only" is the same when the watchers were started but
- * once. Prints a line of JSON for each backend and metric; a backend that dies is
- * named on stderr.
+ * once. Prints a line of JSON for each backend and metric; a backend that dies, or is
+ * not there, is named on stderr. With KEVENT_ICOUNT=1 in the environment, nanoseconds
+ * are called instructions.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,13 +26,16 @@
 #define RUNS_MAX	100
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-static const struct {
+struct backend {
 	const char	*name;
+	const char	*mode;
 	unsigned int	flag;
-} backends[] = {
-	{ "epoll", EVBACKEND_EPOLL },
-	{ "io_uring", EVBACKEND_IOURING },
-	{ "kevent", EVBACKEND_KEVENT },
+};
+
+static const struct backend backends[] = {
+	{ "kevent", "level", EVBACKEND_KEVENT },
+	{ "epoll", "lt", EVBACKEND_EPOLL },
+	{ "uring", "oneshot", EVBACKEND_IOURING },
 };
 
 static int watchers, active, writes, runs;
@@ -107,31 +112,51 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void print(const char *backend, const char *metric, double *value)
+static void print_values(const double *value)
+{
+	double sorted[RUNS_MAX];
+	int i;
+
+	memcpy(sorted, value, runs * sizeof(*value));
+	qsort(sorted, runs, sizeof(*sorted), compare);
+	printf("\"value\": %.6g, \"runs\": %d, \"min\": %.6g, \"max\": %.6g, ",
+	       (sorted[runs / 2] + sorted[(runs - 1) / 2]) / 2, runs,
+	       sorted[0], sorted[runs - 1]);
+	for (i = 0; i < runs; i++)
+		printf("%s%.6g", i ? ", " : "\"values\": [", value[i]);
+	printf("], ");
+}
+
+static void print(const struct backend *b, const char *metric, const char *per,
+		  const double *value)
 {
 	const char *icount = getenv("KEVENT_ICOUNT");
+	int counted = icount && !strcmp(icount, "1");
+	struct utsname uts;
 
-	qsort(value, runs, sizeof(*value), compare);
-	printf("{\"workload\": \"libev\", \"backend\": \"%s\", ", backend);
-	printf("\"watches\": %d, \"active\": %d, \"writes\": %d, ", watchers,
-	       active, writes);
-	printf("\"metric\": \"%s\", \"unit\": \"%s\", ", metric,
-	       icount && !strcmp(icount, "1") ? "instructions" : "ns");
-	printf("\"value\": %.6g, \"min\": %.6g, \"max\": %.6g, \"runs\": %d}\n",
-	       (value[runs / 2] + value[(runs - 1) / 2]) / 2, value[0],
-	       value[runs - 1], runs);
+	uname(&uts);
+	printf("{\"workload\": \"libev\", \"backend\": \"%s\", ", b->name);
+	printf("\"mode\": \"%s\", \"source\": \"pairs\", ", b->mode);
+	printf("\"batch\": %d, \"watches\": %d, \"writes\": %d, ", active,
+	       watchers, writes);
+	printf("\"threads\": 1, \"cpus\": %ld, \"icount\": %s, ",
+	       sysconf(_SC_NPROCESSORS_ONLN), counted ? "true" : "false");
+	printf("\"metric\": \"%s\", \"unit\": \"%s/%s\", ", metric,
+	       counted ? "instructions" : "ns", per);
+	print_values(value);
+	printf("\"kernel\": \"%s\"}\n", uts.release);
 	fflush(stdout);
 }
 
 /* One run more, the first, is not counted: it allocates. */
-static void measure(const char *name, unsigned int backend, int restart)
+static void measure(const struct backend *b, int restart)
 {
-	struct ev_loop *loop = ev_loop_new(backend | EVFLAG_NOENV);
+	struct ev_loop *loop = ev_loop_new(b->flag | EVFLAG_NOENV);
 	double setup[RUNS_MAX], each[RUNS_MAX], start, middle;
 	int i;
 
 	if (!loop) {
-		fprintf(stderr, "libev-bench: %s is not available\n", name);
+		fprintf(stderr, "libev-bench: %s is not available\n", b->name);
 		exit(1);
 	}
 	for (i = -1; i < runs; i++) {
@@ -145,16 +170,16 @@ static void measure(const char *name, unsigned int backend, int restart)
 		setup[i] = (middle - start) / watchers;
 		each[i] = (now_ns() - middle) / seen;
 	}
-	if (ev_backend(loop) != backend) {
-		fprintf(stderr, "libev-bench: %s was given up\n", name);
+	if (ev_backend(loop) != b->flag) {
+		fprintf(stderr, "libev-bench: %s was given up\n", b->name);
 		exit(1);
 	}
 	if (restart)
-		print(name, "setup", setup);
-	print(name, restart ? "loop" : "loop only", each);
+		print(b, "setup", "watcher", setup);
+	print(b, restart ? "loop" : "loop only", "byte", each);
 }
 
-static void measure_in_child(const char *name, unsigned int backend, int restart)
+static void measure_in_child(const struct backend *b, int restart)
 {
 	pid_t pid = fork();
 	int status;
@@ -162,14 +187,14 @@ static void measure_in_child(const char *name, unsigned int backend, int restart
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
-		measure(name, backend, restart);
+		measure(b, restart);
 		exit(0);
 	}
 	if (waitpid(pid, &status, 0) != pid)
 		die("waitpid");
 	if (WIFSIGNALED(status))
 		fprintf(stderr, "libev-bench: %s%s was ended by signal %d\n",
-			name, restart ? "" : ", loop only", WTERMSIG(status));
+			b->name, restart ? "" : ", loop only", WTERMSIG(status));
 }
 
 static void make_pairs(void)
@@ -205,8 +230,8 @@ int main(int argc, char **argv)
 	}
 	make_pairs();
 	for (i = 0; i < ARRAY_SIZE(backends); i++)
-		measure_in_child(backends[i].name, backends[i].flag, 1);
+		measure_in_child(&backends[i], 1);
 	for (i = 0; i < ARRAY_SIZE(backends); i++)
-		measure_in_child(backends[i].name, backends[i].flag, 0);
+		measure_in_child(&backends[i], 0);
 	return 0;
 }
