@@ -27,6 +27,7 @@
  * @watches: length of @watch
  * @early: cookies of events that came while others were removed
  * @nr_early: how many
+ * @max_early: for how many there is room
  */
 struct bench_queue {
 	struct io_uring		ring;
@@ -34,6 +35,7 @@ struct bench_queue {
 	unsigned int		watches;
 	uint64_t		*early;
 	unsigned int		nr_early;
+	unsigned int		max_early;
 };
 
 static unsigned int setup_flags(const char *mode)
@@ -66,7 +68,8 @@ static struct bench_queue *uring_open(const char *mode, unsigned int watches,
 		bench_die("io_uring_register_ring_fd: %s", strerror(-ret));
 	q->watch = bench_alloc(watches, sizeof(*q->watch));
 	q->watches = watches;
-	q->early = bench_alloc(CQ_ENTRIES_MAX, sizeof(*q->early));
+	q->max_early = CQ_ENTRIES_MAX;
+	q->early = bench_alloc(q->max_early, sizeof(*q->early));
 	return q;
 }
 
@@ -157,6 +160,18 @@ static bool cancel_failed(struct bench_queue *q, const struct io_uring_cqe *cqe)
 	return cqe->res == -ENOENT;
 }
 
+static void keep_early(struct bench_queue *q, uint64_t cookie)
+{
+	if (q->nr_early == q->max_early) {
+		q->max_early *= 2;
+		q->early = realloc(q->early,
+				   q->max_early * sizeof(*q->early));
+		if (!q->early)
+			bench_die("no memory");
+	}
+	q->early[q->nr_early++] = cookie;
+}
+
 /* Take all completions, returns how many polls are gone */
 static unsigned int reap_cancelled(struct bench_queue *q)
 {
@@ -170,9 +185,7 @@ static unsigned int reap_cancelled(struct bench_queue *q)
 		} else if (cqe->res == -ECANCELED) {
 			gone++;
 		} else {
-			if (q->nr_early == CQ_ENTRIES_MAX)
-				bench_die("io_uring: too many early events");
-			q->early[q->nr_early++] = cqe->user_data;
+			keep_early(q, cqe->user_data);
 			arm_ended(q, cqe);
 		}
 	}
