@@ -8,6 +8,7 @@
 #include <linux/init.h>
 #include <linux/kevent.h>
 #include <linux/net.h>
+#include <linux/pipe_fs_i.h>
 #include <linux/poll.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -669,6 +670,46 @@ static u32 ev_poll_collect(struct kevent *ke)
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
 }
 
+/* Is there no data? As tcp_poll() and unix_poll() say it, for a stream only. */
+static bool ev_sock_is_quiet(struct sock *sk)
+{
+	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED ||
+	    READ_ONCE(sk->sk_shutdown) || READ_ONCE(sk->sk_err) ||
+	    !skb_queue_empty_lockless(&sk->sk_error_queue) ||
+	    sk_is_readable(sk))
+		return false;
+	if (sk_is_tcp(sk))
+		return READ_ONCE(tcp_sk(sk)->rcv_nxt) ==
+		       READ_ONCE(tcp_sk(sk)->copied_seq);
+	return sk->sk_family == AF_UNIX && sk->sk_type == SOCK_STREAM &&
+	       skb_queue_empty_lockless(&sk->sk_receive_queue);
+}
+
+/* The same as pipe_poll() says it, of an end that is read */
+static bool ev_pipe_is_quiet(const struct pipe_inode_info *pipe)
+{
+	return pipe_empty(READ_ONCE(pipe->head), READ_ONCE(pipe->tail)) &&
+	       READ_ONCE(pipe->writers);
+}
+
+/* The file exists: its end has to wait until the watch is dead. */
+static bool ev_poll_is_quiet(struct kevent *ke)
+{
+	__poll_t keys = (__force __poll_t)ke->keys;
+	struct file *file = to_poll(ke)->kf.file;
+	struct socket *sock;
+
+	if (!(keys & EV_POLL_EXACT) ||
+	    keys & (EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
+		return false;
+	sock = sock_from_file(file);
+	if (sock)
+		return sock->sk && ev_sock_is_quiet(sock->sk);
+	return S_ISFIFO(file_inode(file)->i_mode) &&
+	       file->f_mode & FMODE_READ &&
+	       ev_pipe_is_quiet(file->private_data);
+}
+
 /* What may be watched */
 
 static int ev_poll_check(const struct ukevent *uk, struct file *file)
@@ -711,7 +752,8 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	.find		= kevent_file_find,		\
 	.hold		= kevent_file_hold,		\
 	.unhold		= kevent_file_unhold,		\
-	.collect	= ev_poll_collect
+	.collect	= ev_poll_collect,		\
+	.quiet		= ev_poll_is_quiet
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),

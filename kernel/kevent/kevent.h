@@ -197,6 +197,9 @@ struct kevent_file {
  *		sleep. 0 when there is nothing to report. Optional; needs
  *		@hold. Without it, what happened is only known from
  *		kevent_ready() and attach(), and kept until it is delivered
+ * @quiet:	nothing of what the level watch asks for holds; called under
+ *		ready_lock, for one that is not dead. false when that is not
+ *		known without a lock or sleep, and collect() decides. Optional
  * @count:	occurrences not yet delivered; under ready_lock. For sources that
  *		keep each one. Optional: one, while the watch is on the ready
  *		list
@@ -235,6 +238,7 @@ struct kevent_source_ops {
 	bool (*hold)(struct kevent *ke);
 	void (*unhold)(struct kevent *ke);
 	u32 (*collect)(struct kevent *ke);
+	bool (*quiet)(struct kevent *ke);
 	u32 (*count)(struct kevent *ke);
 	u32 (*amount)(struct kevent *ke, u32 ready);
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);

@@ -420,20 +420,41 @@ static int kevent_round_fits(struct kevent_round *r)
 	return fits;
 }
 
+/* Watches that kevent_relist() looks at under one hold of the lock */
+#define KEVENT_RELIST_LOOKS	256
+
+/* Is a level watch, delivered before, known to have nothing to report? */
+static bool kevent_is_quiet(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	return ke->state == (KE_LISTED | KE_LEVEL | KE_VERIFY) && ops->quiet &&
+	       ops->quiet(ke);
+}
+
 /*
  * Look at level watches again. While the entry of one is unread, its consumer has
- * yet to look itself.
+ * yet to look itself. What becomes true after kevent_is_quiet() has looked is
+ * reported by a callback, which comes to ready_lock later.
  */
 static void kevent_relist(struct kevent_round *r)
 {
 	struct kevent *ke, *next;
+	u32 looks = KEVENT_RELIST_LOOKS;
 
 	lockdep_assert_held(&r->q->ready_lock);
 
-	list_for_each_entry_safe(ke, next, &r->q->level, link)
-		if (!r->to->user ||
-		    !kring_is_unread(r->to, kevent_previous(ke)))
+	list_for_each_entry_safe(ke, next, &r->q->level, link) {
+		if (r->to->user && kring_is_unread(r->to, kevent_previous(ke)))
+			continue;
+		if (looks && looks-- && kevent_is_quiet(ke)) {
+			kevent_dequeue(ke);
+			ke->ready = 0;
+			ke->state &= ~KE_VERIFY;
+		} else {
 			list_move_tail(&ke->link, &r->q->ready);
+		}
+	}
 	r->relist = false;
 }
 

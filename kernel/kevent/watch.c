@@ -271,6 +271,17 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 	return false;
 }
 
+/* A look before memory is taken; attach() makes sure. */
+static bool kevent_is_there(struct kevent_queue *q,
+			    const struct kevent_source_ops *ops,
+			    const struct ukevent *uk, struct file *file)
+{
+	if (!file || !READ_ONCE(file->f_kevent))
+		return false;
+	guard(rcu)();
+	return ops->find(q, uk, file);
+}
+
 /**
  * kevent_add - add a watch
  * @q: the queue
@@ -294,6 +305,8 @@ struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 	mask = kevent_check(ops, uk, file);
 	if (mask)
 		return ERR_PTR(mask);
+	if (kevent_is_there(q, ops, uk, file))
+		return ERR_PTR(-EEXIST);
 	ke = kevent_alloc(q, ops, uk, stash);
 	if (IS_ERR(ke))
 		return ke;
