@@ -168,7 +168,7 @@ static void kevent_ctl_stash(struct kevent_ctl *ctl, u32 nr)
 
 	for (i = 1; i < nr; i++)
 		same += ctl->uk[i].type == ctl->uk[0].type;
-	kevent_stash_fill(&ctl->stash, ctl->uk[0].type, same);
+	kevent_stash_init(&ctl->stash, ctl->uk[0].type, same);
 }
 
 static int kevent_ctl_some(struct kevent_ctl *ctl, u32 cmd, u32 nr)
@@ -183,8 +183,8 @@ static int kevent_ctl_some(struct kevent_ctl *ctl, u32 cmd, u32 nr)
 		if (err)
 			return err;
 		ctl->at++;
-		cond_resched();
 	}
+	cond_resched();
 	return 0;
 }
 
@@ -195,12 +195,11 @@ static int kevent_ctl_batch(struct kevent_ctl *ctl, u32 cmd, u32 num)
 
 	if (!nr)
 		return -EFAULT;
-	ctl->stash.nr = 0;
-	if (cmd == KEVENT_CTL_ADD && nr > 1)
-		kevent_ctl_stash(ctl, nr);
+	if (cmd != KEVENT_CTL_ADD)
+		return kevent_ctl_some(ctl, cmd, nr);
+	kevent_ctl_stash(ctl, nr);
 	err = kevent_ctl_some(ctl, cmd, nr);
-	if (ctl->stash.nr)
-		kevent_stash_drop(&ctl->stash);
+	kevent_stash_drop(&ctl->stash);
 	return err;
 }
 
@@ -277,34 +276,103 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 
 /* Changes of kevent_wait() */
 
-static int kevent_change_one(struct kevent_queue *q,
-			     struct kevent_change __user *to,
-			     struct kevent_change *c)
+/**
+ * struct kevent_changes - the changes of a kevent_wait() call
+ * @q:		the queue
+ * @at:		the current one
+ * @look:	the caller must look at results
+ * @c:		some of them, from the current one on
+ * @stash:	for watches to be added
+ */
+struct kevent_changes {
+	struct kevent_queue	*q;
+	struct kevent_change __user *at;
+	bool			look;
+	struct kevent_change	c[KEVENT_CTL_BATCH];
+	struct kevent_stash	stash;
+};
+
+static int kevent_change_add(struct kevent_changes *ch, struct kevent_change *c,
+			     struct file *file)
 {
-	struct kevent *back = NULL;
+	struct kevent *ke = kevent_add(ch->q, &c->uk, file, &ch->stash);
+	int err;
+
+	if (IS_ERR_OR_NULL(ke))
+		return PTR_ERR_OR_ZERO(ke);
+	c->result = 1;
+	err = copy_to_user(ch->at, c, sizeof(*c)) ? -EFAULT : 0;
+	kevent_handed_back(ke, !err);
+	return 1;
+}
+
+/* Returns 0, 1 for an event that is handed back, or -errno. */
+static int kevent_change_make(struct kevent_changes *ch,
+			      struct kevent_change *c)
+{
 	struct fd f;
 	int err;
 
-	err = c->cmd > KEVENT_CTL_READY ? -EINVAL : 0;
-	if (err)
-		f = EMPTY_FD;
-	else
-		err = kevent_ctl_file(&c->uk, &f);
-	c->uk.ret_flags = KEVENT_RET_DONE;
-	if (!err && c->cmd == KEVENT_CTL_ADD) {
-		back = kevent_add(q, &c->uk, fd_file(f), NULL);
-		err = PTR_ERR_OR_ZERO(back);
-	} else if (!err) {
-		err = kevent_change(q, c->cmd, &c->uk, fd_file(f));
-	}
-	if (err)
-		kevent_set_error(&c->uk, err);
-	c->result = err ?: !!back;
-	err = copy_to_user(to, c, sizeof(*c)) ? -EFAULT : 0;
-	if (!IS_ERR_OR_NULL(back))
-		kevent_handed_back(back, !err);
+	if (c->cmd > KEVENT_CTL_READY)
+		return -EINVAL;
+	err = kevent_ctl_file(&c->uk, &f);
+	if (!err && c->cmd == KEVENT_CTL_ADD)
+		err = kevent_change_add(ch, c, fd_file(f));
+	else if (!err)
+		err = kevent_change(ch->q, c->cmd, &c->uk, fd_file(f));
 	fdput(f);
 	return err;
+}
+
+static int kevent_change_one(struct kevent_changes *ch,
+			     struct kevent_change *c)
+{
+	c->uk.ret_flags = KEVENT_RET_DONE;
+	c->result = kevent_change_make(ch, c);
+	ch->look |= c->result;
+	if (c->result > 0)
+		return 0;
+	if (c->result)
+		kevent_set_error(&c->uk, c->result);
+	kevent_put_result(&ch->at->uk, &c->uk);
+	return put_user(c->result, &ch->at->result);
+}
+
+static u32 kevent_changes_read(struct kevent_changes *ch, u32 nr)
+{
+	nr = min(nr, KEVENT_CTL_BATCH);
+	if (nr > 1 && !copy_from_user(ch->c, ch->at, nr * sizeof(*ch->c)))
+		return nr;
+	return !copy_from_user(ch->c, ch->at, sizeof(*ch->c));
+}
+
+/* For as many of the @nr changes as add one of the type that is added first */
+static void kevent_changes_stash(struct kevent_changes *ch, u32 nr)
+{
+	u32 i, type = 0, adds = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (ch->c[i].cmd != KEVENT_CTL_ADD)
+			continue;
+		if (!adds)
+			type = ch->c[i].uk.type;
+		adds += ch->c[i].uk.type == type;
+	}
+	kevent_stash_init(&ch->stash, type, adds);
+}
+
+static int kevent_changes_some(struct kevent_changes *ch, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++, ch->at++) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (kevent_change_one(ch, &ch->c[i]))
+			ch->look = true;
+	}
+	cond_resched();
+	return 0;
 }
 
 /**
@@ -319,18 +387,20 @@ static int kevent_change_one(struct kevent_queue *q,
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr)
 {
-	struct kevent_change c;
-	int err = 0, look = 0;
-	u32 i;
+	struct kevent_changes ch __uninitialized;
+	u32 some, left;
+	int err = 0;
 
-	for (i = 0; i < nr && !err; i++) {
-		if (fatal_signal_pending(current))
-			err = -EINTR;
-		else if (copy_from_user(&c, &changes[i], sizeof(c)))
-			err = -EFAULT;
-		else if (kevent_change_one(q, &changes[i], &c) || c.result)
-			look = 1;
-		cond_resched();
+	ch.q = q;
+	ch.at = changes;
+	ch.look = false;
+	for (left = nr; left && !err; left -= some) {
+		some = kevent_changes_read(&ch, left);
+		if (!some)
+			return ch.at == changes ? -EFAULT : 1;
+		kevent_changes_stash(&ch, some);
+		err = kevent_changes_some(&ch, some);
+		kevent_stash_drop(&ch.stash);
 	}
-	return i == 1 && err ? err : err || look;
+	return err && ch.at == changes ? err : err || ch.look;
 }

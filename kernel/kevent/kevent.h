@@ -345,17 +345,19 @@ void kevent_dequeue(struct kevent *ke);
 /**
  * struct kevent_stash - memory for watches to be added
  * @cache:	where it is from
- * @nr:		how many
+ * @want:	how many to allocate when the first is needed
+ * @nr:		how many there are
  * @ke:		zeroed
  */
 struct kevent_stash {
 	struct kmem_cache	*cache;
+	u32			want;
 	u32			nr;
 	void			*ke[KEVENT_CTL_BATCH];
 };
 
 /* watch.c */
-void kevent_stash_fill(struct kevent_stash *stash, u32 type, u32 nr);
+void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr);
 void kevent_stash_drop(struct kevent_stash *stash);
 struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 			  struct file *file, struct kevent_stash *stash);

@@ -107,38 +107,43 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 }
 
 /**
- * kevent_stash_fill - allocate memory for watches at once
- * @stash: what to fill
+ * kevent_stash_init - prepare to allocate memory for watches at once
+ * @stash: an empty one
  * @type: their type
  * @nr: how many will be added, up to %KEVENT_CTL_BATCH
  *
- * Without memory the stash stays empty. kevent_stash_drop() frees what is left.
+ * kevent_stash_drop() must follow.
  */
-void kevent_stash_fill(struct kevent_stash *stash, u32 type, u32 nr)
+void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr)
 {
 	const struct kevent_source_ops *ops = kevent_source(type);
 
 	stash->nr = 0;
-	if (IS_ERR(ops))
-		return;
-	stash->cache = *ops->cache;
-	stash->nr = kmem_cache_alloc_bulk(stash->cache, GFP_KERNEL | __GFP_ZERO,
-					  nr, stash->ke);
+	stash->want = nr > 1 ? nr : 0;
+	stash->cache = IS_ERR(ops) ? NULL : *ops->cache;
 }
 
 /**
  * kevent_stash_drop - free what is left
- * @stash: from kevent_stash_fill(), and not empty
+ * @stash: from kevent_stash_init()
  */
 void kevent_stash_drop(struct kevent_stash *stash)
 {
-	kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
+	if (stash->nr)
+		kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
 }
 
 static struct kevent *kevent_zalloc(struct kmem_cache *cache,
 				    struct kevent_stash *stash)
 {
-	if (stash && stash->nr && stash->cache == cache)
+	if (!stash || stash->cache != cache)
+		return kmem_cache_zalloc(cache, GFP_KERNEL);
+	if (!stash->nr && stash->want)
+		stash->nr = kmem_cache_alloc_bulk(cache,
+						  GFP_KERNEL | __GFP_ZERO,
+						  stash->want, stash->ke);
+	stash->want = 0;
+	if (stash->nr)
 		return stash->ke[--stash->nr];
 	return kmem_cache_zalloc(cache, GFP_KERNEL);
 }
@@ -288,7 +293,7 @@ static bool kevent_is_there(struct kevent_queue *q,
  * @uk: the request; receives the event that is handed back
  * @file: what the request's descriptor refers to, for sources with a file;
  *	  pinned until after kevent_handed_back()
- * @stash: where to take the memory from, if there is some, or NULL
+ * @stash: where to take the memory from, or NULL
  *
  * Return: NULL, or the watch when its event is handed back at once: the caller
  * must call kevent_handed_back(), and may sleep and fault before that.
