@@ -8,7 +8,6 @@
 #include <linux/init.h>
 #include <linux/kevent.h>
 #include <linux/net.h>
-#include <linux/pipe_fs_i.h>
 #include <linux/poll.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -250,7 +249,8 @@ static void ev_poll_fire(struct kevent *ke, __poll_t key)
 		return;
 	}
 	events = ev_poll_key_events(ke, key);
-	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA)
+	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA &&
+	    kevent_may_store(ke))
 		amount = ev_socket_amount(ke, events);
 	kevent_ready_amount(ke, events, amount);
 }
@@ -477,7 +477,7 @@ bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 	events = ev_poll_key_events(ke, EV_POLL_READABLE);
 	if (keys & EV_POLL_EXTRA) {
 		kevent_napi_note(&ke->queue->napi, sk);
-		if (ke->type == KEVENT_SOCKET)
+		if (ke->type == KEVENT_SOCKET && kevent_may_store(ke))
 			amount = ev_sock_amount(sk, events);
 	}
 	kevent_ready_irqs_on(ke, events, amount);
@@ -670,44 +670,22 @@ static u32 ev_poll_collect(struct kevent *ke)
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
 }
 
-/* Is there no data? As tcp_poll() and unix_poll() say it, for a stream only. */
-static bool ev_sock_is_quiet(struct sock *sk)
-{
-	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED ||
-	    READ_ONCE(sk->sk_shutdown) || READ_ONCE(sk->sk_err) ||
-	    !skb_queue_empty_lockless(&sk->sk_error_queue) ||
-	    sk_is_readable(sk))
-		return false;
-	if (sk_is_tcp(sk))
-		return READ_ONCE(tcp_sk(sk)->rcv_nxt) ==
-		       READ_ONCE(tcp_sk(sk)->copied_seq);
-	return sk->sk_family == AF_UNIX && sk->sk_type == SOCK_STREAM &&
-	       skb_queue_empty_lockless(&sk->sk_receive_queue);
-}
-
-/* The same as pipe_poll() says it, of an end that is read */
-static bool ev_pipe_is_quiet(const struct pipe_inode_info *pipe)
-{
-	return pipe_empty(READ_ONCE(pipe->head), READ_ONCE(pipe->tail)) &&
-	       READ_ONCE(pipe->writers);
-}
-
 /* The file exists: its end has to wait until the watch is dead. */
-static bool ev_poll_is_quiet(struct kevent *ke)
+static int ev_poll_peek(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)ke->keys;
 	struct file *file = to_poll(ke)->kf.file;
-	struct socket *sock;
+	struct socket *sock = sock_from_file(file);
+	int ret = -1;
 
 	if (!(keys & EV_POLL_EXACT) ||
 	    keys & (EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
-		return false;
-	sock = sock_from_file(file);
-	if (sock)
-		return sock->sk && ev_sock_is_quiet(sock->sk);
-	return S_ISFIFO(file_inode(file)->i_mode) &&
-	       file->f_mode & FMODE_READ &&
-	       ev_pipe_is_quiet(file->private_data);
+		return -1;
+	if (sock && sock->sk)
+		ret = ev_peek_sock(sock->sk);
+	else if (S_ISFIFO(file_inode(file)->i_mode))
+		ret = ev_peek_pipe(file);
+	return ret > 0 ? ev_poll_events(ke, EPOLLIN | EPOLLRDNORM) : ret;
 }
 
 /* What may be watched */
@@ -753,7 +731,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	.hold		= kevent_file_hold,		\
 	.unhold		= kevent_file_unhold,		\
 	.collect	= ev_poll_collect,		\
-	.quiet		= ev_poll_is_quiet
+	.peek		= ev_poll_peek
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),

@@ -18,6 +18,7 @@
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
@@ -34,6 +35,7 @@ struct file;
 struct files_struct;
 struct kevent_source_ops;
 struct kevent_queue;
+struct sock;
 
 /**
  * enum kevent_state - bits of &struct kevent.state
@@ -197,9 +199,8 @@ struct kevent_file {
  *		sleep. 0 when there is nothing to report. Optional; needs
  *		@hold. Without it, what happened is only known from
  *		kevent_ready() and attach(), and kept until it is delivered
- * @quiet:	nothing of what the level watch asks for holds; called under
- *		ready_lock, for one that is not dead. false when that is not
- *		known without a lock or sleep, and collect() decides. Optional
+ * @peek:	as collect(), but called under ready_lock, for a watch that is not
+ *		dead. Negative when that takes a lock or sleep. Optional
  * @count:	occurrences not yet delivered; under ready_lock. For sources that
  *		keep each one. Optional: one, while the watch is on the ready
  *		list
@@ -238,7 +239,7 @@ struct kevent_source_ops {
 	bool (*hold)(struct kevent *ke);
 	void (*unhold)(struct kevent *ke);
 	u32 (*collect)(struct kevent *ke);
-	bool (*quiet)(struct kevent *ke);
+	int (*peek)(struct kevent *ke);
 	u32 (*count)(struct kevent *ke);
 	u32 (*amount)(struct kevent *ke, u32 ready);
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
@@ -329,6 +330,16 @@ static inline u64 kevent_id(const struct kevent *ke)
 	return id.raw_u64;
 }
 
+/*
+ * Is an amount of use to kevent_ready_amount()? An event that is queued gets one
+ * when it is delivered. Peeks: an entry without an amount is no harm.
+ */
+static inline bool kevent_may_store(const struct kevent *ke)
+{
+	return ke->queue->mm == current->mm ||
+	       !list_empty(&ke->queue->mappings);
+}
+
 /* hit.c: for sources */
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
 int kevent_ready_now(struct kevent *ke, u32 mask);
@@ -383,6 +394,10 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 bool kevent_file_hold(struct kevent *ke);
 void kevent_file_unhold(struct kevent *ke);
 int kevent_file_check_nesting(struct file *file);
+
+/* ev_peek.c: for ev_poll.c */
+int ev_peek_sock(struct sock *sk);
+int ev_peek_pipe(const struct file *file);
 
 /* key.c: for sources without a file */
 int kevent_key_insert(struct kevent_keyed *kk);

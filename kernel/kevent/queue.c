@@ -192,6 +192,26 @@ static bool kevent_must_verify(const struct kevent *ke)
 	return (ke->state & (KE_VERIFY | KE_BROKEN)) == KE_VERIFY;
 }
 
+/*
+ * Verify a watch, if that takes no lock and no sleep. What becomes true after
+ * that is reported by a callback, which comes to ready_lock later.
+ */
+static bool kevent_peek(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	int mask = ops->peek ? ops->peek(ke) : -1;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (mask < 0)
+		return false;
+	ke->ready = mask;
+	ke->state &= ~(KE_VERIFY | KE_FIRED | KE_STALE);
+	if (!mask)
+		kevent_dequeue(ke);
+	return true;
+}
+
 /* Make busy those of the first @want ready watches that must be verified. */
 static void kevent_batch_take(struct kevent_queue *q,
 			      struct kevent_batch *batch, u32 want)
@@ -204,7 +224,7 @@ static void kevent_batch_take(struct kevent_queue *q,
 	list_for_each_entry_safe(ke, next, &q->ready, link) {
 		if (!want--)
 			break;
-		if (!kevent_must_verify(ke))
+		if (!kevent_must_verify(ke) || kevent_peek(ke))
 			continue;
 		kevent_dequeue(ke);
 		if (!kevent_source_of(ke)->hold(ke))
@@ -423,19 +443,9 @@ static int kevent_round_fits(struct kevent_round *r)
 /* Watches that kevent_relist() looks at under one hold of the lock */
 #define KEVENT_RELIST_LOOKS	256
 
-/* Is a level watch, delivered before, known to have nothing to report? */
-static bool kevent_is_quiet(struct kevent *ke)
-{
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-
-	return ke->state == (KE_LISTED | KE_LEVEL | KE_VERIFY) && ops->quiet &&
-	       ops->quiet(ke);
-}
-
 /*
  * Look at level watches again. While the entry of one is unread, its consumer has
- * yet to look itself. What becomes true after kevent_is_quiet() has looked is
- * reported by a callback, which comes to ready_lock later.
+ * yet to look itself.
  */
 static void kevent_relist(struct kevent_round *r)
 {
@@ -447,13 +457,12 @@ static void kevent_relist(struct kevent_round *r)
 	list_for_each_entry_safe(ke, next, &r->q->level, link) {
 		if (r->to->user && kring_is_unread(r->to, kevent_previous(ke)))
 			continue;
-		if (looks && looks-- && kevent_is_quiet(ke)) {
-			kevent_dequeue(ke);
-			ke->ready = 0;
-			ke->state &= ~KE_VERIFY;
-		} else {
-			list_move_tail(&ke->link, &r->q->ready);
+		if (looks && kevent_must_verify(ke)) {
+			looks--;
+			kevent_peek(ke);
 		}
+		if (ke->state & KE_LISTED)
+			list_move_tail(&ke->link, &r->q->ready);
 	}
 	r->relist = false;
 }

@@ -28,7 +28,7 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(!ops->hold != !ops->unhold);
 	WARN_ON(ops->collect && !ops->hold);
 	WARN_ON(ops->level && !ops->collect);
-	WARN_ON(ops->quiet && !ops->level);
+	WARN_ON(ops->peek && !ops->collect);
 	WARN_ON(ops->count && !ops->delivered);
 }
 
