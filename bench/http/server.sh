@@ -5,7 +5,8 @@
 # "error: REASON" and status 1.
 
 page=699
-seconds=120
+seconds=120		# for what a server does at once
+load_seconds=900
 port=8080
 backlog=65535
 few_files=20		# of a server without connections
@@ -134,7 +135,7 @@ run_ab()
 {
 	flag=-k
 	[ "$1" = keep ] || flag=
-	timeout $seconds ab -q -s $seconds $flag -n "$3" -c "$2" "$url" \
+	timeout $load_seconds ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" \
 		> "$tmp/client" 2>&1 ||
 		die "ab against $backend ended with status $?"
 	running || die "$server with $backend died"
