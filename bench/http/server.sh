@@ -5,8 +5,8 @@
 # "error: REASON" and status 1.
 
 page=699
-seconds=120		# for what a server does at once
-load_seconds=900
+seconds=120
+load_seconds=$seconds
 port=8080
 backlog=65535
 few_files=20		# of a server without connections
@@ -130,14 +130,21 @@ field()
 		END { print value + 0 }' "$tmp/client"
 }
 
+# die_of_load CLIENT STATUS: with the connections that have not ended, and their queues
+die_of_load()
+{
+	echo "open files of the server: $(open_files)"
+	awk '$4 != "06" { print $2, $3, $4, $5 }' /proc/net/tcp | head -n 40
+	die "$1 against $backend ended with status $2"
+}
+
 # run_ab KEEP CLIENTS REQUESTS
 run_ab()
 {
 	flag=-k
 	[ "$1" = keep ] || flag=
 	timeout $load_seconds ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" \
-		> "$tmp/client" 2>&1 ||
-		die "ab against $backend ended with status $?"
+		> "$tmp/client" 2>&1 || die_of_load ab $?
 	running || die "$server with $backend died"
 	[ "$(field "Document Length")" -eq $page ] ||
 		die "the page of $server with $backend has not $page bytes"
