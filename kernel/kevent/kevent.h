@@ -24,6 +24,7 @@
 #include <linux/wait.h>
 
 #include "queue.h"
+#include "watch.h"
 
 /*
  * Watches on one file. Bounds what one wake-up does with interrupts off, as far
@@ -349,41 +350,6 @@ void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
 
 /* queue.c: for sources */
 void kevent_dequeue(struct kevent *ke);
-
-/* Entries of kevent_ctl() dealt with at a time */
-#define KEVENT_CTL_BATCH	16U
-
-/**
- * struct kevent_stash - memory for watches to be added
- * @cache:	where it is from
- * @want:	how many to allocate when the first is needed
- * @nr:		how many there are
- * @ke:		zeroed
- */
-struct kevent_stash {
-	struct kmem_cache	*cache;
-	u32			want;
-	u32			nr;
-	void			*ke[KEVENT_CTL_BATCH];
-};
-
-/* watch.c */
-void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr);
-void kevent_stash_drop(struct kevent_stash *stash);
-struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
-			  struct file *file, struct kevent_stash *stash);
-void kevent_handed_back(struct kevent *ke, bool copied);
-int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
-		  struct file *file);
-int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
-		  struct file *file);
-int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
-		struct file *file);
-bool kevent_kill(struct kevent *ke);
-void kevent_bury(struct kevent *ke, bool held);
-void kevent_free(struct kevent *ke);
-void kevent_remove_all(struct kevent_queue *q);
-extern long kevent_max_user_watches;
 
 /* file.c: for sources whose id is a file descriptor */
 int kevent_file_link(struct kevent_file *kf, struct file *file);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From request to watch, and back
+ */
+#ifndef _KEVENT_WATCH_H
+#define _KEVENT_WATCH_H
+
+#include <linux/types.h>
+
+struct file;
+struct kevent;
+struct kevent_queue;
+struct kmem_cache;
+struct ukevent;
+
+/* Entries of kevent_ctl() dealt with at a time */
+#define KEVENT_CTL_BATCH	16U
+
+/**
+ * struct kevent_stash - memory for watches to be added
+ * @cache:	where it is from
+ * @want:	how many to allocate when the first is needed
+ * @nr:		how many there are
+ * @ke:		zeroed
+ */
+struct kevent_stash {
+	struct kmem_cache	*cache;
+	u32			want;
+	u32			nr;
+	void			*ke[KEVENT_CTL_BATCH];
+};
+
+void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr);
+void kevent_stash_drop(struct kevent_stash *stash);
+struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
+			  struct file *file, struct kevent_stash *stash);
+void kevent_handed_back(struct kevent *ke, bool copied);
+int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
+		  struct file *file);
+int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
+		  struct file *file);
+int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
+		struct file *file);
+bool kevent_kill(struct kevent *ke);
+void kevent_bury(struct kevent *ke, bool held);
+void kevent_free(struct kevent *ke);
+void kevent_remove_all(struct kevent_queue *q);
+extern long kevent_max_user_watches;
+
+#endif /* _KEVENT_WATCH_H */
