@@ -230,6 +230,7 @@ void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
 bool kevent_may_wait_for_ring(struct kevent_queue *q);
 ktime_t kevent_clock_now(clockid_t clock);
+u32 kevent_stored(struct kevent_queue *q, u32 old_kidx);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until);

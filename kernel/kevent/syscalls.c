@@ -295,7 +295,7 @@ static int kevent_wait_ring(struct kevent_queue *q, u32 num, u32 old_kidx,
 	}
 	ret = kevent_fill_ring(q, num, &news, until, &first);
 out:
-	stored = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
+	stored = kevent_stored(q, old_kidx);
 	if (stored)
 		return min_t(u32, stored, INT_MAX);
 	return ret == -ETIME || ret == -ECANCELED ? 0 : ret;

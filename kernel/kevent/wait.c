@@ -123,6 +123,27 @@ static bool kevent_news_there(struct kevent_queue *q,
 }
 
 /**
+ * kevent_stored - how many entries were stored past a position
+ * @q: the queue
+ * @old_kidx: its low half, as a consumer has read it
+ *
+ * A wake-up tells user memory first, see kring_push_put(): the consumer may be
+ * ahead of what a peek shows, but not of what ready_lock protects.
+ */
+u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
+{
+	u32 stored = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
+	unsigned long flags;
+
+	if (likely(stored <= q->ring.size))
+		return stored;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	stored = (u32)q->ring.kidx - old_kidx;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return stored;
+}
+
+/**
  * kevent_has_news - is a consumer of the ring content?
  * @q: the queue
  * @news: what it waits for
@@ -135,7 +156,7 @@ bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news)
 	bool ret;
 
 	/* A position that was seen is not taken back. */
-	if ((u32)READ_ONCE(q->ring.kidx) - news->old_kidx >= news->min_nr)
+	if (kevent_stored(q, news->old_kidx) >= news->min_nr)
 		return true;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	ret = kevent_news_there(q, news);
