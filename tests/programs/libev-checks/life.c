@@ -17,17 +17,22 @@
 
 #include "check.h"
 
-/* Idle, so that the kernel still knows it */
+/* Without an event meanwhile, so that the kernel still knows it */
+static void start_and_stop(struct ev_loop *loop, struct counter *c, int fd[2])
+{
+	want(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
+	counter_start(loop, c, fd[0], EV_READ);
+	run_for(loop, 0.01);
+	ev_io_stop(loop, &c->io);
+	run_for(loop, 0.01);
+}
+
 static void started_again(struct ev_loop *loop)
 {
 	struct counter c = {};
 	int fd[2];
 
-	want(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
-	counter_start(loop, &c, fd[0], EV_READ);
-	run_for(loop, 0.01);
-	ev_io_stop(loop, &c.io);
-	run_for(loop, 0.01);
+	start_and_stop(loop, &c, fd);
 	ev_io_start(loop, &c.io);
 	put(fd[1]);
 	run_until(loop, &c.calls, 1);
@@ -42,11 +47,7 @@ static void started_again_with_other_events(struct ev_loop *loop)
 	struct counter c = {};
 	int fd[2];
 
-	want(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
-	counter_start(loop, &c, fd[0], EV_READ);
-	run_for(loop, 0.01);
-	ev_io_stop(loop, &c.io);
-	run_for(loop, 0.01);
+	start_and_stop(loop, &c, fd);
 	counter_start(loop, &c, fd[0], EV_WRITE);
 	run_until(loop, &c.calls, 1);
 	ev_io_stop(loop, &c.io);
