@@ -137,10 +137,37 @@ void kevent_ready(struct kevent *ke, u32 mask, u16 state)
 	kevent_unlock(q, flags);
 }
 
+/*
+ * As kevent_hit_is_plain(), for a level watch: it is not listed, or waits for its
+ * next look.
+ */
+static __always_inline bool kevent_hit_is_level(struct kevent_queue *q,
+						const struct kevent *ke,
+						u32 mask)
+{
+	if ((ke->state && ke->state != KE_ON_LEVEL) || mask != ke->event ||
+	    ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_ONESHOT |
+			     KEVENT_REQ_LAST_CHECK | KEVENT_REQ_DISPATCH))
+		return false;
+	/* Consumers join and leave under ready_lock. */
+	return list_empty(&q->ready) && !waitqueue_active(&q->wait) &&
+	       q->ring_mm == current->mm;
+}
+
 static noinline void kevent_ready_otherwise(struct kevent *ke, u32 mask,
 					    u32 amount)
 {
-	if (mask && !kevent_hit(ke->queue, ke, mask, amount))
+	struct kevent_queue *q = ke->queue;
+
+	if (!mask)
+		return;
+	if (likely(kevent_hit_is_level(q, ke, mask)) &&
+	    kevent_hit_store(q, ke, mask, amount)) {
+		if (!ke->state)
+			kevent_look_later(ke);
+		return;
+	}
+	if (!kevent_hit(q, ke, mask, amount))
 		kevent_ready_locked(ke, mask,
 				    kevent_is_checked(ke) ? KE_VERIFY : 0);
 }

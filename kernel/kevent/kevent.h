@@ -323,6 +323,23 @@ static inline bool kevent_is_checked(const struct kevent *ke)
 	       KEVENT_REQ_ET;
 }
 
+/* A level watch was delivered: the next collection looks at it again. */
+static inline void kevent_look_later(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (ke->state & KE_LISTED) {
+		list_move_tail(&ke->link, &q->level);
+	} else {
+		list_add_tail(&ke->link, &q->level);
+		q->nr_listed++;
+	}
+	ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
+	ke->state &= ~KE_FIRED;
+}
+
 /* The id of an entry, unless fill() knows better */
 static inline u64 kevent_id(const struct kevent *ke)
 {

@@ -170,9 +170,7 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 		return;
 	}
 	if (kevent_is_level(ke)) {
-		ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
-		list_add_tail(&ke->link, &q->level);
-		q->nr_listed++;
+		kevent_look_later(ke);
 	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
 		if (!ke->ready && ops->collect)
 			ke->state |= KE_VERIFY;
@@ -360,34 +358,69 @@ static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 		r->q->copied += nr;
 	}
 	ke->ready = 0;
+	if (likely(kevent_is_level(ke) &&
+		   !(ke->req_flags & (KEVENT_REQ_ONESHOT |
+				      KEVENT_REQ_DISPATCH)))) {
+		kevent_look_later(ke);
+		return;
+	}
 	kevent_delivered(ke, nr);
 	r->kept |= kevent_count(ke);
 	if (ke->req_flags & KEVENT_REQ_ONESHOT)
 		kevent_expire(ke, &r->oneshot);
 }
 
-/*
- * Of the first watches that are verified, drop what repeats and gather up to
- * @want of the rest; look at no more than a batch.
+/**
+ * struct kevent_load - events on their way
+ * @nr:		how many
+ * @ke:		of each, its watch, at the head of the ready list
+ * @uk:		their entries
  */
-static u32 kevent_gather(struct kevent_round *r, u32 want, struct ukevent *uk)
+struct kevent_load {
+	u32		nr;
+	struct kevent	*ke[KRING_BATCH];
+	struct ukevent	uk[KRING_BATCH];
+};
+
+static void kevent_gather_one(struct kevent_load *load, struct kevent *ke,
+			      u32 share)
 {
-	u32 i, share, nr = 0, left = KRING_BATCH;
+	u32 i;
+
+	for (i = 0; i < share; i++) {
+		load->ke[load->nr] = ke;
+		kevent_fill(ke, &load->uk[load->nr++], i);
+	}
+}
+
+/*
+ * Of the first watches, up to one that can't be verified here, drop what repeats
+ * and gather up to @want of the rest; look at no more than a batch.
+ */
+static void kevent_gather(struct kevent_round *r, u32 want,
+			  struct kevent_load *load)
+{
+	u32 left = KRING_BATCH;
 	struct kevent *ke, *next;
 
+	load->nr = 0;
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
-		if (nr == want || !left-- || kevent_must_verify(ke))
+		if (load->nr == want || !left--)
 			break;
+		if (kevent_must_verify(ke)) {
+			if (!kevent_peek(ke))
+				break;
+			if (!(ke->state & KE_LISTED))
+				continue;
+		}
 		if (kevent_repeats(ke, r->to)) {
 			ke->ready = 0;
 			kevent_delivered(ke, 0);
 			continue;
 		}
-		share = kevent_share(ke, want - nr);
-		for (i = 0; i < share; i++)
-			kevent_fill(ke, &uk[nr++], i);
+		kevent_gather_one(load, ke,
+				  kevent_share(ke, want - load->nr));
 	}
-	return nr;
 }
 
 /*
@@ -396,30 +429,28 @@ static u32 kevent_gather(struct kevent_round *r, u32 want, struct ukevent *uk)
  */
 static int kevent_deliver(struct kevent_round *r, u32 want)
 {
-	struct ukevent uk[KRING_BATCH] __uninitialized;
-	struct kevent *ke, *next;
+	struct kevent_load load __uninitialized;
 	u64 end = r->to->kidx;
-	u32 nr, done, share;
+	u32 i, nr, done;
 
 	lockdep_assert_held(&r->q->ready_lock);
 
 	r->kept = false;
-	nr = kevent_gather(r, want, uk);
-	if (!nr)
+	kevent_gather(r, want, &load);
+	if (!load.nr)
 		return 0;
-	done = kring_store(r->to, uk, nr);
-	if (done)
-		kring_set_flags(r->to, r->to->flags & ~KEVENT_RING_BROKEN);
-	nr = done;
-	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
-		if (!nr)
-			break;
-		share = kevent_share(ke, nr);
-		nr -= share;
-		end += share;
-		kevent_settle(r, ke, end, share);
+	done = kring_store(r->to, load.uk, load.nr);
+	if (!done)
+		return -EFAULT;
+	kring_set_flags(r->to, r->to->flags & ~KEVENT_RING_BROKEN);
+	for (i = 0; i < done; i += nr) {
+		nr = 1;
+		while (i + nr < done && load.ke[i + nr] == load.ke[i])
+			nr++;
+		end += nr;
+		kevent_settle(r, load.ke[i], end, nr);
 	}
-	return done ?: -EFAULT;
+	return done;
 }
 
 /* How many events fit now, up to a batch; -EFAULT when that can't be read. */
@@ -455,7 +486,8 @@ static void kevent_relist(struct kevent_round *r)
 	lockdep_assert_held(&r->q->ready_lock);
 
 	list_for_each_entry_safe(ke, next, &r->q->level, link) {
-		if (r->to->user && kring_is_unread(r->to, kevent_previous(ke)))
+		/* Such watches are mergeable and not broken: kevent_previous() */
+		if (r->to->user && kring_is_unread(r->to, ke->stored))
 			continue;
 		if (looks && kevent_must_verify(ke)) {
 			looks--;
@@ -467,21 +499,16 @@ static void kevent_relist(struct kevent_round *r)
 	r->relist = false;
 }
 
-static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
+/* The first watches can only be verified without the lock. */
+static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
+					unsigned long *flags)
 	__must_hold(&r->q->ready_lock)
 {
 	struct kevent_queue *q = r->q;
 	struct kevent_batch batch __uninitialized;
-	int fits;
+	int fits = want;
 
-	if (list_empty(&q->ready) && (!r->relist || list_empty(&q->level)))
-		return 0;
-	fits = kevent_round_fits(r);
-	if (fits >= 0 && r->relist)
-		kevent_relist(r);
-	if (fits <= 0 || list_empty(&q->ready))
-		return min(fits, 0);
-	kevent_batch_take(q, &batch, fits);
+	kevent_batch_take(q, &batch, want);
 	if (batch.nr) {
 		spin_unlock_irqrestore(&q->ready_lock, *flags);
 		kevent_batch_verify(&batch);
@@ -491,11 +518,28 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 			return 0;
 		fits = kevent_round_fits(r);
 	}
-	if (fits > 0) {
-		fits = kevent_deliver(r, fits);
+	return fits > 0 ? kevent_deliver(r, fits) : fits;
+}
+
+static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
+	__must_hold(&r->q->ready_lock)
+{
+	struct kevent_queue *q = r->q;
+	int ret, fits;
+
+	if (list_empty(&q->ready) && (!r->relist || list_empty(&q->level)))
+		return 0;
+	fits = kevent_round_fits(r);
+	if (fits >= 0 && r->relist)
+		kevent_relist(r);
+	if (fits <= 0 || list_empty(&q->ready))
+		return min(fits, 0);
+	ret = kevent_deliver(r, fits);
+	if (!ret && !list_empty(&q->ready))
+		ret = kevent_round_verify(r, fits, flags);
+	if (!r->full)
 		r->again = !list_empty(&q->ready) && (r->kept || --r->passes);
-	}
-	return fits;
+	return ret;
 }
 
 /*
@@ -546,7 +590,8 @@ static int kevent_round(struct kevent_round *r)
 	if (ret == (int)r->max || (ret >= 0 && !r->again))
 		r->flags_err = kevent_leave(q, r->full);
 	kevent_unlock(q, flags);
-	kevent_round_bury(r);
+	if (unlikely(!list_empty(&r->dead) || !list_empty(&r->oneshot)))
+		kevent_round_bury(r);
 	return ret;
 }
 
@@ -604,6 +649,12 @@ static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 	       (!to->user || !READ_ONCE(to->flags));
 }
 
+static bool kevent_may_go_on(void)
+{
+	cond_resched();
+	return !fatal_signal_pending(current);
+}
+
 /**
  * kevent_collect - move events of ready watches to user memory
  * @q: the queue; the caller keeps it alive
@@ -636,9 +687,7 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 			if (++tries < KRING_FAULT_TRIES)
 				ret = kevent_fault_in(q, to);
 		}
-		cond_resched();
-	} while (ret >= 0 && total < max && r.again &&
-		 !fatal_signal_pending(current));
+	} while (ret >= 0 && total < max && r.again && kevent_may_go_on());
 
 	if (r.again && total < max) {
 		if (ret >= 0)
@@ -672,8 +721,7 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_fault_in(q, &q->ring) ?: -EAGAIN;
-		cond_resched();
-	} while (ret == -EAGAIN && !fatal_signal_pending(current));
+	} while (ret == -EAGAIN && kevent_may_go_on());
 	if (ret == -EAGAIN)
 		return -EINTR;
 	if (ret < 0)
