@@ -115,16 +115,18 @@ struct kevent_queue {
 
 /**
  * struct kevent_deadline - until when a consumer sleeps
- * @at:		time of @clock, KTIME_MAX for ever
+ * @at:		time of @clock, KTIME_MAX for ever; see @relative
  * @slack:	how much later is fine, in nanoseconds
  * @clock:	CLOCK_MONOTONIC and its like
  * @poll:	do not sleep at all
+ * @relative:	@at counts from when a consumer is about to sleep, never 0
  */
 struct kevent_deadline {
 	ktime_t			at;
 	u64			slack;
 	clockid_t		clock;
 	bool			poll;
+	bool			relative;
 };
 
 /**

@@ -111,27 +111,39 @@ static int kevent_get_deadline(struct kevent_deadline *until, u32 flags,
 			       const struct __kernel_timespec __user *timeout)
 {
 	struct timespec64 ts;
-	ktime_t at;
 
 	until->at = KTIME_MAX;
 	until->slack = current->timer_slack_ns;
 	until->poll = false;
+	until->relative = false;
 	if (!timeout)
 		return 0;
 	if (get_timespec64(&ts, timeout))
 		return -EFAULT;
 	if (!timespec64_valid(&ts))
 		return -EINVAL;
-	at = timespec64_to_ktime(ts);
+	until->at = timespec64_to_ktime(ts);
 	if (flags & KEVENT_FLAGS_ABSTIME) {
-		until->at = timens_ktime_to_host(until->clock, at);
-		until->poll = ktime_compare(until->at,
-					    kevent_clock_now(until->clock)) <= 0;
+		until->at = timens_ktime_to_host(until->clock, until->at);
 	} else {
-		until->at = ktime_add_safe(kevent_clock_now(until->clock), at);
-		until->poll = !at;
+		until->poll = !until->at;
+		until->relative = until->at;
 	}
 	return 0;
+}
+
+/* Time is looked up when a consumer finds nothing, which few do. */
+static void kevent_start_clock(struct kevent_deadline *until)
+{
+	ktime_t now;
+
+	if (until->poll || until->at == KTIME_MAX)
+		return;
+	now = kevent_clock_now(until->clock);
+	if (until->relative)
+		until->at = ktime_add_safe(now, until->at);
+	until->relative = false;
+	until->poll = ktime_compare(until->at, now) <= 0;
 }
 
 /* Why a consumer that found nothing must not try again, or 0. */
@@ -146,7 +158,7 @@ static int kevent_over(const struct kevent_deadline *until)
 }
 
 static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		      const struct kevent_deadline *until)
+		      struct kevent_deadline *until)
 {
 	bool first = true;
 	u32 total = 0;
@@ -159,6 +171,8 @@ static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 		if (ret < 0 || total >= min_nr)
 			break;
 		/* What was ready may turn out not to be, again and again. */
+		if (first)
+			kevent_start_clock(until);
 		ret = first ? 0 : kevent_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, NULL, until);
@@ -235,67 +249,81 @@ static int kevent_check_ring(const struct file *file)
 }
 
 /*
- * Collect and sleep until there are @news. Returns 0, or what ended the wait
- * early; entries may have been stored in any case.
+ * Sleep and collect until there are @news; @ret is what a first collection said.
+ * Returns 0, or what ended the wait early; entries may have been stored in any
+ * case.
  */
 static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 			    const struct kevent_news *news,
-			    const struct kevent_deadline *until, bool *first)
+			    const struct kevent_deadline *until, int ret)
 {
-	int ret;
+	bool first = true;
 
 	for (;;) {
-		ret = kevent_collect(q, &q->ring, num, *first);
 		if (ret < 0 || kevent_has_news(q, news))
 			return min(ret, 0);
 		/* Others may want what is not enough for this one. */
 		if (ret)
 			kevent_wake_others(q, ret);
-		ret = *first ? 0 : kevent_over(until);
+		ret = first ? 0 : kevent_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, news, until);
 		if (ret)
 			return min(ret, 0);
-		*first = false;
+		first = false;
+		ret = kevent_collect(q, &q->ring, num, false);
 	}
 }
 
 /* Where a wait changes from "min_nr entries" to "any", if it does before @until */
-static bool kevent_min_wait(const struct kevent_wait_arg *arg,
+static bool kevent_min_wait(const struct kevent_news *news, u64 min_wait_ns,
 			    const struct kevent_deadline *until,
 			    struct kevent_deadline *min_wait)
 {
 	*min_wait = *until;
-	if (arg->min_nr < 2 || !arg->min_wait_ns || until->poll)
+	if (news->min_nr < 2 || !min_wait_ns || until->poll)
 		return false;
 	min_wait->at = ktime_add_safe(kevent_clock_now(until->clock),
-				      ns_to_ktime(min(arg->min_wait_ns,
+				      ns_to_ktime(min(min_wait_ns,
 						      KTIME_MAX)));
 	return ktime_compare(min_wait->at, until->at) < 0;
 }
 
-static int kevent_wait_ring(struct kevent_queue *q, u32 num, u32 old_kidx,
-			    const struct kevent_wait_arg *arg,
-			    const struct kevent_deadline *until)
+/* There is less than a consumer wants; @ret is what a first collection said. */
+static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
+					 struct kevent_news *news,
+					 u64 min_wait_ns,
+					 struct kevent_deadline *until, int ret)
 {
-	struct kevent_news news = {
-		.old_kidx	= old_kidx,
-		.min_nr		= clamp(arg->min_nr, 1U, q->ring.size),
-	};
 	struct kevent_deadline first_until;
-	bool first = true;
+
+	kevent_start_clock(until);
+	if (kevent_min_wait(news, min_wait_ns, until, &first_until)) {
+		ret = kevent_fill_ring(q, num, news, &first_until, ret);
+		if (ret != -ETIME)
+			return ret;
+		news->min_nr = 1;
+		ret = 0;
+	}
+	return kevent_fill_ring(q, num, news, until, ret);
+}
+
+static int kevent_wait_ring(struct kevent_queue *q, u32 num,
+			    struct kevent_news *news, u64 min_wait_ns,
+			    struct kevent_deadline *until)
+{
 	u32 stored;
 	int ret;
 
-	if (kevent_min_wait(arg, until, &first_until)) {
-		ret = kevent_fill_ring(q, num, &news, &first_until, &first);
-		if (ret != -ETIME)
-			goto out;
-		news.min_nr = 1;
+	num = min(num, q->ring.size);
+	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
+	ret = kevent_collect(q, &q->ring, num, true);
+	stored = kevent_stored(q, news->old_kidx);
+	if (stored < news->min_nr) {
+		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,
+					   ret);
+		stored = kevent_stored(q, news->old_kidx);
 	}
-	ret = kevent_fill_ring(q, num, &news, until, &first);
-out:
-	stored = kevent_stored(q, old_kidx);
 	if (stored)
 		return min_t(u32, stored, INT_MAX);
 	return ret == -ETIME || ret == -ECANCELED ? 0 : ret;
@@ -304,15 +332,12 @@ out:
 /* Version 0 of the structure */
 #define KEVENT_WAIT_ARG_SIZE	offsetofend(struct kevent_wait_arg, __pad0)
 
-static int kevent_get_arg(struct kevent_wait_arg *arg, u32 flags,
+static int kevent_get_arg(struct kevent_wait_arg *arg,
 			  const struct kevent_wait_arg __user *from)
 {
 	u32 size;
 	int err;
 
-	*arg = (struct kevent_wait_arg) { .clockid = CLOCK_MONOTONIC };
-	if (!(flags & KEVENT_FLAGS_ARG))
-		return 0;
 	if (get_user(size, &from->size))
 		return -EFAULT;
 	if (size < KEVENT_WAIT_ARG_SIZE || size > PAGE_SIZE)
@@ -353,6 +378,10 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 				  const struct kevent_wait_arg *arg,
 				  struct kevent_deadline *until)
 {
+	struct kevent_news news = {
+		.old_kidx	= old_kidx,
+		.min_nr		= arg->min_nr,
+	};
 	int ret;
 
 	if (arg->nr_changes) {
@@ -363,8 +392,31 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 		if (ret)
 			until->poll = true;
 	}
-	return kevent_wait_ring(q, min(num, q->ring.size), old_kidx, arg,
-				until);
+	return kevent_wait_ring(q, num, &news, arg->min_wait_ns, until);
+}
+
+static noinline int
+kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
+		     const struct __kernel_timespec __user *timeout, u32 flags,
+		     const struct kevent_wait_arg __user *uarg)
+{
+	struct kevent_deadline until;
+	struct kevent_wait_arg arg;
+	int ret;
+
+	ret = kevent_get_arg(&arg, uarg);
+	if (ret)
+		return ret;
+	until.clock = arg.clockid;
+	ret = kevent_get_deadline(&until, flags, timeout);
+	if (ret)
+		return ret;
+	ret = kevent_set_sigmask(&arg);
+	if (ret)
+		return ret;
+	ret = kevent_change_and_wait(q, num, old_kidx, &arg, &until);
+	restore_saved_sigmask_unless(ret == -EINTR);
+	return ret;
 }
 
 /**
@@ -397,8 +449,9 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		const struct __kernel_timespec __user *, timeout, u32, flags,
 		const struct kevent_wait_arg __user *, uarg)
 {
-	struct kevent_deadline until;
-	struct kevent_wait_arg arg;
+	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
+	struct kevent_news news = { .old_kidx = old_kidx, .min_nr = 1 };
+	struct kevent_queue *q;
 	int ret;
 
 	CLASS(fd, f)(fd);
@@ -409,20 +462,14 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		return ret;
 	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
 		return -EINVAL;
-	ret = kevent_get_arg(&arg, flags, uarg);
-	if (ret)
-		return ret;
-	until.clock = arg.clockid;
+	q = fd_file(f)->private_data;
+	if (flags & KEVENT_FLAGS_ARG)
+		return kevent_wait_with_arg(q, num, old_kidx, timeout, flags,
+					    uarg);
 	ret = kevent_get_deadline(&until, flags, timeout);
 	if (ret)
 		return ret;
-	ret = kevent_set_sigmask(&arg);
-	if (ret)
-		return ret;
-	ret = kevent_change_and_wait(fd_file(f)->private_data, num, old_kidx,
-				     &arg, &until);
-	restore_saved_sigmask_unless(ret == -EINTR);
-	return ret;
+	return kevent_wait_ring(q, num, &news, 0, &until);
 }
 
 /**
