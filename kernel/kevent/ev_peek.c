@@ -13,40 +13,78 @@
 
 #include "kevent.h"
 
-static int ev_peek_tcp(const struct sock *sk)
+/* States in which ->poll() of TCP does what it does when connected */
+#define EV_PEEK_TCP							\
+	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |		\
+	 TCPF_CLOSE_WAIT | TCPF_CLOSE)
+
+/* Is there something to read? 1, 0, or negative when ->poll() has to be asked */
+static __always_inline int ev_peek_tcp(const struct sock *sk,
+				       unsigned char state)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
+	if (!(BIT(state) & EV_PEEK_TCP))
+		return -1;
 	if (READ_ONCE(tp->rcv_nxt) == READ_ONCE(tp->copied_seq))
 		return 0;
 	return READ_ONCE(tp->urg_data) || READ_ONCE(sk->sk_rcvlowat) > 1 ? -1 :
 									   1;
 }
 
+static __always_inline int ev_peek_unix(const struct sock *sk,
+					unsigned char state)
+{
+	if (sk->sk_family != AF_UNIX || sk->sk_type != SOCK_STREAM ||
+	    state != TCP_ESTABLISHED)
+		return -1;
+	return !skb_queue_empty_lockless(&sk->sk_receive_queue);
+}
+
+/* Does something else decide what is readable, as with TLS or sockmap? */
+static bool ev_peek_is_layered(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_prot)->sock_is_readable;
+}
+
+/* What the ends of a stream that are shut down mean */
+static int ev_peek_shutdown(unsigned char shutdown, unsigned char state)
+{
+	__poll_t mask = 0;
+
+	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shutdown & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	return (__force int)mask;
+}
+
 /**
- * ev_peek_sock - is there data, or a connection to accept?
+ * ev_peek_sock - what can be read, or accepted, and what has ended
  * @sk: a socket that exists
  *
  * As tcp_poll() and unix_poll() say it. Any context.
  *
- * Return: 1 or 0, or negative when ->poll() has to be asked.
+ * Return: conditions but those of writing, or negative when ->poll() has to be
+ * asked.
  */
 int ev_peek_sock(struct sock *sk)
 {
-	unsigned char state = READ_ONCE(sk->sk_state);
+	unsigned char state = inet_sk_state_load(sk);
+	unsigned char shutdown = READ_ONCE(sk->sk_shutdown);
+	bool tcp = sk_is_tcp(sk);
+	int bytes;
 
-	if (READ_ONCE(sk->sk_shutdown) || READ_ONCE(sk->sk_err) ||
+	if (tcp && state == TCP_LISTEN)
+		return (__force int)inet_csk_listen_poll(sk);
+	bytes = tcp ? ev_peek_tcp(sk, state) : ev_peek_unix(sk, state);
+	/* Pairs with tcp_reset(): the error comes before the end. */
+	smp_rmb();
+	if (bytes < 0 || READ_ONCE(sk->sk_err) || ev_peek_is_layered(sk) ||
 	    !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return -1;
-	if (sk_is_tcp(sk) && state == TCP_LISTEN)
-		return !!inet_csk_listen_poll(sk);
-	if (state != TCP_ESTABLISHED || sk_is_readable(sk))
-		return -1;
-	if (sk_is_tcp(sk))
-		return ev_peek_tcp(sk);
-	if (sk->sk_family != AF_UNIX || sk->sk_type != SOCK_STREAM)
-		return -1;
-	return !skb_queue_empty_lockless(&sk->sk_receive_queue);
+	return (bytes ? (__force int)(EPOLLIN | EPOLLRDNORM) : 0) |
+	       ev_peek_shutdown(shutdown, state);
 }
 
 /**
@@ -55,7 +93,8 @@ int ev_peek_sock(struct sock *sk)
  *
  * As pipe_poll() says it. Any context.
  *
- * Return: 1 or 0, or negative when ->poll() has to be asked.
+ * Return: conditions but those of writing, or negative when ->poll() has to be
+ * asked.
  */
 int ev_peek_pipe(const struct file *file)
 {
@@ -63,5 +102,7 @@ int ev_peek_pipe(const struct file *file)
 
 	if (!(file->f_mode & FMODE_READ) || !READ_ONCE(pipe->writers))
 		return -1;
-	return !pipe_empty(READ_ONCE(pipe->head), READ_ONCE(pipe->tail));
+	if (pipe_empty(READ_ONCE(pipe->head), READ_ONCE(pipe->tail)))
+		return 0;
+	return (__force int)(EPOLLIN | EPOLLRDNORM);
 }

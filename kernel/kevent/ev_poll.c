@@ -172,6 +172,28 @@ static u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
 	return events;
 }
 
+/* Conditions that ev_peek.c says nothing of */
+#define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
+					    EPOLLRDHUP | EV_POLL_ALWAYS))
+
+/* The file exists: its end has to wait until the watch is dead. */
+static int ev_poll_peek(struct kevent *ke)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	struct file *file = to_poll(ke)->kf.file;
+	struct socket *sock;
+	int ret = -1;
+
+	if (keys & EV_POLL_UNSEEN)
+		return -1;
+	sock = sock_from_file(file);
+	if (sock && sock->sk)
+		ret = ev_peek_sock(sock->sk);
+	else if (S_ISFIFO(file_inode(file)->i_mode))
+		ret = ev_peek_pipe(file);
+	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
+}
+
 /* Amounts */
 
 /*
@@ -245,7 +267,9 @@ static void ev_poll_fire(struct kevent *ke, __poll_t key)
 		return;
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	if (!ev_poll_key_suffices(keys, key)) {
-		kevent_ready(ke, 0, KE_VERIFY);
+		/* What becomes true after a look has a wake-up of its own. */
+		if (key || ev_poll_peek(ke))
+			kevent_ready(ke, 0, KE_VERIFY);
 		return;
 	}
 	events = ev_poll_key_events(ke, key);
@@ -668,24 +692,6 @@ static u32 ev_poll_collect(struct kevent *ke)
 	poll_table pt = { ._key = keys & EV_POLL_EVENTS };
 
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
-}
-
-/* The file exists: its end has to wait until the watch is dead. */
-static int ev_poll_peek(struct kevent *ke)
-{
-	__poll_t keys = (__force __poll_t)ke->keys;
-	struct file *file = to_poll(ke)->kf.file;
-	struct socket *sock = sock_from_file(file);
-	int ret = -1;
-
-	if (!(keys & EV_POLL_EXACT) ||
-	    keys & (EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
-		return -1;
-	if (sock && sock->sk)
-		ret = ev_peek_sock(sock->sk);
-	else if (S_ISFIFO(file_inode(file)->i_mode))
-		ret = ev_peek_pipe(file);
-	return ret > 0 ? ev_poll_events(ke, EPOLLIN | EPOLLRDNORM) : ret;
 }
 
 /* What may be watched */

@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 #include <arpa/inet.h>
@@ -517,6 +518,132 @@ static void unix_listener_says_how_many(void)
 	each_queue(unix_listener_amount);
 }
 
+/* Conditions of poll() as a SOCKET watch for RECV has them */
+static uint32_t poll_mask(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLRDHUP };
+	uint32_t mask;
+
+	MUST(poll(&p, 1, 0) >= 0);
+	mask = p.revents & (POLLERR | POLLHUP);
+	if (p.revents & POLLIN)
+		mask |= RECV;
+	return mask ? mask | (p.revents & POLLRDHUP) : 0;
+}
+
+/* The kernel answers some watches without ->poll(); the answer is the same. */
+static void check_like_poll(struct queue *q, int fd)
+{
+	uint64_t start = now_ns();
+	struct ukevent ev;
+	uint32_t before, mask;
+
+	do {
+		before = poll_mask(fd);
+		mask = next_event(q, &ev, 0) == 1 ? ev.ret_data[0] : 0;
+		/* An entry that was there already may say less. */
+		if (mask && next_event(q, &ev, 0) == 1)
+			mask = ev.ret_data[0];
+	} while ((poll_mask(fd) != before || mask != before) &&
+		 patient(start, PATIENCE_MS));
+	CHECK_EQ(mask, before);
+}
+
+enum deed { OWN_END, PEER_DATA, PEER_END, READ, OWN_DEAF, PEER_GONE };
+
+static void do_deed(enum deed deed, int fd[2])
+{
+	switch (deed) {
+	case OWN_END:
+		MUST_EQ(shutdown(fd[0], SHUT_WR), 0);
+		break;
+	case OWN_DEAF:
+		MUST_EQ(shutdown(fd[0], SHUT_RD), 0);
+		break;
+	case PEER_DATA:
+		/* AF_UNIX lets nobody write to a deaf end. */
+		if (send(fd[1], "data", 4, MSG_NOSIGNAL) < 0)
+			CHECK_EQ(errno, EPIPE);
+		break;
+	case PEER_END:
+		MUST_EQ(shutdown(fd[1], SHUT_WR), 0);
+		break;
+	case PEER_GONE:
+		close(fd[1]);
+		break;
+	case READ:
+		take_bytes(fd[0]);
+		break;
+	}
+}
+
+static void check_deeds(struct queue *q, void (*pair)(int fd[2]),
+			const enum deed deeds[4])
+{
+	struct ukevent ev;
+	int fd[2], i;
+
+	pair(fd);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	check_like_poll(q, fd[0]);
+	for (i = 0; i < 4; i++) {
+		do_deed(deeds[i], fd);
+		check_like_poll(q, fd[0]);
+	}
+	close(fd[0]);
+	if (deeds[3] != PEER_GONE)
+		close(fd[1]);
+	while (next_event(q, &ev, 0) == 1)
+		;
+}
+
+static void deeds(struct queue *q)
+{
+	static const enum deed orders[][4] = {
+		{ OWN_END, PEER_DATA, READ, PEER_END },
+		{ PEER_DATA, OWN_END, PEER_END, READ },
+		{ PEER_END, READ, OWN_END, PEER_GONE },
+		{ PEER_DATA, OWN_DEAF, READ, OWN_END },
+		{ PEER_DATA, READ, OWN_END, PEER_GONE },
+		{ OWN_DEAF, PEER_DATA, READ, PEER_GONE },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(orders); i++) {
+		check_deeds(q, tcp_pair, orders[i]);
+		check_deeds(q, unix_pair, orders[i]);
+	}
+}
+
+static void ends_and_data_are_what_poll_says(void)
+{
+	each_queue(deeds);
+}
+
+static void quiet_shutdown(struct queue *q)
+{
+	long long misses;
+	int fd[2];
+
+	tcp_pair(fd);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	CHECK_NO_EVENT(q);
+	misses = fdinfo(q->fd, "kevent-misses");
+	MUST_EQ(shutdown(fd[0], SHUT_WR), 0);
+	CHECK_EQ(take_bytes(fd[1]), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-misses"), misses);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(shutdown(fd[1], SHUT_WR), 0);
+	CHECK(next_mask(q) & RDHUP);
+	CHECK(fdinfo(q->fd, "kevent-misses") > misses);
+}
+
+/* It wakes whoever waits for the socket, but there is nothing to read. */
+static void own_shutdown_is_no_news(void)
+{
+	each_queue(quiet_shutdown);
+}
+
 /* Where nobody can tell without a lock it is 0. */
 static void no_amount(struct queue *q)
 {
@@ -591,6 +718,8 @@ static const struct test_case cases[] = {
 	TEST(amount_is_handed_back_and_comes_with_edges),
 	TEST(listener_says_how_many),
 	TEST(unix_listener_says_how_many),
+	TEST(ends_and_data_are_what_poll_says),
+	TEST(own_shutdown_is_no_news),
 	TEST(others_do_not_say_how_much),
 	TEST(amount_is_no_news),
 	TEST(socket_as_pipe_is_refused),
