@@ -196,6 +196,23 @@ int kevent_commit(int fd, __u32 new_uidx, __u32 over);
 int kevent_supported(void);
 
 /**
+ * kevent_busy_poll() - look for events for a while before a wait sleeps
+ * @fd: the queue
+ * @usecs: how long, in microseconds; 0: sleep at once, as a new queue does
+ *
+ * Spares the sleep, and those who make events the wake-up, as long as events come
+ * faster than that, for time of a CPU. Not with a single CPU. Sets
+ * busy_poll_usecs of the ioctl EPIOCSPARAMS, and its other parameters to 0.
+ *
+ * Return: 0, or
+ * -EBADF when @fd is not open;
+ * -ENOTTY when @fd is no queue, nor an epoll file;
+ * -EINVAL when @usecs exceeds 2^31 - 1;
+ * -EOPNOTSUPP when the kernel is built without NET_RX_BUSY_POLL.
+ */
+int kevent_busy_poll(int fd, __u32 usecs);
+
+/**
  * struct kevent_queue - a queue with a ring, owned by the program
  * @fd: the queue, for kevent_ctl()
  * @size: number of slots of @ring

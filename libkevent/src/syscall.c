@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * The five system calls
+ * The five system calls, and an ioctl
  */
 #include <errno.h>
 #include <unistd.h>
+#include <sys/ioctl.h>
 #include <linux/time_types.h>
 
 #include "libkevent.h"
@@ -79,4 +80,26 @@ int kevent_supported(void)
 		return fd;
 	close(fd);
 	return 0;
+}
+
+/* As struct epoll_params and EPIOCSPARAMS, which older headers lack */
+struct busy_poll_params {
+	__u32	usecs;
+	__u16	budget;
+	__u8	prefer;
+	__u8	pad;
+};
+
+#define BUSY_POLL_SET	_IOW(0x8A, 0x01, struct busy_poll_params)
+
+int kevent_busy_poll(int fd, __u32 usecs)
+{
+	struct busy_poll_params params = { .usecs = usecs };
+	int saved = errno, ret = 0;
+
+	if (ioctl(fd, BUSY_POLL_SET, &params)) {
+		ret = -errno;
+		errno = saved;
+	}
+	return ret;
 }

@@ -153,6 +153,17 @@ static void supported_closes_its_queue(void)
 	CHECK_EQ(fcntl(fd, F_GETFD), -1);
 }
 
+static void busy_poll_tells_why_not(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	errno = EINTR;
+	CHECK_EQ(kevent_busy_poll(-1, 100), -EBADF);
+	CHECK_EQ(kevent_busy_poll(fd, 100), -ENOTTY);
+	CHECK_EQ(errno, EINTR);
+	close(fd);
+}
+
 static __u32 entry_flags;
 static int entry_errno;
 
@@ -320,6 +331,7 @@ const struct test_case call_tests[] = {
 	  failure_is_returned_and_errno_kept },
 	{ "supported_tells_why_not", supported_tells_why_not },
 	{ "supported_closes_its_queue", supported_closes_its_queue },
+	{ "busy_poll_tells_why_not", busy_poll_tells_why_not },
 	{ "ctl_one_tells_failure_from_ready",
 	  ctl_one_tells_failure_from_ready },
 	{ "initialisers_fill_every_field", initialisers_fill_every_field },
