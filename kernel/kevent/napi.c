@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Busy polling: look at a device's queue before a consumer sleeps
+ * Busy polling: look for events, and at a device's queue, before a consumer sleeps
  *
  * The parameters and their checks are those of epoll's EPIOCSPARAMS.
  */
 
 #include <linux/capability.h>
+#include <linux/cpumask.h>
+#include <linux/processor.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <net/busy_poll.h>
 #include <net/sock.h>
@@ -52,6 +55,7 @@ struct kevent_napi_wait {
 static bool kevent_napi_found(const struct kevent_napi_wait *w)
 {
 	return !list_empty_careful(&w->q->ready) ||
+	       READ_ONCE(w->q->wake_request) ||
 	       READ_ONCE(w->q->ring.kidx) != w->kidx;
 }
 
@@ -62,14 +66,43 @@ static bool kevent_napi_end(void *arg, unsigned long start)
 	return kevent_napi_found(w) || kevent_napi_timeout(&w->q->napi, start);
 }
 
+static bool kevent_napi_is_late(const struct kevent_deadline *until)
+{
+	return until->at != KTIME_MAX &&
+	       ktime_compare(kevent_clock_now(until->clock), until->at) >= 0;
+}
+
+/*
+ * Events come from other CPUs. Neither who makes them nor this consumer pays for a
+ * sleep that would have been short.
+ */
+static void kevent_napi_spin(struct kevent_napi_wait *w,
+			     const struct kevent_deadline *until)
+{
+	unsigned long start = busy_loop_current_time();
+
+	if (num_online_cpus() == 1)
+		return;
+	while (!signal_pending(current) && !kevent_napi_end(w, start) &&
+	       !kevent_napi_is_late(until)) {
+		cpu_relax();
+		cond_resched();
+	}
+}
+
 /**
- * kevent_napi_poll - look for packets before a consumer sleeps
+ * kevent_napi_poll - busy polling before a consumer sleeps
  * @q: the queue, on which nothing is ready
- * @once: the consumer does not sleep: look once only
+ * @until: how long the consumer waits; if it does not sleep, a device queue is
+ *	   polled once
+ *
+ * Without a device queue the wait is for events from anywhere, if the queue has
+ * a time set for that.
  *
  * Process context, no locks held.
  */
-void kevent_napi_poll(struct kevent_queue *q, bool once)
+void kevent_napi_poll(struct kevent_queue *q,
+		      const struct kevent_deadline *until)
 {
 	struct kevent_napi_wait wait = {
 		.q	= q,
@@ -78,9 +111,14 @@ void kevent_napi_poll(struct kevent_queue *q, bool once)
 	struct kevent_napi *napi = &q->napi;
 	u32 id = READ_ONCE(napi->id);
 
-	if (id < MIN_NAPI_ID || !kevent_napi_on(napi))
+	if (!kevent_napi_on(napi))
 		return;
-	napi_busy_loop(id, once ? NULL : kevent_napi_end, &wait,
+	if (id < MIN_NAPI_ID) {
+		if (!until->poll && READ_ONCE(napi->usecs))
+			kevent_napi_spin(&wait, until);
+		return;
+	}
+	napi_busy_loop(id, until->poll ? NULL : kevent_napi_end, &wait,
 		       READ_ONCE(napi->prefer),
 		       READ_ONCE(napi->budget) ?: BUSY_POLL_BUDGET);
 	/* A socket that becomes ready brings it back. */
@@ -136,7 +174,10 @@ long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 #else
 
 void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk) {}
-void kevent_napi_poll(struct kevent_queue *q, bool once) {}
+void kevent_napi_poll(struct kevent_queue *q,
+		      const struct kevent_deadline *until)
+{
+}
 
 long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg)

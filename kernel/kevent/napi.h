@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Busy polling of device queues
+ * Busy polling, of device queues too
  */
 #ifndef _KEVENT_NAPI_H
 #define _KEVENT_NAPI_H
@@ -8,6 +8,7 @@
 #include <linux/types.h>
 #include <net/busy_poll.h>
 
+struct kevent_deadline;
 struct kevent_queue;
 struct sock;
 
@@ -28,7 +29,8 @@ struct kevent_napi {
 };
 
 void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk);
-void kevent_napi_poll(struct kevent_queue *q, bool once);
+void kevent_napi_poll(struct kevent_queue *q,
+		      const struct kevent_deadline *until);
 long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg);
 

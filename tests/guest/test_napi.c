@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parameters of busy polling: the same ioctls as on an epoll file
+ * Busy polling: the same ioctls as on an epoll file, and what they do here
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
+#include <time.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -66,17 +68,23 @@ static void other_ioctls_are_refused(void)
 	CHECK_EQ(try_ioctl(kq, EPIOCGPARAMS, (void *)8), -EFAULT);
 	CHECK_EQ(try_ioctl(kq, _IO(0x8A, 0x03), NULL), -ENOTTY);
 	CHECK_EQ(try_ioctl(kq, FIONREAD, NULL), -ENOTTY);
+	CHECK_EQ(kevent_busy_poll(kq, 1u << 31), -EINVAL);
+	CHECK_EQ(kevent_busy_poll(-1, 1), -EBADF);
+}
+
+static void set_usecs(struct queue *q, uint32_t usecs)
+{
+	MUST_EQ(kevent_busy_poll(q->fd, usecs), 0);
 }
 
 /* No device is known here: whoever sleeps is woken as ever. */
 static void waiters_sleep_and_wake_with_busy_polling_on(void)
 {
-	struct epoll_params p = { 100, 8, 1, 0 };
 	struct waiter w;
 	struct queue q;
 
 	open_queue(&q, 8);
-	MUST_EQ(try_ioctl(q.fd, EPIOCSPARAMS, &p), 0);
+	set_usecs(&q, 100);
 	MUST_EQ(add_user(q.fd, 1, 1, 0, 3), 0);
 	start_waiter(&w, &q, 8);
 	MUST_EQ(mark_user(q.fd, 1, 1), 1);
@@ -84,10 +92,123 @@ static void waiters_sleep_and_wake_with_busy_polling_on(void)
 	close_queue(&q);
 }
 
+#define LONG_USECS	(1000 * 1000 * 1000)
+
+/* A thread in a kevent_wait() that looks for events instead of sleeping */
+struct poller {
+	struct actor		actor;
+	struct queue		*q;
+	_Atomic long long	sleeps;	/* before the call; -1: not there yet */
+	long long		slept;	/* meanwhile */
+};
+
+static long poll_for_event(void *arg)
+{
+	struct poller *p = arg;
+	pid_t tid = gettid();
+	long ret;
+
+	p->sleeps = sleeps_so_far(tid);
+	ret = kevent_wait(p->q->fd, 1, 0, NULL, 0, NULL);
+	p->slept = sleeps_so_far(tid) - p->sleeps;
+	return ret;
+}
+
+static uint64_t cpu_ns(pthread_t thread)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	MUST_EQ(pthread_getcpuclockid(thread, &clock), 0);
+	MUST_EQ(clock_gettime(clock, &ts), 0);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Returns when it has used its CPU for a while, as no sleeper does. */
+static void start_poller(struct poller *p, struct queue *q)
+{
+	uint64_t start = now_ns(), used;
+
+	*p = (struct poller){ .q = q, .sleeps = -1 };
+	set_usecs(q, LONG_USECS);
+	start_actor(&p->actor, poll_for_event, p);
+	while (p->sleeps < 0)
+		MUST(patient(start, PATIENCE_MS));
+	used = cpu_ns(p->actor.thread);
+	while (cpu_ns(p->actor.thread) - used < 20 * 1000 * 1000)
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void event_ends_busy_polling_without_a_sleep(void)
+{
+	struct poller p;
+	struct queue q;
+
+	open_queue(&q, 8);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 3), 0);
+	start_poller(&p, &q);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	join_actor(&p.actor, PATIENCE_MS);
+	CHECK_EQ(p.actor.ret, 1);
+	CHECK_EQ(p.slept, 0);
+	close_queue(&q);
+}
+
+static void request_ends_busy_polling(void)
+{
+	struct poller p;
+	struct queue q;
+
+	open_queue(&q, 8);
+	start_poller(&p, &q);
+	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	join_actor(&p.actor, PATIENCE_MS);
+	CHECK_EQ(p.actor.ret, 0);
+	close_queue(&q);
+}
+
+static void note_signal(int sig)
+{
+	(void)sig;
+}
+
+static void signal_ends_busy_polling(void)
+{
+	struct sigaction sa = { .sa_handler = note_signal };
+	struct poller p;
+	struct queue q;
+
+	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	open_queue(&q, 8);
+	start_poller(&p, &q);
+	MUST_EQ(pthread_kill(p.actor.thread, SIGUSR1), 0);
+	join_actor(&p.actor, PATIENCE_MS);
+	CHECK_EQ(p.actor.ret, -EINTR);
+	close_queue(&q);
+}
+
+static void busy_polling_ends_with_the_timeout(void)
+{
+	uint64_t start;
+	struct queue q;
+
+	open_queue(&q, 8);
+	set_usecs(&q, LONG_USECS);
+	start = now_ns();
+	CHECK_EQ(wait_ring(&q, 1, 20), 0);
+	CHECK(now_ns() - start >= 20 * 1000 * 1000);
+	CHECK(now_ns() - start < quick_ns());
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(parameters_are_those_of_epoll),
 	TEST(other_ioctls_are_refused),
 	TEST(waiters_sleep_and_wake_with_busy_polling_on),
+	TEST(event_ends_busy_polling_without_a_sleep),
+	TEST(request_ends_busy_polling),
+	TEST(signal_ends_busy_polling),
+	TEST(busy_polling_ends_with_the_timeout),
 	{}
 };
 
