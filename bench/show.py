@@ -23,14 +23,25 @@ def row(label, width, records):
         f" ({pairs[0]:.3f} - {pairs[1]:.3f})" if pairs else "")
 
 
-def table(records):
+def by_mode(records):
+    """The records once for each mode of kevent, with that mode only."""
+    modes = dict.fromkeys(r["mode"] for r in records
+                          if r["backend"] == "kevent")
+    return [[r for r in records
+             if r["backend"] != "kevent" or r["mode"] == mode]
+            for mode in modes]
+
+
+def table(records, each_mode=False):
+    """Of kevent's modes the best one, or each."""
     for (workload, icount), metrics in figures.groups(records).items():
         for metric, points in metrics.items():
             unit = next(iter(points.values()))[0]["unit"]
             labels = [figures.label_of(point, points) for point in points]
             width = max(WIDTH, *map(len, labels))
-            rows = [row(label, width, group)
-                    for label, group in zip(labels, points.values())]
+            rows = [row(label, width, part)
+                    for label, group in zip(labels, points.values())
+                    for part in (by_mode(group) if each_mode else [group])]
             if any(rows):
                 print(f"\n{workload}, {'one CPU' if icount else 'two CPUs'}: "
                       f"{metric}, {unit}")

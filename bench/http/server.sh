@@ -10,6 +10,7 @@ load_seconds=$seconds
 port=8080
 backlog=65535
 few_files=20		# of a server without connections
+busy_usecs=200
 url=http://127.0.0.1:$port/page.html
 tmp=$(mktemp -d)
 
@@ -61,15 +62,18 @@ wait_until()
 	done
 }
 
-# Become the server, on $backend
+# Become the server, on $backend; kevent-busy is kevent with busy polling
 launch()
 {
 	case $server in
 	lighttpd)
-		HANDLER=linux-$backend
-		[ "$backend" != epoll ] || HANDLER=linux-sysepoll
-		[ "$backend" != poll ] || HANDLER=poll
-		export HANDLER DOCROOT="$tmp"
+		HANDLER=linux-${backend%-busy} BUSY_USECS=0
+		case $backend in
+		epoll)	HANDLER=linux-sysepoll ;;
+		poll)	HANDLER=poll ;;
+		*-busy)	BUSY_USECS=$busy_usecs ;;
+		esac
+		export HANDLER BUSY_USECS DOCROOT="$tmp"
 		exec "$@" "$program" -D -f "$here/lighttpd.conf" ;;
 	libev-httpd)
 		case $backend in
@@ -180,10 +184,10 @@ check_backend()
 	delivered=$(queues | awk '$1 == "kevent-delivered:" { sum += $2 }
 		END { print sum + 0 }')
 	case $backend,$kinds in
-	kevent,*kevent*)
+	kevent*,*kevent*)
 		[ "$delivered" -gt 0 ] ||
 			die "$server got no event from its queue" ;;
-	kevent,*)	die "$server with kevent has no queue" ;;
+	kevent*,*)	die "$server with kevent has no queue" ;;
 	*,*kevent*)	die "$server with $backend has a kevent queue" ;;
 	epoll,*eventpoll*)	;;
 	epoll,*)	die "$server with epoll has no epoll descriptor" ;;
