@@ -5,6 +5,7 @@
  * The parameters and their checks are those of epoll's EPIOCSPARAMS.
  */
 
+#include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/processor.h>
@@ -42,28 +43,26 @@ static bool kevent_napi_timeout(const struct kevent_napi *napi,
 }
 
 /**
- * struct kevent_napi_wait - a consumer that polls a device queue
+ * struct kevent_napi_wait - a consumer that polls
  * @q: its queue
- * @kidx: the ring's position when it began
+ * @news: what it waits for in the ring, NULL if it needs none
+ * @until: how long
  */
 struct kevent_napi_wait {
-	struct kevent_queue	*q;
-	u64			kidx;
+	struct kevent_queue		*q;
+	const struct kevent_news	*news;
+	const struct kevent_deadline	*until;
 };
 
-/* Has something become ready meanwhile? Peeks: a hint. */
+/* Is there something for the consumer? Peeks: a hint. */
 static bool kevent_napi_found(const struct kevent_napi_wait *w)
 {
-	return !list_empty_careful(&w->q->ready) ||
-	       READ_ONCE(w->q->wake_request) ||
-	       READ_ONCE(w->q->ring.kidx) != w->kidx;
-}
+	struct kevent_queue *q = w->q;
 
-static bool kevent_napi_end(void *arg, unsigned long start)
-{
-	struct kevent_napi_wait *w = arg;
-
-	return kevent_napi_found(w) || kevent_napi_timeout(&w->q->napi, start);
+	if (!list_empty_careful(&q->ready) || READ_ONCE(q->wake_request))
+		return true;
+	return w->news && (u32)READ_ONCE(q->ring.kidx) - w->news->old_kidx >=
+			  w->news->min_nr;
 }
 
 static bool kevent_napi_is_late(const struct kevent_deadline *until)
@@ -72,50 +71,61 @@ static bool kevent_napi_is_late(const struct kevent_deadline *until)
 	       ktime_compare(kevent_clock_now(until->clock), until->at) >= 0;
 }
 
+static bool kevent_napi_end(void *arg, unsigned long start)
+{
+	struct kevent_napi_wait *w = arg;
+
+	return kevent_napi_found(w) || signal_pending(current) ||
+	       kevent_napi_timeout(&w->q->napi, start) ||
+	       kevent_napi_is_late(w->until);
+}
+
 /*
  * Events come from other CPUs. Neither who makes them nor this consumer pays for a
  * sleep that would have been short.
  */
-static void kevent_napi_spin(struct kevent_napi_wait *w,
-			     const struct kevent_deadline *until)
+static void kevent_napi_spin(struct kevent_napi_wait *w)
 {
 	unsigned long start = busy_loop_current_time();
 
 	if (num_online_cpus() == 1)
 		return;
-	while (!signal_pending(current) && !kevent_napi_end(w, start) &&
-	       !kevent_napi_is_late(until)) {
+	atomic_inc(&w->q->napi.spinning);
+	while (!kevent_napi_end(w, start)) {
 		cpu_relax();
 		cond_resched();
 	}
+	atomic_dec(&w->q->napi.spinning);
 }
 
 /**
  * kevent_napi_poll - busy polling before a consumer sleeps
  * @q: the queue, on which nothing is ready
- * @until: how long the consumer waits; if it does not sleep, a device queue is
- *	   polled once
+ * @news: what the consumer waits for, if it wants the ring filled; NULL for others
+ * @until: how long it waits; if it does not sleep, a device queue is polled once
  *
  * Without a device queue the wait is for events from anywhere, if the queue has
- * a time set for that.
+ * a time set for that. A consumer that does not want the ring filled sleeps: only
+ * on &kevent_queue.wait it keeps wake-ups from storing its events there.
  *
  * Process context, no locks held.
  */
-void kevent_napi_poll(struct kevent_queue *q,
+void kevent_napi_poll(struct kevent_queue *q, const struct kevent_news *news,
 		      const struct kevent_deadline *until)
 {
 	struct kevent_napi_wait wait = {
 		.q	= q,
-		.kidx	= READ_ONCE(q->ring.kidx),
+		.news	= news,
+		.until	= until,
 	};
 	struct kevent_napi *napi = &q->napi;
 	u32 id = READ_ONCE(napi->id);
 
-	if (!kevent_napi_on(napi))
+	if (!kevent_napi_on(napi) || (!news && q->ring.size))
 		return;
 	if (id < MIN_NAPI_ID) {
 		if (!until->poll && READ_ONCE(napi->usecs))
-			kevent_napi_spin(&wait, until);
+			kevent_napi_spin(&wait);
 		return;
 	}
 	napi_busy_loop(id, until->poll ? NULL : kevent_napi_end, &wait,
@@ -174,7 +184,7 @@ long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 #else
 
 void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk) {}
-void kevent_napi_poll(struct kevent_queue *q,
+void kevent_napi_poll(struct kevent_queue *q, const struct kevent_news *news,
 		      const struct kevent_deadline *until)
 {
 }

@@ -5,10 +5,12 @@
 #ifndef _KEVENT_NAPI_H
 #define _KEVENT_NAPI_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
 #include <net/busy_poll.h>
 
 struct kevent_deadline;
+struct kevent_news;
 struct kevent_queue;
 struct sock;
 
@@ -18,6 +20,7 @@ struct sock;
  * @id:		of the device queue to poll, 0: none known
  * @budget:	packets at a time, 0: the default
  * @prefer:	leave interrupts of the device off meanwhile
+ * @spinning:	consumers that look for events and would sleep else
  *
  * Read and written without a lock.
  */
@@ -26,10 +29,11 @@ struct kevent_napi {
 	u32			id;
 	u16			budget;
 	bool			prefer;
+	atomic_t		spinning;
 };
 
 void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk);
-void kevent_napi_poll(struct kevent_queue *q,
+void kevent_napi_poll(struct kevent_queue *q, const struct kevent_news *news,
 		      const struct kevent_deadline *until);
 long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg);

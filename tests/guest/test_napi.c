@@ -98,6 +98,7 @@ static void waiters_sleep_and_wake_with_busy_polling_on(void)
 struct poller {
 	struct actor		actor;
 	struct queue		*q;
+	uint32_t		min;
 	_Atomic long long	sleeps;	/* before the call; -1: not there yet */
 	long long		slept;	/* meanwhile */
 };
@@ -105,11 +106,14 @@ struct poller {
 static long poll_for_event(void *arg)
 {
 	struct poller *p = arg;
+	struct kevent_wait_arg wait;
 	pid_t tid = gettid();
 	long ret;
 
+	kevent_wait_arg_init(&wait);
+	wait.min_nr = p->min;
 	p->sleeps = sleeps_so_far(tid);
-	ret = kevent_wait(p->q->fd, 1, 0, NULL, 0, NULL);
+	ret = kevent_wait(p->q->fd, p->min, 0, NULL, KEVENT_FLAGS_ARG, &wait);
 	p->slept = sleeps_so_far(tid) - p->sleeps;
 	return ret;
 }
@@ -125,18 +129,25 @@ static uint64_t cpu_ns(pthread_t thread)
 }
 
 /* Returns when it has used its CPU for a while, as no sleeper does. */
-static void start_poller(struct poller *p, struct queue *q)
+static void see_polling(struct poller *p)
 {
-	uint64_t start = now_ns(), used;
+	uint64_t start = now_ns(), used = cpu_ns(p->actor.thread);
 
-	*p = (struct poller){ .q = q, .sleeps = -1 };
+	while (cpu_ns(p->actor.thread) - used < 20 * 1000 * 1000)
+		MUST(patient(start, PATIENCE_MS));
+}
+
+/* A poller that waits for @min events */
+static void start_poller(struct poller *p, struct queue *q, uint32_t min)
+{
+	uint64_t start = now_ns();
+
+	*p = (struct poller){ .q = q, .min = min, .sleeps = -1 };
 	set_usecs(q, LONG_USECS);
 	start_actor(&p->actor, poll_for_event, p);
 	while (p->sleeps < 0)
 		MUST(patient(start, PATIENCE_MS));
-	used = cpu_ns(p->actor.thread);
-	while (cpu_ns(p->actor.thread) - used < 20 * 1000 * 1000)
-		MUST(patient(start, PATIENCE_MS));
+	see_polling(p);
 }
 
 static void event_ends_busy_polling_without_a_sleep(void)
@@ -146,11 +157,53 @@ static void event_ends_busy_polling_without_a_sleep(void)
 
 	open_queue(&q, 8);
 	MUST_EQ(add_user(q.fd, 1, 1, 0, 3), 0);
-	start_poller(&p, &q);
+	start_poller(&p, &q, 1);
 	MUST_EQ(mark_user(q.fd, 1, 1), 1);
 	join_actor(&p.actor, PATIENCE_MS);
 	CHECK_EQ(p.actor.ret, 1);
 	CHECK_EQ(p.slept, 0);
+	close_queue(&q);
+}
+
+/* The first event is in the ring, and not enough. */
+static void busy_polling_goes_on_until_there_is_enough(void)
+{
+	struct poller p;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 0), 0);
+	start_poller(&p, &q, 2);
+	put_byte(fd[1]);
+	see_polling(&p);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 1);
+	MUST_EQ(kevent_ring_take(q.ring, 0, 1), 1);
+	put_byte(fd[1]);
+	join_actor(&p.actor, PATIENCE_MS);
+	CHECK_EQ(p.actor.ret, 2);
+	CHECK_EQ(p.slept, 0);
+	close_queue(&q);
+}
+
+/* It sleeps, or the ring would get its event. */
+static void consumer_of_a_buffer_gets_its_event(void)
+{
+	struct queue q, without_ring;
+	struct waiter w;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	set_usecs(&q, LONG_USECS);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
+	without_ring = q;
+	without_ring.size = 0;
+	start_waiter(&w, &without_ring, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(w.ev[0].ptr, 7);
 	close_queue(&q);
 }
 
@@ -160,7 +213,7 @@ static void request_ends_busy_polling(void)
 	struct queue q;
 
 	open_queue(&q, 8);
-	start_poller(&p, &q);
+	start_poller(&p, &q, 1);
 	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
 	join_actor(&p.actor, PATIENCE_MS);
 	CHECK_EQ(p.actor.ret, 0);
@@ -180,7 +233,7 @@ static void signal_ends_busy_polling(void)
 
 	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
 	open_queue(&q, 8);
-	start_poller(&p, &q);
+	start_poller(&p, &q, 1);
 	MUST_EQ(pthread_kill(p.actor.thread, SIGUSR1), 0);
 	join_actor(&p.actor, PATIENCE_MS);
 	CHECK_EQ(p.actor.ret, -EINTR);
@@ -206,6 +259,8 @@ static const struct test_case cases[] = {
 	TEST(other_ioctls_are_refused),
 	TEST(waiters_sleep_and_wake_with_busy_polling_on),
 	TEST(event_ends_busy_polling_without_a_sleep),
+	TEST(busy_polling_goes_on_until_there_is_enough),
+	TEST(consumer_of_a_buffer_gets_its_event),
 	TEST(request_ends_busy_polling),
 	TEST(signal_ends_busy_polling),
 	TEST(busy_polling_ends_with_the_timeout),
