@@ -352,7 +352,7 @@ static bool ev_poll_is_first(struct kevent_poll *kp,
 static bool ev_poll_is_behind(struct kevent_queue *q)
 {
 	/* Without a lock: a hint */
-	return !waitqueue_active(&q->wait) &&
+	return !waitqueue_active(&q->wait) && !atomic_read(&q->napi.spinning) &&
 	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
 }
 
