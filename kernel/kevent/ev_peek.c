@@ -41,7 +41,7 @@ static __always_inline int ev_peek_unix(const struct sock *sk,
 	return !skb_queue_empty_lockless(&sk->sk_receive_queue);
 }
 
-/* Does something else decide what is readable, as with TLS or sockmap? */
+/* Does something else decide what is readable, as with a sockmap? */
 static bool ev_peek_is_layered(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_prot)->sock_is_readable;
@@ -59,20 +59,28 @@ static int ev_peek_shutdown(unsigned char shutdown, unsigned char state)
 	return (__force int)mask;
 }
 
+/* Not TCP below TLS or the like, which have a ->poll() of their own */
+static bool ev_peek_is_tcp(const struct socket *sock)
+{
+	return IS_ENABLED(CONFIG_INET) &&
+	       READ_ONCE(sock->ops)->poll == tcp_poll;
+}
+
 /**
  * ev_peek_sock - what can be read, or accepted, and what has ended
- * @sk: a socket that exists
+ * @sock: a socket that exists, with its sock
  *
  * As tcp_poll() and unix_poll() say it. Any context.
  *
  * Return: conditions but those of writing, or negative when ->poll() has to be
  * asked.
  */
-int ev_peek_sock(struct sock *sk)
+int ev_peek_sock(const struct socket *sock)
 {
+	struct sock *sk = sock->sk;
 	unsigned char state = inet_sk_state_load(sk);
 	unsigned char shutdown = READ_ONCE(sk->sk_shutdown);
-	bool tcp = sk_is_tcp(sk);
+	bool tcp = ev_peek_is_tcp(sock);
 	int bytes;
 
 	if (tcp && state == TCP_LISTEN)
@@ -98,11 +106,14 @@ int ev_peek_sock(struct sock *sk)
  */
 int ev_peek_pipe(const struct file *file)
 {
-	const struct pipe_inode_info *pipe = file->private_data;
+	struct pipe_inode_info *pipe = file->private_data;
+	unsigned int head;
 
 	if (!(file->f_mode & FMODE_READ) || !READ_ONCE(pipe->writers))
 		return -1;
-	if (pipe_empty(READ_ONCE(pipe->head), READ_ONCE(pipe->tail)))
+	/* First, as F_SETPIPE_SZ moves both down */
+	head = smp_load_acquire(&pipe->head);
+	if (pipe_empty(head, READ_ONCE(pipe->tail)))
 		return 0;
 	return (__force int)(EPOLLIN | EPOLLRDNORM);
 }

@@ -188,7 +188,7 @@ static int ev_poll_peek(struct kevent *ke)
 		return -1;
 	sock = sock_from_file(file);
 	if (sock && sock->sk)
-		ret = ev_peek_sock(sock->sk);
+		ret = ev_peek_sock(sock);
 	else if (S_ISFIFO(file_inode(file)->i_mode))
 		ret = ev_peek_pipe(file);
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;

@@ -36,7 +36,7 @@ struct file;
 struct files_struct;
 struct kevent_source_ops;
 struct kevent_queue;
-struct sock;
+struct socket;
 
 /**
  * enum kevent_state - bits of &struct kevent.state
@@ -379,7 +379,7 @@ void kevent_file_unhold(struct kevent *ke);
 int kevent_file_check_nesting(struct file *file);
 
 /* ev_peek.c: for ev_poll.c */
-int ev_peek_sock(struct sock *sk);
+int ev_peek_sock(const struct socket *sock);
 int ev_peek_pipe(const struct file *file);
 
 /* key.c: for sources without a file */
