@@ -475,8 +475,9 @@ static int kevent_round_fits(struct kevent_round *r)
 #define KEVENT_RELIST_LOOKS	256
 
 /*
- * Look at level watches again. While the entry of one is unread, its consumer has
- * yet to look itself.
+ * Look at level watches again, to drop those with nothing to report. The others may
+ * have to wait for room, so they are looked at when they are delivered. While the
+ * entry of one is unread, its consumer has yet to look itself.
  */
 static void kevent_relist(struct kevent_round *r)
 {
@@ -493,8 +494,10 @@ static void kevent_relist(struct kevent_round *r)
 			looks--;
 			kevent_peek(ke);
 		}
-		if (ke->state & KE_LISTED)
-			list_move_tail(&ke->link, &r->q->ready);
+		if (!(ke->state & KE_LISTED))
+			continue;
+		ke->state |= KE_VERIFY;
+		list_move_tail(&ke->link, &r->q->ready);
 	}
 	r->relist = false;
 }
