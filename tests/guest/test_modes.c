@@ -154,6 +154,28 @@ static void level_fair(struct queue *q)
 		CHECK_EQ(counts[i], 3);
 }
 
+/* It was found ready with another one, but only one was wanted. */
+static void level_watch_that_had_no_room_is_looked_at_again(void)
+{
+	int fd[2][2], i, first;
+	struct ukevent ev[2];
+	struct queue q;
+
+	open_queue(&q, 0);
+	for (i = 0; i < 2; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, 0, i), 0);
+		put_byte(fd[i][1]);
+	}
+	MUST_EQ(get_events(q.fd, 2, 2, PATIENCE_MS, ev), 2);
+	MUST_EQ(get_events(q.fd, 1, 1, PATIENCE_MS, ev), 1);
+	first = (int)ev[0].ptr;
+	CHECK_EQ(take_bytes(fd[!first][0]), 1);
+	CHECK_EQ(get_events(q.fd, 1, 2, PATIENCE_MS, ev), 1);
+	CHECK_EQ(ev[0].ptr, first);
+	close_queue(&q);
+}
+
 static void level_watches_take_turns(void)
 {
 	each_queue(level_fair);
@@ -502,6 +524,7 @@ static const struct test_case cases[] = {
 	TEST(level_does_not_report_the_past),
 	TEST(level_ready_at_add_is_handed_back),
 	TEST(level_watches_take_turns),
+	TEST(level_watch_that_had_no_room_is_looked_at_again),
 	TEST(edge_reports_each_activity_once),
 	TEST(edge_ready_at_add_is_handed_back_once),
 	TEST(oneshot_fires_once),
