@@ -248,14 +248,14 @@ static bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 
 static void ev_poll_note_device(struct kevent *ke, struct file *file)
 {
-	struct kevent_napi *napi = &ke->queue->napi;
+	struct kevent_busy *busy = &ke->queue->busy;
 	struct socket *sock;
 
-	if (!kevent_napi_on(napi))
+	if (!kevent_busy_on(busy))
 		return;
 	sock = sock_from_file(file);
 	if (sock && sock->sk)
-		kevent_napi_note(napi, sock->sk);
+		kevent_busy_note(busy, sock->sk);
 }
 
 static void ev_poll_fire(struct kevent *ke, __poll_t key)
@@ -352,7 +352,7 @@ static bool ev_poll_is_first(struct kevent_poll *kp,
 static bool ev_poll_is_behind(struct kevent_queue *q)
 {
 	/* Without a lock: a hint */
-	return !waitqueue_active(&q->wait) && !atomic_read(&q->napi.spinning) &&
+	return !waitqueue_active(&q->wait) && !atomic_read(&q->busy.spinning) &&
 	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
 }
 
@@ -500,7 +500,7 @@ bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 		return true;
 	events = ev_poll_key_events(ke, EV_POLL_READABLE);
 	if (keys & EV_POLL_EXTRA) {
-		kevent_napi_note(&ke->queue->napi, sk);
+		kevent_busy_note(&ke->queue->busy, sk);
 		if (ke->type == KEVENT_SOCKET && kevent_may_store(ke))
 			amount = ev_sock_amount(sk, events);
 	}

@@ -39,7 +39,7 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)
 {
-	return kevent_napi_ioctl(file->private_data, cmd, arg);
+	return kevent_busy_ioctl(file->private_data, cmd, arg);
 }
 
 static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,

@@ -19,7 +19,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
-#include "napi.h"
+#include "busy_poll.h"
 #include "ring.h"
 
 /* Address spaces that attach one ring, besides the creator's */
@@ -79,7 +79,7 @@ struct kevent_index {
  *		be broken
  * @home:	R: the ring there
  * @mappings:	R: where others have it
- * @napi:	for busy polling
+ * @busy:	for busy polling
  * @owner:	I: who pays for watches
  * @watches:	X: all watches
  * @key_lock:	protects @by_key
@@ -104,7 +104,7 @@ struct kevent_queue {
 	struct mm_struct	*ring_mm;
 	struct kevent_ring __user *home;
 	struct list_head	mappings;
-	struct kevent_napi	napi;
+	struct kevent_busy	busy;
 	struct user_struct	*owner;
 	struct kevent_index	watches;
 	spinlock_t		key_lock;	/* by_key */

@@ -220,7 +220,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	unsigned long flags;
 	int ret;
 
-	kevent_napi_poll(q, news, until);
+	kevent_busy_wait(q, news, until);
 	init_wait(&w.wait);
 	w.wait.func = kevent_waiter_wake;
 	spin_lock_irqsave(&q->ready_lock, flags);

@@ -58,7 +58,7 @@ static const struct test_suite *const suites[] = {
 	&futex_suite,
 	&futex_lock_suite,
 	&nesting_suite,
-	&napi_suite,
+	&busy_poll_suite,
 	&limits_suite,
 	&fuse_suite,
 	&faults_suite,

@@ -267,4 +267,4 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite napi_suite = { .name = "napi", .cases = cases };
+const struct test_suite busy_poll_suite = { .name = "busy_poll", .cases = cases };

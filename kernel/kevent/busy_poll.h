@@ -2,8 +2,8 @@
 /*
  * Busy polling, of device queues too
  */
-#ifndef _KEVENT_NAPI_H
-#define _KEVENT_NAPI_H
+#ifndef _KEVENT_BUSY_POLL_H
+#define _KEVENT_BUSY_POLL_H
 
 #include <linux/atomic.h>
 #include <linux/types.h>
@@ -15,7 +15,7 @@ struct kevent_queue;
 struct sock;
 
 /**
- * struct kevent_napi - busy polling, as EPIOCSPARAMS sets it
+ * struct kevent_busy - busy polling, as EPIOCSPARAMS sets it
  * @usecs:	how long, 0: not
  * @id:		of the device queue to poll, 0: none known
  * @budget:	packets at a time, 0: the default
@@ -24,7 +24,7 @@ struct sock;
  *
  * Read and written without a lock.
  */
-struct kevent_napi {
+struct kevent_busy {
 	u32			usecs;
 	u32			id;
 	u16			budget;
@@ -32,27 +32,27 @@ struct kevent_napi {
 	atomic_t		spinning;
 };
 
-void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk);
-void kevent_napi_poll(struct kevent_queue *q, const struct kevent_news *news,
+void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk);
+void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
 		      const struct kevent_deadline *until);
-long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg);
 
-static inline bool kevent_napi_on(const struct kevent_napi *napi)
+static inline bool kevent_busy_on(const struct kevent_busy *busy)
 {
-	return READ_ONCE(napi->usecs) || net_busy_loop_on();
+	return READ_ONCE(busy->usecs) || net_busy_loop_on();
 }
 
 /**
- * kevent_napi_note - remember the device queue of a socket that became ready
- * @napi: the queue's state
+ * kevent_busy_note - remember the device queue of a socket that became ready
+ * @busy: the queue's state
  * @sk: the socket
  */
-static inline void kevent_napi_note(struct kevent_napi *napi,
+static inline void kevent_busy_note(struct kevent_busy *busy,
 				    const struct sock *sk)
 {
-	if (kevent_napi_on(napi))
-		kevent_napi_note_sock(napi, sk);
+	if (kevent_busy_on(busy))
+		kevent_busy_note_sock(busy, sk);
 }
 
-#endif /* _KEVENT_NAPI_H */
+#endif /* _KEVENT_BUSY_POLL_H */

@@ -20,22 +20,22 @@
 #ifdef CONFIG_NET_RX_BUSY_POLL
 
 /**
- * kevent_napi_note_sock - kevent_napi_note() once busy polling is on
- * @napi: the queue's state
+ * kevent_busy_note_sock - kevent_busy_note() once busy polling is on
+ * @busy: the queue's state
  * @sk: the socket that became ready
  */
-void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk)
+void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk)
 {
 	u32 id = READ_ONCE(sk->sk_napi_id);
 
 	if (id >= MIN_NAPI_ID)
-		WRITE_ONCE(napi->id, id);
+		WRITE_ONCE(busy->id, id);
 }
 
-static bool kevent_napi_timeout(const struct kevent_napi *napi,
+static bool kevent_busy_timeout(const struct kevent_busy *busy,
 				unsigned long start)
 {
-	unsigned long usecs = READ_ONCE(napi->usecs);
+	unsigned long usecs = READ_ONCE(busy->usecs);
 
 	if (usecs)
 		return time_after(busy_loop_current_time(), start + usecs);
@@ -43,19 +43,19 @@ static bool kevent_napi_timeout(const struct kevent_napi *napi,
 }
 
 /**
- * struct kevent_napi_wait - a consumer that polls
+ * struct kevent_busy_waiter - a consumer that polls
  * @q: its queue
  * @news: what it waits for in the ring, NULL if it needs none
  * @until: how long
  */
-struct kevent_napi_wait {
+struct kevent_busy_waiter {
 	struct kevent_queue		*q;
 	const struct kevent_news	*news;
 	const struct kevent_deadline	*until;
 };
 
 /* Is there something for the consumer? Peeks: a hint. */
-static bool kevent_napi_found(const struct kevent_napi_wait *w)
+static bool kevent_busy_found(const struct kevent_busy_waiter *w)
 {
 	struct kevent_queue *q = w->q;
 
@@ -65,41 +65,41 @@ static bool kevent_napi_found(const struct kevent_napi_wait *w)
 			  w->news->min_nr;
 }
 
-static bool kevent_napi_is_late(const struct kevent_deadline *until)
+static bool kevent_busy_is_late(const struct kevent_deadline *until)
 {
 	return until->at != KTIME_MAX &&
 	       ktime_compare(kevent_clock_now(until->clock), until->at) >= 0;
 }
 
-static bool kevent_napi_end(void *arg, unsigned long start)
+static bool kevent_busy_end(void *arg, unsigned long start)
 {
-	struct kevent_napi_wait *w = arg;
+	struct kevent_busy_waiter *w = arg;
 
-	return kevent_napi_found(w) || signal_pending(current) ||
-	       kevent_napi_timeout(&w->q->napi, start) ||
-	       kevent_napi_is_late(w->until);
+	return kevent_busy_found(w) || signal_pending(current) ||
+	       kevent_busy_timeout(&w->q->busy, start) ||
+	       kevent_busy_is_late(w->until);
 }
 
 /*
  * Events come from other CPUs. Neither who makes them nor this consumer pays for a
  * sleep that would have been short.
  */
-static void kevent_napi_spin(struct kevent_napi_wait *w)
+static void kevent_busy_spin(struct kevent_busy_waiter *w)
 {
 	unsigned long start = busy_loop_current_time();
 
 	if (num_online_cpus() == 1)
 		return;
-	atomic_inc(&w->q->napi.spinning);
-	while (!kevent_napi_end(w, start)) {
+	atomic_inc(&w->q->busy.spinning);
+	while (!kevent_busy_end(w, start)) {
 		cpu_relax();
 		cond_resched();
 	}
-	atomic_dec(&w->q->napi.spinning);
+	atomic_dec(&w->q->busy.spinning);
 }
 
 /**
- * kevent_napi_poll - busy polling before a consumer sleeps
+ * kevent_busy_wait - busy polling before a consumer sleeps
  * @q: the queue, on which nothing is ready
  * @news: what the consumer waits for, if it wants the ring filled; NULL for others
  * @until: how long it waits; if it does not sleep, a device queue is polled once
@@ -110,33 +110,33 @@ static void kevent_napi_spin(struct kevent_napi_wait *w)
  *
  * Process context, no locks held.
  */
-void kevent_napi_poll(struct kevent_queue *q, const struct kevent_news *news,
+void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
 		      const struct kevent_deadline *until)
 {
-	struct kevent_napi_wait wait = {
+	struct kevent_busy_waiter wait = {
 		.q	= q,
 		.news	= news,
 		.until	= until,
 	};
-	struct kevent_napi *napi = &q->napi;
-	u32 id = READ_ONCE(napi->id);
+	struct kevent_busy *busy = &q->busy;
+	u32 id = READ_ONCE(busy->id);
 
-	if (!kevent_napi_on(napi) || (!news && q->ring.size))
+	if (!kevent_busy_on(busy) || (!news && q->ring.size))
 		return;
 	if (id < MIN_NAPI_ID) {
-		if (!until->poll && READ_ONCE(napi->usecs))
-			kevent_napi_spin(&wait);
+		if (!until->poll && READ_ONCE(busy->usecs))
+			kevent_busy_spin(&wait);
 		return;
 	}
-	napi_busy_loop(id, until->poll ? NULL : kevent_napi_end, &wait,
-		       READ_ONCE(napi->prefer),
-		       READ_ONCE(napi->budget) ?: BUSY_POLL_BUDGET);
+	napi_busy_loop(id, until->poll ? NULL : kevent_busy_end, &wait,
+		       READ_ONCE(busy->prefer),
+		       READ_ONCE(busy->budget) ?: BUSY_POLL_BUDGET);
 	/* A socket that becomes ready brings it back. */
-	if (!kevent_napi_found(&wait))
-		WRITE_ONCE(napi->id, 0);
+	if (!kevent_busy_found(&wait))
+		WRITE_ONCE(busy->id, 0);
 }
 
-static int kevent_napi_set(struct kevent_napi *napi,
+static int kevent_busy_set(struct kevent_busy *busy,
 			   const struct epoll_params *params)
 {
 	if (params->__pad || params->busy_poll_usecs > S32_MAX ||
@@ -145,14 +145,14 @@ static int kevent_napi_set(struct kevent_napi *napi,
 	if (params->busy_poll_budget > NAPI_POLL_WEIGHT &&
 	    !capable(CAP_NET_ADMIN))
 		return -EPERM;
-	WRITE_ONCE(napi->usecs, params->busy_poll_usecs);
-	WRITE_ONCE(napi->budget, params->busy_poll_budget);
-	WRITE_ONCE(napi->prefer, params->prefer_busy_poll);
+	WRITE_ONCE(busy->usecs, params->busy_poll_usecs);
+	WRITE_ONCE(busy->budget, params->busy_poll_budget);
+	WRITE_ONCE(busy->prefer, params->prefer_busy_poll);
 	return 0;
 }
 
 /**
- * kevent_napi_ioctl - EPIOCSPARAMS and EPIOCGPARAMS on a queue
+ * kevent_busy_ioctl - EPIOCSPARAMS and EPIOCGPARAMS on a queue
  * @q: the queue
  * @cmd: the command
  * @arg: address of a &struct epoll_params
@@ -160,7 +160,7 @@ static int kevent_napi_set(struct kevent_napi *napi,
  * Return: 0, -EFAULT, -EINVAL for a bad value, -EPERM for a budget that takes
  * CAP_NET_ADMIN, -ENOIOCTLCMD for any other command.
  */
-long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
@@ -170,11 +170,11 @@ long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 	case EPIOCSPARAMS:
 		if (copy_from_user(&params, user, sizeof(params)))
 			return -EFAULT;
-		return kevent_napi_set(&q->napi, &params);
+		return kevent_busy_set(&q->busy, &params);
 	case EPIOCGPARAMS:
-		params.busy_poll_usecs = READ_ONCE(q->napi.usecs);
-		params.busy_poll_budget = READ_ONCE(q->napi.budget);
-		params.prefer_busy_poll = READ_ONCE(q->napi.prefer);
+		params.busy_poll_usecs = READ_ONCE(q->busy.usecs);
+		params.busy_poll_budget = READ_ONCE(q->busy.budget);
+		params.prefer_busy_poll = READ_ONCE(q->busy.prefer);
 		return copy_to_user(user, &params, sizeof(params)) ? -EFAULT : 0;
 	default:
 		return -ENOIOCTLCMD;
@@ -183,13 +183,13 @@ long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
 
 #else
 
-void kevent_napi_note_sock(struct kevent_napi *napi, const struct sock *sk) {}
-void kevent_napi_poll(struct kevent_queue *q, const struct kevent_news *news,
+void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk) {}
+void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
 		      const struct kevent_deadline *until)
 {
 }
 
-long kevent_napi_ioctl(struct kevent_queue *q, unsigned int cmd,
+long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg)
 {
 	return cmd == EPIOCSPARAMS || cmd == EPIOCGPARAMS ? -EOPNOTSUPP :
