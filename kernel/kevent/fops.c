@@ -5,7 +5,9 @@
 
 #include <linux/file.h>
 #include <linux/kevent.h>
+#include <linux/percpu_counter.h>
 #include <linux/poll.h>
+#include <linux/sched/user.h>
 #include <linux/seq_file.h>
 
 #include "kevent.h"
@@ -113,6 +115,8 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring.uidx);
 	seq_printf(m, "kevent-hits:\t%llu\n", ring.kidx - collected);
 	seq_printf(m, "kevent-misses:\t%llu\n", misses);
+	seq_printf(m, "kevent-user-bytes:\t%lld\n",
+		   percpu_counter_sum_positive(&q->owner->kevent_bytes));
 	kevent_show_watches(m, q, true);
 }
 

@@ -171,6 +171,7 @@ struct kevent_file {
  *		collect(), and reported again while it holds
  * @flags:	request flags above 0xff that it knows
  * @cache:	of the source's structure, which begins with a struct kevent
+ * @pins:	bytes of other objects that each watch keeps: charged with it
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
  * @attach:	arm the watch, which is busy; kevent_ready() may be called
  *		from then on. May sleep. Returns the conditions that
@@ -227,6 +228,7 @@ struct kevent_source_ops {
 	bool			level;
 	u32			flags;
 	struct kmem_cache	**cache;
+	u32			pins;
 	int (*check)(const struct ukevent *uk, struct file *file);
 	int (*attach)(struct kevent *ke, const struct ukevent *uk,
 		      struct file *file);
@@ -254,6 +256,7 @@ struct kevent_source_ops {
 #define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
 
 extern const struct kevent_source_ops *const kevent_sources[];
+extern u32 kevent_source_costs[];
 void kevent_sources_init(void);
 
 extern const struct kevent_source_ops kevent_socket_ops;
@@ -290,6 +293,12 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 		return ERR_PTR(-EINVAL);
 	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
 	return ops ?: ERR_PTR(-ENOSYS);
+}
+
+/* Bytes that a watch of a valid type is charged to its owner with */
+static inline u32 kevent_source_cost(u32 type)
+{
+	return kevent_source_costs[type];
 }
 
 /* The source of a watch */

@@ -5,6 +5,7 @@
 
 #include <linux/bug.h>
 #include <linux/init.h>
+#include <linux/slab.h>
 
 #include "kevent.h"
 
@@ -21,6 +22,11 @@ const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_FUTEX]	= &kevent_futex_ops,
 };
 
+/* What a watch takes in the index of its queue, at most */
+#define KEVENT_INDEX_COST	16
+
+u32 kevent_source_costs[KEVENT_NR_TYPES] __ro_after_init;
+
 static void __init kevent_source_check(const struct kevent_source_ops *ops)
 {
 	WARN_ON(!ops->name || !ops->cache || !*ops->cache);
@@ -34,11 +40,17 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 
 void __init kevent_sources_init(void)
 {
+	const struct kevent_source_ops *ops;
 	unsigned int i;
 
 	BUILD_BUG_ON(ARRAY_SIZE(kevent_sources) != KEVENT_NR_TYPES);
 
-	for (i = 0; i < KEVENT_NR_TYPES; i++)
-		if (kevent_sources[i])
-			kevent_source_check(kevent_sources[i]);
+	for (i = 0; i < KEVENT_NR_TYPES; i++) {
+		ops = kevent_sources[i];
+		if (!ops)
+			continue;
+		kevent_source_check(ops);
+		kevent_source_costs[i] = kmem_cache_size(*ops->cache) +
+					 KEVENT_INDEX_COST + ops->pins;
+	}
 }

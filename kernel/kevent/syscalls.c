@@ -506,7 +506,7 @@ SYSCALL_DEFINE3(kevent_commit, int, fd, u32, new_uidx, u32, over)
 
 /* Settings */
 
-static const long kevent_watches_max = LONG_MAX;
+static const long kevent_bytes_max = LONG_MAX;
 
 static struct ctl_table kevent_kernel_table[] = {
 	{
@@ -529,13 +529,13 @@ static struct ctl_table kevent_kernel_table[] = {
 
 static struct ctl_table kevent_fs_table[] = {
 	{
-		.procname	= "max_user_watches",
-		.data		= &kevent_max_user_watches,
-		.maxlen		= sizeof(kevent_max_user_watches),
+		.procname	= "max_user_bytes",
+		.data		= &kevent_max_user_bytes,
+		.maxlen		= sizeof(kevent_max_user_bytes),
 		.mode		= 0644,
 		.proc_handler	= proc_doulongvec_minmax,
 		.extra1		= SYSCTL_LONG_ZERO,
-		.extra2		= (void *)&kevent_watches_max,
+		.extra2		= (void *)&kevent_bytes_max,
 	},
 };
 
@@ -575,9 +575,8 @@ static int __init kevent_sysinit(void)
 	kevent_check_abi();
 	kevent_sources_init();
 	si_meminfo(&si);
-	kevent_max_user_watches = ((si.totalram - si.totalhigh) / 25) <<
-				  PAGE_SHIFT;
-	kevent_max_user_watches /= kmem_cache_size(kevent_poll_cache) + 16;
+	kevent_max_user_bytes = ((si.totalram - si.totalhigh) / 25) <<
+				PAGE_SHIFT;
 	register_sysctl_init("kernel", kevent_kernel_table);
 	register_sysctl_init("fs/kevent", kevent_fs_table);
 	return 0;

@@ -7,6 +7,7 @@
 #include <linux/err.h>
 #include <linux/percpu_counter.h>
 #include <linux/sched/user.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "kevent.h"
@@ -16,8 +17,46 @@
 	 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_ALWAYS_QUEUE |		\
 	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED)
 
-/* fs.kevent.max_user_watches */
-long kevent_max_user_watches __read_mostly;
+/* fs.kevent.max_user_bytes */
+long kevent_max_user_bytes __read_mostly;
+
+/* What a CPU may count for itself before it takes the lock of the counter */
+#define KEVENT_CHARGE_BATCH	SZ_64K
+
+/**
+ * kevent_charge - charge memory to the owner of a queue
+ * @q: the queue
+ * @bytes: how much
+ *
+ * For everything that a program can have the kernel keep, besides descriptors:
+ * watches, what they pin, and occurrences that are not delivered yet. Any
+ * context.
+ *
+ * Return: false over the limit, which the program is told as -ENOSPC.
+ */
+bool kevent_charge(struct kevent_queue *q, size_t bytes)
+{
+	struct percpu_counter *sum = &q->owner->kevent_bytes;
+	long limit = READ_ONCE(kevent_max_user_bytes);
+
+#ifdef CONFIG_SMP
+	return __percpu_counter_limited_add(sum, limit, bytes,
+					    KEVENT_CHARGE_BATCH);
+#else
+	return percpu_counter_limited_add(sum, limit, bytes);
+#endif
+}
+
+/**
+ * kevent_uncharge - undo kevent_charge()
+ * @q: the queue
+ * @bytes: how much
+ */
+void kevent_uncharge(struct kevent_queue *q, size_t bytes)
+{
+	percpu_counter_add_batch(&q->owner->kevent_bytes, -(s64)bytes,
+				 KEVENT_CHARGE_BATCH);
+}
 
 /*
  * Step 1 of the removal of a watch, see "Lifetime of a watch" in kevent.h.
@@ -41,7 +80,7 @@ void kevent_free(struct kevent *ke)
 	struct kevent_queue *q = ke->queue;
 
 	kevent_index_erase(&q->watches, ke);
-	percpu_counter_dec(&q->owner->kevent_watches);
+	kevent_uncharge(q, kevent_source_cost(ke->type));
 	if (ops->destroy)
 		ops->destroy(ke);
 	kfree_rcu(ke, rcu);
@@ -154,11 +193,10 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct ukevent *uk,
 				   struct kevent_stash *stash)
 {
-	struct percpu_counter *watches = &q->owner->kevent_watches;
+	u32 cost = kevent_source_cost(uk->type);
 	struct kevent *ke;
 
-	if (!percpu_counter_limited_add(watches,
-					READ_ONCE(kevent_max_user_watches), 1))
+	if (!kevent_charge(q, cost))
 		return ERR_PTR(-ENOSPC);
 	ke = kevent_zalloc(*ops->cache, stash);
 	if (!ke)
@@ -177,7 +215,7 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 free:
 	kmem_cache_free(*ops->cache, ke);
 uncharge:
-	percpu_counter_dec(watches);
+	kevent_uncharge(q, cost);
 	return ERR_PTR(-ENOMEM);
 }
 

@@ -45,6 +45,8 @@ bool kevent_kill(struct kevent *ke);
 void kevent_bury(struct kevent *ke, bool held);
 void kevent_free(struct kevent *ke);
 void kevent_remove_all(struct kevent_queue *q);
-extern long kevent_max_user_watches;
+bool kevent_charge(struct kevent_queue *q, size_t bytes);
+void kevent_uncharge(struct kevent_queue *q, size_t bytes);
+extern long kevent_max_user_bytes;
 
 #endif /* _KEVENT_WATCH_H */

@@ -22,7 +22,7 @@
 
 #include "helpers.h"
 
-#define MAX_WATCHES	"/proc/sys/fs/kevent/max_user_watches"
+#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
 #define DISABLED	"/proc/sys/kernel/kevent_disabled"
 #define GROUP		"/proc/sys/kernel/kevent_group"
 
@@ -43,6 +43,30 @@ static void with_setting(const char *path, const char *value,
 	ret = join_child(start_child(fn, arg), 2 * PATIENCE_MS);
 	write_file(path, old);
 	CHECK_EQ(ret, 0);
+}
+
+/* What a user is charged for a watch of his own marks */
+static long long mark_watch_bytes(void)
+{
+	long long before;
+	struct queue q;
+
+	open_queue(&q, 0);
+	before = fdinfo(q.fd, "kevent-user-bytes");
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 0), 0);
+	before = fdinfo(q.fd, "kevent-user-bytes") - before;
+	close_queue(&q);
+	MUST(before > 0);
+	return before;
+}
+
+/* Runs @fn in a child that may have @nr such watches. */
+static void with_room_for(unsigned int nr, int (*fn)(void *arg), void *arg)
+{
+	char value[32];
+
+	snprintf(value, sizeof(value), "%lld", nr * mark_watch_bytes());
+	with_setting(MAX_BYTES, value, fn, arg);
 }
 
 static int become_user(void)
@@ -86,9 +110,9 @@ static int adds_up_to_the_limit(void *arg)
 
 static void watches_per_user_are_limited_exactly(void)
 {
-	with_setting(MAX_WATCHES, "100", adds_up_to_the_limit, NULL);
+	with_room_for(100, adds_up_to_the_limit, NULL);
 	/* Nothing is left behind by a process that ended with its watches. */
-	with_setting(MAX_WATCHES, "100", adds_up_to_the_limit, NULL);
+	with_room_for(100, adds_up_to_the_limit, NULL);
 }
 
 static int create_posix_timer(int kq)
@@ -131,7 +155,7 @@ static int no_type_is_free(void *arg)
 
 static void watches_of_every_type_are_limited(void)
 {
-	with_setting(MAX_WATCHES, "0", no_type_is_free, NULL);
+	with_setting(MAX_BYTES, "0", no_type_is_free, NULL);
 }
 
 struct race {
@@ -185,7 +209,7 @@ static int adds_from_eight_threads(void *arg)
 
 static void limit_is_exact_when_threads_race_for_it(void)
 {
-	with_setting(MAX_WATCHES, "1000", adds_from_eight_threads, NULL);
+	with_room_for(1000, adds_from_eight_threads, NULL);
 }
 
 static void watches_per_file_are_limited(void)

@@ -21,7 +21,7 @@
 
 #include "timers.h"
 
-#define MAX_WATCHES	"/proc/sys/fs/kevent/max_user_watches"
+#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
 
 static void must_expire(struct queue *q, struct ukevent *ev, int id,
 			uint64_t user)
@@ -498,10 +498,10 @@ static void invalid_requests_are_refused(void)
 	sev._sigev_un._tid = q.fd;
 	CHECK_EQ(syscall(SYS_timer_create, CLOCK_MONOTONIC, &sev, 8), -1);
 	CHECK_EQ(errno, EFAULT);
-	read_file(MAX_WATCHES, old, sizeof(old));
-	write_file(MAX_WATCHES, "0");
+	read_file(MAX_BYTES, old, sizeof(old));
+	write_file(MAX_BYTES, "0");
 	CHECK_EQ(create(q.fd, CLOCK_MONOTONIC, 0), -ENOSPC);
-	write_file(MAX_WATCHES, strtok(old, "\n"));
+	write_file(MAX_BYTES, strtok(old, "\n"));
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
 
 	CHECK_EQ(control(q.fd, KEVENT_CTL_ADD, 0, 0, 0), -EINVAL);

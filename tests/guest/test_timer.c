@@ -603,9 +603,9 @@ static void many_timers_expire_once_and_not_early(void)
 	int ret, j;
 	char old[64];
 
-	read_file("/proc/sys/fs/kevent/max_user_watches", old, sizeof(old));
-	if (atoi(old) < (int)nr + 1000)
-		write_file("/proc/sys/fs/kevent/max_user_watches", "200000");
+	read_file("/proc/sys/fs/kevent/max_user_bytes", old, sizeof(old));
+	if (atoll(old) < (nr + 1000) * 512LL)
+		write_file("/proc/sys/fs/kevent/max_user_bytes", "100000000");
 	open_queue(&q, 0);
 	at = now_ns() + 4 * SECOND;
 	/* Half of them at the same instant, the others around it */
@@ -635,7 +635,7 @@ static void many_timers_expire_once_and_not_early(void)
 	CHECK_EQ(left, 0);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
 	note("all taken at most %lld ms late", (long long)worst / MS);
-	write_file("/proc/sys/fs/kevent/max_user_watches",
+	write_file("/proc/sys/fs/kevent/max_user_bytes",
 		   strtok(old, "\n"));
 	close_queue(&q);
 }

@@ -481,13 +481,13 @@ static void destroyed_and_made_again(struct ev_loop *loop)
 	run_until(loop, &c.calls, 1);
 }
 
-#define LIMIT(backend)	"/proc/sys/fs/" backend "/max_user_watches"
 
 /* Which on epoll has to wait for something else to happen */
 static void error_at_the_limit_of_watches(struct ev_loop *loop)
 {
 	const char *path = check_backend == EVBACKEND_KEVENT ?
-		LIMIT("kevent") : LIMIT("epoll");
+		"/proc/sys/fs/kevent/max_user_bytes" :
+		"/proc/sys/fs/epoll/max_user_watches";
 	struct counter c = {}, other = {};
 	int fd[2], more[2];
 	char old[32] = "";
