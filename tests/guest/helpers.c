@@ -377,6 +377,34 @@ long long fdinfo(int kq, const char *key)
 	return -1;
 }
 
+/* Windows */
+
+#define WINDOW	"/sys/kernel/debug/kevent/window"
+
+void window_arm(const char *name)
+{
+	MUST(sysconf(_SC_NPROCESSORS_ONLN) > 1);
+	write_file(WINDOW, name);
+}
+
+bool window_entered(void)
+{
+	uint64_t start = now_ns();
+	char state[16];
+
+	do {
+		read_file(WINDOW, state, sizeof(state));
+		if (!strcmp(state, "entered\n"))
+			return true;
+	} while (!strcmp(state, "armed\n") && patient(start, PATIENCE_MS));
+	return false;
+}
+
+void window_release(void)
+{
+	write_file(WINDOW, "\n");
+}
+
 /* Threads and processes */
 
 static char task_state(pid_t tid)

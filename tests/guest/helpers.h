@@ -133,6 +133,15 @@ long long fdinfo(int kq, const char *key);
 #define MUST_EVENT(q, ev) \
 	MUST_EQ(next_event(q, ev, PATIENCE_MS * slowness), 1)
 
+/* Windows of the kernel, see kernel/kevent/window.h; the guest needs two CPUs. */
+
+/* The next task that comes to window @name with a queue of ours waits there. */
+void window_arm(const char *name);
+/* Has a task come to the window? Waits for that; false after a while. */
+bool window_entered(void);
+/* Let it go, or disarm the window. */
+void window_release(void);
+
 /* Threads and processes */
 
 /* Blocks until the thread sleeps in system call @nr; false after a while. */

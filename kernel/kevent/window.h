@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Windows: places between two steps where a test can hold a task up
+ *
+ * A race has a window in which the other side must act. A test arms a window,
+ * the next task that comes to it with a queue of the test's address space waits
+ * there, and the test acts and lets it go. Only test kernels have windows.
+ */
+#ifndef _KEVENT_WINDOW_H
+#define _KEVENT_WINDOW_H
+
+#include <linux/compiler.h>
+
+struct kevent_queue;
+
+/**
+ * enum kevent_window - the windows
+ * @KEVENT_WINDOW_NONE:		none is armed
+ * @KEVENT_WINDOW_HIT_STORED:	the entry of a level watch is in the ring, the hit
+ *				is not over
+ * @KEVENT_WINDOW_SETTLE:	entries were stored by a call, whose watches are not
+ *				settled yet
+ * @KEVENT_NR_WINDOWS:		how many there are
+ */
+enum kevent_window {
+	KEVENT_WINDOW_NONE,
+	KEVENT_WINDOW_HIT_STORED,
+	KEVENT_WINDOW_SETTLE,
+	KEVENT_NR_WINDOWS,
+};
+
+#ifdef CONFIG_KEVENT_WINDOWS
+
+extern enum kevent_window kevent_window_armed;
+void kevent_window_enter(const struct kevent_queue *q, enum kevent_window w);
+
+/**
+ * kevent_window - a window
+ * @q: the queue the caller works on
+ * @w: which window
+ *
+ * Any context; the caller may hold any spinlock.
+ */
+static inline void kevent_window(const struct kevent_queue *q,
+				 enum kevent_window w)
+{
+	if (unlikely(READ_ONCE(kevent_window_armed) == w))
+		kevent_window_enter(q, w);
+}
+
+#else
+
+static inline void kevent_window(const struct kevent_queue *q,
+				 enum kevent_window w)
+{
+}
+
+#endif /* CONFIG_KEVENT_WINDOWS */
+
+#endif /* _KEVENT_WINDOW_H */
