@@ -15,34 +15,47 @@
 #define KEVENT_USER_MAX_KEPT	65536U
 
 /**
- * struct kevent_user_mark - one event to come
- * @next:	the next younger one
- * @data:	what the caller gave along; of merged marks their number
+ * struct kevent_user_merged - marks that are one event together
+ * @nr:		how many marks, at most U32_MAX; 0: there is no such event
  * @bits:	conditions marked
+ */
+struct kevent_user_merged {
+	u32			nr;
+	u32			bits;
+};
+
+/**
+ * struct kevent_user_mark - a mark that is an event of its own
+ * @next:	the next younger one
+ * @data:	what the caller gave along
+ * @bits:	conditions marked
+ * @after:	marks made later, after MODIFY took KEVENT_REQ_KEEP_EACH away
  */
 struct kevent_user_mark {
 	struct kevent_user_mark	*next;
 	u64			data;
 	u32			bits;
+	struct kevent_user_merged after;
 };
 
 /**
  * struct kevent_user - a watch that user space marks ready
  * @kk:		the watch, found by its id
- * @oldest:	events to come; under ready_lock, like all the rest
- * @end:	where the next one is linked
- * @nr:		how many there are
+ * @merged:	the oldest event, unless it has no marks; under ready_lock, like all
+ *		the rest
+ * @oldest:	marks that are events. Whoever has the queue makes the list long, and
+ *		its owner is charged for each; KEVENT_USER_MAX_KEPT limits it
+ * @last:	the youngest of them, NULL when there is none
+ * @nr:		events to come
  * @keep_each:	each mark is an event of its own
- * @merged:	the event of all marks that are not; in the list while its
- *		number of marks is not 0
  */
 struct kevent_user {
 	struct kevent_keyed	kk;
+	struct kevent_user_merged merged;
 	struct kevent_user_mark	*oldest;
-	struct kevent_user_mark	**end;
+	struct kevent_user_mark	*last;
 	u32			nr;
 	bool			keep_each;
-	struct kevent_user_mark	merged;
 };
 
 struct kmem_cache *kevent_user_cache;
@@ -52,26 +65,21 @@ static struct kevent_user *to_user(struct kevent *ke)
 	return container_of(ke, struct kevent_user, kk.ke);
 }
 
-static void ev_user_append(struct kevent_user *ku, struct kevent_user_mark *m)
-{
-	m->next = NULL;
-	*ku->end = m;
-	ku->end = &m->next;
-	ku->nr++;
-}
-
 static void ev_user_drop_oldest(struct kevent_user *ku)
 {
 	struct kevent_user_mark *m = ku->oldest;
 
+	ku->nr--;
+	if (ku->merged.nr) {
+		ku->merged = (struct kevent_user_merged) {};
+		return;
+	}
+	ku->merged = m->after;
 	ku->oldest = m->next;
 	if (!ku->oldest)
-		ku->end = &ku->oldest;
-	ku->nr--;
-	if (m == &ku->merged)
-		*m = (struct kevent_user_mark) {};
-	else
-		kfree(m);
+		ku->last = NULL;
+	kevent_uncharge(ku->kk.ke.queue, sizeof(*m));
+	kfree(m);
 }
 
 static int ev_user_check(const struct ukevent *uk, struct file *file)
@@ -93,7 +101,6 @@ static int ev_user_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_user *ku = to_user(ke);
 
-	ku->end = &ku->oldest;
 	ev_user_modified(ke, uk);
 	RB_CLEAR_NODE(&ku->kk.node);
 	ku->kk.id = uk->id.raw_u64;
@@ -126,23 +133,42 @@ static u32 ev_user_count(struct kevent *ke)
 	return to_user(ke)->nr;
 }
 
+static void ev_user_fill_merged(struct ukevent *uk,
+				const struct kevent_user_merged *merged)
+{
+	uk->req_flags &= ~KEVENT_REQ_KEEP_EACH;
+	uk->ret_data[0] = merged->bits;
+	uk->ret_data[1] = merged->nr;
+}
+
+static void ev_user_fill_mark(struct ukevent *uk,
+			      const struct kevent_user_mark *m)
+{
+	uk->req_flags |= KEVENT_REQ_KEEP_EACH;
+	uk->event = m->bits;
+	uk->ret_data[0] = lower_32_bits(m->data);
+	uk->ret_data[1] = upper_32_bits(m->data);
+}
+
+/* An entry says in which mode its marks were made. */
 static void ev_user_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 {
 	struct kevent_user *ku = to_user(ke);
-	struct kevent_user_mark *m = ku->oldest;
+	const struct kevent_user_merged *merged = &ku->merged;
+	const struct kevent_user_mark *m = ku->oldest;
 
 	uk->id.raw_u64 = ku->kk.id;
 	if (ku->keep_each)
 		uk->req_flags |= KEVENT_REQ_KEEP_EACH;
-	while (m && nth--)
+	for (;;) {
+		if (merged->nr && !nth--)
+			return ev_user_fill_merged(uk, merged);
+		if (!m)
+			return;
+		if (!nth--)
+			return ev_user_fill_mark(uk, m);
+		merged = &m->after;
 		m = m->next;
-	if (m == &ku->merged) {
-		uk->ret_data[0] = m->bits;
-		uk->ret_data[1] = min_t(u64, m->data, U32_MAX);
-	} else if (m) {
-		uk->event = m->bits;
-		uk->ret_data[0] = lower_32_bits(m->data);
-		uk->ret_data[1] = upper_32_bits(m->data);
 	}
 }
 
@@ -167,18 +193,29 @@ static int ev_user_keep(struct kevent_user *ku, u32 bits, u64 data,
 		return -EAGAIN;
 	if (!m)
 		return -ENOBUFS;
+	if (!kevent_charge(ku->kk.ke.queue, sizeof(*m)))
+		return -ENOSPC;
 	*room = NULL;
-	m->bits = bits;
-	m->data = data;
-	ev_user_append(ku, m);
+	*m = (struct kevent_user_mark) { .data = data, .bits = bits };
+	if (ku->last)
+		ku->last->next = m;
+	else
+		ku->oldest = m;
+	ku->last = m;
+	ku->nr++;
 	return 0;
 }
 
 static void ev_user_merge(struct kevent_user *ku, u32 bits)
 {
-	if (!ku->merged.data++)
-		ev_user_append(ku, &ku->merged);
-	ku->merged.bits |= bits;
+	struct kevent_user_merged *to = ku->last ? &ku->last->after :
+						   &ku->merged;
+
+	if (!to->nr)
+		ku->nr++;
+	if (to->nr < U32_MAX)
+		to->nr++;
+	to->bits |= bits;
 }
 
 /* A watch without event bits takes any, a request without means all. */

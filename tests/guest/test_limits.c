@@ -115,6 +115,43 @@ static void watches_per_user_are_limited_exactly(void)
 	with_room_for(100, adds_up_to_the_limit, NULL);
 }
 
+/* As many marks as fit into what one watch more would be charged with */
+static int keeps_marks_up_to_the_limit(void *arg)
+{
+	long long before, each;
+	struct ukevent ev;
+	int kq, i, marks;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(add_user(kq, 1, 1, KEVENT_REQ_KEEP_EACH, 0) == 0);
+	before = fdinfo(kq, "kevent-user-bytes");
+	for (marks = 0; mark_user(kq, 1, 1) == 1; marks++)
+		CHILD_MUST(marks < 65536);
+	CHILD_MUST(marks > 1);
+	kevent_set_mark(&ev, 1, 1, 0);
+	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_READY, &ev) == -ENOSPC);
+	each = (fdinfo(kq, "kevent-user-bytes") - before) / marks;
+	CHILD_MUST(each >= 24);
+	CHILD_MUST(add_user(kq, 2, 1, 0, 0) == -ENOSPC);
+	/* Delivery gives the room back, and so does the end of the watch. */
+	for (i = 0; i < marks; i++)
+		CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 1);
+	CHILD_MUST(fdinfo(kq, "kevent-user-bytes") == before);
+	for (i = 0; i < marks; i++)
+		CHILD_MUST(mark_user(kq, 1, 1) == 1);
+	kevent_set_user(&ev, 1, 1, 0, 0);
+	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev) == 0);
+	CHILD_MUST(fdinfo(kq, "kevent-user-bytes") == 0);
+	return 0;
+}
+
+static void kept_marks_are_charged(void)
+{
+	with_room_for(2, keeps_marks_up_to_the_limit, NULL);
+}
+
 static int create_posix_timer(int kq)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_KEVENT };
@@ -401,6 +438,7 @@ static void no_privilege_is_needed(void)
 static const struct test_case cases[] = {
 	TEST_LIMIT(watches_per_user_are_limited_exactly, 30),
 	TEST(watches_of_every_type_are_limited),
+	TEST(kept_marks_are_charged),
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),

@@ -281,6 +281,40 @@ static void each_mark_is_kept_with_its_data(void)
 	each_queue(kept);
 }
 
+/* An entry says in which mode its marks were made, and they stay in order. */
+static void modes_mixed(struct queue *q)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	MUST_EQ(add_user(q->fd, 1, 7, 0, 11), 0);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(modify_user(q->fd, 1, 7, 0, 11), 0);
+		CHECK_EQ(mark_user(q->fd, 1, 1), 1);
+		CHECK_EQ(mark_user(q->fd, 1, 2), 1);
+		CHECK_EQ(modify_user(q->fd, 1, 7, KEEP, 11), 0);
+		CHECK_EQ(mark_data(q->fd, 1, 4, 100 + i), 1);
+		CHECK_EQ(mark_data(q->fd, 1, 1, 200 + i), 1);
+	}
+	for (i = 0; i < 3; i++) {
+		MUST_EQ(next_event(q, &ev, 0), 1);
+		CHECK_EQ(ev.req_flags, 0);
+		CHECK_EQ(ev.ret_data[0], 3);
+		CHECK_EQ(ev.ret_data[1], 2);
+		MUST_EQ(next_event(q, &ev, 0), 1);
+		CHECK_EQ(ev.req_flags, KEEP);
+		CHECK_EQ(ev.event, 4);
+		CHECK_EQ(ev.ret_data[0], 100 + i);
+		check_data(q, 1, 200 + i);
+	}
+	CHECK_NO_EVENT(q);
+}
+
+static void marks_of_both_modes_stay_in_order(void)
+{
+	each_queue(modes_mixed);
+}
+
 /* An interest of 0 takes any bits; those of a request of 0 are 0. */
 static void kept_of_any_bits(void)
 {
@@ -641,6 +675,7 @@ static const struct test_case cases[] = {
 	TEST(ready_counts_the_entries_it_marked),
 	TEST(queues_do_not_share_ids),
 	TEST(each_mark_is_kept_with_its_data),
+	TEST(marks_of_both_modes_stay_in_order),
 	TEST(kept_of_any_bits),
 	TEST(marks_come_in_order_through_a_small_ring),
 	TEST(marks_come_in_order_through_a_buffer),
