@@ -217,11 +217,13 @@ int kevent_busy_poll(int fd, __u32 usecs);
  * @fd: the queue, for kevent_ctl()
  * @size: number of slots of @ring
  * @ring: memory given to kevent_queue_init()
+ * @process: the process that may use @ring, as the library knows it; 0: any
  */
 struct kevent_queue {
 	int			fd;
 	__u32			size;
 	struct kevent_ring	*ring;
+	__u32			process;
 };
 
 /**
@@ -235,6 +237,17 @@ struct kevent_queue {
  */
 int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
 		      __u32 size, __u32 flags);
+
+/**
+ * kevent_queue_attach() - use a queue that was opened in another process
+ * @q: as kevent_queue_init() has filled it in, with @ring where this process has
+ *	mapped the memory of the ring, which is shared
+ *
+ * For a child that goes on with a ring in shared memory.
+ *
+ * Return: 0, or an errno of kevent_attach().
+ */
+int kevent_queue_attach(struct kevent_queue *q);
 
 /**
  * kevent_queue_close() - close a queue
@@ -253,8 +266,8 @@ void kevent_queue_close(struct kevent_queue *q);
  * Enters the kernel only when the ring is empty and %KEVENT_RING_MORE says that
  * events wait in the kernel; never sleeps.
  *
- * Return: the number of events, 0 when there is none, or an errno of
- * kevent_wait().
+ * Return: the number of events, 0 when there is none, -EXDEV in a child of the
+ * process that opened the queue, or an errno of kevent_wait().
  */
 int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max);
 
@@ -263,12 +276,14 @@ int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max);
  * @q: a queue
  * @timeout: how long to wait; NULL: for ever, zero: not at all
  *
- * Does not enter the kernel when the ring holds events. Another consumer may
- * pop them before the caller does.
+ * Does not enter the kernel when the ring holds events, and enters it once when it
+ * does not. Another consumer may pop the events before the caller does: then
+ * there is nothing to pop, and the caller calls again.
  *
- * Return: the number of unread entries; 0 after @timeout or when
- * %KEVENT_CTL_READY with no entries woke the caller; -EINVAL for a malformed
- * @timeout; or an errno of kevent_wait().
+ * Return: the number of unread entries, or of those that came while it waited, if
+ * other consumers have taken them; 0 after @timeout or when %KEVENT_CTL_READY
+ * with no entries woke the caller; -EINVAL for a malformed @timeout; -EXDEV in
+ * a child of the process that opened the queue; or an errno of kevent_wait().
  */
 int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout);
 

@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include "libkevent.h"
+#include "process.h"
 
 #define NSEC_PER_SEC	1000000000L
-
-/* Seconds that never pass; adding them to a time of day can't overflow. */
-#define FOREVER_SEC	0x4000000000000000LL
 
 static const struct timespec no_time;
 
@@ -24,7 +22,17 @@ int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
 	q->fd = fd < 0 ? -1 : fd;
 	q->size = size;
 	q->ring = ring;
+	q->process = fd < 0 ? 0 : kevent_process_mark();
 	return fd < 0 ? fd : 0;
+}
+
+int kevent_queue_attach(struct kevent_queue *q)
+{
+	int ret = kevent_attach(q->fd, q->ring, q->size);
+
+	if (!ret)
+		q->process = kevent_process_mark();
+	return ret;
 }
 
 void kevent_queue_close(struct kevent_queue *q)
@@ -57,9 +65,12 @@ static int queue_refill(struct kevent_queue *q)
 
 int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max)
 {
-	__u32 nr = kevent_ring_pop(q->ring, q->size, ev, max);
+	__u32 nr;
 	int ret;
 
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	nr = kevent_ring_pop(q->ring, q->size, ev, max);
 	if (nr || !max || !queue_has_more(q))
 		return (int)nr;
 	ret = queue_refill(q);
@@ -74,68 +85,27 @@ static bool timespec_valid(const struct timespec *ts)
 	       ts->tv_nsec < NSEC_PER_SEC;
 }
 
-/* The time @timeout ends, in @deadline; NULL when that is never */
-static const struct timespec *deadline_of(const struct timespec *timeout,
-					  struct timespec *deadline)
-{
-	if (timeout->tv_sec >= FOREVER_SEC)
-		return NULL;
-	clock_gettime(CLOCK_MONOTONIC, deadline);
-	deadline->tv_sec += timeout->tv_sec;
-	deadline->tv_nsec += timeout->tv_nsec;
-	if (deadline->tv_nsec >= NSEC_PER_SEC) {
-		deadline->tv_nsec -= NSEC_PER_SEC;
-		deadline->tv_sec++;
-	}
-	return deadline;
-}
-
-/*
- * Sleep until the ring holds something. The position given to the kernel is
- * loaded before the ring is found empty at it or later, so the kernel never
- * sleeps on an entry nobody has looked at.
- */
-static int queue_sleep(struct kevent_queue *q, const struct timespec *timeout,
-		       __u32 flags)
+int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout)
 {
 	__u32 kidx, nr;
 	int ret;
 
-	for (;;) {
-		kidx = queue_kidx(q);
-		nr = kevent_ring_count(q->ring, q->size);
-		if (nr)
-			return (int)nr;
-		ret = kevent_wait(q->fd, q->size, kidx, timeout, flags, NULL);
-		if (ret <= 0)
-			return ret;
-	}
-}
-
-static int queue_poll(struct kevent_queue *q)
-{
-	int ret;
-
-	ret = kevent_wait(q->fd, q->size, queue_kidx(q), &no_time, 0, NULL);
-	if (ret < 0)
-		return ret;
-	return (int)kevent_ring_count(q->ring, q->size);
-}
-
-int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout)
-{
-	struct timespec deadline;
-	__u32 nr;
-
 	if (timeout && !timespec_valid(timeout))
 		return -EINVAL;
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	/*
+	 * Before the ring is found empty at that position or later, so the
+	 * kernel never sleeps on an entry nobody has looked at.
+	 */
+	kidx = queue_kidx(q);
 	nr = kevent_ring_count(q->ring, q->size);
 	if (nr)
 		return (int)nr;
-	if (!timeout)
-		return queue_sleep(q, NULL, 0);
-	if (!timeout->tv_sec && !timeout->tv_nsec)
-		return queue_poll(q);
-	return queue_sleep(q, deadline_of(timeout, &deadline),
-			   KEVENT_FLAGS_ABSTIME);
+	ret = kevent_wait(q->fd, q->size, kidx, timeout, 0, NULL);
+	if (ret <= 0)
+		return ret;
+	nr = kevent_ring_count(q->ring, q->size);
+	/* Others were faster: the caller may have been signalled meanwhile. */
+	return nr ? (int)nr : ret;
 }

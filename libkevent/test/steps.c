@@ -16,6 +16,7 @@ static void after_load(void);
 	__value;						\
 })
 
+#define kevent_queue_attach	stepped_queue_attach
 #define kevent_queue_close	stepped_queue_close
 #define kevent_queue_init	stepped_queue_init
 #define kevent_queue_pop	stepped_queue_pop

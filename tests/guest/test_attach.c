@@ -122,6 +122,134 @@ static void unattached_process_wakes_the_owner(void)
 	CHECK_EQ(s->q.ring->event[0].ptr, 9);
 }
 
+static int pops_after_fork(void *arg)
+{
+	struct kevent_queue *lib = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(kevent_queue_pop(lib, &ev, 1) == -EXDEV);
+	CHILD_MUST(kevent_queue_wait(lib, NULL) == -EXDEV);
+	return 0;
+}
+
+/* The child has a copy of the ring and of the entry in it. */
+static void copy_of_a_private_ring_is_void(void)
+{
+	static KEVENT_RING_STORAGE(8) mem;
+	struct kevent_queue lib;
+	struct ukevent ev;
+
+	MUST_EQ(kevent_queue_init(&lib, &mem.ring, 8, 0), 0);
+	MUST_EQ(add_user(lib.fd, 1, 1, KEVENT_REQ_READY, 7), 0);
+	MUST_EQ(kevent_queue_wait(&lib, NULL), 1);
+	CHECK_EQ(join_child(start_child(pops_after_fork, &lib), PATIENCE_MS),
+		 0);
+	MUST_EQ(kevent_queue_pop(&lib, &ev, 1), 1);
+	CHECK_EQ(ev.ptr, 7);
+	kevent_queue_close(&lib);
+}
+
+static int pops_after_attach(void *arg)
+{
+	struct kevent_queue *lib = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(kevent_queue_pop(lib, &ev, 1) == -EXDEV);
+	CHILD_MUST(kevent_queue_attach(lib) == 0);
+	CHILD_MUST(kevent_queue_pop(lib, &ev, 1) == 1);
+	CHILD_MUST(ev.ptr == 7);
+	return 0;
+}
+
+static void child_that_attaches_a_shared_ring_pops(void)
+{
+	struct shared *s = open_shared();
+	struct kevent_queue lib;
+	struct ukevent ev;
+
+	MUST_EQ(kevent_queue_init(&lib, s->q.ring, SIZE, 0), 0);
+	MUST_EQ(add_user(lib.fd, 1, 1, KEVENT_REQ_READY, 7), 0);
+	MUST_EQ(kevent_queue_wait(&lib, NULL), 1);
+	CHECK_EQ(join_child(start_child(pops_after_attach, &lib), PATIENCE_MS),
+		 0);
+	CHECK_EQ(kevent_queue_pop(&lib, &ev, 1), 0);
+	kevent_queue_close(&lib);
+}
+
+static int is_killed_before_it_pops(void *arg)
+{
+	struct shared *s = arg;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	CHILD_MUST(wait_ring(&s->q, SIZE, -1) == 1);
+	atomic_store(&s->stop, 1);
+	for (;;)
+		pause();
+}
+
+/* The wake-up was spent on a process that did not live to take the event. */
+static void event_of_a_killed_process_is_for_another(void)
+{
+	struct shared *s = open_shared();
+	struct waiter w;
+	struct ukevent ev;
+	uint64_t start;
+	pid_t pid;
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 9), 0);
+	pid = start_child(is_killed_before_it_pops, s);
+	MUST(sleeps_in(pid, __NR_kevent_wait));
+	start_waiter(&w, &s->q, SIZE);
+	MUST_EQ(mark_user(s->q.fd, 1, 1), 1);
+	for (start = now_ns(); !atomic_load(&s->stop); )
+		MUST(patient(start, PATIENCE_MS));
+	CHECK(waiter_asleep(&w));
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	MUST(kevent_ring_next(s->q.ring, SIZE, &ev));
+	CHECK_EQ(ev.ptr, 9);
+	waitpid(pid, NULL, 0);
+}
+
+static int takes_a_level_event(void *arg)
+{
+	struct shared *s = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(get_events(s->q.fd, 1, 1, -1, &ev) == 1);
+	atomic_store(&s->stop, 1);
+	for (;;)
+		pause();
+}
+
+/* The same without a ring, for a file that stays ready */
+static void level_event_of_a_killed_process_is_for_another(void)
+{
+	struct shared *s = open_shared();
+	struct waiter w;
+	struct queue q;
+	uint64_t start;
+	pid_t pid;
+	int fd[2];
+
+	open_queue(&q, 0);
+	s->q.fd = q.fd;
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, 0, 9), 0);
+	pid = start_child(takes_a_level_event, s);
+	MUST(sleeps_in(pid, __NR_kevent_get_events));
+	start_waiter(&w, &q, 1);
+	put_byte(fd[1]);
+	for (start = now_ns(); !atomic_load(&s->stop); )
+		MUST(patient(start, PATIENCE_MS));
+	CHECK(waiter_asleep(&w));
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(w.ev[0].ptr, 9);
+	waitpid(pid, NULL, 0);
+	close_queue(&q);
+}
+
 static int consume(void *arg)
 {
 	struct shared *s = arg;
@@ -314,6 +442,10 @@ static const struct test_case cases[] = {
 	TEST(attached_process_uses_the_ring),
 	TEST(event_wakes_an_attached_process),
 	TEST(unattached_process_wakes_the_owner),
+	TEST(copy_of_a_private_ring_is_void),
+	TEST(child_that_attaches_a_shared_ring_pops),
+	TEST(event_of_a_killed_process_is_for_another),
+	TEST(level_event_of_a_killed_process_is_for_another),
 	TEST(each_event_goes_to_one_process),
 	TEST(bad_mappings_are_refused),
 	TEST(ring_can_be_moved),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Which process a queue was opened in
+ */
+#ifndef LIBKEVENT_PROCESS_H
+#define LIBKEVENT_PROCESS_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+/* Points to a word that fork() sets to 0 in the child; NULL before it is needed */
+extern const volatile __u32 *kevent_process_word;
+
+/* A number of this process that is not 0, or 0 without memory for the word */
+__u32 kevent_process_mark(void);
+
+/* Was @mark made in this process? One that is 0 says nothing. */
+static inline bool kevent_process_is(__u32 mark)
+{
+	return !mark || *kevent_process_word == mark;
+}
+
+#endif /* LIBKEVENT_PROCESS_H */
