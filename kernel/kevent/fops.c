@@ -21,6 +21,13 @@ bool is_kevent_file(const struct file *file)
 	return file->f_op == &kevent_fops;
 }
 
+/* Each close() of a descriptor, and so each end of a process that has one */
+static int kevent_fop_flush(struct file *file, fl_owner_t id)
+{
+	kevent_wake_left(file->private_data);
+	return 0;
+}
+
 static int kevent_fop_release(struct inode *inode, struct file *file)
 {
 	struct kevent_queue *q = file->private_data;
@@ -121,6 +128,7 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 }
 
 const struct file_operations kevent_fops = {
+	.flush		= kevent_fop_flush,
 	.release	= kevent_fop_release,
 	.poll		= kevent_fop_poll,
 	.unlocked_ioctl	= kevent_fop_ioctl,

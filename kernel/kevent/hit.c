@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 
 #include "kevent.h"
+#include "window.h"
 
 static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 					     struct kevent *ke, u32 mask,
@@ -44,7 +45,7 @@ static __always_inline bool kevent_hit_is_plain(struct kevent_queue *q,
 }
 
 /* What a level watch looks like that waits for its next look */
-#define KE_ON_LEVEL	(KE_LISTED | KE_LEVEL | KE_VERIFY)
+#define KE_ON_LEVEL	(KE_LISTED | KE_QUIET | KE_LEVEL | KE_VERIFY)
 
 static bool kevent_watch_may_hit(const struct kevent *ke, u32 mask)
 {
@@ -65,6 +66,30 @@ static bool kevent_queue_may_hit(struct kevent_queue *q)
 }
 
 /*
+ * A hit of a level watch that is not listed, or waits for its next look. It is listed
+ * before the entry can be seen: a consumer may take the entry at once, read part
+ * of what there is, call, and must then find the watch.
+ */
+static __always_inline bool kevent_hit_level(struct kevent_queue *q,
+					     struct kevent *ke, u32 mask,
+					     u32 amount)
+{
+	bool listed = ke->state;
+
+	if (!listed)
+		kevent_look_later(ke);
+	if (likely(kevent_hit_store(q, ke, mask, amount))) {
+		kevent_window(q, KEVENT_WINDOW_HIT_STORED);
+		return true;
+	}
+	if (!listed) {
+		kevent_dequeue(ke);
+		ke->state &= ~KE_VERIFY;
+	}
+	return false;
+}
+
+/*
  * Store what a source has to say in the ring, from wherever that happens:
  * interrupts included, as long as the address space in use has the ring.
  * Returns false, and nothing has changed, if it has to be queued.
@@ -76,15 +101,16 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (!kevent_watch_may_hit(ke, mask) || !kevent_queue_may_hit(q) ||
-	    !kevent_hit_store(q, ke, mask, amount))
+	if (!kevent_watch_may_hit(ke, mask) || !kevent_queue_may_hit(q))
 		return false;
-	if (!ke->state && (ke->req_flags & KEVENT_REQ_DISPATCH ||
-			   !(ke->req_flags & KEVENT_REQ_ET)))
+	if (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_DISPATCH) ?
+	    !kevent_hit_store(q, ke, mask, amount) :
+	    !kevent_hit_level(q, ke, mask, amount))
+		return false;
+	if (!ke->state && ke->req_flags & KEVENT_REQ_DISPATCH)
 		kevent_delivered(ke, 0);
 	if (q->ring.kidx != kidx)
-		kevent_wake(q, KEVENT_OF_RING,
-			    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
+		kevent_wake_for(ke, KEVENT_OF_RING);
 	return true;
 }
 
@@ -162,11 +188,8 @@ static noinline void kevent_ready_otherwise(struct kevent *ke, u32 mask,
 	if (!mask)
 		return;
 	if (likely(kevent_hit_is_level(q, ke, mask)) &&
-	    kevent_hit_store(q, ke, mask, amount)) {
-		if (!ke->state)
-			kevent_look_later(ke);
+	    kevent_hit_level(q, ke, mask, amount))
 		return;
-	}
 	if (!kevent_hit(q, ke, mask, amount))
 		kevent_ready_locked(ke, mask,
 				    kevent_is_checked(ke) ? KE_VERIFY : 0);

@@ -41,7 +41,7 @@ struct socket;
 /**
  * enum kevent_state - bits of &struct kevent.state
  * @KE_LISTED:	on &kevent_queue.ready or &kevent_queue.level
- * @KE_LEVEL:	put on &kevent_queue.level when it was last delivered
+ * @KE_QUIET:	listed, and nobody was woken for it
  * @KE_BUSY:	a task works on it without a lock
  * @KE_FIRED:	something happened while it was busy
  * @KE_STALE:	it was modified while it was busy
@@ -52,10 +52,11 @@ struct socket;
  * @KE_DETACHED: and detached from its source
  * @KE_NEW:	being attached to its source
  * @KE_SPENT:	dead because it was delivered
+ * @KE_LEVEL:	listed, on &kevent_queue.level
  */
 enum kevent_state {
 	KE_LISTED	= BIT(0),
-	KE_LEVEL	= BIT(1),
+	KE_QUIET	= BIT(1),
 	KE_BUSY		= BIT(2),
 	KE_FIRED	= BIT(3),
 	KE_STALE	= BIT(4),
@@ -66,6 +67,7 @@ enum kevent_state {
 	KE_DETACHED	= BIT(9),
 	KE_NEW		= BIT(10),
 	KE_SPENT	= BIT(11),
+	KE_LEVEL	= BIT(12),
 };
 
 /*
@@ -345,7 +347,8 @@ static inline void kevent_look_later(struct kevent *ke)
 		list_add_tail(&ke->link, &q->level);
 		q->nr_listed++;
 	}
-	ke->state |= KE_VERIFY | KE_LISTED | KE_LEVEL;
+	q->nr_level += !(ke->state & KE_LEVEL);
+	ke->state |= KE_VERIFY | KE_LISTED | KE_QUIET | KE_LEVEL;
 	ke->state &= ~KE_FIRED;
 }
 

@@ -3,6 +3,7 @@
  * The queue: ready watches, and delivery to user memory
  */
 
+#include <linux/pid.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -10,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "kevent.h"
+#include "window.h"
 
 /**
  * struct kevent_batch - watches a consumer verifies at a time
@@ -43,6 +45,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->mm = current->mm;
 	mmgrab(q->mm);
 	q->ring_mm = KEVENT_NO_MM;
+	q->consumer = get_pid(task_pid(current));
 	return q;
 }
 
@@ -53,6 +56,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	kevent_mappings_free(q);
 	kevent_index_destroy(&q->watches);
 	free_uid(q->owner);
+	put_pid(q->consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
 }
@@ -75,19 +79,21 @@ void kevent_enqueue(struct kevent *ke)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if ((ke->state & (KE_LISTED | KE_LEVEL)) == KE_LISTED)
+	if ((ke->state & (KE_LISTED | KE_QUIET)) == KE_LISTED)
 		return;
 	if (ke->state & KE_LISTED) {
 		list_move_tail(&ke->link, &q->ready);
+		q->nr_level -= !!(ke->state & KE_LEVEL);
 	} else {
 		list_add_tail(&ke->link, &q->ready);
 		q->nr_listed++;
 	}
 	ke->state |= KE_LISTED;
-	ke->state &= ~KE_LEVEL;
+	ke->state &= ~(KE_QUIET | KE_LEVEL);
 	q->misses++;
-	kevent_wake(q, KEVENT_ANY,
-		    ke->req_flags & KEVENT_REQ_WAKEUP_ALL ? 0 : 1);
+	kevent_wake_for(ke, KEVENT_ANY);
+	if (!q->nr_woken && list_is_singular(&q->ready))
+		kevent_more(q);
 }
 
 /**
@@ -101,8 +107,9 @@ void kevent_dequeue(struct kevent *ke)
 	if (!(ke->state & KE_LISTED))
 		return;
 	list_del_init(&ke->link);
-	ke->state &= ~(KE_LISTED | KE_LEVEL);
+	ke->queue->nr_level -= !!(ke->state & KE_LEVEL);
 	ke->queue->nr_listed--;
+	ke->state &= ~(KE_LISTED | KE_QUIET | KE_LEVEL);
 }
 
 static u32 kevent_count(struct kevent *ke)
@@ -317,7 +324,8 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
  * @max:	how many more are wanted
  * @passes:	how many more there may be; 0 before the first. A file whose
  *		->poll() fires its own watch would keep a consumer for ever
- * @relist:	look at level watches again
+ * @relist:	level watches that are to be looked at again: at first those which
+ *		were delivered before the collection
  * @again:	another pass may find more
  * @kept:	a watch has occurrences left, which need no further look
  * @full:	there is no room
@@ -330,7 +338,7 @@ struct kevent_round {
 	struct kring		*to;
 	u32			max;
 	u32			passes;
-	bool			relist;
+	u32			relist;
 	bool			again;
 	bool			kept;
 	bool			full;
@@ -338,6 +346,13 @@ struct kevent_round {
 	struct list_head	dead;
 	struct list_head	oneshot;
 };
+
+/* A watch that was verified is not delivered now: it must be verified again. */
+static void kevent_doubt(struct kevent *ke)
+{
+	if (kevent_is_checked(ke))
+		ke->state |= KE_VERIFY;
+}
 
 /* How many occurrences of a watch go into the next @room entries */
 static u32 kevent_share(struct kevent *ke, u32 room)
@@ -440,8 +455,11 @@ static int kevent_deliver(struct kevent_round *r, u32 want)
 	if (!load.nr)
 		return 0;
 	done = kring_store(r->to, load.uk, load.nr);
+	for (i = done; i < load.nr; i++)
+		kevent_doubt(load.ke[i]);
 	if (!done)
 		return -EFAULT;
+	kevent_window(r->q, KEVENT_WINDOW_SETTLE);
 	kring_set_flags(r->to, r->to->flags & ~KEVENT_RING_BROKEN);
 	for (i = 0; i < done; i += nr) {
 		nr = 1;
@@ -471,35 +489,52 @@ static int kevent_round_fits(struct kevent_round *r)
 	return fits;
 }
 
-/* Watches that kevent_relist() looks at under one hold of the lock */
-#define KEVENT_RELIST_LOOKS	256
+/* Level watches that are looked at under one hold of the lock */
+#define KEVENT_RELIST_LOOKS	256U
 
 /*
- * Look at level watches again, to drop those with nothing to report. The others may
- * have to wait for room, so they are looked at when they are delivered. While the
- * entry of one is unread, its consumer has yet to look itself.
+ * Look at a level watch again, to drop it if it has nothing to report. If it has,
+ * it may have to wait for room, so it is looked at when it is delivered. While its
+ * entry is unread, its consumer has yet to look itself.
  */
+static void kevent_relist_one(struct kevent_round *r, struct kevent *ke)
+{
+	/* Such watches are mergeable and not broken: kevent_previous() */
+	if (r->to->user && kring_is_unread(r->to, ke->stored)) {
+		list_move_tail(&ke->link, &r->q->level);
+		return;
+	}
+	if (kevent_must_verify(ke) && kevent_peek(ke) &&
+	    !(ke->state & KE_LISTED))
+		return;
+	ke->state |= KE_VERIFY;
+	ke->state &= ~KE_LEVEL;
+	r->q->nr_level--;
+	list_move_tail(&ke->link, &r->q->ready);
+}
+
 static void kevent_relist(struct kevent_round *r)
 {
-	struct kevent *ke, *next;
-	u32 looks = KEVENT_RELIST_LOOKS;
+	u32 looks = min3(r->relist, r->q->nr_level, KEVENT_RELIST_LOOKS);
 
 	lockdep_assert_held(&r->q->ready_lock);
 
-	list_for_each_entry_safe(ke, next, &r->q->level, link) {
-		/* Such watches are mergeable and not broken: kevent_previous() */
-		if (r->to->user && kring_is_unread(r->to, ke->stored))
-			continue;
-		if (looks && kevent_must_verify(ke)) {
-			looks--;
-			kevent_peek(ke);
-		}
-		if (!(ke->state & KE_LISTED))
-			continue;
-		ke->state |= KE_VERIFY;
-		list_move_tail(&ke->link, &r->q->ready);
-	}
-	r->relist = false;
+	r->relist -= looks;
+	while (looks--)
+		kevent_relist_one(r, list_first_entry(&r->q->level,
+						      struct kevent, link));
+	if (list_empty(&r->q->level))
+		r->relist = 0;
+}
+
+/* Those that were verified and do not go, for want of room or memory */
+static void kevent_batch_doubt(struct kevent_batch *batch)
+{
+	u32 i;
+
+	for (i = 0; i < batch->nr; i++)
+		if ((batch->ke[i]->state & (KE_LISTED | KE_LEVEL)) == KE_LISTED)
+			kevent_doubt(batch->ke[i]);
 }
 
 /* The first watches can only be verified without the lock. */
@@ -509,7 +544,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 {
 	struct kevent_queue *q = r->q;
 	struct kevent_batch batch __uninitialized;
-	int fits = want;
+	int ret, fits = want;
 
 	kevent_batch_take(q, &batch, want);
 	if (batch.nr) {
@@ -521,7 +556,9 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 			return 0;
 		fits = kevent_round_fits(r);
 	}
-	return fits > 0 ? kevent_deliver(r, fits) : fits;
+	ret = fits > 0 ? kevent_deliver(r, fits) : fits;
+	kevent_batch_doubt(&batch);
+	return ret;
 }
 
 static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
@@ -530,18 +567,19 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 	struct kevent_queue *q = r->q;
 	int ret, fits;
 
-	if (list_empty(&q->ready) && (!r->relist || list_empty(&q->level)))
+	if (list_empty(&q->ready) && !r->relist)
 		return 0;
 	fits = kevent_round_fits(r);
 	if (fits >= 0 && r->relist)
 		kevent_relist(r);
+	r->again = r->relist && fits > 0;
 	if (fits <= 0 || list_empty(&q->ready))
 		return min(fits, 0);
 	ret = kevent_deliver(r, fits);
 	if (!ret && !list_empty(&q->ready))
 		ret = kevent_round_verify(r, fits, flags);
-	if (!r->full)
-		r->again = !list_empty(&q->ready) && (r->kept || --r->passes);
+	if (!r->full && !list_empty(&q->ready))
+		r->again |= r->kept || --r->passes;
 	return ret;
 }
 
@@ -587,8 +625,10 @@ static int kevent_round(struct kevent_round *r)
 	r->again = false;
 	r->full = false;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (!r->passes)
+	if (!r->passes) {
 		r->passes = q->nr_listed + 1;
+		r->relist = min(r->relist, q->nr_level);
+	}
 	ret = kevent_round_locked(r, &flags);
 	if (ret == (int)r->max || (ret >= 0 && !r->again))
 		r->flags_err = kevent_leave(q, r->full);
@@ -598,8 +638,15 @@ static int kevent_round(struct kevent_round *r)
 	return ret;
 }
 
-/* Make user memory writable, without any lock: that may take for ever. */
-static int kevent_fault_in(struct kevent_queue *q, const struct kring *to)
+/**
+ * kevent_fault_in - make user memory writable
+ * @q: the queue
+ * @to: its ring, or a buffer
+ *
+ * Called without any lock: that may take for ever. Return: 0, -EFAULT, -EINTR on
+ * a fatal signal.
+ */
+int kevent_fault_in(struct kevent_queue *q, const struct kring *to)
 {
 	struct kring where;
 	unsigned long flags;
@@ -628,27 +675,15 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	kevent_unlock(q, flags);
 }
 
-/* Consumers that only look at memory rely on KEVENT_RING_MORE. */
-static void kevent_retry_flags(struct kevent_queue *q)
-{
-	unsigned long flags;
-
-	if (kevent_fault_in(q, &q->ring))
-		return;
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (kevent_ring_here(q))
-		kring_set_flags(&q->ring,
-				(q->ring.flags & KEVENT_RING_BROKEN) |
-				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-}
-
-/* Peeks: a consumer that is to sleep looks again, under ready_lock. */
+/*
+ * Peeks: a consumer that is to sleep looks for ready watches again, under
+ * ready_lock. It does not look for level watches, see kevent_queue.nr_listed.
+ */
 static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 			   bool relist)
 {
-	return list_empty_careful(&q->ready) &&
-	       (!relist || list_empty_careful(&q->level)) &&
+	return (relist ? !READ_ONCE(q->nr_listed) :
+			 list_empty_careful(&q->ready)) &&
 	       (!to->user || !READ_ONCE(to->flags));
 }
 
@@ -673,7 +708,11 @@ static bool kevent_may_go_on(void)
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist)
 {
-	struct kevent_round r = { .q = q, .to = to, .relist = relist };
+	struct kevent_round r = {
+		.q = q,
+		.to = to,
+		.relist = relist ? U32_MAX : 0,
+	};
 	u32 total = 0, tries = 0;
 	int ret;
 

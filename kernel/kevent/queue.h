@@ -15,6 +15,7 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
+#include <linux/types.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
@@ -28,6 +29,7 @@
 struct file;
 struct kevent;
 struct mm_struct;
+struct pid;
 struct user_struct;
 
 /* For kevent_queue.ring_mm: kernel threads have NULL. */
@@ -60,7 +62,9 @@ struct kevent_index {
  * struct kevent_queue - what a kevent file descriptor refers to
  * @ready_lock:	taken in wake-up callbacks, interrupts off
  * @wake_request: R: the next consumer shall not wait
- * @nr_listed:	R: watches on @ready and @level
+ * @nr_listed:	R: watches on @ready and @level. Counts a level watch before its entry
+ *		can be seen: a consumer that has taken the entry does not find 0
+ * @nr_level:	R: watches on @level
  * @ready:	R: watches with something to report, oldest first
  * @level:	R: level watches delivered since the last collection started
  * @wait:	R: consumers asleep, exclusive, oldest first
@@ -71,6 +75,10 @@ struct kevent_index {
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
+ * @consumer:	R: the thread that last waited for the ring, or created it; see
+ *		kevent_more()
+ * @more_work:	R: runs in @consumer, and holds a reference to the queue
+ * @more_queued: R: @more_work is on its way
  * @poll_wait:	poll() on the queue's own descriptor
  * @mm:		I: address space that created the ring; a pointer to compare,
  *		held by mmgrab()
@@ -91,6 +99,7 @@ struct kevent_queue {
 	spinlock_t		ready_lock;	/* lists and state, see R */
 	bool			wake_request;
 	u32			nr_listed;
+	u32			nr_level;
 	struct list_head	ready;
 	struct list_head	level;
 	wait_queue_head_t	wait;
@@ -99,6 +108,9 @@ struct kevent_queue {
 	u64			collected;
 	u64			copied;
 	u64			misses;
+	struct pid		*consumer;
+	struct callback_head	more_work;
+	bool			more_queued;
 	wait_queue_head_t	poll_wait;
 	struct mm_struct	*mm;
 	struct mm_struct	*ring_mm;
@@ -151,6 +163,12 @@ enum kevent_consumers {
 	KEVENT_OF_BUFFER,
 };
 
+/* With the above: the level watches are to be looked at again */
+#define KEVENT_LOOK		BIT(2)
+
+/* What kevent_sleep() returns then, to have it done */
+#define KEVENT_SLEPT_LOOK	2
+
 /* queue.c: for watch.c and system calls */
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
@@ -161,6 +179,7 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist);
 int kevent_commit(struct kevent_queue *q, u64 uidx);
+int kevent_fault_in(struct kevent_queue *q, const struct kring *to);
 bool kevent_pending(struct kevent_queue *q);
 
 /* Has the ring entries that are unread, as far as known? Peeks. */
@@ -226,9 +245,16 @@ static inline bool kevent_ring_here(struct kevent_queue *q)
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
 void kevent_mappings_free(struct kevent_queue *q);
 
+/* more.c */
+void kevent_more(struct kevent_queue *q);
+void kevent_retry_flags(struct kevent_queue *q);
+struct pid *kevent_follow(struct kevent_queue *q);
+
 /* wait.c */
-void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr);
+void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr);
+void kevent_wake_for(struct kevent *ke, enum kevent_consumers kind);
 void kevent_wake_one(struct kevent_queue *q);
+void kevent_wake_left(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
 bool kevent_may_wait_for_ring(struct kevent_queue *q);
 ktime_t kevent_clock_now(clockid_t clock);

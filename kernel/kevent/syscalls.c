@@ -160,12 +160,12 @@ static int kevent_over(const struct kevent_deadline *until)
 static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 		      struct kevent_deadline *until)
 {
-	bool first = true;
+	bool first = true, relist = true;
 	u32 total = 0;
 	int ret;
 
 	for (;;) {
-		ret = kevent_collect(q, buf, buf->size - total, first);
+		ret = kevent_collect(q, buf, buf->size - total, relist);
 		if (ret > 0)
 			total += ret;
 		if (ret < 0 || total >= min_nr)
@@ -176,9 +176,11 @@ static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 		ret = first ? 0 : kevent_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, NULL, until);
-		if (ret)
+		if (ret && ret != KEVENT_SLEPT_LOOK)
 			break;
 		first = false;
+		/* One call reports a level watch once. */
+		relist = ret && !total;
 	}
 	if (total || ret == -ETIME || ret == -ECANCELED)
 		return total;
@@ -268,10 +270,10 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 		ret = first ? 0 : kevent_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, news, until);
-		if (ret)
+		if (ret && ret != KEVENT_SLEPT_LOOK)
 			return min(ret, 0);
 		first = false;
-		ret = kevent_collect(q, &q->ring, num, false);
+		ret = kevent_collect(q, &q->ring, num, ret);
 	}
 }
 
@@ -308,6 +310,20 @@ static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 	return kevent_fill_ring(q, num, news, until, ret);
 }
 
+/* Entries in the ring that nobody has taken? */
+static bool kevent_has_unread(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	ret = kevent_unread(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
 static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 			    struct kevent_news *news, u64 min_wait_ns,
 			    struct kevent_deadline *until)
@@ -322,11 +338,17 @@ static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 	if (stored < news->min_nr) {
 		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,
 					   ret);
+		/* Whatever was stored: another thread may have taken it. */
+		if (ret == -ECANCELED)
+			return 0;
+		if (signal_pending(current) && !until->poll &&
+		    ret != -ETIME && !kevent_has_unread(q))
+			return -EINTR;
 		stored = kevent_stored(q, news->old_kidx);
 	}
-	if (stored)
-		return min_t(u32, stored, INT_MAX);
-	return ret == -ETIME || ret == -ECANCELED ? 0 : ret;
+	if (stored > INT_MAX)
+		return -EINVAL;
+	return stored || ret == -ETIME ? stored : ret;
 }
 
 /* Version 0 of the structure */

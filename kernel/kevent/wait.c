@@ -5,6 +5,7 @@
 
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
+#include <linux/pid.h>
 #include <linux/sched/signal.h>
 
 #include "kevent.h"
@@ -16,6 +17,7 @@
  * @news: what it waits for, if it wants the ring filled
  * @requested: it shall return although nothing is ready
  * @woken: taken off the wait queue, and counted in &kevent_queue.nr_woken
+ * @look: it shall look at level watches, which others may have been told of
  */
 struct kevent_waiter {
 	wait_queue_entry_t	wait;
@@ -23,6 +25,7 @@ struct kevent_waiter {
 	const struct kevent_news *news;
 	bool			requested;
 	bool			woken;
+	bool			look;
 };
 
 /* Would a waiter that is woken sleep again, and the wake-up be lost on it? */
@@ -40,7 +43,8 @@ static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
 {
 	struct kevent_waiter *w = container_of(wait, struct kevent_waiter,
 					       wait);
-	enum kevent_consumers kind = (unsigned long)key;
+	unsigned long what = (unsigned long)key;
+	enum kevent_consumers kind = what & ~KEVENT_LOOK;
 
 	if (kind == (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
 		return 0;
@@ -49,6 +53,7 @@ static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
 	if (!autoremove_wake_function(wait, mode, sync, NULL))
 		return 0;
 	w->woken = true;
+	w->look = what & KEVENT_LOOK;
 	w->q->nr_woken++;
 	return 1;
 }
@@ -56,10 +61,11 @@ static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
 /**
  * kevent_wake - wake consumers
  * @q: the queue
- * @kind: which; of these the one that sleeps longest is first
+ * @kind: &enum kevent_consumers; of these the one that sleeps longest is first. With
+ *	  %KEVENT_LOOK, if they shall look at level watches again
  * @nr: how many, 0 for all
  */
-void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr)
+void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr)
 {
 	lockdep_assert_held(&q->ready_lock);
 
@@ -67,6 +73,19 @@ void kevent_wake(struct kevent_queue *q, enum kevent_consumers kind, int nr)
 	if (waitqueue_active(&q->wait))
 		__wake_up(&q->wait, TASK_NORMAL, nr,
 			  (void *)(unsigned long)kind);
+}
+
+/**
+ * kevent_wake_for - wake consumers for an event, as its watch wants it
+ * @ke: the watch
+ * @kind: which consumers can take it
+ */
+void kevent_wake_for(struct kevent *ke, enum kevent_consumers kind)
+{
+	if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
+		kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
+	else
+		kevent_wake(ke->queue, kind, 1);
 }
 
 /**
@@ -177,7 +196,8 @@ static bool kevent_may_collect(struct kevent_queue *q,
 	return !news || kevent_has_room(q);
 }
 
-static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
+/* Returns whether it shall look at level watches. */
+static bool kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 			 const struct kevent_deadline *until,
 			 unsigned long *flags, bool *timed_out)
 	__must_hold(&q->ready_lock)
@@ -195,6 +215,49 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 	finish_wait(&q->wait, &w->wait);
 	q->nr_woken -= w->woken;
 	w->woken = false;
+	return w->look && q->nr_level;
+}
+
+/*
+ * A request that was made of a consumer ends its wait whatever else has happened:
+ * others come for the events.
+ */
+static bool kevent_is_requested(struct kevent_queue *q,
+				const struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (w->requested && !list_empty(&q->ready) && !q->nr_woken)
+		kevent_wake(q, KEVENT_ANY, 1);
+	return w->requested;
+}
+
+static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
+			       const struct kevent_deadline *until,
+			       unsigned long *flags)
+	__must_hold(&q->ready_lock)
+{
+	bool timed_out = until->poll;
+
+	while (!kevent_is_requested(q, w)) {
+		if (kevent_may_collect(q, w->news))
+			return list_empty(&q->ready);
+		if (!list_empty(&q->ready))
+			kevent_wake(q, KEVENT_OF_BUFFER, 1);
+		if (q->wake_request) {
+			q->wake_request = false;
+			break;
+		}
+		if (timed_out)
+			return -ETIME;
+		if (signal_pending(current))
+			return -EINTR;
+		/* A level watch may be ready for more than one consumer. */
+		if (kevent_block(q, w, until, flags, &timed_out) &&
+		    !w->requested)
+			return KEVENT_SLEPT_LOOK;
+	}
+	return -ECANCELED;
 }
 
 /**
@@ -206,8 +269,9 @@ static void kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
  * Consumers sleep exclusively, the oldest is woken first. One that is woken but
  * finds the ring full hands the event on to one that needs no ring.
  *
- * Return: 0 to collect, 1 when there are @news and nothing is to be collected,
- * -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
+ * Return: 0 to collect, %KEVENT_SLEPT_LOOK to collect level watches as well, 1 when
+ * there are @news and nothing is to be collected, -ECANCELED when a wake-up was
+ * requested, -ETIME, -EINTR.
  */
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until)
@@ -216,7 +280,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		.q = q,
 		.news = news,
 	};
-	bool timed_out = until->poll;
+	struct pid *last = NULL;
 	unsigned long flags;
 	int ret;
 
@@ -224,23 +288,11 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	init_wait(&w.wait);
 	w.wait.func = kevent_waiter_wake;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	for (;;) {
-		ret = list_empty(&q->ready);
-		if (kevent_may_collect(q, news))
-			break;
-		if (!list_empty(&q->ready))
-			kevent_wake(q, KEVENT_OF_BUFFER, 1);
-		ret = -ECANCELED;
-		if (w.requested || q->wake_request)
-			break;
-		ret = timed_out ? -ETIME : -EINTR;
-		if (timed_out || signal_pending(current))
-			break;
-		kevent_block(q, &w, until, &flags, &timed_out);
-	}
-	if (ret == -ECANCELED && !w.requested)
-		q->wake_request = false;
+	if (news)
+		last = kevent_follow(q);
+	ret = kevent_sleep_locked(q, &w, until, &flags);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
+	put_pid(last);
 	return ret;
 }
 
@@ -258,6 +310,23 @@ void kevent_wake_others(struct kevent_queue *q, int nr)
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_wake(q, KEVENT_OF_RING, nr);
 	kevent_unlock(q, flags);
+}
+
+/**
+ * kevent_wake_left - a process has closed its descriptor, maybe by being killed
+ * @q: the queue
+ *
+ * It may have been told of events that it did not come to take: an entry in the
+ * ring, a level watch. One of those still asleep looks.
+ */
+void kevent_wake_left(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (q->nr_listed || kevent_unread(q))
+		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
 /**

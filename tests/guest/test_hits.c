@@ -287,6 +287,37 @@ static void level_is_looked_up_by_the_next_call(void)
 	close_queue(&q);
 }
 
+static long write_two(void *arg)
+{
+	return write(*(int *)arg, "xy", 2);
+}
+
+/*
+ * The entry is taken while the wake-up that stored it is not over, and only a part
+ * of the data is read: the next call finds the watch.
+ */
+static void level_entry_may_be_taken_during_the_hit(void)
+{
+	struct actor writer;
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+	char c;
+
+	watch(&q, 8, fd, 0);
+	window_arm("hit_stored");
+	start_actor(&writer, write_two, &fd[1]);
+	CHECK(window_entered());
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	MUST_EQ(read(fd[0], &c, 1), 1);
+	/* It comes for the lock of the queue before the writer goes on. */
+	CHECK_EQ(wait_ring(&q, 8, PATIENCE_MS), 1);
+	window_release();
+	join_actor(&writer, PATIENCE_MS);
+	check_next(&q, 7, RECV);
+	close_queue(&q);
+}
+
 /* A level entry says all that holds, so one interest more is looked up. */
 static void level_with_two_conditions_is_looked_up(void)
 {
@@ -517,6 +548,7 @@ static const struct test_case cases[] = {
 	TEST(full_ring_queues),
 	TEST(events_stay_in_order),
 	TEST(level_is_looked_up_by_the_next_call),
+	TEST(level_entry_may_be_taken_during_the_hit),
 	TEST(level_with_two_conditions_is_looked_up),
 	TEST(one_shot_and_last_check_are_queued),
 	TEST(dispatch_is_stored_once),

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <sys/mman.h>
 
 #include "helpers.h"
 
@@ -173,6 +174,73 @@ static void level_watch_that_had_no_room_is_looked_at_again(void)
 	CHECK_EQ(take_bytes(fd[!first][0]), 1);
 	CHECK_EQ(get_events(q.fd, 1, 2, PATIENCE_MS, ev), 1);
 	CHECK_EQ(ev[0].ptr, first);
+	close_queue(&q);
+}
+
+/* Ready, found ready, but not stored: what was found is not kept. */
+static void verified_and_not_stored(struct queue *q, uint32_t flags)
+{
+	void *bad = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	int fd[2];
+
+	MUST(bad != MAP_FAILED);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, flags, 1), 0);
+	put_byte(fd[1]);
+	MUST_EQ(get_events(q->fd, 1, 1, 0, bad), -EFAULT);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	check_recv(q, 1);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	CHECK_EQ(remove_file(q->fd, KEVENT_PIPE, fd[0]), 0);
+	munmap(bad, 4096);
+}
+
+static void event_that_could_not_be_stored_is_verified_again(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	verified_and_not_stored(&q, 0);
+	verified_and_not_stored(&q, KEVENT_REQ_LAST_CHECK);
+	verified_and_not_stored(&q, KEVENT_REQ_LAST_CHECK | ET);
+	close_queue(&q);
+}
+
+#define MANY_LEVEL	600
+
+/* More level watches than are looked at under one hold of the lock */
+static void all_level_watches_are_looked_at(struct queue *q)
+{
+	static struct ukevent ev[MANY_LEVEL];
+	int fd[MANY_LEVEL][2], i;
+
+	for (i = 0; i < MANY_LEVEL; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q->fd, fd[i][0], RECV, 0, i), 0);
+		put_byte(fd[i][1]);
+	}
+	for (i = 0; i < 2; i++)
+		MUST_EQ(get_events(q->fd, 1, MANY_LEVEL, 0, ev), MANY_LEVEL);
+	for (i = 0; i < MANY_LEVEL - 1; i++)
+		CHECK_EQ(take_bytes(fd[i][0]), 1);
+	CHECK_EQ(get_events(q->fd, 1, MANY_LEVEL, 0, ev), 1);
+	CHECK_EQ(ev[0].ptr, MANY_LEVEL - 1);
+	for (i = 0; i < MANY_LEVEL; i++) {
+		close(fd[i][0]);
+		close(fd[i][1]);
+	}
+}
+
+static void many_level_watches_are_all_looked_at(void)
+{
+	struct queue q;
+
+	open_fds(2 * MANY_LEVEL + 100);
+	open_queue(&q, 0);
+	all_level_watches_are_looked_at(&q);
 	close_queue(&q);
 }
 
@@ -525,6 +593,8 @@ static const struct test_case cases[] = {
 	TEST(level_ready_at_add_is_handed_back),
 	TEST(level_watches_take_turns),
 	TEST(level_watch_that_had_no_room_is_looked_at_again),
+	TEST(event_that_could_not_be_stored_is_verified_again),
+	TEST(many_level_watches_are_all_looked_at),
 	TEST(edge_reports_each_activity_once),
 	TEST(edge_ready_at_add_is_handed_back_once),
 	TEST(oneshot_fires_once),

@@ -115,7 +115,99 @@ static void wait_returns_at_once_when_the_ring_moved(void)
 	CHECK_EQ(wait_past(&q, 8, 2), 0);
 	/* Any other value is a position long ago. */
 	CHECK_EQ(kevent_wait(q.fd, 8, 0xfffffff0u, NULL, 0, NULL), 18);
-	CHECK_EQ(kevent_wait(q.fd, 8, 3, NULL, 0, NULL), 0x7fffffff);
+	CHECK_EQ(kevent_wait(q.fd, 8, 2u - 0x7fffffff, NULL, 0, NULL),
+		 0x7fffffff);
+	close_queue(&q);
+}
+
+static void position_ahead_of_the_ring_is_refused(void)
+{
+	struct queue q;
+
+	open_marks(&q, 8, 2);
+	mark(&q, 0, 2);
+	CHECK_EQ(wait_past(&q, 8, 0), 2);
+	CHECK_EQ(kevent_wait(q.fd, 8, 3, NULL, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_wait(q.fd, 8, 0x7fffffff, NULL, 0, NULL), -EINVAL);
+	CHECK_EQ(wait_past(&q, 8, 1), 1);
+	close_queue(&q);
+}
+
+static void await_more(struct queue *q)
+{
+	uint64_t start = now_ns();
+
+	while (!(__atomic_load_n(&q->ring->ring_flags, __ATOMIC_RELAXED) &
+		 KEVENT_RING_MORE))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+/* What the ring has no entry for is told by its flag, without a call. */
+static void event_that_is_queued_sets_the_flag(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_marks(&q, 8, 1);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 5),
+		0);
+	mark(&q, 0, 1);
+	await_more(&q);
+	MUST_EQ(wait_past(&q, 8, 0), 1);
+	CHECK(!has_more(&q));
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	/* The other process does not have the ring. */
+	put_byte_from_outside(fd[0 + 1]);
+	await_more(&q);
+	MUST_EQ(wait_past(&q, 8, 1), 1);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	CHECK_EQ(ev.ptr, 5);
+	CHECK(!has_more(&q));
+	close_queue(&q);
+}
+
+/* Where a miss could not write, a consumer that sleeps is still woken first. */
+static void event_for_a_sleeper_sets_no_flag(void)
+{
+	struct waiter w;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 5),
+		0);
+	start_waiter(&w, &q, 8);
+	put_byte_from_outside(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK(!has_more(&q));
+	close_queue(&q);
+}
+
+static void timer_is_seen_by_who_only_pops(void)
+{
+	const struct timespec soon = ms_to_timespec(20);
+	struct kevent_queue lib;
+	uint64_t start;
+	struct ukevent ev;
+	struct queue q;
+	int i, ret;
+
+	open_queue(&q, 8);
+	lib = (struct kevent_queue) {
+		.fd = q.fd, .size = q.size, .ring = q.ring
+	};
+	kevent_set_timer(&ev, &soon, NULL, 0, 0, 3);
+	MUST_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	for (i = 0; i < 5; i++) {
+		start = now_ns();
+		while (!(ret = kevent_queue_pop(&lib, &ev, 1)))
+			MUST(patient(start, PATIENCE_MS));
+		MUST_EQ(ret, 1);
+		CHECK_EQ(ev.ptr, 3);
+	}
 	close_queue(&q);
 }
 
@@ -602,6 +694,10 @@ static const struct test_case cases[] = {
 	TEST(slots_are_used_in_turn),
 	TEST(wait_moves_at_most_num),
 	TEST(wait_returns_at_once_when_the_ring_moved),
+	TEST(position_ahead_of_the_ring_is_refused),
+	TEST(event_that_is_queued_sets_the_flag),
+	TEST(event_for_a_sleeper_sets_no_flag),
+	TEST(timer_is_seen_by_who_only_pops),
 	TEST(full_ring_keeps_events_in_the_kernel),
 	TEST(full_ring_is_not_overwritten),
 	TEST(commit_frees_slots_and_refills_them),

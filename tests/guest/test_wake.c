@@ -174,6 +174,119 @@ static void wakeup_all_wakes_every_waiter(void)
 	close_queue(&q);
 }
 
+/* The file stays ready, so each of them has something to report. */
+static void all_of_a_level_watch(struct queue *q)
+{
+	struct waiter w[NR];
+	int fd[2], i;
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, KEVENT_REQ_WAKEUP_ALL, 7), 0);
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], q, 1);
+	put_byte(fd[1]);
+	for (i = 0; i < NR; i++) {
+		CHECK_EQ(join_waiter(&w[i]), 1);
+		if (!q->size)
+			CHECK_EQ(w[i].ev[0].ptr, 7);
+	}
+}
+
+static void wakeup_all_wakes_every_waiter_of_a_level_watch(void)
+{
+	each_queue(all_of_a_level_watch);
+}
+
+/* One event of a level watch is for one consumer, although the file stays ready. */
+static void one_of_a_level_watch(struct queue *q)
+{
+	struct waiter w[2];
+	long long sleeps;
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, 0, 7), 0);
+	start_waiter(&w[0], q, 1);
+	start_waiter(&w[1], q, 1);
+	sleeps = sleeps_so_far(w[1].actor.tid);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[0]), 1);
+	check_asleep(&w[1], sleeps);
+	/* Its consumer comes back: it is ready for that one again. */
+	if (q->size)
+		MUST(kevent_ring_next(q->ring, q->size, &ev));
+	CHECK_EQ(next_event(q, &ev, 0), 1);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL);
+	join_waiter(&w[1]);
+}
+
+static void level_event_wakes_one_waiter(void)
+{
+	each_queue(one_of_a_level_watch);
+}
+
+/* Two threads share a ring, and the first has taken what came. */
+static void start_pair(struct waiter w[2], struct queue *q)
+{
+	struct ukevent ev;
+
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
+	start_waiter(&w[0], q, 8);
+	start_waiter(&w[1], q, 8);
+	MUST_EQ(mark_user(q->fd, 1, 1), 1);
+	MUST_EQ(join_waiter(&w[0]), 1);
+	MUST(kevent_ring_next(q->ring, q->size, &ev));
+	MUST(waiter_asleep(&w[1]));
+}
+
+static void wake_request_counts_beside_events_of_others(void)
+{
+	struct waiter w[2];
+	struct queue q;
+
+	open_queue(&q, 8);
+	start_pair(w, &q);
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(join_waiter(&w[1]), 0);
+	close_queue(&q);
+}
+
+static long wait_by_library(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_queue lib = {
+		.fd = q->fd, .size = q->size, .ring = q->ring
+	};
+
+	return kevent_queue_wait(&lib, NULL);
+}
+
+/* A pool of threads is stopped by one request for each. */
+static void wake_requests_stop_threads_that_share_a_ring(void)
+{
+	struct actor a[2];
+	struct ukevent ev;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 8);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 0), 0);
+	for (i = 0; i < 2; i++) {
+		start_actor(&a[i], wait_by_library, &q);
+		MUST(sleeps_in(a[i].tid, __NR_kevent_wait));
+	}
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	join_actor(&a[0], PATIENCE_MS);
+	CHECK_EQ(a[0].ret, 1);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	join_actor(&a[1], PATIENCE_MS);
+	CHECK_EQ(a[1].ret, 0);
+	close_queue(&q);
+}
+
 /* Without a ring one gets the event, the others look and sleep again. */
 static void wakeup_all_delivers_once(void)
 {
@@ -562,6 +675,19 @@ static void signal_does_not_hide_events(void)
 	close_queue(&q);
 }
 
+static void signal_counts_beside_events_of_others(void)
+{
+	struct waiter w[2];
+	struct queue q;
+
+	catch_usr1();
+	open_queue(&q, 8);
+	start_pair(w, &q);
+	MUST_EQ(pthread_kill(w[1].actor.thread, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w[1]), -EINTR);
+	close_queue(&q);
+}
+
 /* Signal and event at once, either first: the event is never gone. */
 static void signal_and_event_race(struct queue *q)
 {
@@ -744,6 +870,10 @@ static const struct test_case cases[] = {
 	TEST(burst_wakes_one_waiter_per_event),
 	TEST(no_waiter_is_woken_for_nothing),
 	TEST(wakeup_all_wakes_every_waiter),
+	TEST(wakeup_all_wakes_every_waiter_of_a_level_watch),
+	TEST(level_event_wakes_one_waiter),
+	TEST(wake_request_counts_beside_events_of_others),
+	TEST(wake_requests_stop_threads_that_share_a_ring),
 	TEST(wakeup_all_delivers_once),
 	TEST(fault_hands_the_event_on),
 	TEST(level_left_behind_is_handed_on),
@@ -757,6 +887,7 @@ static const struct test_case cases[] = {
 	TEST(absolute_times_are_monotonic_clock),
 	TEST(zero_timeout_takes_what_is_there),
 	TEST(signal_interrupts_a_wait),
+	TEST(signal_counts_beside_events_of_others),
 	TEST(signal_does_not_hide_events),
 	TEST(signal_beside_an_event_loses_nothing),
 	TEST_LIMIT(timeout_and_event_race_loses_no_wake_up, 60),

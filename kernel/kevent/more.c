@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEVENT_RING_MORE: how consumers that only look at memory learn of misses
+ *
+ * A miss is often made where the ring is not: by another process, by an interrupt
+ * of one, on an idle CPU. Then the thread that waited for the ring last stores the
+ * flag, on its way back to user mode.
+ */
+
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/task_work.h>
+
+#include "kevent.h"
+
+/* In the consumer's thread, about to return to user mode: pages may be faulted in. */
+static void kevent_more_work(struct callback_head *work)
+{
+	struct kevent_queue *q = container_of(work, struct kevent_queue,
+					      more_work);
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	q->more_queued = false;
+	if (!list_empty(&q->ready) && kevent_ring_here(q))
+		err = kring_set_flags(&q->ring,
+				      q->ring.flags | KEVENT_RING_MORE);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (err)
+		kevent_retry_flags(q);
+	kevent_queue_put(q);
+}
+
+/*
+ * A queue has one piece of work under way at most. It may outlive the queue's file
+ * until the thread returns to user mode, so a thread can keep as many queues as
+ * it had created or waited for: its descriptors limit that.
+ */
+static void kevent_more_later(struct kevent_queue *q)
+{
+	struct task_struct *task;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	guard(rcu)();
+	task = pid_task(q->consumer, PIDTYPE_PID);
+	if (!task)
+		return;
+	init_task_work(&q->more_work, kevent_more_work);
+	q->more_queued = !task_work_add(task, &q->more_work, TWA_RESUME);
+	if (q->more_queued)
+		refcount_inc(&q->refs);
+}
+
+/**
+ * kevent_more - something has become ready, and no consumer is on its way
+ * @q: the queue
+ *
+ * Says so in the ring. Called for the first watch on the ready list, so a ring
+ * whose memory is not there costs one fault. Any context.
+ */
+void kevent_more(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE || q->more_queued)
+		return;
+	if (!kevent_ring_here(q) ||
+	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
+		kevent_more_later(q);
+}
+
+/**
+ * kevent_retry_flags - store the flags of the ring, which faulted
+ * @q: the queue
+ *
+ * Process context, no locks held.
+ */
+void kevent_retry_flags(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	if (kevent_fault_in(q, &q->ring))
+		return;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_set_flags(&q->ring,
+				(q->ring.flags & KEVENT_RING_BROKEN) |
+				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/**
+ * kevent_follow - the current thread waits for the ring
+ * @q: the queue
+ *
+ * Return: for put_pid() without the lock: the thread that waited last, or NULL.
+ */
+struct pid *kevent_follow(struct kevent_queue *q)
+{
+	struct pid *last = q->consumer;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (last == task_pid(current))
+		return NULL;
+	q->consumer = get_pid(task_pid(current));
+	return last;
+}
