@@ -40,6 +40,7 @@ static const struct test_suite *const suites[] = {
 	&handover_suite,
 	&turns_suite,
 	&attach_suite,
+	&foreign_suite,
 	&lifetime_suite,
 	&pipe_suite,
 	&socket_suite,

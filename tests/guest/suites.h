@@ -39,6 +39,7 @@ extern const struct test_suite errors_suite;
 extern const struct test_suite examples_suite;
 extern const struct test_suite faults_suite;
 extern const struct test_suite fuse_suite;
+extern const struct test_suite foreign_suite;
 extern const struct test_suite futex_suite;
 extern const struct test_suite futex_lock_suite;
 extern const struct test_suite handover_suite;

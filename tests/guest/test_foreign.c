@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whose memory is it? A process without the ring has memory of its own at the
+ * address of the ring, writable and present: the kernel must leave it alone, and
+ * the event must reach the process that has the ring.
+ *
+ * Memory that fork() has made read-only would not do: a store there faults, and
+ * the event is queued whatever the kernel takes it for.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define SIZE	8
+#define RECV	KEVENT_SOCKET_RECV
+#define ET	KEVENT_REQ_ET
+#define FILL	0xa5	/* as positions of a ring, these are beyond the newest */
+
+enum memory { ANONYMOUS, ANOTHER_FILE, NR_MEMORY };
+
+/* Maps writable memory of the caller's own over the ring. */
+static bool cover(struct queue *q, enum memory kind)
+{
+	int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, fd = -1;
+
+	if (kind == ANOTHER_FILE) {
+		flags = MAP_FIXED | MAP_SHARED;
+		fd = memfd_create("other", MFD_CLOEXEC);
+		if (fd < 0 || ftruncate(fd, q->bytes))
+			return false;
+	}
+	if (mmap(q->ring, q->bytes, PROT_READ | PROT_WRITE, flags, fd, 0) !=
+	    (void *)q->ring)
+		return false;
+	memset(q->ring, FILL, q->bytes);
+	return true;
+}
+
+static bool untouched(const void *from, size_t bytes)
+{
+	const volatile unsigned char *p = from;
+
+	while (bytes--)
+		if (*p++ != FILL)
+			return false;
+	return true;
+}
+
+/* Files whose wake-ups store events */
+
+static void open_pipe_pair(int fd[2])
+{
+	open_pipe(fd);
+}
+
+static void open_unix_pair(int fd[2])
+{
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+}
+
+/* Data comes by a soft interrupt, which runs in the sender. */
+static void open_inet_pair(int fd[2])
+{
+	struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(to);
+
+	MUST_EQ(listen(listener, 1), 0);
+	MUST_EQ(getsockname(listener, (struct sockaddr *)&to, &len), 0);
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fd[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	MUST_EQ(connect(fd[1], (struct sockaddr *)&to, sizeof(to)), 0);
+	fd[0] = accept(listener, NULL, NULL);
+	MUST(fd[0] >= 0);
+	close(listener);
+}
+
+static const struct kind {
+	void		(*open)(int fd[2]);
+	int		(*add)(int kq, int fd, uint32_t event, uint32_t flags,
+			       uint64_t user);
+	uint32_t	flags;
+} kinds[] = {
+	{ open_pipe_pair, add_pipe, ET },
+	{ open_pipe_pair, add_pipe, 0 },
+	{ open_pipe_pair, add_pipe, ET | KEVENT_REQ_DISPATCH },
+	{ open_pipe_pair, add_pipe, KEVENT_REQ_DISPATCH },
+	{ open_pipe_pair, add_pipe, ET | KEVENT_REQ_WAKEUP_ALL },
+	{ open_unix_pair, add_socket, ET },
+	{ open_unix_pair, add_socket, 0 },
+	{ open_inet_pair, add_socket, ET },
+	{ open_inet_pair, add_socket, 0 },
+};
+
+struct outsider {
+	struct queue	*q;
+	int		fd;
+	enum memory	memory;
+};
+
+static int write_with_own_memory(void *arg)
+{
+	struct outsider *o = arg;
+
+	CHILD_MUST(cover(o->q, o->memory));
+	CHILD_MUST(write(o->fd, "", 1) == 1);
+	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
+	return 0;
+}
+
+static void must_be_told(struct queue *q, uint64_t user)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(next_event(q, &ev, PATIENCE_MS), 1);
+	CHECK_EQ(ev.ptr, user);
+	CHECK_NO_EVENT(q);
+}
+
+/* @hit: the queue has stored an event before, so it knows where the ring is. */
+static void check_write(const struct kind *kind, enum memory memory, bool hit)
+{
+	struct outsider o;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, SIZE);
+	kind->open(fd);
+	MUST_EQ(add_user(q.fd, 1, 1, KEVENT_REQ_READY, 5), 0);
+	if (hit)
+		must_be_told(&q, 5);
+	else
+		CHECK_EQ(remove_file(q.fd, KEVENT_USER, 1), 0);
+	MUST_EQ(kind->add(q.fd, fd[0], RECV, kind->flags, 7), 0);
+	o = (struct outsider){ &q, fd[1], memory };
+	CHECK_EQ(join_child(start_child(write_with_own_memory, &o),
+			    PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 0);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 0);
+	if (!(kind->flags & (ET | KEVENT_REQ_DISPATCH)))
+		CHECK_EQ(wait_ring(&q, SIZE, 0), 1);
+	else
+		must_be_told(&q, 7);
+	close_queue(&q);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void wake_up_leaves_own_memory_alone(void)
+{
+	enum memory memory;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		for (memory = 0; memory < NR_MEMORY; memory++) {
+			check_write(&kinds[i], memory, false);
+			check_write(&kinds[i], memory, true);
+		}
+}
+
+/* What a child has that attaches the ring at another address than the parent */
+struct attached {
+	struct queue	q;	/* the parent's */
+	struct queue	there;
+	int		fd[2];
+	int		step[2];
+};
+
+static void open_attached(struct attached *a)
+{
+	a->q = (struct queue){ .size = SIZE, .bytes = 4096 };
+	a->q.ring = mmap(NULL, a->q.bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST((void *)a->q.ring != MAP_FAILED);
+	a->q.fd = kevent_init(a->q.ring, SIZE, 0);
+	MUST(a->q.fd >= 0);
+	open_pipe(a->fd);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, a->step), 0);
+}
+
+/* Makes the memory of the ring present, and writable. */
+static void touch(struct queue *q)
+{
+	__u64 *uidx = &q->ring->ring_uidx;
+
+	__atomic_fetch_add(uidx, 0, __ATOMIC_RELAXED);
+}
+
+static int attach(struct queue *q)
+{
+	return kevent_ctl(q->fd, KEVENT_CTL_ATTACH, SIZE, (void *)q->ring);
+}
+
+/* Moves the child's mapping of the ring; its own memory is where that was. */
+static bool move_ring(struct attached *a)
+{
+	a->there = a->q;
+	a->there.ring = mremap(a->q.ring, a->q.bytes, a->q.bytes,
+			       MREMAP_MAYMOVE | MREMAP_FIXED,
+			       mmap(NULL, a->q.bytes, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	return (void *)a->there.ring != MAP_FAILED && cover(&a->q, ANONYMOUS) &&
+	       !attach(&a->there);
+}
+
+static bool at_step(int fd)
+{
+	char byte;
+
+	return write(fd, "", 1) == 1 && read(fd, &byte, 1) == 1;
+}
+
+/* A write of the child stores an event where the child has the ring. */
+static int hit(struct attached *a, struct queue *q)
+{
+	struct ukevent ev;
+
+	touch(q);
+	CHILD_MUST(write(a->fd[1], "", 1) == 1);
+	CHILD_MUST(kevent_ring_next(q->ring, SIZE, &ev));
+	CHILD_MUST(ev.ptr == 7);
+	return 0;
+}
+
+/* Turn and turn about with the parent: each time the ring was elsewhere last. */
+static int use_ring_elsewhere(void *arg)
+{
+	struct attached *a = arg;
+	struct ukevent ev;
+	int i;
+
+	CHILD_MUST(move_ring(a));
+	for (i = 0; i < 3; i++) {
+		CHILD_MUST(at_step(a->step[1]));
+		/* A hit, where the parent was last */
+		CHILD_MUST(hit(a, &a->there) == 0);
+		CHILD_MUST(untouched(a->q.ring, a->q.bytes));
+		CHILD_MUST(at_step(a->step[1]));
+		/* A call, where the parent was last */
+		CHILD_MUST(mark_user(a->q.fd, 1, 1) == 1);
+		CHILD_MUST(next_event(&a->there, &ev, 0) == 1);
+		CHILD_MUST(ev.ptr == 9);
+		CHILD_MUST(untouched(a->q.ring, a->q.bytes));
+	}
+	return 0;
+}
+
+static void ring_is_stored_where_each_process_has_it(void)
+{
+	struct attached a;
+	struct ukevent ev;
+	char byte;
+	pid_t pid;
+	int i;
+
+	open_attached(&a);
+	MUST_EQ(add_pipe(a.q.fd, a.fd[0], RECV, ET, 7), 0);
+	MUST_EQ(add_user(a.q.fd, 1, 1, 0, 9), 0);
+	pid = start_child(use_ring_elsewhere, &a);
+	close(a.step[1]);
+	for (i = 0; i < 6; i++) {
+		MUST_EQ(read(a.step[0], &byte, 1), 1);
+		put_byte(a.fd[1]);
+		MUST(kevent_ring_next(a.q.ring, SIZE, &ev));
+		CHECK_EQ(ev.ptr, 7);
+		MUST_EQ(mark_user(a.q.fd, 1, 1), 1);
+		MUST_EQ(next_event(&a.q, &ev, 0), 1);
+		CHECK_EQ(ev.ptr, 9);
+		put_byte(a.step[0]);
+	}
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	close_queue(&a.q);
+}
+
+/* The kernel knows where the ring was. The program says where it is now. */
+static int move_and_write(void *arg)
+{
+	struct attached *a = arg;
+
+	CHILD_MUST(attach(&a->q) == 0);
+	CHILD_MUST(hit(a, &a->q) == 0);
+	CHILD_MUST(move_ring(a));
+	CHILD_MUST(hit(a, &a->there) == 0);
+	CHILD_MUST(untouched(a->q.ring, a->q.bytes));
+	return 0;
+}
+
+static void moved_ring_leaves_the_old_place_alone(void)
+{
+	struct attached a;
+
+	open_attached(&a);
+	MUST_EQ(add_pipe(a.q.fd, a.fd[0], RECV, ET, 7), 0);
+	CHECK_EQ(join_child(start_child(move_and_write, &a), PATIENCE_MS), 0);
+	close_queue(&a.q);
+}
+
+/* Calls of a process that has the descriptor, but not the ring */
+static int call_with_own_memory(void *arg)
+{
+	struct outsider *o = arg;
+	struct ukevent ev;
+	int err;
+
+	CHILD_MUST(cover(o->q, o->memory));
+	CHILD_MUST(wait_ring(o->q, SIZE, 0) == -EXDEV);
+	CHILD_MUST(kevent_commit(o->q->fd, 1, 0) == -EXDEV);
+	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
+	/* It looks like the ring's header: the position is right. */
+	memset(o->q->ring, 0, o->q->bytes);
+	CHILD_MUST(wait_ring(o->q, SIZE, 0) == -EXDEV);
+	CHILD_MUST(kevent_commit(o->q->fd, 0, 0) == -EXDEV);
+	memset(o->q->ring, FILL, o->q->bytes);
+	/* One of two: the ring would be told that there is more. */
+	CHILD_MUST(get_events(o->q->fd, 1, 1, 0, &ev) == 1);
+	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
+	err = kevent_get_events(o->q->fd, 1, 1, NULL, (struct ukevent *)8, 0);
+	CHILD_MUST(err == -EFAULT);
+	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
+	return 0;
+}
+
+static void calls_leave_own_memory_alone(void)
+{
+	struct outsider o;
+	struct ukevent ev;
+	struct queue q;
+	int i;
+
+	for (o.memory = 0; o.memory < NR_MEMORY; o.memory++) {
+		open_queue(&q, SIZE);
+		o.q = &q;
+		for (i = 0; i < 2; i++)
+			MUST_EQ(add_user(q.fd, i, 1, KEVENT_REQ_READY, i), 0);
+		CHECK_EQ(join_child(start_child(call_with_own_memory, &o),
+				    PATIENCE_MS), 0);
+		MUST_EVENT(&q, &ev);
+		CHECK_EQ(ev.ptr, 1);
+		CHECK_NO_EVENT(&q);
+		close_queue(&q);
+	}
+}
+
+/* The child's memory says that all entries are read. */
+static int poll_with_own_memory(void *arg)
+{
+	struct outsider *o = arg;
+	struct pollfd pfd = { .fd = o->q->fd, .events = POLLIN };
+
+	CHILD_MUST(cover(o->q, o->memory));
+	o->q->ring->ring_kidx = 2;
+	o->q->ring->ring_uidx = 2;
+	CHILD_MUST(poll(&pfd, 1, 0) == 1);
+	CHILD_MUST(write(o->fd, "", 1) == 1);
+	CHILD_MUST(poll(&pfd, 1, 0) == 1);
+	return 0;
+}
+
+/* A position read there would have unread entries overwritten. */
+static void position_is_not_read_from_own_memory(void)
+{
+	struct outsider o = {};
+	struct ukevent ev;
+	struct queue q;
+	int fd[2][2], i;
+
+	open_queue(&q, 2);
+	for (i = 0; i < 2; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, ET, i), 0);
+		put_byte(fd[i][1]);
+	}
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 2);
+	o.q = &q;
+	o.fd = fd[0][1];
+	CHECK_EQ(join_child(start_child(poll_with_own_memory, &o),
+			    PATIENCE_MS), 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEVENT_REQ_READY, 2), 0);
+	CHECK_EQ(wait_ring(&q, 2, 0), 0);
+	for (i = 0; i < 2; i++) {
+		MUST(kevent_ring_next(q.ring, q.size, &ev));
+		CHECK_EQ(ev.ptr, i);
+	}
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(wake_up_leaves_own_memory_alone),
+	TEST(ring_is_stored_where_each_process_has_it),
+	TEST(moved_ring_leaves_the_old_place_alone),
+	TEST(calls_leave_own_memory_alone),
+	TEST(position_is_not_read_from_own_memory),
+	{}
+};
+
+const struct test_suite foreign_suite = { .name = "foreign", .cases = cases };
