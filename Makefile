@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help run test bench bench-http bench-libev torture check model \
+.PHONY: help run test mutants bench bench-http bench-libev torture check model \
 	programs-test setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
@@ -31,6 +31,7 @@ help:
 #? make run           lighttpd with kevent against epoll in a VM, as a table;
 #?                    SERVER=libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
+#? make mutants       see that the tests notice each known way to break the kernel
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make bench-http    measure lighttpd with kevent, epoll and poll
 #? make bench-libev   measure the backends of libev
@@ -54,8 +55,8 @@ help:
 #? KERNEL_SRC=path    another Linux 6.12 tarball or tree
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
 #?                    LIBEVENT_SRC
-#? MUTANT=name        with make test: break the kernel by
-#?                    tests/mutants/name.patch and expect a failure
+#? MUTANT=name        with make mutants or make test: only this mutant, that is
+#?                    tests/mutants/name.patch; with make mutant: build it
 #? WL="name ..."      with make bench: only these workloads, see
 #?                    Documentation/benchmarks.rst
 #? HTTP="..."         with make bench-http: --full, or other options, see
@@ -70,9 +71,12 @@ help:
 run: setup $(server-$(SERVER)) kernel
 	bench/http/run
 
-test: setup libkevent guest \
-	$(if $(MUTANT),mutant,guest-32 bench-program kernel kernel-debug)
-	tests/run
+test: $(if $(MUTANT),mutants,setup libkevent guest guest-32 bench-program \
+		kernel kernel-debug)
+	$(if $(MUTANT),,tests/run)
+
+mutants: setup guest kernel
+	tests/mutants/run $(MUTANT)
 
 bench-http: setup lighttpd kernel-bench
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD)
@@ -114,8 +118,8 @@ kernel-bench:
 kernel-arm64:
 	@scripts/kernel build arm64
 
-mutant:
-	@scripts/kernel build mutant-$(MUTANT)
+mutant: kernel
+	@scripts/mutant $(MUTANT)
 
 libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)

@@ -89,6 +89,11 @@ struct job {
 	pid_t			pid;
 };
 
+/* Seconds no test may take more than, 0: as it says itself */
+static unsigned int most_seconds;
+/* A suite ends with the first test that fails. */
+static bool first_failure;
+
 static struct report *current_report;
 
 static void report_va(struct report *r, const char *fmt, va_list ap)
@@ -159,6 +164,8 @@ static void start_job(struct job *job, const struct test_suite *suite,
 {
 	unsigned int seconds = test->seconds ?: DEFAULT_SECONDS;
 
+	if (most_seconds && seconds > most_seconds)
+		seconds = most_seconds;
 	*job = (struct job){ .suite = suite, .test = test };
 	job->report = mmap(NULL, sizeof(*job->report), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -270,13 +277,15 @@ static void run_suite(const struct test_suite *suite, char *const *args)
 	unsigned int jobs = suite->jobs ?: 1, running = 0, i;
 	const struct test_case *test = suite->cases;
 	struct job job[MAX_JOBS];
+	bool go_on = true;
 
-	while (test->name) {
+	while (test->name && go_on) {
 		for (; test->name && running < jobs; test++)
 			if (selected(suite, test, args))
 				start_job(&job[running++], suite, test);
 		for (i = 0; i < running; i++)
-			finish_job(&job[i]);
+			if (!finish_job(&job[i]) && first_failure)
+				go_on = false;
 		running = 0;
 	}
 }
@@ -315,6 +324,8 @@ static void __attribute__((noreturn)) usage(int status)
 {
 	printf("usage: kevent-tests [OPTION]... [SUITE[.TEST]]...\n"
 	       "  --list          print the names of the tests\n"
+	       "  --first-failure end each suite with its first failure\n"
+	       "  --seconds N     no test may take longer\n"
 	       "  --kconfig NAME  the kernel is of this configuration; debug\n"
 	       "                  makes time limits %u times longer\n"
 	       "  KEVENT_TEST_SLOW=N in the environment: N times longer\n"
@@ -349,6 +360,8 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "list", no_argument, NULL, 'l' },
+		{ "first-failure", no_argument, NULL, 'f' },
+		{ "seconds", required_argument, NULL, 's' },
 		{ "kconfig", required_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{}
@@ -366,6 +379,10 @@ int main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'l')
 			list = true;
+		else if (opt == 'f')
+			first_failure = true;
+		else if (opt == 's')
+			most_seconds = atoi(optarg);
 		else if (opt == 'k')
 			kconfig = optarg;
 		else
