@@ -65,21 +65,33 @@ static void open_unix_pair(int fd[2])
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 }
 
+static int open_listener(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	MUST_EQ(listen(fd, 8), 0);
+	return fd;
+}
+
+/* A new connection, or -1 */
+static int connect_to(int listener)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in to;
+	socklen_t len = sizeof(to);
+
+	getsockname(listener, (struct sockaddr *)&to, &len);
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -1 : fd;
+}
+
 /* Data comes by a soft interrupt, which runs in the sender. */
 static void open_inet_pair(int fd[2])
 {
-	struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(to);
+	int listener = open_listener();
 
-	MUST_EQ(listen(listener, 1), 0);
-	MUST_EQ(getsockname(listener, (struct sockaddr *)&to, &len), 0);
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fd[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	MUST_EQ(connect(fd[1], (struct sockaddr *)&to, sizeof(to)), 0);
+	fd[1] = connect_to(listener);
+	MUST(fd[1] >= 0);
 	fd[0] = accept(listener, NULL, NULL);
 	MUST(fd[0] >= 0);
 	close(listener);
@@ -171,10 +183,23 @@ static void wake_up_leaves_own_memory_alone(void)
 /* What a child has that attaches the ring at another address than the parent */
 struct attached {
 	struct queue	q;	/* the parent's */
-	struct queue	there;
+	struct queue	there;	/* the child's; own memory of the parent */
 	int		fd[2];
 	int		step[2];
 };
+
+/* Turns: the child's end is step[1], the parent's step[0]. */
+static bool pass_turn(int fd)
+{
+	return write(fd, "", 1) == 1;
+}
+
+static bool await_turn(int fd)
+{
+	char byte;
+
+	return read(fd, &byte, 1) == 1;
+}
 
 static void open_attached(struct attached *a)
 {
@@ -186,6 +211,10 @@ static void open_attached(struct attached *a)
 	MUST(a->q.fd >= 0);
 	open_pipe(a->fd);
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, a->step), 0);
+	a->there = a->q;
+	a->there.ring = mmap(NULL, a->q.bytes, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(cover(&a->there, ANONYMOUS));
 }
 
 /* Makes the memory of the ring present, and writable. */
@@ -204,20 +233,20 @@ static int attach(struct queue *q)
 /* Moves the child's mapping of the ring; its own memory is where that was. */
 static bool move_ring(struct attached *a)
 {
-	a->there = a->q;
-	a->there.ring = mremap(a->q.ring, a->q.bytes, a->q.bytes,
-			       MREMAP_MAYMOVE | MREMAP_FIXED,
-			       mmap(NULL, a->q.bytes, PROT_NONE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	return (void *)a->there.ring != MAP_FAILED && cover(&a->q, ANONYMOUS) &&
-	       !attach(&a->there);
+	return mremap(a->q.ring, a->q.bytes, a->q.bytes,
+		      MREMAP_MAYMOVE | MREMAP_FIXED,
+		      a->there.ring) == (void *)a->there.ring &&
+	       cover(&a->q, ANONYMOUS) && !attach(&a->there);
 }
 
-static bool at_step(int fd)
+/* After fork() the parent's own memory must be made writable again. */
+static pid_t start_attached(int (*fn)(void *arg), struct attached *a)
 {
-	char byte;
+	pid_t pid = start_child(fn, a);
 
-	return write(fd, "", 1) == 1 && read(fd, &byte, 1) == 1;
+	MUST(await_turn(a->step[0]));
+	MUST(cover(&a->there, ANONYMOUS));
+	return pid;
 }
 
 /* A write of the child stores an event where the child has the ring. */
@@ -241,11 +270,11 @@ static int use_ring_elsewhere(void *arg)
 
 	CHILD_MUST(move_ring(a));
 	for (i = 0; i < 3; i++) {
-		CHILD_MUST(at_step(a->step[1]));
+		CHILD_MUST(pass_turn(a->step[1]) && await_turn(a->step[1]));
 		/* A hit, where the parent was last */
 		CHILD_MUST(hit(a, &a->there) == 0);
 		CHILD_MUST(untouched(a->q.ring, a->q.bytes));
-		CHILD_MUST(at_step(a->step[1]));
+		CHILD_MUST(pass_turn(a->step[1]) && await_turn(a->step[1]));
 		/* A call, where the parent was last */
 		CHILD_MUST(mark_user(a->q.fd, 1, 1) == 1);
 		CHILD_MUST(next_event(&a->there, &ev, 0) == 1);
@@ -259,24 +288,25 @@ static void ring_is_stored_where_each_process_has_it(void)
 {
 	struct attached a;
 	struct ukevent ev;
-	char byte;
 	pid_t pid;
 	int i;
 
 	open_attached(&a);
 	MUST_EQ(add_pipe(a.q.fd, a.fd[0], RECV, ET, 7), 0);
 	MUST_EQ(add_user(a.q.fd, 1, 1, 0, 9), 0);
-	pid = start_child(use_ring_elsewhere, &a);
+	pid = start_attached(use_ring_elsewhere, &a);
 	close(a.step[1]);
 	for (i = 0; i < 6; i++) {
-		MUST_EQ(read(a.step[0], &byte, 1), 1);
+		if (i)
+			MUST(await_turn(a.step[0]));
 		put_byte(a.fd[1]);
 		MUST(kevent_ring_next(a.q.ring, SIZE, &ev));
 		CHECK_EQ(ev.ptr, 7);
 		MUST_EQ(mark_user(a.q.fd, 1, 1), 1);
 		MUST_EQ(next_event(&a.q, &ev, 0), 1);
 		CHECK_EQ(ev.ptr, 9);
-		put_byte(a.step[0]);
+		CHECK(untouched(a.there.ring, a.there.bytes));
+		MUST(pass_turn(a.step[0]));
 	}
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	close_queue(&a.q);
@@ -302,6 +332,109 @@ static void moved_ring_leaves_the_old_place_alone(void)
 	open_attached(&a);
 	MUST_EQ(add_pipe(a.q.fd, a.fd[0], RECV, ET, 7), 0);
 	CHECK_EQ(join_child(start_child(move_and_write, &a), PATIENCE_MS), 0);
+	close_queue(&a.q);
+}
+
+/* The last call that needed the ring was the child's, when the event comes. */
+static int wake_the_parent(void *arg)
+{
+	struct attached *a = arg;
+
+	CHILD_MUST(move_ring(a));
+	CHILD_MUST(pass_turn(a->step[1]) && await_turn(a->step[1]));
+	CHILD_MUST(kevent_commit(a->q.fd, 0, 0) == 0);
+	CHILD_MUST(mark_user(a->q.fd, 1, 1) == 1);
+	CHILD_MUST(untouched(a->q.ring, a->q.bytes));
+	return 0;
+}
+
+static void sleeper_finds_its_own_ring(void)
+{
+	struct attached a;
+	struct ukevent ev;
+	struct waiter w;
+	pid_t pid;
+
+	open_attached(&a);
+	MUST_EQ(add_user(a.q.fd, 1, 1, 0, 9), 0);
+	pid = start_attached(wake_the_parent, &a);
+	start_waiter(&w, &a.q, SIZE);
+	MUST(pass_turn(a.step[0]));
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	CHECK(untouched(a.there.ring, a.there.bytes));
+	CHECK(kevent_ring_next(a.q.ring, SIZE, &ev));
+	CHECK_EQ(ev.ptr, 9);
+	close_queue(&a.q);
+}
+
+static int attach_and_leave_the_turn(void *arg)
+{
+	struct attached *a = arg;
+
+	CHILD_MUST(move_ring(a));
+	CHILD_MUST(hit(a, &a->there) == 0);
+	CHILD_MUST(pass_turn(a->step[1]) && await_turn(a->step[1]));
+	return 0;
+}
+
+/* Memory of its own where one process has the ring, and where another has it */
+static int write_between(void *arg)
+{
+	struct attached *a = arg;
+
+	CHILD_MUST(cover(&a->q, ANONYMOUS) && cover(&a->there, ANONYMOUS));
+	CHILD_MUST(write(a->fd[1], "", 1) == 1);
+	CHILD_MUST(wait_ring(&a->q, SIZE, 0) == -EXDEV);
+	CHILD_MUST(wait_ring(&a->there, SIZE, 0) == -EXDEV);
+	CHILD_MUST(untouched(a->q.ring, a->q.bytes));
+	CHILD_MUST(untouched(a->there.ring, a->there.bytes));
+	return 0;
+}
+
+static void one_that_attaches_does_not_do_so_for_others(void)
+{
+	struct attached a;
+	pid_t pid;
+
+	open_attached(&a);
+	MUST_EQ(add_pipe(a.q.fd, a.fd[0], RECV, ET, 7), 0);
+	pid = start_attached(attach_and_leave_the_turn, &a);
+	CHECK_EQ(join_child(start_child(write_between, &a), PATIENCE_MS), 0);
+	MUST(pass_turn(a.step[0]));
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	must_be_told(&a.q, 7);
+	close_queue(&a.q);
+}
+
+/* How much there is, is told with the event wherever that is stored. */
+static int connect_and_look(void *arg)
+{
+	struct attached *a = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(move_ring(a));
+	touch(&a->there);
+	CHILD_MUST(connect_to(a->fd[0]) >= 0);
+	CHILD_MUST(kevent_ring_next(a->there.ring, SIZE, &ev));
+	CHILD_MUST(ev.ret_data[0] == KEVENT_SOCKET_ACCEPT);
+	CHILD_MUST(ev.ret_data[1] == 2);
+	return 0;
+}
+
+static void amount_is_told_where_the_ring_is(void)
+{
+	struct attached a;
+	struct ukevent ev;
+
+	open_attached(&a);
+	a.fd[0] = open_listener();
+	MUST_EQ(add_socket(a.q.fd, a.fd[0], KEVENT_SOCKET_ACCEPT, ET, 7), 0);
+	MUST(connect_to(a.fd[0]) >= 0);
+	MUST(kevent_ring_next(a.q.ring, SIZE, &ev));
+	CHECK_EQ(ev.ret_data[1], 1);
+	CHECK_EQ(join_child(start_child(connect_and_look, &a), PATIENCE_MS),
+		 0);
 	close_queue(&a.q);
 }
 
@@ -398,6 +531,9 @@ static const struct test_case cases[] = {
 	TEST(wake_up_leaves_own_memory_alone),
 	TEST(ring_is_stored_where_each_process_has_it),
 	TEST(moved_ring_leaves_the_old_place_alone),
+	TEST(sleeper_finds_its_own_ring),
+	TEST(one_that_attaches_does_not_do_so_for_others),
+	TEST(amount_is_told_where_the_ring_is),
 	TEST(calls_leave_own_memory_alone),
 	TEST(position_is_not_read_from_own_memory),
 	{}
