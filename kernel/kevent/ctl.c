@@ -120,12 +120,19 @@ static void kevent_ctl_change(struct kevent_ctl *ctl, u32 cmd,
 	kevent_put_result(&ctl->arg[ctl->at], uk);
 }
 
-/* The file a request is about, if it is about one; the caller fdput()s it. */
-static int kevent_ctl_file(const struct ukevent *uk, struct fd *f)
+/*
+ * Whether a request may be made, and the file it is about, if it is about one; the
+ * caller fdput()s it.
+ */
+static int kevent_ctl_file(const struct kevent_queue *q, u32 cmd,
+			   const struct ukevent *uk, struct fd *f)
 {
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
 
 	*f = EMPTY_FD;
+	if (unlikely(q->refuses) && (kevent_refuses_type(q, uk->type) ||
+				     kevent_refuses_cmd(q, cmd)))
+		return -EPERM;
 	if (IS_ERR(ops))
 		return PTR_ERR(ops);
 	if (!ops->file)
@@ -139,7 +146,7 @@ static int kevent_ctl_one(struct kevent_ctl *ctl, u32 cmd, struct ukevent *uk)
 	struct fd f;
 	int err;
 
-	err = kevent_ctl_file(uk, &f);
+	err = kevent_ctl_file(ctl->q, cmd, uk, &f);
 	if (cmd == KEVENT_CTL_ADD) {
 		err = kevent_ctl_add(ctl, uk, fd_file(f), err);
 	} else {
@@ -219,10 +226,20 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 	struct kring ring;
 	int err;
 
+	if (kevent_refuses_cmd(q, KEVENT_CTL_ATTACH))
+		return -EPERM;
 	if (!q->ring.size || num != q->ring.size)
 		return -EINVAL;
 	err = kring_check(&ring, (struct kevent_ring __user *)arg, num);
 	return err ?: kevent_ring_attach(q, &ring);
+}
+
+static int kevent_ctl_wake(struct kevent_queue *q)
+{
+	if (kevent_refuses_cmd(q, KEVENT_CTL_READY))
+		return -EPERM;
+	kevent_wake_one(q);
+	return 0;
 }
 
 /**
@@ -247,9 +264,10 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
  * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large. ATTACH: @fd has
  *   no ring, or one of another size, or @arg is not aligned, or not that ring
  * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
- *   the memory is not there
+ *   the caller may not write all of the memory
  * * -EINTR: killed before the first entry
  * * -ENOSPC, -ENOMEM: ATTACH: too many processes, or no memory
+ * * -EPERM: the queue refuses ATTACH, or READY
  */
 SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 		struct ukevent __user *, arg)
@@ -270,7 +288,7 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
 		return -EINVAL;
 	if (cmd == KEVENT_CTL_READY && !num)
-		kevent_wake_one(ctl.q);
+		return kevent_ctl_wake(ctl.q);
 	return kevent_ctl_all(&ctl, cmd, num);
 }
 
@@ -315,7 +333,7 @@ static int kevent_change_make(struct kevent_changes *ch,
 
 	if (c->cmd > KEVENT_CTL_READY)
 		return -EINVAL;
-	err = kevent_ctl_file(&c->uk, &f);
+	err = kevent_ctl_file(ch->q, c->cmd, &c->uk, &f);
 	if (!err && c->cmd == KEVENT_CTL_ADD)
 		err = kevent_change_add(ch, c, fd_file(f));
 	else if (!err)

@@ -220,8 +220,8 @@ const struct kevent_source_ops kevent_posix_timer_ops = {
  * @timer: the timer, which is not valid yet
  * @fd: descriptor of the queue
  *
- * Return: 0, -EBADF, -EINVAL when @fd is no queue, -ENOSPC when the user has
- * too many watches, -ENOMEM.
+ * Return: 0, -EBADF, -EINVAL when @fd is no queue, -EPERM when it refuses timers,
+ * -ENOSPC when the user has too many watches, -ENOMEM.
  */
 int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 {
@@ -237,6 +237,8 @@ int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 		return -EBADF;
 	if (!is_kevent_file(fd_file(f)))
 		return -EINVAL;
+	if (kevent_refuses_type(fd_file(f)->private_data, KEVENT_POSIX_TIMER))
+		return -EPERM;
 	req.uk.ptr = (uintptr_t)timer->sigq->info.si_value.sival_ptr;
 	return PTR_ERR_OR_ZERO(kevent_add(fd_file(f)->private_data, &req.uk,
 					  fd_file(f), NULL));

@@ -124,6 +124,7 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "kevent-misses:\t%llu\n", misses);
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",
 		   percpu_counter_sum_positive(&q->owner->kevent_bytes));
+	seq_printf(m, "kevent-refuses:\t%08x\n", q->refuses);
 	kevent_show_watches(m, q, true);
 }
 

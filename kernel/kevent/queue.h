@@ -88,6 +88,7 @@ struct kevent_index {
  * @home:	R: the ring there
  * @mappings:	R: where others have it
  * @busy:	for busy polling
+ * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @owner:	I: who pays for watches
  * @watches:	X: all watches
  * @key_lock:	protects @by_key
@@ -117,6 +118,7 @@ struct kevent_queue {
 	struct kevent_ring __user *home;
 	struct list_head	mappings;
 	struct kevent_busy	busy;
+	u32			refuses;
 	struct user_struct	*owner;
 	struct kevent_index	watches;
 	spinlock_t		key_lock;	/* by_key */
@@ -181,6 +183,30 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 int kevent_commit(struct kevent_queue *q, u64 uidx);
 int kevent_fault_in(struct kevent_queue *q, const struct kring *to);
 bool kevent_pending(struct kevent_queue *q);
+
+/* Does the queue refuse requests of a type, which may be anything, for good? */
+static inline bool kevent_refuses_type(const struct kevent_queue *q, u32 type)
+{
+	if (likely(type <= KEVENT_FUTEX))
+		return q->refuses & KEVENT_INIT_REFUSE(type);
+	return q->refuses & KEVENT_INIT_REFUSE_LATER;
+}
+
+/* Does it refuse a command, KEVENT_CTL_ADD and its like? */
+static inline bool kevent_refuses_cmd(const struct kevent_queue *q, u32 cmd)
+{
+	switch (cmd) {
+	case KEVENT_CTL_REMOVE:
+	case KEVENT_CTL_MODIFY:
+		return q->refuses & KEVENT_INIT_REFUSE_CHANGE;
+	case KEVENT_CTL_READY:
+		return q->refuses & KEVENT_INIT_REFUSE_READY;
+	case KEVENT_CTL_ATTACH:
+		return q->refuses & KEVENT_INIT_REFUSE_ATTACH;
+	default:
+		return false;
+	}
+}
 
 /* Has the ring entries that are unread, as far as known? Peeks. */
 static inline bool kevent_unread(const struct kevent_queue *q)

@@ -65,15 +65,16 @@ static int kevent_install(struct kevent_queue *q, u32 flags)
  * sys_kevent_init - create a queue
  * @ring: where its ring is, or NULL
  * @ring_size: number of slots, a power of two from 2 to 2^20; 0 without a ring
- * @flags: 0 or %KEVENT_INIT_NOCLOEXEC
+ * @flags: 0 or %KEVENT_INIT_NOCLOEXEC; %KEVENT_INIT_REFUSE() and its like
  *
  * The ring belongs to the caller's address space. Its header is set to zero.
  *
  * Return: a new file descriptor, or
  * * -EINVAL: unknown flag, bad @ring_size, @ring not aligned to 8 bytes, or only
  *   one of @ring and @ring_size given
- * * -EFAULT: the header cannot be written, or the ring is not user memory
+ * * -EFAULT: the caller may not write all of the ring
  * * -EPERM: sysctl kernel.kevent_disabled
+ * * -EINTR: killed
  * * -EMFILE, -ENFILE, -ENOMEM
  */
 SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
@@ -85,7 +86,7 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 
 	if (!kevent_allowed())
 		return -EPERM;
-	if (flags & ~KEVENT_INIT_NOCLOEXEC)
+	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_REFUSE_ALL))
 		return -EINVAL;
 	if (!ring != !ring_size)
 		return -EINVAL;
@@ -99,6 +100,7 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 		return -ENOMEM;
 	q->ring = kring;
 	q->home = kring.user;
+	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	ret = kevent_install(q, flags);
 	if (ret < 0)
 		kevent_queue_put(q);

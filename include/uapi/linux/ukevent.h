@@ -168,6 +168,30 @@ struct kevent_wait_arg {
 /* Flags of kevent_init() */
 #define KEVENT_INIT_NOCLOEXEC	0x1U
 
+/**
+ * DOC: refusals
+ *
+ * The upper half of kevent_init()'s flags says what the queue refuses with
+ * EPERM, whoever asks, until it is closed. A type has the bit 16 + its number:
+ * no watch of it is added, and no request is made of one. Bits 28 to 31:
+ *
+ * %KEVENT_INIT_REFUSE_LATER: all types that have no bit of their own, so also
+ * those of later kernels.
+ * %KEVENT_INIT_REFUSE_CHANGE: MODIFY and REMOVE; a watch stays as it was added.
+ * %KEVENT_INIT_REFUSE_READY: READY; an event means that its source has told.
+ * %KEVENT_INIT_REFUSE_ATTACH: ATTACH; the ring stays where it was created.
+ *
+ * The answer is in the entry, that of ATTACH, READY without entries and
+ * timer_create() in the call. A seccomp filter sees the flags as the third
+ * argument of kevent_init().
+ */
+#define KEVENT_INIT_REFUSE(type)	(0x10000U << (type))
+#define KEVENT_INIT_REFUSE_LATER	0x10000000U
+#define KEVENT_INIT_REFUSE_CHANGE	0x20000000U
+#define KEVENT_INIT_REFUSE_READY	0x40000000U
+#define KEVENT_INIT_REFUSE_ATTACH	0x80000000U
+#define KEVENT_INIT_REFUSE_ALL		0xffff0000U
+
 /* Commands of kevent_ctl() */
 #define KEVENT_CTL_ADD		0U
 #define KEVENT_CTL_REMOVE	1U
