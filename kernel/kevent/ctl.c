@@ -230,7 +230,8 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 		return -EPERM;
 	if (!q->ring.size || num != q->ring.size)
 		return -EINVAL;
-	err = kring_check(&ring, (struct kevent_ring __user *)arg, num);
+	err = kring_check(&ring, (struct kevent_ring __user *)arg, num) ?:
+	      kring_check_rights(&ring);
 	return err ?: kevent_ring_attach(q, &ring);
 }
 

@@ -4,8 +4,10 @@
  */
 
 #include <linux/mm.h>
-#include <linux/pagemap.h>
+#include <linux/mmu_context.h>
 #include <linux/uaccess.h>
+
+#include <asm/futex.h>
 
 #include "ring.h"
 
@@ -35,29 +37,78 @@ int kring_check(struct kring *ring, struct kevent_ring __user *user, u32 size)
 	return 0;
 }
 
+/*
+ * May the caller write all of the ring? Goes by mappings and the caller's protection
+ * keys, so that no page has to be there. As many mappings as a ring has pages, 10241,
+ * are looked at under the mmap lock.
+ */
+static bool kring_is_writable(const struct kring *ring, struct mm_struct *mm)
+{
+	unsigned long at, end;
+	struct vm_area_struct *vma;
+	struct vma_iterator vmi;
+
+	mmap_assert_locked(mm);
+
+	at = untagged_addr_remote(mm, (unsigned long)ring->user);
+	end = at + kring_bytes(ring->size);
+	vma_iter_init(&vmi, mm, at);
+	for_each_vma_range(vmi, vma, end) {
+		if (vma->vm_start > at || !(vma->vm_flags & VM_WRITE) ||
+		    !arch_vma_access_permitted(vma, true, false, false))
+			return false;
+		at = vma->vm_end;
+	}
+	return at >= end;
+}
+
+/**
+ * kring_check_rights - may the caller have the kernel write a ring?
+ * @ring: the ring, checked by kring_check()
+ *
+ * Later stores are made with the rights of whatever thread a wake-up finds. So
+ * whoever says where the ring is must be able to write all of it.
+ *
+ * Return: 0, -EFAULT, -EINTR on a fatal signal.
+ */
+int kring_check_rights(const struct kring *ring)
+{
+	struct mm_struct *mm = current->mm;
+	bool ok;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	ok = kring_is_writable(ring, mm);
+	mmap_read_unlock(mm);
+	return ok ? 0 : -EFAULT;
+}
+
 /**
  * kring_init - take over a ring and write its header
  * @ring: the kernel's side
  * @user: the user's side, header first
  * @size: slots
  *
- * May fault. Return: 0, -EINVAL for a bad size or alignment, -EFAULT.
+ * May fault. Return: 0, -EINVAL for a bad size or alignment, -EFAULT, -EINTR on
+ * a fatal signal.
  */
 int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size)
 {
 	int err = kring_check(ring, user, size);
 
+	/* A stack grows down to the header, so that comes first. */
 	if (!err && clear_user(user, sizeof(*user)))
 		err = -EFAULT;
-	return err;
+	return err ?: kring_check_rights(ring);
 }
 
 /**
  * kring_check_copy - does memory look like the ring's?
- * @ring: the ring
+ * @ring: the ring; the caller holds its owner's lock
  * @user: where the caller has mapped it, checked by kring_check()
  *
- * Compares the position, which only the kernel writes.
+ * Compares the position, which only the kernel writes, and stores the same value
+ * again: the caller must be able to write it.
  *
  * Return: 0, -EINVAL, -EFAULT.
  */
@@ -68,9 +119,11 @@ int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user)
 
 	pagefault_disable();
 	err = __get_user(kidx, &user->ring_kidx);
-	pagefault_enable();
 	if (!err && kidx != ring->kidx)
 		err = -EINVAL;
+	if (!err)
+		err = __put_user(kidx, &user->ring_kidx);
+	pagefault_enable();
 	return err;
 }
 
@@ -261,11 +314,26 @@ out:
 	return err;
 }
 
+/*
+ * Have the page of a byte there for writing, as if the caller wrote to it: a stack
+ * grows, and the caller's protection keys count. Adds nothing to a word.
+ */
+static bool kring_touch(const void __user *at)
+{
+	u32 __user *word = (u32 __user *)((unsigned long)at & ~3ul);
+	int old;
+
+	might_fault();
+	return arch_futex_atomic_op_inuser(FUTEX_OP_ADD, 0, &old,
+					   word) != -EFAULT;
+}
+
 /**
  * kring_fault_in - make the next store possible
  * @ring: the ring; a copy taken under the owner's lock
  *
- * Leaves the contents of memory alone: others may store there meanwhile.
+ * Leaves the contents of memory alone: others may store there meanwhile. Not by
+ * fault_in_safe_writeable(): that does not grow a stack, and says so in the log.
  * Sleeps, possibly for ever when a user-space pager does not answer: call
  * without any lock. Return: 0, -EFAULT, -EINTR on a fatal signal.
  */
@@ -273,15 +341,16 @@ int kring_fault_in(const struct kring *ring)
 {
 	u32 first = kring_slot(ring, ring->kidx);
 	u32 nr = min(ring->size - first, KRING_BATCH);
+	const struct ukevent __user *slot = &ring->slots[first];
 	bool ok = true;
 
 	if (ring->user)
-		ok = !fault_in_safe_writeable((char __user *)ring->user,
-					      sizeof(*ring->user));
+		ok = kring_touch(&ring->user->ring_kidx) &&
+		     kring_touch(&ring->user->ring_uidx);
+	ok = ok && kring_touch(slot) && kring_touch((char __user *)(slot + 1) - 1);
 	/* One slot that can be written is progress. */
-	ok = ok && fault_in_safe_writeable((char __user *)&ring->slots[first],
-					   nr * sizeof(*ring->slots)) <=
-		   (nr - 1) * sizeof(*ring->slots);
+	if (ok && nr > 1)
+		kring_touch((char __user *)(slot + nr) - 1);
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	return ok ? 0 : -EFAULT;

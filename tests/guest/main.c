@@ -41,6 +41,7 @@ static const struct test_suite *const suites[] = {
 	&turns_suite,
 	&attach_suite,
 	&foreign_suite,
+	&rights_suite,
 	&refuse_suite,
 	&lifetime_suite,
 	&pipe_suite,

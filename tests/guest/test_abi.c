@@ -145,6 +145,31 @@ static void init_needs_a_writable_header(void)
 	CHECK_EQ(raw_init(8ul, 8, 0), -EFAULT);
 }
 
+/* Of four pages with slots one cannot be written, or is not there. */
+static void init_needs_a_writable_ring(void)
+{
+	const uint32_t size = 256;
+	unsigned int i;
+	char *ring;
+	long fd;
+
+	for (i = 1; i <= size * sizeof(struct ukevent) / PAGE; i++) {
+		ring = map_pages(4, PROT_READ | PROT_WRITE);
+		MUST_EQ(mprotect(ring + i * PAGE, PAGE, PROT_READ), 0);
+		CHECK_EQ(raw_init(ring, size, 0), -EFAULT);
+		MUST_EQ(mprotect(ring + i * PAGE, PAGE, PROT_NONE), 0);
+		CHECK_EQ(raw_init(ring, size, 0), -EFAULT);
+		MUST_EQ(munmap(ring + i * PAGE, PAGE), 0);
+		CHECK_EQ(raw_init(ring, size, 0), -EFAULT);
+	}
+	/* The page after the last slot does not matter. */
+	ring = map_pages(4, PROT_READ | PROT_WRITE);
+	MUST_EQ(munmap(ring + 3 * PAGE, PAGE), 0);
+	fd = raw_init(ring, size, 0);
+	CHECK(fd >= 0);
+	close(fd);
+}
+
 /* 32 bits name no kernel memory, but the end of all there is. */
 static void init_refuses_kernel_memory(void)
 {
@@ -590,6 +615,7 @@ static const struct test_case cases[] = {
 	TEST(init_takes_powers_of_two_only),
 	TEST(init_refuses_unaligned_ring),
 	TEST(init_needs_a_writable_header),
+	TEST(init_needs_a_writable_ring),
 	TEST(init_refuses_kernel_memory),
 	TEST(init_clears_the_header_only),
 	TEST(init_failure_leaves_no_descriptor),
