@@ -41,7 +41,7 @@ static __always_inline bool kevent_hit_is_plain(struct kevent_queue *q,
 		return false;
 	/* Consumers join and leave under ready_lock. */
 	return !q->nr_listed && !waitqueue_active(&q->wait) &&
-	       q->ring_mm == current->mm;
+	       q->ring_mm == current->mm && kevent_mm_in_use();
 }
 
 /* What a level watch looks like that waits for its next look */
@@ -177,7 +177,7 @@ static __always_inline bool kevent_hit_is_level(struct kevent_queue *q,
 		return false;
 	/* Consumers join and leave under ready_lock. */
 	return list_empty(&q->ready) && !waitqueue_active(&q->wait) &&
-	       q->ring_mm == current->mm;
+	       q->ring_mm == current->mm && kevent_mm_in_use();
 }
 
 static noinline void kevent_ready_otherwise(struct kevent *ke, u32 mask,

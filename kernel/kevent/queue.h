@@ -11,6 +11,7 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/poll.h>
+#include <linux/preempt.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -19,6 +20,8 @@
 #include <linux/ukevent.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
+
+#include <asm/tlb.h>
 
 #include "busy_poll.h"
 #include "ring.h"
@@ -251,6 +254,16 @@ static inline void kevent_unlock_irqoff(struct kevent_queue *q)
 		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
 }
 
+/*
+ * Is the address space in use that of current->mm? A task is interrupted where it
+ * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
+ * interrupts on. A task that stores itself is not in such a place.
+ */
+static __always_inline bool kevent_mm_in_use(void)
+{
+	return likely(in_task()) || nmi_uaccess_okay();
+}
+
 /* mapping.c */
 bool kevent_ring_elsewhere(struct kevent_queue *q);
 
@@ -265,7 +278,8 @@ static inline bool kevent_ring_here(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	return likely(q->ring_mm == current->mm) || kevent_ring_elsewhere(q);
+	return kevent_mm_in_use() &&
+	       (likely(q->ring_mm == current->mm) || kevent_ring_elsewhere(q));
 }
 
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
