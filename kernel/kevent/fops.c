@@ -4,6 +4,7 @@
  */
 
 #include <linux/file.h>
+#include <linux/io_uring_types.h>
 #include <linux/kevent.h>
 #include <linux/percpu_counter.h>
 #include <linux/poll.h>
@@ -11,6 +12,12 @@
 #include <linux/seq_file.h>
 
 #include "kevent.h"
+
+/*
+ * Who polls a queue must not signal an eventfd from the wake-up: see "Prerequisites"
+ * in kevent-internals.rst. Trees without this flag do.
+ */
+static_assert(IOU_F_TWQ_IN_WAKE);
 
 /**
  * is_kevent_file - is this what kevent_init() returns a descriptor of?

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <linux/aio_abi.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -73,6 +74,42 @@ static void finished_aio_is_an_event(void)
 	CHECK_EQ(ev.ptr, 6);
 	CHECK_EQ(syscall(SYS_io_destroy, ctx), 0);
 	CHECK(!memcmp(buf, "\177ELF", 4));
+	close_queue(&q);
+}
+
+/*
+ * pipe --> queue --> aio poll of the queue --> eventfd --> queue
+ *
+ * The wait queue of the queue is locked when aio is called from it. If aio signalled the
+ * eventfd there, the queue would want that lock again.
+ */
+static void aio_does_not_signal_from_the_wake_up(void)
+{
+	int efd = eventfd(0, EFD_NONBLOCK), fd[2], seen = 0;
+	aio_context_t ctx = 0;
+	struct iocb cb = {
+		.aio_lio_opcode = IOCB_CMD_POLL,
+		.aio_buf = POLLIN,
+		.aio_flags = IOCB_FLAG_RESFD,
+		.aio_resfd = efd,
+	}, *list = &cb;
+	struct ukevent ev;
+	struct queue q;
+
+	MUST(efd >= 0);
+	open_queue(&q, 4);
+	open_pipe(fd);
+	cb.aio_fildes = q.fd;
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 1), 0);
+	MUST_EQ(add_poll(q.fd, efd, KEVENT_POLL_POLLIN, KEVENT_REQ_ET, 2), 0);
+	MUST_EQ(syscall(SYS_io_setup, 1, &ctx), 0);
+	MUST_EQ(syscall(SYS_io_submit, ctx, 1, &list), 1);
+	put_byte(fd[1]);
+	while (seen != 3) {
+		MUST_EVENT(&q, &ev);
+		seen |= ev.ptr;
+	}
+	CHECK_EQ(syscall(SYS_io_destroy, ctx), 0);
 	close_queue(&q);
 }
 
@@ -142,6 +179,7 @@ static void message_in_a_queue_is_in(void)
 static const struct test_case cases[] = {
 	TEST(changed_mounts_are_pri),
 	TEST(finished_aio_is_an_event),
+	TEST(aio_does_not_signal_from_the_wake_up),
 	TEST(state_of_a_link_comes_by_netlink),
 	TEST(message_in_a_queue_is_in),
 	{}
