@@ -10,7 +10,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 .PHONY: help run test mutants bench bench-http bench-libev torture check model \
 	programs-test setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
-	kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
+	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
 	ev-httpd guest guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
 
@@ -35,13 +35,13 @@ help:
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make bench-http    measure lighttpd with kevent, epoll and poll
 #? make bench-libev   measure the backends of libev
-#? make torture       long storms, mutants, arm64, 32 bits: an hour
+#? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour
 #? make model         check the ring's barriers in a model of both sides
 #? make programs-test all tests of patched programs, with kevent and epoll
 #? make check         style, sparse, warnings, documentation, patches
 #?
-#? make kernel        build the kernel; also: kernel-debug, kernel-bench,
-#?                    kernel-arm64
+#? make kernel        build the kernel; also: kernel-debug, kernel-rt,
+#?                    kernel-bench, kernel-arm64
 #? make libkevent     build the library; make install installs it (PREFIX,
 #?                    DESTDIR)
 #? make lighttpd      build lighttpd with the linux-kevent event handler
@@ -111,6 +111,9 @@ kernel:
 
 kernel-debug:
 	@scripts/kernel build debug
+
+kernel-rt:
+	@scripts/kernel build rt
 
 kernel-bench:
 	@scripts/kernel build bench

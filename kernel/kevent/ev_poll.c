@@ -111,6 +111,7 @@ static void **ev_poll_head(struct kevent_poll *kp)
 
 /* Masks of poll() and events of a type */
 
+#ifdef CONFIG_EVENTFD
 static bool ev_poll_is_eventfd(struct file *file)
 {
 	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
@@ -120,6 +121,12 @@ static bool ev_poll_is_eventfd(struct file *file)
 	eventfd_ctx_put(ctx);
 	return true;
 }
+#else
+static bool ev_poll_is_eventfd(struct file *file)
+{
+	return false;
+}
+#endif
 
 static bool ev_poll_is_exact(struct file *file)
 {
@@ -136,7 +143,7 @@ static bool ev_poll_has_extra(const struct kevent *ke,
 static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 			     struct file *file)
 {
-	struct socket *sock = sock_from_file(file);
+	struct socket *sock = kevent_socket(file);
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
@@ -186,7 +193,7 @@ static int ev_poll_peek(struct kevent *ke)
 
 	if (keys & EV_POLL_UNSEEN)
 		return -1;
-	sock = sock_from_file(file);
+	sock = kevent_socket(file);
 	if (sock && sock->sk)
 		ret = ev_peek_sock(sock);
 	else if (S_ISFIFO(file_inode(file)->i_mode))
@@ -222,7 +229,7 @@ static u32 ev_socket_amount(struct kevent *ke, u32 ready)
 
 	if (!(ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
 		return 0;
-	sock = sock_from_file(to_poll(ke)->kf.file);
+	sock = kevent_socket(to_poll(ke)->kf.file);
 	return sock && sock->sk ? ev_sock_amount(sock->sk, ready) : 0;
 }
 
@@ -253,7 +260,7 @@ static void ev_poll_note_device(struct kevent *ke, struct file *file)
 
 	if (!kevent_busy_on(busy))
 		return;
-	sock = sock_from_file(file);
+	sock = kevent_socket(file);
 	if (sock && sock->sk)
 		kevent_busy_note(busy, sock->sk);
 }
@@ -630,7 +637,7 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 		table->err = ev_poll_queue_more(kp, head);
 		return;
 	}
-	ev_poll_join(kp, sock_from_file(file), head);
+	ev_poll_join(kp, kevent_socket(file), head);
 }
 
 static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
@@ -708,7 +715,7 @@ static int ev_socket_check(const struct ukevent *uk, struct file *file)
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
 			  KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	if (sock_from_file(file))
+	if (kevent_socket(file))
 		return 0;
 	return kevent_file_check_nesting(file) ?: -ENOTSOCK;
 }

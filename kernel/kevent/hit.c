@@ -220,7 +220,9 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 {
 	struct kevent_queue *q = ke->queue;
 
-	lockdep_assert_irqs_disabled();
+	/* With PREEMPT_RT no interrupt takes this lock. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		lockdep_assert_irqs_disabled();
 
 	spin_lock(&q->ready_lock);
 	if (unlikely(!kevent_hit_plain(q, ke, mask, amount)))

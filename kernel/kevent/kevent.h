@@ -14,6 +14,7 @@
 #include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/net.h>
 #include <linux/nospec.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
@@ -368,6 +369,12 @@ static inline bool kevent_may_store(const struct kevent *ke)
 {
 	return ke->queue->mm == current->mm ||
 	       !list_empty(&ke->queue->mappings);
+}
+
+/* The socket of a file, NULL if it is none */
+static inline struct socket *kevent_socket(struct file *file)
+{
+	return IS_ENABLED(CONFIG_NET) ? sock_from_file(file) : NULL;
 }
 
 /* hit.c: for sources */
