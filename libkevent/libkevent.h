@@ -30,7 +30,8 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
  *	KEVENT_RING_BYTES(@ring_size) bytes; NULL for a queue without a ring
  * @ring_size: number of slots, a power of two from %KEVENT_RING_MIN to
  *	%KEVENT_RING_MAX; 0 for a queue without a ring
- * @flags: 0 or %KEVENT_INIT_NOCLOEXEC
+ * @flags: 0 or %KEVENT_INIT_NOCLOEXEC, and what the queue refuses:
+ *	%KEVENT_INIT_REFUSE() and its like
  *
  * The kernel clears the header of the ring. The memory must stay mapped as
  * long as the queue is used; it belongs to the calling process.
@@ -38,7 +39,7 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * Return: a file descriptor, or
  * -EINVAL for an unknown flag, a bad @ring_size, an unaligned @ring, or when
  * only one of @ring and @ring_size is zero;
- * -EFAULT when @ring can't be written;
+ * -EFAULT when the caller may not write all of @ring;
  * -EPERM when the sysctl kernel.kevent_disabled forbids it;
  * -EMFILE, -ENFILE, -ENOMEM when out of descriptors, files or memory;
  * -ENOSYS when the kernel has no kevent.
@@ -63,6 +64,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
  * -EINVAL when @fd is no queue, @cmd is unknown or @num is too large;
  * -EFAULT when @arg can't be accessed and nothing was done;
  * -EINTR when a fatal signal arrived;
+ * -EPERM when the queue refuses READY, and @num is 0;
  * -ENOSYS when the kernel has no kevent.
  */
 int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
@@ -151,7 +153,8 @@ static inline void kevent_wait_arg_init(struct kevent_wait_arg *arg)
  * -EBADF when @fd is not open;
  * -EINVAL when @fd is no queue or has no ring of that size, @ring is not aligned
  * or its header is not that of the ring;
- * -EFAULT when @ring can't be accessed;
+ * -EFAULT when the caller may not write all of @ring;
+ * -EPERM when the queue refuses it;
  * -ENOSPC when too many processes have attached it, -ENOMEM;
  * -ENOSYS when the kernel has no kevent.
  */
@@ -231,7 +234,7 @@ struct kevent_queue {
  * @q: to be filled in; its fd is -1 after a failure
  * @ring: memory for the ring, see kevent_init()
  * @size: number of slots, see kevent_init()
- * @flags: 0 or %KEVENT_INIT_NOCLOEXEC
+ * @flags: see kevent_init()
  *
  * Return: 0, -EINVAL when @ring is NULL, or an errno of kevent_init().
  */

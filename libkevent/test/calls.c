@@ -37,6 +37,7 @@ static void check_ts(long arg, long long sec, long long nsec)
 static void init_passes_arguments(void)
 {
 	static KEVENT_RING_STORAGE(4) mem;
+	struct kevent_queue q;
 
 	answer_with(7);
 	CHECK_EQ(kevent_init(&mem.ring, 4, KEVENT_INIT_NOCLOEXEC), 7);
@@ -44,6 +45,9 @@ static void init_passes_arguments(void)
 	CHECK_EQ(last.arg[0], (long)&mem.ring);
 	CHECK_EQ((__u32)last.arg[1], 4);
 	CHECK_EQ((__u32)last.arg[2], KEVENT_INIT_NOCLOEXEC);
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, 4, KEVENT_INIT_REFUSE_ATTACH |
+				   KEVENT_INIT_REFUSE(KEVENT_SIGNAL)), 0);
+	CHECK_EQ((__u32)last.arg[2], 0x80800000);
 }
 
 static void ctl_passes_arguments(void)
