@@ -214,6 +214,15 @@ static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
 	return woken || idle ? 0 : ev_futex_arm(kf, uk);
 }
 
+/* The watch stands for a waiter of the process, until that is gone. */
+static bool ev_futex_may_change(const struct kevent *ke)
+{
+	struct mm_struct *mm = container_of(ke, struct kevent_futex,
+					    kk.ke)->mm;
+
+	return mm == current->mm || !atomic_read(&mm->mm_users);
+}
+
 static struct kevent *ev_futex_find(struct kevent_queue *q,
 				    const struct ukevent *uk, struct file *file)
 {
@@ -247,6 +256,7 @@ const struct kevent_source_ops kevent_futex_ops = {
 	.detach		= ev_futex_detach,
 	.destroy	= ev_futex_destroy,
 	.rearm		= ev_futex_rearm,
+	.may_change	= ev_futex_may_change,
 	.find		= ev_futex_find,
 	.fill		= ev_futex_fill,
 	.delivered	= ev_futex_delivered,

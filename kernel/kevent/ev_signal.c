@@ -211,6 +211,16 @@ static void ev_signal_modified(struct kevent *ke, const struct ukevent *uk)
 		kevent_ready_locked(ke, KEVENT_SIGNAL_DELIVERY, 0);
 }
 
+/*
+ * Another process that has the queue could turn an observed signal into a
+ * consumed one, or have one delivered that the process relies on to be consumed.
+ */
+static bool ev_signal_may_change(const struct kevent *ke)
+{
+	return container_of(ke, struct kevent_signal, kk.ke)->tgid ==
+	       task_tgid(current);
+}
+
 static struct kevent *ev_signal_find(struct kevent_queue *q,
 				     const struct ukevent *uk,
 				     struct file *file)
@@ -523,6 +533,7 @@ const struct kevent_source_ops kevent_signal_ops = {
 	.detach		= ev_signal_detach,
 	.destroy	= ev_signal_destroy,
 	.modified	= ev_signal_modified,
+	.may_change	= ev_signal_may_change,
 	.find		= ev_signal_find,
 	.count		= ev_signal_count,
 	.fill		= ev_signal_fill,

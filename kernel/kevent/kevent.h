@@ -195,6 +195,9 @@ struct kevent_file {
  *		anew: like attach() it may sleep and returns the conditions that
  *		hold, or -errno, and the watch is not changed. detach() may
  *		be called meanwhile, once the watch is dead. Optional
+ * @may_change:	may the current task modify, remove or mark the watch, or only
+ *		take its events? Under ready_lock. Optional: everybody who has
+ *		the queue may
  * @find:	look up a watch by its key, under rcu_read_lock(). NULL if none
  * @hold:	pin the watched object; called under ready_lock for a watch that
  *		is not dead. false: the object is going away, and will
@@ -240,6 +243,7 @@ struct kevent_source_ops {
 	bool (*quiesce)(struct kevent *ke, unsigned long *flags);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
+	bool (*may_change)(const struct kevent *ke);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
 			       struct file *file);
 	bool (*hold)(struct kevent *ke);

@@ -393,14 +393,26 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 	kevent_unbusy(ke, oneshot, flags);
 }
 
+/* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
+static int kevent_changeable(const struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return -ENOENT;
+	return ops->may_change && !ops->may_change(ke) ? -EPERM : 0;
+}
+
 /**
  * kevent_remove - remove a watch
  * @q: the queue
  * @uk: names the watch
  * @file: as for kevent_add()
  *
- * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT or
- * -EINVAL.
+ * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
+ * -EINVAL, or -EPERM when it is another process's.
  */
 int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file)
@@ -408,7 +420,8 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	unsigned long flags;
 	struct kevent *ke;
-	bool mine = false, dead = true;
+	bool mine = false;
+	int err = -ENOENT;
 
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
@@ -416,14 +429,14 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 	ke = ops->find(q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
-		dead = ke->state & KE_DEAD;
-		mine = kevent_kill(ke);
+		err = kevent_changeable(ke);
+		mine = !err && kevent_kill(ke);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 	}
 	rcu_read_unlock();
 	if (mine)
 		kevent_bury(ke, false);
-	return dead ? -ENOENT : 0;
+	return err;
 }
 
 static void kevent_change(struct kevent *ke, const struct ukevent *uk)
@@ -505,10 +518,10 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk,
 			       bool *rearm)
 {
-	lockdep_assert_held(&ke->queue->ready_lock);
+	int err = kevent_changeable(ke);
 
-	if (ke->state & KE_DEAD)
-		return -ENOENT;
+	if (err)
+		return err;
 	*rearm = kevent_source_of(ke)->rearm;
 	if (*rearm)
 		return kevent_rearm_begin(ke);
@@ -523,9 +536,9 @@ static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk,
  * @file: as for kevent_add()
  *
  * Arms the watch again, and has its condition checked by the next collection,
- * or by the source at once. Return: 0, -ENOENT, -EBUSY when another call arms
- * it, or what the source's check() and rearm() say: -EINVAL, -ELOOP, -ENOTSOCK,
- * -EFAULT, -EXDEV.
+ * or by the source at once. Return: 0, -ENOENT, -EPERM when it is another
+ * process's, -EBUSY when another call arms it, or what the source's check() and
+ * rearm() say: -EINVAL, -ELOOP, -ENOTSOCK, -EFAULT, -EXDEV.
  */
 int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file)
@@ -560,18 +573,16 @@ static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	struct kevent *ke;
 	unsigned long flags;
-	int err = -ENOENT;
+	int err;
 
 	guard(rcu)();
 	ke = ops->find(q, uk, file);
 	if (!ke)
-		return err;
+		return -ENOENT;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (!(ke->state & KE_DEAD)) {
-		err = kevent_mark_locked(ke, uk, room);
-		if (!err)
-			kevent_report(ke);
-	}
+	err = kevent_changeable(ke) ?: kevent_mark_locked(ke, uk, room);
+	if (!err)
+		kevent_report(ke);
 	kevent_unlock(q, flags);
 	return err;
 }
@@ -582,8 +593,9 @@ static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
  * @uk: names the watch
  * @file: as for kevent_add()
  *
- * Return: 0, -ENOENT, -EINVAL when the request has no event bit in common with
- * the watch, -ENOMEM, or what the source's mark() says: -EAGAIN.
+ * Return: 0, -ENOENT, -EPERM when it is another process's, -EINVAL when the
+ * request has no event bit in common with the watch, -ENOMEM, or what the
+ * source's mark() says: -EAGAIN.
  */
 int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 		struct file *file)

@@ -396,7 +396,10 @@ static int has_another_memory(void *arg)
 {
 	struct family *f = arg;
 
-	CHILD_MUST(modify(f->q.fd, f->word, 0, 0) == -EXDEV);
+	CHILD_MUST(modify(f->q.fd, f->word, 0, 0) == -EPERM);
+	CHILD_MUST(remove_futex(f->q.fd, f->word) == -EPERM);
+	CHILD_MUST(ctl_futex(f->q.fd, KEVENT_CTL_READY, f->word, 0, 0, 0) ==
+		   -EPERM);
 	CHILD_MUST(add(f->q.fd, f->word, 0, 0) == -EEXIST);
 	CHILD_MUST(wake_private(f->word, 1) == 0);
 	return 0;

@@ -5,7 +5,8 @@
  *	fork		the child has none
  *	exec		gone, and can be added again
  *	last thread	gone, though the queue lives on elsewhere
- *	a passed queue	events are about the process that added the watch
+ *	a passed queue	events are about the process that added the watch,
+ *			which alone may change it
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -131,7 +132,7 @@ static long survive_leader(void *arg)
 	while (!strstr(text, ") Z") && patient(start, PATIENCE_MS));
 	tell(t->to_parent);
 	await(t->to_child);
-	_exit(0);
+	_exit(remove_signal(t->q.fd, SIGUSR1));
 }
 
 static int leader_that_leaves(void *arg)
@@ -157,10 +158,11 @@ static void watch_outlives_the_first_thread(void)
 	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
 	CHECK_EQ(kill(pid, SIGUSR1), 0);
 	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
-	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), 0);
-	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 0);
+	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), -EPERM);
+	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
 	CHECK(tell(t.to_child));
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 0);
 	close_queue(&t.q);
 }
 
@@ -278,6 +280,11 @@ static void passed_queue_tells_of_who_added_the_watch(void)
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	CHECK_EQ(handled, 1);
 	CHECK_NO_EVENT(&t.q);
+	CHECK_EQ(change_signal(t.q.fd, KEVENT_CTL_MODIFY, SIGUSR1, OBSERVE, 0),
+		 -EPERM);
+	CHECK_EQ(change_signal(t.q.fd, KEVENT_CTL_READY, SIGUSR1, 0, 0),
+		 -EPERM);
+	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), -EPERM);
 	CHECK_EQ(kill(pid, SIGUSR1), 0);
 	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK(tell(t.to_child) && await(t.to_parent));
@@ -288,6 +295,59 @@ static void passed_queue_tells_of_who_added_the_watch(void)
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 }
 
+/* Whoever inherits a queue leaves the watches of others alone. */
+
+static int meddles(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(change_signal(q->fd, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME,
+				 0) == -EPERM);
+	CHILD_MUST(remove_signal(q->fd, SIGUSR1) == -EPERM);
+	/* It would end one that is ONESHOT. */
+	CHILD_MUST(change_signal(q->fd, KEVENT_CTL_READY, SIGUSR1, 0, 0) ==
+		   -EPERM);
+	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+	CHILD_MUST(kevent_ctl(q->fd, KEVENT_CTL_REMOVE, 1, &ev) == 1);
+	CHILD_MUST((int)ev.ret_data[1] == -EPERM);
+	CHILD_MUST(remove_signal(q->fd, SIGUSR2) == -ENOENT);
+	return 0;
+}
+
+static long changes_in_thread(void *arg)
+{
+	return change_signal(*(int *)arg, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME,
+			     0);
+}
+
+static void leave_alone(struct queue *q)
+{
+	struct actor a;
+
+	handle(SIGUSR1, count_signal);
+	MUST_EQ(add_signal(q->fd, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_EQ(join_child(start_child(meddles, q), PATIENCE_MS), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
+	/* Its own threads may. */
+	start_actor(&a, changes_in_thread, &q->fd);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_EQ(join_child(start_child(meddles, q), PATIENCE_MS), 0);
+	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
+}
+
+static void others_may_not_change_a_watch(void)
+{
+	each_queue(leave_alone);
+}
+
 static const struct test_case cases[] = {
 	TEST(fork_does_not_inherit_watches),
 	TEST(exit_drops_watches_of_a_queue_elsewhere),
@@ -295,6 +355,7 @@ static const struct test_case cases[] = {
 	TEST(exec_drops_watches_which_can_be_added_again),
 	TEST(exec_that_fails_keeps_them),
 	TEST(passed_queue_tells_of_who_added_the_watch),
+	TEST(others_may_not_change_a_watch),
 	{}
 };
 
