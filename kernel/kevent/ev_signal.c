@@ -26,6 +26,12 @@
 		 rt_sigmask(SIGILL) | rt_sigmask(SIGTRAP) |		\
 		 rt_sigmask(SIGFPE) | rt_sigmask(SIGSYS))
 
+/*
+ * What the terminal sends to who may not use it now. It has him try again at
+ * once, so he would never stop if nothing came of the signal.
+ */
+#define STOPS_AT_TTY	(rt_sigmask(SIGTTIN) | rt_sigmask(SIGTTOU))
+
 /**
  * struct kevent_siginfo - a signal, as an event will tell it
  * @link:	in &kevent_signal.infos
@@ -111,6 +117,9 @@ static int ev_signal_check(const struct ukevent *uk, struct file *file)
 	if (uk->event != KEVENT_SIGNAL_DELIVERY)
 		return -EINVAL;
 	if (sig < 1 || sig > _NSIG || sig_kernel_only(sig))
+		return -EINVAL;
+	if (uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK &&
+	    siginmask(sig, STOPS_AT_TTY))
 		return -EINVAL;
 	return 0;
 }

@@ -10,8 +10,10 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
@@ -540,6 +542,53 @@ static void watches_of_a_process_are_limited(void)
 	CHECK_EQ(add_signal(kq[1000], SIGWINCH, OBSERVE, 0), 0);
 }
 
+/* The terminal stops who reads in the background, and has him try again. */
+
+static int reads_in_background(void *arg)
+{
+	struct ukevent ev;
+	struct queue q;
+	char c;
+
+	CHILD_MUST(setpgid(0, 0) == 0);
+	open_queue(&q, 0);
+	CHILD_MUST(add_signal(q.fd, SIGTTIN, CONSUME, 0) == -EINVAL);
+	CHILD_MUST(add_signal(q.fd, SIGTTOU, CONSUME, 0) == -EINVAL);
+	CHILD_MUST(add_signal(q.fd, SIGTTIN, OBSERVE, 0) == 0);
+	CHILD_MUST(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGTTIN, CONSUME,
+				 0) == -EINVAL);
+	CHILD_MUST(read(*(int *)arg, &c, 1) == 1);
+	CHILD_MUST(next_event(&q, &ev, 0) == 1);
+	CHILD_MUST(ev.id.raw_u64 == SIGTTIN && ev.ret_data[0] == SI_KERNEL);
+	return 0;
+}
+
+static int leads_session(void *arg)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), tty, status;
+	pid_t pid;
+
+	(void)arg;
+	CHILD_MUST(master >= 0 && !grantpt(master) && !unlockpt(master));
+	CHILD_MUST(setsid() > 0);
+	tty = open(ptsname(master), O_RDWR);
+	CHILD_MUST(tty >= 0);
+	pid = start_child(reads_in_background, &tty);
+	CHILD_MUST(waitpid(pid, &status, WUNTRACED) == pid);
+	CHILD_MUST(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTTIN);
+	handle(SIGTTOU, SIG_IGN);
+	CHILD_MUST(tcsetpgrp(tty, pid) == 0);
+	CHILD_MUST(write(master, "a\n", 2) == 2);
+	CHILD_MUST(kill(pid, SIGCONT) == 0);
+	CHILD_MUST(join_child(pid, PATIENCE_MS) == 0);
+	return 0;
+}
+
+static void background_process_stops_at_the_terminal(void)
+{
+	CHECK_EQ(join_child(start_child(leads_session, NULL), PATIENCE_MS), 0);
+}
+
 static const struct test_case cases[] = {
 	TEST(observed_signals_are_handled_too),
 	TEST(ignored_signals_are_observed),
@@ -559,6 +608,7 @@ static const struct test_case cases[] = {
 	TEST(mark_tells_of_no_signal),
 	TEST(wrong_requests_are_refused),
 	TEST(watches_of_a_process_are_limited),
+	TEST(background_process_stops_at_the_terminal),
 	{}
 };
 
