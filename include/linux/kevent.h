@@ -101,7 +101,7 @@ static inline int kevent_signal_begin(int sig,
 				      const struct kernel_siginfo *info,
 				      struct task_struct *t, bool timer)
 {
-	if (likely(hlist_empty(&t->signal->kevent_signals)))
+	if (likely(!t->signal->kevent_signals))
 		return 0;
 	return kevent_begin_signal(sig, info, t, timer);
 }
@@ -117,7 +117,7 @@ static inline int kevent_signal_begin(int sig,
 static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
 				     struct task_struct *t, bool timer, int err)
 {
-	if (unlikely(!hlist_empty(&t->signal->kevent_signals)))
+	if (unlikely(t->signal->kevent_signals))
 		kevent_end_signal(sig, info, t, timer, err);
 }
 
@@ -129,7 +129,7 @@ static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
  */
 static inline void kevent_drop_signals(void)
 {
-	if (unlikely(!hlist_empty(&current->signal->kevent_signals)))
+	if (unlikely(READ_ONCE(current->signal->kevent_signals)))
 		kevent_drop_process_signals();
 }
 

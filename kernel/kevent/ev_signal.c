@@ -7,6 +7,8 @@
  * is kept, in memory that is charged like that of a pending signal.
  */
 
+#include <linux/bitops.h>
+#include <linux/cleanup.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/jiffies.h>
@@ -20,6 +22,12 @@
 #include <linux/user_namespace.h>
 
 #include "kevent.h"
+
+/*
+ * Watches of one signal to one process, in all queues. Whoever sends the signal
+ * goes through them with interrupts off, and takes the lock of each queue.
+ */
+#define KEVENT_MAX_PER_SIGNAL	16U
 
 /* What the CPU can make of an instruction; as in dequeue_signal(). */
 #define FAULTS	(rt_sigmask(SIGSEGV) | rt_sigmask(SIGBUS) |		\
@@ -51,9 +59,22 @@ struct kevent_siginfo {
 };
 
 /**
+ * struct kevent_signals - all watches of signals to one process
+ * @watched:	S: bit n - 1 is set when @of[n - 1] has watches; never 0
+ * @of:		S: by signal, up to %KEVENT_MAX_PER_SIGNAL in each
+ *
+ * &signal_struct.kevent_signals points to it from the first watch to the end of
+ * the last one. Each watch is charged for it: any of them may be left alone.
+ */
+struct kevent_signals {
+	u64			watched;
+	struct hlist_head	of[_NSIG];
+};
+
+/**
  * struct kevent_signal - a watch of one signal to one process
  * @kk:		the watch, found by its signal
- * @node:	S: in &signal_struct.kevent_signals
+ * @node:	S: in &kevent_signals.of
  * @tgid:	I: the process
  * @next:	S: memory for the signal that is being sent
  * @asked:	S: the watch may take that signal
@@ -98,6 +119,7 @@ struct kevent_sent {
 };
 
 struct kmem_cache *kevent_signal_cache;
+static struct kmem_cache *kevent_signals_cache;
 static struct kmem_cache *kevent_siginfo_cache;
 
 static struct kevent_signal *to_signal(struct kevent *ke)
@@ -130,23 +152,57 @@ static spinlock_t *ev_signal_own_lock(void)
 	return &rcu_dereference_protected(current->sighand, true)->siglock;
 }
 
+static int ev_signal_join(struct kevent_signal *ks, struct kevent_signals *all)
+{
+	struct hlist_head *head = &all->of[ks->kk.id - 1];
+
+	lockdep_assert_held(ev_signal_own_lock());
+
+	if (hlist_count_nodes(head) >= KEVENT_MAX_PER_SIGNAL)
+		return -ENOSPC;
+	hlist_add_head(&ks->node, head);
+	all->watched |= BIT_ULL(ks->kk.id - 1);
+	return 0;
+}
+
 static int ev_signal_link(struct kevent_signal *ks)
 {
-	struct hlist_head *head = &current->signal->kevent_signals;
+	struct signal_struct *signal = current->signal;
 	spinlock_t *lock = ev_signal_own_lock();
-	struct kevent_signal *other;
-	unsigned int nr = 0;
-	int err = 0;
+	struct kevent_signals *room = NULL;
+	int err;
 
 	spin_lock_irq(lock);
-	hlist_for_each_entry(other, head, node)
-		nr++;
-	if (nr < KEVENT_MAX_PER_FILE)
-		hlist_add_head(&ks->node, head);
-	else
-		err = -ENOSPC;
+	if (!signal->kevent_signals) {
+		spin_unlock_irq(lock);
+		room = kmem_cache_zalloc(kevent_signals_cache, GFP_KERNEL);
+		if (!room)
+			return -ENOMEM;
+		spin_lock_irq(lock);
+	}
+	if (!signal->kevent_signals)
+		WRITE_ONCE(signal->kevent_signals, no_free_ptr(room));
+	err = ev_signal_join(ks, signal->kevent_signals);
 	spin_unlock_irq(lock);
+	kfree(room);
 	return err;
+}
+
+/* Called under the siglock of its process. It may have left already. */
+static void ev_signal_leave(struct kevent_signal *ks,
+			    struct signal_struct *signal)
+{
+	struct kevent_signals *all = signal->kevent_signals;
+
+	if (hlist_unhashed(&ks->node))
+		return;
+	hlist_del_init(&ks->node);
+	if (hlist_empty(&all->of[ks->kk.id - 1]))
+		all->watched &= ~BIT_ULL(ks->kk.id - 1);
+	if (all->watched)
+		return;
+	WRITE_ONCE(signal->kevent_signals, NULL);
+	kfree(all);
 }
 
 static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
@@ -170,7 +226,7 @@ static bool ev_signal_unlink(struct kevent_signal *ks, struct task_struct *t)
 
 	if (!lock_task_sighand(t, &flags))
 		return false;
-	hlist_del_init(&ks->node);
+	ev_signal_leave(ks, t->signal);
 	unlock_task_sighand(t, &flags);
 	return true;
 }
@@ -439,6 +495,12 @@ static void ev_signal_restart_itimer(struct signal_struct *signal)
 #endif
 }
 
+/* The caller has seen that there are watches, and has siglock since. */
+static struct hlist_head *ev_signal_watches(int sig, struct task_struct *t)
+{
+	return &t->signal->kevent_signals->of[sig - 1];
+}
+
 /**
  * kevent_begin_signal - offer a signal to watches
  * @sig: the signal
@@ -454,19 +516,20 @@ int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
 {
 	struct kevent_sent sent = { .t = t, .sig = sig };
 	struct kevent_signal *ks;
+	struct hlist_head *watches = ev_signal_watches(sig, t);
 	bool consumed = false;
 
 	lockdep_assert_task_sighand_held(t);
 
-	if (t->signal->flags & SIGNAL_GROUP_EXIT)
+	if (hlist_empty(watches) || t->signal->flags & SIGNAL_GROUP_EXIT)
 		return 0;
 	ev_signal_describe(&sent, info, timer);
-	hlist_for_each_entry(ks, &t->signal->kevent_signals, node)
-		if (ks->kk.id == sig && ev_signal_reserve(ks, &sent))
+	hlist_for_each_entry(ks, watches, node)
+		if (ev_signal_reserve(ks, &sent))
 			return -EAGAIN;
 	if (sent.fault)
 		return 0;
-	hlist_for_each_entry(ks, &t->signal->kevent_signals, node)
+	hlist_for_each_entry(ks, watches, node)
 		consumed |= ev_signal_offer(ks, &sent, true);
 	if (consumed && sig == SIGALRM)
 		ev_signal_restart_itimer(t->signal);
@@ -485,12 +548,15 @@ void kevent_end_signal(int sig, const struct kernel_siginfo *info,
 		       struct task_struct *t, bool timer, bool failed)
 {
 	struct kevent_sent sent = { .t = t, .sig = sig };
+	struct hlist_head *watches = ev_signal_watches(sig, t);
 	struct kevent_signal *ks;
 
 	lockdep_assert_task_sighand_held(t);
 
+	if (hlist_empty(watches))
+		return;
 	ev_signal_describe(&sent, info, timer);
-	hlist_for_each_entry(ks, &t->signal->kevent_signals, node)
+	hlist_for_each_entry(ks, watches, node)
 		if (failed)
 			ev_signal_release(ks);
 		else
@@ -506,8 +572,30 @@ static bool ev_signal_drop(struct kevent_signal *ks)
 	spin_lock(&ke->queue->ready_lock);
 	mine = kevent_kill(ke);
 	spin_unlock(&ke->queue->ready_lock);
-	hlist_del_init(&ks->node);
+	ev_signal_leave(ks, current->signal);
 	return mine;
+}
+
+/*
+ * Drop the watches of one signal; there are not many. Returns false when none is
+ * left of any. The last one takes the list heads with it.
+ */
+static bool ev_signal_drop_some(struct list_head *dead)
+{
+	spinlock_t *lock = ev_signal_own_lock();
+	struct kevent_signals *all;
+	struct kevent_signal *ks;
+	struct hlist_node *next;
+
+	spin_lock_irq(lock);
+	all = current->signal->kevent_signals;
+	if (all)
+		hlist_for_each_entry_safe(ks, next,
+					  &all->of[__ffs64(all->watched)], node)
+			if (ev_signal_drop(ks))
+				list_add(&ks->kk.ke.link, dead);
+	spin_unlock_irq(lock);
+	return all;
 }
 
 /**
@@ -517,19 +605,11 @@ static bool ev_signal_drop(struct kevent_signal *ks)
  */
 void kevent_drop_process_signals(void)
 {
-	struct kevent_signal *ks;
-	struct hlist_node *next;
-	spinlock_t *lock = ev_signal_own_lock();
 	struct kevent *ke, *tmp;
 	LIST_HEAD(dead);
 
-	spin_lock_irq(lock);
-	hlist_for_each_entry_safe(ks, next, &current->signal->kevent_signals,
-				  node)
-		if (ev_signal_drop(ks))
-			list_add(&ks->kk.ke.link, &dead);
-	spin_unlock_irq(lock);
-
+	while (ev_signal_drop_some(&dead))
+		;
 	list_for_each_entry_safe(ke, tmp, &dead, link)
 		kevent_bury(ke, false);
 }
@@ -554,6 +634,8 @@ static int __init ev_signal_init(void)
 	BUILD_BUG_ON(offsetof(struct kevent_signal, kk.ke));
 	kevent_signal_cache = KMEM_CACHE(kevent_signal,
 					 SLAB_PANIC | SLAB_ACCOUNT);
+	kevent_signals_cache = KMEM_CACHE(kevent_signals,
+					  SLAB_PANIC | SLAB_ACCOUNT);
 	kevent_siginfo_cache = KMEM_CACHE(kevent_siginfo,
 					  SLAB_PANIC | SLAB_ACCOUNT);
 	return 0;

@@ -519,27 +519,79 @@ static void wrong_requests_are_refused(void)
 	close_queue(&q);
 }
 
-static void watches_of_a_process_are_limited(void)
+/* A signal that is sent touches its own watches only, 16 of a process. */
+
+#define PER_SIGNAL	16
+
+static int adds_its_own(void *arg)
 {
+	struct queue q;
+
+	(void)arg;
+	open_queue(&q, 0);
+	CHILD_MUST(add_signal(q.fd, SIGWINCH, OBSERVE, 0) == 0);
+	return 0;
+}
+
+static void watches_of_one_signal_are_limited(void)
+{
+	struct queue q[PER_SIGNAL + 1];
 	unsigned int i;
-	int kq[1001];
 
-	open_fds(1100);
-	for (i = 0; i < ARRAY_SIZE(kq); i++) {
-		kq[i] = kevent_init(NULL, 0, 0);
-		MUST(kq[i] >= 0);
-		MUST_EQ(add_signal(kq[i], SIGWINCH, OBSERVE, 0),
-			i < 1000 ? 0 : -ENOSPC);
+	for (i = 0; i <= PER_SIGNAL; i++) {
+		open_queue(&q[i], 0);
+		CHECK_EQ(add_signal(q[i].fd, SIGWINCH, OBSERVE, 0),
+			 i < PER_SIGNAL ? 0 : -ENOSPC);
 	}
+	/* Another signal, another process */
+	CHECK_EQ(add_signal(q[PER_SIGNAL].fd, SIGURG, OBSERVE, 0), 0);
+	CHECK_EQ(join_child(start_child(adds_its_own, NULL), PATIENCE_MS), 0);
 	CHECK_EQ(kill(getpid(), SIGWINCH), 0);
-	for (i = 0; i < 1000; i++) {
-		struct queue q = { .fd = kq[i] };
+	for (i = 0; i < PER_SIGNAL; i++)
+		must_signal(&q[i], SIGWINCH, false, getpid(), SI_USER, 0);
+	CHECK_NO_EVENT(&q[PER_SIGNAL]);
+	close_queue(&q[3]);
+	CHECK_EQ(add_signal(q[PER_SIGNAL].fd, SIGWINCH, OBSERVE, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGWINCH), 0);
+	must_signal(&q[PER_SIGNAL], SIGWINCH, false, getpid(), SI_USER, 0);
+}
 
-		must_signal(&q, SIGWINCH, false, getpid(), SI_USER, 0);
-		if (i % 2)
-			close(kq[i]);
+static bool can_be_watched(int sig)
+{
+	/* Between the standard ones and SIGRTMIN are those of the C library. */
+	return sig != SIGKILL && sig != SIGSTOP &&
+	       (sig <= SIGSYS || sig >= SIGRTMIN);
+}
+
+static void all_signals_have_their_watches(void)
+{
+	struct queue q[PER_SIGNAL];
+	unsigned int i;
+	int sig;
+
+	for (i = 0; i < PER_SIGNAL; i++) {
+		open_queue(&q[i], 0);
+		for (sig = 1; sig < _NSIG; sig++)
+			if (can_be_watched(sig))
+				MUST_EQ(add_signal(q[i].fd, sig, OBSERVE, 0),
+					0);
 	}
-	CHECK_EQ(add_signal(kq[1000], SIGWINCH, OBSERVE, 0), 0);
+	for (sig = 1; sig < _NSIG; sig++) {
+		if (!can_be_watched(sig))
+			continue;
+		handle(sig, SIG_IGN);
+		if (sig == SIGCHLD)
+			handle(sig, count_signal);
+		CHECK_EQ(kill(getpid(), sig), 0);
+		for (i = 0; i < PER_SIGNAL; i++)
+			must_signal(&q[i], sig, false, getpid(), SI_USER, 0);
+		if (sig % 2)
+			CHECK_EQ(remove_signal(q[sig % PER_SIGNAL].fd, sig),
+				 0);
+	}
+	for (i = 0; i < PER_SIGNAL; i++)
+		close_queue(&q[i]);
+	CHECK_EQ(kill(getpid(), SIGURG), 0);
 }
 
 /* The terminal stops who reads in the background, and has him try again. */
@@ -607,7 +659,8 @@ static const struct test_case cases[] = {
 	TEST(disabled_watch_takes_nothing),
 	TEST(mark_tells_of_no_signal),
 	TEST(wrong_requests_are_refused),
-	TEST(watches_of_a_process_are_limited),
+	TEST(watches_of_one_signal_are_limited),
+	TEST(all_signals_have_their_watches),
 	TEST(background_process_stops_at_the_terminal),
 	{}
 };
