@@ -594,6 +594,58 @@ static void all_signals_have_their_watches(void)
 	CHECK_EQ(kill(getpid(), SIGURG), 0);
 }
 
+/* What a tracer puts back or in place of a signal was not sent again. */
+
+static int traced_requeue(void *arg)
+{
+	struct queue *q = arg;
+
+	CHILD_MUST(add_signal(q->fd, SIGUSR1, OBSERVE, 0) == 0);
+	CHILD_MUST(add_signal(q->fd, SIGUSR2, CONSUME, 0) == 0);
+	CHILD_MUST(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+	CHILD_MUST(kill(getpid(), SIGUSR1) == 0);
+	CHILD_MUST(is_pending(SIGUSR1) && !is_pending(SIGUSR2));
+	block(SIGUSR1, SIG_UNBLOCK);
+	CHILD_MUST(!is_pending(SIGUSR1) && is_pending(SIGUSR2));
+	return 0;
+}
+
+static void must_stop(pid_t pid, int sig)
+{
+	int status;
+
+	MUST_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	MUST(WIFSTOPPED(status));
+	MUST_EQ(WSTOPSIG(status), sig);
+}
+
+static void resume(pid_t pid, uint64_t blocked, long sig)
+{
+	if (blocked)
+		MUST_EQ(ptrace(PTRACE_SETSIGMASK, pid,
+			       (void *)sizeof(blocked), &blocked), 0);
+	MUST_EQ(ptrace(PTRACE_CONT, pid, NULL, (void *)sig), 0);
+}
+
+static void signal_a_tracer_requeues_is_observed_once(void)
+{
+	struct queue q;
+	pid_t pid;
+
+	open_queue(&q, 0);
+	pid = start_child(traced_requeue, &q);
+	must_stop(pid, SIGUSR1);
+	must_signal(&q, SIGUSR1, false, pid, SI_USER, 0);
+	resume(pid, 1ull << (SIGUSR1 - 1) | 1ull << (SIGUSR2 - 1), SIGUSR1);
+	/* The child unblocks it; this time it becomes another one. */
+	must_stop(pid, SIGUSR1);
+	CHECK_NO_EVENT(&q);
+	resume(pid, 0, SIGUSR2);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 /* The terminal stops who reads in the background, and has him try again. */
 
 static int reads_in_background(void *arg)
@@ -661,6 +713,7 @@ static const struct test_case cases[] = {
 	TEST(wrong_requests_are_refused),
 	TEST(watches_of_one_signal_are_limited),
 	TEST(all_signals_have_their_watches),
+	TEST(signal_a_tracer_requeues_is_observed_once),
 	TEST(background_process_stops_at_the_terminal),
 	{}
 };

@@ -11,14 +11,19 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <linux/userfaultfd.h>
 
 #include "signals.h"
 
@@ -348,6 +353,84 @@ static void others_may_not_change_a_watch(void)
 	each_queue(leave_alone);
 }
 
+/*
+ * A signal to a process group is for the child, too, whose fork is under way: a
+ * watch of the parent consumes the parent's only. userfaultfd holds the fork up
+ * until its event is read.
+ */
+static long forks(void *arg)
+{
+	pid_t pid = fork();
+
+	(void)arg;
+	if (!pid)
+		_exit(is_pending(SIGUSR1) | is_pending(RT) << 1 |
+		      is_pending(SIGTSTP) << 2 | is_pending(SIGCONT) << 3);
+	return join_child(pid, PATIENCE_MS);
+}
+
+static int open_fork_events(void)
+{
+	struct uffdio_api api = { .api = UFFD_API,
+				  .features = UFFD_FEATURE_EVENT_FORK };
+	size_t size = sysconf(_SC_PAGESIZE);
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(fd >= 0 && page != MAP_FAILED);
+	MUST_EQ(ioctl(fd, UFFDIO_API, &api), 0);
+	reg.range.start = (uintptr_t)page;
+	reg.range.len = size;
+	MUST_EQ(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
+	return fd;
+}
+
+static int signals_own_group(void *arg)
+{
+	const int sigs[] = { SIGUSR1, RT, SIGTSTP, SIGCONT };
+	struct pollfd pfd = { .fd = open_fork_events(), .events = POLLIN };
+	struct queue *q = arg;
+	struct uffd_msg msg;
+	struct ukevent ev;
+	struct actor a;
+	unsigned int i;
+
+	CHILD_MUST(setpgid(0, 0) == 0);
+	for (i = 0; i < ARRAY_SIZE(sigs); i++) {
+		block(sigs[i], SIG_BLOCK);
+		CHILD_MUST(add_signal(q->fd, sigs[i], CONSUME, 0) == 0);
+	}
+	start_actor(&a, forks, NULL);
+	CHILD_MUST(poll(&pfd, 1, PATIENCE_MS * slowness) == 1);
+	/* The last one undoes the third. */
+	for (i = 0; i < ARRAY_SIZE(sigs); i++)
+		CHILD_MUST(kill(0, sigs[i]) == 0);
+	CHILD_MUST(read(pfd.fd, &msg, sizeof(msg)) == sizeof(msg));
+	CHILD_MUST(msg.event == UFFD_EVENT_FORK);
+	close(msg.arg.fork.ufd);
+	for (i = 0; i < ARRAY_SIZE(sigs); i++) {
+		CHILD_MUST(next_event(q, &ev, 0) == 1);
+		CHILD_MUST((ev.id.raw_u64 & ~((uint64_t)INT_MAX << 32)) ==
+			   (NOMASK | sigs[i]));
+		CHILD_MUST(!is_pending(sigs[i]));
+	}
+	join_actor(&a, 2 * PATIENCE_MS);
+	CHILD_MUST(a.ret == (1 | 2 | 8));
+	return 0;
+}
+
+static void child_being_forked_gets_what_is_consumed(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	CHECK_EQ(join_child(start_child(signals_own_group, &q),
+			    3 * PATIENCE_MS), 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(fork_does_not_inherit_watches),
 	TEST(exit_drops_watches_of_a_queue_elsewhere),
@@ -356,6 +439,7 @@ static const struct test_case cases[] = {
 	TEST(exec_that_fails_keeps_them),
 	TEST(passed_queue_tells_of_who_added_the_watch),
 	TEST(others_may_not_change_a_watch),
+	TEST(child_being_forked_gets_what_is_consumed),
 	{}
 };
 
