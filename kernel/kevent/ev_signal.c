@@ -4,7 +4,8 @@
  *
  * A standard signal needs no memory: the watch has room for one that is not
  * delivered yet, and more of them merge with it. Of real-time signals each one
- * is kept, in memory that is charged like that of a pending signal.
+ * is kept, in memory that is charged like that of a pending signal, and to the
+ * owner of the queue as well.
  */
 
 #include <linux/bitops.h>
@@ -78,7 +79,9 @@ struct kevent_signals {
  * @tgid:	I: the process
  * @next:	S: memory for the signal that is being sent
  * @asked:	S: the watch may take that signal
- * @infos:	R: signals not yet delivered, oldest first
+ * @infos:	R: signals not yet delivered, oldest first. Senders make it long,
+ *		as far as RLIMIT_SIGPENDING of the process and
+ *		fs.kevent.max_user_bytes let them
  * @nr:		R: how many
  * @consume:	R: %KEVENT_SIGNAL_NOMASK
  * @own_used:	R: @own is in @infos
@@ -251,6 +254,7 @@ static void ev_signal_free_info(struct kevent_signal *ks,
 	if (info == &ks->own)
 		return;
 	dec_rlimit_put_ucounts(info->ucounts, UCOUNT_RLIMIT_SIGPENDING);
+	kevent_uncharge(ks->kk.ke.queue, sizeof(*info));
 	kmem_cache_free(kevent_siginfo_cache, info);
 }
 
@@ -354,6 +358,20 @@ static struct kevent_siginfo *ev_signal_alloc(struct task_struct *t)
 	return info;
 }
 
+static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
+					     struct task_struct *t)
+{
+	struct kevent_queue *q = ks->kk.ke.queue;
+	struct kevent_siginfo *info;
+
+	if (!kevent_charge(q, sizeof(*info)))
+		return NULL;
+	info = ev_signal_alloc(t);
+	if (!info)
+		kevent_uncharge(q, sizeof(*info));
+	return info;
+}
+
 static bool ev_signal_is_armed(const struct kevent_signal *ks)
 {
 	const u32 once = KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH;
@@ -385,7 +403,7 @@ static int ev_signal_reserve(struct kevent_signal *ks,
 	ks->asked = ev_signal_is_armed(ks);
 	if (ks->asked && sent->sig >= SIGRTMIN &&
 	    !ev_signal_repeats(ks, sent)) {
-		ks->next = ev_signal_alloc(sent->t);
+		ks->next = ev_signal_room(ks, sent->t);
 		if (!ks->next && sent->must_keep)
 			err = -EAGAIN;
 	}
@@ -616,6 +634,7 @@ void kevent_drop_process_signals(void)
 
 const struct kevent_source_ops kevent_signal_ops = {
 	.name		= "signal",
+	.pins		= sizeof(struct kevent_signals),
 	.cache		= &kevent_signal_cache,
 	.check		= ev_signal_check,
 	.attach		= ev_signal_attach,

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -237,6 +238,71 @@ static void remove_drops_what_is_not_delivered(void)
 	close_queue(&q);
 }
 
+/* What is kept is charged to the owner of the queue, too. */
+
+#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
+
+static long long charged(const struct queue *q)
+{
+	return fdinfo(q->fd, "kevent-user-bytes");
+}
+
+static void queued_signals_are_charged_in_bytes(void)
+{
+	struct ukevent ev[10];
+	long long before, each;
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	before = charged(&q);
+	queue_many(0, 1);
+	each = charged(&q) - before;
+	CHECK(each > 0);
+	queue_many(1, 10);
+	CHECK_EQ(charged(&q), before + 10 * each);
+	MUST_EQ(get_events(q.fd, 1, 4, 0, ev), 4);
+	CHECK_EQ(charged(&q), before + 6 * each);
+	MUST_EQ(remove_signal(q.fd, RT), 0);
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	CHECK_EQ(charged(&q), before);
+	/* A standard signal needs no memory. */
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	before = charged(&q);
+	CHECK_EQ(queue_value(SIGUSR1, 0), 0);
+	CHECK_EQ(charged(&q), before);
+	close_queue(&q);
+}
+
+static void owner_of_the_queue_limits_them(void)
+{
+	char old[32], value[32];
+	long long before, each;
+	struct queue q;
+	int nr;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	before = charged(&q);
+	queue_many(0, 1);
+	each = charged(&q) - before;
+	read_file(MAX_BYTES, old, sizeof(old));
+	snprintf(value, sizeof(value), "%lld", before + 5 * each);
+	write_file(MAX_BYTES, value);
+	for (nr = 1; nr < 10 && !queue_value(RT, nr); nr++)
+		;
+	CHECK_EQ(queue_value(RT, nr), -EAGAIN);
+	CHECK_EQ(kill(getpid(), RT), 0);
+	write_file(MAX_BYTES, old);
+	MUST_EQ(nr, 5);
+	for (nr = 0; nr < 5; nr++)
+		must_signal(&q, RT, true, getpid(), SI_QUEUE, nr);
+	must_signal(&q, RT, true, getpid(), SI_USER, 0);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(charged(&q), before);
+	close_queue(&q);
+}
+
 /* Timers. Time only makes them expire; it is not measured. */
 
 static timer_t start_timer(int sig, int value, unsigned int ms, bool interval)
@@ -428,6 +494,8 @@ static const struct test_case cases[] = {
 	TEST(sender_gets_eagain_at_the_limit),
 	TEST(signal_that_failed_is_nowhere),
 	TEST(remove_drops_what_is_not_delivered),
+	TEST(queued_signals_are_charged_in_bytes),
+	TEST(owner_of_the_queue_limits_them),
 	TEST(posix_timer_goes_on_when_observed_or_consumed),
 	TEST(expiries_in_a_row_merge),
 	TEST(consumed_expiries_are_overruns_later),
