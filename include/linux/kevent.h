@@ -91,11 +91,12 @@ static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
  * @t: to this task or its process; the caller holds its siglock
  * @timer: it is the expiry of a POSIX timer
  *
- * Must come after what the generation of the signal has for effects, but before
- * it is dropped for being ignored or pending. kevent_signal_end() must follow.
+ * Must come before the signal is dropped for being ignored or pending. It still
+ * stops and continues processes, and is kept for a child being forked, whatever
+ * is returned. kevent_signal_end() must follow.
  *
- * Return: 0, 1 when a watch consumes it and nothing else shall happen, or
- * -EAGAIN when it cannot be kept: the sender fails. Never that for a timer.
+ * Return: 0, 1 when a watch consumes it and it shall not be queued, or -EAGAIN
+ * when it cannot be kept: the sender fails. Never that for a timer.
  */
 static inline int kevent_signal_begin(int sig,
 				      const struct kernel_siginfo *info,
