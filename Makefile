@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help run test mutants bench bench-http bench-libev torture check model \
+.PHONY: help run test mutants worst bench bench-http bench-libev torture check model \
 	programs-test setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
@@ -32,6 +32,7 @@ help:
 #?                    SERVER=libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make mutants       see that the tests notice each known way to break the kernel
+#? make worst         the longest stretch with interrupts off for the worst inputs
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make bench-http    measure lighttpd with kevent, epoll and poll
 #? make bench-libev   measure the backends of libev
@@ -57,6 +58,7 @@ help:
 #?                    LIBEVENT_SRC
 #? MUTANT=name        with make mutants or make test: only this mutant, that is
 #?                    tests/mutants/name.patch; with make mutant: build it
+#? WORST="name ..."   with make worst: only these tests of the suite worst
 #? WL="name ..."      with make bench: only these workloads, see
 #?                    Documentation/benchmarks.rst
 #? HTTP="..."         with make bench-http: --full, or other options, see
@@ -77,6 +79,9 @@ test: $(if $(MUTANT),mutants,setup libkevent guest guest-32 bench-program \
 
 mutants: setup guest kernel
 	tests/mutants/run $(MUTANT)
+
+worst: setup guest kernel
+	tests/worst $(WORST)
 
 bench-http: setup lighttpd kernel-bench
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD)

@@ -74,6 +74,7 @@ static const struct test_suite *const suites[] = {
 	&storm_posix_timer_suite,
 	&storm_signal_suite,
 	&storm_proc_suite,
+	&worst_suite,
 	&examples_suite,
 };
 
@@ -266,7 +267,8 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return suite != &examples_suite || have_examples();
+		return suite != &worst_suite &&
+		       (suite != &examples_suite || have_examples());
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

@@ -75,6 +75,7 @@ extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
 extern const struct test_suite wake_suite;
+extern const struct test_suite worst_suite;
 extern const struct test_suite hit_faults_suite;
 extern const struct test_suite hits_suite;
 

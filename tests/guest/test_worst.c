@@ -1,0 +1,992 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The longest stretch with interrupts off: for each source the worst input that an
+ * unprivileged user can make, up to the limits that say ENOSPC
+ *
+ * tests/worst runs this, with a plugin of QEMU that measures: tests/vm/irqsoff.c.
+ * Each test does the same thing twice: before there is any watch, which shows what
+ * is not ours, and with as many watches as there may be. A line in its report
+ * names it and says how many that were. The figures are judged outside.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define FILES		100000	/* descriptors of the user */
+#define FIFO_FILES	20000	/* of one FIFO */
+#define USER		1000
+#define SLEEPERS	200
+#define QUEUES		3000
+#define SECONDS		600
+
+struct worst {
+	const char	*name;
+	unsigned int	watches;
+	struct queue	*queues;	/* the newest is the last */
+	unsigned int	nr_queues;
+};
+
+/* Root and the user. Only this thread: others would have their calls interrupted */
+
+static void become(uid_t uid)
+{
+	MUST_EQ(syscall(SYS_setresuid, -1, 0, -1), 0);
+	MUST_EQ(syscall(SYS_setresuid, uid, uid, 0), 0);
+}
+
+/* The plugin knows these instructions, which do nothing, see callback_of() there. */
+#define MARK(letter) \
+	__asm__ volatile(".byte 0x0f, 0x1f, 0x80, '" letter "', 'V', 'E', 'K'" \
+			 ::: "memory")
+
+/* What others have left to do, after a grace period for example, is done first. */
+static void settle(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+}
+
+static void without(void (*trigger)(void *arg), void *arg)
+{
+	settle();
+	MARK("B");
+	trigger(arg);
+	MARK("E");
+}
+
+static void with(void (*trigger)(void *arg), void *arg)
+{
+	settle();
+	MARK("C");
+	trigger(arg);
+	MARK("E");
+}
+
+static void start(struct worst *w, const char *name)
+{
+	const struct rlimit most = { 4 * FILES, 4 * FILES };
+
+	*w = (struct worst){ .name = name };
+	w->queues = calloc(QUEUES, sizeof(*w->queues));
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &most), 0);
+	MUST_EQ(setrlimit(RLIMIT_SIGPENDING, &most), 0);
+	become(USER);
+}
+
+static void finish(struct worst *w)
+{
+	become(0);
+	note("worst\t%s\t%u", w->name, w->watches);
+	CHECK(w->watches > 0);
+}
+
+/* Queues */
+
+static struct queue *new_queue(struct worst *w, uint32_t size)
+{
+	struct queue *q = &w->queues[w->nr_queues];
+
+	MUST(w->nr_queues < QUEUES);
+	open_queue(q, size);
+	w->nr_queues++;
+	return q;
+}
+
+static struct queue *last_queue(struct worst *w)
+{
+	return w->nr_queues ? &w->queues[w->nr_queues - 1] : new_queue(w, 0);
+}
+
+static bool is_full(int err)
+{
+	return err == -ENOSPC || err == -EAGAIN || err == -EMFILE ||
+	       err == -ENOMEM;
+}
+
+/* Counts a watch; false when there may be no more. */
+static bool added(struct worst *w, int err)
+{
+	if (is_full(err))
+		return false;
+	MUST(err >= 0);
+	w->watches++;
+	return true;
+}
+
+/* As many as there may be: a queue each, then several by their types. */
+static void watch_in_queues(struct worst *w, int fd, bool pipe, uint32_t flags)
+{
+	unsigned int i;
+
+	for (i = 0; i < QUEUES; i++) {
+		struct queue *q = new_queue(w, 8);
+		int err = pipe ? add_pipe(q->fd, fd, KEVENT_SOCKET_RECV, flags, i) :
+				 add_poll(q->fd, fd, KEVENT_POLL_POLLIN, flags, i);
+
+		if (!added(w, err))
+			return;
+		if (pipe && !added(w, add_poll(q->fd, fd, KEVENT_POLL_POLLIN,
+					       flags, i)))
+			return;
+	}
+}
+
+static long sleep_in_queue(void *arg)
+{
+	struct queue *q = arg;
+
+	return kevent_wait(q->fd, 8, 0, NULL, 0, NULL);
+}
+
+/* Small stacks: there may be many. */
+static void *run_sleeper(void *arg)
+{
+	sleep_in_queue(arg);
+	return NULL;
+}
+
+static void sleep_in_queues(struct worst *w)
+{
+	const struct timespec nap = { .tv_nsec = 50000000 };
+	unsigned int i, nr = w->nr_queues < SLEEPERS ? w->nr_queues : SLEEPERS;
+	pthread_attr_t small;
+	pthread_t thread;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	for (i = 0; i < nr; i++)
+		MUST_EQ(pthread_create(&thread, &small, run_sleeper,
+				       &w->queues[i]), 0);
+	nanosleep(&nap, NULL);
+}
+
+/* One file, many watches */
+
+static void write_byte(void *arg)
+{
+	MUST_EQ(write(*(int *)arg, "\1\0\0\0\0\0\0", 8), 8);
+}
+
+static void one_pipe(struct worst *w, uint32_t flags, bool sleepers)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	without(write_byte, &fd[1]);
+	take_bytes(fd[0]);
+	watch_in_queues(w, fd[0], true, flags);
+	if (sleepers)
+		sleep_in_queues(w);
+	with(write_byte, &fd[1]);
+	finish(w);
+}
+
+static void pipe_wakes_all(void)
+{
+	struct worst w;
+
+	start(&w, "pipe, all are told");
+	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, false);
+}
+
+static void pipe_wakes_all_sleepers(void)
+{
+	struct worst w;
+
+	start(&w, "pipe, all are told, sleepers");
+	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, true);
+}
+
+static void pipe_takes_turns(void)
+{
+	struct worst w;
+
+	start(&w, "pipe, turns");
+	one_pipe(&w, KEVENT_REQ_ET, false);
+}
+
+static void socket_wakes_all(void)
+{
+	struct worst w;
+	int fd[2];
+
+	start(&w, "socket, all are told");
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	without(write_byte, &fd[1]);
+	take_bytes(fd[0]);
+	watch_in_queues(&w, fd[0], false,
+			KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL);
+	with(write_byte, &fd[1]);
+	finish(&w);
+}
+
+static void eventfd_wakes_all(void)
+{
+	struct worst w;
+	int fd;
+
+	start(&w, "eventfd, all are told");
+	fd = eventfd(0, EFD_NONBLOCK);
+	without(write_byte, &fd);
+	take_bytes(fd);
+	watch_in_queues(&w, fd, false, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL);
+	with(write_byte, &fd);
+	finish(&w);
+}
+
+/* A FIFO is opened again and again: files, but one wait queue. */
+static int open_fifo(const char *path)
+{
+	int fd;
+
+	unlink(path);
+	MUST_EQ(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR | O_NONBLOCK);
+	MUST(fd >= 0);
+	return fd;
+}
+
+static void one_fifo(struct worst *w, uint32_t flags)
+{
+	const char *path = "/tmp/worst";
+	int fd = open_fifo(path), more;
+	unsigned int i;
+
+	without(write_byte, &fd);
+	take_bytes(fd);
+	for (i = 0; i < FIFO_FILES; i++) {
+		/* A queue can have each file but once. */
+		if (i % 64 == 0 && w->nr_queues < 500)
+			new_queue(w, 8);
+		more = open(path, O_RDONLY | O_NONBLOCK);
+		if (more < 0 ||
+		    !added(w, add_pipe(last_queue(w)->fd, more,
+				       KEVENT_SOCKET_RECV, flags, i)))
+			break;
+	}
+	with(write_byte, &fd);
+	finish(w);
+	unlink(path);
+}
+
+static void fifo_with_many_files(void)
+{
+	struct worst w;
+
+	start(&w, "FIFO, many files");
+	one_fifo(&w, KEVENT_REQ_ET);
+}
+
+static void fifo_with_many_files_wakes_all(void)
+{
+	struct worst w;
+
+	start(&w, "FIFO, many files, all are told");
+	one_fifo(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL);
+}
+
+/* A wait queue that dies tells all watches. */
+static void close_signal_files(void *arg)
+{
+	pid_t pid = *(pid_t *)arg;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int wait_with_signalfd(void *arg)
+{
+	send_fd(*(int *)arg, signalfd(-1, &(sigset_t){}, 0));
+	while (pause())
+		;
+	return 0;
+}
+
+/* Changes of files */
+
+static void create_file(void *arg)
+{
+	close(openat(*(int *)arg, "file", O_CREAT | O_WRONLY, 0600));
+	unlinkat(*(int *)arg, "file", 0);
+}
+
+static int add_inode(int kq, int fd, uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_inode(&ev, fd, KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE,
+			 KEVENT_REQ_ALWAYS_QUEUE, user);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+static void watch_directory(struct worst *w, const char *path, bool in_queues)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < FILES / 10; i++) {
+		if (in_queues && i % 8 == 0 && w->nr_queues < QUEUES - 1)
+			new_queue(w, 8);
+		fd = open(path, O_RDONLY | O_DIRECTORY);
+		if (fd < 0 || !added(w, add_inode(last_queue(w)->fd, fd, i)))
+			return;
+	}
+}
+
+static int open_directory(const char *path)
+{
+	int fd;
+
+	mkdir(path, 0700);
+	fd = open(path, O_RDONLY | O_DIRECTORY);
+	MUST(fd >= 0);
+	return fd;
+}
+
+static void inode_in_one_queue(void)
+{
+	struct worst w;
+	int fd;
+
+	start(&w, "INODE, one directory");
+	fd = open_directory("/tmp/worst-dir");
+	without(create_file, &fd);
+	watch_directory(&w, "/tmp/worst-dir", false);
+	with(create_file, &fd);
+	finish(&w);
+}
+
+static void inode_in_many_queues(void)
+{
+	struct worst w;
+	int fd;
+
+	start(&w, "INODE, one directory, many queues");
+	fd = open_directory("/tmp/worst-dirs");
+	without(create_file, &fd);
+	watch_directory(&w, "/tmp/worst-dirs", true);
+	with(create_file, &fd);
+	finish(&w);
+}
+
+/* Timers */
+
+static void wait_until(void *arg)
+{
+	struct timespec *at = arg;
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, at, NULL))
+		;
+}
+
+/* Seconds from now: time enough to add what comes, and more after that */
+static struct timespec later(clockid_t clock, int seconds)
+{
+	struct timespec at;
+
+	clock_gettime(clock, &at);
+	at.tv_sec += seconds;
+	return at;
+}
+
+static void add_timers(struct worst *w, const struct timespec *at,
+		       uint32_t event, bool in_queues, unsigned int most)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	for (i = 0; i < most; i++) {
+		if (in_queues && i % 100 == 0 && w->nr_queues < QUEUES - 1)
+			new_queue(w, 0);
+		kevent_set_timer(&ev, at, NULL, event | KEVENT_TIMER_ABSTIME, 0,
+				 i);
+		if (!added(w, kevent_ctl_one(last_queue(w)->fd, KEVENT_CTL_ADD,
+					     &ev)))
+			return;
+	}
+}
+
+static void timers_at_once(struct worst *w, bool in_queues)
+{
+	struct timespec at = later(CLOCK_MONOTONIC, 1);
+
+	without(wait_until, &at);
+	at = later(CLOCK_MONOTONIC, 20);
+	add_timers(w, &at, 0, in_queues, FILES);
+	CHECK(later(CLOCK_MONOTONIC, 0).tv_sec < at.tv_sec);
+	at.tv_nsec += 500000000;
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_nsec -= 1000000000;
+		at.tv_sec++;
+	}
+	with(wait_until, &at);
+	finish(w);
+}
+
+static void timers_of_one_queue_at_once(void)
+{
+	struct worst w;
+
+	start(&w, "TIMER, one instant");
+	timers_at_once(&w, false);
+}
+
+static void timers_of_many_queues_at_once(void)
+{
+	struct worst w;
+
+	start(&w, "TIMER, one instant, many queues");
+	timers_at_once(&w, true);
+}
+
+static void set_the_clock(void *arg)
+{
+	struct timespec now = later(CLOCK_REALTIME, *(int *)arg);
+
+	become(0);
+	MUST_EQ(clock_settime(CLOCK_REALTIME, &now), 0);
+	become(USER);
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+}
+
+static void timers_cancelled_at_once(void)
+{
+	struct timespec at;
+	struct worst w;
+	int step = 5;
+
+	start(&w, "TIMER, clock is set");
+	without(set_the_clock, &step);
+	at = later(CLOCK_REALTIME, 100000);
+	add_timers(&w, &at, KEVENT_TIMER_REALTIME | KEVENT_TIMER_CANCEL_ON_SET,
+		   false, FILES);
+	with(set_the_clock, &step);
+	finish(&w);
+}
+
+/* Signals */
+
+static void arm_timer(timer_t timer)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 20000000 };
+
+	MUST_EQ(timer_settime(timer, 0, &soon, NULL), 0);
+}
+
+static void expire_signal_timer(void *arg)
+{
+	arm_timer(*(timer_t *)arg);
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+}
+
+static void watch_signal(struct worst *w, int sig, int consume)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	for (i = 0; i < QUEUES - 1; i++) {
+		kevent_set_signal(&ev, sig, consume, KEVENT_REQ_ALWAYS_QUEUE,
+				  i);
+		new_queue(w, 8);
+		if (!added(w, kevent_ctl_one(last_queue(w)->fd, KEVENT_CTL_ADD,
+					     &ev)))
+			return;
+	}
+}
+
+static void one_signal(struct worst *w, int sig, int consume)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = sig,
+	};
+	timer_t timer;
+
+	signal(sig, SIG_IGN);
+	MUST_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+	without(expire_signal_timer, &timer);
+	watch_signal(w, sig, consume);
+	with(expire_signal_timer, &timer);
+	finish(w);
+}
+
+static void signal_observed(void)
+{
+	struct worst w;
+
+	start(&w, "SIGNAL, observed");
+	one_signal(&w, SIGUSR1, 0);
+}
+
+static void signal_consumed(void)
+{
+	struct worst w;
+
+	start(&w, "SIGNAL, consumed");
+	one_signal(&w, SIGRTMIN + 3, 1);
+}
+
+/* POSIX timers */
+
+static timer_t posix_timers[FILES];
+
+static unsigned int arm_posix_timers(int kq, unsigned int most,
+				     const struct timespec *at)
+{
+	const struct itimerspec when = { .it_value = *at };
+	struct sigevent event = { .sigev_notify = SIGEV_NONE };
+	unsigned int i;
+
+	if (kq >= 0) {
+		event.sigev_notify = SIGEV_KEVENT;
+		event.sigev_signo = kq;
+	}
+	for (i = 0; i < most; i++) {
+		int id = -1;
+
+		if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id)) {
+			MUST(is_full(-errno));
+			break;
+		}
+		posix_timers[i] = (timer_t)(intptr_t)id;
+		MUST_EQ(syscall(SYS_timer_settime, id, TIMER_ABSTIME, &when,
+				NULL), 0);
+	}
+	return i;
+}
+
+/* Without kevent: as many timers, which signal. What hrtimers cost is not ours. */
+static void posix_timers_at_once(void)
+{
+	struct timespec at;
+	struct worst w;
+	unsigned int i, nr;
+
+	start(&w, "POSIX_TIMER, one instant");
+	at = later(CLOCK_MONOTONIC, 10);
+	nr = arm_posix_timers(-1, 10000, &at);
+	without(wait_until, &at);
+	for (i = 0; i < nr; i++)
+		syscall(SYS_timer_delete, (int)(intptr_t)posix_timers[i]);
+	at = later(CLOCK_MONOTONIC, 10);
+	w.watches = arm_posix_timers(new_queue(&w, 0)->fd, 10000, &at);
+	at.tv_sec++;
+	with(wait_until, &at);
+	finish(&w);
+}
+
+/* Processes */
+
+static int wait_for_ever(void *arg)
+{
+	(void)arg;
+	while (pause())
+		;
+	return 0;
+}
+
+static void end_process(void *arg)
+{
+	pid_t pid = *(pid_t *)arg;
+
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	MUST_EQ(waitpid(pid, NULL, 0), pid);
+}
+
+static void process_ends(void)
+{
+	struct ukevent ev;
+	unsigned int i;
+	struct worst w;
+	pid_t pid;
+
+	start(&w, "PROC, one process");
+	pid = start_child(wait_for_ever, NULL);
+	without(end_process, &pid);
+	pid = start_child(wait_for_ever, NULL);
+	for (i = 0; i < QUEUES - 1; i++) {
+		kevent_set_proc(&ev, pid, KEVENT_REQ_ALWAYS_QUEUE, i);
+		if (!added(&w, kevent_ctl_one(new_queue(&w, 8)->fd,
+					      KEVENT_CTL_ADD, &ev)))
+			break;
+	}
+	with(end_process, &pid);
+	finish(&w);
+}
+
+/* Futexes */
+
+static void wake_futex(void *arg)
+{
+	MUST(syscall(SYS_futex, arg, FUTEX_WAKE, INT_MAX, NULL, NULL, 0) >= 0);
+}
+
+static void futex_is_woken(void)
+{
+	static uint32_t word;
+	struct ukevent ev;
+	unsigned int i;
+	struct worst w;
+
+	start(&w, "FUTEX, one word");
+	without(wake_futex, &word);
+	for (i = 0; i < QUEUES - 1; i++) {
+		kevent_set_futex(&ev, &word, 0, 0, KEVENT_REQ_ALWAYS_QUEUE, i);
+		if (!added(&w, kevent_ctl_one(new_queue(&w, 8)->fd,
+					      KEVENT_CTL_ADD, &ev)))
+			break;
+	}
+	with(wake_futex, &word);
+	finish(&w);
+}
+
+/* Calls on a queue that has much */
+
+static struct ukevent *room;
+
+static void get_all(void *arg)
+{
+	struct queue *q = arg;
+
+	while (get_events(q->fd, 1, FILES, 0, room) > 0)
+		if (room[0].type != KEVENT_USER)
+			return;
+}
+
+static void get_none(void *arg)
+{
+	get_events(((struct queue *)arg)->fd, 1, 1, 0, room);
+}
+
+static void make_room(void)
+{
+	room = calloc(FILES, sizeof(*room));
+	MUST(room);
+}
+
+static void marks_are_collected(void)
+{
+	struct ukevent ev;
+	struct worst w;
+	unsigned int i;
+
+	start(&w, "USER, kept marks");
+	make_room();
+	without(get_none, new_queue(&w, 0));
+	for (i = 0; i < 64; i++) {
+		kevent_set_user(&ev, i, 1, KEVENT_REQ_KEEP_EACH, i);
+		MUST_EQ(kevent_ctl_one(w.queues[0].fd, KEVENT_CTL_ADD, &ev), 0);
+		while (w.watches < FILES) {
+			kevent_set_mark(&ev, i, 1, i);
+			if (kevent_ctl_one(w.queues[0].fd, KEVENT_CTL_READY,
+					   &ev) < 0)
+				break;
+			w.watches++;
+		}
+	}
+	with(get_all, &w.queues[0]);
+	finish(&w);
+}
+
+/* Ready ones, watched level triggered: reported again and again */
+static void watch_ready_files(struct worst *w, struct queue *q)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < FILES; i++) {
+		fd = eventfd(1, EFD_NONBLOCK);
+		if (fd < 0 ||
+		    !added(w, add_poll(q->fd, fd, KEVENT_POLL_POLLIN,
+				       KEVENT_REQ_ALWAYS_QUEUE, i)))
+			return;
+	}
+}
+
+static void level_watches_are_collected(void)
+{
+	struct worst w;
+
+	start(&w, "level watches, get_events");
+	make_room();
+	without(get_none, new_queue(&w, 0));
+	watch_ready_files(&w, &w.queues[0]);
+	with(get_all, &w.queues[0]);
+	finish(&w);
+}
+
+static void level_watches_are_collected_again(void)
+{
+	struct worst w;
+
+	start(&w, "level watches, looked at again");
+	make_room();
+	without(get_none, new_queue(&w, 0));
+	watch_ready_files(&w, &w.queues[0]);
+	get_all(&w.queues[0]);
+	with(get_all, &w.queues[0]);
+	finish(&w);
+}
+
+static void call_with_full_ring(void *arg)
+{
+	struct queue *q = arg;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		wait_ring(q, 8, 0);
+}
+
+/* All were delivered once, to a buffer: they are on the list of level watches. */
+static void full_ring_with_level_watches(void)
+{
+	struct worst w;
+
+	start(&w, "level watches, full ring");
+	make_room();
+	without(call_with_full_ring, new_queue(&w, 8));
+	watch_ready_files(&w, &w.queues[0]);
+	wait_ring(&w.queues[0], 8, 0);
+	get_all(&w.queues[0]);
+	with(call_with_full_ring, &w.queues[0]);
+	finish(&w);
+}
+
+static void close_it(void *arg)
+{
+	close(((struct queue *)arg)->fd);
+	/* What is freed after a grace period counts as well. */
+	nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+}
+
+static void fill_with_marks(struct worst *w, struct queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4 * FILES; i++)
+		if (!added(w, add_user(q->fd, i, 1, KEVENT_REQ_READY, i)))
+			return;
+}
+
+static void closing_a_queue_of_marks(void)
+{
+	struct worst w;
+
+	start(&w, "close, USER");
+	without(close_it, new_queue(&w, 0));
+	fill_with_marks(&w, new_queue(&w, 0));
+	with(close_it, last_queue(&w));
+	finish(&w);
+}
+
+static void closing_a_queue_of_files(void)
+{
+	struct worst w;
+
+	start(&w, "close, files");
+	without(close_it, new_queue(&w, 0));
+	watch_ready_files(&w, new_queue(&w, 0));
+	with(close_it, last_queue(&w));
+	finish(&w);
+}
+
+static void closing_a_queue_of_timers(void)
+{
+	struct timespec at;
+	struct worst w;
+
+	start(&w, "close, TIMER");
+	at = later(CLOCK_MONOTONIC, 100000);
+	without(close_it, new_queue(&w, 0));
+	new_queue(&w, 0);
+	add_timers(&w, &at, 0, false, FILES);
+	with(close_it, last_queue(&w));
+	finish(&w);
+}
+
+static void closing_a_queue_of_inodes(void)
+{
+	struct worst w;
+
+	start(&w, "close, INODE");
+	close(open_directory("/tmp/worst-close"));
+	without(close_it, new_queue(&w, 0));
+	new_queue(&w, 0);
+	watch_directory(&w, "/tmp/worst-close", false);
+	with(close_it, last_queue(&w));
+	finish(&w);
+}
+
+static void read_fdinfo(void *arg)
+{
+	CHECK(fdinfo(((struct queue *)arg)->fd, "kevent-watches") >= 0);
+}
+
+static void fdinfo_of_a_large_queue(void)
+{
+	struct worst w;
+
+	start(&w, "fdinfo");
+	without(read_fdinfo, new_queue(&w, 0));
+	fill_with_marks(&w, &w.queues[0]);
+	with(read_fdinfo, &w.queues[0]);
+	finish(&w);
+}
+
+static struct ukevent batch[4096];
+
+static void add_batch(void *arg)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(batch); i++)
+		kevent_set_user(&batch[i], i, 1, KEVENT_REQ_READY, i);
+	kevent_ctl(((struct queue *)arg)->fd, KEVENT_CTL_ADD, ARRAY_SIZE(batch),
+		   batch);
+}
+
+static void remove_batch(void *arg)
+{
+	kevent_ctl(((struct queue *)arg)->fd, KEVENT_CTL_REMOVE,
+		   ARRAY_SIZE(batch), batch);
+}
+
+static void batches(void)
+{
+	struct worst w;
+
+	start(&w, "ADD and REMOVE of 4096");
+	w.watches = ARRAY_SIZE(batch);
+	without(add_batch, new_queue(&w, 0));
+	with(remove_batch, &w.queues[0]);
+	finish(&w);
+}
+
+static void request_wake_up(void *arg)
+{
+	MUST(kevent_ctl(((struct queue *)arg)->fd, KEVENT_CTL_READY, 0,
+			NULL) >= 0);
+}
+
+static void wake_up_is_requested(void)
+{
+	struct worst w;
+	unsigned int i;
+	struct queue *q;
+
+	start(&w, "READY, many sleepers");
+	q = new_queue(&w, 8);
+	without(request_wake_up, q);
+	wait_ring(q, 8, 0);
+	for (i = 1; i < SLEEPERS; i++)
+		w.queues[w.nr_queues++] = *q;
+	w.watches = SLEEPERS;
+	sleep_in_queues(&w);
+	with(request_wake_up, q);
+	finish(&w);
+}
+
+static int mark_all_sleepers(struct queue *q)
+{
+	return add_user(q->fd, 1, 1, KEVENT_REQ_WAKEUP_ALL, 1);
+}
+
+static void mark_it(void *arg)
+{
+	MUST(mark_user(((struct queue *)arg)->fd, 1, 1) >= 0);
+}
+
+static void mark_wakes_all(void)
+{
+	struct worst w;
+	struct queue *q;
+	unsigned int i;
+
+	start(&w, "WAKEUP_ALL, many sleepers");
+	q = new_queue(&w, 8);
+	MUST_EQ(mark_all_sleepers(q), 0);
+	without(mark_it, q);
+	get_events(q->fd, 1, 1, 0, batch);
+	for (i = 1; i < SLEEPERS; i++)
+		w.queues[w.nr_queues++] = *q;
+	w.watches = 1;
+	sleep_in_queues(&w);
+	with(mark_it, q);
+	finish(&w);
+}
+
+/* One watch of signalfd's wait queue per queue; the process dies. */
+static void wait_queue_dies(void)
+{
+	struct worst w;
+	int sock[2], fd;
+	pid_t pid;
+
+	start(&w, "POLL, wait queue dies");
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
+	pid = start_child(wait_with_signalfd, &sock[1]);
+	MUST(receive_fd(sock[0]) >= 0);
+	without(close_signal_files, &pid);
+	pid = start_child(wait_with_signalfd, &sock[1]);
+	fd = receive_fd(sock[0]);
+	MUST(fd >= 0);
+	watch_in_queues(&w, fd, false, KEVENT_REQ_ET);
+	with(close_signal_files, &pid);
+	finish(&w);
+}
+
+#define WORST(fn)	TEST_LIMIT(fn, SECONDS)
+
+static const struct test_case cases[] = {
+	WORST(pipe_wakes_all),
+	WORST(pipe_wakes_all_sleepers),
+	WORST(pipe_takes_turns),
+	WORST(socket_wakes_all),
+	WORST(eventfd_wakes_all),
+	WORST(fifo_with_many_files),
+	WORST(fifo_with_many_files_wakes_all),
+	WORST(wait_queue_dies),
+	WORST(inode_in_one_queue),
+	WORST(inode_in_many_queues),
+	WORST(timers_of_one_queue_at_once),
+	WORST(timers_of_many_queues_at_once),
+	WORST(timers_cancelled_at_once),
+	WORST(signal_observed),
+	WORST(signal_consumed),
+	WORST(posix_timers_at_once),
+	WORST(process_ends),
+	WORST(futex_is_woken),
+	WORST(marks_are_collected),
+	WORST(mark_wakes_all),
+	WORST(wake_up_is_requested),
+	WORST(level_watches_are_collected),
+	WORST(level_watches_are_collected_again),
+	WORST(full_ring_with_level_watches),
+	WORST(closing_a_queue_of_marks),
+	WORST(closing_a_queue_of_files),
+	WORST(closing_a_queue_of_timers),
+	WORST(closing_a_queue_of_inodes),
+	WORST(fdinfo_of_a_large_queue),
+	WORST(batches),
+	{}
+};
+
+const struct test_suite worst_suite = { .name = "worst", .cases = cases };

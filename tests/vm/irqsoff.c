@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A plugin for QEMU that finds the longest stretch with interrupts off, in
+ * instructions, on a guest with one x86 CPU
+ *
+ * It knows from the instructions where they go off and on: cli and sti; the
+ * entries of the kernel, whose addresses it is told; iretq and sysretq. Nothing in
+ * the guest has to be traced for that, and nothing is changed by it. An exception
+ * taken with interrupts off returns to where they are off.
+ *
+ * The guest begins and ends a measurement by a nop with a magic number: B before
+ * there are watches, C with them, see tests/guest/test_worst.c. At the end a line
+ * goes to the output:
+ *
+ *	B|C LENGTH BEFORE AFTER PLACE:COUNT...
+ *
+ * the addresses of the code that ran before and after, and the places where most
+ * instructions of the stretch were.
+ *
+ * Arguments: out=FILE, entries=FILE with an address in each line.
+ *
+ * QEMU 7.2 has no header for plugins in Debian; declarations are as in its
+ * qemu-plugin.h, version 1 of the interface.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT	__attribute__((visibility("default")))
+
+typedef uint64_t qemu_plugin_id_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+typedef void (*tb_trans_cb_t)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*udata_cb_t)(unsigned int vcpu_index, void *userdata);
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
+					   tb_trans_cb_t cb);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
+					  udata_cb_t cb,
+					  enum qemu_plugin_cb_flags flags,
+					  void *userdata);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    udata_cb_t cb,
+					    enum qemu_plugin_cb_flags flags,
+					    void *userdata);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb,
+						 size_t idx);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+
+EXPORT int qemu_plugin_version = 1;
+
+#define MAX_ENTRIES	1024
+#define BLOCKS		(1 << 18)
+#define PLACES		12
+
+/* Translated code that begins at an address; a stretch counts what it runs. */
+struct block {
+	uint64_t	pc;
+	uint64_t	stretch;	/* number of the one that counted last */
+	uint64_t	ran;		/* instructions in that */
+};
+
+/* What the longest stretch was */
+struct longest {
+	uint64_t	length;
+	uint64_t	before, after;	/* addresses */
+	struct block	place[PLACES];
+};
+
+static uint64_t entry[MAX_ENTRIES];
+static unsigned int nr_entries;
+static struct block *blocks;
+static FILE *out;
+
+static char measuring;		/* B, C or 0 */
+static struct longest longest;
+static uint64_t total;		/* instructions up to the end of this block */
+static uint64_t base;		/* up to its beginning */
+static uint64_t current, previous;	/* addresses of blocks */
+static bool off;
+static uint64_t off_at, off_pc;
+static uint64_t stretch;	/* counts them */
+static bool exception;		/* taken with interrupts off */
+static bool look_after;		/* the next block is where the longest ended */
+
+/* A hash of the address; blocks that collide take each other's place. */
+static struct block *block_of(uint64_t pc)
+{
+	return &blocks[(pc * 0x9e3779b97f4a7c15ull) >> 46];
+}
+
+static void turn_off(uint64_t at)
+{
+	if (off)
+		return;
+	off = true;
+	off_at = at;
+	off_pc = previous;
+	stretch++;
+}
+
+static void keep_places(void)
+{
+	struct block *b;
+	unsigned int i;
+
+	memset(longest.place, 0, sizeof(longest.place));
+	for (b = blocks; b < blocks + BLOCKS; b++) {
+		if (b->stretch != stretch)
+			continue;
+		for (i = 0; i < PLACES && longest.place[i].ran >= b->ran; i++)
+			;
+		if (i == PLACES)
+			continue;
+		memmove(&longest.place[i + 1], &longest.place[i],
+			(PLACES - 1 - i) * sizeof(*b));
+		longest.place[i] = *b;
+	}
+}
+
+static void turn_on(uint64_t at)
+{
+	if (!off)
+		return;
+	off = false;
+	if (!measuring || at - off_at <= longest.length)
+		return;
+	longest.length = at - off_at;
+	longest.before = off_pc;
+	look_after = true;
+	keep_places();
+}
+
+/* Instructions; the argument says which one of its block it is. */
+
+static void on_cli(unsigned int cpu, void *nth)
+{
+	turn_off(base + (uintptr_t)nth);
+}
+
+static void on_sti(unsigned int cpu, void *nth)
+{
+	turn_on(base + (uintptr_t)nth + 1);
+}
+
+static void on_return(unsigned int cpu, void *nth)
+{
+	if (exception)
+		exception = false;
+	else
+		turn_on(base + (uintptr_t)nth + 1);
+}
+
+/* In user mode, so interrupts are on. */
+static void begin(char what)
+{
+	memset(&longest, 0, sizeof(longest));
+	off = false;
+	exception = false;
+	measuring = what;
+}
+
+static void on_begin_without(unsigned int cpu, void *nth)
+{
+	begin('B');
+}
+
+static void on_begin_with(unsigned int cpu, void *nth)
+{
+	begin('C');
+}
+
+static void on_end(unsigned int cpu, void *nth)
+{
+	unsigned int i;
+
+	if (!measuring)
+		return;
+	fprintf(out, "%c %" PRIu64 " %" PRIx64 " %" PRIx64, measuring,
+		longest.length, longest.before, longest.after);
+	measuring = 0;
+	for (i = 0; i < PLACES && longest.place[i].ran; i++)
+		fprintf(out, " %" PRIx64 ":%" PRIu64, longest.place[i].pc,
+			longest.place[i].ran);
+	fprintf(out, "\n");
+	fflush(out);
+}
+
+/* Blocks, as they are translated; never freed */
+struct ran {
+	uint64_t	pc;
+	unsigned int	nr;
+	bool		entry;
+};
+
+static void on_block(unsigned int cpu, void *arg)
+{
+	const struct ran *r = arg;
+	struct block *b;
+
+	base = total;
+	total += r->nr;
+	previous = current;
+	current = r->pc;
+	if (look_after) {
+		look_after = false;
+		longest.after = r->pc;
+	}
+	if (r->entry) {
+		exception = off;
+		turn_off(base);
+	}
+	if (!off || !measuring)
+		return;
+	b = block_of(r->pc);
+	if (b->stretch != stretch || b->pc != r->pc)
+		*b = (struct block){ .pc = r->pc, .stretch = stretch };
+	b->ran += r->nr;
+}
+
+static udata_cb_t callback_of(const uint8_t *code, size_t size)
+{
+	/* nopl with a displacement that no compiler would choose */
+	static const uint8_t nop[] = { 0x0f, 0x1f, 0x80 };
+
+	if (size == 1 && code[0] == 0xfa)
+		return on_cli;
+	if (size == 1 && code[0] == 0xfb)
+		return on_sti;
+	if (size == 2 && code[0] == 0x48 && code[1] == 0xcf)
+		return on_return;
+	if (size == 3 && code[0] == 0x48 && code[1] == 0x0f && code[2] == 0x07)
+		return on_return;
+	if (size != 7 || memcmp(code, nop, 3) || memcmp(code + 4, "VEK", 3))
+		return NULL;
+	switch (code[3]) {
+	case 'B':
+		return on_begin_without;
+	case 'C':
+		return on_begin_with;
+	case 'E':
+		return on_end;
+	default:
+		return NULL;
+	}
+}
+
+static bool is_entry(uint64_t pc)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_entries; i++)
+		if (entry[i] == pc)
+			return true;
+	return false;
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t i, nr = qemu_plugin_tb_n_insns(tb);
+	struct ran *r = malloc(sizeof(*r));
+	struct qemu_plugin_insn *insn;
+	udata_cb_t cb;
+
+	*r = (struct ran){ qemu_plugin_tb_vaddr(tb), nr, false };
+	r->entry = is_entry(r->pc);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block,
+					     QEMU_PLUGIN_CB_NO_REGS, r);
+	for (i = 0; i < nr; i++) {
+		insn = qemu_plugin_tb_get_insn(tb, i);
+		cb = callback_of(qemu_plugin_insn_data(insn),
+				 qemu_plugin_insn_size(insn));
+		if (cb)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, cb,
+							       QEMU_PLUGIN_CB_NO_REGS,
+							       (void *)i);
+	}
+}
+
+static bool read_entries(const char *path)
+{
+	FILE *in = fopen(path, "r");
+
+	while (in && nr_entries < MAX_ENTRIES &&
+	       fscanf(in, "%" SCNx64, &entry[nr_entries]) == 1)
+		nr_entries++;
+	if (in)
+		fclose(in);
+	return nr_entries > 0;
+}
+
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc,
+			       char **argv)
+{
+	int i;
+
+	blocks = calloc(BLOCKS, sizeof(*blocks));
+	for (i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4))
+			out = fopen(argv[i] + 4, "w");
+		else if (strncmp(argv[i], "entries=", 8) ||
+			 !read_entries(argv[i] + 8))
+			return -1;
+	}
+	if (!blocks || !out || !nr_entries)
+		return -1;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+	return 0;
+}
