@@ -191,6 +191,9 @@ struct kevent_file {
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet by
  *		kevent_dequeue() and clearing %KE_FIRED. Optional
+ * @settle:	watches of @file have been modified, unlocked, and MODIFY returns
+ *		after this; they may be gone. May sleep. Optional, for sources
+ *		with a file and without rearm()
  * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
  *		anew: like attach() it may sleep and returns the conditions that
  *		hold, or -errno, and the watch is not changed. detach() may
@@ -242,6 +245,7 @@ struct kevent_source_ops {
 	void (*destroy)(struct kevent *ke);
 	bool (*quiesce)(struct kevent *ke, unsigned long *flags);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
+	void (*settle)(struct kevent_queue *q, struct file *file);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	bool (*may_change)(const struct kevent *ke);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,

@@ -564,6 +564,8 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		kevent_unlock(q, flags);
 	}
 	rcu_read_unlock();
+	if (!err && ops->settle)
+		ops->settle(q, file);
 	return !err && rearm ? kevent_rearm(ke, uk) : err;
 }
 

@@ -51,6 +51,7 @@ static const struct test_suite *const suites[] = {
 	&user_suite,
 	&inode_suite,
 	&inode_deeds_suite,
+	&inode_limits_suite,
 	&timer_suite,
 	&posix_timer_suite,
 	&signal_suite,

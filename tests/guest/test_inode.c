@@ -649,7 +649,7 @@ static void files_that_cannot_be_watched(void)
 
 static void watches_of_a_file_are_limited(void)
 {
-	const int max = 1000;
+	const int max = 128;
 	int fd, i, err = 0;
 
 	enter_tmpfs();
