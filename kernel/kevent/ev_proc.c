@@ -13,11 +13,19 @@
 #include <linux/slab.h>
 
 #include "kevent.h"
+#include "tally.h"
+
+/*
+ * Watches of one process, over all queues of a user: their callbacks run with
+ * interrupts off, under tasklist_lock. Each may wake a consumer.
+ */
+#define EV_PROC_MAX	64
 
 /**
  * struct kevent_proc - a watch of a process
  * @kk:		the watch, found by the process id
  * @pid:	I: the process, with a reference; NULL when there is none
+ * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
  * @wait:	W: in &pid.wait_pidfd until the process has exited
  * @cred:	I: status is told only if the process has gained nothing over
  *		these credentials; NULL: see @trusted
@@ -28,6 +36,7 @@
 struct kevent_proc {
 	struct kevent_keyed	kk;
 	struct pid		*pid;
+	struct kevent_tally	*tally;
 	wait_queue_entry_t	wait;
 	const struct cred	*cred;
 	bool			trusted;
@@ -195,7 +204,11 @@ static int ev_proc_arm(struct kevent_proc *kp)
 	ev_proc_trust(kp, task);
 	put_task_struct(task);
 	err = kevent_key_insert(&kp->kk);
-	return err ?: ev_proc_join(kp);
+	if (err)
+		return err;
+	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid,
+				     EV_PROC_MAX);
+	return PTR_ERR_OR_ZERO(kp->tally) ?: ev_proc_join(kp);
 }
 
 static void ev_proc_modified(struct kevent *ke, const struct ukevent *uk)
@@ -238,6 +251,7 @@ static void ev_proc_destroy(struct kevent *ke)
 {
 	struct kevent_proc *kp = to_proc(ke);
 
+	kevent_tally_put(kp->tally);
 	put_pid(kp->pid);
 	put_cred(kp->cred);
 }
@@ -278,6 +292,9 @@ static int ev_proc_mark(struct kevent *ke, const struct ukevent *uk,
 const struct kevent_source_ops kevent_proc_ops = {
 	.name		= "proc",
 	.cache		= &kevent_proc_cache,
+	/* As if it were alone to watch its process, which is gone. */
+	.pins		= sizeof(struct pid) + sizeof(struct upid) +
+			  sizeof(struct cred) + KEVENT_TALLY_BYTES,
 	.check		= ev_proc_check,
 	.attach		= ev_proc_attach,
 	.detach		= ev_proc_detach,
