@@ -3,7 +3,6 @@
  * Exits of processes, by the wait queue that pidfds have
  */
 
-#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/init.h>
 #include <linux/pid.h>
@@ -27,8 +26,8 @@
  * @pid:	I: the process, with a reference; NULL when there is none
  * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
  * @wait:	W: in &pid.wait_pidfd until the process has exited
- * @cred:	I: status is told only if the process has gained nothing over
- *		these credentials; NULL: see @trusted
+ * @cred:	I: status is told if the process still has these credentials, the
+ *		same object; NULL: see @trusted
  * @trusted:	I: status is told in any case
  * @known:	W: @status is valid, written before kevent_ready()
  * @status:	W: as of waitpid(), likewise
@@ -59,12 +58,19 @@ static bool ev_proc_is_child(struct task_struct *task)
 	return same_thread_group(rcu_dereference(task->real_parent), current);
 }
 
-static bool ev_proc_capable(const struct cred *cred)
-{
-	return ns_capable_noaudit(cred->user_ns, CAP_SYS_PTRACE);
-}
-
-/* A parent can wait for it anyway, others as with /proc/<pid>/stat. */
+/*
+ * A parent may know: wait() asks nothing else, nor any security module, and
+ * SIGCHLD says it. Others may know if they may read it in /proc/<pid>/stat, that
+ * is for ptrace_may_access(): it compares ids, capabilities and dumpability, and
+ * asks the security modules, with the caller of ADD as the subject.
+ *
+ * None of that can be done again at the exit. It is not the watcher who runs
+ * then, and a module compares more than ids: its domain of the process may have
+ * changed, by an exec or otherwise. But whatever it compares comes with the
+ * credentials, and those of a task are never changed in place: exec, set*id(),
+ * capset() and a change of the domain commit others. So the answer holds as long
+ * as the process has the credentials it had.
+ */
 static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 {
 	const struct cred *cred;
@@ -72,37 +78,21 @@ static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 	kp->trusted = ev_proc_is_child(task);
 	if (kp->trusted)
 		return;
-	/* First, so that these are not more than the check allows. */
+	/* First: if they are not replaced meanwhile, the check is about these. */
 	cred = get_task_cred(task);
 	if (ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
-				    PTRACE_MODE_NOAUDIT)) {
-		kp->trusted = ev_proc_capable(cred);
+				    PTRACE_MODE_NOAUDIT))
 		kp->cred = cred;
-	} else {
+	else
 		put_cred(cred);
-	}
 }
 
-static bool ev_proc_same_ids(const struct cred *a, const struct cred *b)
-{
-	return uid_eq(a->uid, b->uid) && uid_eq(a->euid, b->euid) &&
-	       uid_eq(a->suid, b->suid) && gid_eq(a->gid, b->gid) &&
-	       gid_eq(a->egid, b->egid) && gid_eq(a->sgid, b->sgid);
-}
-
-/* An exec since ADD may have made it what the caller could not look at. */
+/* The reference to @cred keeps its address from being that of another one. */
 static bool ev_proc_may_know(const struct kevent_proc *kp,
 			     struct task_struct *task)
 {
-	const struct cred *now;
-
-	if (kp->trusted || !kp->cred)
-		return kp->trusted;
-	guard(rcu)();
-	now = __task_cred(task);
-	return now->user_ns == kp->cred->user_ns &&
-	       ev_proc_same_ids(now, kp->cred) &&
-	       cap_issubset(now->cap_permitted, kp->cred->cap_permitted);
+	return kp->trusted ||
+	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred);
 }
 
 /* The exit */

@@ -3,7 +3,9 @@
  * KEVENT_PROC: whose status is told to whom, and what is no exit
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,14 +90,13 @@ static int nobody_execs_setuid(struct child *c)
 	return 98;
 }
 
-/* What nobody sees of the exit of @arg, a process that is not its child */
-static int nobody_watches(void *arg)
+/* What is seen of the exit of @arg, a process that is not a child */
+static int root_watches(void *arg)
 {
 	struct child *c = arg;
 	struct ukevent ev;
 	struct queue q;
 
-	CHILD_MUST(!become_nobody());
 	open_queue(&q, 8);
 	CHILD_MUST(add_proc(q.fd, c->pid, 0, 3) == 0);
 	let_go(c);
@@ -106,7 +107,14 @@ static int nobody_watches(void *arg)
 	return ev.ret_data[0] >> 8;
 }
 
-static int seen_by_nobody(struct child *c, int code)
+static int nobody_watches(void *arg)
+{
+	CHILD_MUST(!become_nobody());
+	return root_watches(arg);
+}
+
+/* What a process sees that is not the parent of @c, by @watches() */
+static int seen_by(int (*watches)(void *arg), struct child *c, int code)
 {
 	int ready[2];
 	pid_t pid;
@@ -117,9 +125,14 @@ static int seen_by_nobody(struct child *c, int code)
 	spawn(c, code);
 	if (c->fn)
 		MUST_EQ(read(ready[0], &byte, 1), 1);
-	pid = start_child(nobody_watches, c);
+	pid = start_child(watches, c);
 	let_go(c);
 	return join_child(pid, 2 * PATIENCE_MS);
+}
+
+static int seen_by_nobody(struct child *c, int code)
+{
+	return seen_by(nobody_watches, c, code);
 }
 
 static void status_is_for_those_who_may_know(void)
@@ -156,6 +169,120 @@ static void status_is_withheld_after_a_setuid_exec(void)
 	copy_program("/tmp/setuid");
 	CHECK_EQ(seen_by_nobody(&c, 0), 100);
 	CHECK_EQ(reap(&c), 1 << 8);
+}
+
+static int execs_plain(struct child *c)
+{
+	if (c->code && become_nobody())
+		return 99;
+	if (write(c->sig, "", 1) != 1)
+		return 99;
+	pass_gate(c);
+	close(1);
+	close(2);
+	execl("/tmp/plain", "plain", "--nonsense", NULL);
+	return 98;
+}
+
+/*
+ * An exec may take the process to another security domain, whose ids are the
+ * same. Its parent knows its status all the same.
+ */
+static void status_is_withheld_after_any_exec(void)
+{
+	struct child c[2] = {
+		{ .fn = execs_plain }, { .fn = execs_plain },
+	};
+
+	MUST_EQ(unshare(CLONE_NEWNS), 0);
+	mkdir("/tmp", 0755);
+	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, "mode=755"), 0);
+	copy_program("/tmp/plain");
+	MUST_EQ(chmod("/tmp/plain", 0755), 0);
+	CHECK_EQ(seen_by_nobody(&c[0], NOBODY), 100);
+	CHECK_EQ(reap(&c[0]), 1 << 8);
+	CHECK_EQ(seen_by(root_watches, &c[1], 0), 100);
+	CHECK_EQ(reap(&c[1]), 1 << 8);
+}
+
+static int changes_credentials(struct child *c)
+{
+	const gid_t group = 1;
+
+	if (write(c->sig, "", 1) != 1)
+		return 99;
+	pass_gate(c);
+	return setgroups(1, &group) ? 98 : c->code;
+}
+
+static int keeps_credentials(struct child *c)
+{
+	if (write(c->sig, "", 1) != 1)
+		return 99;
+	pass_gate(c);
+	return c->code;
+}
+
+static void status_is_withheld_after_a_change_of_credentials(void)
+{
+	struct child changed = { .fn = changes_credentials };
+	struct child kept = { .fn = keeps_credentials };
+
+	CHECK_EQ(seen_by(root_watches, &changed, 7), 100);
+	CHECK_EQ(reap(&changed), 7 << 8);
+	CHECK_EQ(seen_by(root_watches, &kept, 7), 7);
+	CHECK_EQ(reap(&kept), 7 << 8);
+}
+
+/* How many may watch */
+
+#define LIMIT	64
+
+/* A user's watches of @arg, in as many queues as it takes */
+static int watches_to_the_limit(void *arg)
+{
+	struct child *c = arg;
+	struct ukevent ev;
+	int kq[LIMIT + 1], i;
+
+	CHILD_MUST(!setresuid(c->code, c->code, c->code));
+	for (i = 0; i <= LIMIT; i++) {
+		kq[i] = kevent_init(NULL, 0, 0);
+		CHILD_MUST(kq[i] >= 0);
+		CHILD_MUST(add_proc(kq[i], c->pid, 0, 3) ==
+			   (i < LIMIT ? 0 : -ENOSPC));
+	}
+	/* A place that is free can be had by another queue. */
+	close(kq[0]);
+	CHILD_MUST(add_proc(kq[LIMIT], c->pid, 0, 3) == 0);
+	CHILD_MUST(write(c->sig, "", 1) == 1);
+	let_go(c);
+	for (i = 1; i <= LIMIT; i++)
+		CHILD_MUST(get_events(kq[i], 1, 1, -1, &ev) == 1);
+	return 0;
+}
+
+/* Callbacks of all of them run with interrupts off. */
+static void watches_of_a_process_are_limited_for_each_user(void)
+{
+	struct child c = {};
+	int ready[2], i;
+	pid_t pid[2];
+	char byte;
+
+	spawn(&c, 0);
+	for (i = 0; i < 2; i++) {
+		MUST_EQ(pipe(ready), 0);
+		c.sig = ready[1];
+		c.code = 4242 + i;
+		pid[i] = start_child(watches_to_the_limit, &c);
+		close(ready[1]);
+		CHECK_EQ(read(ready[0], &byte, 1), 1);
+	}
+	let_go(&c);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(join_child(pid[i], 2 * PATIENCE_MS), 0);
+	CHECK_EQ(reap(&c), 0);
 }
 
 /* Threads */
@@ -312,6 +439,9 @@ static const struct test_case cases[] = {
 	TEST(root_knows_the_status_of_a_grandchild),
 	TEST(status_is_for_those_who_may_know),
 	TEST(status_is_withheld_after_a_setuid_exec),
+	TEST(status_is_withheld_after_any_exec),
+	TEST(status_is_withheld_after_a_change_of_credentials),
+	TEST(watches_of_a_process_are_limited_for_each_user),
 	TEST(last_thread_ends_the_process),
 	TEST(exit_of_a_thread_is_none),
 	TEST(exec_is_no_exit),
