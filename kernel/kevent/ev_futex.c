@@ -3,8 +3,11 @@
  * Futex words: watches that wait like a thread in FUTEX_WAIT
  */
 
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/plist.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -12,22 +15,47 @@
 
 #include "kevent.h"
 
+/* Address spaces that watches of one queue keep, besides the queue's own */
+#define EV_FUTEX_MAX_GUESTS	64
+
+/* What stays of one whose process has gone: with it the top of its page table */
+#define EV_FUTEX_GUEST_BYTES						\
+	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE +	\
+	 sizeof(struct ev_futex_guest))
+
+/**
+ * struct ev_futex_guest - an address space that watches of a queue keep
+ * @list:	K: on &kevent_queue.guests, at most %EV_FUTEX_MAX_GUESTS
+ * @mm:		I: held by mmgrab()
+ * @nr:		K: watches
+ *
+ * Charged with EV_FUTEX_GUEST_BYTES.
+ */
+struct ev_futex_guest {
+	struct list_head	list;
+	struct mm_struct	*mm;
+	unsigned int		nr;
+};
+
 /**
  * struct kevent_futex - a watch that waits for a futex
  * @kk:		the watch, found by the address of the word
- * @mm:		I: the address space of that; held by mmgrab(), so that the key of
- *		a private futex is not that of another one
+ * @mm:		I: the address space of that; held by the queue or by @guest, so that
+ *		the key of a private futex is not that of another one
+ * @guest:	I: counts the watch; NULL when @mm is the queue's
  * @q:		what FUTEX_WAKE finds
  * @armed:	R: @q was queued, and futex_unqueue() is due
  * @woken:	R: a FUTEX_WAKE was spent on the watch and is not delivered yet
  *
  * Lock order: lock of the hash bucket > ready_lock. Whoever clears @armed calls
  * futex_unqueue(); while @armed is set or @woken is, @q.key does not change but
- * by a requeue.
+ * by a requeue. A requeue does not bring in an address space other than @mm: see
+ * requeue_loses_mm() in kernel/futex/requeue.c.
  */
 struct kevent_futex {
 	struct kevent_keyed	kk;
 	struct mm_struct	*mm;
+	struct ev_futex_guest	*guest;
 	struct futex_q		q;
 	bool			armed;
 	bool			woken;
@@ -39,6 +67,101 @@ static struct kevent_futex *to_futex(struct kevent *ke)
 {
 	return container_of(ke, struct kevent_futex, kk.ke);
 }
+
+/* Address spaces */
+
+/* Counts one more of current->mm, if it is on the list. Otherwise says how many are. */
+static struct ev_futex_guest *ev_futex_guest_find(struct kevent_queue *q,
+						  unsigned int *others)
+{
+	struct ev_futex_guest *guest;
+
+	lockdep_assert_held(&q->key_lock);
+
+	*others = 0;
+	list_for_each_entry(guest, &q->guests, list) {
+		if (guest->mm == current->mm) {
+			guest->nr++;
+			return guest;
+		}
+		++*others;
+	}
+	return NULL;
+}
+
+static struct ev_futex_guest *ev_futex_guest_add(struct kevent_queue *q,
+						 struct ev_futex_guest *new)
+{
+	struct ev_futex_guest *guest;
+	unsigned int others;
+
+	guard(spinlock)(&q->key_lock);
+	guest = ev_futex_guest_find(q, &others);
+	if (guest)
+		return guest;
+	if (others >= EV_FUTEX_MAX_GUESTS)
+		return ERR_PTR(-ENOSPC);
+	mmgrab(new->mm);
+	list_add(&new->list, &q->guests);
+	return new;
+}
+
+static struct ev_futex_guest *ev_futex_guest_new(struct kevent_queue *q)
+{
+	struct ev_futex_guest *new, *guest;
+
+	if (!kevent_charge(q, EV_FUTEX_GUEST_BYTES))
+		return ERR_PTR(-ENOSPC);
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (new) {
+		new->mm = current->mm;
+		new->nr = 1;
+	}
+	guest = new ? ev_futex_guest_add(q, new) : ERR_PTR(-ENOMEM);
+	if (guest != new) {
+		kfree(new);
+		kevent_uncharge(q, EV_FUTEX_GUEST_BYTES);
+	}
+	return guest;
+}
+
+static int ev_futex_hold_mm(struct kevent_futex *kf)
+{
+	struct kevent_queue *q = kf->kk.ke.queue;
+	struct ev_futex_guest *guest;
+	unsigned int others;
+
+	kf->mm = current->mm;
+	if (kf->mm == q->mm)
+		return 0;
+	scoped_guard(spinlock, &q->key_lock)
+		guest = ev_futex_guest_find(q, &others);
+	if (!guest)
+		guest = ev_futex_guest_new(q);
+	if (IS_ERR(guest))
+		return PTR_ERR(guest);
+	kf->guest = guest;
+	return 0;
+}
+
+static void ev_futex_drop_mm(struct kevent_futex *kf)
+{
+	struct kevent_queue *q = kf->kk.ke.queue;
+	struct ev_futex_guest *guest = kf->guest;
+
+	if (!guest)
+		return;
+	scoped_guard(spinlock, &q->key_lock) {
+		if (--guest->nr)
+			return;
+		list_del(&guest->list);
+	}
+	mmdrop(guest->mm);
+	kfree(guest);
+	kevent_uncharge(q, EV_FUTEX_GUEST_BYTES);
+}
+
+/* Wake-ups */
 
 /*
  * Called by FUTEX_WAKE and the like under the lock of the hash bucket. What
@@ -124,22 +247,40 @@ static void ev_futex_leave(struct kevent_futex *kf)
 /*
  * A wake-up was spent on a watch that will not deliver it: another waiter shall
  * have it, or what the waker has released is taken by nobody.
+ *
+ * It was for the first waiter that has one of the waker's bits, which are not
+ * known: FUTEX_WAKE has all, FUTEX_WAKE_BITSET some, and a watch waits for any.
+ * So go through the waiters in their order, and wake each that waits for a bit
+ * that none of those woken so far waits for. Whatever the waker's bits were, the
+ * first with one of them is among these: were all of its bits taken, so would be
+ * one of the waker's, by a waiter in front of it. A waiter for any bit is the
+ * last, and they are 32 at most. Others than the right one have a wake-up too
+ * many, which futexes allow.
  */
 static void ev_futex_pass_on(union futex_key *key)
 {
 	struct futex_hash_bucket *hb = futex_hash(key);
-	struct futex_q *fq;
+	u32 bits = FUTEX_BITSET_MATCH_ANY;
+	struct futex_q *fq, *next;
 	DEFINE_WAKE_Q(wake_q);
 
 	if (!futex_hb_waiters_pending(hb))
 		return;
 	spin_lock(&hb->lock);
-	fq = futex_top_waiter(hb, key);
-	if (fq && !fq->pi_state && !fq->rt_waiter)
+	plist_for_each_entry_safe(fq, next, &hb->chain, list) {
+		if (!futex_match(&fq->key, key) || fq->pi_state ||
+		    fq->rt_waiter || !(fq->bitset & bits))
+			continue;
+		bits &= ~fq->bitset;
 		fq->wake(&wake_q, fq);
+		if (!bits)
+			break;
+	}
 	spin_unlock(&hb->lock);
 	wake_up_q(&wake_q);
 }
+
+/* Watches */
 
 static int ev_futex_check(const struct ukevent *uk, struct file *file)
 {
@@ -157,9 +298,7 @@ static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
 
 	RB_CLEAR_NODE(&kf->kk.node);
 	kf->kk.id = uk->id.raw_u64;
-	kf->mm = current->mm;
-	mmgrab(kf->mm);
-	err = kevent_key_insert(&kf->kk);
+	err = ev_futex_hold_mm(kf) ?: kevent_key_insert(&kf->kk);
 	if (err || uk->req_flags & KEVENT_REQ_DISABLED)
 		return err;
 	return ev_futex_arm(kf, uk);
@@ -183,7 +322,7 @@ static void ev_futex_detach(struct kevent *ke)
 
 static void ev_futex_destroy(struct kevent *ke)
 {
-	mmdrop(to_futex(ke)->mm);
+	ev_futex_drop_mm(to_futex(ke));
 }
 
 /*

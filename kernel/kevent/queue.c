@@ -36,6 +36,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->ready);
 	INIT_LIST_HEAD(&q->level);
 	INIT_LIST_HEAD(&q->mappings);
+	INIT_LIST_HEAD(&q->guests);
 	init_waitqueue_head(&q->wait);
 	init_waitqueue_head(&q->poll_wait);
 	kevent_index_init(&q->watches);

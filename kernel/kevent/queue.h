@@ -94,8 +94,10 @@ struct kevent_index {
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @owner:	I: who pays for watches
  * @watches:	X: all watches
- * @key_lock:	protects @by_key
+ * @key_lock:	protects @by_key and @guests
  * @by_key:	K: watches of sources without a file, by type and id
+ * @guests:	K: address spaces other than @mm that watches keep; empty without
+ *		watches
  * @refs:	one for the file and one for each watch
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
  */
@@ -124,8 +126,9 @@ struct kevent_queue {
 	u32			refuses;
 	struct user_struct	*owner;
 	struct kevent_index	watches;
-	spinlock_t		key_lock;	/* by_key */
+	spinlock_t		key_lock;	/* by_key, guests */
 	struct rb_root		by_key;
+	struct list_head	guests;
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };

@@ -93,24 +93,35 @@ static uint32_t *shared_word(void)
 	return word;
 }
 
-/* A thread in FUTEX_WAIT */
+/* A thread in FUTEX_WAIT, or FUTEX_WAIT_BITSET */
 struct sleeper {
 	struct actor	actor;
 	uint32_t	*word;
 	int		op;
+	uint32_t	bits;
 };
 
 static long sleep_on(void *arg)
 {
 	struct sleeper *s = arg;
 
-	return futex(s->word, s->op, *s->word, 0, NULL, 0);
+	return futex(s->word, s->op, *s->word, 0, NULL, s->bits);
+}
+
+static void start_sleeper_for(struct sleeper *s, uint32_t *word, uint32_t bits)
+{
+	s->word = word;
+	s->op = FUTEX_WAIT_BITSET_PRIVATE;
+	s->bits = bits;
+	start_actor(&s->actor, sleep_on, s);
+	MUST(sleeps_in(s->actor.tid, __NR_futex));
 }
 
 static void start_sleeper(struct sleeper *s, uint32_t *word, int op)
 {
 	s->word = word;
 	s->op = op;
+	s->bits = 0;
 	start_actor(&s->actor, sleep_on, s);
 	MUST(sleeps_in(s->actor.tid, __NR_futex));
 }
@@ -458,6 +469,97 @@ static void watch_of_a_process_that_is_gone(void)
 	close_queue(&f.q);
 }
 
+/*
+ * A requeue by another process to a word of its own memory would leave the watch
+ * with a key that says where that was. It is woken instead.
+ */
+/* Private memory, though the flag says shared */
+static int requeues_to_own_word(void *arg)
+{
+	CHILD_MUST(futex(arg, FUTEX_CMP_REQUEUE, 0, 1, &own_word, 0) == 1);
+	CHILD_MUST(wake_shared(&own_word, 1) == 0);
+	return 0;
+}
+
+static int requeues_to_shared_word(void *arg)
+{
+	uint32_t *word = arg;
+
+	CHILD_MUST(futex(word, FUTEX_CMP_REQUEUE, 0, 1, word + 1, 0) == 1);
+	return 0;
+}
+
+static void watch_stays_out_of_the_memory_of_others(void)
+{
+	uint32_t *word = shared_word();
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, word, 0, 0, 0), 0);
+	CHECK_EQ(join_child(start_child(requeues_to_own_word, word),
+			    PATIENCE_MS), 0);
+	check_event(&q, word);
+	MUST_EQ(ctl_futex(q.fd, KEVENT_CTL_MODIFY, word, 0, 0, 0), 0);
+	CHECK_EQ(join_child(start_child(requeues_to_shared_word, word),
+			    PATIENCE_MS), 0);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(wake_shared(word + 1, 1), 1);
+	check_event(&q, word);
+	close_queue(&q);
+}
+
+/* What a queue keeps of processes that are gone */
+
+#define GUESTS	64
+
+struct guest {
+	struct queue	*q;
+	uint32_t	*word;
+	int		want;
+};
+
+static int adds_three(void *arg)
+{
+	struct guest *g = arg;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		CHILD_MUST(ctl_futex(g->q->fd, KEVENT_CTL_ADD, g->word + i, 0,
+				     PRIVATE, 0) == g->want);
+	return 0;
+}
+
+static void address_spaces_of_a_queue_are_limited(void)
+{
+	uint32_t *words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct guest g;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 0);
+	for (i = 0; i < GUESTS + 1; i++) {
+		g = (struct guest){
+			&q, words + 3 * i, i < GUESTS ? 0 : -ENOSPC
+		};
+		CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS),
+			 0);
+	}
+	/* The queue's own does not count. */
+	CHECK_EQ(add(q.fd, words + 3 * i, 0, 0), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 3 * GUESTS + 1);
+	/* One is gone with the last of its watches. */
+	g = (struct guest){ &q, words + 3 * GUESTS, -ENOSPC };
+	CHECK_EQ(remove_futex(q.fd, words), 0);
+	CHECK_EQ(remove_futex(q.fd, words + 1), 0);
+	CHECK_EQ(remove_futex(q.fd, words + 3 * i), 0);
+	CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS), 0);
+	CHECK_EQ(remove_futex(q.fd, words + 2), 0);
+	g.want = 0;
+	CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS), 0);
+	close_queue(&q);
+}
+
 /* Wake-ups that can't be delivered */
 
 static void remove_it(struct queue *q, uint32_t *word)
@@ -556,6 +658,43 @@ static void exit_passes_the_wake_on(void)
 	put_byte(to[1]);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	check_woken(&s);
+}
+
+static long wake_bits(uint32_t *word, int nr, uint32_t bits)
+{
+	return futex(word, FUTEX_WAKE_BITSET_PRIVATE, nr, 0, NULL, bits);
+}
+
+/*
+ * The waker's bits are not known any more. The waiter they are for is woken, and
+ * those in front of it that wait for other bits; nobody behind one that waits
+ * for any.
+ */
+static void wake_of_some_bits_is_passed_on(void)
+{
+	struct sleeper first, second, twin, any, last;
+	uint32_t word = 3;
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add(q.fd, &word, 3, 0), 0);
+	start_sleeper_for(&first, &word, 1);
+	start_sleeper_for(&twin, &word, 1);
+	start_sleeper_for(&second, &word, 6);
+	start_sleeper(&any, &word, FUTEX_WAIT_PRIVATE);
+	start_sleeper_for(&last, &word, 8);
+	CHECK_EQ(wake_bits(&word, 1, 2), 1);
+	CHECK(sleeper_asleep(&second));
+	remove_it(&q, &word);
+	check_woken(&second);
+	check_woken(&first);
+	check_woken(&any);
+	CHECK(sleeper_asleep(&twin));
+	CHECK(sleeper_asleep(&last));
+	CHECK_EQ(wake_private(&word, INT_MAX), 2);
+	check_woken(&twin);
+	check_woken(&last);
+	close_queue(&q);
 }
 
 static void delivered(struct queue *q)
@@ -751,10 +890,13 @@ static const struct test_case cases[] = {
 	TEST(shared_word_is_woken_by_another_process),
 	TEST(word_is_of_the_process_that_added_it),
 	TEST(watch_of_a_process_that_is_gone),
+	TEST(watch_stays_out_of_the_memory_of_others),
+	TEST(address_spaces_of_a_queue_are_limited),
 	TEST(remove_passes_the_wake_on),
 	TEST(close_passes_the_wake_on),
 	TEST(disabling_passes_the_wake_on),
 	TEST(exit_passes_the_wake_on),
+	TEST(wake_of_some_bits_is_passed_on),
 	TEST(delivered_wake_is_not_passed_on),
 	TEST(bad_requests_are_refused),
 	TEST(failed_modify_disarms),
