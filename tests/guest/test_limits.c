@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "helpers.h"
@@ -193,6 +194,37 @@ static int no_type_is_free(void *arg)
 static void watches_of_every_type_are_limited(void)
 {
 	with_setting(MAX_BYTES, "0", no_type_is_free, NULL);
+}
+
+/* The remnant of an address space costs more than some watches. */
+static int adds_futex_of_another_process(void *arg)
+{
+	static uint32_t word[2];
+	struct ukevent ev;
+	int kq, status;
+	pid_t pid;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	kevent_set_futex(&ev, &word[0], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
+	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
+	pid = fork();
+	if (!pid) {
+		kevent_set_futex(&ev, &word[1], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
+		_exit(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) != -ENOSPC);
+	}
+	CHILD_MUST(waitpid(pid, &status, 0) == pid && status == 0);
+	/* Nothing is left of the charge. */
+	kevent_set_futex(&ev, &word[1], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
+	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
+	return 0;
+}
+
+static void address_spaces_are_charged(void)
+{
+	with_setting(MAX_BYTES, "4096", adds_futex_of_another_process, NULL);
 }
 
 struct race {
@@ -439,6 +471,7 @@ static const struct test_case cases[] = {
 	TEST_LIMIT(watches_per_user_are_limited_exactly, 30),
 	TEST(watches_of_every_type_are_limited),
 	TEST(kept_marks_are_charged),
+	TEST(address_spaces_are_charged),
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
