@@ -226,6 +226,91 @@ static void clocks_of_the_cpu(void)
 	each_queue(cpu_clocks);
 }
 
+/* Spends CPU time until it is told to end. */
+static long spend(void *arg)
+{
+	while (!atomic_load((_Atomic bool *)arg))
+		;
+	return 0;
+}
+
+static void wait_until_reaped(pid_t tid)
+{
+	uint64_t start = now_ns();
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	while (!access(path, F_OK))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+/* What has expired on the clock of a thread is told although the thread ended. */
+static void expiry_outlives(struct queue *q, int64_t interval)
+{
+	_Atomic bool stop = false;
+	struct actor spender;
+	struct ukevent ev;
+	clockid_t clock;
+	int id;
+
+	start_actor(&spender, spend, &stop);
+	MUST_EQ(pthread_getcpuclockid(spender.thread, &clock), 0);
+	id = create(q->fd, clock, 1);
+	MUST(id >= 0);
+	MUST_EQ(settime(id, 0, MS, interval), 0);
+	wait_until_ready(q, 1);
+	atomic_store(&stop, true);
+	join_actor(&spender, PATIENCE_MS);
+	wait_until_reaped(spender.tid);
+	must_expire(q, &ev, id, 1);
+	CHECK(overrun(&ev) >= 0);
+	CHECK(overrun(&ev) <= PATIENCE_MS * slowness);
+	CHECK_NO_EVENT(q);
+	CHECK(syscall(SYS_timer_getoverrun, id) >= 0);
+	CHECK_EQ(delete(id), 0);
+}
+
+static void thread_ends(struct queue *q)
+{
+	expiry_outlives(q, 0);
+	expiry_outlives(q, HOUR);
+	expiry_outlives(q, MS);
+}
+
+static void expiry_of_a_thread_that_ended_is_told(void)
+{
+	each_queue(thread_ends);
+}
+
+/* Expired, and then the clock shows an earlier time than that of the expiry. */
+static void clock_steps_back(struct queue *q)
+{
+	const int64_t now = clock_ns(CLOCK_REALTIME);
+	struct ukevent ev;
+	int id;
+
+	id = create(q->fd, CLOCK_REALTIME, 1);
+	MUST(id >= 0);
+	MUST_EQ(settime(id, TIMER_ABSTIME, now, HOUR), 0);
+	wait_until_ready(q, 1);
+	step_clock(-2 * HOUR);
+	must_expire(q, &ev, id, 1);
+	CHECK_EQ(overrun(&ev), 0);
+	CHECK_EQ(syscall(SYS_timer_getoverrun, id), 0);
+	CHECK_NO_EVENT(q);
+	/* That time comes again, so does the expiry. */
+	step_clock(2 * HOUR + SECOND);
+	must_expire(q, &ev, id, 1);
+	CHECK_EQ(overrun(&ev), 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(delete(id), 0);
+}
+
+static void expiry_before_the_clock_stepped_back_is_told(void)
+{
+	each_queue(clock_steps_back);
+}
+
 static void setting(struct queue *q)
 {
 	int id = create(q->fd, CLOCK_MONOTONIC, 1);
@@ -607,6 +692,8 @@ static const struct test_case cases[] = {
 	TEST(overrun_counts_what_nobody_took),
 	TEST(events_that_cannot_be_stored_lose_nothing),
 	TEST(clocks_of_the_cpu),
+	TEST(expiry_of_a_thread_that_ended_is_told),
+	TEST(expiry_before_the_clock_stepped_back_is_told),
 	TEST(settime_drops_what_is_pending),
 	TEST(delete_drops_what_is_pending),
 	TEST(timers_end_at_exec),
