@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers: watches with a high-resolution timer of their own
+ * Timers: watches in a tree per queue and clock, which has one hrtimer
  *
- * A periodic timer does not restart itself. Its callback makes the watch ready,
+ * However many expire at one instant, neither interrupts nor other tasks wait
+ * for all of them: the hrtimer expires in softirq context, deals with a slice
+ * under each hold of ready_lock, and after a few of these comes back later.
+ *
+ * A periodic timer does not restart itself. Its expiry makes the watch ready,
  * and delivery of the event moves the timer past what has been counted and
- * restarts it. So no period is too short: there is one interrupt per event.
+ * restarts it. So no period is too short: there is one expiry per event.
  */
 
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/kevent.h>
-#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
+#include <linux/timerqueue.h>
 #include <linux/workqueue.h>
 
 #include "kevent.h"
@@ -24,37 +28,112 @@
 	(KEVENT_TIMER_FIRED | KEVENT_TIMER_ABSTIME |			\
 	 KEVENT_TIMER_INTERVAL | KEVENT_TIMER_CANCEL_ON_SET | EV_TIMER_CLOCKS)
 
+/* Timers dealt with under one hold of ready_lock; each may wake a consumer */
+#define EV_TIMER_SLICE		32
+/*
+ * Slices of one softirq, and how long the CPU is left to others after that:
+ * until the next tick when there are no high resolution timers
+ */
+#define EV_TIMER_SLICES		4
+#define EV_TIMER_SLICES_LOW_RES	64
+#define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
+
+enum ev_clock {
+	EV_MONOTONIC,
+	EV_REALTIME,
+	EV_BOOTTIME,
+	EV_TAI,
+	EV_NR_CLOCKS,
+};
+
+static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
+	[EV_MONOTONIC]	= CLOCK_MONOTONIC,
+	[EV_REALTIME]	= CLOCK_REALTIME,
+	[EV_BOOTTIME]	= CLOCK_BOOTTIME,
+	[EV_TAI]	= CLOCK_TAI,
+};
+
+/**
+ * struct kevent_clock - the timers of a queue that go by one clock
+ * @timer:	started under ready_lock, with a timer in @running: never after
+ *		kevent_remove_all()
+ * @queue:	I: the queue
+ * @running:	R: the timers that run, in time of this clock. As many as the
+ *		user may have watches
+ * @at:		R: when @timer expires, at the latest. Whoever inserts an earlier
+ *		one starts @timer anew. Whoever removes the first one leaves it
+ *		alone, its callback then finds less to do, or nothing
+ * @id:		I: CLOCK_MONOTONIC and its like
+ */
+struct kevent_clock {
+	struct hrtimer		timer;
+	struct kevent_queue	*queue;
+	struct timerqueue_head	running;
+	ktime_t			at;
+	clockid_t		id;
+};
+
+/**
+ * struct kevent_timers - what a queue with timers has
+ * @clocks:	by enum ev_clock
+ * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
+ * @on_set:	R: timers to cancel when the clock is set, those that know of the
+ *		fewest settings first. As many as the user may have watches;
+ *		walked in slices
+ * @link:	protected by ev_timers_lock: on ev_timers_known or
+ *		ev_timers_stale, until kevent_timers_stop()
+ */
+struct kevent_timers {
+	struct kevent_clock	clocks[EV_NR_CLOCKS];
+	struct kevent_queue	*queue;
+	struct list_head	on_set;
+	struct list_head	link;
+};
+
+/* Charged with the first timer of a queue, until the queue is freed */
+#define EV_TIMERS_COST		kmalloc_size_roundup(sizeof(struct kevent_timers))
+
 /**
  * struct kevent_timer - a watch that is a timer
  * @kk:		the watch, found by its cookie
- * @timer:	R: but for its callback, which takes ready_lock
+ * @node:	R: in &kevent_clock.running unless it has expired or is stopped;
+ *		has the time of the next expiry that is not in @ticks
+ * @clock:	R: the clock it goes by
  * @when:	R: first expiry, as requested
  * @interval:	R: time between expiries, 0 when there is one
  * @ticks:	R: expirations not yet delivered
- * @offset:	R: of CLOCK_REALTIME when it was armed or cancelled
- * @on_set:	protected by ev_timer_on_set_lock
- * @expired:	R: not restarted since it expired; its expiry time is the first
- *		that is not in @ticks
+ * @on_set:	R: on &kevent_timers.on_set, if that is wanted
+ * @settings:	R: of CLOCK_REALTIME that it has been told of
+ * @expired:	R: not restarted since it expired
  */
 struct kevent_timer {
 	struct kevent_keyed	kk;
-	struct hrtimer		timer;
+	struct timerqueue_node	node;
+	struct kevent_clock	*clock;
 	struct kevent_id	when;
 	ktime_t			interval;
 	u64			ticks;
-	ktime_t			offset;
 	struct list_head	on_set;
+	u64			settings;
 	bool			expired;
 };
 
 struct kmem_cache *kevent_timer_cache;
 
 /*
- * Timers to cancel when the clock is set, walked under RCU. One that was put
- * there stays until detach(). The lock nests in ready_lock.
+ * ev_timers_lock nests in ready_lock. It protects the lists of queues that have
+ * timers, and of those that have yet to be told that the clock was set. They are
+ * as long as users may have descriptors; nobody walks them under the lock. A
+ * queue on a list has its file.
+ *
+ * ev_clock_settings counts settings of CLOCK_REALTIME and ev_clock_offset is
+ * what it was off CLOCK_MONOTONIC after the last one.
  */
-static LIST_HEAD(ev_timer_on_set);
-static DEFINE_SPINLOCK(ev_timer_on_set_lock);
+static DEFINE_SPINLOCK(ev_timers_lock);
+static LIST_HEAD(ev_timers_known);
+static LIST_HEAD(ev_timers_stale);
+static u64 ev_clock_settings;
+static ktime_t ev_clock_offset;
 
 static struct kevent_timer *to_timer(struct kevent *ke)
 {
@@ -82,17 +161,19 @@ static int ev_timer_check(const struct ukevent *uk, struct file *file)
 	return 0;
 }
 
-static clockid_t ev_timer_clock(u32 event)
+/* A relative time does not follow CLOCK_REALTIME when that is set. */
+static enum ev_clock ev_timer_clock(u32 event)
 {
 	switch (event & EV_TIMER_CLOCKS) {
 	case KEVENT_TIMER_REALTIME:
-		return CLOCK_REALTIME;
+		return event & KEVENT_TIMER_ABSTIME ? EV_REALTIME :
+						      EV_MONOTONIC;
 	case KEVENT_TIMER_BOOTTIME:
-		return CLOCK_BOOTTIME;
+		return EV_BOOTTIME;
 	case KEVENT_TIMER_TAI:
-		return CLOCK_TAI;
+		return EV_TAI;
 	default:
-		return CLOCK_MONOTONIC;
+		return EV_MONOTONIC;
 	}
 }
 
@@ -106,58 +187,278 @@ static ktime_t ev_timer_interval(const struct ukevent *uk)
 	return ktime_set(uk->id.raw[0], uk->id.raw[1]);
 }
 
-static enum hrtimer_restart ev_timer_fn(struct hrtimer *timer)
+static ktime_t ev_timer_first(clockid_t clock, const struct ukevent *uk)
 {
-	struct kevent_timer *kt = container_of(timer, struct kevent_timer,
-					       timer);
-	struct kevent *ke = &kt->kk.ke;
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
+	ktime_t at = ktime_set(uk->id.raw[0], uk->id.raw[1]);
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (!(ke->state & KE_BROKEN)) {
-		kt->expired = true;
-		kt->ticks++;
-		hrtimer_add_expires(timer, kt->interval);
-		kevent_ready_locked(ke, KEVENT_TIMER_FIRED, 0);
+	if (uk->event & KEVENT_TIMER_ABSTIME)
+		return timens_ktime_to_host(clock, at);
+	/* Where the time is that of the last tick, an expiry may be early. */
+	if (IS_ENABLED(CONFIG_TIME_LOW_RES))
+		at = ktime_add_ns(at, hrtimer_resolution);
+	return ktime_add_safe(kevent_clock_now(clock), at);
+}
+
+/* How often CLOCK_REALTIME was set so far */
+static u64 ev_clock_look(void)
+{
+	unsigned long flags;
+	ktime_t offset;
+	u64 settings;
+
+	spin_lock_irqsave(&ev_timers_lock, flags);
+	offset = ktime_mono_to_real(0);
+	if (offset != ev_clock_offset) {
+		ev_clock_offset = offset;
+		ev_clock_settings++;
 	}
-	kevent_unlock(q, flags);
+	settings = ev_clock_settings;
+	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	return settings;
+}
+
+static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
+{
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	clock->at = at;
+	hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
+}
+
+static void ev_timer_start(struct kevent_timer *kt)
+{
+	struct kevent_clock *clock = kt->clock;
+
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	if (timerqueue_add(&clock->running, &kt->node) &&
+	    kt->node.expires < clock->at)
+		ev_clock_program(clock, kt->node.expires);
+}
+
+static void ev_timer_stop(struct kevent_timer *kt)
+{
+	lockdep_assert_held(&kt->kk.ke.queue->ready_lock);
+
+	if (timerqueue_node_queued(&kt->node))
+		timerqueue_del(&kt->clock->running, &kt->node);
+}
+
+/* The clock was set, for the @settings-th time. */
+static void ev_timer_cancel(struct kevent_timer *kt, u64 settings)
+{
+	struct kevent *ke = &kt->kk.ke;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kt->settings = settings;
+	list_move_tail(&kt->on_set, &ke->queue->timers->on_set);
+	if (ke->state & KE_DEAD)
+		return;
+	ev_timer_stop(kt);
+	kevent_ready_locked(ke, 0, KE_BROKEN);
+}
+
+/* A timer that expires because the clock was set does not: it is cancelled. */
+static void ev_timer_expire(struct kevent_timer *kt)
+{
+	u64 settings = 0;
+
+	ev_timer_stop(kt);
+	if (!list_empty(&kt->on_set))
+		settings = ev_clock_look();
+	if (settings != kt->settings) {
+		ev_timer_cancel(kt, settings);
+		return;
+	}
+	kt->expired = true;
+	kt->ticks++;
+	kt->node.expires = ktime_add_safe(kt->node.expires, kt->interval);
+	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED, 0);
+}
+
+/* Expire a slice of what is due. Returns whether there is more. */
+static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now)
+{
+	struct timerqueue_node *node;
+	unsigned int left = EV_TIMER_SLICE;
+
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	while ((node = timerqueue_getnext(&clock->running)) &&
+	       node->expires <= now) {
+		if (!left--)
+			return true;
+		ev_timer_expire(container_of(node, struct kevent_timer, node));
+	}
+	return false;
+}
+
+/* The callback is through. */
+static void ev_clock_next(struct kevent_clock *clock, ktime_t not_before)
+{
+	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
+
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	clock->at = KTIME_MAX;
+	if (node)
+		ev_clock_program(clock, max(node->expires, not_before));
+}
+
+static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
+{
+	struct kevent_clock *clock = container_of(timer, struct kevent_clock,
+						  timer);
+	struct kevent_queue *q = clock->queue;
+	unsigned int slices = hrtimer_resolution > EV_TIMER_PAUSE_NS ?
+		EV_TIMER_SLICES_LOW_RES : EV_TIMER_SLICES;
+	unsigned long flags;
+	ktime_t now;
+	bool more;
+
+	do {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		now = kevent_clock_now(clock->id);
+		more = ev_clock_expire(clock, now);
+		if (!more || !--slices)
+			ev_clock_next(clock, more ? now + EV_TIMER_PAUSE_NS : 0);
+		kevent_unlock(q, flags);
+	} while (more && slices);
+	/* Others start it, too: HRTIMER_RESTART could not tell. */
 	return HRTIMER_NORESTART;
 }
 
-/* Whether the clock is set from now on is seen by kevent_clock_was_set(). */
-static void ev_timer_watch_clock(struct kevent_timer *kt)
+static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q,
+			  clockid_t id)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&ev_timer_on_set_lock, flags);
-	if (list_empty(&kt->on_set))
-		list_add_rcu(&kt->on_set, &ev_timer_on_set);
-	spin_unlock_irqrestore(&ev_timer_on_set_lock, flags);
-	kt->offset = ktime_mono_to_real(0);
+	clock->queue = q;
+	clock->id = id;
+	clock->at = KTIME_MAX;
+	timerqueue_init_head(&clock->running);
+	hrtimer_init(&clock->timer, id, HRTIMER_MODE_ABS_SOFT);
+	clock->timer.function = ev_clock_fn;
 }
 
-/* Under ready_lock; neither the timer nor its callback is active. */
+static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
+{
+	struct kevent_timers *timers;
+	int i;
+
+	timers = kzalloc(sizeof(*timers), GFP_KERNEL_ACCOUNT);
+	if (!timers)
+		return NULL;
+	timers->queue = q;
+	INIT_LIST_HEAD(&timers->on_set);
+	INIT_LIST_HEAD(&timers->link);
+	for (i = 0; i < EV_NR_CLOCKS; i++)
+		ev_clock_init(&timers->clocks[i], q, ev_clock_ids[i]);
+	return timers;
+}
+
+/* Returns false if the queue has some already. */
+static bool ev_timers_install(struct kevent_queue *q,
+			      struct kevent_timers *timers)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&ev_timers_lock, flags);
+	first = !q->timers;
+	if (first) {
+		list_add_tail(&timers->link, &ev_timers_known);
+		/* Who sees them sees them initialized: ev_timers_get() */
+		smp_store_release(&q->timers, timers);
+	}
+	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	return first;
+}
+
+/* The first timer of a queue brings what all of them need. */
+static int ev_timers_get(struct kevent_queue *q)
+{
+	struct kevent_timers *timers;
+
+	/* Pairs with ev_timers_install(). */
+	if (smp_load_acquire(&q->timers))
+		return 0;
+	if (!kevent_charge(q, EV_TIMERS_COST))
+		return -ENOSPC;
+	timers = ev_timers_alloc(q);
+	if (timers && ev_timers_install(q, timers))
+		return 0;
+	kevent_uncharge(q, EV_TIMERS_COST);
+	if (!timers)
+		return -ENOMEM;
+	kfree(timers);
+	return 0;
+}
+
+/**
+ * kevent_timers_stop - no timer of a queue expires any more
+ * @q: the queue, whose file is gone; its timers are removed
+ *
+ * A callback that still runs starts nothing, as it finds no timer.
+ */
+void kevent_timers_stop(struct kevent_queue *q)
+{
+	struct kevent_timers *timers = q->timers;
+	unsigned long flags;
+	int i;
+
+	if (!timers)
+		return;
+	spin_lock_irqsave(&ev_timers_lock, flags);
+	list_del_init(&timers->link);
+	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	for (i = 0; i < EV_NR_CLOCKS; i++)
+		hrtimer_cancel(&timers->clocks[i].timer);
+}
+
+/**
+ * kevent_timers_free - free what a queue has for its timers
+ * @q: the queue, which is about to be freed
+ */
+void kevent_timers_free(struct kevent_queue *q)
+{
+	if (!q->timers)
+		return;
+	kevent_uncharge(q, EV_TIMERS_COST);
+	kfree(q->timers);
+}
+
+/* Whether the clock is set from now on is seen by ev_clock_look(). */
+static void ev_timer_watch_clock(struct kevent_timer *kt)
+{
+	struct kevent_timers *timers = kt->kk.ke.queue->timers;
+
+	lockdep_assert_held(&timers->queue->ready_lock);
+
+	kt->settings = ev_clock_look();
+	list_add_tail(&kt->on_set, &timers->on_set);
+}
+
+/* Start a timer, or give it a new setting. */
 static void ev_timer_set(struct kevent_timer *kt, const struct ukevent *uk)
 {
-	clockid_t clock = ev_timer_clock(uk->event);
-	bool absolute = uk->event & KEVENT_TIMER_ABSTIME;
-	enum hrtimer_mode mode = absolute ? HRTIMER_MODE_ABS : HRTIMER_MODE_REL;
-	ktime_t at = ktime_set(uk->id.raw[0], uk->id.raw[1]);
+	struct kevent_timers *timers = kt->kk.ke.queue->timers;
 
+	lockdep_assert_held(&timers->queue->ready_lock);
+
+	ev_timer_stop(kt);
+	list_del_init(&kt->on_set);
+	kt->clock = &timers->clocks[ev_timer_clock(uk->event)];
 	kt->when = uk->id;
 	kt->interval = ev_timer_interval(uk);
 	kt->ticks = 0;
+	kt->settings = 0;
 	kt->expired = false;
-	hrtimer_init(&kt->timer, clock, mode);
-	kt->timer.function = ev_timer_fn;
 	if (uk->req_flags & KEVENT_REQ_DISABLED)
 		return;
 	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET)
 		ev_timer_watch_clock(kt);
-	if (absolute)
-		at = timens_ktime_to_host(clock, at);
-	hrtimer_start(&kt->timer, at, mode);
+	kt->node.expires = ev_timer_first(kt->clock->id, uk);
+	ev_timer_start(kt);
 }
 
 static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
@@ -165,10 +466,15 @@ static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_timer *kt = to_timer(ke);
 	unsigned long flags;
+	int err;
 
 	RB_CLEAR_NODE(&kt->kk.node);
+	timerqueue_init(&kt->node);
 	INIT_LIST_HEAD(&kt->on_set);
 	kt->kk.id = uk->ptr;
+	err = ev_timers_get(ke->queue);
+	if (err)
+		return err;
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	ev_timer_set(kt, uk);
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
@@ -181,25 +487,10 @@ static void ev_timer_detach(struct kevent *ke)
 	unsigned long flags;
 
 	kevent_key_erase(&kt->kk);
-	spin_lock_irqsave(&ev_timer_on_set_lock, flags);
-	if (!list_empty(&kt->on_set))
-		list_del_rcu(&kt->on_set);
-	spin_unlock_irqrestore(&ev_timer_on_set_lock, flags);
-	hrtimer_cancel(&kt->timer);
-}
-
-/* A callback that waits for ready_lock must be through before a new setting. */
-static bool ev_timer_quiesce(struct kevent *ke, unsigned long *flags)
-	__must_hold(&ke->queue->ready_lock)
-{
-	struct kevent_timer *kt = to_timer(ke);
-
-	if (hrtimer_try_to_cancel(&kt->timer) >= 0)
-		return true;
-	spin_unlock_irqrestore(&ke->queue->ready_lock, *flags);
-	hrtimer_cancel_wait_running(&kt->timer);
-	spin_lock_irqsave(&ke->queue->ready_lock, *flags);
-	return false;
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	ev_timer_stop(kt);
+	list_del_init(&kt->on_set);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 }
 
 /* What is not delivered yet was of the former setting. */
@@ -217,12 +508,30 @@ static struct kevent *ev_timer_find(struct kevent_queue *q,
 	return kevent_key_find(q, uk->type, uk->ptr);
 }
 
+/*
+ * Count what has expired since, to the nanosecond. hrtimer_forward() counts one
+ * expiry per tick when there are no high resolution timers.
+ */
+static void ev_timer_count(struct kevent_timer *kt)
+{
+	ktime_t delta = ktime_sub(kevent_clock_now(kt->clock->id),
+				  kt->node.expires);
+	u64 nr;
+
+	if (delta < 0)
+		return;
+	nr = ktime_divns(delta, kt->interval);
+	kt->node.expires = ktime_add_ns(kt->node.expires, nr * kt->interval);
+	kt->node.expires = ktime_add_safe(kt->node.expires, kt->interval);
+	kt->ticks += nr + 1;
+}
+
 static void ev_timer_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 {
 	struct kevent_timer *kt = to_timer(ke);
 
 	if (kt->expired && kt->interval)
-		kt->ticks += hrtimer_forward_now(&kt->timer, kt->interval);
+		ev_timer_count(kt);
 	uk->id = kt->when;
 	uk->ret_data[0] = lower_32_bits(kt->ticks);
 	uk->ret_data[1] = upper_32_bits(kt->ticks);
@@ -237,7 +546,7 @@ static void ev_timer_delivered(struct kevent *ke)
 	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
 		return;
 	kt->expired = false;
-	hrtimer_restart(&kt->timer);
+	ev_timer_start(kt);
 }
 
 static int ev_timer_error(struct kevent *ke)
@@ -251,7 +560,6 @@ const struct kevent_source_ops kevent_timer_ops = {
 	.check		= ev_timer_check,
 	.attach		= ev_timer_attach,
 	.detach		= ev_timer_detach,
-	.quiesce	= ev_timer_quiesce,
 	.modified	= ev_timer_modified,
 	.find		= ev_timer_find,
 	.fill		= ev_timer_fill,
@@ -259,25 +567,83 @@ const struct kevent_source_ops kevent_timer_ops = {
 	.delivered	= ev_timer_delivered,
 };
 
-static void ev_timer_cancel(struct kevent_timer *kt)
+/* Cancel a slice of a queue's timers. Returns whether there are more. */
+static bool ev_timers_cancel(struct kevent_timers *timers)
 {
-	struct kevent *ke = &kt->kk.ke;
-	struct kevent_queue *q = ke->queue;
+	struct kevent_queue *q = timers->queue;
+	unsigned int left = EV_TIMER_SLICE;
+	struct kevent_timer *kt;
 	unsigned long flags;
-	ktime_t offset;
+	bool more = false;
+	u64 settings;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	offset = ktime_mono_to_real(0);
-	if (!(ke->state & KE_DEAD) && kt->offset != offset &&
-	    ke->event & KEVENT_TIMER_CANCEL_ON_SET &&
-	    !(ke->req_flags & KEVENT_REQ_DISABLED)) {
-		kt->offset = offset;
-		/* If it runs it waits for ready_lock, and sees KE_BROKEN. */
-		hrtimer_try_to_cancel(&kt->timer);
-		kevent_ready_locked(ke, 0, KE_BROKEN);
+	settings = ev_clock_look();
+	while ((kt = list_first_entry_or_null(&timers->on_set,
+					      struct kevent_timer, on_set)) &&
+	       kt->settings != settings) {
+		more = !left--;
+		if (more)
+			break;
+		ev_timer_cancel(kt, settings);
 	}
 	kevent_unlock(q, flags);
+	return more;
 }
+
+/*
+ * Without high resolution timers the CPU that sets the clock does not look again
+ * when its soft timers expire.
+ */
+static void ev_clocks_restart(struct kevent_timers *timers)
+{
+	struct kevent_queue *q = timers->queue;
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
+		ev_clock_next(&timers->clocks[i], 0);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/* The caller gets a reference to the queue. */
+static struct kevent_timers *ev_timers_next_stale(void)
+{
+	struct kevent_timers *timers;
+
+	spin_lock_irq(&ev_timers_lock);
+	timers = list_first_entry_or_null(&ev_timers_stale,
+					  struct kevent_timers, link);
+	if (timers) {
+		list_move_tail(&timers->link, &ev_timers_known);
+		refcount_inc(&timers->queue->refs);
+	}
+	spin_unlock_irq(&ev_timers_lock);
+	return timers;
+}
+
+/*
+ * Work, not done by whoever sets the clock, since it is for others who may have
+ * many timers.
+ */
+static void ev_timers_look(struct work_struct *work)
+{
+	struct kevent_timers *timers;
+
+	spin_lock_irq(&ev_timers_lock);
+	list_splice_tail_init(&ev_timers_known, &ev_timers_stale);
+	spin_unlock_irq(&ev_timers_lock);
+	while ((timers = ev_timers_next_stale())) {
+		ev_clocks_restart(timers);
+		while (ev_timers_cancel(timers))
+			cond_resched();
+		kevent_queue_put(timers->queue);
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(ev_timer_work, ev_timers_look);
 
 /**
  * kevent_clock_was_set - CLOCK_REALTIME may have been set
@@ -286,28 +652,17 @@ static void ev_timer_cancel(struct kevent_timer *kt)
  */
 void kevent_clock_was_set(void)
 {
-	struct kevent_timer *kt;
-
-	/* A watch found here has a queue: it is freed after a grace period. */
-	rcu_read_lock();
-	list_for_each_entry_rcu(kt, &ev_timer_on_set, on_set)
-		ev_timer_cancel(kt);
-	rcu_read_unlock();
+	/* A setting that is undone by the next one counts, too. */
+	ev_clock_look();
+	queue_work(system_unbound_wq, &ev_timer_work);
 }
-
-static void ev_timer_resumed(struct work_struct *work)
-{
-	kevent_clock_was_set();
-}
-
-static DECLARE_WORK(ev_timer_work, ev_timer_resumed);
 
 /**
  * kevent_clock_resumed - as kevent_clock_was_set(), from timekeeping_resume()
  */
 void kevent_clock_resumed(void)
 {
-	schedule_work(&ev_timer_work);
+	queue_work(system_unbound_wq, &ev_timer_work);
 }
 
 static int __init ev_timer_init(void)

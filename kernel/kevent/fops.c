@@ -40,6 +40,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	struct kevent_queue *q = file->private_data;
 
 	kevent_remove_all(q);
+	kevent_timers_stop(q);
 	kevent_queue_put(q);
 	return 0;
 }

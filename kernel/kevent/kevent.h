@@ -185,9 +185,6 @@ struct kevent_file {
  *		takes no lock that is held across a ->poll() or a fault. Called
  *		once, after attach() has returned
  * @destroy:	free what attach() allocated. Optional
- * @quiesce:	wait until no callback runs that modified() could not stop. Called
- *		under ready_lock, before a watch that is not dead is modified;
- *		false: ready_lock was released meanwhile, try again. Optional
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet by
  *		kevent_dequeue() and clearing %KE_FIRED. Optional
@@ -243,7 +240,6 @@ struct kevent_source_ops {
 		      struct file *file);
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
-	bool (*quiesce)(struct kevent *ke, unsigned long *flags);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
 	void (*settle)(struct kevent_queue *q, struct file *file);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);

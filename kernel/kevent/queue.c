@@ -54,6 +54,7 @@ void kevent_queue_put(struct kevent_queue *q)
 {
 	if (!refcount_dec_and_test(&q->refs))
 		return;
+	kevent_timers_free(q);
 	kevent_mappings_free(q);
 	kevent_index_destroy(&q->watches);
 	free_uid(q->owner);

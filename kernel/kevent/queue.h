@@ -31,6 +31,7 @@
 
 struct file;
 struct kevent;
+struct kevent_timers;
 struct mm_struct;
 struct pid;
 struct user_struct;
@@ -98,7 +99,9 @@ struct kevent_index {
  * @by_key:	K: watches of sources without a file, by type and id
  * @guests:	K: address spaces other than @mm that watches keep; empty without
  *		watches
- * @refs:	one for the file and one for each watch
+ * @timers:	for ev_timer.c; set once, by the first timer
+ * @refs:	one for the file and one for each watch; the work that cancels
+ *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
  */
 struct kevent_queue {
@@ -129,6 +132,7 @@ struct kevent_queue {
 	spinlock_t		key_lock;	/* by_key, guests */
 	struct rb_root		by_key;
 	struct list_head	guests;
+	struct kevent_timers	*timers;
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };
@@ -316,6 +320,10 @@ struct kevent *kevent_index_next(struct kevent_index *index, u32 *at);
 /* ctl.c, for kevent_wait() */
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr);
+
+/* ev_timer.c */
+void kevent_timers_stop(struct kevent_queue *q);
+void kevent_timers_free(struct kevent_queue *q);
 
 /* fops.c */
 extern const struct file_operations kevent_fops;

@@ -557,9 +557,6 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	ke = ops->find(q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
-		while (!(ke->state & KE_DEAD) && ops->quiesce &&
-		       !ops->quiesce(ke, &flags))
-			;
 		err = kevent_modify_found(ke, uk, &rearm);
 		kevent_unlock(q, flags);
 	}
