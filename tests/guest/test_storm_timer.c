@@ -200,23 +200,55 @@ static void control_calls_race_expiries(void)
 	close_queue(&s.q);
 }
 
+static long clock_setter(void *arg)
+{
+	while (!atomic_load((_Atomic bool *)arg)) {
+		step_clock(1);
+		usleep(100);
+	}
+	return 0;
+}
+
+/* Expiry of so many at once takes more than one softirq. */
+static void add_many(struct queue *q)
+{
+	int64_t at = now_ns();
+	int i;
+
+	for (i = 0; i < 500; i++)
+		MUST_EQ(add_timer(q->fd, at + 2 * MS, NONE, ABS, ONESHOT,
+				  1000 + i), 0);
+	while ((int64_t)now_ns() < at + 2 * MS)
+		;
+}
+
 static void close_races_expiries(void)
 {
 	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
+	_Atomic bool stop = false;
 	unsigned int rounds = 0, i;
+	struct actor setter;
 	struct queue q;
 
+	start_actor(&setter, clock_setter, &stop);
 	while (now_ns() < until) {
 		open_queue(&q, rounds % 2 ? 8 : 0);
+		if (rounds % 8 == 1)
+			add_many(&q);
+		if (rounds % 3 == 0)
+			MUST_EQ(add_timer(q.fd, clock_ns(CLOCK_REALTIME), US,
+					  ABS | REALTIME | ON_SET, 0, 99), 0);
 		for (i = 0; i < 16; i++)
 			MUST_EQ(add_timer(q.fd, 1 + next_random(&rnd) % 99000,
 					  next_random(&rnd) % 50000, 0, 0, i),
 				0);
-		if (rounds % 4 == 0)
+		if (rounds % 4 == 0 && rounds % 3)
 			wait_until_ready(&q, 16);
 		close_queue(&q);
 		rounds++;
 	}
+	atomic_store(&stop, true);
+	join_actor(&setter, PATIENCE_MS);
 	note("%u rounds", rounds);
 	CHECK(rounds > 10);
 }

@@ -180,6 +180,54 @@ static void expirations_of_intervals_are_exact(void)
 	each_queue(intervals);
 }
 
+/* Some kernels look at timers once a tick, but count to the nanosecond. */
+static void short_periods(struct queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		clockid_t clock = clocks[i].clock;
+		int64_t first = clock_ns(clock) + MS;
+
+		MUST_EQ(add_timer(q->fd, first, 10 * US, clocks[i].event | ABS,
+				  0, i), 0);
+		check_against_clock(q, clock, first, 10 * US, 8);
+		MUST_EQ(remove_timer(q->fd, i), 0);
+	}
+}
+
+static void periods_below_a_tick_are_counted(void)
+{
+	each_queue(short_periods);
+}
+
+/* Those that are left expire, whichever of them was the first once. */
+static void first_one_goes(struct queue *q)
+{
+	struct ukevent ev;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		MUST_EQ(add_timer(q->fd, 20 * MS - i * MS, NONE, 0, ONESHOT,
+				  i), 0);
+	for (i = 7; i > 2; i--)
+		MUST_EQ(remove_timer(q->fd, i), 0);
+	MUST_EQ(modify_timer(q->fd, HOUR, NONE, 0, ONESHOT, 2), 0);
+	must_tick(q, &ev, 1);
+	must_tick(q, &ev, 0);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(add_timer(q->fd, MS, NONE, 0, ONESHOT, 9), 0);
+	must_tick(q, &ev, 9);
+	MUST_EQ(modify_timer(q->fd, MS, NONE, 0, ONESHOT, 2), 0);
+	must_tick(q, &ev, 2);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static void removal_of_the_first_one_holds_up_nobody(void)
+{
+	each_queue(first_one_goes);
+}
+
 static void first_expiry_differs_from_the_interval(void)
 {
 	int64_t start, sum = 0;
@@ -498,6 +546,33 @@ static void clock_that_is_set_cancels(void)
 	each_queue(clock_is_set);
 }
 
+/* A step past their time is a step first: they have not expired. */
+static void clock_skips(struct queue *q)
+{
+	const int64_t now = clock_ns(CLOCK_REALTIME);
+	struct ukevent ev;
+	int i;
+
+	for (i = 0; i < 100; i++)
+		MUST_EQ(add_timer(q->fd, now + HOUR, SECOND,
+				  ABS | REALTIME | ON_SET, 0, i), 0);
+	step_clock(HOUR + MS);
+	for (i = 0; i < 100; i++) {
+		MUST_EVENT(q, &ev);
+		CHECK(ev.ptr < 100);
+		CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE | KEVENT_RET_BROKEN);
+		CHECK_EQ(ev.ret_data[0], 0);
+		CHECK_EQ(ev.ret_data[1], (uint32_t)-ECANCELED);
+	}
+	CHECK_NO_EVENT(q);
+	step_clock(-HOUR);
+}
+
+static void clock_that_skips_their_time_cancels(void)
+{
+	each_queue(clock_skips);
+}
+
 static int in_time_namespace(void *arg)
 {
 	static const clockid_t shifted[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
@@ -591,21 +666,205 @@ static void timers_belong_to_the_queue_not_to_the_process(void)
 	close_queue(&q);
 }
 
-#define MANY	100000
+#define MANY		100000
+#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
+
+static void raise_limit(char *old, size_t size)
+{
+	read_file(MAX_BYTES, old, size);
+	write_file(MAX_BYTES, "200000000");
+}
+
+static void restore_limit(char *old)
+{
+	write_file(MAX_BYTES, strtok(old, "\n"));
+}
+
+/* Events of timers 0 to nr - 1, each once. Returns how late the latest was. */
+static int64_t take_each_once(struct queue *q, unsigned int nr,
+			      bool (*good)(const struct ukevent *ev))
+{
+	static unsigned char seen[MANY];
+	static struct ukevent ev[512];
+	unsigned int left, wrong = 0, i;
+	int64_t now, worst = 0;
+	int ret, j;
+
+	memset(seen, 0, sizeof(seen));
+	for (left = nr; left; left -= ret) {
+		ret = get_events(q->fd, 1, ARRAY_SIZE(ev),
+				 PATIENCE_MS * slowness, ev);
+		now = now_ns();
+		MUST(ret > 0);
+		for (j = 0; j < ret; j++) {
+			MUST(ev[j].ptr < nr);
+			seen[ev[j].ptr]++;
+			wrong += !good(&ev[j]);
+			if (now - requested(&ev[j]) > worst)
+				worst = now - requested(&ev[j]);
+		}
+	}
+	for (i = 0; i < nr; i++)
+		wrong += seen[i] != 1;
+	CHECK_EQ(wrong, 0);
+	CHECK_NO_EVENT(q);
+	return worst;
+}
+
+static bool is_in_time(const struct ukevent *ev)
+{
+	return ticks(ev) == 1 && requested(ev) <= (int64_t)now_ns();
+}
+
+/* How often softirqs of hrtimers have run, on all CPUs */
+static long long hrtimer_softirqs(void)
+{
+	char text[16384], *at, *end;
+	long long sum = 0, nr;
+
+	read_file("/proc/softirqs", text, sizeof(text));
+	at = strstr(text, "HRTIMER:");
+	MUST(at != NULL);
+	at = strchr(at, ':') + 1;
+	at[strcspn(at, "\n")] = 0;
+	while (nr = strtoll(at, &end, 10), end != at) {
+		sum += nr;
+		at = end;
+	}
+	return sum;
+}
+
+static void stay_on_first_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Shares a CPU with timers; returns the longest time it did not run, in us. */
+static long watch_for_gaps(void *arg)
+{
+	int64_t last = now_ns(), now, gap = 0;
+
+	stay_on_first_cpu();
+	while (!atomic_load((_Atomic bool *)arg)) {
+		now = now_ns();
+		if (now - last > gap)
+			gap = now - last;
+		last = now;
+	}
+	return gap / US;
+}
+
+/* Without high resolution timers there is one softirq per tick. */
+static unsigned int most_of_a_softirq(void)
+{
+	struct timespec tick;
+
+	clock_getres(CLOCK_MONOTONIC, &tick);
+	return tick.tv_nsec > MS / 2 ? 4096 : 256;
+}
+
+static void expire_at_once(struct queue *q, unsigned int nr)
+{
+	int64_t at = now_ns() + 2 * SECOND;
+	_Atomic bool stop = false;
+	struct actor watcher;
+	long long softirqs;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		MUST_EQ(add_timer(q->fd, at, NONE, ABS, ONESHOT, i), 0);
+	note("%u timers armed %lld ms before", nr,
+	     (long long)(at - (int64_t)now_ns()) / MS);
+	start_actor(&watcher, watch_for_gaps, &stop);
+	softirqs = hrtimer_softirqs();
+	take_each_once(q, nr, is_in_time);
+	softirqs = hrtimer_softirqs() - softirqs;
+	atomic_store(&stop, true);
+	join_actor(&watcher, PATIENCE_MS);
+	CHECK(softirqs >= nr / most_of_a_softirq());
+	note("%lld softirqs, a task did not run for %ld us", softirqs,
+	     watcher.ret);
+}
+
+/*
+ * However many timers expire at one instant, the CPU is left to others in
+ * between: that takes many softirqs.
+ */
+static void timers_at_one_instant_expire_bit_by_bit(void)
+{
+	struct queue q;
+	cpu_set_t all;
+	char old[64];
+
+	raise_limit(old, sizeof(old));
+	MUST_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	open_queue(&q, 0);
+	stay_on_first_cpu();
+	expire_at_once(&q, slowness > 1 ? MANY / 20 : MANY / 2);
+	sched_setaffinity(0, sizeof(all), &all);
+	close_queue(&q);
+	restore_limit(old);
+}
+
+static bool is_cancelled(const struct ukevent *ev)
+{
+	return ev->ret_flags & KEVENT_RET_BROKEN;
+}
+
+/* CPU time of the caller for setting the clock: the least of a few times */
+static int64_t cost_of_setting(struct queue *q, unsigned int nr)
+{
+	int64_t start, cost, least = HOUR;
+	int round;
+
+	for (round = 0; round < 8; round++) {
+		start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		step_clock(SECOND);
+		cost = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+		least = cost < least ? cost : least;
+		take_each_once(q, nr, is_cancelled);
+	}
+	step_clock(-8 * SECOND);
+	take_each_once(q, nr, is_cancelled);
+	return least;
+}
+
+/* Timers of others that are to be cancelled cost who sets the clock nothing. */
+static void who_sets_the_clock_does_not_cancel_timers(void)
+{
+	const unsigned int nr = slowness > 1 ? MANY / 40 : MANY / 2;
+	int64_t one, all, at = clock_ns(CLOCK_REALTIME) + HOUR;
+	struct queue q;
+	unsigned int i;
+	char old[64];
+
+	raise_limit(old, sizeof(old));
+	open_queue(&q, 0);
+	MUST_EQ(add_timer(q.fd, at, NONE, ABS | REALTIME | ON_SET, 0, 0), 0);
+	one = cost_of_setting(&q, 1);
+	for (i = 1; i < nr; i++)
+		MUST_EQ(add_timer(q.fd, at, NONE, ABS | REALTIME | ON_SET, 0,
+				  i), 0);
+	all = cost_of_setting(&q, nr);
+	note("%lld us with %u timers, %lld us with one", (long long)all / US,
+	     nr, (long long)one / US);
+	CHECK(all < one + 2 * MS);
+	close_queue(&q);
+	restore_limit(old);
+}
 
 static void many_timers_expire_once_and_not_early(void)
 {
-	unsigned int nr = slowness > 1 ? MANY / 20 : MANY, left = nr, i;
-	static unsigned char seen[MANY];
-	static struct ukevent ev[512];
+	unsigned int nr = slowness > 1 ? MANY / 20 : MANY, i;
 	struct queue q;
-	int64_t at, now, worst = 0;
-	int ret, j;
+	int64_t at;
 	char old[64];
 
-	read_file("/proc/sys/fs/kevent/max_user_bytes", old, sizeof(old));
-	if (atoll(old) < (nr + 1000) * 512LL)
-		write_file("/proc/sys/fs/kevent/max_user_bytes", "100000000");
+	raise_limit(old, sizeof(old));
 	open_queue(&q, 0);
 	at = now_ns() + 4 * SECOND;
 	/* Half of them at the same instant, the others around it */
@@ -614,29 +873,10 @@ static void many_timers_expire_once_and_not_early(void)
 				  NONE, ABS, ONESHOT, i), 0);
 	note("%u timers armed %lld ms before", nr,
 	     (long long)(at - (int64_t)now_ns()) / MS);
-	while (left) {
-		ret = get_events(q.fd, 1, ARRAY_SIZE(ev),
-				 PATIENCE_MS * slowness, ev);
-		now = now_ns();
-		MUST(ret > 0);
-		for (j = 0; j < ret; j++) {
-			MUST(ev[j].ptr < nr);
-			seen[ev[j].ptr]++;
-			if (requested(&ev[j]) > now || ticks(&ev[j]) != 1)
-				CHECK(!"event is early or wrong");
-			if (now - requested(&ev[j]) > worst)
-				worst = now - requested(&ev[j]);
-		}
-		left -= ret;
-	}
-	CHECK_NO_EVENT(&q);
-	for (i = 0; i < nr; i++)
-		left += seen[i] != 1;
-	CHECK_EQ(left, 0);
+	note("all taken at most %lld ms late",
+	     (long long)take_each_once(&q, nr, is_in_time) / MS);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
-	note("all taken at most %lld ms late", (long long)worst / MS);
-	write_file("/proc/sys/fs/kevent/max_user_bytes",
-		   strtok(old, "\n"));
+	restore_limit(old);
 	close_queue(&q);
 }
 
@@ -645,6 +885,8 @@ static const struct test_case cases[] = {
 	TEST(oneshot_expires_once_and_goes),
 	TEST(each_clock_absolute_and_relative),
 	TEST(expirations_of_intervals_are_exact),
+	TEST(periods_below_a_tick_are_counted),
+	TEST(removal_of_the_first_one_holds_up_nobody),
 	TEST(first_expiry_differs_from_the_interval),
 	TEST(event_that_finds_no_room_counts_on),
 	TEST(memory_that_is_not_there_loses_no_tick),
@@ -655,9 +897,12 @@ static const struct test_case cases[] = {
 	TEST(mark_reports_what_has_expired_so_far),
 	TEST(invalid_requests_are_refused),
 	TEST(clock_that_is_set_cancels),
+	TEST(clock_that_skips_their_time_cancels),
 	TEST(absolute_times_are_of_the_time_namespace),
 	TEST(tiny_period_keeps_nobody),
 	TEST(timers_belong_to_the_queue_not_to_the_process),
+	TEST_LIMIT(timers_at_one_instant_expire_bit_by_bit, 60),
+	TEST_LIMIT(who_sets_the_clock_does_not_cancel_timers, 60),
 	TEST_LIMIT(many_timers_expire_once_and_not_early, 60),
 	{}
 };
