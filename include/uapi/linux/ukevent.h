@@ -162,7 +162,7 @@ struct kevent_wait_arg {
 #define KEVENT_RING_MAX		(1U << 20)
 
 /* Flags of kevent_ring.ring_flags */
-#define KEVENT_RING_MORE	0x1U	/* events wait in the kernel */
+#define KEVENT_RING_MORE	0x1U	/* events without an entry: call */
 #define KEVENT_RING_BROKEN	0x2U	/* a store faulted for good */
 
 /* Flags of kevent_init() */
