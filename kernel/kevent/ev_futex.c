@@ -18,10 +18,8 @@
 /* Address spaces that watches of one queue keep, besides the queue's own */
 #define EV_FUTEX_MAX_GUESTS	64
 
-/* What stays of one whose process has gone: with it the top of its page table */
 #define EV_FUTEX_GUEST_BYTES						\
-	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE +	\
-	 sizeof(struct ev_futex_guest))
+	(KEVENT_MM_BYTES + sizeof(struct ev_futex_guest))
 
 /**
  * struct ev_futex_guest - an address space that watches of a queue keep

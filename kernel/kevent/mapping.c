@@ -62,13 +62,16 @@ static u32 kevent_mappings_prune(struct kevent_queue *q, struct list_head *gone)
 	return nr;
 }
 
-static void kevent_mappings_drop(struct list_head *gone)
+#define KEVENT_MAPPING_BYTES	(KEVENT_MM_BYTES + sizeof(struct kevent_mapping))
+
+static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 {
 	struct kevent_mapping *map, *next;
 
 	list_for_each_entry_safe(map, next, gone, list) {
 		mmdrop(map->mm);
 		kfree(map);
+		kevent_uncharge(q, KEVENT_MAPPING_BYTES);
 	}
 }
 
@@ -102,15 +105,20 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 	return err;
 }
 
-static struct kevent_mapping *kevent_mapping_alloc(void)
+static struct kevent_mapping *kevent_mapping_alloc(struct kevent_queue *q)
 {
-	struct kevent_mapping *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	struct kevent_mapping *map;
 
-	if (map) {
-		map->mm = current->mm;
-		mmgrab(map->mm);
-		INIT_LIST_HEAD(&map->list);
+	if (!kevent_charge(q, KEVENT_MAPPING_BYTES))
+		return ERR_PTR(-ENOSPC);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map) {
+		kevent_uncharge(q, KEVENT_MAPPING_BYTES);
+		return ERR_PTR(-ENOMEM);
 	}
+	map->mm = current->mm;
+	mmgrab(map->mm);
+	INIT_LIST_HEAD(&map->list);
 	return map;
 }
 
@@ -126,14 +134,14 @@ static struct kevent_mapping *kevent_mapping_alloc(void)
  */
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 {
-	struct kevent_mapping *new = kevent_mapping_alloc();
+	struct kevent_mapping *new = kevent_mapping_alloc(q);
 	unsigned long flags;
 	LIST_HEAD(gone);
 	u32 tries = 0;
 	int err;
 
-	if (!new)
-		return -ENOMEM;
+	if (IS_ERR(new))
+		return PTR_ERR(new);
 	do {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		err = kevent_mapping_enter(q, ring->user, &new,
@@ -145,7 +153,7 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 	} while (err == -EAGAIN);
 	if (new)
 		list_add(&new->list, &gone);
-	kevent_mappings_drop(&gone);
+	kevent_mappings_drop(q, &gone);
 	return err;
 }
 
@@ -155,5 +163,5 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
  */
 void kevent_mappings_free(struct kevent_queue *q)
 {
-	kevent_mappings_drop(&q->mappings);
+	kevent_mappings_drop(q, &q->mappings);
 }

@@ -36,6 +36,12 @@ struct mm_struct;
 struct pid;
 struct user_struct;
 
+/*
+ * What mmgrab() keeps of an address space whose process is gone: with it the top of
+ * its page table
+ */
+#define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
+
 /* For kevent_queue.ring_mm: kernel threads have NULL. */
 #define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
 
@@ -45,6 +51,9 @@ struct user_struct;
  * @list:	R: on &kevent_queue.mappings
  * @mm:		I: a pointer to compare, held by mmgrab()
  * @user:	R: the ring there
+ *
+ * Charged with KEVENT_MAPPING_BYTES. One of a process that has ended stays until the
+ * next process attaches the ring.
  */
 struct kevent_mapping {
 	struct list_head		list;

@@ -458,16 +458,17 @@ kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
  * of unread entries that takes a kevent_commit().
  *
  * Return: number of events stored past @old_kidx; 0 after a timeout, a wake-up
- * by %KEVENT_CTL_READY, or a change whose result must be looked at; or
+ * by %KEVENT_CTL_READY, whatever was stored, or a change whose result must be
+ * looked at; or
  * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, invalid
- *   @timeout; @uarg with a size that is too small, an unknown clock, a bad
+ * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, @old_kidx
+ *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an unknown clock, a bad
  *   sigsetsize, too many changes
  * * -E2BIG: @uarg has members this kernel does not know
  * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
  * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be
  *   read, or the ring not written; events stay in the kernel
- * * -EINTR: a signal
+ * * -EINTR: a signal, and no entry is unread
  */
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		const struct __kernel_timespec __user *, timeout, u32, flags,
