@@ -11,7 +11,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "kevent.h"
+#include "turns.h"
 
 /* States in which ->poll() of TCP does what it does when connected */
 #define EV_PEEK_TCP							\

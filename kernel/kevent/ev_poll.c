@@ -15,6 +15,7 @@
 #include <net/tcp.h>
 
 #include "kevent.h"
+#include "turns.h"
 
 /*
  * In kevent.keys: the keys of wake-ups tell all there is to report, and these
@@ -27,86 +28,17 @@
 /* In kevent.keys: there may be an amount to tell, or a device queue to note */
 #define EV_POLL_EXTRA	((__force __poll_t)BIT(11))
 
-/* Conditions reported whether asked for or not */
-#define EV_POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
-
 /*
  * Wake-up keys name these with too much in them, or stand for a change that
  * only ->poll() can tell: who asks for one of them is verified.
  */
 #define EV_POLL_INEXACT	(EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLRDHUP)
 
-#define EV_POLL_EVENTS							\
-	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP |		\
-	 EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND |	\
-	 EPOLLMSG | EPOLLRDHUP)
-
-/**
- * struct kevent_poll - a watch of a file
- * @kf:		the watch
- * @wait:	in the file's wait queue. Its private member is the head, see
- *		ev_poll_head(); with a file that has more than one wait queue it
- *		is the first &struct kevent_poll_more, tagged
- */
-struct kevent_poll {
-	struct kevent_file	kf;
-	wait_queue_entry_t	wait;
-};
-
-/**
- * struct kevent_poll_more - a further wait queue of a watched file
- * @kp:		the watch
- * @wait:	in the wait queue; its private member is the head
- * @head:	in the first element: the head of &kevent_poll.wait
- * @next:	next element
- * @rcu:	for the freeing
- */
-struct kevent_poll_more {
-	struct kevent_poll	*kp;
-	wait_queue_entry_t	wait;
-	void			*head;
-	struct kevent_poll_more	*next;
-	struct rcu_head		rcu;
-};
-
-#define EV_POLL_MORE	1UL
-
-/*
- * Bits of kevent_poll.wait.flags, which the core leaves alone. Under the lock
- * of the head: of the watches that take turns this was told last; it was told
- * while others were not.
- */
-#define EV_POLL_LAST	BIT(30)
-#define EV_POLL_TOLD	BIT(31)
-
-/* There as well: the head is that of a &struct socket_wq. */
-#define EV_POLL_SOCK	BIT(29)
-
-/* Entries of a wait queue that one callback looks at to find others */
-#define EV_POLL_PEERS	64
-
 struct kmem_cache *kevent_poll_cache;
 
 static struct kevent_poll *to_poll(struct kevent *ke)
 {
 	return container_of(ke, struct kevent_poll, kf.ke);
-}
-
-static struct kevent_poll_more *ev_poll_more(const struct kevent_poll *kp)
-{
-	unsigned long private = (unsigned long)READ_ONCE(kp->wait.private);
-
-	if (!(private & EV_POLL_MORE))
-		return NULL;
-	return (struct kevent_poll_more *)(private & ~EV_POLL_MORE);
-}
-
-/* Where the head of kp->wait is remembered; NULL there when it is gone. */
-static void **ev_poll_head(struct kevent_poll *kp)
-{
-	struct kevent_poll_more *more = ev_poll_more(kp);
-
-	return more ? &more->head : &kp->wait.private;
 }
 
 /* Masks of poll() and events of a type */
@@ -265,25 +197,64 @@ static void ev_poll_note_device(struct kevent *ke, struct file *file)
 		kevent_busy_note(busy, sock->sk);
 }
 
-static void ev_poll_fire(struct kevent *ke, __poll_t key)
+/*
+ * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
+ * looked up
+ */
+static __always_inline u32 ev_poll_told(struct kevent *ke, __poll_t key,
+					u32 *amount)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
-	u32 events, amount = 0;
+	u32 events;
+
+	*amount = 0;
+	if (!ev_poll_key_suffices(keys, key))
+		return 0;
+	events = ev_poll_key_events(ke, key);
+	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA &&
+	    kevent_may_store(ke))
+		*amount = ev_socket_amount(ke, events);
+	return events;
+}
+
+/**
+ * ev_poll_fire - a wake-up is for a watch
+ * @ke: the watch; the lock of the wait queue is held
+ * @key: what has become true, 0 if it does not say
+ */
+void ev_poll_fire(struct kevent *ke, __poll_t key)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events, amount;
 
 	if (key && !(key & keys))
 		return;
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
-	if (!ev_poll_key_suffices(keys, key)) {
-		/* What becomes true after a look has a wake-up of its own. */
-		if (key || ev_poll_peek(ke))
-			kevent_ready(ke, 0, KE_VERIFY);
-		return;
-	}
-	events = ev_poll_key_events(ke, key);
-	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA &&
-	    kevent_may_store(ke))
-		amount = ev_socket_amount(ke, events);
-	kevent_ready_amount(ke, events, amount);
+	events = ev_poll_told(ke, key, &amount);
+	/* What becomes true after a look has a wake-up of its own. */
+	if (events)
+		kevent_ready_amount(ke, events, amount);
+	else if (key || ev_poll_peek(ke))
+		kevent_ready(ke, 0, KE_VERIFY);
+}
+
+/**
+ * ev_poll_offer - tell a watch something that others are not told then
+ * @ke: the watch; the lock of the wait queue is held
+ * @wanted: conditions it was seen to be interested in
+ * @key: of the wake-up; 0: some time ago they were true
+ *
+ * Return: false when others have to be told, too.
+ */
+bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key)
+{
+	u32 events, amount;
+
+	ev_poll_note_device(ke, to_poll(ke)->kf.file);
+	events = ev_poll_told(ke, key, &amount);
+	if (!key && !ev_poll_peek(ke))
+		return true;
+	return kevent_offer(ke, (__force u16)wanted, events, amount);
 }
 
 /*
@@ -299,154 +270,6 @@ static void ev_poll_orphan(struct kevent *ke, wait_queue_entry_t *wait,
 	smp_store_release(head, NULL);
 }
 
-/*
- * Turns. Of several queues that watch a file one is told of new data, so that
- * one consumer comes for it. All entries are visited in each wake-up; the first
- * one of a file decides for the others.
- */
-
-static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
-			void *key);
-
-/* The watch behind an entry, if it takes turns with other watches of @file. */
-static struct kevent_poll *ev_poll_peer(wait_queue_entry_t *wait,
-					const struct file *file)
-{
-	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
-
-	if (wait->func != ev_poll_wake || kp->kf.file != file ||
-	    READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
-		return NULL;
-	return kp;
-}
-
-/* The next one that takes turns with @kp in its wait queue, or NULL */
-static struct kevent_poll *ev_poll_next_peer(struct kevent_poll *kp,
-					     struct wait_queue_head *head)
-{
-	wait_queue_entry_t *wait = &kp->wait;
-	struct kevent_poll *peer;
-
-	lockdep_assert_held(&head->lock);
-
-	list_for_each_entry_continue(wait, &head->head, entry) {
-		peer = ev_poll_peer(wait, kp->kf.file);
-		if (peer)
-			return peer;
-	}
-	return NULL;
-}
-
-/* Whoever does not find the first one within bounds thinks it is that. */
-static bool ev_poll_is_first(struct kevent_poll *kp,
-			     struct wait_queue_head *head)
-{
-	wait_queue_entry_t *wait = &kp->wait;
-	int left = EV_POLL_PEERS;
-
-	lockdep_assert_held(&head->lock);
-
-	list_for_each_entry_continue_reverse(wait, &head->head, entry)
-		if (!left-- || ev_poll_peer(wait, kp->kf.file))
-			return left < 0;
-	return true;
-}
-
-/*
- * Has a queue more to do than consumers? Looks without its lock: a wrong answer
- * costs a turn.
- */
-static bool ev_poll_is_behind(struct kevent_queue *q)
-{
-	/* Without a lock: a hint */
-	return !waitqueue_active(&q->wait) && !atomic_read(&q->busy.spinning) &&
-	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
-}
-
-static bool ev_poll_wants(const struct kevent_poll *kp, __poll_t key)
-{
-	return key & (__force __poll_t)READ_ONCE(kp->kf.ke.keys) &&
-	       !(READ_ONCE(kp->kf.ke.state) & (KE_DEAD | KE_DISARMED));
-}
-
-/*
- * Whose turn is it, of @first and those behind it? Queues that are behind come
- * last, and before those the one that was last comes last.
- */
-static struct kevent_poll *ev_poll_choose(struct kevent_poll *first,
-					  struct wait_queue_head *head,
-					  __poll_t key)
-{
-	struct kevent_poll *kp, *found[4] = {};
-	unsigned int rank, passed = 2;
-
-	for (kp = first; kp; kp = ev_poll_next_peer(kp, head)) {
-		rank = passed;
-		if (kp->wait.flags & EV_POLL_LAST)
-			passed = 0;
-		if (!ev_poll_wants(kp, key))
-			continue;
-		if (ev_poll_is_behind(kp->kf.ke.queue))
-			rank++;
-		if (!found[rank])
-			found[rank] = kp;
-	}
-	/* After the last one, from the start on; then those behind likewise. */
-	return found[0] ?: found[2] ?: found[1] ?: found[3];
-}
-
-static void ev_poll_turn(struct kevent_poll *first,
-			 struct wait_queue_head *head, __poll_t key)
-{
-	struct kevent_poll *kp, *chosen = ev_poll_choose(first, head, key);
-
-	if (!chosen)
-		return;
-	for (kp = first; kp; kp = ev_poll_next_peer(kp, head)) {
-		kp->wait.flags &= ~EV_POLL_LAST;
-		if (kp->kf.ke.queue != chosen->kf.ke.queue)
-			continue;
-		kp->wait.flags |= EV_POLL_TOLD;
-		ev_poll_fire(&kp->kf.ke, key);
-	}
-	chosen->wait.flags |= EV_POLL_LAST;
-}
-
-/* One that goes with what it was told leaves that to the next one. */
-static void ev_poll_hand_on(struct kevent_poll *kp,
-			    struct wait_queue_head *head)
-{
-	wait_queue_entry_t *wait;
-	struct kevent_poll *peer;
-
-	lockdep_assert_held(&head->lock);
-
-	if (!(kp->wait.flags & EV_POLL_TOLD) ||
-	    READ_ONCE(kp->kf.ke.state) & KE_SPENT)
-		return;
-	list_for_each_entry(wait, &head->head, entry) {
-		peer = ev_poll_peer(wait, kp->kf.file);
-		if (!peer || peer == kp ||
-		    !ev_poll_wants(peer, EV_POLL_EVENTS))
-			continue;
-		peer->wait.flags |= EV_POLL_TOLD;
-		ev_poll_fire(&peer->kf.ke, 0);
-		return;
-	}
-}
-
-static void ev_poll_leave(struct kevent_poll *kp, struct wait_queue_head *head)
-{
-	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
-
-	lockdep_assert_held(&head->lock);
-
-	ev_poll_hand_on(kp, head);
-	if (kp->wait.flags & EV_POLL_SOCK &&
-	    rcu_access_pointer(wq->kevent) == &kp->wait)
-		RCU_INIT_POINTER(wq->kevent, NULL);
-}
-
 static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 {
 	struct wait_queue_head *head = *ev_poll_head(kp);
@@ -454,17 +277,24 @@ static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 	if (unlikely(key & POLLFREE))
 		ev_poll_orphan(&kp->kf.ke, &kp->wait, ev_poll_head(kp));
 	else if (!key || key & EV_POLL_ALWAYS ||
-		 list_is_singular(&head->head) ||
-		 READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
+		 list_is_singular(&head->head))
 		ev_poll_fire(&kp->kf.ke, key);
-	else if (ev_poll_is_first(kp, head))
-		ev_poll_turn(kp, head, key);
+	else
+		kevent_turns_wake(kp, head, key);
 	return 1;
 }
 
-/* The lock of the head is held, interrupts are off. */
-static int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
-			void *key)
+/**
+ * ev_poll_wake - callback of the first wait queue of a file
+ * @wait: the entry; the lock of the wait queue is held, interrupts are off
+ * @mode: not used
+ * @sync: not used
+ * @key: what has become true, if the wake-up says it
+ *
+ * Return: 1.
+ */
+int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		 void *key)
 {
 	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
 	__poll_t keys = (__force __poll_t)READ_ONCE(kp->kf.ke.keys);
@@ -515,8 +345,17 @@ bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 	return true;
 }
 
-static int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode,
-			     int sync, void *key)
+/**
+ * ev_poll_wake_more - callback of further wait queues
+ * @wait: the entry; the lock of the wait queue is held, interrupts are off
+ * @mode: not used
+ * @sync: not used
+ * @key: what has become true, if the wake-up says it
+ *
+ * Return: 1.
+ */
+int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		      void *key)
 {
 	struct kevent_poll_more *more =
 		container_of(wait, struct kevent_poll_more, wait);
@@ -545,8 +384,8 @@ static void ev_poll_unhook(wait_queue_entry_t *wait, void **slot)
 		return;
 	spin_lock_irqsave(&head->lock, flags);
 	if (wait->func == ev_poll_wake)
-		ev_poll_leave(container_of(wait, struct kevent_poll, wait),
-			      head);
+		kevent_turns_leave(container_of(wait, struct kevent_poll, wait),
+				   head);
 	list_del_init(&wait->entry);
 	WRITE_ONCE(*slot, NULL);
 	spin_unlock_irqrestore(&head->lock, flags);
@@ -568,7 +407,10 @@ struct kevent_poll_table {
 	int			err;
 };
 
-/* Move the head of kp->wait to @more. POLLFREE may clear it, under its lock. */
+/*
+ * Move the head of kp->wait to @more. POLLFREE may clear it, under its lock, and
+ * others look for it.
+ */
 static void ev_poll_tag(struct kevent_poll *kp, struct kevent_poll_more *more)
 {
 	void *tagged = (void *)((unsigned long)more | EV_POLL_MORE);
@@ -579,12 +421,12 @@ static void ev_poll_tag(struct kevent_poll *kp, struct kevent_poll_more *more)
 	/* Pairs with ev_poll_orphan(). */
 	head = smp_load_acquire(&kp->wait.private);
 	if (!head) {
-		kp->wait.private = tagged;
+		smp_store_release(&kp->wait.private, tagged);
 		return;
 	}
 	spin_lock_irqsave(&head->lock, flags);
 	more->head = kp->wait.private;
-	kp->wait.private = tagged;
+	smp_store_release(&kp->wait.private, tagged);
 	spin_unlock_irqrestore(&head->lock, flags);
 }
 
@@ -597,30 +439,14 @@ static int ev_poll_queue_more(struct kevent_poll *kp, wait_queue_head_t *head)
 		return -ENOMEM;
 	more->kp = kp;
 	init_waitqueue_func_entry(&more->wait, ev_poll_wake_more);
-	more->wait.private = head;
+	INIT_LIST_HEAD(&more->wait.entry);
 	if (first) {
 		more->next = first->next;
 		first->next = more;
 	} else {
 		ev_poll_tag(kp, more);
 	}
-	add_wait_queue(head, &more->wait);
-	return 0;
-}
-
-static void ev_poll_join(struct kevent_poll *kp, struct socket *sock,
-			 wait_queue_head_t *head)
-{
-	unsigned long flags;
-
-	kp->wait.private = head;
-	spin_lock_irqsave(&head->lock, flags);
-	__add_wait_queue(head, &kp->wait);
-	if (sock && head == &sock->wq.wait) {
-		kp->wait.flags |= EV_POLL_SOCK;
-		rcu_assign_pointer(sock->wq.kevent, &kp->wait);
-	}
-	spin_unlock_irqrestore(&head->lock, flags);
+	return kevent_turns_join_more(more, head);
 }
 
 /* Called by ->poll() for each of the file's wait queues. */
@@ -633,11 +459,10 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 
 	if (table->err)
 		return;
-	if (table->queues++) {
+	if (table->queues++)
 		table->err = ev_poll_queue_more(kp, head);
-		return;
-	}
-	ev_poll_join(kp, kevent_socket(file), head);
+	else
+		table->err = kevent_turns_join(kp, head, kevent_socket(file));
 }
 
 static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
@@ -693,6 +518,11 @@ static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, kp->kf.file));
 }
 
+static void ev_poll_hand_on(struct kevent *ke)
+{
+	kevent_turns_hand_on(to_poll(ke));
+}
+
 static u32 ev_poll_collect(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
@@ -740,6 +570,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	.detach		= ev_poll_detach,		\
 	.destroy	= ev_poll_destroy,		\
 	.modified	= ev_poll_modified,		\
+	.hand_on	= ev_poll_hand_on,		\
 	.find		= kevent_file_find,		\
 	.hold		= kevent_file_hold,		\
 	.unhold		= kevent_file_unhold,		\

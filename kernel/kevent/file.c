@@ -70,7 +70,8 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 	}
 	if (!err) {
 		kf->next = file->f_kevent;
-		WRITE_ONCE(file->f_kevent, kf);
+		/* There are walks under RCU only. */
+		smp_store_release(&file->f_kevent, kf);
 	}
 	spin_unlock(&file->f_lock);
 	return err;

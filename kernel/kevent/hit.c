@@ -260,6 +260,46 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
 	return __kevent_ready_now(ke, mask, amount);
 }
 
+/* Is @ke delivered for what was known before, and then dead or disarmed? */
+static bool kevent_is_leaving(const struct kevent *ke)
+{
+	return ke->state & KE_BUSY &&
+	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
+}
+
+/**
+ * kevent_offer - kevent_ready_amount() in the place of others
+ * @ke: the watch
+ * @keys: of &kevent.keys, those it must still have
+ * @mask: the conditions; 0: they have to be looked up
+ * @amount: second word of the entry
+ *
+ * What was modified since the source looked is told nothing.
+ *
+ * Return: true when @ke is sure to report, or to look up, what it was told: if it
+ * is neither removed nor modified before that. Others have to be told else.
+ */
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+	bool taken;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	taken = !(ke->state & (KE_DEAD | KE_DISARMED)) &&
+		(ke->keys & keys) == keys;
+	if (taken) {
+		taken = !kevent_is_leaving(ke);
+		mask &= ke->event;
+		if (!mask)
+			kevent_ready_locked(ke, 0, KE_VERIFY);
+		else if (!kevent_hit_plain(q, ke, mask, amount))
+			kevent_ready_otherwise(ke, mask, amount);
+	}
+	kevent_unlock(q, flags);
+	return taken;
+}
+
 /**
  * kevent_ready_irqs_on - kevent_ready_amount() with interrupts on or off
  * @ke: the watch; it may be dead and detached, as long as RCU keeps it

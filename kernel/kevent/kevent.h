@@ -37,7 +37,6 @@ struct file;
 struct files_struct;
 struct kevent_source_ops;
 struct kevent_queue;
-struct socket;
 
 /**
  * enum kevent_state - bits of &struct kevent.state
@@ -155,7 +154,7 @@ struct kevent_keyed {
  * struct kevent_file - a watch of a source whose id is a file descriptor
  * @ke:		the watch
  * @file:	I: the file; no reference is held, detach() comes before its end
- * @next:	F: next watch of @file
+ * @next:	F: next watch of @file; may be followed under RCU
  * @table:	I: the file table the watch was added through, to compare
  */
 struct kevent_file {
@@ -191,6 +190,10 @@ struct kevent_file {
  * @settle:	watches of @file have been modified, unlocked, and MODIFY returns
  *		after this; they may be gone. May sleep. Optional, for sources
  *		with a file and without rearm()
+ * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what it
+ *		was told while others were not, and does not want any more, is for
+ *		them. It may be dead since. Under RCU, with the watched
+ *		object pinned. Optional
  * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
  *		anew: like attach() it may sleep and returns the conditions that
  *		hold, or -errno, and the watch is not changed. detach() may
@@ -242,6 +245,7 @@ struct kevent_source_ops {
 	void (*destroy)(struct kevent *ke);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
 	void (*settle)(struct kevent_queue *q, struct file *file);
+	void (*hand_on)(struct kevent *ke);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	bool (*may_change)(const struct kevent *ke);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
@@ -385,6 +389,7 @@ static inline struct socket *kevent_socket(struct file *file)
 void kevent_ready(struct kevent *ke, u32 mask, u16 state);
 int kevent_ready_now(struct kevent *ke, u32 mask);
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount);
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount);
 void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
 void kevent_ready_locked(struct kevent *ke, u32 mask, u16 state);
 
@@ -400,10 +405,6 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 bool kevent_file_hold(struct kevent *ke);
 void kevent_file_unhold(struct kevent *ke);
 int kevent_file_check_nesting(struct file *file);
-
-/* ev_peek.c: for ev_poll.c */
-int ev_peek_sock(const struct socket *sock);
-int ev_peek_pipe(const struct file *file);
 
 /* key.c: for sources without a file */
 int kevent_key_insert(struct kevent_keyed *kk);

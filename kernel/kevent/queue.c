@@ -552,6 +552,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 	if (batch.nr) {
 		spin_unlock_irqrestore(&q->ready_lock, *flags);
 		kevent_batch_verify(&batch);
+		kevent_window(q, KEVENT_WINDOW_VERIFIED);
 		spin_lock_irqsave(&q->ready_lock, *flags);
 		kevent_batch_return(q, &batch, &r->dead);
 		if (list_empty(&q->ready))

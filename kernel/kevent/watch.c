@@ -230,8 +230,6 @@ static void kevent_unbusy(struct kevent *ke, bool kill, unsigned long flags)
 	bool detached = ke->state & KE_DETACHED;
 
 	ke->state &= ~(KE_NEW | KE_BUSY);
-	if (kill)
-		ke->state |= KE_SPENT;
 	mine |= kill && kevent_kill(ke);
 	kevent_unlock(ke->queue, flags);
 	if (mine)
@@ -381,6 +379,8 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 			oneshot = ke->req_flags & KEVENT_REQ_ONESHOT;
 			kevent_delivered(ke, 1);
 			q->copied++;
+			if (oneshot)
+				ke->state |= KE_SPENT;
 		} else {
 			ke->state &= ~(KE_BUSY | KE_FIRED | KE_STALE);
 			if (kevent_source_of(ke)->collect)
@@ -529,6 +529,12 @@ static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk,
 	return 0;
 }
 
+static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
+{
+	return ke->event & ~uk->event ||
+	       uk->req_flags & KEVENT_REQ_DISABLED;
+}
+
 /**
  * kevent_modify - change what a watch is interested in, and its mode
  * @q: the queue
@@ -544,7 +550,7 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file)
 {
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
-	bool rearm = false;
+	bool rearm = false, withdraws;
 	struct kevent *ke;
 	unsigned long flags;
 	int err;
@@ -557,8 +563,11 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	ke = ops->find(q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
+		withdraws = kevent_withdraws(ke, uk);
 		err = kevent_modify_found(ke, uk, &rearm);
 		kevent_unlock(q, flags);
+		if (withdraws && !err && ops->hand_on)
+			ops->hand_on(ke);
 	}
 	rcu_read_unlock();
 	if (!err && ops->settle)

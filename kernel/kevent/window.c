@@ -23,6 +23,8 @@ static const char *const kevent_window_names[] = {
 	[KEVENT_WINDOW_NONE]		= "",
 	[KEVENT_WINDOW_HIT_STORED]	= "hit_stored",
 	[KEVENT_WINDOW_SETTLE]		= "settle",
+	[KEVENT_WINDOW_TURN]		= "turn",
+	[KEVENT_WINDOW_VERIFIED]	= "verified",
 };
 
 /* A task takes the window from armed to none, and so is the only one in it. */

@@ -39,6 +39,7 @@ static const struct test_suite *const suites[] = {
 	&wait_arg_suite,
 	&handover_suite,
 	&turns_suite,
+	&hand_on_suite,
 	&attach_suite,
 	&foreign_suite,
 	&rights_suite,

@@ -42,6 +42,7 @@ extern const struct test_suite fuse_suite;
 extern const struct test_suite foreign_suite;
 extern const struct test_suite futex_suite;
 extern const struct test_suite futex_lock_suite;
+extern const struct test_suite hand_on_suite;
 extern const struct test_suite handover_suite;
 extern const struct test_suite inode_suite;
 extern const struct test_suite inode_deeds_suite;

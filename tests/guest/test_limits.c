@@ -309,6 +309,66 @@ static void watches_per_file_are_limited(void)
 	close_queue(&q);
 }
 
+#define WAIT_QUEUE_LIMIT 256
+
+/* Watches as many open files of a FIFO, in each of two queues, as it may. */
+static int fills_a_wait_queue(void *arg)
+{
+	int kq[2], fd, flags = *(int *)arg, i, nr = WAIT_QUEUE_LIMIT;
+
+	CHILD_MUST(!become_user());
+	for (i = 0; i < 2; i++) {
+		kq[i] = kevent_init(NULL, 0, 0);
+		CHILD_MUST(kq[i] >= 0);
+	}
+	fd = open("/tmp/limits", flags | O_NONBLOCK);
+	for (i = 0; i < nr; i++) {
+		fd = open("/tmp/limits", flags | O_NONBLOCK);
+		CHILD_MUST(fd >= 0);
+		CHILD_MUST(add_pipe(kq[i % 2], fd, 1, KEVENT_REQ_ET, 0) == 0);
+	}
+	CHILD_MUST(add_poll(kq[0], fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
+	CHILD_MUST(add_pipe(kq[0], fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
+	CHILD_MUST(fdinfo(kq[0], "kevent-watches") == nr / 2);
+	/* Who goes makes room. */
+	CHILD_MUST(!remove_file(kq[1], KEVENT_PIPE, fd));
+	CHILD_MUST(add_poll(kq[0], fd, 1, KEVENT_REQ_ET, 0) == 0);
+	CHILD_MUST(add_pipe(kq[0], fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
+	return 0;
+}
+
+/* A FIFO open for both has two wait queues, one watch is in each of them. */
+static void watches_per_wait_queue_are_limited(void)
+{
+	static const int flags[] = { O_RDONLY, O_RDWR };
+	int fd, keep, i, j;
+	struct queue q;
+
+	open_fds(2000);
+	MUST_EQ(mkfifo("/tmp/limits", 0600), 0);
+	MUST_EQ(chmod("/tmp/limits", 0666), 0);
+	keep = open("/tmp/limits", O_RDWR | O_NONBLOCK);
+	open_queue(&q, 0);
+	for (i = 0; i < 2; i++) {
+		int mode = flags[i];
+
+		CHECK_EQ(join_child(start_child(fills_a_wait_queue, &mode),
+				    2 * PATIENCE_MS), 0);
+	}
+	/* CAP_SYS_RESOURCE lifts it. */
+	for (j = 0; j < 2 * WAIT_QUEUE_LIMIT; j++) {
+		fd = open("/tmp/limits", O_RDONLY | O_NONBLOCK);
+		MUST(fd >= 0);
+		MUST_EQ(add_pipe(q.fd, fd, 1, KEVENT_REQ_ET, j), 0);
+	}
+	CHECK_EQ(join_child(start_child(fills_a_wait_queue,
+					&(int){ O_RDONLY }),
+			    2 * PATIENCE_MS), 0);
+	close_queue(&q);
+	close(keep);
+	unlink("/tmp/limits");
+}
+
 /* An amount of kernel memory the group of this process is charged with */
 static long charged_slab(const char *group)
 {
@@ -474,6 +534,7 @@ static const struct test_case cases[] = {
 	TEST(address_spaces_are_charged),
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
+	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
 	TEST(switch_off_has_three_positions),
 	TEST(switch_off_leaves_open_queues_alone),

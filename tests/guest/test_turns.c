@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -422,6 +423,215 @@ static void files_do_not_share_turns(void)
 	unlink("/tmp/turns");
 }
 
+/* One wake-up says data and urgent data: each is wanted by another queue. */
+static void each_condition_has_its_turn(void)
+{
+	struct queue data, urgent;
+	struct ukevent ev;
+	int fd[2];
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	open_queue(&data, 0);
+	open_queue(&urgent, 0);
+	MUST_EQ(add_poll(urgent.fd, fd[0], KEVENT_POLL_POLLPRI, ET, 1), 0);
+	MUST_EQ(add_socket(data.fd, fd[0], RECV, ET, 0), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(get_events(data.fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(get_events(urgent.fd, 1, 1, 0, &ev), 0);
+	MUST_EQ(send(fd[1], "b", 1, MSG_OOB), 1);
+	CHECK_EQ(get_events(data.fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(get_events(urgent.fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLPRI);
+	close_queue(&data);
+	close_queue(&urgent);
+}
+
+/* Interests do not push each other's turns forward. */
+static void interests_have_turns_of_their_own(void)
+{
+	unsigned int i, got[2] = {};
+	struct queue q[2], room;
+	struct ukevent ev;
+	int fd[2];
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	open_queue(&room, 0);
+	MUST_EQ(add_socket(room.fd, fd[0], SEND, ET, 2), 1);
+	for (i = 0; i < 2; i++) {
+		open_queue(&q[i], 0);
+		MUST_EQ(add_socket(q[i].fd, fd[0], RECV, ET, i), 0);
+	}
+	for (i = 0; i < 10; i++) {
+		put_byte(fd[1]);
+		got[0] += get_events(q[0].fd, 1, 1, 0, &ev);
+		got[1] += get_events(q[1].fd, 1, 1, 0, &ev);
+		take_bytes(fd[0]);
+		put_byte(fd[0]);
+		take_bytes(fd[1]);
+		CHECK_EQ(get_events(room.fd, 1, 1, 0, &ev), 1);
+	}
+	CHECK_EQ(got[0], 5);
+	CHECK_EQ(got[1], 5);
+	close_queue(&room);
+	close_queue(&q[0]);
+	close_queue(&q[1]);
+}
+
+/* Many open files of one FIFO */
+struct fifo {
+	int	*fd;
+	int	nr, writer;
+};
+
+static void open_fifo(struct fifo *f, int nr)
+{
+	int i;
+
+	open_fds(nr + 64);
+	MUST_EQ(mkfifo("/tmp/turns", 0600), 0);
+	f->fd = calloc(nr, sizeof(*f->fd));
+	MUST(f->fd);
+	for (i = 0; i < nr; i++) {
+		f->fd[i] = open("/tmp/turns", O_RDONLY | O_NONBLOCK);
+		MUST(f->fd[i] >= 0);
+	}
+	f->nr = nr;
+	f->writer = open("/tmp/turns", O_WRONLY | O_NONBLOCK);
+	MUST(f->writer >= 0);
+	unlink("/tmp/turns");
+}
+
+static void close_fifo(struct fifo *f)
+{
+	int i;
+
+	for (i = 0; i < f->nr; i++)
+		close(f->fd[i]);
+	close(f->writer);
+	free(f->fd);
+}
+
+static unsigned int count_events(struct queue *q)
+{
+	static struct ukevent ev[256];
+	unsigned int sum = 0;
+	int nr;
+
+	while ((nr = get_events(q->fd, 1, 256, 0, ev)) > 0)
+		sum += nr;
+	CHECK_EQ(nr, 0);
+	return sum;
+}
+
+/* Watches of many files in a mixed order: each file tells one queue. */
+static void files_far_apart_do_not_share_turns(void)
+{
+	unsigned int i, j, round, sum;
+	struct queue q[3];
+	struct fifo f;
+
+	open_fifo(&f, 200);
+	for (i = 0; i < 3; i++) {
+		open_queue(&q[i], 0);
+		for (j = 0; j < 200; j++)
+			MUST_EQ(add_pipe(q[i].fd, f.fd[j], RECV, ET, j), 0);
+	}
+	for (round = 0; round < 3; round++) {
+		put_byte(f.writer);
+		for (i = sum = 0; i < 3; i++)
+			sum += count_events(&q[i]);
+		CHECK_EQ(sum, 200);
+	}
+	for (i = 0; i < 3; i++)
+		close_queue(&q[i]);
+	close_fifo(&f);
+}
+
+/* Time of a write that tells @nr watches, the shortest of some */
+static uint64_t shortest_write(struct queue *q, int nr, int reader, int writer)
+{
+	uint64_t start, took, best = UINT64_MAX;
+	int round;
+
+	for (round = 0; round < 15; round++) {
+		start = now_ns();
+		put_byte(writer);
+		took = now_ns() - start;
+		if (took < best)
+			best = took;
+		take_bytes(reader);
+		CHECK_EQ(count_events(q), nr);
+	}
+	return best;
+}
+
+static uint64_t time_fifo(int nr)
+{
+	struct queue q;
+	struct fifo f;
+	uint64_t took;
+	int i;
+
+	open_fifo(&f, nr);
+	open_queue(&q, 0);
+	for (i = 0; i < nr; i++)
+		MUST_EQ(add_pipe(q.fd, f.fd[i], RECV, ET, i), 0);
+	took = shortest_write(&q, nr, f.fd[0], f.writer);
+	close_queue(&q);
+	close_fifo(&f);
+	return took;
+}
+
+static uint64_t time_descriptors(int nr)
+{
+	struct ukevent ev;
+	struct queue q;
+	uint64_t took;
+	int fd[2], i;
+
+	open_fds(nr + 64);
+	open_pipe(fd);
+	open_queue(&q, 0);
+	for (i = 0; i < nr; i++) {
+		kevent_set_pipe(&ev, i ? dup(fd[0]) : fd[0], RECV, ET, i);
+		MUST_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	}
+	took = shortest_write(&q, nr, fd[0], fd[1]);
+	close_queue(&q);
+	close_range(fd[0], ~0u, 0);
+	return took;
+}
+
+/* A busy host makes it longer now and then, but not each time. */
+static void check_growth(uint64_t (*time)(int nr), int few, int many,
+			 double limit)
+{
+	double growth = 0;
+	uint64_t base;
+	int tries;
+
+	for (tries = 0; tries < 5; tries++) {
+		base = time(few);
+		growth = (double)time(many) / base;
+		note("%d: %llu ns, %d: %.2f times that", few,
+		     (unsigned long long)base, many, growth);
+		if (growth <= limit)
+			return;
+	}
+	CHECK(growth <= limit);
+}
+
+/* Open files of one FIFO have one wait queue: four times as many, 4.5 times. */
+static void a_write_is_linear_in_open_files(void)
+{
+	check_growth(time_fifo, 1000, 4000, 4.5);
+}
+
+static void a_write_is_linear_in_watches_of_a_file(void)
+{
+	check_growth(time_descriptors, 100, 1000, 11.5);
+}
+
 static const struct test_case cases[] = {
 	TEST(one_accept_wakes_one_queue),
 	TEST(idle_queues_alternate),
@@ -439,6 +649,11 @@ static const struct test_case cases[] = {
 	TEST(disarmed_watch_has_no_turn),
 	TEST(blocked_reader_is_woken_too),
 	TEST(files_do_not_share_turns),
+	TEST(each_condition_has_its_turn),
+	TEST(interests_have_turns_of_their_own),
+	TEST(files_far_apart_do_not_share_turns),
+	TEST_LIMIT(a_write_is_linear_in_open_files, 60),
+	TEST_LIMIT(a_write_is_linear_in_watches_of_a_file, 60),
 	{}
 };
 

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Turns: of several queues that watch a file one is told of new data, so that one
+ * consumer comes for it
+ *
+ * A wake-up calls all entries of a wait queue. Those of one file are next to each
+ * other there and make a run. Its first one decides for the run; each other one
+ * sees its neighbour in front, and is done. So a wake-up takes as long as it has
+ * entries to call.
+ *
+ * Who is told while others are not owes that to them: it hands on when it goes, or
+ * is no longer interested.
+ */
+
+#include <linux/capability.h>
+#include <linux/cleanup.h>
+#include <linux/fs.h>
+#include <linux/net.h>
+#include <linux/rcupdate.h>
+
+#include "turns.h"
+#include "window.h"
+
+/*
+ * Watches of a user in one wait queue, which bounds what one wake-up does for them
+ * with interrupts off. Whoever joins looks at so many entries to count them: if there
+ * are more, most of what a wake-up takes is not due to this user's watches.
+ */
+#define KEVENT_MAX_PER_WAIT_QUEUE	256
+#define KEVENT_WAIT_QUEUE_LOOKS		4096
+
+/* Joining */
+
+static void set_flags(struct kevent_poll *kp, u32 flags)
+{
+	/* kevent_turns_hand_on() looks without the lock. */
+	WRITE_ONCE(kp->wait.flags, flags);
+}
+
+static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
+{
+	const struct kevent_poll *kp;
+
+	if (wait->func == ev_poll_wake)
+		kp = container_of(wait, struct kevent_poll, wait);
+	else if (wait->func == ev_poll_wake_more)
+		kp = container_of(wait, struct kevent_poll_more, wait)->kp;
+	else
+		return NULL;
+	return kp->kf.ke.queue->owner;
+}
+
+static bool is_full(struct wait_queue_head *head,
+		    const struct user_struct *owner)
+{
+	unsigned int nr = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
+	wait_queue_entry_t *wait;
+
+	lockdep_assert_held(&head->lock);
+
+	list_for_each_entry(wait, &head->head, entry) {
+		if (!left--)
+			break;
+		if (entry_owner(wait) == owner &&
+		    ++nr >= KEVENT_MAX_PER_WAIT_QUEUE)
+			return true;
+	}
+	return false;
+}
+
+/* NULL when there is none, or none any more */
+static struct wait_queue_head *head_of(const struct kevent_poll *kp)
+{
+	/* Pairs with ev_poll_tag() and ev_poll_orphan(). */
+	void *private = smp_load_acquire(&kp->wait.private);
+	unsigned long tagged = (unsigned long)private;
+
+	if (!(tagged & EV_POLL_MORE))
+		return private;
+	return smp_load_acquire(&((struct kevent_poll_more *)
+				  (tagged & ~EV_POLL_MORE))->head);
+}
+
+/*
+ * A watch of the same file in the same wait queue. It is linked to the file before it
+ * joins, and unlinked before it leaves: of those that stay, who has joined is found. The
+ * list has KEVENT_MAX_PER_FILE of each user, and its newest watch in front.
+ */
+static struct kevent_poll *find_peer(struct kevent_poll *kp,
+				     struct wait_queue_head *head)
+{
+	struct kevent_poll *peer;
+	struct kevent_file *kf;
+
+	lockdep_assert_held(&head->lock);
+
+	/* Pairs with kevent_file_link(). */
+	kf = READ_ONCE(kp->kf.file->f_kevent);
+	for (; kf; kf = READ_ONCE(kf->next)) {
+		peer = container_of(kf, struct kevent_poll, kf);
+		if (peer != kp &&
+		    kevent_source_of(&kf->ke)->cache == &kevent_poll_cache &&
+		    head_of(peer) == head)
+			return peer;
+	}
+	return NULL;
+}
+
+static int join(struct kevent_poll *kp, struct wait_queue_head *head,
+		struct socket *sock, bool limited)
+{
+	struct kevent_poll *peer;
+
+	guard(rcu)();
+	guard(spinlock_irqsave)(&head->lock);
+	if (limited && is_full(head, kp->kf.ke.queue->owner))
+		return -ENOSPC;
+	peer = find_peer(kp, head);
+	if (peer)
+		list_add_tail(&kp->wait.entry, &peer->wait.entry);
+	else
+		__add_wait_queue(head, &kp->wait);
+	smp_store_release(&kp->wait.private, head);
+	if (sock && head == &sock->wq.wait) {
+		set_flags(kp, kp->wait.flags | EV_POLL_SOCK);
+		rcu_assign_pointer(sock->wq.kevent, &kp->wait);
+	}
+	return 0;
+}
+
+/**
+ * kevent_turns_join - join a wait queue, next to watches of the same file
+ * @kp: the watch, linked to its file
+ * @head: the head of the file's first wait queue
+ * @sock: the socket, if the file is one
+ *
+ * Return: 0, -ENOSPC when the user has too many watches there.
+ */
+int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
+		      struct socket *sock)
+{
+	int err = join(kp, head, sock, true);
+
+	if (err && capable(CAP_SYS_RESOURCE))
+		err = join(kp, head, sock, false);
+	return err;
+}
+
+static int join_more(struct kevent_poll_more *more,
+		     struct wait_queue_head *head, bool limited)
+{
+	guard(spinlock_irqsave)(&head->lock);
+	if (limited && is_full(head, more->kp->kf.ke.queue->owner))
+		return -ENOSPC;
+	more->wait.private = head;
+	__add_wait_queue(head, &more->wait);
+	return 0;
+}
+
+/**
+ * kevent_turns_join_more - join a further wait queue, which has no turns
+ * @more: the entry
+ * @head: the head
+ *
+ * Return: 0, -ENOSPC when the user has too many watches there.
+ */
+int kevent_turns_join_more(struct kevent_poll_more *more,
+			   struct wait_queue_head *head)
+{
+	int err = join_more(more, head, true);
+
+	if (err && capable(CAP_SYS_RESOURCE))
+		err = join_more(more, head, false);
+	return err;
+}
+
+/* Runs */
+
+/* The watch at a place of a wait queue, if it is one of @file */
+static struct kevent_poll *watch_at(struct list_head *at,
+				    const struct wait_queue_head *head,
+				    const struct file *file)
+{
+	wait_queue_entry_t *wait = list_entry(at, wait_queue_entry_t, entry);
+	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
+
+	if (at == &head->head || wait->func != ev_poll_wake ||
+	    kp->kf.file != file)
+		return NULL;
+	return kp;
+}
+
+static struct kevent_poll *neighbour_before(struct kevent_poll *kp,
+					    const struct wait_queue_head *head)
+{
+	return watch_at(kp->wait.entry.prev, head, kp->kf.file);
+}
+
+static struct kevent_poll *neighbour_behind(struct kevent_poll *kp,
+					    const struct wait_queue_head *head)
+{
+	return watch_at(kp->wait.entry.next, head, kp->kf.file);
+}
+
+static struct kevent_poll *first_of_run(struct kevent_poll *kp,
+					const struct wait_queue_head *head)
+{
+	struct kevent_poll *before;
+
+	lockdep_assert_held(&head->lock);
+
+	while ((before = neighbour_before(kp, head)))
+		kp = before;
+	return kp;
+}
+
+/* Telling */
+
+/**
+ * struct kevent_turn - something that one queue shall be told
+ * @head:	of the wait queue; its lock is held
+ * @first:	first of the run
+ * @left:	conditions that nobody has been told yet
+ * @key:	of the wake-up; 0: what holds now has to be looked up
+ */
+struct kevent_turn {
+	struct wait_queue_head	*head;
+	struct kevent_poll	*first;
+	__poll_t		left;
+	__poll_t		key;
+};
+
+static struct kevent_poll *next_in_turn(const struct kevent_turn *turn,
+					struct kevent_poll *kp)
+{
+	return neighbour_behind(kp, turn->head) ?: turn->first;
+}
+
+/* Data and room have two names each. */
+static __poll_t both_names(__poll_t mask)
+{
+	if (mask & (EPOLLIN | EPOLLRDNORM))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (mask & (EPOLLOUT | EPOLLWRNORM))
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	return mask;
+}
+
+static __poll_t interest(const struct kevent_poll *kp)
+{
+	return (__force __poll_t)READ_ONCE(kp->kf.ke.keys) & EV_POLL_EVENTS;
+}
+
+static __poll_t owed(const struct kevent_poll *kp)
+{
+	return (__force __poll_t)((kp->wait.flags & EV_POLL_OWED) >>
+				  EV_POLL_OWED_SHIFT);
+}
+
+static u32 owed_flags(__poll_t mask)
+{
+	return (__force u32)mask << EV_POLL_OWED_SHIFT;
+}
+
+/*
+ * Has a queue more to do than consumers? Looks without its lock: a wrong answer
+ * costs a turn.
+ */
+static bool is_behind(struct kevent_queue *q)
+{
+	return !waitqueue_active(&q->wait) && !atomic_read(&q->busy.spinning) &&
+	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
+}
+
+static bool wants(const struct kevent_poll *kp, __poll_t mask)
+{
+	return mask & interest(kp) &&
+	       !(READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL) &&
+	       !(READ_ONCE(kp->kf.ke.state) & (KE_DEAD | KE_DISARMED));
+}
+
+/*
+ * Tell one watch. Returns what others need not be told then: it owes that. One that
+ * was modified since the caller looked may not take it, but looks at the file itself if
+ * it is still interested.
+ */
+static __poll_t offer(const struct kevent_turn *turn, struct kevent_poll *kp)
+{
+	__poll_t wanted = turn->left & interest(kp);
+	__poll_t taken = turn->left & both_names(wanted);
+	u32 flags = kp->wait.flags;
+
+	kevent_window(kp->kf.ke.queue, KEVENT_WINDOW_TURN);
+	/* First: a MODIFY that does not see it comes before the offer. */
+	set_flags(kp, flags | owed_flags(taken));
+	if (wanted && ev_poll_offer(&kp->kf.ke, wanted, turn->key))
+		return taken;
+	set_flags(kp, flags);
+	return 0;
+}
+
+/* Tell @kp and, if it takes that, all watches of its queue in the run. */
+static __poll_t offer_to_queue(const struct kevent_turn *turn,
+			       struct kevent_poll *kp)
+{
+	struct kevent_queue *q = kp->kf.ke.queue;
+	__poll_t taken = offer(turn, kp);
+	struct kevent_poll *peer;
+
+	if (!taken)
+		return 0;
+	for (peer = next_in_turn(turn, kp); peer != kp;
+	     peer = next_in_turn(turn, peer))
+		if (peer->kf.ke.queue == q && wants(peer, turn->left))
+			taken |= offer(turn, peer);
+	return taken;
+}
+
+static struct kevent_poll *find_last(const struct kevent_turn *turn, u32 mark)
+{
+	struct kevent_poll *kp = turn->first;
+
+	while (kp && !(kp->wait.flags & mark))
+		kp = neighbour_behind(kp, turn->head);
+	return kp;
+}
+
+/*
+ * Tell those whose turn it is, from the one behind the last one on, until nothing
+ * is left. Queues that are behind come last. Each watch is looked at twice at most, and
+ * at most one queue is told for each condition.
+ */
+static void take_turns(struct kevent_turn *turn)
+{
+	u32 mark = turn->left & (EPOLLIN | EPOLLRDNORM) ? EV_POLL_LAST_DATA :
+							  EV_POLL_LAST_ROOM;
+	struct kevent_poll *last = find_last(turn, mark), *told = NULL;
+	struct kevent_poll *start, *kp;
+	unsigned int round;
+	__poll_t taken;
+
+	lockdep_assert_held(&turn->head->lock);
+
+	start = last ? next_in_turn(turn, last) : turn->first;
+	for (round = 0; round < 2; round++) {
+		kp = start;
+		do {
+			if (!wants(kp, turn->left) ||
+			    (!round && is_behind(kp->kf.ke.queue)))
+				continue;
+			taken = offer_to_queue(turn, kp);
+			turn->left &= ~taken;
+			if (taken && !told)
+				told = kp;
+		} while (turn->left && (kp = next_in_turn(turn, kp)) != start);
+	}
+	if (!told)
+		return;
+	if (last)
+		set_flags(last, last->wait.flags & ~mark);
+	set_flags(told, told->wait.flags | mark);
+}
+
+/**
+ * kevent_turns_wake - a wait queue is woken up in which a watch is not alone
+ * @kp: the watch
+ * @head: the wait queue; its lock is held
+ * @key: what has become true, neither an error nor a hang-up
+ */
+void kevent_turns_wake(struct kevent_poll *kp, struct wait_queue_head *head,
+		       __poll_t key)
+{
+	struct kevent_turn turn = {
+		.head	= head,
+		.first	= kp,
+		.left	= key & EV_POLL_EVENTS,
+		.key	= key,
+	};
+	bool first = !neighbour_before(kp, head);
+	bool alone = first && !neighbour_behind(kp, head);
+
+	lockdep_assert_held(&head->lock);
+
+	if (alone || READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
+		ev_poll_fire(&kp->kf.ke, key);
+	if (first && !alone)
+		take_turns(&turn);
+}
+
+/* Handing on */
+
+/* What other watches of the queue of @kp were told, too */
+static __poll_t owed_by_queue(const struct kevent_turn *turn,
+			      struct kevent_poll *kp)
+{
+	struct kevent_poll *peer;
+	__poll_t mask = 0;
+
+	for (peer = next_in_turn(turn, kp); peer != kp;
+	     peer = next_in_turn(turn, peer))
+		if (peer->kf.ke.queue == kp->kf.ke.queue &&
+		    wants(peer, owed(peer)))
+			mask |= owed(peer) & both_names(interest(peer));
+	return mask;
+}
+
+static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
+		    __poll_t mask)
+{
+	struct kevent_turn turn = { .head = head };
+
+	lockdep_assert_held(&head->lock);
+
+	turn.first = first_of_run(kp, head);
+	turn.left = mask & ~owed_by_queue(&turn, kp);
+	set_flags(kp, kp->wait.flags & ~owed_flags(mask));
+	if (turn.left)
+		take_turns(&turn);
+}
+
+/**
+ * kevent_turns_leave - a watch is about to leave its wait queue
+ * @kp: the watch, dead
+ * @head: the wait queue; its lock is held
+ */
+void kevent_turns_leave(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
+	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
+	struct kevent_poll *before;
+
+	lockdep_assert_held(&head->lock);
+
+	if (owed(kp) && !(READ_ONCE(kp->kf.ke.state) & KE_SPENT))
+		hand_on(kp, head, owed(kp));
+	before = last ? neighbour_before(kp, head) : NULL;
+	if (before)
+		set_flags(before, before->wait.flags | last);
+	if (kp->wait.flags & EV_POLL_SOCK &&
+	    rcu_access_pointer(wq->kevent) == &kp->wait)
+		RCU_INIT_POINTER(wq->kevent, NULL);
+}
+
+/**
+ * kevent_turns_hand_on - a watch was modified
+ * @kp: the watch; under RCU, with its file pinned
+ *
+ * What it was told and is not interested in any more goes to others, even if it
+ * has been delivered: its consumer need not have done anything about it.
+ */
+void kevent_turns_hand_on(struct kevent_poll *kp)
+{
+	struct wait_queue_head *head;
+	__poll_t mask;
+
+	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_OWED)))
+		return;
+	head = head_of(kp);
+	if (!head)
+		return;
+	guard(spinlock_irqsave)(&head->lock);
+	/* A watch that is dead hands on when it leaves, or has. */
+	if (head_of(kp) != head || READ_ONCE(kp->kf.ke.state) & KE_DEAD)
+		return;
+	mask = owed(kp);
+	if (!(READ_ONCE(kp->kf.ke.state) & KE_DISARMED))
+		mask &= ~both_names(interest(kp));
+	if (mask)
+		hand_on(kp, head, mask);
+}
