@@ -49,7 +49,7 @@ static bool kevent_file_matches(const struct kevent_file *kf,
  * kevent_file_unlink() in detach().
  *
  * Return: 0, -EEXIST when the queue has one of this type and descriptor,
- * -ENOSPC when the file has too many.
+ * -ENOSPC when the file has too many of the queue's owner.
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
@@ -65,7 +65,8 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 		if (kevent_file_matches(other, ke->queue, ke->type,
 					ke->id_low))
 			err = -EEXIST;
-		else if (++nr >= KEVENT_MAX_PER_FILE)
+		else if (other->ke.queue->owner == ke->queue->owner &&
+			 ++nr >= KEVENT_MAX_PER_FILE)
 			err = -ENOSPC;
 	}
 	if (!err) {

@@ -28,8 +28,8 @@
 #include "watch.h"
 
 /*
- * Watches on one file. Bounds what one wake-up does with interrupts off, as far
- * as files do not share a wait queue.
+ * Watches of one user on one file. Bounds the walks of its list, which is locked with
+ * interrupts on, by the users that have it open. For wake-ups see turns.c.
  */
 #define KEVENT_MAX_PER_FILE	1000
 

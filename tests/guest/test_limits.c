@@ -309,6 +309,37 @@ static void watches_per_file_are_limited(void)
 	close_queue(&q);
 }
 
+/* One that another user has filled with watches */
+static int adds_to_a_full_file(void *arg)
+{
+	int kq, fd = *(int *)arg;
+
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	CHILD_MUST(add_pipe(kq, fd, 1, KEVENT_REQ_ET, 0) == 0);
+	CHILD_MUST(add_poll(kq, fd, 1, KEVENT_REQ_ET, 0) == 0);
+	return 0;
+}
+
+static void watches_per_file_are_counted_per_user(void)
+{
+	struct queue q;
+	int fd[2], i;
+
+	open_fds(2000);
+	open_queue(&q, 0);
+	open_pipe(fd);
+	for (i = 0; i < 1000; i++)
+		MUST_EQ(add_pipe(q.fd, i ? dup(fd[0]) : fd[0], 1,
+				 KEVENT_REQ_ET, i), 0);
+	CHECK_EQ(add_poll(q.fd, fd[0], 1, KEVENT_REQ_ET, i), -ENOSPC);
+	CHECK_EQ(join_child(start_child(adds_to_a_full_file, &fd[0]),
+			    PATIENCE_MS), 0);
+	CHECK_EQ(add_poll(q.fd, fd[0], 1, KEVENT_REQ_ET, i), -ENOSPC);
+	close_queue(&q);
+}
+
 #define WAIT_QUEUE_LIMIT 256
 
 /* Watches as many open files of a FIFO, in each of two queues, as it may. */
@@ -534,6 +565,7 @@ static const struct test_case cases[] = {
 	TEST(address_spaces_are_charged),
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
+	TEST(watches_per_file_are_counted_per_user),
 	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
 	TEST(switch_off_has_three_positions),
