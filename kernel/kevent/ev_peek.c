@@ -97,19 +97,19 @@ int ev_peek_sock(const struct socket *sock)
 
 /**
  * ev_peek_pipe - is there data in a pipe?
- * @file: an end of it that exists
+ * @pipe: a pipe that exists
+ * @mode: how the file is open
  *
  * As pipe_poll() says it. Any context.
  *
  * Return: conditions but those of writing, or negative when ->poll() has to be
  * asked.
  */
-int ev_peek_pipe(const struct file *file)
+int ev_peek_pipe(const struct pipe_inode_info *pipe, fmode_t mode)
 {
-	struct pipe_inode_info *pipe = file->private_data;
 	unsigned int head;
 
-	if (!(file->f_mode & FMODE_READ) || !READ_ONCE(pipe->writers))
+	if (!(mode & FMODE_READ) || !READ_ONCE(pipe->writers))
 		return -1;
 	/* First, as F_SETPIPE_SZ moves both down */
 	head = smp_load_acquire(&pipe->head);

@@ -8,6 +8,7 @@
 #include <linux/init.h>
 #include <linux/kevent.h>
 #include <linux/net.h>
+#include <linux/pipe_fs_i.h>
 #include <linux/poll.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -62,7 +63,7 @@ static bool ev_poll_is_eventfd(struct file *file)
 
 static bool ev_poll_is_exact(struct file *file)
 {
-	return S_ISFIFO(file_inode(file)->i_mode) || ev_poll_is_eventfd(file);
+	return get_pipe_info(file, false) || ev_poll_is_eventfd(file);
 }
 
 static bool ev_poll_has_extra(const struct kevent *ke,
@@ -120,16 +121,18 @@ static int ev_poll_peek(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	struct file *file = to_poll(ke)->kf.file;
+	struct pipe_inode_info *pipe;
 	struct socket *sock;
 	int ret = -1;
 
 	if (keys & EV_POLL_UNSEEN)
 		return -1;
 	sock = kevent_socket(file);
+	pipe = sock ? NULL : get_pipe_info(file, false);
 	if (sock && sock->sk)
 		ret = ev_peek_sock(sock);
-	else if (S_ISFIFO(file_inode(file)->i_mode))
-		ret = ev_peek_pipe(file);
+	else if (pipe)
+		ret = ev_peek_pipe(pipe, file->f_mode);
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
@@ -554,7 +557,8 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	if (S_ISFIFO(file_inode(file)->i_mode))
+	/* There are FIFOs that are no pipes, as in rpc_pipefs. */
+	if (get_pipe_info(file, false))
 		return 0;
 	return kevent_file_check_nesting(file) ?: -EINVAL;
 }

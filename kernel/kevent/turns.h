@@ -11,6 +11,7 @@
 
 #include "kevent.h"
 
+struct pipe_inode_info;
 struct socket;
 
 /**
@@ -91,7 +92,7 @@ bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key);
 
 /* ev_peek.c */
 int ev_peek_sock(const struct socket *sock);
-int ev_peek_pipe(const struct file *file);
+int ev_peek_pipe(const struct pipe_inode_info *pipe, fmode_t mode);
 
 /* turns.c */
 int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
