@@ -45,7 +45,7 @@ static bool cover(struct queue *q, enum memory kind)
 
 static bool untouched(const void *from, size_t bytes)
 {
-	const volatile unsigned char *p = from;
+	const unsigned char *p = from;
 
 	while (bytes--)
 		if (*p++ != FILL)

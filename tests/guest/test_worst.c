@@ -13,12 +13,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -30,11 +32,13 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "timers.h"
 
 #define FILES		100000	/* descriptors of the user */
 #define FIFO_FILES	20000	/* of one FIFO */
 #define USER		1000
 #define SLEEPERS	200
+#define EPOLLS		2000
 #define QUEUES		3000
 #define SECONDS		600
 
@@ -87,7 +91,6 @@ static void start(struct worst *w, const char *name)
 	*w = (struct worst){ .name = name };
 	w->queues = calloc(QUEUES, sizeof(*w->queues));
 	MUST_EQ(setrlimit(RLIMIT_NOFILE, &most), 0);
-	MUST_EQ(setrlimit(RLIMIT_SIGPENDING, &most), 0);
 	become(USER);
 }
 
@@ -163,19 +166,39 @@ static void *run_sleeper(void *arg)
 	return NULL;
 }
 
-static void sleep_in_queues(struct worst *w)
+static void start_thread(void *(*fn)(void *arg), void *arg)
 {
-	const struct timespec nap = { .tv_nsec = 50000000 };
-	unsigned int i, nr = w->nr_queues < SLEEPERS ? w->nr_queues : SLEEPERS;
 	pthread_attr_t small;
 	pthread_t thread;
 
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 65536);
-	for (i = 0; i < nr; i++)
-		MUST_EQ(pthread_create(&thread, &small, run_sleeper,
-				       &w->queues[i]), 0);
-	nanosleep(&nap, NULL);
+	MUST_EQ(pthread_create(&thread, &small, fn, arg), 0);
+}
+
+static void sleep_in_queues(struct worst *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->nr_queues && i < SLEEPERS; i++)
+		start_thread(run_sleeper, &w->queues[i]);
+}
+
+/* What wakes many threads takes long without kevent, too. */
+static void *run_poller(void *arg)
+{
+	struct pollfd pfd = { .fd = *(int *)arg, .events = POLLIN };
+
+	poll(&pfd, 1, -1);
+	return NULL;
+}
+
+static void poll_in_threads(int *fd)
+{
+	unsigned int i;
+
+	for (i = 0; i < SLEEPERS; i++)
+		start_thread(run_poller, fd);
 }
 
 /* One file, many watches */
@@ -190,6 +213,8 @@ static void one_pipe(struct worst *w, uint32_t flags, bool sleepers)
 	int fd[2];
 
 	open_pipe(fd);
+	if (sleepers)
+		poll_in_threads(&fd[0]);
 	without(write_byte, &fd[1]);
 	take_bytes(fd[0]);
 	watch_in_queues(w, fd[0], true, flags);
@@ -546,34 +571,57 @@ static void signal_consumed(void)
 
 /* POSIX timers */
 
-static timer_t posix_timers[FILES];
+#define POSIX_TIMERS	10000
 
-static unsigned int arm_posix_timers(int kq, unsigned int most,
-				     const struct timespec *at)
+static int posix_timers[POSIX_TIMERS];
+
+/* RLIMIT_SIGPENDING limits them. */
+static bool arm_posix_timer(unsigned int nth, int id, const struct timespec *at)
 {
 	const struct itimerspec when = { .it_value = *at };
-	struct sigevent event = { .sigev_notify = SIGEV_NONE };
+
+	if (is_full(id))
+		return false;
+	MUST(id >= 0);
+	posix_timers[nth] = id;
+	MUST_EQ(syscall(SYS_timer_settime, id, TIMER_ABSTIME, &when, NULL), 0);
+	return true;
+}
+
+static unsigned int arm_kevent_timers(int kq, const struct timespec *at)
+{
 	unsigned int i;
 
-	if (kq >= 0) {
-		event.sigev_notify = SIGEV_KEVENT;
-		event.sigev_signo = kq;
-	}
-	for (i = 0; i < most; i++) {
-		int id = -1;
-
-		if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id)) {
-			MUST(is_full(-errno));
+	for (i = 0; i < POSIX_TIMERS; i++)
+		if (!arm_posix_timer(i, create(kq, CLOCK_MONOTONIC, i), at))
 			break;
-		}
-		posix_timers[i] = (timer_t)(intptr_t)id;
-		MUST_EQ(syscall(SYS_timer_settime, id, TIMER_ABSTIME, &when,
-				NULL), 0);
+	return i;
+}
+
+/* Signals that are blocked are queued, one for each timer. */
+static unsigned int arm_signal_timers(const struct timespec *at)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGRTMIN + 5,
+	};
+	unsigned int i;
+	sigset_t set;
+	int id;
+
+	sigemptyset(&set);
+	sigaddset(&set, event.sigev_signo);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (i = 0; i < POSIX_TIMERS; i++) {
+		if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id))
+			id = -errno;
+		if (!arm_posix_timer(i, id, at))
+			break;
 	}
 	return i;
 }
 
-/* Without kevent: as many timers, which signal. What hrtimers cost is not ours. */
+/* Without kevent as many timers queue signals, which costs as well. */
 static void posix_timers_at_once(void)
 {
 	struct timespec at;
@@ -582,12 +630,14 @@ static void posix_timers_at_once(void)
 
 	start(&w, "POSIX_TIMER, one instant");
 	at = later(CLOCK_MONOTONIC, 10);
-	nr = arm_posix_timers(-1, 10000, &at);
+	nr = arm_signal_timers(&at);
+	at.tv_sec++;
 	without(wait_until, &at);
+	signal(SIGRTMIN + 5, SIG_IGN);	/* drops those that are queued */
 	for (i = 0; i < nr; i++)
-		syscall(SYS_timer_delete, (int)(intptr_t)posix_timers[i]);
+		syscall(SYS_timer_delete, posix_timers[i]);
 	at = later(CLOCK_MONOTONIC, 10);
-	w.watches = arm_posix_timers(new_queue(&w, 0)->fd, 10000, &at);
+	w.watches = arm_kevent_timers(new_queue(&w, 0)->fd, &at);
 	at.tv_sec++;
 	with(wait_until, &at);
 	finish(&w);
@@ -904,11 +954,6 @@ static void wake_up_is_requested(void)
 	finish(&w);
 }
 
-static int mark_all_sleepers(struct queue *q)
-{
-	return add_user(q->fd, 1, 1, KEVENT_REQ_WAKEUP_ALL, 1);
-}
-
 static void mark_it(void *arg)
 {
 	MUST(mark_user(((struct queue *)arg)->fd, 1, 1) >= 0);
@@ -919,16 +964,47 @@ static void mark_wakes_all(void)
 	struct worst w;
 	struct queue *q;
 	unsigned int i;
+	int fd;
 
 	start(&w, "WAKEUP_ALL, many sleepers");
+	fd = eventfd(0, EFD_NONBLOCK);
+	poll_in_threads(&fd);
+	without(write_byte, &fd);
 	q = new_queue(&w, 8);
-	MUST_EQ(mark_all_sleepers(q), 0);
-	without(mark_it, q);
-	get_events(q->fd, 1, 1, 0, batch);
+	MUST_EQ(add_user(q->fd, 1, 1, KEVENT_REQ_WAKEUP_ALL, 1), 0);
 	for (i = 1; i < SLEEPERS; i++)
 		w.queues[w.nr_queues++] = *q;
-	w.watches = 1;
+	w.watches = SLEEPERS;
 	sleep_in_queues(&w);
+	with(mark_it, q);
+	finish(&w);
+}
+
+/* Those who poll a queue are told by its wake-ups, as those of an eventfd are. */
+static void poll_by_epolls(int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	unsigned int i;
+
+	for (i = 0; i < EPOLLS; i++)
+		MUST_EQ(epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &event),
+			0);
+}
+
+static void queue_is_polled(void)
+{
+	struct worst w;
+	struct queue *q;
+	int fd;
+
+	start(&w, "poll of a queue by many epolls");
+	fd = eventfd(0, EFD_NONBLOCK);
+	poll_by_epolls(fd);
+	without(write_byte, &fd);
+	q = new_queue(&w, 0);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 1), 0);
+	poll_by_epolls(q->fd);
+	w.watches = EPOLLS;
 	with(mark_it, q);
 	finish(&w);
 }
@@ -976,6 +1052,7 @@ static const struct test_case cases[] = {
 	WORST(futex_is_woken),
 	WORST(marks_are_collected),
 	WORST(mark_wakes_all),
+	WORST(queue_is_polled),
 	WORST(wake_up_is_requested),
 	WORST(level_watches_are_collected),
 	WORST(level_watches_are_collected_again),

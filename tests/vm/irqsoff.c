@@ -12,12 +12,14 @@
  * there are watches, C with them, see tests/guest/test_worst.c. At the end a line
  * goes to the output:
  *
- *	B|C LENGTH BEFORE AFTER PLACE:COUNT...
+ *	B|C LENGTH OURS BEFORE AFTER PLACE:COUNT...
  *
- * the addresses of the code that ran before and after, and the places where most
- * instructions of the stretch were.
+ * the longest stretch, and the longest one in which code of ours ran. Of the latter
+ * follow the addresses of the code that ran before and after, and the places where
+ * most of its instructions were.
  *
- * Arguments: out=FILE, entries=FILE with an address in each line.
+ * Arguments: out=FILE, entries=FILE with an address in each line, first=ADDRESS and
+ * last=ADDRESS of our code.
  *
  * QEMU 7.2 has no header for plugins in Debian; declarations are as in its
  * qemu-plugin.h, version 1 of the interface.
@@ -67,7 +69,7 @@ struct block {
 	uint64_t	ran;		/* instructions in that */
 };
 
-/* What the longest stretch was */
+/* What the longest stretch with code of ours was */
 struct longest {
 	uint64_t	length;
 	uint64_t	before, after;	/* addresses */
@@ -80,6 +82,7 @@ static struct block *blocks;
 static FILE *out;
 
 static char measuring;		/* B, C or 0 */
+static uint64_t longest_at_all;
 static struct longest longest;
 static uint64_t total;		/* instructions up to the end of this block */
 static uint64_t base;		/* up to its beginning */
@@ -87,6 +90,8 @@ static uint64_t current, previous;	/* addresses of blocks */
 static bool off;
 static uint64_t off_at, off_pc;
 static uint64_t stretch;	/* counts them */
+static bool ours;		/* code of ours has run in it */
+static uint64_t first, last;	/* that code */
 static bool exception;		/* taken with interrupts off */
 static bool look_after;		/* the next block is where the longest ended */
 
@@ -101,6 +106,7 @@ static void turn_off(uint64_t at)
 	if (off)
 		return;
 	off = true;
+	ours = false;
 	off_at = at;
 	off_pc = previous;
 	stretch++;
@@ -130,7 +136,11 @@ static void turn_on(uint64_t at)
 	if (!off)
 		return;
 	off = false;
-	if (!measuring || at - off_at <= longest.length)
+	if (!measuring)
+		return;
+	if (at - off_at > longest_at_all)
+		longest_at_all = at - off_at;
+	if (!ours || at - off_at <= longest.length)
 		return;
 	longest.length = at - off_at;
 	longest.before = off_pc;
@@ -162,6 +172,7 @@ static void on_return(unsigned int cpu, void *nth)
 static void begin(char what)
 {
 	memset(&longest, 0, sizeof(longest));
+	longest_at_all = 0;
 	off = false;
 	exception = false;
 	measuring = what;
@@ -183,8 +194,9 @@ static void on_end(unsigned int cpu, void *nth)
 
 	if (!measuring)
 		return;
-	fprintf(out, "%c %" PRIu64 " %" PRIx64 " %" PRIx64, measuring,
-		longest.length, longest.before, longest.after);
+	fprintf(out, "%c %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIx64,
+		measuring, longest_at_all, longest.length, longest.before,
+		longest.after);
 	measuring = 0;
 	for (i = 0; i < PLACES && longest.place[i].ran; i++)
 		fprintf(out, " %" PRIx64 ":%" PRIu64, longest.place[i].pc,
@@ -219,6 +231,7 @@ static void on_block(unsigned int cpu, void *arg)
 	}
 	if (!off || !measuring)
 		return;
+	ours |= r->pc >= first && r->pc < last;
 	b = block_of(r->pc);
 	if (b->stretch != stretch || b->pc != r->pc)
 		*b = (struct block){ .pc = r->pc, .stretch = stretch };
@@ -305,6 +318,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc,
 	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
 			out = fopen(argv[i] + 4, "w");
+		else if (!strncmp(argv[i], "first=", 6))
+			first = strtoull(argv[i] + 6, NULL, 16);
+		else if (!strncmp(argv[i], "last=", 5))
+			last = strtoull(argv[i] + 5, NULL, 16);
 		else if (strncmp(argv[i], "entries=", 8) ||
 			 !read_entries(argv[i] + 8))
 			return -1;
