@@ -772,7 +772,7 @@ static void expire_at_once(struct queue *q, unsigned int nr)
 	int64_t at = now_ns() + 2 * SECOND;
 	_Atomic bool stop = false;
 	struct actor watcher;
-	long long softirqs;
+	long long softirqs = hrtimer_softirqs();
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
@@ -780,7 +780,6 @@ static void expire_at_once(struct queue *q, unsigned int nr)
 	note("%u timers armed %lld ms before", nr,
 	     (long long)(at - (int64_t)now_ns()) / MS);
 	start_actor(&watcher, watch_for_gaps, &stop);
-	softirqs = hrtimer_softirqs();
 	take_each_once(q, nr, is_in_time);
 	softirqs = hrtimer_softirqs() - softirqs;
 	atomic_store(&stop, true);
