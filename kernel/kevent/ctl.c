@@ -267,7 +267,9 @@ static int kevent_ctl_wake(struct kevent_queue *q)
  * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
  *   the caller may not write all of the memory
  * * -EINTR: killed before the first entry
- * * -ENOSPC, -ENOMEM: ATTACH: too many processes, or no memory
+ * * -ENOSPC: ATTACH: too many processes, or the owner of the queue is charged with
+ *   too much
+ * * -ENOMEM: ATTACH
  * * -EPERM: the queue refuses ATTACH, or READY
  */
 SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,

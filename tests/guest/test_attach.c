@@ -122,6 +122,29 @@ static void unattached_process_wakes_the_owner(void)
 	CHECK_EQ(s->q.ring->event[0].ptr, 9);
 }
 
+static int attaches_and_ends(void *arg)
+{
+	struct shared *s = arg;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	return 0;
+}
+
+/* What is kept of the address space of a process that has ended is paid for. */
+static void address_space_that_attached_is_charged(void)
+{
+	struct shared *s = open_shared();
+	long long before = fdinfo(s->q.fd, "kevent-user-bytes");
+
+	CHECK_EQ(join_child(start_child(attaches_and_ends, s), PATIENCE_MS),
+		 0);
+	CHECK(fdinfo(s->q.fd, "kevent-user-bytes") > before + 4096);
+	CHECK_EQ(join_child(start_child(attaches_and_ends, s), PATIENCE_MS),
+		 0);
+	/* The second one takes the place of the first, which is gone. */
+	CHECK(fdinfo(s->q.fd, "kevent-user-bytes") < before + 2 * 16384);
+}
+
 static int pops_after_fork(void *arg)
 {
 	struct kevent_queue *lib = arg;
@@ -442,6 +465,7 @@ static const struct test_case cases[] = {
 	TEST(attached_process_uses_the_ring),
 	TEST(event_wakes_an_attached_process),
 	TEST(unattached_process_wakes_the_owner),
+	TEST(address_space_that_attached_is_charged),
 	TEST(copy_of_a_private_ring_is_void),
 	TEST(child_that_attaches_a_shared_ring_pops),
 	TEST(event_of_a_killed_process_is_for_another),
