@@ -93,15 +93,17 @@ static struct ev_futex_guest *ev_futex_guest_add(struct kevent_queue *q,
 	struct ev_futex_guest *guest;
 	unsigned int others;
 
-	guard(spinlock)(&q->key_lock);
+	spin_lock(&q->key_lock);
 	guest = ev_futex_guest_find(q, &others);
-	if (guest)
-		return guest;
-	if (others >= EV_FUTEX_MAX_GUESTS)
-		return ERR_PTR(-ENOSPC);
-	mmgrab(new->mm);
-	list_add(&new->list, &q->guests);
-	return new;
+	if (!guest && others >= EV_FUTEX_MAX_GUESTS) {
+		guest = ERR_PTR(-ENOSPC);
+	} else if (!guest) {
+		mmgrab(new->mm);
+		list_add(&new->list, &q->guests);
+		guest = new;
+	}
+	spin_unlock(&q->key_lock);
+	return guest;
 }
 
 static struct ev_futex_guest *ev_futex_guest_new(struct kevent_queue *q)

@@ -230,11 +230,12 @@ static struct ev_inode_user *ev_inode_user_find(struct user_struct *owner)
 {
 	struct ev_inode_user *user;
 
-	guard(spinlock)(&ev_inode_users_lock);
+	spin_lock(&ev_inode_users_lock);
 	user = rb_entry_safe(rb_find(owner, &ev_inode_users, ev_inode_user_cmp),
 			     struct ev_inode_user, node);
 	if (user)
 		user->refs++;
+	spin_unlock(&ev_inode_users_lock);
 	return user;
 }
 
@@ -283,12 +284,13 @@ static struct ev_inode_user *ev_inode_user_add(struct ev_inode_user *made)
 	struct ev_inode_user *user = made;
 	struct rb_node *found;
 
-	guard(spinlock)(&ev_inode_users_lock);
+	spin_lock(&ev_inode_users_lock);
 	found = rb_find_add(&made->node, &ev_inode_users, ev_inode_node_cmp);
 	if (found) {
 		user = rb_entry(found, struct ev_inode_user, node);
 		user->refs++;
 	}
+	spin_unlock(&ev_inode_users_lock);
 	return user;
 }
 

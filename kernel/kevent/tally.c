@@ -55,13 +55,15 @@ static struct kevent_tally *kevent_tally_add(struct kevent_tally *made,
 	struct kevent_tally *tally = made;
 	struct rb_node *found;
 
-	guard(spinlock)(&kevent_tally_lock);
+	spin_lock(&kevent_tally_lock);
 	found = rb_find_add(&made->node, &kevent_tallies, kevent_tally_cmp);
 	if (found)
 		tally = rb_entry(found, struct kevent_tally, node);
 	if (tally->nr >= max)
-		return ERR_PTR(-ENOSPC);
-	tally->nr++;
+		tally = ERR_PTR(-ENOSPC);
+	else
+		tally->nr++;
+	spin_unlock(&kevent_tally_lock);
 	return tally;
 }
 
