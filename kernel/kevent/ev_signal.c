@@ -225,12 +225,16 @@ static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
 /* false: @t is gone */
 static bool ev_signal_unlink(struct kevent_signal *ks, struct task_struct *t)
 {
+	struct sighand_struct *sighand;
 	unsigned long flags;
 
-	if (!lock_task_sighand(t, &flags))
+	/* As lock_task_sighand(), in a way that sparse can follow */
+	sighand = __lock_task_sighand(t, &flags);
+	if (!sighand)
 		return false;
+	__acquire(&sighand->siglock);
 	ev_signal_leave(ks, t->signal);
-	unlock_task_sighand(t, &flags);
+	spin_unlock_irqrestore(&sighand->siglock, flags);
 	return true;
 }
 
