@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -201,25 +202,39 @@ static void poll_in_threads(int *fd)
 		start_thread(run_poller, fd);
 }
 
+/* A wake-up finds out by a fault that the memory of a ring is not there. */
+static void drop_rings(struct worst *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->nr_queues; i++)
+		MUST_EQ(madvise(w->queues[i].ring, w->queues[i].bytes,
+				MADV_DONTNEED), 0);
+}
+
 /* One file, many watches */
+
+enum pipe_case { PLAIN, SLEEPERS_TOO, NO_MEMORY };
 
 static void write_byte(void *arg)
 {
 	MUST_EQ(write(*(int *)arg, "\1\0\0\0\0\0\0", 8), 8);
 }
 
-static void one_pipe(struct worst *w, uint32_t flags, bool sleepers)
+static void one_pipe(struct worst *w, uint32_t flags, enum pipe_case what)
 {
 	int fd[2];
 
 	open_pipe(fd);
-	if (sleepers)
+	if (what == SLEEPERS_TOO)
 		poll_in_threads(&fd[0]);
 	without(write_byte, &fd[1]);
 	take_bytes(fd[0]);
 	watch_in_queues(w, fd[0], true, flags);
-	if (sleepers)
+	if (what == SLEEPERS_TOO)
 		sleep_in_queues(w);
+	if (what == NO_MEMORY)
+		drop_rings(w);
 	with(write_byte, &fd[1]);
 	finish(w);
 }
@@ -229,7 +244,15 @@ static void pipe_wakes_all(void)
 	struct worst w;
 
 	start(&w, "pipe, all are told");
-	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, false);
+	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, PLAIN);
+}
+
+static void pipe_wakes_all_without_memory(void)
+{
+	struct worst w;
+
+	start(&w, "pipe, all are told, rings are gone");
+	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, NO_MEMORY);
 }
 
 static void pipe_wakes_all_sleepers(void)
@@ -237,7 +260,7 @@ static void pipe_wakes_all_sleepers(void)
 	struct worst w;
 
 	start(&w, "pipe, all are told, sleepers");
-	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, true);
+	one_pipe(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, SLEEPERS_TOO);
 }
 
 static void pipe_takes_turns(void)
@@ -245,7 +268,7 @@ static void pipe_takes_turns(void)
 	struct worst w;
 
 	start(&w, "pipe, turns");
-	one_pipe(&w, KEVENT_REQ_ET, false);
+	one_pipe(&w, KEVENT_REQ_ET, PLAIN);
 }
 
 static void socket_wakes_all(void)
@@ -289,7 +312,7 @@ static int open_fifo(const char *path)
 	return fd;
 }
 
-static void one_fifo(struct worst *w, uint32_t flags)
+static void one_fifo(struct worst *w, uint32_t flags, bool memory)
 {
 	const char *path = "/tmp/worst";
 	int fd = open_fifo(path), more;
@@ -307,6 +330,8 @@ static void one_fifo(struct worst *w, uint32_t flags)
 				       KEVENT_SOCKET_RECV, flags, i)))
 			break;
 	}
+	if (!memory)
+		drop_rings(w);
 	with(write_byte, &fd);
 	finish(w);
 	unlink(path);
@@ -317,32 +342,23 @@ static void fifo_with_many_files(void)
 	struct worst w;
 
 	start(&w, "FIFO, many files");
-	one_fifo(&w, KEVENT_REQ_ET);
+	one_fifo(&w, KEVENT_REQ_ET, true);
 }
 
 static void fifo_with_many_files_wakes_all(void)
 {
 	struct worst w;
 
-	start(&w, "FIFO, many files, all are told");
-	one_fifo(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL);
+	start(&w, "FIFO, all are told");
+	one_fifo(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, true);
 }
 
-/* A wait queue that dies tells all watches. */
-static void close_signal_files(void *arg)
+static void fifo_with_many_files_without_memory(void)
 {
-	pid_t pid = *(pid_t *)arg;
+	struct worst w;
 
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-static int wait_with_signalfd(void *arg)
-{
-	send_fd(*(int *)arg, signalfd(-1, &(sigset_t){}, 0));
-	while (pause())
-		;
-	return 0;
+	start(&w, "FIFO, all are told, rings are gone");
+	one_fifo(&w, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, false);
 }
 
 /* Changes of files */
@@ -1009,24 +1025,64 @@ static void queue_is_polled(void)
 	finish(&w);
 }
 
-/* One watch of signalfd's wait queue per queue; the process dies. */
+/*
+ * A signalfd is polled by the signals of whoever asks, and that wait queue dies with
+ * the process. It shares the descriptors: they are not closed then.
+ */
+static pid_t start_sharing_files(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+
+	if (!pid)
+		_exit(fn(arg));
+	MUST(pid > 0);
+	return pid;
+}
+
+struct doomed {
+	struct worst	w;
+	int		fd, step[2];
+};
+
+static int watch_and_wait(void *arg)
+{
+	struct doomed *d = arg;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < d->w.nr_queues; i++) {
+		err = add_poll(d->w.queues[i].fd, d->fd, KEVENT_POLL_POLLIN,
+			       KEVENT_REQ_ET, i);
+		if (err)
+			break;
+		d->w.watches++;
+	}
+	if (write(d->step[1], "", 1) != 1)
+		return 1;
+	return wait_for_ever(NULL);
+}
+
 static void wait_queue_dies(void)
 {
-	struct worst w;
-	int sock[2], fd;
+	struct doomed *d = mmap(NULL, sizeof(*d), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char byte;
 	pid_t pid;
 
-	start(&w, "POLL, wait queue dies");
-	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
-	pid = start_child(wait_with_signalfd, &sock[1]);
-	MUST(receive_fd(sock[0]) >= 0);
-	without(close_signal_files, &pid);
-	pid = start_child(wait_with_signalfd, &sock[1]);
-	fd = receive_fd(sock[0]);
-	MUST(fd >= 0);
-	watch_in_queues(&w, fd, false, KEVENT_REQ_ET);
-	with(close_signal_files, &pid);
-	finish(&w);
+	MUST(d != MAP_FAILED);
+	start(&d->w, "POLL, wait queue dies");
+	MUST_EQ(pipe(d->step), 0);
+	d->fd = signalfd(-1, &(sigset_t){}, 0);
+	MUST(d->fd >= 0);
+	pid = start_sharing_files(watch_and_wait, d);
+	MUST_EQ(read(d->step[0], &byte, 1), 1);
+	without(end_process, &pid);
+	while (d->w.nr_queues < QUEUES)
+		new_queue(&d->w, 8);
+	pid = start_sharing_files(watch_and_wait, d);
+	MUST_EQ(read(d->step[0], &byte, 1), 1);
+	with(end_process, &pid);
+	finish(&d->w);
 }
 
 #define WORST(fn)	TEST_LIMIT(fn, SECONDS)
@@ -1034,11 +1090,13 @@ static void wait_queue_dies(void)
 static const struct test_case cases[] = {
 	WORST(pipe_wakes_all),
 	WORST(pipe_wakes_all_sleepers),
+	WORST(pipe_wakes_all_without_memory),
 	WORST(pipe_takes_turns),
 	WORST(socket_wakes_all),
 	WORST(eventfd_wakes_all),
 	WORST(fifo_with_many_files),
 	WORST(fifo_with_many_files_wakes_all),
+	WORST(fifo_with_many_files_without_memory),
 	WORST(wait_queue_dies),
 	WORST(inode_in_one_queue),
 	WORST(inode_in_many_queues),
