@@ -424,11 +424,13 @@ static void ev_poll_tag(struct kevent_poll *kp, struct kevent_poll_more *more)
 	/* Pairs with ev_poll_orphan(). */
 	head = smp_load_acquire(&kp->wait.private);
 	if (!head) {
+		/* Pairs with ev_poll_more(). */
 		smp_store_release(&kp->wait.private, tagged);
 		return;
 	}
 	spin_lock_irqsave(&head->lock, flags);
 	more->head = kp->wait.private;
+	/* Pairs with ev_poll_more() and head_of(). */
 	smp_store_release(&kp->wait.private, tagged);
 	spin_unlock_irqrestore(&head->lock, flags);
 }

@@ -77,6 +77,7 @@ static struct wait_queue_head *head_of(const struct kevent_poll *kp)
 
 	if (!(tagged & EV_POLL_MORE))
 		return private;
+	/* Pairs with ev_poll_orphan(). */
 	return smp_load_acquire(&((struct kevent_poll_more *)
 				  (tagged & ~EV_POLL_MORE))->head);
 }
@@ -120,6 +121,7 @@ static int join(struct kevent_poll *kp, struct wait_queue_head *head,
 		list_add_tail(&kp->wait.entry, &peer->wait.entry);
 	else
 		__add_wait_queue(head, &kp->wait);
+	/* Pairs with head_of(). */
 	smp_store_release(&kp->wait.private, head);
 	if (sock && head == &sock->wq.wait) {
 		set_flags(kp, kp->wait.flags | EV_POLL_SOCK);
@@ -268,6 +270,7 @@ static u32 owed_flags(__poll_t mask)
  */
 static bool is_behind(struct kevent_queue *q)
 {
+	/* Without a lock: a hint */
 	return !waitqueue_active(&q->wait) && !atomic_read(&q->busy.spinning) &&
 	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
 }
