@@ -45,6 +45,24 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/*
+ * Level watches that were delivered count until the next collection finds them
+ * idle. Unread entries in the ring count as far as this can be known without
+ * a fault.
+ */
+static bool kevent_pending(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	ret = q->nr_listed || q->wake_request || q->ring.kidx != q->ring.uidx;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
 static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 {
 	struct kevent_queue *q = file->private_data;

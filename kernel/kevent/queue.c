@@ -778,24 +778,3 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 		kevent_wake_others(q, stored);
 	return ret;
 }
-
-/**
- * kevent_pending - what poll() on the queue's descriptor reports
- * @q: the queue
- *
- * Level watches that were delivered count until the next collection finds them
- * idle. Unread entries in the ring count as far as this can be known without
- * a fault.
- */
-bool kevent_pending(struct kevent_queue *q)
-{
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
-	ret = q->nr_listed || q->wake_request || q->ring.kidx != q->ring.uidx;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
-}

@@ -201,7 +201,6 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist);
 int kevent_commit(struct kevent_queue *q, u64 uidx);
 int kevent_fault_in(struct kevent_queue *q, const struct kring *to);
-bool kevent_pending(struct kevent_queue *q);
 
 /* Does the queue refuse requests of a type, which may be anything, for good? */
 static inline bool kevent_refuses_type(const struct kevent_queue *q, u32 type)
