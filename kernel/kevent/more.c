@@ -57,8 +57,9 @@ static void kevent_more_later(struct kevent_queue *q)
  * kevent_more - something has become ready, and no consumer is on its way
  * @q: the queue
  *
- * Says so in the ring. Called for the first watch on the ready list, so a ring
- * whose memory is not there costs one fault. Any context.
+ * Says so in the ring. Called for the first watch on the ready list, and does not try
+ * memory that a wake-up has just found away: each fault takes as long as a dozen
+ * stores, with interrupts off. Any context.
  */
 void kevent_more(struct kevent_queue *q)
 {
@@ -66,7 +67,7 @@ void kevent_more(struct kevent_queue *q)
 
 	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE || q->more_queued)
 		return;
-	if (!kevent_ring_here(q) ||
+	if (q->ring.away || !kevent_ring_here(q) ||
 	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
 		kevent_more_later(q);
 }

@@ -233,6 +233,8 @@ u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr)
 	done = kring_write(ring, uk, nr);
 	pagefault_enable();
 	ring->kidx += done;
+	if (done)
+		ring->away = false;
 	return done;
 }
 

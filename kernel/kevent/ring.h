@@ -26,6 +26,8 @@
  * @slots:	its slots
  * @size:	number of slots; a power of two when @user is set
  * @flags:	what kevent_ring.ring_flags holds
+ * @away:	kring_push() found the memory away, and kring_store() has not found
+ *		it since
  * @kidx:	entries ever stored; user memory holds a copy
  * @uidx:	last valid value seen in kevent_ring.ring_uidx: never decreases,
  *		never passes @kidx. Stays 0 for a buffer
@@ -39,6 +41,7 @@ struct kring {
 	struct ukevent __user		*slots;
 	u32				size;
 	u32				flags;
+	bool				away;
 	u64				kidx;
 	u64				uidx;
 };
@@ -211,6 +214,8 @@ static __always_inline bool kring_push(struct kring *ring,
 		user_access_end();
 	}
 	pagefault_enable();
+	if (unlikely(!done))
+		ring->away = kring_free_slots(ring);
 	return done;
 }
 
