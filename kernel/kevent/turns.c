@@ -26,7 +26,7 @@
  * with interrupts off. Whoever joins looks at so many entries to count them: if there
  * are more, most of what a wake-up takes is not due to this user's watches.
  */
-#define KEVENT_MAX_PER_WAIT_QUEUE	256
+#define KEVENT_MAX_PER_WAIT_QUEUE	192
 #define KEVENT_WAIT_QUEUE_LOOKS		4096
 
 /* Joining */

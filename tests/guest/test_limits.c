@@ -340,7 +340,7 @@ static void watches_per_file_are_counted_per_user(void)
 	close_queue(&q);
 }
 
-#define WAIT_QUEUE_LIMIT 256
+#define WAIT_QUEUE_LIMIT 192
 
 /* Watches as many open files of a FIFO, in each of two queues, as it may. */
 static int fills_a_wait_queue(void *arg)
