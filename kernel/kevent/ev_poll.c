@@ -82,7 +82,8 @@ static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 
 	if (kp->kf.ke.type == KEVENT_POLL)
 		keys |= (__force __poll_t)event;
-	if (!(keys & EV_POLL_INEXACT) && (sock || ev_poll_is_exact(file)))
+	if (!(keys & EV_POLL_INEXACT) &&
+	    (sock || kp->kf.ke.type == KEVENT_PIPE || ev_poll_is_exact(file)))
 		keys |= EV_POLL_EXACT;
 	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
 		keys |= EV_POLL_EXTRA;
@@ -386,7 +387,7 @@ static void ev_poll_unhook(wait_queue_entry_t *wait, void **slot)
 	if (!head)
 		return;
 	spin_lock_irqsave(&head->lock, flags);
-	if (wait->func == ev_poll_wake)
+	if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
 		kevent_turns_leave(container_of(wait, struct kevent_poll, wait),
 				   head);
 	list_del_init(&wait->entry);

@@ -110,13 +110,15 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 static int join(struct kevent_poll *kp, struct wait_queue_head *head,
 		struct socket *sock, bool limited)
 {
-	struct kevent_poll *peer;
+	struct kevent_poll *peer = NULL;
 
 	guard(rcu)();
 	guard(spinlock_irqsave)(&head->lock);
-	if (limited && is_full(head, kp->kf.ke.queue->owner))
-		return -ENOSPC;
-	peer = find_peer(kp, head);
+	if (!list_empty(&head->head)) {
+		if (limited && is_full(head, kp->kf.ke.queue->owner))
+			return -ENOSPC;
+		peer = find_peer(kp, head);
+	}
 	if (peer)
 		list_add_tail(&kp->wait.entry, &peer->wait.entry);
 	else

@@ -56,6 +56,10 @@ struct kevent_poll_more {
 #define EV_POLL_OWED_SHIFT	8
 #define EV_POLL_OWED		((__force u32)EV_POLL_EVENTS << EV_POLL_OWED_SHIFT)
 
+/* With none of these a watch leaves without further ado. */
+#define EV_POLL_TIES	(EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM |	\
+			 EV_POLL_SOCK | EV_POLL_OWED)
+
 /* Conditions reported whether asked for or not */
 #define EV_POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
 

@@ -387,11 +387,16 @@ static long write_byte(void *arg)
 	return write(*(int *)arg, "", 1);
 }
 
-static void check_window(void (*way)(struct group *g, unsigned int i))
+/*
+ * Returns false if the window was missed: on a busy host this CPU may stand still for
+ * longer than somebody waits there.
+ */
+static bool try_window(void (*way)(struct group *g, unsigned int i))
 {
 	struct actor writer;
 	unsigned int a, b;
 	struct group g;
+	bool entered;
 
 	open_group(&g);
 	a = join_group(&g, KEVENT_SOCKET, RECV, ET);
@@ -400,7 +405,7 @@ static void check_window(void (*way)(struct group *g, unsigned int i))
 	stay_on_cpu(0);
 	window_arm("turn");
 	start_actor(&writer, write_byte, &g.peer);
-	CHECK(window_entered());
+	entered = window_entered();
 	way(&g, a);
 	window_release();
 	join_actor(&writer, PATIENCE_MS);
@@ -408,6 +413,16 @@ static void check_window(void (*way)(struct group *g, unsigned int i))
 	CHECK_EQ(reported(&g, b), RECV);
 	CHECK_EQ(reported(&g, a) & RECV, 0);
 	close_group(&g);
+	return entered;
+}
+
+static void check_window(void (*way)(struct group *g, unsigned int i))
+{
+	int tries = 5;
+
+	while (tries && !try_window(way))
+		tries--;
+	CHECK(tries > 0);
 }
 
 static void watch_disarmed_in_its_turn_is_passed_over(void)
