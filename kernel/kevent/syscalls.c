@@ -462,8 +462,8 @@ kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
  * looked at; or
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, @old_kidx
- *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an unknown clock, a bad
- *   sigsetsize, too many changes
+ *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an
+ *   unknown clock, a bad sigsetsize, too many changes
  * * -E2BIG: @uarg has members this kernel does not know
  * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
  * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be

@@ -71,6 +71,7 @@ static int kevent_window_arm(enum kevent_window w)
 	if (READ_ONCE(kevent_window_armed) || READ_ONCE(kevent_window_entered))
 		return -EBUSY;
 	WRITE_ONCE(kevent_window_mm, current->mm);
+	/* Who sees it armed sees for whom: pairs with the cmpxchg(). */
 	smp_store_release(&kevent_window_armed, w);
 	return 0;
 }

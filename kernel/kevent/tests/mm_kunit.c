@@ -119,4 +119,5 @@ static struct kunit_suite suite = {
 	.name		= "kevent-mm",
 	.test_cases	= cases,
 };
+
 kunit_test_suite(suite);
