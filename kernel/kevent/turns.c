@@ -107,13 +107,13 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 	return NULL;
 }
 
-static int join(struct kevent_poll *kp, struct wait_queue_head *head,
-		struct socket *sock, bool limited)
+static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
+		       struct socket *sock, bool limited)
 {
 	struct kevent_poll *peer = NULL;
 
-	guard(rcu)();
-	guard(spinlock_irqsave)(&head->lock);
+	lockdep_assert_held(&head->lock);
+
 	if (!list_empty(&head->head)) {
 		if (limited && is_full(head, kp->kf.ke.queue->owner))
 			return -ENOSPC;
@@ -130,6 +130,19 @@ static int join(struct kevent_poll *kp, struct wait_queue_head *head,
 		rcu_assign_pointer(sock->wq.kevent, &kp->wait);
 	}
 	return 0;
+}
+
+static int join(struct kevent_poll *kp, struct wait_queue_head *head,
+		struct socket *sock, bool limited)
+{
+	unsigned long flags;
+	int err;
+
+	guard(rcu)();
+	spin_lock_irqsave(&head->lock, flags);
+	err = join_locked(kp, head, sock, limited);
+	spin_unlock_irqrestore(&head->lock, flags);
+	return err;
 }
 
 /**
@@ -153,12 +166,17 @@ int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
 static int join_more(struct kevent_poll_more *more,
 		     struct wait_queue_head *head, bool limited)
 {
-	guard(spinlock_irqsave)(&head->lock);
-	if (limited && is_full(head, more->kp->kf.ke.queue->owner))
-		return -ENOSPC;
-	more->wait.private = head;
-	__add_wait_queue(head, &more->wait);
-	return 0;
+	unsigned long flags;
+	bool full;
+
+	spin_lock_irqsave(&head->lock, flags);
+	full = limited && is_full(head, more->kp->kf.ke.queue->owner);
+	if (!full) {
+		more->wait.private = head;
+		__add_wait_queue(head, &more->wait);
+	}
+	spin_unlock_irqrestore(&head->lock, flags);
+	return full ? -ENOSPC : 0;
 }
 
 /**
@@ -446,6 +464,20 @@ void kevent_turns_leave(struct kevent_poll *kp, struct wait_queue_head *head)
 		RCU_INIT_POINTER(wq->kevent, NULL);
 }
 
+static void hand_on_unwanted(struct kevent_poll *kp,
+			     struct wait_queue_head *head)
+{
+	__poll_t mask = owed(kp);
+
+	/* A watch that is dead hands on when it leaves, or has. */
+	if (head_of(kp) != head || READ_ONCE(kp->kf.ke.state) & KE_DEAD)
+		return;
+	if (!(READ_ONCE(kp->kf.ke.state) & KE_DISARMED))
+		mask &= ~both_names(interest(kp));
+	if (mask)
+		hand_on(kp, head, mask);
+}
+
 /**
  * kevent_turns_hand_on - a watch was modified
  * @kp: the watch; under RCU, with its file pinned
@@ -456,20 +488,14 @@ void kevent_turns_leave(struct kevent_poll *kp, struct wait_queue_head *head)
 void kevent_turns_hand_on(struct kevent_poll *kp)
 {
 	struct wait_queue_head *head;
-	__poll_t mask;
+	unsigned long flags;
 
 	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_OWED)))
 		return;
 	head = head_of(kp);
 	if (!head)
 		return;
-	guard(spinlock_irqsave)(&head->lock);
-	/* A watch that is dead hands on when it leaves, or has. */
-	if (head_of(kp) != head || READ_ONCE(kp->kf.ke.state) & KE_DEAD)
-		return;
-	mask = owed(kp);
-	if (!(READ_ONCE(kp->kf.ke.state) & KE_DISARMED))
-		mask &= ~both_names(interest(kp));
-	if (mask)
-		hand_on(kp, head, mask);
+	spin_lock_irqsave(&head->lock, flags);
+	hand_on_unwanted(kp, head);
+	spin_unlock_irqrestore(&head->lock, flags);
 }
