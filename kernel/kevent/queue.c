@@ -278,6 +278,9 @@ static void kevent_batch_put(struct kevent *ke, u32 mask)
 		ke->state |= KE_LISTED;
 		list_add(&ke->link, &q->ready);
 		q->nr_listed++;
+		/* Those that were woken while it was busy have found nothing. */
+		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
+			kevent_wake_for(ke, KEVENT_ANY);
 	} else if (state & (KE_FIRED | KE_STALE)) {
 		kevent_enqueue(ke);
 	}

@@ -232,6 +232,17 @@ static bool kevent_is_requested(struct kevent_queue *q,
 	return w->requested;
 }
 
+/*
+ * What to do when the wait is over. Another consumer may be faster, and leave a level
+ * watch to look at: one that was woken to look does so in any case.
+ */
+static int kevent_slept(struct kevent_queue *q, const struct kevent_waiter *w)
+{
+	if (list_empty(&q->ready))
+		return 1;
+	return w->look ? KEVENT_SLEPT_LOOK : 0;
+}
+
 static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 			       const struct kevent_deadline *until,
 			       unsigned long *flags)
@@ -241,7 +252,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 
 	while (!kevent_is_requested(q, w)) {
 		if (kevent_may_collect(q, w->news))
-			return list_empty(&q->ready);
+			return kevent_slept(q, w);
 		if (!list_empty(&q->ready))
 			kevent_wake(q, KEVENT_OF_BUFFER, 1);
 		if (q->wake_request) {

@@ -204,12 +204,13 @@ static void periods_below_a_tick_are_counted(void)
 /* Those that are left expire, whichever of them was the first once. */
 static void first_one_goes(struct queue *q)
 {
+	int64_t at = now_ns() + 100 * MS * slowness;
 	struct ukevent ev;
 	int i;
 
 	for (i = 0; i < 8; i++)
-		MUST_EQ(add_timer(q->fd, 20 * MS - i * MS, NONE, 0, ONESHOT,
-				  i), 0);
+		MUST_EQ(add_timer(q->fd, at - i * MS, NONE, ABS, ONESHOT, i),
+			0);
 	for (i = 7; i > 2; i--)
 		MUST_EQ(remove_timer(q->fd, i), 0);
 	MUST_EQ(modify_timer(q->fd, HOUR, NONE, 0, ONESHOT, 2), 0);
