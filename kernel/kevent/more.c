@@ -13,22 +13,21 @@
 
 #include "kevent.h"
 
-/* In the consumer's thread, about to return to user mode: pages may be faulted in. */
+/*
+ * In the consumer's thread, about to return to user mode from whatever it does. It does
+ * not fault memory in, which may take for ever: it has not asked for that.
+ */
 static void kevent_more_work(struct callback_head *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
 					      more_work);
 	unsigned long flags;
-	int err = 0;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	q->more_queued = false;
 	if (!list_empty(&q->ready) && kevent_ring_here(q))
-		err = kring_set_flags(&q->ring,
-				      q->ring.flags | KEVENT_RING_MORE);
+		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (err)
-		kevent_retry_flags(q);
 	kevent_queue_put(q);
 }
 
