@@ -13,21 +13,34 @@
 
 #include "kevent.h"
 
+/* Returns -EFAULT when the ring at @where needs to be faulted in first. */
+static int kevent_more_store(struct kevent_queue *q, struct kring *where)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	q->more_queued = false;
+	if (!list_empty(&q->ready) && kevent_ring_here(q))
+		err = kring_set_flags(&q->ring,
+				      q->ring.flags | KEVENT_RING_MORE);
+	*where = q->ring;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return err;
+}
+
 /*
- * In the consumer's thread, about to return to user mode from whatever it does. It does
- * not fault memory in, which may take for ever: it has not asked for that.
+ * In the consumer's thread, about to return to user mode from whatever it does. So it
+ * faults memory in only where that does not wait, as after fork().
  */
 static void kevent_more_work(struct callback_head *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
 					      more_work);
-	unsigned long flags;
+	struct kring where;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	q->more_queued = false;
-	if (!list_empty(&q->ready) && kevent_ring_here(q))
-		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (kevent_more_store(q, &where) && kring_fault_in_flags(&where))
+		kevent_more_store(q, &where);
 	kevent_queue_put(q);
 }
 

@@ -357,3 +357,25 @@ int kring_fault_in(const struct kring *ring)
 		return -EINTR;
 	return ok ? 0 : -EFAULT;
 }
+
+/**
+ * kring_fault_in_flags - make the next kring_set_flags() possible, if nobody waits
+ * @ring: the ring; a copy taken under the owner's lock
+ *
+ * Copies a page that is shared since fork(), for example. Gives up where that takes
+ * I/O or a pager in user space. Call without any lock.
+ *
+ * Return: whether the flags can be written now.
+ */
+bool kring_fault_in_flags(const struct kring *ring)
+{
+	struct mm_struct *mm = current->mm;
+	long nr;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	nr = get_user_pages((unsigned long)&ring->user->ring_flags, 1,
+			    FOLL_WRITE | FOLL_NOWAIT, NULL);
+	mmap_read_unlock(mm);
+	return nr == 1;
+}
