@@ -45,7 +45,7 @@ static __always_inline bool kevent_hit_is_plain(struct kevent_queue *q,
 }
 
 /* What a level watch looks like that waits for its next look */
-#define KE_ON_LEVEL	(KE_LISTED | KE_QUIET | KE_LEVEL | KE_VERIFY)
+#define KE_ON_LEVEL	(KE_LISTED | KE_QUIET | KE_VERIFY)
 
 static bool kevent_watch_may_hit(const struct kevent *ke, u32 mask)
 {

@@ -52,7 +52,6 @@ struct kevent_queue;
  * @KE_DETACHED: and detached from its source
  * @KE_NEW:	being attached to its source
  * @KE_SPENT:	dead because it was delivered
- * @KE_LEVEL:	listed, on &kevent_queue.level
  */
 enum kevent_state {
 	KE_LISTED	= BIT(0),
@@ -67,7 +66,6 @@ enum kevent_state {
 	KE_DETACHED	= BIT(9),
 	KE_NEW		= BIT(10),
 	KE_SPENT	= BIT(11),
-	KE_LEVEL	= BIT(12),
 };
 
 /*
@@ -307,8 +305,7 @@ static inline void kevent_look_later(struct kevent *ke)
 		list_add_tail(&ke->link, &q->level);
 		q->nr_listed++;
 	}
-	q->nr_level += !(ke->state & KE_LEVEL);
-	ke->state |= KE_VERIFY | KE_LISTED | KE_QUIET | KE_LEVEL;
+	ke->state |= KE_VERIFY | KE_LISTED | KE_QUIET;
 	ke->state &= ~KE_FIRED;
 }
 

@@ -85,16 +85,17 @@ void kevent_enqueue(struct kevent *ke)
 		return;
 	if (ke->state & KE_LISTED) {
 		list_move_tail(&ke->link, &q->ready);
-		q->nr_level -= !!(ke->state & KE_LEVEL);
 	} else {
 		list_add_tail(&ke->link, &q->ready);
 		q->nr_listed++;
 	}
 	ke->state |= KE_LISTED;
-	ke->state &= ~(KE_QUIET | KE_LEVEL);
+	ke->state &= ~KE_QUIET;
 	q->misses++;
-	kevent_wake_for(ke, KEVENT_ANY);
-	if (!q->nr_woken && list_is_singular(&q->ready))
+	/* Consumers join and leave under ready_lock. */
+	if (waitqueue_active(&q->wait))
+		kevent_wake_for(ke, KEVENT_ANY);
+	if (list_is_singular(&q->ready) && !q->nr_woken)
 		kevent_more(q);
 }
 
@@ -109,9 +110,8 @@ void kevent_dequeue(struct kevent *ke)
 	if (!(ke->state & KE_LISTED))
 		return;
 	list_del_init(&ke->link);
-	ke->queue->nr_level -= !!(ke->state & KE_LEVEL);
 	ke->queue->nr_listed--;
-	ke->state &= ~(KE_LISTED | KE_QUIET | KE_LEVEL);
+	ke->state &= ~(KE_LISTED | KE_QUIET);
 }
 
 static u32 kevent_count(struct kevent *ke)
@@ -329,8 +329,8 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
  * @max:	how many more are wanted
  * @passes:	how many more there may be; 0 before the first. A file whose
  *		->poll() fires its own watch would keep a consumer for ever
- * @relist:	level watches that are to be looked at again: at first those which
- *		were delivered before the collection
+ * @relist:	most level watches that are to be looked at again: at first as many as
+ *		are listed, so each that was delivered before is among them
  * @again:	another pass may find more
  * @kept:	a watch has occurrences left, which need no further look
  * @full:	there is no room
@@ -502,7 +502,8 @@ static int kevent_round_fits(struct kevent_round *r)
  * it may have to wait for room, so it is looked at when it is delivered. While its
  * entry is unread, its consumer has yet to look itself.
  */
-static void kevent_relist_one(struct kevent_round *r, struct kevent *ke)
+static __always_inline void kevent_relist_one(struct kevent_round *r,
+					      struct kevent *ke)
 {
 	/* Such watches are mergeable and not broken: kevent_previous() */
 	if (r->to->user && kring_is_unread(r->to, ke->stored)) {
@@ -513,22 +514,21 @@ static void kevent_relist_one(struct kevent_round *r, struct kevent *ke)
 	    !(ke->state & KE_LISTED))
 		return;
 	ke->state |= KE_VERIFY;
-	ke->state &= ~KE_LEVEL;
-	r->q->nr_level--;
 	list_move_tail(&ke->link, &r->q->ready);
 }
 
 static void kevent_relist(struct kevent_round *r)
 {
-	u32 looks = min3(r->relist, r->q->nr_level, KEVENT_RELIST_LOOKS);
+	struct list_head *level = &r->q->level;
+	u32 looks = min(r->relist, KEVENT_RELIST_LOOKS);
 
 	lockdep_assert_held(&r->q->ready_lock);
 
 	r->relist -= looks;
-	while (looks--)
-		kevent_relist_one(r, list_first_entry(&r->q->level,
-						      struct kevent, link));
-	if (list_empty(&r->q->level))
+	while (looks-- && !list_empty(level))
+		kevent_relist_one(r, list_first_entry(level, struct kevent,
+						      link));
+	if (list_empty(level))
 		r->relist = 0;
 }
 
@@ -538,7 +538,7 @@ static void kevent_batch_doubt(struct kevent_batch *batch)
 	u32 i;
 
 	for (i = 0; i < batch->nr; i++)
-		if ((batch->ke[i]->state & (KE_LISTED | KE_LEVEL)) == KE_LISTED)
+		if ((batch->ke[i]->state & (KE_LISTED | KE_QUIET)) == KE_LISTED)
 			kevent_doubt(batch->ke[i]);
 }
 
@@ -633,7 +633,7 @@ static int kevent_round(struct kevent_round *r)
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!r->passes) {
 		r->passes = q->nr_listed + 1;
-		r->relist = min(r->relist, q->nr_level);
+		r->relist = min(r->relist, q->nr_listed);
 	}
 	ret = kevent_round_locked(r, &flags);
 	if (ret == (int)r->max || (ret >= 0 && !r->again))

@@ -77,7 +77,6 @@ struct kevent_index {
  * @wake_request: R: the next consumer shall not wait
  * @nr_listed:	R: watches on @ready and @level. Counts a level watch before its entry
  *		can be seen: a consumer that has taken the entry does not find 0
- * @nr_level:	R: watches on @level
  * @ready:	R: watches with something to report, oldest first
  * @level:	R: level watches delivered since the last collection started
  * @wait:	R: consumers asleep, exclusive, oldest first
@@ -117,7 +116,6 @@ struct kevent_queue {
 	spinlock_t		ready_lock;	/* lists and state, see R */
 	bool			wake_request;
 	u32			nr_listed;
-	u32			nr_level;
 	struct list_head	ready;
 	struct list_head	level;
 	wait_queue_head_t	wait;
@@ -272,11 +270,17 @@ static inline void kevent_unlock_irqoff(struct kevent_queue *q)
 /*
  * Is the address space in use that of current->mm? A task is interrupted where it
  * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
- * interrupts on. A task that stores itself is not in such a place.
+ * interrupts on. A task that stores itself is not in such a place. This is
+ * nmi_uaccess_okay() in line, for data that a soft interrupt brings.
  */
 static __always_inline bool kevent_mm_in_use(void)
 {
+#ifdef CONFIG_X86
+	return likely(in_task()) ||
+	       this_cpu_read(cpu_tlbstate.loaded_mm) == current->mm;
+#else
 	return likely(in_task()) || nmi_uaccess_okay();
+#endif
 }
 
 /* mapping.c */

@@ -215,7 +215,7 @@ static bool kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 	finish_wait(&q->wait, &w->wait);
 	q->nr_woken -= w->woken;
 	w->woken = false;
-	return w->look && q->nr_level;
+	return w->look && !list_empty(&q->level);
 }
 
 /*

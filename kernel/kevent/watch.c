@@ -23,18 +23,8 @@ long kevent_max_user_bytes __read_mostly;
 /* What a CPU may count for itself before it takes the lock of the counter */
 #define KEVENT_CHARGE_BATCH	SZ_64K
 
-/**
- * kevent_charge - charge memory to the owner of a queue
- * @q: the queue
- * @bytes: how much
- *
- * For everything that a program can have the kernel keep, besides descriptors:
- * watches, what they pin, and occurrences that are not delivered yet. Any
- * context.
- *
- * Return: false over the limit, which the program is told as -ENOSPC.
- */
-bool kevent_charge(struct kevent_queue *q, size_t bytes)
+static __always_inline bool __kevent_charge(struct kevent_queue *q,
+					    size_t bytes)
 {
 	struct percpu_counter *sum = &q->owner->kevent_bytes;
 	long limit = READ_ONCE(kevent_max_user_bytes);
@@ -48,14 +38,36 @@ bool kevent_charge(struct kevent_queue *q, size_t bytes)
 }
 
 /**
+ * kevent_charge - charge memory to the owner of a queue
+ * @q: the queue
+ * @bytes: how much
+ *
+ * For everything that a program can have the kernel keep, besides descriptors:
+ * watches, what they pin, and occurrences that are not delivered yet. Any
+ * context.
+ *
+ * Return: false over the limit, which the program is told as -ENOSPC.
+ */
+bool kevent_charge(struct kevent_queue *q, size_t bytes)
+{
+	return __kevent_charge(q, bytes);
+}
+
+static __always_inline void __kevent_uncharge(struct kevent_queue *q,
+					      size_t bytes)
+{
+	percpu_counter_add_batch(&q->owner->kevent_bytes, -(s64)bytes,
+				 KEVENT_CHARGE_BATCH);
+}
+
+/**
  * kevent_uncharge - undo kevent_charge()
  * @q: the queue
  * @bytes: how much
  */
 void kevent_uncharge(struct kevent_queue *q, size_t bytes)
 {
-	percpu_counter_add_batch(&q->owner->kevent_bytes, -(s64)bytes,
-				 KEVENT_CHARGE_BATCH);
+	__kevent_uncharge(q, bytes);
 }
 
 /*
@@ -80,7 +92,7 @@ void kevent_free(struct kevent *ke)
 	struct kevent_queue *q = ke->queue;
 
 	kevent_index_erase(&q->watches, ke);
-	kevent_uncharge(q, kevent_source_cost(ke->type));
+	__kevent_uncharge(q, kevent_source_cost(ke->type));
 	if (ops->destroy)
 		ops->destroy(ke);
 	kfree_rcu(ke, rcu);
@@ -196,7 +208,7 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	u32 cost = kevent_source_cost(uk->type);
 	struct kevent *ke;
 
-	if (!kevent_charge(q, cost))
+	if (!__kevent_charge(q, cost))
 		return ERR_PTR(-ENOSPC);
 	ke = kevent_zalloc(*ops->cache, stash);
 	if (!ke)
