@@ -27,37 +27,38 @@ static const char *const kevent_window_names[] = {
 	[KEVENT_WINDOW_VERIFIED]	= "verified",
 };
 
-/* A task takes the window from armed to none, and so is the only one in it. */
+/*
+ * A task takes this from a window to KEVENT_NR_WINDOWS, and so is the only one in the
+ * window; the test, or the task after a while, takes it to KEVENT_WINDOW_NONE.
+ */
 enum kevent_window kevent_window_armed;
 /* Whose queues; written while no window is armed */
 static const struct mm_struct *kevent_window_mm;
-/* Set by the task in the window, cleared by the test */
-static bool kevent_window_entered;
 
 void kevent_window_enter(const struct kevent_queue *q, enum kevent_window w)
 {
 	u64 end;
 
 	if (q->mm != READ_ONCE(kevent_window_mm) ||
-	    cmpxchg(&kevent_window_armed, w, KEVENT_WINDOW_NONE) != w)
+	    cmpxchg(&kevent_window_armed, w, KEVENT_NR_WINDOWS) != w)
 		return;
 	end = ktime_get_mono_fast_ns() + KEVENT_WINDOW_NS;
-	WRITE_ONCE(kevent_window_entered, true);
-	while (READ_ONCE(kevent_window_entered) &&
+	while (READ_ONCE(kevent_window_armed) == KEVENT_NR_WINDOWS &&
 	       ktime_get_mono_fast_ns() < end)
 		cpu_relax();
-	WRITE_ONCE(kevent_window_entered, false);
+	cmpxchg(&kevent_window_armed, KEVENT_NR_WINDOWS, KEVENT_WINDOW_NONE);
 }
 
 static ssize_t kevent_window_read(struct file *file, char __user *buf,
 				  size_t len, loff_t *pos)
 {
+	enum kevent_window armed = READ_ONCE(kevent_window_armed);
 	const char *state = "idle\n";
 
-	if (READ_ONCE(kevent_window_armed))
-		state = "armed\n";
-	else if (READ_ONCE(kevent_window_entered))
+	if (armed == KEVENT_NR_WINDOWS)
 		state = "entered\n";
+	else if (armed)
+		state = "armed\n";
 	return simple_read_from_buffer(buf, len, pos, state, strlen(state));
 }
 
@@ -65,10 +66,9 @@ static int kevent_window_arm(enum kevent_window w)
 {
 	if (w == KEVENT_WINDOW_NONE) {
 		WRITE_ONCE(kevent_window_armed, w);
-		WRITE_ONCE(kevent_window_entered, false);
 		return 0;
 	}
-	if (READ_ONCE(kevent_window_armed) || READ_ONCE(kevent_window_entered))
+	if (READ_ONCE(kevent_window_armed))
 		return -EBUSY;
 	WRITE_ONCE(kevent_window_mm, current->mm);
 	/* Who sees it armed sees for whom: pairs with the cmpxchg(). */
