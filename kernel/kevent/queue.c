@@ -593,12 +593,13 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
  * A consumer goes, or does not come back soon: whoever is next shall have what
  * it leaves, be it one that was woken for other events and is on its way. When
  * that is for want of room in the ring, or for the ring's memory, only consumers
- * that do not need it can. Returns -EFAULT when the flags of the ring could not
- * be stored.
+ * that do not need it can. Returns -EFAULT when KEVENT_RING_MORE could not be
+ * stored.
  */
 static int kevent_leave(struct kevent_queue *q, bool full)
 {
 	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
+	int err = 0;
 
 	lockdep_assert_held(&q->ready_lock);
 
@@ -607,7 +608,10 @@ static int kevent_leave(struct kevent_queue *q, bool full)
 		if (!q->nr_woken)
 			kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
 	}
-	return kevent_ring_here(q) ? kring_set_flags(&q->ring, flags) : 0;
+	if (kevent_ring_here(q))
+		err = kring_set_flags(&q->ring, flags);
+	/* A flag that stays has consumers call once more than they need to. */
+	return flags & KEVENT_RING_MORE ? err : 0;
 }
 
 static void kevent_round_bury(struct kevent_round *r)
