@@ -15,7 +15,9 @@
 #include <net/sock.h>
 #include <uapi/linux/eventpoll.h>
 
-#include "kevent.h"
+#include "busy_poll.h"
+#include "deadline.h"
+#include "queue.h"
 
 #ifdef CONFIG_NET_RX_BUSY_POLL
 
@@ -81,8 +83,8 @@ static bool kevent_busy_end(void *arg, unsigned long start)
 }
 
 /*
- * Events come from other CPUs. Neither who makes them nor this consumer pays for a
- * sleep that would have been short.
+ * Events come from other CPUs. Neither they nor this consumer pay for a sleep that
+ * would have been short.
  */
 static void kevent_busy_spin(struct kevent_busy_waiter *w)
 {
@@ -124,11 +126,11 @@ void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
 	if (!kevent_busy_on(busy) || (!news && q->ring.size))
 		return;
 	if (id < MIN_NAPI_ID) {
-		if (!until->poll && READ_ONCE(busy->usecs))
+		if (!until->nowait && READ_ONCE(busy->usecs))
 			kevent_busy_spin(&wait);
 		return;
 	}
-	napi_busy_loop(id, until->poll ? NULL : kevent_busy_end, &wait,
+	napi_busy_loop(id, until->nowait ? NULL : kevent_busy_end, &wait,
 		       READ_ONCE(busy->prefer),
 		       READ_ONCE(busy->budget) ?: BUSY_POLL_BUDGET);
 	/* A socket that becomes ready brings it back. */

@@ -5,32 +5,13 @@
 #ifndef _KEVENT_BUSY_POLL_H
 #define _KEVENT_BUSY_POLL_H
 
-#include <linux/atomic.h>
 #include <linux/types.h>
 #include <net/busy_poll.h>
 
-struct kevent_deadline;
-struct kevent_news;
-struct kevent_queue;
-struct sock;
+#include "queue.h"
 
-/**
- * struct kevent_busy - busy polling, as EPIOCSPARAMS sets it
- * @usecs:	how long, 0: not
- * @id:		of the device queue to poll, 0: none known
- * @budget:	packets at a time, 0: the default
- * @prefer:	leave interrupts of the device off meanwhile
- * @spinning:	consumers that look for events and would sleep else
- *
- * Read and written without a lock.
- */
-struct kevent_busy {
-	u32			usecs;
-	u32			id;
-	u16			budget;
-	bool			prefer;
-	atomic_t		spinning;
-};
+struct kevent_deadline;
+struct sock;
 
 void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk);
 void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Control: kevent_ctl(), and the changes kevent_wait() makes
+ *
+ * Both go through an array in user memory. kevent_ctl() has entries, which share a
+ * command, and hands entries back at the front of the array. kevent_wait() has
+ * changes: each is an entry with a command and a result of its own.
  */
 
 #include <linux/err.h>
@@ -10,13 +14,152 @@
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
-#include "kevent.h"
+#include "ctl.h"
+#include "mapping.h"
+#include "ops.h"
+#include "queue.h"
+#include "watch.h"
 
-static void kevent_set_error(struct ukevent *uk, int err)
+/**
+ * struct kevent_requests - requests of a call
+ * @q:		the queue
+ * @user:	the first one, in user memory
+ * @stride:	from one to the next, in bytes
+ * @cmd:	command of all entries; not of changes
+ * @changes:	these are changes
+ * @look:	a change has a result that the caller must look at
+ * @at:		index of the current one
+ * @count:	what kevent_ctl() returns
+ * @entry:	some entries, from the current one on. Entries that are handed back
+ *		are stored in front of those yet to be read
+ * @change:	some changes, likewise
+ * @stash:	for watches to be added
+ */
+struct kevent_requests {
+	struct kevent_queue	*q;
+	void __user		*user;
+	u32			stride;
+	u32			cmd;
+	bool			changes;
+	bool			look;
+	u32			at;
+	u32			count;
+	union {
+		struct ukevent		entry[KEVENT_CTL_BATCH];
+		struct kevent_change	change[KEVENT_CTL_BATCH];
+	};
+	struct kevent_stash	stash;
+};
+
+/* Reading */
+
+static void __user *request_user(const struct kevent_requests *r, u32 at)
 {
-	uk->ret_flags = KEVENT_RET_BROKEN | KEVENT_RET_DONE;
+	return r->user + (size_t)at * r->stride;
+}
+
+static __always_inline struct ukevent *request_entry(struct kevent_requests *r,
+						     u32 i)
+{
+	return r->changes ? &r->change[i].uk : &r->entry[i];
+}
+
+static __always_inline u32 request_cmd(const struct kevent_requests *r, u32 i)
+{
+	return r->changes ? r->change[i].cmd : r->cmd;
+}
+
+/* Read up to @nr requests; where not all are readable, one. Returns how many. */
+static u32 requests_read(struct kevent_requests *r, u32 nr)
+{
+	const void __user *from = request_user(r, r->at);
+
+	nr = min(nr, KEVENT_CTL_BATCH);
+	if (nr > 1 && !copy_from_user(r->entry, from, (size_t)nr * r->stride))
+		return nr;
+	return !copy_from_user(r->entry, from, r->stride);
+}
+
+/* For as many of the @nr requests as add one of the type that is added first */
+static void requests_stash(struct kevent_requests *r, u32 nr)
+{
+	u32 i, type = 0, adds = 0;
+
+	if (!r->changes && r->cmd != KEVENT_CTL_ADD)
+		nr = 0;
+	for (i = 0; i < nr; i++) {
+		if (request_cmd(r, i) != KEVENT_CTL_ADD)
+			continue;
+		if (!adds)
+			type = request_entry(r, i)->type;
+		adds += request_entry(r, i)->type == type;
+	}
+	kevent_stash_init(&r->stash, type, adds);
+}
+
+/* Making */
+
+/*
+ * Whether a request may be made, and the file it is about, if it is about one; the
+ * caller fdput()s it.
+ */
+static int kevent_ctl_file(const struct kevent_queue *q, u32 cmd,
+			   const struct ukevent *uk, struct fd *f)
+{
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
+
+	*f = EMPTY_FD;
+	if (cmd > KEVENT_CTL_READY)
+		return -EINVAL;
+	if (unlikely(q->refuses) && (kevent_refuses_type(q, uk->type) ||
+				     kevent_refuses_cmd(q, cmd)))
+		return -EPERM;
+	if (IS_ERR(ops))
+		return PTR_ERR(ops);
+	if (!ops->file)
+		return 0;
+	*f = fdget(uk->id.raw[0]);
+	return fd_file(*f) ? 0 : -EBADF;
+}
+
+/* Returns 0, the watch whose event is handed back, or an ERR_PTR(). */
+static struct kevent *request_apply(struct kevent_requests *r, u32 cmd,
+				    struct ukevent *uk, struct file *file)
+{
+	switch (cmd) {
+	case KEVENT_CTL_ADD:
+		return kevent_add(r->q, uk, file, &r->stash);
+	case KEVENT_CTL_REMOVE:
+		return ERR_PTR(kevent_remove(r->q, uk, file));
+	case KEVENT_CTL_MODIFY:
+		return ERR_PTR(kevent_modify(r->q, uk, file));
+	default:
+		return ERR_PTR(kevent_mark(r->q, uk, file));
+	}
+}
+
+/* Results */
+
+static void kevent_set_result(struct ukevent *uk, int err)
+{
+	uk->ret_flags = KEVENT_RET_DONE;
+	if (!err)
+		return;
+	uk->ret_flags |= KEVENT_RET_BROKEN;
 	uk->ret_data[0] = 0;
 	uk->ret_data[1] = err;
+}
+
+static void kevent_put_result(struct ukevent __user *to,
+			      const struct ukevent *uk)
+{
+	if (!user_write_access_begin(to, sizeof(*to)))
+		return;
+	unsafe_put_user(uk->ret_flags, &to->ret_flags, out);
+	unsafe_put_user(uk->ret_data[0], &to->ret_data[0], out);
+	unsafe_put_user(uk->ret_data[1], &to->ret_data[1], out);
+out:
+	user_write_access_end();
 }
 
 /* Put @uk into @arg[@to] and what was there into @arg[@from]. */
@@ -32,153 +175,76 @@ static int kevent_hand_back(struct ukevent __user *arg, u32 from, u32 to,
 	return copy_to_user(&arg[to], uk, sizeof(*uk)) ? -EFAULT : 0;
 }
 
-/**
- * struct kevent_ctl - a kevent_ctl() call
- * @q:		the queue
- * @arg:	the entries
- * @at:		index of the current one
- * @count:	what the call returns
- * @uk:		some entries, from the current one on. Those handed back in
- *		their place are put before what is yet to be read
- * @stash:	for watches to be added
+/*
+ * Returns -EFAULT when the caller does not get to see the result. That is no
+ * reason to deny that the request was fulfilled, and a reason to stop otherwise.
  */
-struct kevent_ctl {
-	struct kevent_queue	*q;
-	struct ukevent __user	*arg;
-	u32			at;
-	u32			count;
-	struct ukevent		uk[KEVENT_CTL_BATCH];
-	struct kevent_stash	stash;
-};
-
-static void kevent_put_result(struct ukevent __user *to,
-			      const struct ukevent *uk)
+static int entry_put(struct kevent_requests *r, struct ukevent *uk, int result)
 {
-	if (!user_write_access_begin(to, sizeof(*to)))
-		return;
-	unsafe_put_user(uk->ret_flags, &to->ret_flags, out);
-	unsafe_put_user(uk->ret_data[0], &to->ret_data[0], out);
-	unsafe_put_user(uk->ret_data[1], &to->ret_data[1], out);
-out:
-	user_write_access_end();
-}
+	int err;
 
-/* The entry is handed back when it failed, or is ready at once. */
-static int kevent_ctl_add(struct kevent_ctl *ctl, struct ukevent *uk,
-			  struct file *file, int err)
-{
-	struct kevent *ke = NULL;
-
-	if (!err) {
-		ke = kevent_add(ctl->q, uk, file, &ctl->stash);
-		if (!ke)
-			return 0;
-		err = PTR_ERR_OR_ZERO(ke);
+	if (r->cmd != KEVENT_CTL_ADD) {
+		kevent_put_result(request_user(r, r->at), uk);
+		r->count += r->cmd == KEVENT_CTL_READY ? !result : !!result;
+		return 0;
 	}
-	if (err)
-		kevent_set_error(uk, err);
-	err = kevent_hand_back(ctl->arg, ctl->at, ctl->count, uk);
-	if (!IS_ERR_OR_NULL(ke)) {
-		kevent_handed_back(ke, !err);
-		if (err)
-			return 0;
-	}
-	if (!err)
-		ctl->count++;
+	if (!result)
+		return 0;
+	err = kevent_hand_back(r->user, r->at, r->count, uk);
+	r->count += !err;
 	return err;
 }
 
-/* Anything but ADD */
-static int kevent_change(struct kevent_queue *q, u32 cmd, struct ukevent *uk,
-			 struct file *file)
+static int change_put(struct kevent_requests *r, struct kevent_change *c,
+		      int result)
 {
-	switch (cmd) {
-	case KEVENT_CTL_REMOVE:
-		return kevent_remove(q, uk, file);
-	case KEVENT_CTL_MODIFY:
-		return kevent_modify(q, uk, file);
-	default:
-		return kevent_mark(q, uk, file);
-	}
+	struct kevent_change __user *to = request_user(r, r->at);
+
+	c->result = result;
+	r->look |= result;
+	if (result > 0)
+		return copy_to_user(to, c, sizeof(*c)) ? -EFAULT : 0;
+	kevent_put_result(&to->uk, &c->uk);
+	if (put_user(c->result, &to->result))
+		r->look = true;
+	return 0;
 }
 
-/*
- * Results stay where the entry is. One that can't be written is no reason to
- * deny that the change was made.
- */
-static void kevent_ctl_change(struct kevent_ctl *ctl, u32 cmd,
-			      struct ukevent *uk, struct file *file, int err)
+/* Tell the caller the @result: 0, 1 when an event is handed back, or -errno. */
+static __always_inline int request_put(struct kevent_requests *r, u32 i,
+				       int result)
 {
-	if (!err)
-		err = kevent_change(ctl->q, cmd, uk, file);
-	if (cmd == KEVENT_CTL_READY ? !err : err)
-		ctl->count++;
-	if (err)
-		kevent_set_error(uk, err);
-	else
-		uk->ret_flags = KEVENT_RET_DONE;
-	kevent_put_result(&ctl->arg[ctl->at], uk);
+	if (result <= 0)
+		kevent_set_result(request_entry(r, i), result);
+	if (r->changes)
+		return change_put(r, &r->change[i], result);
+	return entry_put(r, &r->entry[i], result);
 }
 
-/*
- * Whether a request may be made, and the file it is about, if it is about one; the
- * caller fdput()s it.
- */
-static int kevent_ctl_file(const struct kevent_queue *q, u32 cmd,
-			   const struct ukevent *uk, struct fd *f)
-{
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
+/* The iterator */
 
-	*f = EMPTY_FD;
-	if (unlikely(q->refuses) && (kevent_refuses_type(q, uk->type) ||
-				     kevent_refuses_cmd(q, cmd)))
-		return -EPERM;
-	if (IS_ERR(ops))
-		return PTR_ERR(ops);
-	if (!ops->file)
-		return 0;
-	*f = fdget(uk->id.raw[0]);
-	return fd_file(*f) ? 0 : -EBADF;
-}
-
-static int kevent_ctl_one(struct kevent_ctl *ctl, u32 cmd, struct ukevent *uk)
+static int request_make(struct kevent_requests *r, u32 i)
 {
+	struct ukevent *uk = request_entry(r, i);
+	u32 cmd = request_cmd(r, i);
+	struct kevent *ke;
 	struct fd f;
 	int err;
 
-	err = kevent_ctl_file(ctl->q, cmd, uk, &f);
-	if (cmd == KEVENT_CTL_ADD) {
-		err = kevent_ctl_add(ctl, uk, fd_file(f), err);
+	err = kevent_ctl_file(r->q, cmd, uk, &f);
+	ke = err ? ERR_PTR(err) : request_apply(r, cmd, uk, fd_file(f));
+	if (IS_ERR_OR_NULL(ke)) {
+		err = request_put(r, i, PTR_ERR_OR_ZERO(ke));
 	} else {
-		kevent_ctl_change(ctl, cmd, uk, fd_file(f), err);
+		err = request_put(r, i, 1);
+		kevent_handed_back(ke, !err);
 		err = 0;
 	}
 	fdput(f);
 	return err;
 }
 
-/* Read up to @num entries; where not all are readable, one. Returns how many. */
-static u32 kevent_ctl_read(struct kevent_ctl *ctl, u32 num)
-{
-	struct ukevent __user *from = &ctl->arg[ctl->at];
-
-	num = min(num, KEVENT_CTL_BATCH);
-	if (num > 1 && !copy_from_user(ctl->uk, from, num * sizeof(*from)))
-		return num;
-	return !copy_from_user(ctl->uk, from, sizeof(*from));
-}
-
-/* For as many of the @nr entries as are of the first one's type */
-static void kevent_ctl_stash(struct kevent_ctl *ctl, u32 nr)
-{
-	u32 i, same = 1;
-
-	for (i = 1; i < nr; i++)
-		same += ctl->uk[i].type == ctl->uk[0].type;
-	kevent_stash_init(&ctl->stash, ctl->uk[0].type, same);
-}
-
-static int kevent_ctl_some(struct kevent_ctl *ctl, u32 cmd, u32 nr)
+static int requests_some(struct kevent_requests *r, u32 nr)
 {
 	u32 i;
 	int err;
@@ -186,37 +252,56 @@ static int kevent_ctl_some(struct kevent_ctl *ctl, u32 cmd, u32 nr)
 	for (i = 0; i < nr; i++) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		err = kevent_ctl_one(ctl, cmd, &ctl->uk[i]);
+		err = request_make(r, i);
 		if (err)
 			return err;
-		ctl->at++;
+		r->at++;
 	}
 	cond_resched();
 	return 0;
 }
 
-static int kevent_ctl_batch(struct kevent_ctl *ctl, u32 cmd, u32 num)
+/* Returns 0 or what ended it early. Without progress that is the caller's error. */
+static int requests_all(struct kevent_requests *r, u32 num)
 {
-	u32 nr = kevent_ctl_read(ctl, num);
-	int err;
+	int err = 0;
+	u32 nr;
 
-	if (!nr)
-		return -EFAULT;
-	if (cmd != KEVENT_CTL_ADD)
-		return kevent_ctl_some(ctl, cmd, nr);
-	kevent_ctl_stash(ctl, nr);
-	err = kevent_ctl_some(ctl, cmd, nr);
-	kevent_stash_drop(&ctl->stash);
+	while (r->at < num && !err) {
+		nr = requests_read(r, num - r->at);
+		if (!nr)
+			return -EFAULT;
+		requests_stash(r, nr);
+		err = requests_some(r, nr);
+		kevent_stash_drop(&r->stash);
+	}
 	return err;
 }
 
-static int kevent_ctl_all(struct kevent_ctl *ctl, u32 cmd, u32 num)
+static void requests_init(struct kevent_requests *r, struct kevent_queue *q,
+			  void __user *user, u32 stride)
 {
-	int err = 0;
+	r->q = q;
+	r->user = user;
+	r->stride = stride;
+	r->look = false;
+	r->at = 0;
+	r->count = 0;
+}
 
-	while (ctl->at < num && !err)
-		err = kevent_ctl_batch(ctl, cmd, num - ctl->at);
-	return err && !ctl->at ? err : ctl->count;
+/* kevent_ctl() */
+
+static int kevent_ctl_entries(struct kevent_queue *q, u32 cmd, u32 num,
+			      struct ukevent __user *arg)
+{
+	struct kevent_requests r __uninitialized;
+	int err;
+
+	requests_init(&r, q, arg, sizeof(*arg));
+	r.changes = false;
+	r.cmd = cmd;
+	err = requests_all(&r, num);
+	return err && !r.at ? err : r.count;
 }
 
 /* @arg is where the caller has mapped the ring, @num its size. */
@@ -275,125 +360,21 @@ static int kevent_ctl_wake(struct kevent_queue *q)
 SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 		struct ukevent __user *, arg)
 {
-	struct kevent_ctl ctl __uninitialized;
+	struct kevent_queue *q;
 
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
 		return -EBADF;
 	if (!is_kevent_file(fd_file(f)))
 		return -EINVAL;
-	ctl.q = fd_file(f)->private_data;
-	ctl.arg = arg;
-	ctl.at = 0;
-	ctl.count = 0;
+	q = fd_file(f)->private_data;
 	if (cmd == KEVENT_CTL_ATTACH)
-		return kevent_ctl_attach(ctl.q, num, arg);
+		return kevent_ctl_attach(q, num, arg);
 	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
 		return -EINVAL;
 	if (cmd == KEVENT_CTL_READY && !num)
-		return kevent_ctl_wake(ctl.q);
-	return kevent_ctl_all(&ctl, cmd, num);
-}
-
-/* Changes of kevent_wait() */
-
-/**
- * struct kevent_changes - the changes of a kevent_wait() call
- * @q:		the queue
- * @at:		the current one
- * @look:	the caller must look at results
- * @c:		some of them, from the current one on
- * @stash:	for watches to be added
- */
-struct kevent_changes {
-	struct kevent_queue	*q;
-	struct kevent_change __user *at;
-	bool			look;
-	struct kevent_change	c[KEVENT_CTL_BATCH];
-	struct kevent_stash	stash;
-};
-
-static int kevent_change_add(struct kevent_changes *ch, struct kevent_change *c,
-			     struct file *file)
-{
-	struct kevent *ke = kevent_add(ch->q, &c->uk, file, &ch->stash);
-	int err;
-
-	if (IS_ERR_OR_NULL(ke))
-		return PTR_ERR_OR_ZERO(ke);
-	c->result = 1;
-	err = copy_to_user(ch->at, c, sizeof(*c)) ? -EFAULT : 0;
-	kevent_handed_back(ke, !err);
-	return 1;
-}
-
-/* Returns 0, 1 for an event that is handed back, or -errno. */
-static int kevent_change_make(struct kevent_changes *ch,
-			      struct kevent_change *c)
-{
-	struct fd f;
-	int err;
-
-	if (c->cmd > KEVENT_CTL_READY)
-		return -EINVAL;
-	err = kevent_ctl_file(ch->q, c->cmd, &c->uk, &f);
-	if (!err && c->cmd == KEVENT_CTL_ADD)
-		err = kevent_change_add(ch, c, fd_file(f));
-	else if (!err)
-		err = kevent_change(ch->q, c->cmd, &c->uk, fd_file(f));
-	fdput(f);
-	return err;
-}
-
-static int kevent_change_one(struct kevent_changes *ch,
-			     struct kevent_change *c)
-{
-	c->uk.ret_flags = KEVENT_RET_DONE;
-	c->result = kevent_change_make(ch, c);
-	ch->look |= c->result;
-	if (c->result > 0)
-		return 0;
-	if (c->result)
-		kevent_set_error(&c->uk, c->result);
-	kevent_put_result(&ch->at->uk, &c->uk);
-	return put_user(c->result, &ch->at->result);
-}
-
-static u32 kevent_changes_read(struct kevent_changes *ch, u32 nr)
-{
-	nr = min(nr, KEVENT_CTL_BATCH);
-	if (nr > 1 && !copy_from_user(ch->c, ch->at, nr * sizeof(*ch->c)))
-		return nr;
-	return !copy_from_user(ch->c, ch->at, sizeof(*ch->c));
-}
-
-/* For as many of the @nr changes as add one of the type that is added first */
-static void kevent_changes_stash(struct kevent_changes *ch, u32 nr)
-{
-	u32 i, type = 0, adds = 0;
-
-	for (i = 0; i < nr; i++) {
-		if (ch->c[i].cmd != KEVENT_CTL_ADD)
-			continue;
-		if (!adds)
-			type = ch->c[i].uk.type;
-		adds += ch->c[i].uk.type == type;
-	}
-	kevent_stash_init(&ch->stash, type, adds);
-}
-
-static int kevent_changes_some(struct kevent_changes *ch, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++, ch->at++) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		if (kevent_change_one(ch, &ch->c[i]))
-			ch->look = true;
-	}
-	cond_resched();
-	return 0;
+		return kevent_ctl_wake(q);
+	return kevent_ctl_entries(q, cmd, num, arg);
 }
 
 /**
@@ -408,20 +389,11 @@ static int kevent_changes_some(struct kevent_changes *ch, u32 nr)
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr)
 {
-	struct kevent_changes ch __uninitialized;
-	u32 some, left;
-	int err = 0;
+	struct kevent_requests r __uninitialized;
+	int err;
 
-	ch.q = q;
-	ch.at = changes;
-	ch.look = false;
-	for (left = nr; left && !err; left -= some) {
-		some = kevent_changes_read(&ch, left);
-		if (!some)
-			return ch.at == changes ? -EFAULT : 1;
-		kevent_changes_stash(&ch, some);
-		err = kevent_changes_some(&ch, some);
-		kevent_stash_drop(&ch.stash);
-	}
-	return err && ch.at == changes ? err : err || ch.look;
+	requests_init(&r, q, changes, sizeof(*changes));
+	r.changes = true;
+	err = requests_all(&r, nr);
+	return err && !r.at ? err : err || r.look;
 }

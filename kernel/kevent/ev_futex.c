@@ -13,7 +13,7 @@
 
 #include "../kernel/futex/futex.h"
 
-#include "kevent.h"
+#include "source.h"
 
 /* Address spaces that watches of one queue keep, besides the queue's own */
 #define EV_FUTEX_MAX_GUESTS	64
@@ -58,8 +58,6 @@ struct kevent_futex {
 	bool			armed;
 	bool			woken;
 };
-
-struct kmem_cache *kevent_futex_cache;
 
 static struct kevent_futex *to_futex(struct kevent *ke)
 {
@@ -110,7 +108,7 @@ static struct ev_futex_guest *ev_futex_guest_new(struct kevent_queue *q)
 {
 	struct ev_futex_guest *new, *guest;
 
-	if (!kevent_charge(q, EV_FUTEX_GUEST_BYTES))
+	if (!kevent_charge(q->owner, EV_FUTEX_GUEST_BYTES))
 		return ERR_PTR(-ENOSPC);
 	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
 	if (new) {
@@ -120,7 +118,7 @@ static struct ev_futex_guest *ev_futex_guest_new(struct kevent_queue *q)
 	guest = new ? ev_futex_guest_add(q, new) : ERR_PTR(-ENOMEM);
 	if (guest != new) {
 		kfree(new);
-		kevent_uncharge(q, EV_FUTEX_GUEST_BYTES);
+		kevent_uncharge(q->owner, EV_FUTEX_GUEST_BYTES);
 	}
 	return guest;
 }
@@ -158,7 +156,7 @@ static void ev_futex_drop_mm(struct kevent_futex *kf)
 	}
 	mmdrop(guest->mm);
 	kfree(guest);
-	kevent_uncharge(q, EV_FUTEX_GUEST_BYTES);
+	kevent_uncharge(q->owner, EV_FUTEX_GUEST_BYTES);
 }
 
 /* Wake-ups */
@@ -176,12 +174,7 @@ static void ev_futex_wake(struct wake_q_head *wake_q, struct futex_q *fq)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kf->woken = true;
-	if (ke->state & KE_DISARMED) {
-		ke->ready |= KEVENT_FUTEX_WAKE;
-		ke->state |= KE_FIRED;
-	} else {
-		kevent_ready_locked(ke, KEVENT_FUTEX_WAKE, 0);
-	}
+	kevent_ready_locked(ke, KEVENT_FUTEX_WAKE);
 	kevent_unlock(q, flags);
 	/* Last: futex_unqueue() does not wait for us from here on. */
 	__futex_wake_mark(fq);
@@ -196,7 +189,7 @@ static void ev_futex_queue(struct kevent_futex *kf,
 	unsigned long flags;
 
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	if (ke->state & KE_DEAD) {
+	if (kevent_is_dead(ke)) {
 		spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 		futex_q_unlock(hb);
 		__release(&hb->lock);
@@ -245,8 +238,8 @@ static void ev_futex_leave(struct kevent_futex *kf)
 }
 
 /*
- * A wake-up was spent on a watch that will not deliver it: another waiter shall
- * have it, or what the waker has released is taken by nobody.
+ * A wake-up was spent on a watch that will not deliver it. Pass it on to another
+ * waiter, or what the waker has released is taken by nobody.
  *
  * It was for the first waiter that has one of the waker's bits, which are not
  * known: FUTEX_WAKE has all, FUTEX_WAKE_BITSET some, and a watch waits for any.
@@ -296,9 +289,7 @@ static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
 	struct kevent_futex *kf = to_futex(ke);
 	int err;
 
-	RB_CLEAR_NODE(&kf->kk.node);
-	kf->kk.id = uk->id.raw_u64;
-	err = ev_futex_hold_mm(kf) ?: kevent_key_insert(&kf->kk);
+	err = ev_futex_hold_mm(kf) ?: kevent_link(ke, NULL);
 	if (err || uk->req_flags & KEVENT_REQ_DISABLED)
 		return err;
 	return ev_futex_arm(kf, uk);
@@ -310,7 +301,6 @@ static void ev_futex_detach(struct kevent *ke)
 	unsigned long flags;
 	bool woken;
 
-	kevent_key_erase(&kf->kk);
 	ev_futex_leave(kf);
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	woken = kf->woken;
@@ -341,11 +331,10 @@ static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
 	ev_futex_leave(kf);
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	woken = kf->woken;
-	idle = ke->state & KE_DEAD || uk->req_flags & KEVENT_REQ_DISABLED;
+	idle = kevent_is_dead(ke) || uk->req_flags & KEVENT_REQ_DISABLED;
 	if (woken && idle) {
 		kf->woken = false;
-		ke->ready = 0;
-		ke->state &= ~KE_FIRED;
+		kevent_forget(ke);
 	}
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 	if (woken && idle)
@@ -362,12 +351,6 @@ static bool ev_futex_may_change(const struct kevent *ke)
 	return mm == current->mm || !atomic_read(&mm->mm_users);
 }
 
-static struct kevent *ev_futex_find(struct kevent_queue *q,
-				    const struct ukevent *uk, struct file *file)
-{
-	return kevent_key_find(q, uk->type, uk->id.raw_u64);
-}
-
 static void ev_futex_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 {
 	uk->id.raw_u64 = to_futex(ke)->kk.id;
@@ -378,35 +361,16 @@ static void ev_futex_delivered(struct kevent *ke)
 	to_futex(ke)->woken = false;
 }
 
-static int ev_futex_mark(struct kevent *ke, const struct ukevent *uk,
-			 void **room)
-{
-	if (uk->event && !(uk->event & KEVENT_FUTEX_WAKE))
-		return -EINVAL;
-	ke->ready |= KEVENT_FUTEX_WAKE;
-	return 0;
-}
-
 const struct kevent_source_ops kevent_futex_ops = {
 	.name		= "futex",
-	.cache		= &kevent_futex_cache,
+	.marks		= KEVENT_FUTEX_WAKE,
+	.size		= sizeof(struct kevent_futex),
 	.check		= ev_futex_check,
 	.attach		= ev_futex_attach,
 	.detach		= ev_futex_detach,
 	.destroy	= ev_futex_destroy,
 	.rearm		= ev_futex_rearm,
 	.may_change	= ev_futex_may_change,
-	.find		= ev_futex_find,
 	.fill		= ev_futex_fill,
 	.delivered	= ev_futex_delivered,
-	.mark		= ev_futex_mark,
 };
-
-static int __init ev_futex_init(void)
-{
-	BUILD_BUG_ON(offsetof(struct kevent_futex, kk.ke));
-	kevent_futex_cache = KMEM_CACHE(kevent_futex,
-					SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_futex_init);

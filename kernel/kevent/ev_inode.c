@@ -11,7 +11,7 @@
 #include <linux/security.h>
 #include <linux/slab.h>
 
-#include "kevent.h"
+#include "source.h"
 
 #define EV_INODE_EVENTS							\
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
@@ -26,7 +26,7 @@ static_assert(BIT(EV_INODE_NR_EVENTS) - 1 == EV_INODE_EVENTS);
 	 FS_DELETE_SELF | FS_MOVE_SELF)
 
 /*
- * Watches of one inode, over all queues of a user. Whoever changes the inode
+ * Watches of one inode, over all queues of a user. A task that changes the inode
  * calls that many callbacks, under the lock of the inode. By default a user has
  * as many inotify instances, with one mark of an inode each.
  */
@@ -89,7 +89,6 @@ struct kevent_inode {
 	u8				asked;
 };
 
-struct kmem_cache *kevent_inode_cache;
 static struct kmem_cache *ev_inode_marks __ro_after_init;
 static DEFINE_SPINLOCK(ev_inode_users_lock);
 static struct rb_root ev_inode_users = RB_ROOT;	/* ev_inode_users_lock */
@@ -139,8 +138,8 @@ static u32 ev_inode_fs_mask(u32 events)
 }
 
 /*
- * While a descriptor is open the end of its inode is never told. That the
- * number of links has changed is, as FS_ATTRIB.
+ * While a descriptor is open fsnotify does not report the end of its inode. It
+ * reports a change of the number of links, as FS_ATTRIB.
  */
 static u32 ev_inode_events(struct kevent_inode *ki, u32 mask,
 			   const struct inode *inode)
@@ -177,7 +176,7 @@ static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
 		events = ev_inode_events(ki, mask, inode);
 		/* MODIFY sets this first, and makes us look afterwards. */
 		if (events & READ_ONCE(ki->kf.ke.event))
-			kevent_ready(&ki->kf.ke, events, KE_FIRED);
+			kevent_ready(&ki->kf.ke, events);
 	}
 	spin_unlock(&fsn->lock);
 	return 0;
@@ -192,7 +191,7 @@ static void ev_inode_freeing(struct fsnotify_mark *fsn,
 
 	spin_lock(&fsn->lock);
 	list_for_each_entry(ki, &mark->watches, link)
-		kevent_ready(&ki->kf.ke, 0, KE_BROKEN | KE_FIRED);
+		kevent_broken(&ki->kf.ke);
 	spin_unlock(&fsn->lock);
 }
 
@@ -327,7 +326,7 @@ static void ev_inode_ask(struct kevent_inode *ki, u32 events)
 	ki->asked = events;
 }
 
-/* The mark shall ask for what the watches do. */
+/* Have the mark ask for what the watches ask for. */
 static void ev_inode_update(struct kevent_inode_mark *mark)
 {
 	struct fsnotify_mark *fsn = &mark->fsn;
@@ -357,7 +356,7 @@ static void ev_inode_look(struct kevent_inode_mark *mark,
 	spin_lock(&mark->fsn.lock);
 	list_for_each_entry(ki, &mark->watches, link)
 		if (ev_inode_lost_name(ki, inode))
-			kevent_ready(&ki->kf.ke, KEVENT_INODE_REMOVE, KE_FIRED);
+			kevent_ready(&ki->kf.ke, KEVENT_INODE_REMOVE);
 	spin_unlock(&mark->fsn.lock);
 }
 
@@ -370,7 +369,7 @@ static void ev_inode_link(struct kevent_inode_mark *mark,
 	/* A MODIFY that comes before this is seen here, a later one settles it. */
 	ev_inode_ask(ki, READ_ONCE(ki->kf.ke.event));
 	spin_lock(&mark->fsn.lock);
-	/* The newest is told first, as of other files. */
+	/* The newest comes first, as with other files. */
 	list_add(&ki->link, &mark->watches);
 	mark->nr++;
 	spin_unlock(&mark->fsn.lock);
@@ -473,7 +472,7 @@ static int ev_inode_check(const struct ukevent *uk, struct file *file)
 
 	if (!uk->event || uk->event & ~EV_INODE_EVENTS)
 		return -EINVAL;
-	err = kevent_file_check_nesting(file);
+	err = kevent_check_nesting(file);
 	if (err)
 		return err;
 	if (!S_ISREG(mode) && !S_ISDIR(mode))
@@ -506,7 +505,7 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 	struct inode *inode = file_inode(file);
 	int err;
 
-	err = kevent_file_link(&ki->kf, file);
+	err = kevent_link(ke, file);
 	if (!err)
 		err = security_path_notify(&file->f_path, EV_INODE_FS_EVENTS,
 					   FSNOTIFY_OBJ_TYPE_INODE);
@@ -514,11 +513,9 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 		err = ev_inode_mark(ki, inode);
 	/* The inode's marks are being destroyed: so would this one. */
 	if (err == -ENOENT)
-		kevent_ready(ke, 0, KE_BROKEN | KE_FIRED);
+		kevent_broken(ke);
 	else if (err)
 		return err;
-	if (!kevent_file_is_current(&ki->kf))
-		return -EBADF;
 	return err ? 0 : ev_inode_holds(ki, inode) & uk->event;
 }
 
@@ -526,7 +523,6 @@ static void ev_inode_detach(struct kevent *ke)
 {
 	struct kevent_inode *ki = to_inode(ke);
 
-	kevent_file_unlink(&ki->kf);
 	if (ki->mark)
 		ev_inode_leave(ki);
 }
@@ -562,17 +558,16 @@ static void ev_inode_settle(struct kevent_queue *q, struct file *file)
 static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	ke->ready &= uk->event;
-	if (ke->ready || ke->state & KE_BROKEN)
-		return;
-	ke->state &= ~KE_FIRED;
-	kevent_dequeue(ke);
+	if (!ke->ready && !kevent_is_broken(ke))
+		kevent_forget(ke);
 }
 
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
 	.file		= true,
 	.mergeable	= true,
-	.cache		= &kevent_inode_cache,
+	.marks		= EV_INODE_EVENTS,
+	.size		= sizeof(struct kevent_inode),
 	/* As if it were alone on its inode. */
 	.pins		= sizeof(struct kevent_inode_mark) +
 			  sizeof(struct fsnotify_mark_connector),
@@ -581,16 +576,10 @@ const struct kevent_source_ops kevent_inode_ops = {
 	.detach		= ev_inode_detach,
 	.modified	= ev_inode_modified,
 	.settle		= ev_inode_settle,
-	.find		= kevent_file_find,
-	.hold		= kevent_file_hold,
-	.unhold		= kevent_file_unhold,
 };
 
 static int __init ev_inode_init(void)
 {
-	BUILD_BUG_ON(offsetof(struct kevent_inode, kf.ke));
-	kevent_inode_cache = KMEM_CACHE(kevent_inode,
-					SLAB_PANIC | SLAB_ACCOUNT);
 	ev_inode_marks = KMEM_CACHE(kevent_inode_mark,
 				    SLAB_PANIC | SLAB_ACCOUNT);
 	return 0;

@@ -25,7 +25,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "kevent.h"
+#include "source.h"
 
 /**
  * struct kevent_posix_timer - a watch of a POSIX timer
@@ -51,17 +51,15 @@ struct kevent_posix_request {
 	struct k_itimer		*timer;
 };
 
-struct kmem_cache *kevent_posix_timer_cache;
-
 static struct kevent_posix_timer *to_posix_timer(struct kevent *ke)
 {
 	return container_of(ke, struct kevent_posix_timer, kk.ke);
 }
 
 /* Ids are of a process, a queue may have several. */
-static u64 ev_posix_timer_key(u32 id)
+static u64 ev_posix_timer_key(const struct ukevent *uk)
 {
-	return (u64)task_tgid_nr(current) << 32 | id;
+	return (u64)task_tgid_nr(current) << 32 | uk->id.raw[0];
 }
 
 static int ev_posix_timer_check(const struct ukevent *uk, struct file *file)
@@ -80,11 +78,9 @@ static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	unsigned long flags;
 	int err;
 
-	RB_CLEAR_NODE(&kp->kk.node);
 	if (!file)
 		return -EINVAL;
-	kp->kk.id = ev_posix_timer_key(uk->id.raw[0]);
-	err = kevent_key_insert(&kp->kk);
+	err = kevent_link(ke, NULL);
 	if (err)
 		return err;
 	timer = container_of(uk, struct kevent_posix_request, uk)->timer;
@@ -109,7 +105,6 @@ static void ev_posix_timer_detach(struct kevent *ke)
 	struct k_itimer *timer;
 	unsigned long flags;
 
-	kevent_key_erase(&kp->kk);
 	guard(rcu)();
 	timer = rcu_dereference(kp->timer);
 	if (!timer)
@@ -118,29 +113,6 @@ static void ev_posix_timer_detach(struct kevent *ke)
 	if (timer->it_kevent == ke)
 		ev_posix_timer_unlink(timer, ke);
 	spin_unlock_irqrestore(&timer->it_lock, flags);
-}
-
-/* What has expired while nothing was to be reported is looked up now. */
-static void ev_posix_timer_modified(struct kevent *ke, const struct ukevent *uk)
-{
-	ke->state |= KE_FIRED;
-}
-
-static struct kevent *ev_posix_timer_find(struct kevent_queue *q,
-					  const struct ukevent *uk,
-					  struct file *file)
-{
-	return kevent_key_find(q, uk->type, ev_posix_timer_key(uk->id.raw[0]));
-}
-
-/* RCU and it_lock do what there is to do, in collect() and detach(). */
-static bool ev_posix_timer_hold(struct kevent *ke)
-{
-	return true;
-}
-
-static void ev_posix_timer_unhold(struct kevent *ke)
-{
 }
 
 /* Without it_signal the timer is not created yet, or deleted. */
@@ -162,12 +134,15 @@ static void ev_posix_timer_count(struct kevent_posix_timer *kp,
 }
 
 /* The watch is busy: only settime, which takes it_lock, clears @pending. */
-static u32 ev_posix_timer_collect(struct kevent *ke)
+static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);
 	struct k_itimer *timer;
 	unsigned long flags;
 
+	/* it_lock comes before ready_lock. */
+	if (atomic)
+		return -EAGAIN;
 	guard(rcu)();
 	timer = rcu_dereference(kp->timer);
 	if (!timer)
@@ -192,27 +167,16 @@ static void ev_posix_timer_delivered(struct kevent *ke)
 	to_posix_timer(ke)->pending = 0;
 }
 
-static int ev_posix_timer_mark(struct kevent *ke, const struct ukevent *uk,
-			       void **room)
-{
-	ke->state |= KE_VERIFY;
-	return 0;
-}
-
 const struct kevent_source_ops kevent_posix_timer_ops = {
 	.name		= "posix_timer",
-	.cache		= &kevent_posix_timer_cache,
+	.size		= sizeof(struct kevent_posix_timer),
 	.check		= ev_posix_timer_check,
+	.key		= ev_posix_timer_key,
 	.attach		= ev_posix_timer_attach,
 	.detach		= ev_posix_timer_detach,
-	.modified	= ev_posix_timer_modified,
-	.find		= ev_posix_timer_find,
-	.hold		= ev_posix_timer_hold,
-	.unhold		= ev_posix_timer_unhold,
 	.collect	= ev_posix_timer_collect,
 	.fill		= ev_posix_timer_fill,
 	.delivered	= ev_posix_timer_delivered,
-	.mark		= ev_posix_timer_mark,
 };
 
 /**
@@ -260,7 +224,7 @@ void kevent_posix_timer_expired(struct k_itimer *timer)
 	if (!ke)
 		return;
 	to_posix_timer(ke)->fired = true;
-	kevent_ready(ke, 0, KE_VERIFY);
+	kevent_look(ke);
 }
 
 /**
@@ -281,11 +245,7 @@ void kevent_posix_timer_set(struct k_itimer *timer)
 	to_posix_timer(ke)->fired = false;
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	to_posix_timer(ke)->pending = 0;
-	kevent_dequeue(ke);
-	ke->ready = 0;
-	/* What a task that is busy with it found does not count. */
-	if (ke->state & KE_BUSY)
-		ke->state |= KE_VERIFY | KE_STALE;
+	kevent_forget(ke);
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 }
 
@@ -318,12 +278,3 @@ void kevent_posix_timer_release(struct k_itimer *timer)
 	if (mine)
 		kevent_bury(ke, false);
 }
-
-static int __init ev_posix_timer_init(void)
-{
-	BUILD_BUG_ON(offsetof(struct kevent_posix_timer, kk.ke));
-	kevent_posix_timer_cache = KMEM_CACHE(kevent_posix_timer,
-					      SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_posix_timer_init);

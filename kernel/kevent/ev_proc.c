@@ -11,7 +11,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "kevent.h"
+#include "source.h"
 #include "tally.h"
 
 /*
@@ -42,8 +42,6 @@ struct kevent_proc {
 	bool			known;
 	int			status;
 };
-
-struct kmem_cache *kevent_proc_cache;
 
 static struct kevent_proc *to_proc(struct kevent *ke)
 {
@@ -127,7 +125,7 @@ static int ev_proc_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 	struct kevent_proc *kp = container_of(wait, struct kevent_proc, wait);
 
 	if (ev_proc_exited(kp))
-		kevent_ready(&kp->kk.ke, KEVENT_PROC_EXIT, KE_FIRED);
+		kevent_ready(&kp->kk.ke, KEVENT_PROC_EXIT);
 	return 0;
 }
 
@@ -193,7 +191,7 @@ static int ev_proc_arm(struct kevent_proc *kp)
 		return PTR_ERR(task);
 	ev_proc_trust(kp, task);
 	put_task_struct(task);
-	err = kevent_key_insert(&kp->kk);
+	err = kevent_link(&kp->kk.ke, NULL);
 	if (err)
 		return err;
 	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid,
@@ -213,7 +211,6 @@ static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
 	struct kevent_proc *kp = to_proc(ke);
 	struct pid *pid;
 
-	RB_CLEAR_NODE(&kp->kk.node);
 	init_waitqueue_func_entry(&kp->wait, ev_proc_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
 	pid = ev_proc_pid(uk);
@@ -232,7 +229,6 @@ static void ev_proc_detach(struct kevent *ke)
 {
 	struct kevent_proc *kp = to_proc(ke);
 
-	kevent_key_erase(&kp->kk);
 	if (kp->pid)
 		remove_wait_queue(&kp->pid->wait_pidfd, &kp->wait);
 }
@@ -246,22 +242,20 @@ static void ev_proc_destroy(struct kevent *ke)
 	put_cred(kp->cred);
 }
 
-static struct kevent *ev_proc_find(struct kevent_queue *q,
-				   const struct ukevent *uk, struct file *file)
+/* No process has the id 0. */
+static u64 ev_proc_key(const struct ukevent *uk)
 {
-	u64 id = uk->id.raw[0];
 	struct pid *pid;
+	u64 id;
 
-	if (uk->id.raw[1])
-		return NULL;
-	if (uk->event & KEVENT_PROC_PIDFD) {
-		pid = ev_proc_pid(uk);
-		if (IS_ERR(pid))
-			return NULL;
-		id = pid_vnr(pid);
-		put_pid(pid);
-	}
-	return kevent_key_find(q, uk->type, id);
+	if (!(uk->event & KEVENT_PROC_PIDFD))
+		return uk->id.raw_u64;
+	pid = uk->id.raw[1] ? ERR_PTR(-EINVAL) : ev_proc_pid(uk);
+	if (IS_ERR(pid))
+		return 0;
+	id = pid_vnr(pid);
+	put_pid(pid);
+	return id;
 }
 
 static void ev_proc_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
@@ -272,33 +266,19 @@ static void ev_proc_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 	uk->ret_data[1] = kp->known ? KEVENT_PROC_STATUS : 0;
 }
 
-/* An exit cannot be feigned. */
-static int ev_proc_mark(struct kevent *ke, const struct ukevent *uk,
-			void **room)
-{
-	return -EINVAL;
-}
-
 const struct kevent_source_ops kevent_proc_ops = {
 	.name		= "proc",
-	.cache		= &kevent_proc_cache,
+	/* An exit cannot be feigned. */
+	.marks		= 0,
+	.size		= sizeof(struct kevent_proc),
 	/* As if it were alone to watch its process, which is gone. */
 	.pins		= sizeof(struct pid) + sizeof(struct upid) +
 			  sizeof(struct cred) + KEVENT_TALLY_BYTES,
 	.check		= ev_proc_check,
+	.key		= ev_proc_key,
 	.attach		= ev_proc_attach,
 	.detach		= ev_proc_detach,
 	.destroy	= ev_proc_destroy,
 	.modified	= ev_proc_modified,
-	.find		= ev_proc_find,
 	.fill		= ev_proc_fill,
-	.mark		= ev_proc_mark,
 };
-
-static int __init ev_proc_init(void)
-{
-	BUILD_BUG_ON(offsetof(struct kevent_proc, kk.ke));
-	kevent_proc_cache = KMEM_CACHE(kevent_proc, SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_proc_init);

@@ -22,7 +22,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
-#include "kevent.h"
+#include "source.h"
 
 /*
  * Watches of one signal to one process, in all queues. Whoever sends the signal
@@ -121,7 +121,6 @@ struct kevent_sent {
 	struct kevent_siginfo	info;
 };
 
-struct kmem_cache *kevent_signal_cache;
 static struct kmem_cache *kevent_signals_cache;
 static struct kmem_cache *kevent_siginfo_cache;
 
@@ -213,13 +212,11 @@ static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_signal *ks = to_signal(ke);
 
-	RB_CLEAR_NODE(&ks->kk.node);
 	INIT_HLIST_NODE(&ks->node);
 	INIT_LIST_HEAD(&ks->infos);
-	ks->kk.id = signo_of(uk);
 	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
 	ks->tgid = get_pid(task_tgid(current));
-	return kevent_key_insert(&ks->kk) ?: ev_signal_link(ks);
+	return kevent_link(ke, NULL) ?: ev_signal_link(ks);
 }
 
 /* false: @t is gone */
@@ -249,7 +246,6 @@ static void ev_signal_detach(struct kevent *ke)
 		t = pid_task(ks->tgid, PIDTYPE_TGID);
 	while (t && !ev_signal_unlink(ks, t));
 	rcu_read_unlock();
-	kevent_key_erase(&ks->kk);
 }
 
 static void ev_signal_free_info(struct kevent_signal *ks,
@@ -258,7 +254,7 @@ static void ev_signal_free_info(struct kevent_signal *ks,
 	if (info == &ks->own)
 		return;
 	dec_rlimit_put_ucounts(info->ucounts, UCOUNT_RLIMIT_SIGPENDING);
-	kevent_uncharge(ks->kk.ke.queue, sizeof(*info));
+	kevent_uncharge(ks->kk.ke.queue->owner, sizeof(*info));
 	kmem_cache_free(kevent_siginfo_cache, info);
 }
 
@@ -281,7 +277,7 @@ static void ev_signal_modified(struct kevent *ke, const struct ukevent *uk)
 	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
 	/* What KEVENT_REQ_DISPATCH has held back */
 	if (ks->nr)
-		kevent_ready_locked(ke, KEVENT_SIGNAL_DELIVERY, 0);
+		kevent_ready_locked(ke, KEVENT_SIGNAL_DELIVERY);
 }
 
 /*
@@ -292,13 +288,6 @@ static bool ev_signal_may_change(const struct kevent *ke)
 {
 	return container_of(ke, struct kevent_signal, kk.ke)->tgid ==
 	       task_tgid(current);
-}
-
-static struct kevent *ev_signal_find(struct kevent_queue *q,
-				     const struct ukevent *uk,
-				     struct file *file)
-{
-	return kevent_key_find(q, uk->type, signo_of(uk));
 }
 
 static u32 ev_signal_count(struct kevent *ke)
@@ -368,11 +357,11 @@ static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
 	struct kevent_queue *q = ks->kk.ke.queue;
 	struct kevent_siginfo *info;
 
-	if (!kevent_charge(q, sizeof(*info)))
+	if (!kevent_charge(q->owner, sizeof(*info)))
 		return NULL;
 	info = ev_signal_alloc(t);
 	if (!info)
-		kevent_uncharge(q, sizeof(*info));
+		kevent_uncharge(q->owner, sizeof(*info));
 	return info;
 }
 
@@ -381,7 +370,7 @@ static bool ev_signal_is_armed(const struct kevent_signal *ks)
 	const u32 once = KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH;
 	const struct kevent *ke = &ks->kk.ke;
 
-	if (ke->state & (KE_DEAD | KE_DISARMED))
+	if (!kevent_is_armed(ke))
 		return false;
 	return !ks->nr || !(ke->req_flags & once);
 }
@@ -443,7 +432,7 @@ static void ev_signal_append(struct kevent_signal *ks,
 	info->value = sent->info.value;
 	list_add_tail(&info->link, &ks->infos);
 	ks->nr++;
-	kevent_ready_locked(&ks->kk.ke, KEVENT_SIGNAL_DELIVERY, 0);
+	kevent_ready_locked(&ks->kk.ke, KEVENT_SIGNAL_DELIVERY);
 }
 
 /*
@@ -585,7 +574,7 @@ void kevent_end_signal(int sig, const struct kernel_siginfo *info,
 			ev_signal_offer(ks, &sent, false);
 }
 
-/* Returns whether the caller shall bury it. */
+/* Returns whether the caller must bury it. */
 static bool ev_signal_drop(struct kevent_signal *ks)
 {
 	struct kevent *ke = &ks->kk.ke;
@@ -639,14 +628,15 @@ void kevent_drop_process_signals(void)
 const struct kevent_source_ops kevent_signal_ops = {
 	.name		= "signal",
 	.pins		= sizeof(struct kevent_signals),
-	.cache		= &kevent_signal_cache,
+	.marks		= KEVENT_SIGNAL_DELIVERY,
+	.size		= sizeof(struct kevent_signal),
 	.check		= ev_signal_check,
+	.key		= signo_of,
 	.attach		= ev_signal_attach,
 	.detach		= ev_signal_detach,
 	.destroy	= ev_signal_destroy,
 	.modified	= ev_signal_modified,
 	.may_change	= ev_signal_may_change,
-	.find		= ev_signal_find,
 	.count		= ev_signal_count,
 	.fill		= ev_signal_fill,
 	.delivered	= ev_signal_delivered,
@@ -654,9 +644,6 @@ const struct kevent_source_ops kevent_signal_ops = {
 
 static int __init ev_signal_init(void)
 {
-	BUILD_BUG_ON(offsetof(struct kevent_signal, kk.ke));
-	kevent_signal_cache = KMEM_CACHE(kevent_signal,
-					 SLAB_PANIC | SLAB_ACCOUNT);
 	kevent_signals_cache = KMEM_CACHE(kevent_signals,
 					  SLAB_PANIC | SLAB_ACCOUNT);
 	kevent_siginfo_cache = KMEM_CACHE(kevent_siginfo,

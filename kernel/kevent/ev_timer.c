@@ -20,7 +20,7 @@
 #include <linux/timerqueue.h>
 #include <linux/workqueue.h>
 
-#include "kevent.h"
+#include "source.h"
 
 #define EV_TIMER_CLOCKS							\
 	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | KEVENT_TIMER_TAI)
@@ -60,9 +60,9 @@ static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
  * @queue:	I: the queue
  * @running:	R: the timers that run, in time of this clock. As many as the
  *		user may have watches
- * @at:		R: when @timer expires, at the latest. Whoever inserts an earlier
- *		one starts @timer anew. Whoever removes the first one leaves it
- *		alone, its callback then finds less to do, or nothing
+ * @at:		R: when @timer expires, at the latest. Inserting an earlier one starts
+ *		@timer anew. Removing the first one leaves @timer alone: its callback
+ *		then finds less to do, or nothing
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
@@ -77,6 +77,7 @@ struct kevent_clock {
  * struct kevent_timers - what a queue with timers has
  * @clocks:	by enum ev_clock
  * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
+ * @refs:	one for the file of the queue, one for the work that looks at it
  * @on_set:	R: timers to cancel when the clock is set, those that know of the
  *		fewest settings first. As many as the user may have watches;
  *		walked in slices
@@ -86,11 +87,12 @@ struct kevent_clock {
 struct kevent_timers {
 	struct kevent_clock	clocks[EV_NR_CLOCKS];
 	struct kevent_queue	*queue;
+	refcount_t		refs;
 	struct list_head	on_set;
 	struct list_head	link;
 };
 
-/* Charged with the first timer of a queue, until the queue is freed */
+/* Charged with the first timer of a queue, until its file is gone */
 #define EV_TIMERS_COST		kmalloc_size_roundup(sizeof(struct kevent_timers))
 
 /**
@@ -103,7 +105,7 @@ struct kevent_timers {
  * @interval:	R: time between expiries, 0 when there is one
  * @ticks:	R: expirations not yet delivered
  * @on_set:	R: on &kevent_timers.on_set, if that is wanted
- * @settings:	R: of CLOCK_REALTIME that it has been told of
+ * @settings:	R: of CLOCK_REALTIME that it knows of
  * @expired:	R: not restarted since it expired
  */
 struct kevent_timer {
@@ -118,11 +120,9 @@ struct kevent_timer {
 	bool			expired;
 };
 
-struct kmem_cache *kevent_timer_cache;
-
 /*
  * ev_timers_lock nests in ready_lock. It protects the lists of queues that have
- * timers, and of those that have yet to be told that the clock was set. They are
+ * timers, and of those that have yet to look whether the clock was set. They are
  * as long as users may have descriptors; nobody walks them under the lock. A
  * queue on a list has its file.
  *
@@ -253,10 +253,10 @@ static void ev_timer_cancel(struct kevent_timer *kt, u64 settings)
 
 	kt->settings = settings;
 	list_move_tail(&kt->on_set, &ke->queue->timers->on_set);
-	if (ke->state & KE_DEAD)
+	if (kevent_is_dead(ke))
 		return;
 	ev_timer_stop(kt);
-	kevent_ready_locked(ke, 0, KE_BROKEN);
+	kevent_broken_locked(ke);
 }
 
 /* A timer that expires because the clock was set does not: it is cancelled. */
@@ -274,7 +274,7 @@ static void ev_timer_expire(struct kevent_timer *kt)
 	kt->expired = true;
 	kt->ticks++;
 	kt->node.expires = ktime_add_safe(kt->node.expires, kt->interval);
-	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED, 0);
+	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
 }
 
 /* Expire a slice of what is due. Returns whether there is more. */
@@ -349,6 +349,7 @@ static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 	if (!timers)
 		return NULL;
 	timers->queue = q;
+	refcount_set(&timers->refs, 1);
 	INIT_LIST_HEAD(&timers->on_set);
 	INIT_LIST_HEAD(&timers->link);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
@@ -382,16 +383,25 @@ static int ev_timers_get(struct kevent_queue *q)
 	/* Pairs with ev_timers_install(). */
 	if (smp_load_acquire(&q->timers))
 		return 0;
-	if (!kevent_charge(q, EV_TIMERS_COST))
+	if (!kevent_charge(q->owner, EV_TIMERS_COST))
 		return -ENOSPC;
 	timers = ev_timers_alloc(q);
 	if (timers && ev_timers_install(q, timers))
 		return 0;
-	kevent_uncharge(q, EV_TIMERS_COST);
+	kevent_uncharge(q->owner, EV_TIMERS_COST);
 	if (!timers)
 		return -ENOMEM;
 	kfree(timers);
 	return 0;
+}
+
+/* The queue still exists. */
+static void ev_timers_put(struct kevent_timers *timers)
+{
+	if (!refcount_dec_and_test(&timers->refs))
+		return;
+	kevent_uncharge(timers->queue->owner, EV_TIMERS_COST);
+	kfree(timers);
 }
 
 /**
@@ -413,18 +423,7 @@ void kevent_timers_stop(struct kevent_queue *q)
 	spin_unlock_irqrestore(&ev_timers_lock, flags);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
 		hrtimer_cancel(&timers->clocks[i].timer);
-}
-
-/**
- * kevent_timers_free - free what a queue has for its timers
- * @q: the queue, which is about to be freed
- */
-void kevent_timers_free(struct kevent_queue *q)
-{
-	if (!q->timers)
-		return;
-	kevent_uncharge(q, EV_TIMERS_COST);
-	kfree(q->timers);
+	ev_timers_put(timers);
 }
 
 /* Whether the clock is set from now on is seen by ev_clock_look(). */
@@ -468,17 +467,15 @@ static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	unsigned long flags;
 	int err;
 
-	RB_CLEAR_NODE(&kt->kk.node);
 	timerqueue_init(&kt->node);
 	INIT_LIST_HEAD(&kt->on_set);
-	kt->kk.id = uk->ptr;
 	err = ev_timers_get(ke->queue);
 	if (err)
 		return err;
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	ev_timer_set(kt, uk);
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
-	return kevent_key_insert(&kt->kk);
+	return kevent_link(ke, NULL);
 }
 
 static void ev_timer_detach(struct kevent *ke)
@@ -486,7 +483,6 @@ static void ev_timer_detach(struct kevent *ke)
 	struct kevent_timer *kt = to_timer(ke);
 	unsigned long flags;
 
-	kevent_key_erase(&kt->kk);
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	ev_timer_stop(kt);
 	list_del_init(&kt->on_set);
@@ -496,16 +492,13 @@ static void ev_timer_detach(struct kevent *ke)
 /* What is not delivered yet was of the former setting. */
 static void ev_timer_modified(struct kevent *ke, const struct ukevent *uk)
 {
-	kevent_dequeue(ke);
-	ke->ready = 0;
-	ke->state &= ~(KE_FIRED | KE_BROKEN);
+	kevent_forget(ke);
 	ev_timer_set(to_timer(ke), uk);
 }
 
-static struct kevent *ev_timer_find(struct kevent_queue *q,
-				    const struct ukevent *uk, struct file *file)
+static u64 ev_timer_key(const struct ukevent *uk)
 {
-	return kevent_key_find(q, uk->type, uk->ptr);
+	return uk->ptr;
 }
 
 /*
@@ -542,28 +535,24 @@ static void ev_timer_delivered(struct kevent *ke)
 	struct kevent_timer *kt = to_timer(ke);
 
 	kt->ticks = 0;
-	if (!kt->expired || !kt->interval || ke->state & KE_BROKEN ||
+	if (!kt->expired || !kt->interval || kevent_is_broken(ke) ||
 	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
 		return;
 	kt->expired = false;
 	ev_timer_start(kt);
 }
 
-static int ev_timer_error(struct kevent *ke)
-{
-	return -ECANCELED;
-}
-
 const struct kevent_source_ops kevent_timer_ops = {
 	.name		= "timer",
-	.cache		= &kevent_timer_cache,
+	.marks		= EV_TIMER_ALL,
+	.error		= -ECANCELED,
+	.size		= sizeof(struct kevent_timer),
 	.check		= ev_timer_check,
+	.key		= ev_timer_key,
 	.attach		= ev_timer_attach,
 	.detach		= ev_timer_detach,
 	.modified	= ev_timer_modified,
-	.find		= ev_timer_find,
 	.fill		= ev_timer_fill,
-	.error		= ev_timer_error,
 	.delivered	= ev_timer_delivered,
 };
 
@@ -607,7 +596,7 @@ static void ev_clocks_restart(struct kevent_timers *timers)
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
-/* The caller gets a reference to the queue. */
+/* The caller gets a reference to it, and to its queue. */
 static struct kevent_timers *ev_timers_next_stale(void)
 {
 	struct kevent_timers *timers;
@@ -617,6 +606,7 @@ static struct kevent_timers *ev_timers_next_stale(void)
 					  struct kevent_timers, link);
 	if (timers) {
 		list_move_tail(&timers->link, &ev_timers_known);
+		refcount_inc(&timers->refs);
 		refcount_inc(&timers->queue->refs);
 	}
 	spin_unlock_irq(&ev_timers_lock);
@@ -624,21 +614,24 @@ static struct kevent_timers *ev_timers_next_stale(void)
 }
 
 /*
- * Work, not done by whoever sets the clock, since it is for others who may have
- * many timers.
+ * This is work, and not done by the task that sets the clock, because other users
+ * may have many timers.
  */
 static void ev_timers_look(struct work_struct *work)
 {
 	struct kevent_timers *timers;
+	struct kevent_queue *q;
 
 	spin_lock_irq(&ev_timers_lock);
 	list_splice_tail_init(&ev_timers_known, &ev_timers_stale);
 	spin_unlock_irq(&ev_timers_lock);
 	while ((timers = ev_timers_next_stale())) {
+		q = timers->queue;
 		ev_clocks_restart(timers);
 		while (ev_timers_cancel(timers))
 			cond_resched();
-		kevent_queue_put(timers->queue);
+		ev_timers_put(timers);
+		kevent_queue_put(q);
 		cond_resched();
 	}
 }
@@ -664,12 +657,3 @@ void kevent_clock_resumed(void)
 {
 	queue_work(system_unbound_wq, &ev_timer_work);
 }
-
-static int __init ev_timer_init(void)
-{
-	BUILD_BUG_ON(offsetof(struct kevent_timer, kk.ke));
-	kevent_timer_cache = KMEM_CACHE(kevent_timer,
-					SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_timer_init);

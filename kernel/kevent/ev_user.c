@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/wordpart.h>
 
-#include "kevent.h"
+#include "source.h"
 
 /* Events a watch keeps at most with KEVENT_REQ_KEEP_EACH */
 #define KEVENT_USER_MAX_KEPT	65536U
@@ -43,7 +43,7 @@ struct kevent_user_mark {
  * @kk:		the watch, found by its id
  * @merged:	the oldest event, unless it has no marks; under ready_lock, like all
  *		the rest
- * @oldest:	marks that are events. Whoever has the queue makes the list long, and
+ * @oldest:	marks that are events. All that have the queue can make the list long;
  *		its owner is charged for each; KEVENT_USER_MAX_KEPT limits it
  * @last:	the youngest of them, NULL when there is none
  * @nr:		events to come
@@ -57,8 +57,6 @@ struct kevent_user {
 	u32			nr;
 	bool			keep_each;
 };
-
-struct kmem_cache *kevent_user_cache;
 
 static struct kevent_user *to_user(struct kevent *ke)
 {
@@ -78,7 +76,7 @@ static void ev_user_drop_oldest(struct kevent_user *ku)
 	ku->oldest = m->next;
 	if (!ku->oldest)
 		ku->last = NULL;
-	kevent_uncharge(ku->kk.ke.queue, sizeof(*m));
+	kevent_uncharge(ku->kk.ke.queue->owner, sizeof(*m));
 	kfree(m);
 }
 
@@ -99,17 +97,13 @@ static void ev_user_modified(struct kevent *ke, const struct ukevent *uk)
 static int ev_user_attach(struct kevent *ke, const struct ukevent *uk,
 			  struct file *file)
 {
-	struct kevent_user *ku = to_user(ke);
-
 	ev_user_modified(ke, uk);
-	RB_CLEAR_NODE(&ku->kk.node);
-	ku->kk.id = uk->id.raw_u64;
-	return kevent_key_insert(&ku->kk);
+	return kevent_link(ke, NULL);
 }
 
+/* Marks come by kevent_find() only. */
 static void ev_user_detach(struct kevent *ke)
 {
-	kevent_key_erase(&to_user(ke)->kk);
 }
 
 static void ev_user_destroy(struct kevent *ke)
@@ -120,12 +114,6 @@ static void ev_user_destroy(struct kevent *ke)
 		ev_user_drop_oldest(ku);
 		cond_resched();
 	}
-}
-
-static struct kevent *ev_user_find(struct kevent_queue *q,
-				   const struct ukevent *uk, struct file *file)
-{
-	return kevent_key_find(q, uk->type, uk->id.raw_u64);
 }
 
 static u32 ev_user_count(struct kevent *ke)
@@ -177,13 +165,6 @@ static void ev_user_delivered(struct kevent *ke)
 	ev_user_drop_oldest(to_user(ke));
 }
 
-static void *ev_user_room(void)
-{
-	/* A full memory cgroup is an error of the entry, not a reason to kill. */
-	return kmalloc(sizeof(struct kevent_user_mark),
-		       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
-}
-
 static int ev_user_keep(struct kevent_user *ku, u32 bits, u64 data,
 			void **room)
 {
@@ -193,7 +174,7 @@ static int ev_user_keep(struct kevent_user *ku, u32 bits, u64 data,
 		return -EAGAIN;
 	if (!m)
 		return -ENOBUFS;
-	if (!kevent_charge(ku->kk.ke.queue, sizeof(*m)))
+	if (!kevent_charge(ku->kk.ke.queue->owner, sizeof(*m)))
 		return -ENOSPC;
 	*room = NULL;
 	*m = (struct kevent_user_mark) { .data = data, .bits = bits };
@@ -244,24 +225,15 @@ static int ev_user_mark(struct kevent *ke, const struct ukevent *uk,
 const struct kevent_source_ops kevent_user_ops = {
 	.name		= "user",
 	.flags		= KEVENT_REQ_KEEP_EACH,
-	.cache		= &kevent_user_cache,
+	.size		= sizeof(struct kevent_user),
+	.room		= sizeof(struct kevent_user_mark),
 	.check		= ev_user_check,
 	.attach		= ev_user_attach,
 	.detach		= ev_user_detach,
 	.destroy	= ev_user_destroy,
 	.modified	= ev_user_modified,
-	.find		= ev_user_find,
 	.count		= ev_user_count,
 	.fill		= ev_user_fill,
 	.delivered	= ev_user_delivered,
-	.room		= ev_user_room,
 	.mark		= ev_user_mark,
 };
-
-static int __init ev_user_init(void)
-{
-	BUILD_BUG_ON(offsetof(struct kevent_user, kk.ke));
-	kevent_user_cache = KMEM_CACHE(kevent_user, SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_user_init);

@@ -11,10 +11,17 @@
 #include <linux/sched/user.h>
 #include <linux/seq_file.h>
 
-#include "kevent.h"
+#include "busy_poll.h"
+#include "fops.h"
+#include "index.h"
+#include "mapping.h"
+#include "ops.h"
+#include "queue.h"
+#include "state.h"
+#include "watch.h"
 
 /*
- * Who polls a queue must not signal an eventfd from the wake-up: see "Prerequisites"
+ * A caller of poll() must not signal an eventfd from the wake-up: see "Prerequisites"
  * in kevent-internals.rst. Trees without this flag do.
  */
 static_assert(IOU_F_TWQ_IN_WAKE);
@@ -41,6 +48,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 
 	kevent_remove_all(q);
 	kevent_timers_stop(q);
+	kevent_mappings_free(q);
 	kevent_queue_put(q);
 	return 0;
 }
@@ -85,7 +93,7 @@ static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 	bool show;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	show = !(ke->state & (KE_NEW | KE_DEAD));
+	show = kevent_is_alive(ke);
 	if (show) {
 		kevent_fill(ke, &uk, 0);
 		uk.event = ke->event;

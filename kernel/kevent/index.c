@@ -9,6 +9,7 @@
 #include <linux/build_bug.h>
 #include <linux/slab.h>
 
+#include "index.h"
 #include "kevent.h"
 
 #define KEVENT_BLOCK_SIZE	512

@@ -8,7 +8,29 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "kevent.h"
+#include "charge.h"
+#include "mapping.h"
+
+/* Address spaces that attach one ring, besides the creator's */
+#define KEVENT_MAX_MAPPINGS	64
+
+/**
+ * struct kevent_mapping - where an address space other than the creator's has
+ *			   the ring
+ * @list:	R: on &kevent_queue.mappings
+ * @mm:		I: a pointer to compare, held by mmgrab()
+ * @user:	R: the ring there
+ *
+ * Charged with KEVENT_MAPPING_BYTES. One of a process that has ended stays until the
+ * next process attaches the ring.
+ */
+struct kevent_mapping {
+	struct list_head		list;
+	struct mm_struct		*mm;
+	struct kevent_ring __user	*user;
+};
+
+#define KEVENT_MAPPING_BYTES	(KEVENT_MM_BYTES + sizeof(struct kevent_mapping))
 
 static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
 						  struct mm_struct *mm)
@@ -41,7 +63,7 @@ bool kevent_ring_elsewhere(struct kevent_queue *q)
 	if (!user)
 		return false;
 	kring_move(&q->ring, user);
-	/* Where it is broken wake-ups keep away, see kevent_hit_is_plain(). */
+	/* Where it is broken wake-ups keep away, see kevent_queue_may_hit(). */
 	if (!(q->ring.flags & KEVENT_RING_BROKEN))
 		q->ring_mm = current->mm;
 	return true;
@@ -62,8 +84,6 @@ static u32 kevent_mappings_prune(struct kevent_queue *q, struct list_head *gone)
 	return nr;
 }
 
-#define KEVENT_MAPPING_BYTES	(KEVENT_MM_BYTES + sizeof(struct kevent_mapping))
-
 static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 {
 	struct kevent_mapping *map, *next;
@@ -71,7 +91,7 @@ static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 	list_for_each_entry_safe(map, next, gone, list) {
 		mmdrop(map->mm);
 		kfree(map);
-		kevent_uncharge(q, KEVENT_MAPPING_BYTES);
+		kevent_uncharge(q->owner, KEVENT_MAPPING_BYTES);
 	}
 }
 
@@ -109,11 +129,11 @@ static struct kevent_mapping *kevent_mapping_alloc(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
 
-	if (!kevent_charge(q, KEVENT_MAPPING_BYTES))
+	if (!kevent_charge(q->owner, KEVENT_MAPPING_BYTES))
 		return ERR_PTR(-ENOSPC);
 	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map) {
-		kevent_uncharge(q, KEVENT_MAPPING_BYTES);
+		kevent_uncharge(q->owner, KEVENT_MAPPING_BYTES);
 		return ERR_PTR(-ENOMEM);
 	}
 	map->mm = current->mm;
@@ -158,10 +178,40 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 }
 
 /**
+ * kevent_ring_fault_in - make user memory writable
+ * @q: the queue
+ * @to: its ring, or a buffer
+ *
+ * Called without any lock, since the fault may never end. Before it, wakes a
+ * consumer for what is ready. Return: 0, -EFAULT, -EINTR on a fatal signal.
+ */
+int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
+{
+	struct kring where;
+	unsigned long flags;
+	bool here;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready))
+		kevent_wake(q, to->user ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+	here = !to->user || kevent_ring_here(q);
+	where = *to;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return here ? kring_fault_in(&where) : -EFAULT;
+}
+
+/**
  * kevent_mappings_free - forget all mappings
- * @q: the queue, which nobody uses any more
+ * @q: the queue, whose file is gone
  */
 void kevent_mappings_free(struct kevent_queue *q)
 {
-	kevent_mappings_drop(q, &q->mappings);
+	unsigned long flags;
+	LIST_HEAD(gone);
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	list_splice_init(&q->mappings, &gone);
+	q->ring_mm = KEVENT_NO_MM;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	kevent_mappings_drop(q, &gone);
 }

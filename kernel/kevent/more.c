@@ -11,7 +11,8 @@
 #include <linux/sched.h>
 #include <linux/task_work.h>
 
-#include "kevent.h"
+#include "mapping.h"
+#include "more.h"
 
 /* Returns -EFAULT when the ring at @where needs to be faulted in first. */
 static int kevent_more_store(struct kevent_queue *q, struct kring *where)
@@ -30,7 +31,7 @@ static int kevent_more_store(struct kevent_queue *q, struct kring *where)
 }
 
 /*
- * In the consumer's thread, about to return to user mode from whatever it does. So it
+ * In the consumer's thread, about to return to user mode from any call. So it
  * faults memory in only where that does not wait, as after fork().
  */
 static void kevent_more_work(struct callback_head *work)
@@ -94,7 +95,7 @@ void kevent_retry_flags(struct kevent_queue *q)
 {
 	unsigned long flags;
 
-	if (kevent_fault_in(q, &q->ring))
+	if (kevent_ring_fault_in(q, &q->ring))
 		return;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (kevent_ring_here(q))

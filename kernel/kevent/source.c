@@ -5,9 +5,10 @@
 
 #include <linux/bug.h>
 #include <linux/init.h>
+#include <linux/kernel.h>
 #include <linux/slab.h>
 
-#include "kevent.h"
+#include "ops.h"
 
 const struct kevent_source_ops *const kevent_sources[] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
@@ -25,32 +26,48 @@ const struct kevent_source_ops *const kevent_sources[] = {
 /* What a watch takes in the index of its queue, at most */
 #define KEVENT_INDEX_COST	16
 
-u32 kevent_source_costs[KEVENT_NR_TYPES] __ro_after_init;
+struct kmem_cache *kevent_caches[KEVENT_NR_TYPES] __ro_after_init;
+u32 kevent_costs[KEVENT_NR_TYPES] __ro_after_init;
 
 static void __init kevent_source_check(const struct kevent_source_ops *ops)
 {
-	WARN_ON(!ops->name || !ops->cache || !*ops->cache);
-	WARN_ON(!ops->check || !ops->attach || !ops->detach || !ops->find);
-	WARN_ON(!ops->hold != !ops->unhold);
-	WARN_ON(ops->collect && !ops->hold);
+	WARN_ON(!ops->name || !ops->check || !ops->attach || !ops->detach);
+	WARN_ON(ops->size < (ops->file ? sizeof(struct kevent_file) :
+					 sizeof(struct kevent_keyed)));
+	WARN_ON(ops->file && ops->key);
 	WARN_ON(ops->level && !ops->collect);
-	WARN_ON(ops->peek && !ops->collect);
 	WARN_ON(ops->count && !ops->delivered);
+	WARN_ON(ops->room && !ops->mark);
 }
 
+static void __init kevent_source_init(unsigned int type)
+{
+	const struct kevent_source_ops *ops = kevent_sources[type];
+	unsigned int align = ops->align ?: __alignof__(u64);
+	char name[32];
+
+	kevent_source_check(ops);
+	snprintf(name, sizeof(name), "kevent_%s", ops->name);
+	kevent_caches[type] = kmem_cache_create(name, ops->size, align,
+						SLAB_PANIC | SLAB_ACCOUNT,
+						NULL);
+	kevent_costs[type] = kmem_cache_size(kevent_caches[type]) +
+			     KEVENT_INDEX_COST + ops->pins;
+}
+
+/**
+ * kevent_sources_init - prepare all sources
+ */
 void __init kevent_sources_init(void)
 {
-	const struct kevent_source_ops *ops;
 	unsigned int i;
 
 	BUILD_BUG_ON(ARRAY_SIZE(kevent_sources) != KEVENT_NR_TYPES);
+	/* A pointer to a watch is one to what it is a part of. */
+	BUILD_BUG_ON(offsetof(struct kevent_keyed, ke));
+	BUILD_BUG_ON(offsetof(struct kevent_file, ke));
 
-	for (i = 0; i < KEVENT_NR_TYPES; i++) {
-		ops = kevent_sources[i];
-		if (!ops)
-			continue;
-		kevent_source_check(ops);
-		kevent_source_costs[i] = kmem_cache_size(*ops->cache) +
-					 KEVENT_INDEX_COST + ops->pins;
-	}
+	for (i = 0; i < KEVENT_NR_TYPES; i++)
+		if (kevent_sources[i])
+			kevent_source_init(i);
 }

@@ -1,46 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The system calls but kevent_ctl(), and the settings
+ * The system calls but kevent_ctl()
  */
 
 #include <linux/anon_inodes.h>
 #include <linux/cleanup.h>
-#include <linux/cred.h>
 #include <linux/file.h>
-#include <linux/init.h>
 #include <linux/kevent.h>
-#include <linux/memblock.h>
-#include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/user.h>
 #include <linux/syscalls.h>
-#include <linux/sysctl.h>
-#include <linux/time_namespace.h>
 #include <linux/uaccess.h>
 
-#include "kevent.h"
+#include "ctl.h"
+#include "deadline.h"
+#include "deliver.h"
+#include "fops.h"
+#include "mapping.h"
+#include "queue.h"
+#include "settings.h"
+#include "wait.h"
 
 /* kevent_init() */
-
-static int kevent_disabled __read_mostly;
-static int kevent_group __read_mostly = -1;
-
-static bool kevent_allowed(void)
-{
-	kgid_t group;
-
-	switch (READ_ONCE(kevent_disabled)) {
-	case 0:
-		return true;
-	case 1:
-		if (capable(CAP_SYS_ADMIN))
-			return true;
-		group = make_kgid(&init_user_ns, READ_ONCE(kevent_group));
-		return gid_valid(group) && in_group_p(group);
-	default:
-		return false;
-	}
-}
 
 static int kevent_install(struct kevent_queue *q, u32 flags)
 {
@@ -109,56 +89,6 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 
 /* Waiting */
 
-static int kevent_get_deadline(struct kevent_deadline *until, u32 flags,
-			       const struct __kernel_timespec __user *timeout)
-{
-	struct timespec64 ts;
-
-	until->at = KTIME_MAX;
-	until->slack = current->timer_slack_ns;
-	until->poll = false;
-	until->relative = false;
-	if (!timeout)
-		return 0;
-	if (get_timespec64(&ts, timeout))
-		return -EFAULT;
-	if (!timespec64_valid(&ts))
-		return -EINVAL;
-	until->at = timespec64_to_ktime(ts);
-	if (flags & KEVENT_FLAGS_ABSTIME) {
-		until->at = timens_ktime_to_host(until->clock, until->at);
-	} else {
-		until->poll = !until->at;
-		until->relative = until->at;
-	}
-	return 0;
-}
-
-/* Time is looked up when a consumer finds nothing, which few do. */
-static void kevent_start_clock(struct kevent_deadline *until)
-{
-	ktime_t now;
-
-	if (until->poll || until->at == KTIME_MAX)
-		return;
-	now = kevent_clock_now(until->clock);
-	if (until->relative)
-		until->at = ktime_add_safe(now, until->at);
-	until->relative = false;
-	until->poll = ktime_compare(until->at, now) <= 0;
-}
-
-/* Why a consumer that found nothing must not try again, or 0. */
-static int kevent_over(const struct kevent_deadline *until)
-{
-	if (signal_pending(current))
-		return -EINTR;
-	if (until->poll ||
-	    ktime_compare(kevent_clock_now(until->clock), until->at) >= 0)
-		return -ETIME;
-	return 0;
-}
-
 static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 		      struct kevent_deadline *until)
 {
@@ -174,8 +104,8 @@ static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 			break;
 		/* What was ready may turn out not to be, again and again. */
 		if (first)
-			kevent_start_clock(until);
-		ret = first ? 0 : kevent_over(until);
+			kevent_deadline_start(until);
+		ret = first ? 0 : kevent_deadline_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, NULL, until);
 		if (ret && ret != KEVENT_SLEPT_LOOK)
@@ -226,7 +156,7 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 		return -EINVAL;
 	if (!max_nr || max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
 		return -EINVAL;
-	err = kevent_get_deadline(&until, flags, timeout);
+	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (err)
 		return err;
 	kring_init_buffer(&to, buf, max_nr);
@@ -269,7 +199,7 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 		/* Others may want what is not enough for this one. */
 		if (ret)
 			kevent_wake_others(q, ret);
-		ret = first ? 0 : kevent_over(until);
+		ret = first ? 0 : kevent_deadline_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, news, until);
 		if (ret && ret != KEVENT_SLEPT_LOOK)
@@ -277,20 +207,6 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 		first = false;
 		ret = kevent_collect(q, &q->ring, num, ret);
 	}
-}
-
-/* Where a wait changes from "min_nr entries" to "any", if it does before @until */
-static bool kevent_min_wait(const struct kevent_news *news, u64 min_wait_ns,
-			    const struct kevent_deadline *until,
-			    struct kevent_deadline *min_wait)
-{
-	*min_wait = *until;
-	if (news->min_nr < 2 || !min_wait_ns || until->poll)
-		return false;
-	min_wait->at = ktime_add_safe(kevent_clock_now(until->clock),
-				      ns_to_ktime(min(min_wait_ns,
-						      KTIME_MAX)));
-	return ktime_compare(min_wait->at, until->at) < 0;
 }
 
 /* There is less than a consumer wants; @ret is what a first collection said. */
@@ -301,8 +217,9 @@ static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 {
 	struct kevent_deadline first_until;
 
-	kevent_start_clock(until);
-	if (kevent_min_wait(news, min_wait_ns, until, &first_until)) {
+	kevent_deadline_start(until);
+	if (news->min_nr > 1 &&
+	    kevent_deadline_sooner(until, min_wait_ns, &first_until)) {
 		ret = kevent_fill_ring(q, num, news, &first_until, ret);
 		if (ret != -ETIME)
 			return ret;
@@ -343,7 +260,7 @@ static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 		/* Whatever was stored: another thread may have taken it. */
 		if (ret == -ECANCELED)
 			return 0;
-		if (signal_pending(current) && !until->poll &&
+		if (signal_pending(current) && !until->nowait &&
 		    ret != -ETIME && !kevent_has_unread(q))
 			return -EINTR;
 		stored = kevent_stored(q, news->old_kidx);
@@ -414,7 +331,7 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 		if (ret < 0)
 			return ret;
 		if (ret)
-			until->poll = true;
+			until->nowait = true;
 	}
 	return kevent_wait_ring(q, num, &news, arg->min_wait_ns, until);
 }
@@ -432,7 +349,7 @@ kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
 	if (ret)
 		return ret;
 	until.clock = arg.clockid;
-	ret = kevent_get_deadline(&until, flags, timeout);
+	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
 	ret = kevent_set_sigmask(&arg);
@@ -491,7 +408,7 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 	if (flags & KEVENT_FLAGS_ARG)
 		return kevent_wait_with_arg(q, num, old_kidx, timeout, flags,
 					    uarg);
-	ret = kevent_get_deadline(&until, flags, timeout);
+	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
 	return kevent_wait_ring(q, num, &news, 0, &until);
@@ -528,82 +445,3 @@ SYSCALL_DEFINE3(kevent_commit, int, fd, u32, new_uidx, u32, over)
 	return kevent_commit(fd_file(f)->private_data,
 			     (u64)over << 32 | new_uidx);
 }
-
-/* Settings */
-
-static const long kevent_bytes_max = LONG_MAX;
-
-static struct ctl_table kevent_kernel_table[] = {
-	{
-		.procname	= "kevent_disabled",
-		.data		= &kevent_disabled,
-		.maxlen		= sizeof(kevent_disabled),
-		.mode		= 0644,
-		.proc_handler	= proc_dointvec_minmax,
-		.extra1		= SYSCTL_ZERO,
-		.extra2		= SYSCTL_TWO,
-	},
-	{
-		.procname	= "kevent_group",
-		.data		= &kevent_group,
-		.maxlen		= sizeof(kevent_group),
-		.mode		= 0644,
-		.proc_handler	= proc_dointvec,
-	},
-};
-
-static struct ctl_table kevent_fs_table[] = {
-	{
-		.procname	= "max_user_bytes",
-		.data		= &kevent_max_user_bytes,
-		.maxlen		= sizeof(kevent_max_user_bytes),
-		.mode		= 0644,
-		.proc_handler	= proc_doulongvec_minmax,
-		.extra1		= SYSCTL_LONG_ZERO,
-		.extra2		= (void *)&kevent_bytes_max,
-	},
-};
-
-/* Offsets and sizes that user space relies on */
-static void __init kevent_check_abi(void)
-{
-	BUILD_BUG_ON(sizeof(struct kevent_id) != 8);
-	BUILD_BUG_ON(sizeof(struct ukevent) != 40);
-	BUILD_BUG_ON(offsetof(struct ukevent, type) != 8);
-	BUILD_BUG_ON(offsetof(struct ukevent, event) != 12);
-	BUILD_BUG_ON(offsetof(struct ukevent, req_flags) != 16);
-	BUILD_BUG_ON(offsetof(struct ukevent, ret_flags) != 20);
-	BUILD_BUG_ON(offsetof(struct ukevent, ret_data) != 24);
-	BUILD_BUG_ON(offsetof(struct ukevent, ptr) != 32);
-	BUILD_BUG_ON(sizeof(struct kevent_ring) != 128);
-	BUILD_BUG_ON(offsetof(struct kevent_ring, ring_flags) != 8);
-	BUILD_BUG_ON(offsetof(struct kevent_ring, ring_uidx) != 64);
-	BUILD_BUG_ON(offsetof(struct kevent_ring, event) != 128);
-	BUILD_BUG_ON(sizeof(struct kevent_change) != 48);
-	BUILD_BUG_ON(offsetof(struct kevent_change, cmd) != 40);
-	BUILD_BUG_ON(offsetof(struct kevent_change, result) != 44);
-	BUILD_BUG_ON(sizeof(struct kevent_wait_arg) != 48);
-	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, sigmask) != 16);
-	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, min_wait_ns) != 24);
-	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, changes) != 32);
-	BUILD_BUG_ON(offsetof(struct kevent_wait_arg, nr_changes) != 40);
-	/* kevent_ctl_change() writes them at once. */
-	BUILD_BUG_ON(offsetof(struct ukevent, ret_data) !=
-		     offsetofend(struct ukevent, ret_flags));
-}
-
-/* A user may spend a twenty-fifth of low memory on watches. */
-static int __init kevent_sysinit(void)
-{
-	struct sysinfo si;
-
-	kevent_check_abi();
-	kevent_sources_init();
-	si_meminfo(&si);
-	kevent_max_user_bytes = ((si.totalram - si.totalhigh) / 25) <<
-				PAGE_SHIFT;
-	register_sysctl_init("kernel", kevent_kernel_table);
-	register_sysctl_init("fs/kevent", kevent_fs_table);
-	return 0;
-}
-fs_initcall(kevent_sysinit);

@@ -18,6 +18,12 @@
 #include <linux/net.h>
 #include <linux/rcupdate.h>
 
+#include "busy_poll.h"
+#include "find.h"
+#include "hit.h"
+#include "poll_report.h"
+#include "queue.h"
+#include "state.h"
 #include "turns.h"
 #include "window.h"
 
@@ -99,8 +105,7 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 	kf = READ_ONCE(kp->kf.file->f_kevent);
 	for (; kf; kf = READ_ONCE(kf->next)) {
 		peer = container_of(kf, struct kevent_poll, kf);
-		if (peer != kp &&
-		    kevent_source_of(&kf->ke)->cache == &kevent_poll_cache &&
+		if (peer != kp && kevent_is_poll(&kf->ke) &&
 		    head_of(peer) == head)
 			return peer;
 	}
@@ -236,7 +241,7 @@ static struct kevent_poll *first_of_run(struct kevent_poll *kp,
 	return kp;
 }
 
-/* Telling */
+/* Turns */
 
 /**
  * struct kevent_turn - something that one queue shall be told
@@ -299,7 +304,7 @@ static bool wants(const struct kevent_poll *kp, __poll_t mask)
 {
 	return mask & interest(kp) &&
 	       !(READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL) &&
-	       !(READ_ONCE(kp->kf.ke.state) & (KE_DEAD | KE_DISARMED));
+	       kevent_is_armed(&kp->kf.ke);
 }
 
 /*
@@ -384,14 +389,12 @@ static void take_turns(struct kevent_turn *turn)
 	set_flags(told, told->wait.flags | mark);
 }
 
-/**
- * kevent_turns_wake - a wait queue is woken up in which a watch is not alone
- * @kp: the watch
- * @head: the wait queue; its lock is held
- * @key: what has become true, neither an error nor a hang-up
+/*
+ * A wait queue is woken up in which the watch is not alone. @key says what has
+ * become true, neither an error nor a hang-up.
  */
-void kevent_turns_wake(struct kevent_poll *kp, struct wait_queue_head *head,
-		       __poll_t key)
+static void wake_run(struct kevent_poll *kp, struct wait_queue_head *head,
+		     __poll_t key)
 {
 	struct kevent_turn turn = {
 		.head	= head,
@@ -408,6 +411,84 @@ void kevent_turns_wake(struct kevent_poll *kp, struct wait_queue_head *head,
 		ev_poll_fire(&kp->kf.ke, key);
 	if (first && !alone)
 		take_turns(&turn);
+}
+
+/* Callbacks */
+
+/*
+ * The owner of a wait queue head that dies before the files it serves says so.
+ * Clearing @head must come last: a remover that sees NULL may free the watch.
+ */
+static void ev_poll_orphan(struct kevent *ke, wait_queue_entry_t *wait,
+			   void **head)
+{
+	kevent_broken(ke);
+	list_del_init(&wait->entry);
+	/* Pairs with kevent_turns_leave(). */
+	smp_store_release(head, NULL);
+}
+
+static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
+{
+	struct wait_queue_head *head = *ev_poll_head(kp);
+
+	if (unlikely(key & POLLFREE))
+		ev_poll_orphan(&kp->kf.ke, &kp->wait, ev_poll_head(kp));
+	else if (!key || key & EV_POLL_ALWAYS ||
+		 list_is_singular(&head->head))
+		ev_poll_fire(&kp->kf.ke, key);
+	else
+		wake_run(kp, head, key);
+	return 1;
+}
+
+/**
+ * ev_poll_wake - callback of the first wait queue of a file
+ * @wait: the entry; the lock of the wait queue is held, interrupts are off
+ * @mode: not used
+ * @sync: not used
+ * @key: what has become true, if the wake-up says it
+ *
+ * Return: 1.
+ */
+int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		 void *key)
+{
+	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
+	__poll_t keys = (__force __poll_t)READ_ONCE(kp->kf.ke.keys);
+	__poll_t mask = key_to_poll(key);
+
+	/* Alone in the wait queue, and all said */
+	if (unlikely(wait->entry.next != wait->entry.prev || mask & POLLFREE ||
+		     keys & EV_POLL_EXTRA || !ev_poll_key_suffices(keys, mask)))
+		return ev_poll_wake_slow(kp, mask);
+	if (!(mask & keys))
+		return 1;
+	return kevent_ready_now(&kp->kf.ke,
+				ev_poll_key_events(&kp->kf.ke, mask));
+}
+
+/**
+ * ev_poll_wake_more - callback of further wait queues
+ * @wait: the entry; the lock of the wait queue is held, interrupts are off
+ * @mode: not used
+ * @sync: not used
+ * @key: what has become true, if the wake-up says it
+ *
+ * Return: 1.
+ */
+int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		      void *key)
+{
+	struct kevent_poll_more *more =
+		container_of(wait, struct kevent_poll_more, wait);
+	__poll_t mask = key_to_poll(key);
+
+	if (unlikely(mask & POLLFREE))
+		ev_poll_orphan(&more->kp->kf.ke, wait, &wait->private);
+	else
+		ev_poll_fire(&more->kp->kf.ke, mask);
+	return 1;
 }
 
 /* Handing on */
@@ -441,12 +522,8 @@ static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
 		take_turns(&turn);
 }
 
-/**
- * kevent_turns_leave - a watch is about to leave its wait queue
- * @kp: the watch, dead
- * @head: the wait queue; its lock is held
- */
-void kevent_turns_leave(struct kevent_poll *kp, struct wait_queue_head *head)
+/* The watch is dead and about to leave its wait queue. */
+static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 {
 	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
 	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
@@ -454,7 +531,7 @@ void kevent_turns_leave(struct kevent_poll *kp, struct wait_queue_head *head)
 
 	lockdep_assert_held(&head->lock);
 
-	if (owed(kp) && !(READ_ONCE(kp->kf.ke.state) & KE_SPENT))
+	if (owed(kp) && !kevent_is_spent(&kp->kf.ke))
 		hand_on(kp, head, owed(kp));
 	before = last ? neighbour_before(kp, head) : NULL;
 	if (before)
@@ -464,15 +541,41 @@ void kevent_turns_leave(struct kevent_poll *kp, struct wait_queue_head *head)
 		RCU_INIT_POINTER(wq->kevent, NULL);
 }
 
+/**
+ * kevent_turns_leave - leave a wait queue
+ * @wait: the entry of a dead watch; callbacks are over when this returns
+ * @slot: where the head is remembered, see ev_poll_head()
+ *
+ * After POLLFREE a head is freed with RCU: while @slot is not NULL, and RCU is held
+ * since that was seen, the head can be locked.
+ */
+void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
+{
+	struct wait_queue_head *head;
+	unsigned long flags;
+
+	guard(rcu)();
+	/* Pairs with ev_poll_orphan(). */
+	head = smp_load_acquire(slot);
+	if (!head)
+		return;
+	spin_lock_irqsave(&head->lock, flags);
+	if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
+		cut_ties(container_of(wait, struct kevent_poll, wait), head);
+	list_del_init(&wait->entry);
+	WRITE_ONCE(*slot, NULL);
+	spin_unlock_irqrestore(&head->lock, flags);
+}
+
 static void hand_on_unwanted(struct kevent_poll *kp,
 			     struct wait_queue_head *head)
 {
 	__poll_t mask = owed(kp);
 
 	/* A watch that is dead hands on when it leaves, or has. */
-	if (head_of(kp) != head || READ_ONCE(kp->kf.ke.state) & KE_DEAD)
+	if (head_of(kp) != head || kevent_is_dead(&kp->kf.ke))
 		return;
-	if (!(READ_ONCE(kp->kf.ke.state) & KE_DISARMED))
+	if (!kevent_is_disarmed(&kp->kf.ke))
 		mask &= ~both_names(interest(kp));
 	if (mask)
 		hand_on(kp, head, mask);

@@ -13,7 +13,7 @@ struct kevent_queue;
 struct kmem_cache;
 struct ukevent;
 
-/* Entries of kevent_ctl() dealt with at a time */
+/* Requests that one stash serves */
 #define KEVENT_CTL_BATCH	16U
 
 /**
@@ -41,12 +41,9 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file);
 int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 		struct file *file);
-bool kevent_kill(struct kevent *ke);
+void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
 void kevent_bury(struct kevent *ke, bool held);
 void kevent_free(struct kevent *ke);
 void kevent_remove_all(struct kevent_queue *q);
-bool kevent_charge(struct kevent_queue *q, size_t bytes);
-void kevent_uncharge(struct kevent_queue *q, size_t bytes);
-extern long kevent_max_user_bytes;
 
 #endif /* _KEVENT_WATCH_H */

@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "kevent.h"
+#include "queue.h"
 #include "window.h"
 
 /* A test that died does not hold a task up for longer. */

@@ -10,7 +10,8 @@
 #include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
 
-#include "../turns.h"
+#include "../poll_report.h"
+#include "../source.h"
 
 static const struct file_operations no_pipe_fops = {
 	.owner = THIS_MODULE,
@@ -61,7 +62,7 @@ static void fifo_that_is_no_pipe_is_polled(struct kunit *test)
 	kevent_poll_ops.modified(ke, &uk);
 	KUNIT_EXPECT_TRUE(test, ke->keys & KEVENT_POLL_POLLIN);
 	KUNIT_EXPECT_FALSE(test, ke->keys & BIT(15));
-	KUNIT_EXPECT_LT(test, kevent_poll_ops.peek(ke), 0);
+	KUNIT_EXPECT_LT(test, kevent_poll_ops.collect(ke, true), 0);
 	fput(file);
 }
 

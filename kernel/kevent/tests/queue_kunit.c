@@ -8,7 +8,8 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../kevent.h"
+#include "../deliver.h"
+#include "../source.h"
 
 #define SIZE	64
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be told of sockets and pipes without a lock and without ->poll()
+ * What is known of sockets and pipes without a lock and without ->poll()
  */
 
 #include <linux/fs.h>
@@ -11,7 +11,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "turns.h"
+#include "peek.h"
 
 /* States in which ->poll() of TCP does what it does when connected */
 #define EV_PEEK_TCP							\

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Control
+ */
+#ifndef _KEVENT_CTL_H
+#define _KEVENT_CTL_H
+
+#include <linux/types.h>
+
+struct kevent_change;
+struct kevent_queue;
+
+int kevent_make_changes(struct kevent_queue *q,
+			struct kevent_change __user *changes, u32 nr);
+
+#endif /* _KEVENT_CTL_H */

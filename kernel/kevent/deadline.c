@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Until when a consumer waits
+ */
+
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+
+#include "deadline.h"
+
+/**
+ * kevent_clock_now - the time
+ * @clock: one of those kevent_wait_arg.clockid may be
+ */
+ktime_t kevent_clock_now(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+		return ktime_get_real();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case CLOCK_TAI:
+		return ktime_get_clocktai();
+	default:
+		return ktime_get();
+	}
+}
+
+/**
+ * kevent_deadline_get - read the timeout of a caller
+ * @until: has its clock; receives the rest
+ * @absolute: @timeout is a point of time
+ * @timeout: in user memory, NULL for no limit
+ *
+ * Return: 0, -EFAULT, -EINVAL.
+ */
+int kevent_deadline_get(struct kevent_deadline *until, bool absolute,
+			const struct __kernel_timespec __user *timeout)
+{
+	struct timespec64 ts;
+
+	until->at = KTIME_MAX;
+	until->slack = current->timer_slack_ns;
+	until->nowait = false;
+	until->relative = false;
+	if (!timeout)
+		return 0;
+	if (get_timespec64(&ts, timeout))
+		return -EFAULT;
+	if (!timespec64_valid(&ts))
+		return -EINVAL;
+	until->at = timespec64_to_ktime(ts);
+	if (absolute) {
+		until->at = timens_ktime_to_host(until->clock, until->at);
+	} else {
+		until->nowait = !until->at;
+		until->relative = until->at;
+	}
+	return 0;
+}
+
+/**
+ * kevent_deadline_start - a consumer has found nothing
+ * @until: what it was given
+ *
+ * Looks at the clock only now, since few consumers find nothing.
+ */
+void kevent_deadline_start(struct kevent_deadline *until)
+{
+	ktime_t now;
+
+	if (until->nowait || until->at == KTIME_MAX)
+		return;
+	now = kevent_clock_now(until->clock);
+	if (until->relative)
+		until->at = ktime_add_safe(now, until->at);
+	until->relative = false;
+	until->nowait = ktime_compare(until->at, now) <= 0;
+}
+
+/**
+ * kevent_deadline_over - may a consumer that found nothing try again?
+ * @until: what it was given
+ *
+ * Return: 0, or why not: -EINTR, -ETIME.
+ */
+int kevent_deadline_over(const struct kevent_deadline *until)
+{
+	if (signal_pending(current))
+		return -EINTR;
+	if (until->nowait ||
+	    ktime_compare(kevent_clock_now(until->clock), until->at) >= 0)
+		return -ETIME;
+	return 0;
+}
+
+/**
+ * kevent_deadline_sooner - a deadline some time from now
+ * @until: another one, which has been started
+ * @ns: from now on
+ * @sooner: receives the new one
+ *
+ * Return: true when @sooner is before @until.
+ */
+bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
+			    struct kevent_deadline *sooner)
+{
+	*sooner = *until;
+	if (!ns || until->nowait)
+		return false;
+	sooner->at = ktime_add_safe(kevent_clock_now(until->clock),
+				    ns_to_ktime(min(ns, KTIME_MAX)));
+	return ktime_compare(sooner->at, until->at) < 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What close() and the end of a file do to the watches of a file
+ */
+
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/kevent.h>
+
+#include "queue.h"
+#include "state.h"
+#include "watch.h"
+
+/*
+ * Kill the watch if nobody else has. It is linked to its file, under f_lock, so
+ * it exists and so does its queue.
+ */
+static bool kevent_file_kill(struct kevent_file *kf)
+{
+	struct kevent_queue *q = kf->ke.queue;
+	unsigned long flags;
+	bool killed;
+
+	lockdep_assert_held(&kf->file->f_lock);
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	killed = kevent_kill(&kf->ke);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return killed;
+}
+
+/* Kill one watch of @file whose descriptor has left @table. */
+static struct kevent *kevent_file_kill_closed(struct file *file,
+					      struct files_struct *table)
+{
+	struct kevent_file *kf;
+
+	rcu_read_lock();
+	spin_lock(&file->f_lock);
+	for (kf = file->f_kevent; kf; kf = kf->next)
+		if (kf->table == table &&
+		    files_lookup_fd_raw(table, kf->ke.id_low) != file &&
+		    kevent_file_kill(kf))
+			break;
+	spin_unlock(&file->f_lock);
+	rcu_read_unlock();
+	return kf ? &kf->ke : NULL;
+}
+
+/**
+ * kevent_file_flush - drop watches whose descriptor was closed
+ * @file: the file; the caller holds a reference
+ * @table: the &struct files_struct it was closed in
+ */
+void kevent_file_flush(struct file *file, fl_owner_t table)
+{
+	struct kevent *ke;
+
+	if (!table)
+		return;
+	while ((ke = kevent_file_kill_closed(file, table))) {
+		kevent_bury(ke, false);
+		cond_resched();
+	}
+}
+
+/* Kill one watch of a file nobody has a reference to. */
+static struct kevent *kevent_file_kill_last(struct file *file)
+{
+	struct kevent_file *kf;
+
+	spin_lock(&file->f_lock);
+	kf = file->f_kevent;
+	/* All others that kill it have the file pinned until it is gone. */
+	if (kf && WARN_ON_ONCE(!kevent_file_kill(kf)))
+		kf = NULL;
+	spin_unlock(&file->f_lock);
+	return kf ? &kf->ke : NULL;
+}
+
+/**
+ * kevent_file_release - drop the watches of a file that is going away
+ * @file: the file, without references
+ */
+void kevent_file_release(struct file *file)
+{
+	struct kevent *ke;
+
+	while ((ke = kevent_file_kill_last(file))) {
+		kevent_bury(ke, false);
+		cond_resched();
+	}
+}

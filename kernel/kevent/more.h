@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * KEVENT_RING_MORE: how consumers that only look at memory learn of misses
+ */
+#ifndef _KEVENT_MORE_H
+#define _KEVENT_MORE_H
+
+struct kevent_queue;
+struct pid;
+
+void kevent_more(struct kevent_queue *q);
+void kevent_retry_flags(struct kevent_queue *q);
+struct pid *kevent_follow(struct kevent_queue *q);
+
+#endif /* _KEVENT_MORE_H */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watches of files that can be polled: what a wake-up says to one of them
+ */
+
+#include <linux/net.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/poll.h>
+#include <linux/skbuff.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "busy_poll.h"
+#include "find.h"
+#include "hit.h"
+#include "mapping.h"
+#include "peek.h"
+#include "poll_report.h"
+
+/* Masks of poll(), and conditions of a type */
+
+/**
+ * ev_poll_events - what a mask of poll() means to a watch
+ * @ke: the watch
+ * @mask: the mask
+ *
+ * Return: the conditions to report.
+ */
+u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
+{
+	u32 events = 0, wanted = READ_ONCE(ke->event);
+
+	if (ke->type == KEVENT_POLL)
+		return (__force u32)mask &
+		       (wanted | (__force u32)EV_POLL_ALWAYS);
+	if (mask & (EPOLLIN | EPOLLRDNORM))
+		events |= KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT;
+	if (mask & (EPOLLOUT | EPOLLWRNORM))
+		events |= KEVENT_SOCKET_SEND;
+	events &= wanted;
+	if (events || mask & EV_POLL_ALWAYS)
+		events |= (__force u32)(mask & (EV_POLL_ALWAYS | EPOLLRDHUP));
+	return events;
+}
+
+/* Conditions that peek.c says nothing of */
+#define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
+					    EPOLLRDHUP | EV_POLL_ALWAYS))
+
+/**
+ * ev_poll_peek - what ->poll() would say, without a lock
+ * @ke: the watch; its file exists, since its end has to wait until the watch is dead
+ *
+ * Return: the conditions that hold, or -EAGAIN when ->poll() has to be asked.
+ */
+int ev_poll_peek(struct kevent *ke)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	struct file *file = to_poll(ke)->kf.file;
+	struct pipe_inode_info *pipe;
+	struct socket *sock;
+	int ret = -EAGAIN;
+
+	if (keys & EV_POLL_UNSEEN)
+		return -EAGAIN;
+	sock = kevent_socket(file);
+	pipe = sock ? NULL : get_pipe_info(file, false);
+	if (sock && sock->sk)
+		ret = ev_peek_sock(sock);
+	else if (pipe)
+		ret = ev_peek_pipe(pipe, file->f_mode);
+	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
+}
+
+/* Amounts */
+
+/**
+ * ev_poll_sock_amount - what is known of a socket without its lock
+ * @sk: the socket
+ * @ready: conditions that hold
+ *
+ * Return: connections waiting, or bytes of a TCP stream, otherwise 0. A hint, which
+ * may be old when it arrives.
+ */
+u32 ev_poll_sock_amount(struct sock *sk, u32 ready)
+{
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		return sk->sk_family == AF_UNIX ?
+		       skb_queue_len_lockless(&sk->sk_receive_queue) :
+		       READ_ONCE(sk->sk_ack_backlog);
+	if (!(ready & KEVENT_SOCKET_RECV) || !sk_is_tcp(sk))
+		return 0;
+	/* Old sequence numbers make a wrong amount, nothing worse. */
+	return max(data_race(tcp_inq(sk)), 0);
+}
+
+/**
+ * ev_poll_amount - ev_poll_sock_amount() for a watch
+ * @ke: a SOCKET watch
+ * @ready: conditions that hold
+ *
+ * The file exists, see kevent_hold(), and ->release() is yet to come: it has to
+ * wait until the watch is dead. So the socket and its sock exist too.
+ */
+u32 ev_poll_amount(struct kevent *ke, u32 ready)
+{
+	struct socket *sock;
+
+	if (!(ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
+		return 0;
+	sock = kevent_socket(to_poll(ke)->kf.file);
+	return sock && sock->sk ? ev_poll_sock_amount(sock->sk, ready) : 0;
+}
+
+/* Wake-ups */
+
+/**
+ * ev_poll_note_device - a socket that becomes ready has a device queue to poll
+ * @ke: the watch
+ * @file: its file
+ */
+void ev_poll_note_device(struct kevent *ke, struct file *file)
+{
+	struct kevent_busy *busy = &ke->queue->busy;
+	struct socket *sock;
+
+	if (!kevent_busy_on(busy))
+		return;
+	sock = kevent_socket(file);
+	if (sock && sock->sk)
+		kevent_busy_note(busy, sock->sk);
+}
+
+/*
+ * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
+ * looked up
+ */
+static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
+					u32 *amount)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events;
+
+	*amount = 0;
+	if (!ev_poll_key_suffices(keys, key))
+		return 0;
+	events = ev_poll_key_events(ke, key);
+	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA &&
+	    kevent_may_store(ke->queue))
+		*amount = ev_poll_amount(ke, events);
+	return events;
+}
+
+/**
+ * ev_poll_fire - a wake-up is for a watch
+ * @ke: the watch; the lock of the wait queue is held
+ * @key: what has become true, 0 if it does not say
+ */
+void ev_poll_fire(struct kevent *ke, __poll_t key)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events, amount;
+
+	if (key && !(key & keys))
+		return;
+	ev_poll_note_device(ke, to_poll(ke)->kf.file);
+	events = ev_poll_says(ke, key, &amount);
+	/* What becomes true after a look has a wake-up of its own. */
+	if (events)
+		kevent_ready_amount(ke, events, amount);
+	else if (key || ev_poll_peek(ke))
+		kevent_look(ke);
+}
+
+/**
+ * ev_poll_offer - a wake-up is for a watch, in the place of others
+ * @ke: the watch; the lock of the wait queue is held
+ * @wanted: conditions it was seen to be interested in
+ * @key: of the wake-up; 0: some time ago they were true
+ *
+ * Return: false when others must have it too.
+ */
+bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key)
+{
+	u32 events, amount;
+
+	ev_poll_note_device(ke, to_poll(ke)->kf.file);
+	events = ev_poll_says(ke, key, &amount);
+	if (!key && !ev_poll_peek(ke))
+		return true;
+	return kevent_offer(ke, (__force u16)wanted, events, amount);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of a watch: what is read, and what hot paths write
+ *
+ * The legal states, and who moves a watch between them, are explained in
+ * state.c. No other file writes &kevent.state.
+ */
+#ifndef _KEVENT_STATE_H
+#define _KEVENT_STATE_H
+
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/lockdep.h>
+
+#include "ops.h"
+#include "queue.h"
+
+/**
+ * enum kevent_state - bits of &struct kevent.state
+ * @KE_NEW:	life: being attached to its source
+ * @KE_DEAD:	life: removed, nothing is delivered any more
+ * @KE_SPENT:	life: dead because it was delivered
+ * @KE_DETACHED: life: dead, and detached from its source
+ * @KE_LISTED:	place: on &kevent_queue.ready or &kevent_queue.level
+ * @KE_QUIET:	place: listed, and nobody was woken for it
+ * @KE_BUSY:	task: one works on it without a lock
+ * @KE_FIRED:	task: something happened while it was busy, or disarmed
+ * @KE_STALE:	task: it was modified while it was busy
+ * @KE_VERIFY:	owed: a look at its condition, before delivery
+ * @KE_DISARMED: condition: nothing is delivered until it is modified
+ * @KE_BROKEN:	condition: its source cannot deliver any more
+ */
+enum kevent_state {
+	KE_NEW		= BIT(0),
+	KE_DEAD		= BIT(1),
+	KE_SPENT	= BIT(2),
+	KE_DETACHED	= BIT(3),
+	KE_LISTED	= BIT(4),
+	KE_QUIET	= BIT(5),
+	KE_BUSY		= BIT(6),
+	KE_FIRED	= BIT(7),
+	KE_STALE	= BIT(8),
+	KE_VERIFY	= BIT(9),
+	KE_DISARMED	= BIT(10),
+	KE_BROKEN	= BIT(11),
+};
+
+/* A level watch that was delivered and waits for its next look */
+#define KE_DELIVERED	(KE_LISTED | KE_QUIET | KE_VERIFY)
+
+#ifdef CONFIG_KEVENT_DEBUG
+void kevent_state_check(const struct kevent *ke);
+#else
+static inline void kevent_state_check(const struct kevent *ke) {}
+#endif
+
+/* What the state says. Without ready_lock the answer may be old. */
+
+static inline bool kevent_is_dead(const struct kevent *ke)
+{
+	return READ_ONCE(ke->state) & KE_DEAD;
+}
+
+static inline bool kevent_is_spent(const struct kevent *ke)
+{
+	return READ_ONCE(ke->state) & KE_SPENT;
+}
+
+static inline bool kevent_is_disarmed(const struct kevent *ke)
+{
+	return READ_ONCE(ke->state) & KE_DISARMED;
+}
+
+/* May it be delivered? */
+static inline bool kevent_is_armed(const struct kevent *ke)
+{
+	return !(READ_ONCE(ke->state) & (KE_DEAD | KE_DISARMED));
+}
+
+static inline bool kevent_is_broken(const struct kevent *ke)
+{
+	return READ_ONCE(ke->state) & KE_BROKEN;
+}
+
+static inline bool kevent_is_busy(const struct kevent *ke)
+{
+	return READ_ONCE(ke->state) & KE_BUSY;
+}
+
+static inline bool kevent_is_listed(const struct kevent *ke)
+{
+	return ke->state & KE_LISTED;
+}
+
+/* Listed, and a consumer was woken for it or has taken it */
+static inline bool kevent_is_announced(const struct kevent *ke)
+{
+	return (ke->state & (KE_LISTED | KE_QUIET)) == KE_LISTED;
+}
+
+/* Has it been added and not removed? */
+static inline bool kevent_is_alive(const struct kevent *ke)
+{
+	return !(ke->state & (KE_NEW | KE_DEAD));
+}
+
+/* Must its condition be looked at before delivery? */
+static inline bool kevent_must_verify(const struct kevent *ke)
+{
+	return (ke->state & (KE_VERIFY | KE_BROKEN)) == KE_VERIFY;
+}
+
+/* Is it looked at again after delivery? */
+static inline bool kevent_is_level(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->level &&
+	       !(ke->req_flags & KEVENT_REQ_ET) && !(ke->state & KE_BROKEN);
+}
+
+/*
+ * Will the task that is busy with it deliver what was known before, so that it is
+ * dead or disarmed after that?
+ */
+static inline bool kevent_is_leaving(const struct kevent *ke)
+{
+	return ke->state & KE_BUSY &&
+	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
+}
+
+/* Moves of hot paths, under ready_lock */
+
+/* A watch has nothing to report. */
+static __always_inline void kevent_dequeue(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (!(ke->state & KE_LISTED))
+		return;
+	kevent_list_del(ke);
+	ke->state &= ~(KE_LISTED | KE_QUIET);
+}
+
+/* A level watch was delivered: the next collection looks at it again. */
+static __always_inline void kevent_look_later(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (ke->state & KE_LISTED)
+		list_move_tail(&ke->link, &q->level);
+	else
+		kevent_list_add(ke, &q->level);
+	ke->state |= KE_DELIVERED;
+	ke->state &= ~KE_FIRED;
+	kevent_state_check(ke);
+}
+
+/* Undo kevent_look_later(): it was not delivered. */
+static inline void kevent_look_not(struct kevent *ke)
+{
+	kevent_dequeue(ke);
+	ke->state &= ~KE_VERIFY;
+}
+
+/* A listed watch was looked at without releasing the lock. */
+static __always_inline void kevent_looked(struct kevent *ke, u32 mask)
+{
+	ke->ready = mask;
+	ke->state &= ~(KE_VERIFY | KE_FIRED);
+	if (!mask)
+		kevent_dequeue(ke);
+	kevent_state_check(ke);
+}
+
+/* What was seen of a listed watch is old when it will be delivered. */
+static __always_inline void kevent_doubt(struct kevent *ke)
+{
+	ke->state |= KE_VERIFY;
+}
+
+/* Life */
+
+/**
+ * enum kevent_due - what is left to do for a watch
+ * @KEVENT_NOTHING:	nothing
+ * @KEVENT_BURY:	kevent_bury()
+ * @KEVENT_FREE:	kevent_free()
+ */
+enum kevent_due {
+	KEVENT_NOTHING,
+	KEVENT_BURY,
+	KEVENT_FREE,
+};
+
+void kevent_state_init(struct kevent *ke);
+bool kevent_kill(struct kevent *ke);
+void kevent_spend(struct kevent *ke);
+bool kevent_hand_over(struct kevent *ke);
+enum kevent_due kevent_unbusy(struct kevent *ke, bool kill);
+
+/* What happens to a watch */
+void kevent_report(struct kevent *ke);
+void kevent_ready_locked(struct kevent *ke, u32 mask);
+void kevent_look_locked(struct kevent *ke);
+void kevent_broken_locked(struct kevent *ke);
+void kevent_forget(struct kevent *ke);
+void kevent_arm(struct kevent *ke, bool armed);
+bool kevent_restart(struct kevent *ke);
+u32 kevent_count(struct kevent *ke);
+void kevent_delivered(struct kevent *ke, u32 nr);
+
+/* Tasks that work on a watch without the lock */
+void kevent_take(struct kevent *ke);
+bool kevent_put_back(struct kevent *ke, u32 mask);
+bool kevent_attach_done(struct kevent *ke);
+void kevent_hand_out(struct kevent *ke);
+bool kevent_take_back(struct kevent *ke, bool copied);
+int kevent_take_to_arm(struct kevent *ke);
+void kevent_rearmed(struct kevent *ke, int mask);
+
+#endif /* _KEVENT_STATE_H */
