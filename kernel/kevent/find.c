@@ -9,13 +9,7 @@
 #include <linux/cleanup.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
-#include <linux/io_uring.h>
-#include <linux/kevent.h>
-#include <linux/poll.h>
 #include <linux/rbtree.h>
-
-/* Needs what poll.h includes. */
-#include <linux/eventpoll.h>
 
 #include "find.h"
 #include "ops.h"
@@ -274,18 +268,4 @@ void kevent_unhold(struct kevent *ke)
 {
 	if (kevent_source_of(ke)->file)
 		fput(to_kevent_file(ke)->file);
-}
-
-/**
- * kevent_check_nesting - may this kind of file be watched?
- * @file: the file
- *
- * Return: 0, or -ELOOP for queues and what queues may be watched by.
- */
-int kevent_check_nesting(struct file *file)
-{
-	if (is_kevent_file(file) || is_epoll_file(file) ||
-	    io_is_uring_fops(file))
-		return -ELOOP;
-	return 0;
 }

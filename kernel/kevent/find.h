@@ -28,7 +28,6 @@ bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 bool kevent_is_current(const struct kevent *ke);
 bool kevent_hold(struct kevent *ke);
 void kevent_unhold(struct kevent *ke);
-int kevent_check_nesting(struct file *file);
 
 static inline struct kevent_file *to_kevent_file(const struct kevent *ke)
 {

@@ -4,12 +4,16 @@
  */
 
 #include <linux/file.h>
+#include <linux/io_uring.h>
 #include <linux/io_uring_types.h>
 #include <linux/kevent.h>
 #include <linux/percpu_counter.h>
 #include <linux/poll.h>
 #include <linux/sched/user.h>
 #include <linux/seq_file.h>
+
+/* Needs what poll.h includes. */
+#include <linux/eventpoll.h>
 
 #include "busy_poll.h"
 #include "fops.h"
@@ -33,6 +37,20 @@ static_assert(IOU_F_TWQ_IN_WAKE);
 bool is_kevent_file(const struct file *file)
 {
 	return file->f_op == &kevent_fops;
+}
+
+/**
+ * kevent_check_nesting - may this kind of file be watched?
+ * @file: the file
+ *
+ * Return: 0, or -ELOOP for queues and what queues may be watched by.
+ */
+int kevent_check_nesting(struct file *file)
+{
+	if (is_kevent_file(file) || is_epoll_file(file) ||
+	    io_is_uring_fops(file))
+		return -ELOOP;
+	return 0;
 }
 
 /* Each close() of a descriptor, and so each end of a process that has one */

@@ -9,4 +9,6 @@
 
 extern const struct file_operations kevent_fops;
 
+int kevent_check_nesting(struct file *file);
+
 #endif /* _KEVENT_FOPS_H */

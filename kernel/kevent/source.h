@@ -13,6 +13,7 @@
 #include "charge.h"
 #include "deadline.h"
 #include "find.h"
+#include "fops.h"
 #include "hit.h"
 #include "mapping.h"
 #include "ops.h"
