@@ -91,8 +91,8 @@ struct kevent_busy {
  * @by_key:	K: watches of sources without a file, by type and id
  * @guests:	K: address spaces other than @mm that watches keep; empty without
  *		watches
- * @timers:	for ev_timer.c; set once, by the first timer. Not looked at after
- *		kevent_timers_stop(), but by removers of timers
+ * @timers:	what the source of timers keeps for the queue; set once, by the
+ *		first timer. Gone after kevent_timers_stop()
  * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
