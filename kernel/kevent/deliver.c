@@ -113,8 +113,14 @@ static void kevent_batch_take(struct kevent_queue *q,
 	list_for_each_entry_safe(ke, next, &q->ready, link) {
 		if (!want--)
 			break;
-		if (!kevent_must_verify(ke) || kevent_peek(ke))
+		if (!kevent_must_verify(ke))
 			continue;
+		if (kevent_peek(ke)) {
+			/* The lock will be released before delivery. */
+			if (kevent_is_listed(ke))
+				kevent_doubt(ke);
+			continue;
+		}
 		if (!kevent_hold(ke)) {
 			kevent_forget(ke);
 			continue;

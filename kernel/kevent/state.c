@@ -325,7 +325,8 @@ void kevent_arm(struct kevent *ke, bool armed)
  * kevent_restart - a watch has been modified
  * @ke: the watch
  *
- * Return: true when there was something to report: kevent_report() must follow.
+ * Return: true when there was something to report: kevent_report() must follow. It
+ * must in any case for a source with collect(), whose watches are looked at again.
  */
 bool kevent_restart(struct kevent *ke)
 {
@@ -335,8 +336,10 @@ bool kevent_restart(struct kevent *ke)
 
 	if (ke->state & KE_BUSY)
 		ke->state |= KE_STALE;
-	else
+	else if (ke->state & KE_LISTED)
 		ke->state &= ~KE_FIRED;
+	else
+		ke->state &= ~(KE_FIRED | KE_VERIFY);
 	kevent_state_check(ke);
 	return pending;
 }

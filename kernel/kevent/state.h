@@ -163,14 +163,16 @@ static inline void kevent_look_not(struct kevent *ke)
 	ke->state &= ~KE_VERIFY;
 }
 
-/* A listed watch was looked at without releasing the lock. */
+/*
+ * A listed watch was looked at under the lock. What was seen is delivered, or
+ * doubted, before the lock is released.
+ */
 static __always_inline void kevent_looked(struct kevent *ke, u32 mask)
 {
 	ke->ready = mask;
 	ke->state &= ~(KE_VERIFY | KE_FIRED);
 	if (!mask)
 		kevent_dequeue(ke);
-	kevent_state_check(ke);
 }
 
 /* What was seen of a listed watch is old when it will be delivered. */
