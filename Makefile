@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help run test mutants worst bench bench-http bench-libev torture check model \
+.PHONY: help run test mutants worst bench bench-http bench-libev torture check model docs \
 	programs-test setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
@@ -40,6 +40,7 @@ help:
 #? make model         check the ring's barriers in a model of both sides
 #? make programs-test all tests of patched programs, with kevent and epoll
 #? make check         style, sparse, warnings, documentation, patches
+#? make docs          the documentation as HTML, in build/docs
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
 #?                    kernel-bench, kernel-arm64
@@ -105,6 +106,9 @@ check: setup
 model: setup-model
 	tests/model/run
 
+docs: setup
+	@$(MAKE) -s --no-print-directory -C Documentation BUILD=$(BUILD)
+
 setup:
 	@scripts/setup
 
@@ -153,5 +157,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		guest bench http vm log results model libevent programs \
-		libev)
+		libev docs check-docs)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the documents must agree with: one another, the headers, and the code.
+
+Each function yields complaints, one line each; tests/check runs them.
+"""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+DOCS = TOP / "Documentation"
+PAGES = sorted((TOP / "libkevent/man").glob("*.[0-9]"))
+HEADERS = sorted((TOP / "libkevent").glob("libkevent*.h"))
+CODE = TOP / "kernel/kevent"
+SAME = 12		# words in a row that no two places share
+# Errnos that stay inside the kernel, and those of events: kevent(7) has them
+INTERNAL = {"ENOBUFS", "EWOULDBLOCK"}
+OF_EVENTS = {"EIDRM", "ECANCELED"}
+# What the entries of kevent_ctl() may fail with is in the comments of these
+ENTRIES = ("kevent_remove", "kevent_modify", "kevent_mark")
+ERRNO = re.compile(r"\bE[A-Z2][A-Z0-9]+\b")
+KNOWN = {"EXIT", "EDGE", "EVENT", "EACH", "EPOLL", "EXAMPLES", "ERRORS", "END"}
+
+
+# --- Sphinx -----------------------------------------------------------------
+
+def run(*command):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode or done.stdout:
+        yield from done.stdout.splitlines() or [f"{command[0]} failed"]
+
+
+def html(out):
+    """Sphinx has no warning."""
+    yield from run("sphinx-build", "-q", "-n", "-W", "--keep-going", "-E",
+                   "-b", "html", DOCS, out / "html")
+    yield from run("sphinx-build", "-q", "-E", "-b", "xml", DOCS, out / "xml")
+
+
+def is_underline(line, above):
+    return (len(line) > 3 and len(set(line)) == 1 and line[0] in "=-~^"
+            and above.strip() and not above[0].isspace()
+            and len(line) >= len(above) - 2)
+
+
+def titles_meant(text):
+    """What the author underlined."""
+    lines = text.splitlines()
+    return [above.strip() for above, line in zip(lines, lines[1:])
+            if is_underline(line, above) and not set(above) <= set("=-~^ ")]
+
+
+def titles(out):
+    """What looks like a title in the source is one."""
+    for path in sorted(DOCS.glob("*.rst")):
+        tree = ElementTree.parse(out / "xml" / f"{path.stem}.xml")
+        found = {"".join(title.itertext()) for title in tree.iter("title")}
+        for title in titles_meant(path.read_text()):
+            if title.replace("``", "") not in found:
+                yield f"{path.name}: the title {title!r} is not one"
+        if len(found) < 3 and path.stem != "index":
+            yield f"{path.name}: only {len(found)} titles"
+
+
+def pages():
+    """mandoc and man have no warning."""
+    for path in PAGES:
+        yield from run("mandoc", "-Tlint", "-W", "warning", path)
+
+
+# --- Mutants ----------------------------------------------------------------
+
+def mutants():
+    yield from run(sys.executable, TOP / "tests/mutants/run", "--list")
+
+
+# --- Functions --------------------------------------------------------------
+
+def declared():
+    """Functions and macros with arguments that a program may use."""
+    names = set()
+    for path in HEADERS:
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        text = re.sub(r"^\{.*?^\}", "", text, flags=re.S | re.M)
+        names |= set(re.findall(r"\b(kevent_\w+)\(", text))
+        names |= set(re.findall(r"^#define (KEVENT_\w+)\(", text, re.M))
+    return names
+
+
+def plain(text):
+    """A manual page without font changes."""
+    return re.sub(r"\\-", "-", re.sub(r"\\f[A-Z]", "", text))
+
+
+def section(text, name):
+    found = re.search(rf"^\.SH {name}\n(.*?)(?=^\.SH |\Z)", text, re.M | re.S)
+    return found[1] if found else ""
+
+
+def functions():
+    """The headers and the synopses have the same functions, each with words."""
+    synopses, told, exported = set(), set(), set()
+    for path in PAGES:
+        text = plain(path.read_text())
+        synopses |= set(re.findall(r"\b((?:kevent|KEVENT)_\w+)\(",
+                                   section(text, "SYNOPSIS")))
+        told |= set(re.findall(r"\b(kevent_\w+|KEVENT_\w+)\b",
+                               section(text, "DESCRIPTION")))
+    for name in sorted(declared() ^ synopses):
+        where = "a synopsis" if name in synopses else "a header"
+        yield f"{name} is in {where} only"
+    for name in sorted(synopses - told):
+        yield f"{name} is in no DESCRIPTION"
+    exported = set(re.findall(r"^\t\t(\w+);", (
+        TOP / "libkevent/libkevent.map").read_text(), re.M))
+    for name in sorted(exported - declared()):
+        yield f"libkevent.map exports {name}, which no header declares"
+
+
+def constants():
+    """Each constant of the binary interface has a word in a document."""
+    header = (TOP / "include/uapi/linux/ukevent.h").read_text()
+    texts = [plain(path.read_text()) for path in PAGES]
+    words = set(re.findall(r"\w+", " ".join(texts)))
+    for name in re.findall(r"^#define (\w+)[ (]", header, re.M):
+        if name not in words:
+            yield f"{name} is in no manual page"
+
+
+# --- Errnos -----------------------------------------------------------------
+
+def errnos(text):
+    return {name for name in ERRNO.findall(text)} - KNOWN
+
+
+def code_of(path):
+    return re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+
+
+def sources():
+    return [path for path in sorted(CODE.glob("*.c"))]
+
+
+def comment_of(name):
+    """What the kernel-doc comment of a function says it returns."""
+    for path in sources():
+        found = re.search(rf"^/\*\*\n \* {name} - .*?\*/", path.read_text(),
+                          re.M | re.S)
+        if found:
+            return found[0].partition("Return:")[2]
+    return None
+
+
+def page_errnos(name):
+    """Of the call, and of an entry where a page tells them apart."""
+    text = plain((TOP / f"libkevent/man/{name}").read_text())
+    call, _, entry = section(text, "ERRORS").partition("Of an entry:")
+    tags = [set(), set()]
+    for at, part in enumerate((call, entry)):
+        for tag in re.findall(r"^\.TP\n(.*)$", part, re.M):
+            tags[at] |= errnos(tag)
+    return tags
+
+
+def call_errnos():
+    """A page has the errnos of the comment of its system call."""
+    for path in PAGES:
+        if path.suffix != ".2":
+            continue
+        said = comment_of(f"sys_{path.stem}")
+        if said is None:
+            yield f"no kernel-doc comment of sys_{path.stem}"
+            continue
+        wanted, found = errnos(said) | {"ENOSYS"}, page_errnos(path.name)[0]
+        for name in sorted(wanted ^ found):
+            where = "the page" if name in found else "the kernel"
+            yield f"{path.name}: {name} is in {where} only"
+
+
+def entry_errnos():
+    """kevent_ctl(2) has the errnos of entries that the code has."""
+    found = page_errnos("kevent_ctl.2")[1]
+    wanted = {"ENOSYS"}
+    for path in sources():
+        if path.name.startswith("ev_"):
+            wanted |= {name[1:] for name in
+                       re.findall(r"-E[A-Z0-9]+\b", code_of(path))}
+    for name in ENTRIES:
+        said = comment_of(name)
+        if said is None:
+            yield f"no kernel-doc comment of {name}()"
+        wanted |= errnos(said or "")
+    for name in sorted(wanted - INTERNAL - OF_EVENTS - found):
+        yield f"kevent_ctl.2: entries may have {name}"
+
+
+def known_errnos():
+    """No errno of the code is in no page, and the other way round."""
+    text = "".join(code_of(path) for path in sources())
+    wanted = {name[1:] for name in re.findall(r"-E[A-Z0-9]+\b", text)}
+    words = set()
+    for path in PAGES:
+        words |= errnos(plain(path.read_text()))
+    # Outcomes of a wait that calls do not return, and an ioctl's
+    wanted -= INTERNAL | {"ETIME", "ENOIOCTLCMD"}
+    for name in sorted(wanted - words):
+        yield f"{name} is in no manual page"
+
+
+# --- Repetition -------------------------------------------------------------
+
+def rst_paragraphs(out):
+    for path in sorted(DOCS.glob("*.rst")):
+        tree = ElementTree.parse(out / "xml" / f"{path.stem}.xml")
+        for paragraph in tree.iter("paragraph"):
+            yield path.name, "".join(paragraph.itertext())
+
+
+def man_paragraphs():
+    for path in PAGES:
+        text = section(plain(path.read_text()), "DESCRIPTION")
+        text = re.sub(r"^\.EX\n.*?^\.EE$", ".PP", text, flags=re.M | re.S)
+        for part in re.split(r"^\.(?:PP|TP|SS|SH)\b.*$", text, flags=re.M):
+            yield path.name, re.sub(r"^\.[A-Z]+ ?", "", part, flags=re.M)
+
+
+def repetition(out):
+    """No run of words is in two places."""
+    seen = {}
+    readme = [("README.md", part) for part in
+              (TOP / "README.md").read_text().split("\n\n")]
+    said = set()
+    for at, (name, text) in enumerate([*rst_paragraphs(out),
+                                       *man_paragraphs(), *readme]):
+        words = re.findall(r"[\w'-]+", text)
+        for start in range(len(words) - SAME + 1):
+            same = " ".join(words[start:start + SAME]).lower()
+            other, there = seen.setdefault(same, (at, name))
+            if other != at and (other, at) not in said:
+                said.add((other, at))
+                yield f"{name} repeats {there}: {same} ..."
+
+
+def everything(out):
+    yield from html(out)
+    yield from titles(out)
+    yield from pages()
+    yield from mutants()
+    yield from functions()
+    yield from constants()
+    yield from call_errnos()
+    yield from entry_errnos()
+    yield from known_errnos()
+    yield from repetition(out)
