@@ -3,9 +3,9 @@
  * libkevent: the kevent system calls and the user half of the ring
  *
  * Every function returns a negative errno on failure and leaves errno alone.
- * The library allocates nothing, starts no thread and keeps no state of its
- * own. Unless noted, a function may run in any number of threads at once, and
- * none is a cancellation point.
+ * The library starts no thread and allocates nothing but one page, by which it
+ * recognises a child of fork(). Unless noted, a function may run in any number
+ * of threads at once, and none is a cancellation point.
  */
 #ifndef LIBKEVENT_H
 #define LIBKEVENT_H
@@ -40,6 +40,7 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * -EINVAL for an unknown flag, a bad @ring_size, an unaligned @ring, or when
  * only one of @ring and @ring_size is zero;
  * -EFAULT when the caller may not write all of @ring;
+ * -EINTR when a fatal signal arrived;
  * -EPERM when the sysctl kernel.kevent_disabled forbids it;
  * -EMFILE, -ENFILE, -ENOMEM when out of descriptors, files or memory;
  * -ENOSYS when the kernel has no kevent.
@@ -50,7 +51,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
  * kevent_ctl() - add, remove, change or mark watches
  * @fd: a queue
  * @cmd: %KEVENT_CTL_ADD, %KEVENT_CTL_REMOVE, %KEVENT_CTL_MODIFY or
- *	%KEVENT_CTL_READY
+ *	%KEVENT_CTL_READY; for %KEVENT_CTL_ATTACH see kevent_attach()
  * @num: number of entries, at most %KEVENT_CTL_MAX
  * @arg: the entries; results are written back to them
  *
@@ -74,7 +75,7 @@ int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
  * @fd: a queue, of this or another process
  * @min_nr: wait for that many events; 0 acts as 1
  * @max_nr: room in @buf, at least 1
- * @timeout: how long to wait; NULL: for ever, zero: not at all
+ * @timeout: how long to wait; NULL: without end, zero: not at all
  * @buf: where the events go
  * @flags: 0, or %KEVENT_FLAGS_ABSTIME when @timeout is a point of
  *	CLOCK_MONOTONIC
@@ -101,20 +102,21 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
  * @num: move at most that many events, at least 1
  * @old_kidx: the low half of the ring_kidx up to which the caller has seen
  *	the ring
- * @timeout: how long to wait; NULL: for ever, zero: not at all
+ * @timeout: how long to wait; NULL: without end, zero: not at all
  * @flags: %KEVENT_FLAGS_ABSTIME when @timeout is a point of time,
  *	%KEVENT_FLAGS_ARG when @arg is given
- * @arg: clock, which else is CLOCK_MONOTONIC, numbers to wait for, signal
- *	mask, changes to make first; kevent_wait_arg_init() fills in the rest
+ * @arg: clock, numbers to wait for, signal mask, changes to make first;
+ *	kevent_wait_arg_init() fills in the rest. Without it the clock is
+ *	CLOCK_MONOTONIC
  *
- * Returns at once when ring_kidx has moved past @old_kidx, so an event stored
- * between the look at the ring and the call is not slept through.
+ * Returns at once if ring_kidx has moved past @old_kidx, so it does not miss an
+ * event stored between the look at the ring and the call.
  *
  * Return: the number of entries stored past @old_kidx; 0 after a timeout or a
  * wake request; or
  * -EBADF when @fd is not open;
  * -EINVAL when @fd is no queue or has no ring, @num is 0, a flag is unknown,
- * @timeout is malformed or @arg has a bad member;
+ * @old_kidx is ahead of the ring, @timeout is malformed or @arg has a bad member;
  * -E2BIG when @arg has more than this kernel knows;
  * -EXDEV when the ring belongs to another process and is not attached;
  * -EFAULT when the ring can't be accessed and nothing was stored, or @timeout,
@@ -155,7 +157,10 @@ static inline void kevent_wait_arg_init(struct kevent_wait_arg *arg)
  * or its header is not that of the ring;
  * -EFAULT when the caller may not write all of @ring;
  * -EPERM when the queue refuses it;
- * -ENOSPC when too many processes have attached it, -ENOMEM;
+ * -EINTR when a fatal signal arrived;
+ * -ENOSPC when too many processes have attached it, or its owner is charged with
+ * too much;
+ * -ENOMEM when out of memory;
  * -ENOSYS when the kernel has no kevent.
  */
 static inline int kevent_attach(int fd, struct kevent_ring *ring,
@@ -171,7 +176,7 @@ static inline int kevent_attach(int fd, struct kevent_ring *ring,
  * @new_uidx: low half of the position of the oldest entry still needed
  * @over: high half of that position
  *
- * For programs which read the ring in one thread and in place. Except on x86 it
+ * For programs that read the ring in place in one thread. Except on x86 it
  * must not run while another thread pops from the same ring.
  *
  * Return: the number of slots freed; 0 when the position is not ahead of
@@ -194,7 +199,7 @@ int kevent_commit(int fd, __u32 new_uidx, __u32 over);
  * Return: 0, or
  * -ENOSYS when the kernel has no kevent;
  * -EPERM when the sysctl kernel.kevent_disabled or a filter forbids it;
- * -EMFILE, -ENFILE, -ENOMEM when it can't be told now.
+ * -EMFILE, -ENFILE, -ENOMEM when it can't find out now.
  */
 int kevent_supported(void);
 
@@ -203,9 +208,9 @@ int kevent_supported(void);
  * @fd: the queue
  * @usecs: how long, in microseconds; 0: sleep at once, as a new queue does
  *
- * Spares the sleep, and those who make events the wake-up, as long as events come
- * faster than that, for time of a CPU. Not with a single CPU. Sets
- * busy_poll_usecs of the ioctl EPIOCSPARAMS, and its other parameters to 0.
+ * Avoids sleeps and wake-ups while events arrive within @usecs, at the cost of
+ * CPU time. Has no effect with a single CPU. Sets busy_poll_usecs of the ioctl
+ * EPIOCSPARAMS, and its other parameters to 0.
  *
  * Return: 0, or
  * -EBADF when @fd is not open;
@@ -220,7 +225,7 @@ int kevent_busy_poll(int fd, __u32 usecs);
  * @fd: the queue, for kevent_ctl()
  * @size: number of slots of @ring
  * @ring: memory given to kevent_queue_init()
- * @process: the process that may use @ring, as the library knows it; 0: any
+ * @process: the process that may use @ring, as a number of the library; 0: any
  */
 struct kevent_queue {
 	int			fd;
@@ -246,7 +251,7 @@ int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
  * @q: as kevent_queue_init() has filled it in, with @ring where this process has
  *	mapped the memory of the ring, which is shared
  *
- * For a child that goes on with a ring in shared memory.
+ * For a child that uses the ring of its parent, in shared memory.
  *
  * Return: 0, or an errno of kevent_attach().
  */
@@ -266,8 +271,8 @@ void kevent_queue_close(struct kevent_queue *q);
  * @ev: where the events go
  * @max: room in @ev
  *
- * Enters the kernel only when the ring is empty and %KEVENT_RING_MORE says that
- * events wait in the kernel; never sleeps.
+ * Enters the kernel only if the ring is empty and %KEVENT_RING_MORE says that
+ * events wait in the kernel. Never sleeps.
  *
  * Return: the number of events, 0 when there is none, -EXDEV in a child of the
  * process that opened the queue, or an errno of kevent_wait().
@@ -277,9 +282,9 @@ int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max);
 /**
  * kevent_queue_wait() - wait until the ring holds events
  * @q: a queue
- * @timeout: how long to wait; NULL: for ever, zero: not at all
+ * @timeout: how long to wait; NULL: without end, zero: not at all
  *
- * Does not enter the kernel when the ring holds events, and enters it once when it
+ * Does not enter the kernel if the ring holds events, and enters it once if it
  * does not. Another consumer may pop the events before the caller does: then
  * there is nothing to pop, and the caller calls again.
  *
@@ -294,7 +299,7 @@ int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout);
  * kevent_error() - why an entry failed
  * @ev: an entry after kevent_ctl(), or an event
  *
- * Return: a negative errno if %KEVENT_RET_BROKEN is set, else 0.
+ * Return: a negative errno if %KEVENT_RET_BROKEN is set, 0 otherwise.
  */
 static inline int kevent_error(const struct ukevent *ev)
 {
@@ -307,9 +312,9 @@ static inline int kevent_error(const struct ukevent *ev)
  * @cmd: as for kevent_ctl()
  * @ev: the entry; the result is written back to it
  *
- * Return: an errno of kevent_ctl(), or that of the entry. Else ADD: 1 when @ev
- * is ready at once and was not queued, 0 otherwise; READY: 1; REMOVE and
- * MODIFY: 0.
+ * Return: an errno of kevent_ctl(), or that of the entry. If there is none, ADD:
+ * 1 when @ev is ready at once and was not queued, 0 otherwise; READY: 1; REMOVE
+ * and MODIFY: 0.
  */
 static inline int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
 {
@@ -327,9 +332,9 @@ static inline int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
  * @index: slot of a table of the program
  * @gen: counts the uses of that slot
  *
- * An entry that is in the ring already outlives its watch. A program which
- * bumps the generation of a slot when it removes the watch, and skips events
- * of another generation, never takes such an entry for one of a new watch.
+ * An entry in the ring outlives its watch. A program that increments the
+ * generation of a slot when it removes the watch, and skips events of another
+ * generation, never takes such an entry for one of a new watch.
  *
  * Return: the value for the user argument of kevent_set_socket() and others.
  */

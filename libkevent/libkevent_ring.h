@@ -40,8 +40,8 @@ extern "C" {
 typedef __u64 __attribute__((may_alias)) kevent_ring_word;
 
 /*
- * The kernel may be writing the slot, once another consumer has popped it;
- * whole words keep that race defined. The caller's copy is void then.
+ * Once another consumer has popped the slot, the kernel may write it. Loads of
+ * whole words keep that race defined; the caller's copy is void then.
  */
 static inline void __kevent_ring_copy(struct ukevent *to,
 				      const struct ukevent *from)
@@ -96,8 +96,8 @@ static inline __u32 kevent_ring_count(const struct kevent_ring *ring,
  * other consumer gets them. Their slots are free before the caller acts on
  * the events, as the kernel expects. Safe in signal handlers.
  *
- * ring_uidx is loaded before ring_kidx: whoever stored that ring_uidx had seen
- * a ring_kidx at least as large, so their difference never is negative.
+ * ring_uidx is loaded before ring_kidx: the consumer that stored that ring_uidx
+ * had seen a ring_kidx at least as large, so their difference is never negative.
  *
  * Return: the number of entries taken, 0 when there is none.
  */

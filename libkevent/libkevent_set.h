@@ -32,7 +32,7 @@ static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
  * @fd: a socket
  * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
 				     __u32 req_flags, __u64 user)
@@ -48,7 +48,7 @@ static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
  * @fd: an end of a pipe
  * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_SEND
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
 				   __u32 req_flags, __u64 user)
@@ -63,7 +63,7 @@ static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
  * @fd: a file
  * @event: %KEVENT_POLL_POLLIN and its like
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
 				   __u32 req_flags, __u64 user)
@@ -78,7 +78,7 @@ static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
  * @id: any number, names the watch within the queue
  * @event: bits %KEVENT_CTL_READY may set
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
 				   __u32 req_flags, __u64 user)
@@ -119,7 +119,7 @@ static inline __u64 kevent_mark_data(const struct ukevent *ev)
  * @fd: the file or directory, open
  * @event: %KEVENT_INODE_CREATE and its like
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_inode(struct ukevent *ev, int fd, __u32 event,
 				    __u32 req_flags, __u64 user)
@@ -137,7 +137,7 @@ static inline void kevent_set_inode(struct ukevent *ev, int fd, __u32 event,
  * @event: clock and kind, %KEVENT_TIMER_REALTIME and its like; 0 for
  *	CLOCK_MONOTONIC
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: names the timer within the queue; handed back with each event, in ptr
+ * @user: names the timer within the queue; returned with each event, in ptr
  */
 static inline void kevent_set_timer(struct ukevent *ev,
 				    const struct timespec *when,
@@ -160,7 +160,7 @@ static inline void kevent_set_timer(struct ukevent *ev,
  * @ev: to be filled in; not for %KEVENT_CTL_ADD, which timer_create() does
  * @timer: the timer, as the system call returned it
  * @req_flags: %KEVENT_REQ_DISPATCH and its like
- * @user: handed back with each event, in ptr; sigev_value at first
+ * @user: returned with each event, in ptr; sigev_value at first
  */
 static inline void kevent_set_posix_timer(struct ukevent *ev, __u32 timer,
 					  __u32 req_flags, __u64 user)
@@ -175,9 +175,9 @@ static inline void kevent_set_posix_timer(struct ukevent *ev, __u32 timer,
  * kevent_set_signal() - fill in an entry for a signal
  * @ev: to be filled in
  * @sig: the signal
- * @consume: not zero: it is not delivered otherwise
+ * @consume: not zero: the event takes the place of its delivery
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_signal(struct ukevent *ev, int sig, int consume,
 				     __u32 req_flags, __u64 user)
@@ -190,7 +190,7 @@ static inline void kevent_set_signal(struct ukevent *ev, int sig, int consume,
 }
 
 /**
- * kevent_signal_sender() - who sent a signal
+ * kevent_signal_sender() - the sender of a signal
  * @ev: an event of %KEVENT_SIGNAL
  *
  * Return: a process id, 0 when the kernel did.
@@ -205,7 +205,7 @@ static inline __u32 kevent_signal_sender(const struct ukevent *ev)
  * @ev: to be filled in
  * @pid: its process id
  * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
- * @user: handed back with the event, in ptr
+ * @user: returned with the event, in ptr
  */
 static inline void kevent_set_proc(struct ukevent *ev, int pid,
 				   __u32 req_flags, __u64 user)
@@ -220,7 +220,7 @@ static inline void kevent_set_proc(struct ukevent *ev, int pid,
  * @ev: to be filled in
  * @pidfd: a descriptor of pidfd_open(2) or clone(2)
  * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
- * @user: handed back with the event, in ptr
+ * @user: returned with the event, in ptr
  */
 static inline void kevent_set_pidfd(struct ukevent *ev, int pidfd,
 				    __u32 req_flags, __u64 user)
@@ -236,7 +236,7 @@ static inline void kevent_set_pidfd(struct ukevent *ev, int pidfd,
  * @expected: the value while there is nothing to report
  * @event: 0 or %KEVENT_FUTEX_PRIVATE
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: handed back with each event, in ptr
+ * @user: returned with each event, in ptr
  */
 static inline void kevent_set_futex(struct ukevent *ev, const __u32 *word,
 				    __u32 expected, __u32 event,

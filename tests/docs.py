@@ -126,7 +126,7 @@ def constants():
     header = (TOP / "include/uapi/linux/ukevent.h").read_text()
     texts = [plain(path.read_text()) for path in PAGES]
     words = set(re.findall(r"\w+", " ".join(texts)))
-    for name in re.findall(r"^#define (\w+)[ (]", header, re.M):
+    for name in re.findall(r"^#define ([A-Z]\w+)[\s(]", header, re.M):
         if name not in words:
             yield f"{name} is in no manual page"
 

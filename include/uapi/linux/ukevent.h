@@ -22,8 +22,8 @@
  * ordering.
  *
  * Consuming. Several consumers may share a ring: copy the entry at @ring_uidx,
- * then advance @ring_uidx by compare-and-swap. Whoever succeeds owns the event;
- * a copy whose compare-and-swap failed must be thrown away.
+ * then advance @ring_uidx by compare-and-swap. The consumer that succeeds owns
+ * the event; a copy whose compare-and-swap failed must be thrown away.
  *
  * Commit before process. A consumer advances @ring_uidx past an entry, executes
  * a full barrier, and only then looks at the state the entry is about (reads
@@ -60,16 +60,16 @@ struct kevent_id {
  * @event:	mask of the conditions of interest, per type
  * @req_flags:	%KEVENT_REQ_ONESHOT and its like
  * @ret_flags:	%KEVENT_RET_BROKEN and its like; ignored in requests
- * @ret_data:	what happened. SOCKET, PIPE, POLL, INODE: the mask of the
- *		conditions that hold, and an amount. TIMER: expirations, as one
- *		64-bit number, low word first. POSIX_TIMER: overrun, likewise.
- *		SIGNAL: si_code and si_int. PROC: wait status, and
- *		%KEVENT_PROC_STATUS if it is known. FUTEX: the event. USER:
- *		the bits marked and the number of marks, or data. With
- *		%KEVENT_RET_BROKEN @ret_data[1] is a negative errno. In requests
- *		it is read by TIMER with %KEVENT_TIMER_INTERVAL, FUTEX, and marks
- *		of USER with %KEVENT_REQ_KEEP_EACH; others ignore it
- * @user:	opaque value of the caller, handed back with each event
+ * @ret_data:	what happened. SOCKET, PIPE, POLL, INODE: a mask of conditions,
+ *		and an amount. TIMER: expirations, as one 64-bit number, low
+ *		word first. POSIX_TIMER: overrun, likewise. SIGNAL: si_code and
+ *		si_int. PROC: wait status, and %KEVENT_PROC_STATUS if it is
+ *		known. FUTEX: the event. USER: the bits marked and the number of
+ *		marks, or data. With %KEVENT_RET_BROKEN @ret_data[1] is a
+ *		negative errno. In requests it is read by TIMER with
+ *		%KEVENT_TIMER_INTERVAL, FUTEX, and marks of USER with
+ *		%KEVENT_REQ_KEEP_EACH; others ignore it
+ * @user:	opaque value of the caller, returned with each event
  * @ptr:	the same 64 bits as one word
  */
 struct ukevent {
@@ -172,13 +172,13 @@ struct kevent_wait_arg {
  * DOC: refusals
  *
  * The upper half of kevent_init()'s flags says what the queue refuses with
- * EPERM, whoever asks, until it is closed. A type has the bit 16 + its number:
+ * EPERM, for every caller, until it is closed. A type has the bit 16 + its number:
  * no watch of it is added, and no request is made of one. Bits 28 to 31:
  *
  * %KEVENT_INIT_REFUSE_LATER: all types that have no bit of their own, so also
  * those of later kernels.
  * %KEVENT_INIT_REFUSE_CHANGE: MODIFY and REMOVE; a watch stays as it was added.
- * %KEVENT_INIT_REFUSE_READY: READY; an event means that its source has told.
+ * %KEVENT_INIT_REFUSE_READY: READY; each event comes from its source.
  * %KEVENT_INIT_REFUSE_ATTACH: ATTACH; the ring stays where it was created.
  *
  * The answer is in the entry, that of ATTACH, READY without entries and
@@ -253,7 +253,7 @@ struct kevent_wait_arg {
 #define KEVENT_INODE_RENAME	0x10U
 
 /*
- * Events of KEVENT_TIMER. The watch is told apart by its user value. Without
+ * Events of KEVENT_TIMER. The key of the watch is its user value. Without
  * INTERVAL a relative timer is periodic unless ONESHOT, and an absolute one
  * expires once.
  */
@@ -299,7 +299,7 @@ struct kevent_wait_arg {
 
 /* Return flags */
 #define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */
-#define KEVENT_RET_DONE		0x2U	/* this entry was dealt with */
+#define KEVENT_RET_DONE		0x2U	/* the entry was processed */
 #define KEVENT_RET_COPY_FAILED	0x4U	/* reserved */
 
 #endif /* _UAPI_LINUX_UKEVENT_H */
