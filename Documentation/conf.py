@@ -9,7 +9,7 @@ smartquotes = False
 html_theme = "alabaster"
 html_theme_options = {
     "description": "One event queue for Linux",
-    "page_width": "1100px",
+    "page_width": "1200px",
     "sidebar_width": "230px",
     "fixed_sidebar": True,
     "show_powered_by": False,
