@@ -131,6 +131,20 @@ def constants():
             yield f"{name} is in no manual page"
 
 
+def names():
+    """Functions and states of the kernel that a document names exist."""
+    texts = [path.read_text(errors="replace") for folder in
+             ("kernel", "include", "libkevent", "patches", "bench", "tests/guest")
+             for path in (TOP / folder).rglob("*.[chp]*") if path.is_file()]
+    known = set(re.findall(r"\w+", " ".join(texts)))
+    for path in sorted(DOCS.glob("*.rst")):
+        for name in sorted(set(re.findall(
+                r"\b((?:kevent|kring|ev)_\w+(?=\(\))|KE_[A-Z]+)",
+                path.read_text()))):
+            if name not in known:
+                yield f"{path.name}: there is no {name}"
+
+
 # --- Errnos -----------------------------------------------------------------
 
 def errnos(text):
@@ -252,6 +266,7 @@ def everything(out):
     yield from mutants()
     yield from functions()
     yield from constants()
+    yield from names()
     yield from call_errnos()
     yield from entry_errnos()
     yield from known_errnos()
