@@ -103,17 +103,17 @@ def section(text, name):
 
 def functions():
     """The headers and the synopses have the same functions, each with words."""
-    synopses, told, exported = set(), set(), set()
+    synopses, described, exported = set(), set(), set()
     for path in PAGES:
         text = plain(path.read_text())
         synopses |= set(re.findall(r"\b((?:kevent|KEVENT)_\w+)\(",
                                    section(text, "SYNOPSIS")))
-        told |= set(re.findall(r"\b(kevent_\w+|KEVENT_\w+)\b",
+        described |= set(re.findall(r"\b(kevent_\w+|KEVENT_\w+)\b",
                                section(text, "DESCRIPTION")))
     for name in sorted(declared() ^ synopses):
         where = "a synopsis" if name in synopses else "a header"
         yield f"{name} is in {where} only"
-    for name in sorted(synopses - told):
+    for name in sorted(synopses - described):
         yield f"{name} is in no DESCRIPTION"
     exported = set(re.findall(r"^\t\t(\w+);", (
         TOP / "libkevent/libkevent.map").read_text(), re.M))
