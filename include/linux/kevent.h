@@ -69,8 +69,8 @@ static inline void kevent_release(struct file *file)
  * @wq: its wait queue, not empty
  * @sk: the socket
  *
- * Tells the watch that is alone in @wq, if it is. Whoever joins @wq after this
- * has looked will see the data: the caller has made it visible, then executed
+ * Reports to the watch that is alone in @wq, if one is. A task that joins @wq after
+ * this has looked will see the data: the caller has made it visible, then executed
  * the full barrier of skwq_has_sleeper(). Under rcu_read_lock(), any context.
  *
  * Return: false when @wq has to be woken up.
@@ -95,7 +95,7 @@ static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
  * stops and continues processes, and is kept for a child being forked, whatever
  * is returned. kevent_signal_end() must follow.
  *
- * Return: 0, 1 when a watch consumes it and it shall not be queued, or -EAGAIN
+ * Return: 0, 1 when a watch consumes it and it must not be queued, or -EAGAIN
  * when it cannot be kept: the sender fails. Never that for a timer.
  */
 static inline int kevent_signal_begin(int sig,

@@ -210,7 +210,7 @@ static int change_put(struct kevent_requests *r, struct kevent_change *c,
 	return 0;
 }
 
-/* Tell the caller the @result: 0, 1 when an event is handed back, or -errno. */
+/* Give the caller the @result: 0, 1 when an event is handed back, or -errno. */
 static __always_inline int request_put(struct kevent_requests *r, u32 i,
 				       int result)
 {

@@ -36,14 +36,15 @@ struct kevent_batch {
  * @q:		the queue
  * @to:		where events go
  * @max:	how many more are wanted
- * @passes:	how many more there may be; 0 before the first. A file whose
- *		->poll() fires its own watch would keep a consumer for ever
+ * @passes:	how many more there may be; 0 before the first. Without a limit
+ *		a file whose ->poll() fires its own watch could keep a consumer
+ *		in the kernel
  * @relist:	most level watches that are to be looked at again: at first as many as
  *		are listed, so each that was delivered before is among them
  * @again:	another pass may find more
  * @kept:	a watch has occurrences left, which need no further look
  * @full:	there is no room
- * @flags_err:	the ring has not been told whether there is more
+ * @flags_err:	the flag of the ring that says whether there is more was not stored
  * @dead:	watches to free, detached by others
  * @oneshot:	watches to bury, held, delivered for good
  */

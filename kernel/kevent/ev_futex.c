@@ -45,8 +45,8 @@ struct ev_futex_guest {
  * @armed:	R: @q was queued, and futex_unqueue() is due
  * @woken:	R: a FUTEX_WAKE was spent on the watch and is not delivered yet
  *
- * Lock order: lock of the hash bucket > ready_lock. Whoever clears @armed calls
- * futex_unqueue(); while @armed is set or @woken is, @q.key does not change but
+ * Lock order: lock of the hash bucket > ready_lock. The task that clears @armed calls
+ * futex_unqueue(). While @armed is set or @woken is, @q.key does not change but
  * by a requeue. A requeue does not bring in an address space other than @mm: see
  * requeue_loses_mm() in kernel/futex/requeue.c.
  */
@@ -162,8 +162,8 @@ static void ev_futex_drop_mm(struct kevent_futex *kf)
 /* Wake-ups */
 
 /*
- * Called by FUTEX_WAKE and the like under the lock of the hash bucket. What
- * comes while the watch is disarmed is kept for MODIFY.
+ * Called by FUTEX_WAKE and the like under the lock of the hash bucket. A wake-up
+ * that comes while the watch is disarmed is kept for MODIFY.
  */
 static void ev_futex_wake(struct wake_q_head *wake_q, struct futex_q *fq)
 {

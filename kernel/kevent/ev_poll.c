@@ -18,8 +18,8 @@
 #include "turns.h"
 
 /*
- * Wake-up keys name these with too much in them, or stand for a change that
- * only ->poll() can tell: watches that ask for one of them are verified.
+ * Wake-up keys contain these although they have not become true, or contain none for
+ * a change that only ->poll() knows. Watches that ask for one of them are verified.
  */
 #define EV_POLL_INEXACT	(EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLRDHUP)
 

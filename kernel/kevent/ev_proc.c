@@ -26,9 +26,9 @@
  * @pid:	I: the process, with a reference; NULL when there is none
  * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
  * @wait:	W: in &pid.wait_pidfd until the process has exited
- * @cred:	I: status is told if the process still has these credentials, the
- *		same object; NULL: see @trusted
- * @trusted:	I: status is told in any case
+ * @cred:	I: the event has the status if the process still has these
+ *		credentials, the same object; NULL: see @trusted
+ * @trusted:	I: the event has the status in any case
  * @known:	W: @status is valid, written before kevent_ready()
  * @status:	W: as of waitpid(), likewise
  */
@@ -76,7 +76,7 @@ static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 	kp->trusted = ev_proc_is_child(task);
 	if (kp->trusted)
 		return;
-	/* First: if they are not replaced meanwhile, the check is about these. */
+	/* First: if they are not replaced before the check, it is about these. */
 	cred = get_task_cred(task);
 	if (ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
 				    PTRACE_MODE_NOAUDIT))
@@ -170,7 +170,7 @@ static int ev_proc_join(struct kevent_proc *kp)
 	wait_queue_head_t *head = &kp->pid->wait_pidfd;
 	int ret = -ESRCH;
 
-	/* With it, nobody exits, is reaped or execs meanwhile. */
+	/* While it is held, no process exits, is reaped or execs. */
 	read_lock(&tasklist_lock);
 	if (pid_task(kp->pid, PIDTYPE_TGID)) {
 		spin_lock_irq(&head->lock);

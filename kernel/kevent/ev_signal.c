@@ -25,8 +25,8 @@
 #include "source.h"
 
 /*
- * Watches of one signal to one process, in all queues. Whoever sends the signal
- * goes through them with interrupts off, and takes the lock of each queue.
+ * Watches of one signal to one process, in all queues. The sender of the signal goes
+ * through them with interrupts off, and takes the lock of each queue.
  */
 #define KEVENT_MAX_PER_SIGNAL	16U
 
@@ -36,13 +36,13 @@
 		 rt_sigmask(SIGFPE) | rt_sigmask(SIGSYS))
 
 /*
- * What the terminal sends to who may not use it now. It has him try again at
- * once, so he would never stop if nothing came of the signal.
+ * What the terminal sends to a process that may not use it now. The process tries
+ * again at once, and would not stop trying if the signal had no effect.
  */
 #define STOPS_AT_TTY	(rt_sigmask(SIGTTIN) | rt_sigmask(SIGTTOU))
 
 /**
- * struct kevent_siginfo - a signal, as an event will tell it
+ * struct kevent_siginfo - a signal, as its event will describe it
  * @link:	in &kevent_signal.infos
  * @ucounts:	who is charged for it
  * @id:		as in the event
@@ -436,8 +436,8 @@ static void ev_signal_append(struct kevent_signal *ks,
 }
 
 /*
- * Whether the watch wants the signal is decided together with keeping it, so
- * that what a watch consumes is there for whoever changes the watch next.
+ * Decide whether the watch wants the signal, and keep the signal, in one step: a task
+ * that changes the watch next finds what it has consumed.
  */
 static bool ev_signal_offer(struct kevent_signal *ks,
 			    const struct kevent_sent *sent, bool consume)

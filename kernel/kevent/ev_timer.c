@@ -325,7 +325,7 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 			ev_clock_next(clock, more ? now + EV_TIMER_PAUSE_NS : 0);
 		kevent_unlock(q, flags);
 	} while (more && slices);
-	/* Others start it, too: HRTIMER_RESTART could not tell. */
+	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	return HRTIMER_NORESTART;
 }
 
@@ -368,7 +368,7 @@ static bool ev_timers_install(struct kevent_queue *q,
 	first = !q->timers;
 	if (first) {
 		list_add_tail(&timers->link, &ev_timers_known);
-		/* Who sees them sees them initialized: ev_timers_get() */
+		/* Pairs with ev_timers_get(): others see them initialized. */
 		smp_store_release(&q->timers, timers);
 	}
 	spin_unlock_irqrestore(&ev_timers_lock, flags);

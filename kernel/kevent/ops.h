@@ -15,6 +15,7 @@
 
 struct kevent_queue;
 
+/* After the last type. A new source is declared below, and put into source.c. */
 #define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
 
 /**

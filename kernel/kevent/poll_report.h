@@ -87,10 +87,10 @@ static inline void **ev_poll_head(struct kevent_poll *kp)
 }
 
 /*
- * In kevent.keys: the keys of wake-ups tell all there is to report, and these
- * come with interrupts off. Those of sockets, pipes and eventfds name what has
- * become true. Other files may not do that, or may need a ->poll() to arm the
- * next wake-up.
+ * In kevent.keys: the keys of wake-ups have all there is to report, and the
+ * wake-ups come with interrupts off. The keys of sockets, pipes and eventfds name
+ * what has become true. Other files may not do that, or may need a ->poll() to arm
+ * the next wake-up.
  */
 #define EV_POLL_EXACT	((__force __poll_t)BIT(15))
 
@@ -109,7 +109,7 @@ static inline struct kevent_poll *to_poll(struct kevent *ke)
 	return container_of(ke, struct kevent_poll, kf.ke);
 }
 
-/* What a key means that tells all there is to report */
+/* What a key means that has all there is to report */
 static __always_inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
 {
 	u32 bits = (__force u32)key;
@@ -121,7 +121,7 @@ static __always_inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t 
 	return bits | (bits & KEVENT_SOCKET_RECV) * KEVENT_SOCKET_ACCEPT;
 }
 
-/* Does a key tell all there is to report? */
+/* Does a key have all there is to report? */
 static __always_inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 {
 	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);

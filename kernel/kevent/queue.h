@@ -21,6 +21,7 @@
 
 #include "index.h"
 #include "kevent.h"
+#include "ops.h"
 #include "ring.h"
 
 struct kevent_timers;
@@ -201,7 +202,7 @@ static __always_inline void kevent_list_del(struct kevent *ke)
 /* Does the queue refuse requests of a type, which may be anything, for good? */
 static inline bool kevent_refuses_type(const struct kevent_queue *q, u32 type)
 {
-	if (likely(type <= KEVENT_FUTEX))
+	if (likely(type < KEVENT_NR_TYPES))
 		return q->refuses & KEVENT_INIT_REFUSE(type);
 	return q->refuses & KEVENT_INIT_REFUSE_LATER;
 }

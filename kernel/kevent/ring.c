@@ -67,7 +67,7 @@ static bool kring_is_writable(const struct kring *ring, struct mm_struct *mm)
  * @ring: the ring, checked by kring_check()
  *
  * Later stores are made with the rights of whatever thread a wake-up finds. So
- * whoever says where the ring is must be able to write all of it.
+ * a task that says where the ring is must be able to write all of it.
  *
  * Return: 0, -EFAULT, -EINTR on a fatal signal.
  */
@@ -334,9 +334,9 @@ static bool kring_touch(const void __user *at)
  * kring_fault_in - make the next store possible
  * @ring: the ring; a copy taken under the owner's lock
  *
- * Leaves the contents of memory alone: others may store there meanwhile. Not by
+ * Leaves the contents of memory alone: others may store there at the same time. Not by
  * fault_in_safe_writeable(): that does not grow a stack, and says so in the log.
- * Sleeps, possibly for ever when a user-space pager does not answer: call
+ * Sleeps, without end when a user-space pager does not answer: call
  * without any lock. Return: 0, -EFAULT, -EINTR on a fatal signal.
  */
 int kring_fault_in(const struct kring *ring)

@@ -199,8 +199,8 @@ static __always_inline bool kring_push_open(struct kring *ring,
  * Any context in which the ring's address space is in use. Inline, so that the
  * entry needs no memory.
  *
- * Return: true when the ring says it, in a new entry, of which @last and @said
- * tell, or in an unread one. false when there is no room or no memory at hand.
+ * Return: true when the ring says it, in a new entry, which @last and @said then
+ * describe, or in an unread one. false when there is no room or no memory at hand.
  */
 static __always_inline bool kring_push(struct kring *ring,
 				       struct kring_entry *uk, u64 *last,

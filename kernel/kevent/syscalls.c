@@ -124,7 +124,7 @@ static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
  * @fd: the queue
  * @min_nr: wait for so many; 0 is 1
  * @max_nr: take no more
- * @timeout: how long to wait: NULL for ever, zero not at all
+ * @timeout: how long to wait: NULL without a limit, zero not at all
  * @buf: where to put the events
  * @flags: 0 or %KEVENT_FLAGS_ABSTIME: @timeout is a time of CLOCK_MONOTONIC
  *
@@ -365,7 +365,7 @@ kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
  * @fd: the queue
  * @num: move up to so many events into the ring
  * @old_kidx: low half of the newest kevent_ring.ring_kidx the caller has seen
- * @timeout: how long to wait: NULL for ever, zero not at all
+ * @timeout: how long to wait: NULL without a limit, zero not at all
  * @flags: %KEVENT_FLAGS_ABSTIME: @timeout is a point of time;
  *	   %KEVENT_FLAGS_ARG: @arg is given
  * @uarg: clock, signal mask, numbers to wait for, changes to make first; see

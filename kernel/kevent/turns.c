@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Turns: of several queues that watch a file one is told of new data, so that one
- * consumer comes for it
+ * The wait queues of watched files: callbacks, and turns
+ *
+ * If several queues watch a file, they take turns: new data is reported to one of
+ * them, so that one consumer comes for it.
  *
  * A wake-up calls all entries of a wait queue. Those of one file are next to each
- * other there and make a run. Its first one decides for the run; each other one
- * sees its neighbour in front, and is done. So a wake-up takes as long as it has
- * entries to call.
+ * other there and make a run. Its first entry decides for the run; each other one
+ * sees its neighbour in front, and is done. So the time of a wake-up is linear in
+ * the entries that it calls.
  *
- * Who is told while others are not owes that to them: it hands on when it goes, or
- * is no longer interested.
+ * A watch that reports in the place of others owes that to them: it hands the
+ * condition on when it goes, or when it is no longer interested.
  */
 
 #include <linux/capability.h>
@@ -29,8 +31,8 @@
 
 /*
  * Watches of a user in one wait queue, which bounds what one wake-up does for them
- * with interrupts off. Whoever joins looks at so many entries to count them: if there
- * are more, most of what a wake-up takes is not due to this user's watches.
+ * with interrupts off. ADD looks at no more than so many entries to count them: if
+ * there are more, most of what a wake-up takes is not due to this user's watches.
  */
 #define KEVENT_MAX_PER_WAIT_QUEUE	192
 #define KEVENT_WAIT_QUEUE_LOOKS		4096
@@ -244,10 +246,10 @@ static struct kevent_poll *first_of_run(struct kevent_poll *kp,
 /* Turns */
 
 /**
- * struct kevent_turn - something that one queue shall be told
+ * struct kevent_turn - something that one queue is to report
  * @head:	of the wait queue; its lock is held
  * @first:	first of the run
- * @left:	conditions that nobody has been told yet
+ * @left:	conditions that no watch has taken yet
  * @key:	of the wake-up; 0: what holds now has to be looked up
  */
 struct kevent_turn {
@@ -308,9 +310,9 @@ static bool wants(const struct kevent_poll *kp, __poll_t mask)
 }
 
 /*
- * Tell one watch. Returns what others need not be told then: it owes that. One that
- * was modified since the caller looked may not take it, but looks at the file itself if
- * it is still interested.
+ * Offer it to one watch. Returns what the watch takes, so that others need not: it owes
+ * that. A watch that was modified since the caller looked may not take it, but looks at
+ * the file itself if it is still interested.
  */
 static __poll_t offer(const struct kevent_turn *turn, struct kevent_poll *kp)
 {
@@ -327,7 +329,7 @@ static __poll_t offer(const struct kevent_turn *turn, struct kevent_poll *kp)
 	return 0;
 }
 
-/* Tell @kp and, if it takes that, all watches of its queue in the run. */
+/* Offer it to @kp and, if that takes it, to all watches of its queue in the run. */
 static __poll_t offer_to_queue(const struct kevent_turn *turn,
 			       struct kevent_poll *kp)
 {
@@ -354,15 +356,15 @@ static struct kevent_poll *find_last(const struct kevent_turn *turn, u32 mark)
 }
 
 /*
- * Tell those whose turn it is, from the one behind the last one on, until nothing
- * is left. Queues that are behind come last. Each watch is looked at twice at most, and
- * at most one queue is told for each condition.
+ * Offer it to those whose turn it is, from the one behind the last one on, until
+ * nothing is left. Queues that are behind come last. Each watch is looked at twice at
+ * most, and at most one queue takes each condition.
  */
 static void take_turns(struct kevent_turn *turn)
 {
 	u32 mark = turn->left & (EPOLLIN | EPOLLRDNORM) ? EV_POLL_LAST_DATA :
 							  EV_POLL_LAST_ROOM;
-	struct kevent_poll *last = find_last(turn, mark), *told = NULL;
+	struct kevent_poll *last = find_last(turn, mark), *taker = NULL;
 	struct kevent_poll *start, *kp;
 	unsigned int round;
 	__poll_t taken;
@@ -378,15 +380,15 @@ static void take_turns(struct kevent_turn *turn)
 				continue;
 			taken = offer_to_queue(turn, kp);
 			turn->left &= ~taken;
-			if (taken && !told)
-				told = kp;
+			if (taken && !taker)
+				taker = kp;
 		} while (turn->left && (kp = next_in_turn(turn, kp)) != start);
 	}
-	if (!told)
+	if (!taker)
 		return;
 	if (last)
 		set_flags(last, last->wait.flags & ~mark);
-	set_flags(told, told->wait.flags | mark);
+	set_flags(taker, taker->wait.flags | mark);
 }
 
 /*
@@ -493,7 +495,7 @@ int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 
 /* Handing on */
 
-/* What other watches of the queue of @kp were told, too */
+/* What other watches of the queue of @kp have taken, too */
 static __poll_t owed_by_queue(const struct kevent_turn *turn,
 			      struct kevent_poll *kp)
 {
@@ -585,8 +587,8 @@ static void hand_on_unwanted(struct kevent_poll *kp,
  * kevent_turns_hand_on - a watch was modified
  * @kp: the watch; under RCU, with its file pinned
  *
- * What it was told and is not interested in any more goes to others, even if it
- * has been delivered: its consumer need not have done anything about it.
+ * What it took and is not interested in any more goes to others, even if it has been
+ * delivered: its consumer need not have done anything about it.
  */
 void kevent_turns_hand_on(struct kevent_poll *kp)
 {

@@ -3,7 +3,7 @@
  * Windows: /sys/kernel/debug/kevent/window
  *
  * Writing a name arms a window, writing an empty line lets the task in it go.
- * Reading tells "idle", "armed" or "entered".
+ * Reading yields "idle", "armed" or "entered".
  */
 
 #include <linux/debugfs.h>
@@ -71,7 +71,7 @@ static int kevent_window_arm(enum kevent_window w)
 	if (READ_ONCE(kevent_window_armed))
 		return -EBUSY;
 	WRITE_ONCE(kevent_window_mm, current->mm);
-	/* Who sees it armed sees for whom: pairs with the cmpxchg(). */
+	/* Pairs with the cmpxchg(): a task that sees it armed sees the mm. */
 	smp_store_release(&kevent_window_armed, w);
 	return 0;
 }

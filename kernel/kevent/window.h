@@ -20,7 +20,7 @@ struct kevent_queue;
  *				is not over
  * @KEVENT_WINDOW_SETTLE:	entries were stored by a call, whose watches are not
  *				settled yet
- * @KEVENT_WINDOW_TURN:		a watch has been chosen to be told in the place of
+ * @KEVENT_WINDOW_TURN:		a watch has been chosen to report in the place of
  *				others, with the wait queue locked
  * @KEVENT_WINDOW_VERIFIED:	files were looked at, whose watches are still busy
  * @KEVENT_NR_WINDOWS:		how many there are

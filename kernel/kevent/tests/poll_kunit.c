@@ -18,8 +18,8 @@ static const struct file_operations no_pipe_fops = {
 };
 
 /*
- * A FIFO as rpc_pipefs has them: its private_data is something else. This one has
- * data for whoever takes it for a pipe.
+ * A FIFO as rpc_pipefs has them: its private_data is not a pipe. Read as a pipe,
+ * this one has data.
  */
 static struct file *open_no_pipe(struct kunit *test)
 {
