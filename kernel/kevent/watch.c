@@ -385,7 +385,7 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 	return err;
 }
 
-static void kevent_change(struct kevent *ke, const struct ukevent *uk)
+static void kevent_modify_locked(struct kevent *ke, const struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	void *room = NULL;
@@ -422,7 +422,7 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	} else {
 		kevent_rearmed(ke, mask);
 		if (mask >= 0)
-			kevent_change(ke, uk);
+			kevent_modify_locked(ke, uk);
 	}
 	due = kevent_unbusy(ke, false);
 	kevent_unlock(q, flags);
@@ -438,7 +438,7 @@ static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk)
 		return err;
 	if (kevent_source_of(ke)->rearm)
 		return kevent_take_to_arm(ke);
-	kevent_change(ke, uk);
+	kevent_modify_locked(ke, uk);
 	return 0;
 }
 
