@@ -19,7 +19,6 @@ struct sock;
 
 bool is_kevent_file(const struct file *file);
 void kevent_file_flush(struct file *file, fl_owner_t table);
-void kevent_file_release(struct file *file);
 bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk);
 void kevent_clock_was_set(void);
 void kevent_clock_resumed(void);
@@ -44,24 +43,14 @@ u64 posixtimer_take_expiries(struct k_itimer *timr);
  * Drops the watches added through descriptors of @table that no longer refer
  * to @file. The caller has cleared the slot under &files_struct.file_lock: a
  * watch added since has seen that, see kevent_file_is_current().
+ *
+ * Every slot that is emptied leads here before its reference to the file is
+ * dropped, so no file is released with a watch.
  */
 static inline void kevent_flush(struct file *file, fl_owner_t table)
 {
 	if (unlikely(READ_ONCE(file->f_kevent)))
 		kevent_file_flush(file, table);
-}
-
-/**
- * kevent_release - the last reference to @file is gone
- * @file: the file, before its ->release()
- *
- * Drops all watches of @file. Must come before anything @file's wait queues
- * depend on is torn down.
- */
-static inline void kevent_release(struct file *file)
-{
-	if (unlikely(READ_ONCE(file->f_kevent)))
-		kevent_file_release(file);
 }
 
 /**
@@ -155,7 +144,6 @@ static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
 
 static inline void kevent_drop_signals(void) {}
 static inline void kevent_flush(struct file *file, fl_owner_t table) {}
-static inline void kevent_release(struct file *file) {}
 static inline void kevent_clock_was_set(void) {}
 static inline void kevent_clock_resumed(void) {}
 static inline int kevent_posix_timer_create(struct k_itimer *timer, int fd)

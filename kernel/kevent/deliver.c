@@ -122,10 +122,7 @@ static void kevent_batch_take(struct kevent_queue *q,
 				kevent_doubt(ke);
 			continue;
 		}
-		if (!kevent_hold(ke)) {
-			kevent_forget(ke);
-			continue;
-		}
+		kevent_hold(ke);
 		kevent_take(ke);
 		batch->ke[batch->nr++] = ke;
 	}
@@ -175,10 +172,7 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (!kevent_hold(ke)) {
-		kevent_arm(ke, false);
-		return;
-	}
+	kevent_hold(ke);
 	kevent_spend(ke);
 	kevent_kill(ke);
 	list_add_tail(&ke->link, dead);

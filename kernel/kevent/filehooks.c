@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What close() and the end of a file do to the watches of a file
+ * What close() does to the watches of a file
  */
 
 #include <linux/fdtable.h>
@@ -59,34 +59,6 @@ void kevent_file_flush(struct file *file, fl_owner_t table)
 	if (!table)
 		return;
 	while ((ke = kevent_file_kill_closed(file, table))) {
-		kevent_bury(ke, false);
-		cond_resched();
-	}
-}
-
-/* Kill one watch of a file nobody has a reference to. */
-static struct kevent *kevent_file_kill_last(struct file *file)
-{
-	struct kevent_file *kf;
-
-	spin_lock(&file->f_lock);
-	kf = file->f_kevent;
-	/* All others that kill it have the file pinned until it is gone. */
-	if (kf && WARN_ON_ONCE(!kevent_file_kill(kf)))
-		kf = NULL;
-	spin_unlock(&file->f_lock);
-	return kf ? &kf->ke : NULL;
-}
-
-/**
- * kevent_file_release - drop the watches of a file that is going away
- * @file: the file, without references
- */
-void kevent_file_release(struct file *file)
-{
-	struct kevent *ke;
-
-	while ((ke = kevent_file_kill_last(file))) {
 		kevent_bury(ke, false);
 		cond_resched();
 	}

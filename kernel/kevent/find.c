@@ -244,18 +244,16 @@ bool kevent_is_current(const struct kevent *ke)
 
 /**
  * kevent_hold - pin what a watch watches
- * @ke: the watch, not dead, under ready_lock: a file exists, because its end goes
- *	through kevent_file_release()
+ * @ke: the watch, not dead, under ready_lock: somebody has a reference to its file,
+ *	see kevent_flush()
  *
  * Sources without a file need no pin: RCU and their own locks order detach() and
  * the end of the object.
- *
- * Return: false when the file is on its way to kevent_file_release().
  */
-bool kevent_hold(struct kevent *ke)
+void kevent_hold(struct kevent *ke)
 {
-	return !kevent_source_of(ke)->file ||
-	       atomic_long_inc_not_zero(&to_kevent_file(ke)->file->f_count);
+	if (kevent_source_of(ke)->file)
+		get_file(to_kevent_file(ke)->file);
 }
 
 /**

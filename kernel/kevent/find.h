@@ -26,7 +26,7 @@ struct kevent *kevent_find(struct kevent_queue *q, const struct ukevent *uk,
 bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 		     struct file *file);
 bool kevent_is_current(const struct kevent *ke);
-bool kevent_hold(struct kevent *ke);
+void kevent_hold(struct kevent *ke);
 void kevent_unhold(struct kevent *ke);
 
 static inline struct kevent_file *to_kevent_file(const struct kevent *ke)

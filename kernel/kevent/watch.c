@@ -539,7 +539,7 @@ int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
 	return err;
 }
 
-/* Kill the next watch from @index on, unless its object is going away. */
+/* Kill the next watch from @index on. */
 static struct kevent *kevent_kill_next(struct kevent_queue *q,
 				       u32 *index, bool *killed)
 {
@@ -551,7 +551,11 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	if (!ke)
 		return NULL;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	*killed = !kevent_is_dead(ke) && kevent_hold(ke) && kevent_kill(ke);
+	*killed = !kevent_is_dead(ke);
+	if (*killed) {
+		kevent_hold(ke);
+		*killed = kevent_kill(ke);
+	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return ke;
 }
@@ -560,8 +564,8 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
  * kevent_remove_all - remove the watches of a queue whose file is gone
  * @q: the queue
  *
- * A watch whose object is going away at the same time is left to that side,
- * with the queue reference it holds.
+ * A watch that another task removes at the same time is left to that task, with
+ * the queue reference it holds.
  */
 void kevent_remove_all(struct kevent_queue *q)
 {
