@@ -28,12 +28,6 @@ void kevent_end_signal(int sig, const struct kernel_siginfo *info,
 		       struct task_struct *t, bool timer, bool failed);
 void kevent_drop_process_signals(void);
 int kevent_posix_timer_create(struct k_itimer *timer, int fd);
-void kevent_posix_timer_expired(struct k_itimer *timer);
-void kevent_posix_timer_set(struct k_itimer *timer);
-void kevent_posix_timer_release(struct k_itimer *timer);
-
-/* posix-timers.c, for kevent */
-u64 posixtimer_take_expiries(struct k_itimer *timr);
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -150,10 +144,6 @@ static inline int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 {
 	return -EINVAL;
 }
-
-static inline void kevent_posix_timer_expired(struct k_itimer *timer) {}
-static inline void kevent_posix_timer_set(struct k_itimer *timer) {}
-static inline void kevent_posix_timer_release(struct k_itimer *timer) {}
 
 #endif /* CONFIG_KEVENT */
 

@@ -6,7 +6,7 @@
  * Both pointers are cleared under it_lock by whoever goes first, and both
  * objects are freed a grace period after that:
  *
- * - who holds it_lock and sees k_itimer.it_kevent has a watch, and its queue,
+ * - who holds it_lock and sees k_itimer.it_notify_data has a watch, and its queue,
  *   that detach() has not left;
  * - who comes from the watch loads its pointer under RCU, takes it_lock, and
  *   looks whether the timer still points back.
@@ -69,6 +69,82 @@ static int ev_posix_timer_check(const struct ukevent *uk, struct file *file)
 	return 0;
 }
 
+static void ev_posix_timer_unlink(struct k_itimer *timer, struct kevent *ke)
+{
+	lockdep_assert_held(&timer->it_lock);
+
+	WRITE_ONCE(timer->it_notify_data, NULL);
+	RCU_INIT_POINTER(to_posix_timer(ke)->timer, NULL);
+}
+
+/* What a timer does */
+
+/*
+ * An interval timer is started again when its event is collected, and stays
+ * stopped if it has no watch any more.
+ */
+static void ev_posix_timer_expired(struct k_itimer *timer)
+{
+	struct kevent *ke = timer->it_notify_data;
+
+	lockdep_assert_held(&timer->it_lock);
+
+	if (!ke)
+		return;
+	to_posix_timer(ke)->fired = true;
+	kevent_look(ke);
+}
+
+/* Drops what has expired and is not delivered. */
+static void ev_posix_timer_reset(struct k_itimer *timer)
+{
+	struct kevent *ke = timer->it_notify_data;
+	unsigned long flags;
+
+	lockdep_assert_held(&timer->it_lock);
+
+	if (!ke)
+		return;
+	to_posix_timer(ke)->fired = false;
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	to_posix_timer(ke)->pending = 0;
+	kevent_forget(ke);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+}
+
+/* Removes the watch. What is not delivered is dropped. */
+static void ev_posix_timer_release(struct k_itimer *timer)
+{
+	bool mine = false;
+	unsigned long flags;
+	struct kevent *ke;
+
+	if (!READ_ONCE(timer->it_notify_data))
+		return;
+	/* Unlinked and killed by another, it may be freed from then on. */
+	rcu_read_lock();
+	spin_lock_irqsave(&timer->it_lock, flags);
+	ke = timer->it_notify_data;
+	if (ke) {
+		ev_posix_timer_unlink(timer, ke);
+		spin_lock(&ke->queue->ready_lock);
+		mine = kevent_kill(ke);
+		spin_unlock(&ke->queue->ready_lock);
+	}
+	spin_unlock_irqrestore(&timer->it_lock, flags);
+	rcu_read_unlock();
+	if (mine)
+		kevent_bury(ke, false);
+}
+
+static const struct posix_timer_notify ev_posix_timer_notify = {
+	.expired	= ev_posix_timer_expired,
+	.reset		= ev_posix_timer_reset,
+	.release	= ev_posix_timer_release,
+};
+
+/* Watches */
+
 /* Only timer_create() passes the queue's file; a program's ADD is refused. */
 static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 				 struct file *file)
@@ -85,18 +161,11 @@ static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 		return err;
 	timer = container_of(uk, struct kevent_posix_request, uk)->timer;
 	spin_lock_irqsave(&timer->it_lock, flags);
-	timer->it_kevent = ke;
+	timer->it_notify_data = ke;
+	timer->it_notify = &ev_posix_timer_notify;
 	rcu_assign_pointer(kp->timer, timer);
 	spin_unlock_irqrestore(&timer->it_lock, flags);
 	return 0;
-}
-
-static void ev_posix_timer_unlink(struct k_itimer *timer, struct kevent *ke)
-{
-	lockdep_assert_held(&timer->it_lock);
-
-	WRITE_ONCE(timer->it_kevent, NULL);
-	RCU_INIT_POINTER(to_posix_timer(ke)->timer, NULL);
 }
 
 static void ev_posix_timer_detach(struct kevent *ke)
@@ -110,7 +179,7 @@ static void ev_posix_timer_detach(struct kevent *ke)
 	if (!timer)
 		return;
 	spin_lock_irqsave(&timer->it_lock, flags);
-	if (timer->it_kevent == ke)
+	if (timer->it_notify_data == ke)
 		ev_posix_timer_unlink(timer, ke);
 	spin_unlock_irqrestore(&timer->it_lock, flags);
 }
@@ -124,7 +193,7 @@ static void ev_posix_timer_count(struct kevent_posix_timer *kp,
 
 	lockdep_assert_held(&timer->it_lock);
 
-	if (timer->it_kevent != ke || !timer->it_signal || !kp->fired)
+	if (timer->it_notify_data != ke || !timer->it_signal || !kp->fired)
 		return;
 	kp->fired = false;
 	nr = posixtimer_take_expiries(timer);
@@ -206,75 +275,4 @@ int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 	req.uk.ptr = (uintptr_t)timer->sigq->info.si_value.sival_ptr;
 	return PTR_ERR_OR_ZERO(kevent_add(fd_file(f)->private_data, &req.uk,
 					  fd_file(f), NULL));
-}
-
-/**
- * kevent_posix_timer_expired - a timer with SIGEV_KEVENT expires
- * @timer: the timer, locked; any context
- *
- * An interval timer is restarted when its event is collected, and stays
- * stopped if it has no watch any more.
- */
-void kevent_posix_timer_expired(struct k_itimer *timer)
-{
-	struct kevent *ke = timer->it_kevent;
-
-	lockdep_assert_held(&timer->it_lock);
-
-	if (!ke)
-		return;
-	to_posix_timer(ke)->fired = true;
-	kevent_look(ke);
-}
-
-/**
- * kevent_posix_timer_set - a timer is given a new setting
- * @timer: any timer, locked and stopped
- *
- * Drops what has expired and is not delivered.
- */
-void kevent_posix_timer_set(struct k_itimer *timer)
-{
-	struct kevent *ke = timer->it_kevent;
-	unsigned long flags;
-
-	if (!ke)
-		return;
-	lockdep_assert_held(&timer->it_lock);
-
-	to_posix_timer(ke)->fired = false;
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	to_posix_timer(ke)->pending = 0;
-	kevent_forget(ke);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
-}
-
-/**
- * kevent_posix_timer_release - a timer is about to be freed
- * @timer: any timer, deleted or never made valid; not locked
- *
- * Removes its watch. What is not delivered is dropped.
- */
-void kevent_posix_timer_release(struct k_itimer *timer)
-{
-	bool mine = false;
-	unsigned long flags;
-	struct kevent *ke;
-
-	if (!READ_ONCE(timer->it_kevent))
-		return;
-	/* Unlinked and killed by another, it may be freed from then on. */
-	rcu_read_lock();
-	spin_lock_irqsave(&timer->it_lock, flags);
-	ke = timer->it_kevent;
-	if (ke) {
-		ev_posix_timer_unlink(timer, ke);
-		spin_lock(&ke->queue->ready_lock);
-		mine = kevent_kill(ke);
-		spin_unlock(&ke->queue->ready_lock);
-	}
-	spin_unlock_irqrestore(&timer->it_lock, flags);
-	rcu_read_unlock();
-	if (mine)
-		kevent_bury(ke, false);
 }
