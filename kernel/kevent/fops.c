@@ -47,7 +47,7 @@ bool is_kevent_file(const struct file *file)
  */
 int kevent_check_nesting(struct file *file)
 {
-	if (is_kevent_file(file) || is_epoll_file(file) ||
+	if (is_kevent_file(file) || is_file_epoll(file) ||
 	    io_is_uring_fops(file))
 		return -ELOOP;
 	return 0;
