@@ -7,10 +7,10 @@
 #include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
-#include <linux/plist.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+/* As io_uring/futex.c does */
 #include "../kernel/futex/futex.h"
 
 #include "source.h"
@@ -196,9 +196,8 @@ static void ev_futex_queue(struct kevent_futex *kf,
 		return;
 	}
 	kf->armed = true;
-	__futex_queue(&kf->q, hb, NULL);
+	futex_queue(&kf->q, hb, NULL);
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
-	spin_unlock(&hb->lock);
 }
 
 /* May fault. The conditions that hold, or -errno */
@@ -237,42 +236,6 @@ static void ev_futex_leave(struct kevent_futex *kf)
 		futex_unqueue(&kf->q);
 }
 
-/*
- * A wake-up was spent on a watch that will not deliver it. Pass it on to another
- * waiter, or what the waker has released is taken by nobody.
- *
- * It was for the first waiter that has one of the waker's bits, which are not
- * known: FUTEX_WAKE has all, FUTEX_WAKE_BITSET some, and a watch waits for any.
- * So go through the waiters in their order, and wake each that waits for a bit
- * that none of those woken so far waits for. Whatever the waker's bits were, the
- * first with one of them is among these: were all of its bits taken, so would be
- * one of the waker's, by a waiter in front of it. A waiter for any bit is the
- * last, and they are 32 at most. Others than the right one have a wake-up too
- * many, which futexes allow.
- */
-static void ev_futex_pass_on(union futex_key *key)
-{
-	struct futex_hash_bucket *hb = futex_hash(key);
-	u32 bits = FUTEX_BITSET_MATCH_ANY;
-	struct futex_q *fq, *next;
-	DEFINE_WAKE_Q(wake_q);
-
-	if (!futex_hb_waiters_pending(hb))
-		return;
-	spin_lock(&hb->lock);
-	plist_for_each_entry_safe(fq, next, &hb->chain, list) {
-		if (!futex_match(&fq->key, key) || fq->pi_state ||
-		    fq->rt_waiter || !(fq->bitset & bits))
-			continue;
-		bits &= ~fq->bitset;
-		fq->wake(&wake_q, fq);
-		if (!bits)
-			break;
-	}
-	spin_unlock(&hb->lock);
-	wake_up_q(&wake_q);
-}
-
 /* Watches */
 
 static int ev_futex_check(const struct ukevent *uk, struct file *file)
@@ -307,7 +270,7 @@ static void ev_futex_detach(struct kevent *ke)
 	kf->woken = false;
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 	if (woken)
-		ev_futex_pass_on(&kf->q.key);
+		futex_pass_on(&kf->q.key);
 }
 
 static void ev_futex_destroy(struct kevent *ke)
@@ -338,7 +301,7 @@ static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
 	}
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 	if (woken && idle)
-		ev_futex_pass_on(&kf->q.key);
+		futex_pass_on(&kf->q.key);
 	return woken || idle ? 0 : ev_futex_arm(kf, uk);
 }
 
