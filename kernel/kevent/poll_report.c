@@ -14,7 +14,6 @@
 #include "find.h"
 #include "hit.h"
 #include "mapping.h"
-#include "peek.h"
 #include "poll_report.h"
 
 /* Masks of poll(), and conditions of a type */
@@ -43,9 +42,16 @@ u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
 	return events;
 }
 
-/* Conditions that peek.c says nothing of */
+/* Conditions that peek_poll() says nothing of */
 #define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
 					    EPOLLRDHUP | EV_POLL_ALWAYS))
+
+static int ev_poll_peek_sock(const struct socket *sock)
+{
+	const struct proto_ops *ops = READ_ONCE(sock->ops);
+
+	return sock->sk && ops->peek_poll ? ops->peek_poll(sock) : -EAGAIN;
+}
 
 /**
  * ev_poll_peek - what ->poll() would say, without a lock
@@ -65,10 +71,10 @@ int ev_poll_peek(struct kevent *ke)
 		return -EAGAIN;
 	sock = kevent_socket(file);
 	pipe = sock ? NULL : get_pipe_info(file, false);
-	if (sock && sock->sk)
-		ret = ev_peek_sock(sock);
+	if (sock)
+		ret = ev_poll_peek_sock(sock);
 	else if (pipe)
-		ret = ev_peek_pipe(pipe, file->f_mode);
+		ret = pipe_peek_poll(pipe, file->f_mode);
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
