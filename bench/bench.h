@@ -6,10 +6,15 @@
 #define BENCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Lists of a struct bench_workload, with their ends */
+#define BENCH_WORDS(...)	((const char *const[]){ __VA_ARGS__, NULL })
+#define BENCH_NUMBERS(...)	((const unsigned int[]){ __VA_ARGS__, 0 })
 
 #define BENCH_METRICS	8	/* most metrics of a workload */
 #define BENCH_RUNS	64	/* most runs of a figure */
@@ -149,9 +154,9 @@ struct bench_metric {
  * @runs: default of --runs
  * @accepts: whether a backend takes part at a point; NULL: all do
  * @setup: get ready for a point; NULL: nothing to do
- * @measure: one run. Sets @value, in the order of @metrics, NAN for what the
- *	contestant does not have. Contestants take turns, so that a drift of
- *	the machine hits all of them
+ * @measure: one run. Sets those members of @value, in the order of @metrics,
+ *	that the contestant has; they come as NAN. Contestants take turns, so
+ *	that a drift of the machine hits all of them
  * @teardown: the reverse of @setup; NULL: nothing to do
  */
 struct bench_workload {
@@ -271,6 +276,21 @@ static inline uint64_t bench_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
+
+/**
+ * bench_sort() - sort figures, the smallest first
+ * @figures: the figures
+ * @nr: how many
+ */
+void bench_sort(double *figures, unsigned int nr);
+
+/**
+ * bench_expect_nothing() - end the program if a queue reports an event
+ * @c: the contestant
+ * @q: its queue
+ */
+void bench_expect_nothing(const struct bench_contestant *c,
+			  struct bench_queue *q);
 
 /**
  * bench_alloc() - memory for an array, cleared

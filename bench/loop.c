@@ -119,8 +119,7 @@ double bench_loop_measure(struct bench_loop *loop,
 	loop->next = 0;
 	bench_loop_run(loop, b, q, loop->nr / share);
 	cost = bench_loop_run(loop, b, q, events / share);
-	if (q && b->wait(q, loop->cookies, 1, 0))
-		bench_die("%s %s: an event that nobody caused", b->name,
-			  c->mode);
+	if (q)
+		bench_expect_nothing(c, q);
 	return cost;
 }

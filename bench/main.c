@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,6 +87,28 @@ void *bench_alloc(size_t nr, size_t size)
 	if (!mem)
 		bench_die("out of memory for %zu times %zu bytes", nr, size);
 	return mem;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void bench_sort(double *figures, unsigned int nr)
+{
+	qsort(figures, nr, sizeof(*figures), compare);
+}
+
+void bench_expect_nothing(const struct bench_contestant *c,
+			  struct bench_queue *q)
+{
+	uint64_t cookie;
+
+	if (c->backend->wait(q, &cookie, 1, 0))
+		bench_die("%s %s: an event that nobody caused",
+			  c->backend->name, c->mode);
 }
 
 static void hangs(int sig)
@@ -386,6 +409,8 @@ static void run_all(const struct options *o, const struct bench_point *p,
 		if (!takes_part(o, i, p))
 			continue;
 		bench_rest();
+		for (k = 0; k < o->workload->nr_metrics; k++)
+			value[k] = NAN;
 		alarm(HANG_SECONDS);
 		o->workload->measure(p, &contestants[i], value);
 		alarm(0);

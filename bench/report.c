@@ -23,13 +23,6 @@ bool report_counts_instructions(void)
 	return value && !strcmp(value, "1");
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void print_point(const struct bench_workload *w,
 			const struct bench_point *p,
 			const struct bench_contestant *c)
@@ -48,7 +41,7 @@ static double median(const double *value, unsigned int nr)
 	double sorted[BENCH_RUNS];
 
 	memcpy(sorted, value, nr * sizeof(*value));
-	qsort(sorted, nr, sizeof(*sorted), compare);
+	bench_sort(sorted, nr);
 	return (sorted[nr / 2] + sorted[(nr - 1) / 2]) / 2;
 }
 

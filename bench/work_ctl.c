@@ -44,9 +44,7 @@ static void expect(const struct bench_contestant *c, struct bench_queue *q,
 		bench_die("%s %s: %u events, expected %d", c->backend->name,
 			  c->mode, nr, told);
 	bench_get(pairs[watch].rd);
-	if (c->backend->wait(q, &cookie, 1, 0))
-		bench_die("%s %s: an event that nobody caused",
-			  c->backend->name, c->mode);
+	bench_expect_nothing(c, q);
 }
 
 static void changes(const struct bench_point *p,
@@ -104,10 +102,6 @@ static void ctl_measure(const struct bench_point *p,
 	const struct bench_backend *b = c->backend;
 	struct bench_queue *q = NULL;
 
-	value[ADD] = NAN;
-	value[MODIFY] = NAN;
-	value[REMOVE] = NAN;
-	value[CLOSE] = NAN;
 	if (!b->blind) {
 		q = b->open(c->mode, p->watches, p->watches);
 		b->add(q, w, p->watches);
@@ -139,20 +133,16 @@ static const struct bench_metric metrics[] = {
 	[CLOSE]		= { .name = "close", .unit = "ns/watch", .above = true },
 };
 
-static const char *const sources[] = { "pipe", "unix", NULL };
-static const unsigned int batches[] = { 1, 64, 0 };
-/* So many that the memory RCU frees late is freed within the time measured */
-static const unsigned int watches[] = { 8000, 0 };
-static const unsigned int threads[] = { 1, 0 };
 
 const struct bench_workload work_ctl = {
 	.name		= "ctl",
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
-	.sources	= sources,
-	.batches	= batches,
-	.watches	= watches,
-	.threads	= threads,
+	.sources	= BENCH_WORDS("pipe", "unix"),
+	.batches	= BENCH_NUMBERS(1, 64),
+	/* RCU frees memory late, but still within the time measured */
+	.watches	= BENCH_NUMBERS(8000),
+	.threads	= BENCH_NUMBERS(1),
 	.runs		= 3,
 	.accepts	= ctl_accepts,
 	.measure	= ctl_measure,

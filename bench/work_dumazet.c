@@ -564,21 +564,14 @@ static const struct bench_metric metrics[] = {
 	[REPLACED]	= { .name = "replaced", .unit = "streams/s" },
 };
 
-static const char *const sources[] = {
-	"pipe", "unix", "inet", "pipe+churn", NULL
-};
-static const unsigned int batches[] = { 256, 0 };
-static const unsigned int watches[] = { 2000, 0 };
-static const unsigned int threads[] = { 2, 0 };
-
 const struct bench_workload work_dumazet = {
 	.name		= "dumazet",
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
-	.sources	= sources,
-	.batches	= batches,
-	.watches	= watches,
-	.threads	= threads,
+	.sources	= BENCH_WORDS("pipe", "unix", "inet", "pipe+churn"),
+	.batches	= BENCH_NUMBERS(256),
+	.watches	= BENCH_NUMBERS(2000),
+	.threads	= BENCH_NUMBERS(2),
 	.events		= 10240,
 	.seconds	= 0.5,
 	.runs		= 7,

@@ -270,19 +270,14 @@ static const struct bench_metric metrics[] = {
 	[WAKEUPS]	= { .name = "wake-ups", .unit = "wake-ups/event" },
 };
 
-static const char *const sources[] = { "pipe", NULL };
-static const unsigned int batch_sizes[] = { 1, 16, 0 };
-static const unsigned int numbers[] = { 64, 0 };
-static const unsigned int threads[] = { 1, 4, 16, 64, 0 };
-
 const struct bench_workload work_herd = {
 	.name		= "herd",
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
-	.sources	= sources,
-	.batches	= batch_sizes,
-	.watches	= numbers,
-	.threads	= threads,
+	.sources	= BENCH_WORDS("pipe"),
+	.batches	= BENCH_NUMBERS(1, 16),
+	.watches	= BENCH_NUMBERS(64),
+	.threads	= BENCH_NUMBERS(1, 4, 16, 64),
 	.events		= 1024,
 	.runs		= 7,
 	.accepts	= herd_accepts,

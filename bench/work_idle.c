@@ -70,13 +70,12 @@ static void add_idle(const struct bench_point *p,
 	double grown;
 
 	c->backend->add(q, idle, p->watches);
+	if (c->backend->linear)
+		return;
 	value[ADD] = (double)(bench_now() - start) / p->watches;
 	grown = slabs_grown(before, p->watches, c);
-	value[MEMORY] = p->watches < MEMORY_WATCHES ? NAN : grown;
-	if (c->backend->linear) {
-		value[ADD] = NAN;
-		value[MEMORY] = NAN;
-	}
+	if (p->watches >= MEMORY_WATCHES)
+		value[MEMORY] = grown;
 }
 
 static void idle_measure(const struct bench_point *p,
@@ -85,8 +84,6 @@ static void idle_measure(const struct bench_point *p,
 	const struct bench_backend *b = c->backend;
 	struct bench_queue *q = NULL;
 
-	value[ADD] = NAN;
-	value[MEMORY] = NAN;
 	if (!b->blind) {
 		q = b->open(c->mode, ACTIVE + p->watches, p->batch);
 		b->add(q, loop.watches, ACTIVE);
@@ -110,19 +107,14 @@ static const struct bench_metric metrics[] = {
 	[MEMORY]	= { .name = "memory", .unit = "bytes/watch" },
 };
 
-static const char *const sources[] = { "pipe", NULL };
-static const unsigned int batches[] = { 16, 0 };
-static const unsigned int watches[] = { 1000, 10000, 100000, 1000000, 0 };
-static const unsigned int threads[] = { 1, 0 };
-
 const struct bench_workload work_idle = {
 	.name		= "idle",
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
-	.sources	= sources,
-	.batches	= batches,
-	.watches	= watches,
-	.threads	= threads,
+	.sources	= BENCH_WORDS("pipe"),
+	.batches	= BENCH_NUMBERS(16),
+	.watches	= BENCH_NUMBERS(1000, 10000, 100000, 1000000),
+	.threads	= BENCH_NUMBERS(1),
 	.events		= 8192,
 	.runs		= 3,
 	.accepts	= idle_accepts,

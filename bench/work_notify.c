@@ -37,24 +37,19 @@ static const struct bench_metric metrics[] = {
 	{ .name = "cost", .unit = "ns/event", .above = true },
 };
 
-static const char *const sources[] = { "pipe", "unix", "inet", NULL };
-static const unsigned int batches[] = { 1, 16, 256, 0 };
-/*
- * Enough that more than a tick passes until a source is used again: a write to
- * a pipe updates its time when the tick has, which else would depend on how
- * fast the contestants are.
- */
-static const unsigned int watches[] = { 4000, 0 };
-static const unsigned int threads[] = { 1, 0 };
-
 const struct bench_workload work_notify = {
 	.name		= "notify",
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
-	.sources	= sources,
-	.batches	= batches,
-	.watches	= watches,
-	.threads	= threads,
+	.sources	= BENCH_WORDS("pipe", "unix", "inet"),
+	.batches	= BENCH_NUMBERS(1, 16, 256),
+	/*
+	 * A write to a pipe updates its time once per tick. With so many
+	 * sources more than a tick passes until a source is used again, so
+	 * the cost of that does not depend on the speed of a contestant.
+	 */
+	.watches	= BENCH_NUMBERS(4000),
+	.threads	= BENCH_NUMBERS(1),
 	.events		= 4000,
 	.runs		= 3,
 	.setup		= notify_setup,

@@ -190,13 +190,6 @@ static double fire_all(const struct bench_point *p,
 	return (double)(end - first) / p->watches;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* A few expire one by one while all others are armed */
 static void fire_some(const struct bench_point *p,
 		      const struct timer_peer *peer, double *value)
@@ -211,7 +204,7 @@ static void fire_some(const struct bench_point *p,
 	await(first);
 	for (got = 0; got < CALM_TIMERS;)
 		got += collect(peer, &timers.late[got]);
-	qsort(timers.late, CALM_TIMERS, sizeof(*timers.late), compare);
+	bench_sort(timers.late, CALM_TIMERS);
 	value[4] = timers.late[CALM_TIMERS / 2];
 	value[5] = timers.late[CALM_TIMERS - 1];
 	peer->cancel(&timers.ids[CALM_TIMERS], p->watches - CALM_TIMERS);
@@ -238,19 +231,14 @@ static const struct bench_metric metrics[] = {
 	{ .name = "maximum lateness", .unit = "ns" },
 };
 
-static const char *const sources[] = { "ordered", "random", NULL };
-static const unsigned int one[] = { 1, 0 };
-static const unsigned int batch_sizes[] = { TIMERS_BATCH, 0 };
-static const unsigned int numbers[] = { 10000, 100000, 0 };
-
 const struct bench_workload work_timers = {
 	.name		= "timers",
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
-	.sources	= sources,
-	.batches	= batch_sizes,
-	.watches	= numbers,
-	.threads	= one,
+	.sources	= BENCH_WORDS("ordered", "random"),
+	.batches	= BENCH_NUMBERS(TIMERS_BATCH),
+	.watches	= BENCH_NUMBERS(10000, 100000),
+	.threads	= BENCH_NUMBERS(1),
 	.runs		= 3,
 	.accepts	= timers_accepts,
 	.setup		= timers_setup,
