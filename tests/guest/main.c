@@ -100,6 +100,7 @@ static unsigned int most_seconds;
 static bool first_failure;
 
 static struct report *current_report;
+static const struct test_case *current_test;
 
 static void report_va(struct report *r, const char *fmt, va_list ap)
 {
@@ -145,6 +146,18 @@ static void report_failures(struct report *r)
 		report_line(r, "and %u more", nr - MAX_FAILURES);
 }
 
+static void run_body(void)
+{
+	const struct test_case *test = current_test;
+
+	if (test->run_each)
+		each_queue(test->run_each);
+	else if (test->run_size)
+		test->run_size(test->size);
+	else
+		test->run();
+}
+
 /* The test's own process */
 static void run_test(struct job *job)
 {
@@ -153,10 +166,11 @@ static void run_test(struct job *job)
 
 	setpgid(0, 0);
 	current_report = job->report;
+	current_test = job->test;
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		_exit(EXIT_FAILURE);
 	suite = CU_add_suite(job->suite->name, NULL, NULL);
-	test = CU_add_test(suite, job->test->name, job->test->run);
+	test = CU_add_test(suite, job->test->name, run_body);
 	CU_run_test(suite, test);
 	report_failures(job->report);
 	if (!CU_get_number_of_asserts())

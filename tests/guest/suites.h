@@ -5,20 +5,37 @@
 #ifndef SUITES_H
 #define SUITES_H
 
+#include <stdint.h>
+
+struct queue;
+
 /**
- * struct test_case - one test
+ * struct test_case - one test, with one of three kinds of body
  * @name:	the behaviour it shows
- * @run:	its body; runs in a process of its own
+ * @run:	a body that opens the queues it needs
+ * @run_each:	a body that runs twice: on a queue without a ring, then on one
+ *		with a ring
+ * @run_size:	a body that opens queues with a ring of @size entries
+ * @size:	see @run_size; 0: no ring
  * @seconds:	time limit on the plain kernel, 0: the default
+ *
+ * Each test runs in a process of its own.
  */
 struct test_case {
 	const char	*name;
 	void		(*run)(void);
+	void		(*run_each)(struct queue *q);
+	void		(*run_size)(uint32_t size);
+	uint32_t	size;
 	unsigned int	seconds;
 };
 
 #define TEST(fn)		{ .name = #fn, .run = fn }
 #define TEST_LIMIT(fn, s)	{ .name = #fn, .run = fn, .seconds = (s) }
+#define TEST_EACH(fn)		{ .name = #fn, .run_each = fn }
+/* A test without a function of its name: @body with a ring of @nr entries */
+#define TEST_SIZE(test, body, nr, s)	\
+	{ .name = #test, .run_size = body, .size = (nr), .seconds = (s) }
 
 /**
  * struct test_suite - tests of one contract or source

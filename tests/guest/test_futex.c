@@ -139,7 +139,7 @@ static void check_woken(struct sleeper *s)
 
 /* One watch */
 
-static void other_value(struct queue *q)
+static void other_value_is_ready_at_once(struct queue *q)
 {
 	struct ukevent ev;
 	uint32_t word = 1;
@@ -157,12 +157,7 @@ static void other_value(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void other_value_is_ready_at_once(void)
-{
-	each_queue(other_value);
-}
-
-static void woken(struct queue *q)
+static void wake_is_one_event(struct queue *q)
 {
 	uint32_t word = 7;
 
@@ -178,12 +173,7 @@ static void woken(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void wake_is_one_event(void)
-{
-	each_queue(woken);
-}
-
-static void armed_again(struct queue *q)
+static void modify_arms_again(struct queue *q)
 {
 	uint32_t word = 7;
 	int i;
@@ -210,12 +200,7 @@ static void armed_again(struct queue *q)
 	CHECK_EQ(wake_private(&word, 1), 0);
 }
 
-static void modify_arms_again(void)
-{
-	each_queue(armed_again);
-}
-
-static void one_shot(struct queue *q)
+static void oneshot_goes_with_its_wake(struct queue *q)
 {
 	uint32_t word = 7;
 
@@ -228,12 +213,7 @@ static void one_shot(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void oneshot_goes_with_its_wake(void)
-{
-	each_queue(one_shot);
-}
-
-static void disabled(struct queue *q)
+static void disabled_watch_is_no_waiter(struct queue *q)
 {
 	uint32_t word = 7;
 
@@ -249,13 +229,8 @@ static void disabled(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void disabled_watch_is_no_waiter(void)
-{
-	each_queue(disabled);
-}
-
 /* A mark leaves the watch armed; disarmed by it, it keeps the wake-up. */
-static void marked(struct queue *q)
+static void mark_is_an_event_too(struct queue *q)
 {
 	uint32_t word = 7;
 
@@ -267,11 +242,6 @@ static void marked(struct queue *q)
 	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
 	check_event(q, &word);
 	CHECK_NO_EVENT(q);
-}
-
-static void mark_is_an_event_too(void)
-{
-	each_queue(marked);
 }
 
 static void wake_wakes_a_waiter(void)
@@ -333,7 +303,7 @@ static void waiters_are_woken_oldest_first(void)
 	close_queue(&b);
 }
 
-static void requeued(struct queue *q)
+static void requeue_moves_the_watch(struct queue *q)
 {
 	uint32_t a = 1, b = 2;
 
@@ -353,11 +323,6 @@ static void requeued(struct queue *q)
 	CHECK_EQ(wake_private(&b, 1), 0);
 	CHECK_EQ(wake_private(&a, 1), 1);
 	check_event(q, &a);
-}
-
-static void requeue_moves_the_watch(void)
-{
-	each_queue(requeued);
 }
 
 /* Priority inheritance needs a thread to give priority to. */
@@ -697,7 +662,7 @@ static void wake_of_some_bits_is_passed_on(void)
 	close_queue(&q);
 }
 
-static void delivered(struct queue *q)
+static void delivered_wake_is_not_passed_on(struct queue *q)
 {
 	uint32_t word = 3;
 	struct sleeper s;
@@ -710,11 +675,6 @@ static void delivered(struct queue *q)
 	/* The sleeper is there to take this one. */
 	CHECK_EQ(wake_private(&word, 1), 1);
 	check_woken(&s);
-}
-
-static void delivered_wake_is_not_passed_on(void)
-{
-	each_queue(delivered);
 }
 
 /* Errors and faults */
@@ -876,16 +836,16 @@ static void fault_at_modify_holds_up_nobody(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(other_value_is_ready_at_once),
-	TEST(wake_is_one_event),
-	TEST(modify_arms_again),
-	TEST(oneshot_goes_with_its_wake),
-	TEST(disabled_watch_is_no_waiter),
-	TEST(mark_is_an_event_too),
+	TEST_EACH(other_value_is_ready_at_once),
+	TEST_EACH(wake_is_one_event),
+	TEST_EACH(modify_arms_again),
+	TEST_EACH(oneshot_goes_with_its_wake),
+	TEST_EACH(disabled_watch_is_no_waiter),
+	TEST_EACH(mark_is_an_event_too),
 	TEST(wake_wakes_a_waiter),
 	TEST(event_that_cannot_be_handed_back_is_queued),
 	TEST(waiters_are_woken_oldest_first),
-	TEST(requeue_moves_the_watch),
+	TEST_EACH(requeue_moves_the_watch),
 	TEST(lock_of_another_kind_is_refused),
 	TEST(shared_word_is_woken_by_another_process),
 	TEST(word_is_of_the_process_that_added_it),
@@ -897,7 +857,7 @@ static const struct test_case cases[] = {
 	TEST(disabling_passes_the_wake_on),
 	TEST(exit_passes_the_wake_on),
 	TEST(wake_of_some_bits_is_passed_on),
-	TEST(delivered_wake_is_not_passed_on),
+	TEST_EACH(delivered_wake_is_not_passed_on),
 	TEST(bad_requests_are_refused),
 	TEST(failed_modify_disarms),
 	TEST_LIMIT(fault_at_add_holds_up_nobody, 30),

@@ -104,11 +104,13 @@ void check_only(struct queue *q, int fd, uint32_t bits, uint64_t user)
 	CHECK_NO_EVENT(q);
 }
 
-static void merge(struct queue *q)
+static void changes_are_merged(struct queue *q)
 {
-	int fd = open_file("f");
 	unsigned int i;
+	int fd;
 
+	enter_tmpfs();
+	fd = open_file("f");
 	MUST_EQ(add_inode(q->fd, fd, ALL, 0, 3), 0);
 	for (i = 0; i < 5; i++)
 		put_byte(fd);
@@ -118,12 +120,6 @@ static void merge(struct queue *q)
 	put_byte(fd);
 	check_only(q, fd, MODIFY, 3);
 	close(fd);
-}
-
-static void changes_are_merged(void)
-{
-	enter_tmpfs();
-	each_queue(merge);
 }
 
 /* An unread entry stands for later changes it already names, not for others. */
@@ -280,11 +276,13 @@ static void last_link_of_another_name(void)
 	close_queue(&q);
 }
 
-static void nameless(struct queue *q)
+static void file_without_a_name_is_removed_at_add(struct queue *q)
 {
-	int fd = open_file("f");
 	struct ukevent ev;
+	int fd;
 
+	enter_tmpfs();
+	fd = open_file("f");
 	MUST_EQ(unlink("f"), 0);
 	kevent_set_inode(&ev, fd, REMOVE | MODIFY, 0, 3);
 	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
@@ -304,12 +302,6 @@ static void nameless(struct queue *q)
 	CHECK_EQ(modify_inode(q->fd, fd, REMOVE, 0, 7), 0);
 	check_only(q, fd, REMOVE, 7);
 	close(fd);
-}
-
-static void file_without_a_name_is_removed_at_add(void)
-{
-	enter_tmpfs();
-	each_queue(nameless);
 }
 
 /* The entry can be read, but not written: what is handed back is not lost. */
@@ -336,10 +328,12 @@ static void event_that_cannot_be_handed_back_is_queued(void)
 
 /* Modes */
 
-static void oneshot(struct queue *q)
+static void oneshot_reports_one_change(struct queue *q)
 {
-	int fd = open_file("f");
+	int fd;
 
+	enter_tmpfs();
+	fd = open_file("f");
 	MUST_EQ(add_inode(q->fd, fd, ALL, KEVENT_REQ_ONESHOT, 3), 0);
 	put_byte(fd);
 	check_only(q, fd, MODIFY, 3);
@@ -350,16 +344,12 @@ static void oneshot(struct queue *q)
 	close(fd);
 }
 
-static void oneshot_reports_one_change(void)
+static void dispatch_keeps_changes_until_it_is_armed(struct queue *q)
 {
+	int fd;
+
 	enter_tmpfs();
-	each_queue(oneshot);
-}
-
-static void dispatch(struct queue *q)
-{
-	int fd = open_file("f");
-
+	fd = open_file("f");
 	MUST_EQ(add_inode(q->fd, fd, ALL, KEVENT_REQ_DISPATCH, 3), 0);
 	put_byte(fd);
 	check_only(q, fd, MODIFY, 3);
@@ -375,16 +365,12 @@ static void dispatch(struct queue *q)
 	close(fd);
 }
 
-static void dispatch_keeps_changes_until_it_is_armed(void)
+static void disabled_keeps_changes(struct queue *q)
 {
+	int fd;
+
 	enter_tmpfs();
-	each_queue(dispatch);
-}
-
-static void disabled(struct queue *q)
-{
-	int fd = open_file("f");
-
+	fd = open_file("f");
 	MUST_EQ(add_inode(q->fd, fd, ALL, KEVENT_REQ_DISABLED, 3), 0);
 	put_byte(fd);
 	CHECK_NO_EVENT(q);
@@ -398,16 +384,12 @@ static void disabled(struct queue *q)
 	close(fd);
 }
 
-static void disabled_keeps_changes(void)
+static void modify_changes_the_interest(struct queue *q)
 {
+	int fd;
+
 	enter_tmpfs();
-	each_queue(disabled);
-}
-
-static void interest(struct queue *q)
-{
-	int fd = open_file("f");
-
+	fd = open_file("f");
 	MUST_EQ(add_inode(q->fd, fd, ATTRIB, 0, 3), 0);
 	put_byte(fd);
 	CHECK_NO_EVENT(q);
@@ -425,28 +407,18 @@ static void interest(struct queue *q)
 	close(fd);
 }
 
-static void modify_changes_the_interest(void)
+static void ready_reports_the_bits_given(struct queue *q)
 {
-	enter_tmpfs();
-	each_queue(interest);
-}
-
-static void mark(struct queue *q)
-{
-	int fd = open_file("f");
 	struct ukevent ev;
+	int fd;
 
+	enter_tmpfs();
+	fd = open_file("f");
 	MUST_EQ(add_inode(q->fd, fd, ALL, 0, 3), 0);
 	kevent_set_inode(&ev, fd, RENAME, 0, 0);
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), 1);
 	check_only(q, fd, RENAME, 3);
 	close(fd);
-}
-
-static void ready_reports_the_bits_given(void)
-{
-	enter_tmpfs();
-	each_queue(mark);
 }
 
 static void change_wakes_a_waiter(void)
@@ -662,7 +634,7 @@ static void watches_of_a_file_are_limited(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(changes_are_merged),
+	TEST_EACH(changes_are_merged),
 	TEST(unread_entry_is_not_repeated),
 	TEST(full_ring),
 	TEST(nameless_file_goes_on),
@@ -671,13 +643,13 @@ static const struct test_case cases[] = {
 	TEST(directory_replaced_by_rename_is_removed),
 	TEST(rmdir_is_told_to_the_parent),
 	TEST(last_link_of_another_name),
-	TEST(file_without_a_name_is_removed_at_add),
+	TEST_EACH(file_without_a_name_is_removed_at_add),
 	TEST(event_that_cannot_be_handed_back_is_queued),
-	TEST(oneshot_reports_one_change),
-	TEST(dispatch_keeps_changes_until_it_is_armed),
-	TEST(disabled_keeps_changes),
-	TEST(modify_changes_the_interest),
-	TEST(ready_reports_the_bits_given),
+	TEST_EACH(oneshot_reports_one_change),
+	TEST_EACH(dispatch_keeps_changes_until_it_is_armed),
+	TEST_EACH(disabled_keeps_changes),
+	TEST_EACH(modify_changes_the_interest),
+	TEST_EACH(ready_reports_the_bits_given),
 	TEST(change_wakes_a_waiter),
 	TEST(watch_goes_with_its_descriptor),
 	TEST(child_writes_and_closes),

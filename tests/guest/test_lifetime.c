@@ -43,7 +43,7 @@ static void watch_pipe(struct queue *q, int fd[2], uint32_t flags,
 	MUST_EQ(add_pipe(q->fd, fd[0], RECV, flags, user), 0);
 }
 
-static void close_removes(struct queue *q)
+static void close_removes_the_watch_though_the_file_lives(struct queue *q)
 {
 	int fd[2], copy;
 
@@ -59,12 +59,7 @@ static void close_removes(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void close_removes_the_watch_though_the_file_lives(void)
-{
-	each_queue(close_removes);
-}
-
-static void close_pending(struct queue *q)
+static void close_withdraws_a_pending_event(struct queue *q)
 {
 	int fd[2];
 
@@ -75,11 +70,6 @@ static void close_pending(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
 	CHECK_EQ(watches(q), 0);
 	CHECK_NO_EVENT(q);
-}
-
-static void close_withdraws_a_pending_event(void)
-{
-	each_queue(close_pending);
 }
 
 static void entry_in_the_ring_outlives_its_watch(void)
@@ -618,8 +608,8 @@ static void threads_share_the_ring(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(close_removes_the_watch_though_the_file_lives),
-	TEST(close_withdraws_a_pending_event),
+	TEST_EACH(close_removes_the_watch_though_the_file_lives),
+	TEST_EACH(close_withdraws_a_pending_event),
 	TEST(entry_in_the_ring_outlives_its_watch),
 	TEST(close_of_a_copy_leaves_the_watch),
 	TEST(dup2_over_the_descriptor_removes_the_watch),

@@ -49,7 +49,7 @@ static void check_recv(struct queue *q, uint64_t user)
 	CHECK_EQ(ev.ptr, user);
 }
 
-static void level(struct queue *q)
+static void level_repeats_until_drained(struct queue *q)
 {
 	int fd[2], i;
 
@@ -65,13 +65,8 @@ static void level(struct queue *q)
 	check_recv(q, 1);
 }
 
-static void level_repeats_until_drained(void)
-{
-	each_queue(level);
-}
-
 /* Partly read is still ready. */
-static void level_partial(struct queue *q)
+static void level_reports_what_is_left(struct queue *q)
 {
 	char buf[2];
 	int fd[2];
@@ -86,13 +81,8 @@ static void level_partial(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void level_reports_what_is_left(void)
-{
-	each_queue(level_partial);
-}
-
 /* The condition ended after delivery, before it was looked at again. */
-static void level_gone(struct queue *q)
+static void level_does_not_report_the_past(struct queue *q)
 {
 	int fd[2], i;
 
@@ -106,12 +96,7 @@ static void level_gone(struct queue *q)
 	}
 }
 
-static void level_does_not_report_the_past(void)
-{
-	each_queue(level_gone);
-}
-
-static void level_at_add(struct queue *q)
+static void level_ready_at_add_is_handed_back(struct queue *q)
 {
 	struct ukevent ev;
 	int fd[2];
@@ -129,13 +114,8 @@ static void level_at_add(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void level_ready_at_add_is_handed_back(void)
-{
-	each_queue(level_at_add);
-}
-
 /* Two level watches, one slot asked for at a time: both get their turn. */
-static void level_fair(struct queue *q)
+static void level_watches_take_turns(struct queue *q)
 {
 	unsigned int counts[3] = {}, i;
 	struct ukevent ev;
@@ -244,12 +224,7 @@ static void many_level_watches_are_all_looked_at(void)
 	close_queue(&q);
 }
 
-static void level_watches_take_turns(void)
-{
-	each_queue(level_fair);
-}
-
-static void edge(struct queue *q)
+static void edge_reports_each_activity_once(struct queue *q)
 {
 	int fd[2];
 
@@ -268,12 +243,7 @@ static void edge(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void edge_reports_each_activity_once(void)
-{
-	each_queue(edge);
-}
-
-static void edge_at_add(struct queue *q)
+static void edge_ready_at_add_is_handed_back_once(struct queue *q)
 {
 	int fd[2];
 
@@ -286,12 +256,7 @@ static void edge_at_add(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void edge_ready_at_add_is_handed_back_once(void)
-{
-	each_queue(edge_at_add);
-}
-
-static void oneshot(struct queue *q)
+static void oneshot_fires_once(struct queue *q)
 {
 	int fd[2];
 
@@ -312,12 +277,7 @@ static void oneshot(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void oneshot_fires_once(void)
-{
-	each_queue(oneshot);
-}
-
-static void oneshot_at_add(struct queue *q)
+static void oneshot_ready_at_add_is_gone(struct queue *q)
 {
 	int fd[2];
 
@@ -329,12 +289,7 @@ static void oneshot_at_add(struct queue *q)
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 1);
 }
 
-static void oneshot_ready_at_add_is_gone(void)
-{
-	each_queue(oneshot_at_add);
-}
-
-static void dispatch(struct queue *q)
+static void dispatch_disarms_until_modify(struct queue *q)
 {
 	int fd[2];
 
@@ -357,12 +312,7 @@ static void dispatch(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void dispatch_disarms_until_modify(void)
-{
-	each_queue(dispatch);
-}
-
-static void dispatch_at_add(struct queue *q)
+static void dispatch_ready_at_add_is_disarmed(struct queue *q)
 {
 	int fd[2];
 
@@ -377,12 +327,7 @@ static void dispatch_at_add(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void dispatch_ready_at_add_is_disarmed(void)
-{
-	each_queue(dispatch_at_add);
-}
-
-static void disabled(struct queue *q)
+static void disabled_reports_nothing_until_modify(struct queue *q)
 {
 	int fd[2];
 
@@ -397,13 +342,8 @@ static void disabled(struct queue *q)
 	check_recv(q, 2);
 }
 
-static void disabled_reports_nothing_until_modify(void)
-{
-	each_queue(disabled);
-}
-
 /* An event that waits in the kernel is withdrawn by MODIFY. */
-static void disable_pending(struct queue *q)
+static void modify_to_disabled_withdraws_the_event(struct queue *q)
 {
 	int fd[2];
 
@@ -417,12 +357,7 @@ static void disable_pending(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void modify_to_disabled_withdraws_the_event(void)
-{
-	each_queue(disable_pending);
-}
-
-static void last_check(struct queue *q)
+static void last_check_drops_what_is_no_longer_true(struct queue *q)
 {
 	int fd[2];
 
@@ -436,13 +371,8 @@ static void last_check(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void last_check_drops_what_is_no_longer_true(void)
-{
-	each_queue(last_check);
-}
-
 /* Dropped is not delivered: a one-shot survives it. */
-static void last_check_oneshot(struct queue *q)
+static void last_check_keeps_a_oneshot_it_drops(struct queue *q)
 {
 	int fd[2];
 
@@ -457,12 +387,7 @@ static void last_check_oneshot(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void last_check_keeps_a_oneshot_it_drops(void)
-{
-	each_queue(last_check_oneshot);
-}
-
-static void always_queue(struct queue *q)
+static void always_queue_comes_through_the_queue(struct queue *q)
 {
 	int fd[2];
 
@@ -477,12 +402,7 @@ static void always_queue(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void always_queue_comes_through_the_queue(void)
-{
-	each_queue(always_queue);
-}
-
-static void modify_mask(struct queue *q)
+static void modify_replaces_the_mask_and_looks_again(struct queue *q)
 {
 	struct ukevent ev;
 	int fd[2];
@@ -498,13 +418,8 @@ static void modify_mask(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void modify_replaces_the_mask_and_looks_again(void)
-{
-	each_queue(modify_mask);
-}
-
 /* Interest lost while an event waits: the event goes too. */
-static void modify_away(struct queue *q)
+static void modify_withdraws_what_is_not_asked_for(struct queue *q)
 {
 	int fd[2];
 
@@ -517,12 +432,7 @@ static void modify_away(struct queue *q)
 	check_recv(q, 1);
 }
 
-static void modify_withdraws_what_is_not_asked_for(void)
-{
-	each_queue(modify_away);
-}
-
-static void modify_modes(struct queue *q)
+static void modify_changes_the_mode(struct queue *q)
 {
 	int fd[2];
 
@@ -540,13 +450,8 @@ static void modify_modes(struct queue *q)
 	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), -ENOENT);
 }
 
-static void modify_changes_the_mode(void)
-{
-	each_queue(modify_modes);
-}
-
 /* READY on a file has it looked at: reported only if it is ready. */
-static void ready_on_file(struct queue *q)
+static void ready_on_a_file_has_it_checked(struct queue *q)
 {
 	struct ukevent ev;
 	int fd[2];
@@ -564,12 +469,7 @@ static void ready_on_file(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void ready_on_a_file_has_it_checked(void)
-{
-	each_queue(ready_on_file);
-}
-
-static void remove_pending(struct queue *q)
+static void remove_withdraws_the_event(struct queue *q)
 {
 	int fd[2];
 
@@ -581,36 +481,31 @@ static void remove_pending(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
 }
 
-static void remove_withdraws_the_event(void)
-{
-	each_queue(remove_pending);
-}
-
 static const struct test_case cases[] = {
-	TEST(level_repeats_until_drained),
-	TEST(level_reports_what_is_left),
-	TEST(level_does_not_report_the_past),
-	TEST(level_ready_at_add_is_handed_back),
-	TEST(level_watches_take_turns),
+	TEST_EACH(level_repeats_until_drained),
+	TEST_EACH(level_reports_what_is_left),
+	TEST_EACH(level_does_not_report_the_past),
+	TEST_EACH(level_ready_at_add_is_handed_back),
+	TEST_EACH(level_watches_take_turns),
 	TEST(level_watch_that_had_no_room_is_looked_at_again),
 	TEST(event_that_could_not_be_stored_is_verified_again),
 	TEST(many_level_watches_are_all_looked_at),
-	TEST(edge_reports_each_activity_once),
-	TEST(edge_ready_at_add_is_handed_back_once),
-	TEST(oneshot_fires_once),
-	TEST(oneshot_ready_at_add_is_gone),
-	TEST(dispatch_disarms_until_modify),
-	TEST(dispatch_ready_at_add_is_disarmed),
-	TEST(disabled_reports_nothing_until_modify),
-	TEST(modify_to_disabled_withdraws_the_event),
-	TEST(last_check_drops_what_is_no_longer_true),
-	TEST(last_check_keeps_a_oneshot_it_drops),
-	TEST(always_queue_comes_through_the_queue),
-	TEST(modify_replaces_the_mask_and_looks_again),
-	TEST(modify_withdraws_what_is_not_asked_for),
-	TEST(modify_changes_the_mode),
-	TEST(ready_on_a_file_has_it_checked),
-	TEST(remove_withdraws_the_event),
+	TEST_EACH(edge_reports_each_activity_once),
+	TEST_EACH(edge_ready_at_add_is_handed_back_once),
+	TEST_EACH(oneshot_fires_once),
+	TEST_EACH(oneshot_ready_at_add_is_gone),
+	TEST_EACH(dispatch_disarms_until_modify),
+	TEST_EACH(dispatch_ready_at_add_is_disarmed),
+	TEST_EACH(disabled_reports_nothing_until_modify),
+	TEST_EACH(modify_to_disabled_withdraws_the_event),
+	TEST_EACH(last_check_drops_what_is_no_longer_true),
+	TEST_EACH(last_check_keeps_a_oneshot_it_drops),
+	TEST_EACH(always_queue_comes_through_the_queue),
+	TEST_EACH(modify_replaces_the_mask_and_looks_again),
+	TEST_EACH(modify_withdraws_what_is_not_asked_for),
+	TEST_EACH(modify_changes_the_mode),
+	TEST_EACH(ready_on_a_file_has_it_checked),
+	TEST_EACH(remove_withdraws_the_event),
 	{}
 };
 

@@ -88,7 +88,7 @@ static int poll_now(int fd)
 	return poll(&pfd, 1, 0) ? pfd.revents : 0;
 }
 
-static void polled(struct queue *q)
+static void poll_sees_pending_events(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -99,11 +99,6 @@ static void polled(struct queue *q)
 	CHECK_EQ(poll_now(q->fd), POLLIN | POLLRDNORM);
 	MUST_EQ(next_event(q, &ev, 0), 1);
 	CHECK_EQ(poll_now(q->fd), 0);
-}
-
-static void poll_sees_pending_events(void)
-{
-	each_queue(polled);
 }
 
 static void poll_sees_unread_entries(void)
@@ -199,15 +194,10 @@ static void check_epoll(struct queue *q, uint32_t mode)
 	close(fd);
 }
 
-static void epolled(struct queue *q)
+static void event_wakes_epoll(struct queue *q)
 {
 	check_epoll(q, 0);
 	check_epoll(q, EPOLLET);
-}
-
-static void event_wakes_epoll(void)
-{
-	each_queue(epolled);
 }
 
 /* eventfd --> kevent --> epoll --> epoll --> poll */
@@ -338,11 +328,11 @@ static void watched_queue_may_be_closed(void)
 static const struct test_case cases[] = {
 	TEST(queue_refuses_queue_epoll_and_uring),
 	TEST(cycle_by_epoll_cannot_be_built),
-	TEST(poll_sees_pending_events),
+	TEST_EACH(poll_sees_pending_events),
 	TEST(poll_sees_unread_entries),
 	TEST(poll_sees_level_watches_that_stay_ready),
 	TEST(event_wakes_poll),
-	TEST(event_wakes_epoll),
+	TEST_EACH(event_wakes_epoll),
 	TEST(event_wakes_a_chain_of_epolls),
 	TEST(event_completes_a_poll_of_io_uring),
 	TEST(watched_queue_may_be_closed),

@@ -45,7 +45,7 @@ static void fill(int fd)
 	CHECK_EQ(errno, EAGAIN);
 }
 
-static void data(struct queue *q)
+static void data_is_recv(struct queue *q)
 {
 	struct ukevent ev;
 	int fd[2];
@@ -65,12 +65,7 @@ static void data(struct queue *q)
 	CHECK_EQ(ev.ptr, 0x1122334455667788ull);
 }
 
-static void data_is_recv(void)
-{
-	each_queue(data);
-}
-
-static void end_of_file(struct queue *q)
+static void last_writer_gone_is_hup(struct queue *q)
 {
 	int fd[2];
 
@@ -84,12 +79,7 @@ static void end_of_file(struct queue *q)
 	check_mask(q, HUP);
 }
 
-static void last_writer_gone_is_hup(void)
-{
-	each_queue(end_of_file);
-}
-
-static void end_of_file_edge(struct queue *q)
+static void hup_is_reported_once_per_edge(struct queue *q)
 {
 	int fd[2];
 
@@ -98,11 +88,6 @@ static void end_of_file_edge(struct queue *q)
 	close(fd[1]);
 	check_mask(q, HUP);
 	CHECK_NO_EVENT(q);
-}
-
-static void hup_is_reported_once_per_edge(void)
-{
-	each_queue(end_of_file_edge);
 }
 
 /* Always reported, whatever was asked for */
@@ -121,7 +106,7 @@ static void hup_needs_no_interest(void)
 	close_queue(&q);
 }
 
-static void room(struct queue *q)
+static void room_is_send(struct queue *q)
 {
 	int fd[2];
 
@@ -133,11 +118,6 @@ static void room(struct queue *q)
 	check_mask(q, SEND);
 	fill(fd[1]);
 	CHECK_NO_EVENT(q);
-}
-
-static void room_is_send(void)
-{
-	each_queue(room);
 }
 
 static void broken_pipe(struct queue *q)
@@ -254,11 +234,11 @@ static void both_ends_in_one_queue(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(data_is_recv),
-	TEST(last_writer_gone_is_hup),
-	TEST(hup_is_reported_once_per_edge),
+	TEST_EACH(data_is_recv),
+	TEST_EACH(last_writer_gone_is_hup),
+	TEST_EACH(hup_is_reported_once_per_edge),
 	TEST(hup_needs_no_interest),
-	TEST(room_is_send),
+	TEST_EACH(room_is_send),
 	TEST(last_reader_gone_is_err),
 	TEST(state_at_add_is_handed_back),
 	TEST(accept_is_no_pipe_event),

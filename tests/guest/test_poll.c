@@ -202,37 +202,22 @@ static void kinds_by(struct queue *q, uint32_t flags)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void level_kinds(struct queue *q)
+static void level_works_on_every_kind_of_file(struct queue *q)
 {
 	kinds_by(q, 0);
 }
 
-static void edge_kinds(struct queue *q)
+static void edge_works_on_every_kind_of_file(struct queue *q)
 {
 	kinds_by(q, ET);
 }
 
-static void last_check_kinds(struct queue *q)
+static void last_check_works_on_every_kind_of_file(struct queue *q)
 {
 	kinds_by(q, KEVENT_REQ_LAST_CHECK);
 }
 
-static void level_works_on_every_kind_of_file(void)
-{
-	each_queue(level_kinds);
-}
-
-static void edge_works_on_every_kind_of_file(void)
-{
-	each_queue(edge_kinds);
-}
-
-static void last_check_works_on_every_kind_of_file(void)
-{
-	each_queue(last_check_kinds);
-}
-
-static void always_ready(struct queue *q)
+static void file_without_poll_is_always_ready(struct queue *q)
 {
 	static const char *const paths[] = {
 		"/proc/self/exe", "/dev/null", "/dev/zero", "/",
@@ -256,12 +241,7 @@ static void always_ready(struct queue *q)
 	}
 }
 
-static void file_without_poll_is_always_ready(void)
-{
-	each_queue(always_ready);
-}
-
-static void hangup(struct queue *q)
+static void hangup_of_a_terminal_is_hup(struct queue *q)
 {
 	struct ukevent ev;
 	int fd[2];
@@ -273,11 +253,6 @@ static void hangup(struct queue *q)
 	CHECK(ev.ret_data[0] & HUP);
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
 	close(fd[0]);
-}
-
-static void hangup_of_a_terminal_is_hup(void)
-{
-	each_queue(hangup);
 }
 
 /* Both directions of a terminal in one watch */
@@ -369,11 +344,11 @@ static void timer_edge_comes_from_an_interrupt(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(level_works_on_every_kind_of_file),
-	TEST(edge_works_on_every_kind_of_file),
-	TEST(last_check_works_on_every_kind_of_file),
-	TEST(file_without_poll_is_always_ready),
-	TEST(hangup_of_a_terminal_is_hup),
+	TEST_EACH(level_works_on_every_kind_of_file),
+	TEST_EACH(edge_works_on_every_kind_of_file),
+	TEST_EACH(last_check_works_on_every_kind_of_file),
+	TEST_EACH(file_without_poll_is_always_ready),
+	TEST_EACH(hangup_of_a_terminal_is_hup),
 	TEST(terminal_reports_both_directions),
 	TEST(urgent_data_is_pri),
 	TEST(mask_has_only_what_was_asked_for),

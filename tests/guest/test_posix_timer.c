@@ -53,7 +53,7 @@ static const clockid_t clocks[] = {
 	CLOCK_BOOTTIME_ALARM, CLOCK_REALTIME_ALARM,
 };
 
-static void once(struct queue *q)
+static void each_clock_once(struct queue *q)
 {
 	const uint64_t user = (uintptr_t)0xfedcba9876543210;
 	struct ukevent ev;
@@ -82,11 +82,6 @@ static void once(struct queue *q)
 		CHECK_EQ(delete(id), 0);
 	}
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-}
-
-static void each_clock_once(void)
-{
-	each_queue(once);
 }
 
 static void intervals_of(struct queue *q, int64_t interval)
@@ -122,15 +117,10 @@ static void intervals_of(struct queue *q, int64_t interval)
 }
 
 /* Some kernels look at timers once a tick, but count to the nanosecond. */
-static void intervals(struct queue *q)
+static void intervals_agree_with_the_clock(struct queue *q)
 {
 	intervals_of(q, MS);
 	intervals_of(q, 10 * US);
-}
-
-static void intervals_agree_with_the_clock(void)
-{
-	each_queue(intervals);
 }
 
 /* Looks with gettime in between count expiries too; none may get lost. */
@@ -195,7 +185,7 @@ static void events_that_cannot_be_stored_lose_nothing(void)
 }
 
 /* The kernel samples the clocks of the CPU when a tick comes: never early. */
-static void cpu_clocks(struct queue *q)
+static void clocks_of_the_cpu(struct queue *q)
 {
 	static const clockid_t cpu[] = {
 		CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID,
@@ -227,11 +217,6 @@ static void cpu_clocks(struct queue *q)
 		CHECK_EQ(overrun(&ev), 0);
 		CHECK_EQ(delete(id), 0);
 	}
-}
-
-static void clocks_of_the_cpu(void)
-{
-	each_queue(cpu_clocks);
 }
 
 /* Spends CPU time until it is told to end. */
@@ -278,20 +263,15 @@ static void expiry_outlives(struct queue *q, int64_t interval)
 	CHECK_EQ(delete(id), 0);
 }
 
-static void thread_ends(struct queue *q)
+static void expiry_of_a_thread_that_ended_is_told(struct queue *q)
 {
 	expiry_outlives(q, 0);
 	expiry_outlives(q, HOUR);
 	expiry_outlives(q, MS);
 }
 
-static void expiry_of_a_thread_that_ended_is_told(void)
-{
-	each_queue(thread_ends);
-}
-
 /* Expired, and then the clock shows an earlier time than that of the expiry. */
-static void clock_steps_back(struct queue *q)
+static void expiry_before_the_clock_stepped_back_is_told(struct queue *q)
 {
 	const int64_t now = clock_ns(CLOCK_REALTIME);
 	struct ukevent ev;
@@ -314,12 +294,7 @@ static void clock_steps_back(struct queue *q)
 	CHECK_EQ(delete(id), 0);
 }
 
-static void expiry_before_the_clock_stepped_back_is_told(void)
-{
-	each_queue(clock_steps_back);
-}
-
-static void setting(struct queue *q)
+static void settime_drops_what_is_pending(struct queue *q)
 {
 	int id = create(q->fd, CLOCK_MONOTONIC, 1);
 	struct ukevent ev;
@@ -346,12 +321,7 @@ static void setting(struct queue *q)
 	MUST_EQ(delete(id), 0);
 }
 
-static void settime_drops_what_is_pending(void)
-{
-	each_queue(setting);
-}
-
-static void deletion(struct queue *q)
+static void delete_drops_what_is_pending(struct queue *q)
 {
 	int id[2] = {
 		create(q->fd, CLOCK_MONOTONIC, 1),
@@ -369,11 +339,6 @@ static void deletion(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 	CHECK_EQ(remove_watch(q->fd, id[0]), -ENOENT);
 	CHECK_EQ(delete(id[0]), -EINVAL);
-}
-
-static void delete_drops_what_is_pending(void)
-{
-	each_queue(deletion);
 }
 
 static int exec_with_timer(void *arg)
@@ -421,17 +386,12 @@ static int leave_with_timers(void *arg)
 	return 0;
 }
 
-static void exits(struct queue *q)
+static void timers_end_with_their_process(struct queue *q)
 {
 	CHECK_EQ(join_child(start_child(leave_with_timers, q), PATIENCE_MS),
 		 0);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 	CHECK_NO_EVENT(q);
-}
-
-static void timers_end_with_their_process(void)
-{
-	each_queue(exits);
 }
 
 static int share(void *arg)
@@ -516,7 +476,7 @@ static void proc_names_the_way_of_notification(void)
 	close_queue(&q);
 }
 
-static void modes(struct queue *q)
+static void modify_changes_the_mode(struct queue *q)
 {
 	int id = create(q->fd, CLOCK_MONOTONIC, 1);
 	int64_t first, before, after, sum;
@@ -546,11 +506,6 @@ static void modes(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 	check_silence(q, 3 * MS);
 	CHECK_EQ(delete(id), 0);
-}
-
-static void modify_changes_the_mode(void)
-{
-	each_queue(modes);
 }
 
 static void ready_reports_nothing_by_itself(void)
@@ -695,21 +650,21 @@ static void many_intervals_agree_with_the_clock(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(each_clock_once),
-	TEST(intervals_agree_with_the_clock),
+	TEST_EACH(each_clock_once),
+	TEST_EACH(intervals_agree_with_the_clock),
 	TEST(overrun_counts_what_nobody_took),
 	TEST(events_that_cannot_be_stored_lose_nothing),
-	TEST(clocks_of_the_cpu),
-	TEST(expiry_of_a_thread_that_ended_is_told),
-	TEST(expiry_before_the_clock_stepped_back_is_told),
-	TEST(settime_drops_what_is_pending),
-	TEST(delete_drops_what_is_pending),
+	TEST_EACH(clocks_of_the_cpu),
+	TEST_EACH(expiry_of_a_thread_that_ended_is_told),
+	TEST_EACH(expiry_before_the_clock_stepped_back_is_told),
+	TEST_EACH(settime_drops_what_is_pending),
+	TEST_EACH(delete_drops_what_is_pending),
 	TEST(timers_end_at_exec),
-	TEST(timers_end_with_their_process),
+	TEST_EACH(timers_end_with_their_process),
 	TEST(processes_that_share_a_queue_have_their_own_timers),
 	TEST(timer_works_on_without_its_queue),
 	TEST(proc_names_the_way_of_notification),
-	TEST(modify_changes_the_mode),
+	TEST_EACH(modify_changes_the_mode),
 	TEST(ready_reports_nothing_by_itself),
 	TEST(invalid_requests_are_refused),
 #ifdef __x86_64__

@@ -129,7 +129,7 @@ void check_end(struct queue *q, struct child *c, uint64_t user)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void exit_code(struct queue *q)
+static void exit_code_is_told(struct queue *q)
 {
 	struct child c = {};
 	struct ukevent ev;
@@ -146,12 +146,7 @@ static void exit_code(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void exit_code_is_told(void)
-{
-	each_queue(exit_code);
-}
-
-static void killed(struct queue *q)
+static void signal_is_told(struct queue *q)
 {
 	struct child c = { .sig = SIGTERM };
 
@@ -164,11 +159,6 @@ static void killed(struct queue *q)
 	MUST_EQ(kill(c.pid, SIGKILL), 0);
 	check_end(q, &c, 4);
 	let_go(&c);
-}
-
-static void signal_is_told(void)
-{
-	each_queue(killed);
 }
 
 static void core_dump_is_told(void)
@@ -193,7 +183,7 @@ static void core_dump_is_told(void)
 	close_queue(&q);
 }
 
-static void by_pidfd(struct queue *q)
+static void pidfd_names_a_process(struct queue *q)
 {
 	struct child c = {};
 	struct ukevent ev;
@@ -211,11 +201,6 @@ static void by_pidfd(struct queue *q)
 	check_exit(&ev, c.pid, 9 << 8, 3);
 	reap(&c);
 	CHECK_NO_EVENT(q);
-}
-
-static void pidfd_names_a_process(void)
-{
-	each_queue(by_pidfd);
 }
 
 static void pidfd_names_a_watch(void)
@@ -245,7 +230,7 @@ static void pidfd_names_a_watch(void)
 
 /* Before and after the end */
 
-static void zombie(struct queue *q)
+static void zombie_is_handed_back(struct queue *q)
 {
 	struct child c = {};
 	struct ukevent ev;
@@ -265,12 +250,7 @@ static void zombie(struct queue *q)
 	CHECK_EQ(add_proc(q->fd, c.pid, 0, 3), -ESRCH);
 }
 
-static void zombie_is_handed_back(void)
-{
-	each_queue(zombie);
-}
-
-static void disabled(struct queue *q)
+static void exit_is_kept_while_disabled(struct queue *q)
 {
 	struct child c = {};
 	struct ukevent ev;
@@ -287,11 +267,6 @@ static void disabled(struct queue *q)
 	MUST_EQ(next_event(q, &ev, 0), 1);
 	check_exit(&ev, c.pid, reap(&c), 4);
 	CHECK_NO_EVENT(q);
-}
-
-static void exit_is_kept_while_disabled(void)
-{
-	each_queue(disabled);
 }
 
 /* The entry can be read, but not written. */
@@ -407,7 +382,7 @@ static void vforked_child_watches_itself(void)
 
 /* Queue */
 
-static void remove_and_add(struct queue *q)
+static void removed_watch_reports_nothing(struct queue *q)
 {
 	struct child c = {};
 
@@ -427,12 +402,7 @@ static void remove_and_add(struct queue *q)
 	reap(&c);
 }
 
-static void removed_watch_reports_nothing(void)
-{
-	each_queue(remove_and_add);
-}
-
-static void modify(struct queue *q)
+static void modified_watch_still_reports_once(struct queue *q)
 {
 	struct child c = {};
 
@@ -441,11 +411,6 @@ static void modify(struct queue *q)
 	CHECK_EQ(ctl_proc(q->fd, KEVENT_CTL_MODIFY, c.pid, 0, 5), 0);
 	let_go(&c);
 	check_end(q, &c, 5);
-}
-
-static void modified_watch_still_reports_once(void)
-{
-	each_queue(modify);
 }
 
 static void exit_wakes_a_waiter(void)
@@ -611,21 +576,21 @@ static void malformed_requests(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(exit_code_is_told),
-	TEST(signal_is_told),
+	TEST_EACH(exit_code_is_told),
+	TEST_EACH(signal_is_told),
 	TEST(core_dump_is_told),
-	TEST(pidfd_names_a_process),
+	TEST_EACH(pidfd_names_a_process),
 	TEST(pidfd_names_a_watch),
-	TEST(zombie_is_handed_back),
-	TEST(exit_is_kept_while_disabled),
+	TEST_EACH(zombie_is_handed_back),
+	TEST_EACH(exit_is_kept_while_disabled),
 	TEST(exit_that_cannot_be_handed_back_is_queued),
 	TEST(reaped_process_is_no_more),
 	TEST(event_outlives_the_process),
 	TEST(ignored_children_are_reported),
 	TEST(traced_child_is_reported_once),
 	TEST(vforked_child_watches_itself),
-	TEST(removed_watch_reports_nothing),
-	TEST(modified_watch_still_reports_once),
+	TEST_EACH(removed_watch_reports_nothing),
+	TEST_EACH(modified_watch_still_reports_once),
 	TEST(exit_wakes_a_waiter),
 	TEST(two_queues_are_told),
 	TEST(full_ring),

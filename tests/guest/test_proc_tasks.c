@@ -337,17 +337,12 @@ static void check_leader(struct queue *q, bool single, bool late)
 	check_end(q, &c, 3);
 }
 
-static void leader(struct queue *q)
+static void last_thread_ends_the_process(struct queue *q)
 {
 	check_leader(q, false, false);
 	check_leader(q, false, true);
 	check_leader(q, true, false);
 	check_leader(q, true, true);
-}
-
-static void last_thread_ends_the_process(void)
-{
-	each_queue(leader);
 }
 
 static void *nothing(void *arg)
@@ -442,7 +437,7 @@ static const struct test_case cases[] = {
 	TEST(status_is_withheld_after_any_exec),
 	TEST(status_is_withheld_after_a_change_of_credentials),
 	TEST(watches_of_a_process_are_limited_for_each_user),
-	TEST(last_thread_ends_the_process),
+	TEST_EACH(last_thread_ends_the_process),
 	TEST(exit_of_a_thread_is_none),
 	TEST(exec_is_no_exit),
 	{}

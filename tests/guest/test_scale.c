@@ -92,21 +92,6 @@ static void check_edges(uint32_t size)
 	close_queue(&q);
 }
 
-static void edges_arrive_once(void)
-{
-	check_edges(16384);
-}
-
-static void edges_arrive_once_through_16_slots(void)
-{
-	check_edges(16);
-}
-
-static void edges_arrive_once_without_a_ring(void)
-{
-	check_edges(0);
-}
-
 /* The byte is read when its event is taken: commit before process. */
 static unsigned int drain_level(struct queue *q)
 {
@@ -138,21 +123,6 @@ static void check_level(uint32_t size)
 		check_counts(round);
 	}
 	close_queue(&q);
-}
-
-static void level_arrives_until_drained(void)
-{
-	check_level(16384);
-}
-
-static void level_arrives_until_drained_through_16_slots(void)
-{
-	check_level(16);
-}
-
-static void level_arrives_until_drained_without_a_ring(void)
-{
-	check_level(0);
 }
 
 /* Not drained, each is reported in each round. */
@@ -257,21 +227,6 @@ static void check_crowd(uint32_t size)
 	close_queue(&crowd.q);
 }
 
-static void eight_threads_share_a_ring(void)
-{
-	check_crowd(1024);
-}
-
-static void eight_threads_share_a_ring_of_16_slots(void)
-{
-	check_crowd(16);
-}
-
-static void eight_threads_share_get_events(void)
-{
-	check_crowd(0);
-}
-
 /* All descriptors closed in bulk while their events wait */
 static void closing_everything_leaves_nothing(void)
 {
@@ -316,16 +271,17 @@ static void killed_process_leaves_nothing(void)
 }
 
 static const struct test_case cases[] = {
-	TEST_LIMIT(edges_arrive_once, SECONDS),
-	TEST_LIMIT(edges_arrive_once_through_16_slots, SECONDS),
-	TEST_LIMIT(edges_arrive_once_without_a_ring, SECONDS),
-	TEST_LIMIT(level_arrives_until_drained, SECONDS),
-	TEST_LIMIT(level_arrives_until_drained_through_16_slots, SECONDS),
-	TEST_LIMIT(level_arrives_until_drained_without_a_ring, SECONDS),
+	TEST_SIZE(edges_arrive_once, check_edges, 16384, SECONDS),
+	TEST_SIZE(edges_arrive_once_through_16_slots, check_edges, 16, SECONDS),
+	TEST_SIZE(edges_arrive_once_without_a_ring, check_edges, 0, SECONDS),
+	TEST_SIZE(level_arrives_until_drained, check_level, 16384, SECONDS),
+	TEST_SIZE(level_arrives_until_drained_through_16_slots, check_level, 16,
+		  SECONDS),
+	TEST_SIZE(level_arrives_until_drained_without_a_ring, check_level, 0, SECONDS),
 	TEST_LIMIT(level_is_reported_in_each_round, SECONDS),
-	TEST_LIMIT(eight_threads_share_a_ring, SECONDS),
-	TEST_LIMIT(eight_threads_share_a_ring_of_16_slots, SECONDS),
-	TEST_LIMIT(eight_threads_share_get_events, SECONDS),
+	TEST_SIZE(eight_threads_share_a_ring, check_crowd, 1024, SECONDS),
+	TEST_SIZE(eight_threads_share_a_ring_of_16_slots, check_crowd, 16, SECONDS),
+	TEST_SIZE(eight_threads_share_get_events, check_crowd, 0, SECONDS),
 	TEST_LIMIT(closing_everything_leaves_nothing, SECONDS),
 	TEST_LIMIT(killed_process_leaves_nothing, SECONDS),
 	{}

@@ -25,8 +25,9 @@
 
 /* Observed */
 
-static void observe(struct queue *q)
+static void observed_signals_are_handled_too(struct queue *q)
 {
+	handle(SIGUSR2, SIG_IGN);
 	handle(SIGUSR1, count_signal);
 	MUST_EQ(add_signal(q->fd, SIGUSR1, OBSERVE, 0), 0);
 	CHECK_NO_EVENT(q);
@@ -43,13 +44,7 @@ static void observe(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void observed_signals_are_handled_too(void)
-{
-	handle(SIGUSR2, SIG_IGN);
-	each_queue(observe);
-}
-
-static void ignored(struct queue *q)
+static void ignored_signals_are_observed(struct queue *q)
 {
 	handle(SIGUSR1, SIG_IGN);
 	handle(SIGWINCH, SIG_DFL);
@@ -63,12 +58,7 @@ static void ignored(struct queue *q)
 	CHECK(!is_pending(SIGUSR1));
 }
 
-static void ignored_signals_are_observed(void)
-{
-	each_queue(ignored);
-}
-
-static void blocked(struct queue *q)
+static void blocked_signals_are_observed_and_stay_pending(struct queue *q)
 {
 	sigset_t set;
 	int sig;
@@ -88,11 +78,6 @@ static void blocked(struct queue *q)
 	CHECK(!is_pending(SIGUSR1));
 	CHECK_NO_EVENT(q);
 	block(SIGUSR1, SIG_UNBLOCK);
-}
-
-static void blocked_signals_are_observed_and_stay_pending(void)
-{
-	each_queue(blocked);
 }
 
 static void signals_before_add_are_not_reported(void)
@@ -136,7 +121,7 @@ static void watch_is_of_the_whole_process(void)
 	close_queue(&q);
 }
 
-static void child_exit(struct queue *q)
+static void exit_of_a_child_is_a_signal(struct queue *q)
 {
 	pid_t pid;
 
@@ -166,14 +151,9 @@ static void child_exit(struct queue *q)
 	handle(SIGCHLD, SIG_DFL);
 }
 
-static void exit_of_a_child_is_a_signal(void)
-{
-	each_queue(child_exit);
-}
-
 /* Consumed */
 
-static void consume(struct queue *q)
+static void consumed_signals_are_not_delivered(struct queue *q)
 {
 	handle(SIGUSR1, count_signal);
 	MUST_EQ(add_signal(q->fd, SIGUSR1, CONSUME, 0), 0);
@@ -198,11 +178,6 @@ static void consume(struct queue *q)
 	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	CHECK_EQ(handled, 1);
-}
-
-static void consumed_signals_are_not_delivered(void)
-{
-	each_queue(consume);
 }
 
 static void signalfd_gets_what_is_observed_only(void)
@@ -388,7 +363,7 @@ static void consumed_signals_do_not_interrupt(void)
 
 /* Modes */
 
-static void one_at_a_time(struct queue *q)
+static void oneshot_and_dispatch_take_one_signal(struct queue *q)
 {
 	handle(RT, count_signal);
 	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_ONESHOT), 0);
@@ -416,12 +391,7 @@ static void one_at_a_time(struct queue *q)
 	must_signal(q, RT, true, getpid(), SI_QUEUE, 6);
 }
 
-static void oneshot_and_dispatch_take_one_signal(void)
-{
-	each_queue(one_at_a_time);
-}
-
-static void disable(struct queue *q)
+static void disabled_watch_takes_nothing(struct queue *q)
 {
 	handle(RT, count_signal);
 	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_DISABLED), 0);
@@ -453,12 +423,7 @@ static void disable(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void disabled_watch_takes_nothing(void)
-{
-	each_queue(disable);
-}
-
-static void mark(struct queue *q)
+static void mark_tells_of_no_signal(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -471,11 +436,6 @@ static void mark(struct queue *q)
 	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
 	ev.event = 2;
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
-}
-
-static void mark_tells_of_no_signal(void)
-{
-	each_queue(mark);
 }
 
 static void wrong_requests_are_refused(void)
@@ -694,22 +654,22 @@ static void background_process_stops_at_the_terminal(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(observed_signals_are_handled_too),
-	TEST(ignored_signals_are_observed),
-	TEST(blocked_signals_are_observed_and_stay_pending),
+	TEST_EACH(observed_signals_are_handled_too),
+	TEST_EACH(ignored_signals_are_observed),
+	TEST_EACH(blocked_signals_are_observed_and_stay_pending),
 	TEST(signals_before_add_are_not_reported),
 	TEST(watch_is_of_the_whole_process),
-	TEST(exit_of_a_child_is_a_signal),
-	TEST(consumed_signals_are_not_delivered),
+	TEST_EACH(exit_of_a_child_is_a_signal),
+	TEST_EACH(consumed_signals_are_not_delivered),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
 	TEST(faults_are_observed_but_not_consumed),
 	TEST(consumed_sigcont_continues),
 	TEST(two_queues_get_it_and_one_consumes),
 	TEST(consumed_signals_do_not_interrupt),
-	TEST(oneshot_and_dispatch_take_one_signal),
-	TEST(disabled_watch_takes_nothing),
-	TEST(mark_tells_of_no_signal),
+	TEST_EACH(oneshot_and_dispatch_take_one_signal),
+	TEST_EACH(disabled_watch_takes_nothing),
+	TEST_EACH(mark_tells_of_no_signal),
 	TEST(wrong_requests_are_refused),
 	TEST(watches_of_one_signal_are_limited),
 	TEST(all_signals_have_their_watches),

@@ -219,17 +219,12 @@ static int exec_child(void *arg)
 	return 1;
 }
 
-static void exec_drops_watches(struct queue *q)
+static void exec_drops_watches_which_can_be_added_again(struct queue *q)
 {
 	struct team t = { .q = *q };
 
 	CHECK_EQ(join_child(start_child(exec_child, &t), PATIENCE_MS), 0);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-}
-
-static void exec_drops_watches_which_can_be_added_again(void)
-{
-	each_queue(exec_drops_watches);
 }
 
 static int exec_fails(void *arg)
@@ -326,7 +321,7 @@ static long changes_in_thread(void *arg)
 			     0);
 }
 
-static void leave_alone(struct queue *q)
+static void others_may_not_change_a_watch(struct queue *q)
 {
 	struct actor a;
 
@@ -346,11 +341,6 @@ static void leave_alone(struct queue *q)
 	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK_EQ(join_child(start_child(meddles, q), PATIENCE_MS), 0);
 	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
-}
-
-static void others_may_not_change_a_watch(void)
-{
-	each_queue(leave_alone);
 }
 
 /*
@@ -435,10 +425,10 @@ static const struct test_case cases[] = {
 	TEST(fork_does_not_inherit_watches),
 	TEST(exit_drops_watches_of_a_queue_elsewhere),
 	TEST(watch_outlives_the_first_thread),
-	TEST(exec_drops_watches_which_can_be_added_again),
+	TEST_EACH(exec_drops_watches_which_can_be_added_again),
 	TEST(exec_that_fails_keeps_them),
 	TEST(passed_queue_tells_of_who_added_the_watch),
-	TEST(others_may_not_change_a_watch),
+	TEST_EACH(others_may_not_change_a_watch),
 	TEST(child_being_forked_gets_what_is_consumed),
 	{}
 };

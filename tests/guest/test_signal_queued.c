@@ -20,7 +20,7 @@
 
 #define MANY	10000
 
-static void standard_signals_merge(struct queue *q)
+static void standard_signals_merge_into_the_first(struct queue *q)
 {
 	int i, value;
 
@@ -31,11 +31,6 @@ static void standard_signals_merge(struct queue *q)
 		must_signal(q, SIGUSR1, true, getpid(), SI_QUEUE, value);
 		CHECK_NO_EVENT(q);
 	}
-}
-
-static void standard_signals_merge_into_the_first(void)
-{
-	each_queue(standard_signals_merge);
 }
 
 /* The ring has the first while the second comes: two events */
@@ -329,7 +324,7 @@ static void wait_handled(int nr)
 	CHECK(handled >= nr);
 }
 
-static void posix_timer(struct queue *q)
+static void posix_timer_goes_on_when_observed_or_consumed(struct queue *q)
 {
 	timer_t timer;
 	int i;
@@ -355,11 +350,6 @@ static void posix_timer(struct queue *q)
 	CHECK_EQ(remove_signal(q->fd, RT), 0);
 	wait_handled(2);
 	CHECK_EQ(timer_delete(timer), 0);
-}
-
-static void posix_timer_goes_on_when_observed_or_consumed(void)
-{
-	each_queue(posix_timer);
 }
 
 static void wait_for_expiry(timer_t timer)
@@ -451,7 +441,7 @@ static void timers_need_no_room_at_the_limit(void)
 	close_queue(&q);
 }
 
-static void itimer(struct queue *q)
+static void itimer_goes_on_when_observed_or_consumed(struct queue *q)
 {
 	struct itimerval it = { { 0, 2000 }, { 0, 2000 } }, off = {};
 	int i;
@@ -479,13 +469,8 @@ static void itimer(struct queue *q)
 	MUST_EQ(setitimer(ITIMER_REAL, &off, NULL), 0);
 }
 
-static void itimer_goes_on_when_observed_or_consumed(void)
-{
-	each_queue(itimer);
-}
-
 static const struct test_case cases[] = {
-	TEST(standard_signals_merge_into_the_first),
+	TEST_EACH(standard_signals_merge_into_the_first),
 	TEST(merging_ends_at_delivery),
 	TEST(sender_and_value_come_with_each),
 	TEST(many_come_in_order_by_small_batches),
@@ -496,11 +481,11 @@ static const struct test_case cases[] = {
 	TEST(remove_drops_what_is_not_delivered),
 	TEST(queued_signals_are_charged_in_bytes),
 	TEST(owner_of_the_queue_limits_them),
-	TEST(posix_timer_goes_on_when_observed_or_consumed),
+	TEST_EACH(posix_timer_goes_on_when_observed_or_consumed),
 	TEST(expiries_in_a_row_merge),
 	TEST(consumed_expiries_are_overruns_later),
 	TEST(timers_need_no_room_at_the_limit),
-	TEST(itimer_goes_on_when_observed_or_consumed),
+	TEST_EACH(itimer_goes_on_when_observed_or_consumed),
 	{}
 };
 

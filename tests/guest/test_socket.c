@@ -126,7 +126,7 @@ static void check_stream(struct queue *q, int fd[2])
 	CHECK_EQ(next_mask(q), RECV | RDHUP);
 }
 
-static void unix_stream(struct queue *q)
+static void unix_stream_reports_data_and_shutdown(struct queue *q)
 {
 	int fd[2];
 
@@ -134,22 +134,12 @@ static void unix_stream(struct queue *q)
 	check_stream(q, fd);
 }
 
-static void tcp_stream(struct queue *q)
+static void tcp_stream_reports_data_and_shutdown(struct queue *q)
 {
 	int fd[2];
 
 	tcp_pair(fd);
 	check_stream(q, fd);
-}
-
-static void unix_stream_reports_data_and_shutdown(void)
-{
-	each_queue(unix_stream);
-}
-
-static void tcp_stream_reports_data_and_shutdown(void)
-{
-	each_queue(tcp_stream);
 }
 
 static void check_edges(struct queue *q, int fd[2])
@@ -165,7 +155,7 @@ static void check_edges(struct queue *q, int fd[2])
 	CHECK_EQ(take_bytes(fd[0]), 10);
 }
 
-static void stream_edges(struct queue *q)
+static void each_write_is_an_edge(struct queue *q)
 {
 	int fd[2];
 
@@ -176,12 +166,7 @@ static void stream_edges(struct queue *q)
 	check_edges(q, fd);
 }
 
-static void each_write_is_an_edge(void)
-{
-	each_queue(stream_edges);
-}
-
-static void peer_closed(struct queue *q)
+static void unix_peer_gone_is_hup(struct queue *q)
 {
 	int fd[2];
 
@@ -191,12 +176,7 @@ static void peer_closed(struct queue *q)
 	CHECK_EQ(next_mask(q), RECV | RDHUP | HUP);
 }
 
-static void unix_peer_gone_is_hup(void)
-{
-	each_queue(peer_closed);
-}
-
-static void peer_reset(struct queue *q)
+static void tcp_reset_is_err_and_hup(struct queue *q)
 {
 	const struct linger linger = { .l_onoff = 1 };
 	uint32_t mask;
@@ -214,12 +194,7 @@ static void peer_reset(struct queue *q)
 	CHECK_EQ(next_amount(q, mask), 0);
 }
 
-static void tcp_reset_is_err_and_hup(void)
-{
-	each_queue(peer_reset);
-}
-
-static void room(struct queue *q)
+static void room_is_send(struct queue *q)
 {
 	int fd[2];
 
@@ -235,12 +210,7 @@ static void room(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void room_is_send(void)
-{
-	each_queue(room);
-}
-
-static void connecting(struct queue *q)
+static void established_connection_is_send(struct queue *q)
 {
 	struct sockaddr_in addr;
 	int listener = tcp_listener(&addr), fd, err = -1;
@@ -256,12 +226,7 @@ static void connecting(struct queue *q)
 	close(listener);
 }
 
-static void established_connection_is_send(void)
-{
-	each_queue(connecting);
-}
-
-static void refused(struct queue *q)
+static void refused_connection_is_err(struct queue *q)
 {
 	struct sockaddr_in addr;
 	uint32_t mask;
@@ -276,12 +241,7 @@ static void refused(struct queue *q)
 	CHECK(mask & HUP);
 }
 
-static void refused_connection_is_err(void)
-{
-	each_queue(refused);
-}
-
-static void listener(struct queue *q)
+static void waiting_connection_is_accept(struct queue *q)
 {
 	struct sockaddr_in addr;
 	int fd = tcp_listener(&addr), got;
@@ -296,12 +256,7 @@ static void listener(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void waiting_connection_is_accept(void)
-{
-	each_queue(listener);
-}
-
-static void listener_edges(struct queue *q)
+static void each_connection_is_an_edge(struct queue *q)
 {
 	struct sockaddr_in addr;
 	int fd = tcp_listener(&addr), i;
@@ -316,12 +271,7 @@ static void listener_edges(struct queue *q)
 		CHECK(accept(fd, NULL, NULL) >= 0);
 }
 
-static void each_connection_is_an_edge(void)
-{
-	each_queue(listener_edges);
-}
-
-static void datagrams(struct queue *q)
+static void datagram_is_recv(struct queue *q)
 {
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
@@ -341,11 +291,6 @@ static void datagrams(struct queue *q)
 	CHECK_EQ(next_amount(q, RECV), 0);
 	CHECK_EQ(take_bytes(in), 1);
 	CHECK_NO_EVENT(q);
-}
-
-static void datagram_is_recv(void)
-{
-	each_queue(datagrams);
 }
 
 /* A connected unix datagram socket also waits for room at its peer. */
@@ -413,7 +358,7 @@ static void arrive(int fd, int nr)
 	}
 }
 
-static void tcp_bytes(struct queue *q)
+static void tcp_stream_says_how_much(struct queue *q)
 {
 	int fd[2];
 
@@ -440,12 +385,7 @@ static void tcp_bytes(struct queue *q)
 	put_bytes(fd[0], 1);
 }
 
-static void tcp_stream_says_how_much(void)
-{
-	each_queue(tcp_bytes);
-}
-
-static void tcp_bytes_at_once(struct queue *q)
+static void amount_is_handed_back_and_comes_with_edges(struct queue *q)
 {
 	struct ukevent ev;
 	int fd[2];
@@ -463,12 +403,7 @@ static void tcp_bytes_at_once(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void amount_is_handed_back_and_comes_with_edges(void)
-{
-	each_queue(tcp_bytes_at_once);
-}
-
-static void listener_amount(struct queue *q)
+static void listener_says_how_many(struct queue *q)
 {
 	struct sockaddr_in addr;
 	int fd = tcp_listener(&addr), i;
@@ -486,12 +421,7 @@ static void listener_amount(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void listener_says_how_many(void)
-{
-	each_queue(listener_amount);
-}
-
-static void unix_listener_amount(struct queue *q)
+static void unix_listener_says_how_many(struct queue *q)
 {
 	/* Just the family: the kernel chooses a name. */
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -511,11 +441,6 @@ static void unix_listener_amount(struct queue *q)
 	}
 	CHECK(accept(fd, NULL, NULL) >= 0);
 	CHECK_EQ(next_amount(q, ACCEPT), 4);
-}
-
-static void unix_listener_says_how_many(void)
-{
-	each_queue(unix_listener_amount);
 }
 
 /* Conditions of poll() as a SOCKET watch for RECV has them */
@@ -597,7 +522,7 @@ static void check_deeds(struct queue *q, void (*pair)(int fd[2]),
 		;
 }
 
-static void deeds(struct queue *q)
+static void ends_and_data_are_what_poll_says(struct queue *q)
 {
 	static const enum deed orders[][4] = {
 		{ OWN_END, PEER_DATA, READ, PEER_END },
@@ -615,12 +540,8 @@ static void deeds(struct queue *q)
 	}
 }
 
-static void ends_and_data_are_what_poll_says(void)
-{
-	each_queue(deeds);
-}
-
-static void quiet_shutdown(struct queue *q)
+/* It wakes whoever waits for the socket, but there is nothing to read. */
+static void own_shutdown_is_no_news(struct queue *q)
 {
 	long long misses;
 	int fd[2];
@@ -638,14 +559,8 @@ static void quiet_shutdown(struct queue *q)
 	CHECK(fdinfo(q->fd, "kevent-misses") > misses);
 }
 
-/* It wakes whoever waits for the socket, but there is nothing to read. */
-static void own_shutdown_is_no_news(void)
-{
-	each_queue(quiet_shutdown);
-}
-
 /* Where nobody can tell without a lock it is 0. */
-static void no_amount(struct queue *q)
+static void others_do_not_say_how_much(struct queue *q)
 {
 	int type[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, fd[2];
 	unsigned int i;
@@ -659,11 +574,6 @@ static void no_amount(struct queue *q)
 		close(fd[0]);
 		close(fd[1]);
 	}
-}
-
-static void others_do_not_say_how_much(void)
-{
-	each_queue(no_amount);
 }
 
 /* An amount that differs makes no second entry while one is unread. */
@@ -701,26 +611,26 @@ static void socket_as_pipe_is_refused(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(unix_stream_reports_data_and_shutdown),
-	TEST(tcp_stream_reports_data_and_shutdown),
-	TEST(each_write_is_an_edge),
-	TEST(unix_peer_gone_is_hup),
-	TEST(tcp_reset_is_err_and_hup),
-	TEST(room_is_send),
-	TEST(established_connection_is_send),
-	TEST(refused_connection_is_err),
-	TEST(waiting_connection_is_accept),
-	TEST(each_connection_is_an_edge),
-	TEST(datagram_is_recv),
+	TEST_EACH(unix_stream_reports_data_and_shutdown),
+	TEST_EACH(tcp_stream_reports_data_and_shutdown),
+	TEST_EACH(each_write_is_an_edge),
+	TEST_EACH(unix_peer_gone_is_hup),
+	TEST_EACH(tcp_reset_is_err_and_hup),
+	TEST_EACH(room_is_send),
+	TEST_EACH(established_connection_is_send),
+	TEST_EACH(refused_connection_is_err),
+	TEST_EACH(waiting_connection_is_accept),
+	TEST_EACH(each_connection_is_an_edge),
+	TEST_EACH(datagram_is_recv),
 	TEST(datagram_room_at_the_peer_is_send),
 	TEST(two_conditions_come_in_one_event),
-	TEST(tcp_stream_says_how_much),
-	TEST(amount_is_handed_back_and_comes_with_edges),
-	TEST(listener_says_how_many),
-	TEST(unix_listener_says_how_many),
-	TEST(ends_and_data_are_what_poll_says),
-	TEST(own_shutdown_is_no_news),
-	TEST(others_do_not_say_how_much),
+	TEST_EACH(tcp_stream_says_how_much),
+	TEST_EACH(amount_is_handed_back_and_comes_with_edges),
+	TEST_EACH(listener_says_how_many),
+	TEST_EACH(unix_listener_says_how_many),
+	TEST_EACH(ends_and_data_are_what_poll_says),
+	TEST_EACH(own_shutdown_is_no_news),
+	TEST_EACH(others_do_not_say_how_much),
 	TEST(amount_is_no_news),
 	TEST(socket_as_pipe_is_refused),
 	{}

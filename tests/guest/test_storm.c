@@ -189,16 +189,6 @@ static void run_storm(uint32_t size)
 	close_queue(&s.q);
 }
 
-static void control_calls_race_events(void)
-{
-	run_storm(0);
-}
-
-static void control_calls_race_events_on_a_ring(void)
-{
-	run_storm(8);
-}
-
 /*
  * Pairs that must not touch freed memory: A does one thing over and over, B
  * another; whoever comes second finds it gone.
@@ -453,8 +443,8 @@ static void array_that_changes_is_read_once(void)
 }
 
 static const struct test_case cases[] = {
-	TEST_LIMIT(control_calls_race_events, 30),
-	TEST_LIMIT(control_calls_race_events_on_a_ring, 30),
+	TEST_SIZE(control_calls_race_events, run_storm, 0, 30),
+	TEST_SIZE(control_calls_race_events_on_a_ring, run_storm, 8, 30),
 	TEST_LIMIT(last_close_races_remove, 30),
 	TEST_LIMIT(last_close_races_close_of_the_queue, 30),
 	TEST_LIMIT(collection_races_close, 30),

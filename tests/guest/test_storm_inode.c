@@ -240,19 +240,9 @@ static void run_storm(uint32_t size)
 	close_queue(&s.q);
 }
 
-static void changes_race_control_calls(void)
-{
-	run_storm(0);
-}
-
-static void changes_race_control_calls_on_a_ring(void)
-{
-	run_storm(16);
-}
-
 static const struct test_case cases[] = {
-	TEST_LIMIT(changes_race_control_calls, 30),
-	TEST_LIMIT(changes_race_control_calls_on_a_ring, 30),
+	TEST_SIZE(changes_race_control_calls, run_storm, 0, 30),
+	TEST_SIZE(changes_race_control_calls_on_a_ring, run_storm, 16, 30),
 	{}
 };
 

@@ -227,16 +227,6 @@ static void run_storm(uint32_t size)
 	close_queue(&s.q);
 }
 
-static void exits_race_control_calls(void)
-{
-	run_storm(0);
-}
-
-static void exits_race_control_calls_on_a_ring(void)
-{
-	run_storm(8);
-}
-
 static _Atomic int shared_kq;
 
 static long closer(void *arg)
@@ -283,8 +273,8 @@ static void exits_race_close_of_the_queue(void)
 }
 
 static const struct test_case cases[] = {
-	TEST_LIMIT(exits_race_control_calls, 30),
-	TEST_LIMIT(exits_race_control_calls_on_a_ring, 30),
+	TEST_SIZE(exits_race_control_calls, run_storm, 0, 30),
+	TEST_SIZE(exits_race_control_calls_on_a_ring, run_storm, 8, 30),
 	TEST_LIMIT(exits_race_close_of_the_queue, 30),
 	{}
 };

@@ -71,7 +71,7 @@ static void check_against_clock(struct queue *q, clockid_t clock, int64_t first,
 	}
 }
 
-static void periodic(struct queue *q)
+static void relative_timer_is_periodic(struct queue *q)
 {
 	int64_t start = now_ns(), sum = 0;
 	struct ukevent ev;
@@ -90,12 +90,7 @@ static void periodic(struct queue *q)
 	check_silence(q, 5 * MS);
 }
 
-static void relative_timer_is_periodic(void)
-{
-	each_queue(periodic);
-}
-
-static void oneshot(struct queue *q)
+static void oneshot_expires_once_and_goes(struct queue *q)
 {
 	int64_t start = now_ns();
 	struct ukevent ev;
@@ -109,11 +104,6 @@ static void oneshot(struct queue *q)
 	CHECK_EQ(add_timer(q->fd, HOUR, NONE, 0, ONESHOT, 9), 0);
 }
 
-static void oneshot_expires_once_and_goes(void)
-{
-	each_queue(oneshot);
-}
-
 static const struct {
 	clockid_t	clock;
 	uint32_t	event;
@@ -124,7 +114,7 @@ static const struct {
 	{ CLOCK_TAI, KEVENT_TIMER_TAI },
 };
 
-static void all_clocks(struct queue *q)
+static void each_clock_absolute_and_relative(struct queue *q)
 {
 	unsigned int i;
 
@@ -150,12 +140,7 @@ static void all_clocks(struct queue *q)
 	check_silence(q, 10 * MS);
 }
 
-static void each_clock_absolute_and_relative(void)
-{
-	each_queue(all_clocks);
-}
-
-static void intervals(struct queue *q)
+static void expirations_of_intervals_are_exact(struct queue *q)
 {
 	unsigned int i;
 
@@ -175,13 +160,8 @@ static void intervals(struct queue *q)
 	}
 }
 
-static void expirations_of_intervals_are_exact(void)
-{
-	each_queue(intervals);
-}
-
 /* Some kernels look at timers once a tick, but count to the nanosecond. */
-static void short_periods(struct queue *q)
+static void periods_below_a_tick_are_counted(struct queue *q)
 {
 	unsigned int i;
 
@@ -196,13 +176,8 @@ static void short_periods(struct queue *q)
 	}
 }
 
-static void periods_below_a_tick_are_counted(void)
-{
-	each_queue(short_periods);
-}
-
 /* Those that are left expire, whichever of them was the first once. */
-static void first_one_goes(struct queue *q)
+static void removal_of_the_first_one_holds_up_nobody(struct queue *q)
 {
 	int64_t at = now_ns() + 100 * MS * slowness;
 	struct ukevent ev;
@@ -222,11 +197,6 @@ static void first_one_goes(struct queue *q)
 	MUST_EQ(modify_timer(q->fd, MS, NONE, 0, ONESHOT, 2), 0);
 	must_tick(q, &ev, 2);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-}
-
-static void removal_of_the_first_one_holds_up_nobody(void)
-{
-	each_queue(first_one_goes);
 }
 
 static void first_expiry_differs_from_the_interval(void)
@@ -306,7 +276,7 @@ static void memory_that_is_not_there_loses_no_tick(void)
 	close_queue(&q);
 }
 
-static void dispatch(struct queue *q)
+static void dispatch_stops_until_modify(struct queue *q)
 {
 	const uint32_t flags = KEVENT_REQ_DISPATCH;
 	struct ukevent ev;
@@ -323,12 +293,7 @@ static void dispatch(struct queue *q)
 	check_silence(q, 5 * MS);
 }
 
-static void dispatch_stops_until_modify(void)
-{
-	each_queue(dispatch);
-}
-
-static void disabled(struct queue *q)
+static void disabled_timer_does_not_run(struct queue *q)
 {
 	int64_t start;
 	struct ukevent ev;
@@ -343,12 +308,7 @@ static void disabled(struct queue *q)
 	check_silence(q, 10 * MS);
 }
 
-static void disabled_timer_does_not_run(void)
-{
-	each_queue(disabled);
-}
-
-static void renew(struct queue *q)
+static void modify_starts_the_timer_anew(struct queue *q)
 {
 	unsigned int i;
 	struct ukevent ev;
@@ -383,12 +343,7 @@ static void renew(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void modify_starts_the_timer_anew(void)
-{
-	each_queue(renew);
-}
-
-static void removal(struct queue *q)
+static void remove_drops_what_is_pending(struct queue *q)
 {
 	MUST_EQ(add_timer(q->fd, 1, NONE, 0, 0, 1), 0);
 	MUST_EQ(add_timer(q->fd, HOUR, NONE, 0, 0, 2), 0);
@@ -404,12 +359,7 @@ static void removal(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void remove_drops_what_is_pending(void)
-{
-	each_queue(removal);
-}
-
-static void mark(struct queue *q)
+static void mark_reports_what_has_expired_so_far(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -424,11 +374,6 @@ static void mark(struct queue *q)
 	kevent_set_timer(&ev, &(struct timespec){}, NULL, REALTIME, 0, 1);
 	ev.event = REALTIME;
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
-}
-
-static void mark_reports_what_has_expired_so_far(void)
-{
-	each_queue(mark);
 }
 
 static const struct {
@@ -502,7 +447,7 @@ static void must_be_cancelled(struct queue *q, uint64_t user)
 	CHECK_EQ(ev.ret_data[1], (uint32_t)-ECANCELED);
 }
 
-static void clock_is_set(struct queue *q)
+static void clock_that_is_set_cancels(struct queue *q)
 {
 	const uint32_t day = ABS | REALTIME, cancel = ABS | REALTIME | ON_SET;
 	int64_t now = clock_ns(CLOCK_REALTIME);
@@ -542,13 +487,8 @@ static void clock_is_set(struct queue *q)
 	step_clock(-3 * HOUR);
 }
 
-static void clock_that_is_set_cancels(void)
-{
-	each_queue(clock_is_set);
-}
-
 /* A step past their time is a step first: they have not expired. */
-static void clock_skips(struct queue *q)
+static void clock_that_skips_their_time_cancels(struct queue *q)
 {
 	const int64_t now = clock_ns(CLOCK_REALTIME);
 	struct ukevent ev;
@@ -567,11 +507,6 @@ static void clock_skips(struct queue *q)
 	}
 	CHECK_NO_EVENT(q);
 	step_clock(-HOUR);
-}
-
-static void clock_that_skips_their_time_cancels(void)
-{
-	each_queue(clock_skips);
 }
 
 static int in_time_namespace(void *arg)
@@ -881,23 +816,23 @@ static void many_timers_expire_once_and_not_early(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(relative_timer_is_periodic),
-	TEST(oneshot_expires_once_and_goes),
-	TEST(each_clock_absolute_and_relative),
-	TEST(expirations_of_intervals_are_exact),
-	TEST(periods_below_a_tick_are_counted),
-	TEST(removal_of_the_first_one_holds_up_nobody),
+	TEST_EACH(relative_timer_is_periodic),
+	TEST_EACH(oneshot_expires_once_and_goes),
+	TEST_EACH(each_clock_absolute_and_relative),
+	TEST_EACH(expirations_of_intervals_are_exact),
+	TEST_EACH(periods_below_a_tick_are_counted),
+	TEST_EACH(removal_of_the_first_one_holds_up_nobody),
 	TEST(first_expiry_differs_from_the_interval),
 	TEST(event_that_finds_no_room_counts_on),
 	TEST(memory_that_is_not_there_loses_no_tick),
-	TEST(dispatch_stops_until_modify),
-	TEST(disabled_timer_does_not_run),
-	TEST(modify_starts_the_timer_anew),
-	TEST(remove_drops_what_is_pending),
-	TEST(mark_reports_what_has_expired_so_far),
+	TEST_EACH(dispatch_stops_until_modify),
+	TEST_EACH(disabled_timer_does_not_run),
+	TEST_EACH(modify_starts_the_timer_anew),
+	TEST_EACH(remove_drops_what_is_pending),
+	TEST_EACH(mark_reports_what_has_expired_so_far),
 	TEST(invalid_requests_are_refused),
-	TEST(clock_that_is_set_cancels),
-	TEST(clock_that_skips_their_time_cancels),
+	TEST_EACH(clock_that_is_set_cancels),
+	TEST_EACH(clock_that_skips_their_time_cancels),
 	TEST(absolute_times_are_of_the_time_namespace),
 	TEST(tiny_period_keeps_nobody),
 	TEST(timers_belong_to_the_queue_not_to_the_process),

@@ -39,7 +39,7 @@ static void check_mark(struct queue *q, uint64_t user, uint32_t bits,
 	CHECK_EQ(ev.ptr, user);
 }
 
-static void marks(struct queue *q)
+static void marks_are_merged_and_counted(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 7, 0, 11), 0);
 	CHECK_NO_EVENT(q);
@@ -53,11 +53,6 @@ static void marks(struct queue *q)
 	CHECK_EQ(mark_user(q->fd, 1, 0), 1);
 	check_mark(q, 11, 7, 1);
 	CHECK_NO_EVENT(q);
-}
-
-static void marks_are_merged_and_counted(void)
-{
-	each_queue(marks);
 }
 
 /* Each delivery starts anew, also while the entry before is unread. */
@@ -115,7 +110,7 @@ static void ids_are_64_bits(void)
 	close_queue(&q);
 }
 
-static void oneshot(struct queue *q)
+static void oneshot_takes_the_marks_of_one_delivery(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 1, KEVENT_REQ_ONESHOT, 2), 0);
 	CHECK_EQ(mark_user(q->fd, 1, 1), 1);
@@ -127,12 +122,7 @@ static void oneshot(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void oneshot_takes_the_marks_of_one_delivery(void)
-{
-	each_queue(oneshot);
-}
-
-static void ready_at_add(struct queue *q)
+static void add_with_ready_is_marked(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 6, KEVENT_REQ_READY, 4), 0);
 	check_mark(q, 4, 6, 1);
@@ -146,12 +136,7 @@ static void ready_at_add(struct queue *q)
 	CHECK_EQ(mark_user(q->fd, 2, 2), -ENOENT);
 }
 
-static void add_with_ready_is_marked(void)
-{
-	each_queue(ready_at_add);
-}
-
-static void disabled(struct queue *q)
+static void disabled_watch_waits_for_modify(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -166,12 +151,7 @@ static void disabled(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void disabled_watch_waits_for_modify(void)
-{
-	each_queue(disabled);
-}
-
-static void removed(struct queue *q)
+static void remove_takes_the_marks_along(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -181,11 +161,6 @@ static void removed(struct queue *q)
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_REMOVE, &ev), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(mark_user(q->fd, 1, 1), -ENOENT);
-}
-
-static void remove_takes_the_marks_along(void)
-{
-	each_queue(removed);
 }
 
 static void ready_counts_the_entries_it_marked(void)
@@ -254,7 +229,7 @@ static void check_data(struct queue *q, uint32_t bits, uint64_t data)
 	CHECK(kevent_mark_data(&ev) == data);
 }
 
-static void kept(struct queue *q)
+static void each_mark_is_kept_with_its_data(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -276,13 +251,8 @@ static void kept(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void each_mark_is_kept_with_its_data(void)
-{
-	each_queue(kept);
-}
-
 /* An entry says in which mode its marks were made, and they stay in order. */
-static void modes_mixed(struct queue *q)
+static void marks_of_both_modes_stay_in_order(struct queue *q)
 {
 	struct ukevent ev;
 	unsigned int i;
@@ -308,11 +278,6 @@ static void modes_mixed(struct queue *q)
 		check_data(q, 1, 200 + i);
 	}
 	CHECK_NO_EVENT(q);
-}
-
-static void marks_of_both_modes_stay_in_order(void)
-{
-	each_queue(modes_mixed);
 }
 
 /* An interest of 0 takes any bits; those of a request of 0 are 0. */
@@ -413,7 +378,7 @@ static void take_of_markers(struct queue *q, unsigned int markers)
 	CHECK_NO_EVENT(q);
 }
 
-static void many_markers(struct queue *q)
+static void marks_of_each_thread_keep_their_order(struct queue *q)
 {
 	struct marker m[MARKERS];
 	unsigned int i;
@@ -430,17 +395,12 @@ static void many_markers(struct queue *q)
 	}
 }
 
-static void marks_of_each_thread_keep_their_order(void)
-{
-	each_queue(many_markers);
-}
-
 static int mark_in_child(void *arg)
 {
 	return mark_many(arg) != 1;
 }
 
-static void marked_by_a_process(struct queue *q)
+static void marks_of_another_process_bring_their_data(struct queue *q)
 {
 	struct marker m = { .kq = q->fd, .nr = 3 };
 	pid_t pid;
@@ -449,11 +409,6 @@ static void marked_by_a_process(struct queue *q)
 	pid = start_child(mark_in_child, &m);
 	take_of_markers(q, 1);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-}
-
-static void marks_of_another_process_bring_their_data(void)
-{
-	each_queue(marked_by_a_process);
 }
 
 static void kept_mark_wakes_a_waiter(void)
@@ -551,7 +506,7 @@ static void fault_keeps_the_marks(void)
 	close_queue(&q);
 }
 
-static void switched(struct queue *q)
+static void modify_leaves_undelivered_marks(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 7, 0, 0), 0);
 	CHECK_EQ(mark_data(q->fd, 1, 1, 10), 1);
@@ -569,12 +524,7 @@ static void switched(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void modify_leaves_undelivered_marks(void)
-{
-	each_queue(switched);
-}
-
-static void kept_oneshot(struct queue *q)
+static void oneshot_takes_one_mark(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 1, KEEP | KEVENT_REQ_ONESHOT, 0), 0);
 	CHECK_EQ(mark_data(q->fd, 1, 1, 1), 1);
@@ -585,12 +535,7 @@ static void kept_oneshot(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void oneshot_takes_one_mark(void)
-{
-	each_queue(kept_oneshot);
-}
-
-static void kept_dispatch(struct queue *q)
+static void dispatch_hands_out_one_mark_at_a_time(struct queue *q)
 {
 	const uint32_t flags = KEEP | KEVENT_REQ_DISPATCH;
 	uint64_t i;
@@ -606,12 +551,7 @@ static void kept_dispatch(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void dispatch_hands_out_one_mark_at_a_time(void)
-{
-	each_queue(kept_dispatch);
-}
-
-static void kept_disabled(struct queue *q)
+static void disabled_watch_keeps_its_marks(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 1, KEEP, 0), 0);
 	CHECK_EQ(mark_data(q->fd, 1, 1, 1), 1);
@@ -622,12 +562,7 @@ static void kept_disabled(struct queue *q)
 	take_in_order(q, 1, 3);
 }
 
-static void disabled_watch_keeps_its_marks(void)
-{
-	each_queue(kept_disabled);
-}
-
-static void kept_removed(struct queue *q)
+static void remove_takes_kept_marks_along(struct queue *q)
 {
 	struct ukevent ev;
 
@@ -639,11 +574,6 @@ static void kept_removed(struct queue *q)
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(add_user(q->fd, 1, 1, KEEP, 0), 0);
 	CHECK_NO_EVENT(q);
-}
-
-static void remove_takes_kept_marks_along(void)
-{
-	each_queue(kept_removed);
 }
 
 static void keep_each_is_of_user_marks(void)
@@ -664,32 +594,32 @@ static void keep_each_is_of_user_marks(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(marks_are_merged_and_counted),
+	TEST_EACH(marks_are_merged_and_counted),
 	TEST(marks_after_a_delivery_are_another_event),
 	TEST(count_of_marks_is_exact),
 	TEST(ids_are_64_bits),
-	TEST(oneshot_takes_the_marks_of_one_delivery),
-	TEST(add_with_ready_is_marked),
-	TEST(disabled_watch_waits_for_modify),
-	TEST(remove_takes_the_marks_along),
+	TEST_EACH(oneshot_takes_the_marks_of_one_delivery),
+	TEST_EACH(add_with_ready_is_marked),
+	TEST_EACH(disabled_watch_waits_for_modify),
+	TEST_EACH(remove_takes_the_marks_along),
 	TEST(ready_counts_the_entries_it_marked),
 	TEST(queues_do_not_share_ids),
-	TEST(each_mark_is_kept_with_its_data),
-	TEST(marks_of_both_modes_stay_in_order),
+	TEST_EACH(each_mark_is_kept_with_its_data),
+	TEST_EACH(marks_of_both_modes_stay_in_order),
 	TEST(kept_of_any_bits),
 	TEST(marks_come_in_order_through_a_small_ring),
 	TEST(marks_come_in_order_through_a_buffer),
-	TEST(marks_of_each_thread_keep_their_order),
-	TEST(marks_of_another_process_bring_their_data),
+	TEST_EACH(marks_of_each_thread_keep_their_order),
+	TEST_EACH(marks_of_another_process_bring_their_data),
 	TEST(kept_mark_wakes_a_waiter),
 	TEST_LIMIT(kept_marks_are_bounded, 40),
 	TEST_LIMIT(full_memory_group_is_enomem, 40),
 	TEST(fault_keeps_the_marks),
-	TEST(modify_leaves_undelivered_marks),
-	TEST(oneshot_takes_one_mark),
-	TEST(dispatch_hands_out_one_mark_at_a_time),
-	TEST(disabled_watch_keeps_its_marks),
-	TEST(remove_takes_kept_marks_along),
+	TEST_EACH(modify_leaves_undelivered_marks),
+	TEST_EACH(oneshot_takes_one_mark),
+	TEST_EACH(dispatch_hands_out_one_mark_at_a_time),
+	TEST_EACH(disabled_watch_keeps_its_marks),
+	TEST_EACH(remove_takes_kept_marks_along),
 	TEST(keep_each_is_of_user_marks),
 	{}
 };

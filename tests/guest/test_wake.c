@@ -31,7 +31,7 @@ static void check_asleep(struct waiter *w, long long sleeps)
 	CHECK_EQ(sleeps_so_far(w->actor.tid), sleeps);
 }
 
-static void oldest_first(struct queue *q)
+static void one_event_wakes_the_oldest_waiter_only(struct queue *q)
 {
 	struct waiter w[NR];
 	long long sleeps[NR];
@@ -53,11 +53,6 @@ static void oldest_first(struct queue *q)
 		for (j = i + 1; j < NR; j++)
 			check_asleep(&w[j], sleeps[j]);
 	}
-}
-
-static void one_event_wakes_the_oldest_waiter_only(void)
-{
-	each_queue(oldest_first);
 }
 
 /* A waiter that left and came back is the youngest. */
@@ -84,7 +79,7 @@ static void returning_waiter_queues_at_the_end(void)
 }
 
 /* As many events at once as there are waiters that take one each */
-static void burst(struct queue *q)
+static void burst_wakes_one_waiter_per_event(struct queue *q)
 {
 	struct ukevent ev[2 * NR];
 	unsigned int counts[NR] = {};
@@ -111,11 +106,6 @@ static void burst(struct queue *q)
 	for (i = 0; i < NR; i++)
 		CHECK_EQ(counts[i], 1);
 	CHECK_NO_EVENT(q);
-}
-
-static void burst_wakes_one_waiter_per_event(void)
-{
-	each_queue(burst);
 }
 
 /*
@@ -218,7 +208,7 @@ static void wakeup_all_wakes_every_waiter(void)
 }
 
 /* The file stays ready, so each of them has something to report. */
-static void all_of_a_level_watch(struct queue *q)
+static void wakeup_all_wakes_every_waiter_of_a_level_watch(struct queue *q)
 {
 	struct waiter w[NR];
 	int fd[2], i;
@@ -235,13 +225,8 @@ static void all_of_a_level_watch(struct queue *q)
 	}
 }
 
-static void wakeup_all_wakes_every_waiter_of_a_level_watch(void)
-{
-	each_queue(all_of_a_level_watch);
-}
-
 /* One event of a level watch is for one consumer, although the file stays ready. */
-static void one_of_a_level_watch(struct queue *q)
+static void level_event_wakes_one_waiter(struct queue *q)
 {
 	struct waiter w[2];
 	long long sleeps;
@@ -263,11 +248,6 @@ static void one_of_a_level_watch(struct queue *q)
 	CHECK_EQ(take_bytes(fd[0]), 1);
 	kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL);
 	join_waiter(&w[1]);
-}
-
-static void level_event_wakes_one_waiter(void)
-{
-	each_queue(one_of_a_level_watch);
 }
 
 /* Two threads share a ring, and the first has taken what came. */
@@ -396,7 +376,7 @@ static void fault_hands_the_event_on(void)
  * Level watches a and b, reported by T1 and T2 but not read. A new call finds
  * both ready again and takes one: the other is for T3.
  */
-static void level_left_behind(struct queue *q)
+static void level_left_behind_is_handed_on(struct queue *q)
 {
 	struct waiter w[3];
 	struct ukevent ev;
@@ -432,11 +412,6 @@ static void level_left_behind(struct queue *q)
 	else
 		ev = w[2].ev[0];
 	CHECK_EQ(ev.ptr, 1);
-}
-
-static void level_left_behind_is_handed_on(void)
-{
-	each_queue(level_left_behind);
 }
 
 /* A thread that wants room in a full ring is no use to an event. */
@@ -493,7 +468,7 @@ static void waiter_on_a_full_ring_wakes_at_commit(void)
 	close_queue(&q);
 }
 
-static void wake_request(struct queue *q)
+static void ready_without_entries_wakes_one_waiter(struct queue *q)
 {
 	long long sleeps[3];
 	struct waiter w[3];
@@ -513,12 +488,7 @@ static void wake_request(struct queue *q)
 	}
 }
 
-static void ready_without_entries_wakes_one_waiter(void)
-{
-	each_queue(wake_request);
-}
-
-static void wake_sticky(struct queue *q)
+static void ready_without_entries_and_waiters_is_kept(struct queue *q)
 {
 	struct waiter w;
 	struct ukevent ev;
@@ -530,11 +500,6 @@ static void wake_sticky(struct queue *q)
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
 	MUST_EQ(mark_user(q->fd, 1, 1), 1);
 	CHECK_EQ(join_waiter(&w), 1);
-}
-
-static void ready_without_entries_and_waiters_is_kept(void)
-{
-	each_queue(wake_sticky);
 }
 
 /* An event does not use up a wake request, nor the other way round. */
@@ -571,7 +536,7 @@ static long timed_call(void *arg)
 }
 
 /* Times that never come: the thread sleeps until there is an event. */
-static void long_timeouts(struct queue *q)
+static void long_timeouts_sleep_until_the_event(struct queue *q)
 {
 	static const struct timespec far[] = {
 		{ INT_MAX / 1000, 0 },
@@ -601,12 +566,7 @@ static void long_timeouts(struct queue *q)
 	}
 }
 
-static void long_timeouts_sleep_until_the_event(void)
-{
-	each_queue(long_timeouts);
-}
-
-static void short_timeouts(struct queue *q)
+static void timeouts_end_in_time_and_not_before(struct queue *q)
 {
 	static const struct timespec near[] = {
 		{ 0, 0 }, { 0, 1 }, { 0, 1000 }, { 0, 3000000 },
@@ -628,12 +588,7 @@ static void short_timeouts(struct queue *q)
 	}
 }
 
-static void timeouts_end_in_time_and_not_before(void)
-{
-	each_queue(short_timeouts);
-}
-
-static void absolute_timeouts(struct queue *q)
+static void absolute_times_are_monotonic_clock(struct queue *q)
 {
 	struct timed_call c = { .q = q, .flags = KEVENT_FLAGS_ABSTIME };
 	uint64_t start, then;
@@ -649,11 +604,6 @@ static void absolute_timeouts(struct queue *q)
 	c.ts = ms_to_timespec(then);
 	CHECK_EQ(timed_call(&c), 0);
 	CHECK(now_ns() >= then * 1000000);
-}
-
-static void absolute_times_are_monotonic_clock(void)
-{
-	each_queue(absolute_timeouts);
 }
 
 /* Zero polls: it takes what is there and never sleeps. */
@@ -682,19 +632,14 @@ static void catch_usr1(void)
 	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
 }
 
-static void signalled(struct queue *q)
+static void signal_interrupts_a_wait(struct queue *q)
 {
 	struct waiter w;
 
+	catch_usr1();
 	start_waiter(&w, q, 1);
 	MUST_EQ(pthread_kill(w.actor.thread, SIGUSR1), 0);
 	CHECK_EQ(join_waiter(&w), -EINTR);
-}
-
-static void signal_interrupts_a_wait(void)
-{
-	catch_usr1();
-	each_queue(signalled);
 }
 
 /* One of two events is in the buffer when the signal comes. */
@@ -732,7 +677,7 @@ static void signal_counts_beside_events_of_others(void)
 }
 
 /* Signal and event at once, either first: the event is never gone. */
-static void signal_and_event_race(struct queue *q)
+static void signal_beside_an_event_loses_nothing(struct queue *q)
 {
 	uint64_t seed = test_seed();
 	struct waiter w;
@@ -740,6 +685,7 @@ static void signal_and_event_race(struct queue *q)
 	int i, first;
 	long got;
 
+	catch_usr1();
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
 	for (i = 0; i < 200; i++) {
 		start_waiter(&w, q, 1);
@@ -755,12 +701,6 @@ static void signal_and_event_race(struct queue *q)
 			MUST_EQ(next_event(q, &ev, 0), 1);
 		MUST_EQ(next_event(q, &ev, 0), 0);
 	}
-}
-
-static void signal_beside_an_event_loses_nothing(void)
-{
-	catch_usr1();
-	each_queue(signal_and_event_race);
 }
 
 /*
@@ -908,31 +848,31 @@ static void threads_that_time_out_leave_nothing_behind(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(one_event_wakes_the_oldest_waiter_only),
+	TEST_EACH(one_event_wakes_the_oldest_waiter_only),
 	TEST(returning_waiter_queues_at_the_end),
-	TEST(burst_wakes_one_waiter_per_event),
+	TEST_EACH(burst_wakes_one_waiter_per_event),
 	TEST(no_waiter_is_woken_for_nothing),
 	TEST(wakeup_all_wakes_every_waiter),
-	TEST(wakeup_all_wakes_every_waiter_of_a_level_watch),
-	TEST(level_event_wakes_one_waiter),
+	TEST_EACH(wakeup_all_wakes_every_waiter_of_a_level_watch),
+	TEST_EACH(level_event_wakes_one_waiter),
 	TEST(wake_request_counts_beside_events_of_others),
 	TEST(wake_requests_stop_threads_that_share_a_ring),
 	TEST(wakeup_all_delivers_once),
 	TEST(fault_hands_the_event_on),
-	TEST(level_left_behind_is_handed_on),
+	TEST_EACH(level_left_behind_is_handed_on),
 	TEST(full_ring_hands_the_event_on),
 	TEST(waiter_on_a_full_ring_wakes_at_commit),
-	TEST(ready_without_entries_wakes_one_waiter),
-	TEST(ready_without_entries_and_waiters_is_kept),
+	TEST_EACH(ready_without_entries_wakes_one_waiter),
+	TEST_EACH(ready_without_entries_and_waiters_is_kept),
 	TEST(wake_request_loses_no_event),
-	TEST(long_timeouts_sleep_until_the_event),
-	TEST(timeouts_end_in_time_and_not_before),
-	TEST(absolute_times_are_monotonic_clock),
+	TEST_EACH(long_timeouts_sleep_until_the_event),
+	TEST_EACH(timeouts_end_in_time_and_not_before),
+	TEST_EACH(absolute_times_are_monotonic_clock),
 	TEST(zero_timeout_takes_what_is_there),
-	TEST(signal_interrupts_a_wait),
+	TEST_EACH(signal_interrupts_a_wait),
 	TEST(signal_counts_beside_events_of_others),
 	TEST(signal_does_not_hide_events),
-	TEST(signal_beside_an_event_loses_nothing),
+	TEST_EACH(signal_beside_an_event_loses_nothing),
 	TEST_LIMIT(timeout_and_event_race_loses_no_wake_up, 60),
 	TEST_LIMIT(threads_that_time_out_leave_nothing_behind, 30),
 	{}
