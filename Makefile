@@ -116,22 +116,22 @@ setup-arm64 setup-model setup-programs: setup-%:
 	@scripts/setup $*
 
 kernel:
-	@scripts/kernel build base
+	@scripts/kernel.py build base
 
 kernel-debug:
-	@scripts/kernel build debug
+	@scripts/kernel.py build debug
 
 kernel-rt:
-	@scripts/kernel build rt
+	@scripts/kernel.py build rt
 
 kernel-bench:
-	@scripts/kernel build bench
+	@scripts/kernel.py build bench
 
 kernel-arm64:
-	@scripts/kernel build arm64
+	@scripts/kernel.py build arm64
 
 mutant: kernel
-	@scripts/mutant $(MUTANT)
+	@scripts/mutant.py $(MUTANT)
 
 libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)

@@ -9,9 +9,9 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
+from lib.paths import TOP
+
 DOCS = TOP / "Documentation"
 PAGES = sorted((TOP / "libkevent/man").glob("*.[0-9]"))
 HEADERS = sorted((TOP / "libkevent").glob("libkevent*.h"))

@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build a kernel that tests/mutants/NAME.patch has broken.
 
-usage: scripts/mutant NAME...
+usage: scripts/mutant.py NAME...
 
-NAME none links the plain kernel in the same way. It must have been built. Only objects made from files that the patch
-changes are compiled anew, with the commands of that build; then all objects
-are linked. That leaves out make, the table of symbols, which is the plain
-kernel's, and the compressed image: QEMU boots $BUILD/linux/mutant-NAME/vmlinux.
+The name "none" links the plain kernel in the same way. The plain kernel must
+have been built. Only objects made from files that the patch changes are compiled
+again, with the commands of that build; then all objects are linked. That leaves
+out make, the table of symbols, which is the plain kernel's, and the compressed
+image: QEMU boots $BUILD/linux/mutant-NAME/vmlinux.
 """
 
 import concurrent.futures
-import importlib.machinery
-import importlib.util
 import re
 import shlex
 import shutil
@@ -21,15 +20,11 @@ import sys
 import time
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
-loader = importlib.machinery.SourceFileLoader("kernel",
-                                              str(TOP / "scripts/kernel"))
-sys.dont_write_bytecode = True
-kernel = importlib.util.module_from_spec(
-    importlib.util.spec_from_loader("kernel", loader))
-loader.exec_module(kernel)
+import kernel
+from lib import cli
+from lib.paths import LINUX, TOP
 
-SRC, OUT = kernel.SRC, kernel.LINUX / "base"
+SRC, OUT = kernel.SRC, LINUX / "base"
 KEVENT = "kernel/kevent"
 NONE = "none"			# nothing is broken
 
@@ -39,7 +34,7 @@ class Failure(Exception):
 
 
 def home_of(name):
-    return kernel.LINUX / f"mutant-{name}"
+    return LINUX / f"mutant-{name}"
 
 
 def run(command, **kwargs):
@@ -155,18 +150,18 @@ def build(name):
     return None
 
 
-def main(names):
+def main(*names):
     if not names:
-        sys.exit(__doc__.strip())
+        cli.usage()
     for name in names:
         start = time.monotonic()
         try:
             build(name)
         except Failure as failure:
-            sys.exit(f"scripts/mutant: {name}: {failure}")
+            cli.die(f"{name}: {failure}")
         print(f"kernel mutant-{name}: built in "
               f"{time.monotonic() - start:.1f} s")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    cli.run(main, *sys.argv[1:])

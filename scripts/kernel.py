@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Unpack, patch, configure and build the kernels.
 
-usage: scripts/kernel build CONFIG     build base, debug, rt, bench or arm64
-       scripts/kernel config CONFIG    only write and check its .config
-       scripts/kernel prepare          only unpack and patch the source
+usage: scripts/kernel.py build CONFIG     build base, debug, rt, bench or arm64
+       scripts/kernel.py config CONFIG    only write and check its .config
+       scripts/kernel.py prepare          only unpack and patch the source
 
-Everything goes to $BUILD/linux; KERNEL_SRC names another 6.12 tarball or
-tree, JOBS the number of compiler processes.
+The version is that of patches/linux/BASE. Everything goes to $BUILD/linux.
+KERNEL_SRC names another tarball or tree of that series, JOBS the number of
+compiler processes.
 """
 
 import contextlib
@@ -24,16 +25,36 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-TOP = Path(__file__).resolve().parent.parent
-BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
-LINUX = BUILD / "linux"
-SRC = LINUX / "src"
-LOG = BUILD / "log"
-JOBS = os.environ.get("JOBS") or str(os.cpu_count())
-SOURCE = Path(os.environ.get("KERNEL_SRC")
-              or "/usr/src/linux-source-6.12.tar.xz").resolve()
+from lib import cli
+from lib.cli import die
+from lib.paths import LINUX, LOG, TOP
 
+SRC = LINUX / "src"
+JOBS = os.environ.get("JOBS") or str(os.cpu_count())
 PATCHES = TOP / "patches/linux"
+
+
+class Base(NamedTuple):
+    """The kernel that the patches were made for: patches/linux/BASE."""
+    package: str		# Debian package that has the tarball
+    version: str		# 6.12.1
+    sha256: str			# of the tarball
+
+    @property
+    def series(self):
+        return self.version.rpartition(".")[0]
+
+
+def read_base():
+    words = (PATCHES / "BASE").read_text().split()
+    return Base(words[0], words[1].partition("-")[0],
+                words[words.index("sha256") + 1])
+
+
+BASE = read_base()
+SOURCE = Path(os.environ.get("KERNEL_SRC")
+              or f"/usr/src/{BASE.package}.tar.xz").resolve()
+
 OVERLAY = ("kernel/kevent", "include/linux/kevent.h",
            "include/uapi/linux/ukevent.h")
 FRAGMENTS = {"base": ["base", "x86", "mutant"],
@@ -56,10 +77,6 @@ X86 = Arch("x86_64", "", "arch/x86/boot/bzImage")
 ARCHS = {"arm64": Arch("arm64", "aarch64-linux-gnu-",
                        "arch/arm64/boot/Image")}
 OUR_SYMBOL = re.compile(r"CONFIG_KEVENT\b|CONFIG_KEVENT_")
-
-
-def die(message):
-    sys.exit(f"scripts/kernel: {message}")
 
 
 def digest(*parts):
@@ -129,7 +146,7 @@ def patched_files(patches):
 def source_id():
     """What identifies the kernel source, without reading all of it."""
     if not SOURCE.exists():
-        die(f"no kernel source {SOURCE}; install linux-source-6.12 "
+        die(f"no kernel source {SOURCE}; install {BASE.package} "
             "or set KERNEL_SRC")
     if SOURCE.is_file():
         stat = SOURCE.stat()
@@ -156,26 +173,21 @@ def unpack(tree):
 
 
 def check_version(tree):
-    """Any 6.12.y will do; say so when it is not the one patched against."""
+    """Accept each version of the series; report another one than BASE has."""
     makefile = tree / "Makefile"
     text = makefile.read_text() if makefile.exists() else ""
-    found = re.findall(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text,
-                       re.M)
-    version = ".".join(found)
-    if found[:2] != ["6", "12"]:
-        die(f"{SOURCE} is not a Linux 6.12 source"
+    version = ".".join(re.findall(
+        r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.M))
+    if not version.startswith(f"{BASE.series}."):
+        die(f"{SOURCE} is not a Linux {BASE.series} source"
             + (f" but {version}" if version else ""))
-    base = PATCHES / "BASE"
-    text = base.read_text() if base.exists() else ""
-    wanted = re.search(r"6\.12\.\d+", text)
-    if wanted and wanted[0] != version:
+    if version != BASE.version:
         print(f"kernel: source is {version}, the patches were made "
-              f"for {wanted[0]}")
+              f"for {BASE.version}")
         return
-    sha = re.search(r"\b[0-9a-f]{64}\b", text)
-    if sha and SOURCE.is_file():
+    if SOURCE.is_file():
         with open(SOURCE, "rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha[0]:
+            if hashlib.file_digest(file, "sha256").hexdigest() != BASE.sha256:
                 print(f"kernel: {SOURCE.name} is a {version} other than "
                       "the one in patches/linux/BASE")
 
@@ -196,7 +208,7 @@ def check_prerequisites(tree):
     for name, pattern, words in PREREQUISITES:
         if not re.search(pattern, (tree / name).read_text()):
             die(f"{SOURCE}: {words}, which deadlocks with a queue: "
-                f"a newer 6.12 is needed")
+                f"a newer {BASE.series} is needed")
 
 
 def apply_series(tree):
@@ -402,7 +414,7 @@ def locked():
 
 def main(command="", label="", *rest):
     if rest or command not in ("prepare", "config", "build"):
-        sys.exit(__doc__.strip())
+        cli.usage()
     with locked():
         prepare()
         if command == "prepare":
@@ -417,7 +429,4 @@ def main(command="", label="", *rest):
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except KeyboardInterrupt:
-        sys.exit(130)
+    cli.run(main, *sys.argv[1:])

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the programs of this tree share that run on the host.
+
+paths	folders
+cli	errors, usage, Ctrl-C
+build	logs, compilers
+vm	commands in a VM, and on what machine they ran
+report	results of tests, and the line that counts them
+
+A program finds this package in scripts/: it puts that folder into sys.path.
+"""

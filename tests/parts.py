@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The parts of a run of all tests. Each returns a report.Report."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from lib import report, vm
+from lib.paths import BUILD, LOG, TOP
+
+GUEST = BUILD / "guest"
+SECONDS = {"host": 300, "base": 240, "lowres": 120, "compat": 180,
+           "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
+           "programs": 600, "worst": 1800}
+STORMS = 50			# tests with a time budget, at most
+STORM_SHORT = "1"		# that budget in seconds where debug has more
+BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
+BENCH_BACKENDS = {"limit": 1, "kevent": 3, "epoll": 2, "uring": 2, "poll": 1}
+WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
+         "pipe_wakes_all_without_memory", "pipe_takes_turns",
+         "socket_wakes_all", "fifo_with_many_files", "inode_in_one_queue",
+         "timers_of_one_queue_at_once", "signal_consumed",
+         "posix_timers_at_once", "process_ends", "futex_is_woken",
+         "mark_wakes_all", "full_ring_with_level_watches")
+PROGRAMS = [("libevent", "quick"), ("libev", "quick")]
+
+
+def run(results, command, seconds, **variables):
+    """Run a command; a log and the report get its output line by line."""
+    path = LOG / f"test-{results.name}.log"
+    print(f"{results.name:8}started, log: {path}", flush=True)
+    with open(path, "w") as log, tempfile.TemporaryFile("w+") as errors, \
+         subprocess.Popen(command, stdout=subprocess.PIPE,
+                          stderr=errors, text=True, errors="replace",
+                          start_new_session=True,
+                          env={**os.environ, **variables}) as process:
+        signal.signal(signal.SIGALRM,
+                      lambda *_: os.killpg(process.pid, signal.SIGKILL))
+        signal.alarm(seconds + 60)
+        for text in process.stdout:
+            log.write(text)
+            log.flush()
+            results.line(text.rstrip("\r\n"))
+        status = process.wait()
+        signal.alarm(0)
+        errors.seek(0)
+        words = errors.read()
+        log.write(words)
+    results.end(status, words.splitlines()[-70:])
+    return results
+
+
+def run_host():
+    return run(report.Report("host"),
+               ["make", "--no-print-directory", "-C",
+                str(TOP / "libkevent"), f"BUILD={BUILD}", "check"],
+               SECONDS["host"])
+
+
+def run_guest(name, config, *options, program="kevent-tests", suites=(),
+              **variables):
+    storms = variables.get("KEVENT_STORM_SECONDS") or \
+        os.environ.get("KEVENT_STORM_SECONDS") or 0
+    seconds = SECONDS["debug" if config == "debug" else name] + \
+        STORMS * int(storms)
+    kind = "debug" if config in ("debug", "rt") else "base"
+    examples = program.replace("kevent-tests", "examples")
+    return run(report.Report(name),
+               vm.command([GUEST / program, "--kconfig", kind, *suites],
+                          "--config", config, "--timeout", seconds, *options,
+                          copies=[GUEST / examples]),
+               seconds, **variables)
+
+
+def run_compat(config="base"):
+    """What a storm is after does not depend on the program: short ones."""
+    return run_guest("compat", config, program="kevent-tests-32",
+                     KEVENT_STORM_SECONDS=STORM_SHORT)
+
+
+def run_lowres():
+    """Timers expire at ticks, and must count to the nanosecond."""
+    return run_guest("lowres", "base", "--append", "highres=off",
+                     suites=("timer", "posix_timer"))
+
+
+def run_arm64():
+    return run_guest("arm64", "arm64", "--kunit",
+                     program="kevent-tests-arm64")
+
+
+def run_rt():
+    return run_guest("rt", "rt", "--kunit")
+
+
+def run_one(name, test, command, good):
+    """A program without KTAP: say for it whether good() likes its lines."""
+    done = subprocess.run(vm.command(command, "--timeout", 120),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace")
+    lines = done.stdout.splitlines()
+    passed = done.returncode == 0 and good(lines)
+    results = report.Report(name)
+    results.line("1..1")
+    results.line(f"{report.RUN}{test}")
+    results.diagnostics = [f"exit status {done.returncode}", *lines[-20:],
+                           *done.stderr.splitlines()[-20:]]
+    results.line(f"{'ok' if passed else 'not ok'} 1 {test}")
+    results.end(0, [])
+    return results
+
+
+def run_readme():
+    return run_one("readme", "example.two_pipes",
+                   [BUILD / "libkevent/examples/two_pipes"],
+                   lambda lines: lines == ["pipe a: 1", "pipe b: 2"])
+
+
+def run_bench():
+    """The program itself checks each event; its figures mean nothing here."""
+    points = len(BENCH_SOURCES) * len(BENCH_BATCHES)
+    return run_one("bench", "bench.notify",
+                   [BUILD / "bench/kevent-bench", "--workload", "notify",
+                    "--watches", "300", "--events", "2000", "--runs", "1",
+                    "--source", ",".join(BENCH_SOURCES),
+                    "--batch", ",".join(BENCH_BATCHES)],
+                   lambda lines: all(
+                       sum(f'"backend": "{name}"' in line and
+                           '"metric": "cost"' in line for line in lines)
+                       == modes * points
+                       for name, modes in BENCH_BACKENDS.items()))
+
+
+def run_counting(results, name, command):
+    """A command that adds up its results itself."""
+    start = time.monotonic()
+    log = LOG / f"{results.name}-{name}.log"
+    print(f"{results.name:8} {name}, log: {log}", flush=True)
+    status = run_logged(command, log, SECONDS[results.name])
+    lines = log.read_text(errors="replace").splitlines()
+    passed, failed = report.counts(lines)
+    if failed or status or not passed:
+        results.fail(name, [f"exit status {status}", *lines[-40:]],
+                     failed or 1)
+    results.passed += passed
+    print(f"{results.name:8} {name:10}{passed:4} passed"
+          + f", {failed} failed" * bool(failed)
+          + f"  ({time.monotonic() - start:.0f} s)", flush=True)
+    return results
+
+
+def run_programs():
+    results = report.Report("programs")
+    for name, *words in PROGRAMS:
+        run_counting(results, name, [TOP / "tests/programs" / name, *words])
+    return results
+
+
+def run_mutants(*names):
+    return run_counting(report.Report("mutants"), "mutants",
+                        [TOP / "tests/mutants/run", *names])
+
+
+def run_worst(*names):
+    return run_counting(report.Report("worst"), "worst",
+                        [TOP / "tests/worst", *names])
+
+
+def run_logged(command, log, seconds):
+    with open(log, "w") as out:
+        try:
+            return subprocess.run(command, stdout=out, stderr=out,
+                                  timeout=seconds).returncode
+        except subprocess.TimeoutExpired:
+            return "time-out"
+
+
+def run_base():
+    """The debug kernel has longer storms."""
+    return run_guest("base", "base", "--kunit",
+                     KEVENT_STORM_SECONDS=os.environ.get(
+                         "KEVENT_STORM_SECONDS", STORM_SHORT))
+
+
+def run_debug(**variables):
+    return run_guest("debug", "debug", "--kunit", "--kmemleak", **variables)
