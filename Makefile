@@ -54,7 +54,7 @@ help:
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)
-#? KERNEL_SRC=path    another Linux 6.12 tarball or tree
+#? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
 #?                    LIBEVENT_SRC
 #? MUTANT=name        with make mutants or make test: only this mutant, that is

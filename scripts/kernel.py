@@ -37,7 +37,7 @@ PATCHES = TOP / "patches/linux"
 class Base(NamedTuple):
     """The kernel that the patches were made for: patches/linux/BASE."""
     package: str		# Debian package that has the tarball
-    version: str		# 6.12.1
+    version: str		# three numbers
     sha256: str			# of the tarball
 
     @property

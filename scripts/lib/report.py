@@ -38,7 +38,7 @@ class Checks:
         self.passed += ok
         self.failed += not ok
 
-    def take(self, lines, expected, what, log):
+    def take(self, lines, expected, what, log, prefix=""):
         """Results in lines, "ok NAME" or "not ok NAME"; returns how many failed.
 
         A result that is missing has failed.
@@ -46,7 +46,7 @@ class Checks:
         failed = self.failed
         found = [match for match in map(CHECK.fullmatch, lines) if match]
         for match in found:
-            self.result(match[1] == "ok", match[2])
+            self.result(match[1] == "ok", prefix + match[2])
         for _ in range(expected - len(found)):
             self.result(False, f"{what}: no result, see {log}")
         return self.failed - failed

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Start, stop and check a server. For the scripts here that run in the VM as root;
-# they set $server, its name, $program, its path, and $here. An error is a line
-# "error: REASON" and status 1.
+# Start, stop and check a server on one of its backends. For the scripts here that
+# run in the VM as root; they set $server, its name, $program, its path, and $here.
+# An error is a line "error: REASON" and status 1.
 
-page=699
-seconds=120
+. "$here/../../scripts/server.sh"
+
 load_seconds=$seconds
-port=8080
-backlog=65535
 few_files=20		# of a server without connections
 busy_usecs=200
-url=http://127.0.0.1:$port/page.html
-tmp=$(mktemp -d)
 
 die()
 {
@@ -22,30 +18,9 @@ die()
 	exit 1
 }
 
-# Connections wait in queues, none is dropped; no client runs out of ports
-tune()
-{
-	ulimit -n 65536
-	echo $backlog > /proc/sys/net/core/somaxconn
-	echo $backlog > /proc/sys/net/ipv4/tcp_max_syn_backlog
-	echo 1024 65535 > /proc/sys/net/ipv4/ip_local_port_range
-	echo 1 > /proc/sys/net/ipv4/tcp_tw_reuse
-	head -c $page /dev/zero | tr '\0' x > "$tmp/page.html"
-}
-
-listening()
-{
-	grep -q "$(printf ':%04X 00000000:0000 0A' $port)" /proc/net/tcp
-}
-
 running()
 {
-	kill -0 "$pid" 2>/dev/null
-}
-
-uptime_seconds()
-{
-	cut -d. -f1 /proc/uptime
+	! gone "$pid"
 }
 
 # wait_until WHAT COMMAND...: until the command succeeds
@@ -53,13 +28,9 @@ wait_until()
 {
 	what=$1
 	shift
-	deadline=$(($(uptime_seconds) + seconds))
-	until "$@"; do
-		running || die "$server with $backend ended: $what"
-		[ "$(uptime_seconds)" -lt $deadline ] ||
-			die "$server with $backend: no end of: $what"
-		sleep 0.05
-	done
+	until_true true_or_gone "$pid" "$@" ||
+		die "$server with $backend: no end of: $what"
+	"$@" || die "$server with $backend ended: $what"
 }
 
 # Become the server, on $backend; kevent-busy is kevent with busy polling
@@ -126,14 +97,6 @@ stop_server()
 	! listening || die "$server with $backend left its socket"
 }
 
-# A field of ab's report, 0 for those it leaves out when there is nothing
-field()
-{
-	awk -F ':[ \t]*' -v name="$1" '
-		$1 == name { split($2, word, " "); value = word[1] }
-		END { print value + 0 }' "$tmp/client"
-}
-
 # die_of_load CLIENT STATUS: with the connections that have not ended, and their queues
 die_of_load()
 {
@@ -150,39 +113,17 @@ run_ab()
 	timeout $load_seconds ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" \
 		> "$tmp/client" 2>&1 || die_of_load ab $?
 	running || die "$server with $backend died"
-	[ "$(field "Document Length")" -eq $page ] ||
-		die "the page of $server with $backend has not $page bytes"
-	[ "$(field "Complete requests")" -eq "$3" ] ||
-		die "ab against $backend did not complete $3 requests"
-	[ "$(field "Failed requests")" -eq 0 ] ||
-		die "$(field "Failed requests") requests to $backend failed"
-	[ "$(field "Non-2xx responses")" -eq 0 ] ||
-		die "$server with $backend answered with an error"
+	problem=$(complaints "$3" | head -n 1)
+	[ -z "$problem" ] || die "$server with $backend: $problem"
 	requests=$3
 	rate=$(field "Requests per second")
-}
-
-# Files of the server that are neither files nor connections
-anonymous_fds()
-{
-	ls -l "/proc/$pid/fd" 2>/dev/null |
-		sed -n 's|.* \([0-9]*\) -> anon_inode:\[*\([a-z]*\).*|\2 \1|p'
-}
-
-# What the server's kevent queues say of themselves
-queues()
-{
-	anonymous_fds | while read -r kind fd; do
-		[ "$kind" != kevent ] || cat "/proc/$pid/fdinfo/$fd"
-	done
 }
 
 # Which backend really was in use; sets $delivered, the events of kevent
 check_backend()
 {
-	kinds=$(anonymous_fds | cut -d' ' -f1 | tr '\n' ' ')
-	delivered=$(queues | awk '$1 == "kevent-delivered:" { sum += $2 }
-		END { print sum + 0 }')
+	kinds=$(anonymous_fds "$pid" | cut -d' ' -f1 | tr '\n' ' ')
+	delivered=$(delivered_events "$pid")
 	case $backend,$kinds in
 	kevent*,*kevent*)
 		[ "$delivered" -gt 0 ] ||
