@@ -23,7 +23,7 @@ unsigned int slowness = 1;
 
 /* Checks */
 
-/* A failure of a helper names the last check of the test before it, too. */
+/* After the failure of a helper, say which check of the test came before it. */
 bool check_true(bool ok, const char *what, const char *file, int line,
 		bool fatal)
 {
@@ -288,7 +288,7 @@ int next_event(struct queue *q, struct ukevent *ev, int64_t ms)
 	memset(ev, 0x5a, sizeof(*ev));
 	if (!q->size)
 		return get_events(q->fd, 1, 1, ms, ev);
-	/* A wake-up may store an entry as soon as the ring was found empty. */
+	/* A wake-up may store an entry right after the ring was found empty. */
 	kidx = ring_kidx(q);
 	if (kevent_ring_next(q->ring, q->size, ev))
 		return 1;

@@ -44,10 +44,12 @@ bool check_equal(long long got, long long want, const char *what,
 	check_equal((long long)(got), (long long)(want), \
 		    #got " == " #want, __FILE__, __LINE__, true)
 
-/* A line in the report of the test, whether it fails or not. */
+/* Adds a line to the report of the test, whether it fails or not. */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The seed of a random test: KEVENT_TEST_SEED or a new one; noted. */
+/*
+ * The seed of a random test, KEVENT_TEST_SEED or a new one; the report has it.
+ */
 uint64_t test_seed(void);
 uint32_t next_random(uint64_t *state);
 
@@ -57,19 +59,21 @@ uint32_t next_random(uint64_t *state);
 extern unsigned int slowness;
 
 /*
- * What must not be held up takes less than 1 s; a debug kernel on a busy host
- * gets 3 s, which is still less than any test holds things up.
+ * Something that must not be blocked takes less than 1 s. A debug kernel on a
+ * busy host gets 3 s, which is less than any test blocks things.
  */
 static inline uint64_t quick_ns(void)
 {
 	return (slowness > 1 ? 3 : 1) * 1000000000ull;
 }
 
-#define PATIENCE_MS	5000	/* for a state that is sure to come */
+#define PATIENCE_MS	5000	/* for a state that will come */
 
 uint64_t now_ns(void);
 struct timespec ms_to_timespec(int64_t ms);
-/* true until @ms * slowness have gone by since @start; yields the CPU */
+/*
+ * Returns true until @ms * slowness have passed since @start; yields the CPU.
+ */
 bool patient(uint64_t start, unsigned int ms);
 
 /* Budget of a storm: KEVENT_STORM_SECONDS in the environment, or 2.5 s */
@@ -101,14 +105,16 @@ void close_queue(struct queue *q);
 /* Runs @fn with a queue without a ring, then with one. */
 void each_queue(void (*fn)(struct queue *q));
 
-/* ms < 0: for ever */
+/* ms < 0: without a limit */
 int get_events(int kq, uint32_t min_nr, uint32_t max_nr, int64_t ms,
 	       struct ukevent *ev);
-/* old_kidx is what the ring says now */
+/* Passes what the ring says now as old_kidx. */
 int wait_ring(struct queue *q, uint32_t num, int64_t ms);
-/* One event by the ring or by get_events(): 1, 0 after @ms, or -errno. */
+/*
+ * Takes one event from the ring or by get_events(): 1, 0 after @ms, or -errno.
+ */
 int next_event(struct queue *q, struct ukevent *ev, int64_t ms);
-/* Everything there is without waiting; counts per ev->ptr < nr. */
+/* Takes all events there are without waiting; counts them by ev->ptr < nr. */
 unsigned int drain(struct queue *q, unsigned int *counts, unsigned int nr);
 
 /* 0, 1 = handed back because ready at once, or -errno */
@@ -120,7 +126,7 @@ int add_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
 int remove_file(int kq, uint32_t type, int fd);
 int mark_user(int kq, uint64_t id, uint32_t event);
 
-/* A number of /proc/self/fdinfo/<kq>, -1 if it isn't there. */
+/* A number in /proc/self/fdinfo/<kq>, -1 if it isn't there */
 long long fdinfo(int kq, const char *key);
 
 #define CHECK_NO_EVENT(q)						\
@@ -135,20 +141,20 @@ long long fdinfo(int kq, const char *key);
 
 /* Windows of the kernel, see kernel/kevent/window.h; the guest needs two CPUs. */
 
-/* The next task that comes to window @name with a queue of ours waits there. */
+/* Stops the next task with a queue of ours in window @name. */
 void window_arm(const char *name);
-/* Has a task come to the window? Waits for that; false after a while. */
+/* Waits until a task is in the window; returns false if none comes in time. */
 bool window_entered(void);
-/* Let it go, or disarm the window. */
+/* Lets the task go on, or disarms the window. */
 void window_release(void);
 
 /* Threads and processes */
 
-/* Blocks until the thread sleeps in system call @nr; false after a while. */
+/* Blocks until the thread sleeps in system call @nr; false if it does not. */
 bool sleeps_in(pid_t tid, long nr);
-/* true if the thread sleeps in system call @nr now */
+/* Returns true if the thread sleeps in system call @nr now. */
 bool is_asleep_in(pid_t tid, long nr);
-/* Times the thread went to sleep so far. */
+/* How often the thread has gone to sleep so far */
 long long sleeps_so_far(pid_t tid);
 
 struct actor {
@@ -164,7 +170,7 @@ void start_actor(struct actor *a, long (*fn)(void *arg), void *arg);
 void join_actor(struct actor *a, unsigned int ms);
 bool actor_ended(struct actor *a);
 
-/* A thread in one blocking call on a queue, as the wake suites draw it */
+/* A thread in one blocking call on a queue, as drawn in the wake suites */
 struct waiter {
 	struct actor	actor;
 	struct queue	*q;
@@ -173,9 +179,9 @@ struct waiter {
 	struct ukevent	ev[16];	/* of get_events() */
 };
 
-/* Starts a waiter with min_nr 1, for ever; returns when it sleeps. */
+/* Starts a waiter with min_nr 1 and no time limit; returns when it sleeps. */
 void start_waiter(struct waiter *w, struct queue *q, uint32_t num);
-/* As above with min_nr and time limit of the caller. */
+/* The same with min_nr and the time limit of the caller */
 void start_waiter_for(struct waiter *w, struct queue *q, uint32_t min,
 		      uint32_t num, int64_t ms);
 bool waiter_asleep(struct waiter *w);
@@ -184,10 +190,13 @@ long join_waiter(struct waiter *w);
 /* fork(); the child runs @fn and leaves with its value. */
 pid_t start_child(int (*fn)(void *arg), void *arg);
 
-/* Another address space has no ring: the event waits in the kernel. */
+/*
+ * Writes from another address space, without the ring: the event waits in the
+ * kernel.
+ */
 void put_byte_from_outside(int fd);
 
-/* In such a child: checks can't fail a test from there, statuses do. */
+/* Checks in such a child: only its exit status can fail the test. */
 #define CHILD_MUST(cond)						\
 	do {								\
 		if (!(cond)) {						\
@@ -196,16 +205,16 @@ void put_byte_from_outside(int fd);
 		}							\
 	} while (0)
 
-/* Exit status of a child within @ms * slowness; kills it and fails if late. */
+/* Exit status of a child. Kills it after @ms * slowness and fails the test. */
 int join_child(pid_t pid, unsigned int ms);
 
 /* Are the example programs where examples_suite looks for them? */
 bool have_examples(void);
 
-/* After exec of this program: what children of two suites do. */
+/* What children of two suites do after an exec of this program */
 int after_exec(int argc, char **argv);
 int after_exec_attached(int argc, char **argv);
-/* And that of signal_life_suite */
+/* The same for signal_life_suite */
 int signals_after_exec(int argc, char **argv);
 
 #endif /* HELPERS_H */

@@ -16,21 +16,21 @@
 #define RENAME	KEVENT_INODE_RENAME
 #define ALL	(CREATE | REMOVE | MODIFY | ATTRIB | RENAME)
 
-/* A tmpfs of this test alone, as working directory */
+/* Mounts a tmpfs for this test alone and makes it the working directory. */
 void enter_tmpfs(void);
 void touch(const char *path);
-int open_file(const char *path);	/* for reading and writing, made if need be */
+int open_file(const char *path);	/* O_RDWR | O_CREAT */
 int open_dir(const char *path);
 void write_path(const char *path);
 
 int add_inode(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user);
 
 /*
- * The next event is this one. Changes are told before the system call that makes
- * them returns, so there is nothing to wait for.
+ * Expects this event next. A change is reported before the system call that
+ * makes it returns, so there is nothing to wait for.
  */
 void check_event(struct queue *q, int fd, uint32_t bits, uint64_t user);
-/* As above, and no further one; 0 bits: there is none at all. */
+/* The same, and no event after it; with 0 bits no event at all */
 void check_only(struct queue *q, int fd, uint32_t bits, uint64_t user);
 
 #endif /* INODE_H */

@@ -15,7 +15,7 @@
 void ktap_plan(unsigned int nr);
 
 /**
- * ktap_begin() - say which test runs, so that a crash can be told apart
+ * ktap_begin() - say which test runs, so that the log of a crash has it
  * @suite: its suite
  * @name: its name
  */

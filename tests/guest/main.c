@@ -26,7 +26,7 @@
 #define DEFAULT_SECONDS	15
 #define DEBUG_SLOWNESS	8
 #define MAX_JOBS	8
-#define MAX_FAILURES	10	/* told of a test */
+#define MAX_FAILURES	10	/* reported per test */
 #define REPORT_SIZE	(1 << 16)
 
 static const struct test_suite *const suites[] = {
@@ -80,7 +80,7 @@ static const struct test_suite *const suites[] = {
 	&examples_suite,
 };
 
-/* What a test says, shared between its process and the runner */
+/* What a test reports, shared between its process and the runner */
 struct report {
 	size_t	len;
 	char	text[REPORT_SIZE];
@@ -94,9 +94,9 @@ struct job {
 	pid_t			pid;
 };
 
-/* Seconds no test may take more than, 0: as it says itself */
+/* Upper limit in seconds for every test; 0: only its own limit */
 static unsigned int most_seconds;
-/* A suite ends with the first test that fails. */
+/* Whether a suite ends with the first test that fails */
 static bool first_failure;
 
 static struct report *current_report;
@@ -158,7 +158,7 @@ static void run_body(void)
 		test->run();
 }
 
-/* The test's own process */
+/* Runs in the test's own process. */
 static void run_test(struct job *job)
 {
 	CU_pSuite suite;
@@ -208,7 +208,7 @@ static int ms_until(uint64_t deadline)
 	return now < deadline ? (deadline - now) / 1000000 + 1 : 0;
 }
 
-/* Where each thread of a test that hangs is */
+/* Reports where each thread of a test that hangs is. */
 static void report_threads(struct job *job)
 {
 	char path[60], name[64], call[256], stack[2048];
@@ -237,7 +237,7 @@ static void report_threads(struct job *job)
 		closedir(dir);
 }
 
-/* Waits for the process of a test; false if it is still there. */
+/* Waits for the process of a test; false if it is still running. */
 static bool reap(struct job *job, uint64_t deadline, int *status)
 {
 	int fd = pidfd_open(job->pid, 0);
@@ -310,7 +310,7 @@ static void run_suite(const struct test_suite *suite, char *const *args)
 	}
 }
 
-/* Counts the selected tests; prints their names too with @list. */
+/* Counts the selected tests; with @list it also prints their names. */
 static unsigned int count_tests(char *const *args, bool list)
 {
 	const struct test_case *test;

@@ -21,19 +21,21 @@ struct child {
 	int	gate[2];
 	int	code;	/* it exits with */
 	int	sig;	/* it is killed by; or for @fn */
-	int	(*fn)(struct child *c);	/* what it does instead */
+	int	(*fn)(struct child *c);	/* what it does instead of @signal */
 };
 
 void spawn(struct child *c, int code);
 void let_go(struct child *c);
-/* In the child: returns when it is let go. */
+/* In the child: returns when the test opens the gate. */
 void pass_gate(struct child *c);
 int reap(struct child *c);
-/* Waits until the child has exited, and leaves it a zombie. */
+/* Waits until the child has exited and is a zombie. */
 void await_zombie(struct child *c);
 
 void check_exit(const struct ukevent *ev, pid_t pid, int status, uint64_t user);
-/* The exit is reported once, says what wait says, and the watch is gone. */
+/*
+ * Expects one report of the exit, with the status from wait, and no watch left.
+ */
 void check_end(struct queue *q, struct child *c, uint64_t user);
 
 #endif /* PROC_H */

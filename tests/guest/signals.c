@@ -87,7 +87,7 @@ void must_signal(struct queue *q, int sig, bool consumed, pid_t pid, int code,
 	struct ukevent ev;
 	int ret;
 
-	/* A signal that is observed may end the wait before the watch is told. */
+	/* An observed signal may end the wait before the watch reports it. */
 	do {
 		ret = next_event(q, &ev, PATIENCE_MS * slowness);
 	} while (ret == -EINTR);

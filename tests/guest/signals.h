@@ -28,12 +28,12 @@ void set_limit(rlim_t nr);		/* RLIMIT_SIGPENDING */
 int queue_value(int sig, int value);
 int kill_thread(int sig);
 
-/* The user value of a watch is its signal + 100. */
+/* The user value of a watch is its signal number + 100. */
 int change_signal(int kq, uint32_t cmd, int sig, int consume, uint32_t flags);
 int add_signal(int kq, int sig, int consume, uint32_t flags);
 int remove_signal(int kq, int sig);
 
-/* The next event is of @sig, consumed or not; its siginfo is as given. */
+/* Expects @sig next, consumed or not, with this siginfo. */
 void must_signal(struct queue *q, int sig, bool consumed, pid_t pid, int code,
 		 int value);
 

@@ -19,7 +19,7 @@
 
 #define PAGE	4096ul
 
-/* One evaluation of the arguments, and -errno as the library has it. */
+/* Evaluates the arguments once; returns -errno as the library does. */
 static long result(long ret)
 {
 	return ret < 0 ? -errno : ret;
@@ -145,7 +145,7 @@ static void init_needs_a_writable_header(void)
 	CHECK_EQ(raw_init(8ul, 8, 0), -EFAULT);
 }
 
-/* Of four pages with slots one cannot be written, or is not there. */
+/* One of the four pages with slots is not writable, or not mapped. */
 static void init_needs_a_writable_ring(void)
 {
 	const uint32_t size = 256;
@@ -170,14 +170,16 @@ static void init_needs_a_writable_ring(void)
 	close(fd);
 }
 
-/* 32 bits name no kernel memory, but the end of all there is. */
+/*
+ * No 32-bit address is in kernel memory; the ring ends after the last address.
+ */
 static void init_refuses_kernel_memory(void)
 {
 #ifdef __LP64__
 	CHECK_EQ(raw_init(0xffff888000000000ul, 8, 0), -EFAULT);
 	CHECK_EQ(raw_init(0xffffffff80000000ul, 8, 0), -EFAULT);
 	CHECK_EQ(raw_init(0x8000000000000000ul, 8, 0), -EFAULT);
-	/* The header is user memory, the last slot is not. */
+	/* The header is in user memory, the last slot is not. */
 	CHECK_EQ(raw_init(0x7fffffffe000ul, 1u << 20, 0), -EFAULT);
 #endif
 	CHECK_EQ(raw_init(-4096l, 8, 0), -EFAULT);
@@ -336,7 +338,9 @@ static void ctl_faults_on_bad_memory(void)
 	CHECK_EQ(fdinfo(kq, "kevent-watches"), 0);
 }
 
-/* ADD of one entry: 0, or the errno of the entry with the flags checked */
+/*
+ * Result of ADD for one entry: 0, or the errno in the entry; checks its flags
+ */
 static int add_raw(int kq, struct ukevent *ev)
 {
 	long ret = raw_ctl(kq, KEVENT_CTL_ADD, 1, ev);
@@ -374,9 +378,9 @@ static void types_are_known_reserved_or_refused(void)
 }
 
 /*
- * A valid entry per type, and the event bits the type has. Each other bit of
- * event, each unknown bit of req_flags and, for files, each bit of id.raw[1]
- * is refused.
+ * For each type a valid entry, and its event bits. Every other bit of event,
+ * every unknown bit of req_flags and, for files, every bit of id.raw[1] is
+ * refused.
  */
 static void check_bits(int kq, struct ukevent valid, uint32_t events)
 {
@@ -472,7 +476,7 @@ static void get_events_checks_its_arguments(void)
 		CHECK_EQ(raw_get(kq, 1, 1, &zero, ev, 1u << bit), -EINVAL);
 	CHECK_EQ(raw_get(kq, 0, 1, &zero, ev, 0), 0);
 	CHECK_EQ(raw_get(kq, 2, 2, &zero, ev, 0), 0);
-	/* No address space holds so many. */
+	/* No address space has room for so many. */
 	CHECK_EQ(raw_get(kq, 1, UINT_MAX, &zero, ev, 0), -EINVAL);
 	CHECK_EQ(raw_get(kq, UINT_MAX, UINT_MAX, &zero, ev, 0), -EINVAL);
 }
@@ -493,7 +497,7 @@ static void wait_checks_its_arguments(void)
 	close_queue(&q);
 }
 
-/* Without its flag the extensible argument is not even looked at. */
+/* Without its flag the kernel does not read the extensible argument. */
 static void wait_ignores_arg_without_its_flag(void)
 {
 	struct queue q;
@@ -536,7 +540,7 @@ static void malformed_timeouts_are_refused(void)
 	close_queue(&q);
 }
 
-/* A refused call takes no event away. */
+/* A refused call consumes no event. */
 static void bad_calls_lose_nothing(void)
 {
 	struct ukevent ev;
@@ -560,8 +564,8 @@ static void bad_calls_lose_nothing(void)
 
 #ifdef __x86_64__
 /*
- * A call of the 32-bit table; pointers lie in the low 4 GiB. The sixth
- * argument, ebp, is 0; the stack is left alone where the compiler may use it.
+ * A call of the 32-bit table; pointers are in the low 4 GiB. The sixth
+ * argument, ebp, is 0. The code does not use the stack where the compiler may.
  */
 static long compat(long nr, long a, long b, long c, long d, long e)
 {

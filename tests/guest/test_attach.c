@@ -23,7 +23,7 @@
 #define BYTES	4096
 #define EVENTS	1000
 
-/* What the processes of a test share besides the ring */
+/* What the processes of a test share apart from the ring */
 struct shared {
 	struct queue	q;
 	_Atomic int	ready, stop;
@@ -108,7 +108,7 @@ static int wait_in_the_parents_ring(void *arg)
 	return mark_user(s->q.fd, 1, 1) == 1 ? 0 : 1;
 }
 
-/* The wake-up comes from a process that does not have the ring. */
+/* The process that causes the wake-up does not have the ring. */
 static void unattached_process_wakes_the_owner(void)
 {
 	struct shared *s = open_shared();
@@ -130,7 +130,7 @@ static int attaches_and_ends(void *arg)
 	return 0;
 }
 
-/* What is kept of the address space of a process that has ended is paid for. */
+/* What the queue keeps of the address space of a dead process is charged. */
 static void address_space_that_attached_is_charged(void)
 {
 	struct shared *s = open_shared();
@@ -141,7 +141,7 @@ static void address_space_that_attached_is_charged(void)
 	CHECK(fdinfo(s->q.fd, "kevent-user-bytes") > before + 4096);
 	CHECK_EQ(join_child(start_child(attaches_and_ends, s), PATIENCE_MS),
 		 0);
-	/* The second one takes the place of the first, which is gone. */
+	/* The second one takes the place of the first, which has ended. */
 	CHECK(fdinfo(s->q.fd, "kevent-user-bytes") < before + 2 * 16384);
 }
 
@@ -210,7 +210,7 @@ static int is_killed_before_it_pops(void *arg)
 		pause();
 }
 
-/* The wake-up was spent on a process that did not live to take the event. */
+/* The wake-up went to a process that ended before it took the event. */
 static void event_of_a_killed_process_is_for_another(void)
 {
 	struct shared *s = open_shared();
@@ -409,7 +409,7 @@ static int attach_once(void *arg)
 	return -attach(s->q.fd, SIZE, s->q.ring);
 }
 
-/* Processes that are gone do not count. */
+/* Processes that have ended do not count. */
 static void number_of_processes_is_limited(void)
 {
 	struct shared *s = open_shared();

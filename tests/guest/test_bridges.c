@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events of other subsystems that come through a descriptor they have
+ * Events of other subsystems, which arrive by a descriptor
  *
  *	/proc/self/mounts	PRI: the table of mounts has changed
  *	eventfd of an aio read	IN: it is done

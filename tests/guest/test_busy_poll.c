@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Busy polling: the same ioctls as on an epoll file, and what they do here
+ * Busy polling: the ioctls of an epoll file, and what they do on a queue
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -77,7 +77,7 @@ static void set_usecs(struct queue *q, uint32_t usecs)
 	MUST_EQ(kevent_busy_poll(q->fd, usecs), 0);
 }
 
-/* No device is known here: whoever sleeps is woken as ever. */
+/* No device is known here: a sleeping thread is woken as usual. */
 static void waiters_sleep_and_wake_with_busy_polling_on(void)
 {
 	struct waiter w;
@@ -100,7 +100,7 @@ struct poller {
 	struct queue		*q;
 	uint32_t		min;
 	_Atomic long long	sleeps;	/* before the call; -1: not there yet */
-	long long		slept;	/* meanwhile */
+	long long		slept;	/* during the call */
 };
 
 static long poll_for_event(void *arg)
@@ -128,7 +128,7 @@ static uint64_t cpu_ns(pthread_t thread)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Returns when it has used its CPU for a while, as no sleeper does. */
+/* Returns when the thread has used its CPU for a while; a sleeper does not. */
 static void see_polling(struct poller *p)
 {
 	uint64_t start = now_ns(), used = cpu_ns(p->actor.thread);
@@ -137,7 +137,7 @@ static void see_polling(struct poller *p)
 		MUST(patient(start, PATIENCE_MS));
 }
 
-/* A poller that waits for @min events */
+/* Starts a poller that waits for @min events. */
 static void start_poller(struct poller *p, struct queue *q, uint32_t min)
 {
 	uint64_t start = now_ns();
@@ -165,7 +165,7 @@ static void event_ends_busy_polling_without_a_sleep(void)
 	close_queue(&q);
 }
 
-/* The first event is in the ring, and not enough. */
+/* The first event is in the ring, but two are wanted. */
 static void busy_polling_goes_on_until_there_is_enough(void)
 {
 	struct poller p;
@@ -187,7 +187,7 @@ static void busy_polling_goes_on_until_there_is_enough(void)
 	close_queue(&q);
 }
 
-/* It sleeps, or the ring would get its event. */
+/* The consumer sleeps. If it polled, the ring would get its event. */
 static void consumer_of_a_buffer_gets_its_event(void)
 {
 	struct queue q, without_ring;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bad entries, bad memory, bad order: the exact errno, and nothing lost
+ * Bad entries, bad memory, bad order: the exact errno, and no event is lost
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -69,7 +69,7 @@ static void duplicate_watch_is_refused(void)
 	close_queue(&q);
 }
 
-/* (type, fd, file) is the key: each of these differs in one part. */
+/* (type, fd, file) is the key. Each of these differs in one part. */
 static void other_type_fd_or_file_is_no_duplicate(void)
 {
 	struct queue q;
@@ -251,7 +251,7 @@ static void half_mapped_array_adds_all_it_reports(void)
 	for (i = 0; i < 4; i++)
 		put_byte(fd[i][1]);
 	CHECK_EQ(drain(&q, counts, 6), watches);
-	/* The same again with memory: what is there already is a duplicate. */
+	/* The same again with memory: watches that exist are duplicates. */
 	for (i = 0; i < 4; i++)
 		kevent_set_pipe(&ev[i], fd[i][0], 1, KEVENT_REQ_ET, i);
 	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_ADD, 4, ev), 4);
@@ -281,7 +281,7 @@ static void half_mapped_array_removes_all_it_reports(void)
 	close_queue(&q);
 }
 
-/* An entry that can't be handed back stays a watch that delivers. */
+/* An entry that the kernel cannot hand back stays a watch, which delivers. */
 static void read_only_array_loses_nothing(void)
 {
 	struct ukevent *ev, got;
@@ -368,8 +368,8 @@ static void restore_ring(struct queue *q, enum loss loss, uint64_t uidx)
 }
 
 /*
- * 120 one-shot marks arrive while 128 slots of ring are gone. Slots 0 to 98
- * lie on the first page with the header, slot 99 on the edge.
+ * 120 one-shot marks arrive while the memory of 128 slots is gone. Slots 0 to
+ * 98 are on the first page with the header, slot 99 is on both pages.
  */
 static void check_ring_loss(enum loss loss, unsigned int before)
 {
@@ -392,14 +392,17 @@ static void check_ring_loss(enum loss loss, unsigned int before)
 	if (loss != LAST_PAGE_ONLY) {
 		CHECK_EQ(kevent_wait(q.fd, 128, (uint32_t)uidx, NULL, 0, NULL),
 			 -EFAULT);
-		/* Readable, the header says that there is nothing unread. */
+		/*
+		 * The ring is readable, and its header says that nothing is
+		 * unread.
+		 */
 		CHECK_EQ(kevent_commit(q.fd, (uint32_t)uidx + 1, 0),
 			 loss == READ_ONLY ? -EINVAL : -EFAULT);
 		MUST_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
 		MUST(ev.ptr < 160);
 		counts[ev.ptr]++;
 	} else {
-		/* The front page takes what fits, then the rest faults. */
+		/* The first page takes what fits, then the call faults. */
 		ret = kevent_wait(q.fd, 128, (uint32_t)uidx, NULL, 0, NULL);
 		CHECK(ret == -EFAULT || (ret > 0 && ret < 120));
 	}
@@ -435,7 +438,10 @@ static void half_mapped_ring_loses_nothing(void)
 	check_ring_loss(LAST_PAGE_ONLY, 20);
 }
 
-/* A waiter that sleeps when the memory goes is told so by the next event. */
+/*
+ * A waiter that sleeps when the memory goes away gets an error with the next
+ * event.
+ */
 static void waiter_hears_of_a_lost_ring(void)
 {
 	unsigned int counts[1] = {};
@@ -453,7 +459,7 @@ static void waiter_hears_of_a_lost_ring(void)
 	close_queue(&q);
 }
 
-/* A ring moved by mremap() is a lost ring; its old place can come back. */
+/* A ring moved by mremap() is lost; it can come back to its old place. */
 static void moved_ring_faults(void)
 {
 	unsigned int counts[1] = {};

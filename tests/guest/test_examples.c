@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The example programs of libkevent, as they are built
- */
+/* The example programs of libkevent, as the build makes them */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +82,7 @@ static void user(void)
 	run("user");
 }
 
-/* The program that waits for everything, and what it has said so far */
+/* The program that waits for everything, and its output so far */
 struct everything {
 	pid_t	pid;
 	int	in, out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A call of one thread stuck in a page fault that nobody serves
+ * A call of one thread is blocked in a page fault that nobody serves
  *
  *	T1	kevent_wait() ...	faults on a userfaultfd page, sleeps
  *	main	close of a watched fd, of the queue, of another queue of
@@ -9,7 +9,7 @@
  *	main	serves the fault after 5 seconds
  *	T1	returns; every event has arrived once
  *
- * and, with T1 stuck in the same place, exit and SIGKILL end the process
+ * and, with T1 blocked in the same place, exit and SIGKILL end the process
  * within a second. The page holds the ring, the buffer, the array or the
  * timeout of the call.
  */
@@ -35,7 +35,7 @@
 #define HOLD_NS		5000000000ull
 #define ET		KEVENT_REQ_ET
 
-/* What happens to which watch while the call is stuck */
+/* What happens to which watch while the call is blocked */
 #define REMOVED		1
 #define CLOSED		2
 #define LATE		3
@@ -46,7 +46,7 @@ struct fault {
 	int			kq;		/* of the stuck call */
 	int			uffd;
 	char			*page;		/* the one that is missing */
-	char			saved[PAGE];	/* what it held */
+	char			saved[PAGE];	/* its contents */
 	int			fd[NR][2];
 	unsigned int		counts[NR];
 	struct actor		stuck;
@@ -54,7 +54,7 @@ struct fault {
 
 /*
  * @prepare:	set up queue and watches, fire, choose f->page
- * @call:	the call that gets stuck
+ * @call:	the call that blocks
  * @check:	its result
  */
 struct fault_case {
@@ -72,7 +72,7 @@ static char *map_page(void)
 	return page;
 }
 
-/* From here on nothing but the stuck call may touch the page. */
+/* From here on only the blocked call may touch the page. */
 static void take_page_away(struct fault *f)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -118,7 +118,7 @@ static long run_call(void *arg)
 	return f->c->call(f);
 }
 
-/* Returns with a thread stuck in the fault. */
+/* Returns while a thread is blocked in the fault. */
 static void get_stuck(struct fault *f, const struct fault_case *c)
 {
 	unsigned int i;
@@ -133,8 +133,8 @@ static void get_stuck(struct fault *f, const struct fault_case *c)
 	await_fault(f);
 }
 
-/* Watches and events of the pipes from @first on, without the late one */
-/* Events are queued, not stored by the writes. */
+/* Watches and events of the pipes from @first on, except the late one */
+/* Events are queued; the writes do not store them. */
 static void watch_pipes(struct fault *f, unsigned int nr)
 {
 	unsigned int i;
@@ -147,7 +147,7 @@ static void watch_pipes(struct fault *f, unsigned int nr)
 	}
 }
 
-/* What other threads and processes do meanwhile */
+/* What other threads and processes do while the call is blocked */
 
 static void close_watched(struct fault *f)
 {
@@ -256,7 +256,7 @@ static void check_hold(const struct fault_case *c)
 	c->check(&f);
 	drain(&f.q, f.counts, NR);
 	for (i = 0; i < NR; i++) {
-		/* These two may have been under way already. */
+		/* These two may have begun before. */
 		if (i == REMOVED || i == CLOSED)
 			CHECK(f.counts[i] <= 1);
 		else
@@ -267,7 +267,7 @@ static void check_hold(const struct fault_case *c)
 }
 
 /*
- * The process that is stuck hands its userfaultfd over, so that its own end
+ * The blocked process passes its userfaultfd to the test, so that its own end
  * does not serve the fault.
  */
 static int be_stuck(const struct fault_case *c, int sock, int sig)
@@ -340,7 +340,7 @@ static void ring_header_in_wait(void)
 	check_fault(&c);
 }
 
-/* Slots: 98 fits on the first page, 99 lies on the edge. */
+/* Slots: 98 fit on the first page, slot 99 is on both. */
 
 static void prepare_slots(struct fault *f)
 {
@@ -488,7 +488,7 @@ static void array_in_add(void)
 	check_fault(&c);
 }
 
-/* The array again, the call removes what is not there. */
+/* The array again: the call removes watches that do not exist. */
 
 static void prepare_remove(struct fault *f)
 {
@@ -522,7 +522,7 @@ static void array_in_remove(void)
 	check_fault(&c);
 }
 
-/* The timeout: zero, so the call returns when it has read it. */
+/* The timeout is zero, so the call returns when it has read it. */
 
 static void prepare_timeout(struct fault *f)
 {
@@ -531,7 +531,7 @@ static void prepare_timeout(struct fault *f)
 	f->page = map_page();
 }
 
-/* The queue was closed before the call got to it, or was not. */
+/* The queue may have been closed before the call used it. */
 static void check_timeout(struct fault *f)
 {
 	CHECK(f->stuck.ret > 0 || f->stuck.ret == -EBADF);
@@ -574,8 +574,8 @@ static void timeout_in_get_events(void)
 }
 
 /*
- * With one thread stuck on its own buffer, another thread still gets the
- * events that come later.
+ * One thread is blocked on its own buffer. Another thread still gets the events
+ * that come later.
  */
 static void consumer_stuck_in_a_fault_blocks_no_other(void)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose memory is it? A process without the ring has memory of its own at the
- * address of the ring, writable and present: the kernel must leave it alone, and
- * the event must reach the process that has the ring.
+ * A process without the ring has other memory at the address of the ring, which is
+ * writable and present. The kernel must not write there, and the event must reach
+ * the process that has the ring.
  *
- * Memory that fork() has made read-only would not do: a store there faults, and
- * the event is queued whatever the kernel takes it for.
+ * Memory that fork() has made read-only does not test that: a store there faults,
+ * and the event is queued even if the kernel takes the memory for the ring.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,11 +21,11 @@
 #define SIZE	8
 #define RECV	KEVENT_SOCKET_RECV
 #define ET	KEVENT_REQ_ET
-#define FILL	0xa5	/* as positions of a ring, these are beyond the newest */
+#define FILL	0xa5	/* a position of a ring beyond the newest entry */
 
 enum memory { ANONYMOUS, ANOTHER_FILE, NR_MEMORY };
 
-/* Maps writable memory of the caller's own over the ring. */
+/* Maps writable memory of the caller over the ring. */
 static bool cover(struct queue *q, enum memory kind)
 {
 	int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, fd = -1;
@@ -85,7 +85,7 @@ static int connect_to(int listener)
 	return connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -1 : fd;
 }
 
-/* Data comes by a soft interrupt, which runs in the sender. */
+/* A soft interrupt delivers the data; it runs in the sender. */
 static void open_inet_pair(int fd[2])
 {
 	int listener = open_listener();
@@ -130,7 +130,7 @@ static int write_with_own_memory(void *arg)
 	return 0;
 }
 
-static void must_be_told(struct queue *q, uint64_t user)
+static void must_report(struct queue *q, uint64_t user)
 {
 	struct ukevent ev;
 
@@ -139,7 +139,9 @@ static void must_be_told(struct queue *q, uint64_t user)
 	CHECK_NO_EVENT(q);
 }
 
-/* @hit: the queue has stored an event before, so it knows where the ring is. */
+/*
+ * @hit: the queue has stored an event before, so it knows the ring's address.
+ */
 static void check_write(const struct kind *kind, enum memory memory, bool hit)
 {
 	struct outsider o;
@@ -150,7 +152,7 @@ static void check_write(const struct kind *kind, enum memory memory, bool hit)
 	kind->open(fd);
 	MUST_EQ(add_user(q.fd, 1, 1, KEVENT_REQ_READY, 5), 0);
 	if (hit)
-		must_be_told(&q, 5);
+		must_report(&q, 5);
 	else
 		CHECK_EQ(remove_file(q.fd, KEVENT_USER, 1), 0);
 	MUST_EQ(kind->add(q.fd, fd[0], RECV, kind->flags, 7), 0);
@@ -162,7 +164,7 @@ static void check_write(const struct kind *kind, enum memory memory, bool hit)
 	if (!(kind->flags & (ET | KEVENT_REQ_DISPATCH)))
 		CHECK_EQ(wait_ring(&q, SIZE, 0), 1);
 	else
-		must_be_told(&q, 7);
+		must_report(&q, 7);
 	close_queue(&q);
 	close(fd[0]);
 	close(fd[1]);
@@ -180,15 +182,15 @@ static void wake_up_leaves_own_memory_alone(void)
 		}
 }
 
-/* What a child has that attaches the ring at another address than the parent */
+/* What a child has that attaches the ring at an address of its own */
 struct attached {
-	struct queue	q;	/* the parent's */
-	struct queue	there;	/* the child's; own memory of the parent */
+	struct queue	q;	/* the parent's ring */
+	struct queue	there;	/* the child's; other memory of the parent */
 	int		fd[2];
 	int		step[2];
 };
 
-/* Turns: the child's end is step[1], the parent's step[0]. */
+/* Turns: the child's end is step[1], the parent's is step[0]. */
 static bool pass_turn(int fd)
 {
 	return write(fd, "", 1) == 1;
@@ -217,7 +219,7 @@ static void open_attached(struct attached *a)
 	MUST(cover(&a->there, ANONYMOUS));
 }
 
-/* Makes the memory of the ring present, and writable. */
+/* Makes the memory of the ring present and writable. */
 static void touch(struct queue *q)
 {
 	__u64 *uidx = &q->ring->ring_uidx;
@@ -230,7 +232,7 @@ static int attach(struct queue *q)
 	return kevent_ctl(q->fd, KEVENT_CTL_ATTACH, SIZE, (void *)q->ring);
 }
 
-/* Moves the child's mapping of the ring; its own memory is where that was. */
+/* Moves the child's mapping of the ring and puts other memory in its place. */
 static bool move_ring(struct attached *a)
 {
 	return mremap(a->q.ring, a->q.bytes, a->q.bytes,
@@ -239,7 +241,7 @@ static bool move_ring(struct attached *a)
 	       cover(&a->q, ANONYMOUS) && !attach(&a->there);
 }
 
-/* After fork() the parent's own memory must be made writable again. */
+/* The parent makes its other memory writable again after fork(). */
 static pid_t start_attached(int (*fn)(void *arg), struct attached *a)
 {
 	pid_t pid = start_child(fn, a);
@@ -249,7 +251,7 @@ static pid_t start_attached(int (*fn)(void *arg), struct attached *a)
 	return pid;
 }
 
-/* A write of the child stores an event where the child has the ring. */
+/* A write of the child stores an event at the child's address of the ring. */
 static int hit(struct attached *a, struct queue *q)
 {
 	struct ukevent ev;
@@ -261,7 +263,7 @@ static int hit(struct attached *a, struct queue *q)
 	return 0;
 }
 
-/* Turn and turn about with the parent: each time the ring was elsewhere last. */
+/* Parent and child take turns: each time the other one used the ring last. */
 static int use_ring_elsewhere(void *arg)
 {
 	struct attached *a = arg;
@@ -271,11 +273,11 @@ static int use_ring_elsewhere(void *arg)
 	CHILD_MUST(move_ring(a));
 	for (i = 0; i < 3; i++) {
 		CHILD_MUST(pass_turn(a->step[1]) && await_turn(a->step[1]));
-		/* A hit, where the parent was last */
+		/* A hit after one of the parent */
 		CHILD_MUST(hit(a, &a->there) == 0);
 		CHILD_MUST(untouched(a->q.ring, a->q.bytes));
 		CHILD_MUST(pass_turn(a->step[1]) && await_turn(a->step[1]));
-		/* A call, where the parent was last */
+		/* A call after one of the parent */
 		CHILD_MUST(mark_user(a->q.fd, 1, 1) == 1);
 		CHILD_MUST(next_event(&a->there, &ev, 0) == 1);
 		CHILD_MUST(ev.ptr == 9);
@@ -312,7 +314,7 @@ static void ring_is_stored_where_each_process_has_it(void)
 	close_queue(&a.q);
 }
 
-/* The kernel knows where the ring was. The program says where it is now. */
+/* The kernel remembers an old address. The program gives the new one. */
 static int move_and_write(void *arg)
 {
 	struct attached *a = arg;
@@ -335,7 +337,7 @@ static void moved_ring_leaves_the_old_place_alone(void)
 	close_queue(&a.q);
 }
 
-/* The last call that needed the ring was the child's, when the event comes. */
+/* The child made the last call with the ring before the event comes. */
 static int wake_the_parent(void *arg)
 {
 	struct attached *a = arg;
@@ -378,7 +380,7 @@ static int attach_and_leave_the_turn(void *arg)
 	return 0;
 }
 
-/* Memory of its own where one process has the ring, and where another has it */
+/* Other memory at the ring's address in one process, and at that in another */
 static int write_between(void *arg)
 {
 	struct attached *a = arg;
@@ -403,11 +405,11 @@ static void one_that_attaches_does_not_do_so_for_others(void)
 	CHECK_EQ(join_child(start_child(write_between, &a), PATIENCE_MS), 0);
 	MUST(pass_turn(a.step[0]));
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	must_be_told(&a.q, 7);
+	must_report(&a.q, 7);
 	close_queue(&a.q);
 }
 
-/* How much there is, is told with the event wherever that is stored. */
+/* An event has its amount, at whichever address it is stored. */
 static int connect_and_look(void *arg)
 {
 	struct attached *a = arg;
@@ -438,7 +440,7 @@ static void amount_is_told_where_the_ring_is(void)
 	close_queue(&a.q);
 }
 
-/* Calls of a process that has the descriptor, but not the ring */
+/* Calls of a process that has the descriptor but not the ring */
 static int call_with_own_memory(void *arg)
 {
 	struct outsider *o = arg;
@@ -449,18 +451,20 @@ static int call_with_own_memory(void *arg)
 	CHILD_MUST(wait_ring(o->q, SIZE, 0) == -EXDEV);
 	CHILD_MUST(kevent_commit(o->q->fd, 1, 0) == -EXDEV);
 	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
-	/* It looks like the ring's header: the position is right. */
+	/*
+	 * The memory looks like the header of the ring: the position is right.
+	 */
 	memset(o->q->ring, 0, o->q->bytes);
 	CHILD_MUST(wait_ring(o->q, SIZE, 0) == -EXDEV);
 	CHILD_MUST(kevent_commit(o->q->fd, 0, 0) == -EXDEV);
 	memset(o->q->ring, FILL, o->q->bytes);
-	/* One of two: the ring would be told that there is more. */
+	/* One of two events: a call with the ring would set RING_MORE there. */
 	CHILD_MUST(get_events(o->q->fd, 1, 1, 0, &ev) == 1);
 	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
 	err = kevent_get_events(o->q->fd, 1, 1, NULL, (struct ukevent *)8, 0);
 	CHILD_MUST(err == -EFAULT);
 	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
-	/* The last one: the ring would be told that there is no more. */
+	/* The last event: a call with the ring would clear RING_MORE there. */
 	CHILD_MUST(get_events(o->q->fd, 1, 1, 0, &ev) == 1);
 	CHILD_MUST(untouched(o->q->ring, o->q->bytes));
 	return 0;
@@ -488,7 +492,7 @@ static void calls_leave_own_memory_alone(void)
 	}
 }
 
-/* The child's memory says that all entries are read. */
+/* The child's memory says that all entries have been read. */
 static int poll_with_own_memory(void *arg)
 {
 	struct outsider *o = arg;
@@ -503,7 +507,7 @@ static int poll_with_own_memory(void *arg)
 	return 0;
 }
 
-/* A position read there would have unread entries overwritten. */
+/* With a position read there, the kernel would overwrite unread entries. */
 static void position_is_not_read_from_own_memory(void)
 {
 	struct outsider o = {};

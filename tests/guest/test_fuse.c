@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A ->poll() that never returns: that of a FUSE file whose daemon has gone
- * silent. The test itself is the daemon, a child is the victim.
+ * A ->poll() that never returns: that of a FUSE file whose daemon no longer
+ * answers. The test itself is the daemon, a child is the victim.
  *
  *	daemon				victim
  *	answers LOOKUP, OPEN	<----	open("file")
  *	leaves POLL unread	<----	T1: kevent_ctl(ADD), stuck in ->poll()
  *	says go			---->	main: close, exit; or is killed
  *
- * POLL stays unread, since FUSE itself waits unkillably for the answer to a
- * request that its daemon has read.
+ * The daemon does not read POLL, because FUSE itself waits for the answer to a
+ * request that was read, and no signal ends that.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,8 +33,8 @@
 struct daemon {
 	int	dev;
 	char	dir[32];
-	int	sock[2];	/* [0]: the victim's end */
-	uint64_t poll_unique;	/* of the last POLL request read */
+	int	sock[2];	/* [0] is the victim's end */
+	uint64_t poll_unique;	/* of the last POLL request that was read */
 };
 
 static void mount_fuse(struct daemon *d)
@@ -52,7 +52,7 @@ static void mount_fuse(struct daemon *d)
 		0);
 }
 
-/* Ends whatever is still waiting for an answer. */
+/* Ends everything that still waits for an answer. */
 static void unmount_fuse(struct daemon *d)
 {
 	close(d->dev);
@@ -85,7 +85,7 @@ static void fill_attr(struct fuse_attr *attr, uint64_t node)
 	};
 }
 
-/* One request, other than POLL, answered as the shortest daemon would */
+/* Answers one request, other than POLL, as the simplest daemon would. */
 static void answer(struct daemon *d, const struct fuse_in_header *in)
 {
 	struct fuse_init_out init = {
@@ -126,7 +126,7 @@ static void answer(struct daemon *d, const struct fuse_in_header *in)
 	}
 }
 
-/* Waits for a request; leaves it unread. */
+/* Waits for a request, but does not read it. */
 static void await_request(struct daemon *d)
 {
 	struct pollfd pfd = { .fd = d->dev, .events = POLLIN };
@@ -206,7 +206,10 @@ static bool quick(const char *what, uint64_t start)
 	return took < quick_ns();
 }
 
-/* T1 stuck in ADD; main closes the file, takes an event, closes the queue. */
+/*
+ * T1 is blocked in ADD; main closes the file, takes an event and closes the
+ * queue.
+ */
 static int closes_meanwhile(void *arg)
 {
 	struct daemon *d = arg;
@@ -231,7 +234,7 @@ static int closes_meanwhile(void *arg)
 	CHILD_MUST(quick("close of the queue", start));
 	CHILD_MUST(write(d->sock[0], "", 1) == 1);
 	join_actor(&v.stuck, PATIENCE_MS);
-	/* The file was gone before the watch was complete. */
+	/* The file was closed before the watch was complete. */
 	CHILD_MUST(fdinfo(kq, "kevent-watches") == 1);
 	CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 0);
 	return 0;
@@ -313,7 +316,7 @@ static int waits_for_the_answer(void *arg)
 	return 0;
 }
 
-/* The answer comes: handed back at once, and as level reported again. */
+/* The answer comes: ADD hands the event back, and level reports it again. */
 static void answered_poll_is_an_event(void)
 {
 	struct daemon d;
@@ -339,7 +342,7 @@ static long collect(void *arg)
 	return ret == 1 ? (long)ev.ptr : ret;
 }
 
-/* T1 stuck in the re-check of a level watch; others go about their things. */
+/* T1 is blocked in the re-check of a level watch; others can work. */
 static int collects_meanwhile(void *arg)
 {
 	struct daemon *d = arg;

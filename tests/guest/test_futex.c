@@ -6,8 +6,8 @@
  *	not what is expected	at once
  *	as expected		when a FUTEX_WAKE picks the watch, once
  *
- * A FUTEX_WAKE that was spent on a watch and can't be delivered any more goes to
- * the next waiter.
+ * A FUTEX_WAKE that went to a watch and can no longer be delivered goes to the next
+ * waiter.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -189,11 +189,11 @@ static void modify_arms_again(struct queue *q)
 	CHECK_EQ(wake_private(&word, 1), 0);
 	check_event(q, &word);
 	CHECK_NO_EVENT(q);
-	/* Armed twice it is one waiter. */
+	/* A watch that is armed twice is one waiter. */
 	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
 	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
 	CHECK_EQ(wake_private(&word, INT_MAX), 1);
-	/* What waits to be delivered is delivered, once. */
+	/* An event that waits for delivery is delivered once. */
 	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
 	check_event(q, &word);
 	CHECK_NO_EVENT(q);
@@ -229,7 +229,7 @@ static void disabled_watch_is_no_waiter(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* A mark leaves the watch armed; disarmed by it, it keeps the wake-up. */
+/* A mark leaves the watch armed. If it disarms the watch, a wake-up stays. */
 static void mark_is_an_event_too(struct queue *q)
 {
 	uint32_t word = 7;
@@ -258,7 +258,7 @@ static void wake_wakes_a_waiter(void)
 	close_queue(&q);
 }
 
-/* The entry lies in memory that can't be written: the event is queued. */
+/* The entry is in read-only memory: the event is queued. */
 static void event_that_cannot_be_handed_back_is_queued(void)
 {
 	struct ukevent *ev = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -318,14 +318,14 @@ static void requeue_moves_the_watch(struct queue *q)
 	check_event(q, &a);
 	CHECK_EQ(modify(q->fd, &a, 1, 0), 0);
 	CHECK_EQ(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1, &b, 1), 1);
-	/* It leaves b for a. */
+	/* The waiter moves from a to b. */
 	CHECK_EQ(modify(q->fd, &a, 1, 0), 0);
 	CHECK_EQ(wake_private(&b, 1), 0);
 	CHECK_EQ(wake_private(&a, 1), 1);
 	check_event(q, &a);
 }
 
-/* Priority inheritance needs a thread to give priority to. */
+/* Priority inheritance needs a thread whose priority it can raise. */
 static void lock_of_another_kind_is_refused(void)
 {
 	uint32_t a = 1, b = 0;
@@ -412,7 +412,7 @@ static int wakes_own_word(void *arg)
 	return arg ? 1 : 0;
 }
 
-/* The queue outlives the process that added the watches. */
+/* The queue exists longer than the process that added the watches. */
 static void watch_of_a_process_that_is_gone(void)
 {
 	struct family f = { .word = shared_word() };
@@ -421,7 +421,7 @@ static void watch_of_a_process_that_is_gone(void)
 
 	open_queue(&f.q, 0);
 	CHECK_EQ(join_child(start_child(adds_two, &f), PATIENCE_MS), 0);
-	/* Nobody gets an mm_struct at the address of its own. */
+	/* No mm_struct is allocated at the address of the one that is gone. */
 	for (i = 0; i < 16; i++)
 		CHECK_EQ(join_child(start_child(wakes_own_word, NULL),
 				    PATIENCE_MS), 0);
@@ -438,7 +438,7 @@ static void watch_of_a_process_that_is_gone(void)
  * A requeue by another process to a word of its own memory would leave the watch
  * with a key that says where that was. It is woken instead.
  */
-/* Private memory, though the flag says shared */
+/* Private memory, although the flag says shared */
 static int requeues_to_own_word(void *arg)
 {
 	CHILD_MUST(futex(arg, FUTEX_CMP_REQUEUE, 0, 1, &own_word, 0) == 1);
@@ -473,7 +473,7 @@ static void watch_stays_out_of_the_memory_of_others(void)
 	close_queue(&q);
 }
 
-/* What a queue keeps of processes that are gone */
+/* What a queue keeps of processes that have ended */
 
 #define GUESTS	64
 
@@ -510,10 +510,10 @@ static void address_spaces_of_a_queue_are_limited(void)
 		CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS),
 			 0);
 	}
-	/* The queue's own does not count. */
+	/* The address space of the queue's own process does not count. */
 	CHECK_EQ(add(q.fd, words + 3 * i, 0, 0), 0);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 3 * GUESTS + 1);
-	/* One is gone with the last of its watches. */
+	/* An address space goes with the last of its watches. */
 	g = (struct guest){ &q, words + 3 * GUESTS, -ENOSPC };
 	CHECK_EQ(remove_futex(q.fd, words), 0);
 	CHECK_EQ(remove_futex(q.fd, words + 1), 0);
@@ -525,7 +525,7 @@ static void address_spaces_of_a_queue_are_limited(void)
 	close_queue(&q);
 }
 
-/* Wake-ups that can't be delivered */
+/* Wake-ups that cannot be delivered */
 
 static void remove_it(struct queue *q, uint32_t *word)
 {
@@ -561,7 +561,10 @@ static void check_passed_on(void (*give_up)(struct queue *q, uint32_t *word))
 	check_woken(&s);
 	CHECK_NO_EVENT(&a);
 	CHECK_NO_EVENT(&b);
-	/* To another watch, and from it to nobody. */
+	/*
+	 * The wake-up goes to another watch. Nobody waits when that one gives
+	 * it up.
+	 */
 	remove_futex(a.fd, &word);
 	MUST_EQ(add(a.fd, &word, 3, 0), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
@@ -631,9 +634,9 @@ static long wake_bits(uint32_t *word, int nr, uint32_t bits)
 }
 
 /*
- * The waker's bits are not known any more. The waiter they are for is woken, and
- * those in front of it that wait for other bits; nobody behind one that waits
- * for any.
+ * The bits of the waker are no longer known. So the waiter that it meant is
+ * woken, and also the waiters in front of it with other bits. No waiter behind
+ * one that accepts any bits is woken.
  */
 static void wake_of_some_bits_is_passed_on(void)
 {
@@ -672,7 +675,7 @@ static void delivered_wake_is_not_passed_on(struct queue *q)
 	CHECK_EQ(wake_private(&word, 1), 1);
 	check_event(q, &word);
 	CHECK_EQ(remove_futex(q->fd, &word), 0);
-	/* The sleeper is there to take this one. */
+	/* The sleeper still waits, so it gets this wake-up. */
 	CHECK_EQ(wake_private(&word, 1), 1);
 	check_woken(&s);
 }
@@ -713,7 +716,7 @@ static void bad_requests_are_refused(void)
 	close_queue(&q);
 }
 
-/* MODIFY of a word that is gone leaves the watch as it was, but not armed. */
+/* MODIFY with an unmapped word leaves the watch as it was, but disarmed. */
 static void failed_modify_disarms(void)
 {
 	uint32_t *word = shared_word();
@@ -806,7 +809,7 @@ static void check_fault(unsigned int cmd, uint32_t event)
 	CHECK_EQ(event & PRIVATE ? wake_private(l.word, 1) :
 		 wake_shared(l.word, 1), 1);
 	check_event(&l.q, l.word);
-	/* Removed while it is being armed */
+	/* A watch is removed while it is being armed. */
 	MUST_EQ(remove_futex(l.q.fd, l.word), 0);
 	if (cmd == KEVENT_CTL_MODIFY)
 		MUST_EQ(add(l.q.fd, l.word, 0, 0), 0);

@@ -2,12 +2,12 @@
 /*
  * A lock whose waiters are watches of KEVENT_FUTEX, and one thread in FUTEX_WAIT
  *
- * One wake-up that is lost, and it stops; one lock that is given away twice, and
- * the count inside is wrong.
+ * If one wake-up is lost, the test stops. If two threads have the lock, the count
+ * inside is wrong.
  *
- * In the storm watches are removed and disabled, queues closed, with and without
- * a wake-up in them. Each FUTEX_WAKE is delivered once all the same, by one of
- * these watches or by one of those that are left in peace.
+ * In the storm, watches are removed and disabled, and queues closed, with and without
+ * a wake-up in them. Each FUTEX_WAKE is delivered exactly once, by one of these
+ * watches or by a stable one.
  * KEVENT_STORM_SECONDS in the environment sets its budget.
  */
 #define _GNU_SOURCE
@@ -31,7 +31,7 @@ static int ctl_futex(int kq, unsigned int cmd, uint32_t *word,
 	return kevent_ctl_one(kq, cmd, &ev);
 }
 
-/* Locks: 0 free, 1 taken, 2 taken and somebody waits */
+/* Locks: 0 free, 1 taken, 2 taken with waiters */
 
 #define LOCKERS		6
 #define ROUNDS		3000
@@ -117,7 +117,7 @@ static long use_lock(void *arg)
 		if (ret)
 			return ret;
 		l->inside++;
-		/* The others shall come meanwhile. */
+		/* Let the others run into the lock. */
 		if (next_random(&me->rnd) % 16 == 0)
 			nanosleep(&nap, NULL);
 		me->rounds++;
@@ -241,7 +241,10 @@ static long churn(void *arg)
 	return ret ?: churner_remove(me);
 }
 
-/* Takes what has arrived, and arms again: behind the churners. */
+/*
+ * Takes the events that have arrived and arms the sinks again, behind the
+ * churners.
+ */
 static void empty_sinks(struct storm *s)
 {
 	struct ukevent ev;
@@ -255,8 +258,8 @@ static void empty_sinks(struct storm *s)
 }
 
 /*
- * A churner holds one wake-up at most, so that of all there are some sinks are
- * always armed: each wake-up finds somebody, and so does one that is passed on.
+ * A churner holds at most one wake-up, so some sinks are always armed: each
+ * wake-up finds a waiter, and so does one that is passed on.
  */
 static void make_storm(struct storm *s)
 {
@@ -299,7 +302,10 @@ static void each_wake_is_delivered_once_in_a_storm(void)
 		removed += c[i].removed;
 		close_queue(&c[i].q);
 	}
-	/* Twice: what was still there is taken now, and all are armed. */
+	/*
+	 * Twice: the first call takes what was left, and the second finds all
+	 * armed.
+	 */
 	empty_sinks(&s);
 	empty_sinks(&s);
 	CHECK_EQ(events + s.sunk, s.wakes);

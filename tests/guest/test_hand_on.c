@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What one watch was told in the place of others is handed on when it goes, or is
- * no longer interested, to watches that asked for it
+ * One watch of several is notified of an event. When it is removed, or loses the
+ * interest, the event is handed on to another watch that asked for it.
  *
- *	A and B want data, A is told	A goes, or wants none -> B
- *	C in front of B wants no data	-> B all the same
- *	A is told of data and room	B wants data, C room: both learn
+ *	A and B want data, A is notified	A goes, or wants none -> B
+ *	C in front of B wants no data		-> B nevertheless
+ *	A is notified of data and room		B wants data, C room: both get it
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +44,7 @@ static void close_group(struct group *g)
 	close(g->peer);
 }
 
-/* Its room is reported by other watches than POLL at once. */
+/* Other watches than POLL report the room of the socket at once. */
 static unsigned int join_group(struct group *g, uint32_t type, uint32_t event,
 			       uint32_t flags)
 {
@@ -59,13 +59,13 @@ static unsigned int join_group(struct group *g, uint32_t type, uint32_t event,
 	return i;
 }
 
-/* A queue that has something to do already is told last. */
+/* A queue with pending events is the last to be notified. */
 static void keep_busy(struct group *g, unsigned int i)
 {
 	MUST_EQ(add_user(g->q[i].fd, 1, 1, KEVENT_REQ_READY, 99), 0);
 }
 
-/* What the watch of a queue reports, besides what keeps it busy; 0: nothing */
+/* What the watch of a queue reports apart from the pending mark; 0: nothing */
 static uint32_t reported(struct group *g, unsigned int i)
 {
 	struct ukevent ev[2];
@@ -87,7 +87,7 @@ static void change(struct group *g, unsigned int i, uint32_t event,
 	MUST_EQ(kevent_ctl_one(g->q[i].fd, KEVENT_CTL_MODIFY, &ev), 0);
 }
 
-/* Ways in which a watch gives up what it was told */
+/* Ways in which a watch gives up an event */
 
 static void is_removed(struct group *g, unsigned int i)
 {
@@ -114,7 +114,7 @@ static void (*const ways[])(struct group *g, unsigned int i) = {
 	is_removed, is_closed, is_disabled, wants_no_data,
 };
 
-/* Told, then disarmed before it collects: the other one learns. */
+/* A is notified, then disarmed before its consumer collects: B is notified. */
 static void check_way(void (*way)(struct group *g, unsigned int i),
 		      uint32_t flags, bool collected)
 {
@@ -145,7 +145,7 @@ static void watch_that_goes_or_is_disarmed_hands_on(void)
 	}
 }
 
-/* A consumer may have seen it, and done nothing. */
+/* A consumer may have taken the event and done nothing. */
 static void what_was_collected_is_handed_on_too(void)
 {
 	unsigned int i;
@@ -154,7 +154,7 @@ static void what_was_collected_is_handed_on_too(void)
 		check_way(ways[i], ET, true);
 }
 
-/* What was told and is read by now is no news for others. */
+/* The data has been read, so there is nothing to report to others. */
 static void nothing_is_reported_when_it_was_read(void)
 {
 	unsigned int i, a, b;
@@ -174,7 +174,7 @@ static void nothing_is_reported_when_it_was_read(void)
 	}
 }
 
-/* MODIFY that keeps the interest keeps what was told. */
+/* A MODIFY that keeps the interest keeps the event. */
 static void modify_keeps_what_it_still_wants(void)
 {
 	static const uint32_t flags[] = { 0, ET, KEVENT_REQ_DISPATCH };
@@ -196,7 +196,7 @@ static void modify_keeps_what_it_still_wants(void)
 	}
 }
 
-/* In front of who wants data is somebody who wants something else. */
+/* A watch with another interest is in front of the one that wants data. */
 static void check_other_interest(void (*way)(struct group *g, unsigned int i),
 				 uint32_t type, uint32_t event)
 {
@@ -235,7 +235,7 @@ static void other_interests_do_not_swallow_it(void)
 					     other[i].event);
 }
 
-/* Of so little there is room again when all of it has been read. */
+/* A buffer this small has room again only when all of it has been read. */
 static void fill(int fd)
 {
 	char buf[2048] = "";
@@ -248,8 +248,9 @@ static void fill(int fd)
 }
 
 /*
- * Who goes was told of data and of room, the others want one of the two each. It
- * is told as long as somebody waits for its queue, which takes no more than it says.
+ * The watch that goes was notified of data and of room; the two others want one
+ * of these each. It is notified because a thread waits for its queue and takes
+ * no events: it wants more of them.
  */
 static void all_that_was_told_is_handed_on(void)
 {
@@ -279,8 +280,8 @@ static void all_that_was_told_is_handed_on(void)
 	close_group(&g);
 }
 
-/* The one that has more to report than what keeps it busy */
-static int who_is_told(struct group *g)
+/* The queue that has more than the pending mark */
+static int who_is_notified(struct group *g)
 {
 	unsigned int i;
 
@@ -294,7 +295,7 @@ static void it_is_handed_on_again_and_again(void)
 {
 	struct group g;
 	unsigned int i;
-	int told;
+	int notified;
 
 	open_group(&g);
 	for (i = 0; i < 4; i++)
@@ -303,17 +304,17 @@ static void it_is_handed_on_again_and_again(void)
 		keep_busy(&g, i);
 	put_byte(g.peer);
 	for (i = 0; i < 3; i++) {
-		told = who_is_told(&g);
-		MUST(told >= 0);
-		ways[i](&g, told);
+		notified = who_is_notified(&g);
+		MUST(notified >= 0);
+		ways[i](&g, notified);
 	}
-	told = who_is_told(&g);
-	MUST(told >= 0);
-	CHECK_EQ(reported(&g, told), RECV);
+	notified = who_is_notified(&g);
+	MUST(notified >= 0);
+	CHECK_EQ(reported(&g, notified), RECV);
 	close_group(&g);
 }
 
-/* Two descriptors of a pipe in one queue: both were told, and one goes. */
+/* Two descriptors of a pipe in one queue: both are notified, one is removed. */
 static void queue_that_was_told_is_not_told_again(void)
 {
 	struct ukevent ev[3];
@@ -344,7 +345,10 @@ static void queue_that_was_told_is_not_told_again(void)
 	}
 }
 
-/* One of two that were told of the same goes: the other still owes it. */
+/*
+ * Two watches have the same event and one goes: the other one still hands it
+ * on.
+ */
 static void last_watch_of_a_queue_hands_on(void)
 {
 	struct ukevent ev[2];
@@ -370,7 +374,7 @@ static void last_watch_of_a_queue_hands_on(void)
 	close_queue(&q[1]);
 }
 
-/* Whoever is in a window may keep a CPU with interrupts off. */
+/* A task in a window may occupy a CPU with interrupts off. */
 static void stay_on_cpu(int cpu)
 {
 	cpu_set_t set;
@@ -380,7 +384,9 @@ static void stay_on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A watch that is chosen is disarmed before it is told: another one is. */
+/*
+ * The chosen watch is disarmed before it is notified: another one is notified.
+ */
 static long write_byte(void *arg)
 {
 	stay_on_cpu(1);
@@ -388,8 +394,8 @@ static long write_byte(void *arg)
 }
 
 /*
- * Returns false if the window was missed: on a busy host this CPU may stand still for
- * longer than somebody waits there.
+ * Returns false if no task came to the window in time: on a busy host this CPU
+ * may stop for longer than the task stays there.
  */
 static bool try_window(void (*way)(struct group *g, unsigned int i))
 {
@@ -439,7 +445,7 @@ static long collect_one(void *arg)
 	return ret == 1 ? (long)ev.ret_data[0] : -1;
 }
 
-/* It is told when what it reports has been looked up already. */
+/* The watch is notified after its consumer has looked up what it reports. */
 static void watch_about_to_be_disarmed_tells_others_too(void)
 {
 	static const uint32_t flags[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that change hands: from who cannot take them to who can, and through
- * changes of their watch. "ring" waits in kevent_wait(), "plain" in
+ * Events that move from a consumer that cannot take them to one that can, and
+ * events whose watch changes. "ring" waits in kevent_wait(), "plain" in
  * kevent_get_events().
  *
  *	ring(read-only) plain	e -> plain
@@ -18,7 +18,7 @@
 #define RECV	KEVENT_SOCKET_RECV
 #define ET	KEVENT_REQ_ET
 
-/* The oldest waiter has lost its ring; the event is for the next. */
+/* The oldest waiter has lost its ring; the event goes to the next one. */
 static void unwritable_ring_hands_the_event_on(void)
 {
 	struct waiter ring, plain;
@@ -35,7 +35,7 @@ static void unwritable_ring_hands_the_event_on(void)
 	CHECK_EQ(join_waiter(&plain), 1);
 	CHECK_EQ(plain.ev[0].ptr, 7);
 	MUST_EQ(mprotect(q.ring, q.bytes, PROT_READ | PROT_WRITE), 0);
-	/* It failed, or found the event gone and went to sleep again. */
+	/* It failed, or it found no event and went to sleep again. */
 	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
 	ret = join_waiter(&ring);
 	CHECK(ret == -EFAULT || ret == 0);
@@ -43,8 +43,9 @@ static void unwritable_ring_hands_the_event_on(void)
 }
 
 /*
- * What a commit brings into the ring is for a thread that waits for it. The
- * first waiter takes the event of a level watch and leaves its pipe readable.
+ * An event that a commit stores in the ring is for a thread that waits for the
+ * ring. The first waiter takes the event of a level watch and leaves its pipe
+ * readable.
  */
 static void commit_wakes_a_waiter_of_the_ring(void)
 {
@@ -110,7 +111,7 @@ static void mark_at_a_disabled_add_is_kept(void)
 	close_queue(&q);
 }
 
-/* A ring reader's entry does not stand for what a buffer reader has to get. */
+/* An unread entry in the ring does not replace the event of a buffer reader. */
 static void unread_entry_hides_nothing_from_get_events(void)
 {
 	struct ukevent ev;
@@ -119,7 +120,7 @@ static void unread_entry_hides_nothing_from_get_events(void)
 
 	open_queue(&q, 8);
 	open_pipe(fd);
-	/* Looked up, so it is queued. */
+	/* The event needs a last check, so it is queued. */
 	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET | KEVENT_REQ_LAST_CHECK, 5), 0);
 	put_byte(fd[1]);
 	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), 1);
@@ -129,7 +130,7 @@ static void unread_entry_hides_nothing_from_get_events(void)
 	close_queue(&q);
 }
 
-/* More repeats than one pass looks at, and one event behind them */
+/* More level watches than one pass checks, and one event behind them */
 static void repeats_do_not_hide_what_is_behind_them(void)
 {
 	enum { NR = 100 };

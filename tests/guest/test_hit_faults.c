@@ -5,12 +5,12 @@
  *	two threads	write to pipes: hits while the memory is there
  *	a process	writes to pipes: misses
  *	main		consumes. At random it takes the memory away, waits until
- *			each pipe has an event under way, brings the memory back
+ *			each pipe has a pending event, brings the memory back
  *			and takes these events
  *
  * A byte is written after the previous one has been read, so each is one event.
- * That is counted: an event without a byte came twice, a byte without an event
- * lost its event.
+ * The test counts them: an event without a byte came twice, and for a byte without
+ * an event the event was lost.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #include "helpers.h"
 
-#define SLOTS		128	/* 5248 bytes: one entry lies across two pages */
+#define SLOTS		128	/* 5248 bytes: one entry is on both pages */
 #define BYTES		8192
 #define PAGE		4096
 #define WRITERS		2
@@ -63,7 +63,7 @@ struct away {
 
 /*
  * @go:		take the memory away
- * @look:	what calls say meanwhile; after it every pipe has an event
+ * @look:	check what calls return; then every pipe has an event
  * @back:	bring it back
  */
 struct away_case {
@@ -194,8 +194,8 @@ static unsigned int still_under_way(struct away *a, const uint64_t *want)
 }
 
 /*
- * What was under way arrives, whatever else does, but for @gone events. Bytes
- * of these are read without.
+ * Takes the events that are pending, whatever else happens, except for @gone
+ * lost events. Their bytes are read without an event.
  */
 static void take_but(struct away *a, uint64_t gone)
 {
@@ -217,7 +217,7 @@ static void take_but(struct away *a, uint64_t gone)
 	}
 }
 
-/* A buffer does for the ring's memory. */
+/* A buffer replaces the ring's memory. */
 static void take_by_buffer(struct away *a)
 {
 	struct ukevent ev[4];
@@ -229,7 +229,9 @@ static void take_by_buffer(struct away *a)
 		take(a, &ev[i]);
 }
 
-/* The memory can't be looked at: what the kernel knows has to do. */
+/*
+ * The program cannot read the ring, so it uses the position the kernel knows.
+ */
 static long wait_blindly(struct away *a)
 {
 	const struct timespec zero = {};
@@ -339,7 +341,7 @@ static void check_away(const struct away_case *c)
 	close_queue(&a.q);
 }
 
-/* Pages are dropped from the address space. */
+/* The address space drops its pages. */
 
 static void drop_pages(struct away *a)
 {
@@ -365,7 +367,7 @@ static void pages_dropped(void)
 	check_away(&c);
 }
 
-/* The ring is read-only. What is not stored stays ready. */
+/* The ring is read-only. An event that is not stored stays ready. */
 
 static void make_read_only(struct away *a)
 {
@@ -396,7 +398,7 @@ static void read_only(void)
 	check_away(&c);
 }
 
-/* Only the slots of the second page are: the header can say so. */
+/* Only the slots on the second page are: the header is writable. */
 
 static void make_slots_read_only(struct away *a)
 {
@@ -432,7 +434,7 @@ static void slots_read_only(void)
 	close_queue(&a.q);
 }
 
-/* The ring is unmapped, or somewhere else. */
+/* The ring is unmapped, or moved. */
 
 static void unmap(struct away *a)
 {
@@ -478,7 +480,7 @@ static void unmapped_and_moved(void)
 	close_queue(&a.q);
 }
 
-/* A pager answers when all have written, with the consumer stuck meanwhile. */
+/* A pager answers when all have written; until then the consumer is blocked. */
 
 static void register_pager(struct away *a)
 {
@@ -554,9 +556,10 @@ static void pager_answers_late(void)
 }
 
 /*
- * The file under the ring is cut and grows again: what the ring held is lost,
- * what the kernel holds is not. The program puts the kernel's position in both
- * words of the header, and looks at all pipes whose event does not come.
+ * The file under the ring is truncated and grows again. Events in the ring are
+ * lost, events in the kernel are not. The program stores the kernel's position
+ * in both words of the header, and looks at all pipes whose event does not
+ * come.
  */
 
 static void cut(struct away *a)

@@ -45,7 +45,7 @@ static void check_next(struct queue *q, uint64_t user, uint32_t mask)
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
 }
 
-/* A ring whose memory is there, with a watch of a pipe, cookie 7 */
+/* A ring whose memory is present, with a watch of a pipe, cookie 7 */
 static void watch(struct queue *q, uint32_t size, int fd[2], uint32_t flags)
 {
 	open_queue(q, size);
@@ -94,7 +94,7 @@ static long read_byte(void *arg)
 	return read(*(int *)arg, &byte, 1);
 }
 
-/* A watch that is not alone must not keep others from being woken. */
+/* A watch must not keep other waiters of its file from being woken. */
 static void check_reader(struct queue *q, int fd[2], uint64_t user)
 {
 	struct actor reader;
@@ -121,7 +121,7 @@ static void sleeping_reader_is_woken_as_well(void)
 	close_queue(&q);
 }
 
-/* The newest watch of a socket is known to it, and may go first. */
+/* A socket has a pointer to its newest watch, which may be removed first. */
 static void each_watch_of_a_socket_can_be_the_last(void)
 {
 	struct queue q;
@@ -148,7 +148,7 @@ static void each_watch_of_a_socket_can_be_the_last(void)
 	close_queue(&q);
 }
 
-/* A read makes room: the writer's end is told. */
+/* A read makes room, which the writer's end reports. */
 static void read_stores_the_event(void)
 {
 	static char block[65536];
@@ -181,7 +181,7 @@ static void unread_entry_is_not_repeated(void)
 	close_queue(&q);
 }
 
-/* What an unread entry does not say is said by another one. */
+/* A condition that the unread entry does not have gets an entry of its own. */
 static void other_condition_is_stored(void)
 {
 	static char block[65536];
@@ -238,7 +238,7 @@ static void touch(struct queue *q)
 			 __ATOMIC_RELAXED);
 }
 
-/* While an older event waits in the kernel a younger one does too. */
+/* While an older event waits in the kernel, a younger one waits too. */
 static void events_stay_in_order(void)
 {
 	struct queue q;
@@ -275,7 +275,7 @@ static void level_is_looked_up_by_the_next_call(void)
 	CHECK_EQ(wait_ring(&q, 8, 0), 1);
 	check_next(&q, 7, RECV);
 	CHECK_EQ(take_bytes(fd[0]), 1);
-	/* Not looked up in between: still a hit */
+	/* Without a check in between: still a hit */
 	put_byte(fd[1]);
 	check_next(&q, 7, RECV);
 	check_counters(&q, 2, 0);
@@ -293,8 +293,9 @@ static long write_two(void *arg)
 }
 
 /*
- * The entry is taken while the wake-up that stored it is not over, and only a part
- * of the data is read: the next call finds the watch.
+ * The program takes the entry while the wake-up that stored it is still
+ * running, and reads only part of the data. The next call finds the watch
+ * ready.
  */
 static void level_entry_may_be_taken_during_the_hit(void)
 {
@@ -310,7 +311,9 @@ static void level_entry_may_be_taken_during_the_hit(void)
 	CHECK(window_entered());
 	MUST(kevent_ring_next(q.ring, q.size, &ev));
 	MUST_EQ(read(fd[0], &c, 1), 1);
-	/* It comes for the lock of the queue before the writer goes on. */
+	/*
+	 * The call waits for the lock of the queue before the writer goes on.
+	 */
 	CHECK_EQ(wait_ring(&q, 8, PATIENCE_MS), 1);
 	window_release();
 	join_actor(&writer, PATIENCE_MS);
@@ -318,7 +321,10 @@ static void level_entry_may_be_taken_during_the_hit(void)
 	close_queue(&q);
 }
 
-/* A level entry says all that holds, so one interest more is looked up. */
+/*
+ * A level entry has all conditions that hold. With two interests the kernel has
+ * to look them up.
+ */
 static void level_with_two_conditions_is_looked_up(void)
 {
 	struct queue q;
@@ -438,7 +444,7 @@ static long get_one(void *arg)
 	return (long)ev.ptr;
 }
 
-/* Who waits for events in a buffer does not look at the ring. */
+/* A thread that waits with a buffer does not look at the ring. */
 static void buffer_reader_first_in_line_gets_it(void)
 {
 	struct actor actor;
@@ -519,7 +525,7 @@ static void copy_of_the_ring_is_not_written(void)
 	close_queue(&q);
 }
 
-/* fork() makes memory read-only: one event takes the slow way. */
+/* fork() makes memory read-only: one event goes through the kernel. */
 static void after_fork_a_miss_brings_hits_back(void)
 {
 	struct queue q;

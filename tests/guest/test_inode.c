@@ -122,7 +122,7 @@ static void changes_are_merged(struct queue *q)
 	close(fd);
 }
 
-/* An unread entry stands for later changes it already names, not for others. */
+/* An unread entry covers later changes that it already has, but not others. */
 static void unread_entry_is_not_repeated(void)
 {
 	struct queue q;
@@ -165,7 +165,7 @@ static void full_ring(void)
 	close_queue(&q);
 }
 
-/* Removal while the file is open */
+/* Removal of a file that is open */
 
 static void nameless_file_goes_on(void)
 {
@@ -256,7 +256,10 @@ static void rmdir_is_told_to_the_parent(void)
 	close_queue(&q);
 }
 
-/* The entry of a name that nobody has open goes for good, its inode does not. */
+/*
+ * The directory entry of a name that nobody has open is freed, its inode is
+ * not.
+ */
 static void last_link_of_another_name(void)
 {
 	struct queue q;
@@ -304,7 +307,7 @@ static void file_without_a_name_is_removed_at_add(struct queue *q)
 	close(fd);
 }
 
-/* The entry can be read, but not written: what is handed back is not lost. */
+/* The entry is readable but not writable: the event is not lost. */
 static void event_that_cannot_be_handed_back_is_queued(void)
 {
 	struct ukevent *ev;
@@ -452,7 +455,7 @@ static void watch_goes_with_its_descriptor(void)
 	MUST_EQ(add_inode(q.fd, fd, ALL, 0, 3), 0);
 	MUST_EQ(add_inode(q.fd, dup_fd, ALL, 0, 4), 0);
 	put_byte(fd);
-	/* The newest is told first. */
+	/* The newest watch reports first. */
 	check_event(&q, dup_fd, MODIFY, 4);
 	check_only(&q, fd, MODIFY, 3);
 	put_byte(fd);
@@ -512,7 +515,10 @@ static void two_queues_and_two_descriptions(void)
 	close_queue(&q[1]);
 }
 
-/* An unmounted file system lives on with the descriptor, and so does the watch. */
+/*
+ * An unmounted file system exists as long as the descriptor, and so does the
+ * watch.
+ */
 static void lazy_unmount(void)
 {
 	struct queue q;

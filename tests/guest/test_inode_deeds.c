@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KEVENT_INODE: what is told of each deed, for each interest
+ * KEVENT_INODE: what each change reports, for each interest
  *
- *	deed			watch of the file	of its directory
+ *	change			watch of the file	of its directory
  *	write, truncate		MODIFY			-
  *	chmod			ATTRIB			-
  *	creat, link		ATTRIB (link)		CREATE
@@ -20,7 +20,9 @@
 #include "helpers.h"
 #include "inode.h"
 
-/* What a deed is told as; deeds of a list are done in its order. */
+/*
+ * How a change is reported. The test makes the changes of a list in its order.
+ */
 struct deed {
 	const char	*name;
 	int		(*fn)(void);
@@ -79,7 +81,7 @@ static int do_read(void)
 	return read(fd, &c, 1) != 1 || close(fd);
 }
 
-/* Stores through a mapping are not told. */
+/* Stores through a mapping are not reported. */
 static int do_mmap(void)
 {
 	int fd = open_file("d/f");
@@ -142,7 +144,7 @@ static const struct deed dir_deeds[] = {
 	{}
 };
 
-/* With all bits of interest, each bit alone, and all but it */
+/* With all bits of interest, each bit alone, and all bits but one */
 static void do_deeds(const struct deed *deeds, const char *path,
 		     uint32_t interest)
 {

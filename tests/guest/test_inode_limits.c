@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KEVENT_INODE: what watches of one inode cost, and whom
+ * KEVENT_INODE: what watches of one inode cost, and who pays
  *
- *	a user has 128 watches of an inode, in all queues: ENOSPC beyond
+ *	a user has 128 watches of an inode in all queues, then ENOSPC
  *	another user has as many, whatever the first one does
- *	the end of a watch takes as long among 10,000 as among 2500
+ *	the end of a watch takes as long among 10,000 watches as among 2500
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +31,7 @@ static int become(uid_t uid)
 	       setresuid(uid, uid, uid) || prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* The directory "d", which all users may change */
+/* The directory "d", which every user may change */
 static void make_directory(void)
 {
 	enter_tmpfs();
@@ -52,7 +52,7 @@ static int create_and_unlink(const char *path)
 	return fd < 0 || close(fd) || unlink(path);
 }
 
-/* The shortest of some creates and unlinks */
+/* The shortest time of several creates and unlinks */
 static uint64_t create_ns(const char *path)
 {
 	uint64_t best = UINT64_MAX, start, ns;
@@ -69,7 +69,7 @@ static uint64_t create_ns(const char *path)
 	return best;
 }
 
-/* What the first user holds, and the gates between it and the test */
+/* What the first user holds, and the pipes by which it and the test wait */
 struct hoard {
 	int	kq[QUEUES];
 	int	fd[FDS];
@@ -86,7 +86,7 @@ static int hoard_watches(struct hoard *h)
 	for (i = 0; i < QUEUES; i++) {
 		h->kq[i] = kevent_init(NULL, 0, 0);
 		CHILD_MUST(h->kq[i] >= 0);
-		/* Without a limit this would take long. */
+		/* Without a limit on watches this would take long. */
 		for (j = 0; j < FDS && nr < 20 * LIMIT; j++) {
 			ret = add_inode(h->kq[i], h->fd[j], CREATE, 0, j);
 			nr += !ret;
@@ -110,7 +110,7 @@ static int first_user(void *arg)
 	CHILD_MUST(write(h->ready[1], "", 1) == 1);
 	CHILD_MUST(read(h->done[0], &byte, 1) == 1);
 	CHILD_MUST(get_events(h->kq[0], 1, LIMIT + 1, 0, ev) == LIMIT);
-	/* A place that is free can be had by any queue. */
+	/* Every queue can use a place that is free. */
 	CHILD_MUST(!remove_file(h->kq[0], KEVENT_INODE, h->fd[3]));
 	CHILD_MUST(add_inode(h->kq[7], h->fd[9], REMOVE, 0, 0) == 0);
 	CHILD_MUST(add_inode(h->kq[7], h->fd[3], REMOVE, 0, 0) == -ENOSPC);
@@ -163,7 +163,7 @@ static void users_do_not_pay_for_one_another(void)
 	CHECK_EQ(join_child(pid, 2 * PATIENCE_MS), 0);
 }
 
-/* Whose mark of the directory comes and goes */
+/* A user whose mark of the directory comes and goes */
 static int comes_and_goes(void *arg)
 {
 	uid_t uid = *(uid_t *)arg;
@@ -204,7 +204,7 @@ static void users_come_and_go(void)
 				    2 * PATIENCE_MS), 0);
 }
 
-/* The mark that queues share asks for what each of them does. */
+/* The mark that several queues share has the interests of all of them. */
 
 static int modify_inode(int kq, int fd, uint32_t event)
 {
@@ -229,7 +229,7 @@ static void each_is_told_what_it_asks_for(void)
 	MUST_EQ(fchmod(fd, 0640), 0);
 	check_only(&q[0], fd, MODIFY, 0);
 	CHECK_NO_EVENT(&q[1]);
-	/* One asks for more, another one comes and goes. */
+	/* One watch asks for more, and another one comes and goes. */
 	MUST_EQ(modify_inode(q[1].fd, fd, ATTRIB), 0);
 	MUST_EQ(add_inode(q[2].fd, fd, ALL, 0, 0), 0);
 	MUST_EQ(rename("f", "g"), 0);
@@ -284,8 +284,8 @@ static void ctl_files(int kq, uint32_t cmd, unsigned int first)
 }
 
 /*
- * How long it takes to remove 100 watches of @nr: the least of the first fifth.
- * So short a time is not held up by others each time.
+ * How long it takes to remove 100 of @nr watches: the shortest of some times.
+ * Interrupts do not disturb each of such short times.
  */
 static uint64_t removal_ns(unsigned int nr)
 {

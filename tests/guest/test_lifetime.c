@@ -123,7 +123,7 @@ static void dup2_over_the_descriptor_removes_the_watch(void)
 	close_queue(&q);
 }
 
-/* The slot never ceases to hold the file. */
+/* The slot holds the file all the time. */
 static void dup2_of_the_same_file_leaves_the_watch(void)
 {
 	struct ukevent ev;
@@ -159,7 +159,7 @@ static void close_range_removes_watches(void)
 	close_queue(&q);
 }
 
-/* The last reference goes with the close of a number nobody watches. */
+/* The last reference goes with the close of a number that has no watch. */
 static void last_reference_in_flight_removes_nothing_twice(void)
 {
 	struct queue q;
@@ -333,7 +333,7 @@ static void close_in_a_child_leaves_the_watch(void)
 	close_queue(&q);
 }
 
-/* A watch a child added goes with the child's table, not with the file. */
+/* A watch that a child added goes with the child's table, not with the file. */
 static int heir_adds(void *arg)
 {
 	struct heir *h = arg;
@@ -381,7 +381,7 @@ static void killed_child_leaves_the_queue_usable(void)
 	close_queue(&q);
 }
 
-/* Takes the queue from a socket, as a program that is no relative would. */
+/* Takes the queue from a socket, as an unrelated program does. */
 static int stranger_uses_queue(void *arg)
 {
 	int *sock = arg, kq = receive_fd(sock[1]);

@@ -2,8 +2,8 @@
 /*
  * Limits: watches per user and per file, memory, and the switch-off
  *
- * Settings of the whole guest are changed by a child with a user id of its
- * own; the test puts them back when the child has ended.
+ * The tests change settings of the whole guest for a child with a user id of its
+ * own, and restore them when the child has ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -96,10 +96,10 @@ static int adds_up_to_the_limit(void *arg)
 	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev) == 0);
 	CHILD_MUST(add_user(kq, 100, 1, 0, 0) == 0);
 	CHILD_MUST(add_user(kq, 101, 1, 0, 0) == -ENOSPC);
-	/* What is there still works. */
+	/* Watches that exist still work. */
 	CHILD_MUST(mark_user(kq, 100, 1) == 1);
 	CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 1);
-	/* Queues of a user share the limit, until they are closed. */
+	/* All queues of a user share the limit until they are closed. */
 	other = kevent_init(NULL, 0, 0);
 	CHILD_MUST(add_user(other, 1, 1, 0, 0) == -ENOSPC);
 	CHILD_MUST(close(kq) == 0);
@@ -112,11 +112,11 @@ static int adds_up_to_the_limit(void *arg)
 static void watches_per_user_are_limited_exactly(void)
 {
 	with_room_for(100, adds_up_to_the_limit, NULL);
-	/* Nothing is left behind by a process that ended with its watches. */
+	/* A process that ended with its watches leaves no charge. */
 	with_room_for(100, adds_up_to_the_limit, NULL);
 }
 
-/* As many marks as fit into what one watch more would be charged with */
+/* As many marks as fit into the charge of one watch */
 static int keeps_marks_up_to_the_limit(void *arg)
 {
 	long long before, each;
@@ -136,7 +136,10 @@ static int keeps_marks_up_to_the_limit(void *arg)
 	each = (fdinfo(kq, "kevent-user-bytes") - before) / marks;
 	CHILD_MUST(each >= 24);
 	CHILD_MUST(add_user(kq, 2, 1, 0, 0) == -ENOSPC);
-	/* Delivery gives the room back, and so does the end of the watch. */
+	/*
+	 * Delivery frees the charge of a mark, and so does the end of the
+	 * watch.
+	 */
 	for (i = 0; i < marks; i++)
 		CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 1);
 	CHILD_MUST(fdinfo(kq, "kevent-user-bytes") == before);
@@ -196,7 +199,7 @@ static void watches_of_every_type_are_limited(void)
 	with_setting(MAX_BYTES, "0", no_type_is_free, NULL);
 }
 
-/* The remnant of an address space costs more than some watches. */
+/* What is left of an address space costs more than some watches. */
 static int adds_futex_of_another_process(void *arg)
 {
 	static uint32_t word[2];
@@ -216,7 +219,7 @@ static int adds_futex_of_another_process(void *arg)
 		_exit(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) != -ENOSPC);
 	}
 	CHILD_MUST(waitpid(pid, &status, 0) == pid && status == 0);
-	/* Nothing is left of the charge. */
+	/* Nothing of the charge is left. */
 	kevent_set_futex(&ev, &word[1], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
 	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
 	return 0;
@@ -309,7 +312,7 @@ static void watches_per_file_are_limited(void)
 	close_queue(&q);
 }
 
-/* One that another user has filled with watches */
+/* A wait queue that another user has filled with watches */
 static int adds_to_a_full_file(void *arg)
 {
 	int kq, fd = *(int *)arg;
@@ -342,7 +345,7 @@ static void watches_per_file_are_counted_per_user(void)
 
 #define WAIT_QUEUE_LIMIT 192
 
-/* Watches as many open files of a FIFO, in each of two queues, as it may. */
+/* In each of two queues, watches as many open files of a FIFO as it may. */
 static int fills_a_wait_queue(void *arg)
 {
 	int kq[2], fd, flags = *(int *)arg, i, nr = WAIT_QUEUE_LIMIT;
@@ -361,14 +364,14 @@ static int fills_a_wait_queue(void *arg)
 	CHILD_MUST(add_poll(kq[0], fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
 	CHILD_MUST(add_pipe(kq[0], fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
 	CHILD_MUST(fdinfo(kq[0], "kevent-watches") == nr / 2);
-	/* Who goes makes room. */
+	/* A watch that is removed makes room. */
 	CHILD_MUST(!remove_file(kq[1], KEVENT_PIPE, fd));
 	CHILD_MUST(add_poll(kq[0], fd, 1, KEVENT_REQ_ET, 0) == 0);
 	CHILD_MUST(add_pipe(kq[0], fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
 	return 0;
 }
 
-/* A FIFO open for both has two wait queues, one watch is in each of them. */
+/* A FIFO that is open for both has two wait queues; one watch is in both. */
 static void watches_per_wait_queue_are_limited(void)
 {
 	static const int flags[] = { O_RDONLY, O_RDWR };
@@ -386,7 +389,7 @@ static void watches_per_wait_queue_are_limited(void)
 		CHECK_EQ(join_child(start_child(fills_a_wait_queue, &mode),
 				    2 * PATIENCE_MS), 0);
 	}
-	/* CAP_SYS_RESOURCE lifts it. */
+	/* CAP_SYS_RESOURCE removes the limit. */
 	for (j = 0; j < 2 * WAIT_QUEUE_LIMIT; j++) {
 		fd = open("/tmp/limits", O_RDONLY | O_NONBLOCK);
 		MUST(fd >= 0);
@@ -400,7 +403,7 @@ static void watches_per_wait_queue_are_limited(void)
 	unlink("/tmp/limits");
 }
 
-/* An amount of kernel memory the group of this process is charged with */
+/* The kernel memory that the group of this process is charged with */
 static long charged_slab(const char *group)
 {
 	char path[128], text[8192], *at;
@@ -429,7 +432,7 @@ static int adds_in_a_memory_group(void *arg)
 	CHILD_MUST(before >= 0);
 	for (i = 0; i < 20000; i++)
 		CHILD_MUST(add_user(kq, i, 1, 0, 0) == 0);
-	/* The statistics lag by some pages. */
+	/* The statistics are late by some pages. */
 	for (start = now_ns(); ; ) {
 		after = charged_slab(group);
 		if (after - before > 20000 * 64)
@@ -452,7 +455,7 @@ static void watches_are_charged_to_the_memory_group(void)
 	CHECK_EQ(rmdir(group), 0);
 }
 
-/* May root, a user, and a member of kevent_group make a queue? */
+/* Whether root, a user, and a member of kevent_group may make a queue */
 struct access {
 	int root, user, member;
 };

@@ -81,7 +81,9 @@ static void level_reports_what_is_left(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* The condition ended after delivery, before it was looked at again. */
+/*
+ * The condition ended after the delivery, before the kernel checked it again.
+ */
 static void level_does_not_report_the_past(struct queue *q)
 {
 	int fd[2], i;
@@ -114,7 +116,10 @@ static void level_ready_at_add_is_handed_back(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* Two level watches, one slot asked for at a time: both get their turn. */
+/*
+ * Two level watches and a consumer that takes one event at a time: both are
+ * reported.
+ */
 static void level_watches_take_turns(struct queue *q)
 {
 	unsigned int counts[3] = {}, i;
@@ -135,7 +140,7 @@ static void level_watches_take_turns(struct queue *q)
 		CHECK_EQ(counts[i], 3);
 }
 
-/* It was found ready with another one, but only one was wanted. */
+/* Both watches were found ready, but the call took one event. */
 static void level_watch_that_had_no_room_is_looked_at_again(void)
 {
 	int fd[2][2], i, first;
@@ -157,7 +162,7 @@ static void level_watch_that_had_no_room_is_looked_at_again(void)
 	close_queue(&q);
 }
 
-/* Ready, found ready, but not stored: what was found is not kept. */
+/* A watch was found ready but not stored: the result is not kept. */
 static void verified_and_not_stored(struct queue *q, uint32_t flags)
 {
 	void *bad = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -191,7 +196,7 @@ static void event_that_could_not_be_stored_is_verified_again(void)
 
 #define MANY_LEVEL	600
 
-/* More level watches than are looked at under one hold of the lock */
+/* More level watches than the kernel checks under one hold of the lock */
 static void all_level_watches_are_looked_at(struct queue *q)
 {
 	static struct ukevent ev[MANY_LEVEL];
@@ -342,7 +347,7 @@ static void disabled_reports_nothing_until_modify(struct queue *q)
 	check_recv(q, 2);
 }
 
-/* An event that waits in the kernel is withdrawn by MODIFY. */
+/* MODIFY withdraws an event that waits in the kernel. */
 static void modify_to_disabled_withdraws_the_event(struct queue *q)
 {
 	int fd[2];
@@ -371,7 +376,7 @@ static void last_check_drops_what_is_no_longer_true(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* Dropped is not delivered: a one-shot survives it. */
+/* A dropped event is not a delivery: a one-shot watch stays. */
 static void last_check_keeps_a_oneshot_it_drops(struct queue *q)
 {
 	int fd[2];
@@ -418,7 +423,7 @@ static void modify_replaces_the_mask_and_looks_again(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* Interest lost while an event waits: the event goes too. */
+/* The interest is lost while an event waits: the event is withdrawn. */
 static void modify_withdraws_what_is_not_asked_for(struct queue *q)
 {
 	int fd[2];
@@ -450,7 +455,10 @@ static void modify_changes_the_mode(struct queue *q)
 	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), -ENOENT);
 }
 
-/* READY on a file has it looked at: reported only if it is ready. */
+/*
+ * READY on a file makes the kernel check it: it is reported only if it is
+ * ready.
+ */
 static void ready_on_a_file_has_it_checked(struct queue *q)
 {
 	struct ukevent ev;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue as a file: who may watch it, and whom it may not watch
+ * A queue as a file: what may watch it, and what it may not watch
  *
  *	poll, epoll, io_uring --> kevent		fine
  *	kevent --> kevent, epoll, io_uring		ELOOP
@@ -25,7 +25,10 @@
 #define RECV	KEVENT_SOCKET_RECV
 #define ET	KEVENT_REQ_ET
 
-/* What poll() and epoll_wait() call; younger machines lack the old ones. */
+/*
+ * The system calls of poll() and epoll_wait(); newer architectures lack the old
+ * ones.
+ */
 #ifdef __NR_poll
 #define NR_POLL		__NR_poll
 #define NR_EPOLL_WAIT	__NR_epoll_wait
@@ -116,7 +119,7 @@ static void poll_sees_unread_entries(void)
 	close_queue(&q);
 }
 
-/* A level watch keeps the queue readable until it is found idle. */
+/* A level watch keeps the queue readable until the kernel finds it idle. */
 static void poll_sees_level_watches_that_stay_ready(void)
 {
 	struct ukevent ev;

@@ -90,7 +90,7 @@ static void hup_is_reported_once_per_edge(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* Always reported, whatever was asked for */
+/* Reported always, whatever the watch asks for */
 static void hup_needs_no_interest(void)
 {
 	struct queue q;
@@ -177,8 +177,8 @@ static void accept_is_no_pipe_event(void)
 }
 
 /*
- * A FIFO opened for both has a wait queue for readers and one for writers;
- * one watch hears of both.
+ * A FIFO opened for both has a wait queue for readers and one for writers; one
+ * watch gets events from both.
  */
 static void fifo_for_both_reports_both_ends(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KEVENT_POLL: any file that poll(2) takes, each made ready and idle again
+ * KEVENT_POLL: every kind of file that poll(2) takes is made ready and idle again
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PRI	KEVENT_POLL_POLLPRI
 #define ET	KEVENT_REQ_ET
 
-/* A kind of file: fd[0] is watched, fire() makes it readable. */
+/* A kind of file: fd[0] is watched, and fire() makes it readable. */
 struct kind {
 	const char	*name;
 	void		(*open)(int fd[2]);

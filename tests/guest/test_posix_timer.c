@@ -35,7 +35,7 @@ static void must_expire(struct queue *q, struct ukevent *ev, int id,
 	CHECK_EQ(ev->ptr, user);
 }
 
-/* Nothing else has come by the time another timer, started now, expires. */
+/* No other event comes until another timer, started now, expires. */
 static void check_silence(struct queue *q, int64_t ns)
 {
 	int id = create(q->fd, CLOCK_MONOTONIC, 0x51137);
@@ -110,20 +110,23 @@ static void intervals_of(struct queue *q, int64_t interval)
 		CHECK(gettime(id) > 0);
 		CHECK(gettime(id) <= interval);
 		CHECK_EQ(delete(id), 0);
-		/* An entry outlives its timer. */
+		/* An entry stays when its timer is deleted. */
 		while (q->size && kevent_ring_next(q->ring, q->size, &ev))
 			CHECK_EQ(ev.ptr, i);
 	}
 }
 
-/* Some kernels look at timers once a tick, but count to the nanosecond. */
+/* Some kernels check timers once per tick, but count in nanoseconds. */
 static void intervals_agree_with_the_clock(struct queue *q)
 {
 	intervals_of(q, MS);
 	intervals_of(q, 10 * US);
 }
 
-/* Looks with gettime in between count expiries too; none may get lost. */
+/*
+ * Calls of gettime between the events count expiries too; no expiry may be
+ * lost.
+ */
 static void overrun_counts_what_nobody_took(void)
 {
 	int64_t first, before, after;
@@ -174,7 +177,7 @@ static void events_that_cannot_be_stored_lose_nothing(void)
 	after = now_ns();
 	MUST(kevent_ring_next(q.ring, 2, &ev));
 	CHECK(1 + overrun(&ev) <= due(after, first, MS));
-	/* What expired since the last collection that failed may be to come. */
+	/* An expiry since the last collection, which failed, may still come. */
 	i = 1 + overrun(&ev);
 	before = now_ns();
 	must_expire(&q, &ev, id, 5);
@@ -184,7 +187,10 @@ static void events_that_cannot_be_stored_lose_nothing(void)
 	close_queue(&q);
 }
 
-/* The kernel samples the clocks of the CPU when a tick comes: never early. */
+/*
+ * The kernel reads the clocks of the CPU at each tick, so a timer is never
+ * early.
+ */
 static void clocks_of_the_cpu(struct queue *q)
 {
 	static const clockid_t cpu[] = {
@@ -211,7 +217,7 @@ static void clocks_of_the_cpu(struct queue *q)
 			sum += 1 + overrun(&ev);
 			CHECK(sum <= due(clock_ns(cpu[i]), first, 10 * MS));
 		}
-		/* One that has passed already */
+		/* A time that has already passed */
 		MUST_EQ(settime(id, TIMER_ABSTIME, 1, 0), 0);
 		must_expire(q, &ev, id, i);
 		CHECK_EQ(overrun(&ev), 0);
@@ -219,7 +225,7 @@ static void clocks_of_the_cpu(struct queue *q)
 	}
 }
 
-/* Spends CPU time until it is told to end. */
+/* Uses CPU time until the test ends it. */
 static long spend(void *arg)
 {
 	while (!atomic_load((_Atomic bool *)arg))
@@ -237,7 +243,9 @@ static void wait_until_reaped(pid_t tid)
 		MUST(patient(start, PATIENCE_MS));
 }
 
-/* What has expired on the clock of a thread is told although the thread ended. */
+/*
+ * An expiry on the clock of a thread is reported although the thread has ended.
+ */
 static void expiry_outlives(struct queue *q, int64_t interval)
 {
 	_Atomic bool stop = false;
@@ -270,7 +278,7 @@ static void expiry_of_a_thread_that_ended_is_told(struct queue *q)
 	expiry_outlives(q, MS);
 }
 
-/* Expired, and then the clock shows an earlier time than that of the expiry. */
+/* A timer expires, and then the clock is set to a time before that expiry. */
 static void expiry_before_the_clock_stepped_back_is_told(struct queue *q)
 {
 	const int64_t now = clock_ns(CLOCK_REALTIME);
@@ -286,7 +294,7 @@ static void expiry_before_the_clock_stepped_back_is_told(struct queue *q)
 	CHECK_EQ(overrun(&ev), 0);
 	CHECK_EQ(syscall(SYS_timer_getoverrun, id), 0);
 	CHECK_NO_EVENT(q);
-	/* That time comes again, so does the expiry. */
+	/* The clock reaches that time again, and the timer expires again. */
 	step_clock(2 * HOUR + SECOND);
 	must_expire(q, &ev, id, 1);
 	CHECK_EQ(overrun(&ev), 0);
@@ -300,21 +308,21 @@ static void settime_drops_what_is_pending(struct queue *q)
 	struct ukevent ev;
 
 	MUST(id >= 0);
-	/* Expired, not looked at */
+	/* Expired, but the event was not looked up */
 	MUST_EQ(settime(id, 0, 1, 1), 0);
 	wait_until_ready(q, 1);
 	MUST_EQ(settime(id, 0, 0, 0), 0);
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
 	CHECK_NO_EVENT(q);
 	check_silence(q, 3 * MS);
-	/* Counted, not delivered */
+	/* Counted, but not delivered */
 	MUST_EQ(settime(id, 0, 1, 0), 0);
 	CHECK_EQ(get_events(q->fd, 1, 1, -1, (void *)8), -EFAULT);
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 1);
 	MUST_EQ(settime(id, 0, HOUR, 0), 0);
 	CHECK_NO_EVENT(q);
 	CHECK(gettime(id) > HOUR - 60 * SECOND);
-	/* And it goes on. */
+	/* And the timer continues. */
 	MUST_EQ(settime(id, 0, MS, 0), 0);
 	must_expire(q, &ev, id, 1);
 	CHECK_EQ(overrun(&ev), 0);
@@ -358,7 +366,7 @@ static int exec_with_timer(void *arg)
 	CHILD_MUST(fcntl(q.fd, F_SETFD, 0) == 0);
 	snprintf(kq, sizeof(kq), "%d", q.fd);
 	snprintf(wr, sizeof(wr), "%d", fd[1]);
-	/* Expects one watch, and its event as the only one */
+	/* Expects one watch, and no event but its own. */
 	execl("/proc/self/exe", "kevent-tests", "--after-exec", kq, wr, NULL);
 	CHILD_MUST(!"exec");
 	return 0;
@@ -399,7 +407,10 @@ static int share(void *arg)
 	struct queue *q = arg;
 	int id;
 
-	/* Not inherited; and the ids of this process start anew. */
+	/*
+	 * The child inherits no timer, and the ids of this process start at 0
+	 * again.
+	 */
 	CHILD_MUST(gettime(0) == -EINVAL);
 	CHILD_MUST(remove_watch(q->fd, 0) == -ENOENT);
 	id = create(q->fd, CLOCK_MONOTONIC, 2);
@@ -487,7 +498,7 @@ static void modify_changes_the_mode(struct queue *q)
 	first = now_ns();
 	MUST_EQ(settime(id, TIMER_ABSTIME, first, MS), 0);
 	check_silence(q, 5 * MS);
-	/* Time has gone on. */
+	/* Time has passed. */
 	MUST_EQ(modify(q->fd, id, KEVENT_REQ_DISPATCH, 2), 0);
 	before = now_ns();
 	must_expire(q, &ev, id, 2);

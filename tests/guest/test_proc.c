@@ -228,7 +228,7 @@ static void pidfd_names_a_watch(void)
 	close_queue(&q);
 }
 
-/* Before and after the end */
+/* Before and after the end of the child */
 
 static void zombie_is_handed_back(struct queue *q)
 {
@@ -244,7 +244,7 @@ static void zombie_is_handed_back(struct queue *q)
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 	CHECK_EQ(add_proc(q->fd, c.pid, KEVENT_REQ_ALWAYS_QUEUE, 5), 0);
-	/* It has not been delivered yet. */
+	/* The event has not been delivered yet. */
 	CHECK_EQ(add_proc(q->fd, c.pid, KEVENT_REQ_ALWAYS_QUEUE, 5), -EEXIST);
 	check_end(q, &c, 5);
 	CHECK_EQ(add_proc(q->fd, c.pid, 0, 3), -ESRCH);
@@ -269,7 +269,7 @@ static void exit_is_kept_while_disabled(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* The entry can be read, but not written. */
+/* The entry is readable but not writable. */
 static void exit_that_cannot_be_handed_back_is_queued(void)
 {
 	struct child c = {};
@@ -325,7 +325,7 @@ static void event_outlives_the_process(void)
 	close_queue(&q);
 }
 
-/* Nobody waits for the child, nor has to. */
+/* Nobody waits for the child, and nobody has to. */
 static void ignored_children_are_reported(void)
 {
 	struct child c = {};
@@ -395,7 +395,7 @@ static void removed_watch_reports_nothing(struct queue *q)
 	let_go(&c);
 	await_zombie(&c);
 	CHECK_NO_EVENT(q);
-	/* Removed with its event */
+	/* The removal drops the event too. */
 	MUST_EQ(add_proc(q->fd, c.pid, KEVENT_REQ_ALWAYS_QUEUE, 4), 0);
 	CHECK_EQ(remove_proc(q->fd, c.pid), 0);
 	CHECK_NO_EVENT(q);
@@ -469,7 +469,7 @@ static void full_ring(void)
 	close_queue(&q);
 }
 
-/* All leave at once when the one gate is closed. */
+/* All children exit at once when the test closes their gate. */
 static void thousand_children(void)
 {
 	static struct child c[CHILDREN];
@@ -500,7 +500,7 @@ static void thousand_children(void)
 	close_queue(&q);
 }
 
-/* In a pid namespace of its own; @arg is a pidfd of one outside. */
+/* Runs in a pid namespace of its own; @arg is a pidfd of a process outside. */
 static int inside(void *arg)
 {
 	struct child c = {};

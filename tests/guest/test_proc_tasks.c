@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KEVENT_PROC: whose status is told to whom, and what is no exit
+ * KEVENT_PROC: who sees whose status, and what is not an exit
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,9 +22,9 @@
 
 #define NOBODY	65534
 
-/* Who may know the status */
+/* Who may see the status */
 
-/* The child passes on the id of one of its own, whose exit it awaits. */
+/* The child reports the id of its own child, for whose exit it waits. */
 static int have_child(struct child *c)
 {
 	int status;
@@ -78,7 +78,7 @@ static int nobody_passes_gate(struct child *c)
 	return c->code;
 }
 
-/* A program that is root's exits with 1: it does not know the option. */
+/* A program of root exits with 1, because it does not know the option. */
 static int nobody_execs_setuid(struct child *c)
 {
 	if (become_nobody() || write(c->sig, "", 1) != 1)
@@ -90,7 +90,7 @@ static int nobody_execs_setuid(struct child *c)
 	return 98;
 }
 
-/* What is seen of the exit of @arg, a process that is not a child */
+/* What a process that is not the parent of @arg sees of its exit */
 static int root_watches(void *arg)
 {
 	struct child *c = arg;
@@ -113,7 +113,7 @@ static int nobody_watches(void *arg)
 	return root_watches(arg);
 }
 
-/* What a process sees that is not the parent of @c, by @watches() */
+/* What a process that is not the parent of @c sees by @watches() */
 static int seen_by(int (*watches)(void *arg), struct child *c, int code)
 {
 	int ready[2];
@@ -158,7 +158,7 @@ static void copy_program(const char *to)
 	close(out);
 }
 
-/* After ADD the process becomes what the watcher may not look at. */
+/* After ADD the watcher loses the right to look at the process. */
 static void status_is_withheld_after_a_setuid_exec(void)
 {
 	struct child c = { .fn = nobody_execs_setuid };
@@ -185,8 +185,8 @@ static int execs_plain(struct child *c)
 }
 
 /*
- * An exec may take the process to another security domain, whose ids are the
- * same. Its parent knows its status all the same.
+ * An exec may move the process to another security domain with the same ids.
+ * Its parent sees its status nevertheless.
  */
 static void status_is_withheld_after_any_exec(void)
 {
@@ -234,11 +234,11 @@ static void status_is_withheld_after_a_change_of_credentials(void)
 	CHECK_EQ(reap(&kept), 7 << 8);
 }
 
-/* How many may watch */
+/* How many watches a process may have */
 
 #define LIMIT	64
 
-/* A user's watches of @arg, in as many queues as it takes */
+/* Adds watches of @arg, in as many queues as necessary. */
 static int watches_to_the_limit(void *arg)
 {
 	struct child *c = arg;
@@ -252,7 +252,7 @@ static int watches_to_the_limit(void *arg)
 		CHILD_MUST(add_proc(kq[i], c->pid, 0, 3) ==
 			   (i < LIMIT ? 0 : -ENOSPC));
 	}
-	/* A place that is free can be had by another queue. */
+	/* Another queue can use a place that is free. */
 	close(kq[0]);
 	CHILD_MUST(add_proc(kq[LIMIT], c->pid, 0, 3) == 0);
 	CHILD_MUST(write(c->sig, "", 1) == 1);
@@ -262,7 +262,7 @@ static int watches_to_the_limit(void *arg)
 	return 0;
 }
 
-/* Callbacks of all of them run with interrupts off. */
+/* The callbacks of all watches run with interrupts off. */
 static void watches_of_a_process_are_limited_for_each_user(void)
 {
 	struct child c = {};
@@ -287,7 +287,7 @@ static void watches_of_a_process_are_limited_for_each_user(void)
 
 /* Threads */
 
-/* Only system calls: the C library must not end the process for its sake. */
+/* Only system calls: the C library must not end the process. */
 static void *thread_passes_gate(void *arg)
 {
 	struct child *c = arg;
@@ -319,7 +319,7 @@ static char state_of(pid_t pid)
 	return end && end[1] ? end[2] : '?';
 }
 
-/* @single: the last thread ends alone, else it ends the process. */
+/* @single: the last thread ends alone; otherwise it ends the process. */
 static void check_leader(struct queue *q, bool single, bool late)
 {
 	struct child c = { .fn = leader_exits_first, .sig = single };
@@ -380,7 +380,7 @@ static void exit_of_a_thread_is_none(void)
 	close_queue(&q);
 }
 
-/* The program, with an unknown option, exits with 1. */
+/* The program exits with 1, because it does not know the option. */
 static void *thread_execs(void *arg)
 {
 	struct child *c = arg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a queue refuses for good, and a seccomp filter that demands it
+ * What a queue refuses permanently, and a seccomp filter that requires it
  *
  *	kevent_init(..., REFUSE(type))	no request of that type: EPERM
  *	... REFUSE_CHANGE, READY, ATTACH	not these commands: EPERM
@@ -30,7 +30,7 @@
 
 static const struct timespec zero;
 
-/* A queue with a ring that refuses @mask */
+/* Opens a queue with a ring that refuses @mask. */
 static void open_refusing(struct queue *q, uint32_t mask)
 {
 	open_queue(q, SIZE);
@@ -39,7 +39,7 @@ static void open_refusing(struct queue *q, uint32_t mask)
 	MUST(q->fd >= 0);
 }
 
-/* A change by kevent_wait(); its result, also in the entry */
+/* The result of a change by kevent_wait(), which the entry has too */
 static int wait_change(struct queue *q, uint32_t cmd, const struct ukevent *uk)
 {
 	struct kevent_change c = { .uk = *uk, .cmd = cmd };
@@ -72,7 +72,7 @@ static void check_both(struct queue *q, uint32_t cmd, const struct ukevent *uk,
 	CHECK_EQ(wait_change(q, cmd, uk), want);
 }
 
-/* A valid request of each type that has a source, ALWAYS_QUEUE */
+/* A valid request of each type that has a source, with ALWAYS_QUEUE */
 struct requests {
 	struct ukevent	ev[KEVENT_FUTEX + 1];
 	uint32_t	word;
@@ -115,7 +115,7 @@ static void close_requests(struct requests *r)
 		close(all[i]);
 }
 
-/* What ADD says of a type that is not refused */
+/* The result of ADD for a type that is not refused */
 static int add_says(uint32_t type)
 {
 	switch (type) {
@@ -123,7 +123,7 @@ static int add_says(uint32_t type)
 	case KEVENT_AIO:
 		return -ENOSYS;
 	case KEVENT_POSIX_TIMER:
-		return -EINVAL;		/* timer_create() adds them */
+		return -EINVAL;		/* Only timer_create() adds these. */
 	default:
 		return 0;
 	}
@@ -188,7 +188,7 @@ static void types_without_a_bit_can_be_refused(void)
 	close_requests(&r);
 }
 
-/* One entry that is refused does not stop the others. */
+/* One refused entry does not stop the others. */
 static void refusal_is_per_entry(void)
 {
 	struct requests r;
@@ -267,7 +267,7 @@ static void commands_can_be_refused(void)
 	close_queue(&q);
 }
 
-/* Whoever gets the descriptor is refused as well, and can find out. */
+/* A process that gets the descriptor is refused as well, and can see why. */
 static int use_the_parents_queue(void *arg)
 {
 	struct queue *q = arg;
@@ -295,7 +295,9 @@ static void refusals_go_with_the_queue(void)
 	close_queue(&q);
 }
 
-/* A filter as a program would install it before it runs what it does not trust */
+/*
+ * A filter as a program installs it before it runs code that it does not trust
+ */
 
 #define DEMANDED	(KEVENT_INIT_REFUSE(KEVENT_SIGNAL) |		\
 			 KEVENT_INIT_REFUSE(KEVENT_PROC) |		\
@@ -324,7 +326,7 @@ static int demand_refusals(void)
 		LOAD(nr),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_kevent_init, 1, 0),
 		RETURN(SECCOMP_RET_ALLOW),
-		/* The low half comes first on these machines. */
+		/* On these machines the low half comes first. */
 		LOAD(args[2]),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, DEMANDED),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, DEMANDED, 1, 0),
@@ -356,7 +358,7 @@ static int run_under_the_filter(void *arg)
 	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == -EPERM);
 	kevent_set_proc(&ev, getppid(), 0, 0);
 	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == -EPERM);
-	/* What the filter's author had in mind works. */
+	/* What the filter is meant to allow works. */
 	CHILD_MUST(pipe2(pipe, O_NONBLOCK) == 0);
 	CHILD_MUST(add_pipe(kq, pipe[0], RECV, 0, 7) == 0);
 	CHILD_MUST(write(pipe[1], "", 1) == 1);
@@ -370,7 +372,7 @@ static void seccomp_filter_can_demand_refusals(void)
 			    PATIENCE_MS), 0);
 }
 
-/* Changes by kevent_wait() need a flag that such a filter sees. */
+/* Changes by kevent_wait() need a flag, which such a filter sees. */
 static int deny_changes(void)
 {
 	struct sock_filter filter[] = {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose rights let the kernel write user memory, and that it only writes events
+ * Whose rights allow the kernel to write user memory; it writes only events
  *
  *	buffer, ring	on a stack that grows for them, within its limit
  *	memory faulted in	keeps its contents
  *	ATTACH, init	need all of the ring to be writable by the caller
- *	a thread		without the protection key of the ring: what it does
- *			makes no store there; another thread gets the event
+ *	a thread		without the protection key of the ring causes no
+ *			store there; another thread gets the event
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,9 +25,9 @@
 #define SIZE	128		/* 5248 bytes: slots on two pages */
 #define BYTES	(2 * PAGE)
 
-/* A stack that grows */
+/* A stack that the kernel extends */
 
-/* Where the mapping of the main thread's stack begins */
+/* The address where the mapping of the main thread's stack begins */
 static char *stack_start(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -43,7 +43,7 @@ static char *stack_start(void)
 	return (char *)start;
 }
 
-/* The kernel may not warn of it either; tests/vm/run looks for that. */
+/* The kernel must not print a warning either; tests/vm/run looks for that. */
 static void buffer_on_a_stack_that_has_not_grown(void)
 {
 	const unsigned int below[] = { 1, 8, 15, 64, 200 };
@@ -93,13 +93,13 @@ static void ring_on_a_stack_that_has_not_grown(void)
 	MUST_EQ(add_pipe(q.fd, fd[0], RECV, KEVENT_REQ_ET, 7), 0);
 	put_byte(fd[1]);
 	put_byte_from_outside(fd[1]);
-	/* One by the wake-up, one that waited for a call. */
+	/* One event of the wake-up, and one that waited for a call */
 	CHECK_EQ(drain(&q, counts, 8), 2);
 	CHECK_EQ(counts[7], 2);
 	close(q.fd);
 }
 
-/* Contents */
+/* Contents of memory */
 
 static char *map_file(int fd, size_t bytes, char *at)
 {
@@ -119,7 +119,7 @@ static unsigned int changed(const char *mem, size_t from, size_t to)
 	return nr;
 }
 
-/* Sixteen entries would lie on both pages; one event is there. */
+/* There is room for sixteen entries on both pages; one event is there. */
 static void faulting_in_a_buffer_changes_nothing(void)
 {
 	const size_t at = PAGE - 2 * sizeof(struct ukevent);
@@ -163,7 +163,7 @@ static void faulting_in_an_unaligned_buffer(void)
 	close_queue(&q);
 }
 
-/* Slots that were read and positions, on pages that are mapped anew */
+/* Slots that were read, and positions, on pages that are mapped again */
 static void faulting_in_a_ring_changes_nothing(void)
 {
 	struct queue q = { .size = SIZE, .bytes = BYTES };
@@ -254,13 +254,15 @@ static int attach_a_file_open_for_reading(void *arg)
 	moved.ring = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	CHILD_MUST(moved.ring != MAP_FAILED);
 	CHILD_MUST(mprotect(moved.ring, BYTES, PROT_READ | PROT_WRITE) == -1);
-	/* Not for want of the page */
+	/* The reason is not that the page is missing. */
 	CHILD_MUST(moved.ring->ring_kidx == 0);
 	CHILD_MUST(attach(&moved) == -EFAULT);
 	return 0;
 }
 
-/* Who was given the ring for reading does not get to write it. */
+/*
+ * A process that got the ring for reading does not get the right to write it.
+ */
 static void attach_needs_a_file_open_for_writing(void)
 {
 	struct queue q = { .size = SIZE };
@@ -280,7 +282,9 @@ static void attach_needs_a_file_open_for_writing(void)
 
 static int key;
 
-/* false where processor or kernel have none: arm64, and some that run KVM */
+/*
+ * Returns false without hardware or kernel support: arm64, and some KVM hosts.
+ */
 static bool have_keys(void)
 {
 	key = pkey_alloc(0, 0);
@@ -361,7 +365,7 @@ struct locked {
 	long		wait, commit, get;
 };
 
-/* All a thread may try that must not write memory it may not write */
+/* Everything that a thread may try while it must not write the memory */
 static long act_without_the_key(void *arg)
 {
 	struct locked *l = arg;
@@ -385,7 +389,7 @@ static void check_nothing_written(struct locked *l, uint64_t kidx)
 	CHECK_EQ(l->q.ring->event[0].ptr, kidx ? 8 : 0);
 }
 
-/* The entry at 0 is there already when @first is set. */
+/* With @first, the entry at 0 is there already. */
 static void act_and_take(struct locked *l, bool first)
 {
 	unsigned int counts[10] = {};
@@ -400,12 +404,12 @@ static void act_and_take(struct locked *l, bool first)
 	CHECK_EQ(l->commit, first ? -EFAULT : -EINVAL);
 	CHECK_EQ(l->get, -EFAULT);
 	check_nothing_written(l, first);
-	/* Whoever may write finds it all. */
+	/* A thread that may write gets all events. */
 	CHECK_EQ(drain(&l->q, counts, 10), 2 + first);
 	CHECK_EQ(counts[7], 1);
 	CHECK_EQ(counts[8], first);
 	CHECK_EQ(counts[9], 1);
-	/* And has hits again. */
+	/* And its ring gets hits again. */
 	take_bytes(l->fd[0]);
 	put_byte(l->fd[1]);
 	CHECK_EQ(l->q.ring->ring_kidx, 3 + first);
@@ -430,8 +434,9 @@ static void with_the_header_locked(bool first)
 }
 
 /*
- * The wake-up runs in a thread that may read the ring but not write it. Nothing
- * is stored until one that may write asks, and calls of the first one fail.
+ * The wake-up runs in a thread that may read the ring but not write it. No
+ * event is stored until a thread that may write it makes a call. Calls of the
+ * first thread fail.
  */
 static void thread_without_the_key_writes_nothing(void)
 {

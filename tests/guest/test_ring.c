@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ring: order, positions, RING_MORE, commit, and a header that a program
- * scribbles over. Marks of USER watches are the events; each test knows what
- * position each of them must get.
+ * overwrites. Marks of USER watches are the events; each test knows the position
+ * of each of them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define PAGE	4096ul
 
-/* A queue with @nr one-shot USER watches 0.. on a ring of @size */
+/* Opens a queue with @nr one-shot USER watches 0.. and a ring of @size. */
 static void open_marks(struct queue *q, uint32_t size, unsigned int nr)
 {
 	unsigned int i;
@@ -102,7 +102,9 @@ static void wait_moves_at_most_num(void)
 	close_queue(&q);
 }
 
-/* As a futex: it sleeps only while the position is what the caller saw. */
+/*
+ * Like a futex: the call sleeps only while the position is what the caller saw.
+ */
 static void wait_returns_at_once_when_the_ring_moved(void)
 {
 	struct queue q;
@@ -113,7 +115,7 @@ static void wait_returns_at_once_when_the_ring_moved(void)
 	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), 2);
 	CHECK_EQ(kevent_wait(q.fd, 8, 1, NULL, 0, NULL), 1);
 	CHECK_EQ(wait_past(&q, 8, 2), 0);
-	/* Any other value is a position long ago. */
+	/* Any other value is a position of the past. */
 	CHECK_EQ(kevent_wait(q.fd, 8, 0xfffffff0u, NULL, 0, NULL), 18);
 	CHECK_EQ(kevent_wait(q.fd, 8, 2u - 0x7fffffff, NULL, 0, NULL),
 		 0x7fffffff);
@@ -142,7 +144,10 @@ static void await_more(struct queue *q)
 		MUST(patient(start, PATIENCE_MS));
 }
 
-/* What the ring has no entry for is told by its flag, without a call. */
+/*
+ * A flag in the ring says that the kernel has more events; no call is
+ * necessary.
+ */
 static void event_that_is_queued_sets_the_flag(void)
 {
 	struct ukevent ev;
@@ -168,7 +173,10 @@ static void event_that_is_queued_sets_the_flag(void)
 	close_queue(&q);
 }
 
-/* Where a miss could not write, a consumer that sleeps is still woken first. */
+/*
+ * A miss could not write this memory. A consumer that sleeps is still woken
+ * first.
+ */
 static void event_for_a_sleeper_sets_no_flag(void)
 {
 	struct waiter w;
@@ -331,7 +339,7 @@ static void full_ring_can_be_committed(void)
 	close_queue(&q);
 }
 
-/* Slots freed by a store to ring_uidx are used by the next wait. */
+/* The next wait uses slots that a store to ring_uidx has freed. */
 static void wait_notices_a_store_by_the_program(void)
 {
 	struct queue q;
@@ -347,8 +355,8 @@ static void wait_notices_a_store_by_the_program(void)
 }
 
 /*
- * An unread entry that says it all is not repeated; once it is consumed, the
- * level is reported again.
+ * An unread entry that has every condition is not repeated. Once it is
+ * consumed, the level is reported again.
  */
 static void unread_level_entry_is_not_repeated(void)
 {
@@ -370,7 +378,7 @@ static void unread_level_entry_is_not_repeated(void)
 	close_queue(&q);
 }
 
-/* ET: an unread entry stands for all activity before it is consumed. */
+/* ET: an unread entry covers all activity until it is consumed. */
 static void unread_edge_entry_is_not_repeated(void)
 {
 	struct ukevent ev;
@@ -391,7 +399,7 @@ static void unread_edge_entry_is_not_repeated(void)
 	close_queue(&q);
 }
 
-/* An entry with a bit the unread one lacks is news. */
+/* An entry with a bit that the unread entry lacks is reported. */
 static void unread_entry_with_less_is_followed_by_more(void)
 {
 	struct ukevent ev[2];
@@ -411,7 +419,7 @@ static void unread_entry_with_less_is_followed_by_more(void)
 	close_queue(&q);
 }
 
-/* So a ring twice the number of watches never fills up. */
+/* So a ring of twice the number of watches never becomes full. */
 static void ring_twice_the_watches_never_fills(void)
 {
 	struct queue q;
@@ -434,7 +442,7 @@ static void ring_twice_the_watches_never_fills(void)
 	close_queue(&q);
 }
 
-/* The kernel's own count is what counts; the program's copy is output. */
+/* The kernel uses its own count; the program's copy is only output. */
 static void stores_to_kidx_and_flags_are_ignored(void)
 {
 	struct ukevent ev;
@@ -456,8 +464,8 @@ static void stores_to_kidx_and_flags_are_ignored(void)
 }
 
 /*
- * A ring of 4 slots between two painted areas; any value in ring_uidx. With
- * the right value back, everything comes out once.
+ * A ring of 4 slots between two filled areas; ring_uidx has any value. With the
+ * right value back in it, every event comes once.
  */
 static void wild_uidx_writes_nothing_outside_the_ring(void)
 {
@@ -487,7 +495,7 @@ static void wild_uidx_writes_nothing_outside_the_ring(void)
 	for (i = KEVENT_RING_BYTES(4); i < q.bytes; i++)
 		dirty += mem[i] != 0x5a;
 	CHECK_EQ(dirty, 0);
-	/* Consumed by a wild store is consumed: the rest comes in order. */
+	/* A wild store consumes entries. The other events come in order. */
 	uidx = fdinfo(q.fd, "kevent-ring-uidx");
 	q.ring->ring_uidx = uidx;
 	CHECK_EQ(drain(&q, counts, 64), 64 - uidx);
@@ -541,7 +549,7 @@ static void ring_may_lie_in_any_memory(void)
 	}
 }
 
-/* A file cut short under the ring is memory that is gone. */
+/* The memory of the ring is gone when the file under it is truncated. */
 static void truncated_file_under_the_ring_faults(void)
 {
 	struct queue q = { .size = 8 };
@@ -562,7 +570,7 @@ static void truncated_file_under_the_ring_faults(void)
 	close(q.fd);
 }
 
-/* A ring whose last slot ends with the last page there is */
+/* A ring whose last slot ends with the last mapped page */
 static void ring_may_end_at_the_end_of_memory(void)
 {
 	struct queue q = { .size = 8 };

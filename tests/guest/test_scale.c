@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * 10,000 watched pipes in one queue, one write to each, and who gets what. On
- * the debug kernel there are fewer: each takes it milliseconds to open.
+ * 10,000 watched pipes in one queue, one write to each, and who gets which event.
+ * The debug kernel has fewer, because it takes milliseconds to open one.
  *
  *	mode	consumer			each write is
  *	ET	ring, large or of 16 slots	one event
@@ -61,7 +61,7 @@ static void write_all(void)
 		put_byte(pipes[i][1]);
 }
 
-/* Reports how many of the counts are wrong, not each of them. */
+/* Reports how many of the counts are wrong instead of each of them. */
 static void check_counts(unsigned int want)
 {
 	unsigned int i, bad = 0, first = 0;
@@ -92,7 +92,7 @@ static void check_edges(uint32_t size)
 	close_queue(&q);
 }
 
-/* The byte is read when its event is taken: commit before process. */
+/* The byte is read when its event is taken: commit before processing. */
 static unsigned int drain_level(struct queue *q)
 {
 	unsigned int sum = 0;
@@ -125,7 +125,7 @@ static void check_level(uint32_t size)
 	close_queue(&q);
 }
 
-/* Not drained, each is reported in each round. */
+/* Without a read, each round reports every pipe. */
 static void level_is_reported_in_each_round(void)
 {
 	unsigned int round;
@@ -148,7 +148,7 @@ static void level_is_reported_in_each_round(void)
 	close_queue(&q);
 }
 
-/* Eight consumers; each keeps its own counts. */
+/* Eight consumers; each has its own counts. */
 struct crowd {
 	struct queue	q;
 	_Atomic unsigned int taken;
@@ -214,7 +214,10 @@ static void check_crowd(uint32_t size)
 	write_all();
 	for (start = now_ns(); atomic_load(&crowd.taken) < nr; )
 		MUST(patient(start, SECONDS / 2 * 1000));
-	/* Anything delivered twice is there by now, or in the queue. */
+	/*
+	 * By now an event that comes twice has been delivered, or is in the
+	 * queue.
+	 */
 	atomic_store(&crowd.stop, true);
 	for (i = 0; i < THREADS; i++) {
 		join_actor(&members[i].actor, PATIENCE_MS);
@@ -227,7 +230,7 @@ static void check_crowd(uint32_t size)
 	close_queue(&crowd.q);
 }
 
-/* All descriptors closed in bulk while their events wait */
+/* All descriptors are closed at once while their events wait. */
 static void closing_everything_leaves_nothing(void)
 {
 	struct queue q;

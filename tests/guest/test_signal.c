@@ -68,7 +68,10 @@ static void blocked_signals_are_observed_and_stay_pending(struct queue *q)
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
 	CHECK(is_pending(SIGUSR1));
-	/* Pending already: the kernel drops the next one, the watch does not. */
+	/*
+	 * The signal is pending already: the kernel drops the next one, the
+	 * watch does not.
+	 */
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
 	sigemptyset(&set);
@@ -103,7 +106,7 @@ static long add_in_thread(void *arg)
 	return add_signal(*(int *)arg, SIGUSR1, CONSUME, 0);
 }
 
-/* Whichever thread adds the watch, and whichever gets the signal */
+/* Any thread may add the watch, and any thread may get the signal. */
 static void watch_is_of_the_whole_process(void)
 {
 	pid_t tid = gettid();
@@ -140,7 +143,7 @@ static void exit_of_a_child_is_a_signal(struct queue *q)
 	must_signal(q, SIGCHLD, true, pid, CLD_EXITED, 0);
 	CHECK_EQ(handled, 0);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 4);
-	/* As explained in sigaction(2), there is no such signal. */
+	/* sigaction(2) explains why there is no such signal. */
 	handle(SIGCHLD, SIG_IGN);
 	pid = fork();
 	if (!pid)
@@ -163,7 +166,7 @@ static void consumed_signals_are_not_delivered(struct queue *q)
 	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK_EQ(kill_thread(SIGUSR1), 0);
 	must_signal(q, SIGUSR1, true, getpid(), SI_TKILL, 0);
-	/* The default would be the end. */
+	/* By default the signal would end the process. */
 	CHECK_EQ(kill(getpid(), SIGTERM), 0);
 	must_signal(q, SIGTERM, true, getpid(), SI_USER, 0);
 	CHECK_EQ(queue_value(RT, 9), 0);
@@ -242,7 +245,7 @@ static void faults_are_observed_but_not_consumed(void)
 	MUST_EVENT(&q, &ev);
 	CHECK_EQ(ev.id.raw_u64, SIGSEGV);
 	CHECK_EQ(ev.ret_data[0], SEGV_MAPERR);
-	/* Sent by somebody, it is a signal like others. */
+	/* If a process sends it, it is a signal like any other. */
 	handle(SIGSEGV, count_signal);
 	CHECK_EQ(kill(getpid(), SIGSEGV), 0);
 	must_signal(&q, SIGSEGV, true, getpid(), SI_USER, 0);
@@ -286,7 +289,8 @@ static int watch_job_control(void *arg)
 
 	CHILD_MUST(add_signal(q->fd, SIGTSTP, CONSUME, 0) == 0);
 	CHILD_MUST(add_signal(q->fd, SIGCONT, CONSUME, 0) == 0);
-	CHILD_MUST(kill(getpid(), SIGTSTP) == 0);	/* does not stop it */
+	/* The signal does not stop the process. */
+	CHILD_MUST(kill(getpid(), SIGTSTP) == 0);
 	CHILD_MUST(next_event(q, &ev, 0) == 1 && ev.id.raw[0] == SIGTSTP);
 	CHILD_MUST(kill(getpid(), SIGSTOP) == 0);
 	CHILD_MUST(next_event(q, &ev, 0) == 1 && ev.id.raw[0] == SIGCONT);
@@ -369,7 +373,7 @@ static void oneshot_and_dispatch_take_one_signal(struct queue *q)
 	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_ONESHOT), 0);
 	CHECK_EQ(queue_value(RT, 1), 0);
 	CHECK_EQ(handled, 0);
-	/* It has its one, though nobody has read that. */
+	/* The watch has one signal, although nobody has read it. */
 	CHECK_EQ(queue_value(RT, 2), 0);
 	CHECK_EQ(handled, 1);
 	must_signal(q, RT, true, getpid(), SI_QUEUE, 1);
@@ -403,7 +407,10 @@ static void disabled_watch_takes_nothing(struct queue *q)
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(queue_value(RT, 2), 0);
 	CHECK_EQ(queue_value(RT, 3), 0);
-	/* What it has taken waits while it is disabled. */
+	/*
+	 * The signal that the watch has taken waits while the watch is
+	 * disabled.
+	 */
 	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME,
 			      KEVENT_REQ_DISABLED),
 		0);
@@ -479,7 +486,7 @@ static void wrong_requests_are_refused(void)
 	close_queue(&q);
 }
 
-/* A signal that is sent touches its own watches only, 16 of a process. */
+/* A signal affects only its own watches, 16 of a process. */
 
 #define PER_SIGNAL	16
 
@@ -518,7 +525,7 @@ static void watches_of_one_signal_are_limited(void)
 
 static bool can_be_watched(int sig)
 {
-	/* Between the standard ones and SIGRTMIN are those of the C library. */
+	/* The C library uses those between the standard ones and SIGRTMIN. */
 	return sig != SIGKILL && sig != SIGSTOP &&
 	       (sig <= SIGSYS || sig >= SIGRTMIN);
 }
@@ -554,7 +561,7 @@ static void all_signals_have_their_watches(void)
 	CHECK_EQ(kill(getpid(), SIGURG), 0);
 }
 
-/* What a tracer puts back or in place of a signal was not sent again. */
+/* A signal that a tracer puts back, or replaces, is not sent again. */
 
 static int traced_requeue(void *arg)
 {
@@ -597,7 +604,7 @@ static void signal_a_tracer_requeues_is_observed_once(void)
 	must_stop(pid, SIGUSR1);
 	must_signal(&q, SIGUSR1, false, pid, SI_USER, 0);
 	resume(pid, 1ull << (SIGUSR1 - 1) | 1ull << (SIGUSR2 - 1), SIGUSR1);
-	/* The child unblocks it; this time it becomes another one. */
+	/* The child unblocks it; this time the tracer replaces it. */
 	must_stop(pid, SIGUSR1);
 	CHECK_NO_EVENT(&q);
 	resume(pid, 0, SIGUSR2);
@@ -606,7 +613,9 @@ static void signal_a_tracer_requeues_is_observed_once(void)
 	close_queue(&q);
 }
 
-/* The terminal stops who reads in the background, and has him try again. */
+/*
+ * The terminal stops a background process that reads, and makes it try again.
+ */
 
 static int reads_in_background(void *arg)
 {

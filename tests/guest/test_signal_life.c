@@ -4,7 +4,7 @@
  *
  *	fork		the child has none
  *	exec		gone, and can be added again
- *	last thread	gone, though the queue lives on elsewhere
+ *	last thread	gone, though another process has the queue
  *	a passed queue	events are about the process that added the watch,
  *			which alone may change it
  */
@@ -40,7 +40,7 @@ static void open_team(struct team *t, uint32_t size)
 	MUST_EQ(pipe(t->to_parent), 0);
 }
 
-static bool tell(int fd[2])
+static bool signal_peer(int fd[2])
 {
 	return write(fd[1], "", 1) == 1;
 }
@@ -83,14 +83,14 @@ static void fork_does_not_inherit_watches(void)
 	close_queue(&t.q);
 }
 
-/* Adds a watch, waits, and ends with a signal that nobody has read. */
+/* Adds a watch, waits, and ends while a signal is unread. */
 static int watching_child(void *arg)
 {
 	struct team *t = arg;
 
 	CHILD_MUST(add_signal(t->q.fd, RT, CONSUME, 0) == 0);
 	CHILD_MUST(queue_value(RT, 1) == 0);
-	CHILD_MUST(tell(t->to_parent) && await(t->to_child));
+	CHILD_MUST(signal_peer(t->to_parent) && await(t->to_child));
 	CHILD_MUST(queue_value(RT, 2) == 0);
 	CHILD_MUST(queue_value(RT, 3) == 0);
 	return 0;
@@ -109,7 +109,7 @@ static void check_exit(uint32_t size)
 		must_signal(&t.q, RT, true, pid, SI_QUEUE, 1);
 		CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
 		CHECK_EQ(add_signal(t.q.fd, RT, CONSUME, 0), -EEXIST);
-		CHECK(tell(t.to_child));
+		CHECK(signal_peer(t.to_child));
 		CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 		CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 0);
 		CHECK_EQ(fdinfo(t.q.fd, "kevent-ready"), 0);
@@ -135,7 +135,7 @@ static long survive_leader(void *arg)
 	do
 		read_file(path, text, sizeof(text));
 	while (!strstr(text, ") Z") && patient(start, PATIENCE_MS));
-	tell(t->to_parent);
+	signal_peer(t->to_parent);
 	await(t->to_child);
 	_exit(remove_signal(t->q.fd, SIGUSR1));
 }
@@ -165,13 +165,13 @@ static void watch_outlives_the_first_thread(void)
 	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), -EPERM);
 	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
-	CHECK(tell(t.to_child));
+	CHECK(signal_peer(t.to_child));
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 0);
 	close_queue(&t.q);
 }
 
-/* The new program's part; each way to fail has its exit status. */
+/* What the new program does; each way to fail has its exit status. */
 int signals_after_exec(int argc, char **argv)
 {
 	struct ukevent ev;
@@ -210,7 +210,7 @@ static int exec_child(void *arg)
 	CHILD_MUST(add_signal(t->q.fd, SIGUSR1, CONSUME, 0) == 0);
 	CHILD_MUST(kill(getpid(), SIGUSR1) == 0);
 	CHILD_MUST(fcntl(t->q.fd, F_SETFD, 0) == 0);
-	if (t->q.size)		/* from another thread */
+	if (t->q.size)		/* by another thread */
 		start_actor(&a, do_exec, &t->q.fd);
 	else
 		do_exec(&t->q.fd);
@@ -257,14 +257,17 @@ static int stranger(void *arg)
 	atomic_store(&handled, 0);
 	CHILD_MUST(add_signal(kq, SIGUSR1, CONSUME, 0) == 0);
 	CHILD_MUST(close(kq) == 0);
-	CHILD_MUST(tell(t->to_parent) && await(t->to_child));
+	CHILD_MUST(signal_peer(t->to_parent) && await(t->to_child));
 	CHILD_MUST(handled == 0);
-	CHILD_MUST(tell(t->to_parent) && await(t->to_child));
+	CHILD_MUST(signal_peer(t->to_parent) && await(t->to_child));
 	CHILD_MUST(handled == 1);
 	return 0;
 }
 
-/* The process that added it is signalled; the other one has the queue. */
+/*
+ * The process that added the watch gets the signal; the other one has the
+ * queue.
+ */
 static void passed_queue_tells_of_who_added_the_watch(void)
 {
 	struct team t;
@@ -287,15 +290,15 @@ static void passed_queue_tells_of_who_added_the_watch(void)
 	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), -EPERM);
 	CHECK_EQ(kill(pid, SIGUSR1), 0);
 	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
-	CHECK(tell(t.to_child) && await(t.to_parent));
-	/* The watch ends with the queue, from outside of its process. */
+	CHECK(signal_peer(t.to_child) && await(t.to_parent));
+	/* The watch ends with the queue, which another process closes. */
 	close_queue(&t.q);
 	CHECK_EQ(kill(pid, SIGUSR1), 0);
-	CHECK(tell(t.to_child));
+	CHECK(signal_peer(t.to_child));
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 }
 
-/* Whoever inherits a queue leaves the watches of others alone. */
+/* A process that inherits a queue cannot change the watches of others. */
 
 static int meddles(void *arg)
 {
@@ -305,7 +308,7 @@ static int meddles(void *arg)
 	CHILD_MUST(change_signal(q->fd, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME,
 				 0) == -EPERM);
 	CHILD_MUST(remove_signal(q->fd, SIGUSR1) == -EPERM);
-	/* It would end one that is ONESHOT. */
+	/* With ONESHOT it would end the watch. */
 	CHILD_MUST(change_signal(q->fd, KEVENT_CTL_READY, SIGUSR1, 0, 0) ==
 		   -EPERM);
 	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
@@ -332,7 +335,7 @@ static void others_may_not_change_a_watch(struct queue *q)
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	CHECK_EQ(handled, 1);
 	must_signal(q, SIGUSR1, false, getpid(), SI_USER, 0);
-	/* Its own threads may. */
+	/* Other threads of the process can. */
 	start_actor(&a, changes_in_thread, &q->fd);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, 0);
@@ -344,9 +347,9 @@ static void others_may_not_change_a_watch(struct queue *q)
 }
 
 /*
- * A signal to a process group is for the child, too, whose fork is under way: a
- * watch of the parent consumes the parent's only. userfaultfd holds the fork up
- * until its event is read.
+ * A signal to a process group also goes to a child whose fork is not complete.
+ * A watch of the parent consumes only the parent's signal. userfaultfd blocks
+ * the fork until its event is read.
  */
 static long forks(void *arg)
 {
@@ -394,7 +397,7 @@ static int signals_own_group(void *arg)
 	}
 	start_actor(&a, forks, NULL);
 	CHILD_MUST(poll(&pfd, 1, PATIENCE_MS * slowness) == 1);
-	/* The last one undoes the third. */
+	/* The last call reverts the third. */
 	for (i = 0; i < ARRAY_SIZE(sigs); i++)
 		CHILD_MUST(kill(0, sigs[i]) == 0);
 	CHILD_MUST(read(pfd.fd, &msg, sizeof(msg)) == sizeof(msg));

@@ -33,7 +33,7 @@ static void standard_signals_merge_into_the_first(struct queue *q)
 	}
 }
 
-/* The ring has the first while the second comes: two events */
+/* The first entry is in the ring when the second signal comes: two events. */
 static void merging_ends_at_delivery(void)
 {
 	struct queue q;
@@ -127,7 +127,9 @@ static void many_come_in_order_through_a_ring_of_16(void)
 	close_queue(&q);
 }
 
-/* Signals come while the ring is full; it is emptied three at a time. */
+/*
+ * Signals come while the ring is full; the test takes three events at a time.
+ */
 static void many_come_in_order_through_a_full_ring(void)
 {
 	int next = 0, i, sent = 0;
@@ -170,7 +172,10 @@ static void sender_gets_eagain_at_the_limit(void)
 		;
 	CHECK_EQ(nr, 20);
 	CHECK_EQ(queue_value(RT, nr), -EAGAIN);
-	/* kill() may not fail for that: these two are kept as one. */
+	/*
+	 * kill() must not fail because of the limit: these two become one
+	 * event.
+	 */
 	CHECK_EQ(kill(getpid(), RT), 0);
 	CHECK_EQ(kill(getpid(), RT), 0);
 	must_signal(&q, RT, true, getpid(), SI_QUEUE, 0);
@@ -180,13 +185,13 @@ static void sender_gets_eagain_at_the_limit(void)
 	must_signal(&q, RT, true, getpid(), SI_USER, 0);
 	must_signal(&q, RT, true, getpid(), SI_QUEUE, 77);
 	CHECK_NO_EVENT(&q);
-	/* All the charge is back. */
+	/* The whole charge is gone. */
 	queue_many(0, 20);
 	CHECK_EQ(queue_value(RT, 0), -EAGAIN);
 	close_queue(&q);
 }
 
-/* Watch or pending signal, whichever fails: nobody gets it. */
+/* Either the watch or the pending signal lacks memory: no receiver gets it. */
 static void signal_that_failed_is_nowhere(void)
 {
 	struct timespec zero = {};
@@ -233,7 +238,7 @@ static void remove_drops_what_is_not_delivered(void)
 	close_queue(&q);
 }
 
-/* What is kept is charged to the owner of the queue, too. */
+/* The owner of the queue is charged too for the signals it keeps. */
 
 #define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
 
@@ -261,7 +266,7 @@ static void queued_signals_are_charged_in_bytes(void)
 	MUST_EQ(remove_signal(q.fd, RT), 0);
 	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
 	CHECK_EQ(charged(&q), before);
-	/* A standard signal needs no memory. */
+	/* A standard signal needs no memory of its own. */
 	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
 	before = charged(&q);
 	CHECK_EQ(queue_value(SIGUSR1, 0), 0);
@@ -298,7 +303,7 @@ static void owner_of_the_queue_limits_them(void)
 	close_queue(&q);
 }
 
-/* Timers. Time only makes them expire; it is not measured. */
+/* Timers. Time makes them expire, but the test does not measure it. */
 
 static timer_t start_timer(int sig, int value, unsigned int ms, bool interval)
 {
@@ -337,7 +342,7 @@ static void posix_timer_goes_on_when_observed_or_consumed(struct queue *q)
 	wait_handled(5);
 	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME, 0), 0);
 	atomic_store(&handled, 0);
-	/* One was maybe under way to either side. */
+	/* At either end one expiry may have been under way. */
 	for (i = 0; i < 2; i++) {
 		struct ukevent ev;
 
@@ -452,7 +457,10 @@ static void itimer_goes_on_when_observed_or_consumed(struct queue *q)
 	for (i = 0; i < 5; i++)
 		must_signal(q, SIGALRM, true, 0, SI_KERNEL, 0);
 	CHECK_EQ(handled, 0);
-	/* Far below a tick: no storm, and it can be read as it comes. */
+	/*
+	 * Far shorter than a tick: it causes no storm, and the events can be
+	 * read.
+	 */
 	it.it_interval.tv_usec = it.it_value.tv_usec = 1;
 	MUST_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
 	for (i = 0; i < 20; i++)

@@ -10,8 +10,8 @@
  *	stream		room				SEND
  *	listener	connection waiting		ACCEPT
  *
- * With RECV of TCP comes the number of bytes, with ACCEPT that of connections.
- * Nothing of this is BROKEN: next_mask() and next_amount() look.
+ * An event of TCP has the number of bytes with RECV, and that of connections with
+ * ACCEPT. No event is BROKEN: next_mask() and next_amount() check that.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,7 +36,7 @@
 #define ERR	KEVENT_POLL_POLLERR
 #define ET	KEVENT_REQ_ET
 
-/* Events of sockets may be late: the network has its own threads. */
+/* Events of sockets may be late, because the network has its own threads. */
 static uint32_t next_mask(struct queue *q)
 {
 	struct ukevent ev;
@@ -293,7 +293,7 @@ static void datagram_is_recv(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* A connected unix datagram socket also waits for room at its peer. */
+/* A connected unix datagram socket also waits for room in its peer. */
 static void datagram_room_at_the_peer_is_send(void)
 {
 	int one = 1, fd[2];
@@ -313,7 +313,7 @@ static void datagram_room_at_the_peer_is_send(void)
 	close_queue(&q);
 }
 
-/* Urgent data is not asked for; data and room can come together. */
+/* Nobody asked for urgent data; data and room can come together. */
 static void two_conditions_come_in_one_event(void)
 {
 	struct queue q;
@@ -344,7 +344,7 @@ static void get_bytes(int fd, unsigned int nr)
 	MUST_EQ(recv(fd, block, nr, 0), nr);
 }
 
-/* Loopback delivers before send() returns, but not in every case. */
+/* Loopback usually delivers before send() returns, but not always. */
 static void arrive(int fd, int nr)
 {
 	uint64_t start = now_ns();
@@ -423,7 +423,7 @@ static void listener_says_how_many(struct queue *q)
 
 static void unix_listener_says_how_many(struct queue *q)
 {
-	/* Just the family: the kernel chooses a name. */
+	/* Only the family: the kernel chooses a name. */
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(addr.sun_family);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), i;
@@ -443,7 +443,7 @@ static void unix_listener_says_how_many(struct queue *q)
 	CHECK_EQ(next_amount(q, ACCEPT), 4);
 }
 
-/* Conditions of poll() as a SOCKET watch for RECV has them */
+/* The conditions of poll() as a SOCKET watch for RECV reports them */
 static uint32_t poll_mask(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN | POLLRDHUP };
@@ -456,7 +456,9 @@ static uint32_t poll_mask(int fd)
 	return mask ? mask | (p.revents & POLLRDHUP) : 0;
 }
 
-/* The kernel answers some watches without ->poll(); the answer is the same. */
+/*
+ * For some watches the kernel does not call ->poll(); the result is the same.
+ */
 static void check_like_poll(struct queue *q, int fd)
 {
 	uint64_t start = now_ns();
@@ -466,7 +468,10 @@ static void check_like_poll(struct queue *q, int fd)
 	do {
 		before = poll_mask(fd);
 		mask = next_event(q, &ev, 0) == 1 ? ev.ret_data[0] : 0;
-		/* An entry that was there already may say less. */
+		/*
+		 * An entry that was in the ring before may have fewer
+		 * conditions.
+		 */
 		if (mask && next_event(q, &ev, 0) == 1)
 			mask = ev.ret_data[0];
 	} while ((poll_mask(fd) != before || mask != before) &&
@@ -486,7 +491,10 @@ static void do_deed(enum deed deed, int fd[2])
 		MUST_EQ(shutdown(fd[0], SHUT_RD), 0);
 		break;
 	case PEER_DATA:
-		/* AF_UNIX lets nobody write to a deaf end. */
+		/*
+		 * AF_UNIX refuses writes to an end that was shut down for
+		 * reading.
+		 */
 		if (send(fd[1], "data", 4, MSG_NOSIGNAL) < 0)
 			CHECK_EQ(errno, EPIPE);
 		break;
@@ -540,7 +548,9 @@ static void ends_and_data_are_what_poll_says(struct queue *q)
 	}
 }
 
-/* It wakes whoever waits for the socket, but there is nothing to read. */
+/*
+ * The shutdown wakes all waiters of the socket, but there is nothing to read.
+ */
 static void own_shutdown_is_no_news(struct queue *q)
 {
 	long long misses;
@@ -559,7 +569,7 @@ static void own_shutdown_is_no_news(struct queue *q)
 	CHECK(fdinfo(q->fd, "kevent-misses") > misses);
 }
 
-/* Where nobody can tell without a lock it is 0. */
+/* The amount is 0 where the kernel cannot get it without a lock. */
 static void others_do_not_say_how_much(struct queue *q)
 {
 	int type[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET }, fd[2];
@@ -576,7 +586,7 @@ static void others_do_not_say_how_much(struct queue *q)
 	}
 }
 
-/* An amount that differs makes no second entry while one is unread. */
+/* While an entry is unread, a new amount makes no second entry. */
 static void amount_is_no_news(void)
 {
 	struct queue q;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Races with a time budget: two or more threads do to the same watches what
- * they can. Some watches are left in peace, and what they report is counted:
+ * Races with a time budget: two or more threads make all kinds of calls on the
+ * same watches. Others are stable, and the test counts what they report:
  *
  *	stable	marked by READY all the time	sum of ret_data[1] == marks
  *	churned	ADD, REMOVE, MODIFY, close,	events carry a value that was
@@ -58,7 +58,7 @@ static void mark_stable(struct storm *s, unsigned int i)
 		atomic_fetch_add(&s->wrong, 1);
 }
 
-/* Puts another file where a watched one is: a new pipe, or the next one. */
+/* Replaces a watched file by a new pipe, or by the next one. */
 static void replace(struct storm *s, unsigned int i, bool new)
 {
 	int fd[2];
@@ -73,7 +73,7 @@ static void replace(struct storm *s, unsigned int i, bool new)
 	}
 }
 
-/* One random deed to the churned watches */
+/* Makes one random call on the churned watches. */
 static void churn(struct storm *s, uint64_t *rnd)
 {
 	static const uint32_t modes[] = {
@@ -106,7 +106,7 @@ static void churn(struct storm *s, uint64_t *rnd)
 		take_bytes(s->fd[i][0]);
 		break;
 	default:
-		/* EAGAIN and EPIPE are as good as success. */
+		/* EAGAIN and EPIPE count as success. */
 		if (write(s->fd[i][1], "", 1) < 0)
 			break;
 	}
@@ -145,7 +145,7 @@ static void consume_until_quiet(struct storm *s)
 	while (storm_on(s))
 		if (next_event(&s->q, &ev, 1) == 1)
 			account(s, &ev);
-	/* Level watches repeat for ever; removed, they do not. */
+	/* Level watches report again and again until they are removed. */
 	for (i = 0; i < CHURNED; i++)
 		remove_file(s->q.fd, KEVENT_PIPE, s->fd[i][0]);
 	for (i = 0; i < 4 * (STABLE + CHURNED); i++)
@@ -190,8 +190,8 @@ static void run_storm(uint32_t size)
 }
 
 /*
- * Pairs that must not touch freed memory: A does one thing over and over, B
- * another; whoever comes second finds it gone.
+ * Pairs of calls that must not touch freed memory: A makes one call again and
+ * again, B another one. The second one finds the object gone.
  */
 struct pair {
 	_Atomic int	kq;
@@ -264,7 +264,7 @@ static void last_close_races_close_of_the_queue(void)
 	check_pair(true);
 }
 
-/* A collector against the close of what it collects */
+/* A collector against the close of the files it collects */
 static long collector(void *arg)
 {
 	struct pair *p = arg;
@@ -307,7 +307,7 @@ static void collection_races_close(void)
 	close(p.kq);
 }
 
-/* ADD that fails late, of a source that fires all the time */
+/* ADD fails late, on a source that fires all the time. */
 static long fire(void *arg)
 {
 	struct pair *p = arg;
@@ -341,7 +341,10 @@ static void refused_add_races_events(void)
 	close(p.kq);
 }
 
-/* A program that writes any words into the ring's header while it is used */
+/*
+ * A program writes arbitrary words into the ring's header while the ring is in
+ * use.
+ */
 static long poke(void *arg)
 {
 	struct storm *s = arg;
@@ -382,7 +385,9 @@ static void wild_stores_to_the_header_harm_nobody_else(void)
 	while (storm_on(&s)) {
 		for (i = 0; i < STABLE; i++)
 			MUST_EQ(mark_user(s.q.fd, i, 1), 1);
-		/* The position read from there may be ahead of the kernel's. */
+		/*
+		 * A position read from the header may be ahead of the kernel's.
+		 */
 		ret = kevent_wait(s.q.fd, 8, s.q.ring->ring_kidx, &zero, 0,
 				  NULL);
 		MUST(ret >= 0 || ret == -EINVAL);
@@ -392,7 +397,9 @@ static void wild_stores_to_the_header_harm_nobody_else(void)
 	for (i = KEVENT_RING_BYTES(8); i < s.q.bytes; i++)
 		dirty += mem[i] != 0x5a;
 	CHECK_EQ(dirty, 0);
-	/* The kernel's side is sound: events still come by the other way. */
+	/*
+	 * The kernel's own state is correct: get_events() still returns events.
+	 */
 	while (get_events(s.q.fd, 1, 8, 0, ev) > 0)
 		;
 	MUST_EQ(mark_user(s.q.fd, 3, 1), 1);
@@ -401,7 +408,10 @@ static void wild_stores_to_the_header_harm_nobody_else(void)
 	close_queue(&s.q);
 }
 
-/* A flipper changes the array while kevent_ctl() reads it: one copy counts. */
+/*
+ * A thread changes the array while kevent_ctl() reads it: the kernel uses one
+ * copy.
+ */
 static long flip(void *arg)
 {
 	struct storm *s = arg;
@@ -434,7 +444,7 @@ static void array_that_changes_is_read_once(void)
 		MUST(ret == 0 || ret == 1);
 		watches += !ret;
 	}
-	/* 50000 may be enough before the time is over. */
+	/* 50000 rounds may be over before the time is. */
 	__atomic_store_n(&s.until, 0, __ATOMIC_RELAXED);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(fdinfo(s.q.fd, "kevent-watches"), watches);

@@ -7,9 +7,9 @@
  *	close		of the queue
  *	processes	that attach the ring, exit and exec
  *
- * But for the first, a writer writes a byte into a pipe, or a socket, when that is
- * empty. So an event without a byte came twice, and a byte that stays has lost its
- * event.
+ * In all but the first, a writer writes a byte into a pipe, or a socket, when that
+ * is empty. So an event without a byte came twice, and the event of a byte that
+ * stays was lost.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,7 +37,7 @@ static bool is_empty(int fd)
 	return !ioctl(fd, FIONREAD, &nr) && !nr;
 }
 
-/* Something to write to at [1] and to read from at [0] */
+/* Files to write to at [1] and to read from at [0] */
 static int make_pair(uint32_t type, int fd[2], int flags)
 {
 	if (type == KEVENT_PIPE)
@@ -61,9 +61,9 @@ static void spin(unsigned int rounds)
 }
 
 /*
- * Pop and store. Of two bytes, the second comes while the consumer deals with
- * the event of the first, or right after it has read that. When the ring is empty,
- * all bytes must have been read whose write() had returned before.
+ * Pop and store. Of two bytes, the second comes while the consumer handles the
+ * event of the first, or right after it has read that byte. When the ring is
+ * empty, every byte must have been read whose write() had returned before.
  */
 
 struct duel {
@@ -119,7 +119,7 @@ static bool pop_and_look(struct duel *d)
 	return true;
 }
 
-/* What a consumer must not do, with the second byte in between */
+/* The wrong order of a consumer: the second byte comes in between. */
 static bool look_and_pop(struct duel *d)
 {
 	struct ukevent ev;
@@ -134,7 +134,10 @@ static bool look_and_pop(struct duel *d)
 	return kevent_ring_next(d->q.ring, d->q.size, &ev);
 }
 
-/* Until an event is lost or the time is over; returns the rounds that went well */
+/*
+ * Runs until an event is lost or the time is over; returns the number of good
+ * rounds.
+ */
 static unsigned long consume_duel(struct duel *d,
 				  bool (*consume)(struct duel *d), bool *lost)
 {
@@ -146,7 +149,9 @@ static unsigned long consume_duel(struct duel *d,
 		bytes = atomic_load(&d->bytes);
 		if (consume(d))
 			continue;
-		/* What could not be stored for want of memory is no loss. */
+		/*
+		 * An event that was not stored for lack of memory is not lost.
+		 */
 		*lost = atomic_load(&d->read) < bytes &&
 			!wait_ring(&d->q, d->q.size, 0) && !consume(d);
 	}
@@ -181,7 +186,7 @@ static void no_event_is_lost_between_pop_and_store(void)
 	CHECK(!lost);
 }
 
-/* The test above finds what it is there to find. */
+/* Proves that the test above can fail. */
 static void event_is_lost_by_looking_before_popping(void)
 {
 	bool lost;
@@ -191,7 +196,7 @@ static void event_is_lost_by_looking_before_popping(void)
 }
 
 /*
- * Control calls. Watches by what is done to them:
+ * Control calls. The calls on each kind of watch, and what the test expects:
  *
  *	stable		nothing		each byte is one event
  *	changed		MODIFY, REMOVE	each byte is at least one event
@@ -250,7 +255,7 @@ static void take_event(struct storm *s, const struct ukevent *ev)
 		atomic_fetch_add(&s->wrong, 1);
 		return;
 	}
-	/* A socket that is empty is refilled while one that asks for more reads. */
+	/* An empty socket is filled again while a thread asks for more data. */
 	len = read(s->fd[ev->ptr][0], buf,
 		   ev->ptr < COUNTED ? 1 : sizeof(buf));
 	if (ev->ptr < STABLE && len != 1)
@@ -315,7 +320,7 @@ static long storm_changer(void *arg)
 	return 0;
 }
 
-/* Puts a new pair where a watched one is. */
+/* Replaces a watched pair by a new one. */
 static void replace(struct storm *s, unsigned int i)
 {
 	int fd[2];
@@ -352,7 +357,7 @@ static long storm_churner(void *arg)
 				(i & 1 ? KEVENT_REQ_ONESHOT : 0));
 			break;
 		default:
-			/* EAGAIN and EPIPE are as good as success. */
+			/* EAGAIN and EPIPE count as success. */
 			if (write(s->fd[i][1], "", 1) < 0)
 				break;
 		}
@@ -437,8 +442,8 @@ static void control_calls_race_hits_of_sockets(void)
 }
 
 /*
- * Close of the queue: writers go on, and from when close() has returned nothing
- * is stored any more.
+ * Close of the queue: writers continue, and nothing is stored after close() has
+ * returned.
  */
 
 struct closing {
@@ -545,10 +550,10 @@ static void close_of_the_queue_races_hits_of_sockets(void)
 
 /*
  * Processes that attach the ring, write and consume, and exit or exec while
- * another thread of theirs writes
+ * another of their threads writes
  */
 
-#define OURS	4		/* pipes the first process writes to */
+#define OURS	4		/* pipes to which the first process writes */
 #define ALL	8
 
 struct guests {

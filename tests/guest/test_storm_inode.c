@@ -34,7 +34,7 @@ struct storm {
 	int		churned[CHURNED];
 	sem_t		seen[STABLE];
 	long		written[STABLE];
-	long		told[STABLE];
+	long		reported[STABLE];
 	long		wrong;
 };
 
@@ -45,7 +45,7 @@ struct stormer {
 	unsigned int	deeds;
 };
 
-/* A lost event ends this by the time limit of the test. */
+/* If an event is lost, the time limit of the test ends this. */
 static long write_and_wait(void *arg)
 {
 	struct stormer *me = arg;
@@ -61,7 +61,7 @@ static long write_and_wait(void *arg)
 	return 0;
 }
 
-/* A queue of its own for a while, on files that others work with */
+/* Uses a queue of its own for a while, on files that other threads use. */
 static void short_queue(struct storm *s, unsigned int i, bool last)
 {
 	char path[20];
@@ -106,7 +106,7 @@ static void change_file(struct storm *s, unsigned int i, const char *path,
 			unlink("c1");
 		break;
 	default:
-		/* A file that is gone is as good. */
+		/* A file that does not exist counts as success. */
 		if (write(s->churned[i], "", 1) < 0)
 			break;
 	}
@@ -155,7 +155,7 @@ static void account(struct storm *s, const struct ukevent *ev)
 {
 	if (ev->ptr < STABLE && ev->ret_data[0] == MODIFY &&
 	    ev->id.raw[0] == (uint32_t)s->stable[ev->ptr]) {
-		s->told[ev->ptr]++;
+		s->reported[ev->ptr]++;
 		sem_post(&s->seen[ev->ptr]);
 		return;
 	}
@@ -230,7 +230,7 @@ static void run_storm(uint32_t size)
 	CHECK_EQ(s.wrong, 0);
 	for (i = 0; i < STABLE; i++) {
 		CHECK(s.written[i] > 0);
-		CHECK_EQ(s.told[i], s.written[i]);
+		CHECK_EQ(s.reported[i], s.written[i]);
 		note("%ld writes", s.written[i]);
 	}
 	note("%u deeds, %u churned events", deeds, churned);

@@ -2,7 +2,7 @@
 /*
  * Races of KEVENT_POSIX_TIMER, with a time budget
  *
- *	stable		left in peace		expirations agree with the clock
+ *	stable		no calls		expirations agree with the clock
  *	one-shot	added all the time	each comes once
  *	churned		any call at random	no event of others
  */
@@ -38,7 +38,7 @@ struct stormer {
 	unsigned int	nr;
 };
 
-/* A timer that expires once; who takes its event deletes it. */
+/* A timer that expires once; the thread that takes its event deletes it. */
 static void shoot(struct storm *s, uint64_t *rnd)
 {
 	long nr = atomic_load(&s->shots);
@@ -223,7 +223,7 @@ static void control_calls_race_expiries(void)
 	close_queue(&s.q);
 }
 
-/* The ends of queue and timers in any order, with timers that expire */
+/* The queue and the timers end in any order, while timers expire. */
 #define DOOMED	8
 
 struct doom {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Forks and exits race with control calls. Each child has a number; its exit is
- * told once, with the status that wait gave, unless its watch was removed.
+ * Forks and exits race with control calls. Each child has a number. Its exit is
+ * reported once, with the status from wait, unless its watch was removed.
  *
  * KEVENT_STORM_SECONDS in the environment sets the budget of each test.
  */
@@ -23,7 +23,7 @@
 #define MAX_BORN	100000	/* of one forker */
 
 struct birth {
-	_Atomic int	told;	/* events */
+	_Atomic int	reported;	/* events */
 	int		said;	/* by the event */
 	int		status;	/* by wait */
 	int		want;	/* events */
@@ -58,7 +58,7 @@ static void account(struct storm *s, const struct ukevent *ev)
 		return;
 	}
 	forkers[nr].births[i].said = ev->ret_data[0];
-	atomic_fetch_add(&forkers[nr].births[i].told, 1);
+	atomic_fetch_add(&forkers[nr].births[i].reported, 1);
 }
 
 static int add_some_way(struct storm *s, pid_t pid, uint32_t flags,
@@ -77,7 +77,7 @@ static int add_some_way(struct storm *s, pid_t pid, uint32_t flags,
 	return ret;
 }
 
-/* One of the next steps, before or after the child has ended */
+/* Makes one of the next steps, before or after the end of the child. */
 static void meddle(struct storm *s, struct birth *b, pid_t pid, uint64_t user,
 		   uint64_t *rnd)
 {
@@ -102,7 +102,7 @@ static void meddle(struct storm *s, struct birth *b, pid_t pid, uint64_t user,
 	}
 }
 
-/* An undelivered exit of the same number is in the way: give it time. */
+/* An undelivered exit of the same number is still there: wait for it. */
 static int add_child(struct storm *s, pid_t pid, uint32_t flags,
 		     uint64_t user, struct ukevent *ev)
 {
@@ -114,7 +114,7 @@ static int add_child(struct storm *s, pid_t pid, uint32_t flags,
 	return ret;
 }
 
-/* Shares the memory, so only a system call to leave: after a while, a code. */
+/* The child shares the memory, so it exits by a system call after a while. */
 static int live(void *arg)
 {
 	uintptr_t life = (uintptr_t)arg, i;
@@ -180,9 +180,9 @@ static void check_births(struct forker *f)
 	for (i = 0; i < f->born; i++) {
 		b = &f->births[i];
 		removed += !b->want;
-		if (b->told == b->want && (!b->told || b->said == b->status))
+		if (b->reported == b->want && (!b->reported || b->said == b->status))
 			continue;
-		CHECK_EQ(b->told, b->want);
+		CHECK_EQ(b->reported, b->want);
 		CHECK_EQ(b->said, b->status);
 	}
 	note("%u children, %u watches removed", f->born, removed);
@@ -217,7 +217,7 @@ static void run_storm(uint32_t size)
 			account(&s, &ev);
 	for (i = 0; i < FORKERS; i++)
 		join_actor(&forkers[i].actor, PATIENCE_MS);
-	/* All are reaped, so all is known by now. */
+	/* All children have been waited for, so every status is known. */
 	while (next_event(&s.q, &ev, 0) == 1)
 		account(&s, &ev);
 	CHECK_EQ(s.wrong, 0);

@@ -2,13 +2,13 @@
 /*
  * Races of KEVENT_SIGNAL with a time budget: a thread and another process send
  * numbered real-time signals, while the watches are added, modified and removed,
- * and their queue is closed. Each number that could be sent ends at one place:
+ * and their queue is closed. Each number that was sent ends in one place:
  *
  *	handled		by the handler
  *	consumed	in an event that says so
  *	dropped		by REMOVE or close, where the test does that on purpose
  *
- * An event of what was handled says that it was not consumed.
+ * The event of a handled signal says that it was not consumed.
  *
  * KEVENT_STORM_SECONDS in the environment sets the budget of each test.
  */
@@ -26,7 +26,7 @@
 #define SENDERS		2
 #define SIG(s)		(RT + (s))
 #define NUMBERS		(1 << 21)	/* per sender */
-#define LIMIT		300		/* signals under way */
+#define LIMIT		300		/* signals that are pending */
 
 struct number {
 	_Atomic unsigned char	handled;
@@ -94,7 +94,7 @@ static int sending_process(void *arg)
 	return -send_numbers(1);
 }
 
-/* The one thread that takes what is delivered */
+/* The only thread that takes events */
 static long receiving_thread(void *arg)
 {
 	sigset_t set;
@@ -139,8 +139,9 @@ static bool take(struct queue *q, struct totals *t, unsigned int max)
 }
 
 /*
- * REMOVE loses nothing of a watch that consumes no more and has been read since
- * as far as it can be behind, with the other watch in between.
+ * REMOVE loses no signal of a watch that no longer consumes and that has been
+ * read, since then, as far as it can be behind, with the other watch in
+ * between.
  */
 static void remove_gently(struct queue *q, struct totals *t, int sig)
 {
@@ -212,7 +213,7 @@ static void add_up(struct totals *t)
 			t->consumed += n->consumed;
 			t->observed += n->observed;
 			t->lost += i < storm->sent[s] && !ends;
-			/* The last one may be sent but not counted. */
+			/* The last one may have been sent but not counted. */
 			t->wrong += ends > 1 || n->observed > n->handled ||
 				    (ends && i > storm->sent[s]);
 		}
@@ -257,7 +258,7 @@ static void run_storm(uint32_t size, bool gently)
 	pid_t pid;
 
 	prepare();
-	/* It must not keep the queue open. */
+	/* The child must not keep the queue open. */
 	pid = start_child(sending_process, NULL);
 	open_queue(&q, size);
 	start_actor(&receiver, receiving_thread, NULL);
@@ -271,7 +272,7 @@ static void run_storm(uint32_t size, bool gently)
 	for (start = now_ns(); !all_delivered();)
 		MUST(patient(start, PATIENCE_MS));
 	atomic_store(&storm->done, true);
-	/* Anything ends sigsuspend(); this is no number that was sent. */
+	/* Any signal ends sigsuspend(); this one has no number. */
 	close_queue(&q);
 	storm->sent[0]++;
 	start = now_ns();
@@ -310,7 +311,10 @@ static void signals_race_remove_and_close(void)
 	run_storm(16, false);
 }
 
-/* Processes exit and exec with watches while the queue and senders go on. */
+/*
+ * Processes exit and exec with watches while the queue and the senders
+ * continue.
+ */
 static int short_life(void *arg)
 {
 	struct queue *q = arg;

@@ -2,7 +2,7 @@
 /*
  * Races of KEVENT_TIMER, with a time budget
  *
- *	stable		left in peace		expirations agree with the clock
+ *	stable		no calls		expirations agree with the clock
  *	one-shot	added all the time	each comes once
  *	churned		any call at random	no event of others
  */
@@ -122,7 +122,7 @@ static long taker(void *arg)
 	return 0;
 }
 
-/* All one-shot timers come, once. */
+/* Every one-shot timer comes once. */
 static void check_shots(struct storm *s)
 {
 	uint64_t start = now_ns();
@@ -144,7 +144,7 @@ static void check_shots(struct storm *s)
 	CHECK_EQ(missing, 0);
 }
 
-/* The stable timers are exact at any time: take one more event of each. */
+/* Stable timers are exact at any time, so take one more event of each. */
 static void check_stable(struct storm *s, int64_t first)
 {
 	int64_t before, after, period;
@@ -209,7 +209,7 @@ static long clock_setter(void *arg)
 	return 0;
 }
 
-/* Expiry of so many at once takes more than one softirq. */
+/* So many timers do not expire in one softirq. */
 static void add_many(struct queue *q)
 {
 	int64_t at = now_ns();

@@ -30,7 +30,7 @@ static int64_t requested(const struct ukevent *ev)
 	return ev->id.raw[0] * SECOND + ev->id.raw[1];
 }
 
-/* An event whose timer the test knows: right in all but its time */
+/* An event of a timer that the test knows: correct except for its time */
 static void must_tick(struct queue *q, struct ukevent *ev, uint64_t user)
 {
 	MUST_EVENT(q, ev);
@@ -40,8 +40,8 @@ static void must_tick(struct queue *q, struct ukevent *ev, uint64_t user)
 }
 
 /*
- * Nothing else has come once a timer that was started now and takes @ns has.
- * The kernel had the occasion to be wrong.
+ * No other event comes before that of a timer that is started now and takes
+ * @ns. The kernel had time enough for a wrong one.
  */
 static void check_silence(struct queue *q, int64_t ns)
 {
@@ -160,7 +160,7 @@ static void expirations_of_intervals_are_exact(struct queue *q)
 	}
 }
 
-/* Some kernels look at timers once a tick, but count to the nanosecond. */
+/* Some kernels check timers once per tick, but count in nanoseconds. */
 static void periods_below_a_tick_are_counted(struct queue *q)
 {
 	unsigned int i;
@@ -176,7 +176,7 @@ static void periods_below_a_tick_are_counted(struct queue *q)
 	}
 }
 
-/* Those that are left expire, whichever of them was the first once. */
+/* The other timers expire, whichever of them was the first before. */
 static void removal_of_the_first_one_holds_up_nobody(struct queue *q)
 {
 	int64_t at = now_ns() + 100 * MS * slowness;
@@ -253,7 +253,7 @@ static void event_that_finds_no_room_counts_on(void)
 	close_queue(&q);
 }
 
-/* Others that look, too: fdinfo makes the entry of each watch. */
+/* Another reader of the timers: fdinfo has an entry for each watch. */
 static void memory_that_is_not_there_loses_no_tick(void)
 {
 	int64_t first, before, after;
@@ -323,20 +323,20 @@ static void modify_starts_the_timer_anew(struct queue *q)
 		CHECK(clock_ns(clocks[i].clock) >= at);
 		CHECK_EQ(ticks(&ev), 1);
 	}
-	/* What had expired is of no interest any more. */
+	/* Expirations before the MODIFY are dropped. */
 	MUST_EQ(modify_timer(q->fd, 1, 1, 0, 0, 1), 0);
 	wait_until_ready(q, 1);
 	MUST_EQ(modify_timer(q->fd, HOUR, NONE, 0, 0, 1), 0);
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
 	CHECK_NO_EVENT(q);
-	/* The count starts anew. */
+	/* The count starts at 0 again. */
 	MUST_EQ(modify_timer(q->fd, 1, 1, 0, 0, 1), 0);
 	wait_until_ready(q, 1);
 	at = now_ns();
 	MUST_EQ(modify_timer(q->fd, MS, MS, 0, 0, 1), 0);
 	must_tick(q, &ev, 1);
 	CHECK((int64_t)ticks(&ev) <= due(now_ns(), at + MS, MS));
-	/* And READY with MODIFY reports at once. */
+	/* With READY, MODIFY reports at once. */
 	MUST_EQ(modify_timer(q->fd, HOUR, NONE, 0, KEVENT_REQ_READY, 1), 0);
 	must_tick(q, &ev, 1);
 	CHECK_EQ(ticks(&ev), 0);
@@ -464,11 +464,11 @@ static void clock_that_is_set_cancels(struct queue *q)
 	step_clock(-20 * SECOND);
 	must_be_cancelled(q, 1);
 	CHECK_NO_EVENT(q);
-	/* Cancelled: it does not run. */
+	/* A cancelled timer does not run. */
 	step_clock(HOUR + 60 * SECOND);
 	must_be_cancelled(q, 1);
 	CHECK_NO_EVENT(q);
-	/* MODIFY starts it again, with or without the wish. */
+	/* MODIFY starts it again, with or without the flag. */
 	now = clock_ns(CLOCK_REALTIME);
 	MUST_EQ(modify_timer(q->fd, now + 2 * MS, NONE, cancel, 0, 1), 0);
 	must_tick(q, &ev, 1);
@@ -476,7 +476,7 @@ static void clock_that_is_set_cancels(struct queue *q)
 	MUST_EQ(modify_timer(q->fd, now + HOUR, NONE, day, 0, 1), 0);
 	step_clock(-(HOUR + 50 * SECOND));
 	CHECK_NO_EVENT(q);
-	/* Absolute timers of the clock follow it, relative ones do not. */
+	/* Absolute timers of the clock follow it; relative ones do not. */
 	step_clock(3 * HOUR);
 	MUST_EVENT(q, &ev);
 	CHECK(ev.ptr == 1 || ev.ptr == 2);
@@ -487,7 +487,10 @@ static void clock_that_is_set_cancels(struct queue *q)
 	step_clock(-3 * HOUR);
 }
 
-/* A step past their time is a step first: they have not expired. */
+/*
+ * The step past their time is a step in the first place: the timers have not
+ * expired.
+ */
 static void clock_that_skips_their_time_cancels(struct queue *q)
 {
 	const int64_t now = clock_ns(CLOCK_REALTIME);
@@ -549,7 +552,7 @@ static void absolute_times_are_of_the_time_namespace(void)
 			    4 * PATIENCE_MS), 0);
 }
 
-/* A period of one nanosecond costs an interrupt per event taken, not more. */
+/* A period of one nanosecond costs one interrupt per event taken, not more. */
 static void tiny_period_keeps_nobody(void)
 {
 	int64_t first, before, after, sum = 0;
@@ -616,7 +619,7 @@ static void restore_limit(char *old)
 	write_file(MAX_BYTES, strtok(old, "\n"));
 }
 
-/* Events of timers 0 to nr - 1, each once. Returns how late the latest was. */
+/* Takes events of timers 0 to nr - 1, each once. Returns the greatest delay. */
 static int64_t take_each_once(struct queue *q, unsigned int nr,
 			      bool (*good)(const struct ukevent *ev))
 {
@@ -679,7 +682,7 @@ static void stay_on_first_cpu(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Shares a CPU with timers; returns the longest time it did not run, in us. */
+/* Shares a CPU with timers; returns the longest time without it, in us. */
 static long watch_for_gaps(void *arg)
 {
 	int64_t last = now_ns(), now, gap = 0;
@@ -726,8 +729,8 @@ static void expire_at_once(struct queue *q, unsigned int nr)
 }
 
 /*
- * However many timers expire at one instant, the CPU is left to others in
- * between: that takes many softirqs.
+ * However many timers expire at one instant, other tasks get the CPU in
+ * between: the expiry takes many softirqs.
  */
 static void timers_at_one_instant_expire_bit_by_bit(void)
 {
@@ -750,7 +753,9 @@ static bool is_cancelled(const struct ukevent *ev)
 	return ev->ret_flags & KEVENT_RET_BROKEN;
 }
 
-/* CPU time of the caller for setting the clock: the least of a few times */
+/*
+ * CPU time that setting the clock costs the caller: the shortest of a few times
+ */
 static int64_t cost_of_setting(struct queue *q, unsigned int nr)
 {
 	int64_t start, cost, least = HOUR;
@@ -768,7 +773,9 @@ static int64_t cost_of_setting(struct queue *q, unsigned int nr)
 	return least;
 }
 
-/* Timers of others that are to be cancelled cost who sets the clock nothing. */
+/*
+ * A task that sets the clock does not pay for cancelling the timers of others.
+ */
 static void who_sets_the_clock_does_not_cancel_timers(void)
 {
 	const unsigned int nr = slowness > 1 ? MANY / 40 : MANY / 2;
@@ -802,7 +809,7 @@ static void many_timers_expire_once_and_not_early(void)
 	raise_limit(old, sizeof(old));
 	open_queue(&q, 0);
 	at = now_ns() + 4 * SECOND;
-	/* Half of them at the same instant, the others around it */
+	/* Half of the timers at the same instant, the others around it */
 	for (i = 0; i < nr; i++)
 		MUST_EQ(add_timer(q.fd, i % 2 ? at : at + i * US - nr / 2 * US,
 				  NONE, ABS, ONESHOT, i), 0);

@@ -2,9 +2,9 @@
 /*
  * Several queues on one file: they take turns, unless WAKEUP_ALL
  *
- *	A waits, B waits	1st -> A, 2nd -> B, 3rd -> A
- *	A has unread, B waits	-> B
- *	A told, then removed	-> B
+ *	A waits, B waits		1st -> A, 2nd -> B, 3rd -> A
+ *	A has unread, B waits		-> B
+ *	A notified, then removed	-> B
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,7 +47,7 @@ static int connect_to(const struct sockaddr_in *addr)
 	return fd;
 }
 
-/* Index of the only waiter that has ended, -1 for none, -2 for several */
+/* Index of the only waiter that has ended; -1: none, -2: several */
 static int who_ended(struct waiter *w, unsigned int nr)
 {
 	uint64_t start = now_ns();
@@ -65,7 +65,7 @@ static int who_ended(struct waiter *w, unsigned int nr)
 	return found;
 }
 
-/* One connection wakes one queue, and each queue gets its share. */
+/* One connection wakes one queue, and every queue gets its share. */
 static void one_accept_wakes_one_queue(void)
 {
 	unsigned int i, round, got[QUEUES] = {};
@@ -154,23 +154,23 @@ static void idle_queues_alternate(void)
 	close_pair(&p);
 }
 
-/* The first one's turn comes, but nobody has taken what it was told before. */
+/* It is the turn of the first queue, but its earlier event is still unread. */
 static void queue_that_is_behind_is_skipped(void)
 {
 	struct ukevent ev;
 	struct pair p;
-	unsigned int i, told;
+	unsigned int i, notified;
 
 	open_pair(&p, ET, ET);
 	put_byte(p.fd[1]);
-	/* The other one reads on. */
-	told = fdinfo(p.q[0].fd, "kevent-ready") ? 0 : 1;
+	/* The other queue continues to read. */
+	notified = fdinfo(p.q[0].fd, "kevent-ready") ? 0 : 1;
 	for (i = 0; i < 4; i++) {
 		put_byte(p.fd[1]);
-		CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 1);
-		CHECK_EQ(fdinfo(p.q[told].fd, "kevent-ready"), 1);
+		CHECK_EQ(get_events(p.q[!notified].fd, 1, 1, 0, &ev), 1);
+		CHECK_EQ(fdinfo(p.q[notified].fd, "kevent-ready"), 1);
 	}
-	CHECK_EQ(get_events(p.q[told].fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(get_events(p.q[notified].fd, 1, 1, 0, &ev), 1);
 	close_pair(&p);
 }
 
@@ -244,7 +244,7 @@ static void hang_up_is_for_all(void)
 	close(p.fd[0]);
 }
 
-/* A socket that is written to wakes its reader only. */
+/* A write to a socket wakes only its reader. */
 static void interest_decides_before_the_turn(void)
 {
 	struct ukevent ev;
@@ -278,8 +278,10 @@ static void watches_of_one_queue_share_its_turn(void)
 	close_pair(&p);
 }
 
-/* In turn: told by the pipe; the other one is then told instead. */
-static unsigned int tell_one(struct pair *p)
+/*
+ * The pipe notifies one queue; when that one goes, the other one is notified.
+ */
+static unsigned int notify_one(struct pair *p)
 {
 	put_byte(p->fd[1]);
 	return fdinfo(p->q[0].fd, "kevent-ready") ? 0 : 1;
@@ -288,31 +290,34 @@ static unsigned int tell_one(struct pair *p)
 static void removed_watch_hands_on_what_it_was_told(void)
 {
 	struct ukevent ev;
-	unsigned int told;
+	unsigned int notified;
 	struct pair p;
 
 	open_pair(&p, ET, ET);
-	told = tell_one(&p);
-	CHECK_EQ(fdinfo(p.q[!told].fd, "kevent-ready"), 0);
-	CHECK_EQ(remove_file(p.q[told].fd, KEVENT_PIPE, p.fd[0]), 0);
-	CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 1);
+	notified = notify_one(&p);
+	CHECK_EQ(fdinfo(p.q[!notified].fd, "kevent-ready"), 0);
+	CHECK_EQ(remove_file(p.q[notified].fd, KEVENT_PIPE, p.fd[0]), 0);
+	CHECK_EQ(get_events(p.q[!notified].fd, 1, 1, 0, &ev), 1);
 	close_pair(&p);
 }
 
 static void closed_queue_hands_on_what_it_was_told(void)
 {
 	struct ukevent ev;
-	unsigned int told;
+	unsigned int notified;
 	struct pair p;
 
 	open_pair(&p, 0, 0);
-	told = tell_one(&p);
-	/* Also what its consumer has seen, and not acted on. */
-	CHECK_EQ(get_events(p.q[told].fd, 1, 1, 0, &ev), 1);
-	CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 0);
-	close_queue(&p.q[told]);
-	CHECK_EQ(get_events(p.q[!told].fd, 1, 1, 0, &ev), 1);
-	close_queue(&p.q[!told]);
+	notified = notify_one(&p);
+	/*
+	 * This includes an event that a consumer has taken without reading the
+	 * data.
+	 */
+	CHECK_EQ(get_events(p.q[notified].fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(get_events(p.q[!notified].fd, 1, 1, 0, &ev), 0);
+	close_queue(&p.q[notified]);
+	CHECK_EQ(get_events(p.q[!notified].fd, 1, 1, 0, &ev), 1);
+	close_queue(&p.q[!notified]);
 }
 
 static int exit_with_queue(void *arg)
@@ -323,7 +328,7 @@ static int exit_with_queue(void *arg)
 	open_queue(&mine, 0);
 	if (add_pipe(mine.fd, p->fd[0], RECV, 0, 5) != 0)
 		return 1;
-	/* The other one is behind: this one is told. */
+	/* The other queue has an unread event: this one is notified. */
 	put_byte(p->fd[1]);
 	return fdinfo(mine.fd, "kevent-ready") == 1 ? 0 : 2;
 }
@@ -345,14 +350,14 @@ static void process_that_dies_hands_on(void)
 static void delivered_oneshot_hands_nothing_on(void)
 {
 	struct ukevent ev;
-	unsigned int told;
+	unsigned int notified;
 	struct pair p;
 
 	open_pair(&p, KEVENT_REQ_ONESHOT, KEVENT_REQ_ONESHOT);
-	told = tell_one(&p);
-	CHECK_EQ(get_events(p.q[told].fd, 1, 1, 0, &ev), 1);
-	CHECK_EQ(fdinfo(p.q[told].fd, "kevent-watches"), 0);
-	CHECK_EQ(fdinfo(p.q[!told].fd, "kevent-ready"), 0);
+	notified = notify_one(&p);
+	CHECK_EQ(get_events(p.q[notified].fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(fdinfo(p.q[notified].fd, "kevent-watches"), 0);
+	CHECK_EQ(fdinfo(p.q[!notified].fd, "kevent-ready"), 0);
 	close_pair(&p);
 }
 
@@ -381,7 +386,9 @@ static long read_byte(void *arg)
 	return read(*(int *)arg, &byte, 1);
 }
 
-/* Somebody in read() waits in the same place, and is not kevent's business. */
+/*
+ * A thread in read() waits in the same wait queue, and kevent leaves it alone.
+ */
 static void blocked_reader_is_woken_too(void)
 {
 	struct actor reader;
@@ -397,7 +404,7 @@ static void blocked_reader_is_woken_too(void)
 	close_pair(&p);
 }
 
-/* Two descriptions of a FIFO are two files: each has its own turns. */
+/* Two open descriptions of a FIFO are two files: each has its own turns. */
 static void files_do_not_share_turns(void)
 {
 	struct ukevent ev;
@@ -423,7 +430,7 @@ static void files_do_not_share_turns(void)
 	unlink("/tmp/turns");
 }
 
-/* One wake-up says data and urgent data: each is wanted by another queue. */
+/* One wake-up reports data and urgent data, which two queues want. */
 static void each_condition_has_its_turn(void)
 {
 	struct queue data, urgent;
@@ -446,7 +453,7 @@ static void each_condition_has_its_turn(void)
 	close_queue(&urgent);
 }
 
-/* Interests do not push each other's turns forward. */
+/* A wake-up for one interest does not advance the turns of another. */
 static void interests_have_turns_of_their_own(void)
 {
 	unsigned int i, got[2] = {};
@@ -523,7 +530,7 @@ static unsigned int count_events(struct queue *q)
 	return sum;
 }
 
-/* Watches of many files in a mixed order: each file tells one queue. */
+/* Watches of many files in a mixed order: each file notifies one queue. */
 static void files_far_apart_do_not_share_turns(void)
 {
 	unsigned int i, j, round, sum;
@@ -547,7 +554,7 @@ static void files_far_apart_do_not_share_turns(void)
 	close_fifo(&f);
 }
 
-/* Time of a write that tells @nr watches, the shortest of some */
+/* Time of a write that notifies @nr watches, the shortest of some */
 static uint64_t shortest_write(struct queue *q, int nr, int reader, int writer)
 {
 	uint64_t start, took, best = UINT64_MAX;
@@ -602,7 +609,7 @@ static uint64_t time_descriptors(int nr)
 	return took;
 }
 
-/* A busy host makes it longer now and then, but not each time. */
+/* On a busy host the time is longer now and then, but not always. */
 static void check_growth(uint64_t (*time)(int nr), int few, int many,
 			 double limit)
 {
@@ -621,7 +628,10 @@ static void check_growth(uint64_t (*time)(int nr), int few, int many,
 	CHECK(growth <= limit);
 }
 
-/* Open files of one FIFO have one wait queue: four times as many, 4.5 times. */
+/*
+ * Open files of one FIFO share a wait queue: four times as many take at most
+ * 4.5 times as long.
+ */
 static void a_write_is_linear_in_open_files(void)
 {
 	check_growth(time_fifo, 1000, 4000, 4.5);

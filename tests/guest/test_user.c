@@ -7,7 +7,7 @@
  *	1, 4			5				2
  *	0 (watch has 7)		7				1
  *
- * With KEEP_EACH: an event for each, with its bits in event, and its data.
+ * With KEEP_EACH there is an event for each mark, with its bits and its data.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -55,7 +55,7 @@ static void marks_are_merged_and_counted(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* Each delivery starts anew, also while the entry before is unread. */
+/* Each delivery starts at 0, even while the entry before it is unread. */
 static void marks_after_a_delivery_are_another_event(void)
 {
 	struct queue q;
@@ -251,7 +251,10 @@ static void each_mark_is_kept_with_its_data(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* An entry says in which mode its marks were made, and they stay in order. */
+/*
+ * An entry has the mode in which its marks were made, and entries stay in
+ * order.
+ */
 static void marks_of_both_modes_stay_in_order(struct queue *q)
 {
 	struct ukevent ev;
@@ -280,7 +283,7 @@ static void marks_of_both_modes_stay_in_order(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-/* An interest of 0 takes any bits; those of a request of 0 are 0. */
+/* An interest of 0 accepts any bits; marks of a request with 0 have no bits. */
 static void kept_of_any_bits(void)
 {
 	struct queue q;
@@ -302,7 +305,7 @@ static void take_in_order(struct queue *q, uint64_t first, uint64_t end)
 	CHECK_NO_EVENT(q);
 }
 
-/* A full ring leaves the others in the kernel. */
+/* When the ring is full, the other marks wait in the kernel. */
 static void marks_come_in_order_through_a_small_ring(void)
 {
 	struct queue q;
@@ -362,7 +365,7 @@ static long mark_many(void *arg)
 	return 1;
 }
 
-/* Takes what @markers give, each in its own order. */
+/* Takes the marks of all @markers, each in its own order. */
 static void take_of_markers(struct queue *q, unsigned int markers)
 {
 	uint32_t next[MARKERS] = {}, nr, left = markers * (MANY / MARKERS);
@@ -444,7 +447,7 @@ static void kept_marks_are_bounded(void)
 
 #define FULL_WATCHES	256
 
-/* Marks until there is no memory; then all that were made must come. */
+/* Marks until there is no memory; then every mark that was made must come. */
 static int mark_until_full(void *arg)
 {
 	int kq = kevent_init(NULL, 0, 0), ret = 1;
@@ -467,7 +470,7 @@ static int mark_until_full(void *arg)
 	return 0;
 }
 
-/* The group gets 4 MiB: less than what FULL_WATCHES watches may keep. */
+/* The group gets 4 MiB, which is less than FULL_WATCHES watches may keep. */
 static void full_memory_group_is_enomem(void)
 {
 	char group[] = "/sys/fs/cgroup/kevent-XXXXXX", procs[64], max[64];
@@ -482,7 +485,7 @@ static void full_memory_group_is_enomem(void)
 	CHECK_EQ(rmdir(group), 0);
 }
 
-/* Room for two events, then memory that is not there */
+/* Room for two events, followed by an unmapped page */
 static void fault_keeps_the_marks(void)
 {
 	struct queue q;

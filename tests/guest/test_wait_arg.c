@@ -105,7 +105,7 @@ static void bad_addresses_are_refused(void)
 	close_queue(&q);
 }
 
-/* A program of the future runs here as long as it asks for nothing new. */
+/* A program of the future works here if it asks for nothing new. */
 static void later_versions_of_arg_are_understood(void)
 {
 	struct {
@@ -203,13 +203,13 @@ static void setting_the_clock_ends_an_absolute_wait(void)
 	later = (struct timespec){ .tv_sec = now.tv_sec + 7200 };
 	MUST_EQ(clock_settime(CLOCK_REALTIME, &later), 0);
 	CHECK_EQ(join_arg_waiter(&w), 0);
-	/* Where it started at boot it may not be set to before that. */
+	/* The clock cannot be set to a time before the boot. */
 	now.tv_sec += 1 + (now_ns() - start) / (1000 * MS);
 	MUST_EQ(clock_settime(CLOCK_REALTIME, &now), 0);
 	close_queue(&q);
 }
 
-/* Entries the kernel has stored while a waiter still sleeps */
+/* The kernel has stored entries while a waiter still sleeps. */
 static void wait_for_stored(struct queue *q, uint64_t nr)
 {
 	uint64_t start = now_ns();
@@ -240,7 +240,7 @@ static void wait_returns_when_min_nr_are_there(void)
 	close_queue(&q);
 }
 
-/* Nobody waits for more than the ring can hold. */
+/* No waiter waits for more entries than the ring can hold. */
 static void a_full_ring_is_enough(void)
 {
 	struct kevent_wait_arg arg = plain_arg();
@@ -274,7 +274,7 @@ static void timeout_returns_what_is_there(void)
 	close_queue(&q);
 }
 
-/* The second waiter wants less, and gets what the first can't use. */
+/* The second waiter wants fewer, and gets those that the first cannot use. */
 static void what_is_too_little_for_one_is_for_another(void)
 {
 	struct arg_waiter many = { .arg = plain_arg(), .forever = true };
@@ -294,7 +294,10 @@ static void what_is_too_little_for_one_is_for_another(void)
 	close_queue(&q);
 }
 
-/* What a commit stores wakes the one it is enough for, not the oldest. */
+/*
+ * A commit wakes the waiter that its entries are enough for, not the oldest
+ * one.
+ */
 static void commit_passes_over_who_wants_more(void)
 {
 	struct arg_waiter many = { .arg = plain_arg(), .forever = true };
@@ -314,7 +317,7 @@ static void commit_passes_over_who_wants_more(void)
 	CHECK_EQ(kevent_commit(q.fd, 2, 0), 2);
 	CHECK_EQ(join_waiter(&one), 1);
 	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
-	/* A request says 0, whatever the ring holds. */
+	/* After a wake request the call returns 0, whatever the ring holds. */
 	CHECK_EQ(join_arg_waiter(&many), 0);
 	close_queue(&q);
 }
@@ -412,7 +415,7 @@ static void unmasked_signal_ends_the_wait(void)
 	close_queue(&q);
 }
 
-/* The handler runs after the call, in the mask of the program. */
+/* The handler runs after the call, with the mask of the program. */
 static void masked_signal_does_not_end_the_wait(void)
 {
 	uint64_t mask = mask_of(SIGUSR1);
@@ -491,7 +494,7 @@ static void changes_are_made_before_the_wait(void)
 	close_queue(&q);
 }
 
-/* Without a timeout: whoever slept here would do so for ever. */
+/* Without a timeout: a call that sleeps here does not return. */
 static void result_to_look_at_ends_the_wait(void)
 {
 	struct kevent_wait_arg arg = plain_arg();
@@ -520,7 +523,9 @@ static void result_to_look_at_ends_the_wait(void)
 	close_queue(&q);
 }
 
-/* The change in the last 48 bytes of memory is made, the next is not there. */
+/*
+ * The change in the last 48 bytes of memory is made; the next one is unmapped.
+ */
 static void changes_end_where_memory_does(void)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who wakes, how many, and for how long one sleeps. T1 is always the oldest
+ * Which waiters wake, how many, and how long they sleep. T1 is always the oldest
  * waiter; "e" is one event, "->" a thread that returns.
  *
  *	T1 T2 T3 T4	e -> T1		e -> T2		...
@@ -55,7 +55,7 @@ static void one_event_wakes_the_oldest_waiter_only(struct queue *q)
 	}
 }
 
-/* A waiter that left and came back is the youngest. */
+/* A waiter that left and came back is the youngest one. */
 static void returning_waiter_queues_at_the_end(void)
 {
 	struct waiter w[3];
@@ -78,7 +78,7 @@ static void returning_waiter_queues_at_the_end(void)
 	close_queue(&q);
 }
 
-/* As many events at once as there are waiters that take one each */
+/* There are as many events at once as waiters that take one each. */
 static void burst_wakes_one_waiter_per_event(struct queue *q)
 {
 	struct ukevent ev[2 * NR];
@@ -109,8 +109,8 @@ static void burst_wakes_one_waiter_per_event(struct queue *q)
 }
 
 /*
- * One CPU: the first waiter runs after both marks and finds two events. The
- * second one has been woken for the other.
+ * One CPU: the first waiter runs after both marks and takes two events. The
+ * second one was woken for the other event.
  */
 static void two_events(struct queue *q)
 {
@@ -152,7 +152,7 @@ static int waiters_gone(struct waiter w[NR])
 
 /*
  * With PREEMPT_RT a waiter runs before the lock is released under which it was
- * woken, so any two may get the events. The others go on sleeping.
+ * woken, so any two waiters may get the events. The others continue to sleep.
  */
 static void two_events_for_any(struct queue *q)
 {
@@ -188,7 +188,7 @@ static void no_waiter_is_woken_for_nothing(void)
 	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
-/* All see the position move. */
+/* All of them see the new position. */
 static void wakeup_all_wakes_every_waiter(void)
 {
 	struct waiter w[NR];
@@ -207,7 +207,7 @@ static void wakeup_all_wakes_every_waiter(void)
 	close_queue(&q);
 }
 
-/* The file stays ready, so each of them has something to report. */
+/* The file stays ready, so each waiter has an event. */
 static void wakeup_all_wakes_every_waiter_of_a_level_watch(struct queue *q)
 {
 	struct waiter w[NR];
@@ -225,7 +225,10 @@ static void wakeup_all_wakes_every_waiter_of_a_level_watch(struct queue *q)
 	}
 }
 
-/* One event of a level watch is for one consumer, although the file stays ready. */
+/*
+ * One event of a level watch goes to one consumer, although the file stays
+ * ready.
+ */
 static void level_event_wakes_one_waiter(struct queue *q)
 {
 	struct waiter w[2];
@@ -241,7 +244,7 @@ static void level_event_wakes_one_waiter(struct queue *q)
 	put_byte(fd[1]);
 	CHECK_EQ(join_waiter(&w[0]), 1);
 	check_asleep(&w[1], sleeps);
-	/* Its consumer comes back: it is ready for that one again. */
+	/* Its consumer calls again: the file is still ready for it. */
 	if (q->size)
 		MUST(kevent_ring_next(q->ring, q->size, &ev));
 	CHECK_EQ(next_event(q, &ev, 0), 1);
@@ -250,7 +253,7 @@ static void level_event_wakes_one_waiter(struct queue *q)
 	join_waiter(&w[1]);
 }
 
-/* Two threads share a ring, and the first has taken what came. */
+/* Two threads share a ring, and the first one has taken the entry. */
 static void start_pair(struct waiter w[2], struct queue *q)
 {
 	struct ukevent ev;
@@ -286,7 +289,7 @@ static long wait_by_library(void *arg)
 	return kevent_queue_wait(&lib, NULL);
 }
 
-/* A pool of threads is stopped by one request for each. */
+/* One request for each thread stops a pool of threads. */
 static void wake_requests_stop_threads_that_share_a_ring(void)
 {
 	struct actor a[2];
@@ -310,7 +313,10 @@ static void wake_requests_stop_threads_that_share_a_ring(void)
 	close_queue(&q);
 }
 
-/* Without a ring one gets the event, the others look and sleep again. */
+/*
+ * Without a ring one thread gets the event; the others find none and sleep
+ * again.
+ */
 static void wakeup_all_delivers_once(void)
 {
 	unsigned int round, i, ended;
@@ -350,7 +356,7 @@ static long get_into_nothing(void *arg)
 	return kevent_get_events(q->fd, 1, 1, NULL, (void *)8, 0);
 }
 
-/* What a leaving thread can't take goes to the next one. */
+/* An event that a leaving thread cannot take goes to the next one. */
 static void fault_hands_the_event_on(void)
 {
 	struct actor bad;
@@ -373,8 +379,8 @@ static void fault_hands_the_event_on(void)
 }
 
 /*
- * Level watches a and b, reported by T1 and T2 but not read. A new call finds
- * both ready again and takes one: the other is for T3.
+ * T1 and T2 have reported level watches a and b but read nothing. A new call
+ * finds both ready and takes one: the other one is for T3.
  */
 static void level_left_behind_is_handed_on(struct queue *q)
 {
@@ -399,7 +405,9 @@ static void level_left_behind_is_handed_on(struct queue *q)
 	}
 	CHECK(waiter_asleep(&w[2]));
 	if (q->size) {
-		/* T3 may have stored the other by the time it returns. */
+		/*
+		 * T3 may have stored the other event before the call returns.
+		 */
 		CHECK(wait_ring(q, 1, 0) > 0);
 		MUST(kevent_ring_next(q->ring, q->size, &ev));
 	} else {
@@ -414,7 +422,7 @@ static void level_left_behind_is_handed_on(struct queue *q)
 	CHECK_EQ(ev.ptr, 1);
 }
 
-/* A thread that wants room in a full ring is no use to an event. */
+/* A thread that waits for room in a full ring cannot take an event. */
 static void check_full_ring(bool ring_first)
 {
 	struct waiter ring, plain;
@@ -495,14 +503,14 @@ static void ready_without_entries_and_waiters_is_kept(struct queue *q)
 
 	CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL), 0);
 	CHECK_EQ(next_event(q, &ev, -1), 0);
-	/* Used up: the next one sleeps. */
+	/* The request is used up: the next call sleeps. */
 	start_waiter(&w, q, 1);
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
 	MUST_EQ(mark_user(q->fd, 1, 1), 1);
 	CHECK_EQ(join_waiter(&w), 1);
 }
 
-/* An event does not use up a wake request, nor the other way round. */
+/* An event does not use up a wake request, and a request no event. */
 static void wake_request_loses_no_event(void)
 {
 	struct ukevent ev;
@@ -535,7 +543,7 @@ static long timed_call(void *arg)
 	return kevent_get_events(c->q->fd, 1, 1, &c->ts, &ev, c->flags);
 }
 
-/* Times that never come: the thread sleeps until there is an event. */
+/* Times that never come: the thread sleeps until an event comes. */
 static void long_timeouts_sleep_until_the_event(struct queue *q)
 {
 	static const struct timespec far[] = {
@@ -606,7 +614,7 @@ static void absolute_times_are_monotonic_clock(struct queue *q)
 	CHECK(now_ns() >= then * 1000000);
 }
 
-/* Zero polls: it takes what is there and never sleeps. */
+/* With a time of zero the call takes what is there and never sleeps. */
 static void zero_timeout_takes_what_is_there(void)
 {
 	struct ukevent ev;
@@ -676,7 +684,7 @@ static void signal_counts_beside_events_of_others(void)
 	close_queue(&q);
 }
 
-/* Signal and event at once, either first: the event is never gone. */
+/* A signal and an event at once, in either order: the event is not lost. */
 static void signal_beside_an_event_loses_nothing(struct queue *q)
 {
 	uint64_t seed = test_seed();
@@ -792,8 +800,8 @@ static void timeout_and_event_race_loses_no_wake_up(void)
 }
 
 /*
- * Four threads take one event at a time with short time limits while a
- * writer marks; every mark is taken, whoever leaves early.
+ * Four threads take one event at a time with short time limits while a writer
+ * makes marks. Every mark is taken, whichever thread leaves early.
  */
 struct takers {
 	struct queue	q;

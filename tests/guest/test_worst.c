@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The longest stretch with interrupts off: for each source the worst input that an
- * unprivileged user can make, up to the limits that say ENOSPC
+ * unprivileged user can make, up to the limits
  *
  * tests/worst runs this, with a plugin of QEMU that measures: tests/vm/irqsoff.c.
- * Each test does the same thing twice: before there is any watch, which shows what
- * is not ours, and with as many watches as there may be. A line in its report
- * names it and says how many that were. The figures are judged outside.
+ * Each test does the same thing twice: without a watch, which shows the cost of
+ * the kernel without kevent, and with as many watches as possible. A line in its
+ * report has its name and the number of watches. tests/worst judges the figures.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,11 +46,11 @@
 struct worst {
 	const char	*name;
 	unsigned int	watches;
-	struct queue	*queues;	/* the newest is the last */
+	struct queue	*queues;	/* the newest one is the last */
 	unsigned int	nr_queues;
 };
 
-/* Root and the user. Only this thread: others would have their calls interrupted */
+/* Root and the user. Only this thread: in others calls would be interrupted. */
 
 static void become(uid_t uid)
 {
@@ -58,12 +58,15 @@ static void become(uid_t uid)
 	MUST_EQ(syscall(SYS_setresuid, uid, uid, 0), 0);
 }
 
-/* The plugin knows these instructions, which do nothing, see callback_of() there. */
+/*
+ * The plugin recognises these instructions, which do nothing; see callback_of()
+ * there.
+ */
 #define MARK(letter) \
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x80, '" letter "', 'V', 'E', 'K'" \
 			 ::: "memory")
 
-/* What others have left to do, after a grace period for example, is done first. */
+/* Work that others have left, such as after a grace period, is done first. */
 static void settle(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
@@ -125,7 +128,7 @@ static bool is_full(int err)
 	       err == -ENOMEM;
 }
 
-/* Counts a watch; false when there may be no more. */
+/* Counts a watch; returns false when the limit is reached. */
 static bool added(struct worst *w, int err)
 {
 	if (is_full(err))
@@ -135,7 +138,7 @@ static bool added(struct worst *w, int err)
 	return true;
 }
 
-/* As many as there may be: a queue each, then several by their types. */
+/* Adds as many as possible: one per queue, then several by their types. */
 static void watch_in_queues(struct worst *w, int fd, bool pipe, uint32_t flags)
 {
 	unsigned int i;
@@ -185,7 +188,7 @@ static void sleep_in_queues(struct worst *w)
 		start_thread(run_sleeper, &w->queues[i]);
 }
 
-/* What wakes many threads takes long without kevent, too. */
+/* A write that wakes many threads takes long without kevent, too. */
 static void *run_poller(void *arg)
 {
 	struct pollfd pfd = { .fd = *(int *)arg, .events = POLLIN };
@@ -202,7 +205,7 @@ static void poll_in_threads(int *fd)
 		start_thread(run_poller, fd);
 }
 
-/* A wake-up finds out by a fault that the memory of a ring is not there. */
+/* By a fault a wake-up finds out that the memory of a ring is gone. */
 static void drop_rings(struct worst *w)
 {
 	unsigned int i;
@@ -300,7 +303,7 @@ static void eventfd_wakes_all(void)
 	finish(&w);
 }
 
-/* A FIFO is opened again and again: files, but one wait queue. */
+/* A FIFO is opened again and again: many files, but one wait queue. */
 static int open_fifo(const char *path)
 {
 	int fd;
@@ -321,7 +324,7 @@ static void one_fifo(struct worst *w, uint32_t flags, bool memory)
 	without(write_byte, &fd);
 	take_bytes(fd);
 	for (i = 0; i < FIFO_FILES; i++) {
-		/* A queue can have each file but once. */
+		/* A queue can have each file only once. */
 		if (i % 64 == 0 && w->nr_queues < 500)
 			new_queue(w, 8);
 		more = open(path, O_RDONLY | O_NONBLOCK);
@@ -438,7 +441,7 @@ static void wait_until(void *arg)
 		;
 }
 
-/* Seconds from now: time enough to add what comes, and more after that */
+/* Seconds from now: enough time to add the timers, and some more */
 static struct timespec later(clockid_t clock, int seconds)
 {
 	struct timespec at;
@@ -591,7 +594,7 @@ static void signal_consumed(void)
 
 static int posix_timers[POSIX_TIMERS];
 
-/* RLIMIT_SIGPENDING limits them. */
+/* RLIMIT_SIGPENDING limits the timers. */
 static bool arm_posix_timer(unsigned int nth, int id, const struct timespec *at)
 {
 	const struct itimerspec when = { .it_value = *at };
@@ -614,7 +617,7 @@ static unsigned int arm_kevent_timers(int kq, const struct timespec *at)
 	return i;
 }
 
-/* Signals that are blocked are queued, one for each timer. */
+/* Blocked signals are queued, one for each timer. */
 static unsigned int arm_signal_timers(const struct timespec *at)
 {
 	struct sigevent event = {
@@ -637,7 +640,9 @@ static unsigned int arm_signal_timers(const struct timespec *at)
 	return i;
 }
 
-/* Without kevent as many timers queue signals, which costs as well. */
+/*
+ * Without kevent the same number of timers queue signals, which takes time too.
+ */
 static void posix_timers_at_once(void)
 {
 	struct timespec at;
@@ -649,7 +654,7 @@ static void posix_timers_at_once(void)
 	nr = arm_signal_timers(&at);
 	at.tv_sec++;
 	without(wait_until, &at);
-	signal(SIGRTMIN + 5, SIG_IGN);	/* drops those that are queued */
+	signal(SIGRTMIN + 5, SIG_IGN);	/* drops the queued signals */
 	for (i = 0; i < nr; i++)
 		syscall(SYS_timer_delete, posix_timers[i]);
 	at = later(CLOCK_MONOTONIC, 10);
@@ -724,7 +729,7 @@ static void futex_is_woken(void)
 	finish(&w);
 }
 
-/* Calls on a queue that has much */
+/* Calls on a queue with many watches */
 
 static struct ukevent *room;
 
@@ -772,7 +777,7 @@ static void marks_are_collected(void)
 	finish(&w);
 }
 
-/* Ready ones, watched level triggered: reported again and again */
+/* Ready level watches: reported again and again */
 static void watch_ready_files(struct worst *w, struct queue *q)
 {
 	unsigned int i;
@@ -821,7 +826,10 @@ static void call_with_full_ring(void *arg)
 		wait_ring(q, 8, 0);
 }
 
-/* All were delivered once, to a buffer: they are on the list of level watches. */
+/*
+ * All watches were delivered once, to a buffer: they are on the list of level
+ * watches.
+ */
 static void full_ring_with_level_watches(void)
 {
 	struct worst w;
@@ -839,7 +847,7 @@ static void full_ring_with_level_watches(void)
 static void close_it(void *arg)
 {
 	close(((struct queue *)arg)->fd);
-	/* What is freed after a grace period counts as well. */
+	/* The work after a grace period counts as well. */
 	nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
 }
 
@@ -996,7 +1004,7 @@ static void mark_wakes_all(void)
 	finish(&w);
 }
 
-/* Those who poll a queue are told by its wake-ups, as those of an eventfd are. */
+/* The wake-ups of a queue notify its pollers, as those of an eventfd do. */
 static void poll_by_epolls(int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1026,8 +1034,9 @@ static void queue_is_polled(void)
 }
 
 /*
- * A signalfd is polled by the signals of whoever asks, and that wait queue dies with
- * the process. It shares the descriptors: they are not closed then.
+ * A signalfd uses the wait queue of the process that polls it, and that wait
+ * queue ends with the process. A child shares the descriptors, so they stay
+ * open.
  */
 static pid_t start_sharing_files(int (*fn)(void *arg), void *arg)
 {

@@ -15,7 +15,7 @@
 
 #include "helpers.h"
 
-/* On 32-bit machines the calls without 64 have 32-bit times. */
+/* On 32-bit machines the system calls without 64 use 32-bit times. */
 #ifndef SYS_timer_settime64
 #define SYS_timer_settime64	SYS_timer_settime
 #define SYS_timer_gettime64	SYS_timer_gettime
@@ -39,7 +39,7 @@ static inline int64_t clock_ns(clockid_t clock)
 	return ts.tv_sec * SECOND + ts.tv_nsec;
 }
 
-/* Expiries up to @now of a timer that began at @first */
+/* Expiries until @now of a timer that began at @first */
 static inline int64_t due(int64_t now, int64_t first, int64_t interval)
 {
 	return now < first ? 0 : 1 + (now - first) / interval;
@@ -112,7 +112,7 @@ static inline void step_clock(int64_t ns)
 
 /* POSIX_TIMER, by system calls: -errno on failure */
 
-/* The id of a new timer, or -errno; the C library refuses SIGEV_KEVENT. */
+/* The id of a new timer, or -errno. The C library refuses SIGEV_KEVENT. */
 static inline int create_as(clockid_t clock, int notify, int fd, uint64_t user)
 {
 	struct sigevent sev = { .sigev_notify = notify };
