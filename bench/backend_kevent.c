@@ -2,9 +2,9 @@
 /*
  * kevent, level and edge triggered (et), through its ring
  *
- * Both read the ring first and call when it is empty; a level watch is looked at
- * again by such a call. In mode levelcall each wait is a call, as event loops do
- * that have changes to make anyway.
+ * Both modes read the ring first and make a call when it is empty; that call checks
+ * level watches again. In mode levelcall each wait is a call, as in event loops that
+ * have changes to make anyway.
  */
 #include <errno.h>
 #include <poll.h>
@@ -51,7 +51,7 @@ static struct bench_queue *queue_open(const char *mode, unsigned int watches,
 	(void)watches;
 	if (posix_memalign(&ring, 64, KEVENT_RING_BYTES(slots)))
 		bench_die("out of memory for a ring of %u slots", slots);
-	/* Wake-ups can only store in memory that is there. */
+	/* A wake-up can store only in memory that is present. */
 	memset(ring, 0, KEVENT_RING_BYTES(slots));
 	error = kevent_queue_init(&q->q, ring, slots, 0);
 	if (error)
@@ -89,7 +89,7 @@ static void entry(const struct bench_queue *q, const struct bench_watch *w,
 		ev->type = KEVENT_PIPE;
 }
 
-/* No entry comes back unless it failed */
+/* An entry comes back only if it failed */
 static void control(struct bench_queue *q, __u32 cmd,
 		    const struct bench_watch *w, unsigned int nr)
 {
@@ -127,7 +127,7 @@ static void queue_remove(struct bench_queue *q, const struct bench_watch *w,
 	control(q, KEVENT_CTL_REMOVE, w, nr);
 }
 
-/* Only the cookie of an entry is wanted, and whether it is broken */
+/* Uses only the cookie of an entry, and whether it is broken */
 static inline __attribute__((always_inline)) unsigned int
 pop(struct bench_queue *q, uint64_t *cookies, unsigned int max)
 {
@@ -150,7 +150,7 @@ pop(struct bench_queue *q, uint64_t *cookies, unsigned int max)
 	return nr;
 }
 
-/* What comes after @kidx ends the wait. Returns false after the timeout. */
+/* A position after @kidx ends the wait. Returns false after the timeout. */
 static bool fill(struct bench_queue *q, __u32 kidx, int timeout)
 {
 	struct timespec ts = {
@@ -166,7 +166,7 @@ static bool fill(struct bench_queue *q, __u32 kidx, int timeout)
 	return ret != 0;
 }
 
-/* ring_kidx is loaded before the ring is found empty, as kevent_wait() needs */
+/* kevent_wait() needs the ring_kidx from before the ring was found empty */
 static __attribute__((noinline)) unsigned int
 fill_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 	     int timeout)
@@ -182,7 +182,10 @@ fill_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 	return nr;
 }
 
-/* Calls have what was reported looked at again, which is due each time */
+/*
+ * A call makes the kernel check the watches reported before, as it must each
+ * time
+ */
 static __attribute__((noinline)) unsigned int
 call_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 	     int timeout)

@@ -12,11 +12,13 @@
 #include "bench.h"
 
 #define SQ_ENTRIES	256
-/* The kernel sizes its table of polls by the CQ; from here on it is largest */
+/*
+ * The CQ sets the size of the kernel's table of polls; here the size is largest
+ */
 #define CQ_ENTRIES_MIN	8192
 #define CQ_ENTRIES_MAX	65536
 
-/* In user_data: the completion of a request that is no poll */
+/* In user_data: the completion of a request that is not a poll */
 #define CONTROL		(1ULL << 63)
 
 /**
@@ -148,8 +150,8 @@ static void cancel(struct bench_queue *q, uint64_t cookie)
 }
 
 /*
- * A request fails if its poll has ended by itself, or is about to report; that
- * one tries again. Returns whether the poll is gone.
+ * A request fails if its poll has ended by itself, or is about to report. In
+ * the second case this tries again. Returns whether the poll is gone.
  */
 static bool cancel_failed(struct bench_queue *q, const struct io_uring_cqe *cqe)
 {
@@ -205,7 +207,7 @@ static void wait_cancelled(struct bench_queue *q, unsigned int nr)
 	}
 }
 
-/* A poll is gone only when its last completion is there */
+/* A poll is gone only after its last completion */
 static void uring_remove(struct bench_queue *q, const struct bench_watch *w,
 			 unsigned int nr)
 {
@@ -222,8 +224,8 @@ static void uring_remove(struct bench_queue *q, const struct bench_watch *w,
 }
 
 /*
- * The kernel's own way takes time after the close. It keeps polls in lists with
- * the newest first, so the newest go first.
+ * The kernel itself would end the polls some time after the close. It keeps
+ * polls in lists with the newest first, so remove the newest first.
  */
 static void remove_all(struct bench_queue *q)
 {
@@ -255,7 +257,9 @@ static void check(const struct io_uring_cqe *cqe)
 		bench_die("io_uring poll: %s", strerror(-cqe->res));
 }
 
-/* Takes completions that are there, without a system call but to arm again */
+/*
+ * Takes the completions that are there; makes a system call only to arm again
+ */
 static unsigned int take(struct bench_queue *q, uint64_t *cookies,
 			 unsigned int max)
 {

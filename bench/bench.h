@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * kevent-bench: what a workload, a backend and the frame know of each other
- */
+/* kevent-bench: the interface between a workload, a backend and the frame */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -18,7 +16,7 @@
 
 #define BENCH_METRICS	8	/* most metrics of a workload */
 #define BENCH_RUNS	64	/* most runs of a figure */
-#define BENCH_SHIFTS	64	/* bench_shift_stock() that go round once */
+#define BENCH_SHIFTS	64	/* calls of bench_shift_stock() in one cycle */
 
 /**
  * enum bench_kind - what a descriptor is, for interfaces that want to know
@@ -50,11 +48,11 @@ struct bench_watch {
 struct bench_queue;
 
 /**
- * struct bench_backend - an interface that tells about events
+ * struct bench_backend - an interface that reports events
  * @name: for --backend
  * @modes: for --mode, up to NULL
- * @blind: it cannot tell anything, and has no other member: the workload does
- *	the same I/O in the order it knows. It is what others are compared with
+ * @blind: it reports no events, and has no other member: the workload does the
+ *	same I/O in an order that it knows. Others are compared with it
  * @linear: a wait costs time for each watch, so workloads give it fewer events
  * @closes: the close of a file removes its watches
  * @probe: 0, or a negative errno when the kernel has no such interface in @mode
@@ -65,13 +63,13 @@ struct bench_queue;
  *	now
  * @remove: remove watches; their events may be dropped
  * @wait: wait for events, up to @max, of which the cookies go to @cookies.
- *	@timeout is in ms, -1 for ever. Looks into user memory first if the
+ *	@timeout is in ms, -1: none. Looks into user memory first if the
  *	interface allows that. Returns how many, 0 after the timeout
  * @native: the queue as the interface knows it: a pointer to the descriptor of
  *	epoll, to a struct kevent_queue or a struct io_uring
  *
  * A queue of io_uring belongs to the thread that opened it; those of epoll and
- * kevent may be shared. What fails calls bench_die().
+ * kevent may be shared. A function that fails calls bench_die().
  */
 struct bench_backend {
 	const char		*name;
@@ -243,10 +241,10 @@ void bench_get(int fd);
 /**
  * bench_shift_stock() - change what is left of the last page charged
  *
- * Leaves a byte in a socket, or reads them all when there are BENCH_SHIFTS. To
- * be called so often, evenly, in a run that allocates and frees the same few
- * objects over and over, but where it is not timed: then each contestant has
- * to charge pages as often as the others.
+ * Leaves a byte in a socket, or reads all of them when there are BENCH_SHIFTS. A
+ * run that allocates and frees the same few objects again and again calls it
+ * BENCH_SHIFTS times at equal distances, outside of the time that it measures.
+ * Then each contestant charges pages as often as the others.
  */
 void bench_shift_stock(void);
 

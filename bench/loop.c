@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * One thread that writes to some sources, is told, and reads from them
- */
+/* One thread writes to some sources, waits for their events, and reads */
 #include <stdlib.h>
 
 #include "loop.h"
@@ -44,7 +42,7 @@ void bench_loop_close(struct bench_loop *loop)
 	free(loop->cookies);
 }
 
-/* No source twice, since a batch is no longer than the order */
+/* Writes to no source twice, since a batch is no longer than the order */
 static void write_batch(struct bench_loop *loop)
 {
 	unsigned int i, pick;

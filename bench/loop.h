@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * One thread that writes to some sources, is told, and reads from them
- */
+/* One thread writes to some sources, waits for their events, and reads */
 #ifndef BENCH_LOOP_H
 #define BENCH_LOOP_H
 
@@ -46,7 +44,7 @@ void bench_loop_close(struct bench_loop *loop);
 /**
  * bench_loop_run() - cause events and take them
  * @loop: the sources
- * @b: a backend; a blind one is not asked
+ * @b: a backend; a blind one gets no call
  * @q: its queue, to which the watches of @loop were added
  * @events: how many; rounded up to whole batches
  *
@@ -62,7 +60,7 @@ double bench_loop_run(struct bench_loop *loop, const struct bench_backend *b,
 /**
  * bench_loop_measure() - warm up, then bench_loop_run()
  * @loop: the sources
- * @c: who is asked
+ * @c: the contestant
  * @q: its queue
  * @events: how many; a linear backend gets a share of that
  *

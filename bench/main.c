@@ -282,7 +282,7 @@ static void __attribute__((noreturn)) show(int option)
 	exit(0);
 }
 
-/* The workload has the defaults of the rest, so it is looked for first */
+/* The workload sets the defaults of the other options, so it comes first */
 static void parse(struct options *o, int argc, char **argv)
 {
 	const char *name = NULL;
@@ -308,7 +308,7 @@ static void parse(struct options *o, int argc, char **argv)
 
 /* --- contestants ------------------------------------------------------- */
 
-/* Is the word in the list, where NULL has all? */
+/* Is the word in the list? NULL is a list of all words. */
 static bool listed(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -390,7 +390,7 @@ static bool takes_part(const struct options *o, unsigned int i,
 	       o->workload->accepts(&contestants[i], p);
 }
 
-/* Where the clock does not count instructions, other noise is larger */
+/* Where the clock does not count instructions, other noise is greater */
 void bench_rest(void)
 {
 	const struct timespec time = { .tv_sec = REST_SECONDS };

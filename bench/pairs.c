@@ -32,7 +32,7 @@ static int listen_loopback(struct sockaddr_in *addr)
 	return fd;
 }
 
-/* One byte per write is a segment of its own */
+/* Each write of one byte is a segment of its own */
 static void inet_pair(int listener, const struct sockaddr_in *addr,
 		      struct bench_pair *pair)
 {

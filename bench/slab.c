@@ -12,14 +12,14 @@
 
 #define CACHES		512
 #define NAME		64
-/* The kernel collects what RCU frees for five seconds */
+/* The kernel frees objects up to five seconds after RCU allows it */
 #define SETTLE_SECONDS	6
 #define SETTLE_TRIES	20
 #define SETTLE_BYTES	4096
 
 /**
  * struct slabs - what all caches hold
- * @nr: number of caches; 0 if the kernel does not tell
+ * @nr: number of caches; 0 if the kernel does not report them
  * @cache: name, and bytes of the objects in use
  */
 struct slabs {

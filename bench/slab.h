@@ -12,7 +12,7 @@ struct slabs;
 /**
  * slabs_settled() - what all caches hold, once that does not change any more
  *
- * What was freed before goes back to its cache some time later.
+ * Objects that were freed go back to their cache some time later.
  *
  * Return: the state, for slabs_grown().
  */
@@ -24,7 +24,7 @@ struct slabs *slabs_settled(void);
  * @nr: number of watches that were added
  * @c: who added them; named with the caches on the standard error
  *
- * Return: bytes of objects per watch, NAN if the kernel does not tell.
+ * Return: bytes of objects per watch, NAN if the kernel does not report them.
  */
 double slabs_grown(struct slabs *before, unsigned int nr,
 		   const struct bench_contestant *c);

@@ -2,10 +2,10 @@
 /*
  * The stock of bytes that the memory cgroup was charged in advance
  *
- * A cgroup is charged pages, of which objects take bytes. When the stock is
- * smaller than the objects of an event, their allocation charges a page and
- * their free uncharges it, each time again if nothing else is allocated: some
- * 330 instructions. What was allocated before decides whether that is so.
+ * A cgroup is charged for pages, and objects take bytes of them. When the stock is
+ * smaller than the objects of an event, their allocation charges a page and their
+ * free uncharges it. If nothing else is allocated, that happens for each event and
+ * costs some 330 instructions. It depends on what was allocated before.
  */
 #include <errno.h>
 #include <string.h>

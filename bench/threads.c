@@ -44,7 +44,9 @@ void bench_pin(unsigned int cpu)
 		bench_die("sched_setaffinity: %s", strerror(errno));
 }
 
-/* Else ordinary threads get a share of each second, in the midst of a run */
+/*
+ * Otherwise ordinary threads get a share of each second in the middle of a run
+ */
 static void unlimit_realtime(void)
 {
 	static const char name[] = "/proc/sys/kernel/sched_rt_runtime_us";

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define BENCH_ANY_CPU	(~0u)
-#define BENCH_LOST_MS	20000	/* no event for so long: it was lost */
+#define BENCH_LOST_MS	20000	/* an event that takes longer was lost */
 
 /**
  * bench_one_cpu() - whether threads can only take turns

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Timers the program has at hand: timeouts of io_uring, and a heap of its own
- */
+/* Timers in the program: timeouts of io_uring, and a heap of its own */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 
 #define NSEC_PER_SEC	1000000000ull
 #define CQ_SIZE		65536		/* the most there is */
-#define QUIET		(1ull << 32)	/* user_data of what makes no timer end */
+#define QUIET		(1ull << 32)	/* user_data of other requests */
 
 /* --- io_uring ------------------------------------------------------------ */
 
@@ -184,7 +182,7 @@ static void heap_open(unsigned int nr)
 	rank_of = bench_alloc(nr, sizeof(*rank_of));
 	due_of = bench_alloc(nr, sizeof(*due_of));
 	heap_size = 0;
-	/* clock_nanosleep() may be late by that; the others have none */
+	/* clock_nanosleep() may be late by this slack; the others have none */
 	if (prctl(PR_SET_TIMERSLACK, 1))
 		bench_die("prctl: %s", strerror(errno));
 }

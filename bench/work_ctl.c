@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * ctl: what it costs to add, modify and remove watches, and to close files that
- * have one. Nothing happens to the files meanwhile.
+ * have one. No event happens on the files in that time.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,19 +30,19 @@ static double timed(const struct bench_point *p, ctl_fn change,
 	return (double)(bench_now() - start) / p->watches;
 }
 
-/* Whether the watches are there shows when something happens to one of them */
+/* An event on one of the watches shows whether they are there */
 static void expect(const struct bench_contestant *c, struct bench_queue *q,
 		   const struct bench_pair *pairs, unsigned int watch,
-		   bool told)
+		   bool expected)
 {
 	uint64_t cookie = watch;
 	unsigned int nr;
 
 	bench_put(pairs[watch].wr);
 	nr = c->backend->wait(q, &cookie, 1, 0);
-	if (nr != told || cookie != watch)
+	if (nr != expected || cookie != watch)
 		bench_die("%s %s: %u events, expected %d", c->backend->name,
-			  c->mode, nr, told);
+			  c->mode, nr, expected);
 	bench_get(pairs[watch].rd);
 	bench_expect_nothing(c, q);
 }
@@ -88,7 +88,7 @@ static void close_writers(const struct bench_point *p, struct bench_pair *pairs)
 	free(pairs);
 }
 
-/* io_uring keeps a file it polls open, so a close does not end anything */
+/* io_uring keeps a polled file open, so a close does not end its poll */
 static bool ends_at_close(const struct bench_backend *b)
 {
 	return b->blind || b->closes;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dumazet: one thread writes to random ones of many streams, another is told
- * and reads
+ * dumazet: one thread writes to random ones of many streams, another one waits for
+ * events and reads
  *
- * A read that returns data is an event, whatever the number of bytes. At the
- * end all that was written has been read. On one CPU the threads take turns:
- * a batch is written, then read, and a read that returns nothing is an error.
- * With more CPUs they run at once, for a time, and such reads are counted.
+ * Each read that returns data counts as an event, with any number of bytes. At
+ * the end every byte written has been read. On one CPU the threads take turns:
+ * one writes a batch, the other reads it, and a read that returns nothing is an
+ * error. With more CPUs they run at once for a time, and the reader counts such
+ * reads.
  *
- * "+churn" behind a source has 1 % of the streams replaced each second: the
- * new one is watched, then the writer closes its end of the old one, and the
- * event of that closes the other end.
+ * With "+churn" after a source, the reader replaces 1 % of the streams each second:
+ * it adds a watch of the new one, the writer closes its end of the old one, and the
+ * event of that makes the reader close the other end.
  */
 #include <errno.h>
 #include <math.h>
@@ -47,8 +48,8 @@ enum { READER_CPU, WRITER_CPU };
  * @heir: stream that gets a new end to write to, or NOBODY; ENDED after the
  *	writer
  * @legacy: that end
- * @stop: the writer shall end
- * @done: it has, but for one byte, and @written is right
+ * @stop: the writer has to end
+ * @done: the writer has ended except for one byte; @written is right
  * @written: bytes in all
  * @churn_due: streams that should have been replaced by now
  * @start: both threads have come so far
@@ -102,7 +103,7 @@ static bool churns(const struct bench_point *p)
 	return strstr(p->source, "+churn");
 }
 
-/* The source without what says how it is used */
+/* The source without its suffix */
 static const char *plain_source(const struct bench_point *p)
 {
 	static char name[32];
@@ -152,7 +153,7 @@ static bool stopped(const struct bench_point *p, uint64_t written)
 	return __atomic_load_n(&d.stop, __ATOMIC_RELAXED);
 }
 
-/* In turn if the reader is not told and cannot know where the writer is */
+/* In order if the reader gets no events and must know where the writer is */
 static uint64_t write_until_stopped(const struct run *run)
 {
 	uint32_t watches = run->p->watches;
@@ -169,7 +170,7 @@ static uint64_t write_until_stopped(const struct run *run)
 	return written;
 }
 
-/* The last byte is the event that has the reader look at @done */
+/* The event of the last byte makes the reader look at @done */
 static void *writer(void *arg)
 {
 	const struct run *run = arg;
@@ -254,7 +255,7 @@ static void close_stream(const struct run *run, uint32_t cookie)
 	d.pairs[cookie].rd = -1;
 }
 
-/* The writer takes the new end unless it has ended */
+/* Gives the new end to the writer; returns false if that has ended */
 static bool bequeath(uint32_t stream, int wr)
 {
 	uint32_t nobody = NOBODY;
@@ -264,7 +265,7 @@ static bool bequeath(uint32_t stream, int wr)
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Replace the next stream in turn, once the writer has taken the last one */
+/* Replaces the next stream in turn, once the writer has taken the last one */
 static void churn(struct run *run)
 {
 	uint32_t watches = run->p->watches, stream = run->churned % watches;
@@ -309,8 +310,8 @@ static bool read_once(struct run *run, uint32_t cookie)
 }
 
 /*
- * An event may still be there when its stream is gone. One may tell of a byte
- * and of the end.
+ * An event may still come after its stream was closed. One event may report
+ * both a byte and the end.
  */
 static void take(struct run *run, uint32_t cookie)
 {
@@ -326,7 +327,7 @@ static void take(struct run *run, uint32_t cookie)
 	}
 }
 
-static void told(struct run *run)
+static void read_events(struct run *run)
 {
 	unsigned int i, nr;
 	bool done;
@@ -349,8 +350,8 @@ static void told(struct run *run)
 	}
 }
 
-/* With more CPUs: one byte each, in the order they are written */
-static void untold(struct run *run)
+/* With more CPUs: reads one byte each, in the order of the writes */
+static void read_in_order(struct run *run)
 {
 	while (!finished(run)) {
 		bench_get(d.pairs[d.cookie[run->bytes % run->p->watches]].rd);
@@ -376,8 +377,8 @@ static void read_written(struct run *run, uint32_t stream)
 }
 
 /*
- * On one CPU: the same reads as those of a reader who is told, since the order
- * is known. A stream that was picked again in a batch is read once.
+ * On one CPU: makes the same reads as a reader with events does, because the
+ * order is known. A stream that was written twice in a batch is read once.
  */
 static void replay(struct run *run)
 {
@@ -400,7 +401,7 @@ static void replay(struct run *run)
 
 /* --- runs --------------------------------------------------------------- */
 
-/* A pipe remembers its first page, and for good that it was polled */
+/* A pipe keeps its first page, and remembers that it was polled */
 static void warm_up(const struct bench_pair *pair)
 {
 	struct pollfd fd = { .fd = pair->rd, .events = POLLIN };
@@ -495,11 +496,11 @@ static double go(struct run *run)
 		threads[nr++] = bench_thread(timekeeper, run);
 	start = bench_now();
 	if (run->q)
-		told(run);
+		read_events(run);
 	else if (bench_one_cpu())
 		replay(run);
 	else
-		untold(run);
+		read_in_order(run);
 	ns = (double)(bench_now() - start);
 	while (nr)
 		bench_join(threads[--nr]);

@@ -2,9 +2,9 @@
 /*
  * herd: many threads wait on one queue, and one makes events
  *
- * A batch of sources gets a byte each while all threads sleep; then all
- * events are awaited, and that all threads sleep again. Whoever is told of a
- * source has to find its byte there.
+ * While all threads sleep, the writer writes one byte to each source of a batch.
+ * Then it waits until all events have arrived and all threads sleep again. A thread
+ * that gets the event of a source must find the byte there.
  */
 #include <math.h>
 #include <sched.h>
@@ -19,7 +19,9 @@
 #define WARM_UP		16	/* batches */
 #define WRITER_CPU	0
 
-/* On one CPU: waiters run before the writer, and not in the midst of a batch */
+/*
+ * On one CPU: waiters run before the writer, but not in the middle of a batch
+ */
 enum { AFTER_WAITERS = 1, WAITERS, BEFORE_WAITERS };
 
 /**
@@ -43,13 +45,13 @@ static struct herd {
  * @c: the contestant
  * @q: its queue, opened by the first waiter
  * @ready: for all waiters and the writer; there is a queue
- * @ended: for all waiters; nobody waits any more
+ * @ended: for all waiters; no thread waits any more
  * @first: a waiter has come
  * @sent: events made
  * @handled: events that found their byte
  * @idle: waiters that sleep, or are about to
  * @sleeps: voluntary context switches of waiters that have ended
- * @stop: the next event ends who gets it
+ * @stop: a waiter that gets an event ends
  */
 struct run {
 	const struct bench_point	*p;
@@ -65,7 +67,7 @@ struct run {
 	bool				stop;
 };
 
-/* A queue of io_uring is one thread's; poll() has no queue to share */
+/* A queue of io_uring belongs to one thread; poll() has no queue to share */
 static bool herd_accepts(const struct bench_contestant *c,
 			 const struct bench_point *p)
 {
@@ -97,7 +99,7 @@ static void herd_teardown(const struct bench_point *p)
 
 /* --- waiters ------------------------------------------------------------ */
 
-/* Returns true in the thread that is to close it */
+/* Returns true in the thread that has to close it */
 static bool open_queue(struct run *run)
 {
 	const struct bench_backend *b = run->c->backend;
@@ -121,7 +123,7 @@ static int wait_one(const struct run *run)
 	return herd.pairs[cookie].rd;
 }
 
-/* Returns false when it was the last one */
+/* Returns false after the last event */
 static bool handle_one(struct run *run)
 {
 	bool stop;
@@ -205,7 +207,7 @@ static void batches(struct run *run, unsigned int nr)
 	}
 }
 
-/* Each waiter takes one event more and ends */
+/* Each waiter takes one more event and ends */
 static void stop_waiters(struct run *run, const pthread_t *threads)
 {
 	unsigned int left;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * idle: what watches cost where nothing happens: memory, and time of the events
- * of a hundred others in the same queue
+ * idle: what watches without events cost: memory, and time for the events of a
+ * hundred other watches in the same queue
  */
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,9 @@
 #include "slab.h"
 
 #define ACTIVE		100
-/* Free objects that a CPU keeps count as used; fewer watches may get those */
+/*
+ * Free objects in a CPU's cache count as used; fewer watches may get only those
+ */
 #define MEMORY_WATCHES	100000
 #define LINEAR_WATCHES	10000	/* most for linear backends */
 
@@ -35,7 +37,7 @@ static int new_eventfd(void)
 	return fd;
 }
 
-/* Each is a file of its own. Their cookies come after those of the loop */
+/* Each is a file of its own. Their cookies follow those of the loop */
 static void idle_setup(const struct bench_point *p)
 {
 	unsigned int i;
@@ -60,7 +62,7 @@ static void idle_teardown(const struct bench_point *p)
 	bench_loop_close(&loop);
 }
 
-/* To poll, which keeps nothing in the kernel, this means nothing */
+/* poll keeps nothing in the kernel, so it has no such figures */
 static void add_idle(const struct bench_point *p,
 		     const struct bench_contestant *c, struct bench_queue *q,
 		     double *value)
@@ -94,7 +96,7 @@ static void idle_measure(const struct bench_point *p,
 		b->close(q);
 }
 
-/* A wait of poll takes time for each watch */
+/* A wait of poll takes time for every watch */
 static bool idle_accepts(const struct bench_contestant *c,
 			 const struct bench_point *p)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * notify: what it costs to be told which of many sources can be read
- */
+/* notify: what it costs to find out which of many sources are readable */
 #include "bench.h"
 #include "loop.h"
 

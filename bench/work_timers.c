@@ -14,7 +14,7 @@
 #define FAR_AWAY	(3600 * NSEC_PER_SEC)
 #define SLACK		10000000
 #define FIRE_STEP	50		/* ns from one timer to the next */
-#define CALM_STEP	500000		/* enough to sleep in between */
+#define CALM_STEP	500000		/* enough to sleep between them */
 #define CALM_TIMERS	1000
 #define MANY_TIMERS	10000		/* most in random order */
 
@@ -47,7 +47,7 @@ static const struct timer_peer *peer_of(const struct bench_contestant *c)
 	return NULL;
 }
 
-/* A timeout of io_uring is looked for in a list: in order it is the first */
+/* io_uring searches a list for a timeout; in order it is always the first */
 static bool timers_accepts(const struct bench_contestant *c,
 			   const struct bench_point *p)
 {
@@ -130,14 +130,16 @@ static void fired(uint32_t id, uint64_t now)
 	timers.armed[id] = false;
 }
 
-/* Time enough to arm all again; @each is what it took before, in ns */
+/*
+ * A time by which all are armed again; @each is the cost of one before, in ns
+ */
 static uint64_t soon(const struct bench_point *p, double each)
 {
 	bench_rest();
 	return bench_now() + 2 * SLACK + (uint64_t)(4 * each * p->watches);
 }
 
-/* The program is awake when the first one expires */
+/* Waits so that the program is awake when the first one expires */
 static void await(uint64_t first)
 {
 	struct timespec ts = {
@@ -167,8 +169,8 @@ static unsigned int collect(const struct timer_peer *peer, double *late)
 }
 
 /*
- * All expire faster than they can be dealt with, so that nobody is idle and
- * the time is that of the work.
+ * All timers expire faster than the program handles them, so nothing is idle
+ * and the time is that of the work.
  */
 static double fire_all(const struct bench_point *p,
 		       const struct timer_peer *peer, double each)
@@ -190,7 +192,7 @@ static double fire_all(const struct bench_point *p,
 	return (double)(end - first) / p->watches;
 }
 
-/* A few expire one by one while all others are armed */
+/* A few expire one by one while all the others are armed */
 static void fire_some(const struct bench_point *p,
 		      const struct timer_peer *peer, double *value)
 {

@@ -2,9 +2,10 @@
 /*
  * wake: from a write in one thread to the event in another, which sleeps
  *
- * The time is taken before the write, and when the wait has returned. Each
- * message is awaited before the next one, and until the waiter sleeps again:
- * on one CPU it runs before the writer does, else its state tells.
+ * The writer takes the time before the write, and the waiter when its wait has
+ * returned. Before the next message the writer waits until the waiter has read
+ * this one and sleeps again. On one CPU the waiter runs before the writer; with
+ * more CPUs the writer reads the state of the waiter in /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 #define WARM_UP		16
 #define WATCHES		1
-#define SHIFT_EACH	8		/* messages: so the stock goes round */
+#define SHIFT_EACH	8		/* messages per shift of the stock */
 
 enum { WRITER = 1, WAITER };		/* priorities on one CPU */
 enum { WRITER_CPU, WAITER_CPU };
@@ -96,7 +97,7 @@ static void open_stat(struct run *run)
 		bench_die("%s: %s", name, strerror(errno));
 }
 
-/* An eventfd has 8 bytes; so have all messages */
+/* An eventfd reads and writes 8 bytes, so all messages have 8 */
 static void receive(struct run *run, struct bench_queue *q)
 {
 	uint64_t cookie = 0, message, now;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded to a server of one thread: counts the calls that servers make, and the CPU
- * time, sleep left out, that passes in those that wait for events or change what is
- * watched. The file that CALLS names has a pair of 64-bit numbers for each, calls and
- * nanoseconds; CALLS.names their names. Time is taken while the first of all numbers is
- * not 0: it belongs to no call, and is for others to write.
+ * A library to preload into a server of one thread. It counts the system calls that
+ * servers make. For calls that wait for events or change watches it also measures the
+ * CPU time, without sleep. The file $CALLS has two 64-bit numbers for each call: how
+ * often, and nanoseconds; $CALLS.names has the names. The first number of the file
+ * belongs to no call: while another program has set it, the library measures time.
  *
- * What reading the clock costs is measured first and subtracted.
+ * The cost of reading the clock is measured first and subtracted.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -140,7 +140,7 @@ int poll(struct pollfd *fds, nfds_t nr, int timeout)
 	return TIMED(KIND_poll, real(fds, nr, timeout));
 }
 
-/* Those of kevent, by whatever library */
+/* The calls of kevent, by any library */
 long syscall(long number, ...)
 {
 	typeof(syscall) *real = NEXT(syscall);

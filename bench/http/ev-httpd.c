@@ -73,7 +73,7 @@ static void make_answers(const char *path)
 	}
 }
 
-/* For 0 events c goes */
+/* With 0 events it frees c */
 static void wait_for(struct ev_loop *loop, struct client *c, int events)
 {
 	if ((c->io.events & (EV_READ | EV_WRITE)) == events)
@@ -88,7 +88,7 @@ static void wait_for(struct ev_loop *loop, struct client *c, int events)
 	free(c);
 }
 
-/* Whether there was a whole request; takes it */
+/* Takes a request; returns false if there is no complete one */
 static int take_request(struct client *c)
 {
 	char *end, *version;
@@ -114,7 +114,7 @@ static int take_request(struct client *c)
 	return 1;
 }
 
-/* Returns 1 when all is sent, 0 when there is no room, -1 when c has to go */
+/* Returns 1 when all is sent, 0 when there is no room, -1 when c has to end */
 static int send_rest(struct client *c)
 {
 	ssize_t sent = send(c->io.fd, c->rest, c->left, MSG_NOSIGNAL);
@@ -126,7 +126,7 @@ static int send_rest(struct client *c)
 	return c->left ? 0 : c->keep ? 1 : -1;
 }
 
-/* Returns 1 when there may be a request, 0 when not, -1 when c has to go */
+/* Returns 1 when there may be a request, 0 when not, -1 when c has to end */
 static int receive(struct client *c)
 {
 	ssize_t got = recv(c->io.fd, c->request + c->have,

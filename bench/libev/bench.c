@@ -3,7 +3,7 @@
  * usage: libev-bench WATCHERS ACTIVE WRITES RUNS
  *
  * The measure that libev and libevent are known by. WATCHERS pairs of sockets are
- * watched. A run stops all watchers and starts them anew, and lets the loop see that:
+ * watched. A run stops all watchers and starts them again, and lets the loop see that:
  * the metric "setup", per watcher. Then it writes a byte to ACTIVE pairs and has the
  * loop read them; each of the first WRITES bytes read is answered by one to the next
  * pair: "loop", per byte. "loop only" is the same when the watchers were started but
@@ -148,7 +148,7 @@ static void print(const struct backend *b, const char *metric, const char *per,
 	fflush(stdout);
 }
 
-/* One run more, the first, is not counted: it allocates. */
+/* The first of the runs is not counted: it allocates. */
 static void measure(const struct backend *b, int restart)
 {
 	struct ev_loop *loop = ev_loop_new(b->flag | EVFLAG_NOENV);

@@ -120,7 +120,7 @@ static void count_exit(pid_t pid)
 	closedir(dir);
 }
 
-/* Let a process that has stopped go on. */
+/* Lets a stopped process continue. */
 static void go_on(pid_t pid, int status)
 {
 	int sig = WSTOPSIG(status);
@@ -130,7 +130,7 @@ static void go_on(pid_t pid, int status)
 	case 0:
 		break;			/* a signal, to be delivered */
 	case PTRACE_EVENT_STOP:
-		if (sig != SIGTRAP)	/* stopped by a signal: let it be */
+		if (sig != SIGTRAP)	/* stopped by a signal */
 			how = PTRACE_LISTEN;
 		sig = 0;
 		break;
@@ -145,11 +145,11 @@ static void go_on(pid_t pid, int status)
 	default:
 		sig = 0;
 	}
-	/* It may have been killed meanwhile. */
+	/* The process may have been killed in between. */
 	ptrace(how, pid, 0, sig);
 }
 
-/* Returns the status of @program when all its descendants are gone, too. */
+/* Returns the status of @program when all its descendants have ended, too. */
 static int trace(pid_t program)
 {
 	int status, result = 0;

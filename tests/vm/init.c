@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PID 1 of the guest.  It mounts what programs expect, runs the command found
- * in /vm/command with the variables of /vm/environment, copies its output to
- * one virtio port, and, when nothing of it runs any more, reports its exit
- * status on another.  It powers off when the host has acknowledged that, which
- * it does with all the output in hand.
+ * PID 1 of the guest. It mounts what programs expect and runs the command in
+ * /vm/command with the variables of /vm/environment. It copies the output to one
+ * virtio port. When no process of the command is left, it reports the exit status
+ * on another port. The host acknowledges that when it has all the output; then the
+ * guest powers off.
  *
  * Arguments, after "--" on the kernel command line:
  *	cpus=N		fail unless N processors are online
@@ -43,7 +43,7 @@
 static int output = -1, verdict = -1;
 static unsigned long long sent;
 
-/* Everything ends here: the last line, the host's answer, power off. */
+/* The end: write the last line, wait for the host's answer, power off. */
 __attribute__((noreturn, format(printf, 1, 2)))
 static void finish(const char *fmt, ...)
 {
@@ -119,7 +119,7 @@ static void mount_all(void)
 		finish("error: can't make links in /dev");
 }
 
-/* The driver finds its ports in a work item, some time after the boot. */
+/* The driver finds its ports in a work item, some time after boot. */
 static int open_port(const char *path, int flags)
 {
 	double end = seconds() + PORT_SECONDS;
@@ -196,7 +196,7 @@ static char **read_words(const char *path)
 __attribute__((noreturn))
 static void run_command(int out)
 {
-	/* The host's directory comes first. */
+	/* The directory of the host comes first. */
 	char **argv = read_words("/vm/command");
 	char **variables = read_words("/vm/environment");
 	char *directory = *argv++;
@@ -222,7 +222,7 @@ static void run_command(int out)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Copies what is in the pipe.  Returns false when nobody will write more. */
+/* Copies the contents of the pipe. Returns false when it has no writer left. */
 static bool copy_output(int in)
 {
 	static char buf[65536];
@@ -240,7 +240,7 @@ static bool copy_output(int in)
 	return size != 0;
 }
 
-/* The host gave up waiting: let the kernel show where every task is. */
+/* The host no longer waits: make the kernel show where every task is. */
 static void show_tasks(void)
 {
 	char letter;
@@ -257,7 +257,7 @@ static void on_child(int signal)
 	(void)signal;
 }
 
-/* Returns the wait status of pid; reaps every orphan on the way. */
+/* Returns the wait status of pid; reaps every orphan before that. */
 static int wait_command(pid_t pid, int in)
 {
 	struct pollfd fds[] = {
@@ -282,7 +282,7 @@ static int wait_command(pid_t pid, int in)
 	}
 }
 
-/* Nothing survives the command; what can't be killed is a hang. */
+/* No process outlives the command; one that cannot be killed is a hang. */
 static void kill_rest(void)
 {
 	double end = seconds() + KILL_SECONDS;
@@ -298,8 +298,8 @@ static void kill_rest(void)
 }
 
 /*
- * kmemleak reports memory only some seconds old, and believes a first scan
- * less than a second one.  The runner finds the report in the console log.
+ * kmemleak reports only memory that is some seconds old, and a second scan is
+ * more reliable than the first. The runner finds the report in the console log.
  */
 static void find_leaks(void)
 {
@@ -325,8 +325,8 @@ static void find_leaks(void)
 }
 
 /*
- * A guest without a clock of its own starts in 1970, and tests could not put the
- * clock back: it may not be set to before boot.
+ * A guest without a clock of its own starts in 1970. The clock may not be set
+ * to a time before the boot, so tests could not restore it.
  */
 static void set_clock(void)
 {

@@ -3,10 +3,10 @@
  * A plugin for QEMU that finds the longest stretch with interrupts off, in
  * instructions, on a guest with one x86 CPU
  *
- * It knows from the instructions where they go off and on: cli and sti; the
- * entries of the kernel, whose addresses it is told; iretq and sysretq. Nothing in
- * the guest has to be traced for that, and nothing is changed by it. An exception
- * taken with interrupts off returns to where they are off.
+ * The plugin sees in the instructions where interrupts go off and on: cli and sti;
+ * the entries of the kernel, whose addresses are in a file; iretq and sysretq. So it
+ * traces nothing in the guest and changes nothing there. An exception taken with
+ * interrupts off returns with interrupts off.
  *
  * The guest begins and ends a measurement by a nop with a magic number: B before
  * there are watches, C with them, see tests/guest/test_worst.c. At the end a line
@@ -14,9 +14,9 @@
  *
  *	B|C LENGTH OURS BEFORE AFTER PLACE:COUNT...
  *
- * the longest stretch, and the longest one in which code of ours ran. Of the latter
- * follow the addresses of the code that ran before and after, and the places where
- * most of its instructions were.
+ * LENGTH is the longest stretch, OURS the longest one in which code of kevent ran.
+ * BEFORE and AFTER are the addresses of the code that ran before and after the
+ * latter, PLACE and COUNT say where most of its instructions were.
  *
  * Arguments: out=FILE, entries=FILE with an address in each line, first=ADDRESS and
  * last=ADDRESS of our code.
@@ -62,14 +62,14 @@ EXPORT int qemu_plugin_version = 1;
 #define BLOCKS		(1 << 18)
 #define PLACES		12
 
-/* Translated code that begins at an address; a stretch counts what it runs. */
+/* Translated code at an address; a stretch counts how often it runs. */
 struct block {
 	uint64_t	pc;
-	uint64_t	stretch;	/* number of the one that counted last */
-	uint64_t	ran;		/* instructions in that */
+	uint64_t	stretch;	/* number of its last stretch */
+	uint64_t	ran;		/* instructions in that stretch */
 };
 
-/* What the longest stretch with code of ours was */
+/* The longest stretch with code of kevent in it */
 struct longest {
 	uint64_t	length;
 	uint64_t	before, after;	/* addresses */
@@ -90,12 +90,12 @@ static uint64_t current, previous;	/* addresses of blocks */
 static bool off;
 static uint64_t off_at, off_pc;
 static uint64_t stretch;	/* counts them */
-static bool ours;		/* code of ours has run in it */
-static uint64_t first, last;	/* that code */
+static bool ours;		/* code of kevent has run in it */
+static uint64_t first, last;	/* code of kevent */
 static bool exception;		/* taken with interrupts off */
-static bool look_after;		/* the next block is where the longest ended */
+static bool look_after;		/* the longest stretch ended before it */
 
-/* A hash of the address; blocks that collide take each other's place. */
+/* A hash by address; of blocks that collide, the table has the last one. */
 static struct block *block_of(uint64_t pc)
 {
 	return &blocks[(pc * 0x9e3779b97f4a7c15ull) >> 46];
@@ -148,7 +148,7 @@ static void turn_on(uint64_t at)
 	keep_places();
 }
 
-/* Instructions; the argument says which one of its block it is. */
+/* Counts instructions; the argument is the index of one in its block. */
 
 static void on_cli(unsigned int cpu, void *nth)
 {
@@ -168,7 +168,7 @@ static void on_return(unsigned int cpu, void *nth)
 		turn_on(base + (uintptr_t)nth + 1);
 }
 
-/* In user mode, so interrupts are on. */
+/* Runs in user mode, so interrupts are on. */
 static void begin(char what)
 {
 	memset(&longest, 0, sizeof(longest));
@@ -240,7 +240,7 @@ static void on_block(unsigned int cpu, void *arg)
 
 static udata_cb_t callback_of(const uint8_t *code, size_t size)
 {
-	/* nopl with a displacement that no compiler would choose */
+	/* nopl with a displacement that no compiler uses */
 	static const uint8_t nop[] = { 0x0f, 0x1f, 0x80 };
 
 	if (size == 1 && code[0] == 0xfa)

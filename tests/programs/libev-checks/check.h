@@ -12,7 +12,7 @@
 #define EVBACKEND_KEVENT	0x100U
 #endif
 
-/* Ends the check unless it is true */
+/* Ends the check unless the condition is true */
 #define want(condition)							\
 do {									\
 	if (!(condition))						\
@@ -50,7 +50,7 @@ void check_fail(const char *file, int line, const char *condition)
 /* Entries delivered by all queues of the process; the number of queues */
 unsigned long check_delivered(int *queues);
 
-/* A watcher that counts */
+/* A watcher that counts its events */
 struct counter {
 	ev_io	io;
 	int	calls;

@@ -88,7 +88,7 @@ static void hang_up_is_readable(struct ev_loop *loop)
 	want(!read(fd[0], &byte, 1));
 }
 
-/* Which epoll refuses with EPERM */
+/* A file that epoll refuses with EPERM */
 static void regular_file_is_always_ready(struct ev_loop *loop)
 {
 	char path[] = "/tmp/libev-checks.XXXXXX";
@@ -181,7 +181,7 @@ static int listen_tcp(struct sockaddr_in *at)
 	return fd;
 }
 
-/* Each connection gets the descriptor of the one before. */
+/* Each connection gets the descriptor of the previous one. */
 static void tcp_server_reuses_descriptors(struct ev_loop *loop)
 {
 	struct sockaddr_in at;
@@ -277,8 +277,9 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int revents)
 	(void)revents;
 	want(now() >= t->due - 1e-6);
 	/*
-	 * Only when the last byte has been read: a byte that is read with it would
-	 * be reported, too late, where wake-ups fill a ring.
+	 * Only after the last byte has been read. Where wake-ups fill a ring, a
+	 * byte that is read together with another one would also be reported,
+	 * too late.
 	 */
 	if (t->reader->calls == t->puts) {
 		put(t->fd);
@@ -289,7 +290,7 @@ static void tick(struct ev_loop *loop, ev_timer *timer, int revents)
 	t->due += timer->repeat;
 }
 
-/* Loops that wake early, or do not sleep, need many more iterations. */
+/* Loops that wake too early, or do not sleep, need many more iterations. */
 static void timers_are_never_early(struct ev_loop *loop)
 {
 	struct counter c = { .drain = 1 };

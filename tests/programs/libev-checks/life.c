@@ -17,7 +17,7 @@
 
 #include "check.h"
 
-/* Without an event meanwhile, so that the kernel still knows it */
+/* Without an event in between, so that the kernel still has the watch */
 static void start_and_stop(struct ev_loop *loop, struct counter *c, int fd[2])
 {
 	want(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
@@ -62,7 +62,9 @@ static void started_again_with_other_events(struct ev_loop *loop)
 	want(check_inits == (check_backend == EVBACKEND_KEVENT));
 }
 
-/* Nothing says that it is not watched any more until it has an event. */
+/*
+ * libev does not see that the descriptor is no longer watched before its event.
+ */
 static void stopped_but_open_does_not_spin(struct ev_loop *loop)
 {
 	struct counter c = {};
@@ -178,7 +180,7 @@ static int sleep_for_ever(void *arg)
 	return 0;
 }
 
-/* Its file is still open in the table we leave, so its events go on. */
+/* Its file is still open in the table that we leave, so its events continue. */
 static void in_an_unshared_table(struct ev_loop *loop, int reuse)
 {
 	static char stack[65536] __attribute__((aligned(16)));
@@ -246,7 +248,7 @@ static void wait_for(pid_t pid)
 	want(!status);
 }
 
-/* Both have the pipe in their loops when it gets a byte. */
+/* Both loops have the pipe when it gets a byte. */
 static void forked(struct ev_loop *loop, int how)
 {
 	struct counter c = {};
@@ -280,7 +282,7 @@ static void fork_and_loop_fork(struct ev_loop *loop)
 	forked(loop, 1);
 }
 
-/* What was to be changed in the old queue is forgotten. */
+/* Changes that the old queue has not got are dropped. */
 static void loop_fork_with_changes(struct ev_loop *loop)
 {
 	struct counter c = {};
@@ -298,7 +300,7 @@ static void loop_fork_with_changes(struct ev_loop *loop)
 	run_until(loop, &c.calls, 1);
 }
 
-/* As daemon() after ev_default_loop() */
+/* The same as daemon() after ev_default_loop() */
 static void fork_without_loop_fork(struct ev_loop *loop)
 {
 	forked(loop, 0);
@@ -355,7 +357,7 @@ static void embedded_in_epoll(struct ev_loop *loop)
 	embedded(loop, EVBACKEND_EPOLL);
 }
 
-/* kevent can't watch it: the loop changes to epoll. */
+/* kevent cannot watch the file: the loop changes to epoll. */
 static void watched_epoll(struct ev_loop *loop)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -377,7 +379,7 @@ static void watched_epoll(struct ev_loop *loop)
 	run_until(loop, &a.calls, 2);
 }
 
-/* Signals that come while the loop does not wait need none. */
+/* Signals that come while the loop does not wait need no wake-up. */
 static void one_event(struct ev_loop *loop)
 {
 	struct counter c = {};
@@ -482,7 +484,7 @@ static void destroyed_and_made_again(struct ev_loop *loop)
 }
 
 
-/* Which on epoll has to wait for something else to happen */
+/* On epoll it has to wait for another event */
 static void error_at_the_limit_of_watches(struct ev_loop *loop)
 {
 	const char *path = check_backend == EVBACKEND_KEVENT ?
@@ -509,7 +511,7 @@ static void error_at_the_limit_of_watches(struct ev_loop *loop)
 	run_until(loop, &c.calls, 3);
 }
 
-/* A hundred new watchers, and then none: one call per iteration */
+/* A hundred new watchers, then none: one call per iteration */
 static void changes_take_no_calls(struct ev_loop *loop)
 {
 	struct counter c[100] = {};
@@ -536,7 +538,7 @@ static void changes_take_no_calls(struct ev_loop *loop)
 	     (check_backend == EVBACKEND_KEVENT ? 3 : 0));
 }
 
-/* While there are events it may be disabled: the loop changes to epoll. */
+/* kevent may be disabled while there are events: the loop changes to epoll. */
 static void disabled_before_loop_fork(struct ev_loop *loop)
 {
 	struct counter c = {};

@@ -31,7 +31,7 @@ unsigned int check_backend;
 unsigned long check_waits;
 unsigned long check_inits;
 
-/* libev calls this one instead of the C library's. */
+/* libev calls this function instead of the C library's. */
 long syscall(long number, ...)
 {
 	static long (*real)(long number, ...);
@@ -183,7 +183,7 @@ void read_file(const char *path, char *text, size_t size)
 	close(fd);
 }
 
-/* A check that has not run on the backend it is about has shown nothing. */
+/* A check that did not run on its backend has shown nothing. */
 static void gate(struct ev_loop *loop, const struct check *check)
 {
 	unsigned int backend = check->ends_on ? check->ends_on : check_backend;
@@ -214,7 +214,7 @@ static void run_in_child(const struct check *check)
 	_exit(0);
 }
 
-/* What it prints on its way to failure is what we have to say of it. */
+/* The output of a failed check is the reason in the report. */
 static int run_check(const char *backend, const struct check *check)
 {
 	char said[256] = "";
