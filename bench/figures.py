@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The lines of bench.json, and who is compared with whom."""
+"""The lines of bench.json, and what is compared with what."""
 
 import json
 
@@ -30,7 +30,7 @@ def point_of(record):
 
 
 def label_of(point, among, space=" "):
-    """What tells a point from others of its workload."""
+    """The words in which a point differs from others of its workload."""
     words = []
     counted = point[POINT.index("clients")] is not None	# with idle: watches
     for index, key in enumerate(POINT):
@@ -49,7 +49,7 @@ def name_of(record):
 def groups(records):
     """{(workload, icount): {metric: {point: [record of each contestant]}}}.
 
-    Where a figure says how much it is above the bare one, that stands for it.
+    A figure "above bare" replaces the figure itself.
     """
     found = {}
     for record in records:
@@ -71,14 +71,14 @@ def add_bare(points, plain):
 
 
 def sign(unit):
-    """-1: less is better, 1: more is, 0: it only describes."""
+    """-1: less is better, 1: more is better, 0: neither."""
     if unit.startswith(CONTEST):
         return -1
     return int(unit.endswith(("events/s", "bytes/s", "requests/s")))
 
 
 def best(records):
-    """Of the contestants, in the direction the unit has."""
+    """The best record; its unit says whether more or less is better."""
     if not records:
         return None
     most = sign(records[0]["unit"]) > 0
@@ -94,7 +94,7 @@ def duel(records):
 
 
 def verdict(ours, peer):
-    """The ratio of the two, and what it means for kevent."""
+    """The ratio of the two, and whether kevent wins."""
     if peer["value"] <= 0:
         return None, ""
     ratio = ours["value"] / peer["value"]

@@ -33,7 +33,7 @@ def by_mode(records):
 
 
 def table(records, each_mode=False):
-    """Of kevent's modes the best one, or each."""
+    """Print tables with the best mode of kevent, or with each."""
     for (workload, icount), metrics in figures.groups(records).items():
         for metric, points in metrics.items():
             unit = next(iter(points.values()))[0]["unit"]

@@ -67,10 +67,10 @@ OBJECTS = {"base": 1650, "debug": 1750, "rt": 1650, "bench": 2200,
 
 
 class Arch(NamedTuple):
-    """What the kernel's make has to know of a processor."""
+    """The options for make that depend on the processor."""
     name: str
     cross: str			# in front of the names of the tools
-    image: str			# what boots
+    image: str			# file to boot
 
 
 X86 = Arch("x86_64", "", "arch/x86/boot/bzImage")
@@ -101,7 +101,7 @@ def read_stamp(path):
 
 
 def show_errors(log):
-    """The lines that matter of a failed step's log, then its name."""
+    """Print the lines of a failed step's log that have its errors."""
     lines = log.read_text(errors="replace").splitlines()
     bad = [n for n, line in enumerate(lines)
            if re.search(r"error:|Error |FAILED|undefined reference", line)]
@@ -144,7 +144,7 @@ def patched_files(patches):
 
 
 def source_id():
-    """What identifies the kernel source, without reading all of it."""
+    """A text that identifies the kernel source without reading all of it."""
     if not SOURCE.exists():
         die(f"no kernel source {SOURCE}; install {BASE.package} "
             "or set KERNEL_SRC")
@@ -192,7 +192,7 @@ def check_version(tree):
                       "the one in patches/linux/BASE")
 
 
-# What the design relies on: file, pattern, in words
+# What the design depends on: file, pattern, description
 PREREQUISITES = (
     ("fs/aio.c", r"if \(iocb->ki_eventfd\) \{\s*iocb = NULL;\s*"
      r"INIT_WORK\(&req->work, aio_poll_put_work\)",
@@ -229,7 +229,7 @@ def link_overlay(tree, top):
 
 
 def keep_times(old, new, files):
-    """A file that did not change keeps its time, one that did is new."""
+    """A file that did not change keeps its time; one that did gets a new one."""
     for name in files:
         before, after = old / name, new / name
         if not after.is_file():
@@ -241,7 +241,7 @@ def keep_times(old, new, files):
 
 
 def prepare():
-    """Make SRC what the source, the series and its patches say."""
+    """Make SRC from the source and the patches of the series."""
     stamp_file = LINUX / "src.stamp"
     patches = [(PATCHES / name).read_text() for name in series()]
     stamp = {"source": source_id(), "patches": digest(*series(), *patches),
@@ -277,7 +277,7 @@ def prepare():
 # --- configuration --------------------------------------------------------
 
 def fragment(config):
-    """Requested symbols; a later fragment wins."""
+    """The symbols of the fragments; a later fragment overrides an earlier one."""
     wanted = {}
     for name in FRAGMENTS[config]:
         text = (TOP / f"tests/configs/{name}.config").read_text()
@@ -300,7 +300,7 @@ def missing_symbols(wanted, dotconfig):
 
 
 def make_command(src, out, *targets, arch=X86):
-    """Identical commands in every clone, so that ccache can share objects."""
+    """The same command in every clone, so that ccache can share objects."""
     cc = TOP / "scripts/cc"
     cross = [f"CROSS_COMPILE={arch.cross}",
              f"CC={cc} {arch.cross}gcc"] if arch.cross else [f"CC={cc}"]
@@ -330,7 +330,7 @@ def configure(config, src, out, without=None):
 
 
 def write_config(config, wanted, src, out, arch):
-    """allnoconfig but for the symbols of wanted, which must come out so."""
+    """allnoconfig with the symbols of wanted, whose values must be kept."""
     stamp = {"stamp": digest(json.dumps(wanted), *sorted_kconfigs(src))}
     stamp_file = out / ".kevent-config"
     if read_stamp(stamp_file) == stamp and (out / ".config").exists():
@@ -358,7 +358,7 @@ def sorted_kconfigs(src):
 # --- build ----------------------------------------------------------------
 
 def progress(config, process, log, total):
-    """Count compiler runs: one line on a terminal, else each tenth."""
+    """Count compiler runs: one line on a terminal, otherwise one per tenth."""
     done, shown, start = 0, 0, time.monotonic()
     terminal = sys.stdout.isatty()
     for line in process.stdout:
@@ -400,7 +400,7 @@ def compile_kernel(config, src, out):
 
 @contextlib.contextmanager
 def locked():
-    """Two makes at once would unpack and build into the same folders."""
+    """Two builds at once would use the same folders."""
     LINUX.mkdir(parents=True, exist_ok=True)
     LOG.mkdir(parents=True, exist_ok=True)
     with open(LINUX / "lock", "w") as lock:

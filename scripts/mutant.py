@@ -30,7 +30,7 @@ NONE = "none"			# nothing is broken
 
 
 class Failure(Exception):
-    """What is wrong, and maybe the words of a tool."""
+    """An error, with the output of a tool if there is any."""
 
 
 def home_of(name):
@@ -65,7 +65,7 @@ def copy_tree(name, tree):
 
 
 def commands(files):
-    """(object, command, source) for what is made from one of the files."""
+    """(object, command, source) for each object made from one of the files."""
     made_from = re.compile("|".join(f"/src/{re.escape(name)}\\b"
                                     for name in sorted(files)))
     everywhere = any(name.endswith(".h") and not name.startswith(KEVENT)
@@ -83,7 +83,7 @@ def commands(files):
 
 
 def compile_one(tree, objects, made, command, source):
-    """Into objects; quoted includes of a core file are where it was."""
+    """Compile into objects; a core file finds its quoted includes in SRC."""
     to = objects / made
     to.parent.mkdir(parents=True, exist_ok=True)
     folder, name = made.rsplit("/", 1)
@@ -102,7 +102,7 @@ def compile_one(tree, objects, made, command, source):
 def compile_all(tree, objects, files):
     made = list(commands(files))
     if not made:
-        raise Failure("no object is made from what the patch changes")
+        raise Failure("the patch changes no file that an object is made from")
     with concurrent.futures.ThreadPoolExecutor(int(kernel.JOBS)) as pool:
         for _ in pool.map(lambda args: compile_one(tree, objects, *args),
                           made):
@@ -111,7 +111,7 @@ def compile_all(tree, objects, files):
 
 
 def link(home, objects, made):
-    """As link-vmlinux.sh does for the last time."""
+    """Link as the last step of link-vmlinux.sh does."""
     words = shlex.split((OUT / ".vmlinux.cmd").read_text().split("\n", 1)[0]
                         .split(" := ", 1)[1].split(";")[0])
     members = run(["ar", "t", "vmlinux.a"], cwd=OUT).split()
@@ -134,7 +134,7 @@ def link(home, objects, made):
 
 
 def build(name):
-    """Raises Failure, with the words of the compiler."""
+    """Build a mutant; raises Failure with the output of the compiler."""
     if not (OUT / "vmlinux").exists():
         raise Failure("the plain kernel is not there; run make kernel")
     home = home_of(name)

@@ -75,13 +75,13 @@ def run_guest(name, config, *options, program="kevent-tests", suites=(),
 
 
 def run_compat(config="base"):
-    """What a storm is after does not depend on the program: short ones."""
+    """The kernel under test is the same as in other parts, so storms are short."""
     return run_guest("compat", config, program="kevent-tests-32",
                      KEVENT_STORM_SECONDS=STORM_SHORT)
 
 
 def run_lowres():
-    """Timers expire at ticks, and must count to the nanosecond."""
+    """Timers expire at ticks, but must count in nanoseconds."""
     return run_guest("lowres", "base", "--append", "highres=off",
                      suites=("timer", "posix_timer"))
 
@@ -96,7 +96,7 @@ def run_rt():
 
 
 def run_one(name, test, command, good):
-    """A program without KTAP: say for it whether good() likes its lines."""
+    """A program without KTAP passes if good() accepts its lines."""
     done = subprocess.run(vm.command(command, "--timeout", 120),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace")
@@ -119,7 +119,7 @@ def run_readme():
 
 
 def run_bench():
-    """The program itself checks each event; its figures mean nothing here."""
+    """The program itself checks each event; its figures do not matter here."""
     points = len(BENCH_SOURCES) * len(BENCH_BATCHES)
     return run_one("bench", "bench.notify",
                    [BUILD / "bench/kevent-bench", "--workload", "notify",
@@ -134,7 +134,7 @@ def run_bench():
 
 
 def run_counting(results, name, command):
-    """A command that adds up its results itself."""
+    """Run a command that counts its results itself."""
     start = time.monotonic()
     log = LOG / f"{results.name}-{name}.log"
     print(f"{results.name:8} {name}, log: {log}", flush=True)
@@ -178,7 +178,7 @@ def run_logged(command, log, seconds):
 
 
 def run_base():
-    """The debug kernel has longer storms."""
+    """Short storms: the debug kernel has longer ones."""
     return run_guest("base", "base", "--kunit",
                      KEVENT_STORM_SECONDS=os.environ.get(
                          "KEVENT_STORM_SECONDS", STORM_SHORT))

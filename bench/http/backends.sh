@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Start, stop and check a server on one of its backends. For the scripts here that
-# run in the VM as root; they set $server, its name, $program, its path, and $here.
-# An error is a line "error: REASON" and status 1.
+# Functions that start, stop and check a server on one of its backends. The scripts
+# here that run in the VM as root source this file. They set $server, the name of the
+# server, $program, its path, and $here. On an error a function prints "error: REASON"
+# and ends the script with status 1.
 
 . "$here/../../scripts/server.sh"
 
@@ -33,7 +34,7 @@ wait_until()
 	"$@" || die "$server with $backend ended: $what"
 }
 
-# Become the server, on $backend; kevent-busy is kevent with busy polling
+# Replace the shell by the server on $backend; kevent-busy is kevent with busy polling
 launch()
 {
 	case $server in
@@ -84,8 +85,7 @@ alone()
 	[ "$(open_files)" -lt $few_files ]
 }
 
-# What ends by the signal has ended well.  lighttpd ends with status 1 if it has
-# connections left.
+# A server may end by the signal. lighttpd ends with status 1 if it has connections.
 stop_server()
 {
 	wait_until "end of connections" alone
@@ -97,7 +97,7 @@ stop_server()
 	! listening || die "$server with $backend left its socket"
 }
 
-# die_of_load CLIENT STATUS: with the connections that have not ended, and their queues
+# die_of_load CLIENT STATUS: print open connections and their queues, then die
 die_of_load()
 {
 	echo "open files of the server: $(open_files)"
@@ -119,7 +119,7 @@ run_ab()
 	rate=$(field "Requests per second")
 }
 
-# Which backend really was in use; sets $delivered, the events of kevent
+# Check which backend the server used; sets $delivered, the events of kevent
 check_backend()
 {
 	kinds=$(anonymous_fds "$pid" | cut -d' ' -f1 | tr '\n' ' ')

@@ -56,7 +56,7 @@ class Checks:
 
 
 class Plan:
-    """What a list of results, or of lists in it, still owes."""
+    """How many results of a list, or of a list in a list, have to come."""
 
     def __init__(self, depth, left, failed):
         self.depth = depth
@@ -74,10 +74,10 @@ class Report:
         self.failures = []		# (test, diagnostics)
         self.said = []			# (test, diagnostics, seconds)
         self.plans = []			# outermost first
-        self.running = None		# test whose result is to come
+        self.running = None		# test that has not ended
         self.begun = 0
         self.diagnostics = []
-        self.suite = None		# what show() will speak of
+        self.suite = None		# the one that show() reports
         self.since = 0, 0, time.monotonic()
 
     def line(self, text):
@@ -148,7 +148,7 @@ class Report:
             self.suite = suite
 
     def show(self):
-        """One line for the suite that ended."""
+        """Print one line for the suite that ended."""
         passed, failed, started = self.since
         self.since = self.passed, self.failed, time.monotonic()
         failed = self.failed - failed
