@@ -8,7 +8,7 @@ from . import paths
 
 
 def name():
-    """The program, as somebody at the top of the tree calls it."""
+    """The program, as it is called from the top of the tree."""
     path = Path(sys.argv[0]).resolve()
     if path.is_relative_to(paths.TOP):
         path = path.relative_to(paths.TOP)

@@ -345,13 +345,14 @@ static void __attribute__((noreturn)) usage(int status)
 	printf("usage: kevent-tests [OPTION]... [SUITE[.TEST]]...\n"
 	       "  --list          print the names of the tests\n"
 	       "  --first-failure end each suite with its first failure\n"
-	       "  --seconds N     no test may take longer\n"
+	       "  --seconds N     no time limit of a test is longer\n"
 	       "  --kconfig NAME  the kernel is of this configuration; debug\n"
 	       "                  makes time limits %u times longer\n"
-	       "  KEVENT_TEST_SLOW=N in the environment: N times longer\n"
-	       "  KEVENT_TEST_SEED=N in the environment: repeat a random run\n"
-	       "  KEVENT_STORM_SECONDS=N in the environment: storms last so\n"
-	       "                  long, and every test may\n",
+	       "In the environment:\n"
+	       "  KEVENT_TEST_SLOW=N      time limits are N times longer\n"
+	       "  KEVENT_TEST_SEED=N      repeat a random run\n"
+	       "  KEVENT_STORM_SECONDS=N  each storm lasts N seconds, and each\n"
+	       "                          test may take N seconds longer\n",
 	       DEBUG_SLOWNESS);
 	exit(status);
 }

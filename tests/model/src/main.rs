@@ -159,7 +159,7 @@ fn consume(s: Arc<Shared>, rules: Rules, tries: u32) -> impl FnOnce() -> u64 {
 }
 
 /// A watch that changes twice, one consumer: the last change is seen, or an
-/// entry is left that tells of it.
+/// entry is left that reports it.
 fn no_lost_event(rules: Rules) {
     let s = Shared::new();
     let consumer = thread::spawn(consume(s.clone(), rules, 2));
