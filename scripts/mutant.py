@@ -78,7 +78,8 @@ def commands(files):
             text = path.read_text(errors="replace")
             saved = re.match(r"savedcmd_(\S+) := (.*)", text)
             source = re.search(r"^source_\S+ := \S*?/src/(\S+)", text, re.M)
-            if saved and source and made_from.search(text):
+            if saved and source and made_from.search(text) and \
+                    (SRC / source[1]).exists():
                 yield saved[1], saved[2], source[1]
 
 
