@@ -6,6 +6,7 @@
 #define _KEVENT_MAPPING_H
 
 #include <linux/lockdep.h>
+#include <linux/mm_types.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
