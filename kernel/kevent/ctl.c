@@ -23,76 +23,71 @@
 /**
  * struct kevent_requests - requests of a call
  * @q:		the queue
- * @user:	the first one, in user memory
+ * @first:	the first one, in user memory
+ * @at:		the current one there
  * @stride:	from one to the next, in bytes
  * @cmd:	command of all entries; not of changes
  * @changes:	these are changes
  * @look:	a change has a result that the caller must look at
- * @at:		index of the current one
  * @count:	what kevent_ctl() returns
- * @entry:	some entries, from the current one on. Entries that are handed back
- *		are stored in front of those yet to be read
- * @change:	some changes, likewise
+ * @some:	copies of some, from the current one on, @stride apart. Each begins
+ *		with a &struct ukevent. Entries that are handed back are stored in
+ *		front of those yet to be read
  * @stash:	for watches to be added
  */
 struct kevent_requests {
 	struct kevent_queue	*q;
-	void __user		*user;
+	void __user		*first;
+	void __user		*at;
 	u32			stride;
 	u32			cmd;
 	bool			changes;
 	bool			look;
-	u32			at;
 	u32			count;
-	union {
-		struct ukevent		entry[KEVENT_CTL_BATCH];
-		struct kevent_change	change[KEVENT_CTL_BATCH];
-	};
+	struct kevent_change	some[KEVENT_CTL_BATCH];
 	struct kevent_stash	stash;
 };
 
 /* Reading */
 
-static void __user *request_user(const struct kevent_requests *r, u32 at)
+static_assert(!offsetof(struct kevent_change, uk));
+
+static __always_inline struct ukevent *request_next(struct kevent_requests *r,
+						    struct ukevent *uk)
 {
-	return r->user + (size_t)at * r->stride;
+	return (void *)uk + r->stride;
 }
 
-static __always_inline struct ukevent *request_entry(struct kevent_requests *r,
-						     u32 i)
+static __always_inline u32 request_cmd(const struct kevent_requests *r,
+				       const struct ukevent *uk)
 {
-	return r->changes ? &r->change[i].uk : &r->entry[i];
-}
-
-static __always_inline u32 request_cmd(const struct kevent_requests *r, u32 i)
-{
-	return r->changes ? r->change[i].cmd : r->cmd;
+	return r->changes ? container_of(uk, struct kevent_change, uk)->cmd :
+			    r->cmd;
 }
 
 /* Read up to @nr requests; where not all are readable, one. Returns how many. */
 static u32 requests_read(struct kevent_requests *r, u32 nr)
 {
-	const void __user *from = request_user(r, r->at);
-
 	nr = min(nr, KEVENT_CTL_BATCH);
-	if (nr > 1 && !copy_from_user(r->entry, from, (size_t)nr * r->stride))
+	if (nr > 1 && !copy_from_user(r->some, r->at, (size_t)nr * r->stride))
 		return nr;
-	return !copy_from_user(r->entry, from, r->stride);
+	return !copy_from_user(r->some, r->at, r->stride);
 }
 
 /* For as many of the @nr requests as add one of the type that is added first */
 static void requests_stash(struct kevent_requests *r, u32 nr)
 {
-	u32 i, type = 0, adds = 0;
+	struct ukevent *uk = &r->some[0].uk;
+	u32 type = 0, adds = 0;
 
 	if (!r->changes && r->cmd != KEVENT_CTL_ADD)
 		nr = 0;
-	for (i = 0; i < nr; i++) {
-		if (request_cmd(r, i) != KEVENT_CTL_ADD)
+	for (; nr--; uk = request_next(r, uk)) {
+		if (request_cmd(r, uk) != KEVENT_CTL_ADD)
 			continue;
 		if (!adds)
-			type = request_entry(r, i)->type;
-		adds += request_entry(r, i)->type == type;
+			type = uk->type;
+		adds += uk->type == type;
 	}
 	kevent_stash_init(&r->stash, type, adds);
 }
@@ -162,43 +157,44 @@ out:
 	user_write_access_end();
 }
 
-/* Put @uk into @arg[@to] and what was there into @arg[@from]. */
-static int kevent_hand_back(struct ukevent __user *arg, u32 from, u32 to,
-			    const struct ukevent *uk)
+/* Put @uk to @to and what was there to @from. */
+static int kevent_hand_back(struct ukevent __user *from,
+			    struct ukevent __user *to, const struct ukevent *uk)
 {
 	struct ukevent other;
 
-	if (from != to &&
-	    (copy_from_user(&other, &arg[to], sizeof(other)) ||
-	     copy_to_user(&arg[from], &other, sizeof(other))))
+	if (from != to && (copy_from_user(&other, to, sizeof(other)) ||
+			   copy_to_user(from, &other, sizeof(other))))
 		return -EFAULT;
-	return copy_to_user(&arg[to], uk, sizeof(*uk)) ? -EFAULT : 0;
+	return copy_to_user(to, uk, sizeof(*uk)) ? -EFAULT : 0;
 }
 
 /*
- * Returns -EFAULT when the caller does not get to see the result. That is no
- * reason to deny that the request was fulfilled, and a reason to stop otherwise.
+ * Returns -EFAULT when an entry can't be handed back. A result that can't be written
+ * is no reason to deny that the request was fulfilled.
  */
-static int entry_put(struct kevent_requests *r, struct ukevent *uk, int result)
+static __always_inline int entry_put(struct kevent_requests *r,
+				     struct ukevent *uk, int result)
 {
+	struct ukevent __user *first = r->first;
 	int err;
 
-	if (r->cmd != KEVENT_CTL_ADD) {
-		kevent_put_result(request_user(r, r->at), uk);
+	if (likely(r->cmd != KEVENT_CTL_ADD)) {
+		kevent_put_result(r->at, uk);
 		r->count += r->cmd == KEVENT_CTL_READY ? !result : !!result;
 		return 0;
 	}
 	if (!result)
 		return 0;
-	err = kevent_hand_back(r->user, r->at, r->count, uk);
+	err = kevent_hand_back(r->at, first + r->count, uk);
 	r->count += !err;
 	return err;
 }
 
-static int change_put(struct kevent_requests *r, struct kevent_change *c,
-		      int result)
+static noinline int change_put(struct kevent_requests *r,
+			       struct kevent_change *c, int result)
 {
-	struct kevent_change __user *to = request_user(r, r->at);
+	struct kevent_change __user *to = r->at;
 
 	c->result = result;
 	r->look |= result;
@@ -211,22 +207,22 @@ static int change_put(struct kevent_requests *r, struct kevent_change *c,
 }
 
 /* Give the caller the @result: 0, 1 when an event is handed back, or -errno. */
-static __always_inline int request_put(struct kevent_requests *r, u32 i,
-				       int result)
+static __always_inline int request_put(struct kevent_requests *r,
+				       struct ukevent *uk, int result)
 {
 	if (result <= 0)
-		kevent_set_result(request_entry(r, i), result);
+		kevent_set_result(uk, result);
 	if (r->changes)
-		return change_put(r, &r->change[i], result);
-	return entry_put(r, &r->entry[i], result);
+		return change_put(r, container_of(uk, struct kevent_change, uk),
+				  result);
+	return entry_put(r, uk, result);
 }
 
 /* The iterator */
 
-static int request_make(struct kevent_requests *r, u32 i)
+static int request_make(struct kevent_requests *r, struct ukevent *uk)
 {
-	struct ukevent *uk = request_entry(r, i);
-	u32 cmd = request_cmd(r, i);
+	u32 cmd = request_cmd(r, uk);
 	struct kevent *ke;
 	struct fd f;
 	int err;
@@ -234,9 +230,9 @@ static int request_make(struct kevent_requests *r, u32 i)
 	err = kevent_ctl_file(r->q, cmd, uk, &f);
 	ke = err ? ERR_PTR(err) : request_apply(r, cmd, uk, fd_file(f));
 	if (IS_ERR_OR_NULL(ke)) {
-		err = request_put(r, i, PTR_ERR_OR_ZERO(ke));
+		err = request_put(r, uk, PTR_ERR_OR_ZERO(ke));
 	} else {
-		err = request_put(r, i, 1);
+		err = request_put(r, uk, 1);
 		kevent_handed_back(ke, !err);
 		err = 0;
 	}
@@ -246,16 +242,15 @@ static int request_make(struct kevent_requests *r, u32 i)
 
 static int requests_some(struct kevent_requests *r, u32 nr)
 {
-	u32 i;
+	struct ukevent *uk = &r->some[0].uk;
 	int err;
 
-	for (i = 0; i < nr; i++) {
+	for (; nr--; uk = request_next(r, uk), r->at += r->stride) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		err = request_make(r, i);
+		err = request_make(r, uk);
 		if (err)
 			return err;
-		r->at++;
 	}
 	cond_resched();
 	return 0;
@@ -267,8 +262,8 @@ static int requests_all(struct kevent_requests *r, u32 num)
 	int err = 0;
 	u32 nr;
 
-	while (r->at < num && !err) {
-		nr = requests_read(r, num - r->at);
+	for (; num && !err; num -= nr) {
+		nr = requests_read(r, num);
 		if (!nr)
 			return -EFAULT;
 		requests_stash(r, nr);
@@ -282,10 +277,10 @@ static void requests_init(struct kevent_requests *r, struct kevent_queue *q,
 			  void __user *user, u32 stride)
 {
 	r->q = q;
-	r->user = user;
+	r->first = user;
+	r->at = user;
 	r->stride = stride;
 	r->look = false;
-	r->at = 0;
 	r->count = 0;
 }
 
@@ -301,7 +296,7 @@ static int kevent_ctl_entries(struct kevent_queue *q, u32 cmd, u32 num,
 	r.changes = false;
 	r.cmd = cmd;
 	err = requests_all(&r, num);
-	return err && !r.at ? err : r.count;
+	return err && r.at == r.first ? err : r.count;
 }
 
 /* @arg is where the caller has mapped the ring, @num its size. */
@@ -395,5 +390,5 @@ int kevent_make_changes(struct kevent_queue *q,
 	requests_init(&r, q, changes, sizeof(*changes));
 	r.changes = true;
 	err = requests_all(&r, nr);
-	return err && !r.at ? err : err || r.look;
+	return err && r.at == r.first ? err : err || r.look;
 }

@@ -201,7 +201,7 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
 	ke->keys = (__force u16)ev_poll_keys(kp, file);
-	err = kevent_link(ke, file);
+	err = kevent_file_link(&kp->kf, file);
 	if (err)
 		return err;
 	init_poll_funcptr(&table.pt, ev_poll_queue);

@@ -156,7 +156,7 @@ static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 
 	if (!file)
 		return -EINVAL;
-	err = kevent_link(ke, NULL);
+	err = kevent_key_link(to_kevent_keyed(ke));
 	if (err)
 		return err;
 	timer = container_of(uk, struct kevent_posix_request, uk)->timer;

@@ -191,7 +191,7 @@ static int ev_proc_arm(struct kevent_proc *kp)
 		return PTR_ERR(task);
 	ev_proc_trust(kp, task);
 	put_task_struct(task);
-	err = kevent_link(&kp->kk.ke, NULL);
+	err = kevent_key_link(&kp->kk);
 	if (err)
 		return err;
 	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid,

@@ -216,7 +216,7 @@ static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
 	INIT_LIST_HEAD(&ks->infos);
 	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
 	ks->tgid = get_pid(task_tgid(current));
-	return kevent_link(ke, NULL) ?: ev_signal_link(ks);
+	return kevent_key_link(to_kevent_keyed(ke)) ?: ev_signal_link(ks);
 }
 
 /* false: @t is gone */

@@ -475,7 +475,7 @@ static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	ev_timer_set(kt, uk);
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
-	return kevent_link(ke, NULL);
+	return kevent_key_link(to_kevent_keyed(ke));
 }
 
 static void ev_timer_detach(struct kevent *ke)

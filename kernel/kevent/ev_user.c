@@ -98,7 +98,7 @@ static int ev_user_attach(struct kevent *ke, const struct ukevent *uk,
 			  struct file *file)
 {
 	ev_user_modified(ke, uk);
-	return kevent_link(ke, NULL);
+	return kevent_key_link(to_kevent_keyed(ke));
 }
 
 /* Marks come by kevent_find() only. */

@@ -5,11 +5,13 @@
 #ifndef _KEVENT_FIND_H
 #define _KEVENT_FIND_H
 
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/net.h>
 #include <linux/ukevent.h>
 
 #include "kevent.h"
+#include "ops.h"
 
 /*
  * Watches of one user on one file. Bounds the walks of its list, which is locked with
@@ -19,15 +21,14 @@
 
 struct kevent_queue;
 
-int kevent_link(struct kevent *ke, struct file *file);
-void kevent_unlink(struct kevent *ke);
-struct kevent *kevent_find(struct kevent_queue *q, const struct ukevent *uk,
-			   struct file *file);
-bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
-		     struct file *file);
+int kevent_file_link(struct kevent_file *kf, struct file *file);
+void kevent_file_unlink(struct kevent_file *kf);
+struct kevent *kevent_file_find(struct kevent_queue *q,
+				const struct ukevent *uk, struct file *file);
 bool kevent_is_current(const struct kevent *ke);
-void kevent_hold(struct kevent *ke);
-void kevent_unhold(struct kevent *ke);
+int kevent_key_link(struct kevent_keyed *kk);
+void kevent_key_unlink(struct kevent_keyed *kk);
+struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id);
 
 static inline struct kevent_file *to_kevent_file(const struct kevent *ke)
 {
@@ -37,6 +38,57 @@ static inline struct kevent_file *to_kevent_file(const struct kevent *ke)
 static inline struct kevent_keyed *to_kevent_keyed(const struct kevent *ke)
 {
 	return container_of(ke, struct kevent_keyed, ke);
+}
+
+/* Undo kevent_file_link() or kevent_key_link(). */
+static inline void kevent_unlink(struct kevent *ke)
+{
+	if (kevent_source_of(ke)->file)
+		kevent_file_unlink(to_kevent_file(ke));
+	else
+		kevent_key_unlink(to_kevent_keyed(ke));
+}
+
+/**
+ * kevent_find - look up a watch
+ * @ops: its source
+ * @q: the queue
+ * @uk: names it
+ * @file: what the descriptor refers to, which the caller has pinned; NULL for a
+ *	  source without a file
+ *
+ * Return: the watch or NULL.
+ */
+static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
+					 struct kevent_queue *q,
+					 const struct ukevent *uk,
+					 struct file *file)
+{
+	if (ops->file)
+		return kevent_file_find(q, uk, file);
+	return kevent_key_find(q, uk->type,
+			       ops->key ? ops->key(uk) : uk->id.raw_u64);
+}
+
+/**
+ * kevent_hold - pin what a watch watches
+ * @ke: the watch, not dead, under ready_lock: somebody has a reference to its file,
+ *	see kevent_flush()
+ *
+ * Sources without a file need no pin: RCU and their own locks order detach() and
+ * the end of the object.
+ */
+static inline void kevent_hold(struct kevent *ke)
+{
+	if (kevent_source_of(ke)->file)
+		get_file(to_kevent_file(ke)->file);
+}
+
+/* Undo kevent_hold(). May sleep. */
+static inline void kevent_unhold(struct kevent *ke)
+{
+	if (kevent_source_of(ke)->file)
+		fput(to_kevent_file(ke)->file);
 }
 
 /* The socket of a file, NULL if it is none */

@@ -133,20 +133,36 @@ static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
 		kevent_ready_locked(ke, mask);
 }
 
-/* @mask has the conditions of interest only: that may have changed lately. */
-static __always_inline bool kevent_hit_fast(struct kevent_queue *q,
+/* The most frequent report: of an edge triggered watch with nothing else pending */
+static __always_inline bool kevent_hit_edge(struct kevent_queue *q,
 					    struct kevent *ke, u32 mask,
 					    u32 amount)
 {
-	return likely(mask && kevent_queue_may_hit(q)) &&
-	       kevent_hit(q, ke, mask, amount);
+	return kevent_mode(ke) == KEVENT_EDGE && !ke->state && mask &&
+	       kevent_queue_may_hit(q) && kevent_hit_store(q, ke, mask, amount);
+}
+
+/* @mask has the conditions of interest only: that may have changed lately. */
+static __always_inline void kevent_report_any(struct kevent_queue *q,
+					      struct kevent *ke, u32 mask,
+					      u32 amount)
+{
+	if (unlikely(!mask || !kevent_queue_may_hit(q) ||
+		     !kevent_hit(q, ke, mask, amount)))
+		kevent_hit_or_miss(ke, mask, amount);
+}
+
+static noinline void kevent_report_slow(struct kevent_queue *q,
+					struct kevent *ke, u32 mask, u32 amount)
+{
+	kevent_report_any(q, ke, mask, amount);
 }
 
 static noinline int kevent_ready_slow(struct kevent_queue *q,
 				      struct kevent *ke, u32 mask, u32 amount)
 	__releases(&q->ready_lock)
 {
-	kevent_hit_or_miss(ke, mask, amount);
+	kevent_report_any(q, ke, mask, amount);
 	kevent_unlock_irqoff(q);
 	return 1;
 }
@@ -162,7 +178,7 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 
 	spin_lock(&q->ready_lock);
 	mask &= ke->event;
-	if (unlikely(!kevent_hit_fast(q, ke, mask, amount)))
+	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
 		return kevent_ready_slow(q, ke, mask, amount);
 	kevent_unlock_irqoff(q);
 	return 1;
@@ -210,8 +226,8 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	mask &= ke->event;
-	if (unlikely(!kevent_hit_fast(q, ke, mask, amount)))
-		kevent_hit_or_miss(ke, mask, amount);
+	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
+		kevent_report_slow(q, ke, mask, amount);
 	kevent_unlock(q, flags);
 }
 
@@ -240,8 +256,8 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 		mask &= ke->event;
 		if (!mask)
 			kevent_look_locked(ke);
-		else if (!kevent_hit_fast(q, ke, mask, amount))
-			kevent_hit_or_miss(ke, mask, amount);
+		else if (!kevent_hit_edge(q, ke, mask, amount))
+			kevent_report_slow(q, ke, mask, amount);
 	}
 	kevent_unlock(q, flags);
 	return taken;

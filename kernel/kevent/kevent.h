@@ -94,7 +94,7 @@ struct kevent {
  * @ke:		the watch
  * @node:	K: in &kevent_queue.by_key, cleared when it is not there
  * @id:		I: with the type the key. attach() may set another one before it
- *		calls kevent_link()
+ *		calls kevent_key_link()
  */
 struct kevent_keyed {
 	struct kevent		ke;

@@ -38,8 +38,8 @@ struct kevent_queue;
  * @key:	the id by which a watch is found; only for sources without a file.
  *		Unlocked; other watches of the source may not have this id. Optional:
  *		the id of the request
- * @attach:	call kevent_link(), and arm the watch, which is busy; kevent_ready()
- *		may be called from then on. May sleep. Returns the conditions
+ * @attach:	call kevent_file_link() or kevent_key_link(), and arm the watch, which is
+ *		busy; kevent_ready() may be called from then on. May sleep. Returns the conditions
  *		that hold already, or -errno; detach() is called in either case
  * @detach:	disarm; on return no callback runs or will run, except under RCU
  *		one that expects a dead watch. Called in process context, with

@@ -17,6 +17,7 @@
 #include "ops.h"
 #include "settings.h"
 
+long kevent_max_user_bytes __read_mostly;
 static int kevent_disabled __read_mostly;
 static int kevent_group __read_mostly = -1;
 

@@ -103,33 +103,6 @@ void kevent_state_check(const struct kevent *ke)
 /* Life */
 
 /**
- * kevent_state_init - a watch comes into being
- * @ke: the watch, not visible to others
- */
-void kevent_state_init(struct kevent *ke)
-{
-	ke->state = KE_NEW | KE_BUSY;
-}
-
-/**
- * kevent_kill - step 1 of the removal of a watch, see kevent.h
- * @ke: the watch
- *
- * Return: true when the caller must go on with kevent_bury().
- */
-bool kevent_kill(struct kevent *ke)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	if (ke->state & KE_DEAD)
-		return false;
-	kevent_dequeue(ke);
-	ke->state |= KE_DEAD;
-	kevent_state_check(ke);
-	return !(ke->state & KE_NEW);
-}
-
-/**
  * kevent_spend - a watch is about to be killed because it was delivered
  * @ke: the watch
  */
@@ -152,40 +125,11 @@ bool kevent_hand_over(struct kevent *ke)
 	unsigned long flags;
 	bool busy;
 
-	/*
-	 * A dead watch does not become busy again. The task that was busy
-	 * clears the bit under ready_lock, and kfree_rcu() waits for that.
-	 */
-	if (!kevent_is_busy(ke))
-		return false;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	ke->state |= KE_DETACHED;
 	busy = ke->state & KE_BUSY;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return busy;
-}
-
-/**
- * kevent_unbusy - the task that added or armed a watch is done with it
- * @ke: the watch
- * @kill: kill it, too
- *
- * While the watch was new, others that killed it have left the rest to this task.
- *
- * Return: what the caller must do after it has released the lock.
- */
-enum kevent_due kevent_unbusy(struct kevent *ke, bool kill)
-{
-	bool mine = (ke->state & (KE_NEW | KE_DEAD)) == (KE_NEW | KE_DEAD);
-	bool detached = ke->state & KE_DETACHED;
-
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state &= ~(KE_NEW | KE_BUSY);
-	mine |= kill && kevent_kill(ke);
-	if (mine)
-		return KEVENT_BURY;
-	return detached ? KEVENT_FREE : KEVENT_NOTHING;
 }
 
 /* What happens to a watch */
@@ -304,47 +248,6 @@ void kevent_forget(struct kevent *ke)
 }
 
 /**
- * kevent_arm - a watch is to be delivered, or not until it is modified
- * @ke: the watch, new or under ready_lock
- * @armed: which of the two
- */
-void kevent_arm(struct kevent *ke, bool armed)
-{
-	if (armed) {
-		ke->state &= ~KE_DISARMED;
-		return;
-	}
-	if (ke->state & KE_LISTED) {
-		kevent_dequeue(ke);
-		ke->state |= KE_FIRED;
-	}
-	ke->state |= KE_DISARMED;
-}
-
-/**
- * kevent_restart - a watch has been modified
- * @ke: the watch
- *
- * Return: true when there was something to report: kevent_report() must follow. It
- * must in any case for a source with collect(), whose watches are looked at again.
- */
-bool kevent_restart(struct kevent *ke)
-{
-	bool pending = ke->state & (KE_FIRED | KE_LISTED);
-
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	if (ke->state & KE_BUSY)
-		ke->state |= KE_STALE;
-	else if (ke->state & KE_LISTED)
-		ke->state &= ~KE_FIRED;
-	else
-		ke->state &= ~(KE_FIRED | KE_VERIFY);
-	kevent_state_check(ke);
-	return pending;
-}
-
-/**
  * kevent_count - occurrences that are not delivered yet
  * @ke: the watch
  *
@@ -459,23 +362,6 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 	}
 	kevent_state_check(ke);
 	return false;
-}
-
-/**
- * kevent_attach_done - attach() of a watch has returned
- * @ke: the watch, not dead
- *
- * Return: true when something has happened since: kevent_report() must follow.
- */
-bool kevent_attach_done(struct kevent *ke)
-{
-	bool fired = ke->state & KE_FIRED;
-
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
-	kevent_state_check(ke);
-	return fired;
 }
 
 /**

@@ -181,7 +181,7 @@ static __always_inline void kevent_doubt(struct kevent *ke)
 	ke->state |= KE_VERIFY;
 }
 
-/* Life */
+/* Moves of control calls */
 
 /**
  * enum kevent_due - what is left to do for a watch
@@ -195,27 +195,130 @@ enum kevent_due {
 	KEVENT_FREE,
 };
 
-void kevent_state_init(struct kevent *ke);
-bool kevent_kill(struct kevent *ke);
+/**
+ * kevent_state_init - a watch comes into being
+ * @ke: the watch, not visible to others
+ */
+static inline void kevent_state_init(struct kevent *ke)
+{
+	ke->state = KE_NEW | KE_BUSY;
+}
+
+/**
+ * kevent_kill - step 1 of the removal of a watch, see kevent.h
+ * @ke: the watch
+ *
+ * Return: true when the caller must go on with kevent_bury().
+ */
+static inline bool kevent_kill(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return false;
+	kevent_dequeue(ke);
+	ke->state |= KE_DEAD;
+	kevent_state_check(ke);
+	return !(ke->state & KE_NEW);
+}
+
+/**
+ * kevent_unbusy - the task that added or armed a watch is done with it
+ * @ke: the watch
+ * @kill: kill it, too
+ *
+ * While the watch was new, others that killed it have left the rest to this task.
+ *
+ * Return: what the caller must do after it has released the lock.
+ */
+static inline enum kevent_due kevent_unbusy(struct kevent *ke, bool kill)
+{
+	bool mine = (ke->state & (KE_NEW | KE_DEAD)) == (KE_NEW | KE_DEAD);
+	bool detached = ke->state & KE_DETACHED;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_NEW | KE_BUSY);
+	mine |= kill && kevent_kill(ke);
+	if (mine)
+		return KEVENT_BURY;
+	return detached ? KEVENT_FREE : KEVENT_NOTHING;
+}
+
+/**
+ * kevent_arm - a watch is to be delivered, or not until it is modified
+ * @ke: the watch, new or under ready_lock
+ * @armed: which of the two
+ */
+static inline void kevent_arm(struct kevent *ke, bool armed)
+{
+	if (armed) {
+		ke->state &= ~KE_DISARMED;
+		return;
+	}
+	if (ke->state & KE_LISTED) {
+		kevent_dequeue(ke);
+		ke->state |= KE_FIRED;
+	}
+	ke->state |= KE_DISARMED;
+}
+
+/**
+ * kevent_restart - a watch has been modified
+ * @ke: the watch
+ *
+ * Return: true when there was something to report: kevent_report() must follow. It
+ * must in any case for a source with collect(), whose watches are looked at again.
+ */
+static inline bool kevent_restart(struct kevent *ke)
+{
+	bool pending = ke->state & (KE_FIRED | KE_LISTED);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_BUSY)
+		ke->state |= KE_STALE;
+	else if (ke->state & KE_LISTED)
+		ke->state &= ~KE_FIRED;
+	else
+		ke->state &= ~(KE_FIRED | KE_VERIFY);
+	kevent_state_check(ke);
+	return pending;
+}
+
+/**
+ * kevent_attach_done - attach() of a watch has returned
+ * @ke: the watch, not dead
+ *
+ * Return: true when something has happened since: kevent_report() must follow.
+ */
+static inline bool kevent_attach_done(struct kevent *ke)
+{
+	bool fired = ke->state & KE_FIRED;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
+	kevent_state_check(ke);
+	return fired;
+}
+
+/* state.c: life */
 void kevent_spend(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);
-enum kevent_due kevent_unbusy(struct kevent *ke, bool kill);
 
-/* What happens to a watch */
+/* state.c: what happens to a watch */
 void kevent_report(struct kevent *ke);
 void kevent_ready_locked(struct kevent *ke, u32 mask);
 void kevent_look_locked(struct kevent *ke);
 void kevent_broken_locked(struct kevent *ke);
 void kevent_forget(struct kevent *ke);
-void kevent_arm(struct kevent *ke, bool armed);
-bool kevent_restart(struct kevent *ke);
 u32 kevent_count(struct kevent *ke);
 void kevent_delivered(struct kevent *ke, u32 nr);
 
-/* Tasks that work on a watch without the lock */
+/* state.c: tasks that work on a watch without the lock */
 void kevent_take(struct kevent *ke);
 bool kevent_put_back(struct kevent *ke, u32 mask);
-bool kevent_attach_done(struct kevent *ke);
 void kevent_hand_out(struct kevent *ke);
 bool kevent_take_back(struct kevent *ke, bool copied);
 int kevent_take_to_arm(struct kevent *ke);

@@ -51,7 +51,11 @@ void kevent_bury(struct kevent *ke, bool held)
 	kevent_source_of(ke)->detach(ke);
 	if (held)
 		kevent_unhold(ke);
-	if (!kevent_hand_over(ke))
+	/*
+	 * A dead watch does not become busy again. The task that was busy
+	 * clears the bit under ready_lock, and kfree_rcu() waits for that.
+	 */
+	if (!kevent_is_busy(ke) || !kevent_hand_over(ke))
 		kevent_free(ke);
 }
 
@@ -271,6 +275,16 @@ static int kevent_attach(struct kevent *ke, const struct ukevent *uk,
 	return mask;
 }
 
+/* Would attach() fail with -EEXIST? Looks before memory is taken. */
+static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
+			    struct file *file)
+{
+	if (!READ_ONCE(file->f_kevent))
+		return false;
+	guard(rcu)();
+	return kevent_file_find(q, uk, file);
+}
+
 /**
  * kevent_add - add a watch
  * @q: the queue
@@ -372,7 +386,7 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
 	rcu_read_lock();
-	ke = kevent_find(q, uk, file);
+	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		err = kevent_changeable(ke);
@@ -473,7 +487,7 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		return err;
 	err = -ENOENT;
 	rcu_read_lock();
-	ke = kevent_find(q, uk, file);
+	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		withdraws = kevent_withdraws(ke, uk);
@@ -491,12 +505,13 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file, void **room)
 {
+	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	struct kevent *ke;
 	unsigned long flags;
 	int err;
 
 	guard(rcu)();
-	ke = kevent_find(q, uk, file);
+	ke = kevent_find(ops, q, uk, file);
 	if (!ke)
 		return -ENOENT;
 	spin_lock_irqsave(&q->ready_lock, flags);

@@ -32,7 +32,7 @@ static struct kevent *watch_with_ring(struct kunit *test,
 	q->home = user;
 	KUNIT_ASSERT_NULL(test, kevent_add(q, &uk, NULL, NULL));
 	guard(rcu)();
-	return kevent_find(q, &uk, NULL);
+	return kevent_key_find(q, KEVENT_USER, 0);
 }
 
 static void use_mm(struct mm_struct *mm)
