@@ -19,15 +19,6 @@ struct sock;
 
 bool is_kevent_file(const struct file *file);
 void kevent_file_flush(struct file *file, fl_owner_t table);
-bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk);
-void kevent_clock_was_set(void);
-void kevent_clock_resumed(void);
-int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
-			struct task_struct *t, bool timer);
-void kevent_end_signal(int sig, const struct kernel_siginfo *info,
-		       struct task_struct *t, bool timer, bool failed);
-void kevent_drop_process_signals(void);
-int kevent_posix_timer_create(struct k_itimer *timer, int fd);
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -46,6 +37,16 @@ static inline void kevent_flush(struct file *file, fl_owner_t table)
 	if (unlikely(READ_ONCE(file->f_kevent)))
 		kevent_file_flush(file, table);
 }
+
+#else
+
+static inline void kevent_flush(struct file *file, fl_owner_t table) {}
+
+#endif /* CONFIG_KEVENT */
+
+#ifdef CONFIG_KEVENT_SOCK_DIRECT
+
+bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk);
 
 /**
  * kevent_sock_readable - a socket has data
@@ -66,6 +67,48 @@ static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
 	       READ_ONCE(wq->wait.head.prev) == &wait->entry &&
 	       kevent_wake_sock(wait, sk);
 }
+
+#else
+
+static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
+{
+	return false;
+}
+
+#endif /* CONFIG_KEVENT_SOCK_DIRECT */
+
+#ifdef CONFIG_KEVENT_TIMER
+
+void kevent_clock_was_set(void);
+void kevent_clock_resumed(void);
+
+#else
+
+static inline void kevent_clock_was_set(void) {}
+static inline void kevent_clock_resumed(void) {}
+
+#endif /* CONFIG_KEVENT_TIMER */
+
+#ifdef CONFIG_KEVENT_POSIX_TIMER
+
+int kevent_posix_timer_create(struct k_itimer *timer, int fd);
+
+#else
+
+static inline int kevent_posix_timer_create(struct k_itimer *timer, int fd)
+{
+	return -EINVAL;
+}
+
+#endif /* CONFIG_KEVENT_POSIX_TIMER */
+
+#ifdef CONFIG_KEVENT_SIGNAL
+
+int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
+			struct task_struct *t, bool timer);
+void kevent_end_signal(int sig, const struct kernel_siginfo *info,
+		       struct task_struct *t, bool timer, bool failed);
+void kevent_drop_process_signals(void);
 
 /**
  * kevent_signal_begin - a signal is about to be sent
@@ -131,20 +174,8 @@ static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
 {
 }
 
-static inline bool kevent_sock_readable(struct socket_wq *wq, struct sock *sk)
-{
-	return false;
-}
-
 static inline void kevent_drop_signals(void) {}
-static inline void kevent_flush(struct file *file, fl_owner_t table) {}
-static inline void kevent_clock_was_set(void) {}
-static inline void kevent_clock_resumed(void) {}
-static inline int kevent_posix_timer_create(struct k_itimer *timer, int fd)
-{
-	return -EINVAL;
-}
 
-#endif /* CONFIG_KEVENT */
+#endif /* CONFIG_KEVENT_SIGNAL */
 
 #endif /* _LINUX_KEVENT_H */

@@ -79,6 +79,7 @@ static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 
 /* Wake-ups */
 
+#ifdef CONFIG_KEVENT_SOCK_DIRECT
 /* The key of sock_def_readable() */
 #define EV_POLL_READABLE	(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND)
 
@@ -113,6 +114,7 @@ bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 	kevent_ready_irqs_on(ke, events, amount);
 	return true;
 }
+#endif
 
 /* Arming */
 

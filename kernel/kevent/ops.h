@@ -132,7 +132,11 @@ extern u32 kevent_costs[];
 void kevent_sources_init(void);
 
 /* ev_timer.c: the queue's file is gone, and its watches are */
+#ifdef CONFIG_KEVENT_TIMER
 void kevent_timers_stop(struct kevent_queue *q);
+#else
+static inline void kevent_timers_stop(struct kevent_queue *q) {}
+#endif
 
 /* The source of a watch */
 static inline const struct kevent_source_ops *

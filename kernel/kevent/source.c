@@ -10,17 +10,31 @@
 
 #include "ops.h"
 
-const struct kevent_source_ops *const kevent_sources[] = {
+const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
+#ifdef CONFIG_KEVENT_INODE
 	[KEVENT_INODE]	= &kevent_inode_ops,
+#endif
+#ifdef CONFIG_KEVENT_TIMER
 	[KEVENT_TIMER]	= &kevent_timer_ops,
+#endif
 	[KEVENT_POLL]	= &kevent_poll_ops,
 	[KEVENT_PIPE]	= &kevent_pipe_ops,
+#ifdef CONFIG_KEVENT_SIGNAL
 	[KEVENT_SIGNAL]	= &kevent_signal_ops,
+#endif
+#ifdef CONFIG_KEVENT_POSIX_TIMER
 	[KEVENT_POSIX_TIMER] = &kevent_posix_timer_ops,
+#endif
+#ifdef CONFIG_KEVENT_USER
 	[KEVENT_USER]	= &kevent_user_ops,
+#endif
+#ifdef CONFIG_KEVENT_PROC
 	[KEVENT_PROC]	= &kevent_proc_ops,
+#endif
+#ifdef CONFIG_KEVENT_FUTEX
 	[KEVENT_FUTEX]	= &kevent_futex_ops,
+#endif
 };
 
 /* What a watch takes in the index of its queue, at most */
@@ -62,7 +76,6 @@ void __init kevent_sources_init(void)
 {
 	unsigned int i;
 
-	BUILD_BUG_ON(ARRAY_SIZE(kevent_sources) != KEVENT_NR_TYPES);
 	/* A pointer to a watch is one to what it is a part of. */
 	BUILD_BUG_ON(offsetof(struct kevent_keyed, ke));
 	BUILD_BUG_ON(offsetof(struct kevent_file, ke));

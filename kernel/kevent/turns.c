@@ -114,6 +114,33 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 	return NULL;
 }
 
+#ifdef CONFIG_KEVENT_SOCK_DIRECT
+/* The newest watch in the wait queue of a socket can be called without it. */
+static void set_direct(struct kevent_poll *kp, struct socket *sock)
+{
+	lockdep_assert_held(&sock->wq.wait.lock);
+
+	set_flags(kp, kp->wait.flags | EV_POLL_SOCK);
+	rcu_assign_pointer(sock->wq.kevent, &kp->wait);
+}
+
+static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
+
+	lockdep_assert_held(&head->lock);
+
+	if (kp->wait.flags & EV_POLL_SOCK &&
+	    rcu_access_pointer(wq->kevent) == &kp->wait)
+		RCU_INIT_POINTER(wq->kevent, NULL);
+}
+#else
+static void set_direct(struct kevent_poll *kp, struct socket *sock) {}
+static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+}
+#endif
+
 static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
 		       struct socket *sock, bool limited)
 {
@@ -132,10 +159,8 @@ static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
 		__add_wait_queue(head, &kp->wait);
 	/* Pairs with head_of(). */
 	smp_store_release(&kp->wait.private, head);
-	if (sock && head == &sock->wq.wait) {
-		set_flags(kp, kp->wait.flags | EV_POLL_SOCK);
-		rcu_assign_pointer(sock->wq.kevent, &kp->wait);
-	}
+	if (sock && head == &sock->wq.wait)
+		set_direct(kp, sock);
 	return 0;
 }
 
@@ -527,7 +552,6 @@ static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
 /* The watch is dead and about to leave its wait queue. */
 static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 {
-	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
 	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
 	struct kevent_poll *before;
 
@@ -538,9 +562,7 @@ static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 	before = last ? neighbour_before(kp, head) : NULL;
 	if (before)
 		set_flags(before, before->wait.flags | last);
-	if (kp->wait.flags & EV_POLL_SOCK &&
-	    rcu_access_pointer(wq->kevent) == &kp->wait)
-		RCU_INIT_POINTER(wq->kevent, NULL);
+	clear_direct(kp, head);
 }
 
 /**
