@@ -8,7 +8,7 @@ SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
 .PHONY: help run test mutants worst bench bench-http bench-libev torture check model docs \
-	programs-test setup \
+	programs-test series series-check setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
 	ev-httpd guest guest-32 guest-arm64 bench-program install clean
@@ -41,6 +41,8 @@ help:
 #? make programs-test all tests of patched programs, with kevent and epoll
 #? make check         style, sparse, warnings, documentation, patches
 #? make docs          the documentation as HTML, in build/docs
+#? make series        write kevent as a patch series for Linux: build/series
+#? make series-check  apply, build and boot each patch of it: hours
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
 #?                    kernel-bench, kernel-arm64
@@ -103,6 +105,12 @@ programs-test: setup-programs libkevent kernel
 check: setup
 	tests/check
 
+series: setup
+	@scripts/series
+
+series-check: setup guest
+	scripts/series --check
+
 model: setup-model
 	tests/model/run
 
@@ -156,6 +164,6 @@ install: libkevent
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
-		guest bench http vm log results model libevent programs \
+		series guest bench http vm log results model libevent programs \
 		libev docs check-docs)
 	@rmdir $(BUILD) 2>/dev/null || true
