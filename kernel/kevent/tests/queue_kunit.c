@@ -275,6 +275,31 @@ static void types_are_known_reserved_or_invalid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(U32_MAX)), -EINVAL);
 }
 
+static void sources_left_out_are_not_implemented(struct kunit *test)
+{
+	static const struct {
+		u32	type;
+		bool	built;
+	} sources[] = {
+		{ KEVENT_SOCKET, true },
+		{ KEVENT_PIPE, true },
+		{ KEVENT_POLL, true },
+		{ KEVENT_TIMER, IS_ENABLED(CONFIG_KEVENT_TIMER) },
+		{ KEVENT_INODE, IS_ENABLED(CONFIG_KEVENT_INODE) },
+		{ KEVENT_PROC, IS_ENABLED(CONFIG_KEVENT_PROC) },
+		{ KEVENT_FUTEX, IS_ENABLED(CONFIG_KEVENT_FUTEX) },
+		{ KEVENT_POSIX_TIMER, IS_ENABLED(CONFIG_KEVENT_POSIX_TIMER) },
+		{ KEVENT_SIGNAL, IS_ENABLED(CONFIG_KEVENT_SIGNAL) },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		KUNIT_EXPECT_EQ_MSG(test,
+				    PTR_ERR_OR_ZERO(kevent_source(sources[i].type)),
+				    sources[i].built ? 0 : -ENOSYS,
+				    "type %u", sources[i].type);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(events_come_in_the_order_of_marks),
 	KUNIT_CASE(marks_merge_until_delivered),
@@ -287,6 +312,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(removed_events_are_not_delivered),
 	KUNIT_CASE(a_key_is_used_once),
 	KUNIT_CASE(types_are_known_reserved_or_invalid),
+	KUNIT_CASE(sources_left_out_are_not_implemented),
 	{}
 };
 
