@@ -18,7 +18,7 @@ struct sock;
 #ifdef CONFIG_KEVENT
 
 bool is_kevent_file(const struct file *file);
-void kevent_file_flush(struct file *file, fl_owner_t table);
+void __kevent_flush(struct file *file, fl_owner_t table);
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -27,7 +27,7 @@ void kevent_file_flush(struct file *file, fl_owner_t table);
  *
  * Drops the watches added through descriptors of @table that no longer refer
  * to @file. The caller has cleared the slot under &files_struct.file_lock: a
- * watch added since has seen that, see kevent_file_is_current().
+ * watch added since has seen that, see kevent_is_current().
  *
  * Every slot that is emptied leads here before its reference to the file is
  * dropped, so no file is released with a watch.
@@ -35,7 +35,7 @@ void kevent_file_flush(struct file *file, fl_owner_t table);
 static inline void kevent_flush(struct file *file, fl_owner_t table)
 {
 	if (unlikely(READ_ONCE(file->f_kevent)))
-		kevent_file_flush(file, table);
+		__kevent_flush(file, table);
 }
 
 #else
@@ -104,11 +104,11 @@ static inline int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 
 #ifdef CONFIG_KEVENT_SIGNAL
 
-int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
-			struct task_struct *t, bool timer);
-void kevent_end_signal(int sig, const struct kernel_siginfo *info,
-		       struct task_struct *t, bool timer, bool failed);
-void kevent_drop_process_signals(void);
+int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
+			  struct task_struct *t, bool timer);
+void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
+			 struct task_struct *t, bool timer, bool failed);
+void __kevent_drop_signals(void);
 
 /**
  * kevent_signal_begin - a signal is about to be sent
@@ -130,7 +130,7 @@ static inline int kevent_signal_begin(int sig,
 {
 	if (likely(!t->signal->kevent_signals))
 		return 0;
-	return kevent_begin_signal(sig, info, t, timer);
+	return __kevent_signal_begin(sig, info, t, timer);
 }
 
 /**
@@ -145,7 +145,7 @@ static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
 				     struct task_struct *t, bool timer, int err)
 {
 	if (unlikely(t->signal->kevent_signals))
-		kevent_end_signal(sig, info, t, timer, err);
+		__kevent_signal_end(sig, info, t, timer, err);
 }
 
 /**
@@ -157,7 +157,7 @@ static inline void kevent_signal_end(int sig, const struct kernel_siginfo *info,
 static inline void kevent_drop_signals(void)
 {
 	if (unlikely(READ_ONCE(current->signal->kevent_signals)))
-		kevent_drop_process_signals();
+		__kevent_drop_signals();
 }
 
 #else

@@ -71,7 +71,10 @@ static u32 requests_read(struct kevent_requests *r, u32 nr)
 	nr = min(nr, KEVENT_CTL_BATCH);
 	if (nr > 1 && !copy_from_user(r->some, r->at, (size_t)nr * r->stride))
 		return nr;
-	return !copy_from_user(r->some, r->at, r->stride);
+	/* With a constant size it is known that they fit. */
+	if (r->changes)
+		return !copy_from_user(r->some, r->at, sizeof(*r->some));
+	return !copy_from_user(r->some, r->at, sizeof(r->some->uk));
 }
 
 /* For as many of the @nr requests as add one of the type that is added first */

@@ -531,7 +531,7 @@ static void ev_inode_detach(struct kevent *ke)
  * Interests have changed: see that the mark asks for all of them before MODIFY
  * returns. The watch may be gone by now; which one it was does not matter.
  */
-static void ev_inode_settle(struct kevent_queue *q, struct file *file)
+static void ev_inode_modify_done(struct kevent_queue *q, struct file *file)
 {
 	struct ev_inode_user *user = ev_inode_user_find(q->owner);
 	struct inode *inode = file_inode(file);
@@ -575,7 +575,7 @@ const struct kevent_source_ops kevent_inode_ops = {
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,
 	.modified	= ev_inode_modified,
-	.settle		= ev_inode_settle,
+	.modify_done	= ev_inode_modify_done,
 };
 
 static int __init ev_inode_init(void)

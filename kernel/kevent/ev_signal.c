@@ -513,17 +513,17 @@ static struct hlist_head *ev_signal_watches(int sig, struct task_struct *t)
 }
 
 /**
- * kevent_begin_signal - offer a signal to watches
+ * __kevent_signal_begin - offer a signal to watches
  * @sig: the signal
  * @info: about it, or SEND_SIG_NOINFO or SEND_SIG_PRIV
  * @t: the task; the caller holds its siglock
  * @timer: it is the expiry of a POSIX timer
  *
  * Return: 0, 1 when it is consumed, or -EAGAIN when it cannot be kept.
- * kevent_end_signal() follows.
+ * __kevent_signal_end() follows.
  */
-int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
-			struct task_struct *t, bool timer)
+int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
+			  struct task_struct *t, bool timer)
 {
 	struct kevent_sent sent = { .t = t, .sig = sig };
 	struct kevent_signal *ks;
@@ -548,15 +548,15 @@ int kevent_begin_signal(int sig, const struct kernel_siginfo *info,
 }
 
 /**
- * kevent_end_signal - have watches observe a signal
- * @sig: as for kevent_begin_signal()
+ * __kevent_signal_end - have watches observe a signal
+ * @sig: as for __kevent_signal_begin()
  * @info: as before
  * @t: as before; the caller has held its siglock since
  * @timer: as before
  * @failed: forget it
  */
-void kevent_end_signal(int sig, const struct kernel_siginfo *info,
-		       struct task_struct *t, bool timer, bool failed)
+void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
+			 struct task_struct *t, bool timer, bool failed)
 {
 	struct kevent_sent sent = { .t = t, .sig = sig };
 	struct hlist_head *watches = ev_signal_watches(sig, t);
@@ -610,11 +610,11 @@ static bool ev_signal_drop_some(struct list_head *dead)
 }
 
 /**
- * kevent_drop_process_signals - the current process or its program ends
+ * __kevent_drop_signals - the current process or its program ends
  *
  * No other thread of the process is left that could add a watch.
  */
-void kevent_drop_process_signals(void)
+void __kevent_drop_signals(void)
 {
 	struct kevent *ke, *tmp;
 	LIST_HEAD(dead);

@@ -48,11 +48,11 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 }
 
 /**
- * kevent_file_flush - drop watches whose descriptor was closed
+ * __kevent_flush - drop watches whose descriptor was closed
  * @file: the file; the caller holds a reference
  * @table: the &struct files_struct it was closed in
  */
-void kevent_file_flush(struct file *file, fl_owner_t table)
+void __kevent_flush(struct file *file, fl_owner_t table)
 {
 	struct kevent *ke;
 

@@ -133,16 +133,21 @@ static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
 		kevent_ready_locked(ke, mask);
 }
 
-/* The most frequent report: of an edge triggered watch with nothing else pending */
+/*
+ * The most frequent report: of an edge triggered watch, with nothing else listed,
+ * nobody asleep, and the ring here. @mask has the conditions of interest only: that
+ * may have changed since the source looked.
+ */
 static __always_inline bool kevent_hit_edge(struct kevent_queue *q,
 					    struct kevent *ke, u32 mask,
 					    u32 amount)
 {
-	return kevent_mode(ke) == KEVENT_EDGE && !ke->state && mask &&
-	       kevent_queue_may_hit(q) && kevent_hit_store(q, ke, mask, amount);
+	mask &= ke->event;
+	return mask && !ke->state && kevent_mode(ke) == KEVENT_EDGE &&
+	       !q->nr_listed && !waitqueue_active(&q->wait) &&
+	       kevent_ring_ready(q) && kevent_hit_store(q, ke, mask, amount);
 }
 
-/* @mask has the conditions of interest only: that may have changed lately. */
 static __always_inline void kevent_report_any(struct kevent_queue *q,
 					      struct kevent *ke, u32 mask,
 					      u32 amount)
@@ -177,9 +182,8 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 		lockdep_assert_irqs_disabled();
 
 	spin_lock(&q->ready_lock);
-	mask &= ke->event;
 	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
-		return kevent_ready_slow(q, ke, mask, amount);
+		return kevent_ready_slow(q, ke, mask & ke->event, amount);
 	kevent_unlock_irqoff(q);
 	return 1;
 }
@@ -225,9 +229,8 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	mask &= ke->event;
 	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
-		kevent_report_slow(q, ke, mask, amount);
+		kevent_report_slow(q, ke, mask & ke->event, amount);
 	kevent_unlock(q, flags);
 }
 

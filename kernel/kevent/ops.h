@@ -50,7 +50,7 @@ struct kevent_queue;
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
  *		kevent_forget(). Optional
- * @settle:	watches of @file have been modified, unlocked, and MODIFY returns
+ * @modify_done: watches of @file have been modified, unlocked, and MODIFY returns
  *		after this; they may be gone. May sleep. Optional, for sources
  *		with a file and without rearm()
  * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what was
@@ -103,7 +103,7 @@ struct kevent_source_ops {
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
-	void (*settle)(struct kevent_queue *q, struct file *file);
+	void (*modify_done)(struct kevent_queue *q, struct file *file);
 	void (*hand_on)(struct kevent *ke);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	bool (*may_change)(const struct kevent *ke);

@@ -497,8 +497,8 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 			ops->hand_on(ke);
 	}
 	rcu_read_unlock();
-	if (!err && ops->settle)
-		ops->settle(q, file);
+	if (!err && ops->modify_done)
+		ops->modify_done(q, file);
 	return !err && ops->rearm ? kevent_rearm(ke, uk) : err;
 }
 
