@@ -247,14 +247,18 @@ static void ev_poll_hand_on(struct kevent *ke)
 	kevent_turns_hand_on(to_poll(ke));
 }
 
-static int ev_poll_collect(struct kevent *ke, bool atomic)
+/* Not in line: a look under the lock needs no stack. */
+static noinline int ev_poll_ask(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	poll_table pt = { ._key = keys & EV_POLL_EVENTS };
 
-	if (atomic)
-		return ev_poll_peek(ke);
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
+}
+
+static int ev_poll_collect(struct kevent *ke, bool atomic)
+{
+	return atomic ? ev_poll_peek(ke) : ev_poll_ask(ke);
 }
 
 /* What may be watched */
