@@ -437,6 +437,36 @@ static void modify_withdraws_what_is_not_asked_for(struct queue *q)
 	check_recv(q, 1);
 }
 
+static long collect_one(void *arg)
+{
+	struct ukevent ev;
+
+	return get_events(*(int *)arg, 1, 1, 0, &ev);
+}
+
+/* A consumer sees that the pipe can be written. MODIFY comes before it reports that. */
+static void modify_counts_although_a_consumer_has_looked(void)
+{
+	struct actor consumer;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[1], SEND, ALWAYS_QUEUE, 1), 0);
+	window_arm("verified");
+	start_actor(&consumer, collect_one, &q.fd);
+	CHECK(window_entered());
+	CHECK_EQ(modify(q.fd, fd[1], RECV, 0, 2), 0);
+	window_release();
+	join_actor(&consumer, PATIENCE_MS);
+	CHECK_EQ(consumer.ret, 0);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(modify(q.fd, fd[1], SEND, ET, 3), 0);
+	CHECK_EQ(collect_one(&q.fd), 1);
+	close_queue(&q);
+}
+
 static void modify_changes_the_mode(struct queue *q)
 {
 	int fd[2];
@@ -511,6 +541,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(always_queue_comes_through_the_queue),
 	TEST_EACH(modify_replaces_the_mask_and_looks_again),
 	TEST_EACH(modify_withdraws_what_is_not_asked_for),
+	TEST(modify_counts_although_a_consumer_has_looked),
 	TEST_EACH(modify_changes_the_mode),
 	TEST_EACH(ready_on_a_file_has_it_checked),
 	TEST_EACH(remove_withdraws_the_event),

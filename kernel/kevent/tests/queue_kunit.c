@@ -255,6 +255,28 @@ static void removed_events_are_not_delivered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, event(test, 0).id.raw_u64, 2);
 }
 
+/* Its source may report until detach() returns. */
+static void dead_watches_report_nothing(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct kevent *ke;
+	unsigned long flags;
+	bool killed;
+
+	add(test, 1, 0);
+	ke = kevent_key_find(f->q, KEVENT_USER, 1);
+	KUNIT_ASSERT_NOT_NULL(test, ke);
+	spin_lock_irqsave(&f->q->ready_lock, flags);
+	killed = kevent_kill(ke);
+	spin_unlock_irqrestore(&f->q->ready_lock, flags);
+	KUNIT_ASSERT_TRUE(test, killed);
+	kevent_ready(ke, 0x1);
+	kevent_look(ke);
+	kevent_broken(ke);
+	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
+	kevent_bury(ke, false);
+}
+
 static void a_key_is_used_once(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -310,6 +332,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(oneshot_goes_with_its_event),
 	KUNIT_CASE(dispatch_waits_for_modify),
 	KUNIT_CASE(removed_events_are_not_delivered),
+	KUNIT_CASE(dead_watches_report_nothing),
 	KUNIT_CASE(a_key_is_used_once),
 	KUNIT_CASE(types_are_known_reserved_or_invalid),
 	KUNIT_CASE(sources_left_out_are_not_implemented),
