@@ -83,8 +83,10 @@ static void requests_stash(struct kevent_requests *r, u32 nr)
 	struct ukevent *uk = &r->some[0].uk;
 	u32 type = 0, adds = 0;
 
-	if (!r->changes && r->cmd != KEVENT_CTL_ADD)
-		nr = 0;
+	if (!r->changes && r->cmd != KEVENT_CTL_ADD) {
+		kevent_stash_none(&r->stash);
+		return;
+	}
 	for (; nr--; uk = request_next(r, uk)) {
 		if (request_cmd(r, uk) != KEVENT_CTL_ADD)
 			continue;

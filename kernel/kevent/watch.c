@@ -136,16 +136,6 @@ void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr)
 	stash->cache = IS_ERR(kevent_source(type)) ? NULL : kevent_cache(type);
 }
 
-/**
- * kevent_stash_drop - free what is left
- * @stash: from kevent_stash_init()
- */
-void kevent_stash_drop(struct kevent_stash *stash)
-{
-	if (stash->nr)
-		kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
-}
-
 static struct kevent *kevent_zalloc(struct kmem_cache *cache,
 				    struct kevent_stash *stash)
 {

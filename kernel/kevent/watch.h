@@ -5,6 +5,7 @@
 #ifndef _KEVENT_WATCH_H
 #define _KEVENT_WATCH_H
 
+#include <linux/slab.h>
 #include <linux/types.h>
 
 struct file;
@@ -31,7 +32,28 @@ struct kevent_stash {
 };
 
 void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr);
-void kevent_stash_drop(struct kevent_stash *stash);
+
+/**
+ * kevent_stash_none - no watch will be added
+ * @stash: an empty one
+ */
+static inline void kevent_stash_none(struct kevent_stash *stash)
+{
+	stash->cache = NULL;
+	stash->want = 0;
+	stash->nr = 0;
+}
+
+/**
+ * kevent_stash_drop - free what is left
+ * @stash: from kevent_stash_init()
+ */
+static inline void kevent_stash_drop(struct kevent_stash *stash)
+{
+	if (stash->nr)
+		kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
+}
+
 struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 			  struct file *file, struct kevent_stash *stash);
 void kevent_handed_back(struct kevent *ke, bool copied);
