@@ -299,7 +299,8 @@ static inline bool kevent_attach_done(struct kevent *ke)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
-	kevent_state_check(ke);
+	if (!fired)
+		kevent_state_check(ke);
 	return fired;
 }
 
