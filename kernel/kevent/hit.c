@@ -143,9 +143,12 @@ static __always_inline bool kevent_hit_edge(struct kevent_queue *q,
 					    u32 amount)
 {
 	mask &= ke->event;
-	return mask && !ke->state && kevent_mode(ke) == KEVENT_EDGE &&
-	       !q->nr_listed && !waitqueue_active(&q->wait) &&
-	       kevent_ring_ready(q) && kevent_hit_store(q, ke, mask, amount);
+	if (!mask || ke->state || kevent_mode(ke) != KEVENT_EDGE ||
+	    q->nr_listed)
+		return false;
+	/* Consumers join and leave under ready_lock. */
+	return !waitqueue_active(&q->wait) && kevent_ring_ready(q) &&
+	       kevent_hit_store(q, ke, mask, amount);
 }
 
 static __always_inline void kevent_report_any(struct kevent_queue *q,
