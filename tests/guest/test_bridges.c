@@ -6,6 +6,7 @@
  *	eventfd of an aio read	IN: it is done
  *	netlink socket		RECV: a link went down
  *	message queue		IN: a message
+ *	PSI file		PRI: tasks have waited for memory
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,13 +17,18 @@
 #include <linux/rtnetlink.h>
 #include <mqueue.h>
 #include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -176,12 +182,159 @@ static void message_in_a_queue_is_in(void)
 	mq_close(mq);
 }
 
+/*
+ * 1 ms of waiting within 5 s. There is one event in 5 s at most, and none in the first
+ * 5 s after boot.
+ */
+#define PRESSURE_TRIGGER	"some 1000 5000000"
+#define PRESSURE_MS		(3 * PATIENCE_MS)
+
+/* A memory cgroup, and a process in it that wants more than the group may have */
+struct pressed {
+	char	path[64];
+	pid_t	pid;
+};
+
+static void write_group(const struct pressed *group, const char *name,
+			const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", group->path, name);
+	write_file(path, text);
+}
+
+static void make_group(struct pressed *group)
+{
+	strcpy(group->path, "/sys/fs/cgroup/pressed-XXXXXX");
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	MUST(mkdtemp(group->path));
+	write_group(group, "memory.high", "2M");
+}
+
+static int touches_memory(void *arg)
+{
+	const size_t size = 64 << 20;
+	char *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)arg;
+	CHILD_MUST(mem != MAP_FAILED);
+	CHILD_MUST(raise(SIGSTOP) == 0);
+	for (;;)
+		memset(mem, 1, size);
+}
+
+static void press(struct pressed *group)
+{
+	char pid[16];
+	int status;
+
+	group->pid = start_child(touches_memory, NULL);
+	MUST_EQ(waitpid(group->pid, &status, WUNTRACED), group->pid);
+	MUST(WIFSTOPPED(status));
+	snprintf(pid, sizeof(pid), "%d", group->pid);
+	write_group(group, "cgroup.procs", pid);
+	MUST_EQ(kill(group->pid, SIGCONT), 0);
+}
+
+static void remove_group(struct pressed *group)
+{
+	kill(group->pid, SIGKILL);
+	CHECK_EQ(waitpid(group->pid, NULL, 0), group->pid);
+	CHECK_EQ(rmdir(group->path), 0);
+}
+
+static int open_pressure(const char *path)
+{
+	int fd = open(path, O_RDWR | O_NONBLOCK);
+
+	MUST(fd >= 0);
+	return fd;
+}
+
+static void set_trigger(int fd)
+{
+	MUST_EQ(write(fd, PRESSURE_TRIGGER, sizeof(PRESSURE_TRIGGER)),
+		sizeof(PRESSURE_TRIGGER));
+}
+
+static void memory_pressure_is_pri(void)
+{
+	int fd = open_pressure("/proc/pressure/memory");
+	struct pressed group;
+	struct ukevent ev;
+	struct queue q;
+
+	set_trigger(fd);
+	make_group(&group);
+	open_queue(&q, 4);
+	MUST_EQ(add_poll(q.fd, fd, KEVENT_POLL_POLLPRI, 0, 9), 0);
+	press(&group);
+	MUST_EQ(next_event(&q, &ev, PRESSURE_MS * slowness), 1);
+	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLPRI);
+	CHECK_EQ(ev.ptr, 9);
+	CHECK_NO_EVENT(&q);
+	remove_group(&group);
+	close(fd);
+	close_queue(&q);
+}
+
+/* A file of a cgroup outlives the trigger, which goes with the group. */
+static void pressure_of_a_group_ends_with_it(void)
+{
+	struct pressed group;
+	char path[128];
+	struct ukevent ev;
+	struct queue q;
+	int fd;
+
+	make_group(&group);
+	snprintf(path, sizeof(path), "%s/memory.pressure", group.path);
+	fd = open_pressure(path);
+	set_trigger(fd);
+	open_queue(&q, 4);
+	MUST_EQ(add_poll(q.fd, fd, KEVENT_POLL_POLLPRI, KEVENT_REQ_ET, 10), 0);
+	CHECK_NO_EVENT(&q);
+	press(&group);
+	MUST_EQ(next_event(&q, &ev, PRESSURE_MS * slowness), 1);
+	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLPRI);
+	CHECK_NO_EVENT(&q);
+	remove_group(&group);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLPRI | KEVENT_POLL_POLLERR);
+	CHECK_EQ(remove_file(q.fd, KEVENT_POLL, fd), 0);
+	close(fd);
+	close_queue(&q);
+}
+
+static void pressure_without_a_trigger_is_err(void)
+{
+	struct pollfd pfd = { .events = POLLPRI };
+	struct ukevent ev;
+	struct queue q;
+
+	pfd.fd = open_pressure("/proc/pressure/memory");
+	open_queue(&q, 4);
+	MUST_EQ(add_poll(q.fd, pfd.fd, KEVENT_POLL_POLLPRI,
+			 KEVENT_REQ_ALWAYS_QUEUE, 11), 0);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLPRI | KEVENT_POLL_POLLERR);
+	CHECK_EQ(poll(&pfd, 1, 0), 1);
+	CHECK_EQ(pfd.revents, POLLPRI | POLLERR);
+	close(pfd.fd);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(changed_mounts_are_pri),
 	TEST(finished_aio_is_an_event),
 	TEST(aio_does_not_signal_from_the_wake_up),
 	TEST(state_of_a_link_comes_by_netlink),
 	TEST(message_in_a_queue_is_in),
+	TEST_LIMIT(memory_pressure_is_pri, 25),
+	TEST_LIMIT(pressure_of_a_group_ends_with_it, 25),
+	TEST(pressure_without_a_trigger_is_err),
 	{}
 };
 
