@@ -56,7 +56,7 @@ static struct bench_queue *queue_open(const char *mode, unsigned int watches,
 	error = kevent_queue_init(&q->q, ring, slots, 0);
 	if (error)
 		bench_die("kevent_init: %s", strerror(-error));
-	q->flags = KEVENT_REQ_ALWAYS_QUEUE;
+	q->flags = 0;
 	if (!strcmp(mode, "et"))
 		q->flags |= KEVENT_REQ_ET;
 	q->call = !strcmp(mode, "levelcall");

@@ -42,16 +42,13 @@ static void change_batch(__u32 cmd, const uint32_t *ids, const uint64_t *due,
 			 unsigned int nr)
 {
 	struct ukevent ev[TIMERS_BATCH];
-	struct timespec when = { 0 };
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < nr; i++) {
-		if (due)
-			when = time_of(due[ids[i]]);
-		kevent_set_timer(&ev[i], &when, NULL, KEVENT_TIMER_ABSTIME,
-				 KEVENT_REQ_ONESHOT, ids[i]);
-	}
+	for (i = 0; i < nr; i++)
+		kevent_set_timer(&ev[i], due ? due[ids[i]] : 0, 0,
+				 KEVENT_TIMER_ABSTIME, KEVENT_REQ_ONESHOT,
+				 ids[i]);
 	ret = kevent_ctl(queue.fd, cmd, nr, ev);
 	if (ret)
 		bench_die("kevent_ctl %u of timers: %s", cmd,

@@ -13,6 +13,9 @@
 #include <assert.h>
 #include <time.h>
 #include <linux/ukevent.h>
+#include "libkevent_inline.h"
+#include "libkevent_get.h"
+#include "libkevent_handles.h"
 #include "libkevent_ring.h"
 #include "libkevent_set.h"
 
@@ -132,10 +135,10 @@ int kevent_wait(int fd, __u32 num, __u32 old_kidx,
  * kevent_wait_arg_init() - an argument of kevent_wait() that asks for nothing
  * @arg: to be filled in: CLOCK_MONOTONIC, one entry, no mask, no changes
  */
-static inline void kevent_wait_arg_init(struct kevent_wait_arg *arg)
+KEVENT_INLINE void kevent_wait_arg_init(struct kevent_wait_arg *arg)
 {
 	arg->size = sizeof(*arg);
-	arg->clockid = CLOCK_MONOTONIC;
+	arg->clockid = 1;	/* CLOCK_MONOTONIC, which ISO C lacks */
 	arg->min_nr = 0;
 	arg->sigsetsize = 0;
 	arg->sigmask = 0;
@@ -163,7 +166,7 @@ static inline void kevent_wait_arg_init(struct kevent_wait_arg *arg)
  * -ENOMEM when out of memory;
  * -ENOSYS when the kernel has no kevent.
  */
-static inline int kevent_attach(int fd, struct kevent_ring *ring,
+KEVENT_INLINE int kevent_attach(int fd, struct kevent_ring *ring,
 				__u32 ring_size)
 {
 	return kevent_ctl(fd, KEVENT_CTL_ATTACH, ring_size,
@@ -226,12 +229,14 @@ int kevent_busy_poll(int fd, __u32 usecs);
  * @size: number of slots of @ring
  * @ring: memory given to kevent_queue_init()
  * @process: the process that may use @ring, as a number of the library; 0: any
+ * @entered: for the library: how far the ring was read at the last call
  */
 struct kevent_queue {
 	int			fd;
 	__u32			size;
 	struct kevent_ring	*ring;
 	__u32			process;
+	__u32			entered;
 };
 
 /**
@@ -266,13 +271,47 @@ int kevent_queue_attach(struct kevent_queue *q);
 void kevent_queue_close(struct kevent_queue *q);
 
 /**
+ * kevent_queue_get() - wait for events and take them
+ * @q: a queue
+ * @ev: where the events go
+ * @max: room in @ev, at least 1
+ * @timeout: how long to wait; NULL: without end, zero: not at all
+ *
+ * The call for a program's loop. It takes what the ring holds, without entering the
+ * kernel. If the ring is empty, it has the kernel look at level watches and at
+ * events that had no room, and waits. It also enters the kernel, without
+ * waiting, once for as many events as the ring has slots: a ring that is never
+ * empty does not keep the events of level watches out. If other threads take all
+ * events, it goes on waiting.
+ *
+ * Return: the number of events; 0 after @timeout or when %KEVENT_CTL_READY with no
+ * entries woke the caller;
+ * -EINVAL for a malformed @timeout or when @max is 0;
+ * -EXDEV in a child of the process that opened the queue;
+ * -EINTR when a signal handler ran; or an errno of kevent_wait().
+ */
+int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
+		     const struct timespec *timeout);
+
+/**
+ * kevent_strerror() - what an error of kevent_queue_init() means
+ * @error: a negative errno, of kevent_queue_init() or another function
+ *
+ * Return: text without a newline, that says what to do about it where that is known
+ * for kevent, and the text of strerror(3) otherwise. It may be that of another
+ * call once strerror(3) is called again.
+ */
+const char *kevent_strerror(int error);
+
+/**
  * kevent_queue_pop() - take up to @max events
  * @q: a queue
  * @ev: where the events go
  * @max: room in @ev
  *
  * Enters the kernel only if the ring is empty and %KEVENT_RING_MORE says that
- * events wait in the kernel. Never sleeps.
+ * events wait in the kernel. Never sleeps. A level watch whose condition still
+ * holds is reported again by a call only: most programs want kevent_queue_get().
  *
  * Return: the number of events, 0 when there is none, -EXDEV in a child of the
  * process that opened the queue, or an errno of kevent_wait().
@@ -296,17 +335,6 @@ int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max);
 int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout);
 
 /**
- * kevent_error() - why an entry failed
- * @ev: an entry after kevent_ctl(), or an event
- *
- * Return: a negative errno if %KEVENT_RET_BROKEN is set, 0 otherwise.
- */
-static inline int kevent_error(const struct ukevent *ev)
-{
-	return ev->ret_flags & KEVENT_RET_BROKEN ? (int)ev->ret_data[1] : 0;
-}
-
-/**
  * kevent_ctl_one() - kevent_ctl() for one entry
  * @fd: a queue
  * @cmd: as for kevent_ctl()
@@ -316,7 +344,7 @@ static inline int kevent_error(const struct ukevent *ev)
  * 1 when @ev is ready at once and was not queued, 0 otherwise; READY: 1; REMOVE
  * and MODIFY: 0.
  */
-static inline int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
+KEVENT_INLINE int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
 {
 	int ret;
 
@@ -338,7 +366,7 @@ static inline int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
  *
  * Return: the value for the user argument of kevent_set_socket() and others.
  */
-static inline __u64 kevent_cookie(__u32 index, __u32 gen)
+KEVENT_INLINE __u64 kevent_cookie(__u32 index, __u32 gen)
 {
 	return (__u64)gen << 32 | index;
 }
@@ -349,7 +377,7 @@ static inline __u64 kevent_cookie(__u32 index, __u32 gen)
  *
  * Return: the index.
  */
-static inline __u32 kevent_cookie_index(const struct ukevent *ev)
+KEVENT_INLINE __u32 kevent_cookie_index(const struct ukevent *ev)
 {
 	return (__u32)ev->ptr;
 }
@@ -360,7 +388,7 @@ static inline __u32 kevent_cookie_index(const struct ukevent *ev)
  *
  * Return: the generation.
  */
-static inline __u32 kevent_cookie_gen(const struct ukevent *ev)
+KEVENT_INLINE __u32 kevent_cookie_gen(const struct ukevent *ev)
 {
 	return (__u32)(ev->ptr >> 32);
 }

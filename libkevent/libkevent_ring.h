@@ -11,6 +11,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 #include <linux/ukevent.h>
+#include "libkevent_inline.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,7 +77,7 @@ static inline void __kevent_ring_commit_barrier(void)
  *
  * Return: 0 to @size.
  */
-static inline __u32 kevent_ring_count(const struct kevent_ring *ring,
+KEVENT_INLINE __u32 kevent_ring_count(const struct kevent_ring *ring,
 				      __u32 size)
 {
 	__u64 uidx = __atomic_load_n(&ring->ring_uidx, __ATOMIC_ACQUIRE);
@@ -101,7 +102,7 @@ static inline __u32 kevent_ring_count(const struct kevent_ring *ring,
  *
  * Return: the number of entries taken, 0 when there is none.
  */
-static inline __u32 kevent_ring_pop(struct kevent_ring *ring, __u32 size,
+KEVENT_INLINE __u32 kevent_ring_pop(struct kevent_ring *ring, __u32 size,
 				    struct ukevent *ev, __u32 max)
 {
 	__u64 uidx = __atomic_load_n(&ring->ring_uidx, __ATOMIC_ACQUIRE);
@@ -134,7 +135,7 @@ static inline __u32 kevent_ring_pop(struct kevent_ring *ring, __u32 size,
  *
  * Return: the number of unread entries.
  */
-static inline __u64 kevent_ring_peek(const struct kevent_ring *ring, __u64 *pos)
+KEVENT_INLINE __u64 kevent_ring_peek(const struct kevent_ring *ring, __u64 *pos)
 {
 	*pos = __atomic_load_n(&ring->ring_uidx, __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&ring->ring_kidx, __ATOMIC_ACQUIRE) - *pos;
@@ -149,7 +150,7 @@ static inline __u64 kevent_ring_peek(const struct kevent_ring *ring, __u64 *pos)
  * Return: the entry, in the ring: read each member once, before
  * kevent_ring_take().
  */
-static inline const volatile struct ukevent *
+KEVENT_INLINE const volatile struct ukevent *
 kevent_ring_entry(const struct kevent_ring *ring, __u32 size, __u64 pos)
 {
 	return &ring->event[pos & (size - 1)];
@@ -164,7 +165,7 @@ kevent_ring_entry(const struct kevent_ring *ring, __u32 size, __u64 pos)
  * Return: 1 when they are the caller's, as if by kevent_ring_pop(). 0 when
  * another consumer was faster.
  */
-static inline int kevent_ring_take(struct kevent_ring *ring, __u64 pos,
+KEVENT_INLINE int kevent_ring_take(struct kevent_ring *ring, __u64 pos,
 				   __u64 nr)
 {
 	if (!__atomic_compare_exchange_n(&ring->ring_uidx, &pos, pos + nr, 0,
@@ -182,7 +183,7 @@ static inline int kevent_ring_take(struct kevent_ring *ring, __u64 pos,
  *
  * Return: 1, or 0 when there is none.
  */
-static inline int kevent_ring_next(struct kevent_ring *ring, __u32 size,
+KEVENT_INLINE int kevent_ring_next(struct kevent_ring *ring, __u32 size,
 				   struct ukevent *ev)
 {
 	return (int)kevent_ring_pop(ring, size, ev, 1);

@@ -8,10 +8,33 @@
 #include <stdint.h>
 #include <time.h>
 #include <linux/ukevent.h>
+#include "libkevent_inline.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * kevent_ns() - a time as kevent_set_timer() takes it
+ * @ts: the time; neither negative nor more than 2^63 - 1 ns
+ *
+ * Return: its nanoseconds.
+ */
+KEVENT_INLINE __u64 kevent_ns(const struct timespec *ts)
+{
+	return (__u64)ts->tv_sec * 1000000000u + (__u64)ts->tv_nsec;
+}
+
+/**
+ * kevent_from_pointer() - a pointer as the user value of an entry
+ * @pointer: any pointer
+ *
+ * Return: the value; kevent_pointer() makes the pointer of it.
+ */
+KEVENT_INLINE __u64 kevent_from_pointer(const void *pointer)
+{
+	return (uintptr_t)pointer;
+}
 
 /* What the kevent_set_*() functions have in common. */
 static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
@@ -32,9 +55,9 @@ static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
  * @fd: a socket
  * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: returned with each event, in ptr
+ * @user: returned with each event, in ptr; see kevent_from_pointer()
  */
-static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
+KEVENT_INLINE void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
 				     __u32 req_flags, __u64 user)
 {
 	ev->id.raw[0] = (__u32)fd;
@@ -50,7 +73,7 @@ static inline void kevent_set_socket(struct ukevent *ev, int fd, __u32 event,
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */
-static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
+KEVENT_INLINE void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
 				   __u32 req_flags, __u64 user)
 {
 	kevent_set_socket(ev, fd, event, req_flags, user);
@@ -65,7 +88,7 @@ static inline void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */
-static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
+KEVENT_INLINE void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
 				   __u32 req_flags, __u64 user)
 {
 	kevent_set_socket(ev, fd, event, req_flags, user);
@@ -80,7 +103,7 @@ static inline void kevent_set_poll(struct ukevent *ev, int fd, __u32 event,
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */
-static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
+KEVENT_INLINE void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
 				   __u32 req_flags, __u64 user)
 {
 	ev->id.raw_u64 = id;
@@ -94,23 +117,12 @@ static inline void kevent_set_user(struct ukevent *ev, __u64 id, __u32 event,
  * @event: bits to mark, 0 for all the watch has
  * @data: delivered as it is, see kevent_mark_data()
  */
-static inline void kevent_set_mark(struct ukevent *ev, __u64 id, __u32 event,
+KEVENT_INLINE void kevent_set_mark(struct ukevent *ev, __u64 id, __u32 event,
 				   __u64 data)
 {
 	kevent_set_user(ev, id, event, 0, 0);
 	ev->ret_data[0] = (__u32)data;
 	ev->ret_data[1] = (__u32)(data >> 32);
-}
-
-/**
- * kevent_mark_data() - data of a mark
- * @ev: an event of a watch with %KEVENT_REQ_KEEP_EACH
- *
- * Return: what kevent_set_mark() was given.
- */
-static inline __u64 kevent_mark_data(const struct ukevent *ev)
-{
-	return (__u64)ev->ret_data[1] << 32 | ev->ret_data[0];
 }
 
 /**
@@ -121,7 +133,7 @@ static inline __u64 kevent_mark_data(const struct ukevent *ev)
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */
-static inline void kevent_set_inode(struct ukevent *ev, int fd, __u32 event,
+KEVENT_INLINE void kevent_set_inode(struct ukevent *ev, int fd, __u32 event,
 				    __u32 req_flags, __u64 user)
 {
 	kevent_set_socket(ev, fd, event, req_flags, user);
@@ -131,28 +143,26 @@ static inline void kevent_set_inode(struct ukevent *ev, int fd, __u32 event,
 /**
  * kevent_set_timer() - fill in an entry for a timer
  * @ev: to be filled in
- * @when: first expiry; with %KEVENT_TIMER_ABSTIME a point of time
- * @interval: time between later ones, zero for none. NULL: @when, if it is not
- *	a point of time
+ * @first_ns: nanoseconds until the first expiry; with %KEVENT_TIMER_ABSTIME the
+ *	point of time, see kevent_ns(). At most 2^63 - 1
+ * @interval_ns: nanoseconds between later expiries; 0: the timer expires once.
+ *	At most 2^63 - 1
  * @event: clock and kind, %KEVENT_TIMER_REALTIME and its like; 0 for
  *	CLOCK_MONOTONIC
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
- * @user: names the timer within the queue; returned with each event, in ptr
+ * @user: the name of the timer within the queue, by which MODIFY and REMOVE find
+ *	it; returned with each event, in ptr
  */
-static inline void kevent_set_timer(struct ukevent *ev,
-				    const struct timespec *when,
-				    const struct timespec *interval,
-				    __u32 event, __u32 req_flags, __u64 user)
+KEVENT_INLINE void kevent_set_timer(struct ukevent *ev, __u64 first_ns,
+				    __u64 interval_ns, __u32 event,
+				    __u32 req_flags, __u64 user)
 {
-	ev->id.raw[0] = (__u32)when->tv_sec;
-	ev->id.raw[1] = (__u32)when->tv_nsec;
-	__kevent_set(ev, KEVENT_TIMER, event | KEVENT_TIMER_FIRED, req_flags,
-		     user);
-	if (interval) {
-		ev->event |= KEVENT_TIMER_INTERVAL;
-		ev->ret_data[0] = (__u32)interval->tv_sec;
-		ev->ret_data[1] = (__u32)interval->tv_nsec;
-	}
+	ev->id.raw_u64 = first_ns;
+	__kevent_set(ev, KEVENT_TIMER,
+		     event | KEVENT_TIMER_FIRED | KEVENT_TIMER_INTERVAL,
+		     req_flags, user);
+	ev->ret_data[0] = (__u32)interval_ns;
+	ev->ret_data[1] = (__u32)(interval_ns >> 32);
 }
 
 /**
@@ -162,7 +172,7 @@ static inline void kevent_set_timer(struct ukevent *ev,
  * @req_flags: %KEVENT_REQ_DISPATCH and its like
  * @user: returned with each event, in ptr; sigev_value at first
  */
-static inline void kevent_set_posix_timer(struct ukevent *ev, __u32 timer,
+KEVENT_INLINE void kevent_set_posix_timer(struct ukevent *ev, __u32 timer,
 					  __u32 req_flags, __u64 user)
 {
 	ev->id.raw[0] = timer;
@@ -172,42 +182,43 @@ static inline void kevent_set_posix_timer(struct ukevent *ev, __u32 timer,
 }
 
 /**
+ * enum kevent_signal_how - what an event of a signal means for its delivery
+ * @KEVENT_SIGNAL_OBSERVE: nothing: the signal is delivered as well
+ * @KEVENT_SIGNAL_CONSUME: the event takes the place of the delivery, see
+ *	%KEVENT_SIGNAL_NOMASK
+ */
+enum kevent_signal_how {
+	KEVENT_SIGNAL_OBSERVE,
+	KEVENT_SIGNAL_CONSUME,
+};
+
+/**
  * kevent_set_signal() - fill in an entry for a signal
  * @ev: to be filled in
  * @sig: the signal
- * @consume: not zero: the event takes the place of its delivery
+ * @how: %KEVENT_SIGNAL_OBSERVE or %KEVENT_SIGNAL_CONSUME
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */
-static inline void kevent_set_signal(struct ukevent *ev, int sig, int consume,
+KEVENT_INLINE void kevent_set_signal(struct ukevent *ev, int sig,
+				     enum kevent_signal_how how,
 				     __u32 req_flags, __u64 user)
 {
 	ev->id.raw_u64 = (__u32)sig;
-	if (consume)
+	if (how == KEVENT_SIGNAL_CONSUME)
 		ev->id.raw_u64 |= KEVENT_SIGNAL_NOMASK;
 	__kevent_set(ev, KEVENT_SIGNAL, KEVENT_SIGNAL_DELIVERY, req_flags,
 		     user);
 }
 
 /**
- * kevent_signal_sender() - the sender of a signal
- * @ev: an event of %KEVENT_SIGNAL
- *
- * Return: a process id, 0 when the kernel did.
- */
-static inline __u32 kevent_signal_sender(const struct ukevent *ev)
-{
-	return (__u32)(ev->id.raw_u64 >> 32) & 0x7fffffffu;
-}
-
-/**
  * kevent_set_proc() - fill in an entry for the exit of a process
  * @ev: to be filled in
  * @pid: its process id
- * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
+ * @req_flags: %KEVENT_REQ_HAND_BACK and its like
  * @user: returned with the event, in ptr
  */
-static inline void kevent_set_proc(struct ukevent *ev, int pid,
+KEVENT_INLINE void kevent_set_proc(struct ukevent *ev, int pid,
 				   __u32 req_flags, __u64 user)
 {
 	ev->id.raw[0] = (__u32)pid;
@@ -219,10 +230,10 @@ static inline void kevent_set_proc(struct ukevent *ev, int pid,
  * kevent_set_pidfd() - fill in an entry for the exit of a process
  * @ev: to be filled in
  * @pidfd: a descriptor of pidfd_open(2) or clone(2)
- * @req_flags: %KEVENT_REQ_ALWAYS_QUEUE and its like
+ * @req_flags: %KEVENT_REQ_HAND_BACK and its like
  * @user: returned with the event, in ptr
  */
-static inline void kevent_set_pidfd(struct ukevent *ev, int pidfd,
+KEVENT_INLINE void kevent_set_pidfd(struct ukevent *ev, int pidfd,
 				    __u32 req_flags, __u64 user)
 {
 	kevent_set_proc(ev, pidfd, req_flags, user);
@@ -238,7 +249,7 @@ static inline void kevent_set_pidfd(struct ukevent *ev, int pidfd,
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */
-static inline void kevent_set_futex(struct ukevent *ev, const __u32 *word,
+KEVENT_INLINE void kevent_set_futex(struct ukevent *ev, const __u32 *word,
 				    __u32 expected, __u32 event,
 				    __u32 req_flags, __u64 user)
 {

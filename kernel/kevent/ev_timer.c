@@ -101,7 +101,7 @@ struct kevent_timers {
  * @node:	R: in &kevent_clock.running unless it has expired or is stopped;
  *		has the time of the next expiry that is not in @ticks
  * @clock:	R: the clock it goes by
- * @when:	R: first expiry, as requested
+ * @when:	R: first expiry in nanoseconds, as requested
  * @interval:	R: time between expiries, 0 when there is one
  * @ticks:	R: expirations not yet delivered
  * @on_set:	R: on &kevent_timers.on_set, if that is wanted
@@ -112,7 +112,7 @@ struct kevent_timer {
 	struct kevent_keyed	kk;
 	struct timerqueue_node	node;
 	struct kevent_clock	*clock;
-	struct kevent_id	when;
+	u64			when;
 	ktime_t			interval;
 	u64			ticks;
 	struct list_head	on_set;
@@ -140,6 +140,11 @@ static struct kevent_timer *to_timer(struct kevent *ke)
 	return container_of(ke, struct kevent_timer, kk.ke);
 }
 
+static u64 ev_timer_data(const struct ukevent *uk)
+{
+	return (u64)uk->ret_data[1] << 32 | uk->ret_data[0];
+}
+
 static int ev_timer_check(const struct ukevent *uk, struct file *file)
 {
 	u32 clock = uk->event & EV_TIMER_CLOCKS;
@@ -152,10 +157,10 @@ static int ev_timer_check(const struct ukevent *uk, struct file *file)
 	    (clock != KEVENT_TIMER_REALTIME ||
 	     !(uk->event & KEVENT_TIMER_ABSTIME)))
 		return -EINVAL;
-	if (uk->id.raw[1] >= NSEC_PER_SEC)
+	if (uk->id.raw_u64 > KTIME_MAX)
 		return -EINVAL;
 	if (uk->event & KEVENT_TIMER_INTERVAL)
-		return uk->ret_data[1] < NSEC_PER_SEC ? 0 : -EINVAL;
+		return ev_timer_data(uk) > KTIME_MAX ? -EINVAL : 0;
 	if (!(uk->event & KEVENT_TIMER_ABSTIME) && !uk->id.raw_u64)
 		return -EINVAL;
 	return 0;
@@ -180,16 +185,16 @@ static enum ev_clock ev_timer_clock(u32 event)
 static ktime_t ev_timer_interval(const struct ukevent *uk)
 {
 	if (uk->event & KEVENT_TIMER_INTERVAL)
-		return ktime_set(uk->ret_data[0], uk->ret_data[1]);
+		return ev_timer_data(uk);
 	if (uk->event & KEVENT_TIMER_ABSTIME ||
 	    uk->req_flags & KEVENT_REQ_ONESHOT)
 		return 0;
-	return ktime_set(uk->id.raw[0], uk->id.raw[1]);
+	return uk->id.raw_u64;
 }
 
 static ktime_t ev_timer_first(clockid_t clock, const struct ukevent *uk)
 {
-	ktime_t at = ktime_set(uk->id.raw[0], uk->id.raw[1]);
+	ktime_t at = uk->id.raw_u64;
 
 	if (uk->event & KEVENT_TIMER_ABSTIME)
 		return timens_ktime_to_host(clock, at);
@@ -447,7 +452,7 @@ static void ev_timer_set(struct kevent_timer *kt, const struct ukevent *uk)
 	ev_timer_stop(kt);
 	list_del_init(&kt->on_set);
 	kt->clock = &timers->clocks[ev_timer_clock(uk->event)];
-	kt->when = uk->id;
+	kt->when = uk->id.raw_u64;
 	kt->interval = ev_timer_interval(uk);
 	kt->ticks = 0;
 	kt->settings = 0;
@@ -525,7 +530,7 @@ static void ev_timer_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 
 	if (kt->expired && kt->interval)
 		ev_timer_count(kt);
-	uk->id = kt->when;
+	uk->id.raw_u64 = kt->when;
 	uk->ret_data[0] = lower_32_bits(kt->ticks);
 	uk->ret_data[1] = upper_32_bits(kt->ticks);
 }

@@ -18,7 +18,7 @@
 
 #define KEVENT_REQ_ALL							\
 	(KEVENT_REQ_ONESHOT | KEVENT_REQ_WAKEUP_ALL | KEVENT_REQ_ET |	\
-	 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_ALWAYS_QUEUE |		\
+	 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_HAND_BACK |			\
 	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED)
 
 /* Removal */
@@ -228,7 +228,7 @@ static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
  */
 static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 {
-	u16 queue = KEVENT_REQ_ALWAYS_QUEUE | KEVENT_REQ_READY;
+	u16 how = ke->req_flags & (KEVENT_REQ_HAND_BACK | KEVENT_REQ_READY);
 	void *room = NULL;
 	bool report;
 
@@ -240,7 +240,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 	if (kevent_is_disarmed(ke) && kevent_source_of(ke)->collect)
 		mask = 0;
 	ke->ready |= mask;
-	if (mask && !kevent_is_disarmed(ke) && !(ke->req_flags & queue)) {
+	if (mask && !kevent_is_disarmed(ke) && how == KEVENT_REQ_HAND_BACK) {
 		kevent_fill(ke, uk, 0);
 		kevent_hand_out(ke);
 		return true;

@@ -3,9 +3,8 @@
  * A TCP echo server on one ring: echo [PORT]
  *
  * A connection is watched for input, or for room to write while some of its
- * answer is left. Its cookie holds its descriptor and a generation: entries of
- * a connection that was closed may still be in the ring when the descriptor is
- * used again, and are skipped.
+ * answer is left. An event may arrive for a connection that was closed before: its
+ * handle finds nothing then, even if the descriptor is in use again.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,36 +16,56 @@
 #include <unistd.h>
 
 #define RING_SIZE	1024
-#define MAX_FDS		1024
+#define MAX		1024		/* connections, and the listener */
 
-static struct connection {
-	__u32 gen;
+struct connection {
+	__u64 handle;
+	int fd;
 	size_t len;		/* bytes of buf to be sent yet */
 	char buf[4096];
-} connections[MAX_FDS];
+};
 
 static struct kevent_queue queue;
+static struct kevent_handle slots[MAX];
+static struct kevent_handles handles;
 
 static void die(const char *what, int err)
 {
-	fprintf(stderr, "echo: %s: %s\n", what, strerror(-err));
+	fprintf(stderr, "echo: %s: %s\n", what, kevent_strerror(err));
 	exit(1);
 }
 
-static int watch(__u32 cmd, int fd, __u32 event)
+static int watch(__u32 cmd, const struct connection *c, __u32 event)
 {
 	struct ukevent ev;
 
-	kevent_set_socket(&ev, fd, event, KEVENT_REQ_ALWAYS_QUEUE,
-			  kevent_cookie((__u32)fd, connections[fd].gen));
+	kevent_set_socket(&ev, c->fd, event, 0, c->handle);
 	return kevent_ctl_one(queue.fd, cmd, &ev);
 }
 
-static void hang_up(int fd)
+/* Its socket is closed when there is no room or memory. */
+static struct connection *new_connection(int fd, __u32 event)
 {
-	connections[fd].gen++;
-	connections[fd].len = 0;
+	struct connection *c = malloc(sizeof(*c));
+
+	if (c) {
+		c->fd = fd;
+		c->len = 0;
+		c->handle = kevent_handle_new(&handles, c);
+		if (c->handle && !watch(KEVENT_CTL_ADD, c, event))
+			return c;
+		kevent_handle_release(&handles, c->handle);
+	}
+	free(c);
 	close(fd);
+	return NULL;
+}
+
+static void hang_up(struct connection *c)
+{
+	kevent_handle_release(&handles, c->handle);
+	close(c->fd);
+	free(c);
 }
 
 static void accept_all(int listener)
@@ -54,18 +73,14 @@ static void accept_all(int listener)
 	int fd;
 
 	while ((fd = accept4(listener, NULL, NULL,
-			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		if (fd >= MAX_FDS)
-			close(fd);
-		else if (watch(KEVENT_CTL_ADD, fd, KEVENT_SOCKET_RECV))
-			hang_up(fd);
-	}
+			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+		new_connection(fd, KEVENT_SOCKET_RECV);
 }
 
 /* Send what there is; 0 when the connection is gone */
-static int answer(int fd, struct connection *c)
+static int answer(struct connection *c)
 {
-	ssize_t sent = send(fd, c->buf, c->len, MSG_NOSIGNAL);
+	ssize_t sent = send(c->fd, c->buf, c->len, MSG_NOSIGNAL);
 
 	if (sent < 0)
 		return errno == EAGAIN;
@@ -74,39 +89,38 @@ static int answer(int fd, struct connection *c)
 	return 1;
 }
 
-static int receive(int fd, struct connection *c)
+static int receive(struct connection *c)
 {
-	ssize_t got = recv(fd, c->buf, sizeof(c->buf), 0);
+	ssize_t got = recv(c->fd, c->buf, sizeof(c->buf), 0);
 
 	if (got <= 0)
 		return got < 0 && errno == EAGAIN;
 	c->len = (size_t)got;
-	return answer(fd, c);
+	return answer(c);
 }
 
-static void serve(int fd)
+static void serve(struct connection *c)
 {
-	struct connection *c = &connections[fd];
 	size_t had = c->len;
 	__u32 event;
 
-	if (!(had ? answer(fd, c) : receive(fd, c))) {
-		hang_up(fd);
+	if (!(had ? answer(c) : receive(c))) {
+		hang_up(c);
 		return;
 	}
 	event = c->len ? KEVENT_SOCKET_SEND : KEVENT_SOCKET_RECV;
-	if (!had != !c->len && watch(KEVENT_CTL_MODIFY, fd, event))
-		hang_up(fd);
+	if (!had != !c->len && watch(KEVENT_CTL_MODIFY, c, event))
+		hang_up(c);
 }
 
-static void handle(const struct ukevent *ev, int listener)
+static void handle(const struct ukevent *ev, const struct connection *listener)
 {
-	int fd = (int)kevent_cookie_index(ev);
+	struct connection *c = kevent_handle_object(&handles, ev->ptr);
 
-	if (fd == listener)
-		accept_all(listener);
-	else if (kevent_cookie_gen(ev) == connections[fd].gen)
-		serve(fd);
+	if (c == listener)
+		accept_all(c->fd);
+	else if (c)
+		serve(c);
 }
 
 static int listen_on(in_port_t port)
@@ -128,21 +142,23 @@ static int listen_on(in_port_t port)
 int main(int argc, char **argv)
 {
 	static KEVENT_RING_STORAGE(RING_SIZE) mem;
-	int listener = listen_on((in_port_t)atoi(argc > 1 ? argv[1] : "7777"));
+	int fd = listen_on((in_port_t)atoi(argc > 1 ? argv[1] : "7777"));
+	struct connection *listener;
 	struct ukevent ev[64];
 	int i, nr;
 
+	kevent_handles_init(&handles, slots, MAX);
 	nr = kevent_queue_init(&queue, &mem.ring, RING_SIZE, 0);
-	if (nr == 0)
-		nr = watch(KEVENT_CTL_ADD, listener, KEVENT_SOCKET_ACCEPT);
-	if (nr < 0)
-		die("kevent", nr);
+	if (nr)
+		die("kevent_queue_init", nr);
+	listener = new_connection(fd, KEVENT_SOCKET_ACCEPT);
+	if (!listener)
+		die("ADD of the listener", -ENOMEM);
 	for (;;) {
-		nr = kevent_queue_wait(&queue, NULL);
+		nr = kevent_queue_get(&queue, ev, 64, NULL);
 		if (nr < 0 && nr != -EINTR)
-			die("kevent_queue_wait", nr);
-		while ((nr = kevent_queue_pop(&queue, ev, 64)) > 0)
-			for (i = 0; i < nr; i++)
-				handle(&ev[i], listener);
+			die("kevent_queue_get", nr);
+		for (i = 0; i < nr; i++)
+			handle(&ev[i], listener);
 	}
 }

@@ -22,6 +22,7 @@
 #endif
 
 #define SIZE		64
+#define MS		1000000		/* in nanoseconds */
 #define CONNECTION	(1ull << 32)	/* with the descriptor */
 
 enum { LISTENER, INPUT, ONCE, TICK, POSIX, INTERRUPT, VALUE, CHILD, FILE_, USER };
@@ -35,11 +36,18 @@ static void die(const char *what)
 	exit(1);
 }
 
+static void die_of(const char *what, int error)
+{
+	fprintf(stderr, "%s: %s\n", what, kevent_strerror(error));
+	exit(1);
+}
+
 static void add(struct ukevent *ev)
 {
-	ev->req_flags |= KEVENT_REQ_ALWAYS_QUEUE;
-	if (kevent_ctl_one(queue.fd, KEVENT_CTL_ADD, ev))
-		die("ADD");
+	int ret = kevent_ctl_one(queue.fd, KEVENT_CTL_ADD, ev);
+
+	if (ret)
+		die_of("ADD", ret);
 }
 
 static int add_listener(void)
@@ -61,17 +69,18 @@ static int add_listener(void)
 
 static void add_timers(void)
 {
-	const struct timespec once = { .tv_nsec = 50 * 1000 * 1000 };
-	const struct timespec first = { .tv_nsec = 10 * 1000 * 1000 };
-	const struct timespec then = { .tv_nsec = 20 * 1000 * 1000 };
-	struct itimerspec posix = { .it_value = first, .it_interval = then };
+	const struct itimerspec posix = {
+		.it_value.tv_nsec = 10 * MS,
+		.it_interval.tv_nsec = 20 * MS,
+	};
 	struct sigevent notify = { .sigev_notify = SIGEV_KEVENT };
 	struct ukevent ev;
 	int id;
 
-	kevent_set_timer(&ev, &once, NULL, 0, KEVENT_REQ_ONESHOT, ONCE);
+	kevent_set_timer(&ev, 50 * MS, 0, 0, KEVENT_REQ_ONESHOT, ONCE);
 	add(&ev);
-	kevent_set_timer(&ev, &first, &then, KEVENT_TIMER_BOOTTIME, 0, TICK);
+	kevent_set_timer(&ev, 10 * MS, 20 * MS, KEVENT_TIMER_BOOTTIME, 0,
+			 TICK);
 	add(&ev);
 	notify.sigev_value.sival_int = POSIX;
 	notify._sigev_un._tid = queue.fd;
@@ -104,7 +113,7 @@ static void serve(int fd, const struct ukevent *ev)
 	ssize_t len = read(fd, buf, sizeof(buf));
 
 	if (len > 0 && write(fd, buf, (size_t)len) == len)
-		printf("connection %zd of %u\n", len, ev->ret_data[1]);
+		printf("connection %zd of %u\n", len, kevent_amount(ev));
 	if (len == 0 && !close(fd))
 		puts("connection closed");
 }
@@ -124,7 +133,8 @@ static void take(int listener)
 /* Returns 0 when the program shall end. */
 static int handle(const struct ukevent *ev, int listener)
 {
-	static unsigned long ticks, expirations;
+	static unsigned long long ticks, expirations;
+	int status = 0;
 	char buf[256];
 	ssize_t len;
 
@@ -143,23 +153,24 @@ static int handle(const struct ukevent *ev, int listener)
 		puts("once");
 		break;
 	case TICK:
-		ticks += ev->ret_data[0];
+		ticks += kevent_expirations(ev);
 		break;
 	case POSIX:
-		expirations += 1 + ev->ret_data[0];
+		expirations += 1 + kevent_overrun(ev);
 		break;
 	case INTERRUPT:
-		printf("ticks %lu, expirations %lu\n", ticks, expirations);
+		printf("ticks %llu, expirations %llu\n", ticks, expirations);
 		return 0;
 	case VALUE:
-		printf("value %u from %u\n", ev->ret_data[1],
+		printf("value %d from %d\n", kevent_signal_value(ev),
 		       kevent_signal_sender(ev));
 		break;
 	case CHILD:
-		printf("child status %d\n", WEXITSTATUS(ev->ret_data[0]));
+		if (kevent_wait_status(ev, &status))
+			printf("child status %d\n", WEXITSTATUS(status));
 		break;
 	case FILE_:
-		printf("file %#x\n", ev->ret_data[0]);
+		printf("file %#x\n", kevent_conditions(ev));
 		break;
 	case USER:
 		printf("mark\n");
@@ -172,19 +183,25 @@ static int handle(const struct ukevent *ev, int listener)
 
 int main(int argc, char **argv)
 {
-	int file, listener, on = 1;
+	int file, listener, on = 1, ret;
 	struct ukevent ev;
 
-	if (argc != 2 || (file = open(argv[1], O_RDONLY)) < 0)
-		die("usage: everything FILE");
-	if (kevent_queue_init(&queue, &mem.ring, SIZE, 0))
-		die("kevent_init");
+	if (argc != 2) {
+		fprintf(stderr, "usage: everything FILE\n");
+		return 1;
+	}
+	file = open(argv[1], O_RDONLY);
+	if (file < 0)
+		die(argv[1]);
+	ret = kevent_queue_init(&queue, &mem.ring, SIZE, 0);
+	if (ret)
+		die_of("kevent_queue_init", ret);
 	setlinebuf(stdout);
 	kevent_set_pipe(&ev, 0, KEVENT_SOCKET_RECV, 0, INPUT);
 	add(&ev);
-	kevent_set_signal(&ev, SIGINT, 1, 0, INTERRUPT);
+	kevent_set_signal(&ev, SIGINT, KEVENT_SIGNAL_CONSUME, 0, INTERRUPT);
 	add(&ev);
-	kevent_set_signal(&ev, SIGRTMIN, 1, 0, VALUE);
+	kevent_set_signal(&ev, SIGRTMIN, KEVENT_SIGNAL_CONSUME, 0, VALUE);
 	add(&ev);
 	kevent_set_inode(&ev, file, KEVENT_INODE_MODIFY | KEVENT_INODE_ATTRIB,
 			 0, FILE_);
@@ -192,8 +209,7 @@ int main(int argc, char **argv)
 	add_timers();
 	add_child();
 	listener = add_listener();
-	while (on && kevent_queue_wait(&queue, NULL) >= 0)
-		while (on && kevent_queue_pop(&queue, &ev, 1) > 0)
-			on = handle(&ev, listener);
+	while (on && kevent_queue_get(&queue, &ev, 1, NULL) == 1)
+		on = handle(&ev, listener);
 	return on;
 }

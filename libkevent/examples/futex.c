@@ -28,18 +28,20 @@ int main(void)
 	struct ukevent ev;
 	pthread_t thread;
 	__u32 seen = 0;
+	int ret;
 
-	if (kevent_queue_init(&q, &mem.ring, 8, 0))
+	ret = kevent_queue_init(&q, &mem.ring, 8, 0);
+	if (ret) {
+		fprintf(stderr, "futex: %s\n", kevent_strerror(ret));
 		return 1;
-	kevent_set_futex(&ev, &word, seen, KEVENT_FUTEX_PRIVATE,
-			 KEVENT_REQ_ALWAYS_QUEUE, 0);
+	}
+	kevent_set_futex(&ev, &word, seen, KEVENT_FUTEX_PRIVATE, 0, 0);
 	if (kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev) ||
 	    pthread_create(&thread, NULL, count, NULL))
 		return 1;
 	while (seen < LAST) {
-		while (kevent_queue_pop(&q, &ev, 1) < 1)
-			if (kevent_queue_wait(&q, NULL) < 0)
-				return 1;
+		if (kevent_queue_get(&q, &ev, 1, NULL) != 1)
+			return 1;
 		/* From here on a wake-up is for others, until MODIFY. */
 		seen = __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 		kevent_set_futex(&ev, &word, seen, KEVENT_FUTEX_PRIVATE, 0, 0);

@@ -15,7 +15,7 @@ static __u32 wait_for(int queue, int fd)
 
 	if (kevent_get_events(queue, 1, 1, NULL, &ev, 0) != 1)
 		return 0;
-	return ev.id.raw[0] == (__u32)fd ? ev.ret_data[0] : 0;
+	return kevent_fd(&ev) == fd ? kevent_conditions(&ev) : 0;
 }
 
 int main(void)
@@ -24,7 +24,11 @@ int main(void)
 	int queue = kevent_init(NULL, 0, 0), dir, file, ok;
 	struct ukevent ev;
 
-	if (queue < 0 || !mkdtemp(path))
+	if (queue < 0) {
+		fprintf(stderr, "inode: %s\n", kevent_strerror(queue));
+		return 1;
+	}
+	if (!mkdtemp(path))
 		return 1;
 	dir = open(path, O_RDONLY | O_DIRECTORY);
 	kevent_set_inode(&ev, dir, KEVENT_INODE_CREATE, 0, 0);

@@ -5,7 +5,6 @@
  */
 #include <libkevent.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,20 +26,21 @@ int main(void)
 	__u64 expiries = 0;
 	struct kevent_queue q;
 	struct ukevent ev;
-	int timer;
+	int timer, ret;
 
-	if (kevent_queue_init(&q, &mem.ring, 8, 0))
+	ret = kevent_queue_init(&q, &mem.ring, 8, 0);
+	if (ret) {
+		fprintf(stderr, "posix_timer: %s\n", kevent_strerror(ret));
 		return 1;
+	}
 	sev.sigev_value.sival_ptr = &timer;
 	sev._sigev_un._tid = q.fd;
 	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &sev, &timer) ||
 	    syscall(SYS_timer_settime64, timer, 0, &every, NULL))
 		return 1;
-	while (expiries < 10 && kevent_queue_wait(&q, NULL) > 0)
-		while (kevent_queue_pop(&q, &ev, 1) > 0)
-			if (ev.ptr == (uintptr_t)&timer)
-				expiries += 1 + (ev.ret_data[0] |
-						 (__u64)ev.ret_data[1] << 32);
+	while (expiries < 10 && kevent_queue_get(&q, &ev, 1, NULL) == 1)
+		if (kevent_pointer(&ev) == &timer)
+			expiries += 1 + kevent_overrun(&ev);
 	syscall(SYS_timer_delete, timer);
 	kevent_queue_close(&q);
 	printf("timer %d: %s\n", timer, expiries < 10 ? "late" : "10 expiries");

@@ -11,23 +11,25 @@ int main(void)
 {
 	int queue = kevent_init(NULL, 0, 0);
 	struct ukevent ev;
+	int status = 0;
 	pid_t pid;
 
-	if (queue < 0)
+	if (queue < 0) {
+		fprintf(stderr, "proc: %s\n", kevent_strerror(queue));
 		return 1;
+	}
 	pid = fork();
 	if (!pid)
 		_exit(42);
-	/* It may have ended by now: then ALWAYS_QUEUE reports it all the same. */
-	kevent_set_proc(&ev, pid, KEVENT_REQ_ALWAYS_QUEUE, 0);
+	/* It may have ended by now: that is reported all the same. */
+	kevent_set_proc(&ev, pid, 0, 0);
 	if (kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev) ||
 	    kevent_get_events(queue, 1, 1, NULL, &ev, 0) != 1)
 		return 1;
-	if (!(ev.ret_data[1] & KEVENT_PROC_STATUS) ||
-	    !WIFEXITED(ev.ret_data[0]))
+	if (!kevent_wait_status(&ev, &status) || !WIFEXITED(status))
 		return 1;
-	printf("process %u exited with %d\n", ev.id.raw[0],
-	       WEXITSTATUS(ev.ret_data[0]));
+	printf("process %d exited with %d\n", kevent_pid(&ev),
+	       WEXITSTATUS(status));
 	waitpid(pid, NULL, 0);
-	return WEXITSTATUS(ev.ret_data[0]) != 42;
+	return WEXITSTATUS(status) != 42;
 }

@@ -13,12 +13,15 @@ int main(void)
 	union sigval value = { .sival_int = 1 };
 	struct kevent_queue q;
 	struct ukevent ev[2];
-	int sum = 0, end = 0;
+	int sum = 0, end = 0, ret;
 
-	if (kevent_queue_init(&q, &mem.ring, 8, 0))
+	ret = kevent_queue_init(&q, &mem.ring, 8, 0);
+	if (ret) {
+		fprintf(stderr, "signal: %s\n", kevent_strerror(ret));
 		return 1;
-	kevent_set_signal(&ev[0], SIGTERM, 1, 0, 0);
-	kevent_set_signal(&ev[1], SIGRTMIN, 1, 0, 0);
+	}
+	kevent_set_signal(&ev[0], SIGTERM, KEVENT_SIGNAL_CONSUME, 0, 0);
+	kevent_set_signal(&ev[1], SIGRTMIN, KEVENT_SIGNAL_CONSUME, 0, 0);
 	if (kevent_ctl(q.fd, KEVENT_CTL_ADD, 2, ev))
 		return 1;
 
@@ -28,13 +31,11 @@ int main(void)
 	if (kill(getpid(), SIGTERM))	/* which does not end it at once */
 		return 1;
 
-	while (!end && kevent_queue_wait(&q, NULL) > 0) {
-		while (kevent_queue_pop(&q, ev, 1) > 0) {
-			if (ev->id.raw[0] == SIGTERM)
-				end = 1;
-			else
-				sum = 10 * sum + (int)ev->ret_data[1];
-		}
+	while (!end && kevent_queue_get(&q, ev, 1, NULL) == 1) {
+		if (kevent_signal_number(ev) == SIGTERM)
+			end = 1;
+		else
+			sum = 10 * sum + kevent_signal_value(ev);
 	}
 	printf("values %d, then SIGTERM\n", sum);
 	return sum != 123;

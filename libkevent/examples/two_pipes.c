@@ -11,19 +11,23 @@ int main(void)
 	static KEVENT_RING_STORAGE(8) mem;
 	struct kevent_queue q;
 	struct ukevent ev[2];
-	int a[2], b[2], left = 2;
+	int a[2], b[2], left = 2, ret;
 	char c;
 
-	if (pipe(a) || pipe(b) || kevent_queue_init(&q, &mem.ring, 8, 0))
+	ret = kevent_queue_init(&q, &mem.ring, 8, 0);
+	if (ret) {
+		fprintf(stderr, "two_pipes: %s\n", kevent_strerror(ret));
+		return 1;
+	}
+	if (pipe(a) || pipe(b))
 		return 1;
 	kevent_set_pipe(&ev[0], a[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 'a');
 	kevent_set_pipe(&ev[1], b[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 'b');
 	if (kevent_ctl(q.fd, KEVENT_CTL_ADD, 2, ev) ||
 	    write(a[1], "1", 1) != 1 || write(b[1], "2", 1) != 1)
 		return 1;
-	while (left > 0 && kevent_queue_wait(&q, NULL) > 0)
-		while (kevent_queue_pop(&q, ev, 1) > 0)
-			if (read((int)ev->id.raw[0], &c, 1) == 1 && left--)
-				printf("pipe %c: %c\n", (char)ev->ptr, c);
+	while (left && kevent_queue_get(&q, ev, 1, NULL) == 1)
+		if (read(kevent_fd(ev), &c, 1) == 1 && left--)
+			printf("pipe %c: %c\n", (char)ev->ptr, c);
 	return left;
 }

@@ -31,16 +31,20 @@ int main(void)
 	struct ukevent ev;
 	__u64 sum = 0;
 	pthread_t thread;
+	int ret;
 
+	ret = kevent_queue_init(&queue, &mem.ring, 16, 0);
+	if (ret) {
+		fprintf(stderr, "user: %s\n", kevent_strerror(ret));
+		return 1;
+	}
 	kevent_set_user(&ev, 1, NUMBER | END, KEVENT_REQ_KEEP_EACH, 0);
-	if (kevent_queue_init(&queue, &mem.ring, 16, 0) ||
-	    kevent_ctl_one(queue.fd, KEVENT_CTL_ADD, &ev) ||
+	if (kevent_ctl_one(queue.fd, KEVENT_CTL_ADD, &ev) ||
 	    pthread_create(&thread, NULL, give, &queue))
 		return 1;
 	do {
-		while (kevent_queue_pop(&queue, &ev, 1) < 1)
-			if (kevent_queue_wait(&queue, NULL) < 0)
-				return 1;
+		if (kevent_queue_get(&queue, &ev, 1, NULL) != 1)
+			return 1;
 		sum += kevent_mark_data(&ev);
 	} while (ev.event != END);
 	pthread_join(thread, NULL);

@@ -22,6 +22,7 @@ int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
 	q->fd = fd < 0 ? -1 : fd;
 	q->size = size;
 	q->ring = ring;
+	q->entered = 0;
 	q->process = fd < 0 ? 0 : kevent_process_mark();
 	return fd < 0 ? fd : 0;
 }
@@ -53,12 +54,31 @@ static bool queue_has_more(const struct kevent_queue *q)
 	       KEVENT_RING_MORE;
 }
 
+static __u32 queue_uidx(const struct kevent_queue *q)
+{
+	return (__u32)__atomic_load_n(&q->ring->ring_uidx, __ATOMIC_RELAXED);
+}
+
+/* Threads may lose one another's store here: a call comes later or sooner then. */
+static void queue_enters(struct kevent_queue *q)
+{
+	__atomic_store_n(&q->entered, queue_uidx(q), __ATOMIC_RELAXED);
+}
+
+/* Were as many events taken since the last call as the ring has slots? */
+static bool queue_owes_a_call(const struct kevent_queue *q)
+{
+	return queue_uidx(q) - __atomic_load_n(&q->entered, __ATOMIC_RELAXED) >=
+	       q->size;
+}
+
 /*
  * Have waiting events moved into the ring. Claims to be one event behind, so
  * the call returns before it would wait: a wake request is for those who do.
  */
 static int queue_refill(struct kevent_queue *q)
 {
+	queue_enters(q);
 	return kevent_wait(q->fd, q->size, queue_kidx(q) - 1, &no_time, 0,
 			   NULL);
 }
@@ -108,4 +128,65 @@ int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout)
 	nr = kevent_ring_count(q->ring, q->size);
 	/* Others were faster: the caller may have been signalled meanwhile. */
 	return nr ? (int)nr : ret;
+}
+
+/* The end of a wait of @timeout that begins now, as a point of CLOCK_MONOTONIC */
+static struct timespec deadline_of(const struct timespec *timeout)
+{
+	const time_t most = (time_t)((__u64)-1 >> 1);
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_nsec += timeout->tv_nsec;
+	if (at.tv_nsec >= NSEC_PER_SEC) {
+		at.tv_nsec -= NSEC_PER_SEC;
+		at.tv_sec++;
+	}
+	at.tv_sec = timeout->tv_sec > most - at.tv_sec ?
+		most : at.tv_sec + timeout->tv_sec;
+	return at;
+}
+
+/* The ring was empty: wait until @deadline for what nobody else takes. */
+static int queue_sleep(struct kevent_queue *q, struct ukevent *ev, __u32 max,
+		       const struct timespec *deadline)
+{
+	__u32 flags = deadline ? KEVENT_FLAGS_ABSTIME : 0, kidx, nr;
+	int ret;
+
+	for (;;) {
+		/* As in kevent_queue_wait(): before the ring is found empty. */
+		kidx = queue_kidx(q);
+		nr = kevent_ring_pop(q->ring, q->size, ev, max);
+		if (nr)
+			return (int)nr;
+		queue_enters(q);
+		ret = kevent_wait(q->fd, q->size, kidx, deadline, flags, NULL);
+		if (ret <= 0)
+			return ret;
+	}
+}
+
+int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
+		     const struct timespec *timeout)
+{
+	struct timespec deadline;
+	__u32 nr;
+
+	if (!max || (timeout && !timespec_valid(timeout)))
+		return -EINVAL;
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	nr = kevent_ring_pop(q->ring, q->size, ev, max);
+	if (nr) {
+		/* An error there comes back when the ring is empty. */
+		if (queue_owes_a_call(q))
+			queue_refill(q);
+		return (int)nr;
+	}
+	if (!timeout)
+		return queue_sleep(q, ev, max, NULL);
+	deadline = timeout->tv_sec || timeout->tv_nsec ? deadline_of(timeout) :
+		   no_time;
+	return queue_sleep(q, ev, max, &deadline);
 }

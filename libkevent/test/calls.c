@@ -244,7 +244,7 @@ static void check_rest(const struct ukevent *ev, __u32 type, __u32 event)
 
 static void initialisers_know_their_source(void)
 {
-	const struct timespec when = { 3, 4 }, interval = { 5, 6 };
+	const struct timespec when = { 5000000000, 999999999 };
 	struct ukevent ev;
 	__u32 word;
 
@@ -253,16 +253,18 @@ static void initialisers_know_their_source(void)
 	check_rest(&ev, KEVENT_INODE, KEVENT_INODE_MODIFY);
 	CHECK_EQ(ev.id.raw[0], 4);
 	CHECK_EQ(ev.id.raw[1], 0);
-	kevent_set_timer(&ev, &when, &interval, KEVENT_TIMER_TAI, 6, 7);
+	kevent_set_timer(&ev, kevent_ns(&when), 0x123456789ULL,
+			 KEVENT_TIMER_TAI, 6, 7);
 	check_rest(&ev, KEVENT_TIMER, KEVENT_TIMER_FIRED |
 		   KEVENT_TIMER_INTERVAL | KEVENT_TIMER_TAI);
-	CHECK_EQ(ev.id.raw[0], 3);
-	CHECK_EQ(ev.id.raw[1], 4);
-	CHECK_EQ(ev.ret_data[0], 5);
-	CHECK_EQ(ev.ret_data[1], 6);
-	kevent_set_timer(&ev, &when, NULL, 0, 6, 7);
-	check_rest(&ev, KEVENT_TIMER, KEVENT_TIMER_FIRED);
+	CHECK_EQ(ev.id.raw_u64, 5000000000999999999ULL);
+	CHECK_EQ(ev.ret_data[0], 0x23456789);
+	CHECK_EQ(ev.ret_data[1], 1);
+	kevent_set_timer(&ev, 1, 0, 0, 6, 7);
+	check_rest(&ev, KEVENT_TIMER,
+		   KEVENT_TIMER_FIRED | KEVENT_TIMER_INTERVAL);
 	CHECK_EQ(ev.ret_data[0], 0);
+	CHECK_EQ(ev.ret_data[1], 0);
 	kevent_set_posix_timer(&ev, 9, 6, 7);
 	check_rest(&ev, KEVENT_POSIX_TIMER, KEVENT_POSIX_TIMER_FIRED);
 	CHECK_EQ(ev.id.raw[0], 9);
@@ -283,10 +285,10 @@ static void signals_have_their_sender_in_the_id(void)
 {
 	struct ukevent ev;
 
-	kevent_set_signal(&ev, 10, 0, 6, 7);
+	kevent_set_signal(&ev, 10, KEVENT_SIGNAL_OBSERVE, 6, 7);
 	check_rest(&ev, KEVENT_SIGNAL, KEVENT_SIGNAL_DELIVERY);
 	CHECK_EQ(ev.id.raw_u64, 10);
-	kevent_set_signal(&ev, 10, 1, 6, 7);
+	kevent_set_signal(&ev, 10, KEVENT_SIGNAL_CONSUME, 6, 7);
 	CHECK_EQ(ev.id.raw_u64, 10 | KEVENT_SIGNAL_NOMASK);
 	CHECK_EQ(kevent_signal_sender(&ev), 0);
 	ev.id.raw_u64 |= 1234ULL << 32;

@@ -70,6 +70,7 @@ static void start(const struct step *steps, __u64 position)
 	memset(time_log, 0, sizeof(time_log));
 	queue.ring->ring_kidx = position;
 	queue.ring->ring_uidx = position;
+	queue.entered = (__u32)position;
 	script = steps;
 	nr_calls = 0;
 	fake_kernel = play;
@@ -135,6 +136,7 @@ static void child_takes_nothing_of_its_parents_queue(void)
 	if (!pid)
 		_exit(kevent_queue_pop(&q, &ev, 1) != -EXDEV ||
 		      kevent_queue_wait(&q, NULL) != -EXDEV ||
+		      kevent_queue_get(&q, &ev, 1, NULL) != -EXDEV ||
 		      kevent_process_mark() == q.process);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
@@ -246,6 +248,125 @@ static void pop_leaves_wake_requests_to_waiters(void)
 	CHECK_EQ(kevent_queue_pop(&queue, &ev, 1), 0);
 	CHECK_EQ(nr_calls, 1);
 	CHECK((__u32)call_log[0].arg[2] != (__u32)queue.ring->ring_kidx);
+}
+
+static void get_takes_what_is_there_without_a_call(void)
+{
+	struct ukevent ev[4];
+
+	start(NULL, 7);
+	ring_store(queue.ring, RING_SIZE, 0);
+	ring_store(queue.ring, RING_SIZE, 1);
+	queue.ring->ring_flags = KEVENT_RING_MORE;
+	CHECK_EQ(kevent_queue_get(&queue, ev, 1, NULL), 1);
+	CHECK_EQ(ev[0].ptr, 0);
+	CHECK_EQ(kevent_queue_get(&queue, ev, 4, &zero), 1);
+	CHECK_EQ(ev[0].ptr, 1);
+	CHECK_EQ(nr_calls, 0);
+}
+
+static void get_waits_for_what_is_not_there(void)
+{
+	static const struct step steps[] = { { .store = 3, .ret = 3 } };
+	struct ukevent ev[4];
+
+	start(steps, 0x5fffffff0ULL);
+	CHECK_EQ(kevent_queue_get(&queue, ev, 2, NULL), 2);
+	CHECK_EQ(nr_calls, 1);
+	CHECK_EQ((__u32)call_log[0].arg[1], RING_SIZE);
+	CHECK_EQ((__u32)call_log[0].arg[2], 0xfffffff0);
+	CHECK_EQ(call_log[0].arg[3], 0);
+	CHECK_EQ((__u32)call_log[0].arg[4], 0);
+	CHECK_EQ(kevent_queue_get(&queue, ev, 2, NULL), 1);
+	CHECK_EQ(nr_calls, 1);
+}
+
+static __u64 ns_of(const struct __kernel_timespec *ts)
+{
+	return (__u64)ts->tv_sec * 1000000000u + (__u64)ts->tv_nsec;
+}
+
+/* It waits for the rest of its time, not for all of it once more. */
+static void get_waits_on_when_others_were_faster(void)
+{
+	static const struct step steps[] = {
+		{ .store = 2, .steal = 1, .ret = 2 },
+		{ .store = 1, .ret = 1 },
+	};
+	struct timespec before, after;
+	struct ukevent ev[4];
+
+	start(steps, 0xfffffffeULL);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	CHECK_EQ(kevent_queue_get(&queue, ev, 4, &hour), 1);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	CHECK_EQ(nr_calls, 2);
+	CHECK_EQ((__u32)call_log[0].arg[4], KEVENT_FLAGS_ABSTIME);
+	CHECK_EQ((__u32)call_log[1].arg[4], KEVENT_FLAGS_ABSTIME);
+	CHECK_EQ(ns_of(&time_log[0]), ns_of(&time_log[1]));
+	CHECK(ns_of(&time_log[0]) >= kevent_ns(&before) + kevent_ns(&hour));
+	CHECK(ns_of(&time_log[0]) <= kevent_ns(&after) + kevent_ns(&hour));
+	CHECK_EQ((__u32)call_log[1].arg[2], 0);
+}
+
+static void get_takes_any_time(void)
+{
+	static const struct step steps[] = { { .ret = 0 } };
+	const struct timespec most = {
+		.tv_sec = (time_t)(~0ull >> 1), .tv_nsec = 999999999,
+	};
+	struct ukevent ev;
+
+	start(steps, 0);
+	CHECK_EQ(kevent_queue_get(&queue, &ev, 1, &zero), 0);
+	CHECK_EQ(nr_calls, 1);
+	CHECK_EQ(ns_of(&time_log[0]), 0);
+	start(steps, 0);
+	CHECK_EQ(kevent_queue_get(&queue, &ev, 1, &most), 0);
+	CHECK_EQ(time_log[0].tv_sec, most.tv_sec);
+}
+
+/* A ring that is never empty must not keep level watches from being looked at. */
+static void get_calls_once_per_ring(void)
+{
+	static const struct step steps[] = { { .ret = 1 } };
+	struct ukevent ev;
+	int i;
+
+	start(steps, 0);
+	for (i = 0; i < 2 * RING_SIZE; i++) {
+		ring_store(queue.ring, RING_SIZE, 0);
+		CHECK_EQ(kevent_queue_get(&queue, &ev, 1, &hour), 1);
+		CHECK_EQ(nr_calls, (i + 1) / RING_SIZE);
+	}
+	CHECK((__u32)call_log[0].arg[2] != RING_SIZE);
+	CHECK(call_log[0].arg[3]);
+	CHECK_EQ(ns_of(&time_log[0]), 0);
+}
+
+static void get_refuses_what_makes_no_sense(void)
+{
+	static const struct timespec bad = { .tv_nsec = 1000000000 };
+	struct ukevent ev;
+
+	start(NULL, 0);
+	ring_store(queue.ring, RING_SIZE, 0);
+	CHECK_EQ(kevent_queue_get(&queue, &ev, 1, &bad), -EINVAL);
+	CHECK_EQ(kevent_queue_get(&queue, &ev, 0, NULL), -EINVAL);
+	CHECK_EQ(nr_calls, 0);
+}
+
+static void get_returns_errors_and_wake_requests(void)
+{
+	static const struct step fails[] = { { .ret = -EINTR } };
+	static const struct step wakes[] = { { .ret = 0 } };
+	struct ukevent ev;
+
+	start(fails, 0);
+	CHECK_EQ(kevent_queue_get(&queue, &ev, 1, NULL), -EINTR);
+	start(wakes, 0);
+	CHECK_EQ(kevent_queue_get(&queue, &ev, 1, NULL), 0);
+	CHECK_EQ(nr_calls, 1);
 }
 
 static long init_ret;
@@ -387,6 +508,22 @@ static void *sim_consume(void *arg)
 	return NULL;
 }
 
+static void *sim_get(void *arg)
+{
+	struct ukevent ev[3];
+	int i, nr;
+
+	(void)arg;
+	while ((nr = kevent_queue_get(&queue, ev, 3, NULL)) > 0) {
+		for (i = 0; i < nr; i++)
+			sim_account(&ev[i]);
+		sim.taken += (unsigned int)nr;
+	}
+	if (nr < 0)
+		sim.errors++;
+	return NULL;
+}
+
 static void sim_event(void)
 {
 	if (sim.moved == sim.made && sim_used() < RING_SIZE)
@@ -431,7 +568,7 @@ static void sim_check(void)
 	CHECK(sim.refills > 0);
 }
 
-static void sim_run(int consumers)
+static void sim_run(int consumers, void *(*consume)(void *))
 {
 	pthread_t thread[MAX_CONSUMERS];
 	int i;
@@ -440,7 +577,7 @@ static void sim_run(int consumers)
 	if (!sim.seen)
 		return;
 	for (i = 0; i < consumers; i++)
-		CHECK_EQ(pthread_create(&thread[i], NULL, sim_consume, NULL),
+		CHECK_EQ(pthread_create(&thread[i], NULL, consume, NULL),
 			 0);
 	sim_produce();
 	for (i = 0; i < consumers; i++)
@@ -451,12 +588,18 @@ static void sim_run(int consumers)
 
 static void one_consumer_sleeps_through_nothing(void)
 {
-	sim_run(1);
+	sim_run(1, sim_consume);
 }
 
 static void six_consumers_sleep_through_nothing(void)
 {
-	sim_run(6);
+	sim_run(6, sim_consume);
+}
+
+static void get_sleeps_through_nothing(void)
+{
+	sim_run(1, sim_get);
+	sim_run(6, sim_get);
 }
 
 const struct test_case queue_tests[] = {
@@ -483,5 +626,16 @@ const struct test_case queue_tests[] = {
 	  one_consumer_sleeps_through_nothing },
 	{ "six_consumers_sleep_through_nothing",
 	  six_consumers_sleep_through_nothing },
+	{ "get_takes_what_is_there_without_a_call",
+	  get_takes_what_is_there_without_a_call },
+	{ "get_waits_for_what_is_not_there", get_waits_for_what_is_not_there },
+	{ "get_waits_on_when_others_were_faster",
+	  get_waits_on_when_others_were_faster },
+	{ "get_takes_any_time", get_takes_any_time },
+	{ "get_calls_once_per_ring", get_calls_once_per_ring },
+	{ "get_refuses_what_makes_no_sense", get_refuses_what_makes_no_sense },
+	{ "get_returns_errors_and_wake_requests",
+	  get_returns_errors_and_wake_requests },
+	{ "get_sleeps_through_nothing", get_sleeps_through_nothing },
 	{ }
 };

@@ -18,6 +18,7 @@ static void after_load(void);
 
 #define kevent_queue_attach	stepped_queue_attach
 #define kevent_queue_close	stepped_queue_close
+#define kevent_queue_get	stepped_queue_get
 #define kevent_queue_init	stepped_queue_init
 #define kevent_queue_pop	stepped_queue_pop
 #define kevent_queue_wait	stepped_queue_wait
@@ -111,6 +112,20 @@ static void wait_meets_an_event_after_each_load(void)
 	}
 }
 
+static void get_meets_an_event_after_each_load(void)
+{
+	struct ukevent ev;
+	int loads;
+
+	fake_kernel = sleep_in_kernel;
+	for (loads = 0; loads < 8; loads++) {
+		start(kernel_stores, loads, 0);
+		CHECK_EQ(stepped_queue_get(&queue, &ev, 1, NULL), 1);
+		account(&ev, 1);
+		check_each_seen_once(1);
+	}
+}
+
 /* The other consumer takes an entry, and the kernel uses the slot again */
 static void rival_pops(void)
 {
@@ -144,6 +159,8 @@ static void pop_meets_a_rival_after_each_load(void)
 const struct test_case step_tests[] = {
 	{ "wait_meets_an_event_after_each_load",
 	  wait_meets_an_event_after_each_load },
+	{ "get_meets_an_event_after_each_load",
+	  get_meets_an_event_after_each_load },
 	{ "pop_meets_a_rival_after_each_load",
 	  pop_meets_a_rival_after_each_load },
 	{ }

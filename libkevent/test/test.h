@@ -19,7 +19,7 @@ struct test_case {
 };
 
 extern const struct test_case call_tests[], ring_tests[], step_tests[],
-			      queue_tests[], cxx_tests[];
+			      queue_tests[], event_tests[], cxx_tests[];
 
 /* How many events the tests with threads pass on */
 extern unsigned int test_events;

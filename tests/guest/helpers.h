@@ -28,6 +28,8 @@
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
+#define HAND_BACK	KEVENT_REQ_HAND_BACK
+
 /* Checks: CHECK goes on after a failure, MUST ends the test. */
 
 bool check_true(bool ok, const char *what, const char *file, int line,

@@ -423,17 +423,14 @@ static void each_unknown_bit_is_refused(void)
 	open_pipe(fd);
 	sock = socket(AF_UNIX, SOCK_STREAM, 0);
 	MUST(sock >= 0);
-	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV,
-			KEVENT_REQ_ALWAYS_QUEUE, 0);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 0);
 	check_bits(kq, ev, KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);
-	kevent_set_socket(&ev, sock, KEVENT_SOCKET_RECV,
-			  KEVENT_REQ_ALWAYS_QUEUE, 0);
+	kevent_set_socket(&ev, sock, KEVENT_SOCKET_RECV, 0, 0);
 	check_bits(kq, ev, KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
 			   KEVENT_SOCKET_SEND);
-	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLIN,
-			KEVENT_REQ_ALWAYS_QUEUE, 0);
+	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLIN, 0, 0);
 	check_bits(kq, ev, 0x27df);
-	kevent_set_user(&ev, ~0ull, 1, KEVENT_REQ_ALWAYS_QUEUE, 0);
+	kevent_set_user(&ev, ~0ull, 1, 0, 0);
 	check_bits(kq, ev, ~0u);
 }
 

@@ -14,6 +14,8 @@
 
 #include "helpers.h"
 
+#define ET	KEVENT_REQ_ET
+
 #define PAGE	4096ul
 #define NR	8
 
@@ -162,12 +164,12 @@ static void mixed_entries_are_told_apart(void)
 		open_pipe(fd[i]);
 	put_byte(fd[1][1]);
 	put_byte(fd[3][1]);
-	kevent_set_pipe(&ev[0], fd[0][0], 1, KEVENT_REQ_ET, 0);
-	kevent_set_pipe(&ev[1], fd[1][0], 1, KEVENT_REQ_ET, 1);
-	kevent_set_pipe(&ev[2], -1, 1, KEVENT_REQ_ET, 2);
-	kevent_set_pipe(&ev[3], fd[2][0], 1, KEVENT_REQ_ET, 3);
-	kevent_set_pipe(&ev[4], fd[3][0], 1, KEVENT_REQ_ET, 4);
-	kevent_set_pipe(&ev[5], fd[0][0], 1, KEVENT_REQ_ET, 5);
+	kevent_set_pipe(&ev[0], fd[0][0], 1, HAND_BACK | ET, 0);
+	kevent_set_pipe(&ev[1], fd[1][0], 1, HAND_BACK | ET, 1);
+	kevent_set_pipe(&ev[2], -1, 1, HAND_BACK | ET, 2);
+	kevent_set_pipe(&ev[3], fd[2][0], 1, HAND_BACK | ET, 3);
+	kevent_set_pipe(&ev[4], fd[3][0], 1, HAND_BACK | ET, 4);
+	kevent_set_pipe(&ev[5], fd[0][0], 1, HAND_BACK | ET, 5);
 	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_ADD, 6, ev), 4);
 	for (i = 0; i < 4; i++) {
 		MUST(ev[i].ptr < 6);
@@ -294,7 +296,7 @@ static void read_only_array_loses_nothing(void)
 	ev = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(ev != MAP_FAILED);
-	kevent_set_pipe(ev, fd[0], 1, KEVENT_REQ_ONESHOT, 3);
+	kevent_set_pipe(ev, fd[0], 1, HAND_BACK | KEVENT_REQ_ONESHOT, 3);
 	MUST_EQ(mprotect(ev, PAGE, PROT_READ), 0);
 	ret = kevent_ctl(q.fd, KEVENT_CTL_ADD, 1, ev);
 	CHECK(ret == -EFAULT || ret == 0 || ret == 1);
@@ -303,7 +305,7 @@ static void read_only_array_loses_nothing(void)
 		CHECK_EQ(got.ptr, 3);
 	} else {
 		CHECK_EQ(ret, -EFAULT);
-		CHECK_EQ(add_pipe(q.fd, fd[0], 1, KEVENT_REQ_ONESHOT, 3), 1);
+		CHECK_EQ(add_pipe(q.fd, fd[0], 1, HAND_BACK, 3), 1);
 	}
 	CHECK_NO_EVENT(&q);
 	close_queue(&q);

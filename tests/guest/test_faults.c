@@ -194,8 +194,8 @@ static void close_other_queue(struct fault *f)
 	struct queue other;
 
 	open_queue(&other, 0);
-	MUST_EQ(add_pipe(other.fd, f->fd[LATE][0], KEVENT_SOCKET_RECV, ET,
-			 0), 1);
+	MUST_EQ(add_pipe(other.fd, f->fd[LATE][0], KEVENT_SOCKET_RECV,
+			 HAND_BACK | ET, 0), 1);
 	close_queue(&other);
 }
 

@@ -172,7 +172,7 @@ static long add_fuse_file(void *arg)
 {
 	struct victim *v = arg;
 
-	return add_poll(v->q.fd, v->fd, IN, 0, 5);
+	return add_poll(v->q.fd, v->fd, IN, HAND_BACK, 5);
 }
 
 static bool heard_go(int sock)

@@ -144,7 +144,7 @@ static void other_value_is_ready_at_once(struct queue *q)
 	struct ukevent ev;
 	uint32_t word = 1;
 
-	kevent_set_futex(&ev, &word, 0, PRIVATE, 0, 5);
+	kevent_set_futex(&ev, &word, 0, PRIVATE, HAND_BACK, 5);
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
 	CHECK(ev.id.raw_u64 == (uintptr_t)&word);
@@ -152,7 +152,7 @@ static void other_value_is_ready_at_once(struct queue *q)
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(wake_private(&word, 1), 0);
 	CHECK_EQ(remove_futex(q->fd, &word), 0);
-	CHECK_EQ(add(q->fd, &word, 0, KEVENT_REQ_ALWAYS_QUEUE), 0);
+	CHECK_EQ(add(q->fd, &word, 0, 0), 0);
 	check_event(q, &word);
 	CHECK_NO_EVENT(q);
 }
@@ -209,7 +209,7 @@ static void oneshot_goes_with_its_wake(struct queue *q)
 	check_event(q, &word);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 	CHECK_EQ(modify(q->fd, &word, 7, 0), -ENOENT);
-	CHECK_EQ(add(q->fd, &word, 8, KEVENT_REQ_ONESHOT), 1);
+	CHECK_EQ(add(q->fd, &word, 8, HAND_BACK | KEVENT_REQ_ONESHOT), 1);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
@@ -267,7 +267,7 @@ static void event_that_cannot_be_handed_back_is_queued(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	kevent_set_futex(ev, &word, 0, PRIVATE, 0, 5);
+	kevent_set_futex(ev, &word, 0, PRIVATE, HAND_BACK, 5);
 	MUST_EQ(mprotect(ev, PAGE, PROT_READ), 0);
 	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_ADD, 1, ev), 0);
 	check_event(&q, &word);

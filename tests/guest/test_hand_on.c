@@ -337,7 +337,7 @@ static void queue_that_was_told_is_not_told_again(void)
 		CHECK_EQ(get_events(q[0].fd, 1, 3, 0, ev), 2);
 		CHECK_EQ(remove_file(q[0].fd, KEVENT_PIPE, copy), 0);
 		CHECK_EQ(get_events(q[0].fd, 1, 3, 0, ev), 0);
-		MUST_EQ(add_pipe(q[0].fd, copy, RECV, ET, 2), 1);
+		MUST_EQ(add_pipe(q[0].fd, copy, RECV, HAND_BACK | ET, 2), 1);
 		CHECK_EQ(close(copy), 0);
 		CHECK_EQ(get_events(q[0].fd, 1, 3, 0, ev), 0);
 		close_queue(&q[0]);

@@ -332,7 +332,7 @@ static void level_with_two_conditions_is_looked_up(void)
 
 	open_queue(&q, 8);
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
-	MUST_EQ(add_socket(q.fd, fd[0], RECV | SEND, KEVENT_REQ_ALWAYS_QUEUE,
+	MUST_EQ(add_socket(q.fd, fd[0], RECV | SEND, 0,
 			   7), 0);
 	CHECK_EQ(wait_ring(&q, 8, 0), 1);
 	check_next(&q, 7, SEND);

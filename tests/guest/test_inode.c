@@ -197,7 +197,7 @@ static void file_can_lose_its_name_again(void)
 	fd = open(".", O_TMPFILE | O_RDWR, 0600);
 	MUST(fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	MUST_EQ(add_inode(q.fd, fd, REMOVE, KEVENT_REQ_ALWAYS_QUEUE, 3), 0);
+	MUST_EQ(add_inode(q.fd, fd, REMOVE, 0, 3), 0);
 	check_only(&q, fd, REMOVE, 3);
 	MUST_EQ(linkat(AT_FDCWD, path, AT_FDCWD, "f", AT_SYMLINK_FOLLOW), 0);
 	CHECK_NO_EVENT(&q);
@@ -287,14 +287,14 @@ static void file_without_a_name_is_removed_at_add(struct queue *q)
 	enter_tmpfs();
 	fd = open_file("f");
 	MUST_EQ(unlink("f"), 0);
-	kevent_set_inode(&ev, fd, REMOVE | MODIFY, 0, 3);
+	kevent_set_inode(&ev, fd, REMOVE | MODIFY, HAND_BACK, 3);
 	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
 	CHECK_EQ(ev.ret_data[0], REMOVE);
 	CHECK_NO_EVENT(q);
 	put_byte(fd);
 	check_only(q, fd, MODIFY, 3);
 	CHECK_EQ(remove_file(q->fd, KEVENT_INODE, fd), 0);
-	CHECK_EQ(add_inode(q->fd, fd, REMOVE, KEVENT_REQ_ALWAYS_QUEUE, 5), 0);
+	CHECK_EQ(add_inode(q->fd, fd, REMOVE, 0, 5), 0);
 	check_only(q, fd, REMOVE, 5);
 	CHECK_EQ(remove_file(q->fd, KEVENT_INODE, fd), 0);
 	CHECK_EQ(add_inode(q->fd, fd, MODIFY, 0, 5), 0);
@@ -321,7 +321,7 @@ static void event_that_cannot_be_handed_back_is_queued(void)
 	ev = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(ev != MAP_FAILED);
-	kevent_set_inode(ev, fd, REMOVE, 0, 3);
+	kevent_set_inode(ev, fd, REMOVE, HAND_BACK, 3);
 	MUST_EQ(mprotect(ev, 4096, PROT_READ), 0);
 	kevent_ctl(q.fd, KEVENT_CTL_ADD, 1, ev);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);

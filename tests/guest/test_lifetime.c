@@ -117,7 +117,7 @@ static void dup2_over_the_descriptor_removes_the_watch(void)
 	CHECK_EQ(watches(&q), 0);
 	put_byte(other[1]);
 	CHECK_NO_EVENT(&q);
-	MUST_EQ(add_pipe(q.fd, fd[0], RECV, 0, 1), 1);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, HAND_BACK, 1), 1);
 	CHECK_EQ(dup3(other[1], fd[0], O_CLOEXEC), fd[0]);
 	CHECK_EQ(watches(&q), 0);
 	close_queue(&q);

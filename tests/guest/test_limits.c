@@ -168,7 +168,6 @@ static int create_posix_timer(int kq)
 
 static int no_type_is_free(void *arg)
 {
-	const struct timespec second = { .tv_sec = 1 };
 	int kq, file = open("/proc/self/exe", O_RDONLY), fd[2], sock[2], i;
 	static uint32_t word;
 	struct ukevent ev[8];
@@ -182,7 +181,7 @@ static int no_type_is_free(void *arg)
 	kevent_set_pipe(&ev[1], fd[0], KEVENT_SOCKET_RECV, 0, 0);
 	kevent_set_poll(&ev[2], fd[0], KEVENT_POLL_POLLIN, 0, 0);
 	kevent_set_inode(&ev[3], file, KEVENT_INODE_MODIFY, 0, 0);
-	kevent_set_timer(&ev[4], &second, NULL, 0, 0, 0);
+	kevent_set_timer(&ev[4], 1000000000, 0, 0, 0, 0);
 	kevent_set_signal(&ev[5], SIGUSR1, 0, 0, 0);
 	kevent_set_proc(&ev[6], getpid(), 0, 0);
 	kevent_set_futex(&ev[7], &word, 0, 0, 0, 0);

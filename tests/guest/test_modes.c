@@ -10,7 +10,7 @@
  *	DISPATCH	stays, disarmed		after MODIFY
  *	DISABLED	-			after MODIFY
  *	LAST_CHECK	as the others		only what is still true
- *	ALWAYS_QUEUE	as the others		never handed back by ADD
+ *	HAND_BACK	as the others		ADD returns what is ready at once
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,6 @@
 #define ONESHOT		KEVENT_REQ_ONESHOT
 #define DISPATCH	KEVENT_REQ_DISPATCH
 #define DISABLED	KEVENT_REQ_DISABLED
-#define ALWAYS_QUEUE	KEVENT_REQ_ALWAYS_QUEUE
 #define LAST_CHECK	KEVENT_REQ_LAST_CHECK
 
 static int modify(int kq, int fd, uint32_t event, uint32_t flags,
@@ -105,7 +104,7 @@ static void level_ready_at_add_is_handed_back(struct queue *q)
 
 	open_pipe(fd);
 	put_byte(fd[1]);
-	kevent_set_pipe(&ev, fd[0], RECV, 0, 1);
+	kevent_set_pipe(&ev, fd[0], RECV, HAND_BACK, 1);
 	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_ADD, 1, &ev), 1);
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
 	CHECK_EQ(ev.ret_data[0], RECV);
@@ -254,7 +253,7 @@ static void edge_ready_at_add_is_handed_back_once(struct queue *q)
 
 	open_pipe(fd);
 	put_byte(fd[1]);
-	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 1);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, HAND_BACK | ET, 1), 1);
 	CHECK_NO_EVENT(q);
 	put_byte(fd[1]);
 	check_recv(q, 1);
@@ -288,10 +287,10 @@ static void oneshot_ready_at_add_is_gone(struct queue *q)
 
 	open_pipe(fd);
 	put_byte(fd[1]);
-	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 1);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, HAND_BACK | ONESHOT, 1), 1);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 1);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, HAND_BACK | ONESHOT, 1), 1);
 }
 
 static void dispatch_disarms_until_modify(struct queue *q)
@@ -323,7 +322,7 @@ static void dispatch_ready_at_add_is_disarmed(struct queue *q)
 
 	open_pipe(fd);
 	put_byte(fd[1]);
-	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, DISPATCH | ET, 1), 1);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, HAND_BACK | DISPATCH | ET, 1), 1);
 	CHECK_NO_EVENT(q);
 	put_byte(fd[1]);
 	CHECK_NO_EVENT(q);
@@ -398,11 +397,11 @@ static void always_queue_comes_through_the_queue(struct queue *q)
 
 	open_pipe(fd);
 	put_byte(fd[1]);
-	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ALWAYS_QUEUE | ET, 1), 0);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
 	check_recv(q, 1);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(remove_file(q->fd, KEVENT_PIPE, fd[0]), 0);
-	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ALWAYS_QUEUE | ONESHOT, 2), 0);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ONESHOT, 2), 0);
 	check_recv(q, 2);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
@@ -453,7 +452,7 @@ static void modify_counts_although_a_consumer_has_looked(void)
 
 	open_queue(&q, 0);
 	open_pipe(fd);
-	MUST_EQ(add_pipe(q.fd, fd[1], SEND, ALWAYS_QUEUE, 1), 0);
+	MUST_EQ(add_pipe(q.fd, fd[1], SEND, 0, 1), 0);
 	window_arm("verified");
 	start_actor(&consumer, collect_one, &q.fd);
 	CHECK(window_entered());

@@ -143,7 +143,7 @@ static void last_reader_gone_is_err(void)
 	close(fd[0]);
 	check_mask(&q, ERR);
 	CHECK_EQ(remove_file(q.fd, KEVENT_PIPE, fd[1]), 0);
-	CHECK_EQ(add_pipe(q.fd, fd[1], SEND, KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[1], SEND, 0, 0), 0);
 	check_mask(&q, SEND | ERR);
 	close_queue(&q);
 }
@@ -158,7 +158,7 @@ static void state_at_add_is_handed_back(void)
 	open_pipe(fd);
 	put_byte(fd[1]);
 	close(fd[1]);
-	kevent_set_pipe(&ev, fd[0], RECV, ET, 0);
+	kevent_set_pipe(&ev, fd[0], RECV, HAND_BACK | ET, 0);
 	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_ADD, 1, &ev), 1);
 	CHECK_EQ(ev.ret_data[0], RECV | HUP);
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
@@ -194,7 +194,7 @@ static void fifo_for_both_reports_both_ends(void)
 	fd = open("fifo", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	MUST(fd >= 0);
 	open_queue(&q, 0);
-	CHECK_EQ(add_pipe(q.fd, fd, RECV | SEND, ET, 0), 1);
+	CHECK_EQ(add_pipe(q.fd, fd, RECV | SEND, HAND_BACK | ET, 0), 1);
 	put_byte(fd);
 	MUST_EVENT(&q, &ev);
 	CHECK(ev.ret_data[0] & RECV);
@@ -220,7 +220,7 @@ static void both_ends_in_one_queue(void)
 	open_queue(&q, 8);
 	open_pipe(fd);
 	fill(fd[1]);
-	CHECK_EQ(add_pipe(q.fd, fd[0], RECV, ET, 0), 1);
+	CHECK_EQ(add_pipe(q.fd, fd[0], RECV, HAND_BACK | ET, 0), 1);
 	CHECK_EQ(add_pipe(q.fd, fd[1], SEND, ET, 1), 0);
 	CHECK(take_bytes(fd[0]) > 0);
 	drain(&q, counts, 2);

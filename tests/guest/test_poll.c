@@ -229,7 +229,7 @@ static void file_without_poll_is_always_ready(struct queue *q)
 	for (i = 0; i < ARRAY_SIZE(paths); i++) {
 		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
 		MUST(fd >= 0);
-		kevent_set_poll(&ev, fd, IN | OUT, 0, 0);
+		kevent_set_poll(&ev, fd, IN | OUT, HAND_BACK, 0);
 		CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
 		CHECK_EQ(ev.ret_data[0], IN | OUT);
 		CHECK_EQ(next_event(q, &ev, 0), 1);
@@ -264,7 +264,7 @@ static void terminal_reports_both_directions(void)
 
 	open_queue(&q, 0);
 	open_pty(fd);
-	CHECK_EQ(add_poll(q.fd, fd[0], IN | OUT, ET, 0), 1);
+	CHECK_EQ(add_poll(q.fd, fd[0], IN | OUT, HAND_BACK | ET, 0), 1);
 	put_byte(fd[1]);
 	MUST_EVENT(&q, &ev);
 	CHECK(ev.ret_data[0] & IN);
@@ -313,7 +313,7 @@ static void mask_has_only_what_was_asked_for(void)
 	open_queue(&q, 0);
 	open_stream(fd);
 	put_byte(fd[1]);
-	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLRDNORM, 0, 0);
+	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLRDNORM, HAND_BACK, 0);
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 1);
 	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLRDNORM);
 	CHECK_EQ(ev.ret_data[1], 0);

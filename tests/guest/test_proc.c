@@ -238,14 +238,14 @@ static void zombie_is_handed_back(struct queue *q)
 	spawn(&c, 4);
 	let_go(&c);
 	await_zombie(&c);
-	kevent_set_proc(&ev, c.pid, 0, 3);
+	kevent_set_proc(&ev, c.pid, HAND_BACK, 3);
 	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
 	check_exit(&ev, c.pid, 4 << 8, 3);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-	CHECK_EQ(add_proc(q->fd, c.pid, KEVENT_REQ_ALWAYS_QUEUE, 5), 0);
+	CHECK_EQ(add_proc(q->fd, c.pid, 0, 5), 0);
 	/* The event has not been delivered yet. */
-	CHECK_EQ(add_proc(q->fd, c.pid, KEVENT_REQ_ALWAYS_QUEUE, 5), -EEXIST);
+	CHECK_EQ(add_proc(q->fd, c.pid, 0, 5), -EEXIST);
 	check_end(q, &c, 5);
 	CHECK_EQ(add_proc(q->fd, c.pid, 0, 3), -ESRCH);
 }
@@ -283,7 +283,7 @@ static void exit_that_cannot_be_handed_back_is_queued(void)
 	ev = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(ev != MAP_FAILED);
-	kevent_set_proc(ev, c.pid, 0, 3);
+	kevent_set_proc(ev, c.pid, HAND_BACK, 3);
 	MUST_EQ(mprotect(ev, 4096, PROT_READ), 0);
 	kevent_ctl(q.fd, KEVENT_CTL_ADD, 1, ev);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
@@ -396,7 +396,7 @@ static void removed_watch_reports_nothing(struct queue *q)
 	await_zombie(&c);
 	CHECK_NO_EVENT(q);
 	/* The removal drops the event too. */
-	MUST_EQ(add_proc(q->fd, c.pid, KEVENT_REQ_ALWAYS_QUEUE, 4), 0);
+	MUST_EQ(add_proc(q->fd, c.pid, 0, 4), 0);
 	CHECK_EQ(remove_proc(q->fd, c.pid), 0);
 	CHECK_NO_EVENT(q);
 	reap(&c);

@@ -72,7 +72,7 @@ static void check_both(struct queue *q, uint32_t cmd, const struct ukevent *uk,
 	CHECK_EQ(wait_change(q, cmd, uk), want);
 }
 
-/* A valid request of each type that has a source, with ALWAYS_QUEUE */
+/* A valid request of each type that has a source */
 struct requests {
 	struct ukevent	ev[KEVENT_FUTEX + 1];
 	uint32_t	word;
@@ -81,8 +81,6 @@ struct requests {
 
 static void make_requests(struct requests *r)
 {
-	const struct timespec second = { .tv_sec = 1 };
-	const uint32_t queue = KEVENT_REQ_ALWAYS_QUEUE;
 	struct ukevent *ev = r->ev;
 
 	memset(r, 0, sizeof(*r));
@@ -90,20 +88,20 @@ static void make_requests(struct requests *r)
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, r->sock), 0);
 	r->file = open("/", O_RDONLY);
 	MUST(r->file >= 0);
-	kevent_set_socket(&ev[KEVENT_SOCKET], r->sock[0], RECV, queue, 0);
+	kevent_set_socket(&ev[KEVENT_SOCKET], r->sock[0], RECV, 0, 0);
 	kevent_set_inode(&ev[KEVENT_INODE], r->file, KEVENT_INODE_MODIFY,
-			 queue, 0);
-	kevent_set_timer(&ev[KEVENT_TIMER], &second, NULL, 0, queue, 0);
-	kevent_set_poll(&ev[KEVENT_POLL], r->fd[0], KEVENT_POLL_POLLIN, queue,
+			 0, 0);
+	kevent_set_timer(&ev[KEVENT_TIMER], 1000000000, 0, 0, 0, 0);
+	kevent_set_poll(&ev[KEVENT_POLL], r->fd[0], KEVENT_POLL_POLLIN, 0,
 			0);
 	ev[KEVENT_NAIO].type = KEVENT_NAIO;
 	ev[KEVENT_AIO].type = KEVENT_AIO;
-	kevent_set_pipe(&ev[KEVENT_PIPE], r->fd[0], RECV, queue, 0);
-	kevent_set_signal(&ev[KEVENT_SIGNAL], SIGUSR1, 0, queue, 0);
-	kevent_set_posix_timer(&ev[KEVENT_POSIX_TIMER], 0, queue, 0);
-	kevent_set_user(&ev[KEVENT_USER], 1, 1, queue, 0);
-	kevent_set_proc(&ev[KEVENT_PROC], getpid(), queue, 0);
-	kevent_set_futex(&ev[KEVENT_FUTEX], &r->word, 0, 0, queue, 0);
+	kevent_set_pipe(&ev[KEVENT_PIPE], r->fd[0], RECV, 0, 0);
+	kevent_set_signal(&ev[KEVENT_SIGNAL], SIGUSR1, 0, 0, 0);
+	kevent_set_posix_timer(&ev[KEVENT_POSIX_TIMER], 0, 0, 0);
+	kevent_set_user(&ev[KEVENT_USER], 1, 1, 0, 0);
+	kevent_set_proc(&ev[KEVENT_PROC], getpid(), 0, 0);
+	kevent_set_futex(&ev[KEVENT_FUTEX], &r->word, 0, 0, 0, 0);
 }
 
 static void close_requests(struct requests *r)

@@ -196,7 +196,6 @@ static void event_for_a_sleeper_sets_no_flag(void)
 
 static void timer_is_seen_by_who_only_pops(void)
 {
-	const struct timespec soon = ms_to_timespec(20);
 	struct kevent_queue lib;
 	uint64_t start;
 	struct ukevent ev;
@@ -207,7 +206,7 @@ static void timer_is_seen_by_who_only_pops(void)
 	lib = (struct kevent_queue) {
 		.fd = q.fd, .size = q.size, .ring = q.ring
 	};
-	kevent_set_timer(&ev, &soon, NULL, 0, 0, 3);
+	kevent_set_timer(&ev, 20000000, 20000000, 0, 0, 3);
 	MUST_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
 	for (i = 0; i < 5; i++) {
 		start = now_ns();
@@ -216,6 +215,35 @@ static void timer_is_seen_by_who_only_pops(void)
 		MUST_EQ(ret, 1);
 		CHECK_EQ(ev.ptr, 3);
 	}
+	close_queue(&q);
+}
+
+/* The other watch stores an entry before each call: the ring is never empty. */
+static void level_watch_is_seen_beside_a_busy_one(void)
+{
+	struct kevent_queue lib;
+	int busy[2], level[2], i;
+	unsigned int seen = 0;
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 8);
+	lib = (struct kevent_queue) {
+		.fd = q.fd, .size = q.size, .ring = q.ring
+	};
+	open_pipe(busy);
+	open_pipe(level);
+	put_byte(level[1]);
+	MUST_EQ(add_pipe(q.fd, busy[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 1),
+		0);
+	MUST_EQ(add_pipe(q.fd, level[0], KEVENT_SOCKET_RECV, 0, 2), 0);
+	for (i = 0; i < 100; i++) {
+		put_byte(busy[1]);
+		MUST_EQ(kevent_queue_get(&lib, &ev, 1, NULL), 1);
+		seen += ev.ptr == 2;
+		take_bytes(busy[0]);
+	}
+	CHECK(seen >= 100 / (2 * 8));
 	close_queue(&q);
 }
 
@@ -706,6 +734,7 @@ static const struct test_case cases[] = {
 	TEST(event_that_is_queued_sets_the_flag),
 	TEST(event_for_a_sleeper_sets_no_flag),
 	TEST(timer_is_seen_by_who_only_pops),
+	TEST(level_watch_is_seen_beside_a_busy_one),
 	TEST(full_ring_keeps_events_in_the_kernel),
 	TEST(full_ring_is_not_overwritten),
 	TEST(commit_frees_slots_and_refills_them),

@@ -269,7 +269,7 @@ static void killed_process_leaves_nothing(void)
 	CHECK_EQ(join_child(start_child(die_with_watches, NULL),
 			    SECONDS * 1000), -SIGKILL);
 	open_queue(&q, 16384);
-	CHECK_EQ(add_pipe(q.fd, pipes[0][0], KEVENT_SOCKET_RECV, ET, 0), 1);
+	CHECK_EQ(add_pipe(q.fd, pipes[0][0], KEVENT_SOCKET_RECV, HAND_BACK | ET, 0), 1);
 	close_queue(&q);
 }
 

@@ -199,7 +199,7 @@ static void room_is_send(struct queue *q)
 	int fd[2];
 
 	unix_pair(fd);
-	CHECK_EQ(add_socket(q->fd, fd[0], SEND, ET, 0), 1);
+	CHECK_EQ(add_socket(q->fd, fd[0], SEND, HAND_BACK | ET, 0), 1);
 	fill(fd[0]);
 	CHECK_EQ(remove_file(q->fd, KEVENT_SOCKET, fd[0]), 0);
 	CHECK_EQ(add_socket(q->fd, fd[0], SEND, 0, 0), 0);
@@ -219,7 +219,7 @@ static void established_connection_is_send(struct queue *q)
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		CHECK_EQ(errno, EINPROGRESS);
-	CHECK_EQ(add_socket(q->fd, fd, SEND, KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(add_socket(q->fd, fd, SEND, 0, 0), 0);
 	CHECK_EQ(next_mask(q), SEND);
 	MUST_EQ(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
 	CHECK_EQ(err, 0);
@@ -235,7 +235,7 @@ static void refused_connection_is_err(struct queue *q)
 	close(tcp_listener(&addr));
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	connect(fd, (struct sockaddr *)&addr, sizeof(addr));
-	CHECK_EQ(add_socket(q->fd, fd, SEND, KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(add_socket(q->fd, fd, SEND, 0, 0), 0);
 	mask = next_mask(q);
 	CHECK(mask & ERR);
 	CHECK(mask & HUP);
@@ -286,7 +286,7 @@ static void datagram_is_recv(struct queue *q)
 	MUST_EQ(getsockname(in, (struct sockaddr *)&addr, &len), 0);
 	MUST_EQ(connect(out, (struct sockaddr *)&addr, len), 0);
 	CHECK_EQ(add_socket(q->fd, in, RECV, 0, 0), 0);
-	CHECK_EQ(add_socket(q->fd, out, SEND, KEVENT_REQ_ONESHOT, 0), 1);
+	CHECK_EQ(add_socket(q->fd, out, SEND, HAND_BACK | KEVENT_REQ_ONESHOT, 0), 1);
 	put_byte(out);
 	CHECK_EQ(next_amount(q, RECV), 0);
 	CHECK_EQ(take_bytes(in), 1);
@@ -322,8 +322,7 @@ static void two_conditions_come_in_one_event(void)
 	open_queue(&q, 0);
 	unix_pair(fd);
 	put_byte(fd[1]);
-	CHECK_EQ(add_socket(q.fd, fd[0], RECV | SEND,
-			    KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(add_socket(q.fd, fd[0], RECV | SEND, 0, 0), 0);
 	CHECK_EQ(next_mask(&q), RECV | SEND);
 	CHECK_EQ(take_bytes(fd[0]), 1);
 	CHECK_EQ(next_mask(&q), SEND);
@@ -363,8 +362,7 @@ static void tcp_stream_says_how_much(struct queue *q)
 	int fd[2];
 
 	tcp_pair(fd);
-	CHECK_EQ(add_socket(q->fd, fd[0], RECV | SEND,
-			    KEVENT_REQ_ALWAYS_QUEUE, 0), 0);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV | SEND, 0, 0), 0);
 	CHECK_EQ(next_amount(q, SEND), 0);
 	put_bytes(fd[1], 1000);
 	arrive(fd[0], 1000);
@@ -393,7 +391,7 @@ static void amount_is_handed_back_and_comes_with_edges(struct queue *q)
 	tcp_pair(fd);
 	put_bytes(fd[1], 77);
 	arrive(fd[0], 77);
-	kevent_set_socket(&ev, fd[0], RECV, ET, 0);
+	kevent_set_socket(&ev, fd[0], RECV, HAND_BACK | ET, 0);
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 1);
 	CHECK_EQ(ev.ret_data[0], RECV);
 	CHECK_EQ(ev.ret_data[1], 77);

@@ -78,7 +78,7 @@ static void churn(struct storm *s, uint64_t *rnd)
 {
 	static const uint32_t modes[] = {
 		0, ET, KEVENT_REQ_ONESHOT, KEVENT_REQ_DISPATCH, ET | 0x2,
-		KEVENT_REQ_LAST_CHECK, KEVENT_REQ_ALWAYS_QUEUE | ET,
+		KEVENT_REQ_LAST_CHECK, KEVENT_REQ_HAND_BACK | ET,
 		KEVENT_REQ_DISABLED,
 	};
 	unsigned int i = next_random(rnd) % CHURNED;

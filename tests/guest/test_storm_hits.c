@@ -497,8 +497,8 @@ static unsigned int open_and_close(struct closing *c, uint64_t round,
 
 	open_queue(&c->q, 8);
 	for (i = 0; i < WRITERS; i++)
-		MUST(add_pair(c->q.fd, c->type, c->fd[i][0], ET |
-			      KEVENT_REQ_ALWAYS_QUEUE, round + i) == 0);
+		MUST(add_pair(c->q.fd, c->type, c->fd[i][0], ET,
+			      round + i) == 0);
 	while (taken < nr) {
 		MUST_EVENT(&c->q, &ev);
 		MUST(ev.ptr - round < WRITERS);

@@ -116,7 +116,7 @@ static void churn(struct storm *s, uint64_t *rnd)
 {
 	static const uint32_t modes[] = {
 		0, KEVENT_REQ_ONESHOT, KEVENT_REQ_DISPATCH,
-		KEVENT_REQ_ALWAYS_QUEUE, KEVENT_REQ_DISABLED,
+		KEVENT_REQ_HAND_BACK, KEVENT_REQ_DISABLED,
 		KEVENT_REQ_WAKEUP_ALL,
 	};
 	unsigned int i = next_random(rnd) % CHURNED;

@@ -135,7 +135,7 @@ static void bear(struct forker *f, uint64_t *rnd)
 {
 	static const uint32_t modes[] = {
 		0, KEVENT_REQ_ONESHOT, KEVENT_REQ_DISPATCH,
-		KEVENT_REQ_ALWAYS_QUEUE,
+		KEVENT_REQ_HAND_BACK,
 	};
 	uint64_t user = (uint64_t)f->nr << 32 | f->born;
 	uint32_t mode = modes[next_random(rnd) % ARRAY_SIZE(modes)];

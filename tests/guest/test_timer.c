@@ -27,7 +27,7 @@
 
 static int64_t requested(const struct ukevent *ev)
 {
-	return ev->id.raw[0] * SECOND + ev->id.raw[1];
+	return ev->id.raw_u64;
 }
 
 /* An event of a timer that the test knows: correct except for its time */
@@ -371,7 +371,7 @@ static void mark_reports_what_has_expired_so_far(struct queue *q)
 	CHECK_EQ(ticks(&ev), 0);
 	CHECK_EQ(requested(&ev), HOUR);
 	CHECK_NO_EVENT(q);
-	kevent_set_timer(&ev, &(struct timespec){}, NULL, REALTIME, 0, 1);
+	kevent_set_timer(&ev, 0, 0, REALTIME, 0, 1);
 	ev.event = REALTIME;
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
 }
@@ -396,18 +396,16 @@ static const struct {
 	{ .event = 1 | ON_SET | ABS | KEVENT_TIMER_TAI, .id = { 1 } },
 	{ .event = 1 },				/* a period of zero */
 	{ .event = 1, .flags = ONESHOT },
-	{ .event = 1, .id = { 1, 1000000000 } },
-	{ .event = 1 | ABS, .id = { 1, ~0u } },
+	{ .event = 1, .id = { 0, 1u << 31 } },	/* 2^63 */
+	{ .event = 1 | ABS, .id = { ~0u, ~0u } },
 	{ .event = 1 | KEVENT_TIMER_INTERVAL, .id = { 1 },
-	  .data = { 0, 1000000000 } },
+	  .data = { 0, 1u << 31 } },
 	{ .event = 1, .id = { 1 }, .flags = KEVENT_REQ_KEEP_EACH },
 };
 
 static void make_refused(struct ukevent *ev, unsigned int i)
 {
-	const struct timespec hour = to_timespec(HOUR);
-
-	kevent_set_timer(ev, &hour, NULL, 0, 0, 1);
+	kevent_set_timer(ev, HOUR, 0, 0, 0, 1);
 	ev->event = refused[i].event;
 	ev->req_flags = refused[i].flags;
 	memcpy(ev->id.raw, refused[i].id, sizeof(ev->id));

@@ -254,7 +254,7 @@ static void interest_decides_before_the_turn(void)
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 	open_queue(&a, 0);
 	open_queue(&b, 0);
-	MUST_EQ(add_socket(a.fd, fd[0], SEND, ET, 0), 1);
+	MUST_EQ(add_socket(a.fd, fd[0], SEND, HAND_BACK | ET, 0), 1);
 	MUST_EQ(add_socket(b.fd, fd[0], RECV, ET, 1), 0);
 	for (i = 0; i < 3; i++) {
 		put_byte(fd[1]);
@@ -463,7 +463,7 @@ static void interests_have_turns_of_their_own(void)
 
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 	open_queue(&room, 0);
-	MUST_EQ(add_socket(room.fd, fd[0], SEND, ET, 2), 1);
+	MUST_EQ(add_socket(room.fd, fd[0], SEND, HAND_BACK | ET, 2), 1);
 	for (i = 0; i < 2; i++) {
 		open_queue(&q[i], 0);
 		MUST_EQ(add_socket(q[i].fd, fd[0], RECV, ET, i), 0);

@@ -469,8 +469,7 @@ static void changes_are_made_before_the_wait(void)
 	open_marks(&q, 8, 2);
 	open_pipe(fd);
 	put_byte(fd[1]);
-	kevent_set_pipe(&c[0].uk, fd[0], KEVENT_SOCKET_RECV,
-			KEVENT_REQ_ALWAYS_QUEUE, 10);
+	kevent_set_pipe(&c[0].uk, fd[0], KEVENT_SOCKET_RECV, 0, 10);
 	c[0].cmd = KEVENT_CTL_ADD;
 	kevent_set_user(&c[1].uk, 0, 0, 0, 0);
 	c[1].cmd = KEVENT_CTL_REMOVE;
@@ -508,7 +507,7 @@ static void result_to_look_at_ends_the_wait(void)
 	arg.changes = (uintptr_t)c;
 	arg.nr_changes = 3;
 	kevent_set_pipe(&c[0].uk, fd[0], KEVENT_SOCKET_RECV,
-			KEVENT_REQ_ONESHOT, 10);
+			HAND_BACK | KEVENT_REQ_ONESHOT, 10);
 	kevent_set_pipe(&c[1].uk, 900, KEVENT_SOCKET_RECV, 0, 11);
 	kevent_set_user(&c[2].uk, 5, 1, 0, 12);
 	c[2].cmd = KEVENT_CTL_ATTACH;

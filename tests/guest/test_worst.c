@@ -376,8 +376,7 @@ static int add_inode(int kq, int fd, uint64_t user)
 {
 	struct ukevent ev;
 
-	kevent_set_inode(&ev, fd, KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE,
-			 KEVENT_REQ_ALWAYS_QUEUE, user);
+	kevent_set_inode(&ev, fd, KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE, 0, user);
 	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
 }
 
@@ -460,8 +459,8 @@ static void add_timers(struct worst *w, const struct timespec *at,
 	for (i = 0; i < most; i++) {
 		if (in_queues && i % 100 == 0 && w->nr_queues < QUEUES - 1)
 			new_queue(w, 0);
-		kevent_set_timer(&ev, at, NULL, event | KEVENT_TIMER_ABSTIME, 0,
-				 i);
+		kevent_set_timer(&ev, kevent_ns(at), 0,
+				 event | KEVENT_TIMER_ABSTIME, 0, i);
 		if (!added(w, kevent_ctl_one(last_queue(w)->fd, KEVENT_CTL_ADD,
 					     &ev)))
 			return;
@@ -547,7 +546,7 @@ static void watch_signal(struct worst *w, int sig, int consume)
 	unsigned int i;
 
 	for (i = 0; i < QUEUES - 1; i++) {
-		kevent_set_signal(&ev, sig, consume, KEVENT_REQ_ALWAYS_QUEUE,
+		kevent_set_signal(&ev, sig, consume, 0,
 				  i);
 		new_queue(w, 8);
 		if (!added(w, kevent_ctl_one(last_queue(w)->fd, KEVENT_CTL_ADD,
@@ -694,7 +693,7 @@ static void process_ends(void)
 	without(end_process, &pid);
 	pid = start_child(wait_for_ever, NULL);
 	for (i = 0; i < QUEUES - 1; i++) {
-		kevent_set_proc(&ev, pid, KEVENT_REQ_ALWAYS_QUEUE, i);
+		kevent_set_proc(&ev, pid, 0, i);
 		if (!added(&w, kevent_ctl_one(new_queue(&w, 8)->fd,
 					      KEVENT_CTL_ADD, &ev)))
 			break;
@@ -720,7 +719,7 @@ static void futex_is_woken(void)
 	start(&w, "FUTEX, one word");
 	without(wake_futex, &word);
 	for (i = 0; i < QUEUES - 1; i++) {
-		kevent_set_futex(&ev, &word, 0, 0, KEVENT_REQ_ALWAYS_QUEUE, i);
+		kevent_set_futex(&ev, &word, 0, 0, 0, i);
 		if (!added(&w, kevent_ctl_one(new_queue(&w, 8)->fd,
 					      KEVENT_CTL_ADD, &ev)))
 			break;
@@ -787,7 +786,7 @@ static void watch_ready_files(struct worst *w, struct queue *q)
 		fd = eventfd(1, EFD_NONBLOCK);
 		if (fd < 0 ||
 		    !added(w, add_poll(q->fd, fd, KEVENT_POLL_POLLIN,
-				       KEVENT_REQ_ALWAYS_QUEUE, i)))
+				       0, i)))
 			return;
 	}
 }

@@ -66,11 +66,12 @@ static inline int set_timer(int kq, uint32_t cmd, int64_t first,
 			    int64_t interval, uint32_t event, uint32_t flags,
 			    uint64_t user)
 {
-	struct timespec when = to_timespec(first), every = to_timespec(interval);
 	struct ukevent ev;
 
-	kevent_set_timer(&ev, &when, interval == NONE ? NULL : &every, event,
+	kevent_set_timer(&ev, first, interval == NONE ? 0 : interval, event,
 			 flags, user);
+	if (interval == NONE)
+		ev.event &= ~KEVENT_TIMER_INTERVAL;
 	return kevent_ctl_one(kq, cmd, &ev);
 }
 
@@ -95,7 +96,7 @@ static inline int remove_timer(int kq, uint64_t user)
 
 static inline uint64_t ticks(const struct ukevent *ev)
 {
-	return ev->ret_data[0] | (uint64_t)ev->ret_data[1] << 32;
+	return kevent_expirations(ev);
 }
 
 static inline void set_clock(int64_t ns)
@@ -176,7 +177,7 @@ static inline int remove_watch(int kq, uint32_t id)
 
 static inline int64_t overrun(const struct ukevent *ev)
 {
-	return ev->ret_data[0] | (uint64_t)ev->ret_data[1] << 32;
+	return kevent_expirations(ev);
 }
 
 static inline void raise_pending_limit(void)

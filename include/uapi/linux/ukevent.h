@@ -39,12 +39,12 @@
 /**
  * struct kevent_id - what a watch is about
  * @raw:	two words. SOCKET, PIPE, POLL, INODE: a file descriptor and 0.
- *		TIMER: seconds and nanoseconds. POSIX_TIMER: the timer and 0.
- *		PROC: a process id, or a pidfd, and 0
- * @raw_u64:	the same as one word. USER: any value. FUTEX: the address of
- *		the futex word. SIGNAL: the signal, with %KEVENT_SIGNAL_NOMASK
- *		to consume it; in events the sender's process id is in bits 32
- *		to 62
+ *		POSIX_TIMER: the timer and 0. PROC: a process id, or a pidfd,
+ *		and 0
+ * @raw_u64:	the same as one word. USER: any value. TIMER: nanoseconds.
+ *		FUTEX: the address of the futex word. SIGNAL: the signal, with
+ *		%KEVENT_SIGNAL_NOMASK to consume it; in events the sender's
+ *		process id is in bits 32 to 62
  */
 struct kevent_id {
 	union {
@@ -259,7 +259,7 @@ struct kevent_wait_arg {
  */
 #define KEVENT_TIMER_FIRED	0x1U
 #define KEVENT_TIMER_ABSTIME	0x2U	/* id is a point of time */
-#define KEVENT_TIMER_INTERVAL	0x4U	/* ret_data: seconds, nanoseconds */
+#define KEVENT_TIMER_INTERVAL	0x4U	/* ret_data: nanoseconds, low word first */
 #define KEVENT_TIMER_CANCEL_ON_SET 0x8U	/* BROKEN when the clock is set */
 /* Its clock; none of them: CLOCK_MONOTONIC */
 #define KEVENT_TIMER_REALTIME	0x10U
@@ -291,7 +291,7 @@ struct kevent_wait_arg {
 #define KEVENT_REQ_WAKEUP_ALL	0x02U	/* wake every waiter, not one */
 #define KEVENT_REQ_ET		0x04U	/* one report per activity */
 #define KEVENT_REQ_LAST_CHECK	0x08U	/* always verify before delivery */
-#define KEVENT_REQ_ALWAYS_QUEUE	0x10U	/* never hand back at ADD */
+#define KEVENT_REQ_HAND_BACK	0x10U	/* ADD returns what is ready at once */
 #define KEVENT_REQ_READY	0x20U	/* ADD marks the watch ready */
 #define KEVENT_REQ_DISPATCH	0x40U	/* disarm at delivery, MODIFY re-arms */
 #define KEVENT_REQ_DISABLED	0x80U	/* report nothing until MODIFY */
