@@ -316,8 +316,7 @@ static void pressure_without_a_trigger_is_err(void)
 
 	pfd.fd = open_pressure("/proc/pressure/memory");
 	open_queue(&q, 4);
-	MUST_EQ(add_poll(q.fd, pfd.fd, KEVENT_POLL_POLLPRI,
-			 KEVENT_REQ_ALWAYS_QUEUE, 11), 0);
+	MUST_EQ(add_poll(q.fd, pfd.fd, KEVENT_POLL_POLLPRI, 0, 11), 0);
 	MUST_EVENT(&q, &ev);
 	CHECK_EQ(ev.ret_data[0], KEVENT_POLL_POLLPRI | KEVENT_POLL_POLLERR);
 	CHECK_EQ(poll(&pfd, 1, 0), 1);
