@@ -11,7 +11,7 @@ from lib import report, vm
 from lib.paths import BUILD, LOG, TOP
 
 GUEST = BUILD / "guest"
-SECONDS = {"host": 300, "base": 240, "lowres": 120, "compat": 180,
+SECONDS = {"host": 300, "compilers": 120, "base": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
            "programs": 600, "worst": 1800}
 STORMS = 50			# tests with a time budget, at most
@@ -57,6 +57,13 @@ def run_host():
                ["make", "--no-print-directory", "-C",
                 str(TOP / "libkevent"), f"BUILD={BUILD}", "check"],
                SECONDS["host"])
+
+
+def run_compilers():
+    return run(report.Report("compilers"),
+               ["make", "-s", "--no-print-directory", "-C",
+                str(TOP / "libkevent"), f"BUILD={BUILD}", "check-compilers"],
+               SECONDS["compilers"])
 
 
 def run_guest(name, config, *options, program="kevent-tests", suites=(),

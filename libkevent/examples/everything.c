@@ -17,6 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef sigev_notify_thread_id	/* as musl has it */
+#define sigev_notify_thread_id	_sigev_un._tid
+#endif
+
 #ifndef SYS_timer_settime64	/* 32-bit machines have both */
 #define SYS_timer_settime64	SYS_timer_settime
 #endif
@@ -83,7 +87,7 @@ static void add_timers(void)
 			 TICK);
 	add(&ev);
 	notify.sigev_value.sival_int = POSIX;
-	notify._sigev_un._tid = queue.fd;
+	notify.sigev_notify_thread_id = queue.fd;
 	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &notify, &id) ||
 	    syscall(SYS_timer_settime64, id, 0, &posix, NULL))
 		die("timer_create");

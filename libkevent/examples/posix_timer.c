@@ -10,6 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef sigev_notify_thread_id	/* as musl has it */
+#define sigev_notify_thread_id	_sigev_un._tid
+#endif
+
 /* On 32-bit machines the call without 64 has 32-bit times. */
 #ifndef SYS_timer_settime64
 #define SYS_timer_settime64	SYS_timer_settime
@@ -34,7 +38,7 @@ int main(void)
 		return 1;
 	}
 	sev.sigev_value.sival_ptr = &timer;
-	sev._sigev_un._tid = q.fd;
+	sev.sigev_notify_thread_id = q.fd;
 	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &sev, &timer) ||
 	    syscall(SYS_timer_settime64, timer, 0, &every, NULL))
 		return 1;

@@ -59,6 +59,7 @@ struct kevent {
 	int of_the_program;
 };
 
+__attribute__((unused))
 static inline int kevent(struct kevent *ke)
 {
 	return ke->of_the_program;

@@ -108,9 +108,10 @@ struct kevent_ring {
 	__u32		__pad1[14];
 
 #ifdef __cplusplus
-	__extension__
-#endif
+	__extension__ struct ukevent	event[0];
+#else
 	struct ukevent	event[];
+#endif
 };
 
 /**
