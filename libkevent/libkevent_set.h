@@ -53,7 +53,8 @@ static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
  * kevent_set_socket() - fill in an entry for a socket
  * @ev: to be filled in
  * @fd: a socket
- * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND
+ * @event: %KEVENT_SOCKET_RECV, %KEVENT_SOCKET_ACCEPT, %KEVENT_SOCKET_SEND,
+ *	   %KEVENT_SOCKET_EMPTY
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr; see kevent_from_pointer()
  */

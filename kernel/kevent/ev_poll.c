@@ -13,6 +13,7 @@
 #include <net/sock.h>
 
 #include "busy_poll.h"
+#include "empty.h"
 #include "poll_report.h"
 #include "source.h"
 #include "turns.h"
@@ -21,7 +22,8 @@
  * Wake-up keys contain these although they have not become true, or contain none for
  * a change that only ->poll() knows. Watches that ask for one of them are verified.
  */
-#define EV_POLL_INEXACT	(EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLRDHUP)
+#define EV_POLL_INEXACT							\
+	(EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLRDHUP | EPOLLMSG)
 
 /* Keys */
 
@@ -50,8 +52,10 @@ static bool ev_poll_is_exact(struct file *file)
 static bool ev_poll_has_extra(const struct kevent *ke,
 			      const struct socket *sock)
 {
-	return sock->ops->family != AF_UNIX || (ke->type == KEVENT_SOCKET &&
-						ke->event & KEVENT_SOCKET_ACCEPT);
+	const u32 events = KEVENT_SOCKET_ACCEPT | KEVENT_SOCKET_EMPTY;
+
+	return sock->ops->family != AF_UNIX ||
+	       (ke->type == KEVENT_SOCKET && ke->event & events);
 }
 
 static __poll_t ev_poll_keys(const struct kevent_poll *kp,
@@ -74,6 +78,8 @@ static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 		keys |= EPOLLIN | EPOLLRDNORM;
 	if (event & KEVENT_SOCKET_SEND)
 		keys |= EPOLLOUT | EPOLLWRNORM;
+	if (event & KEVENT_SOCKET_EMPTY)
+		keys |= EV_POLL_EMPTY;
 	return keys;
 }
 
@@ -272,12 +278,17 @@ static int ev_poll_check(const struct ukevent *uk, struct file *file)
 
 static int ev_socket_check(const struct ukevent *uk, struct file *file)
 {
+	struct socket *sock;
+
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
-			  KEVENT_SOCKET_SEND))
+			  KEVENT_SOCKET_SEND | KEVENT_SOCKET_EMPTY))
 		return -EINVAL;
-	if (kevent_socket(file))
-		return 0;
-	return kevent_check_nesting(file) ?: -ENOTSOCK;
+	sock = kevent_socket(file);
+	if (!sock)
+		return kevent_check_nesting(file) ?: -ENOTSOCK;
+	if (uk->event & KEVENT_SOCKET_EMPTY && !kevent_sock_knows_empty(sock))
+		return -EOPNOTSUPP;
+	return 0;
 }
 
 static int ev_pipe_check(const struct ukevent *uk, struct file *file)

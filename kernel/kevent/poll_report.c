@@ -11,6 +11,7 @@
 #include <net/tcp.h>
 
 #include "busy_poll.h"
+#include "empty.h"
 #include "find.h"
 #include "hit.h"
 #include "mapping.h"
@@ -25,7 +26,7 @@
  *
  * Return: the conditions to report.
  */
-u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
+u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 {
 	u32 events = 0, wanted = READ_ONCE(ke->event);
 
@@ -37,6 +38,9 @@ u32 ev_poll_events(const struct kevent *ke, __poll_t mask)
 	if (mask & (EPOLLOUT | EPOLLWRNORM))
 		events |= KEVENT_SOCKET_SEND;
 	events &= wanted;
+	if (wanted & KEVENT_SOCKET_EMPTY && ke->type == KEVENT_SOCKET &&
+	    kevent_sock_is_empty(kevent_socket(to_poll(ke)->kf.file)))
+		events |= KEVENT_SOCKET_EMPTY;
 	if (events || mask & EV_POLL_ALWAYS)
 		events |= (__force u32)(mask & (EV_POLL_ALWAYS | EPOLLRDHUP));
 	return events;

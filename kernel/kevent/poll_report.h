@@ -127,7 +127,7 @@ static __always_inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
 }
 
-u32 ev_poll_events(const struct kevent *ke, __poll_t mask);
+u32 ev_poll_events(struct kevent *ke, __poll_t mask);
 int ev_poll_peek(struct kevent *ke);
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready);
 u32 ev_poll_amount(struct kevent *ke, u32 ready);

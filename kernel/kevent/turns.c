@@ -21,6 +21,7 @@
 #include <linux/rcupdate.h>
 
 #include "busy_poll.h"
+#include "empty.h"
 #include "find.h"
 #include "hit.h"
 #include "poll_report.h"
@@ -459,8 +460,12 @@ static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 {
 	struct wait_queue_head *head = *ev_poll_head(kp);
 
+	if (kevent_awaits_empty(&kp->kf.ke))
+		kevent_wake_empty(&kp->kf.ke, kevent_socket(kp->kf.file), key);
 	if (unlikely(key & POLLFREE))
 		ev_poll_orphan(&kp->kf.ke, &kp->wait, ev_poll_head(kp));
+	else if (key == EV_POLL_EMPTY && kp->kf.ke.type == KEVENT_SOCKET)
+		return 1;
 	else if (!key || key & EV_POLL_ALWAYS ||
 		 list_is_singular(&head->head))
 		ev_poll_fire(&kp->kf.ke, key);

@@ -47,6 +47,7 @@ static const struct test_suite *const suites[] = {
 	&lifetime_suite,
 	&pipe_suite,
 	&socket_suite,
+	&empty_suite,
 	&poll_suite,
 	&bridges_suite,
 	&user_suite,

@@ -222,13 +222,13 @@ struct kevent_wait_arg {
 #define KEVENT_FUTEX		11U
 
 /*
- * Events of KEVENT_SOCKET, and of KEVENT_PIPE but for KEVENT_SOCKET_ACCEPT.
- * ret_data[0] may also hold KEVENT_POLL_POLLERR, KEVENT_POLL_POLLHUP and
- * KEVENT_POLL_POLLRDHUP.
+ * Events of KEVENT_SOCKET; KEVENT_PIPE has RECV and SEND. ret_data[0] may also hold
+ * KEVENT_POLL_POLLERR, KEVENT_POLL_POLLHUP and KEVENT_POLL_POLLRDHUP.
  */
 #define KEVENT_SOCKET_RECV	0x1U
 #define KEVENT_SOCKET_ACCEPT	0x2U
 #define KEVENT_SOCKET_SEND	0x4U
+#define KEVENT_SOCKET_EMPTY	0x20U	/* TCP, AF_UNIX: all written has arrived */
 
 /* Events of KEVENT_POLL; the values are those of poll(2) on most machines */
 #define KEVENT_POLL_POLLIN	0x0001U
