@@ -18,6 +18,7 @@
 #include "libkevent_handles.h"
 #include "libkevent_ring.h"
 #include "libkevent_set.h"
+#include "libkevent_version.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -193,6 +194,13 @@ KEVENT_INLINE int kevent_attach(int fd, struct kevent_ring *ring,
  * -ENOSYS when the kernel has no kevent.
  */
 int kevent_commit(int fd, __u32 new_uidx, __u32 over);
+
+/**
+ * kevent_version() - which version of the library runs
+ *
+ * Return: a number as of KEVENT_VERSION_NUMBER().
+ */
+unsigned int kevent_version(void);
 
 /**
  * kevent_supported() - find out whether kevent works here

@@ -11,7 +11,8 @@ from lib import report, vm
 from lib.paths import BUILD, LOG, TOP
 
 GUEST = BUILD / "guest"
-SECONDS = {"host": 300, "compilers": 120, "base": 240, "lowres": 120, "compat": 180,
+SECONDS = {"host": 300, "compilers": 120, "install": 120,
+           "base": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
            "programs": 600, "worst": 1800}
 STORMS = 50			# tests with a time budget, at most
@@ -59,11 +60,12 @@ def run_host():
                SECONDS["host"])
 
 
-def run_compilers():
-    return run(report.Report("compilers"),
+def run_library(name):
+    """One of the other checks of libkevent's Makefile."""
+    return run(report.Report(name),
                ["make", "-s", "--no-print-directory", "-C",
-                str(TOP / "libkevent"), f"BUILD={BUILD}", "check-compilers"],
-               SECONDS["compilers"])
+                str(TOP / "libkevent"), f"BUILD={BUILD}", f"check-{name}"],
+               SECONDS[name])
 
 
 def run_guest(name, config, *options, program="kevent-tests", suites=(),
