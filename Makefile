@@ -11,7 +11,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 	programs-test series series-check setup \
 	setup-arm64 setup-model setup-programs kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
-	ev-httpd guest guest-32 guest-arm64 bench-program install clean
+	ev-httpd tools guest guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
 
 # What make run needs for each SERVER
@@ -53,6 +53,7 @@ help:
 #? make libev         build libev with the kevent backend
 #? make guest         build the test programs that run in a VM; also: guest-32,
 #?                    guest-arm64
+#? make tools         build kevent-trace
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)
@@ -156,6 +157,9 @@ guest: libkevent
 bench-program: libkevent
 	@$(MAKE) -s --no-print-directory -C bench BUILD=$(BUILD)
 
+tools: libkevent
+	@$(MAKE) -s --no-print-directory -C tools BUILD=$(BUILD)
+
 guest-32 guest-arm64: guest-%: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD) TARGET=$*
 
@@ -164,6 +168,6 @@ install: libkevent
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
-		series guest bench http vm log results model libevent programs \
+		series guest tools bench http vm log results model libevent programs \
 		libev docs check-docs)
 	@rmdir $(BUILD) 2>/dev/null || true

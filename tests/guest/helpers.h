@@ -210,8 +210,9 @@ void put_byte_from_outside(int fd);
 /* Exit status of a child. Kills it after @ms * slowness and fails the test. */
 int join_child(pid_t pid, unsigned int ms);
 
-/* Are the example programs where examples_suite looks for them? */
-bool have_examples(void);
+/* The path of a program that the build puts next to this one; is it there? */
+const char *example(const char *name);
+bool have_example(const char *name);
 
 /* What children of two suites do after an exec of this program */
 int after_exec(int argc, char **argv);

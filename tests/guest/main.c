@@ -79,6 +79,7 @@ static const struct test_suite *const suites[] = {
 	&storm_proc_suite,
 	&worst_suite,
 	&examples_suite,
+	&trace_suite,
 };
 
 /* What a test reports, shared between its process and the runner */
@@ -285,7 +286,8 @@ static bool selected(const struct test_suite *suite,
 
 	if (!*args)
 		return suite != &worst_suite &&
-		       (suite != &examples_suite || have_examples());
+		       (suite != &examples_suite || have_example("")) &&
+		       (suite != &trace_suite || have_example("kevent-trace"));
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

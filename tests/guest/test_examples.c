@@ -18,7 +18,7 @@
 #include "helpers.h"
 
 /* They are in a folder next to this program. */
-static const char *example(const char *name)
+const char *example(const char *name)
 {
 	static char path[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 100);
@@ -30,9 +30,9 @@ static const char *example(const char *name)
 	return strcat(path, name);
 }
 
-bool have_examples(void)
+bool have_example(const char *name)
 {
-	return access(example(""), F_OK) == 0;
+	return access(example(name), F_OK) == 0;
 }
 
 static int run_example(void *name)

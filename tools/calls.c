@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A system call of kevent in another process, as text
+ *
+ * What the call reads is looked at before the kernel does, what it writes afterwards. Other
+ * threads of the process may change either in between.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/time_types.h>
+
+#include "../libkevent/src/syscall.h"
+#include "calls.h"
+
+#define MOST	8	/* entries of an array that are shown */
+
+enum { INIT, CTL, GET_EVENTS, WAIT, COMMIT, NR_CALLS };
+
+static const char *const names[NR_CALLS] = {
+	[INIT] = "kevent_init", [CTL] = "kevent_ctl",
+	[GET_EVENTS] = "kevent_get_events", [WAIT] = "kevent_wait",
+	[COMMIT] = "kevent_commit",
+};
+
+/*
+ * Copies from the process of a thread; returns whether all of it was there. The file is
+ * opened each time, because exec gives the thread other memory.
+ */
+static bool peek(pid_t tid, __u64 at, void *to, size_t len)
+{
+	char path[40];
+	bool all;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	all = pread(fd, to, len, (off_t)at) == (ssize_t)len;
+	close(fd);
+	return all;
+}
+
+static void say_time(struct call *call, __u64 at)
+{
+	struct __kernel_timespec ts;
+
+	if (!at)
+		say(&call->to, "NULL");
+	else if (peek(call->tid, at, &ts, sizeof(ts)))
+		say(&call->to, "{%lld.%09lld}", (long long)ts.tv_sec,
+		    (long long)ts.tv_nsec);
+	else
+		say(&call->to, "%#llx", (unsigned long long)at);
+}
+
+/* An array of entries: requests of command @cmd, or events if @cmd is negative */
+static void say_entries(struct call *call, __u64 at, __u64 nr, int cmd)
+{
+	struct ukevent ev;
+	__u64 i;
+
+	say(&call->to, "[");
+	for (i = 0; i < nr && i < MOST; i++) {
+		if (!peek(call->tid, at + i * sizeof(ev), &ev, sizeof(ev)))
+			break;
+		if (i)
+			say(&call->to, ", ");
+		if (cmd < 0)
+			say_event(&call->to, &ev);
+		else
+			say_request(&call->to, (__u32)cmd, &ev);
+	}
+	say(&call->to, i < nr ? ", ...]" : "]");
+}
+
+static void say_changes(struct call *call, const struct kevent_wait_arg *arg)
+{
+	struct kevent_change change;
+	__u32 i;
+
+	say(&call->to, ", changes [");
+	for (i = 0; i < arg->nr_changes && i < MOST; i++) {
+		if (!peek(call->tid, arg->changes + i * sizeof(change),
+			  &change, sizeof(change)))
+			break;
+		say(&call->to, i ? ", " : "");
+		say_command(&call->to, change.cmd);
+		say(&call->to, " ");
+		say_request(&call->to, change.cmd, &change.uk);
+	}
+	say(&call->to, i < arg->nr_changes ? ", ...]" : "]");
+}
+
+static void say_arg(struct call *call, __u64 at)
+{
+	struct kevent_wait_arg arg;
+
+	if (!peek(call->tid, at, &arg, sizeof(arg))) {
+		say(&call->to, "%#llx", (unsigned long long)at);
+		return;
+	}
+	say(&call->to, "{clock %d, min %u", arg.clockid, arg.min_nr);
+	if (arg.min_wait_ns)
+		say(&call->to, " for %llu ns",
+		    (unsigned long long)arg.min_wait_ns);
+	if (arg.sigmask)
+		say(&call->to, ", sigmask");
+	if (arg.nr_changes)
+		say_changes(call, &arg);
+	say(&call->to, "}");
+}
+
+static void begin_init(struct call *call)
+{
+	say(&call->to, "%#llx, %u, ", (unsigned long long)call->arg[0],
+	    (__u32)call->arg[1]);
+	say_init_flags(&call->to, (__u32)call->arg[2]);
+}
+
+static void begin_ctl(struct call *call)
+{
+	__u32 cmd = (__u32)call->arg[1], nr = (__u32)call->arg[2];
+
+	say(&call->to, "%d, ", (int)call->arg[0]);
+	say_command(&call->to, cmd);
+	say(&call->to, ", %u, ", nr);
+	if (cmd >= KEVENT_CTL_ATTACH)
+		say(&call->to, "%#llx", (unsigned long long)call->arg[3]);
+	else
+		say_entries(call, call->arg[3], nr, (int)cmd);
+}
+
+static void begin_get_events(struct call *call)
+{
+	say(&call->to, "%d, %u, %u, ", (int)call->arg[0], (__u32)call->arg[1],
+	    (__u32)call->arg[2]);
+	say_time(call, call->arg[3]);
+	say(&call->to, ", ");
+	say_wait_flags(&call->to, (__u32)call->arg[5]);
+}
+
+static void begin_wait(struct call *call)
+{
+	__u32 flags = (__u32)call->arg[4];
+
+	say(&call->to, "%d, %u, %u, ", (int)call->arg[0], (__u32)call->arg[1],
+	    (__u32)call->arg[2]);
+	say_time(call, call->arg[3]);
+	say(&call->to, ", ");
+	say_wait_flags(&call->to, flags);
+	if (flags & KEVENT_FLAGS_ARG) {
+		say(&call->to, ", ");
+		say_arg(call, call->arg[5]);
+	}
+}
+
+static void begin_commit(struct call *call)
+{
+	say(&call->to, "%d, %llu", (int)call->arg[0],
+	    (unsigned long long)(call->arg[2] << 32 |
+				 (__u32)call->arg[1]));
+}
+
+void call_begins(struct call *call, __u64 nr, const __u64 arg[6])
+{
+	static void (*const begin[NR_CALLS])(struct call *call) = {
+		[INIT] = begin_init, [CTL] = begin_ctl,
+		[GET_EVENTS] = begin_get_events, [WAIT] = begin_wait,
+		[COMMIT] = begin_commit,
+	};
+
+	call->nr = (unsigned int)(nr - __NR_kevent_init);
+	call->active = nr >= __NR_kevent_init && call->nr < NR_CALLS;
+	if (!call->active)
+		return;
+	memcpy(call->arg, arg, sizeof(call->arg));
+	call->to = (struct text){ call->text, sizeof(call->text) };
+	say(&call->to, "%s(", names[call->nr]);
+	begin[call->nr](call);
+	say(&call->to, ")");
+}
+
+void call_ends(struct call *call, __s64 ret)
+{
+	if (ret < 0)
+		say(&call->to, " = -%s", strerrorname_np((int)-ret));
+	else
+		say(&call->to, " = %lld", (long long)ret);
+	if (ret <= 0)
+		return;
+	/* Entries at the front of the array: handed back, or failed */
+	if (call->nr == CTL && call->arg[1] < KEVENT_CTL_READY)
+		say(&call->to, " ");
+	if (call->nr == CTL && call->arg[1] < KEVENT_CTL_READY)
+		say_entries(call, call->arg[3], (__u64)ret, -1);
+	if (call->nr == GET_EVENTS) {
+		say(&call->to, " ");
+		say_entries(call, call->arg[4], (__u64)ret, -1);
+	}
+}
