@@ -107,8 +107,11 @@ struct kevent_ring {
 	__aligned_u64	ring_uidx;
 	__u32		__pad1[14];
 
-#ifdef __cplusplus
+	/* C++ has no such arrays: g++ warns of the bounds of one, clang++ of [] */
+#if defined(__cplusplus) && defined(__clang__)
 	__extension__ struct ukevent	event[0];
+#elif defined(__cplusplus)
+	__extension__ struct ukevent	event[];
 #else
 	struct ukevent	event[];
 #endif
