@@ -189,6 +189,8 @@ static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 		r->q->copied += nr;
 	}
 	ke->ready = 0;
+	if (unlikely(kevent_is_awake(ke)))
+		kevent_stay_awake(r->q);
 	if (likely(kevent_is_level(ke) &&
 		   !(ke->req_flags & (KEVENT_REQ_ONESHOT |
 				      KEVENT_REQ_DISPATCH)))) {

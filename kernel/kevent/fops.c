@@ -15,6 +15,7 @@
 /* Needs what poll.h includes. */
 #include <linux/eventpoll.h>
 
+#include "awake.h"
 #include "busy_poll.h"
 #include "fops.h"
 #include "index.h"
@@ -66,6 +67,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 
 	kevent_remove_all(q);
 	kevent_timers_stop(q);
+	kevent_awake_stop(q);
 	kevent_mappings_free(q);
 	kevent_queue_put(q);
 	return 0;

@@ -28,6 +28,7 @@ struct kevent_timers;
 struct mm_struct;
 struct pid;
 struct user_struct;
+struct wakeup_source;
 
 /*
  * What mmgrab() keeps of an address space whose process is gone: with it the top of
@@ -72,6 +73,12 @@ struct kevent_busy {
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
+ * @nr_taken:	R: watches that consumers look at without the lock
+ * @awake:	R: @wakeup is active. Peeked at without the lock
+ * @awake_new:	R: an event for which it is was reported, or delivered, since a
+ *		consumer came back
+ * @awake_pos:	R: ring position after the newest entry of one before that
+ * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @consumer:	R: the thread that last waited for the ring, or created it; see
  *		kevent_more()
  * @more_work:	R: runs in @consumer, and holds a reference to the queue
@@ -110,6 +117,11 @@ struct kevent_queue {
 	u64			collected;
 	u64			copied;
 	u64			misses;
+	u32			nr_taken;
+	bool			awake;
+	bool			awake_new;
+	u64			awake_pos;
+	struct wakeup_source	*wakeup;
 	struct pid		*consumer;
 	struct callback_head	more_work;
 	bool			more_queued;

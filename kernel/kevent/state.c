@@ -10,9 +10,10 @@
  *	task		BUSY, FIRED, STALE
  *	owed		VERIFY
  *	condition	DISARMED, BROKEN
+ *	mode		AWAKE
  *
- * These are the legal states. BROKEN may be added to all but "delivered", and a
- * bit in brackets may be there or not.
+ * These are the legal states. AWAKE may be added to all, BROKEN to all but
+ * "delivered", and a bit in brackets may be there or not.
  *
  *	state		bits
  *	idle		none
@@ -58,6 +59,8 @@
  */
 
 #include <linux/bug.h>
+#include <linux/device.h>
+#include <linux/pm_wakeup.h>
 
 #include "more.h"
 #include "state.h"
@@ -84,15 +87,15 @@ static const struct {
  */
 void kevent_state_check(const struct kevent *ke)
 {
+	u16 state = ke->state & ~KE_AWAKE;
 	unsigned int i;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	for (i = 0; i < ARRAY_SIZE(kevent_states); i++)
-		if ((ke->state & kevent_states[i].bits) ==
-		    kevent_states[i].bits &&
-		    !(ke->state & ~(kevent_states[i].bits |
-				    kevent_states[i].more)))
+		if ((state & kevent_states[i].bits) == kevent_states[i].bits &&
+		    !(state & ~(kevent_states[i].bits |
+				kevent_states[i].more)))
 			return;
 	WARN_ONCE(1, "kevent: illegal state %x of type %u", ke->state,
 		  ke->type);
@@ -134,6 +137,23 @@ bool kevent_hand_over(struct kevent *ke)
 
 /* What happens to a watch */
 
+/**
+ * kevent_stay_awake - a watch that keeps the system awake has something to report
+ * @q: the queue
+ *
+ * For each watch that becomes ready, and again for each that is delivered.
+ */
+void kevent_stay_awake(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	q->awake_new = true;
+	if (q->awake)
+		return;
+	q->awake = true;
+	__pm_stay_awake(q->wakeup);
+}
+
 /* Put it on the ready list once, and wake a consumer if it was not there. */
 static void kevent_enqueue(struct kevent *ke)
 {
@@ -143,6 +163,8 @@ static void kevent_enqueue(struct kevent *ke)
 
 	if (kevent_is_announced(ke))
 		return;
+	if (unlikely(kevent_is_awake(ke)))
+		kevent_stay_awake(q);
 	if (ke->state & KE_LISTED)
 		list_move_tail(&ke->link, &q->ready);
 	else
@@ -316,6 +338,7 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 void kevent_take(struct kevent *ke)
 {
 	kevent_dequeue(ke);
+	ke->queue->nr_taken++;
 	ke->ready = 0;
 	ke->state &= ~(KE_VERIFY | KE_FIRED);
 	ke->state |= KE_BUSY;
@@ -340,6 +363,7 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 
 	lockdep_assert_held(&q->ready_lock);
 
+	q->nr_taken--;
 	ke->state &= ~KE_BUSY;
 	if (state & KE_DEAD)
 		return state & KE_DETACHED;
@@ -397,6 +421,8 @@ bool kevent_take_back(struct kevent *ke, bool copied)
 
 	ke->state &= ~(KE_BUSY | KE_STALE);
 	if (copied && !stale) {
+		if (kevent_is_awake(ke))
+			kevent_stay_awake(ke->queue);
 		kevent_delivered(ke, 1);
 		return true;
 	}

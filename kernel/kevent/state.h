@@ -29,6 +29,8 @@
  * @KE_VERIFY:	owed: a look at its condition, before delivery
  * @KE_DISARMED: condition: nothing is delivered until it is modified
  * @KE_BROKEN:	condition: its source cannot deliver any more
+ * @KE_AWAKE:	mode: its events keep the system awake. With it a watch is never
+ *		idle, as hits want it, so its events go through the ready list
  */
 enum kevent_state {
 	KE_NEW		= BIT(0),
@@ -43,6 +45,7 @@ enum kevent_state {
 	KE_VERIFY	= BIT(9),
 	KE_DISARMED	= BIT(10),
 	KE_BROKEN	= BIT(11),
+	KE_AWAKE	= BIT(12),
 };
 
 /* A level watch that was delivered and waits for its next look */
@@ -90,6 +93,12 @@ static inline bool kevent_is_busy(const struct kevent *ke)
 static inline bool kevent_is_listed(const struct kevent *ke)
 {
 	return ke->state & KE_LISTED;
+}
+
+/* Do its events keep the system awake? */
+static inline bool kevent_is_awake(const struct kevent *ke)
+{
+	return ke->state & KE_AWAKE;
 }
 
 /* Listed, and a consumer was woken for it or has taken it */
@@ -264,6 +273,19 @@ static inline void kevent_arm(struct kevent *ke, bool armed)
 }
 
 /**
+ * kevent_set_awake - the events of a watch keep the system awake, or do not
+ * @ke: the watch, new or under ready_lock
+ * @awake: which of the two; kevent_awake_prepare() has returned 0
+ */
+static inline void kevent_set_awake(struct kevent *ke, bool awake)
+{
+	if (awake)
+		ke->state |= KE_AWAKE;
+	else
+		ke->state &= ~KE_AWAKE;
+}
+
+/**
  * kevent_restart - a watch has been modified
  * @ke: the watch
  *
@@ -309,6 +331,7 @@ void kevent_spend(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);
 
 /* state.c: what happens to a watch */
+void kevent_stay_awake(struct kevent_queue *q);
 void kevent_report(struct kevent *ke);
 void kevent_ready_locked(struct kevent *ke, u32 mask);
 void kevent_look_locked(struct kevent *ke);

@@ -11,6 +11,7 @@
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
+#include "awake.h"
 #include "ctl.h"
 #include "deadline.h"
 #include "deliver.h"
@@ -96,10 +97,13 @@ static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 	u32 total = 0;
 	int ret;
 
+	kevent_awake_begin(q);
 	for (;;) {
 		ret = kevent_collect(q, buf, buf->size - total, relist);
 		if (ret > 0)
 			total += ret;
+		if (first || !total)
+			kevent_awake_end(q, !total);
 		if (ret < 0 || total >= min_nr)
 			break;
 		/* What was ready may turn out not to be, again and again. */
@@ -206,6 +210,8 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 			return min(ret, 0);
 		first = false;
 		ret = kevent_collect(q, &q->ring, num, ret);
+		if (!ret)
+			kevent_awake_end(q, true);
 	}
 }
 
@@ -252,7 +258,9 @@ static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 
 	num = min(num, q->ring.size);
 	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
+	kevent_awake_begin(q);
 	ret = kevent_collect(q, &q->ring, num, true);
+	kevent_awake_end(q, !ret);
 	stored = kevent_stored(q, news->old_kidx);
 	if (stored < news->min_nr) {
 		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,

@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "awake.h"
 #include "charge.h"
 #include "find.h"
 #include "index.h"
@@ -19,7 +20,8 @@
 #define KEVENT_REQ_ALL							\
 	(KEVENT_REQ_ONESHOT | KEVENT_REQ_WAKEUP_ALL | KEVENT_REQ_ET |	\
 	 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_HAND_BACK |			\
-	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED)
+	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED |	\
+	 KEVENT_REQ_STAY_AWAKE)
 
 /* Removal */
 
@@ -90,6 +92,8 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 		.ret_data	= { ke->ready },
 		.ptr		= ke->user,
 	};
+	if (kevent_is_awake(ke))
+		uk->req_flags |= KEVENT_REQ_STAY_AWAKE;
 	if (ops->fill)
 		ops->fill(ke, uk, nth);
 	if (kevent_is_broken(ke)) {
@@ -100,14 +104,20 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 
 /* Requests */
 
-static int kevent_check(const struct kevent_source_ops *ops,
+static int kevent_check(struct kevent_queue *q,
+			const struct kevent_source_ops *ops,
 			const struct ukevent *uk, struct file *file)
 {
+	int err;
+
 	if (uk->req_flags & ~(KEVENT_REQ_ALL | ops->flags))
 		return -EINVAL;
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
-	return ops->check(uk, file);
+	err = ops->check(uk, file);
+	if (!err && uk->req_flags & KEVENT_REQ_STAY_AWAKE)
+		err = kevent_awake_prepare(q);
+	return err;
 }
 
 static void kevent_set(struct kevent *ke, const struct ukevent *uk)
@@ -117,6 +127,7 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 	WRITE_ONCE(ke->event, uk->event);
 	WRITE_ONCE(ke->req_flags, uk->req_flags);
 	kevent_arm(ke, !(uk->req_flags & KEVENT_REQ_DISABLED));
+	kevent_set_awake(ke, uk->req_flags & KEVENT_REQ_STAY_AWAKE);
 }
 
 /* Addition */
@@ -296,7 +307,7 @@ struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 	struct kevent *ke;
 	int mask;
 
-	mask = kevent_check(ops, uk, file);
+	mask = kevent_check(q, ops, uk, file);
 	if (mask)
 		return ERR_PTR(mask);
 	if (ops->file && kevent_is_there(q, uk, file))
@@ -472,7 +483,7 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	unsigned long flags;
 	int err;
 
-	err = kevent_check(ops, uk, file);
+	err = kevent_check(q, ops, uk, file);
 	if (err)
 		return err;
 	err = -ENOENT;

@@ -44,6 +44,7 @@ static const struct test_suite *const suites[] = {
 	&foreign_suite,
 	&rights_suite,
 	&refuse_suite,
+	&awake_suite,
 	&lifetime_suite,
 	&pipe_suite,
 	&socket_suite,

@@ -384,7 +384,7 @@ static void types_are_known_reserved_or_refused(void)
  */
 static void check_bits(int kq, struct ukevent valid, uint32_t events)
 {
-	uint32_t flags = 0xff;
+	uint32_t flags = 0xff | KEVENT_REQ_STAY_AWAKE;
 	struct ukevent ev;
 	unsigned int bit;
 
@@ -427,7 +427,7 @@ static void each_unknown_bit_is_refused(void)
 	check_bits(kq, ev, KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);
 	kevent_set_socket(&ev, sock, KEVENT_SOCKET_RECV, 0, 0);
 	check_bits(kq, ev, KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
-			   KEVENT_SOCKET_SEND);
+			   KEVENT_SOCKET_SEND | KEVENT_SOCKET_EMPTY);
 	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLIN, 0, 0);
 	check_bits(kq, ev, 0x27df);
 	kevent_set_user(&ev, ~0ull, 1, 0, 0);
@@ -450,7 +450,7 @@ static void modify_refuses_unknown_bits(void)
 			CHECK_EQ(kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &ev),
 				 -EINVAL);
 		kevent_set_pipe(&ev, fd[0], 1, 1u << bit, 8);
-		if ((1u << bit) & ~0xffu)
+		if ((1u << bit) & ~(0xffu | KEVENT_REQ_STAY_AWAKE))
 			CHECK_EQ(kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &ev),
 				 -EINVAL);
 	}

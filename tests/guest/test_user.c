@@ -588,7 +588,7 @@ static void keep_each_is_of_user_marks(void)
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEEP, 0), -EINVAL);
 	CHECK_EQ(add_user(q.fd, 1, 1, KEEP | KEVENT_REQ_READY, 0), -EINVAL);
-	CHECK_EQ(add_user(q.fd, 1, 1, KEEP << 1, 0), -EINVAL);
+	CHECK_EQ(add_user(q.fd, 1, 1, KEEP << 2, 0), -EINVAL);
 	CHECK_EQ(add_user(q.fd, 1, 1, KEEP, 0), 0);
 	CHECK_EQ(modify_user(q.fd, 1, 1, KEEP | KEVENT_REQ_READY, 0),
 		 -EINVAL);

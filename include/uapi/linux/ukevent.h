@@ -300,6 +300,7 @@ struct kevent_wait_arg {
 #define KEVENT_REQ_DISPATCH	0x40U	/* disarm at delivery, MODIFY re-arms */
 #define KEVENT_REQ_DISABLED	0x80U	/* report nothing until MODIFY */
 #define KEVENT_REQ_KEEP_EACH	0x100U	/* USER: an event for each mark */
+#define KEVENT_REQ_STAY_AWAKE	0x200U	/* no suspend until it is processed */
 
 /* Return flags */
 #define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */
