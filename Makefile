@@ -9,7 +9,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
 .PHONY: help run test mutants worst bench bench-http bench-libev torture check model docs \
 	programs-test series series-check setup \
-	setup-arm64 setup-model setup-programs kernel kernel-debug \
+	setup-arm64 setup-model setup-programs setup-rust rust kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
 	ev-httpd tools guest guest-32 guest-arm64 bench-program install clean
 .NOTPARALLEL:
@@ -48,6 +48,7 @@ help:
 #?                    kernel-bench, kernel-arm64
 #? make libkevent     build the library; make install installs it (PREFIX,
 #?                    DESTDIR)
+#? make rust          package the Rust crate: build/rust/kevent-1.0.0.crate
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
 #? make libev         build libev with the kevent backend
@@ -77,7 +78,7 @@ help:
 run: setup $(server-$(SERVER)) kernel
 	bench/http/run
 
-test: $(if $(MUTANT),mutants,setup libkevent guest guest-32 bench-program \
+test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 bench-program \
 		kernel kernel-debug)
 	$(if $(MUTANT),,tests/run)
 
@@ -121,7 +122,7 @@ docs: setup
 setup:
 	@scripts/setup
 
-setup-arm64 setup-model setup-programs: setup-%:
+setup-arm64 setup-model setup-programs setup-rust: setup-%:
 	@scripts/setup $*
 
 kernel:
@@ -144,6 +145,9 @@ mutant: kernel
 
 libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)
+
+rust: setup-rust
+	@$(MAKE) -s --no-print-directory -C rust BUILD=$(BUILD)
 
 lighttpd libev libevent:
 	@scripts/program $@
@@ -169,5 +173,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs \
-		libev docs check-docs)
+		libev rust docs check-docs)
 	@rmdir $(BUILD) 2>/dev/null || true

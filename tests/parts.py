@@ -14,7 +14,7 @@ GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
-           "programs": 600, "worst": 1800}
+           "programs": 600, "rust": 600, "worst": 1800}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -165,6 +165,11 @@ def run_programs():
     for name, *words in PROGRAMS:
         run_counting(results, name, [TOP / "tests/programs" / name, *words])
     return results
+
+
+def run_rust():
+    return run_counting(report.Report("rust"), "crate",
+                        [TOP / "tests/rust/run"])
 
 
 def run_mutants(*names):

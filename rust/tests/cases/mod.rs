@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+//! The tests by source, and what they have in common.
+
+mod files;
+mod queue;
+mod sources;
+mod threads;
+
+use kevent::{Event, Queue, What};
+use std::io;
+use std::time::Duration;
+
+pub type Outcome = Result<(), Box<dyn std::error::Error>>;
+pub type Test = fn() -> Outcome;
+
+/// Long enough for a busy machine, and less than the time of a test.
+pub const SOON: Option<Duration> = Some(Duration::from_secs(30));
+pub const NOW: Option<Duration> = Some(Duration::ZERO);
+
+macro_rules! all {
+    ($($module:ident: $($name:ident)*;)*) => {
+        pub const ALL: &[(&str, Test)] = &[
+            $($((concat!(stringify!($module), ".", stringify!($name)), $module::$name),)*)*
+        ];
+    };
+}
+
+all! {
+    queue:
+        a_bad_number_of_slots_is_einval
+        the_descriptor_is_closed_at_exec_unless_asked_otherwise
+        what_is_refused_is_eperm
+        a_watch_is_added_once
+        a_watch_that_is_not_there_is_enoent
+        changes_have_results
+        a_timeout_ends_a_wait
+        a_wake_request_ends_a_wait
+        the_queue_is_readable_while_it_has_events
+        a_full_ring_loses_nothing
+        a_ring_that_is_never_empty_lets_level_watches_in
+        the_ring_iterator_takes_what_is_there
+        a_child_does_not_take_events_of_the_ring
+        a_child_takes_events_past_the_ring
+        a_queue_that_outlives_the_ring_does_no_harm
+        a_batch_is_no_larger_than_the_buffer;
+    files:
+        a_socket_reports_bytes_to_read
+        a_listener_reports_connections
+        a_socket_reports_room_and_hang_up
+        level_repeats_and_edge_does_not
+        oneshot_reports_once
+        dispatch_reports_again_after_modify
+        disabled_reports_nothing_until_modify
+        last_check_drops_what_is_no_longer_true
+        ready_at_add_is_handed_back_if_asked_for
+        ready_at_add_is_queued_by_default
+        a_pipe_reports_both_ends
+        poll_takes_any_file
+        a_closed_descriptor_takes_its_watch_along
+        a_directory_reports_changes
+        a_removed_file_is_reported;
+    sources:
+        a_timer_expires_once
+        a_timer_expires_again_and_counts
+        a_timer_has_an_absolute_time
+        a_bad_time_is_einval
+        a_signal_is_observed
+        a_signal_is_consumed
+        an_exit_has_a_status
+        a_pidfd_reports_the_exit
+        a_futex_is_woken_and_armed_again
+        a_futex_with_another_value_is_reported
+        marks_merge
+        messages_do_not;
+    threads:
+        each_event_goes_to_one_of_many_threads
+        another_thread_ends_a_wait
+        a_hit_is_seen_without_a_call;
+}
+
+extern "C" {
+    pub fn fork() -> i32;
+    pub fn _exit(status: i32) -> !;
+    pub fn kill(pid: i32, signal: i32) -> i32;
+    pub fn signal(number: i32, handler: usize) -> usize;
+    pub fn sigqueue(pid: i32, signal: i32, value: usize) -> i32;
+    pub fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+    pub fn poll(fds: *mut PollFd, number: u64, timeout: i32) -> i32;
+    pub fn syscall(number: i64, ...) -> i64;
+}
+
+#[repr(C)]
+pub struct PollFd {
+    pub fd: i32,
+    pub events: i16,
+    pub revents: i16,
+}
+
+/// The tests start themselves as a child that ends with a status.
+pub fn child(arguments: &[String]) {
+    if let [word, status] = arguments {
+        if word == "--exit" {
+            std::process::exit(status.parse().unwrap());
+        }
+    }
+}
+
+/// The event that must come.
+pub fn next(queue: &Queue) -> io::Result<Event> {
+    queue.next(SOON)?.ok_or_else(|| io::Error::new(io::ErrorKind::TimedOut, "no event"))
+}
+
+pub fn next_what(queue: &Queue) -> io::Result<What> {
+    next(queue).map(|event| event.what())
+}
+
+/// There must be no event.
+pub fn nothing(queue: &Queue) {
+    assert_eq!(queue.next(NOW).unwrap(), None);
+}
+
+pub fn errno(result: io::Result<()>) -> Option<i32> {
+    result.unwrap_err().raw_os_error()
+}
+
+/// Runs `f` in a child, whose status is what it returns.
+pub fn in_child(f: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child calls what allocates no memory and takes no lock, and ends.
+    match unsafe { fork() } {
+        0 => {
+            let status = f();
+            // SAFETY: ends the process.
+            unsafe { _exit(status) }
+        }
+        pid => {
+            assert!(pid > 0);
+            let mut status = 0;
+            // SAFETY: writes the status.
+            assert_eq!(unsafe { waitpid(pid, &mut status, 0) }, pid);
+            status >> 8
+        }
+    }
+}
