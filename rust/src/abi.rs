@@ -199,6 +199,7 @@ constants! {
     REQ_DISPATCH: u32 = 0x40;
     REQ_DISABLED: u32 = 0x80;
     REQ_KEEP_EACH: u32 = 0x100;
+    REQ_STAY_AWAKE: u32 = 0x200;
 
     RET_BROKEN: u32 = 0x1;
     RET_DONE: u32 = 0x2;

@@ -194,6 +194,12 @@ impl<'a> Watch<'a> {
         self.with(abi::REQ_READY)
     }
 
+    /// Keeps the system from being suspended until an event is processed. Needs
+    /// CAP_BLOCK_SUSPEND.
+    pub fn stay_awake(self) -> Watch<'a> {
+        self.with(abi::REQ_STAY_AWAKE)
+    }
+
     /// Sets request flags, `REQ_` in [`abi`].
     pub fn with(mut self, req_flags: u32) -> Watch<'a> {
         self.entry.req_flags |= req_flags;
