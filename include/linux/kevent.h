@@ -17,8 +17,23 @@ struct sock;
 
 #ifdef CONFIG_KEVENT
 
-bool is_kevent_file(const struct file *file);
+extern const struct file_operations kevent_fops;
 void __kevent_flush(struct file *file, fl_owner_t table);
+
+/**
+ * is_kevent_file - is this what kevent_init() returns a descriptor of?
+ * @file: any file
+ */
+static inline bool is_kevent_file(const struct file *file)
+{
+	return file->f_op == &kevent_fops;
+}
+
+/* Has a file a watch? Looks without a lock. */
+static inline bool is_kevent_watched(const struct file *file)
+{
+	return READ_ONCE(file->f_kevent);
+}
 
 /**
  * kevent_flush - a descriptor of @file has left the file table @table
@@ -42,7 +57,64 @@ static inline void kevent_flush(struct file *file, fl_owner_t table)
 
 static inline void kevent_flush(struct file *file, fl_owner_t table) {}
 
+static inline bool is_kevent_file(const struct file *file)
+{
+	return false;
+}
+
+static inline bool is_kevent_watched(const struct file *file)
+{
+	return false;
+}
+
 #endif /* CONFIG_KEVENT */
+
+/* For epoll, whose check against loops goes through queues */
+#if defined(CONFIG_KEVENT) && defined(CONFIG_EPOLL)
+
+struct hlist_head *kevent_nest_refs(struct file *file);
+int kevent_nest_down(struct file *file, int depth);
+int kevent_nest_up(struct file *file, int depth);
+int kevent_nest_paths(struct file *file, int depth);
+int kevent_nest_check(void);
+void kevent_nest_done(void);
+unsigned int kevent_nest_wakes(struct file *file);
+
+#else
+
+static inline struct hlist_head *kevent_nest_refs(struct file *file)
+{
+	return NULL;
+}
+
+static inline int kevent_nest_down(struct file *file, int depth)
+{
+	return 0;
+}
+
+static inline int kevent_nest_up(struct file *file, int depth)
+{
+	return 0;
+}
+
+static inline int kevent_nest_paths(struct file *file, int depth)
+{
+	return 0;
+}
+
+static inline int kevent_nest_check(void)
+{
+	return 0;
+}
+
+static inline void kevent_nest_done(void) {}
+
+static inline unsigned int kevent_nest_wakes(struct file *file)
+{
+	return 1;
+}
+
+#endif /* CONFIG_KEVENT && CONFIG_EPOLL */
 
 #ifdef CONFIG_KEVENT_SOCK_DIRECT
 

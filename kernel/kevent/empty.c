@@ -97,5 +97,5 @@ void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
 	else if (!(key & EPOLLOUT) || sock->sk->sk_family != AF_UNIX ||
 		 !unix_is_empty(sock->sk))
 		return;
-	kevent_ready_amount(ke, KEVENT_SOCKET_EMPTY, 0);
+	kevent_ready_amount(ke, KEVENT_SOCKET_EMPTY, 0, 0);
 }

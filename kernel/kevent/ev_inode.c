@@ -468,13 +468,9 @@ static void ev_inode_leave(struct kevent_inode *ki)
 static int ev_inode_check(const struct ukevent *uk, struct file *file)
 {
 	umode_t mode = file_inode(file)->i_mode;
-	int err;
 
 	if (!uk->event || uk->event & ~EV_INODE_EVENTS)
 		return -EINVAL;
-	err = kevent_check_nesting(file);
-	if (err)
-		return err;
 	if (!S_ISREG(mode) && !S_ISDIR(mode))
 		return -EINVAL;
 	return file->f_mode & FMODE_READ ? 0 : -EACCES;

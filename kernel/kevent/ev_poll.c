@@ -5,6 +5,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/eventfd.h>
+#include <linux/io_uring.h>
 #include <linux/kevent.h>
 #include <linux/net.h>
 #include <linux/pipe_fs_i.h>
@@ -14,6 +15,7 @@
 
 #include "busy_poll.h"
 #include "empty.h"
+#include "nest.h"
 #include "poll_report.h"
 #include "source.h"
 #include "turns.h"
@@ -58,6 +60,16 @@ static bool ev_poll_has_extra(const struct kevent *ke,
 	       (ke->type == KEVENT_SOCKET && ke->event & events);
 }
 
+/* epoll and io_uring wake up with the one name of data. */
+static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
+{
+	__poll_t more = keys & EPOLLRDNORM ? EPOLLIN : 0;
+
+	if (kevent_is_nesting(file))
+		return more | EV_POLL_NESTING;
+	return io_is_uring_fops(file) ? more : 0;
+}
+
 static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 			     struct file *file)
 {
@@ -73,7 +85,7 @@ static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
 		keys |= EV_POLL_EXTRA;
 	if (kp->kf.ke.type == KEVENT_POLL)
-		return keys;
+		return keys | ev_poll_nesting_keys(file, keys);
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
 	if (event & KEVENT_SOCKET_SEND)
@@ -209,7 +221,10 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
 	ke->keys = (__force u16)ev_poll_keys(kp, file);
-	err = kevent_file_link(&kp->kf, file);
+	if ((__force __poll_t)ke->keys & EV_POLL_NESTING)
+		err = kevent_nest_link(kp, file);
+	else
+		err = kevent_file_link(&kp->kf, file);
 	if (err)
 		return err;
 	init_poll_funcptr(&table.pt, ev_poll_queue);
@@ -229,6 +244,8 @@ static void ev_poll_detach(struct kevent *ke)
 	kevent_turns_leave(&kp->wait, ev_poll_head(kp));
 	for (more = ev_poll_more(kp); more; more = more->next)
 		kevent_turns_leave(&more->wait, &more->wait.private);
+	if ((__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
+		kevent_nest_unlink(ke);
 }
 
 static void ev_poll_destroy(struct kevent *ke)
@@ -273,7 +290,7 @@ static int ev_poll_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(__force u32)EV_POLL_EVENTS)
 		return -EINVAL;
-	return kevent_check_nesting(file);
+	return 0;
 }
 
 static int ev_socket_check(const struct ukevent *uk, struct file *file)
@@ -285,7 +302,7 @@ static int ev_socket_check(const struct ukevent *uk, struct file *file)
 		return -EINVAL;
 	sock = kevent_socket(file);
 	if (!sock)
-		return kevent_check_nesting(file) ?: -ENOTSOCK;
+		return -ENOTSOCK;
 	if (uk->event & KEVENT_SOCKET_EMPTY && !kevent_sock_knows_empty(sock))
 		return -EOPNOTSUPP;
 	return 0;
@@ -296,9 +313,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND))
 		return -EINVAL;
 	/* There are FIFOs that are no pipes, as in rpc_pipefs. */
-	if (get_pipe_info(file, false))
-		return 0;
-	return kevent_check_nesting(file) ?: -EINVAL;
+	return get_pipe_info(file, false) ? 0 : -EINVAL;
 }
 
 static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
@@ -335,7 +350,8 @@ const struct kevent_source_ops kevent_poll_ops = {
 };
 
 static_assert(((__force u32)EV_POLL_EVENTS &
-	       (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA)) == 0);
+	       (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA |
+			     EV_POLL_NESTING)) == 0);
 /* For ev_poll_key_events() */
 static_assert(KEVENT_SOCKET_RECV == (__force u32)EPOLLIN &&
 	      KEVENT_SOCKET_SEND == (__force u32)EPOLLOUT);

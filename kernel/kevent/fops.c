@@ -4,16 +4,12 @@
  */
 
 #include <linux/file.h>
-#include <linux/io_uring.h>
 #include <linux/io_uring_types.h>
 #include <linux/kevent.h>
 #include <linux/percpu_counter.h>
 #include <linux/poll.h>
 #include <linux/sched/user.h>
 #include <linux/seq_file.h>
-
-/* Needs what poll.h includes. */
-#include <linux/eventpoll.h>
 
 #include "awake.h"
 #include "busy_poll.h"
@@ -31,29 +27,6 @@
  */
 static_assert(IOU_F_TWQ_IN_WAKE);
 
-/**
- * is_kevent_file - is this what kevent_init() returns a descriptor of?
- * @file: any file
- */
-bool is_kevent_file(const struct file *file)
-{
-	return file->f_op == &kevent_fops;
-}
-
-/**
- * kevent_check_nesting - may this kind of file be watched?
- * @file: the file
- *
- * Return: 0, or -ELOOP for queues and what queues may be watched by.
- */
-int kevent_check_nesting(struct file *file)
-{
-	if (is_kevent_file(file) || is_file_epoll(file) ||
-	    io_is_uring_fops(file))
-		return -ELOOP;
-	return 0;
-}
-
 /* Each close() of a descriptor, and so each end of a process that has one */
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
@@ -65,6 +38,8 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 {
 	struct kevent_queue *q = file->private_data;
 
+	/* No set has the queue any more: it is on no path. */
+	WRITE_ONCE(q->nest.file, NULL);
 	kevent_remove_all(q);
 	kevent_timers_stop(q);
 	kevent_awake_stop(q);

@@ -9,6 +9,4 @@
 
 extern const struct file_operations kevent_fops;
 
-int kevent_check_nesting(struct file *file);
-
 #endif /* _KEVENT_FOPS_H */

@@ -167,16 +167,17 @@ static noinline void kevent_report_slow(struct kevent_queue *q,
 }
 
 static noinline int kevent_ready_slow(struct kevent_queue *q,
-				      struct kevent *ke, u32 mask, u32 amount)
+				      struct kevent *ke, u32 mask, u32 amount,
+				      u32 chain)
 	__releases(&q->ready_lock)
 {
 	kevent_report_any(q, ke, mask, amount);
-	kevent_unlock_irqoff(q);
+	kevent_unlock_irqoff(q, chain);
 	return 1;
 }
 
 static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
-					      u32 amount)
+					      u32 amount, u32 chain)
 {
 	struct kevent_queue *q = ke->queue;
 
@@ -186,8 +187,9 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 
 	spin_lock(&q->ready_lock);
 	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
-		return kevent_ready_slow(q, ke, mask & ke->event, amount);
-	kevent_unlock_irqoff(q);
+		return kevent_ready_slow(q, ke, mask & ke->event, amount,
+					 chain);
+	kevent_unlock_irqoff(q, chain);
 	return 1;
 }
 
@@ -204,7 +206,7 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
  */
 int kevent_ready_now(struct kevent *ke, u32 mask)
 {
-	return __kevent_ready_now(ke, mask, 0);
+	return __kevent_ready_now(ke, mask, 0, 0);
 }
 
 /**
@@ -212,12 +214,13 @@ int kevent_ready_now(struct kevent *ke, u32 mask)
  * @ke: the watch
  * @mask: the conditions
  * @amount: second word of the entry
+ * @chain: of kevent_chain()
  *
  * Return: 1.
  */
-int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 {
-	return __kevent_ready_now(ke, mask, amount);
+	return __kevent_ready_now(ke, mask, amount, chain);
 }
 
 /**
@@ -243,13 +246,15 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
  * @keys: of &kevent.keys, those it must still have
  * @mask: the conditions; 0: they have to be looked up
  * @amount: second word of the entry
+ * @chain: of kevent_chain()
  *
  * A watch that was modified since the source looked gets nothing.
  *
  * Return: true when @ke is sure to report, or to look up, what it was offered: if
  * it is neither removed nor modified before that. Otherwise others must have it.
  */
-bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
+		  u32 chain)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
@@ -265,7 +270,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 		else if (!kevent_hit_edge(q, ke, mask, amount))
 			kevent_report_slow(q, ke, mask, amount);
 	}
-	kevent_unlock(q, flags);
+	kevent_unlock_chain(q, flags, chain);
 	return taken;
 }
 
@@ -292,12 +297,22 @@ void kevent_ready(struct kevent *ke, u32 mask)
  */
 void kevent_look(struct kevent *ke)
 {
+	kevent_look_chain(ke, 0);
+}
+
+/**
+ * kevent_look_chain - kevent_look() from a wake-up of a watched file
+ * @ke: the watch
+ * @chain: of kevent_chain()
+ */
+void kevent_look_chain(struct kevent *ke, u32 chain)
+{
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_look_locked(ke);
-	kevent_unlock(q, flags);
+	kevent_unlock_chain(q, flags, chain);
 }
 
 /**

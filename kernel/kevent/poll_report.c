@@ -161,6 +161,14 @@ static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
 	return events;
 }
 
+/* What those who poll the queue have to know of a wake-up */
+static u32 ev_poll_chain(struct kevent *ke, __poll_t key)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+
+	return kevent_chain(to_poll(ke)->kf.file, keys & EV_POLL_NESTING, key);
+}
+
 /**
  * ev_poll_fire - a wake-up is for a watch
  * @ke: the watch; the lock of the wait queue is held
@@ -169,17 +177,18 @@ static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
 void ev_poll_fire(struct kevent *ke, __poll_t key)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
-	u32 events, amount;
+	u32 events, amount, chain;
 
 	if (key && !(key & keys))
 		return;
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	events = ev_poll_says(ke, key, &amount);
+	chain = ev_poll_chain(ke, key);
 	/* What becomes true after a look has a wake-up of its own. */
 	if (events)
-		kevent_ready_amount(ke, events, amount);
+		kevent_ready_amount(ke, events, amount, chain);
 	else if (key || ev_poll_peek(ke))
-		kevent_look(ke);
+		kevent_look_chain(ke, chain);
 }
 
 /**
@@ -198,5 +207,6 @@ bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key)
 	events = ev_poll_says(ke, key, &amount);
 	if (!key && !ev_poll_peek(ke))
 		return true;
-	return kevent_offer(ke, (__force u16)wanted, events, amount);
+	return kevent_offer(ke, (__force u16)wanted, events, amount,
+			    ev_poll_chain(ke, key));
 }

@@ -97,6 +97,9 @@ static inline void **ev_poll_head(struct kevent_poll *kp)
 /* In kevent.keys: there may be an amount to report, or a device queue to note */
 #define EV_POLL_EXTRA	((__force __poll_t)BIT(11))
 
+/* In kevent.keys, for good: the file is a queue or an epoll file */
+#define EV_POLL_NESTING	((__force __poll_t)BIT(12))
+
 /* Is the watch of one of the types that have a &struct kevent_poll? */
 static inline bool kevent_is_poll(const struct kevent *ke)
 {

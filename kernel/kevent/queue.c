@@ -30,6 +30,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->guests);
 	init_waitqueue_head(&q->wait);
 	init_waitqueue_head(&q->poll_wait);
+	kevent_nest_init(&q->nest);
 	kevent_index_init(&q->watches);
 	q->by_key = RB_ROOT;
 	refcount_set(&q->refs, 1);
@@ -52,10 +53,48 @@ void kevent_queue_put(struct kevent_queue *q)
 	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
+	xa_destroy(&q->nest.watched);
 	free_uid(q->owner);
 	put_pid(q->consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
+}
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+/*
+ * A queue that polls this one may be woken here, one that polls that one there, and
+ * so on: lockdep must see that the locks of their wait queues have an order.
+ */
+static void wake_nested(struct kevent_queue *q, __poll_t key,
+			unsigned int nests)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave_nested(&q->poll_wait.lock, flags, nests);
+	q->nest.wakes = nests;
+	wake_up_locked_poll(&q->poll_wait, key);
+	q->nest.wakes = 0;
+	spin_unlock_irqrestore(&q->poll_wait.lock, flags);
+}
+#else
+static void wake_nested(struct kevent_queue *q, __poll_t key,
+			unsigned int nests)
+{
+	wake_up_poll(&q->poll_wait, key);
+}
+#endif
+
+/**
+ * kevent_wake_pollers - wake those who poll() a queue
+ * @q: the queue; ready_lock is not held, that of a watched file's wait queue may be
+ * @chain: of kevent_chain(), or 0
+ */
+void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
+{
+	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
+
+	wake_nested(q, EPOLLIN | EPOLLRDNORM | uring,
+		    chain & KEVENT_CHAIN_NESTS);
 }
 
 /* Would a waiter that is woken sleep again, and the wake-up be lost on it? */

@@ -23,6 +23,7 @@
 #include "kevent.h"
 #include "ops.h"
 #include "ring.h"
+#include "sets.h"
 
 struct kevent_timers;
 struct mm_struct;
@@ -84,6 +85,7 @@ struct kevent_busy {
  * @more_work:	R: runs in @consumer, and holds a reference to the queue
  * @more_queued: R: @more_work is on its way
  * @poll_wait:	poll() on the queue's own descriptor
+ * @nest:	the queue as a source of others, and what it watches of that kind
  * @mm:		I: address space that created the ring; a pointer to compare,
  *		held by mmgrab()
  * @ring_mm:	R: the address space for which @ring says where it is, or
@@ -126,6 +128,7 @@ struct kevent_queue {
 	struct callback_head	more_work;
 	bool			more_queued;
 	wait_queue_head_t	poll_wait;
+	struct kevent_nest	nest;
 	struct mm_struct	*mm;
 	struct mm_struct	*ring_mm;
 	struct kevent_ring __user *home;
@@ -194,6 +197,7 @@ void kevent_wake_for(struct kevent *ke, enum kevent_consumers kind);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
+void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 bool kevent_may_wait_for_ring(struct kevent_queue *q);
 
 /* Put a watch that is on no list at the end of @list. */
@@ -253,29 +257,38 @@ static inline bool kevent_poll_waits(struct kevent_queue *q)
 }
 
 /**
- * kevent_unlock - release ready_lock, then wake those who poll() the queue
+ * kevent_unlock_chain - release ready_lock, then wake those who poll() the queue
  * @q: the queue; somebody keeps it alive
  * @flags: of spin_lock_irqsave()
+ * @chain: of kevent_chain(), when a wake-up of a watched file is the reason
  */
-static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+static inline void kevent_unlock_chain(struct kevent_queue *q,
+				       unsigned long flags, u32 chain)
 	__releases(&q->ready_lock)
 {
 	bool wake = kevent_poll_waits(q);
 
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (wake)
-		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
+		kevent_wake_pollers(q, chain);
+}
+
+/* The same for any other reason */
+static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	kevent_unlock_chain(q, flags, 0);
 }
 
 /* The same after spin_lock(), with interrupts off */
-static inline void kevent_unlock_irqoff(struct kevent_queue *q)
+static inline void kevent_unlock_irqoff(struct kevent_queue *q, u32 chain)
 	__releases(&q->ready_lock)
 {
 	bool wake = kevent_poll_waits(q);
 
 	spin_unlock(&q->ready_lock);
 	if (wake)
-		wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM);
+		kevent_wake_pollers(q, chain);
 }
 
 #endif /* _KEVENT_QUEUE_H */

@@ -38,6 +38,7 @@ static int kevent_install(struct kevent_queue *q, u32 flags)
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
+	q->nest.file = file;
 	fd_install(fd, file);
 	return fd;
 }

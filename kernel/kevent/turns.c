@@ -491,7 +491,8 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 	__poll_t mask = key_to_poll(key);
 
 	/* Alone in the wait queue, and all said */
-	if (unlikely(wait->entry.next != wait->entry.prev || mask & POLLFREE ||
+	if (unlikely(wait->entry.next != wait->entry.prev ||
+		     mask & (POLLFREE | EPOLL_URING_WAKE) ||
 		     keys & EV_POLL_EXTRA || !ev_poll_key_suffices(keys, mask)))
 		return ev_poll_wake_slow(kp, mask);
 	if (!(mask & keys))

@@ -472,7 +472,7 @@ static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
  * Arms the watch again, and has its condition checked by the next collection,
  * or by the source at once. Return: 0, -ENOENT, -EPERM when it is another
  * process's, -EBUSY when another call arms it, or what the source's check() and
- * rearm() say: -EINVAL, -ELOOP, -ENOTSOCK, -EFAULT, -EXDEV.
+ * rearm() say: -EINVAL, -EACCES, -ENOTSOCK, -EFAULT, -EXDEV.
  */
 int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 		  struct file *file)
