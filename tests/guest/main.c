@@ -65,6 +65,8 @@ static const struct test_suite *const suites[] = {
 	&futex_suite,
 	&futex_lock_suite,
 	&nesting_suite,
+	&nested_suite,
+	&nested_random_suite,
 	&busy_poll_suite,
 	&limits_suite,
 	&fuse_suite,

@@ -71,6 +71,8 @@ extern const struct test_suite lifetime_suite;
 extern const struct test_suite limits_suite;
 extern const struct test_suite modes_suite;
 extern const struct test_suite busy_poll_suite;
+extern const struct test_suite nested_suite;
+extern const struct test_suite nested_random_suite;
 extern const struct test_suite nesting_suite;
 extern const struct test_suite pipe_suite;
 extern const struct test_suite poll_suite;
