@@ -3,9 +3,10 @@
  * libkevent: the kevent system calls and the user half of the ring
  *
  * Every function returns a negative errno on failure and leaves errno alone.
- * The library starts no thread and allocates nothing but one page, by which it
- * recognises a child of fork(). Unless noted, a function may run in any number
- * of threads at once, and none is a cancellation point.
+ * For queues of the kernel the library starts no thread and allocates nothing
+ * but one page, by which it recognises a child of fork(). Unless noted, a
+ * function may run in any number of threads at once, and none is a cancellation
+ * point.
  */
 #ifndef LIBKEVENT_H
 #define LIBKEVENT_H
@@ -29,6 +30,17 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
 	      "build with -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64");
 
 /**
+ * KEVENT_INIT_NO_FALLBACK - a flag of kevent_init(): the kernel, or nothing
+ *
+ * Without it, kevent_init() makes a queue of epoll and its like where the kernel
+ * has no kevent, or forbids it: see kevent_fallback(7). In the environment,
+ * KEVENT_BACKEND=kernel asks for the same in all programs, and
+ * KEVENT_BACKEND=epoll for the opposite, except in those that use this flag. The
+ * library takes the flag; the kernel does not know it.
+ */
+#define KEVENT_INIT_NO_FALLBACK	0x8000U
+
+/**
  * kevent_init() - create a queue
  * @ring: memory for the ring, aligned to 8 bytes (64 avoids false sharing),
  *	KEVENT_RING_BYTES(@ring_size) bytes; NULL for a queue without a ring
@@ -45,9 +57,10 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * only one of @ring and @ring_size is zero;
  * -EFAULT when the caller may not write all of @ring;
  * -EINTR when a fatal signal arrived;
- * -EPERM when the sysctl kernel.kevent_disabled forbids it;
+ * -EPERM when the sysctl kernel.kevent_disabled forbids it, and there is to be
+ * no fallback;
  * -EMFILE, -ENFILE, -ENOMEM when out of descriptors, files or memory;
- * -ENOSYS when the kernel has no kevent.
+ * -ENOSYS when the kernel has no kevent, and there is to be no fallback.
  */
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
 
@@ -213,6 +226,16 @@ unsigned int kevent_version(void);
  * -EMFILE, -ENFILE, -ENOMEM when it can't find out now.
  */
 int kevent_supported(void);
+
+/**
+ * kevent_backend() - what a queue is made of
+ * @fd: the queue
+ *
+ * Return: "kevent" for one of the kernel, "epoll" for one of the library, which
+ * kevent_fallback(7) describes; NULL when @fd is no queue. In a child of the
+ * process that made it, a queue of the library is still "epoll".
+ */
+const char *kevent_backend(int fd);
 
 /**
  * kevent_busy_poll() - look for events for a while before a wait sleeps

@@ -12,7 +12,8 @@ from lib.paths import BUILD, LOG, TOP
 
 GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "lowres": 120, "compat": 180,
+           "base": 240, "fallback": 60,
+           "fallback-vm": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800}
 STORMS = 50			# tests with a time budget, at most
@@ -66,6 +67,19 @@ def run_library(name):
                ["make", "-s", "--no-print-directory", "-C",
                 str(TOP / "libkevent"), f"BUILD={BUILD}", f"check-{name}"],
                SECONDS[name])
+
+
+def run_fallback():
+    """kevent-tests without kevent: on this machine, whatever its kernel is."""
+    return run(report.Report("fallback"),
+               [str(GUEST / "kevent-tests")], SECONDS["fallback"],
+               KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=STORM_SHORT)
+
+
+def run_fallback_vm():
+    """The same on our kernel, where tests may do what they want."""
+    return run_guest("fallback-vm", "base", KEVENT_BACKEND="epoll",
+                     KEVENT_STORM_SECONDS=STORM_SHORT)
 
 
 def run_guest(name, config, *options, program="kevent-tests", suites=(),

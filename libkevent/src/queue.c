@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libkevent.h"
+#include "fallback/fallback.h"
 #include "process.h"
 
 #define NSEC_PER_SEC	1000000000L
@@ -38,8 +39,10 @@ int kevent_queue_attach(struct kevent_queue *q)
 
 void kevent_queue_close(struct kevent_queue *q)
 {
-	if (q->fd >= 0)
+	if (q->fd >= 0) {
+		kevent_fb_close(q->fd);
 		close(q->fd);
+	}
 	q->fd = -1;
 }
 
@@ -91,7 +94,7 @@ int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max)
 	if (!kevent_process_is(q->process))
 		return -EXDEV;
 	nr = kevent_ring_pop(q->ring, q->size, ev, max);
-	if (nr || !max || !queue_has_more(q))
+	if (nr || !max || !queue_has_more(q) || kevent_fb_idle(q->fd))
 		return (int)nr;
 	ret = queue_refill(q);
 	if (ret < 0)

@@ -363,12 +363,26 @@ int mark_user(int kq, uint64_t id, uint32_t event)
 	return kevent_ctl_one(kq, KEVENT_CTL_READY, &ev);
 }
 
+bool on_fallback(void)
+{
+	const char *backend = getenv("KEVENT_BACKEND");
+
+	if (backend && *backend)
+		return !strcmp(backend, "epoll");
+	return kevent_supported() == -ENOSYS;
+}
+
+/* Of the static library only */
+long long kevent_fb_info(int fd, const char *key);
+
 long long fdinfo(int kq, const char *key)
 {
 	static char text[1 << 16];
 	size_t len = strlen(key);
 	char path[40], *line;
 
+	if (on_fallback())
+		return kevent_fb_info(kq, key);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", kq);
 	read_file(path, text, sizeof(text));
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -417,13 +431,21 @@ static char task_state(pid_t tid)
 	return end && end[1] ? end[2] : '?';
 }
 
+/* Is it that call, or what the fallback does in its place? */
+static bool is_call(long got, long nr)
+{
+	if (nr < __NR_kevent_init || nr > __NR_kevent_commit || !on_fallback())
+		return got == nr;
+	return got == SYS_epoll_pwait2 || got == SYS_epoll_pwait;
+}
+
 bool is_asleep_in(pid_t tid, long nr)
 {
 	char path[40], text[256], *end;
 
 	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
 	read_file(path, text, sizeof(text));
-	return strtol(text, &end, 10) == nr && end != text &&
+	return is_call(strtol(text, &end, 10), nr) && end != text &&
 	       task_state(tid) == 'S';
 }
 

@@ -95,6 +95,9 @@ int receive_fd(int sock);
 
 /* Queues */
 
+/* The library makes queues of epoll, see kevent_fallback(7). */
+bool on_fallback(void);
+
 struct queue {
 	int			fd;
 	uint32_t		size;	/* 0: no ring */

@@ -4,7 +4,7 @@
 
 #include "ktap.h"
 
-static unsigned int passed, failed;
+static unsigned int passed, failed, left_out;
 
 void ktap_plan(unsigned int nr)
 {
@@ -36,9 +36,16 @@ void ktap_result(bool ok, const char *suite, const char *name,
 	fflush(stdout);
 }
 
+void ktap_left_out(const char *suite, const char *name, const char *reason,
+		   const char *text)
+{
+	left_out++;
+	printf("# left out: %s.%s (%s: %s)\n", suite, name, reason, text);
+}
+
 unsigned int ktap_end(void)
 {
-	printf("# pass:%u fail:%u\n", passed, failed);
+	printf("# pass:%u fail:%u left out:%u\n", passed, failed, left_out);
 	fflush(stdout);
 	return failed;
 }

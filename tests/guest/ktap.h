@@ -32,6 +32,18 @@ void ktap_result(bool ok, const char *suite, const char *name,
 		 const char *diagnostics);
 
 /**
+ * ktap_left_out() - say that a test is not part of the run
+ * @suite: its suite
+ * @name: its name
+ * @reason: a word
+ * @text: what it means
+ *
+ * It is no result, and the plan does not count it.
+ */
+void ktap_left_out(const char *suite, const char *name, const char *reason,
+		   const char *text);
+
+/**
  * ktap_end() - end the report
  *
  * Return: the number of tests that failed.

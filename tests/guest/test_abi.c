@@ -25,11 +25,34 @@ static long result(long ret)
 	return ret < 0 ? -errno : ret;
 }
 
-#define raw_init(...)	result(syscall(480, __VA_ARGS__))
-#define raw_ctl(...)	result(syscall(481, __VA_ARGS__))
-#define raw_get(...)	result(syscall(482, __VA_ARGS__))
-#define raw_wait(...)	result(syscall(483, __VA_ARGS__))
-#define raw_commit(...)	result(syscall(484, __VA_ARGS__))
+/* Of the kernel, or of the library in its place */
+static long call(long nr, long a, long b, long c, long d, long e, long f)
+{
+	if (!on_fallback())
+		return result(syscall(nr, a, b, c, d, e, f));
+	switch (nr) {
+	case __NR_kevent_init:
+		return kevent_init((void *)a, b, c);
+	case __NR_kevent_ctl:
+		return kevent_ctl(a, b, c, (void *)d);
+	case __NR_kevent_get_events:
+		return kevent_get_events(a, b, c, (void *)d, (void *)e, f);
+	case __NR_kevent_wait:
+		return kevent_wait(a, b, c, (void *)d, e, (void *)f);
+	default:
+		return kevent_commit(a, b, c);
+	}
+}
+
+#define raw_init(ring, size, flags) \
+	call(480, (long)(ring), size, flags, 0, 0, 0)
+#define raw_ctl(fd, cmd, num, arg) \
+	call(481, fd, cmd, num, (long)(arg), 0, 0)
+#define raw_get(fd, min, max, timeout, buf, flags) \
+	call(482, fd, min, max, (long)(timeout), (long)(buf), flags)
+#define raw_wait(fd, num, kidx, timeout, flags, arg) \
+	call(483, fd, num, kidx, (long)(timeout), flags, (long)(arg))
+#define raw_commit(fd, uidx, over)	call(484, fd, uidx, over, 0, 0, 0)
 
 static const struct timespec zero;
 

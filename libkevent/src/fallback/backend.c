@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * The choice between the kernel and the fallback, and new queues
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "fallback.h"
+#include "queue.h"
+#include "sys.h"
+
+/* Of the environment, read once: 0 before that, then 1 + the choice */
+static int fb_asked;
+
+static enum kevent_fb_choice fb_environment(void)
+{
+	const char *text;
+	int asked = __atomic_load_n(&fb_asked, __ATOMIC_RELAXED);
+
+	if (!asked) {
+		text = secure_getenv("KEVENT_BACKEND");
+		asked = 1 + KEVENT_FB_IF_MISSING;
+		if (text && !strcmp(text, "kernel"))
+			asked = 1 + KEVENT_FB_NEVER;
+		else if (text && !strcmp(text, "epoll"))
+			asked = 1 + KEVENT_FB_ALWAYS;
+		__atomic_store_n(&fb_asked, asked, __ATOMIC_RELAXED);
+	}
+	return (enum kevent_fb_choice)(asked - 1);
+}
+
+enum kevent_fb_choice kevent_fb_choose(__u32 flags)
+{
+	if (flags & KEVENT_INIT_NO_FALLBACK)
+		return KEVENT_FB_NEVER;
+	return fb_environment();
+}
+
+static int fb_check_init(struct kevent_ring *ring, __u32 size, __u32 flags)
+{
+	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_REFUSE_ALL))
+		return -EINVAL;
+	if (!ring != !size)
+		return -EINVAL;
+	return ring ? fb_ring_check(ring, size) : 0;
+}
+
+static int fb_open(struct fb_queue *q, struct kevent_ring *ring, __u32 size,
+		   __u32 flags)
+{
+	int fd = (int)fb_sys(SYS_epoll_create1,
+			     flags & KEVENT_INIT_NOCLOEXEC ? 0 : EPOLL_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = fb_queue_setup(q, fd, ring, size, flags);
+	if (!err)
+		err = fb_publish(fd, q);
+	if (err)
+		fb_close_fd(fd);
+	return err ? err : fd;
+}
+
+int kevent_fb_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
+{
+	struct fb_queue *q;
+	int fd = fb_check_init(ring, ring_size, flags);
+
+	if (fd)
+		return fd;
+	q = fb_queue_alloc();
+	if (!q)
+		return -ENOMEM;
+	fd = fb_open(q, ring, ring_size, flags);
+	if (fd >= 0)
+		fb_put(q);
+	else
+		fb_abandon(q);
+	return fd;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * What epoll found
+ */
+#include <limits.h>
+
+#include "ops.h"
+#include "sys.h"
+
+/* The second instance has what it has; it is never waited for. */
+static void fb_collect_second(struct fb_queue *q, struct fb_dest *d, __u32 call)
+{
+	struct epoll_event events[FB_BATCH];
+	int max = d->room && d->room < FB_BATCH ? (int)d->room : FB_BATCH;
+	int nr;
+
+	nr = (int)fb_sys(SYS_epoll_pwait, q->second, events, max, 0, NULL, 8);
+	if (nr > 0)
+		fb_collected(q, events, nr, d, call);
+}
+
+static void fb_collect_other(struct fb_queue *q, __u64 token,
+			     struct fb_dest *d, __u32 call)
+{
+	switch (token) {
+	case FB_TOKEN_KICK:
+		q->kicked = false;
+		break;
+	case FB_TOKEN_SECOND:
+		fb_collect_second(q, d, call);
+		break;
+	case FB_TOKEN_SIGNALS:
+		fb_signals_read(q);
+		break;
+	case FB_TOKEN_INODES:
+		fb_inodes_read(q);
+		break;
+	default:
+		fb_timer_expired(q, (unsigned int)(token - FB_TOKEN_CLOCK));
+	}
+}
+
+/* The queue is locked. */
+void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
+		  struct fb_dest *d, __u32 call)
+{
+	struct fb_watch *w;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (events[i].data.u64 <= UINT_MAX) {
+			fb_collect_other(q, events[i].data.u64, d, call);
+			continue;
+		}
+		w = fb_by_token(q, events[i].data.u64);
+		if (!w)
+			fb_stray(q, events[i].data.u64);
+		else if (fb_ops_of(w)->file)
+			fb_take(q, w, events[i].events, d, call);
+		else
+			fb_proc_ended(q, w);
+	}
+}
+
+/* Take what epoll has, for kevent_ctl(); nothing is stored but on the ready list. */
+int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d)
+{
+	struct epoll_event events[FB_BATCH];
+	int nr;
+
+	nr = (int)fb_sys(SYS_epoll_pwait, fd, events, FB_BATCH, 0, NULL, 8);
+	if (nr > 0)
+		fb_collected(q, events, nr, d,
+			     __atomic_add_fetch(&q->call, 1, __ATOMIC_RELAXED));
+	return nr;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * kevent_ctl(), and the changes of kevent_wait()
+ */
+#include "fallback.h"
+#include "ops.h"
+#include "process.h"
+#include "sys.h"
+
+/* May the request be made? 0 or -errno */
+static int fb_allowed(const struct fb_queue *q, __u32 cmd,
+		      const struct ukevent *uk)
+{
+	__u32 refuses = q->refuses;
+	__u32 type = uk->type < FB_NR_TYPES ? KEVENT_INIT_REFUSE(uk->type) :
+					      KEVENT_INIT_REFUSE_LATER;
+
+	if (cmd > KEVENT_CTL_READY)
+		return -EINVAL;
+	if (refuses & type ||
+	    (refuses & KEVENT_INIT_REFUSE_READY && cmd == KEVENT_CTL_READY) ||
+	    (refuses & KEVENT_INIT_REFUSE_CHANGE &&
+	     (cmd == KEVENT_CTL_MODIFY || cmd == KEVENT_CTL_REMOVE)))
+		return -EPERM;
+	if (uk->type >= FB_NR_TYPES)
+		return -EINVAL;
+	return fb_sources[uk->type] ? 0 : -ENOSYS;
+}
+
+/* 0, 1 when an event is handed back, or -errno */
+static int fb_apply(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
+{
+	int ret = fb_allowed(q, cmd, uk);
+
+	if (ret)
+		return ret;
+	switch (cmd) {
+	case KEVENT_CTL_ADD:
+		return fb_add(q, uk);
+	case KEVENT_CTL_REMOVE:
+		return fb_remove(q, uk);
+	case KEVENT_CTL_MODIFY:
+		return fb_modify(q, uk);
+	default:
+		return fb_mark(q, uk);
+	}
+}
+
+/* The same, with the result in the entry */
+static int fb_make(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
+{
+	int ret = fb_apply(q, cmd, uk);
+
+	if (ret > 0)
+		return ret;
+	uk->ret_flags = KEVENT_RET_DONE;
+	if (ret < 0) {
+		uk->ret_flags |= KEVENT_RET_BROKEN;
+		uk->ret_data[0] = 0;
+		uk->ret_data[1] = (__u32)ret;
+	}
+	return ret;
+}
+
+/* Entries of ADD that the caller must look at go to the front. */
+static int fb_add_all(struct fb_queue *q, __u32 num, struct ukevent *arg)
+{
+	struct ukevent uk;
+	__u32 i, count = 0;
+
+	for (i = 0; i < num; i++) {
+		uk = arg[i];
+		if (!fb_make(q, KEVENT_CTL_ADD, &uk))
+			continue;
+		arg[i] = arg[count];
+		arg[count++] = uk;
+	}
+	return (int)count;
+}
+
+static int fb_make_all(struct fb_queue *q, __u32 cmd, __u32 num,
+		       struct ukevent *arg)
+{
+	__u32 i, count = 0;
+	int ret;
+
+	for (i = 0; i < num; i++) {
+		ret = fb_make(q, cmd, &arg[i]);
+		count += cmd == KEVENT_CTL_READY ? !ret : !!ret;
+	}
+	return (int)count;
+}
+
+/* Sleepers that are in the call, or one that would sleep later */
+static int fb_wake_one(struct fb_queue *q)
+{
+	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+
+	if (q->refuses & KEVENT_INIT_REFUSE_READY)
+		return -EPERM;
+	if (q->wakes < (sleepers ? sleepers : 1))
+		q->wakes++;
+	fb_kick(q);
+	return 0;
+}
+
+static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
+			 struct ukevent *arg)
+{
+	int ret;
+
+	if (cmd == KEVENT_CTL_READY && !num)
+		return fb_wake_one(q);
+	if (num && !arg)
+		return -EFAULT;
+	ret = cmd == KEVENT_CTL_ADD ? fb_add_all(q, num, arg) :
+				      fb_make_all(q, cmd, num, arg);
+	if (q->nr_ready)
+		fb_kick(q);
+	return ret;
+}
+
+static int fb_attach(const struct fb_queue *q, __u32 num)
+{
+	if (q->refuses & KEVENT_INIT_REFUSE_ATTACH)
+		return -EPERM;
+	return q->ring && num == q->size ? -EOPNOTSUPP : -EINVAL;
+}
+
+static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
+			struct ukevent *arg)
+{
+	int ret;
+
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	ret = fb_queue_check(q, fd);
+	if (ret) {
+		fb_forget(fd, q);
+		return ret == -ENOENT ? -EINVAL : ret;
+	}
+	if (cmd == KEVENT_CTL_ATTACH)
+		return fb_attach(q, num);
+	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
+		return -EINVAL;
+	fb_queue_lock(q, fd);
+	ret = fb_ctl_locked(q, cmd, num, arg);
+	fb_queue_unlock(q);
+	return ret;
+}
+
+int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
+{
+	struct fb_queue *q = fb_get(fd);
+	int ret;
+
+	if (!q)
+		return fb_no_queue(fd);
+	ret = fb_ctl_named(q, fd, cmd, num, arg);
+	fb_put(q);
+	return ret;
+}
+
+int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,
+		    __u32 nr)
+{
+	bool look = false;
+	__u32 i;
+
+	if (!changes)
+		return -EFAULT;
+	fb_queue_lock(q, fd);
+	for (i = 0; i < nr; i++) {
+		changes[i].result = fb_make(q, changes[i].cmd, &changes[i].uk);
+		look |= changes[i].result != 0;
+	}
+	fb_queue_unlock(q);
+	return look;
+}

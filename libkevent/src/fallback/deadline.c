@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * When a call gives up
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "deadline.h"
+
+bool fb_clock_known(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC ||
+	       clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
+}
+
+__s64 fb_clock_now(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * FB_NSEC_PER_SEC + now.tv_nsec;
+}
+
+__s64 fb_time_add(__s64 at, __u64 ns)
+{
+	return ns > (__u64)(FB_TIME_MAX - at) ? FB_TIME_MAX : at + (__s64)ns;
+}
+
+int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
+		     const struct timespec *timeout)
+{
+	until->clock = clock;
+	until->at = FB_TIME_MAX;
+	until->relative = false;
+	until->nowait = false;
+	if (!timeout)
+		return 0;
+	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
+	    timeout->tv_nsec >= FB_NSEC_PER_SEC)
+		return -EINVAL;
+	if (timeout->tv_sec < FB_TIME_MAX / FB_NSEC_PER_SEC)
+		until->at = timeout->tv_sec * FB_NSEC_PER_SEC +
+			    timeout->tv_nsec;
+	until->relative = !absolute && until->at != FB_TIME_MAX;
+	until->nowait = !absolute && !until->at;
+	return 0;
+}
+
+void fb_deadline_now(struct fb_deadline *until)
+{
+	until->nowait = true;
+}
+
+/* A span begins when the call has found nothing. */
+static __s64 fb_deadline_left(struct fb_deadline *until)
+{
+	__s64 now;
+
+	if (until->nowait)
+		return 0;
+	if (until->at == FB_TIME_MAX)
+		return FB_TIME_MAX;
+	now = fb_clock_now(until->clock);
+	if (until->relative)
+		until->at = fb_time_add(now, (__u64)until->at);
+	until->relative = false;
+	return until->at > now ? until->at - now : 0;
+}
+
+void fb_deadline_span(struct fb_deadline *until, bool content,
+		      struct fb_span *span)
+{
+	__s64 left = content ? 0 : fb_deadline_left(until);
+
+	span->endless = left == FB_TIME_MAX;
+	span->ts.tv_sec = left / FB_NSEC_PER_SEC;
+	span->ts.tv_nsec = left % FB_NSEC_PER_SEC;
+}
+
+bool fb_deadline_over(struct fb_deadline *until)
+{
+	return !fb_deadline_left(until);
+}
+
+bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,
+			struct fb_deadline *sooner)
+{
+	__s64 at;
+
+	if (!ns || !fb_deadline_left(until))
+		return false;
+	at = fb_time_add(fb_clock_now(until->clock), ns);
+	*sooner = *until;
+	sooner->at = at;
+	return at < until->at;
+}
+
+int fb_span_ms(const struct fb_span *span)
+{
+	__s64 ms = span->ts.tv_sec * 1000 +
+		   (span->ts.tv_nsec + 999999) / 1000000;
+
+	if (span->endless)
+		return -1;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}

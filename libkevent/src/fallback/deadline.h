@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * When a call gives up
+ */
+#ifndef LIBKEVENT_FB_DEADLINE_H
+#define LIBKEVENT_FB_DEADLINE_H
+
+#include <stdbool.h>
+#include <time.h>
+#include <linux/time_types.h>
+#include <linux/types.h>
+
+#define FB_NSEC_PER_SEC	1000000000LL
+#define FB_TIME_MAX	((__s64)(~0ULL >> 1))
+
+/**
+ * struct fb_deadline - when a call gives up
+ * @clock:	the clock
+ * @at:		point of time, in ns; %FB_TIME_MAX: never
+ * @relative:	@at is a span of time that has not begun
+ * @nowait:	now
+ */
+struct fb_deadline {
+	clockid_t	clock;
+	__s64		at;
+	bool		relative;
+	bool		nowait;
+};
+
+/**
+ * struct fb_span - how long to sleep
+ * @ts:		the time, in the kernel's layout; zero: not at all
+ * @endless:	without end; @ts is not zero
+ */
+struct fb_span {
+	struct __kernel_timespec	ts;
+	bool				endless;
+};
+
+bool fb_clock_known(clockid_t clock);
+__s64 fb_clock_now(clockid_t clock);
+/* No overflow: what is too late is never. */
+__s64 fb_time_add(__s64 at, __u64 ns);
+/* 0 or -EINVAL */
+int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
+		     const struct timespec *timeout);
+void fb_deadline_now(struct fb_deadline *until);
+/* How long from now; not at all if the caller has what it wants */
+void fb_deadline_span(struct fb_deadline *until, bool content,
+		      struct fb_span *span);
+bool fb_deadline_over(struct fb_deadline *until);
+/* Some time from now, if that is sooner */
+bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,
+			struct fb_deadline *sooner);
+/* In milliseconds for epoll_pwait(), not too short */
+int fb_span_ms(const struct fb_span *span);
+
+#endif /* LIBKEVENT_FB_DEADLINE_H */

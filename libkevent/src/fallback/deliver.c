@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * From watches that are ready to entries
+ */
+#include <errno.h>
+
+#include "ops.h"
+
+/* The lists */
+
+void fb_enqueue(struct fb_queue *q, struct fb_watch *w)
+{
+	if (w->state & FB_READY)
+		return;
+	fb_dequeue(q, w);
+	fb_list_add_tail(&w->link, &q->ready);
+	w->state |= FB_READY;
+	q->nr_ready++;
+}
+
+void fb_dequeue(struct fb_queue *q, struct fb_watch *w)
+{
+	if (!(w->state & (FB_READY | FB_LEVEL)))
+		return;
+	fb_list_del(&w->link);
+	if (w->state & FB_READY)
+		q->nr_ready--;
+	else
+		q->nr_level--;
+	w->state &= ~(FB_READY | FB_LEVEL);
+}
+
+/* The next call looks at it. Epoll does that itself if it repeats the watch. */
+static void fb_look_later(struct fb_queue *q, struct fb_watch *w)
+{
+	fb_dequeue(q, w);
+	if (w->state & FB_REPEATED)
+		return;
+	fb_list_add_tail(&w->link, &q->level);
+	w->state |= FB_LEVEL;
+	q->nr_level++;
+}
+
+/* Wake all sleepers: each that was woken wakes the next. */
+static void fb_wake_herd(struct fb_queue *q)
+{
+	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+
+	if (!sleepers)
+		return;
+	q->herd = sleepers;
+	q->round++;
+	fb_kick(q);
+}
+
+void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
+{
+	w->ready |= mask;
+	if (w->state & FB_DISARMED) {
+		w->state |= FB_FIRED;
+		return;
+	}
+	fb_enqueue(q, w);
+	if (w->req_flags & KEVENT_REQ_WAKEUP_ALL)
+		fb_wake_herd(q);
+}
+
+/* Entries */
+
+void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
+	     __u32 nth)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+
+	uk->id.raw_u64 = w->id;
+	uk->type = w->type;
+	uk->event = w->event;
+	uk->req_flags = w->req_flags;
+	uk->ret_flags = KEVENT_RET_DONE;
+	uk->ret_data[0] = w->ready;
+	uk->ret_data[1] = 0;
+	uk->ptr = w->user;
+	if (ops->fill)
+		ops->fill(q, w, uk, nth);
+	if (w->state & FB_BROKEN) {
+		uk->ret_flags |= KEVENT_RET_BROKEN;
+		uk->ret_data[1] = (__u32)(ops->error ? ops->error : -EIDRM);
+	}
+}
+
+static __u32 fb_count(struct fb_watch *w)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+
+	return ops->count ? ops->count(w) : 0;
+}
+
+/* Does an unread entry say as much? Its consumer has yet to look at the file. */
+bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
+{
+	return d->ring && fb_ops_of(w)->mergeable && w->stored > d->uidx &&
+	       !(w->state & FB_BROKEN) && !(w->ready & ~w->reported);
+}
+
+/* What follows in the mode of a watch; @nr occurrences are delivered. */
+void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+
+	fb_dequeue(q, w);
+	w->ready = 0;
+	while (nr-- && ops->delivered)
+		ops->delivered(q, w);
+	w->state &= ~FB_BROKEN;
+	if (w->req_flags & KEVENT_REQ_ONESHOT) {
+		fb_kill(q, w);
+		return;
+	}
+	if (w->req_flags & KEVENT_REQ_DISPATCH) {
+		w->state |= FB_DISARMED;
+		if (fb_count(w))
+			w->state |= FB_FIRED;
+	} else if (fb_is_level(w)) {
+		fb_look_later(q, w);
+	} else if (fb_count(w)) {
+		fb_enqueue(q, w);
+	}
+}
+
+void fb_handed_back(struct fb_queue *q, struct fb_watch *w)
+{
+	q->delivered++;
+	fb_delivered(q, w, 1);
+}
+
+static __u32 fb_share(struct fb_watch *w, __u32 room)
+{
+	__u32 nr = fb_count(w);
+
+	if (nr < 2 || w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return 1;
+	return nr < room ? nr : room;
+}
+
+/* There is room. */
+static void fb_deliver_one(struct fb_queue *q, struct fb_watch *w,
+			   struct fb_dest *d)
+{
+	__u32 i, nr = fb_share(w, d->room);
+	struct ukevent uk;
+
+	for (i = 0; i < nr; i++) {
+		fb_fill(q, w, &uk, i);
+		fb_store(d, &uk);
+	}
+	if (d->ring) {
+		w->stored = d->kidx;
+		w->reported = w->ready;
+	}
+	q->delivered += nr;
+	fb_delivered(q, w, nr);
+}
+
+/* What there is repeats an unread entry, or one of this call. */
+static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
+{
+	fb_dequeue(q, w);
+	w->ready = 0;
+	if (w->state & FB_REPEATED)
+		d->again = true;
+	if (fb_is_level(w) && !(w->state & FB_DISARMED))
+		fb_look_later(q, w);
+}
+
+/*
+ * Conditions of files may have passed since they were found, so those that did not
+ * fit are looked up again, by epoll. Others wait here.
+ */
+void fb_deliver(struct fb_queue *q, struct fb_dest *d)
+{
+	struct fb_watch *w;
+
+	while (d->room && !fb_list_empty(&q->ready)) {
+		w = fb_container(q->ready.next, struct fb_watch, link);
+		if (fb_is_checked(w) && !(w->state & FB_ALWAYS)) {
+			fb_dequeue(q, w);
+			w->ready = 0;
+			fb_file_look(q, w);
+		} else if (fb_repeats(w, d)) {
+			fb_drop(q, w, d);
+		} else {
+			fb_deliver_one(q, w, d);
+		}
+	}
+}
+
+/* Have epoll look at the level watches that were delivered before. */
+void fb_relist(struct fb_queue *q)
+{
+	struct fb_watch *w;
+	__u32 nr = q->nr_level;
+
+	while (nr--) {
+		w = fb_container(q->level.next, struct fb_watch, link);
+		fb_dequeue(q, w);
+		fb_file_look(q, w);
+	}
+}
+
+/*
+ * Epoll reports a file. A call reports a level watch once: what came since is in
+ * the entry, as the caller does not have it yet.
+ */
+void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
+	     struct fb_dest *d, __u32 call)
+{
+	mask = fb_file_events(w, mask);
+	if (!mask || w->state & FB_DISARMED)
+		return;
+	w->ready |= mask;
+	if (fb_repeats(w, d) ||
+	    (!d->ring && fb_is_level(w) && w->call == call)) {
+		fb_drop(q, w, d);
+		return;
+	}
+	w->call = call;
+	if (w->req_flags & KEVENT_REQ_WAKEUP_ALL)
+		fb_wake_herd(q);
+	if (d->room) {
+		fb_deliver_one(q, w, d);
+		return;
+	}
+	if (w->state & FB_REPEATED)
+		d->again = true;
+	fb_enqueue(q, w);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * What the fallback does not do as the kernel
+ *
+ * kevent_fallback(7) prints this table, and a test compares the two. Tests of the
+ * kernel that the fallback cannot pass are left out under one of these names.
+ */
+#include <stddef.h>
+
+#include "fallback.h"
+
+const struct kevent_fb_exception kevent_fb_exceptions[] = {
+	{ "hit", "no entry is stored without a call; KEVENT_RING_MORE is always set",
+	  "nothing runs in the library when a file becomes ready" },
+	{ "address", "a bad address is SIGSEGV or SIGBUS, and EFAULT only if it is NULL or a ring of kevent_init(); a ring that goes away is lost with its entries",
+	  "a library reads and writes memory as the program does" },
+	{ "process", "in a child of the process that made the queue all calls fail with EXDEV, ATTACH with EOPNOTSUPP, and in other processes and after exec the descriptor is no queue",
+	  "the watches are in the memory of one process" },
+	{ "close", "close of a descriptor ends its watch if nobody else has the file open, else events go on until REMOVE, or ADD with the same number; edges may come again then, and a queue inside another epoll instance must be added to it again",
+	  "epoll knows files, and the library sees no close()" },
+	{ "readable", "the queue is not readable for unread entries in the ring",
+	  "the program takes them without a call that could clear the state" },
+	{ "order", "waiters are woken newest first; entries of files come in the order of epoll, and before or after those of other sources; signals come by number",
+	  "epoll has the waiters, and lists of its own" },
+	{ "turn", "each queue that watches a file is notified, nothing is handed on",
+	  "queues do not know of each other" },
+	{ "edge", "an ET entry has all conditions that hold when it is made",
+	  "epoll does not pass on what a wake-up said" },
+	{ "amount", "ret_data[1] of SOCKET is 0, and RDHUP comes with RECV or ACCEPT only",
+	  "an amount takes a system call for each event; epoll would repeat RDHUP" },
+	{ "empty", "KEVENT_SOCKET_EMPTY fails with EOPNOTSUPP",
+	  "no poll mask has it" },
+	{ "awake", "KEVENT_REQ_STAY_AWAKE fails with EINVAL",
+	  "EPOLLWAKEUP ends with the next epoll_wait(), whatever was processed" },
+	{ "busy_poll", "kevent_busy_poll() sets what epoll has: it polls devices only",
+	  "the loop that looks at the queue is in the kernel" },
+	{ "limit", "no limits of kevent, its sysctls or memory cgroups; those of epoll, inotify and RLIMIT_NOFILE hold, and a PROC watch takes a descriptor",
+	  "there is nobody to charge" },
+	{ "fdinfo", "fdinfo shows the epoll instance",
+	  "the kernel does not know the watches" },
+	{ "clock", "a step of CLOCK_REALTIME or CLOCK_TAI does not change a wait that sleeps; absolute times have no time namespace of their own",
+	  "epoll_pwait2() takes a span of time" },
+	{ "observe", "SIGNAL without KEVENT_SIGNAL_NOMASK fails with EOPNOTSUPP",
+	  "a signalfd takes the signals it reports" },
+	{ "signal", "a signal is taken only while it is blocked in all threads, which ADD does in its own thread; until a call collects it, it is pending, counts against RLIMIT_SIGPENDING, and its timer stands still",
+	  "a signalfd takes signals that are pending" },
+	{ "posix_timer", "there is no SIGEV_KEVENT",
+	  "timer_create() is a call of the kernel" },
+	{ "status", "the status of a process is known if it is not reaped when a call collects its exit, and if the caller may read it then",
+	  "the library looks at the exit later" },
+	{ "futex", "127 FUTEX watches in a queue, by a thread; a wake-up that leaves the word as it is may be lost while the thread looks at it; FUTEX_WAKE may not count a watch; needs Linux 5.16",
+	  "futex_waitv() names one word and leaves the others" },
+	{ "inode", "two watches of an inode in one queue share a report of what happened before the second",
+	  "inotify knows an inode once" },
+	{ "kernel", "ENOSYS while the process has made no queue",
+	  "the library asks the kernel until then" },
+	{ NULL, NULL, NULL },
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * The fallback, as the rest of the library sees it
+ *
+ * Where the kernel has no kevent, queues are made of epoll and its like. A program
+ * that never made such a queue pays one load and one branch for each call.
+ */
+#ifndef LIBKEVENT_FALLBACK_H
+#define LIBKEVENT_FALLBACK_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include "libkevent.h"
+
+#pragma GCC visibility push(hidden)
+
+/* No return value of a call: the descriptor is not one of the fallback's */
+#define KEVENT_FB_PASS	INT_MIN
+
+enum kevent_fb_choice {
+	KEVENT_FB_IF_MISSING,	/* where the kernel has none, or forbids it */
+	KEVENT_FB_NEVER,
+	KEVENT_FB_ALWAYS,
+};
+
+/* Set when the first queue is made, and never cleared */
+extern bool kevent_fb_used;
+
+static inline bool kevent_fb_on(void)
+{
+	return __builtin_expect(__atomic_load_n(&kevent_fb_used,
+						__ATOMIC_ACQUIRE), 0);
+}
+
+/* What a program with these flags, in this environment, wants */
+enum kevent_fb_choice kevent_fb_choose(__u32 flags);
+
+/* As the system calls. The others return KEVENT_FB_PASS, too. */
+int kevent_fb_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
+int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
+int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
+			 const struct timespec *timeout, struct ukevent *buf,
+			 __u32 flags);
+int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
+		   const struct timespec *timeout, __u32 flags,
+		   const struct kevent_wait_arg *arg);
+int kevent_fb_commit(int fd, __u64 uidx);
+
+/* The descriptor is about to be closed: free what belongs to it. */
+void kevent_fb_close(int fd);
+
+/* Is the descriptor a queue of the fallback? */
+bool kevent_fb_has(int fd);
+
+/*
+ * Has the last collection found all there was? Then an empty ring is no reason to
+ * look again at once. Says so once.
+ */
+bool kevent_fb_idle(int fd);
+
+/*
+ * A number that fdinfo would have, for tests; -1: no such key, or queue. Not
+ * exported.
+ */
+long long kevent_fb_info(int fd, const char *key);
+
+/**
+ * struct kevent_fb_exception - something the fallback does not do as the kernel
+ * @name: a word for it
+ * @what: what the fallback does
+ * @why: the reason
+ */
+struct kevent_fb_exception {
+	const char	*name;
+	const char	*what;
+	const char	*why;
+};
+
+/* Ends with an entry without a name. Not exported. */
+extern const struct kevent_fb_exception kevent_fb_exceptions[];
+
+#pragma GCC visibility pop
+
+#endif /* LIBKEVENT_FALLBACK_H */

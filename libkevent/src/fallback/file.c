@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * SOCKET, PIPE and POLL, by epoll
+ *
+ * To look at a watch is to register it anew: epoll then reports it once more if
+ * its file is ready, and says if the descriptor means another file by now.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ops.h"
+#include "sys.h"
+
+#define FB_POLL_ALWAYS	(KEVENT_POLL_POLLERR | KEVENT_POLL_POLLHUP)
+#define FB_POLL_ALL	0x27dfU		/* all KEVENT_POLL_* */
+/* What poll(2) says of a file without a poll method */
+#define FB_POLL_REGULAR	(KEVENT_POLL_POLLIN | KEVENT_POLL_POLLOUT | \
+			 KEVENT_POLL_POLLRDNORM | KEVENT_POLL_POLLWRNORM)
+#define FB_READABLE	(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)
+
+/**
+ * struct fb_file - a watch of a file
+ * @w:		the watch
+ * @dev:	of a file that epoll refuses, with @ino: to know it again
+ */
+struct fb_file {
+	struct fb_watch	w;
+	dev_t		dev;
+	ino_t		ino;
+};
+
+static struct fb_file *to_file(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_file, w);
+}
+
+/* Conditions and masks of epoll */
+
+__u32 fb_file_events(const struct fb_watch *w, __u32 mask)
+{
+	__u32 events = 0;
+
+	if (w->type == KEVENT_POLL)
+		return mask & (w->event | FB_POLL_ALWAYS);
+	if (mask & (EPOLLIN | EPOLLRDNORM))
+		events = FB_READABLE;
+	if (mask & (EPOLLOUT | EPOLLWRNORM))
+		events |= KEVENT_SOCKET_SEND;
+	events &= w->event;
+	if (events || mask & FB_POLL_ALWAYS)
+		events |= mask & (FB_POLL_ALWAYS | EPOLLRDHUP);
+	return events;
+}
+
+static __u32 fb_file_interest(const struct fb_watch *w)
+{
+	__u32 mask = 0;
+
+	if (w->type == KEVENT_POLL)
+		return w->event;
+	if (w->event & FB_READABLE)
+		mask = EPOLLIN | (w->type == KEVENT_SOCKET ? EPOLLRDHUP : 0);
+	if (w->event & KEVENT_SOCKET_SEND)
+		mask |= EPOLLOUT;
+	return mask;
+}
+
+/* A disarmed watch cannot be without errors and hang-up: they come once. */
+static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
+{
+	__u32 mask = fb_file_interest(w);
+
+	w->state &= ~FB_REPEATED;
+	if (w->state & FB_DISARMED)
+		return EPOLLONESHOT;
+	if (w->req_flags & KEVENT_REQ_ET)
+		mask |= EPOLLET;
+	if (w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return mask | EPOLLONESHOT;
+	if (w->req_flags & KEVENT_REQ_ET)
+		return mask;
+	if (q->edges)
+		return mask | EPOLLET;
+	w->state |= FB_REPEATED;
+	return mask;
+}
+
+/* Epoll */
+
+static int fb_epoll_ctl(int epfd, int op, int fd, __u32 events, __u64 token)
+{
+	struct epoll_event event = { .events = events, .data.u64 = token };
+
+	return fb_call(epoll_ctl(epfd, op, fd, &event));
+}
+
+int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token)
+{
+	return fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
+}
+
+static int fb_file_fd(const struct fb_watch *w)
+{
+	return (int)(__u32)w->id;
+}
+
+static int fb_file_ctl(struct fb_queue *q, struct fb_watch *w, int op)
+{
+	__u32 events = fb_file_registration(q, w);
+
+	return fb_epoll_ctl(w->state & FB_SECOND ? q->second : q->fd, op,
+			    fb_file_fd(w), events, w->token);
+}
+
+/* For the second watch of a descriptor */
+static int fb_second_open(struct fb_queue *q)
+{
+	int err;
+
+	if (q->second >= 0)
+		return 0;
+	q->second = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
+	if (q->second < 0)
+		return q->second;
+	err = fb_epoll_add(q, q->second, EPOLLIN, FB_TOKEN_SECOND);
+	if (!err)
+		return 0;
+	fb_close_fd(q->second);
+	q->second = -1;
+	return err;
+}
+
+/* Files that epoll refuses */
+
+static bool fb_file_same(struct fb_watch *w)
+{
+	struct fb_file *file = to_file(w);
+	struct stat st;
+
+	return !fb_call(fstat(fb_file_fd(w), &st)) && st.st_dev == file->dev &&
+	       st.st_ino == file->ino;
+}
+
+static int fb_file_refused(struct fb_watch *w)
+{
+	struct fb_file *file = to_file(w);
+	struct stat st;
+	int err = fb_call(fstat(fb_file_fd(w), &st));
+
+	if (err)
+		return err;
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	w->state |= FB_ALWAYS;
+	w->state &= ~FB_REPEATED;
+	return w->state & FB_DISARMED ? 0 :
+	       (int)fb_file_events(w, FB_POLL_REGULAR);
+}
+
+/* What may be watched */
+
+int fb_check_nesting(int fd, const struct stat *st)
+{
+	char path[40], name[32] = "";
+	long len;
+
+	if (st->st_mode & S_IFMT)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
+	if (len < 0)
+		return 0;
+	return strstr(name, "[eventpoll]") || strstr(name, "[io_uring]") ||
+	       strstr(name, "[kevent]") ? -ELOOP : 0;
+}
+
+static int fb_check_file(const struct ukevent *uk, __u32 all, mode_t kind,
+			 int other)
+{
+	int fd = (int)uk->id.raw[0], err;
+	struct stat st;
+
+	if (fb_call(fstat(fd, &st)))
+		return -EBADF;
+	if (uk->event & ~all)
+		return -EINVAL;
+	err = fb_check_nesting(fd, &st);
+	if (err)
+		return err;
+	return kind && (st.st_mode & S_IFMT) != kind ? other : 0;
+}
+
+static int fb_socket_check(const struct ukevent *uk)
+{
+	int err = fb_check_file(uk, FB_READABLE | KEVENT_SOCKET_SEND |
+				KEVENT_SOCKET_EMPTY, S_IFSOCK, -ENOTSOCK);
+
+	/* No poll mask has it. */
+	return !err && uk->event & KEVENT_SOCKET_EMPTY ? -EOPNOTSUPP : err;
+}
+
+static int fb_pipe_check(const struct ukevent *uk)
+{
+	return fb_check_file(uk, KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND,
+			     S_IFIFO, -EINVAL);
+}
+
+static int fb_poll_check(const struct ukevent *uk)
+{
+	return fb_check_file(uk, FB_POLL_ALL, 0, 0);
+}
+
+/* Watches */
+
+int fb_file_register(struct fb_queue *q, struct fb_watch *w)
+{
+	int err = fb_file_ctl(q, w, EPOLL_CTL_ADD);
+
+	if (err != -EEXIST)
+		return err;
+	err = fb_second_open(q);
+	if (err)
+		return err;
+	w->state |= FB_SECOND;
+	return fb_file_ctl(q, w, EPOLL_CTL_ADD);
+}
+
+/* Conditions by poll(2), whose bits are not everywhere those of epoll */
+static __u32 fb_file_poll(const struct fb_watch *w)
+{
+	static const struct {
+		short	poll;
+		__u32	epoll;
+	} bits[] = {
+		{ POLLIN, EPOLLIN }, { POLLPRI, EPOLLPRI },
+		{ POLLOUT, EPOLLOUT }, { POLLERR, EPOLLERR },
+		{ POLLHUP, EPOLLHUP }, { POLLRDNORM, EPOLLRDNORM },
+		{ POLLRDBAND, EPOLLRDBAND }, { POLLWRNORM, EPOLLWRNORM },
+		{ POLLWRBAND, EPOLLWRBAND }, { POLLMSG, EPOLLMSG },
+		{ POLLRDHUP, EPOLLRDHUP },
+	};
+	static const __u64 no_time[2];
+	struct pollfd pfd = { .fd = fb_file_fd(w) };
+	__u32 mask = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(bits) / sizeof(*bits); i++)
+		if (fb_file_interest(w) & bits[i].epoll)
+			pfd.events |= bits[i].poll;
+	if (fb_sys(SYS_ppoll, &pfd, 1, no_time, NULL, (size_t)8) < 1)
+		return 0;
+	for (i = 0; i < sizeof(bits) / sizeof(*bits); i++)
+		if (pfd.revents & bits[i].poll)
+			mask |= bits[i].epoll;
+	return fb_file_events(w, mask);
+}
+
+/*
+ * Epoll has an edge for a new watch that is ready, and it is to be handed back. What
+ * epoll has for others goes to the ready list, or comes again: so look as often as
+ * it takes until all of them were seen.
+ */
+static __u32 fb_file_swallow(struct fb_queue *q, struct fb_watch *w)
+{
+	__u32 rounds = q->nr_watches / FB_BATCH + 2;
+	struct fb_dest none;
+	__u32 ready;
+
+	fb_dest_buffer(&none, NULL, 0);
+	while (rounds-- && !w->ready)
+		if (fb_collect(q, q->fd, &none) < 1)
+			break;
+	ready = w->ready;
+	fb_dequeue(q, w);
+	w->ready = 0;
+	return ready;
+}
+
+/* The caller wants to know at once. */
+static int fb_file_ask(struct fb_queue *q, struct fb_watch *w)
+{
+	__u32 ready;
+
+	if (!fb_hands_back(w))
+		return 0;
+	ready = fb_file_poll(w);
+	if (ready && !(w->state & FB_REPEATED))
+		ready = fb_file_swallow(q, w);
+	return (int)ready;
+}
+
+static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
+			  const struct ukevent *uk)
+{
+	int err = fb_token_get(q, w);
+
+	(void)uk;
+	if (err)
+		return err;
+	err = fb_file_register(q, w);
+	if (err == -EPERM && w->type == KEVENT_POLL)
+		return fb_file_refused(w);
+	if (err) {
+		fb_token_put(q, w);
+		return err;
+	}
+	return fb_file_ask(q, w);
+}
+
+static void fb_file_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	/* Epoll may keep a file that is open by another descriptor: rebuild.c. */
+	if (w->token && !(w->state & FB_ALWAYS))
+		fb_call(epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
+				  EPOLL_CTL_DEL, fb_file_fd(w), NULL));
+}
+
+/* Registers it as it is: to epoll the file and the descriptor are one key. */
+static int fb_file_current(struct fb_queue *q, struct fb_watch *w)
+{
+	int err;
+
+	if (w->state & FB_ALWAYS)
+		return fb_file_same(w) ? 0 : -ENOENT;
+	/* An add that succeeds has found another file. */
+	err = fb_epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
+			   EPOLL_CTL_ADD, fb_file_fd(w), EPOLLONESHOT,
+			   w->token);
+	return err == -EEXIST ? 0 : err ? err : -ENOENT;
+}
+
+static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
+			  const struct ukevent *uk, const struct fb_watch *old)
+{
+	(void)uk;
+	(void)old;
+	fb_dequeue(q, w);
+	w->ready = 0;
+	if (w->state & FB_ALWAYS)
+		return w->state & FB_DISARMED ? 0 :
+		       (int)fb_file_events(w, FB_POLL_REGULAR);
+	return fb_file_ctl(q, w, EPOLL_CTL_MOD);
+}
+
+void fb_file_look(struct fb_queue *q, struct fb_watch *w)
+{
+	if (w->state & FB_DISARMED)
+		return;
+	if (!(w->state & FB_ALWAYS)) {
+		if (fb_file_ctl(q, w, EPOLL_CTL_MOD))
+			fb_kill(q, w);
+	} else if (!fb_file_same(w)) {
+		fb_kill(q, w);
+	} else {
+		fb_report(q, w, fb_file_events(w, FB_POLL_REGULAR));
+	}
+}
+
+/* READY has the file looked at; what epoll finds comes by itself. */
+static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
+			const struct ukevent *uk)
+{
+	(void)uk;
+	if (w->state & FB_READY)
+		return 0;
+	fb_dequeue(q, w);
+	fb_file_look(q, w);
+	if (q->nr_ready)
+		fb_kick(q);
+	return 0;
+}
+
+static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
+{
+	if (w->state & FB_REPEATED && fb_file_ctl(q, w, EPOLL_CTL_MOD))
+		w->state &= ~FB_REPEATED;
+}
+
+/*
+ * Two calls share the queue, or an entry is unread while a call waits: epoll would
+ * repeat level events to threads that must not get them. From now on they are edges
+ * for epoll, and each call looks at what was delivered before.
+ */
+void fb_file_use_edges(struct fb_queue *q)
+{
+	struct fb_watch *w;
+	__u32 i;
+
+	if (q->edges)
+		return;
+	__atomic_store_n(&q->edges, true, __ATOMIC_RELAXED);
+	for (i = 0; i < q->nr_hash; i++)
+		for (w = q->hash[i]; w; w = w->hash_next)
+			fb_file_use_edge(q, w);
+}
+
+#define FB_FILE_OPS(_name, _check)			\
+	.name		= _name,			\
+	.size		= sizeof(struct fb_file),	\
+	.file		= true,				\
+	.fd		= true,				\
+	.mergeable	= true,				\
+	.check		= _check,			\
+	.attach		= fb_file_attach,		\
+	.detach		= fb_file_detach,		\
+	.modify		= fb_file_modify,		\
+	.current	= fb_file_current,		\
+	.mark		= fb_file_mark
+
+const struct fb_ops fb_socket_ops = {
+	FB_FILE_OPS("socket", fb_socket_check),
+};
+
+const struct fb_ops fb_pipe_ops = {
+	FB_FILE_OPS("pipe", fb_pipe_check),
+};
+
+const struct fb_ops fb_poll_ops = {
+	FB_FILE_OPS("poll", fb_poll_check),
+};

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * FUTEX, by a thread in futex_waitv()
+ *
+ * The only thread the library starts: one for each queue that has such a watch. It
+ * waits for all words that are armed, and for a word of its own, by which it learns
+ * that there are others. Then it looks at all of them: a wake-up that comes while it
+ * does is lost unless the word has changed.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <linux/futex.h>
+
+#include "ops.h"
+#include "sys.h"
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv		449
+#endif
+#ifdef SYS_futex_time64
+#define FB_SYS_FUTEX		SYS_futex_time64
+#else
+#define FB_SYS_FUTEX		SYS_futex
+#endif
+
+#define FB_WAITV_MAX		128U	/* words of one futex_waitv() */
+#define FB_WAITV_U32		2U
+
+/* As struct futex_waitv, which older headers lack */
+struct fb_waitv {
+	__u64	val;
+	__u64	uaddr;
+	__u32	flags;
+	__u32	reserved;
+};
+
+/**
+ * struct fb_futex - a watch of a futex word
+ * @w:		the watch
+ * @expected:	what the word is expected to have
+ * @slot:	of fb_futexes.armed; -1: it waits for nothing
+ * @woken:	a wake-up was spent on it and is not delivered
+ */
+struct fb_futex {
+	struct fb_watch	w;
+	__u32		expected;
+	int		slot;
+	bool		woken;
+};
+
+/**
+ * struct fb_futexes - the FUTEX watches of a queue; under its lock
+ * @thread:	waits for them
+ * @armed:	watches it is to wait for; slot 0 is its own word
+ * @age:	of each slot, to tell a watch from one that came later
+ * @len:	slots in use, with gaps
+ * @word:	changes when @armed does
+ * @stop:	the thread is to end
+ */
+struct fb_futexes {
+	pthread_t	thread;
+	struct fb_futex	*armed[FB_WAITV_MAX];
+	__u32		age[FB_WAITV_MAX];
+	__u32		len;
+	__u32		word;
+	bool		stop;
+};
+
+/* What the thread waits for: a copy */
+struct fb_waiting {
+	struct fb_waitv	v[FB_WAITV_MAX];
+	__u32		slot[FB_WAITV_MAX];
+	__u32		age[FB_WAITV_MAX];
+	__u32		nr;
+};
+
+static struct fb_futex *to_futex(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_futex, w);
+}
+
+static __u32 *fb_futex_word(const struct fb_watch *w)
+{
+	return (__u32 *)(uintptr_t)w->key;
+}
+
+static int fb_futex_op(const struct fb_watch *w, int op)
+{
+	return w->event & KEVENT_FUTEX_PRIVATE ? op | FUTEX_PRIVATE_FLAG : op;
+}
+
+/* Conditions of the word now, or -errno; it is not touched. */
+static int fb_futex_look(const struct fb_futex *f)
+{
+	static const struct timespec none;
+	long ret = fb_sys(FB_SYS_FUTEX, fb_futex_word(&f->w),
+			  fb_futex_op(&f->w, FUTEX_WAIT), f->expected, &none,
+			  NULL, 0);
+
+	if (ret == -EAGAIN)
+		return (int)KEVENT_FUTEX_WAKE;
+	return ret == -EFAULT ? -EFAULT : 0;
+}
+
+/* Somebody else's turn */
+static void fb_futex_pass_on(struct fb_futex *f)
+{
+	if (!f->woken)
+		return;
+	f->woken = false;
+	fb_sys(FB_SYS_FUTEX, fb_futex_word(&f->w),
+	       fb_futex_op(&f->w, FUTEX_WAKE), 1, NULL, NULL, 0);
+}
+
+/* The thread */
+
+static void fb_futexes_changed(struct fb_futexes *futexes)
+{
+	__atomic_add_fetch(&futexes->word, 1, __ATOMIC_SEQ_CST);
+	fb_sys(FB_SYS_FUTEX, &futexes->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
+	       NULL, NULL, 0);
+}
+
+static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
+{
+	struct fb_futex *f;
+	__u32 i;
+
+	to->v[0] = (struct fb_waitv){
+		.val = futexes->word,
+		.uaddr = (uintptr_t)&futexes->word,
+		.flags = FB_WAITV_U32 | FUTEX_PRIVATE_FLAG,
+	};
+	to->nr = 1;
+	for (i = 1; i < futexes->len; i++) {
+		f = futexes->armed[i];
+		if (!f)
+			continue;
+		to->slot[to->nr] = i;
+		to->age[to->nr] = futexes->age[i];
+		to->v[to->nr++] = (struct fb_waitv){
+			.val = f->expected,
+			.uaddr = f->w.key,
+			.flags = FB_WAITV_U32 |
+				 (__u32)fb_futex_op(&f->w, 0),
+		};
+	}
+}
+
+static void fb_futex_disarm(struct fb_queue *q, struct fb_futex *f)
+{
+	if (f->slot < 0)
+		return;
+	q->futexes->armed[f->slot] = NULL;
+	q->futexes->age[f->slot]++;
+	f->slot = -1;
+}
+
+static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
+{
+	fb_futex_disarm(q, f);
+	f->woken = woken;
+	fb_report(q, &f->w, KEVENT_FUTEX_WAKE);
+	fb_kick(q);
+}
+
+/* Of the words that were waited for, @woken was woken; others may have changed. */
+static void fb_futexes_look(struct fb_queue *q, const struct fb_waiting *of,
+			    long woken)
+{
+	struct fb_futex *f;
+	__u32 i;
+
+	for (i = 1; i < of->nr; i++) {
+		f = q->futexes->armed[of->slot[i]];
+		if (!f || q->futexes->age[of->slot[i]] != of->age[i])
+			continue;
+		if ((long)i == woken || fb_futex_look(f))
+			fb_futex_fire(q, f, (long)i == woken);
+	}
+}
+
+static void *fb_futex_thread(void *arg)
+{
+	struct fb_queue *q = arg;
+	struct fb_futexes *futexes = q->futexes;
+	struct fb_waiting waiting;
+	long woken;
+
+	for (;;) {
+		fb_queue_lock(q, -1);
+		if (futexes->stop)
+			break;
+		fb_futexes_copy(futexes, &waiting);
+		fb_queue_unlock(q);
+		woken = fb_sys(SYS_futex_waitv, waiting.v, waiting.nr, 0, NULL,
+			       0);
+		fb_queue_lock(q, -1);
+		fb_futexes_look(q, &waiting, woken);
+		fb_queue_unlock(q);
+	}
+	fb_queue_unlock(q);
+	return NULL;
+}
+
+/* It handles no signals. */
+static int fb_futexes_start(struct fb_queue *q)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&q->futexes->thread, NULL, fb_futex_thread, q);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err ? -ENOMEM : 0;
+}
+
+static int fb_futexes_get(struct fb_queue *q)
+{
+	int err;
+
+	if (q->futexes)
+		return 0;
+	/* Kernels before 5.16 do not have it. */
+	if (fb_sys(SYS_futex_waitv, NULL, 0, 0, NULL, 0) == -ENOSYS)
+		return -ENOSYS;
+	q->futexes = calloc(1, sizeof(*q->futexes));
+	if (!q->futexes)
+		return -ENOMEM;
+	q->futexes->len = 1;
+	err = fb_futexes_start(q);
+	if (!err)
+		return 0;
+	free(q->futexes);
+	q->futexes = NULL;
+	return err;
+}
+
+void fb_futexes_free(struct fb_queue *q)
+{
+	int state;
+
+	if (!q->futexes)
+		return;
+	fb_queue_lock(q, -1);
+	q->futexes->stop = true;
+	fb_futexes_changed(q->futexes);
+	fb_queue_unlock(q);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_join(q->futexes->thread, NULL);
+	pthread_setcancelstate(state, NULL);
+	free(q->futexes);
+	q->futexes = NULL;
+}
+
+/* Requests */
+
+static int fb_futex_check(const struct ukevent *uk)
+{
+	if (uk->event & ~(KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE) ||
+	    !(uk->event & KEVENT_FUTEX_WAKE) || uk->ret_data[1])
+		return -EINVAL;
+	return uk->id.raw_u64 % sizeof(__u32) ? -EINVAL : 0;
+}
+
+static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
+			const struct ukevent *uk)
+{
+	struct fb_futexes *futexes = q->futexes;
+	__u32 slot = 1;
+	int ret;
+
+	f->expected = uk->ret_data[0];
+	ret = fb_futex_look(f);
+	if (ret)
+		return ret;
+	while (slot < futexes->len && futexes->armed[slot])
+		slot++;
+	if (slot == FB_WAITV_MAX)
+		return -ENOSPC;
+	if (slot == futexes->len)
+		futexes->len++;
+	futexes->armed[slot] = f;
+	f->slot = (int)slot;
+	fb_futexes_changed(futexes);
+	return 0;
+}
+
+static int fb_futex_attach(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk)
+{
+	int err = fb_futexes_get(q);
+
+	to_futex(w)->slot = -1;
+	if (err || w->state & FB_DISARMED)
+		return err;
+	return fb_futex_arm(q, to_futex(w), uk);
+}
+
+static void fb_futex_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	fb_futex_disarm(q, to_futex(w));
+	fb_futex_pass_on(to_futex(w));
+}
+
+/* An event that is not delivered yet stays, and needs no futex. */
+static int fb_futex_modify(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk, const struct fb_watch *old)
+{
+	struct fb_futex *f = to_futex(w);
+
+	(void)old;
+	fb_futex_disarm(q, f);
+	if (w->state & FB_DISARMED) {
+		if (f->woken)
+			w->ready = 0;
+		fb_futex_pass_on(f);
+		return 0;
+	}
+	return f->woken ? 0 : fb_futex_arm(q, f, uk);
+}
+
+static void fb_futex_delivered(struct fb_queue *q, struct fb_watch *w)
+{
+	(void)q;
+	to_futex(w)->woken = false;
+}
+
+const struct fb_ops fb_futex_ops = {
+	.name		= "futex",
+	.size		= sizeof(struct fb_futex),
+	.marks		= KEVENT_FUTEX_WAKE,
+	.check		= fb_futex_check,
+	.attach		= fb_futex_attach,
+	.detach		= fb_futex_detach,
+	.modify		= fb_futex_modify,
+	.delivered	= fb_futex_delivered,
+};

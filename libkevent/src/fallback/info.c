@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * What the kernel would say in fdinfo, for tests
+ */
+#include <string.h>
+
+#include "fallback.h"
+#include "ops.h"
+#include "process.h"
+
+/* Without the watches whose files have gone */
+static __u32 fb_info_watches(struct fb_queue *q)
+{
+	struct fb_watch *w, *next;
+	__u32 i;
+
+	for (i = 0; i < q->nr_hash; i++) {
+		for (w = q->hash[i]; w; w = next) {
+			next = w->hash_next;
+			if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
+				fb_kill(q, w);
+		}
+	}
+	return q->nr_watches;
+}
+
+/* What epoll has is ready, too; it goes to the ready list. */
+static __u32 fb_info_ready(struct fb_queue *q)
+{
+	struct fb_dest none;
+
+	fb_info_watches(q);
+	fb_dest_buffer(&none, NULL, 0);
+	fb_collect(q, q->fd, &none);
+	if (q->nr_ready)
+		fb_kick(q);
+	return q->nr_ready;
+}
+
+static long long fb_info(struct fb_queue *q, const char *key)
+{
+	if (!strcmp(key, "kevent-watches"))
+		return fb_info_watches(q);
+	if (!strcmp(key, "kevent-ready"))
+		return fb_info_ready(q);
+	if (!strcmp(key, "kevent-delivered"))
+		return (long long)q->delivered;
+	if (!strcmp(key, "kevent-ring-size"))
+		return q->size;
+	if (!strcmp(key, "kevent-ring-kidx"))
+		return (long long)q->kidx;
+	if (!strcmp(key, "kevent-ring-uidx"))
+		return q->ring ? (long long)(q->kidx - fb_unread(q)) : 0;
+	return -1;
+}
+
+long long kevent_fb_info(int fd, const char *key)
+{
+	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
+	long long ret = -1;
+
+	if (!q)
+		return -1;
+	if (kevent_process_is(q->process)) {
+		fb_queue_lock(q, fd);
+		ret = fb_info(q, key);
+		fb_queue_unlock(q);
+	}
+	fb_put(q);
+	return ret;
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * INODE, by inotify
+ *
+ * Inotify knows an inode once, so watches of the same inode share what it calls a
+ * watch descriptor: its mask is that of all of them.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include "ops.h"
+#include "sys.h"
+
+#define FB_INODE_ALL	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | \
+			 KEVENT_INODE_MODIFY | KEVENT_INODE_ATTRIB | \
+			 KEVENT_INODE_RENAME)
+#define FB_INODE_CHAINS	64U
+
+/**
+ * struct fb_inode - a watch of an inode
+ * @w:		the watch
+ * @next:	in its chain of fb_inodes.chains
+ * @wd:		what inotify calls it; -1: nothing
+ * @dev:	of the inode, with @ino: the descriptor may come to mean another one
+ * @gone:	it has no name any more, and that was reported
+ */
+struct fb_inode {
+	struct fb_watch	w;
+	struct fb_inode	*next;
+	int		wd;
+	dev_t		dev;
+	ino_t		ino;
+	bool		gone;
+};
+
+/**
+ * struct fb_inodes - the INODE watches of a queue
+ * @fd:		inotify
+ * @chains:	by watch descriptor
+ */
+struct fb_inodes {
+	int		fd;
+	struct fb_inode	*chains[FB_INODE_CHAINS];
+};
+
+static struct fb_inode *to_inode(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_inode, w);
+}
+
+static struct fb_inode **fb_inode_chain(struct fb_queue *q, int wd)
+{
+	return &q->inodes->chains[(unsigned int)wd % FB_INODE_CHAINS];
+}
+
+/* Masks */
+
+static __u32 fb_inode_mask(__u32 event)
+{
+	__u32 mask = 0;
+
+	if (event & KEVENT_INODE_CREATE)
+		mask |= IN_CREATE;
+	if (event & KEVENT_INODE_REMOVE)
+		mask |= IN_DELETE | IN_DELETE_SELF | IN_ATTRIB;
+	if (event & KEVENT_INODE_MODIFY)
+		mask |= IN_MODIFY;
+	if (event & KEVENT_INODE_ATTRIB)
+		mask |= IN_ATTRIB;
+	if (event & KEVENT_INODE_RENAME)
+		mask |= IN_MOVE_SELF | IN_MOVED_FROM | IN_MOVED_TO;
+	return mask;
+}
+
+/* Of a directory's children there are ATTRIB and MODIFY, too, with a name. */
+static __u32 fb_inode_events(const struct inotify_event *ev)
+{
+	__u32 events = 0;
+
+	if (ev->mask & IN_CREATE)
+		events |= KEVENT_INODE_CREATE;
+	if (ev->mask & (IN_DELETE | IN_DELETE_SELF))
+		events |= KEVENT_INODE_REMOVE;
+	if (ev->mask & IN_MODIFY && !ev->len)
+		events |= KEVENT_INODE_MODIFY;
+	if (ev->mask & IN_ATTRIB && !ev->len)
+		events |= KEVENT_INODE_ATTRIB;
+	if (ev->mask & (IN_MOVE_SELF | IN_MOVED_FROM | IN_MOVED_TO))
+		events |= KEVENT_INODE_RENAME;
+	return events;
+}
+
+/* Files */
+
+static int fb_inode_fd(const struct fb_watch *w)
+{
+	return (int)(__u32)w->id;
+}
+
+static bool fb_inode_stat(struct fb_inode *inode, struct stat *st)
+{
+	return !fb_call(fstat(fb_inode_fd(&inode->w), st)) &&
+	       st->st_dev == inode->dev && st->st_ino == inode->ino;
+}
+
+/* An inode that is open is not deleted: its last name goes by a change of links. */
+static __u32 fb_inode_lost_name(struct fb_inode *inode)
+{
+	struct stat st;
+
+	if (inode->gone || !(inode->w.event & KEVENT_INODE_REMOVE) ||
+	    !fb_inode_stat(inode, &st) || st.st_nlink)
+		return 0;
+	inode->gone = true;
+	return KEVENT_INODE_REMOVE;
+}
+
+static int fb_inode_check(const struct ukevent *uk)
+{
+	int fd = (int)uk->id.raw[0], flags = fb_call(fcntl(fd, F_GETFL));
+	struct stat st;
+
+	if (flags < 0 || flags & O_PATH || fb_call(fstat(fd, &st)))
+		return -EBADF;
+	if (!uk->event || uk->event & ~FB_INODE_ALL)
+		return -EINVAL;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return fb_check_nesting(fd, &st) ? -ELOOP : -EINVAL;
+	return (flags & O_ACCMODE) == O_WRONLY ? -EACCES : 0;
+}
+
+static int fb_inode_current(struct fb_queue *q, struct fb_watch *w)
+{
+	struct stat st;
+
+	(void)q;
+	if (fb_inode_stat(to_inode(w), &st))
+		return 0;
+	return fb_call(fcntl(fb_inode_fd(w), F_GETFD)) < 0 ? -EBADF : -ENOENT;
+}
+
+/* Inotify */
+
+static int fb_inodes_get(struct fb_queue *q)
+{
+	struct fb_inodes *inodes = q->inodes;
+	int err;
+
+	if (inodes)
+		return 0;
+	inodes = calloc(1, sizeof(*inodes));
+	if (!inodes)
+		return -ENOMEM;
+	inodes->fd = fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+	err = inodes->fd;
+	if (err >= 0)
+		err = fb_epoll_add(q, inodes->fd, EPOLLIN, FB_TOKEN_INODES);
+	if (!err) {
+		q->inodes = inodes;
+		return 0;
+	}
+	fb_close_fd(inodes->fd);
+	free(inodes);
+	return err;
+}
+
+int fb_inodes_register(struct fb_queue *q)
+{
+	return q->inodes ? fb_epoll_add(q, q->inodes->fd, EPOLLIN,
+					FB_TOKEN_INODES) : 0;
+}
+
+void fb_inodes_free(struct fb_queue *q)
+{
+	if (q->inodes)
+		fb_close_fd(q->inodes->fd);
+	free(q->inodes);
+	q->inodes = NULL;
+}
+
+static int fb_inode_listen(struct fb_queue *q, struct fb_inode *inode)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d",
+		 fb_inode_fd(&inode->w));
+	/* IN_MASK_ADD: others may watch the inode. */
+	return fb_call(inotify_add_watch(q->inodes->fd, path,
+					 IN_MASK_ADD |
+					 fb_inode_mask(inode->w.event)));
+}
+
+static void fb_inode_link(struct fb_queue *q, struct fb_inode *inode, int wd)
+{
+	struct fb_inode **chain = fb_inode_chain(q, wd);
+
+	inode->wd = wd;
+	inode->next = *chain;
+	*chain = inode;
+}
+
+static void fb_inode_unlink(struct fb_queue *q, struct fb_inode *inode)
+{
+	struct fb_inode **at = fb_inode_chain(q, inode->wd);
+
+	while (*at != inode)
+		at = &(*at)->next;
+	*at = inode->next;
+	inode->wd = -1;
+}
+
+/* Inotify forgets an inode with its last name; the file goes on. */
+static void fb_inode_relisten(struct fb_queue *q, struct fb_inode *inode)
+{
+	int wd = fb_inode_listen(q, inode);
+
+	if (wd < 0) {
+		inode->w.state |= FB_BROKEN;
+		return;
+	}
+	fb_inode_unlink(q, inode);
+	fb_inode_link(q, inode, wd);
+}
+
+static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
+			  const struct inotify_event *ev)
+{
+	__u32 events = fb_inode_events(ev);
+	struct stat st;
+
+	/* The watch goes with its descriptor. */
+	if (!fb_inode_stat(inode, &st)) {
+		fb_kill(q, &inode->w);
+		return;
+	}
+	if (ev->mask & IN_ATTRIB)
+		events |= fb_inode_lost_name(inode);
+	if (ev->mask & IN_DELETE_SELF)
+		inode->gone = true;
+	if (ev->mask & IN_UNMOUNT)
+		inode->w.state |= FB_BROKEN;
+	else if (ev->mask & IN_IGNORED && !(inode->w.state & FB_BROKEN))
+		fb_inode_relisten(q, inode);
+	if (!(events & inode->w.event) && !(inode->w.state & FB_BROKEN))
+		return;
+	fb_report(q, &inode->w, events & inode->w.event);
+}
+
+static void fb_inode_happened(struct fb_queue *q, const struct inotify_event *ev)
+{
+	struct fb_inode *inode = *fb_inode_chain(q, ev->wd), *next;
+
+	for (; inode; inode = next) {
+		next = inode->next;
+		if (inode->wd == ev->wd)
+			fb_inode_tell(q, inode, ev);
+	}
+}
+
+void fb_inodes_read(struct fb_queue *q)
+{
+	union {
+		struct inotify_event	ev;
+		char			bytes[4096];
+	} buf;
+	const struct inotify_event *ev;
+	long len, at;
+
+	while ((len = fb_sys(SYS_read, q->inodes->fd, &buf, sizeof(buf))) > 0) {
+		for (at = 0; at < len; at += (long)(sizeof(*ev) + ev->len)) {
+			ev = (const void *)(buf.bytes + at);
+			fb_inode_happened(q, ev);
+		}
+	}
+}
+
+/* Watches */
+
+static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk)
+{
+	struct fb_inode *inode = to_inode(w);
+	struct stat st;
+	int ret;
+
+	(void)uk;
+	inode->wd = -1;
+	ret = fb_inodes_get(q);
+	if (ret)
+		return ret;
+	if (fb_call(fstat(fb_inode_fd(w), &st)))
+		return -EBADF;
+	inode->dev = st.st_dev;
+	inode->ino = st.st_ino;
+	/* What was reported so far is not for this watch. */
+	fb_inodes_read(q);
+	ret = fb_inode_listen(q, inode);
+	if (ret < 0)
+		return ret;
+	fb_inode_link(q, inode, ret);
+	return (int)fb_inode_lost_name(inode);
+}
+
+static void fb_inode_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_inode *inode = to_inode(w), *other;
+	int wd = inode->wd;
+
+	if (wd < 0)
+		return;
+	fb_inode_unlink(q, inode);
+	for (other = *fb_inode_chain(q, wd); other; other = other->next)
+		if (other->wd == wd)
+			return;
+	fb_call(inotify_rm_watch(q->inodes->fd, wd));
+}
+
+/* Changes so far count as far as the new interest has them. */
+static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk, const struct fb_watch *old)
+{
+	struct fb_inode *inode = to_inode(w);
+	int wd;
+
+	(void)uk;
+	fb_inodes_read(q);
+	w->state |= old->state & FB_BROKEN;
+	wd = fb_inode_listen(q, inode);
+	if (wd < 0)
+		return wd;
+	w->ready &= w->event;
+	fb_dequeue(q, w);
+	if (!(old->event & (KEVENT_INODE_REMOVE | KEVENT_INODE_ATTRIB)))
+		return (int)(w->ready | fb_inode_lost_name(inode));
+	return (int)w->ready;
+}
+
+const struct fb_ops fb_inode_ops = {
+	.name		= "inode",
+	.size		= sizeof(struct fb_inode),
+	.marks		= FB_INODE_ALL,
+	.fd		= true,
+	.mergeable	= true,
+	.check		= fb_inode_check,
+	.attach		= fb_inode_attach,
+	.detach		= fb_inode_detach,
+	.modify		= fb_inode_modify,
+	.current	= fb_inode_current,
+};

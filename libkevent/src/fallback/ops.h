@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * What a source of the fallback does, and the table of sources
+ */
+#ifndef LIBKEVENT_FB_OPS_H
+#define LIBKEVENT_FB_OPS_H
+
+#include "queue.h"
+
+#pragma GCC visibility push(hidden)
+
+/**
+ * struct fb_ops - what a source does; all under the lock of the queue
+ * @name:	of the type
+ * @size:	of its watches, which begin with a &struct fb_watch
+ * @flags:	request flags above 0xff that it knows
+ * @marks:	conditions that %KEVENT_CTL_READY may report, without mark()
+ * @error:	-errno in the entry of a broken watch
+ * @file:	the id is a descriptor that epoll watches, or always ready
+ * @fd:		the id is a descriptor
+ * @mergeable:	an unread entry that says as much makes another one redundant
+ * @check:	pure validation of a request: 0 or -errno
+ * @key:	the key of a request, or -errno
+ * @attach:	arm a new watch. The conditions that hold already, or -errno
+ * @detach:	disarm; after attach() has returned, whatever it said
+ * @modify:	arm anew, after the watch was changed to what the request says. The
+ *		conditions that hold already, or -errno: then the watch is what it
+ *		was. @old is a copy of that
+ * @current:	does the watch still mean what the request does? 0, or -errno when it
+ *		does not: the watch goes
+ * @count:	occurrences not yet delivered. Optional: one
+ * @fill:	put what the source knows of the @nth occurrence into an entry. Optional
+ * @delivered:	the oldest occurrence was stored. Optional
+ * @mark:	%KEVENT_CTL_READY: 0 or -errno. Adds to &fb_watch.ready. Optional
+ */
+struct fb_ops {
+	const char	*name;
+	size_t		size;
+	__u32		flags;
+	__u32		marks;
+	int		error;
+	bool		file;
+	bool		fd;
+	bool		mergeable;
+	int (*check)(const struct ukevent *uk);
+	int (*key)(const struct ukevent *uk, __u64 *key);
+	int (*attach)(struct fb_queue *q, struct fb_watch *w,
+		      const struct ukevent *uk);
+	void (*detach)(struct fb_queue *q, struct fb_watch *w);
+	int (*modify)(struct fb_queue *q, struct fb_watch *w,
+		      const struct ukevent *uk, const struct fb_watch *old);
+	int (*current)(struct fb_queue *q, struct fb_watch *w);
+	__u32 (*count)(struct fb_watch *w);
+	void (*fill)(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
+		     __u32 nth);
+	void (*delivered)(struct fb_queue *q, struct fb_watch *w);
+	int (*mark)(struct fb_queue *q, struct fb_watch *w,
+		    const struct ukevent *uk);
+};
+
+extern const struct fb_ops fb_socket_ops, fb_pipe_ops, fb_poll_ops,
+			   fb_user_ops, fb_timer_ops, fb_signal_ops,
+			   fb_proc_ops, fb_inode_ops, fb_futex_ops,
+			   fb_posix_timer_ops;
+
+/* By type; NULL: no source */
+extern const struct fb_ops *const fb_sources[];
+#define FB_NR_TYPES	(KEVENT_FUTEX + 1U)
+
+static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
+{
+	return fb_sources[w->type];
+}
+
+struct stat;
+
+/* file.c: -ELOOP for a queue, epoll or io_uring */
+int fb_check_nesting(int fd, const struct stat *st);
+/* Look at a watch again; it goes when its file has gone */
+void fb_file_look(struct fb_queue *q, struct fb_watch *w);
+/* Conditions of a watch, from a mask of epoll */
+__u32 fb_file_events(const struct fb_watch *w, __u32 mask);
+/* Register a descriptor for a source: 0 or -errno */
+int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
+int fb_file_register(struct fb_queue *q, struct fb_watch *w);
+/* A level watch was seen by a thread that must not get it. */
+void fb_file_use_edges(struct fb_queue *q);
+
+/* The same in a new instance, for what there is: 0 or -errno */
+int fb_proc_register(struct fb_queue *q, struct fb_watch *w);
+int fb_timers_register(struct fb_queue *q);
+int fb_signals_register(struct fb_queue *q);
+int fb_inodes_register(struct fb_queue *q);
+
+/* Descriptors of sources that became readable */
+void fb_timer_expired(struct fb_queue *q, unsigned int clock);
+void fb_timers_free(struct fb_queue *q);
+void fb_proc_ended(struct fb_queue *q, struct fb_watch *w);
+void fb_signals_read(struct fb_queue *q);
+void fb_signals_free(struct fb_queue *q);
+void fb_inodes_read(struct fb_queue *q);
+void fb_inodes_free(struct fb_queue *q);
+void fb_futexes_free(struct fb_queue *q);
+
+/* Is a condition that holds what the watch reports, not something that happened? */
+static inline bool fb_is_checked(const struct fb_watch *w)
+{
+	return fb_ops_of(w)->file &&
+	       (w->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
+	       KEVENT_REQ_ET;
+}
+
+static inline bool fb_is_level(const struct fb_watch *w)
+{
+	return fb_ops_of(w)->file && !(w->req_flags & KEVENT_REQ_ET);
+}
+
+#pragma GCC visibility pop
+
+#endif /* LIBKEVENT_FB_OPS_H */

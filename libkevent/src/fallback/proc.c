@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * PROC, by pidfds; and what there is of POSIX_TIMER
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "ops.h"
+#include "sys.h"
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open	434
+#endif
+#ifndef P_PIDFD
+#define P_PIDFD		3
+#endif
+
+/**
+ * struct fb_proc - a watch of a process
+ * @w:		the watch
+ * @pidfd:	of the process
+ * @status:	as of waitpid(), if it is @known
+ */
+struct fb_proc {
+	struct fb_watch	w;
+	int		pidfd;
+	__u32		status;
+	bool		known;
+};
+
+static struct fb_proc *to_proc(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_proc, w);
+}
+
+/* The first bytes of a file; an empty string if there is none */
+static void fb_read_file(const char *path, char *text, size_t size)
+{
+	long fd = fb_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	long len = fd < 0 ? -1 : fb_sys(SYS_read, fd, text, size - 1);
+
+	fb_close_fd((int)fd);
+	text[len > 0 ? len : 0] = '\0';
+}
+
+/* The process id of a pidfd, as the caller sees it, or -errno */
+static int fb_proc_pid(int pidfd)
+{
+	char path[48], text[512], *at;
+
+	if (fb_call(fcntl(pidfd, F_GETFD)) < 0)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	fb_read_file(path, text, sizeof(text));
+	at = strstr(text, "\nPid:");
+	if (!at)
+		return -EBADF;
+	return atoi(at + 5) > 0 ? atoi(at + 5) : -ESRCH;
+}
+
+static int fb_proc_check(const struct ukevent *uk)
+{
+	if (uk->id.raw[1] || !(uk->event & KEVENT_PROC_EXIT) ||
+	    uk->event & ~(KEVENT_PROC_EXIT | KEVENT_PROC_PIDFD))
+		return -EINVAL;
+	return 0;
+}
+
+/* No process has the id 0. */
+static int fb_proc_key(const struct ukevent *uk, __u64 *key)
+{
+	int pid;
+
+	if (!(uk->event & KEVENT_PROC_PIDFD))
+		return 0;
+	pid = uk->id.raw[1] ? -EINVAL : fb_proc_pid((int)uk->id.raw[0]);
+	*key = pid > 0 ? (__u64)pid : 0;
+	return 0;
+}
+
+static int fb_proc_open(struct fb_proc *proc, const struct ukevent *uk)
+{
+	int pid = (int)uk->id.raw[0];
+	long fd;
+
+	if (uk->event & KEVENT_PROC_PIDFD) {
+		pid = fb_proc_pid(pid);
+		if (pid < 0)
+			return pid;
+		fd = fb_sys(SYS_fcntl, uk->id.raw[0], F_DUPFD_CLOEXEC, 0);
+	} else {
+		fd = pid > 0 ? fb_sys(SYS_pidfd_open, pid, 0) : -ESRCH;
+	}
+	if (fd < 0)
+		/* Kernels differ in what they say of a thread. */
+		return fd == -ENOENT ? -EINVAL : (int)fd;
+	proc->pidfd = (int)fd;
+	proc->w.id = (__u32)pid;
+	return 0;
+}
+
+/* The parent may ask, and leaves the zombie as it is. */
+static bool fb_proc_wait(struct fb_proc *proc)
+{
+	siginfo_t info = { .si_pid = 0 };
+	__u32 status;
+
+	if (fb_sys(SYS_waitid, P_PIDFD, proc->pidfd, &info,
+		   WEXITED | WNOHANG | WNOWAIT, NULL) || !info.si_pid)
+		return false;
+	status = (__u32)info.si_status;
+	if (info.si_code == CLD_EXITED)
+		status = (status & 0xff) << 8;
+	else if (info.si_code == CLD_DUMPED)
+		status |= 0x80;
+	proc->status = status;
+	return true;
+}
+
+/* Others may know if they may read it: it is the last number. */
+static bool fb_proc_stat(struct fb_proc *proc)
+{
+	char path[48], text[1024], *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", (__u32)proc->w.id);
+	fb_read_file(path, text, sizeof(text));
+	at = strrchr(text, ')');
+	if (!at || at[1] != ' ' || (at[2] != 'Z' && at[2] != 'X'))
+		return false;
+	at = strrchr(at, ' ');
+	proc->status = (__u32)strtoul(at + 1, NULL, 10);
+	return true;
+}
+
+static void fb_proc_find_status(struct fb_proc *proc)
+{
+	proc->known = fb_proc_wait(proc) || fb_proc_stat(proc);
+}
+
+void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)
+{
+	fb_proc_find_status(to_proc(w));
+	fb_report(q, w, KEVENT_PROC_EXIT);
+}
+
+static bool fb_proc_is_over(const struct fb_proc *proc)
+{
+	struct epoll_event event;
+	int epfd = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
+	bool ret;
+
+	if (epfd < 0)
+		return false;
+	event.events = EPOLLIN;
+	event.data.u64 = 0;
+	fb_call(epoll_ctl(epfd, EPOLL_CTL_ADD, proc->pidfd, &event));
+	ret = fb_sys(SYS_epoll_pwait, epfd, &event, 1, 0, NULL, (size_t)8) > 0;
+	fb_close_fd(epfd);
+	return ret;
+}
+
+/* One report: the exit stays an exit. */
+int fb_proc_register(struct fb_queue *q, struct fb_watch *w)
+{
+	return fb_epoll_add(q, to_proc(w)->pidfd, EPOLLIN | EPOLLONESHOT,
+			    w->token);
+}
+
+static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
+			  const struct ukevent *uk)
+{
+	struct fb_proc *proc = to_proc(w);
+	int err;
+
+	w->req_flags |= KEVENT_REQ_ONESHOT;
+	proc->pidfd = -1;
+	err = fb_proc_open(proc, uk);
+	if (!err)
+		err = fb_token_get(q, w);
+	if (!err && fb_proc_is_over(proc)) {
+		fb_proc_find_status(proc);
+		return KEVENT_PROC_EXIT;
+	}
+	return err ? err : fb_proc_register(q, w);
+}
+
+static void fb_proc_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	(void)q;
+	fb_close_fd(to_proc(w)->pidfd);
+}
+
+static int fb_proc_modify(struct fb_queue *q, struct fb_watch *w,
+			  const struct ukevent *uk, const struct fb_watch *old)
+{
+	(void)q;
+	(void)uk;
+	(void)old;
+	w->req_flags |= KEVENT_REQ_ONESHOT;
+	return 0;
+}
+
+static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
+			 struct ukevent *uk, __u32 nth)
+{
+	struct fb_proc *proc = to_proc(w);
+
+	(void)q;
+	(void)nth;
+	uk->ret_data[0] = proc->known ? proc->status : 0;
+	uk->ret_data[1] = proc->known ? KEVENT_PROC_STATUS : 0;
+}
+
+const struct fb_ops fb_proc_ops = {
+	.name		= "proc",
+	.size		= sizeof(struct fb_proc),
+	.check		= fb_proc_check,
+	.key		= fb_proc_key,
+	.attach		= fb_proc_attach,
+	.detach		= fb_proc_detach,
+	.modify		= fb_proc_modify,
+	.fill		= fb_proc_fill,
+};
+
+/* POSIX_TIMER: only timer_create() makes a watch, and it needs the kernel. */
+
+static int fb_posix_timer_check(const struct ukevent *uk)
+{
+	return uk->event != KEVENT_POSIX_TIMER_FIRED || uk->id.raw[1] ?
+	       -EINVAL : 0;
+}
+
+static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
+				 const struct ukevent *uk)
+{
+	(void)q;
+	(void)w;
+	(void)uk;
+	return -EINVAL;
+}
+
+static void fb_posix_timer_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	(void)q;
+	(void)w;
+}
+
+const struct fb_ops fb_posix_timer_ops = {
+	.name		= "posix_timer",
+	.size		= sizeof(struct fb_watch),
+	.check		= fb_posix_timer_check,
+	.attach		= fb_posix_timer_attach,
+	.detach		= fb_posix_timer_detach,
+};

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Queues and watches of the fallback
+ *
+ * A queue is an epoll instance, whose descriptor the program has, and what epoll
+ * does not know: watches with their modes, events that wait for room, marks,
+ * timers. Each watch of a file has a registration of its own in epoll. As epoll
+ * knows a descriptor once, the second watch of one is in a second instance, which
+ * the first one watches. So activity and looks of watches do not mix.
+ *
+ * All of a queue is under its lock, but for what says otherwise. The lock is not
+ * held while a call sleeps. Nothing is allocated to deliver an event.
+ */
+#ifndef LIBKEVENT_FB_QUEUE_H
+#define LIBKEVENT_FB_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "libkevent.h"
+#include "list.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Events that one epoll_wait() takes at most */
+#define FB_BATCH	64
+
+/* What epoll hands back. Tokens of watches have a generation, so they are larger. */
+enum fb_token {
+	FB_TOKEN_KICK,
+	FB_TOKEN_SECOND,
+	FB_TOKEN_SIGNALS,
+	FB_TOKEN_INODES,
+	FB_TOKEN_CLOCK,		/* and one for each further clock */
+};
+
+/* States of a watch */
+#define FB_READY	0x01U	/* on the ready list */
+#define FB_LEVEL	0x02U	/* on the level list */
+#define FB_DISARMED	0x04U	/* reports nothing until MODIFY */
+#define FB_FIRED	0x08U	/* has something to report after MODIFY */
+#define FB_BROKEN	0x10U	/* its source cannot deliver */
+#define FB_SECOND	0x20U	/* registered in the second instance */
+#define FB_ALWAYS	0x40U	/* a file that epoll refuses: always ready */
+#define FB_REPEATED	0x80U	/* epoll reports it again while it is ready */
+#define FB_LOOKED	0x100U	/* what it has is of this call */
+
+struct fb_queue;
+struct fb_signals;
+struct fb_inodes;
+struct fb_timers;
+struct fb_futexes;
+
+/**
+ * struct fb_watch - a watch
+ * @hash_next:	next one in its chain of fb_queue.hash
+ * @link:	on the ready or level list of the queue, see @state
+ * @id:		as in entries, and part of the key unless the source has another
+ * @key:	by which it is found, with @type
+ * @user:	of the last ADD or MODIFY, as are @event and @req_flags
+ * @token:	what epoll hands back for it; 0: not registered
+ * @ready:	conditions not yet delivered
+ * @reported:	conditions of the newest entry in the ring
+ * @stored:	position after that; 0: it makes no other one redundant
+ * @call:	the call that took it last
+ * @state:	FB_READY and its like
+ */
+struct fb_watch {
+	struct fb_watch	*hash_next;
+	struct fb_list	link;
+	__u64		id;
+	__u64		key;
+	__u64		user;
+	__u64		token;
+	__u64		stored;
+	__u32		type;
+	__u32		event;
+	__u32		req_flags;
+	__u32		ready;
+	__u32		reported;
+	__u32		call;
+	__u32		state;
+};
+
+/**
+ * struct fb_slot - what a token stands for
+ * @watch: NULL: nothing; @next is the next slot without a watch
+ * @gen: generation, to recognise events of an earlier watch
+ */
+struct fb_slot {
+	struct fb_watch	*watch;
+	__u32		gen;
+	__u32		next;
+};
+
+/**
+ * struct fb_dest - where entries go
+ * @slots: the ring, or a buffer
+ * @mask: of positions, so that they are indexes
+ * @kidx: position of the next entry
+ * @uidx: position of the oldest unread entry; of a buffer 0
+ * @room: entries that may be stored
+ * @ring: it is the ring
+ * @again: epoll repeats what the call has; it cannot sleep like that
+ */
+struct fb_dest {
+	struct ukevent	*slots;
+	__u64		mask;
+	__u64		kidx;
+	__u64		uidx;
+	__u32		room;
+	bool		ring;
+	bool		again;
+};
+
+/**
+ * struct fb_queue - a queue of the fallback
+ * @lock:	protects all that follows but for what says otherwise
+ * @fd:		a descriptor of the epoll instance: the one that was used last
+ * @second:	another instance, in the first, or -1
+ * @kick:	an eventfd, edge-triggered in epoll: something has become ready here
+ * @process:	of kevent_process_mark(): the process it works in
+ * @ring:	the ring, or NULL; @size its slots
+ * @kidx:	position after the newest entry of the ring
+ * @refuses:	%KEVENT_INIT_REFUSE_ALL
+ * @call:	counts calls, to tell what was taken before from what was taken since
+ * @edges:	level watches are registered as edges and looked up by each call,
+ *		because epoll would repeat them to a thread that must sleep. Set once
+ *		and for all; read without the lock
+ * @work:	a call must look at the lists before it asks epoll. Read without
+ *		the lock: a call that misses it gets a kick
+ * @idle:	the last collection left nothing; read and written without the lock
+ * @kicked:	epoll has a kick that no call has seen
+ * @wakes:	calls that READY without entries is to end
+ * @herd:	sleepers that are still to be woken for a watch with WAKEUP_ALL
+ * @round:	changes when a herd is woken
+ * @sleepers:	calls that may sleep, an atomic count
+ * @ready:	watches with something to deliver
+ * @level:	level watches to look at in the next call
+ * @nr_ready:	length of @ready, @nr_level of @level
+ * @hash:	watches by type and key; its size is a power of two
+ * @nr_hash:	that size; @nr_watches: how many there are. The program decides how
+ *		many; memory limits it
+ * @slots:	by index in the token; @nr_slots, and the first @free_slot
+ * @timers:	and the others belong to their sources, NULL until they are used
+ * @stray:	token of no watch that epoll has reported, @strays times again
+ * @strays_other: others since then
+ * @delivered:	entries handed to user memory
+ * @users:	calls in progress, an atomic count
+ * @names:	descriptors of the table that mean this queue; under the table's lock
+ * @life:	free, live, dying: without a name, or dead: being freed, by who dropped
+ *		@users to 0. Atomic, see table.c
+ * @next:	list of all queues ever made; they are used again, not freed
+ */
+struct fb_queue {
+	pthread_mutex_t		lock;
+	int			fd;
+	int			second;
+	int			kick;
+	__u32			process;
+	struct kevent_ring	*ring;
+	__u32			size;
+	__u64			kidx;
+	__u32			refuses;
+	__u32			call;
+	bool			edges;
+	bool			work;
+	bool			idle;
+	bool			kicked;
+	__u32			wakes;
+	__u32			herd;
+	__u32			round;
+	__u32			sleepers;
+	struct fb_list		ready;
+	struct fb_list		level;
+	__u32			nr_ready;
+	__u32			nr_level;
+	struct fb_watch		**hash;
+	__u32			nr_hash;
+	__u32			nr_watches;
+	struct fb_slot		*slots;
+	__u32			nr_slots;
+	__u32			free_slot;
+	struct fb_timers	*timers;
+	struct fb_signals	*signals;
+	struct fb_inodes	*inodes;
+	struct fb_futexes	*futexes;
+	__u64			stray;
+	__u32			strays;
+	__u32			strays_other;
+	__u64			delivered;
+	__u32			users;
+	__u32			names;
+	__u32			life;
+	struct fb_queue		*next;
+};
+
+/* queue.c */
+int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
+		   __u32 size, __u32 flags);
+void fb_queue_teardown(struct fb_queue *q);
+void fb_queue_lock(struct fb_queue *q, int fd);
+void fb_queue_unlock(struct fb_queue *q);
+/* Make the epoll descriptor readable, and a sleeper look. */
+void fb_kick(struct fb_queue *q);
+/* A call returns: see to it that there is a kick if others need it. */
+void fb_leave(struct fb_queue *q);
+/* Does the descriptor refer to the epoll instance of the queue? 0 or -errno */
+int fb_queue_check(struct fb_queue *q, int fd);
+
+/* table.c: the queue, referenced, or NULL */
+struct fb_queue *fb_get(int fd);
+void fb_put(struct fb_queue *q);
+/* The descriptor does not mean the queue any more. */
+void fb_forget(int fd, struct fb_queue *q);
+int fb_publish(int fd, struct fb_queue *q);
+/* A queue that nobody else knows, with a reference; without a name */
+struct fb_queue *fb_queue_alloc(void);
+/* In place of fb_put(), for a queue that got no name */
+void fb_abandon(struct fb_queue *q);
+/* Why a descriptor is no queue: -EBADF, -EINVAL, or KEVENT_FB_PASS */
+int fb_no_queue(int fd);
+
+/* ring.c */
+int fb_ring_check(struct kevent_ring *ring, __u32 size);
+void fb_ring_clear(struct kevent_ring *ring);
+void fb_dest_ring(struct fb_queue *q, struct fb_dest *d, __u32 max);
+void fb_dest_buffer(struct fb_dest *d, struct ukevent *buf, __u32 max);
+void fb_store(struct fb_dest *d, const struct ukevent *uk);
+/* Entries of the ring that nobody has taken */
+__u32 fb_unread(const struct fb_queue *q);
+void fb_dest_publish(struct fb_queue *q, const struct fb_dest *d);
+int fb_ring_commit(struct fb_queue *q, __u64 uidx);
+
+/* deliver.c */
+void fb_enqueue(struct fb_queue *q, struct fb_watch *w);
+void fb_dequeue(struct fb_queue *q, struct fb_watch *w);
+void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
+void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
+	     __u32 nth);
+void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr);
+void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
+void fb_relist(struct fb_queue *q);
+void fb_deliver(struct fb_queue *q, struct fb_dest *d);
+void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
+	     struct fb_dest *d, __u32 call);
+bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d);
+
+/* collect.c */
+void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
+		  struct fb_dest *d, __u32 call);
+int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d);
+
+/* rebuild.c: epoll has an event for no watch */
+void fb_stray(struct fb_queue *q, __u64 token);
+
+/* watch.c */
+struct fb_watch *fb_find(struct fb_queue *q, __u32 type, __u64 key);
+int fb_add(struct fb_queue *q, struct ukevent *uk);
+int fb_modify(struct fb_queue *q, const struct ukevent *uk);
+int fb_remove(struct fb_queue *q, const struct ukevent *uk);
+int fb_mark(struct fb_queue *q, const struct ukevent *uk);
+void fb_kill(struct fb_queue *q, struct fb_watch *w);
+void fb_kill_all(struct fb_queue *q);
+struct fb_watch *fb_by_token(struct fb_queue *q, __u64 token);
+int fb_token_get(struct fb_queue *q, struct fb_watch *w);
+void fb_token_put(struct fb_queue *q, struct fb_watch *w);
+
+/* changes.c: 0, 1 when a result must be looked at, or -errno */
+int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,
+		    __u32 nr);
+
+static inline __u64 fb_sum(const struct ukevent *uk)
+{
+	return (__u64)uk->ret_data[1] << 32 | uk->ret_data[0];
+}
+
+/* Does ADD hand back what is ready at once? */
+static inline bool fb_hands_back(const struct fb_watch *w)
+{
+	return (w->req_flags & (KEVENT_REQ_HAND_BACK | KEVENT_REQ_READY)) ==
+	       KEVENT_REQ_HAND_BACK && !(w->state & FB_DISARMED);
+}
+
+#pragma GCC visibility pop
+
+#endif /* LIBKEVENT_FB_QUEUE_H */

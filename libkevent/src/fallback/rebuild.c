@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * A new epoll instance for a queue
+ *
+ * Epoll knows a file by a descriptor. If that is closed while the file is open by
+ * another one, in a child for instance, epoll goes on to report the file, and
+ * nobody can take it out. Level events would keep every call from sleeping. So the
+ * queue gets a new instance in the place of the old one, with what is left.
+ */
+#include <fcntl.h>
+
+#include "ops.h"
+#include "sys.h"
+
+/* So often an event of nobody comes again before that is done */
+#define FB_STRAYS	3U
+/* So many others come before another one is counted */
+#define FB_STRAYS_OTHER	64U
+
+static int fb_rebuild_watch(struct fb_queue *q, struct fb_watch *w)
+{
+	if (!fb_ops_of(w)->file)
+		return fb_proc_register(q, w);
+	if (w->state & FB_ALWAYS)
+		return 0;
+	w->state &= ~FB_SECOND;
+	return fb_file_register(q, w);
+}
+
+static void fb_rebuild_watches(struct fb_queue *q)
+{
+	struct fb_watch *w;
+	__u32 i;
+
+	for (i = 0; i < q->nr_slots; i++) {
+		w = q->slots[i].watch;
+		if (w && fb_rebuild_watch(q, w))
+			fb_kill(q, w);
+	}
+}
+
+/* In the old instance: a watch that is not in it must not get into the new one. */
+static void fb_rebuild_drop(struct fb_queue *q)
+{
+	struct fb_watch *w;
+	__u32 i;
+
+	for (i = 0; i < q->nr_slots; i++) {
+		w = q->slots[i].watch;
+		if (w && fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
+			fb_kill(q, w);
+	}
+}
+
+static int fb_rebuild_rest(struct fb_queue *q)
+{
+	int err = fb_epoll_add(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+
+	if (!err)
+		err = fb_timers_register(q);
+	if (!err)
+		err = fb_signals_register(q);
+	return err ? err : fb_inodes_register(q);
+}
+
+/* Those who sleep, sleep in the old instance. */
+static void fb_rebuild_wake(struct fb_queue *q)
+{
+	q->herd = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+	q->round++;
+	q->kicked = false;
+	fb_kick(q);
+}
+
+static void fb_rebuild_in_place(struct fb_queue *q, int old)
+{
+	int flags = fb_call(fcntl(old, F_GETFD));
+
+	fb_close_fd(q->second);
+	q->second = -1;
+	if (flags < 0 || fb_rebuild_rest(q))
+		return;
+	fb_rebuild_watches(q);
+	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	fb_rebuild_wake(q);
+}
+
+/* Is it one that epoll repeats, and not of a watch that just went? */
+static bool fb_stray_repeats(struct fb_queue *q, __u64 token)
+{
+	if (token == q->stray)
+		return ++q->strays >= FB_STRAYS;
+	if (q->stray && ++q->strays_other < FB_STRAYS_OTHER)
+		return false;
+	q->stray = token;
+	q->strays = 0;
+	q->strays_other = 0;
+	return false;
+}
+
+/* The queue is locked, and its descriptor was just used. */
+void fb_stray(struct fb_queue *q, __u64 token)
+{
+	int old = q->fd;
+
+	if (!fb_stray_repeats(q, token) || q->names > 1)
+		return;
+	q->stray = 0;
+	fb_rebuild_drop(q);
+	q->fd = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
+	if (q->fd >= 0) {
+		fb_rebuild_in_place(q, old);
+		fb_close_fd(q->fd);
+	}
+	q->fd = old;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * System calls of the fallback: the error is in the return value, and none is a
+ * cancellation point
+ */
+#ifndef LIBKEVENT_FB_SYS_H
+#define LIBKEVENT_FB_SYS_H
+
+#include <errno.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+
+#define fb_sys(...)						\
+({								\
+	int __saved = errno;					\
+	long __ret = syscall(__VA_ARGS__);			\
+								\
+	if (__ret < 0) {					\
+		__ret = -errno;					\
+		errno = __saved;				\
+	}							\
+	__ret;							\
+})
+
+/* The same for functions of the C library that are no cancellation points */
+#define fb_call(expression)					\
+({								\
+	int __saved = errno;					\
+	int __ret = (expression);				\
+								\
+	if (__ret < 0) {					\
+		__ret = -errno;					\
+		errno = __saved;				\
+	}							\
+	__ret;							\
+})
+
+static inline void fb_close_fd(int fd)
+{
+	if (fd >= 0)
+		fb_sys(SYS_close, fd);
+}
+
+#endif /* LIBKEVENT_FB_SYS_H */

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * From descriptors to queues
+ *
+ * A program closes a queue by close(), which the library does not see, and the
+ * number comes back as something else. So a number in the table is a guess: calls
+ * find out from epoll whether it is right, and forget it if it is not. A new queue
+ * with the number of an old one proves that the old one is closed.
+ *
+ * Readers take no lock. Memory of a queue is never given back to the C library, so
+ * a reader that comes late increments a count that nobody uses, sees that the table
+ * has changed, and goes away again.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "fallback.h"
+#include "ops.h"
+#include "process.h"
+#include "sys.h"
+
+#define FB_CHUNK	1024U
+#define FB_CHUNKS	1024U
+
+bool kevent_fb_used;
+
+typedef struct fb_queue *fb_entry;
+
+/* A chunk, once there, stays. Entries change under the lock. */
+static fb_entry *fb_table[FB_CHUNKS];
+static pthread_mutex_t fb_table_lock = PTHREAD_MUTEX_INITIALIZER;
+/* All queues ever made: the most there were at a time. Under the lock. */
+static struct fb_queue *fb_queues;
+/* The next one to be looked at, whether it was closed. Under the lock. */
+static struct fb_queue *fb_suspect;
+
+/* States of a queue. The lock of the table is held to leave FREE and LIVE. */
+enum { FB_FREE, FB_LIVE, FB_DYING, FB_DEAD };
+
+static fb_entry *fb_table_entry(int fd, bool make)
+{
+	unsigned int nr = (unsigned int)fd / FB_CHUNK;
+	fb_entry *chunk;
+
+	if (fd < 0 || nr >= FB_CHUNKS)
+		return NULL;
+	chunk = __atomic_load_n(&fb_table[nr], __ATOMIC_ACQUIRE);
+	if (!chunk && make) {
+		chunk = calloc(FB_CHUNK, sizeof(*chunk));
+		__atomic_store_n(&fb_table[nr], chunk, __ATOMIC_RELEASE);
+	}
+	return chunk ? &chunk[(unsigned int)fd % FB_CHUNK] : NULL;
+}
+
+static struct fb_queue *fb_look_up(int fd)
+{
+	fb_entry *entry = fb_table_entry(fd, false);
+
+	return entry ? __atomic_load_n(entry, __ATOMIC_SEQ_CST) : NULL;
+}
+
+static void fb_set_state(struct fb_queue *q, __u32 state)
+{
+	__atomic_store_n(&q->life, state, __ATOMIC_SEQ_CST);
+}
+
+void fb_put(struct fb_queue *q)
+{
+	__u32 dying = FB_DYING;
+
+	if (__atomic_sub_fetch(&q->users, 1, __ATOMIC_SEQ_CST))
+		return;
+	if (!__atomic_compare_exchange_n(&q->life, &dying, FB_DEAD, 0,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return;
+	fb_queue_teardown(q);
+	fb_set_state(q, FB_FREE);
+}
+
+static struct fb_queue *fb_get_named(int fd)
+{
+	struct fb_queue *q = fb_look_up(fd);
+
+	while (q) {
+		__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+		if (fb_look_up(fd) == q)
+			return q;
+		fb_put(q);
+		q = fb_look_up(fd);
+	}
+	return NULL;
+}
+
+/*
+ * Take a name from a queue; the lock is held. Returns the queue, referenced, if that
+ * was its last one: fb_put() it without the lock.
+ */
+static struct fb_queue *fb_clear(fb_entry *entry)
+{
+	struct fb_queue *q = *entry;
+
+	__atomic_store_n(entry, NULL, __ATOMIC_SEQ_CST);
+	if (--q->names)
+		return NULL;
+	__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+	fb_set_state(q, FB_DYING);
+	return q;
+}
+
+void fb_forget(int fd, struct fb_queue *q)
+{
+	struct fb_queue *last = NULL;
+	fb_entry *entry;
+
+	pthread_mutex_lock(&fb_table_lock);
+	entry = fb_table_entry(fd, false);
+	if (entry && *entry == q)
+		last = fb_clear(entry);
+	pthread_mutex_unlock(&fb_table_lock);
+	if (last)
+		fb_put(last);
+}
+
+int fb_publish(int fd, struct fb_queue *q)
+{
+	struct fb_queue *last = NULL;
+	fb_entry *entry;
+
+	pthread_mutex_lock(&fb_table_lock);
+	entry = fb_table_entry(fd, true);
+	if (entry) {
+		if (*entry)
+			last = fb_clear(entry);
+		q->names++;
+		__atomic_store_n(entry, q, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&fb_table_lock);
+	if (last)
+		fb_put(last);
+	if (entry)
+		__atomic_store_n(&kevent_fb_used, true, __ATOMIC_RELEASE);
+	return entry ? 0 : -EMFILE;
+}
+
+/* The caller, who made it, has found that it is of no use. */
+void fb_abandon(struct fb_queue *q)
+{
+	fb_set_state(q, FB_DYING);
+	fb_put(q);
+}
+
+/* The lock is held. */
+static struct fb_queue *fb_queue_new(void)
+{
+	struct fb_queue *q;
+
+	for (q = fb_queues; q; q = q->next)
+		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_FREE)
+			return q;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return NULL;
+	pthread_mutex_init(&q->lock, NULL);
+	q->next = fb_queues;
+	fb_queues = q;
+	return q;
+}
+
+/* Free a queue that was closed while nobody looked: the others in turn. */
+static void fb_sweep(void)
+{
+	struct fb_queue *q;
+	int fd = -1;
+
+	pthread_mutex_lock(&fb_table_lock);
+	q = fb_suspect ? fb_suspect : fb_queues;
+	if (q) {
+		fb_suspect = q->next;
+		fd = __atomic_load_n(&q->fd, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&fb_table_lock);
+	q = fb_get_named(fd);
+	if (!q)
+		return;
+	if (kevent_process_is(q->process) && fb_queue_check(q, fd))
+		fb_forget(fd, q);
+	fb_put(q);
+}
+
+struct fb_queue *fb_queue_alloc(void)
+{
+	struct fb_queue *q;
+
+	fb_sweep();
+	fb_sweep();
+	pthread_mutex_lock(&fb_table_lock);
+	q = fb_queue_new();
+	if (q) {
+		__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+		fb_set_state(q, FB_LIVE);
+	}
+	pthread_mutex_unlock(&fb_table_lock);
+	return q;
+}
+
+/* Another descriptor of the epoll instance of a queue, by dup() for example */
+static struct fb_queue *fb_alias(int fd)
+{
+	struct fb_queue *q;
+
+	/* Queues are never taken off the list. */
+	pthread_mutex_lock(&fb_table_lock);
+	q = fb_queues;
+	pthread_mutex_unlock(&fb_table_lock);
+	for (; q; q = q->next) {
+		__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_LIVE &&
+		    kevent_process_is(q->process) &&
+		    !fb_queue_check(q, fd) && !fb_publish(fd, q))
+			return q;
+		fb_put(q);
+	}
+	return NULL;
+}
+
+struct fb_queue *fb_get(int fd)
+{
+	struct fb_queue *q = fb_get_named(fd);
+
+	if (q || fb_call(fcntl(fd, F_GETFD)) < 0)
+		return q;
+	return fb_alias(fd);
+}
+
+/* The descriptor of a call is none of the fallback's queues. */
+int fb_no_queue(int fd)
+{
+	static int missing = -1;
+	int known = __atomic_load_n(&missing, __ATOMIC_RELAXED);
+
+	if (known < 0) {
+		known = kevent_supported() == -ENOSYS;
+		__atomic_store_n(&missing, known, __ATOMIC_RELAXED);
+	}
+	if (!known)
+		return KEVENT_FB_PASS;
+	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
+}
+
+bool kevent_fb_has(int fd)
+{
+	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
+	bool ret = q && (!kevent_process_is(q->process) ||
+			 !fb_queue_check(q, fd));
+
+	if (q)
+		fb_put(q);
+	return ret;
+}
+
+void kevent_fb_close(int fd)
+{
+	struct fb_queue *q = kevent_fb_on() ? fb_get_named(fd) : NULL;
+
+	if (!q)
+		return;
+	/* In a child it is the parent's. */
+	if (kevent_process_is(q->process))
+		fb_forget(fd, q);
+	fb_put(q);
+}

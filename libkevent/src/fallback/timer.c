@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * TIMER: a timerfd per clock, which expires with the first timer of a heap
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+#include <sys/timerfd.h>
+
+#include "deadline.h"
+#include "ops.h"
+#include "sys.h"
+
+#ifndef TFD_TIMER_CANCEL_ON_SET
+#define TFD_TIMER_CANCEL_ON_SET	(1 << 1)
+#endif
+
+#define FB_TIMER_CLOCKS	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | \
+			 KEVENT_TIMER_TAI)
+#define FB_TIMER_ALL	(KEVENT_TIMER_FIRED | KEVENT_TIMER_ABSTIME | \
+			 KEVENT_TIMER_INTERVAL | \
+			 KEVENT_TIMER_CANCEL_ON_SET | FB_TIMER_CLOCKS)
+
+/* FB_CANCELLED is CLOCK_REALTIME, for timers that go when it is set. */
+enum fb_clock_nr {
+	FB_MONOTONIC, FB_REALTIME, FB_BOOTTIME, FB_TAI, FB_CANCELLED,
+	FB_NR_CLOCKS
+};
+
+static const clockid_t fb_clock_ids[FB_NR_CLOCKS] = {
+	CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI,
+	CLOCK_REALTIME,
+};
+
+/**
+ * struct fb_timer - a timer
+ * @w:		the watch
+ * @clock:	its clock
+ * @expires:	next expiry, or if it has expired, the first not yet counted
+ * @interval:	time between expiries, 0: once
+ * @ticks:	expirations not yet delivered
+ * @index:	in the heap, from 1; 0: it is stopped
+ * @expired:	it has expired since it was delivered last
+ * @on_set:	on the list of those to be cancelled
+ */
+struct fb_timer {
+	struct fb_watch		w;
+	struct fb_clock		*clock;
+	__s64			expires;
+	__s64			interval;
+	__u64			ticks;
+	__u32			index;
+	bool			expired;
+	struct fb_list		on_set;
+};
+
+/**
+ * struct fb_clock - timers of a clock
+ * @fd:		a timerfd, or -1
+ * @nr:		its number
+ * @at:		when the timerfd expires; not after the first timer
+ * @heap:	binary heap by time, from 1; each timer of the queue has room in it
+ * @len:	its length, @room for how many there is memory
+ */
+struct fb_clock {
+	int		fd;
+	int		nr;
+	__s64		at;
+	struct fb_timer	**heap;
+	__u32		len;
+	__u32		room;
+};
+
+/**
+ * struct fb_timers - the timers of a queue
+ * @clocks:	by fb_clock_nr
+ * @on_set:	timers that are cancelled when the clock is set
+ */
+struct fb_timers {
+	struct fb_clock	clocks[FB_NR_CLOCKS];
+	struct fb_list	on_set;
+};
+
+static struct fb_timer *to_timer(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_timer, w);
+}
+
+/* The heap */
+
+static void fb_heap_put(struct fb_clock *clock, __u32 index, struct fb_timer *t)
+{
+	clock->heap[index] = t;
+	t->index = index;
+}
+
+static void fb_heap_up(struct fb_clock *clock, __u32 index, struct fb_timer *t)
+{
+	while (index > 1 && clock->heap[index / 2]->expires > t->expires) {
+		fb_heap_put(clock, index, clock->heap[index / 2]);
+		index /= 2;
+	}
+	fb_heap_put(clock, index, t);
+}
+
+static void fb_heap_down(struct fb_clock *clock, __u32 index,
+			 struct fb_timer *t)
+{
+	__u32 child;
+
+	while ((child = 2 * index) <= clock->len) {
+		if (child < clock->len && clock->heap[child + 1]->expires <
+					  clock->heap[child]->expires)
+			child++;
+		if (clock->heap[child]->expires >= t->expires)
+			break;
+		fb_heap_put(clock, index, clock->heap[child]);
+		index = child;
+	}
+	fb_heap_put(clock, index, t);
+}
+
+static void fb_heap_remove(struct fb_clock *clock, struct fb_timer *t)
+{
+	struct fb_timer *last = clock->heap[clock->len--];
+	__u32 index = t->index;
+
+	t->index = 0;
+	if (last == t)
+		return;
+	fb_heap_down(clock, index, last);
+	fb_heap_up(clock, last->index, last);
+}
+
+/* A start must not fail: room for one more timer than there is */
+static int fb_heap_reserve(struct fb_clock *clock, __u32 timers)
+{
+	struct fb_timer **heap;
+	__u32 room = clock->room ? clock->room : 16;
+
+	while (room <= timers)
+		room *= 2;
+	if (room == clock->room)
+		return 0;
+	heap = realloc(clock->heap, room * sizeof(*heap));
+	if (!heap)
+		return -ENOMEM;
+	clock->heap = heap;
+	clock->room = room;
+	return 0;
+}
+
+/* The timerfd */
+
+/* There is no timerfd of CLOCK_TAI: it is as far off CLOCK_REALTIME as it is now. */
+static __s64 fb_clock_time(const struct fb_clock *clock, __s64 at)
+{
+	__s64 off;
+
+	if (clock->nr != FB_TAI || at == FB_TIME_MAX)
+		return at;
+	off = fb_clock_now(CLOCK_TAI) - fb_clock_now(CLOCK_REALTIME);
+	/* Whole seconds; the two were read one after the other. */
+	off = (off + FB_NSEC_PER_SEC / 2) / FB_NSEC_PER_SEC * FB_NSEC_PER_SEC;
+	return at - off;
+}
+
+static void fb_clock_program(struct fb_clock *clock, __s64 at)
+{
+	__s64 when = fb_clock_time(clock, at);
+	struct itimerspec its = { .it_interval = { 0, 0 } };
+	int flags = TFD_TIMER_ABSTIME;
+
+	clock->at = at;
+	if (clock->nr == FB_CANCELLED)
+		flags |= TFD_TIMER_CANCEL_ON_SET;
+	if (when < 1)
+		when = 1;
+	its.it_value.tv_sec = (time_t)(when / FB_NSEC_PER_SEC);
+	its.it_value.tv_nsec = (long)(when % FB_NSEC_PER_SEC);
+	fb_call(timerfd_settime(clock->fd, flags, &its, NULL));
+}
+
+static int fb_clock_register(struct fb_queue *q, struct fb_clock *clock)
+{
+	return fb_epoll_add(q, clock->fd, EPOLLIN | EPOLLET,
+			    FB_TOKEN_CLOCK + (__u32)clock->nr);
+}
+
+int fb_timers_register(struct fb_queue *q)
+{
+	int i, err = 0;
+
+	for (i = 0; q->timers && !err && i < FB_NR_CLOCKS; i++)
+		if (q->timers->clocks[i].fd >= 0)
+			err = fb_clock_register(q, &q->timers->clocks[i]);
+	return err;
+}
+
+static int fb_clock_open(struct fb_queue *q, struct fb_clock *clock)
+{
+	clockid_t id = fb_clock_ids[clock->nr];
+	int err;
+
+	if (clock->fd >= 0)
+		return 0;
+	if (id == CLOCK_TAI)
+		id = CLOCK_REALTIME;
+	clock->fd = fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK));
+	if (clock->fd < 0)
+		return clock->fd;
+	err = fb_clock_register(q, clock);
+	if (!err)
+		return 0;
+	fb_close_fd(clock->fd);
+	clock->fd = -1;
+	return err;
+}
+
+static struct fb_timers *fb_timers_get(struct fb_queue *q)
+{
+	struct fb_timers *timers = q->timers;
+	int i;
+
+	if (timers)
+		return timers;
+	timers = calloc(1, sizeof(*timers));
+	if (!timers)
+		return NULL;
+	fb_list_init(&timers->on_set);
+	for (i = 0; i < FB_NR_CLOCKS; i++) {
+		timers->clocks[i].fd = -1;
+		timers->clocks[i].nr = i;
+		timers->clocks[i].at = FB_TIME_MAX;
+	}
+	q->timers = timers;
+	return timers;
+}
+
+void fb_timers_free(struct fb_queue *q)
+{
+	int i;
+
+	for (i = 0; q->timers && i < FB_NR_CLOCKS; i++) {
+		fb_close_fd(q->timers->clocks[i].fd);
+		free(q->timers->clocks[i].heap);
+	}
+	free(q->timers);
+	q->timers = NULL;
+}
+
+/* Timers */
+
+static void fb_timer_start(struct fb_timer *t)
+{
+	struct fb_clock *clock = t->clock;
+
+	fb_heap_up(clock, ++clock->len, t);
+	if (t->index == 1 && t->expires < clock->at)
+		fb_clock_program(clock, t->expires);
+}
+
+static void fb_timer_stop(struct fb_timer *t)
+{
+	if (t->index)
+		fb_heap_remove(t->clock, t);
+}
+
+/* The clock was set: all of them at once. */
+static void fb_timers_cancel(struct fb_queue *q)
+{
+	struct fb_list *at = q->timers->on_set.next;
+	struct fb_timer *t;
+
+	for (; at != &q->timers->on_set; at = at->next) {
+		t = fb_container(at, struct fb_timer, on_set);
+		fb_timer_stop(t);
+		fb_report(q, &t->w, KEVENT_TIMER_FIRED);
+		t->w.state |= FB_BROKEN;
+	}
+}
+
+/* Only of FB_CANCELLED: was the clock set since the timerfd was programmed? */
+static void fb_clock_look(struct fb_queue *q, struct fb_clock *clock)
+{
+	__u64 nr;
+
+	if (clock->nr == FB_CANCELLED && clock->fd >= 0 &&
+	    fb_sys(SYS_read, clock->fd, &nr, sizeof(nr)) == -ECANCELED)
+		fb_timers_cancel(q);
+}
+
+static void fb_clock_expire(struct fb_queue *q, struct fb_clock *clock)
+{
+	__s64 now = fb_clock_now(fb_clock_ids[clock->nr]);
+	struct fb_timer *t;
+
+	while (clock->len && clock->heap[1]->expires <= now) {
+		t = clock->heap[1];
+		fb_timer_stop(t);
+		t->expired = true;
+		t->ticks++;
+		t->expires = fb_time_add(t->expires, (__u64)t->interval);
+		fb_report(q, &t->w, KEVENT_TIMER_FIRED);
+	}
+}
+
+void fb_timer_expired(struct fb_queue *q, unsigned int nr)
+{
+	struct fb_clock *clock;
+
+	if (!q->timers || nr >= FB_NR_CLOCKS)
+		return;
+	clock = &q->timers->clocks[nr];
+	fb_clock_look(q, clock);
+	fb_clock_expire(q, clock);
+	clock->at = FB_TIME_MAX;
+	if (clock->len)
+		fb_clock_program(clock, clock->heap[1]->expires);
+	else if (nr == FB_CANCELLED)
+		fb_clock_program(clock, FB_TIME_MAX);
+}
+
+/* Requests */
+
+/* A relative time does not follow CLOCK_REALTIME when that is set. */
+static enum fb_clock_nr fb_timer_clock(__u32 event)
+{
+	switch (event & FB_TIMER_CLOCKS) {
+	case KEVENT_TIMER_REALTIME:
+		if (event & KEVENT_TIMER_CANCEL_ON_SET)
+			return FB_CANCELLED;
+		return event & KEVENT_TIMER_ABSTIME ? FB_REALTIME :
+						      FB_MONOTONIC;
+	case KEVENT_TIMER_BOOTTIME:
+		return FB_BOOTTIME;
+	case KEVENT_TIMER_TAI:
+		return FB_TAI;
+	default:
+		return FB_MONOTONIC;
+	}
+}
+
+static int fb_timer_check(const struct ukevent *uk)
+{
+	__u32 clock = uk->event & FB_TIMER_CLOCKS;
+
+	if (uk->event & ~FB_TIMER_ALL || !(uk->event & KEVENT_TIMER_FIRED) ||
+	    clock & (clock - 1))
+		return -EINVAL;
+	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET &&
+	    (clock != KEVENT_TIMER_REALTIME ||
+	     !(uk->event & KEVENT_TIMER_ABSTIME)))
+		return -EINVAL;
+	if (uk->id.raw_u64 > (__u64)FB_TIME_MAX)
+		return -EINVAL;
+	if (uk->event & KEVENT_TIMER_INTERVAL)
+		return fb_sum(uk) > (__u64)FB_TIME_MAX ? -EINVAL : 0;
+	return uk->event & KEVENT_TIMER_ABSTIME || uk->id.raw_u64 ? 0 : -EINVAL;
+}
+
+static int fb_timer_key(const struct ukevent *uk, __u64 *key)
+{
+	*key = uk->ptr;
+	return 0;
+}
+
+static __s64 fb_timer_interval(const struct ukevent *uk)
+{
+	if (uk->event & KEVENT_TIMER_INTERVAL)
+		return (__s64)fb_sum(uk);
+	if (uk->event & KEVENT_TIMER_ABSTIME ||
+	    uk->req_flags & KEVENT_REQ_ONESHOT)
+		return 0;
+	return (__s64)uk->id.raw_u64;
+}
+
+/* Its memory is there. */
+static void fb_timer_set(struct fb_timer *t, struct fb_clock *clock,
+			 const struct ukevent *uk)
+{
+	t->clock = clock;
+	t->w.id = uk->id.raw_u64;
+	t->interval = fb_timer_interval(uk);
+	t->ticks = 0;
+	t->expired = false;
+	if (uk->req_flags & KEVENT_REQ_DISABLED)
+		return;
+	t->expires = (__s64)uk->id.raw_u64;
+	if (!(uk->event & KEVENT_TIMER_ABSTIME))
+		t->expires = fb_time_add(fb_clock_now(fb_clock_ids[clock->nr]),
+					 (__u64)t->expires);
+	fb_timer_start(t);
+}
+
+static void fb_timer_listen(struct fb_queue *q, struct fb_timer *t)
+{
+	fb_list_del(&t->on_set);
+	fb_list_init(&t->on_set);
+	if (t->w.event & KEVENT_TIMER_CANCEL_ON_SET &&
+	    !(t->w.state & FB_DISARMED))
+		fb_list_add_tail(&t->on_set, &q->timers->on_set);
+}
+
+static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
+			const struct ukevent *uk)
+{
+	struct fb_timers *timers = fb_timers_get(q);
+	struct fb_clock *clock;
+	int err;
+
+	if (!timers)
+		return -ENOMEM;
+	clock = &timers->clocks[fb_timer_clock(uk->event)];
+	err = fb_clock_open(q, clock);
+	if (!err)
+		err = fb_heap_reserve(clock, q->nr_watches + 1);
+	if (err)
+		return err;
+	/* A step that came before is none of this timer's. */
+	fb_clock_look(q, clock);
+	fb_timer_stop(t);
+	fb_dequeue(q, &t->w);
+	t->w.ready = 0;
+	t->w.state &= ~FB_BROKEN;
+	fb_timer_set(t, clock, uk);
+	fb_timer_listen(q, t);
+	return 0;
+}
+
+static int fb_timer_attach(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk)
+{
+	fb_list_init(&to_timer(w)->on_set);
+	return fb_timer_arm(q, to_timer(w), uk);
+}
+
+static void fb_timer_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_timer *t = to_timer(w);
+
+	(void)q;
+	fb_timer_stop(t);
+	fb_list_del(&t->on_set);
+}
+
+static int fb_timer_modify(struct fb_queue *q, struct fb_watch *w,
+			   const struct ukevent *uk, const struct fb_watch *old)
+{
+	(void)old;
+	return fb_timer_arm(q, to_timer(w), uk);
+}
+
+/* What has expired since */
+static void fb_timer_count(struct fb_timer *t)
+{
+	__s64 delta = fb_clock_now(fb_clock_ids[t->clock->nr]) - t->expires;
+	__s64 nr;
+
+	if (delta < 0)
+		return;
+	nr = delta / t->interval;
+	t->expires += nr * t->interval;
+	t->expires = fb_time_add(t->expires, (__u64)t->interval);
+	t->ticks += (__u64)nr + 1;
+}
+
+static void fb_timer_fill(struct fb_queue *q, struct fb_watch *w,
+			  struct ukevent *uk, __u32 nth)
+{
+	struct fb_timer *t = to_timer(w);
+
+	(void)q;
+	(void)nth;
+	if (t->expired && t->interval)
+		fb_timer_count(t);
+	uk->ret_data[0] = (__u32)t->ticks;
+	uk->ret_data[1] = (__u32)(t->ticks >> 32);
+}
+
+static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_timer *t = to_timer(w);
+
+	(void)q;
+	t->ticks = 0;
+	if (!t->expired || !t->interval || w->state & FB_BROKEN ||
+	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return;
+	t->expired = false;
+	fb_timer_start(t);
+}
+
+const struct fb_ops fb_timer_ops = {
+	.name		= "timer",
+	.size		= sizeof(struct fb_timer),
+	.marks		= FB_TIMER_ALL,
+	.error		= -ECANCELED,
+	.check		= fb_timer_check,
+	.key		= fb_timer_key,
+	.attach		= fb_timer_attach,
+	.detach		= fb_timer_detach,
+	.modify		= fb_timer_modify,
+	.fill		= fb_timer_fill,
+	.delivered	= fb_timer_delivered,
+};

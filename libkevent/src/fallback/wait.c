@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Waiting: kevent_wait(), kevent_get_events(), kevent_commit()
+ *
+ * All calls of a queue sleep in epoll. Who takes an event stores it; so a sleeper
+ * is woken for an event of its own, by a kick, or not at all.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <time.h>
+
+#include "fallback.h"
+#include "ops.h"
+#include "process.h"
+#include "sys.h"
+#include "deadline.h"
+
+/**
+ * struct fb_wait - a call that collects
+ * @q:		the queue
+ * @fd:		its descriptor
+ * @buf:	where the next entry goes; NULL: to the ring
+ * @max:	most entries to store from now on
+ * @got:	entries stored in @buf so far
+ * @old_kidx:	of the ring, as the caller has seen it
+ * @min:	entries that are enough
+ * @call:	its number
+ * @round:	of the herd, when it began to sleep
+ * @again:	see &struct fb_dest
+ * @mask:	signal mask during the call, or NULL
+ * @until:	when to give up
+ */
+struct fb_wait {
+	struct fb_queue		*q;
+	int			fd;
+	struct ukevent		*buf;
+	__u32			max;
+	__u32			got;
+	__u32			old_kidx;
+	__u32			min;
+	__u32			call;
+	__u32			round;
+	bool			again;
+	const void		*mask;
+	struct fb_deadline	until;
+};
+
+static void fb_wait_dest(struct fb_wait *c, struct fb_dest *d)
+{
+	if (c->buf)
+		fb_dest_buffer(d, c->buf, c->max);
+	else
+		fb_dest_ring(c->q, d, c->max);
+}
+
+/* Entries are stored. The queue is locked. */
+static void fb_wait_stored(struct fb_wait *c, const struct fb_dest *d)
+{
+	__u32 nr;
+
+	if (c->buf) {
+		nr = (__u32)d->kidx;
+		c->buf += nr;
+		c->got += nr;
+	} else {
+		nr = (__u32)(d->kidx - c->q->kidx);
+		fb_dest_publish(c->q, d);
+	}
+	c->max -= nr;
+	c->again |= d->again;
+}
+
+static __u32 fb_stored(const struct fb_wait *c)
+{
+	return (__u32)__atomic_load_n(&c->q->kidx, __ATOMIC_ACQUIRE) -
+	       c->old_kidx;
+}
+
+/* Is that what the caller waits for? A full ring is, with anything new in it. */
+static bool fb_wait_content(const struct fb_wait *c)
+{
+	__u32 stored;
+
+	if (c->buf)
+		return c->got >= c->min;
+	stored = fb_stored(c);
+	return stored >= c->min || (stored && fb_unread(c->q) >= c->q->size);
+}
+
+/* Lists */
+
+/* Store what waits here, and look at level watches if the call is to repeat them. */
+static void fb_wait_prepare(struct fb_wait *c, bool relist)
+{
+	struct fb_queue *q = c->q;
+	struct fb_dest d;
+
+	fb_queue_lock(q, c->fd);
+	fb_wait_dest(c, &d);
+	if (relist)
+		fb_relist(q);
+	fb_deliver(q, &d);
+	fb_wait_stored(c, &d);
+	fb_queue_unlock(q);
+}
+
+static void fb_wait_process(struct fb_wait *c, const struct epoll_event *events,
+			    int nr)
+{
+	struct fb_queue *q = c->q;
+	struct fb_dest d;
+	__u32 round;
+
+	fb_queue_lock(q, c->fd);
+	round = q->round;
+	fb_wait_dest(c, &d);
+	fb_collected(q, events, nr, &d, c->call);
+	if (q->nr_ready)
+		fb_deliver(q, &d);
+	fb_wait_stored(c, &d);
+	/* The caller is none of the herd that it wakes. */
+	if (c->round == round)
+		c->round = q->round;
+	fb_queue_unlock(q);
+}
+
+/* Sleeping */
+
+static bool fb_no_pwait2;
+
+static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events,
+			 int max, const struct fb_span *span)
+{
+	long ret = -ENOSYS;
+
+	if (!span->ts.tv_sec && !span->ts.tv_nsec)
+		return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, 0,
+				   c->mask, (size_t)8);
+	if (!__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
+		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max,
+			     span->endless ? NULL : &span->ts, c->mask,
+			     (size_t)8);
+	if (ret != -ENOSYS)
+		return (int)ret;
+	__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
+	return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max,
+			   fb_span_ms(span), c->mask, (size_t)8);
+}
+
+/* Two threads in calls of a queue must not get a level event both. */
+static void fb_wait_shares(struct fb_queue *q, int fd)
+{
+	if (__atomic_load_n(&q->edges, __ATOMIC_RELAXED))
+		return;
+	fb_queue_lock(q, fd);
+	fb_file_use_edges(q);
+	fb_queue_unlock(q);
+}
+
+static int fb_wait_max(const struct fb_wait *c, bool sleep)
+{
+	__u32 room = c->max, free;
+
+	free = c->buf ? room : c->q->size - fb_unread(c->q);
+	if (free < room)
+		room = free;
+	if (room > FB_BATCH || (!room && sleep))
+		room = FB_BATCH;
+	return (int)room;
+}
+
+/* Sleep in epoll, or just ask. Events, or -errno */
+static int fb_wait_sleep(struct fb_wait *c, struct epoll_event *events, int max,
+			 const struct fb_span *span)
+{
+	struct fb_queue *q = c->q;
+	int nr;
+
+	if (c->again)
+		fb_wait_shares(q, c->fd);
+	__atomic_add_fetch(&q->sleepers, 1, __ATOMIC_SEQ_CST);
+	nr = fb_epoll_wait(c, events, max, span);
+	__atomic_sub_fetch(&q->sleepers, 1, __ATOMIC_SEQ_CST);
+	return nr;
+}
+
+/*
+ * Have epoll say what is new, if need be after a sleep. Returns 1 when it may have
+ * more, 0, or -errno.
+ */
+static int fb_wait_epoll(struct fb_wait *c, const struct fb_span *span)
+{
+	bool sleep = span->endless || span->ts.tv_sec || span->ts.tv_nsec;
+	struct epoll_event events[FB_BATCH];
+	struct fb_queue *q = c->q;
+	int max = fb_wait_max(c, sleep);
+	int nr;
+
+	if (!max)
+		return 0;
+	nr = sleep ? fb_wait_sleep(c, events, max, span) :
+		     fb_epoll_wait(c, events, max, span);
+	__atomic_store_n(&q->idle, nr < max, __ATOMIC_RELAXED);
+	if (nr > 0)
+		fb_wait_process(c, events, nr);
+	return nr < 0 ? nr : nr == max;
+}
+
+/* The same, until it has no more, or all that is left is of this call */
+static int fb_wait_collect(struct fb_wait *c, const struct fb_span *span)
+{
+	static const struct fb_span none;
+	__u32 max;
+	int ret;
+
+	do {
+		max = c->max;
+		ret = fb_wait_epoll(c, span);
+		span = &none;
+	} while (ret > 0 && !c->again && (c->max < max || !fb_wait_content(c)));
+	return ret < 0 ? ret : 0;
+}
+
+/* Was the caller, or one of those who sleep, asked to return? */
+static bool fb_wait_requested(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+	bool ret;
+
+	if (!__atomic_load_n(&q->wakes, __ATOMIC_RELAXED))
+		return false;
+	fb_queue_lock(q, c->fd);
+	ret = q->wakes;
+	q->wakes -= ret;
+	fb_queue_unlock(q);
+	return ret;
+}
+
+/* One of a herd wakes the next. Returns whether the caller is one. */
+static bool fb_wait_herded(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+
+	if (__atomic_load_n(&q->round, __ATOMIC_RELAXED) == c->round)
+		return false;
+	fb_queue_lock(q, c->fd);
+	c->round = q->round;
+	if (q->herd && --q->herd)
+		fb_kick(q);
+	fb_queue_unlock(q);
+	return true;
+}
+
+/* Others may want what the caller leaves: let one of them, or poll(), know. */
+static void fb_wait_leave(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+	__u32 sleepers;
+
+	if (!__atomic_load_n(&q->work, __ATOMIC_ACQUIRE))
+		return;
+	sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+	fb_queue_lock(q, c->fd);
+	if (!sleepers)
+		q->herd = 0;
+	fb_leave(q);
+	fb_queue_unlock(q);
+}
+
+static bool fb_wait_has_work(const struct fb_wait *c)
+{
+	return __atomic_load_n(&c->q->work, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Collect until there is enough: 0, or -ETIME, -EINTR, -ECANCELED. The first
+ * collection does not wait if the caller has something already.
+ */
+static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relist)
+{
+	struct fb_span span;
+	bool content;
+	int ret;
+
+	for (;;) {
+		if (fb_wait_has_work(c))
+			fb_wait_prepare(c, relist);
+		relist = false;
+		content = fb_wait_content(c);
+		if (!content && fb_wait_requested(c))
+			return -ECANCELED;
+		fb_deadline_span(until, content, &span);
+		ret = fb_wait_collect(c, &span);
+		if (fb_wait_herded(c))
+			relist = !c->got;
+		if (content || fb_wait_content(c))
+			return 0;
+		if (ret)
+			return ret;
+		if (relist)
+			continue;
+		if (fb_wait_requested(c))
+			return -ECANCELED;
+		if (fb_deadline_over(until))
+			return -ETIME;
+	}
+}
+
+static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
+{
+	c->q = q;
+	c->fd = fd;
+	c->got = 0;
+	c->again = false;
+	c->mask = NULL;
+	c->call = __atomic_add_fetch(&q->call, 1, __ATOMIC_RELAXED);
+	c->round = __atomic_load_n(&q->round, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
+		fb_wait_shares(q, fd);
+}
+
+/* What epoll says when the descriptor is not, or no more, the queue's */
+static int fb_wait_error(struct fb_wait *c, int err)
+{
+	if (err == -EBADF || err == -EINVAL)
+		fb_forget(c->fd, c->q);
+	return err;
+}
+
+/* kevent_get_events() */
+
+static int fb_get_events(struct fb_queue *q, int fd, __u32 min_nr, __u32 max_nr,
+			 const struct timespec *timeout, struct ukevent *buf,
+			 __u32 flags)
+{
+	struct fb_wait c;
+	int err;
+
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	if (flags & ~KEVENT_FLAGS_ABSTIME || !max_nr ||
+	    max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
+		return -EINVAL;
+	err = fb_deadline_init(&c.until, CLOCK_MONOTONIC,
+			       flags & KEVENT_FLAGS_ABSTIME, timeout);
+	if (err)
+		return err;
+	if (!buf)
+		return -EFAULT;
+	fb_wait_init(&c, q, fd);
+	c.buf = buf;
+	c.max = max_nr;
+	c.min = min_nr ? min_nr : 1;
+	err = fb_wait_fill(&c, &c.until, true);
+	fb_wait_leave(&c);
+	if (c.got || !err || err == -ETIME || err == -ECANCELED)
+		return (int)c.got;
+	return fb_wait_error(&c, err);
+}
+
+int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
+			 const struct timespec *timeout, struct ukevent *buf,
+			 __u32 flags)
+{
+	struct fb_queue *q = fb_get(fd);
+	int ret;
+
+	if (!q)
+		return fb_no_queue(fd);
+	ret = fb_get_events(q, fd, min_nr, max_nr, timeout, buf, flags);
+	fb_put(q);
+	return ret;
+}
+
+/* kevent_wait() */
+
+static int fb_check_arg(const struct kevent_wait_arg *arg)
+{
+	const char *bytes = (const char *)arg;
+	__u32 i;
+
+	if (!arg)
+		return -EFAULT;
+	if (arg->size < sizeof(*arg))
+		return -EINVAL;
+	if (arg->size > 4096)
+		return -E2BIG;
+	for (i = sizeof(*arg); i < arg->size; i++)
+		if (bytes[i])
+			return -E2BIG;
+	if (!fb_clock_known(arg->clockid) || arg->__pad0 ||
+	    arg->nr_changes > KEVENT_CTL_MAX)
+		return -EINVAL;
+	return arg->sigmask && arg->sigsetsize != 8 ? -EINVAL : 0;
+}
+
+static int fb_wait_arg(struct fb_wait *c, const struct kevent_wait_arg *arg)
+{
+	int ret = 0;
+
+	c->mask = (const void *)(uintptr_t)arg->sigmask;
+	c->min = arg->min_nr;
+	if (arg->nr_changes)
+		ret = fb_make_changes(c->q, c->fd, (struct kevent_change *)
+				      (uintptr_t)arg->changes, arg->nr_changes);
+	if (ret > 0)
+		fb_deadline_now(&c->until);
+	return ret < 0 ? ret : 0;
+}
+
+static int fb_wait_ring(struct fb_wait *c, __u64 min_wait_ns)
+{
+	struct fb_deadline sooner;
+	int ret;
+
+	if (c->min > 1 &&
+	    fb_deadline_sooner(&c->until, min_wait_ns, &sooner)) {
+		ret = fb_wait_fill(c, &sooner, true);
+		if (ret != -ETIME)
+			return ret;
+		c->min = 1;
+		return fb_wait_fill(c, &c->until, false);
+	}
+	return fb_wait_fill(c, &c->until, true);
+}
+
+static int fb_wait_result(struct fb_wait *c, int ret)
+{
+	__u32 stored;
+
+	if (ret == -ECANCELED)
+		return 0;
+	if (ret == -EINTR && !fb_unread(c->q))
+		return ret;
+	stored = fb_stored(c);
+	if (stored > INT_MAX)
+		return -EINVAL;
+	if (stored || ret == -ETIME || !ret)
+		return (int)stored;
+	return fb_wait_error(c, ret);
+}
+
+static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
+		   const struct timespec *timeout, __u32 flags,
+		   const struct kevent_wait_arg *arg)
+{
+	bool more = flags & KEVENT_FLAGS_ARG;
+	struct fb_wait c;
+	int ret;
+
+	if (!q->ring)
+		return -EINVAL;
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
+		return -EINVAL;
+	ret = more ? fb_check_arg(arg) : 0;
+	if (!ret)
+		ret = fb_deadline_init(&c.until, more ? arg->clockid :
+				       CLOCK_MONOTONIC,
+				       flags & KEVENT_FLAGS_ABSTIME, timeout);
+	if (ret)
+		return ret;
+	fb_wait_init(&c, q, fd);
+	c.buf = NULL;
+	c.max = num;
+	c.min = 1;
+	c.old_kidx = old_kidx;
+	if (more)
+		ret = fb_wait_arg(&c, arg);
+	if (ret)
+		return ret;
+	c.min = !c.min ? 1 : c.min > q->size ? q->size : c.min;
+	ret = fb_wait_ring(&c, more ? arg->min_wait_ns : 0);
+	fb_wait_leave(&c);
+	return fb_wait_result(&c, ret);
+}
+
+int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
+		   const struct timespec *timeout, __u32 flags,
+		   const struct kevent_wait_arg *arg)
+{
+	struct fb_queue *q = fb_get(fd);
+	int ret;
+
+	if (!q)
+		return fb_no_queue(fd);
+	ret = fb_wait(q, fd, num, old_kidx, timeout, flags, arg);
+	fb_put(q);
+	return ret;
+}
+
+/* kevent_commit() */
+
+static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
+{
+	struct fb_wait c;
+	int ret, freed;
+
+	if (!q->ring)
+		return -EINVAL;
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	fb_wait_init(&c, q, fd);
+	fb_queue_lock(q, fd);
+	freed = fb_ring_commit(q, uidx);
+	fb_queue_unlock(q);
+	if (freed < 0)
+		return freed;
+	c.buf = NULL;
+	c.max = q->size;
+	c.min = 1;
+	c.old_kidx = (__u32)q->kidx;
+	fb_deadline_now(&c.until);
+	ret = fb_wait_fill(&c, &c.until, true);
+	/* The caller did not ask for events: wake one that did. */
+	if (fb_stored(&c) && __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST)) {
+		fb_queue_lock(q, fd);
+		fb_kick(q);
+		fb_queue_unlock(q);
+	}
+	fb_wait_leave(&c);
+	return ret == -EBADF || ret == -EINVAL ? fb_wait_error(&c, ret) : freed;
+}
+
+int kevent_fb_commit(int fd, __u64 uidx)
+{
+	struct fb_queue *q = fb_get(fd);
+	int ret;
+
+	if (!q)
+		return fb_no_queue(fd);
+	ret = fb_commit(q, fd, uidx);
+	fb_put(q);
+	return ret;
+}
+
+/* kevent_queue_pop() */
+
+bool kevent_fb_idle(int fd)
+{
+	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
+	bool idle;
+
+	if (!q)
+		return false;
+	idle = __atomic_load_n(&q->idle, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&q->work, __ATOMIC_ACQUIRE);
+	if (idle)
+		__atomic_store_n(&q->idle, false, __ATOMIC_RELAXED);
+	fb_put(q);
+	return idle;
+}

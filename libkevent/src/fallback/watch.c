@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Watches: keys, tokens, and what kevent_ctl() does with one
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops.h"
+#include "sys.h"
+
+#define FB_REQ_ALL	0xffU	/* request flags that all sources know */
+
+const struct fb_ops *const fb_sources[FB_NR_TYPES] = {
+	[KEVENT_SOCKET]		= &fb_socket_ops,
+	[KEVENT_INODE]		= &fb_inode_ops,
+	[KEVENT_TIMER]		= &fb_timer_ops,
+	[KEVENT_POLL]		= &fb_poll_ops,
+	[KEVENT_PIPE]		= &fb_pipe_ops,
+	[KEVENT_SIGNAL]		= &fb_signal_ops,
+	[KEVENT_POSIX_TIMER]	= &fb_posix_timer_ops,
+	[KEVENT_USER]		= &fb_user_ops,
+	[KEVENT_PROC]		= &fb_proc_ops,
+	[KEVENT_FUTEX]		= &fb_futex_ops,
+};
+
+/* Keys */
+
+static struct fb_watch **fb_chain(struct fb_queue *q, __u32 type, __u64 key)
+{
+	__u64 mixed = (key ^ (__u64)type << 56) * 0x9e3779b97f4a7c15ULL;
+
+	return &q->hash[(mixed >> 32) & (q->nr_hash - 1)];
+}
+
+struct fb_watch *fb_find(struct fb_queue *q, __u32 type, __u64 key)
+{
+	struct fb_watch *w = *fb_chain(q, type, key);
+
+	while (w && (w->type != type || w->key != key))
+		w = w->hash_next;
+	return w;
+}
+
+static void fb_hash_insert(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_watch **chain = fb_chain(q, w->type, w->key);
+
+	w->hash_next = *chain;
+	*chain = w;
+}
+
+/* Long chains are slow, not wrong: without memory it stays as it is. */
+static void fb_hash_grow(struct fb_queue *q)
+{
+	struct fb_watch **old = q->hash, *w, *next;
+	__u32 nr = q->nr_hash, i;
+
+	if (q->nr_watches < nr || nr >= 1U << 30)
+		return;
+	q->hash = calloc(2 * (size_t)nr, sizeof(*q->hash));
+	if (!q->hash) {
+		q->hash = old;
+		return;
+	}
+	q->nr_hash = 2 * nr;
+	for (i = 0; i < nr; i++) {
+		for (w = old[i]; w; w = next) {
+			next = w->hash_next;
+			fb_hash_insert(q, w);
+		}
+	}
+	free(old);
+}
+
+static void fb_hash_remove(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_watch **at = fb_chain(q, w->type, w->key);
+
+	while (*at != w)
+		at = &(*at)->hash_next;
+	*at = w->hash_next;
+}
+
+/* Tokens */
+
+static int fb_slots_grow(struct fb_queue *q)
+{
+	__u32 nr = q->nr_slots, i;
+	struct fb_slot *slots;
+
+	if (nr >= 1U << 30)
+		return -ENOMEM;
+	slots = realloc(q->slots, 2 * (size_t)nr * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (i = nr; i < 2 * nr; i++)
+		slots[i] = (struct fb_slot){ .next = i + 1 };
+	q->slots = slots;
+	q->nr_slots = 2 * nr;
+	return 0;
+}
+
+int fb_token_get(struct fb_queue *q, struct fb_watch *w)
+{
+	__u32 index = q->free_slot;
+	struct fb_slot *slot;
+	int err;
+
+	if (index == q->nr_slots) {
+		err = fb_slots_grow(q);
+		if (err)
+			return err;
+	}
+	slot = &q->slots[index];
+	q->free_slot = slot->next;
+	slot->watch = w;
+	if (!++slot->gen)
+		slot->gen = 1;
+	w->token = (__u64)slot->gen << 32 | index;
+	return 0;
+}
+
+void fb_token_put(struct fb_queue *q, struct fb_watch *w)
+{
+	__u32 index = (__u32)w->token;
+
+	if (!w->token)
+		return;
+	w->token = 0;
+	q->slots[index].watch = NULL;
+	q->slots[index].next = q->free_slot;
+	q->free_slot = index;
+}
+
+struct fb_watch *fb_by_token(struct fb_queue *q, __u64 token)
+{
+	__u32 index = (__u32)token;
+
+	if (index >= q->nr_slots || q->slots[index].gen != token >> 32)
+		return NULL;
+	return q->slots[index].watch;
+}
+
+/* Life */
+
+void fb_kill(struct fb_queue *q, struct fb_watch *w)
+{
+	fb_dequeue(q, w);
+	fb_hash_remove(q, w);
+	fb_ops_of(w)->detach(q, w);
+	fb_token_put(q, w);
+	q->nr_watches--;
+	free(w);
+}
+
+void fb_kill_all(struct fb_queue *q)
+{
+	__u32 i;
+
+	for (i = 0; i < q->nr_hash; i++)
+		while (q->hash[i])
+			fb_kill(q, q->hash[i]);
+}
+
+static void fb_set(struct fb_watch *w, const struct ukevent *uk)
+{
+	w->user = uk->ptr;
+	w->event = uk->event;
+	w->req_flags = uk->req_flags;
+	w->state &= ~(FB_DISARMED | FB_FIRED | FB_BROKEN);
+	if (uk->req_flags & KEVENT_REQ_DISABLED)
+		w->state |= FB_DISARMED;
+}
+
+static int fb_check(const struct fb_ops *ops, const struct ukevent *uk)
+{
+	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags))
+		return -EINVAL;
+	if (ops->fd && uk->id.raw[1])
+		return -EINVAL;
+	return ops->check(uk);
+}
+
+/* That the descriptor is not open is said before all else. */
+static int fb_fd_error(const struct fb_ops *ops, const struct ukevent *uk,
+		       int err)
+{
+	if (err >= 0 || !ops->fd)
+		return err;
+	return fb_call(fcntl((int)uk->id.raw[0], F_GETFD)) < 0 ? -EBADF : err;
+}
+
+static int fb_key(const struct fb_ops *ops, const struct ukevent *uk,
+		  __u64 *key)
+{
+	*key = uk->id.raw_u64;
+	return ops->key ? ops->key(uk, key) : 0;
+}
+
+/*
+ * The watch of a request, if it is about the same object: the number of a closed
+ * descriptor may come back as that of another file. NULL, and why, if there is none.
+ */
+static struct fb_watch *fb_find_current(struct fb_queue *q,
+					const struct ukevent *uk, int *err)
+{
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w;
+	__u64 key;
+
+	*err = fb_key(ops, uk, &key);
+	if (*err)
+		return NULL;
+	*err = -ENOENT;
+	w = fb_find(q, uk->type, key);
+	if (!w || !ops->current)
+		return w;
+	*err = ops->current(q, w);
+	if (!*err)
+		return w;
+	fb_kill(q, w);
+	return NULL;
+}
+
+/*
+ * Watches of other types of a descriptor that means another file by now go first:
+ * once that is registered, epoll cannot tell them from its watches.
+ */
+static void fb_drop_stale(struct fb_queue *q, const struct ukevent *uk)
+{
+	static const __u32 types[] = { KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL };
+	struct fb_watch *w;
+	size_t i;
+
+	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		w = fb_find(q, types[i], uk->id.raw_u64);
+		if (w && fb_ops_of(w)->current(q, w))
+			fb_kill(q, w);
+	}
+}
+
+/* Requests */
+
+/* Conditions hold. Returns 1 when they are handed back in @uk. */
+static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
+		       struct ukevent *uk)
+{
+	if (mask && fb_hands_back(w)) {
+		w->ready = mask;
+		fb_fill(q, w, uk, 0);
+		w->reported = mask;
+		fb_handed_back(q, w);
+		return 1;
+	}
+	if (w->req_flags & KEVENT_REQ_READY) {
+		if (!fb_ops_of(w)->mark)
+			mask |= w->event & fb_ops_of(w)->marks;
+		else if (!fb_ops_of(w)->mark(q, w, uk))
+			mask |= w->ready;
+	}
+	if (mask)
+		fb_report(q, w, mask);
+	return 0;
+}
+
+static struct fb_watch *fb_watch_new(const struct fb_ops *ops,
+				     const struct ukevent *uk, __u64 key)
+{
+	struct fb_watch *w = calloc(1, ops->size);
+
+	if (!w)
+		return NULL;
+	w->type = uk->type;
+	w->key = key;
+	w->id = uk->id.raw_u64;
+	fb_set(w, uk);
+	return w;
+}
+
+int fb_add(struct fb_queue *q, struct ukevent *uk)
+{
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w;
+	__u64 key = 0;
+	int ret;
+
+	ret = fb_check(ops, uk);
+	if (ret)
+		return fb_fd_error(ops, uk, ret);
+	if (ops->file)
+		fb_drop_stale(q, uk);
+	w = fb_find_current(q, uk, &ret);
+	if (w)
+		return -EEXIST;
+	if (ret == -ENOENT)
+		ret = fb_key(ops, uk, &key);
+	if (ret)
+		return ret;
+	w = fb_watch_new(ops, uk, key);
+	if (!w)
+		return -ENOMEM;
+	fb_hash_insert(q, w);
+	q->nr_watches++;
+	fb_hash_grow(q);
+	ret = ops->attach(q, w, uk);
+	if (ret >= 0)
+		return fb_attached(q, w, (__u32)ret, uk);
+	fb_kill(q, w);
+	return fb_fd_error(ops, uk, ret);
+}
+
+/* The watch was changed; @mask of its conditions hold, as far as that is known. */
+static void fb_modified(struct fb_queue *q, struct fb_watch *w, __u32 mask,
+			const struct ukevent *uk, bool fired)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+	bool report = mask || (ops->count && ops->count(w)) ||
+		      (fired && w->ready);
+
+	if (uk->req_flags & KEVENT_REQ_READY) {
+		if (!ops->mark)
+			mask |= w->event & ops->marks;
+		else if (!ops->mark(q, w, uk))
+			mask |= w->ready;
+		report |= !!mask;
+	}
+	if (w->state & FB_DISARMED)
+		fb_dequeue(q, w);
+	if (report)
+		fb_report(q, w, mask);
+}
+
+int fb_modify(struct fb_queue *q, const struct ukevent *uk)
+{
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w, old;
+	int ret;
+
+	ret = fb_check(ops, uk);
+	if (ret)
+		return fb_fd_error(ops, uk, ret);
+	w = fb_find_current(q, uk, &ret);
+	if (!w)
+		return fb_fd_error(ops, uk, ret);
+	old = *w;
+	fb_set(w, uk);
+	ret = ops->modify(q, w, uk, &old);
+	if (ret < 0) {
+		w->user = old.user;
+		w->event = old.event;
+		w->req_flags = old.req_flags;
+		return fb_fd_error(ops, uk, ret);
+	}
+	w->stored = 0;
+	w->call = 0;
+	fb_modified(q, w, (__u32)ret, uk, old.state & (FB_FIRED | FB_READY));
+	return 0;
+}
+
+int fb_remove(struct fb_queue *q, const struct ukevent *uk)
+{
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w;
+	int err;
+
+	if (ops->fd && uk->id.raw[1])
+		return fb_fd_error(ops, uk, -EINVAL);
+	w = fb_find_current(q, uk, &err);
+	if (!w)
+		return fb_fd_error(ops, uk, err);
+	fb_kill(q, w);
+	return 0;
+}
+
+static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
+			 const struct ukevent *uk)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+	__u32 mask = w->event & ops->marks;
+	int err;
+
+	if (ops->mark) {
+		err = ops->mark(q, w, uk);
+		mask = 0;
+	} else {
+		if (uk->event)
+			mask &= uk->event;
+		err = mask ? 0 : -EINVAL;
+	}
+	if (err || ops->file)
+		return err;
+	fb_report(q, w, mask);
+	fb_kick(q);
+	return 0;
+}
+
+int fb_mark(struct fb_queue *q, const struct ukevent *uk)
+{
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w;
+	int err;
+
+	if (ops->fd && uk->id.raw[1])
+		return fb_fd_error(ops, uk, -EINVAL);
+	w = fb_find_current(q, uk, &err);
+	if (!w)
+		return fb_fd_error(ops, uk, err);
+	return fb_mark_found(q, w, uk);
+}

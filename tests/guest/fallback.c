@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests that make no sense on queues that the library makes of epoll
+ *
+ * Each is left out under the name of an exception of kevent_fallback(7), or because
+ * it needs the machine for itself.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fallback.h"
+#include "helpers.h"
+
+/* Of the static library only, see libkevent/src/fallback/fallback.h */
+struct kevent_fb_exception {
+	const char	*name;
+	const char	*what;
+	const char	*why;
+};
+
+extern const struct kevent_fb_exception kevent_fb_exceptions[];
+
+/* Not an exception: the test changes settings of the machine, or needs ours */
+#define MACHINE		"machine"
+
+struct skip {
+	const char	*exception;
+	const char	*tests;		/* suites, or suite.test, between spaces */
+};
+
+static const struct skip skips[] = {
+	{ "hit",
+	  " hits hit_faults storm_hits ring.entries_come_in_order_of_events"
+	  " ring.wait_moves_at_most_num ring.event_that_is_queued_sets_the_flag"
+	  " ring.event_for_a_sleeper_sets_no_flag"
+	  " ring.full_ring_keeps_events_in_the_kernel"
+	  " ring.commit_frees_slots_and_refills_them"
+	  " ring.wait_notices_a_store_by_the_program"
+	  " ring.ring_twice_the_watches_never_fills socket.amount_is_no_news"
+	  " socket.own_shutdown_is_no_news"
+	  " lifetime.entry_in_the_ring_outlives_its_watch"
+	  " lifetime.closing_the_queue_ends_its_watches"
+	  " signal_queued.many_come_in_order_through_a_full_ring " },
+	{ "address",
+	  " faults rights abi.ctl_faults_on_bad_memory"
+	  " abi.malformed_timeouts_are_refused abi.bad_calls_lose_nothing"
+	  " abi.init_needs_a_writable_ring"
+	  " errors.half_mapped_array_adds_all_it_reports"
+	  " errors.half_mapped_array_removes_all_it_reports"
+	  " errors.read_only_array_loses_nothing"
+	  " errors.half_mapped_buffer_gets_what_fits"
+	  " errors.unmapped_ring_loses_nothing"
+	  " errors.read_only_ring_loses_nothing"
+	  " errors.inaccessible_ring_loses_nothing"
+	  " errors.half_mapped_ring_loses_nothing"
+	  " errors.waiter_hears_of_a_lost_ring errors.moved_ring_faults"
+	  " modes.event_that_could_not_be_stored_is_verified_again"
+	  " ring.truncated_file_under_the_ring_faults"
+	  " timer.event_that_finds_no_room_counts_on"
+	  " timer.memory_that_is_not_there_loses_no_tick"
+	  " user.fault_keeps_the_marks wait_arg.bad_addresses_are_refused"
+	  " wait_arg.changes_end_where_memory_does wake.fault_hands_the_event_on"
+	  " handover.fault_hands_the_event_on_to_a_buffer"
+	  " inode.event_that_cannot_be_handed_back_is_queued"
+	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
+	{ "process",
+	  " attach foreign signal_life abi.compat_calls_share_the_layout"
+	  " lifetime.ring_belongs_to_the_process_that_made_it"
+	  " lifetime.watch_added_by_a_child_ends_with_it"
+	  " lifetime.killed_child_leaves_the_queue_usable"
+	  " lifetime.passed_queue_works_without_its_ring"
+	  " lifetime.exec_closes_what_is_close_on_exec"
+	  " lifetime.address_space_may_end_before_the_queue"
+	  " timer.timers_belong_to_the_queue_not_to_the_process"
+	  " user.marks_of_another_process_bring_their_data"
+	  " proc.vforked_child_watches_itself"
+	  " proc.ids_are_those_of_the_callers_namespace"
+	  " refuse.refusals_go_with_the_queue"
+	  " refuse.seccomp_filter_can_deny_all_changes"
+	  " wake.full_ring_hands_the_event_on " },
+	{ "readable", " nesting.poll_sees_unread_entries " },
+	{ "order",
+	  " wake.one_event_wakes_the_oldest_waiter_only"
+	  " wake.returning_waiter_queues_at_the_end"
+	  " wake.no_waiter_is_woken_for_nothing"
+	  " wake.level_event_wakes_one_waiter"
+	  " wake.wake_request_counts_beside_events_of_others"
+	  " wake.wake_requests_stop_threads_that_share_a_ring"
+	  " wake.level_left_behind_is_handed_on"
+	  " wake.ready_without_entries_wakes_one_waiter"
+	  " wake.signal_counts_beside_events_of_others"
+	  " wait_arg.changes_are_made_before_the_wait"
+	  " handover.commit_wakes_a_waiter_of_the_ring " },
+	{ "turn", " turns hand_on " },
+	{ "amount",
+	  " socket.tcp_stream_says_how_much"
+	  " socket.amount_is_handed_back_and_comes_with_edges"
+	  " socket.listener_says_how_many socket.unix_listener_says_how_many " },
+	{ "empty", " empty abi.each_unknown_bit_is_refused " },
+	{ "awake", " awake " },
+	{ "busy_poll", " busy_poll " },
+	{ "limit",
+	  " limits inode_limits worst user.full_memory_group_is_enomem"
+	  " inode.watches_of_a_file_are_limited"
+	  " timer.timers_at_one_instant_expire_bit_by_bit"
+	  " timer.who_sets_the_clock_does_not_cancel_timers"
+	  " timer.many_timers_expire_once_and_not_early"
+	  " proc_tasks.watches_of_a_process_are_limited_for_each_user " },
+	{ "fdinfo",
+	  " ring.fdinfo_tells_the_positions ring.fdinfo_lists_the_watches"
+	  " modes.modify_counts_although_a_consumer_has_looked trace " },
+	{ "clock",
+	  " wait_arg.setting_the_clock_ends_an_absolute_wait"
+	  " timer.absolute_times_are_of_the_time_namespace " },
+	{ "signal", " signal signal_queued storm_signal " },
+	{ "posix_timer",
+	  " posix_timer storm_posix_timer refuse.posix_timers_can_be_refused"
+	  " refuse.each_type_can_be_refused"
+	  " refuse.types_without_a_bit_can_be_refused"
+	  " examples.posix_timer examples.everything " },
+	{ "status",
+	  " storm_proc proc.event_outlives_the_process"
+	  " proc.ignored_children_are_reported"
+	  " proc_tasks.status_is_for_those_who_may_know"
+	  " proc_tasks.status_is_withheld_after_a_setuid_exec"
+	  " proc_tasks.status_is_withheld_after_any_exec"
+	  " proc_tasks.status_is_withheld_after_a_change_of_credentials " },
+	{ "futex", " futex futex_lock " },
+	{ "kernel",
+	  " abi.calls_need_an_open_descriptor abi.calls_need_a_queue"
+	  " abi.calls_refuse_o_path abi.init_refuses_each_unknown_flag"
+	  " abi.init_clears_the_header_only"
+	  " refuse.seccomp_filter_can_demand_refusals " },
+	{ MACHINE,
+	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
+	  " timer.clock_that_is_set_cancels"
+	  " timer.clock_that_skips_their_time_cancels"
+	  " storm_timer.control_calls_race_expiries"
+	  " storm_timer.close_races_expiries scale " },
+};
+
+static const char *what_of(const char *exception)
+{
+	const struct kevent_fb_exception *e = kevent_fb_exceptions;
+
+	if (!strcmp(exception, MACHINE))
+		return "it needs a machine of its own";
+	for (; e->name; e++)
+		if (!strcmp(e->name, exception))
+			return e->what;
+	printf("Bail out! no exception '%s'\n", exception);
+	exit(EXIT_FAILURE);
+}
+
+static bool is_among(const char *tests, const char *name)
+{
+	char word[130];
+
+	snprintf(word, sizeof(word), " %s ", name);
+	return strstr(tests, word);
+}
+
+static bool ours(void)
+{
+	return !kevent_supported();
+}
+
+const char *left_out(const char *suite, const char *test)
+{
+	char name[128];
+	size_t i;
+
+	if (!on_fallback())
+		return NULL;
+	snprintf(name, sizeof(name), "%s.%s", suite, test);
+	for (i = 0; i < ARRAY_SIZE(skips); i++) {
+		if (ours() && !strcmp(skips[i].exception, MACHINE))
+			continue;
+		if (is_among(skips[i].tests, suite) ||
+		    is_among(skips[i].tests, name))
+			return skips[i].exception;
+	}
+	return NULL;
+}
+
+const char *why_left_out(const char *exception)
+{
+	return what_of(exception);
+}
