@@ -11,7 +11,8 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 	programs-test series series-check setup \
 	setup-arm64 setup-model setup-programs setup-rust rust kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
-	ev-httpd tools guest guest-32 guest-arm64 bench-program install clean
+	ev-httpd tools guest guest-32 guest-arm64 bench-program python \
+	install clean
 .NOTPARALLEL:
 
 # What make run needs for each SERVER
@@ -52,6 +53,7 @@ help:
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
 #? make libev         build libev with the kevent backend
+#? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
 #?                    guest-arm64
 #? make tools         build kevent-trace
@@ -155,6 +157,9 @@ lighttpd libev libevent:
 ev-httpd:
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) $@
 
+python: setup-programs
+	@$(MAKE) -s --no-print-directory -C python BUILD=$(BUILD)
+
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
 
@@ -173,5 +178,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs \
-		libev rust docs check-docs)
+		libev rust docs check-docs python)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -26,7 +26,7 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
-PROGRAMS = [("libevent", "quick"), ("libev", "quick")]
+PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick")]
 
 
 def run(results, command, seconds, **variables):

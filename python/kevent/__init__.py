@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1 OR MIT
+"""kevent: event notification for Linux with a ring in user memory
+
+Queue		a queue of events of files, timers, signals, processes and others
+Selector	as the classes of the module selectors
+EventLoop	as the event loop of asyncio; EventLoopPolicy makes it the default
+"""
+
+from typing import TYPE_CHECKING
+
+from ._events import (Clock, Event, FileEvent, FutexEvent, Inode, InodeEvent,
+                      Poll, ProcessEvent, SignalEvent, Sock, SocketEvent,
+                      TimerEvent, UserEvent)
+from ._lib import (Error, ExistsError, ForbiddenError, FullError,
+                   NoProcessError, NotFoundError, supported)
+from ._queue import Queue
+from ._selector import Selector
+from ._version import __version__
+from ._watches import (FileWatch, FutexWatch, InodeWatch, ProcessWatch,
+                       SignalWatch, SocketWatch, TimerWatch, UserWatch, Watch)
+
+__all__ = [
+    "Clock", "Error", "Event", "EventLoop", "EventLoopPolicy",
+    "ExistsError", "FileEvent", "FileWatch", "ForbiddenError", "FullError",
+    "FutexEvent", "FutexWatch", "Inode", "InodeEvent", "InodeWatch",
+    "NoProcessError", "NotFoundError", "Poll", "ProcessEvent",
+    "ProcessWatch", "Queue", "Selector", "SignalEvent", "SignalWatch",
+    "Sock", "SocketEvent", "SocketWatch", "TimerEvent", "TimerWatch",
+    "UserEvent", "UserWatch", "Watch", "supported",
+]
+
+if TYPE_CHECKING:
+    from ._loop import EventLoop, EventLoopPolicy
+
+
+def __getattr__(name):
+    """A program that does not use asyncio does not wait for its import."""
+    if name not in ("EventLoop", "EventLoopPolicy"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _loop
+    return getattr(_loop, name)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: LGPL-2.1 OR MIT
+"""The C library, the layout of its structures, and errors."""
+
+import errno
+import struct
+
+import cffi
+
+ffi = cffi.FFI()
+ffi.cdef("""
+struct ukevent {
+	uint64_t id;
+	uint32_t type, event, req_flags, ret_flags, ret_data[2];
+	uint64_t ptr;
+};
+struct kevent_queue {
+	int fd;
+	uint32_t size;
+	void *ring;
+	uint32_t process, entered;
+};
+struct timespec { int64_t tv_sec; long tv_nsec; };
+
+int kevent_ctl(int fd, uint32_t cmd, uint32_t num, struct ukevent *arg);
+int kevent_ctl_one(int fd, uint32_t cmd, struct ukevent *ev);
+int kevent_queue_init(struct kevent_queue *q, void *ring, uint32_t size,
+		      uint32_t flags);
+void kevent_queue_close(struct kevent_queue *q);
+int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, uint32_t max,
+		     const struct timespec *timeout);
+const char *kevent_strerror(int error);
+const char *kevent_backend(int fd);
+int kevent_supported(void);
+
+void kevent_set_socket(struct ukevent *ev, int fd, uint32_t event,
+		       uint32_t req_flags, uint64_t user);
+void kevent_set_poll(struct ukevent *ev, int fd, uint32_t event,
+		     uint32_t req_flags, uint64_t user);
+void kevent_set_inode(struct ukevent *ev, int fd, uint32_t event,
+		      uint32_t req_flags, uint64_t user);
+void kevent_set_user(struct ukevent *ev, uint64_t id, uint32_t event,
+		     uint32_t req_flags, uint64_t user);
+void kevent_set_mark(struct ukevent *ev, uint64_t id, uint32_t event,
+		     uint64_t data);
+void kevent_set_timer(struct ukevent *ev, uint64_t first_ns,
+		      uint64_t interval_ns, uint32_t event,
+		      uint32_t req_flags, uint64_t user);
+void kevent_set_signal(struct ukevent *ev, int sig, int how,
+		       uint32_t req_flags, uint64_t user);
+void kevent_set_proc(struct ukevent *ev, int pid, uint32_t req_flags,
+		     uint64_t user);
+void kevent_set_pidfd(struct ukevent *ev, int pidfd, uint32_t req_flags,
+		      uint64_t user);
+void kevent_set_futex(struct ukevent *ev, const uint32_t *word,
+		      uint32_t expected, uint32_t event, uint32_t req_flags,
+		      uint64_t user);
+""")
+
+LIBRARY = "libkevent-ffi.so.1"
+
+try:
+    lib = ffi.dlopen(LIBRARY)
+except OSError as problem:
+    raise ImportError(f"the library of kevent is not installed: {problem}",
+                      name="kevent") from None
+
+# struct ukevent: id, type, event, req_flags, ret_flags, ret_data, ptr
+ENTRY = struct.Struct("=QIIIIIIQ")
+HEADER_BYTES = 128		# of struct kevent_ring, before its slots
+RING_MIN, RING_MAX = 2, 1 << 20
+
+INIT_NO_FALLBACK = 0x8000
+CTL_ADD, CTL_REMOVE, CTL_MODIFY, CTL_READY = range(4)
+CTL_MAX = 4096
+(SOCKET, INODE, TIMER, POLL, PIPE, SIGNAL, USER, PROC, FUTEX) = \
+    0, 1, 2, 3, 6, 7, 9, 10, 11
+TIMER_ABSTIME, TIMER_CANCEL_ON_SET = 0x2, 0x8
+FUTEX_PRIVATE = 0x2
+PROC_STATUS = 0x1
+SIGNAL_NOMASK = 1 << 63
+(REQ_ONESHOT, REQ_WAKEUP_ALL, REQ_ET, REQ_LAST_CHECK, REQ_DISPATCH,
+ REQ_DISABLED, REQ_KEEP_EACH) = 0x1, 0x2, 0x4, 0x8, 0x40, 0x80, 0x100
+RET_BROKEN = 0x1
+
+
+class Error(OSError):
+    """An error of the kernel or of the library.
+
+    ``errno`` has the number and ``strerror`` says what to do about it, where
+    that is known for kevent. Where Python has an exception for the number, such
+    as FileExistsError, the error is one of these, too.
+    """
+
+
+class ExistsError(Error, FileExistsError):
+    """EEXIST: the queue has such a watch."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """ENOENT: the queue has no such watch."""
+
+
+class ForbiddenError(Error, PermissionError):
+    """EPERM or EACCES: the caller may not do that."""
+
+
+class NoProcessError(Error, ProcessLookupError):
+    """ESRCH: there is no such process."""
+
+
+class FullError(Error, BlockingIOError):
+    """EAGAIN: too many marks of a watch wait to be taken."""
+
+
+CLASSES = {errno.EEXIST: ExistsError, errno.EAGAIN: FullError,
+           errno.ENOENT: NotFoundError, errno.EPERM: ForbiddenError,
+           errno.EACCES: ForbiddenError, errno.ESRCH: NoProcessError}
+
+
+def error(number):
+    """The exception for a negative errno."""
+    text = ffi.string(lib.kevent_strerror(number)).decode(errors="replace")
+    return CLASSES.get(-number, Error)(-number, text)
+
+
+def check(result):
+    """Return what a function of the library returned, unless that is an error."""
+    if result < 0:
+        raise error(result)
+    return result
+
+
+def supported():
+    """Say whether the kernel has kevent and allows it.
+
+    Without it a Queue is made of epoll and its like by the library.
+    """
+    result = lib.kevent_supported()
+    if result in (-errno.ENOSYS, -errno.EPERM):
+        return False
+    return not check(result)

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR MIT
+"""Break the package in each known way; a test must notice.
+
+usage: mutants.py [--kernel] [NAME]...
+
+Each mutant is a copy of the package in which one piece of text is replaced. Prints
+what noticed it. The last line is "N passed, N failed". With --kernel also those
+run that only a queue of the kernel shows.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PACKAGE = os.path.abspath(f"{__file__}/../..")
+KERNEL_ONLY = {"close-leaves-watches", "no-amount"}
+# Name, file, text, what takes its place
+MUTANTS = [
+    ("closed-queue-is-used", "_queue.py", "        if self._closed:\n"
+     "            self._leave()\n            self._check()\n", ""),
+    ("close-wakes-nobody", "_queue.py",
+     "if self._closed and self._open and len(self._users) > 1:", "if False:"),
+    ("close-at-once", "_queue.py", "if self._closed and not self._users:",
+     "if self._closed:"),
+    ("close-leaves-watches", "_queue.py",
+     "lib.kevent_ctl(q.fd, _lib.CTL_REMOVE, len(part), entries)", "pass"),
+    ("close-leaves-descriptor", "_queue.py",
+     "        lib.kevent_queue_close(q)\n", ""),
+    ("closed-watches-stay-active", "_queue.py",
+     "        for watch in list(self._watches.values()):\n"
+     "            watch.queue = None\n", ""),
+    ("wait-ignores-close", "_queue.py",
+     "                if self._closed:\n                    self._check()\n",
+     ""),
+    ("child-keeps-queue", "_queue.py",
+     "os.register_at_fork(after_in_child=_abandon_all)", ""),
+    ("no-warning", "_queue.py", "warnings.warn(", "str("),
+    ("forgotten-queue-stays-open", "_queue.py",
+     "source=self)\n            self.close()", "source=self)"),
+    ("ring-is-not-a-power-of-two", "_queue.py",
+     "1 << (int(size) - 1).bit_length()", "int(size)"),
+    ("removed-watch-is-reported", "_queue.py",
+     "        self._watches.pop(watch._handle, None)\n", ""),
+    ("handles-are-used-again", "_queue.py",
+     "handle = watch._handle = next(self._handles)",
+     "handle = watch._handle = (1 << 32) + len(self._watches)"),
+    ("old-watch-stays-active", "_queue.py",
+     "if isinstance(old, _watches.FileWatch):", "if False:"),
+    ("old-watch-removes-new-one", "_queue.py",
+     "        if not named:\n            return\n", ""),
+    ("old-watch-changes-new-one", "_watches.py",
+     "if not self.queue._names(self):", "if False:"),
+    ("failed-add-stays", "_queue.py",
+     "            self._forget(watch)\n            raise\n",
+     "            raise\n"),
+    ("failed-modify-stays", "_watches.py",
+     "            self.__dict__.update(old)\n", ""),
+    ("oneshot-stays", "_watches.py",
+     "return req_flags & _lib.REQ_ONESHOT", "return False"),
+    ("stale-entries-end-a-wait", "_queue.py",
+     "            if events:\n                return events",
+     "            return events"),
+    ("interrupted-wait-ends", "_queue.py", "if nr != -errno.EINTR:",
+     "if True:"),
+    ("negative-timeout", "_queue.py", "math.isnan(timeout) or timeout < 0",
+     "False"),
+    ("long-timeout", "_queue.py", "if timeout > FOREVER:", "if False:"),
+    ("timeout-is-too-short", "_queue.py", "max(deadline - time.monotonic_ns(), 0)",
+     "max(deadline - time.monotonic_ns() - 2000000, 0)"),
+    ("wake-does-nothing", "_queue.py",
+     "_lib.check(lib.kevent_ctl(self._q.fd, _lib.CTL_READY, 0, ffi.NULL))",
+     "pass"),
+    ("iteration-raises", "_queue.py", "                if self._closed:\n"
+     "                    return\n                raise\n",
+     "                raise\n"),
+    ("error-without-class", "_lib.py", "CLASSES.get(-number, Error)", "Error"),
+    ("error-text-of-libc", "_lib.py",
+     "ffi.string(lib.kevent_strerror(number)).decode(errors=\"replace\")",
+     "__import__('os').strerror(-number)"),
+    ("flags-are-lost", "_watches.py", "flags_of(flags, self._flags)",
+     "flags_of(flags)"),
+    ("unknown-flags", "_watches.py", "        if not bit:\n", "        if False:\n"),
+    ("time-is-rounded-down", "_watches.py",
+     "math.ceil(seconds * 1000000000)", "int(seconds * 1000) * 1000000"),
+    ("clock-is-ignored", "_watches.py", "_events.Clock(clock) |",
+     "_events.Clock(0) |"),
+    ("timer-stays", "_queue.py", "flags.setdefault(\"oneshot\", "
+     "not flags.get(\"dispatch\"))", "pass"),
+    ("pidfd-names-the-watch", "_queue.py", "_watches.process_of(fd), fd,",
+     "fd, fd,"),
+    ("pidfd-is-kept", "_queue.py", "        watch._pidfd = None\n", ""),
+    ("futex-word-is-freed", "_watches.py",
+     "self._memory = ffi.from_buffer(word, require_writable=True)",
+     "self._memory = ffi.from_buffer(bytearray(word), require_writable=True)"),
+    ("no-amount", "_events.py", "return 0 if self.error else self._words[1]",
+     "return 0"),
+    ("signal-value-is-unsigned", "_events.py",
+     "return number - (1 << 32) if number >> 31 else number", "return number"),
+    ("high-word-is-lost", "_events.py",
+     "return self._words[1] << 32 | self._words[0]", "return self._words[0]"),
+    ("marks-look-kept", "_events.py",
+     "return bool(self._req_flags & _lib.REQ_KEEP_EACH)", "return True"),
+    ("status-of-others", "_events.py", "return None if status is None else "
+     "os.waitstatus_to_exitcode(status)", "return status"),
+    ("selector-is-stale", "_selector.py", "_watches.FLAGS[\"last_check\"] | ",
+     ""),
+    ("selector-reads-flags", "_selector.py", "entry[4] & _lib.RET_BROKEN",
+     "entry[4]"),
+    ("selector-ignores-hang-up", "_selector.py", "if bits & NEITHER_READ",
+     "if bits & Poll.OUT"),
+    ("selector-stops-at-a-ring", "_selector.py",
+     "if len(taken) == size and len(ready) > before:", "if False:"),
+    ("selector-forgets-bits", "_selector.py",
+     "(events | old) & key.events", "events"),
+    ("failed-modify-stays-registered", "_selector.py",
+     "                self.unregister(fileobj)\n                raise\n",
+     "                raise\n"),
+    ("failed-register-stays", "_selector.py",
+     "            super().unregister(fileobj)\n            raise\n",
+     "            raise\n"),
+    ("other-events-are-lost", "_selector.py", "self.on_event(event)", "pass"),
+    ("selector-leaves-queue-open", "_selector.py",
+     "        self.queue.close()\n", ""),
+    ("callback-stays", "_loop.py",
+     "self._kevent_callbacks.pop(event.watch, None)\n        if", "pass\n        if"),
+    ("callback-without-arguments", "_loop.py",
+     "self.call_soon(callback, event, *args)", "self.call_soon(callback, event)"),
+    ("policy-makes-the-old-loop", "_loop.py", "_loop_factory = EventLoop",
+     "_other = EventLoop"),
+]
+
+
+def noticed(name, file, text, instead, kernel):
+    """Run the tests on a mutant; returns the tests that failed, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = f"{folder}/python"
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        path = f"{copy}/kevent/{file}"
+        with open(path, encoding="utf-8") as source:
+            old = source.read()
+        if old.count(text) != 1:
+            return None, f"{old.count(text)} places in {file} to break"
+        with open(path, "w", encoding="utf-8") as source:
+            source.write(old.replace(text, instead))
+        done = subprocess.run(
+            [sys.executable, f"{copy}/tests/run.py", "--seconds", "20",
+             *["--kernel"] * kernel], text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    tests = re.findall(r"^(?:FAIL|ERROR): (\w+)", done.stdout, re.M)
+    if "Timeout (" in done.stdout:
+        tests += ["a time limit"]
+    elif done.returncode not in (0, 1):
+        tests += [f"status {done.returncode}"]
+    return (tests or None) if done.returncode else None, "no test noticed"
+
+
+def main(*arguments):
+    words = list(arguments)
+    kernel = "--kernel" in words
+    names = [word for word in words if word != "--kernel"]
+    known = [mutant[0] for mutant in MUTANTS]
+    if set(names) - set(known):
+        sys.exit(f"usage: mutants.py [--kernel] [NAME]...; there are: "
+                 f"{' '.join(known)}")
+    passed = failed = 0
+    for name, *change in MUTANTS:
+        if names and name not in names:
+            continue
+        if not names and not kernel and name in KERNEL_ONLY:
+            continue
+        tests, problem = noticed(name, *change, kernel)
+        print(f"{'ok    ' if tests else 'FAILED'} {name}: "
+              f"{' '.join(sorted(set(tests))) if tests else problem}", flush=True)
+        passed += bool(tests)
+        failed += not tests
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

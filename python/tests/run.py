@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR MIT
+"""Run the tests of the package.
+
+usage: run.py [--kernel] [--seconds N] [MODULE[.CLASS[.TEST]]]...
+
+--kernel	fail where queues are not those of the kernel
+--seconds N	a test that takes longer ends the run (120)
+
+The last line is "N passed, N failed". A test that is skipped says why.
+"""
+
+import faulthandler
+import os
+import sys
+import unittest
+import warnings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+MODULES = "test_queue", "test_sources", "test_selector", "test_loop", "test_readme"
+
+
+class Result(unittest.TextTestResult):
+    """A result for each test. One that takes too long ends the run."""
+    passed = 0
+    limit = 120
+
+    def startTest(self, test):
+        super().startTest(test)
+        faulthandler.dump_traceback_later(self.limit, exit=True)
+
+    def stopTest(self, test):
+        faulthandler.cancel_dump_traceback_later()
+        super().stopTest(test)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+def option(words, name):
+    if name not in words:
+        return False
+    words.remove(name)
+    return True
+
+
+def main(*arguments):
+    words = list(arguments)
+    if option(words, "--help"):
+        sys.exit(__doc__.strip())
+    kernel = option(words, "--kernel")
+    if "--seconds" in words:
+        place = words.index("--seconds")
+        Result.limit = float(words[place + 1])
+        del words[place:place + 2]
+    import kevent
+    with kevent.Queue() as queue:
+        print(f"on {queue.backend}", flush=True)
+        if kernel and queue.backend != "kevent":
+            sys.exit("run.py: this kernel has no kevent")
+    suite = unittest.defaultTestLoader.loadTestsFromNames(words or MODULES)
+    warnings.simplefilter("error", ResourceWarning)
+    result = unittest.TextTestRunner(
+        stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)
+    failed = len(result.failures) + len(result.errors)
+    print(f"{result.passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not result.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: LGPL-2.1 OR MIT
+"""The event loop, besides what CPython's own tests check; see run_cpython.py."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import kevent
+from helpers import SOON
+
+
+class Loops(unittest.TestCase):
+
+    def setUp(self):
+        self.loop = kevent.EventLoop()
+        self.addCleanup(self.loop.close)
+
+    def run_in(self, coroutine):
+        return self.loop.run_until_complete(
+            asyncio.wait_for(coroutine, SOON))
+
+    def test_policy(self):
+        async def main():
+            return asyncio.get_running_loop()
+
+        asyncio.set_event_loop_policy(kevent.EventLoopPolicy())
+        self.addCleanup(asyncio.set_event_loop_policy, None)
+        self.assertIsInstance(asyncio.run(main()), kevent.EventLoop)
+
+    def test_streams(self):
+        async def serve(reader, writer):
+            writer.write((await reader.readline()).upper())
+            await writer.drain()
+            writer.close()
+
+        async def main():
+            server = await asyncio.start_server(serve, "127.0.0.1", 0)
+            address = server.sockets[0].getsockname()
+
+            async def ask(number):
+                reader, writer = await asyncio.open_connection(*address)
+                writer.write(b"question %d\n" % number)
+                answer = await reader.read()
+                writer.close()
+                return answer
+
+            async with server:
+                return await asyncio.gather(*map(ask, range(50)))
+
+        self.assertEqual(self.run_in(main()),
+                         [b"QUESTION %d\n" % number for number in range(50)])
+
+    def test_subprocess(self):
+        async def main():
+            child = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", "print(input() * 2)",
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            output, _ = await child.communicate(b"ab\n")
+            return output, child.returncode
+
+        self.assertEqual(self.run_in(main()), (b"abab\n", 0))
+
+    def test_timer_watch(self):
+        async def main():
+            done = self.loop.create_future()
+            watch = self.loop.queue.timer(0.01)
+            self.loop.add_watch(watch, lambda event, word: done.set_result(
+                (event.expirations, word)), "word")
+            result = await done
+            self.assertFalse(self.loop.remove_watch(watch))
+            return result
+
+        self.assertEqual(self.run_in(main()), (1, "word"))
+
+    def test_inode_watch(self):
+        async def main():
+            events = asyncio.Queue()
+            with tempfile.TemporaryDirectory() as path:
+                folder = os.open(path, os.O_RDONLY)
+                watch = self.loop.queue.inode(folder, kevent.Inode.CREATE)
+                self.loop.add_watch(watch, events.put_nowait)
+                os.mkdir(f"{path}/a")
+                seen = [(await events.get()).events]
+                os.mkdir(f"{path}/b")
+                seen.append((await events.get()).events)
+                self.assertTrue(self.loop.remove_watch(watch))
+                os.mkdir(f"{path}/c")
+                await asyncio.sleep(0)
+                os.close(folder)
+            self.assertTrue(events.empty())
+            return seen
+
+        self.assertEqual(self.run_in(main()), [kevent.Inode.CREATE] * 2)
+
+    def test_mark_of_a_thread(self):
+        async def main():
+            marked = asyncio.Event()
+            user = self.loop.queue.user()
+            self.loop.add_watch(user, lambda event: marked.set())
+            await asyncio.gather(marked.wait(), asyncio.to_thread(user.mark))
+
+        self.run_in(main())
+
+    def test_closed(self):
+        queue = self.loop.queue
+        self.loop.close()
+        self.assertTrue(queue.closed)
+        with self.assertRaises(RuntimeError):
+            self.loop.add_watch(None, print)
+
+
+if __name__ == "__main__":
+    unittest.main()
