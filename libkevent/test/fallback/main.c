@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * The fallback on the real kernel: what kevent-tests cannot show
+ *
+ * Each test runs in a process of its own. The argument is the manual page with the
+ * table of exceptions.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/futex.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "fallback/fallback.h"
+#include "libkevent.h"
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#define SIZE		8U
+#define SECONDS		20U
+
+static const struct timespec no_time, a_while = { .tv_nsec = 200000000 };
+static const char *man_page;
+static int failed;
+
+static void check_eq(long long got, long long want, const char *what, int line)
+{
+	if (got == want)
+		return;
+	printf("# line %d: %s: got %lld, want %lld\n", line, what, got, want);
+	failed = 1;
+}
+
+#define CHECK_EQ(got, want) \
+	check_eq((long long)(got), (long long)(want), #got, __LINE__)
+#define CHECK(cond)	CHECK_EQ(!!(cond), 1)
+
+static KEVENT_RING_STORAGE(SIZE) mem;
+
+static void open_queue(struct kevent_queue *q)
+{
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	CHECK_EQ(kevent_queue_init(q, &mem.ring, SIZE, 0), 0);
+}
+
+static int add_pipe(int queue, int fd, __u32 req_flags)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, fd, KEVENT_SOCKET_RECV, req_flags, (__u64)fd);
+	return kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev);
+}
+
+static int add_mark(int queue, __u32 req_flags)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, 1, 1, req_flags, 1);
+	return kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev);
+}
+
+static int mark(int queue, __u64 data)
+{
+	struct ukevent ev;
+
+	kevent_set_mark(&ev, 1, 1, data);
+	return kevent_ctl_one(queue, KEVENT_CTL_READY, &ev);
+}
+
+static int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int nr = 0;
+
+	while (dir && readdir(dir))
+		nr++;
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+static long long cpu_ms(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000LL +
+	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
+}
+
+static void backend_has_a_name(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK(!strcmp(kevent_backend(q.fd), "epoll"));
+	CHECK(!kevent_backend(0));
+	CHECK(!kevent_backend(-1));
+	kevent_queue_close(&q);
+}
+
+static void program_may_refuse(void)
+{
+	int has = kevent_supported();
+
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	if (has)
+		CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK), has);
+	else
+		CHECK(!strcmp(kevent_backend(kevent_init(NULL, 0,
+				KEVENT_INIT_NO_FALLBACK)), "kevent"));
+	CHECK(kevent_init(NULL, 0, 0) >= 0);
+	/* The bit below is unknown in either case. */
+	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK / 2), -EINVAL);
+}
+
+static void environment_may_refuse(void)
+{
+	int has = kevent_supported();
+
+	setenv("KEVENT_BACKEND", "kernel", 1);
+	CHECK_EQ(kevent_init(NULL, 0, 0) < 0 ? has : 0, has);
+	if (has)
+		CHECK_EQ(kevent_init(NULL, 0, 0), has);
+}
+
+static int child_is_refused(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(add_mark(q->fd, 0), -EXDEV);
+	CHECK_EQ(kevent_wait(q->fd, 1, 0, &no_time, 0, NULL), -EXDEV);
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), -EXDEV);
+	CHECK_EQ(kevent_commit(q->fd, 0, 0), -EXDEV);
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), -EXDEV);
+	/* This one is the child's, whatever becomes of its copy of the other. */
+	kevent_queue_close(q);
+	CHECK_EQ(kevent_queue_init(q, &mem.ring, SIZE, 0), 0);
+	CHECK_EQ(add_mark(q->fd, 0), 0);
+	CHECK_EQ(mark(q->fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 1);
+	return failed;
+}
+
+static void child_has_no_queue(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int status = 1;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	fflush(stdout);
+	if (!fork()) {
+		status = child_is_refused(&q);
+		fflush(stdout);
+		_exit(status);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.ptr, 1);
+	kevent_queue_close(&q);
+}
+
+static void closed_queue_is_none(void)
+{
+	struct kevent_queue q;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(close(q.fd), 0);
+	CHECK_EQ(add_mark(q.fd, 0), -EBADF);
+	/* A pipe takes the number. */
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(fd[0], q.fd);
+	CHECK_EQ(add_mark(q.fd, 0), -EINVAL);
+	CHECK(!kevent_backend(q.fd));
+}
+
+static void number_of_a_closed_queue_comes_back(void)
+{
+	struct kevent_queue q, again;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	CHECK_EQ(close(q.fd), 0);
+	open_queue(&again);
+	CHECK_EQ(again.fd, q.fd);
+	CHECK_EQ(add_mark(again.fd, 0), 0);
+	kevent_queue_close(&again);
+}
+
+static void close_frees_all_descriptors(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev[3];
+	int i, before, fd[2];
+
+	CHECK_EQ(pipe(fd), 0);
+	before = open_fds();
+	for (i = 0; i < 100; i++) {
+		open_queue(&q);
+		kevent_set_timer(&ev[0], 1, 0, 0, 0, 2);
+		kevent_set_proc(&ev[1], getpid(), 0, 3);
+		kevent_set_poll(&ev[2], fd[0], KEVENT_POLL_POLLIN, 0, 4);
+		CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_ADD, 3, ev), 0);
+		CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+		kevent_queue_close(&q);
+	}
+	CHECK_EQ(open_fds(), before);
+}
+
+/* The library does not see close(), but the next queues. */
+static void plain_close_leaves_a_few_descriptors(void)
+{
+	int i, before = open_fds();
+	struct kevent_queue q;
+
+	for (i = 0; i < 100; i++) {
+		open_queue(&q);
+		close(q.fd);
+	}
+	CHECK(open_fds() - before < 10);
+}
+
+static void copy_of_the_descriptor_is_the_queue(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int copy;
+
+	open_queue(&q);
+	copy = dup(q.fd);
+	CHECK_EQ(add_mark(copy, 0), 0);
+	CHECK_EQ(add_mark(q.fd, 0), -EEXIST);
+	CHECK_EQ(close(q.fd), 0);
+	CHECK_EQ(mark(copy, 0), 1);
+	CHECK_EQ(kevent_get_events(copy, 1, 1, &no_time, &ev, 0), 1);
+	kevent_fb_close(copy);
+}
+
+/* A level event of a file that only a copy of its descriptor keeps open */
+static void lost_file_does_not_keep_a_wait_awake(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], copy;
+	long long cpu;
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	copy = dup(fd[0]);
+	close(fd[0]);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -EBADF);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	cpu = cpu_ms();
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 0);
+	CHECK(cpu_ms() - cpu < 20);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
+	CHECK_EQ(ev.ptr, 1);
+	close(copy);
+	kevent_queue_close(&q);
+}
+
+/* A program may only ever pop. */
+static void pop_finds_what_came(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], i, nr;
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_ET), 0);
+	for (i = 0; i < 10; i++) {
+		CHECK_EQ(write(fd[1], "", 1), 1);
+		nr = kevent_queue_pop(&q, &ev, 1);
+		nr += kevent_queue_pop(&q, &ev, 1);
+		CHECK_EQ(nr, 1);
+	}
+	kevent_queue_close(&q);
+}
+
+#define MARKS	20000U
+
+static struct kevent_queue shared;
+
+static void *make_marks(void *arg)
+{
+	__u64 from = (__u64)(unsigned long)arg * MARKS, i;
+
+	for (i = 0; i < MARKS; i++)
+		while (mark(shared.fd, from + i) == -EAGAIN)
+			sched_yield();
+	return NULL;
+}
+
+static unsigned char seen[2 * MARKS];
+static unsigned int taken;
+
+static void *take_marks(void *arg)
+{
+	struct ukevent ev[4];
+	int i, nr;
+
+	(void)arg;
+	while (__atomic_load_n(&taken, __ATOMIC_RELAXED) < 2 * MARKS) {
+		nr = kevent_queue_get(&shared, ev, 4, &a_while);
+		for (i = 0; i < nr; i++)
+			__atomic_add_fetch(&seen[kevent_mark_data(&ev[i])], 1,
+					   __ATOMIC_RELAXED);
+		if (nr > 0)
+			__atomic_add_fetch(&taken, (unsigned int)nr,
+					   __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void threads_share_a_queue(void)
+{
+	pthread_t thread[4];
+	unsigned long i;
+
+	open_queue(&shared);
+	CHECK_EQ(add_mark(shared.fd, KEVENT_REQ_KEEP_EACH), 0);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, i < 2 ? make_marks :
+					take_marks, (void *)(i % 2)), 0);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	for (i = 0; i < 2 * MARKS; i++)
+		if (seen[i] != 1)
+			CHECK_EQ(seen[i], 1);
+	kevent_queue_close(&shared);
+}
+
+static void word_that_changes_is_an_event(void)
+{
+	static __u32 word;
+	struct kevent_queue q;
+	struct ukevent ev;
+	__u32 i;
+
+	open_queue(&q);
+	kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	for (i = 1; i < 100; i++) {
+		__atomic_store_n(&word, i, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
+			NULL, NULL, 0);
+		CHECK_EQ(kevent_queue_get(&q, &ev, 1, NULL), 1);
+		CHECK_EQ(ev.ptr, 5);
+		kevent_set_futex(&ev, &word, i, KEVENT_FUTEX_PRIVATE, 0, 5);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	}
+	kevent_queue_close(&q);
+}
+
+/* The text of a page without requests, in words with one space between them */
+static void read_words(char *to, size_t size)
+{
+	FILE *file = fopen(man_page, "r");
+	char line[512], *word, *c;
+	size_t len = 0;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (*line == '.')
+			continue;
+		for (word = strtok(line, " \n"); word;
+		     word = strtok(NULL, " \n")) {
+			for (c = word; *c && len < size - 2; c++)
+				if (*c != '\\')
+					to[len++] = *c;
+			to[len++] = ' ';
+		}
+	}
+	if (file)
+		fclose(file);
+	to[len] = '\0';
+}
+
+static void page_has_the_exceptions(void)
+{
+	const struct kevent_fb_exception *e = kevent_fb_exceptions;
+	static char text[1 << 16], want[2048];
+
+	read_words(text, sizeof(text));
+	for (; e->name; e++) {
+		snprintf(want, sizeof(want), "%s. Reason: %s.", e->what + 1,
+			 e->why);
+		if (!strstr(text, want))
+			printf("# not in %s: %s\n", man_page, want);
+		CHECK(strstr(text, want));
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{ "backend_has_a_name", backend_has_a_name },
+	{ "program_may_refuse", program_may_refuse },
+	{ "environment_may_refuse", environment_may_refuse },
+	{ "child_has_no_queue", child_has_no_queue },
+	{ "closed_queue_is_none", closed_queue_is_none },
+	{ "number_of_a_closed_queue_comes_back",
+	  number_of_a_closed_queue_comes_back },
+	{ "close_frees_all_descriptors", close_frees_all_descriptors },
+	{ "plain_close_leaves_a_few_descriptors",
+	  plain_close_leaves_a_few_descriptors },
+	{ "copy_of_the_descriptor_is_the_queue",
+	  copy_of_the_descriptor_is_the_queue },
+	{ "lost_file_does_not_keep_a_wait_awake",
+	  lost_file_does_not_keep_a_wait_awake },
+	{ "pop_finds_what_came", pop_finds_what_came },
+	{ "threads_share_a_queue", threads_share_a_queue },
+	{ "word_that_changes_is_an_event", word_that_changes_is_an_event },
+	{ "page_has_the_exceptions", page_has_the_exceptions },
+};
+
+static int run(void (*test)(void))
+{
+	int status = 1;
+
+	fflush(stdout);
+	if (!fork()) {
+		alarm(SECONDS);
+		test();
+		fflush(stdout);
+		_exit(failed);
+	}
+	wait(&status);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	int nr_failed = 0, bad;
+	size_t i;
+
+	man_page = argc > 1 ? argv[1] : "";
+	printf("KTAP version 1\n1..%d\n", (int)ARRAY_SIZE(tests));
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		bad = run(tests[i].run);
+		printf("%s %d - %s\n", bad ? "not ok" : "ok", (int)i + 1,
+		       tests[i].name);
+		nr_failed += !!bad;
+	}
+	printf("# fallback: %d passed, %d failed\n",
+	       (int)ARRAY_SIZE(tests) - nr_failed, nr_failed);
+	return nr_failed != 0;
+}
