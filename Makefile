@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help run test mutants worst bench bench-http bench-libev torture check model docs \
+.PHONY: help demo run test mutants worst bench bench-http bench-libev torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-model setup-programs setup-rust rust kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
@@ -29,6 +29,8 @@ endif
 help:
 	@sed -n 's/^#? \{0,1\}//p' Makefile
 
+#? make demo          the library and its first example on the running kernel,
+#?                    whatever that is: needs only cc and make, and takes seconds
 #? make run           lighttpd with kevent against epoll in a VM, as a table;
 #?                    SERVER=libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
@@ -144,6 +146,14 @@ kernel-arm64:
 
 mutant: kernel
 	@scripts/mutant.py $(MUTANT)
+
+demo:
+	@echo "demo: needs a C compiler (cc), ar and make; no root, no network"
+	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)/demo \
+		$(BUILD)/demo/libkevent/examples/backend \
+		$(BUILD)/demo/libkevent/examples/two_pipes >/dev/null
+	@$(BUILD)/demo/libkevent/examples/backend
+	@$(BUILD)/demo/libkevent/examples/two_pipes
 
 libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <libkevent.h>
 
@@ -221,8 +222,14 @@ static void *queue_native(struct bench_queue *q)
 
 static int queue_probe(const char *mode)
 {
+	/* KEVENT_BACKEND=epoll measures the fallback; nothing else does. */
+	__u32 flags = getenv("KEVENT_BACKEND") ? 0 : KEVENT_INIT_NO_FALLBACK;
+	int fd = kevent_init(NULL, 0, flags);
+
 	(void)mode;
-	return kevent_supported();
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
 }
 
 static const char *const modes[] = { "level", "levelcall", "et", NULL };

@@ -93,6 +93,19 @@ static const struct skip skips[] = {
 	  " wait_arg.changes_are_made_before_the_wait"
 	  " handover.commit_wakes_a_waiter_of_the_ring " },
 	{ "turn", " turns hand_on " },
+	{ "nested",
+	  " nested_random nested.level_watch_of_each_source_repeats"
+	  " nested.edge_watch_of_each_source_reports_once"
+	  " nested.oneshot_watch_of_each_source_ends"
+	  " nested.dispatch_watch_of_each_source_waits"
+	  " nested.other_name_of_data_wakes_too"
+	  " nested.source_may_be_ready_at_add nested.other_types_refuse_sets"
+	  " nested.queues_take_turns_with_a_set"
+	  " nested.refused_watch_leaves_nothing"
+	  " nested.queue_in_a_socket_that_it_watches_goes"
+	  " nested.number_of_paths_is_limited"
+	  " nested.width_of_a_checked_queue_is_limited"
+	  " nested.circle_through_io_uring_ends " },
 	{ "amount",
 	  " socket.tcp_stream_says_how_much"
 	  " socket.amount_is_handed_back_and_comes_with_edges"
@@ -122,6 +135,7 @@ static const struct skip skips[] = {
 	{ "status",
 	  " storm_proc proc.event_outlives_the_process"
 	  " proc.ignored_children_are_reported"
+	  " proc_tasks.root_knows_the_status_of_a_grandchild"
 	  " proc_tasks.status_is_for_those_who_may_know"
 	  " proc_tasks.status_is_withheld_after_a_setuid_exec"
 	  " proc_tasks.status_is_withheld_after_any_exec"

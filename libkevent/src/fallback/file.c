@@ -162,7 +162,8 @@ static int fb_file_refused(struct fb_watch *w)
 
 /* What may be watched */
 
-int fb_check_nesting(int fd, const struct stat *st)
+/* Epoll itself refuses what would be a cycle of queues. */
+static int fb_check_nesting(int fd, const struct stat *st)
 {
 	char path[40], name[32] = "";
 	long len;
@@ -173,8 +174,7 @@ int fb_check_nesting(int fd, const struct stat *st)
 	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
 	if (len < 0)
 		return 0;
-	return strstr(name, "[eventpoll]") || strstr(name, "[io_uring]") ||
-	       strstr(name, "[kevent]") ? -ELOOP : 0;
+	return strstr(name, "[io_uring]") ? -ELOOP : 0;
 }
 
 static int fb_check_file(const struct ukevent *uk, __u32 all, mode_t kind,
@@ -303,6 +303,9 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	err = fb_file_register(q, w);
 	if (err == -EPERM && w->type == KEVENT_POLL)
 		return fb_file_refused(w);
+	/* That is what epoll says of itself. */
+	if (err == -EINVAL)
+		err = -ELOOP;
 	if (err) {
 		fb_token_put(q, w);
 		return err;

@@ -27,11 +27,12 @@ static __u32 fb_info_watches(struct fb_queue *q)
 /* What epoll has is ready, too; it goes to the ready list. */
 static __u32 fb_info_ready(struct fb_queue *q)
 {
+	__u32 rounds = fb_info_watches(q) / FB_BATCH + 1;
 	struct fb_dest none;
 
-	fb_info_watches(q);
 	fb_dest_buffer(&none, NULL, 0);
-	fb_collect(q, q->fd, &none);
+	while (rounds-- && fb_collect(q, q->fd, &none) > 0)
+		;
 	if (q->nr_ready)
 		fb_kick(q);
 	return q->nr_ready;

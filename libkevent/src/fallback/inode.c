@@ -110,13 +110,14 @@ static bool fb_inode_stat(struct fb_inode *inode, struct stat *st)
 /* An inode that is open is not deleted: its last name goes by a change of links. */
 static __u32 fb_inode_lost_name(struct fb_inode *inode)
 {
+	bool gone = inode->gone;
 	struct stat st;
 
-	if (inode->gone || !(inode->w.event & KEVENT_INODE_REMOVE) ||
-	    !fb_inode_stat(inode, &st) || st.st_nlink)
+	if (!(inode->w.event & KEVENT_INODE_REMOVE) ||
+	    !fb_inode_stat(inode, &st))
 		return 0;
-	inode->gone = true;
-	return KEVENT_INODE_REMOVE;
+	inode->gone = !st.st_nlink;
+	return inode->gone && !gone ? KEVENT_INODE_REMOVE : 0;
 }
 
 static int fb_inode_check(const struct ukevent *uk)
@@ -129,7 +130,7 @@ static int fb_inode_check(const struct ukevent *uk)
 	if (!uk->event || uk->event & ~FB_INODE_ALL)
 		return -EINVAL;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return fb_check_nesting(fd, &st) ? -ELOOP : -EINVAL;
+		return -EINVAL;
 	return (flags & O_ACCMODE) == O_WRONLY ? -EACCES : 0;
 }
 

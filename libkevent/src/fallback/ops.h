@@ -72,11 +72,7 @@ static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 	return fb_sources[w->type];
 }
 
-struct stat;
-
-/* file.c: -ELOOP for a queue, epoll or io_uring */
-int fb_check_nesting(int fd, const struct stat *st);
-/* Look at a watch again; it goes when its file has gone */
+/* file.c: look at a watch again; it goes when its file has gone */
 void fb_file_look(struct fb_queue *q, struct fb_watch *w);
 /* Conditions of a watch, from a mask of epoll */
 __u32 fb_file_events(const struct fb_watch *w, __u32 mask);

@@ -74,8 +74,11 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 /* Nobody else uses the queue. In a child the descriptors are copies. */
 void fb_queue_teardown(struct fb_queue *q)
 {
+	fb_queue_lock(q, -1);
+	/* The thread that waits for futex words goes on until it is told. */
 	if (q->hash && q->slots)
 		fb_kill_all(q);
+	fb_queue_unlock(q);
 	fb_futexes_free(q);
 	fb_timers_free(q);
 	fb_signals_free(q);

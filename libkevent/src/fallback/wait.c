@@ -133,13 +133,12 @@ static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events,
 {
 	long ret = -ENOSYS;
 
-	if (!span->ts.tv_sec && !span->ts.tv_nsec)
-		return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, 0,
-				   c->mask, (size_t)8);
+	if (span->endless || (!span->ts.tv_sec && !span->ts.tv_nsec))
+		return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max,
+				   span->endless ? -1 : 0, c->mask, (size_t)8);
 	if (!__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
-		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max,
-			     span->endless ? NULL : &span->ts, c->mask,
-			     (size_t)8);
+		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max, &span->ts,
+			     c->mask, (size_t)8);
 	if (ret != -ENOSYS)
 		return (int)ret;
 	__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
