@@ -12,6 +12,7 @@ The last line is "N passed, N failed". A test that is skipped says why.
 
 import faulthandler
 import os
+import signal
 import sys
 import unittest
 import warnings
@@ -28,10 +29,10 @@ class Result(unittest.TextTestResult):
 
     def startTest(self, test):
         super().startTest(test)
-        faulthandler.dump_traceback_later(self.limit, exit=True)
+        signal.alarm(self.limit)
 
     def stopTest(self, test):
-        faulthandler.cancel_dump_traceback_later()
+        signal.alarm(0)
         super().stopTest(test)
 
     def addSuccess(self, test):
@@ -53,7 +54,7 @@ def main(*arguments):
     kernel = option(words, "--kernel")
     if "--seconds" in words:
         place = words.index("--seconds")
-        Result.limit = float(words[place + 1])
+        Result.limit = int(words[place + 1])
         del words[place:place + 2]
     import kevent
     with kevent.Queue() as queue:
@@ -61,6 +62,8 @@ def main(*arguments):
         if kernel and queue.backend != "kevent":
             sys.exit("run.py: this kernel has no kevent")
     suite = unittest.defaultTestLoader.loadTestsFromNames(words or MODULES)
+    # No thread for that: it could take signals, which are consumed by the tests
+    faulthandler.register(signal.SIGALRM, chain=True)
     warnings.simplefilter("error", ResourceWarning)
     result = unittest.TextTestRunner(
         stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)

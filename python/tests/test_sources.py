@@ -158,7 +158,7 @@ class Processes(Case):
         self.assertFalse(watch.active)
 
     def test_killed_by_pidfd(self):
-        with subprocess.Popen(["sleep", "1000"]) as child:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
             pidfd = os.pidfd_open(child.pid)
             watch = self.queue.pidfd(pidfd)
             os.close(pidfd)
