@@ -9,7 +9,8 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
 .PHONY: help demo run test mutants worst bench bench-http bench-libev torture check model docs \
 	programs-test series series-check setup \
-	setup-arm64 setup-model setup-programs setup-rust rust kernel kernel-debug \
+	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
+	deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
 	ev-httpd tools guest guest-32 guest-arm64 bench-program python \
 	install clean
@@ -52,6 +53,8 @@ help:
 #? make libkevent     build the library; make install installs it (PREFIX,
 #?                    DESTDIR)
 #? make rust          package the Rust crate: build/rust/kevent-1.0.0.crate
+#? make deb           Debian packages of the library and of a kernel for this
+#?                    machine, in build/deb; also: deb-libkevent, deb-kernel
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
 #? make libev         build libev with the kevent backend
@@ -65,6 +68,8 @@ help:
 #? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
 #?                    LIBEVENT_SRC
+#? KCONFIG=file       with make deb: configure the kernel as this file says; see
+#?                    scripts/deb.py --help
 #? MUTANT=name        with make mutants or make test: only this mutant, that is
 #?                    tests/mutants/name.patch; with make mutant: build it
 #? WORST="name ..."   with make worst: only these tests of the suite worst
@@ -120,13 +125,18 @@ series-check: setup guest
 model: setup-model
 	tests/model/run
 
+deb: deb-libkevent deb-kernel
+
+deb-libkevent deb-kernel: deb-%: setup-deb
+	@scripts/deb.py $*
+
 docs: setup
 	@$(MAKE) -s --no-print-directory -C Documentation BUILD=$(BUILD)
 
 setup:
 	@scripts/setup
 
-setup-arm64 setup-model setup-programs setup-rust: setup-%:
+setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust: setup-%:
 	@scripts/setup $*
 
 kernel:
@@ -188,5 +198,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs \
-		libev rust docs check-docs python)
+		libev rust docs check-docs python deb)
 	@rmdir $(BUILD) 2>/dev/null || true

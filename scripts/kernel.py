@@ -60,7 +60,8 @@ OVERLAY = ("kernel/kevent", "include/linux/kevent.h",
 FRAGMENTS = {"base": ["base", "x86", "mutant"],
              "debug": ["base", "x86", "debug"],
              "rt": ["base", "x86", "rt"],
-             "bench": ["base", "x86", "bench"], "arm64": ["base", "arm64"]}
+             "bench": ["base", "x86", "bench"],
+             "deb": ["base", "x86", "deb"], "arm64": ["base", "arm64"]}
 # Compiler runs of a full build, for the percentage
 OBJECTS = {"base": 1650, "debug": 1750, "rt": 1650, "bench": 2200,
            "arm64": 1330}
@@ -381,21 +382,26 @@ def progress(config, process, log, total):
     return time.monotonic() - start
 
 
-def compile_kernel(config, src, out):
-    fresh = not (out / "vmlinux").exists()
-    total = OBJECTS[config] if fresh else 0
-    arch = ARCHS.get(config, X86)
-    log_file = LOG / f"kernel-{config}.log"
+def run_make(label, total, command, env):
+    """Build with the output in a log; total is the number of objects, or 0."""
+    log_file = LOG / f"kernel-{label}.log"
     with open(log_file, "w") as log, subprocess.Popen(
-            make_command(src, out, os.path.basename(arch.image), arch=arch),
-            env=make_env(src), text=True,
+            command, env=env, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             errors="replace", stderr=subprocess.STDOUT) as process:
-        seconds = progress(config, process, log, total)
+        seconds = progress(label, process, log, total)
     if process.returncode:
         show_errors(log_file)
-        die(f"kernel {config} failed, see {log_file}")
-    print(f"kernel {config}: built in {seconds:.0f} s")
+        die(f"kernel {label} failed, see {log_file}")
+    print(f"kernel {label}: built in {seconds:.0f} s")
+
+
+def compile_kernel(config, src, out):
+    fresh = not (out / "vmlinux").exists()
+    arch = ARCHS.get(config, X86)
+    run_make(config, OBJECTS[config] if fresh else 0,
+             make_command(src, out, os.path.basename(arch.image), arch=arch),
+             make_env(src))
 
 
 @contextlib.contextmanager

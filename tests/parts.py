@@ -15,7 +15,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "fallback": 60,
            "fallback-vm": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
-           "programs": 600, "rust": 600, "worst": 1800}
+           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -194,6 +194,10 @@ def run_mutants(*names):
 def run_worst(*names):
     return run_counting(report.Report("worst"), "worst",
                         [TOP / "tests/worst", *names])
+
+
+def run_deb():
+    return run_counting(report.Report("deb"), "deb", [TOP / "tests/deb"])
 
 
 def run_logged(command, log, seconds):
