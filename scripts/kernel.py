@@ -56,7 +56,7 @@ SOURCE = Path(os.environ.get("KERNEL_SRC")
               or f"/usr/src/{BASE.package}.tar.xz").resolve()
 
 OVERLAY = ("kernel/kevent", "include/linux/kevent.h",
-           "include/uapi/linux/ukevent.h")
+           "include/trace/events/kevent.h", "include/uapi/linux/ukevent.h")
 FRAGMENTS = {"base": ["base", "x86", "mutant"],
              "debug": ["base", "x86", "debug"],
              "rt": ["base", "x86", "rt"],

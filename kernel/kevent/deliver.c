@@ -9,6 +9,7 @@
 
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <trace/events/kevent.h>
 
 #include "deliver.h"
 #include "find.h"
@@ -181,6 +182,7 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 			  u32 nr)
 {
+	trace_kevent_deliver(ke, ke->ready, nr, r->to->user);
 	if (r->to->user) {
 		ke->stored = end;
 		ke->reported = ke->ready;

@@ -9,6 +9,7 @@
 #include "hit.h"
 #include "mapping.h"
 #include "state.h"
+#include "trace.h"
 #include "window.h"
 
 static __always_inline bool kevent_hit_store(struct kevent_queue *q,
@@ -27,7 +28,11 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 
 	/* Full barrier: pairs with consumers, see kevent_previous(). */
 	smp_mb__after_spinlock();
-	return kring_push(&q->ring, &uk, &ke->stored, &ke->reported);
+	if (!kring_push(&q->ring, &uk, &ke->stored, &ke->reported))
+		return false;
+	if (trace_kevent_ready_enabled())
+		kevent_trace_hit(ke, mask);
+	return true;
 }
 
 /*

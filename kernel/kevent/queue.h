@@ -79,6 +79,7 @@ struct kevent_busy {
  * @awake_new:	R: an event for which it is was reported, or delivered, since a
  *		consumer came back
  * @awake_pos:	R: ring position after the newest entry of one before that
+ * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @consumer:	R: the thread that last waited for the ring, or created it; see
  *		kevent_more()
@@ -123,6 +124,7 @@ struct kevent_queue {
 	bool			awake;
 	bool			awake_new;
 	u64			awake_pos;
+	u64			ino;
 	struct wakeup_source	*wakeup;
 	struct pid		*consumer;
 	struct callback_head	more_work;

@@ -61,6 +61,7 @@
 #include <linux/bug.h>
 #include <linux/device.h>
 #include <linux/pm_wakeup.h>
+#include <trace/events/kevent.h>
 
 #include "more.h"
 #include "state.h"
@@ -172,6 +173,7 @@ static void kevent_enqueue(struct kevent *ke)
 	ke->state |= KE_LISTED;
 	ke->state &= ~KE_QUIET;
 	q->misses++;
+	trace_kevent_ready(ke, ke->ready, 1, false);
 	/* Consumers join and leave under ready_lock. */
 	if (waitqueue_active(&q->wait))
 		kevent_wake_for(ke, KEVENT_ANY);

@@ -101,6 +101,13 @@ static inline bool kevent_is_awake(const struct kevent *ke)
 	return ke->state & KE_AWAKE;
 }
 
+/* Its request flags, those above 0xff too */
+static inline u32 kevent_req_flags(const struct kevent *ke)
+{
+	return ke->req_flags |
+	       (kevent_is_awake(ke) ? KEVENT_REQ_STAY_AWAKE : 0);
+}
+
 /* Listed, and a consumer was woken for it or has taken it */
 static inline bool kevent_is_announced(const struct kevent *ke)
 {

@@ -39,6 +39,7 @@ static int kevent_install(struct kevent_queue *q, u32 flags)
 		return PTR_ERR(file);
 	}
 	q->nest.file = file;
+	q->ino = file_inode(file)->i_ino;
 	fd_install(fd, file);
 	return fd;
 }

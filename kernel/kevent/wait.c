@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
+#include <trace/events/kevent.h>
 
 #include "busy_poll.h"
 #include "deadline.h"
@@ -191,6 +192,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		last = kevent_follow(q);
 	ret = kevent_sleep_locked(q, &w, until, &flags);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
+	trace_kevent_wait(q, news, ret);
 	put_pid(last);
 	return ret;
 }

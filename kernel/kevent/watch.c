@@ -7,6 +7,7 @@
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <trace/events/kevent.h>
 
 #include "awake.h"
 #include "charge.h"
@@ -87,13 +88,11 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 		.id.raw_u64	= kevent_id(ke),
 		.type		= ke->type,
 		.event		= ke->event,
-		.req_flags	= ke->req_flags,
+		.req_flags	= kevent_req_flags(ke),
 		.ret_flags	= KEVENT_RET_DONE,
 		.ret_data	= { ke->ready },
 		.ptr		= ke->user,
 	};
-	if (kevent_is_awake(ke))
-		uk->req_flags |= KEVENT_REQ_STAY_AWAKE;
 	if (ops->fill)
 		ops->fill(ke, uk, nth);
 	if (kevent_is_broken(ke)) {
@@ -318,6 +317,8 @@ struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 	mask = kevent_attach(ke, uk, file);
 
 	spin_lock_irqsave(&q->ready_lock, flags);
+	if (mask >= 0)
+		trace_kevent_add(ke, mask, 1, q->ring.size);
 	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
 		kevent_unlock(q, flags);
 		return ke;

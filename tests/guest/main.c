@@ -49,6 +49,7 @@ static const struct test_suite *const suites[] = {
 	&rights_suite,
 	&refuse_suite,
 	&awake_suite,
+	&tracepoints_suite,
 	&lifetime_suite,
 	&pipe_suite,
 	&socket_suite,

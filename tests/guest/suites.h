@@ -52,6 +52,7 @@ struct test_suite {
 extern const struct test_suite abi_suite;
 extern const struct test_suite attach_suite;
 extern const struct test_suite awake_suite;
+extern const struct test_suite tracepoints_suite;
 extern const struct test_suite empty_suite;
 extern const struct test_suite bridges_suite;
 extern const struct test_suite errors_suite;
