@@ -399,7 +399,7 @@ def run_make(label, total, command, env):
 def compile_kernel(config, src, out):
     fresh = not (out / "vmlinux").exists()
     arch = ARCHS.get(config, X86)
-    run_make(config, OBJECTS[config] if fresh else 0,
+    run_make(config, OBJECTS.get(config, 0) if fresh else 0,
              make_command(src, out, os.path.basename(arch.image), arch=arch),
              make_env(src))
 
