@@ -459,6 +459,9 @@ int main(int argc, char **argv)
 	bool list = false;
 	int opt;
 
+	/* Where kevent is, a queue that it refuses must not become one of epoll. */
+	if (!on_fallback())
+		setenv("KEVENT_BACKEND", "kernel", 1);
 	if (argc > 1 && !strcmp(argv[1], "--after-exec"))
 		return after_exec(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "--after-exec-attached"))
