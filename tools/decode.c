@@ -90,10 +90,8 @@ void say_command(struct text *t, __u32 cmd)
 static const struct bit stream_bits[] = {
 	{ KEVENT_SOCKET_RECV, "RECV" }, { KEVENT_SOCKET_ACCEPT, "ACCEPT" },
 	{ KEVENT_SOCKET_SEND, "SEND" },
-#ifdef KEVENT_SOCKET_EMPTY
 	{ KEVENT_SOCKET_EMPTY, "EMPTY" },
-#endif
-	{ KEVENT_POLL_POLLHUP, "POLLHUP" }, { KEVENT_POLL_POLLRDHUP, "POLLRDHUP" },
+	{ KEVENT_POLL_POLLERR, "POLLERR" }, { KEVENT_POLL_POLLHUP, "POLLHUP" }, { KEVENT_POLL_POLLRDHUP, "POLLRDHUP" },
 };
 
 static const struct bit poll_bits[] = {
@@ -168,6 +166,7 @@ void say_req_flags(struct text *t, __u32 flags)
 		{ KEVENT_REQ_READY, "READY" }, { KEVENT_REQ_DISPATCH, "DISPATCH" },
 		{ KEVENT_REQ_DISABLED, "DISABLED" },
 		{ KEVENT_REQ_KEEP_EACH, "KEEP_EACH" },
+		{ KEVENT_REQ_STAY_AWAKE, "STAY_AWAKE" },
 	};
 
 	say_bits(t, bits, ARRAY_SIZE(bits), flags);
