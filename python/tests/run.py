@@ -63,7 +63,7 @@ def main(*arguments):
             sys.exit("run.py: this kernel has no kevent")
     suite = unittest.defaultTestLoader.loadTestsFromNames(words or MODULES)
     # No thread for that: it could take signals, which are consumed by the tests
-    faulthandler.register(signal.SIGALRM, chain=True)
+    faulthandler.register(signal.SIGALRM, all_threads=False, chain=True)
     warnings.simplefilter("error", ResourceWarning)
     result = unittest.TextTestRunner(
         stream=sys.stdout, verbosity=2, resultclass=Result).run(suite)

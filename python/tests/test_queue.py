@@ -196,6 +196,7 @@ class Watches(Case):
         self.assertTrue(watch.active)
         watch.modify()
         self.one()
+        self.none()
         watch.modify(dispatch=False)
         self.one()
         self.one()
