@@ -110,7 +110,7 @@ bench: setup libkevent bench-program kernel-bench
 torture:
 	tests/torture $(TORTURE)
 
-programs-test: setup-programs libkevent kernel
+programs-test: setup-programs setup-rust libkevent kernel
 	tests/programs/run $(PROGRAMS)
 
 check: setup
@@ -198,5 +198,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs \
-		libev rust docs check-docs python deb)
+		libev mio rust docs check-docs python deb)
 	@rmdir $(BUILD) 2>/dev/null || true
