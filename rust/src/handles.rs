@@ -121,6 +121,9 @@ mod tests {
             let token = table.insert(n);
             assert!(!old.contains(&token) && token >= 1 << 32);
             assert!(old.iter().all(|&token| table.get(token).is_none()));
+            // Nor does an old one change what took the place
+            assert!(old.iter().all(|&token| table.get_mut(token).is_none()));
+            assert!(old.iter().all(|&token| table.remove(token).is_none()));
             assert_eq!(table.remove(token), Some(n));
             assert_eq!(table.remove(token), None);
             old.push(token);
