@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 
-.PHONY: help demo run test mutants worst bench bench-http bench-libev torture check model docs \
+.PHONY: help needs demo run test mutants worst bench bench-http bench-libev torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
@@ -132,6 +132,12 @@ deb-libkevent deb-kernel: deb-%: setup-deb
 
 docs: setup
 	@$(MAKE) -s --no-print-directory -C Documentation BUILD=$(BUILD)
+
+# Time and disk are said before anything starts; setup says which packages it installs.
+needs:
+	@for goal in $(MAKECMDGOALS); do BUILD=$(BUILD) scripts/needs $$goal || exit 1; done
+
+setup demo libkevent kernel: needs
 
 setup:
 	@scripts/setup

@@ -391,7 +391,7 @@ static void last_check_keeps_a_oneshot_it_drops(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void always_queue_comes_through_the_queue(struct queue *q)
+static void ready_at_add_comes_through_the_queue(struct queue *q)
 {
 	int fd[2];
 
@@ -537,7 +537,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(modify_to_disabled_withdraws_the_event),
 	TEST_EACH(last_check_drops_what_is_no_longer_true),
 	TEST_EACH(last_check_keeps_a_oneshot_it_drops),
-	TEST_EACH(always_queue_comes_through_the_queue),
+	TEST_EACH(ready_at_add_comes_through_the_queue),
 	TEST_EACH(modify_replaces_the_mask_and_looks_again),
 	TEST_EACH(modify_withdraws_what_is_not_asked_for),
 	TEST(modify_counts_although_a_consumer_has_looked),
