@@ -19,7 +19,7 @@
 #include "hit.h"
 
 /**
- * kevent_sock_knows_empty - can the end of what was written be told?
+ * kevent_sock_knows_empty - does anything say when all has arrived?
  * @sock: the socket
  */
 bool kevent_sock_knows_empty(const struct socket *sock)
@@ -88,7 +88,7 @@ bool kevent_sock_is_empty(struct socket *sock)
  * @sock: the socket
  * @key: what has become true
  *
- * All such watches are told, whatever else they wait for: they take no turns.
+ * All such watches get the event, whatever else they wait for: they take no turns.
  */
 void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
 {

@@ -75,7 +75,7 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 void fb_queue_teardown(struct fb_queue *q)
 {
 	fb_queue_lock(q, -1);
-	/* The thread that waits for futex words goes on until it is told. */
+	/* The thread that waits for futex words goes on until it is stopped. */
 	if (q->hash && q->slots)
 		fb_kill_all(q);
 	fb_queue_unlock(q);
