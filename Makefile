@@ -12,8 +12,8 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
-	ev-httpd tools guest guest-32 guest-arm64 bench-program python \
-	install clean
+	ev-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
+	bench-program python install clean
 .NOTPARALLEL:
 
 # What make run needs for each SERVER
@@ -60,7 +60,7 @@ help:
 #? make libev         build libev with the kevent backend
 #? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
-#?                    guest-arm64
+#?                    guest-asan, guest-tsan, guest-arm64
 #? make tools         build kevent-trace
 #? make clean         remove what was built
 #?
@@ -87,8 +87,8 @@ help:
 run: setup $(server-$(SERVER)) kernel
 	bench/http/run
 
-test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 bench-program \
-		kernel kernel-debug)
+test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 guest-asan \
+		bench-program kernel kernel-debug)
 	$(if $(MUTANT),,tests/run)
 
 mutants: setup guest kernel
@@ -195,7 +195,7 @@ bench-program: libkevent
 tools: libkevent
 	@$(MAKE) -s --no-print-directory -C tools BUILD=$(BUILD)
 
-guest-32 guest-arm64: guest-%: libkevent
+guest-32 guest-asan guest-tsan guest-arm64: guest-%: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD) TARGET=$*
 
 install: libkevent

@@ -12,7 +12,7 @@ from lib.paths import BUILD, LOG, TOP
 
 GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "fallback": 60,
+           "base": 240, "fallback": 60, "asan": 180, "tsan": 240,
            "fallback-vm": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600}
@@ -26,13 +26,15 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
+TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
+        "timer", "nesting", "nested", "storm", "storm_inode")
 PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick")]
 
 
 def run(results, command, seconds, **variables):
     """Run a command; a log and the report get its output line by line."""
     path = LOG / f"test-{results.name}.log"
-    print(f"{results.name:8}started, log: {path}", flush=True)
+    print(f"{results.name:12}started, log: {path}", flush=True)
     with open(path, "w") as log, tempfile.TemporaryFile("w+") as errors, \
          subprocess.Popen(command, stdout=subprocess.PIPE,
                           stderr=errors, text=True, errors="replace",
@@ -74,6 +76,23 @@ def run_fallback():
     return run(report.Report("fallback"),
                [str(GUEST / "kevent-tests")], SECONDS["fallback"],
                KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=STORM_SHORT)
+
+
+def run_asan():
+    """The same as fallback, with AddressSanitizer and UBSAN."""
+    return run(report.Report("asan"),
+               [str(GUEST / "kevent-tests-asan")], SECONDS["asan"],
+               KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=STORM_SHORT)
+
+
+def run_tsan():
+    """Where threads share queues, with ThreadSanitizer."""
+    options = "report_thread_leaks=0 halt_on_error=0 suppressions=" + \
+        str(TOP / "tests/guest/tsan.suppressions")
+    return run(report.Report("tsan"),
+               [str(GUEST / "kevent-tests-tsan"), *TSAN], SECONDS["tsan"],
+               KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=STORM_SHORT,
+               TSAN_OPTIONS=options)
 
 
 def run_fallback_vm():
@@ -160,7 +179,7 @@ def run_counting(results, name, command):
     """Run a command that counts its results itself."""
     start = time.monotonic()
     log = LOG / f"{results.name}-{name}.log"
-    print(f"{results.name:8} {name}, log: {log}", flush=True)
+    print(f"{results.name:12}{name}, log: {log}", flush=True)
     status = run_logged(command, log, SECONDS[results.name])
     lines = log.read_text(errors="replace").splitlines()
     passed, failed = report.counts(lines)
@@ -168,7 +187,7 @@ def run_counting(results, name, command):
         results.fail(name, [f"exit status {status}", *lines[-40:]],
                      failed or 1)
     results.passed += passed
-    print(f"{results.name:8} {name:10}{passed:4} passed"
+    print(f"{results.name:12}{name:16}{passed:4} passed"
           + f", {failed} failed" * bool(failed)
           + f"  ({time.monotonic() - start:.0f} s)", flush=True)
     return results

@@ -17,7 +17,8 @@ __u32 kevent_process_mark(void);
 /* Was @mark made in this process? One that is 0 says nothing. */
 static inline bool kevent_process_is(__u32 mark)
 {
-	return !mark || *kevent_process_word == mark;
+	return !mark ||
+	       __atomic_load_n(kevent_process_word, __ATOMIC_RELAXED) == mark;
 }
 
 #endif /* LIBKEVENT_PROCESS_H */

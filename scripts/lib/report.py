@@ -153,7 +153,7 @@ class Report:
         self.since = self.passed, self.failed, time.monotonic()
         failed = self.failed - failed
         if self.suite:
-            print(f"{self.name:8}{self.suite:10}"
+            print(f"{self.name:12}{self.suite:16}"
                   f"{self.passed - passed:4} passed"
                   + f", {failed} failed" * bool(failed)
                   + f"  ({self.since[2] - started:.0f} s)", flush=True)

@@ -99,7 +99,7 @@ static int fb_wake_one(struct fb_queue *q)
 	if (q->refuses & KEVENT_INIT_REFUSE_READY)
 		return -EPERM;
 	if (q->wakes < (sleepers ? sleepers : 1))
-		q->wakes++;
+		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
 	fb_kick(q);
 	return 0;
 }

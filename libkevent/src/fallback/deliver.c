@@ -48,9 +48,7 @@ static void fb_wake_herd(struct fb_queue *q)
 
 	if (!sleepers)
 		return;
-	q->herd = sleepers;
-	q->round++;
-	fb_kick(q);
+	fb_kick_all(q, sleepers);
 }
 
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
@@ -172,6 +170,12 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 		fb_look_later(q, w);
 }
 
+static void fb_look(struct fb_queue *q, struct fb_watch *w)
+{
+	if (fb_file_look(q, w))
+		fb_kill(q, w);
+}
+
 /*
  * Conditions of files may have passed since they were found, so those that did not
  * fit are looked up again, by epoll. Others wait here.
@@ -185,7 +189,7 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 		if (fb_is_checked(w) && !(w->state & FB_ALWAYS)) {
 			fb_dequeue(q, w);
 			w->ready = 0;
-			fb_file_look(q, w);
+			fb_look(q, w);
 		} else if (fb_repeats(w, d)) {
 			fb_drop(q, w, d);
 		} else {
@@ -203,7 +207,7 @@ void fb_relist(struct fb_queue *q)
 	while (nr--) {
 		w = fb_container(q->level.next, struct fb_watch, link);
 		fb_dequeue(q, w);
-		fb_file_look(q, w);
+		fb_look(q, w);
 	}
 }
 

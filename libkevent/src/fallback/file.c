@@ -348,32 +348,33 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 	return fb_file_ctl(q, w, EPOLL_CTL_MOD);
 }
 
-void fb_file_look(struct fb_queue *q, struct fb_watch *w)
+/* An error: the descriptor means another file. The caller decides on the watch. */
+int fb_file_look(struct fb_queue *q, struct fb_watch *w)
 {
 	if (w->state & FB_DISARMED)
-		return;
-	if (!(w->state & FB_ALWAYS)) {
-		if (fb_file_ctl(q, w, EPOLL_CTL_MOD))
-			fb_kill(q, w);
-	} else if (!fb_file_same(w)) {
-		fb_kill(q, w);
-	} else {
-		fb_report(q, w, fb_file_events(w, FB_POLL_REGULAR));
-	}
+		return 0;
+	if (!(w->state & FB_ALWAYS))
+		return fb_file_ctl(q, w, EPOLL_CTL_MOD);
+	if (!fb_file_same(w))
+		return -ENOENT;
+	fb_report(q, w, fb_file_events(w, FB_POLL_REGULAR));
+	return 0;
 }
 
 /* READY has the file looked at; what epoll finds comes by itself. */
 static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 			const struct ukevent *uk)
 {
+	int err;
+
 	(void)uk;
 	if (w->state & FB_READY)
 		return 0;
 	fb_dequeue(q, w);
-	fb_file_look(q, w);
+	err = fb_file_look(q, w);
 	if (q->nr_ready)
 		fb_kick(q);
-	return 0;
+	return err;
 }
 
 static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)

@@ -233,11 +233,12 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 	__u32 events = fb_inode_events(ev);
 	struct stat st;
 
-	/* The watch goes with its descriptor. */
-	if (!fb_inode_stat(inode, &st)) {
-		fb_kill(q, &inode->w);
+	/*
+	 * The watch went with its descriptor. It stays for the next request that
+	 * names it, as the caller may be one.
+	 */
+	if (!fb_inode_stat(inode, &st))
 		return;
-	}
 	if (ev->mask & IN_ATTRIB)
 		events |= fb_inode_lost_name(inode);
 	if (ev->mask & IN_DELETE_SELF)
@@ -306,18 +307,26 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	return (int)fb_inode_lost_name(inode);
 }
 
+/* Inotify need not watch what no watch of the queue is about. */
+static void fb_inode_drop(struct fb_queue *q, int wd)
+{
+	struct fb_inode *inode = *fb_inode_chain(q, wd);
+
+	for (; inode; inode = inode->next)
+		if (inode->wd == wd)
+			return;
+	fb_call(inotify_rm_watch(q->inodes->fd, wd));
+}
+
 static void fb_inode_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	struct fb_inode *inode = to_inode(w), *other;
+	struct fb_inode *inode = to_inode(w);
 	int wd = inode->wd;
 
 	if (wd < 0)
 		return;
 	fb_inode_unlink(q, inode);
-	for (other = *fb_inode_chain(q, wd); other; other = other->next)
-		if (other->wd == wd)
-			return;
-	fb_call(inotify_rm_watch(q->inodes->fd, wd));
+	fb_inode_drop(q, wd);
 }
 
 /* Changes so far count as far as the new interest has them. */
@@ -333,6 +342,11 @@ static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 	wd = fb_inode_listen(q, inode);
 	if (wd < 0)
 		return wd;
+	/* Another thread has the descriptor mean another file by now. */
+	if (wd != inode->wd) {
+		fb_inode_drop(q, wd);
+		return -ENOENT;
+	}
 	w->ready &= w->event;
 	fb_dequeue(q, w);
 	if (!(old->event & (KEVENT_INODE_REMOVE | KEVENT_INODE_ATTRIB)))

@@ -73,7 +73,7 @@ static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 }
 
 /* file.c: look at a watch again; it goes when its file has gone */
-void fb_file_look(struct fb_queue *q, struct fb_watch *w);
+int fb_file_look(struct fb_queue *q, struct fb_watch *w);
 /* Conditions of a watch, from a mask of epoll */
 __u32 fb_file_events(const struct fb_watch *w, __u32 mask);
 /* Register a descriptor for a source: 0 or -errno */

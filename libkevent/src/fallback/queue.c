@@ -33,7 +33,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->work = false;
 	q->idle = false;
 	q->kicked = false;
-	q->wakes = 0;
+	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
 	q->herd = 0;
 	q->kidx = 0;
 	q->nr_ready = 0;
@@ -54,7 +54,7 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	int err;
 
 	fb_queue_clear(q);
-	q->fd = fd;
+	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
 	q->ring = ring;
 	q->size = size;
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
@@ -153,4 +153,11 @@ void fb_kick(struct fb_queue *q)
 	/* Before a sleeper finds the kick. */
 	fb_queue_note_work(q);
 	fb_sys(SYS_write, q->kick, &one, sizeof(one));
+}
+
+void fb_kick_all(struct fb_queue *q, __u32 sleepers)
+{
+	q->herd = sleepers;
+	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELAXED);
+	fb_kick(q);
 }

@@ -135,7 +135,7 @@ struct fb_dest {
  * @kicked:	epoll has a kick that no call has seen
  * @wakes:	calls that READY without entries is to end
  * @herd:	sleepers that are still to be woken for a watch with WAKEUP_ALL
- * @round:	changes when a herd is woken
+ * @round:	changes when a herd is woken; read without the lock
  * @sleepers:	calls that may sleep, an atomic count
  * @ready:	watches with something to deliver
  * @level:	level watches to look at in the next call
@@ -205,6 +205,8 @@ void fb_queue_lock(struct fb_queue *q, int fd);
 void fb_queue_unlock(struct fb_queue *q);
 /* Make the epoll descriptor readable, and a sleeper look. */
 void fb_kick(struct fb_queue *q);
+/* The same, and each sleeper that is woken wakes the next: @sleepers in all. */
+void fb_kick_all(struct fb_queue *q, __u32 sleepers);
 /* A call returns: see to it that there is a kick if others need it. */
 void fb_leave(struct fb_queue *q);
 /* Does the descriptor refer to the epoll instance of the queue? 0 or -errno */

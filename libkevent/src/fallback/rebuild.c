@@ -66,10 +66,8 @@ static int fb_rebuild_rest(struct fb_queue *q)
 /* Those who sleep, sleep in the old instance. */
 static void fb_rebuild_wake(struct fb_queue *q)
 {
-	q->herd = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
-	q->round++;
 	q->kicked = false;
-	fb_kick(q);
+	fb_kick_all(q, __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST));
 }
 
 static void fb_rebuild_in_place(struct fb_queue *q, int old)

@@ -230,7 +230,7 @@ static bool fb_wait_requested(struct fb_wait *c)
 		return false;
 	fb_queue_lock(q, c->fd);
 	ret = q->wakes;
-	q->wakes -= ret;
+	__atomic_store_n(&q->wakes, q->wakes - ret, __ATOMIC_RELAXED);
 	fb_queue_unlock(q);
 	return ret;
 }
