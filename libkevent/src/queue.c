@@ -150,23 +150,22 @@ static struct timespec deadline_of(const struct timespec *timeout)
 	return at;
 }
 
-/* The ring was empty: wait until @deadline for what nobody else takes. */
+/* The ring was empty at @kidx: wait until @deadline for what nobody else takes. */
 static int queue_sleep(struct kevent_queue *q, struct ukevent *ev, __u32 max,
-		       const struct timespec *deadline)
+		       __u32 kidx, const struct timespec *deadline)
 {
-	__u32 flags = deadline ? KEVENT_FLAGS_ABSTIME : 0, kidx, nr;
+	__u32 flags = deadline ? KEVENT_FLAGS_ABSTIME : 0, nr;
 	int ret;
 
 	for (;;) {
-		/* As in kevent_queue_wait(): before the ring is found empty. */
-		kidx = queue_kidx(q);
-		nr = kevent_ring_pop(q->ring, q->size, ev, max);
-		if (nr)
-			return (int)nr;
 		queue_enters(q);
 		ret = kevent_wait(q->fd, q->size, kidx, deadline, flags, NULL);
 		if (ret <= 0)
 			return ret;
+		kidx = queue_kidx(q);
+		nr = kevent_ring_pop(q->ring, q->size, ev, max);
+		if (nr)
+			return (int)nr;
 	}
 }
 
@@ -174,12 +173,14 @@ int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 		     const struct timespec *timeout)
 {
 	struct timespec deadline;
-	__u32 nr;
+	__u32 kidx, nr;
 
 	if (!max || (timeout && !timespec_valid(timeout)))
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return -EXDEV;
+	/* As in kevent_queue_wait(): before the ring is found empty. */
+	kidx = queue_kidx(q);
 	nr = kevent_ring_pop(q->ring, q->size, ev, max);
 	if (nr) {
 		/* An error there comes back when the ring is empty. */
@@ -188,8 +189,8 @@ int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 		return (int)nr;
 	}
 	if (!timeout)
-		return queue_sleep(q, ev, max, NULL);
+		return queue_sleep(q, ev, max, kidx, NULL);
 	deadline = timeout->tv_sec || timeout->tv_nsec ? deadline_of(timeout) :
 		   no_time;
-	return queue_sleep(q, ev, max, &deadline);
+	return queue_sleep(q, ev, max, kidx, &deadline);
 }

@@ -272,6 +272,9 @@ static bool finish_job(struct job *job)
 		if (WIFSIGNALED(status))
 			report_line(job->report, "killed by SIG%s",
 				    sigabbrev_np(WTERMSIG(status)));
+		else if (WEXITSTATUS(status) > 1)
+			report_line(job->report, "exit status %d",
+				    WEXITSTATUS(status));
 	} else {
 		report_line(job->report, "not finished in time");
 		report_threads(job);

@@ -4,6 +4,7 @@
  */
 #include <limits.h>
 
+#include "count.h"
 #include "ops.h"
 #include "sys.h"
 
@@ -71,6 +72,6 @@ int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d)
 	nr = (int)fb_sys(SYS_epoll_pwait, fd, events, FB_BATCH, 0, NULL, 8);
 	if (nr > 0)
 		fb_collected(q, events, nr, d,
-			     __atomic_add_fetch(&q->call, 1, __ATOMIC_RELAXED));
+			     fb_count_add(&q->call, 1));
 	return nr;
 }

@@ -211,6 +211,38 @@ void fb_relist(struct fb_queue *q)
 	}
 }
 
+/* One that stays armed, and that nobody looks at or wakes others for afterwards */
+static bool fb_is_plain(const struct fb_watch *w)
+{
+	return !(w->state & ~(FB_REPEATED | FB_SECOND)) &&
+	       !(w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH |
+				 KEVENT_REQ_WAKEUP_ALL)) &&
+	       (w->req_flags & KEVENT_REQ_ET || w->state & FB_REPEATED);
+}
+
+/* What fb_deliver_one() does with a plain watch of a file. There is room. */
+static void fb_deliver_plain(struct fb_queue *q, struct fb_watch *w,
+			     struct fb_dest *d)
+{
+	struct ukevent uk = {
+		.id.raw_u64 = w->id,
+		.type = w->type,
+		.event = w->event,
+		.req_flags = w->req_flags,
+		.ret_flags = KEVENT_RET_DONE,
+		.ret_data = { w->ready },
+		.ptr = w->user,
+	};
+
+	fb_store(d, &uk);
+	if (d->ring) {
+		w->stored = d->kidx;
+		w->reported = w->ready;
+	}
+	w->ready = 0;
+	q->delivered++;
+}
+
 /*
  * Epoll reports a file. A call reports a level watch once: what came since is in
  * the entry, as the caller does not have it yet.
@@ -228,6 +260,10 @@ void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 		return;
 	}
 	w->call = call;
+	if (d->room && fb_is_plain(w)) {
+		fb_deliver_plain(q, w, d);
+		return;
+	}
 	if (w->req_flags & KEVENT_REQ_WAKEUP_ALL)
 		fb_wake_herd(q);
 	if (d->room) {

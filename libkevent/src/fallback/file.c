@@ -14,12 +14,10 @@
 #include "ops.h"
 #include "sys.h"
 
-#define FB_POLL_ALWAYS	(KEVENT_POLL_POLLERR | KEVENT_POLL_POLLHUP)
 #define FB_POLL_ALL	0x27dfU		/* all KEVENT_POLL_* */
 /* What poll(2) says of a file without a poll method */
 #define FB_POLL_REGULAR	(KEVENT_POLL_POLLIN | KEVENT_POLL_POLLOUT | \
 			 KEVENT_POLL_POLLRDNORM | KEVENT_POLL_POLLWRNORM)
-#define FB_READABLE	(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)
 
 /**
  * struct fb_file - a watch of a file
@@ -37,23 +35,7 @@ static struct fb_file *to_file(struct fb_watch *w)
 	return fb_container(w, struct fb_file, w);
 }
 
-/* Conditions and masks of epoll */
-
-__u32 fb_file_events(const struct fb_watch *w, __u32 mask)
-{
-	__u32 events = 0;
-
-	if (w->type == KEVENT_POLL)
-		return mask & (w->event | FB_POLL_ALWAYS);
-	if (mask & (EPOLLIN | EPOLLRDNORM))
-		events = FB_READABLE;
-	if (mask & (EPOLLOUT | EPOLLWRNORM))
-		events |= KEVENT_SOCKET_SEND;
-	events &= w->event;
-	if (events || mask & FB_POLL_ALWAYS)
-		events |= mask & (FB_POLL_ALWAYS | EPOLLRDHUP);
-	return events;
-}
+/* Masks of epoll */
 
 static __u32 fb_file_interest(const struct fb_watch *w)
 {

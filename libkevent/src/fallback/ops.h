@@ -74,8 +74,6 @@ static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 
 /* file.c: look at a watch again; it goes when its file has gone */
 int fb_file_look(struct fb_queue *q, struct fb_watch *w);
-/* Conditions of a watch, from a mask of epoll */
-__u32 fb_file_events(const struct fb_watch *w, __u32 mask);
 /* Register a descriptor for a source: 0 or -errno */
 int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
 int fb_file_register(struct fb_queue *q, struct fb_watch *w);
@@ -109,6 +107,26 @@ static inline bool fb_is_checked(const struct fb_watch *w)
 static inline bool fb_is_level(const struct fb_watch *w)
 {
 	return fb_ops_of(w)->file && !(w->req_flags & KEVENT_REQ_ET);
+}
+
+#define FB_READABLE	(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)
+#define FB_POLL_ALWAYS	(KEVENT_POLL_POLLERR | KEVENT_POLL_POLLHUP)
+
+/* Conditions of a watch of a file, from a mask of epoll */
+static inline __u32 fb_file_events(const struct fb_watch *w, __u32 mask)
+{
+	__u32 events = 0;
+
+	if (w->type == KEVENT_POLL)
+		return mask & (w->event | FB_POLL_ALWAYS);
+	if (mask & (EPOLLIN | EPOLLRDNORM))
+		events = FB_READABLE;
+	if (mask & (EPOLLOUT | EPOLLWRNORM))
+		events |= KEVENT_SOCKET_SEND;
+	events &= w->event;
+	if (events || mask & FB_POLL_ALWAYS)
+		events |= mask & (FB_POLL_ALWAYS | EPOLLRDHUP);
+	return events;
 }
 
 #pragma GCC visibility pop

@@ -45,7 +45,6 @@ enum fb_token {
 #define FB_SECOND	0x20U	/* registered in the second instance */
 #define FB_ALWAYS	0x40U	/* a file that epoll refuses: always ready */
 #define FB_REPEATED	0x80U	/* epoll reports it again while it is ready */
-#define FB_LOOKED	0x100U	/* what it has is of this call */
 
 struct fb_queue;
 struct fb_signals;
@@ -230,7 +229,20 @@ int fb_ring_check(struct kevent_ring *ring, __u32 size);
 void fb_ring_clear(struct kevent_ring *ring);
 void fb_dest_ring(struct fb_queue *q, struct fb_dest *d, __u32 max);
 void fb_dest_buffer(struct fb_dest *d, struct ukevent *buf, __u32 max);
-void fb_store(struct fb_dest *d, const struct ukevent *uk);
+
+/* Consumers that are late read the slot while it changes: see libkevent_ring.h. */
+static inline void fb_store(struct fb_dest *d, const struct ukevent *uk)
+{
+	const kevent_ring_word *from = (const kevent_ring_word *)uk;
+	kevent_ring_word *to;
+	size_t i;
+
+	to = (kevent_ring_word *)&d->slots[d->kidx++ & d->mask];
+	for (i = 0; i < sizeof(*uk) / sizeof(*to); i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+	d->room--;
+}
+
 /* Entries of the ring that nobody has taken */
 __u32 fb_unread(const struct fb_queue *q);
 void fb_dest_publish(struct fb_queue *q, const struct fb_dest *d);
@@ -266,9 +278,18 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk);
 int fb_mark(struct fb_queue *q, const struct ukevent *uk);
 void fb_kill(struct fb_queue *q, struct fb_watch *w);
 void fb_kill_all(struct fb_queue *q);
-struct fb_watch *fb_by_token(struct fb_queue *q, __u64 token);
 int fb_token_get(struct fb_queue *q, struct fb_watch *w);
 void fb_token_put(struct fb_queue *q, struct fb_watch *w);
+
+/* NULL: it has gone */
+static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token)
+{
+	__u32 index = (__u32)token;
+
+	if (index >= q->nr_slots || q->slots[index].gen != token >> 32)
+		return NULL;
+	return q->slots[index].watch;
+}
 
 /* changes.c: 0, 1 when a result must be looked at, or -errno */
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "count.h"
 #include "fallback.h"
 #include "queue.h"
 #include "sys.h"
@@ -70,7 +71,7 @@ void fb_dest_ring(struct fb_queue *q, struct fb_dest *d, __u32 max)
 {
 	__u32 room;
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	fb_full_barrier();
 	d->slots = q->ring->event;
 	d->mask = q->size - 1;
 	d->kidx = q->kidx;
@@ -90,19 +91,6 @@ void fb_dest_buffer(struct fb_dest *d, struct ukevent *buf, __u32 max)
 	d->ring = false;
 	d->again = false;
 	d->room = max;
-}
-
-/* Consumers that are late read the slot while it changes: see libkevent_ring.h. */
-void fb_store(struct fb_dest *d, const struct ukevent *uk)
-{
-	const kevent_ring_word *from = (const kevent_ring_word *)uk;
-	kevent_ring_word *to;
-	size_t i;
-
-	to = (kevent_ring_word *)&d->slots[d->kidx++ & d->mask];
-	for (i = 0; i < sizeof(*uk) / sizeof(*to); i++)
-		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
-	d->room--;
 }
 
 void fb_dest_publish(struct fb_queue *q, const struct fb_dest *d)

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "count.h"
 #include "fallback.h"
 #include "ops.h"
 #include "process.h"
@@ -52,13 +53,6 @@ static fb_entry *fb_table_entry(int fd, bool make)
 	return chunk ? &chunk[(unsigned int)fd % FB_CHUNK] : NULL;
 }
 
-static struct fb_queue *fb_look_up(int fd)
-{
-	fb_entry *entry = fb_table_entry(fd, false);
-
-	return entry ? __atomic_load_n(entry, __ATOMIC_SEQ_CST) : NULL;
-}
-
 static void fb_set_state(struct fb_queue *q, __u32 state)
 {
 	__atomic_store_n(&q->life, state, __ATOMIC_SEQ_CST);
@@ -68,7 +62,8 @@ void fb_put(struct fb_queue *q)
 {
 	__u32 dying = FB_DYING;
 
-	if (__atomic_sub_fetch(&q->users, 1, __ATOMIC_SEQ_CST))
+	if (fb_count_add(&q->users, -1U) ||
+	    __atomic_load_n(&q->life, __ATOMIC_SEQ_CST) != FB_DYING)
 		return;
 	if (!__atomic_compare_exchange_n(&q->life, &dying, FB_DEAD, 0,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -79,16 +74,20 @@ void fb_put(struct fb_queue *q)
 
 static struct fb_queue *fb_get_named(int fd)
 {
-	struct fb_queue *q = fb_look_up(fd);
+	fb_entry *entry = fb_table_entry(fd, false);
+	struct fb_queue *q;
 
-	while (q) {
-		__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
-		if (fb_look_up(fd) == q)
+	if (!entry)
+		return NULL;
+	for (;;) {
+		q = __atomic_load_n(entry, __ATOMIC_SEQ_CST);
+		if (!q)
+			return NULL;
+		fb_count_add(&q->users, 1);
+		if (__atomic_load_n(entry, __ATOMIC_SEQ_CST) == q)
 			return q;
 		fb_put(q);
-		q = fb_look_up(fd);
 	}
-	return NULL;
 }
 
 /*
@@ -102,7 +101,7 @@ static struct fb_queue *fb_clear(fb_entry *entry)
 	__atomic_store_n(entry, NULL, __ATOMIC_SEQ_CST);
 	if (--q->names)
 		return NULL;
-	__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+	fb_count_add(&q->users, 1);
 	fb_set_state(q, FB_DYING);
 	return q;
 }
@@ -196,7 +195,7 @@ struct fb_queue *fb_queue_alloc(void)
 	pthread_mutex_lock(&fb_table_lock);
 	q = fb_queue_new();
 	if (q) {
-		__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+		fb_count_add(&q->users, 1);
 		fb_set_state(q, FB_LIVE);
 	}
 	pthread_mutex_unlock(&fb_table_lock);
@@ -213,7 +212,7 @@ static struct fb_queue *fb_alias(int fd)
 	q = fb_queues;
 	pthread_mutex_unlock(&fb_table_lock);
 	for (; q; q = q->next) {
-		__atomic_add_fetch(&q->users, 1, __ATOMIC_SEQ_CST);
+		fb_count_add(&q->users, 1);
 		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_LIVE &&
 		    kevent_process_is(q->process) &&
 		    !fb_queue_check(q, fd) && !fb_publish(fd, q))

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "count.h"
 #include "fallback.h"
 #include "ops.h"
 #include "process.h"
@@ -177,9 +178,9 @@ static int fb_wait_sleep(struct fb_wait *c, struct epoll_event *events, int max,
 
 	if (c->again)
 		fb_wait_shares(q, c->fd);
-	__atomic_add_fetch(&q->sleepers, 1, __ATOMIC_SEQ_CST);
+	fb_count_add(&q->sleepers, 1);
 	nr = fb_epoll_wait(c, events, max, span);
-	__atomic_sub_fetch(&q->sleepers, 1, __ATOMIC_SEQ_CST);
+	fb_count_add(&q->sleepers, -1U);
 	return nr;
 }
 
@@ -312,7 +313,7 @@ static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
 	c->got = 0;
 	c->again = false;
 	c->mask = NULL;
-	c->call = __atomic_add_fetch(&q->call, 1, __ATOMIC_RELAXED);
+	c->call = fb_count_add(&q->call, 1);
 	c->round = __atomic_load_n(&q->round, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
 		fb_wait_shares(q, fd);

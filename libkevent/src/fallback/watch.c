@@ -133,15 +133,6 @@ void fb_token_put(struct fb_queue *q, struct fb_watch *w)
 	q->free_slot = index;
 }
 
-struct fb_watch *fb_by_token(struct fb_queue *q, __u64 token)
-{
-	__u32 index = (__u32)token;
-
-	if (index >= q->nr_slots || q->slots[index].gen != token >> 32)
-		return NULL;
-	return q->slots[index].watch;
-}
-
 /* Life */
 
 void fb_kill(struct fb_queue *q, struct fb_watch *w)
