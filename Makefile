@@ -166,9 +166,7 @@ mutant: kernel
 demo:
 	@echo "demo: needs a C compiler (cc), ar and make; no root, no network"
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)/demo \
-		$(BUILD)/demo/libkevent/examples/backend \
 		$(BUILD)/demo/libkevent/examples/two_pipes >/dev/null
-	@$(BUILD)/demo/libkevent/examples/backend
 	@$(BUILD)/demo/libkevent/examples/two_pipes
 
 libkevent:

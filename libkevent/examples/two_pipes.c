@@ -29,5 +29,6 @@ int main(void)
 	while (left && kevent_queue_get(&q, ev, 1, NULL) == 1)
 		if (read(kevent_fd(ev), &c, 1) == 1 && left--)
 			printf("pipe %c: %c\n", (char)ev->ptr, c);
+	printf("backend: %s\n", kevent_backend(q.fd));
 	return left;
 }
