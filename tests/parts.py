@@ -161,7 +161,7 @@ def run_readme():
                           check=False).stdout.splitlines()
     return run_one("readme", "example.two_pipes", [program],
                    lambda lines: lines == ["pipe a: 1", "pipe b: 2",
-                                           "backend: kernel"] and
+                                           "backend: kevent"] and
                    here == [*lines[:2], "backend: epoll"])
 
 
