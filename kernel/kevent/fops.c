@@ -7,7 +7,10 @@
 #include <linux/io_uring_types.h>
 #include <linux/kevent.h>
 #include <linux/percpu_counter.h>
+#include <linux/pid_namespace.h>
 #include <linux/poll.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
 #include <linux/sched/user.h>
 #include <linux/seq_file.h>
 
@@ -80,11 +83,93 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 	return kevent_busy_ioctl(file->private_data, cmd, arg);
 }
 
+/* Consumers that fdinfo names */
+#define KEVENT_SHOWN_WAITERS	64
+
+/**
+ * struct kevent_info - what fdinfo says of a queue, as of one moment
+ * @ring:	the ring
+ * @collected:	see &struct kevent_queue
+ * @copied:	see &struct kevent_queue
+ * @misses:	see &struct kevent_queue
+ * @ready:	&kevent_queue.nr_listed
+ * @spaces:	kevent_ring_spaces()
+ * @waiting:	consumers asleep
+ * @nr_tids:	entries of @tid
+ * @tid:	of those that sleep longest; 0 for a thread of another pid namespace
+ */
+struct kevent_info {
+	struct kring		ring;
+	u64			collected;
+	u64			copied;
+	u64			misses;
+	u32			ready;
+	u32			spaces;
+	u32			waiting;
+	u32			nr_tids;
+	pid_t			tid[KEVENT_SHOWN_WAITERS];
+};
+
+/*
+ * Consumers join and leave under ready_lock, so none of them ends during this walk.
+ * There may be as many as RLIMIT_NPROC allows their users: the walk is short, and
+ * who reads fdinfo does not hold up the queue.
+ */
+static void kevent_info_waiters(struct kevent_info *info,
+				struct kevent_queue *q,
+				struct pid_namespace *ns)
+{
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	info->waiting = q->nr_asleep - q->nr_woken;
+	list_for_each_entry(w, &q->wait.head, wait.entry) {
+		if (info->nr_tids == ARRAY_SIZE(info->tid))
+			break;
+		info->tid[info->nr_tids++] = task_pid_nr_ns(w->wait.private,
+							    ns);
+	}
+}
+
+static void kevent_info_get(struct kevent_info *info, struct kevent_queue *q,
+			    struct pid_namespace *ns)
+{
+	spin_lock_irq(&q->ready_lock);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	*info = (struct kevent_info) {
+		.ring		= q->ring,
+		.collected	= q->collected,
+		.copied		= q->copied,
+		.misses		= q->misses,
+		.ready		= q->nr_listed,
+		.spaces		= kevent_ring_spaces(q),
+	};
+	kevent_info_waiters(info, q, ns);
+	spin_unlock_irq(&q->ready_lock);
+}
+
+static void kevent_show_waiters(struct seq_file *m,
+				const struct kevent_info *info)
+{
+	u32 i;
+
+	seq_printf(m, "kevent-waiting:\t%u\n", info->waiting);
+	seq_puts(m, "kevent-waiters:");
+	for (i = 0; i < info->nr_tids; i++)
+		if (info->tid[i])
+			seq_printf(m, "%c%d", i ? ' ' : '\t', info->tid[i]);
+	seq_putc(m, '\n');
+}
+
 static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 			      struct kevent *ke)
 {
 	struct ukevent uk;
+	const char *state;
 	unsigned long flags;
+	u32 ready;
 	bool show;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
@@ -92,13 +177,15 @@ static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 	if (show) {
 		kevent_fill(ke, &uk, 0);
 		uk.event = ke->event;
+		ready = ke->ready;
+		state = kevent_state_word(ke);
 	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!show)
 		return;
-	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx\n",
+	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx ready:%x state:%s\n",
 		   kevent_source(uk.type)->name, uk.id.raw_u64, uk.event,
-		   uk.req_flags, uk.ptr);
+		   uk.req_flags, uk.ptr, ready, state);
 }
 
 static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
@@ -125,32 +212,33 @@ static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
 	return nr;
 }
 
+static void kevent_show_ring(struct seq_file *m, const struct kevent_info *info)
+{
+	const struct kring *ring = &info->ring;
+
+	seq_printf(m, "kevent-ring-size:\t%u\n", ring->size);
+	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring->kidx);
+	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring->uidx);
+	seq_printf(m, "kevent-ring-flags:\t%x\n", ring->flags);
+	seq_printf(m, "kevent-ring-spaces:\t%u\n", info->spaces);
+}
+
 static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct kevent_queue *q = file->private_data;
-	struct kring ring;
-	u64 collected, copied, misses;
-	u32 ready;
+	struct kevent_info info;
 
-	spin_lock_irq(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
-	ring = q->ring;
-	collected = q->collected;
-	copied = q->copied;
-	misses = q->misses;
-	ready = q->nr_listed;
-	spin_unlock_irq(&q->ready_lock);
-
+	kevent_info_get(&info, q, proc_pid_ns(file_inode(m->file)->i_sb));
 	seq_printf(m, "kevent-watches:\t%u\n",
 		   kevent_show_watches(m, q, false));
-	seq_printf(m, "kevent-ready:\t%u\n", ready);
-	seq_printf(m, "kevent-delivered:\t%llu\n", ring.kidx + copied);
-	seq_printf(m, "kevent-ring-size:\t%u\n", ring.size);
-	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring.kidx);
-	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring.uidx);
-	seq_printf(m, "kevent-hits:\t%llu\n", ring.kidx - collected);
-	seq_printf(m, "kevent-misses:\t%llu\n", misses);
+	seq_printf(m, "kevent-ready:\t%u\n", info.ready);
+	seq_printf(m, "kevent-delivered:\t%llu\n",
+		   info.ring.kidx + info.copied);
+	kevent_show_ring(m, &info);
+	seq_printf(m, "kevent-hits:\t%llu\n",
+		   info.ring.kidx - info.collected);
+	seq_printf(m, "kevent-misses:\t%llu\n", info.misses);
+	kevent_show_waiters(m, &info);
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",
 		   percpu_counter_sum_positive(&q->owner->kevent_bytes));
 	seq_printf(m, "kevent-refuses:\t%08x\n", q->refuses);

@@ -201,6 +201,23 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 }
 
 /**
+ * kevent_ring_spaces - in how many address spaces of living processes is the ring?
+ * @q: the queue
+ */
+u32 kevent_ring_spaces(const struct kevent_queue *q)
+{
+	u32 nr = q->home && atomic_read(&q->mm->mm_users);
+	const struct kevent_mapping *map;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	/* Those of processes that have ended stay until the next ATTACH. */
+	list_for_each_entry(map, &q->mappings, list)
+		nr += atomic_read(&map->mm->mm_users) > 0;
+	return nr;
+}
+
+/**
  * kevent_mappings_free - forget all mappings
  * @q: the queue, whose file is gone
  */

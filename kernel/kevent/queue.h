@@ -68,6 +68,8 @@ struct kevent_busy {
  * @level:	R: level watches delivered since the last collection started
  * @wait:	R: consumers asleep, exclusive, oldest first
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
+ * @nr_asleep:	R: consumers asleep, and those of @nr_woken; as many threads as wait,
+ *		so RLIMIT_NPROC limits them
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
  *		hold of the lock
@@ -116,6 +118,7 @@ struct kevent_queue {
 	struct list_head	level;
 	wait_queue_head_t	wait;
 	u32			nr_woken;
+	u32			nr_asleep;
 	struct kring		ring;
 	u64			collected;
 	u64			copied;

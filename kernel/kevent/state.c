@@ -104,6 +104,25 @@ void kevent_state_check(const struct kevent *ke)
 
 #endif /* CONFIG_KEVENT_DEBUG */
 
+/**
+ * kevent_state_word - the state of a watch, for people
+ * @ke: the watch, alive; under ready_lock
+ *
+ * Return: a word that "Seeing queues" in kevent.rst explains.
+ */
+const char *kevent_state_word(const struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DISARMED)
+		return "disabled";
+	if (ke->state & KE_BUSY)
+		return "busy";
+	if (ke->state & KE_LISTED)
+		return ke->state & KE_QUIET ? "delivered" : "queued";
+	return ke->state & KE_BROKEN ? "broken" : "idle";
+}
+
 /* Life */
 
 /**

@@ -333,6 +333,9 @@ static inline bool kevent_attach_done(struct kevent *ke)
 	return fired;
 }
 
+/* state.c: for people */
+const char *kevent_state_word(const struct kevent *ke);
+
 /* state.c: life */
 void kevent_spend(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);

@@ -99,6 +99,7 @@ static bool kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 
 	prepare_to_wait_exclusive(&q->wait, &w->wait,
 				  TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+	q->nr_asleep++;
 	spin_unlock_irqrestore(&q->ready_lock, *flags);
 	*timed_out = !schedule_hrtimeout_range_clock(at == KTIME_MAX ? NULL : &at,
 						     until->slack,
@@ -106,6 +107,7 @@ static bool kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
 						     until->clock);
 	spin_lock_irqsave(&q->ready_lock, *flags);
 	finish_wait(&q->wait, &w->wait);
+	q->nr_asleep--;
 	q->nr_woken -= w->woken;
 	w->woken = false;
 	return w->look && !list_empty(&q->level);

@@ -714,11 +714,14 @@ static void fdinfo_lists_the_watches(void)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", q.fd);
 	read_file(path, text, sizeof(text));
 	snprintf(want, sizeof(want),
-		 "\nkevent: type:pipe id:%x event:1 flags:4 user:1234567890\n",
+		 "\nkevent: type:pipe id:%x event:1 flags:4 user:1234567890 ready:0 state:idle\n",
 		 fd[0]);
 	CHECK(strstr(text, want));
 	CHECK(strstr(text, "\nkevent: type:user id:abcdef0123 event:3 "
-		     "flags:0 user:7\n"));
+		     "flags:0 user:7 ready:0 state:idle\n"));
+	MUST_EQ(mark_user(q.fd, 0xabcdef0123ull, 2), 1);
+	read_file(path, text, sizeof(text));
+	CHECK(strstr(text, "flags:0 user:7 ready:2 state:queued\n"));
 	close(fd[0]);
 	read_file(path, text, sizeof(text));
 	CHECK(!strstr(text, "type:pipe"));
