@@ -61,7 +61,7 @@ help:
 #? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
 #?                    guest-asan, guest-tsan, guest-arm64
-#? make tools         build kevent-trace
+#? make tools         build kevent-trace, kevent-show and kevent-top
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)

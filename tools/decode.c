@@ -181,6 +181,31 @@ void say_ret_flags(struct text *t, __u32 flags)
 	say_bits(t, bits, ARRAY_SIZE(bits), flags);
 }
 
+void say_ring_flags(struct text *t, __u32 flags)
+{
+	static const struct bit bits[] = {
+		{ KEVENT_RING_MORE, "MORE" }, { KEVENT_RING_BROKEN, "BROKEN" },
+	};
+
+	say_bits(t, bits, ARRAY_SIZE(bits), flags);
+}
+
+/* How a watch reports, as "Modes" in kevent.rst has it */
+void say_mode(struct text *t, __u32 type, __u32 flags)
+{
+	if (flags & KEVENT_REQ_ONESHOT)
+		say(t, "oneshot");
+	else if (flags & KEVENT_REQ_DISPATCH)
+		say(t, "dispatch");
+	else if (flags & KEVENT_REQ_ET)
+		say(t, "edge");
+	else if (type == KEVENT_SOCKET || type == KEVENT_PIPE ||
+		 type == KEVENT_POLL)
+		say(t, "level");
+	else
+		say(t, "each");
+}
+
 void say_wait_flags(struct text *t, __u32 flags)
 {
 	static const struct bit bits[] = {
@@ -215,7 +240,7 @@ void say_init_flags(struct text *t, __u32 flags)
 }
 
 /* What the entry is about, as its type names it */
-static void say_id(struct text *t, const struct ukevent *ev)
+void say_id(struct text *t, const struct ukevent *ev)
 {
 	say_type(t, ev->type);
 	switch (ev->type) {

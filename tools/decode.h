@@ -24,7 +24,10 @@ void say_req_flags(struct text *t, __u32 flags);
 void say_ret_flags(struct text *t, __u32 flags);
 void say_init_flags(struct text *t, __u32 flags);
 void say_command(struct text *t, __u32 cmd);
+void say_ring_flags(struct text *t, __u32 flags);
+void say_mode(struct text *t, __u32 type, __u32 flags);
 void say_wait_flags(struct text *t, __u32 flags);
+void say_id(struct text *t, const struct ukevent *ev);
 void say_request(struct text *t, __u32 cmd, const struct ukevent *ev);
 void say_event(struct text *t, const struct ukevent *ev);
 

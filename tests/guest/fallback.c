@@ -123,7 +123,7 @@ static const struct skip skips[] = {
 	{ "fdinfo",
 	  " ring.fdinfo_tells_the_positions ring.fdinfo_lists_the_watches"
 	  " modes.modify_counts_although_a_consumer_has_looked trace"
-	  " tracepoints " },
+	  " show top tracepoints " },
 	{ "clock",
 	  " wait_arg.setting_the_clock_ends_an_absolute_wait"
 	  " timer.absolute_times_are_of_the_time_namespace " },

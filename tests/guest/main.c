@@ -88,6 +88,8 @@ static const struct test_suite *const suites[] = {
 	&worst_suite,
 	&examples_suite,
 	&trace_suite,
+	&show_suite,
+	&top_suite,
 };
 
 /* What a test reports, shared between its process and the runner */
@@ -289,6 +291,18 @@ static bool finish_job(struct job *job)
 	return ok;
 }
 
+/* Are the programs that a suite runs next to this one? */
+static bool has_programs(const struct test_suite *suite)
+{
+	if (suite == &examples_suite)
+		return have_example("");
+	if (suite == &trace_suite)
+		return have_example("kevent-trace");
+	if (suite == &show_suite)
+		return have_example("kevent-show");
+	return suite != &top_suite || have_example("kevent-top");
+}
+
 /* Selection: no argument, "suite" or "suite.test" */
 static bool selected(const struct test_suite *suite,
 		     const struct test_case *test, char *const *args)
@@ -296,9 +310,7 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return suite != &worst_suite &&
-		       (suite != &examples_suite || have_example("")) &&
-		       (suite != &trace_suite || have_example("kevent-trace"));
+		return suite != &worst_suite && has_programs(suite);
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

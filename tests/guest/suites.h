@@ -58,6 +58,8 @@ extern const struct test_suite bridges_suite;
 extern const struct test_suite errors_suite;
 extern const struct test_suite examples_suite;
 extern const struct test_suite trace_suite;
+extern const struct test_suite show_suite;
+extern const struct test_suite top_suite;
 extern const struct test_suite faults_suite;
 extern const struct test_suite fuse_suite;
 extern const struct test_suite foreign_suite;

@@ -38,7 +38,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "a queue is an epoll instance" },
 	{ "limit", "no limits of kevent, its sysctls or memory cgroups; those of epoll, inotify and RLIMIT_NOFILE hold, and a PROC watch takes a descriptor",
 	  "there is nobody to charge" },
-	{ "fdinfo", "fdinfo shows the epoll instance; kevent-trace and tracepoints show nothing",
+	{ "fdinfo", "fdinfo shows the epoll instance; kevent-trace, kevent-show, kevent-top and tracepoints show nothing",
 	  "the kernel does not know the watches" },
 	{ "clock", "a step of CLOCK_REALTIME or CLOCK_TAI does not change a wait that sleeps; absolute times have no time namespace of their own",
 	  "epoll_pwait2() takes a span of time" },

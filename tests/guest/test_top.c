@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0
+/* kevent-top */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+#include <utmp.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "helpers.h"
+#include "tool.h"
+
+static struct tool top;
+
+static void run_top(const char *const args[MAX_ARGS], int (*before)(void))
+{
+	top = (struct tool){ .name = "kevent-top", .before = before };
+	memcpy(top.args, args, sizeof(top.args));
+	run_tool(&top);
+}
+
+#define RUN_TOP(...) \
+	run_top((const char *const[MAX_ARGS]){ __VA_ARGS__ }, NULL)
+
+/* A line of the table */
+struct line {
+	int		pid;
+	int		fd;
+	char		command[20];
+	unsigned int	watches;
+	char		rate[12], hits[12], misses[12], share[12];
+	unsigned int	waiting;
+};
+
+/* Our line of a queue in the table number @nth, the last one if that is negative */
+static bool find_line(const struct queue *q, int nth, struct line *found)
+{
+	char *copy = strdup(top.said), *rest = copy, *text;
+	struct line l;
+	int nr = 0;
+
+	while ((text = strsep(&rest, "\n"))) {
+		if (sscanf(text, "%d %19s %d %u %11s %11s %11s %11s %u", &l.pid,
+			   l.command, &l.fd, &l.watches, l.rate, l.hits,
+			   l.misses, l.share, &l.waiting) == 9 &&
+		    l.pid == getpid() && l.fd == q->fd &&
+		    (nr++ == nth || nth < 0))
+			*found = l;
+	}
+	free(copy);
+	return nr > (nth < 0 ? 0 : nth);
+}
+
+/* --- the table --------------------------------------------------------- */
+
+struct load {
+	struct queue	q;
+	int		fd[2];
+	atomic_bool	stop;
+};
+
+/*
+ * One event after the other. They are hits, except for the first one after a fork(),
+ * which makes the ring read-only for a while.
+ */
+static long make_hits(void *arg)
+{
+	struct load *load = arg;
+	struct ukevent ev;
+
+	while (!atomic_load(&load->stop)) {
+		if (write(load->fd[1], "", 1) != 1)
+			return -1;
+		if (next_event(&load->q, &ev, 0) != 1)
+			return -2;
+		if (read(load->fd[0], &(char){ 0 }, 1) != 1)
+			return -3;
+	}
+	return 0;
+}
+
+static void start_load(struct load *load, struct actor *a)
+{
+	struct ukevent ev;
+
+	*load = (struct load){ .stop = false };
+	open_queue(&load->q, 8);
+	open_pipe(load->fd);
+	MUST_EQ(add_pipe(load->q.fd, load->fd[0], KEVENT_SOCKET_RECV,
+			 KEVENT_REQ_ET, 1), 0);
+	CHECK_EQ(next_event(&load->q, &ev, 0), 0);
+	start_actor(a, make_hits, load);
+}
+
+static void active_queue_has_rates(void)
+{
+	struct line first, last;
+	struct load load;
+	struct actor a;
+
+	start_load(&load, &a);
+	RUN_TOP("-b", "-n", "2", "-d", "0.2");
+	atomic_store(&load.stop, true);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	CHECK_EQ(top.status, 0);
+	MUST(find_line(&load.q, 0, &first));
+	MUST(find_line(&load.q, 1, &last));
+	CHECK(!strcmp(first.rate, "-") && !strcmp(first.share, "-"));
+	CHECK_EQ(last.watches, 1);
+	CHECK(atof(last.rate) > 0);
+	CHECK(atof(last.hits) > 0);
+	CHECK(atof(last.misses) < atof(last.hits));
+	if (!CHECK(atof(last.share) > 50 && atof(last.share) <= 100))
+		note("%s", top.said);
+	CHECK_EQ(said_lines(&top, "kevent-top ??:??:?? queues: *, watches: *, events/s: *, waiting: *"),
+		 2);
+	close_queue(&load.q);
+}
+
+static long make_misses(void *arg)
+{
+	struct load *load = arg;
+	struct ukevent ev;
+
+	while (!atomic_load(&load->stop))
+		if (mark_user(load->q.fd, 1, 1) != 1 ||
+		    get_events(load->q.fd, 1, 1, 0, &ev) != 1)
+			return -1;
+	return 0;
+}
+
+/* Rates are per second: what is counted in the kernel in between is in proportion. */
+static void rates_are_per_second(void)
+{
+	struct load load = { .stop = false };
+	long long before, events;
+	uint64_t start, took;
+	struct line last;
+	struct actor a;
+	double rate;
+
+	open_queue(&load.q, 0);
+	MUST_EQ(add_user(load.q.fd, 1, 1, 0, 0), 0);
+	start_actor(&a, make_misses, &load);
+	before = fdinfo(load.q.fd, "kevent-delivered");
+	start = now_ns();
+	RUN_TOP("-b", "-n", "2", "-d", "1");
+	took = now_ns() - start;
+	events = fdinfo(load.q.fd, "kevent-delivered") - before;
+	atomic_store(&load.stop, true);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	MUST(find_line(&load.q, 1, &last));
+	/* It saw a part of these events, in at least a second. */
+	rate = atof(last.rate);
+	CHECK(rate > 0 && rate <= (double)events);
+	CHECK(rate >= (double)events * 1e9 / (double)took / 5);
+	CHECK(!strcmp(last.hits, "0.0"));
+	CHECK(!strcmp(last.misses, last.rate) || atof(last.misses) > 0);
+	CHECK(!strcmp(last.share, "0.0"));
+	close_queue(&load.q);
+}
+
+static int wait_for_all(void *arg)
+{
+	struct ukevent ev;
+
+	return get_events(*(int *)arg, 1, 1, -1, &ev) != 1;
+}
+
+/* A queue of two processes is one line. */
+static void lines_are_queues(void)
+{
+	struct line line;
+	struct waiter w;
+	struct queue q;
+	pid_t pid;
+
+	MUST_EQ(prctl(PR_SET_NAME, "owner\033[2J"), 0);
+	open_queue(&q, 0);
+	MUST(fcntl(q.fd, F_DUPFD_CLOEXEC, 0) > q.fd);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 0), 0);
+	start_waiter(&w, &q, 1);
+	pid = start_child(wait_for_all, &q.fd);
+	MUST(sleeps_in(pid, __NR_kevent_get_events));
+	RUN_TOP("-b", "-n", "1");
+	CHECK_EQ(top.status, 0);
+	MUST(find_line(&q, -1, &line));
+	CHECK(!find_line(&q, 1, &line));
+	CHECK_EQ(line.waiting, 2);
+	if (!CHECK(!strcmp(line.command, "owner?[2J+1")))
+		note("%s", top.said);
+	check_unsaid(&top, "*%d *+*", pid);
+	CHECK(!strchr(top.said, '\033'));
+	kill(pid, SIGKILL);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), -SIGKILL);
+}
+
+/* Where in what it said the line of a queue begins */
+static const char *line_at(const struct queue *q)
+{
+	char want[60], *at = top.said;
+	int pid, fd;
+
+	snprintf(want, sizeof(want), "%7d ", getpid());
+	while ((at = strstr(at, want))) {
+		if (sscanf(at, "%d %*s %d", &pid, &fd) == 2 && fd == q->fd)
+			return at;
+		at++;
+	}
+	MUST(!"a line");
+	return NULL;
+}
+
+static void lines_are_sorted(void)
+{
+	struct queue few, many;
+	struct waiter w;
+	unsigned int i;
+
+	open_queue(&few, 0);
+	open_queue(&many, 0);
+	for (i = 0; i < 5; i++)
+		MUST_EQ(add_user(many.fd, i, 1, 0, 0), 0);
+	start_waiter(&w, &few, 1);
+	RUN_TOP("-b", "-n", "1", "-o", "watches");
+	CHECK(line_at(&many) < line_at(&few));
+	RUN_TOP("-b", "-n", "1", "-o", "waiting");
+	CHECK(line_at(&few) < line_at(&many));
+	MUST_EQ(mark_user(many.fd, 1, 1), 1);
+	RUN_TOP("-b", "-n", "1", "-o", "pid");
+	CHECK(line_at(&few) < line_at(&many));
+	RUN_TOP("-o", "colour");
+	CHECK_EQ(top.status, 2);
+	MUST_EQ(kevent_ctl(few.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	MUST_EQ(join_waiter(&w), 0);
+}
+
+/* --- time --------------------------------------------------------------- */
+
+static uint64_t cpu_ns(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_CHILDREN, &use);
+	return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000ull +
+	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000ull;
+}
+
+/* A look at 10,000 watches takes long, and 100 ms are less than ten times that. */
+static void looks_leave_time_to_others(void)
+{
+	uint64_t start, cpu, took;
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, 0);
+	for (i = 0; i < 10000; i++)
+		MUST_EQ(add_user(q.fd, i, 1, 0, 0), 0);
+	start = now_ns();
+	cpu = cpu_ns();
+	RUN_TOP("-b", "-n", "4", "-d", "0.1");
+	took = now_ns() - start;
+	cpu = cpu_ns() - cpu;
+	CHECK_EQ(top.status, 0);
+	CHECK(took > 300000000ull);
+	CHECK(cpu < took / 4);
+	note("%llu ms of CPU time in %llu ms",
+	     (unsigned long long)cpu / 1000000,
+	     (unsigned long long)took / 1000000);
+	close_queue(&q);
+}
+
+static void times_that_make_no_sense_are_refused(void)
+{
+	static const char *const wrong[][2] = {
+		{ "-d", "0" }, { "-d", "0.09" }, { "-d", "-1" },
+		{ "-d", "nan" }, { "-d", "1s" }, { "-n", "0" },
+		{ "-n", "-1" }, { "-n", "x" }, { "-x", NULL }, { "7", NULL },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		RUN_TOP("-b", wrong[i][0], wrong[i][1]);
+		if (!CHECK_EQ(top.status, 2))
+			note("%s %s", wrong[i][0], wrong[i][1]);
+		check_said(&top, "usage: kevent-top *");
+	}
+}
+
+/* --- a terminal --------------------------------------------------------- */
+
+static int exec_top(void *name)
+{
+	setenv("TERM", "xterm", 1);
+	execl(example("kevent-top"), "kevent-top", "-d", "100", "-o", name,
+	      NULL);
+	return 127;
+}
+
+/* A terminal of 10 lines */
+static pid_t start_on_terminal(int *terminal, const char *order)
+{
+	const struct winsize size = { .ws_row = 10, .ws_col = 80 };
+	int other;
+	pid_t pid;
+
+	MUST_EQ(openpty(terminal, &other, NULL, NULL, &size), 0);
+	pid = fork();
+	if (!pid)
+		_exit(login_tty(other) ? 126 : exec_top((void *)order));
+	MUST(pid > 0);
+	close(other);
+	return pid;
+}
+
+/* Reads what is on the terminal until there is a text, or the other side is gone. */
+static bool read_until(int terminal, const char *text)
+{
+	struct pollfd in = { .fd = terminal, .events = POLLIN };
+	size_t len = 0;
+	ssize_t ret;
+
+	top.said[0] = 0;
+	while (!strstr(top.said, text)) {
+		if (poll(&in, 1, 2 * PATIENCE_MS * slowness) != 1)
+			return false;
+		ret = read(terminal, top.said + len,
+			   sizeof(top.said) - 1 - len);
+		if (ret <= 0)
+			return false;
+		len += ret;
+		top.said[len] = 0;
+	}
+	return true;
+}
+
+#define LEFT	"\033[?25h\033[?1049l"
+
+static void keys_are_known(void)
+{
+	struct queue q[12];
+	unsigned int i, nr = 0;
+	int terminal;
+	char *at;
+	pid_t pid;
+
+	for (i = 0; i < ARRAY_SIZE(q); i++)
+		open_queue(&q[i], 0);
+	pid = start_on_terminal(&terminal, "rate");
+	MUST(read_until(terminal, "sorted by rate; s: next key, q: quit"));
+	CHECK(!strncmp(top.said, "\033[?1049h\033[?25l", 14));
+	for (at = top.said; (at = strstr(at, "\033[K")); at++)
+		nr++;
+	/* The last of 10 lines has the keys. */
+	CHECK_EQ(nr, 9);
+	MUST_EQ(write(terminal, "s", 1), 1);
+	MUST(read_until(terminal, "sorted by hits;"));
+	MUST_EQ(write(terminal, "q", 1), 1);
+	MUST(read_until(terminal, LEFT));
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	close(terminal);
+}
+
+/* Also while it waits for 100 seconds */
+static void signal_restores_the_terminal(void)
+{
+	struct termios now;
+	int terminal;
+	pid_t pid;
+
+	pid = start_on_terminal(&terminal, "pid");
+	MUST(read_until(terminal, "sorted by pid;"));
+	MUST_EQ(tcgetattr(terminal, &now), 0);
+	CHECK(!(now.c_lflag & (ICANON | ECHO)));
+	kill(pid, SIGTERM);
+	MUST(read_until(terminal, LEFT));
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	MUST_EQ(tcgetattr(terminal, &now), 0);
+	CHECK_EQ(now.c_lflag & (ICANON | ECHO), ICANON | ECHO);
+	close(terminal);
+}
+
+/* --- what is not there --------------------------------------------------- */
+
+static void other_users_are_left_out(void)
+{
+	const char *const args[MAX_ARGS] = { "-b", "-n", "1" };
+	struct line line;
+	struct queue q;
+
+	open_queue(&q, 8);
+	run_top(args, become_nobody);
+	CHECK_EQ(top.status, 0);
+	CHECK(!find_line(&q, -1, &line));
+	check_said(&top, "kevent-top ??:??:?? queues: 0, watches: 0, events/s: 0.0, waiting: 0");
+	check_said(&top, "[1-9]* processes of other users are left out; root sees all");
+	run_top(args, NULL);
+	CHECK(find_line(&q, -1, &line));
+	check_unsaid(&top, "*left out*");
+	close_queue(&q);
+}
+
+static void kernel_without_kevent_is_said(void)
+{
+	run_top((const char *const[MAX_ARGS]){ "-b" }, hide_kevent);
+	CHECK_EQ(top.status, 1);
+	CHECK_EQ(said_lines(&top, "?*"), 1);
+	check_said(&top, "kevent-top: this kernel has no kevent; start one*");
+}
+
+static const struct test_case cases[] = {
+	TEST(active_queue_has_rates),
+	TEST(rates_are_per_second),
+	TEST(lines_are_queues),
+	TEST(lines_are_sorted),
+	TEST(looks_leave_time_to_others),
+	TEST(times_that_make_no_sense_are_refused),
+	TEST(keys_are_known),
+	TEST(signal_restores_the_terminal),
+	TEST(other_users_are_left_out),
+	TEST(kernel_without_kevent_is_said),
+	{}
+};
+
+const struct test_suite top_suite = { .name = "top", .cases = cases };
