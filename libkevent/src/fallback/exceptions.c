@@ -34,7 +34,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "EPOLLWAKEUP ends with the next epoll_wait(), whatever was processed" },
 	{ "busy_poll", "kevent_busy_poll() sets what epoll has: it polls devices only",
 	  "the loop that looks at the queue is in the kernel" },
-	{ "nested", "a queue watches queues and epoll as far as an epoll instance does; ELOOP, depth and width are those of epoll",
+	{ "nested", "a queue watches queues and epoll as far as an epoll instance does, and no io_uring; ELOOP, depth and width are those of epoll, too many paths are EINVAL; POLLRDNORM alone wakes nobody",
 	  "a queue is an epoll instance" },
 	{ "limit", "no limits of kevent, its sysctls or memory cgroups; those of epoll, inotify and RLIMIT_NOFILE hold, and a PROC watch takes a descriptor",
 	  "there is nobody to charge" },

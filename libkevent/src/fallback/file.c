@@ -162,17 +162,16 @@ static int fb_check_nesting(int fd, const struct stat *st)
 static int fb_check_file(const struct ukevent *uk, __u32 all, mode_t kind,
 			 int other)
 {
-	int fd = (int)uk->id.raw[0], err;
+	int fd = (int)uk->id.raw[0];
 	struct stat st;
 
 	if (fb_call(fstat(fd, &st)))
 		return -EBADF;
 	if (uk->event & ~all)
 		return -EINVAL;
-	err = fb_check_nesting(fd, &st);
-	if (err)
-		return err;
-	return kind && (st.st_mode & S_IFMT) != kind ? other : 0;
+	if (kind && (st.st_mode & S_IFMT) != kind)
+		return other;
+	return fb_check_nesting(fd, &st);
 }
 
 static int fb_socket_check(const struct ukevent *uk)
