@@ -11,7 +11,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC MUTANT
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
-	kernel-rt kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
+	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent \
 	ev-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install clean
 .NOTPARALLEL:
@@ -36,6 +36,7 @@ help:
 #?                    SERVER=libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make mutants       see that the tests notice each known way to break the kernel
+#? make coverage      the lines and branches of kernel/kevent that tests reach
 #? make worst         the longest stretch with interrupts off for the worst inputs
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make bench-http    measure lighttpd with kevent, epoll and poll
@@ -49,7 +50,7 @@ help:
 #? make series-check  apply, build and boot each patch of it: hours
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
-#?                    kernel-bench, kernel-arm64
+#?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-arm64
 #? make libkevent     build the library; make install installs it (PREFIX,
 #?                    DESTDIR)
 #? make rust          package the Rust crate: build/rust/kevent-1.0.0.crate
@@ -93,6 +94,9 @@ test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 guest-asa
 
 mutants: setup guest kernel
 	tests/mutants/run $(MUTANT)
+
+coverage: setup guest guest-32 kernel-gcov
+	tests/coverage
 
 worst: setup guest kernel
 	tests/worst $(WORST)
@@ -153,6 +157,12 @@ kernel-debug:
 
 kernel-rt:
 	@scripts/kernel.py build rt
+
+kernel-kcsan:
+	@scripts/kernel.py build kcsan
+
+kernel-gcov:
+	@scripts/kernel.py build gcov
 
 kernel-bench:
 	@scripts/kernel.py build bench

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Unpack, patch, configure and build the kernels.
 
-usage: scripts/kernel.py build CONFIG     build base, debug, rt, bench or arm64
+usage: scripts/kernel.py build CONFIG     build base, debug, rt, gcov, kcsan,
+                                           bench or arm64
        scripts/kernel.py config CONFIG    only write and check its .config
        scripts/kernel.py prepare          only unpack and patch the source
 
@@ -60,6 +61,8 @@ OVERLAY = ("kernel/kevent", "include/linux/kevent.h",
 FRAGMENTS = {"base": ["base", "x86", "mutant"],
              "debug": ["base", "x86", "debug"],
              "rt": ["base", "x86", "rt"],
+             "gcov": ["base", "x86", "gcov"],
+             "kcsan": ["base", "x86", "kcsan"],
              "bench": ["base", "x86", "bench"],
              "deb": ["base", "x86", "deb"], "arm64": ["base", "arm64"]}
 # Compiler runs of a full build, for the percentage

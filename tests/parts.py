@@ -14,7 +14,7 @@ GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "fallback": 60, "asan": 180, "tsan": 240,
            "fallback-vm": 240, "lowres": 120, "compat": 180,
-           "debug": 900, "rt": 900, "arm64": 900, "mutants": 1200,
+           "debug": 900, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
@@ -107,7 +107,7 @@ def run_guest(name, config, *options, program="kevent-tests", suites=(),
         os.environ.get("KEVENT_STORM_SECONDS") or 0
     seconds = SECONDS["debug" if config == "debug" else name] + \
         STORMS * int(storms)
-    kind = "debug" if config in ("debug", "rt") else "base"
+    kind = "debug" if config in ("debug", "rt", "kcsan") else "base"
     examples = program.replace("kevent-tests", "examples")
     return run(report.Report(name),
                vm.command([GUEST / program, "--kconfig", kind, *suites],
@@ -135,6 +135,15 @@ def run_arm64():
 
 def run_rt():
     return run_guest("rt", "rt", "--kunit")
+
+
+def run_kcsan():
+    return run_guest("kcsan", "kcsan", "--kunit")
+
+
+def run_gcov():
+    return run_counting(report.Report("gcov"), "coverage",
+                        [TOP / "tests/coverage"])
 
 
 def run_one(name, test, command, good):

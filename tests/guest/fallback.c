@@ -3,11 +3,12 @@
  * Tests that make no sense on queues that the library makes of epoll
  *
  * Each is left out under the name of an exception of kevent_fallback(7), or because
- * it needs the machine for itself.
+ * it needs the machine for itself, or because the kernel lacks what it needs.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fallback.h"
 #include "helpers.h"
@@ -23,6 +24,8 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 
 /* Not an exception: the test changes settings of the machine, or needs ours */
 #define MACHINE		"machine"
+/* Neither: the kernel is not configured for the test */
+#define FAIL_NTH	"fail_nth"
 
 struct skip {
 	const char	*exception;
@@ -59,6 +62,7 @@ static const struct skip skips[] = {
 	  " errors.read_only_ring_loses_nothing"
 	  " errors.inaccessible_ring_loses_nothing"
 	  " errors.half_mapped_ring_loses_nothing"
+	  " errors.ring_without_its_header_loses_nothing"
 	  " errors.waiter_hears_of_a_lost_ring errors.moved_ring_faults"
 	  " modes.event_that_could_not_be_stored_is_verified_again"
 	  " ring.truncated_file_under_the_ring_faults"
@@ -66,6 +70,7 @@ static const struct skip skips[] = {
 	  " timer.memory_that_is_not_there_loses_no_tick"
 	  " user.fault_keeps_the_marks wait_arg.bad_addresses_are_refused"
 	  " wait_arg.changes_end_where_memory_does wake.fault_hands_the_event_on"
+	  " wait_arg.result_that_cannot_be_written_ends_the_wait"
 	  " handover.fault_hands_the_event_on_to_a_buffer"
 	  " inode.event_that_cannot_be_handed_back_is_queued"
 	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
@@ -160,6 +165,8 @@ static const char *what_of(const char *exception)
 
 	if (!strcmp(exception, MACHINE))
 		return "it needs a machine of its own";
+	if (!strcmp(exception, FAIL_NTH))
+		return "the kernel has no /proc/self/fail-nth";
 	for (; e->name; e++)
 		if (!strcmp(e->name, exception))
 			return e->what;
@@ -185,6 +192,9 @@ const char *left_out(const char *suite, const char *test)
 	char name[128];
 	size_t i;
 
+	if (!strcmp(suite, FAIL_NTH) &&
+	    (on_fallback() || access("/proc/self/fail-nth", F_OK)))
+		return FAIL_NTH;
 	if (!on_fallback())
 		return NULL;
 	snprintf(name, sizeof(name), "%s.%s", suite, test);

@@ -76,6 +76,7 @@ static const struct test_suite *const suites[] = {
 	&limits_suite,
 	&fuse_suite,
 	&faults_suite,
+	&fail_nth_suite,
 	&hit_faults_suite,
 	&scale_suite,
 	&storm_suite,

@@ -61,6 +61,7 @@ extern const struct test_suite trace_suite;
 extern const struct test_suite show_suite;
 extern const struct test_suite top_suite;
 extern const struct test_suite faults_suite;
+extern const struct test_suite fail_nth_suite;
 extern const struct test_suite fuse_suite;
 extern const struct test_suite foreign_suite;
 extern const struct test_suite futex_suite;
