@@ -130,6 +130,19 @@ static void event_that_is_over_is_released(struct queue *q)
 	CHECK_RELEASED();
 }
 
+static void event_that_is_handed_back_holds(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, ET | HAND_BACK | STAY_AWAKE, 1),
+		1);
+	CHECK_AWAKE();
+	CHECK_NO_EVENT(q);
+	CHECK_RELEASED();
+}
+
 /* Events of other watches do not hold it, however many there are. */
 static void other_events_do_not_hold(struct queue *q)
 {
@@ -327,6 +340,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(level_holds_while_it_is_reported),
 	TEST_EACH(oneshot_holds_too),
 	TEST_EACH(event_that_is_over_is_released),
+	TEST_EACH(event_that_is_handed_back_holds),
 	TEST_EACH(other_events_do_not_hold),
 	TEST_EACH(marks_and_timers_hold),
 	TEST(unread_entry_holds),

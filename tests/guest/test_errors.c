@@ -440,6 +440,39 @@ static void half_mapped_ring_loses_nothing(void)
 	check_ring_loss(LAST_PAGE_ONLY, 20);
 }
 
+static int mark_zero(void *kq)
+{
+	return mark_user(*(int *)kq, 0, 1) != 1;
+}
+
+/*
+ * The slots can be written, but not the header before them, which is at the end of
+ * another page: an entry that nobody can see does not count.
+ */
+static void ring_without_its_header_loses_nothing(void)
+{
+	char *mem = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct queue q = { .size = 8 };
+	unsigned int counts[1] = {};
+
+	MUST(mem != MAP_FAILED);
+	q.ring = (void *)(mem + PAGE - sizeof(*q.ring));
+	q.fd = kevent_init(q.ring, q.size, 0);
+	MUST(q.fd >= 0);
+	MUST_EQ(add_user(q.fd, 0, 1, 0, 0), 0);
+	MUST_EQ(join_child(start_child(mark_zero, &q.fd), PATIENCE_MS), 0);
+	/* After the fork a store to the page faults; now it does not. */
+	memset(q.ring->event, 0, sizeof(*q.ring->event));
+	MUST_EQ(mprotect(mem, PAGE, PROT_READ), 0);
+	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), -EFAULT);
+	MUST_EQ(mprotect(mem, PAGE, PROT_READ | PROT_WRITE), 0);
+	CHECK_EQ(q.ring->ring_kidx, 0);
+	CHECK_EQ(drain(&q, counts, 1), 1);
+	close(q.fd);
+	munmap(mem, 2 * PAGE);
+}
+
 /*
  * A waiter that sleeps when the memory goes away gets an error with the next
  * event.
@@ -519,6 +552,7 @@ static const struct test_case cases[] = {
 	TEST(read_only_ring_loses_nothing),
 	TEST(inaccessible_ring_loses_nothing),
 	TEST(half_mapped_ring_loses_nothing),
+	TEST(ring_without_its_header_loses_nothing),
 	TEST(waiter_hears_of_a_lost_ring),
 	TEST(moved_ring_faults),
 	TEST(fd_closed_before_its_event),

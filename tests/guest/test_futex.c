@@ -93,6 +93,19 @@ static uint32_t *shared_word(void)
 	return word;
 }
 
+static int mark_from_child(void *kq)
+{
+	return mark_user(*(int *)kq, 1, 1) != 1;
+}
+
+static void check_mark(struct queue *q)
+{
+	struct ukevent ev;
+
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.type, KEVENT_USER);
+}
+
 /* A thread in FUTEX_WAIT, or FUTEX_WAIT_BITSET */
 struct sleeper {
 	struct actor	actor;
@@ -838,6 +851,24 @@ static void fault_at_modify_holds_up_nobody(void)
 	check_fault(KEVENT_CTL_MODIFY, 0);
 }
 
+/* A mark that waits is not lost when the word is gone. */
+static void failed_modify_keeps_the_event(struct queue *q)
+{
+	uint32_t *word = shared_word();
+
+	MUST_EQ(add(q->fd, word, 0, 0), 0);
+	/* The older event waits, and so does the mark. */
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
+	MUST_EQ(join_child(start_child(mark_from_child, &q->fd), PATIENCE_MS),
+		0);
+	MUST_EQ(ctl_futex(q->fd, KEVENT_CTL_READY, word, 0, PRIVATE, 0), 1);
+	MUST_EQ(munmap(word, PAGE), 0);
+	CHECK_EQ(modify(q->fd, word, 0, 0), -EFAULT);
+	check_mark(q);
+	check_event(q, word);
+	CHECK_NO_EVENT(q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(other_value_is_ready_at_once),
 	TEST_EACH(wake_is_one_event),
@@ -863,6 +894,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(delivered_wake_is_not_passed_on),
 	TEST(bad_requests_are_refused),
 	TEST(failed_modify_disarms),
+	TEST_EACH(failed_modify_keeps_the_event),
 	TEST_LIMIT(fault_at_add_holds_up_nobody, 30),
 	TEST_LIMIT(fault_at_modify_holds_up_nobody, 30),
 	{}

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -473,6 +474,35 @@ static void watch_about_to_be_disarmed_tells_others_too(void)
 	}
 }
 
+/* A watch of a FIFO that is open for both is in two wait queues. */
+static void watch_in_two_wait_queues_hands_on(void)
+{
+	static const char name[] = "/tmp/hand-on";
+	struct ukevent ev[2];
+	struct queue q[2];
+	int fd, i;
+
+	MUST_EQ(mkfifo(name, 0600), 0);
+	fd = open(name, O_RDWR | O_NONBLOCK);
+	MUST(fd >= 0);
+	for (i = 0; i < 2; i++) {
+		open_queue(&q[i], 0);
+		MUST_EQ(add_pipe(q[i].fd, fd, RECV, ET, i), 0);
+	}
+	MUST_EQ(add_user(q[1].fd, 1, 1, KEVENT_REQ_READY, 99), 0);
+	put_byte(fd);
+	CHECK_EQ(fdinfo(q[0].fd, "kevent-ready"), 1);
+	CHECK_EQ(fdinfo(q[1].fd, "kevent-ready"), 1);
+	kevent_set_pipe(&ev[0], fd, RECV, ET | DISABLED, 0);
+	MUST_EQ(kevent_ctl_one(q[0].fd, KEVENT_CTL_MODIFY, &ev[0]), 0);
+	CHECK_EQ(get_events(q[1].fd, 1, 2, 0, ev), 2);
+	CHECK_EQ(ev[1].ptr, 1);
+	for (i = 0; i < 2; i++)
+		close_queue(&q[i]);
+	close(fd);
+	unlink(name);
+}
+
 static const struct test_case cases[] = {
 	TEST(watch_that_goes_or_is_disarmed_hands_on),
 	TEST(what_was_collected_is_handed_on_too),
@@ -483,6 +513,7 @@ static const struct test_case cases[] = {
 	TEST(it_is_handed_on_again_and_again),
 	TEST(queue_that_was_told_is_not_told_again),
 	TEST(last_watch_of_a_queue_hands_on),
+	TEST(watch_in_two_wait_queues_hands_on),
 	TEST(watch_disarmed_in_its_turn_is_passed_over),
 	TEST(watch_about_to_be_disarmed_tells_others_too),
 	{}

@@ -388,9 +388,9 @@ static void watches_per_wait_queue_are_limited(void)
 		CHECK_EQ(join_child(start_child(fills_a_wait_queue, &mode),
 				    2 * PATIENCE_MS), 0);
 	}
-	/* CAP_SYS_RESOURCE removes the limit. */
+	/* CAP_SYS_RESOURCE removes the limit of both wait queues. */
 	for (j = 0; j < 2 * WAIT_QUEUE_LIMIT; j++) {
-		fd = open("/tmp/limits", O_RDONLY | O_NONBLOCK);
+		fd = open("/tmp/limits", O_RDWR | O_NONBLOCK);
 		MUST(fd >= 0);
 		MUST_EQ(add_pipe(q.fd, fd, 1, KEVENT_REQ_ET, j), 0);
 	}

@@ -662,6 +662,21 @@ static void background_process_stops_at_the_terminal(void)
 	CHECK_EQ(join_child(start_child(leads_session, NULL), PATIENCE_MS), 0);
 }
 
+/* The kernel sends SIGPIPE to the writer, and says no more than that. */
+static void signal_without_information_is_the_own(struct queue *q)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	close(fd[0]);
+	MUST_EQ(add_signal(q->fd, SIGPIPE, CONSUME, 0), 0);
+	CHECK_EQ(write(fd[1], "", 1), -1);
+	CHECK_EQ(errno, EPIPE);
+	must_signal(q, SIGPIPE, true, getpid(), SI_USER, 0);
+	CHECK_NO_EVENT(q);
+	close(fd[1]);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(observed_signals_are_handled_too),
 	TEST_EACH(ignored_signals_are_observed),
@@ -673,6 +688,7 @@ static const struct test_case cases[] = {
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
 	TEST(faults_are_observed_but_not_consumed),
+	TEST_EACH(signal_without_information_is_the_own),
 	TEST(consumed_sigcont_continues),
 	TEST(two_queues_get_it_and_one_consumes),
 	TEST(consumed_signals_do_not_interrupt),

@@ -477,6 +477,21 @@ static void itimer_goes_on_when_observed_or_consumed(struct queue *q)
 	MUST_EQ(setitimer(ITIMER_REAL, &off, NULL), 0);
 }
 
+/* An interval timer without an interval expires once. */
+static void itimer_expires_once_when_consumed(struct queue *q)
+{
+	const struct itimerval it = { .it_value.tv_usec = 1000 };
+	struct ukevent ev;
+	int i;
+
+	MUST_EQ(add_signal(q->fd, SIGALRM, CONSUME, 0), 0);
+	for (i = 0; i < 3; i++) {
+		MUST_EQ(setitimer(ITIMER_REAL, &it, NULL), 0);
+		must_signal(q, SIGALRM, true, 0, SI_KERNEL, 0);
+	}
+	CHECK_EQ(next_event(q, &ev, 20), 0);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(standard_signals_merge_into_the_first),
 	TEST(merging_ends_at_delivery),
@@ -494,6 +509,7 @@ static const struct test_case cases[] = {
 	TEST(consumed_expiries_are_overruns_later),
 	TEST(timers_need_no_room_at_the_limit),
 	TEST_EACH(itimer_goes_on_when_observed_or_consumed),
+	TEST_EACH(itimer_expires_once_when_consumed),
 	{}
 };
 

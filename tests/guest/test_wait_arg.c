@@ -564,6 +564,31 @@ static void a_refused_call_makes_no_change(void)
 	close_queue(&q);
 }
 
+/* The change is made. Who made it must not sleep before he has looked himself. */
+static void result_that_cannot_be_written_ends_the_wait(void)
+{
+	struct kevent_change *change = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct arg_waiter w = { .arg = plain_arg(), .forever = true };
+	struct queue q;
+
+	MUST(change != MAP_FAILED);
+	open_queue(&q, 4);
+	w.q = &q;
+	kevent_set_user(&change->uk, 1, 1, 0, 0);
+	change->cmd = KEVENT_CTL_ADD;
+	change->result = 5;
+	MUST_EQ(mprotect(change, 4096, PROT_READ), 0);
+	w.arg.changes = (uintptr_t)change;
+	w.arg.nr_changes = 1;
+	start_actor(&w.actor, run_arg_waiter, &w);
+	CHECK_EQ(join_arg_waiter(&w), 0);
+	CHECK_EQ(change->result, 5);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
+	munmap(change, 4096);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(each_member_is_checked),
 	TEST(bad_addresses_are_refused),
@@ -584,6 +609,7 @@ static const struct test_case cases[] = {
 	TEST(changes_are_made_before_the_wait),
 	TEST(result_to_look_at_ends_the_wait),
 	TEST(changes_end_where_memory_does),
+	TEST(result_that_cannot_be_written_ends_the_wait),
 	TEST(a_refused_call_makes_no_change),
 	{}
 };
