@@ -241,6 +241,23 @@ static void file_without_poll_is_always_ready(struct queue *q)
 	}
 }
 
+/* It has neither an error nor a hang-up. */
+static void file_without_poll_and_interest_reports_nothing(struct queue *q)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct ukevent ev;
+
+	MUST(fd >= 0);
+	CHECK_EQ(add_poll(q->fd, fd, 0, 0, 1), 0);
+	CHECK_NO_EVENT(q);
+	kevent_set_poll(&ev, fd, 0, KEVENT_REQ_READY, 1);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), 1);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_MODIFY, &ev), 0);
+	CHECK_NO_EVENT(q);
+	close(fd);
+}
+
 static void hangup_of_a_terminal_is_hup(struct queue *q)
 {
 	struct ukevent ev;
@@ -348,6 +365,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(edge_works_on_every_kind_of_file),
 	TEST_EACH(last_check_works_on_every_kind_of_file),
 	TEST_EACH(file_without_poll_is_always_ready),
+	TEST_EACH(file_without_poll_and_interest_reports_nothing),
 	TEST_EACH(hangup_of_a_terminal_is_hup),
 	TEST(terminal_reports_both_directions),
 	TEST(urgent_data_is_pri),

@@ -136,6 +136,20 @@ static void add_with_ready_is_marked(struct queue *q)
 	CHECK_EQ(mark_user(q->fd, 2, 2), -ENOENT);
 }
 
+/* A watch of any bits, and a mark without bits: an event nevertheless */
+static void add_and_modify_mark_without_bits(struct queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(add_user(q->fd, 1, 0, KEVENT_REQ_READY, 4), 0);
+	check_mark(q, 4, 0, 1);
+	CHECK_NO_EVENT(q);
+	kevent_set_user(&ev, 1, 0, KEVENT_REQ_READY, 5);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_MODIFY, &ev), 0);
+	check_mark(q, 5, 0, 1);
+	CHECK_NO_EVENT(q);
+}
+
 static void disabled_watch_waits_for_modify(struct queue *q)
 {
 	struct ukevent ev;
@@ -603,6 +617,7 @@ static const struct test_case cases[] = {
 	TEST(ids_are_64_bits),
 	TEST_EACH(oneshot_takes_the_marks_of_one_delivery),
 	TEST_EACH(add_with_ready_is_marked),
+	TEST_EACH(add_and_modify_mark_without_bits),
 	TEST_EACH(disabled_watch_waits_for_modify),
 	TEST_EACH(remove_takes_the_marks_along),
 	TEST(ready_counts_the_entries_it_marked),

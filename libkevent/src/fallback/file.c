@@ -332,13 +332,16 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 /* An error: the descriptor means another file. The caller decides on the watch. */
 int fb_file_look(struct fb_queue *q, struct fb_watch *w)
 {
+	__u32 always = fb_file_events(w, FB_POLL_REGULAR);
+
 	if (w->state & FB_DISARMED)
 		return 0;
 	if (!(w->state & FB_ALWAYS))
 		return fb_file_ctl(q, w, EPOLL_CTL_MOD);
 	if (!fb_file_same(w))
 		return -ENOENT;
-	fb_report(q, w, fb_file_events(w, FB_POLL_REGULAR));
+	if (always)
+		fb_report(q, w, always);
 	return 0;
 }
 

@@ -233,10 +233,31 @@ static void fb_drop_stale(struct fb_queue *q, const struct ukevent *uk)
 
 /* Requests */
 
+/*
+ * ADD or MODIFY marks a watch. Returns whether there is something to report: a mark of
+ * USER is an event without any bits, too; epoll says what a mark has found of a file.
+ */
+static bool fb_add_mark(struct fb_queue *q, struct fb_watch *w,
+			const struct ukevent *uk, __u32 *mask)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+
+	if (!ops->mark) {
+		*mask |= w->event & ops->marks;
+		return *mask;
+	}
+	if (ops->mark(q, w, uk))
+		return *mask;
+	*mask |= w->ready;
+	return *mask || !ops->file;
+}
+
 /* Conditions hold. Returns 1 when they are handed back in @uk. */
 static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 		       struct ukevent *uk)
 {
+	bool report;
+
 	if (mask && fb_hands_back(w)) {
 		w->ready = mask;
 		fb_fill(q, w, uk, 0);
@@ -244,13 +265,10 @@ static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 		fb_handed_back(q, w);
 		return 1;
 	}
-	if (w->req_flags & KEVENT_REQ_READY) {
-		if (!fb_ops_of(w)->mark)
-			mask |= w->event & fb_ops_of(w)->marks;
-		else if (!fb_ops_of(w)->mark(q, w, uk))
-			mask |= w->ready;
-	}
-	if (mask)
+	report = mask;
+	if (w->req_flags & KEVENT_REQ_READY)
+		report = fb_add_mark(q, w, uk, &mask);
+	if (report)
 		fb_report(q, w, mask);
 	return 0;
 }
@@ -309,13 +327,8 @@ static void fb_modified(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	bool report = mask || (ops->count && ops->count(w)) ||
 		      (fired && w->ready);
 
-	if (uk->req_flags & KEVENT_REQ_READY) {
-		if (!ops->mark)
-			mask |= w->event & ops->marks;
-		else if (!ops->mark(q, w, uk))
-			mask |= w->ready;
-		report |= !!mask;
-	}
+	if (uk->req_flags & KEVENT_REQ_READY)
+		report |= fb_add_mark(q, w, uk, &mask);
 	if (w->state & FB_DISARMED)
 		fb_dequeue(q, w);
 	if (report)
