@@ -196,6 +196,7 @@ python: setup-programs
 
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
+	@$(MAKE) -s --no-print-directory -C tests/fuzz BUILD=$(BUILD)
 
 bench-program: libkevent
 	@$(MAKE) -s --no-print-directory -C bench BUILD=$(BUILD)

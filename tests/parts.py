@@ -15,7 +15,8 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "fallback": 60, "asan": 180, "tsan": 240,
            "fallback-vm": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1200,
-           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600}
+           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
+           "fuzz": 300}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -227,6 +228,12 @@ def run_mutants(*names):
 def run_worst(*names):
     return run_counting(report.Report("worst"), "worst",
                         [TOP / "tests/worst", *names])
+
+
+def run_fuzz(*words):
+    """Operations at random, next to a model. The log has the seeds."""
+    return run_counting(report.Report("fuzz"), "fuzz",
+                        [TOP / "tests/fuzz/run", *(words or ("--quick",))])
 
 
 def run_deb():

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kevent-fuzz: random operations on queues, next to a model of what
+ * Documentation/kevent.rst says about them
+ *
+ * main.c	 options, seeds, what is printed
+ * generate.c	 a sequence of operations from a seed
+ * run.c	 runs a sequence in a child, and stops at the first difference
+ * ops.c	 makes one operation, and tells the model what came of it
+ * ids.c	 operations on signals, processes, timers and futex words
+ * world.c	 files, and what poll(2) says of them
+ * model.c	 watches: what each must report and what it may report
+ * files.c	 the model of SOCKET, PIPE and POLL
+ * turns.c	 the model of several queues on one file
+ * sources.c	 the model of sources that have an id
+ * times.c	 the model of timers
+ * consume.c	 takes events, and compares
+ * storm.c	 the same with threads and processes, compared at barriers
+ * minimise.c	 leaves out operations as long as the sequence still fails
+ * emit.c	 prints operations as a C test
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <libkevent.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define NR_QUEUES	3
+#define NR_SLOTS	12	/* descriptors of files */
+#define NR_ENDS		(4 * NR_SLOTS)
+#define NR_IDS		4	/* of each source that has ids */
+#define NR_MANY		320	/* eventfds that are written to at once */
+#define NR_WATCHES	1200
+#define MAX_OPS		4096
+#define TIMER_USER	0x70000000u	/* the key of a timer is its cookie */
+#define MAX_KEPT	64	/* marks and signals of a watch that wait */
+
+/* Conditions of poll(2) in two classes: watches take turns in each. */
+#define DATA_BITS	(KEVENT_POLL_POLLIN | KEVENT_POLL_POLLRDNORM)
+#define ROOM_BITS	(KEVENT_POLL_POLLOUT | KEVENT_POLL_POLLWRNORM)
+#define END_BITS	(KEVENT_POLL_POLLERR | KEVENT_POLL_POLLHUP)
+#define ALL_BITS	(DATA_BITS | ROOM_BITS | END_BITS | \
+			 KEVENT_POLL_POLLRDHUP | KEVENT_POLL_POLLPRI)
+
+/* Operations */
+
+enum op_code {
+	OP_NONE,
+	OP_OPEN,	/* x: first slot, n: kind */
+	OP_CLOSE,	/* x: slot */
+	OP_DUP,		/* x to y */
+	OP_WRITE,	/* x, n bytes; 0: until it is full */
+	OP_READ,	/* x, n bytes; 0: until it is empty */
+	OP_SHUTDOWN,	/* x */
+	OP_CHANGE,	/* x, n: what is done to a regular file */
+	OP_CTL,		/* cmd, type, x: slot or id, event, flags */
+	OP_POP,		/* n entries of the ring */
+	OP_COMMIT,	/* n entries of the ring */
+	OP_COLLECT,	/* n entries at most */
+	OP_REOPEN,	/* n: slots of the new ring */
+	OP_HOLD,	/* a child keeps all descriptors open */
+	OP_RELEASE,	/* it ends */
+	OP_MANY_ADD,	/* event, flags: a watch of each of many eventfds */
+	OP_MANY_WRITE,	/* each of them */
+	OP_MANY_READ,
+	OP_KILL,	/* x: signal, n: value */
+	OP_SPAWN,	/* x: a process */
+	OP_END,		/* it ends, with status n */
+	OP_REAP,
+	OP_SET,		/* x: futex word, n: value */
+	OP_WAKE,	/* x, n: how many */
+	OP_SETTIME,	/* x: POSIX timer, n: microseconds of its interval */
+	OP_NAP,		/* n microseconds pass */
+	OP_SETTLE,	/* wait for all timers that are due */
+	NR_OPS,
+};
+
+/**
+ * struct op - an operation; what is out of place when its turn comes does nothing
+ * @code:	&enum op_code
+ * @q:		queue
+ * @child:	a child process makes it
+ * @cmd:	of kevent_ctl()
+ * @type:	of a watch
+ * @x:		slot or id
+ * @y:		another one
+ * @n:		a number
+ * @event:	interest
+ * @flags:	request flags
+ */
+struct op {
+	uint8_t		code;
+	uint8_t		q;
+	uint8_t		child;
+	uint8_t		cmd;
+	uint8_t		type;
+	uint8_t		x;
+	uint8_t		y;
+	uint32_t	n;
+	uint32_t	event;
+	uint32_t	flags;
+};
+
+struct sequence {
+	unsigned int	nr;
+	struct op	op[MAX_OPS];
+};
+
+/* Files */
+
+enum kind {
+	KIND_NONE, KIND_PIPE_READ, KIND_PIPE_WRITE, KIND_SOCKET, KIND_EVENTFD,
+	KIND_FILE,
+};
+
+/**
+ * struct end - an open file
+ * @kind:	of what
+ * @slots:	descriptors of ours
+ * @held:	a child has one, too
+ * @peer:	the other end of a pipe or stream, -1: it is closed, or there is none
+ * @now:	what poll(2) says
+ * @before:	what it said before the operation
+ * @name:	of a file in /tmp, 0: it has lost it
+ * @open_debt:	class of conditions: one queue of several was to be notified of it
+ * @collected:	queues that have been asked since, as bits
+ */
+struct end {
+	enum kind	kind;
+	int		slots;
+	bool		held;
+	int		peer;
+	uint32_t	now;
+	uint32_t	before;
+	unsigned int	name;
+	bool		open_debt[2];
+	uint32_t	collected[2];
+};
+
+struct slot {
+	int		fd;
+	int		end;	/* -1: closed */
+};
+
+/* Queues and watches */
+
+/* A mark or signal that is an event of its own; or several that have merged */
+struct kept {
+	bool		each;
+	uint32_t	bits;
+	uint32_t	data[2];
+	uint32_t	pid;
+};
+
+/**
+ * struct watch - what the model knows of a watch
+ * @type:	0 is SOCKET, so see @used
+ * @key:	slot, id, process id, or one of many
+ * @end:	of a file; -1
+ * @id:		first word of the id in its entries
+ * @event:	interest
+ * @flags:	request flags
+ * @user:	names the watch and its last change
+ * @used:	it exists
+ * @armed:	it reports
+ * @listed:	level: it was delivered, and has not been found idle since
+ * @perhaps:	it may be listed
+ * @look:	an entry may have all conditions that hold
+ * @made:	an entry was made in this operation
+ * @owing:	an entry must be made by the collection under way
+ * @must:	conditions that the next entry must have, if they still hold
+ * @may:	conditions that it may have
+ * @reasons:	how many things happened that may be a reason for an entry
+ * @told:	class of conditions: it has reported the newest activity
+ * @notified: class of conditions: it may have been notified in place of others
+ * @stored:	position after its newest entry
+ * @reported:	conditions in that
+ * @nr_kept:	events to come, of USER and SIGNAL
+ * @kept:	these
+ * @pending:	INODE, FUTEX, PROC: what the next entry says
+ * @first_ns:	timers: the first expiry is not before
+ * @last_ns:	... and not after
+ * @interval:	0: it expires once
+ * @counted:	expirations reported
+ * @stamp:	FUTEX: order among waiters, 0: no waiter
+ * @child:	a child added it
+ */
+struct watch {
+	uint8_t		type;
+	bool		used, armed, listed, perhaps, look, made, owing, child;
+	uint32_t	key;
+	int		end;
+	uint64_t	id;
+	uint32_t	event;
+	uint32_t	flags;
+	uint64_t	user;
+	uint32_t	must;
+	uint32_t	may;
+	uint32_t	reasons;
+	bool		told[2];
+	bool		notified[2];
+	uint64_t	stored;
+	uint32_t	reported;
+	unsigned int	nr_kept;
+	struct kept	kept[MAX_KEPT];
+	uint32_t	pending[2];
+	uint64_t	first_ns, last_ns, interval, counted;
+	uint64_t	stamp;
+};
+
+/**
+ * struct fqueue - a queue
+ * @fd:		its descriptor
+ * @size:	slots of its ring; 0: none
+ * @ring:	the ring
+ * @kidx:	position up to which the model has seen entries
+ * @uidx:	position of the oldest unread one
+ * @w:		watches
+ * @nr:		how many of them were ever used
+ */
+struct fqueue {
+	int			fd;
+	uint32_t		size;
+	struct kevent_ring	*ring;
+	uint64_t		kidx, uidx;
+	struct watch		*w;
+	unsigned int		nr;
+};
+
+struct process {
+	pid_t		pid;
+	int		fd;		/* a byte here is its exit code */
+	bool		ended, reaped;
+	uint32_t	status;
+};
+
+struct posix_timer {
+	int		id;
+	bool		made;
+};
+
+struct world {
+	struct fqueue	q[NR_QUEUES];
+	struct slot	slot[NR_SLOTS];
+	struct end	end[NR_ENDS + NR_MANY];
+	int		many[NR_MANY];
+	bool		has_many;
+	struct process	process[NR_IDS];
+	struct posix_timer timer[NR_IDS];
+	pid_t		holder;
+	uint64_t	begin_ns;	/* of the operation */
+	uint64_t	stamps;		/* of waiters for futex words */
+	uint64_t	users;		/* cookies given */
+	unsigned int	names;		/* files made */
+	bool		fallback;
+	bool		call;		/* a consumer's call is under way */
+	unsigned int	step;
+	uint64_t	entries;	/* seen */
+};
+
+extern struct world W;
+
+/* run.c */
+
+/* The sequence differs from the model: ends the process. */
+void fail(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
+uint64_t now_ns(void);
+
+struct outcome {
+	bool		failed;
+	unsigned int	step;
+	uint64_t	entries;
+	unsigned int	names;
+	char		text[400];
+};
+
+/* Runs it in a child, with a time limit. */
+void run_sequence(const struct sequence *s, struct outcome *out);
+/* The same in this process; ends it after a failure. */
+void run_here(const struct sequence *s);
+
+/* generate.c */
+void generate(struct sequence *s, uint64_t seed, unsigned int steps,
+	      bool fallback);
+uint32_t next_random(uint64_t *state);
+
+/* ids.c */
+int signal_of(int x);
+bool is_realtime(int x);
+void block_signals(void);
+uint32_t *futex_word(int x);
+
+/* ops.c and ids.c */
+void do_op(const struct op *op);
+void do_id_op(const struct op *op);
+void open_world(bool fallback);
+/* Runs @fn in a child, and returns its value, which may be negative. */
+int in_child(int (*fn)(void *arg), void *arg);
+
+/* world.c */
+void look_at_files(void);
+void look_at_many(void);
+uint32_t poll_now(int fd);
+void put_end(int slot);
+void world_init(void);
+bool world_open(int x, enum kind kind);
+bool many_open(void);
+char *file_name(unsigned int name);
+void remove_files(pid_t pid);
+
+/* model.c */
+struct watch *find_watch(struct fqueue *q, uint8_t type, unsigned int key);
+struct watch *new_watch(struct fqueue *q);
+void drop_watch(struct watch *w);
+bool is_file(uint8_t type);
+bool is_unread(const struct fqueue *q, const struct watch *w);
+/* What a request must return: 0, 1, or -errno; changes the model. */
+int model_ctl(const struct op *op, struct ukevent *uk, bool *handed);
+/* An entry was made, in a ring or a buffer. */
+void model_made(struct fqueue *q, const struct ukevent *uk, uint64_t end);
+/* Before and after a call of a consumer; @all: it had room for all there was. */
+void model_begin(struct fqueue *q);
+void model_end(struct fqueue *q, bool all);
+/* A lower bound for the entries the call makes */
+unsigned int model_owing(const struct fqueue *q);
+/* The events in the kernel that were not reported before */
+bool model_waits(const struct fqueue *q);
+void model_queue_gone(struct fqueue *q);
+
+/* files.c */
+uint32_t file_holds(const struct watch *w);
+void file_look(struct fqueue *q, struct watch *w);
+void file_made(struct fqueue *q, struct watch *w, const struct ukevent *uk);
+bool file_owes(const struct fqueue *q, const struct watch *w);
+void file_looked_at(const struct fqueue *q, struct watch *w);
+void file_collected(const struct fqueue *q, struct watch *w);
+bool reports_level(const struct watch *w);
+/* @certain and @may are bits of poll(2). */
+void file_activity(int end, uint32_t certain, uint32_t may, bool look);
+
+void file_handed_on(struct watch *w, unsigned int class);
+
+/* turns.c */
+uint32_t class_bits(unsigned int class);
+bool wants(const struct watch *w, uint32_t bits);
+/* Is it for one of several queues? Then that is noted as a debt. */
+bool turn_begins(int end, unsigned int class);
+void turn_told(struct watch *w, uint32_t mask);
+/* A watch is gone or not interested any more. */
+void turn_leaves(struct watch *w);
+void turn_spent(struct watch *w);
+void turn_asked(const struct fqueue *q, const struct watch *w);
+void turn_collected(struct fqueue *q);
+void turn_looked(struct end *e);
+
+/* sources.c */
+int source_ctl(struct fqueue *q, const struct op *op, struct watch *w,
+	       const struct ukevent *uk);
+void source_made(struct fqueue *q, struct watch *w, const struct ukevent *uk);
+bool source_owes(const struct fqueue *q, const struct watch *w);
+void source_collected(const struct fqueue *q, struct watch *w);
+/* Conditions of an unread entry */
+uint32_t covered(const struct fqueue *q, const struct watch *w);
+void source_changed(int end, uint32_t bits);
+
+/* Signal @x with a value is sent: is it consumed? */
+bool source_signal(int x, uint32_t value);
+void source_ended(pid_t pid);
+struct process *find_process(pid_t pid);
+/* Returns how many of @nr a FUTEX_WAKE wakes. */
+int source_woken(int x, int nr);
+void futex_gone(struct watch *w);
+
+/* times.c */
+int timer_ctl(const struct op *op, struct watch *w);
+int posix_timer_ctl(const struct op *op, struct watch *w);
+void timer_made(struct watch *w, const struct ukevent *uk);
+struct watch *find_posix_timer(unsigned int x);
+void source_set_time(struct watch *w, uint64_t first, uint64_t interval);
+/* Has a timer not reported an expiry that was due then? */
+bool source_is_late(const struct fqueue *q, uint64_t due);
+uint64_t timer_first(const struct op *op);
+uint64_t timer_interval(const struct op *op);
+
+/* consume.c */
+void see_entries(struct fqueue *q);
+void check_queues(void);
+void do_consume(const struct op *op);
+
+/* minimise.c */
+void minimise(struct sequence *s, struct outcome *out);
+
+/* emit.c */
+extern FILE *emit_to;
+void emit(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void emit_begin(FILE *to, const char *line);
+void emit_end(const char *why);
+
+const char *op_name(uint8_t code);
+void print_op(FILE *to, const struct op *op);
+
+#endif /* FUZZ_H */

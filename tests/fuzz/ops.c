@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One operation: made, compared with what the model says it returns, and followed by
+ * a look at all files, rings and queues
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "fuzz.h"
+
+static const char *const op_names[NR_OPS] = {
+	[OP_NONE] = "none", [OP_OPEN] = "open", [OP_CLOSE] = "close",
+	[OP_DUP] = "dup", [OP_WRITE] = "write", [OP_READ] = "read",
+	[OP_SHUTDOWN] = "shutdown", [OP_CHANGE] = "change",
+	[OP_CTL] = "ctl", [OP_POP] = "pop", [OP_COMMIT] = "commit",
+	[OP_COLLECT] = "collect", [OP_REOPEN] = "reopen",
+	[OP_HOLD] = "hold", [OP_RELEASE] = "release",
+	[OP_MANY_ADD] = "many_add", [OP_MANY_WRITE] = "many_write",
+	[OP_MANY_READ] = "many_read", [OP_KILL] = "kill",
+	[OP_SPAWN] = "spawn", [OP_END] = "end", [OP_REAP] = "reap",
+	[OP_SET] = "set", [OP_WAKE] = "wake", [OP_SETTIME] = "settime",
+	[OP_NAP] = "nap", [OP_SETTLE] = "settle",
+};
+
+const char *op_name(uint8_t code)
+{
+	return code < NR_OPS ? op_names[code] : "?";
+}
+
+/* The value of @fn comes over a page, because an exit status is too small. */
+int in_child(int (*fn)(void *arg), void *arg)
+{
+	static int *value;
+	int status;
+	pid_t pid;
+
+	if (!value)
+		value = mmap(NULL, sizeof(*value), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (!pid) {
+		*value = fn(arg);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		fail("a child failed");
+	return *value;
+}
+
+/* Files */
+
+static void do_open(const struct op *op)
+{
+	world_open(op->x, op->n);
+}
+
+static void forget_slot(int x)
+{
+	struct ukevent uk = { .id.raw = { W.slot[x].fd } };
+	unsigned int i, n;
+	struct watch *w;
+
+	for (i = 0; i < NR_QUEUES; i++)
+		for (n = 0; n < W.q[i].nr; n++) {
+			w = &W.q[i].w[n];
+			if (!w->used || w->end < 0 ||
+			    w->key != (uint32_t)x)
+				continue;
+			/* The library does not see the close. */
+			uk.type = w->type;
+			if (W.fallback && kevent_ctl_one(W.q[i].fd,
+							 KEVENT_CTL_REMOVE,
+							 &uk))
+				fail("REMOVE before a close fails");
+			drop_watch(w);
+		}
+}
+
+static int alive_peer(int x)
+{
+	int peer = W.end[W.slot[x].end].peer;
+
+	return peer >= 0 && W.end[peer].slots ? peer : -1;
+}
+
+static uint32_t rising(int end)
+{
+	return W.end[end].now & ~W.end[end].before;
+}
+
+/* The last descriptor of an open file wakes the other end. */
+static void do_close(const struct op *op)
+{
+	int peer = -1;
+
+	if (W.slot[op->x].end < 0)
+		return;
+	if (W.end[W.slot[op->x].end].slots == 1 &&
+	    !W.end[W.slot[op->x].end].held)
+		peer = alive_peer(op->x);
+	forget_slot(op->x);
+	emit("CHECK_EQ(close(fd[%d]), 0);", op->x);
+	if (close(W.slot[op->x].fd))
+		fail("close() fails");
+	put_end(op->x);
+	look_at_files();
+	if (peer >= 0)
+		file_activity(peer, rising(peer), W.end[peer].now, true);
+}
+
+static void do_dup(const struct op *op)
+{
+	struct slot *from = &W.slot[op->x], *to = &W.slot[op->y];
+
+	if (from->end < 0 || op->x == op->y || W.fallback)
+		return;
+	if (to->end == from->end) {
+		emit("CHECK_EQ(dup3(fd[%d], fd[%d], O_CLOEXEC), fd[%d]);",
+		     op->x, op->y, op->y);
+		if (dup3(from->fd, to->fd, 0) != to->fd)
+			fail("dup3() fails");
+		return;
+	}
+	if (to->end >= 0)
+		do_close(&(struct op){ .x = op->y });
+	emit("fd[%d] = dup(fd[%d]);", op->y, op->x);
+	to->fd = dup(from->fd);
+	if (to->fd < 0)
+		fail("dup() fails");
+	to->end = from->end;
+	W.end[to->end].slots++;
+}
+
+struct transfer {
+	int		fd;
+	bool		eventfd;
+	bool		write;
+	uint32_t	nr;
+};
+
+static long move_bytes(int fd, bool out, uint32_t nr)
+{
+	static char buf[1 << 16];
+
+	return out ? write(fd, buf, nr) : read(fd, buf, nr);
+}
+
+/* Returns whether anything was written or read. */
+static int transfer(void *arg)
+{
+	const struct transfer *t = arg;
+	uint64_t one = 1;
+	bool moved = false;
+
+	if (t->eventfd)
+		return t->write ? write(t->fd, &one, 8) == 8 :
+				  read(t->fd, &one, 8) == 8;
+	if (t->nr)
+		return move_bytes(t->fd, t->write, t->nr) > 0;
+	while (move_bytes(t->fd, t->write, 1 << 16) > 0)
+		moved = true;
+	while (t->write && move_bytes(t->fd, true, 1) > 0)
+		moved = true;
+	return moved;
+}
+
+/* What a transfer of @end says to the watches of both ends */
+static void transferred(const struct transfer *t, int end, bool moved)
+{
+	int to = W.end[end].kind == KIND_EVENTFD ? end : W.end[end].peer;
+	uint32_t bits = t->write ? DATA_BITS : ROOM_BITS;
+
+	if (to >= 0 && W.end[to].slots)
+		file_activity(to, rising(to) | (moved && t->write ? bits : 0),
+			      bits, false);
+	if (to != end && rising(end))
+		file_activity(end, rising(end), rising(end), true);
+}
+
+/* The second of several activities may be reported after an entry of the first. */
+static void transferred_again(const struct transfer *t, int end)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_QUEUES; i++)
+		see_entries(&W.q[i]);
+	W.end[end].before = W.end[end].now;
+	if (W.end[end].peer >= 0)
+		W.end[W.end[end].peer].before = W.end[W.end[end].peer].now;
+	transferred(t, end, false);
+}
+
+static bool may_transfer(const struct op *op, const struct end *e)
+{
+	if (e->kind == KIND_EVENTFD || e->kind == KIND_SOCKET)
+		return true;
+	return e->kind == (op->code == OP_WRITE ? KIND_PIPE_WRITE :
+						  KIND_PIPE_READ);
+}
+
+static void do_transfer(const struct op *op)
+{
+	struct slot *s = &W.slot[op->x];
+	struct transfer t = {
+		.fd = s->fd, .write = op->code == OP_WRITE, .nr = op->n,
+	};
+	bool moved;
+
+	if (s->end < 0 || !may_transfer(op, &W.end[s->end]))
+		return;
+	t.eventfd = W.end[s->end].kind == KIND_EVENTFD;
+	emit("%s(%s, fd[%d], %u);", t.write ? "put" : "take",
+	     op->child ? "true" : "false", op->x, t.eventfd ? 8 : t.nr);
+	moved = op->child ? in_child(transfer, &t) : transfer(&t);
+	look_at_files();
+	transferred(&t, s->end, moved);
+	if (!t.nr)
+		transferred_again(&t, s->end);
+}
+
+static void do_shutdown(const struct op *op)
+{
+	int end = W.slot[op->x].end, peer;
+
+	if (end < 0 || W.end[end].kind != KIND_SOCKET)
+		return;
+	emit("CHECK_EQ(shutdown(fd[%d], SHUT_WR), 0);", op->x);
+	if (shutdown(W.slot[op->x].fd, SHUT_WR))
+		return;
+	peer = alive_peer(op->x);
+	look_at_files();
+	if (peer >= 0)
+		file_activity(peer, rising(peer), W.end[peer].now, true);
+	file_activity(end, rising(end), W.end[end].now, true);
+}
+
+static uint32_t rename_file(struct end *e)
+{
+	unsigned int name = ++W.names;
+
+	if (!e->name)
+		return 0;
+	emit("CHECK_EQ(rename(\"/tmp/fuzzed-%u\", \"/tmp/fuzzed-%u\"), 0);",
+	     e->name, name);
+	if (rename(file_name(e->name), file_name(name)))
+		fail("rename() fails");
+	e->name = name;
+	return KEVENT_INODE_RENAME;
+}
+
+static uint32_t unlink_file(struct end *e)
+{
+	if (!e->name)
+		return 0;
+	emit("CHECK_EQ(unlink(\"/tmp/fuzzed-%u\"), 0);", e->name);
+	if (unlink(file_name(e->name)))
+		fail("unlink() fails");
+	e->name = 0;
+	return KEVENT_INODE_ATTRIB | KEVENT_INODE_REMOVE;
+}
+
+static uint32_t change_file(int x, struct end *e, unsigned int how)
+{
+	switch (how) {
+	case 0:
+		return rename_file(e);
+	case 1:
+		return unlink_file(e);
+	case 2:
+		emit("CHECK_EQ(fchmod(fd[%d], 0600), 0);", x);
+		if (fchmod(W.slot[x].fd, 0600))
+			fail("fchmod() fails");
+		return KEVENT_INODE_ATTRIB;
+	default:
+		emit("put(false, fd[%d], 1);", x);
+		if (write(W.slot[x].fd, "", 1) != 1)
+			fail("write() to a file fails");
+		return KEVENT_INODE_MODIFY;
+	}
+}
+
+static void do_change(const struct op *op)
+{
+	int end = W.slot[op->x].end;
+
+	if (end >= 0 && W.end[end].kind == KIND_FILE)
+		source_changed(end, change_file(op->x, &W.end[end], op->n));
+}
+
+/* Many files at once */
+
+static void do_many_add(const struct op *op)
+{
+	struct ukevent uk;
+	int i;
+
+	if (W.q[op->q].fd < 0 || !many_open())
+		return;
+	look_at_many();
+	for (i = 0; i < NR_MANY; i++) {
+		struct watch *w = new_watch(&W.q[op->q]);
+
+		kevent_set_poll(&uk, W.many[i], DATA_BITS & 1, op->flags,
+				++W.users);
+		if (kevent_ctl_one(W.q[op->q].fd, KEVENT_CTL_ADD, &uk))
+			fail("ADD of one of many fails");
+		w->type = KEVENT_POLL;
+		w->key = NR_SLOTS + i;
+		w->end = NR_ENDS + i;
+		w->id = W.many[i];
+		w->event = uk.event;
+		w->flags = uk.req_flags;
+		w->user = uk.ptr;
+		w->armed = true;
+	}
+}
+
+static void do_many(const struct op *op)
+{
+	uint64_t one = 1;
+	long some = 0;
+	int i;
+
+	if (!W.has_many)
+		return;
+	for (i = 0; i < NR_MANY; i++) {
+		if (op->code == OP_MANY_WRITE)
+			some += write(W.many[i], &one, 8);
+		else if (i >= (int)op->n)
+			some += read(W.many[i], &one, 8);
+	}
+	if (some < 0)
+		some = 0;
+	look_at_many();
+	for (i = NR_ENDS; i < NR_ENDS + NR_MANY; i++)
+		file_activity(i, op->code == OP_MANY_WRITE ? DATA_BITS & 1 :
+			      rising(i), 0, false);
+}
+
+/* Requests */
+
+static uint64_t id_of(const struct op *op)
+{
+	switch (op->type) {
+	case KEVENT_USER:
+		return 0x100 + op->x;
+	case KEVENT_SIGNAL:
+		return signal_of(op->x) |
+		       (op->n & 1 ? KEVENT_SIGNAL_NOMASK : 0);
+	case KEVENT_PROC:
+		return W.process[op->x].pid;
+	case KEVENT_FUTEX:
+		return (uintptr_t)futex_word(op->x);
+	case KEVENT_TIMER:
+		return timer_first(op);
+	case KEVENT_POSIX_TIMER:
+		return (uint32_t)W.timer[op->x].id;
+	default:
+		return (uint32_t)W.slot[op->x].fd;
+	}
+}
+
+static void make_request(const struct op *op, struct ukevent *uk)
+{
+	*uk = (struct ukevent){
+		.id.raw_u64 = id_of(op),
+		.type = op->type,
+		.event = op->event,
+		.req_flags = op->flags,
+		.ret_data = { op->n, ~op->n },
+		.ptr = ++W.users,
+	};
+	if (op->type == KEVENT_FUTEX) {
+		uk->ret_data[0] = op->n & 3;
+		uk->ret_data[1] = 0;
+	} else if (op->type == KEVENT_TIMER) {
+		uk->ret_data[0] = timer_interval(op);
+		uk->ret_data[1] = 0;
+		uk->ptr = TIMER_USER + op->x;
+	}
+}
+
+struct request {
+	int		fd;
+	uint32_t	cmd;
+	struct ukevent	uk;
+};
+
+static int request(void *arg)
+{
+	struct request *r = arg;
+
+	return kevent_ctl_one(r->fd, r->cmd, &r->uk);
+}
+
+static const char *const cmd_names[] = {
+	"KEVENT_CTL_ADD", "KEVENT_CTL_REMOVE", "KEVENT_CTL_MODIFY",
+	"KEVENT_CTL_READY",
+};
+
+static void emit_request(const struct op *op, const struct ukevent *uk,
+			 int want)
+{
+	char id[60];
+
+	if (op->type == KEVENT_PROC)
+		snprintf(id, sizeof(id), "process[%d].pid", op->x);
+	else if (op->type == KEVENT_FUTEX)
+		snprintf(id, sizeof(id), "(uintptr_t)&word[%d]", op->x);
+	else if (op->type == KEVENT_POSIX_TIMER)
+		snprintf(id, sizeof(id), "timer[%d]", op->x);
+	else if (op->type > KEVENT_PIPE || op->type == KEVENT_TIMER)
+		snprintf(id, sizeof(id), "%#llxull",
+			 (unsigned long long)uk->id.raw_u64);
+	else
+		snprintf(id, sizeof(id), "fd[%d]", op->x);
+	emit("CHECK_EQ(ctl(%s, q[%d].fd, %s, %u, %s, %#x, %#x, %u, %u, %llu), %d);",
+	     op->child ? "true" : "false", op->q, cmd_names[op->cmd],
+	     op->type, id, op->event, op->flags, uk->ret_data[0],
+	     uk->ret_data[1],
+	     (unsigned long long)uk->ptr, want);
+}
+
+static void do_ctl(const struct op *op)
+{
+	struct request r = { .fd = W.q[op->q].fd, .cmd = op->cmd };
+	struct ukevent asked;
+	bool handed;
+	int ret, want;
+
+	if (r.fd < 0 || (op->type == KEVENT_PROC && !W.process[op->x].pid) ||
+	    (op->type == KEVENT_POSIX_TIMER && !W.timer[op->x].made))
+		return;
+	W.begin_ns = now_ns();
+	make_request(op, &r.uk);
+	asked = r.uk;
+	ret = op->child ? in_child(request, &r) : request(&r);
+	want = model_ctl(op, &asked, &handed);
+	emit_request(op, &asked, want);
+	if (ret != want)
+		fail("%s of type %u, key %u returns %d instead of %d",
+		     cmd_names[op->cmd], op->type, op->x, ret, want);
+	if (handed && !op->child)
+		model_made(&W.q[op->q], &r.uk, 0);
+}
+
+/* Queues */
+
+static void open_queue(int i, uint32_t size)
+{
+	struct fqueue *q = &W.q[i];
+	size_t bytes = KEVENT_RING_BYTES(size);
+
+	q->size = size;
+	q->kidx = q->uidx = 0;
+	if (size && !q->ring)
+		q->ring = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1,
+			       0);
+	if (size)
+		memset(q->ring, 0, bytes);
+	emit("open_queue(&q[%d], %u);", i, size);
+	q->fd = kevent_init(size ? q->ring : NULL, size, 0);
+	if (q->fd < 0)
+		fail("kevent_init() fails");
+}
+
+static void close_queue(struct fqueue *q)
+{
+	emit("close_queue(&q[%d]);", (int)(q - W.q));
+	close(q->fd);
+	model_queue_gone(q);
+	q->fd = -1;
+}
+
+static void do_reopen(const struct op *op)
+{
+	if (W.q[op->q].fd >= 0)
+		close_queue(&W.q[op->q]);
+	open_queue(op->q, op->n);
+}
+
+/* It has files open, but no queue. */
+static void hold_files(int ready)
+{
+	int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0; i < NR_QUEUES; i++)
+		close(W.q[i].fd);
+	if (write(ready, "", 1) == 1)
+		for (;;)
+			pause();
+	_exit(1);
+}
+
+static void do_hold(const struct op *op)
+{
+	int ready[2], i;
+	char c;
+
+	(void)op;
+	if (W.holder || W.fallback)
+		return;
+	emit("hold = hold_files(q);");
+	if (pipe(ready))
+		fail("no pipe");
+	W.holder = fork();
+	if (!W.holder)
+		hold_files(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		fail("no child");
+	close(ready[0]);
+	close(ready[1]);
+	for (i = 0; i < NR_ENDS; i++)
+		W.end[i].held = W.end[i].slots > 0;
+}
+
+/* Files that only the child had open are closed now. */
+static void do_release(const struct op *op)
+{
+	int i, peer;
+
+	(void)op;
+	if (!W.holder)
+		return;
+	emit("kill(hold, SIGKILL);");
+	emit("waitpid(hold, NULL, 0);");
+	kill(W.holder, SIGKILL);
+	waitpid(W.holder, NULL, 0);
+	W.holder = 0;
+	for (i = 0; i < NR_ENDS; i++) {
+		if (!W.end[i].held)
+			continue;
+		W.end[i].held = false;
+		peer = W.end[i].peer;
+		if (W.end[i].slots)
+			continue;
+		if (peer >= 0 && W.end[peer].peer == i)
+			W.end[peer].peer = -1;
+		W.end[i].kind = KIND_NONE;
+	}
+	look_at_files();
+	for (i = 0; i < NR_ENDS; i++)
+		if (W.end[i].slots && W.end[i].now != W.end[i].before)
+			file_activity(i, rising(i), W.end[i].now, true);
+}
+
+void open_world(bool fallback)
+{
+	static struct watch watches[NR_QUEUES][NR_WATCHES];
+	int i;
+
+	world_init();
+	W.fallback = fallback;
+	for (i = 0; i < NR_QUEUES; i++) {
+		W.q[i].w = watches[i];
+		open_queue(i, i ? 4u << i : 0);
+	}
+}
+
+static void (*const makers[NR_OPS])(const struct op *op) = {
+	[OP_OPEN] = do_open, [OP_CLOSE] = do_close, [OP_DUP] = do_dup,
+	[OP_WRITE] = do_transfer, [OP_READ] = do_transfer,
+	[OP_SHUTDOWN] = do_shutdown, [OP_CHANGE] = do_change,
+	[OP_CTL] = do_ctl, [OP_POP] = do_consume, [OP_COMMIT] = do_consume,
+	[OP_COLLECT] = do_consume, [OP_REOPEN] = do_reopen,
+	[OP_HOLD] = do_hold, [OP_RELEASE] = do_release,
+	[OP_MANY_ADD] = do_many_add, [OP_MANY_WRITE] = do_many,
+	[OP_MANY_READ] = do_many,
+};
+
+void do_op(const struct op *op)
+{
+	look_at_files();
+	W.begin_ns = now_ns();
+	if (op->code < NR_OPS && makers[op->code])
+		makers[op->code](op);
+	else
+		do_id_op(op);
+	look_at_files();
+	check_queues();
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A sequence runs in a child with a time limit: a wake-up that is lost, a crash and a
+ * difference are failures alike.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "fuzz.h"
+
+#define SECONDS	60	/* of a sequence */
+
+static struct outcome *shared;
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+void fail(const char *fmt, ...)
+{
+	char text[sizeof(shared->text)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	emit_end(text);
+	if (!shared) {
+		fprintf(stderr, "%s\n", text);
+		_exit(2);
+	}
+	shared->failed = true;
+	shared->step = W.step;
+	strcpy(shared->text, text);
+	_exit(1);
+}
+
+void run_here(const struct sequence *s)
+{
+	open_world(!strcmp(getenv("KEVENT_BACKEND") ?: "", "epoll") ||
+		   kevent_supported());
+	for (W.step = 0; W.step < s->nr; W.step++) {
+		shared->step = W.step;
+		do_op(&s->op[W.step]);
+		shared->names = W.names;
+	}
+	shared->entries = W.entries;
+}
+
+static void child(const struct sequence *s)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	signal(SIGPIPE, SIG_IGN);
+	block_signals();
+	alarm(SECONDS);
+	run_here(s);
+	emit_end("no difference");
+	_exit(0);
+}
+
+void run_sequence(const struct sequence *s, struct outcome *out)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (!shared)
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	memset(shared, 0, sizeof(*shared));
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		child(s);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		shared->failed = true;
+	/* Children of a sequence that failed */
+	kill(-pid, SIGKILL);
+	if (shared->names)
+		remove_files(pid);
+	if (status && !shared->failed) {
+		shared->failed = true;
+		snprintf(shared->text, sizeof(shared->text),
+			 WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ?
+			 "it does not end" : "it dies with status %#x",
+			 status);
+	}
+	*out = *shared;
+}

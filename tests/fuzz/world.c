@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files: open ones, the descriptors of each, and what poll(2) says of them
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "fuzz.h"
+
+struct world W;
+
+void world_init(void)
+{
+	unsigned int i;
+
+	memset(&W, 0, sizeof(W));
+	for (i = 0; i < NR_SLOTS; i++)
+		W.slot[i] = (struct slot){ .fd = -1, .end = -1 };
+	for (i = 0; i < NR_QUEUES; i++)
+		W.q[i].fd = -1;
+}
+
+uint32_t poll_now(int fd)
+{
+	struct pollfd p = {
+		.fd = fd,
+		.events = POLLIN | POLLPRI | POLLOUT | POLLRDNORM | POLLWRNORM |
+			  POLLRDHUP,
+	};
+
+	if (poll(&p, 1, 0) < 0 || p.revents & POLLNVAL)
+		fail("poll() of %d fails", fd);
+	return p.revents;
+}
+
+static int new_end(enum kind kind)
+{
+	int i;
+
+	for (i = 0; i < NR_ENDS; i++)
+		if (!W.end[i].slots && !W.end[i].held)
+			break;
+	if (i == NR_ENDS)
+		return -1;
+	W.end[i] = (struct end){ .kind = kind, .slots = 1, .peer = -1 };
+	return i;
+}
+
+static void fill_slot(int x, int fd, enum kind kind)
+{
+	W.slot[x].fd = fd;
+	W.slot[x].end = new_end(kind);
+	if (W.slot[x].end < 0)
+		fail("too many open files");
+}
+
+static void make_peers(int x)
+{
+	W.end[W.slot[x].end].peer = W.slot[x + 1].end;
+	W.end[W.slot[x + 1].end].peer = W.slot[x].end;
+}
+
+static bool open_pair(int x, enum kind kind)
+{
+	int fd[2], err;
+
+	if (x + 1 >= NR_SLOTS || W.slot[x + 1].end >= 0)
+		return false;
+	if (kind == KIND_SOCKET) {
+		err = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
+				 SOCK_CLOEXEC, 0, fd);
+		emit("MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, &fd[%d]), 0);",
+		     x);
+		fill_slot(x, fd[0], KIND_SOCKET);
+		fill_slot(x + 1, fd[1], KIND_SOCKET);
+	} else {
+		err = pipe2(fd, O_CLOEXEC | O_NONBLOCK);
+		emit("open_pipe(&fd[%d]);", x);
+		fill_slot(x, fd[0], KIND_PIPE_READ);
+		fill_slot(x + 1, fd[1], KIND_PIPE_WRITE);
+	}
+	if (err)
+		fail("no pipe or socket");
+	make_peers(x);
+	return true;
+}
+
+char *file_name(unsigned int name)
+{
+	static char path[2][60];
+	static unsigned int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[0]), "/tmp/kevent-fuzz-%d-%u",
+		 getpid(), name);
+	return path[turn];
+}
+
+void remove_files(pid_t pid)
+{
+	char path[60];
+	unsigned int i;
+
+	for (i = 1; i < MAX_OPS; i++) {
+		snprintf(path, sizeof(path), "/tmp/kevent-fuzz-%d-%u", pid, i);
+		unlink(path);
+	}
+}
+
+static void open_file(int x)
+{
+	unsigned int name = ++W.names;
+	int fd = open(file_name(name), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		fail("no file in /tmp");
+	emit("fd[%d] = open(\"/tmp/fuzzed-%u\", O_CREAT | O_RDWR | O_CLOEXEC, 0600);",
+	     x, name);
+	fill_slot(x, fd, KIND_FILE);
+	W.end[W.slot[x].end].name = name;
+}
+
+bool world_open(int x, enum kind kind)
+{
+	if (W.slot[x].end >= 0)
+		return false;
+	if (kind == KIND_SOCKET || kind == KIND_PIPE_READ)
+		return open_pair(x, kind);
+	if (kind == KIND_FILE) {
+		open_file(x);
+		return true;
+	}
+	fill_slot(x, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), KIND_EVENTFD);
+	emit("fd[%d] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);", x);
+	return W.slot[x].fd >= 0;
+}
+
+/* Many eventfds, whose ends are behind the others */
+bool many_open(void)
+{
+	int i;
+
+	if (W.has_many)
+		return false;
+	for (i = 0; i < NR_MANY; i++) {
+		W.many[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (W.many[i] < 0)
+			fail("no descriptor for one of many");
+		W.end[NR_ENDS + i] = (struct end){
+			.kind = KIND_EVENTFD, .slots = 1, .peer = -1,
+		};
+	}
+	W.has_many = true;
+	return true;
+}
+
+/* The slot does not refer to its open file any more. */
+void put_end(int slot)
+{
+	struct end *e = &W.end[W.slot[slot].end];
+	int i = W.slot[slot].end;
+
+	W.slot[slot] = (struct slot){ .fd = -1, .end = -1 };
+	if (--e->slots || e->held)
+		return;
+	if (e->peer >= 0 && W.end[e->peer].peer == i)
+		W.end[e->peer].peer = -1;
+	e->kind = KIND_NONE;
+}
+
+static void look_at(int end, int fd)
+{
+	W.end[end].before = W.end[end].now;
+	W.end[end].now = poll_now(fd);
+	turn_looked(&W.end[end]);
+}
+
+/* Once for each open file, through the first of its descriptors */
+void look_at_files(void)
+{
+	bool seen[NR_ENDS] = {};
+	int i;
+
+	for (i = 0; i < NR_SLOTS; i++) {
+		if (W.slot[i].end < 0 || seen[W.slot[i].end])
+			continue;
+		seen[W.slot[i].end] = true;
+		look_at(W.slot[i].end, W.slot[i].fd);
+	}
+}
+
+void look_at_many(void)
+{
+	int i;
+
+	for (i = 0; i < NR_MANY; i++)
+		look_at(NR_ENDS + i, W.many[i]);
+}
