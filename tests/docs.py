@@ -226,6 +226,31 @@ def known_errnos():
         yield f"{name} is in no manual page"
 
 
+# --- Promises ---------------------------------------------------------------
+
+def guest_tests():
+    """Names of suites and of suite.test, as the sources have them."""
+    for path in (TOP / "tests/guest").glob("test_*.c"):
+        text = path.read_text()
+        for suite in re.findall(r"struct test_suite \w+ = \{\s*\.name = \"(\w+)\"", text):
+            yield suite
+            for test in re.findall(r"\bTEST\w*\((\w+)", text):
+                yield f"{suite}.{test}"
+
+
+def promises():
+    """Tests that promises.rst names exist, and each promise names some."""
+    known = set(guest_tests())
+    text = (DOCS / "promises.rst").read_text()
+    fields = re.findall(r"^  :Tests: (.*(?:\n\t.*)*)", text, re.M)
+    if len(fields) != len(re.findall("^  :Load:", text, re.M)):
+        yield "promises.rst: a promise without a load or without tests"
+    for name in re.findall(r"``([^`]+)``", " ".join(fields)):
+        if name not in known and not name.startswith(("make ", "tests/")) \
+                and name not in ("debug", "worst"):
+            yield f"promises.rst: no test {name}"
+
+
 # --- Repetition -------------------------------------------------------------
 
 def rst_paragraphs(out):
@@ -279,4 +304,5 @@ def everything(out):
     yield from call_errnos()
     yield from entry_errnos()
     yield from known_errnos()
+    yield from promises()
     yield from repetition(out)
