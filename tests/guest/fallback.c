@@ -51,7 +51,7 @@ static const struct skip skips[] = {
 	  " nested.dispatch_watch_of_each_source_waits"
 	  " nested.source_may_be_ready_at_add " },
 	{ "address",
-	  " faults rights abi.ctl_faults_on_bad_memory"
+	  " faults malformed rights abi.ctl_faults_on_bad_memory"
 	  " abi.malformed_timeouts_are_refused abi.bad_calls_lose_nothing"
 	  " abi.init_needs_a_writable_ring"
 	  " errors.half_mapped_array_adds_all_it_reports"

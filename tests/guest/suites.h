@@ -73,6 +73,7 @@ extern const struct test_suite inode_deeds_suite;
 extern const struct test_suite inode_limits_suite;
 extern const struct test_suite lifetime_suite;
 extern const struct test_suite limits_suite;
+extern const struct test_suite malformed_suite;
 extern const struct test_suite modes_suite;
 extern const struct test_suite busy_poll_suite;
 extern const struct test_suite nested_suite;
