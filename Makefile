@@ -51,8 +51,8 @@ help:
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
 #?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-arm64
-#? make libkevent     build the library; make install installs it (PREFIX,
-#?                    DESTDIR)
+#? make libkevent     build the library; make install installs it and the tools
+#?                    (PREFIX, DESTDIR)
 #? make rust          package the Rust crate: build/rust/kevent-1.0.0.crate
 #? make deb           Debian packages of the library and of a kernel for this
 #?                    machine, in build/deb; also: deb-libkevent, deb-kernel
@@ -209,6 +209,7 @@ guest-32 guest-asan guest-tsan guest-arm64: guest-%: libkevent
 
 install: libkevent
 	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) install
+	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) install
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build Debian packages in $BUILD/deb.
 
-usage: scripts/deb.py libkevent     libkevent1 and libkevent-dev
+usage: scripts/deb.py libkevent     libkevent1, libkevent-dev and kevent-tools
        scripts/deb.py kernel        linux-image-*-kevent and linux-headers-*-kevent
        scripts/deb.py test          all of them in $BUILD/deb/test, with the small kernel
                                     of tests/configs/deb.config: for tests/deb
@@ -93,7 +93,8 @@ def build_libkevent(deb=DEB):
     work = deb / "work"
     shutil.rmtree(work, ignore_errors=True)
     source = work / f"libkevent-{version()}"
-    shutil.copytree(TOP / "libkevent", source / "libkevent")
+    for folder in ("libkevent", "tools"):
+        shutil.copytree(TOP / folder, source / folder)
     uapi = "include/uapi/linux/ukevent.h"
     (source / uapi).parent.mkdir(parents=True)
     shutil.copy2(TOP / uapi, source / uapi)
@@ -103,7 +104,7 @@ def build_libkevent(deb=DEB):
     kernel.step("deb-libkevent", ["dpkg-buildpackage", "-b", "-us", "-uc"],
                 cwd=source,
                 env=dict(kernel.make_env(work), DEB_BUILD_OPTIONS=options))
-    publish(work, deb, "libkevent1", "libkevent-dev")
+    publish(work, deb, "libkevent1", "libkevent-dev", "kevent-tools")
     shutil.rmtree(work)
 
 
