@@ -41,7 +41,8 @@ help:
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
 #? make bench-http    measure lighttpd with kevent, epoll and poll
 #? make bench-libev   measure the backends of libev
-#? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour
+#? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
+#?                    HOURS=h: random tests again until h hours have passed
 #? make model         check the ring's barriers in a model of both sides
 #? make programs-test all tests of patched programs, with kevent and epoll
 #? make check         style, sparse, warnings, documentation, patches
@@ -112,7 +113,7 @@ bench: setup libkevent bench-program kernel-bench
 	bench/run $(WL)
 
 torture:
-	tests/torture $(TORTURE)
+	tests/torture $(if $(HOURS),--hours $(HOURS)) $(TORTURE)
 
 programs-test: setup-programs setup-rust libkevent kernel
 	tests/programs/run $(PROGRAMS)

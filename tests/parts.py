@@ -27,8 +27,9 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
+# Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
 TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
-        "timer", "nesting", "nested", "storm", "storm_inode")
+        "timer", "nesting", "nested", "storm_inode")
 PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick")]
 
 
