@@ -162,7 +162,7 @@ void file_handed_on(struct watch *w, unsigned int class)
 	w->look = true;
 	w->may |= to_conditions(w, W.end[w->end].now & class_bits(class));
 	w->reasons++;
-	w->notified[class] = true;
+	w->notified[class] = w->in_turn[class] = true;
 }
 
 static void tell(struct fqueue *q, struct watch *w, uint32_t certain,
@@ -174,9 +174,11 @@ static void tell(struct fqueue *q, struct watch *w, uint32_t certain,
 	for (class = 0; class < 2; class++) {
 		uint32_t mask = to_conditions(w, certain & class_bits(class));
 
-		if (w->armed && to_conditions(w, may & class_bits(class)))
-			w->notified[class] =
+		if (w->armed && to_conditions(w, may & class_bits(class))) {
+			w->in_turn[class] =
 				!(w->flags & KEVENT_REQ_WAKEUP_ALL);
+			w->notified[class] |= w->in_turn[class];
+		}
 		if (!mask)
 			continue;
 		w->told[class] = !(mask & ~covered(q, w));

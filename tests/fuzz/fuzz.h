@@ -35,7 +35,7 @@
 #define NR_SLOTS	12	/* descriptors of files */
 #define NR_ENDS		(4 * NR_SLOTS)
 #define NR_IDS		4	/* of each source that has ids */
-#define NR_MANY		320	/* eventfds that are written to at once */
+#define NR_MANY		320	/* pipes that are written to at once */
 #define NR_WATCHES	1200
 #define MAX_OPS		4096
 #define TIMER_USER	0x70000000u	/* the key of a timer is its cookie */
@@ -66,7 +66,7 @@ enum op_code {
 	OP_REOPEN,	/* n: slots of the new ring */
 	OP_HOLD,	/* a child keeps all descriptors open */
 	OP_RELEASE,	/* it ends */
-	OP_MANY_ADD,	/* event, flags: a watch of each of many eventfds */
+	OP_MANY_ADD,	/* event, flags: a watch of each of many pipes */
 	OP_MANY_WRITE,	/* each of them */
 	OP_MANY_READ,
 	OP_KILL,	/* x: signal, n: value */
@@ -179,6 +179,7 @@ struct kept {
  * @reasons:	how many things happened that may be a reason for an entry
  * @told:	class of conditions: it has reported the newest activity
  * @notified: class of conditions: it may have been notified in place of others
+ * @in_turn:	class of conditions: it may have been, of the newest activity
  * @stored:	position after its newest entry
  * @reported:	conditions in that
  * @nr_kept:	events to come, of USER and SIGNAL
@@ -205,6 +206,7 @@ struct watch {
 	uint32_t	reasons;
 	bool		told[2];
 	bool		notified[2];
+	bool		in_turn[2];
 	uint64_t	stored;
 	uint32_t	reported;
 	unsigned int	nr_kept;
@@ -249,7 +251,7 @@ struct world {
 	struct fqueue	q[NR_QUEUES];
 	struct slot	slot[NR_SLOTS];
 	struct end	end[NR_ENDS + NR_MANY];
-	int		many[NR_MANY];
+	int		many[NR_MANY], many_in[NR_MANY];
 	bool		has_many;
 	struct process	process[NR_IDS];
 	struct posix_timer timer[NR_IDS];
@@ -283,8 +285,11 @@ struct outcome {
 
 /* Runs it in a child, with a time limit. */
 void run_sequence(const struct sequence *s, struct outcome *out);
-/* The same in this process; ends it after a failure. */
-void run_here(const struct sequence *s);
+
+void run_storm(uint64_t seed, struct outcome *out);
+
+/* storm.c */
+uint64_t storm(uint64_t seed, unsigned int phases);
 
 /* generate.c */
 void generate(struct sequence *s, uint64_t seed, unsigned int steps,
@@ -323,6 +328,7 @@ bool is_file(uint8_t type);
 bool is_unread(const struct fqueue *q, const struct watch *w);
 /* What a request must return: 0, 1, or -errno; changes the model. */
 int model_ctl(const struct op *op, struct ukevent *uk, bool *handed);
+bool model_is_full(uint8_t type, uint32_t key);
 /* An entry was made, in a ring or a buffer. */
 void model_made(struct fqueue *q, const struct ukevent *uk, uint64_t end);
 /* Before and after a call of a consumer; @all: it had room for all there was. */

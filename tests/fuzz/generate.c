@@ -24,6 +24,8 @@ uint32_t next_random(uint64_t *state)
  * @kinds:	what was opened last in each slot
  * @added:	where watches may be: queue, type, slot or id
  * @nr_added:	how many were written there
+ * @often:	the source of half of the requests for ids
+ * @lazy:	events wait for long
  * @rare:	chance of one in so many that flags beside ET are set
  */
 struct mix {
@@ -39,6 +41,8 @@ struct mix {
 	enum kind	kinds[NR_SLOTS + 1];
 	struct op	added[8];
 	unsigned int	nr_added;
+	bool		lazy;
+	uint8_t		often;
 	unsigned int	slots, queues, rare;
 };
 
@@ -65,8 +69,11 @@ static const struct {
 	{ OP_NAP, 2 }, { OP_SETTLE, 1 },
 };
 
-static bool is_out(const struct mix *m, uint8_t code)
+static bool is_out(struct mix *m, uint8_t code)
 {
+	if (m->lazy && (code == OP_COLLECT || code == OP_COMMIT) &&
+	    !one_in(m, 5))
+		return true;
 	/* The library does not see a close, and has a queue in one process. */
 	if (m->fallback && (code == OP_DUP || code == OP_HOLD ||
 			    code == OP_KILL || code == OP_WAKE ||
@@ -169,6 +176,8 @@ static uint8_t pick_type(struct mix *m, unsigned int x)
 		KEVENT_FUTEX, KEVENT_POSIX_TIMER,
 	};
 
+	if (m->theme == IDS && one_in(m, 2))
+		return ids[m->often % (m->fallback ? 3 : ARRAY_SIZE(ids))];
 	if (m->theme == IDS || (m->theme == ANY && one_in(m, 2)))
 		return ids[below(m, m->fallback ? 3 : ARRAY_SIZE(ids))];
 	if (one_in(m, 8))
@@ -292,7 +301,7 @@ static void generate_many(struct mix *m, struct sequence *s)
 		.code = OP_COLLECT, .q = s->op[s->nr - 3].q,
 	};
 	s->op[s->nr++] = (struct op){
-		.code = OP_MANY_READ, .n = below(m, NR_MANY),
+		.code = OP_MANY_READ, .n = below(m, NR_MANY + 1),
 	};
 	s->op[s->nr++] = (struct op){
 		.code = OP_COLLECT, .q = s->op[s->nr - 5].q,
@@ -342,6 +351,10 @@ void generate(struct sequence *s, uint64_t seed, unsigned int steps,
 	m.theme = below(&m, THEMES);
 	m.slots = m.theme == SHARED ? 2 : 2 + below(&m, NR_SLOTS - 1);
 	m.queues = m.theme == SHARED ? NR_QUEUES : 1 + below(&m, NR_QUEUES);
+	if (m.theme == IDS)
+		m.slots = 1 + below(&m, NR_IDS);
+	m.often = below(&m, 60);
+	m.lazy = one_in(&m, 3);
 	m.rare = 4 + below(&m, 40);
 	s->nr = 0;
 	for (i = 0; m.theme != IDS && i < m.slots; i += 2) {

@@ -68,6 +68,8 @@ static void do_kill(const struct op *op)
 	union sigval value = { .sival_int = op->n };
 	unsigned int want, got;
 
+	if (model_is_full(KEVENT_SIGNAL, op->x))
+		return;
 	emit("CHECK_EQ(sigqueue(getpid(), %d, (union sigval){ .sival_int = %u }), 0);",
 	     sig, op->n);
 	if (sigqueue(getpid(), sig, value))

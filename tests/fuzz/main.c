@@ -14,12 +14,14 @@
 
 static const char usage[] =
 "usage: kevent-fuzz [--seed N] [--steps M] [--seconds S] [--print | --emit]\n"
+"       kevent-fuzz --storm [--seed N] [--seconds S]\n"
 "\n"
 "Runs sequences of M operations (200), from the seeds N, N + 1 and so on, for S\n"
 "seconds (10); without --seconds and with a seed that one sequence only.\n"
 "A sequence that differs from the model is minimised, printed as a C test, and ends\n"
 "the program with status 1. --print prints the operations of the seed, --emit runs them\n"
-"and prints the C test.\n";
+"and prints the C test. --storm runs threads and a process in phases instead, which a\n"
+"seed does not repeat exactly.\n";
 
 struct options {
 	uint64_t	seed;
@@ -28,6 +30,7 @@ struct options {
 	unsigned int	seconds;
 	bool		print;
 	bool		emit;
+	bool		storm;
 };
 
 static void parse(int argc, char **argv, struct options *o)
@@ -37,6 +40,7 @@ static void parse(int argc, char **argv, struct options *o)
 		{ "steps", required_argument, NULL, 'n' },
 		{ "seconds", required_argument, NULL, 't' },
 		{ "print", no_argument, NULL, 'p' },
+		{ "storm", no_argument, NULL, 'm' },
 		{ "emit", no_argument, NULL, 'e' },
 		{}
 	};
@@ -52,6 +56,8 @@ static void parse(int argc, char **argv, struct options *o)
 			o->seconds = strtoul(optarg, NULL, 0);
 		} else if (c == 'p') {
 			o->print = true;
+		} else if (c == 'm') {
+			o->storm = true;
 		} else if (c == 'e') {
 			o->emit = true;
 		} else {
@@ -159,6 +165,31 @@ static unsigned int run_all(const struct options *o)
 	return 0;
 }
 
+static int run_storms(const struct options *o)
+{
+	uint64_t start = now_ns(), nr = 0, entries = 0;
+	struct outcome out;
+	uint64_t seed;
+
+	for (seed = o->seed; ; seed++) {
+		run_storm(seed, &out);
+		if (out.failed)
+			break;
+		nr++;
+		entries += out.entries;
+		if ((now_ns() - start) / 1000000000 >= o->seconds)
+			break;
+	}
+	if (out.failed)
+		printf("after %.1f s, %llu storms\nFAILED kevent-fuzz --storm --seed %llu\nstep 0: %s\n",
+		       (now_ns() - start) / 1e9, (unsigned long long)nr,
+		       (unsigned long long)seed, out.text);
+	else
+		printf("%llu storms, %llu entries, as the model says\n",
+		       (unsigned long long)nr, (unsigned long long)entries);
+	return out.failed;
+}
+
 int main(int argc, char **argv)
 {
 	const struct rlimit limit = { .rlim_cur = 4096, .rlim_max = 4096 };
@@ -167,9 +198,10 @@ int main(int argc, char **argv)
 	parse(argc, argv, &o);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (!o.emit)
-		printf("kevent-fuzz --seed %llu --steps %u, %s\n",
+		printf("kevent-fuzz %s--seed %llu --steps %u, %s\n",
+		       o.storm ? "--storm " : "",
 		       (unsigned long long)o.seed, o.steps,
 		       on_fallback() ? "on the fallback" : "on the kernel");
 	fflush(stdout);
-	return run_all(&o);
+	return o.storm ? run_storms(&o) : (int)run_all(&o);
 }

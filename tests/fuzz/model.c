@@ -244,6 +244,20 @@ static int model_mark(struct fqueue *q, const struct op *op,
 	return err ? err : 1;
 }
 
+/* Is there no room for one more mark or signal of a watch? */
+bool model_is_full(uint8_t type, uint32_t key)
+{
+	const struct watch *w;
+	unsigned int i;
+
+	for (i = 0; i < NR_QUEUES; i++) {
+		w = find_watch(&W.q[i], type, key);
+		if (w && w->nr_kept >= MAX_KEPT)
+			return true;
+	}
+	return false;
+}
+
 int model_ctl(const struct op *op, struct ukevent *uk, bool *handed)
 {
 	struct fqueue *q = &W.q[op->q];

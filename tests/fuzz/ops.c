@@ -307,6 +307,7 @@ static void do_many_add(const struct op *op)
 	if (W.q[op->q].fd < 0 || !many_open())
 		return;
 	look_at_many();
+	emit("many_add(many, q[%d].fd, %u);", op->q, op->flags);
 	for (i = 0; i < NR_MANY; i++) {
 		struct watch *w = new_watch(&W.q[op->q]);
 
@@ -327,6 +328,7 @@ static void do_many_add(const struct op *op)
 
 static void do_many(const struct op *op)
 {
+	char buf[4096];
 	uint64_t one = 1;
 	long some = 0;
 	int i;
@@ -335,10 +337,14 @@ static void do_many(const struct op *op)
 		return;
 	for (i = 0; i < NR_MANY; i++) {
 		if (op->code == OP_MANY_WRITE)
-			some += write(W.many[i], &one, 8);
-		else if (i >= (int)op->n)
-			some += read(W.many[i], &one, 8);
+			some += write(W.many_in[i], &one, 8);
+		else if (i < (int)op->n)
+			some += read(W.many[i], buf, sizeof(buf));
 	}
+	if (op->code == OP_MANY_WRITE)
+		emit("many_write(many);");
+	else
+		emit("many_read(many, %u);", op->n);
 	if (some < 0)
 		some = 0;
 	look_at_many();
@@ -439,7 +445,8 @@ static void do_ctl(const struct op *op)
 	int ret, want;
 
 	if (r.fd < 0 || (op->type == KEVENT_PROC && !W.process[op->x].pid) ||
-	    (op->type == KEVENT_POSIX_TIMER && !W.timer[op->x].made))
+	    (op->type == KEVENT_POSIX_TIMER && !W.timer[op->x].made) ||
+	    (op->type == KEVENT_USER && model_is_full(op->type, op->x)))
 		return;
 	W.begin_ns = now_ns();
 	make_request(op, &r.uk);

@@ -17,6 +17,7 @@
 #include "fuzz.h"
 
 #define SECONDS	60	/* of a sequence */
+#define PHASES	10	/* of a storm */
 
 static struct outcome *shared;
 
@@ -47,7 +48,7 @@ void fail(const char *fmt, ...)
 	_exit(1);
 }
 
-void run_here(const struct sequence *s)
+static void run_here(const struct sequence *s)
 {
 	open_world(!strcmp(getenv("KEVENT_BACKEND") ?: "", "epoll") ||
 		   kevent_supported());
@@ -59,19 +60,30 @@ void run_here(const struct sequence *s)
 	shared->entries = W.entries;
 }
 
-static void child(const struct sequence *s)
+static void replay(const void *arg)
+{
+	signal(SIGPIPE, SIG_IGN);
+	block_signals();
+	run_here(arg);
+	emit_end("no difference");
+}
+
+static void run_storm_here(const void *arg)
+{
+	shared->entries = storm(*(const uint64_t *)arg, PHASES);
+}
+
+static void child(void (*fn)(const void *arg), const void *arg)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
-	signal(SIGPIPE, SIG_IGN);
-	block_signals();
 	alarm(SECONDS);
-	run_here(s);
-	emit_end("no difference");
+	fn(arg);
 	_exit(0);
 }
 
-void run_sequence(const struct sequence *s, struct outcome *out)
+static void run_child(void (*fn)(const void *arg), const void *arg,
+		      struct outcome *out)
 {
 	int status = 0;
 	pid_t pid;
@@ -83,7 +95,7 @@ void run_sequence(const struct sequence *s, struct outcome *out)
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		child(s);
+		child(fn, arg);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		shared->failed = true;
 	/* Children of a sequence that failed */
@@ -98,4 +110,14 @@ void run_sequence(const struct sequence *s, struct outcome *out)
 			 status);
 	}
 	*out = *shared;
+}
+
+void run_sequence(const struct sequence *s, struct outcome *out)
+{
+	run_child(replay, s, out);
+}
+
+void run_storm(uint64_t seed, struct outcome *out)
+{
+	run_child(run_storm_here, &seed, out);
 }

@@ -39,7 +39,7 @@ static bool takes_turns(const struct watch *w, int end, unsigned int class)
 static bool may_owe(const struct watch *w, int end, unsigned int class)
 {
 	return is_candidate(w, end, class) &&
-	       (!(w->flags & KEVENT_REQ_WAKEUP_ALL) || w->notified[class]);
+	       (!(w->flags & KEVENT_REQ_WAKEUP_ALL) || w->in_turn[class]);
 }
 
 static unsigned int queues_of(int end, unsigned int class,
@@ -80,7 +80,7 @@ static void hand_on(struct watch *from, unsigned int class)
 	unsigned int i, n;
 	struct watch *w;
 
-	from->notified[class] = false;
+	from->notified[class] = from->in_turn[class] = false;
 	for (i = 0; i < NR_QUEUES; i++)
 		for (n = 0; n < W.q[i].nr; n++) {
 			w = &W.q[i].w[n];
