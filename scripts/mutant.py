@@ -4,7 +4,7 @@
 
 usage: scripts/mutant.py NAME...
 
-The name "none" links the plain kernel in the same way. The plain kernel must
+A patch that is not there is looked for in $BUILD/mutants. The name "none" links the plain kernel in the same way. The plain kernel must
 have been built. Only objects made from files that the patch changes are compiled
 again, with the commands of that build; then all objects are linked. That leaves
 out make, the table of symbols, which is the plain kernel's, and the compressed
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import kernel
 from lib import cli
-from lib.paths import LINUX, TOP
+from lib.paths import BUILD, LINUX, TOP
 
 SRC, OUT = kernel.SRC, LINUX / "base"
 KEVENT = "kernel/kevent"
@@ -49,6 +49,8 @@ def run(command, **kwargs):
 def copy_tree(name, tree):
     """The overlay, and core files that the patch names; then the patch."""
     patch = TOP / f"tests/mutants/{name}.patch"
+    if not patch.exists():
+        patch = BUILD / f"mutants/{name}.patch"
     if not patch.exists():
         raise Failure(f"there is no {patch}")
     files = kernel.patched_files([patch.read_text()])

@@ -79,6 +79,7 @@ static const struct test_suite *const suites[] = {
 	&fail_nth_suite,
 	&hit_faults_suite,
 	&scale_suite,
+	&confined_suite,
 	&malformed_suite,
 	&storm_suite,
 	&storm_hits_suite,

@@ -55,6 +55,7 @@ extern const struct test_suite awake_suite;
 extern const struct test_suite tracepoints_suite;
 extern const struct test_suite empty_suite;
 extern const struct test_suite bridges_suite;
+extern const struct test_suite confined_suite;
 extern const struct test_suite errors_suite;
 extern const struct test_suite examples_suite;
 extern const struct test_suite trace_suite;

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Consumers that something else holds, kills or confines: the cgroup freezer, SIGSTOP, a
+ * memory cgroup, a user namespace
+ *
+ * Seccomp filters are in suite refuse, namespaces of pids and times in proc and timer,
+ * suspend in awake, limits of an unprivileged user in limits.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "helpers.h"
+
+#define SOME_USER	4242
+#define WAIT_QUEUE_LIMIT 192
+#define WATCHES		500
+
+/* A cgroup, and a pipe that this process and one in the group watch by a queue */
+struct scene {
+	struct queue	q;
+	int		fd[2];
+	char		group[64];
+	pid_t		pid;
+	_Atomic int	*interrupted;	/* calls of the consumer */
+};
+
+static void write_group(const struct scene *s, const char *name,
+			const char *text)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", s->group, name);
+	write_file(path, text);
+}
+
+static void enter_group(struct scene *s)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", s->pid);
+	write_group(s, "cgroup.procs", pid);
+}
+
+static void open_scene(struct scene *s)
+{
+	open_queue(&s->q, 0);
+	open_pipe(s->fd);
+	MUST_EQ(add_pipe(s->q.fd, s->fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET,
+			 7), 0);
+	s->interrupted = mmap(NULL, sizeof(*s->interrupted),
+			      PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(s->interrupted != MAP_FAILED);
+	strcpy(s->group, "/sys/fs/cgroup/confined-XXXXXX");
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	MUST(mkdtemp(s->group));
+}
+
+static void close_scene(struct scene *s)
+{
+	uint64_t start = now_ns();
+
+	close_queue(&s->q);
+	close(s->fd[0]);
+	close(s->fd[1]);
+	munmap((void *)s->interrupted, sizeof(*s->interrupted));
+	while (rmdir(s->group) && patient(start, PATIENCE_MS))
+		;
+	CHECK(access(s->group, F_OK));
+}
+
+/* Takes one event, however often the call is interrupted. */
+static int takes_one(void *arg)
+{
+	struct scene *s = arg;
+	struct ukevent ev;
+	int ret;
+
+	while ((ret = get_events(s->q.fd, 1, 1, -1, &ev)) == -EINTR)
+		++*s->interrupted;
+	return ret == 1 && ev.ptr == 7 ? 0 : 1;
+}
+
+static void start_consumer(struct scene *s)
+{
+	s->pid = start_child(takes_one, s);
+	enter_group(s);
+	MUST(sleeps_in(s->pid, __NR_kevent_get_events));
+}
+
+static void freeze(struct scene *s)
+{
+	uint64_t start = now_ns();
+	char path[128], text[256];
+
+	snprintf(path, sizeof(path), "%s/cgroup.events", s->group);
+	write_group(s, "cgroup.freeze", "1");
+	do {
+		MUST(patient(start, PATIENCE_MS));
+		read_file(path, text, sizeof(text));
+	} while (!strstr(text, "frozen 1"));
+}
+
+static void stop(struct scene *s)
+{
+	int status;
+
+	MUST_EQ(kill(s->pid, SIGSTOP), 0);
+	MUST_EQ(waitpid(s->pid, &status, WUNTRACED), s->pid);
+	MUST(WIFSTOPPED(status));
+}
+
+/* The consumer cannot run; the next event goes to another. */
+static void event_is_for_who_runs(struct scene *s)
+{
+	struct ukevent ev;
+
+	put_byte(s->fd[1]);
+	MUST_EVENT(&s->q, &ev);
+	CHECK_EQ(ev.ptr, 7);
+	CHECK_NO_EVENT(&s->q);
+}
+
+/* The consumer runs again: its call was interrupted, and the next one waits. */
+static void consumer_goes_on(struct scene *s)
+{
+	uint64_t start = now_ns();
+
+	while (!*s->interrupted)
+		MUST(patient(start, PATIENCE_MS));
+	MUST(sleeps_in(s->pid, __NR_kevent_get_events));
+	put_byte(s->fd[1]);
+	CHECK_EQ(*s->interrupted, 1);
+}
+
+/* Nobody can run: the event waits for the consumer. */
+static void event_waits(struct scene *s)
+{
+	put_byte(s->fd[1]);
+	CHECK(fdinfo(s->q.fd, "kevent-ready") == 1);
+}
+
+static void consumer_takes_one(struct scene *s)
+{
+	CHECK_EQ(join_child(s->pid, PATIENCE_MS), 0);
+	CHECK_NO_EVENT(&s->q);
+}
+
+static void frozen_consumer_leaves_its_events_to_others(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	start_consumer(&s);
+	freeze(&s);
+	event_is_for_who_runs(&s);
+	write_group(&s, "cgroup.freeze", "0");
+	consumer_goes_on(&s);
+	consumer_takes_one(&s);
+	close_scene(&s);
+}
+
+static void event_waits_for_frozen_consumers(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	start_consumer(&s);
+	freeze(&s);
+	event_waits(&s);
+	write_group(&s, "cgroup.freeze", "0");
+	consumer_takes_one(&s);
+	close_scene(&s);
+}
+
+static void stopped_consumer_leaves_its_events_to_others(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	start_consumer(&s);
+	stop(&s);
+	event_is_for_who_runs(&s);
+	MUST_EQ(kill(s.pid, SIGCONT), 0);
+	consumer_goes_on(&s);
+	consumer_takes_one(&s);
+	close_scene(&s);
+}
+
+static void event_waits_for_stopped_consumers(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	start_consumer(&s);
+	stop(&s);
+	event_waits(&s);
+	MUST_EQ(kill(s.pid, SIGCONT), 0);
+	consumer_takes_one(&s);
+	close_scene(&s);
+}
+
+/* Adds watches to its own queue, then wants more memory than the group has. */
+static int wants_too_much(void *arg)
+{
+	const size_t size = 64 << 20;
+	int kq = kevent_init(NULL, 0, 0), i;
+	char *mem;
+
+	(void)arg;
+	CHILD_MUST(raise(SIGSTOP) == 0);
+	for (i = 0; i < WATCHES; i++)
+		CHILD_MUST(add_user(kq, i, 1, 0, 0) == 0);
+	mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHILD_MUST(mem != MAP_FAILED);
+	for (;;)
+		memset(mem, 1, size);
+}
+
+static void process_killed_for_memory_leaves_nothing(void)
+{
+	uint64_t start;
+	struct scene s;
+	long long bytes;
+	int status;
+
+	open_scene(&s);
+	bytes = fdinfo(s.q.fd, "kevent-user-bytes");
+	write_group(&s, "memory.max", "16M");
+	write_group(&s, "memory.oom.group", "1");
+	s.pid = start_child(wants_too_much, NULL);
+	MUST_EQ(waitpid(s.pid, &status, WUNTRACED), s.pid);
+	enter_group(&s);
+	MUST_EQ(kill(s.pid, SIGCONT), 0);
+	MUST_EQ(waitpid(s.pid, &status, 0), s.pid);
+	MUST(WIFSIGNALED(status));
+	CHECK_EQ(WTERMSIG(status), SIGKILL);
+	event_is_for_who_runs(&s);
+	start = now_ns();
+	while (fdinfo(s.q.fd, "kevent-user-bytes") > bytes &&
+	       patient(start, PATIENCE_MS))
+		;
+	CHECK_EQ(fdinfo(s.q.fd, "kevent-user-bytes"), bytes);
+	close_scene(&s);
+}
+
+/* Capabilities there are none here. */
+static int is_root_of_its_namespace(void *arg)
+{
+	const int *fd = arg;
+	int kq, i, copy;
+
+	CHILD_MUST(!setresuid(SOME_USER, SOME_USER, SOME_USER));
+	CHILD_MUST(!unshare(CLONE_NEWUSER));
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	for (i = 0; i < WAIT_QUEUE_LIMIT; i++) {
+		copy = dup(*fd);
+		CHILD_MUST(copy >= 0);
+		CHILD_MUST(add_pipe(kq, copy, 1, KEVENT_REQ_ET, 0) == 0);
+	}
+	copy = dup(*fd);
+	CHILD_MUST(add_pipe(kq, copy, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
+	CHILD_MUST(add_user(kq, 1, 1, KEVENT_REQ_STAY_AWAKE, 0) == -EPERM);
+	return 0;
+}
+
+static void root_of_a_user_namespace_has_the_limits(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	open_fds(2000);
+	CHECK_EQ(join_child(start_child(is_root_of_its_namespace, &s.fd[0]),
+			    2 * PATIENCE_MS), 0);
+	close_scene(&s);
+}
+
+static const struct test_case cases[] = {
+	TEST(frozen_consumer_leaves_its_events_to_others),
+	TEST(event_waits_for_frozen_consumers),
+	TEST(stopped_consumer_leaves_its_events_to_others),
+	TEST(event_waits_for_stopped_consumers),
+	TEST(process_killed_for_memory_leaves_nothing),
+	TEST(root_of_a_user_namespace_has_the_limits),
+	{}
+};
+
+const struct test_suite confined_suite = { .name = "confined", .cases = cases };
