@@ -924,6 +924,23 @@ static void fdinfo_of_a_large_queue(void)
 	finish(&w);
 }
 
+static void fdinfo_with_many_sleepers(void)
+{
+	struct worst w;
+	struct queue *q;
+	unsigned int i;
+
+	start(&w, "fdinfo, many sleepers");
+	q = new_queue(&w, 8);
+	without(read_fdinfo, q);
+	for (i = 1; i < SLEEPERS; i++)
+		w.queues[w.nr_queues++] = *q;
+	w.watches = SLEEPERS;
+	sleep_in_queues(&w);
+	with(read_fdinfo, q);
+	finish(&w);
+}
+
 static struct ukevent batch[4096];
 
 static void add_batch(void *arg)
@@ -1128,6 +1145,7 @@ static const struct test_case cases[] = {
 	WORST(closing_a_queue_of_timers),
 	WORST(closing_a_queue_of_inodes),
 	WORST(fdinfo_of_a_large_queue),
+	WORST(fdinfo_with_many_sleepers),
 	WORST(batches),
 	{}
 };
