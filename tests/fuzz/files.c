@@ -87,6 +87,9 @@ void file_made(struct fqueue *q, struct watch *w, const struct ukevent *uk)
 	if (is_unread(q, w) && !(mask & ~w->reported))
 		fail("an entry of watch %#llx (%#x) repeats an unread one",
 		     (unsigned long long)w->user, mask);
+	if (!W.call && w->flags & CHECKED)
+		fail("a wake-up stores an entry of watch %#llx, which has LAST_CHECK",
+		     (unsigned long long)w->user);
 	if (reports_level(w) || w->flags & CHECKED)
 		check_level(w, mask);
 	else

@@ -338,6 +338,18 @@ static void generate_loss(struct mix *m, struct sequence *s)
 	generate_collects(m, s);
 }
 
+static void pick_mix(struct mix *m)
+{
+	m->theme = below(m, THEMES);
+	m->slots = m->theme == SHARED ? 2 : 2 + below(m, NR_SLOTS - 1);
+	m->queues = m->theme == SHARED ? NR_QUEUES : 1 + below(m, NR_QUEUES);
+	if (m->theme == IDS)
+		m->slots = 1 + below(m, NR_IDS);
+	m->often = below(m, 60);
+	m->lazy = one_in(m, 3);
+	m->rare = 4 + below(m, 40);
+}
+
 void generate(struct sequence *s, uint64_t seed, unsigned int steps,
 	      bool fallback)
 {
@@ -348,14 +360,7 @@ void generate(struct sequence *s, uint64_t seed, unsigned int steps,
 
 	for (i = 0; i < 8; i++)
 		next_random(&m.state);
-	m.theme = below(&m, THEMES);
-	m.slots = m.theme == SHARED ? 2 : 2 + below(&m, NR_SLOTS - 1);
-	m.queues = m.theme == SHARED ? NR_QUEUES : 1 + below(&m, NR_QUEUES);
-	if (m.theme == IDS)
-		m.slots = 1 + below(&m, NR_IDS);
-	m.often = below(&m, 60);
-	m.lazy = one_in(&m, 3);
-	m.rare = 4 + below(&m, 40);
+	pick_mix(&m);
 	s->nr = 0;
 	for (i = 0; m.theme != IDS && i < m.slots; i += 2) {
 		s->op[s->nr] = (struct op){ .code = OP_OPEN, .x = i };

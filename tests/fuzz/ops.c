@@ -457,8 +457,10 @@ static void do_ctl(const struct op *op)
 	if (ret != want)
 		fail("%s of type %u, key %u returns %d instead of %d",
 		     cmd_names[op->cmd], op->type, op->x, ret, want);
+	W.call = true;
 	if (handed && !op->child)
 		model_made(&W.q[op->q], &r.uk, 0);
+	W.call = false;
 }
 
 /* Queues */
