@@ -12,7 +12,7 @@ from lib.paths import BUILD, LOG, TOP
 
 GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "fallback": 60, "asan": 180, "tsan": 240,
+           "base": 240, "fallback": 60, "asan": 180, "huge": 900, "tsan": 240,
            "fallback-vm": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
@@ -133,6 +133,10 @@ def run_lowres():
 def run_arm64():
     return run_guest("arm64", "arm64", "--kunit",
                      program="kevent-tests-arm64")
+
+
+def run_huge():
+    return run_guest("huge", "base", "--mem", "5G", suites=("huge",))
 
 
 def run_rt():

@@ -75,7 +75,7 @@ static const struct skip skips[] = {
 	  " inode.event_that_cannot_be_handed_back_is_queued"
 	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
 	{ "process",
-	  " attach confined foreign signal_life abi.compat_calls_share_the_layout"
+	  " attach confined foreign huge signal_life abi.compat_calls_share_the_layout"
 	  " lifetime.ring_belongs_to_the_process_that_made_it"
 	  " lifetime.watch_added_by_a_child_ends_with_it"
 	  " lifetime.killed_child_leaves_the_queue_usable"

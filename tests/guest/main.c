@@ -89,6 +89,7 @@ static const struct test_suite *const suites[] = {
 	&storm_signal_suite,
 	&storm_proc_suite,
 	&worst_suite,
+	&huge_suite,
 	&examples_suite,
 	&trace_suite,
 	&show_suite,
@@ -313,7 +314,8 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return suite != &worst_suite && has_programs(suite);
+		return suite != &worst_suite && suite != &huge_suite &&
+		       has_programs(suite);
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

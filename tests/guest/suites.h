@@ -69,6 +69,7 @@ extern const struct test_suite futex_suite;
 extern const struct test_suite futex_lock_suite;
 extern const struct test_suite hand_on_suite;
 extern const struct test_suite handover_suite;
+extern const struct test_suite huge_suite;
 extern const struct test_suite inode_suite;
 extern const struct test_suite inode_deeds_suite;
 extern const struct test_suite inode_limits_suite;
