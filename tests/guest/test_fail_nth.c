@@ -68,6 +68,7 @@ struct scene {
 	sigset_t		mask;
 	char			before[TEXT], after[TEXT];
 	unsigned int		fds;
+	uint64_t		free_fds;
 	long long		bytes;
 };
 
@@ -172,6 +173,22 @@ static unsigned int count_fds(void)
 	return nr;
 }
 
+/* The numbers that are free. One that is reserved, without a file, is not. */
+static uint64_t free_fds(void)
+{
+	uint64_t mask = 0;
+	int i, fd;
+
+	for (i = 0; i < 64; i++) {
+		fd = fcntl(0, F_DUPFD_CLOEXEC, i);
+		MUST(fd >= 0);
+		if (fd == i)
+			mask |= 1ull << i;
+		close(fd);
+	}
+	return mask;
+}
+
 /* All that fdinfo says, but for times that pass */
 static void take_state(struct scene *s, char *text)
 {
@@ -187,6 +204,7 @@ static void take_state(struct scene *s, char *text)
 static void open_scene(struct scene *s)
 {
 	s->fds = count_fds();
+	s->free_fds = free_fds();
 	s->bytes = fdinfo(observer, "kevent-user-bytes");
 	s->given = false;
 	s->other = -1;
@@ -218,6 +236,7 @@ static void close_scene(struct scene *s)
 	close_all(s->waits, 2);
 	close_queue(&s->q);
 	CHECK_EQ(count_fds(), s->fds);
+	CHECK_EQ(free_fds(), s->free_fds);
 	while (fdinfo(observer, "kevent-user-bytes") != s->bytes)
 		if (!patient(start, PATIENCE_MS))
 			break;
@@ -653,7 +672,7 @@ static int add_handed_back(struct scene *s)
 	kevent_set_pipe(&s->ev[0], s->fd[0], KEVENT_SOCKET_RECV, ET | HAND_BACK,
 			NEW);
 	ret = kevent_ctl_one(s->q.fd, KEVENT_CTL_ADD, &s->ev[0]);
-	s->given = ret == 1;
+	s->given = ret == 1 && s->ev[0].ret_flags & KEVENT_RET_DONE;
 	return ret;
 }
 
@@ -678,11 +697,14 @@ static void event_that_is_handed_back(void)
 static int add_duplicate(struct scene *s)
 {
 	unsigned int i;
+	int ret;
 
 	for (i = 0; i < 3; i++)
-		kevent_set_user(&s->ev[i], ID + i / 2, 1, ET, NEW);
-	s->ev[2].id = s->ev[0].id;
-	return kevent_ctl(s->q.fd, KEVENT_CTL_ADD, 3, s->ev);
+		kevent_set_user(&s->ev[i], ID + i % 2, 1, ET, NEW);
+	s->ev[0].ret_flags = 0;
+	ret = kevent_ctl(s->q.fd, KEVENT_CTL_ADD, 3, s->ev);
+	CHECK(ret <= 0 || s->ev[0].ret_flags & KEVENT_RET_BROKEN);
+	return ret;
 }
 
 /* A fault when it is put there: it is not counted, and where it was. */
