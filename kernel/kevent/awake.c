@@ -121,7 +121,7 @@ void __kevent_awake_end(struct kevent_queue *q, bool nothing)
 		kevent_awake_mark(q);
 	if (q->awake && !q->awake_new && !kevent_awake_pending(q) &&
 	    !kevent_awake_unread(q)) {
-		q->awake = false;
+		WRITE_ONCE(q->awake, false);
 		__pm_relax(q->wakeup);
 	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);

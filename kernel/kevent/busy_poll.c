@@ -56,12 +56,14 @@ struct kevent_busy_waiter {
 	const struct kevent_deadline	*until;
 };
 
-/* Is there something for the consumer? Peeks: a hint. */
+/* Is there something for the consumer? Peeks, while others change the list: a hint. */
 static bool kevent_busy_found(const struct kevent_busy_waiter *w)
 {
 	struct kevent_queue *q = w->q;
 
-	if (!list_empty_careful(&q->ready) || READ_ONCE(q->wake_request))
+	/* The list is changed under ready_lock by plain stores: an old answer will do. */
+	if (data_race(!list_empty_careful(&q->ready)) ||
+	    READ_ONCE(q->wake_request))
 		return true;
 	return w->news && (u32)READ_ONCE(q->ring.kidx) - w->news->old_kidx >=
 			  w->news->min_nr;

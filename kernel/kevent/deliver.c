@@ -473,21 +473,25 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	kevent_leave(q, err == -EFAULT && to->user);
 	if (err == -EFAULT && to->user && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
-		q->ring_mm = KEVENT_NO_MM;
+		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	}
 	kevent_unlock(q, flags);
 }
 
 /*
- * Peeks: a consumer that is to sleep looks for ready watches again, under
- * ready_lock. It does not look for level watches, see kevent_queue.nr_listed.
+ * Peeks, while others change the list: a consumer that is to sleep looks for ready
+ * watches again, under ready_lock. It does not look for level watches, see
+ * kevent_queue.nr_listed.
  */
 static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 			   bool relist)
 {
-	return (relist ? !READ_ONCE(q->nr_listed) :
-			 list_empty_careful(&q->ready)) &&
-	       (!to->user || !READ_ONCE(to->flags));
+	if (to->user && READ_ONCE(to->flags))
+		return false;
+	if (relist)
+		return !READ_ONCE(q->nr_listed);
+	/* It is changed by plain stores: an old answer will do. */
+	return data_race(list_empty_careful(&q->ready));
 }
 
 static bool kevent_may_go_on(void)

@@ -220,7 +220,7 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
-	ke->keys = (__force u16)ev_poll_keys(kp, file);
+	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, file));
 	if ((__force __poll_t)ke->keys & EV_POLL_NESTING)
 		err = kevent_nest_link(kp, file);
 	else

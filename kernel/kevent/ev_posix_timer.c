@@ -107,7 +107,7 @@ static void ev_posix_timer_reset(struct k_itimer *timer)
 		return;
 	to_posix_timer(ke)->fired = false;
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	to_posix_timer(ke)->pending = 0;
+	WRITE_ONCE(to_posix_timer(ke)->pending, 0);
 	kevent_forget(ke);
 	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 }
@@ -198,7 +198,7 @@ static void ev_posix_timer_count(struct kevent_posix_timer *kp,
 	kp->fired = false;
 	nr = posixtimer_take_expiries(timer);
 	spin_lock(&ke->queue->ready_lock);
-	kp->pending += nr;
+	WRITE_ONCE(kp->pending, kp->pending + nr);
 	spin_unlock(&ke->queue->ready_lock);
 }
 
@@ -233,7 +233,7 @@ static void ev_posix_timer_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 
 static void ev_posix_timer_delivered(struct kevent *ke)
 {
-	to_posix_timer(ke)->pending = 0;
+	WRITE_ONCE(to_posix_timer(ke)->pending, 0);
 }
 
 const struct kevent_source_ops kevent_posix_timer_ops = {

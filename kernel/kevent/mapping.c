@@ -65,7 +65,7 @@ bool kevent_ring_elsewhere(struct kevent_queue *q)
 	kring_move(&q->ring, user);
 	/* Where it is broken wake-ups keep away, see kevent_queue_may_hit(). */
 	if (!(q->ring.flags & KEVENT_RING_BROKEN))
-		q->ring_mm = current->mm;
+		WRITE_ONCE(q->ring_mm, current->mm);
 	return true;
 }
 
@@ -106,7 +106,7 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 	lockdep_assert_held(&q->ready_lock);
 
 	/* It may be gone, or the ring be somewhere else there. */
-	q->ring_mm = KEVENT_NO_MM;
+	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	map = kevent_mapping_find(q, current->mm);
 	err = kring_check_copy(&q->ring, user);
 	if (err)
@@ -228,7 +228,7 @@ void kevent_mappings_free(struct kevent_queue *q)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	list_splice_init(&q->mappings, &gone);
-	q->ring_mm = KEVENT_NO_MM;
+	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	kevent_mappings_drop(q, &gone);
 }

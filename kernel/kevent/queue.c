@@ -240,7 +240,7 @@ void kevent_wake_one(struct kevent_queue *q)
 		w->requested = true;
 		kevent_wake(q, KEVENT_ANY, 1);
 	} else {
-		q->wake_request = true;
+		WRITE_ONCE(q->wake_request, true);
 	}
 	kevent_unlock(q, flags);
 }

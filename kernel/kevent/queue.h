@@ -210,14 +210,14 @@ static __always_inline void kevent_list_add(struct kevent *ke,
 					    struct list_head *list)
 {
 	list_add_tail(&ke->link, list);
-	ke->queue->nr_listed++;
+	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed + 1);
 }
 
 /* Take a watch off the list that it is on. */
 static __always_inline void kevent_list_del(struct kevent *ke)
 {
 	list_del_init(&ke->link);
-	ke->queue->nr_listed--;
+	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
 }
 
 /* Does the queue refuse requests of a type, which may be anything, for good? */

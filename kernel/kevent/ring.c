@@ -176,7 +176,7 @@ int kring_sync(struct kring *ring)
 	err = kring_load_uidx(ring, &uidx);
 	pagefault_enable();
 	if (!err)
-		ring->uidx = kring_valid_uidx(ring, uidx);
+		WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, uidx));
 	return err;
 }
 
@@ -232,7 +232,7 @@ u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr)
 	pagefault_disable();
 	done = kring_write(ring, uk, nr);
 	pagefault_enable();
-	ring->kidx += done;
+	WRITE_ONCE(ring->kidx, ring->kidx + done);
 	if (done)
 		ring->away = false;
 	return done;
@@ -255,7 +255,7 @@ int kring_set_flags(struct kring *ring, u32 flags)
 	err = __put_user(flags, &ring->user->ring_flags);
 	pagefault_enable();
 	if (!err)
-		ring->flags = flags;
+		WRITE_ONCE(ring->flags, flags);
 	return err;
 }
 
@@ -302,14 +302,14 @@ int kring_commit(struct kring *ring, u64 uidx)
 	err = kring_load_uidx(ring, &seen);
 	if (err)
 		goto out;
-	ring->uidx = kring_valid_uidx(ring, seen);
+	WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, seen));
 	if (uidx > ring->kidx)
 		err = -EINVAL;
 	else if (uidx > ring->uidx)
 		err = kring_swap_uidx(ring, seen, uidx);
 	if (!err && uidx > ring->uidx) {
 		err = uidx - ring->uidx;
-		ring->uidx = uidx;
+		WRITE_ONCE(ring->uidx, uidx);
 	}
 out:
 	pagefault_enable();

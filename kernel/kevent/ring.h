@@ -123,7 +123,7 @@ static __always_inline bool kring_push_sync(struct kring *ring)
 	u64 uidx;
 
 	unsafe_get_user(uidx, &ring->user->ring_uidx, efault);
-	ring->uidx = kring_valid_uidx(ring, uidx);
+	WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, uidx));
 	return true;
 
 efault:
@@ -149,7 +149,7 @@ static __always_inline u64 kring_push_put(struct kring *ring,
 	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
 	smp_wmb();
 	unsafe_put_user(++kidx, &user->ring_kidx, efault);
-	ring->kidx = kidx;
+	WRITE_ONCE(ring->kidx, kidx);
 	return kidx;
 
 efault:

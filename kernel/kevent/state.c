@@ -170,7 +170,7 @@ void kevent_stay_awake(struct kevent_queue *q)
 	q->awake_new = true;
 	if (q->awake)
 		return;
-	q->awake = true;
+	WRITE_ONCE(q->awake, true);
 	__pm_stay_awake(q->wakeup);
 }
 
@@ -398,7 +398,7 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 		ke->state &= ~KE_VERIFY;
 		ke->state |= KE_LISTED;
 		list_add(&ke->link, &q->ready);
-		q->nr_listed++;
+		WRITE_ONCE(q->nr_listed, q->nr_listed + 1);
 		/* Those that were woken while it was busy have found nothing. */
 		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 			kevent_wake_for(ke, KEVENT_ANY);

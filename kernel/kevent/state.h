@@ -59,35 +59,46 @@ static inline void kevent_state_check(const struct kevent *ke) {}
 
 /* What the state says. Without ready_lock the answer may be old. */
 
+/*
+ * The state is written under ready_lock, often bit by bit, by plain stores to an
+ * aligned word. Readers without the lock are ready for any of these values: they look
+ * again under it, or a wrong answer costs them a turn.
+ */
+static inline u16 kevent_peek_state(const struct kevent *ke)
+{
+	/* Plain stores, see above */
+	return data_race(READ_ONCE(ke->state));
+}
+
 static inline bool kevent_is_dead(const struct kevent *ke)
 {
-	return READ_ONCE(ke->state) & KE_DEAD;
+	return kevent_peek_state(ke) & KE_DEAD;
 }
 
 static inline bool kevent_is_spent(const struct kevent *ke)
 {
-	return READ_ONCE(ke->state) & KE_SPENT;
+	return kevent_peek_state(ke) & KE_SPENT;
 }
 
 static inline bool kevent_is_disarmed(const struct kevent *ke)
 {
-	return READ_ONCE(ke->state) & KE_DISARMED;
+	return kevent_peek_state(ke) & KE_DISARMED;
 }
 
 /* May it be delivered? */
 static inline bool kevent_is_armed(const struct kevent *ke)
 {
-	return !(READ_ONCE(ke->state) & (KE_DEAD | KE_DISARMED));
+	return !(kevent_peek_state(ke) & (KE_DEAD | KE_DISARMED));
 }
 
 static inline bool kevent_is_broken(const struct kevent *ke)
 {
-	return READ_ONCE(ke->state) & KE_BROKEN;
+	return kevent_peek_state(ke) & KE_BROKEN;
 }
 
 static inline bool kevent_is_busy(const struct kevent *ke)
 {
-	return READ_ONCE(ke->state) & KE_BUSY;
+	return kevent_peek_state(ke) & KE_BUSY;
 }
 
 static inline bool kevent_is_listed(const struct kevent *ke)

@@ -151,7 +151,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		if (!list_empty(&q->ready))
 			kevent_wake(q, KEVENT_OF_BUFFER, 1);
 		if (q->wake_request) {
-			q->wake_request = false;
+			WRITE_ONCE(q->wake_request, false);
 			break;
 		}
 		if (timed_out)
