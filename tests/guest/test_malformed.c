@@ -244,7 +244,8 @@ static long ctl_at_random(struct caller *c)
 		nr = 1U << any(c, 6);
 	ret = syscall(__NR_kevent_ctl, any_queue(c), cmd, nr, at);
 	if (ret > 0 && cmd <= KEVENT_CTL_MODIFY && at == (uintptr_t)c->pages)
-		check_entries(c, cmd, cmd == KEVENT_CTL_ADD ? ret : nr);
+		check_entries(c, cmd, cmd == KEVENT_CTL_ADD ?
+			      (uint32_t)ret : nr);
 	return ret;
 }
 
