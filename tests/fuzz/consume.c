@@ -91,8 +91,10 @@ static void judge(struct fqueue *q, uint32_t made, uint32_t limit)
 	if (made > limit)
 		fail("a call for %u events has made %u", limit, made);
 	/* The library looks at so many files, and drops what repeats. */
-	if (W.fallback && limit < q->nr + 4)
+	if (W.fallback && limit < q->nr + 4) {
+		model_dropped(q);
 		return;
+	}
 	if (made < (least < limit ? least : limit))
 		fail("queue %d: a call for %u events has made %u of %u that are due",
 		     (int)(q - W.q), limit, made, least);

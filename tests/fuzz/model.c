@@ -179,11 +179,6 @@ static int model_add(struct fqueue *q, const struct op *op,
 	return *handed;
 }
 
-static bool loses_interest(const struct watch *w, const struct op *op)
-{
-	return w->event & ~op->event || op->flags & KEVENT_REQ_DISABLED;
-}
-
 static int model_modify(struct fqueue *q, const struct op *op,
 			const struct ukevent *uk)
 {
@@ -203,8 +198,7 @@ static int model_modify(struct fqueue *q, const struct op *op,
 		w->stored = 0;
 		return 0;
 	}
-	if (loses_interest(w, op))
-		turn_leaves(w);
+	turn_modified(w, op->event, op->flags & KEVENT_REQ_DISABLED);
 	set_watch(w, op, uk);
 	w->stored = 0;
 	w->must = w->may = w->reasons = 0;
@@ -403,6 +397,15 @@ void model_end(struct fqueue *q, bool all)
 		if (q->w[i].used || q->w[i].owing)
 			check_owed(q, &q->w[i]);
 	turn_collected(q);
+}
+
+void model_dropped(struct fqueue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < q->nr; i++)
+		if (q->w[i].used && q->w[i].type == KEVENT_INODE)
+			source_collected(q, &q->w[i]);
 }
 
 bool model_waits(const struct fqueue *q)

@@ -108,6 +108,8 @@ bool is_file(uint8_t type);
 bool is_unread(const struct fqueue *q, const struct watch *w);
 /* What a request must return: 0, 1, or -errno; changes the model. */
 int model_ctl(const struct op *op, struct ukevent *uk, bool *handed);
+/* A call of the library may have dropped what repeats. */
+void model_dropped(struct fqueue *q);
 bool model_is_full(uint8_t type, uint32_t key);
 /* An entry was made, in a ring or a buffer. */
 void model_made(struct fqueue *q, const struct ukevent *uk, uint64_t end);
@@ -141,6 +143,7 @@ bool turn_begins(int end, unsigned int class);
 void turn_told(struct watch *w, uint32_t mask);
 /* A watch is gone or not interested any more. */
 void turn_leaves(struct watch *w);
+void turn_modified(struct watch *w, uint32_t event, bool disabled);
 void turn_spent(struct watch *w);
 void turn_asked(const struct fqueue *q, const struct watch *w);
 void turn_collected(struct fqueue *q);

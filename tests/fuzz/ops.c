@@ -535,9 +535,24 @@ static void do_hold(const struct op *op)
 		W.end[i].held = W.end[i].slots > 0;
 }
 
-/* Files that only the child had open are closed now. */
+/* Returns the other end of a file that only the child had open, or -1. */
+static int released(int end)
+{
+	struct end *e = &W.end[end];
+	int peer = e->peer;
+
+	e->held = false;
+	if (e->slots)
+		return -1;
+	if (peer >= 0 && W.end[peer].peer == end)
+		W.end[peer].peer = -1;
+	e->kind = KIND_NONE;
+	return peer;
+}
+
 static void do_release(const struct op *op)
 {
+	bool alone[NR_ENDS] = {};
 	int i, peer;
 
 	(void)op;
@@ -549,19 +564,13 @@ static void do_release(const struct op *op)
 	waitpid(W.holder, NULL, 0);
 	W.holder = 0;
 	for (i = 0; i < NR_ENDS; i++) {
-		if (!W.end[i].held)
-			continue;
-		W.end[i].held = false;
-		peer = W.end[i].peer;
-		if (W.end[i].slots)
-			continue;
-		if (peer >= 0 && W.end[peer].peer == i)
-			W.end[peer].peer = -1;
-		W.end[i].kind = KIND_NONE;
+		peer = W.end[i].held ? released(i) : -1;
+		if (peer >= 0)
+			alone[peer] = true;
 	}
 	look_at_files();
 	for (i = 0; i < NR_ENDS; i++)
-		if (W.end[i].slots && W.end[i].now != W.end[i].before)
+		if (W.end[i].slots && (alone[i] || rising(i)))
 			file_activity(i, rising(i), W.end[i].now, true);
 }
 

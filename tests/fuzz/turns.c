@@ -89,18 +89,30 @@ static void hand_on(struct watch *from, unsigned int class)
 		}
 }
 
+static void leave_class(struct watch *w, unsigned int class)
+{
+	if (w->notified[class])
+		hand_on(w, class);
+	w->told[class] = false;
+	W.end[w->end].collected[class] = 0;
+}
+
 void turn_leaves(struct watch *w)
+{
+	if (w->end < 0 || !is_file(w->type))
+		return;
+	leave_class(w, 0);
+	leave_class(w, 1);
+}
+
+/* MODIFY has come, and the watch is as before. It owes on what it still wants. */
+void turn_modified(struct watch *w, uint32_t event, bool disabled)
 {
 	unsigned int class;
 
-	if (w->end < 0 || !is_file(w->type))
-		return;
-	for (class = 0; class < 2; class++) {
-		if (w->notified[class])
-			hand_on(w, class);
-		w->told[class] = false;
-		W.end[w->end].collected[class] = 0;
-	}
+	for (class = 0; class < 2; class++)
+		if (disabled || !(event & class_events(w, class)))
+			leave_class(w, class);
 }
 
 /* Its queue looks at the file again, at the next collection. */
