@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -137,6 +138,58 @@ static void states_follow_events(void)
 	check_said(&show, "  queued    2");
 	check_said(&show, "  ring      none");
 	check_said(&show, "  events    1 delivered, 0 hits, * misses, 0.0 %% hits");
+	close_queue(&q);
+}
+
+/* A step of the clock cancels the timer. */
+static void watch_that_was_cancelled_is_broken(void)
+{
+	const uint32_t flags = KEVENT_TIMER_REALTIME | KEVENT_TIMER_ABSTIME |
+			       KEVENT_TIMER_CANCEL_ON_SET;
+	struct timespec now;
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 0);
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += 3600;
+	kevent_set_timer(&ev, kevent_ns(&now), 0, flags, 0, 1);
+	add(&q, ev);
+	clock_gettime(CLOCK_REALTIME, &now);
+	MUST_EQ(clock_settime(CLOCK_REALTIME, &now), 0);
+	MUST_EVENT(&q, &ev);
+	CHECK(ev.ret_flags & KEVENT_RET_BROKEN);
+	show_me(NULL);
+	check_said(&show, "  broken     each      TIMER * user 0x1*");
+	close_queue(&q);
+}
+
+static long collect_one(void *arg)
+{
+	struct ukevent ev;
+
+	return get_events(*(int *)arg, 1, 1, 0, &ev);
+}
+
+/* A consumer has looked at the pipe, and has not reported what it saw. */
+static void watch_that_is_looked_at_is_busy(void)
+{
+	struct actor consumer;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[1], KEVENT_SOCKET_SEND, 0, 1), 0);
+	window_arm("verified");
+	start_actor(&consumer, collect_one, &q.fd);
+	CHECK(window_entered());
+	show_me(NULL);
+	window_release();
+	check_said(&show, "  busy       level     PIPE %d SEND 0 user 0x1*",
+		   fd[1]);
+	join_actor(&consumer, PATIENCE_MS);
+	CHECK_EQ(consumer.ret, 1);
 	close_queue(&q);
 }
 
@@ -525,6 +578,8 @@ static const struct test_case cases[] = {
 	TEST(watches_of_files_have_words),
 	TEST(other_watches_have_words),
 	TEST(states_follow_events),
+	TEST(watch_that_was_cancelled_is_broken),
+	TEST(watch_that_is_looked_at_is_busy),
 	TEST(ring_and_counts_are_said),
 	TEST(flags_of_the_queue_have_words),
 	TEST(other_processes_are_named),
