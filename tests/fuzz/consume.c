@@ -101,6 +101,16 @@ static void judge(struct fqueue *q, uint32_t made, uint32_t limit)
 	model_end(q, made < limit);
 }
 
+/* What a test that is printed wants of the call: what it has made, or what is due */
+static int wanted(const struct fqueue *q, int made, uint32_t limit)
+{
+	uint32_t least = model_owing(q);
+
+	if (least > limit)
+		least = limit;
+	return made < (int)least ? (int)least : made;
+}
+
 static void collect_ring(struct fqueue *q, uint32_t max)
 {
 	static const struct timespec zero;
@@ -108,8 +118,9 @@ static void collect_ring(struct fqueue *q, uint32_t max)
 	uint64_t kidx = q->kidx;
 	int ret;
 
-	emit("wait_ring(&q[%d], %u, 0);", (int)(q - W.q), max);
 	ret = kevent_wait(q->fd, max, (uint32_t)kidx, &zero, 0, NULL);
+	emit("CHECK_EQ(wait_ring(&q[%d], %u, 0), %d);", (int)(q - W.q), max,
+	     wanted(q, ret, limit));
 	see_entries(q);
 	if (ret != (int)(q->kidx - kidx))
 		fail("kevent_wait() of queue %d returns %d for %llu entries",
@@ -124,8 +135,9 @@ static void collect_buffer(struct fqueue *q, uint32_t max)
 	static struct ukevent ev[4096];
 	int ret, i;
 
-	emit("get_events(q[%d].fd, 0, %u, 0, ev);", (int)(q - W.q), max);
 	ret = kevent_get_events(q->fd, 0, max, &zero, ev, 0);
+	emit("CHECK_EQ(get_events(q[%d].fd, 0, %u, 0, ev), %d);",
+	     (int)(q - W.q), max, wanted(q, ret, max));
 	if (ret < 0)
 		fail("kevent_get_events() of queue %d returns %d",
 		     (int)(q - W.q), ret);
