@@ -9,12 +9,13 @@
 #ifndef LIBKEVENT_FALLBACK_COUNT_H
 #define LIBKEVENT_FALLBACK_COUNT_H
 
+#include <limits.h>		/* says which C library it is */
 #include <stdbool.h>
 
 #include "libkevent.h"
 
-#if defined(__has_include)
-#if __has_include(<sys/single_threaded.h>)
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 32)
 #include <sys/single_threaded.h>
 #define fb_single_threaded() ((bool)__libc_single_threaded)
 #endif
