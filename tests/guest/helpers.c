@@ -391,34 +391,6 @@ long long fdinfo(int kq, const char *key)
 	return -1;
 }
 
-/* Windows */
-
-#define WINDOW	"/sys/kernel/debug/kevent/window"
-
-void window_arm(const char *name)
-{
-	MUST(sysconf(_SC_NPROCESSORS_ONLN) > 1);
-	write_file(WINDOW, name);
-}
-
-bool window_entered(void)
-{
-	uint64_t start = now_ns();
-	char state[16];
-
-	do {
-		read_file(WINDOW, state, sizeof(state));
-		if (!strcmp(state, "entered\n"))
-			return true;
-	} while (!strcmp(state, "armed\n") && patient(start, PATIENCE_MS));
-	return false;
-}
-
-void window_release(void)
-{
-	write_file(WINDOW, "\n");
-}
-
 /* Threads and processes */
 
 static char task_state(pid_t tid)
@@ -479,16 +451,85 @@ static void *run_actor(void *arg)
 	return NULL;
 }
 
-void start_actor(struct actor *a, long (*fn)(void *arg), void *arg)
+static void start_actor_with(struct actor *a, const pthread_attr_t *attr,
+			     long (*fn)(void *arg), void *arg)
 {
 	uint64_t start = now_ns();
 
 	a->fn = fn;
 	a->arg = arg;
 	atomic_store(&a->tid, 0);
-	MUST_EQ(pthread_create(&a->thread, NULL, run_actor, a), 0);
+	MUST_EQ(pthread_create(&a->thread, attr, run_actor, a), 0);
 	while (!atomic_load(&a->tid))
 		MUST(patient(start, PATIENCE_MS));
+}
+
+void start_actor(struct actor *a, long (*fn)(void *arg), void *arg)
+{
+	start_actor_with(a, NULL, fn, arg);
+}
+
+/* Windows */
+
+#define WINDOW	"/sys/kernel/debug/kevent/window"
+
+/* Where this thread ran before start_in_window() */
+static cpu_set_t cpus_before;
+
+static cpu_set_t only_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return set;
+}
+
+static void start_actor_on(struct actor *a, int cpu, long (*fn)(void *arg), void *arg)
+{
+	cpu_set_t set = only_cpu(cpu);
+	pthread_attr_t attr;
+
+	MUST_EQ(pthread_attr_init(&attr), 0);
+	MUST_EQ(pthread_attr_setaffinity_np(&attr, sizeof(set), &set), 0);
+	start_actor_with(a, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+}
+
+static bool window_entered(void)
+{
+	uint64_t start = now_ns();
+	char state[16];
+
+	do {
+		read_file(WINDOW, state, sizeof(state));
+		if (!strcmp(state, "entered\n"))
+			return true;
+	} while (!strcmp(state, "armed\n") && patient(start, PATIENCE_MS));
+	return false;
+}
+
+/*
+ * The actor in the window may have disabled interrupts. Nothing would then move this
+ * thread from the actor's CPU to an idle one.
+ */
+bool start_in_window(struct actor *a, const char *name, long (*fn)(void *arg),
+		     void *arg)
+{
+	cpu_set_t here = only_cpu(0);
+
+	MUST(sysconf(_SC_NPROCESSORS_ONLN) > 1);
+	MUST_EQ(sched_getaffinity(0, sizeof(cpus_before), &cpus_before), 0);
+	MUST_EQ(sched_setaffinity(0, sizeof(here), &here), 0);
+	write_file(WINDOW, name);
+	start_actor_on(a, 1, fn, arg);
+	return window_entered();
+}
+
+void window_release(void)
+{
+	write_file(WINDOW, "\n");
+	MUST_EQ(sched_setaffinity(0, sizeof(cpus_before), &cpus_before), 0);
 }
 
 static int try_join(struct actor *a, uint64_t until)

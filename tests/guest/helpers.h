@@ -144,15 +144,6 @@ long long fdinfo(int kq, const char *key);
 #define MUST_EVENT(q, ev) \
 	MUST_EQ(next_event(q, ev, PATIENCE_MS * slowness), 1)
 
-/* Windows of the kernel, see kernel/kevent/window.h; the guest needs two CPUs. */
-
-/* Stops the next task with a queue of ours in window @name. */
-void window_arm(const char *name);
-/* Waits until a task is in the window; returns false if none comes in time. */
-bool window_entered(void);
-/* Lets the task go on, or disarms the window. */
-void window_release(void);
-
 /* Threads and processes */
 
 /* Blocks until the thread sleeps in system call @nr; false if it does not. */
@@ -174,6 +165,17 @@ void start_actor(struct actor *a, long (*fn)(void *arg), void *arg);
 /* Joins within @ms * slowness or fails the test. */
 void join_actor(struct actor *a, unsigned int ms);
 bool actor_ended(struct actor *a);
+
+/* Windows of the kernel, see kernel/kevent/window.h; the guest needs two CPUs. */
+
+/*
+ * Starts an actor that stops in window @name, on another CPU than the caller's.
+ * Returns false if it does not come there in time.
+ */
+bool start_in_window(struct actor *a, const char *name, long (*fn)(void *arg),
+		     void *arg);
+/* Lets the actor go on, or disarms the window. */
+void window_release(void);
 
 /* A thread in one blocking call on a queue, as drawn in the wake suites */
 struct waiter {

@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -375,44 +374,25 @@ static void last_watch_of_a_queue_hands_on(void)
 	close_queue(&q[1]);
 }
 
-/* A task in a window may occupy a CPU with interrupts off. */
-static void stay_on_cpu(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /*
  * The chosen watch is disarmed before it is notified: another one is notified.
  */
 static long write_byte(void *arg)
 {
-	stay_on_cpu(1);
 	return write(*(int *)arg, "", 1);
 }
 
-/*
- * Returns false if no task came to the window in time: on a busy host this CPU
- * may stop for longer than the task stays there.
- */
-static bool try_window(void (*way)(struct group *g, unsigned int i))
+static void check_window(void (*way)(struct group *g, unsigned int i))
 {
 	struct actor writer;
 	unsigned int a, b;
 	struct group g;
-	bool entered;
 
 	open_group(&g);
 	a = join_group(&g, KEVENT_SOCKET, RECV, ET);
 	b = join_group(&g, KEVENT_SOCKET, RECV, ET);
 	keep_busy(&g, b);
-	stay_on_cpu(0);
-	window_arm("turn");
-	start_actor(&writer, write_byte, &g.peer);
-	entered = window_entered();
+	CHECK(start_in_window(&writer, "turn", write_byte, &g.peer));
 	way(&g, a);
 	window_release();
 	join_actor(&writer, PATIENCE_MS);
@@ -420,16 +400,6 @@ static bool try_window(void (*way)(struct group *g, unsigned int i))
 	CHECK_EQ(reported(&g, b), RECV);
 	CHECK_EQ(reported(&g, a) & RECV, 0);
 	close_group(&g);
-	return entered;
-}
-
-static void check_window(void (*way)(struct group *g, unsigned int i))
-{
-	int tries = 5;
-
-	while (tries && !try_window(way))
-		tries--;
-	CHECK(tries > 0);
 }
 
 static void watch_disarmed_in_its_turn_is_passed_over(void)
@@ -462,9 +432,7 @@ static void watch_about_to_be_disarmed_tells_others_too(void)
 		change(&g, a, RECV | SEND, flags[i]);
 		b = join_group(&g, KEVENT_SOCKET, RECV, ET);
 		keep_busy(&g, b);
-		window_arm("verified");
-		start_actor(&consumer, collect_one, &g.q[a].fd);
-		CHECK(window_entered());
+		CHECK(start_in_window(&consumer, "verified", collect_one, &g.q[a].fd));
 		put_byte(g.peer);
 		window_release();
 		join_actor(&consumer, PATIENCE_MS);

@@ -306,9 +306,7 @@ static void level_entry_may_be_taken_during_the_hit(void)
 	char c;
 
 	watch(&q, 8, fd, 0);
-	window_arm("hit_stored");
-	start_actor(&writer, write_two, &fd[1]);
-	CHECK(window_entered());
+	CHECK(start_in_window(&writer, "hit_stored", write_two, &fd[1]));
 	MUST(kevent_ring_next(q.ring, q.size, &ev));
 	MUST_EQ(read(fd[0], &c, 1), 1);
 	/*

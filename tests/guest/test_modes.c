@@ -453,9 +453,7 @@ static void modify_counts_although_a_consumer_has_looked(void)
 	open_queue(&q, 0);
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[1], SEND, 0, 1), 0);
-	window_arm("verified");
-	start_actor(&consumer, collect_one, &q.fd);
-	CHECK(window_entered());
+	CHECK(start_in_window(&consumer, "verified", collect_one, &q.fd));
 	CHECK_EQ(modify(q.fd, fd[1], RECV, 0, 2), 0);
 	window_release();
 	join_actor(&consumer, PATIENCE_MS);

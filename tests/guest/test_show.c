@@ -181,9 +181,7 @@ static void watch_that_is_looked_at_is_busy(void)
 	open_queue(&q, 0);
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[1], KEVENT_SOCKET_SEND, 0, 1), 0);
-	window_arm("verified");
-	start_actor(&consumer, collect_one, &q.fd);
-	CHECK(window_entered());
+	CHECK(start_in_window(&consumer, "verified", collect_one, &q.fd));
 	show_me(NULL);
 	window_release();
 	check_said(&show, "  busy       level     PIPE %d SEND 0 user 0x1*",
