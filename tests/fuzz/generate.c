@@ -338,6 +338,30 @@ static void generate_loss(struct mix *m, struct sequence *s)
 	generate_collects(m, s);
 }
 
+/* Marks that are kept and marks that merge, while others wait, then a consumer */
+static void generate_marks(struct mix *m, struct sequence *s)
+{
+	const struct op mark = {
+		.code = OP_CTL, .q = below(m, m->queues), .type = KEVENT_USER,
+		.x = below(m, NR_IDS),
+	};
+	unsigned int n = 4 + below(m, 8);
+	struct op *op;
+
+	while (n--) {
+		op = &s->op[s->nr++];
+		*op = mark;
+		op->cmd = one_in(m, 2) ? KEVENT_CTL_READY :
+			  one_in(m, 3) ? KEVENT_CTL_ADD : KEVENT_CTL_MODIFY;
+		op->event = one_in(m, 2) ? 7 : below(m, 8);
+		op->n = below(m, 1000);
+		if (one_in(m, 2))
+			op->flags = KEVENT_REQ_KEEP_EACH;
+	}
+	s->op[s->nr++] = (struct op){ .code = OP_POP, .q = mark.q };
+	s->op[s->nr++] = (struct op){ .code = OP_COLLECT, .q = mark.q };
+}
+
 static void pick_mix(struct mix *m)
 {
 	m->theme = below(m, THEMES);
@@ -371,6 +395,8 @@ void generate(struct sequence *s, uint64_t seed, unsigned int steps,
 			generate_many(&m, s);
 		else if (m.theme == SHARED && one_in(&m, 40))
 			generate_loss(&m, s);
+		else if (m.theme == IDS && one_in(&m, 60))
+			generate_marks(&m, s);
 		else
 			generate_op(&m, &s->op[s->nr++]);
 	}
