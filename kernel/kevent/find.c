@@ -122,21 +122,84 @@ bool kevent_is_current(const struct kevent *ke)
 
 /* Watches without a file */
 
-static int kevent_key_cmp(u32 type, u64 id, const struct kevent_keyed *kk)
+static struct kevent_keyed *node_keyed(struct rb_node *node)
 {
-	if (type != kk->ke.type)
-		return type < kk->ke.type ? -1 : 1;
+	return rb_entry(node, struct kevent_keyed, node);
+}
+
+/* Ids differ more often than types. */
+static __always_inline int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
+{
+	const struct kevent_keyed *kk = node_keyed(node);
+
 	if (id != kk->id)
 		return id < kk->id ? -1 : 1;
+	if (type != kk->ke.type)
+		return type < kk->ke.type ? -1 : 1;
 	return 0;
 }
 
-static int kevent_node_cmp(struct rb_node *a, const struct rb_node *b)
+/* The place of a key, and above what that is, by a walk from the root */
+static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
+					u64 id, struct rb_node **parent)
 {
-	const struct kevent_keyed *kk = rb_entry(a, struct kevent_keyed, node);
+	struct rb_node **at = &q->by_key.rb_node;
+	int c;
 
-	return kevent_key_cmp(kk->ke.type, kk->id,
-			      rb_entry(b, struct kevent_keyed, node));
+	lockdep_assert_held(&q->key_lock);
+
+	*parent = NULL;
+	while (*at) {
+		c = kevent_key_cmp(type, id, *at);
+		if (!c)
+			break;
+		*parent = *at;
+		at = c < 0 ? &(*at)->rb_left : &(*at)->rb_right;
+	}
+	return at;
+}
+
+/*
+ * The place of a key in the tree: of the watch that has it, or an empty one. Many
+ * programs count ids up, so the end is tried first.
+ */
+static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
+					 u64 id, struct rb_node **parent)
+{
+	*parent = q->key_last;
+	if (*parent && kevent_key_cmp(type, id, *parent) > 0)
+		return &(*parent)->rb_right;
+	return kevent_key_walk(q, type, id, parent);
+}
+
+static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
+{
+	lockdep_assert_held(&q->key_lock);
+
+	if (q->key_last == node)
+		q->key_last = rb_prev(node);
+	if (q->key_next == node)
+		q->key_next = rb_next(node);
+	rb_erase(node, &q->by_key);
+	RB_CLEAR_NODE(node);
+}
+
+static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
+{
+	struct rb_node *parent, **at;
+
+	at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
+	if (*at) {
+		if (!kevent_is_dead(&node_keyed(*at)->ke))
+			return -EEXIST;
+		kevent_key_erase(q, *at);
+		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
+	}
+	if (parent == q->key_last && (!parent || at == &parent->rb_right))
+		q->key_last = &kk->node;
+	rb_link_node(&kk->node, parent, at);
+	rb_insert_color(&kk->node, &q->by_key);
+	return 0;
 }
 
 /**
@@ -149,21 +212,10 @@ static int kevent_node_cmp(struct rb_node *a, const struct rb_node *b)
 int kevent_key_link(struct kevent_keyed *kk)
 {
 	struct kevent_queue *q = kk->ke.queue;
-	struct kevent_keyed *other;
-	struct rb_node *found;
-	int err = 0;
+	int err;
 
 	spin_lock(&q->key_lock);
-	found = rb_find_add(&kk->node, &q->by_key, kevent_node_cmp);
-	if (found) {
-		other = rb_entry(found, struct kevent_keyed, node);
-		if (kevent_is_dead(&other->ke)) {
-			rb_replace_node(found, &kk->node, &q->by_key);
-			RB_CLEAR_NODE(found);
-		} else {
-			err = -EEXIST;
-		}
-	}
+	err = kevent_key_insert(q, kk);
 	spin_unlock(&q->key_lock);
 	return err;
 }
@@ -177,10 +229,8 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 	struct kevent_queue *q = kk->ke.queue;
 
 	spin_lock(&q->key_lock);
-	if (!RB_EMPTY_NODE(&kk->node)) {
-		rb_erase(&kk->node, &q->by_key);
-		RB_CLEAR_NODE(&kk->node);
-	}
+	if (!RB_EMPTY_NODE(&kk->node))
+		kevent_key_erase(q, &kk->node);
 	spin_unlock(&q->key_lock);
 }
 
@@ -190,25 +240,21 @@ void kevent_key_unlink(struct kevent_keyed *kk)
  * @type: its type
  * @id: its id
  *
+ * Watches are often looked up in the order of their ids, so the one behind the last
+ * that was found is tried first.
+ *
  * Return: the watch or NULL.
  */
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 {
-	struct kevent *found = NULL;
-	struct rb_node *node;
+	struct rb_node *node, *parent;
 
 	spin_lock(&q->key_lock);
-	for (node = q->by_key.rb_node; node;) {
-		struct kevent_keyed *kk = rb_entry(node, struct kevent_keyed,
-						   node);
-		int c = kevent_key_cmp(type, id, kk);
-
-		if (!c) {
-			found = &kk->ke;
-			break;
-		}
-		node = c < 0 ? node->rb_left : node->rb_right;
-	}
+	node = q->key_next;
+	if (!node || kevent_key_cmp(type, id, node))
+		node = *kevent_key_walk(q, type, id, &parent);
+	if (node)
+		q->key_next = rb_next(node);
 	spin_unlock(&q->key_lock);
-	return found;
+	return node ? &node_keyed(node)->ke : NULL;
 }

@@ -100,8 +100,11 @@ struct kevent_busy {
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @owner:	I: who pays for watches
  * @watches:	X: all watches
- * @key_lock:	protects @by_key and @guests
- * @by_key:	K: watches of sources without a file, by type and id
+ * @key_lock:	protects what is K
+ * @by_key:	K: watches of sources without a file, by id and type
+ * @key_last:	K: the last one in @by_key
+ * @key_next:	K: the one behind that looked up last, which programs often look up
+ *		next; NULL when there is none
  * @guests:	K: address spaces other than @mm that watches keep; empty without
  *		watches
  * @timers:	what the source of timers keeps for the queue; set once, by the
@@ -142,8 +145,10 @@ struct kevent_queue {
 	u32			refuses;
 	struct user_struct	*owner;
 	struct kevent_index	watches;
-	spinlock_t		key_lock;	/* by_key, guests */
+	spinlock_t		key_lock;	/* by_key and guests, see K */
 	struct rb_root		by_key;
+	struct rb_node		*key_last;
+	struct rb_node		*key_next;
 	struct list_head	guests;
 	struct kevent_timers	*timers;
 	refcount_t		refs;

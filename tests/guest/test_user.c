@@ -39,6 +39,14 @@ static void check_mark(struct queue *q, uint64_t user, uint32_t bits,
 	CHECK_EQ(ev.ptr, user);
 }
 
+static int remove_user(int kq, uint64_t id)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, id, 1, 0, 0);
+	return kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev);
+}
+
 static void marks_are_merged_and_counted(struct queue *q)
 {
 	CHECK_EQ(add_user(q->fd, 1, 7, 0, 11), 0);
@@ -106,6 +114,50 @@ static void ids_are_64_bits(void)
 		MUST_EQ(next_event(&q, &ev, 0), 1);
 		CHECK_EQ(ev.ptr, i);
 		CHECK(ev.id.raw_u64 == ids[i]);
+	}
+	close_queue(&q);
+}
+
+/* The kernel tries first what it expects to be looked up next. */
+static void watch_that_fired_is_not_found_again(void)
+{
+	struct queue q;
+	int i;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 1), 0);
+	for (i = 0; i < 16; i++) {
+		MUST_EQ(add_user(q.fd, 2, 1, KEVENT_REQ_ONESHOT, 2), 0);
+		MUST_EQ(mark_user(q.fd, 2, 1), 1);
+		MUST_EQ(mark_user(q.fd, 1, 1), 1);
+		check_mark(&q, 2, 1, 1);
+		check_mark(&q, 1, 1, 1);
+		MUST_EQ(add_user(q.fd, 2, 1, 0, 2), 0);
+		CHECK_EQ(remove_user(q.fd, 2), 0);
+	}
+	close_queue(&q);
+}
+
+/* Ids that go up, go down, and jump */
+static void ids_are_found_in_any_order(void)
+{
+	uint64_t state = 0, there = 0;
+	unsigned int i, id = 0;
+	struct queue q;
+
+	open_queue(&q, 0);
+	for (i = 0; i < 20000; i++) {
+		state = state * 6364136223846793005ull + 1442695040888963407ull;
+		id = (state >> 62 ? id + (state >> 62) - 2 : state >> 32) % 64;
+		if (state >> 40 & 1) {
+			CHECK_EQ(add_user(q.fd, id, 1, 0, id),
+				 there >> id & 1 ? -EEXIST : 0);
+			there |= 1ull << id;
+		} else {
+			CHECK_EQ(remove_user(q.fd, id),
+				 there >> id & 1 ? 0 : -ENOENT);
+			there &= ~(1ull << id);
+		}
 	}
 	close_queue(&q);
 }
@@ -615,6 +667,8 @@ static const struct test_case cases[] = {
 	TEST(marks_after_a_delivery_are_another_event),
 	TEST(count_of_marks_is_exact),
 	TEST(ids_are_64_bits),
+	TEST(watch_that_fired_is_not_found_again),
+	TEST(ids_are_found_in_any_order),
 	TEST_EACH(oneshot_takes_the_marks_of_one_delivery),
 	TEST_EACH(add_with_ready_is_marked),
 	TEST_EACH(add_and_modify_mark_without_bits),
