@@ -25,26 +25,27 @@
  * @q:		the queue
  * @first:	the first one, in user memory
  * @at:		the current one there
- * @stride:	from one to the next, in bytes
+ * @left:	how many there are from @at on
  * @cmd:	command of all entries; not of changes
  * @changes:	these are changes
  * @look:	a change has a result that the caller must look at
  * @count:	what kevent_ctl() returns
- * @some:	copies of some, from the current one on, @stride apart. Each begins
- *		with a &struct ukevent. Entries that are handed back are stored in
- *		front of those yet to be read
+ * @now:	a copy of the current one; of an entry, @now.uk only
  * @stash:	for watches to be added
+ *
+ * A request is read when its turn has come. Entries that are handed back are stored
+ * in front of those yet to be read.
  */
 struct kevent_requests {
 	struct kevent_queue	*q;
 	void __user		*first;
 	void __user		*at;
-	u32			stride;
+	u32			left;
 	u32			cmd;
 	bool			changes;
 	bool			look;
 	u32			count;
-	struct kevent_change	some[KEVENT_CTL_BATCH];
+	struct kevent_change	now;
 	struct kevent_stash	stash;
 };
 
@@ -52,89 +53,69 @@ struct kevent_requests {
 
 static_assert(!offsetof(struct kevent_change, uk));
 
-static __always_inline struct ukevent *request_next(struct kevent_requests *r,
-						    struct ukevent *uk)
+static __always_inline u32 request_cmd(const struct kevent_requests *r)
 {
-	return (void *)uk + r->stride;
+	return r->changes ? r->now.cmd : r->cmd;
 }
 
-static __always_inline u32 request_cmd(const struct kevent_requests *r,
-				       const struct ukevent *uk)
+/* In line and word by word, which takes half of what copy_from_user() does */
+static __always_inline bool request_read(struct kevent_requests *r)
 {
-	return r->changes ? container_of(uk, struct kevent_change, uk)->cmd :
-			    r->cmd;
-}
+	const struct kevent_change __user *from = r->at;
+	struct ukevent *uk = &r->now.uk;
 
-/* Read up to @nr requests; where not all are readable, one. Returns how many. */
-static u32 requests_read(struct kevent_requests *r, u32 nr)
-{
-	nr = min(nr, KEVENT_CTL_BATCH);
-	if (nr > 1 && !copy_from_user(r->some, r->at, (size_t)nr * r->stride))
-		return nr;
-	/* With a constant size it is known that they fit. */
+	if (!user_read_access_begin(from, r->changes ? sizeof(*from) :
+						       sizeof(from->uk)))
+		return false;
+	unsafe_get_user(uk->id.raw_u64, &from->uk.id.raw_u64, fault);
+	unsafe_get_user(uk->type, &from->uk.type, fault);
+	unsafe_get_user(uk->event, &from->uk.event, fault);
+	unsafe_get_user(uk->req_flags, &from->uk.req_flags, fault);
+	unsafe_get_user(uk->ret_data[0], &from->uk.ret_data[0], fault);
+	unsafe_get_user(uk->ret_data[1], &from->uk.ret_data[1], fault);
+	unsafe_get_user(uk->ptr, &from->uk.ptr, fault);
 	if (r->changes)
-		return !copy_from_user(r->some, r->at, sizeof(*r->some));
-	return !copy_from_user(r->some, r->at, sizeof(r->some->uk));
-}
-
-/* For as many of the @nr requests as add one of the type that is added first */
-static void requests_stash(struct kevent_requests *r, u32 nr)
-{
-	struct ukevent *uk = &r->some[0].uk;
-	u32 type = 0, adds = 0;
-
-	if (!r->changes && r->cmd != KEVENT_CTL_ADD) {
-		kevent_stash_none(&r->stash);
-		return;
-	}
-	for (; nr--; uk = request_next(r, uk)) {
-		if (request_cmd(r, uk) != KEVENT_CTL_ADD)
-			continue;
-		if (!adds)
-			type = uk->type;
-		adds += uk->type == type;
-	}
-	kevent_stash_init(&r->stash, type, adds);
+		unsafe_get_user(r->now.cmd, &from->cmd, fault);
+	user_read_access_end();
+	return true;
+fault:
+	user_read_access_end();
+	return false;
 }
 
 /* Making */
 
-/*
- * Whether a request may be made, and the file it is about, if it is about one; the
- * caller fdput()s it.
- */
-static int kevent_ctl_file(const struct kevent_queue *q, u32 cmd,
-			   const struct ukevent *uk, struct fd *f)
+/* Whether a request of a source may be made */
+static __always_inline int request_allowed(const struct kevent_queue *q, u32 cmd,
+					   u32 type,
+					   const struct kevent_source_ops *ops)
 {
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
-
-	*f = EMPTY_FD;
 	if (cmd > KEVENT_CTL_READY)
 		return -EINVAL;
-	if (unlikely(q->refuses) && (kevent_refuses_type(q, uk->type) ||
+	if (unlikely(q->refuses) && (kevent_refuses_type(q, type) ||
 				     kevent_refuses_cmd(q, cmd)))
 		return -EPERM;
-	if (IS_ERR(ops))
-		return PTR_ERR(ops);
-	if (!ops->file)
-		return 0;
-	*f = fdget(uk->id.raw[0]);
-	return fd_file(*f) ? 0 : -EBADF;
+	return PTR_ERR_OR_ZERO(ops);
 }
 
 /* Returns 0, the watch whose event is handed back, or an ERR_PTR(). */
-static struct kevent *request_apply(struct kevent_requests *r, u32 cmd,
-				    struct ukevent *uk, struct file *file)
+static __always_inline struct kevent *
+request_apply(struct kevent_requests *r, const struct kevent_source_ops *ops,
+	      u32 cmd, struct fd f)
 {
+	struct ukevent *uk = &r->now.uk;
+	struct file *file = fd_file(f);
+
 	switch (cmd) {
 	case KEVENT_CTL_ADD:
-		return kevent_add(r->q, uk, file, &r->stash);
+		r->stash.want = r->left;
+		return kevent_add(r->q, ops, uk, f, &r->stash);
 	case KEVENT_CTL_REMOVE:
-		return ERR_PTR(kevent_remove(r->q, uk, file));
+		return ERR_PTR(kevent_remove(r->q, ops, uk, file));
 	case KEVENT_CTL_MODIFY:
-		return ERR_PTR(kevent_modify(r->q, uk, file));
+		return ERR_PTR(kevent_modify(r->q, ops, uk, file));
 	default:
-		return ERR_PTR(kevent_mark(r->q, uk, file));
+		return ERR_PTR(kevent_mark(r->q, ops, uk, file));
 	}
 }
 
@@ -212,79 +193,88 @@ static noinline int change_put(struct kevent_requests *r,
 }
 
 /* Give the caller the @result: 0, 1 when an event is handed back, or -errno. */
-static __always_inline int request_put(struct kevent_requests *r,
-				       struct ukevent *uk, int result)
+static __always_inline int request_put(struct kevent_requests *r, int result)
 {
+	struct ukevent *uk = &r->now.uk;
+
 	if (result <= 0)
 		kevent_set_result(uk, result);
-	if (r->changes)
-		return change_put(r, container_of(uk, struct kevent_change, uk),
-				  result);
-	return entry_put(r, uk, result);
+	return r->changes ? change_put(r, &r->now, result) :
+			    entry_put(r, uk, result);
+}
+
+static noinline int request_hand_back(struct kevent_requests *r,
+				      struct kevent *ke)
+{
+	kevent_handed_back(ke, !request_put(r, 1));
+	return 0;
 }
 
 /* The iterator */
 
-static int request_make(struct kevent_requests *r, struct ukevent *uk)
+static __always_inline int request_make(struct kevent_requests *r)
 {
-	u32 cmd = request_cmd(r, uk);
+	const struct kevent_source_ops *ops = kevent_source(r->now.uk.type);
+	u32 cmd = request_cmd(r);
+	struct fd f = EMPTY_FD;
 	struct kevent *ke;
-	struct fd f;
 	int err;
 
-	err = kevent_ctl_file(r->q, cmd, uk, &f);
-	ke = err ? ERR_PTR(err) : request_apply(r, cmd, uk, fd_file(f));
-	if (IS_ERR_OR_NULL(ke)) {
-		err = request_put(r, uk, PTR_ERR_OR_ZERO(ke));
-	} else {
-		err = request_put(r, uk, 1);
-		kevent_handed_back(ke, !err);
-		err = 0;
+	err = request_allowed(r->q, cmd, r->now.uk.type, ops);
+	if (err)
+		return request_put(r, err);
+	if (ops->file) {
+		f = fdget(r->now.uk.id.raw[0]);
+		if (!fd_file(f))
+			return request_put(r, -EBADF);
 	}
+	ke = request_apply(r, ops, cmd, f);
+	err = IS_ERR_OR_NULL(ke) ? request_put(r, PTR_ERR_OR_ZERO(ke)) :
+				   request_hand_back(r, ke);
 	fdput(f);
 	return err;
 }
 
-static int requests_some(struct kevent_requests *r, u32 nr)
-{
-	struct ukevent *uk = &r->some[0].uk;
-	int err;
+/* Requests between two looks for signals, and for other tasks that want the CPU */
+#define REQUESTS_AT_ONCE	16
 
-	for (; nr--; uk = request_next(r, uk), r->at += r->stride) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		err = request_make(r, uk);
-		if (err)
-			return err;
-	}
+static __always_inline int requests_pause(const struct kevent_requests *r)
+{
+	if (r->left % REQUESTS_AT_ONCE)
+		return 0;
 	cond_resched();
-	return 0;
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /* Returns 0 or what ended it early. Without progress that is the caller's error. */
-static int requests_all(struct kevent_requests *r, u32 num)
+static __always_inline int requests_all(struct kevent_requests *r, u32 stride)
 {
 	int err = 0;
-	u32 nr;
 
-	for (; num && !err; num -= nr) {
-		nr = requests_read(r, num);
-		if (!nr)
-			return -EFAULT;
-		requests_stash(r, nr);
-		err = requests_some(r, nr);
-		kevent_stash_drop(&r->stash);
+	kevent_stash_init(&r->stash);
+	for (; r->left && !err; r->left--) {
+		err = requests_pause(r);
+		if (err)
+			break;
+		if (!request_read(r)) {
+			err = -EFAULT;
+			break;
+		}
+		err = request_make(r);
+		if (!err)
+			r->at += stride;
 	}
+	kevent_stash_drop(&r->stash);
 	return err;
 }
 
 static void requests_init(struct kevent_requests *r, struct kevent_queue *q,
-			  void __user *user, u32 stride)
+			  void __user *user, u32 nr)
 {
 	r->q = q;
 	r->first = user;
 	r->at = user;
-	r->stride = stride;
+	r->left = nr;
 	r->look = false;
 	r->count = 0;
 }
@@ -297,10 +287,10 @@ static int kevent_ctl_entries(struct kevent_queue *q, u32 cmd, u32 num,
 	struct kevent_requests r __uninitialized;
 	int err;
 
-	requests_init(&r, q, arg, sizeof(*arg));
+	requests_init(&r, q, arg, num);
 	r.changes = false;
 	r.cmd = cmd;
-	err = requests_all(&r, num);
+	err = requests_all(&r, sizeof(*arg));
 	return err && r.at == r.first ? err : r.count;
 }
 
@@ -392,8 +382,8 @@ int kevent_make_changes(struct kevent_queue *q,
 	struct kevent_requests r __uninitialized;
 	int err;
 
-	requests_init(&r, q, changes, sizeof(*changes));
+	requests_init(&r, q, changes, nr);
 	r.changes = true;
-	err = requests_all(&r, nr);
+	err = requests_all(&r, sizeof(*changes));
 	return err && r.at == r.first ? err : err || r.look;
 }

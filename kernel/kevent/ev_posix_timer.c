@@ -273,6 +273,7 @@ int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 	if (kevent_refuses_type(fd_file(f)->private_data, KEVENT_POSIX_TIMER))
 		return -EPERM;
 	req.uk.ptr = (uintptr_t)timer->sigq->info.si_value.sival_ptr;
-	return PTR_ERR_OR_ZERO(kevent_add(fd_file(f)->private_data, &req.uk,
-					  fd_file(f), NULL));
+	return PTR_ERR_OR_ZERO(kevent_add(fd_file(f)->private_data,
+					  &kevent_posix_timer_ops, &req.uk,
+					  BORROWED_FD(fd_file(f)), NULL));
 }

@@ -101,6 +101,12 @@ static inline bool kevent_is_busy(const struct kevent *ke)
 	return kevent_peek_state(ke) & KE_BUSY;
 }
 
+/* Is it on no list, is no task busy with it, and may it be delivered? */
+static inline bool kevent_is_at_rest(const struct kevent *ke)
+{
+	return !(ke->state & (KE_LISTED | KE_BUSY | KE_DISARMED | KE_BROKEN));
+}
+
 static inline bool kevent_is_listed(const struct kevent *ke)
 {
 	return ke->state & KE_LISTED;

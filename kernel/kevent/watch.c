@@ -103,9 +103,10 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 
 /* Requests */
 
-static int kevent_check(struct kevent_queue *q,
-			const struct kevent_source_ops *ops,
-			const struct ukevent *uk, struct file *file)
+static __always_inline int kevent_check(struct kevent_queue *q,
+					const struct kevent_source_ops *ops,
+					const struct ukevent *uk,
+					struct file *file)
 {
 	int err;
 
@@ -114,12 +115,12 @@ static int kevent_check(struct kevent_queue *q,
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
 	err = ops->check(uk, file);
-	if (!err && uk->req_flags & KEVENT_REQ_STAY_AWAKE)
+	if (unlikely(uk->req_flags & KEVENT_REQ_STAY_AWAKE) && !err)
 		err = kevent_awake_prepare(q);
 	return err;
 }
 
-static void kevent_set(struct kevent *ke, const struct ukevent *uk)
+static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *uk)
 {
 	ke->user = uk->ptr;
 	/* Wake-ups look at these without ready_lock. */
@@ -131,42 +132,33 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 
 /* Addition */
 
-/**
- * kevent_stash_init - prepare to allocate memory for watches at once
- * @stash: an empty one
- * @type: their type
- * @nr: how many will be added, up to %KEVENT_CTL_BATCH
- *
- * kevent_stash_drop() must follow.
- */
-void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr)
+static noinline bool kevent_stash_fill(struct kevent_stash *stash,
+				       struct kmem_cache *cache)
 {
-	stash->nr = 0;
-	stash->want = nr > 1 ? nr : 0;
-	stash->cache = IS_ERR(kevent_source(type)) ? NULL : kevent_cache(type);
+	if (!stash || stash->want <= 1 || (stash->cache && stash->cache != cache))
+		return false;
+	stash->cache = cache;
+	stash->nr = kmem_cache_alloc_bulk(cache, GFP_KERNEL | __GFP_ZERO,
+					  min(stash->want, KEVENT_STASH),
+					  stash->ke);
+	return stash->nr;
 }
 
-static struct kevent *kevent_zalloc(struct kmem_cache *cache,
-				    struct kevent_stash *stash)
+static __always_inline struct kevent *kevent_zalloc(struct kmem_cache *cache,
+						    struct kevent_stash *stash)
 {
-	if (!stash || stash->cache != cache)
-		return kmem_cache_zalloc(cache, GFP_KERNEL);
-	if (!stash->nr && stash->want)
-		stash->nr = kmem_cache_alloc_bulk(cache,
-						  GFP_KERNEL | __GFP_ZERO,
-						  stash->want, stash->ke);
-	stash->want = 0;
-	if (stash->nr)
-		return stash->ke[--stash->nr];
-	return kmem_cache_zalloc(cache, GFP_KERNEL);
+	if (!stash || !stash->nr || stash->cache != cache) {
+		if (!kevent_stash_fill(stash, cache))
+			return kmem_cache_zalloc(cache, GFP_KERNEL);
+	}
+	return stash->ke[--stash->nr];
 }
 
 /* The key of a watch: what kevent_link() and kevent_find() go by */
-static void kevent_set_key(struct kevent *ke, const struct ukevent *uk,
-			   struct file *file)
+static void kevent_set_key(struct kevent *ke,
+			   const struct kevent_source_ops *ops,
+			   const struct ukevent *uk, struct file *file)
 {
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-
 	ke->id_low = uk->id.raw[0];
 	if (ops->file) {
 		to_kevent_file(ke)->file = file;
@@ -179,6 +171,7 @@ static void kevent_set_key(struct kevent *ke, const struct ukevent *uk,
 
 /* A new watch, busy and in the index, charged to the user. */
 static struct kevent *kevent_alloc(struct kevent_queue *q,
+				   const struct kevent_source_ops *ops,
 				   const struct ukevent *uk, struct file *file,
 				   struct kevent_stash *stash)
 {
@@ -195,7 +188,7 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	ke->queue = q;
 	ke->type = uk->type;
 	kevent_state_init(ke);
-	kevent_set_key(ke, uk, file);
+	kevent_set_key(ke, ops, uk, file);
 	kevent_set(ke, uk);
 	if (kevent_index_insert(&q->watches, ke))
 		goto free;
@@ -210,8 +203,8 @@ uncharge:
 }
 
 /* The caller reports it, if this returns 0 and not -errno. */
-static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
-			      void **room)
+static noinline int kevent_mark_locked(struct kevent *ke,
+				       const struct ukevent *uk, void **room)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	u32 mask = ke->event & ops->marks;
@@ -263,14 +256,17 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 	return false;
 }
 
-/* Returns the conditions that hold already, or -errno. */
-static int kevent_attach(struct kevent *ke, const struct ukevent *uk,
-			 struct file *file)
+/*
+ * Returns the conditions that hold already, or -errno. Where fdget() took no
+ * reference, no other task has the file table: nobody has closed the descriptor.
+ */
+static __always_inline int kevent_attach(struct kevent *ke,
+					 const struct kevent_source_ops *ops,
+					 const struct ukevent *uk, struct fd f)
 {
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	int mask = ops->attach(ke, uk, file);
+	int mask = ops->attach(ke, uk, fd_file(f));
 
-	if (mask >= 0 && ops->file && !kevent_is_current(ke))
+	if (mask >= 0 && f.word & FDPUT_FPUT && !kevent_is_current(ke))
 		return -EBADF;
 	return mask;
 }
@@ -288,19 +284,22 @@ static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 /**
  * kevent_add - add a watch
  * @q: the queue
+ * @ops: its source
  * @uk: the request; receives the event that is handed back
- * @file: what the request's descriptor refers to, for sources with a file;
- *	  pinned until after kevent_handed_back()
+ * @f: what the request's descriptor refers to, of fdget(), for sources with a file;
+ *     pinned until after kevent_handed_back()
  * @stash: where to take the memory from, or NULL
  *
  * Return: NULL, or the watch when its event is handed back at once: the caller
  * must call kevent_handed_back(), and may sleep and fault before that.
  * Or an ERR_PTR().
  */
-struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
-			  struct file *file, struct kevent_stash *stash)
+struct kevent *kevent_add(struct kevent_queue *q,
+			  const struct kevent_source_ops *ops,
+			  struct ukevent *uk, struct fd f,
+			  struct kevent_stash *stash)
 {
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
+	struct file *file = fd_file(f);
 	enum kevent_due due;
 	unsigned long flags;
 	struct kevent *ke;
@@ -311,10 +310,10 @@ struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
 		return ERR_PTR(mask);
 	if (ops->file && kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
-	ke = kevent_alloc(q, uk, file, stash);
+	ke = kevent_alloc(q, ops, uk, file, stash);
 	if (IS_ERR(ke))
 		return ke;
-	mask = kevent_attach(ke, uk, file);
+	mask = kevent_attach(ke, ops, uk, f);
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (mask >= 0)
@@ -356,10 +355,9 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 /* Change */
 
 /* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
-static int kevent_changeable(const struct kevent *ke)
+static __always_inline int
+kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
 {
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (kevent_is_dead(ke))
@@ -370,16 +368,16 @@ static int kevent_changeable(const struct kevent *ke)
 /**
  * kevent_remove - remove a watch
  * @q: the queue
+ * @ops: its source
  * @uk: names the watch
  * @file: as for kevent_add()
  *
  * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
  * -EINVAL, or -EPERM when it is another process's.
  */
-int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
-		  struct file *file)
+int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file)
 {
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	unsigned long flags;
 	struct kevent *ke;
 	bool mine = false;
@@ -391,7 +389,7 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
-		err = kevent_changeable(ke);
+		err = kevent_changeable(ke, ops);
 		mine = !err && kevent_kill(ke);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 	}
@@ -401,9 +399,21 @@ int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
 	return err;
 }
 
-static void kevent_modify_locked(struct kevent *ke, const struct ukevent *uk)
+/*
+ * A watch of a source with collect() was modified. Is there nothing to report, as far
+ * as a look under the lock says? What comes later has its callback later.
+ */
+static bool kevent_sees_nothing(struct kevent *ke,
+				const struct kevent_source_ops *ops)
 {
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	return kevent_is_at_rest(ke) &&
+	       !(ke->req_flags & KEVENT_REQ_READY) && !ops->collect(ke, true);
+}
+
+static __always_inline void
+kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
+		     const struct ukevent *uk)
+{
 	void *room = NULL;
 	bool report;
 
@@ -418,7 +428,7 @@ static void kevent_modify_locked(struct kevent *ke, const struct ukevent *uk)
 		report |= !kevent_mark_locked(ke, uk, &room);
 	if (ops->collect) {
 		ke->ready = 0;
-		report = true;
+		report = !kevent_sees_nothing(ke, ops);
 	}
 	if (report)
 		kevent_report(ke);
@@ -438,7 +448,7 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	} else {
 		kevent_rearmed(ke, mask);
 		if (mask >= 0)
-			kevent_modify_locked(ke, uk);
+			kevent_modify_locked(ke, kevent_source_of(ke), uk);
 	}
 	due = kevent_unbusy(ke, false);
 	kevent_unlock(q, flags);
@@ -446,15 +456,17 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	return min(mask, 0);
 }
 
-static int kevent_modify_found(struct kevent *ke, const struct ukevent *uk)
+static __always_inline int
+kevent_modify_found(struct kevent *ke, const struct kevent_source_ops *ops,
+		    const struct ukevent *uk)
 {
-	int err = kevent_changeable(ke);
+	int err = kevent_changeable(ke, ops);
 
 	if (err)
 		return err;
-	if (kevent_source_of(ke)->rearm)
+	if (ops->rearm)
 		return kevent_take_to_arm(ke);
-	kevent_modify_locked(ke, uk);
+	kevent_modify_locked(ke, ops, uk);
 	return 0;
 }
 
@@ -467,6 +479,7 @@ static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
 /**
  * kevent_modify - change what a watch is interested in, and its mode
  * @q: the queue
+ * @ops: its source
  * @uk: names the watch; has its new events, flags and cookie
  * @file: as for kevent_add()
  *
@@ -475,10 +488,9 @@ static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
  * process's, -EBUSY when another call arms it, or what the source's check() and
  * rearm() say: -EINVAL, -EACCES, -ENOTSOCK, -EFAULT, -EXDEV.
  */
-int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
-		  struct file *file)
+int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file)
 {
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	bool withdraws;
 	struct kevent *ke;
 	unsigned long flags;
@@ -493,7 +505,7 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	if (ke) {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		withdraws = kevent_withdraws(ke, uk);
-		err = kevent_modify_found(ke, uk);
+		err = kevent_modify_found(ke, ops, uk);
 		kevent_unlock(q, flags);
 		if (withdraws && !err && ops->hand_on)
 			ops->hand_on(ke);
@@ -504,10 +516,11 @@ int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
 	return !err && ops->rearm ? kevent_rearm(ke, uk) : err;
 }
 
-static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
-			    struct file *file, void **room)
+static int kevent_mark_once(struct kevent_queue *q,
+			    const struct kevent_source_ops *ops,
+			    const struct ukevent *uk, struct file *file,
+			    void **room)
 {
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	struct kevent *ke;
 	unsigned long flags;
 	int err;
@@ -517,7 +530,7 @@ static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
 	if (!ke)
 		return -ENOENT;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	err = kevent_changeable(ke) ?: kevent_mark_locked(ke, uk, room);
+	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
 	if (!err)
 		kevent_report(ke);
 	kevent_unlock(q, flags);
@@ -527,6 +540,7 @@ static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
 /**
  * kevent_mark - mark a watch ready from user space
  * @q: the queue
+ * @ops: its source
  * @uk: names the watch
  * @file: as for kevent_add()
  *
@@ -534,23 +548,22 @@ static int kevent_mark_once(struct kevent_queue *q, const struct ukevent *uk,
  * request has no event bit in common with the watch, -ENOMEM, or what the
  * source's mark() says: -EAGAIN.
  */
-int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
-		struct file *file)
+int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		const struct ukevent *uk, struct file *file)
 {
-	const struct kevent_source_ops *ops = kevent_source(uk->type);
 	void *room = NULL;
 	int err;
 
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
-	err = kevent_mark_once(q, uk, file, &room);
+	err = kevent_mark_once(q, ops, uk, file, &room);
 	if (err == -ENOBUFS) {
 		/* A full memory cgroup is an error, not a reason to kill. */
 		room = kmalloc(ops->room,
 			       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
 		if (!room)
 			return -ENOMEM;
-		err = kevent_mark_once(q, uk, file, &room);
+		err = kevent_mark_once(q, ops, uk, file, &room);
 		kfree(room);
 	}
 	return err;

@@ -5,22 +5,24 @@
 #ifndef _KEVENT_WATCH_H
 #define _KEVENT_WATCH_H
 
+#include <linux/file.h>
 #include <linux/slab.h>
 #include <linux/types.h>
 
 struct file;
 struct kevent;
 struct kevent_queue;
+struct kevent_source_ops;
 struct kmem_cache;
 struct ukevent;
 
-/* Requests that one stash serves */
-#define KEVENT_CTL_BATCH	16U
+/* Watches that are allocated at once */
+#define KEVENT_STASH	16U
 
 /**
  * struct kevent_stash - memory for watches to be added
- * @cache:	where it is from
- * @want:	how many to allocate when the first is needed
+ * @cache:	where it is from: that of the first watch that is added
+ * @want:	how many may be added yet
  * @nr:		how many there are
  * @ke:		zeroed
  */
@@ -28,16 +30,16 @@ struct kevent_stash {
 	struct kmem_cache	*cache;
 	u32			want;
 	u32			nr;
-	void			*ke[KEVENT_CTL_BATCH];
+	void			*ke[KEVENT_STASH];
 };
 
-void kevent_stash_init(struct kevent_stash *stash, u32 type, u32 nr);
-
 /**
- * kevent_stash_none - no watch will be added
- * @stash: an empty one
+ * kevent_stash_init - prepare to allocate memory for watches at once
+ * @stash: the stash, not initialised
+ *
+ * kevent_stash_drop() must follow.
  */
-static inline void kevent_stash_none(struct kevent_stash *stash)
+static inline void kevent_stash_init(struct kevent_stash *stash)
 {
 	stash->cache = NULL;
 	stash->want = 0;
@@ -46,7 +48,7 @@ static inline void kevent_stash_none(struct kevent_stash *stash)
 
 /**
  * kevent_stash_drop - free what is left
- * @stash: from kevent_stash_init()
+ * @stash: the stash
  */
 static inline void kevent_stash_drop(struct kevent_stash *stash)
 {
@@ -54,15 +56,17 @@ static inline void kevent_stash_drop(struct kevent_stash *stash)
 		kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
 }
 
-struct kevent *kevent_add(struct kevent_queue *q, struct ukevent *uk,
-			  struct file *file, struct kevent_stash *stash);
+struct kevent *kevent_add(struct kevent_queue *q,
+			  const struct kevent_source_ops *ops,
+			  struct ukevent *uk, struct fd f,
+			  struct kevent_stash *stash);
 void kevent_handed_back(struct kevent *ke, bool copied);
-int kevent_remove(struct kevent_queue *q, const struct ukevent *uk,
-		  struct file *file);
-int kevent_modify(struct kevent_queue *q, const struct ukevent *uk,
-		  struct file *file);
-int kevent_mark(struct kevent_queue *q, const struct ukevent *uk,
-		struct file *file);
+int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file);
+int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file);
+int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
 void kevent_bury(struct kevent *ke, bool held);
 void kevent_free(struct kevent *ke);

@@ -69,7 +69,8 @@ static void add(struct kunit *test, u64 id, u32 flags)
 	struct fixture *f = test->priv;
 	struct ukevent uk = request(id, flags);
 
-	KUNIT_ASSERT_NULL(test, kevent_add(f->q, &uk, NULL, NULL));
+	KUNIT_ASSERT_NULL(test, kevent_add(f->q, &kevent_user_ops, &uk,
+					   EMPTY_FD, NULL));
 }
 
 static int mark(struct kunit *test, u64 id, u32 event)
@@ -78,7 +79,7 @@ static int mark(struct kunit *test, u64 id, u32 event)
 	struct ukevent uk = request(id, 0);
 
 	uk.event = event;
-	return kevent_mark(f->q, &uk, NULL);
+	return kevent_mark(f->q, &kevent_user_ops, &uk, NULL);
 }
 
 /* Collect up to @max events into the buffer, from its start. */
@@ -143,7 +144,9 @@ static void each_mark_is_kept_with_its_data(struct kunit *test)
 		uk.event = i % 2 ? 0x101 : 0x2;
 		uk.ret_data[0] = i;
 		uk.ret_data[1] = ~i;
-		KUNIT_EXPECT_EQ(test, kevent_mark(f->q, &uk, NULL), 0);
+		KUNIT_EXPECT_EQ(test,
+				kevent_mark(f->q, &kevent_user_ops, &uk, NULL),
+				0);
 	}
 	KUNIT_EXPECT_EQ(test, collect(test, 17), 17);
 	KUNIT_EXPECT_EQ(test, event(test, 16).ret_data[0], 16);
@@ -237,7 +240,9 @@ static void dispatch_waits_for_modify(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
 	KUNIT_EXPECT_EQ(test, mark(test, 1, 0x8), 0);
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 0);
-	KUNIT_EXPECT_EQ(test, kevent_modify(f->q, &uk, NULL), 0);
+	KUNIT_EXPECT_EQ(test,
+			kevent_modify(f->q, &kevent_user_ops, &uk, NULL),
+			0);
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
 	KUNIT_EXPECT_EQ(test, event(test, 0).ret_data[0], 0x8);
 }
@@ -249,8 +254,12 @@ static void removed_events_are_not_delivered(struct kunit *test)
 
 	add(test, 1, KEVENT_REQ_READY);
 	add(test, 2, KEVENT_REQ_READY);
-	KUNIT_EXPECT_EQ(test, kevent_remove(f->q, &uk, NULL), 0);
-	KUNIT_EXPECT_EQ(test, kevent_remove(f->q, &uk, NULL), -ENOENT);
+	KUNIT_EXPECT_EQ(test,
+			kevent_remove(f->q, &kevent_user_ops, &uk, NULL),
+			0);
+	KUNIT_EXPECT_EQ(test,
+			kevent_remove(f->q, &kevent_user_ops, &uk, NULL),
+			-ENOENT);
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 	KUNIT_EXPECT_EQ(test, event(test, 0).id.raw_u64, 2);
 }
@@ -283,7 +292,10 @@ static void a_key_is_used_once(struct kunit *test)
 	struct ukevent uk = request(1, 0);
 
 	add(test, 1, 0);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_add(f->q, &uk, NULL, NULL)), -EEXIST);
+	KUNIT_EXPECT_EQ(test,
+			PTR_ERR(kevent_add(f->q, &kevent_user_ops, &uk, EMPTY_FD,
+					   NULL)),
+			-EEXIST);
 	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 }
