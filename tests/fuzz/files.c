@@ -50,6 +50,12 @@ void file_look(struct fqueue *q, struct watch *w)
 	turn_asked(q, w);
 }
 
+/* The last acknowledgements of a TCP connection wake up when they come. */
+static bool is_ending(const struct watch *w)
+{
+	return W.end[w->end].tcp && W.end[w->end].ending;
+}
+
 static void check_level(const struct watch *w, uint32_t mask)
 {
 	uint32_t holds = file_holds(w);
@@ -67,7 +73,7 @@ static void check_edge(const struct fqueue *q, const struct watch *w,
 {
 	uint32_t allowed = w->may | covered(q, w);
 
-	if (w->look || W.fallback)
+	if (w->look || W.fallback || is_ending(w))
 		allowed |= file_holds(w);
 	if (mask & ~allowed)
 		fail("an ET entry of watch %#llx says %#x where %#x may be said",
@@ -81,7 +87,7 @@ void file_made(struct fqueue *q, struct watch *w, const struct ukevent *uk)
 	if (!mask)
 		fail("an entry of watch %#llx says nothing",
 		     (unsigned long long)w->user);
-	if (!w->reasons && !w->listed && !w->perhaps)
+	if (!w->reasons && !w->listed && !w->perhaps && !is_ending(w))
 		fail("an entry of watch %#llx (%#x) without a reason",
 		     (unsigned long long)w->user, mask);
 	if (is_unread(q, w) && !(mask & ~w->reported))
@@ -136,10 +142,14 @@ void file_collected(const struct fqueue *q, struct watch *w)
 	w->perhaps = unread;
 }
 
-/* A collection had no room for all: it may have looked at a level watch. */
+/*
+ * A collection had no room for all: it may have looked at a watch, and forgotten what did
+ * not hold.
+ */
 void file_looked_at(const struct fqueue *q, struct watch *w)
 {
-	if (!w->listed || file_holds(w) || is_unread(q, w))
+	w->must &= file_holds(w);
+	if (!w->listed || file_holds(w) || (is_unread(q, w) && !w->reasons))
 		return;
 	w->listed = false;
 	w->perhaps = true;

@@ -7,6 +7,7 @@
  * generate.c	 a sequence of operations from a seed
  * run.c	 runs a sequence in a child, and stops at the first difference
  * ops.c	 makes one operation, and tells the model what came of it
+ * names.c	 names of operations, and signals
  * ids.c	 operations on signals, processes, timers and futex words
  * world.c	 files, and what poll(2) says of them
  * model.c	 watches: what each must report and what it may report
@@ -117,6 +118,7 @@ struct sequence {
 enum kind {
 	KIND_NONE, KIND_PIPE_READ, KIND_PIPE_WRITE, KIND_SOCKET, KIND_EVENTFD,
 	KIND_FILE,
+	KIND_TCP,	/* only to open: becomes a socket */
 };
 
 /**
@@ -124,6 +126,8 @@ enum kind {
  * @kind:	of what
  * @slots:	descriptors of ours
  * @held:	a child has one, too
+ * @tcp:	a socket of TCP: never filled, as room comes when it likes
+ * @ending:	one of its ends was closed or shut down
  * @peer:	the other end of a pipe or stream, -1: it is closed, or there is none
  * @now:	what poll(2) says
  * @before:	what it said before the operation
@@ -135,6 +139,7 @@ struct end {
 	enum kind	kind;
 	int		slots;
 	bool		held;
+	bool		tcp, ending;
 	int		peer;
 	uint32_t	now;
 	uint32_t	before;
@@ -213,9 +218,6 @@ void generate(struct sequence *s, uint64_t seed, unsigned int steps,
 uint32_t next_random(uint64_t *state);
 
 /* ids.c */
-int signal_of(int x);
-bool is_realtime(int x);
-void block_signals(void);
 uint32_t *futex_word(int x);
 
 /* ops.c and ids.c */
@@ -235,6 +237,10 @@ bool world_open(int x, enum kind kind);
 bool many_open(void);
 char *file_name(unsigned int name);
 void remove_files(pid_t pid);
+/* Bytes to read from a TCP socket, or -1 */
+long tcp_unread(int end);
+/* Waits until poll(2) says one of the @bits, or so much is @unread unless -1. */
+void tcp_arrive(int end, uint32_t bits, long unread);
 
 /* consume.c */
 void see_entries(struct fqueue *q);
@@ -250,7 +256,13 @@ void emit(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void emit_begin(FILE *to, const char *line);
 void emit_end(const char *why);
 
+/* names.c */
 const char *op_name(uint8_t code);
+int signal_of(int x);
+bool is_realtime(int x);
+void block_signals(void);
+
+/* main.c */
 void print_op(FILE *to, const struct op *op);
 
 #endif /* FUZZ_H */

@@ -155,6 +155,7 @@ static uint8_t file_type(struct mix *m, unsigned int x)
 		return KEVENT_POLL;
 	switch (m->kinds[x]) {
 	case KIND_SOCKET:
+	case KIND_TCP:
 		return KEVENT_SOCKET;
 	case KIND_PIPE_READ:
 	case KIND_PIPE_WRITE:
@@ -233,7 +234,7 @@ static void generate_number(struct mix *m, struct op *op)
 {
 	static const uint8_t kinds[] = {
 		KIND_PIPE_READ, KIND_SOCKET, KIND_SOCKET, KIND_EVENTFD,
-		KIND_FILE,
+		KIND_FILE, KIND_TCP,
 	};
 
 	switch (op->code) {

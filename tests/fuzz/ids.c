@@ -19,35 +19,6 @@
 
 static uint32_t words[NR_IDS];
 
-int signal_of(int x)
-{
-	switch (x) {
-	case 0:
-		return SIGUSR1;
-	case 1:
-		return SIGUSR2;
-	default:
-		return SIGRTMIN + x;
-	}
-}
-
-bool is_realtime(int x)
-{
-	return x > 1;
-}
-
-/* No signal of ours ends the process. */
-void block_signals(void)
-{
-	sigset_t set;
-	int i;
-
-	sigemptyset(&set);
-	for (i = 0; i < NR_IDS; i++)
-		sigaddset(&set, signal_of(i));
-	sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 /* Those that no watch has consumed. Returns how many. */
 static unsigned int take_pending(int sig)
 {

@@ -18,25 +18,6 @@
 
 #include "fuzz.h"
 
-static const char *const op_names[NR_OPS] = {
-	[OP_NONE] = "none", [OP_OPEN] = "open", [OP_CLOSE] = "close",
-	[OP_DUP] = "dup", [OP_WRITE] = "write", [OP_READ] = "read",
-	[OP_SHUTDOWN] = "shutdown", [OP_CHANGE] = "change",
-	[OP_CTL] = "ctl", [OP_POP] = "pop", [OP_COMMIT] = "commit",
-	[OP_COLLECT] = "collect", [OP_REOPEN] = "reopen",
-	[OP_HOLD] = "hold", [OP_RELEASE] = "release",
-	[OP_MANY_ADD] = "many_add", [OP_MANY_WRITE] = "many_write",
-	[OP_MANY_READ] = "many_read", [OP_KILL] = "kill",
-	[OP_SPAWN] = "spawn", [OP_END] = "end", [OP_REAP] = "reap",
-	[OP_SET] = "set", [OP_WAKE] = "wake", [OP_SETTIME] = "settime",
-	[OP_NAP] = "nap", [OP_SETTLE] = "settle",
-};
-
-const char *op_name(uint8_t code)
-{
-	return code < NR_OPS ? op_names[code] : "?";
-}
-
 /* The value of @fn comes over a page, because an exit status is too small. */
 int in_child(int (*fn)(void *arg), void *arg)
 {
@@ -113,6 +94,9 @@ static void do_close(const struct op *op)
 	if (close(W.slot[op->x].fd))
 		fail("close() fails");
 	put_end(op->x);
+	if (peer >= 0)
+		W.end[peer].ending = true;
+	tcp_arrive(peer, END_BITS | KEVENT_POLL_POLLRDHUP, -1);
 	look_at_files();
 	if (peer >= 0)
 		file_activity(peer, rising(peer), W.end[peer].now, true);
@@ -155,18 +139,21 @@ static long move_bytes(int fd, bool out, uint32_t nr)
 	return out ? write(fd, buf, nr) : read(fd, buf, nr);
 }
 
-/* Returns whether anything was written or read. */
+/* Returns how much was written or read, at least. */
 static int transfer(void *arg)
 {
 	const struct transfer *t = arg;
 	uint64_t one = 1;
 	bool moved = false;
+	long nr;
 
 	if (t->eventfd)
 		return t->write ? write(t->fd, &one, 8) == 8 :
 				  read(t->fd, &one, 8) == 8;
-	if (t->nr)
-		return move_bytes(t->fd, t->write, t->nr) > 0;
+	if (t->nr) {
+		nr = move_bytes(t->fd, t->write, t->nr);
+		return nr < 0 ? 0 : nr;
+	}
 	while (move_bytes(t->fd, t->write, 1 << 16) > 0)
 		moved = true;
 	while (t->write && move_bytes(t->fd, true, 1) > 0)
@@ -208,20 +195,39 @@ static bool may_transfer(const struct op *op, const struct end *e)
 						  KIND_PIPE_READ);
 }
 
+/* A TCP socket that was closed answers a write with a reset. */
+static void wait_for_transfer(const struct transfer *t, int end, int moved,
+			      long unread)
+{
+	int peer = W.end[end].peer;
+
+	if (!W.end[end].tcp || !t->write || !moved)
+		return;
+	if (peer < 0)
+		tcp_arrive(end, END_BITS, -1);
+	else
+		tcp_arrive(peer, END_BITS, unread + moved);
+}
+
 static void do_transfer(const struct op *op)
 {
 	struct slot *s = &W.slot[op->x];
 	struct transfer t = {
 		.fd = s->fd, .write = op->code == OP_WRITE, .nr = op->n,
 	};
-	bool moved;
+	long unread;
+	int moved;
 
 	if (s->end < 0 || !may_transfer(op, &W.end[s->end]))
 		return;
+	if (W.end[s->end].tcp && t.write && !t.nr)
+		t.nr = 100;
+	unread = tcp_unread(W.end[s->end].peer);
 	t.eventfd = W.end[s->end].kind == KIND_EVENTFD;
 	emit("%s(%s, fd[%d], %u);", t.write ? "put" : "take",
 	     op->child ? "true" : "false", op->x, t.eventfd ? 8 : t.nr);
 	moved = op->child ? in_child(transfer, &t) : transfer(&t);
+	wait_for_transfer(&t, s->end, moved, unread);
 	look_at_files();
 	transferred(&t, s->end, moved);
 	if (!t.nr)
@@ -234,10 +240,14 @@ static void do_shutdown(const struct op *op)
 
 	if (end < 0 || W.end[end].kind != KIND_SOCKET)
 		return;
-	emit("CHECK_EQ(shutdown(fd[%d], SHUT_WR), 0);", op->x);
 	if (shutdown(W.slot[op->x].fd, SHUT_WR))
 		return;
+	emit("CHECK_EQ(shutdown(fd[%d], SHUT_WR), 0);", op->x);
 	peer = alive_peer(op->x);
+	W.end[end].ending = true;
+	if (peer >= 0)
+		W.end[peer].ending = true;
+	tcp_arrive(peer, END_BITS | KEVENT_POLL_POLLRDHUP, -1);
 	look_at_files();
 	if (peer >= 0)
 		file_activity(peer, rising(peer), W.end[peer].now, true);
@@ -565,8 +575,11 @@ static void do_release(const struct op *op)
 	W.holder = 0;
 	for (i = 0; i < NR_ENDS; i++) {
 		peer = W.end[i].held ? released(i) : -1;
-		if (peer >= 0)
-			alone[peer] = true;
+		if (peer < 0)
+			continue;
+		alone[peer] = true;
+		W.end[peer].ending = true;
+		tcp_arrive(peer, END_BITS | KEVENT_POLL_POLLRDHUP, -1);
 	}
 	look_at_files();
 	for (i = 0; i < NR_ENDS; i++)

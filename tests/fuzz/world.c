@@ -5,12 +5,18 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "fuzz.h"
+
+#define ARRIVE_NS	2000000000ull
 
 struct world W;
 
@@ -65,19 +71,59 @@ static void make_peers(int x)
 	W.end[W.slot[x + 1].end].peer = W.slot[x].end;
 }
 
+/* Small writes are sent at once, so that nothing happens later. */
+static int tcp_pair(int *fd)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, i;
+	socklen_t size = sizeof(at);
+	bool bad;
+
+	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bad = bind(server, (struct sockaddr *)&at, size) || listen(server, 1) ||
+	      getsockname(server, (struct sockaddr *)&at, &size) ||
+	      connect(fd[0], (struct sockaddr *)&at, size);
+	fd[1] = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	close(server);
+	for (i = 0; i < 2; i++)
+		bad |= fcntl(fd[i], F_SETFL, O_NONBLOCK) ||
+		       setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one,
+				  sizeof(one));
+	return bad;
+}
+
+static int open_sockets(int x, enum kind kind, int *fd)
+{
+	if (kind == KIND_TCP) {
+		emit("open_tcp(&fd[%d]);", x);
+		return tcp_pair(fd);
+	}
+	emit("MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, &fd[%d]), 0);",
+	     x);
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			  0, fd);
+}
+
+static void fill_sockets(int x, enum kind kind, const int *fd)
+{
+	fill_slot(x, fd[0], KIND_SOCKET);
+	fill_slot(x + 1, fd[1], KIND_SOCKET);
+	W.end[W.slot[x].end].tcp = kind == KIND_TCP;
+	W.end[W.slot[x + 1].end].tcp = kind == KIND_TCP;
+}
+
 static bool open_pair(int x, enum kind kind)
 {
 	int fd[2], err;
 
 	if (x + 1 >= NR_SLOTS || W.slot[x + 1].end >= 0)
 		return false;
-	if (kind == KIND_SOCKET) {
-		err = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
-				 SOCK_CLOEXEC, 0, fd);
-		emit("MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, &fd[%d]), 0);",
-		     x);
-		fill_slot(x, fd[0], KIND_SOCKET);
-		fill_slot(x + 1, fd[1], KIND_SOCKET);
+	if (kind == KIND_SOCKET || kind == KIND_TCP) {
+		err = open_sockets(x, kind, fd);
+		fill_sockets(x, kind, fd);
 	} else {
 		err = pipe2(fd, O_CLOEXEC | O_NONBLOCK);
 		emit("open_pipe(&fd[%d]);", x);
@@ -129,7 +175,7 @@ bool world_open(int x, enum kind kind)
 {
 	if (W.slot[x].end >= 0)
 		return false;
-	if (kind == KIND_SOCKET || kind == KIND_PIPE_READ)
+	if (kind == KIND_SOCKET || kind == KIND_PIPE_READ || kind == KIND_TCP)
 		return open_pair(x, kind);
 	if (kind == KIND_FILE) {
 		open_file(x);
@@ -180,6 +226,41 @@ static void look_at(int end, int fd)
 	W.end[end].before = W.end[end].now;
 	W.end[end].now = poll_now(fd);
 	turn_looked(&W.end[end]);
+}
+
+/* TCP, whose segments arrive soon, but not in the call */
+
+static int slot_of(int end)
+{
+	int x;
+
+	for (x = 0; x < NR_SLOTS; x++)
+		if (W.slot[x].end == end)
+			return x;
+	return -1;
+}
+
+long tcp_unread(int end)
+{
+	int nr, x = end < 0 || !W.end[end].tcp ? -1 : slot_of(end);
+
+	if (x < 0)
+		return -1;
+	return ioctl(W.slot[x].fd, FIONREAD, &nr) ? -1 : nr;
+}
+
+void tcp_arrive(int end, uint32_t bits, long unread)
+{
+	uint64_t start = now_ns();
+	int x = end < 0 || !W.end[end].tcp ? -1 : slot_of(end);
+
+	while (x >= 0 && !(poll_now(W.slot[x].fd) & bits)) {
+		if (unread >= 0 && tcp_unread(end) >= unread)
+			return;
+		if (now_ns() - start > ARRIVE_NS)
+			fail("what was done to a TCP socket does not arrive");
+		sched_yield();
+	}
 }
 
 /* Once for each open file, through the first of its descriptors */
