@@ -216,14 +216,17 @@ static const char begin[] =
 "\treturn 0;\n"
 "}\n"
 "\n"
-"static pid_t __attribute__((unused)) hold_files(const struct queue *q)\n"
+"static pid_t __attribute__((unused))\n"
+"hold_files(const struct queue *q, const int *slot, unsigned int queues)\n"
 "{\n"
-"\tint fd[%d + 2], i;\n"
+"\tint fd[%d + 2], i, n;\n"
 "\tpid_t pid;\n"
 "\tchar c;\n"
 "\n"
 "\tfor (i = 0; i < %d; i++)\n"
 "\t\tfd[i] = q[i].fd;\n"
+"\tfor (n = 0; n < %d; n++)\n"
+"\t\tfd[i++] = queues >> n & 1 ? slot[n] : -1;\n"
 "\tMUST_EQ(pipe(fd + i), 0);\n"
 "\tpid = start_child(keep_files, fd);\n"
 "\tMUST_EQ(read(fd[i], &c, 1), 1);\n"
@@ -272,7 +275,8 @@ void emit(const char *fmt, ...)
 void emit_begin(FILE *to, const char *line)
 {
 	emit_to = to;
-	fprintf(to, begin, line, NR_MANY, NR_QUEUES, NR_QUEUES, NR_QUEUES, NR_QUEUES,
+	fprintf(to, begin, line, NR_MANY, NR_QUEUES + NR_SLOTS,
+		NR_QUEUES + NR_SLOTS, NR_QUEUES + NR_SLOTS, NR_QUEUES, NR_SLOTS,
 		NR_QUEUES, NR_SLOTS, NR_IDS, NR_IDS, NR_IDS);
 }
 

@@ -93,6 +93,9 @@ void file_made(struct fqueue *q, struct watch *w, const struct ukevent *uk)
 	if (is_unread(q, w) && !(mask & ~w->reported))
 		fail("an entry of watch %#llx (%#x) repeats an unread one",
 		     (unsigned long long)w->user, mask);
+	if (!W.call && W.end[w->end].kind == KIND_QUEUE)
+		fail("a wake-up stores an entry of watch %#llx, which is of a queue",
+		     (unsigned long long)w->user);
 	if (!W.call && w->flags & CHECKED)
 		fail("a wake-up stores an entry of watch %#llx, which has LAST_CHECK",
 		     (unsigned long long)w->user);

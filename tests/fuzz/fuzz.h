@@ -12,6 +12,7 @@
  * world.c	 files, and what poll(2) says of them
  * model.c	 watches: what each must report and what it may report
  * files.c	 the model of SOCKET, PIPE and POLL
+ * nest.c	 the model of queues in queues
  * turns.c	 the model of several queues on one file
  * sources.c	 the model of sources that have an id
  * times.c	 the model of timers
@@ -53,7 +54,7 @@
 
 enum op_code {
 	OP_NONE,
-	OP_OPEN,	/* x: first slot, n: kind */
+	OP_OPEN,	/* x: first slot, n: kind, q: of KIND_QUEUE */
 	OP_CLOSE,	/* x: slot */
 	OP_DUP,		/* x to y */
 	OP_WRITE,	/* x, n bytes; 0: until it is full */
@@ -119,6 +120,7 @@ enum kind {
 	KIND_NONE, KIND_PIPE_READ, KIND_PIPE_WRITE, KIND_SOCKET, KIND_EVENTFD,
 	KIND_FILE,
 	KIND_TCP,	/* only to open: becomes a socket */
+	KIND_QUEUE,
 };
 
 /**
@@ -131,6 +133,7 @@ enum kind {
  * @peer:	the other end of a pipe or stream, -1: it is closed, or there is none
  * @now:	what poll(2) says
  * @before:	what it said before the operation
+ * @queue:	which one this is
  * @name:	of a file in /tmp, 0: it has lost it
  * @open_debt:	class of conditions: one queue of several was to be notified of it
  * @collected:	queues that have been asked since, as bits
@@ -144,6 +147,7 @@ struct end {
 	uint32_t	now;
 	uint32_t	before;
 	unsigned int	name;
+	int		queue;
 	bool		open_debt[2];
 	uint32_t	collected[2];
 };
@@ -183,6 +187,7 @@ struct world {
 	unsigned int	names;		/* files made */
 	bool		fallback;
 	bool		call;		/* a consumer's call is under way */
+	bool		handed;		/* ADD has just handed an event back */
 	unsigned int	step;
 	uint64_t	entries;	/* seen */
 };
@@ -223,6 +228,7 @@ uint32_t *futex_word(int x);
 /* ops.c and ids.c */
 void do_op(const struct op *op);
 void do_id_op(const struct op *op);
+void do_close(const struct op *op);
 void open_world(bool fallback);
 /* Runs @fn in a child, and returns its value, which may be negative. */
 int in_child(int (*fn)(void *arg), void *arg);
@@ -233,7 +239,8 @@ void look_at_many(void);
 uint32_t poll_now(int fd);
 void put_end(int slot);
 void world_init(void);
-bool world_open(int x, enum kind kind);
+void fill_slot(int x, int fd, enum kind kind);
+bool world_open(int x, enum kind kind, int q);
 bool many_open(void);
 char *file_name(unsigned int name);
 void remove_files(pid_t pid);
@@ -241,6 +248,13 @@ void remove_files(pid_t pid);
 long tcp_unread(int end);
 /* Waits until poll(2) says one of the @bits, or so much is @unread unless -1. */
 void tcp_arrive(int end, uint32_t bits, long unread);
+
+/* nest.c */
+bool nest_open(int x, int q);
+/* What ADD of a watch of the slot returns because of loops, or 0 */
+int nest_check(const struct op *op);
+void nest_close(int q);
+void nest_looked(void);
 
 /* consume.c */
 void see_entries(struct fqueue *q);

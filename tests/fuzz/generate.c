@@ -234,16 +234,18 @@ static void generate_number(struct mix *m, struct op *op)
 {
 	static const uint8_t kinds[] = {
 		KIND_PIPE_READ, KIND_SOCKET, KIND_SOCKET, KIND_EVENTFD,
-		KIND_FILE, KIND_TCP,
+		KIND_FILE, KIND_TCP, KIND_QUEUE,
 	};
 
 	switch (op->code) {
 	case OP_OPEN:
 		op->n = kinds[below(m, ARRAY_SIZE(kinds))];
-		if (m->theme == SHARED && op->n == KIND_FILE)
+		if ((m->theme == SHARED && op->n == KIND_FILE) ||
+		    (m->fallback && op->n == KIND_QUEUE))
 			op->n = KIND_SOCKET;
 		m->kinds[op->x] = op->n;
-		if (op->n != KIND_EVENTFD && op->n != KIND_FILE)
+		if (op->n != KIND_EVENTFD && op->n != KIND_FILE &&
+		    op->n != KIND_QUEUE)
 			m->kinds[op->x + 1] = op->n;
 		break;
 	case OP_WRITE:
@@ -363,6 +365,28 @@ static void generate_marks(struct mix *m, struct sequence *s)
 	s->op[s->nr++] = (struct op){ .code = OP_COLLECT, .q = mark.q };
 }
 
+/* Queues become files, which queues watch. */
+static void generate_nests(struct mix *m, struct sequence *s)
+{
+	unsigned int n = 1 + below(m, 3), x;
+
+	while (n--) {
+		x = below(m, m->slots);
+		s->op[s->nr++] = (struct op){ .code = OP_CLOSE, .x = x };
+		s->op[s->nr++] = (struct op){
+			.code = OP_OPEN, .x = x, .n = KIND_QUEUE,
+			.q = below(m, m->queues),
+		};
+		s->op[s->nr++] = (struct op){
+			.code = OP_CTL, .cmd = KEVENT_CTL_ADD,
+			.type = KEVENT_POLL, .q = below(m, m->queues), .x = x,
+			.event = one_in(m, 4) ? KEVENT_POLL_POLLRDNORM :
+						KEVENT_POLL_POLLIN,
+			.flags = pick_flags(m),
+		};
+	}
+}
+
 static void pick_mix(struct mix *m)
 {
 	m->theme = below(m, THEMES);
@@ -396,6 +420,8 @@ void generate(struct sequence *s, uint64_t seed, unsigned int steps,
 			generate_many(&m, s);
 		else if (m.theme == SHARED && one_in(&m, 40))
 			generate_loss(&m, s);
+		else if (!fallback && m.theme == FILES && one_in(&m, 40))
+			generate_nests(&m, s);
 		else if (m.theme == IDS && one_in(&m, 60))
 			generate_marks(&m, s);
 		else

@@ -160,6 +160,8 @@ static int model_add(struct fqueue *q, const struct op *op,
 		return -ESRCH;
 	if (w)
 		return -EEXIST;
+	if (has_slot(op->type) && nest_check(op))
+		return nest_check(op);
 	w = new_watch(q);
 	w->type = op->type;
 	w->key = key_of(op);

@@ -42,7 +42,7 @@ int in_child(int (*fn)(void *arg), void *arg)
 
 static void do_open(const struct op *op)
 {
-	world_open(op->x, op->n);
+	world_open(op->x, op->n, op->q);
 }
 
 static void forget_slot(int x)
@@ -80,7 +80,7 @@ static uint32_t rising(int end)
 }
 
 /* The last descriptor of an open file wakes the other end. */
-static void do_close(const struct op *op)
+void do_close(const struct op *op)
 {
 	int peer = -1;
 
@@ -467,6 +467,7 @@ static void do_ctl(const struct op *op)
 	if (ret != want)
 		fail("%s of type %u, key %u returns %d instead of %d",
 		     cmd_names[op->cmd], op->type, op->x, ret, want);
+	W.handed = handed;
 	W.call = true;
 	if (handed && !op->child)
 		model_made(&W.q[op->q], &r.uk, 0);
@@ -496,6 +497,7 @@ static void open_queue(int i, uint32_t size)
 
 static void close_queue(struct fqueue *q)
 {
+	nest_close(q - W.q);
 	emit("close_queue(&q[%d]);", (int)(q - W.q));
 	close(q->fd);
 	model_queue_gone(q);
@@ -509,6 +511,11 @@ static void do_reopen(const struct op *op)
 	open_queue(op->q, op->n);
 }
 
+static bool is_queue(int x)
+{
+	return W.slot[x].end >= 0 && W.end[W.slot[x].end].kind == KIND_QUEUE;
+}
+
 /* It has files open, but no queue. */
 static void hold_files(int ready)
 {
@@ -517,10 +524,23 @@ static void hold_files(int ready)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (i = 0; i < NR_QUEUES; i++)
 		close(W.q[i].fd);
+	for (i = 0; i < NR_SLOTS; i++)
+		if (is_queue(i))
+			close(W.slot[i].fd);
 	if (write(ready, "", 1) == 1)
 		for (;;)
 			pause();
 	_exit(1);
+}
+
+static unsigned int queue_slots(void)
+{
+	unsigned int i, bits = 0;
+
+	for (i = 0; i < NR_SLOTS; i++)
+		if (is_queue(i))
+			bits |= 1u << i;
+	return bits;
 }
 
 static void do_hold(const struct op *op)
@@ -531,7 +551,7 @@ static void do_hold(const struct op *op)
 	(void)op;
 	if (W.holder || W.fallback)
 		return;
-	emit("hold = hold_files(q);");
+	emit("hold = hold_files(q, fd, %#x);", queue_slots());
 	if (pipe(ready))
 		fail("no pipe");
 	W.holder = fork();
@@ -542,7 +562,8 @@ static void do_hold(const struct op *op)
 	close(ready[0]);
 	close(ready[1]);
 	for (i = 0; i < NR_ENDS; i++)
-		W.end[i].held = W.end[i].slots > 0;
+		W.end[i].held = W.end[i].slots > 0 &&
+				W.end[i].kind != KIND_QUEUE;
 }
 
 /* Returns the other end of a file that only the child had open, or -1. */
@@ -620,5 +641,6 @@ void do_op(const struct op *op)
 	else
 		do_id_op(op);
 	look_at_files();
+	W.handed = false;
 	check_queues();
 }

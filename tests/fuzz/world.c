@@ -57,7 +57,7 @@ static int new_end(enum kind kind)
 	return i;
 }
 
-static void fill_slot(int x, int fd, enum kind kind)
+void fill_slot(int x, int fd, enum kind kind)
 {
 	W.slot[x].fd = fd;
 	W.slot[x].end = new_end(kind);
@@ -171,12 +171,14 @@ static void open_file(int x)
 	W.end[W.slot[x].end].name = name;
 }
 
-bool world_open(int x, enum kind kind)
+bool world_open(int x, enum kind kind, int q)
 {
 	if (W.slot[x].end >= 0)
 		return false;
 	if (kind == KIND_SOCKET || kind == KIND_PIPE_READ || kind == KIND_TCP)
 		return open_pair(x, kind);
+	if (kind == KIND_QUEUE)
+		return nest_open(x, q);
 	if (kind == KIND_FILE) {
 		open_file(x);
 		return true;
@@ -275,6 +277,7 @@ void look_at_files(void)
 		seen[W.slot[i].end] = true;
 		look_at(W.slot[i].end, W.slot[i].fd);
 	}
+	nest_looked();
 }
 
 void look_at_many(void)
