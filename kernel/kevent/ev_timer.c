@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers: watches in a tree per queue and clock, which has one hrtimer
+ * Timers: watches in a tree per queue and clock, which has one or two hrtimers
  *
  * However many expire at one instant, neither interrupts nor other tasks wait
  * for all of them: the hrtimer expires in softirq context, deals with a slice
  * under each hold of ready_lock, and after a few of these comes back later.
+ *
+ * A softirq takes time to begin. So CLOCK_MONOTONIC has a second hrtimer, which
+ * expires in the hard interrupt, for a timer that is alone: it deals with very few,
+ * leaves the rest to the softirq, and only some queues of each user have it.
  *
  * A periodic timer does not restart itself. Its expiry makes the watch ready,
  * and delivery of the event moves the timer past what has been counted and
@@ -21,6 +25,7 @@
 #include <linux/workqueue.h>
 
 #include "source.h"
+#include "tally.h"
 
 #define EV_TIMER_CLOCKS							\
 	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | KEVENT_TIMER_TAI)
@@ -37,6 +42,12 @@
 #define EV_TIMER_SLICES		4
 #define EV_TIMER_SLICES_LOW_RES	64
 #define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
+/*
+ * Timers dealt with in one hard interrupt, and queues of a user that have such
+ * interrupts: all of them may be at one instant
+ */
+#define EV_TIMER_PROMPT		2
+#define EV_TIMER_PROMPT_QUEUES	32
 
 enum ev_clock {
 	EV_MONOTONIC,
@@ -56,18 +67,20 @@ static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
 /**
  * struct kevent_clock - the timers of a queue that go by one clock
  * @timer:	started under ready_lock, with a timer in @running: never after
- *		kevent_remove_all()
+ *		kevent_remove_all(). Expires in softirq context
+ * @prompt:	I: likewise, expires in the hard interrupt; NULL without one
  * @queue:	I: the queue
  * @running:	R: the timers that run, in time of this clock. As many as the
  *		user may have watches
  * @last:	R: the last of @running
- * @at:		R: when @timer expires, at the latest. Inserting an earlier one starts
- *		@timer anew. Removing the first one leaves @timer alone: its callback
- *		then finds less to do, or nothing
+ * @at:		R: when @timer or @prompt expires, at the latest. Inserting an earlier
+ *		one starts one of them anew. Removing the first one leaves them
+ *		alone: their callback then finds less to do, or nothing
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
 	struct hrtimer		timer;
+	struct hrtimer		*prompt;
 	struct kevent_queue	*queue;
 	struct timerqueue_head	running;
 	struct timerqueue_node	*last;
@@ -78,6 +91,8 @@ struct kevent_clock {
 /**
  * struct kevent_timers - what a queue with timers has
  * @clocks:	by enum ev_clock
+ * @prompt:	of CLOCK_MONOTONIC; unused without a @tally
+ * @tally:	I: counts the queues of the user that have @prompt
  * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
  * @refs:	one for the file of the queue, one for the work that looks at it
  * @on_set:	R: timers to cancel when the clock is set, those that know of the
@@ -88,6 +103,8 @@ struct kevent_clock {
  */
 struct kevent_timers {
 	struct kevent_clock	clocks[EV_NR_CLOCKS];
+	struct hrtimer		prompt;
+	struct kevent_tally	*tally;
 	struct kevent_queue	*queue;
 	refcount_t		refs;
 	struct list_head	on_set;
@@ -95,7 +112,8 @@ struct kevent_timers {
 };
 
 /* Charged with the first timer of a queue, until its file is gone */
-#define EV_TIMERS_COST		kmalloc_size_roundup(sizeof(struct kevent_timers))
+#define EV_TIMERS_COST							\
+	(kmalloc_size_roundup(sizeof(struct kevent_timers)) + KEVENT_TALLY_BYTES)
 
 /**
  * struct kevent_timer - a watch that is a timer
@@ -224,12 +242,15 @@ static u64 ev_clock_look(void)
 	return settings;
 }
 
-static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
+static void ev_clock_program(struct kevent_clock *clock, ktime_t at, bool soft)
 {
 	lockdep_assert_held(&clock->queue->ready_lock);
 
 	clock->at = at;
-	hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
+	if (soft || !clock->prompt)
+		hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
+	else
+		hrtimer_start(clock->prompt, at, HRTIMER_MODE_ABS);
 }
 
 /*
@@ -263,7 +284,7 @@ static void ev_timer_start(struct kevent_timer *kt)
 
 	if (ev_clock_insert(clock, &kt->node) &&
 	    kt->node.expires < clock->at)
-		ev_clock_program(clock, kt->node.expires);
+		ev_clock_program(clock, kt->node.expires, false);
 }
 
 static void ev_timer_stop(struct kevent_timer *kt)
@@ -313,11 +334,11 @@ static void ev_timer_expire(struct kevent_timer *kt)
 	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
 }
 
-/* Expire a slice of what is due. Returns whether there is more. */
-static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now)
+/* Expire up to @left of what is due. Returns whether there is more. */
+static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now,
+			    unsigned int left)
 {
 	struct timerqueue_node *node;
-	unsigned int left = EV_TIMER_SLICE;
 
 	lockdep_assert_held(&clock->queue->ready_lock);
 
@@ -330,16 +351,29 @@ static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now)
 	return false;
 }
 
-/* The callback is through. */
-static void ev_clock_next(struct kevent_clock *clock, ktime_t not_before)
+static struct timerqueue_node *ev_clock_first(struct kevent_clock *clock)
 {
-	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
-
 	lockdep_assert_held(&clock->queue->ready_lock);
 
+	return timerqueue_getnext(&clock->running);
+}
+
+/*
+ * The softirq is through. A timer that comes soon is left to it, too: hard interrupts
+ * that follow each other would leave no time to tasks.
+ */
+static void ev_clock_next(struct kevent_clock *clock, ktime_t now, bool more)
+{
+	struct timerqueue_node *node = ev_clock_first(clock);
+	ktime_t later = ktime_add(now, EV_TIMER_PAUSE_NS);
+
 	clock->at = KTIME_MAX;
-	if (node)
-		ev_clock_program(clock, max(node->expires, not_before));
+	if (!node)
+		return;
+	if (more)
+		ev_clock_program(clock, later, true);
+	else
+		ev_clock_program(clock, node->expires, node->expires < later);
 }
 
 static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
@@ -356,13 +390,59 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 	do {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		now = kevent_clock_now(clock->id);
-		more = ev_clock_expire(clock, now);
+		more = ev_clock_expire(clock, now, EV_TIMER_SLICE);
 		if (!more || !--slices)
-			ev_clock_next(clock, more ? now + EV_TIMER_PAUSE_NS : 0);
+			ev_clock_next(clock, now, more);
 		kevent_unlock(q, flags);
 	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	return HRTIMER_NORESTART;
+}
+
+/*
+ * The hard interrupt is through. Its hrtimer is started by the caller, if it is
+ * this function that says so; others start it under ready_lock only.
+ */
+static enum hrtimer_restart ev_prompt_next(struct kevent_clock *clock,
+					   ktime_t now)
+{
+	struct timerqueue_node *node = ev_clock_first(clock);
+	struct hrtimer *prompt = clock->prompt;
+
+	clock->at = KTIME_MAX;
+	if (!node)
+		return HRTIMER_NORESTART;
+	if (node->expires < ktime_add(now, EV_TIMER_PAUSE_NS)) {
+		ev_clock_program(clock, node->expires, true);
+		return HRTIMER_NORESTART;
+	}
+	if (hrtimer_is_queued(prompt)) {
+		ev_clock_program(clock, node->expires, false);
+		return HRTIMER_NORESTART;
+	}
+	clock->at = node->expires;
+	hrtimer_set_expires(prompt, node->expires);
+	return HRTIMER_RESTART;
+}
+
+static enum hrtimer_restart ev_prompt_fn(struct hrtimer *timer)
+{
+	struct kevent_timers *timers = container_of(timer, struct kevent_timers,
+						    prompt);
+	struct kevent_clock *clock = &timers->clocks[EV_MONOTONIC];
+	struct kevent_queue *q = clock->queue;
+	enum hrtimer_restart restart;
+	unsigned long flags;
+	ktime_t now;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	/* It is at least as late as that, unless others have started it since. */
+	now = hrtimer_is_queued(timer) ? ktime_get() :
+					 hrtimer_get_expires(timer);
+	ev_clock_expire(clock, now, EV_TIMER_PROMPT);
+	restart = ev_prompt_next(clock, now);
+	kevent_unlock(q, flags);
+	return restart;
 }
 
 static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q,
@@ -374,6 +454,21 @@ static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q,
 	timerqueue_init_head(&clock->running);
 	hrtimer_init(&clock->timer, id, HRTIMER_MODE_ABS_SOFT);
 	clock->timer.function = ev_clock_fn;
+}
+
+/* Without high resolution timers the softirq is not later. */
+static void ev_prompt_init(struct kevent_timers *timers)
+{
+	timers->tally = ERR_PTR(-ENOSPC);
+	if (hrtimer_resolution > EV_TIMER_PAUSE_NS)
+		return;
+	timers->tally = kevent_tally_get(timers->queue->owner, ev_clock_ids,
+					 EV_TIMER_PROMPT_QUEUES);
+	if (IS_ERR(timers->tally))
+		return;
+	hrtimer_init(&timers->prompt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	timers->prompt.function = ev_prompt_fn;
+	timers->clocks[EV_MONOTONIC].prompt = &timers->prompt;
 }
 
 static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
@@ -390,7 +485,15 @@ static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 	INIT_LIST_HEAD(&timers->link);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
 		ev_clock_init(&timers->clocks[i], q, ev_clock_ids[i]);
+	ev_prompt_init(timers);
 	return timers;
+}
+
+static void ev_timers_free(struct kevent_timers *timers)
+{
+	kevent_tally_put(timers->tally);
+	kevent_uncharge(timers->queue->owner, EV_TIMERS_COST);
+	kfree(timers);
 }
 
 /* Returns false if the queue has some already. */
@@ -424,20 +527,19 @@ static int ev_timers_get(struct kevent_queue *q)
 	timers = ev_timers_alloc(q);
 	if (timers && ev_timers_install(q, timers))
 		return 0;
+	if (timers) {
+		ev_timers_free(timers);
+		return 0;
+	}
 	kevent_uncharge(q->owner, EV_TIMERS_COST);
-	if (!timers)
-		return -ENOMEM;
-	kfree(timers);
-	return 0;
+	return -ENOMEM;
 }
 
 /* The queue still exists. */
 static void ev_timers_put(struct kevent_timers *timers)
 {
-	if (!refcount_dec_and_test(&timers->refs))
-		return;
-	kevent_uncharge(timers->queue->owner, EV_TIMERS_COST);
-	kfree(timers);
+	if (refcount_dec_and_test(&timers->refs))
+		ev_timers_free(timers);
 }
 
 /**
@@ -459,6 +561,8 @@ void kevent_timers_stop(struct kevent_queue *q)
 	spin_unlock_irqrestore(&ev_timers_lock, flags);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
 		hrtimer_cancel(&timers->clocks[i].timer);
+	if (timers->clocks[EV_MONOTONIC].prompt)
+		hrtimer_cancel(&timers->prompt);
 	ev_timers_put(timers);
 }
 
@@ -519,6 +623,13 @@ static void ev_timer_detach(struct kevent *ke)
 	struct kevent_timer *kt = to_timer(ke);
 	unsigned long flags;
 
+	/*
+	 * A watch that is dead is not put anywhere. What takes it out at the same
+	 * time is a callback, which RCU lets finish.
+	 */
+	if (!data_race(timerqueue_node_queued(&kt->node)) &&
+	    list_empty(&kt->on_set))
+		return;
 	spin_lock_irqsave(&ke->queue->ready_lock, flags);
 	ev_timer_stop(kt);
 	list_del_init(&kt->on_set);
@@ -628,7 +739,7 @@ static void ev_clocks_restart(struct kevent_timers *timers)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
-		ev_clock_next(&timers->clocks[i], 0);
+		ev_clock_next(&timers->clocks[i], 0, false);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 

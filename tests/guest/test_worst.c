@@ -458,7 +458,7 @@ static void add_timers(struct worst *w, const struct timespec *at,
 
 	for (i = 0; i < most; i++) {
 		if (in_queues && i % 100 == 0 && w->nr_queues < QUEUES - 1)
-			new_queue(w, 0);
+			new_queue(w, 8);
 		kevent_set_timer(&ev, kevent_ns(at), 0,
 				 event | KEVENT_TIMER_ABSTIME, 0, i);
 		if (!added(w, kevent_ctl_one(last_queue(w)->fd, KEVENT_CTL_ADD,
@@ -467,13 +467,18 @@ static void add_timers(struct worst *w, const struct timespec *at,
 	}
 }
 
-static void timers_at_once(struct worst *w, bool in_queues)
+static void timers_at_once(struct worst *w, bool in_queues, bool sleepers)
 {
 	struct timespec at = later(CLOCK_MONOTONIC, 1);
 
 	without(wait_until, &at);
 	at = later(CLOCK_MONOTONIC, 20);
 	add_timers(w, &at, 0, in_queues, FILES);
+	/* Two of each queue */
+	if (sleepers) {
+		sleep_in_queues(w);
+		sleep_in_queues(w);
+	}
 	CHECK(later(CLOCK_MONOTONIC, 0).tv_sec < at.tv_sec);
 	at.tv_nsec += 500000000;
 	if (at.tv_nsec >= 1000000000) {
@@ -489,7 +494,7 @@ static void timers_of_one_queue_at_once(void)
 	struct worst w;
 
 	start(&w, "TIMER, one instant");
-	timers_at_once(&w, false);
+	timers_at_once(&w, false, false);
 }
 
 static void timers_of_many_queues_at_once(void)
@@ -497,7 +502,15 @@ static void timers_of_many_queues_at_once(void)
 	struct worst w;
 
 	start(&w, "TIMER, one instant, many queues");
-	timers_at_once(&w, true);
+	timers_at_once(&w, true, false);
+}
+
+static void timers_of_many_queues_wake_sleepers(void)
+{
+	struct worst w;
+
+	start(&w, "TIMER, one instant, sleepers");
+	timers_at_once(&w, true, true);
 }
 
 static void set_the_clock(void *arg)
@@ -1127,6 +1140,7 @@ static const struct test_case cases[] = {
 	WORST(inode_in_many_queues),
 	WORST(timers_of_one_queue_at_once),
 	WORST(timers_of_many_queues_at_once),
+	WORST(timers_of_many_queues_wake_sleepers),
 	WORST(timers_cancelled_at_once),
 	WORST(signal_observed),
 	WORST(signal_consumed),
