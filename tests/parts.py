@@ -30,7 +30,8 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
 TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
         "timer", "nesting", "nested", "storm_inode")
-PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick")]
+PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick"),
+            ("redis", "quick")]
 
 
 def run(results, command, seconds, **variables):
