@@ -6,13 +6,13 @@ override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
-	MUTANT
+	LIBUV_SRC MUTANT
 
 .PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-redis torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
-	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent redis \
+	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis \
 	ev-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install clean
 .NOTPARALLEL:
@@ -62,6 +62,7 @@ help:
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
 #? make libev         build libev with the kevent backend
+#? make libuv         build libuv with kevent
 #? make redis         build redis with kevent, and with epoll to compare
 #? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
@@ -72,7 +73,7 @@ help:
 #? BUILD=dir          put everything generated there (build)
 #? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
-#?                    LIBEVENT_SRC, REDIS_SRC
+#?                    LIBEVENT_SRC, LIBUV_SRC, REDIS_SRC
 #? KCONFIG=file       with make deb: configure the kernel as this file says; see
 #?                    scripts/deb.py --help
 #? MUTANT=name        with make mutants or make test: only this mutant, that is
@@ -192,7 +193,7 @@ libkevent:
 rust: setup-rust
 	@$(MAKE) -s --no-print-directory -C rust BUILD=$(BUILD)
 
-lighttpd libev libevent redis:
+lighttpd libev libevent libuv redis:
 	@scripts/program $@
 
 ev-httpd:
@@ -221,5 +222,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs \
-		libev mio redis rust docs check-docs python deb)
+		libev libuv mio redis rust docs check-docs python deb)
 	@rmdir $(BUILD) 2>/dev/null || true
