@@ -205,6 +205,7 @@ python: setup-programs
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
 	@$(MAKE) -s --no-print-directory -C tests/fuzz BUILD=$(BUILD)
+	@$(MAKE) -s --no-print-directory -C tests/search BUILD=$(BUILD)
 
 bench-program: libkevent
 	@$(MAKE) -s --no-print-directory -C bench BUILD=$(BUILD)

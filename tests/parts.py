@@ -16,7 +16,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "fallback-vm": 240, "lowres": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
-           "fuzz": 300}
+           "fuzz": 300, "search": 1800}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -232,8 +232,10 @@ def run_mutants(*names):
 
 
 def run_worst(*names):
-    return run_counting(report.Report("worst"), "worst",
-                        [TOP / "tests/worst", *names])
+    """Inputs made by hand, and those that the search has found."""
+    results = run_counting(report.Report("worst"), "worst",
+                           [TOP / "tests/worst", *names])
+    return run_counting(results, "search", [TOP / "tests/search/run", "--replay"])
 
 
 def run_fuzz(*words):

@@ -18,8 +18,14 @@
  * BEFORE and AFTER are the addresses of the code that ran before and after the
  * latter, PLACE and COUNT say where most of its instructions were.
  *
- * Arguments: out=FILE, entries=FILE with an address in each line, first=ADDRESS and
- * last=ADDRESS of our code.
+ * Letter S begins a measurement, too. What it finds is only in the file shared=FILE, whose
+ * memory the guest sees as that of a PCI device, as soon as the measurement ends:
+ * LENGTH, OURS, and the seconds of the host's clock, 8 bytes each. Letter T only stores
+ * there how many instructions have run outside interrupts so far, as the fourth number.
+ *
+ * Arguments: out=FILE, shared=FILE, entries=FILE with an address in each line,
+ * calls=N if the first N of them are for system calls, first=ADDRESS and last=ADDRESS of
+ * our code.
  *
  * QEMU 7.2 has no header for plugins in Debian; declarations are as in its
  * qemu-plugin.h, version 1 of the interface.
@@ -29,6 +35,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 
 #define EXPORT	__attribute__((visibility("default")))
 
@@ -76,12 +85,15 @@ struct longest {
 	struct block	place[PLACES];
 };
 
-static uint64_t entry[MAX_ENTRIES];
+static uint64_t entry[MAX_ENTRIES];	/* those for system calls are the first */
+static unsigned int nr_calls;
 static unsigned int nr_entries;
 static struct block *blocks;
 static FILE *out;
 
-static char measuring;		/* B, C or 0 */
+static volatile uint64_t *shared;	/* with the guest */
+
+static char measuring;		/* B, C, S or 0 */
 static uint64_t longest_at_all;
 static struct longest longest;
 static uint64_t total;		/* instructions up to the end of this block */
@@ -94,6 +106,9 @@ static bool ours;		/* code of kevent has run in it */
 static uint64_t first, last;	/* code of kevent */
 static bool exception;		/* taken with interrupts off */
 static bool look_after;		/* the longest stretch ended before it */
+static unsigned int depth;	/* of interrupts and exceptions in a system call */
+static uint64_t interrupt_at;	/* the outermost one */
+static uint64_t in_interrupts;	/* instructions */
 
 /* A hash by address; of blocks that collide, the table has the last one. */
 static struct block *block_of(uint64_t pc)
@@ -145,7 +160,8 @@ static void turn_on(uint64_t at)
 	longest.length = at - off_at;
 	longest.before = off_pc;
 	look_after = true;
-	keep_places();
+	if (measuring != 'S')
+		keep_places();
 }
 
 /* Counts instructions; the argument is the index of one in its block. */
@@ -162,6 +178,8 @@ static void on_sti(unsigned int cpu, void *nth)
 
 static void on_return(unsigned int cpu, void *nth)
 {
+	if (depth && !--depth)
+		in_interrupts += base + (uintptr_t)nth + 1 - interrupt_at;
 	if (exception)
 		exception = false;
 	else
@@ -188,16 +206,42 @@ static void on_begin_with(unsigned int cpu, void *nth)
 	begin('C');
 }
 
-static void on_end(unsigned int cpu, void *nth)
+static void on_begin_shared(unsigned int cpu, void *nth)
+{
+	begin('S');
+}
+
+/* A system call begins in user mode, even if an interrupt has not returned. */
+static void on_entry(bool call)
+{
+	if (call)
+		depth = 0;
+	else if (!depth++)
+		interrupt_at = base;
+	exception = off;
+	turn_off(base);
+}
+
+static void on_time(unsigned int cpu, void *nth)
+{
+	if (shared)
+		shared[3] = base + (uintptr_t)nth - in_interrupts;
+}
+
+static void share(void)
+{
+	shared[0] = longest_at_all;
+	shared[1] = longest.length;
+	shared[2] = time(NULL);
+}
+
+static void print_longest(void)
 {
 	unsigned int i;
 
-	if (!measuring)
-		return;
 	fprintf(out, "%c %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIx64,
 		measuring, longest_at_all, longest.length, longest.before,
 		longest.after);
-	measuring = 0;
 	for (i = 0; i < PLACES && longest.place[i].ran; i++)
 		fprintf(out, " %" PRIx64 ":%" PRIu64, longest.place[i].pc,
 			longest.place[i].ran);
@@ -205,11 +249,21 @@ static void on_end(unsigned int cpu, void *nth)
 	fflush(out);
 }
 
+static void on_end(unsigned int cpu, void *nth)
+{
+	if (measuring && shared)
+		share();
+	if (measuring == 'B' || measuring == 'C')
+		print_longest();
+	measuring = 0;
+}
+
 /* Blocks, as they are translated; never freed */
 struct ran {
 	uint64_t	pc;
 	unsigned int	nr;
 	bool		entry;
+	bool		call;	/* an entry for system calls */
 };
 
 static void on_block(unsigned int cpu, void *arg)
@@ -225,10 +279,8 @@ static void on_block(unsigned int cpu, void *arg)
 		look_after = false;
 		longest.after = r->pc;
 	}
-	if (r->entry) {
-		exception = off;
-		turn_off(base);
-	}
+	if (r->entry)
+		on_entry(r->call);
 	if (!off || !measuring)
 		return;
 	ours |= r->pc >= first && r->pc < last;
@@ -258,6 +310,10 @@ static udata_cb_t callback_of(const uint8_t *code, size_t size)
 		return on_begin_without;
 	case 'C':
 		return on_begin_with;
+	case 'S':
+		return on_begin_shared;
+	case 'T':
+		return on_time;
 	case 'E':
 		return on_end;
 	default:
@@ -265,14 +321,14 @@ static udata_cb_t callback_of(const uint8_t *code, size_t size)
 	}
 }
 
-static bool is_entry(uint64_t pc)
+static void find_entry(struct ran *r)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_entries; i++)
-		if (entry[i] == pc)
-			return true;
-	return false;
+	for (i = 0; i < nr_entries && entry[i] != r->pc; i++)
+		;
+	r->entry = i < nr_entries;
+	r->call = i < nr_calls;
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -282,8 +338,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct qemu_plugin_insn *insn;
 	udata_cb_t cb;
 
-	*r = (struct ran){ qemu_plugin_tb_vaddr(tb), nr, false };
-	r->entry = is_entry(r->pc);
+	*r = (struct ran){ qemu_plugin_tb_vaddr(tb), nr };
+	find_entry(r);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block,
 					     QEMU_PLUGIN_CB_NO_REGS, r);
 	for (i = 0; i < nr; i++) {
@@ -309,6 +365,15 @@ static bool read_entries(const char *path)
 	return nr_entries > 0;
 }
 
+static volatile uint64_t *map_shared(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc,
 			       char **argv)
 {
@@ -318,6 +383,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc,
 	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
 			out = fopen(argv[i] + 4, "w");
+		else if (!strncmp(argv[i], "shared=", 7))
+			shared = map_shared(argv[i] + 7);
+		else if (!strncmp(argv[i], "calls=", 6))
+			nr_calls = strtoul(argv[i] + 6, NULL, 10);
 		else if (!strncmp(argv[i], "first=", 6))
 			first = strtoull(argv[i] + 6, NULL, 16);
 		else if (!strncmp(argv[i], "last=", 5))
