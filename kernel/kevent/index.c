@@ -3,14 +3,18 @@
  * Index of all watches of a queue, by a number of its own choice
  *
  * Watches are looked up by what they watch. The index is for those who want
- * all of them, and is made to be changed cheaply.
+ * all of them, and is made to be changed cheaply. A memory cgroup is charged with
+ * what is in it, a page at a time, and removed watches are freed some at a time.
  */
 
 #include <linux/build_bug.h>
+#include <linux/memcontrol.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "index.h"
 #include "kevent.h"
+#include "ops.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6
@@ -40,8 +44,118 @@ struct kevent_block {
 	void			*slot[];
 };
 
+/* The memory cgroup */
+
+#ifdef CONFIG_MEMCG
+static struct obj_cgroup *payer_get(void)
+{
+	return get_obj_cgroup_from_current();
+}
+
+static int payer_charge(struct obj_cgroup *payer, size_t bytes)
+{
+	return payer ? obj_cgroup_charge(payer, GFP_KERNEL, bytes) : 0;
+}
+
+static void payer_uncharge(struct obj_cgroup *payer, size_t bytes)
+{
+	if (payer && bytes)
+		obj_cgroup_uncharge(payer, bytes);
+}
+
+static void payer_put(struct obj_cgroup *payer)
+{
+	if (payer)
+		obj_cgroup_put(payer);
+}
+
+static struct obj_cgroup *payer_get_again(struct obj_cgroup *payer)
+{
+	if (payer)
+		obj_cgroup_get(payer);
+	return payer;
+}
+#else
+static struct obj_cgroup *payer_get(void)
+{
+	return NULL;
+}
+
+static int payer_charge(struct obj_cgroup *payer, size_t bytes)
+{
+	return 0;
+}
+
+static void payer_uncharge(struct obj_cgroup *payer, size_t bytes) {}
+static void payer_put(struct obj_cgroup *payer) {}
+
+static struct obj_cgroup *payer_get_again(struct obj_cgroup *payer)
+{
+	return NULL;
+}
+#endif
+
+/* What the memory cgroup is charged with at once */
+#define KEVENT_PAY_BYTES	SZ_4K
+
+static int kevent_index_pay(struct kevent_index *index)
+{
+	if (payer_charge(index->payer, KEVENT_PAY_BYTES))
+		return -ENOMEM;
+	xa_lock(&index->blocks);
+	index->paid += KEVENT_PAY_BYTES;
+	xa_unlock(&index->blocks);
+	return 0;
+}
+
+/* Removed watches */
+
+/* So many are freed at once; a queue keeps fewer. */
+#define KEVENT_DEAD_MAX		8
+
+static void kevent_chain_free(struct rcu_head *rcu)
+{
+	struct kevent *ke = container_of(rcu, struct kevent, rcu);
+	struct obj_cgroup *payer = ke->payer;
+	void *some[KEVENT_DEAD_MAX];
+	size_t bytes = 0, nr = 0;
+
+	for (; ke; ke = ke->next_dead) {
+		bytes += kevent_size(ke->type);
+		some[nr++] = ke;
+	}
+	kfree_bulk(nr, some);
+	payer_uncharge(payer, bytes);
+	payer_put(payer);
+}
+
+/* Free a chain after a grace period. */
+static void kevent_chain_drop(struct kevent_index *index, struct kevent *chain)
+{
+	chain->payer = payer_get_again(index->payer);
+	call_rcu(&chain->rcu, kevent_chain_free);
+}
+
+/* Returns a chain that is long enough to be dropped, or NULL. */
+static struct kevent *kevent_index_bury(struct kevent_index *index,
+					struct kevent *ke)
+{
+	lockdep_assert_held(&index->blocks.xa_lock);
+
+	ke->next_dead = index->dead;
+	index->dead = ke;
+	if (++index->nr_dead < KEVENT_DEAD_MAX)
+		return NULL;
+	index->dead = NULL;
+	index->nr_dead = 0;
+	return ke;
+}
+
+/* Blocks */
+
 void kevent_index_init(struct kevent_index *index)
 {
+	*index = (struct kevent_index) { .payer = payer_get() };
 	xa_init_flags(&index->blocks, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&index->room);
 }
@@ -52,9 +166,13 @@ void kevent_index_destroy(struct kevent_index *index)
 	struct kevent_block *block;
 	unsigned long id;
 
+	if (index->dead)
+		kevent_chain_drop(index, index->dead);
 	xa_for_each(&index->blocks, id, block)
 		kfree(block);
 	xa_destroy(&index->blocks);
+	payer_uncharge(index->payer, index->paid);
+	payer_put(index->payer);
 }
 
 static struct kevent_block *kevent_block_alloc(void)
@@ -91,6 +209,23 @@ static int kevent_index_grow(struct kevent_index *index)
 	return err;
 }
 
+/* May release the lock. */
+static int kevent_index_prepare(struct kevent_index *index, u32 bytes)
+	__must_hold(&index->blocks.xa_lock)
+{
+	bool full = list_empty(&index->room);
+	int err = 0;
+
+	lockdep_assert_held(&index->blocks.xa_lock);
+
+	if (likely(!full && index->paid >= bytes))
+		return 0;
+	xa_unlock(&index->blocks);
+	err = full ? kevent_index_grow(index) : kevent_index_pay(index);
+	xa_lock(&index->blocks);
+	return err ?: -EAGAIN;
+}
+
 /**
  * kevent_index_insert - put a watch into the index
  * @index: the index
@@ -100,16 +235,18 @@ static int kevent_index_grow(struct kevent_index *index)
  */
 int kevent_index_insert(struct kevent_index *index, struct kevent *ke)
 {
+	u32 bytes = kevent_size(ke->type);
 	struct kevent_block *block;
+	int err;
 	u16 at;
 
 	xa_lock(&index->blocks);
-	while (unlikely(list_empty(&index->room))) {
-		xa_unlock(&index->blocks);
-		if (kevent_index_grow(index))
-			return -ENOMEM;
-		xa_lock(&index->blocks);
-	}
+	do {
+		err = kevent_index_prepare(index, bytes);
+	} while (unlikely(err == -EAGAIN));
+	if (unlikely(err))
+		goto out;
+	index->paid -= bytes;
 	block = list_first_entry(&index->room, struct kevent_block, room);
 	at = block->free;
 	block->free = xa_to_value(block->slot[at]);
@@ -118,8 +255,9 @@ int kevent_index_insert(struct kevent_index *index, struct kevent *ke)
 	smp_store_release(&block->slot[at], ke);
 	if (++block->used == KEVENT_SLOTS)
 		list_del(&block->room);
+out:
 	xa_unlock(&index->blocks);
-	return 0;
+	return err;
 }
 
 /* The last block with room stays, for the next watch. */
@@ -130,30 +268,45 @@ static void kevent_index_shrink(struct kevent_index *index,
 
 	if (list_is_singular(&index->room))
 		return;
+	index->last = NULL;
 	list_del(&block->room);
 	__xa_erase(&index->blocks, block->id);
 	kfree_rcu(block, rcu);
 }
 
+/* Watches that are removed one after the other often have one block. */
+static struct kevent_block *kevent_index_block(struct kevent_index *index, u32 id)
+{
+	lockdep_assert_held(&index->blocks.xa_lock);
+
+	if (!index->last || index->last->id != id)
+		index->last = xa_load(&index->blocks, id);
+	return index->last;
+}
+
 /**
- * kevent_index_erase - take a watch out of the index
+ * kevent_index_erase - take a watch out of the index, which frees it
  * @index: the index
- * @ke: the watch; it must be freed after a grace period
+ * @ke: the watch; under RCU others may look at it until a grace period is over
  */
 void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 {
 	u16 at = ke->index & KEVENT_SLOT_MASK;
 	struct kevent_block *block;
+	struct kevent *chain;
 
 	xa_lock(&index->blocks);
-	block = xa_load(&index->blocks, ke->index >> KEVENT_SLOT_BITS);
+	block = kevent_index_block(index, ke->index >> KEVENT_SLOT_BITS);
 	WRITE_ONCE(block->slot[at], xa_mk_value(block->free));
 	block->free = at;
 	if (block->used-- == KEVENT_SLOTS)
 		list_add(&block->room, &index->room);
 	if (!block->used)
 		kevent_index_shrink(index, block);
+	chain = kevent_index_bury(index, ke);
 	xa_unlock(&index->blocks);
+	if (chain)
+		kevent_chain_drop(index, chain);
 }
 
 /**

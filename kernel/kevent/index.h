@@ -10,15 +10,29 @@
 #include <linux/xarray.h>
 
 struct kevent;
+struct kevent_block;
+struct obj_cgroup;
 
 /**
  * struct kevent_index - all watches of a queue
  * @blocks:	X: their blocks
  * @room:	X: the blocks that are not full
+ * @last:	X: the block that a watch was last taken out of, NULL: none
+ * @payer:	I: memory cgroup that is charged with the watches: that of the task that
+ *		made the queue; NULL: the root
+ * @paid:	X: bytes that it is charged with for watches to come; a page for each
+ *		task that adds, at most
+ * @dead:	X: chain of removed watches, which are still charged to @payer
+ * @nr_dead:	X: how many; less than %KEVENT_DEAD_MAX
  */
 struct kevent_index {
 	struct xarray		blocks;
 	struct list_head	room;
+	struct kevent_block	*last;
+	struct obj_cgroup	*payer;
+	u32			paid;
+	u32			nr_dead;
+	struct kevent		*dead;
 };
 
 void kevent_index_init(struct kevent_index *index);

@@ -18,6 +18,7 @@
 struct file;
 struct files_struct;
 struct kevent_queue;
+struct obj_cgroup;
 
 /*
  * Protection of members:
@@ -47,9 +48,9 @@ struct kevent_queue;
  *    callback runs but kevent_wake_sock(), which RCU lets use the watch and its
  *    queue, dead.
  * 3. If a task is busy with the watch, KE_DETACHED makes that task do step 4.
- * 4. kevent_free() takes the watch out of the queue's index, returns the user's
- *    quota, frees the watch after a grace period, since lookups run under RCU,
- *    and drops the queue reference that the watch held.
+ * 4. kevent_free() takes the watch out of the queue's index, which frees it after a
+ *    grace period, since lookups run under RCU, returns the user's quota, and drops
+ *    the queue reference that the watch held.
  * So a watch that a source or a file still knows has a queue.
  */
 
@@ -60,6 +61,8 @@ struct kevent_queue;
  * @rcu:	for the freeing
  * @user:	R: cookie of the caller
  * @stored:	R: ring position after its newest entry, 0 when there is none
+ * @next_dead:	X: of a watch that is off the index: the next one in its chain
+ * @payer:	in the first one of a chain that waits for RCU: whom to uncharge
  * @event:	R: conditions of interest, as requested
  * @ready:	R: conditions to report
  * @index:	I: in &kevent_queue.watches
@@ -76,8 +79,16 @@ struct kevent {
 		struct list_head	link;
 		struct rcu_head		rcu;
 	};
-	u64			user;
-	u64			stored;
+	union {
+		struct {
+			u64	user;
+			u64	stored;
+		};
+		struct {
+			struct kevent		*next_dead;
+			struct obj_cgroup	*payer;
+		};
+	};
 	u32			event;
 	u32			ready;
 	u32			index;

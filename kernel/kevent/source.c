@@ -41,6 +41,7 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #define KEVENT_INDEX_COST	16
 
 struct kmem_cache *kevent_caches[KEVENT_NR_TYPES] __ro_after_init;
+u32 kevent_sizes[KEVENT_NR_TYPES] __ro_after_init;
 u32 kevent_costs[KEVENT_NR_TYPES] __ro_after_init;
 
 static void __init kevent_source_check(const struct kevent_source_ops *ops)
@@ -62,10 +63,11 @@ static void __init kevent_source_init(unsigned int type)
 
 	kevent_source_check(ops);
 	snprintf(name, sizeof(name), "kevent_%s", ops->name);
+	/* Not SLAB_ACCOUNT: see kevent_index_insert() */
 	kevent_caches[type] = kmem_cache_create(name, ops->size, align,
-						SLAB_PANIC | SLAB_ACCOUNT,
-						NULL);
-	kevent_costs[type] = kmem_cache_size(kevent_caches[type]) +
+						SLAB_PANIC, NULL);
+	kevent_sizes[type] = kmem_cache_size(kevent_caches[type]);
+	kevent_costs[type] = kevent_sizes[type] +
 			     KEVENT_INDEX_COST + ops->pins;
 }
 

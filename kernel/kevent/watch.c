@@ -35,11 +35,10 @@ void kevent_free(struct kevent *ke)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct kevent_queue *q = ke->queue;
 
-	kevent_index_erase(&q->watches, ke);
 	kevent_uncharge(q->owner, kevent_cost(ke->type));
 	if (ops->destroy)
 		ops->destroy(ke);
-	kfree_rcu(ke, rcu);
+	kevent_index_erase(&q->watches, ke);
 	kevent_queue_put(q);
 }
 

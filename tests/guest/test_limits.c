@@ -403,14 +403,14 @@ static void watches_per_wait_queue_are_limited(void)
 }
 
 /* The kernel memory that the group of this process is charged with */
-static long charged_slab(const char *group)
+static long charged_kernel(const char *group)
 {
 	char path[128], text[8192], *at;
 
 	snprintf(path, sizeof(path), "%s/memory.stat", group);
 	read_file(path, text, sizeof(text));
-	at = strstr(text, "\nslab_unreclaimable ");
-	return at ? atol(at + strlen("\nslab_unreclaimable ")) : -1;
+	at = strstr(text, "\nkernel ");
+	return at ? atol(at + strlen("\nkernel ")) : -1;
 }
 
 static int adds_in_a_memory_group(void *arg)
@@ -427,14 +427,22 @@ static int adds_in_a_memory_group(void *arg)
 	CHILD_MUST(write(fd, pid, strlen(pid)) > 0);
 	kq = kevent_init(NULL, 0, 0);
 	CHILD_MUST(kq >= 0);
-	before = charged_slab(group);
+	before = charged_kernel(group);
 	CHILD_MUST(before >= 0);
 	for (i = 0; i < 20000; i++)
 		CHILD_MUST(add_user(kq, i, 1, 0, 0) == 0);
 	/* The statistics are late by some pages. */
 	for (start = now_ns(); ; ) {
-		after = charged_slab(group);
+		after = charged_kernel(group);
 		if (after - before > 20000 * 64)
+			break;
+		CHILD_MUST(patient(start, PATIENCE_MS));
+	}
+	/* Watches are freed after a grace period. */
+	close(kq);
+	for (start = now_ns(); ; ) {
+		after = charged_kernel(group);
+		if (after - before < 20000 * 16)
 			break;
 		CHILD_MUST(patient(start, PATIENCE_MS));
 	}

@@ -193,27 +193,39 @@ static u32 count_watches(struct kevent_index *index)
 
 #define MANY	500
 
+static void insert(struct kunit *test, struct kevent_index *index,
+		   struct kevent **ke, u32 nr)
+{
+	struct kmem_cache *cache = kevent_cache(KEVENT_USER);
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		ke[i] = kmem_cache_zalloc(cache, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, ke[i]);
+		ke[i]->type = KEVENT_USER;
+		KUNIT_EXPECT_EQ(test, kevent_index_insert(index, ke[i]), 0);
+	}
+}
+
 static void index_has_all_watches(struct kunit *test)
 {
-	struct kevent *ke = kunit_kcalloc(test, MANY, sizeof(*ke), GFP_KERNEL);
+	struct kevent **ke = kunit_kcalloc(test, MANY, sizeof(*ke), GFP_KERNEL);
 	struct kevent_index index;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, ke);
 	kevent_index_init(&index);
-	for (i = 0; i < MANY; i++)
-		KUNIT_EXPECT_EQ(test, kevent_index_insert(&index, &ke[i]), 0);
+	insert(test, &index, ke, MANY);
 	KUNIT_EXPECT_EQ(test, count_watches(&index), MANY);
 	for (i = 0; i < MANY; i++)
 		if (i % 3 || i < MANY / 2)
-			kevent_index_erase(&index, &ke[i]);
+			kevent_index_erase(&index, ke[i]);
 	KUNIT_EXPECT_EQ(test, count_watches(&index), 83);
-	for (i = 0; i < MANY / 2; i++)
-		KUNIT_EXPECT_EQ(test, kevent_index_insert(&index, &ke[i]), 0);
+	insert(test, &index, ke, MANY / 2);
 	KUNIT_EXPECT_EQ(test, count_watches(&index), MANY / 2 + 83);
 	for (i = 0; i < MANY; i++)
 		if (i % 3 == 0 || i < MANY / 2)
-			kevent_index_erase(&index, &ke[i]);
+			kevent_index_erase(&index, ke[i]);
 	KUNIT_EXPECT_EQ(test, count_watches(&index), 0);
 	kevent_index_destroy(&index);
 }
