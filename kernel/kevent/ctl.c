@@ -27,7 +27,6 @@
  * @at:		the current one there
  * @left:	how many there are from @at on
  * @cmd:	command of all entries; not of changes
- * @changes:	these are changes
  * @look:	a change has a result that the caller must look at
  * @count:	what kevent_ctl() returns
  * @now:	a copy of the current one; of an entry, @now.uk only
@@ -42,7 +41,6 @@ struct kevent_requests {
 	void __user		*at;
 	u32			left;
 	u32			cmd;
-	bool			changes;
 	bool			look;
 	u32			count;
 	struct kevent_change	now;
@@ -52,29 +50,30 @@ struct kevent_requests {
 /* Reading */
 
 static_assert(!offsetof(struct kevent_change, uk));
+static_assert(sizeof(struct ukevent) == 5 * sizeof(u64));
 
-static __always_inline u32 request_cmd(const struct kevent_requests *r)
+static __always_inline u32 request_cmd(const struct kevent_requests *r,
+				       bool changes)
 {
-	return r->changes ? r->now.cmd : r->cmd;
+	return changes ? r->now.cmd : r->cmd;
 }
 
 /* In line and word by word, which takes half of what copy_from_user() does */
-static __always_inline bool request_read(struct kevent_requests *r)
+static __always_inline bool request_read(struct kevent_requests *r, bool changes)
 {
 	const struct kevent_change __user *from = r->at;
-	struct ukevent *uk = &r->now.uk;
+	const u64 __user *word = r->at;
+	u64 *to = (void *)&r->now.uk;
 
-	if (!user_read_access_begin(from, r->changes ? sizeof(*from) :
-						       sizeof(from->uk)))
+	if (!user_read_access_begin(from, changes ? sizeof(*from) :
+						    sizeof(from->uk)))
 		return false;
-	unsafe_get_user(uk->id.raw_u64, &from->uk.id.raw_u64, fault);
-	unsafe_get_user(uk->type, &from->uk.type, fault);
-	unsafe_get_user(uk->event, &from->uk.event, fault);
-	unsafe_get_user(uk->req_flags, &from->uk.req_flags, fault);
-	unsafe_get_user(uk->ret_data[0], &from->uk.ret_data[0], fault);
-	unsafe_get_user(uk->ret_data[1], &from->uk.ret_data[1], fault);
-	unsafe_get_user(uk->ptr, &from->uk.ptr, fault);
-	if (r->changes)
+	unsafe_get_user(to[0], word, fault);
+	unsafe_get_user(to[1], word + 1, fault);
+	unsafe_get_user(to[2], word + 2, fault);
+	unsafe_get_user(to[3], word + 3, fault);
+	unsafe_get_user(to[4], word + 4, fault);
+	if (changes)
 		unsafe_get_user(r->now.cmd, &from->cmd, fault);
 	user_read_access_end();
 	return true;
@@ -131,8 +130,8 @@ static void kevent_set_result(struct ukevent *uk, int err)
 	uk->ret_data[1] = err;
 }
 
-static void kevent_put_result(struct ukevent __user *to,
-			      const struct ukevent *uk)
+static __always_inline void kevent_put_result(struct ukevent __user *to,
+					      const struct ukevent *uk)
 {
 	if (!user_write_access_begin(to, sizeof(*to)))
 		return;
@@ -193,44 +192,45 @@ static noinline int change_put(struct kevent_requests *r,
 }
 
 /* Give the caller the @result: 0, 1 when an event is handed back, or -errno. */
-static __always_inline int request_put(struct kevent_requests *r, int result)
+static __always_inline int request_put(struct kevent_requests *r, bool changes,
+				       int result)
 {
 	struct ukevent *uk = &r->now.uk;
 
 	if (result <= 0)
 		kevent_set_result(uk, result);
-	return r->changes ? change_put(r, &r->now, result) :
-			    entry_put(r, uk, result);
+	return changes ? change_put(r, &r->now, result) :
+			 entry_put(r, uk, result);
 }
 
-static noinline int request_hand_back(struct kevent_requests *r,
+static noinline int request_hand_back(struct kevent_requests *r, bool changes,
 				      struct kevent *ke)
 {
-	kevent_handed_back(ke, !request_put(r, 1));
+	kevent_handed_back(ke, !request_put(r, changes, 1));
 	return 0;
 }
 
 /* The iterator */
 
-static __always_inline int request_make(struct kevent_requests *r)
+static __always_inline int request_make(struct kevent_requests *r, bool changes)
 {
 	const struct kevent_source_ops *ops = kevent_source(r->now.uk.type);
-	u32 cmd = request_cmd(r);
+	u32 cmd = request_cmd(r, changes);
 	struct fd f = EMPTY_FD;
 	struct kevent *ke;
 	int err;
 
 	err = request_allowed(r->q, cmd, r->now.uk.type, ops);
 	if (err)
-		return request_put(r, err);
+		return request_put(r, changes, err);
 	if (ops->file) {
 		f = fdget(r->now.uk.id.raw[0]);
 		if (!fd_file(f))
-			return request_put(r, -EBADF);
+			return request_put(r, changes, -EBADF);
 	}
 	ke = request_apply(r, ops, cmd, f);
-	err = IS_ERR_OR_NULL(ke) ? request_put(r, PTR_ERR_OR_ZERO(ke)) :
-				   request_hand_back(r, ke);
+	err = IS_ERR_OR_NULL(ke) ? request_put(r, changes, PTR_ERR_OR_ZERO(ke)) :
+				   request_hand_back(r, changes, ke);
 	fdput(f);
 	return err;
 }
@@ -247,7 +247,8 @@ static __always_inline int requests_pause(const struct kevent_requests *r)
 }
 
 /* Returns 0 or what ended it early. Without progress that is the caller's error. */
-static __always_inline int requests_all(struct kevent_requests *r, u32 stride)
+static __always_inline int requests_all(struct kevent_requests *r, bool changes,
+					u32 stride)
 {
 	int err = 0;
 
@@ -256,11 +257,11 @@ static __always_inline int requests_all(struct kevent_requests *r, u32 stride)
 		err = requests_pause(r);
 		if (err)
 			break;
-		if (!request_read(r)) {
+		if (!request_read(r, changes)) {
 			err = -EFAULT;
 			break;
 		}
-		err = request_make(r);
+		err = request_make(r, changes);
 		if (!err)
 			r->at += stride;
 	}
@@ -268,8 +269,9 @@ static __always_inline int requests_all(struct kevent_requests *r, u32 stride)
 	return err;
 }
 
-static void requests_init(struct kevent_requests *r, struct kevent_queue *q,
-			  void __user *user, u32 nr)
+static __always_inline void requests_init(struct kevent_requests *r,
+					  struct kevent_queue *q,
+					  void __user *user, u32 nr)
 {
 	r->q = q;
 	r->first = user;
@@ -281,16 +283,16 @@ static void requests_init(struct kevent_requests *r, struct kevent_queue *q,
 
 /* kevent_ctl() */
 
-static int kevent_ctl_entries(struct kevent_queue *q, u32 cmd, u32 num,
-			      struct ukevent __user *arg)
+static __always_inline int kevent_ctl_entries(struct kevent_queue *q, u32 cmd,
+					      u32 num,
+					      struct ukevent __user *arg)
 {
 	struct kevent_requests r __uninitialized;
 	int err;
 
 	requests_init(&r, q, arg, num);
-	r.changes = false;
 	r.cmd = cmd;
-	err = requests_all(&r, sizeof(*arg));
+	err = requests_all(&r, false, sizeof(*arg));
 	return err && r.at == r.first ? err : r.count;
 }
 
@@ -316,6 +318,20 @@ static int kevent_ctl_wake(struct kevent_queue *q)
 		return -EPERM;
 	kevent_wake_one(q);
 	return 0;
+}
+
+/* Commands without entries */
+static noinline int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
+				     struct ukevent __user *arg)
+{
+	switch (cmd) {
+	case KEVENT_CTL_ATTACH:
+		return kevent_ctl_attach(q, num, arg);
+	case KEVENT_CTL_READY:
+		return kevent_ctl_wake(q);
+	default:
+		return -EINVAL;
+	}
 }
 
 /**
@@ -358,12 +374,10 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 	if (!is_kevent_file(fd_file(f)))
 		return -EINVAL;
 	q = fd_file(f)->private_data;
-	if (cmd == KEVENT_CTL_ATTACH)
-		return kevent_ctl_attach(q, num, arg);
-	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
+	if (unlikely(cmd >= KEVENT_CTL_READY && (cmd > KEVENT_CTL_READY || !num)))
+		return kevent_ctl_queue(q, cmd, num, arg);
+	if (num > KEVENT_CTL_MAX)
 		return -EINVAL;
-	if (cmd == KEVENT_CTL_READY && !num)
-		return kevent_ctl_wake(q);
 	return kevent_ctl_entries(q, cmd, num, arg);
 }
 
@@ -383,7 +397,6 @@ int kevent_make_changes(struct kevent_queue *q,
 	int err;
 
 	requests_init(&r, q, changes, nr);
-	r.changes = true;
-	err = requests_all(&r, sizeof(*changes));
+	err = requests_all(&r, true, sizeof(*changes));
 	return err && r.at == r.first ? err : err || r.look;
 }

@@ -73,14 +73,15 @@ static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
 static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 			     struct file *file)
 {
-	struct socket *sock = kevent_socket(file);
+	bool pipe = kp->kf.ke.type == KEVENT_PIPE;
+	struct socket *sock = pipe ? NULL : kevent_socket(file);
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
 	if (kp->kf.ke.type == KEVENT_POLL)
 		keys |= (__force __poll_t)event;
 	if (!(keys & EV_POLL_INEXACT) &&
-	    (sock || kp->kf.ke.type == KEVENT_PIPE || ev_poll_is_exact(file)))
+	    (pipe || sock || ev_poll_is_exact(file)))
 		keys |= EV_POLL_EXACT;
 	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
 		keys |= EV_POLL_EXTRA;

@@ -86,18 +86,17 @@ void kevent_file_unlink(struct kevent_file *kf)
  * @uk: has type and descriptor
  * @file: what the descriptor refers to, which the caller has pinned
  *
- * Return: the watch or NULL.
+ * Under RCU. Return: the watch or NULL.
  */
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file)
 {
 	struct kevent_file *kf;
 
-	spin_lock(&file->f_lock);
-	kf = file->f_kevent;
+	/* Pairs with kevent_file_link(). */
+	kf = READ_ONCE(file->f_kevent);
 	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
-		kf = kf->next;
-	spin_unlock(&file->f_lock);
+		kf = READ_ONCE(kf->next);
 	return kf ? &kf->ke : NULL;
 }
 

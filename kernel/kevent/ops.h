@@ -49,7 +49,7 @@ struct kevent_queue;
  * @destroy:	free what attach() allocated. Optional
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
- *		kevent_forget(). Optional
+ *		kevent_forget(). Optional. With @level it is for other events only
  * @modify_done: watches of @file have been modified, unlocked, and MODIFY returns
  *		after this; they may be gone. May sleep. Optional, for sources
  *		with a file and without rearm()

@@ -202,8 +202,8 @@ uncharge:
 }
 
 /* The caller reports it, if this returns 0 and not -errno. */
-static noinline int kevent_mark_locked(struct kevent *ke,
-				       const struct ukevent *uk, void **room)
+static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
+			      void **room)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	u32 mask = ke->event & ops->marks;
@@ -224,6 +224,14 @@ static noinline int kevent_mark_locked(struct kevent *ke,
 	return 0;
 }
 
+/* ADD and MODIFY with KEVENT_REQ_READY. Returns whether there is something to report. */
+static noinline bool kevent_mark_new(struct kevent *ke, const struct ukevent *uk)
+{
+	void *room = NULL;
+
+	return !kevent_mark_locked(ke, uk, &room);
+}
+
 /*
  * attach() found the conditions @mask. Returns true when they are handed back
  * in @uk, and otherwise has queued what there is to report.
@@ -231,7 +239,6 @@ static noinline int kevent_mark_locked(struct kevent *ke,
 static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 {
 	u16 how = ke->req_flags & (KEVENT_REQ_HAND_BACK | KEVENT_REQ_READY);
-	void *room = NULL;
 	bool report;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -248,8 +255,8 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 		return true;
 	}
 	report = kevent_attach_done(ke) || mask;
-	if (ke->req_flags & KEVENT_REQ_READY)
-		report |= !kevent_mark_locked(ke, uk, &room);
+	if (unlikely(ke->req_flags & KEVENT_REQ_READY))
+		report |= kevent_mark_new(ke, uk);
 	if (report)
 		kevent_report(ke);
 	return false;
@@ -413,18 +420,18 @@ static __always_inline void
 kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
 		     const struct ukevent *uk)
 {
-	void *room = NULL;
+	bool same = ops->level && ke->event == uk->event;
 	bool report;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	kevent_set(ke, uk);
 	ke->stored = 0;
-	if (ops->modified)
+	if (ops->modified && !same)
 		ops->modified(ke, uk);
 	report = kevent_restart(ke);
-	if (uk->req_flags & KEVENT_REQ_READY)
-		report |= !kevent_mark_locked(ke, uk, &room);
+	if (unlikely(uk->req_flags & KEVENT_REQ_READY))
+		report |= kevent_mark_new(ke, uk);
 	if (ops->collect) {
 		ke->ready = 0;
 		report = !kevent_sees_nothing(ke, ops);
