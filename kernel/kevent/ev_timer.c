@@ -42,10 +42,7 @@
 #define EV_TIMER_SLICES		4
 #define EV_TIMER_SLICES_LOW_RES	64
 #define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
-/*
- * Timers dealt with in one hard interrupt, and queues of a user that have such
- * interrupts: all of them may be at one instant
- */
+/* Of a hard interrupt; and queues of a user that have them, maybe at one instant */
 #define EV_TIMER_PROMPT		2
 #define EV_TIMER_PROMPT_QUEUES	32
 
@@ -399,25 +396,20 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/*
- * The hard interrupt is through. Its hrtimer is started by the caller, if it is
- * this function that says so; others start it under ready_lock only.
- */
+/* The hard interrupt is through. Others start @prompt under ready_lock only. */
 static enum hrtimer_restart ev_prompt_next(struct kevent_clock *clock,
 					   ktime_t now)
 {
 	struct timerqueue_node *node = ev_clock_first(clock);
 	struct hrtimer *prompt = clock->prompt;
+	bool soon;
 
 	clock->at = KTIME_MAX;
 	if (!node)
 		return HRTIMER_NORESTART;
-	if (node->expires < ktime_add(now, EV_TIMER_PAUSE_NS)) {
-		ev_clock_program(clock, node->expires, true);
-		return HRTIMER_NORESTART;
-	}
-	if (hrtimer_is_queued(prompt)) {
-		ev_clock_program(clock, node->expires, false);
+	soon = node->expires < ktime_add(now, EV_TIMER_PAUSE_NS);
+	if (soon || hrtimer_is_queued(prompt)) {
+		ev_clock_program(clock, node->expires, soon);
 		return HRTIMER_NORESTART;
 	}
 	clock->at = node->expires;
