@@ -144,7 +144,8 @@ static bool await_all_under_way(struct board *b)
 {
 	uint64_t start = now_ns();
 
-	while (!all_under_way(b)) {
+	/* Once writers stop, some events may not come. */
+	while (!all_under_way(b) && !atomic_load(&b->stop)) {
 		if (now_ns() - start > PATIENCE_MS * slowness * 1000000ull)
 			return false;
 		sched_yield();
@@ -506,10 +507,16 @@ static bool serve_fault(struct away *a)
 
 	if (read(a->uffd, &msg, sizeof(msg)) != sizeof(msg))
 		return errno == EAGAIN;
-	if (msg.event != UFFD_EVENT_PAGEFAULT || !await_all_under_way(a->board))
+	if (msg.event != UFFD_EVENT_PAGEFAULT || !await_all_under_way(a->board)) {
+		note("pager: event %u, all under way %d", msg.event,
+		     all_under_way(a->board));
 		return false;
+	}
 	go.range.start = msg.arg.pagefault.address & ~(PAGE - 1ull);
-	return !ioctl(a->uffd, UFFDIO_CONTINUE, &go) || errno == EEXIST;
+	if (!ioctl(a->uffd, UFFDIO_CONTINUE, &go) || errno == EEXIST)
+		return true;
+	note("pager: UFFDIO_CONTINUE: %s", strerror(errno));
+	return false;
 }
 
 static long run_pager(void *arg)
