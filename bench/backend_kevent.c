@@ -4,7 +4,8 @@
  *
  * Both modes read the ring first and make a call when it is empty; that call checks
  * level watches again. In mode levelcall each wait is a call, as in event loops that
- * have changes to make anyway.
+ * have changes to make anyway. In mode copy the queue is level triggered and has no
+ * ring: each wait is a call that copies events to a buffer, as epoll_wait() does.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,10 +19,11 @@
 
 #define CTL_MAX		256	/* entries of one kevent_ctl() */
 #define SLOTS_MIN	64
+#define COPY_MAX	256	/* events of one kevent_get_events() */
 
 /**
- * struct bench_queue - a queue with a ring
- * @q: the queue
+ * struct bench_queue - a queue
+ * @q: the queue; without a ring in mode copy
  * @flags: request flags of each watch
  * @call: call each time
  */
@@ -41,20 +43,34 @@ static __u32 ring_slots(unsigned int ready)
 	return slots;
 }
 
-static struct bench_queue *queue_open(const char *mode, unsigned int watches,
-				      unsigned int ready)
+static int init_with_ring(struct kevent_queue *q, __u32 slots)
 {
-	struct bench_queue *q = bench_alloc(1, sizeof(*q));
-	__u32 slots = ring_slots(ready);
 	void *ring;
-	int error;
 
-	(void)watches;
 	if (posix_memalign(&ring, 64, KEVENT_RING_BYTES(slots)))
 		bench_die("out of memory for a ring of %u slots", slots);
 	/* A wake-up can store only in memory that is present. */
 	memset(ring, 0, KEVENT_RING_BYTES(slots));
-	error = kevent_queue_init(&q->q, ring, slots, 0);
+	return kevent_queue_init(q, ring, slots, 0);
+}
+
+static int init_without_ring(struct kevent_queue *q)
+{
+	*q = (struct kevent_queue){ .fd = kevent_init(NULL, 0, 0) };
+	return q->fd < 0 ? q->fd : 0;
+}
+
+static struct bench_queue *queue_open(const char *mode, unsigned int watches,
+				      unsigned int ready)
+{
+	struct bench_queue *q = bench_alloc(1, sizeof(*q));
+	int error;
+
+	(void)watches;
+	if (!strcmp(mode, "copy"))
+		error = init_without_ring(&q->q);
+	else
+		error = init_with_ring(&q->q, ring_slots(ready));
 	if (error)
 		bench_die("kevent_init: %s", strerror(-error));
 	q->flags = 0;
@@ -151,13 +167,18 @@ pop(struct bench_queue *q, uint64_t *cookies, unsigned int max)
 	return nr;
 }
 
+static struct timespec timespec_of(int ms)
+{
+	return (struct timespec){
+		.tv_sec = ms / 1000,
+		.tv_nsec = ms % 1000 * 1000000,
+	};
+}
+
 /* A position after @kidx ends the wait. Returns false after the timeout. */
 static bool fill(struct bench_queue *q, __u32 kidx, int timeout)
 {
-	struct timespec ts = {
-		.tv_sec = timeout / 1000,
-		.tv_nsec = timeout % 1000 * 1000000,
-	};
+	struct timespec ts = timespec_of(timeout);
 	int ret;
 
 	ret = kevent_wait(q->q.fd, q->q.size, kidx, timeout < 0 ? NULL : &ts,
@@ -204,11 +225,35 @@ call_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 	return nr;
 }
 
+static __attribute__((noinline)) unsigned int
+get_events(struct bench_queue *q, uint64_t *cookies, unsigned int max,
+	   int timeout)
+{
+	struct timespec ts = timespec_of(timeout);
+	struct ukevent ev[COPY_MAX];
+	__u32 flags = 0;
+	int i, nr;
+
+	nr = kevent_get_events(q->q.fd, 1, max < COPY_MAX ? max : COPY_MAX,
+			       timeout < 0 ? NULL : &ts, ev, 0);
+	if (nr < 0 && nr != -EINTR)
+		bench_die("kevent_get_events: %s", strerror(-nr));
+	for (i = 0; i < nr; i++) {
+		cookies[i] = ev[i].ptr;
+		flags |= ev[i].ret_flags;
+	}
+	if (flags & KEVENT_RET_BROKEN)
+		bench_die("kevent: a watch is broken");
+	return nr < 0 ? 0 : (unsigned int)nr;
+}
+
 static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
 			       unsigned int max, int timeout)
 {
 	unsigned int nr;
 
+	if (!q->q.ring)
+		return get_events(q, cookies, max, timeout);
 	if (q->call)
 		return call_and_pop(q, cookies, max, timeout);
 	nr = pop(q, cookies, max);
@@ -232,7 +277,7 @@ static int queue_probe(const char *mode)
 	return fd < 0 ? fd : 0;
 }
 
-static const char *const modes[] = { "level", "levelcall", "et", NULL };
+static const char *const modes[] = { "level", "levelcall", "copy", "et", NULL };
 
 const struct bench_backend backend_kevent = {
 	.name	= "kevent",
