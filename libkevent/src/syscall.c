@@ -11,36 +11,21 @@
 #include "fallback/fallback.h"
 #include "syscall.h"
 
-/* syscall(), but with the error in the return value and errno untouched */
-#define kevent_syscall(...)					\
-({								\
-	int __saved = errno;					\
-	int __ret = (int)syscall(__VA_ARGS__);			\
-								\
-	if (__ret < 0) {					\
-		__ret = -errno;					\
-		errno = __saved;				\
-	}							\
-	__ret;							\
-})
-
 /*
- * The kernel's type has 64-bit members on every machine, that of the C library
- * may have a 32-bit tv_nsec next to padding.
+ * The kernel's type has 64-bit members on every machine. The C library's is the same
+ * where a long has 64 bits; elsewhere it may have a 32-bit tv_nsec next to padding.
  */
-static const struct __kernel_timespec *
-kernel_timespec(struct __kernel_timespec *to, const struct timespec *from)
-{
-	if (!from)
-		return NULL;
-	to->tv_sec = from->tv_sec;
-	to->tv_nsec = from->tv_nsec;
-	return to;
-}
+#ifdef __LP64__
+#define KERNEL_TIMESPEC(ts)	(ts)
+#else
+#define KERNEL_TIMESPEC(ts)						\
+	((ts) ? &(struct __kernel_timespec){ (ts)->tv_sec, (ts)->tv_nsec } : NULL)
+#endif
 
 static int kernel_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 {
-	return kevent_syscall(__NR_kevent_init, ring, ring_size, flags);
+	return (int)kevent_call(__NR_kevent_init, (long)ring, ring_size, flags, 0, 0,
+				0);
 }
 
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
@@ -56,49 +41,98 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 	return kevent_fb_init(ring, ring_size, flags);
 }
 
-/* Return from the caller what the fallback says, if the queue is one of its own. */
-#define RETURN_IF_FALLBACK(call)					\
-do {									\
-	int __fb = kevent_fb_on() ? (call) : KEVENT_FB_PASS;		\
-									\
-	if (__fb != KEVENT_FB_PASS)					\
-		return __fb;						\
-} while (0)
+/*
+ * Each call in the kernel, and if there are queues of the fallback, there first. The
+ * latter is a function of its own: it would cost the former registers.
+ */
+
+static int kernel_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
+{
+	return (int)kevent_call(__NR_kevent_ctl, fd, cmd, num, (long)arg, 0, 0);
+}
+
+static __attribute__((noinline)) int any_ctl(int fd, __u32 cmd, __u32 num,
+					     struct ukevent *arg)
+{
+	int ret = kevent_fb_ctl(fd, cmd, num, arg);
+
+	return ret == KEVENT_FB_PASS ? kernel_ctl(fd, cmd, num, arg) : ret;
+}
 
 int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 {
-	RETURN_IF_FALLBACK(kevent_fb_ctl(fd, cmd, num, arg));
-	return kevent_syscall(__NR_kevent_ctl, fd, cmd, num, arg);
+	if (kevent_fb_on())
+		return any_ctl(fd, cmd, num, arg);
+	return kernel_ctl(fd, cmd, num, arg);
+}
+
+static int kernel_get_events(int fd, __u32 min_nr, __u32 max_nr,
+			     const struct timespec *timeout,
+			     struct ukevent *buf, __u32 flags)
+{
+	return (int)kevent_call(__NR_kevent_get_events, fd, min_nr, max_nr,
+				(long)KERNEL_TIMESPEC(timeout), (long)buf,
+				flags);
+}
+
+static __attribute__((noinline)) int
+any_get_events(int fd, __u32 min_nr, __u32 max_nr, const struct timespec *timeout,
+	       struct ukevent *buf, __u32 flags)
+{
+	int ret = kevent_fb_get_events(fd, min_nr, max_nr, timeout, buf, flags);
+
+	if (ret != KEVENT_FB_PASS)
+		return ret;
+	return kernel_get_events(fd, min_nr, max_nr, timeout, buf, flags);
 }
 
 int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
 		      const struct timespec *timeout, struct ukevent *buf,
 		      __u32 flags)
 {
-	struct __kernel_timespec ts;
+	if (kevent_fb_on())
+		return any_get_events(fd, min_nr, max_nr, timeout, buf, flags);
+	return kernel_get_events(fd, min_nr, max_nr, timeout, buf, flags);
+}
 
-	RETURN_IF_FALLBACK(kevent_fb_get_events(fd, min_nr, max_nr, timeout,
-						buf, flags));
-	return kevent_syscall(__NR_kevent_get_events, fd, min_nr, max_nr,
-			      kernel_timespec(&ts, timeout), buf, flags);
+static int kernel_wait(int fd, __u32 num, __u32 old_kidx,
+		       const struct timespec *timeout, __u32 flags,
+		       const struct kevent_wait_arg *arg)
+{
+	return (int)kevent_call(__NR_kevent_wait, fd, num, old_kidx,
+				(long)KERNEL_TIMESPEC(timeout), flags,
+				(long)arg);
+}
+
+static __attribute__((noinline)) int
+any_wait(int fd, __u32 num, __u32 old_kidx, const struct timespec *timeout,
+	 __u32 flags, const struct kevent_wait_arg *arg)
+{
+	int ret = kevent_fb_wait(fd, num, old_kidx, timeout, flags, arg);
+
+	if (ret != KEVENT_FB_PASS)
+		return ret;
+	return kernel_wait(fd, num, old_kidx, timeout, flags, arg);
 }
 
 int kevent_wait(int fd, __u32 num, __u32 old_kidx,
 		const struct timespec *timeout, __u32 flags,
 		const struct kevent_wait_arg *arg)
 {
-	struct __kernel_timespec ts;
-
-	RETURN_IF_FALLBACK(kevent_fb_wait(fd, num, old_kidx, timeout, flags,
-					  arg));
-	return kevent_syscall(__NR_kevent_wait, fd, num, old_kidx,
-			      kernel_timespec(&ts, timeout), flags, arg);
+	if (kevent_fb_on())
+		return any_wait(fd, num, old_kidx, timeout, flags, arg);
+	return kernel_wait(fd, num, old_kidx, timeout, flags, arg);
 }
 
 int kevent_commit(int fd, __u32 new_uidx, __u32 over)
 {
-	RETURN_IF_FALLBACK(kevent_fb_commit(fd, (__u64)over << 32 | new_uidx));
-	return kevent_syscall(__NR_kevent_commit, fd, new_uidx, over);
+	int ret = KEVENT_FB_PASS;
+
+	if (kevent_fb_on())
+		ret = kevent_fb_commit(fd, (__u64)over << 32 | new_uidx);
+	if (ret != KEVENT_FB_PASS)
+		return ret;
+	return (int)kevent_call(__NR_kevent_commit, fd, new_uidx, over, 0, 0, 0);
 }
 
 int kevent_supported(void)
@@ -118,7 +152,7 @@ const char *kevent_backend(int fd)
 
 	if (kevent_fb_has(fd))
 		return "epoll";
-	ret = kevent_syscall(__NR_kevent_ctl, fd, KEVENT_CTL_ADD, 0, NULL);
+	ret = kernel_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
 	return ret ? NULL : "kevent";
 }
 
