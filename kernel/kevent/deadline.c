@@ -31,24 +31,18 @@ ktime_t kevent_clock_now(clockid_t clock)
 }
 
 /**
- * kevent_deadline_get - read the timeout of a caller
- * @until: has its clock; receives the rest
+ * kevent_deadline_read - kevent_deadline_get() where there is a timeout
+ * @until: has all but @at, @nowait and @relative
  * @absolute: @timeout is a point of time
- * @timeout: in user memory, NULL for no limit
+ * @timeout: in user memory
  *
  * Return: 0, -EFAULT, -EINVAL.
  */
-int kevent_deadline_get(struct kevent_deadline *until, bool absolute,
-			const struct __kernel_timespec __user *timeout)
+int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
+			 const struct __kernel_timespec __user *timeout)
 {
 	struct timespec64 ts;
 
-	until->at = KTIME_MAX;
-	until->slack = current->timer_slack_ns;
-	until->nowait = false;
-	until->relative = false;
-	if (!timeout)
-		return 0;
 	if (get_timespec64(&ts, timeout))
 		return -EFAULT;
 	if (!timespec64_valid(&ts))

@@ -6,6 +6,7 @@
 #define _KEVENT_DEADLINE_H
 
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 struct __kernel_timespec;
@@ -27,11 +28,32 @@ struct kevent_deadline {
 };
 
 ktime_t kevent_clock_now(clockid_t clock);
-int kevent_deadline_get(struct kevent_deadline *until, bool absolute,
-			const struct __kernel_timespec __user *timeout);
+int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
+			 const struct __kernel_timespec __user *timeout);
 void kevent_deadline_start(struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
+
+/**
+ * kevent_deadline_get - read the timeout of a caller
+ * @until: has its clock; receives the rest
+ * @absolute: @timeout is a point of time
+ * @timeout: in user memory, NULL for no limit
+ *
+ * Return: 0, -EFAULT, -EINVAL.
+ */
+static __always_inline int
+kevent_deadline_get(struct kevent_deadline *until, bool absolute,
+		    const struct __kernel_timespec __user *timeout)
+{
+	until->at = KTIME_MAX;
+	until->slack = current->timer_slack_ns;
+	until->nowait = false;
+	until->relative = false;
+	if (!timeout)
+		return 0;
+	return kevent_deadline_read(until, absolute, timeout);
+}
 
 #endif /* _KEVENT_DEADLINE_H */

@@ -2,417 +2,32 @@
 /*
  * Delivery: consumers move events from the ready list to user memory
  *
- * A collection makes rounds. Each learns how much fits, verifies what must be
- * verified, gathers entries, stores them in one user access window, and settles
- * the watches whose entries got through.
+ * Most events are of watches whose condition can be looked up under the lock, and
+ * whose delivery decides nothing: this file stores each when it has seen it. They
+ * need no batch, no list of what is held, no copy of the entry, no second visit.
+ * rounds.c does the others.
  */
 
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
+#include "collect.h"
 #include "deliver.h"
-#include "find.h"
-#include "mapping.h"
 #include "more.h"
-#include "ops.h"
-#include "state.h"
 #include "watch.h"
-#include "window.h"
 
 /**
- * struct kevent_batch - watches a consumer verifies at a time
- * @nr:		how many
- * @ke:		the watches, busy and held
- * @mask:	the conditions that turned out to hold
+ * kevent_leave - a consumer returns, or will be away for a while
+ * @q: the queue
+ * @full: the ring is full, or its memory away: only consumers that do not need it can
+ *	  take events
+ *
+ * Wakes another consumer for the remaining events, unless one is already waking.
+ *
+ * Return: 0, -EFAULT when KEVENT_RING_MORE could not be stored.
  */
-struct kevent_batch {
-	u32		nr;
-	struct kevent	*ke[KRING_BATCH];
-	u32		mask[KRING_BATCH];
-};
-
-/**
- * struct kevent_round - one pass of a collection
- * @q:		the queue
- * @to:		where events go
- * @max:	how many more are wanted
- * @passes:	how many more there may be; 0 before the first. Without a limit
- *		a file whose ->poll() fires its own watch could keep a consumer
- *		in the kernel
- * @relist:	most level watches that are to be looked at again: at first as many as
- *		are listed, so each that was delivered before is among them
- * @again:	another pass may find more
- * @kept:	a watch has occurrences left, which need no further look
- * @full:	there is no room
- * @flags_err:	the flag of the ring that says whether there is more was not stored
- * @dead:	watches to free, detached by others
- * @oneshot:	watches to bury, held, delivered for good
- */
-struct kevent_round {
-	struct kevent_queue	*q;
-	struct kring		*to;
-	u32			max;
-	u32			passes;
-	u32			relist;
-	bool			again;
-	bool			kept;
-	bool			full;
-	int			flags_err;
-	struct list_head	dead;
-	struct list_head	oneshot;
-};
-
-/* Verify */
-
-/*
- * The position after the newest entry of a watch, 0 if that cannot make another
- * one redundant. If it can, and is unread, an entry that says no more repeats
- * it. Its consumer advances ring_uidx, executes a full barrier, and only then
- * looks at the watched object. Here the change of the object comes first, then
- * the full barrier of kevent_round_fits() or kevent_hit_store(), then the load of
- * ring_uidx: if that still shows the entry as unread, the consumer will see the
- * change.
- */
-static u64 kevent_previous(const struct kevent *ke)
-{
-	if (!kevent_source_of(ke)->mergeable || kevent_is_broken(ke))
-		return 0;
-	return ke->stored;
-}
-
-static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
-{
-	return to->user && kring_is_unread(to, kevent_previous(ke)) &&
-	       !(ke->ready & ~ke->reported);
-}
-
-/*
- * Verify a watch, if that takes no lock and no sleep. What becomes true after
- * that is reported by a callback, which comes to ready_lock later.
- */
-static bool kevent_peek(struct kevent *ke)
-{
-	int mask = kevent_source_of(ke)->collect(ke, true);
-
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	if (mask < 0)
-		return false;
-	kevent_looked(ke, mask);
-	return true;
-}
-
-/* Take those of the first @want ready watches that must be verified. */
-static void kevent_batch_take(struct kevent_queue *q,
-			      struct kevent_batch *batch, u32 want)
-{
-	struct kevent *ke, *next;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	batch->nr = 0;
-	list_for_each_entry_safe(ke, next, &q->ready, link) {
-		if (!want--)
-			break;
-		if (!kevent_must_verify(ke))
-			continue;
-		if (kevent_peek(ke)) {
-			/* The lock will be released before delivery. */
-			if (kevent_is_listed(ke))
-				kevent_doubt(ke);
-			continue;
-		}
-		kevent_hold(ke);
-		kevent_take(ke);
-		batch->ke[batch->nr++] = ke;
-	}
-}
-
-static void kevent_batch_verify(struct kevent_batch *batch)
-{
-	struct kevent *ke;
-	u32 i;
-
-	for (i = 0; i < batch->nr; i++) {
-		ke = batch->ke[i];
-		batch->mask[i] = kevent_source_of(ke)->collect(ke, false);
-		kevent_unhold(ke);
-	}
-}
-
-/* Watches that died since, and are detached, go to @dead. */
-static void kevent_batch_return(struct kevent_queue *q,
-				struct kevent_batch *batch,
-				struct list_head *dead)
-{
-	u32 i = batch->nr;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	while (i--)
-		if (kevent_put_back(batch->ke[i], batch->mask[i]))
-			list_add(&batch->ke[i]->link, dead);
-}
-
-/* Those that were verified and do not go, for want of room or memory */
-static void kevent_batch_doubt(struct kevent_batch *batch)
-{
-	u32 i;
-
-	for (i = 0; i < batch->nr; i++)
-		if (kevent_is_announced(batch->ke[i]) &&
-		    kevent_is_checked(batch->ke[i]))
-			kevent_doubt(batch->ke[i]);
-}
-
-/* Settle */
-
-/* One-shot watches die at delivery; @dead is for kevent_bury(), held. */
-static void kevent_expire(struct kevent *ke, struct list_head *dead)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	kevent_hold(ke);
-	kevent_spend(ke);
-	kevent_kill(ke);
-	list_add_tail(&ke->link, dead);
-}
-
-static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
-			  u32 nr)
-{
-	trace_kevent_deliver(ke, ke->ready, nr, r->to->user);
-	if (r->to->user) {
-		ke->stored = end;
-		ke->reported = ke->ready;
-		r->q->collected += nr;
-	} else {
-		r->q->copied += nr;
-	}
-	ke->ready = 0;
-	if (unlikely(kevent_is_awake(ke)))
-		kevent_stay_awake(r->q);
-	if (likely(kevent_is_level(ke) &&
-		   !(ke->req_flags & (KEVENT_REQ_ONESHOT |
-				      KEVENT_REQ_DISPATCH)))) {
-		kevent_look_later(ke);
-		return;
-	}
-	kevent_delivered(ke, nr);
-	r->kept |= kevent_count(ke);
-	if (ke->req_flags & KEVENT_REQ_ONESHOT)
-		kevent_expire(ke, &r->oneshot);
-}
-
-/* Gather */
-
-/**
- * struct kevent_load - events on their way
- * @nr:		how many
- * @ke:		of each, its watch, at the head of the ready list
- * @uk:		their entries
- */
-struct kevent_load {
-	u32		nr;
-	struct kevent	*ke[KRING_BATCH];
-	struct ukevent	uk[KRING_BATCH];
-};
-
-/* How many occurrences of a watch go into the next @room entries */
-static u32 kevent_share(struct kevent *ke, u32 room)
-{
-	if (ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return 1;
-	return clamp(kevent_count(ke), 1, room);
-}
-
-static void kevent_gather_one(struct kevent_load *load, struct kevent *ke,
-			      u32 share)
-{
-	u32 i;
-
-	for (i = 0; i < share; i++) {
-		load->ke[load->nr] = ke;
-		kevent_fill(ke, &load->uk[load->nr++], i);
-	}
-}
-
-/*
- * Of the first watches, up to one that can't be verified here, drop what repeats
- * and gather up to @want of the rest; look at no more than a batch.
- */
-static void kevent_gather(struct kevent_round *r, u32 want,
-			  struct kevent_load *load)
-{
-	u32 left = KRING_BATCH;
-	struct kevent *ke, *next;
-
-	load->nr = 0;
-	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
-		if (load->nr == want || !left--)
-			break;
-		if (kevent_must_verify(ke)) {
-			if (!kevent_peek(ke))
-				break;
-			if (!kevent_is_listed(ke))
-				continue;
-		}
-		if (kevent_repeats(ke, r->to)) {
-			ke->ready = 0;
-			kevent_delivered(ke, 0);
-			continue;
-		}
-		kevent_gather_one(load, ke,
-				  kevent_share(ke, want - load->nr));
-	}
-}
-
-/*
- * Store up to @want events from the head of the ready list. Returns how many,
- * or -EFAULT when there was something to store and not even one went through.
- */
-static int kevent_deliver(struct kevent_round *r, u32 want)
-{
-	struct kevent_load load __uninitialized;
-	u64 end = r->to->kidx;
-	u32 i, nr, done;
-
-	lockdep_assert_held(&r->q->ready_lock);
-
-	r->kept = false;
-	kevent_gather(r, want, &load);
-	if (!load.nr)
-		return 0;
-	done = kring_store(r->to, load.uk, load.nr);
-	for (i = done; i < load.nr; i++)
-		if (kevent_is_checked(load.ke[i]))
-			kevent_doubt(load.ke[i]);
-	if (!done)
-		return -EFAULT;
-	kevent_window(r->q, KEVENT_WINDOW_SETTLE);
-	kring_set_flags(r->to, r->to->flags & ~KEVENT_RING_BROKEN);
-	for (i = 0; i < done; i += nr) {
-		nr = 1;
-		while (i + nr < done && load.ke[i + nr] == load.ke[i])
-			nr++;
-		end += nr;
-		kevent_settle(r, load.ke[i], end, nr);
-	}
-	return done;
-}
-
-/* Rounds */
-
-/* How many events fit now, up to a batch; -EFAULT when that can't be read. */
-static int kevent_round_fits(struct kevent_round *r)
-{
-	u32 fits;
-
-	lockdep_assert_held(&r->q->ready_lock);
-
-	if (r->to->user && !kevent_ring_here(r->q))
-		return -EFAULT;
-	/* Full barrier: pairs with consumers, see kevent_previous(). */
-	smp_mb__after_spinlock();
-	if (kring_sync(r->to))
-		return -EFAULT;
-	fits = min3(r->max, kring_free_slots(r->to), KRING_BATCH);
-	r->full = !fits;
-	return fits;
-}
-
-/* Level watches that are looked at under one hold of the lock */
-#define KEVENT_RELIST_LOOKS	256U
-
-/*
- * Look at a level watch again, to drop it if it has nothing to report. If it has,
- * it may have to wait for room, so it is looked at when it is delivered. While its
- * entry is unread, its consumer has yet to look itself.
- */
-static __always_inline void kevent_relist_one(struct kevent_round *r,
-					      struct kevent *ke)
-{
-	/* Such watches are mergeable and not broken: kevent_previous() */
-	if (r->to->user && kring_is_unread(r->to, ke->stored)) {
-		list_move_tail(&ke->link, &r->q->level);
-		return;
-	}
-	if (kevent_must_verify(ke) && kevent_peek(ke) && !kevent_is_listed(ke))
-		return;
-	kevent_doubt(ke);
-	list_move_tail(&ke->link, &r->q->ready);
-}
-
-static void kevent_relist(struct kevent_round *r)
-{
-	struct list_head *level = &r->q->level;
-	u32 looks = min(r->relist, KEVENT_RELIST_LOOKS);
-
-	lockdep_assert_held(&r->q->ready_lock);
-
-	r->relist -= looks;
-	while (looks-- && !list_empty(level))
-		kevent_relist_one(r, list_first_entry(level, struct kevent,
-						      link));
-	if (list_empty(level))
-		r->relist = 0;
-}
-
-/* The first watches can only be verified without the lock. */
-static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
-					unsigned long *flags)
-	__must_hold(&r->q->ready_lock)
-{
-	struct kevent_queue *q = r->q;
-	struct kevent_batch batch __uninitialized;
-	int ret, fits = want;
-
-	kevent_batch_take(q, &batch, want);
-	if (batch.nr) {
-		spin_unlock_irqrestore(&q->ready_lock, *flags);
-		kevent_batch_verify(&batch);
-		kevent_window(q, KEVENT_WINDOW_VERIFIED);
-		spin_lock_irqsave(&q->ready_lock, *flags);
-		kevent_batch_return(q, &batch, &r->dead);
-		if (list_empty(&q->ready))
-			return 0;
-		fits = kevent_round_fits(r);
-	}
-	ret = fits > 0 ? kevent_deliver(r, fits) : fits;
-	kevent_batch_doubt(&batch);
-	return ret;
-}
-
-static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
-	__must_hold(&r->q->ready_lock)
-{
-	struct kevent_queue *q = r->q;
-	int ret, fits;
-
-	if (list_empty(&q->ready) && !r->relist)
-		return 0;
-	fits = kevent_round_fits(r);
-	if (fits >= 0 && r->relist)
-		kevent_relist(r);
-	r->again = r->relist && fits > 0;
-	if (fits <= 0 || list_empty(&q->ready))
-		return min(fits, 0);
-	ret = kevent_deliver(r, fits);
-	if (!ret && !list_empty(&q->ready))
-		ret = kevent_round_verify(r, fits, flags);
-	if (!r->full && !list_empty(&q->ready))
-		r->again |= r->kept || --r->passes;
-	return ret;
-}
-
-/*
- * A consumer returns, or will be away for a while. Wake another one for the
- * remaining events, unless one is already waking. If the ring is full, or its memory
- * is away, only consumers that do not need the ring can take them. Returns -EFAULT
- * when KEVENT_RING_MORE could not be stored.
- */
-static int kevent_leave(struct kevent_queue *q, bool full)
+int kevent_leave(struct kevent_queue *q, bool full)
 {
 	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
 	int err = 0;
@@ -424,57 +39,232 @@ static int kevent_leave(struct kevent_queue *q, bool full)
 		if (!q->nr_woken)
 			kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
 	}
-	if (kevent_ring_here(q))
+	if (flags != q->ring.flags && kevent_ring_here(q))
 		err = kring_set_flags(&q->ring, flags);
 	/* A flag that stays has consumers call once more than they need to. */
 	return flags & KEVENT_RING_MORE ? err : 0;
 }
 
-static void kevent_round_bury(struct kevent_round *r)
+/**
+ * kevent_may_go_on - between two holds of the lock
+ *
+ * Return: false if the consumer is being killed.
+ */
+bool kevent_may_go_on(void)
 {
-	struct kevent *ke, *next;
-
-	list_for_each_entry_safe(ke, next, &r->dead, link)
-		kevent_free(ke);
-	list_for_each_entry_safe(ke, next, &r->oneshot, link)
-		kevent_bury(ke, true);
+	cond_resched();
+	return !fatal_signal_pending(current);
 }
 
-static int kevent_round(struct kevent_round *r)
-{
-	struct kevent_queue *q = r->q;
-	unsigned long flags;
-	int ret;
+/* Collect */
 
-	INIT_LIST_HEAD(&r->dead);
-	INIT_LIST_HEAD(&r->oneshot);
-	r->again = false;
-	r->full = false;
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (!r->passes) {
-		r->passes = q->nr_listed + 1;
-		r->relist = min(r->relist, q->nr_listed);
-	}
-	ret = kevent_round_locked(r, &flags);
-	if (ret == (int)r->max || (ret >= 0 && !r->again))
-		r->flags_err = kevent_leave(q, r->full);
-	kevent_unlock(q, flags);
-	if (unlikely(!list_empty(&r->dead) || !list_empty(&r->oneshot)))
-		kevent_round_bury(r);
-	return ret;
+/* Watches that are looked at under one hold of the lock */
+#define KEVENT_DIRECT_LOOKS	256U
+/* Holds of the lock, before rounds count what they have looked at */
+#define KEVENT_DIRECT_HOLDS	64U
+/* Looks that take as long as a store */
+#define KEVENT_DIRECT_STORE	3U
+
+/**
+ * struct kevent_direct - a collection that stores each event when it has seen it
+ * @q:		the queue
+ * @to:		where events go
+ * @max:	how many are wanted, and fit
+ * @nr:		how many were stored
+ * @looks:	how many more watches may be looked at
+ * @stop:	a watch takes what only rounds do, or memory is away
+ * @full:	there is no room
+ * @again:	there may be more than fits into one hold of the lock
+ * @flags_err:	the flag of the ring that says whether there is more was not stored
+ */
+struct kevent_direct {
+	struct kevent_queue	*q;
+	struct kring		*to;
+	u32			max;
+	u32			nr;
+	u32			looks;
+	bool			stop;
+	bool			full;
+	bool			again;
+	int			flags_err;
+};
+
+static __always_inline bool kevent_is_direct(const struct kevent *ke)
+{
+	return !(ke->state & ~KE_DELIVERED) && kevent_source_of(ke)->level &&
+	       kevent_mode(ke) != KEVENT_OTHER;
 }
 
-/* A consumer goes early: its memory is gone, or it is being killed. */
-static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
+static __always_inline void kevent_settle_direct(struct kevent_direct *d,
+						 struct kevent *ke)
 {
+	trace_kevent_deliver(ke, ke->ready, 1, d->to->user);
+	if (d->to->user) {
+		ke->stored = d->to->kidx;
+		ke->reported = ke->ready;
+		d->q->collected++;
+	} else {
+		d->q->copied++;
+	}
+	ke->ready = 0;
+	if (kevent_mode(ke) == KEVENT_LEVEL)
+		kevent_look_later(ke);
+	else
+		kevent_dequeue(ke);
+	d->looks -= min(d->looks, KEVENT_DIRECT_STORE);
+	d->nr++;
+}
+
+/* Returns false if the watch, which is listed, takes more than this. */
+static __always_inline bool kevent_direct_verify(struct kevent *ke)
+{
+	int mask;
+
+	if (!kevent_is_direct(ke))
+		return false;
+	if (!kevent_must_verify(ke))
+		return true;
+	mask = kevent_source_of(ke)->collect(ke, true);
+	if (mask < 0)
+		return false;
+	kevent_looked(ke, mask);
+	return true;
+}
+
+/* Store the event of a watch that is listed, if it has a new one. */
+static __always_inline void kevent_direct_store(struct kevent_direct *d,
+						struct kevent *ke)
+{
+	struct ukevent uk __uninitialized;
+
+	d->looks--;
+	if (!kevent_direct_verify(ke)) {
+		d->stop = true;
+		return;
+	}
+	if (!kevent_is_listed(ke))
+		return;
+	if (kevent_repeats(ke, d->to)) {
+		ke->ready = 0;
+		kevent_delivered(ke, 0);
+		return;
+	}
+	kevent_fill(ke, &uk, 0);
+	if (kring_store_one(d->to, &uk)) {
+		kevent_settle_direct(d, ke);
+		return;
+	}
+	if (kevent_is_checked(ke))
+		kevent_doubt(ke);
+	d->stop = true;
+}
+
+static __always_inline bool kevent_direct_goes_on(const struct kevent_direct *d)
+{
+	return d->looks && !d->stop;
+}
+
+static __always_inline void kevent_direct_ready(struct kevent_direct *d)
+{
+	struct list_head *ready = &d->q->ready;
+
+	while (!list_empty(ready) && d->nr < d->max && kevent_direct_goes_on(d))
+		kevent_direct_store(d, list_first_entry(ready, struct kevent,
+							link));
+}
+
+/*
+ * Look at a level watch again. If there is no room, one that has something to report
+ * waits on the ready list. While its entry is unread, its consumer has yet to look
+ * itself.
+ */
+static __always_inline void kevent_direct_look(struct kevent_direct *d,
+					       struct kevent *ke)
+{
+	/* Such watches are mergeable and not broken: kevent_previous() */
+	if (d->to->user && kring_is_unread(d->to, ke->stored)) {
+		d->looks--;
+		list_move_tail(&ke->link, &d->q->level);
+	} else if (d->nr < d->max) {
+		kevent_direct_store(d, ke);
+	} else {
+		d->looks--;
+		if (kevent_peek(ke) && !kevent_is_listed(ke))
+			return;
+		kevent_doubt(ke);
+		list_move_tail(&ke->link, &d->q->ready);
+	}
+}
+
+/*
+ * The level watches up to @last are for another hold of the lock, or for rounds. One
+ * call reports a level watch once, so they leave those that were delivered.
+ */
+static noinline void kevent_postpone(struct kevent_queue *q,
+				     struct list_head *last)
+{
+	LIST_HEAD(left);
+
+	lockdep_assert_held(&q->ready_lock);
+
+	list_cut_position(&left, &q->level, last);
+	list_splice_tail(&left, &q->ready);
+}
+
+/* Look at the level watches up to @last. */
+static __always_inline void kevent_direct_level(struct kevent_direct *d,
+						struct list_head *last)
+{
+	struct list_head *level = &d->q->level, *link;
+
+	do {
+		if (!kevent_direct_goes_on(d)) {
+			kevent_postpone(d->q, last);
+			return;
+		}
+		link = level->next;
+		kevent_direct_look(d, list_entry(link, struct kevent, link));
+	} while (link != last || d->stop);
+}
+
+/* Nothing of what kevent_leave() does is to be done. */
+static __always_inline bool kevent_leaves_nothing(const struct kevent_queue *q)
+{
+	return list_empty(&q->ready) && !q->ring.flags;
+}
+
+static __always_inline void kevent_direct_locked(struct kevent_direct *d,
+						 u32 want, bool relist)
+{
+	struct list_head *last = d->q->level.prev;
+	int fits = kevent_fits(d->q, d->to, want);
+
+	d->nr = 0;
+	d->max = max(fits, 0);
+	d->looks = KEVENT_DIRECT_LOOKS;
+	d->stop = fits < 0;
+	relist &= !list_empty(&d->q->level);
+	kevent_direct_ready(d);
+	if (relist)
+		kevent_direct_level(d, last);
+	if (d->nr && unlikely(d->to->flags & KEVENT_RING_BROKEN))
+		kring_set_flags(d->to, d->to->flags & ~KEVENT_RING_BROKEN);
+	d->full = d->nr == d->max && d->max < want;
+	d->again = !d->looks && !d->full && d->nr < want;
+	d->flags_err = 0;
+	if (!d->stop && !d->again && !kevent_leaves_nothing(d->q))
+		d->flags_err = kevent_leave(d->q, d->full);
+}
+
+/* Collect under one hold of the lock. */
+static __always_inline void kevent_direct(struct kevent_direct *d, u32 want,
+					  bool relist)
+{
+	struct kevent_queue *q = d->q;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_leave(q, err == -EFAULT && to->user);
-	if (err == -EFAULT && to->user && kevent_ring_here(q)) {
-		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
-		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
-	}
+	kevent_direct_locked(d, want, relist);
 	kevent_unlock(q, flags);
 }
 
@@ -494,17 +284,11 @@ static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 	return data_race(list_empty_careful(&q->ready));
 }
 
-static bool kevent_may_go_on(void)
-{
-	cond_resched();
-	return !fatal_signal_pending(current);
-}
-
 /**
  * kevent_collect - move events of ready watches to user memory
  * @q: the queue; the caller keeps it alive
  * @to: the queue's ring, when it is in current->mm, or a buffer
- * @max: most events to move
+ * @max: most events to move, at least 1
  * @relist: report level watches again that were delivered before
  *
  * Any number of tasks may collect at once: each watch is taken by one of them.
@@ -515,37 +299,23 @@ static bool kevent_may_go_on(void)
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist)
 {
-	struct kevent_round r = {
-		.q = q,
-		.to = to,
-		.relist = relist ? U32_MAX : 0,
-	};
-	u32 total = 0, tries = 0;
-	int ret;
+	u32 total = 0, holds = KEVENT_DIRECT_HOLDS;
+	struct kevent_direct d __uninitialized;
 
 	if (kevent_is_idle(q, to, relist))
 		return 0;
+	d.q = q;
+	d.to = to;
 	do {
-		r.max = max - total;
-		ret = kevent_round(&r);
-		if (ret > 0) {
-			total += ret;
-			tries = 0;
-		} else if (ret < 0) {
-			r.again = true;
-			if (++tries < KRING_FAULT_TRIES)
-				ret = kevent_ring_fault_in(q, to);
-		}
-	} while (ret >= 0 && total < max && r.again && kevent_may_go_on());
-
-	if (r.again && total < max) {
-		if (ret >= 0)
-			ret = -EINTR;
-		kevent_give_up(q, to, ret);
-	} else if (r.flags_err) {
+		kevent_direct(&d, max - total, relist);
+		total += d.nr;
+		relist = false;
+	} while (d.again && !d.stop && --holds && kevent_may_go_on());
+	if (d.stop || d.again)
+		return kevent_collect_rounds(q, to, max, total);
+	if (d.flags_err)
 		kevent_retry_flags(q);
-	}
-	return total ?: min(ret, 0);
+	return total;
 }
 
 /**

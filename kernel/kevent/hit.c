@@ -127,15 +127,19 @@ static bool kevent_hit_and_wake(struct kevent_queue *q, struct kevent *ke,
 	return true;
 }
 
-static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
-					u32 amount)
+static void kevent_miss(struct kevent *ke, u32 mask)
 {
-	if (!mask || kevent_hit_and_wake(ke->queue, ke, mask, amount))
-		return;
 	if (kevent_is_checked(ke))
 		kevent_look_locked(ke);
 	else
 		kevent_ready_locked(ke, mask);
+}
+
+static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
+					u32 amount)
+{
+	if (mask && !kevent_hit_and_wake(ke->queue, ke, mask, amount))
+		kevent_miss(ke, mask);
 }
 
 /*
@@ -181,6 +185,17 @@ static noinline int kevent_ready_slow(struct kevent_queue *q,
 	return 1;
 }
 
+/* The queue has no ring. */
+static noinline int kevent_miss_now(struct kevent_queue *q, struct kevent *ke,
+				    u32 mask, u32 chain)
+	__releases(&q->ready_lock)
+{
+	if (mask)
+		kevent_miss(ke, mask);
+	kevent_unlock_irqoff(q, chain);
+	return 1;
+}
+
 static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 					      u32 amount, u32 chain)
 {
@@ -191,11 +206,14 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 		lockdep_assert_irqs_disabled();
 
 	spin_lock(&q->ready_lock);
-	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
-		return kevent_ready_slow(q, ke, mask & ke->event, amount,
-					 chain);
-	kevent_unlock_irqoff(q, chain);
-	return 1;
+	if (likely(kevent_hit_edge(q, ke, mask, amount))) {
+		kevent_unlock_irqoff(q, chain);
+		return 1;
+	}
+	mask &= ke->event;
+	if (!q->ring.size)
+		return kevent_miss_now(q, ke, mask, chain);
+	return kevent_ready_slow(q, ke, mask, amount, chain);
 }
 
 /**

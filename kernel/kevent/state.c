@@ -196,7 +196,7 @@ static void kevent_enqueue(struct kevent *ke)
 	/* Consumers join and leave under ready_lock. */
 	if (waitqueue_active(&q->wait))
 		kevent_wake_for(ke, KEVENT_ANY);
-	if (list_is_singular(&q->ready) && !q->nr_woken)
+	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken)
 		kevent_more(q);
 }
 

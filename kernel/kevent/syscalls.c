@@ -92,25 +92,18 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 
 /* Waiting */
 
-static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		      struct kevent_deadline *until)
+/* There is less than a consumer wants; @ret is what a first collection said. */
+static noinline int kevent_get_more(struct kevent_queue *q, struct kring *buf,
+				    u32 min_nr, struct kevent_deadline *until,
+				    int ret)
 {
-	bool first = true, relist = true;
-	u32 total = 0;
-	int ret;
+	u32 total = max(ret, 0);
+	bool first = true;
 
-	kevent_awake_begin(q);
-	for (;;) {
-		ret = kevent_collect(q, buf, buf->size - total, relist);
-		if (ret > 0)
-			total += ret;
-		if (first || !total)
-			kevent_awake_end(q, !total);
-		if (ret < 0 || total >= min_nr)
-			break;
-		/* What was ready may turn out not to be, again and again. */
-		if (first)
-			kevent_deadline_start(until);
+	/* What was ready may turn out not to be, again and again. */
+	if (ret >= 0)
+		kevent_deadline_start(until);
+	while (ret >= 0 && total < min_nr) {
 		ret = first ? 0 : kevent_deadline_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, NULL, until);
@@ -118,11 +111,28 @@ static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 			break;
 		first = false;
 		/* One call reports a level watch once. */
-		relist = ret && !total;
+		ret = kevent_collect(q, buf, buf->size - total, ret && !total);
+		if (ret > 0)
+			total += ret;
+		if (!total)
+			kevent_awake_end(q, true);
 	}
 	if (total || ret == -ETIME || ret == -ECANCELED)
 		return total;
 	return ret;
+}
+
+static __always_inline int kevent_get(struct kevent_queue *q, struct kring *buf,
+				      u32 min_nr, struct kevent_deadline *until)
+{
+	int ret;
+
+	kevent_awake_begin(q);
+	ret = kevent_collect(q, buf, buf->size, true);
+	kevent_awake_end(q, ret <= 0);
+	if (likely(ret >= (int)min_nr))
+		return ret;
+	return kevent_get_more(q, buf, min_nr, until, ret);
 }
 
 /**
@@ -149,8 +159,8 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 		const struct __kernel_timespec __user *, timeout,
 		struct ukevent __user *, buf, u32, flags)
 {
-	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
-	struct kring to;
+	struct kevent_deadline until __uninitialized;
+	struct kring to __uninitialized;
 	int err;
 
 	CLASS(fd, f)(fd);
@@ -162,6 +172,7 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 		return -EINVAL;
 	if (!max_nr || max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
 		return -EINVAL;
+	until.clock = CLOCK_MONOTONIC;
 	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (err)
 		return err;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the two kinds of collection share, see deliver.c
+ */
+#ifndef _KEVENT_COLLECT_H
+#define _KEVENT_COLLECT_H
+
+#include <linux/minmax.h>
+
+#include "mapping.h"
+#include "ops.h"
+#include "state.h"
+
+/*
+ * The position after the newest entry of a watch, 0 if that cannot make another
+ * one redundant. If it can, and is unread, an entry that says no more repeats
+ * it. Its consumer advances ring_uidx, executes a full barrier, and only then
+ * looks at the watched object. Here the change of the object comes first, then
+ * the full barrier of kevent_round_fits() or kevent_hit_store(), then the load of
+ * ring_uidx: if that still shows the entry as unread, the consumer will see the
+ * change.
+ */
+static inline u64 kevent_previous(const struct kevent *ke)
+{
+	if (!kevent_source_of(ke)->mergeable || kevent_is_broken(ke))
+		return 0;
+	return ke->stored;
+}
+
+static __always_inline bool kevent_repeats(const struct kevent *ke, const struct kring *to)
+{
+	return to->user && kring_is_unread(to, kevent_previous(ke)) &&
+	       !(ke->ready & ~ke->reported);
+}
+
+/*
+ * Verify a watch, if that takes no lock and no sleep. What becomes true after
+ * that is reported by a callback, which comes to ready_lock later.
+ */
+static __always_inline bool kevent_peek(struct kevent *ke)
+{
+	int mask = kevent_source_of(ke)->collect(ke, true);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (mask < 0)
+		return false;
+	kevent_looked(ke, mask);
+	return true;
+}
+
+/* How many of @max events fit now; -EFAULT when that can't be read. */
+static __always_inline int kevent_fits(struct kevent_queue *q, struct kring *to, u32 max)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!to->user)
+		return min3(max, to->size - (u32)to->kidx, INT_MAX);
+	if (!kevent_ring_here(q))
+		return -EFAULT;
+	/* Full barrier: pairs with consumers, see kevent_previous(). */
+	smp_mb__after_spinlock();
+	if (kring_sync(to))
+		return -EFAULT;
+	return min3(max, kring_free_slots(to), INT_MAX);
+}
+
+/* deliver.c */
+int kevent_leave(struct kevent_queue *q, bool full);
+bool kevent_may_go_on(void);
+
+/* rounds.c */
+int kevent_collect_rounds(struct kevent_queue *q, struct kring *to, u32 max,
+			  u32 total);
+
+#endif /* _KEVENT_COLLECT_H */
