@@ -8,6 +8,7 @@
  */
 
 #include <linux/err.h>
+#include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
 #include <linux/kevent.h>
 #include <linux/sched/signal.h>
@@ -65,7 +66,8 @@ static __always_inline bool request_read(struct kevent_requests *r, bool changes
 	const u64 __user *word = r->at;
 	u64 *to = (void *)&r->now.uk;
 
-	if (!user_read_access_begin(from, changes ? sizeof(*from) :
+	if (should_fail_usercopy() ||
+	    !user_read_access_begin(from, changes ? sizeof(*from) :
 						    sizeof(from->uk)))
 		return false;
 	unsafe_get_user(to[0], word, fault);

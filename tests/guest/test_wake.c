@@ -695,7 +695,7 @@ static void signal_beside_an_event_loses_nothing(struct queue *q)
 
 	catch_usr1();
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
-	for (i = 0; i < 200; i++) {
+	for (i = 0; i < 100; i++) {
 		start_waiter(&w, q, 1);
 		first = next_random(&seed) & 1;
 		if (first)
