@@ -24,8 +24,7 @@
 
 static int kernel_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 {
-	return (int)kevent_call(__NR_kevent_init, (long)ring, ring_size, flags, 0, 0,
-				0);
+	return kevent_call(__NR_kevent_init, ring, ring_size, flags, 0, 0, 0);
 }
 
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
@@ -48,7 +47,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 
 static int kernel_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 {
-	return (int)kevent_call(__NR_kevent_ctl, fd, cmd, num, (long)arg, 0, 0);
+	return kevent_call(__NR_kevent_ctl, fd, cmd, num, arg, 0, 0);
 }
 
 static __attribute__((noinline)) int any_ctl(int fd, __u32 cmd, __u32 num,
@@ -70,9 +69,8 @@ static int kernel_get_events(int fd, __u32 min_nr, __u32 max_nr,
 			     const struct timespec *timeout,
 			     struct ukevent *buf, __u32 flags)
 {
-	return (int)kevent_call(__NR_kevent_get_events, fd, min_nr, max_nr,
-				(long)KERNEL_TIMESPEC(timeout), (long)buf,
-				flags);
+	return kevent_call(__NR_kevent_get_events, fd, min_nr, max_nr,
+			   KERNEL_TIMESPEC(timeout), buf, flags);
 }
 
 static __attribute__((noinline)) int
@@ -99,9 +97,8 @@ static int kernel_wait(int fd, __u32 num, __u32 old_kidx,
 		       const struct timespec *timeout, __u32 flags,
 		       const struct kevent_wait_arg *arg)
 {
-	return (int)kevent_call(__NR_kevent_wait, fd, num, old_kidx,
-				(long)KERNEL_TIMESPEC(timeout), flags,
-				(long)arg);
+	return kevent_call(__NR_kevent_wait, fd, num, old_kidx,
+			   KERNEL_TIMESPEC(timeout), flags, arg);
 }
 
 static __attribute__((noinline)) int
@@ -132,7 +129,7 @@ int kevent_commit(int fd, __u32 new_uidx, __u32 over)
 		ret = kevent_fb_commit(fd, (__u64)over << 32 | new_uidx);
 	if (ret != KEVENT_FB_PASS)
 		return ret;
-	return (int)kevent_call(__NR_kevent_commit, fd, new_uidx, over, 0, 0, 0);
+	return kevent_call(__NR_kevent_commit, fd, new_uidx, over, 0, 0, 0);
 }
 
 int kevent_supported(void)

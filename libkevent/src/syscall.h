@@ -32,8 +32,8 @@
  * a wait that finds an event as much as the ring does.
  */
 #if defined(__x86_64__) && defined(__LP64__)
-static inline long kevent_call(long nr, long a, long b, long c, long d, long e,
-			       long f)
+static inline long kevent_call6(long nr, long a, long b, long c, long d, long e,
+				long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -47,8 +47,8 @@ static inline long kevent_call(long nr, long a, long b, long c, long d, long e,
 	return nr;
 }
 #elif defined(__aarch64__)
-static inline long kevent_call(long nr, long a, long b, long c, long d, long e,
-			       long f)
+static inline long kevent_call6(long nr, long a, long b, long c, long d, long e,
+				long f)
 {
 	register long x8 __asm__("x8") = nr;
 	register long x0 __asm__("x0") = a;
@@ -66,8 +66,8 @@ static inline long kevent_call(long nr, long a, long b, long c, long d, long e,
 	return x0;
 }
 #else
-static inline long kevent_call(long nr, long a, long b, long c, long d, long e,
-			       long f)
+static inline long kevent_call6(long nr, long a, long b, long c, long d, long e,
+				long f)
 {
 	int saved = errno;
 	long ret = syscall(nr, a, b, c, d, e, f);
@@ -79,5 +79,10 @@ static inline long kevent_call(long nr, long a, long b, long c, long d, long e,
 	return ret;
 }
 #endif
+
+/* The arguments may be integers of any type, and pointers. */
+#define kevent_call(nr, a, b, c, d, e, f)				\
+	((int)kevent_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), \
+			   (long)(e), (long)(f)))
 
 #endif /* LIBKEVENT_SYSCALL_H */
