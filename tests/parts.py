@@ -20,7 +20,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
-BENCH_BACKENDS = {"limit": 1, "kevent": 3, "epoll": 2, "uring": 2, "poll": 1}
+BENCH_BACKENDS = {"limit": 1, "kevent": 4, "epoll": 2, "uring": 2, "poll": 1}
 WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "pipe_wakes_all_without_memory", "pipe_takes_turns",
          "socket_wakes_all", "fifo_with_many_files", "inode_in_one_queue",
