@@ -17,6 +17,7 @@
 #include "libkevent_inline.h"
 #include "libkevent_get.h"
 #include "libkevent_handles.h"
+#include "libkevent_lane.h"
 #include "libkevent_ring.h"
 #include "libkevent_set.h"
 #include "libkevent_version.h"

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Lanes: what their files share
+ *
+ * All words of the shared memory are loaded and stored by these functions, once
+ * each: the peer may change any of them at any time.
+ */
+#ifndef LIBKEVENT_LANE_PRIVATE_H
+#define LIBKEVENT_LANE_PRIVATE_H
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "libkevent.h"
+#include "process.h"
+
+static inline __u64 lane_load(const __u64 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void lane_store(__u64 *word, __u64 value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/*
+ * Between "I have published" and "does it sleep?", and between "I sleep" and "is
+ * there a message?"; and the same for room.
+ */
+static inline void lane_full_barrier(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Is there a message that was not taken? */
+static inline bool lane_has_message(const struct kevent_lane *l)
+{
+	const struct kevent_lane_in *in = &l->in;
+
+	return in->size &&
+	       lane_load(&in->slot[in->pos & (in->size - 1)].seq) == in->pos + 1;
+}
+
+/* The lane is of no use any more: @error from now on. */
+static inline int lane_break(struct kevent_lane *l, int error)
+{
+	__atomic_store_n(&l->state, error, __ATOMIC_RELAXED);
+	return error;
+}
+
+static inline int lane_state(const struct kevent_lane *l)
+{
+	if (!kevent_process_is(l->process))
+		return -EXDEV;
+	return __atomic_load_n(&l->state, __ATOMIC_RELAXED);
+}
+
+static inline bool lane_gone(const struct kevent_lane *l)
+{
+	return __atomic_load_n(&l->gone, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Wakes the peer's queue. A bell that is full has an event under way. False: there
+ * was no memory for it, so the next message tries again.
+ */
+bool kevent_lane_ring(const struct kevent_lane *l);
+
+/* Takes the watches from the queue. */
+void kevent_lane_unwatch(struct kevent_lane *l);
+
+#endif /* LIBKEVENT_LANE_PRIVATE_H */

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Lanes: sleeping, being woken, and sets of lanes
+ *
+ * The bell is an eventfd, or a byte through the socket. It can't be a mark on the
+ * peer's queue: who has a queue can take its events, and queues of the fallback work
+ * in one process only. Nobody reads the eventfd: the watch reports edges.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lane.h"
+#include "syscall.h"
+
+#define TURN		64	/* messages of one lane while others may have some */
+#define IDLE		64	/* looks in vain after which a lane sleeps */
+
+bool kevent_lane_ring(const struct kevent_lane *l)
+{
+	const __u64 one = 1;
+	long ret;
+
+	if (l->peer_bell >= 0)
+		ret = kevent_call6(SYS_write, l->peer_bell, (long)&one,
+				   sizeof(one), 0, 0, 0);
+	else
+		ret = kevent_call6(SYS_sendto, l->sock, (long)&one, 1,
+				   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
+	return ret != -ENOMEM && ret != -ENOBUFS;
+}
+
+/* --- the queue ----------------------------------------------------------- */
+
+static void set_bell(struct ukevent *ev, const struct kevent_lane *l, __u64 user)
+{
+	kevent_set_poll(ev, l->bell, POLLIN, KEVENT_REQ_ET, user);
+}
+
+/* A level watch: the end of the peer may be behind bytes that ring. */
+static void set_sock(struct ukevent *ev, const struct kevent_lane *l, __u64 user)
+{
+	kevent_set_socket(ev, l->sock, KEVENT_SOCKET_RECV, 0, user);
+}
+
+int kevent_lane_watch(struct kevent_lane *l, int fd, __u64 user)
+{
+	struct ukevent ev;
+	int ret;
+
+	if (!kevent_process_is(l->process))
+		return -EXDEV;
+	if (l->sock < 0)
+		return -EINVAL;
+	if (l->queue >= 0)
+		return -EEXIST;
+	set_sock(&ev, l, user);
+	ret = kevent_ctl_one(fd, KEVENT_CTL_ADD, &ev);
+	if (ret < 0)
+		return ret;
+	l->queue = fd;
+	if (l->bell < 0)
+		return 0;
+	set_bell(&ev, l, user);
+	ret = kevent_ctl_one(fd, KEVENT_CTL_ADD, &ev);
+	if (ret < 0)
+		kevent_lane_unwatch(l);
+	return ret;
+}
+
+/* Explicitly: the peer has the eventfd open, too. */
+void kevent_lane_unwatch(struct kevent_lane *l)
+{
+	struct ukevent ev;
+
+	if (l->queue < 0)
+		return;
+	set_sock(&ev, l, 0);
+	kevent_ctl_one(l->queue, KEVENT_CTL_REMOVE, &ev);
+	if (l->bell >= 0) {
+		set_bell(&ev, l, 0);
+		kevent_ctl_one(l->queue, KEVENT_CTL_REMOVE, &ev);
+	}
+	l->queue = -1;
+}
+
+/* Bytes that ring say nothing; the end of the socket does. */
+static void read_socket(struct kevent_lane *l)
+{
+	char bytes[256];
+	long ret;
+
+	ret = kevent_call6(SYS_recvfrom, l->sock, (long)bytes, sizeof(bytes),
+			   MSG_DONTWAIT, 0, 0);
+	if (ret > 0 || ret == -EAGAIN || ret == -EINTR || ret == -ENOMEM)
+		return;
+	/* What the peer had published before can be seen after this. */
+	__atomic_store_n(&l->gone, 1, __ATOMIC_RELEASE);
+	kevent_lane_unwatch(l);
+}
+
+/* --- sleeping ------------------------------------------------------------ */
+
+static void say_asleep(struct kevent_lane *l)
+{
+	lane_store(&l->me->asleep, ++l->in.sleep);
+	l->in.armed = 1;
+}
+
+static void say_awake(struct kevent_lane *l)
+{
+	if (l->in.armed)
+		lane_store(&l->me->asleep, 0);
+	l->in.armed = 0;
+}
+
+/* Is there something that a sleeper would not be woken for any more? */
+static bool has_news(const struct kevent_lane *l)
+{
+	return lane_has_message(l) || lane_state(l) || lane_gone(l) ||
+	       lane_load(&l->peer->closed);
+}
+
+int kevent_lane_arm(struct kevent_lane *l)
+{
+	if (!kevent_process_is(l->process))
+		return -EXDEV;
+	if (!l->mem)
+		return 1;
+	say_asleep(l);
+	/* Pairs with wake_sleeper() of the peer. */
+	lane_full_barrier();
+	if (!has_news(l))
+		return 0;
+	say_awake(l);
+	return 1;
+}
+
+/* --- sets ---------------------------------------------------------------- */
+
+static void set_add_hot(struct kevent_lanes *set, struct kevent_lane *l)
+{
+	struct kevent_lane *at = set->hot;
+
+	if (!at) {
+		l->next = l;
+		l->prev = l;
+		set->hot = l;
+	} else {
+		l->next = at;
+		l->prev = at->prev;
+		at->prev->next = l;
+		at->prev = l;
+	}
+	l->in.empty = 0;
+	set->nr_hot++;
+}
+
+static void set_drop_hot(struct kevent_lanes *set, struct kevent_lane *l)
+{
+	if (set->hot == l) {
+		set->hot = l->next == l ? NULL : l->next;
+		set->turn = 0;
+	}
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+	l->next = NULL;
+	l->prev = NULL;
+	set->nr_hot--;
+}
+
+void kevent_lanes_init(struct kevent_lanes *set, __u32 looks)
+{
+	*set = (struct kevent_lanes){ .looks = looks };
+}
+
+void kevent_lanes_add(struct kevent_lanes *set, struct kevent_lane *l)
+{
+	l->set = set;
+	set_add_hot(set, l);
+}
+
+void kevent_lanes_remove(struct kevent_lane *l)
+{
+	if (l->set && l->next)
+		set_drop_hot(l->set, l);
+	l->set = NULL;
+}
+
+int kevent_lane_event(struct kevent_lane *l, const struct ukevent *ev)
+{
+	if (!kevent_process_is(l->process))
+		return -EXDEV;
+	if (ev->type == KEVENT_SOCKET && l->sock >= 0 && !lane_gone(l))
+		read_socket(l);
+	say_awake(l);
+	if (l->set && !l->next)
+		set_add_hot(l->set, l);
+	return lane_gone(l);
+}
+
+static void next_turn(struct kevent_lanes *set)
+{
+	set->hot = set->hot->next;
+	set->turn = 0;
+}
+
+/* A lane without messages for long says that this side sleeps, and leaves. */
+static void found_empty(struct kevent_lanes *set, struct kevent_lane *l)
+{
+	next_turn(set);
+	if (++l->in.empty > IDLE && !kevent_lane_arm(l))
+		set_drop_hot(set, l);
+}
+
+int kevent_lanes_recv(struct kevent_lanes *set, struct kevent_lane **from,
+		      void *buf, __u32 size)
+{
+	struct kevent_lane *l;
+	__u32 left;
+	int ret;
+
+	for (left = set->nr_hot; left; left--) {
+		l = set->hot;
+		ret = kevent_lane_recv(l, buf, size);
+		if (ret == -EAGAIN || ret == -EOPNOTSUPP) {
+			found_empty(set, l);
+			continue;
+		}
+		*from = l;
+		if (ret < 0 || ++set->turn >= TURN)
+			next_turn(set);
+		return ret;
+	}
+	return -EAGAIN;
+}
+
+static void set_awake(struct kevent_lanes *set)
+{
+	struct kevent_lane *l = set->hot;
+	__u32 left;
+
+	for (left = set->nr_hot; left; left--, l = l->next)
+		say_awake(l);
+}
+
+static bool set_has_news(const struct kevent_lanes *set)
+{
+	const struct kevent_lane *l = set->hot;
+	__u32 left;
+
+	for (left = set->nr_hot; left; left--, l = l->next)
+		if (has_news(l))
+			return true;
+	return false;
+}
+
+int kevent_lanes_arm(struct kevent_lanes *set)
+{
+	struct kevent_lane *l = set->hot;
+	__u32 left;
+
+	for (left = set->nr_hot; left; left--, l = l->next)
+		say_asleep(l);
+	/* One barrier for all. Pairs with wake_sleeper() of each peer. */
+	lane_full_barrier();
+	if (!set_has_news(set))
+		return 0;
+	set_awake(set);
+	return 1;
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Looks for messages, and for events that are in the ring, for a while. */
+static bool look_around(const struct kevent_lanes *set,
+			const struct kevent_queue *q)
+{
+	__u32 i;
+
+	for (i = 0; i < set->looks; i++) {
+		if (set_has_news(set) || kevent_ring_count(q->ring, q->size))
+			return true;
+		relax();
+	}
+	return false;
+}
+
+int kevent_lanes_get(struct kevent_lanes *set, struct kevent_queue *q,
+		     struct ukevent *ev, __u32 max,
+		     const struct timespec *timeout)
+{
+	int ret;
+
+	if (look_around(set, q) || kevent_lanes_arm(set))
+		return kevent_queue_pop(q, ev, max);
+	ret = kevent_queue_get(q, ev, max, timeout);
+	set_awake(set);
+	return ret;
+}

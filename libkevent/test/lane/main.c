@@ -1,0 +1,809 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Lanes with both sides in one process, step by step: each word that a peer may
+ * write, each limit, each way to end
+ *
+ * The tests with two processes are the suite lanes of kevent-tests.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "libkevent.h"
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#define SIZE		16U
+#define SLOTS		4U
+#define ARENA		1024U
+#define SECONDS		20U
+#define USER		7
+
+static const struct timespec no_time, a_while = { .tv_sec = 5 };
+static int failed;
+
+static void check_eq(long long got, long long want, const char *what, int line)
+{
+	if (got == want)
+		return;
+	printf("# line %d: %s: got %lld, want %lld\n", line, what, got, want);
+	failed = 1;
+}
+
+#define CHECK_EQ(got, want) \
+	check_eq((long long)(got), (long long)(want), #got, __LINE__)
+#define CHECK(cond)	CHECK_EQ(!!(cond), 1)
+
+/* A lane from @a to @b with an arena, and back without one */
+static const struct kevent_lane_options usual = {
+	.send_slots = SLOTS, .send_arena = ARENA, .recv_slots = SLOTS,
+};
+static const struct kevent_lane_options by_socket = {
+	.send_slots = SLOTS, .send_arena = ARENA, .recv_slots = SLOTS,
+	.flags = KEVENT_LANE_SOCKET,
+};
+
+static struct kevent_lane a, b;
+static unsigned char buf[ARENA + 1];
+
+static void open_lane(const struct kevent_lane_options *o)
+{
+	int sock[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	CHECK_EQ(kevent_lane_create(&a, o), 0);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), -EAGAIN);
+	CHECK_EQ(kevent_lane_pass(&a, sock[0]), 0);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), 0);
+}
+
+static void open_usual(void)
+{
+	open_lane(&usual);
+}
+
+static void close_lane(void)
+{
+	kevent_lane_close(&a);
+	kevent_lane_close(&b);
+}
+
+/* What the peer of each may write, as it sees it */
+static struct kevent_lane_slot *slot(__u64 pos)
+{
+	return &a.out.slot[pos & (SLOTS - 1)];
+}
+
+static int send_nr(struct kevent_lane *l, __u64 nr)
+{
+	return kevent_lane_send(l, &nr, sizeof(nr));
+}
+
+static void expect_nr(struct kevent_lane *l, __u64 nr)
+{
+	__u64 got = 0;
+
+	CHECK_EQ(kevent_lane_recv(l, &got, sizeof(got)), sizeof(got));
+	CHECK_EQ(got, nr);
+}
+
+static KEVENT_RING_STORAGE(SIZE) mem_a, mem_b;
+static struct kevent_queue qa, qb;
+
+static void open_queues(void)
+{
+	CHECK_EQ(kevent_queue_init(&qa, &mem_a.ring, SIZE, 0), 0);
+	CHECK_EQ(kevent_queue_init(&qb, &mem_b.ring, SIZE, 0), 0);
+	CHECK_EQ(kevent_lane_watch(&a, qa.fd, USER), 0);
+	CHECK_EQ(kevent_lane_watch(&b, qb.fd, USER), 0);
+	CHECK_EQ(kevent_lane_watch(&b, qb.fd, USER), -EEXIST);
+}
+
+/* An event of the lane comes, and says whether the peer has ended. */
+static void expect_event(struct kevent_queue *q, struct kevent_lane *l, int end)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &a_while), 1);
+	CHECK_EQ(ev.ptr, USER);
+	CHECK_EQ(kevent_lane_event(l, &ev), end);
+}
+
+/* The end may come before or after other events of the lane. */
+static void await_end(struct kevent_queue *q, struct kevent_lane *l)
+{
+	struct ukevent ev;
+
+	do {
+		CHECK_EQ(kevent_queue_get(q, &ev, 1, &a_while), 1);
+	} while (!failed && !kevent_lane_event(l, &ev));
+}
+
+static void expect_no_event(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
+}
+
+static int nr_open(void)
+{
+	int fd, nr = 0;
+
+	for (fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+static void messages_keep_their_order(void)
+{
+	__u64 i;
+
+	open_usual();
+	CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), -EAGAIN);
+	for (i = 0; i < 3 * SLOTS; i++) {
+		CHECK_EQ(send_nr(&a, i), 0);
+		CHECK_EQ(send_nr(&a, ~i), 0);
+		CHECK_EQ(send_nr(&b, i), 0);
+		expect_nr(&b, i);
+		expect_nr(&b, ~i);
+		expect_nr(&a, i);
+	}
+	CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), -EAGAIN);
+	CHECK_EQ(kevent_lane_recv(&a, buf, sizeof(buf)), -EAGAIN);
+	close_lane();
+}
+
+static void full_lane_has_no_room(void)
+{
+	__u64 i;
+
+	open_usual();
+	for (i = 0; i < SLOTS; i++)
+		CHECK_EQ(send_nr(&a, i), 0);
+	CHECK_EQ(send_nr(&a, SLOTS), -EAGAIN);
+	expect_nr(&b, 0);
+	CHECK_EQ(send_nr(&a, SLOTS), 0);
+	CHECK_EQ(send_nr(&a, SLOTS), -EAGAIN);
+	for (i = 1; i <= SLOTS; i++)
+		expect_nr(&b, i);
+	close_lane();
+}
+
+/* A message of @len bytes, of a value of its own */
+static void pass_long(__u32 len)
+{
+	unsigned char want[ARENA];
+
+	memset(want, (int)len % 251, sizeof(want));
+	CHECK_EQ(kevent_lane_send(&a, want, len), 0);
+	memset(buf, 0xee, sizeof(buf));
+	CHECK_EQ(kevent_lane_recv(&b, buf, ARENA), len);
+	CHECK(!memcmp(buf, want, len));
+	CHECK_EQ(buf[len], 0xee);
+}
+
+static void each_length_arrives(void)
+{
+	__u32 len;
+
+	open_usual();
+	for (len = 0; len <= ARENA; len++)
+		pass_long(len);
+	CHECK_EQ(kevent_lane_send(&a, buf, ARENA + 1), -EMSGSIZE);
+	CHECK_EQ(kevent_lane_send(&b, buf, KEVENT_LANE_INLINE), 0);
+	CHECK_EQ(kevent_lane_send(&b, buf, KEVENT_LANE_INLINE + 1), -EMSGSIZE);
+	close_lane();
+}
+
+/* Messages of all lengths, up to three under way: none overwrites another. */
+static void arena_is_used_in_a_circle(void)
+{
+	unsigned char want[ARENA];
+	__u32 first = 0, last = 0, len;
+
+	open_usual();
+	while (first < 4000) {
+		len = last * 37 % 500;
+		memset(want, (int)last, sizeof(want));
+		if (last - first < 3 && !kevent_lane_send(&a, want, len)) {
+			last++;
+			continue;
+		}
+		CHECK(last > first);
+		if (last == first)
+			break;
+		len = first * 37 % 500;
+		memset(want, (int)first++, sizeof(want));
+		CHECK_EQ(kevent_lane_recv(&b, buf, ARENA), len);
+		CHECK(!memcmp(buf, want, len));
+	}
+	close_lane();
+}
+
+/* After a short one behind a long one there is room for the longest again. */
+static void longest_fits_when_all_is_taken(void)
+{
+	void *at;
+
+	open_usual();
+	pass_long(100);
+	CHECK_EQ(kevent_lane_send(&a, buf, 8), 0);
+	CHECK_EQ(kevent_lane_reserve(&a, ARENA, &at), 0);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), 8);
+	pass_long(ARENA);
+	pass_long(1);
+	pass_long(ARENA);
+	close_lane();
+}
+
+/* Short messages that are under way take no part of it, and give none back. */
+static void arena_is_not_given_back_twice(void)
+{
+	void *at;
+	int i;
+
+	open_usual();
+	pass_long(60);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(send_nr(&a, 1), 0);
+		if (i == 1)
+			CHECK_EQ(kevent_lane_reserve(&a, ARENA, &at), 0);
+	}
+	CHECK_EQ(kevent_lane_reserve(&a, ARENA, &at), -EAGAIN);
+	expect_nr(&b, 1);
+	CHECK_EQ(kevent_lane_reserve(&a, ARENA, &at), 0);
+	close_lane();
+}
+
+static void message_is_made_in_place(void)
+{
+	void *at;
+
+	open_usual();
+	CHECK_EQ(kevent_lane_publish(&a, 0), -EINVAL);
+	CHECK_EQ(kevent_lane_reserve(&a, 200, &at), 0);
+	memset(at, 5, 200);
+	CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), -EAGAIN);
+	CHECK_EQ(kevent_lane_publish(&a, 201), -EINVAL);
+	CHECK_EQ(kevent_lane_publish(&a, 150), 0);
+	CHECK_EQ(kevent_lane_publish(&a, 150), -EINVAL);
+	CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), 150);
+	CHECK_EQ(buf[149], 5);
+	/* Shorter than a slot after all */
+	CHECK_EQ(kevent_lane_reserve(&a, 200, &at), 0);
+	memset(at, 6, 200);
+	CHECK_EQ(kevent_lane_publish(&a, 10), 0);
+	CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), 10);
+	CHECK_EQ(buf[9], 6);
+	close_lane();
+}
+
+static void long_message_waits_for_a_buffer(void)
+{
+	open_usual();
+	CHECK_EQ(kevent_lane_send(&a, buf, 40), 0);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 39), -EMSGSIZE);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 40), 40);
+	CHECK_EQ(kevent_lane_send(&a, buf, 400), 0);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 399), -EMSGSIZE);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 400), 400);
+	close_lane();
+}
+
+/* --- sleeping ------------------------------------------------------------ */
+
+static void sleeper_is_rung_for(const struct kevent_lane_options *o)
+{
+	int i;
+
+	open_lane(o);
+	open_queues();
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(kevent_lane_arm(&b), 0);
+		expect_no_event(&qb);
+		CHECK_EQ(send_nr(&a, 1), 0);
+		CHECK_EQ(send_nr(&a, 2), 0);
+		expect_event(&qb, &b, 0);
+		expect_no_event(&qb);
+		expect_nr(&b, 1);
+		expect_nr(&b, 2);
+		/* It is awake now. */
+		CHECK_EQ(send_nr(&a, 3), 0);
+		expect_no_event(&qb);
+		CHECK_EQ(kevent_lane_arm(&b), 1);
+		expect_nr(&b, 3);
+	}
+	close_lane();
+}
+
+/* Once for each sleep: a sender that goes on sending makes no more calls. */
+static void sleeper_is_rung_for_once(void)
+{
+	struct ukevent ev;
+
+	open_usual();
+	open_queues();
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(kevent_queue_get(&qb, &ev, 1, &a_while), 1);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	expect_no_event(&qb);
+	close_lane();
+}
+
+static void eventfd_wakes_a_sleeper(void)
+{
+	sleeper_is_rung_for(&usual);
+}
+
+static void socket_wakes_a_sleeper(void)
+{
+	sleeper_is_rung_for(&by_socket);
+}
+
+/* The event of a first full lane comes with half of the slots, each time. */
+static void room_is_reported(void)
+{
+	__u64 sent = 0, taken = 0;
+	int i;
+
+	open_usual();
+	open_queues();
+	for (i = 0; i < 5; i++) {
+		while (!send_nr(&a, sent))
+			sent++;
+		CHECK_EQ(sent - taken, SLOTS);
+		expect_no_event(&qa);
+		while (taken < sent - SLOTS / 2)
+			expect_nr(&b, taken++);
+		expect_event(&qa, &a, 0);
+		expect_no_event(&qa);
+	}
+	close_lane();
+}
+
+/* A full arena has room when all is taken, though no half of the slots was. */
+static void room_in_the_arena_is_reported(void)
+{
+	open_usual();
+	open_queues();
+	CHECK_EQ(kevent_lane_send(&a, buf, ARENA), 0);
+	CHECK_EQ(kevent_lane_send(&a, buf, 100), -EAGAIN);
+	CHECK_EQ(kevent_lane_recv(&b, buf, ARENA), ARENA);
+	CHECK_EQ(kevent_lane_recv(&b, buf, ARENA), -EAGAIN);
+	expect_event(&qa, &a, 0);
+	CHECK_EQ(kevent_lane_send(&a, buf, 100), 0);
+	close_lane();
+}
+
+static void set_looks_at_all_lanes(void)
+{
+	struct kevent_lane *from;
+	struct kevent_lanes set;
+	struct ukevent ev;
+	__u64 nr;
+	int i;
+
+	open_usual();
+	open_queues();
+	kevent_lanes_init(&set, 3);
+	kevent_lanes_add(&set, &b);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), -EAGAIN);
+	CHECK_EQ(kevent_lanes_get(&set, &qb, &ev, 1, &no_time), 0);
+	CHECK_EQ(send_nr(&a, 5), 0);
+	/* There is a message, so it does not wait. */
+	CHECK_EQ(kevent_lanes_get(&set, &qb, &ev, 1, NULL), 0);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), 8);
+	CHECK_EQ(nr, 5);
+	CHECK(from == &b);
+	/* A lane that is idle goes to sleep, and comes back with an event. */
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), -EAGAIN);
+	CHECK_EQ(set.nr_hot, 0);
+	CHECK_EQ(send_nr(&a, 6), 0);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), -EAGAIN);
+	CHECK_EQ(kevent_lanes_get(&set, &qb, &ev, 1, &a_while), 1);
+	CHECK_EQ(kevent_lane_event(&b, &ev), 0);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), 8);
+	CHECK_EQ(nr, 6);
+	close_lane();
+	CHECK_EQ(set.nr_hot, 0);
+}
+
+/* --- ends ---------------------------------------------------------------- */
+
+static void orderly_end_comes_last(const struct kevent_lane_options *o)
+{
+	open_lane(o);
+	open_queues();
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	kevent_lane_close(&a);
+	await_end(&qb, &b);
+	expect_nr(&b, 1);
+	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	expect_nr(&b, 2);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EPIPE);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EPIPE);
+	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	CHECK_EQ(kevent_lane_arm(&b), 1);
+	close_lane();
+	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EPIPE);
+}
+
+static void close_is_an_event(void)
+{
+	orderly_end_comes_last(&usual);
+}
+
+static void close_is_an_event_of_the_socket(void)
+{
+	orderly_end_comes_last(&by_socket);
+}
+
+/* The socket ends, and nothing says that the lane does. */
+static void sudden_end_is_an_event(void)
+{
+	struct ukevent ev;
+
+	open_usual();
+	open_queues();
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(shutdown(a.sock, SHUT_RDWR), 0);
+	CHECK_EQ(kevent_queue_get(&qb, &ev, 1, &a_while), 1);
+	CHECK_EQ(kevent_lane_event(&b, &ev), 1);
+	/* The watch of the socket is gone, so it does not repeat. */
+	expect_no_event(&qb);
+	expect_nr(&b, 1);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -ECONNRESET);
+	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	close_lane();
+}
+
+/* --- what a hostile peer writes ------------------------------------------ */
+
+static void receiver_refuses_lengths(void)
+{
+	static const __u32 bad[][2] = {
+		{ ARENA + 1, 0 }, { ARENA, 1 }, { 49, ARENA - 48 },
+		{ 0xffffffff, 0 }, { 64, 0xffffffff }, { 64, 0xffffffe0 },
+		{ 0x80000000, 0x80000000 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		open_usual();
+		CHECK_EQ(send_nr(&a, 1), 0);
+		slot(0)->len = bad[i][0];
+		slot(0)->off = bad[i][1];
+		CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), -EPROTO);
+		CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), -EPROTO);
+		CHECK_EQ(send_nr(&b, 1), -EPROTO);
+		close_lane();
+	}
+}
+
+static void receiver_takes_next_numbers_only(void)
+{
+	static const __u64 bad[] = { 0, 2, 1 + SLOTS, ~0ULL, 1ULL << 32 | 1 };
+	size_t i;
+
+	open_usual();
+	CHECK_EQ(send_nr(&a, 1), 0);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		slot(0)->seq = bad[i];
+		CHECK_EQ(kevent_lane_recv(&b, buf, sizeof(buf)), -EAGAIN);
+	}
+	slot(0)->seq = 1;
+	expect_nr(&b, 1);
+	close_lane();
+}
+
+static void sender_refuses_positions(void)
+{
+	static const __u64 bad[] = { 0, 2, 5, 6, ~0ULL, 1ULL << 32 };
+	size_t i;
+	__u64 nr;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		open_usual();
+		for (nr = 0; nr < SLOTS; nr++)
+			CHECK_EQ(send_nr(&a, nr), 0);
+		expect_nr(&b, 0);
+		expect_nr(&b, 1);
+		expect_nr(&b, 2);
+		CHECK_EQ(send_nr(&a, nr++), 0);
+		CHECK_EQ(send_nr(&a, nr++), 0);
+		CHECK_EQ(send_nr(&a, nr++), 0);
+		/* 3 are known to be taken, and 7 were sent. */
+		b.me->taken = bad[i];
+		CHECK_EQ(send_nr(&a, nr),
+			 bad[i] == 5 || bad[i] == 6 ? 0 : -EPROTO);
+		close_lane();
+	}
+}
+
+static void false_end_breaks_the_lane(void)
+{
+	open_usual();
+	CHECK_EQ(send_nr(&a, 1), 0);
+	a.me->closed = 9;
+	expect_nr(&b, 1);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EPROTO);
+	close_lane();
+}
+
+/* --- making and taking lanes --------------------------------------------- */
+
+static void sizes_are_checked(void)
+{
+	static const struct kevent_lane_options bad[] = {
+		{}, { .send_arena = 64 }, { .send_slots = 1 },
+		{ .send_slots = 3 }, { .recv_slots = 131072 },
+		{ .send_slots = 2, .send_arena = 32 },
+		{ .send_slots = 2, .send_arena = 96 },
+		{ .send_slots = 2, .recv_arena = 1U << 31 },
+		{ .send_slots = 2, .flags = 2 }, { .send_slots = 2, .__pad0 = 1 },
+	};
+	struct kevent_lane_options good = { .send_slots = 2 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_EQ(kevent_lane_create(&a, &bad[i]), -EINVAL);
+	kevent_lane_close(&a);
+	CHECK_EQ(kevent_lane_pass(&a, 0), -EPIPE);
+	open_lane(&good);
+	CHECK_EQ(send_nr(&b, 1), -EOPNOTSUPP);
+	CHECK_EQ(kevent_lane_recv(&a, buf, 8), -EOPNOTSUPP);
+	CHECK_EQ(kevent_lane_pass(&a, a.sock), -EALREADY);
+	close_lane();
+}
+
+/* What a hostile process may send in place of a lane */
+struct parcel {
+	__u64	magic;
+	__u32	flags;
+	__u32	pad;
+	int	fd[4];
+	int	nr;
+};
+
+static int parcel_is(const struct parcel *p)
+{
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(sizeof(p->fd))];
+	} c = {};
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)p, .iov_len = 16 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int sock[2], ret;
+
+	if (p->nr) {
+		msg.msg_control = &c;
+		msg.msg_controllen = CMSG_SPACE((size_t)p->nr * sizeof(int));
+		c.head.cmsg_level = SOL_SOCKET;
+		c.head.cmsg_type = SCM_RIGHTS;
+		c.head.cmsg_len = CMSG_LEN((size_t)p->nr * sizeof(int));
+		memcpy(CMSG_DATA(&c.head), p->fd, (size_t)p->nr * sizeof(int));
+	}
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
+	CHECK_EQ(sendmsg(sock[0], &msg, 0), 16);
+	ret = kevent_lane_attach(&b, sock[1], 0, 0);
+	kevent_lane_close(&b);
+	close(sock[0]);
+	close(sock[1]);
+	return ret;
+}
+
+static int make_memory(const struct kevent_lane_memory *head, off_t size, int seals)
+{
+	int fd = memfd_create("test", MFD_ALLOW_SEALING);
+
+	CHECK_EQ(ftruncate(fd, size), 0);
+	CHECK_EQ(pwrite(fd, head, sizeof(*head), 0), sizeof(*head));
+	CHECK_EQ(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void parcels_are_checked(void)
+{
+	struct kevent_lane_memory head = {
+		.magic = KEVENT_LANE_MAGIC, .slots = { 2, 0 },
+	};
+	off_t size = KEVENT_LANE_HEAD + 2 * 64;
+	int good = make_memory(&head, size, F_SEAL_SHRINK);
+	int bell = eventfd(0, EFD_NONBLOCK), pipes[2], before;
+	struct parcel p = { KEVENT_LANE_MAGIC, 0, 0, { good, bell, bell }, 3 };
+
+	CHECK_EQ(pipe(pipes), 0);
+	CHECK_EQ(parcel_is(&p), 0);
+	before = nr_open();
+	p.fd[1] = pipes[1];
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.fd[1] = bell;
+	p.fd[2] = open("/dev/null", O_RDWR);
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.fd[2] = bell;
+	p.fd[0] = bell;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.fd[0] = open("/dev/zero", O_RDWR);
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	/* It could become shorter under the receiver. */
+	p.fd[0] = make_memory(&head, size, 0);
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.fd[0] = make_memory(&head, size - 1, F_SEAL_SHRINK);
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	head.slots[1] = 3;
+	p.fd[0] = make_memory(&head, 1 << 20, F_SEAL_SHRINK);
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	head.slots[1] = 0;
+	p.fd[0] = make_memory(&head, 65 << 20, F_SEAL_SHRINK);
+	CHECK_EQ(parcel_is(&p), -EFBIG);
+	p.fd[0] = make_memory(&head, size, F_SEAL_SHRINK | F_SEAL_WRITE);
+	CHECK_EQ(parcel_is(&p), -EPERM);
+	p.fd[0] = good;
+	p.flags = KEVENT_LANE_SOCKET;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.nr = 1;
+	CHECK_EQ(parcel_is(&p), 0);
+	p.flags = 2;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.flags = 0;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.nr = 0;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	/* One too many: the kernel closes it. */
+	p.nr = 4;
+	p.fd[3] = bell;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	p.nr = 3;
+	CHECK_EQ(parcel_is(&p), 0);
+	p.magic++;
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	/* Those that were opened above, and none that came with a parcel */
+	CHECK_EQ(nr_open() - before, 7);
+}
+
+static void socket_is_checked(void)
+{
+	int sock[2], fd[2];
+
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(kevent_lane_create(&a, &usual), 0);
+	CHECK_EQ(kevent_lane_pass(&a, fd[1]), -EINVAL);
+	CHECK_EQ(kevent_lane_pass(&a, -1), -EINVAL);
+	CHECK_EQ(kevent_lane_attach(&b, fd[0], 0, 0), -EINVAL);
+	CHECK_EQ(kevent_lane_watch(&a, fd[0], 0), -EINVAL);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 2), -EINVAL);
+	CHECK_EQ(kevent_lane_pass(&a, sock[0]), 0);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, KEVENT_LANE_SOCKET), -EPERM);
+	kevent_lane_close(&a);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), -ECONNRESET);
+}
+
+/* Nobody can take memory from under the peer. */
+static void memory_is_sealed(void)
+{
+	CHECK_EQ(kevent_lane_create(&a, &usual), 0);
+	CHECK_EQ(ftruncate(a.fd, 0), -1);
+	CHECK_EQ(ftruncate(a.fd, 1 << 20), -1);
+	CHECK_EQ(fcntl(a.fd, F_GET_SEALS),
+		 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	kevent_lane_close(&a);
+}
+
+static void nothing_is_left_open(void)
+{
+	int before = nr_open();
+
+	open_usual();
+	close_lane();
+	open_lane(&by_socket);
+	close_lane();
+	CHECK_EQ(nr_open(), before);
+}
+
+static int in_child(void)
+{
+	struct ukevent ev = {};
+	void *at;
+
+	CHECK_EQ(send_nr(&a, 1), -EXDEV);
+	CHECK_EQ(kevent_lane_reserve(&a, 1, &at), -EXDEV);
+	CHECK_EQ(kevent_lane_publish(&a, 0), -EXDEV);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EXDEV);
+	CHECK_EQ(kevent_lane_arm(&b), -EXDEV);
+	CHECK_EQ(kevent_lane_event(&b, &ev), -EXDEV);
+	CHECK_EQ(kevent_lane_watch(&b, 0, 0), -EXDEV);
+	close_lane();
+	return failed;
+}
+
+static void child_has_no_lane(void)
+{
+	int status = 1;
+
+	open_usual();
+	CHECK_EQ(send_nr(&a, 1), 0);
+	fflush(stdout);
+	if (!fork()) {
+		status = in_child();
+		fflush(stdout);
+		_exit(status);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+	expect_nr(&b, 1);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	expect_nr(&b, 2);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EAGAIN);
+	close_lane();
+}
+
+static const struct {
+	const char	*name;
+	void		(*run)(void);
+} tests[] = {
+#define TEST(fn)	{ #fn, fn }
+	TEST(messages_keep_their_order),
+	TEST(full_lane_has_no_room),
+	TEST(each_length_arrives),
+	TEST(arena_is_used_in_a_circle),
+	TEST(longest_fits_when_all_is_taken),
+	TEST(arena_is_not_given_back_twice),
+	TEST(message_is_made_in_place),
+	TEST(long_message_waits_for_a_buffer),
+	TEST(sleeper_is_rung_for_once),
+	TEST(eventfd_wakes_a_sleeper),
+	TEST(socket_wakes_a_sleeper),
+	TEST(room_is_reported),
+	TEST(room_in_the_arena_is_reported),
+	TEST(set_looks_at_all_lanes),
+	TEST(close_is_an_event),
+	TEST(close_is_an_event_of_the_socket),
+	TEST(sudden_end_is_an_event),
+	TEST(receiver_refuses_lengths),
+	TEST(receiver_takes_next_numbers_only),
+	TEST(sender_refuses_positions),
+	TEST(false_end_breaks_the_lane),
+	TEST(sizes_are_checked),
+	TEST(parcels_are_checked),
+	TEST(socket_is_checked),
+	TEST(memory_is_sealed),
+	TEST(nothing_is_left_open),
+	TEST(child_has_no_lane),
+};
+
+int main(void)
+{
+	int status, result = 0;
+	size_t i;
+
+	printf("KTAP version 1\n1..%zu\n", ARRAY_SIZE(tests));
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		fflush(stdout);
+		if (!fork()) {
+			alarm(SECONDS);
+			tests[i].run();
+			fflush(stdout);
+			_exit(failed);
+		}
+		status = 1;
+		wait(&status);
+		printf("%sok %zu - lane.%s\n", status ? "not " : "", i + 1,
+		       tests[i].name);
+		result |= status != 0;
+	}
+	return result;
+}
