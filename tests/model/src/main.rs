@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The ring of include/uapi/linux/ukevent.h under the C11 memory model.
+//! The ring of include/uapi/linux/ukevent.h under the C11 memory model; lanes.rs has
+//! the lanes of libkevent.
 //!
 //! loom runs each scenario in all interleavings, and has relaxed loads return
 //! every value that the model allows. The kernel's side is kring_push(), the
@@ -10,6 +11,8 @@
 //! loom does not model loads that see later stores of another thread. So the
 //! release of ring_uidx by a consumer, which keeps its copy in front, can be
 //! left out here without harm, and is not in the table.
+
+mod lanes;
 
 use loom::sync::atomic::{fence, AtomicU64, AtomicUsize, Ordering};
 use loom::sync::Arc;
@@ -209,7 +212,10 @@ fn no_shared_entry(rules: Rules) {
 }
 
 /// Runs all executions, or up to the first that is wrong: (what, how many).
-fn explore(scenario: fn(Rules), rules: Rules) -> (Option<String>, usize) {
+fn explore<T: Copy + Send + Sync + 'static>(
+    scenario: fn(T),
+    rules: T,
+) -> (Option<String>, usize) {
     static RUNS: Count = Count::new(0);
     RUNS.store(0, R);
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -285,10 +291,12 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn main() {
-    std::panic::set_hook(Box::new(|_| {}));
+/// Runs the cases and prints a line for each; how many came out wrong.
+fn run<T: Copy + Send + Sync + 'static>(
+    cases: Vec<(&'static str, fn(T), T, Option<&'static str>)>,
+) -> usize {
     let mut failed = 0;
-    for (name, scenario, rules, want) in cases() {
+    for (name, scenario, rules, want) in cases {
         let (got, runs) = explore(scenario, rules);
         let good = got.as_deref() == want;
         failed += usize::from(!good);
@@ -298,5 +306,11 @@ fn main() {
             got.as_deref().unwrap_or("nothing wrong"),
         );
     }
+    failed
+}
+
+fn main() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let failed = run(cases()) + run(lanes::cases());
     std::process::exit((failed > 0) as i32);
 }
