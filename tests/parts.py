@@ -98,6 +98,13 @@ def run_tsan():
                TSAN_OPTIONS=options)
 
 
+def run_lanes(**variables):
+    """The same, but only what processes say to each other."""
+    return run(report.Report("lanes"),
+               [str(GUEST / "kevent-tests"), "lanes"], SECONDS["lanes"],
+               KEVENT_BACKEND="epoll", **variables)
+
+
 def run_fallback_vm():
     """The same on our kernel, where tests may do what they want."""
     return run_guest("fallback-vm", "base", KEVENT_BACKEND="epoll",

@@ -73,6 +73,8 @@ static const struct test_suite *const suites[] = {
 	&nested_suite,
 	&nested_random_suite,
 	&busy_poll_suite,
+	&lanes_suite,
+	&storm_lanes_suite,
 	&limits_suite,
 	&fuse_suite,
 	&faults_suite,
@@ -409,7 +411,8 @@ static void __attribute__((noreturn)) usage(int status)
 	       "  KEVENT_TEST_SLOW=N      time limits are N times longer\n"
 	       "  KEVENT_TEST_SEED=N      repeat a random run\n"
 	       "  KEVENT_STORM_SECONDS=N  each storm lasts N seconds, and each\n"
-	       "                          test may take N seconds longer\n",
+	       "                          test may take N seconds longer\n"
+	       "  KEVENT_LANE_KILLS=N     kill each side of a lane N times\n",
 	       DEBUG_SLOWNESS);
 	exit(status);
 }

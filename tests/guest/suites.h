@@ -51,6 +51,8 @@ struct test_suite {
 
 extern const struct test_suite abi_suite;
 extern const struct test_suite attach_suite;
+extern const struct test_suite lanes_suite;
+extern const struct test_suite storm_lanes_suite;
 extern const struct test_suite awake_suite;
 extern const struct test_suite tracepoints_suite;
 extern const struct test_suite empty_suite;
