@@ -24,16 +24,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NR_KEVENT_CTL	481
-#define NR_KEVENT_LAST	484
+#include <libkevent.h>
+
 #define TRIES		1000
 
 #define KINDS(k)							\
 	k(timing) k(kevent_ctl) k(kevent_get_events) k(kevent_wait)	\
 	k(kevent_commit) k(epoll_wait) k(epoll_ctl) k(poll) k(accept4)	\
 	k(read) k(recv) k(pread64) k(write) k(writev) k(send)		\
-	k(sendfile) k(sendmsg) k(shutdown) k(close) k(open64) k(fstat64) \
-	k(stat64) k(getsockopt) k(setsockopt) k(other)
+	k(sendfile) k(sendfile64) k(sendmsg) k(shutdown) k(close)	\
+	k(open64) k(fstat64) k(stat64) k(getsockopt) k(setsockopt) k(other)
 
 #define ENUM(name)	KIND_##name,
 #define NAME(name)	#name "\n"
@@ -140,7 +140,42 @@ int poll(struct pollfd *fds, nfds_t nr, int timeout)
 	return TIMED(KIND_poll, real(fds, nr, timeout));
 }
 
-/* The calls of kevent, by any library */
+/* The library makes calls of kevent by itself, without the C library. */
+
+int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
+{
+	typeof(kevent_ctl) *real = NEXT(kevent_ctl);
+
+	return TIMED(KIND_kevent_ctl, real(fd, cmd, num, arg));
+}
+
+int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
+		      const struct timespec *timeout, struct ukevent *buf,
+		      __u32 flags)
+{
+	typeof(kevent_get_events) *real = NEXT(kevent_get_events);
+
+	return TIMED(KIND_kevent_get_events,
+		     real(fd, min_nr, max_nr, timeout, buf, flags));
+}
+
+int kevent_wait(int fd, __u32 num, __u32 old_kidx,
+		const struct timespec *timeout, __u32 flags,
+		const struct kevent_wait_arg *arg)
+{
+	typeof(kevent_wait) *real = NEXT(kevent_wait);
+
+	return TIMED(KIND_kevent_wait,
+		     real(fd, num, old_kidx, timeout, flags, arg));
+}
+
+int kevent_commit(int fd, __u32 new_uidx, __u32 over)
+{
+	typeof(kevent_commit) *real = NEXT(kevent_commit);
+
+	return TIMED(KIND_kevent_commit, real(fd, new_uidx, over));
+}
+
 long syscall(long number, ...)
 {
 	typeof(syscall) *real = NEXT(syscall);
@@ -152,9 +187,6 @@ long syscall(long number, ...)
 	for (i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (number >= NR_KEVENT_CTL && number <= NR_KEVENT_LAST)
-		return TIMED(KIND_kevent_ctl + number - NR_KEVENT_CTL,
-			     real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 	sums[KIND_other].calls++;
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -180,6 +212,8 @@ COUNTED(ssize_t, writev, (int fd, const struct iovec *from, int nr),
 COUNTED(ssize_t, send, (int fd, const void *from, size_t len, int flags),
 	(fd, from, len, flags))
 COUNTED(ssize_t, sendfile, (int to, int from, off_t *at, size_t len),
+	(to, from, at, len))
+COUNTED(ssize_t, sendfile64, (int to, int from, off_t *at, size_t len),
 	(to, from, at, len))
 COUNTED(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags),
 	(fd, msg, flags))
