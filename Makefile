@@ -6,13 +6,13 @@ override BUILD := $(abspath $(BUILD))
 JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
-	LIBUV_SRC MUTANT
+	LIBUV_SRC NGINX_SRC MUTANT
 
 .PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-redis torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
-	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis \
+	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install clean
 .NOTPARALLEL:
@@ -20,6 +20,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 # What make run needs for each SERVER
 server-lighttpd := lighttpd
 server-libev-httpd := libev ev-httpd
+server-nginx := nginx
 server-libevent-httpd := libevent
 servers := $(patsubst server-%,%,$(filter server-%,$(.VARIABLES)))
 ifneq ($(filter run,$(MAKECMDGOALS)),)
@@ -34,13 +35,13 @@ help:
 #? make demo          the library and its first example on the running kernel,
 #?                    whatever that is: needs only cc and make, and takes seconds
 #? make run           lighttpd with kevent against epoll in a VM, as a table;
-#?                    SERVER=libev-httpd or libevent-httpd: another server
+#?                    SERVER=nginx, libev-httpd or libevent-httpd: another server
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make mutants       see that the tests notice each known way to break the kernel
 #? make coverage      the lines and branches of kernel/kevent that tests reach
 #? make worst         the longest stretch with interrupts off for the worst inputs
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
-#? make bench-http    measure lighttpd with kevent, epoll and poll
+#? make bench-http    measure lighttpd with kevent, epoll and poll; SERVER=nginx: nginx
 #? make bench-libev   measure the backends of libev
 #? make bench-redis   measure redis with kevent and epoll
 #? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
@@ -64,6 +65,7 @@ help:
 #? make libev         build libev with the kevent backend
 #? make libuv         build libuv with kevent
 #? make redis         build redis with kevent, and with epoll to compare
+#? make nginx         build nginx with the event method kevent
 #? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
 #?                    guest-asan, guest-tsan, guest-arm64
@@ -73,7 +75,7 @@ help:
 #? BUILD=dir          put everything generated there (build)
 #? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
-#?                    LIBEVENT_SRC, LIBUV_SRC, REDIS_SRC
+#?                    LIBEVENT_SRC, LIBUV_SRC, REDIS_SRC, NGINX_SRC
 #? KCONFIG=file       with make deb: configure the kernel as this file says; see
 #?                    scripts/deb.py --help
 #? MUTANT=name        with make mutants or make test: only this mutant, that is
@@ -106,7 +108,7 @@ coverage: setup guest guest-32 kernel-gcov
 worst: setup guest kernel
 	tests/worst $(WORST)
 
-bench-http: setup lighttpd kernel-bench
+bench-http: setup $(server-$(SERVER)) kernel-bench
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD)
 	bench/http/bench $(HTTP)
 
@@ -193,7 +195,7 @@ libkevent:
 rust: setup-rust
 	@$(MAKE) -s --no-print-directory -C rust BUILD=$(BUILD)
 
-lighttpd libev libevent libuv redis:
+lighttpd libev libevent libuv redis nginx:
 	@scripts/program $@
 
 ev-httpd:
@@ -223,5 +225,5 @@ install: libkevent
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs \
-		libev libuv mio redis rust docs check-docs python deb)
+		libev libuv mio redis nginx rust docs check-docs python deb)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -31,7 +31,7 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
 TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
         "timer", "nesting", "nested", "storm_inode")
 PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick"),
-            ("redis", "quick"), ("libuv", "quick")]
+            ("redis", "quick"), ("libuv", "quick"), ("nginx", "quick")]
 
 
 def run(results, command, seconds, **variables):

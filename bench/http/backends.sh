@@ -34,6 +34,40 @@ wait_until()
 	"$@" || die "$server with $backend ended: $what"
 }
 
+# configure_nginx: its configuration, in the folder of the page. Without a master
+# process there is one worker, as with the others
+configure_nginx()
+{
+	cat > "$tmp/nginx.conf" <<-END
+	user root;
+	daemon off;
+	master_process off;
+	worker_rlimit_nofile 40000;
+	pid $tmp/nginx.pid;
+	error_log $tmp/nginx.log;
+	events {
+		use $backend;
+		worker_connections 20000;
+	}
+	http {
+		access_log off;
+		sendfile on;
+		keepalive_requests 1000000;
+		keepalive_timeout 1h;
+		client_header_timeout 1h;
+		client_body_temp_path $tmp/t1;
+		proxy_temp_path $tmp/t2;
+		fastcgi_temp_path $tmp/t3;
+		uwsgi_temp_path $tmp/t4;
+		scgi_temp_path $tmp/t5;
+		server {
+			listen 127.0.0.1:$port backlog=65535;
+			root $tmp;
+		}
+	}
+	END
+}
+
 # Replace the shell by the server on $backend; kevent-busy is kevent with busy polling
 launch()
 {
@@ -54,6 +88,9 @@ launch()
 		poll)	export LIBEV_FLAGS=2 ;;
 		esac
 		exec "$@" "$program" $port "$tmp/page.html" ;;
+	nginx)
+		configure_nginx
+		exec "$@" "$program" -e "$tmp/nginx.log" -c "$tmp/nginx.conf" ;;
 	libevent-httpd)
 		for other in kevent epoll poll select; do
 			[ $other = "$backend" ] || export "EVENT_NO$(

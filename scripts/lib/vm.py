@@ -9,6 +9,11 @@ from pathlib import Path
 from . import cli, paths
 
 RUN = paths.TOP / "tests/vm/run"
+PYTHON = Path("/usr/bin/python3")
+STDLIB = Path("/usr/lib/python3.11")
+# Of the standard library, what is large and no program here uses
+LEFT_OUT = ("config-", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test",
+            "tkinter", "distutils", "dist-packages", "sitecustomize")
 QEMU_OPTIONS = (b"-accel", b"-icount", b"-cpu", b"-smp", b"-m", b"-append")
 
 
@@ -17,6 +22,12 @@ def command(words, *options, copies=()):
     return [str(word) for word in
             (RUN, *options, *(f"--copy={path}" for path in copies), "--",
              *words)]
+
+
+def python():
+    """What a VM needs to run programs in Python."""
+    return [PYTHON, *(path for path in STDLIB.iterdir()
+                      if not path.name.startswith(LEFT_OUT))]
 
 
 class Boot:
