@@ -188,6 +188,7 @@ struct kevent_lane_in {
  * @process: as in struct kevent_queue
  * @state: 0, or the error that ended it
  * @gone: whether the socket has said that the peer has ended
+ * @stopped: whether @state or @gone is set
  * @spare: for later versions
  */
 struct kevent_lane {
@@ -209,7 +210,8 @@ struct kevent_lane {
 	__u32				process;
 	int				state;
 	int				gone;
-	__u32				spare[7];
+	int				stopped;
+	__u32				spare[6];
 };
 
 /**

@@ -13,6 +13,38 @@
 /* Messages in the arena begin at multiples of this. */
 #define ARENA_UNIT	64U
 
+#define likely(condition)	__builtin_expect(!!(condition), 1)
+
+/* Nothing is wrong with the lane; what it is else, the long way finds out. */
+static inline bool is_open(const struct kevent_lane *l)
+{
+	return !__atomic_load_n(&l->stopped, __ATOMIC_ACQUIRE) && l->process &&
+	       kevent_process_is(l->process);
+}
+
+/*
+ * What fits into a slot, by a few moves of which two may overlap: a call of memcpy()
+ * for a length that varies costs as much as the rest.
+ */
+static inline void copy_short(void *to, const void *from, __u32 len)
+{
+	unsigned char *t = to;
+	const unsigned char *f = from;
+
+	if (len >= 16) {
+		if (len > 32)
+			memcpy(t + 16, f + 16, 16);
+		memcpy(t, f, 16);
+		memcpy(t + len - 16, f + len - 16, 16);
+	} else if (len >= 8) {
+		memcpy(t, f, 8);
+		memcpy(t + len - 8, f + len - 8, 8);
+	} else {
+		while (len--)
+			t[len] = f[len];
+	}
+}
+
 /* Not backwards: arena_find() may have skipped a part that was free. */
 static void free_up_to(struct kevent_lane_out *out, __u64 end)
 {
@@ -126,7 +158,7 @@ int kevent_lane_reserve(struct kevent_lane *l, __u32 len, void **data)
 }
 
 /* Pairs with kevent_lane_arm() of the peer. */
-static void wake_sleeper(struct kevent_lane *l)
+static inline void wake_sleeper(struct kevent_lane *l)
 {
 	__u64 asleep;
 
@@ -134,6 +166,20 @@ static void wake_sleeper(struct kevent_lane *l)
 	asleep = lane_load(&l->peer->asleep);
 	if (asleep && asleep != l->out.rung && kevent_lane_ring(l))
 		l->out.rung = asleep;
+}
+
+/* The last step: the message is there with the store of its number. */
+static inline void publish(struct kevent_lane *l, struct kevent_lane_slot *slot,
+			   __u32 len)
+{
+	struct kevent_lane_out *out = &l->out;
+
+	if (out->ends)
+		out->ends[out->pos & (out->size - 1)] = out->end;
+	out->reserved = 0;
+	slot->len = len;
+	lane_store(&slot->seq, ++out->pos);
+	wake_sleeper(l);
 }
 
 int kevent_lane_publish(struct kevent_lane *l, __u32 len)
@@ -157,16 +203,12 @@ int kevent_lane_publish(struct kevent_lane *l, __u32 len)
 						 ~(ARENA_UNIT - 1));
 		slot->off = (__u32)out->begin & (out->bytes - 1);
 	}
-	if (out->ends)
-		out->ends[out->pos & (out->size - 1)] = out->end;
-	out->reserved = 0;
-	slot->len = len;
-	lane_store(&slot->seq, ++out->pos);
-	wake_sleeper(l);
+	publish(l, slot, len);
 	return 0;
 }
 
-int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len)
+static __attribute__((noinline)) int send_any(struct kevent_lane *l,
+					      const void *data, __u32 len)
 {
 	void *to;
 	int ret = kevent_lane_reserve(l, len, &to);
@@ -177,8 +219,23 @@ int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len)
 	return kevent_lane_publish(l, len);
 }
 
+int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len)
+{
+	struct kevent_lane_out *out = &l->out;
+	struct kevent_lane_slot *slot;
+
+	if (!likely(len <= KEVENT_LANE_INLINE &&
+		    out->pos - out->taken < out->size && is_open(l) &&
+		    !lane_load(&l->peer->closed)))
+		return send_any(l, data, len);
+	slot = &out->slot[out->pos & (out->size - 1)];
+	copy_short(slot->data, data, len);
+	publish(l, slot, len);
+	return 0;
+}
+
 /* Does the peer wait for room that is there now? Pairs with await_room(). */
-static void peer_wants_room(struct kevent_lane *l)
+static __attribute__((noinline)) void peer_wants_room(struct kevent_lane *l)
 {
 	struct kevent_lane_in *in = &l->in;
 	__u64 room;
@@ -212,7 +269,7 @@ static int none_left(struct kevent_lane *l)
 }
 
 /* The slot is free again as soon as the peer can see this. */
-static void received(struct kevent_lane *l)
+static inline void received(struct kevent_lane *l)
 {
 	struct kevent_lane_in *in = &l->in;
 
@@ -222,20 +279,12 @@ static void received(struct kevent_lane *l)
 		peer_wants_room(l);
 }
 
-static int copy_message(struct kevent_lane *l, void *buf, __u32 size)
+static int copy_long(struct kevent_lane *l, const struct kevent_lane_slot *slot,
+		     __u32 len, void *buf, __u32 size)
 {
 	struct kevent_lane_in *in = &l->in;
-	const struct kevent_lane_slot *slot = &in->slot[in->pos & (in->size - 1)];
-	__u32 len = __atomic_load_n(&slot->len, __ATOMIC_RELAXED);
-	__u32 off;
+	__u32 off = __atomic_load_n(&slot->off, __ATOMIC_RELAXED);
 
-	if (len <= KEVENT_LANE_INLINE) {
-		if (len > size)
-			return -EMSGSIZE;
-		memcpy(buf, slot->data, len);
-		return (int)len;
-	}
-	off = __atomic_load_n(&slot->off, __ATOMIC_RELAXED);
 	if (len > in->bytes || off > in->bytes - len)
 		return lane_break(l, -EPROTO);
 	if (len > size)
@@ -244,21 +293,49 @@ static int copy_message(struct kevent_lane *l, void *buf, __u32 size)
 	return (int)len;
 }
 
-int kevent_lane_recv(struct kevent_lane *l, void *buf, __u32 size)
+static inline int copy_message(struct kevent_lane *l, void *buf, __u32 size)
+{
+	struct kevent_lane_in *in = &l->in;
+	const struct kevent_lane_slot *slot = &in->slot[in->pos & (in->size - 1)];
+	__u32 len = __atomic_load_n(&slot->len, __ATOMIC_RELAXED);
+
+	if (!likely(len <= KEVENT_LANE_INLINE))
+		return copy_long(l, slot, len, buf, size);
+	if (len > size)
+		return -EMSGSIZE;
+	copy_short(buf, slot->data, len);
+	return (int)len;
+}
+
+static inline int recv_there(struct kevent_lane *l, void *buf, __u32 size)
+{
+	int ret = copy_message(l, buf, size);
+
+	if (likely(ret >= 0))
+		received(l);
+	return ret;
+}
+
+static __attribute__((noinline)) int recv_any(struct kevent_lane *l, void *buf,
+					      __u32 size)
 {
 	int ret = lane_state(l);
 
 	if (ret)
 		return ret;
+	if (!l->in.size)
+		return -EOPNOTSUPP;
 	if (!lane_has_message(l)) {
-		if (!l->in.size)
-			return -EOPNOTSUPP;
 		ret = none_left(l);
 		if (ret)
 			return ret;
 	}
-	ret = copy_message(l, buf, size);
-	if (ret >= 0)
-		received(l);
-	return ret;
+	return recv_there(l, buf, size);
+}
+
+int kevent_lane_recv(struct kevent_lane *l, void *buf, __u32 size)
+{
+	if (likely(is_open(l) && lane_has_message(l)))
+		return recv_there(l, buf, size);
+	return recv_any(l, buf, size);
 }

@@ -46,6 +46,7 @@ static inline bool lane_has_message(const struct kevent_lane *l)
 static inline int lane_break(struct kevent_lane *l, int error)
 {
 	__atomic_store_n(&l->state, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->stopped, 1, __ATOMIC_RELEASE);
 	return error;
 }
 

@@ -100,7 +100,7 @@ static void forget(struct kevent_lane *l)
 {
 	let_go(l);
 	clear(l);
-	l->state = -EPIPE;
+	lane_break(l, -EPIPE);
 }
 
 static void lay_out(struct kevent_lane *l, const struct shape *s)

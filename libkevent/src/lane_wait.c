@@ -98,6 +98,7 @@ static void read_socket(struct kevent_lane *l)
 		return;
 	/* What the peer had published before can be seen after this. */
 	__atomic_store_n(&l->gone, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->stopped, 1, __ATOMIC_RELEASE);
 	kevent_lane_unwatch(l);
 }
 
