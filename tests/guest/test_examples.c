@@ -82,6 +82,16 @@ static void user(void)
 	run("user");
 }
 
+static void kv_lane(void)
+{
+	run("kv_lane");
+}
+
+static void kv_epoll(void)
+{
+	run("kv_epoll");
+}
+
 /* The program that waits for everything, and its output so far */
 struct everything {
 	pid_t	pid;
@@ -258,6 +268,8 @@ static const struct test_case cases[] = {
 	TEST(proc),
 	TEST(futex),
 	TEST(user),
+	TEST(kv_lane),
+	TEST(kv_epoll),
 	TEST(everything),
 	{}
 };
