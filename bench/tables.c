@@ -10,7 +10,7 @@ extern const struct bench_backend backend_limit, backend_kevent, backend_epoll;
 extern const struct bench_backend backend_uring, backend_poll;
 extern const struct bench_workload work_notify, work_idle, work_ctl;
 extern const struct bench_workload work_dumazet, work_herd, work_timers;
-extern const struct bench_workload work_wake;
+extern const struct bench_workload work_wake, work_ipc;
 
 const struct bench_backend *const bench_backends[] = {
 	&backend_limit,
@@ -29,5 +29,6 @@ const struct bench_workload *const bench_workloads[] = {
 	&work_herd,
 	&work_timers,
 	&work_wake,
+	&work_ipc,
 	NULL
 };
