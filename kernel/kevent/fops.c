@@ -5,6 +5,7 @@
 
 #include <linux/file.h>
 #include <linux/io_uring_types.h>
+#include <linux/irq_work.h>
 #include <linux/kevent.h>
 #include <linux/percpu_counter.h>
 #include <linux/pid_namespace.h>
@@ -44,6 +45,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	/* No set has the queue any more: it is on no path. */
 	WRITE_ONCE(q->nest.file, NULL);
 	kevent_remove_all(q);
+	irq_work_sync(&q->poll_work);
 	kevent_timers_stop(q);
 	kevent_awake_stop(q);
 	kevent_mappings_free(q);

@@ -317,10 +317,17 @@ void kevent_ready(struct kevent *ke, u32 mask)
 /**
  * kevent_look - something has happened to a watch, and collect() knows what
  * @ke: the watch
+ *
+ * For a source that may report many watches of a queue in one hard interrupt.
  */
 void kevent_look(struct kevent *ke)
 {
-	kevent_look_chain(ke, 0);
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_look_locked(ke);
+	kevent_unlock_later(q, flags);
 }
 
 /**

@@ -3,6 +3,7 @@
  * The queue: its lists, and who sleeps and is woken
  */
 
+#include <linux/irq_work.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -10,6 +11,11 @@
 #include <linux/slab.h>
 
 #include "queue.h"
+
+static void kevent_poll_work(struct irq_work *work)
+{
+	kevent_wake_pollers(container_of(work, struct kevent_queue, poll_work), 0);
+}
 
 /**
  * kevent_queue_alloc - make a queue without a ring
@@ -30,6 +36,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->guests);
 	init_waitqueue_head(&q->wait);
 	init_waitqueue_head(&q->poll_wait);
+	init_irq_work(&q->poll_work, kevent_poll_work);
 	kevent_nest_init(&q->nest);
 	kevent_index_init(&q->watches);
 	q->by_key = RB_ROOT;

@@ -9,6 +9,7 @@
 
 #include <linux/atomic.h>
 #include <linux/err.h>
+#include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
@@ -88,6 +89,8 @@ struct kevent_busy {
  * @more_work:	R: runs in @consumer, and holds a reference to the queue
  * @more_queued: R: @more_work is on its way
  * @poll_wait:	poll() on the queue's own descriptor
+ * @poll_work:	wakes @poll_wait once for many POSIX timers, see
+ *		kevent_unlock_later(). Idle once the file of the queue is gone
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @mm:		I: address space that created the ring; a pointer to compare,
  *		held by mmgrab()
@@ -136,6 +139,7 @@ struct kevent_queue {
 	struct callback_head	more_work;
 	bool			more_queued;
 	wait_queue_head_t	poll_wait;
+	struct irq_work		poll_work;
 	struct kevent_nest	nest;
 	struct mm_struct	*mm;
 	struct mm_struct	*ring_mm;
@@ -288,6 +292,21 @@ static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 	__releases(&q->ready_lock)
 {
 	kevent_unlock_chain(q, flags, 0);
+}
+
+/*
+ * The same for a source that may report many events in one hard interrupt: those who
+ * poll() the queue, and nothing limits their number, are woken once behind it.
+ */
+static inline void kevent_unlock_later(struct kevent_queue *q,
+				       unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	bool wake = kevent_poll_waits(q);
+
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (wake)
+		irq_work_queue(&q->poll_work);
 }
 
 /* The same after spin_lock(), with interrupts off */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -470,6 +471,62 @@ static void timer_works_on_without_its_queue(void)
 	}
 }
 
+/* Of an epoll that watches a queue: level-triggered or edge-triggered. */
+static int epoll_of(const struct queue *q, uint32_t flags)
+{
+	struct epoll_event event = { .events = EPOLLIN | flags };
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+
+	MUST(ep >= 0);
+	MUST_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, q->fd, &event), 0);
+	return ep;
+}
+
+/* All expire at one instant; nobody takes an event before the epolls have one. */
+static void expiries_wake_epolls(struct queue *q)
+{
+	int level = epoll_of(q, 0), edge = epoll_of(q, EPOLLET);
+	struct epoll_event event;
+	struct ukevent ev;
+	int id[8], round;
+	unsigned int i;
+	int64_t at;
+
+	for (i = 0; i < ARRAY_SIZE(id); i++)
+		MUST((id[i] = create(q->fd, CLOCK_MONOTONIC, i)) >= 0);
+	for (round = 0; round < 10; round++) {
+		at = now_ns() + 10 * MS;
+		for (i = 0; i < ARRAY_SIZE(id); i++)
+			MUST_EQ(settime(id[i], TIMER_ABSTIME, at, 0), 0);
+		CHECK_EQ(epoll_wait(edge, &event, 1, 10000), 1);
+		CHECK_EQ(epoll_wait(level, &event, 1, 10000), 1);
+		for (i = 0; i < ARRAY_SIZE(id); i++)
+			MUST_EVENT(q, &ev);
+	}
+	for (i = 0; i < ARRAY_SIZE(id); i++)
+		CHECK_EQ(delete(id[i]), 0);
+	close(level);
+	close(edge);
+}
+
+/* What wakes the epolls is not left behind when the queue is freed. */
+static void queue_ends_while_epolls_are_woken(void)
+{
+	struct queue q;
+	int id, ep, i;
+
+	for (i = 0; i < 300; i++) {
+		open_queue(&q, 0);
+		ep = epoll_of(&q, 0);
+		id = create(q.fd, CLOCK_MONOTONIC, 1);
+		MUST(id >= 0);
+		MUST_EQ(settime(id, 0, i * 1000 + 1, 0), 0);
+		close(ep);
+		close_queue(&q);
+		CHECK_EQ(delete(id), 0);
+	}
+}
+
 static void proc_names_the_way_of_notification(void)
 {
 	char text[4096], want[64];
@@ -674,6 +731,8 @@ static const struct test_case cases[] = {
 	TEST_EACH(timers_end_with_their_process),
 	TEST(processes_that_share_a_queue_have_their_own_timers),
 	TEST(timer_works_on_without_its_queue),
+	TEST_EACH(expiries_wake_epolls),
+	TEST(queue_ends_while_epolls_are_woken),
 	TEST(proc_names_the_way_of_notification),
 	TEST_EACH(modify_changes_the_mode),
 	TEST(ready_reports_nothing_by_itself),

@@ -600,6 +600,17 @@ static void signal_consumed(void)
 	one_signal(&w, SIGRTMIN + 3, 1);
 }
 
+/* The wake-ups of a queue notify its pollers, as those of an eventfd do. */
+static void poll_by_epolls(int fd, unsigned int nr)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		MUST_EQ(epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &event),
+			0);
+}
+
 /* POSIX timers */
 
 #define POSIX_TIMERS	10000
@@ -655,13 +666,14 @@ static unsigned int arm_signal_timers(const struct timespec *at)
 /*
  * Without kevent the same number of timers queue signals, which takes time too.
  */
-static void posix_timers_at_once(void)
+static void posix_timers_and_epolls(const char *name, unsigned int epolls)
 {
 	struct timespec at;
 	struct worst w;
 	unsigned int i, nr;
+	int fd;
 
-	start(&w, "POSIX_TIMER, one instant");
+	start(&w, name);
 	at = later(CLOCK_MONOTONIC, 10);
 	nr = arm_signal_timers(&at);
 	at.tv_sec++;
@@ -670,10 +682,23 @@ static void posix_timers_at_once(void)
 	for (i = 0; i < nr; i++)
 		syscall(SYS_timer_delete, posix_timers[i]);
 	at = later(CLOCK_MONOTONIC, 10);
-	w.watches = arm_kevent_timers(new_queue(&w, 0)->fd, &at);
+	fd = new_queue(&w, 0)->fd;
+	poll_by_epolls(fd, epolls);
+	w.watches = arm_kevent_timers(fd, &at);
 	at.tv_sec++;
 	with(wait_until, &at);
 	finish(&w);
+}
+
+static void posix_timers_at_once(void)
+{
+	posix_timers_and_epolls("POSIX_TIMER, one instant", 0);
+}
+
+/* The epolls are woken once, in an interrupt of their own. */
+static void posix_timers_at_once_polled(void)
+{
+	posix_timers_and_epolls("POSIX_TIMER, one instant, epolls", 100);
 }
 
 /* Processes */
@@ -1033,17 +1058,6 @@ static void mark_wakes_all(void)
 	finish(&w);
 }
 
-/* The wake-ups of a queue notify its pollers, as those of an eventfd do. */
-static void poll_by_epolls(int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	unsigned int i;
-
-	for (i = 0; i < EPOLLS; i++)
-		MUST_EQ(epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &event),
-			0);
-}
-
 static void queue_is_polled(void)
 {
 	struct worst w;
@@ -1052,11 +1066,11 @@ static void queue_is_polled(void)
 
 	start(&w, "poll of a queue by many epolls");
 	fd = eventfd(0, EFD_NONBLOCK);
-	poll_by_epolls(fd);
+	poll_by_epolls(fd, EPOLLS);
 	without(write_byte, &fd);
 	q = new_queue(&w, 0);
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 1), 0);
-	poll_by_epolls(q->fd);
+	poll_by_epolls(q->fd, EPOLLS);
 	w.watches = EPOLLS;
 	with(mark_it, q);
 	finish(&w);
@@ -1145,6 +1159,7 @@ static const struct test_case cases[] = {
 	WORST(signal_observed),
 	WORST(signal_consumed),
 	WORST(posix_timers_at_once),
+	WORST(posix_timers_at_once_polled),
 	WORST(process_ends),
 	WORST(futex_is_woken),
 	WORST(marks_are_collected),
