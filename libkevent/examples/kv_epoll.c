@@ -14,12 +14,13 @@
 
 static int call(int fd, struct kv_message *m)
 {
-	if (send(fd, m, kv_bytes(m), MSG_NOSIGNAL) != kv_bytes(m))
+	if (send(fd, m, kv_bytes(m), MSG_NOSIGNAL) != (ssize_t)kv_bytes(m))
 		return -1;
 	if (recv(fd, m, KV_HEAD, MSG_WAITALL) != (ssize_t)KV_HEAD ||
 	    m->len > KV_VALUE)
 		return -1;
-	if (m->len && recv(fd, m->value, m->len, MSG_WAITALL) != m->len)
+	if (m->len && recv(fd, m->value, m->len, MSG_WAITALL) !=
+	    (ssize_t)m->len)
 		return -1;
 	return 0;
 }
@@ -56,7 +57,7 @@ static void serve(int fd)
 
 	if (len > 0 && kv_serve(&m, (size_t)len) &&
 	    send(fd, &m, kv_bytes(&m), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	    kv_bytes(&m)) {
+	    (ssize_t)kv_bytes(&m)) {
 		served++;
 		return;
 	}
