@@ -432,8 +432,8 @@ void kevent_lane_close(struct kevent_lane *l)
 {
 	int saved = errno;
 
+	kevent_lanes_remove(l);
 	if (l->mem && lane_state(l) != -EXDEV) {
-		kevent_lanes_remove(l);
 		kevent_lane_unwatch(l);
 		say_closed(l);
 	}

@@ -714,8 +714,12 @@ static void nothing_is_left_open(void)
 	CHECK_EQ(nr_open(), before);
 }
 
+/* A set with the lane b, in the parent and in its copy */
+static struct kevent_lanes family;
+
 static int in_child(void)
 {
+	struct kevent_lane *from;
 	struct ukevent ev = {};
 	void *at;
 
@@ -726,7 +730,9 @@ static int in_child(void)
 	CHECK_EQ(kevent_lane_arm(&b), -EXDEV);
 	CHECK_EQ(kevent_lane_event(&b, &ev), -EXDEV);
 	CHECK_EQ(kevent_lane_watch(&b, 0, 0), -EXDEV);
+	CHECK_EQ(kevent_lanes_recv(&family, &from, buf, 8), -EXDEV);
 	close_lane();
+	CHECK_EQ(kevent_lanes_recv(&family, &from, buf, 8), -EAGAIN);
 	return failed;
 }
 
@@ -735,6 +741,8 @@ static void child_has_no_lane(void)
 	int status = 1;
 
 	open_usual();
+	kevent_lanes_init(&family, 0);
+	kevent_lanes_add(&family, &b);
 	CHECK_EQ(send_nr(&a, 1), 0);
 	fflush(stdout);
 	if (!fork()) {
