@@ -62,8 +62,22 @@ struct kevent_round {
 
 /* Verify */
 
+/*
+ * A level watch that kevent_postpone() has put on the ready list: nothing was reported
+ * since its event was delivered. While its entry is unread, its consumer has yet to look
+ * itself, and the call after that looks at the watch.
+ */
+static bool kevent_stays_level(struct kevent *ke, const struct kring *to)
+{
+	if (ke->state != KE_DELIVERED || !to->user ||
+	    !kring_is_unread(to, ke->stored))
+		return false;
+	list_move_tail(&ke->link, &ke->queue->level);
+	return true;
+}
+
 /* Take those of the first @want ready watches that must be verified. */
-static void kevent_batch_take(struct kevent_queue *q,
+static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 			      struct kevent_batch *batch, u32 want)
 {
 	struct kevent *ke, *next;
@@ -74,7 +88,7 @@ static void kevent_batch_take(struct kevent_queue *q,
 	list_for_each_entry_safe(ke, next, &q->ready, link) {
 		if (!want--)
 			break;
-		if (!kevent_must_verify(ke))
+		if (kevent_stays_level(ke, to) || !kevent_must_verify(ke))
 			continue;
 		if (kevent_peek(ke)) {
 			/* The lock will be released before delivery. */
@@ -211,6 +225,8 @@ static void kevent_gather(struct kevent_round *r, u32 want,
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
 		if (load->nr == want || !left--)
 			break;
+		if (kevent_stays_level(ke, r->to))
+			continue;
 		if (kevent_must_verify(ke)) {
 			if (!kevent_peek(ke))
 				break;
@@ -281,7 +297,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 	struct kevent_batch batch __uninitialized;
 	int ret, fits = want;
 
-	kevent_batch_take(q, &batch, want);
+	kevent_batch_take(q, r->to, &batch, want);
 	if (batch.nr) {
 		spin_unlock_irqrestore(&q->ready_lock, *flags);
 		kevent_batch_verify(&batch);

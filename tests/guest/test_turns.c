@@ -174,6 +174,40 @@ static void queue_that_is_behind_is_skipped(void)
 	close_pair(&p);
 }
 
+/*
+ * An entry of a level watch is unread, and its consumer collects an event that a
+ * one-shot watch makes. It reads the old entry after the other queue was told of new
+ * data: its next call finds the level watch all the same.
+ */
+static void level_watch_stays_while_its_entry_is_unread(void)
+{
+	struct queue ring, other;
+	struct ukevent ev;
+	int fd[2];
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	open_queue(&ring, 16);
+	open_queue(&other, 0);
+	put_byte(fd[1]);
+	MUST_EQ(add_poll(ring.fd, fd[0], KEVENT_POLL_POLLIN, 0, 1), 0);
+	MUST_EQ(add_socket(other.fd, fd[0], RECV, ET, 2), 0);
+	CHECK_EQ(get_events(other.fd, 1, 1, 0, &ev), 1);
+	CHECK_EQ(wait_ring(&ring, 1, 0), 1);
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	MUST_EQ(add_user(ring.fd, 1, 1, KEVENT_REQ_READY | KEVENT_REQ_ONESHOT,
+			 3), 0);
+	CHECK_EQ(wait_ring(&ring, 16, 0), 1);
+	put_byte(fd[1]);
+	CHECK_EQ(get_events(other.fd, 1, 1, 0, &ev), 1);
+	__atomic_store_n(&ring.ring->ring_uidx, 2, __ATOMIC_SEQ_CST);
+	CHECK_EQ(wait_ring(&ring, 16, 0), 1);
+	CHECK_EQ(ring.ring->event[2].ptr, 1);
+	close_queue(&ring);
+	close_queue(&other);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static void one_is_told_though_all_are_behind(void)
 {
 	struct pair p;
@@ -646,6 +680,7 @@ static const struct test_case cases[] = {
 	TEST(one_accept_wakes_one_queue),
 	TEST(idle_queues_alternate),
 	TEST(queue_that_is_behind_is_skipped),
+	TEST(level_watch_stays_while_its_entry_is_unread),
 	TEST(one_is_told_though_all_are_behind),
 	TEST(wakeup_all_is_told_always),
 	TEST(modify_changes_the_wake_all_choice),
