@@ -144,24 +144,27 @@ static void queue_remove(struct bench_queue *q, const struct bench_watch *w,
 	control(q, KEVENT_CTL_REMOVE, w, nr);
 }
 
-/* Uses only the cookie of an entry, and whether it is broken */
+/*
+ * Uses only the cookie of an entry, and whether it is broken. Sets @pos to the position
+ * at which the ring was empty, if it was.
+ */
 static inline __attribute__((always_inline)) unsigned int
-pop(struct bench_queue *q, uint64_t *cookies, unsigned int max)
+pop(struct bench_queue *q, uint64_t *cookies, unsigned int max, __u64 *pos)
 {
 	const volatile struct ukevent *ev;
 	unsigned int nr, i;
 	__u32 flags = 0;
-	__u64 pos, got;
+	__u64 got;
 
 	do {
-		got = kevent_ring_peek(q->q.ring, &pos);
+		got = kevent_ring_peek(q->q.ring, pos);
 		nr = got < max ? (unsigned int)got : max;
 		for (i = 0; i < nr; i++) {
-			ev = kevent_ring_entry(q->q.ring, q->q.size, pos + i);
+			ev = kevent_ring_entry(q->q.ring, q->q.size, *pos + i);
 			cookies[i] = ev->ptr;
 			flags |= ev->ret_flags;
 		}
-	} while (nr && !kevent_ring_take(q->q.ring, pos, nr));
+	} while (nr && !kevent_ring_take(q->q.ring, *pos, nr));
 	if (nr && flags & KEVENT_RET_BROKEN)
 		bench_die("kevent: a watch is broken");
 	return nr;
@@ -188,19 +191,18 @@ static bool fill(struct bench_queue *q, __u32 kidx, int timeout)
 	return ret != 0;
 }
 
-/* kevent_wait() needs the ring_kidx from before the ring was found empty */
+/* The ring was empty at @pos: that is the ring_kidx kevent_wait() needs. */
 static __attribute__((noinline)) unsigned int
 fill_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
-	     int timeout)
+	     int timeout, __u64 pos)
 {
 	unsigned int nr;
-	__u32 kidx;
 
 	do {
-		kidx = (__u32)__atomic_load_n(&q->q.ring->ring_kidx,
-					      __ATOMIC_ACQUIRE);
-		nr = pop(q, cookies, max);
-	} while (!nr && fill(q, kidx, timeout));
+		if (!fill(q, (__u32)pos, timeout))
+			return 0;
+		nr = pop(q, cookies, max, &pos);
+	} while (!nr);
 	return nr;
 }
 
@@ -212,15 +214,16 @@ static __attribute__((noinline)) unsigned int
 call_and_pop(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 	     int timeout)
 {
-	__u32 uidx;
 	unsigned int nr;
+	__u32 uidx;
+	__u64 pos;
 
 	do {
 		uidx = (__u32)__atomic_load_n(&q->q.ring->ring_uidx,
 					      __ATOMIC_ACQUIRE);
 		if (!fill(q, uidx, timeout))
 			return 0;
-		nr = pop(q, cookies, max);
+		nr = pop(q, cookies, max, &pos);
 	} while (!nr);
 	return nr;
 }
@@ -251,13 +254,14 @@ static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
 			       unsigned int max, int timeout)
 {
 	unsigned int nr;
+	__u64 pos;
 
 	if (!q->q.ring)
 		return get_events(q, cookies, max, timeout);
 	if (q->call)
 		return call_and_pop(q, cookies, max, timeout);
-	nr = pop(q, cookies, max);
-	return nr ? nr : fill_and_pop(q, cookies, max, timeout);
+	nr = pop(q, cookies, max, &pos);
+	return nr ? nr : fill_and_pop(q, cookies, max, timeout, pos);
 }
 
 static void *queue_native(struct bench_queue *q)
