@@ -102,20 +102,9 @@ static void kevent_busy_spin(struct kevent_busy_waiter *w)
 	atomic_dec(&w->q->busy.spinning);
 }
 
-/**
- * kevent_busy_wait - busy polling before a consumer sleeps
- * @q: the queue, on which nothing is ready
- * @news: what the consumer waits for, if it wants the ring filled; NULL for others
- * @until: how long it waits; if it does not sleep, a device queue is polled once
- *
- * Without a device queue the wait is for events from anywhere, if the queue has
- * a time set for that. A consumer that does not want the ring filled sleeps: only
- * on &kevent_queue.wait it keeps wake-ups from storing its events there.
- *
- * Process context, no locks held.
- */
-void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
-		      const struct kevent_deadline *until)
+/* kevent_busy_wait() once busy polling is on */
+void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_news *news,
+			 const struct kevent_deadline *until)
 {
 	struct kevent_busy_waiter wait = {
 		.q	= q,
@@ -125,8 +114,6 @@ void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
 	struct kevent_busy *busy = &q->busy;
 	u32 id = READ_ONCE(busy->id);
 
-	if (!kevent_busy_on(busy) || (!news && q->ring.size))
-		return;
 	if (id < MIN_NAPI_ID) {
 		if (!until->nowait && READ_ONCE(busy->usecs))
 			kevent_busy_spin(&wait);
@@ -188,8 +175,8 @@ long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 #else
 
 void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk) {}
-void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
-		      const struct kevent_deadline *until)
+void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_news *news,
+			 const struct kevent_deadline *until)
 {
 }
 

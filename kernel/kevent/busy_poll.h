@@ -14,8 +14,8 @@ struct kevent_deadline;
 struct sock;
 
 void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk);
-void kevent_busy_wait(struct kevent_queue *q, const struct kevent_news *news,
-		      const struct kevent_deadline *until);
+void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_news *news,
+			 const struct kevent_deadline *until);
 long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg);
 
@@ -34,6 +34,26 @@ static inline void kevent_busy_note(struct kevent_busy *busy,
 {
 	if (kevent_busy_on(busy))
 		kevent_busy_note_sock(busy, sk);
+}
+
+/**
+ * kevent_busy_wait - busy polling before a consumer sleeps
+ * @q: the queue, on which nothing is ready
+ * @news: what the consumer waits for, if it wants the ring filled; NULL for others
+ * @until: how long it waits; if it does not sleep, a device queue is polled once
+ *
+ * Without a device queue the wait is for events from anywhere, if the queue has
+ * a time set for that. A consumer that does not want the ring filled sleeps: only
+ * on &kevent_queue.sleepers it keeps wake-ups from storing its events there.
+ *
+ * Process context, no locks held.
+ */
+static inline void kevent_busy_wait(struct kevent_queue *q,
+				    const struct kevent_news *news,
+				    const struct kevent_deadline *until)
+{
+	if (kevent_busy_on(&q->busy) && (news || !q->ring.size))
+		kevent_busy_wait_on(q, news, until);
 }
 
 #endif /* _KEVENT_BUSY_POLL_H */

@@ -57,19 +57,11 @@ int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 	return 0;
 }
 
-/**
- * kevent_deadline_start - a consumer has found nothing
- * @until: what it was given
- *
- * Looks at the clock only now, since few consumers find nothing.
- */
-void kevent_deadline_start(struct kevent_deadline *until)
+/* kevent_deadline_start() where there is a limit */
+void kevent_deadline_start_clock(struct kevent_deadline *until)
 {
-	ktime_t now;
+	ktime_t now = kevent_clock_now(until->clock);
 
-	if (until->nowait || until->at == KTIME_MAX)
-		return;
-	now = kevent_clock_now(until->clock);
 	if (until->relative)
 		until->at = ktime_add_safe(now, until->at);
 	until->relative = false;

@@ -30,7 +30,7 @@ struct kevent_deadline {
 ktime_t kevent_clock_now(clockid_t clock);
 int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 			 const struct __kernel_timespec __user *timeout);
-void kevent_deadline_start(struct kevent_deadline *until);
+void kevent_deadline_start_clock(struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
@@ -54,6 +54,18 @@ kevent_deadline_get(struct kevent_deadline *until, bool absolute,
 	if (!timeout)
 		return 0;
 	return kevent_deadline_read(until, absolute, timeout);
+}
+
+/**
+ * kevent_deadline_start - a consumer has found nothing
+ * @until: what it was given
+ *
+ * Looks at the clock only now, since few consumers find nothing.
+ */
+static inline void kevent_deadline_start(struct kevent_deadline *until)
+{
+	if (!until->nowait && until->at != KTIME_MAX)
+		kevent_deadline_start_clock(until);
 }
 
 #endif /* _KEVENT_DEADLINE_H */

@@ -126,11 +126,10 @@ static void kevent_info_waiters(struct kevent_info *info,
 	lockdep_assert_held(&q->ready_lock);
 
 	info->waiting = q->nr_asleep - q->nr_woken;
-	list_for_each_entry(w, &q->wait.head, wait.entry) {
+	list_for_each_entry(w, &q->sleepers, link) {
 		if (info->nr_tids == ARRAY_SIZE(info->tid))
 			break;
-		info->tid[info->nr_tids++] = task_pid_nr_ns(w->wait.private,
-							    ns);
+		info->tid[info->nr_tids++] = task_pid_nr_ns(w->task, ns);
 	}
 }
 

@@ -97,8 +97,7 @@ static __always_inline bool kevent_hit(struct kevent_queue *q,
 /* Nothing is pending, nobody is asleep, and the ring is here. */
 static __always_inline bool kevent_queue_may_hit(struct kevent_queue *q)
 {
-	/* Consumers join and leave under ready_lock. */
-	return list_empty(&q->ready) && !waitqueue_active(&q->wait) &&
+	return list_empty(&q->ready) && !kevent_sleeps(q) &&
 	       kevent_ring_ready(q);
 }
 
@@ -107,15 +106,17 @@ static __always_inline bool kevent_queue_may_hit(struct kevent_queue *q)
  * consumer that waits for the ring may sleep. Events stay in order, and a ring that
  * faulted is left to consumers.
  */
-static bool kevent_queue_may_hit_and_wake(struct kevent_queue *q)
+static __always_inline bool
+kevent_queue_may_hit_and_wake(struct kevent_queue *q)
 {
 	return list_empty(&q->ready) && kevent_ring_here(q) &&
 	       !(q->ring.flags & KEVENT_RING_BROKEN) &&
 	       kevent_may_wait_for_ring(q);
 }
 
-static bool kevent_hit_and_wake(struct kevent_queue *q, struct kevent *ke,
-				u32 mask, u32 amount)
+static __always_inline bool
+kevent_hit_and_wake(struct kevent_queue *q, struct kevent *ke, u32 mask,
+		    u32 amount)
 {
 	u64 kidx = q->ring.kidx;
 
@@ -142,6 +143,18 @@ static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
 		kevent_miss(ke, mask);
 }
 
+/* A consumer sleeps. */
+static noinline int kevent_ready_asleep(struct kevent_queue *q,
+					struct kevent *ke, u32 mask, u32 amount,
+					u32 chain)
+	__releases(&q->ready_lock)
+{
+	if (mask && !kevent_hit_and_wake(q, ke, mask, amount))
+		kevent_miss(ke, mask);
+	kevent_unlock_irqoff(q, chain);
+	return 1;
+}
+
 /*
  * The most frequent report: of an edge triggered watch, with nothing else listed,
  * nobody asleep, and the ring here. @mask has the conditions of interest only: that
@@ -155,8 +168,7 @@ static __always_inline bool kevent_hit_edge(struct kevent_queue *q,
 	if (!mask || ke->state || kevent_mode(ke) != KEVENT_EDGE ||
 	    q->nr_listed)
 		return false;
-	/* Consumers join and leave under ready_lock. */
-	return !waitqueue_active(&q->wait) && kevent_ring_ready(q) &&
+	return !kevent_sleeps(q) && kevent_ring_ready(q) &&
 	       kevent_hit_store(q, ke, mask, amount);
 }
 
@@ -213,6 +225,8 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 	mask &= ke->event;
 	if (!q->ring.size)
 		return kevent_miss_now(q, ke, mask, chain);
+	if (kevent_sleeps(q))
+		return kevent_ready_asleep(q, ke, mask, amount, chain);
 	return kevent_ready_slow(q, ke, mask, amount, chain);
 }
 

@@ -34,7 +34,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->level);
 	INIT_LIST_HEAD(&q->mappings);
 	INIT_LIST_HEAD(&q->guests);
-	init_waitqueue_head(&q->wait);
+	INIT_LIST_HEAD(&q->sleepers);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
 	kevent_nest_init(&q->nest);
@@ -104,48 +104,46 @@ void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 		    chain & KEVENT_CHAIN_NESTS);
 }
 
-/* Would a waiter that is woken sleep again, and the wake-up be lost on it? */
-static bool kevent_waiter_wants_more(const struct kevent_waiter *w)
+/* Are entries in the ring that a consumer waits for? */
+static bool kevent_waiter_has_news(const struct kevent_queue *q,
+				   const struct kevent_waiter *w)
 {
-	const struct kring *ring = &w->q->ring;
-
-	return w->news && w->news->min_nr > 1 && !w->requested &&
-	       list_empty(&w->q->ready) && kring_free_slots(ring) &&
-	       (u32)ring->kidx - w->news->old_kidx < w->news->min_nr;
+	return (u32)q->ring.kidx - w->news->old_kidx >= w->news->min_nr;
 }
 
-static int kevent_waiter_wake(wait_queue_entry_t *wait, unsigned int mode,
-			      int sync, void *key)
+/* Would a waiter that is woken sleep again, and the wake-up be lost on it? */
+static bool kevent_waiter_wants_more(const struct kevent_queue *q,
+				     const struct kevent_waiter *w)
 {
-	struct kevent_waiter *w = container_of(wait, struct kevent_waiter,
-					       wait);
-	unsigned long what = (unsigned long)key;
-	enum kevent_consumers kind = what & ~KEVENT_LOOK;
+	return w->news && w->news->min_nr > 1 && !w->requested &&
+	       list_empty(&q->ready) && kring_free_slots(&q->ring) &&
+	       !kevent_waiter_has_news(q, w);
+}
 
-	if (kind == (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
-		return 0;
-	if (kevent_waiter_wants_more(w))
-		return 0;
-	if (!autoremove_wake_function(wait, mode, sync, NULL))
-		return 0;
+/*
+ * A waiter that runs was woken by something else, and will look itself. One that has
+ * its news needs nothing more of the queue, so it does not come for the lock.
+ */
+static bool kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
+			       unsigned int what)
+{
+	if ((what & ~KEVENT_LOOK) ==
+	    (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
+		return false;
+	if (kevent_waiter_wants_more(q, w) || !wake_up_process(w->task))
+		return false;
+	list_del_init(&w->link);
+	if (what == KEVENT_OF_RING && !w->requested &&
+	    kevent_waiter_has_news(q, w)) {
+		q->nr_asleep--;
+		/* Pairs with kevent_sleep(): it may return now. */
+		smp_store_release(&w->done, true);
+		return true;
+	}
 	w->woken = true;
 	w->look = what & KEVENT_LOOK;
-	w->q->nr_woken++;
-	return 1;
-}
-
-/**
- * kevent_waiter_init - prepare to sleep
- * @w: the consumer
- * @q: the queue
- * @news: what it waits for, if it wants the ring filled
- */
-void kevent_waiter_init(struct kevent_waiter *w, struct kevent_queue *q,
-			const struct kevent_news *news)
-{
-	*w = (struct kevent_waiter) { .q = q, .news = news };
-	init_wait(&w->wait);
-	w->wait.func = kevent_waiter_wake;
+	q->nr_woken++;
+	return true;
 }
 
 /**
@@ -154,45 +152,18 @@ void kevent_waiter_init(struct kevent_waiter *w, struct kevent_queue *q,
  * @kind: &enum kevent_consumers; of these the one that sleeps longest is first. With
  *	  %KEVENT_LOOK, to have them look at level watches again
  * @nr: how many, 0 for all
+ *
+ * Passes over consumers of another kind, which takes a few instructions each.
  */
 void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr)
 {
-	lockdep_assert_held(&q->ready_lock);
-
-	/* Consumers join and leave under ready_lock. */
-	if (waitqueue_active(&q->wait))
-		__wake_up(&q->wait, TASK_NORMAL, nr,
-			  (void *)(unsigned long)kind);
-}
-
-/**
- * kevent_wake_for - wake consumers for an event, as its watch wants it
- * @ke: the watch
- * @kind: which consumers can take it
- */
-void kevent_wake_for(struct kevent *ke, enum kevent_consumers kind)
-{
-	if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
-		kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
-	else
-		kevent_wake(ke->queue, kind, 1);
-}
-
-/**
- * kevent_may_wait_for_ring - can the next consumer take an event from the ring?
- * @q: the queue
- *
- * Return: false when the one that sleeps longest looks at the queue only.
- */
-bool kevent_may_wait_for_ring(struct kevent_queue *q)
-{
-	struct kevent_waiter *w;
+	struct kevent_waiter *w, *next;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	w = list_first_entry_or_null(&q->wait.head, struct kevent_waiter,
-				     wait.entry);
-	return !w || w->news;
+	list_for_each_entry_safe(w, next, &q->sleepers, link)
+		if (kevent_wake_waiter(q, w, kind) && !--nr)
+			break;
 }
 
 /**
@@ -241,8 +212,7 @@ void kevent_wake_one(struct kevent_queue *q)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	w = list_first_entry_or_null(&q->wait.head, struct kevent_waiter,
-				     wait.entry);
+	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
 	if (w) {
 		w->requested = true;
 		kevent_wake(q, KEVENT_ANY, 1);

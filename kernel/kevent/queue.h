@@ -67,10 +67,10 @@ struct kevent_busy {
  *		can be seen: a consumer that has taken the entry does not find 0
  * @ready:	R: watches with something to report, oldest first
  * @level:	R: level watches delivered since the last collection started
- * @wait:	R: consumers asleep, exclusive, oldest first
+ * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
+ *		RLIMIT_NPROC limits them. See kevent_wake() for walks
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
- * @nr_asleep:	R: consumers asleep, and those of @nr_woken; as many threads as wait,
- *		so RLIMIT_NPROC limits them
+ * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
  *		hold of the lock
@@ -122,7 +122,7 @@ struct kevent_queue {
 	u32			nr_listed;
 	struct list_head	ready;
 	struct list_head	level;
-	wait_queue_head_t	wait;
+	struct list_head	sleepers;
 	u32			nr_woken;
 	u32			nr_asleep;
 	struct kring		ring;
@@ -171,20 +171,26 @@ struct kevent_news {
 
 /**
  * struct kevent_waiter - a consumer asleep
- * @wait: on &kevent_queue.wait
- * @q: the queue
+ * @link: on &kevent_queue.sleepers, or empty
+ * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
+ *	  it goes on
  * @news: what it waits for, if it wants the ring filled
  * @requested: it returns although nothing is ready
- * @woken: taken off the wait queue, and counted in &kevent_queue.nr_woken
+ * @woken: taken off the list, and counted in &kevent_queue.nr_woken
  * @look: it looks at level watches, whose events others may have had too
+ * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
+ *	  without ready_lock. Stored last: then this structure may be gone
+ *
+ * On the stack of @task. All but @task, @news and @done is protected by ready_lock.
  */
 struct kevent_waiter {
-	wait_queue_entry_t	wait;
-	struct kevent_queue	*q;
+	struct list_head	link;
+	struct task_struct	*task;
 	const struct kevent_news *news;
 	bool			requested;
 	bool			woken;
 	bool			look;
+	bool			done;
 };
 
 /**
@@ -204,15 +210,40 @@ enum kevent_consumers {
 
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
-void kevent_waiter_init(struct kevent_waiter *w, struct kevent_queue *q,
-			const struct kevent_news *news);
 void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr);
-void kevent_wake_for(struct kevent *ke, enum kevent_consumers kind);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
-bool kevent_may_wait_for_ring(struct kevent_queue *q);
+
+/* Does a consumer sleep? Without ready_lock a hint. */
+static inline bool kevent_sleeps(const struct kevent_queue *q)
+{
+	/* Plain stores to a pointer: only whether it points elsewhere matters. */
+	return data_race(!list_empty(&q->sleepers));
+}
+
+/*
+ * Can the next consumer take an event from the ring? Not if the one that sleeps longest
+ * looks at the queue only.
+ */
+static inline bool kevent_may_wait_for_ring(const struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	return !kevent_sleeps(q) ||
+	       list_first_entry(&q->sleepers, struct kevent_waiter, link)->news;
+}
+
+/* Wake consumers of a @kind that can take an event, as its watch wants it. */
+static inline void kevent_wake_for(struct kevent *ke,
+				   enum kevent_consumers kind)
+{
+	if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
+		kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
+	else
+		kevent_wake(ke->queue, kind, 1);
+}
 
 /* Put a watch that is on no list at the end of @list. */
 static __always_inline void kevent_list_add(struct kevent *ke,

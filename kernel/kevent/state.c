@@ -193,8 +193,7 @@ static void kevent_enqueue(struct kevent *ke)
 	ke->state &= ~KE_QUIET;
 	q->misses++;
 	trace_kevent_ready(ke, ke->ready, 1, false);
-	/* Consumers join and leave under ready_lock. */
-	if (waitqueue_active(&q->wait))
+	if (kevent_sleeps(q))
 		kevent_wake_for(ke, KEVENT_ANY);
 	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken)
 		kevent_more(q);

@@ -181,22 +181,28 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 			  &until);
 }
 
-/* Ring calls are for address spaces that have the ring. */
-static int kevent_check_ring(const struct file *file)
+static noinline int kevent_look_for_ring(struct kevent_queue *q)
 {
-	struct kevent_queue *q = file->private_data;
 	unsigned long flags;
 	bool here;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	here = kevent_ring_here(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return here ? 0 : -EXDEV;
+}
+
+/* Ring calls are for address spaces that have the ring. */
+static __always_inline int kevent_check_ring(const struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
 
 	if (!is_kevent_file(file) || !q->ring.size)
 		return -EINVAL;
 	/* A mapping of a task that runs is not forgotten. */
 	if (likely(READ_ONCE(q->ring_mm) == current->mm))
 		return 0;
-	spin_lock_irqsave(&q->ready_lock, flags);
-	here = kevent_ring_here(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return here ? 0 : -EXDEV;
+	return kevent_look_for_ring(q);
 }
 
 /*
@@ -204,14 +210,17 @@ static int kevent_check_ring(const struct file *file)
  * Returns 0, or what ended the wait early; entries may have been stored in any
  * case.
  */
-static int kevent_fill_ring(struct kevent_queue *q, u32 num,
-			    const struct kevent_news *news,
-			    const struct kevent_deadline *until, int ret)
+static __always_inline int
+kevent_fill_ring(struct kevent_queue *q, u32 num,
+		 const struct kevent_news *news,
+		 const struct kevent_deadline *until, int ret)
 {
 	bool first = true;
 
 	for (;;) {
-		if (ret < 0 || kevent_has_news(q, news))
+		/* Nothing is in the ring when one that waits for any comes here. */
+		if ((ret || !first || news->min_nr > 1) &&
+		    (ret < 0 || kevent_has_news(q, news)))
 			return min(ret, 0);
 		/* Others may want what is not enough for this one. */
 		if (ret)
@@ -228,23 +237,36 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 	}
 }
 
-/* There is less than a consumer wants; @ret is what a first collection said. */
-static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
+/* For @news->min_nr first, and then for any */
+static noinline int kevent_wait_for_some(struct kevent_queue *q, u32 num,
 					 struct kevent_news *news,
 					 u64 min_wait_ns,
 					 struct kevent_deadline *until, int ret)
 {
 	struct kevent_deadline first_until;
 
-	kevent_deadline_start(until);
-	if (news->min_nr > 1 &&
-	    kevent_deadline_sooner(until, min_wait_ns, &first_until)) {
+	if (kevent_deadline_sooner(until, min_wait_ns, &first_until)) {
 		ret = kevent_fill_ring(q, num, news, &first_until, ret);
 		if (ret != -ETIME)
 			return ret;
 		news->min_nr = 1;
+		if (kevent_has_news(q, news))
+			return 0;
 		ret = 0;
 	}
+	return kevent_fill_ring(q, num, news, until, ret);
+}
+
+/* There is less than a consumer wants; @ret is what a first collection said. */
+static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
+					 struct kevent_news *news,
+					 u64 min_wait_ns,
+					 struct kevent_deadline *until, int ret)
+{
+	kevent_deadline_start(until);
+	if (unlikely(news->min_nr > 1))
+		return kevent_wait_for_some(q, num, news, min_wait_ns, until,
+					    ret);
 	return kevent_fill_ring(q, num, news, until, ret);
 }
 
@@ -412,8 +434,8 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		const struct __kernel_timespec __user *, timeout, u32, flags,
 		const struct kevent_wait_arg __user *, uarg)
 {
-	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
 	struct kevent_news news = { .old_kidx = old_kidx, .min_nr = 1 };
+	struct kevent_deadline until __uninitialized;
 	struct kevent_queue *q;
 	int ret;
 
@@ -429,6 +451,7 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 	if (flags & KEVENT_FLAGS_ARG)
 		return kevent_wait_with_arg(q, num, old_kidx, timeout, flags,
 					    uarg);
+	until.clock = CLOCK_MONOTONIC;
 	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;

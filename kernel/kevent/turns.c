@@ -323,8 +323,7 @@ static u32 owed_flags(__poll_t mask)
  */
 static bool is_behind(struct kevent_queue *q)
 {
-	/* Without a lock: a hint */
-	return !waitqueue_active(&q->wait) && !atomic_read(&q->busy.spinning) &&
+	return !kevent_sleeps(q) && !atomic_read(&q->busy.spinning) &&
 	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
 }
 

@@ -89,24 +89,35 @@ static bool kevent_may_collect(struct kevent_queue *q,
 	return !news || kevent_has_room(q);
 }
 
-/* Returns whether it must look at level watches. */
-static bool kevent_block(struct kevent_queue *q, struct kevent_waiter *w,
-			 const struct kevent_deadline *until,
-			 unsigned long *flags, bool *timed_out)
-	__must_hold(&q->ready_lock)
+/* A consumer is about to sleep. What it waits for has not come, under this lock. */
+static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+	list_add_tail(&w->link, &q->sleepers);
+	q->nr_asleep++;
+}
+
+/* Returns whether the time is over. */
+static bool kevent_block(const struct kevent_deadline *until)
 {
 	ktime_t at = until->at;
 
-	prepare_to_wait_exclusive(&q->wait, &w->wait,
-				  TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-	q->nr_asleep++;
-	spin_unlock_irqrestore(&q->ready_lock, *flags);
-	*timed_out = !schedule_hrtimeout_range_clock(at == KTIME_MAX ? NULL : &at,
-						     until->slack,
-						     HRTIMER_MODE_ABS,
-						     until->clock);
-	spin_lock_irqsave(&q->ready_lock, *flags);
-	finish_wait(&q->wait, &w->wait);
+	if (at == KTIME_MAX) {
+		schedule();
+		return false;
+	}
+	return !schedule_hrtimeout_range_clock(&at, until->slack,
+					       HRTIMER_MODE_ABS, until->clock);
+}
+
+/* A consumer is awake. Returns whether it must look at level watches. */
+static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	list_del_init(&w->link);
 	q->nr_asleep--;
 	q->nr_woken -= w->woken;
 	w->woken = false;
@@ -138,32 +149,28 @@ static int kevent_slept(struct kevent_queue *q, const struct kevent_waiter *w)
 	return w->look ? KEVENT_SLEPT_LOOK : 0;
 }
 
-static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
-			       const struct kevent_deadline *until,
-			       unsigned long *flags)
-	__must_hold(&q->ready_lock)
-{
-	bool timed_out = until->nowait;
+/* What kevent_sleep_locked() returns for a consumer that has to sleep */
+#define KEVENT_SLEEPS_ON	3
 
-	while (!kevent_is_requested(q, w)) {
-		if (kevent_may_collect(q, w->news))
-			return kevent_slept(q, w);
-		if (!list_empty(&q->ready))
-			kevent_wake(q, KEVENT_OF_BUFFER, 1);
-		if (q->wake_request) {
-			WRITE_ONCE(q->wake_request, false);
-			break;
-		}
-		if (timed_out)
-			return -ETIME;
-		if (signal_pending(current))
-			return -EINTR;
-		/* A level watch may be ready for more than one consumer. */
-		if (kevent_block(q, w, until, flags, &timed_out) &&
-		    !w->requested)
-			return KEVENT_SLEPT_LOOK;
+static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
+			       bool timed_out)
+{
+	if (kevent_is_requested(q, w))
+		return -ECANCELED;
+	if (kevent_may_collect(q, w->news))
+		return kevent_slept(q, w);
+	if (!list_empty(&q->ready))
+		kevent_wake(q, KEVENT_OF_BUFFER, 1);
+	if (q->wake_request) {
+		WRITE_ONCE(q->wake_request, false);
+		return -ECANCELED;
 	}
-	return -ECANCELED;
+	if (timed_out)
+		return -ETIME;
+	if (signal_pending(current))
+		return -EINTR;
+	kevent_join(q, w);
+	return KEVENT_SLEEPS_ON;
 }
 
 /**
@@ -182,18 +189,34 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until)
 {
+	struct kevent_waiter w = { .task = current, .news = news };
+	bool timed_out = until->nowait;
 	struct pid *last = NULL;
-	struct kevent_waiter w;
 	unsigned long flags;
 	int ret;
 
 	kevent_busy_wait(q, news, until);
-	kevent_waiter_init(&w, q, news);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (news)
 		last = kevent_follow(q);
-	ret = kevent_sleep_locked(q, &w, until, &flags);
+	while ((ret = kevent_sleep_locked(q, &w, timed_out)) ==
+	       KEVENT_SLEEPS_ON) {
+		spin_unlock_irqrestore(&q->ready_lock, flags);
+		timed_out = kevent_block(until);
+		/* Pairs with kevent_wake_waiter(). */
+		if (smp_load_acquire(&w.done)) {
+			ret = 1;
+			goto out;
+		}
+		spin_lock_irqsave(&q->ready_lock, flags);
+		/* A level watch may be ready for more than one consumer. */
+		if (kevent_part(q, &w) && !w.requested) {
+			ret = KEVENT_SLEPT_LOOK;
+			break;
+		}
+	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
+out:
 	trace_kevent_wait(q, news, ret);
 	put_pid(last);
 	return ret;

@@ -346,6 +346,7 @@ static void waiters_are_named(void)
 static void waits_that_end_are_not_counted(struct queue *q)
 {
 	struct waiter w;
+	int fd[2];
 
 	CHECK_EQ(q->size ? wait_ring(q, 1, 1) :
 		 get_events(q->fd, 1, 1, 1, &(struct ukevent){}), 0);
@@ -354,6 +355,13 @@ static void waits_that_end_are_not_counted(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-waiting"), 1);
 	wake_one(q);
 	MUST_EQ(join_waiter(&w), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-waiting"), 0);
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, KEVENT_REQ_ET, 1), 0);
+	start_waiter(&w, q, 1);
+	put_byte(fd[1]);
+	MUST_EQ(join_waiter(&w), 1);
 	CHECK_EQ(fdinfo(q->fd, "kevent-waiting"), 0);
 }
 
