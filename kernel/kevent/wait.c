@@ -149,6 +149,21 @@ static int kevent_slept(struct kevent_queue *q, const struct kevent_waiter *w)
 	return w->look ? KEVENT_SLEPT_LOOK : 0;
 }
 
+/*
+ * A consumer is awake and has the lock. Returns what kevent_sleep() returns, 0 to look at
+ * the queue. The consumer may have come for the lock before the one that woke it had
+ * stored that it is done.
+ */
+static int kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	if (w->done)
+		return 1;
+	/* A level watch may be ready for more than one consumer. */
+	if (kevent_part(q, w) && !w->requested)
+		return KEVENT_SLEPT_LOOK;
+	return 0;
+}
+
 /* What kevent_sleep_locked() returns for a consumer that has to sleep */
 #define KEVENT_SLEEPS_ON	3
 
@@ -209,11 +224,9 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 			goto out;
 		}
 		spin_lock_irqsave(&q->ready_lock, flags);
-		/* A level watch may be ready for more than one consumer. */
-		if (kevent_part(q, &w) && !w.requested) {
-			ret = KEVENT_SLEPT_LOOK;
+		ret = kevent_awoke(q, &w);
+		if (ret)
 			break;
-		}
 	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 out:

@@ -855,6 +855,49 @@ static void threads_that_time_out_leave_nothing_behind(void)
 	close_queue(&t.q);
 }
 
+#define WAKE_UPS	20000
+
+/* Sleeps for the ring again and again, until it is requested to stop. */
+static long sleep_often(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+	int ret;
+
+	do {
+		ret = wait_ring(q, 1, 60000);
+		while (kevent_ring_next(q->ring, q->size, &ev))
+			;
+	} while (ret > 0);
+	return ret;
+}
+
+/* The thread may run before the one that wakes it goes on. */
+static void each_wake_up_is_counted_once(void)
+{
+	struct actor actor;
+	struct queue q;
+	int fd[2], i;
+
+	open_queue(&q, 64);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, KEVENT_REQ_ET, 1), 0);
+	start_actor(&actor, sleep_often, &q);
+	for (i = 0; i < WAKE_UPS; i++) {
+		put_byte(fd[1]);
+		take_bytes(fd[0]);
+	}
+	do
+		MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	while (!actor_ended(&actor));
+	join_actor(&actor, 60000);
+	CHECK_EQ(actor.ret, 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-waiting"), 0);
+	close_queue(&q);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(one_event_wakes_the_oldest_waiter_only),
 	TEST(returning_waiter_queues_at_the_end),
@@ -883,6 +926,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(signal_beside_an_event_loses_nothing),
 	TEST_LIMIT(timeout_and_event_race_loses_no_wake_up, 60),
 	TEST_LIMIT(threads_that_time_out_leave_nothing_behind, 30),
+	TEST_LIMIT(each_wake_up_is_counted_once, 60),
 	{}
 };
 
