@@ -85,33 +85,45 @@ static void accept_client(int listener)
 	watch(fd, KEVENT_SOCKET_RECV, KEVENT_REQ_ONESHOT, (__u64)nr_clients++);
 }
 
+/* Entries of a lane that was closed may still be in the ring. */
+static void leave(int nr)
+{
+	kevent_lane_close(&clients[nr]);
+	sock[nr] = -1;
+	gone++;
+}
+
+static void act_client(const struct ukevent *ev, int nr)
+{
+	struct kevent_lane *l = &clients[nr];
+
+	if (sock[nr] < 0)
+		return;
+	if (l->mem)
+		kevent_lane_event(l, ev);
+	else if (kevent_lane_attach(l, sock[nr], 1 << 20, KEVENT_LANE_SOCKET) ||
+		 kevent_lane_watch(l, q.fd, ev->ptr))
+		leave(nr);
+	else
+		kevent_lanes_add(&lanes, l);
+}
+
 static void act(const struct ukevent *ev, int listener)
 {
-	struct kevent_lane *l = &clients[ev->ptr];
-
-	if (ev->ptr == LISTENER) {
+	if (ev->ptr == LISTENER)
 		accept_client(listener);
-	} else if (l->mem) {
-		kevent_lane_event(l, ev);
-	} else if (kevent_lane_attach(l, sock[ev->ptr], 1 << 20,
-				      KEVENT_LANE_SOCKET) ||
-		   kevent_lane_watch(l, q.fd, ev->ptr)) {
-		gone++;
-	} else {
-		kevent_lanes_add(&lanes, l);
-	}
+	else
+		act_client(ev, (int)ev->ptr);
 }
 
 static void serve(struct kevent_lane *l, struct kv_message *m, int len)
 {
 	/* A client that does not take its answers is no client. */
 	if (len >= 0 && kv_serve(m, (size_t)len) &&
-	    !kevent_lane_send(l, m, kv_bytes(m))) {
+	    !kevent_lane_send(l, m, kv_bytes(m)))
 		served++;
-		return;
-	}
-	kevent_lane_close(l);
-	gone++;
+	else
+		leave((int)(l - clients));
 }
 
 static int server(int listener)
