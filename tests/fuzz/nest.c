@@ -70,20 +70,44 @@ void nest_close(int q)
 			do_close(&(struct op){ .x = x });
 }
 
+/* May queue @q, or one below it, become readable while nothing is done to it? */
+static bool has_timer(int q)
+{
+	const struct watch *w;
+	unsigned int n;
+
+	for (n = 0; n < W.q[q].nr; n++) {
+		w = &W.q[q].w[n];
+		if (!w->used)
+			continue;
+		if (w->type == KEVENT_TIMER || w->type == KEVENT_POSIX_TIMER)
+			return true;
+		if (w->end >= 0 && W.end[w->end].kind == KIND_QUEUE &&
+		    has_timer(W.end[w->end].queue))
+			return true;
+	}
+	return false;
+}
+
 /*
  * All open files were looked at. A level watch that ADD has handed back makes its queue
- * readable, and wakes nobody.
+ * readable, and wakes nobody. A timer may do so between this and the next call.
  */
 void nest_looked(void)
 {
-	uint32_t rising;
+	uint32_t rising, may;
 	struct end *e;
 	int i;
 
 	for (i = 0; i < NR_ENDS; i++) {
 		e = &W.end[i];
 		rising = W.handed ? 0 : e->now & ~e->before;
-		if (e->slots && e->kind == KIND_QUEUE && e->now)
-			file_activity(i, rising, e->now, false);
+		if (!e->slots || e->kind != KIND_QUEUE)
+			continue;
+		may = e->now;
+		if (has_timer(e->queue))
+			may |= KEVENT_POLL_POLLIN | KEVENT_POLL_POLLRDNORM;
+		if (may)
+			file_activity(i, rising, may, false);
 	}
 }
