@@ -167,6 +167,7 @@ void say_req_flags(struct text *t, __u32 flags)
 		{ KEVENT_REQ_DISABLED, "DISABLED" },
 		{ KEVENT_REQ_KEEP_EACH, "KEEP_EACH" },
 		{ KEVENT_REQ_STAY_AWAKE, "STAY_AWAKE" },
+		{ KEVENT_REQ_HANDOFF, "HANDOFF" },
 	};
 
 	say_bits(t, bits, ARRAY_SIZE(bits), flags);

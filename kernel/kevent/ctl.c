@@ -8,9 +8,11 @@
  */
 
 #include <linux/err.h>
+#include <linux/eventfd.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
 #include <linux/kevent.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
@@ -75,8 +77,10 @@ static __always_inline bool request_read(struct kevent_requests *r, bool changes
 	unsafe_get_user(to[2], word + 2, fault);
 	unsafe_get_user(to[3], word + 3, fault);
 	unsafe_get_user(to[4], word + 4, fault);
-	if (changes)
+	if (changes) {
 		unsafe_get_user(r->now.cmd, &from->cmd, fault);
+		unsafe_get_user(r->now.result, &from->result, fault);
+	}
 	user_read_access_end();
 	return true;
 fault:
@@ -99,6 +103,19 @@ static __always_inline int request_allowed(const struct kevent_queue *q, u32 cmd
 	return PTR_ERR_OR_ZERO(ops);
 }
 
+/* Consumers that this wakes are to run on this CPU, which the caller is to leave. */
+static noinline int request_mark_here(struct kevent_queue *q,
+				      const struct kevent_source_ops *ops,
+				      const struct ukevent *uk, struct file *file)
+{
+	int err;
+
+	current->kevent_handoff = 1;
+	err = kevent_mark(q, ops, uk, file);
+	current->kevent_handoff = 0;
+	return err;
+}
+
 /* Returns 0, the watch whose event is handed back, or an ERR_PTR(). */
 static __always_inline struct kevent *
 request_apply(struct kevent_requests *r, const struct kevent_source_ops *ops,
@@ -116,6 +133,8 @@ request_apply(struct kevent_requests *r, const struct kevent_source_ops *ops,
 	case KEVENT_CTL_MODIFY:
 		return ERR_PTR(kevent_modify(r->q, ops, uk, file));
 	default:
+		if (unlikely(uk->req_flags & KEVENT_REQ_HANDOFF))
+			return ERR_PTR(request_mark_here(r->q, ops, uk, file));
 		return ERR_PTR(kevent_mark(r->q, ops, uk, file));
 	}
 }
@@ -237,6 +256,55 @@ static __always_inline int request_make(struct kevent_requests *r, bool changes)
 	return err;
 }
 
+/* Hand-off */
+
+/* Not by write(), which would wait while the counter is full. */
+static int eventfd_ring(struct file *file)
+{
+	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
+
+	if (IS_ERR(ctx))
+		return -EINVAL;
+	current->kevent_handoff = 1;
+	eventfd_signal(ctx);
+	current->kevent_handoff = 0;
+	eventfd_ctx_put(ctx);
+	return 0;
+}
+
+static bool is_handoff(const struct kevent_requests *r)
+{
+	return r->now.cmd == KEVENT_CTL_READY &&
+	       r->now.uk.req_flags & KEVENT_REQ_HANDOFF;
+}
+
+/*
+ * A change that is for another queue, or for an eventfd. What the caller may do there
+ * by a call of its own it may do here: of the other queue its refusals hold.
+ */
+static noinline int change_hand_off(struct kevent_requests *r)
+{
+	struct kevent_queue *own = r->q;
+	int err;
+
+	CLASS(fd, f)(r->now.result);
+	if (!fd_file(f))
+		return request_put(r, true, -EBADF);
+	if (!is_kevent_file(fd_file(f)))
+		return request_put(r, true, eventfd_ring(fd_file(f)));
+	r->q = fd_file(f)->private_data;
+	err = request_make(r, true);
+	r->q = own;
+	return err;
+}
+
+static __always_inline int request_one(struct kevent_requests *r, bool changes)
+{
+	if (changes && unlikely(is_handoff(r)))
+		return change_hand_off(r);
+	return request_make(r, changes);
+}
+
 /* Requests between two looks for signals, and for other tasks that want the CPU */
 #define REQUESTS_AT_ONCE	16
 
@@ -263,7 +331,7 @@ static __always_inline int requests_all(struct kevent_requests *r, bool changes,
 			err = -EFAULT;
 			break;
 		}
-		err = request_make(r, changes);
+		err = request_one(r, changes);
 		if (!err)
 			r->at += stride;
 	}

@@ -57,6 +57,14 @@ static int ev_poll_peek_sock(const struct socket *sock)
 	return sock->sk && ops->peek_poll ? ops->peek_poll(sock) : -EAGAIN;
 }
 
+/* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
+static __always_inline bool ev_poll_of_eventfd(__poll_t keys,
+					       const struct socket *sock,
+					       const struct pipe_inode_info *pipe)
+{
+	return keys & EV_POLL_EXACT && !sock && !pipe;
+}
+
 /**
  * ev_poll_peek - what ->poll() would say, without a lock
  * @ke: the watch; its file exists, since its end has to wait until the watch is dead
@@ -71,10 +79,12 @@ int ev_poll_peek(struct kevent *ke)
 	struct socket *sock;
 	int ret = -EAGAIN;
 
-	if (keys & EV_POLL_UNSEEN)
-		return -EAGAIN;
 	sock = kevent_socket(file);
 	pipe = sock ? NULL : get_pipe_info(file, false);
+	if (ev_poll_of_eventfd(keys, sock, pipe))
+		return ev_poll_events(ke, vfs_poll(file, NULL));
+	if (keys & EV_POLL_UNSEEN)
+		return -EAGAIN;
 	if (sock)
 		ret = ev_poll_peek_sock(sock);
 	else if (pipe)

@@ -120,6 +120,47 @@ static bool kevent_waiter_wants_more(const struct kevent_queue *q,
 	       !kevent_waiter_has_news(q, w);
 }
 
+/**
+ * struct kevent_handoff - how __wake_up_on_current_cpu() is told of one task
+ * @entry:	in a wait queue of its own
+ * @woken:	the task was asleep
+ */
+struct kevent_handoff {
+	wait_queue_entry_t	entry;
+	bool			woken;
+};
+
+static int kevent_handoff_wake(wait_queue_entry_t *entry, unsigned int mode,
+			       int flags, void *key)
+{
+	struct kevent_handoff *h = container_of(entry, struct kevent_handoff,
+						entry);
+
+	h->woken = default_wake_function(entry, mode, flags, key);
+	return h->woken;
+}
+
+/* The caller is about to wait: the scheduler is asked to place the task here. */
+static noinline bool kevent_wake_here(struct task_struct *task)
+{
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
+	struct kevent_handoff h = {};
+
+	init_waitqueue_func_entry(&h.entry, kevent_handoff_wake);
+	h.entry.private = task;
+	add_wait_queue(&head, &h.entry);
+	__wake_up_on_current_cpu(&head, TASK_NORMAL, NULL);
+	return h.woken;
+}
+
+/* An interrupt has nothing to do with what the task it interrupts asked for. */
+static bool kevent_wake_task(struct task_struct *task)
+{
+	if (unlikely(current->kevent_handoff) && in_task())
+		return kevent_wake_here(task);
+	return wake_up_process(task);
+}
+
 /*
  * A waiter that runs was woken by something else, and will look itself. One that has
  * its news needs nothing more of the queue, so it does not come for the lock.
@@ -130,7 +171,7 @@ static bool kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 	if ((what & ~KEVENT_LOOK) ==
 	    (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
 		return false;
-	if (kevent_waiter_wants_more(q, w) || !wake_up_process(w->task))
+	if (kevent_waiter_wants_more(q, w) || !kevent_wake_task(w->task))
 		return false;
 	list_del_init(&w->link);
 	if (what == KEVENT_OF_RING && !w->requested &&

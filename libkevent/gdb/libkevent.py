@@ -11,7 +11,8 @@ import gdb.printing
 TYPES = ("SOCKET", "INODE", "TIMER", "POLL", "NAIO", "AIO", "PIPE", "SIGNAL",
          "POSIX_TIMER", "USER", "PROC", "FUTEX")
 REQUESTS = ("ONESHOT", "WAKEUP_ALL", "ET", "LAST_CHECK", "HAND_BACK", "READY",
-            "DISPATCH", "DISABLED", "KEEP_EACH", "STAY_AWAKE")
+            "DISPATCH", "DISABLED", "KEEP_EACH", "STAY_AWAKE",
+            "HANDOFF")
 STREAM = {1: "RECV", 2: "ACCEPT", 4: "SEND", 8: "ERR", 0x10: "HUP",
           0x20: "EMPTY", 0x2000: "RDHUP"}
 POLL = {1: "IN", 2: "PRI", 4: "OUT", 8: "ERR", 0x10: "HUP", 0x40: "RDNORM",

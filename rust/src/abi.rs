@@ -200,6 +200,7 @@ constants! {
     REQ_DISABLED: u32 = 0x80;
     REQ_KEEP_EACH: u32 = 0x100;
     REQ_STAY_AWAKE: u32 = 0x200;
+    REQ_HANDOFF: u32 = 0x400;
 
     RET_BROKEN: u32 = 0x1;
     RET_DONE: u32 = 0x2;

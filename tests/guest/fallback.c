@@ -115,6 +115,7 @@ static const struct skip skips[] = {
 	  " socket.listener_says_how_many socket.unix_listener_says_how_many " },
 	{ "empty", " empty abi.each_unknown_bit_is_refused " },
 	{ "awake", " awake " },
+	{ "handoff", " handoff.waker_and_woken_share_a_cpu " },
 	{ "busy_poll", " busy_poll " },
 	{ "limit",
 	  " limits inode_limits worst user.full_memory_group_is_enomem"

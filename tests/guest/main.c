@@ -42,6 +42,7 @@ static const struct test_suite *const suites[] = {
 	&hits_suite,
 	&wait_arg_suite,
 	&handover_suite,
+	&handoff_suite,
 	&turns_suite,
 	&hand_on_suite,
 	&attach_suite,

@@ -123,7 +123,9 @@ struct kevent_ring {
  * @cmd:	%KEVENT_CTL_ADD, %KEVENT_CTL_REMOVE, %KEVENT_CTL_MODIFY or
  *		%KEVENT_CTL_READY
  * @result:	0, 1 when ADD hands the entry back because it is ready at once,
- *		or a negative errno
+ *		or a negative errno. Read before READY with %KEVENT_REQ_HANDOFF:
+ *		the descriptor of another queue, which has the watch, or of an
+ *		eventfd, to which 1 is added whatever else is in @uk
  */
 struct kevent_change {
 	struct ukevent	uk;
@@ -301,6 +303,7 @@ struct kevent_wait_arg {
 #define KEVENT_REQ_DISABLED	0x80U	/* report nothing until MODIFY */
 #define KEVENT_REQ_KEEP_EACH	0x100U	/* USER: an event for each mark */
 #define KEVENT_REQ_STAY_AWAKE	0x200U	/* no suspend until it is processed */
+#define KEVENT_REQ_HANDOFF	0x400U	/* READY: who is woken runs on this CPU */
 
 /* Return flags */
 #define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */

@@ -2,6 +2,11 @@
 /*
  * kevent_ctl(), and the changes of kevent_wait()
  */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "fallback.h"
 #include "ops.h"
 #include "process.h"
@@ -46,19 +51,23 @@ static int fb_apply(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
 	}
 }
 
+static void fb_set_result(struct ukevent *uk, int ret)
+{
+	uk->ret_flags = KEVENT_RET_DONE;
+	if (!ret)
+		return;
+	uk->ret_flags |= KEVENT_RET_BROKEN;
+	uk->ret_data[0] = 0;
+	uk->ret_data[1] = (__u32)ret;
+}
+
 /* The same, with the result in the entry */
 static int fb_make(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
 {
 	int ret = fb_apply(q, cmd, uk);
 
-	if (ret > 0)
-		return ret;
-	uk->ret_flags = KEVENT_RET_DONE;
-	if (ret < 0) {
-		uk->ret_flags |= KEVENT_RET_BROKEN;
-		uk->ret_data[0] = 0;
-		uk->ret_data[1] = (__u32)ret;
-	}
+	if (ret <= 0)
+		fb_set_result(uk, ret);
 	return ret;
 }
 
@@ -161,6 +170,65 @@ int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 	return ret;
 }
 
+/* What else it is, it does not say: only eventfds have such a line. */
+static bool fb_is_eventfd(int fd)
+{
+	char name[40], text[1024];
+	long info, len;
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	info = fb_sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return false;
+	len = fb_sys(SYS_read, info, text, sizeof(text) - 1);
+	fb_close_fd((int)info);
+	text[len > 0 ? len : 0] = 0;
+	return strstr(text, "\neventfd-count:") != NULL;
+}
+
+/* A counter that is full has an event under way: do not wait for it. */
+static int fb_ring(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	const __u64 one = 1;
+
+	if (fb_sys(SYS_fcntl, fd, F_GETFD) < 0)
+		return -EBADF;
+	if (!fb_is_eventfd(fd))
+		return -EINVAL;
+	if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT)
+		fb_sys(SYS_write, fd, &one, sizeof(one));
+	return 0;
+}
+
+/* A change that is for another queue, or for an eventfd; it has no lock. */
+static int fb_hand_off(struct kevent_change *c)
+{
+	int fd = c->result, ret = -EINVAL;
+
+	if (kevent_fb_has(fd))
+		ret = kevent_fb_ctl(fd, KEVENT_CTL_READY, 1, &c->uk);
+	if (ret >= 0)
+		return ret ? 0 : (int)c->uk.ret_data[1];
+	/* The number was that of a queue once. */
+	if (!kevent_fb_has(fd))
+		ret = fb_ring(fd);
+	fb_set_result(&c->uk, ret);
+	return ret;
+}
+
+static int fb_change(struct fb_queue *q, int fd, struct kevent_change *c)
+{
+	int ret;
+
+	if (c->cmd == KEVENT_CTL_READY && c->uk.req_flags & KEVENT_REQ_HANDOFF)
+		return fb_hand_off(c);
+	fb_queue_lock(q, fd);
+	ret = fb_make(q, c->cmd, &c->uk);
+	fb_queue_unlock(q);
+	return ret;
+}
+
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,
 		    __u32 nr)
 {
@@ -169,11 +237,9 @@ int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,
 
 	if (!changes)
 		return -EFAULT;
-	fb_queue_lock(q, fd);
 	for (i = 0; i < nr; i++) {
-		changes[i].result = fb_make(q, changes[i].cmd, &changes[i].uk);
+		changes[i].result = fb_change(q, fd, &changes[i]);
 		look |= changes[i].result != 0;
 	}
-	fb_queue_unlock(q);
 	return look;
 }

@@ -32,6 +32,8 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "no poll mask has it" },
 	{ "awake", "KEVENT_REQ_STAY_AWAKE fails with EINVAL",
 	  "EPOLLWAKEUP ends with the next epoll_wait(), whatever was processed" },
+	{ "handoff", "who is woken with KEVENT_REQ_HANDOFF runs where the scheduler likes",
+	  "no call of epoll or eventfd has the wish" },
 	{ "busy_poll", "kevent_busy_poll() sets what epoll has: it polls devices only",
 	  "the loop that looks at the queue is in the kernel" },
 	{ "nested", "a queue watches queues and epoll as far as an epoll instance does, and no io_uring; ELOOP, depth and width are those of epoll, too many paths are EINVAL; POLLRDNORM alone wakes nobody",
