@@ -161,6 +161,25 @@ static void send_by_lane(struct ipc_side *s, const struct ipc_message *m)
 		bench_die("cannot send through a lane: %s", strerror(-ret));
 }
 
+/* The message, and the wait for the answer in one call of the kernel */
+static void call_by_lane(struct ipc_side *s, const struct ipc_message *m)
+{
+	struct ukevent ev;
+	int ret = kevent_lane_send_get(&s->lane, m, sizeof(*m), &s->q, &ev, 1,
+				       NULL);
+
+	if (ret < 0 || (ret && kevent_lane_event(&s->lane, &ev)))
+		bench_die("cannot send through a lane");
+}
+
+void ipc_send_last(struct ipc_side *s, const struct ipc_message *m)
+{
+	if (s->is_lane)
+		call_by_lane(s, m);
+	else
+		ipc_send(s, m);
+}
+
 void ipc_send(struct ipc_side *s, const struct ipc_message *m)
 {
 	if (s->is_lane)

@@ -84,6 +84,15 @@ void ipc_close(struct ipc_side *s);
 void ipc_send(struct ipc_side *s, const struct ipc_message *m);
 
 /**
+ * ipc_send_last() - ipc_send() before a wait for the next message
+ * @s: the end; both must have room for a message
+ * @m: the message
+ *
+ * With a lane it waits at once.
+ */
+void ipc_send_last(struct ipc_side *s, const struct ipc_message *m);
+
+/**
  * ipc_pass() - send messages, and take each at once: both ends are awake
  * @side: the ends
  * @nr: how many messages

@@ -219,10 +219,12 @@ static void answer_each(struct ipc_side *s, unsigned int nr)
 {
 	struct ipc_message m;
 
-	while (nr--) {
+	while (--nr) {
 		ipc_receive(s, &m);
-		ipc_send(s, &m);
+		ipc_send_last(s, &m);
 	}
+	ipc_receive(s, &m);
+	ipc_send(s, &m);
 }
 
 static double ping_pong(const struct bench_point *p,
@@ -243,7 +245,7 @@ static double ping_pong(const struct bench_point *p,
 		if (i == WARM_UP)
 			start = bench_now();
 		m.nr = i;
-		ipc_send(&o.side[0], &m);
+		ipc_send_last(&o.side[0], &m);
 		ipc_receive(&o.side[0], &got);
 		if (got.nr != i)
 			bench_die("an answer was lost");

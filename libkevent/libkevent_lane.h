@@ -123,7 +123,7 @@ struct kevent_lane_options {
  * @size: number of slots
  * @bytes: size of the arena
  * @reserved: bytes of the message that is reserved, plus 1; 0: none
- * @__pad0: unused
+ * @hold: whether kevent_lane_send_get() rings for it later, and has to
  */
 struct kevent_lane_out {
 	struct kevent_lane_slot	*slot;
@@ -139,7 +139,7 @@ struct kevent_lane_out {
 	__u32			size;
 	__u32			bytes;
 	__u32			reserved;
-	__u32			__pad0;
+	__u32			hold;
 };
 
 /**
@@ -310,6 +310,31 @@ void kevent_lane_close(struct kevent_lane *l);
  * -EXDEV in a child of the process that made @l.
  */
 int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len);
+
+/**
+ * kevent_lane_send_get() - send a message, and wait for what comes
+ * @l: a lane that @q watches; no other thread uses it meanwhile
+ * @data: the message
+ * @len: its length
+ * @q: the queue of the caller
+ * @ev: where to copy events to
+ * @max: at most so many, not 0
+ * @timeout: as for kevent_queue_get()
+ *
+ * Does what kevent_lane_send(), kevent_lane_arm() and kevent_queue_get() do. If the
+ * peer sleeps, the call of the kernel that waits also wakes it, and asks the
+ * scheduler to run it on this CPU: for a request whose answer the caller waits for.
+ * With a bell that is the socket, and on the fallback, these are two calls.
+ *
+ * Return: number of events copied; 0 when the lane has a message, or after
+ * @timeout or a wake-up without an event. Or
+ * -EINVAL when @max is 0, @timeout is no time, or @q does not watch @l;
+ * what kevent_lane_send() returns: nothing was sent;
+ * -EINTR and what else kevent_queue_get() returns: the message was sent.
+ */
+int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
+			 struct kevent_queue *q, struct ukevent *ev, __u32 max,
+			 const struct timespec *timeout);
 
 /**
  * kevent_lane_reserve() - make room for a message

@@ -157,6 +157,16 @@ int kevent_lane_reserve(struct kevent_lane *l, __u32 len, void **data)
 	return 0;
 }
 
+static __attribute__((noinline)) void ring_sleeper(struct kevent_lane *l,
+						   __u64 asleep)
+{
+	if (l->out.hold)
+		l->out.hold = LANE_RING_DUE;
+	else if (!kevent_lane_ring(l))
+		return;
+	l->out.rung = asleep;
+}
+
 /* Pairs with kevent_lane_arm() of the peer. */
 static inline void wake_sleeper(struct kevent_lane *l)
 {
@@ -164,8 +174,8 @@ static inline void wake_sleeper(struct kevent_lane *l)
 
 	lane_full_barrier();
 	asleep = lane_load(&l->peer->asleep);
-	if (asleep && asleep != l->out.rung && kevent_lane_ring(l))
-		l->out.rung = asleep;
+	if (asleep && asleep != l->out.rung)
+		ring_sleeper(l, asleep);
 }
 
 /* The last step: the message is there with the store of its number. */

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "lane.h"
+#include "queue.h"
 #include "syscall.h"
 
 #define TURN		64	/* messages of one lane while others may have some */
@@ -137,6 +138,60 @@ int kevent_lane_arm(struct kevent_lane *l)
 		return 0;
 	say_awake(l);
 	return 1;
+}
+
+/* --- hand-off ------------------------------------------------------------ */
+
+/* Sends, and says whether the peer has to be woken. */
+static int send_held(struct kevent_lane *l, const void *data, __u32 len,
+		     bool *due)
+{
+	int ret;
+
+	l->out.hold = LANE_RING_LATER;
+	ret = kevent_lane_send(l, data, len);
+	*due = l->out.hold == LANE_RING_DUE;
+	l->out.hold = LANE_RING_NOW;
+	return ret;
+}
+
+/* The wait rings, so that the peer runs on this CPU as soon as this side sleeps. */
+static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
+			struct ukevent *ev, __u32 max,
+			const struct timespec *timeout)
+{
+	bool rung = false;
+	int ret;
+
+	if (kevent_lane_arm(l))
+		ret = kevent_queue_pop(q, ev, max);
+	else
+		ret = kevent_queue_ring_and_get(q, ev, max, timeout,
+						l->peer_bell, &rung);
+	if (!rung)
+		kevent_lane_ring(l);
+	return ret;
+}
+
+int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
+			 struct kevent_queue *q, struct ukevent *ev, __u32 max,
+			 const struct timespec *timeout)
+{
+	bool due;
+	int ret;
+
+	if (!max || l->queue < 0 || l->queue != q->fd ||
+	    (timeout && !kevent_timespec_valid(timeout)))
+		return -EINVAL;
+	ret = send_held(l, data, len, &due);
+	if (ret)
+		return ret;
+	if (due && l->peer_bell >= 0)
+		return ring_and_get(l, q, ev, max, timeout);
+	if (due)
+		kevent_lane_ring(l);
+	return kevent_lane_arm(l) ? kevent_queue_pop(q, ev, max) :
+				    kevent_queue_get(q, ev, max, timeout);
 }
 
 /* --- sets ---------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "libkevent.h"
 #include "fallback/fallback.h"
 #include "process.h"
+#include "queue.h"
 
 #define NSEC_PER_SEC	1000000000L
 
@@ -102,7 +103,7 @@ int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max)
 	return (int)kevent_ring_pop(q->ring, q->size, ev, max);
 }
 
-static bool timespec_valid(const struct timespec *ts)
+bool kevent_timespec_valid(const struct timespec *ts)
 {
 	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 &&
 	       ts->tv_nsec < NSEC_PER_SEC;
@@ -113,7 +114,7 @@ int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout)
 	__u32 kidx, nr;
 	int ret;
 
-	if (timeout && !timespec_valid(timeout))
+	if (timeout && !kevent_timespec_valid(timeout))
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return -EXDEV;
@@ -150,18 +151,26 @@ static struct timespec deadline_of(const struct timespec *timeout)
 	return at;
 }
 
-/* The ring was empty at @kidx: wait until @deadline for what nobody else takes. */
-static int queue_sleep(struct kevent_queue *q, struct ukevent *ev, __u32 max,
-		       __u32 kidx, const struct timespec *deadline)
+/*
+ * The ring was empty at @kidx: wait until @deadline for what nobody else takes. @first
+ * is for the first call of the kernel.
+ */
+static inline int queue_sleep(struct kevent_queue *q, struct ukevent *ev,
+			      __u32 max, __u32 kidx,
+			      const struct timespec *deadline,
+			      const struct kevent_wait_arg *first)
 {
 	__u32 flags = deadline ? KEVENT_FLAGS_ABSTIME : 0, nr;
 	int ret;
 
 	for (;;) {
 		queue_enters(q);
-		ret = kevent_wait(q->fd, q->size, kidx, deadline, flags, NULL);
+		ret = kevent_wait(q->fd, q->size, kidx, deadline,
+				  first ? flags | KEVENT_FLAGS_ARG : flags,
+				  first);
 		if (ret <= 0)
 			return ret;
+		first = NULL;
 		kidx = queue_kidx(q);
 		nr = kevent_ring_pop(q->ring, q->size, ev, max);
 		if (nr)
@@ -169,13 +178,14 @@ static int queue_sleep(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 	}
 }
 
-int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
-		     const struct timespec *timeout)
+static inline __attribute__((always_inline)) int
+queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
+	  const struct timespec *timeout, const struct kevent_wait_arg *first)
 {
 	struct timespec deadline;
 	__u32 kidx, nr;
 
-	if (!max || (timeout && !timespec_valid(timeout)))
+	if (!max || (timeout && !kevent_timespec_valid(timeout)))
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return -EXDEV;
@@ -189,8 +199,35 @@ int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 		return (int)nr;
 	}
 	if (!timeout)
-		return queue_sleep(q, ev, max, kidx, NULL);
+		return queue_sleep(q, ev, max, kidx, NULL, first);
 	deadline = timeout->tv_sec || timeout->tv_nsec ? deadline_of(timeout) :
 		   no_time;
-	return queue_sleep(q, ev, max, kidx, &deadline);
+	return queue_sleep(q, ev, max, kidx, &deadline, first);
+}
+
+int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
+		     const struct timespec *timeout)
+{
+	return queue_get(q, ev, max, timeout, NULL);
+}
+
+int kevent_queue_ring_and_get(struct kevent_queue *q, struct ukevent *ev,
+			      __u32 max, const struct timespec *timeout,
+			      int bell, bool *rung)
+{
+	struct kevent_change change = {
+		.uk.req_flags = KEVENT_REQ_HANDOFF,
+		.cmd = KEVENT_CTL_READY,
+		.result = bell,
+	};
+	const struct kevent_wait_arg arg = {
+		.size = sizeof(arg),
+		.clockid = CLOCK_MONOTONIC,
+		.changes = (__u64)(unsigned long)&change,
+		.nr_changes = 1,
+	};
+	int ret = queue_get(q, ev, max, timeout, &arg);
+
+	*rung = change.uk.ret_flags == KEVENT_RET_DONE;
+	return ret;
 }

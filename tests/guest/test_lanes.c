@@ -331,6 +331,63 @@ static void socket_loses_no_wake_up(void)
 	ping_pong(KEVENT_LANE_SOCKET);
 }
 
+/* Sends, waits and receives. Without an event it must not have waited. */
+static int send_and_recv(struct end *e, uint64_t *nr)
+{
+	struct timespec limit = patience();
+	uint64_t start = now_ns();
+	struct ukevent ev;
+	int ret;
+
+	ret = kevent_lane_send_get(&e->lane, nr, sizeof(*nr), &e->q, &ev, 1,
+				   &limit);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		return now_ns() - start < PATIENCE_MS * 1000000ull ?
+			kevent_lane_recv(&e->lane, nr, sizeof(*nr)) : -ETIME;
+	kevent_lane_event(&e->lane, &ev);
+	return recv_asleep(e, nr, sizeof(*nr));
+}
+
+static int answer_in_the_wait(void *arg)
+{
+	static struct end e;
+	uint64_t nr;
+	int ret;
+
+	CHILD_MUST(join_lane(&e, *(int *)arg) == 0);
+	ret = recv_asleep(&e, &nr, sizeof(nr));
+	while (ret == sizeof(nr))
+		ret = send_and_recv(&e, &nr);
+	CHILD_MUST(ret == -EPIPE);
+	return 0;
+}
+
+static void calls_of_the_peer(uint32_t flags)
+{
+	struct kevent_lane_options o = to_child;
+	uint64_t i, nr, start = now_ns();
+	static struct end e;
+	pid_t pid;
+
+	o.flags = flags;
+	start_pair(&e, &o, answer_in_the_wait, &pid);
+	for (i = 0; now_ns() - start < RACE_NS / 2; i++) {
+		nr = i;
+		MUST_EQ(send_and_recv(&e, &nr), sizeof(nr));
+		MUST_EQ(nr, i);
+	}
+	kevent_lane_close(&e.lane);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+}
+
+static void send_and_wait_lose_no_wake_up(void)
+{
+	calls_of_the_peer(0);
+	calls_of_the_peer(KEVENT_LANE_SOCKET);
+}
+
 /* Sends for a while, at a pace that sweeps over what the receiver does. */
 static int paced(void *arg)
 {
@@ -753,6 +810,7 @@ static const struct test_case cases[] = {
 	TEST(receiver_may_look_for_a_while),
 	TEST(eventfd_loses_no_wake_up),
 	TEST(socket_loses_no_wake_up),
+	TEST(send_and_wait_lose_no_wake_up),
 	TEST(message_meets_a_sleeper),
 	TEST(room_meets_a_waiter),
 	TEST(other_events_come_beside),

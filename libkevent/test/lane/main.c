@@ -349,6 +349,72 @@ static void socket_wakes_a_sleeper(void)
 	sleeper_is_rung_for(&by_socket);
 }
 
+static int send_get(struct kevent_lane *l, struct kevent_queue *q, __u64 nr)
+{
+	struct ukevent ev;
+	int ret = kevent_lane_send_get(l, &nr, sizeof(nr), q, &ev, 1, &no_time);
+
+	if (ret == 1)
+		kevent_lane_event(l, &ev);
+	return ret;
+}
+
+/* The peer is rung for by the wait; if there is none, and by a socket, before it. */
+static void wait_rings_for_a_sleeper(const struct kevent_lane_options *o)
+{
+	open_lane(o);
+	open_queues();
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	CHECK_EQ(send_get(&a, &qa, 1), 0);
+	expect_event(&qb, &b, 0);
+	expect_nr(&b, 1);
+	/* It is awake, and has said that it waits: so it is rung for. */
+	CHECK_EQ(send_get(&b, &qb, 2), 0);
+	expect_event(&qa, &a, 0);
+	expect_nr(&a, 2);
+	/* A message is there: no wait. */
+	CHECK_EQ(kevent_lane_arm(&a), 0);
+	CHECK_EQ(send_nr(&b, 3), 0);
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	if (!send_get(&a, &qa, 4))
+		expect_event(&qa, &a, 0);
+	expect_event(&qb, &b, 0);
+	expect_nr(&b, 4);
+	expect_nr(&a, 3);
+	close_lane();
+}
+
+static void wait_rings_an_eventfd(void)
+{
+	wait_rings_for_a_sleeper(&usual);
+}
+
+static void wait_rings_by_the_socket(void)
+{
+	wait_rings_for_a_sleeper(&by_socket);
+}
+
+/* What is wrong with the wait is said before the message is sent. */
+static void send_and_wait_is_checked(void)
+{
+	const struct timespec bad = { .tv_nsec = -1 };
+	struct ukevent ev;
+	__u64 nr = 1;
+
+	open_usual();
+	CHECK_EQ(send_get(&a, &qa, nr), -EINVAL);
+	open_queues();
+	CHECK_EQ(send_get(&a, &qb, nr), -EINVAL);
+	CHECK_EQ(kevent_lane_send_get(&a, &nr, 8, &qa, &ev, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_lane_send_get(&a, &nr, 8, &qa, &ev, 1, &bad), -EINVAL);
+	CHECK_EQ(kevent_lane_send_get(&a, buf, sizeof(buf), &qa, &ev, 1, NULL),
+		 -EMSGSIZE);
+	CHECK_EQ(kevent_lane_recv(&b, &nr, sizeof(nr)), -EAGAIN);
+	kevent_lane_close(&b);
+	CHECK_EQ(send_get(&a, &qa, nr), -EPIPE);
+	kevent_lane_close(&a);
+}
+
 /* The event of a first full lane comes with half of the slots, each time. */
 static void room_is_reported(void)
 {
@@ -775,6 +841,9 @@ static const struct {
 	TEST(sleeper_is_rung_for_once),
 	TEST(eventfd_wakes_a_sleeper),
 	TEST(socket_wakes_a_sleeper),
+	TEST(wait_rings_an_eventfd),
+	TEST(wait_rings_by_the_socket),
+	TEST(send_and_wait_is_checked),
 	TEST(room_is_reported),
 	TEST(room_in_the_arena_is_reported),
 	TEST(set_looks_at_all_lanes),
