@@ -26,6 +26,9 @@ static void fb_collect_other(struct fb_queue *q, __u64 token,
 	switch (token) {
 	case FB_TOKEN_KICK:
 		q->kicked = false;
+		/* It may have come to a call that is none of the herd. */
+		if (q->herd)
+			fb_kick(q);
 		break;
 	case FB_TOKEN_SECOND:
 		fb_collect_second(q, d, call);

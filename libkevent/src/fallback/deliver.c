@@ -41,16 +41,6 @@ static void fb_look_later(struct fb_queue *q, struct fb_watch *w)
 	q->nr_level++;
 }
 
-/* Wake all sleepers: each that was woken wakes the next. */
-static void fb_wake_herd(struct fb_queue *q)
-{
-	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
-
-	if (!sleepers)
-		return;
-	fb_kick_all(q, sleepers);
-}
-
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 {
 	w->ready |= mask;
@@ -60,7 +50,7 @@ void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 	}
 	fb_enqueue(q, w);
 	if (w->req_flags & KEVENT_REQ_WAKEUP_ALL)
-		fb_wake_herd(q);
+		fb_kick_all(q);
 }
 
 /* Entries */
@@ -265,7 +255,7 @@ void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 		return;
 	}
 	if (w->req_flags & KEVENT_REQ_WAKEUP_ALL)
-		fb_wake_herd(q);
+		fb_kick_all(q);
 	if (d->room) {
 		fb_deliver_one(q, w, d);
 		return;

@@ -155,9 +155,13 @@ void fb_kick(struct fb_queue *q)
 	fb_sys(SYS_write, q->kick, &one, sizeof(one));
 }
 
-void fb_kick_all(struct fb_queue *q, __u32 sleepers)
+void fb_kick_all(struct fb_queue *q)
 {
-	q->herd = sleepers;
+	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+
+	/* Also for a call that has found nothing and is about to sleep. */
 	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELAXED);
-	fb_kick(q);
+	__atomic_store_n(&q->herd, sleepers, __ATOMIC_RELAXED);
+	if (sleepers)
+		fb_kick(q);
 }

@@ -133,9 +133,11 @@ struct fb_dest {
  * @idle:	the last collection left nothing; read and written without the lock
  * @kicked:	epoll has a kick that no call has seen
  * @wakes:	calls that READY without entries is to end
- * @herd:	sleepers that are still to be woken for a watch with WAKEUP_ALL
- * @round:	changes when a herd is woken; read without the lock
- * @sleepers:	calls that may sleep, an atomic count
+ * @herd:	of @sleepers, those that are still to be woken for a watch with
+ *		WAKEUP_ALL. While there are any, there is a kick: each call that
+ *		collects it kicks again. Read without the lock
+ * @round:	changes when a herd is woken; a call begins to read it without the lock
+ * @sleepers:	calls that may sleep, an atomic count; changed under the lock
  * @ready:	watches with something to deliver
  * @level:	level watches to look at in the next call
  * @nr_ready:	length of @ready, @nr_level of @level
@@ -204,8 +206,8 @@ void fb_queue_lock(struct fb_queue *q, int fd);
 void fb_queue_unlock(struct fb_queue *q);
 /* Make the epoll descriptor readable, and a sleeper look. */
 void fb_kick(struct fb_queue *q);
-/* The same, and each sleeper that is woken wakes the next: @sleepers in all. */
-void fb_kick_all(struct fb_queue *q, __u32 sleepers);
+/* The same, until all of the sleepers have woken up. */
+void fb_kick_all(struct fb_queue *q);
 /* A call returns: see to it that there is a kick if others need it. */
 void fb_leave(struct fb_queue *q);
 /* Does the descriptor refer to the epoll instance of the queue? 0 or -errno */

@@ -67,7 +67,8 @@ static int fb_rebuild_rest(struct fb_queue *q)
 static void fb_rebuild_wake(struct fb_queue *q)
 {
 	q->kicked = false;
-	fb_kick_all(q, __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST));
+	fb_kick_all(q);
+	fb_kick(q);
 }
 
 static void fb_rebuild_in_place(struct fb_queue *q, int old)

@@ -26,7 +26,9 @@
  * @old_kidx:	of the ring, as the caller has seen it
  * @min:	entries that are enough
  * @call:	its number
- * @round:	of the herd, when it began to sleep
+ * @round:	of the herd, when it last looked
+ * @herded:	a herd was woken since then: it has to look at level watches again
+ * @slept:	it has slept before
  * @again:	see &struct fb_dest
  * @mask:	signal mask during the call, or NULL
  * @until:	when to give up
@@ -41,6 +43,8 @@ struct fb_wait {
 	__u32			min;
 	__u32			call;
 	__u32			round;
+	bool			herded;
+	bool			slept;
 	bool			again;
 	const void		*mask;
 	struct fb_deadline	until;
@@ -169,18 +173,73 @@ static int fb_wait_max(const struct fb_wait *c, bool sleep)
 	return (int)room;
 }
 
+/* The queue is locked. Has a herd been woken since the call last looked? */
+static bool fb_wait_note_herd(struct fb_wait *c)
+{
+	if (c->round == c->q->round)
+		return false;
+	c->round = c->q->round;
+	c->herded = true;
+	return true;
+}
+
+/*
+ * A herd that is woken from now on counts the caller. One that was woken before
+ * does not: then the caller may not sleep, as no kick is for it.
+ */
+static bool fb_wait_begin_sleep(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+	bool herded;
+
+	fb_queue_lock(q, c->fd);
+	herded = fb_wait_note_herd(c);
+	if (!herded)
+		fb_count_add(&q->sleepers, 1);
+	fb_queue_unlock(q);
+	return !herded;
+}
+
+/* Each of a herd was counted once, and is subtracted here. */
+static void fb_wait_end_sleep(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+
+	fb_queue_lock(q, c->fd);
+	fb_count_add(&q->sleepers, -1U);
+	if (fb_wait_note_herd(c))
+		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
+	fb_queue_unlock(q);
+}
+
+/*
+ * The call slept before and took a kick that was for one of a herd. Let that one
+ * be quicker, even if it has less priority or a tracer has stopped it.
+ */
+static int fb_wait_give_way(struct fb_wait *c)
+{
+	static const long nap[2] = { 0, 50000 };
+	bool slept = c->slept;
+
+	c->slept = true;
+	if (!slept || !__atomic_load_n(&c->q->herd, __ATOMIC_RELAXED))
+		return 0;
+	return (int)fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL);
+}
+
 /* Sleep in epoll, or just ask. Events, or -errno */
 static int fb_wait_sleep(struct fb_wait *c, struct epoll_event *events, int max,
 			 const struct fb_span *span)
 {
-	struct fb_queue *q = c->q;
 	int nr;
 
 	if (c->again)
-		fb_wait_shares(q, c->fd);
-	fb_count_add(&q->sleepers, 1);
+		fb_wait_shares(c->q, c->fd);
+	nr = fb_wait_give_way(c);
+	if (nr < 0 || !fb_wait_begin_sleep(c))
+		return nr;
 	nr = fb_epoll_wait(c, events, max, span);
-	fb_count_add(&q->sleepers, -1U);
+	fb_wait_end_sleep(c);
 	return nr;
 }
 
@@ -236,33 +295,14 @@ static bool fb_wait_requested(struct fb_wait *c)
 	return ret;
 }
 
-/* One of a herd wakes the next. Returns whether the caller is one. */
-static bool fb_wait_herded(struct fb_wait *c)
-{
-	struct fb_queue *q = c->q;
-
-	if (__atomic_load_n(&q->round, __ATOMIC_RELAXED) == c->round)
-		return false;
-	fb_queue_lock(q, c->fd);
-	c->round = q->round;
-	if (q->herd && --q->herd)
-		fb_kick(q);
-	fb_queue_unlock(q);
-	return true;
-}
-
 /* Others may want what the caller leaves: let one of them, or poll(), know. */
 static void fb_wait_leave(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
-	__u32 sleepers;
 
 	if (!__atomic_load_n(&q->work, __ATOMIC_ACQUIRE))
 		return;
-	sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
 	fb_queue_lock(q, c->fd);
-	if (!sleepers)
-		q->herd = 0;
 	fb_leave(q);
 	fb_queue_unlock(q);
 }
@@ -291,8 +331,9 @@ static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relis
 			return -ECANCELED;
 		fb_deadline_span(until, content, &span);
 		ret = fb_wait_collect(c, &span);
-		if (fb_wait_herded(c))
+		if (c->herded)
 			relist = !c->got;
+		c->herded = false;
 		if (content || fb_wait_content(c))
 			return 0;
 		if (ret)
@@ -311,6 +352,8 @@ static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
 	c->q = q;
 	c->fd = fd;
 	c->got = 0;
+	c->herded = false;
+	c->slept = false;
 	c->again = false;
 	c->mask = NULL;
 	c->call = fb_count_add(&q->call, 1);

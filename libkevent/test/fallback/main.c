@@ -346,6 +346,44 @@ static void threads_share_a_queue(void)
 	kevent_queue_close(&shared);
 }
 
+#define HERDS	500U
+
+static void *take_one(void *arg)
+{
+	const int *queue = arg;
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_get_events(*queue, 1, 1, NULL, &ev, 0), 1);
+	return NULL;
+}
+
+/*
+ * The file stays ready, so each of them has an event, also one that was woken,
+ * found the event taken and is about to sleep again.
+ */
+static void level_event_for_all_is_for_each(void)
+{
+	pthread_t thread[4];
+	unsigned int n, i;
+	int queue, fd[2];
+
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	for (n = 0; n < HERDS; n++) {
+		queue = kevent_init(NULL, 0, 0);
+		CHECK_EQ(pipe(fd), 0);
+		CHECK_EQ(add_pipe(queue, fd[0], KEVENT_REQ_WAKEUP_ALL), 0);
+		for (i = 0; i < ARRAY_SIZE(thread); i++)
+			CHECK_EQ(pthread_create(&thread[i], NULL, take_one,
+						&queue), 0);
+		CHECK_EQ(write(fd[1], "", 1), 1);
+		for (i = 0; i < ARRAY_SIZE(thread); i++)
+			pthread_join(thread[i], NULL);
+		close(fd[0]);
+		close(fd[1]);
+		close(queue);
+	}
+}
+
 static void word_that_changes_is_an_event(void)
 {
 	static __u32 word;
@@ -426,6 +464,7 @@ static const struct {
 	  lost_file_does_not_keep_a_wait_awake },
 	{ "pop_finds_what_came", pop_finds_what_came },
 	{ "threads_share_a_queue", threads_share_a_queue },
+	{ "level_event_for_all_is_for_each", level_event_for_all_is_for_each },
 	{ "word_that_changes_is_an_event", word_that_changes_is_an_event },
 	{ "page_has_the_exceptions", page_has_the_exceptions },
 };
