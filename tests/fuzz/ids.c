@@ -215,6 +215,8 @@ static void settle_queue(unsigned int i)
 		do_consume(&pop);
 		do_consume(&collect);
 		nanosleep(&nap, NULL);
+		/* Other queues may watch this one. */
+		look_at_files();
 	}
 }
 

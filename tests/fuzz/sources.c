@@ -275,6 +275,14 @@ static void futex_arm(struct watch *w, const struct op *op)
 		w->stamp = ++W.stamps;
 }
 
+/* What had made it ready before the wake-up is dropped as well. */
+static void futex_disabled(struct watch *w)
+{
+	if (w->pending[1])
+		w->pending[0] = 0;
+	futex_gone(w);
+}
+
 static int futex_ctl(const struct op *op, struct watch *w)
 {
 	if (op->cmd != KEVENT_CTL_ADD && op->child)
@@ -289,7 +297,7 @@ static int futex_ctl(const struct op *op, struct watch *w)
 	case KEVENT_CTL_MODIFY:
 		w->stamp = 0;
 		if (op->flags & KEVENT_REQ_DISABLED)
-			futex_gone(w);
+			futex_disabled(w);
 	}
 	futex_arm(w, op);
 	if (op->flags & KEVENT_REQ_READY)
