@@ -14,7 +14,7 @@ from lib.paths import BUILD, LOG, TOP
 GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "fallback": 60, "asan": 180, "huge": 900, "tsan": 240,
-           "fallback-vm": 240, "lowres": 120, "compat": 180,
+           "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
            "fuzz": 300, "search": 1800}
@@ -137,6 +137,11 @@ def run_lowres():
     """Timers expire at ticks, but must count in nanoseconds."""
     return run_guest("lowres", "base", "--append", "highres=off",
                      suites=("timer", "posix_timer"))
+
+
+def run_suspend():
+    """QEMU does not always wake a second processor that was suspended."""
+    return run_guest("suspend", "base", "--cpus", "1", suites=("suspend",))
 
 
 def run_arm64():

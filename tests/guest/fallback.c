@@ -158,7 +158,7 @@ static const struct skip skips[] = {
 	  " timer.clock_that_is_set_cancels"
 	  " timer.clock_that_skips_their_time_cancels"
 	  " storm_timer.control_calls_race_expiries"
-	  " storm_timer.close_races_expiries scale " },
+	  " storm_timer.close_races_expiries scale suspend " },
 };
 
 static const char *what_of(const char *exception)

@@ -43,6 +43,7 @@ static const struct test_suite *const suites[] = {
 	&wait_arg_suite,
 	&handover_suite,
 	&handoff_suite,
+	&suspend_suite,
 	&turns_suite,
 	&hand_on_suite,
 	&attach_suite,
@@ -318,7 +319,7 @@ static bool selected(const struct test_suite *suite,
 
 	if (!*args)
 		return suite != &worst_suite && suite != &huge_suite &&
-		       has_programs(suite);
+		       suite != &suspend_suite && has_programs(suite);
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 
 #include "helpers.h"
@@ -118,6 +119,17 @@ static void stop(struct scene *s)
 	MUST(WIFSTOPPED(status));
 }
 
+/* The same by a tracer, which this process becomes; it may detach only then. */
+static void trace(struct scene *s)
+{
+	int status;
+
+	MUST_EQ(ptrace(PTRACE_SEIZE, s->pid, 0, 0), 0);
+	MUST_EQ(ptrace(PTRACE_INTERRUPT, s->pid, 0, 0), 0);
+	MUST_EQ(waitpid(s->pid, &status, __WALL), s->pid);
+	MUST(WIFSTOPPED(status));
+}
+
 /* The consumer cannot run; the next event goes to another. */
 static void event_is_for_who_runs(struct scene *s)
 {
@@ -208,6 +220,33 @@ static void event_waits_for_stopped_consumers(void)
 	close_scene(&s);
 }
 
+static void traced_consumer_leaves_its_events_to_others(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	start_consumer(&s);
+	trace(&s);
+	event_is_for_who_runs(&s);
+	MUST_EQ(ptrace(PTRACE_DETACH, s.pid, 0, 0), 0);
+	consumer_goes_on(&s);
+	consumer_takes_one(&s);
+	close_scene(&s);
+}
+
+static void event_waits_for_traced_consumers(void)
+{
+	struct scene s;
+
+	open_scene(&s);
+	start_consumer(&s);
+	trace(&s);
+	event_waits(&s);
+	MUST_EQ(ptrace(PTRACE_DETACH, s.pid, 0, 0), 0);
+	consumer_takes_one(&s);
+	close_scene(&s);
+}
+
 /* Adds watches to its own queue, then wants more memory than the group has. */
 static int wants_too_much(void *arg)
 {
@@ -290,6 +329,8 @@ static const struct test_case cases[] = {
 	TEST(event_waits_for_frozen_consumers),
 	TEST(stopped_consumer_leaves_its_events_to_others),
 	TEST(event_waits_for_stopped_consumers),
+	TEST(traced_consumer_leaves_its_events_to_others),
+	TEST(event_waits_for_traced_consumers),
 	TEST(process_killed_for_memory_leaves_nothing),
 	TEST(root_of_a_user_namespace_has_the_limits),
 	{}
