@@ -605,7 +605,8 @@ static void do_release(const struct op *op)
 	}
 	look_at_files();
 	for (i = 0; i < NR_ENDS; i++)
-		if (W.end[i].slots && (alone[i] || rising(i)))
+		if (W.end[i].slots && W.end[i].kind != KIND_QUEUE &&
+		    (alone[i] || rising(i)))
 			file_activity(i, rising(i), W.end[i].now, true);
 }
 
