@@ -164,6 +164,38 @@ struct kevent_wait_arg {
 	__u32		__pad0;
 };
 
+/**
+ * struct kevent_call - an entry of kevent_call()
+ * @nr:		system call number of this architecture, or %KEVENT_CALL_COPY
+ * @on_error:	how many entries forward for a result < 0; 0 ends the chain,
+ *		and so does a number that leads past its last entry
+ * @on_zero:	the same for 0
+ * @on_value:	the same for a result > 0
+ * @flags:	0
+ * @result:	written by the kernel
+ * @args:	of the call; of COPY: to, from, number of bytes (1 to 8)
+ */
+struct kevent_call {
+	__u32		nr;
+	__u8		on_error;
+	__u8		on_zero;
+	__u8		on_value;
+	__u8		flags;
+	__s64		result;
+	__aligned_u64	args[6];
+};
+
+#define KEVENT_CALL_COPY	0x80000000U
+
+/*
+ * In what kevent_call() returns: the call of the entry that ended the chain was
+ * not made, and its result says why.
+ */
+#define KEVENT_CALL_REFUSED	0x10000U
+
+/* Most entries of a chain */
+#define KEVENT_CALL_MAX		1024U
+
 #define KEVENT_RING_MIN		2U
 #define KEVENT_RING_MAX		(1U << 20)
 

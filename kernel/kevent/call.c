@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent_call(): a chain of system calls in one
+ *
+ * The chain stays in the caller's memory. An entry is read once, when its turn
+ * comes, and only that copy is used, so another thread that changes entries
+ * disturbs nobody but its own process. Jumps go forward, so a chain makes at
+ * most KEVENT_CALL_MAX calls. No lock is held between calls, and nothing of a
+ * chain outlives the system call.
+ */
+
+#include <linux/compat.h>
+#include <linux/errno.h>
+#include <linux/kevent.h>
+#include <linux/nospec.h>
+#include <linux/ptrace.h>
+#include <linux/restart_block.h>
+#include <linux/sched/signal.h>
+#include <linux/syscalls.h>
+#include <linux/task_work.h>
+#include <linux/uaccess.h>
+#include <linux/ukevent.h>
+
+#ifdef CONFIG_GENERIC_ENTRY
+#include <linux/entry-common.h>
+#endif
+
+#include <asm/syscall.h>
+
+#include "settings.h"
+
+#if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
+
+/*
+ * Calls that may be in a chain: I/O, files, sockets and clocks. None of them
+ * looks at current_pt_regs(), changes the task, or leaves a saved signal mask
+ * for the way back to user mode, as ppoll() and epoll_pwait() do.
+ */
+static const bool kevent_call_table[NR_syscalls] = {
+	[__NR_read] = true, [__NR_write] = true,
+	[__NR_readv] = true, [__NR_writev] = true,
+	[__NR_pread64] = true, [__NR_pwrite64] = true,
+	[__NR_preadv] = true, [__NR_pwritev] = true,
+	[__NR_preadv2] = true, [__NR_pwritev2] = true,
+	[__NR_lseek] = true, [__NR_close] = true,
+	[__NR_fsync] = true, [__NR_fdatasync] = true,
+	[__NR_ftruncate] = true, [__NR_fallocate] = true,
+	[__NR_fadvise64] = true, [__NR_sendfile] = true,
+	[__NR_splice] = true, [__NR_tee] = true,
+	[__NR_copy_file_range] = true, [__NR_getdents64] = true,
+	[__NR_fstat] = true, [__NR_fstatfs] = true, [__NR_statfs] = true,
+	[__NR_statx] = true, [__NR_newfstatat] = true,
+	[__NR_openat] = true, [__NR_openat2] = true,
+	[__NR_faccessat] = true, [__NR_faccessat2] = true,
+	[__NR_readlinkat] = true, [__NR_mkdirat] = true,
+	[__NR_unlinkat] = true, [__NR_renameat2] = true,
+	[__NR_linkat] = true, [__NR_symlinkat] = true,
+	[__NR_utimensat] = true, [__NR_pipe2] = true,
+	[__NR_socket] = true, [__NR_socketpair] = true,
+	[__NR_bind] = true, [__NR_listen] = true, [__NR_connect] = true,
+	[__NR_accept] = true, [__NR_accept4] = true,
+	[__NR_sendto] = true, [__NR_recvfrom] = true,
+	[__NR_sendmsg] = true, [__NR_recvmsg] = true,
+	[__NR_sendmmsg] = true, [__NR_recvmmsg] = true,
+	[__NR_shutdown] = true, [__NR_getsockname] = true,
+	[__NR_getpeername] = true, [__NR_getsockopt] = true,
+	[__NR_setsockopt] = true,
+	[__NR_clock_gettime] = true, [__NR_clock_getres] = true,
+	[__NR_getpid] = true, [__NR_getppid] = true,
+};
+
+/* Whether somebody has to see each system call of the current task */
+static bool kevent_call_observed(void)
+{
+#ifdef CONFIG_GENERIC_ENTRY
+	return READ_ONCE(current_thread_info()->syscall_work) &
+	       (SYSCALL_WORK_ENTER | SYSCALL_WORK_EXIT);
+#else
+	return read_thread_flags() & _TIF_SYSCALL_WORK;
+#endif
+}
+
+/* What the way to user mode would look at before the next call */
+#define KEVENT_CALL_WORK						\
+	(_TIF_SIGPENDING | _TIF_NOTIFY_SIGNAL | _TIF_NOTIFY_RESUME |	\
+	 _TIF_NEED_RESCHED)
+
+/* Calls between two looks at what RCU waits for */
+#define KEVENT_CALL_SLICE	64U
+
+/**
+ * struct kevent_chain - what a chain keeps from one call to the next
+ * @call:	the entry whose turn it is, without its arguments
+ * @regs:	its arguments, where calls look for them; the rest is 0. No call of
+ *		the table reads that, or changes anything
+ * @refused:	the call was not made
+ * @compat:	the caller is a 32-bit program, and no call is made
+ */
+struct kevent_chain {
+	struct kevent_call	call;
+	struct pt_regs		regs;
+	bool			refused;
+	bool			compat;
+};
+
+#ifdef CONFIG_X86_64
+#define KEVENT_CALL_ARG0	di
+#define KEVENT_CALL_ARG1	si
+#define KEVENT_CALL_ARG2	dx
+#define KEVENT_CALL_ARG3	r10
+#define KEVENT_CALL_ARG4	r8
+#define KEVENT_CALL_ARG5	r9
+#else
+#define KEVENT_CALL_ARG0	regs[0]
+#define KEVENT_CALL_ARG1	regs[1]
+#define KEVENT_CALL_ARG2	regs[2]
+#define KEVENT_CALL_ARG3	regs[3]
+#define KEVENT_CALL_ARG4	regs[4]
+#define KEVENT_CALL_ARG5	regs[5]
+#endif
+
+/* Word by word to where they are used: 64 bytes are too few for a copy routine. */
+static int kevent_call_read(struct kevent_chain *c,
+			    const struct kevent_call __user *from)
+{
+	if (can_do_masked_user_access())
+		from = masked_user_access_begin(from);
+	else if (!user_read_access_begin(from, sizeof(*from)))
+		return -EFAULT;
+	unsafe_get_user(*(u64 *)&c->call, (const u64 __user *)from, fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG0, &from->args[0], fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG1, &from->args[1], fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG2, &from->args[2], fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG3, &from->args[3], fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG4, &from->args[4], fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG5, &from->args[5], fault);
+	user_read_access_end();
+	return 0;
+fault:
+	user_read_access_end();
+	return -EFAULT;
+}
+
+static long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
+{
+#ifdef CONFIG_X86_64
+	regs->orig_ax = nr;
+	return x64_sys_call(regs, nr);
+#else
+	regs->syscallno = nr;
+	regs->orig_x0 = regs->regs[0];
+	return sys_call_table[nr](regs);
+#endif
+}
+
+/*
+ * Do what user mode would see done before its next call: the last fput()s of
+ * the call before, for example. No lock is held, nor credentials of others.
+ */
+static noinline void kevent_call_work(void)
+{
+	if (test_thread_flag(TIF_NOTIFY_SIGNAL))
+		clear_notify_signal();
+	if (task_work_pending(current))
+		task_work_run();
+	cond_resched();
+}
+
+/* Whether only task work interrupted a call, which then is made once more */
+static bool kevent_call_again(long ret)
+{
+	return (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR ||
+		ret == -ERESTARTNOHAND) && !task_sigpending(current);
+}
+
+/* A signal handler runs after the chain, so no call of it is restarted. */
+static long kevent_call_no_restart(long ret)
+{
+	switch (ret) {
+	case -ERESTART_RESTARTBLOCK:
+		current->restart_block.fn = do_no_restart_syscall;
+		fallthrough;
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+		return -EINTR;
+	default:
+		return ret;
+	}
+}
+
+static long kevent_call_copy(const struct pt_regs *regs)
+{
+	void __user *to = u64_to_user_ptr(regs->KEVENT_CALL_ARG0);
+	void __user *from = u64_to_user_ptr(regs->KEVENT_CALL_ARG1);
+	u64 bytes, nr = regs->KEVENT_CALL_ARG2;
+
+	if (!nr || nr > sizeof(bytes))
+		return -EINVAL;
+	if (nr < sizeof(bytes))
+		return copy_from_user(&bytes, from, nr) ||
+		       copy_to_user(to, &bytes, nr) ? -EFAULT : nr;
+	return get_user(bytes, (u64 __user *)from) ||
+	       put_user(bytes, (u64 __user *)to) ? -EFAULT : nr;
+}
+
+/* Why the call of @c is not made now, or 0 */
+static long kevent_call_refusal(const struct kevent_chain *c)
+{
+	u32 nr = c->call.nr;
+
+	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
+		kevent_call_work();
+		if (task_sigpending(current))
+			return -EINTR;
+	}
+	if (c->call.flags)
+		return -EINVAL;
+	if (nr == KEVENT_CALL_COPY)
+		return 0;
+	if (nr >= NR_syscalls ||
+	    !kevent_call_table[array_index_nospec(nr, NR_syscalls)])
+		return -ENOSYS;
+	/* Tracers, filters and auditors come at any time: look each time. */
+	if (c->compat || kevent_call_observed())
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* Make the call of @c. */
+static long kevent_call_run(struct kevent_chain *c)
+{
+	u32 nr = c->call.nr;
+	long ret;
+
+	do {
+		ret = kevent_call_refusal(c);
+		c->refused = ret;
+		if (ret)
+			return ret;
+		if (nr == KEVENT_CALL_COPY)
+			return kevent_call_copy(&c->regs);
+		ret = kevent_call_dispatch(&c->regs,
+					   array_index_nospec(nr, NR_syscalls));
+		if (likely(ret >= 0))
+			return ret;
+	} while (kevent_call_again(ret));
+	return kevent_call_no_restart(ret);
+}
+
+static u32 kevent_call_jump(const struct kevent_call *call, long ret)
+{
+	if (ret < 0)
+		return call->on_error;
+	return ret ? call->on_value : call->on_zero;
+}
+
+static long kevent_call_chain(struct kevent_call __user *chain, u32 nr)
+{
+	struct kevent_chain c = { .compat = in_compat_syscall() };
+	u32 i = 0, made = 0, jump;
+	long ret;
+
+	for (;;) {
+		if (kevent_call_read(&c, &chain[i]))
+			return -EFAULT;
+		ret = kevent_call_run(&c);
+		if (put_user(ret, &chain[i].result))
+			return -EFAULT;
+		if (c.refused)
+			return i | KEVENT_CALL_REFUSED;
+		jump = kevent_call_jump(&c.call, ret);
+		if (!jump || jump >= nr - i)
+			return i;
+		i += jump;
+		if (!(++made % KEVENT_CALL_SLICE))
+			cond_resched();
+	}
+}
+
+#else
+
+static long kevent_call_chain(struct kevent_call __user *chain, u32 nr)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+/**
+ * sys_kevent_call - run a chain of system calls
+ * @fd: -1
+ * @chain: the entries
+ * @nr: how many there are, 1 to %KEVENT_CALL_MAX
+ * @flags: 0
+ * @cookie: 0
+ *
+ * A call that was not made has a result that says why: -EOPNOTSUPP if somebody
+ * sees or filters the system calls of the task, -ENOSYS if the call may not be
+ * in a chain, -EINTR if a signal came before it, -EINVAL for flags.
+ *
+ * Return: the index of the entry that ended the chain, to which
+ * %KEVENT_CALL_REFUSED is added if its call was not made. Otherwise
+ * * -EINVAL: bad @nr, @flags, @fd or @cookie, or @chain not aligned to 8 bytes
+ * * -EFAULT: an entry could not be read, or its result could not be written;
+ *   calls that were made before stay made, and also the one whose result it is
+ * * -EPERM: sysctl kernel.kevent_disabled, or not a thread of user space
+ * * -EOPNOTSUPP: no chains on this architecture
+ */
+SYSCALL_DEFINE5(kevent_call, int, fd, struct kevent_call __user *, chain,
+		u32, nr, u32, flags, u64, cookie)
+{
+	BUILD_BUG_ON(sizeof(struct kevent_call) != 64);
+
+	if (!kevent_allowed())
+		return -EPERM;
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER))
+		return -EPERM;
+	if (fd != -1 || flags || cookie || !nr || nr > KEVENT_CALL_MAX)
+		return -EINVAL;
+	if (!IS_ALIGNED((unsigned long)chain, sizeof(u64)))
+		return -EINVAL;
+	return kevent_call_chain(chain, nr);
+}
