@@ -15,6 +15,7 @@
 #include <time.h>
 #include <linux/ukevent.h>
 #include "libkevent_inline.h"
+#include "libkevent_call.h"
 #include "libkevent_get.h"
 #include "libkevent_handles.h"
 #include "libkevent_lane.h"

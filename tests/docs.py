@@ -18,7 +18,8 @@ HEADERS = sorted((TOP / "libkevent").glob("libkevent*.h"))
 CODE = TOP / "kernel/kevent"
 SAME = 12		# words in a row that no two places share
 # Errnos that stay inside the kernel, and those of events: kevent(7) has them
-INTERNAL = {"ENOBUFS", "EWOULDBLOCK"}
+INTERNAL = {"ENOBUFS", "EWOULDBLOCK", "ERESTARTSYS", "ERESTARTNOINTR",
+            "ERESTARTNOHAND"}
 OF_EVENTS = {"EIDRM", "ECANCELED"}
 # What the entries of kevent_ctl() may fail with is in the comments of these
 ENTRIES = ("kevent_remove", "kevent_modify", "kevent_mark")
@@ -79,6 +80,12 @@ def mutants():
     yield from run(sys.executable, TOP / "tests/mutants/run", "--list")
 
 
+# --- Chains -----------------------------------------------------------------
+
+def calls():
+    yield from run(sys.executable, TOP / "scripts/call-list", "--check")
+
+
 # --- Functions --------------------------------------------------------------
 
 def declared():
@@ -89,7 +96,7 @@ def declared():
         text = re.sub(r"^\{.*?^\}", "", text, flags=re.S | re.M)
         names |= set(re.findall(r"\b(kevent_\w+)\(", text))
         names |= set(re.findall(r"^#define (KEVENT_\w+)\(", text, re.M))
-    return names
+    return {name for name in names if not name.endswith("_")}
 
 
 def plain(text):
@@ -298,6 +305,7 @@ def everything(out):
     yield from titles(out)
     yield from pages()
     yield from mutants()
+    yield from calls()
     yield from functions()
     yield from constants()
     yield from names()

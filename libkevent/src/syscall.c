@@ -24,7 +24,7 @@
 
 static int kernel_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 {
-	return kevent_call(__NR_kevent_init, ring, ring_size, flags, 0, 0, 0);
+	return kevent_syscall(__NR_kevent_init, ring, ring_size, flags, 0, 0, 0);
 }
 
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
@@ -47,7 +47,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 
 static int kernel_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 {
-	return kevent_call(__NR_kevent_ctl, fd, cmd, num, arg, 0, 0);
+	return kevent_syscall(__NR_kevent_ctl, fd, cmd, num, arg, 0, 0);
 }
 
 static __attribute__((noinline)) int any_ctl(int fd, __u32 cmd, __u32 num,
@@ -69,7 +69,7 @@ static int kernel_get_events(int fd, __u32 min_nr, __u32 max_nr,
 			     const struct timespec *timeout,
 			     struct ukevent *buf, __u32 flags)
 {
-	return kevent_call(__NR_kevent_get_events, fd, min_nr, max_nr,
+	return kevent_syscall(__NR_kevent_get_events, fd, min_nr, max_nr,
 			   KERNEL_TIMESPEC(timeout), buf, flags);
 }
 
@@ -97,7 +97,7 @@ static int kernel_wait(int fd, __u32 num, __u32 old_kidx,
 		       const struct timespec *timeout, __u32 flags,
 		       const struct kevent_wait_arg *arg)
 {
-	return kevent_call(__NR_kevent_wait, fd, num, old_kidx,
+	return kevent_syscall(__NR_kevent_wait, fd, num, old_kidx,
 			   KERNEL_TIMESPEC(timeout), flags, arg);
 }
 
@@ -129,7 +129,7 @@ int kevent_commit(int fd, __u32 new_uidx, __u32 over)
 		ret = kevent_fb_commit(fd, (__u64)over << 32 | new_uidx);
 	if (ret != KEVENT_FB_PASS)
 		return ret;
-	return kevent_call(__NR_kevent_commit, fd, new_uidx, over, 0, 0, 0);
+	return kevent_syscall(__NR_kevent_commit, fd, new_uidx, over, 0, 0, 0);
 }
 
 int kevent_supported(void)

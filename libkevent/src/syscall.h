@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include <sys/syscall.h>
 
-#ifndef __NR_kevent_init
 /* Where a machine's, or an ABI's, numbers start; alpha is 110 ahead. */
 #if defined(__alpha__)
 #define KEVENT_NR_BASE		110
@@ -20,11 +19,16 @@
 #else
 #define KEVENT_NR_BASE		0
 #endif
+
+#ifndef __NR_kevent_init
 #define __NR_kevent_init	(KEVENT_NR_BASE + 480)
 #define __NR_kevent_ctl		(KEVENT_NR_BASE + 481)
 #define __NR_kevent_get_events	(KEVENT_NR_BASE + 482)
 #define __NR_kevent_wait	(KEVENT_NR_BASE + 483)
 #define __NR_kevent_commit	(KEVENT_NR_BASE + 484)
+#endif
+#ifndef __NR_kevent_call
+#define __NR_kevent_call	(KEVENT_NR_BASE + 485)
 #endif
 
 /*
@@ -82,7 +86,7 @@ static inline long kevent_call6(long nr, long a, long b, long c, long d, long e,
 #endif
 
 /* The arguments may be integers of any type, and pointers. */
-#define kevent_call(nr, a, b, c, d, e, f)				\
+#define kevent_syscall(nr, a, b, c, d, e, f)				\
 	((int)kevent_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), \
 			   (long)(e), (long)(f)))
 

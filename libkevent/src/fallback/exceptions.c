@@ -56,6 +56,8 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "futex_waitv() names one word and leaves the others" },
 	{ "inode", "two watches of an inode in one queue share a report of what happened before the second",
 	  "inotify knows an inode once" },
+	{ "call", "the calls of a chain are made one by one, and KEVENT_CALL_COPY of a bad address is SIGSEGV",
+	  "a library enters the kernel for each call, and reads and writes memory as the program does" },
 	{ "kernel", "ENOSYS while the process has made no queue",
 	  "the library asks the kernel until then" },
 	{ NULL, NULL, NULL },

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * kevent_call(), and chains by ordinary calls where the kernel runs none
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "libkevent.h"
+#include "fallback/fallback.h"
+#include "syscall.h"
+
+/* What kernel/kevent/call.c allows */
+static bool allowed(__u32 nr)
+{
+	switch (nr) {
+#define ALLOW(name) case __NR_##name:
+#include "call_list.h"
+#undef ALLOW
+		return true;
+	default:
+		return false;
+	}
+}
+
+static long copy(const __u64 *args)
+{
+	__u64 bytes;
+
+	if (!args[2] || args[2] > sizeof(bytes))
+		return -EINVAL;
+	memcpy(&bytes, (void *)(uintptr_t)args[1], (size_t)args[2]);
+	memcpy((void *)(uintptr_t)args[0], &bytes, (size_t)args[2]);
+	return (long)args[2];
+}
+
+/* Sets *@refused if the call is not made. */
+static long make(const struct kevent_call *call, bool *refused)
+{
+	const __u64 *a = call->args;
+
+	*refused = call->flags;
+	if (*refused)
+		return -EINVAL;
+	if (call->nr == KEVENT_CALL_COPY)
+		return copy(a);
+	*refused = !allowed(call->nr);
+	if (*refused)
+		return -ENOSYS;
+	return kevent_call6((long)call->nr, (long)a[0], (long)a[1], (long)a[2],
+			    (long)a[3], (long)a[4], (long)a[5]);
+}
+
+static __u32 jump(const struct kevent_call *call, long ret)
+{
+	if (ret < 0)
+		return call->on_error;
+	return ret ? call->on_value : call->on_zero;
+}
+
+/* The chain from entry @i on. As in the kernel, an entry is read once. */
+static int emulate(struct kevent_call *chain, __u32 i, __u32 nr)
+{
+	struct kevent_call call;
+	bool refused;
+	__u32 step;
+	long ret;
+
+	for (;;) {
+		memcpy(&call, &chain[i], sizeof(call));
+		ret = make(&call, &refused);
+		chain[i].result = ret;
+		if (refused)
+			return (int)(i | KEVENT_CALL_REFUSED);
+		step = jump(&call, ret);
+		if (!step || step >= nr - i)
+			return (int)i;
+		i += step;
+	}
+}
+
+static int check(int fd, const struct kevent_call *chain, __u32 nr, __u32 flags,
+		 __u64 cookie)
+{
+	if (fd != -1 || flags || cookie || !nr || nr > KEVENT_CALL_MAX)
+		return -EINVAL;
+	return (uintptr_t)chain % sizeof(__u64) ? -EINVAL : 0;
+}
+
+/*
+ * -ENOSYS: no such kernel, or a filter. -EPERM: the sysctl, or a filter.
+ * -EOPNOTSUPP: an architecture without chains.
+ */
+static bool missing(int ret)
+{
+	return ret == -ENOSYS || ret == -EPERM || ret == -EOPNOTSUPP;
+}
+
+static int kernel_call(struct kevent_call *chain, __u32 nr)
+{
+#ifdef __LP64__
+	return kevent_syscall(__NR_kevent_call, -1, chain, nr, 0, 0, 0);
+#else
+	(void)chain;
+	(void)nr;
+	return -EOPNOTSUPP;
+#endif
+}
+
+int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
+		__u64 cookie)
+{
+	int ret = check(fd, chain, nr, flags, cookie);
+	__u32 at = 0;
+
+	if (ret)
+		return ret;
+	/* Alone, a call is quicker without a chain. */
+	if ((nr == 1 && chain->nr != KEVENT_CALL_COPY) ||
+	    kevent_fb_choose(0) == KEVENT_FB_ALWAYS)
+		return emulate(chain, 0, nr);
+	for (;;) {
+		ret = kernel_call(&chain[at], nr - at);
+		if (missing(ret))
+			return emulate(chain, at, nr);
+		if (ret < 0)
+			return ret;
+		at += (__u32)ret & ~KEVENT_CALL_REFUSED;
+		if (!((__u32)ret & KEVENT_CALL_REFUSED))
+			return (int)at;
+		if (chain[at].result == -EOPNOTSUPP)
+			return emulate(chain, at, nr);
+		/* Handlers have run: go on where a signal came. */
+		if (chain[at].result != -EINTR)
+			return (int)(at | KEVENT_CALL_REFUSED);
+	}
+}
