@@ -153,6 +153,7 @@ static const struct skip skips[] = {
 	  " abi.calls_refuse_o_path abi.init_refuses_each_unknown_flag"
 	  " abi.init_clears_the_header_only"
 	  " refuse.seccomp_filter_can_demand_refusals " },
+	{ "call", " calls calls_observed calls_random " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
 	  " timer.clock_that_is_set_cancels"

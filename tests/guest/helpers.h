@@ -25,6 +25,9 @@
 #define __NR_kevent_wait	483
 #define __NR_kevent_commit	484
 #endif
+#ifndef __NR_kevent_call
+#define __NR_kevent_call	485
+#endif
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 

@@ -75,6 +75,12 @@ static const struct test_suite *const suites[] = {
 	&nested_suite,
 	&nested_random_suite,
 	&busy_poll_suite,
+	&chain_suite,
+#ifdef __LP64__
+	&calls_suite,
+	&calls_random_suite,
+	&calls_observed_suite,
+#endif
 	&lanes_suite,
 	&storm_lanes_suite,
 	&limits_suite,

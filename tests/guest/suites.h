@@ -51,6 +51,10 @@ struct test_suite {
 
 extern const struct test_suite abi_suite;
 extern const struct test_suite attach_suite;
+extern const struct test_suite chain_suite;
+extern const struct test_suite calls_suite;
+extern const struct test_suite calls_random_suite;
+extern const struct test_suite calls_observed_suite;
 extern const struct test_suite lanes_suite;
 extern const struct test_suite storm_lanes_suite;
 extern const struct test_suite awake_suite;

@@ -92,6 +92,44 @@ static void kv_epoll(void)
 	run("kv_epoll");
 }
 
+/* 300 files take several chains; a folder is no file. */
+static void make_sizes(const char *folder)
+{
+	char path[64];
+	int i, fd;
+
+	MUST_EQ(mkdir(folder, 0700), 0);
+	for (i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "%s/%d", folder, i);
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+		MUST_EQ(ftruncate(fd, i), 0);
+		close(fd);
+	}
+	snprintf(path, sizeof(path), "%s/d", folder);
+	MUST_EQ(mkdir(path, 0700), 0);
+}
+
+static int run_chain(void *arg)
+{
+	dup2(*(int *)arg, 1);
+	execl(example("chain"), "chain", "/tmp/chain", NULL);
+	return 127;
+}
+
+static void chain(void)
+{
+	char said[32] = "";
+	int fd[2];
+
+	make_sizes("/tmp/chain");
+	open_pipe(fd);
+	CHECK_EQ(join_child(start_child(run_chain, &fd[1]), PATIENCE_MS), 0);
+	MUST(read(fd[0], said, sizeof(said) - 1) > 0);
+	CHECK(!strcmp(said, "44850 bytes\n"));
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* The program that waits for everything, and its output so far */
 struct everything {
 	pid_t	pid;
@@ -270,6 +308,7 @@ static const struct test_case cases[] = {
 	TEST(user),
 	TEST(kv_lane),
 	TEST(kv_epoll),
+	TEST(chain),
 	TEST(everything),
 	{}
 };

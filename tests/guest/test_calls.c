@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent_call(): chains, jumps, COPY, refusals, faults, signals
+ *
+ * raw() is the system call, run() that of the library, which makes calls the kernel
+ * refuses. A child under a seccomp filter gets all of its calls made that way.
+ */
+#ifdef __LP64__	/* elsewhere the library makes all calls */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "helpers.h"
+
+#define REFUSED	KEVENT_CALL_REFUSED
+#define PAGE	4096ul
+#define FIRST	0x5a5a	/* a result that nobody has written */
+
+static long raw5(int fd, void *chain, uint32_t nr, uint32_t flags,
+		 uint64_t cookie)
+{
+	long ret = syscall(__NR_kevent_call, fd, chain, nr, flags, cookie);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static long raw(struct kevent_call *chain, uint32_t nr)
+{
+	return raw5(-1, chain, nr, 0, 0);
+}
+
+static long run(struct kevent_call *chain, uint32_t nr)
+{
+	return kevent_call(-1, chain, nr, 0, 0);
+}
+
+/* An entry that goes on with the next one after any result */
+static struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b, uint64_t c)
+{
+	return (struct kevent_call){
+		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
+		.result = FIRST, .args = { a, b, c },
+	};
+}
+
+#define ENTRY(nr, a, b, c) \
+	entry(nr, KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(c))
+
+static struct kevent_call getppid_entry(void)
+{
+	return ENTRY(SYS_getppid, 0, 0, 0);
+}
+
+/* Chains */
+
+static void result_becomes_an_argument(void)
+{
+	char buf[8] = "";
+	struct kevent_call c[] = {
+		ENTRY(SYS_openat, AT_FDCWD, "/proc/version", O_RDONLY),
+		ENTRY(KEVENT_CALL_COPY, &c[2].args[0], &c[0].result, 8),
+		ENTRY(SYS_read, -1, buf, 5),
+		ENTRY(KEVENT_CALL_COPY, &c[4].args[0], &c[0].result, 8),
+		ENTRY(SYS_close, -1, 0, 0),
+	};
+
+	MUST_EQ(raw(c, 5), 4);
+	CHECK(c[0].result > 2);
+	CHECK_EQ(c[1].result, 8);
+	CHECK_EQ(c[2].result, 5);
+	CHECK(!memcmp(buf, "Linux", 5));
+	CHECK_EQ(c[4].result, 0);
+	CHECK_EQ(fcntl((int)c[0].result, F_GETFD), -1);
+}
+
+/* Entry 0 has a result of one sign; each entry is reached by one jump only. */
+static void check_jump(struct kevent_call first, unsigned int lands)
+{
+	struct kevent_call c[6];
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		c[i] = i ? getppid_entry() : first;
+		if (i)
+			c[i].on_value = 0;
+	}
+	c[0].on_error = 1;
+	c[0].on_zero = 2;
+	c[0].on_value = 4;
+	CHECK_EQ(raw(c, 6), lands);
+	for (i = 1; i < 6; i++)
+		CHECK_EQ(c[i].result, i == lands ? getppid() : FIRST);
+}
+
+static void jumps_follow_the_sign_of_the_result(void)
+{
+	char buf[4];
+	int fd = open("/dev/zero", O_RDONLY);
+
+	check_jump(ENTRY(SYS_close, -1, 0, 0), 1);
+	check_jump(ENTRY(SYS_read, fd, buf, 0), 2);
+	check_jump(ENTRY(SYS_read, fd, buf, 4), 4);
+	close(fd);
+}
+
+static void jump_past_the_end_ends_the_chain(void)
+{
+	static struct kevent_call c[300];
+	unsigned int i;
+
+	for (i = 0; i < 300; i++)
+		c[i] = getppid_entry();
+	c[0].on_value = 255;
+	c[255].on_value = 45;
+	CHECK_EQ(raw(c, 300), 255);
+	c[255].on_value = 44;
+	CHECK_EQ(raw(c, 300), 299);
+	CHECK_EQ(c[1].result, FIRST);
+	CHECK_EQ(c[254].result, FIRST);
+	CHECK_EQ(c[299].result, getppid());
+	c[0].on_value = 0;
+	CHECK_EQ(raw(c, 300), 0);
+}
+
+static void work_is_bounded(void)
+{
+	static struct kevent_call c[KEVENT_CALL_MAX + 1];
+	unsigned int i;
+
+	for (i = 0; i <= KEVENT_CALL_MAX; i++)
+		c[i] = getppid_entry();
+	CHECK_EQ(raw(c, KEVENT_CALL_MAX + 1), -EINVAL);
+	CHECK_EQ(c[0].result, FIRST);
+	CHECK_EQ(raw(c, KEVENT_CALL_MAX), KEVENT_CALL_MAX - 1);
+	for (i = 0; i < KEVENT_CALL_MAX; i++)
+		CHECK_EQ(c[i].result, getppid());
+	CHECK_EQ(c[KEVENT_CALL_MAX].result, FIRST);
+}
+
+static void copy_takes_one_to_eight_bytes(void)
+{
+	uint64_t from = 0x8877665544332211, to, want;
+	struct kevent_call c;
+	unsigned int n;
+
+	for (n = 0; n < 10; n++) {
+		to = want = ~0ull;
+		c = ENTRY(KEVENT_CALL_COPY, &to, &from, n);
+		CHECK_EQ(raw(&c, 1), 0);
+		CHECK_EQ(c.result, n && n < 9 ? (int)n : -EINVAL);
+		if (n && n < 9)
+			memcpy(&want, &from, n);
+		CHECK_EQ(to, want);
+	}
+	c = ENTRY(KEVENT_CALL_COPY, &to, 8, 8);
+	CHECK_EQ(raw(&c, 1), 0);
+	CHECK_EQ(c.result, -EFAULT);
+	c = ENTRY(KEVENT_CALL_COPY, -8ll, &from, 8);
+	CHECK_EQ(raw(&c, 1), 0);
+	CHECK_EQ(c.result, -EFAULT);
+	c = ENTRY(KEVENT_CALL_COPY, &to, -8ll, 8);
+	CHECK_EQ(raw(&c, 1), 0);
+	CHECK_EQ(c.result, -EFAULT);
+}
+
+/* Arguments */
+
+static void bad_arguments_are_refused(void)
+{
+	struct kevent_call c[2] = { getppid_entry(), getppid_entry() };
+
+	CHECK_EQ(raw5(0, c, 1, 0, 0), -EINVAL);
+	CHECK_EQ(raw5(-2, c, 1, 0, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, c, 1, 1, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, c, 1, 1u << 31, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, c, 1, 0, 1), -EINVAL);
+	CHECK_EQ(raw5(-1, c, 1, 0, 1ull << 63), -EINVAL);
+	CHECK_EQ(raw5(-1, c, 0, 0, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, c, ~0u, 0, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, (char *)c + 4, 1, 0, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, NULL, 1, 0, 0), -EFAULT);
+	CHECK_EQ(raw5(-1, (void *)-PAGE, 1, 0, 0), -EFAULT);
+	CHECK_EQ(c[0].result, FIRST);
+	CHECK_EQ(kevent_call(0, c, 1, 0, 0), -EINVAL);
+	CHECK_EQ(kevent_call(-1, c, 1, 1, 0), -EINVAL);
+	CHECK_EQ(kevent_call(-1, c, 1, 0, 1), -EINVAL);
+	CHECK_EQ(kevent_call(-1, c, 0, 0, 0), -EINVAL);
+	CHECK_EQ(kevent_call(-1, c, KEVENT_CALL_MAX + 1, 0, 0), -EINVAL);
+	CHECK_EQ(c[0].result, FIRST);
+}
+
+static void flags_of_an_entry_are_refused(void)
+{
+	struct kevent_call c[3];
+	unsigned int bit;
+
+	for (bit = 0; bit < 8; bit++) {
+		c[0] = getppid_entry();
+		c[1] = getppid_entry();
+		c[1].flags = 1u << bit;
+		c[2] = getppid_entry();
+		CHECK_EQ(raw(c, 3), 1 | REFUSED);
+		CHECK_EQ(c[0].result, getppid());
+		CHECK_EQ(c[1].result, -EINVAL);
+		CHECK_EQ(c[2].result, FIRST);
+		CHECK_EQ(run(c, 3), 1 | REFUSED);
+	}
+}
+
+enum { NRS = 600 };
+
+static int allow_all(void)
+{
+	struct sock_filter f = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = 1, .filter = &f };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static struct kevent_call bad_call(uint32_t nr)
+{
+	struct kevent_call c = { .nr = nr, .result = FIRST };
+
+	memset(c.args, 0xff, sizeof(c.args));
+	return c;
+}
+
+static int emulate_all(void *arg)
+{
+	int64_t *want = arg;
+	unsigned int i;
+
+	want[SYS_getpid] = getpid();
+	want[SYS_getppid] = getppid();
+	CHILD_MUST(!allow_all());
+	for (i = 0; i < NRS; i++) {
+		struct kevent_call c = bad_call(i);
+		bool refused = run(&c, 1) == REFUSED;
+
+		if (c.result == want[i] && refused == (c.result == -ENOSYS))
+			continue;
+		note("call %u: kernel %lld, library %lld", i,
+		     (long long)want[i], (long long)c.result);
+		return 1;
+	}
+	return 0;
+}
+
+/* The library allows what the kernel allows. */
+static void calls_outside_the_list_are_refused(void)
+{
+	static const int never[] = {
+		SYS_clone, SYS_execve, SYS_exit, SYS_exit_group, SYS_ptrace,
+		SYS_setuid, SYS_rt_sigreturn, SYS_prctl, SYS_seccomp, SYS_mmap,
+		SYS_mprotect, SYS_unshare, SYS_setns, SYS_ioctl, SYS_ppoll,
+		SYS_futex, SYS_kill, SYS_io_uring_enter, __NR_kevent_init,
+		__NR_kevent_wait, __NR_kevent_call,
+	};
+	static int64_t seen[NRS];
+	unsigned int i, made = 0;
+	struct kevent_call c;
+	long ret;
+
+	for (i = 0; i < NRS; i++) {
+		c = bad_call(i);
+		ret = raw(&c, 1);
+		CHECK_EQ(ret, c.result == -ENOSYS ? REFUSED : 0);
+		seen[i] = c.result;
+		made += c.result != -ENOSYS;
+	}
+	CHECK_EQ(made, 61);
+	for (i = 0; i < ARRAY_SIZE(never); i++)
+		CHECK_EQ(seen[never[i]], -ENOSYS);
+	c = bad_call(~0u);
+	CHECK_EQ(raw(&c, 1), REFUSED);
+	CHECK_EQ(join_child(start_child(emulate_all, seen), PATIENCE_MS), 0);
+}
+
+/* A refusal is not the same as an error that the call itself returns. */
+static void errors_of_a_call_are_no_refusals(void)
+{
+	int sock[2];
+	struct kevent_call c[2] = {
+		ENTRY(SYS_accept, -1, 0, 0),
+		getppid_entry(),
+	};
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, sock), 0);
+	c[0].args[0] = (uint64_t)sock[0];
+	c[0].on_error = 0;
+	CHECK_EQ(raw(c, 2), 0);
+	CHECK_EQ(c[0].result, -EOPNOTSUPP);
+	CHECK_EQ(run(c, 2), 0);
+	CHECK_EQ(c[0].result, -EOPNOTSUPP);
+	c[0].on_error = 1;
+	CHECK_EQ(run(c, 2), 1);
+	CHECK_EQ(c[1].result, getppid());
+	close(sock[0]);
+	close(sock[1]);
+}
+
+/* Faults */
+
+/* Two pages; the second one can go away. */
+static char *two_pages(void)
+{
+	char *mem = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(mem != MAP_FAILED);
+	return mem;
+}
+
+static void entry_that_cannot_be_read_is_efault(void)
+{
+	char *mem = two_pages();
+	struct kevent_call *c = (void *)(mem + PAGE - 2 * sizeof(*c));
+
+	c[0] = getppid_entry();
+	c[1] = getppid_entry();
+	MUST_EQ(munmap(mem + PAGE, PAGE), 0);
+	CHECK_EQ(raw(c, 3), -EFAULT);
+	CHECK_EQ(c[0].result, getppid());
+	CHECK_EQ(c[1].result, getppid());
+	c[1].on_value = 0;
+	CHECK_EQ(raw(c, 3), 1);
+	munmap(mem, PAGE);
+}
+
+static void result_that_cannot_be_written_is_efault(void)
+{
+	char *mem = two_pages();
+	struct kevent_call *c = (void *)(mem + PAGE - sizeof(*c));
+	int pipe[2];
+
+	open_pipe(pipe);
+	c[0] = ENTRY(SYS_write, pipe[1], "ab", 2);
+	c[1] = ENTRY(SYS_write, pipe[1], "c", 1);
+	c[2] = ENTRY(SYS_write, pipe[1], "d", 1);
+	MUST_EQ(mprotect(mem + PAGE, PAGE, PROT_READ), 0);
+	CHECK_EQ(raw(c, 3), -EFAULT);
+	CHECK_EQ(c[0].result, 2);
+	CHECK_EQ(c[1].result, FIRST);
+	CHECK_EQ(take_bytes(pipe[0]), 3);
+	munmap(mem, 2 * PAGE);
+	close(pipe[0]);
+	close(pipe[1]);
+}
+
+/* Another thread */
+
+struct blocked {
+	struct kevent_call	*c;
+	int			pipe[2];
+	char			buf[4];
+	struct actor		actor;
+	long (*fn)(struct kevent_call *chain, uint32_t nr);
+};
+
+static long run_blocked(void *arg)
+{
+	struct blocked *b = arg;
+
+	return b->fn(b->c, 3);
+}
+
+/* A thread whose chain sleeps in its entry 0, which reads a pipe */
+static void block(struct blocked *b, struct kevent_call *c,
+		  long (*fn)(struct kevent_call *, uint32_t))
+{
+	*b = (struct blocked){ .c = c, .fn = fn };
+	MUST_EQ(pipe(b->pipe), 0);
+	c[0] = ENTRY(SYS_read, b->pipe[0], b->buf, 4);
+	c[1] = getppid_entry();
+	c[2] = getppid_entry();
+	start_actor(&b->actor, run_blocked, b);
+	MUST(sleeps_in(b->actor.tid, __NR_kevent_call));
+}
+
+static void unblock(struct blocked *b)
+{
+	join_actor(&b->actor, PATIENCE_MS);
+	close(b->pipe[0]);
+	close(b->pipe[1]);
+}
+
+/* What has begun goes on as it was read; what comes later is read later. */
+static void entries_change_until_their_turn(void)
+{
+	struct kevent_call c[3];
+	struct blocked b;
+
+	block(&b, c, raw);
+	c[0].on_value = 0;
+	c[0].nr = SYS_exit_group;
+	c[1].nr = SYS_getpid;
+	put_byte(b.pipe[1]);
+	unblock(&b);
+	CHECK_EQ(b.actor.ret, 2);
+	CHECK_EQ(c[0].result, 1);
+	CHECK_EQ(c[1].result, getpid());
+	block(&b, c, raw);
+	c[1].nr = SYS_exit_group;
+	put_byte(b.pipe[1]);
+	unblock(&b);
+	CHECK_EQ(b.actor.ret, 1 | REFUSED);
+	CHECK_EQ(c[1].result, -ENOSYS);
+}
+
+static void memory_may_go_away_during_a_call(void)
+{
+	char *mem = two_pages();
+	struct blocked b;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct kevent_call *c = (void *)(mem + PAGE - i * sizeof(*c));
+
+		block(&b, c, raw);
+		MUST_EQ(munmap(mem + PAGE, PAGE), 0);
+		put_byte(b.pipe[1]);
+		unblock(&b);
+		CHECK_EQ(b.actor.ret, -EFAULT);
+		if (i)
+			CHECK_EQ(c[0].result, 1);
+		MUST(mmap(mem + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+			  MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	}
+	munmap(mem, 2 * PAGE);
+}
+
+/* Signals */
+
+static volatile sig_atomic_t handled;
+
+static void count(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+static void interrupt(struct blocked *b, int flags)
+{
+	struct sigaction sa = { .sa_handler = count, .sa_flags = flags };
+
+	handled = 0;
+	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	MUST_EQ(pthread_kill(b->actor.thread, SIGUSR1), 0);
+	unblock(b);
+	CHECK_EQ(handled, 1);
+}
+
+static void signal_ends_the_chain(void)
+{
+	const int flags[] = { 0, SA_RESTART };
+	struct kevent_call c[3];
+	struct blocked b;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		block(&b, c, raw);
+		interrupt(&b, flags[i]);
+		CHECK_EQ(b.actor.ret, 1 | REFUSED);
+		CHECK_EQ(c[0].result, -EINTR);
+		CHECK_EQ(c[1].result, -EINTR);
+		CHECK_EQ(c[2].result, FIRST);
+	}
+}
+
+static void library_goes_on_after_a_signal(void)
+{
+	struct kevent_call c[3];
+	struct blocked b;
+
+	block(&b, c, run);
+	interrupt(&b, 0);
+	CHECK_EQ(b.actor.ret, 2);
+	CHECK_EQ(c[0].result, -EINTR);
+	CHECK_EQ(c[1].result, getppid());
+	CHECK_EQ(c[2].result, getppid());
+}
+
+static int sleep_in_a_chain(void *arg)
+{
+	struct kevent_call c = *(struct kevent_call *)arg;
+
+	raw(&c, 1);
+	return 1;
+}
+
+static void sigkill_ends_a_chain_at_once(void)
+{
+	struct kevent_call c;
+	int fd[2], status;
+	char buf[4];
+	pid_t pid;
+
+	MUST_EQ(pipe(fd), 0);
+	c = ENTRY(SYS_read, fd[0], buf, 4);
+	pid = start_child(sleep_in_a_chain, &c);
+	CHECK(sleeps_in(pid, __NR_kevent_call));
+	kill(pid, SIGKILL);
+	MUST_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/*
+ * A descriptor on its way through a socket goes with that socket, by task work. After
+ * close() as an ordinary call the next call finds it gone.
+ */
+static void files_are_gone_before_the_next_call(void)
+{
+	char buf[4];
+	int sock[2], pipe[2];
+	struct kevent_call c[2];
+
+	open_pipe(pipe);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
+	send_fd(sock[0], pipe[1]);
+	close(pipe[1]);
+	c[0] = ENTRY(SYS_close, sock[1], 0, 0);
+	c[1] = ENTRY(SYS_read, pipe[0], buf, 4);
+	CHECK_EQ(raw(c, 2), 1);
+	CHECK_EQ(c[0].result, 0);
+	CHECK_EQ(c[1].result, 0);
+	close(sock[0]);
+	close(pipe[0]);
+}
+
+static const struct test_case cases[] = {
+	TEST(result_becomes_an_argument),
+	TEST(jumps_follow_the_sign_of_the_result),
+	TEST(jump_past_the_end_ends_the_chain),
+	TEST(work_is_bounded),
+	TEST(copy_takes_one_to_eight_bytes),
+	TEST(bad_arguments_are_refused),
+	TEST(flags_of_an_entry_are_refused),
+	TEST(calls_outside_the_list_are_refused),
+	TEST(errors_of_a_call_are_no_refusals),
+	TEST(entry_that_cannot_be_read_is_efault),
+	TEST(result_that_cannot_be_written_is_efault),
+	TEST(entries_change_until_their_turn),
+	TEST(memory_may_go_away_during_a_call),
+	TEST(signal_ends_the_chain),
+	TEST(library_goes_on_after_a_signal),
+	TEST(sigkill_ends_a_chain_at_once),
+	TEST(files_are_gone_before_the_next_call),
+	{ }
+};
+
+const struct test_suite calls_suite = {
+	.name = "calls",
+	.cases = cases,
+};
+
+#endif
