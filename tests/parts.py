@@ -17,7 +17,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
            "debug": 900, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1200,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
-           "fuzz": 300, "search": 1800}
+           "fuzz": 300, "search": 1800, "syzkaller": 300}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -292,6 +292,16 @@ def run_fuzz(*words):
     """Operations at random, next to a model. The log has the seeds."""
     return run_counting(report.Report("fuzz"), "fuzz",
                         [TOP / "tests/fuzz/run", *(words or ("--quick",))])
+
+
+def run_syzkaller(seconds):
+    """Programs from the description for syzkaller. The logs have the seeds."""
+    SECONDS["syzkaller"] = seconds + 300
+    results = report.Report("syzkaller")
+    for config in ("base", "debug"):
+        run_counting(results, config, [TOP / "tests/syzkaller/run", "--config",
+                                       config, "--seconds", str(seconds)])
+    return results
 
 
 def run_deb():
