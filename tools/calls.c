@@ -16,12 +16,12 @@
 
 #define MOST	8	/* entries of an array that are shown */
 
-enum { INIT, CTL, GET_EVENTS, WAIT, COMMIT, NR_CALLS };
+enum { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };
 
 static const char *const names[NR_CALLS] = {
 	[INIT] = "kevent_init", [CTL] = "kevent_ctl",
 	[GET_EVENTS] = "kevent_get_events", [WAIT] = "kevent_wait",
-	[COMMIT] = "kevent_commit",
+	[COMMIT] = "kevent_commit", [CALL] = "kevent_call",
 };
 
 /*
@@ -164,12 +164,49 @@ static void begin_commit(struct call *call)
 				 (__u32)call->arg[1]));
 }
 
+/* The calls of a chain, by their numbers, as they are before the first of them */
+static void begin_call(struct call *call)
+{
+	__u64 i, nr = (__u32)call->arg[2];
+	struct kevent_call c;
+
+	say(&call->to, "%d, [", (int)call->arg[0]);
+	for (i = 0; i < nr && i < MOST; i++) {
+		if (!peek(call->tid, call->arg[1] + i * sizeof(c), &c,
+			  sizeof(c)))
+			break;
+		say(&call->to, i ? ", " : "");
+		if (c.nr == KEVENT_CALL_COPY)
+			say(&call->to, "copy");
+		else
+			say(&call->to, "%u", c.nr);
+		say(&call->to, "(%#llx, %#llx, %#llx)",
+		    (unsigned long long)c.args[0],
+		    (unsigned long long)c.args[1],
+		    (unsigned long long)c.args[2]);
+	}
+	say(&call->to, i < nr ? ", ...], %u" : "], %u", (__u32)nr);
+}
+
+/* Which entry was the last, and why its call was not made */
+static void say_end(struct call *call, __s64 ret)
+{
+	__u64 at = (__u64)ret & ~(__u64)KEVENT_CALL_REFUSED;
+	struct kevent_call c;
+
+	say(&call->to, " = %llu", (unsigned long long)at);
+	if (at != (__u64)ret &&
+	    peek(call->tid, call->arg[1] + at * sizeof(c), &c, sizeof(c)))
+		say(&call->to, " refused: -%s",
+		    strerrorname_np((int)-c.result));
+}
+
 void call_begins(struct call *call, __u64 nr, const __u64 arg[6])
 {
 	static void (*const begin[NR_CALLS])(struct call *call) = {
 		[INIT] = begin_init, [CTL] = begin_ctl,
 		[GET_EVENTS] = begin_get_events, [WAIT] = begin_wait,
-		[COMMIT] = begin_commit,
+		[COMMIT] = begin_commit, [CALL] = begin_call,
 	};
 
 	call->nr = (unsigned int)(nr - __NR_kevent_init);
@@ -187,6 +224,8 @@ void call_ends(struct call *call, __s64 ret)
 {
 	if (ret < 0)
 		say(&call->to, " = -%s", strerrorname_np((int)-ret));
+	else if (call->nr == CALL)
+		say_end(call, ret);
 	else
 		say(&call->to, " = %lld", (long long)ret);
 	if (ret <= 0)
