@@ -62,9 +62,13 @@ static void become(uid_t uid)
  * The plugin recognises these instructions, which do nothing; see callback_of()
  * there.
  */
+#if defined(__x86_64__) || defined(__i386__)
 #define MARK(letter) \
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x80, '" letter "', 'V', 'E', 'K'" \
 			 ::: "memory")
+#else
+#define MARK(letter)	do { } while (0)
+#endif
 
 /* Work that others have left, such as after a grace period, is done first. */
 static void settle(void)
