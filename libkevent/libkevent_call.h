@@ -14,6 +14,12 @@
 extern "C" {
 #endif
 
+/* In C++ the function hides the constructor of the structure of the same name. */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /**
  * kevent_call() - run a chain of system calls
  * @fd: -1
@@ -32,6 +38,10 @@ extern "C" {
  */
 int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 		__u64 cookie);
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* Results that a jump is for */
 #define KEVENT_ON_ERROR	0x1U

@@ -8,11 +8,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FILES	128
+#define FILES		128
+#define TYPE_AND_SIZE	0x201		/* of the mask of statx() */
+#define TYPE		0170000
+#define REGULAR		0100000
 
 enum { CLOSE = 1 };
 
@@ -25,8 +27,17 @@ struct entry {
 	char		name[];
 };
 
+/* As statx() stores it; not all C libraries have that structure. */
+struct status {
+	__u32		mask, blksize;
+	__u64		attributes;
+	__u32		nlink, uid, gid;
+	unsigned short	mode, spare;
+	__u64		ino, size, rest[26];
+};
+
 static struct kevent_call calls[FILES];
-static struct statx found[FILES];
+static struct status found[FILES];
 static char names[1 << 20];
 
 /* Open the folder, read its names, close it. Returns how many bytes of names. */
@@ -63,8 +74,8 @@ static long long sizes(const struct kevent_chain *c)
 	if (!c->nr || kevent_chain_run(c) < 0)
 		return 0;
 	for (i = 0; i < c->nr; i++)
-		if (!calls[i].result && S_ISREG(found[i].stx_mode))
-			sum += (long long)found[i].stx_size;
+		if (!calls[i].result && (found[i].mode & TYPE) == REGULAR)
+			sum += (long long)found[i].size;
 	return sum;
 }
 
@@ -90,7 +101,7 @@ int main(int argc, char **argv)
 	for (at = 0; at < len; at += e->len) {
 		e = (struct entry *)&names[at];
 		kevent_chain_call(&c, SYS_statx, AT_FDCWD, e->name,
-				  AT_SYMLINK_NOFOLLOW, STATX_SIZE | STATX_TYPE,
+				  AT_SYMLINK_NOFOLLOW, TYPE_AND_SIZE,
 				  &found[c.nr]);
 		kevent_chain_jump(&c, KEVENT_ON_ANY, c.nr);
 		kevent_chain_label(&c, c.nr);

@@ -49,6 +49,16 @@ OFFSET(struct kevent_wait_arg, changes, 32);
 OFFSET(struct kevent_wait_arg, nr_changes, 40);
 OFFSET(struct kevent_wait_arg, __pad0, 44);
 
+SIZE(struct kevent_call, 64);
+static_assert(alignof(struct kevent_call) == 8, "alignment of kevent_call");
+OFFSET(struct kevent_call, nr, 0);
+OFFSET(struct kevent_call, on_error, 4);
+OFFSET(struct kevent_call, on_zero, 5);
+OFFSET(struct kevent_call, on_value, 6);
+OFFSET(struct kevent_call, flags, 7);
+OFFSET(struct kevent_call, result, 8);
+OFFSET(struct kevent_call, args, 16);
+
 static_assert(sizeof(struct ukevent) % sizeof(kevent_ring_word) == 0,
 	      "an entry is made of whole words");
 static_assert(KEVENT_RING_BYTES(KEVENT_RING_MAX) == 128 + 40 * (1 << 20),

@@ -88,6 +88,19 @@ pub struct WaitArg {
     pub pad0: u32,
 }
 
+/// `struct kevent_call`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(8))]
+pub struct Call {
+    pub nr: u32,
+    pub on_error: u8,
+    pub on_zero: u8,
+    pub on_value: u8,
+    pub flags: u8,
+    pub result: i64,
+    pub args: [u64; 6],
+}
+
 /// `struct __kernel_timespec`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -101,6 +114,7 @@ pub const SYS_CTL: usize = 481;
 pub const SYS_GET_EVENTS: usize = 482;
 pub const SYS_WAIT: usize = 483;
 pub const SYS_COMMIT: usize = 484;
+pub const SYS_CALL: usize = 485;
 
 macro_rules! constants {
     ($($(#[$meta:meta])* $name:ident: $type:ty = $value:expr;)*) => {
@@ -112,6 +126,10 @@ macro_rules! constants {
 }
 
 constants! {
+    CALL_COPY: u32 = 0x8000_0000;
+    CALL_REFUSED: u32 = 0x10000;
+    CALL_MAX: u32 = 1024;
+
     RING_MIN: u32 = 2;
     RING_MAX: u32 = 1 << 20;
     RING_MORE: u32 = 0x1;

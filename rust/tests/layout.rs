@@ -4,7 +4,7 @@
 //! libkevent/test/layout.c states sizes and offsets, and the build of libkevent checks
 //! them against the header. Here those numbers are the expected ones.
 
-use kevent::abi::{self, Change, Entry, RingHeader, WaitArg};
+use kevent::abi::{self, Call, Change, Entry, RingHeader, WaitArg};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{align_of, size_of, MaybeUninit};
 
@@ -42,6 +42,10 @@ fn offsets() -> BTreeMap<&'static str, usize> {
             size: size, clockid: clockid, min_nr: min_nr, sigsetsize: sigsetsize,
             sigmask: sigmask, min_wait_ns: min_wait_ns, changes: changes,
             nr_changes: nr_changes, __pad0: pad0
+        },
+        "kevent_call" = Call {
+            nr: nr, on_error: on_error, on_zero: on_zero, on_value: on_value, flags: flags,
+            result: result, args: args
         },
     }
     .into()
@@ -82,6 +86,7 @@ fn sizes_are_those_of_c() {
         ("kevent_ring", size_of::<RingHeader>()),
         ("kevent_change", size_of::<Change>()),
         ("kevent_wait_arg", size_of::<WaitArg>()),
+        ("kevent_call", size_of::<Call>()),
     ]);
     assert_eq!(ours, stated);
     assert_eq!(size_of::<Entry>(), 8 * abi::ENTRY_WORDS);
@@ -148,6 +153,7 @@ fn system_calls_are_those_of_c() {
         abi::SYS_GET_EVENTS,
         abi::SYS_WAIT,
         abi::SYS_COMMIT,
+        abi::SYS_CALL,
     ];
     assert_eq!(ours, stated[..]);
 }

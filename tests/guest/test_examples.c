@@ -98,7 +98,6 @@ static void make_sizes(const char *folder)
 	char path[64];
 	int i, fd;
 
-	MUST_EQ(mkdir(folder, 0700), 0);
 	for (i = 0; i < 300; i++) {
 		snprintf(path, sizeof(path), "%s/%d", folder, i);
 		fd = open(path, O_CREAT | O_WRONLY, 0600);
@@ -109,25 +108,48 @@ static void make_sizes(const char *folder)
 	MUST_EQ(mkdir(path, 0700), 0);
 }
 
+static void remove_sizes(const char *folder)
+{
+	char path[64];
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "%s/%d", folder, i);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/d", folder);
+	rmdir(path);
+	rmdir(folder);
+}
+
+struct sizes {
+	char	folder[32];
+	int	fd[2];
+};
+
 static int run_chain(void *arg)
 {
-	dup2(*(int *)arg, 1);
-	execl(example("chain"), "chain", "/tmp/chain", NULL);
+	struct sizes *s = arg;
+
+	dup2(s->fd[1], 1);
+	execl(example("chain"), "chain", s->folder, NULL);
 	return 127;
 }
 
 static void chain(void)
 {
+	struct sizes s = { .folder = "/tmp/chain-XXXXXX" };
 	char said[32] = "";
-	int fd[2];
 
-	make_sizes("/tmp/chain");
-	open_pipe(fd);
-	CHECK_EQ(join_child(start_child(run_chain, &fd[1]), PATIENCE_MS), 0);
-	MUST(read(fd[0], said, sizeof(said) - 1) > 0);
+	MUST(mkdtemp(s.folder));
+	make_sizes(s.folder);
+	open_pipe(s.fd);
+	CHECK_EQ(join_child(start_child(run_chain, &s), PATIENCE_MS), 0);
+	remove_sizes(s.folder);
+	MUST(read(s.fd[0], said, sizeof(said) - 1) > 0);
 	CHECK(!strcmp(said, "44850 bytes\n"));
-	close(fd[0]);
-	close(fd[1]);
+	close(s.fd[0]);
+	close(s.fd[1]);
 }
 
 /* The program that waits for everything, and its output so far */
