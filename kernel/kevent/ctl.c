@@ -258,6 +258,7 @@ static __always_inline int request_make(struct kevent_requests *r, bool changes)
 
 /* Hand-off */
 
+#ifdef CONFIG_EVENTFD
 /* Not by write(), which would wait while the counter is full. */
 static int eventfd_ring(struct file *file)
 {
@@ -271,6 +272,12 @@ static int eventfd_ring(struct file *file)
 	eventfd_ctx_put(ctx);
 	return 0;
 }
+#else
+static int eventfd_ring(struct file *file)
+{
+	return -EINVAL;
+}
+#endif
 
 static bool is_handoff(const struct kevent_requests *r)
 {
