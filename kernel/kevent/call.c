@@ -166,11 +166,15 @@ static noinline void kevent_call_work(void)
 	cond_resched();
 }
 
-/* Whether only task work interrupted a call, which then is made once more */
+/*
+ * Whether only task work interrupted a call, which then is made once more. Without such
+ * work the number is no code: lseek() of some files returns any number.
+ */
 static bool kevent_call_again(long ret)
 {
 	return (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR ||
-		ret == -ERESTARTNOHAND) && !task_sigpending(current);
+		ret == -ERESTARTNOHAND) && !task_sigpending(current) &&
+	       test_thread_flag(TIF_NOTIFY_SIGNAL);
 }
 
 /* A signal handler runs after the chain, so no call of it is restarted. */
@@ -191,8 +195,8 @@ static long kevent_call_no_restart(long ret)
 
 static long kevent_call_copy(const struct pt_regs *regs)
 {
-	void __user *to = u64_to_user_ptr(regs->KEVENT_CALL_ARG0);
-	void __user *from = u64_to_user_ptr(regs->KEVENT_CALL_ARG1);
+	void __user *to = (void __user *)regs->KEVENT_CALL_ARG0;
+	void __user *from = (void __user *)regs->KEVENT_CALL_ARG1;
 	u64 bytes, nr = regs->KEVENT_CALL_ARG2;
 
 	if (!nr || nr > sizeof(bytes))

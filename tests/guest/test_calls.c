@@ -312,6 +312,21 @@ static void errors_of_a_call_are_no_refusals(void)
 	close(sock[1]);
 }
 
+/* A position that looks like a code of the kernel does not have the call made for ever. */
+static void result_may_look_like_a_code(void)
+{
+	int fd = open("/proc/self/mem", O_RDONLY);
+	struct kevent_call c[2] = {
+		ENTRY(SYS_lseek, fd, -512, SEEK_SET),
+		ENTRY(SYS_lseek, fd, -600, SEEK_SET),
+	};
+
+	CHECK_EQ(raw(c, 2), 1);
+	CHECK_EQ(c[0].result, -EINTR);
+	CHECK_EQ(c[1].result, -600);
+	close(fd);
+}
+
 /* Faults */
 
 /* Two pages; the second one can go away. */
@@ -552,6 +567,7 @@ static const struct test_case cases[] = {
 	TEST(flags_of_an_entry_are_refused),
 	TEST(calls_outside_the_list_are_refused),
 	TEST(errors_of_a_call_are_no_refusals),
+	TEST(result_may_look_like_a_code),
 	TEST(entry_that_cannot_be_read_is_efault),
 	TEST(result_that_cannot_be_written_is_efault),
 	TEST(entries_change_until_their_turn),
