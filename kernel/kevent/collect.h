@@ -34,6 +34,21 @@ static __always_inline bool kevent_repeats(const struct kevent *ke, const struct
 }
 
 /*
+ * A level watch that kevent_postpone() has put on the ready list: nothing was reported
+ * since its event was delivered. While its entry is unread, its consumer has yet to look
+ * itself, and the call after that looks at the watch.
+ */
+static __always_inline bool kevent_stays_level(struct kevent *ke,
+					       const struct kring *to)
+{
+	if (ke->state != KE_DELIVERED || !to->user ||
+	    !kring_is_unread(to, ke->stored))
+		return false;
+	list_move_tail(&ke->link, &ke->queue->level);
+	return true;
+}
+
+/*
  * Verify a watch, if that takes no lock and no sleep. What becomes true after
  * that is reported by a callback, which comes to ready_lock later.
  */

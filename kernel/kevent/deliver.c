@@ -164,13 +164,27 @@ static __always_inline bool kevent_direct_goes_on(const struct kevent_direct *d)
 	return d->looks && !d->stop;
 }
 
+/* Pass over a watch that stays on the list of level watches. */
+static __always_inline bool kevent_direct_unread(struct kevent_direct *d,
+						 struct kevent *ke)
+{
+	if (!kevent_stays_level(ke, d->to))
+		return false;
+	d->looks--;
+	return true;
+}
+
 static __always_inline void kevent_direct_ready(struct kevent_direct *d)
 {
 	struct list_head *ready = &d->q->ready;
+	struct kevent *ke;
 
-	while (!list_empty(ready) && d->nr < d->max && kevent_direct_goes_on(d))
-		kevent_direct_store(d, list_first_entry(ready, struct kevent,
-							link));
+	while (!list_empty(ready) && d->nr < d->max &&
+	       kevent_direct_goes_on(d)) {
+		ke = list_first_entry(ready, struct kevent, link);
+		if (!kevent_direct_unread(d, ke))
+			kevent_direct_store(d, ke);
+	}
 }
 
 /*

@@ -5,11 +5,13 @@
 #ifndef _KEVENT_MORE_H
 #define _KEVENT_MORE_H
 
+#include <linux/types.h>
+
 struct kevent_queue;
 struct pid;
 
 void kevent_more(struct kevent_queue *q);
 void kevent_retry_flags(struct kevent_queue *q);
-struct pid *kevent_follow(struct kevent_queue *q);
+struct pid *kevent_follow(struct kevent_queue *q, bool sleeps);
 
 #endif /* _KEVENT_MORE_H */

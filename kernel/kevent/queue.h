@@ -86,6 +86,7 @@ struct kevent_busy {
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @consumer:	R: the thread that last waited for the ring, or created it; see
  *		kevent_more()
+ * @consumer_sleeps: R: that wait could have slept
  * @more_work:	R: runs in @consumer, and holds a reference to the queue
  * @more_queued: R: @more_work is on its way
  * @poll_wait:	poll() on the queue's own descriptor
@@ -138,6 +139,7 @@ struct kevent_queue {
 	struct pid		*consumer;
 	struct callback_head	more_work;
 	bool			more_queued;
+	bool			consumer_sleeps;
 	wait_queue_head_t	poll_wait;
 	struct irq_work		poll_work;
 	struct kevent_nest	nest;

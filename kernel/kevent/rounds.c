@@ -62,20 +62,6 @@ struct kevent_round {
 
 /* Verify */
 
-/*
- * A level watch that kevent_postpone() has put on the ready list: nothing was reported
- * since its event was delivered. While its entry is unread, its consumer has yet to look
- * itself, and the call after that looks at the watch.
- */
-static bool kevent_stays_level(struct kevent *ke, const struct kring *to)
-{
-	if (ke->state != KE_DELIVERED || !to->user ||
-	    !kring_is_unread(to, ke->stored))
-		return false;
-	list_move_tail(&ke->link, &ke->queue->level);
-	return true;
-}
-
 /* Take those of the first @want ready watches that must be verified. */
 static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 			      struct kevent_batch *batch, u32 want)

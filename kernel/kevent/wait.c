@@ -213,7 +213,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	kevent_busy_wait(q, news, until);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (news)
-		last = kevent_follow(q);
+		last = kevent_follow(q, !until->nowait);
 	while ((ret = kevent_sleep_locked(q, &w, timed_out)) ==
 	       KEVENT_SLEEPS_ON) {
 		spin_unlock_irqrestore(&q->ready_lock, flags);

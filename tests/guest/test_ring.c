@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -192,6 +193,192 @@ static void event_for_a_sleeper_sets_no_flag(void)
 	CHECK_EQ(join_waiter(&w), 1);
 	CHECK(!has_more(&q));
 	close_queue(&q);
+}
+
+/*
+ * A consumer on CPU 1 that stays in user mode, and a process on CPU 0, without the
+ * ring, that makes an event in each round.
+ */
+#define ROUNDS		50
+/*
+ * CPU time of user mode, in 10 ms: some ticks of any kernel, and less than the 100 ms
+ * after which the scheduler looks at the task for reasons of its own
+ */
+#define TICKS		4
+
+struct outside {
+	_Atomic unsigned int	round;		/* the consumer is in user mode */
+	_Atomic bool		over;		/* there is nothing more to be told */
+	bool			late;		/* it was not told in time */
+	unsigned int		interrupts;	/* of its CPU, to reschedule */
+	int			fd[2];
+};
+
+static bool run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Interrupts that made CPU 1 look whether there is something to do */
+static unsigned int kicks(void)
+{
+	static char text[1 << 16];
+	unsigned int nr = 0;
+	char *line;
+
+	read_file("/proc/interrupts", text, sizeof(text));
+	line = strstr(text, " Rescheduling interrupts");
+	MUST(line);
+	while (line > text && line[-1] != '\n')
+		line--;
+	MUST_EQ(sscanf(line, "%*s %*u %u", &nr), 1);
+	return nr;
+}
+
+/* The time that CPU 1 has spent in user mode. A tick counts it, and ends there. */
+static unsigned int user_ticks(void)
+{
+	char text[4096], *line;
+	unsigned int user = 0;
+
+	read_file("/proc/stat", text, sizeof(text));
+	line = strstr(text, "\ncpu1 ");
+	if (line)
+		sscanf(line, " cpu1 %u", &user);
+	return user;
+}
+
+static bool await_round(struct outside *o, unsigned int round)
+{
+	uint64_t start = now_ns();
+
+	while (atomic_load(&o->round) < round)
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
+/* The consumer goes on to the next round when it has been told of the event. */
+static bool told_of_event(struct outside *o, unsigned int round)
+{
+	unsigned int before = user_ticks();
+	uint64_t start = now_ns();
+
+	while (atomic_load(&o->round) == round)
+		if (user_ticks() - before > TICKS ||
+		    !patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
+static int write_in_rounds(struct outside *o)
+{
+	unsigned int round;
+
+	CHILD_MUST(run_on(0));
+	for (round = 1; round <= ROUNDS; round++) {
+		CHILD_MUST(await_round(o, round));
+		CHILD_MUST(write(o->fd[1], "", 1) == 1);
+		o->late = !told_of_event(o, round);
+		if (o->late)
+			break;
+	}
+	return 0;
+}
+
+static int write_from_outside(void *arg)
+{
+	struct outside *o = arg;
+	int ret = write_in_rounds(o);
+
+	atomic_store(&o->over, true);
+	return ret;
+}
+
+/* Waits for @ms, then only looks at memory, and takes the event. */
+static void look_at_memory(struct queue *q, struct outside *o,
+			   unsigned int round, int64_t ms)
+{
+	struct ukevent ev;
+
+	MUST_EQ(wait_ring(q, q->size, ms), 0);
+	atomic_store(&o->round, round);
+	while (!(__atomic_load_n(&q->ring->ring_flags, __ATOMIC_RELAXED) &
+		 KEVENT_RING_MORE) && !atomic_load(&o->over))
+		;
+	MUST_EQ(wait_past(q, q->size, round - 1), 1);
+	MUST(kevent_ring_next(q->ring, q->size, &ev));
+	MUST_EQ(take_bytes(o->fd[0]), 1);
+}
+
+/* Events from outside for a consumer that has waited for @ms before each */
+static void tell_from_outside(struct outside *result, int64_t ms)
+{
+	struct outside *o = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cpu_set_t before;
+	unsigned int i;
+	struct queue q;
+	pid_t pid;
+
+	MUST(o != MAP_FAILED);
+	MUST(sysconf(_SC_NPROCESSORS_ONLN) > 1);
+	MUST_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	open_queue(&q, 8);
+	open_pipe(o->fd);
+	MUST_EQ(add_pipe(q.fd, o->fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 5),
+		0);
+	pid = start_child(write_from_outside, o);
+	MUST(run_on(1));
+	o->interrupts = kicks();
+	for (i = 1; i <= ROUNDS && !atomic_load(&o->over); i++)
+		look_at_memory(&q, o, i, ms);
+	o->interrupts = kicks() - o->interrupts;
+	atomic_store(&o->round, i);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+	*result = *o;
+	close_queue(&q);
+	close(o->fd[0]);
+	close(o->fd[1]);
+	munmap(o, PAGE);
+}
+
+/*
+ * Before a consumer sleeps it looks at the events itself, so it is not interrupted
+ * for them. One that does not wait has only the flag.
+ */
+static void consumer_that_sleeps_is_not_interrupted(void)
+{
+	struct outside sleeps, polls;
+
+	tell_from_outside(&sleeps, 1);
+	tell_from_outside(&polls, 0);
+	note("%u interrupts of one that sleeps, %u of one that polls",
+	     sleeps.interrupts, polls.interrupts);
+	CHECK(polls.interrupts >= ROUNDS / 2);
+	CHECK(sleeps.interrupts < polls.interrupts / 2);
+}
+
+/* It may look at memory for long before it sleeps: it makes no call meanwhile. */
+static void consumer_that_sleeps_is_told_by_a_tick(void)
+{
+	struct outside o;
+
+	tell_from_outside(&o, 1);
+	CHECK(!o.late);
+}
+
+static void consumer_that_polls_is_told_without_a_call(void)
+{
+	struct outside o;
+
+	tell_from_outside(&o, 0);
+	CHECK(!o.late);
 }
 
 static void timer_is_seen_by_who_only_pops(void)
@@ -404,6 +591,48 @@ static void unread_level_entry_is_not_repeated(void)
 	MUST(kevent_ring_next(q.ring, q.size, &ev));
 	CHECK_EQ(wait_past(&q, 4, 1), 1);
 	close_queue(&q);
+}
+
+#define MANY_LEVEL	600
+
+/*
+ * The same for more watches than the kernel looks at under one hold of the lock. One
+ * with a new condition is reported beside them. None is forgotten.
+ */
+static void many_unread_level_entries_are_not_repeated(void)
+{
+	unsigned int counts[MANY_LEVEL] = {}, i;
+	int fd[MANY_LEVEL][2];
+	struct queue q;
+
+	open_fds(2 * MANY_LEVEL + 100);
+	open_queue(&q, 2048);
+	for (i = 0; i < MANY_LEVEL; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], KEVENT_SOCKET_RECV, 0, i), 0);
+		put_byte(fd[i][1]);
+	}
+	MUST_EQ(wait_past(&q, 2048, 0), MANY_LEVEL);
+	CHECK_EQ(wait_past(&q, 2048, MANY_LEVEL), 0);
+	CHECK_EQ(wait_past(&q, 2048, MANY_LEVEL), 0);
+	CHECK(!has_more(&q));
+	close(fd[MANY_LEVEL - 1][1]);
+	CHECK_EQ(wait_past(&q, 2048, MANY_LEVEL), 1);
+	CHECK_EQ(q.ring->event[MANY_LEVEL].ptr, MANY_LEVEL - 1);
+	for (i = 0; i < MANY_LEVEL; i++)
+		CHECK_EQ(q.ring->event[i].ptr, i);
+	__atomic_store_n(&q.ring->ring_uidx, MANY_LEVEL + 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(wait_past(&q, 2048, MANY_LEVEL + 1), MANY_LEVEL);
+	for (i = 0; i < MANY_LEVEL; i++)
+		counts[q.ring->event[MANY_LEVEL + 1 + i].ptr]++;
+	for (i = 0; i < MANY_LEVEL; i++)
+		CHECK_EQ(counts[i], 1);
+	close_queue(&q);
+	for (i = 0; i < MANY_LEVEL; i++) {
+		close(fd[i][0]);
+		if (i < MANY_LEVEL - 1)
+			close(fd[i][1]);
+	}
 }
 
 /* ET: an unread entry covers all activity until it is consumed. */
@@ -736,6 +965,9 @@ static const struct test_case cases[] = {
 	TEST(position_ahead_of_the_ring_is_refused),
 	TEST(event_that_is_queued_sets_the_flag),
 	TEST(event_for_a_sleeper_sets_no_flag),
+	TEST(consumer_that_sleeps_is_not_interrupted),
+	TEST(consumer_that_sleeps_is_told_by_a_tick),
+	TEST(consumer_that_polls_is_told_without_a_call),
 	TEST(timer_is_seen_by_who_only_pops),
 	TEST(level_watch_is_seen_beside_a_busy_one),
 	TEST(full_ring_keeps_events_in_the_kernel),
@@ -747,6 +979,7 @@ static const struct test_case cases[] = {
 	TEST(full_ring_can_be_committed),
 	TEST(wait_notices_a_store_by_the_program),
 	TEST(unread_level_entry_is_not_repeated),
+	TEST(many_unread_level_entries_are_not_repeated),
 	TEST(unread_edge_entry_is_not_repeated),
 	TEST(unread_entry_with_less_is_followed_by_more),
 	TEST(ring_twice_the_watches_never_fills),
