@@ -297,7 +297,8 @@ int kevent_queue_attach(struct kevent_queue *q);
 
 /**
  * kevent_queue_close() - close a queue
- * @q: a queue no other thread uses any more; may be closed already
+ * @q: a queue no other thread uses any more, except in kevent_chain_serve(), which
+ *	returns; may be closed already
  *
  * Entries in the ring stay readable; the memory is the caller's again.
  */

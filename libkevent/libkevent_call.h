@@ -8,6 +8,7 @@
 #define LIBKEVENT_CALL_H
 
 #include <stdint.h>
+#include <time.h>
 #include <linux/ukevent.h>
 
 #ifdef __cplusplus
@@ -22,16 +23,19 @@ extern "C" {
 
 /**
  * kevent_call() - run a chain of system calls
- * @fd: -1
+ * @fd: -1; with %KEVENT_CALL_ASYNC a queue
  * @chain: its entries, each with the number of a system call of this machine
  * @nr: how many there are, 1 to %KEVENT_CALL_MAX
- * @flags: 0
- * @cookie: 0
+ * @flags: 0 or %KEVENT_CALL_ASYNC
+ * @cookie: 0; with %KEVENT_CALL_ASYNC any number that no other chain of the queue
+ *	has, returned with the event, in ptr
  *
  * Entries the kernel does not run are run here by ordinary system calls: where the
  * kernel lacks the call or it is disabled, and where somebody sees or filters the
  * calls of the process. A signal does not end the chain, unless a call of it returns
  * -EINTR.
+ *
+ * For %KEVENT_CALL_ASYNC see kevent_chain_submit(), which is the same.
  *
  * Return: the index of the entry that ended the chain, plus %KEVENT_CALL_REFUSED if
  * its call was not made, or -errno.
@@ -171,6 +175,92 @@ static inline int kevent_chain_run(const struct kevent_chain *c)
 {
 	return kevent_call(-1, c->calls, c->nr, 0, 0);
 }
+
+/**
+ * kevent_chain_submit() - run a chain beside the caller
+ * @fd: a queue
+ * @c: the chain, after kevent_chain_end(); it is not the caller's until it has ended
+ * @cookie: a number that no other chain of the queue has, returned with the event,
+ *	in ptr; see kevent_from_pointer()
+ *
+ * The kernel makes the calls that do not block at once, and leaves the rest to a
+ * thread in kevent_chain_serve(). If it refuses to make a call in the caller, because
+ * somebody sees or filters its calls or a signal has come, that call and the rest are
+ * left to such a thread, too. So the caller never waits for a call of the chain. A
+ * queue of the library leaves all calls to those threads.
+ *
+ * Return: %KEVENT_CALL_SUBMITTED: one event of %KEVENT_AIO will come, for
+ * kevent_chain_finish(). What kevent_call() returns, if the chain has ended: then
+ * there is no event. The result of an entry that could not be left to a thread, and
+ * ended the chain, is
+ * -EEXIST when another chain with @cookie has an event to come;
+ * -EXDEV when the chains of the queue are those of another process;
+ * -ENOSPC, -ENOMEM when there are too many, or memory is short.
+ * If no call was made,
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue, or the chain is empty or too long;
+ * -EFAULT when the chain can't be accessed;
+ * -EPERM when the sysctl kernel.kevent_disabled forbids it, or the queue refuses
+ * %KEVENT_AIO;
+ * -EOPNOTSUPP when the kernel runs no chains on this architecture;
+ * -ENOSYS when the kernel has kevent, but leaves no chains to threads.
+ */
+int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie);
+
+/**
+ * kevent_chain_finish() - find out how a chain has ended
+ * @c: the chain that was submitted
+ * @ev: its event
+ *
+ * If the kernel refused to make a call in the thread that serves, because somebody
+ * sees or filters its calls or the kernel knows fewer of them than the library, this
+ * function makes that call and the rest, by ordinary calls, in the caller. Such a
+ * program waits here.
+ *
+ * Return: what kevent_call() returns;
+ * -ECANCELED when it was cancelled: the event has the index of the first call that was
+ * not made in the low 16 bits of id;
+ * -EFAULT when the chain's memory went away;
+ * -EINVAL when @ev is no event of such a chain.
+ */
+int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev);
+
+/**
+ * kevent_chain_cancel() - have no more calls of a chain made
+ * @fd: the queue it was submitted to
+ * @cookie: its number
+ *
+ * The event of a chain comes whether it was cancelled or not. Its memory is the
+ * thread's until then.
+ *
+ * Return: 0 when it was cancelled: no thread had begun with what was left to one;
+ * -EALREADY when a thread runs it, or it has ended;
+ * -ENOENT when the queue has no such chain; or an errno of kevent_ctl().
+ */
+int kevent_chain_cancel(int fd, __u64 cookie);
+
+/**
+ * kevent_chain_serve() - run the chains that were left to threads
+ * @fd: a queue
+ * @limit: from now on at most so many threads of the queue run chains at once, at
+ *	least 1. One that blocks does not count; on a queue of the library it does
+ * @timeout: how long to wait for chains; NULL: without end
+ *
+ * The calls are system calls of the calling thread, with its rights and files. The
+ * library starts no thread for this: a program starts as many as it likes. A thread
+ * takes no events.
+ *
+ * Return: the number of chains it ran, until @timeout, a signal, or the close of @fd
+ * by another thread; if it ran none,
+ * -EINTR when a signal handler ran;
+ * -EBADF when @fd is not open, or was closed meanwhile;
+ * -EINVAL when @fd is no queue, @limit is 0 or @timeout malformed;
+ * -EXDEV when the chains of the queue are those of another process;
+ * -EPERM when the sysctl kernel.kevent_disabled forbids it;
+ * -ENOMEM when out of memory;
+ * -ENOSYS when the kernel leaves no chains to threads.
+ */
+int kevent_chain_serve(int fd, __u32 limit, const struct timespec *timeout);
 
 #ifdef __cplusplus
 }

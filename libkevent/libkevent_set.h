@@ -260,6 +260,28 @@ KEVENT_INLINE void kevent_set_futex(struct ukevent *ev, const __u32 *word,
 	ev->ret_data[0] = expected;
 }
 
+/**
+ * kevent_set_aio() - fill in an entry for a chain that a serving thread is to run
+ * @ev: to be filled in
+ * @chain: the chain, see kevent_call(); it stays the thread's until the event comes
+ * @nr: how many entries it has
+ * @from: the entry to begin with
+ * @req_flags: %KEVENT_REQ_WAKEUP_ALL and its like
+ * @user: the name of the chain within the queue, by which REMOVE finds it; returned
+ *	with the event, in ptr
+ *
+ * ADD of it is kevent_call() with %KEVENT_CALL_ASYNC that makes no call in the caller.
+ */
+KEVENT_INLINE void kevent_set_aio(struct ukevent *ev,
+				  const struct kevent_call *chain, __u32 nr,
+				  __u32 from, __u32 req_flags, __u64 user)
+{
+	ev->id.raw_u64 = (uintptr_t)chain;
+	__kevent_set(ev, KEVENT_AIO, KEVENT_AIO_DONE, req_flags, user);
+	ev->ret_data[0] = nr;
+	ev->ret_data[1] = from;
+}
+
 #ifdef __cplusplus
 }
 #endif

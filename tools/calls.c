@@ -186,6 +186,8 @@ static void begin_call(struct call *call)
 		    (unsigned long long)c.args[2]);
 	}
 	say(&call->to, i < nr ? ", ...], %u" : "], %u", (__u32)nr);
+	if (call->arg[3] & KEVENT_CALL_ASYNC)
+		say(&call->to, ", ASYNC, %#llx", (unsigned long long)call->arg[4]);
 }
 
 /* Which entry was the last, and why its call was not made */
@@ -194,6 +196,10 @@ static void say_end(struct call *call, __s64 ret)
 	__u64 at = (__u64)ret & ~(__u64)KEVENT_CALL_REFUSED;
 	struct kevent_call c;
 
+	if (ret == KEVENT_CALL_SUBMITTED) {
+		say(&call->to, " = SUBMITTED");
+		return;
+	}
 	say(&call->to, " = %llu", (unsigned long long)at);
 	if (at != (__u64)ret &&
 	    peek(call->tid, call->arg[1] + at * sizeof(c), &c, sizeof(c)))

@@ -211,6 +211,7 @@ void say_wait_flags(struct text *t, __u32 flags)
 {
 	static const struct bit bits[] = {
 		{ KEVENT_FLAGS_ABSTIME, "ABSTIME" }, { KEVENT_FLAGS_ARG, "ARG" },
+		{ KEVENT_FLAGS_SERVE, "SERVE" },
 	};
 
 	say_bits(t, bits, ARRAY_SIZE(bits), flags);

@@ -250,4 +250,30 @@ static inline void kevent_drop_signals(void) {}
 
 #endif /* CONFIG_KEVENT_SIGNAL */
 
+#ifdef CONFIG_KEVENT_AIO
+
+void __kevent_drop_chains(void);
+void kevent_server_sleeping(struct task_struct *task);
+void kevent_server_running(struct task_struct *task);
+
+/**
+ * kevent_drop_chains - drop the chains of calls of the current process
+ *
+ * For exec, and for the exit of the last thread: no other thread may be left
+ * that could submit one.
+ */
+static inline void kevent_drop_chains(void)
+{
+	if (unlikely(!hlist_empty(&current->signal->kevent_crews)))
+		__kevent_drop_chains();
+}
+
+#else
+
+static inline void kevent_drop_chains(void) {}
+static inline void kevent_server_sleeping(struct task_struct *task) {}
+static inline void kevent_server_running(struct task_struct *task) {}
+
+#endif /* CONFIG_KEVENT_AIO */
+
 #endif /* _LINUX_KEVENT_H */

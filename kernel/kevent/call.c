@@ -5,12 +5,16 @@
  * The chain stays in the caller's memory. An entry is read once, when its turn
  * comes, and only that copy is used, so another thread that changes entries
  * disturbs nobody but its own process. Jumps go forward, so a chain makes at
- * most KEVENT_CALL_MAX calls. No lock is held between calls, and nothing of a
- * chain outlives the system call.
+ * most KEVENT_CALL_MAX calls. No lock is held between calls.
+ *
+ * With KEVENT_CALL_ASYNC a chain runs as far as no call blocks. The rest is left to
+ * a serving thread of the same process: ev_aio.c. Nothing of a chain is kept but its
+ * address, its length, and the entry to go on with.
  */
 
 #include <linux/compat.h>
 #include <linux/errno.h>
+#include <linux/file.h>
 #include <linux/kevent.h>
 #include <linux/nospec.h>
 #include <linux/ptrace.h>
@@ -25,8 +29,10 @@
 #include <linux/entry-common.h>
 #endif
 
-#include <asm/syscall.h>
-
+#include "aio.h"
+#include "call.h"
+#include "call_regs.h"
+#include "nowait.h"
 #include "settings.h"
 
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
@@ -103,22 +109,6 @@ struct kevent_chain {
 	bool			compat;
 };
 
-#ifdef CONFIG_X86_64
-#define KEVENT_CALL_ARG0	di
-#define KEVENT_CALL_ARG1	si
-#define KEVENT_CALL_ARG2	dx
-#define KEVENT_CALL_ARG3	r10
-#define KEVENT_CALL_ARG4	r8
-#define KEVENT_CALL_ARG5	r9
-#else
-#define KEVENT_CALL_ARG0	regs[0]
-#define KEVENT_CALL_ARG1	regs[1]
-#define KEVENT_CALL_ARG2	regs[2]
-#define KEVENT_CALL_ARG3	regs[3]
-#define KEVENT_CALL_ARG4	regs[4]
-#define KEVENT_CALL_ARG5	regs[5]
-#endif
-
 /* Word by word to where they are used: 64 bytes are too few for a copy routine. */
 static int kevent_call_read(struct kevent_chain *c,
 			    const struct kevent_call __user *from)
@@ -139,18 +129,6 @@ static int kevent_call_read(struct kevent_chain *c,
 fault:
 	user_read_access_end();
 	return -EFAULT;
-}
-
-static long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
-{
-#ifdef CONFIG_X86_64
-	regs->orig_ax = nr;
-	return x64_sys_call(regs, nr);
-#else
-	regs->syscallno = nr;
-	regs->orig_x0 = regs->regs[0];
-	return sys_call_table[nr](regs);
-#endif
 }
 
 /*
@@ -231,8 +209,17 @@ static long kevent_call_refusal(const struct kevent_chain *c)
 	return 0;
 }
 
+/* As kevent_call_dispatch(), or KEVENT_CALL_BLOCKS and nothing has happened. */
+static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
+					     bool nowait)
+{
+	nr = array_index_nospec(nr, NR_syscalls);
+	return nowait ? kevent_call_nowait(&c->regs, nr) :
+			kevent_call_dispatch(&c->regs, nr);
+}
+
 /* Make the call of @c. */
-static long kevent_call_run(struct kevent_chain *c)
+static __always_inline long kevent_call_run(struct kevent_chain *c, bool nowait)
 {
 	u32 nr = c->call.nr;
 	long ret;
@@ -244,8 +231,7 @@ static long kevent_call_run(struct kevent_chain *c)
 			return ret;
 		if (nr == KEVENT_CALL_COPY)
 			return kevent_call_copy(&c->regs);
-		ret = kevent_call_dispatch(&c->regs,
-					   array_index_nospec(nr, NR_syscalls));
+		ret = kevent_call_make(c, nr, nowait);
 		if (likely(ret >= 0))
 			return ret;
 	} while (kevent_call_again(ret));
@@ -259,70 +245,165 @@ static u32 kevent_call_jump(const struct kevent_call *call, long ret)
 	return ret ? call->on_value : call->on_zero;
 }
 
-static long kevent_call_chain(struct kevent_call __user *chain, u32 nr)
+/*
+ * Run a chain from the entry @run->at on, to its end, or if it is not to wait, to the
+ * first call that would block: 0, -EAGAIN, or -EFAULT.
+ */
+static __always_inline int kevent_call_go(struct kevent_run *run, bool nowait)
 {
 	struct kevent_chain c = { .compat = in_compat_syscall() };
-	u32 i = 0, made = 0, jump;
-	long ret;
+	u32 at = run->at, made = 0, jump;
+	int err = -EFAULT;
+	long ret = 0;
 
-	for (;;) {
-		if (kevent_call_read(&c, &chain[i]))
-			return -EFAULT;
-		ret = kevent_call_run(&c);
-		if (put_user(ret, &chain[i].result))
-			return -EFAULT;
-		if (c.refused)
-			return i | KEVENT_CALL_REFUSED;
+	while (!kevent_call_read(&c, &run->chain[at])) {
+		ret = kevent_call_run(&c, nowait);
+		if (nowait && ret == KEVENT_CALL_BLOCKS) {
+			err = -EAGAIN;
+			break;
+		}
+		if (put_user(ret, &run->chain[at].result))
+			break;
 		jump = kevent_call_jump(&c.call, ret);
-		if (!jump || jump >= nr - i)
-			return i;
-		i += jump;
+		if (c.refused || !jump || jump >= run->nr - at) {
+			err = 0;
+			break;
+		}
+		at += jump;
 		if (!(++made % KEVENT_CALL_SLICE))
 			cond_resched();
 	}
+	run->at = at;
+	run->result = ret;
+	run->refused = c.refused;
+	return err;
+}
+
+/**
+ * kevent_run_chain - run a chain in the current thread
+ * @run: the chain, and where to begin; receives how it ended
+ *
+ * Return: 0, -EFAULT: the entry @run->at could not be read, or its result not
+ * written.
+ */
+int kevent_run_chain(struct kevent_run *run)
+{
+	return kevent_call_go(run, false);
+}
+
+/* As far as no call blocks: 0, -EAGAIN, -EFAULT. */
+static noinline int kevent_run_nowait(struct kevent_run *run)
+{
+	return kevent_call_go(run, true);
 }
 
 #else
 
-static long kevent_call_chain(struct kevent_call __user *chain, u32 nr)
+int kevent_run_chain(struct kevent_run *run)
+{
+	return -EOPNOTSUPP;
+}
+
+static int kevent_run_nowait(struct kevent_run *run)
 {
 	return -EOPNOTSUPP;
 }
 
 #endif
 
+/* What kevent_call() returns for a chain that has ended */
+static __always_inline long kevent_call_ended(const struct kevent_run *run)
+{
+	return run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
+}
+
+/* The rest of a chain is for a serving thread. If there can be none, that ends it. */
+static long kevent_call_submit(struct kevent_queue *q, struct kevent_run *run,
+			       u64 cookie)
+{
+	int err = kevent_aio_submit(q, run, cookie);
+
+	if (!err)
+		return KEVENT_CALL_SUBMITTED;
+	run->refused = true;
+	if (put_user(err, &run->chain[run->at].result))
+		return -EFAULT;
+	return kevent_call_ended(run);
+}
+
+/* A call of the chain may close @fd: the queue is held by a reference. */
+static noinline long kevent_call_async(int fd, struct kevent_run *run,
+				       u64 cookie)
+{
+	struct file *file __free(fput) = fget(fd);
+	struct kevent_queue *q;
+	int err;
+
+	if (!file)
+		return -EBADF;
+	if (!is_kevent_file(file))
+		return -EINVAL;
+	q = file->private_data;
+	err = kevent_aio_allowed(q) ?: kevent_run_nowait(run);
+	if (err == -EAGAIN)
+		return kevent_call_submit(q, run, cookie);
+	return err ?: kevent_call_ended(run);
+}
+
+/**
+ * kevent_call_allowed - may the current task run chains?
+ */
+bool kevent_call_allowed(void)
+{
+	return kevent_allowed() &&
+	       !(current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER));
+}
+
 /**
  * sys_kevent_call - run a chain of system calls
- * @fd: -1
+ * @fd: a queue; -1 without %KEVENT_CALL_ASYNC
  * @chain: the entries
  * @nr: how many there are, 1 to %KEVENT_CALL_MAX
- * @flags: 0
- * @cookie: 0
+ * @flags: 0 or %KEVENT_CALL_ASYNC: leave what would block to a serving thread
+ * @cookie: the user value of the event; 0 without %KEVENT_CALL_ASYNC
  *
  * A call that was not made has a result that says why: -EOPNOTSUPP if somebody
  * sees or filters the system calls of the task, -ENOSYS if the call may not be
- * in a chain, -EINTR if a signal came before it, -EINVAL for flags.
+ * in a chain, -EINTR if a signal came before it, -EINVAL for flags. If the call
+ * would block, and no serving thread can have the rest of the chain, it is what
+ * ADD of %KEVENT_AIO would say: -EEXIST if a chain with this @cookie has not been
+ * delivered, -EXDEV if the queue has chains of another process, -ENOSPC, -ENOMEM.
  *
  * Return: the index of the entry that ended the chain, to which
- * %KEVENT_CALL_REFUSED is added if its call was not made. Otherwise
+ * %KEVENT_CALL_REFUSED is added if its call was not made;
+ * %KEVENT_CALL_SUBMITTED if an event will say that. Otherwise
  * * -EINVAL: bad @nr, @flags, @fd or @cookie, or @chain not aligned to 8 bytes
+ * * -EBADF: @fd is not open
  * * -EFAULT: an entry could not be read, or its result could not be written;
  *   calls that were made before stay made, and also the one whose result it is
- * * -EPERM: sysctl kernel.kevent_disabled, or not a thread of user space
+ * * -EPERM: sysctl kernel.kevent_disabled, not a thread of user space, or the
+ *   queue refuses %KEVENT_AIO
+ * * -ENOSYS: this kernel has no %KEVENT_AIO
  * * -EOPNOTSUPP: no chains on this architecture
  */
 SYSCALL_DEFINE5(kevent_call, int, fd, struct kevent_call __user *, chain,
 		u32, nr, u32, flags, u64, cookie)
 {
+	struct kevent_run run = { .chain = chain, .nr = nr };
+	int err;
+
 	BUILD_BUG_ON(sizeof(struct kevent_call) != 64);
 
-	if (!kevent_allowed())
+	if (!kevent_call_allowed())
 		return -EPERM;
-	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER))
-		return -EPERM;
-	if (fd != -1 || flags || cookie || !nr || nr > KEVENT_CALL_MAX)
+	if (flags & ~KEVENT_CALL_ASYNC || !nr || nr > KEVENT_CALL_MAX)
 		return -EINVAL;
 	if (!IS_ALIGNED((unsigned long)chain, sizeof(u64)))
 		return -EINVAL;
-	return kevent_call_chain(chain, nr);
+	if (flags)
+		return kevent_call_async(fd, &run, cookie);
+	if (fd != -1 || cookie)
+		return -EINVAL;
+	err = kevent_run_chain(&run);
+	return err ?: kevent_call_ended(&run);
 }

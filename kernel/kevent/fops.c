@@ -17,6 +17,7 @@
 
 #include "awake.h"
 #include "busy_poll.h"
+#include "crew.h"
 #include "fops.h"
 #include "index.h"
 #include "mapping.h"
@@ -35,6 +36,7 @@ static_assert(IOU_F_TWQ_IN_WAKE);
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
 	kevent_wake_left(file->private_data);
+	kevent_crew_look(file->private_data);
 	return 0;
 }
 
@@ -44,6 +46,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 
 	/* No set has the queue any more: it is on no path. */
 	WRITE_ONCE(q->nest.file, NULL);
+	kevent_crew_end(q);
 	kevent_remove_all(q);
 	irq_work_sync(&q->poll_work);
 	kevent_timers_stop(q);

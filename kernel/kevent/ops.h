@@ -64,6 +64,8 @@ struct kevent_queue;
  * @may_change:	may the current task modify, remove or mark the watch, or only
  *		take its events? Under ready_lock. Optional: all who have the
  *		queue may
+ * @cancel:	REMOVE of a watch that is not dead, under ready_lock. Instead of being
+ *		removed, the watch reports that it is over. 0 or -errno. Optional
  * @collect:	the conditions that hold now, 0 when there is nothing to report.
  *		Either the watch is busy and held, and the call may sleep. Or it
  *		is @atomic: under ready_lock, for a watch that is not dead;
@@ -107,6 +109,7 @@ struct kevent_source_ops {
 	void (*hand_on)(struct kevent *ke);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	bool (*may_change)(const struct kevent *ke);
+	int (*cancel)(struct kevent *ke);
 	int (*collect)(struct kevent *ke, bool atomic);
 	u32 (*count)(struct kevent *ke);
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
@@ -124,6 +127,7 @@ extern const struct kevent_source_ops kevent_posix_timer_ops;
 extern const struct kevent_source_ops kevent_user_ops;
 extern const struct kevent_source_ops kevent_proc_ops;
 extern const struct kevent_source_ops kevent_futex_ops;
+extern const struct kevent_source_ops kevent_aio_ops;
 
 /* source.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];

@@ -60,6 +60,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
+	kfree(q->crew);
 	xa_destroy(&q->nest.watched);
 	free_uid(q->owner);
 	put_pid(q->consumer);

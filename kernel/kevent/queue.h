@@ -26,6 +26,7 @@
 #include "ring.h"
 #include "sets.h"
 
+struct kevent_crew;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
@@ -113,6 +114,7 @@ struct kevent_busy {
  *		watches
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
+ * @crew:	serving threads, and chains for them; set once, by the first of either
  * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
@@ -157,6 +159,7 @@ struct kevent_queue {
 	struct rb_node		*key_next;
 	struct list_head	guests;
 	struct kevent_timers	*timers;
+	struct kevent_crew	*crew;
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };

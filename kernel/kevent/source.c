@@ -35,6 +35,9 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #ifdef CONFIG_KEVENT_FUTEX
 	[KEVENT_FUTEX]	= &kevent_futex_ops,
 #endif
+#ifdef CONFIG_KEVENT_AIO
+	[KEVENT_AIO]	= &kevent_aio_ops,
+#endif
 };
 
 /* What a watch takes in the index of its queue, at most */

@@ -12,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "awake.h"
+#include "crew.h"
 #include "ctl.h"
 #include "deadline.h"
 #include "deliver.h"
@@ -403,6 +404,21 @@ kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
 	return ret;
 }
 
+static noinline int
+kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
+		     const struct __kernel_timespec __user *timeout, u32 flags,
+		     const struct kevent_wait_arg __user *uarg)
+{
+	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
+	int err;
+
+	if (!limit || old_kidx || uarg ||
+	    flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
+		return -EINVAL;
+	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	return err ?: kevent_serve(fd, limit, &until);
+}
+
 /**
  * sys_kevent_wait - have the ring filled
  * @fd: the queue
@@ -410,12 +426,18 @@ kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
  * @old_kidx: low half of the newest kevent_ring.ring_kidx the caller has seen
  * @timeout: how long to wait: NULL without a limit, zero not at all
  * @flags: %KEVENT_FLAGS_ABSTIME: @timeout is a point of time;
- *	   %KEVENT_FLAGS_ARG: @arg is given
+ *	   %KEVENT_FLAGS_ARG: @arg is given; %KEVENT_FLAGS_SERVE: see below
  * @uarg: clock, signal mask, numbers to wait for, changes to make first; see
  *	  &struct kevent_wait_arg. Without it the clock is CLOCK_MONOTONIC
  *
  * Waits only while the ring holds nothing newer than @old_kidx. While it is full
  * of unread entries that takes a kevent_commit().
+ *
+ * With %KEVENT_FLAGS_SERVE the calling thread runs chains of the queue, which needs no
+ * ring, until @timeout. @num is how many threads that serve the queue may run at once;
+ * @old_kidx is 0, and @uarg NULL. Return: the number of chains that it ran, -EBADF
+ * also when @fd was closed, -EXDEV when the chains are another process's, -EINTR:
+ * a signal, and it ran none, -ENOMEM, -EPERM: sysctl kernel.kevent_disabled.
  *
  * Return: number of events stored past @old_kidx; 0 after a timeout, a wake-up
  * by %KEVENT_CTL_READY, whatever was stored, or a change whose result must be
@@ -439,6 +461,9 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 	struct kevent_queue *q;
 	int ret;
 
+	if (unlikely(flags & KEVENT_FLAGS_SERVE))
+		return kevent_wait_to_serve(fd, num, old_kidx, timeout, flags,
+					    uarg);
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
 		return -EBADF;

@@ -371,6 +371,26 @@ kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
 	return ops->may_change && !ops->may_change(ke) ? -EPERM : 0;
 }
 
+/* REMOVE of a watch whose end is always told */
+static noinline int kevent_cancel(struct kevent_queue *q,
+				  const struct kevent_source_ops *ops,
+				  const struct ukevent *uk)
+{
+	int err = -ENOENT;
+	unsigned long flags;
+	struct kevent *ke;
+
+	guard(rcu)();
+	ke = kevent_find(ops, q, uk, NULL);
+	if (!ke)
+		return err;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!kevent_is_dead(ke))
+		err = ops->cancel(ke);
+	kevent_unlock(q, flags);
+	return err;
+}
+
 /**
  * kevent_remove - remove a watch
  * @q: the queue
@@ -379,7 +399,8 @@ kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
  * @file: as for kevent_add()
  *
  * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
- * -EINVAL, or -EPERM when it is another process's.
+ * -EINVAL, -EPERM when it is another process's, or what the source's cancel() says:
+ * -EALREADY.
  */
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
@@ -391,6 +412,8 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
+	if (unlikely(ops->cancel))
+		return kevent_cancel(q, ops, uk);
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {

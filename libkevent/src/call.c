@@ -8,10 +8,10 @@
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
-#include "syscall.h"
+#include "call.h"
 
 /* What kernel/kevent/call.c allows */
-static bool allowed(__u32 nr)
+bool kevent_call_allowed(__u32 nr)
 {
 	switch (nr) {
 #define ALLOW(name) case __NR_##name:
@@ -44,7 +44,7 @@ static long make(const struct kevent_call *call, bool *refused)
 		return -EINVAL;
 	if (call->nr == KEVENT_CALL_COPY)
 		return copy(a);
-	*refused = !allowed(call->nr);
+	*refused = !kevent_call_allowed(call->nr);
 	if (*refused)
 		return -ENOSYS;
 	return kevent_call6((long)call->nr, (long)a[0], (long)a[1], (long)a[2],
@@ -59,7 +59,7 @@ static __u32 jump(const struct kevent_call *call, long ret)
 }
 
 /* The chain from entry @i on. As in the kernel, an entry is read once. */
-static int emulate(struct kevent_call *chain, __u32 i, __u32 nr)
+int kevent_call_rest(struct kevent_call *chain, __u32 i, __u32 nr)
 {
 	struct kevent_call call;
 	bool refused;
@@ -82,7 +82,9 @@ static int emulate(struct kevent_call *chain, __u32 i, __u32 nr)
 static int check(int fd, const struct kevent_call *chain, __u32 nr, __u32 flags,
 		 __u64 cookie)
 {
-	if (fd != -1 || flags || cookie || !nr || nr > KEVENT_CALL_MAX)
+	if (flags & ~KEVENT_CALL_ASYNC || !nr || nr > KEVENT_CALL_MAX)
+		return -EINVAL;
+	if (!flags && (fd != -1 || cookie))
 		return -EINVAL;
 	return (uintptr_t)chain % sizeof(__u64) ? -EINVAL : 0;
 }
@@ -96,42 +98,40 @@ static bool missing(int ret)
 	return ret == -ENOSYS || ret == -EPERM || ret == -EOPNOTSUPP;
 }
 
-static int kernel_call(struct kevent_call *chain, __u32 nr)
+static int run(struct kevent_call *chain, __u32 nr)
 {
-#ifdef __LP64__
-	return kevent_syscall(__NR_kevent_call, -1, chain, nr, 0, 0, 0);
-#else
-	(void)chain;
-	(void)nr;
-	return -EOPNOTSUPP;
-#endif
+	__u32 at = 0;
+	int ret;
+
+	/* Alone, a call is quicker without a chain. */
+	if ((nr == 1 && chain->nr != KEVENT_CALL_COPY) ||
+	    kevent_fb_choose(0) == KEVENT_FB_ALWAYS)
+		return kevent_call_rest(chain, 0, nr);
+	for (;;) {
+		ret = kevent_call_kernel(-1, &chain[at], nr - at, 0, 0);
+		if (missing(ret))
+			return kevent_call_rest(chain, at, nr);
+		if (ret < 0)
+			return ret;
+		at += (__u32)ret & ~KEVENT_CALL_REFUSED;
+		if (!((__u32)ret & KEVENT_CALL_REFUSED))
+			return (int)at;
+		/* The kernel may know fewer calls than the library. */
+		if (chain[at].result == -EOPNOTSUPP ||
+		    chain[at].result == -ENOSYS)
+			return kevent_call_rest(chain, at, nr);
+		/* Handlers have run: go on where a signal came. */
+		if (chain[at].result != -EINTR)
+			return (int)(at | KEVENT_CALL_REFUSED);
+	}
 }
 
 int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 		__u64 cookie)
 {
 	int ret = check(fd, chain, nr, flags, cookie);
-	__u32 at = 0;
 
 	if (ret)
 		return ret;
-	/* Alone, a call is quicker without a chain. */
-	if ((nr == 1 && chain->nr != KEVENT_CALL_COPY) ||
-	    kevent_fb_choose(0) == KEVENT_FB_ALWAYS)
-		return emulate(chain, 0, nr);
-	for (;;) {
-		ret = kernel_call(&chain[at], nr - at);
-		if (missing(ret))
-			return emulate(chain, at, nr);
-		if (ret < 0)
-			return ret;
-		at += (__u32)ret & ~KEVENT_CALL_REFUSED;
-		if (!((__u32)ret & KEVENT_CALL_REFUSED))
-			return (int)at;
-		if (chain[at].result == -EOPNOTSUPP)
-			return emulate(chain, at, nr);
-		/* Handlers have run: go on where a signal came. */
-		if (chain[at].result != -EINTR)
-			return (int)(at | KEVENT_CALL_REFUSED);
-	}
+	return flags ? kevent_call_async(fd, chain, nr, cookie) : run(chain, nr);
 }

@@ -129,6 +129,8 @@ constants! {
     CALL_COPY: u32 = 0x8000_0000;
     CALL_REFUSED: u32 = 0x10000;
     CALL_MAX: u32 = 1024;
+    CALL_ASYNC: u32 = 0x1;
+    CALL_SUBMITTED: u32 = 0x20000;
 
     RING_MIN: u32 = 2;
     RING_MAX: u32 = 1 << 20;
@@ -151,6 +153,7 @@ constants! {
 
     FLAGS_ABSTIME: u32 = 0x1;
     FLAGS_ARG: u32 = 0x2;
+    FLAGS_SERVE: u32 = 0x4;
 
     SOCKET: u32 = 0;
     INODE: u32 = 1;
@@ -195,6 +198,8 @@ constants! {
     TIMER_REALTIME: u32 = 0x10;
     TIMER_BOOTTIME: u32 = 0x20;
     TIMER_TAI: u32 = 0x40;
+
+    AIO_DONE: u32 = 0x1;
 
     POSIX_TIMER_FIRED: u32 = 0x1;
 

@@ -78,8 +78,11 @@ static const struct test_suite *const suites[] = {
 	&chain_suite,
 #ifdef __LP64__
 	&calls_suite,
+	&aio_calls_suite,
+	&storm_aio_suite,
 	&calls_random_suite,
 	&calls_observed_suite,
+	&calls_audited_suite,
 #endif
 	&lanes_suite,
 	&storm_lanes_suite,
@@ -317,6 +320,17 @@ static bool has_programs(const struct test_suite *suite)
 	return suite != &top_suite || have_example("kevent-top");
 }
 
+/* Needs much time or memory, one CPU, or words on the kernel's command line */
+static bool only_by_name(const struct test_suite *suite)
+{
+#ifdef __LP64__
+	if (suite == &calls_audited_suite)
+		return true;
+#endif
+	return suite == &worst_suite || suite == &huge_suite ||
+	       suite == &suspend_suite;
+}
+
 /* Selection: no argument, "suite" or "suite.test" */
 static bool selected(const struct test_suite *suite,
 		     const struct test_case *test, char *const *args)
@@ -324,8 +338,7 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return suite != &worst_suite && suite != &huge_suite &&
-		       suite != &suspend_suite && has_programs(suite);
+		return !only_by_name(suite) && has_programs(suite);
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))

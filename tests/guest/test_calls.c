@@ -12,13 +12,16 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -183,7 +186,7 @@ static void bad_arguments_are_refused(void)
 
 	CHECK_EQ(raw5(0, c, 1, 0, 0), -EINVAL);
 	CHECK_EQ(raw5(-2, c, 1, 0, 0), -EINVAL);
-	CHECK_EQ(raw5(-1, c, 1, 1, 0), -EINVAL);
+	CHECK_EQ(raw5(-1, c, 1, 2, 0), -EINVAL);
 	CHECK_EQ(raw5(-1, c, 1, 1u << 31, 0), -EINVAL);
 	CHECK_EQ(raw5(-1, c, 1, 0, 1), -EINVAL);
 	CHECK_EQ(raw5(-1, c, 1, 0, 1ull << 63), -EINVAL);
@@ -194,7 +197,7 @@ static void bad_arguments_are_refused(void)
 	CHECK_EQ(raw5(-1, (void *)-PAGE, 1, 0, 0), -EFAULT);
 	CHECK_EQ(c[0].result, FIRST);
 	CHECK_EQ(kevent_call(0, c, 1, 0, 0), -EINVAL);
-	CHECK_EQ(kevent_call(-1, c, 1, 1, 0), -EINVAL);
+	CHECK_EQ(kevent_call(-1, c, 1, 2, 0), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, 1, 0, 1), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, 0, 0, 0), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, KEVENT_CALL_MAX + 1, 0, 0), -EINVAL);
@@ -557,6 +560,112 @@ static void files_are_gone_before_the_next_call(void)
 	close(pipe[0]);
 }
 
+/* Landlock restricts calls, and not who may make them, so a chain is no other way. */
+
+/* Two folders with a file each. Reading is allowed below the first one only. */
+struct folders {
+	char	name[2][40];
+	char	file[2][48];
+};
+
+static void make_folders(struct folders *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		strcpy(f->name[i], "/tmp/kevent-landlock.XXXXXX");
+		MUST(mkdtemp(f->name[i]));
+		snprintf(f->file[i], sizeof(f->file[i]), "%s/file", f->name[i]);
+		close(open(f->file[i], O_WRONLY | O_CREAT, 0600));
+		write_file(f->file[i], "text");
+	}
+}
+
+static void remove_folders(const struct folders *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(unlink(f->file[i]), 0);
+		CHECK_EQ(rmdir(f->name[i]), 0);
+	}
+}
+
+static int allow_reading_below(const char *folder)
+{
+	const uint64_t right = LANDLOCK_ACCESS_FS_READ_FILE;
+	struct landlock_ruleset_attr rules = { .handled_access_fs = right };
+	struct landlock_path_beneath_attr below = { .allowed_access = right };
+	int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+
+	below.parent_fd = open(folder, O_PATH | O_CLOEXEC);
+	if (fd < 0 || below.parent_fd < 0 ||
+	    syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH,
+		    &below, 0) ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	return (int)syscall(SYS_landlock_restrict_self, fd, 0);
+}
+
+/* The errno of an open by an ordinary call */
+static int why_not(const char *file, int flags)
+{
+	int fd = open(file, flags | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* Opens each file in a chain: the kernel makes all calls, with the results @want. */
+static bool opens(const struct folders *f, int flags, const int want[2])
+{
+	char buf[4];
+	struct kevent_call c[] = {
+		ENTRY(SYS_openat, AT_FDCWD, f->file[1], flags | O_CLOEXEC),
+		ENTRY(SYS_openat, AT_FDCWD, f->file[0], flags | O_CLOEXEC),
+		ENTRY(KEVENT_CALL_COPY, &c[3].args[0], &c[1].result, 8),
+		ENTRY(SYS_pread64, -1, buf, 4),
+	};
+	unsigned int i;
+
+	if (raw(c, 4) != 3)
+		return false;
+	for (i = 0; i < 2; i++) {
+		const int64_t ret = c[1 - i].result;
+
+		if (want[i] ? ret != want[i] : ret < 0)
+			return false;
+		if (why_not(f->file[i], flags) != want[i])
+			return false;
+		if (ret >= 0)
+			close((int)ret);
+	}
+	return flags != O_RDONLY || !memcmp(buf, "text", 4);
+}
+
+static int under_landlock(void *arg)
+{
+	const int all[] = { 0, 0 }, first[] = { 0, -EACCES };
+	const struct folders *f = arg;
+
+	CHILD_MUST(opens(f, O_RDONLY, all));
+	CHILD_MUST(!allow_reading_below(f->name[0]));
+	CHILD_MUST(opens(f, O_RDONLY, first));
+	CHILD_MUST(opens(f, O_WRONLY, all));
+	return 0;
+}
+
+static void landlock_counts(void)
+{
+	struct folders f;
+
+	make_folders(&f);
+	CHECK_EQ(join_child(start_child(under_landlock, &f), PATIENCE_MS), 0);
+	remove_folders(&f);
+}
+
 static const struct test_case cases[] = {
 	TEST(result_becomes_an_argument),
 	TEST(jumps_follow_the_sign_of_the_result),
@@ -576,6 +685,7 @@ static const struct test_case cases[] = {
 	TEST(library_goes_on_after_a_signal),
 	TEST(sigkill_ends_a_chain_at_once),
 	TEST(files_are_gone_before_the_next_call),
+	TEST(landlock_counts),
 	{ }
 };
 

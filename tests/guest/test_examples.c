@@ -3,15 +3,19 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,6 +154,111 @@ static void chain(void)
 	CHECK(!strcmp(said, "44850 bytes\n"));
 	close(s.fd[0]);
 	close(s.fd[1]);
+}
+
+/* Files of a folder, some of them longer than what one chain reads */
+static const unsigned int lengths[] = { 0, 1, 32768, 65535, 65536, 65537, 200000 };
+
+#define SUMS	(ARRAY_SIZE(lengths) + 60)
+
+static unsigned int sum_length(unsigned int i)
+{
+	return i < ARRAY_SIZE(lengths) ? lengths[i] : i;
+}
+
+static const char *sum_path(const char *folder, unsigned int i)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/%u", folder, i);
+	return path;
+}
+
+static uint32_t crc(uint32_t crc, unsigned char byte)
+{
+	int bit;
+
+	crc ^= (uint32_t)byte << 24;
+	for (bit = 0; bit < 8; bit++)
+		crc = crc << 1 ^ (crc >> 31 ? 0x04c11db7 : 0);
+	return crc;
+}
+
+/* Makes a file; returns what the program is to say about it. */
+static const char *make_sum(const char *folder, unsigned int i)
+{
+	unsigned int len = sum_length(i), at;
+	static unsigned char text[200000];
+	static char line[128];
+	uint32_t sum = 0;
+	int fd;
+
+	for (at = 0; at < len; at++) {
+		text[at] = (unsigned char)(at * (i + 1) + (at >> 8));
+		sum = crc(sum, text[at]);
+	}
+	for (at = len; at; at >>= 8)
+		sum = crc(sum, (unsigned char)at);
+	fd = open(sum_path(folder, i), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	MUST_EQ(write(fd, text, len), len);
+	close(fd);
+	snprintf(line, sizeof(line), "%u %u %s\n", ~sum, len,
+		 sum_path(folder, i));
+	return line;
+}
+
+struct sums {
+	char	folder[32];
+	char	*missing;
+	int	fd[2];
+};
+
+static int run_aio(void *arg)
+{
+	struct sums *s = arg;
+
+	dup2(s->fd[1], 1);
+	execl(example("aio"), "aio", s->folder, s->missing, NULL);
+	return 127;
+}
+
+/* Returns the status of the program; what it has said is in @said. */
+static int say_sums(struct sums *s, char *said, size_t size)
+{
+	ssize_t got;
+	int status;
+
+	open_pipe(s->fd);
+	status = join_child(start_child(run_aio, s), PATIENCE_MS);
+	got = read(s->fd[0], said, size - 1);
+	MUST(got > 0);
+	said[got] = 0;
+	close(s->fd[0]);
+	close(s->fd[1]);
+	return status;
+}
+
+static void aio(void)
+{
+	struct sums s = { .folder = "/tmp/aio-XXXXXX" };
+	static char said[1 << 14];
+	unsigned int i, lines = 0;
+	const char *at;
+
+	MUST(mkdtemp(s.folder));
+	for (i = 0; i < SUMS; i++)
+		make_sum(s.folder, i);
+	CHECK_EQ(say_sums(&s, said, sizeof(said)), 0);
+	for (at = said; (at = strchr(at, '\n')); at++)
+		lines++;
+	CHECK_EQ(lines, SUMS);
+	for (i = 0; i < SUMS; i++)
+		CHECK(strstr(said, make_sum(s.folder, i)));
+	s.missing = "/none";
+	CHECK_EQ(say_sums(&s, said, sizeof(said)), 1);
+	for (i = 0; i < SUMS; i++)
+		unlink(sum_path(s.folder, i));
+	rmdir(s.folder);
 }
 
 /* The program that waits for everything, and its output so far */
@@ -320,6 +429,508 @@ static void everything(void)
 	unlink(WATCHED);
 }
 
+/* --- the HTTP servers ----------------------------------------------------- */
+
+struct server {
+	const char	*name;
+	const char	*page;		/* a file, or NULL */
+	rlim_t		files;		/* that it may open; 0: any number */
+	int		out[2];
+	pid_t		pid;
+	int		port;
+	unsigned long	requests, calls;
+};
+
+#define HTTP_OK		"HTTP/1.1 200 OK\r\n"
+#define REQUEST_10	"GET / HTTP/1.0\r\n\r\n"
+#define REQUEST_11	"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define REQUEST_CLOSE	"GET / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n"
+
+static int run_server(void *arg)
+{
+	struct server *s = arg;
+	struct rlimit files = { s->files, s->files };
+
+	if (s->files)
+		setrlimit(RLIMIT_NOFILE, &files);
+	dup2(s->out[1], 1);
+	execl(example(s->name), s->name, "0", s->page, NULL);
+	return 127;
+}
+
+/* A line that the server prints; it prints nothing else then. */
+static void read_line(struct server *s, char *line, size_t size)
+{
+	struct pollfd p = { .fd = s->out[0], .events = POLLIN };
+	ssize_t len;
+
+	MUST_EQ(poll(&p, 1, PATIENCE_MS * slowness), 1);
+	len = read(s->out[0], line, size - 1);
+	MUST(len > 0);
+	line[len] = 0;
+}
+
+static void start_server(struct server *s)
+{
+	char line[100];
+
+	MUST_EQ(pipe(s->out), 0);
+	s->pid = start_child(run_server, s);
+	read_line(s, line, sizeof(line));
+	MUST_EQ(sscanf(line, "port %d", &s->port), 1);
+}
+
+static void stop_server(struct server *s)
+{
+	char line[100];
+
+	MUST_EQ(kill(s->pid, SIGTERM), 0);
+	read_line(s, line, sizeof(line));
+	MUST_EQ(sscanf(line, "%lu requests, %lu system calls", &s->requests,
+		       &s->calls), 2);
+	CHECK_EQ(join_child(s->pid, PATIENCE_MS), 0);
+	close(s->out[0]);
+	close(s->out[1]);
+}
+
+/* A client whose reads end by themselves if nothing comes */
+static int http_client(const struct server *s)
+{
+	int ms = PATIENCE_MS * slowness, fd = connect_port(s->port);
+	struct timeval wait = { .tv_sec = ms / 1000 };
+
+	MUST_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	MUST_EQ(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* Reads to the end of the stream and closes it; returns how many bytes came. */
+static size_t hear(int fd, char *text, size_t size)
+{
+	size_t len = 0;
+	ssize_t got;
+
+	do {
+		MUST(len < size - 1);
+		got = read(fd, text + len, size - 1 - len);
+		MUST(got >= 0);
+		len += got;
+	} while (got);
+	text[len] = 0;
+	close(fd);
+	return len;
+}
+
+static unsigned int count_answers(const char *text, const char *status)
+{
+	unsigned int nr = 0;
+
+	for (; (text = strstr(text, status)); text++)
+		nr++;
+	return nr;
+}
+
+/* Requests on a connection get so many answers with the page, and then its end. */
+static void check_answers(const struct server *s, const char *requests,
+			  unsigned int nr)
+{
+	static char text[1 << 16];
+	int fd = http_client(s);
+
+	say(fd, requests);
+	hear(fd, text, sizeof(text));
+	CHECK_EQ(count_answers(text, HTTP_OK), nr);
+	CHECK_EQ(count_answers(text, "<p>Hello\n"), nr);
+}
+
+static void check_refused(const struct server *s, const char *request,
+			  const char *status)
+{
+	static char text[1 << 12];
+	int fd = http_client(s);
+
+	say(fd, request);
+	hear(fd, text, sizeof(text));
+	if (strncmp(text, "HTTP/1.1 ", 9) || strncmp(text + 9, status, 3))
+		note("%.40s: %.40s", request, text);
+	CHECK_EQ(atoi(text + 9), atoi(status));
+	CHECK(strstr(text, "Connection: close\r\n") != NULL);
+}
+
+static void each_server(void (*fn)(struct server *s), struct server like)
+{
+	static const char *const names[] = {
+		"http_epoll", "http_kevent", "http_calls",
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct server s = like;
+
+		s.name = names[i];
+		note("%s", s.name);
+		start_server(&s);
+		fn(&s);
+		stop_server(&s);
+	}
+}
+
+/* One connection for each request, and one for several, sent at once or in turn */
+static void serve_page(struct server *s)
+{
+	char text[1000];
+	int i, fd;
+
+	for (i = 0; i < 100; i++) {
+		check_answers(s, REQUEST_10, 1);
+		check_answers(s, REQUEST_CLOSE, 1);
+	}
+	check_answers(s, REQUEST_11 REQUEST_11 REQUEST_11 REQUEST_CLOSE, 4);
+	check_answers(s, REQUEST_11 REQUEST_10 REQUEST_11, 2);
+	fd = http_client(s);
+	for (i = 0; i < 100; i++) {
+		say(fd, REQUEST_11);
+		MUST(read(fd, text, sizeof(text)) > 0);
+		CHECK(!strncmp(text, HTTP_OK, strlen(HTTP_OK)));
+	}
+	say(fd, "HEAD / HTTP/1.0\r\n\r\n");
+	hear(fd, text, sizeof(text));
+	CHECK_EQ(count_answers(text, HTTP_OK), 1);
+	CHECK_EQ(count_answers(text, "<p>Hello\n"), 0);
+}
+
+static void http_servers_serve_a_page(void)
+{
+	each_server(serve_page, (struct server){});
+}
+
+static void serve_pieces(struct server *s)
+{
+	const char *request = REQUEST_11 REQUEST_CLOSE;
+	int fd = http_client(s), on = 1;
+	char text[1000];
+
+	MUST_EQ(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), 0);
+	for (; *request; request++)
+		MUST_EQ(send(fd, request, 1, MSG_NOSIGNAL), 1);
+	hear(fd, text, sizeof(text));
+	CHECK_EQ(count_answers(text, HTTP_OK), 2);
+}
+
+static void http_servers_take_pieces(void)
+{
+	each_server(serve_pieces, (struct server){});
+}
+
+static void serve_nonsense(struct server *s)
+{
+	static char much[100000];
+
+	check_refused(s, "GET /\r\n\r\n", "400");
+	check_refused(s, "GET / HTTP/2.0\r\n\r\n", "400");
+	check_refused(s, "GET / HTTP/1.1\r\n\r\n", "400");
+	check_refused(s, "GET / HTTP/1.0\r\nno header\r\n\r\n", "400");
+	check_refused(s, "GET / HTTP/1.0\r\nA: b\nC: d\r\n\r\n", "400");
+	check_refused(s, "PUT / HTTP/1.0\r\n\r\n", "501");
+	check_refused(s, "GET / HTTP/1.0\r\nContent-Length: 9\r\n\r\n", "413");
+	check_refused(s, "GET /other HTTP/1.0\r\n\r\n", "404");
+	memset(much, 'x', sizeof(much) - 1);
+	memcpy(much, "GET / HTTP/1.0\r\nA: ", 19);
+	check_refused(s, much, "413");
+	check_answers(s, REQUEST_10, 1);
+}
+
+static void http_servers_refuse_bad_requests(void)
+{
+	each_server(serve_nonsense, (struct server){});
+}
+
+/* The end of the client's stream comes with the request, or just after it. */
+static void serve_to_the_end(struct server *s)
+{
+	char text[1000];
+	int i, fd;
+
+	for (i = 0; i < 300; i++) {
+		fd = http_client(s);
+		say(fd, REQUEST_11);
+		MUST_EQ(shutdown(fd, SHUT_WR), 0);
+		hear(fd, text, sizeof(text));
+		CHECK_EQ(count_answers(text, HTTP_OK), 1);
+	}
+}
+
+static void http_servers_see_the_end(void)
+{
+	each_server(serve_to_the_end, (struct server){});
+}
+
+#define LARGE	8000000		/* more than a socket takes */
+
+static char large[3 * LARGE + 1000];
+
+/* Answers that no buffer holds, to a client that is late to read them */
+static void serve_large(struct server *s)
+{
+	int fd = http_client(s);
+	size_t len;
+
+	say(fd, "GET /large HTTP/1.0\r\n\r\n");
+	len = hear(fd, large, sizeof(large));
+	CHECK(len > LARGE && len < LARGE + 200);
+	fd = http_client(s);
+	say(fd, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"
+	    "GET /large HTTP/1.1\r\nHost: a\r\n\r\n"
+	    "GET /large HTTP/1.0\r\n\r\n");
+	len = hear(fd, large, sizeof(large));
+	CHECK(len > 3 * LARGE && len < 3 * (LARGE + 200));
+	CHECK_EQ(count_answers(large, HTTP_OK), 3);
+}
+
+static void http_servers_serve_large_pages(void)
+{
+	char folder[] = "/tmp/http-XXXXXX", page[64];
+	int fd;
+
+	MUST(mkdtemp(folder));
+	snprintf(page, sizeof(page), "%s/large", folder);
+	fd = open(page, O_CREAT | O_WRONLY, 0600);
+	memset(large, 'x', LARGE);
+	MUST_EQ(write(fd, large, LARGE), LARGE);
+	close(fd);
+	each_server(serve_large, (struct server){ .page = page });
+	unlink(page);
+	rmdir(folder);
+}
+
+#define CROWD	64
+
+/* All send their request before the server runs, if it stops for them. */
+static void serve_crowd(struct server *s, bool stop)
+{
+	int fd[CROWD], i;
+	char text[1000];
+
+	if (stop)
+		MUST_EQ(kill(s->pid, SIGSTOP), 0);
+	for (i = 0; i < CROWD; i++) {
+		fd[i] = http_client(s);
+		say(fd[i], REQUEST_10);
+	}
+	if (stop)
+		MUST_EQ(kill(s->pid, SIGCONT), 0);
+	for (i = 0; i < CROWD; i++) {
+		hear(fd[i], text, sizeof(text));
+		CHECK_EQ(count_answers(text, HTTP_OK), 1);
+	}
+}
+
+static void serve_in_few_files(struct server *s)
+{
+	serve_crowd(s, false);
+	serve_crowd(s, true);
+}
+
+static void http_servers_wait_for_descriptors(void)
+{
+	each_server(serve_in_few_files, (struct server){ .files = 20 });
+}
+
+/* A crowd is served in turns of 16 and more: a wait, and two chains for each turn */
+static void http_calls_makes_few_calls(void)
+{
+	struct server s = { .name = "http_calls" };
+	int i;
+
+	start_server(&s);
+	for (i = 0; i < 10; i++)
+		serve_crowd(&s, true);
+	stop_server(&s);
+	note("%lu requests, %lu system calls", s.requests, s.calls);
+	CHECK_EQ(s.requests, 10 * CROWD);
+	CHECK(s.calls <= s.requests / 4);
+}
+
+/* --- search and du -------------------------------------------------------- */
+
+/* A program of the examples, its exit status, and what it prints */
+struct program {
+	const char	*args[8];
+	int		out[2];
+	int		status;
+	char		said[200];
+};
+
+static int run_program(void *arg)
+{
+	struct program *p = arg;
+
+	dup2(p->out[1], 1);
+	if (p->status)
+		close(2);
+	execv(example(p->args[0]), (char **)p->args);
+	return 127;
+}
+
+/* Prints nothing on standard error that a reader should see if it has to fail. */
+static void check_program(struct program *p, int status, const char *said)
+{
+	ssize_t len;
+
+	open_pipe(p->out);
+	p->status = status;
+	CHECK_EQ(join_child(start_child(run_program, p), PATIENCE_MS), status);
+	close(p->out[1]);
+	len = read(p->out[0], p->said, sizeof(p->said) - 1);
+	p->said[len > 0 ? len : 0] = 0;
+	close(p->out[0]);
+	if (strcmp(p->said, said))
+		note("%s, not %s", p->said, said);
+	CHECK(!strcmp(p->said, said));
+}
+
+static void make_file(const char *folder, const char *name, size_t size)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	MUST(fd >= 0);
+	for (; size; size--)
+		MUST_EQ(write(fd, "x", 1), 1);
+	close(fd);
+}
+
+static int forget(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void search(void)
+{
+	char a[] = "/tmp/search-XXXXXX", b[] = "/tmp/search-XXXXXX", said[64];
+	static char name[300];
+	struct program p;
+
+	MUST(mkdtemp(a) && mkdtemp(b));
+	make_file(b, "one", 1);
+	snprintf(said, sizeof(said), "%s/one\n", b);
+	p = (struct program){ .args = { "search", "one", a, "/tmp/none", b, NULL } };
+	check_program(&p, 0, said);
+	make_file(a, "one", 1);
+	snprintf(said, sizeof(said), "%s/one\n", a);
+	check_program(&p, 0, said);
+	p = (struct program){ .args = { "search", "two", a, "/tmp/none", b, NULL } };
+	check_program(&p, 1, "");
+	/* A name that is too long is no file that is missing. */
+	memset(name, 'x', sizeof(name) - 1);
+	p = (struct program){ .args = { "search", name, a, NULL } };
+	check_program(&p, 2, "");
+	MUST_EQ(nftw(a, forget, 30, FTW_PHYS | FTW_DEPTH), 0);
+	MUST_EQ(nftw(b, forget, 30, FTW_PHYS | FTW_DEPTH), 0);
+}
+
+static long long in_bytes, in_blocks;
+
+static int add_size(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)type;
+	(void)ftw;
+	/* The second name of a file */
+	if (strcmp(path + strlen(path) - 4, "/two")) {
+		in_bytes += st->st_size;
+		in_blocks += st->st_blocks;
+	}
+	return 0;
+}
+
+/* What du -s says, if there is one */
+static long long size_by_du(const char *folder)
+{
+	long long size = -1;
+	char line[100];
+	FILE *du;
+
+	snprintf(line, sizeof(line), "du -s -k %s 2>/dev/null", folder);
+	du = popen(line, "r");
+	if (du && fscanf(du, "%lld", &size) != 1)
+		size = -1;
+	if (du)
+		pclose(du);
+	return size;
+}
+
+static void compare_sizes(const char *folder, long long by_du)
+{
+	struct program blocks = { .args = { "du", folder, NULL } };
+	struct program bytes = { .args = { "du", "-b", folder, NULL } };
+	char said[100];
+
+	in_bytes = 0;
+	in_blocks = 0;
+	MUST_EQ(nftw(folder, add_size, 30, FTW_PHYS), 0);
+	snprintf(said, sizeof(said), "%lld\t%s\n", in_bytes, folder);
+	check_program(&bytes, 0, said);
+	snprintf(said, sizeof(said), "%lld\t%s\n", (in_blocks + 1) / 2, folder);
+	check_program(&blocks, 0, said);
+	note("du -s: %lld", by_du);
+	if (by_du >= 0)
+		CHECK_EQ(atoll(blocks.said), by_du);
+}
+
+/* 1000 files, and folders in folders: more than there are descriptors for */
+static void make_tree(const char *folder)
+{
+	char path[128];
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), "a-name-that-is-so-long-that-two-"
+			 "readings-do-not-get-all-of-them-%d", i);
+		make_file(folder, path, i % 7);
+	}
+	MUST_EQ(chdir(folder), 0);
+	make_file(".", "one", 5000);
+	MUST_EQ(link("one", "two"), 0);
+	MUST_EQ(symlink("/", "link"), 0);
+	for (i = 0; i < 200; i++) {
+		MUST(mkdir("d", 0700) == 0 && mkdir("e", 0700) == 0);
+		make_file("e", "file", 100);
+		MUST_EQ(chdir("d"), 0);
+	}
+	MUST_EQ(chdir("/"), 0);
+}
+
+static void du(void)
+{
+	struct program none = { .args = { "du", "/tmp/none", NULL } };
+	char folder[] = "/tmp/du-XXXXXX";
+	struct rlimit files, few;
+	long long by_du;
+
+	MUST(mkdtemp(folder));
+	compare_sizes(folder, size_by_du(folder));
+	make_tree(folder);
+	MUST_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = files;
+	few.rlim_cur = 100;
+	/* The other du may need more. */
+	by_du = size_by_du(folder);
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+	compare_sizes(folder, by_du);
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	MUST_EQ(nftw(folder, forget, 30, FTW_PHYS | FTW_DEPTH), 0);
+	check_program(&none, 1, "");
+}
+
 static const struct test_case cases[] = {
 	TEST(timer),
 	TEST(posix_timer),
@@ -331,7 +942,17 @@ static const struct test_case cases[] = {
 	TEST(kv_lane),
 	TEST(kv_epoll),
 	TEST(chain),
+	TEST(aio),
 	TEST(everything),
+	TEST(search),
+	TEST(du),
+	TEST(http_servers_serve_a_page),
+	TEST(http_servers_take_pieces),
+	TEST(http_servers_refuse_bad_requests),
+	TEST(http_servers_see_the_end),
+	TEST(http_servers_serve_large_pages),
+	TEST(http_servers_wait_for_descriptors),
+	TEST(http_calls_makes_few_calls),
 	{}
 };
 

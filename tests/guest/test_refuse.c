@@ -75,6 +75,7 @@ static void check_both(struct queue *q, uint32_t cmd, const struct ukevent *uk,
 /* A valid request of each type that has a source */
 struct requests {
 	struct ukevent	ev[KEVENT_FUTEX + 1];
+	struct kevent_call call;
 	uint32_t	word;
 	int		fd[2], sock[2], file;
 };
@@ -95,7 +96,7 @@ static void make_requests(struct requests *r)
 	kevent_set_poll(&ev[KEVENT_POLL], r->fd[0], KEVENT_POLL_POLLIN, 0,
 			0);
 	ev[KEVENT_NAIO].type = KEVENT_NAIO;
-	ev[KEVENT_AIO].type = KEVENT_AIO;
+	kevent_set_aio(&ev[KEVENT_AIO], &r->call, 1, 0, 0, 0);
 	kevent_set_pipe(&ev[KEVENT_PIPE], r->fd[0], RECV, 0, 0);
 	kevent_set_signal(&ev[KEVENT_SIGNAL], SIGUSR1, 0, 0, 0);
 	kevent_set_posix_timer(&ev[KEVENT_POSIX_TIMER], 0, 0, 0);
@@ -118,7 +119,6 @@ static int add_says(uint32_t type)
 {
 	switch (type) {
 	case KEVENT_NAIO:
-	case KEVENT_AIO:
 		return -ENOSYS;
 	case KEVENT_POSIX_TIMER:
 		return -EINVAL;		/* Only timer_create() adds these. */

@@ -44,7 +44,8 @@
  * @raw_u64:	the same as one word. USER: any value. TIMER: nanoseconds.
  *		FUTEX: the address of the futex word. SIGNAL: the signal, with
  *		%KEVENT_SIGNAL_NOMASK to consume it; in events the sender's
- *		process id is in bits 32 to 62
+ *		process id is in bits 32 to 62. AIO: the address of a chain; in
+ *		events what kevent_call() would have returned for it
  */
 struct kevent_id {
 	union {
@@ -65,10 +66,12 @@ struct kevent_id {
  *		word first. POSIX_TIMER: overrun, likewise. SIGNAL: si_code and
  *		si_int. PROC: wait status, and %KEVENT_PROC_STATUS if it is
  *		known. FUTEX: the event. USER: the bits marked and the number of
- *		marks, or data. With %KEVENT_RET_BROKEN @ret_data[1] is a
- *		negative errno. In requests it is read by TIMER with
- *		%KEVENT_TIMER_INTERVAL, FUTEX, and marks of USER with
- *		%KEVENT_REQ_KEEP_EACH; others ignore it
+ *		marks, or data. AIO: the result of the entry that ended the
+ *		chain, as one 64-bit number, low word first. With
+ *		%KEVENT_RET_BROKEN @ret_data[1] is a negative errno. In requests
+ *		it is read by TIMER with %KEVENT_TIMER_INTERVAL, FUTEX, marks of
+ *		USER with %KEVENT_REQ_KEEP_EACH, and AIO: the length of the
+ *		chain, and the entry to begin with; others ignore it
  * @user:	opaque value of the caller, returned with each event
  * @ptr:	the same 64 bits as one word
  */
@@ -193,6 +196,15 @@ struct kevent_call {
  */
 #define KEVENT_CALL_REFUSED	0x10000U
 
+/* Flag of kevent_call(): what would block is left to serving threads */
+#define KEVENT_CALL_ASYNC	0x1U
+
+/*
+ * What kevent_call() with KEVENT_CALL_ASYNC returns when it has left the rest of the
+ * chain to a serving thread: an event of KEVENT_AIO will say how it ended.
+ */
+#define KEVENT_CALL_SUBMITTED	0x20000U
+
 /* Most entries of a chain */
 #define KEVENT_CALL_MAX		1024U
 
@@ -243,6 +255,7 @@ struct kevent_call {
 /* Flags of kevent_wait() and kevent_get_events() */
 #define KEVENT_FLAGS_ABSTIME	0x1U	/* the timeout is a point of time */
 #define KEVENT_FLAGS_ARG	0x2U	/* kevent_wait(): arg is given */
+#define KEVENT_FLAGS_SERVE	0x4U	/* kevent_wait(): run chains */
 
 /* Types */
 #define KEVENT_SOCKET		0U
@@ -250,7 +263,7 @@ struct kevent_call {
 #define KEVENT_TIMER		2U
 #define KEVENT_POLL		3U
 #define KEVENT_NAIO		4U	/* reserved */
-#define KEVENT_AIO		5U	/* reserved */
+#define KEVENT_AIO		5U
 #define KEVENT_PIPE		6U
 #define KEVENT_SIGNAL		7U
 #define KEVENT_POSIX_TIMER	8U
@@ -303,6 +316,9 @@ struct kevent_call {
 #define KEVENT_TIMER_REALTIME	0x10U
 #define KEVENT_TIMER_BOOTTIME	0x20U
 #define KEVENT_TIMER_TAI	0x40U
+
+/* Event of KEVENT_AIO. The key of the watch is its user value */
+#define KEVENT_AIO_DONE		0x1U
 
 /* Event of KEVENT_POSIX_TIMER */
 #define KEVENT_POSIX_TIMER_FIRED 0x1U

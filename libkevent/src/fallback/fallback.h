@@ -26,6 +26,9 @@ enum kevent_fb_choice {
 /* Set when the first queue is made, and never cleared */
 extern bool kevent_fb_used;
 
+/* So often a serving thread looks by itself, in ns. Tests of wake-ups raise it. */
+extern __s64 kevent_fb_serve_look;
+
 static inline bool kevent_fb_on(void)
 {
 	return __builtin_expect(__atomic_load_n(&kevent_fb_used,

@@ -25,7 +25,8 @@
  * @detach:	disarm; after attach() has returned, whatever it said
  * @modify:	arm anew, after the watch was changed to what the request says. The
  *		conditions that hold already, or -errno: then the watch is what it
- *		was. @old is a copy of that
+ *		was. @old is a copy of that. NULL: nothing changes the watch
+ * @remove:	%KEVENT_CTL_REMOVE: 0 or -errno, and the watch stays. Optional: it goes
  * @current:	does the watch still mean what the request does? 0, or -errno when it
  *		does not: the watch goes
  * @count:	occurrences not yet delivered. Optional: one
@@ -49,6 +50,7 @@ struct fb_ops {
 	void (*detach)(struct fb_queue *q, struct fb_watch *w);
 	int (*modify)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk, const struct fb_watch *old);
+	int (*remove)(struct fb_queue *q, struct fb_watch *w);
 	int (*current)(struct fb_queue *q, struct fb_watch *w);
 	__u32 (*count)(struct fb_watch *w);
 	void (*fill)(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
@@ -61,7 +63,7 @@ struct fb_ops {
 extern const struct fb_ops fb_socket_ops, fb_pipe_ops, fb_poll_ops,
 			   fb_user_ops, fb_timer_ops, fb_signal_ops,
 			   fb_proc_ops, fb_inode_ops, fb_futex_ops,
-			   fb_posix_timer_ops;
+			   fb_posix_timer_ops, fb_aio_ops;
 
 /* By type; NULL: no source */
 extern const struct fb_ops *const fb_sources[];

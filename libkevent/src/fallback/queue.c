@@ -46,6 +46,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->kick = -1;
 	fb_list_init(&q->ready);
 	fb_list_init(&q->level);
+	fb_list_init(&q->serving.chains);
 }
 
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,

@@ -115,6 +115,22 @@ struct fb_dest {
 };
 
 /**
+ * struct fb_serving - the chains of a queue, and the threads that run them
+ * @chains:	those that wait, in order
+ * @running:	threads that run one, at most @limit of them
+ * @asleep:	threads that are to be woken for the next one
+ * @limit:	of the thread that came last
+ * @news:	a futex: changes with each wake-up. Atomic
+ */
+struct fb_serving {
+	struct fb_list	chains;
+	__u32		running;
+	__u32		asleep;
+	__u32		limit;
+	__u32		news;
+};
+
+/**
  * struct fb_queue - a queue of the fallback
  * @lock:	protects all that follows but for what says otherwise
  * @fd:		a descriptor of the epoll instance: the one that was used last
@@ -146,6 +162,7 @@ struct fb_dest {
  *		many; memory limits it
  * @slots:	by index in the token; @nr_slots, and the first @free_slot
  * @timers:	and the others belong to their sources, NULL until they are used
+ * @serving:	chains and serving threads
  * @stray:	token of no watch that epoll has reported, @strays times again
  * @strays_other: others since then
  * @delivered:	entries handed to user memory
@@ -188,6 +205,7 @@ struct fb_queue {
 	struct fb_signals	*signals;
 	struct fb_inodes	*inodes;
 	struct fb_futexes	*futexes;
+	struct fb_serving	serving;
 	__u64			stray;
 	__u32			strays;
 	__u32			strays_other;
@@ -218,6 +236,8 @@ struct fb_queue *fb_get(int fd);
 void fb_put(struct fb_queue *q);
 /* The descriptor does not mean the queue any more. */
 void fb_forget(int fd, struct fb_queue *q);
+/* Does the queue have a name still? */
+bool fb_is_live(struct fb_queue *q);
 int fb_publish(int fd, struct fb_queue *q);
 /* A queue that nobody else knows, with a reference; without a name */
 struct fb_queue *fb_queue_alloc(void);
@@ -292,6 +312,11 @@ static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token
 		return NULL;
 	return q->slots[index].watch;
 }
+
+/* aio.c: kevent_wait() with KEVENT_FLAGS_SERVE */
+int fb_serve(struct fb_queue *q, int fd, __u32 limit,
+	     const struct timespec *timeout, __u32 flags);
+void fb_serve_end(struct fb_queue *q);
 
 /* changes.c: 0, 1 when a result must be looked at, or -errno */
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,

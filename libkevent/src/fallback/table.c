@@ -58,6 +58,11 @@ static void fb_set_state(struct fb_queue *q, __u32 state)
 	__atomic_store_n(&q->life, state, __ATOMIC_SEQ_CST);
 }
 
+bool fb_is_live(struct fb_queue *q)
+{
+	return __atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_LIVE;
+}
+
 void fb_put(struct fb_queue *q)
 {
 	__u32 dying = FB_DYING;
@@ -103,6 +108,7 @@ static struct fb_queue *fb_clear(fb_entry *entry)
 		return NULL;
 	fb_count_add(&q->users, 1);
 	fb_set_state(q, FB_DYING);
+	fb_serve_end(q);
 	return q;
 }
 

@@ -528,7 +528,11 @@ int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 
 	if (!q)
 		return fb_no_queue(fd);
-	ret = fb_wait(q, fd, num, old_kidx, timeout, flags, arg);
+	if (flags & KEVENT_FLAGS_SERVE)
+		ret = old_kidx || arg ? -EINVAL :
+		      fb_serve(q, fd, num, timeout, flags);
+	else
+		ret = fb_wait(q, fd, num, old_kidx, timeout, flags, arg);
 	fb_put(q);
 	return ret;
 }

@@ -16,6 +16,7 @@ const struct fb_ops *const fb_sources[FB_NR_TYPES] = {
 	[KEVENT_INODE]		= &fb_inode_ops,
 	[KEVENT_TIMER]		= &fb_timer_ops,
 	[KEVENT_POLL]		= &fb_poll_ops,
+	[KEVENT_AIO]		= &fb_aio_ops,
 	[KEVENT_PIPE]		= &fb_pipe_ops,
 	[KEVENT_SIGNAL]		= &fb_signal_ops,
 	[KEVENT_POSIX_TIMER]	= &fb_posix_timer_ops,
@@ -347,6 +348,8 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 	w = fb_find_current(q, uk, &ret);
 	if (!w)
 		return fb_fd_error(ops, uk, ret);
+	if (!ops->modify)
+		return -EPERM;
 	old = *w;
 	fb_set(w, uk);
 	ret = ops->modify(q, w, uk, &old);
@@ -373,6 +376,8 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk)
 	w = fb_find_current(q, uk, &err);
 	if (!w)
 		return fb_fd_error(ops, uk, err);
+	if (ops->remove)
+		return ops->remove(q, w);
 	fb_kill(q, w);
 	return 0;
 }
@@ -384,6 +389,8 @@ static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
 	__u32 mask = w->event & ops->marks;
 	int err;
 
+	if (!ops->modify)
+		return -EPERM;
 	if (ops->mark) {
 		err = ops->mark(q, w, uk);
 		mask = 0;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Chains of system calls
+ */
+#ifndef _KEVENT_CALL_H
+#define _KEVENT_CALL_H
+
+#include <linux/types.h>
+#include <linux/ukevent.h>
+
+/**
+ * struct kevent_run - a chain, and how far it has come
+ * @chain:	its entries, in user memory
+ * @nr:		how many there are
+ * @at:		the entry whose turn it is, or that ended the chain
+ * @refused:	that call was not made
+ * @result:	its result
+ */
+struct kevent_run {
+	struct kevent_call __user *chain;
+	u32			nr;
+	u32			at;
+	bool			refused;
+	s64			result;
+};
+
+int kevent_run_chain(struct kevent_run *run);
+bool kevent_call_allowed(void);
+
+#endif /* _KEVENT_CALL_H */

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * AIO: chains that serving threads run, by ordinary calls
+ *
+ * The threads are those of the program in kevent_wait() with KEVENT_FLAGS_SERVE. They
+ * sleep until a chain comes, and take the chains of a queue in turn. A thread that
+ * blocks in a call of its chain counts as running: no hook says that it does.
+ */
+#include <stdint.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "call.h"
+#include "deadline.h"
+#include "fallback.h"
+#include "ops.h"
+#include "process.h"
+#include "sys.h"
+
+/* So often a thread that sleeps looks whether the queue was closed, in ns. */
+__s64 kevent_fb_serve_look = 500000000;
+
+enum fb_aio_state {
+	FB_AIO_WAITS,
+	FB_AIO_RUNS,
+	FB_AIO_ENDED,
+};
+
+/**
+ * struct fb_aio - a chain
+ * @w:		its watch, which ends with the event
+ * @link:	in fb_serving.chains while it waits
+ * @calls:	the chain, of @nr entries
+ * @from:	entry to begin with
+ * @end:	what kevent_call() would return
+ * @result:	of that entry
+ * @state:	what has become of it
+ */
+struct fb_aio {
+	struct fb_watch		w;
+	struct fb_list		link;
+	struct kevent_call	*calls;
+	__u32			nr;
+	__u32			from;
+	__u32			end;
+	__s64			result;
+	enum fb_aio_state	state;
+};
+
+/**
+ * struct fb_server - a call that serves
+ * @q:		the queue
+ * @fd:		its descriptor
+ * @ran:	chains that the call has run
+ * @asleep:	it is one of fb_serving.asleep
+ * @until:	when to return
+ */
+struct fb_server {
+	struct fb_queue		*q;
+	int			fd;
+	int			ran;
+	bool			asleep;
+	struct fb_deadline	until;
+};
+
+static struct fb_aio *to_aio(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_aio, w);
+}
+
+/* Wake-ups */
+
+static void fb_serve_wake(struct fb_serving *s, int nr)
+{
+	__atomic_add_fetch(&s->news, 1, __ATOMIC_SEQ_CST);
+	fb_sys(SYS_futex, &s->news, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr, NULL,
+	       NULL, 0);
+}
+
+/* May one more chain be run? */
+static bool fb_serve_may(const struct fb_serving *s)
+{
+	return !fb_list_empty(&s->chains) && s->running < s->limit;
+}
+
+/* Wake a thread for a chain; it wakes the next one. */
+static void fb_serve_next(struct fb_serving *s)
+{
+	if (s->asleep && fb_serve_may(s))
+		fb_serve_wake(s, 1);
+}
+
+/* The queue is dying, and not locked. */
+void fb_serve_end(struct fb_queue *q)
+{
+	fb_serve_wake(&q->serving, INT_MAX);
+}
+
+/* Requests */
+
+/* Flags that mean something for a thing that happens once, and cannot be feigned */
+#define FB_AIO_REQ \
+	(KEVENT_REQ_ONESHOT | KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL)
+
+static int fb_aio_check(const struct ukevent *uk)
+{
+	if (uk->event != KEVENT_AIO_DONE || uk->id.raw_u64 % sizeof(__u64) ||
+	    uk->req_flags & ~FB_AIO_REQ)
+		return -EINVAL;
+	if (!uk->ret_data[0] || uk->ret_data[0] > KEVENT_CALL_MAX)
+		return -EINVAL;
+	return uk->ret_data[1] < uk->ret_data[0] ? 0 : -EINVAL;
+}
+
+static int fb_aio_key(const struct ukevent *uk, __u64 *key)
+{
+	*key = uk->ptr;
+	return 0;
+}
+
+static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,
+			 const struct ukevent *uk)
+{
+	struct fb_aio *a = to_aio(w);
+
+	a->calls = (struct kevent_call *)(uintptr_t)uk->id.raw_u64;
+	a->nr = uk->ret_data[0];
+	a->from = uk->ret_data[1];
+	a->state = FB_AIO_WAITS;
+	/* A chain ends once. */
+	w->req_flags |= KEVENT_REQ_ONESHOT;
+	fb_list_add_tail(&a->link, &q->serving.chains);
+	fb_serve_next(&q->serving);
+	return 0;
+}
+
+static void fb_aio_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	(void)q;
+	if (to_aio(w)->state == FB_AIO_WAITS)
+		fb_list_del(&to_aio(w)->link);
+}
+
+static void fb_aio_end(struct fb_queue *q, struct fb_aio *a, __u32 end,
+		       __s64 result)
+{
+	a->state = FB_AIO_ENDED;
+	a->end = end;
+	a->result = result;
+	fb_report(q, &a->w, KEVENT_AIO_DONE);
+	fb_kick(q);
+}
+
+static int fb_aio_remove(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_aio *a = to_aio(w);
+
+	if (a->state != FB_AIO_WAITS)
+		return -EALREADY;
+	fb_list_del(&a->link);
+	fb_aio_end(q, a, a->from | KEVENT_CALL_REFUSED, -ECANCELED);
+	return 0;
+}
+
+static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
+			struct ukevent *uk, __u32 nth)
+{
+	const struct fb_aio *a = to_aio(w);
+
+	(void)q;
+	(void)nth;
+	uk->id.raw_u64 = a->end;
+	uk->ret_data[0] = (__u32)a->result;
+	uk->ret_data[1] = (__u32)((__u64)a->result >> 32);
+}
+
+const struct fb_ops fb_aio_ops = {
+	.name		= "aio",
+	.size		= sizeof(struct fb_aio),
+	.check		= fb_aio_check,
+	.key		= fb_aio_key,
+	.attach		= fb_aio_attach,
+	.detach		= fb_aio_detach,
+	.remove		= fb_aio_remove,
+	.fill		= fb_aio_fill,
+};
+
+/* Serving threads */
+
+/* A thread that was asleep is awake until it finds nothing to do. */
+static void fb_server_asleep(struct fb_server *c, bool asleep)
+{
+	struct fb_serving *s = &c->q->serving;
+
+	if (asleep != c->asleep)
+		s->asleep += asleep ? 1 : -1U;
+	c->asleep = asleep;
+}
+
+/* A chain to run, or NULL: then whoever adds one wakes a thread. */
+static struct fb_aio *fb_server_take(struct fb_server *c)
+{
+	struct fb_serving *s = &c->q->serving;
+	struct fb_aio *a = NULL;
+
+	fb_queue_lock(c->q, c->fd);
+	if (fb_serve_may(s)) {
+		a = fb_container(s->chains.next, struct fb_aio, link);
+		fb_list_del(&a->link);
+		a->state = FB_AIO_RUNS;
+		s->running++;
+	}
+	fb_server_asleep(c, !a);
+	if (a)
+		fb_serve_next(s);
+	fb_queue_unlock(c->q);
+	return a;
+}
+
+static void fb_server_run(struct fb_server *c, struct fb_aio *a)
+{
+	__u32 end = (__u32)kevent_call_rest(a->calls, a->from, a->nr);
+	__s64 result = a->calls[end & ~KEVENT_CALL_REFUSED].result;
+
+	fb_queue_lock(c->q, c->fd);
+	c->q->serving.running--;
+	fb_aio_end(c->q, a, end, result);
+	fb_queue_unlock(c->q);
+	if (c->ran < INT_MAX)
+		c->ran++;
+}
+
+/* A number that has come back as that of another file is closed, too. */
+static bool fb_server_closed(struct fb_server *c)
+{
+	if (!fb_is_live(c->q))
+		return true;
+	if (!fb_queue_check(c->q, c->fd))
+		return false;
+	fb_forget(c->fd, c->q);
+	return true;
+}
+
+/* As futex(2), for some time */
+static long fb_server_nap(struct fb_server *c, __u32 news)
+{
+	struct __kernel_old_timespec nap;
+	struct fb_span span;
+	__s64 ns = kevent_fb_serve_look;
+
+	fb_deadline_span(&c->until, false, &span);
+	if (!span.endless && span.ts.tv_sec < ns / 1000000000 + 1 &&
+	    span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec < ns)
+		ns = span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec;
+	nap.tv_sec = (long)(ns / 1000000000);
+	nap.tv_nsec = (long)(ns % 1000000000);
+	return fb_sys(SYS_futex, &c->q->serving.news,
+		      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, news, &nap, NULL, 0);
+}
+
+/* Until there are news, or the end of the time: 0 or -errno */
+static int fb_server_sleep(struct fb_server *c, __u32 news)
+{
+	long ret;
+
+	for (;;) {
+		ret = fb_server_nap(c, news);
+		if (ret != -ETIMEDOUT || fb_deadline_over(&c->until))
+			return ret == -EINTR ? -EINTR : 0;
+		/* Nobody tells of a descriptor that is closed. */
+		if (fb_server_closed(c))
+			return -EBADF;
+	}
+}
+
+/* 0 at the end of the time, or -errno */
+static int fb_server_loop(struct fb_server *c)
+{
+	struct fb_aio *a;
+	__u32 news;
+	int err;
+
+	for (;;) {
+		/* Before the looks that it would make out of date */
+		news = __atomic_load_n(&c->q->serving.news, __ATOMIC_SEQ_CST);
+		if (fb_server_closed(c))
+			return -EBADF;
+		a = fb_server_take(c);
+		if (a) {
+			fb_server_run(c, a);
+			continue;
+		}
+		if (fb_deadline_over(&c->until))
+			return 0;
+		err = fb_server_sleep(c, news);
+		if (err)
+			return err;
+	}
+}
+
+/* The latest call says for all how many may run. */
+static void fb_server_enter(struct fb_server *c, __u32 limit)
+{
+	fb_queue_lock(c->q, c->fd);
+	c->q->serving.limit = limit;
+	fb_queue_unlock(c->q);
+}
+
+/* A chain that the caller was woken for, or leaves, is for another thread. */
+static void fb_server_leave(struct fb_server *c)
+{
+	fb_queue_lock(c->q, -1);
+	fb_server_asleep(c, false);
+	fb_serve_next(&c->q->serving);
+	fb_queue_unlock(c->q);
+}
+
+int fb_serve(struct fb_queue *q, int fd, __u32 limit,
+	     const struct timespec *timeout, __u32 flags)
+{
+	struct fb_server c = { .q = q, .fd = fd };
+	int ret;
+
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
+	if (!limit || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
+		return -EINVAL;
+	ret = fb_deadline_init(&c.until, CLOCK_MONOTONIC,
+			       flags & KEVENT_FLAGS_ABSTIME, timeout);
+	if (ret)
+		return ret;
+	ret = fb_queue_check(q, fd);
+	if (ret) {
+		fb_forget(fd, q);
+		return ret == -ENOENT ? -EINVAL : ret;
+	}
+	/* The time begins now. */
+	fb_deadline_over(&c.until);
+	fb_server_enter(&c, limit);
+	ret = fb_server_loop(&c);
+	fb_server_leave(&c);
+	return c.ran ? c.ran : ret;
+}

@@ -1,0 +1,859 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Asynchronous chains: what is made in the caller, serving threads, cancellation, the
+ * end of a process, of a queue and of memory
+ *
+ * All of it by raw system calls. libkevent's own tests have the same on epoll.
+ */
+#ifdef __LP64__	/* a chain of a 32-bit program is refused */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "helpers.h"
+
+#define REFUSED		KEVENT_CALL_REFUSED
+#define SUBMITTED	KEVENT_CALL_SUBMITTED
+#define COOKIE		0x1234567890abcdefull
+
+static long submit(int kq, struct kevent_call *chain, uint32_t nr,
+		   uint64_t cookie)
+{
+	long ret = syscall(__NR_kevent_call, kq, chain, nr, KEVENT_CALL_ASYNC,
+			   cookie);
+
+	return ret < 0 ? -errno : ret;
+}
+
+/* ms < 0: without a limit */
+static long serve(int kq, uint32_t limit, int64_t ms)
+{
+	struct timespec ts = ms_to_timespec(ms < 0 ? 0 : ms);
+	long ret = syscall(__NR_kevent_wait, kq, limit, 0, ms < 0 ? NULL : &ts,
+			   KEVENT_FLAGS_SERVE, NULL);
+
+	return ret < 0 ? -errno : ret;
+}
+
+/* An entry that goes on with the next one after any result */
+static struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b, uint64_t c)
+{
+	return (struct kevent_call){
+		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
+		.result = -1, .args = { a, b, c },
+	};
+}
+
+static void set_chain(struct ukevent *uk, const struct kevent_call *chain,
+		      uint32_t nr, uint64_t cookie)
+{
+	*uk = (struct ukevent){
+		.id.raw_u64 = KEVENT_ARG(chain), .type = KEVENT_AIO,
+		.event = KEVENT_AIO_DONE, .ret_data = { nr }, .ptr = cookie,
+	};
+}
+
+/* Nothing is made in the caller. */
+static int add_chain(int kq, struct kevent_call *chain, uint32_t nr,
+		     uint64_t cookie)
+{
+	struct ukevent uk;
+
+	set_chain(&uk, chain, nr, cookie);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &uk);
+}
+
+#define ENTRY(nr, a, b, c) \
+	entry(nr, KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(c))
+#define GETPPID	ENTRY(SYS_getppid, 0, 0, 0)
+
+static int64_t result_of(const struct ukevent *ev)
+{
+	return (int64_t)((uint64_t)ev->ret_data[1] << 32 | ev->ret_data[0]);
+}
+
+static void check_done(const struct ukevent *ev, uint64_t cookie, uint64_t id,
+		       int64_t result)
+{
+	CHECK_EQ(ev->type, KEVENT_AIO);
+	CHECK_EQ(ev->event, KEVENT_AIO_DONE);
+	CHECK_EQ(ev->ptr, cookie);
+	CHECK_EQ(ev->id.raw_u64, id);
+	CHECK_EQ(result_of(ev), result);
+	CHECK_EQ(ev->ret_flags, KEVENT_RET_DONE);
+}
+
+/* A pipe whose reader waits */
+static void open_blocking_pipe(int fd[2])
+{
+	MUST_EQ(pipe2(fd, O_CLOEXEC), 0);
+}
+
+static void close_pair(const int fd[2])
+{
+	close(fd[0]);
+	close(fd[1]);
+}
+
+struct server {
+	struct actor	actor;
+	int		kq;
+	uint32_t	limit;
+};
+
+static long serve_on(void *arg)
+{
+	struct server *s = arg;
+
+	return serve(s->kq, s->limit, -1);
+}
+
+/* Returns when it sleeps. */
+static void start_server(struct server *s, int kq, uint32_t limit)
+{
+	s->kq = kq;
+	s->limit = limit;
+	start_actor(&s->actor, serve_on, s);
+	MUST(sleeps_in(s->actor.tid, __NR_kevent_wait));
+}
+
+/* A server leaves when the descriptor that it came through is closed. */
+static void end_servers(struct queue *q, struct server *s, unsigned int nr)
+{
+	int fd = fcntl(q->fd, F_DUPFD_CLOEXEC, 0);
+	unsigned int i;
+
+	MUST(fd >= 0);
+	close(q->fd);
+	q->fd = fd;
+	for (i = 0; i < nr; i++)
+		join_actor(&s[i].actor, PATIENCE_MS);
+}
+
+/* In the caller */
+
+static void chain_that_does_not_block_ends_in_the_call(struct queue *q)
+{
+	struct kevent_call c[] = { GETPPID, GETPPID, GETPPID };
+
+	MUST_EQ(submit(q->fd, c, 3, COOKIE), 2);
+	CHECK_EQ(c[2].result, getppid());
+	c[1].flags = 1;
+	CHECK_EQ(submit(q->fd, c, 3, COOKIE), 1 | REFUSED);
+	CHECK_EQ(c[1].result, -EINVAL);
+	CHECK_NO_EVENT(q);
+}
+
+static void what_is_there_is_read_in_the_caller(struct queue *q)
+{
+	struct kevent_call c[3];
+	char buf[8] = "";
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	MUST_EQ(write(fd[1], "abc", 3), 3);
+	c[0] = ENTRY(SYS_read, fd[0], buf, 8);
+	c[1] = ENTRY(SYS_close, fd[1], 0, 0);
+	c[2] = ENTRY(SYS_read, fd[0], buf + 3, 1);
+	CHECK_EQ(submit(q->fd, c, 3, COOKIE), 2);
+	CHECK_EQ(c[0].result, 3);
+	CHECK_EQ(c[2].result, 0);
+	CHECK(!strcmp(buf, "abc"));
+	close(fd[0]);
+}
+
+static void names_that_are_cached_are_found(struct queue *q)
+{
+	char path[] = "/tmp/aio_calls.XXXXXX", buf[8] = "";
+	int fd = mkstemp(path);
+	struct kevent_call c[4];
+	unsigned int tries;
+	long ret = 0;
+
+	MUST(fd >= 0);
+	MUST_EQ(write(fd, "hello", 5), 5);
+	close(fd);
+	/* A change of any mount makes a look at the cache fail now and then. */
+	for (tries = 0; tries < 100 && ret != 3; tries++) {
+		struct ukevent ev;
+
+		c[0] = ENTRY(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+		c[1] = ENTRY(SYS_pread64, 0, buf, 8);
+		c[2] = ENTRY(SYS_fstat, -1, 0, 0);
+		c[3] = ENTRY(SYS_close, -1, 0, 0);
+		ret = submit(q->fd, c, 1, COOKIE);
+		if (ret == SUBMITTED) {
+			MUST_EQ(serve(q->fd, 1, 0), 1);
+			MUST_EVENT(q, &ev);
+		}
+		fd = (int)c[0].result;
+		MUST(fd >= 0);
+		if (ret == SUBMITTED) {
+			close(fd);
+			continue;
+		}
+		c[1].args[0] = fd;
+		c[3].args[0] = fd;
+		c[2] = GETPPID;
+		ret = submit(q->fd, c + 1, 3, COOKIE) + 1;
+	}
+	CHECK_EQ(ret, 3);
+	CHECK_EQ(c[1].result, 5);
+	CHECK(!strcmp(buf, "hello"));
+	CHECK_EQ(fcntl(fd, F_GETFD), -1);
+	c[0] = ENTRY(SYS_openat, AT_FDCWD, "/tmp/aio_calls.none", O_RDONLY);
+	ret = submit(q->fd, c, 1, COOKIE);
+	if (ret == SUBMITTED)
+		CHECK_EQ(serve(q->fd, 1, 0), 1);
+	CHECK_EQ(c[0].result, -ENOENT);
+	unlink(path);
+}
+
+/* Submits one entry, which must not be made in the caller. */
+static void check_blocks(struct queue *q, struct kevent_call c)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), SUBMITTED);
+	CHECK_EQ(c.result, -1);
+	set_chain(&ev, NULL, 1, COOKIE);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_REMOVE, &ev), 0);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, REFUSED, -ECANCELED);
+}
+
+static void nobody_waits_in_the_caller(struct queue *q)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	char path[40], buf[8];
+	struct kevent_call c;
+	int fd[2], sock[2], listener, direct;
+
+	open_blocking_pipe(fd);
+	check_blocks(q, ENTRY(SYS_read, fd[0], buf, 8));
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	check_blocks(q, ENTRY(SYS_read, sock[0], buf, 8));
+	check_blocks(q, ENTRY(SYS_recvfrom, sock[0], buf, 8));
+	/* Part of it is there, and stays there. */
+	MUST_EQ(write(sock[1], "xy", 2), 2);
+	c = ENTRY(SYS_recvfrom, sock[0], buf, 8);
+	c.args[3] = MSG_WAITALL;
+	check_blocks(q, c);
+	c = ENTRY(SYS_recvfrom, sock[0], buf, 8);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 2);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	MUST_EQ(bind(listener, (void *)&any, sizeof(any)), 0);
+	MUST_EQ(listen(listener, 1), 0);
+	check_blocks(q, ENTRY(SYS_accept, listener, NULL, NULL));
+	snprintf(path, sizeof(path), "/tmp/aio_fifo.%d", getpid());
+	MUST_EQ(mkfifo(path, 0600), 0);
+	check_blocks(q, ENTRY(SYS_openat, AT_FDCWD, path, O_RDONLY));
+	check_blocks(q, ENTRY(SYS_openat, AT_FDCWD, path, O_WRONLY));
+	unlink(path);
+	direct = open("/tmp", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+	MUST(direct >= 0);
+	check_blocks(q, ENTRY(SYS_read, direct, buf, 8));
+	close(direct);
+	close(listener);
+	close_pair(sock);
+	close_pair(fd);
+}
+
+static void files_that_do_not_block_say_so_themselves(struct queue *q)
+{
+	struct kevent_call c;
+	int fd[2], listener;
+	char buf[8];
+
+	open_pipe(fd);
+	c = ENTRY(SYS_read, fd[0], buf, 8);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, -EAGAIN);
+	c = ENTRY(SYS_write, fd[1], "x", 1);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 1);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	MUST_EQ(listen(listener, 1), 0);
+	c = ENTRY(SYS_accept, listener, NULL, NULL);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, -EAGAIN);
+	close(listener);
+	close_pair(fd);
+}
+
+/* Serving */
+
+static void rest_is_made_by_a_serving_thread(struct queue *q)
+{
+	struct server s = {};
+	struct kevent_call c[3];
+	struct ukevent ev;
+	unsigned int i;
+	char buf[8];
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	for (i = 0; i < 2; i++) {
+		c[0] = GETPPID;
+		c[1] = ENTRY(SYS_read, fd[0], buf, 8);
+		c[2] = GETPPID;
+		CHECK_EQ(submit(q->fd, c, 3, COOKIE + i), SUBMITTED);
+		CHECK_EQ(c[0].result, getppid());
+		CHECK_EQ(c[1].result, -1);
+		CHECK_NO_EVENT(q);
+		/* The second chain finds it asleep. */
+		if (!i)
+			start_server(&s, q->fd, 1);
+		MUST_EQ(write(fd[1], "abcd", 4), 4);
+		MUST_EVENT(q, &ev);
+		check_done(&ev, COOKIE + i, 2, getppid());
+		CHECK_EQ(c[1].result, 4);
+		MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
+	}
+	CHECK_NO_EVENT(q);
+	close_pair(fd);
+	end_servers(q, &s, 1);
+	CHECK_EQ(s.actor.ret, 2);
+}
+
+static void add_submits_too(struct queue *q)
+{
+	struct kevent_call c[3] = { GETPPID, GETPPID, GETPPID };
+	struct ukevent ev;
+
+	set_chain(&ev, c, 3, COOKIE);
+	ev.ret_data[1] = 1;
+	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	CHECK_EQ(c[0].result, -1);
+	CHECK_EQ(c[1].result, getppid());
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 2, getppid());
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static int add_bad(int kq, struct kevent_call *c, uint32_t nr, uint32_t first,
+		   uint32_t event, uint32_t flags)
+{
+	struct ukevent ev;
+
+	set_chain(&ev, c, nr, COOKIE);
+	ev.ret_data[1] = first;
+	ev.event = event;
+	ev.req_flags = flags;
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+static void bad_requests_are_refused(struct queue *q)
+{
+	struct kevent_call c[2] = { GETPPID, GETPPID };
+	int done = KEVENT_AIO_DONE;
+
+	CHECK_EQ(add_bad(q->fd, c, 0, 0, done, 0), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, c, KEVENT_CALL_MAX + 1, 0, done, 0), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, c, 2, 2, done, 0), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, (void *)c + 4, 1, 0, done, 0), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, c, 2, 0, 0, 0), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, c, 2, 0, done | 2, 0), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, c, 2, 0, done, KEVENT_REQ_READY), -EINVAL);
+	CHECK_EQ(add_bad(q->fd, c, 2, 0, done, KEVENT_REQ_DISABLED), -EINVAL);
+	CHECK_EQ(submit(q->fd, c, 0, 0), -EINVAL);
+	CHECK_EQ(submit(q->fd, c, KEVENT_CALL_MAX + 1, 0), -EINVAL);
+	CHECK_EQ(submit(0, c, 2, 0), -EINVAL);
+	CHECK_EQ(submit(-1, c, 2, 0), -EBADF);
+	CHECK_EQ(syscall(__NR_kevent_call, q->fd, c, 2, 2, 0), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(serve(q->fd, 0, 0), -EINVAL);
+	CHECK_EQ(serve(-1, 1, 0), -EBADF);
+	CHECK_EQ(serve(0, 1, 0), -EINVAL);
+	CHECK_EQ(syscall(__NR_kevent_wait, q->fd, 1, 1, NULL,
+			 KEVENT_FLAGS_SERVE, NULL), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(c[0].result, -1);
+	CHECK_EQ(serve(q->fd, 1, 0), 0);
+	CHECK_NO_EVENT(q);
+}
+
+static void queue_may_refuse_chains(void)
+{
+	struct kevent_call c = GETPPID;
+	int kq = (int)syscall(__NR_kevent_init, NULL, 0,
+			      KEVENT_INIT_REFUSE(KEVENT_AIO));
+
+	MUST(kq >= 0);
+	CHECK_EQ(submit(kq, &c, 1, COOKIE), -EPERM);
+	CHECK_EQ(add_bad(kq, &c, 1, 0, KEVENT_AIO_DONE, 0), -EPERM);
+	CHECK_EQ(c.result, -1);
+	close(kq);
+}
+
+static void cookie_names_one_chain(struct queue *q)
+{
+	struct kevent_call c[2], d[2];
+	struct ukevent ev;
+	char buf[8];
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	c[0] = ENTRY(SYS_read, fd[0], buf, 8);
+	d[0] = GETPPID;
+	d[1] = ENTRY(SYS_read, fd[0], buf, 8);
+	CHECK_EQ(submit(q->fd, c, 1, COOKIE), SUBMITTED);
+	CHECK_EQ(submit(q->fd, d, 2, COOKIE), 1 | REFUSED);
+	CHECK_EQ(d[0].result, getppid());
+	CHECK_EQ(d[1].result, -EEXIST);
+	MUST_EQ(write(fd[1], "abcd", 4), 4);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, 4);
+	CHECK_EQ(submit(q->fd, d, 2, COOKIE), SUBMITTED);
+	close_pair(fd);
+}
+
+static int remove_chain(int kq, uint64_t cookie)
+{
+	struct ukevent ev;
+
+	set_chain(&ev, NULL, 1, cookie);
+	return kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev);
+}
+
+static void chain_that_waits_is_cancelled(struct queue *q)
+{
+	struct kevent_call c[2];
+	struct ukevent ev;
+	char buf[8];
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	c[0] = GETPPID;
+	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
+	CHECK_EQ(submit(q->fd, c, 2, COOKIE), SUBMITTED);
+	CHECK_EQ(remove_chain(q->fd, COOKIE + 1), -ENOENT);
+	CHECK_EQ(remove_chain(q->fd, COOKIE), 0);
+	CHECK_EQ(remove_chain(q->fd, COOKIE), -EALREADY);
+	MUST_EQ(write(fd[1], "abcd", 4), 4);
+	CHECK_EQ(serve(q->fd, 1, 0), 0);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 1 | REFUSED, -ECANCELED);
+	CHECK_EQ(remove_chain(q->fd, COOKIE), -ENOENT);
+	CHECK_EQ(c[1].result, -1);
+	CHECK_NO_EVENT(q);
+	close_pair(fd);
+}
+
+/* The first entry of a chain: says that a thread has begun with it. */
+static struct kevent_call begun_entry(_Atomic uint64_t *begun)
+{
+	static const uint64_t one = 1;
+
+	atomic_store(begun, 0);
+	return ENTRY(KEVENT_CALL_COPY, begun, &one, 8);
+}
+
+static void await_begun(_Atomic uint64_t *begun)
+{
+	uint64_t start = now_ns();
+
+	while (!atomic_load(begun))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void chain_that_runs_is_not_cancelled(struct queue *q)
+{
+	_Atomic uint64_t begun;
+	struct server s = {};
+	struct kevent_call c[2];
+	struct ukevent ev;
+	char buf[8];
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	start_server(&s, q->fd, 1);
+	c[0] = begun_entry(&begun);
+	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
+	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
+	await_begun(&begun);
+	CHECK_EQ(remove_chain(q->fd, COOKIE), -EALREADY);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(write(fd[1], "abcd", 4), 4);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 1, 4);
+	close_pair(fd);
+	end_servers(q, &s, 1);
+}
+
+static void chain_is_neither_modified_nor_marked(struct queue *q)
+{
+	struct kevent_call c = GETPPID;
+	struct ukevent ev;
+
+	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
+	set_chain(&ev, &c, 1, COOKIE);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_MODIFY, &ev), -EPERM);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EPERM);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, getppid());
+}
+
+static void thread_that_blocks_makes_room_for_another(struct queue *q)
+{
+	struct server s[2] = {};
+	struct kevent_call c[2];
+	struct ukevent ev;
+	int fd[2][2];
+	char buf[8];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		open_blocking_pipe(fd[i]);
+		start_server(&s[i], q->fd, 1);
+		c[i] = ENTRY(SYS_read, fd[i][0], buf, 8);
+	}
+	/* The first one blocks until the second one has ended. */
+	for (i = 0; i < 2; i++)
+		MUST_EQ(submit(q->fd, &c[i], 1, COOKIE + i), SUBMITTED);
+	MUST_EQ(write(fd[1][1], "ab", 2), 2);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE + 1, 0, 2);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(write(fd[0][1], "abc", 3), 3);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, 3);
+	for (i = 0; i < 2; i++)
+		close_pair(fd[i]);
+	end_servers(q, s, 2);
+}
+
+#define OVERLAPS	100	/* calls between the two looks of a chain */
+
+/* Sets a flag, makes calls, and clears it; at its begin it looks at the other's. */
+static void build_overlap(struct kevent_call *c, uint64_t *own, uint64_t *other,
+			  uint64_t *seen)
+{
+	static const uint64_t set = 1, clear;
+	unsigned int i;
+
+	c[0] = ENTRY(KEVENT_CALL_COPY, own, &set, 8);
+	c[1] = ENTRY(KEVENT_CALL_COPY, seen, other, 8);
+	for (i = 2; i < OVERLAPS; i++)
+		c[i] = GETPPID;
+	c[OVERLAPS] = ENTRY(KEVENT_CALL_COPY, own, &clear, 8);
+}
+
+/* Do two chains that do not block run at the same time? */
+static bool overlap(struct queue *q)
+{
+	static struct kevent_call c[2][OVERLAPS + 1];
+	static uint64_t flag[2], seen[2];
+	struct ukevent ev;
+	unsigned int k;
+
+	for (k = 0; k < 2; k++) {
+		seen[k] = 0;
+		build_overlap(c[k], &flag[k], &flag[!k], &seen[k]);
+		MUST_EQ(add_chain(q->fd, c[k], OVERLAPS + 1, k), 0);
+	}
+	for (k = 0; k < 2; k++)
+		MUST_EVENT(q, &ev);
+	return seen[0] || seen[1];
+}
+
+static void limit_holds(struct queue *q)
+{
+	struct server s[2] = {};
+	unsigned int i, nr = 0;
+	uint64_t start;
+
+	for (i = 0; i < 2; i++)
+		start_server(&s[i], q->fd, 1);
+	for (i = 0; i < 300; i++)
+		nr += overlap(q);
+	CHECK_EQ(nr, 0);
+	/* A later call changes the limit, so sooner or later two run on two CPUs. */
+	CHECK_EQ(serve(q->fd, 2, 0), 0);
+	start = now_ns();
+	while (!overlap(q))
+		MUST(patient(start, PATIENCE_MS));
+	end_servers(q, s, 2);
+}
+
+/* The end of waits */
+
+static void servers_leave_when_their_descriptor_is_closed(struct queue *q)
+{
+	struct server s[4] = {};
+	struct kevent_call c;
+	struct ukevent ev;
+	struct queue other = *q;
+	unsigned int i;
+	char buf[8];
+	int fd[2];
+
+	other.fd = fcntl(q->fd, F_DUPFD_CLOEXEC, 0);
+	for (i = 0; i < 4; i++)
+		start_server(&s[i], i % 2 ? q->fd : other.fd, 2);
+	close(q->fd);
+	for (i = 1; i < 4; i += 2) {
+		join_actor(&s[i].actor, PATIENCE_MS);
+		CHECK_EQ(s[i].actor.ret, -EBADF);
+	}
+	q->fd = other.fd;
+	open_blocking_pipe(fd);
+	c = ENTRY(SYS_read, fd[0], buf, 8);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), SUBMITTED);
+	MUST_EQ(write(fd[1], "ab", 2), 2);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, 2);
+	q->fd = fcntl(other.fd, F_DUPFD_CLOEXEC, 0);
+	close(other.fd);
+	for (i = 0; i < 4; i += 2)
+		join_actor(&s[i].actor, PATIENCE_MS);
+	CHECK_EQ(s[0].actor.ret + s[2].actor.ret, 1 - EBADF);
+	close_pair(fd);
+}
+
+static void chain_may_close_its_queue(struct queue *q)
+{
+	struct kevent_call c[2];
+	struct queue own;
+
+	open_queue(&own, q->size);
+	c[0] = ENTRY(SYS_close, own.fd, 0, 0);
+	c[1] = GETPPID;
+	MUST_EQ(add_chain(own.fd, c, 2, COOKIE), 0);
+	CHECK_EQ(serve(own.fd, 1, -1), 1);
+	CHECK_EQ(c[1].result, getppid());
+	CHECK_EQ(fcntl(own.fd, F_GETFD), -1);
+	if (own.ring)
+		munmap(own.ring, own.bytes);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void catch_sigusr1(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+}
+
+static void signal_ends_the_wait_of_a_server(struct queue *q)
+{
+	struct server s = {};
+
+	catch_sigusr1();
+	start_server(&s, q->fd, 1);
+	MUST_EQ(pthread_kill(s.actor.thread, SIGUSR1), 0);
+	join_actor(&s.actor, PATIENCE_MS);
+	CHECK_EQ(s.actor.ret, -EINTR);
+}
+
+static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
+{
+	_Atomic uint64_t begun;
+	struct server s = {};
+	struct kevent_call c[3];
+	struct ukevent ev;
+	char buf[8];
+	int fd[2];
+
+	catch_sigusr1();
+	open_blocking_pipe(fd);
+	start_server(&s, q->fd, 1);
+	c[0] = begun_entry(&begun);
+	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
+	c[2] = GETPPID;
+	MUST_EQ(add_chain(q->fd, c, 3, COOKIE), 0);
+	await_begun(&begun);
+	MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
+	MUST_EQ(pthread_kill(s.actor.thread, SIGUSR1), 0);
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.id.raw_u64 & ~(uint64_t)3, REFUSED);
+	CHECK_EQ(result_of(&ev), -EINTR);
+	join_actor(&s.actor, PATIENCE_MS);
+	CHECK_EQ(s.actor.ret, 1);
+	close_pair(fd);
+}
+
+static void server_counts_until_its_timeout(struct queue *q)
+{
+	struct kevent_call c = GETPPID;
+	uint64_t start = now_ns();
+	struct ukevent ev;
+
+	CHECK_EQ(serve(q->fd, 1, 20), 0);
+	CHECK(now_ns() - start >= 20000000);
+	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(serve(q->fd, 1, 1), 1);
+	MUST_EVENT(q, &ev);
+}
+
+/* Memory, processes */
+
+static void chain_without_memory_is_broken(struct queue *q)
+{
+	struct kevent_call *c = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ukevent ev;
+
+	MUST(c != MAP_FAILED);
+	c[0] = GETPPID;
+	MUST_EQ(add_chain(q->fd, c, 1, COOKIE), 0);
+	munmap(c, 4096);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE | KEVENT_RET_BROKEN);
+	CHECK_EQ((int)ev.ret_data[1], -EFAULT);
+	CHECK_EQ(ev.ptr, COOKIE);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static int submits_and_ends(void *arg)
+{
+	struct queue *q = arg;
+	static char *const argv[] = { "/bin/true", NULL };
+	struct kevent_call c[2] = { GETPPID, GETPPID };
+
+	CHILD_MUST(!add_chain(q->fd, &c[0], 1, 1));
+	CHILD_MUST(!add_chain(q->fd, &c[1], 1, 2));
+	if (!q->size)
+		return 0;
+	CHILD_MUST(!fcntl(q->fd, F_SETFD, 0));
+	execv(argv[0], argv);
+	return 0;
+}
+
+/* Queues are for exit when they have no ring, and for exec when they have one. */
+static void process_that_ends_drops_its_chains(struct queue *q)
+{
+	struct kevent_call c = GETPPID;
+	struct ukevent ev;
+	unsigned int i;
+
+	CHECK_EQ(join_child(start_child(submits_and_ends, q), PATIENCE_MS), 0);
+	for (i = 1; i <= 2; i++) {
+		MUST_EVENT(q, &ev);
+		check_done(&ev, i, REFUSED, -ECANCELED);
+	}
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+	MUST_EQ(add_chain(q->fd, &c, 1, 1), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, 1, 0, getppid());
+}
+
+static int is_refused(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_call c[2] = { GETPPID, GETPPID };
+
+	CHILD_MUST(add_chain(q->fd, c, 1, 7) == -EXDEV);
+	CHILD_MUST(serve(q->fd, 1, 0) == -EXDEV);
+	c[1].nr = SYS_fsync;
+	CHILD_MUST(submit(q->fd, c, 2, 7) == (1 | REFUSED));
+	CHILD_MUST(c[1].result == -EXDEV);
+	return 0;
+}
+
+static void chains_are_those_of_one_process(struct queue *q)
+{
+	struct kevent_call c = GETPPID;
+	struct ukevent ev;
+
+	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(join_child(start_child(is_refused, q), PATIENCE_MS), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, getppid());
+}
+
+static int is_killed(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_call c[2];
+	struct server s = { .kq = q->fd, .limit = 1 };
+	static _Atomic uint64_t begun;
+	char buf[8];
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return 1;
+	c[0] = begun_entry(&begun);
+	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
+	CHILD_MUST(!add_chain(q->fd, c, 2, 1));
+	CHILD_MUST(!add_chain(q->fd, c, 2, 2));
+	start_actor(&s.actor, serve_on, &s);
+	while (!atomic_load(&begun))
+		sched_yield();
+	kill(getpid(), SIGKILL);
+	return 2;
+}
+
+static void sigkill_ends_what_runs_and_what_waits(struct queue *q)
+{
+	struct ukevent ev[2];
+	unsigned int i;
+
+	CHECK_EQ(join_child(start_child(is_killed, q), PATIENCE_MS), -SIGKILL);
+	for (i = 0; i < 2; i++) {
+		MUST_EVENT(q, &ev[i]);
+		CHECK(result_of(&ev[i]) == -EINTR ||
+		      result_of(&ev[i]) == -ECANCELED);
+	}
+	CHECK_EQ(ev[0].ptr + ev[1].ptr, 3);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+static const struct test_case cases[] = {
+	TEST_EACH(chain_that_does_not_block_ends_in_the_call),
+	TEST_EACH(what_is_there_is_read_in_the_caller),
+	TEST_EACH(names_that_are_cached_are_found),
+	TEST_EACH(nobody_waits_in_the_caller),
+	TEST_EACH(files_that_do_not_block_say_so_themselves),
+	TEST_EACH(rest_is_made_by_a_serving_thread),
+	TEST_EACH(add_submits_too),
+	TEST_EACH(bad_requests_are_refused),
+	TEST(queue_may_refuse_chains),
+	TEST_EACH(cookie_names_one_chain),
+	TEST_EACH(chain_that_waits_is_cancelled),
+	TEST_EACH(chain_that_runs_is_not_cancelled),
+	TEST_EACH(chain_is_neither_modified_nor_marked),
+	TEST_EACH(thread_that_blocks_makes_room_for_another),
+	TEST_EACH(limit_holds),
+	TEST_EACH(servers_leave_when_their_descriptor_is_closed),
+	TEST_EACH(chain_may_close_its_queue),
+	TEST_EACH(signal_ends_the_wait_of_a_server),
+	TEST_EACH(signal_ends_a_chain_and_its_event_says_so),
+	TEST_EACH(server_counts_until_its_timeout),
+	TEST_EACH(chain_without_memory_is_broken),
+	TEST_EACH(process_that_ends_drops_its_chains),
+	TEST_EACH(chains_are_those_of_one_process),
+	TEST_EACH(sigkill_ends_what_runs_and_what_waits),
+	{ }
+};
+
+const struct test_suite aio_calls_suite = {
+	.name = "aio_calls",
+	.cases = cases,
+};
+#endif
