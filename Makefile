@@ -8,12 +8,12 @@ SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
 	LIBUV_SRC NGINX_SRC MUTANT
 
-.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-redis torture check model docs \
+.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-redis bench-walk torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
-	ev-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
+	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install clean
 .NOTPARALLEL:
 
@@ -22,6 +22,7 @@ server-lighttpd := lighttpd
 server-libev-httpd := libev ev-httpd
 server-nginx := nginx
 server-libevent-httpd := libevent
+server-example := example-httpd
 servers := $(patsubst server-%,%,$(filter server-%,$(.VARIABLES)))
 ifneq ($(filter run,$(MAKECMDGOALS)),)
 ifeq ($(server-$(SERVER)),)
@@ -35,15 +36,17 @@ help:
 #? make demo          the library and its first example on the running kernel,
 #?                    whatever that is: needs only cc and make, and takes seconds
 #? make run           lighttpd with kevent against epoll in a VM, as a table;
-#?                    SERVER=nginx, libev-httpd or libevent-httpd: another server
+#?                    SERVER=nginx, libev-httpd, libevent-httpd or example: another
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make mutants       see that the tests notice each known way to break the kernel
 #? make coverage      the lines and branches of kernel/kevent that tests reach
 #? make worst         the longest stretch with interrupts off for the worst inputs
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
-#? make bench-http    measure lighttpd with kevent, epoll and poll; SERVER=nginx: nginx
+#? make bench-http    measure lighttpd with kevent, epoll and poll; SERVER=nginx: nginx;
+#?                    SERVER=example: the servers in libkevent/examples
 #? make bench-libev   measure the backends of libev
 #? make bench-redis   measure redis with kevent and epoll
+#? make bench-walk    measure a walk over 100,000 files by chains of calls, and du
 #? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
 #?                    HOURS=h: random tests again until h hours have passed
 #? make model         check the ring's barriers in a model of both sides
@@ -117,6 +120,9 @@ bench-libev: setup libev kernel-bench
 
 bench-redis: setup redis kernel-bench
 	bench/redis/run
+
+bench-walk: setup guest kernel-bench
+	bench/walk
 
 bench: setup libkevent bench-program kernel-bench
 	bench/run $(WL)
@@ -199,6 +205,9 @@ lighttpd libev libevent libuv redis nginx:
 	@scripts/program $@
 
 ev-httpd:
+	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) $@
+
+example-httpd: libkevent
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) $@
 
 python: setup-programs

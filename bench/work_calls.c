@@ -18,7 +18,6 @@
 
 #include "bench.h"
 
-#define FOLDER	"/tmp/calls"
 #define SIZE	600		/* of a file */
 #define MOST	64		/* files, or calls, in a batch */
 #define ENTRIES	(5 * MOST)
@@ -30,6 +29,7 @@
  * @add: add it to the chain
  * @file: give it another file: the entry that @add returned
  * @request: ask io_uring for it, in place @i of a batch; NULL: it has none
+ * @async: chains are submitted, and end in the caller, since all is in memory
  */
 struct work {
 	const char	*name;
@@ -38,14 +38,15 @@ struct work {
 	void (*file)(struct kevent_call *call, unsigned int file);
 	void (*request)(struct io_uring *ring, unsigned int i,
 			unsigned int file);
+	bool async;
 };
 
-static char (*paths)[32];
+static char folder[32], (*paths)[48];
 static unsigned int nr_files;
 static struct stat found[MOST];
 static struct statx foundx[MOST];
 static char data[MOST][4096];
-static int null_fd, file_fd;
+static int null_fd, file_fd, queue_fd;
 
 /* Calls without a file of their own */
 
@@ -170,12 +171,13 @@ static void request_open(struct io_uring *ring, unsigned int i,
 }
 
 static const struct work works[] = {
-	{ "getppid", call_getppid, add_getppid, NULL, NULL },
-	{ "lseek", call_lseek, add_lseek, NULL, NULL },
-	{ "fstat", call_fstat, add_fstat, NULL, NULL },
-	{ "read", call_read, add_read, NULL, request_read },
-	{ "stat", call_statx, add_statx, file_of_name, request_statx },
-	{ "open", call_open, add_open, file_of_name, request_open },
+	{ "getppid", call_getppid, add_getppid, NULL, NULL, false },
+	{ "lseek", call_lseek, add_lseek, NULL, NULL, false },
+	{ "fstat", call_fstat, add_fstat, NULL, NULL, false },
+	{ "read", call_read, add_read, NULL, request_read, false },
+	{ "stat", call_statx, add_statx, file_of_name, request_statx, false },
+	{ "open", call_open, add_open, file_of_name, request_open, false },
+	{ "async", call_open, add_open, file_of_name, request_open, true },
 };
 
 static const struct work *work_of(const struct bench_point *p)
@@ -208,13 +210,16 @@ static void calls_setup(const struct bench_point *p)
 			  p->batch, p->watches, MOST);
 	nr_files = p->watches / p->batch * p->batch;
 	paths = bench_alloc(nr_files, sizeof(*paths));
-	mkdir(FOLDER, 0700);
+	strcpy(folder, "/tmp/kevent-bench.XXXXXX");
+	if (!mkdtemp(folder))
+		bench_die("%s: %s", folder, strerror(errno));
 	for (i = 0; i < nr_files; i++) {
-		snprintf(paths[i], sizeof(paths[i]), FOLDER "/%u", i);
+		snprintf(paths[i], sizeof(paths[i]), "%s/%u", folder, i);
 		close(make_file(paths[i]));
 	}
 	file_fd = open(paths[0], O_RDONLY | O_CLOEXEC);
 	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	queue_fd = kevent_init(NULL, 0, 0);
 	if (file_fd < 0 || null_fd < 0)
 		bench_die("/dev/null: %s", strerror(errno));
 }
@@ -226,9 +231,11 @@ static void calls_teardown(const struct bench_point *p)
 	(void)p;
 	close(null_fd);
 	close(file_fd);
+	close(queue_fd);
 	for (i = 0; i < nr_files; i++)
 		unlink(paths[i]);
-	rmdir(FOLDER);
+	if (rmdir(folder))
+		bench_die("%s: %s", folder, strerror(errno));
 	free(paths);
 }
 
@@ -250,7 +257,8 @@ static double by_calls(const struct work *w, unsigned int events)
 
 static void run_chain(const struct work *w, const struct kevent_chain *c)
 {
-	int ret = kevent_chain_run(c);
+	int ret = w->async ? kevent_chain_submit(queue_fd, c, 0) :
+			     kevent_chain_run(c);
 
 	if (ret != (int)c->nr - 1)
 		bench_die("%s: a chain of %u ends at %d: %lld", w->name, c->nr,
@@ -362,7 +370,7 @@ const struct bench_workload work_calls = {
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
 	.sources	= BENCH_WORDS("getppid", "lseek", "fstat", "read",
-				      "stat", "open"),
+				      "stat", "open", "async"),
 	.batches	= BENCH_NUMBERS(1, 16, 50),
 	.watches	= BENCH_NUMBERS(1000),
 	.threads	= BENCH_NUMBERS(1),

@@ -68,7 +68,8 @@ configure_nginx()
 	END
 }
 
-# Replace the shell by the server on $backend; kevent-busy is kevent with busy polling
+# Replace the shell by the server on $backend; kevent-busy is kevent with busy polling,
+# kevent-calls with chains of calls. An example has a program for each, next to $program.
 launch()
 {
 	case $server in
@@ -91,6 +92,9 @@ launch()
 	nginx)
 		configure_nginx
 		exec "$@" "$program" -e "$tmp/nginx.log" -c "$tmp/nginx.conf" ;;
+	example)
+		exec "$@" "${program%/*}/http_${backend#*-}" $port \
+			"$tmp/page.html" ;;
 	libevent-httpd)
 		for other in kevent epoll poll select; do
 			[ $other = "$backend" ] || export "EVENT_NO$(

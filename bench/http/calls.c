@@ -31,7 +31,7 @@
 #define KINDS(k)							\
 	k(timing) k(kevent_ctl) k(kevent_get_events) k(kevent_wait)	\
 	k(kevent_commit) k(epoll_wait) k(epoll_ctl) k(poll) k(accept4)	\
-	k(read) k(recv) k(pread64) k(write) k(writev) k(send)		\
+	k(kevent_call) k(read) k(recv) k(pread64) k(write) k(writev) k(send)		\
 	k(sendfile) k(sendfile64) k(sendmsg) k(shutdown) k(close)	\
 	k(open64) k(fstat64) k(stat64) k(getsockopt) k(setsockopt) k(other)
 
@@ -201,6 +201,9 @@ type name typed							\
 
 COUNTED(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags),
 	(fd, addr, len, flags))
+COUNTED(int, kevent_call,
+	(int fd, struct kevent_call *chain, __u32 nr, __u32 flags, __u64 cookie),
+	(fd, chain, nr, flags, cookie))
 COUNTED(ssize_t, read, (int fd, void *to, size_t len), (fd, to, len))
 COUNTED(ssize_t, recv, (int fd, void *to, size_t len, int flags),
 	(fd, to, len, flags))
