@@ -10,7 +10,7 @@
 
 #define MAX_ARGS	6
 #define MAX_RESULTS	256
-#define MAX_ERRNO	134	/* and 0, success */
+#define MAX_ERRNO	4096	/* and 0, success; those from 512 on are for the kernel */
 #define MAX_CALLS	128
 #define MAX_OPTIONS	16
 
@@ -92,7 +92,9 @@ extern const unsigned int nr_calls;
  * @died:	programs that ended by a fault or abort()
  * @calls:	that returned
  * @events:	calls of kevent_wait() and kevent_get_events() that reported some
+ * @program:	the number of the one that runs
  * @errnos:	how often each call ended with an errno, or with 0
+ * @first:	the first program in which it did
  * @added:	watches added by a call for one, per member of the union ukevent
  */
 struct counts {
@@ -100,7 +102,9 @@ struct counts {
 	uint64_t	died;
 	uint64_t	calls;
 	uint64_t	events;
+	uint64_t	program;
 	uint64_t	errnos[MAX_CALLS][MAX_ERRNO];
+	uint64_t	first[MAX_CALLS][MAX_ERRNO];
 	uint64_t	added[MAX_OPTIONS];
 };
 
@@ -152,9 +156,9 @@ void make_resource(struct thread *t, uint32_t own);
  * run_program() - run one program in this process, which it ends
  * @seed:	what all of it depends on
  * @show:	print calls and results
- * @only:	make only these calls of each thread, from the bit 1, or all if it is 0
+ * @only:	make only these calls of each thread, from the bit 1; NULL: all
  */
 __attribute__((noreturn))
-void run_program(uint64_t seed, bool show, uint64_t only);
+void run_program(uint64_t seed, bool show, const uint64_t *only);
 
 #endif /* EXECUTE_H */

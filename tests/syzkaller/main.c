@@ -3,11 +3,14 @@
  * Programs at random from a description of system calls, each in a process of its own
  *
  * usage: kevent-describe [--seed N] [--seconds S] [--from P]
- *	  kevent-describe --seed N --program P [--only BITS] [--times N]
+ *	  kevent-describe --seed N --program P [--only BITS[,BITS]...] [--times N]
+ *	  kevent-describe --seed N --program P --shape
  *
  * Prints its seed, now and then how far it is, and at the end counts: a line for each
- * call and errno, and one for each kind of entry. With --program it runs one program,
- * and prints its calls unless it runs it several times.
+ * call and errno with the first program that had it, and one for each kind of entry. With
+ * --program it runs one program, and prints its calls unless it runs it several times;
+ * --only has a bit for each call of each thread. --shape prints how many calls each
+ * thread has, and makes none.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,18 +37,20 @@
 #define MOST_CALLS	40
 #define PROGRAM_MS	200
 #define QUIET_MS	8	/* then all calls that are left sleep, and are killed */
+#define SHOWN_SLOWNESS	250	/* a program that is shown is to get to its end */
 #define LINE_SECONDS	5
 #define ADD_TIMES	6
 #define OURS	6	/* calls of kevent.txt: of 10 */
 
-enum { SEED, SECONDS, FROM, PROGRAM, ONLY, TIMES, NR_OPTIONS };
+enum { SEED, SECONDS, FROM, PROGRAM, TIMES, SHAPE, NR_OPTIONS, ONLY };
 
 struct counts *counts;
 
 static struct {
 	uint64_t	seed;
-	uint64_t	only;
+	const uint64_t	*only;
 	unsigned int	nr_threads;
+	unsigned int	begun;
 	unsigned int	ended;
 	bool		show;
 } program;
@@ -71,6 +76,26 @@ static uint64_t mix(uint64_t a, uint64_t b)
 }
 
 /* Calls */
+
+/* The kernel has errnos that are for itself, and no library has a name for them. */
+static const char *errno_name(unsigned int err)
+{
+	static _Thread_local char number[12];
+	const char *name = err ? strerrorname_np(err) : "0";
+
+	if (name)
+		return name;
+	snprintf(number, sizeof(number), "%u", err);
+	return number;
+}
+
+static void count_errno(const struct call *call, unsigned int err)
+{
+	unsigned int i = call - calls;
+
+	if (!__atomic_fetch_add(&counts->errnos[i][err], 1, __ATOMIC_RELAXED))
+		counts->first[i][err] = counts->program;
+}
 
 static void show_call(struct thread *t, const struct call *call,
 		      const uint64_t *args)
@@ -117,10 +142,8 @@ static void make_call(struct thread *t, const struct call *call)
 	err = ret < 0 ? errno : 0;
 	if (t->show)
 		dprintf(1, "%u: = %ld %s\n", t->number, ret,
-			err ? strerrorname_np(err) : "");
-	if (err >= 0 && err < MAX_ERRNO)
-		__atomic_fetch_add(&counts->errnos[call - calls][err], 1,
-				   __ATOMIC_RELAXED);
+			err ? errno_name(err) : "");
+	count_errno(call, err);
 	__atomic_fetch_add(&counts->calls, 1, __ATOMIC_RELAXED);
 	count_added(t, call, a, ret);
 	count_events(call, ret);
@@ -181,19 +204,29 @@ static void make_process(void)
 			add_result(calls[i].bits, pid);
 }
 
+static unsigned int threads_of(uint64_t seed)
+{
+	return 1 + mix(seed, 2000) % THREADS;
+}
+
+static unsigned int calls_of(struct thread *t, uint64_t seed)
+{
+	t->rnd = mix(seed, 1000);
+	return 1 + below(t, MOST_CALLS);
+}
+
 /* Each call has its own numbers, so leaving one out changes no other. */
 static void *run_thread(void *data)
 {
 	struct thread *t = data;
 	uint64_t seed = mix(program.seed, t->number);
-	unsigned int i, nr, fork_at;
+	unsigned int nr = calls_of(t, seed), fork_at, i;
 
-	t->rnd = mix(seed, 1000);
-	nr = 1 + below(t, MOST_CALLS);
+	__atomic_fetch_add(&program.begun, 1, __ATOMIC_RELAXED);
 	fork_at = t->number || below(t, 3) ? nr : below(t, nr);
 	for (i = 0; i < nr; i++) {
 		t->rnd = mix(seed, i);
-		if (program.only && !(program.only & 1ull << i))
+		if (program.only && !(program.only[t->number] & 1ull << i))
 			continue;
 		if (i == fork_at)
 			make_process();
@@ -219,19 +252,24 @@ static void prepare(void)
 /* The end of a program is also an end of calls that sleep. */
 static void wait_for_end(void)
 {
-	uint64_t now = now_ms(), end = now + PROGRAM_MS, changed = now, made = 0;
+	const unsigned int slowness = program.show ? SHOWN_SLOWNESS : 1;
+	uint64_t now = now_ms(), end = now + PROGRAM_MS * slowness;
+	uint64_t changed = now, made = 0;
 
 	while (__atomic_load_n(&program.ended, __ATOMIC_RELAXED) <
-	       program.nr_threads && now < end && now < changed + QUIET_MS) {
+	       program.nr_threads && now < end &&
+	       now < changed + QUIET_MS * slowness) {
 		usleep(500);
 		now = now_ms();
-		if (made != counts->calls)
+		if (made != counts->calls ||
+		    __atomic_load_n(&program.begun, __ATOMIC_RELAXED) <
+		    program.nr_threads)
 			changed = now;
 		made = counts->calls;
 	}
 }
 
-void run_program(uint64_t seed, bool show, uint64_t only)
+void run_program(uint64_t seed, bool show, const uint64_t *only)
 {
 	static struct thread threads[THREADS];
 	pthread_t thread;
@@ -240,7 +278,7 @@ void run_program(uint64_t seed, bool show, uint64_t only)
 	program.seed = seed;
 	program.only = only;
 	program.show = show;
-	program.nr_threads = 1 + mix(seed, 2000) % THREADS;
+	program.nr_threads = threads_of(seed);
 	prepare();
 	for (i = 0; i < program.nr_threads; i++) {
 		threads[i] = (struct thread){ .number = i, .show = show };
@@ -261,7 +299,7 @@ static bool died_of_itself(int status)
 }
 
 /* What a program has left behind ends before the next one starts. */
-static bool run_child(uint64_t seed, bool show, uint64_t only)
+static bool run_child(uint64_t seed, bool show, const uint64_t *only)
 {
 	pid_t pid = fork();
 	int status;
@@ -289,10 +327,10 @@ static void show_counts(void)
 	for (i = 0; i < nr_calls; i++)
 		for (e = 0; e < MAX_ERRNO; e++)
 			if (counts->errnos[i][e])
-				printf("errno %s %s %llu\n", calls[i].name,
-				       e ? strerrorname_np(e) : "0",
-				       (unsigned long long)
-				       counts->errnos[i][e]);
+				printf("errno %s %s %llu %llu\n", calls[i].name,
+				       errno_name(e), (unsigned long long)
+				       counts->errnos[i][e],
+				       (unsigned long long)counts->first[i][e]);
 	printf("events %llu\n", (unsigned long long)counts->events);
 	printf("died %llu\n", (unsigned long long)counts->died);
 	for (i = 0; i < MAX_OPTIONS; i++)
@@ -328,7 +366,8 @@ static int run_all(uint64_t seed, uint64_t seconds, uint64_t i)
 	show_progress(seed);
 	for (; now_ms() < start + seconds * 1000; i++) {
 		log_program(log, i);
-		if (!run_child(mix(seed, i), false, 0))
+		counts->program = i;
+		if (!run_child(mix(seed, i), false, NULL))
 			return 1;
 		if (now_ms() < line + LINE_SECONDS * 1000)
 			continue;
@@ -341,13 +380,24 @@ static int run_all(uint64_t seed, uint64_t seconds, uint64_t i)
 }
 
 /* Its threads do not do the same each time. */
-static int run_one(uint64_t seed, uint64_t only, uint64_t times)
+static int run_one(uint64_t seed, const uint64_t *only, uint64_t times)
 {
 	uint64_t i;
 
 	for (i = 0; i < times; i++)
 		if (!run_child(seed, times == 1, only))
 			return 1;
+	show_counts();
+	return 0;
+}
+
+static int show_shape(uint64_t seed)
+{
+	struct thread t;
+	unsigned int i;
+
+	for (i = 0; i < threads_of(seed); i++)
+		printf("%u\n", calls_of(&t, mix(seed, i)));
 	return 0;
 }
 
@@ -370,8 +420,20 @@ static int usage(void)
 {
 	fprintf(stderr,
 		"usage: kevent-describe [--seed N] [--seconds S] [--from P]\n"
-		"       kevent-describe --seed N --program P [--only BITS] [--times N]\n");
+		"       kevent-describe --seed N --program P [--only BITS[,BITS]...] [--times N]\n"
+		"       kevent-describe --seed N --program P --shape\n");
 	return 2;
+}
+
+/* A thread for which there are no bits makes no call. */
+static void read_only(uint64_t *only, char *text)
+{
+	unsigned int i;
+
+	for (i = 0; i < THREADS && *text; i++) {
+		only[i] = strtoull(text, &text, 0);
+		text += *text == ',';
+	}
 }
 
 static bool prepare_folder(void)
@@ -388,17 +450,25 @@ int main(int argc, char **argv)
 		{ "program", required_argument, NULL, PROGRAM },
 		{ "only", required_argument, NULL, ONLY },
 		{ "times", required_argument, NULL, TIMES },
+		{ "shape", no_argument, NULL, SHAPE },
 		{ NULL }
 	};
 	uint64_t value[NR_OPTIONS] = { [SEED] = time(NULL), [SECONDS] = 10,
 				       [PROGRAM] = -1, [TIMES] = 1 };
+	uint64_t bits[THREADS] = {}, *only = NULL, seed;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == '?')
 			return usage();
-		value[option] = strtoull(optarg, NULL, 0);
+		if (option == ONLY)
+			read_only(only = bits, optarg);
+		else
+			value[option] = optarg ? strtoull(optarg, NULL, 0) : 1;
 	}
+	seed = mix(value[SEED], value[PROGRAM]);
+	if (value[SHAPE])
+		return show_shape(seed);
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counts == MAP_FAILED || nr_calls > MAX_CALLS || !prepare_folder())
@@ -407,5 +477,6 @@ int main(int argc, char **argv)
 	find_ours();
 	if (value[PROGRAM] == (uint64_t)-1)
 		return run_all(value[SEED], value[SECONDS], value[FROM]);
-	return run_one(mix(value[SEED], value[PROGRAM]), value[ONLY], value[TIMES]);
+	counts->program = value[PROGRAM];
+	return run_one(seed, only, value[TIMES]);
 }
