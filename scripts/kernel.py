@@ -59,7 +59,7 @@ SOURCE = Path(os.environ.get("KERNEL_SRC")
 OVERLAY = ("kernel/kevent", "include/linux/kevent.h",
            "include/trace/events/kevent.h", "include/uapi/linux/ukevent.h")
 FRAGMENTS = {"base": ["base", "x86", "mutant"],
-             "debug": ["base", "x86", "debug"],
+             "debug": ["base", "x86", "debug", "mutant"],
              "rt": ["base", "x86", "rt"],
              "gcov": ["base", "x86", "gcov"],
              "kcsan": ["base", "x86", "kcsan"],

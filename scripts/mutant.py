@@ -4,11 +4,13 @@
 
 usage: scripts/mutant.py NAME...
 
-A patch that is not there is looked for in $BUILD/mutants. The name "none" links the plain kernel in the same way. The plain kernel must
-have been built. Only objects made from files that the patch changes are compiled
-again, with the commands of that build; then all objects are linked. That leaves
-out make, the table of symbols, which is the plain kernel's, and the compressed
-image: QEMU boots $BUILD/linux/mutant-NAME/vmlinux.
+A patch that is not there is looked for in $BUILD/mutants. It is for the plain kernel,
+or for that of a line "Kernel: debug" in the patch. That kernel must have been built;
+the names "none" and "none-debug" link it in the same way. Only objects made from files
+that the patch changes are compiled again, with the commands of that build; then all
+objects are linked. That leaves out make, the table of symbols, which is that of the
+kernel that is not broken, and the compressed image: QEMU boots
+$BUILD/linux/mutant-NAME/vmlinux.
 """
 
 import concurrent.futures
@@ -24,9 +26,10 @@ import kernel
 from lib import cli
 from lib.paths import BUILD, LINUX, TOP
 
-SRC, OUT = kernel.SRC, LINUX / "base"
+SRC = kernel.SRC
 KEVENT = "kernel/kevent"
-NONE = "none"			# nothing is broken
+CONTROLS = {"none": "base", "none-debug": "debug"}	# nothing is broken
+KERNEL = re.compile(r"^Kernel: (\w+)$", re.M)
 
 
 class Failure(Exception):
@@ -46,13 +49,25 @@ def run(command, **kwargs):
     return done.stdout
 
 
+def patch_of(name):
+    for folder in (TOP / "tests", BUILD):
+        patch = folder / f"mutants/{name}.patch"
+        if patch.exists():
+            return patch
+    raise Failure(f"there is no {patch}")
+
+
+def config_of(name):
+    """The configuration of the kernel that is broken."""
+    if name in CONTROLS:
+        return CONTROLS[name]
+    match = KERNEL.search(patch_of(name).read_text())
+    return match[1] if match else "base"
+
+
 def copy_tree(name, tree):
     """The overlay, and core files that the patch names; then the patch."""
-    patch = TOP / f"tests/mutants/{name}.patch"
-    if not patch.exists():
-        patch = BUILD / f"mutants/{name}.patch"
-    if not patch.exists():
-        raise Failure(f"there is no {patch}")
+    patch = patch_of(name)
     files = kernel.patched_files([patch.read_text()])
     for path in kernel.OVERLAY:
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
@@ -66,14 +81,14 @@ def copy_tree(name, tree):
     return files
 
 
-def commands(files):
+def commands(out, files):
     """(object, command, source) for each object made from one of the files."""
     made_from = re.compile("|".join(f"/src/{re.escape(name)}\\b"
                                     for name in sorted(files)))
     everywhere = any(name.endswith(".h") and not name.startswith(KEVENT)
                      for name in files)
-    folders = [OUT] if everywhere else [
-        OUT / folder for folder in
+    folders = [out] if everywhere else [
+        out / folder for folder in
         {KEVENT} | {str(Path(name).parent) for name in files}]
     for folder in folders:
         for path in sorted(folder.rglob(".*.o.cmd")):
@@ -85,7 +100,7 @@ def commands(files):
                 yield saved[1], saved[2], source[1]
 
 
-def compile_one(tree, objects, made, command, source):
+def compile_one(out, tree, objects, made, command, source):
     """Compile into objects; a core file finds its quoted includes in SRC."""
     to = objects / made
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -99,55 +114,58 @@ def compile_one(tree, objects, made, command, source):
     command = command.replace(
         " -nostdinc ", f" -nostdinc -I{tree}/include "
         f"-I{tree}/include/uapi -iquote {SRC}/{Path(source).parent} ", 1)
-    run(command, shell=True, cwd=OUT)
+    run(command, shell=True, cwd=out)
 
 
-def compile_all(tree, objects, files):
-    made = list(commands(files))
+def compile_all(out, tree, objects, files):
+    made = list(commands(out, files))
     if not made:
         raise Failure("the patch changes no file that an object is made from")
     with concurrent.futures.ThreadPoolExecutor(int(kernel.JOBS)) as pool:
-        for _ in pool.map(lambda args: compile_one(tree, objects, *args),
+        for _ in pool.map(lambda args: compile_one(out, tree, objects, *args),
                           made):
             pass
     return {name for name, *_ in made}
 
 
-def link(home, objects, made):
+def link(out, home, objects, made):
     """Link as the last step of link-vmlinux.sh does."""
-    words = shlex.split((OUT / ".vmlinux.cmd").read_text().split("\n", 1)[0]
+    words = shlex.split((out / ".vmlinux.cmd").read_text().split("\n", 1)[0]
                         .split(" := ", 1)[1].split(";")[0])
-    members = run(["ar", "t", "vmlinux.a"], cwd=OUT).split()
+    members = run(["ar", "t", "vmlinux.a"], cwd=out).split()
     if not made <= {*members}:
         raise Failure(f"not in vmlinux.a: {' '.join(made - {*members})}")
     (home / "objects").write_text("\n".join(
         str(objects / name) if name in made else name for name in members))
     libs = [name for name in ("lib/lib.a", "arch/x86/lib/lib.a")
-            if (OUT / name).exists()]
-    symbols = max(OUT.glob(".tmp_vmlinux[0-9].kallsyms.o"))
+            if (out / name).exists()]
+    symbols = max(out.glob(".tmp_vmlinux[0-9].kallsyms.o"))
     image = home / "vmlinux"
     run([words[1], *words[2].split(), *words[3].split(),
          "--script=arch/x86/kernel/vmlinux.lds", "--strip-debug", "-o", image,
          "--whole-archive", f"@{home / 'objects'}", "init/version-timestamp.o",
          "--no-whole-archive", "--start-group", *libs, "--end-group", symbols],
-        cwd=OUT)
+        cwd=out)
     (home / "nm").write_text(run(["nm", "-S", image]))
-    run(["scripts/sorttable", "-s", home / "nm", image], cwd=OUT)
+    run(["scripts/sorttable", "-s", home / "nm", image], cwd=out)
     run(["strip", image])
 
 
 def build(name):
     """Build a mutant; raises Failure with the output of the compiler."""
-    if not (OUT / "vmlinux").exists():
-        raise Failure("the plain kernel is not there; run make kernel")
+    config = config_of(name)
+    out = LINUX / config
+    if not (out / "vmlinux").exists():
+        raise Failure(f"the {config} kernel is not there; run make kernel, or "
+                      f"make kernel-{config}")
     home = home_of(name)
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
-    if name == NONE:
-        return link(home, home, set())
+    if name in CONTROLS:
+        return link(out, home, home, set())
     tree, objects = home / "tree", home / "objs"
     files = copy_tree(name, tree)
-    link(home, objects, compile_all(tree, objects, files))
+    link(out, home, objects, compile_all(out, tree, objects, files))
     for path in (tree, objects):
         shutil.rmtree(path)
     return None

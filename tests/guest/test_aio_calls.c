@@ -693,6 +693,48 @@ static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
 	close_pair(fd);
 }
 
+/* On one CPU nobody runs before the caller sleeps, or gives that up. */
+static void go_first(const cpu_set_t *cpus)
+{
+	MUST_EQ(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
+	MUST_EQ(sched_setscheduler(0, SCHED_FIFO,
+				   &(struct sched_param){ .sched_priority = 1 }),
+		0);
+}
+
+static void go_as_others(const cpu_set_t *cpus)
+{
+	MUST_EQ(sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){}), 0);
+	MUST_EQ(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
+}
+
+/* The chain is given to a server that comes to run when it has a signal. */
+static void signal_leaves_a_chain_to_another_server(struct queue *q)
+{
+	struct kevent_call c = GETPPID;
+	struct server s[2] = {};
+	cpu_set_t all, one;
+	struct ukevent ev;
+
+	catch_sigusr1();
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	MUST_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	MUST_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	start_server(&s[0], q->fd, 1);
+	start_server(&s[1], q->fd, 1);
+	go_first(&one);
+	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
+	MUST_EQ(pthread_kill(s[0].actor.thread, SIGUSR1), 0);
+	go_as_others(&all);
+	join_actor(&s[0].actor, PATIENCE_MS);
+	CHECK_EQ(s[0].actor.ret, -EINTR);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, getppid());
+	end_servers(q, &s[1], 1);
+	CHECK_EQ(s[1].actor.ret, 1);
+}
+
 static void server_counts_until_its_timeout(struct queue *q)
 {
 	struct kevent_call c = GETPPID;
@@ -844,6 +886,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(chain_may_close_its_queue),
 	TEST_EACH(signal_ends_the_wait_of_a_server),
 	TEST_EACH(signal_ends_a_chain_and_its_event_says_so),
+	TEST_EACH(signal_leaves_a_chain_to_another_server),
 	TEST_EACH(server_counts_until_its_timeout),
 	TEST_EACH(chain_without_memory_is_broken),
 	TEST_EACH(process_that_ends_drops_its_chains),
