@@ -583,16 +583,17 @@ static void each_server(void (*fn)(struct server *s), struct server like)
 static void serve_page(struct server *s)
 {
 	char text[1000];
-	int i, fd;
+	unsigned int i;
+	int fd;
 
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100 / slowness; i++) {
 		check_answers(s, REQUEST_10, 1);
 		check_answers(s, REQUEST_CLOSE, 1);
 	}
 	check_answers(s, REQUEST_11 REQUEST_11 REQUEST_11 REQUEST_CLOSE, 4);
 	check_answers(s, REQUEST_11 REQUEST_10 REQUEST_11, 2);
 	fd = http_client(s);
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100 / slowness; i++) {
 		say(fd, REQUEST_11);
 		MUST(read(fd, text, sizeof(text)) > 0);
 		CHECK(!strncmp(text, HTTP_OK, strlen(HTTP_OK)));
@@ -653,9 +654,10 @@ static void http_servers_refuse_bad_requests(void)
 static void serve_to_the_end(struct server *s)
 {
 	char text[1000];
-	int i, fd;
+	unsigned int i;
+	int fd;
 
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 300 / slowness; i++) {
 		fd = http_client(s);
 		say(fd, REQUEST_11);
 		MUST_EQ(shutdown(fd, SHUT_WR), 0);
