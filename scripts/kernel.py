@@ -3,7 +3,7 @@
 """Unpack, patch, configure and build the kernels.
 
 usage: scripts/kernel.py build CONFIG     build base, debug, rt, gcov, kcsan,
-                                           bench or arm64
+                                           bench, disk or arm64
        scripts/kernel.py config CONFIG    only write and check its .config
        scripts/kernel.py prepare          only unpack and patch the source
 
@@ -64,9 +64,11 @@ FRAGMENTS = {"base": ["base", "x86", "mutant"],
              "gcov": ["base", "x86", "gcov"],
              "kcsan": ["base", "x86", "kcsan"],
              "bench": ["base", "x86", "bench"],
+             "disk": ["base", "x86", "bench", "disk"],
              "deb": ["base", "x86", "deb"], "arm64": ["base", "arm64"]}
 # Compiler runs of a full build, for the percentage
 OBJECTS = {"base": 1650, "debug": 1750, "rt": 1650, "bench": 2200,
+           "disk": 2400,
            "arm64": 1330}
 
 
