@@ -58,7 +58,8 @@ help:
 #? make series-check  apply, build and boot each patch of it: hours
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
-#?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-arm64
+#?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-disk,
+#?                    kernel-arm64
 #? make libkevent     build the library; make install installs it and the tools
 #?                    (PREFIX, DESTDIR)
 #? make rust          package the Rust crate: build/rust/kevent-1.0.0.crate
