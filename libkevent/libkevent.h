@@ -141,6 +141,7 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
  * -EFAULT when the ring can't be accessed and nothing was stored, or @timeout,
  * @arg or what it points to can't be read;
  * -EINTR when a signal arrived and there is nothing to report;
+ * -ENOMEM when out of memory, with a limit in @arg;
  * -ENOSYS when the kernel has no kevent.
  */
 int kevent_wait(int fd, __u32 num, __u32 old_kidx,
@@ -149,7 +150,7 @@ int kevent_wait(int fd, __u32 num, __u32 old_kidx,
 
 /**
  * kevent_wait_arg_init() - an argument of kevent_wait() that asks for nothing
- * @arg: to be filled in: CLOCK_MONOTONIC, one entry, no mask, no changes
+ * @arg: to be filled in: CLOCK_MONOTONIC, one entry, no mask, no changes, no limit
  */
 KEVENT_INLINE void kevent_wait_arg_init(struct kevent_wait_arg *arg)
 {
@@ -161,7 +162,7 @@ KEVENT_INLINE void kevent_wait_arg_init(struct kevent_wait_arg *arg)
 	arg->min_wait_ns = 0;
 	arg->changes = 0;
 	arg->nr_changes = 0;
-	arg->__pad0 = 0;
+	arg->max_running = 0;
 }
 
 /**

@@ -108,6 +108,8 @@ static void say_arg(struct call *call, __u64 at)
 		    (unsigned long long)arg.min_wait_ns);
 	if (arg.sigmask)
 		say(&call->to, ", sigmask");
+	if (arg.max_running)
+		say(&call->to, ", limit %u", arg.max_running);
 	if (arg.nr_changes)
 		say_changes(call, &arg);
 	say(&call->to, "}");

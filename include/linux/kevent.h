@@ -253,6 +253,7 @@ static inline void kevent_drop_signals(void) {}
 #ifdef CONFIG_KEVENT_AIO
 
 void __kevent_drop_chains(void);
+void __kevent_leave_limit(void);
 void kevent_server_sleeping(struct task_struct *task);
 void kevent_server_running(struct task_struct *task);
 
@@ -268,9 +269,21 @@ static inline void kevent_drop_chains(void)
 		__kevent_drop_chains();
 }
 
+/**
+ * kevent_leave_limit - the current thread exits, or executes another program
+ *
+ * It is no consumer any more of a queue of which some may run at once.
+ */
+static inline void kevent_leave_limit(void)
+{
+	if (unlikely(current->flags & PF_KEVENT_SERVER))
+		__kevent_leave_limit();
+}
+
 #else
 
 static inline void kevent_drop_chains(void) {}
+static inline void kevent_leave_limit(void) {}
 static inline void kevent_server_sleeping(struct task_struct *task) {}
 static inline void kevent_server_running(struct task_struct *task) {}
 

@@ -23,6 +23,7 @@
 #include "aio.h"
 #include "crew.h"
 #include "deadline.h"
+#include "limit.h"
 #include "queue.h"
 
 /**
@@ -59,6 +60,7 @@ struct kevent_crew {
 
 /**
  * struct kevent_server - a serving thread
+ * @worker:	for the hooks in the scheduler
  * @link:	in &kevent_crew.idle, or empty
  * @crew:	I: its crew
  * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock
@@ -70,6 +72,7 @@ struct kevent_crew {
  * On the stack of @task. Protected by &kevent_crew.lock.
  */
 struct kevent_server {
+	struct kevent_worker	worker;
 	struct list_head	link;
 	struct kevent_crew	*crew;
 	struct task_struct	*task;
@@ -394,7 +397,7 @@ static void kevent_server_run(struct kevent_server *s)
 	struct kevent_run run = s->job->run;
 	int err;
 
-	current->worker_private = s;
+	current->worker_private = &s->worker;
 	current->flags |= PF_KEVENT_SERVER;
 	err = kevent_run_chain(&run);
 	current->flags &= ~PF_KEVENT_SERVER;
@@ -426,11 +429,13 @@ static int kevent_server_loop(struct kevent_server *s, int fd,
 static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 			      struct kevent_deadline *until)
 {
-	struct kevent_server s = { .task = current };
+	struct kevent_server s = { .task = current, .worker.serves = true };
 	int err = kevent_crew_claim(q);
 
 	if (err)
 		return err;
+	/* It is counted here instead. */
+	kevent_limit_leave(NULL);
 	s.crew = q->crew;
 	INIT_LIST_HEAD(&s.link);
 	scoped_guard(raw_spinlock_irq, &s.crew->lock) {
@@ -465,13 +470,10 @@ int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 
 /* The scheduler */
 
-/**
- * kevent_server_sleeping - a serving thread blocks in a call of its chain
- * @task: the current task, whose state is not TASK_RUNNING
- */
-void kevent_server_sleeping(struct task_struct *task)
+/* A serving thread blocks in a call of its chain. */
+static void kevent_crew_sleeping(struct kevent_worker *w)
 {
-	struct kevent_server *s = task->worker_private;
+	struct kevent_server *s = container_of(w, struct kevent_server, worker);
 
 	guard(raw_spinlock_irq)(&s->crew->lock);
 	if (s->blocked)
@@ -481,19 +483,48 @@ void kevent_server_sleeping(struct task_struct *task)
 	kevent_crew_dispatch(s->crew);
 }
 
-/**
- * kevent_server_running - a serving thread goes on
- * @task: the current task
- *
- * It does not wait for others: what blocked may be a lock that they want.
- */
-void kevent_server_running(struct task_struct *task)
+/* It does not wait for others: what blocked may be a lock that they want. */
+static void kevent_crew_running(struct kevent_worker *w)
 {
-	struct kevent_server *s = task->worker_private;
+	struct kevent_server *s = container_of(w, struct kevent_server, worker);
 
 	guard(raw_spinlock_irq)(&s->crew->lock);
 	if (!s->blocked)
 		return;
 	s->blocked = false;
 	s->crew->running++;
+}
+
+/**
+ * kevent_server_sleeping - a thread that serves, or is a member, blocks
+ * @task: the current task, whose state is not TASK_RUNNING
+ */
+void kevent_server_sleeping(struct task_struct *task)
+{
+	struct kevent_worker *w = task->worker_private;
+
+	if (w->serves)
+		kevent_crew_sleeping(w);
+	else
+		kevent_member_sleeping(w);
+}
+
+/**
+ * kevent_server_running - such a thread goes on
+ * @task: the current task
+ */
+void kevent_server_running(struct task_struct *task)
+{
+	struct kevent_worker *w = task->worker_private;
+
+	if (w->serves)
+		kevent_crew_running(w);
+	else
+		kevent_member_running(w);
+}
+
+/* The current thread exits, or executes a program. */
+void __kevent_leave_limit(void)
+{
+	kevent_limit_leave(NULL);
 }

@@ -20,6 +20,7 @@
 #include "crew.h"
 #include "fops.h"
 #include "index.h"
+#include "limit.h"
 #include "mapping.h"
 #include "ops.h"
 #include "queue.h"
@@ -243,6 +244,7 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 		   info.ring.kidx - info.collected);
 	seq_printf(m, "kevent-misses:\t%llu\n", info.misses);
 	kevent_show_waiters(m, &info);
+	kevent_limit_show(m, kevent_limit_peek(&q->limit));
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",
 		   percpu_counter_sum_positive(&q->owner->kevent_bytes));
 	seq_printf(m, "kevent-refuses:\t%08x\n", q->refuses);

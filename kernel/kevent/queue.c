@@ -10,6 +10,7 @@
 #include <linux/sched/user.h>
 #include <linux/slab.h>
 
+#include "limit.h"
 #include "queue.h"
 
 static void kevent_poll_work(struct irq_work *work)
@@ -61,6 +62,7 @@ void kevent_queue_put(struct kevent_queue *q)
 		return;
 	kevent_index_destroy(&q->watches);
 	kfree(q->crew);
+	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	free_uid(q->owner);
 	put_pid(q->consumer);
@@ -174,7 +176,7 @@ static bool kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 		return false;
 	if (kevent_waiter_wants_more(q, w) || !kevent_wake_task(w->task))
 		return false;
-	list_del_init(&w->link);
+	kevent_sleepers_del(q, w);
 	if (what == KEVENT_OF_RING && !w->requested &&
 	    kevent_waiter_has_news(q, w)) {
 		q->nr_asleep--;
@@ -188,16 +190,7 @@ static bool kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 	return true;
 }
 
-/**
- * kevent_wake - wake consumers
- * @q: the queue
- * @kind: &enum kevent_consumers; of these the one that sleeps longest is first. With
- *	  %KEVENT_LOOK, to have them look at level watches again
- * @nr: how many, 0 for all
- *
- * Passes over consumers of another kind, which takes a few instructions each.
- */
-void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr)
+static void kevent_wake_some(struct kevent_queue *q, unsigned int kind, int nr)
 {
 	struct kevent_waiter *w, *next;
 
@@ -206,6 +199,35 @@ void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr)
 	list_for_each_entry_safe(w, next, &q->sleepers, link)
 		if (kevent_wake_waiter(q, w, kind) && !--nr)
 			break;
+}
+
+/*
+ * Would each consumer that sleeps park if it was woken? It need not be woken for an event
+ * as long as somebody looks for it: one is parked, and will be let go when a member that
+ * runs comes back, blocks or leaves.
+ */
+static bool kevent_is_kept(struct kevent_queue *q)
+{
+	return q->nr_members == q->nr_asleep - q->nr_woken &&
+	       kevent_limit_is_kept(q->limit);
+}
+
+/**
+ * kevent_wake - wake consumers
+ * @q: the queue
+ * @kind: &enum kevent_consumers; of these the one that sleeps longest is first. With
+ *	  %KEVENT_LOOK, to have them look at level watches again
+ * @nr: how many, 0 for all
+ *
+ * Passes over consumers of another kind, which takes a few instructions each. Wakes
+ * nobody while a limit would have each of them park.
+ */
+void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (likely(!q->nr_members) || !nr || !kevent_is_kept(q))
+		kevent_wake_some(q, kind, nr);
 }
 
 /**
@@ -245,8 +267,8 @@ void kevent_wake_left(struct kevent_queue *q)
  * kevent_wake_one - have one consumer return although nothing is ready
  * @q: the queue
  *
- * That is the one that sleeps longest, or, if none sleeps, the next one that
- * finds nothing.
+ * That is the one that sleeps longest; if none sleeps, the one that a limit keeps
+ * parked longest, or else the next one that finds nothing.
  */
 void kevent_wake_one(struct kevent_queue *q)
 {
@@ -257,8 +279,8 @@ void kevent_wake_one(struct kevent_queue *q)
 	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
 	if (w) {
 		w->requested = true;
-		kevent_wake(q, KEVENT_ANY, 1);
-	} else {
+		kevent_wake_some(q, KEVENT_ANY, 1);
+	} else if (!kevent_limit_request(kevent_limit_peek(&q->limit))) {
 		WRITE_ONCE(q->wake_request, true);
 	}
 	kevent_unlock(q, flags);

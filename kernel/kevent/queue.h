@@ -27,6 +27,8 @@
 #include "sets.h"
 
 struct kevent_crew;
+struct kevent_limit;
+struct kevent_member;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
@@ -72,6 +74,7 @@ struct kevent_busy {
  *		RLIMIT_NPROC limits them. See kevent_wake() for walks
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
+ * @nr_members:	R: those on @sleepers that are members of the group of @limit
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
  *		hold of the lock
@@ -115,6 +118,7 @@ struct kevent_busy {
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
  * @crew:	serving threads, and chains for them; set once, by the first of either
+ * @limit:	threads of which a number may run at once; set once, by the first of them
  * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
@@ -128,6 +132,7 @@ struct kevent_queue {
 	struct list_head	sleepers;
 	u32			nr_woken;
 	u32			nr_asleep;
+	u32			nr_members;
 	struct kring		ring;
 	u64			collected;
 	u64			copied;
@@ -160,6 +165,7 @@ struct kevent_queue {
 	struct list_head	guests;
 	struct kevent_timers	*timers;
 	struct kevent_crew	*crew;
+	struct kevent_limit	*limit;
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };
@@ -168,10 +174,12 @@ struct kevent_queue {
  * struct kevent_news - what a consumer of the ring waits for
  * @old_kidx:	low half of the newest position it knows
  * @min_nr:	entries past that, at least 1
+ * @member:	the consumer, if a limit holds for it; or NULL
  */
 struct kevent_news {
 	u32			old_kidx;
 	u32			min_nr;
+	struct kevent_member	*member;
 };
 
 /**
@@ -220,6 +228,22 @@ void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
+
+/* Is a waiter one for which a limit holds? */
+static inline bool kevent_is_member(const struct kevent_waiter *w)
+{
+	return w->news && w->news->member;
+}
+
+/* Take a waiter off the list that it is on. */
+static inline void kevent_sleepers_del(struct kevent_queue *q,
+				       struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	list_del_init(&w->link);
+	q->nr_members -= kevent_is_member(w);
+}
 
 /* Does a consumer sleep? Without ready_lock a hint. */
 static inline bool kevent_sleeps(const struct kevent_queue *q)

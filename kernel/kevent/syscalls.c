@@ -17,7 +17,9 @@
 #include "deadline.h"
 #include "deliver.h"
 #include "fops.h"
+#include "limit.h"
 #include "mapping.h"
+#include "park.h"
 #include "queue.h"
 #include "settings.h"
 #include "wait.h"
@@ -229,6 +231,8 @@ kevent_fill_ring(struct kevent_queue *q, u32 num,
 		ret = first ? 0 : kevent_deadline_over(until);
 		if (!ret)
 			ret = kevent_sleep(q, news, until);
+		if (unlikely(news->member))
+			ret = kevent_park_awoke(q, news->member, until, ret);
 		if (ret && ret != KEVENT_SLEPT_LOOK)
 			return min(ret, 0);
 		first = false;
@@ -236,6 +240,16 @@ kevent_fill_ring(struct kevent_queue *q, u32 num,
 		if (!ret)
 			kevent_awake_end(q, true);
 	}
+}
+
+/* Wait until the limit lets the consumer go on, if one holds: 0, or why it does not. */
+static int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
+			struct kevent_deadline *until)
+{
+	if (likely(!news->member))
+		return 0;
+	kevent_deadline_start(until);
+	return min(kevent_park_enter(q, news->member, until), 0);
 }
 
 /* For @news->min_nr first, and then for any */
@@ -251,6 +265,9 @@ static noinline int kevent_wait_for_some(struct kevent_queue *q, u32 num,
 		if (ret != -ETIME)
 			return ret;
 		news->min_nr = 1;
+		ret = kevent_enter(q, news, until);
+		if (ret)
+			return ret;
 		if (kevent_has_news(q, news))
 			return 0;
 		ret = 0;
@@ -265,6 +282,9 @@ static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 					 struct kevent_deadline *until, int ret)
 {
 	kevent_deadline_start(until);
+	if (kevent_may_be_member() && !news->member && q->limit &&
+	    !until->nowait)
+		kevent_limit_leave(q->limit);
 	if (unlikely(news->min_nr > 1))
 		return kevent_wait_for_some(q, num, news, min_wait_ns, until,
 					    ret);
@@ -285,6 +305,25 @@ static bool kevent_has_unread(struct kevent_queue *q)
 	return ret;
 }
 
+/* The result of a wait, which @ret has ended */
+static int kevent_wait_end(struct kevent_queue *q,
+			   const struct kevent_news *news,
+			   const struct kevent_deadline *until, int ret)
+{
+	u32 stored;
+
+	/* Whatever was stored: another thread may have taken it. */
+	if (ret == -ECANCELED)
+		return 0;
+	if (signal_pending(current) && !until->nowait && ret != -ETIME &&
+	    !kevent_has_unread(q))
+		return -EINTR;
+	stored = kevent_stored(q, news->old_kidx);
+	if (stored > INT_MAX)
+		return -EINVAL;
+	return stored || ret == -ETIME ? stored : ret;
+}
+
 static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 			    struct kevent_news *news, u64 min_wait_ns,
 			    struct kevent_deadline *until)
@@ -301,21 +340,13 @@ static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 	if (stored < news->min_nr) {
 		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,
 					   ret);
-		/* Whatever was stored: another thread may have taken it. */
-		if (ret == -ECANCELED)
-			return 0;
-		if (signal_pending(current) && !until->nowait &&
-		    ret != -ETIME && !kevent_has_unread(q))
-			return -EINTR;
-		stored = kevent_stored(q, news->old_kidx);
+		return kevent_wait_end(q, news, until, ret);
 	}
-	if (stored > INT_MAX)
-		return -EINVAL;
-	return stored || ret == -ETIME ? stored : ret;
+	return stored > INT_MAX ? -EINVAL : stored;
 }
 
 /* Version 0 of the structure */
-#define KEVENT_WAIT_ARG_SIZE	offsetofend(struct kevent_wait_arg, __pad0)
+#define KEVENT_WAIT_ARG_SIZE	offsetofend(struct kevent_wait_arg, max_running)
 
 static int kevent_get_arg(struct kevent_wait_arg *arg,
 			  const struct kevent_wait_arg __user *from)
@@ -339,7 +370,7 @@ static int kevent_get_arg(struct kevent_wait_arg *arg,
 	default:
 		return -EINVAL;
 	}
-	if (arg->__pad0 || arg->nr_changes > KEVENT_CTL_MAX)
+	if (arg->nr_changes > KEVENT_CTL_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -377,6 +408,14 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 		if (ret)
 			until->nowait = true;
 	}
+	if (arg->max_running) {
+		ret = kevent_limit_join(&q->limit, arg->max_running, &news.member);
+		if (ret)
+			return ret;
+	}
+	ret = kevent_enter(q, &news, until);
+	if (ret)
+		return kevent_wait_end(q, &news, until, ret);
 	return kevent_wait_ring(q, num, &news, arg->min_wait_ns, until);
 }
 
@@ -427,8 +466,9 @@ kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * @timeout: how long to wait: NULL without a limit, zero not at all
  * @flags: %KEVENT_FLAGS_ABSTIME: @timeout is a point of time;
  *	   %KEVENT_FLAGS_ARG: @arg is given; %KEVENT_FLAGS_SERVE: see below
- * @uarg: clock, signal mask, numbers to wait for, changes to make first; see
- *	  &struct kevent_wait_arg. Without it the clock is CLOCK_MONOTONIC
+ * @uarg: clock, signal mask, numbers to wait for, changes to make first, how many
+ *	  threads that wait may run; see &struct kevent_wait_arg. Without it the clock is
+ *	  CLOCK_MONOTONIC
  *
  * Waits only while the ring holds nothing newer than @old_kidx. While it is full
  * of unread entries that takes a kevent_commit().
@@ -445,12 +485,14 @@ kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, @old_kidx
  *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an
- *   unknown clock, a bad sigsetsize, too many changes
+ *   unknown clock, a bad sigsetsize, too many changes, a limit where the kernel has
+ *   none, or in a chain that the thread runs for others
  * * -E2BIG: @uarg has members this kernel does not know
  * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
  * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be
  *   read, or the ring not written; events stay in the kernel
  * * -EINTR: a signal, and no entry is unread
+ * * -ENOMEM: with a limit
  */
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		const struct __kernel_timespec __user *, timeout, u32, flags,

@@ -11,6 +11,7 @@
 
 #include "busy_poll.h"
 #include "deadline.h"
+#include "limit.h"
 #include "mapping.h"
 #include "more.h"
 #include "queue.h"
@@ -97,10 +98,16 @@ static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 	__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 	list_add_tail(&w->link, &q->sleepers);
 	q->nr_asleep++;
+	q->nr_members += kevent_is_member(w);
 }
 
-/* Returns whether the time is over. */
-static bool kevent_block(const struct kevent_deadline *until)
+/**
+ * kevent_block - sleep; the caller has set its state
+ * @until: how long
+ *
+ * Return: whether the time is over.
+ */
+bool kevent_block(const struct kevent_deadline *until)
 {
 	ktime_t at = until->at;
 
@@ -117,7 +124,8 @@ static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	list_del_init(&w->link);
+	if (!w->woken)
+		kevent_sleepers_del(q, w);
 	q->nr_asleep--;
 	q->nr_woken -= w->woken;
 	w->woken = false;
@@ -217,6 +225,8 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	while ((ret = kevent_sleep_locked(q, &w, timed_out)) ==
 	       KEVENT_SLEEPS_ON) {
 		spin_unlock_irqrestore(&q->ready_lock, flags);
+		if (unlikely(kevent_is_member(&w)))
+			kevent_limit_rest(news->member);
 		timed_out = kevent_block(until);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {

@@ -47,7 +47,7 @@ OFFSET(struct kevent_wait_arg, sigmask, 16);
 OFFSET(struct kevent_wait_arg, min_wait_ns, 24);
 OFFSET(struct kevent_wait_arg, changes, 32);
 OFFSET(struct kevent_wait_arg, nr_changes, 40);
-OFFSET(struct kevent_wait_arg, __pad0, 44);
+OFFSET(struct kevent_wait_arg, max_running, 44);
 
 SIZE(struct kevent_call, 64);
 static_assert(alignof(struct kevent_call) == 8, "alignment of kevent_call");

@@ -85,7 +85,7 @@ pub struct WaitArg {
     pub min_wait_ns: u64,
     pub changes: u64,
     pub nr_changes: u32,
-    pub pad0: u32,
+    pub max_running: u32,
 }
 
 /// `struct kevent_call`.

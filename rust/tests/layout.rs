@@ -41,7 +41,7 @@ fn offsets() -> BTreeMap<&'static str, usize> {
         "kevent_wait_arg" = WaitArg {
             size: size, clockid: clockid, min_nr: min_nr, sigsetsize: sigsetsize,
             sigmask: sigmask, min_wait_ns: min_wait_ns, changes: changes,
-            nr_changes: nr_changes, __pad0: pad0
+            nr_changes: nr_changes, max_running: max_running
         },
         "kevent_call" = Call {
             nr: nr, on_error: on_error, on_zero: on_zero, on_value: on_value, flags: flags,

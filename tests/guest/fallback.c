@@ -160,6 +160,7 @@ static const struct skip skips[] = {
 	  " abi.calls_refuse_o_path abi.init_refuses_each_unknown_flag"
 	  " abi.init_clears_the_header_only"
 	  " refuse.seccomp_filter_can_demand_refusals " },
+	{ "max_running", " max_running storm_max_running " },
 	{ "call",
 	  " calls calls_observed calls_audited calls_random aio_calls storm_aio " },
 	{ MACHINE,

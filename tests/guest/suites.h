@@ -116,6 +116,8 @@ extern const struct test_suite timer_suite;
 extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
+extern const struct test_suite max_running_suite;
+extern const struct test_suite storm_max_running_suite;
 extern const struct test_suite wake_suite;
 extern const struct test_suite worst_suite;
 extern const struct test_suite hit_faults_suite;

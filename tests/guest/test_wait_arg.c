@@ -66,8 +66,9 @@ static void each_member_is_checked(void)
 	arg.size = 4097;
 	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -E2BIG);
 	arg = plain_arg();
-	arg.__pad0 = 1;
-	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);
+	/* The suite max_running has what it does in the kernel. */
+	arg.max_running = on_fallback();
+	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), 0);
 	arg = plain_arg();
 	arg.nr_changes = KEVENT_CTL_MAX + 1;
 	CHECK_EQ(wait_arg(&q, &zero, 0, &arg), -EINVAL);

@@ -150,10 +150,14 @@ struct kevent_change {
  *		0: never
  * @changes:	address of an array of &struct kevent_change
  * @nr_changes:	its length, up to %KEVENT_CTL_MAX
- * @__pad0:	zero
+ * @max_running: how many threads that wait so shall run at once; 0: no limit
  *
  * Changes are made in order, each on its own. If one fails or hands its entry
  * back, the call returns without sleeping.
+ *
+ * A thread that gives a limit runs from the end of the call to its next one, but not while
+ * it blocks, in any system call. While @max_running others run it takes no events and
+ * sleeps. The newest limit holds for all threads that give one for the queue.
  */
 struct kevent_wait_arg {
 	__u32		size;
@@ -164,7 +168,7 @@ struct kevent_wait_arg {
 	__aligned_u64	min_wait_ns;
 	__aligned_u64	changes;
 	__u32		nr_changes;
-	__u32		__pad0;
+	__u32		max_running;
 };
 
 /**

@@ -60,6 +60,8 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "a library enters the kernel for each call, and reads and writes memory as the program does" },
 	{ "serve", "all calls of a chain are left to serving threads, and one that blocks counts as running; a signal ends kevent_chain_serve() only while it waits for a chain, close(2) within half a second, or when its chain has ended",
 	  "nobody tells a library that a thread blocks or a descriptor is closed" },
+	{ "max_running", "kevent_wait_arg.max_running is taken, and does not limit anything",
+	  "nobody tells a library that a thread blocks" },
 	{ "kernel", "ENOSYS while the process has made no queue",
 	  "the library asks the kernel until then" },
 	{ NULL, NULL, NULL },

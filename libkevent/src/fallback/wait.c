@@ -431,7 +431,7 @@ static int fb_check_arg(const struct kevent_wait_arg *arg)
 	for (i = sizeof(*arg); i < arg->size; i++)
 		if (bytes[i])
 			return -E2BIG;
-	if (!fb_clock_known(arg->clockid) || arg->__pad0 ||
+	if (!fb_clock_known(arg->clockid) ||
 	    arg->nr_changes > KEVENT_CTL_MAX)
 		return -EINVAL;
 	return arg->sigmask && arg->sigsetsize != 8 ? -EINVAL : 0;
