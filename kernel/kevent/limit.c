@@ -326,6 +326,9 @@ void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 		running = l->running;
 		parked = l->nr_parked;
 	}
+	/* There may be no memory for the first member. */
+	if (!max)
+		return;
 	seq_printf(m, "kevent-max-running:\t%u\n", max);
 	seq_printf(m, "kevent-running:\t%u\n", running);
 	seq_printf(m, "kevent-parked:\t%u\n", parked);

@@ -873,6 +873,16 @@ static int wait_for_all(struct scene *s)
 	return kevent_wait(s->q.fd, SIZE, 0, &zero, KEVENT_FLAGS_ARG, &s->arg);
 }
 
+/* The thread becomes a member of the queue's group. */
+static int wait_with_limit(struct scene *s)
+{
+	static const struct timespec zero;
+
+	kevent_wait_arg_init(&s->arg);
+	s->arg.max_running = 1;
+	return kevent_wait(s->q.fd, SIZE, 0, &zero, KEVENT_FLAGS_ARG, &s->arg);
+}
+
 /* A change that failed says so; then a second call makes it. */
 static unsigned int change_was_made(struct scene *s)
 {
@@ -906,10 +916,15 @@ static void calls_that_wait(void)
 		.name = "kevent_wait() with a change", .errors = { -EFAULT },
 		.call = wait_for_all, .fire = change_was_made,
 	};
+	static const struct path limited = {
+		.name = "kevent_wait() with a limit",
+		.errors = { -EFAULT, -ENOMEM }, .call = wait_with_limit,
+	};
 
 	fail_each(&get, NULL, 1);
 	fail_each(&ring, NULL, 1);
 	fail_each(&all, NULL, 5);
+	fail_each(&limited, NULL, 4);
 }
 
 /* Others who use a queue */
