@@ -180,6 +180,8 @@ static void begin_call(struct call *call)
 		say(&call->to, i ? ", " : "");
 		if (c.nr == KEVENT_CALL_COPY)
 			say(&call->to, "copy");
+		else if (c.nr == KEVENT_CALL_BOUND)
+			say(&call->to, "bound");
 		else
 			say(&call->to, "%u", c.nr);
 		say(&call->to, "(%#llx, %#llx, %#llx)",

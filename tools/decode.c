@@ -71,6 +71,7 @@ void say_type(struct text *t, __u32 type)
 		[KEVENT_PIPE] = "PIPE", [KEVENT_SIGNAL] = "SIGNAL",
 		[KEVENT_POSIX_TIMER] = "POSIX_TIMER", [KEVENT_USER] = "USER",
 		[KEVENT_PROC] = "PROC", [KEVENT_FUTEX] = "FUTEX",
+		[KEVENT_BOUND] = "BOUND",
 	};
 
 	say_name(t, names, ARRAY_SIZE(names), type);

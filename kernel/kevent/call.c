@@ -30,6 +30,7 @@
 #endif
 
 #include "aio.h"
+#include "bound.h"
 #include "call.h"
 #include "call_regs.h"
 #include "nowait.h"
@@ -186,27 +187,35 @@ static long kevent_call_copy(const struct pt_regs *regs)
 	       put_user(bytes, (u64 __user *)to) ? -EFAULT : nr;
 }
 
-/* Why the call of @c is not made now, or 0 */
-static long kevent_call_refusal(const struct kevent_chain *c)
+/* Why no entry is looked at now, or that of @c is none, or 0 */
+static __always_inline long kevent_call_stops(const struct kevent_chain *c)
 {
-	u32 nr = c->call.nr;
-
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
 		kevent_call_work();
 		if (task_sigpending(current))
 			return -EINTR;
 	}
-	if (c->call.flags)
-		return -EINVAL;
-	if (nr == KEVENT_CALL_COPY)
-		return 0;
+	return c->call.flags ? -EINVAL : 0;
+}
+
+/* Tracers, filters and auditors come at any time: look each time. */
+static __always_inline long kevent_call_hidden(const struct kevent_chain *c)
+{
+	return c->compat || kevent_call_observed() ? -EOPNOTSUPP : 0;
+}
+
+/* Why the call of @c is not made now, or 0 */
+static long kevent_call_refusal(const struct kevent_chain *c)
+{
+	long err = kevent_call_stops(c);
+	u32 nr = c->call.nr;
+
+	if (err || nr == KEVENT_CALL_COPY)
+		return err;
 	if (nr >= NR_syscalls ||
 	    !kevent_call_table[array_index_nospec(nr, NR_syscalls)])
 		return -ENOSYS;
-	/* Tracers, filters and auditors come at any time: look each time. */
-	if (c->compat || kevent_call_observed())
-		return -EOPNOTSUPP;
-	return 0;
+	return kevent_call_hidden(c);
 }
 
 /* As kevent_call_dispatch(), or KEVENT_CALL_BLOCKS and nothing has happened. */
@@ -245,6 +254,98 @@ static u32 kevent_call_jump(const struct kevent_call *call, long ret)
 	return ret ? call->on_value : call->on_zero;
 }
 
+/* Bound calls */
+
+/* Make the bound call of @c, as kevent_call_run(). */
+static noinline long kevent_call_run_bound(struct kevent_chain *c,
+					   struct kevent_queue *q, bool nowait)
+{
+	u64 slot = c->regs.KEVENT_CALL_ARG0;
+	long ret;
+
+	do {
+		ret = kevent_call_stops(c) ?: kevent_call_hidden(c);
+		c->refused = ret;
+		if (ret)
+			return ret;
+		ret = nowait ? kevent_bound_nowait(q, slot, &c->regs,
+						   &c->refused) :
+			       kevent_bound_call(q, slot, &c->regs,
+						 &c->refused);
+	} while (kevent_call_again(ret));
+	return kevent_call_no_restart(ret);
+}
+
+/* Read an entry without what a bound call does not have. Is it one, with no flags? */
+static __always_inline bool
+kevent_call_read_bound(struct kevent_call *call, u64 *slot,
+		       const struct kevent_call __user *from)
+{
+	if (can_do_masked_user_access())
+		from = masked_user_access_begin(from);
+	else if (!user_read_access_begin(from, sizeof(*from)))
+		return false;
+	unsafe_get_user(*(u64 *)call, (const u64 __user *)from, fault);
+	unsafe_get_user(*slot, &from->args[0], fault);
+	user_read_access_end();
+	return call->nr == KEVENT_CALL_BOUND && !call->flags;
+fault:
+	user_read_access_end();
+	return false;
+}
+
+/* put_user() in line */
+static __always_inline int kevent_call_put(struct kevent_call __user *to, s64 ret)
+{
+	if (can_do_masked_user_access())
+		to = masked_user_access_begin(to);
+	else if (!user_write_access_begin(to, sizeof(*to)))
+		return -EFAULT;
+	unsafe_put_user(ret, &to->result, fault);
+	user_write_access_end();
+	return 0;
+fault:
+	user_write_access_end();
+	return -EFAULT;
+}
+
+/*
+ * Make bound reads from the entry @run->at on. All else, and all that is refused, is
+ * left to kevent_call_run_bound(). As kevent_call_go() does, or
+ * -EAGAIN: the chain goes on with the entry @run->at.
+ */
+static noinline int kevent_run_bound(struct kevent_run *run)
+{
+	const bool can = run->queue && !in_compat_syscall();
+	u32 at = run->at, made = 0, jump;
+	struct kevent_call call __uninitialized;
+	int err = -EAGAIN;
+	long ret = 0;
+	u64 slot;
+
+	while (can && kevent_call_read_bound(&call, &slot, &run->chain[at])) {
+		if (read_thread_flags() & KEVENT_CALL_WORK ||
+		    kevent_call_observed() ||
+		    !kevent_bound_read(run->queue, slot, &ret))
+			break;
+		if (unlikely(ret < 0) && kevent_call_again(ret))
+			break;
+		ret = kevent_call_no_restart(ret);
+		err = kevent_call_put(&run->chain[at], ret);
+		jump = kevent_call_jump(&call, ret);
+		if (err || !jump || jump >= run->nr - at)
+			break;
+		err = -EAGAIN;
+		at += jump;
+		if (!(++made % KEVENT_CALL_SLICE))
+			cond_resched();
+	}
+	run->at = at;
+	run->result = ret;
+	run->refused = false;
+	return err;
+}
+
 /*
  * Run a chain from the entry @run->at on, to its end, or if it is not to wait, to the
  * first call that would block: 0, -EAGAIN, or -EFAULT.
@@ -253,11 +354,27 @@ static __always_inline int kevent_call_go(struct kevent_run *run, bool nowait)
 {
 	struct kevent_chain c = { .compat = in_compat_syscall() };
 	u32 at = run->at, made = 0, jump;
+	bool tried = false;
 	int err = -EFAULT;
 	long ret = 0;
 
 	while (!kevent_call_read(&c, &run->chain[at])) {
-		ret = kevent_call_run(&c, nowait);
+		if (unlikely(c.call.nr == KEVENT_CALL_BOUND)) {
+			if (!nowait && !tried) {
+				tried = true;
+				run->at = at;
+				err = kevent_run_bound(run);
+				if (err != -EAGAIN)
+					return err;
+				err = -EFAULT;
+				at = run->at;
+				continue;
+			}
+			tried = false;
+			ret = kevent_call_run_bound(&c, run->queue, nowait);
+		} else {
+			ret = kevent_call_run(&c, nowait);
+		}
 		if (nowait && ret == KEVENT_CALL_BLOCKS) {
 			err = -EAGAIN;
 			break;
@@ -331,23 +448,31 @@ static long kevent_call_submit(struct kevent_queue *q, struct kevent_run *run,
 	return kevent_call_ended(run);
 }
 
+static long kevent_call_async(struct kevent_run *run, u64 cookie)
+{
+	struct kevent_queue *q = run->queue;
+	int err;
+
+	err = kevent_aio_allowed(q) ?: kevent_run_nowait(run);
+	if (err == -EAGAIN)
+		return kevent_call_submit(q, run, cookie);
+	return err ?: kevent_call_ended(run);
+}
+
 /* A call of the chain may close @fd: the queue is held by a reference. */
-static noinline long kevent_call_async(int fd, struct kevent_run *run,
-				       u64 cookie)
+static noinline long kevent_call_queue(int fd, struct kevent_run *run,
+				       u32 flags, u64 cookie)
 {
 	struct file *file __free(fput) = fget(fd);
-	struct kevent_queue *q;
-	int err;
 
 	if (!file)
 		return -EBADF;
 	if (!is_kevent_file(file))
 		return -EINVAL;
-	q = file->private_data;
-	err = kevent_aio_allowed(q) ?: kevent_run_nowait(run);
-	if (err == -EAGAIN)
-		return kevent_call_submit(q, run, cookie);
-	return err ?: kevent_call_ended(run);
+	run->queue = file->private_data;
+	if (flags)
+		return kevent_call_async(run, cookie);
+	return kevent_run_chain(run) ?: kevent_call_ended(run);
 }
 
 /**
@@ -361,7 +486,8 @@ bool kevent_call_allowed(void)
 
 /**
  * sys_kevent_call - run a chain of system calls
- * @fd: a queue; -1 without %KEVENT_CALL_ASYNC
+ * @fd: a queue, whose bound calls the chain may make; -1: none, without
+ *	%KEVENT_CALL_ASYNC
  * @chain: the entries
  * @nr: how many there are, 1 to %KEVENT_CALL_MAX
  * @flags: 0 or %KEVENT_CALL_ASYNC: leave what would block to a serving thread
@@ -369,10 +495,12 @@ bool kevent_call_allowed(void)
  *
  * A call that was not made has a result that says why: -EOPNOTSUPP if somebody
  * sees or filters the system calls of the task, -ENOSYS if the call may not be
- * in a chain, -EINTR if a signal came before it, -EINVAL for flags. If the call
- * would block, and no serving thread can have the rest of the chain, it is what
- * ADD of %KEVENT_AIO would say: -EEXIST if a chain with this @cookie has not been
- * delivered, -EXDEV if the queue has chains of another process, -ENOSPC, -ENOMEM.
+ * in a chain, -EINTR if a signal came before it, -EINVAL for flags, and for a bound
+ * call without a queue or with a slot that no queue has, -EXDEV for a bound call of
+ * another process. If the call would block, and no serving thread can have the rest of
+ * the chain, it is what ADD of %KEVENT_AIO would say: -EEXIST if a chain with this
+ * @cookie has not been delivered, -EXDEV if the queue has chains of another process,
+ * -ENOSPC, -ENOMEM.
  *
  * Return: the index of the entry that ended the chain, to which
  * %KEVENT_CALL_REFUSED is added if its call was not made;
@@ -400,10 +528,10 @@ SYSCALL_DEFINE5(kevent_call, int, fd, struct kevent_call __user *, chain,
 		return -EINVAL;
 	if (!IS_ALIGNED((unsigned long)chain, sizeof(u64)))
 		return -EINVAL;
-	if (flags)
-		return kevent_call_async(fd, &run, cookie);
-	if (fd != -1 || cookie)
+	if (!flags && (fd < -1 || cookie))
 		return -EINVAL;
+	if (fd != -1 || flags)
+		return kevent_call_queue(fd, &run, flags, cookie);
 	err = kevent_run_chain(&run);
 	return err ?: kevent_call_ended(&run);
 }

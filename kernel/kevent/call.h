@@ -8,9 +8,13 @@
 #include <linux/types.h>
 #include <linux/ukevent.h>
 
+struct kevent_queue;
+
 /**
  * struct kevent_run - a chain, and how far it has come
  * @chain:	its entries, in user memory
+ * @queue:	whose bound calls the chain may make; NULL: none. The caller of
+ *		kevent_run_chain() has its file
  * @nr:		how many there are
  * @at:		the entry whose turn it is, or that ended the chain
  * @refused:	that call was not made
@@ -18,6 +22,7 @@
  */
 struct kevent_run {
 	struct kevent_call __user *chain;
+	struct kevent_queue	*queue;
 	u32			nr;
 	u32			at;
 	bool			refused;

@@ -62,6 +62,7 @@ static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 	INIT_LIST_HEAD(&ka->job.link);
 	ka->job.run = (struct kevent_run) {
 		.chain	= u64_to_user_ptr(uk->id.raw_u64),
+		.queue	= ke->queue,
 		.nr	= uk->ret_data[0],
 		.at	= uk->ret_data[1],
 	};

@@ -18,11 +18,14 @@
 
 /* Watches of descriptors */
 
+/* Each slot of bound calls is another watch, whose event does not change. */
 static bool kevent_file_matches(const struct kevent_file *kf,
-				const struct kevent_queue *q, u32 type, u32 fd)
+				const struct kevent_queue *q, u32 type, u32 fd,
+				u32 event)
 {
 	return kf->ke.queue == q && kf->ke.type == type &&
-	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke);
+	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke) &&
+	       (type != KEVENT_BOUND || kf->ke.event == event);
 }
 
 /**
@@ -46,7 +49,7 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 	spin_lock(&file->f_lock);
 	for (other = file->f_kevent; other && !err; other = other->next) {
 		if (kevent_file_matches(other, ke->queue, ke->type,
-					ke->id_low))
+					ke->id_low, ke->event))
 			err = -EEXIST;
 		else if (other->ke.queue->owner == ke->queue->owner &&
 			 ++nr >= KEVENT_MAX_PER_FILE)
@@ -83,7 +86,7 @@ void kevent_file_unlink(struct kevent_file *kf)
 /**
  * kevent_file_find - look up a watch by type, descriptor and file
  * @q: the queue
- * @uk: has type and descriptor
+ * @uk: has type and descriptor; of a bound call the slot
  * @file: what the descriptor refers to, which the caller has pinned
  *
  * Under RCU. Return: the watch or NULL.
@@ -95,7 +98,8 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 
 	/* Pairs with kevent_file_link(). */
 	kf = READ_ONCE(file->f_kevent);
-	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
+	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0],
+					  uk->event))
 		kf = READ_ONCE(kf->next);
 	return kf ? &kf->ke : NULL;
 }

@@ -16,6 +16,7 @@
 #include <linux/seq_file.h>
 
 #include "awake.h"
+#include "bound.h"
 #include "busy_poll.h"
 #include "crew.h"
 #include "fops.h"
@@ -53,6 +54,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	kevent_timers_stop(q);
 	kevent_awake_stop(q);
 	kevent_mappings_free(q);
+	kevent_bound_drop(q);
 	kevent_queue_put(q);
 	return 0;
 }

@@ -16,7 +16,7 @@
 struct kevent_queue;
 
 /* After the last type. A new source is declared below, and put into source.c. */
-#define KEVENT_NR_TYPES		(KEVENT_FUTEX + 1)
+#define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 
 /**
  * struct kevent_source_ops - what a source does
@@ -128,6 +128,7 @@ extern const struct kevent_source_ops kevent_user_ops;
 extern const struct kevent_source_ops kevent_proc_ops;
 extern const struct kevent_source_ops kevent_futex_ops;
 extern const struct kevent_source_ops kevent_aio_ops;
+extern const struct kevent_source_ops kevent_bound_ops;
 
 /* source.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];

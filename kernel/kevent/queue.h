@@ -26,6 +26,7 @@
 #include "ring.h"
 #include "sets.h"
 
+struct kevent_bound_table;
 struct kevent_crew;
 struct kevent_limit;
 struct kevent_member;
@@ -119,6 +120,8 @@ struct kevent_busy {
  *		first timer. Gone after kevent_timers_stop()
  * @crew:	serving threads, and chains for them; set once, by the first of either
  * @limit:	threads of which a number may run at once; set once, by the first of them
+ * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
+ *		Read under RCU
  * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
@@ -166,6 +169,7 @@ struct kevent_queue {
 	struct kevent_timers	*timers;
 	struct kevent_crew	*crew;
 	struct kevent_limit	*limit;
+	struct kevent_bound_table __rcu *bound;
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };

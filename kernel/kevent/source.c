@@ -37,6 +37,7 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #endif
 #ifdef CONFIG_KEVENT_AIO
 	[KEVENT_AIO]	= &kevent_aio_ops,
+	[KEVENT_BOUND]	= &kevent_bound_ops,
 #endif
 };
 

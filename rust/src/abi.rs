@@ -127,6 +127,7 @@ macro_rules! constants {
 
 constants! {
     CALL_COPY: u32 = 0x8000_0000;
+    CALL_BOUND: u32 = 0x8000_0001;
     CALL_REFUSED: u32 = 0x10000;
     CALL_MAX: u32 = 1024;
     CALL_ASYNC: u32 = 0x1;
@@ -167,6 +168,8 @@ constants! {
     USER: u32 = 9;
     PROC: u32 = 10;
     FUTEX: u32 = 11;
+    BOUND: u32 = 12;
+    BOUND_MAX: u32 = 0x4000;
 
     SOCKET_RECV: u32 = 0x1;
     SOCKET_ACCEPT: u32 = 0x2;

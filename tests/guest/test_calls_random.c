@@ -170,7 +170,7 @@ static void draw_copy(struct kevent_call *c, unsigned int at, unsigned int nr)
 static void draw_odd(struct kevent_call *c)
 {
 	static const uint32_t odd[] = {
-		SYS_getuid, SYS_dup, SYS_exit_group, 485, 0x80000001, 100000,
+		SYS_getuid, SYS_dup, SYS_exit_group, 485, 0x80000002, 100000,
 	};
 
 	set(c, odd[below(ARRAY_SIZE(odd))], 0, 0, 0, 0);

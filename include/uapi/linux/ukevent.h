@@ -38,7 +38,7 @@
 
 /**
  * struct kevent_id - what a watch is about
- * @raw:	two words. SOCKET, PIPE, POLL, INODE: a file descriptor and 0.
+ * @raw:	two words. SOCKET, PIPE, POLL, INODE, BOUND: a file descriptor and 0.
  *		POSIX_TIMER: the timer and 0. PROC: a process id, or a pidfd,
  *		and 0
  * @raw_u64:	the same as one word. USER: any value. TIMER: nanoseconds.
@@ -58,7 +58,7 @@ struct kevent_id {
  * struct ukevent - a request to kevent_ctl(), and an event
  * @id:		what is watched, see &struct kevent_id
  * @type:	%KEVENT_SOCKET and its like
- * @event:	mask of the conditions of interest, per type
+ * @event:	mask of the conditions of interest, per type. BOUND: the slot
  * @req_flags:	%KEVENT_REQ_ONESHOT and its like
  * @ret_flags:	%KEVENT_RET_BROKEN and its like; ignored in requests
  * @ret_data:	what happened. SOCKET, PIPE, POLL, INODE: a mask of conditions,
@@ -72,7 +72,8 @@ struct kevent_id {
  *		it is read by TIMER with %KEVENT_TIMER_INTERVAL, FUTEX, marks of
  *		USER with %KEVENT_REQ_KEEP_EACH, and AIO: the length of the
  *		chain, and the entry to begin with; others ignore it
- * @user:	opaque value of the caller, returned with each event
+ * @user:	opaque value of the caller, returned with each event. BOUND: read by
+ *		ADD, the address of the &struct kevent_call that is bound
  * @ptr:	the same 64 bits as one word
  */
 struct ukevent {
@@ -173,14 +174,17 @@ struct kevent_wait_arg {
 
 /**
  * struct kevent_call - an entry of kevent_call()
- * @nr:		system call number of this architecture, or %KEVENT_CALL_COPY
+ * @nr:		system call number of this architecture, %KEVENT_CALL_COPY or
+ *		%KEVENT_CALL_BOUND
  * @on_error:	how many entries forward for a result < 0; 0 ends the chain,
  *		and so does a number that leads past its last entry
  * @on_zero:	the same for 0
  * @on_value:	the same for a result > 0
  * @flags:	0
  * @result:	written by the kernel
- * @args:	of the call; of COPY: to, from, number of bytes (1 to 8)
+ * @args:	of the call; of COPY: to, from, number of bytes (1 to 8); of BOUND:
+ *		the slot. The library finds the address of the call that is bound
+ *		behind it, and the kernel does not look at that
  */
 struct kevent_call {
 	__u32		nr;
@@ -193,6 +197,7 @@ struct kevent_call {
 };
 
 #define KEVENT_CALL_COPY	0x80000000U
+#define KEVENT_CALL_BOUND	0x80000001U
 
 /*
  * In what kevent_call() returns: the call of the entry that ended the chain was
@@ -274,6 +279,10 @@ struct kevent_call {
 #define KEVENT_USER		9U
 #define KEVENT_PROC		10U
 #define KEVENT_FUTEX		11U
+#define KEVENT_BOUND		12U	/* no events: for KEVENT_CALL_BOUND */
+
+/* Slots for bound calls that a queue has; the event of KEVENT_BOUND is less */
+#define KEVENT_BOUND_MAX	0x4000U
 
 /*
  * Events of KEVENT_SOCKET; KEVENT_PIPE has RECV and SEND. ret_data[0] may also hold

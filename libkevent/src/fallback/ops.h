@@ -67,7 +67,7 @@ extern const struct fb_ops fb_socket_ops, fb_pipe_ops, fb_poll_ops,
 
 /* By type; NULL: no source */
 extern const struct fb_ops *const fb_sources[];
-#define FB_NR_TYPES	(KEVENT_FUTEX + 1U)
+#define FB_NR_TYPES	(KEVENT_BOUND + 1U)
 
 static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 {

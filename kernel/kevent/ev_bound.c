@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bound calls: a call of a file, checked once, that entries of chains name by a slot
+ *
+ * A bound call is a watch of the file, without events, so it goes with the descriptor.
+ * What was checked is what cannot change: the number of the call, addresses, lengths
+ * and offsets. The descriptor is looked up for each call, and must still be the file;
+ * what that may is asked again, too. So the result is that of the ordinary call, and
+ * nothing is gained but time.
+ *
+ * A call is memory of one address space. The table of slots belongs to that, and only
+ * its tasks can make the calls.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/log2.h>
+#include <linux/nospec.h>
+#include <linux/overflow.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/syscalls.h>
+#include <linux/uaccess.h>
+
+#include "bound.h"
+#include "call.h"
+#include "call_regs.h"
+#include "nowait.h"
+#include "source.h"
+
+#define KEVENT_BOUND_MIN	16U
+
+static struct kevent_bound *to_bound(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_bound, kf.ke);
+}
+
+/* The table */
+
+static struct kevent_bound_table *bound_table(struct kevent_queue *q)
+{
+	return rcu_dereference_protected(q->bound,
+					 lockdep_is_held(&q->key_lock));
+}
+
+/* Nobody can make the calls of an address space without tasks. */
+static bool bound_is_nobodys(const struct kevent_bound_table *t)
+{
+	return !t->used || !atomic_read(&t->mm->mm_users);
+}
+
+static struct kevent_bound_table *bound_alloc(struct kevent_queue *q, u32 slot)
+{
+	u32 nr = roundup_pow_of_two(max(slot + 1, KEVENT_BOUND_MIN)), cost;
+	struct kevent_bound_table *t;
+
+	cost = struct_size(t, slot, nr);
+	if (current->mm != q->mm)
+		cost += KEVENT_MM_BYTES;
+	if (!kevent_charge(q->owner, cost))
+		return ERR_PTR(-ENOSPC);
+	t = kvzalloc(struct_size(t, slot, nr), GFP_KERNEL_ACCOUNT);
+	if (!t) {
+		kevent_uncharge(q->owner, cost);
+		return ERR_PTR(-ENOMEM);
+	}
+	t->nr = nr;
+	t->cost = cost;
+	t->mm = current->mm;
+	mmgrab(t->mm);
+	return t;
+}
+
+/*
+ * Who compares @mm under RCU has an address space of its own, which is another one as
+ * long as it does.
+ */
+static void bound_free(struct kevent_queue *q, struct kevent_bound_table *t)
+{
+	if (!t)
+		return;
+	kevent_uncharge(q->owner, t->cost);
+	mmdrop(t->mm);
+	kvfree_rcu(t, rcu);
+}
+
+/* Returns the table that is not in use: the old one, or @new. */
+static struct kevent_bound_table *bound_replace(struct kevent_queue *q,
+						struct kevent_bound_table *new)
+{
+	struct kevent_bound_table *old = bound_table(q);
+
+	lockdep_assert_held(&q->key_lock);
+
+	if (old && old->mm == new->mm) {
+		if (old->nr >= new->nr)
+			return new;
+		memcpy(new->slot, old->slot, flex_array_size(old, slot, old->nr));
+		new->used = old->used;
+	} else if (old && !bound_is_nobodys(old)) {
+		return new;
+	}
+	rcu_assign_pointer(q->bound, new);
+	return old;
+}
+
+static int bound_grow(struct kevent_queue *q, u32 slot)
+{
+	struct kevent_bound_table *t = bound_alloc(q, slot);
+
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	scoped_guard(spinlock, &q->key_lock)
+		t = bound_replace(q, t);
+	bound_free(q, t);
+	return 0;
+}
+
+/* As kevent_key_link(); -EAGAIN: there is no such slot yet. */
+static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
+{
+	struct kevent_bound_table *t = bound_table(q);
+	u32 slot = kb->kf.ke.event;
+	struct kevent_bound *old;
+
+	lockdep_assert_held(&q->key_lock);
+
+	if (!t)
+		return -EAGAIN;
+	if (t->mm != current->mm)
+		return bound_is_nobodys(t) ? -EAGAIN : -EXDEV;
+	if (slot >= t->nr)
+		return -EAGAIN;
+	old = rcu_dereference_protected(t->slot[slot], true);
+	if (old && !kevent_is_dead(&old->kf.ke))
+		return -EEXIST;
+	t->used += !old;
+	rcu_assign_pointer(t->slot[slot], kb);
+	return 0;
+}
+
+static int bound_link(struct kevent_bound *kb)
+{
+	struct kevent_queue *q = kb->kf.ke.queue;
+	int err;
+
+	do {
+		scoped_guard(spinlock, &q->key_lock)
+			err = bound_enter(q, kb);
+		if (err != -EAGAIN)
+			return err;
+		err = bound_grow(q, kb->kf.ke.event);
+	} while (!err);
+	return err;
+}
+
+/**
+ * kevent_bound_drop - give the table up
+ * @q: the queue, whose file is gone
+ */
+void kevent_bound_drop(struct kevent_queue *q)
+{
+	struct kevent_bound_table *t;
+
+	scoped_guard(spinlock, &q->key_lock) {
+		t = bound_table(q);
+		rcu_assign_pointer(q->bound, NULL);
+	}
+	bound_free(q, t);
+}
+
+/* The watch */
+
+static int ev_bound_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event >= KEVENT_BOUND_MAX || uk->req_flags)
+		return -EINVAL;
+	if (!IS_ALIGNED(uk->ptr, sizeof(u64)))
+		return -EINVAL;
+	if (in_compat_syscall())
+		return -EOPNOTSUPP;
+	return kevent_call_allowed() ? 0 : -EPERM;
+}
+
+static int bound_check_buffer(const struct kevent_call *call)
+{
+	if ((s64)call->args[2] < 0)
+		return -EINVAL;
+	return access_ok((void __user *)call->args[1], call->args[2]) ?
+	       0 : -EFAULT;
+}
+
+/* What an ordinary call would say each time, and -ENOSYS for other calls */
+static int bound_check(const struct kevent_call *call, struct file *file)
+{
+	fmode_t mode = 0;
+
+	switch (call->nr) {
+	case __NR_pread64:
+		if ((s64)call->args[3] < 0)
+			return -EINVAL;
+		fallthrough;
+	case __NR_read:
+		mode = FMODE_READ;
+		break;
+	case __NR_pwrite64:
+		if ((s64)call->args[3] < 0)
+			return -EINVAL;
+		fallthrough;
+	case __NR_write:
+		mode = FMODE_WRITE;
+		break;
+	case __NR_recvfrom:
+	case __NR_sendto:
+		if (call->args[4] || call->args[5])
+			return -EINVAL;
+		break;
+	case __NR_accept4:
+		return kevent_socket(file) ? 0 : -ENOTSOCK;
+	default:
+		return -ENOSYS;
+	}
+	if (!mode && !kevent_socket(file))
+		return -ENOTSOCK;
+	if (mode && !(file->f_mode & mode))
+		return -EBADF;
+	return bound_check_buffer(call);
+}
+
+static int bound_describe(struct kevent_bound *kb, const struct ukevent *uk,
+			  struct file *file)
+{
+	struct kevent_call call;
+	int err;
+
+	if (copy_from_user(&call, u64_to_user_ptr(uk->ptr), sizeof(call)))
+		return -EFAULT;
+	if (call.flags || call.args[0] != uk->id.raw[0])
+		return -EINVAL;
+	err = bound_check(&call, file);
+	if (err)
+		return err;
+	kb->nr = call.nr;
+	kb->quick = call.nr == __NR_read && call.args[2] <= MAX_RW_COUNT;
+	memcpy(kb->arg, &call.args[1], sizeof(kb->arg));
+	return 0;
+}
+
+static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
+			   struct file *file)
+{
+	struct kevent_bound *kb = to_bound(ke);
+
+	return bound_describe(kb, uk, file) ?:
+	       kevent_file_link(&kb->kf, file) ?: bound_link(kb);
+}
+
+static void ev_bound_detach(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+	struct kevent_bound_table *t;
+
+	spin_lock(&q->key_lock);
+	t = bound_table(q);
+	if (t && ke->event < t->nr &&
+	    rcu_access_pointer(t->slot[ke->event]) == to_bound(ke)) {
+		RCU_INIT_POINTER(t->slot[ke->event], NULL);
+		t->used--;
+	}
+	spin_unlock(&q->key_lock);
+}
+
+/* MODIFY: another call has another slot, or comes after REMOVE. */
+static int ev_bound_rearm(struct kevent *ke, const struct ukevent *uk)
+{
+	return -EPERM;
+}
+
+const struct kevent_source_ops kevent_bound_ops = {
+	.name		= "bound",
+	.file		= true,
+	.size		= sizeof(struct kevent_bound),
+	.check		= ev_bound_check,
+	.attach		= ev_bound_attach,
+	.detach		= ev_bound_detach,
+	.rearm		= ev_bound_rearm,
+};
+
+/* Calls */
+
+/* As fdget_pos() does it, for a file that fdget() has returned */
+static bool bound_locks_pos(struct file *file)
+{
+	if (!(file->f_mode & FMODE_ATOMIC_POS) ||
+	    (file_count(file) <= 1 && !file->f_op->iterate_shared))
+		return false;
+	mutex_lock(&file->f_pos_lock);
+	return true;
+}
+
+/**
+ * kevent_bound_read_any - what read() does with a file
+ * @file: of fdget()
+ * @buf: where to
+ * @count: how much
+ *
+ * Return: what read() returns.
+ */
+long kevent_bound_read_any(struct file *file, char __user *buf, size_t count)
+{
+	bool lock = bound_locks_pos(file);
+	loff_t pos, *ppos = NULL;
+	long ret;
+
+	if (!(file->f_mode & FMODE_STREAM)) {
+		pos = file->f_pos;
+		ppos = &pos;
+	}
+	ret = vfs_read(file, buf, count, ppos);
+	if (ret >= 0 && ppos)
+		file->f_pos = pos;
+	if (lock)
+		mutex_unlock(&file->f_pos_lock);
+	return ret;
+}
+
+static noinline long bound_write(struct file *file, const char __user *buf,
+				 size_t count)
+{
+	bool lock = bound_locks_pos(file);
+	loff_t pos, *ppos = NULL;
+	long ret;
+
+	if (!(file->f_mode & FMODE_STREAM)) {
+		pos = file->f_pos;
+		ppos = &pos;
+	}
+	ret = vfs_write(file, buf, count, ppos);
+	if (ret >= 0 && ppos)
+		file->f_pos = pos;
+	if (lock)
+		mutex_unlock(&file->f_pos_lock);
+	return ret;
+}
+
+/* The call as a program would write it. Returns its number. */
+static u32 bound_unfold(const struct kevent_bound *kb, struct pt_regs *regs)
+{
+	regs->KEVENT_CALL_ARG0 = kb->kf.ke.id_low;
+	regs->KEVENT_CALL_ARG1 = kb->arg[0];
+	regs->KEVENT_CALL_ARG2 = kb->arg[1];
+	regs->KEVENT_CALL_ARG3 = kb->arg[2];
+	regs->KEVENT_CALL_ARG4 = 0;
+	regs->KEVENT_CALL_ARG5 = 0;
+	return kb->nr;
+}
+
+static long bound_make(struct file *file, struct pt_regs *regs, u32 nr)
+{
+	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
+	size_t count = regs->KEVENT_CALL_ARG2;
+
+	loff_t pos = regs->KEVENT_CALL_ARG3;
+
+	switch (nr) {
+	case __NR_read:
+		return kevent_bound_read_any(file, buf, count);
+	case __NR_write:
+		return bound_write(file, buf, count);
+	case __NR_pread64:
+		if (file->f_mode & FMODE_PREAD)
+			return vfs_read(file, buf, count, &pos);
+		break;
+	case __NR_pwrite64:
+		if (file->f_mode & FMODE_PWRITE)
+			return vfs_write(file, buf, count, &pos);
+		break;
+	}
+	return kevent_call_dispatch(regs, nr);
+}
+
+/*
+ * The call in a slot, under RCU: its watch may be about to be removed, and its file be
+ * gone. NULL: the slot is empty, or why there can be no such call.
+ */
+static struct kevent_bound *bound_find(struct kevent_queue *q, u64 slot)
+{
+	struct kevent_bound_table *t;
+
+	if (unlikely(!q || slot >= KEVENT_BOUND_MAX))
+		return ERR_PTR(-EINVAL);
+	t = rcu_dereference(q->bound);
+	if (unlikely(!t))
+		return NULL;
+	if (unlikely(t->mm != current->mm))
+		return ERR_PTR(-EXDEV);
+	if (unlikely(slot >= t->nr))
+		return NULL;
+	return rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
+}
+
+/* The file of a bound call, to compare, or NULL: there is no such call, for @err */
+static struct file *bound_look_up(struct kevent_queue *q, u64 slot,
+				  struct pt_regs *regs, u32 *nr, int *err)
+{
+	struct kevent_bound *kb;
+
+	guard(rcu)();
+	kb = bound_find(q, slot);
+	if (IS_ERR_OR_NULL(kb)) {
+		*err = PTR_ERR_OR_ZERO(kb);
+		return NULL;
+	}
+	*nr = bound_unfold(kb, regs);
+	return kb->kf.file;
+}
+
+static long bound_missing(int err, bool *refused)
+{
+	*refused = err;
+	return err ?: -EBADF;
+}
+
+/**
+ * kevent_bound_call - make a bound call
+ * @q: the queue that has it, or NULL
+ * @slot: its slot, anything a program may have written
+ * @regs: for arguments; the rest is 0
+ * @refused: set to true when the call is not made
+ *
+ * Return: what the ordinary call returns; -EBADF also when its descriptor was closed
+ * or is another file now. Refused: -EINVAL for no queue or no such slot, -EXDEV for
+ * calls of another process.
+ */
+long kevent_bound_call(struct kevent_queue *q, u64 slot, struct pt_regs *regs,
+		       bool *refused)
+{
+	struct file *file;
+	int err;
+	u32 nr;
+
+	file = bound_look_up(q, slot, regs, &nr, &err);
+	if (!file)
+		return bound_missing(err, refused);
+	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
+	return fd_file(f) == file ? bound_make(file, regs, nr) : -EBADF;
+}
+
+static bool bound_is_open(u32 fd, const struct file *file)
+{
+	CLASS(fd, f)(fd);
+	return fd_file(f) == file;
+}
+
+/**
+ * kevent_bound_nowait - make a bound call if it does not block
+ * @q: the queue that has it
+ * @slot: its slot
+ * @regs: for arguments
+ * @refused: set to true when the call is not made
+ *
+ * Return: as kevent_bound_call(), or %KEVENT_CALL_BLOCKS: nothing has happened.
+ */
+long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
+			 struct pt_regs *regs, bool *refused)
+{
+	struct file *file;
+	int err;
+	u32 nr;
+
+	file = bound_look_up(q, slot, regs, &nr, &err);
+	if (!file)
+		return bound_missing(err, refused);
+	if (!bound_is_open(regs->KEVENT_CALL_ARG0, file))
+		return -EBADF;
+	return kevent_call_nowait(regs, nr);
+}
