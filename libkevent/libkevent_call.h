@@ -23,7 +23,8 @@ extern "C" {
 
 /**
  * kevent_call() - run a chain of system calls
- * @fd: -1; with %KEVENT_CALL_ASYNC a queue
+ * @fd: -1, or a queue whose bound calls are in the chain; with %KEVENT_CALL_ASYNC any
+ *	queue
  * @chain: its entries, each with the number of a system call of this machine
  * @nr: how many there are, 1 to %KEVENT_CALL_MAX
  * @flags: 0 or %KEVENT_CALL_ASYNC
@@ -174,6 +175,55 @@ int kevent_chain_end(struct kevent_chain *c);
 static inline int kevent_chain_run(const struct kevent_chain *c)
 {
 	return kevent_call(-1, c->calls, c->nr, 0, 0);
+}
+
+/**
+ * kevent_bind() - have a call of a file checked once, for chains
+ * @fd: a queue
+ * @slot: a number less than %KEVENT_BOUND_MAX, for each bound call of the queue another
+ *	one. Small numbers take less memory
+ * @call: read(), write(), pread64(), pwrite64(), recvfrom() and sendto() without an
+ *	address, or accept4(), with all arguments. Its jumps do not count. Chains with
+ *	the call may read it as long as they run
+ *
+ * A close of the descriptor ends it, and so does REMOVE of kevent_set_bound(). It is
+ * a call of this process: a child has bound calls of its own queues.
+ *
+ * Return: @slot, for kevent_chain_bound(). Or -errno, for which that function has an
+ * ordinary call:
+ * -ENOSYS when the kernel has no bound calls, the queue is one of the library, or the
+ * call is another one;
+ * -EEXIST when the slot is taken;
+ * -EXDEV when the queue has bound calls of another process;
+ * -EBADF when a descriptor is not open, or not for that;
+ * -EINVAL, -ENOTSOCK, -EFAULT for bad arguments, of the call too;
+ * -ENOSPC, -ENOMEM, -EPERM, -EOPNOTSUPP as for kevent_ctl().
+ */
+int kevent_bind(int fd, __u32 slot, const struct kevent_call *call);
+
+/**
+ * kevent_chain_bound() - add a bound call
+ * @c: the chain
+ * @slot: what kevent_bind() has returned; for an error the entry is the ordinary call
+ * @call: the call that was bound
+ *
+ * Return: the entry, or NULL.
+ */
+struct kevent_call *kevent_chain_bound(struct kevent_chain *c, int slot,
+				       const struct kevent_call *call);
+
+/**
+ * kevent_chain_run_in() - run a chain that has bound calls
+ * @fd: the queue that has them
+ * @c: the chain, after kevent_chain_end()
+ *
+ * Calls that the kernel refuses to make as bound ones are made as ordinary ones.
+ *
+ * Return: see kevent_call().
+ */
+static inline int kevent_chain_run_in(int fd, const struct kevent_chain *c)
+{
+	return kevent_call(fd, c->calls, c->nr, 0, 0);
 }
 
 /**

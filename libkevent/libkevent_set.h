@@ -282,6 +282,22 @@ KEVENT_INLINE void kevent_set_aio(struct ukevent *ev,
 	ev->ret_data[1] = from;
 }
 
+/**
+ * kevent_set_bound() - fill in an entry for a bound call
+ * @ev: to be filled in
+ * @slot: its slot in the queue, less than %KEVENT_BOUND_MAX
+ * @call: the call, with its descriptor as the first argument; ADD reads it
+ *
+ * See kevent_bind(), which is ADD of it. REMOVE goes by slot and descriptor.
+ */
+KEVENT_INLINE void kevent_set_bound(struct ukevent *ev, __u32 slot,
+				    const struct kevent_call *call)
+{
+	ev->id.raw[0] = (__u32)call->args[0];
+	ev->id.raw[1] = 0;
+	__kevent_set(ev, KEVENT_BOUND, slot, 0, kevent_from_pointer(call));
+}
+
 #ifdef __cplusplus
 }
 #endif

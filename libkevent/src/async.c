@@ -55,7 +55,8 @@ static int explained(int fd, int ret)
 static bool refused_here(const struct kevent_call *call)
 {
 	return call->result == -EOPNOTSUPP || call->result == -EINTR ||
-	       (call->result == -ENOSYS && kevent_call_allowed(call->nr));
+	       (call->result == -ENOSYS && (call->nr == KEVENT_CALL_BOUND ||
+					    kevent_call_allowed(call->nr)));
 }
 
 int kevent_call_async(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
@@ -101,7 +102,7 @@ int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev)
 		return (int)at;
 	if (result == -ECANCELED)
 		return -ECANCELED;
-	if (result == -EOPNOTSUPP || result == -ENOSYS)
+	if (result == -EOPNOTSUPP || result == -ENOSYS || result == -EXDEV)
 		return kevent_call_rest(c->calls, at, c->nr);
 	return (int)(at | KEVENT_CALL_REFUSED);
 }

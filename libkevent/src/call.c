@@ -34,14 +34,27 @@ static long copy(const __u64 *args)
 	return (long)args[2];
 }
 
-/* Sets *@refused if the call is not made. */
-static long make(const struct kevent_call *call, bool *refused)
+/* The call behind a bound one, which is no bound one itself */
+static const struct kevent_call *unfold(const struct kevent_call *call)
 {
-	const __u64 *a = call->args;
+	const struct kevent_call *bound;
 
-	*refused = call->flags;
+	if (call->nr != KEVENT_CALL_BOUND)
+		return call;
+	bound = (const struct kevent_call *)(uintptr_t)call->args[1];
+	return bound && bound->nr < KEVENT_CALL_COPY ? bound : NULL;
+}
+
+/* Sets *@refused if the call is not made. */
+static long make(const struct kevent_call *entry, bool *refused)
+{
+	const struct kevent_call *call = unfold(entry);
+	const __u64 *a;
+
+	*refused = entry->flags || !call;
 	if (*refused)
 		return -EINVAL;
+	a = call->args;
 	if (call->nr == KEVENT_CALL_COPY)
 		return copy(a);
 	*refused = !kevent_call_allowed(call->nr);
@@ -79,12 +92,20 @@ int kevent_call_rest(struct kevent_call *chain, __u32 i, __u32 nr)
 	}
 }
 
+/* The rest of a chain for @fd, if that is a queue, or -1 */
+static int rest_in(int fd, struct kevent_call *chain, __u32 at, __u32 nr)
+{
+	int err = fd < 0 ? 0 : kevent_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
+
+	return err ? err : kevent_call_rest(chain, at, nr);
+}
+
 static int check(int fd, const struct kevent_call *chain, __u32 nr, __u32 flags,
 		 __u64 cookie)
 {
 	if (flags & ~KEVENT_CALL_ASYNC || !nr || nr > KEVENT_CALL_MAX)
 		return -EINVAL;
-	if (!flags && (fd != -1 || cookie))
+	if (!flags && (fd < -1 || cookie))
 		return -EINVAL;
 	return (uintptr_t)chain % sizeof(__u64) ? -EINVAL : 0;
 }
@@ -98,27 +119,35 @@ static bool missing(int ret)
 	return ret == -ENOSYS || ret == -EPERM || ret == -EOPNOTSUPP;
 }
 
-static int run(struct kevent_call *chain, __u32 nr)
+/* Is an ordinary call made where the kernel has not made one? */
+static bool made_here(const struct kevent_call *call)
+{
+	/* The kernel may know fewer calls than the library. */
+	return call->result == -EOPNOTSUPP || call->result == -ENOSYS ||
+	       (call->result == -EXDEV && call->nr == KEVENT_CALL_BOUND);
+}
+
+static int run(int fd, struct kevent_call *chain, __u32 nr)
 {
 	__u32 at = 0;
 	int ret;
 
 	/* Alone, a call is quicker without a chain. */
-	if ((nr == 1 && chain->nr != KEVENT_CALL_COPY) ||
-	    kevent_fb_choose(0) == KEVENT_FB_ALWAYS)
+	if (nr == 1 && chain->nr < KEVENT_CALL_COPY && fd < 0)
 		return kevent_call_rest(chain, 0, nr);
+	if (kevent_fb_choose(0) == KEVENT_FB_ALWAYS || kevent_fb_has(fd))
+		return rest_in(fd, chain, 0, nr);
 	for (;;) {
-		ret = kevent_call_kernel(-1, &chain[at], nr - at, 0, 0);
-		if (missing(ret))
-			return kevent_call_rest(chain, at, nr);
+		ret = kevent_call_kernel(fd, &chain[at], nr - at, 0, 0);
+		/* A kernel without bound calls knows no queue here. */
+		if (missing(ret) || (ret == -EINVAL && fd >= 0))
+			return rest_in(fd, chain, at, nr);
 		if (ret < 0)
 			return ret;
 		at += (__u32)ret & ~KEVENT_CALL_REFUSED;
 		if (!((__u32)ret & KEVENT_CALL_REFUSED))
 			return (int)at;
-		/* The kernel may know fewer calls than the library. */
-		if (chain[at].result == -EOPNOTSUPP ||
-		    chain[at].result == -ENOSYS)
+		if (made_here(&chain[at]))
 			return kevent_call_rest(chain, at, nr);
 		/* Handlers have run: go on where a signal came. */
 		if (chain[at].result != -EINTR)
@@ -133,5 +162,6 @@ int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 
 	if (ret)
 		return ret;
-	return flags ? kevent_call_async(fd, chain, nr, cookie) : run(chain, nr);
+	return flags ? kevent_call_async(fd, chain, nr, cookie) :
+		       run(fd, chain, nr);
 }

@@ -85,6 +85,29 @@ struct kevent_call *kevent_chain_pass(struct kevent_chain *c,
 				 &from->result, sizeof(from->result));
 }
 
+int kevent_bind(int fd, __u32 slot, const struct kevent_call *call)
+{
+	struct ukevent uk;
+	int err;
+
+	if (slot >= KEVENT_BOUND_MAX)
+		return -EINVAL;
+	kevent_set_bound(&uk, slot, call);
+	err = kevent_ctl_one(fd, KEVENT_CTL_ADD, &uk);
+	return err ? err : (int)slot;
+}
+
+struct kevent_call *kevent_chain_bound(struct kevent_chain *c, int slot,
+				       const struct kevent_call *call)
+{
+	const __u64 *a = call->args;
+
+	if (slot < 0)
+		return kevent_chain_add(c, call->nr, a[0], a[1], a[2], a[3],
+					a[4], a[5]);
+	return kevent_chain_call(c, KEVENT_CALL_BOUND, slot, call);
+}
+
 void kevent_chain_jump(struct kevent_chain *c, unsigned int on,
 		       unsigned int name)
 {

@@ -140,7 +140,7 @@ static void arguments_are_checked(void)
 		 -EINVAL);
 	CHECK_EQ(kevent_call(FD, (void *)odd, 1, ASYNC, 1), -EINVAL);
 	CHECK_EQ(kevent_call(FD, calls, 1, ASYNC | 2, 1), -EINVAL);
-	CHECK_EQ(kevent_call(FD, calls, 1, 0, 0), -EINVAL);
+	CHECK_EQ(kevent_call(-2, calls, 1, 0, 0), -EINVAL);
 	CHECK_EQ(kevent_call(-1, calls, 1, 0, 1), -EINVAL);
 	CHECK_EQ(kernel.nr_call, 0);
 	CHECK_EQ(kevent_call(FD, calls, KEVENT_CALL_MAX, ASYNC, 1), SUBMITTED);
@@ -341,6 +341,126 @@ static void call_the_kernel_does_not_know_is_made(void)
 	CHECK_EQ(kernel.nr_made, 3);
 }
 
+/* Bound calls */
+
+static const struct kevent_call bound = {
+	.nr = SYS_getpid, .args = { 40, 2, 3, 4, 5, 6 },
+};
+
+static void bind_passes_arguments(void)
+{
+	ends_at(0, 0, 0);
+	fake_kernel = answer;
+	CHECK_EQ(kevent_bind(FD, 5, &bound), 5);
+	CHECK_EQ(kernel.cmd, KEVENT_CTL_ADD);
+	CHECK_EQ(kernel.uk.type, KEVENT_BOUND);
+	CHECK_EQ(kernel.uk.event, 5);
+	CHECK_EQ(kernel.uk.req_flags, 0);
+	CHECK_EQ(kernel.uk.id.raw_u64, 40);
+	CHECK_EQ(kernel.uk.ptr, (uintptr_t)&bound);
+	kernel.ctl = -EXDEV;
+	CHECK_EQ(kevent_bind(FD, 5, &bound), -EXDEV);
+	CHECK_EQ(kernel.nr_ctl, 2);
+	CHECK_EQ(kevent_bind(FD, KEVENT_BOUND_MAX, &bound), -EINVAL);
+	CHECK_EQ(kevent_bind(FD, -1U, &bound), -EINVAL);
+	CHECK_EQ(kernel.nr_ctl, 2);
+}
+
+static void what_was_not_bound_is_an_ordinary_entry(void)
+{
+	struct kevent_call room[2];
+	struct kevent_chain c;
+
+	kevent_chain_init(&c, room, 2);
+	CHECK(kevent_chain_bound(&c, 0, &bound) == &room[0]);
+	CHECK(kevent_chain_bound(&c, -ENOSYS, &bound) == &room[1]);
+	CHECK_EQ(kevent_chain_end(&c), 0);
+	CHECK_EQ(room[0].nr, KEVENT_CALL_BOUND);
+	CHECK_EQ(room[0].args[0], 0);
+	CHECK_EQ(room[0].args[1], (uintptr_t)&bound);
+	CHECK_EQ(room[1].nr, SYS_getpid);
+	CHECK(!memcmp(room[1].args, bound.args, sizeof(bound.args)));
+}
+
+/* The last three of the chain's entries are bound. */
+static int run_bound(void)
+{
+	unsigned int i;
+
+	submit();
+	for (i = 1; i < ARRAY_SIZE(calls); i++) {
+		calls[i].nr = KEVENT_CALL_BOUND;
+		calls[i].args[1] = (uintptr_t)&bound;
+	}
+	kernel.nr_call = 0;
+	return kevent_chain_run_in(FD, &chain);
+}
+
+static void run_in_passes_the_queue(void)
+{
+	ends_at(3, 0, 7);
+	CHECK_EQ(run_bound(), 3);
+	CHECK_EQ(kernel.nr_call, 1);
+	CHECK_EQ((int)kernel.last.arg[0], FD);
+	CHECK_EQ((__u32)kernel.last.arg[3], 0);
+	CHECK_EQ(kernel.last.arg[4], 0);
+	CHECK_EQ(kernel.nr_made, 0);
+}
+
+static void bound_call_that_is_refused_is_made(void)
+{
+	static const int why[] = { -EOPNOTSUPP, -ENOSYS, -EXDEV };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(why); i++) {
+		ends_at(1, REFUSED, why[i]);
+		CHECK_EQ(run_bound(), 3);
+		CHECK_EQ(kernel.nr_made, 3);
+		CHECK_EQ(calls[1].result, 140);
+		CHECK_EQ(calls[3].result, 140);
+		CHECK_EQ(finish(1 | REFUSED, why[i]), 3);
+		CHECK_EQ(kernel.nr_made, 6);
+	}
+	ends_at(1, REFUSED, -EINVAL);
+	CHECK_EQ(run_bound(), 1 | REFUSED);
+	ends_at(0, REFUSED, -EXDEV);
+	CHECK_EQ(run_bound(), REFUSED);
+	CHECK_EQ(kernel.nr_made, 0);
+}
+
+/* A kernel without bound calls wants -1. */
+static void older_kernel_knows_no_queue_here(void)
+{
+	says(-EINVAL);
+	CHECK_EQ(run_bound(), 3);
+	CHECK_EQ(kernel.nr_made, 4);
+	says(-EINVAL);
+	kernel.queue = false;
+	CHECK_EQ(run_bound(), -EINVAL);
+	CHECK_EQ(kernel.nr_made, 0);
+}
+
+static void call_behind_a_bound_one_is_checked(void)
+{
+	static struct kevent_call bad = { .nr = SYS_exit };
+
+	says(-ENOSYS);
+	run_bound();
+	calls[2].args[1] = (uintptr_t)&bad;
+	CHECK_EQ(kevent_chain_run_in(FD, &chain), 2 | REFUSED);
+	CHECK_EQ(calls[2].result, -ENOSYS);
+	bad.nr = KEVENT_CALL_BOUND;
+	bad.args[1] = (uintptr_t)&bad;
+	CHECK_EQ(kevent_chain_run_in(FD, &chain), 2 | REFUSED);
+	CHECK_EQ(calls[2].result, -EINVAL);
+	calls[2].args[1] = 0;
+	CHECK_EQ(kevent_chain_run_in(FD, &chain), 2 | REFUSED);
+	CHECK_EQ(calls[2].result, -EINVAL);
+	calls[1].flags = 1;
+	CHECK_EQ(kevent_chain_run_in(FD, &chain), 1 | REFUSED);
+	CHECK_EQ(calls[1].result, -EINVAL);
+}
+
 const struct test_case async_tests[] = {
 	{ "submit_passes_arguments", submit_passes_arguments },
 	{ "arguments_are_checked", arguments_are_checked },
@@ -361,5 +481,15 @@ const struct test_case async_tests[] = {
 	{ "finish_refuses_other_events", finish_refuses_other_events },
 	{ "call_the_kernel_does_not_know_is_made",
 	  call_the_kernel_does_not_know_is_made },
+	{ "bind_passes_arguments", bind_passes_arguments },
+	{ "what_was_not_bound_is_an_ordinary_entry",
+	  what_was_not_bound_is_an_ordinary_entry },
+	{ "run_in_passes_the_queue", run_in_passes_the_queue },
+	{ "bound_call_that_is_refused_is_made",
+	  bound_call_that_is_refused_is_made },
+	{ "older_kernel_knows_no_queue_here",
+	  older_kernel_knows_no_queue_here },
+	{ "call_behind_a_bound_one_is_checked",
+	  call_behind_a_bound_one_is_checked },
 	{ }
 };

@@ -56,7 +56,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "futex_waitv() names one word and leaves the others" },
 	{ "inode", "two watches of an inode in one queue share a report of what happened before the second",
 	  "inotify knows an inode once" },
-	{ "call", "the calls of a chain are made one by one, and KEVENT_CALL_COPY of a bad address is SIGSEGV",
+	{ "call", "the calls of a chain are made one by one, none is bound, and KEVENT_CALL_COPY of a bad address is SIGSEGV",
 	  "a library enters the kernel for each call, and reads and writes memory as the program does" },
 	{ "serve", "all calls of a chain are left to serving threads, and one that blocks counts as running; a signal ends kevent_chain_serve() only while it waits for a chain, close(2) within half a second, or when its chain has ended",
 	  "nobody tells a library that a thread blocks or a descriptor is closed" },
