@@ -227,5 +227,7 @@ int after_exec(int argc, char **argv);
 int after_exec_attached(int argc, char **argv);
 /* The same for signal_life_suite */
 int signals_after_exec(int argc, char **argv);
+/* The same for bound_calls_suite */
+int bound_after_exec(int argc, char **argv);
 
 #endif /* HELPERS_H */

@@ -82,6 +82,7 @@ static const struct test_suite *const suites[] = {
 	&aio_calls_suite,
 	&storm_aio_suite,
 	&storm_max_running_suite,
+	&bound_calls_suite,
 	&calls_random_suite,
 	&calls_observed_suite,
 	&calls_audited_suite,
@@ -514,6 +515,10 @@ int main(int argc, char **argv)
 		return after_exec_attached(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "--signals-after-exec"))
 		return signals_after_exec(argc, argv);
+#ifdef __LP64__
+	if (argc > 1 && !strcmp(argv[1], "--bound"))
+		return bound_after_exec(argc, argv);
+#endif
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'l')
 			list = true;

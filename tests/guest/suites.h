@@ -55,6 +55,7 @@ extern const struct test_suite chain_suite;
 extern const struct test_suite calls_suite;
 extern const struct test_suite aio_calls_suite;
 extern const struct test_suite storm_aio_suite;
+extern const struct test_suite bound_calls_suite;
 extern const struct test_suite calls_random_suite;
 extern const struct test_suite calls_observed_suite;
 extern const struct test_suite calls_audited_suite;
