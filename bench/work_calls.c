@@ -22,6 +22,9 @@
 #define MOST	64		/* files, or calls, in a batch */
 #define ENTRIES	(5 * MOST)
 
+/* Chains that are submitted end in the caller, since all is in memory. */
+enum kind { PLAIN, BOUND, ASYNC };
+
 /**
  * struct work - a source
  * @name: its name
@@ -29,7 +32,7 @@
  * @add: add it to the chain
  * @file: give it another file: the entry that @add returned
  * @request: ask io_uring for it, in place @i of a batch; NULL: it has none
- * @async: chains are submitted, and end in the caller, since all is in memory
+ * @kind: of its chains
  */
 struct work {
 	const char	*name;
@@ -38,7 +41,7 @@ struct work {
 	void (*file)(struct kevent_call *call, unsigned int file);
 	void (*request)(struct io_uring *ring, unsigned int i,
 			unsigned int file);
-	bool async;
+	enum kind kind;
 };
 
 static char folder[32], (*paths)[48];
@@ -103,6 +106,22 @@ static void request_read(struct io_uring *ring, unsigned int i,
 	(void)file;
 	io_uring_prep_read(io_uring_get_sqe(ring), null_fd, data[i],
 			   sizeof(data[i]), 0);
+}
+
+/* The same, bound to slot @i of the queue by the first of the runs */
+static struct kevent_call *add_bound(struct kevent_chain *c, unsigned int i)
+{
+	static struct kevent_call reads[MOST];
+	int slot;
+
+	reads[i] = (struct kevent_call){
+		.nr = SYS_read, .args = { (__u64)null_fd, KEVENT_ARG(data[i]),
+					  sizeof(data[i]) },
+	};
+	slot = kevent_bind(queue_fd, i, &reads[i]);
+	if (slot < 0 && slot != -EEXIST)
+		bench_die("bound: %s", kevent_strerror(slot));
+	return kevent_chain_bound(c, (int)i, &reads[i]);
 }
 
 /* stat() of one file after the other */
@@ -171,13 +190,14 @@ static void request_open(struct io_uring *ring, unsigned int i,
 }
 
 static const struct work works[] = {
-	{ "getppid", call_getppid, add_getppid, NULL, NULL, false },
-	{ "lseek", call_lseek, add_lseek, NULL, NULL, false },
-	{ "fstat", call_fstat, add_fstat, NULL, NULL, false },
-	{ "read", call_read, add_read, NULL, request_read, false },
-	{ "stat", call_statx, add_statx, file_of_name, request_statx, false },
-	{ "open", call_open, add_open, file_of_name, request_open, false },
-	{ "async", call_open, add_open, file_of_name, request_open, true },
+	{ "getppid", call_getppid, add_getppid, NULL, NULL, PLAIN },
+	{ "lseek", call_lseek, add_lseek, NULL, NULL, PLAIN },
+	{ "fstat", call_fstat, add_fstat, NULL, NULL, PLAIN },
+	{ "read", call_read, add_read, NULL, request_read, PLAIN },
+	{ "bound", call_read, add_bound, NULL, request_read, BOUND },
+	{ "stat", call_statx, add_statx, file_of_name, request_statx, PLAIN },
+	{ "open", call_open, add_open, file_of_name, request_open, PLAIN },
+	{ "async", call_open, add_open, file_of_name, request_open, ASYNC },
 };
 
 static const struct work *work_of(const struct bench_point *p)
@@ -257,8 +277,8 @@ static double by_calls(const struct work *w, unsigned int events)
 
 static void run_chain(const struct work *w, const struct kevent_chain *c)
 {
-	int ret = w->async ? kevent_chain_submit(queue_fd, c, 0) :
-			     kevent_chain_run(c);
+	int ret = w->kind == ASYNC ? kevent_chain_submit(queue_fd, c, 0) :
+		  kevent_chain_run_in(w->kind == BOUND ? queue_fd : -1, c);
 
 	if (ret != (int)c->nr - 1)
 		bench_die("%s: a chain of %u ends at %d: %lld", w->name, c->nr,
@@ -370,7 +390,7 @@ const struct bench_workload work_calls = {
 	.metrics	= metrics,
 	.nr_metrics	= ARRAY_SIZE(metrics),
 	.sources	= BENCH_WORDS("getppid", "lseek", "fstat", "read",
-				      "stat", "open", "async"),
+				      "bound", "stat", "open", "async"),
 	.batches	= BENCH_NUMBERS(1, 16, 50),
 	.watches	= BENCH_NUMBERS(1000),
 	.threads	= BENCH_NUMBERS(1),
