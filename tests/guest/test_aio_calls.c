@@ -539,7 +539,7 @@ static void thread_that_blocks_makes_room_for_another(struct queue *q)
 	end_servers(q, s, 2);
 }
 
-#define OVERLAPS	100	/* calls between the two looks of a chain */
+#define OVERLAPS	500	/* calls between the two looks of a chain */
 
 /* Sets a flag, makes calls, and clears it; at its begin it looks at the other's. */
 static void build_overlap(struct kevent_call *c, uint64_t *own, uint64_t *other,
@@ -579,8 +579,14 @@ static void limit_holds(struct queue *q)
 	unsigned int i, nr = 0;
 	uint64_t start;
 
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
+		cpu_set_t cpu;
+
 		start_server(&s[i], q->fd, 1);
+		CPU_ZERO(&cpu);
+		CPU_SET(i, &cpu);
+		MUST_EQ(sched_setaffinity(s[i].actor.tid, sizeof(cpu), &cpu), 0);
+	}
 	for (i = 0; i < 300; i++)
 		nr += overlap(q);
 	CHECK_EQ(nr, 0);
