@@ -301,6 +301,7 @@ static bool kevent_is_open(int fd, const struct kevent_queue *q)
 /* Sleep until there is a job, or: -EINTR, -ETIME. With the lock, which it releases. */
 static int kevent_server_block(struct kevent_server *s,
 			       const struct kevent_deadline *until)
+	__must_hold(&s->crew->lock)
 {
 	struct kevent_crew *crew = s->crew;
 	ktime_t at = until->at;
