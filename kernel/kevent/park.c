@@ -87,11 +87,9 @@ int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
 		return 0;
 	ret = kevent_park(q, m, until);
 	kevent_limit_go_on(m);
-	if (!ret)
-		return KEVENT_SLEPT_LOOK;
-	/* It may have been woken for an event. */
+	/* Others were not woken as long as it was parked: another one looks, or parks. */
 	kevent_wake_left(q);
-	return ret;
+	return ret ?: KEVENT_SLEPT_LOOK;
 }
 
 /**

@@ -428,6 +428,40 @@ static void two_run_with_a_limit_of_two(void)
 	close_team(t, 4);
 }
 
+/*
+ * Nobody is woken for the second event, as one is parked. When that one is let go, and
+ * takes the first event, another one has to park in its place: nothing but the ring
+ * knows of the second event.
+ */
+static void one_that_is_let_go_is_replaced(void)
+{
+	struct team *t = open_team(4, 2);
+	const struct timespec now = {};
+	unsigned int i;
+
+	for (i = 11; i <= 14; i++)
+		MUST_EQ(add_user(t->q.fd, i, 1, KEVENT_REQ_ET, i), 0);
+	for (i = 0; i < 4; i++)
+		sleeps(&t->w[i]);
+	for (i = 0; i < 2; i++) {
+		mark(t, 11 + i);
+		CHECK_EQ(result(&t->w[i]), 11 + i);
+	}
+	mark(t, 13);
+	CHECK(parked(t, 1));
+	mark(t, 14);
+	/* All that is ready is in the ring now. */
+	CHECK(kevent_wait(t->q.fd, SIZE, 0, &now, 0, NULL) > 0);
+	tell(&t->w[0], blocks);
+	CHECK_EQ(result(&t->w[2]), 13);
+	CHECK(parked(t, 1));
+	tell(&t->w[1], blocks);
+	CHECK_EQ(result(&t->w[3]), 14);
+	let_read_return(&t->w[0]);
+	let_read_return(&t->w[1]);
+	close_team(t, 4);
+}
+
 static void raised_limit_lets_all_go(void)
 {
 	struct team *t = open_team(4, 1);
@@ -992,6 +1026,7 @@ static const struct test_case cases[] = {
 	TEST(one_that_blocks_makes_room),
 	TEST(event_in_the_kernel_is_not_left),
 	TEST(two_run_with_a_limit_of_two),
+	TEST(one_that_is_let_go_is_replaced),
 	TEST(raised_limit_lets_all_go),
 	TEST(parked_one_has_its_timeout),
 	TEST(parked_one_is_interrupted),
