@@ -301,6 +301,27 @@ static bool bound_locks_pos(struct file *file)
 	return true;
 }
 
+/* What read() or write() does with a file of fdget() */
+static long bound_at_position(struct file *file, char __user *buf, size_t count,
+			      bool writes)
+{
+	bool lock = bound_locks_pos(file);
+	loff_t pos, *ppos = NULL;
+	long ret;
+
+	if (!(file->f_mode & FMODE_STREAM)) {
+		pos = file->f_pos;
+		ppos = &pos;
+	}
+	ret = writes ? vfs_write(file, buf, count, ppos) :
+		       vfs_read(file, buf, count, ppos);
+	if (ret >= 0 && ppos)
+		file->f_pos = pos;
+	if (lock)
+		mutex_unlock(&file->f_pos_lock);
+	return ret;
+}
+
 /**
  * kevent_bound_read_any - what read() does with a file
  * @file: of fdget()
@@ -311,39 +332,7 @@ static bool bound_locks_pos(struct file *file)
  */
 long kevent_bound_read_any(struct file *file, char __user *buf, size_t count)
 {
-	bool lock = bound_locks_pos(file);
-	loff_t pos, *ppos = NULL;
-	long ret;
-
-	if (!(file->f_mode & FMODE_STREAM)) {
-		pos = file->f_pos;
-		ppos = &pos;
-	}
-	ret = vfs_read(file, buf, count, ppos);
-	if (ret >= 0 && ppos)
-		file->f_pos = pos;
-	if (lock)
-		mutex_unlock(&file->f_pos_lock);
-	return ret;
-}
-
-static noinline long bound_write(struct file *file, const char __user *buf,
-				 size_t count)
-{
-	bool lock = bound_locks_pos(file);
-	loff_t pos, *ppos = NULL;
-	long ret;
-
-	if (!(file->f_mode & FMODE_STREAM)) {
-		pos = file->f_pos;
-		ppos = &pos;
-	}
-	ret = vfs_write(file, buf, count, ppos);
-	if (ret >= 0 && ppos)
-		file->f_pos = pos;
-	if (lock)
-		mutex_unlock(&file->f_pos_lock);
-	return ret;
+	return bound_at_position(file, buf, count, false);
 }
 
 /* The call as a program would write it. Returns its number. */
@@ -362,14 +351,13 @@ static long bound_make(struct file *file, struct pt_regs *regs, u32 nr)
 {
 	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
 	size_t count = regs->KEVENT_CALL_ARG2;
-
 	loff_t pos = regs->KEVENT_CALL_ARG3;
 
 	switch (nr) {
 	case __NR_read:
-		return kevent_bound_read_any(file, buf, count);
+		return bound_at_position(file, buf, count, false);
 	case __NR_write:
-		return bound_write(file, buf, count);
+		return bound_at_position(file, buf, count, true);
 	case __NR_pread64:
 		if (file->f_mode & FMODE_PREAD)
 			return vfs_read(file, buf, count, &pos);

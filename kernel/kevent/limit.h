@@ -38,7 +38,8 @@ struct kevent_worker {
  *		has blocked does not wait when it goes on, nor one that a signal, a timeout or
  *		a request ends the wait of
  * @refs:	of the queue and of each member
- * @max:	as many shall run, at least 1; of the call that came last
+ * @max:	as many shall run, at least 1; of the call that came last. Any process with the
+ *		ring can set it, and hold members up by running, as it could take their events
  *
  * Its queue and each member have a reference.
  */

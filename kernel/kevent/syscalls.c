@@ -275,6 +275,15 @@ static noinline int kevent_wait_for_some(struct kevent_queue *q, u32 num,
 	return kevent_fill_ring(q, num, news, until, ret);
 }
 
+/* The current thread waits without a limit: it is no member of this queue's group. */
+static void kevent_leave_group(struct kevent_queue *q)
+{
+	struct kevent_limit *limit = kevent_limit_peek(&q->limit);
+
+	if (limit)
+		kevent_limit_leave(limit);
+}
+
 /* There is less than a consumer wants; @ret is what a first collection said. */
 static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 					 struct kevent_news *news,
@@ -282,9 +291,8 @@ static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 					 struct kevent_deadline *until, int ret)
 {
 	kevent_deadline_start(until);
-	if (kevent_may_be_member() && !news->member && q->limit &&
-	    !until->nowait)
-		kevent_limit_leave(q->limit);
+	if (kevent_may_be_member() && !news->member && !until->nowait)
+		kevent_leave_group(q);
 	if (unlikely(news->min_nr > 1))
 		return kevent_wait_for_some(q, num, news, min_wait_ns, until,
 					    ret);

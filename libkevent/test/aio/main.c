@@ -22,28 +22,14 @@
 
 #include "fallback/fallback.h"
 #include "libkevent.h"
+#include "../processes.h"
 
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define SIZE		8U
-#define SECONDS		20U
 #define REFUSED		KEVENT_CALL_REFUSED
 #define SUBMITTED	KEVENT_CALL_SUBMITTED
 #define COOKIE		0x8000000000000005ULL
 
 static const struct timespec no_time;
-static int failed;
-
-static void check_eq(long long got, long long want, const char *what, int line)
-{
-	if (got == want)
-		return;
-	printf("# line %d: %s: got %lld, want %lld\n", line, what, got, want);
-	failed = 1;
-}
-
-#define CHECK_EQ(got, want) \
-	check_eq((long long)(got), (long long)(want), #got, __LINE__)
-#define CHECK(cond)	CHECK_EQ(!!(cond), 1)
 
 /* Queues and chains */
 
@@ -904,11 +890,7 @@ static void threads_share_the_work(void)
 	CHECK_EQ(ran, CHAINS * ROUNDS);
 }
 
-static const struct {
-	const char	*name;
-	void		(*run)(void);
-} tests[] = {
-#define TEST(fn)	{ #fn, fn }
+static const struct test tests[] = {
 	TEST(chain_ends_with_an_event),
 	TEST(queue_without_a_ring_will_do),
 	TEST(chains_are_run_in_order),
@@ -937,23 +919,5 @@ static const struct {
 
 int main(void)
 {
-	int status, result = 0;
-	size_t i;
-
-	printf("KTAP version 1\n1..%zu\n", ARRAY_SIZE(tests));
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		fflush(stdout);
-		if (!fork()) {
-			alarm(SECONDS);
-			tests[i].run();
-			fflush(stdout);
-			_exit(failed);
-		}
-		status = 1;
-		wait(&status);
-		printf("%sok %zu - aio.%s\n", status ? "not " : "", i + 1,
-		       tests[i].name);
-		result |= status != 0;
-	}
-	return result;
+	return run_tests("aio", tests, ARRAY_SIZE(tests));
 }

@@ -20,26 +20,12 @@
 
 #include "fallback/fallback.h"
 #include "libkevent.h"
+#include "../processes.h"
 
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define SIZE		8U
-#define SECONDS		20U
 
 static const struct timespec no_time, a_while = { .tv_nsec = 200000000 };
 static const char *man_page;
-static int failed;
-
-static void check_eq(long long got, long long want, const char *what, int line)
-{
-	if (got == want)
-		return;
-	printf("# line %d: %s: got %lld, want %lld\n", line, what, got, want);
-	failed = 1;
-}
-
-#define CHECK_EQ(got, want) \
-	check_eq((long long)(got), (long long)(want), #got, __LINE__)
-#define CHECK(cond)	CHECK_EQ(!!(cond), 1)
 
 static KEVENT_RING_STORAGE(SIZE) mem;
 
@@ -444,60 +430,26 @@ static void page_has_the_exceptions(void)
 	}
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
-	{ "backend_has_a_name", backend_has_a_name },
-	{ "program_may_refuse", program_may_refuse },
-	{ "environment_may_refuse", environment_may_refuse },
-	{ "child_has_no_queue", child_has_no_queue },
-	{ "closed_queue_is_none", closed_queue_is_none },
-	{ "number_of_a_closed_queue_comes_back",
-	  number_of_a_closed_queue_comes_back },
-	{ "close_frees_all_descriptors", close_frees_all_descriptors },
-	{ "plain_close_leaves_a_few_descriptors",
-	  plain_close_leaves_a_few_descriptors },
-	{ "copy_of_the_descriptor_is_the_queue",
-	  copy_of_the_descriptor_is_the_queue },
-	{ "lost_file_does_not_keep_a_wait_awake",
-	  lost_file_does_not_keep_a_wait_awake },
-	{ "pop_finds_what_came", pop_finds_what_came },
-	{ "threads_share_a_queue", threads_share_a_queue },
-	{ "level_event_for_all_is_for_each", level_event_for_all_is_for_each },
-	{ "word_that_changes_is_an_event", word_that_changes_is_an_event },
-	{ "page_has_the_exceptions", page_has_the_exceptions },
+static const struct test tests[] = {
+	TEST(backend_has_a_name),
+	TEST(program_may_refuse),
+	TEST(environment_may_refuse),
+	TEST(child_has_no_queue),
+	TEST(closed_queue_is_none),
+	TEST(number_of_a_closed_queue_comes_back),
+	TEST(close_frees_all_descriptors),
+	TEST(plain_close_leaves_a_few_descriptors),
+	TEST(copy_of_the_descriptor_is_the_queue),
+	TEST(lost_file_does_not_keep_a_wait_awake),
+	TEST(pop_finds_what_came),
+	TEST(threads_share_a_queue),
+	TEST(level_event_for_all_is_for_each),
+	TEST(word_that_changes_is_an_event),
+	TEST(page_has_the_exceptions),
 };
-
-static int run(void (*test)(void))
-{
-	int status = 1;
-
-	fflush(stdout);
-	if (!fork()) {
-		alarm(SECONDS);
-		test();
-		fflush(stdout);
-		_exit(failed);
-	}
-	wait(&status);
-	return status;
-}
 
 int main(int argc, char **argv)
 {
-	int nr_failed = 0, bad;
-	size_t i;
-
 	man_page = argc > 1 ? argv[1] : "";
-	printf("KTAP version 1\n1..%d\n", (int)ARRAY_SIZE(tests));
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		bad = run(tests[i].run);
-		printf("%s %d - %s\n", bad ? "not ok" : "ok", (int)i + 1,
-		       tests[i].name);
-		nr_failed += !!bad;
-	}
-	printf("# fallback: %d passed, %d failed\n",
-	       (int)ARRAY_SIZE(tests) - nr_failed, nr_failed);
-	return nr_failed != 0;
+	return run_tests("fallback", tests, ARRAY_SIZE(tests));
 }

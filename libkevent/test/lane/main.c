@@ -18,28 +18,14 @@
 #include <sys/wait.h>
 
 #include "libkevent.h"
+#include "../processes.h"
 
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define SIZE		16U
 #define SLOTS		4U
 #define ARENA		1024U
-#define SECONDS		20U
 #define USER		7
 
 static const struct timespec no_time, a_while = { .tv_sec = 5 };
-static int failed;
-
-static void check_eq(long long got, long long want, const char *what, int line)
-{
-	if (got == want)
-		return;
-	printf("# line %d: %s: got %lld, want %lld\n", line, what, got, want);
-	failed = 1;
-}
-
-#define CHECK_EQ(got, want) \
-	check_eq((long long)(got), (long long)(want), #got, __LINE__)
-#define CHECK(cond)	CHECK_EQ(!!(cond), 1)
 
 /* A lane from @a to @b with an arena, and back without one */
 static const struct kevent_lane_options usual = {
@@ -825,11 +811,7 @@ static void child_has_no_lane(void)
 	close_lane();
 }
 
-static const struct {
-	const char	*name;
-	void		(*run)(void);
-} tests[] = {
-#define TEST(fn)	{ #fn, fn }
+static const struct test tests[] = {
 	TEST(messages_keep_their_order),
 	TEST(full_lane_has_no_room),
 	TEST(each_length_arrives),
@@ -864,23 +846,5 @@ static const struct {
 
 int main(void)
 {
-	int status, result = 0;
-	size_t i;
-
-	printf("KTAP version 1\n1..%zu\n", ARRAY_SIZE(tests));
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		fflush(stdout);
-		if (!fork()) {
-			alarm(SECONDS);
-			tests[i].run();
-			fflush(stdout);
-			_exit(failed);
-		}
-		status = 1;
-		wait(&status);
-		printf("%sok %zu - lane.%s\n", status ? "not " : "", i + 1,
-		       tests[i].name);
-		result |= status != 0;
-	}
-	return result;
+	return run_tests("lane", tests, ARRAY_SIZE(tests));
 }
