@@ -160,8 +160,12 @@ void fb_kick_all(struct fb_queue *q)
 {
 	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
 
-	/* Also for a call that has found nothing and is about to sleep. */
-	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELAXED);
+	/*
+	 * Also for a call that has found nothing and is about to sleep. One that begins
+	 * with the new round finds work: the level watches. Pairs with fb_wait_init().
+	 */
+	__atomic_store_n(&q->work, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->herd, sleepers, __ATOMIC_RELAXED);
 	if (sleepers)
 		fb_kick(q);

@@ -152,7 +152,8 @@ struct fb_serving {
  * @herd:	of @sleepers, those that are still to be woken for a watch with
  *		WAKEUP_ALL. While there are any, there is a kick: each call that
  *		collects it kicks again. Read without the lock
- * @round:	changes when a herd is woken; a call begins to read it without the lock
+ * @round:	changes when a herd is woken, behind @work; a call begins to read it without
+ *		the lock
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
  * @ready:	watches with something to deliver
  * @level:	level watches to look at in the next call

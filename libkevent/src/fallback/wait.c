@@ -357,7 +357,8 @@ static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
 	c->again = false;
 	c->mask = NULL;
 	c->call = fb_count_add(&q->call, 1);
-	c->round = __atomic_load_n(&q->round, __ATOMIC_RELAXED);
+	/* Before the look at q->work. Pairs with fb_kick_all(). */
+	c->round = __atomic_load_n(&q->round, __ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
 		fb_wait_shares(q, fd);
 }
