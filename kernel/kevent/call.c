@@ -14,6 +14,7 @@
 
 #include <linux/compat.h>
 #include <linux/errno.h>
+#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/kevent.h>
 #include <linux/nospec.h>
@@ -38,43 +39,55 @@
 
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 
+/* Calls with up to three arguments, and with more */
+#define FEW	1
+#define MANY	2
+
 /*
  * Calls that may be in a chain: I/O, files, sockets and clocks. None of them
  * looks at current_pt_regs(), changes the task, or leaves a saved signal mask
  * for the way back to user mode, as ppoll() and epoll_pwait() do.
  */
-static const bool kevent_call_table[NR_syscalls] = {
-	[__NR_read] = true, [__NR_write] = true,
-	[__NR_readv] = true, [__NR_writev] = true,
-	[__NR_pread64] = true, [__NR_pwrite64] = true,
-	[__NR_preadv] = true, [__NR_pwritev] = true,
-	[__NR_preadv2] = true, [__NR_pwritev2] = true,
-	[__NR_lseek] = true, [__NR_close] = true,
-	[__NR_fsync] = true, [__NR_fdatasync] = true,
-	[__NR_ftruncate] = true, [__NR_fallocate] = true,
-	[__NR_fadvise64] = true, [__NR_sendfile] = true,
-	[__NR_splice] = true, [__NR_tee] = true,
-	[__NR_copy_file_range] = true, [__NR_getdents64] = true,
-	[__NR_fstat] = true, [__NR_fstatfs] = true, [__NR_statfs] = true,
-	[__NR_statx] = true, [__NR_newfstatat] = true,
-	[__NR_openat] = true, [__NR_openat2] = true,
-	[__NR_faccessat] = true, [__NR_faccessat2] = true,
-	[__NR_readlinkat] = true, [__NR_mkdirat] = true,
-	[__NR_unlinkat] = true, [__NR_renameat2] = true,
-	[__NR_linkat] = true, [__NR_symlinkat] = true,
-	[__NR_utimensat] = true, [__NR_pipe2] = true,
-	[__NR_socket] = true, [__NR_socketpair] = true,
-	[__NR_bind] = true, [__NR_listen] = true, [__NR_connect] = true,
-	[__NR_accept] = true, [__NR_accept4] = true,
-	[__NR_sendto] = true, [__NR_recvfrom] = true,
-	[__NR_sendmsg] = true, [__NR_recvmsg] = true,
-	[__NR_sendmmsg] = true, [__NR_recvmmsg] = true,
-	[__NR_shutdown] = true, [__NR_getsockname] = true,
-	[__NR_getpeername] = true, [__NR_getsockopt] = true,
-	[__NR_setsockopt] = true,
-	[__NR_clock_gettime] = true, [__NR_clock_getres] = true,
-	[__NR_getpid] = true, [__NR_getppid] = true,
+static const u8 kevent_call_table[NR_syscalls] = {
+	[__NR_read] = FEW, [__NR_write] = FEW,
+	[__NR_readv] = FEW, [__NR_writev] = FEW,
+	[__NR_pread64] = MANY, [__NR_pwrite64] = MANY,
+	[__NR_preadv] = MANY, [__NR_pwritev] = MANY,
+	[__NR_preadv2] = MANY, [__NR_pwritev2] = MANY,
+	[__NR_lseek] = FEW, [__NR_close] = FEW,
+	[__NR_fsync] = FEW, [__NR_fdatasync] = FEW,
+	[__NR_ftruncate] = FEW, [__NR_fallocate] = MANY,
+	[__NR_fadvise64] = MANY, [__NR_sendfile] = MANY,
+	[__NR_splice] = MANY, [__NR_tee] = MANY,
+	[__NR_copy_file_range] = MANY, [__NR_getdents64] = FEW,
+	[__NR_fstat] = FEW, [__NR_fstatfs] = FEW, [__NR_statfs] = FEW,
+	[__NR_statx] = MANY, [__NR_newfstatat] = MANY,
+	[__NR_openat] = MANY, [__NR_openat2] = MANY,
+	[__NR_faccessat] = FEW, [__NR_faccessat2] = MANY,
+	[__NR_readlinkat] = MANY, [__NR_mkdirat] = FEW,
+	[__NR_unlinkat] = FEW, [__NR_renameat2] = MANY,
+	[__NR_linkat] = MANY, [__NR_symlinkat] = FEW,
+	[__NR_utimensat] = MANY, [__NR_pipe2] = FEW,
+	[__NR_socket] = FEW, [__NR_socketpair] = MANY,
+	[__NR_bind] = FEW, [__NR_listen] = FEW, [__NR_connect] = FEW,
+	[__NR_accept] = FEW, [__NR_accept4] = MANY,
+	[__NR_sendto] = MANY, [__NR_recvfrom] = MANY,
+	[__NR_sendmsg] = FEW, [__NR_recvmsg] = FEW,
+	[__NR_sendmmsg] = MANY, [__NR_recvmmsg] = MANY,
+	[__NR_shutdown] = FEW, [__NR_getsockname] = FEW,
+	[__NR_getpeername] = FEW, [__NR_getsockopt] = MANY,
+	[__NR_setsockopt] = MANY,
+	[__NR_clock_gettime] = FEW, [__NR_clock_getres] = FEW,
+	[__NR_getpid] = FEW, [__NR_getppid] = FEW,
 };
+
+/* 0: no call of a chain. Safe for a number that was not checked. */
+static __always_inline u8 kevent_call_kind(u32 nr)
+{
+	if (nr >= NR_syscalls)
+		return 0;
+	return kevent_call_table[array_index_nospec(nr, NR_syscalls)];
+}
 
 /* Whether somebody has to see each system call of the current task */
 static bool kevent_call_observed(void)
@@ -92,27 +105,36 @@ static bool kevent_call_observed(void)
 	(_TIF_SIGPENDING | _TIF_NOTIFY_SIGNAL | _TIF_NOTIFY_RESUME |	\
 	 _TIF_NEED_RESCHED)
 
-/* Calls between two looks at what RCU waits for */
+/* Entries between two looks at what RCU waits for, a power of 2 */
 #define KEVENT_CALL_SLICE	64U
 
 /**
  * struct kevent_chain - what a chain keeps from one call to the next
  * @call:	the entry whose turn it is, without its arguments
- * @regs:	its arguments, where calls look for them; the rest is 0. No call of
- *		the table reads that, or changes anything
- * @refused:	the call was not made
+ * @regs:	its arguments, where calls look for them, and behind them old ones. The
+ *		rest is 0. No call of the table reads that, or changes anything
+ * @kind:	of the call, or 0: see kevent_call_kind()
+ * @refused:	the call was not made; on_error is 0 then
  * @compat:	the caller is a 32-bit program, and no call is made
+ * @borrows:	the caller uses the file of a queue without a reference, as fdget() lets
+ *		the only task of a file table. So no work of the task is done, which could
+ *		begin threads that close the descriptor: io_uring's could
  */
 struct kevent_chain {
 	struct kevent_call	call;
 	struct pt_regs		regs;
+	u8			kind;
 	bool			refused;
 	bool			compat;
+	bool			borrows;
 };
 
-/* Word by word to where they are used: 64 bytes are too few for a copy routine. */
-static int kevent_call_read(struct kevent_chain *c,
-			    const struct kevent_call __user *from)
+/*
+ * Word by word to where they are used: 64 bytes are too few for a copy routine. A copy
+ * and a bound call have up to three arguments.
+ */
+static __always_inline int
+kevent_call_read(struct kevent_chain *c, const struct kevent_call __user *from)
 {
 	if (can_do_masked_user_access())
 		from = masked_user_access_begin(from);
@@ -122,9 +144,12 @@ static int kevent_call_read(struct kevent_chain *c,
 	unsafe_get_user(c->regs.KEVENT_CALL_ARG0, &from->args[0], fault);
 	unsafe_get_user(c->regs.KEVENT_CALL_ARG1, &from->args[1], fault);
 	unsafe_get_user(c->regs.KEVENT_CALL_ARG2, &from->args[2], fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG3, &from->args[3], fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG4, &from->args[4], fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG5, &from->args[5], fault);
+	c->kind = kevent_call_kind(c->call.nr);
+	if (c->kind == MANY) {
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG3, &from->args[3], fault);
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG4, &from->args[4], fault);
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG5, &from->args[5], fault);
+	}
 	user_read_access_end();
 	return 0;
 fault:
@@ -133,15 +158,26 @@ fault:
 }
 
 /*
+ * May the caller use a file without a reference? No other task has its file table then,
+ * and none can get it, until the caller does work of its task.
+ */
+static bool kevent_call_borrows(void)
+{
+	return atomic_read(&current->files->count) == 1;
+}
+
+/*
  * Do what user mode would see done before its next call: the last fput()s of
  * the call before, for example. No lock is held, nor credentials of others.
  */
-static noinline void kevent_call_work(void)
+static noinline void kevent_call_work(bool borrows)
 {
-	if (test_thread_flag(TIF_NOTIFY_SIGNAL))
-		clear_notify_signal();
-	if (task_work_pending(current))
-		task_work_run();
+	if (!borrows) {
+		if (test_thread_flag(TIF_NOTIFY_SIGNAL))
+			clear_notify_signal();
+		if (task_work_pending(current))
+			task_work_run();
+	}
 	cond_resched();
 }
 
@@ -149,11 +185,11 @@ static noinline void kevent_call_work(void)
  * Whether only task work interrupted a call, which then is made once more. Without such
  * work the number is no code: lseek() of some files returns any number.
  */
-static bool kevent_call_again(long ret)
+static bool kevent_call_again(long ret, bool borrows)
 {
 	return (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR ||
 		ret == -ERESTARTNOHAND) && !task_sigpending(current) &&
-	       test_thread_flag(TIF_NOTIFY_SIGNAL);
+	       test_thread_flag(TIF_NOTIFY_SIGNAL) && !borrows;
 }
 
 /* A signal handler runs after the chain, so no call of it is restarted. */
@@ -188,10 +224,10 @@ static long kevent_call_copy(const struct pt_regs *regs)
 }
 
 /* Why no entry is looked at now, or that of @c is none, or 0 */
-static __always_inline long kevent_call_stops(const struct kevent_chain *c)
+static long kevent_call_stops(const struct kevent_chain *c)
 {
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
-		kevent_call_work();
+		kevent_call_work(c->borrows);
 		if (task_sigpending(current))
 			return -EINTR;
 	}
@@ -208,14 +244,18 @@ static __always_inline long kevent_call_hidden(const struct kevent_chain *c)
 static long kevent_call_refusal(const struct kevent_chain *c)
 {
 	long err = kevent_call_stops(c);
-	u32 nr = c->call.nr;
 
-	if (err || nr == KEVENT_CALL_COPY)
+	if (err || c->call.nr == KEVENT_CALL_COPY)
 		return err;
-	if (nr >= NR_syscalls ||
-	    !kevent_call_table[array_index_nospec(nr, NR_syscalls)])
-		return -ENOSYS;
-	return kevent_call_hidden(c);
+	return c->kind ? kevent_call_hidden(c) : -ENOSYS;
+}
+
+/* A refusal ends the chain. */
+static long kevent_call_refuse(struct kevent_chain *c, long err)
+{
+	c->refused = true;
+	c->call.on_error = 0;
+	return err;
 }
 
 /* As kevent_call_dispatch(), or KEVENT_CALL_BLOCKS and nothing has happened. */
@@ -227,31 +267,79 @@ static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 			kevent_call_dispatch(&c->regs, nr);
 }
 
-/* Make the call of @c. */
-static __always_inline long kevent_call_run(struct kevent_chain *c, bool nowait)
+/**
+ * enum kevent_call_mode - what becomes of a call that would block
+ * @KEVENT_CALL_WAITS:	it blocks
+ * @KEVENT_CALL_STOPS:	the chain stops in front of it
+ * @KEVENT_CALL_FAILS:	its result is -EAGAIN. A chain whose first result is -EAGAIN
+ *			stops there, and nothing has happened
+ */
+enum kevent_call_mode {
+	KEVENT_CALL_WAITS,
+	KEVENT_CALL_STOPS,
+	KEVENT_CALL_FAILS,
+};
+
+/* Make the call of @c, whatever it is. */
+static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 {
 	u32 nr = c->call.nr;
 	long ret;
 
 	do {
 		ret = kevent_call_refusal(c);
-		c->refused = ret;
 		if (ret)
-			return ret;
+			return kevent_call_refuse(c, ret);
 		if (nr == KEVENT_CALL_COPY)
 			return kevent_call_copy(&c->regs);
 		ret = kevent_call_make(c, nr, nowait);
-		if (likely(ret >= 0))
-			return ret;
-	} while (kevent_call_again(ret));
+	} while (ret < 0 && kevent_call_again(ret, c->borrows));
 	return kevent_call_no_restart(ret);
 }
 
-static u32 kevent_call_jump(const struct kevent_call *call, long ret)
+/* Is it one of the table, and nothing to be done before it? */
+static __always_inline bool kevent_call_is_plain(const struct kevent_chain *c)
+{
+	return c->kind && !c->call.flags &&
+	       !(read_thread_flags() & KEVENT_CALL_WORK) &&
+	       !kevent_call_hidden(c);
+}
+
+/* Make the call of @c. */
+static __always_inline long kevent_call_run(struct kevent_chain *c, bool nowait)
+{
+	long ret;
+
+	if (unlikely(!kevent_call_is_plain(c)))
+		return kevent_call_run_any(c, nowait);
+	ret = kevent_call_make(c, c->call.nr, nowait);
+	if (likely(ret >= 0))
+		return ret;
+	if (unlikely(kevent_call_again(ret, c->borrows)))
+		return kevent_call_run_any(c, nowait);
+	return kevent_call_no_restart(ret);
+}
+
+static __always_inline u32 kevent_call_jump(const struct kevent_call *call, long ret)
 {
 	if (ret < 0)
 		return call->on_error;
 	return ret ? call->on_value : call->on_zero;
+}
+
+/* put_user() in line */
+static __always_inline int kevent_call_put(struct kevent_call __user *to, s64 ret)
+{
+	if (can_do_masked_user_access())
+		to = masked_user_access_begin(to);
+	else if (!user_write_access_begin(to, sizeof(*to)))
+		return -EFAULT;
+	unsafe_put_user(ret, &to->result, fault);
+	user_write_access_end();
+	return 0;
+fault:
+	user_write_access_end();
+	return -EFAULT;
 }
 
 /* Bound calls */
@@ -265,14 +353,15 @@ static noinline long kevent_call_run_bound(struct kevent_chain *c,
 
 	do {
 		ret = kevent_call_stops(c) ?: kevent_call_hidden(c);
-		c->refused = ret;
 		if (ret)
-			return ret;
+			return kevent_call_refuse(c, ret);
 		ret = nowait ? kevent_bound_nowait(q, slot, &c->regs,
 						   &c->refused) :
 			       kevent_bound_call(q, slot, &c->regs,
 						 &c->refused);
-	} while (kevent_call_again(ret));
+	} while (kevent_call_again(ret, c->borrows));
+	if (c->refused)
+		return kevent_call_refuse(c, ret);
 	return kevent_call_no_restart(ret);
 }
 
@@ -294,21 +383,6 @@ fault:
 	return false;
 }
 
-/* put_user() in line */
-static __always_inline int kevent_call_put(struct kevent_call __user *to, s64 ret)
-{
-	if (can_do_masked_user_access())
-		to = masked_user_access_begin(to);
-	else if (!user_write_access_begin(to, sizeof(*to)))
-		return -EFAULT;
-	unsafe_put_user(ret, &to->result, fault);
-	user_write_access_end();
-	return 0;
-fault:
-	user_write_access_end();
-	return -EFAULT;
-}
-
 /*
  * Make bound reads from the entry @run->at on. All else, and all that is refused, is
  * left to kevent_call_run_bound(). As kevent_call_go() does, or
@@ -317,80 +391,105 @@ fault:
 static noinline int kevent_run_bound(struct kevent_run *run)
 {
 	const bool can = run->queue && !in_compat_syscall();
-	u32 at = run->at, made = 0, jump;
+	struct kevent_call __user *entry = &run->chain[run->at];
+	u32 left = run->nr - run->at, jump;
 	struct kevent_call call __uninitialized;
 	int err = -EAGAIN;
 	long ret = 0;
 	u64 slot;
 
-	while (can && kevent_call_read_bound(&call, &slot, &run->chain[at])) {
+	while (can && kevent_call_read_bound(&call, &slot, entry)) {
 		if (read_thread_flags() & KEVENT_CALL_WORK ||
 		    kevent_call_observed() ||
 		    !kevent_bound_read(run->queue, slot, &ret))
 			break;
-		if (unlikely(ret < 0) && kevent_call_again(ret))
-			break;
-		ret = kevent_call_no_restart(ret);
-		err = kevent_call_put(&run->chain[at], ret);
+		if (unlikely(ret < 0)) {
+			if (kevent_call_again(ret, false))
+				break;
+			ret = kevent_call_no_restart(ret);
+		}
+		err = kevent_call_put(entry, ret);
 		jump = kevent_call_jump(&call, ret);
-		if (err || !jump || jump >= run->nr - at)
+		if (err || !jump || jump >= left)
 			break;
 		err = -EAGAIN;
-		at += jump;
-		if (!(++made % KEVENT_CALL_SLICE))
+		entry += jump;
+		left -= jump;
+		if ((left ^ (left + jump)) >= KEVENT_CALL_SLICE)
 			cond_resched();
 	}
-	run->at = at;
+	run->at = run->nr - left;
 	run->result = ret;
 	run->refused = false;
 	return err;
 }
 
-/*
- * Run a chain from the entry @run->at on, to its end, or if it is not to wait, to the
- * first call that would block: 0, -EAGAIN, or -EFAULT.
- */
-static __always_inline int kevent_call_go(struct kevent_run *run, bool nowait)
+/* Does a chain stop at the entry @at, which has the result *ret? */
+static __always_inline bool kevent_call_is_early(enum kevent_call_mode mode,
+						 u32 at, long *ret)
 {
-	struct kevent_chain c = { .compat = in_compat_syscall() };
-	u32 at = run->at, made = 0, jump;
-	bool tried = false;
+	if (mode == KEVENT_CALL_WAITS)
+		return false;
+	if (mode == KEVENT_CALL_STOPS)
+		return *ret == KEVENT_CALL_BLOCKS;
+	if (*ret == KEVENT_CALL_BLOCKS)
+		*ret = -EAGAIN;
+	return !at && *ret == -EAGAIN;
+}
+
+/*
+ * Run a chain from the entry @run->at on, to its end, or to where it stops: 0, -EAGAIN,
+ * or -EFAULT.
+ */
+static __always_inline int kevent_call_go(struct kevent_run *run,
+					  enum kevent_call_mode mode)
+{
+	struct kevent_chain c = {
+		.compat		= in_compat_syscall(),
+		.borrows	= mode == KEVENT_CALL_FAILS &&
+				  kevent_call_borrows(),
+	};
+	const bool nowait = mode != KEVENT_CALL_WAITS;
+	struct kevent_call __user *entry = &run->chain[run->at];
+	u32 left = run->nr - run->at, jump;
+	bool tried = nowait;
 	int err = -EFAULT;
 	long ret = 0;
 
-	while (!kevent_call_read(&c, &run->chain[at])) {
-		if (unlikely(c.call.nr == KEVENT_CALL_BOUND)) {
-			if (!nowait && !tried) {
-				tried = true;
-				run->at = at;
-				err = kevent_run_bound(run);
-				if (err != -EAGAIN)
-					return err;
-				err = -EFAULT;
-				at = run->at;
-				continue;
-			}
-			tried = false;
+	while (!kevent_call_read(&c, entry)) {
+		if (likely(c.call.nr != KEVENT_CALL_BOUND)) {
+			ret = kevent_call_run(&c, nowait);
+		} else if (tried) {
+			tried = nowait;
 			ret = kevent_call_run_bound(&c, run->queue, nowait);
 		} else {
-			ret = kevent_call_run(&c, nowait);
+			tried = true;
+			run->at = run->nr - left;
+			err = kevent_run_bound(run);
+			if (err != -EAGAIN)
+				return err;
+			err = -EFAULT;
+			entry = &run->chain[run->at];
+			left = run->nr - run->at;
+			continue;
 		}
-		if (nowait && ret == KEVENT_CALL_BLOCKS) {
+		if (kevent_call_is_early(mode, run->nr - left, &ret)) {
 			err = -EAGAIN;
 			break;
 		}
-		if (put_user(ret, &run->chain[at].result))
+		if (kevent_call_put(entry, ret))
 			break;
 		jump = kevent_call_jump(&c.call, ret);
-		if (c.refused || !jump || jump >= run->nr - at) {
+		if (!jump || jump >= left) {
 			err = 0;
 			break;
 		}
-		at += jump;
-		if (!(++made % KEVENT_CALL_SLICE))
+		entry += jump;
+		left -= jump;
+		if ((left ^ (left + jump)) >= KEVENT_CALL_SLICE)
 			cond_resched();
 	}
-	run->at = at;
+	run->at = run->nr - left;
 	run->result = ret;
 	run->refused = c.refused;
 	return err;
@@ -405,13 +504,40 @@ static __always_inline int kevent_call_go(struct kevent_run *run, bool nowait)
  */
 int kevent_run_chain(struct kevent_run *run)
 {
-	return kevent_call_go(run, false);
+	return kevent_call_go(run, KEVENT_CALL_WAITS);
 }
 
 /* As far as no call blocks: 0, -EAGAIN, -EFAULT. */
 static noinline int kevent_run_nowait(struct kevent_run *run)
 {
-	return kevent_call_go(run, true);
+	return kevent_call_go(run, KEVENT_CALL_STOPS);
+}
+
+/**
+ * kevent_run_attached - run a chain in a consumer, as if all files were non-blocking
+ * @run: the chain, from its first entry on; receives how it ended
+ *
+ * kevent_run_settle() must follow.
+ *
+ * Return: 0, -EAGAIN: the first entry has that result, which is not written;
+ * -EFAULT: the entry @run->at could not be read, or its result not written;
+ * -EOPNOTSUPP: no chains on this architecture.
+ */
+int kevent_run_attached(struct kevent_run *run)
+{
+	return kevent_call_go(run, KEVENT_CALL_FAILS);
+}
+
+/**
+ * kevent_run_settle - do what a chain has left for the way to user mode
+ *
+ * The consumer that has run it may sleep next, for long: a socket whose last
+ * reference went in a call is to be closed now.
+ */
+void kevent_run_settle(void)
+{
+	if (read_thread_flags() & KEVENT_CALL_WORK)
+		kevent_call_work(kevent_call_borrows());
 }
 
 #else
@@ -425,6 +551,13 @@ static int kevent_run_nowait(struct kevent_run *run)
 {
 	return -EOPNOTSUPP;
 }
+
+int kevent_run_attached(struct kevent_run *run)
+{
+	return -EOPNOTSUPP;
+}
+
+void kevent_run_settle(void) {}
 
 #endif
 

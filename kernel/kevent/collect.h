@@ -49,6 +49,19 @@ static __always_inline bool kevent_stays_level(struct kevent *ke,
 }
 
 /*
+ * A watch that has something new while its entry is unread. A look would write over
+ * what the entry is about, so it waits for its consumer among the level watches.
+ */
+static inline bool kevent_stays_unread(struct kevent *ke, const struct kring *to)
+{
+	if (!kevent_source_of(ke)->alone || !kevent_must_verify(ke) ||
+	    !to->user || !kring_is_unread(to, ke->stored))
+		return false;
+	kevent_look_later(ke);
+	return true;
+}
+
+/*
  * Verify a watch, if that takes no lock and no sleep. What becomes true after
  * that is reported by a callback, which comes to ready_lock later.
  */

@@ -17,6 +17,7 @@
 #include "empty.h"
 #include "nest.h"
 #include "poll_report.h"
+#include "poll_source.h"
 #include "source.h"
 #include "turns.h"
 
@@ -78,14 +79,15 @@ static __poll_t ev_poll_keys(const struct kevent_poll *kp,
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
-	if (kp->kf.ke.type == KEVENT_POLL)
+	if (kevent_has_poll_events(&kp->kf.ke))
 		keys |= (__force __poll_t)event;
-	if (!(keys & EV_POLL_INEXACT) &&
+	/* A chain is run, whatever a key says. */
+	if (!(keys & EV_POLL_INEXACT) && kp->kf.ke.type != KEVENT_CHAIN &&
 	    (pipe || sock || ev_poll_is_exact(file)))
 		keys |= EV_POLL_EXACT;
 	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
 		keys |= EV_POLL_EXTRA;
-	if (kp->kf.ke.type == KEVENT_POLL)
+	if (kevent_has_poll_events(&kp->kf.ke))
 		return keys | ev_poll_nesting_keys(file, keys);
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
@@ -211,8 +213,16 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 		table->err = kevent_turns_join(kp, head, kevent_socket(file));
 }
 
-static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
-			  struct file *file)
+/**
+ * ev_poll_attach - see &kevent_source_ops.attach
+ * @ke: the watch
+ * @uk: the request
+ * @file: its file
+ *
+ * Return: the conditions that hold, or -errno.
+ */
+int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
+		   struct file *file)
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct kevent_poll_table table = { .kp = kp };
@@ -237,7 +247,11 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	return ev_poll_events(ke, mask);
 }
 
-static void ev_poll_detach(struct kevent *ke)
+/**
+ * ev_poll_detach - see &kevent_source_ops.detach
+ * @ke: the watch
+ */
+void ev_poll_detach(struct kevent *ke)
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct kevent_poll_more *more;
@@ -249,7 +263,11 @@ static void ev_poll_detach(struct kevent *ke)
 		kevent_nest_unlink(ke);
 }
 
-static void ev_poll_destroy(struct kevent *ke)
+/**
+ * ev_poll_destroy - see &kevent_source_ops.destroy
+ * @ke: the watch
+ */
+void ev_poll_destroy(struct kevent *ke)
 {
 	struct kevent_poll_more *next, *more = ev_poll_more(to_poll(ke));
 
@@ -259,20 +277,36 @@ static void ev_poll_destroy(struct kevent *ke)
 	}
 }
 
-static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
+/**
+ * ev_poll_modified - see &kevent_source_ops.modified
+ * @ke: the watch
+ * @uk: the request
+ */
+void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_poll *kp = to_poll(ke);
 
 	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, kp->kf.file));
 }
 
-static void ev_poll_hand_on(struct kevent *ke)
+/**
+ * ev_poll_hand_on - see &kevent_source_ops.hand_on
+ * @ke: the watch
+ */
+void ev_poll_hand_on(struct kevent *ke)
 {
 	kevent_turns_hand_on(to_poll(ke));
 }
 
-/* Not in line: a look under the lock needs no stack. */
-static noinline int ev_poll_ask(struct kevent *ke)
+/**
+ * ev_poll_ask - what ->poll() says
+ * @ke: the watch, busy and held
+ *
+ * Not in line: a look under the lock needs no stack.
+ *
+ * Return: the conditions that hold.
+ */
+noinline int ev_poll_ask(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	poll_table pt = { ._key = keys & EV_POLL_EVENTS };
@@ -322,32 +356,28 @@ static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 	uk->ret_data[1] = ev_poll_amount(ke, ke->ready);
 }
 
-#define EV_POLL_OPS(_name, _check)			\
-	.name		= _name,			\
-	.file		= true,				\
+/* What these have, and CHAIN has not */
+#define EV_POLL_ONLY					\
 	.mergeable	= true,				\
-	.level		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
-	.align		= L1_CACHE_BYTES,		\
-	.check		= _check,			\
 	.attach		= ev_poll_attach,		\
-	.detach		= ev_poll_detach,		\
 	.destroy	= ev_poll_destroy,		\
-	.modified	= ev_poll_modified,		\
-	.hand_on	= ev_poll_hand_on,		\
 	.collect	= ev_poll_collect
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
+	EV_POLL_ONLY,
 	.fill		= ev_socket_fill,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {
 	EV_POLL_OPS("pipe", ev_pipe_check),
+	EV_POLL_ONLY,
 };
 
 const struct kevent_source_ops kevent_poll_ops = {
 	EV_POLL_OPS("poll", ev_poll_check),
+	EV_POLL_ONLY,
 };
 
 static_assert(((__force u32)EV_POLL_EVENTS &

@@ -354,6 +354,13 @@ static bool nowait_is_io(u32 nr)
 	}
 }
 
+/* Does a call that is made here fail at once without a file? */
+static bool nowait_needs_file(u32 nr)
+{
+	return nowait_is_io(nr) || nr == __NR_pread64 || nr == __NR_fstat ||
+	       nr == __NR_lseek;
+}
+
 static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 {
 	if (nowait_is_io(nr) && nowait_is_nonblock(file))
@@ -419,6 +426,7 @@ long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 	/* A call that closes the descriptor runs only behind this one. */
 	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
 	if (!fd_file(f))
-		return KEVENT_CALL_BLOCKS;
+		return nowait_needs_file(nr) ? kevent_call_dispatch(regs, nr) :
+					       KEVENT_CALL_BLOCKS;
 	return nowait_of_file(fd_file(f), regs, nr);
 }

@@ -30,7 +30,7 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 {
 	u32 events = 0, wanted = READ_ONCE(ke->event);
 
-	if (ke->type == KEVENT_POLL)
+	if (kevent_has_poll_events(ke))
 		return (__force u32)mask &
 		       (wanted | (__force u32)EV_POLL_ALWAYS);
 	if (mask & (EPOLLIN | EPOLLRDNORM))

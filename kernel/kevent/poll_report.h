@@ -104,7 +104,16 @@ static inline void **ev_poll_head(struct kevent_poll *kp)
 static inline bool kevent_is_poll(const struct kevent *ke)
 {
 	return ke->type == KEVENT_SOCKET || ke->type == KEVENT_PIPE ||
-	       ke->type == KEVENT_POLL;
+	       ke->type == KEVENT_POLL || ke->type == KEVENT_CHAIN;
+}
+
+/* Are its conditions those of poll()? Of these types POLL and CHAIN are the odd ones. */
+static __always_inline bool kevent_has_poll_events(const struct kevent *ke)
+{
+	static_assert(KEVENT_POLL & KEVENT_CHAIN & 1);
+	static_assert(!((KEVENT_SOCKET | KEVENT_PIPE) & 1));
+
+	return ke->type & 1;
 }
 
 static inline struct kevent_poll *to_poll(struct kevent *ke)
@@ -117,7 +126,7 @@ static __always_inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t 
 {
 	u32 bits = (__force u32)key;
 
-	if (ke->type == KEVENT_POLL)
+	if (kevent_has_poll_events(ke))
 		return bits;
 	/* EPOLLRDNORM is as good as EPOLLIN, EPOLLWRNORM as EPOLLOUT. */
 	bits = (bits | bits >> 6) & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);

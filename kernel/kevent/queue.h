@@ -293,12 +293,15 @@ static __always_inline void kevent_list_del(struct kevent *ke)
 	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
 }
 
+/* The first type without a bit of its own, that of which is REFUSE_LATER */
+#define KEVENT_TYPE_LATER	12U
+
+static_assert(KEVENT_INIT_REFUSE(KEVENT_TYPE_LATER) == KEVENT_INIT_REFUSE_LATER);
+
 /* Does the queue refuse requests of a type, which may be anything, for good? */
 static inline bool kevent_refuses_type(const struct kevent_queue *q, u32 type)
 {
-	if (likely(type < KEVENT_NR_TYPES))
-		return q->refuses & KEVENT_INIT_REFUSE(type);
-	return q->refuses & KEVENT_INIT_REFUSE_LATER;
+	return q->refuses & KEVENT_INIT_REFUSE(min(type, KEVENT_TYPE_LATER));
 }
 
 /* Does it refuse a command, KEVENT_CTL_ADD and its like? */

@@ -11,6 +11,7 @@
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
+#include "call.h"
 #include "collect.h"
 #include "find.h"
 #include "mapping.h"
@@ -23,11 +24,13 @@
 /**
  * struct kevent_batch - watches a consumer verifies at a time
  * @nr:		how many
+ * @alone:	it is one of a source that says so
  * @ke:		the watches, busy and held
  * @mask:	the conditions that turned out to hold
  */
 struct kevent_batch {
 	u32		nr;
+	bool		alone;
 	struct kevent	*ke[KRING_BATCH];
 	u32		mask[KRING_BATCH];
 };
@@ -62,6 +65,12 @@ struct kevent_round {
 
 /* Verify */
 
+/* Pass over a watch that an unread entry keeps among the level watches. */
+static bool kevent_stays(struct kevent *ke, const struct kring *to)
+{
+	return kevent_stays_level(ke, to) || kevent_stays_unread(ke, to);
+}
+
 /* Take those of the first @want ready watches that must be verified. */
 static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 			      struct kevent_batch *batch, u32 want)
@@ -71,10 +80,11 @@ static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 	lockdep_assert_held(&q->ready_lock);
 
 	batch->nr = 0;
+	batch->alone = false;
 	list_for_each_entry_safe(ke, next, &q->ready, link) {
-		if (!want--)
+		if (!want-- || batch->alone)
 			break;
-		if (kevent_stays_level(ke, to) || !kevent_must_verify(ke))
+		if (kevent_stays(ke, to) || !kevent_must_verify(ke))
 			continue;
 		if (kevent_peek(ke)) {
 			/* The lock will be released before delivery. */
@@ -82,10 +92,37 @@ static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 				kevent_doubt(ke);
 			continue;
 		}
+		if (kevent_source_of(ke)->alone && batch->nr)
+			break;
+		batch->alone = kevent_source_of(ke)->alone;
 		kevent_hold(ke);
 		kevent_take(ke);
 		batch->ke[batch->nr++] = ke;
 	}
+}
+
+/* Release the lock. A look that may take long does not delay what is behind it. */
+static void kevent_batch_unlock(struct kevent_queue *q,
+				const struct kevent_batch *batch,
+				unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	if (batch->alone && !list_empty(&q->ready) && !q->nr_woken)
+		kevent_wake(q, KEVENT_ANY, 1);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/*
+ * The file that a chain has closed ends here: its consumer may sleep next, and comes to
+ * what the task has to do on its way to user mode much later.
+ */
+static void kevent_verify_alone(struct kevent_batch *batch)
+{
+	struct kevent *ke = batch->ke[0];
+
+	batch->mask[0] = kevent_source_of(ke)->collect(ke, false);
+	__fput_sync(to_kevent_file(ke)->file);
+	kevent_run_settle();
 }
 
 static void kevent_batch_verify(struct kevent_batch *batch)
@@ -93,6 +130,10 @@ static void kevent_batch_verify(struct kevent_batch *batch)
 	struct kevent *ke;
 	u32 i;
 
+	if (batch->alone) {
+		kevent_verify_alone(batch);
+		return;
+	}
 	for (i = 0; i < batch->nr; i++) {
 		ke = batch->ke[i];
 		batch->mask[i] = kevent_source_of(ke)->collect(ke, false);
@@ -152,7 +193,7 @@ static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 	ke->ready = 0;
 	if (unlikely(kevent_is_awake(ke)))
 		kevent_stay_awake(r->q);
-	if (likely(kevent_is_level(ke) &&
+	if (likely(kevent_is_level(ke) && !kevent_source_of(ke)->delivered &&
 		   !(ke->req_flags & (KEVENT_REQ_ONESHOT |
 				      KEVENT_REQ_DISPATCH)))) {
 		kevent_look_later(ke);
@@ -211,7 +252,7 @@ static void kevent_gather(struct kevent_round *r, u32 want,
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
 		if (load->nr == want || !left--)
 			break;
-		if (kevent_stays_level(ke, r->to))
+		if (kevent_stays(ke, r->to))
 			continue;
 		if (kevent_must_verify(ke)) {
 			if (!kevent_peek(ke))
@@ -285,7 +326,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 
 	kevent_batch_take(q, r->to, &batch, want);
 	if (batch.nr) {
-		spin_unlock_irqrestore(&q->ready_lock, *flags);
+		kevent_batch_unlock(q, &batch, *flags);
 		kevent_batch_verify(&batch);
 		kevent_window(q, KEVENT_WINDOW_VERIFIED);
 		spin_lock_irqsave(&q->ready_lock, *flags);

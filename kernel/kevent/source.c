@@ -38,6 +38,7 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #ifdef CONFIG_KEVENT_AIO
 	[KEVENT_AIO]	= &kevent_aio_ops,
 	[KEVENT_BOUND]	= &kevent_bound_ops,
+	[KEVENT_CHAIN]	= &kevent_chain_ops,
 #endif
 };
 
@@ -57,6 +58,7 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->level && !ops->collect);
 	WARN_ON(ops->count && !ops->delivered);
 	WARN_ON(ops->room && !ops->mark);
+	WARN_ON(ops->id_high && !ops->file);
 }
 
 static void __init kevent_source_init(unsigned int type)
