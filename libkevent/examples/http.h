@@ -61,6 +61,8 @@ struct http_client {
 	char		drained;	/* the last recv() was short */
 	char		ended;		/* the client sends nothing more */
 	char		listed;		/* its next call rides in a chain */
+	char		attached;	/* its input rides with events */
+	char		answered;	/* something was sent */
 	char		request[HTTP_REQUEST];
 };
 

@@ -1,91 +1,80 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * An HTTP server on kevent whose calls ride in chains: see http.h, http_kevent.h and
- * kevent_call(2)
+ * An HTTP server on kevent whose calls ride with others: see http.h, http_kevent.h and
+ * kevent_chain(3)
  *
- * A turn takes at most three system calls, for many clients: one that waits and changes
- * watches; a chain that receives from each client with input, accepts clients and
- * receives from these; and a chain that answers and closes. Calls that are rare are made
- * on their own.
+ * A turn takes two system calls, for many clients. One changes watches, waits, and runs
+ * the chains of what is ready: that of the listener accepts clients and receives from
+ * them, that of a client receives. The other call is a chain that answers and closes.
+ * Calls that are rare are made on their own.
  */
-#include <sys/mman.h>
 #include <sys/syscall.h>
+
+#define NEW	64			/* clients that a chain accepts */
+#define ROUNDS	4			/* of accepting in a turn */
+#define RING	256
+#define EVENTS	RING			/* all of them are taken before the next wait */
+#define BUSY	(EVENTS + NEW)		/* clients that a chain answers */
+/* Each client has at most two new watches in a turn. */
+#define CHANGES	(2 * EVENTS + (ROUNDS + 1) * NEW + 1)
 
 #include "http_kevent.h"
 
-#define NEW	16			/* clients to accept in a chain */
-#define BUSY	(EVENTS + NEW)		/* clients in a turn */
-
-/* Entries for each client: accept4, COPY, recvfrom; sendto, COPY, pread64, close */
+/* Entries for each client: accept4, COPY, recvfrom; sendto, close */
 #define ENTRIES_NEW	3
-#define ENTRIES_ANSWER	4
+#define ENTRIES_ANSWER	2
 
-static struct kevent_call input[BUSY + ENTRIES_NEW * NEW];
-static struct kevent_call output[ENTRIES_ANSWER * BUSY];
+/*
+ * A socket that has sent nothing takes an answer of so many bytes whole, or not at all:
+ * that is less than the least net.ipv4.tcp_wmem. A chain may close it then.
+ */
+#define WHOLE	2048
+
+static struct kevent_call arrivals[ENTRIES_NEW * NEW];
+static struct kevent_chain accepting;
 static char requests[NEW][HTTP_REQUEST];	/* of new clients */
 
-struct list {
+/* The chain of each client that is watched: recvfrom */
+static struct kevent_call inputs[HTTP_CLIENTS];
+
+static struct kevent_call output[ENTRIES_ANSWER * BUSY];
+static struct {
 	__u32	nr;
 	int	fd[BUSY];
-};
+} lists[2], *to_send = lists;
 
-static struct list to_receive, to_send;
+static __u32 type;			/* of watches with chains */
 
 /* --- chains: built once, each turn changes some arguments ----------------- */
 
-static void make_input(int listener)
+static void make_arrivals(int listener)
 {
-	struct kevent_chain c;
+	struct kevent_chain *c = &accepting;
 	struct kevent_call *fd;
 	__u32 i;
 
-	kevent_chain_init(&c, input, BUSY + ENTRIES_NEW * NEW);
-	for (i = 0; i < BUSY; i++) {
-		kevent_chain_call(&c, SYS_recvfrom);
-		kevent_chain_jump(&c, KEVENT_ON_ANY, i);
-		kevent_chain_label(&c, i);
-	}
-	for (; i < BUSY + NEW; i++) {
-		fd = kevent_chain_call(&c, SYS_accept4, listener, 0, 0,
+	kevent_chain_init(c, arrivals, ENTRIES_NEW * NEW);
+	for (i = 0; i < NEW; i++) {
+		fd = kevent_chain_call(c, SYS_accept4, listener, 0, 0,
 				       SOCK_NONBLOCK | SOCK_CLOEXEC);
-		kevent_chain_pass(&c, fd, 0);
-		kevent_chain_call(&c, SYS_recvfrom, 0, requests[i - BUSY],
-				  HTTP_REQUEST);
-		kevent_chain_jump(&c, KEVENT_ON_ANY, i);
-		kevent_chain_label(&c, i);
+		kevent_chain_pass(c, fd, 0);
+		kevent_chain_call(c, SYS_recvfrom, 0, requests[i], HTTP_REQUEST);
+		kevent_chain_jump(c, KEVENT_ON_ANY, i);
+		kevent_chain_label(c, i);
 	}
-	if (kevent_chain_end(&c))
-		http_die("input");
-}
-
-/*
- * A file that is as long as the answer: after a whole answer pread64() finds its end, and
- * returns 0. So the chain closes no connection whose answer has not gone out.
- */
-static int make_ruler(size_t len)
-{
-	int fd = memfd_create("answer", MFD_CLOEXEC);
-
-	if (fd < 0 || ftruncate(fd, (off_t)len))
-		http_die("memfd_create");
-	return fd;
+	if (kevent_chain_end(c))
+		http_die("arrivals");
 }
 
 static void make_output(void)
 {
-	int ruler = make_ruler(http_answers[HTTP_OK][0].len);
 	struct kevent_chain c;
-	struct kevent_call *sent;
-	static char byte;
 	__u32 i;
 
 	kevent_chain_init(&c, output, ENTRIES_ANSWER * BUSY);
 	for (i = 0; i < BUSY; i++) {
-		sent = kevent_chain_call(&c, SYS_sendto, 0, 0, 0, MSG_NOSIGNAL);
+		kevent_chain_call(&c, SYS_sendto, 0, 0, 0, MSG_NOSIGNAL);
 		kevent_chain_jump(&c, KEVENT_ON_ERROR, i);
-		kevent_chain_pass(&c, sent, 3);
-		kevent_chain_call(&c, SYS_pread64, ruler, &byte, 1);
-		kevent_chain_jump(&c, KEVENT_ON_ERROR | KEVENT_ON_VALUE, i);
 		kevent_chain_call(&c, SYS_close);
 		kevent_chain_jump(&c, KEVENT_ON_ANY, i);
 		kevent_chain_label(&c, i);
@@ -94,39 +83,120 @@ static void make_output(void)
 		http_die("output");
 }
 
-/* Returns how far it went, at least @nr if it went to its end. */
-static __u32 run(struct kevent_call *calls, __u32 nr)
+/* Returns how far a chain went. */
+static int must_end(int ret)
 {
-	int ret = HTTP_CALL(kevent_call(-1, calls, nr, 0, 0));
-
 	if (ret >= 0 && !((__u32)ret & KEVENT_CALL_REFUSED))
-		return (__u32)ret;
-	fprintf(stderr, "kevent_call: %d\n", ret);
+		return ret;
+	fprintf(stderr, "chain: %d\n", ret);
 	exit(1);
 }
 
-/* --- a turn -------------------------------------------------------------- */
-
-static void put(struct list *list, int fd)
+/* The same for one of a watch; -EAGAIN: its first call had nothing to do */
+static int finish(const struct kevent_chain *c, const struct ukevent *ev)
 {
-	http_clients[fd].listed = 1;
-	list->fd[list->nr++] = fd;
+	int ret = kevent_chain_finish(c, ev);
+
+	if (ev->type != KEVENT_CHAIN || ev->id.raw[1] & KEVENT_CALL_REFUSED)
+		http_nr_calls++;
+	return ret == -EAGAIN ? ret : must_end(ret);
+}
+
+/* --- what a client waits for ---------------------------------------------- */
+
+static void attach(int fd)
+{
+	struct kevent_change *change = &changes[nr_changes++];
+	struct http_client *c = &http_clients[fd];
+	const __u64 cookie = kevent_cookie((__u32)fd, c->gen);
+
+	inputs[fd] = (struct kevent_call){
+		.nr = SYS_recvfrom, .args = { (__u64)fd },
+	};
+	change->cmd = KEVENT_CTL_ADD;
+	if (type == KEVENT_CHAIN)
+		kevent_set_chain(&change->uk, fd, KEVENT_POLL_POLLIN, &inputs[fd],
+				 1, KEVENT_REQ_ET, cookie);
+	else
+		kevent_set_poll(&change->uk, fd, KEVENT_POLL_POLLIN,
+				KEVENT_REQ_ET, cookie);
+	c->attached = 1;
+}
+
+/* Before each wait: where the next input of a client goes */
+static void aim(int fd)
+{
+	struct http_client *c = &http_clients[fd];
+
+	inputs[fd].args[1] = KEVENT_ARG(c->request + c->have);
+	inputs[fd].args[2] = http_room(c);
+}
+
+static void await(int fd, enum http_next next)
+{
+	if (next == HTTP_WAIT_ROOM)
+		watch(fd, KEVENT_SOCKET_SEND);
+	else if (!http_clients[fd].attached)
+		attach(fd);
+	aim(fd);
 }
 
 static void go_on(int fd, enum http_next next)
 {
-	if (next == HTTP_END)
+	if (next == HTTP_RECV || next == HTTP_END)
 		next = http_serve(fd, next);
-	if (next == HTTP_RECV)
-		put(&to_receive, fd);
-	else if (next == HTTP_SEND)
-		put(&to_send, fd);
-	else if (next == HTTP_CLOSE)
+	if (next == HTTP_SEND) {
+		http_clients[fd].listed = 1;
+		to_send->fd[to_send->nr++] = fd;
+	} else if (next == HTTP_CLOSE) {
 		hang_up(fd);
-	else
-		watch(fd, next == HTTP_WAIT ? KEVENT_SOCKET_RECV :
-		      KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);
+	} else {
+		await(fd, next);
+	}
 }
+
+/* --- answers -------------------------------------------------------------- */
+
+static void prepare_answer(struct kevent_call *call, int fd)
+{
+	const struct http_client *c = &http_clients[fd];
+	int closing = !c->answered && !c->keep && !c->failed && !c->have &&
+		      c->left <= WHOLE;
+
+	call[0].args[0] = (__u64)fd;
+	call[0].args[1] = KEVENT_ARG(c->rest);
+	call[0].args[2] = c->left;
+	call[0].on_value = closing ? 1 : call[0].on_error;
+	call[1].args[0] = (__u64)fd;
+}
+
+static void take_answer(const struct kevent_call *call, int fd)
+{
+	struct http_client *c = &http_clients[fd];
+	int closed = call->result > 0 && call->on_value == 1;
+
+	c->listed = 0;
+	c->answered = 1;
+	if (!closed)
+		go_on(fd, http_sent(c, (long)call->result));
+}
+
+static void answer(void)
+{
+	const __u32 nr = to_send->nr;
+	const int *fd = to_send->fd;
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		prepare_answer(&output[ENTRIES_ANSWER * i], fd[i]);
+	must_end(HTTP_CALL(kevent_call(-1, output, ENTRIES_ANSWER * nr, 0, 0)));
+	to_send->nr = 0;
+	to_send = &lists[to_send == lists];
+	for (i = 0; i < nr; i++)
+		take_answer(&output[ENTRIES_ANSWER * i], fd[i]);
+}
+
+/* --- events --------------------------------------------------------------- */
 
 /* What an accept4() and its recvfrom() have brought */
 static int take_new(const struct kevent_call *accepted, const char *request)
@@ -144,122 +214,106 @@ static int take_new(const struct kevent_call *accepted, const char *request)
 	return 1;
 }
 
-/*
- * Receives from clients with input, and then, if @accepting, from new ones. Entries of the
- * former are just in front of the latter. Returns whether to go on accepting.
- */
-static int receive(int accepting)
+/* The chain went to entry @last. Returns whether there may be more clients. */
+static int take_arrivals(int last)
 {
-	const struct list from = to_receive;
-	struct kevent_call *first = &input[BUSY - from.nr], *accepted = &input[BUSY];
-	struct http_client *c;
-	__u32 i, nr = from.nr + (accepting ? ENTRIES_NEW * NEW : 0), last;
+	int i, more = last >= 0;
 
-	if (!nr)
-		return 0;
-	for (i = 0; i < from.nr; i++) {
-		c = &http_clients[from.fd[i]];
-		first[i].args[0] = (__u64)from.fd[i];
-		first[i].args[1] = KEVENT_ARG(c->request + c->have);
-		first[i].args[2] = http_room(c);
-	}
-	last = run(first, nr);
-	to_receive.nr = 0;
-	for (i = 0; i < from.nr; i++) {
-		c = &http_clients[from.fd[i]];
-		c->listed = 0;
-		go_on(from.fd[i], http_received(c, (long)first[i].result,
-						http_room(c)));
-	}
-	for (i = 0; accepting && i < NEW && &first[last] >= accepted; i++) {
-		accepting = take_new(accepted, requests[i]);
-		accepted += ENTRIES_NEW;
-	}
-	return accepting;
+	for (i = 0; i < NEW && ENTRIES_NEW * i <= last && more; i++)
+		more = take_new(&arrivals[ENTRIES_NEW * i], requests[i]);
+	return more;
 }
 
-static void prepare_answer(struct kevent_call *call, int fd)
+/* Input that came while an answer goes out: it stays for later. */
+static void keep_input(struct http_client *c, long got, size_t room)
 {
-	const struct http_client *c = &http_clients[fd];
-	const struct http_answer *page = &http_answers[HTTP_OK][0];
-	int closing = c->rest == page->text && c->left == page->len && !c->have;
-
-	call[0].args[0] = (__u64)fd;
-	call[0].args[1] = KEVENT_ARG(c->rest);
-	call[0].args[2] = c->left;
-	call[0].on_value = closing ? 1 : call[0].on_error;
-	call[2].result = -1;
-	call[3].args[0] = (__u64)fd;
+	c->drained = got < (long)room;
+	if (got > 0)
+		c->have += (size_t)got;
+	else if (room)
+		c->ended = 1;
 }
 
-/* Whether the chain has closed the connection, after the whole answer */
-static int is_closed(const struct kevent_call *call)
+static void take_input(const struct ukevent *ev, int fd)
 {
-	return call[0].result > 0 && call[0].on_value == 1 && !call[2].result;
-}
+	const struct kevent_chain chain = { .calls = &inputs[fd], .nr = 1 };
+	struct http_client *c = &http_clients[fd];
+	size_t room = inputs[fd].args[2];
 
-static void answer(void)
-{
-	const struct list to = to_send;
-	struct kevent_call *call;
-	struct http_client *c;
-	__u32 i;
-
-	if (!to.nr)
+	if (finish(&chain, ev) < 0)
 		return;
-	for (i = 0; i < to.nr; i++)
-		prepare_answer(&output[ENTRIES_ANSWER * i], to.fd[i]);
-	run(output, ENTRIES_ANSWER * to.nr);
-	to_send.nr = 0;
-	for (i = 0; i < to.nr; i++) {
-		call = &output[ENTRIES_ANSWER * i];
-		c = &http_clients[to.fd[i]];
-		c->listed = 0;
-		if (!is_closed(call))
-			go_on(to.fd[i], http_sent(c, (long)call[0].result));
+	if (!c->left) {
+		go_on(fd, http_received(c, (long)inputs[fd].result, room));
+	} else {
+		keep_input(c, (long)inputs[fd].result, room);
+		aim(fd);
 	}
 }
 
+/* Returns whether there may be more clients. */
 static int take_event(const struct ukevent *ev, int listener)
 {
 	int fd = client_of(ev);
-	enum http_next next;
 
-	if (fd < 0 || fd == listener)
-		return fd == listener;
-	next = next_of(ev, fd);
-	/* Two entries of a client may be in the ring. */
-	if (!http_clients[fd].listed)
-		go_on(fd, next);
+	if (fd < 0)
+		return 0;
+	if (fd == listener)
+		return take_arrivals(finish(&accepting, ev));
+	if (ev->type != KEVENT_SOCKET)
+		take_input(ev, fd);
+	else if (http_clients[fd].left && !http_clients[fd].listed)
+		go_on(fd, HTTP_SEND);
 	return 0;
 }
 
-static void turn(int accepting)
+/* Returns whether there may be more clients than a turn takes. */
+static int turn(int more)
 {
-	http_starved = 0;
-	do {
-		if (to_receive.nr > EVENTS)
-			receive(0);
+	int rounds = ROUNDS;
+
+	for (;;) {
+		if (to_send->nr)
+			answer();
+		else if (more && rounds--)
+			more = take_arrivals(must_end(
+				HTTP_CALL(kevent_chain_run(&accepting))));
 		else
-			accepting = receive(accepting);
-		answer();
-	} while (accepting || to_receive.nr || to_send.nr);
+			return more;
+	}
+}
+
+static void watch_listener(int fd)
+{
+	int ret = kevent_chain_watch(queue, &accepting, fd, KEVENT_POLL_POLLIN,
+				     KEVENT_REQ_ET,
+				     kevent_cookie((__u32)fd, 0));
+
+	if (ret < 0) {
+		fprintf(stderr, "kevent_chain_watch: %s\n", kevent_strerror(ret));
+		exit(1);
+	}
+	type = (__u32)ret;
 }
 
 int main(int argc, char **argv)
 {
-	int listener = http_start(argc, argv), accepting;
+	const struct timespec retry = { .tv_nsec = HTTP_RETRY_MS * 1000000L };
+	int listener = http_start(argc, argv), more = 0;
 	struct ukevent ev[EVENTS];
-	__u32 nr, i;
+	__u32 seen = 0, nr, i;
 
-	make_input(listener);
+	make_arrivals(listener);
 	make_output();
+	make_queue();
 	watch_listener(listener);
 	for (;;) {
-		accepting = http_starved;
-		nr = next_events(ev);
+		enter(seen, more ? &at_once : http_starved ? &retry : NULL);
+		seen = stored();
+		nr = kevent_ring_pop(&ring.ring, RING, ev, EVENTS);
+		more |= http_starved;
+		http_starved = 0;
 		for (i = 0; i < nr; i++)
-			accepting |= take_event(&ev[i], listener);
-		turn(accepting);
+			more |= take_event(&ev[i], listener);
+		more = turn(more);
 	}
 }

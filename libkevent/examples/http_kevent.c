@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 	struct ukevent ev[EVENTS];
 	__u32 nr, i;
 
-	watch_listener(listener);
+	make_queue();
+	watch(listener, KEVENT_SOCKET_ACCEPT);
 	for (;;) {
 		nr = next_events(ev);
 		for (i = 0; i < nr; i++)

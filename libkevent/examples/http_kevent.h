@@ -10,9 +10,11 @@
 
 #include "http.h"
 
+#ifndef RING
 #define RING	1024
 #define EVENTS	64
 #define CHANGES	64
+#endif
 #define PATIENCE 16			/* turns until changes are made */
 
 static KEVENT_RING_STORAGE(RING) ring;
@@ -59,7 +61,8 @@ static inline void enter(__u32 kidx, const struct timespec *timeout)
 		.changes = KEVENT_ARG(changes), .nr_changes = nr_changes,
 	};
 	int ret = HTTP_CALL(kevent_wait(queue, RING, kidx, timeout,
-					KEVENT_FLAGS_ARG, &arg));
+					nr_changes ? KEVENT_FLAGS_ARG : 0,
+					nr_changes ? &arg : NULL));
 
 	if (ret < 0 && ret != -EINTR) {
 		fprintf(stderr, "kevent_wait: %s\n", kevent_strerror(ret));
@@ -111,14 +114,13 @@ static inline enum http_next next_of(const struct ukevent *ev, int fd)
 			  what & (KEVENT_POLL_POLLRDHUP | KEVENT_POLL_POLLHUP));
 }
 
-static inline void watch_listener(int fd)
+static inline void make_queue(void)
 {
 	queue = kevent_init(&ring.ring, RING, 0);
 	if (queue < 0) {
 		fprintf(stderr, "kevent_init: %s\n", kevent_strerror(queue));
 		exit(1);
 	}
-	watch(fd, KEVENT_SOCKET_ACCEPT);
 }
 
 #endif /* HTTP_KEVENT_H */

@@ -82,20 +82,11 @@ int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie)
 	return kevent_call(fd, c->calls, c->nr, KEVENT_CALL_ASYNC, cookie);
 }
 
-static __s64 result_of(const struct ukevent *ev)
-{
-	return (__s64)((__u64)ev->ret_data[1] << 32 | ev->ret_data[0]);
-}
-
-int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev)
+static int finish_submitted(const struct kevent_chain *c, const struct ukevent *ev)
 {
 	__u32 at = (__u32)ev->id.raw_u64 & ~KEVENT_CALL_REFUSED;
-	__s64 result = result_of(ev);
+	__s64 result = kevent_call_result(ev);
 
-	if (ev->type != KEVENT_AIO)
-		return -EINVAL;
-	if (kevent_error(ev))
-		return kevent_error(ev);
 	if (at >= c->nr)
 		return -EINVAL;
 	if (!(ev->id.raw_u64 & KEVENT_CALL_REFUSED))
@@ -105,6 +96,17 @@ int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev)
 	if (result == -EOPNOTSUPP || result == -ENOSYS || result == -EXDEV)
 		return kevent_call_rest(c->calls, at, c->nr);
 	return (int)(at | KEVENT_CALL_REFUSED);
+}
+
+int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev)
+{
+	bool watched = ev->type == KEVENT_CHAIN || ev->type == KEVENT_POLL;
+
+	if (!watched && ev->type != KEVENT_AIO)
+		return -EINVAL;
+	if (kevent_error(ev))
+		return kevent_error(ev);
+	return watched ? kevent_finish_watched(c, ev) : finish_submitted(c, ev);
 }
 
 int kevent_chain_cancel(int fd, __u64 cookie)

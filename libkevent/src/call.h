@@ -24,6 +24,15 @@ int kevent_call_rest(struct kevent_call *chain, __u32 i, __u32 nr);
 /* kevent_call() with KEVENT_CALL_ASYNC; the other arguments are checked. */
 int kevent_call_async(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie);
 
+/* kevent_chain_finish() for the event of a watch */
+int kevent_finish_watched(const struct kevent_chain *c, const struct ukevent *ev);
+
+/* The result of the entry that ended the chain of an event */
+static inline __s64 kevent_call_result(const struct ukevent *ev)
+{
+	return (__s64)((__u64)ev->ret_data[1] << 32 | ev->ret_data[0]);
+}
+
 /* 32-bit programs have no chains in the kernel. */
 static inline int kevent_call_kernel(int fd, struct kevent_call *chain, __u32 nr,
 				     __u32 flags, __u64 cookie)

@@ -17,8 +17,8 @@
 #include "test.h"
 
 static const struct test_case *const suites[] = {
-	call_tests, async_tests, ring_tests, step_tests, queue_tests,
-	event_tests, cxx_tests,
+	call_tests, async_tests, watch_tests, ring_tests, step_tests,
+	queue_tests, event_tests, cxx_tests,
 };
 
 unsigned int test_events = 2000000;

@@ -18,9 +18,9 @@ struct test_case {
 	void (*run)(void);
 };
 
-extern const struct test_case call_tests[], async_tests[], ring_tests[],
-			      step_tests[], queue_tests[], event_tests[],
-			      cxx_tests[];
+extern const struct test_case call_tests[], async_tests[], watch_tests[],
+			      ring_tests[], step_tests[], queue_tests[],
+			      event_tests[], cxx_tests[];
 
 /* How many events the tests with threads pass on */
 extern unsigned int test_events;

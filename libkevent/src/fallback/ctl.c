@@ -17,8 +17,8 @@ static int fb_allowed(const struct fb_queue *q, __u32 cmd,
 		      const struct ukevent *uk)
 {
 	__u32 refuses = q->refuses;
-	__u32 type = uk->type < FB_NR_TYPES ? KEVENT_INIT_REFUSE(uk->type) :
-					      KEVENT_INIT_REFUSE_LATER;
+	__u32 type = uk->type < KEVENT_BOUND ? KEVENT_INIT_REFUSE(uk->type) :
+					       KEVENT_INIT_REFUSE_LATER;
 
 	if (cmd > KEVENT_CTL_READY)
 		return -EINVAL;

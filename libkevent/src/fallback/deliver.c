@@ -204,7 +204,7 @@ void fb_relist(struct fb_queue *q)
 /* One that stays armed, and that nobody looks at or wakes others for afterwards */
 static bool fb_is_plain(const struct fb_watch *w)
 {
-	return !(w->state & ~(FB_REPEATED | FB_SECOND)) &&
+	return !(w->state & ~(FB_REPEATED | FB_SECOND)) && !fb_ops_of(w)->fill &&
 	       !(w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH |
 				 KEVENT_REQ_WAKEUP_ALL)) &&
 	       (w->req_flags & KEVENT_REQ_ET || w->state & FB_REPEATED);

@@ -41,7 +41,7 @@ static __u32 fb_file_interest(const struct fb_watch *w)
 {
 	__u32 mask = 0;
 
-	if (w->type == KEVENT_POLL)
+	if (fb_has_poll_bits(w))
 		return w->event;
 	if (w->event & FB_READABLE)
 		mask = EPOLLIN | (w->type == KEVENT_SOCKET ? EPOLLRDHUP : 0);
@@ -194,6 +194,18 @@ static int fb_poll_check(const struct ukevent *uk)
 	return fb_check_file(uk, FB_POLL_ALL, 0, 0);
 }
 
+static int fb_chain_check(const struct ukevent *uk)
+{
+	__u32 modes = uk->req_flags & (KEVENT_REQ_LAST_CHECK |
+				       KEVENT_REQ_HAND_BACK);
+	__u32 nr = uk->id.raw[1];
+
+	if (modes != KEVENT_REQ_LAST_CHECK || !nr || nr > KEVENT_CALL_MAX ||
+	    uk->ret_data[0] % sizeof(__u64))
+		return -EINVAL;
+	return fb_check_file(uk, FB_POLL_ALL, 0, 0);
+}
+
 /* Watches */
 
 int fb_file_register(struct fb_queue *q, struct fb_watch *w)
@@ -282,7 +294,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	if (err)
 		return err;
 	err = fb_file_register(q, w);
-	if (err == -EPERM && w->type == KEVENT_POLL)
+	if (err == -EPERM && fb_has_poll_bits(w))
 		return fb_file_refused(w);
 	/* That is what epoll says of itself. */
 	if (err == -EINVAL)
@@ -408,4 +420,31 @@ const struct fb_ops fb_pipe_ops = {
 
 const struct fb_ops fb_poll_ops = {
 	FB_FILE_OPS("poll", fb_poll_check),
+};
+
+/* A chain is run by kevent_chain_finish(): this is a watch of the file only. */
+
+static int fb_chain_key(const struct ukevent *uk, __u64 *key)
+{
+	*key = uk->id.raw[0];
+	return 0;
+}
+
+/* No call was made, and the first one would be made by an ordinary call. */
+static void fb_chain_fill(struct fb_queue *q, struct fb_watch *w,
+			  struct ukevent *uk, __u32 nth)
+{
+	(void)q;
+	(void)w;
+	(void)nth;
+	uk->id.raw[1] = KEVENT_CALL_REFUSED;
+	uk->ret_data[0] = (__u32)-EOPNOTSUPP;
+	uk->ret_data[1] = -1U;
+}
+
+const struct fb_ops fb_chain_ops = {
+	FB_FILE_OPS("chain", fb_chain_check),
+	.second		= 2 * KEVENT_CALL_REFUSED - 1,
+	.key		= fb_chain_key,
+	.fill		= fb_chain_fill,
 };

@@ -23,6 +23,7 @@ const struct fb_ops *const fb_sources[FB_NR_TYPES] = {
 	[KEVENT_USER]		= &fb_user_ops,
 	[KEVENT_PROC]		= &fb_proc_ops,
 	[KEVENT_FUTEX]		= &fb_futex_ops,
+	[KEVENT_CHAIN]		= &fb_chain_ops,
 };
 
 /* Keys */
@@ -165,11 +166,16 @@ static void fb_set(struct fb_watch *w, const struct ukevent *uk)
 		w->state |= FB_DISARMED;
 }
 
+static bool fb_bad_id(const struct fb_ops *ops, const struct ukevent *uk)
+{
+	return ops->fd && uk->id.raw[1] & ~ops->second;
+}
+
 static int fb_check(const struct fb_ops *ops, const struct ukevent *uk)
 {
 	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags))
 		return -EINVAL;
-	if (ops->fd && uk->id.raw[1])
+	if (fb_bad_id(ops, uk))
 		return -EINVAL;
 	return ops->check(uk);
 }
@@ -221,12 +227,14 @@ static struct fb_watch *fb_find_current(struct fb_queue *q,
  */
 static void fb_drop_stale(struct fb_queue *q, const struct ukevent *uk)
 {
-	static const __u32 types[] = { KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL };
+	static const __u32 types[] = {
+		KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL, KEVENT_CHAIN,
+	};
 	struct fb_watch *w;
 	size_t i;
 
 	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		w = fb_find(q, types[i], uk->id.raw_u64);
+		w = fb_find(q, types[i], uk->id.raw[0]);
 		if (w && fb_ops_of(w)->current(q, w))
 			fb_kill(q, w);
 	}
@@ -371,7 +379,7 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk)
 	struct fb_watch *w;
 	int err;
 
-	if (ops->fd && uk->id.raw[1])
+	if (fb_bad_id(ops, uk))
 		return fb_fd_error(ops, uk, -EINVAL);
 	w = fb_find_current(q, uk, &err);
 	if (!w)
@@ -412,7 +420,7 @@ int fb_mark(struct fb_queue *q, const struct ukevent *uk)
 	struct fb_watch *w;
 	int err;
 
-	if (ops->fd && uk->id.raw[1])
+	if (fb_bad_id(ops, uk))
 		return fb_fd_error(ops, uk, -EINVAL);
 	w = fb_find_current(q, uk, &err);
 	if (!w)
