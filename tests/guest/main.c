@@ -81,8 +81,10 @@ static const struct test_suite *const suites[] = {
 	&calls_suite,
 	&aio_calls_suite,
 	&storm_aio_suite,
+	&storm_chain_watch_suite,
 	&storm_max_running_suite,
 	&bound_calls_suite,
+	&chain_watch_suite,
 	&calls_random_suite,
 	&calls_observed_suite,
 	&calls_audited_suite,
@@ -100,6 +102,7 @@ static const struct test_suite *const suites[] = {
 	&storm_suite,
 	&storm_hits_suite,
 	&storm_inode_suite,
+	&soak_suite,
 	&storm_timer_suite,
 	&storm_posix_timer_suite,
 	&storm_signal_suite,
@@ -518,6 +521,8 @@ int main(int argc, char **argv)
 #ifdef __LP64__
 	if (argc > 1 && !strcmp(argv[1], "--bound"))
 		return bound_after_exec(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "--chain"))
+		return chain_after_exec(argc, argv);
 #endif
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'l')

@@ -292,6 +292,27 @@ static void calls_outside_the_list_are_refused(void)
 	CHECK_EQ(join_child(start_child(emulate_all, seen), PATIENCE_MS), 0);
 }
 
+/* on_error is for errors of calls that were made. */
+static void refusal_ends_the_chain(void)
+{
+	struct kevent_call c[2] = {
+		ENTRY(SYS_kill, 0, 0, 0),
+		getppid_entry(),
+	};
+
+	c[0].on_error = 1;
+	CHECK_EQ(raw(c, 2), REFUSED);
+	CHECK_EQ(c[0].result, -ENOSYS);
+	CHECK_EQ(c[1].result, FIRST);
+
+	c[0] = getppid_entry();
+	c[0].on_error = 1;
+	c[0].flags = 1;
+	CHECK_EQ(raw(c, 2), REFUSED);
+	CHECK_EQ(c[0].result, -EINVAL);
+	CHECK_EQ(c[1].result, FIRST);
+}
+
 /* A refusal is not the same as an error that the call itself returns. */
 static void errors_of_a_call_are_no_refusals(void)
 {
@@ -675,6 +696,7 @@ static const struct test_case cases[] = {
 	TEST(bad_arguments_are_refused),
 	TEST(flags_of_an_entry_are_refused),
 	TEST(calls_outside_the_list_are_refused),
+	TEST(refusal_ends_the_chain),
 	TEST(errors_of_a_call_are_no_refusals),
 	TEST(result_may_look_like_a_code),
 	TEST(entry_that_cannot_be_read_is_efault),

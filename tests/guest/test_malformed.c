@@ -28,7 +28,7 @@
 #define PAGE		4096
 #define CALLS		1000	/* between two looks at the clock */
 
-enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, NR_CALLS };
+enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };
 
 /* A third page cannot be accessed, and a second one cannot be written. */
 struct caller {
@@ -51,16 +51,22 @@ static const int call_errnos[NR_CALLS][12] = {
 	[GET_EVENTS]	= { EBADF, EFAULT, EINVAL },
 	[WAIT]		= { E2BIG, EBADF, EFAULT, EINVAL, EXDEV },
 	[COMMIT]	= { EBADF, EFAULT, EINVAL, EXDEV },
+	[CALL]		= { EBADF, EFAULT, EINVAL, ENOSYS, EOPNOTSUPP, EPERM },
 };
 
 static const int entry_errnos[] = {
-	EACCES, EAGAIN, EBADF, EBUSY, EEXIST, EFAULT, EINVAL, ELOOP, ENOENT,
+	EACCES, EAGAIN, EALREADY, EBADF, EBUSY, EEXIST, EFAULT, EINVAL, ELOOP, ENOENT,
 	ENOMEM, ENOSPC, ENOSYS, ENOTSOCK, EOPNOTSUPP, EPERM, ESRCH,
+};
+
+/* Why the call of an entry of a chain was not made */
+static const int refusals[] = {
+	EEXIST, EINVAL, ENOMEM, ENOSPC, ENOSYS, EOPNOTSUPP, EXDEV,
 };
 
 static const char *const call_names[NR_CALLS] = {
 	"kevent_init", "kevent_ctl", "kevent_get_events", "kevent_wait",
-	"kevent_commit",
+	"kevent_commit", "kevent_call",
 };
 
 static bool contains(const int *list, size_t nr, int err)
@@ -301,6 +307,66 @@ static long commit_at_random(struct caller *c)
 		       any(c, 4) ? 0 : any_number(c));
 }
 
+/*
+ * Calls that do no harm whatever their arguments are, and calls that are refused. What
+ * they write is behind the chain, so an entry stays what it is.
+ */
+static void make_call(struct caller *c, struct kevent_call *call)
+{
+	static const uint32_t nrs[] = {
+		SYS_getppid, SYS_lseek, SYS_fstat, SYS_read, SYS_clock_gettime,
+		KEVENT_CALL_COPY, KEVENT_CALL_COPY, KEVENT_CALL_BOUND,
+		SYS_exit, SYS_execve, __NR_kevent_call, 0x40000000,
+	};
+	uint64_t fd = (uint32_t)any_fd(c);
+
+	memset(call, 0, sizeof(*call));
+	call->nr = nrs[any(c, ARRAY_SIZE(nrs))];
+	call->on_error = any(c, 4);
+	call->on_zero = any(c, 4);
+	call->on_value = any(c, 4);
+	call->flags = any(c, 32) ? 0 : any_number(c);
+	call->args[0] = call->nr == KEVENT_CALL_BOUND ? any_number(c) : fd;
+	call->args[1] = any_address(c, 256) + PAGE / 2;
+	call->args[2] = any(c, 12);
+	if (call->nr == KEVENT_CALL_COPY)
+		call->args[0] = any_address(c, 8) + PAGE / 2;
+}
+
+static void check_chain(struct caller *c, long ret)
+{
+	const struct kevent_call *chain = (struct kevent_call *)c->pages;
+	long at = ret & ~(long)KEVENT_CALL_REFUSED;
+
+	if (ret == KEVENT_CALL_SUBMITTED || !(ret & KEVENT_CALL_REFUSED))
+		return;
+	if (at < PAGE / 64 && chain[at].result < 0 &&
+	    contains(refusals, ARRAY_SIZE(refusals), (int)-chain[at].result))
+		return;
+	snprintf(c->wrong, sizeof(c->wrong), "chain: %#lx", ret);
+}
+
+static long chain_at_random(struct caller *c)
+{
+	uint32_t i, nr = 1 + any(c, 6), flags = any(c, 4) ? 0 : any_number(c);
+	uint64_t cookie = flags ? any_number(c) : 0;
+	uintptr_t page = (uintptr_t)c->pages;
+	uintptr_t at = any_address(c, nr * sizeof(struct kevent_call));
+	long ret;
+
+	/* In the middle of an entry there may be the number of any call. */
+	if (at - page < PAGE && at % 8 == 0)
+		at = page;
+	for (i = 0; i < nr; i++)
+		make_call(c, (struct kevent_call *)c->pages + i);
+	ret = syscall(__NR_kevent_call, any(c, 2) ? -1 : any_queue(c), at,
+		      any(c, 32) ? nr : 0, flags,
+		      any(c, 32) ? cookie : any_number(c));
+	if (ret >= 0 && at == page)
+		check_chain(c, ret);
+	return ret;
+}
+
 static long call_at_random(struct caller *c, enum call call)
 {
 	switch (call) {
@@ -312,6 +378,8 @@ static long call_at_random(struct caller *c, enum call call)
 		return get_events_at_random(c);
 	case WAIT:
 		return wait_at_random(c);
+	case CALL:
+		return chain_at_random(c);
 	default:
 		return commit_at_random(c);
 	}
