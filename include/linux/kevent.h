@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 
 struct k_itimer;
+struct path;
 struct sock;
 
 #ifdef CONFIG_KEVENT
@@ -253,6 +254,7 @@ static inline void kevent_drop_signals(void) {}
 #ifdef CONFIG_KEVENT_AIO
 
 void __kevent_drop_chains(void);
+bool kevent_opens(const struct path *path);
 void __kevent_leave_limit(void);
 void kevent_server_sleeping(struct task_struct *task);
 void kevent_server_running(struct task_struct *task);
@@ -286,6 +288,11 @@ static inline void kevent_drop_chains(void) {}
 static inline void kevent_leave_limit(void) {}
 static inline void kevent_server_sleeping(struct task_struct *task) {}
 static inline void kevent_server_running(struct task_struct *task) {}
+
+static inline bool kevent_opens(const struct path *path)
+{
+	return true;
+}
 
 #endif /* CONFIG_KEVENT_AIO */
 

@@ -218,8 +218,13 @@ static bool nowait_has_lease(struct inode *inode)
 	return ctx && !list_empty_careful(&ctx->flc_lease);
 }
 
-/* May a file be opened without waiting for anybody? */
-static bool nowait_opens(const struct path *path)
+/**
+ * kevent_opens - may a file be opened without waiting for anybody?
+ * @path: the file, which exists
+ *
+ * For an open with %LOOKUP_KEVENT, before the file's own open method is called.
+ */
+bool kevent_opens(const struct path *path)
 {
 	struct inode *inode = d_backing_inode(path->dentry);
 
@@ -228,55 +233,58 @@ static bool nowait_opens(const struct path *path)
 	       !nowait_asks_permission(inode->i_sb);
 }
 
-static long nowait_open_path(const struct path *path, int flags)
-{
-	struct file *file;
-	int fd;
-
-	if (!nowait_opens(path))
-		return KEVENT_CALL_BLOCKS;
-	fd = get_unused_fd_flags(flags);
-	if (fd < 0)
-		return fd;
-	file = file_open_root(path, "", flags, 0);
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
-	}
-	fd_install(fd, file);
-	return fd;
-}
-
 #define NOWAIT_OPEN_FLAGS						\
 	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_DIRECTORY |	\
 	 O_NOATIME | O_NOCTTY | O_LARGEFILE | O_NOFOLLOW)
 
-/* Names that are known, of files that exist: see LOOKUP_CACHED. */
+/* Names that are known, of files that exist */
+static int nowait_open_flags(int flags, struct open_flags *op)
+{
+	struct open_how how = build_open_how(flags, 0);
+	int err;
+
+	how.resolve = RESOLVE_CACHED;
+	err = build_open_flags(&how, op);
+	op->lookup_flags |= LOOKUP_KEVENT;
+	return err;
+}
+
+static long nowait_open(int dir, struct filename *name, int flags,
+			const struct open_flags *op)
+{
+	int fd = get_unused_fd_flags(flags);
+	struct file *file;
+
+	if (fd < 0)
+		return fd;
+	file = do_filp_open(dir, name, op);
+	if (!IS_ERR(file)) {
+		fd_install(fd, file);
+		return fd;
+	}
+	put_unused_fd(fd);
+	return PTR_ERR(file) == -EAGAIN ? KEVENT_CALL_BLOCKS : PTR_ERR(file);
+}
+
 static long nowait_openat(const struct pt_regs *regs)
 {
 	int flags = regs->KEVENT_CALL_ARG2, err;
-	unsigned int how = LOOKUP_CACHED;
 	struct filename *name;
-	struct path path;
+	struct open_flags op;
 	long ret;
 
 	if (flags & ~NOWAIT_OPEN_FLAGS)
 		return KEVENT_CALL_BLOCKS;
-	if (!(flags & O_NOFOLLOW))
-		how |= LOOKUP_FOLLOW;
-	if (flags & O_DIRECTORY)
-		how |= LOOKUP_DIRECTORY;
+	if (force_o_largefile())
+		flags |= O_LARGEFILE;
+	err = nowait_open_flags(flags, &op);
+	if (err)
+		return err;
 	name = getname((const char __user *)regs->KEVENT_CALL_ARG1);
 	if (IS_ERR(name))
 		return PTR_ERR(name);
-	err = filename_lookup(regs->KEVENT_CALL_ARG0, name, how, &path, NULL);
+	ret = nowait_open(regs->KEVENT_CALL_ARG0, name, flags, &op);
 	putname(name);
-	if (err)
-		return err == -EAGAIN ? KEVENT_CALL_BLOCKS : err;
-	if (force_o_largefile())
-		flags |= O_LARGEFILE;
-	ret = nowait_open_path(&path, flags);
-	path_put(&path);
 	return ret;
 }
 

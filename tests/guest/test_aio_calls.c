@@ -233,6 +233,24 @@ static void check_blocks(struct queue *q, struct kevent_call c)
 	check_done(&ev, COOKIE, REFUSED, -ECANCELED);
 }
 
+/* The open would wait for the holder of a lease, who is told by a signal. */
+static void open_of_a_leased_file_waits(struct queue *q)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/aio_lease.%d", getpid());
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	MUST(fd >= 0);
+	MUST(signal(SIGIO, SIG_IGN) != SIG_ERR);
+	MUST_EQ(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	check_blocks(q, ENTRY(SYS_openat, AT_FDCWD, path, O_RDONLY));
+	CHECK_EQ(fcntl(fd, F_GETLEASE), F_WRLCK);
+	MUST_EQ(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	close(fd);
+	unlink(path);
+}
+
 static void nobody_waits_in_the_caller(struct queue *q)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
@@ -877,6 +895,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(what_is_there_is_read_in_the_caller),
 	TEST_EACH(names_that_are_cached_are_found),
 	TEST_EACH(nobody_waits_in_the_caller),
+	TEST_EACH(open_of_a_leased_file_waits),
 	TEST_EACH(files_that_do_not_block_say_so_themselves),
 	TEST_EACH(rest_is_made_by_a_serving_thread),
 	TEST_EACH(add_submits_too),
