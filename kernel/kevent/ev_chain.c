@@ -38,6 +38,8 @@
  * @result:	of @done: the result of the entry that ended it
  * @kept:	R: of @done: its event has found no room. What came later has its look after
  *		that event
+ * @seen:	the conditions that the last look under ready_lock has found, for the run that
+ *		follows at once; 0: none, or they are to be asked for
  */
 struct kevent_attached {
 	struct kevent_poll	kp;
@@ -46,6 +48,7 @@ struct kevent_attached {
 	struct kevent_call __user *chain;
 	u32			nr;
 	u32			done;
+	u32			seen;
 	s64			result;
 	u32			at;
 	bool			kept;
@@ -197,11 +200,12 @@ static int ev_chain_collect(struct kevent *ke, bool atomic)
 		ka->kept = true;
 		return ka->done;
 	}
-	mask = ev_poll_peek(ke);
-	if (atomic)
+	if (atomic) {
+		mask = ev_poll_peek(ke);
+		ka->seen = max(mask, 0);
 		return mask ? -EAGAIN : 0;
-	if (mask < 0)
-		mask = ev_poll_ask(ke);
+	}
+	mask = ka->seen ?: ev_poll_ask(ke);
 	return mask ? ev_chain_run(ka, mask) : 0;
 }
 

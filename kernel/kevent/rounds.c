@@ -71,6 +71,25 @@ static bool kevent_stays(struct kevent *ke, const struct kring *to)
 	return kevent_stays_level(ke, to) || kevent_stays_unread(ke, to);
 }
 
+/*
+ * Must the watch be verified without the lock? kevent_gather() has ended at the first of
+ * those, and has just looked: one that is taken alone needs no second look.
+ */
+static bool kevent_batch_wants(const struct kevent_batch *batch,
+			       struct kevent *ke, const struct kring *to)
+{
+	if (kevent_stays(ke, to) || !kevent_must_verify(ke))
+		return false;
+	if (kevent_source_of(ke)->alone && !batch->nr)
+		return true;
+	if (!kevent_peek(ke))
+		return true;
+	/* The lock will be released before delivery. */
+	if (kevent_is_listed(ke))
+		kevent_doubt(ke);
+	return false;
+}
+
 /* Take those of the first @want ready watches that must be verified. */
 static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 			      struct kevent_batch *batch, u32 want)
@@ -84,14 +103,8 @@ static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
 	list_for_each_entry_safe(ke, next, &q->ready, link) {
 		if (!want-- || batch->alone)
 			break;
-		if (kevent_stays(ke, to) || !kevent_must_verify(ke))
+		if (!kevent_batch_wants(batch, ke, to))
 			continue;
-		if (kevent_peek(ke)) {
-			/* The lock will be released before delivery. */
-			if (kevent_is_listed(ke))
-				kevent_doubt(ke);
-			continue;
-		}
 		if (kevent_source_of(ke)->alone && batch->nr)
 			break;
 		batch->alone = kevent_source_of(ke)->alone;

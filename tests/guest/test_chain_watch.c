@@ -287,6 +287,29 @@ static void another_process_is_faster(struct queue *q)
 	close_pair(sv);
 }
 
+/* Its calls are not about the file, so only the look tells. */
+static void chain_is_not_run_for_what_was(struct queue *q)
+{
+	struct kevent_call c = ENTRY(SYS_getpid, 0, 0, 0, 0);
+	int sv[2];
+
+	open_pair(sv);
+	c.result = NONE;
+	MUST_EQ(watch(q->fd, sv[0], &c, 1, KEVENT_REQ_ET), 0);
+	put(sv[1], 4);
+	must_end(q, sv[0], 0, getpid());
+	c.result = NONE;
+	/* MODIFY looks, and all is there. */
+	MUST_EQ(modify(q->fd, sv[0], &c, 1, KEVENT_REQ_ET), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 1);
+	MUST_EQ(read(sv[0], buffer, sizeof(buffer)), 4);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(c.result, NONE);
+	put(sv[1], 1);
+	must_end(q, sv[0], 0, getpid());
+	close_pair(sv);
+}
+
 static void ends_and_errors_are_results(struct queue *q)
 {
 	struct kevent_call c;
@@ -1339,6 +1362,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(calls_that_would_block_fail),
 	TEST_EACH(nothing_is_delivered_for_nothing),
 	TEST_EACH(another_process_is_faster),
+	TEST_EACH(chain_is_not_run_for_what_was),
 	TEST_EACH(ends_and_errors_are_results),
 	TEST_EACH(level_runs_until_drained),
 	TEST_EACH(edge_runs_for_each_wake_up),
