@@ -72,8 +72,8 @@ static bool kevent_stays(struct kevent *ke, const struct kring *to)
 }
 
 /*
- * Must the watch be verified without the lock? kevent_gather() has ended at the first of
- * those, and has just looked: one that is taken alone needs no second look.
+ * Must the watch be verified without the lock? The first of those was just looked at, by
+ * kevent_gather() or kevent_comes_alone(). One that is taken alone needs no second look.
  */
 static bool kevent_batch_wants(const struct kevent_batch *batch,
 			       struct kevent *ke, const struct kring *to)
@@ -348,9 +348,24 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 			return 0;
 		fits = kevent_round_fits(r);
 	}
+	/* What is behind one that was taken alone has its look in the next round. */
+	if (batch.alone)
+		fits = min(fits, 1);
 	ret = fits > 0 ? kevent_deliver(r, fits) : fits;
 	kevent_batch_doubt(&batch);
 	return ret;
+}
+
+/*
+ * Is the first watch one that a batch takes alone, as far as a look says? Then there is
+ * nothing to gather yet.
+ */
+static bool kevent_comes_alone(const struct kevent_round *r)
+{
+	struct kevent *ke = list_first_entry(&r->q->ready, struct kevent, link);
+
+	return kevent_source_of(ke)->alone && kevent_must_verify(ke) &&
+	       !kevent_stays(ke, r->to) && !kevent_peek(ke);
 }
 
 static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
@@ -364,7 +379,7 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 	fits = kevent_round_fits(r);
 	if (fits <= 0)
 		return fits;
-	ret = kevent_deliver(r, fits);
+	ret = kevent_comes_alone(r) ? 0 : kevent_deliver(r, fits);
 	if (!ret && !list_empty(&q->ready))
 		ret = kevent_round_verify(r, fits, flags);
 	if (!r->full && !list_empty(&q->ready))
