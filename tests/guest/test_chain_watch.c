@@ -576,7 +576,7 @@ static void calls_of_other_kinds_are_refused(struct queue *q)
 
 	open_pair(sv);
 	c[0] = recv_entry(sv[0], buffer);
-	c[1] = ENTRY(SYS_fork, 0, 0, 0, 0);
+	c[1] = ENTRY(SYS_clone, 0, 0, 0, 0);
 	MUST_EQ(watch(q->fd, sv[0], c, 2, KEVENT_REQ_DISPATCH), 0);
 	put(sv[1], 1);
 	must_end(q, sv[0], REFUSED | 1, -ENOSYS);

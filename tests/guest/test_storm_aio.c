@@ -77,7 +77,7 @@ static struct kevent_call random_entry(struct storm *s, uint64_t *rnd)
 		return entry(KEVENT_CALL_COPY, KEVENT_ARG(buf), 0, 8);
 	case 5:
 		return next_random(rnd) % 64 ? entry(SYS_getpid, 0, 0, 0) :
-					       entry(SYS_fork, 0, 0, 0);
+					       entry(SYS_clone, 0, 0, 0);
 	default:
 		return entry(SYS_getppid, 0, 0, 0);
 	}
