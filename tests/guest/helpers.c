@@ -594,6 +594,16 @@ long join_waiter(struct waiter *w)
 	return w->actor.ret;
 }
 
+void exec_and_end(void)
+{
+	execl("/proc/self/exe", "kevent-tests", "--end", NULL);
+}
+
+void exec_and_run(void)
+{
+	execl("/proc/self/exe", "kevent-tests", "--run", NULL);
+}
+
 pid_t start_child(int (*fn)(void *arg), void *arg)
 {
 	pid_t pid = fork();

@@ -222,6 +222,13 @@ int join_child(pid_t pid, unsigned int ms);
 const char *example(const char *name);
 bool have_example(const char *name);
 
+/*
+ * Execute a program that ends at once, or one that writes a byte to descriptor 1 and then
+ * runs for ever. It is this one: a guest may have no other. They return on an error.
+ */
+void exec_and_end(void);
+void exec_and_run(void);
+
 /* What children of two suites do after an exec of this program */
 int after_exec(int argc, char **argv);
 int after_exec_attached(int argc, char **argv);

@@ -495,6 +495,14 @@ static unsigned int run_all(char *const *args)
 	return ktap_end();
 }
 
+/* See exec_and_run(). */
+static void run_for_ever(void)
+{
+	put_byte(STDOUT_FILENO);
+	for (;;)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -512,6 +520,10 @@ int main(int argc, char **argv)
 	/* Where kevent is, a queue that it refuses must not become one of epoll. */
 	if (!on_fallback())
 		setenv("KEVENT_BACKEND", "kernel", 1);
+	if (argc > 1 && !strcmp(argv[1], "--end"))
+		return 0;
+	if (argc > 1 && !strcmp(argv[1], "--run"))
+		run_for_ever();
 	if (argc > 1 && !strcmp(argv[1], "--after-exec"))
 		return after_exec(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "--after-exec-attached"))

@@ -738,9 +738,6 @@ static void killed_process_makes_room(void)
 static int runs_another_program(void *arg)
 {
 	struct team *t = arg;
-	static char *const argv[] = {
-		"sh", "-c", "echo; while :; do :; done", NULL,
-	};
 
 	CHILD_MUST(kevent_ctl(t->q.fd, KEVENT_CTL_ATTACH, SIZE,
 			      (void *)t->q.ring) == 0);
@@ -748,7 +745,7 @@ static int runs_another_program(void *arg)
 	while (!atomic_load(&t->stop))
 		;
 	CHILD_MUST(dup2(t->w[0].pipe[1], 1) == 1);
-	execv("/bin/sh", argv);
+	exec_and_run();
 	return 1;
 }
 

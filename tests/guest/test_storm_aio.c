@@ -320,7 +320,6 @@ static long serve_until_the_end(void *arg)
 static int lives(void *arg)
 {
 	struct mortal *m = arg;
-	static char *const argv[] = { "/bin/true", NULL };
 	static struct kevent_call c[8];
 	struct actor servers[2] = {};
 	unsigned int i;
@@ -351,11 +350,11 @@ static int lives(void *arg)
 		return 1;
 	case 1:
 		fcntl(m->q->fd, F_SETFD, 0);
-		execv(argv[0], argv);
+		exec_and_end();
 		return 1;
 	case 2:
 		/* A descriptor that is closed at the exec */
-		execv(argv[0], argv);
+		exec_and_end();
 		return 1;
 	default:
 		_exit(0);
