@@ -46,6 +46,8 @@ struct kevent_batch {
  * @again:	another pass may find more
  * @kept:	a watch has occurrences left, which need no further look
  * @full:	there is no room
+ * @unsure:	the watch that kevent_gather() or kevent_comes_alone() has looked at, under
+ *		this hold of the lock, without an answer
  * @flags_err:	the flag of the ring that says whether there is more was not stored
  * @dead:	watches to free, detached by others
  * @oneshot:	watches to bury, held, delivered for good
@@ -58,6 +60,7 @@ struct kevent_round {
 	bool			again;
 	bool			kept;
 	bool			full;
+	const struct kevent	*unsure;
 	int			flags_err;
 	struct list_head	dead;
 	struct list_head	oneshot;
@@ -71,16 +74,12 @@ static bool kevent_stays(struct kevent *ke, const struct kring *to)
 	return kevent_stays_level(ke, to) || kevent_stays_unread(ke, to);
 }
 
-/*
- * Must the watch be verified without the lock? The first of those was just looked at, by
- * kevent_gather() or kevent_comes_alone(). One that is taken alone needs no second look.
- */
-static bool kevent_batch_wants(const struct kevent_batch *batch,
-			       struct kevent *ke, const struct kring *to)
+/* Must the watch be verified without the lock? One that is taken alone is looked at once. */
+static bool kevent_batch_wants(const struct kevent_round *r, struct kevent *ke)
 {
-	if (kevent_stays(ke, to) || !kevent_must_verify(ke))
+	if (kevent_stays(ke, r->to) || !kevent_must_verify(ke))
 		return false;
-	if (kevent_source_of(ke)->alone && !batch->nr)
+	if (kevent_source_of(ke)->alone && ke == r->unsure)
 		return true;
 	if (!kevent_peek(ke))
 		return true;
@@ -91,19 +90,19 @@ static bool kevent_batch_wants(const struct kevent_batch *batch,
 }
 
 /* Take those of the first @want ready watches that must be verified. */
-static void kevent_batch_take(struct kevent_queue *q, const struct kring *to,
+static void kevent_batch_take(const struct kevent_round *r,
 			      struct kevent_batch *batch, u32 want)
 {
 	struct kevent *ke, *next;
 
-	lockdep_assert_held(&q->ready_lock);
+	lockdep_assert_held(&r->q->ready_lock);
 
 	batch->nr = 0;
 	batch->alone = false;
-	list_for_each_entry_safe(ke, next, &q->ready, link) {
+	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
 		if (!want-- || batch->alone)
 			break;
-		if (!kevent_batch_wants(batch, ke, to))
+		if (!kevent_batch_wants(r, ke))
 			continue;
 		if (kevent_source_of(ke)->alone && batch->nr)
 			break;
@@ -262,14 +261,17 @@ static void kevent_gather(struct kevent_round *r, u32 want,
 	struct kevent *ke, *next;
 
 	load->nr = 0;
+	r->unsure = NULL;
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
 		if (load->nr == want || !left--)
 			break;
 		if (kevent_stays(ke, r->to))
 			continue;
 		if (kevent_must_verify(ke)) {
-			if (!kevent_peek(ke))
+			if (!kevent_peek(ke)) {
+				r->unsure = ke;
 				break;
+			}
 			if (!kevent_is_listed(ke))
 				continue;
 		}
@@ -337,7 +339,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 	struct kevent_batch batch __uninitialized;
 	int ret, fits = want;
 
-	kevent_batch_take(q, r->to, &batch, want);
+	kevent_batch_take(r, &batch, want);
 	if (batch.nr) {
 		kevent_batch_unlock(q, &batch, *flags);
 		kevent_batch_verify(&batch);
@@ -360,12 +362,15 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
  * Is the first watch one that a batch takes alone, as far as a look says? Then there is
  * nothing to gather yet.
  */
-static bool kevent_comes_alone(const struct kevent_round *r)
+static bool kevent_comes_alone(struct kevent_round *r)
 {
 	struct kevent *ke = list_first_entry(&r->q->ready, struct kevent, link);
 
-	return kevent_source_of(ke)->alone && kevent_must_verify(ke) &&
-	       !kevent_stays(ke, r->to) && !kevent_peek(ke);
+	if (!kevent_source_of(ke)->alone || !kevent_must_verify(ke) ||
+	    kevent_stays(ke, r->to) || kevent_peek(ke))
+		return false;
+	r->unsure = ke;
+	return true;
 }
 
 static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)

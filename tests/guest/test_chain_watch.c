@@ -310,6 +310,41 @@ static void chain_is_not_run_for_what_was(struct queue *q)
 	close_pair(sv);
 }
 
+/* The same behind files that have nothing any more: a batch of looks may end with them. */
+static void chain_behind_others_is_not_run_for_what_was(struct queue *q)
+{
+	struct kevent_call c = ENTRY(SYS_getpid, 0, 0, 0, 0);
+	int sv[2], others[17][2];
+	unsigned int nr, i;
+
+	for (i = 0; i < 17; i++)
+		open_pair(others[i]);
+	open_pair(sv);
+	MUST_EQ(watch(q->fd, sv[0], &c, 1, KEVENT_REQ_ET), 0);
+	for (nr = 0; nr <= 17; nr++) {
+		put(sv[1], 4);
+		must_end(q, sv[0], 0, getpid());
+		MUST_EQ(read(sv[0], buffer, sizeof(buffer)), 4);
+		c.result = NONE;
+		for (i = 0; i < nr; i++) {
+			if (nr == i + 1)
+				MUST_EQ(add_poll(q->fd, others[i][0],
+						 KEVENT_POLL_POLLIN,
+						 KEVENT_REQ_ET |
+						 KEVENT_REQ_LAST_CHECK, i), 0);
+			put(others[i][1], 1);
+			MUST_EQ(read(others[i][0], buffer, 1), 1);
+		}
+		put(sv[1], 1);
+		MUST_EQ(read(sv[0], buffer, 1), 1);
+		CHECK_NO_EVENT(q);
+		CHECK_EQ(c.result, NONE);
+	}
+	close_pair(sv);
+	for (i = 0; i < 17; i++)
+		close_pair(others[i]);
+}
+
 static void ends_and_errors_are_results(struct queue *q)
 {
 	struct kevent_call c;
@@ -930,6 +965,7 @@ static void kept_result_ends_with_the_file(void)
 static void results_wait_for_their_reader(uint32_t flags)
 {
 	struct kevent_call c;
+	struct ukevent ev;
 	struct queue q;
 	int sv[2];
 
@@ -942,6 +978,7 @@ static void results_wait_for_their_reader(uint32_t flags)
 	put(sv[1], 3);
 	CHECK_EQ(wait_ring(&q, 8, 0), 0);
 	CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	CHECK(get_events(q.fd, 1, 1, 0, &ev) <= 0);
 	CHECK_EQ(c.result, 2);
 	CHECK_EQ(left(sv[0]), 3);
 	must_end(&q, sv[0], 0, 2);
@@ -1363,6 +1400,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(nothing_is_delivered_for_nothing),
 	TEST_EACH(another_process_is_faster),
 	TEST_EACH(chain_is_not_run_for_what_was),
+	TEST_EACH(chain_behind_others_is_not_run_for_what_was),
 	TEST_EACH(ends_and_errors_are_results),
 	TEST_EACH(level_runs_until_drained),
 	TEST_EACH(edge_runs_for_each_wake_up),
