@@ -36,8 +36,8 @@
  *		be taken away
  * @at:		of @done: how it ended, as kevent_call() returns it
  * @result:	of @done: the result of the entry that ended it
- * @kept:	R: of @done: its event has found no room. What came later has its look after
- *		that event
+ * @kept:	R: of @done: a wake-up came while its event found no room or memory, and has
+ *		its look after that event
  * @seen:	the conditions that the last look under ready_lock has found, for the run that
  *		follows at once; 0: none, or they are to be asked for
  */

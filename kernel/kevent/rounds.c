@@ -167,15 +167,25 @@ static void kevent_batch_return(struct kevent_queue *q,
 			list_add(&batch->ke[i]->link, dead);
 }
 
-/* Those that were verified and do not go, for want of room or memory */
+/*
+ * A watch has something that did not go, for want of room or memory. That may have
+ * passed when it can go. What an attached chain has done is done: a look that comes to it
+ * is for a wake-up since.
+ */
+static void kevent_doubt_if_checked(struct kevent *ke)
+{
+	if (kevent_is_checked(ke) && !kevent_source_of(ke)->alone)
+		kevent_doubt(ke);
+}
+
+/* Those that were verified and do not go */
 static void kevent_batch_doubt(struct kevent_batch *batch)
 {
 	u32 i;
 
 	for (i = 0; i < batch->nr; i++)
-		if (kevent_is_announced(batch->ke[i]) &&
-		    kevent_is_checked(batch->ke[i]))
-			kevent_doubt(batch->ke[i]);
+		if (kevent_is_announced(batch->ke[i]))
+			kevent_doubt_if_checked(batch->ke[i]);
 }
 
 /* Settle */
@@ -303,8 +313,7 @@ static int kevent_deliver(struct kevent_round *r, u32 want)
 		return 0;
 	done = kring_store(r->to, load.uk, load.nr);
 	for (i = done; i < load.nr; i++)
-		if (kevent_is_checked(load.ke[i]))
-			kevent_doubt(load.ke[i]);
+		kevent_doubt_if_checked(load.ke[i]);
 	if (!done)
 		return -EFAULT;
 	kevent_window(r->q, KEVENT_WINDOW_SETTLE);

@@ -948,6 +948,29 @@ static void edge_behind_a_kept_result_is_not_lost(void)
 	close_queue(&q);
 }
 
+/* The store faults, and is made again: no other wake-up came. */
+static void fault_is_no_wake_up(void)
+{
+	struct kevent_call c = ENTRY(SYS_getpid, 0, 0, 0, 0);
+	struct ukevent *ev, other;
+	struct queue q;
+	int sv[2];
+
+	open_queue(&q, 0);
+	open_pair(sv);
+	MUST_EQ(watch(q.fd, sv[0], &c, 1, KEVENT_REQ_ET), 0);
+	put(sv[1], 1);
+	ev = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(ev != MAP_FAILED);
+	MUST_EQ(get_events(q.fd, 1, 1, 0, ev), 1);
+	check_end(ev, sv[0], 0, getpid());
+	CHECK(get_events(q.fd, 1, 1, 0, &other) <= 0);
+	munmap(ev, PAGE);
+	close_pair(sv);
+	close_queue(&q);
+}
+
 static void kept_result_ends_with_the_file(void)
 {
 	struct queue q;
@@ -1426,6 +1449,7 @@ static const struct test_case cases[] = {
 	TEST(kept_result_is_not_run_again),
 	TEST(kept_result_goes_to_a_buffer),
 	TEST(edge_behind_a_kept_result_is_not_lost),
+	TEST(fault_is_no_wake_up),
 	TEST(kept_result_ends_with_the_file),
 	TEST(unread_results_are_not_written_over),
 	TEST_EACH(nobody_takes_it_away_meanwhile),
