@@ -30,7 +30,13 @@
 
 enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };
 
-/* A third page cannot be accessed, and a second one cannot be written. */
+#define ENTRIES		6	/* of a chain, at most */
+
+/*
+ * A third page cannot be accessed, and a second one cannot be written. The first one may
+ * have rings, in which other threads store. So chains have memory of their own, and those
+ * that serving threads may run have another part of it.
+ */
 struct caller {
 	struct actor	actor;
 	uint64_t	rnd;
@@ -39,6 +45,9 @@ struct caller {
 	uint64_t	most;
 	uint64_t	refused;
 	char		*pages;
+	struct kevent_call chain[ENTRIES];
+	struct kevent_call async[ENTRIES];
+	bool		submitted;
 	int		fd[FDS];
 	int		queue[QUEUES];
 	char		wrong[160];
@@ -308,8 +317,8 @@ static long commit_at_random(struct caller *c)
 }
 
 /*
- * Calls that do no harm whatever their arguments are, and calls that are refused. What
- * they write is behind the chain, so an entry stays what it is.
+ * Calls that do no harm whatever their arguments are, and calls that are refused. They
+ * write to the pages, so an entry stays what it is.
  */
 static void make_call(struct caller *c, struct kevent_call *call)
 {
@@ -333,22 +342,34 @@ static void make_call(struct caller *c, struct kevent_call *call)
 		call->args[0] = any_address(c, 8) + PAGE / 2;
 }
 
-static void check_chain(struct caller *c, long ret)
+static void check_chain(struct caller *c, const struct kevent_call *chain,
+			long ret)
 {
-	const struct kevent_call *chain = (struct kevent_call *)c->pages;
 	long at = ret & ~(long)KEVENT_CALL_REFUSED;
+	long long why = at < ENTRIES ? chain[at].result : 0;
 
-	if (ret == KEVENT_CALL_SUBMITTED || !(ret & KEVENT_CALL_REFUSED))
+	if (why < 0 && contains(refusals, ARRAY_SIZE(refusals), (int)-why))
 		return;
-	if (at < PAGE / 64 && chain[at].result < 0 &&
-	    contains(refusals, ARRAY_SIZE(refusals), (int)-chain[at].result))
-		return;
-	snprintf(c->wrong, sizeof(c->wrong), "chain: %#lx", ret);
+	snprintf(c->wrong, sizeof(c->wrong), "chain: %#lx, result %lld", ret,
+		 why);
+}
+
+/* The result of an entry says nothing if a serving thread may have run it since. */
+static void look_at_chain(struct caller *c, const struct kevent_call *chain,
+			  long ret)
+{
+	if (ret == KEVENT_CALL_SUBMITTED)
+		c->submitted = true;
+	else if (ret & KEVENT_CALL_REFUSED &&
+		 !(chain == c->async && c->submitted))
+		check_chain(c, chain, ret);
 }
 
 static long chain_at_random(struct caller *c)
 {
-	uint32_t i, nr = 1 + any(c, 6), flags = any(c, 4) ? 0 : any_number(c);
+	uint32_t flags = any(c, 4) ? 0 : any_number(c);
+	uint32_t i, nr = 1 + any(c, ENTRIES);
+	struct kevent_call *chain = flags ? c->async : c->chain;
 	uint64_t cookie = flags ? any_number(c) : 0;
 	uintptr_t page = (uintptr_t)c->pages;
 	uintptr_t at = any_address(c, nr * sizeof(struct kevent_call));
@@ -356,14 +377,14 @@ static long chain_at_random(struct caller *c)
 
 	/* In the middle of an entry there may be the number of any call. */
 	if (at - page < PAGE && at % 8 == 0)
-		at = page;
+		at = (uintptr_t)chain;
 	for (i = 0; i < nr; i++)
-		make_call(c, (struct kevent_call *)c->pages + i);
+		make_call(c, &chain[i]);
 	ret = syscall(__NR_kevent_call, any(c, 2) ? -1 : any_queue(c), at,
 		      any(c, 32) ? nr : 0, flags,
 		      any(c, 32) ? cookie : any_number(c));
-	if (ret >= 0 && at == page)
-		check_chain(c, ret);
+	if (ret >= 0 && at == (uintptr_t)chain)
+		look_at_chain(c, chain, ret);
 	return ret;
 }
 
