@@ -4,6 +4,7 @@
  */
 
 #include <linux/errno.h>
+#include <linux/hrtimer.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -101,4 +102,22 @@ bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 	sooner->at = ktime_add_safe(kevent_clock_now(until->clock),
 				    ns_to_ktime(min(ns, KTIME_MAX)));
 	return ktime_compare(sooner->at, until->at) < 0;
+}
+
+/**
+ * kevent_block - sleep; the caller has set its state
+ * @until: how long
+ *
+ * Return: whether the time is over.
+ */
+bool kevent_block(const struct kevent_deadline *until)
+{
+	ktime_t at = until->at;
+
+	if (at == KTIME_MAX) {
+		schedule();
+		return false;
+	}
+	return !schedule_hrtimeout_range_clock(&at, until->slack,
+					       HRTIMER_MODE_ABS, until->clock);
 }

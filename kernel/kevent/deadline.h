@@ -34,6 +34,7 @@ void kevent_deadline_start_clock(struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
+bool kevent_block(const struct kevent_deadline *until);
 
 /**
  * kevent_deadline_get - read the timeout of a caller

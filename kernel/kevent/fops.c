@@ -18,6 +18,7 @@
 #include "awake.h"
 #include "bound.h"
 #include "busy_poll.h"
+#include "coalesce.h"
 #include "crew.h"
 #include "fops.h"
 #include "index.h"
@@ -88,6 +89,10 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)
 {
+	long ret = kevent_coalesce_ioctl(file->private_data, cmd, arg);
+
+	if (ret != -ENOIOCTLCMD)
+		return ret;
 	return kevent_busy_ioctl(file->private_data, cmd, arg);
 }
 
@@ -100,6 +105,7 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
  * @collected:	see &struct kevent_queue
  * @copied:	see &struct kevent_queue
  * @misses:	see &struct kevent_queue
+ * @held:	see &struct kevent_coalesce
  * @ready:	&kevent_queue.nr_listed
  * @spaces:	kevent_ring_spaces()
  * @waiting:	consumers asleep
@@ -111,6 +117,7 @@ struct kevent_info {
 	u64			collected;
 	u64			copied;
 	u64			misses;
+	u64			held;
 	u32			ready;
 	u32			spaces;
 	u32			waiting;
@@ -150,6 +157,7 @@ static void kevent_info_get(struct kevent_info *info, struct kevent_queue *q,
 		.collected	= q->collected,
 		.copied		= q->copied,
 		.misses		= q->misses,
+		.held		= q->coalesce.held,
 		.ready		= q->nr_listed,
 		.spaces		= kevent_ring_spaces(q),
 	};
@@ -245,6 +253,7 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "kevent-hits:\t%llu\n",
 		   info.ring.kidx - info.collected);
 	seq_printf(m, "kevent-misses:\t%llu\n", info.misses);
+	seq_printf(m, "kevent-held:\t%llu\n", info.held);
 	kevent_show_waiters(m, &info);
 	kevent_limit_show(m, kevent_limit_peek(&q->limit));
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",

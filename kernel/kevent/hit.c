@@ -6,6 +6,7 @@
 
 #include <linux/sched.h>
 
+#include "coalesce.h"
 #include "hit.h"
 #include "mapping.h"
 #include "state.h"
@@ -302,6 +303,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 	if (taken) {
 		taken = !kevent_is_leaving(ke);
 		mask &= ke->event;
+		kevent_coalesce_stop(q);
 		if (!mask)
 			kevent_look_locked(ke);
 		else if (!kevent_hit_edge(q, ke, mask, amount))

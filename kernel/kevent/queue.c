@@ -40,6 +40,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	init_irq_work(&q->poll_work, kevent_poll_work);
 	kevent_nest_init(&q->nest);
 	kevent_index_init(&q->watches);
+	kevent_coalesce_init(&q->coalesce);
 	q->by_key = RB_ROOT;
 	refcount_set(&q->refs, 1);
 	q->owner = get_uid(current_user());
@@ -174,6 +175,8 @@ static bool kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 	if ((what & ~KEVENT_LOOK) ==
 	    (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
 		return false;
+	if (w->measured)
+		q->coalesce.woken_at = ktime_get();
 	if (kevent_waiter_wants_more(q, w) || !kevent_wake_task(w->task))
 		return false;
 	kevent_sleepers_del(q, w);

@@ -25,11 +25,11 @@
 #include "ops.h"
 #include "ring.h"
 #include "sets.h"
+#include "waiter.h"
 
 struct kevent_bound_table;
 struct kevent_crew;
 struct kevent_limit;
-struct kevent_member;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
@@ -106,6 +106,7 @@ struct kevent_busy {
  * @home:	R: the ring there
  * @mappings:	R: where others have it
  * @busy:	for busy polling
+ * @coalesce:	for waking a consumer once for several events
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @owner:	I: who pays for watches
  * @watches:	X: all watches
@@ -158,6 +159,7 @@ struct kevent_queue {
 	struct kevent_ring __user *home;
 	struct list_head	mappings;
 	struct kevent_busy	busy;
+	struct kevent_coalesce	coalesce;
 	u32			refuses;
 	struct user_struct	*owner;
 	struct kevent_index	watches;
@@ -173,57 +175,6 @@ struct kevent_queue {
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };
-
-/**
- * struct kevent_news - what a consumer of the ring waits for
- * @old_kidx:	low half of the newest position it knows
- * @min_nr:	entries past that, at least 1
- * @member:	the consumer, if a limit holds for it; or NULL
- */
-struct kevent_news {
-	u32			old_kidx;
-	u32			min_nr;
-	struct kevent_member	*member;
-};
-
-/**
- * struct kevent_waiter - a consumer asleep
- * @link: on &kevent_queue.sleepers, or empty
- * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
- *	  it goes on
- * @news: what it waits for, if it wants the ring filled
- * @requested: it returns although nothing is ready
- * @woken: taken off the list, and counted in &kevent_queue.nr_woken
- * @look: it looks at level watches, whose events others may have had too
- * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
- *	  without ready_lock. Stored last: then this structure may be gone
- *
- * On the stack of @task. All but @task, @news and @done is protected by ready_lock.
- */
-struct kevent_waiter {
-	struct list_head	link;
-	struct task_struct	*task;
-	const struct kevent_news *news;
-	bool			requested;
-	bool			woken;
-	bool			look;
-	bool			done;
-};
-
-/**
- * enum kevent_consumers - which consumers a wake-up is for
- * @KEVENT_ANY:		any
- * @KEVENT_OF_RING:	those that want the ring filled
- * @KEVENT_OF_BUFFER:	those that need no room in the ring
- */
-enum kevent_consumers {
-	KEVENT_ANY,
-	KEVENT_OF_RING,
-	KEVENT_OF_BUFFER,
-};
-
-/* With the above: have them look at the level watches again */
-#define KEVENT_LOOK		BIT(2)
 
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);

@@ -63,6 +63,7 @@
 #include <linux/pm_wakeup.h>
 #include <trace/events/kevent.h>
 
+#include "coalesce.h"
 #include "more.h"
 #include "state.h"
 
@@ -193,8 +194,11 @@ static void kevent_enqueue(struct kevent *ke)
 	ke->state &= ~KE_QUIET;
 	q->misses++;
 	trace_kevent_ready(ke, ke->ready, 1, false);
-	if (kevent_sleeps(q))
+	if (kevent_sleeps(q)) {
+		if (kevent_coalesce_holds(ke))
+			return;
 		kevent_wake_for(ke, KEVENT_ANY);
+	}
 	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken)
 		kevent_more(q);
 }

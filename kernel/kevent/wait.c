@@ -4,12 +4,12 @@
  */
 
 #include <linux/freezer.h>
-#include <linux/hrtimer.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
 #include "busy_poll.h"
+#include "coalesce.h"
 #include "deadline.h"
 #include "limit.h"
 #include "mapping.h"
@@ -99,24 +99,6 @@ static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 	list_add_tail(&w->link, &q->sleepers);
 	q->nr_asleep++;
 	q->nr_members += kevent_is_member(w);
-}
-
-/**
- * kevent_block - sleep; the caller has set its state
- * @until: how long
- *
- * Return: whether the time is over.
- */
-bool kevent_block(const struct kevent_deadline *until)
-{
-	ktime_t at = until->at;
-
-	if (at == KTIME_MAX) {
-		schedule();
-		return false;
-	}
-	return !schedule_hrtimeout_range_clock(&at, until->slack,
-					       HRTIMER_MODE_ABS, until->clock);
 }
 
 /* A consumer is awake. Returns whether it must look at level watches. */
@@ -216,6 +198,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	bool timed_out = until->nowait;
 	struct pid *last = NULL;
 	unsigned long flags;
+	u32 window;
 	int ret;
 
 	kevent_busy_wait(q, news, until);
@@ -224,16 +207,19 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		last = kevent_follow(q, !until->nowait);
 	while ((ret = kevent_sleep_locked(q, &w, timed_out)) ==
 	       KEVENT_SLEEPS_ON) {
+		window = kevent_coalesce_begin(q, &w);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (unlikely(kevent_is_member(&w)))
 			kevent_limit_rest(news->member);
-		timed_out = kevent_block(until);
+		timed_out = window ? kevent_coalesce_block(q, window, until) :
+				     kevent_block(until);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {
 			ret = 1;
 			goto out;
 		}
 		spin_lock_irqsave(&q->ready_lock, flags);
+		kevent_coalesce_end(q, &w);
 		ret = kevent_awoke(q, &w);
 		if (ret)
 			break;

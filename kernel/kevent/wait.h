@@ -16,7 +16,6 @@ struct kevent_queue;
 
 u32 kevent_stored(struct kevent_queue *q, u32 old_kidx);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
-bool kevent_block(const struct kevent_deadline *until);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until);
 

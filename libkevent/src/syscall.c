@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * The five system calls, and an ioctl
+ * The five system calls, and two ioctls
  */
 #include <errno.h>
 #include <unistd.h>
@@ -163,14 +163,25 @@ struct busy_poll_params {
 
 #define BUSY_POLL_SET	_IOW(0x8A, 0x01, struct busy_poll_params)
 
-int kevent_busy_poll(int fd, __u32 usecs)
+static int set_by_ioctl(int fd, unsigned long cmd, void *arg)
 {
-	struct busy_poll_params params = { .usecs = usecs };
 	int saved = errno, ret = 0;
 
-	if (ioctl(fd, BUSY_POLL_SET, &params)) {
+	if (ioctl(fd, cmd, arg)) {
 		ret = -errno;
 		errno = saved;
 	}
 	return ret;
+}
+
+int kevent_busy_poll(int fd, __u32 usecs)
+{
+	struct busy_poll_params params = { .usecs = usecs };
+
+	return set_by_ioctl(fd, BUSY_POLL_SET, &params);
+}
+
+int kevent_set_delay(int fd, __u32 ns)
+{
+	return set_by_ioctl(fd, KEVENT_IOC_SET_DELAY, &ns);
 }

@@ -76,6 +76,7 @@ static const struct test_suite *const suites[] = {
 	&nested_suite,
 	&nested_random_suite,
 	&busy_poll_suite,
+	&coalesce_suite,
 	&chain_suite,
 #ifdef __LP64__
 	&calls_suite,

@@ -5,6 +5,7 @@
 #ifndef _UAPI_LINUX_UKEVENT_H
 #define _UAPI_LINUX_UKEVENT_H
 
+#include <linux/ioctl.h>
 #include <linux/types.h>
 
 /**
@@ -374,5 +375,13 @@ struct kevent_call {
 #define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */
 #define KEVENT_RET_DONE		0x2U	/* the entry was processed */
 #define KEVENT_RET_COPY_FAILED	0x4U	/* reserved */
+
+/*
+ * ioctl() of a queue: how long an event of a file may wait for others, in nanoseconds,
+ * before a consumer that sleeps is woken; 0: not at all
+ */
+#define KEVENT_IOC_SET_DELAY	_IOW(0x8A, 0x10, __u32)
+#define KEVENT_IOC_GET_DELAY	_IOR(0x8A, 0x11, __u32)
+#define KEVENT_DELAY_MAX	1000000000U
 
 #endif /* _UAPI_LINUX_UKEVENT_H */

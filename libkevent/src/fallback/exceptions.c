@@ -36,6 +36,8 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "no call of epoll or eventfd has the wish" },
 	{ "busy_poll", "kevent_busy_poll() sets what epoll has: it polls devices only",
 	  "the loop that looks at the queue is in the kernel" },
+	{ "delay", "kevent_set_delay() fails with ENOTTY: no event waits for others",
+	  "epoll wakes a thread for each event" },
 	{ "nested", "a queue watches queues and epoll as far as an epoll instance does, and no io_uring; ELOOP, depth and width are those of epoll, too many paths are EINVAL; POLLRDNORM alone wakes nobody",
 	  "a queue is an epoll instance" },
 	{ "limit", "no limits of kevent, its sysctls or memory cgroups; those of epoll, inotify and RLIMIT_NOFILE hold, and a PROC watch takes a descriptor",

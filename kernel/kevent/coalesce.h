@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Waking a consumer once for several events
+ */
+#ifndef _KEVENT_COALESCE_H
+#define _KEVENT_COALESCE_H
+
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "queue.h"
+
+struct kevent_deadline;
+
+u32 kevent_coalesce_begin(struct kevent_queue *q, struct kevent_waiter *w);
+bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
+			   const struct kevent_deadline *until);
+void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w);
+bool kevent_coalesce_held(struct kevent *ke);
+long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
+			   unsigned long arg);
+
+/**
+ * kevent_coalesce_holds - may the sleeper be left asleep for an event?
+ * @ke: the watch, which was put on the ready list
+ *
+ * Return: true if nobody has to be woken.
+ */
+static inline bool kevent_coalesce_holds(struct kevent *ke)
+{
+	return unlikely(ke->queue->coalesce.left) && kevent_coalesce_held(ke);
+}
+
+/* The next event is not held: somebody else could have taken it at once. */
+static inline void kevent_coalesce_stop(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	q->coalesce.left = min(q->coalesce.left, 1U);
+}
+
+#endif /* _KEVENT_COALESCE_H */

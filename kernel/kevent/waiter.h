@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Consumers asleep, and what a queue knows of their sleep
+ */
+#ifndef _KEVENT_WAITER_H
+#define _KEVENT_WAITER_H
+
+#include <linux/bits.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct kevent_member;
+struct task_struct;
+
+/**
+ * struct kevent_news - what a consumer of the ring waits for
+ * @old_kidx:	low half of the newest position it knows
+ * @min_nr:	entries past that, at least 1
+ * @member:	the consumer, if a limit holds for it; or NULL
+ */
+struct kevent_news {
+	u32			old_kidx;
+	u32			min_nr;
+	struct kevent_member	*member;
+};
+
+/**
+ * struct kevent_waiter - a consumer asleep
+ * @link: on &kevent_queue.sleepers, or empty
+ * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
+ *	  it goes on
+ * @news: what it waits for, if it wants the ring filled
+ * @misses: &kevent_queue.misses when it fell asleep, if @measured
+ * @measured: the queue learns from its sleep, see coalesce.c
+ * @requested: it returns although nothing is ready
+ * @woken: taken off the list, and counted in &kevent_queue.nr_woken
+ * @look: it looks at level watches, whose events others may have had too
+ * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
+ *	  without ready_lock. Stored last: then this structure may be gone
+ *
+ * On the stack of @task. All but @task, @news and @done is protected by ready_lock.
+ */
+struct kevent_waiter {
+	struct list_head	link;
+	struct task_struct	*task;
+	const struct kevent_news *news;
+	u64			misses;
+	bool			measured;
+	bool			requested;
+	bool			woken;
+	bool			look;
+	bool			done;
+};
+
+/**
+ * enum kevent_consumers - which consumers a wake-up is for
+ * @KEVENT_ANY:		any
+ * @KEVENT_OF_RING:	those that want the ring filled
+ * @KEVENT_OF_BUFFER:	those that need no room in the ring
+ */
+enum kevent_consumers {
+	KEVENT_ANY,
+	KEVENT_OF_RING,
+	KEVENT_OF_BUFFER,
+};
+
+/* With the above: have them look at the level watches again */
+#define KEVENT_LOOK		BIT(2)
+
+/* Until a program sets another limit: how long an event may wait for others */
+#define KEVENT_COALESCE_DEFAULT_NS	(1000 * 1000U)
+/* Before a queue first tries to have an event wait: wake-ups in short succession */
+#define KEVENT_COALESCE_PATIENCE	8U
+
+/**
+ * struct kevent_coalesce - waking a consumer once for several events
+ * @max_ns:	how long an event may wait for others, 0: not at all. Read and written
+ *		without a lock
+ * @left:	the sleeper is woken when so many more events have come, 0: for the next
+ * @batch:	how many it is to sleep for
+ * @wake_ns:	mean time from a wake-up until the consumer runs
+ * @streak:	wake-ups in short succession, while @batch is 1
+ * @patience:	how many of these before a batch of two is tried
+ * @woken_at:	when the sleeper was woken, 0: that is not measured
+ * @awake_at:	when the last one was awake
+ * @held:	events that did not wake the sleeper
+ *
+ * All but @max_ns is protected by ready_lock. See coalesce.c.
+ */
+struct kevent_coalesce {
+	u32			max_ns;
+	u32			left;
+	u32			batch;
+	u32			wake_ns;
+	u32			streak;
+	u32			patience;
+	ktime_t			woken_at;
+	ktime_t			awake_at;
+	u64			held;
+};
+
+static inline void kevent_coalesce_init(struct kevent_coalesce *c)
+{
+	c->max_ns = KEVENT_COALESCE_DEFAULT_NS;
+	c->batch = 1;
+	c->patience = KEVENT_COALESCE_PATIENCE;
+}
+
+#endif /* _KEVENT_WAITER_H */

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One wake-up for several events, where they come in short succession
+ *
+ * Events are made by a child: it does not have the ring, so each of them waits in the
+ * kernel for a consumer. "kevent-held" of fdinfo counts those that left the only
+ * consumer asleep.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "helpers.h"
+
+#define FILES		4		/* an event of each is a burst */
+#define LAPS		200		/* bursts of a flood */
+#define ROUNDS		4000		/* of a request and its answer */
+
+/**
+ * struct flood - many events from a child, taken by one thread or two
+ * @q:		the queues; the second has no size unless a test opens it
+ * @near:	ends of the parent
+ * @far:	ends of the child
+ * @bytes:	taken so far
+ * @lost:	a consumer has waited in vain
+ */
+struct flood {
+	struct queue		q[2];
+	int			near[FILES];
+	int			far[FILES];
+	_Atomic unsigned int	bytes;
+	_Atomic bool		lost;
+};
+
+static bool two_cpus(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		return true;
+	note("one CPU: nothing is held");
+	return false;
+}
+
+static void open_flood(struct flood *f)
+{
+	int i, pair[2];
+
+	*f = (struct flood){};
+	open_queue(&f->q[0], 2 * FILES);
+	for (i = 0; i < FILES; i++) {
+		MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
+				   pair), 0);
+		f->near[i] = pair[0];
+		f->far[i] = pair[1];
+	}
+}
+
+static void watch(struct flood *f, struct queue *q)
+{
+	int i;
+
+	for (i = 0; i < FILES; i++)
+		MUST_EQ(add_socket(q->fd, f->near[i], KEVENT_SOCKET_RECV,
+				   KEVENT_REQ_ET, (uint64_t)i), 0);
+}
+
+static void close_flood(struct flood *f)
+{
+	int i;
+
+	for (i = 0; i < FILES; i++) {
+		close(f->near[i]);
+		close(f->far[i]);
+	}
+	close_queue(&f->q[0]);
+}
+
+/* In the child: a burst whenever the consumer sleeps */
+static int write_all(void *arg)
+{
+	struct flood *f = arg;
+	int lap, i;
+
+	for (lap = 0; lap < LAPS; lap++) {
+		CHILD_MUST(sleeps_in(getppid(), __NR_kevent_wait));
+		for (i = 0; i < FILES; i++)
+			CHILD_MUST(write(f->far[i], "x", 1) == 1);
+	}
+	return 0;
+}
+
+/* Takes events of a queue until all bytes have come. */
+static void take_all(struct flood *f, struct queue *q)
+{
+	struct ukevent ev;
+	int ret;
+
+	while (f->bytes < FILES * LAPS && !f->lost) {
+		ret = next_event(q, &ev, 100);
+		if (ret == 1)
+			f->bytes += take_bytes(f->near[ev.ptr]);
+		else if (ret)
+			f->lost = true;
+	}
+}
+
+/* Returns how many events of the flood were held. */
+static long long flood(struct flood *f)
+{
+	long long held = fdinfo(f->q[0].fd, "kevent-held");
+	uint64_t start = now_ns();
+	pid_t pid;
+
+	f->bytes = 0;
+	pid = start_child(write_all, f);
+	while (f->bytes < FILES * LAPS && patient(start, 4 * PATIENCE_MS))
+		take_all(f, &f->q[0]);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	CHECK_EQ(f->bytes, FILES * LAPS);
+	CHECK(!f->lost);
+	return fdinfo(f->q[0].fd, "kevent-held") - held;
+}
+
+static void events_in_short_succession_are_held(void)
+{
+	struct flood f;
+	long long held;
+
+	if (!two_cpus())
+		return;
+	open_flood(&f);
+	watch(&f, &f.q[0]);
+	held = flood(&f);
+	note("%lld of %d events were held", held, FILES * LAPS);
+	CHECK(held > 0);
+	close_flood(&f);
+}
+
+static void no_event_is_held_if_the_program_says_so(void)
+{
+	struct flood f;
+
+	open_flood(&f);
+	watch(&f, &f.q[0]);
+	MUST_EQ(kevent_set_delay(f.q[0].fd, 0), 0);
+	CHECK_EQ(flood(&f), 0);
+	close_flood(&f);
+}
+
+static void consumer_of_real_time_has_each_event_at_once(void)
+{
+	struct sched_param param = { .sched_priority = 1 };
+	struct flood f;
+
+	open_flood(&f);
+	watch(&f, &f.q[0]);
+	MUST_EQ(sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param),
+		0);
+	CHECK_EQ(flood(&f), 0);
+	close_flood(&f);
+}
+
+/* In the child, which has the queue: a burst of marks */
+static int mark_all(void *arg)
+{
+	struct flood *f = arg;
+	int lap, i;
+
+	for (lap = 0; lap < LAPS; lap++) {
+		CHILD_MUST(sleeps_in(getppid(), __NR_kevent_wait));
+		for (i = 0; i < FILES; i++)
+			CHILD_MUST(mark_user(f->q[0].fd, (uint64_t)i, 1) == 1);
+	}
+	return 0;
+}
+
+static void marks_are_not_held(void)
+{
+	unsigned int counts[FILES] = {};
+	struct ukevent ev;
+	struct flood f;
+	pid_t pid;
+	int i;
+
+	open_flood(&f);
+	for (i = 0; i < FILES; i++)
+		MUST_EQ(add_user(f.q[0].fd, (uint64_t)i, 1, 0, (uint64_t)i), 0);
+	pid = start_child(mark_all, &f);
+	while (next_event(&f.q[0], &ev, 200) == 1)
+		counts[ev.ptr] += ev.ret_data[1];
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	while (next_event(&f.q[0], &ev, 0) == 1)
+		counts[ev.ptr] += ev.ret_data[1];
+	for (i = 0; i < FILES; i++)
+		CHECK_EQ(counts[i], LAPS);
+	CHECK_EQ(fdinfo(f.q[0].fd, "kevent-held"), 0);
+	close_flood(&f);
+}
+
+static long take_other(void *arg)
+{
+	struct flood *f = arg;
+
+	take_all(f, &f->q[1]);
+	return 0;
+}
+
+/* Another queue could have taken what this one was told of. */
+static void event_that_has_turns_is_not_held(void)
+{
+	struct actor other;
+	struct flood f;
+
+	open_flood(&f);
+	open_queue(&f.q[1], 2 * FILES);
+	watch(&f, &f.q[0]);
+	watch(&f, &f.q[1]);
+	start_actor(&other, take_other, &f);
+	CHECK_EQ(flood(&f), 0);
+	join_actor(&other, PATIENCE_MS);
+	CHECK_EQ(fdinfo(f.q[1].fd, "kevent-held"), 0);
+	close_queue(&f.q[1]);
+	close_flood(&f);
+}
+
+/* In the child: answers each byte of the first file. */
+static int answer(void *arg)
+{
+	struct flood *f = arg;
+	int i, flags = 0;
+	char c;
+
+	if (ioctl(f->far[0], FIONBIO, &flags))
+		return 1;
+	for (i = 0; i < ROUNDS; i++)
+		if (read(f->far[0], &c, 1) != 1 || write(f->far[0], &c, 1) != 1)
+			return 1;
+	return 0;
+}
+
+/*
+ * Each event is the only one until its answer: the queue tries to hold one now and then,
+ * ever more rarely, and none of these attempts may keep it for ever.
+ */
+static void single_events_are_held_rarely_and_not_for_ever(void)
+{
+	struct ukevent ev;
+	struct flood f;
+	long long held;
+	pid_t pid;
+	int i;
+
+	open_flood(&f);
+	watch(&f, &f.q[0]);
+	pid = start_child(answer, &f);
+	for (i = 0; i < ROUNDS; i++) {
+		put_byte(f.near[0]);
+		MUST_EVENT(&f.q[0], &ev);
+		MUST_EQ(take_bytes(f.near[0]), 1);
+	}
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	held = fdinfo(f.q[0].fd, "kevent-held");
+	note("%lld of %d single events were held", held, ROUNDS);
+	CHECK(held <= ROUNDS / 100);
+	close_flood(&f);
+}
+
+static int try_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? -errno : 0;
+}
+
+static void delay_is_what_was_set(void)
+{
+	uint32_t ns = 0;
+	struct queue q;
+
+	open_queue(&q, 8);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_GET_DELAY, &ns), 0);
+	CHECK_EQ(ns, 1000000);
+	CHECK_EQ(kevent_set_delay(q.fd, KEVENT_DELAY_MAX), 0);
+	CHECK_EQ(kevent_set_delay(q.fd, KEVENT_DELAY_MAX + 1), -EINVAL);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_GET_DELAY, &ns), 0);
+	CHECK_EQ(ns, KEVENT_DELAY_MAX);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_SET_DELAY, (void *)8), -EFAULT);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_GET_DELAY, (void *)8), -EFAULT);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(events_in_short_succession_are_held),
+	TEST(no_event_is_held_if_the_program_says_so),
+	TEST(consumer_of_real_time_has_each_event_at_once),
+	TEST(marks_are_not_held),
+	TEST(event_that_has_turns_is_not_held),
+	TEST(single_events_are_held_rarely_and_not_for_ever),
+	TEST(delay_is_what_was_set),
+	{}
+};
+
+const struct test_suite coalesce_suite = { .name = "coalesce", .cases = cases };
