@@ -499,5 +499,6 @@ void kevent_rearmed(struct kevent *ke, int mask)
 	if (mask >= 0 || !(ke->state & KE_FIRED))
 		return;
 	ke->state &= ~KE_FIRED;
-	kevent_report(ke);
+	/* With the look that was due before, if one was. */
+	kevent_happened(ke);
 }

@@ -948,6 +948,26 @@ static void edge_behind_a_kept_result_is_not_lost(void)
 	close_queue(&q);
 }
 
+/* What is said of a watch that cannot be changed is no wake-up either. */
+static void kept_edge_runs_once_whatever_is_asked(void)
+{
+	struct queue q;
+	struct scene s;
+
+	open_queue(&q, 64);
+	keep_result(&s, &q, KEVENT_REQ_ET);
+	CHECK_EQ(modify(q.fd, s.sv[0], &s.c, 1, KEVENT_REQ_ET), -EBUSY);
+	CHECK_EQ(remove_file(q.fd, KEVENT_CHAIN, s.sv[0]), -EBUSY);
+	ring_protect(&q, PROT_READ | PROT_WRITE);
+	must_end(&q, s.sv[0], 0, 3);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(left(s.sv[0]), 5);
+	put(s.sv[1], 1);
+	must_end(&q, s.sv[0], 0, 3);
+	close_pair(s.sv);
+	close_queue(&q);
+}
+
 /* The store faults, and is made again: no other wake-up came. */
 static void fault_is_no_wake_up(void)
 {
@@ -1449,6 +1469,7 @@ static const struct test_case cases[] = {
 	TEST(kept_result_is_not_run_again),
 	TEST(kept_result_goes_to_a_buffer),
 	TEST(edge_behind_a_kept_result_is_not_lost),
+	TEST(kept_edge_runs_once_whatever_is_asked),
 	TEST(fault_is_no_wake_up),
 	TEST(kept_result_ends_with_the_file),
 	TEST(unread_results_are_not_written_over),
