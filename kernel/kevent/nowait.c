@@ -3,7 +3,7 @@
  * Calls of chains as far as they do not block
  *
  * Each call is made as the program wrote it, or not at all: KEVENT_CALL_BLOCKS, and
- * nothing has happened but an access that is counted twice. So the answer of a call
+ * nothing has happened, though the time of access may be newer. So the answer of a call
  * does not depend on where it is made. "Blocks" means: waits for what another task, a
  * device or the network does. Locks that are held for a short time, and faults of the
  * caller's memory, do not count.
@@ -22,6 +22,7 @@
 #include <linux/magic.h>
 #include <linux/namei.h>
 #include <linux/net.h>
+#include <linux/sched/xacct.h>
 #include <linux/shmem_fs.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
@@ -96,56 +97,96 @@ static bool nowait_read_is_short(const struct file *file, loff_t pos,
 	       pos + got < i_size_read(inode);
 }
 
-static long nowait_read_at(struct file *file, char __user *buf, size_t len,
-			   loff_t *pos)
+/* RWF_NOWAIT; 0: all is in memory; or KEVENT_CALL_BLOCKS */
+static long nowait_read_flags(const struct file *file)
 {
 	struct inode *inode = file_inode(file);
-	loff_t at = pos ? *pos : 0;
-	struct iov_iter iter;
-	rwf_t flags = 0;
-	ssize_t ret;
 
 	/* A direct read waits for the device, whatever it was asked. */
 	if (!file->f_op->read_iter || !(file->f_mode & FMODE_READ) ||
 	    file->f_flags & O_DIRECT || nowait_asks_permission(inode->i_sb))
 		return KEVENT_CALL_BLOCKS;
 	if (file->f_mode & FMODE_NOWAIT)
-		flags = RWF_NOWAIT;
-	else if (!nowait_is_in_memory(inode))
-		return KEVENT_CALL_BLOCKS;
-	ret = import_ubuf(ITER_DEST, buf, min_t(size_t, len, MAX_RW_COUNT),
-			  &iter);
+		return (__force int)RWF_NOWAIT;
+	return nowait_is_in_memory(inode) ? 0 : KEVENT_CALL_BLOCKS;
+}
+
+static ssize_t nowait_read_iter(struct file *file, char __user *buf, size_t len,
+				loff_t *pos, int flags)
+{
+	struct kiocb kiocb;
+	struct iov_iter iter;
+	ssize_t ret;
+
+	init_sync_kiocb(&kiocb, file);
+	ret = kiocb_set_rw_flags(&kiocb, (__force rwf_t)flags, READ);
 	if (ret)
 		return ret;
-	len = iov_iter_count(&iter);
-	ret = vfs_iter_read(file, &iter, &at, flags);
+	kiocb.ki_pos = *pos;
+	iov_iter_ubuf(&iter, ITER_DEST, buf, len);
+	ret = file->f_op->read_iter(&kiocb, &iter);
+	*pos = kiocb.ki_pos;
+	return ret;
+}
+
+/* As vfs_read(): the same checks, counters and notifications */
+static long nowait_read_at(struct file *file, char __user *buf, size_t len,
+			   loff_t *pos)
+{
+	long ret, flags = nowait_read_flags(file);
+	loff_t at = pos ? *pos : 0;
+
+	if (flags < 0)
+		return flags;
+	if (!access_ok(buf, len))
+		return -EFAULT;
+	ret = rw_verify_area(READ, file, pos, len);
+	if (ret)
+		return ret;
+	len = min_t(size_t, len, MAX_RW_COUNT);
+	ret = nowait_read_iter(file, buf, len, &at, flags);
 	if (ret == -EAGAIN || ret == -EOPNOTSUPP ||
 	    (ret >= 0 && nowait_read_is_short(file, pos ? *pos : 0, len, ret)))
 		return KEVENT_CALL_BLOCKS;
+	if (ret > 0) {
+		fsnotify_access(file);
+		add_rchar(current, ret);
+	}
+	inc_syscr(current);
 	if (pos)
 		*pos = at;
 	return ret;
 }
 
 /* Another thread may read the file for long, and hold the lock of its position. */
+static bool nowait_lock_pos(struct file *file)
+{
+	return !(file->f_mode & FMODE_ATOMIC_POS) ||
+	       mutex_trylock(&file->f_pos_lock);
+}
+
+static void nowait_unlock_pos(struct file *file)
+{
+	if (file->f_mode & FMODE_ATOMIC_POS)
+		mutex_unlock(&file->f_pos_lock);
+}
+
 static long nowait_read(struct file *file, const struct pt_regs *regs)
 {
 	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
 	size_t len = regs->KEVENT_CALL_ARG2;
-	bool lock = file->f_mode & FMODE_ATOMIC_POS;
 	loff_t pos;
 	long ret;
 
 	if (file->f_mode & FMODE_STREAM)
 		return nowait_read_at(file, buf, len, NULL);
-	if (lock && !mutex_trylock(&file->f_pos_lock))
+	if (!nowait_lock_pos(file))
 		return KEVENT_CALL_BLOCKS;
 	pos = file->f_pos;
 	ret = nowait_read_at(file, buf, len, &pos);
 	if (ret >= 0)
 		file->f_pos = pos;
-	if (lock)
-		mutex_unlock(&file->f_pos_lock);
+	nowait_unlock_pos(file);
 	return ret;
 }
 
@@ -331,12 +372,22 @@ static bool nowait_is_known(const struct file *file)
 	return !inode->i_op->getattr || nowait_is_local(inode->i_sb);
 }
 
-static bool nowait_seeks(const struct file *file, const struct pt_regs *regs)
+static bool nowait_seeks(const struct file *file, unsigned int whence)
 {
-	unsigned int whence = regs->KEVENT_CALL_ARG2;
-
 	return whence <= SEEK_END && S_ISREG(file_inode(file)->i_mode) &&
 	       nowait_is_local(file_inode(file)->i_sb);
+}
+
+static long nowait_lseek(struct file *file, const struct pt_regs *regs)
+{
+	unsigned int whence = regs->KEVENT_CALL_ARG2;
+	long ret;
+
+	if (!nowait_seeks(file, whence) || !nowait_lock_pos(file))
+		return KEVENT_CALL_BLOCKS;
+	ret = vfs_llseek(file, regs->KEVENT_CALL_ARG1, whence);
+	nowait_unlock_pos(file);
+	return ret;
 }
 
 /* Calls */
@@ -395,8 +446,7 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 		return nowait_is_known(file) ? kevent_call_dispatch(regs, nr) :
 					       KEVENT_CALL_BLOCKS;
 	case __NR_lseek:
-		return nowait_seeks(file, regs) ?
-		       kevent_call_dispatch(regs, nr) : KEVENT_CALL_BLOCKS;
+		return nowait_lseek(file, regs);
 	default:
 		return KEVENT_CALL_BLOCKS;
 	}

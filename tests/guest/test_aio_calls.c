@@ -9,13 +9,18 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -309,6 +314,174 @@ static void files_that_do_not_block_say_so_themselves(struct queue *q)
 	CHECK_EQ(c.result, -EAGAIN);
 	close(listener);
 	close_pair(fd);
+}
+
+/* Without a look at a buffer that they do not use, ordinary calls say the same. */
+static void results_are_those_of_ordinary_calls(struct queue *q)
+{
+	int file = memfd_create("aio", MFD_CLOEXEC);
+	int event = eventfd(1, EFD_CLOEXEC), pipe[2];
+	char buf[8];
+	struct kevent_call c[] = {
+		ENTRY(SYS_read, file, buf, 1ul << 62),
+		ENTRY(SYS_pread64, file, buf, ~0ul),
+		ENTRY(SYS_pread64, file, ~0ul, 8),
+		ENTRY(SYS_pread64, file, ~0ul, 0),
+		ENTRY(SYS_read, file, buf, 0),
+		ENTRY(SYS_read, event, buf, 0),
+		ENTRY(SYS_read, event, buf, 7),
+		ENTRY(SYS_read, event, ~0ul, 8),
+		ENTRY(SYS_read, -1, buf, 8),
+		ENTRY(SYS_read, 0, buf, 0),
+		ENTRY(SYS_read, 0, ~0ul, 0),
+	};
+	unsigned int i;
+	long ret;
+
+	MUST(file >= 0 && event >= 0);
+	MUST_EQ(write(file, "hello", 5), 5);
+	MUST_EQ(lseek(file, 0, SEEK_SET), 0);
+	open_blocking_pipe(pipe);
+	c[9].args[0] = (uint64_t)pipe[0];
+	c[10].args[0] = (uint64_t)pipe[0];
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		ret = syscall(c[i].nr, c[i].args[0], c[i].args[1], c[i].args[2],
+			      c[i].args[3]);
+		if (submit(q->fd, &c[i], 1, COOKIE) == SUBMITTED) {
+			struct ukevent ev;
+
+			MUST_EQ(serve(q->fd, 1, 0), 1);
+			MUST_EVENT(q, &ev);
+		}
+		CHECK_EQ(c[i].result, ret < 0 ? -errno : ret);
+	}
+	close_pair(pipe);
+	close(event);
+	close(file);
+}
+
+/* A file that has a name, so that its position has a lock */
+static int open_file(char *path, size_t size)
+{
+	int fd;
+
+	snprintf(path, size, "/tmp/aio_file.%d", getpid());
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	MUST(fd >= 0);
+	MUST_EQ(write(fd, "hello", 5), 5);
+	MUST_EQ(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+/* Accesses that inotify tells of */
+static unsigned int accesses(int in)
+{
+	struct inotify_event ev;
+	unsigned int nr = 0;
+
+	while (read(in, &ev, sizeof(ev)) == sizeof(ev))
+		nr++;
+	return nr;
+}
+
+/* The same chain again and again is one event, so each is read before the next one. */
+static void accesses_are_those_of_ordinary_calls(struct queue *q)
+{
+	int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char path[40], buf[8];
+	int fd = open_file(path, sizeof(path));
+	struct kevent_call c;
+
+	MUST(in >= 0);
+	MUST(inotify_add_watch(in, path, IN_ACCESS) >= 0);
+	c = ENTRY(SYS_read, fd, buf, 8);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 5);
+	CHECK_EQ(accesses(in), 1);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 0);
+	CHECK_EQ(accesses(in), 0);
+	close(in);
+	close(fd);
+	unlink(path);
+}
+
+/* Position */
+
+#define PAGE	4096ul
+
+struct reader {
+	int	fd;
+	void	*page;
+};
+
+static long read_page(void *arg)
+{
+	const struct reader *r = arg;
+
+	return read(r->fd, r->page, PAGE);
+}
+
+/* Memory that is not there before fault_in() */
+static int take_page_away(void *page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.range = { .start = (uintptr_t)page, .len = PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	MUST(fd >= 0);
+	MUST_EQ(ioctl(fd, UFFDIO_API, &api), 0);
+	MUST_EQ(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
+	return fd;
+}
+
+static void await_fault(int uffd)
+{
+	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
+
+	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
+}
+
+static void fault_in(int uffd, void *page)
+{
+	struct uffdio_zeropage zero = {
+		.range = { .start = (uintptr_t)page, .len = PAGE },
+	};
+
+	MUST_EQ(ioctl(uffd, UFFDIO_ZEROPAGE, &zero), 0);
+}
+
+/* A thread that reads for long has the position. */
+static void position_is_not_waited_for(struct queue *q)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct reader r = { .page = page };
+	char path[40], buf[8];
+	struct kevent_call c;
+	struct actor a;
+	int uffd;
+
+	MUST(page != MAP_FAILED);
+	r.fd = open_file(path, sizeof(path));
+	uffd = take_page_away(page);
+	start_actor(&a, read_page, &r);
+	await_fault(uffd);
+	check_blocks(q, ENTRY(SYS_read, r.fd, buf, 8));
+	check_blocks(q, ENTRY(SYS_lseek, r.fd, 1, SEEK_SET));
+	fault_in(uffd, page);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 5);
+	c = ENTRY(SYS_lseek, r.fd, 1, SEEK_SET);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 1);
+	close(uffd);
+	close(r.fd);
+	unlink(path);
+	munmap(page, PAGE);
 }
 
 /* Serving */
@@ -896,6 +1069,9 @@ static const struct test_case cases[] = {
 	TEST_EACH(nobody_waits_in_the_caller),
 	TEST_EACH(open_of_a_leased_file_waits),
 	TEST_EACH(files_that_do_not_block_say_so_themselves),
+	TEST_EACH(results_are_those_of_ordinary_calls),
+	TEST_EACH(accesses_are_those_of_ordinary_calls),
+	TEST_EACH(position_is_not_waited_for),
 	TEST_EACH(rest_is_made_by_a_serving_thread),
 	TEST_EACH(add_submits_too),
 	TEST_EACH(bad_requests_are_refused),
