@@ -63,7 +63,7 @@ struct kevent_bound_table {
 long kevent_bound_call(struct kevent_queue *q, u64 slot, struct pt_regs *regs,
 		       bool *refused);
 long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
-			 struct pt_regs *regs, bool *refused);
+			 struct pt_regs *regs, bool parts, bool *refused);
 void kevent_bound_drop(struct kevent_queue *q);
 long kevent_bound_read_any(struct file *file, char __user *buf, size_t count);
 
@@ -164,7 +164,8 @@ static inline long kevent_bound_call(struct kevent_queue *q, u64 slot,
 }
 
 static inline long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
-				       struct pt_regs *regs, bool *refused)
+				       struct pt_regs *regs, bool parts,
+				       bool *refused)
 {
 	*refused = true;
 	return -ENOSYS;

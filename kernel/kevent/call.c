@@ -116,6 +116,7 @@ static bool kevent_call_observed(void)
  * @kind:	of the call, or 0: see kevent_call_kind()
  * @refused:	the call was not made; on_error is 0 then
  * @compat:	the caller is a 32-bit program, and no call is made
+ * @parts:	of calls that do not wait, see kevent_call_nowait()
  * @borrows:	the caller uses the file of a queue without a reference, as fdget() lets
  *		the only task of a file table. So no work of the task is done, which could
  *		begin threads that close the descriptor: io_uring's could
@@ -126,6 +127,7 @@ struct kevent_chain {
 	u8			kind;
 	bool			refused;
 	bool			compat;
+	bool			parts;
 	bool			borrows;
 };
 
@@ -263,7 +265,7 @@ static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 					     bool nowait)
 {
 	nr = array_index_nospec(nr, NR_syscalls);
-	return nowait ? kevent_call_nowait(&c->regs, nr) :
+	return nowait ? kevent_call_nowait(&c->regs, nr, c->parts) :
 			kevent_call_dispatch(&c->regs, nr);
 }
 
@@ -356,7 +358,7 @@ static noinline long kevent_call_run_bound(struct kevent_chain *c,
 		if (ret)
 			return kevent_call_refuse(c, ret);
 		ret = nowait ? kevent_bound_nowait(q, slot, &c->regs,
-						   &c->refused) :
+						   c->parts, &c->refused) :
 			       kevent_bound_call(q, slot, &c->regs,
 						 &c->refused);
 	} while (kevent_call_again(ret, c->borrows));
@@ -446,6 +448,7 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
 {
 	struct kevent_chain c = {
 		.compat		= in_compat_syscall(),
+		.parts		= mode == KEVENT_CALL_FAILS,
 		.borrows	= mode == KEVENT_CALL_FAILS &&
 				  kevent_call_borrows(),
 	};

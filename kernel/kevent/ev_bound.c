@@ -448,12 +448,13 @@ static bool bound_is_open(u32 fd, const struct file *file)
  * @q: the queue that has it
  * @slot: its slot
  * @regs: for arguments
+ * @parts: as for kevent_call_nowait()
  * @refused: set to true when the call is not made
  *
  * Return: as kevent_bound_call(), or %KEVENT_CALL_BLOCKS: nothing has happened.
  */
 long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
-			 struct pt_regs *regs, bool *refused)
+			 struct pt_regs *regs, bool parts, bool *refused)
 {
 	struct file *file;
 	int err;
@@ -464,5 +465,5 @@ long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
 		return bound_missing(err, refused);
 	if (!bound_is_open(regs->KEVENT_CALL_ARG0, file))
 		return -EBADF;
-	return kevent_call_nowait(regs, nr);
+	return kevent_call_nowait(regs, nr, parts);
 }

@@ -202,8 +202,33 @@ static long nowait_pread(struct file *file, const struct pt_regs *regs)
 
 /* Sockets */
 
+/*
+ * Could a call that does not wait do a part of what it is asked for, where one that waits
+ * does all? Sockets of AF_ALG, and those of a vsock, take a part of a packet.
+ */
+static bool nowait_splits(struct file *file, u32 nr)
+{
+	struct socket *sock = nowait_socket(file);
+
+	if (!sock)
+		return false;
+	switch (nr) {
+	case __NR_read:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+		return sock->sk && READ_ONCE(sock->sk->sk_rcvlowat) > 1;
+	case __NR_sendto:
+	case __NR_sendmsg:
+		return sock->type == SOCK_STREAM ||
+		       sock->type == SOCK_SEQPACKET;
+	default:
+		return false;
+	}
+}
+
 /* A call that has flags of its own: what they say is not known to the program. */
-static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags)
+static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags,
+			     bool parts)
 {
 	unsigned long before = *flags;
 	long ret;
@@ -211,20 +236,12 @@ static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags)
 	if (before & MSG_DONTWAIT)
 		return kevent_call_dispatch(regs, nr);
 	/* It would return less than it was asked to wait for. */
-	if (before & MSG_WAITALL)
+	if (before & MSG_WAITALL && !parts)
 		return KEVENT_CALL_BLOCKS;
 	*flags |= MSG_DONTWAIT;
 	ret = kevent_call_dispatch(regs, nr);
 	*flags = before;
 	return ret == -EAGAIN ? KEVENT_CALL_BLOCKS : ret;
-}
-
-/* Part of what is sent on a stream would be a result that no waiting call has. */
-static bool nowait_sends_whole(struct file *file)
-{
-	struct socket *sock = nowait_socket(file);
-
-	return sock && sock->type != SOCK_STREAM;
 }
 
 static long nowait_accept(struct file *file, const struct pt_regs *regs,
@@ -420,10 +437,29 @@ static bool nowait_needs_file(u32 nr)
 	       nr == __NR_lseek;
 }
 
-static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
+static long nowait_of_socket(struct pt_regs *regs, u32 nr, bool parts)
+{
+	switch (nr) {
+	case __NR_recvfrom:
+	case __NR_sendto:
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3,
+					parts);
+	case __NR_recvmsg:
+	case __NR_sendmsg:
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2,
+					parts);
+	default:
+		return KEVENT_CALL_BLOCKS;
+	}
+}
+
+static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr,
+			   bool parts)
 {
 	if (nowait_is_io(nr) && nowait_is_nonblock(file))
 		return kevent_call_dispatch(regs, nr);
+	if (!parts && nowait_splits(file, nr))
+		return KEVENT_CALL_BLOCKS;
 	switch (nr) {
 	case __NR_read:
 		return nowait_read(file, regs);
@@ -433,22 +469,13 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 		return nowait_accept(file, regs, 0);
 	case __NR_accept4:
 		return nowait_accept(file, regs, regs->KEVENT_CALL_ARG3);
-	case __NR_recvfrom:
-		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3);
-	case __NR_recvmsg:
-		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2);
-	case __NR_sendto:
-		if (nowait_sends_whole(file))
-			return nowait_with_flag(regs, nr,
-						(void *)&regs->KEVENT_CALL_ARG3);
-		return KEVENT_CALL_BLOCKS;
 	case __NR_fstat:
 		return nowait_is_known(file) ? kevent_call_dispatch(regs, nr) :
 					       KEVENT_CALL_BLOCKS;
 	case __NR_lseek:
 		return nowait_lseek(file, regs);
 	default:
-		return KEVENT_CALL_BLOCKS;
+		return nowait_of_socket(regs, nr, parts);
 	}
 }
 
@@ -456,10 +483,12 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
  * kevent_call_nowait - make a call if it does not block
  * @regs: its arguments
  * @nr: its number, of the table of calls that may be in a chain
+ * @parts: a call of a socket may do a part of what one that waits would do, as with
+ *	   O_NONBLOCK
  *
  * Return: what it returns, or %KEVENT_CALL_BLOCKS: nothing has happened.
  */
-long kevent_call_nowait(struct pt_regs *regs, u32 nr)
+long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
 {
 	switch (nr) {
 	case __NR_getpid:
@@ -486,5 +515,5 @@ long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 	if (!fd_file(f))
 		return nowait_needs_file(nr) ? kevent_call_dispatch(regs, nr) :
 					       KEVENT_CALL_BLOCKS;
-	return nowait_of_file(fd_file(f), regs, nr);
+	return nowait_of_file(fd_file(f), regs, nr, parts);
 }

@@ -14,9 +14,9 @@ struct pt_regs;
 #define KEVENT_CALL_BLOCKS	LONG_MIN
 
 #ifdef CONFIG_KEVENT_AIO
-long kevent_call_nowait(struct pt_regs *regs, u32 nr);
+long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts);
 #else
-static inline long kevent_call_nowait(struct pt_regs *regs, u32 nr)
+static inline long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
 {
 	return KEVENT_CALL_BLOCKS;
 }

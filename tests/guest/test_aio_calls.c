@@ -316,7 +316,56 @@ static void files_that_do_not_block_say_so_themselves(struct queue *q)
 	close_pair(fd);
 }
 
-/* Without a look at a buffer that they do not use, ordinary calls say the same. */
+/* A stream whose reader waits for more than a byte: what is there stays there. */
+static void lowest_number_of_bytes_is_waited_for(struct queue *q)
+{
+	char buf[8];
+	struct iovec iov = { .iov_base = buf, .iov_len = 8 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct kevent_call c;
+	int sock[2], nr = 4;
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	MUST_EQ(setsockopt(sock[0], SOL_SOCKET, SO_RCVLOWAT, &nr, sizeof(nr)), 0);
+	MUST_EQ(write(sock[1], "xyz", 3), 3);
+	check_blocks(q, ENTRY(SYS_read, sock[0], buf, 8));
+	check_blocks(q, ENTRY(SYS_recvfrom, sock[0], buf, 8));
+	check_blocks(q, ENTRY(SYS_recvmsg, sock[0], &msg, 0));
+	MUST_EQ(write(sock[1], "z", 1), 1);
+	c = ENTRY(SYS_read, sock[0], buf, 8);
+	if (submit(q->fd, &c, 1, COOKIE) == SUBMITTED)
+		CHECK_EQ(serve(q->fd, 1, 0), 1);
+	CHECK_EQ(c.result, 4);
+	close_pair(sock);
+}
+
+/* Part of what is sent would be a result that no call that waits has. */
+static void only_whole_messages_are_sent_in_the_caller(struct queue *q)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
+	struct iovec iov = { .iov_base = "xyz", .iov_len = 3 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct kevent_call c;
+	unsigned int i;
+	int sock[2];
+
+	for (i = 0; i < 2; i++) {
+		MUST_EQ(socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, sock), 0);
+		check_blocks(q, ENTRY(SYS_sendto, sock[0], "xyz", 3));
+		check_blocks(q, ENTRY(SYS_sendmsg, sock[0], &msg, 0));
+		close_pair(sock);
+	}
+	MUST_EQ(socketpair(AF_UNIX, types[2] | SOCK_CLOEXEC, 0, sock), 0);
+	c = ENTRY(SYS_sendto, sock[0], "xyz", 3);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 3);
+	c = ENTRY(SYS_sendmsg, sock[0], &msg, 0);
+	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(c.result, 3);
+	close_pair(sock);
+}
+
+/* What is wrong with a read is said as an ordinary read says it. */
 static void results_are_those_of_ordinary_calls(struct queue *q)
 {
 	int file = memfd_create("aio", MFD_CLOEXEC);
@@ -1069,6 +1118,8 @@ static const struct test_case cases[] = {
 	TEST_EACH(nobody_waits_in_the_caller),
 	TEST_EACH(open_of_a_leased_file_waits),
 	TEST_EACH(files_that_do_not_block_say_so_themselves),
+	TEST_EACH(lowest_number_of_bytes_is_waited_for),
+	TEST_EACH(only_whole_messages_are_sent_in_the_caller),
 	TEST_EACH(results_are_those_of_ordinary_calls),
 	TEST_EACH(accesses_are_those_of_ordinary_calls),
 	TEST_EACH(position_is_not_waited_for),

@@ -239,6 +239,29 @@ static void calls_that_would_block_fail(struct queue *q)
 	close_pair(pipe);
 }
 
+/* A part of what a call that waits would do is what one that does not wait does. */
+static void parts_are_results(struct queue *q)
+{
+	struct kevent_call c[2];
+	int sv[2], nr = 4;
+
+	open_pair(sv);
+	c[0] = ENTRY(SYS_recvfrom, sv[0], buffer, sizeof(buffer), MSG_WAITALL);
+	c[1] = ENTRY(SYS_sendto, sv[0], "answer", 6, MSG_NOSIGNAL);
+	MUST_EQ(watch(q->fd, sv[0], c, 2, 0), 0);
+	put(sv[1], 3);
+	must_end(q, sv[0], 1, 6);
+	CHECK_EQ(c[0].result, 3);
+	CHECK_EQ(read(sv[1], buffer, sizeof(buffer)), 6);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(setsockopt(sv[0], SOL_SOCKET, SO_RCVLOWAT, &nr, sizeof(nr)), 0);
+	c[0].args[3] = 0;
+	put(sv[1], 2);
+	must_end(q, sv[0], 1, 6);
+	CHECK_EQ(c[0].result, 2);
+	close_pair(sv);
+}
+
 static void nothing_is_delivered_for_nothing(struct queue *q)
 {
 	struct kevent_call c[2];
@@ -1440,6 +1463,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(events_have_all_fields),
 	TEST_EACH(results_have_64_bits),
 	TEST_EACH(calls_that_would_block_fail),
+	TEST_EACH(parts_are_results),
 	TEST_EACH(nothing_is_delivered_for_nothing),
 	TEST_EACH(another_process_is_faster),
 	TEST_EACH(chain_is_not_run_for_what_was),
