@@ -253,6 +253,43 @@ static void filter_counts_from_the_next_entry_on(void)
 			    PATIENCE_MS), 0);
 }
 
+static long serve(void *arg)
+{
+	return syscall(__NR_kevent_wait, *(int *)arg, 1, 0, NULL,
+		       KEVENT_FLAGS_SERVE, NULL);
+}
+
+static int filter_for_a_server(void *arg)
+{
+	int kq = (int)syscall(__NR_kevent_init, NULL, 0, 0);
+	struct kevent_call c[2];
+	struct ukevent ev = {
+		.id.raw_u64 = KEVENT_ARG(c), .type = KEVENT_AIO,
+		.event = KEVENT_AIO_DONE, .ret_data = { 2 },
+	};
+	struct actor a;
+
+	(void)arg;
+	make_chain(c);
+	start_actor(&a, serve, &kq);
+	CHILD_MUST(sleeps_in(a.tid, __NR_kevent_wait));
+	CHILD_MUST(filter(SYS_getppid, SECCOMP_RET_KILL_PROCESS,
+			  SECCOMP_FILTER_FLAG_TSYNC) == 0);
+	CHILD_MUST(kevent_ctl(kq, KEVENT_CTL_ADD, 1, &ev) == 0);
+	CHILD_MUST(get_events(kq, 1, 1, PATIENCE_MS * slowness, &ev) == 1);
+	CHILD_MUST(ev.id.raw_u64 == REFUSED);
+	CHILD_MUST((int)ev.ret_data[0] == -EOPNOTSUPP);
+	CHILD_MUST(c[1].result == 0x5a5a);
+	return 0;
+}
+
+/* A thread that sleeps for chains gets a filter: the next chain is refused. */
+static void filter_counts_in_serving_threads(void)
+{
+	CHECK_EQ(join_child(start_child(filter_for_a_server, NULL),
+			    PATIENCE_MS), 0);
+}
+
 /* Tracers */
 
 static int traced(void *arg)
@@ -345,6 +382,7 @@ static const struct test_case cases[] = {
 	TEST(filters_kill_for_a_call),
 	TEST(filters_may_ask_about_a_call),
 	TEST(filter_counts_from_the_next_entry_on),
+	TEST(filter_counts_in_serving_threads),
 	TEST(tracer_sees_each_call),
 	TEST(user_dispatch_sees_each_call),
 	{ }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who may run chains of calls
+ */
+
+#include <kunit/test.h>
+#include <linux/cleanup.h>
+#include <linux/irqflags.h>
+#include <linux/sched.h>
+
+#include "../call.h"
+
+/* Has a task with these flags, and not PF_KTHREAD as this one has it, chains? */
+static bool allowed_with(unsigned int flags)
+{
+	bool ret;
+
+	guard(irqsave)();
+	current->flags &= ~PF_KTHREAD;
+	current->flags |= flags;
+	ret = kevent_call_allowed();
+	current->flags &= ~flags;
+	current->flags |= PF_KTHREAD;
+	return ret;
+}
+
+/* No system call leads there: this is for whoever calls kevent from elsewhere. */
+static void threads_without_user_mode_have_no_chains(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, allowed_with(0));
+	KUNIT_EXPECT_FALSE(test, kevent_call_allowed());
+	KUNIT_EXPECT_FALSE(test, allowed_with(PF_IO_WORKER));
+	KUNIT_EXPECT_FALSE(test, allowed_with(PF_USER_WORKER));
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(threads_without_user_mode_have_no_chains),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name		= "kevent-call",
+	.test_cases	= cases,
+};
+
+kunit_test_suite(suite);
+
+MODULE_DESCRIPTION("KUnit tests of chains of calls");
+MODULE_LICENSE("GPL");
