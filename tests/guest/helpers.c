@@ -469,11 +469,9 @@ void start_actor(struct actor *a, long (*fn)(void *arg), void *arg)
 	start_actor_with(a, NULL, fn, arg);
 }
 
-/* Windows */
+/* CPUs */
 
-#define WINDOW	"/sys/kernel/debug/kevent/window"
-
-/* Where this thread ran before start_in_window() */
+/* Where this thread ran before share_cpu() or start_in_window() */
 static cpu_set_t cpus_before;
 
 static cpu_set_t only_cpu(int cpu)
@@ -484,6 +482,35 @@ static cpu_set_t only_cpu(int cpu)
 	CPU_SET(cpu, &set);
 	return set;
 }
+
+void share_cpu(void)
+{
+	cpu_set_t one = only_cpu(0);
+
+	MUST_EQ(sched_getaffinity(0, sizeof(cpus_before), &cpus_before), 0);
+	MUST_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+void go_first(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+
+	MUST_EQ(sched_setscheduler(0, SCHED_FIFO, &first), 0);
+}
+
+void go_as_others(void)
+{
+	MUST_EQ(sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){}), 0);
+}
+
+void leave_cpu(void)
+{
+	MUST_EQ(sched_setaffinity(0, sizeof(cpus_before), &cpus_before), 0);
+}
+
+/* Windows */
+
+#define WINDOW	"/sys/kernel/debug/kevent/window"
 
 static void start_actor_on(struct actor *a, int cpu, long (*fn)(void *arg), void *arg)
 {

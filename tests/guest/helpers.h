@@ -169,6 +169,15 @@ void start_actor(struct actor *a, long (*fn)(void *arg), void *arg);
 void join_actor(struct actor *a, unsigned int ms);
 bool actor_ended(struct actor *a);
 
+/*
+ * The caller, and threads and children that it starts from now on, share a CPU. Between
+ * go_first() and go_as_others() none of the others runs unless the caller sleeps.
+ */
+void share_cpu(void);
+void go_first(void);
+void go_as_others(void);
+void leave_cpu(void);
+
 /* Windows of the kernel, see kernel/kevent/window.h; the guest needs two CPUs. */
 
 /*

@@ -939,40 +939,22 @@ static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
 	close_pair(fd);
 }
 
-/* On one CPU nobody runs before the caller sleeps, or gives that up. */
-static void go_first(const cpu_set_t *cpus)
-{
-	MUST_EQ(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
-	MUST_EQ(sched_setscheduler(0, SCHED_FIFO,
-				   &(struct sched_param){ .sched_priority = 1 }),
-		0);
-}
-
-static void go_as_others(const cpu_set_t *cpus)
-{
-	MUST_EQ(sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){}), 0);
-	MUST_EQ(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
-}
-
 /* The chain is given to a server that comes to run when it has a signal. */
 static void signal_leaves_a_chain_to_another_server(struct queue *q)
 {
 	struct kevent_call c = GETPPID;
 	struct server s[2] = {};
-	cpu_set_t all, one;
 	struct ukevent ev;
 
 	catch_sigusr1();
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	MUST_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
-	MUST_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	share_cpu();
 	start_server(&s[0], q->fd, 1);
 	start_server(&s[1], q->fd, 1);
-	go_first(&one);
+	go_first();
 	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
 	MUST_EQ(pthread_kill(s[0].actor.thread, SIGUSR1), 0);
-	go_as_others(&all);
+	go_as_others();
+	leave_cpu();
 	join_actor(&s[0].actor, PATIENCE_MS);
 	CHECK_EQ(s[0].actor.ret, -EINTR);
 	MUST_EVENT(q, &ev);
