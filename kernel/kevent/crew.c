@@ -25,6 +25,7 @@
 #include "deadline.h"
 #include "limit.h"
 #include "queue.h"
+#include "window.h"
 
 /**
  * struct kevent_crew - serving threads of a queue and chains that wait for them
@@ -156,8 +157,11 @@ static int kevent_crew_alloc(struct kevent_queue *q)
 	INIT_LIST_HEAD(&crew->jobs);
 	INIT_LIST_HEAD(&crew->idle);
 	crew->queue = q;
-	/* Pairs with kevent_crew_of(). */
-	if (cmpxchg_release(&q->crew, NULL, crew))
+	/*
+	 * Pairs with kevent_crew_of(). Full barrier: pairs with kevent_crew_look(), see
+	 * there.
+	 */
+	if (cmpxchg(&q->crew, NULL, crew))
 		kfree(crew);
 	return 0;
 }
@@ -280,8 +284,14 @@ static void kevent_crew_look_next(struct kevent_crew *crew)
  */
 void kevent_crew_look(struct kevent_queue *q)
 {
-	struct kevent_crew *crew = kevent_crew_of(q);
+	struct kevent_crew *crew;
 
+	/*
+	 * Pairs with kevent_crew_alloc(): either the crew is seen here, or its first
+	 * server sees that the descriptor is closed.
+	 */
+	smp_mb();
+	crew = kevent_crew_of(q);
 	if (!crew)
 		return;
 	guard(raw_spinlock_irq)(&crew->lock);
@@ -431,8 +441,10 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 			      struct kevent_deadline *until)
 {
 	struct kevent_server s = { .task = current, .worker.serves = true };
-	int err = kevent_crew_claim(q);
+	int err;
 
+	kevent_window(q, KEVENT_WINDOW_SERVE);
+	err = kevent_crew_claim(q);
 	if (err)
 		return err;
 	/* It is counted here instead. */
@@ -441,7 +453,8 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 	INIT_LIST_HEAD(&s.link);
 	scoped_guard(raw_spinlock_irq, &s.crew->lock) {
 		s.crew->limit = limit;
-		s.looks = s.crew->looks;
+		/* It looks at once: @fd may be closed since its file was found. */
+		s.looks = s.crew->looks - 1;
 	}
 	return kevent_server_loop(&s, fd, until);
 }

@@ -873,6 +873,25 @@ static void servers_leave_when_their_descriptor_is_closed(struct queue *q)
 	close_pair(fd);
 }
 
+/* The first server of a queue, and one that comes when others have served */
+static void close_before_a_server_sleeps_is_seen(struct queue *q)
+{
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		struct server s = { .kq = q->fd, .limit = 1 };
+
+		CHECK(start_in_window(&s.actor, "serve", serve_on, &s));
+		fd = fcntl(q->fd, F_DUPFD_CLOEXEC, 0);
+		MUST(fd >= 0);
+		close(q->fd);
+		window_release();
+		join_actor(&s.actor, PATIENCE_MS);
+		CHECK_EQ(s.actor.ret, -EBADF);
+		q->fd = fd;
+	}
+}
+
 static void chain_may_close_its_queue(struct queue *q)
 {
 	struct kevent_call c[2];
@@ -1116,6 +1135,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(thread_that_blocks_makes_room_for_another),
 	TEST_EACH(limit_holds),
 	TEST_EACH(servers_leave_when_their_descriptor_is_closed),
+	TEST_EACH(close_before_a_server_sleeps_is_seen),
 	TEST_EACH(chain_may_close_its_queue),
 	TEST_EACH(signal_ends_the_wait_of_a_server),
 	TEST_EACH(signal_ends_a_chain_and_its_event_says_so),
