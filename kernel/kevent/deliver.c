@@ -41,6 +41,8 @@ int kevent_leave(struct kevent_queue *q, bool full)
 	}
 	if (flags != q->ring.flags && kevent_ring_here(q))
 		err = kring_set_flags(&q->ring, flags);
+	else
+		kevent_more_left(q);
 	/* A flag that stays has consumers call once more than they need to. */
 	return flags & KEVENT_RING_MORE ? err : 0;
 }

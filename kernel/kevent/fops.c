@@ -24,6 +24,7 @@
 #include "index.h"
 #include "limit.h"
 #include "mapping.h"
+#include "more.h"
 #include "ops.h"
 #include "queue.h"
 #include "state.h"

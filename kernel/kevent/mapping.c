@@ -178,29 +178,6 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 }
 
 /**
- * kevent_ring_fault_in - make user memory writable
- * @q: the queue
- * @to: its ring, or a buffer
- *
- * Called without any lock, since the fault may never end. Before it, wakes a
- * consumer for what is ready. Return: 0, -EFAULT, -EINTR on a fatal signal.
- */
-int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
-{
-	struct kring where;
-	unsigned long flags;
-	bool here;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (!list_empty(&q->ready))
-		kevent_wake(q, to->user ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
-	here = !to->user || kevent_ring_here(q);
-	where = *to;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return here ? kring_fault_in(&where) : -EFAULT;
-}
-
-/**
  * kevent_ring_spaces - in how many address spaces of living processes is the ring?
  * @q: the queue
  */

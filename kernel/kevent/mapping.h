@@ -16,7 +16,6 @@
 
 bool kevent_ring_elsewhere(struct kevent_queue *q);
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
-int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 u32 kevent_ring_spaces(const struct kevent_queue *q);
 void kevent_mappings_free(struct kevent_queue *q);
 

@@ -106,6 +106,64 @@ void kevent_more(struct kevent_queue *q)
 }
 
 /**
+ * kevent_more_left - a consumer leaves watches on the ready list, or is held up
+ * @q: the queue
+ *
+ * It may have been woken for them. Unless another one is on its way, the ring says that
+ * they are there.
+ */
+void kevent_more_left(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!list_empty(&q->ready) && !q->nr_woken)
+		kevent_more(q);
+}
+
+/**
+ * kevent_wake_left - a process has closed its descriptor, maybe by being killed
+ * @q: the queue
+ *
+ * It may have been woken for events that it did not take: an entry in the ring,
+ * a level watch. Wakes a consumer that still sleeps, to look.
+ */
+void kevent_wake_left(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (q->nr_listed || kevent_unread(q))
+		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+	kevent_more_left(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/**
+ * kevent_ring_fault_in - make user memory writable
+ * @q: the queue
+ * @to: its ring, or a buffer
+ *
+ * Called without any lock, since the fault may never end. Before it, wakes a
+ * consumer for what is ready. Return: 0, -EFAULT, -EINTR on a fatal signal.
+ */
+int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
+{
+	struct kring where;
+	unsigned long flags;
+	bool here;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready)) {
+		kevent_wake(q, to->user ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+		kevent_more_left(q);
+	}
+	here = !to->user || kevent_ring_here(q);
+	where = *to;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return here ? kring_fault_in(&where) : -EFAULT;
+}
+
+/**
  * kevent_retry_flags - store the flags of the ring, which faulted
  * @q: the queue
  *

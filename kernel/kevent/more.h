@@ -8,9 +8,13 @@
 #include <linux/types.h>
 
 struct kevent_queue;
+struct kring;
 struct pid;
 
 void kevent_more(struct kevent_queue *q);
+void kevent_more_left(struct kevent_queue *q);
+void kevent_wake_left(struct kevent_queue *q);
+int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 void kevent_retry_flags(struct kevent_queue *q);
 struct pid *kevent_follow(struct kevent_queue *q, bool sleeps);
 

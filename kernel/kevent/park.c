@@ -12,6 +12,7 @@
 #include "collect.h"
 #include "deadline.h"
 #include "limit.h"
+#include "more.h"
 #include "park.h"
 #include "queue.h"
 #include "wait.h"

@@ -250,23 +250,6 @@ void kevent_wake_others(struct kevent_queue *q, int nr)
 }
 
 /**
- * kevent_wake_left - a process has closed its descriptor, maybe by being killed
- * @q: the queue
- *
- * It may have been woken for events that it did not take: an entry in the ring,
- * a level watch. Wakes a consumer that still sleeps, to look.
- */
-void kevent_wake_left(struct kevent_queue *q)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (q->nr_listed || kevent_unread(q))
-		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-}
-
-/**
  * kevent_wake_one - have one consumer return although nothing is ready
  * @q: the queue
  *

@@ -180,7 +180,6 @@ struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
 void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr);
 void kevent_wake_one(struct kevent_queue *q);
-void kevent_wake_left(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 

@@ -119,8 +119,10 @@ static void kevent_batch_unlock(struct kevent_queue *q,
 				unsigned long flags)
 	__releases(&q->ready_lock)
 {
-	if (batch->alone && !list_empty(&q->ready) && !q->nr_woken)
+	if (batch->alone && !list_empty(&q->ready) && !q->nr_woken) {
 		kevent_wake(q, KEVENT_ANY, 1);
+		kevent_more_left(q);
+	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 

@@ -123,8 +123,10 @@ static bool kevent_is_requested(struct kevent_queue *q,
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (w->requested && !list_empty(&q->ready) && !q->nr_woken)
+	if (w->requested && !list_empty(&q->ready) && !q->nr_woken) {
 		kevent_wake(q, KEVENT_ANY, 1);
+		kevent_more_left(q);
+	}
 	return w->requested;
 }
 
@@ -164,8 +166,10 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		return -ECANCELED;
 	if (kevent_may_collect(q, w->news))
 		return kevent_slept(q, w);
-	if (!list_empty(&q->ready))
+	if (!list_empty(&q->ready)) {
 		kevent_wake(q, KEVENT_OF_BUFFER, 1);
+		kevent_more_left(q);
+	}
 	if (q->wake_request) {
 		WRITE_ONCE(q->wake_request, false);
 		return -ECANCELED;

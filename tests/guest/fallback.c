@@ -37,7 +37,7 @@ struct skip {
 
 static const struct skip skips[] = {
 	{ "hit",
-	  " hits hit_faults storm_hits ring.entries_come_in_order_of_events"
+	  " hits hit_faults storm_hits left ring.entries_come_in_order_of_events"
 	  " ring.wait_moves_at_most_num ring.event_that_is_queued_sets_the_flag"
 	  " ring.event_for_a_sleeper_sets_no_flag"
 	  " ring.consumer_that_sleeps_is_not_interrupted"

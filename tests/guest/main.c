@@ -39,6 +39,7 @@ static const struct test_suite *const suites[] = {
 	&ring_suite,
 	&modes_suite,
 	&wake_suite,
+	&left_suite,
 	&hits_suite,
 	&wait_arg_suite,
 	&max_running_suite,

@@ -1155,6 +1155,33 @@ static void close_held(struct held *h)
 	munmap(h->page, PAGE);
 }
 
+/* The event behind the chain waits in the kernel, for whoever looks. */
+static void event_behind_it_is_told_meanwhile(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	struct held h;
+
+	open_queue(&q, 8);
+	open_held(&h, &q, KEVENT_REQ_ET);
+	MUST_EQ(add_user(q.fd, 9, 1, KEVENT_REQ_ONESHOT, 9), 0);
+	share_cpu();
+	start_actor(&h.actor, collect_one, &h);
+	MUST(sleeps_in(h.actor.tid, __NR_kevent_wait));
+	go_first();
+	put(h.sv[1], 6);
+	MUST_EQ(mark_user(q.fd, 9, 1), 1);
+	go_as_others();
+	await_fault(h.uffd);
+	CHECK(q.ring->ring_flags & KEVENT_RING_MORE);
+	end_held(&h);
+	CHECK_EQ(h.actor.ret, 1);
+	MUST_EVENT(&q, &ev);
+	leave_cpu();
+	close_held(&h);
+	close_queue(&q);
+}
+
 static void nobody_takes_it_away_meanwhile(struct queue *q)
 {
 	struct ukevent uk = { .type = KEVENT_CHAIN };
@@ -1497,6 +1524,7 @@ static const struct test_case cases[] = {
 	TEST(fault_is_no_wake_up),
 	TEST(kept_result_ends_with_the_file),
 	TEST(unread_results_are_not_written_over),
+	TEST(event_behind_it_is_told_meanwhile),
 	TEST_EACH(nobody_takes_it_away_meanwhile),
 	TEST_EACH(wake_up_meanwhile_is_not_lost),
 	TEST_EACH(others_go_on_meanwhile),

@@ -595,6 +595,32 @@ static void parked_one_is_interrupted(void)
 	close_team(t, 2);
 }
 
+/* It was woken for the event, and is interrupted before it parks. */
+static void event_of_an_interrupted_one_is_told(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct worker *a;
+	struct team *t;
+
+	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	share_cpu();
+	t = open_team(1, 1);
+	a = &t->w[0];
+	MUST_EQ(add_user(t->q.fd, 11, 1, KEVENT_REQ_ONESHOT, 11), 0);
+	sleeps(a);
+	/* Now the main thread runs, as far as the limit knows. */
+	CHECK_EQ(wait_for_event(&t->q, 1, 0), 0);
+	go_first();
+	mark(t, 11);
+	MUST_EQ(pthread_kill(a->actor.thread, SIGUSR1), 0);
+	go_as_others();
+	CHECK_EQ(result(a), -EINTR);
+	CHECK(t->q.ring->ring_flags & KEVENT_RING_MORE);
+	CHECK_EQ(wait_for_event(&t->q, 0, 0), 11);
+	leave_cpu();
+	close_team(t, 1);
+}
+
 /* Requests stop threads one by one, as far as they wait. */
 static void parked_one_hears_a_request(void)
 {
@@ -1074,6 +1100,7 @@ static const struct test_case cases[] = {
 	TEST(raised_limit_lets_all_go),
 	TEST(parked_one_has_its_timeout),
 	TEST(parked_one_is_interrupted),
+	TEST(event_of_an_interrupted_one_is_told),
 	TEST(parked_one_hears_a_request),
 	TEST(timeout_of_a_parked_one_hands_on),
 	TEST(min_nr_is_waited_for),

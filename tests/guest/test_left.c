@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A thread goes, or is held up, without what it was woken for
+ *
+ *	W sleeps	request, event		W returns 0, MORE is set
+ *	W sleeps	event, the ring is full	W sleeps on, MORE is set
+ *	W of a child	two events		W takes one, MORE is set
+ *	W sleeps	event			W is stuck in a fault, MORE is set
+ *
+ * The main thread goes first on the CPU of the others: who it wakes runs after all that it
+ * does.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "helpers.h"
+
+#define PAGE	4096ul
+
+static bool has_more(struct queue *q)
+{
+	return __atomic_load_n(&q->ring->ring_flags, __ATOMIC_RELAXED) &
+	       KEVENT_RING_MORE;
+}
+
+static void await_more(struct queue *q)
+{
+	uint64_t start = now_ns();
+
+	while (!has_more(q))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void request(struct queue *q)
+{
+	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL), 0);
+}
+
+/* Watches whose events always wait in the kernel first */
+static void add_marks(struct queue *q, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		MUST_EQ(add_user(q->fd, i, 1, KEVENT_REQ_ONESHOT, i), 0);
+}
+
+static void event_beside_a_request_is_told(void)
+{
+	struct waiter w;
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 8);
+	add_marks(&q, 1);
+	share_cpu();
+	start_waiter(&w, &q, 8);
+	go_first();
+	request(&q);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	go_as_others();
+	CHECK_EQ(join_waiter(&w), 0);
+	CHECK(has_more(&q));
+	MUST_EVENT(&q, &ev);
+	CHECK(!has_more(&q));
+	leave_cpu();
+	close_queue(&q);
+}
+
+/* Nobody else waits: only a call after a look at the ring would take the event. */
+static void event_for_a_sleeper_on_a_full_ring_is_told(void)
+{
+	struct waiter w;
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, 2);
+	for (i = 0; i < 3; i++)
+		MUST_EQ(add_user(q.fd, i, 1, 0, i), 0);
+	for (i = 0; i < 2; i++)
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	MUST_EQ(kevent_wait(q.fd, 2, 0, NULL, 0, NULL), 2);
+	start_waiter(&w, &q, 2);
+	CHECK(!has_more(&q));
+	MUST_EQ(mark_user(q.fd, 2, 1), 1);
+	await_more(&q);
+	request(&q);
+	CHECK_EQ(join_waiter(&w), 0);
+	close_queue(&q);
+}
+
+struct outsider {
+	struct queue	*q;
+	int		took[2], end[2];
+};
+
+/* Its end would tell of the other event, so it waits for that of the test. */
+static int take_one(void *arg)
+{
+	struct outsider *o = arg;
+	struct ukevent ev;
+	char byte;
+
+	close(o->end[1]);
+	CHILD_MUST(get_events(o->q->fd, 1, 1, -1, &ev) == 1);
+	CHILD_MUST(write(o->took[1], "", 1) == 1);
+	CHILD_MUST(read(o->end[0], &byte, 1) == 0);
+	return 0;
+}
+
+static void event_left_by_one_without_the_ring_is_told(void)
+{
+	struct ukevent ev[2];
+	struct outsider o;
+	struct queue q;
+	pid_t pid;
+	char byte;
+	int i;
+
+	open_queue(&q, 8);
+	o.q = &q;
+	add_marks(&q, 2);
+	for (i = 0; i < 2; i++)
+		kevent_set_user(&ev[i], i, 1, 0, 0);
+	MUST_EQ(pipe2(o.took, O_CLOEXEC), 0);
+	MUST_EQ(pipe2(o.end, O_CLOEXEC), 0);
+	share_cpu();
+	pid = start_child(take_one, &o);
+	MUST(sleeps_in(pid, __NR_kevent_get_events));
+	go_first();
+	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 2, ev), 2);
+	go_as_others();
+	MUST_EQ(read(o.took[0], &byte, 1), 1);
+	await_more(&q);
+	close(o.end[1]);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	MUST_EVENT(&q, ev);
+	leave_cpu();
+	close_queue(&q);
+}
+
+/* A buffer in a page that comes when the test says so */
+struct stuck {
+	struct actor	actor;
+	struct queue	*q;
+	int		uffd;
+	char		*page;
+};
+
+static void open_stuck(struct stuck *s, struct queue *q)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING, .range.len = PAGE,
+	};
+
+	s->q = q;
+	s->page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(s->page != MAP_FAILED);
+	reg.range.start = (uintptr_t)s->page;
+	s->uffd = (int)syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	MUST(s->uffd >= 0);
+	MUST_EQ(ioctl(s->uffd, UFFDIO_API, &api), 0);
+	MUST_EQ(ioctl(s->uffd, UFFDIO_REGISTER, &reg), 0);
+}
+
+static void await_fault(struct stuck *s)
+{
+	struct pollfd pfd = { .fd = s->uffd, .events = POLLIN };
+
+	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
+}
+
+static void close_stuck(struct stuck *s)
+{
+	struct uffdio_zeropage zero = {
+		.range = { .start = (uintptr_t)s->page, .len = PAGE },
+	};
+
+	MUST_EQ(ioctl(s->uffd, UFFDIO_ZEROPAGE, &zero), 0);
+	request(s->q);
+	join_actor(&s->actor, PATIENCE_MS);
+	CHECK_EQ(s->actor.ret, 0);
+	close(s->uffd);
+	munmap(s->page, PAGE);
+}
+
+static long get_into_the_page(void *arg)
+{
+	struct stuck *s = arg;
+
+	return kevent_get_events(s->q->fd, 1, 1, NULL, (void *)s->page, 0);
+}
+
+/* It is there for others: the one that was woken cannot take it yet. */
+static void event_for_one_stuck_in_a_fault_is_told(void)
+{
+	struct ukevent ev;
+	struct stuck s;
+	struct queue q;
+
+	open_queue(&q, 8);
+	add_marks(&q, 1);
+	open_stuck(&s, &q);
+	start_actor(&s.actor, get_into_the_page, &s);
+	MUST(sleeps_in(s.actor.tid, __NR_kevent_get_events));
+	CHECK(!has_more(&q));
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	await_fault(&s);
+	CHECK(has_more(&q));
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ptr, 0);
+	close_stuck(&s);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST(event_beside_a_request_is_told),
+	TEST(event_for_a_sleeper_on_a_full_ring_is_told),
+	TEST(event_left_by_one_without_the_ring_is_told),
+	TEST(event_for_one_stuck_in_a_fault_is_told),
+	{}
+};
+
+const struct test_suite left_suite = {
+	.name = "left",
+	.cases = cases,
+};
