@@ -249,6 +249,22 @@ void kevent_wake_others(struct kevent_queue *q, int nr)
 	kevent_unlock(q, flags);
 }
 
+/*
+ * A waiter that runs already has yet to come for the lock. It is off the list in any case:
+ * the next request is for the next one.
+ */
+static void kevent_wake_requested(struct kevent_queue *q,
+				  struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	w->requested = true;
+	kevent_wake_task(w->task);
+	kevent_sleepers_del(q, w);
+	w->woken = true;
+	q->nr_woken++;
+}
+
 /**
  * kevent_wake_one - have one consumer return although nothing is ready
  * @q: the queue
@@ -263,11 +279,9 @@ void kevent_wake_one(struct kevent_queue *q)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
-	if (w) {
-		w->requested = true;
-		kevent_wake_some(q, KEVENT_ANY, 1);
-	} else if (!kevent_limit_request(kevent_limit_peek(&q->limit))) {
+	if (w)
+		kevent_wake_requested(q, w);
+	else if (!kevent_limit_request(kevent_limit_peek(&q->limit)))
 		WRITE_ONCE(q->wake_request, true);
-	}
 	kevent_unlock(q, flags);
 }

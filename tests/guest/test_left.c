@@ -6,6 +6,7 @@
  *	W sleeps	event, the ring is full	W sleeps on, MORE is set
  *	W of a child	two events		W takes one, MORE is set
  *	W sleeps	event			W is stuck in a fault, MORE is set
+ *	W X sleep	W runs; two requests	both return
  *
  * The main thread goes first on the CPU of the others: who it wakes runs after all that it
  * does.
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include <linux/userfaultfd.h>
@@ -73,6 +75,38 @@ static void event_beside_a_request_is_told(void)
 	CHECK(!has_more(&q));
 	leave_cpu();
 	close_queue(&q);
+}
+
+static void ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+static void catch_usr1(void)
+{
+	const struct sigaction act = { .sa_handler = ignore_signal };
+
+	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
+}
+
+/* The first waiter runs, as it has a signal, and is the oldest one until it looks. */
+static void each_request_ends_a_wait(struct queue *q)
+{
+	struct waiter w[2];
+	int i;
+
+	catch_usr1();
+	share_cpu();
+	for (i = 0; i < 2; i++)
+		start_waiter(&w[i], q, 1);
+	go_first();
+	MUST_EQ(pthread_kill(w[0].actor.thread, SIGUSR1), 0);
+	for (i = 0; i < 2; i++)
+		request(q);
+	go_as_others();
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(join_waiter(&w[i]), 0);
+	leave_cpu();
 }
 
 /* Nobody else waits: only a call after a look at the ring would take the event. */
@@ -225,6 +259,7 @@ static void event_for_one_stuck_in_a_fault_is_told(void)
 
 static const struct test_case cases[] = {
 	TEST(event_beside_a_request_is_told),
+	TEST_EACH(each_request_ends_a_wait),
 	TEST(event_for_a_sleeper_on_a_full_ring_is_told),
 	TEST(event_left_by_one_without_the_ring_is_told),
 	TEST(event_for_one_stuck_in_a_fault_is_told),
