@@ -141,7 +141,7 @@ bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
 
 /* Processes */
 
-static struct kevent_crew *kevent_crew_of(struct kevent_queue *q)
+static struct kevent_crew *kevent_crew_of(const struct kevent_queue *q)
 {
 	/* Pairs with kevent_crew_alloc(). */
 	return smp_load_acquire(&q->crew);
@@ -167,6 +167,18 @@ static int kevent_crew_alloc(struct kevent_queue *q)
 }
 
 /**
+ * kevent_crew_is_mine - are the chains of a queue those of the current process?
+ * @q: the queue
+ */
+bool kevent_crew_is_mine(const struct kevent_queue *q)
+{
+	struct kevent_crew *crew = kevent_crew_of(q);
+
+	/* Only the last thread of a process gives its crews up. */
+	return crew && READ_ONCE(crew->process) == current->signal;
+}
+
+/**
  * kevent_crew_claim - the current process is to submit chains, or to serve
  * @q: the queue
  *
@@ -179,8 +191,7 @@ int kevent_crew_claim(struct kevent_queue *q)
 {
 	struct kevent_crew *crew = kevent_crew_of(q);
 
-	/* Only the last thread of a process gives its crews up. */
-	if (crew && READ_ONCE(crew->process) == current->signal)
+	if (kevent_crew_is_mine(q))
 		return 0;
 	if (!crew && kevent_crew_alloc(q))
 		return -ENOMEM;

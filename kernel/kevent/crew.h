@@ -29,6 +29,7 @@ struct kevent_job {
 #ifdef CONFIG_KEVENT_AIO
 
 int kevent_crew_claim(struct kevent_queue *q);
+bool kevent_crew_is_mine(const struct kevent_queue *q);
 void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job);
 bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job);
 int kevent_serve(int fd, u32 limit, struct kevent_deadline *until);

@@ -87,8 +87,8 @@ static bool ev_aio_may_change(const struct kevent *ke)
 }
 
 /*
- * REMOVE: a chain that was submitted has one event. The calls from the entry
- * @run.at on are not made.
+ * REMOVE, by the process that runs it: a chain that was submitted has one event. The
+ * calls from the entry @run.at on are not made.
  */
 static int ev_aio_cancel(struct kevent *ke)
 {
@@ -96,6 +96,8 @@ static int ev_aio_cancel(struct kevent *ke)
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
+	if (!kevent_crew_is_mine(ke->queue))
+		return -EPERM;
 	if (!kevent_crew_dequeue(ke->queue, &ka->job))
 		return -EALREADY;
 	ka->job.run.refused = true;

@@ -1074,6 +1074,26 @@ static void chains_are_those_of_one_process(struct queue *q)
 	check_done(&ev, COOKIE, 0, getppid());
 }
 
+static int may_not_remove(void *arg)
+{
+	struct queue *q = arg;
+
+	CHILD_MUST(remove_chain(q->fd, COOKIE) == -EPERM);
+	return 0;
+}
+
+static void another_process_cancels_nothing(struct queue *q)
+{
+	struct kevent_call c = GETPPID;
+	struct ukevent ev;
+
+	MUST_EQ(add_chain(q->fd, &c, 1, COOKIE), 0);
+	CHECK_EQ(join_child(start_child(may_not_remove, q), PATIENCE_MS), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, getppid());
+}
+
 static int is_killed(void *arg)
 {
 	struct queue *q = arg;
@@ -1144,6 +1164,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(chain_without_memory_is_broken),
 	TEST_EACH(process_that_ends_drops_its_chains),
 	TEST_EACH(chains_are_those_of_one_process),
+	TEST_EACH(another_process_cancels_nothing),
 	TEST_EACH(sigkill_ends_what_runs_and_what_waits),
 	{ }
 };
