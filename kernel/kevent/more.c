@@ -59,6 +59,8 @@ static void kevent_more_notify(const struct kevent_queue *q,
 
 	/* task_work_add() is a full barrier: the work is there before its mark. */
 	set_tsk_thread_flag(task, TIF_NOTIFY_RESUME);
+	/* The task is seen on its CPU, or sees the mark when it comes to another one. */
+	smp_mb__after_atomic();
 	if (!q->consumer_sleeps || tick_nohz_full_cpu(task_cpu(task)))
 		kick_process(task);
 }
