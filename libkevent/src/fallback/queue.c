@@ -72,10 +72,15 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	return err;
 }
 
-/* Nobody else uses the queue. In a child the descriptors are copies. */
+/*
+ * Nobody else uses the queue. In a child the descriptors are copies. The number of its
+ * epoll may be that of another file by now, maybe of an epoll of the program, so nothing
+ * is taken from there: epoll forgets all when it is closed.
+ */
 void fb_queue_teardown(struct fb_queue *q)
 {
 	fb_queue_lock(q, -1);
+	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
 	/* The thread that waits for futex words goes on until it is stopped. */
 	if (q->hash && q->slots)
 		fb_kill_all(q);
@@ -90,7 +95,6 @@ void fb_queue_teardown(struct fb_queue *q)
 	free(q->slots);
 	q->hash = NULL;
 	q->slots = NULL;
-	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
 }
 
 int fb_queue_check(struct fb_queue *q, int fd)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/futex.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -182,6 +183,26 @@ static void number_of_a_closed_queue_comes_back(void)
 	CHECK_EQ(again.fd, q.fd);
 	CHECK_EQ(add_mark(again.fd, 0), 0);
 	kevent_queue_close(&again);
+}
+
+/* An epoll of the program has the number, and the file that the queue watched. */
+static void end_of_a_queue_leaves_other_files_alone(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct kevent_queue q;
+	int fd[2], epoll;
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	CHECK_EQ(close(q.fd), 0);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK_EQ(epoll, q.fd);
+	CHECK_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd[0], &event), 0);
+	/* The library finds out that its queue is closed. */
+	CHECK_EQ(add_mark(q.fd, 0), -EINVAL);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 1);
 }
 
 static void close_frees_all_descriptors(void)
@@ -595,6 +616,7 @@ static const struct test tests[] = {
 	TEST(child_has_no_queue),
 	TEST(closed_queue_is_none),
 	TEST(number_of_a_closed_queue_comes_back),
+	TEST(end_of_a_queue_leaves_other_files_alone),
 	TEST(close_frees_all_descriptors),
 	TEST(plain_close_leaves_a_few_descriptors),
 	TEST(copy_of_the_descriptor_is_the_queue),
