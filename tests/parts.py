@@ -3,10 +3,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 
 from lib import report, vm
 from lib.paths import BUILD, LOG, TOP
@@ -142,6 +144,28 @@ def run_lowres():
 def run_suspend():
     """QEMU does not always wake a second processor that was suspended."""
     return run_guest("suspend", "base", "--cpus", "1", suites=("suspend",))
+
+
+HANG = ["sleep", "600"]
+HANG_LOG = ("QEMU's thread", "CPU 0 is at ", "CPU 1 is at ", "sysrq: Show backtrace of all",
+            "sysrq: Show State", "task:sleep ", "sysrq: Show Blocked State")
+
+
+def run_hang():
+    """A command that says nothing: the runner tells so, and the log what the guest does."""
+    done = subprocess.run(vm.command(HANG, "--silence", 5, "--timeout", 120),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace")
+    match = re.search(r"^vm: no output for 5 s; console: (\S+)\n\Z", done.stderr, re.M)
+    log = Path(match[1]).read_text(errors="replace") if match else ""
+    problems = [f"no {text!r} in the log" for text in HANG_LOG if text not in log]
+    results = report.Report("hang")
+    if done.returncode == 124 and not problems:
+        results.passed += 1
+    else:
+        results.fail("hang.is_shown", [f"exit status {done.returncode}", *problems,
+                                       *done.stderr.splitlines()[-20:]])
+    return results
 
 
 def run_arm64():

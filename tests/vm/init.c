@@ -254,18 +254,6 @@ static bool copy_output(int in)
 	return size != 0;
 }
 
-/* The host no longer waits: make the kernel show where every task is. */
-static void show_tasks(void)
-{
-	char letter;
-
-	if (read(verdict, &letter, 1) != 1)
-		return;
-	write_file("/proc/sysrq-trigger", "l");
-	write_file("/proc/sysrq-trigger", "t");
-	write_file("/proc/sysrq-trigger", "w");
-}
-
 static void on_child(int signal)
 {
 	(void)signal;
@@ -274,10 +262,7 @@ static void on_child(int signal)
 /* Returns the wait status of pid; reaps every orphan before that. */
 static int wait_command(pid_t pid, int in)
 {
-	struct pollfd fds[] = {
-		{ .fd = verdict, .events = POLLIN },
-		{ .fd = in, .events = POLLIN },
-	};
+	struct pollfd fd = { .fd = in, .events = POLLIN };
 	int status;
 	sigset_t none;
 	pid_t child;
@@ -287,12 +272,8 @@ static int wait_command(pid_t pid, int in)
 		while ((child = waitpid(-1, &status, WNOHANG)) > 0)
 			if (child == pid)
 				return status;
-		if (ppoll(fds, 2, NULL, &none) < 0)
-			continue;
-		if (fds[0].revents & POLLIN)
-			show_tasks();
-		if (fds[1].revents && !copy_output(in))
-			fds[1].fd = -1;
+		if (ppoll(&fd, 1, NULL, &none) > 0 && !copy_output(in))
+			fd.fd = -1;
 	}
 }
 
