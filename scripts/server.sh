@@ -49,14 +49,78 @@ uptime_seconds()
 	cut -d. -f1 /proc/uptime
 }
 
-# until_true COMMAND...: wait until it succeeds; fails when that takes too long
+# until_true COMMAND...: wait until it succeeds; fails when that takes too long, and
+# says so at once: what the caller prints may come much later
 until_true()
 {
 	deadline=$(($(uptime_seconds) + seconds))
 	until "$@"; do
-		[ "$(uptime_seconds)" -lt $deadline ] || return 1
+		[ "$(uptime_seconds)" -lt $deadline ] || {
+			echo "not within $seconds s: $*" >&2
+			return 1
+		}
 		sleep 0.05
 	done
+}
+
+# ended PID: a child of this script has, or has been waited for
+ended()
+{
+	case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) in
+	""|Z*)	;;
+	*)	return 1 ;;
+	esac
+}
+
+# Ticks of a processor that it has had in user mode and in the kernel
+ticks()
+{
+	sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f12,13
+}
+
+# Connections by state, and by whether they have bytes to send or to be read
+connections()
+{
+	awk 'NR > 1 {
+			split($5, bytes, ":")
+			seen[$4 (bytes[1] ~ /[^0]/ ? " to send" : "") \
+				(bytes[2] ~ /[^0]/ ? " to be read" : "")]++
+		}
+		END { for (what in seen) print seen[what], "in state", what }' \
+		/proc/net/tcp
+}
+
+# interests PID: how many files its epolls watch for which events
+interests()
+{
+	cat "/proc/$1/fdinfo"/* 2>/dev/null | awk '
+		$1 == "tfd:" { seen[$4]++ }
+		END { for (events in seen) print seen[events], "files are watched for",
+			events }'
+}
+
+# show PID: what it does, its queues and epolls, and all connections
+show()
+{
+	echo "$(cat "/proc/$1/comm"): ticks $(ticks "$1"), a second later" \
+		"$(sleep 1; ticks "$1"); $(ls "/proc/$1/fd" | wc -l) files"
+	for task in "/proc/$1/task"/*; do
+		echo "thread ${task##*/}, system call $(cat "$task/syscall")"
+		cat "$task/stack"
+	done
+	queues "$1"
+	interests "$1"
+	connections
+}
+
+# wait_for PID: its status; it is shown and killed when it takes too long to end
+wait_for()
+{
+	until_true ended "$1" || {
+		show "$1" >&2
+		kill -KILL "$1"
+	}
+	wait "$1"
 }
 
 # true_or_gone PID COMMAND...

@@ -132,17 +132,16 @@ stop_server()
 	wait_until "end of connections" alone
 	kill "$pid"
 	status=0
-	wait "$pid" || status=$?
+	wait_for "$pid" || status=$?
 	[ $status -eq 0 ] || [ $status -eq 143 ] ||
 		die "$server with $backend ended with status $status"
 	! listening || die "$server with $backend left its socket"
 }
 
-# die_of_load CLIENT STATUS: print open connections and their queues, then die
+# die_of_load CLIENT STATUS: show the server, then die
 die_of_load()
 {
-	echo "open files of the server: $(open_files)"
-	awk '$4 != "06" { print $2, $3, $4, $5 }' /proc/net/tcp | head -n 40
+	show "$pid"
 	die "$1 against $backend ended with status $2"
 }
 
@@ -151,8 +150,14 @@ run_ab()
 {
 	flag=-k
 	[ "$1" = keep ] || flag=
-	timeout $load_seconds ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" \
-		> "$tmp/client" 2>&1 || die_of_load ab $?
+	ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" > "$tmp/client" 2>&1 &
+	client=$!
+	until_true ended $client || {
+		show $client
+		kill -INT $client	# it prints its report
+		die_of_load ab "no end"
+	}
+	wait $client || die_of_load ab $?
 	running || die "$server with $backend died"
 	problem=$(complaints "$3" | head -n 1)
 	[ -z "$problem" ] || die "$server with $backend: $problem"
