@@ -31,6 +31,7 @@
 enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };
 
 #define ENTRIES		6	/* of a chain, at most */
+#define CHANGES		5	/* of a wait, at most; others are what was there before */
 
 /*
  * A third page cannot be accessed, and a second one cannot be written. The first one may
@@ -86,9 +87,16 @@ static bool contains(const int *list, size_t nr, int err)
 	return false;
 }
 
-static uint32_t any(struct caller *c, uint32_t nr)
+/* A call has about 50 of these, which must not cost more than the call. */
+static inline uint32_t anything(struct caller *c)
 {
-	return next_random(&c->rnd) % nr;
+	c->rnd = c->rnd * 6364136223846793005ull + 1442695040888963407ull;
+	return c->rnd >> 32;
+}
+
+static inline uint32_t any(struct caller *c, uint32_t nr)
+{
+	return ((uint64_t)anything(c) * nr) >> 32;
 }
 
 /* A few bits, or a limit, or anything */
@@ -102,7 +110,7 @@ static uint32_t any_number(struct caller *c)
 	case 2:
 		return (1U << any(c, 32)) - 1;
 	case 3:
-		return next_random(&c->rnd);
+		return anything(c);
 	default:
 		return any(c, 16);
 	}
@@ -291,9 +299,9 @@ static void make_wait_arg(struct caller *c, struct kevent_wait_arg *arg)
 		((uint32_t *)arg)[any(c, sizeof(*arg) / 4 + 2)] = any_number(c);
 	if (any(c, 2))
 		return;
-	arg->nr_changes = any(c, 16) ? any(c, 5) : any_number(c);
+	arg->nr_changes = any(c, 16) ? any(c, CHANGES) : any_number(c);
 	arg->changes = any(c, 8) ? (uintptr_t)change : any_address(c, 64);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < arg->nr_changes && i < CHANGES; i++) {
 		make_entry(c, &change[i].uk);
 		change[i].cmd = any(c, 5);
 		change[i].result = (int)any(c, 2);
