@@ -61,12 +61,16 @@ static __always_inline u32 request_cmd(const struct kevent_requests *r,
 	return changes ? r->now.cmd : r->cmd;
 }
 
-/* In line and word by word, which takes half of what copy_from_user() does */
-static __always_inline bool request_read(struct kevent_requests *r, bool changes)
+/*
+ * Reads an entry, or a change. In line and word by word, which takes half of what
+ * copy_from_user() does.
+ */
+static __always_inline bool request_read(struct kevent_change *now,
+					 const void __user *at, bool changes)
 {
-	const struct kevent_change __user *from = r->at;
-	const u64 __user *word = r->at;
-	u64 *to = (void *)&r->now.uk;
+	const struct kevent_change __user *from = at;
+	const u64 __user *word = at;
+	u64 *to = (void *)&now->uk;
 
 	if (should_fail_usercopy() ||
 	    !user_read_access_begin(from, changes ? sizeof(*from) :
@@ -78,8 +82,8 @@ static __always_inline bool request_read(struct kevent_requests *r, bool changes
 	unsafe_get_user(to[3], word + 3, fault);
 	unsafe_get_user(to[4], word + 4, fault);
 	if (changes) {
-		unsafe_get_user(r->now.cmd, &from->cmd, fault);
-		unsafe_get_user(r->now.result, &from->result, fault);
+		unsafe_get_user(now->cmd, &from->cmd, fault);
+		unsafe_get_user(now->result, &from->result, fault);
 	}
 	user_read_access_end();
 	return true;
@@ -116,27 +120,36 @@ static noinline int request_mark_here(struct kevent_queue *q,
 	return err;
 }
 
+/* Any command but ADD */
+static __always_inline int request_change(struct kevent_queue *q,
+					  const struct kevent_source_ops *ops,
+					  u32 cmd, const struct ukevent *uk,
+					  struct file *file)
+{
+	switch (cmd) {
+	case KEVENT_CTL_REMOVE:
+		return kevent_remove(q, ops, uk, file);
+	case KEVENT_CTL_MODIFY:
+		return kevent_modify(q, ops, uk, file);
+	default:
+		if (unlikely(uk->req_flags & KEVENT_REQ_HANDOFF))
+			return request_mark_here(q, ops, uk, file);
+		return kevent_mark(q, ops, uk, file);
+	}
+}
+
 /* Returns 0, the watch whose event is handed back, or an ERR_PTR(). */
 static __always_inline struct kevent *
 request_apply(struct kevent_requests *r, const struct kevent_source_ops *ops,
 	      u32 cmd, struct fd f)
 {
 	struct ukevent *uk = &r->now.uk;
-	struct file *file = fd_file(f);
 
-	switch (cmd) {
-	case KEVENT_CTL_ADD:
+	if (cmd == KEVENT_CTL_ADD) {
 		r->stash.want = r->left;
 		return kevent_add(r->q, ops, uk, f, &r->stash);
-	case KEVENT_CTL_REMOVE:
-		return ERR_PTR(kevent_remove(r->q, ops, uk, file));
-	case KEVENT_CTL_MODIFY:
-		return ERR_PTR(kevent_modify(r->q, ops, uk, file));
-	default:
-		if (unlikely(uk->req_flags & KEVENT_REQ_HANDOFF))
-			return ERR_PTR(request_mark_here(r->q, ops, uk, file));
-		return ERR_PTR(kevent_mark(r->q, ops, uk, file));
 	}
+	return ERR_PTR(request_change(r->q, ops, cmd, uk, fd_file(f)));
 }
 
 /* Results */
@@ -157,6 +170,8 @@ static __always_inline void kevent_put_result(struct ukevent __user *to,
 	if (!user_write_access_begin(to, sizeof(*to)))
 		return;
 	unsafe_put_user(uk->ret_flags, &to->ret_flags, out);
+	if (likely(!(uk->ret_flags & KEVENT_RET_BROKEN)))
+		goto out;
 	unsafe_put_user(uk->ret_data[0], &to->ret_data[0], out);
 	unsafe_put_user(uk->ret_data[1], &to->ret_data[1], out);
 out:
@@ -334,7 +349,7 @@ static __always_inline int requests_all(struct kevent_requests *r, bool changes,
 		err = requests_pause(r);
 		if (err)
 			break;
-		if (!request_read(r, changes)) {
+		if (!request_read(&r->now, r->at, changes)) {
 			err = -EFAULT;
 			break;
 		}
@@ -360,7 +375,75 @@ static __always_inline void requests_init(struct kevent_requests *r,
 
 /* kevent_ctl() */
 
-static __always_inline int kevent_ctl_entries(struct kevent_queue *q, u32 cmd,
+/* ADD of one entry has failed, or returns the event of a watch. */
+static noinline int single_hand_back(struct ukevent __user *to,
+				     struct ukevent *uk, struct kevent *ke)
+{
+	bool copied;
+
+	if (IS_ERR(ke))
+		kevent_set_result(uk, PTR_ERR(ke));
+	copied = !kevent_hand_back(to, to, uk);
+	if (IS_ERR(ke))
+		return copied ? 1 : -EFAULT;
+	kevent_handed_back(ke, copied);
+	return copied;
+}
+
+static __always_inline int single_make(struct kevent_queue *q,
+				       const struct kevent_source_ops *ops,
+				       u32 cmd, struct ukevent *uk, struct fd f,
+				       struct ukevent __user *arg)
+{
+	struct kevent *ke;
+	int err;
+
+	if (cmd == KEVENT_CTL_ADD) {
+		ke = kevent_add(q, ops, uk, f, NULL);
+		return ke ? single_hand_back(arg, uk, ke) : 0;
+	}
+	err = request_change(q, ops, cmd, uk, fd_file(f));
+	kevent_set_result(uk, err);
+	kevent_put_result(arg, uk);
+	return cmd == KEVENT_CTL_READY ? !err : !!err;
+}
+
+static noinline int single_refused(struct ukevent __user *arg, u32 cmd,
+				   struct ukevent *uk, int err)
+{
+	if (cmd == KEVENT_CTL_ADD)
+		return single_hand_back(arg, uk, ERR_PTR(err));
+	kevent_set_result(uk, err);
+	kevent_put_result(arg, uk);
+	return cmd != KEVENT_CTL_READY;
+}
+
+/* One entry, which most calls have, without what an array of them takes */
+static __always_inline int kevent_ctl_single(struct kevent_queue *q, u32 cmd,
+					     struct ukevent __user *arg)
+{
+	struct kevent_change now __uninitialized;
+	const struct kevent_source_ops *ops;
+	struct fd f = EMPTY_FD;
+	int ret;
+
+	if (!request_read(&now, arg, false))
+		return -EFAULT;
+	ops = kevent_source(now.uk.type);
+	ret = request_allowed(q, cmd, now.uk.type, ops);
+	if (ret)
+		return single_refused(arg, cmd, &now.uk, ret);
+	if (ops->file) {
+		f = fdget(now.uk.id.raw[0]);
+		if (!fd_file(f))
+			return single_refused(arg, cmd, &now.uk, -EBADF);
+	}
+	ret = single_make(q, ops, cmd, &now.uk, f, arg);
+	fdput(f);
+	return ret;
+}
+
+static noinline int kevent_ctl_entries(struct kevent_queue *q, u32 cmd,
 					      u32 num,
 					      struct ukevent __user *arg)
 {
@@ -453,6 +536,8 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 	q = fd_file(f)->private_data;
 	if (unlikely(cmd >= KEVENT_CTL_READY && (cmd > KEVENT_CTL_READY || !num)))
 		return kevent_ctl_queue(q, cmd, num, arg);
+	if (num == 1)
+		return kevent_ctl_single(q, cmd, arg);
 	if (num > KEVENT_CTL_MAX)
 		return -EINVAL;
 	return kevent_ctl_entries(q, cmd, num, arg);
