@@ -50,11 +50,28 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 #define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
 					    EPOLLRDHUP | EV_POLL_ALWAYS))
 
-static int ev_poll_peek_sock(const struct socket *sock)
+static __always_inline int ev_poll_peek_sock(struct kevent *ke,
+					     const struct socket *sock)
 {
 	const struct proto_ops *ops = READ_ONCE(sock->ops);
+	int ret;
 
-	return sock->sk && ops->peek_poll ? ops->peek_poll(sock) : -EAGAIN;
+	if (!sock->sk || !ops->peek_poll)
+		return -EAGAIN;
+	ret = ops->peek_poll(sock);
+	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
+}
+
+/* All it says of a pipe but -EAGAIN is whether there is data. */
+static __always_inline int ev_poll_peek_pipe(struct kevent *ke,
+					     const struct pipe_inode_info *pipe,
+					     const struct file *file)
+{
+	int ret = pipe_peek_poll(pipe, file->f_mode);
+
+	if (likely(ke->type == KEVENT_PIPE) && ret > 0)
+		return ke->event & KEVENT_SOCKET_RECV;
+	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
 /* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
@@ -65,9 +82,27 @@ static __always_inline bool ev_poll_of_eventfd(__poll_t keys,
 	return keys & EV_POLL_EXACT && !sock && !pipe;
 }
 
+/* The same for a file that may be anything */
+static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
+				     struct file *file)
+{
+	struct socket *sock = kevent_socket(file);
+	struct pipe_inode_info *pipe = sock ? NULL : get_pipe_info(file, false);
+
+	if (ev_poll_of_eventfd(keys, sock, pipe))
+		return ev_poll_events(ke, vfs_poll(file, NULL));
+	if (keys & EV_POLL_UNSEEN)
+		return -EAGAIN;
+	if (sock)
+		return ev_poll_peek_sock(ke, sock);
+	return pipe ? ev_poll_peek_pipe(ke, pipe, file) : -EAGAIN;
+}
+
 /**
  * ev_poll_peek - what ->poll() would say, without a lock
  * @ke: the watch; its file exists, since its end has to wait until the watch is dead
+ *
+ * What SOCKET and PIPE watch is known since check(), and does not change.
  *
  * Return: the conditions that hold, or -EAGAIN when ->poll() has to be asked.
  */
@@ -75,21 +110,14 @@ int ev_poll_peek(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	struct file *file = to_poll(ke)->kf.file;
-	struct pipe_inode_info *pipe;
-	struct socket *sock;
-	int ret = -EAGAIN;
 
-	sock = kevent_socket(file);
-	pipe = sock ? NULL : get_pipe_info(file, false);
-	if (ev_poll_of_eventfd(keys, sock, pipe))
-		return ev_poll_events(ke, vfs_poll(file, NULL));
+	if (kevent_has_poll_events(ke))
+		return ev_poll_peek_any(ke, keys, file);
 	if (keys & EV_POLL_UNSEEN)
 		return -EAGAIN;
-	if (sock)
-		ret = ev_poll_peek_sock(sock);
-	else if (pipe)
-		ret = pipe_peek_poll(pipe, file->f_mode);
-	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
+	if (ke->type == KEVENT_PIPE)
+		return ev_poll_peek_pipe(ke, file->private_data, file);
+	return ev_poll_peek_sock(ke, file->private_data);
 }
 
 /* Amounts */
