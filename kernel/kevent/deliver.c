@@ -277,11 +277,10 @@ static __always_inline void kevent_direct(struct kevent_direct *d, u32 want,
 					  bool relist)
 {
 	struct kevent_queue *q = d->q;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	spin_lock_irq(&q->ready_lock);
 	kevent_direct_locked(d, want, relist);
-	kevent_unlock(q, flags);
+	kevent_unlock_irq(q);
 }
 
 /*

@@ -4,6 +4,7 @@
  * the ready list (a miss)
  */
 
+#include <linux/irq_work.h>
 #include <linux/sched.h>
 
 #include "coalesce.h"
@@ -328,6 +329,20 @@ void kevent_ready(struct kevent *ke, u32 mask)
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_ready_locked(ke, mask);
 	kevent_unlock(q, flags);
+}
+
+/*
+ * kevent_unlock() for a source that may report many events in one hard interrupt: those
+ * who poll() the queue, and nothing limits their number, are woken once behind it.
+ */
+static void kevent_unlock_later(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	bool wake = kevent_poll_waits(q);
+
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (wake)
+		irq_work_queue(&q->poll_work);
 }
 
 /**

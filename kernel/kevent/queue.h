@@ -311,19 +311,15 @@ static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 	kevent_unlock_chain(q, flags, 0);
 }
 
-/*
- * The same for a source that may report many events in one hard interrupt: those who
- * poll() the queue, and nothing limits their number, are woken once behind it.
- */
-static inline void kevent_unlock_later(struct kevent_queue *q,
-				       unsigned long flags)
+/* The same after spin_lock_irq(), in a task */
+static inline void kevent_unlock_irq(struct kevent_queue *q)
 	__releases(&q->ready_lock)
 {
 	bool wake = kevent_poll_waits(q);
 
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	spin_unlock_irq(&q->ready_lock);
 	if (wake)
-		irq_work_queue(&q->poll_work);
+		kevent_wake_pollers(q, 0);
 }
 
 /* The same after spin_lock(), with interrupts off */

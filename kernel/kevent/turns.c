@@ -168,13 +168,12 @@ static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
 static int join(struct kevent_poll *kp, struct wait_queue_head *head,
 		struct socket *sock, bool limited)
 {
-	unsigned long flags;
 	int err;
 
 	guard(rcu)();
-	spin_lock_irqsave(&head->lock, flags);
+	spin_lock_irq(&head->lock);
 	err = join_locked(kp, head, sock, limited);
-	spin_unlock_irqrestore(&head->lock, flags);
+	spin_unlock_irq(&head->lock);
 	return err;
 }
 
@@ -581,19 +580,18 @@ static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
 {
 	struct wait_queue_head *head;
-	unsigned long flags;
 
 	guard(rcu)();
 	/* Pairs with ev_poll_orphan(). */
 	head = smp_load_acquire(slot);
 	if (!head)
 		return;
-	spin_lock_irqsave(&head->lock, flags);
+	spin_lock_irq(&head->lock);
 	if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
 		cut_ties(container_of(wait, struct kevent_poll, wait), head);
 	list_del_init(&wait->entry);
 	WRITE_ONCE(*slot, NULL);
-	spin_unlock_irqrestore(&head->lock, flags);
+	spin_unlock_irq(&head->lock);
 }
 
 static void hand_on_unwanted(struct kevent_poll *kp,

@@ -307,7 +307,6 @@ struct kevent *kevent_add(struct kevent_queue *q,
 {
 	struct file *file = fd_file(f);
 	enum kevent_due due;
-	unsigned long flags;
 	struct kevent *ke;
 	int mask;
 
@@ -321,15 +320,15 @@ struct kevent *kevent_add(struct kevent_queue *q,
 		return ke;
 	mask = kevent_attach(ke, ops, uk, f);
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	spin_lock_irq(&q->ready_lock);
 	if (mask >= 0)
 		trace_kevent_add(ke, mask, 1, q->ring.size);
 	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
-		kevent_unlock(q, flags);
+		kevent_unlock_irq(q);
 		return ke;
 	}
 	due = kevent_unbusy(ke, mask < 0);
-	kevent_unlock(q, flags);
+	kevent_unlock_irq(q);
 	kevent_do(due, ke);
 	return mask < 0 ? ERR_PTR(mask) : NULL;
 }
@@ -410,7 +409,6 @@ static noinline int kevent_cancel(struct kevent_queue *q,
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
 {
-	unsigned long flags;
 	struct kevent *ke;
 	bool mine = false;
 	int err = -ENOENT;
@@ -422,10 +420,10 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
-		spin_lock_irqsave(&q->ready_lock, flags);
+		spin_lock_irq(&q->ready_lock);
 		err = kevent_changeable(ke, ops);
 		mine = !err && kevent_kill(ke);
-		spin_unlock_irqrestore(&q->ready_lock, flags);
+		spin_unlock_irq(&q->ready_lock);
 	}
 	rcu_read_unlock();
 	if (mine)
@@ -538,7 +536,6 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 {
 	bool withdraws;
 	struct kevent *ke;
-	unsigned long flags;
 	int err;
 
 	err = kevent_check(q, ops, uk, file);
@@ -548,10 +545,10 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
-		spin_lock_irqsave(&q->ready_lock, flags);
+		spin_lock_irq(&q->ready_lock);
 		withdraws = kevent_withdraws(ke, uk);
 		err = kevent_modify_found(ke, ops, uk);
-		kevent_unlock(q, flags);
+		kevent_unlock_irq(q);
 		if (withdraws && !err && ops->hand_on)
 			ops->hand_on(ke);
 	}
