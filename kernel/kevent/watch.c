@@ -131,25 +131,54 @@ static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *
 
 /* Addition */
 
-static noinline bool kevent_stash_fill(struct kevent_stash *stash,
-				       struct kmem_cache *cache)
+/* kevent_stash_drop() where something is left */
+void kevent_stash_free(struct kevent_stash *stash)
 {
-	if (!stash || stash->want <= 1 || (stash->cache && stash->cache != cache))
+	kevent_uncharge(stash->owner, stash->nr * kevent_cost(stash->type));
+	kmem_cache_free_bulk(kevent_cache(stash->type), stash->nr, stash->ke);
+}
+
+/* Near the limit each watch is charged by itself. */
+static noinline bool kevent_stash_fill(struct kevent_stash *stash,
+				       struct user_struct *owner, u32 type)
+{
+	u32 nr = min(stash->want, KEVENT_STASH);
+
+	if (nr <= 1 || (stash->type != type && stash->type != KEVENT_NR_TYPES))
 		return false;
-	stash->cache = cache;
-	stash->nr = kmem_cache_alloc_bulk(cache, GFP_KERNEL | __GFP_ZERO,
-					  min(stash->want, KEVENT_STASH),
-					  stash->ke);
+	if (!kevent_charge(owner, nr * kevent_cost(type)))
+		return false;
+	stash->owner = owner;
+	stash->type = type;
+	stash->nr = kmem_cache_alloc_bulk(kevent_cache(type),
+					  GFP_KERNEL | __GFP_ZERO, nr, stash->ke);
+	if (!stash->nr)
+		kevent_uncharge(owner, nr * kevent_cost(type));
 	return stash->nr;
 }
 
-static __always_inline struct kevent *kevent_zalloc(struct kmem_cache *cache,
+static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
+						 u32 type)
+{
+	void *ke;
+
+	if (!kevent_charge(owner, kevent_cost(type)))
+		return ERR_PTR(-ENOSPC);
+	ke = kmem_cache_zalloc(kevent_cache(type), GFP_KERNEL);
+	if (ke)
+		return ke;
+	kevent_uncharge(owner, kevent_cost(type));
+	return ERR_PTR(-ENOMEM);
+}
+
+/* Memory for a watch, charged */
+static __always_inline struct kevent *kevent_mem(struct user_struct *owner,
+						    u32 type,
 						    struct kevent_stash *stash)
 {
-	if (!stash || !stash->nr || stash->cache != cache) {
-		if (!kevent_stash_fill(stash, cache))
-			return kmem_cache_zalloc(cache, GFP_KERNEL);
-	}
+	if (!stash || ((!stash->nr || stash->type != type) &&
+		       !kevent_stash_fill(stash, owner, type)))
+		return kevent_mem_alloc_one(owner, type);
 	return stash->ke[--stash->nr];
 }
 
@@ -174,15 +203,10 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct ukevent *uk, struct file *file,
 				   struct kevent_stash *stash)
 {
-	struct kmem_cache *cache = kevent_cache(uk->type);
-	u32 cost = kevent_cost(uk->type);
-	struct kevent *ke;
+	struct kevent *ke = kevent_mem(q->owner, uk->type, stash);
 
-	if (!kevent_charge(q->owner, cost))
-		return ERR_PTR(-ENOSPC);
-	ke = kevent_zalloc(cache, stash);
-	if (!ke)
-		goto uncharge;
+	if (IS_ERR(ke))
+		return ke;
 	INIT_LIST_HEAD(&ke->link);
 	ke->queue = q;
 	ke->type = uk->type;
@@ -195,9 +219,8 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	return ke;
 
 free:
-	kmem_cache_free(cache, ke);
-uncharge:
-	kevent_uncharge(q->owner, cost);
+	kmem_cache_free(kevent_cache(uk->type), ke);
+	kevent_uncharge(q->owner, kevent_cost(uk->type));
 	return ERR_PTR(-ENOMEM);
 }
 

@@ -9,6 +9,8 @@
 #include <linux/slab.h>
 #include <linux/types.h>
 
+#include "ops.h"
+
 struct file;
 struct kevent;
 struct kevent_queue;
@@ -20,18 +22,22 @@ struct ukevent;
 #define KEVENT_STASH	16U
 
 /**
- * struct kevent_stash - memory for watches to be added
- * @cache:	where it is from: that of the first watch that is added
+ * struct kevent_stash - memory for watches to be added, charged to the owner
+ * @owner:	who is charged
+ * @type:	of the first watch that is added: of all of them
  * @want:	how many may be added yet
  * @nr:		how many there are
  * @ke:		zeroed
  */
 struct kevent_stash {
-	struct kmem_cache	*cache;
+	struct user_struct	*owner;
+	u32			type;
 	u32			want;
 	u32			nr;
 	void			*ke[KEVENT_STASH];
 };
+
+void kevent_stash_free(struct kevent_stash *stash);
 
 /**
  * kevent_stash_init - prepare to allocate memory for watches at once
@@ -41,7 +47,7 @@ struct kevent_stash {
  */
 static inline void kevent_stash_init(struct kevent_stash *stash)
 {
-	stash->cache = NULL;
+	stash->type = KEVENT_NR_TYPES;
 	stash->want = 0;
 	stash->nr = 0;
 }
@@ -52,8 +58,8 @@ static inline void kevent_stash_init(struct kevent_stash *stash)
  */
 static inline void kevent_stash_drop(struct kevent_stash *stash)
 {
-	if (stash->nr)
-		kmem_cache_free_bulk(stash->cache, stash->nr, stash->ke);
+	if (unlikely(stash->nr))
+		kevent_stash_free(stash);
 }
 
 struct kevent *kevent_add(struct kevent_queue *q,
