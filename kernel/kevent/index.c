@@ -7,6 +7,7 @@
  * what is in it, a page at a time, and removed watches are freed some at a time.
  */
 
+#include <linux/array_size.h>
 #include <linux/build_bug.h>
 #include <linux/memcontrol.h>
 #include <linux/sizes.h>
@@ -15,6 +16,7 @@
 #include "index.h"
 #include "kevent.h"
 #include "ops.h"
+#include "spares.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6
@@ -113,18 +115,36 @@ static int kevent_index_pay(struct kevent_index *index)
 /* So many are freed at once; a queue keeps fewer. */
 #define KEVENT_DEAD_MAX		8
 
+static void kevent_chain_kfree(struct kevent *ke)
+{
+	void *some[32];
+	size_t nr;
+
+	while (ke) {
+		for (nr = 0; ke && nr < ARRAY_SIZE(some); ke = ke->next_dead)
+			some[nr++] = ke;
+		kfree_bulk(nr, some);
+	}
+}
+
 static void kevent_chain_free(struct rcu_head *rcu)
 {
 	struct kevent *ke = container_of(rcu, struct kevent, rcu);
 	struct obj_cgroup *payer = ke->payer;
-	void *some[KEVENT_DEAD_MAX];
-	size_t bytes = 0, nr = 0;
+	struct kevent *last;
+	size_t bytes = 0;
+	bool same = true;
+	u32 nr = 0;
 
-	for (; ke; ke = ke->next_dead) {
-		bytes += kevent_size(ke->type);
-		some[nr++] = ke;
+	for (last = ke;; last = last->next_dead) {
+		bytes += kevent_size(last->type);
+		same &= last->type == ke->type;
+		nr++;
+		if (!last->next_dead)
+			break;
 	}
-	kfree_bulk(nr, some);
+	if (!same || !kevent_spares_put(ke, last, nr))
+		kevent_chain_kfree(ke);
 	payer_uncharge(payer, bytes);
 	payer_put(payer);
 }

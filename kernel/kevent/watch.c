@@ -15,6 +15,7 @@
 #include "index.h"
 #include "ops.h"
 #include "queue.h"
+#include "spares.h"
 #include "state.h"
 #include "watch.h"
 
@@ -138,6 +139,17 @@ void kevent_stash_free(struct kevent_stash *stash)
 	kmem_cache_free_bulk(kevent_cache(stash->type), stash->nr, stash->ke);
 }
 
+/* Zeroed memory for up to @want watches. Returns for how many. */
+static u32 kevent_mem_alloc(u32 type, u32 want, void **to)
+{
+	u32 i, nr = kevent_spares_take(type, to, want);
+
+	for (i = 0; i < nr; i++)
+		memset(to[i], 0, kevent_size(type));
+	return nr ?: kmem_cache_alloc_bulk(kevent_cache(type),
+					   GFP_KERNEL | __GFP_ZERO, want, to);
+}
+
 /* Near the limit each watch is charged by itself. */
 static noinline bool kevent_stash_fill(struct kevent_stash *stash,
 				       struct user_struct *owner, u32 type)
@@ -150,10 +162,9 @@ static noinline bool kevent_stash_fill(struct kevent_stash *stash,
 		return false;
 	stash->owner = owner;
 	stash->type = type;
-	stash->nr = kmem_cache_alloc_bulk(kevent_cache(type),
-					  GFP_KERNEL | __GFP_ZERO, nr, stash->ke);
-	if (!stash->nr)
-		kevent_uncharge(owner, nr * kevent_cost(type));
+	stash->nr = kevent_mem_alloc(type, nr, stash->ke);
+	if (unlikely(stash->nr < nr))
+		kevent_uncharge(owner, (nr - stash->nr) * kevent_cost(type));
 	return stash->nr;
 }
 
@@ -164,6 +175,8 @@ static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
 
 	if (!kevent_charge(owner, kevent_cost(type)))
 		return ERR_PTR(-ENOSPC);
+	if (kevent_spares_take(type, &ke, 1))
+		return memset(ke, 0, kevent_size(type));
 	ke = kmem_cache_zalloc(kevent_cache(type), GFP_KERNEL);
 	if (ke)
 		return ke;

@@ -3,6 +3,7 @@
  * Events that the wake-up itself stores: who gets them there, and who does not
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -541,6 +542,44 @@ static void after_fork_a_miss_brings_hits_back(void)
 	close_queue(&q);
 }
 
+#define SOME_PIPES	16
+
+/*
+ * The kernel may keep the memory of watches that were removed for new ones, which must
+ * not take the old position in a ring for one of theirs. A wait for all CPUs is a grace
+ * period.
+ */
+static void new_watch_has_no_unread_entry(void)
+{
+	struct ukevent ev[SOME_PIPES];
+	int fd[SOME_PIPES][2], i;
+	struct queue old, new;
+
+	open_queue(&old, 8);
+	for (i = 0; i < 50 * SOME_PIPES; i++) {
+		if (i < SOME_PIPES) {
+			open_pipe(fd[i]);
+			MUST_EQ(add_pipe(old.fd, fd[i][0], RECV, ET, i), 0);
+		}
+		put_byte(fd[i % SOME_PIPES][1]);
+		take_all(&old);
+	}
+	for (i = 0; i < SOME_PIPES; i++)
+		kevent_set_pipe(&ev[i], fd[i][0], RECV, ET, i);
+	MUST_EQ(kevent_ctl(old.fd, KEVENT_CTL_REMOVE, SOME_PIPES, ev), 0);
+	for (i = 0; i < 2; i++)
+		MUST_EQ(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
+	open_queue(&new, 2 * SOME_PIPES);
+	for (i = 0; i < SOME_PIPES; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(new.fd, fd[i][0], RECV, ET, i), 0);
+		put_byte(fd[i][1]);
+	}
+	CHECK_EQ(unread(&new), SOME_PIPES);
+	close_queue(&new);
+	close_queue(&old);
+}
+
 static const struct test_case cases[] = {
 	TEST(write_stores_the_event),
 	TEST(send_stores_the_event),
@@ -563,6 +602,7 @@ static const struct test_case cases[] = {
 	TEST(other_address_space_is_not_written),
 	TEST(copy_of_the_ring_is_not_written),
 	TEST(after_fork_a_miss_brings_hits_back),
+	TEST(new_watch_has_no_unread_entry),
 	{}
 };
 
