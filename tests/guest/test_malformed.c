@@ -35,8 +35,9 @@ enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };
 
 /*
  * A third page cannot be accessed, and a second one cannot be written. The first one may
- * have rings, in which other threads store. So chains have memory of their own, and those
- * that serving threads may run have another part of it.
+ * have rings, in which other threads store, and timers that fire. So entries have three
+ * such pages of their own, and chains other memory, of which those that serving threads
+ * may run have another part.
  */
 struct caller {
 	struct actor	actor;
@@ -46,6 +47,7 @@ struct caller {
 	uint64_t	most;
 	uint64_t	refused;
 	char		*pages;
+	char		*entries;
 	struct kevent_call chain[ENTRIES];
 	struct kevent_call async[ENTRIES];
 	bool		submitted;
@@ -240,7 +242,7 @@ static long init_at_random(struct caller *c)
 
 static void check_entries(struct caller *c, uint32_t cmd, uint32_t nr)
 {
-	struct ukevent *uk = (struct ukevent *)c->pages;
+	struct ukevent *uk = (struct ukevent *)c->entries;
 	uint32_t i, most = 2 * PAGE / sizeof(*uk);
 	int err;
 
@@ -260,14 +262,18 @@ static void check_entries(struct caller *c, uint32_t cmd, uint32_t nr)
 static long ctl_at_random(struct caller *c)
 {
 	uint32_t cmd = any(c, 20) ? any(c, 5) : any_number(c);
-	uint32_t nr = make_entries(c, c->pages);
+	uint32_t nr = make_entries(c, c->entries);
 	uintptr_t at = any_address(c, nr * sizeof(struct ukevent));
 	long ret;
 
+	/* At odd addresses, or as a ring */
+	memcpy(c->pages, c->entries, 4 * sizeof(struct ukevent));
+	if (at == (uintptr_t)c->pages && cmd <= KEVENT_CTL_MODIFY)
+		at = (uintptr_t)c->entries;
 	if (cmd == KEVENT_CTL_ATTACH && any(c, 2))
 		nr = 1U << any(c, 6);
 	ret = syscall(__NR_kevent_ctl, any_queue(c), cmd, nr, at);
-	if (ret > 0 && cmd <= KEVENT_CTL_MODIFY && at == (uintptr_t)c->pages)
+	if (ret > 0 && cmd <= KEVENT_CTL_MODIFY && at == (uintptr_t)c->entries)
 		check_entries(c, cmd, cmd == KEVENT_CTL_ADD ?
 			      (uint32_t)ret : nr);
 	return ret;
@@ -466,17 +472,25 @@ static void open_files(struct caller *c)
 		MUST((c->queue[i] = kevent_init(NULL, 0, 0)) >= 0);
 }
 
+static char *map_pages(void)
+{
+	char *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(pages != MAP_FAILED);
+	MUST_EQ(mprotect(pages + PAGE, PAGE, PROT_READ), 0);
+	MUST_EQ(mprotect(pages + 2 * PAGE, PAGE, PROT_NONE), 0);
+	return pages;
+}
+
 static void open_caller(struct caller *c, uint64_t seed)
 {
 	memset(c, 0, sizeof(*c));
 	c->rnd = seed | 1;
 	c->until = now_ns() + storm_ns();
 	c->most = strtoull(getenv("KEVENT_CALLS") ?: "0", NULL, 0) / THREADS;
-	c->pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	MUST(c->pages != MAP_FAILED);
-	MUST_EQ(mprotect(c->pages + PAGE, PAGE, PROT_READ), 0);
-	MUST_EQ(mprotect(c->pages + 2 * PAGE, PAGE, PROT_NONE), 0);
+	c->pages = map_pages();
+	c->entries = map_pages();
 	open_files(c);
 }
 
@@ -489,6 +503,7 @@ static void close_caller(struct caller *c)
 	for (i = 0; i < QUEUES; i++)
 		close(c->queue[i]);
 	munmap(c->pages, 3 * PAGE);
+	munmap(c->entries, 3 * PAGE);
 }
 
 static void nothing_is_left(struct queue *q, long long bytes)
