@@ -117,6 +117,35 @@ static __always_inline void kevent_settle_direct(struct kevent_direct *d,
 	d->nr++;
 }
 
+/*
+ * A one-shot watch may end here, too, if its removal can wait. If there are many, they
+ * are removed before the next hold of the lock.
+ */
+static noinline bool kevent_direct_last(struct kevent_direct *d,
+					struct kevent *ke)
+{
+	struct ukevent uk __uninitialized;
+
+	if (ke->state != KE_LISTED || !kevent_may_end_late(ke))
+		return false;
+	if (d->q->nr_spent >= KEVENT_SPENT_MAX) {
+		d->looks = 0;
+		return true;
+	}
+	kevent_fill(ke, &uk, 0);
+	if (!kring_store_one(d->to, &uk))
+		return false;
+	trace_kevent_deliver(ke, ke->ready, 1, d->to->user);
+	if (d->to->user)
+		d->q->collected++;
+	else
+		d->q->copied++;
+	kevent_end_late(ke);
+	d->looks -= min(d->looks, KEVENT_DIRECT_STORE);
+	d->nr++;
+	return true;
+}
+
 /* Returns false if the watch, which is listed, takes more than this. */
 static __always_inline bool kevent_direct_verify(struct kevent *ke)
 {
@@ -141,7 +170,7 @@ static __always_inline void kevent_direct_store(struct kevent_direct *d,
 
 	d->looks--;
 	if (!kevent_direct_verify(ke)) {
-		d->stop = true;
+		d->stop = !kevent_direct_last(d, ke);
 		return;
 	}
 	if (!kevent_is_listed(ke))
@@ -299,6 +328,39 @@ static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 	return data_race(list_empty_careful(&q->ready));
 }
 
+static noinline int kevent_collect_listed(struct kevent_queue *q,
+					  struct kring *to, u32 max, bool relist)
+{
+	u32 total = 0, holds = KEVENT_DIRECT_HOLDS;
+	struct kevent_direct d __uninitialized;
+
+	d.q = q;
+	d.to = to;
+	do {
+		kevent_direct(&d, max - total, relist);
+		total += d.nr;
+		relist = false;
+		if (d.again && kevent_has_spent(q))
+			kevent_bury_spent(q);
+	} while (d.again && !d.stop && --holds && kevent_may_go_on());
+	if (d.stop || d.again)
+		return kevent_collect_rounds(q, to, max, total);
+	if (d.flags_err)
+		kevent_retry_flags(q);
+	return total;
+}
+
+/* What was delivered before this call is removed in it, so that no event waits for that. */
+static noinline int kevent_bury_and_collect(struct kevent_queue *q,
+					    struct kring *to, u32 max,
+					    bool relist)
+{
+	kevent_bury_spent(q);
+	if (kevent_is_idle(q, to, relist))
+		return 0;
+	return kevent_collect_listed(q, to, max, relist);
+}
+
 /**
  * kevent_collect - move events of ready watches to user memory
  * @q: the queue; the caller keeps it alive
@@ -314,23 +376,11 @@ static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist)
 {
-	u32 total = 0, holds = KEVENT_DIRECT_HOLDS;
-	struct kevent_direct d __uninitialized;
-
+	if (kevent_has_spent(q))
+		return kevent_bury_and_collect(q, to, max, relist);
 	if (kevent_is_idle(q, to, relist))
 		return 0;
-	d.q = q;
-	d.to = to;
-	do {
-		kevent_direct(&d, max - total, relist);
-		total += d.nr;
-		relist = false;
-	} while (d.again && !d.stop && --holds && kevent_may_go_on());
-	if (d.stop || d.again)
-		return kevent_collect_rounds(q, to, max, total);
-	if (d.flags_err)
-		kevent_retry_flags(q);
-	return total;
+	return kevent_collect_listed(q, to, max, relist);
 }
 
 /**

@@ -2,9 +2,9 @@
 /*
  * Timers: watches in a tree per queue and clock, which has one or two hrtimers
  *
- * However many expire at one instant, neither interrupts nor other tasks wait
- * for all of them: the hrtimer expires in softirq context, deals with a slice
- * under each hold of ready_lock, and after a few of these comes back later.
+ * However many expire at one instant, neither interrupts nor other tasks wait for all of
+ * them: the hrtimer expires in softirq context, deals with a slice under each hold of
+ * ready_lock, and after a few of these comes back later.
  *
  * A softirq takes time to begin. So CLOCK_MONOTONIC has a second hrtimer, which
  * expires in the hard interrupt, for a timer that is alone: it deals with very few,
@@ -24,6 +24,7 @@
 #include <linux/timerqueue.h>
 #include <linux/workqueue.h>
 
+#include "ev_timer.h"
 #include "source.h"
 #include "tally.h"
 
@@ -46,95 +47,11 @@
 #define EV_TIMER_PROMPT		2
 #define EV_TIMER_PROMPT_QUEUES	32
 
-enum ev_clock {
-	EV_MONOTONIC,
-	EV_REALTIME,
-	EV_BOOTTIME,
-	EV_TAI,
-	EV_NR_CLOCKS,
-};
-
 static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
 	[EV_MONOTONIC]	= CLOCK_MONOTONIC,
 	[EV_REALTIME]	= CLOCK_REALTIME,
 	[EV_BOOTTIME]	= CLOCK_BOOTTIME,
 	[EV_TAI]	= CLOCK_TAI,
-};
-
-/**
- * struct kevent_clock - the timers of a queue that go by one clock
- * @timer:	started under ready_lock, with a timer in @running: never after
- *		kevent_remove_all(). Expires in softirq context
- * @prompt:	I: likewise, expires in the hard interrupt; NULL without one
- * @queue:	I: the queue
- * @running:	R: the timers that run, in time of this clock. As many as the
- *		user may have watches
- * @last:	R: the last of @running
- * @at:		R: when @timer or @prompt expires, at the latest. Inserting an earlier
- *		one starts one of them anew. Removing the first one leaves them
- *		alone: their callback then finds less to do, or nothing
- * @id:		I: CLOCK_MONOTONIC and its like
- */
-struct kevent_clock {
-	struct hrtimer		timer;
-	struct hrtimer		*prompt;
-	struct kevent_queue	*queue;
-	struct timerqueue_head	running;
-	struct timerqueue_node	*last;
-	ktime_t			at;
-	clockid_t		id;
-};
-
-/**
- * struct kevent_timers - what a queue with timers has
- * @clocks:	by enum ev_clock
- * @prompt:	of CLOCK_MONOTONIC; unused without a @tally
- * @tally:	I: counts the queues of the user that have @prompt
- * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
- * @refs:	one for the file of the queue, one for the work that looks at it
- * @on_set:	R: timers to cancel when the clock is set, those that know of the
- *		fewest settings first. As many as the user may have watches;
- *		walked in slices
- * @link:	protected by ev_timers_lock: on ev_timers_known or
- *		ev_timers_stale, until kevent_timers_stop()
- */
-struct kevent_timers {
-	struct kevent_clock	clocks[EV_NR_CLOCKS];
-	struct hrtimer		prompt;
-	struct kevent_tally	*tally;
-	struct kevent_queue	*queue;
-	refcount_t		refs;
-	struct list_head	on_set;
-	struct list_head	link;
-};
-
-/* Charged with the first timer of a queue, until its file is gone */
-#define EV_TIMERS_COST							\
-	(kmalloc_size_roundup(sizeof(struct kevent_timers)) + KEVENT_TALLY_BYTES)
-
-/**
- * struct kevent_timer - a watch that is a timer
- * @kk:		the watch, found by its cookie
- * @node:	R: in &kevent_clock.running unless it has expired or is stopped;
- *		has the time of the next expiry that is not in @ticks
- * @clock:	R: the clock it goes by
- * @when:	R: first expiry in nanoseconds, as requested
- * @interval:	R: time between expiries, 0 when there is one
- * @ticks:	R: expirations not yet delivered
- * @on_set:	R: on &kevent_timers.on_set, if that is wanted
- * @settings:	R: of CLOCK_REALTIME that it knows of
- * @expired:	R: not restarted since it expired
- */
-struct kevent_timer {
-	struct kevent_keyed	kk;
-	struct timerqueue_node	node;
-	struct kevent_clock	*clock;
-	u64			when;
-	ktime_t			interval;
-	u64			ticks;
-	struct list_head	on_set;
-	u64			settings;
-	bool			expired;
 };
 
 /*
@@ -328,7 +245,10 @@ static void ev_timer_expire(struct kevent_timer *kt)
 	kt->expired = true;
 	kt->ticks++;
 	kt->node.expires = ktime_add_safe(kt->node.expires, kt->interval);
-	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
+	/* Delivery counts intervals that have passed. */
+	if (kt->interval ||
+	    !kevent_hit_last(&kt->kk.ke, KEVENT_TIMER_FIRED, kt->when, kt->ticks))
+		kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
 }
 
 /* Expire up to @left of what is due. Returns whether there is more. */
@@ -683,6 +603,7 @@ static void ev_timer_delivered(struct kevent *ke)
 
 const struct kevent_source_ops kevent_timer_ops = {
 	.name		= "timer",
+	.ends_late	= true,
 	.marks		= EV_TIMER_ALL,
 	.error		= -ECANCELED,
 	.size		= sizeof(struct kevent_timer),
@@ -752,10 +673,7 @@ static struct kevent_timers *ev_timers_next_stale(void)
 	return timers;
 }
 
-/*
- * This is work, and not done by the task that sets the clock, because other users
- * may have many timers.
- */
+/* This is work: the task that sets the clock does not pay for timers of other users. */
 static void ev_timers_look(struct work_struct *work)
 {
 	struct kevent_timers *timers;

@@ -304,18 +304,13 @@ static struct kevent_block *kevent_index_block(struct kevent_index *index, u32 i
 	return index->last;
 }
 
-/**
- * kevent_index_erase - take a watch out of the index, which frees it
- * @index: the index
- * @ke: the watch; under RCU others may look at it until a grace period is over
- */
-void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
+static void kevent_index_clear(struct kevent_index *index, struct kevent *ke)
 {
 	u16 at = ke->index & KEVENT_SLOT_MASK;
 	struct kevent_block *block;
-	struct kevent *chain;
 
-	xa_lock(&index->blocks);
+	lockdep_assert_held(&index->blocks.xa_lock);
+
 	block = kevent_index_block(index, ke->index >> KEVENT_SLOT_BITS);
 	WRITE_ONCE(block->slot[at], xa_mk_value(block->free));
 	block->free = at;
@@ -323,10 +318,42 @@ void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 		list_add(&block->room, &index->room);
 	if (!block->used)
 		kevent_index_shrink(index, block);
+}
+
+/**
+ * kevent_index_erase - take a watch out of the index, which frees it
+ * @index: the index
+ * @ke: the watch; under RCU others may look at it until a grace period is over
+ */
+void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
+{
+	struct kevent *chain;
+
+	xa_lock(&index->blocks);
+	kevent_index_clear(index, ke);
 	chain = kevent_index_bury(index, ke);
 	xa_unlock(&index->blocks);
 	if (chain)
 		kevent_chain_drop(index, chain);
+}
+
+/**
+ * kevent_index_erase_all - kevent_index_erase() of several watches
+ * @index: the index
+ * @list: the watches, by their link; not empty, and not long
+ */
+void kevent_index_erase_all(struct kevent_index *index, struct list_head *list)
+{
+	struct kevent *ke, *chain = NULL;
+
+	xa_lock(&index->blocks);
+	list_for_each_entry(ke, list, link) {
+		kevent_index_clear(index, ke);
+		ke->next_dead = chain;
+		chain = ke;
+	}
+	xa_unlock(&index->blocks);
+	kevent_chain_drop(index, chain);
 }
 
 /**

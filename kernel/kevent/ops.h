@@ -29,6 +29,8 @@ struct kevent_queue;
  * @alone:	collect() makes calls of the program, which take as long as they take. A
  *		consumer looks at one such watch at a time, and not while an entry of it
  *		is unread in the ring
+ * @ends_late:	a one-shot watch that was delivered, and is dead, may be removed some
+ *		time later: it has no object that would have to be pinned until then
  * @id_high:	most of the second word of an id. For sources with a file
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
@@ -97,6 +99,7 @@ struct kevent_source_ops {
 	bool			mergeable;
 	bool			level;
 	bool			alone;
+	bool			ends_late;
 	u32			id_high;
 	u32			flags;
 	u32			marks;

@@ -36,6 +36,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->mappings);
 	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
+	INIT_LIST_HEAD(&q->spent);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
 	kevent_nest_init(&q->nest);
@@ -52,14 +53,15 @@ struct kevent_queue *kevent_queue_alloc(void)
 }
 
 /**
- * kevent_queue_put - drop a reference
+ * kevent_queue_put_some - drop references
  * @q: the queue
+ * @nr: how many
  *
  * After the queue's file only watches on their way out have any.
  */
-void kevent_queue_put(struct kevent_queue *q)
+void kevent_queue_put_some(struct kevent_queue *q, u32 nr)
 {
-	if (!refcount_dec_and_test(&q->refs))
+	if (!refcount_sub_and_test(nr, &q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
 	kfree(q->crew);
@@ -69,6 +71,12 @@ void kevent_queue_put(struct kevent_queue *q)
 	put_pid(q->consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
+}
+
+/* Drop one reference. */
+void kevent_queue_put(struct kevent_queue *q)
+{
+	kevent_queue_put_some(q, 1);
 }
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC

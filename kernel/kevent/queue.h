@@ -42,6 +42,9 @@ struct wakeup_source;
  */
 #define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
 
+/* Watches that are dead, charged, and not removed before the next call */
+#define KEVENT_SPENT_MAX	256U
+
 /* For kevent_queue.ring_mm: kernel threads have NULL. */
 #define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
 
@@ -73,6 +76,9 @@ struct kevent_busy {
  * @level:	R: level watches delivered since the last collection started
  * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
  *		RLIMIT_NPROC limits them. See kevent_wake() for walks
+ * @spent:	R: one-shot watches that were delivered, and are dead, until a call
+ *		removes them
+ * @nr_spent:	R: how many, up to %KEVENT_SPENT_MAX
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @nr_members:	R: those on @sleepers that are members of the group of @limit
@@ -134,6 +140,8 @@ struct kevent_queue {
 	struct list_head	ready;
 	struct list_head	level;
 	struct list_head	sleepers;
+	struct list_head	spent;
+	u32			nr_spent;
 	u32			nr_woken;
 	u32			nr_asleep;
 	u32			nr_members;
@@ -178,6 +186,7 @@ struct kevent_queue {
 
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
+void kevent_queue_put_some(struct kevent_queue *q, u32 nr);
 void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);

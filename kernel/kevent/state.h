@@ -160,6 +160,13 @@ static inline bool kevent_is_leaving(const struct kevent *ke)
 	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
 }
 
+/* May it be removed some time after its delivery, by kevent_bury_spent()? */
+static inline bool kevent_may_end_late(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->ends_late &&
+	       ke->req_flags & KEVENT_REQ_ONESHOT;
+}
+
 /* Moves of hot paths, under ready_lock */
 
 /* A watch has nothing to report. */
@@ -355,6 +362,7 @@ const char *kevent_state_word(const struct kevent *ke);
 
 /* state.c: life */
 void kevent_spend(struct kevent *ke);
+void kevent_end_late(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);
 
 /* state.c: what happens to a watch */

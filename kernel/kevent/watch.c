@@ -62,6 +62,39 @@ void kevent_bury(struct kevent *ke, bool held)
 		kevent_free(ke);
 }
 
+/* Steps 2 to 4 for several watches that nobody is busy with */
+static void kevent_bury_all(struct kevent_queue *q, struct list_head *spent)
+{
+	struct kevent *ke;
+	u32 bytes = 0, nr = 0;
+
+	kevent_keys_unlink(q, spent);
+	list_for_each_entry(ke, spent, link) {
+		kevent_source_of(ke)->detach(ke);
+		bytes += kevent_cost(ke->type);
+		nr++;
+	}
+	kevent_uncharge(q->owner, bytes);
+	kevent_index_erase_all(&q->watches, spent);
+	kevent_queue_put_some(q, nr);
+}
+
+/**
+ * kevent_bury_spent - remove the watches that kevent_end_late() has left
+ * @q: the queue; the caller keeps it alive
+ */
+void kevent_bury_spent(struct kevent_queue *q)
+{
+	LIST_HEAD(spent);
+
+	spin_lock_irq(&q->ready_lock);
+	list_splice_init(&q->spent, &spent);
+	WRITE_ONCE(q->nr_spent, 0);
+	spin_unlock_irq(&q->ready_lock);
+	if (!list_empty(&spent))
+		kevent_bury_all(q, &spent);
+}
+
 static void kevent_do(enum kevent_due due, struct kevent *ke)
 {
 	if (due == KEVENT_BURY)
@@ -351,6 +384,8 @@ struct kevent *kevent_add(struct kevent_queue *q,
 		return ERR_PTR(mask);
 	if (ops->file && kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
+	if (kevent_has_spent(q))
+		kevent_bury_spent(q);
 	ke = kevent_alloc(q, ops, uk, file, stash);
 	if (IS_ERR(ke))
 		return ke;
@@ -687,4 +722,6 @@ void kevent_remove_all(struct kevent_queue *q)
 		index++;
 		cond_resched();
 	}
+	/* An expiry may have left some meanwhile. No watch is alive any more. */
+	kevent_bury_spent(q);
 }

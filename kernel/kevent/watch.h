@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/types.h>
 
-#include "ops.h"
+#include "queue.h"
 
 struct file;
 struct kevent;
@@ -75,7 +75,14 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
 void kevent_bury(struct kevent *ke, bool held);
+void kevent_bury_spent(struct kevent_queue *q);
 void kevent_free(struct kevent *ke);
 void kevent_remove_all(struct kevent_queue *q);
+
+/* Has kevent_bury_spent() something to do? Peeks: what comes now is for the next call. */
+static __always_inline bool kevent_has_spent(const struct kevent_queue *q)
+{
+	return unlikely(READ_ONCE(q->nr_spent));
+}
 
 #endif /* _KEVENT_WATCH_H */
