@@ -43,6 +43,12 @@
 #define EV_TIMER_SLICES		4
 #define EV_TIMER_SLICES_LOW_RES	64
 #define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
+/*
+ * A queue with so many events that wait has a consumer that does not keep up. It is left
+ * more of the CPU, and expires timers itself: each pause is twice as long, up to 400 us.
+ */
+#define EV_TIMER_BEHIND		128
+#define EV_TIMER_LONGER		3
 /* Of a hard interrupt; and queues of a user that have them, maybe at one instant */
 #define EV_TIMER_PROMPT		2
 #define EV_TIMER_PROMPT_QUEUES	32
@@ -276,21 +282,32 @@ static struct timerqueue_node *ev_clock_first(struct kevent_clock *clock)
 }
 
 /*
- * The softirq is through. A timer that comes soon is left to it, too: hard interrupts
- * that follow each other would leave no time to tasks.
+ * A timer that comes soon is left to the softirq, too: hard interrupts that follow each
+ * other would leave no time to tasks.
  */
-static void ev_clock_next(struct kevent_clock *clock, ktime_t now, bool more)
+static void ev_clock_start(struct kevent_clock *clock, ktime_t now, bool more)
 {
 	struct timerqueue_node *node = ev_clock_first(clock);
-	ktime_t later = ktime_add(now, EV_TIMER_PAUSE_NS);
+	ktime_t later = ktime_add(now, EV_TIMER_PAUSE_NS << clock->longer);
 
 	clock->at = KTIME_MAX;
 	if (!node)
 		return;
-	if (more)
-		ev_clock_program(clock, later, true);
-	else
+	if (!more) {
 		ev_clock_program(clock, node->expires, node->expires < later);
+		return;
+	}
+	WRITE_ONCE(clock->queue->overdue, true);
+	ev_clock_program(clock, later, true);
+}
+
+/* The softirq is through, or a task in its place. */
+static void ev_clock_next(struct kevent_clock *clock, ktime_t now, bool more)
+{
+	bool behind = more && clock->queue->nr_listed >= EV_TIMER_BEHIND;
+
+	clock->longer = behind ? min(clock->longer + 1, EV_TIMER_LONGER) : 0;
+	ev_clock_start(clock, now, more);
 }
 
 static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
@@ -314,6 +331,50 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	return HRTIMER_NORESTART;
+}
+
+/* Expire a slice of the timers of a clock. Returns whether there are more. */
+static bool ev_clock_expire_some(struct kevent_clock *clock)
+{
+	struct kevent_queue *q = clock->queue;
+	ktime_t now;
+	bool more;
+
+	/* The soft interrupt comes for what is inserted now. */
+	if (!data_race(timerqueue_getnext(&clock->running)))
+		return false;
+	spin_lock_irq(&q->ready_lock);
+	now = kevent_clock_now(clock->id);
+	more = ev_clock_expire(clock, now, EV_TIMER_SLICE);
+	/* It may be far away. */
+	if (!more && clock->longer)
+		ev_clock_next(clock, now, false);
+	kevent_unlock_irq(q);
+	return more;
+}
+
+/**
+ * kevent_timers_expire - a consumer has time for timers that a soft interrupt has left
+ * @q: the queue
+ *
+ * The soft interrupt finds less to do. Expires as many as one of those.
+ */
+void kevent_timers_expire(struct kevent_queue *q)
+{
+	struct kevent_clock *clock = q->timers->clocks;
+	unsigned int slices = EV_TIMER_SLICES;
+	bool more;
+
+	WRITE_ONCE(q->overdue, false);
+	for (; clock < &q->timers->clocks[EV_NR_CLOCKS]; clock++) {
+		do {
+			more = ev_clock_expire_some(clock);
+		} while (more && --slices);
+		if (more) {
+			WRITE_ONCE(q->overdue, true);
+			break;
+		}
+	}
 }
 
 /* The hard interrupt is through. Others start @prompt under ready_lock only. */

@@ -34,6 +34,7 @@ enum ev_clock {
  * @at:		R: when @timer or @prompt expires, at the latest. Inserting an earlier
  *		one starts one of them anew. Removing the first one leaves them
  *		alone: their callback then finds less to do, or nothing
+ * @longer:	R: how often the pause of the soft interrupt was doubled
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
@@ -43,6 +44,7 @@ struct kevent_clock {
 	struct timerqueue_head	running;
 	struct timerqueue_node	*last;
 	ktime_t			at;
+	int			longer;
 	clockid_t		id;
 };
 
