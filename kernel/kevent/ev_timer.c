@@ -24,9 +24,9 @@
 #include <linux/timerqueue.h>
 #include <linux/workqueue.h>
 
-#include "ev_timer.h"
 #include "source.h"
 #include "tally.h"
+#include "timers.h"
 
 #define EV_TIMER_CLOCKS							\
 	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | KEVENT_TIMER_TAI)

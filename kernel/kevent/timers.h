@@ -2,8 +2,8 @@
 /*
  * Timers: what a queue has for them, and a watch that is one
  */
-#ifndef _KEVENT_EV_TIMER_H
-#define _KEVENT_EV_TIMER_H
+#ifndef _KEVENT_TIMERS_H
+#define _KEVENT_TIMERS_H
 
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -100,4 +100,4 @@ struct kevent_timer {
 	bool			expired;
 };
 
-#endif /* _KEVENT_EV_TIMER_H */
+#endif /* _KEVENT_TIMERS_H */
