@@ -163,8 +163,8 @@ static const struct skip skips[] = {
 	  " refuse.seccomp_filter_can_demand_refusals " },
 	{ "max_running", " max_running storm_max_running " },
 	{ "call",
-	  " calls calls_observed calls_audited calls_random aio_calls storm_aio"
-	  " bound_calls chain_watch storm_chain_watch " },
+	  " calls calls_observed calls_audited calls_random aio_calls nowait"
+	  " storm_aio bound_calls chain_watch storm_chain_watch " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
 	  " timer.clock_that_is_set_cancels"

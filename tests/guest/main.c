@@ -82,6 +82,7 @@ static const struct test_suite *const suites[] = {
 #ifdef __LP64__
 	&calls_suite,
 	&aio_calls_suite,
+	&nowait_suite,
 	&storm_aio_suite,
 	&storm_chain_watch_suite,
 	&storm_max_running_suite,

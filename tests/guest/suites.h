@@ -54,6 +54,7 @@ extern const struct test_suite attach_suite;
 extern const struct test_suite chain_suite;
 extern const struct test_suite calls_suite;
 extern const struct test_suite aio_calls_suite;
+extern const struct test_suite nowait_suite;
 extern const struct test_suite storm_aio_suite;
 extern const struct test_suite bound_calls_suite;
 extern const struct test_suite chain_watch_suite;

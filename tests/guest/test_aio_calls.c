@@ -26,48 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "helpers.h"
-
-#define REFUSED		KEVENT_CALL_REFUSED
-#define SUBMITTED	KEVENT_CALL_SUBMITTED
-#define COOKIE		0x1234567890abcdefull
-
-static long submit(int kq, struct kevent_call *chain, uint32_t nr,
-		   uint64_t cookie)
-{
-	long ret = syscall(__NR_kevent_call, kq, chain, nr, KEVENT_CALL_ASYNC,
-			   cookie);
-
-	return ret < 0 ? -errno : ret;
-}
-
-/* ms < 0: without a limit */
-static long serve(int kq, uint32_t limit, int64_t ms)
-{
-	struct timespec ts = ms_to_timespec(ms < 0 ? 0 : ms);
-	long ret = syscall(__NR_kevent_wait, kq, limit, 0, ms < 0 ? NULL : &ts,
-			   KEVENT_FLAGS_SERVE, NULL);
-
-	return ret < 0 ? -errno : ret;
-}
-
-/* An entry that goes on with the next one after any result */
-static struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b, uint64_t c)
-{
-	return (struct kevent_call){
-		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
-		.result = -1, .args = { a, b, c },
-	};
-}
-
-static void set_chain(struct ukevent *uk, const struct kevent_call *chain,
-		      uint32_t nr, uint64_t cookie)
-{
-	*uk = (struct ukevent){
-		.id.raw_u64 = KEVENT_ARG(chain), .type = KEVENT_AIO,
-		.event = KEVENT_AIO_DONE, .ret_data = { nr }, .ptr = cookie,
-	};
-}
+#include "aio.h"
 
 /* Nothing is made in the caller. */
 static int add_chain(int kq, struct kevent_call *chain, uint32_t nr,
@@ -77,38 +36,6 @@ static int add_chain(int kq, struct kevent_call *chain, uint32_t nr,
 
 	set_chain(&uk, chain, nr, cookie);
 	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &uk);
-}
-
-#define ENTRY(nr, a, b, c) \
-	entry(nr, KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(c))
-#define GETPPID	ENTRY(SYS_getppid, 0, 0, 0)
-
-static int64_t result_of(const struct ukevent *ev)
-{
-	return (int64_t)((uint64_t)ev->ret_data[1] << 32 | ev->ret_data[0]);
-}
-
-static void check_done(const struct ukevent *ev, uint64_t cookie, uint64_t id,
-		       int64_t result)
-{
-	CHECK_EQ(ev->type, KEVENT_AIO);
-	CHECK_EQ(ev->event, KEVENT_AIO_DONE);
-	CHECK_EQ(ev->ptr, cookie);
-	CHECK_EQ(ev->id.raw_u64, id);
-	CHECK_EQ(result_of(ev), result);
-	CHECK_EQ(ev->ret_flags, KEVENT_RET_DONE);
-}
-
-/* A pipe whose reader waits */
-static void open_blocking_pipe(int fd[2])
-{
-	MUST_EQ(pipe2(fd, O_CLOEXEC), 0);
-}
-
-static void close_pair(const int fd[2])
-{
-	close(fd[0]);
-	close(fd[1]);
 }
 
 struct server {
@@ -223,19 +150,6 @@ static void names_that_are_cached_are_found(struct queue *q)
 		CHECK_EQ(serve(q->fd, 1, 0), 1);
 	CHECK_EQ(c[0].result, -ENOENT);
 	unlink(path);
-}
-
-/* Submits one entry, which must not be made in the caller. */
-static void check_blocks(struct queue *q, struct kevent_call c)
-{
-	struct ukevent ev;
-
-	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), SUBMITTED);
-	CHECK_EQ(c.result, -1);
-	set_chain(&ev, NULL, 1, COOKIE);
-	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_REMOVE, &ev), 0);
-	MUST_EVENT(q, &ev);
-	check_done(&ev, COOKIE, REFUSED, -ECANCELED);
 }
 
 /* The open would wait for the holder of a lease, who is told by a signal. */

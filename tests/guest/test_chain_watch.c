@@ -20,7 +20,6 @@
 #include <unistd.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -29,11 +28,10 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "helpers.h"
+#include "uffd.h"
 
 #define REFUSED	KEVENT_CALL_REFUSED
 #define NONE	(-12345)	/* a result that no call has */
-#define PAGE	4096ul
 #define PIECE	3u		/* what recv_entry() takes at most */
 
 static char buffer[64];
@@ -1072,49 +1070,6 @@ struct held {
 	struct ukevent		ev;
 };
 
-static int open_uffd(char *page)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.range = { .start = (uintptr_t)page, .len = PAGE },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int fd = (int)syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
-	    ioctl(fd, UFFDIO_REGISTER, &reg))
-		return -1;
-	return fd;
-}
-
-static void await_fault(int uffd)
-{
-	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
-	struct uffd_msg msg;
-
-	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
-	MUST_EQ(read(uffd, &msg, sizeof(msg)), sizeof(msg));
-	MUST_EQ(msg.event, UFFD_EVENT_PAGEFAULT);
-}
-
-static void serve_fault(struct held *h)
-{
-	struct uffdio_zeropage zero = {
-		.range = { .start = (uintptr_t)h->page, .len = PAGE },
-	};
-
-	MUST_EQ(ioctl(h->uffd, UFFDIO_ZEROPAGE, &zero), 0);
-}
-
-static char *map_page(void)
-{
-	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	MUST(page != MAP_FAILED);
-	return page;
-}
-
 static void open_held(struct held *h, struct queue *q, uint32_t flags)
 {
 	memset(h, 0, sizeof(*h));
@@ -1144,7 +1099,7 @@ static void start_held(struct held *h, unsigned int bytes)
 
 static void end_held(struct held *h)
 {
-	serve_fault(h);
+	serve_fault(h->uffd, h->page);
 	join_actor(&h->actor, 2 * PATIENCE_MS);
 }
 
@@ -1312,7 +1267,7 @@ static void watch_dies_while_its_chain_runs(struct queue *q)
 	close(fd);
 	CHECK_EQ(remove_file(q->fd, KEVENT_CHAIN, fd), -EBADF);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 2);
-	serve_fault(&h);
+	serve_fault(h.uffd, h.page);
 	/* The collector has nothing, and goes on waiting. */
 	MUST_EQ(mark_user(q->fd, 1, 0), 1);
 	join_actor(&h.actor, 2 * PATIENCE_MS);
