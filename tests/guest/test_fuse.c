@@ -24,6 +24,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "helpers.h"
 
@@ -391,12 +392,60 @@ static void consumer_stuck_in_poll_blocks_no_other(void)
 	unmount_fuse(&d);
 }
 
+#ifdef __LP64__	/* a chain of a 32-bit program is refused */
+
+/* Nobody answers from now on: what asks the daemon must be left to a server. */
+static bool is_left(struct victim *v, uint32_t nr, uint64_t a, uint64_t b,
+		    uint64_t c)
+{
+	static uint64_t cookie;
+	struct kevent_call call = { .nr = nr, .result = 77, .args = { a, b, c } };
+
+	return kevent_call(v->q.fd, &call, 1, KEVENT_CALL_ASYNC, ++cookie) ==
+	       KEVENT_CALL_SUBMITTED && call.result == 77;
+}
+
+static int submits_calls(void *arg)
+{
+	struct daemon *d = arg;
+	char path[48], buf[4];
+	struct victim v;
+	struct stat st;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	snprintf(path, sizeof(path), "%s/file", d->dir);
+	CHILD_MUST(is_left(&v, SYS_fstat, v.fd, KEVENT_ARG(&st), 0));
+	CHILD_MUST(is_left(&v, SYS_lseek, v.fd, 0, SEEK_END));
+	CHILD_MUST(is_left(&v, SYS_read, v.fd, KEVENT_ARG(buf), 4));
+	CHILD_MUST(is_left(&v, SYS_close, v.fd, 0, 0));
+	CHILD_MUST(is_left(&v, SYS_openat, AT_FDCWD, KEVENT_ARG(path), O_RDONLY));
+	return 0;
+}
+
+static void chains_leave_its_files_to_servers(void)
+{
+	struct daemon d;
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(submits_calls, &d);
+	close(d.sock[0]);
+	serve_until(&d, FUSE_OPEN);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	unmount_fuse(&d);
+}
+
+#endif
+
 static const struct test_case cases[] = {
 	TEST(close_ends_while_add_is_stuck),
 	TEST(exit_ends_while_add_is_stuck),
 	TEST(kill_ends_while_add_is_stuck),
 	TEST(answered_poll_is_an_event),
 	TEST(consumer_stuck_in_poll_blocks_no_other),
+#ifdef __LP64__
+	TEST(chains_leave_its_files_to_servers),
+#endif
 	{}
 };
 
