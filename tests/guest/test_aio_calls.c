@@ -576,6 +576,25 @@ static void cookie_names_one_chain(struct queue *q)
 	close_pair(fd);
 }
 
+/* Why no server can have the chain is a result like another. */
+static void refusal_that_cannot_be_written_is_efault(struct queue *q)
+{
+	struct kevent_call *c = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char buf[8];
+	int fd[2];
+
+	MUST(c != MAP_FAILED);
+	open_blocking_pipe(fd);
+	*c = ENTRY(SYS_read, fd[0], buf, 8);
+	MUST_EQ(mprotect(c, 4096, PROT_READ), 0);
+	CHECK_EQ(submit(q->fd, c, 1, COOKIE), SUBMITTED);
+	CHECK_EQ(submit(q->fd, c, 1, COOKIE), -EFAULT);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
+	munmap(c, 4096);
+	close_pair(fd);
+}
+
 static int remove_chain(int kq, uint64_t cookie)
 {
 	struct ukevent ev;
@@ -1063,6 +1082,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(bad_requests_are_refused),
 	TEST(queue_may_refuse_chains),
 	TEST_EACH(cookie_names_one_chain),
+	TEST_EACH(refusal_that_cannot_be_written_is_efault),
 	TEST_EACH(chain_that_waits_is_cancelled),
 	TEST_EACH(chain_that_runs_is_not_cancelled),
 	TEST_EACH(chain_is_neither_modified_nor_marked),

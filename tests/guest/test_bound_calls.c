@@ -659,6 +659,29 @@ static void entries_are_checked(struct queue *q)
 	close((int)null_call.args[0]);
 }
 
+/* The second entry is read as that of a bound call, the first one as any. */
+static void entry_that_is_cut_is_efault(struct queue *q)
+{
+	char *mem = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct kevent_call c = entry(1);
+	struct kevent_call *first;
+	size_t there;
+
+	MUST(mem != MAP_FAILED);
+	MUST_EQ(munmap(mem + 4096, 4096), 0);
+	MUST_EQ(bind_null(q->fd, 1), 0);
+	for (there = 8; there <= 16; there += 8) {
+		first = (void *)(mem + 4096 - there - sizeof(c));
+		memcpy(first, &c, sizeof(c));
+		memcpy(first + 1, &c, there);
+		CHECK_EQ(run(q->fd, first, 2, 0), -EFAULT);
+		CHECK_EQ(first->result, 4);
+	}
+	munmap(mem, 4096);
+	close((int)null_call.args[0]);
+}
+
 /* Asynchronous chains */
 
 static void what_would_block_is_served(struct queue *q)
@@ -876,6 +899,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(requests_are_checked),
 	TEST_EACH(calls_are_checked),
 	TEST_EACH(entries_are_checked),
+	TEST_EACH(entry_that_is_cut_is_efault),
 	TEST_EACH(what_would_block_is_served),
 	TEST_EACH(slots_are_charged),
 	TEST(limit_holds),

@@ -167,15 +167,26 @@ static void copy_takes_one_to_eight_bytes(void)
 			memcpy(&want, &from, n);
 		CHECK_EQ(to, want);
 	}
-	c = ENTRY(KEVENT_CALL_COPY, &to, 8, 8);
-	CHECK_EQ(raw(&c, 1), 0);
-	CHECK_EQ(c.result, -EFAULT);
-	c = ENTRY(KEVENT_CALL_COPY, -8ll, &from, 8);
-	CHECK_EQ(raw(&c, 1), 0);
-	CHECK_EQ(c.result, -EFAULT);
-	c = ENTRY(KEVENT_CALL_COPY, &to, -8ll, 8);
-	CHECK_EQ(raw(&c, 1), 0);
-	CHECK_EQ(c.result, -EFAULT);
+}
+
+static void copy_of_what_is_not_there_is_efault(void)
+{
+	uint64_t from = 1, to = 2;
+	struct kevent_call c;
+	unsigned int n;
+
+	for (n = 1; n <= 8; n++) {
+		c = ENTRY(KEVENT_CALL_COPY, &to, 8, n);
+		CHECK_EQ(raw(&c, 1), 0);
+		CHECK_EQ(c.result, -EFAULT);
+		c = ENTRY(KEVENT_CALL_COPY, -8ll, &from, n);
+		CHECK_EQ(raw(&c, 1), 0);
+		CHECK_EQ(c.result, -EFAULT);
+		c = ENTRY(KEVENT_CALL_COPY, &to, -8ll, n);
+		CHECK_EQ(raw(&c, 1), 0);
+		CHECK_EQ(c.result, -EFAULT);
+	}
+	CHECK_EQ(to, 2);
 }
 
 /* Arguments */
@@ -339,15 +350,22 @@ static void errors_of_a_call_are_no_refusals(void)
 /* A position that looks like a code of the kernel does not have the call made for ever. */
 static void result_may_look_like_a_code(void)
 {
+	/* Four codes for a restart, and two numbers that are none */
+	static const int codes[] = { 512, 513, 514, 516 }, others[] = { 515, 600 };
 	int fd = open("/proc/self/mem", O_RDONLY);
-	struct kevent_call c[2] = {
-		ENTRY(SYS_lseek, fd, -512, SEEK_SET),
-		ENTRY(SYS_lseek, fd, -600, SEEK_SET),
-	};
+	struct kevent_call c;
+	unsigned int i;
 
-	CHECK_EQ(raw(c, 2), 1);
-	CHECK_EQ(c[0].result, -EINTR);
-	CHECK_EQ(c[1].result, -600);
+	for (i = 0; i < ARRAY_SIZE(codes); i++) {
+		c = ENTRY(SYS_lseek, fd, -codes[i], SEEK_SET);
+		CHECK_EQ(raw(&c, 1), 0);
+		CHECK_EQ(c.result, -EINTR);
+	}
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		c = ENTRY(SYS_lseek, fd, -others[i], SEEK_SET);
+		CHECK_EQ(raw(&c, 1), 0);
+		CHECK_EQ(c.result, -others[i]);
+	}
 	close(fd);
 }
 
@@ -377,6 +395,28 @@ static void entry_that_cannot_be_read_is_efault(void)
 	c[1].on_value = 0;
 	CHECK_EQ(raw(c, 3), 1);
 	munmap(mem, PAGE);
+}
+
+/* It is read word by word: whichever is missing, the call is not made. */
+static void entry_that_is_cut_is_efault(void)
+{
+	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	struct kevent_call c = ENTRY(SYS_pwrite64, fd, "a", 1);
+	char *mem = two_pages();
+	size_t there;
+
+	MUST(fd >= 0);
+	MUST_EQ(munmap(mem + PAGE, PAGE), 0);
+	for (there = 8; there < sizeof(c); there += 8) {
+		memcpy(mem + PAGE - there, &c, there);
+		CHECK_EQ(raw((void *)(mem + PAGE - there), 1), -EFAULT);
+	}
+	CHECK_EQ(lseek(fd, 0, SEEK_END), 0);
+	memcpy(mem, &c, sizeof(c));
+	CHECK_EQ(raw((void *)mem, 1), 0);
+	CHECK_EQ(lseek(fd, 0, SEEK_END), 1);
+	munmap(mem, PAGE);
+	close(fd);
 }
 
 static void result_that_cannot_be_written_is_efault(void)
@@ -693,6 +733,7 @@ static const struct test_case cases[] = {
 	TEST(jump_past_the_end_ends_the_chain),
 	TEST(work_is_bounded),
 	TEST(copy_takes_one_to_eight_bytes),
+	TEST(copy_of_what_is_not_there_is_efault),
 	TEST(bad_arguments_are_refused),
 	TEST(flags_of_an_entry_are_refused),
 	TEST(calls_outside_the_list_are_refused),
@@ -700,6 +741,7 @@ static const struct test_case cases[] = {
 	TEST(errors_of_a_call_are_no_refusals),
 	TEST(result_may_look_like_a_code),
 	TEST(entry_that_cannot_be_read_is_efault),
+	TEST(entry_that_is_cut_is_efault),
 	TEST(result_that_cannot_be_written_is_efault),
 	TEST(entries_change_until_their_turn),
 	TEST(memory_may_go_away_during_a_call),
