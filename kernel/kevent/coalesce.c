@@ -27,7 +27,6 @@
 
 #include "coalesce.h"
 #include "deadline.h"
-#include "more.h"
 #include "ops.h"
 
 /* The largest batch */
@@ -194,9 +193,6 @@ void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	/* Something else has ended the sleep, and may be all that the consumer sees. */
-	if (c->left && !list_empty(&q->ready))
-		kevent_more(q);
 	c->left = 0;
 	if (!w->measured || !came)
 		return;

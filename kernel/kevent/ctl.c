@@ -443,9 +443,8 @@ static __always_inline int kevent_ctl_single(struct kevent_queue *q, u32 cmd,
 	return ret;
 }
 
-static noinline int kevent_ctl_entries(struct kevent_queue *q, u32 cmd,
-					      u32 num,
-					      struct ukevent __user *arg)
+static noinline int kevent_ctl_entries(struct kevent_queue *q, u32 cmd, u32 num,
+				       struct ukevent __user *arg)
 {
 	struct kevent_requests r __uninitialized;
 	int err;

@@ -202,7 +202,7 @@ static noinline bool kevent_stash_fill(struct kevent_stash *stash,
 }
 
 static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
-						 u32 type)
+						    u32 type)
 {
 	void *ke;
 
@@ -219,8 +219,8 @@ static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
 
 /* Memory for a watch, charged */
 static __always_inline struct kevent *kevent_mem(struct user_struct *owner,
-						    u32 type,
-						    struct kevent_stash *stash)
+						 u32 type,
+						 struct kevent_stash *stash)
 {
 	if (!stash || ((!stash->nr || stash->type != type) &&
 		       !kevent_stash_fill(stash, owner, type)))

@@ -714,22 +714,26 @@ static void thread_that_blocks_makes_room_for_another(struct queue *q)
 
 #define OVERLAPS	500	/* calls between the two looks of a chain */
 
-/* Sets a flag, makes calls, and clears it; at its begin it looks at the other's. */
+/*
+ * Sets a flag, makes calls, and clears it; at its begin it looks at the other's. The calls
+ * take about as long as a busy host lets a virtual CPU wait.
+ */
 static void build_overlap(struct kevent_call *c, uint64_t *own, uint64_t *other,
-			  uint64_t *seen)
+			  uint64_t *seen, int zero)
 {
 	static const uint64_t set = 1, clear;
+	static char page[4096];
 	unsigned int i;
 
 	c[0] = ENTRY(KEVENT_CALL_COPY, own, &set, 8);
 	c[1] = ENTRY(KEVENT_CALL_COPY, seen, other, 8);
 	for (i = 2; i < OVERLAPS; i++)
-		c[i] = GETPPID;
+		c[i] = ENTRY(SYS_read, zero, page, sizeof(page));
 	c[OVERLAPS] = ENTRY(KEVENT_CALL_COPY, own, &clear, 8);
 }
 
 /* Do two chains that do not block run at the same time? */
-static bool overlap(struct queue *q)
+static bool overlap(struct queue *q, int zero)
 {
 	static struct kevent_call c[2][OVERLAPS + 1];
 	static uint64_t flag[2], seen[2];
@@ -738,7 +742,7 @@ static bool overlap(struct queue *q)
 
 	for (k = 0; k < 2; k++) {
 		seen[k] = 0;
-		build_overlap(c[k], &flag[k], &flag[!k], &seen[k]);
+		build_overlap(c[k], &flag[k], &flag[!k], &seen[k], zero);
 		MUST_EQ(add_chain(q->fd, c[k], OVERLAPS + 1, k), 0);
 	}
 	for (k = 0; k < 2; k++)
@@ -748,10 +752,12 @@ static bool overlap(struct queue *q)
 
 static void limit_holds(struct queue *q)
 {
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct server s[2] = {};
 	unsigned int i, nr = 0;
 	uint64_t start;
 
+	MUST(zero >= 0);
 	for (i = 0; i < 2; i++) {
 		cpu_set_t cpu;
 
@@ -761,14 +767,15 @@ static void limit_holds(struct queue *q)
 		MUST_EQ(sched_setaffinity(s[i].actor.tid, sizeof(cpu), &cpu), 0);
 	}
 	for (i = 0; i < 300; i++)
-		nr += overlap(q);
+		nr += overlap(q, zero);
 	CHECK_EQ(nr, 0);
 	/* A later call changes the limit, so sooner or later two run on two CPUs. */
 	CHECK_EQ(serve(q->fd, 2, 0), 0);
 	start = now_ns();
-	while (!overlap(q))
+	while (!overlap(q, zero))
 		MUST(patient(start, PATIENCE_MS));
 	end_servers(q, s, 2);
+	close(zero);
 }
 
 /* The end of waits */

@@ -11,12 +11,15 @@
 #include <sched.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "helpers.h"
 
 #define FILES		4		/* an event of each is a burst */
-#define LAPS		200		/* bursts of a flood */
+#define LAPS		400		/* bursts of a flood */
+#define PACES		32		/* times from a burst to the next */
+#define PACE_NS		10000
 #define ROUNDS		4000		/* of a request and its answer */
 
 /**
@@ -24,8 +27,10 @@
  * @q:		the queues; the second has no size unless a test opens it
  * @near:	ends of the parent
  * @far:	ends of the child
- * @bytes:	taken so far
- * @lost:	a consumer has waited in vain
+ * @bytes:	taken so far, or marks
+ * @lost:	a consumer has failed
+ *
+ * In memory that parent and child share.
  */
 struct flood {
 	struct queue		q[2];
@@ -43,18 +48,23 @@ static bool two_cpus(void)
 	return false;
 }
 
-static void open_flood(struct flood *f)
+static struct flood *open_flood(void)
 {
+	struct flood *f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int i, pair[2];
 
-	*f = (struct flood){};
+	MUST(f != MAP_FAILED);
 	open_queue(&f->q[0], 2 * FILES);
+	/* As long as the kernel thinks right, on a slow host too */
+	MUST_EQ(kevent_set_delay(f->q[0].fd, KEVENT_DELAY_MAX), 0);
 	for (i = 0; i < FILES; i++) {
 		MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
 				   pair), 0);
 		f->near[i] = pair[0];
 		f->far[i] = pair[1];
 	}
+	return f;
 }
 
 static void watch(struct flood *f, struct queue *q)
@@ -75,16 +85,34 @@ static void close_flood(struct flood *f)
 		close(f->far[i]);
 	}
 	close_queue(&f->q[0]);
+	munmap(f, sizeof(*f));
 }
 
-/* In the child: a burst whenever the consumer sleeps */
+/*
+ * In the child: waits until the last burst is taken, and then for a while that is another
+ * one each time: sooner or later the consumer has just fallen asleep.
+ */
+static bool next_lap(struct flood *f, int lap)
+{
+	uint64_t start = now_ns();
+
+	while (f->bytes < (unsigned int)(FILES * lap))
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	start = now_ns();
+	while (now_ns() - start < (uint64_t)(lap % PACES) * PACE_NS * slowness)
+		;
+	return true;
+}
+
+/* In the child: bursts of a byte for each file */
 static int write_all(void *arg)
 {
 	struct flood *f = arg;
 	int lap, i;
 
 	for (lap = 0; lap < LAPS; lap++) {
-		CHILD_MUST(sleeps_in(getppid(), __NR_kevent_wait));
+		CHILD_MUST(next_lap(f, lap));
 		for (i = 0; i < FILES; i++)
 			CHILD_MUST(write(f->far[i], "x", 1) == 1);
 	}
@@ -125,41 +153,41 @@ static long long flood(struct flood *f)
 
 static void events_in_short_succession_are_held(void)
 {
-	struct flood f;
+	struct flood *f;
 	long long held;
 
 	if (!two_cpus())
 		return;
-	open_flood(&f);
-	watch(&f, &f.q[0]);
-	held = flood(&f);
+	f = open_flood();
+	watch(f, &f->q[0]);
+	held = flood(f);
 	note("%lld of %d events were held", held, FILES * LAPS);
 	CHECK(held > 0);
-	close_flood(&f);
+	close_flood(f);
 }
 
 static void no_event_is_held_if_the_program_says_so(void)
 {
-	struct flood f;
+	struct flood *f;
 
-	open_flood(&f);
-	watch(&f, &f.q[0]);
-	MUST_EQ(kevent_set_delay(f.q[0].fd, 0), 0);
-	CHECK_EQ(flood(&f), 0);
-	close_flood(&f);
+	f = open_flood();
+	watch(f, &f->q[0]);
+	MUST_EQ(kevent_set_delay(f->q[0].fd, 0), 0);
+	CHECK_EQ(flood(f), 0);
+	close_flood(f);
 }
 
 static void consumer_of_real_time_has_each_event_at_once(void)
 {
 	struct sched_param param = { .sched_priority = 1 };
-	struct flood f;
+	struct flood *f;
 
-	open_flood(&f);
-	watch(&f, &f.q[0]);
+	f = open_flood();
+	watch(f, &f->q[0]);
 	MUST_EQ(sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param),
 		0);
-	CHECK_EQ(flood(&f), 0);
-	close_flood(&f);
+	CHECK_EQ(flood(f), 0);
+	close_flood(f);
 }
 
 /* In the child, which has the queue: a burst of marks */
@@ -169,7 +197,7 @@ static int mark_all(void *arg)
 	int lap, i;
 
 	for (lap = 0; lap < LAPS; lap++) {
-		CHILD_MUST(sleeps_in(getppid(), __NR_kevent_wait));
+		CHILD_MUST(next_lap(f, lap));
 		for (i = 0; i < FILES; i++)
 			CHILD_MUST(mark_user(f->q[0].fd, (uint64_t)i, 1) == 1);
 	}
@@ -180,23 +208,24 @@ static void marks_are_not_held(void)
 {
 	unsigned int counts[FILES] = {};
 	struct ukevent ev;
-	struct flood f;
+	struct flood *f;
 	pid_t pid;
 	int i;
 
-	open_flood(&f);
+	f = open_flood();
 	for (i = 0; i < FILES; i++)
-		MUST_EQ(add_user(f.q[0].fd, (uint64_t)i, 1, 0, (uint64_t)i), 0);
-	pid = start_child(mark_all, &f);
-	while (next_event(&f.q[0], &ev, 200) == 1)
+		MUST_EQ(add_user(f->q[0].fd, (uint64_t)i, 1, 0, (uint64_t)i), 0);
+	pid = start_child(mark_all, f);
+	while (f->bytes < FILES * LAPS) {
+		MUST_EVENT(&f->q[0], &ev);
 		counts[ev.ptr] += ev.ret_data[1];
+		f->bytes += ev.ret_data[1];
+	}
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	while (next_event(&f.q[0], &ev, 0) == 1)
-		counts[ev.ptr] += ev.ret_data[1];
 	for (i = 0; i < FILES; i++)
 		CHECK_EQ(counts[i], LAPS);
-	CHECK_EQ(fdinfo(f.q[0].fd, "kevent-held"), 0);
-	close_flood(&f);
+	CHECK_EQ(fdinfo(f->q[0].fd, "kevent-held"), 0);
+	close_flood(f);
 }
 
 static long take_other(void *arg)
@@ -211,18 +240,18 @@ static long take_other(void *arg)
 static void event_that_has_turns_is_not_held(void)
 {
 	struct actor other;
-	struct flood f;
+	struct flood *f;
 
-	open_flood(&f);
-	open_queue(&f.q[1], 2 * FILES);
-	watch(&f, &f.q[0]);
-	watch(&f, &f.q[1]);
-	start_actor(&other, take_other, &f);
-	CHECK_EQ(flood(&f), 0);
+	f = open_flood();
+	open_queue(&f->q[1], 2 * FILES);
+	watch(f, &f->q[0]);
+	watch(f, &f->q[1]);
+	start_actor(&other, take_other, f);
+	CHECK_EQ(flood(f), 0);
 	join_actor(&other, PATIENCE_MS);
-	CHECK_EQ(fdinfo(f.q[1].fd, "kevent-held"), 0);
-	close_queue(&f.q[1]);
-	close_flood(&f);
+	CHECK_EQ(fdinfo(f->q[1].fd, "kevent-held"), 0);
+	close_queue(&f->q[1]);
+	close_flood(f);
 }
 
 /* In the child: answers each byte of the first file. */
@@ -247,24 +276,24 @@ static int answer(void *arg)
 static void single_events_are_held_rarely_and_not_for_ever(void)
 {
 	struct ukevent ev;
-	struct flood f;
+	struct flood *f;
 	long long held;
 	pid_t pid;
 	int i;
 
-	open_flood(&f);
-	watch(&f, &f.q[0]);
-	pid = start_child(answer, &f);
+	f = open_flood();
+	watch(f, &f->q[0]);
+	pid = start_child(answer, f);
 	for (i = 0; i < ROUNDS; i++) {
-		put_byte(f.near[0]);
-		MUST_EVENT(&f.q[0], &ev);
-		MUST_EQ(take_bytes(f.near[0]), 1);
+		put_byte(f->near[0]);
+		MUST_EVENT(&f->q[0], &ev);
+		MUST_EQ(take_bytes(f->near[0]), 1);
 	}
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	held = fdinfo(f.q[0].fd, "kevent-held");
+	held = fdinfo(f->q[0].fd, "kevent-held");
 	note("%lld of %d single events were held", held, ROUNDS);
 	CHECK(held <= ROUNDS / 100);
-	close_flood(&f);
+	close_flood(f);
 }
 
 static int try_ioctl(int fd, unsigned long cmd, void *arg)
