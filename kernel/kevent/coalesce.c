@@ -32,7 +32,7 @@
 /* The largest batch */
 #define COALESCE_BATCH		16U
 /* A window is so many times as long as a wake-up takes. */
-#define COALESCE_WAKE_UPS	8U
+#define COALESCE_WAKE_UPS	8
 /* The weight of a new figure in an average is 1 to 2^3. */
 #define COALESCE_SHIFT		3
 /* Wake-ups in short succession between two attempts, at most */
@@ -50,9 +50,13 @@ struct kevent_window_timer {
 	struct kevent_queue	*q;
 };
 
+/* No window ends within a tick where only ticks end them. */
 static u32 window_ns(const struct kevent_coalesce *c)
 {
-	return min(READ_ONCE(c->max_ns), c->wake_ns * COALESCE_WAKE_UPS);
+	u64 ns = min((u64)READ_ONCE(c->max_ns),
+		     (u64)c->wake_ns * COALESCE_WAKE_UPS);
+
+	return ns > hrtimer_resolution ? ns : 0;
 }
 
 /*
