@@ -18,6 +18,7 @@
 #include <linux/filelock.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
+#include <linux/kevent.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
 #include <linux/namei.h>
