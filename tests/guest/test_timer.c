@@ -820,6 +820,35 @@ static void many_timers_expire_once_and_not_early(void)
 	close_queue(&q);
 }
 
+#define CROWD		1000	/* timers of one instant */
+#define CROWDS		10
+
+/* A consumer that is behind expires what is due itself, and nothing else. */
+static void consumer_that_is_behind_expires_nothing_early(struct queue *q)
+{
+	int64_t at, late = (int64_t)now_ns() + 2 * SECOND;
+	struct ukevent ev;
+	unsigned int i, k;
+
+	for (k = 0; k < CROWDS; k++) {
+		MUST_EQ(add_timer(q->fd, late, NONE, ABS, ONESHOT, CROWD + k), 0);
+		at = (int64_t)now_ns() + 10 * MS;
+		for (i = 0; i < CROWD; i++)
+			MUST_EQ(add_timer(q->fd, at, NONE, ABS, ONESHOT, i), 0);
+		for (i = 0; i < CROWD; i++) {
+			MUST_EVENT(q, &ev);
+			if (ev.ptr >= CROWD)
+				MUST((int64_t)now_ns() >= late);
+			else
+				CHECK((int64_t)now_ns() >= at);
+		}
+	}
+	for (i = 0; i < CROWDS; i++) {
+		MUST_EVENT(q, &ev);
+		CHECK((int64_t)now_ns() >= late);
+	}
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(relative_timer_is_periodic),
 	TEST_EACH(oneshot_expires_once_and_goes),
@@ -843,6 +872,7 @@ static const struct test_case cases[] = {
 	TEST(timers_belong_to_the_queue_not_to_the_process),
 	TEST_LIMIT(timers_at_one_instant_expire_bit_by_bit, 60),
 	TEST_LIMIT(who_sets_the_clock_does_not_cancel_timers, 60),
+	TEST_EACH(consumer_that_is_behind_expires_nothing_early),
 	TEST_LIMIT(many_timers_expire_once_and_not_early, 60),
 	{}
 };
