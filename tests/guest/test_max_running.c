@@ -595,17 +595,9 @@ static void parked_one_is_interrupted(void)
 	close_team(t, 2);
 }
 
-/* It was woken for the event, and is interrupted before it parks. */
-static void event_of_an_interrupted_one_is_told(void)
+/* Returns what the worker returns, which was woken for an event and has a signal. */
+static long interrupt_with_event(struct team *t, struct worker *a)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
-	struct worker *a;
-	struct team *t;
-
-	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
-	share_cpu();
-	t = open_team(1, 1);
-	a = &t->w[0];
 	MUST_EQ(add_user(t->q.fd, 11, 1, KEVENT_REQ_ONESHOT, 11), 0);
 	sleeps(a);
 	/* Now the main thread runs, as far as the limit knows. */
@@ -614,7 +606,26 @@ static void event_of_an_interrupted_one_is_told(void)
 	mark(t, 11);
 	MUST_EQ(pthread_kill(a->actor.thread, SIGUSR1), 0);
 	go_as_others();
-	CHECK_EQ(result(a), -EINTR);
+	return result(a);
+}
+
+/*
+ * It was woken for the event, and is interrupted before it parks. If the main thread has
+ * blocked meanwhile, the worker had its place and takes the event.
+ */
+static void event_of_an_interrupted_one_is_told(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	unsigned int tries = 0;
+	struct worker *a;
+	struct team *t;
+
+	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	share_cpu();
+	t = open_team(1, 1);
+	a = &t->w[0];
+	while (interrupt_with_event(t, a) != -EINTR)
+		MUST(++tries < 100);
 	CHECK(t->q.ring->ring_flags & KEVENT_RING_MORE);
 	CHECK_EQ(wait_for_event(&t->q, 0, 0), 11);
 	leave_cpu();
