@@ -232,4 +232,9 @@ constants! {
     RET_BROKEN: u32 = 0x1;
     RET_DONE: u32 = 0x2;
     RET_COPY_FAILED: u32 = 0x4;
+
+    // ioctl() of a queue
+    IOC_SET_DELAY: u32 = 0x4004_8a10;
+    IOC_GET_DELAY: u32 = 0x8004_8a11;
+    DELAY_MAX: u32 = 1_000_000_000;
 }

@@ -107,6 +107,18 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
+/// The value of `_IOW(type, nr, size)` or `_IOR()` with 4 bytes.
+fn ioctl(text: &str) -> Option<u64> {
+    let (direction, rest) = text.strip_suffix(", __u32)")?.split_once('(')?;
+    let direction = match direction {
+        "_IOW" => 1,
+        "_IOR" => 2,
+        _ => return None,
+    };
+    let (kind, nr) = rest.split_once(", ")?;
+    Some(direction << 30 | 4 << 16 | number(kind)? << 8 | number(nr)?)
+}
+
 /// Names and values of the constants in the header; functions have no value.
 fn constants() -> BTreeMap<&'static str, u64> {
     let lines = HEADER.lines().filter_map(|line| line.strip_prefix("#define KEVENT_"));
@@ -115,7 +127,7 @@ fn constants() -> BTreeMap<&'static str, u64> {
         .map(|line| {
             let line = line.split("/*").next().unwrap().trim();
             let (name, value) = line.split_once(char::is_whitespace).unwrap();
-            let value = number(value.trim());
+            let value = number(value.trim()).or_else(|| ioctl(value.trim()));
             (name, value.unwrap_or_else(|| panic!("what is the value of {}?", line)))
         })
         .collect()
