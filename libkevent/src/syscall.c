@@ -163,25 +163,28 @@ struct busy_poll_params {
 
 #define BUSY_POLL_SET	_IOW(0x8A, 0x01, struct busy_poll_params)
 
-static int set_by_ioctl(int fd, unsigned long cmd, void *arg)
+/* What ioctl() has returned, as an error number; errno is what it was. */
+static int ioctl_said(int ret, int saved)
 {
-	int saved = errno, ret = 0;
-
-	if (ioctl(fd, cmd, arg)) {
+	if (ret)
 		ret = -errno;
-		errno = saved;
-	}
+	errno = saved;
 	return ret;
 }
+
+/* The type of ioctl()'s second argument is the C library's own; a constant fits each. */
 
 int kevent_busy_poll(int fd, __u32 usecs)
 {
 	struct busy_poll_params params = { .usecs = usecs };
+	int saved = errno;
 
-	return set_by_ioctl(fd, BUSY_POLL_SET, &params);
+	return ioctl_said(ioctl(fd, BUSY_POLL_SET, &params), saved);
 }
 
 int kevent_set_delay(int fd, __u32 ns)
 {
-	return set_by_ioctl(fd, KEVENT_IOC_SET_DELAY, &ns);
+	int saved = errno;
+
+	return ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
 }
