@@ -151,13 +151,13 @@ run_ab()
 	flag=-k
 	[ "$1" = keep ] || flag=
 	ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" > "$tmp/client" 2>&1 &
-	client=$!
-	until_true ended $client || {
-		show $client
-		kill -INT $client	# it prints its report
+	ab_pid=$!
+	until_true ended $ab_pid || {
+		show $ab_pid
+		kill -INT $ab_pid	# it prints its report
 		die_of_load ab "no end"
 	}
-	wait $client || die_of_load ab $?
+	wait $ab_pid || die_of_load ab $?
 	running || die "$server with $backend died"
 	problem=$(complaints "$3" | head -n 1)
 	[ -z "$problem" ] || die "$server with $backend: $problem"
