@@ -30,6 +30,7 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
+MUTANT_SHARES = 4
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
 TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
         "timer", "nesting", "nested", "storm_inode")
@@ -298,6 +299,20 @@ def run_programs():
 def run_rust():
     return run_counting(report.Report("rust"), "crate",
                         [TOP / "tests/rust/run"])
+
+
+def commits():
+    """How many led to this one."""
+    done = subprocess.run(["git", "-C", TOP, "rev-list", "--count", "HEAD"],
+                          stdout=subprocess.PIPE, text=True, check=False)
+    return int(done.stdout or 0)
+
+
+def run_share_of_mutants():
+    """Each commit has another share. The log's name of it repeats the run."""
+    share = f"{commits() % MUTANT_SHARES}/{MUTANT_SHARES}"
+    print(f"mutants     tests/mutants/run --share {share}")
+    return run_mutants("--share", share)
 
 
 def run_mutants(*names):
