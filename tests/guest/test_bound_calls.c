@@ -850,7 +850,8 @@ static void close_races_calls(struct queue *q)
 {
 	static struct race r;
 	static char buf[4];
-	uint64_t until = now_ns() + storm_ns();
+	/* With a ring, and without */
+	uint64_t until = now_ns() + storm_ns() / 2;
 	struct actor actor;
 	unsigned int i;
 
