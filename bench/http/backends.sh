@@ -145,19 +145,31 @@ die_of_load()
 	die "$1 against $backend ended with status $2"
 }
 
-# run_ab KEEP CLIENTS REQUESTS
+# A client that hangs prints its report when it is interrupted.
+interrupt_late()
+{
+	sleep $load_seconds
+	show "$1"
+	kill -INT "$1"
+}
+
+# run_ab KEEP CLIENTS REQUESTS. Nothing else runs meanwhile: it would be measured.
 run_ab()
 {
 	flag=-k
 	[ "$1" = keep ] || flag=
 	ab -q -s $load_seconds $flag -n "$3" -c "$2" "$url" > "$tmp/client" 2>&1 &
 	ab_pid=$!
-	until_true ended $ab_pid || {
-		show $ab_pid
-		kill -INT $ab_pid	# it prints its report
+	interrupt_late $ab_pid > "$tmp/late" 2>&1 &
+	late=$!
+	status=0
+	wait $ab_pid || status=$?
+	kill -0 $late 2>/dev/null || {
+		cat "$tmp/late"
 		die_of_load ab "no end"
 	}
-	wait $ab_pid || die_of_load ab $?
+	kill $late
+	[ $status -eq 0 ] || die_of_load ab $status
 	running || die "$server with $backend died"
 	problem=$(complaints "$3" | head -n 1)
 	[ -z "$problem" ] || die "$server with $backend: $problem"
