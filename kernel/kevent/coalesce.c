@@ -28,6 +28,7 @@
 #include "coalesce.h"
 #include "deadline.h"
 #include "ops.h"
+#include "spin.h"
 
 /* The largest batch */
 #define COALESCE_BATCH		16U
@@ -103,7 +104,9 @@ u32 kevent_coalesce_begin(struct kevent_queue *q, struct kevent_waiter *w)
 	if (!w->measured)
 		return 0;
 	w->misses = q->misses;
+	w->asleep_at = ktime_get();
 	c->woken_at = 0;
+	c->first_at = 0;
 	window = c->batch > 1 && list_empty(&q->ready) ? window_ns(c) : 0;
 	if (window)
 		c->left = c->batch;
@@ -203,6 +206,9 @@ void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 	now = ktime_get();
 	if (c->woken_at)
 		average(&c->wake_ns, ktime_sub(now, c->woken_at));
+	if (c->first_at || c->woken_at)
+		kevent_spin_slept(q, ktime_sub(c->first_at ?: c->woken_at,
+					       w->asleep_at));
 	if (c->batch > 1)
 		learn_from_batch(c, came);
 	else
@@ -220,6 +226,8 @@ bool kevent_coalesce_held(struct kevent *ke)
 	if (!kevent_source_of(ke)->level ||
 	    ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 		c->left = 1;
+	if (!c->first_at)
+		c->first_at = ktime_get();
 	if (!--c->left)
 		return false;
 	c->held++;

@@ -15,6 +15,7 @@
 #include "mapping.h"
 #include "more.h"
 #include "queue.h"
+#include "spin.h"
 #include "wait.h"
 
 /* Is there a slot free? A ring that can't be read is not for us to deal with. */
@@ -206,6 +207,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	int ret;
 
 	kevent_busy_wait(q, news, until);
+	kevent_spin(q, news, until);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (news)
 		last = kevent_follow(q, !until->nowait);

@@ -656,6 +656,21 @@ int join_child(pid_t pid, unsigned int ms)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+void with_setting(const char *path, const char *value, int (*fn)(void *arg),
+		  void *arg)
+{
+	char old[64];
+	int ret;
+
+	read_file(path, old, sizeof(old));
+	old[strcspn(old, "\n")] = '\0';
+	MUST(old[0]);
+	write_file(path, value);
+	ret = join_child(start_child(fn, arg), 2 * PATIENCE_MS);
+	write_file(path, old);
+	CHECK_EQ(ret, 0);
+}
+
 static int put_byte_and_leave(void *arg)
 {
 	return write(*(int *)arg, "", 1) != 1;

@@ -226,6 +226,9 @@ void put_byte_from_outside(int fd);
 
 /* Exit status of a child. Kills it after @ms * slowness and fails the test. */
 int join_child(pid_t pid, unsigned int ms);
+/* Runs @fn in a child with the file @path set to @value. */
+void with_setting(const char *path, const char *value, int (*fn)(void *arg),
+		  void *arg);
 
 /* The path of a program that the build puts next to this one; is it there? */
 const char *example(const char *name);

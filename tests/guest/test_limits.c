@@ -30,22 +30,6 @@
 #define SOME_USER	4242
 #define SOME_GROUP	4343
 
-/* Runs @fn in a child with @path set to @value. */
-static void with_setting(const char *path, const char *value,
-			 int (*fn)(void *arg), void *arg)
-{
-	char old[64];
-	int ret;
-
-	read_file(path, old, sizeof(old));
-	old[strcspn(old, "\n")] = '\0';
-	MUST(old[0]);
-	write_file(path, value);
-	ret = join_child(start_child(fn, arg), 2 * PATIENCE_MS);
-	write_file(path, old);
-	CHECK_EQ(ret, 0);
-}
-
 /* What a user is charged for a watch of his own marks */
 static long long mark_watch_bytes(void)
 {
