@@ -101,7 +101,7 @@ run: setup $(server-$(SERVER)) kernel
 	bench/http/run
 
 test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 guest-asan \
-		bench-program kernel kernel-debug)
+		bench-program example-httpd kernel kernel-debug)
 	$(if $(MUTANT),,tests/run)
 
 mutants: setup guest kernel

@@ -23,6 +23,9 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
+HTTP_BACKENDS, HTTP_RUNS = ("kevent", "epoll"), 2
+HTTP_POINT = "ab/close/10/0/200"
+HTTP_RATE = re.compile(r"figure \S+ \S+ rate requests/s [1-9]")
 BENCH_BACKENDS = {"limit": 1, "kevent": 4, "epoll": 2, "uring": 2, "poll": 1}
 WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "pipe_wakes_all_without_memory", "pipe_takes_turns",
@@ -191,9 +194,9 @@ def run_gcov():
                         [TOP / "tests/coverage"])
 
 
-def run_one(name, test, command, good):
+def run_one(name, test, command, good, copies=()):
     """A program without KTAP passes if good() accepts its lines."""
-    done = subprocess.run(vm.command(command, "--timeout", 120),
+    done = subprocess.run(vm.command(command, "--timeout", 120, copies=copies),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace")
     lines = done.stdout.splitlines()
@@ -254,8 +257,24 @@ def check_losses(results):
         results.fail("bench.losses", said.splitlines())
 
 
+def run_http():
+    """Two runs of a point with each backend say how many requests there were."""
+    here, tools = TOP / "bench/http", BUILD / "http"
+    programs = [tools / f"http_{name}" for name in HTTP_BACKENDS]
+    runs = len(HTTP_BACKENDS) * HTTP_RUNS
+    return run_one("bench", "bench.http",
+                   [TOP / "bench/guest", here / "measure", "rate", "example",
+                    programs[0], tools, HTTP_RUNS, " ".join(HTTP_BACKENDS),
+                    HTTP_POINT],
+                   lambda lines: sum(bool(HTTP_RATE.match(line))
+                                     for line in lines) == runs,
+                   [*programs, here / "in-group", here / "measure",
+                    here / "backends.sh", TOP / "scripts/server.sh",
+                    "/usr/bin/ab"])
+
+
 def run_bench():
-    """The program itself checks each event; its figures do not matter here."""
+    """The programs themselves check each event; their figures do not matter here."""
     points = len(BENCH_SOURCES) * len(BENCH_BATCHES)
     results = run_one("bench", "bench.notify",
                       [BUILD / "bench/kevent-bench", "--workload", "notify",
@@ -268,6 +287,10 @@ def run_bench():
                           == modes * points
                           for name, modes in BENCH_BACKENDS.items()))
     check_losses(results)
+    http = run_http()
+    results.passed += http.passed
+    results.failed += http.failed
+    results.failures += http.failures
     return results
 
 
