@@ -533,14 +533,15 @@ int kevent_run_attached(struct kevent_run *run)
 
 /**
  * kevent_run_settle - do what a chain has left for the way to user mode
+ * @serves: the thread has a reference of its own to the queue
  *
- * The consumer that has run it may sleep next, for long: a socket whose last
+ * The thread that has run it may sleep next, for long: a socket whose last
  * reference went in a call is to be closed now.
  */
-void kevent_run_settle(void)
+void kevent_run_settle(bool serves)
 {
 	if (read_thread_flags() & KEVENT_CALL_WORK)
-		kevent_call_work(kevent_call_borrows());
+		kevent_call_work(!serves && kevent_call_borrows());
 }
 
 #else
@@ -560,7 +561,7 @@ int kevent_run_attached(struct kevent_run *run)
 	return -EOPNOTSUPP;
 }
 
-void kevent_run_settle(void) {}
+void kevent_run_settle(bool serves) {}
 
 #endif
 

@@ -136,7 +136,7 @@ static void kevent_verify_alone(struct kevent_batch *batch)
 
 	batch->mask[0] = kevent_source_of(ke)->collect(ke, false);
 	__fput_sync(to_kevent_file(ke)->file);
-	kevent_run_settle();
+	kevent_run_settle(false);
 }
 
 static void kevent_batch_verify(struct kevent_batch *batch)

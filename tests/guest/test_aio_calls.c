@@ -644,6 +644,35 @@ static void await_begun(_Atomic uint64_t *begun)
 		MUST(patient(start, PATIENCE_MS));
 }
 
+/* It has the last reference when it waits for another chain. */
+static void file_that_a_server_used_last_is_closed(struct queue *q)
+{
+	struct pollfd end = {};
+	_Atomic uint64_t begun;
+	struct server s = {};
+	struct kevent_call c[2];
+	struct ukevent ev;
+	char buf[8];
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	start_server(&s, q->fd, 1);
+	c[0] = begun_entry(&begun);
+	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
+	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
+	await_begun(&begun);
+	MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
+	close(fd[0]);
+	MUST_EQ(write(fd[1], "abcd", 4), 4);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 1, 4);
+	end.fd = fd[1];
+	CHECK_EQ(poll(&end, 1, PATIENCE_MS), 1);
+	CHECK(end.revents & POLLERR);
+	close(fd[1]);
+	end_servers(q, &s, 1);
+}
+
 static void chain_that_runs_is_not_cancelled(struct queue *q)
 {
 	_Atomic uint64_t begun;
@@ -1091,6 +1120,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(cookie_names_one_chain),
 	TEST_EACH(refusal_that_cannot_be_written_is_efault),
 	TEST_EACH(chain_that_waits_is_cancelled),
+	TEST_EACH(file_that_a_server_used_last_is_closed),
 	TEST_EACH(chain_that_runs_is_not_cancelled),
 	TEST_EACH(chain_is_neither_modified_nor_marked),
 	TEST_EACH(thread_that_blocks_makes_room_for_another),
