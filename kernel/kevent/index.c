@@ -138,7 +138,7 @@ static void kevent_chain_free(struct rcu_head *rcu)
 
 	for (last = ke;; last = last->next_dead) {
 		bytes += kevent_size(last->type);
-		same &= last->type == ke->type;
+		same &= kevent_alike(last->type) == kevent_alike(ke->type);
 		nr++;
 		if (!last->next_dead)
 			break;

@@ -144,6 +144,7 @@ extern const struct kevent_source_ops kevent_chain_ops;
 /* source.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
 extern struct kmem_cache *kevent_caches[];
+extern u32 kevent_alikes[];
 extern u32 kevent_sizes[];
 extern u32 kevent_costs[];
 void kevent_sources_init(void);
@@ -185,6 +186,12 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 static inline struct kmem_cache *kevent_cache(u32 type)
 {
 	return kevent_caches[type];
+}
+
+/* One of the types that share the cache of a valid type, always the same one */
+static inline u32 kevent_alike(u32 type)
+{
+	return kevent_alikes[type];
 }
 
 /* Bytes that a watch of a valid type takes */

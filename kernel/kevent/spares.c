@@ -29,7 +29,7 @@
 
 /*
  * kevent_spares_lock protects all of this, and is the innermost lock. Walks are as
- * long as what is taken.
+ * long as what is taken. Lists are by kevent_alike().
  */
 static DEFINE_SPINLOCK(kevent_spares_lock);
 static struct kevent *kevent_spares[KEVENT_NR_TYPES];
@@ -38,7 +38,7 @@ static bool kevent_spares_on __ro_after_init;
 
 /**
  * kevent_spares_put - keep the memory of watches
- * @first: the watches, of one type, linked by next_dead; a grace period is over
+ * @first: the watches, of one cache, linked by next_dead; a grace period is over
  * @last: the last one
  * @nr: how many
  *
@@ -46,6 +46,7 @@ static bool kevent_spares_on __ro_after_init;
  */
 bool kevent_spares_put(struct kevent *first, struct kevent *last, u32 nr)
 {
+	struct kevent **list = &kevent_spares[kevent_alike(first->type)];
 	size_t bytes = nr * kevent_size(first->type);
 	unsigned long flags;
 	bool fits;
@@ -56,8 +57,8 @@ bool kevent_spares_put(struct kevent *first, struct kevent *last, u32 nr)
 	fits = kevent_spares_bytes + bytes <= KEVENT_SPARES_MAX;
 	if (fits) {
 		WRITE_ONCE(kevent_spares_bytes, kevent_spares_bytes + bytes);
-		last->next_dead = kevent_spares[first->type];
-		WRITE_ONCE(kevent_spares[first->type], first);
+		last->next_dead = *list;
+		WRITE_ONCE(*list, first);
 	}
 	spin_unlock_irqrestore(&kevent_spares_lock, flags);
 	return fits;
@@ -73,15 +74,15 @@ bool kevent_spares_put(struct kevent *first, struct kevent *last, u32 nr)
  */
 u32 kevent_spares_take(u32 type, void **to, u32 want)
 {
-	struct kevent *ke;
+	struct kevent *ke, **list = &kevent_spares[kevent_alike(type)];
 	u32 nr = 0;
 
-	if (!READ_ONCE(kevent_spares[type]))
+	if (!READ_ONCE(*list))
 		return 0;
 	spin_lock_irq(&kevent_spares_lock);
-	for (ke = kevent_spares[type]; ke && nr < want; ke = ke->next_dead)
+	for (ke = *list; ke && nr < want; ke = ke->next_dead)
 		to[nr++] = ke;
-	WRITE_ONCE(kevent_spares[type], ke);
+	WRITE_ONCE(*list, ke);
 	WRITE_ONCE(kevent_spares_bytes,
 		   kevent_spares_bytes - nr * kevent_size(type));
 	spin_unlock_irq(&kevent_spares_lock);
