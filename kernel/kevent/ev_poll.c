@@ -71,11 +71,18 @@ static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
 	return io_is_uring_fops(file) ? more : 0;
 }
 
-static __poll_t ev_poll_keys(const struct kevent_poll *kp,
-			     struct file *file)
+static struct socket *ev_poll_socket(const struct kevent_poll *kp,
+				     struct file *file)
+{
+	return kp->kf.ke.type == KEVENT_PIPE ? NULL : kevent_socket(file);
+}
+
+/* @sock: of ev_poll_socket() */
+static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
+					     struct file *file,
+					     const struct socket *sock)
 {
 	bool pipe = kp->kf.ke.type == KEVENT_PIPE;
-	struct socket *sock = pipe ? NULL : kevent_socket(file);
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
@@ -143,12 +150,14 @@ bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
  * struct kevent_poll_table - argument of ev_poll_queue()
  * @pt:		what ->poll() gets
  * @kp:		the watch
+ * @sock:	its socket, if it is of one
  * @queues:	wait queues joined
  * @err:	-errno when one could not be joined
  */
 struct kevent_poll_table {
 	poll_table		pt;
 	struct kevent_poll	*kp;
+	struct socket		*sock;
 	unsigned int		queues;
 	int			err;
 };
@@ -178,7 +187,7 @@ static void ev_poll_tag(struct kevent_poll *kp, struct kevent_poll_more *more)
 	spin_unlock_irqrestore(&head->lock, flags);
 }
 
-static int ev_poll_queue_more(struct kevent_poll *kp, wait_queue_head_t *head)
+static int ev_poll_join_more(struct kevent_poll *kp, wait_queue_head_t *head)
 {
 	struct kevent_poll_more *more, *first = ev_poll_more(kp);
 
@@ -197,20 +206,35 @@ static int ev_poll_queue_more(struct kevent_poll *kp, wait_queue_head_t *head)
 	return kevent_turns_join_more(more, head);
 }
 
+static noinline void ev_poll_queue_more(struct kevent_poll_table *table,
+					wait_queue_head_t *head)
+{
+	if (!table->err)
+		table->err = ev_poll_join_more(table->kp, head);
+}
+
 /* Called by ->poll() for each of the file's wait queues. */
 static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 			  poll_table *pt)
 {
 	struct kevent_poll_table *table =
 		container_of(pt, struct kevent_poll_table, pt);
-	struct kevent_poll *kp = table->kp;
 
-	if (table->err)
-		return;
 	if (table->queues++)
-		table->err = ev_poll_queue_more(kp, head);
+		ev_poll_queue_more(table, head);
 	else
-		table->err = kevent_turns_join(kp, head, kevent_socket(file));
+		table->err = kevent_turns_join(table->kp, head, table->sock);
+}
+
+/*
+ * Can a mask of poll() mean something to a watch? That of most new watches does not. A
+ * MODIFY that comes meanwhile looks itself.
+ */
+static bool ev_poll_concerns(const struct kevent *ke, __poll_t mask)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+
+	return mask & keys & EV_POLL_EVENTS || kevent_awaits_empty(ke);
 }
 
 /**
@@ -225,13 +249,14 @@ int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 		   struct file *file)
 {
 	struct kevent_poll *kp = to_poll(ke);
-	struct kevent_poll_table table = { .kp = kp };
+	struct socket *sock = ev_poll_socket(kp, file);
+	struct kevent_poll_table table = { .kp = kp, .sock = sock };
 	__poll_t mask;
 	int err;
 
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
-	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, file));
+	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, file, sock));
 	if ((__force __poll_t)ke->keys & EV_POLL_NESTING)
 		err = kevent_nest_link(kp, file);
 	else
@@ -244,7 +269,7 @@ int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	if (table.err)
 		return table.err;
 	ev_poll_note_device(ke, file);
-	return ev_poll_events(ke, mask);
+	return ev_poll_concerns(ke, mask) ? ev_poll_events(ke, mask) : 0;
 }
 
 /**
@@ -285,8 +310,10 @@ void ev_poll_destroy(struct kevent *ke)
 void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_poll *kp = to_poll(ke);
+	struct file *file = kp->kf.file;
+	__poll_t keys = ev_poll_keys(kp, file, ev_poll_socket(kp, file));
 
-	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, kp->kf.file));
+	WRITE_ONCE(ke->keys, (__force u16)keys);
 }
 
 /**

@@ -163,20 +163,16 @@ u32 ev_poll_amount(struct kevent *ke, u32 ready)
 /* Wake-ups */
 
 /**
- * ev_poll_note_device - a socket that becomes ready has a device queue to poll
+ * ev_poll_note_socket - ev_poll_note_device() of a queue with busy polling
  * @ke: the watch
  * @file: its file
  */
-void ev_poll_note_device(struct kevent *ke, struct file *file)
+void ev_poll_note_socket(struct kevent *ke, struct file *file)
 {
-	struct kevent_busy *busy = &ke->queue->busy;
-	struct socket *sock;
+	struct socket *sock = kevent_socket(file);
 
-	if (!kevent_busy_on(busy))
-		return;
-	sock = kevent_socket(file);
 	if (sock && sock->sk)
-		kevent_busy_note(busy, sock->sk);
+		kevent_busy_note(&ke->queue->busy, sock->sk);
 }
 
 /*

@@ -9,7 +9,9 @@
 #include <linux/poll.h>
 #include <linux/wait.h>
 
+#include "busy_poll.h"
 #include "kevent.h"
+#include "queue.h"
 
 struct sock;
 
@@ -143,8 +145,19 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask);
 int ev_poll_peek(struct kevent *ke);
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready);
 u32 ev_poll_amount(struct kevent *ke, u32 ready);
-void ev_poll_note_device(struct kevent *ke, struct file *file);
+void ev_poll_note_socket(struct kevent *ke, struct file *file);
 void ev_poll_fire(struct kevent *ke, __poll_t key);
 bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key);
+
+/**
+ * ev_poll_note_device - a socket that becomes ready has a device queue to poll
+ * @ke: the watch
+ * @file: its file
+ */
+static inline void ev_poll_note_device(struct kevent *ke, struct file *file)
+{
+	if (kevent_busy_on(&ke->queue->busy))
+		ev_poll_note_socket(ke, file);
+}
 
 #endif /* _KEVENT_POLL_REPORT_H */

@@ -142,22 +142,33 @@ static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
 }
 #endif
 
-static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
-		       struct socket *sock, bool limited)
+static noinline bool join_others(struct kevent_poll *kp,
+				 struct wait_queue_head *head, bool limited)
 {
-	struct kevent_poll *peer = NULL;
+	struct kevent_poll *peer;
 
 	lockdep_assert_held(&head->lock);
 
-	if (!list_empty(&head->head)) {
-		if (limited && is_full(head, kp->kf.ke.queue->owner))
-			return -ENOSPC;
-		peer = find_peer(kp, head);
-	}
+	if (limited && is_full(head, kp->kf.ke.queue->owner))
+		return false;
+	peer = find_peer(kp, head);
 	if (peer)
 		list_add_tail(&kp->wait.entry, &peer->wait.entry);
 	else
 		__add_wait_queue(head, &kp->wait);
+	return true;
+}
+
+static __always_inline int join_locked(struct kevent_poll *kp,
+				       struct wait_queue_head *head,
+				       struct socket *sock, bool limited)
+{
+	lockdep_assert_held(&head->lock);
+
+	if (list_empty(&head->head))
+		list_add(&kp->wait.entry, &head->head);
+	else if (!join_others(kp, head, limited))
+		return -ENOSPC;
 	/* Pairs with head_of(). */
 	smp_store_release(&kp->wait.private, head);
 	if (sock && head == &sock->wq.wait)
@@ -165,8 +176,9 @@ static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
 	return 0;
 }
 
-static int join(struct kevent_poll *kp, struct wait_queue_head *head,
-		struct socket *sock, bool limited)
+static __always_inline int join(struct kevent_poll *kp,
+				struct wait_queue_head *head,
+				struct socket *sock, bool limited)
 {
 	int err;
 
@@ -175,6 +187,15 @@ static int join(struct kevent_poll *kp, struct wait_queue_head *head,
 	err = join_locked(kp, head, sock, limited);
 	spin_unlock_irq(&head->lock);
 	return err;
+}
+
+/* The user has too many watches there. */
+static noinline int join_unlimited(struct kevent_poll *kp,
+				   struct wait_queue_head *head,
+				   struct socket *sock)
+{
+	return capable(CAP_SYS_RESOURCE) ? join(kp, head, sock, false) :
+					   -ENOSPC;
 }
 
 /**
@@ -188,11 +209,7 @@ static int join(struct kevent_poll *kp, struct wait_queue_head *head,
 int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
 		      struct socket *sock)
 {
-	int err = join(kp, head, sock, true);
-
-	if (err && capable(CAP_SYS_RESOURCE))
-		err = join(kp, head, sock, false);
-	return err;
+	return join(kp, head, sock, true) ? join_unlimited(kp, head, sock) : 0;
 }
 
 static int join_more(struct kevent_poll_more *more,
