@@ -386,6 +386,7 @@ static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 /* What these have, and CHAIN has not */
 #define EV_POLL_ONLY					\
 	.mergeable	= true,				\
+	.whole		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
 	.attach		= ev_poll_attach,		\
 	.destroy	= ev_poll_destroy,		\

@@ -26,6 +26,8 @@ struct kevent_queue;
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds
+ * @whole:	attach() sets all that follows the &struct kevent_file, before it may fail and
+ *		before others can look at it. Otherwise that is cleared
  * @alone:	collect() makes calls of the program, which take as long as they take. A
  *		consumer looks at one such watch at a time, and not while an entry of it
  *		is unread in the ring
@@ -98,6 +100,7 @@ struct kevent_source_ops {
 	bool			file;
 	bool			mergeable;
 	bool			level;
+	bool			whole;
 	bool			alone;
 	bool			ends_late;
 	u32			id_high;

@@ -61,6 +61,7 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->room && !ops->mark);
 	WARN_ON(ops->id_high && !ops->file);
 	WARN_ON(ops->ends_late && (ops->file || ops->destroy));
+	WARN_ON(ops->whole && !ops->file);
 }
 
 /* The first type with watches of this size: @type, or one before it */

@@ -31,9 +31,10 @@
  *
  * Who moves a watch from where to where:
  *
- *	-> attaching		ADD: kevent_state_init()
+ *	-> attaching		ADD: kevent_state_new()
  *	attaching -> idle, ready, disarmed
- *				ADD: kevent_attach_done(), kevent_report()
+ *				ADD: kevent_attach_quiet(), kevent_attach_done(),
+ *				kevent_report()
  *	attaching -> taken	ADD hands its event back: kevent_hand_out()
  *	idle, delivered -> ready
  *				a source: kevent_ready_locked(), kevent_look_locked(),
@@ -125,6 +126,24 @@ const char *kevent_state_word(const struct kevent *ke)
 }
 
 /* Life */
+
+/**
+ * kevent_attach_done - attach() of a watch has returned
+ * @ke: the watch, not dead
+ *
+ * Return: true when something has happened since: kevent_report() must follow.
+ */
+bool kevent_attach_done(struct kevent *ke)
+{
+	bool fired = ke->state & KE_FIRED;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
+	if (!fired)
+		kevent_state_check(ke);
+	return fired;
+}
 
 /**
  * kevent_spend - a watch is about to be killed because it was delivered

@@ -236,12 +236,16 @@ enum kevent_due {
 };
 
 /**
- * kevent_state_init - a watch comes into being
- * @ke: the watch, not visible to others
+ * kevent_state_new - the state of a watch that comes into being
+ * @req_flags: of the request; kevent_awake_prepare() has returned 0
+ *
+ * Return: the state.
  */
-static inline void kevent_state_init(struct kevent *ke)
+static inline u16 kevent_state_new(u32 req_flags)
 {
-	ke->state = KE_NEW | KE_BUSY;
+	return KE_NEW | KE_BUSY |
+	       (req_flags & KEVENT_REQ_DISABLED ? KE_DISARMED : 0) |
+	       (req_flags & KEVENT_REQ_STAY_AWAKE ? KE_AWAKE : 0);
 }
 
 /**
@@ -340,27 +344,27 @@ static inline bool kevent_restart(struct kevent *ke)
 }
 
 /**
- * kevent_attach_done - attach() of a watch has returned
- * @ke: the watch, not dead
+ * kevent_attach_quiet - attach() of a watch has found nothing
+ * @ke: the watch
  *
- * Return: true when something has happened since: kevent_report() must follow.
+ * Return: true when nothing has happened since either, and the watch is at rest, as
+ * most are that are added. Otherwise kevent_attach_done() and kevent_unbusy() follow.
  */
-static inline bool kevent_attach_done(struct kevent *ke)
+static inline bool kevent_attach_quiet(struct kevent *ke)
 {
-	bool fired = ke->state & KE_FIRED;
-
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
-	if (!fired)
-		kevent_state_check(ke);
-	return fired;
+	if (ke->state != (KE_NEW | KE_BUSY) || ke->req_flags & KEVENT_REQ_READY)
+		return false;
+	ke->state = 0;
+	return true;
 }
 
 /* state.c: for people */
 const char *kevent_state_word(const struct kevent *ke);
 
 /* state.c: life */
+bool kevent_attach_done(struct kevent *ke);
 void kevent_spend(struct kevent *ke);
 void kevent_end_late(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);

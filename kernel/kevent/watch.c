@@ -172,13 +172,24 @@ void kevent_stash_free(struct kevent_stash *stash)
 	kmem_cache_free_bulk(kevent_cache(stash->type), stash->nr, stash->ke);
 }
 
-/* Zeroed memory for up to @want watches. Returns for how many. */
+/*
+ * The memory of a removed watch becomes that of one of @type. kevent_alloc() sets all of
+ * &struct kevent.
+ */
+static __always_inline struct kevent *kevent_renew(struct kevent *ke, u32 type)
+{
+	if (!kevent_sources[type]->whole)
+		memset(ke + 1, 0, kevent_size(type) - sizeof(*ke));
+	return ke;
+}
+
+/* Memory for up to @want watches. Returns for how many. */
 static u32 kevent_mem_alloc(u32 type, u32 want, void **to)
 {
 	u32 i, nr = kevent_spares_take(type, to, want);
 
 	for (i = 0; i < nr; i++)
-		memset(to[i], 0, kevent_size(type));
+		kevent_renew(to[i], type);
 	return nr ?: kmem_cache_alloc_bulk(kevent_cache(type),
 					   GFP_KERNEL | __GFP_ZERO, want, to);
 }
@@ -209,7 +220,7 @@ static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
 	if (!kevent_charge(owner, kevent_cost(type)))
 		return ERR_PTR(-ENOSPC);
 	if (kevent_spares_take(type, &ke, 1))
-		return memset(ke, 0, kevent_size(type));
+		return kevent_renew(ke, type);
 	ke = kmem_cache_zalloc(kevent_cache(type), GFP_KERNEL);
 	if (ke)
 		return ke;
@@ -233,9 +244,9 @@ static void kevent_set_key(struct kevent *ke,
 			   const struct kevent_source_ops *ops,
 			   const struct ukevent *uk, struct file *file)
 {
-	ke->id_low = uk->id.raw[0];
 	if (ops->file) {
 		to_kevent_file(ke)->file = file;
+		to_kevent_file(ke)->next = NULL;
 		to_kevent_file(ke)->table = current->files;
 		return;
 	}
@@ -253,12 +264,17 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 
 	if (IS_ERR(ke))
 		return ke;
-	INIT_LIST_HEAD(&ke->link);
-	ke->queue = q;
-	ke->type = uk->type;
-	kevent_state_init(ke);
+	*ke = (struct kevent) {
+		.queue		= q,
+		.link		= LIST_HEAD_INIT(ke->link),
+		.user		= uk->ptr,
+		.event		= uk->event,
+		.id_low		= uk->id.raw[0],
+		.state		= kevent_state_new(uk->req_flags),
+		.req_flags	= uk->req_flags,
+		.type		= uk->type,
+	};
 	kevent_set_key(ke, ops, uk, file);
-	kevent_set(ke, uk);
 	if (kevent_index_insert(&q->watches, ke))
 		goto free;
 	refcount_inc(&q->refs);
@@ -394,6 +410,10 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	spin_lock_irq(&q->ready_lock);
 	if (mask >= 0)
 		trace_kevent_add(ke, mask, 1, q->ring.size);
+	if (!mask && kevent_attach_quiet(ke)) {
+		spin_unlock_irq(&q->ready_lock);
+		return NULL;
+	}
 	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
 		kevent_unlock_irq(q);
 		return ke;
