@@ -170,8 +170,6 @@ int kring_sync(struct kring *ring)
 	u64 uidx;
 	int err;
 
-	if (!ring->user)
-		return 0;
 	pagefault_disable();
 	err = kring_load_uidx(ring, &uidx);
 	pagefault_enable();
