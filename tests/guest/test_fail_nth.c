@@ -135,6 +135,8 @@ static void allow_failures(void)
 	set_failures("fail_page_alloc");
 	set_failures("fail_usercopy");
 	write_file("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	/* What is dropped later is not said in the log. */
+	write_file("/proc/sys/vm/drop_caches", "4");
 	nth_file = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
 	MUST(nth_file >= 0);
 	observer = kevent_init(NULL, 0, 0);
@@ -202,6 +204,16 @@ static void take_state(struct scene *s, char *text)
 		memset(line, ' ', strcspn(line, "\n"));
 }
 
+/*
+ * Memory of watches that were removed is kept for others, which then need no
+ * allocation: have it freed. Some comes when a grace period is over.
+ */
+static void free_kept_memory(void)
+{
+	write_file("/sys/module/rcutree/parameters/do_rcu_barrier", "1");
+	write_file("/proc/sys/vm/drop_caches", "2");
+}
+
 static void open_scene(struct scene *s)
 {
 	s->fds = count_fds();
@@ -218,6 +230,7 @@ static void open_scene(struct scene *s)
 	put_byte(s->waits[1]);
 	if (s->path->prepare)
 		s->path->prepare(s);
+	free_kept_memory();
 }
 
 static void close_all(int *fd, unsigned int nr)
@@ -494,6 +507,29 @@ static void write_to_file(struct scene *s)
 	put_byte(s->fd[0]);
 }
 
+#ifdef __LP64__	/* a chain of a 32-bit program is refused */
+
+/* A chain that takes a byte */
+static struct kevent_call *taking(struct scene *s)
+{
+	static struct kevent_call c;
+	static char byte;
+
+	c = (struct kevent_call){
+		.nr = SYS_read,
+		.args = { (uint64_t)s->fd[0], KEVENT_ARG(&byte), 1 },
+	};
+	return &c;
+}
+
+static void set_chain(struct scene *s, struct ukevent *ev)
+{
+	kevent_set_chain(ev, s->fd[0], KEVENT_POLL_POLLIN, taking(s), 1, ET,
+			 NEW);
+}
+
+#endif
+
 static const struct source sources[] = {
 	{ "USER", NULL, set_id, mark_it, NULL, true },
 	{ "PIPE", open_two, set_two, write_two, NULL, false },
@@ -511,6 +547,9 @@ static const struct source sources[] = {
 	{ "PROC", open_child, set_child, end_child, close_child, false },
 	{ "FUTEX", NULL, set_word, wake_word, NULL, false },
 	{ "INODE", open_file, set_file, write_to_file, NULL, false },
+#ifdef __LP64__
+	{ "CHAIN", open_two, set_chain, write_two, NULL, false },
+#endif
 };
 
 static int control_it(struct scene *s, uint32_t cmd)
@@ -1165,6 +1204,80 @@ static void queue_of_another_process(void)
 	fail_each(&word, NULL, 4);
 }
 
+#ifdef __LP64__
+
+/* Chains for serving threads, and calls that are checked once */
+
+static void open_quiet(struct scene *s)
+{
+	MUST_EQ(pipe2(s->fd, O_CLOEXEC), 0);
+}
+
+/* 0: the byte is not there, and a thread is to serve the chain. */
+static int submit_read(struct scene *s)
+{
+	struct kevent_call *c = taking(s);
+	long ret = syscall(__NR_kevent_call, s->q.fd, c, 1, KEVENT_CALL_ASYNC,
+			   (uint64_t)NEW);
+
+	if (ret < 0)
+		return -errno;
+	return ret == KEVENT_CALL_SUBMITTED ? 0 : (int)c->result;
+}
+
+static int serve_now(struct scene *s)
+{
+	static const struct timespec zero;
+
+	return kevent_wait(s->q.fd, 1, 0, &zero, KEVENT_FLAGS_SERVE, NULL);
+}
+
+static unsigned int serve_read(struct scene *s)
+{
+	write_two(s);
+	MUST_EQ(serve_now(s), 1);
+	return 1;
+}
+
+static int bind_read(struct scene *s)
+{
+	kevent_set_bound(&s->ev[0], 0, taking(s));
+	return kevent_ctl_one(s->q.fd, KEVENT_CTL_ADD, &s->ev[0]);
+}
+
+static unsigned int make_bound_read(struct scene *s)
+{
+	struct kevent_call c = { .nr = KEVENT_CALL_BOUND };
+
+	write_two(s);
+	CHECK_EQ(syscall(__NR_kevent_call, s->q.fd, &c, 1, 0, 0ul), 0);
+	CHECK_EQ(c.result, 1);
+	return 0;
+}
+
+static void chains_and_bound_calls(void)
+{
+	static const struct path submit = {
+		.name = "kevent_call() that submits", .errors = { -EFAULT },
+		.prepare = open_quiet, .call = submit_read, .fire = serve_read,
+	};
+	static const struct path serve = {
+		.name = "kevent_wait() that serves", .errors = { -EFAULT },
+		.call = serve_now,
+	};
+	static const struct path bind = {
+		.name = "ADD of a bound call", .errors = { -EFAULT },
+		.prepare = open_two, .call = bind_read,
+		.fire = make_bound_read,
+	};
+
+	fail_each(&submit, NULL, 2);
+	fail_each(&serve, NULL, 2);
+	fail_each(&bind, NULL, 4);
+}
+
+#endif
+
 static const struct test_case cases[] = {
 	TEST_LIMIT(new_queue, 60),
 	TEST_LIMIT(add_of_each_source, 120),
@@ -1181,6 +1294,9 @@ static const struct test_case cases[] = {
 	TEST_LIMIT(watch_that_stays_awake, 60),
 	TEST(signals_that_are_consumed),
 	TEST(queue_of_another_process),
+#ifdef __LP64__
+	TEST(chains_and_bound_calls),
+#endif
 	{}
 };
 
