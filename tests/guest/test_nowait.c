@@ -18,6 +18,8 @@
 #include <unistd.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -155,6 +157,20 @@ static void bad_reads_fail_as_ever(struct queue *q)
 	check_blocks(q, ENTRY(SYS_read, notify, buf, 4));
 	close(notify);
 	close_pair(pipe);
+	close(fd);
+}
+
+/* What is read is made up then, which may take long. */
+static void files_of_proc_are_read_by_servers(struct queue *q)
+{
+	int fd = open("/proc/version", O_RDONLY | O_CLOEXEC);
+	char buf[6];
+
+	MUST(fd >= 0);
+	check_left(q, ENTRY(SYS_read, fd, buf, 5), 5);
+	CHECK(!memcmp(buf, "Linux", 5));
+	check_left(q, ENTRY4(SYS_pread64, fd, buf, 5, 1), 5);
+	CHECK(!memcmp(buf, "inux ", 5));
 	close(fd);
 }
 
@@ -489,6 +505,20 @@ static void local_directories_are_opened(struct queue *q)
 	CHECK_EQ(make_open(q, SHM, O_WRONLY), -EISDIR);
 }
 
+/* A lock is nothing that an open waits for, as it does for a lease. */
+static void locked_files_are_opened(struct queue *q)
+{
+	int fd = open(SHM "/locked", O_RDWR | O_CREAT | O_CLOEXEC, 0600), other;
+
+	MUST(fd >= 0);
+	MUST_EQ(flock(fd, LOCK_EX), 0);
+	other = make_open(q, SHM "/locked", O_RDONLY | O_CLOEXEC);
+	CHECK(other >= 0);
+	close(other);
+	CHECK_EQ(unlink(SHM "/locked"), 0);
+	close(fd);
+}
+
 /* It is not known what the files of such a filesystem wait for when they are opened. */
 static void files_of_debugfs_are_opened_by_servers(struct queue *q)
 {
@@ -506,10 +536,44 @@ static void files_of_debugfs_are_opened_by_servers(struct queue *q)
 	close(dir);
 }
 
+/* Permission */
+
+static int ask_permission(void)
+{
+	int fd = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
+
+	if (fd < 0 && errno == ENOSYS)
+		note("the kernel has no fanotify");
+	else
+		MUST(fd >= 0);
+	return fd;
+}
+
+static void nobody_waits_for_permission(struct queue *q)
+{
+	uint64_t mask = FAN_OPEN_PERM | FAN_ACCESS_PERM;
+	int fd = open_digits(SHM, O_RDWR), fan = ask_permission();
+	char buf[4];
+
+	if (fan < 0)
+		return;
+	/* Of another directory: who may ask about one file may ask about all. */
+	MUST_EQ(mkdir(SHM "/asked", 0700), 0);
+	MUST_EQ(fanotify_mark(fan, FAN_MARK_ADD, mask, AT_FDCWD, SHM "/asked"), 0);
+	check_left(q, ENTRY(SYS_read, fd, buf, 4), 4);
+	check_left(q, ENTRY4(SYS_pread64, fd, buf, 4, 0), 4);
+	close((int)leave(q, ENTRY(SYS_openat, AT_FDCWD, SHM, O_RDONLY)));
+	close(fan);
+	check_made(q, ENTRY(SYS_read, fd, buf, 4), 4);
+	CHECK_EQ(rmdir(SHM "/asked"), 0);
+	close(fd);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(memory_file_is_read_at_its_position),
 	TEST_EACH(read_that_ends_early_is_left),
 	TEST_EACH(bad_reads_fail_as_ever),
+	TEST_EACH(files_of_proc_are_read_by_servers),
 	TEST_EACH(nobody_waits_for_a_position),
 	TEST_EACH(facts_are_asked_for_where_they_are),
 	TEST_EACH(calls_without_a_file_fail_at_once),
@@ -523,7 +587,9 @@ static const struct test_case cases[] = {
 	TEST_EACH(bad_names_fail_as_ever),
 	TEST_EACH(files_that_do_not_exist_are_made_by_servers),
 	TEST_EACH(local_directories_are_opened),
+	TEST_EACH(locked_files_are_opened),
 	TEST_EACH(files_of_debugfs_are_opened_by_servers),
+	TEST_EACH(nobody_waits_for_permission),
 	{ }
 };
 
