@@ -208,9 +208,40 @@ static int adds_futex_of_another_process(void *arg)
 	return 0;
 }
 
+#ifdef __LP64__	/* a chain of a 32-bit program is refused */
+
+/* There is room for its chain, but not for the memory of another process. */
+static int adds_chain_of_another_process(void *arg)
+{
+	struct kevent_call call = { .nr = SYS_getppid };
+	int kq, status, fd[2];
+	struct ukevent ev;
+	long long bytes;
+	pid_t pid;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0 && !pipe(fd));
+	kevent_set_chain(&ev, fd[0], KEVENT_POLL_POLLIN, &call, 1, 0, 0);
+	bytes = fdinfo(kq, "kevent-user-bytes");
+	pid = fork();
+	if (!pid)
+		_exit(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) != -ENOSPC);
+	CHILD_MUST(waitpid(pid, &status, 0) == pid && status == 0);
+	CHILD_MUST(fdinfo(kq, "kevent-user-bytes") == bytes);
+	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
+	return 0;
+}
+
+#endif
+
 static void address_spaces_are_charged(void)
 {
 	with_setting(MAX_BYTES, "4096", adds_futex_of_another_process, NULL);
+#ifdef __LP64__
+	with_setting(MAX_BYTES, "4096", adds_chain_of_another_process, NULL);
+#endif
 }
 
 struct race {
@@ -517,6 +548,63 @@ static int uses_an_old_queue(void *arg)
 	return 0;
 }
 
+#ifdef __LP64__	/* a chain of a 32-bit program is refused */
+
+static int add_in_chain(struct queue *q, struct kevent_call *call)
+{
+	struct ukevent ev = {
+		.id.raw_u64 = KEVENT_ARG(call), .type = KEVENT_AIO,
+		.event = KEVENT_AIO_DONE, .ret_data = { 1 }, .ptr = 1,
+	};
+
+	return kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev);
+}
+
+/* A chain that was attached before says why it was not run. */
+static int runs_no_chain(void *arg)
+{
+	struct queue *q = arg;
+	char byte;
+	int fd[2];
+	struct kevent_call call = { .nr = SYS_read };
+	struct timespec now = { 0 };
+	struct ukevent ev;
+
+	CHILD_MUST(!pipe(fd) && write(fd[1], "", 1) == 1);
+	call.args[0] = (uint64_t)fd[0];
+	call.args[1] = KEVENT_ARG(&byte);
+	call.args[2] = 1;
+	write_file(DISABLED, "0");
+	kevent_set_chain(&ev, fd[0], KEVENT_POLL_POLLIN, &call, 1, 0, 7);
+	CHILD_MUST(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev) == 0);
+	write_file(DISABLED, "2");
+	CHILD_MUST(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev) == -EPERM);
+	CHILD_MUST(add_in_chain(q, &call) == -EPERM);
+	kevent_set_bound(&ev, 0, &call);
+	CHILD_MUST(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev) == -EPERM);
+	CHILD_MUST(syscall(__NR_kevent_call, -1, &call, 1, 0, 0l) == -1);
+	CHILD_MUST(errno == EPERM);
+	CHILD_MUST(syscall(__NR_kevent_wait, q->fd, 1, 0, &now,
+			   KEVENT_FLAGS_SERVE, NULL) == -1);
+	CHILD_MUST(errno == EPERM);
+	CHILD_MUST(get_events(q->fd, 1, 1, 0, &ev) == 1);
+	CHILD_MUST(ev.ptr == 7 && ev.id.raw[1] == KEVENT_CALL_REFUSED);
+	CHILD_MUST((int)ev.ret_data[0] == -EPERM);
+	CHILD_MUST(read(fd[0], &byte, 1) == 1);
+	return 0;
+}
+
+static void switch_off_is_for_chains_of_open_queues_too(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	with_setting(DISABLED, "2", runs_no_chain, &q);
+	close_queue(&q);
+}
+
+#endif
+
 static void switch_off_leaves_open_queues_alone(void)
 {
 	struct queue q;
@@ -564,6 +652,9 @@ static const struct test_case cases[] = {
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
 	TEST(switch_off_has_three_positions),
 	TEST(switch_off_leaves_open_queues_alone),
+#ifdef __LP64__
+	TEST(switch_off_is_for_chains_of_open_queues_too),
+#endif
 	TEST(no_privilege_is_needed),
 	{}
 };
