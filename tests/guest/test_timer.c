@@ -104,6 +104,44 @@ static void oneshot_expires_once_and_goes(struct queue *q)
 	CHECK_EQ(add_timer(q->fd, HOUR, NONE, 0, ONESHOT, 9), 0);
 }
 
+struct consumer {
+	struct actor	actor;
+	struct queue	*q;
+	struct ukevent	ev;
+};
+
+static long takes_one(void *arg)
+{
+	struct consumer *c = arg;
+
+	return next_event(c->q, &c->ev, 2 * PATIENCE_MS);
+}
+
+/* The interrupt comes to a thread of the process, whose ring it can write. */
+static void oneshot_of_a_sleeper_is_stored_and_wakes_it(void)
+{
+	struct consumer c;
+	struct queue q;
+	unsigned int i;
+	uint64_t start;
+
+	open_queue(&q, 8);
+	c.q = &q;
+	for (i = 0; i < 20; i++) {
+		c.actor = (struct actor){};
+		start_actor(&c.actor, takes_one, &c);
+		MUST(sleeps_in(c.actor.tid, __NR_kevent_wait));
+		MUST_EQ(add_timer(q.fd, MS, NONE, 0, ONESHOT, i), 0);
+		for (start = now_ns(); now_ns() - start < 3 * MS; )
+			;
+		join_actor(&c.actor, PATIENCE_MS);
+		CHECK_EQ(c.actor.ret, 1);
+		CHECK_EQ(c.ev.ptr, i);
+	}
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	close_queue(&q);
+}
+
 static const struct {
 	clockid_t	clock;
 	uint32_t	event;
@@ -867,6 +905,7 @@ static void consumer_that_is_behind_expires_nothing_early(struct queue *q)
 static const struct test_case cases[] = {
 	TEST_EACH(relative_timer_is_periodic),
 	TEST_EACH(oneshot_expires_once_and_goes),
+	TEST(oneshot_of_a_sleeper_is_stored_and_wakes_it),
 	TEST_EACH(each_clock_absolute_and_relative),
 	TEST_EACH(expirations_of_intervals_are_exact),
 	TEST_EACH(periods_below_a_tick_are_counted),

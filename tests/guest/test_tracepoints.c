@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "helpers.h"
+#include "timers.h"
 
 #define RECV	KEVENT_SOCKET_RECV
 #define ET	KEVENT_REQ_ET
@@ -134,9 +135,34 @@ static void hits_are_traced(void)
 	close_queue(&q);
 }
 
+/* It expires beside a thread of the process, so its event is stored at once. */
+static void hits_of_timers_are_traced(void)
+{
+	uint64_t start;
+	struct ukevent ev;
+	struct trace t;
+	struct queue q;
+	char want[64];
+
+	open_queue(&q, 4);
+	start_trace(&t);
+	MUST_EQ(add_timer(q.fd, MS, NONE, 0, KEVENT_REQ_ONESHOT, 0xabc), 0);
+	for (start = now_ns(); !kevent_ring_next(q.ring, q.size, &ev); )
+		MUST(now_ns() - start < PATIENCE_MS * MS);
+	end_trace(&t);
+	CHECK_EQ(ev.ptr, 0xabc);
+	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 1);
+	snprintf(want, sizeof(want), "queue=%lld type=%d", fdinfo(q.fd, "ino"),
+		 KEVENT_TIMER);
+	CHECK_EQ(count_lines(&t, "kevent_ready: ", want), 1);
+	CHECK_EQ(count_lines(&t, "kevent_deliver: ", want), 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(each_step_is_traced),
 	TEST(hits_are_traced),
+	TEST(hits_of_timers_are_traced),
 	{}
 };
 
