@@ -19,6 +19,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -54,6 +55,9 @@ static long run(int kq, struct kevent_call *chain, uint32_t nr, uint32_t flags)
 
 	return ret < 0 ? -errno : ret;
 }
+
+static struct kevent_call null_call;
+static char null_buf[4];
 
 static int bind_slot(int kq, uint32_t slot, const struct kevent_call *call)
 {
@@ -327,6 +331,20 @@ static void results_are_those_of_ordinary_calls(struct queue *q)
 	}
 }
 
+/* Of a file whose method is called without what other files need */
+static void errors_are_those_of_ordinary_calls(struct queue *q)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct kevent_call call = CALL(SYS_read, fd, null_buf, 4, 0);
+
+	MUST(fd >= 0);
+	CHECK_EQ(bind_and_make(q->fd, call), -EAGAIN);
+	MUST(inotify_add_watch(fd, "/tmp", IN_OPEN) >= 0);
+	close(open("/tmp", O_RDONLY));
+	CHECK_EQ(bind_and_make(q->fd, call), -EINVAL);
+	close(fd);
+}
+
 /* Descriptors */
 
 static void close_ends_bound_calls(struct queue *q)
@@ -375,7 +393,8 @@ static int in_another_table(void *arg)
 
 	/* vfork()'s child has this memory, and a file table of its own. */
 	struct kevent_call call = CALL(SYS_read, fd, buf, 4, 0);
-	volatile int64_t same = 0, other = 0;
+	volatile int64_t same = 0, other = 0, nowait = 0;
+	struct kevent_call c = entry(0);
 	int status;
 	pid_t pid;
 
@@ -385,11 +404,13 @@ static int in_another_table(void *arg)
 		same = made(q->fd, 0);
 		dup2(q->fd, fd);
 		other = made(q->fd, 0);
+		nowait = run(q->fd, &c, 1, KEVENT_CALL_ASYNC) ?: c.result;
 		_exit(0);
 	}
 	CHILD_MUST(waitpid(pid, &status, 0) == pid && !status);
 	CHILD_MUST(same == 4 && !buf[0]);
 	CHILD_MUST(other == -EBADF);
+	CHILD_MUST(nowait == -EBADF);
 	CHILD_MUST(made(q->fd, 0) == 4);
 	return 0;
 }
@@ -401,14 +422,19 @@ static void descriptor_must_be_the_file(struct queue *q)
 
 /* Processes */
 
-static struct kevent_call null_call;
-static char null_buf[4];
-
 static int bind_null(int kq, uint32_t slot)
 {
 	int fd = open("/dev/null", O_RDWR);
 
 	null_call = CALL(SYS_write, fd, null_buf, 4, 0);
+	return fd < 0 ? -errno : bind_slot(kq, slot, &null_call);
+}
+
+static int bind_zero(int kq, uint32_t slot)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	null_call = CALL(SYS_read, fd, null_buf, 4, 0);
 	return fd < 0 ? -errno : bind_slot(kq, slot, &null_call);
 }
 
@@ -623,6 +649,9 @@ static void calls_are_checked(struct queue *q)
 	CHECK_EQ(SAYS(SYS_read, null, far, 4, 0), -EFAULT);
 	CHECK_EQ(SAYS(SYS_read, null, null_buf, far, 0), -EINVAL);
 	CHECK_EQ(SAYS(SYS_pread64, null, null_buf, 4, far), -EINVAL);
+	CHECK_EQ(SAYS(SYS_pwrite64, null, null_buf, 4, far), -EINVAL);
+	/* More than read() takes at once */
+	CHECK_EQ(SAYS(SYS_read, null, null_buf, 1ull << 31, 0), 0);
 	CHECK_EQ(SAYS(SYS_recvfrom, null, null_buf, 4, 0), -ENOTSOCK);
 	CHECK_EQ(SAYS(SYS_accept4, null, 0, 0, 0), -ENOTSOCK);
 	CHECK_EQ(SAYS(SYS_recvfrom, sock[0], far, 4, 0), -EFAULT);
@@ -631,6 +660,9 @@ static void calls_are_checked(struct queue *q)
 	call.args[4] = KEVENT_ARG(null_buf);
 	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
 	call.args[4] = 0;
+	call.args[5] = 1;
+	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
+	call.args[5] = 0;
 	call.flags = 1;
 	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
 	call.flags = 0;
@@ -659,8 +691,8 @@ static void entries_are_checked(struct queue *q)
 	close((int)null_call.args[0]);
 }
 
-/* The second entry is read as that of a bound call, the first one as any. */
-static void entry_that_is_cut_is_efault(struct queue *q)
+/* Behind an entry of a write the second one is read as any, behind a read as this is. */
+static void check_cut_entries(struct queue *q)
 {
 	char *mem = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -670,8 +702,7 @@ static void entry_that_is_cut_is_efault(struct queue *q)
 
 	MUST(mem != MAP_FAILED);
 	MUST_EQ(munmap(mem + 4096, 4096), 0);
-	MUST_EQ(bind_null(q->fd, 1), 0);
-	for (there = 8; there <= 16; there += 8) {
+	for (there = 0; there <= 16; there += 8) {
 		first = (void *)(mem + 4096 - there - sizeof(c));
 		memcpy(first, &c, sizeof(c));
 		memcpy(first + 1, &c, there);
@@ -679,6 +710,28 @@ static void entry_that_is_cut_is_efault(struct queue *q)
 		CHECK_EQ(first->result, 4);
 	}
 	munmap(mem, 4096);
+	close((int)null_call.args[0]);
+}
+
+static void entry_that_is_cut_is_efault(struct queue *q)
+{
+	MUST_EQ(bind_null(q->fd, 1), 0);
+	check_cut_entries(q);
+	MUST_EQ(bind_zero(q->fd, 1), 0);
+	check_cut_entries(q);
+}
+
+static void many_reads_are_in_one_chain(struct queue *q)
+{
+	struct kevent_call c[200];
+	unsigned int i;
+
+	MUST_EQ(bind_zero(q->fd, 1), 0);
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		c[i] = entry(1);
+	CHECK_EQ(run(q->fd, c, ARRAY_SIZE(c), 0), ARRAY_SIZE(c) - 1);
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		CHECK_EQ(c[i].result, 4);
 	close((int)null_call.args[0]);
 }
 
@@ -888,6 +941,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(broken_pipes_send_sigpipe),
 	TEST_EACH(addresses_are_looked_up_by_the_call),
 	TEST_EACH(results_are_those_of_ordinary_calls),
+	TEST_EACH(errors_are_those_of_ordinary_calls),
 	TEST_EACH(close_ends_bound_calls),
 	TEST_EACH(chain_goes_on_without_the_descriptor),
 	TEST_EACH(descriptor_must_be_the_file),
@@ -901,6 +955,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(calls_are_checked),
 	TEST_EACH(entries_are_checked),
 	TEST_EACH(entry_that_is_cut_is_efault),
+	TEST_EACH(many_reads_are_in_one_chain),
 	TEST_EACH(what_would_block_is_served),
 	TEST_EACH(slots_are_charged),
 	TEST(limit_holds),

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 
 #include "helpers.h"
+#include "sets.h"
 
 #define REFUSED	KEVENT_CALL_REFUSED
 #define PAGE	4096ul
@@ -572,6 +573,70 @@ static void library_goes_on_after_a_signal(void)
 	CHECK_EQ(c[2].result, getppid());
 }
 
+/* A thread with an io_uring, which has work for it while a call of its chain sleeps */
+struct worker {
+	struct actor		actor;
+	struct kevent_call	c;
+	struct uring		u;
+	int			kq;
+	int			wait[2], work[2];
+	char			buf[4];
+};
+
+static long reads_beside_work(void *arg)
+{
+	struct worker *w = arg;
+
+	map_uring(&w->u);
+	submit_poll(&w->u, w->work[0], false);
+	return raw5(w->kq, &w->c, 1, 0, 0);
+}
+
+static void check_work(int kq, bool bound)
+{
+	static struct worker w;
+	struct kevent_call read;
+	uint64_t start = now_ns();
+	struct ukevent ev;
+
+	w = (struct worker){ .kq = kq };
+	open_pipe(w.wait);
+	open_pipe(w.work);
+	MUST_EQ(fcntl(w.wait[0], F_SETFL, 0), 0);
+	read = ENTRY(SYS_read, w.wait[0], w.buf, 4);
+	w.c = bound ? ENTRY(KEVENT_CALL_BOUND, 1, 0, 0) : read;
+	kevent_set_bound(&ev, 1, &read);
+	if (bound)
+		MUST_EQ(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev), 0);
+	start_actor(&w.actor, reads_beside_work, &w);
+	MUST(sleeps_in(w.actor.tid, __NR_kevent_call));
+	put_byte(w.work[1]);
+	while (!completed(&w.u) && patient(start, PATIENCE_MS))
+		;
+	CHECK(completed(&w.u));
+	MUST(sleeps_in(w.actor.tid, __NR_kevent_call));
+	put_byte(w.wait[1]);
+	join_actor(&w.actor, PATIENCE_MS);
+	CHECK_EQ(w.actor.ret, 0);
+	CHECK_EQ(w.c.result, 1);
+	close_uring(&w.u);
+	close(w.work[0]);
+	close(w.work[1]);
+	close(w.wait[0]);
+	close(w.wait[1]);
+}
+
+/* Work of the task is done, and the call made once more. No program sees that. */
+static void work_of_io_uring_ends_no_call(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	check_work(-1, false);
+	check_work(q.fd, true);
+	close_queue(&q);
+}
+
 static int sleep_in_a_chain(void *arg)
 {
 	struct kevent_call c = *(struct kevent_call *)arg;
@@ -746,6 +811,7 @@ static const struct test_case cases[] = {
 	TEST(entries_change_until_their_turn),
 	TEST(memory_may_go_away_during_a_call),
 	TEST(signal_ends_the_chain),
+	TEST(work_of_io_uring_ends_no_call),
 	TEST(library_goes_on_after_a_signal),
 	TEST(sigkill_ends_a_chain_at_once),
 	TEST(files_are_gone_before_the_next_call),
