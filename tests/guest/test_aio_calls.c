@@ -842,6 +842,30 @@ static void servers_leave_when_their_descriptor_is_closed(struct queue *q)
 	close_pair(fd);
 }
 
+/* Another file, and another queue */
+static void servers_leave_when_it_is_another_file(struct queue *q)
+{
+	struct queue other;
+	int files[2], fd;
+	unsigned int i;
+
+	open_queue(&other, 0);
+	files[0] = STDOUT_FILENO;
+	files[1] = other.fd;
+	for (i = 0; i < 2; i++) {
+		struct server s = {};
+
+		fd = fcntl(q->fd, F_DUPFD_CLOEXEC, 0);
+		MUST(fd >= 0);
+		start_server(&s, fd, 1);
+		MUST_EQ(dup2(files[i], fd), fd);
+		join_actor(&s.actor, PATIENCE_MS);
+		CHECK_EQ(s.actor.ret, -EBADF);
+		close(fd);
+	}
+	close_queue(&other);
+}
+
 /* The first server of a queue, and one that comes when others have served */
 static void close_before_a_server_sleeps_is_seen(struct queue *q)
 {
@@ -1126,6 +1150,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(thread_that_blocks_makes_room_for_another),
 	TEST_EACH(limit_holds),
 	TEST_EACH(servers_leave_when_their_descriptor_is_closed),
+	TEST_EACH(servers_leave_when_it_is_another_file),
 	TEST_EACH(close_before_a_server_sleeps_is_seen),
 	TEST_EACH(chain_may_close_its_queue),
 	TEST_EACH(signal_ends_the_wait_of_a_server),

@@ -535,6 +535,36 @@ static void position_is_not_read_from_own_memory(void)
 	close_queue(&q);
 }
 
+static int writes(void *arg)
+{
+	return write(*(const int *)arg, "", 1) != 1;
+}
+
+/* What is in the ring, and nobody has read, is not stored a second time. */
+static void unread_event_is_not_repeated(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2], i;
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 3), 0);
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(join_child(start_child(writes, &fd[1]), PATIENCE_MS), 0);
+		CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 1);
+		CHECK_EQ(wait_ring(&q, 8, 0), !i);
+		CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 0);
+		CHECK_EQ(fdinfo(q.fd, "kevent-ring-kidx"), 1);
+	}
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ptr, 3);
+	CHECK_NO_EVENT(&q);
+	close(fd[0]);
+	close(fd[1]);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(wake_up_leaves_own_memory_alone),
 	TEST(ring_is_stored_where_each_process_has_it),
@@ -543,6 +573,7 @@ static const struct test_case cases[] = {
 	TEST(one_that_attaches_does_not_do_so_for_others),
 	TEST(amount_is_told_where_the_ring_is),
 	TEST(calls_leave_own_memory_alone),
+	TEST(unread_event_is_not_repeated),
 	TEST(position_is_not_read_from_own_memory),
 	{}
 };

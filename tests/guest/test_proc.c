@@ -534,14 +534,20 @@ static long sleep_in_pause(void *arg)
 	return !arg;
 }
 
-static int add_raw(int kq, uint32_t low, uint32_t high, uint32_t event)
+static int ctl_raw(int kq, uint32_t cmd, uint32_t low, uint32_t high,
+		   uint32_t event)
 {
 	struct ukevent ev;
 
 	kevent_set_proc(&ev, low, 0, 0);
 	ev.id.raw[1] = high;
 	ev.event = event;
-	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+	return kevent_ctl_one(kq, cmd, &ev);
+}
+
+static int add_raw(int kq, uint32_t low, uint32_t high, uint32_t event)
+{
+	return ctl_raw(kq, KEVENT_CTL_ADD, low, high, event);
 }
 
 static void malformed_requests(void)
@@ -565,6 +571,8 @@ static void malformed_requests(void)
 	CHECK_EQ(add_raw(q.fd, INT32_MAX, 0, EXIT), -ESRCH);
 	CHECK_EQ(add_raw(q.fd, -1, 0, EXIT | PIDFD), -EBADF);
 	CHECK_EQ(add_raw(q.fd, fd[0], 0, EXIT | PIDFD), -EBADF);
+	CHECK_EQ(ctl_raw(q.fd, KEVENT_CTL_REMOVE, fd[0], 1, EXIT | PIDFD),
+		 -ENOENT);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
 	CHECK_EQ(remove_proc(q.fd, getpid()), -ENOENT);
 	CHECK_EQ(ctl_proc(q.fd, KEVENT_CTL_MODIFY, getpid(), 0, 0), -ENOENT);

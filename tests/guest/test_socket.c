@@ -210,6 +210,19 @@ static void room_is_send(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
+static void data_is_nothing_to_who_waits_for_room(struct queue *q)
+{
+	int fd[2];
+
+	unix_pair(fd);
+	fill(fd[0]);
+	MUST_EQ(add_socket(q->fd, fd[0], SEND, ET, 0), 0);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(q);
+	CHECK(take_bytes(fd[1]) > 0);
+	CHECK_EQ(next_mask(q), SEND);
+}
+
 static void established_connection_is_send(struct queue *q)
 {
 	struct sockaddr_in addr;
@@ -625,6 +638,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(unix_peer_gone_is_hup),
 	TEST_EACH(tcp_reset_is_err_and_hup),
 	TEST_EACH(room_is_send),
+	TEST_EACH(data_is_nothing_to_who_waits_for_room),
 	TEST_EACH(established_connection_is_send),
 	TEST_EACH(refused_connection_is_err),
 	TEST_EACH(waiting_connection_is_accept),
