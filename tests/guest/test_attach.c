@@ -26,7 +26,7 @@
 /* What the processes of a test share apart from the ring */
 struct shared {
 	struct queue	q;
-	_Atomic int	ready, stop;
+	_Atomic int	ready, stop, ended;
 	_Atomic int	got[EVENTS];
 };
 
@@ -287,6 +287,7 @@ static int consume(void *arg)
 		if (ret == 1)
 			atomic_fetch_add(&s->got[ev.ptr], 1);
 	}
+	atomic_fetch_add(&s->ended, 1);
 	return 0;
 }
 
@@ -299,13 +300,16 @@ static void wait_for(_Atomic int *value, int wanted)
 	MUST(atomic_load(value) >= wanted);
 }
 
+/* Requests that are made while nobody sleeps end one wait, not one each. */
 static void stop_consumers(struct shared *s, const pid_t *pid, unsigned int nr)
 {
+	uint64_t start = now_ns();
 	unsigned int i;
 
 	atomic_store(&s->stop, 1);
-	for (i = 0; i < nr; i++)
+	do
 		kevent_ctl(s->q.fd, KEVENT_CTL_READY, 0, NULL);
+	while (atomic_load(&s->ended) < (int)nr && patient(start, PATIENCE_MS));
 	for (i = 0; i < nr; i++)
 		CHECK_EQ(join_child(pid[i], PATIENCE_MS), 0);
 }
