@@ -125,6 +125,14 @@ uint64_t storm_ns(void)
 	return given ? strtoull(given, NULL, 10) * 1000000000 : 2500000000;
 }
 
+bool two_cpus(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		return true;
+	note("only one CPU");
+	return false;
+}
+
 /* Files */
 
 void open_pipe(int fd[2])

@@ -83,6 +83,7 @@ bool patient(uint64_t start, unsigned int ms);
 
 /* Budget of a storm: KEVENT_STORM_SECONDS in the environment, or 2.5 s */
 uint64_t storm_ns(void);
+bool two_cpus(void);		/* notes if there is one only */
 
 /* Files */
 

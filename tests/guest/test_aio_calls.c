@@ -644,6 +644,17 @@ static void await_begun(_Atomic uint64_t *begun)
 		MUST(patient(start, PATIENCE_MS));
 }
 
+/* A server has begun with a chain that reads 8 bytes at last. */
+static void start_read(struct queue *q, struct server *s, struct kevent_call *c,
+		       _Atomic uint64_t *begun, int fd, void *buf)
+{
+	start_server(s, q->fd, 1);
+	c[0] = begun_entry(begun);
+	c[1] = ENTRY(SYS_read, fd, buf, 8);
+	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
+	await_begun(begun);
+}
+
 /* It has the last reference when it waits for another chain. */
 static void file_that_a_server_used_last_is_closed(struct queue *q)
 {
@@ -656,11 +667,7 @@ static void file_that_a_server_used_last_is_closed(struct queue *q)
 	int fd[2];
 
 	open_blocking_pipe(fd);
-	start_server(&s, q->fd, 1);
-	c[0] = begun_entry(&begun);
-	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
-	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
-	await_begun(&begun);
+	start_read(q, &s, c, &begun, fd[0], buf);
 	MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
 	close(fd[0]);
 	MUST_EQ(write(fd[1], "abcd", 4), 4);
@@ -683,11 +690,7 @@ static void chain_that_runs_is_not_cancelled(struct queue *q)
 	int fd[2];
 
 	open_blocking_pipe(fd);
-	start_server(&s, q->fd, 1);
-	c[0] = begun_entry(&begun);
-	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
-	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
-	await_begun(&begun);
+	start_read(q, &s, c, &begun, fd[0], buf);
 	CHECK_EQ(remove_chain(q->fd, COOKIE), -EALREADY);
 	CHECK_NO_EVENT(q);
 	MUST_EQ(write(fd[1], "abcd", 4), 4);

@@ -40,14 +40,6 @@ struct flood {
 	_Atomic bool		lost;
 };
 
-static bool two_cpus(void)
-{
-	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		return true;
-	note("one CPU: nothing is held");
-	return false;
-}
-
 static struct flood *open_flood(void)
 {
 	struct flood *f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE,
