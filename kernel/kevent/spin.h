@@ -6,14 +6,11 @@
 #define _KEVENT_SPIN_H
 
 #include <linux/compiler.h>
-#include <linux/ktime.h>
 #include <linux/types.h>
 
 #include "busy_poll.h"
 #include "deadline.h"
 #include "queue.h"
-
-struct kevent_waiter;
 
 extern unsigned int kevent_spin_max_ns;
 
