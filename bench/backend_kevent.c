@@ -181,9 +181,11 @@ static struct timespec timespec_of(int ms)
 /* A position after @kidx ends the wait. Returns false after the timeout. */
 static bool fill(struct bench_queue *q, __u32 kidx, int timeout)
 {
-	struct timespec ts = timespec_of(timeout);
+	struct timespec ts;
 	int ret;
 
+	if (timeout >= 0)
+		ts = timespec_of(timeout);
 	ret = kevent_wait(q->q.fd, q->q.size, kidx, timeout < 0 ? NULL : &ts,
 			  0, NULL);
 	if (ret < 0 && ret != -EINTR)
@@ -250,18 +252,26 @@ get_events(struct bench_queue *q, uint64_t *cookies, unsigned int max,
 	return nr < 0 ? 0 : (unsigned int)nr;
 }
 
-static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
-			       unsigned int max, int timeout)
+/* A call is for when the ring is empty. */
+static __attribute__((noinline)) unsigned int
+pop_or_call(struct bench_queue *q, uint64_t *cookies, unsigned int max,
+	    int timeout)
 {
 	unsigned int nr;
 	__u64 pos;
 
+	nr = pop(q, cookies, max, &pos);
+	return nr ? nr : fill_and_pop(q, cookies, max, timeout, pos);
+}
+
+static unsigned int queue_wait(struct bench_queue *q, uint64_t *cookies,
+			       unsigned int max, int timeout)
+{
 	if (!q->q.ring)
 		return get_events(q, cookies, max, timeout);
 	if (q->call)
 		return call_and_pop(q, cookies, max, timeout);
-	nr = pop(q, cookies, max, &pos);
-	return nr ? nr : fill_and_pop(q, cookies, max, timeout, pos);
+	return pop_or_call(q, cookies, max, timeout);
 }
 
 static void *queue_native(struct bench_queue *q)

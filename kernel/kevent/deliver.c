@@ -64,6 +64,8 @@ bool kevent_may_go_on(void)
 #define KEVENT_DIRECT_LOOKS	256U
 /* Holds of the lock, before rounds count what they have looked at */
 #define KEVENT_DIRECT_HOLDS	64U
+/* Likewise, before the first event is stored */
+#define KEVENT_PASS_LOOKS	64U
 /* Looks that take as long as a store */
 #define KEVENT_DIRECT_STORE	3U
 
@@ -301,17 +303,6 @@ static __always_inline void kevent_direct_locked(struct kevent_direct *d,
 		d->flags_err = kevent_leave(d->q, d->full);
 }
 
-/* Collect under one hold of the lock. */
-static __always_inline void kevent_direct(struct kevent_direct *d, u32 want,
-					  bool relist)
-{
-	struct kevent_queue *q = d->q;
-
-	spin_lock_irq(&q->ready_lock);
-	kevent_direct_locked(d, want, relist);
-	kevent_unlock_irq(q);
-}
-
 /*
  * Peeks, while others change the list: a consumer that is to sleep looks for ready
  * watches again, under ready_lock. It does not look for level watches, see
@@ -330,24 +321,90 @@ static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 
 static noinline int kevent_collect_listed(struct kevent_queue *q,
 					  struct kring *to, u32 max, bool relist)
+	__releases(&q->ready_lock)
 {
 	u32 total = 0, holds = KEVENT_DIRECT_HOLDS;
 	struct kevent_direct d __uninitialized;
 
 	d.q = q;
 	d.to = to;
-	do {
-		kevent_direct(&d, max - total, relist);
+	for (;;) {
+		kevent_direct_locked(&d, max - total, relist);
+		kevent_unlock_irq(q);
 		total += d.nr;
 		relist = false;
 		if (d.again && kevent_has_spent(q))
 			kevent_bury_spent(q);
-	} while (d.again && !d.stop && --holds && kevent_may_go_on());
+		if (!d.again || d.stop || !--holds || !kevent_may_go_on())
+			break;
+		spin_lock_irq(&q->ready_lock);
+	}
 	if (d.stop || d.again)
 		return kevent_collect_rounds(q, to, max, total);
 	if (d.flags_err)
 		kevent_retry_flags(q);
 	return total;
+}
+
+/* Returns false, and the watch stays where it is, if it may have an event. */
+static __always_inline bool kevent_pass(struct kevent_queue *q,
+					struct kevent *ke)
+{
+	if (kring_is_unread(&q->ring, ke->stored)) {
+		list_move_tail(&ke->link, &q->level);
+		return true;
+	}
+	if (!kevent_is_direct(ke) || kevent_source_of(ke)->collect(ke, true))
+		return false;
+	kevent_looked(ke, 0);
+	return true;
+}
+
+/*
+ * A consumer that calls each time finds what wake-ups have stored, and level watches
+ * whose files it has read: there is nothing to store. Returns false if there may be,
+ * or if more watches are left.
+ */
+static bool kevent_pass_level(struct kevent_queue *q)
+{
+	struct list_head *last = q->level.prev;
+	u32 looks = KEVENT_PASS_LOOKS;
+	struct kevent *ke;
+
+	if (!kevent_leaves_nothing(q) || list_empty(&q->level) ||
+	    kevent_fits(q, &q->ring, 1) < 0)
+		return false;
+	do {
+		ke = list_first_entry(&q->level, struct kevent, link);
+		if (!kevent_pass(q, ke))
+			return false;
+	} while (&ke->link != last && --looks);
+	return &ke->link == last;
+}
+
+static noinline int kevent_collect_ring(struct kevent_queue *q, u32 max)
+{
+	spin_lock_irq(&q->ready_lock);
+	if (!kevent_pass_level(q))
+		return kevent_collect_listed(q, &q->ring, max, true);
+	kevent_unlock_irq(q);
+	return 0;
+}
+
+static noinline int kevent_collect_any(struct kevent_queue *q, struct kring *to,
+				       u32 max, bool relist)
+{
+	spin_lock_irq(&q->ready_lock);
+	return kevent_collect_listed(q, to, max, relist);
+}
+
+/* Two functions, so that kevent_collect() only jumps and has no stack frame */
+static __always_inline int kevent_collect_now(struct kevent_queue *q,
+					      struct kring *to, u32 max,
+					      bool relist)
+{
+	return relist && to->user ? kevent_collect_ring(q, max) :
+				    kevent_collect_any(q, to, max, relist);
 }
 
 /*
@@ -363,7 +420,7 @@ static noinline int kevent_catch_up(struct kevent_queue *q, struct kring *to,
 		kevent_timers_expire(q);
 	if (kevent_is_idle(q, to, relist))
 		return 0;
-	return kevent_collect_listed(q, to, max, relist);
+	return kevent_collect_now(q, to, max, relist);
 }
 
 /**
@@ -385,7 +442,7 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		return kevent_catch_up(q, to, max, relist);
 	if (kevent_is_idle(q, to, relist))
 		return 0;
-	return kevent_collect_listed(q, to, max, relist);
+	return kevent_collect_now(q, to, max, relist);
 }
 
 /**

@@ -37,20 +37,17 @@ static bool kevent_news_there(struct kevent_queue *q,
 }
 
 /**
- * kevent_stored - how many entries were stored past a position
+ * kevent_stored_locked - kevent_stored() with the lock
  * @q: the queue
- * @old_kidx: its low half, as a consumer has read it
+ * @old_kidx: a position, as there
  *
- * A wake-up writes user memory first, see kring_push_put(): the consumer may be
- * ahead of what a peek shows, but not of what ready_lock protects.
+ * Return: as there.
  */
-u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
+u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 {
-	u32 stored = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
 	unsigned long flags;
+	u32 stored;
 
-	if (likely(stored <= q->ring.size))
-		return stored;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	stored = (u32)q->ring.kidx - old_kidx;
 	spin_unlock_irqrestore(&q->ready_lock, flags);

@@ -7,16 +7,36 @@
 
 #include <linux/types.h>
 
+#include "queue.h"
+
 struct kevent_deadline;
 struct kevent_news;
-struct kevent_queue;
 
 /* What kevent_sleep() returns to have the level watches looked at */
 #define KEVENT_SLEPT_LOOK	2
 
-u32 kevent_stored(struct kevent_queue *q, u32 old_kidx);
+u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until);
+
+/**
+ * kevent_stored - how many entries were stored past a position
+ * @q: the queue
+ * @old_kidx: its low half, as a consumer has read it
+ *
+ * A wake-up writes user memory first, see kring_push_put(): the consumer may be
+ * ahead of what a peek shows, but not of what ready_lock protects.
+ *
+ * Return: the number. Above the size of the ring the position is one that it never had, or
+ * that it has left long ago.
+ */
+static __always_inline u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
+{
+	u32 stored = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
+
+	return likely(stored <= q->ring.size) ?
+	       stored : kevent_stored_locked(q, old_kidx);
+}
 
 #endif /* _KEVENT_WAIT_H */

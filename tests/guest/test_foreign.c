@@ -565,6 +565,34 @@ static void unread_event_is_not_repeated(void)
 	close_queue(&q);
 }
 
+/* A call brings an event of another process although the ring has one already. */
+static void ready_event_comes_beside_level_watches(void)
+{
+	int hit[2], miss[2];
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 8);
+	open_pipe(hit);
+	open_pipe(miss);
+	MUST_EQ(add_pipe(q.fd, hit[0], KEVENT_SOCKET_RECV, 0, 1), 0);
+	MUST_EQ(add_pipe(q.fd, miss[0], KEVENT_SOCKET_RECV, 0, 2), 0);
+	put_byte(hit[1]);
+	CHECK_EQ(join_child(start_child(writes, &miss[1]), PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-ring-kidx"), 1);
+	/* For an entry past position 0 it need not wait. */
+	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), 2);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ptr, 1);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ptr, 2);
+	close(hit[0]);
+	close(hit[1]);
+	close(miss[0]);
+	close(miss[1]);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(wake_up_leaves_own_memory_alone),
 	TEST(ring_is_stored_where_each_process_has_it),
@@ -574,6 +602,7 @@ static const struct test_case cases[] = {
 	TEST(amount_is_told_where_the_ring_is),
 	TEST(calls_leave_own_memory_alone),
 	TEST(unread_event_is_not_repeated),
+	TEST(ready_event_comes_beside_level_watches),
 	TEST(position_is_not_read_from_own_memory),
 	{}
 };
