@@ -164,12 +164,24 @@ static __always_inline bool kevent_direct_verify(struct kevent *ke)
 	return true;
 }
 
+static __always_inline bool kevent_direct_put(struct kevent_direct *d,
+					      struct kevent *ke)
+{
+	struct ukevent uk __uninitialized;
+	struct kring_entry entry;
+
+	if (!d->to->user && !kevent_source_of(ke)->fill) {
+		entry = kevent_entry(ke, ke->ready, 0);
+		return kring_put_buffer(d->to, &entry);
+	}
+	kevent_fill(ke, &uk, 0);
+	return kring_store_one(d->to, &uk);
+}
+
 /* Store the event of a watch that is listed, if it has a new one. */
 static __always_inline void kevent_direct_store(struct kevent_direct *d,
 						struct kevent *ke)
 {
-	struct ukevent uk __uninitialized;
-
 	d->looks--;
 	if (!kevent_direct_verify(ke)) {
 		d->stop = !kevent_direct_last(d, ke);
@@ -182,8 +194,7 @@ static __always_inline void kevent_direct_store(struct kevent_direct *d,
 		kevent_delivered(ke, 0);
 		return;
 	}
-	kevent_fill(ke, &uk, 0);
-	if (kring_store_one(d->to, &uk)) {
+	if (kevent_direct_put(d, ke)) {
 		kevent_settle_direct(d, ke);
 		return;
 	}

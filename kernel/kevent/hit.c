@@ -12,21 +12,14 @@
 #include "mapping.h"
 #include "state.h"
 #include "trace.h"
+#include "watch.h"
 #include "window.h"
 
 static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 					     struct kevent *ke, u32 mask,
 					     u32 amount)
 {
-	struct kring_entry uk = {
-		.id		= kevent_id(ke),
-		.user		= ke->user,
-		.type		= ke->type,
-		.event		= ke->event,
-		.req_flags	= ke->req_flags,
-		.ready		= mask,
-		.amount		= amount,
-	};
+	struct kring_entry uk = kevent_entry(ke, mask, amount);
 
 	/* Full barrier: pairs with consumers, see kevent_previous(). */
 	smp_mb__after_spinlock();

@@ -131,14 +131,10 @@ efault:
 	return false;
 }
 
-/* Inside a user access window. Returns the position after it, 0 on a fault. */
-static __always_inline u64 kring_push_put(struct kring *ring,
-					  const struct kring_entry *uk)
+/* Inside a user access window. Returns false on a fault. */
+static __always_inline bool kring_put(struct ukevent __user *to,
+				      const struct kring_entry *uk)
 {
-	struct kevent_ring __user *user = ring->user;
-	u64 kidx = ring->kidx;
-	struct ukevent __user *to = &ring->slots[kidx & (ring->size - 1)];
-
 	unsafe_put_user(uk->id, &to->id.raw_u64, efault);
 	unsafe_put_user(uk->type, &to->type, efault);
 	unsafe_put_user(uk->event, &to->event, efault);
@@ -147,9 +143,23 @@ static __always_inline u64 kring_push_put(struct kring *ring,
 	unsafe_put_user(uk->ready, &to->ret_data[0], efault);
 	unsafe_put_user(uk->amount, &to->ret_data[1], efault);
 	unsafe_put_user(uk->user, &to->ptr, efault);
+	return true;
+
+efault:
+	return false;
+}
+
+/* Inside a user access window. Returns the position after it, 0 on a fault. */
+static __always_inline u64 kring_push_put(struct kring *ring,
+					  const struct kring_entry *uk)
+{
+	u64 kidx = ring->kidx;
+
+	if (!kring_put(&ring->slots[kidx & (ring->size - 1)], uk))
+		return 0;
 	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
 	smp_wmb();
-	unsafe_put_user(++kidx, &user->ring_kidx, efault);
+	unsafe_put_user(++kidx, &ring->user->ring_kidx, efault);
 	WRITE_ONCE(ring->kidx, kidx);
 	return kidx;
 
@@ -218,6 +228,30 @@ static __always_inline bool kring_push(struct kring *ring,
 	pagefault_enable();
 	if (unlikely(!done))
 		ring->away = kring_free_slots(ring);
+	return done;
+}
+
+/**
+ * kring_put_buffer - store one entry in a buffer
+ * @ring: the buffer; it has room
+ * @uk: the entry
+ *
+ * Return: whether it was stored; false: the memory is not at hand.
+ */
+static __always_inline bool kring_put_buffer(struct kring *ring,
+					     const struct kring_entry *uk)
+{
+	struct ukevent __user *to = &ring->slots[ring->kidx];
+	bool done = false;
+
+	pagefault_disable();
+	if (user_write_access_begin(to, sizeof(*to))) {
+		done = kring_put(to, uk);
+		user_write_access_end();
+	}
+	pagefault_enable();
+	if (done)
+		WRITE_ONCE(ring->kidx, ring->kidx + 1);
 	return done;
 }
 

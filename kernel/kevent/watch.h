@@ -85,4 +85,26 @@ static __always_inline bool kevent_has_spent(const struct kevent_queue *q)
 	return unlikely(READ_ONCE(q->nr_spent));
 }
 
+/**
+ * kevent_entry - make the entry of an event that is conditions and an amount
+ * @ke: the watch, neither broken nor with %KEVENT_REQ_STAY_AWAKE
+ * @ready: the conditions to report
+ * @amount: second word of the entry
+ *
+ * Return: the entry, which needs no memory if the caller is inline, too.
+ */
+static __always_inline struct kring_entry kevent_entry(const struct kevent *ke,
+						       u32 ready, u32 amount)
+{
+	return (struct kring_entry){
+		.id		= kevent_id(ke),
+		.user		= ke->user,
+		.type		= ke->type,
+		.event		= ke->event,
+		.req_flags	= ke->req_flags,
+		.ready		= ready,
+		.amount		= amount,
+	};
+}
+
 #endif /* _KEVENT_WATCH_H */
