@@ -17,7 +17,7 @@ GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "fallback": 60, "asan": 180, "huge": 900, "tsan": 240,
            "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
-           "debug": 1800, "rt": 900, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1800,
+           "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
            "fuzz": 300, "search": 1800, "syzkaller": 300}
 STORMS = 50			# tests with a time budget, at most

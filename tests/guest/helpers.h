@@ -75,6 +75,8 @@ static inline uint64_t quick_ns(void)
 #define PATIENCE_MS	5000	/* for a state that will come */
 
 uint64_t now_ns(void);
+/* Is the kernel one with PREEMPT_RT? */
+bool preempt_rt(void);
 struct timespec ms_to_timespec(int64_t ms);
 /*
  * Returns true until @ms * slowness have passed since @start; yields the CPU.

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -132,13 +131,6 @@ static void two_events(struct queue *q)
 		CHECK(join_waiter(&w[i]) > 0);
 	for (i = 2; i < NR; i++)
 		check_asleep(&w[i], sleeps[i]);
-}
-
-static bool preempt_rt(void)
-{
-	struct utsname name;
-
-	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
 }
 
 static int waiters_gone(struct waiter w[NR])
