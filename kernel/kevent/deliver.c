@@ -167,11 +167,13 @@ static __always_inline bool kevent_direct_verify(struct kevent *ke)
 static __always_inline bool kevent_direct_put(struct kevent_direct *d,
 					      struct kevent *ke)
 {
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct ukevent uk __uninitialized;
 	struct kring_entry entry;
 
-	if (!d->to->user && !kevent_source_of(ke)->fill) {
-		entry = kevent_entry(ke, ke->ready, 0);
+	if (!d->to->user && !ops->fill) {
+		entry = kevent_entry(ke, ke->ready,
+				     ops->amount ? ops->amount(ke) : 0);
 		return kring_put_buffer(d->to, &entry);
 	}
 	kevent_fill(ke, &uk, 0);

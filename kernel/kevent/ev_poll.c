@@ -378,9 +378,9 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	return get_pipe_info(file, false) ? 0 : -EINVAL;
 }
 
-static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static u32 ev_socket_amount(struct kevent *ke)
 {
-	uk->ret_data[1] = ev_poll_amount(ke, ke->ready);
+	return ev_poll_amount(ke, ke->ready);
 }
 
 /* What these have, and CHAIN has not */
@@ -395,7 +395,7 @@ static void ev_socket_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
 	EV_POLL_ONLY,
-	.fill		= ev_socket_fill,
+	.amount		= ev_socket_amount,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {

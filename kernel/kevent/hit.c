@@ -26,7 +26,7 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 	if (!kring_push(&q->ring, &uk, &ke->stored, &ke->reported))
 		return false;
 	if (trace_kevent_ready_enabled())
-		kevent_trace_hit(ke, mask);
+		kevent_trace_ready(ke, mask, true);
 	return true;
 }
 
@@ -164,7 +164,7 @@ bool kevent_hit_last(struct kevent *ke, u32 mask, u64 id, u64 data)
 	    !kevent_hit_last_store(q, ke, id, data))
 		return false;
 	if (trace_kevent_ready_enabled())
-		kevent_trace_hit(ke, mask);
+		kevent_trace_ready(ke, mask, true);
 	if (kevent_sleeps(q))
 		kevent_wake_for(ke, KEVENT_OF_RING);
 	kevent_end_late(ke);
@@ -177,6 +177,18 @@ static void kevent_miss(struct kevent *ke, u32 mask)
 		kevent_look_locked(ke);
 	else
 		kevent_ready_locked(ke, mask);
+}
+
+/* The queue has no ring. */
+static __always_inline void kevent_miss_no_ring(struct kevent_queue *q,
+						struct kevent *ke, u32 mask)
+{
+	if (!mask)
+		return;
+	if (kevent_sleeps(q) || !kevent_is_checked(ke) || !kevent_look_next(ke))
+		kevent_miss(ke, mask);
+	else if (trace_kevent_ready_enabled())
+		kevent_trace_ready(ke, ke->ready, false);
 }
 
 static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
@@ -227,7 +239,10 @@ static __always_inline void kevent_report_any(struct kevent_queue *q,
 static noinline void kevent_report_slow(struct kevent_queue *q,
 					struct kevent *ke, u32 mask, u32 amount)
 {
-	kevent_report_any(q, ke, mask, amount);
+	if (q->ring.size)
+		kevent_report_any(q, ke, mask, amount);
+	else
+		kevent_miss_no_ring(q, ke, mask);
 }
 
 static noinline int kevent_ready_slow(struct kevent_queue *q,
@@ -240,13 +255,11 @@ static noinline int kevent_ready_slow(struct kevent_queue *q,
 	return 1;
 }
 
-/* The queue has no ring. */
 static noinline int kevent_miss_now(struct kevent_queue *q, struct kevent *ke,
 				    u32 mask, u32 chain)
 	__releases(&q->ready_lock)
 {
-	if (mask)
-		kevent_miss(ke, mask);
+	kevent_miss_no_ring(q, ke, mask);
 	kevent_unlock_irqoff(q, chain);
 	return 1;
 }

@@ -87,6 +87,8 @@ struct kevent_queue;
  * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
  *		an entry; under ready_lock, any context. When there is none,
  *		something the watch says of itself. Optional
+ * @amount:	the second word of the result; under ready_lock, any context. Optional, for
+ *		sources without @fill that say no more of an occurrence
  * @delivered:	the entry made by fill() of the oldest occurrence has reached
  *		user memory; under ready_lock. Optional
  * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
@@ -126,6 +128,7 @@ struct kevent_source_ops {
 	int (*collect)(struct kevent *ke, bool atomic);
 	u32 (*count)(struct kevent *ke);
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
+	u32 (*amount)(struct kevent *ke);
 	void (*delivered)(struct kevent *ke);
 	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);
 };
@@ -215,6 +218,13 @@ static inline bool kevent_is_checked(const struct kevent *ke)
 	return kevent_source_of(ke)->level &&
 	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
+}
+
+/* May it be removed some time after its delivery, by kevent_bury_spent()? */
+static inline bool kevent_may_end_late(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->ends_late &&
+	       ke->req_flags & KEVENT_REQ_ONESHOT;
 }
 
 #endif /* _KEVENT_OPS_H */

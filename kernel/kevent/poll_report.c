@@ -152,12 +152,11 @@ u32 ev_poll_sock_amount(struct sock *sk, u32 ready)
  */
 u32 ev_poll_amount(struct kevent *ke, u32 ready)
 {
-	struct socket *sock;
+	const struct socket *sock = to_poll(ke)->kf.file->private_data;
 
 	if (!(ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
 		return 0;
-	sock = kevent_socket(to_poll(ke)->kf.file);
-	return sock && sock->sk ? ev_poll_sock_amount(sock->sk, ready) : 0;
+	return sock->sk ? ev_poll_sock_amount(sock->sk, ready) : 0;
 }
 
 /* Wake-ups */

@@ -160,13 +160,6 @@ static inline bool kevent_is_leaving(const struct kevent *ke)
 	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
 }
 
-/* May it be removed some time after its delivery, by kevent_bury_spent()? */
-static inline bool kevent_may_end_late(const struct kevent *ke)
-{
-	return kevent_source_of(ke)->ends_late &&
-	       ke->req_flags & KEVENT_REQ_ONESHOT;
-}
-
 /* Moves of hot paths, under ready_lock */
 
 /* A watch has nothing to report. */
@@ -194,6 +187,25 @@ static __always_inline void kevent_look_later(struct kevent *ke)
 	ke->state |= KE_DELIVERED;
 	ke->state &= ~KE_FIRED;
 	kevent_state_check(ke);
+}
+
+/* Put a watch on the ready list, if it is idle or delivered. Nobody is woken for it. */
+static __always_inline bool kevent_look_next(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!ke->state)
+		kevent_list_add(ke, &q->ready);
+	else if (ke->state == KE_DELIVERED)
+		list_move_tail(&ke->link, &q->ready);
+	else
+		return false;
+	ke->state = KE_LISTED | KE_VERIFY;
+	q->misses++;
+	kevent_state_check(ke);
+	return true;
 }
 
 /* Undo kevent_look_later(): it was not delivered. */
@@ -314,10 +326,7 @@ static inline void kevent_arm(struct kevent *ke, bool armed)
  */
 static inline void kevent_set_awake(struct kevent *ke, bool awake)
 {
-	if (awake)
-		ke->state |= KE_AWAKE;
-	else
-		ke->state &= ~KE_AWAKE;
+	ke->state = (ke->state & ~KE_AWAKE) | (awake ? KE_AWAKE : 0);
 }
 
 /**

@@ -135,6 +135,32 @@ static void hits_are_traced(void)
 	close_queue(&q);
 }
 
+/* A queue without a ring, and a watch that waits for its next look */
+static void misses_without_a_ring_are_traced(void)
+{
+	struct ukevent ev;
+	struct trace t;
+	struct queue q;
+	char want[128];
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, 0, 0xabc), 0);
+	start_trace(&t);
+	put_byte(fd[1]);
+	MUST_EVENT(&q, &ev);
+	put_byte(fd[1]);
+	end_trace(&t);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.ptr, 0xabc);
+	snprintf(want, sizeof(want),
+		 "queue=%lld type=6 id=%d event=1 req_flags=0 ret_flags=0 ready=0 nr=1 ring=0",
+		 fdinfo(q.fd, "ino"), fd[0]);
+	CHECK_EQ(count_lines(&t, "kevent_ready: ", want), 2);
+	close_queue(&q);
+}
+
 /* It expires beside a thread of the process, so its event is stored at once. */
 static void hits_of_timers_are_traced(void)
 {
@@ -162,6 +188,7 @@ static void hits_of_timers_are_traced(void)
 static const struct test_case cases[] = {
 	TEST_EACH(each_step_is_traced),
 	TEST(hits_are_traced),
+	TEST(misses_without_a_ring_are_traced),
 	TEST(hits_of_timers_are_traced),
 	{}
 };
