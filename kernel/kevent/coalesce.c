@@ -85,16 +85,11 @@ static bool wake_for_held(struct kevent_queue *q)
 	return held;
 }
 
-/**
- * kevent_coalesce_begin - a consumer is about to sleep
- * @q: the queue
- * @w: the consumer, which has joined
- *
- * Two that sleep may be woken for two events: nothing is held then.
- *
- * Return: for how long events may be held, in nanoseconds, or 0.
+/*
+ * kevent_coalesce_begin() with several CPUs, or with what is held. Two that sleep may be
+ * woken for two events: nothing is held then.
  */
-u32 kevent_coalesce_begin(struct kevent_queue *q, struct kevent_waiter *w)
+u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
 {
 	struct kevent_coalesce *c = &q->coalesce;
 	u32 window;

@@ -6,6 +6,7 @@
 #define _KEVENT_COALESCE_H
 
 #include <linux/compiler.h>
+#include <linux/cpumask.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
@@ -13,13 +14,31 @@
 
 struct kevent_deadline;
 
-u32 kevent_coalesce_begin(struct kevent_queue *q, struct kevent_waiter *w);
+u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w);
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until);
 void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w);
 bool kevent_coalesce_held(struct kevent *ke);
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 			   unsigned long arg);
+
+/**
+ * kevent_coalesce_begin - a consumer is about to sleep
+ * @q: the queue
+ * @w: the consumer, which has joined
+ *
+ * Return: for how long events may be held, in nanoseconds, or 0.
+ */
+static inline u32 kevent_coalesce_begin(struct kevent_queue *q,
+					struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (num_online_cpus() > 1 || q->coalesce.left)
+		return kevent_coalesce_begin_on(q, w);
+	w->measured = false;
+	return 0;
+}
 
 /**
  * kevent_coalesce_holds - may the sleeper be left asleep for an event?

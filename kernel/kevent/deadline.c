@@ -104,20 +104,11 @@ bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 	return ktime_compare(sooner->at, until->at) < 0;
 }
 
-/**
- * kevent_block - sleep; the caller has set its state
- * @until: how long
- *
- * Return: whether the time is over.
- */
-bool kevent_block(const struct kevent_deadline *until)
+/* kevent_block() where there is a limit */
+bool kevent_block_until(const struct kevent_deadline *until)
 {
 	ktime_t at = until->at;
 
-	if (at == KTIME_MAX) {
-		schedule();
-		return false;
-	}
 	return !schedule_hrtimeout_range_clock(&at, until->slack,
 					       HRTIMER_MODE_ABS, until->clock);
 }

@@ -34,7 +34,7 @@ void kevent_deadline_start_clock(struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
-bool kevent_block(const struct kevent_deadline *until);
+bool kevent_block_until(const struct kevent_deadline *until);
 
 /**
  * kevent_deadline_get - read the timeout of a caller
@@ -67,6 +67,20 @@ static inline void kevent_deadline_start(struct kevent_deadline *until)
 {
 	if (!until->nowait && until->at != KTIME_MAX)
 		kevent_deadline_start_clock(until);
+}
+
+/**
+ * kevent_block - sleep; the caller has set its state
+ * @until: how long
+ *
+ * Return: whether the time is over.
+ */
+static inline bool kevent_block(const struct kevent_deadline *until)
+{
+	if (until->at != KTIME_MAX)
+		return kevent_block_until(until);
+	schedule();
+	return false;
 }
 
 #endif /* _KEVENT_DEADLINE_H */

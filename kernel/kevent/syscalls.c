@@ -313,10 +313,11 @@ static bool kevent_has_unread(struct kevent_queue *q)
 	return ret;
 }
 
-/* The result of a wait, which @ret has ended */
-static int kevent_wait_end(struct kevent_queue *q,
-			   const struct kevent_news *news,
-			   const struct kevent_deadline *until, int ret)
+/* kevent_wait_end() in all cases */
+static noinline int kevent_wait_ended(struct kevent_queue *q,
+				      const struct kevent_news *news,
+				      const struct kevent_deadline *until,
+				      int ret)
 {
 	u32 stored;
 
@@ -330,6 +331,18 @@ static int kevent_wait_end(struct kevent_queue *q,
 	if (stored > INT_MAX)
 		return -EINVAL;
 	return stored || ret == -ETIME ? stored : ret;
+}
+
+/* The result of a wait, which @ret has ended */
+static __always_inline int
+kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
+		const struct kevent_deadline *until, int ret)
+{
+	u32 stored = kevent_stored(q, news->old_kidx);
+
+	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
+		return stored;
+	return kevent_wait_ended(q, news, until, ret);
 }
 
 static int kevent_wait_ring(struct kevent_queue *q, u32 num,

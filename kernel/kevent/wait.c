@@ -196,13 +196,14 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		 const struct kevent_deadline *until)
 {
-	struct kevent_waiter w = { .task = current, .news = news };
+	struct kevent_waiter w __uninitialized;
 	bool timed_out = until->nowait;
 	struct pid *last = NULL;
 	unsigned long flags;
 	u32 window;
 	int ret;
 
+	kevent_waiter_init(&w, news);
 	kevent_busy_wait(q, news, until);
 	kevent_spin(q, news, until);
 	spin_lock_irqsave(&q->ready_lock, flags);

@@ -8,10 +8,10 @@
 #include <linux/bits.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 struct kevent_member;
-struct task_struct;
 
 /**
  * struct kevent_news - what a consumer of the ring waits for
@@ -54,6 +54,18 @@ struct kevent_waiter {
 	bool			look;
 	bool			done;
 };
+
+static inline void kevent_waiter_init(struct kevent_waiter *w,
+				      const struct kevent_news *news)
+{
+	w->task = current;
+	w->news = news;
+	w->measured = false;
+	w->requested = false;
+	w->woken = false;
+	w->look = false;
+	w->done = false;
+}
 
 /**
  * enum kevent_consumers - which consumers a wake-up is for
