@@ -173,7 +173,7 @@ static __always_inline bool kevent_direct_put(struct kevent_direct *d,
 
 	if (!d->to->user && !ops->fill) {
 		entry = kevent_entry(ke, ke->ready,
-				     ops->amount ? ops->amount(ke) : 0);
+				     ops->amount ? ops->amount(ke, ke->ready) : 0);
 		return kring_put_buffer(d->to, &entry);
 	}
 	kevent_fill(ke, &uk, 0);

@@ -378,11 +378,6 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	return get_pipe_info(file, false) ? 0 : -EINVAL;
 }
 
-static u32 ev_socket_amount(struct kevent *ke)
-{
-	return ev_poll_amount(ke, ke->ready);
-}
-
 /* What these have, and CHAIN has not */
 #define EV_POLL_ONLY					\
 	.mergeable	= true,				\
@@ -395,7 +390,7 @@ static u32 ev_socket_amount(struct kevent *ke)
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
 	EV_POLL_ONLY,
-	.amount		= ev_socket_amount,
+	.amount		= ev_poll_amount,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {

@@ -87,8 +87,9 @@ struct kevent_queue;
  * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
  *		an entry; under ready_lock, any context. When there is none,
  *		something the watch says of itself. Optional
- * @amount:	the second word of the result; under ready_lock, any context. Optional, for
- *		sources without @fill that say no more of an occurrence
+ * @amount:	the second word of the result, for conditions that hold; under ready_lock,
+ *		any context. Optional, for sources that say no more of an occurrence. With
+ *		@fill it is not called
  * @delivered:	the entry made by fill() of the oldest occurrence has reached
  *		user memory; under ready_lock. Optional
  * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
@@ -128,7 +129,7 @@ struct kevent_source_ops {
 	int (*collect)(struct kevent *ke, bool atomic);
 	u32 (*count)(struct kevent *ke);
 	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
-	u32 (*amount)(struct kevent *ke);
+	u32 (*amount)(struct kevent *ke, u32 ready);
 	void (*delivered)(struct kevent *ke);
 	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);
 };

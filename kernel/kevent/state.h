@@ -189,7 +189,7 @@ static __always_inline void kevent_look_later(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/* Put a watch on the ready list, if it is idle or delivered. Nobody is woken for it. */
+/* If a watch is idle or delivered, put it on the ready list. Nobody sleeps, or is woken. */
 static __always_inline bool kevent_look_next(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;

@@ -27,7 +27,7 @@ struct kevent_news {
 
 /**
  * struct kevent_waiter - a consumer asleep
- * @link: on &kevent_queue.sleepers, or empty
+ * @link: on &kevent_queue.sleepers, or empty. Set when it joins, see kevent_join()
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on
  * @news: what it waits for, if it wants the ring filled
@@ -55,6 +55,7 @@ struct kevent_waiter {
 	bool			done;
 };
 
+/* @link, @misses and @asleep_at are set when they are first needed. */
 static inline void kevent_waiter_init(struct kevent_waiter *w,
 				      const struct kevent_news *news)
 {

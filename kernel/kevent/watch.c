@@ -129,7 +129,7 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
 	if (ops->fill)
 		ops->fill(ke, uk, nth);
 	else if (ops->amount)
-		uk->ret_data[1] = ops->amount(ke);
+		uk->ret_data[1] = ops->amount(ke, ke->ready);
 	if (kevent_is_broken(ke)) {
 		uk->ret_flags |= KEVENT_RET_BROKEN;
 		uk->ret_data[1] = ops->error ?: -EIDRM;
