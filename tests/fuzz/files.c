@@ -59,11 +59,12 @@ static bool is_ending(const struct watch *w)
 static void check_level(const struct watch *w, uint32_t mask)
 {
 	uint32_t holds = file_holds(w);
+	uint32_t most = holds | to_conditions(w, nest_soon(&W.end[w->end]));
 
 	/* A wake-up stores what it says, which need not be so. */
 	if (!W.call && reports_level(w) && mask == (mask & (holds | w->may)))
 		return;
-	if (reports_level(w) ? mask != holds : (mask & ~holds) != 0)
+	if (mask & ~most || (reports_level(w) && holds & ~mask))
 		fail("an entry of watch %#llx says %#x where %#x holds",
 		     (unsigned long long)w->user, mask, holds);
 }
@@ -74,7 +75,8 @@ static void check_edge(const struct fqueue *q, const struct watch *w,
 	uint32_t allowed = w->may | covered(q, w);
 
 	if (w->look || W.fallback || is_ending(w))
-		allowed |= file_holds(w);
+		allowed |= file_holds(w) |
+			   to_conditions(w, nest_soon(&W.end[w->end]));
 	if (mask & ~allowed)
 		fail("an ET entry of watch %#llx says %#x where %#x may be said",
 		     (unsigned long long)w->user, mask, allowed);

@@ -209,6 +209,9 @@ struct outcome {
 	char		text[400];
 };
 
+/* Sequences sleep before some operations, after the model has looked. */
+extern bool naps;
+
 /* Runs it in a child, with a time limit. */
 void run_sequence(const struct sequence *s, struct outcome *out);
 
@@ -255,6 +258,7 @@ bool nest_open(int x, int q);
 int nest_check(const struct op *op);
 void nest_close(int q);
 void nest_looked(void);
+uint32_t nest_soon(const struct end *e);
 
 /* consume.c */
 void see_entries(struct fqueue *q);

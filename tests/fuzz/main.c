@@ -13,14 +13,16 @@
 #include "fuzz.h"
 
 static const char usage[] =
-"usage: kevent-fuzz [--seed N] [--steps M] [--seconds S] [--print | --emit]\n"
+"usage: kevent-fuzz [--seed N] [--steps M] [--seconds S] [--naps]\n"
+"                   [--print | --emit]\n"
 "       kevent-fuzz --storm [--seed N] [--seconds S]\n"
 "\n"
 "Runs sequences of M operations (200), from the seeds N, N + 1 and so on, for S\n"
 "seconds (10); without --seconds and with a seed that one sequence only.\n"
 "A sequence that differs from the model is minimised, printed as a C test, and ends\n"
 "the program with status 1. --print prints the operations of the seed, --emit runs them\n"
-"and prints the C test. --storm runs threads and a process in phases instead, which a\n"
+"and prints the C test. --naps sleeps before operations, so that timers expire after the\n"
+"model has looked. --storm runs threads and a process in phases instead, which a\n"
 "seed does not repeat exactly.\n";
 
 struct options {
@@ -42,6 +44,7 @@ static void parse(int argc, char **argv, struct options *o)
 		{ "print", no_argument, NULL, 'p' },
 		{ "storm", no_argument, NULL, 'm' },
 		{ "emit", no_argument, NULL, 'e' },
+		{ "naps", no_argument, NULL, 'w' },
 		{}
 	};
 	int c;
@@ -60,6 +63,8 @@ static void parse(int argc, char **argv, struct options *o)
 			o->storm = true;
 		} else if (c == 'e') {
 			o->emit = true;
+		} else if (c == 'w') {
+			naps = true;
 		} else {
 			fputs(usage, stderr);
 			exit(2);
@@ -105,8 +110,8 @@ static void report(const struct options *o, uint64_t seed,
 	unsigned int was = s->nr, i;
 	char line[100];
 
-	snprintf(line, sizeof(line), "kevent-fuzz --seed %llu --steps %u",
-		 (unsigned long long)seed, o->steps);
+	snprintf(line, sizeof(line), "kevent-fuzz %s--seed %llu --steps %u",
+		 naps ? "--naps " : "", (unsigned long long)seed, o->steps);
 	printf("FAILED %s\n", line);
 	printf("step %u: %s\n", out->step, out->text);
 	fflush(stdout);
@@ -199,7 +204,7 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (!o.emit)
 		printf("kevent-fuzz %s--seed %llu --steps %u, %s\n",
-		       o.storm ? "--storm " : "",
+		       o.storm ? "--storm " : naps ? "--naps " : "",
 		       (unsigned long long)o.seed, o.steps,
 		       on_fallback() ? "on the fallback" : "on the kernel");
 	fflush(stdout);

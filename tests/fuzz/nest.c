@@ -89,6 +89,14 @@ static bool has_timer(int q)
 	return false;
 }
 
+/* What of poll(2) may hold of @e when a call looks, though it did not a moment ago */
+uint32_t nest_soon(const struct end *e)
+{
+	if (!e->slots || e->kind != KIND_QUEUE || !has_timer(e->queue))
+		return 0;
+	return KEVENT_POLL_POLLIN | KEVENT_POLL_POLLRDNORM;
+}
+
 /*
  * All open files were looked at. A level watch that ADD has handed back makes its queue
  * readable, and wakes nobody. A timer may do so between this and the next call.
@@ -104,9 +112,7 @@ void nest_looked(void)
 		rising = W.handed ? 0 : e->now & ~e->before;
 		if (!e->slots || e->kind != KIND_QUEUE)
 			continue;
-		may = e->now;
-		if (has_timer(e->queue))
-			may |= KEVENT_POLL_POLLIN | KEVENT_POLL_POLLRDNORM;
+		may = e->now | nest_soon(e);
 		if (may)
 			file_activity(i, rising, may, false);
 	}

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -448,6 +449,14 @@ static void emit_request(const struct op *op, const struct ukevent *uk,
 	     (unsigned long long)uk->ptr, want);
 }
 
+/* ADD hands back what holds when it looks, which a timer may change. */
+static bool is_unknown(const struct op *op)
+{
+	return op->cmd == KEVENT_CTL_ADD && op->flags & KEVENT_REQ_HAND_BACK &&
+	       is_file(op->type) && W.slot[op->x].end >= 0 &&
+	       nest_soon(&W.end[W.slot[op->x].end]);
+}
+
 static void do_ctl(const struct op *op)
 {
 	struct request r = { .fd = W.q[op->q].fd, .cmd = op->cmd };
@@ -457,7 +466,8 @@ static void do_ctl(const struct op *op)
 
 	if (r.fd < 0 || (op->type == KEVENT_PROC && !W.process[op->x].pid) ||
 	    (op->type == KEVENT_POSIX_TIMER && !W.timer[op->x].made) ||
-	    (op->type == KEVENT_USER && model_is_full(op->type, op->x)))
+	    (op->type == KEVENT_USER && model_is_full(op->type, op->x)) ||
+	    is_unknown(op))
 		return;
 	W.begin_ns = now_ns();
 	make_request(op, &r.uk);
@@ -634,9 +644,23 @@ static void (*const makers[NR_OPS])(const struct op *op) = {
 	[OP_MANY_READ] = do_many,
 };
 
+/* Timers expire between the model's look and the operation. */
+static void nap(void)
+{
+	uint64_t state = now_ns();
+	struct timespec ts = {};
+
+	if (next_random(&state) % 2)
+		return;
+	ts.tv_nsec = next_random(&state) % 1000000;
+	nanosleep(&ts, NULL);
+}
+
 void do_op(const struct op *op)
 {
 	look_at_files();
+	if (naps)
+		nap();
 	W.begin_ns = now_ns();
 	if (op->code < NR_OPS && makers[op->code])
 		makers[op->code](op);

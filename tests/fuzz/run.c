@@ -19,6 +19,8 @@
 #define SECONDS	60	/* of a sequence */
 #define PHASES	10	/* of a storm */
 
+bool naps;
+
 static struct outcome *shared;
 
 uint64_t now_ns(void)
