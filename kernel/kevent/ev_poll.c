@@ -237,6 +237,26 @@ static bool ev_poll_concerns(const struct kevent *ke, __poll_t mask)
 	return mask & keys & EV_POLL_EVENTS || kevent_awaits_empty(ke);
 }
 
+/* Join the wait queues of the file. Returns what ev_poll_attach() does. */
+static __always_inline int ev_poll_join(struct kevent_poll *kp,
+					struct file *file,
+					struct socket *sock, __poll_t keys)
+{
+	struct kevent_poll_table table = {
+		.pt._qproc	= ev_poll_queue,
+		.pt._key	= keys & EV_POLL_EVENTS,
+		.kp		= kp,
+		.sock		= sock,
+	};
+	struct kevent *ke = &kp->kf.ke;
+	__poll_t mask = vfs_poll(file, &table.pt);
+
+	if (table.err)
+		return table.err;
+	ev_poll_note_device(ke, file);
+	return ev_poll_concerns(ke, mask) ? ev_poll_events(ke, mask) : 0;
+}
+
 /**
  * ev_poll_attach - see &kevent_source_ops.attach
  * @ke: the watch
@@ -250,26 +270,17 @@ int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct socket *sock = ev_poll_socket(kp, file);
-	struct kevent_poll_table table = { .kp = kp, .sock = sock };
-	__poll_t mask;
+	__poll_t keys = ev_poll_keys(kp, file, sock);
 	int err;
 
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
-	WRITE_ONCE(ke->keys, (__force u16)ev_poll_keys(kp, file, sock));
-	if ((__force __poll_t)ke->keys & EV_POLL_NESTING)
+	WRITE_ONCE(ke->keys, (__force u16)keys);
+	if (keys & EV_POLL_NESTING)
 		err = kevent_nest_link(kp, file);
 	else
 		err = kevent_file_link(&kp->kf, file);
-	if (err)
-		return err;
-	init_poll_funcptr(&table.pt, ev_poll_queue);
-	table.pt._key = (__force __poll_t)ke->keys & EV_POLL_EVENTS;
-	mask = vfs_poll(file, &table.pt);
-	if (table.err)
-		return table.err;
-	ev_poll_note_device(ke, file);
-	return ev_poll_concerns(ke, mask) ? ev_poll_events(ke, mask) : 0;
+	return err ?: ev_poll_join(kp, file, sock, keys);
 }
 
 /**

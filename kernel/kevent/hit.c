@@ -158,8 +158,8 @@ bool kevent_hit_last(struct kevent *ke, u32 mask, u64 id, u64 data)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (!list_empty(&q->ready) || q->nr_spent >= KEVENT_SPENT_MAX ||
-	    ke->state || !(mask & ke->event) || !kevent_may_end_late(ke) ||
+	if (q->nr_spent >= KEVENT_SPENT_MAX || ke->state ||
+	    !(mask & ke->event) || !kevent_may_end_late(ke) ||
 	    !kevent_queue_may_hit_and_wake(q) ||
 	    !kevent_hit_last_store(q, ke, id, data))
 		return false;

@@ -116,12 +116,15 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 }
 
 #ifdef CONFIG_KEVENT_SOCK_DIRECT
-/* The newest watch in the wait queue of a socket can be called without it. */
+/*
+ * The newest watch in the wait queue of a socket can be called without it. It has just
+ * joined, and has no flags yet.
+ */
 static void set_direct(struct kevent_poll *kp, struct socket *sock)
 {
 	lockdep_assert_held(&sock->wq.wait.lock);
 
-	set_flags(kp, kp->wait.flags | EV_POLL_SOCK);
+	set_flags(kp, EV_POLL_SOCK);
 	rcu_assign_pointer(sock->wq.kevent, &kp->wait);
 }
 

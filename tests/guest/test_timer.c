@@ -733,13 +733,16 @@ static long watch_for_gaps(void *arg)
 	return gap / US;
 }
 
-/* Without high resolution timers there is one softirq per tick. */
+/*
+ * A softirq deals with 128 timers. While it pauses the consumer expires others, and may be
+ * several times as fast. Without high resolution timers there is one softirq per tick.
+ */
 static unsigned int most_of_a_softirq(void)
 {
 	struct timespec tick;
 
 	clock_getres(CLOCK_MONOTONIC, &tick);
-	return tick.tv_nsec > MS / 2 ? 4096 : 256;
+	return tick.tv_nsec > MS / 2 ? 4096 : 1024;
 }
 
 static void expire_at_once(struct queue *q, unsigned int nr)
