@@ -8,7 +8,7 @@ SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
 	LIBUV_SRC NGINX_SRC MUTANT
 
-.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-files bench-redis bench-walk torture check model docs \
+.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
 	deb deb-libkevent deb-kernel rust kernel kernel-debug \
@@ -46,6 +46,7 @@ help:
 #?                    SERVER=example: the servers in libkevent/examples
 #? make bench-libev   measure the backends of libev
 #? make bench-redis   measure redis with kevent and epoll
+#? make bench-libuv   measure libuv with kevent and epoll, by its own benchmarks
 #? make bench-files   measure reads of small files on a disk by calls, chains, io_uring
 #? make bench-walk    measure a walk over 100,000 files by chains of calls, and du
 #? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
@@ -122,6 +123,9 @@ bench-libev: setup libev kernel-bench
 
 bench-redis: setup redis kernel-bench
 	bench/redis/run
+
+bench-libuv: setup libuv kernel-bench
+	bench/libuv/run
 
 bench-files: setup libkevent kernel-disk
 	@$(MAKE) -s --no-print-directory -C bench/files BUILD=$(BUILD)
