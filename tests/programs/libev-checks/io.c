@@ -252,6 +252,42 @@ static void ten_thousand_pipes(struct ev_loop *loop)
 	watch_pipes(loop, 10000);
 }
 
+#define IN_TURN	8
+
+static int turns[IN_TURN];		/* descriptors, as their callbacks came */
+static int nr_turns;
+
+static void take_turn(struct ev_loop *loop, ev_io *io, int revents)
+{
+	(void)revents;
+	want(nr_turns < IN_TURN);
+	turns[nr_turns++] = io->fd;
+	ev_io_stop(loop, io);
+}
+
+/* libev invokes what its backend has told last first. On epoll that is the reverse. */
+static void callbacks_come_in_the_order_of_events(struct ev_loop *loop)
+{
+	ev_io io[IN_TURN];
+	int fd[IN_TURN][2], i, j;
+
+	for (i = 0; i < IN_TURN; i++) {
+		make_pipe(fd[i]);
+		ev_io_init(&io[i], take_turn, fd[i][0], EV_READ);
+		ev_io_start(loop, &io[i]);
+	}
+	ev_run(loop, EVRUN_NOWAIT);
+	want(!nr_turns);
+	for (i = 0; i < IN_TURN; i++)
+		put(fd[3 * i % IN_TURN][1]);
+	ev_run(loop, EVRUN_ONCE);
+	want(nr_turns == IN_TURN);
+	for (i = 0; i < IN_TURN; i++) {
+		j = check_backend == EVBACKEND_KEVENT ? i : IN_TURN - 1 - i;
+		want(turns[j] == fd[3 * i % IN_TURN][0]);
+	}
+}
+
 struct ticker {
 	ev_timer	timer;
 	double		due;		/* monotonic */
@@ -338,6 +374,8 @@ const struct check io_checks[] = {
 	{ "tcp_server_reuses_descriptors", tcp_server_reuses_descriptors },
 	{ "a_thousand_pipes", a_thousand_pipes },
 	{ "ten_thousand_pipes", ten_thousand_pipes },
+	{ "callbacks_come_in_the_order_of_events",
+	  callbacks_come_in_the_order_of_events },
 	{ "timers_are_never_early", timers_are_never_early },
 	{ "timer_alone_does_not_spin", timer_alone_does_not_spin },
 	{ NULL }
