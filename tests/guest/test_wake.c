@@ -916,7 +916,7 @@ static const struct test_case cases[] = {
 	TEST(signal_counts_beside_events_of_others),
 	TEST(signal_does_not_hide_events),
 	TEST_EACH(signal_beside_an_event_loses_nothing),
-	TEST_LIMIT(timeout_and_event_race_loses_no_wake_up, 60),
+	TEST_LIMIT(timeout_and_event_race_loses_no_wake_up, 180),
 	TEST_LIMIT(threads_that_time_out_leave_nothing_behind, 30),
 	TEST_LIMIT(each_wake_up_is_counted_once, 60),
 	{}
