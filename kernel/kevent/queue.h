@@ -62,7 +62,7 @@ struct kevent_busy {
 	u32			usecs;
 	u32			id;
 	u16			budget;
-	bool			prefer;
+	u8			prefer;
 	atomic_t		spinning;
 };
 
@@ -135,17 +135,20 @@ struct kevent_busy {
  * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
+ *
+ * What others read without a lock is u8 where it could be bool: for UBSAN_BOOL gcc 12
+ * reads a bool without the volatile of READ_ONCE(), and KCSAN sees a plain read.
  */
 struct kevent_queue {
 	spinlock_t		ready_lock;	/* lists and state, see R */
-	bool			wake_request;
+	u8			wake_request;
 	u32			nr_listed;
 	struct list_head	ready;
 	struct list_head	level;
 	struct list_head	sleepers;
 	struct list_head	spent;
 	u32			nr_spent;
-	bool			overdue;
+	u8			overdue;
 	u32			nr_woken;
 	u32			nr_asleep;
 	u32			nr_members;
@@ -154,7 +157,7 @@ struct kevent_queue {
 	u64			copied;
 	u64			misses;
 	u32			nr_taken;
-	bool			awake;
+	u8			awake;
 	bool			awake_new;
 	u64			awake_pos;
 	u64			ino;
