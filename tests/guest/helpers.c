@@ -20,6 +20,7 @@
 
 #include "helpers.h"
 
+const char *kconfig = "base";
 unsigned int slowness = 1;
 
 /* Checks */

@@ -60,6 +60,9 @@ uint32_t next_random(uint64_t *state);
 
 /* Time */
 
+/* The configuration of this kernel, as --kconfig has it */
+extern const char *kconfig;
+
 /* How much slower than the plain kernel this one may be. */
 extern unsigned int slowness;
 

@@ -418,7 +418,7 @@ static void say_what_is_left_out(char *const *args)
 	}
 }
 
-static void set_slowness(const char *kconfig)
+static void set_slowness(void)
 {
 	const char *given = getenv("KEVENT_TEST_SLOW");
 
@@ -517,7 +517,6 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	const char *kconfig = "base";
 	bool list = false;
 	int opt;
 
@@ -552,7 +551,7 @@ int main(int argc, char **argv)
 		else
 			usage(opt == 'h' ? EXIT_SUCCESS : EXIT_FAILURE);
 	}
-	set_slowness(kconfig);
+	set_slowness();
 	if (list)
 		return !count_tests(argv + optind, true);
 	return run_all(argv + optind) ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -211,7 +211,7 @@ static void take_state(struct scene *s, char *text)
  */
 static void free_kept_memory(void)
 {
-	if (slowness > 1)
+	if (!strcmp(kconfig, "debug"))
 		return;
 	write_file("/sys/module/rcutree/parameters/do_rcu_barrier", "1");
 	write_file("/proc/sys/vm/drop_caches", "2");
@@ -634,7 +634,11 @@ static void add_of_each_source(void)
 		.call = add_it, .fire = fire_it, .end = end_source,
 	};
 
-	fail_each_source(&add, false, 2);
+	unsigned int i;
+
+	/* An allocation that is not made each time moves the numbers of those behind it. */
+	for (i = 0; i < 3; i++)
+		fail_each_source(&add, false, 2);
 }
 
 static void modify_of_each_source(void)
@@ -1283,7 +1287,7 @@ static void chains_and_bound_calls(void)
 
 static const struct test_case cases[] = {
 	TEST_LIMIT(new_queue, 60),
-	TEST_LIMIT(add_of_each_source, 120),
+	TEST_LIMIT(add_of_each_source, 360),
 	TEST_LIMIT(modify_of_each_source, 60),
 	TEST_LIMIT(remove_of_each_source, 60),
 	TEST(ready_of_a_mark),
