@@ -161,27 +161,47 @@ static void misses_without_a_ring_are_traced(void)
 	close_queue(&q);
 }
 
-/* It expires beside a thread of the process, so its event is stored at once. */
+/*
+ * A timer that expires beside a thread of the process: its event is stored at once. Returns
+ * false when something else ran on the CPU, and the event was taken by a call.
+ */
+static bool timer_hits(struct queue *q)
+{
+	uint64_t start = now_ns();
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, MS, NONE, 0, KEVENT_REQ_ONESHOT, 0xabc), 0);
+	while (!kevent_ring_next(q->ring, q->size, &ev)) {
+		MUST(now_ns() - start < PATIENCE_MS * MS);
+		if (!(q->ring->ring_flags & KEVENT_RING_MORE))
+			continue;
+		MUST_EQ(next_event(q, &ev, 0), 1);
+		return false;
+	}
+	CHECK_EQ(ev.ptr, 0xabc);
+	return true;
+}
+
 static void hits_of_timers_are_traced(void)
 {
-	uint64_t start;
-	struct ukevent ev;
+	uint64_t start = now_ns();
+	unsigned int misses = 0;
 	struct trace t;
 	struct queue q;
 	char want[64];
 
 	open_queue(&q, 4);
 	start_trace(&t);
-	MUST_EQ(add_timer(q.fd, MS, NONE, 0, KEVENT_REQ_ONESHOT, 0xabc), 0);
-	for (start = now_ns(); !kevent_ring_next(q.ring, q.size, &ev); )
+	while (!timer_hits(&q)) {
+		misses++;
 		MUST(now_ns() - start < PATIENCE_MS * MS);
+	}
 	end_trace(&t);
-	CHECK_EQ(ev.ptr, 0xabc);
 	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 1);
 	snprintf(want, sizeof(want), "queue=%lld type=%d", fdinfo(q.fd, "ino"),
 		 KEVENT_TIMER);
-	CHECK_EQ(count_lines(&t, "kevent_ready: ", want), 1);
-	CHECK_EQ(count_lines(&t, "kevent_deliver: ", want), 0);
+	CHECK_EQ(count_lines(&t, "kevent_ready: ", want), 1 + misses);
+	CHECK_EQ(count_lines(&t, "kevent_deliver: ", want), misses);
 	close_queue(&q);
 }
 
