@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "helpers.h"
@@ -304,7 +305,7 @@ static void look_at_memory(struct queue *q, struct outside *o,
 			   unsigned int round, int64_t ms)
 {
 	struct ukevent ev;
-	int stored;
+	int stored, unread;
 
 	MUST_EQ(wait_ring(q, q->size, ms), 0);
 	atomic_store(&o->round, round);
@@ -313,8 +314,11 @@ static void look_at_memory(struct queue *q, struct outside *o,
 		;
 	stored = wait_past(q, q->size, round - 1);
 	/* The writer has given up, maybe when the event before this was taken late. */
-	if (!stored && atomic_load(&o->over))
+	if (!stored && atomic_load(&o->over)) {
+		MUST_EQ(ioctl(o->fd[0], FIONREAD, &unread), 0);
+		CHECK_EQ(unread, 0);
 		return;
+	}
 	MUST_EQ(stored, 1);
 	MUST(kevent_ring_next(q->ring, q->size, &ev));
 	MUST_EQ(take_bytes(o->fd[0]), 1);
