@@ -58,10 +58,10 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 uint64_t test_seed(void);
 uint32_t next_random(uint64_t *state);
 
-/* Time */
-
-/* The configuration of this kernel, as --kconfig has it */
+/* The kernel: base, debug (also PREEMPT_RT and KCSAN) or gcov, as --kconfig says */
 extern const char *kconfig;
+
+/* Time */
 
 /* How much slower than the plain kernel this one may be. */
 extern unsigned int slowness;

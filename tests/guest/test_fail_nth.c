@@ -633,7 +633,6 @@ static void add_of_each_source(void)
 		.name = "ADD", .errors = { -EFAULT }, .prepare = open_source,
 		.call = add_it, .fire = fire_it, .end = end_source,
 	};
-
 	unsigned int i;
 
 	/* An allocation that is not made each time moves the numbers of those behind it. */
