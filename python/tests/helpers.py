@@ -62,7 +62,18 @@ class Case(unittest.TestCase):
     def join(self, thread):
         thread.join(SOON)
         self.assertFalse(thread.is_alive(), "the thread hangs")
+        until_gone(thread)
         self.assertIsNone(thread.problem)
+
+
+def until_gone(thread):
+    """Wait until the kernel has ended a thread that Python has joined.
+
+    Until then a signal to the process may go to that thread, which does not block
+    what the fallback has blocked in the main thread.
+    """
+    while os.path.exists(f"/proc/self/task/{thread.native_id}"):
+        os.sched_yield()
 
 
 FUTEX = "202"			# the call in which a thread waits for Python's lock
