@@ -11,6 +11,14 @@
 #include "ops.h"
 #include "state.h"
 
+/* Is the entry that was stored at @end unread, and does it say all there is to say? */
+static __always_inline bool kevent_is_said(const struct kevent *ke, const struct kring *to,
+					   u64 end)
+{
+	return to->user && kring_is_unread(to, end) &&
+	       !(ke->ready & ~ke->reported);
+}
+
 /*
  * The position after the newest entry of a watch, 0 if that cannot make another
  * one redundant. If it can, and is unread, an entry that says no more repeats
@@ -27,10 +35,9 @@ static inline u64 kevent_previous(const struct kevent *ke)
 	return ke->stored;
 }
 
-static __always_inline bool kevent_repeats(const struct kevent *ke, const struct kring *to)
+static inline bool kevent_repeats(const struct kevent *ke, const struct kring *to)
 {
-	return to->user && kring_is_unread(to, kevent_previous(ke)) &&
-	       !(ke->ready & ~ke->reported);
+	return kevent_is_said(ke, to, kevent_previous(ke));
 }
 
 /*

@@ -61,13 +61,13 @@ bool kevent_may_go_on(void)
 /* Collect */
 
 /* Watches that are looked at under one hold of the lock */
-#define KEVENT_DIRECT_LOOKS	256U
+#define KEVENT_DIRECT_LOOKS	256
 /* Holds of the lock, before rounds count what they have looked at */
 #define KEVENT_DIRECT_HOLDS	64U
 /* Likewise, before the first event is stored */
 #define KEVENT_PASS_LOOKS	64U
 /* Looks that take as long as a store */
-#define KEVENT_DIRECT_STORE	3U
+#define KEVENT_DIRECT_STORE	3
 
 /**
  * struct kevent_direct - a collection that stores each event when it has seen it
@@ -75,7 +75,7 @@ bool kevent_may_go_on(void)
  * @to:		where events go
  * @max:	how many are wanted, and fit
  * @nr:		how many were stored
- * @looks:	how many more watches may be looked at
+ * @looks:	how many more watches may be looked at; the last one may cost more
  * @stop:	a watch takes what only rounds do, or memory is away
  * @full:	there is no room
  * @again:	there may be more than fits into one hold of the lock
@@ -86,17 +86,18 @@ struct kevent_direct {
 	struct kring		*to;
 	u32			max;
 	u32			nr;
-	u32			looks;
+	int			looks;
 	bool			stop;
 	bool			full;
 	bool			again;
 	int			flags_err;
 };
 
+/* With LAST_CHECK, too: a watch is stored under the lock under which it was verified. */
 static __always_inline bool kevent_is_direct(const struct kevent *ke)
 {
-	return !(ke->state & ~KE_DELIVERED) && kevent_source_of(ke)->level &&
-	       kevent_mode(ke) != KEVENT_OTHER;
+	return !(ke->state & ~KE_DELIVERED) && kevent_source_of(ke)->plain &&
+	       !(ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH));
 }
 
 static __always_inline void kevent_settle_direct(struct kevent_direct *d,
@@ -111,11 +112,11 @@ static __always_inline void kevent_settle_direct(struct kevent_direct *d,
 		d->q->copied++;
 	}
 	ke->ready = 0;
-	if (kevent_mode(ke) == KEVENT_LEVEL)
-		kevent_look_later(ke);
-	else
+	if (ke->req_flags & KEVENT_REQ_ET)
 		kevent_dequeue(ke);
-	d->looks -= min(d->looks, KEVENT_DIRECT_STORE);
+	else
+		kevent_look_later(ke);
+	d->looks -= KEVENT_DIRECT_STORE;
 	d->nr++;
 }
 
@@ -143,7 +144,7 @@ static noinline bool kevent_direct_last(struct kevent_direct *d,
 	else
 		d->q->copied++;
 	kevent_end_late(ke);
-	d->looks -= min(d->looks, KEVENT_DIRECT_STORE);
+	d->looks -= KEVENT_DIRECT_STORE;
 	d->nr++;
 	return true;
 }
@@ -155,7 +156,7 @@ static __always_inline bool kevent_direct_verify(struct kevent *ke)
 
 	if (!kevent_is_direct(ke))
 		return false;
-	if (!kevent_must_verify(ke))
+	if (!(ke->state & KE_VERIFY))
 		return true;
 	mask = kevent_source_of(ke)->collect(ke, true);
 	if (mask < 0)
@@ -168,16 +169,11 @@ static __always_inline bool kevent_direct_put(struct kevent_direct *d,
 					      struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	struct ukevent uk __uninitialized;
-	struct kring_entry entry;
+	u32 amount = ops->amount ? ops->amount(ke, ke->ready) : 0;
+	struct kring_entry entry = kevent_entry(ke, ke->ready, amount);
 
-	if (!d->to->user && !ops->fill) {
-		entry = kevent_entry(ke, ke->ready,
-				     ops->amount ? ops->amount(ke, ke->ready) : 0);
-		return kring_put_buffer(d->to, &entry);
-	}
-	kevent_fill(ke, &uk, 0);
-	return kring_store_one(d->to, &uk);
+	return d->to->user ? kring_put_ring(d->to, &entry) :
+			     kring_put_buffer(d->to, &entry);
 }
 
 /* Store the event of a watch that is listed, if it has a new one. */
@@ -191,7 +187,7 @@ static __always_inline void kevent_direct_store(struct kevent_direct *d,
 	}
 	if (!kevent_is_listed(ke))
 		return;
-	if (kevent_repeats(ke, d->to)) {
+	if (kevent_is_said(ke, d->to, ke->stored)) {
 		ke->ready = 0;
 		kevent_delivered(ke, 0);
 		return;
@@ -207,7 +203,7 @@ static __always_inline void kevent_direct_store(struct kevent_direct *d,
 
 static __always_inline bool kevent_direct_goes_on(const struct kevent_direct *d)
 {
-	return d->looks && !d->stop;
+	return d->looks > 0 && !d->stop;
 }
 
 /* Pass over a watch that stays on the list of level watches. */
@@ -310,7 +306,7 @@ static __always_inline void kevent_direct_locked(struct kevent_direct *d,
 	if (d->nr && unlikely(d->to->flags & KEVENT_RING_BROKEN))
 		kring_set_flags(d->to, d->to->flags & ~KEVENT_RING_BROKEN);
 	d->full = d->nr == d->max && d->max < want;
-	d->again = !d->looks && !d->full && d->nr < want;
+	d->again = d->looks <= 0 && !d->full && d->nr < want;
 	d->flags_err = 0;
 	if (!d->stop && !d->again && !kevent_leaves_nothing(d->q))
 		d->flags_err = kevent_leave(d->q, d->full);

@@ -392,6 +392,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 /* What these have, and CHAIN has not */
 #define EV_POLL_ONLY					\
 	.mergeable	= true,				\
+	.plain		= true,				\
 	.whole		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
 	.attach		= ev_poll_attach,		\

@@ -10,6 +10,7 @@
 #include "coalesce.h"
 #include "hit.h"
 #include "mapping.h"
+#include "more.h"
 #include "state.h"
 #include "trace.h"
 #include "watch.h"
@@ -55,12 +56,11 @@ static __always_inline bool kevent_hit_level(struct kevent_queue *q,
 	return false;
 }
 
-/* A watch that delivery disarms. The end of one takes a task, and so does a look. */
+/* A watch that delivery disarms. The end of one takes a task. */
 static noinline bool kevent_hit_other(struct kevent_queue *q,
 				      struct kevent *ke, u32 mask, u32 amount)
 {
-	if (ke->state ||
-	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_LAST_CHECK))
+	if (ke->state || ke->req_flags & KEVENT_REQ_ONESHOT)
 		return false;
 	if (!(ke->req_flags & KEVENT_REQ_ET) && mask != ke->event)
 		return false;
@@ -179,16 +179,26 @@ static void kevent_miss(struct kevent *ke, u32 mask)
 		kevent_ready_locked(ke, mask);
 }
 
-/* The queue has no ring. */
-static __always_inline void kevent_miss_no_ring(struct kevent_queue *q,
+/* Is no report of the watch a hit? Without a ring, or if each one is looked at. */
+static __always_inline bool kevent_never_hits(const struct kevent_queue *q,
+					      const struct kevent *ke)
+{
+	return !q->ring.size || ke->req_flags & KEVENT_REQ_LAST_CHECK;
+}
+
+/* A report of a watch that never hits */
+static __always_inline void kevent_miss_at_once(struct kevent_queue *q,
 						struct kevent *ke, u32 mask)
 {
 	if (!mask)
 		return;
-	if (kevent_sleeps(q) || !kevent_is_checked(ke) || !kevent_look_next(ke))
+	if (kevent_sleeps(q) || !kevent_is_checked(ke) || !kevent_look_next(ke)) {
 		kevent_miss(ke, mask);
-	else if (trace_kevent_ready_enabled())
+		return;
+	}
+	if (trace_kevent_ready_enabled())
 		kevent_trace_ready(ke, ke->ready, false);
+	kevent_more_listed(q);
 }
 
 static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
@@ -236,13 +246,26 @@ static __always_inline void kevent_report_any(struct kevent_queue *q,
 		kevent_hit_or_miss(ke, mask, amount);
 }
 
-static noinline void kevent_report_slow(struct kevent_queue *q,
+static noinline void kevent_report_ring(struct kevent_queue *q,
 					struct kevent *ke, u32 mask, u32 amount)
 {
-	if (q->ring.size)
-		kevent_report_any(q, ke, mask, amount);
+	kevent_report_any(q, ke, mask, amount);
+}
+
+static noinline void kevent_report_miss(struct kevent_queue *q,
+					struct kevent *ke, u32 mask)
+{
+	kevent_miss_at_once(q, ke, mask);
+}
+
+static __always_inline void kevent_report_slow(struct kevent_queue *q,
+					       struct kevent *ke, u32 mask,
+					       u32 amount)
+{
+	if (kevent_never_hits(q, ke))
+		kevent_report_miss(q, ke, mask);
 	else
-		kevent_miss_no_ring(q, ke, mask);
+		kevent_report_ring(q, ke, mask, amount);
 }
 
 static noinline int kevent_ready_slow(struct kevent_queue *q,
@@ -259,7 +282,7 @@ static noinline int kevent_miss_now(struct kevent_queue *q, struct kevent *ke,
 				    u32 mask, u32 chain)
 	__releases(&q->ready_lock)
 {
-	kevent_miss_no_ring(q, ke, mask);
+	kevent_miss_at_once(q, ke, mask);
 	kevent_unlock_irqoff(q, chain);
 	return 1;
 }
@@ -279,7 +302,7 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 		return 1;
 	}
 	mask &= ke->event;
-	if (!q->ring.size)
+	if (kevent_never_hits(q, ke))
 		return kevent_miss_now(q, ke, mask, chain);
 	if (kevent_sleeps(q))
 		return kevent_ready_asleep(q, ke, mask, amount, chain);

@@ -134,9 +134,9 @@ struct kevent_file {
  * enum kevent_mode - how a watch reports
  * @KEVENT_LEVEL: while its condition holds, in each call of a consumer
  * @KEVENT_EDGE:  once for each thing that happens
- * @KEVENT_OTHER: delivery takes more than to store an entry: the watch is
- *		  verified before (LAST_CHECK), or ends or is disarmed after
- *		  (ONESHOT, DISPATCH)
+ * @KEVENT_OTHER: a report takes more than to store an entry: the watch is
+ *		  verified before its delivery (LAST_CHECK), or ends or is
+ *		  disarmed after it (ONESHOT, DISPATCH)
  *
  * A source without conditions that can be looked up, see
  * &kevent_source_ops.level, reports each thing once in any mode.

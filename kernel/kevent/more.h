@@ -5,9 +5,12 @@
 #ifndef _KEVENT_MORE_H
 #define _KEVENT_MORE_H
 
+#include <linux/atomic.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
-struct kevent_queue;
+#include "queue.h"
+
 struct kring;
 struct pid;
 
@@ -17,5 +20,13 @@ void kevent_wake_left(struct kevent_queue *q);
 int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 void kevent_retry_flags(struct kevent_queue *q);
 struct pid *kevent_follow(struct kevent_queue *q, bool sleeps);
+
+/* A watch was put on the ready list, and nobody was woken for it. */
+static __always_inline void kevent_more_listed(struct kevent_queue *q)
+{
+	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken &&
+	    !atomic_read(&q->busy.spinning))
+		kevent_more(q);
+}
 
 #endif /* _KEVENT_MORE_H */

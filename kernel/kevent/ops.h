@@ -26,6 +26,8 @@ struct kevent_queue;
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds
+ * @plain:	mergeable and level, and an entry is what collect() sees and an amount: there
+ *		is no fill(), delivered() or count()
  * @whole:	attach() sets all that follows the &struct kevent_file, before it may fail and
  *		before others can look at it. Otherwise that is cleared
  * @alone:	collect() makes calls of the program, which take as long as they take. A
@@ -103,6 +105,7 @@ struct kevent_source_ops {
 	bool			file;
 	bool			mergeable;
 	bool			level;
+	bool			plain;
 	bool			whole;
 	bool			alone;
 	bool			ends_late;

@@ -232,6 +232,30 @@ static __always_inline bool kring_push(struct kring *ring,
 }
 
 /**
+ * kring_put_ring - store one entry in a ring, where nobody is to be asked first
+ * @ring: the ring; it has a free slot
+ * @uk: the entry
+ *
+ * Return: whether it was stored; false: the memory is not at hand.
+ */
+static __always_inline bool kring_put_ring(struct kring *ring,
+					   const struct kring_entry *uk)
+{
+	bool done = false;
+
+	pagefault_disable();
+	/* kring_check() has seen that the slots are user memory as well. */
+	if (user_write_access_begin(ring->user, sizeof(*ring->user))) {
+		done = kring_push_put(ring, uk);
+		user_write_access_end();
+	}
+	pagefault_enable();
+	if (done)
+		ring->away = false;
+	return done;
+}
+
+/**
  * kring_put_buffer - store one entry in a buffer
  * @ring: the buffer; it has room
  * @uk: the entry

@@ -233,9 +233,7 @@ static void kevent_enqueue(struct kevent *ke)
 			return;
 		kevent_wake_for(ke, KEVENT_ANY);
 	}
-	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken &&
-	    !atomic_read(&q->busy.spinning))
-		kevent_more(q);
+	kevent_more_listed(q);
 }
 
 /* There is something to report. */

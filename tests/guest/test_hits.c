@@ -359,11 +359,48 @@ static void one_shot_and_last_check_are_queued(void)
 		watch(&q, 8, fd, flags[i]);
 		put_byte(fd[1]);
 		CHECK_EQ(unread(&q), 0);
+		CHECK_EQ(q.ring->ring_flags, KEVENT_RING_MORE);
 		check_counters(&q, 0, 1);
 		CHECK_EQ(wait_ring(&q, 8, 0), 1);
+		CHECK_EQ(q.ring->ring_flags, 0);
 		check_next(&q, 7, RECV);
 		close_queue(&q);
 	}
+}
+
+#define MANY_CHECKED	40
+
+/* Half of the files are read before the call that looks at them, all but one after it. */
+static void last_check_of_many(uint32_t flags)
+{
+	int fd[MANY_CHECKED][2], i;
+	struct queue q;
+
+	open_queue(&q, 64);
+	for (i = 0; i < MANY_CHECKED; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, flags, i), 0);
+		put_byte(fd[i][1]);
+	}
+	for (i = 1; i < MANY_CHECKED; i += 2)
+		CHECK_EQ(take_bytes(fd[i][0]), 1);
+	CHECK_EQ(wait_ring(&q, 64, 0), MANY_CHECKED / 2);
+	for (i = 0; i < MANY_CHECKED; i += 2)
+		check_next(&q, i, RECV);
+	check_counters(&q, 0, MANY_CHECKED);
+	for (i = 2; i < MANY_CHECKED; i += 2)
+		CHECK_EQ(take_bytes(fd[i][0]), 1);
+	CHECK_EQ(wait_ring(&q, 64, 0), !(flags & ET));
+	if (!(flags & ET))
+		check_next(&q, 0, RECV);
+	CHECK_EQ(unread(&q), 0);
+	close_queue(&q);
+}
+
+static void last_check_drops_what_was_read(void)
+{
+	last_check_of_many(KEVENT_REQ_LAST_CHECK);
+	last_check_of_many(KEVENT_REQ_LAST_CHECK | ET);
 }
 
 static void dispatch_is_stored_once(void)
@@ -769,6 +806,7 @@ static const struct test_case cases[] = {
 	TEST(level_entry_may_be_taken_during_the_hit),
 	TEST(level_with_two_conditions_is_looked_up),
 	TEST(one_shot_and_last_check_are_queued),
+	TEST(last_check_drops_what_was_read),
 	TEST(dispatch_is_stored_once),
 	TEST(waiter_is_woken),
 	TEST(waiter_gets_its_number),
