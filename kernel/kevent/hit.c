@@ -205,7 +205,7 @@ static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
 					u32 amount)
 {
 	if (mask && !kevent_hit_and_wake(ke->queue, ke, mask, amount))
-		kevent_miss(ke, mask);
+		kevent_miss_at_once(ke->queue, ke, mask);
 }
 
 /* A consumer sleeps. */

@@ -351,7 +351,7 @@ static void chain_behind_others_is_not_run_for_what_was(struct queue *q)
 			if (nr == i + 1)
 				MUST_EQ(add_poll(q->fd, others[i][0],
 						 KEVENT_POLL_POLLIN,
-						 KEVENT_REQ_ET |
+						 KEVENT_REQ_DISPATCH |
 						 KEVENT_REQ_LAST_CHECK, i), 0);
 			put(others[i][1], 1);
 			MUST_EQ(read(others[i][0], buffer, 1), 1);

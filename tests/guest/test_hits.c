@@ -394,6 +394,13 @@ static void last_check_of_many(uint32_t flags)
 	if (!(flags & ET))
 		check_next(&q, 0, RECV);
 	CHECK_EQ(unread(&q), 0);
+	CHECK_EQ(take_bytes(fd[0][0]), 1);
+	CHECK_EQ(wait_ring(&q, 64, 0), 0);
+	/* With nothing listed, and a ring that was found before */
+	put_byte(fd[1][1]);
+	CHECK_EQ(unread(&q), 0);
+	CHECK_EQ(wait_ring(&q, 64, 0), 1);
+	check_next(&q, 1, RECV);
 	close_queue(&q);
 }
 
@@ -700,17 +707,21 @@ static void expiry_of_an_interval_is_queued(void)
 	cpu_set_t before;
 	uint64_t start;
 	struct queue q;
+	int i;
 
 	open_queue(&q, 8);
 	stay_here(&before);
-	MUST_EQ(add_timer(q.fd, MS, MS, 0, ONESHOT, 7), 0);
-	start = now_ns();
-	while (now_ns() - start < 10 * MS)
-		;
-	CHECK_EQ(unread(&q), 0);
-	MUST_EVENT(&q, &ev);
-	CHECK(ticks(&ev) >= 9);
-	check_counters(&q, 0, 1);
+	/* One expiry may find another task on this CPU, and is queued in any case. */
+	for (i = 1; i <= 5; i++) {
+		MUST_EQ(add_timer(q.fd, MS, MS, 0, ONESHOT, 7), 0);
+		start = now_ns();
+		while (now_ns() - start < 10 * MS)
+			;
+		CHECK_EQ(unread(&q), 0);
+		MUST_EVENT(&q, &ev);
+		CHECK(ticks(&ev) >= 9);
+		check_counters(&q, 0, i);
+	}
 	stay_anywhere(&before);
 	close_queue(&q);
 }
