@@ -11,7 +11,10 @@
 #include "ops.h"
 #include "state.h"
 
-/* Is the entry that was stored at @end unread, and does it say all there is to say? */
+/*
+ * Is the entry that was stored at @end unread, and does it say all there is to say? For a
+ * watch that is mergeable and not broken; 0 for others.
+ */
 static __always_inline bool kevent_is_said(const struct kevent *ke, const struct kring *to,
 					   u64 end)
 {

@@ -186,7 +186,7 @@ static __always_inline bool kevent_never_hits(const struct kevent_queue *q,
 	return !q->ring.size || ke->req_flags & KEVENT_REQ_LAST_CHECK;
 }
 
-/* A report of a watch that never hits */
+/* A report that is no hit: look at the watch, if that is its way, at its delivery. */
 static __always_inline void kevent_miss_at_once(struct kevent_queue *q,
 						struct kevent *ke, u32 mask)
 {

@@ -26,8 +26,8 @@ struct kevent_queue;
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds
- * @plain:	mergeable and level, and an entry is what collect() sees and an amount: there
- *		is no fill(), delivered() or count()
+ * @plain:	mergeable, level and not alone, and an entry is what collect() sees and an
+ *		amount: there is no fill(), delivered() or count()
  * @whole:	attach() sets all that follows the &struct kevent_file, before it may fail and
  *		before others can look at it. Otherwise that is cleared
  * @alone:	collect() makes calls of the program, which take as long as they take. A

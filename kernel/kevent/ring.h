@@ -26,7 +26,7 @@
  * @slots:	its slots
  * @size:	number of slots; a power of two when @user is set
  * @flags:	what kevent_ring.ring_flags holds
- * @away:	kring_push() found the memory away, and kring_store() has not found
+ * @away:	kring_push() found the memory away, and no store by a call has found
  *		it since
  * @kidx:	entries ever stored; user memory holds a copy
  * @uidx:	last valid value seen in kevent_ring.ring_uidx: never decreases,

@@ -62,6 +62,9 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->id_high && !ops->file);
 	WARN_ON(ops->ends_late && (ops->file || ops->destroy));
 	WARN_ON(ops->whole && !ops->file);
+	WARN_ON(ops->plain && !(ops->mergeable && ops->level));
+	WARN_ON(ops->plain && (ops->alone || ops->fill || ops->delivered ||
+			       ops->count));
 }
 
 /* The first type with watches of this size: @type, or one before it */
