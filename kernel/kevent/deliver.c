@@ -320,7 +320,7 @@ static __always_inline void kevent_direct_locked(struct kevent_direct *d,
 static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 			   bool relist)
 {
-	if (to->user && READ_ONCE(to->flags))
+	if (kring_is_ring(to) && READ_ONCE(to->flags))
 		return false;
 	if (relist)
 		return !READ_ONCE(q->nr_listed);
@@ -412,8 +412,9 @@ static __always_inline int kevent_collect_now(struct kevent_queue *q,
 					      struct kring *to, u32 max,
 					      bool relist)
 {
-	return relist && to->user ? kevent_collect_ring(q, max) :
-				    kevent_collect_any(q, to, max, relist);
+	return relist && kring_is_ring(to) ?
+	       kevent_collect_ring(q, max) :
+	       kevent_collect_any(q, to, max, relist);
 }
 
 /*

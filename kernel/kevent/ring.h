@@ -96,11 +96,21 @@ static inline bool kring_is_unread(const struct kring *ring, u64 end)
 	return end > ring->uidx;
 }
 
+/*
+ * Is it a ring, or a buffer? The answer needs no lock: a ring may be moved to another
+ * address, and stays a ring.
+ */
+static inline bool kring_is_ring(const struct kring *ring)
+{
+	return READ_ONCE(ring->user);
+}
+
 /* The same ring is at @user in another address space. */
 static inline void kring_move(struct kring *ring,
 			      struct kevent_ring __user *user)
 {
-	ring->user = user;
+	/* Pairs with kring_is_ring(). */
+	WRITE_ONCE(ring->user, user);
 	ring->slots = user->event;
 }
 
