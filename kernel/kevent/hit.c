@@ -179,14 +179,14 @@ static void kevent_miss(struct kevent *ke, u32 mask)
 		kevent_ready_locked(ke, mask);
 }
 
-/* Is no report of the watch a hit? Without a ring, or if each one is looked at. */
+/* A queue without a ring has no hits, and a watch with LAST_CHECK is looked at by a call. */
 static __always_inline bool kevent_never_hits(const struct kevent_queue *q,
 					      const struct kevent *ke)
 {
 	return !q->ring.size || ke->req_flags & KEVENT_REQ_LAST_CHECK;
 }
 
-/* A report that is no hit: look at the watch, if that is its way, at its delivery. */
+/* A report is no hit. A call looks at the watch before it delivers it, if that can be done. */
 static __always_inline void kevent_miss_at_once(struct kevent_queue *q,
 						struct kevent *ke, u32 mask)
 {

@@ -21,7 +21,10 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 void kevent_retry_flags(struct kevent_queue *q);
 struct pid *kevent_follow(struct kevent_queue *q, bool sleeps);
 
-/* A watch was put on the ready list. Is somebody on the way, or is it to be said? */
+/*
+ * A watch was put on the ready list. If it is the only one and no consumer is on its way,
+ * the ring says that there is more.
+ */
 static __always_inline void kevent_more_listed(struct kevent_queue *q)
 {
 	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken &&

@@ -242,7 +242,7 @@ static __always_inline bool kring_push(struct kring *ring,
 }
 
 /**
- * kring_put_ring - store one entry in a ring, where nobody is to be asked first
+ * kring_put_ring - store one entry in a ring, by a consumer that calls
  * @ring: the ring; it has a free slot
  * @uk: the entry
  *
