@@ -560,6 +560,24 @@ static void malformed_timeouts_are_refused(void)
 	close_queue(&q);
 }
 
+/* A 32-bit program has padding there, which it need not clear. */
+static void upper_half_of_tv_nsec_counts_for_64_bits_only(void)
+{
+	const struct {
+		int64_t sec;
+		uint64_t nsec;
+	} upper = { 0, 1ull << 32 };
+	const struct timespec *timeout = (const struct timespec *)&upper;
+	int expected = sizeof(long) == 4 ? 0 : -EINVAL;
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 8);
+	CHECK_EQ(raw_get(q.fd, 0, 1, timeout, &ev, 0), expected);
+	CHECK_EQ(raw_wait(q.fd, 1, 0, timeout, 0, NULL), expected);
+	close_queue(&q);
+}
+
 /* A refused call consumes no event. */
 static void bad_calls_lose_nothing(void)
 {
@@ -660,6 +678,7 @@ static const struct test_case cases[] = {
 	TEST(wait_ignores_arg_without_its_flag),
 	TEST(ring_calls_need_a_ring),
 	TEST(malformed_timeouts_are_refused),
+	TEST(upper_half_of_tv_nsec_counts_for_64_bits_only),
 	TEST(bad_calls_lose_nothing),
 #ifdef __x86_64__
 	TEST(compat_calls_share_the_layout),
