@@ -199,8 +199,10 @@ void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 	if (!w->measured || !came)
 		return;
 	now = ktime_get();
-	if (c->woken_at)
+	if (c->woken_at) {
 		average(&c->wake_ns, ktime_sub(now, c->woken_at));
+		kevent_spin_woken(q, ktime_sub(now, c->woken_at));
+	}
 	if (c->first_at || c->woken_at)
 		kevent_spin_slept(q, ktime_sub(c->first_at ?: c->woken_at,
 					       w->asleep_at));

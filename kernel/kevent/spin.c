@@ -3,13 +3,13 @@
  * Spinning in place of a short sleep
  *
  * A sleep costs its consumer a switch to another task and back, and whoever ends it a
- * wake-up. A consumer that looks for events for as long as a wake-up takes has neither if
- * one comes. It does so while recent sleeps were shorter than that, by an account in
- * nanoseconds: spinning that found an event pays in what it took less than a wake-up takes,
- * and spinning in vain takes out what it took. A short sleep pays in an eighth of what
- * spinning would have, so that a queue whose account is empty tries again, and a pause
- * empties the account. So spinning takes no more time than the sleeps would have, but for
- * that eighth.
+ * wake-up. A consumer that looks for events for as long as a short wake-up takes has
+ * neither if one comes. It does so while recent sleeps were shorter than that, by an
+ * account in nanoseconds: spinning that found an event pays in what it took less than such
+ * a wake-up, and spinning in vain takes out what it took. A short sleep pays in an eighth
+ * of what spinning would have, so that a queue whose account is empty tries again, and a
+ * pause empties the account. So spinning takes no more CPU time than the sleeps would have,
+ * but for that eighth.
  */
 
 #include <linux/atomic.h>
@@ -24,7 +24,7 @@
 
 #include "spin.h"
 
-/* As long as a wake-up takes, but no longer */
+/* As long as a short wake-up takes, but no longer */
 unsigned int kevent_spin_max_ns __read_mostly = 200 * 1000;
 
 /* The account has enough for so many times of spinning in vain. */
@@ -36,7 +36,7 @@ unsigned int kevent_spin_max_ns __read_mostly = 200 * 1000;
 
 static u32 spin_ns(const struct kevent_queue *q)
 {
-	return min(READ_ONCE(kevent_spin_max_ns), READ_ONCE(q->coalesce.wake_ns));
+	return min(READ_ONCE(kevent_spin_max_ns), READ_ONCE(q->spin.wake_ns));
 }
 
 static void spin_pay(struct kevent_queue *q, s64 ns)
@@ -116,6 +116,18 @@ void kevent_spin_on(struct kevent_queue *q, const struct kevent_news *news,
 		WRITE_ONCE(q->spin.vain, READ_ONCE(q->spin.vain) + 1);
 	}
 	atomic_dec(&q->busy.spinning);
+}
+
+/**
+ * kevent_spin_woken - learn from a wake-up
+ * @q: the queue
+ * @took: until the consumer ran, in nanoseconds
+ */
+void kevent_spin_woken(struct kevent_queue *q, s64 took)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	WRITE_ONCE(q->spin.wake_ns, kevent_spin_wake_ns(q->spin.wake_ns, took));
 }
 
 /**

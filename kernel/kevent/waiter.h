@@ -120,6 +120,7 @@ struct kevent_coalesce {
 /**
  * struct kevent_spin - spinning in place of a short sleep
  * @credit:	how long consumers may spin in vain, in nanoseconds
+ * @wake_ns:	how long a short wake-up takes; written under ready_lock
  * @found:	how often an event came meanwhile
  * @vain:	how often none came
  *
@@ -128,6 +129,7 @@ struct kevent_coalesce {
  */
 struct kevent_spin {
 	u32			credit;
+	u32			wake_ns;
 	u64			found;
 	u64			vain;
 };
