@@ -5,6 +5,7 @@
 
 #include <linux/compat.h>
 #include <linux/errno.h>
+#include <linux/fault-inject-usercopy.h>
 #include <linux/hrtimer.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
@@ -34,8 +35,9 @@ ktime_t kevent_clock_now(clockid_t clock)
 }
 
 /*
- * get_timespec64() with one access to user memory. A 32-bit program leaves the upper
- * half of tv_nsec as it was, and so it counts for nothing.
+ * get_timespec64() with one access to user memory, which can be made to fail as a copy
+ * can. A 32-bit program leaves the upper half of tv_nsec as it was, and so it counts for
+ * nothing.
  */
 static __always_inline int
 kevent_get_timespec(struct timespec64 *ts,
@@ -43,6 +45,8 @@ kevent_get_timespec(struct timespec64 *ts,
 {
 	__s64 sec, nsec;
 
+	if (should_fail_usercopy())
+		return -EFAULT;
 	if (can_do_masked_user_access())
 		from = masked_user_access_begin(from);
 	else if (!user_read_access_begin(from, sizeof(*from)))
