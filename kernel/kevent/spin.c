@@ -8,8 +8,8 @@
  * account in nanoseconds: spinning that found an event pays in what it took less than such
  * a wake-up, and spinning in vain takes out what it took. A short sleep pays in an eighth
  * of what spinning would have, so that a queue whose account is empty tries again, and a
- * pause empties the account. So spinning takes no more CPU time than the sleeps would have,
- * but for that eighth.
+ * pause empties the account. How long a short wake-up takes is an estimate of the CPU time
+ * that a sleep costs: spinning takes more than it saves where that is too high.
  */
 
 #include <linux/atomic.h>
