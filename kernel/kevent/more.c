@@ -14,35 +14,42 @@
 
 #include "mapping.h"
 #include "more.h"
+#include "window.h"
 
-/* Returns -EFAULT when the ring at @where needs to be faulted in first. */
-static int kevent_more_store(struct kevent_queue *q, struct kring *where)
+/* Returns -EFAULT when the ring needs to be faulted in first. */
+static int kevent_more_store(struct kevent_queue *q)
 {
-	unsigned long flags;
-	int err = 0;
+	lockdep_assert_held(&q->ready_lock);
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	q->more_queued = false;
-	if (!list_empty(&q->ready) && kevent_ring_here(q))
-		err = kring_set_flags(&q->ring,
-				      q->ring.flags | KEVENT_RING_MORE);
-	*where = q->ring;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return err;
+	if (list_empty(&q->ready) || !kevent_ring_here(q))
+		return 0;
+	return kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
 }
 
 /*
  * In the consumer's thread, about to return to user mode from any call. So it
- * faults memory in only where that does not wait, as after fork().
+ * faults memory in only where that does not wait, as after fork(). From the moment
+ * that the lock is released the work may be queued again, even before this returns.
  */
 static void kevent_more_work(struct callback_head *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
 					      more_work);
 	struct kring where;
+	int err;
 
-	if (kevent_more_store(q, &where) && kring_fault_in_flags(&where))
-		kevent_more_store(q, &where);
+	spin_lock_irq(&q->ready_lock);
+	WARN_ON_ONCE(!q->more_queued);
+	q->more_queued = false;
+	err = kevent_more_store(q);
+	where = q->ring;
+	spin_unlock_irq(&q->ready_lock);
+	if (err && kring_fault_in_flags(&where)) {
+		kevent_window(q, KEVENT_WINDOW_MORE_FAULT);
+		spin_lock_irq(&q->ready_lock);
+		kevent_more_store(q);
+		spin_unlock_irq(&q->ready_lock);
+	}
 	kevent_queue_put(q);
 }
 

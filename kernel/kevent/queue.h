@@ -101,7 +101,9 @@ struct kevent_busy {
  *		kevent_more()
  * @consumer_sleeps: R: that wait could have slept
  * @more_work:	R: runs in @consumer, and holds a reference to the queue
- * @more_queued: R: @more_work is on its way
+ * @more_queued: R: @more_work is on the task's list. Set by who puts it there, cleared
+ *		by kevent_more_work() as its first step and by nobody else: after that
+ *		another miss may queue it again at any time
  * @poll_wait:	poll() on the queue's own descriptor
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
  *		kevent_unlock_later(). Idle once the file of the queue is gone

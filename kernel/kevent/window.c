@@ -28,6 +28,7 @@ static const char *const kevent_window_names[] = {
 	[KEVENT_WINDOW_SETTLE]		= "settle",
 	[KEVENT_WINDOW_TURN]		= "turn",
 	[KEVENT_WINDOW_VERIFIED]	= "verified",
+	[KEVENT_WINDOW_MORE_FAULT]	= "more_fault",
 	[KEVENT_WINDOW_SERVE]		= "serve",
 };
 

@@ -23,6 +23,8 @@ struct kevent_queue;
  * @KEVENT_WINDOW_TURN:		a watch has been chosen to report in the place of
  *				others, with the wait queue locked
  * @KEVENT_WINDOW_VERIFIED:	files were looked at, whose watches are still busy
+ * @KEVENT_WINDOW_MORE_FAULT:	the ring was faulted in on the way to user mode, and
+ *				its flag is not stored yet
  * @KEVENT_WINDOW_SERVE:	a thread is to serve, and has not looked at its descriptor
  * @KEVENT_NR_WINDOWS:		how many there are
  */
@@ -32,6 +34,7 @@ enum kevent_window {
 	KEVENT_WINDOW_SETTLE,
 	KEVENT_WINDOW_TURN,
 	KEVENT_WINDOW_VERIFIED,
+	KEVENT_WINDOW_MORE_FAULT,
 	KEVENT_WINDOW_SERVE,
 	KEVENT_NR_WINDOWS,
 };
