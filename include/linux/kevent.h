@@ -128,7 +128,9 @@ bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk);
  *
  * Reports to the watch that is alone in @wq, if one is. A task that joins @wq after
  * this has looked will see the data: the caller has made it visible, then executed
- * the full barrier of skwq_has_sleeper(). Under rcu_read_lock(), any context.
+ * the full barrier of skwq_has_sleeper(). That pairs with kevent_modify_locked(), too:
+ * who changes what the watch wants sees the data, or is seen here. Under
+ * rcu_read_lock(), any context.
  *
  * Return: false when @wq has to be woken up.
  */

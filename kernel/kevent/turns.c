@@ -478,6 +478,11 @@ static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 {
 	struct wait_queue_head *head = *ev_poll_head(kp);
 
+	/*
+	 * What has happened to the file comes before what is read of this watch and of
+	 * those in its run. Pairs with kevent_modify_locked().
+	 */
+	smp_mb();
 	if (kevent_awaits_empty(&kp->kf.ke))
 		kevent_wake_empty(&kp->kf.ke, kevent_socket(kp->kf.file), key);
 	if (unlikely(key & POLLFREE))
@@ -513,8 +518,9 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		     mask & (POLLFREE | EPOLL_URING_WAKE) ||
 		     keys & EV_POLL_EXTRA || !ev_poll_key_suffices(keys, mask)))
 		return ev_poll_wake_slow(kp, mask);
-	if (!(mask & keys))
-		return 1;
+	/* A MODIFY may have stored the interest that is missing: look behind a barrier. */
+	if (unlikely(!(mask & keys)))
+		return ev_poll_wake_slow(kp, mask);
 	return kevent_ready_now(&kp->kf.ke,
 				ev_poll_key_events(&kp->kf.ke, mask));
 }
@@ -535,6 +541,8 @@ int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		container_of(wait, struct kevent_poll_more, wait);
 	__poll_t mask = key_to_poll(key);
 
+	/* As in ev_poll_wake_slow(). Pairs with kevent_modify_locked(). */
+	smp_mb();
 	if (unlikely(mask & POLLFREE))
 		ev_poll_orphan(&more->kp->kf.ke, wait, &wait->private);
 	else
@@ -607,10 +615,14 @@ void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
 	if (!head)
 		return;
 	spin_lock_irq(&head->lock);
-	if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
-		cut_ties(container_of(wait, struct kevent_poll, wait), head);
-	list_del_init(&wait->entry);
-	WRITE_ONCE(*slot, NULL);
+	/* POLLFREE may have come first: then there is nothing to leave. */
+	if (*slot == head) {
+		if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
+			cut_ties(container_of(wait, struct kevent_poll, wait),
+				 head);
+		list_del_init(&wait->entry);
+		WRITE_ONCE(*slot, NULL);
+	}
 	spin_unlock_irq(&head->lock);
 }
 

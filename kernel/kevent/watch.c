@@ -553,6 +553,13 @@ kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
 		report |= kevent_mark_new(ke, uk);
 	if (ops->collect) {
 		ke->ready = 0;
+		/*
+		 * A wake-up stores data and then asks what the watch wants. Here that
+		 * is stored before the data is looked at, now or by the next consumer
+		 * that gets ready_lock: one of the two sees the other. Pairs with the
+		 * callbacks of wait queues in turns.c and with kevent_sock_readable().
+		 */
+		smp_mb();
 		report = !kevent_sees_nothing(ke, ops);
 	}
 	if (report)
@@ -716,11 +723,9 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	if (!ke)
 		return NULL;
 	spin_lock_irqsave(&q->ready_lock, flags);
-	*killed = !kevent_is_dead(ke);
-	if (*killed) {
+	*killed = kevent_kill(ke);
+	if (*killed)
 		kevent_hold(ke);
-		*killed = kevent_kill(ke);
-	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return ke;
 }
