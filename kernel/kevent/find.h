@@ -85,11 +85,26 @@ static inline void kevent_hold(struct kevent *ke)
 		get_file(to_kevent_file(ke)->file);
 }
 
-/* Undo kevent_hold(). May sleep. */
+/* What kevent_hold() has pinned: NULL for a source without a file */
+static inline struct file *kevent_held_file(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->file ? to_kevent_file(ke)->file : NULL;
+}
+
+/*
+ * Undo kevent_hold(). If the file was closed meanwhile it ends here, and not on the way to
+ * user mode: the caller may be a consumer that sleeps next, for long. So no lock is held,
+ * and ->release() takes as long as it takes.
+ */
+static inline void kevent_unhold_file(struct file *file)
+{
+	if (file)
+		__fput_sync(file);
+}
+
 static inline void kevent_unhold(struct kevent *ke)
 {
-	if (kevent_source_of(ke)->file)
-		fput(to_kevent_file(ke)->file);
+	kevent_unhold_file(kevent_held_file(ke));
 }
 
 /* The socket of a file, NULL if it is none */

@@ -63,8 +63,8 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 
 /*
  * Level watches that were delivered count until the next collection finds them
- * idle. Unread entries in the ring count as far as this can be known without
- * a fault.
+ * idle, and so do watches that a consumer looks at: they may be ready. Unread entries
+ * in the ring count as far as this can be known without a fault.
  */
 static bool kevent_pending(struct kevent_queue *q)
 {
@@ -74,7 +74,8 @@ static bool kevent_pending(struct kevent_queue *q)
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
-	ret = q->nr_listed || q->wake_request || q->ring.kidx != q->ring.uidx;
+	ret = q->nr_listed || q->nr_taken || q->wake_request ||
+	      q->ring.kidx != q->ring.uidx;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return ret;
 }

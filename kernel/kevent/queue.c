@@ -36,6 +36,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->mappings);
 	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
+	INIT_LIST_HEAD(&q->askers);
 	INIT_LIST_HEAD(&q->spent);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
@@ -48,6 +49,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->mm = current->mm;
 	mmgrab(q->mm);
 	q->ring_mm = KEVENT_NO_MM;
+	q->looks = 1;
 	q->consumer = get_pid(task_pid(current));
 	return q;
 }
@@ -255,6 +257,49 @@ void kevent_wake_others(struct kevent_queue *q, int nr)
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_wake(q, KEVENT_OF_RING, nr);
 	kevent_unlock(q, flags);
+}
+
+/* Consumers that are woken under one hold of ready_lock */
+#define KEVENT_ASKERS_SLICE	16U
+
+static bool kevent_wake_askers_locked(struct kevent_queue *q,
+				      struct list_head *askers)
+{
+	u32 left = KEVENT_ASKERS_SLICE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	while (!list_empty(askers) && left--) {
+		w = list_first_entry(askers, struct kevent_waiter, asking);
+		list_del_init(&w->asking);
+		/* One that runs already comes for the lock. */
+		if (!kevent_wake_task(w->task))
+			continue;
+		kevent_sleepers_del(q, w);
+		w->woken = true;
+		q->nr_woken++;
+	}
+	return !list_empty(askers);
+}
+
+/**
+ * kevent_wake_askers - files were looked at, of which nobody knew whether they are ready
+ * @q: the queue
+ * @askers: those who came to sleep before that was known; they may leave the list, which
+ *	    is empty when this returns. As many as there are threads: the caller, who has
+ *	    looked, wakes all of them, and holds the lock for a few at a time
+ */
+void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers)
+{
+	bool more;
+
+	do {
+		spin_lock_irq(&q->ready_lock);
+		more = kevent_wake_askers_locked(q, askers);
+		spin_unlock_irq(&q->ready_lock);
+		cond_resched();
+	} while (more);
 }
 
 /*

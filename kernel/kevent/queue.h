@@ -90,7 +90,12 @@ struct kevent_busy {
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
- * @nr_taken:	R: watches that consumers look at without the lock
+ * @nr_taken:	R: watches that consumers look at without the lock. They are on no list, and
+ *		may be ready: nobody says of a queue that has some that nothing is
+ * @looks:	R: counts how often consumers came back from that; never
+ *		%KEVENT_LOOKS_UNKNOWN
+ * @askers:	R: of @sleepers those who came while @nr_taken was not 0. The next consumer
+ *		that comes back from looking wakes them to collect once more
  * @awake:	R: @wakeup is active. Peeked at without the lock
  * @awake_new:	R: an event for which it is was reported, or delivered, since a
  *		consumer came back
@@ -159,6 +164,8 @@ struct kevent_queue {
 	u64			copied;
 	u64			misses;
 	u32			nr_taken;
+	u32			looks;
+	struct list_head	askers;
 	u8			awake;
 	bool			awake_new;
 	u64			awake_pos;
@@ -200,6 +207,7 @@ void kevent_queue_put_some(struct kevent_queue *q, u32 nr);
 void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, int nr);
+void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 
 /* Is a waiter one for which a limit holds? */
@@ -215,6 +223,7 @@ static inline void kevent_sleepers_del(struct kevent_queue *q,
 	lockdep_assert_held(&q->ready_lock);
 
 	list_del_init(&w->link);
+	list_del_init(&w->asking);
 	q->nr_members -= kevent_is_member(w);
 }
 

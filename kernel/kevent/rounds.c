@@ -49,6 +49,10 @@ struct kevent_batch {
  * @unsure:	the watch that kevent_gather() or kevent_comes_alone() has looked at, under
  *		this hold of the lock, without an answer
  * @flags_err:	the flag of the ring that says whether there is more was not stored
+ * @nr_held:	how many files were looked at without the lock
+ * @held:	these files, held until the events are delivered
+ * @looked:	somebody may have come to sleep meanwhile
+ * @askers:	R: who has, see &kevent_queue.askers
  * @dead:	watches to free, detached by others
  * @oneshot:	watches to bury, held, delivered for good
  */
@@ -62,6 +66,10 @@ struct kevent_round {
 	bool			full;
 	const struct kevent	*unsure;
 	int			flags_err;
+	u32			nr_held;
+	struct file		*held[KRING_BATCH];
+	bool			looked;
+	struct list_head	askers;
 	struct list_head	dead;
 	struct list_head	oneshot;
 };
@@ -139,7 +147,8 @@ static void kevent_verify_alone(struct kevent_batch *batch)
 	kevent_run_settle(false);
 }
 
-static void kevent_batch_verify(struct kevent_batch *batch)
+static void kevent_batch_verify(struct kevent_round *r,
+				struct kevent_batch *batch)
 {
 	struct kevent *ke;
 	u32 i;
@@ -151,22 +160,26 @@ static void kevent_batch_verify(struct kevent_batch *batch)
 	for (i = 0; i < batch->nr; i++) {
 		ke = batch->ke[i];
 		batch->mask[i] = kevent_source_of(ke)->collect(ke, false);
-		kevent_unhold(ke);
+		r->held[i] = kevent_held_file(ke);
 	}
+	r->nr_held = batch->nr;
 }
 
-/* Watches that died since, and are detached, go to @dead. */
-static void kevent_batch_return(struct kevent_queue *q,
-				struct kevent_batch *batch,
-				struct list_head *dead)
+/* Watches that died since, and are detached, are left to be freed. */
+static void kevent_batch_return(struct kevent_round *r,
+				struct kevent_batch *batch)
 {
+	struct kevent_queue *q = r->q;
 	u32 i = batch->nr;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	while (i--)
 		if (kevent_put_back(batch->ke[i], batch->mask[i]))
-			list_add(&batch->ke[i]->link, dead);
+			list_add(&batch->ke[i]->link, &r->dead);
+	q->looks += q->looks == U32_MAX ? 2 : 1;
+	r->looked = !list_empty(&q->askers);
+	list_splice_tail_init(&q->askers, &r->askers);
 }
 
 /*
@@ -353,10 +366,10 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 	kevent_batch_take(r, &batch, want);
 	if (batch.nr) {
 		kevent_batch_unlock(q, &batch, *flags);
-		kevent_batch_verify(&batch);
+		kevent_batch_verify(r, &batch);
 		kevent_window(q, KEVENT_WINDOW_VERIFIED);
 		spin_lock_irqsave(&q->ready_lock, *flags);
-		kevent_batch_return(q, &batch, &r->dead);
+		kevent_batch_return(r, &batch);
 		if (list_empty(&q->ready))
 			return 0;
 		fits = kevent_round_fits(r);
@@ -413,14 +426,28 @@ static void kevent_round_bury(struct kevent_round *r)
 		kevent_bury(ke, true);
 }
 
+/* The events are delivered: let go of what was looked at. Files that were closed end. */
+static void kevent_round_unhold(struct kevent_round *r)
+{
+	u32 i;
+
+	if (r->looked)
+		kevent_wake_askers(r->q, &r->askers);
+	for (i = 0; i < r->nr_held; i++)
+		kevent_unhold_file(r->held[i]);
+}
+
 static int kevent_round(struct kevent_round *r)
 {
 	struct kevent_queue *q = r->q;
 	unsigned long flags;
 	int ret;
 
+	INIT_LIST_HEAD(&r->askers);
 	INIT_LIST_HEAD(&r->dead);
 	INIT_LIST_HEAD(&r->oneshot);
+	r->nr_held = 0;
+	r->looked = false;
 	r->again = false;
 	r->full = false;
 	spin_lock_irqsave(&q->ready_lock, flags);
@@ -430,6 +457,7 @@ static int kevent_round(struct kevent_round *r)
 	if (ret == (int)r->max || (ret >= 0 && !r->again))
 		r->flags_err = kevent_leave(q, r->full);
 	kevent_unlock(q, flags);
+	kevent_round_unhold(r);
 	if (unlikely(!list_empty(&r->dead) || !list_empty(&r->oneshot)))
 		kevent_round_bury(r);
 	return ret;

@@ -100,16 +100,16 @@ static noinline int kevent_get_more(struct kevent_queue *q, struct kring *buf,
 				    u32 min_nr, struct kevent_deadline *until,
 				    int ret)
 {
+	struct kevent_looks looks = KEVENT_LOOKS_INIT;
 	u32 total = max(ret, 0);
 	bool first = true;
 
-	/* What was ready may turn out not to be, again and again. */
 	if (ret >= 0)
 		kevent_deadline_start(until);
 	while (ret >= 0 && total < min_nr) {
-		ret = first ? 0 : kevent_deadline_over(until);
+		ret = first ? 0 : kevent_try_again(until, &looks);
 		if (!ret)
-			ret = kevent_sleep(q, NULL, until);
+			ret = kevent_sleep(q, NULL, until, &looks);
 		if (ret && ret != KEVENT_SLEPT_LOOK)
 			break;
 		first = false;
@@ -218,6 +218,7 @@ kevent_fill_ring(struct kevent_queue *q, u32 num,
 		 const struct kevent_news *news,
 		 const struct kevent_deadline *until, int ret)
 {
+	struct kevent_looks looks = KEVENT_LOOKS_INIT;
 	bool first = true;
 
 	for (;;) {
@@ -228,9 +229,9 @@ kevent_fill_ring(struct kevent_queue *q, u32 num,
 		/* Others may want what is not enough for this one. */
 		if (ret)
 			kevent_wake_others(q, ret);
-		ret = first ? 0 : kevent_deadline_over(until);
+		ret = first ? 0 : kevent_try_again(until, &looks);
 		if (!ret)
-			ret = kevent_sleep(q, news, until);
+			ret = kevent_sleep(q, news, until, &looks);
 		if (unlikely(news->member))
 			ret = kevent_park_awoke(q, news->member, until, ret);
 		if (ret && ret != KEVENT_SLEPT_LOOK)

@@ -95,6 +95,11 @@ static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 
 	__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 	list_add_tail(&w->link, &q->sleepers);
+	w->asks = q->nr_taken;
+	if (w->asks)
+		list_add_tail(&w->asking, &q->askers);
+	else
+		INIT_LIST_HEAD(&w->asking);
 	q->nr_asleep++;
 	q->nr_members += kevent_is_member(w);
 }
@@ -136,7 +141,7 @@ static int kevent_slept(struct kevent_queue *q, const struct kevent_waiter *w)
 {
 	if (list_empty(&q->ready))
 		return 1;
-	return w->look ? KEVENT_SLEPT_LOOK : 0;
+	return w->look || w->missed ? KEVENT_SLEPT_LOOK : 0;
 }
 
 /*
@@ -154,15 +159,49 @@ static int kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w)
 	return 0;
 }
 
+/*
+ * Was a level watch off the lists, because another consumer looked at it, when this one
+ * collected? That was before ready_lock: if @looks is not known yet, a watch that is
+ * listed may be one.
+ */
+static bool kevent_missed_look(const struct kevent_queue *q,
+			       struct kevent_looks *looks)
+{
+	u32 seen = looks->seen;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	looks->seen = q->looks;
+	return seen == KEVENT_LOOKS_UNKNOWN ? q->nr_listed : seen != q->looks;
+}
+
+/**
+ * kevent_try_again - may a call that slept, or was to look, and found nothing go on?
+ * @until: what it was given
+ * @looks: of the call
+ *
+ * What was ready may turn out not to be, again and again.
+ *
+ * Return: 0 to call kevent_sleep(), or -EINTR, -ETIME.
+ */
+int kevent_try_again(const struct kevent_deadline *until,
+		     struct kevent_looks *looks)
+{
+	int err = kevent_deadline_over(until);
+
+	looks->over = err == -ETIME;
+	return looks->over && looks->left-- ? 0 : err;
+}
+
 /* What kevent_sleep_locked() returns for a consumer that has to sleep */
 #define KEVENT_SLEEPS_ON	3
 
 static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
-			       bool timed_out)
+			       bool timed_out, const struct kevent_looks *looks)
 {
 	if (kevent_is_requested(q, w))
 		return -ECANCELED;
-	if (kevent_may_collect(q, w->news))
+	if (!looks->over && kevent_may_collect(q, w->news))
 		return kevent_slept(q, w);
 	if (!list_empty(&q->ready)) {
 		kevent_wake(q, KEVENT_OF_BUFFER, 1);
@@ -172,7 +211,10 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		WRITE_ONCE(q->wake_request, false);
 		return -ECANCELED;
 	}
-	if (timed_out)
+	if (w->missed)
+		return KEVENT_SLEPT_LOOK;
+	/* As long as others look, nobody knows that nothing is ready. */
+	if (timed_out && !q->nr_taken)
 		return -ETIME;
 	if (signal_pending(current))
 		return -EINTR;
@@ -185,6 +227,10 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
  * @q: the queue
  * @news: what a consumer of the ring waits for. NULL for others
  * @until: how long
+ * @looks: of the call
+ *
+ * A call that may not wait waits all the same while others look at watches: they may be
+ * ready. If a ->poll() does not return, a signal ends that.
  *
  * Consumers sleep exclusively, the oldest is woken first. One that is woken but
  * finds the ring full hands the event on to one that needs no ring.
@@ -194,10 +240,11 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
  * requested, -ETIME, -EINTR.
  */
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
-		 const struct kevent_deadline *until)
+		 const struct kevent_deadline *until,
+		 struct kevent_looks *looks)
 {
 	struct kevent_waiter w __uninitialized;
-	bool timed_out = until->nowait;
+	bool timed_out = until->nowait || looks->over;
 	struct pid *last = NULL;
 	unsigned long flags;
 	u32 window;
@@ -209,14 +256,19 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (news)
 		last = kevent_follow(q, !until->nowait);
-	while ((ret = kevent_sleep_locked(q, &w, timed_out)) ==
+	w.missed = kevent_missed_look(q, looks);
+	while ((ret = kevent_sleep_locked(q, &w, timed_out, looks)) ==
 	       KEVENT_SLEEPS_ON) {
-		window = kevent_coalesce_begin(q, &w);
+		window = timed_out ? 0 : kevent_coalesce_begin(q, &w);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (unlikely(kevent_is_member(&w)))
 			kevent_limit_rest(news->member);
-		timed_out = window ? kevent_coalesce_block(q, window, until) :
-				     kevent_block(until);
+		if (timed_out)
+			schedule();
+		else
+			timed_out = window ?
+				kevent_coalesce_block(q, window, until) :
+				kevent_block(until);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {
 			ret = 1;
@@ -224,6 +276,9 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		}
 		spin_lock_irqsave(&q->ready_lock, flags);
 		kevent_coalesce_end(q, &w);
+		/* One that slept when they began to look has missed nothing. */
+		w.missed = kevent_missed_look(q, looks) && w.asks;
+		looks->over = false;
 		ret = kevent_awoke(q, &w);
 		if (ret)
 			break;

@@ -15,10 +15,37 @@ struct kevent_news;
 /* What kevent_sleep() returns to have the level watches looked at */
 #define KEVENT_SLEPT_LOOK	2
 
+/* Of &kevent_queue.looks: never a value of it */
+#define KEVENT_LOOKS_UNKNOWN	0U
+/*
+ * How often a call whose time is over collects again because others look all the time. A
+ * file whose ->poll() fires its own watch would have it do so for ever.
+ */
+#define KEVENT_LOOKS_LEFT	1000U
+
+/**
+ * struct kevent_looks - what a call that found nothing knows of looks by others
+ * @seen:	&kevent_queue.looks when it last asked, or %KEVENT_LOOKS_UNKNOWN
+ * @left:	how often more it may ask when its time is over
+ * @over:	its time is over: it collects for what others have looked at, and for
+ *		nothing else
+ */
+struct kevent_looks {
+	u32	seen;
+	u32	left;
+	bool	over;
+};
+
+#define KEVENT_LOOKS_INIT						\
+	{ .seen = KEVENT_LOOKS_UNKNOWN, .left = KEVENT_LOOKS_LEFT }
+
 u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx);
 bool kevent_has_news(struct kevent_queue *q, const struct kevent_news *news);
 int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
-		 const struct kevent_deadline *until);
+		 const struct kevent_deadline *until,
+		 struct kevent_looks *looks);
+int kevent_try_again(const struct kevent_deadline *until,
+		     struct kevent_looks *looks);
 
 /**
  * kevent_stored - how many entries were stored past a position

@@ -28,6 +28,8 @@ struct kevent_news {
 /**
  * struct kevent_waiter - a consumer asleep
  * @link: on &kevent_queue.sleepers, or empty. Set when it joins, see kevent_join()
+ * @asking: on &kevent_queue.askers or, when these are being woken, on a list of the waker;
+ *	    or empty
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on
  * @news: what it waits for, if it wants the ring filled
@@ -37,6 +39,8 @@ struct kevent_news {
  * @requested: it returns although nothing is ready
  * @woken: taken off the list, and counted in &kevent_queue.nr_woken
  * @look: it looks at level watches, whose events others may have had too
+ * @asks: others looked at watches when it joined
+ * @missed: others have looked at watches since it collected, so that it has to again
  * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
  *	  without ready_lock. Stored last: then this structure may be gone
  *
@@ -44,6 +48,7 @@ struct kevent_news {
  */
 struct kevent_waiter {
 	struct list_head	link;
+	struct list_head	asking;
 	struct task_struct	*task;
 	const struct kevent_news *news;
 	u64			misses;
@@ -52,10 +57,12 @@ struct kevent_waiter {
 	bool			requested;
 	bool			woken;
 	bool			look;
+	bool			asks;
+	bool			missed;
 	bool			done;
 };
 
-/* @link, @misses and @asleep_at are set when they are first needed. */
+/* @link, @asking, @asks, @misses and @asleep_at are set when they are first needed. */
 static inline void kevent_waiter_init(struct kevent_waiter *w,
 				      const struct kevent_news *news)
 {
@@ -65,6 +72,7 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
 	w->requested = false;
 	w->woken = false;
 	w->look = false;
+	w->missed = false;
 	w->done = false;
 }
 

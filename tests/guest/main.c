@@ -40,6 +40,7 @@ static const struct test_suite *const suites[] = {
 	&modes_suite,
 	&wake_suite,
 	&left_suite,
+	&looks_suite,
 	&hits_suite,
 	&wait_arg_suite,
 	&max_running_suite,

@@ -90,6 +90,7 @@ extern const struct test_suite inode_deeds_suite;
 extern const struct test_suite inode_limits_suite;
 extern const struct test_suite lifetime_suite;
 extern const struct test_suite left_suite;
+extern const struct test_suite looks_suite;
 extern const struct test_suite limits_suite;
 extern const struct test_suite malformed_suite;
 extern const struct test_suite modes_suite;

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Looks at files: what happens while a consumer, or MODIFY, looks
+ *
+ * A consumer that only ->poll() can answer takes the watch off the queue, looks, and puts
+ * it back. Nobody else may notice: the watch is reported by the calls that others make
+ * meanwhile, poll() of the queue does not deny it, and close() is close().
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define RECV	KEVENT_SOCKET_RECV
+#define SEND	KEVENT_SOCKET_SEND
+
+static bool is_readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* A level watch that stays ready, and that only ->poll() knows of */
+static int add_expired_timer(struct queue *q)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+	struct pollfd pfd = { .events = POLLIN };
+
+	pfd.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	MUST(pfd.fd >= 0);
+	MUST_EQ(timerfd_settime(pfd.fd, 0, &soon, NULL), 0);
+	MUST_EQ(poll(&pfd, 1, PATIENCE_MS), 1);
+	MUST_EQ(add_poll(q->fd, pfd.fd, POLLIN, 0, 7), 0);
+	return pfd.fd;
+}
+
+struct consumer {
+	struct actor	actor;
+	struct queue	*q;
+	int64_t		ms;
+	struct ukevent	ev;
+};
+
+/* What is in the ring stays there, since two may come for one entry. */
+static long take_one(void *arg)
+{
+	struct consumer *c = arg;
+
+	return c->q->size ? wait_ring(c->q, 1, c->ms) :
+			    get_events(c->q->fd, 1, 1, c->ms, &c->ev);
+}
+
+static long call_of(const struct consumer *c)
+{
+	return c->q->size ? __NR_kevent_wait : __NR_kevent_get_events;
+}
+
+/* Look, while another consumer looks at the only watch: it is told of it, too. */
+static void look_beside_another(struct queue *q, int64_t ms)
+{
+	struct consumer first = { .q = q }, second = { .q = q, .ms = ms };
+	int fd = add_expired_timer(q);
+
+	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
+	CHECK(is_readable(q->fd));
+	start_actor(&second.actor, take_one, &second);
+	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	join_actor(&second.actor, PATIENCE_MS);
+	CHECK_EQ(first.actor.ret, 1);
+	CHECK_EQ(second.actor.ret, 1);
+	close(fd);
+}
+
+static void call_beside_a_look_reports_the_watch(struct queue *q)
+{
+	look_beside_another(q, 0);
+}
+
+static void wait_beside_a_look_reports_the_watch(struct queue *q)
+{
+	look_beside_another(q, -1);
+}
+
+/* It may turn out that nothing is ready. Then a call that may not wait says so. */
+static void call_beside_a_look_ends_with_it(struct queue *q)
+{
+	struct consumer first = { .q = q }, second = { .q = q };
+	int fd = add_expired_timer(q);
+	uint64_t ticks;
+
+	MUST_EQ(read(fd, &ticks, sizeof(ticks)), sizeof(ticks));
+	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
+	start_actor(&second.actor, take_one, &second);
+	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	join_actor(&second.actor, PATIENCE_MS);
+	CHECK_EQ(first.actor.ret, 0);
+	CHECK_EQ(second.actor.ret, 0);
+	close(fd);
+}
+
+/* An event of another watch does not wait for the look. */
+static void event_beside_a_look_ends_the_wait(struct queue *q)
+{
+	struct consumer first = { .q = q }, second = { .q = q, .ms = -1 };
+	int fd = add_expired_timer(q);
+
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 8), 0);
+	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
+	start_actor(&second.actor, take_one, &second);
+	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
+	CHECK_EQ(mark_user(q->fd, 1, 1), 1);
+	join_actor(&second.actor, PATIENCE_MS);
+	CHECK_EQ(second.actor.ret, 1);
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	CHECK(first.actor.ret >= 1);
+	close(fd);
+}
+
+/* Two threads that look all the time: each call reports the watch. */
+struct pool {
+	struct queue	*q;
+	_Atomic bool	over;
+};
+
+static long take_until_over(void *arg)
+{
+	struct pool *pool = arg;
+	struct ukevent ev;
+	long missed = 0;
+
+	while (!atomic_load(&pool->over))
+		missed += get_events(pool->q->fd, 1, 1, 0, &ev) != 1;
+	return missed;
+}
+
+static void each_call_of_a_pool_reports_the_watch(struct queue *q)
+{
+	uint64_t end = now_ns() + storm_ns() / 4;
+	struct pool pool = { .q = q };
+	unsigned int calls = 0, denied = 0, missed = 0;
+	int fd = add_expired_timer(q);
+	struct actor other;
+	struct ukevent ev;
+
+	start_actor(&other, take_until_over, &pool);
+	for (; now_ns() < end; calls++) {
+		missed += get_events(q->fd, 1, 1, 0, &ev) != 1;
+		denied += !is_readable(q->fd);
+	}
+	atomic_store(&pool.over, true);
+	join_actor(&other, PATIENCE_MS);
+	note("%u calls", calls);
+	CHECK_EQ(other.ret, 0);
+	CHECK_EQ(missed, 0);
+	CHECK_EQ(denied, 0);
+	close(fd);
+}
+
+static void fill(int fd)
+{
+	char bytes[4096] = {};
+
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+}
+
+/* The last reference to a file is that of a consumer that looks at it, and then sleeps. */
+static void file_closed_under_a_look_ends(struct queue *q)
+{
+	struct consumer c = { .q = q, .ms = -1 };
+	struct pollfd peer = {};
+	int fd[2];
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+			   fd), 0);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 8), 0);
+	MUST_EQ(add_socket(q->fd, fd[0], SEND, 0, 7), 0);
+	fill(fd[0]);
+	CHECK(start_in_window(&c.actor, "verified", take_one, &c));
+	close(fd[0]);
+	window_release();
+	CHECK(sleeps_in(c.actor.tid, call_of(&c)));
+	peer.fd = fd[1];
+	CHECK_EQ(poll(&peer, 1, PATIENCE_MS * slowness), 1);
+	CHECK(peer.revents & POLLHUP);
+	CHECK_EQ(mark_user(q->fd, 1, 1), 1);
+	join_actor(&c.actor, PATIENCE_MS);
+	CHECK_EQ(c.actor.ret, 1);
+	close(fd[1]);
+}
+
+/*
+ * MODIFY asks for data while data comes. One of the two sees the other: the wake-up
+ * sees that data is wanted, or MODIFY sees the data.
+ */
+#define SPINS	400
+
+struct race {
+	_Atomic unsigned int	begun;	/* rounds, by MODIFY */
+	_Atomic unsigned int	ended;	/* by the writer */
+	_Atomic bool		over;
+	int			fd;
+};
+
+static void spin_some(uint64_t *seed)
+{
+	unsigned int left = next_random(seed) % SPINS;
+
+	while (left--)
+		__asm__ volatile("" ::: "memory");
+}
+
+static long write_in_rounds(void *arg)
+{
+	const uint64_t one = 1;
+	uint64_t seed = now_ns();
+	struct race *r = arg;
+	unsigned int round = 0;
+
+	while (!atomic_load(&r->over)) {
+		if (atomic_load(&r->begun) == round)
+			continue;
+		spin_some(&seed);
+		if (write(r->fd, &one, sizeof(one)) != sizeof(one))
+			return -1;
+		atomic_store(&r->ended, ++round);
+	}
+	return 0;
+}
+
+static void modify_in_rounds(struct race *r, int kq, const struct ukevent *to,
+			     int fd)
+{
+	uint64_t seed = test_seed(), end = now_ns() + storm_ns() / 4, data;
+	unsigned int round, silent = 0;
+	struct ukevent off, on, got;
+
+	for (round = 1; now_ns() < end && !silent; round++) {
+		off = *to;
+		off.event = 0;
+		MUST_EQ(kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &off), 0);
+		on = *to;
+		atomic_store(&r->begun, round);
+		spin_some(&seed);
+		MUST_EQ(kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &on), 0);
+		while (atomic_load(&r->ended) != round)
+			sched_yield();
+		silent += get_events(kq, 1, 1, 0, &got) != 1;
+		MUST_EQ(read(fd, &data, sizeof(data)), sizeof(data));
+	}
+	note("%u rounds", round);
+	CHECK_EQ(silent, 0);
+}
+
+static void race_modify(struct ukevent *on, int from, int to)
+{
+	struct race r = { .fd = to };
+	struct actor writer;
+	struct ukevent add = *on;
+	struct queue q;
+
+	if (!two_cpus())
+		return;
+	open_queue(&q, 0);
+	MUST_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &add), 0);
+	start_actor(&writer, write_in_rounds, &r);
+	modify_in_rounds(&r, q.fd, on, from);
+	atomic_store(&r.over, true);
+	join_actor(&writer, PATIENCE_MS);
+	CHECK_EQ(writer.ret, 0);
+	close(from);
+	if (to != from)
+		close(to);
+	close_queue(&q);
+}
+
+static void modify_or_the_wake_up_of_a_pipe_sees_the_other(void)
+{
+	struct ukevent on;
+	int fd[2];
+
+	open_pipe(fd);
+	kevent_set_pipe(&on, fd[0], RECV, 0, 1);
+	race_modify(&on, fd[0], fd[1]);
+}
+
+static void modify_or_the_wake_up_of_an_eventfd_sees_the_other(void)
+{
+	struct ukevent on;
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	MUST(fd >= 0);
+	kevent_set_poll(&on, fd, POLLIN, 0, 1);
+	race_modify(&on, fd, fd);
+}
+
+static void modify_or_the_wake_up_of_a_socket_sees_the_other(void)
+{
+	struct ukevent on;
+	int fd[2];
+
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	kevent_set_socket(&on, fd[0], RECV, 0, 1);
+	race_modify(&on, fd[0], fd[1]);
+}
+
+static const struct test_case cases[] = {
+	TEST_EACH(call_beside_a_look_reports_the_watch),
+	TEST_EACH(wait_beside_a_look_reports_the_watch),
+	TEST_EACH(call_beside_a_look_ends_with_it),
+	TEST_EACH(event_beside_a_look_ends_the_wait),
+	TEST_EACH(each_call_of_a_pool_reports_the_watch),
+	TEST_EACH(file_closed_under_a_look_ends),
+	TEST(modify_or_the_wake_up_of_a_pipe_sees_the_other),
+	TEST(modify_or_the_wake_up_of_an_eventfd_sees_the_other),
+	TEST(modify_or_the_wake_up_of_a_socket_sees_the_other),
+	{}
+};
+
+const struct test_suite looks_suite = {
+	.name = "looks",
+	.cases = cases,
+};
