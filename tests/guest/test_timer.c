@@ -381,6 +381,41 @@ static void modify_starts_the_timer_anew(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
+/*
+ * A one-shot timer that has expired: MODIFY starts it anew if its event is still in the
+ * kernel. If the event was delivered, also to a ring where it is unread, there is no timer.
+ */
+static void modify_says_whether_a_oneshot_was_delivered(struct queue *q)
+{
+	uint64_t start = now_ns();
+	struct ukevent ev;
+
+	MUST_EQ(add_timer(q->fd, 1 * MS, NONE, 0, ONESHOT, 1), 0);
+	if (!q->size)
+		must_tick(q, &ev, 1);
+	while (q->size && q->ring->ring_kidx == q->ring->ring_uidx) {
+		wait_ring(q, 1, 1);
+		MUST(patient(start, PATIENCE_MS));
+	}
+	CHECK_EQ(modify_timer(q->fd, HOUR, NONE, 0, ONESHOT, 1), -ENOENT);
+	if (q->size)
+		must_tick(q, &ev, 1);
+	CHECK_NO_EVENT(q);
+}
+
+static void modify_starts_a_oneshot_anew_that_was_not_delivered(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_timer(q.fd, 1 * MS, NONE, 0, ONESHOT, 1), 0);
+	wait_until_ready(&q, 1);
+	CHECK_EQ(modify_timer(q.fd, HOUR, NONE, 0, ONESHOT, 1), 0);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 1);
+	close_queue(&q);
+}
+
 static void remove_drops_what_is_pending(struct queue *q)
 {
 	MUST_EQ(add_timer(q->fd, 1, NONE, 0, 0, 1), 0);
@@ -919,6 +954,8 @@ static const struct test_case cases[] = {
 	TEST_EACH(dispatch_stops_until_modify),
 	TEST_EACH(disabled_timer_does_not_run),
 	TEST_EACH(modify_starts_the_timer_anew),
+	TEST_EACH(modify_says_whether_a_oneshot_was_delivered),
+	TEST(modify_starts_a_oneshot_anew_that_was_not_delivered),
 	TEST_EACH(remove_drops_what_is_pending),
 	TEST_EACH(mark_reports_what_has_expired_so_far),
 	TEST(invalid_requests_are_refused),
