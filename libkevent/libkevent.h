@@ -35,12 +35,20 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * KEVENT_INIT_NO_FALLBACK - a flag of kevent_init(): the kernel, or nothing
  *
  * Without it, kevent_init() makes a queue of epoll and its like where the kernel
- * has no kevent, or forbids it: see kevent_fallback(7). In the environment,
+ * has no kevent, or forbids it, or a filter does: see kevent_fallback(7). In the environment,
  * KEVENT_BACKEND=kernel asks for the same in all programs, and
  * KEVENT_BACKEND=epoll for the opposite, except in those that use this flag. The
  * library takes the flag; the kernel does not know it.
  */
 #define KEVENT_INIT_NO_FALLBACK	0x8000U
+
+/**
+ * KEVENT_INIT_FALLBACK_ONLY - a flag of kevent_init(): no queue of the kernel
+ *
+ * The kernel is not asked whether it has kevent. The library takes the flag, too, and
+ * KEVENT_BACKEND=kernel does not change it.
+ */
+#define KEVENT_INIT_FALLBACK_ONLY	0x4000U
 
 /**
  * kevent_init() - create a queue
@@ -55,8 +63,8 @@ static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * long as the queue is used; it belongs to the calling process.
  *
  * Return: a file descriptor, or
- * -EINVAL for an unknown flag, a bad @ring_size, an unaligned @ring, or when
- * only one of @ring and @ring_size is zero;
+ * -EINVAL for an unknown flag, a bad @ring_size, an unaligned @ring, when
+ * only one of @ring and @ring_size is zero, or for both of the flags above;
  * -EFAULT when the caller may not write all of @ring;
  * -EINTR when a fatal signal arrived;
  * -EPERM when the sysctl kernel.kevent_disabled forbids it, and there is to be
@@ -221,10 +229,11 @@ unsigned int kevent_version(void);
 /**
  * kevent_supported() - find out whether kevent works here
  *
- * Opens a queue and closes it again.
+ * Looks for the sysctl kernel.kevent_disabled. If it is there, opens a queue and
+ * closes it again. A program that gives up its view of /proc calls this before.
  *
  * Return: 0, or
- * -ENOSYS when the kernel has no kevent;
+ * -ENOSYS when the kernel has no kevent, or /proc does not say that it has;
  * -EPERM when the sysctl kernel.kevent_disabled or a filter forbids it;
  * -EMFILE, -ENFILE, -ENOMEM when it can't find out now.
  */

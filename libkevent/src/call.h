@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "kernel.h"
 #include "libkevent.h"
 #include "syscall.h"
 
@@ -38,6 +39,8 @@ static inline int kevent_call_kernel(int fd, struct kevent_call *chain, __u32 nr
 				     __u32 flags, __u64 cookie)
 {
 #ifdef __LP64__
+	if (!kevent_kernel_there())
+		return -ENOSYS;
 	return kevent_syscall(__NR_kevent_call, fd, chain, nr, flags, cookie, 0);
 #else
 	(void)fd;

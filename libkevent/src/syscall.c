@@ -9,6 +9,7 @@
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
+#include "kernel.h"
 #include "syscall.h"
 
 /*
@@ -22,27 +23,37 @@
 	((ts) ? &(struct __kernel_timespec){ (ts)->tv_sec, (ts)->tv_nsec } : NULL)
 #endif
 
-static int kernel_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
+/* A queue, or an error that says nothing of the kernel: it stands. */
+static bool is_final(int ret)
 {
-	return kevent_syscall(__NR_kevent_init, ring, ring_size, flags, 0, 0, 0);
+	return ret >= 0 || ret == -EMFILE || ret == -ENFILE ||
+	       ret == -ENOMEM || ret == -EINTR;
 }
 
+/*
+ * The fallback checks the arguments, too: what it does not refuse, the kernel has
+ * refused for a reason of its own, or a filter has.
+ */
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 {
+	const __u32 choices = KEVENT_INIT_NO_FALLBACK |
+			      KEVENT_INIT_FALLBACK_ONLY;
 	enum kevent_fb_choice choice = kevent_fb_choose(flags);
 	int ret = -ENOSYS;
 
-	flags &= ~KEVENT_INIT_NO_FALLBACK;
+	if ((flags & choices) == choices)
+		return -EINVAL;
+	flags &= ~choices;
 	if (choice != KEVENT_FB_ALWAYS)
-		ret = kernel_init(ring, ring_size, flags);
-	if (choice == KEVENT_FB_NEVER || (ret != -ENOSYS && ret != -EPERM))
+		ret = kevent_kernel_init(ring, ring_size, flags);
+	if (choice == KEVENT_FB_NEVER || is_final(ret))
 		return ret;
 	return kevent_fb_init(ring, ring_size, flags);
 }
 
 /*
- * Each call in the kernel, and if there are queues of the fallback, there first. The
- * latter is a function of its own: it would cost the former registers.
+ * Each call in the kernel, if that has kevent, and if there are queues of the fallback,
+ * there first. The latter is a function of its own: it would cost the former registers.
  */
 
 static int kernel_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
@@ -60,9 +71,9 @@ static __attribute__((noinline)) int any_ctl(int fd, __u32 cmd, __u32 num,
 
 int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 {
-	if (kevent_fb_on())
-		return any_ctl(fd, cmd, num, arg);
-	return kernel_ctl(fd, cmd, num, arg);
+	if (kevent_only_kernel())
+		return kernel_ctl(fd, cmd, num, arg);
+	return any_ctl(fd, cmd, num, arg);
 }
 
 static int kernel_get_events(int fd, __u32 min_nr, __u32 max_nr,
@@ -88,9 +99,9 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
 		      const struct timespec *timeout, struct ukevent *buf,
 		      __u32 flags)
 {
-	if (kevent_fb_on())
-		return any_get_events(fd, min_nr, max_nr, timeout, buf, flags);
-	return kernel_get_events(fd, min_nr, max_nr, timeout, buf, flags);
+	if (kevent_only_kernel())
+		return kernel_get_events(fd, min_nr, max_nr, timeout, buf, flags);
+	return any_get_events(fd, min_nr, max_nr, timeout, buf, flags);
 }
 
 static int kernel_wait(int fd, __u32 num, __u32 old_kidx,
@@ -116,16 +127,16 @@ int kevent_wait(int fd, __u32 num, __u32 old_kidx,
 		const struct timespec *timeout, __u32 flags,
 		const struct kevent_wait_arg *arg)
 {
-	if (kevent_fb_on())
-		return any_wait(fd, num, old_kidx, timeout, flags, arg);
-	return kernel_wait(fd, num, old_kidx, timeout, flags, arg);
+	if (kevent_only_kernel())
+		return kernel_wait(fd, num, old_kidx, timeout, flags, arg);
+	return any_wait(fd, num, old_kidx, timeout, flags, arg);
 }
 
 int kevent_commit(int fd, __u32 new_uidx, __u32 over)
 {
 	int ret = KEVENT_FB_PASS;
 
-	if (kevent_fb_on())
+	if (!kevent_only_kernel())
 		ret = kevent_fb_commit(fd, (__u64)over << 32 | new_uidx);
 	if (ret != KEVENT_FB_PASS)
 		return ret;
@@ -134,7 +145,7 @@ int kevent_commit(int fd, __u32 new_uidx, __u32 over)
 
 int kevent_supported(void)
 {
-	int fd = kernel_init(NULL, 0, 0);
+	int fd = kevent_kernel_init(NULL, 0, 0);
 
 	if (fd < 0)
 		return fd;
@@ -145,12 +156,11 @@ int kevent_supported(void)
 /* A wait without room for an event is refused by queues of the kernel only. */
 const char *kevent_backend(int fd)
 {
-	int ret;
-
 	if (kevent_fb_has(fd))
 		return "epoll";
-	ret = kernel_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
-	return ret ? NULL : "kevent";
+	if (!kevent_kernel_there() || kernel_ctl(fd, KEVENT_CTL_ADD, 0, NULL))
+		return NULL;
+	return "kevent";
 }
 
 /* As struct epoll_params and EPIOCSPARAMS, which older headers lack */

@@ -18,7 +18,7 @@ struct test_case {
 	void (*run)(void);
 };
 
-extern const struct test_case call_tests[], async_tests[], watch_tests[],
+extern const struct test_case kernel_tests[], call_tests[], async_tests[], watch_tests[],
 			      ring_tests[], step_tests[], queue_tests[],
 			      event_tests[], cxx_tests[];
 
@@ -27,6 +27,9 @@ extern unsigned int test_events;
 
 void test_check_eq(long long got, long long want, const char *what,
 		   const char *file, int line);
+
+/* Has a check failed in this test? */
+int test_failed(void);
 
 #define CHECK_EQ(got, want) \
 	test_check_eq((long long)(got), (long long)(want), #got " == " #want, \
@@ -43,6 +46,15 @@ struct fake_call {
 };
 
 extern long (*fake_kernel)(const struct fake_call *call);
+
+/* What /proc has, which fake_kernel() is not asked: with a link for all descriptors */
+struct fake_proc {
+	int		sysctl;
+	int		links;
+	const char	*link;
+};
+
+extern struct fake_proc fake_proc;
 
 /* An entry all fields of which follow from @nr, and the reverse */
 void entry_make(struct ukevent *ev, __u64 nr);

@@ -34,6 +34,8 @@ enum kevent_fb_choice kevent_fb_choose(__u32 flags)
 {
 	if (flags & KEVENT_INIT_NO_FALLBACK)
 		return KEVENT_FB_NEVER;
+	if (flags & KEVENT_INIT_FALLBACK_ONLY)
+		return KEVENT_FB_ALWAYS;
 	return fb_environment();
 }
 

@@ -67,6 +67,6 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	{ "max_running", "kevent_wait_arg.max_running is taken, and does not limit anything",
 	  "nobody tells a library that a thread blocks" },
 	{ "kernel", "ENOSYS while the process has made no queue",
-	  "the library asks the kernel until then" },
+	  "until then, nothing says that there is to be a fallback" },
 	{ NULL, NULL, NULL },
 };

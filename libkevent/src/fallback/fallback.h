@@ -2,14 +2,14 @@
 /*
  * The fallback, as the rest of the library sees it
  *
- * Where the kernel has no kevent, queues are made of epoll and its like. A program
- * that never made such a queue pays one load and one branch for each call.
+ * Where the kernel has no kevent, queues are made of epoll and its like.
  */
 #ifndef LIBKEVENT_FALLBACK_H
 #define LIBKEVENT_FALLBACK_H
 
 #include <limits.h>
 #include <stdbool.h>
+#include "kernel.h"
 #include "libkevent.h"
 
 #pragma GCC visibility push(hidden)
@@ -23,16 +23,12 @@ enum kevent_fb_choice {
 	KEVENT_FB_ALWAYS,
 };
 
-/* Set when the first queue is made, and never cleared */
-extern bool kevent_fb_used;
-
 /* So often a serving thread looks by itself, in ns. Tests of wake-ups raise it. */
 extern __s64 kevent_fb_serve_look;
 
 static inline bool kevent_fb_on(void)
 {
-	return __builtin_expect(__atomic_load_n(&kevent_fb_used,
-						__ATOMIC_ACQUIRE), 0);
+	return __builtin_expect(kevent_ways_now() & KEVENT_WAY_FALLBACK, 0);
 }
 
 /* What a program with these flags, in this environment, wants */

@@ -244,7 +244,7 @@ int fb_publish(int fd, struct fb_queue *q);
 struct fb_queue *fb_queue_alloc(void);
 /* In place of fb_put(), for a queue that got no name */
 void fb_abandon(struct fb_queue *q);
-/* Why a descriptor is no queue: -EBADF, -EINVAL, or KEVENT_FB_PASS */
+/* Why a descriptor is no queue: -errno, or KEVENT_FB_PASS: the kernel knows */
 int fb_no_queue(int fd);
 
 /* ring.c */

@@ -23,8 +23,6 @@
 #define FB_CHUNK	1024U
 #define FB_CHUNKS	1024U
 
-bool kevent_fb_used;
-
 typedef struct fb_queue *fb_entry;
 
 /* A chunk, once there, stays. Entries change under the lock. */
@@ -143,7 +141,8 @@ int fb_publish(int fd, struct fb_queue *q)
 	if (last)
 		fb_put(last);
 	if (entry)
-		__atomic_store_n(&kevent_fb_used, true, __ATOMIC_RELEASE);
+		__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK,
+				  __ATOMIC_ACQ_REL);
 	return entry ? 0 : -EMFILE;
 }
 
@@ -240,15 +239,10 @@ struct fb_queue *fb_get(int fd)
 /* The descriptor of a call is none of the fallback's queues. */
 int fb_no_queue(int fd)
 {
-	static int missing = -1;
-	int known = __atomic_load_n(&missing, __ATOMIC_RELAXED);
-
-	if (known < 0) {
-		known = kevent_supported() == -ENOSYS;
-		__atomic_store_n(&missing, known, __ATOMIC_RELAXED);
-	}
-	if (!known)
+	if (kevent_kernel_there())
 		return KEVENT_FB_PASS;
+	if (!kevent_fb_on())
+		return -ENOSYS;
 	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
 }
 

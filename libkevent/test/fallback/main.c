@@ -13,13 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "fallback/fallback.h"
+#include "syscall.h"
 #include "libkevent.h"
 #include "../processes.h"
 
@@ -104,7 +108,7 @@ static void program_may_refuse(void)
 				KEVENT_INIT_NO_FALLBACK)), "kevent"));
 	CHECK(kevent_init(NULL, 0, 0) >= 0);
 	/* The bit below is unknown in either case. */
-	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK / 2), -EINVAL);
+	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY / 2), -EINVAL);
 }
 
 static void environment_may_refuse(void)
@@ -115,6 +119,126 @@ static void environment_may_refuse(void)
 	CHECK_EQ(kevent_init(NULL, 0, 0) < 0 ? has : 0, has);
 	if (has)
 		CHECK_EQ(kevent_init(NULL, 0, 0), has);
+}
+
+static void program_may_demand(void)
+{
+	int fd;
+
+	setenv("KEVENT_BACKEND", "kernel", 1);
+	fd = kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY);
+	CHECK(fd >= 0);
+	CHECK(!strcmp(kevent_backend(fd), "epoll"));
+	CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	fd = kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY |
+			 KEVENT_INIT_NOCLOEXEC);
+	CHECK_EQ(fcntl(fd, F_GETFD), 0);
+	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY |
+			     KEVENT_INIT_NO_FALLBACK), -EINVAL);
+	CHECK_EQ(kevent_init(NULL, SIZE, KEVENT_INIT_FALLBACK_ONLY), -EINVAL);
+}
+
+/* From now on calls of kevent from @first on have this answer. */
+static void filter_calls(__u32 first, __u32 answer)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JGE, first, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGT, __NR_kevent_call, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, answer),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {
+		.len = ARRAY_SIZE(filter), .filter = filter,
+	};
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), 0);
+}
+
+static void all_calls(void)
+{
+	struct kevent_call call[2] = { { .nr = SYS_getpid, .on_value = 1 },
+				       { .nr = SYS_getpid } };
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_call(-1, call, 2, 0, 0), 1);
+	CHECK(!kevent_backend(0));
+	add_mark(0, 0);
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE,
+				   KEVENT_INIT_FALLBACK_ONLY), 0);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	kevent_call(0, call, 2, KEVENT_CALL_ASYNC, 1);
+	kevent_queue_close(&q);
+}
+
+/* The numbers are those of other calls then. */
+static void kernel_without_kevent_is_not_called(void)
+{
+	if (!access("/proc/sys/kernel/kevent_disabled", F_OK))
+		return;
+	filter_calls(__NR_kevent_init, SECCOMP_RET_KILL_PROCESS);
+	CHECK_EQ(kevent_supported(), -ENOSYS);
+	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK), -ENOSYS);
+	all_calls();
+	CHECK(kevent_init(NULL, 0, 0) >= 0);
+}
+
+static void flag_avoids_the_kernel(void)
+{
+	if (access("/proc/sys/kernel/kevent_disabled", F_OK))
+		return;
+	filter_calls(__NR_kevent_init, SECCOMP_RET_KILL_PROCESS);
+	CHECK(kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY) >= 0);
+}
+
+/* Whatever it says, it neither stops the fallback nor has a descriptor closed. */
+static void lies(__u32 error)
+{
+	struct kevent_queue q;
+	int ret = error ? -(int)error : -ENOSYS;
+	int fds;
+
+	filter_calls(__NR_kevent_init, SECCOMP_RET_ERRNO | error);
+	fds = open_fds();
+	if (access("/proc/sys/kernel/kevent_disabled", F_OK))
+		ret = -ENOSYS;
+	CHECK_EQ(kevent_supported(), ret);
+	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK), ret);
+	CHECK_EQ(open_fds(), fds);
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), 0);
+	CHECK(!strcmp(kevent_backend(q.fd), "epoll"));
+	kevent_queue_close(&q);
+	CHECK_EQ(open_fds(), fds);
+}
+
+static void run_lies(__u32 error)
+{
+	int status = 1;
+
+	fflush(stdout);
+	if (!fork()) {
+		lies(error);
+		fflush(stdout);
+		_exit(failed);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+}
+
+static void filters_are_not_believed(void)
+{
+	static const __u32 errors[] = {
+		0, EPERM, ENOSYS, EINVAL, EFAULT, EBADF, EACCES, ENOTSUP,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++)
+		run_lies(errors[i]);
 }
 
 static int child_is_refused(struct kevent_queue *q)
@@ -613,6 +737,10 @@ static const struct test tests[] = {
 	TEST(backend_has_a_name),
 	TEST(program_may_refuse),
 	TEST(environment_may_refuse),
+	TEST(program_may_demand),
+	TEST(kernel_without_kevent_is_not_called),
+	TEST(flag_avoids_the_kernel),
+	TEST(filters_are_not_believed),
 	TEST(child_has_no_queue),
 	TEST(closed_queue_is_none),
 	TEST(number_of_a_closed_queue_comes_back),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Whether the kernel has kevent
+ *
+ * The numbers of the calls are those of other calls in a kernel without kevent. So the
+ * library makes none of them before it has seen the sysctl of kevent, and takes a new
+ * descriptor for a queue only if /proc says so.
+ */
+#ifndef LIBKEVENT_KERNEL_H
+#define LIBKEVENT_KERNEL_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+enum kevent_way {
+	KEVENT_WAY_KERNEL = 1,		/* the sysctl is there */
+	KEVENT_WAY_NONE = 2,		/* what answered is not kevent */
+	KEVENT_WAY_FALLBACK = 4,	/* there are queues of the fallback */
+};
+
+/* Bits of enum kevent_way. They are set, and never cleared. */
+extern unsigned int kevent_ways;
+
+static inline unsigned int kevent_ways_now(void)
+{
+	return __atomic_load_n(&kevent_ways, __ATOMIC_ACQUIRE);
+}
+
+/* Are all queues those of the kernel? */
+static inline bool kevent_only_kernel(void)
+{
+	return __builtin_expect(kevent_ways_now() == KEVENT_WAY_KERNEL, 1);
+}
+
+/* Looks for the sysctl. */
+bool kevent_kernel_look(void);
+
+/* May calls of kevent be made? */
+static inline bool kevent_kernel_there(void)
+{
+	unsigned int ways = kevent_ways_now();
+
+	if (ways & (KEVENT_WAY_KERNEL | KEVENT_WAY_NONE))
+		return !(ways & KEVENT_WAY_NONE);
+	return kevent_kernel_look();
+}
+
+/* As the system call, but -ENOSYS if what it returns is no queue */
+int kevent_kernel_init(void *ring, unsigned int ring_size, unsigned int flags);
+
+#pragma GCC visibility pop
+
+#endif /* LIBKEVENT_KERNEL_H */
