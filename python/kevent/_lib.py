@@ -70,6 +70,7 @@ HEADER_BYTES = 128		# of struct kevent_ring, before its slots
 RING_MIN, RING_MAX = 2, 1 << 20
 
 INIT_NO_FALLBACK = 0x8000
+INIT_FALLBACK_ONLY = 0x4000
 CTL_ADD, CTL_REMOVE, CTL_MODIFY, CTL_READY = range(4)
 CTL_MAX = 4096
 (SOCKET, INODE, TIMER, POLL, PIPE, SIGNAL, USER, PROC, FUTEX) = \
@@ -136,6 +137,6 @@ def supported():
     Without it a Queue is made of epoll and its like by the library.
     """
     result = lib.kevent_supported()
-    if result in (-errno.ENOSYS, -errno.EPERM):
-        return False
-    return not check(result)
+    if -result in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR):
+        raise error(result)
+    return not result

@@ -25,6 +25,8 @@ from ._lib import ffi, lib
 NS = 1000000000
 FOREVER = (1 << 62) // NS	# seconds; longer waits have no end
 
+FALLBACK = {True: 0, False: _lib.INIT_NO_FALLBACK, "only": _lib.INIT_FALLBACK_ONLY}
+
 _queues = weakref.WeakSet()
 
 
@@ -32,7 +34,8 @@ class Queue:
     """A queue of events, in a ring that belongs to this object.
 
     size	slots of the ring, rounded up to a power of two, 2 to 2**20
-    fallback	take epoll and its like where the kernel has no kevent or forbids it
+    fallback	take epoll and its like where the kernel has no kevent or forbids it;
+		"only": take them without asking the kernel
 
     The methods from watch() to futex() add watches and return them; all take
     ``data``, which is for the program, and flags:
@@ -65,7 +68,9 @@ class Queue:
         if not 1 <= size <= _lib.RING_MAX:
             raise ValueError(f"no size from 1 to {_lib.RING_MAX}: {size!r}")
         self._size = max(_lib.RING_MIN, 1 << (int(size) - 1).bit_length())
-        self._make(0 if fallback else _lib.INIT_NO_FALLBACK)
+        if fallback not in FALLBACK:
+            raise ValueError(f'not True, False or "only": {fallback!r}')
+        self._make(FALLBACK[fallback])
 
     def _make(self, flags):
         length = _lib.HEADER_BYTES + self._size * _lib.ENTRY.size

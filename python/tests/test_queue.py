@@ -99,6 +99,12 @@ class Life(Case):
     def test_not_inherited_by_exec(self):
         self.assertFalse(os.get_inheritable(self.queue.fileno()))
 
+    def test_fallback_only(self):
+        with kevent.Queue(fallback="only") as queue:
+            self.assertEqual(queue.backend, "epoll")
+        with self.assertRaises(ValueError):
+            kevent.Queue(fallback="never")
+
     def test_fork(self):
         read, write = self.pipe()
         self.queue.watch(read)
