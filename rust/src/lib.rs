@@ -47,6 +47,7 @@ compile_error!("kevent is for Linux, and this crate for 64-bit programs");
 pub mod abi;
 mod event;
 mod handles;
+mod kernel;
 mod mask;
 mod process;
 mod queue;

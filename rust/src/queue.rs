@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::abi::{self, Entry, Timespec, WaitArg};
 use crate::event::Event;
+use crate::kernel;
 use crate::process::Process;
 use crate::ring::RingMemory;
 use crate::sys::{self, checked};
@@ -135,15 +136,22 @@ impl Options {
 
 /// kevent_init(). The memory at `ring` must be a ring that stays reserved for good.
 fn init(ring: usize, slots: u32, flags: u32) -> io::Result<OwnedFd> {
+    if !kernel::has_kevent() {
+        return Err(io::Error::from_raw_os_error(kernel::ENOSYS));
+    }
     let args = [ring, slots as usize, flags as usize, 0, 0, 0];
     // SAFETY: the kernel writes to the ring, now and later, which RingMemory allows;
     // or there is none.
-    let fd = unsafe { checked(abi::SYS_INIT, args)? };
+    let fd = unsafe { checked(abi::SYS_INIT, args)? } as RawFd;
+    if !kernel::is_queue(fd) {
+        return Err(io::Error::from_raw_os_error(kernel::ENOSYS));
+    }
     // SAFETY: the call has just opened it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Finds out whether kevent works here, by opening a queue.
+/// Finds out whether kevent works here: looks for the sysctl kernel.kevent_disabled, and
+/// opens a queue if it is there. A program that hides /proc from itself calls this before.
 ///
 /// # Errors
 ///

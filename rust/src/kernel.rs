@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+//! Whether the kernel has kevent.
+//!
+//! The numbers of the calls are those of other calls in a kernel without kevent. So none
+//! is made before /proc has shown the sysctl of kevent, and a new descriptor is a queue
+//! only if /proc says so.
+
+use std::fs::read_link;
+use std::os::unix::io::RawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+pub const ENOSYS: i32 = 38;
+
+const SYSCTL: &str = "/proc/sys/kernel/kevent_disabled";
+const DESCRIPTORS: &str = "/proc/self/fd";
+
+/// What is known: nothing; the sysctl is there; a queue was seen, so /proc may go; what
+/// answered is not kevent.
+const UNKNOWN: u8 = 0;
+const SEEN: u8 = 1;
+const PROVED: u8 = 2;
+const OTHER: u8 = 3;
+
+static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// May calls of kevent be made? What /proc does not show it may show later.
+pub fn has_kevent() -> bool {
+    match KNOWN.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let seen = Path::new(SYSCTL).exists() && Path::new(DESCRIPTORS).exists();
+            if seen {
+                KNOWN.fetch_max(SEEN, Ordering::Relaxed);
+            }
+            seen
+        }
+        known => known != OTHER,
+    }
+}
+
+/// Has the call returned a queue? Else it may be anybody's descriptor, which stays as it
+/// is, and nothing is asked any more.
+pub fn is_queue(fd: RawFd) -> bool {
+    let found = match read_link(format!("{DESCRIPTORS}/{fd}")) {
+        Ok(name) => name == Path::new("anon_inode:[kevent]"),
+        Err(_) => KNOWN.load(Ordering::Relaxed) == PROVED,
+    };
+    KNOWN.fetch_max(if found { PROVED } else { OTHER }, Ordering::Relaxed);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::io::AsRawFd;
+
+    #[test]
+    fn a_descriptor_of_another_kind_ends_it() {
+        assert_eq!(has_kevent(), Path::new(SYSCTL).exists());
+        let file = File::open("/dev/null").unwrap();
+        assert!(!is_queue(file.as_raw_fd()));
+        assert!(file.metadata().is_ok());
+        assert!(!has_kevent());
+    }
+}
