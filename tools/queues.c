@@ -14,9 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
-#include "../libkevent/src/syscall.h"
 #include "decode.h"
 #include "queues.h"
 
@@ -26,13 +24,13 @@
 /* Ends the program where there is nothing to see, with a line that says why. */
 void need_kevent(void)
 {
-	if (syscall(__NR_kevent_init, NULL, 0, ~0u) < 0 && errno == ENOSYS) {
-		fprintf(stderr, "%s: this kernel has no kevent; start one built with CONFIG_KEVENT=y, as \"make deb\" of kevent builds it\n",
+	if (access("/proc/self/fdinfo", X_OK)) {
+		fprintf(stderr, "%s: no /proc; mount it: mount -t proc proc /proc\n",
 			program);
 		exit(1);
 	}
-	if (access("/proc/self/fdinfo", X_OK)) {
-		fprintf(stderr, "%s: no /proc; mount it: mount -t proc proc /proc\n",
+	if (access("/proc/sys/kernel/kevent_disabled", F_OK)) {
+		fprintf(stderr, "%s: this kernel has no kevent; start one built with CONFIG_KEVENT=y, as \"make deb\" of kevent builds it\n",
 			program);
 		exit(1);
 	}

@@ -8,15 +8,13 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <grp.h>
+#include <sched.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include <sys/mount.h>
 
 #include "helpers.h"
 #include "tool.h"
@@ -117,20 +115,9 @@ int become_nobody(void)
 
 int hide_kevent(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_kevent_init, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filters = {
-		.len	= ARRAY_SIZE(filter),
-		.filter	= filter,
-	};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filters);
+	return unshare(CLONE_NEWNS) ||
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	       mount("none", "/proc/sys/kernel", "tmpfs", 0, NULL);
 }
 
 /* JSON. Each function moves *at past what it knows, or returns false. */
