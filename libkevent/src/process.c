@@ -12,7 +12,16 @@
 
 #include "process.h"
 
+/* Zeros are a mutex that nobody holds, as PTHREAD_MUTEX_INITIALIZER is. */
+struct process_page {
+	__u32		mark;
+	pthread_mutex_t	lock;
+};
+
 const volatile __u32 *kevent_process_word;
+
+/* NULL before it is chosen, once for all threads */
+static pthread_mutex_t *process_lock;
 
 static __u32 *map_word(void)
 {
@@ -45,14 +54,37 @@ static __u32 new_mark(void)
 		(__u32)now.tv_sec << 16) | 1;
 }
 
-__u32 kevent_process_mark(void)
+static __u32 *get_word(void)
 {
 	__u32 *word = (__u32 *)__atomic_load_n(&kevent_process_word,
 					       __ATOMIC_ACQUIRE);
+
+	return word ? word : map_word();
+}
+
+pthread_mutex_t *kevent_process_lock(void)
+{
+	/* Without such a page, fork() may leave this one locked. */
+	static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_t *lock, *none = NULL;
+	__u32 *word;
+
+	lock = __atomic_load_n(&process_lock, __ATOMIC_ACQUIRE);
+	if (lock)
+		return lock;
+	word = get_word();
+	lock = word ? &((struct process_page *)(void *)word)->lock : &plain;
+	if (__atomic_compare_exchange_n(&process_lock, &none, lock, 0,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return lock;
+	return none;
+}
+
+__u32 kevent_process_mark(void)
+{
+	__u32 *word = get_word();
 	__u32 mark = 0;
 
-	if (!word)
-		word = map_word();
 	if (!word)
 		return 0;
 	__atomic_compare_exchange_n(word, &mark, new_mark(), 0,

@@ -5,6 +5,7 @@
 #ifndef LIBKEVENT_PROCESS_H
 #define LIBKEVENT_PROCESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <linux/types.h>
 
@@ -13,6 +14,12 @@ extern const volatile __u32 *kevent_process_word;
 
 /* A number of this process that is not 0, or 0 without memory for the word */
 __u32 kevent_process_mark(void);
+
+/*
+ * A lock for what processes have of their own. Nobody holds it in a child of fork(),
+ * whatever other threads did in the parent.
+ */
+pthread_mutex_t *kevent_process_lock(void);
 
 /* Was @mark made in this process? One that is 0 says nothing. */
 static inline bool kevent_process_is(__u32 mark)

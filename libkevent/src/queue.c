@@ -40,11 +40,13 @@ int kevent_queue_attach(struct kevent_queue *q)
 
 void kevent_queue_close(struct kevent_queue *q)
 {
-	if (q->fd >= 0) {
-		kevent_fb_close(q->fd);
-		close(q->fd);
-	}
+	int fd = q->fd;
+
 	q->fd = -1;
+	if (fd < 0)
+		return;
+	kevent_fb_close(fd);
+	close(fd);
 }
 
 static __u32 queue_kidx(const struct kevent_queue *q)

@@ -323,7 +323,7 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	int ret;
 
 	if (!kevent_process_is(q->process))
-		return -EXDEV;
+		return fb_queue_abroad(q, fd);
 	if (!limit || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
 		return -EINVAL;
 	ret = fb_deadline_init(&c.until, CLOCK_MONOTONIC,
@@ -333,7 +333,7 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	ret = fb_queue_check(q, fd);
 	if (ret) {
 		fb_forget(fd, q);
-		return ret == -ENOENT ? -EINVAL : ret;
+		return ret;
 	}
 	/* The time begins now. */
 	fb_deadline_over(&c.until);

@@ -61,7 +61,7 @@ static int fb_open(struct fb_queue *q, struct kevent_ring *ring, __u32 size,
 	if (!err)
 		err = fb_publish(fd, q);
 	if (err)
-		fb_close_fd(fd);
+		fb_close_local(fd);
 	return err ? err : fd;
 }
 

@@ -142,11 +142,11 @@ static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
 	int ret;
 
 	if (!kevent_process_is(q->process))
-		return -EXDEV;
+		return fb_queue_abroad(q, fd);
 	ret = fb_queue_check(q, fd);
 	if (ret) {
 		fb_forget(fd, q);
-		return ret == -ENOENT ? -EINVAL : ret;
+		return ret;
 	}
 	if (cmd == KEVENT_CTL_ATTACH)
 		return fb_attach(q, num);
@@ -174,14 +174,15 @@ int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 static bool fb_is_eventfd(int fd)
 {
 	char name[40], text[1024];
-	long info, len;
+	int info;
+	long len;
 
 	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
-	info = fb_sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
+	info = (int)fb_sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;
 	len = fb_sys(SYS_read, info, text, sizeof(text) - 1);
-	fb_close_fd((int)info);
+	fb_close_local(info);
 	text[len > 0 ? len : 0] = 0;
 	return strstr(text, "\neventfd-count:") != NULL;
 }

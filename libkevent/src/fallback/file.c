@@ -104,14 +104,14 @@ static int fb_second_open(struct fb_queue *q)
 
 	if (q->second >= 0)
 		return 0;
-	q->second = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
-	if (q->second < 0)
-		return q->second;
+	err = fb_own(&q->second, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
+		     "[eventpoll]");
+	if (err)
+		return err;
 	err = fb_epoll_add(q, q->second, EPOLLIN, FB_TOKEN_SECOND);
 	if (!err)
 		return 0;
-	fb_close_fd(q->second);
-	q->second = -1;
+	fb_close_fd(&q->second);
 	return err;
 }
 

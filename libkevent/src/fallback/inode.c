@@ -156,15 +156,15 @@ static int fb_inodes_get(struct fb_queue *q)
 	inodes = calloc(1, sizeof(*inodes));
 	if (!inodes)
 		return -ENOMEM;
-	inodes->fd = fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-	err = inodes->fd;
-	if (err >= 0)
+	err = fb_own(&inodes->fd,
+		     fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), "inotify");
+	if (!err)
 		err = fb_epoll_add(q, inodes->fd, EPOLLIN, FB_TOKEN_INODES);
 	if (!err) {
 		q->inodes = inodes;
 		return 0;
 	}
-	fb_close_fd(inodes->fd);
+	fb_close_fd(&inodes->fd);
 	free(inodes);
 	return err;
 }
@@ -175,10 +175,16 @@ int fb_inodes_register(struct fb_queue *q)
 					FB_TOKEN_INODES) : 0;
 }
 
+void fb_inodes_check(struct fb_queue *q, int epoll)
+{
+	if (q->inodes)
+		fb_own_check(&q->inodes->fd, epoll);
+}
+
 void fb_inodes_free(struct fb_queue *q)
 {
 	if (q->inodes)
-		fb_close_fd(q->inodes->fd);
+		fb_close_fd(&q->inodes->fd);
 	free(q->inodes);
 	q->inodes = NULL;
 }

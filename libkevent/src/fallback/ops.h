@@ -22,7 +22,9 @@
  * @check:	pure validation of a request: 0 or -errno
  * @key:	the key of a request, or -errno
  * @attach:	arm a new watch. The conditions that hold already, or -errno
- * @detach:	disarm; after attach() has returned, whatever it said
+ * @detach:	disarm; after attach() has returned, whatever it said. Optional
+ * @release:	free memory and close descriptors, after detach(), or alone where the
+ *		queue is that of the parent process. Optional
  * @modify:	arm anew, after the watch was changed to what the request says. The
  *		conditions that hold already, or -errno: then the watch is what it
  *		was. @old is a copy of that. NULL: nothing changes the watch
@@ -49,6 +51,7 @@ struct fb_ops {
 	int (*attach)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk);
 	void (*detach)(struct fb_queue *q, struct fb_watch *w);
+	void (*release)(struct fb_watch *w);
 	int (*modify)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk, const struct fb_watch *old);
 	int (*remove)(struct fb_queue *q, struct fb_watch *w);
@@ -91,11 +94,14 @@ int fb_inodes_register(struct fb_queue *q);
 
 /* Descriptors of sources that became readable */
 void fb_timer_expired(struct fb_queue *q, unsigned int clock);
+void fb_timers_check(struct fb_queue *q, int epoll);
 void fb_timers_free(struct fb_queue *q);
 void fb_proc_ended(struct fb_queue *q, struct fb_watch *w);
 void fb_signals_read(struct fb_queue *q);
+void fb_signals_check(struct fb_queue *q, int epoll);
 void fb_signals_free(struct fb_queue *q);
 void fb_inodes_read(struct fb_queue *q);
+void fb_inodes_check(struct fb_queue *q, int epoll);
 void fb_inodes_free(struct fb_queue *q);
 void fb_futexes_free(struct fb_queue *q);
 

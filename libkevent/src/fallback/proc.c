@@ -39,10 +39,10 @@ static struct fb_proc *to_proc(struct fb_watch *w)
 /* The first bytes of a file; an empty string if there is none */
 static void fb_read_file(const char *path, char *text, size_t size)
 {
-	long fd = fb_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	int fd = (int)fb_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	long len = fd < 0 ? -1 : fb_sys(SYS_read, fd, text, size - 1);
 
-	fb_close_fd((int)fd);
+	fb_close_local(fd);
 	text[len > 0 ? len : 0] = '\0';
 }
 
@@ -94,12 +94,11 @@ static int fb_proc_open(struct fb_proc *proc, const struct ukevent *uk)
 	} else {
 		fd = pid > 0 ? fb_sys(SYS_pidfd_open, pid, 0) : -ESRCH;
 	}
-	if (fd < 0)
-		/* Kernels differ in what they say of a thread. */
-		return fd == -ENOENT ? -EINVAL : (int)fd;
-	proc->pidfd = (int)fd;
+	/* Kernels differ in what they say of a thread. */
+	if (fd == -ENOENT)
+		return -EINVAL;
 	proc->w.id = (__u32)pid;
-	return 0;
+	return fb_own(&proc->pidfd, fd, "pidfd");
 }
 
 /* The parent may ask, and leaves the zombie as it is. */
@@ -158,7 +157,7 @@ static bool fb_proc_is_over(const struct fb_proc *proc)
 	event.data.u64 = 0;
 	fb_call(epoll_ctl(epfd, EPOLL_CTL_ADD, proc->pidfd, &event));
 	ret = fb_sys(SYS_epoll_pwait, epfd, &event, 1, 0, NULL, (size_t)8) > 0;
-	fb_close_fd(epfd);
+	fb_close_local(epfd);
 	return ret;
 }
 
@@ -187,10 +186,10 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 	return err ? err : fb_proc_register(q, w);
 }
 
-static void fb_proc_detach(struct fb_queue *q, struct fb_watch *w)
+static void fb_proc_release(struct fb_watch *w)
 {
-	(void)q;
-	fb_close_fd(to_proc(w)->pidfd);
+	fb_own_check(&to_proc(w)->pidfd, -1);
+	fb_close_fd(&to_proc(w)->pidfd);
 }
 
 static int fb_proc_modify(struct fb_queue *q, struct fb_watch *w,
@@ -220,7 +219,7 @@ const struct fb_ops fb_proc_ops = {
 	.check		= fb_proc_check,
 	.key		= fb_proc_key,
 	.attach		= fb_proc_attach,
-	.detach		= fb_proc_detach,
+	.release	= fb_proc_release,
 	.modify		= fb_proc_modify,
 	.fill		= fb_proc_fill,
 };
@@ -242,16 +241,9 @@ static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
 	return -EINVAL;
 }
 
-static void fb_posix_timer_detach(struct fb_queue *q, struct fb_watch *w)
-{
-	(void)q;
-	(void)w;
-}
-
 const struct fb_ops fb_posix_timer_ops = {
 	.name		= "posix_timer",
 	.size		= sizeof(struct fb_watch),
 	.check		= fb_posix_timer_check,
 	.attach		= fb_posix_timer_attach,
-	.detach		= fb_posix_timer_detach,
 };

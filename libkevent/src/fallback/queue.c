@@ -2,6 +2,7 @@
 /*
  * Queues of the fallback: their descriptors, their lock, kicks
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -42,8 +43,6 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->stray = 0;
 	q->strays_other = 0;
 	q->delivered = 0;
-	q->second = -1;
-	q->kick = -1;
 	fb_list_init(&q->ready);
 	fb_list_init(&q->level);
 	fb_list_init(&q->serving.chains);
@@ -59,52 +58,111 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	q->ring = ring;
 	q->size = size;
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
-	q->process = kevent_process_mark();
 	err = fb_queue_tables(q);
+	if (!err)
+		err = fb_own(&q->kick, fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC |
+						   EFD_NONBLOCK), "[eventfd]");
 	if (err)
 		return err;
-	q->kick = (int)fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (q->kick < 0)
-		return q->kick;
 	err = fb_epoll_add(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
 	if (!err && ring)
 		fb_ring_clear(ring);
 	return err;
 }
 
-/*
- * Nobody else uses the queue. In a child the descriptors are copies. The number of its
- * epoll may be that of another file by now, maybe of an epoll of the program, so nothing
- * is taken from there: epoll forgets all when it is closed.
- */
-void fb_queue_teardown(struct fb_queue *q)
+/* The instance may be any of the program, and a child has that of its parent. */
+bool fb_epoll_has(int epoll, int fd)
 {
-	fb_queue_lock(q, -1);
-	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
-	/* The thread that waits for futex words goes on until it is stopped. */
-	if (q->hash && q->slots)
-		fb_kill_all(q);
-	fb_queue_unlock(q);
-	fb_futexes_free(q);
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	int err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+
+	if (!err)
+		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
+	return err == -EEXIST;
+}
+
+int fb_queue_check(struct fb_queue *q, int fd)
+{
+	if (fb_epoll_has(fd, q->kick))
+		return 0;
+	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
+}
+
+/* The program may have closed what is not its own, and have other files there. */
+static void fb_queue_check_own(struct fb_queue *q)
+{
+	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
+
+	fb_own_check(&q->kick, epoll);
+	fb_own_check(&q->second, epoll);
+	fb_timers_check(q, epoll);
+	fb_signals_check(q, epoll);
+	fb_inodes_check(q, epoll);
+}
+
+static void fb_queue_free(struct fb_queue *q)
+{
 	fb_timers_free(q);
 	fb_signals_free(q);
 	fb_inodes_free(q);
-	fb_close_fd(q->second);
-	fb_close_fd(q->kick);
+	fb_close_fd(&q->second);
+	fb_close_fd(&q->kick);
 	free(q->hash);
 	free(q->slots);
 	q->hash = NULL;
 	q->slots = NULL;
 }
 
-int fb_queue_check(struct fb_queue *q, int fd)
+/*
+ * Nobody else uses the queue. The number of its epoll may be that of another file by
+ * now, maybe of an epoll of the program, so nothing is taken from there: epoll forgets
+ * all when it is closed.
+ */
+void fb_queue_teardown(struct fb_queue *q)
 {
-	struct epoll_event event = {
-		.events = EPOLLIN | EPOLLET,
-		.data.u64 = FB_TOKEN_KICK,
-	};
+	fb_queue_lock(q, -1);
+	fb_queue_check_own(q);
+	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
+	/* The thread that waits for futex words goes on until it is stopped. */
+	if (q->hash && q->slots)
+		fb_kill_all(q);
+	fb_queue_unlock(q);
+	fb_futexes_free(q);
+	fb_queue_free(q);
+}
 
-	return fb_call(epoll_ctl(fd, EPOLL_CTL_MOD, q->kick, &event));
+/*
+ * In a child: the files behind the descriptors are those of the parent, too, so the child
+ * closes and frees, and changes nothing. If a thread had the lock at fork(), there is no
+ * such thread here, and what it changed is half done: that memory stays as it is.
+ */
+void fb_queue_let_go(struct fb_queue *q)
+{
+	if (pthread_mutex_trylock(&q->lock)) {
+		fb_own_check(&q->second, -1);
+		fb_own_check(&q->kick, -1);
+		fb_close_fd(&q->second);
+		fb_close_fd(&q->kick);
+		return;
+	}
+	fb_queue_check_own(q);
+	if (q->hash)
+		fb_free_all(q);
+	q->nr_hash = 0;
+	free(q->futexes);
+	q->futexes = NULL;
+	fb_queue_free(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+int fb_queue_abroad(struct fb_queue *q, int fd)
+{
+	int err = fb_queue_check(q, fd);
+
+	if (!err)
+		return -EXDEV;
+	fb_forget(fd, q);
+	return err;
 }
 
 void fb_queue_lock(struct fb_queue *q, int fd)

@@ -221,6 +221,8 @@ struct fb_queue {
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 		   __u32 size, __u32 flags);
 void fb_queue_teardown(struct fb_queue *q);
+/* The same in a child of the process that made it */
+void fb_queue_let_go(struct fb_queue *q);
 void fb_queue_lock(struct fb_queue *q, int fd);
 void fb_queue_unlock(struct fb_queue *q);
 /* Make the epoll descriptor readable, and a sleeper look. */
@@ -229,8 +231,27 @@ void fb_kick(struct fb_queue *q);
 void fb_kick_all(struct fb_queue *q);
 /* A call returns: see to it that there is a kick if others need it. */
 void fb_leave(struct fb_queue *q);
-/* Does the descriptor refer to the epoll instance of the queue? 0 or -errno */
+/* Does an epoll instance watch a file by that number? Changes nothing that it has. */
+bool fb_epoll_has(int epoll, int fd);
+/* Does the descriptor refer to the epoll instance of the queue? 0, -EBADF or -EINVAL */
 int fb_queue_check(struct fb_queue *q, int fd);
+/* What a call says in a child: -EXDEV, unless the number has come to mean something else */
+int fb_queue_abroad(struct fb_queue *q, int fd);
+
+/*
+ * own.c: descriptors that a queue keeps. A number is -1 before it is opened and after it
+ * was closed. fb_own() takes what a system call has returned; @kind is a word in the
+ * name of the file. Returns 0 or -errno.
+ */
+int fb_own(int *at, long fd, const char *kind);
+void fb_close_fd(int *at);
+/*
+ * Is it another file by now? Then the number becomes -1. @epoll is an instance that
+ * should have it, or -1.
+ */
+void fb_own_check(int *at, int epoll);
+/* The program has it now. The lock of the process is held. */
+void fb_own_lost(int fd);
 
 /* table.c: the queue, referenced, or NULL */
 struct fb_queue *fb_get(int fd);
@@ -301,6 +322,8 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk);
 int fb_mark(struct fb_queue *q, const struct ukevent *uk);
 void fb_kill(struct fb_queue *q, struct fb_watch *w);
 void fb_kill_all(struct fb_queue *q);
+/* Their memory and descriptors only; the queue has no watches any more */
+void fb_free_all(struct fb_queue *q);
 int fb_token_get(struct fb_queue *q, struct fb_watch *w);
 void fb_token_put(struct fb_queue *q, struct fb_watch *w);
 

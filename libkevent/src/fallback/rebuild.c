@@ -75,8 +75,7 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 {
 	int flags = fb_call(fcntl(old, F_GETFD));
 
-	fb_close_fd(q->second);
-	q->second = -1;
+	fb_close_fd(&q->second);
 	if (flags < 0 || fb_rebuild_rest(q))
 		return;
 	fb_rebuild_watches(q);
@@ -109,7 +108,7 @@ void fb_stray(struct fb_queue *q, __u64 token)
 	q->fd = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
 	if (q->fd >= 0) {
 		fb_rebuild_in_place(q, old);
-		fb_close_fd(q->fd);
+		fb_close_local(q->fd);
 	}
 	q->fd = old;
 }

@@ -80,16 +80,16 @@ static int fb_signals_get(struct fb_queue *q)
 	signals = calloc(1, sizeof(*signals));
 	if (!signals)
 		return -ENOMEM;
-	signals->fd = (int)fb_sys(SYS_signalfd4, -1, &none, sizeof(none),
-				  SFD_CLOEXEC | SFD_NONBLOCK);
-	err = signals->fd;
-	if (err >= 0)
+	err = fb_own(&signals->fd, fb_sys(SYS_signalfd4, -1, &none, sizeof(none),
+					  SFD_CLOEXEC | SFD_NONBLOCK),
+		     "[signalfd]");
+	if (!err)
 		err = fb_epoll_add(q, signals->fd, EPOLLIN, FB_TOKEN_SIGNALS);
 	if (!err) {
 		q->signals = signals;
 		return 0;
 	}
-	fb_close_fd(signals->fd);
+	fb_close_fd(&signals->fd);
 	free(signals);
 	return err;
 }
@@ -100,10 +100,16 @@ int fb_signals_register(struct fb_queue *q)
 					 FB_TOKEN_SIGNALS) : 0;
 }
 
+void fb_signals_check(struct fb_queue *q, int epoll)
+{
+	if (q->signals)
+		fb_own_check(&q->signals->fd, epoll);
+}
+
 void fb_signals_free(struct fb_queue *q)
 {
 	if (q->signals)
-		fb_close_fd(q->signals->fd);
+		fb_close_fd(&q->signals->fd);
 	free(q->signals);
 	q->signals = NULL;
 }
@@ -251,13 +257,17 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 
 static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 {
+	if (!q->signals)
+		return;
+	/* Those that came so far are dropped with the watch. */
+	fb_signals_read(q);
+	fb_signal_ignore(q, w);
+}
+
+static void fb_signal_release(struct fb_watch *w)
+{
 	struct fb_signal *s = to_signal(w);
 
-	if (q->signals) {
-		/* Those that came so far are dropped with the watch. */
-		fb_signals_read(q);
-		fb_signal_ignore(q, w);
-	}
 	while (s->nr)
 		fb_signal_drop_oldest(s);
 }
@@ -332,6 +342,7 @@ const struct fb_ops fb_signal_ops = {
 	.key		= fb_signal_key,
 	.attach		= fb_signal_attach,
 	.detach		= fb_signal_detach,
+	.release	= fb_signal_release,
 	.modify		= fb_signal_modify,
 	.count		= fb_signal_count,
 	.fill		= fb_signal_fill,

@@ -35,7 +35,8 @@
 	__ret;							\
 })
 
-static inline void fb_close_fd(int fd)
+/* For a descriptor that a function opens and closes; see own.c for others. */
+static inline void fb_close_local(int fd)
 {
 	if (fd >= 0)
 		fb_sys(SYS_close, fd);

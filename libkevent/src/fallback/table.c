@@ -25,9 +25,8 @@
 
 typedef struct fb_queue *fb_entry;
 
-/* A chunk, once there, stays. Entries change under the lock. */
+/* A chunk, once there, stays. Entries change under kevent_process_lock(). */
 static fb_entry *fb_table[FB_CHUNKS];
-static pthread_mutex_t fb_table_lock = PTHREAD_MUTEX_INITIALIZER;
 /* All queues ever made: the most there were at a time. Under the lock. */
 static struct fb_queue *fb_queues;
 /* The next one to be looked at, whether it was closed. Under the lock. */
@@ -95,7 +94,7 @@ static struct fb_queue *fb_get_named(int fd)
 
 /*
  * Take a name from a queue; the lock is held. Returns the queue, referenced, if that
- * was its last one: fb_put() it without the lock.
+ * was its last one: fb_end() it without the lock.
  */
 static struct fb_queue *fb_clear(fb_entry *entry)
 {
@@ -110,18 +109,34 @@ static struct fb_queue *fb_clear(fb_entry *entry)
 	return q;
 }
 
+/*
+ * The queue has no name any more; the caller has a reference. In a child, references may
+ * be those of threads that only the parent has, so it does not wait for the last one:
+ * calls look at nothing of such a queue that goes away.
+ */
+static void fb_end(struct fb_queue *q)
+{
+	__u32 dying = FB_DYING;
+
+	if (!kevent_process_is(q->process) &&
+	    __atomic_compare_exchange_n(&q->life, &dying, FB_DEAD, 0,
+					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		fb_queue_let_go(q);
+	fb_put(q);
+}
+
 void fb_forget(int fd, struct fb_queue *q)
 {
 	struct fb_queue *last = NULL;
 	fb_entry *entry;
 
-	pthread_mutex_lock(&fb_table_lock);
+	pthread_mutex_lock(kevent_process_lock());
 	entry = fb_table_entry(fd, false);
 	if (entry && *entry == q)
 		last = fb_clear(entry);
-	pthread_mutex_unlock(&fb_table_lock);
+	pthread_mutex_unlock(kevent_process_lock());
 	if (last)
-		fb_put(last);
+		fb_end(last);
 }
 
 int fb_publish(int fd, struct fb_queue *q)
@@ -129,17 +144,18 @@ int fb_publish(int fd, struct fb_queue *q)
 	struct fb_queue *last = NULL;
 	fb_entry *entry;
 
-	pthread_mutex_lock(&fb_table_lock);
+	pthread_mutex_lock(kevent_process_lock());
 	entry = fb_table_entry(fd, true);
 	if (entry) {
+		fb_own_lost(fd);
 		if (*entry)
 			last = fb_clear(entry);
 		q->names++;
 		__atomic_store_n(entry, q, __ATOMIC_SEQ_CST);
 	}
-	pthread_mutex_unlock(&fb_table_lock);
+	pthread_mutex_unlock(kevent_process_lock());
 	if (last)
-		fb_put(last);
+		fb_end(last);
 	if (entry)
 		__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK,
 				  __ATOMIC_ACQ_REL);
@@ -153,17 +169,25 @@ void fb_abandon(struct fb_queue *q)
 	fb_put(q);
 }
 
-/* The lock is held. */
+/*
+ * The lock is held. Those of the parent process are not used again: its threads may
+ * have counted themselves as users.
+ */
 static struct fb_queue *fb_queue_new(void)
 {
 	struct fb_queue *q;
 
 	for (q = fb_queues; q; q = q->next)
-		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_FREE)
+		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_FREE &&
+		    kevent_process_is(q->process))
 			return q;
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
+	q->fd = -1;
+	q->second = -1;
+	q->kick = -1;
+	q->process = kevent_process_mark();
 	pthread_mutex_init(&q->lock, NULL);
 	q->next = fb_queues;
 	fb_queues = q;
@@ -176,13 +200,13 @@ static void fb_sweep(void)
 	struct fb_queue *q;
 	int fd = -1;
 
-	pthread_mutex_lock(&fb_table_lock);
+	pthread_mutex_lock(kevent_process_lock());
 	q = fb_suspect ? fb_suspect : fb_queues;
 	if (q) {
 		fb_suspect = q->next;
 		fd = __atomic_load_n(&q->fd, __ATOMIC_RELAXED);
 	}
-	pthread_mutex_unlock(&fb_table_lock);
+	pthread_mutex_unlock(kevent_process_lock());
 	q = fb_get_named(fd);
 	if (!q)
 		return;
@@ -197,13 +221,13 @@ struct fb_queue *fb_queue_alloc(void)
 
 	fb_sweep();
 	fb_sweep();
-	pthread_mutex_lock(&fb_table_lock);
+	pthread_mutex_lock(kevent_process_lock());
 	q = fb_queue_new();
 	if (q) {
 		fb_count_add(&q->users, 1);
 		fb_set_state(q, FB_LIVE);
 	}
-	pthread_mutex_unlock(&fb_table_lock);
+	pthread_mutex_unlock(kevent_process_lock());
 	return q;
 }
 
@@ -213,9 +237,9 @@ static struct fb_queue *fb_alias(int fd)
 	struct fb_queue *q;
 
 	/* Queues are never taken off the list. */
-	pthread_mutex_lock(&fb_table_lock);
+	pthread_mutex_lock(kevent_process_lock());
 	q = fb_queues;
-	pthread_mutex_unlock(&fb_table_lock);
+	pthread_mutex_unlock(kevent_process_lock());
 	for (; q; q = q->next) {
 		fb_count_add(&q->users, 1);
 		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_LIVE &&
@@ -249,8 +273,7 @@ int fb_no_queue(int fd)
 bool kevent_fb_has(int fd)
 {
 	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
-	bool ret = q && (!kevent_process_is(q->process) ||
-			 !fb_queue_check(q, fd));
+	bool ret = q && !fb_queue_check(q, fd);
 
 	if (q)
 		fb_put(q);
@@ -263,8 +286,6 @@ void kevent_fb_close(int fd)
 
 	if (!q)
 		return;
-	/* In a child it is the parent's. */
-	if (kevent_process_is(q->process))
-		fb_forget(fd, q);
+	fb_forget(fd, q);
 	fb_put(q);
 }

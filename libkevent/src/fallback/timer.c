@@ -206,14 +206,15 @@ static int fb_clock_open(struct fb_queue *q, struct fb_clock *clock)
 		return 0;
 	if (id == CLOCK_TAI)
 		id = CLOCK_REALTIME;
-	clock->fd = fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK));
-	if (clock->fd < 0)
-		return clock->fd;
+	err = fb_own(&clock->fd,
+		     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)),
+		     "[timerfd]");
+	if (err)
+		return err;
 	err = fb_clock_register(q, clock);
 	if (!err)
 		return 0;
-	fb_close_fd(clock->fd);
-	clock->fd = -1;
+	fb_close_fd(&clock->fd);
 	return err;
 }
 
@@ -237,12 +238,20 @@ static struct fb_timers *fb_timers_get(struct fb_queue *q)
 	return timers;
 }
 
+void fb_timers_check(struct fb_queue *q, int epoll)
+{
+	int i;
+
+	for (i = 0; q->timers && i < FB_NR_CLOCKS; i++)
+		fb_own_check(&q->timers->clocks[i].fd, epoll);
+}
+
 void fb_timers_free(struct fb_queue *q)
 {
 	int i;
 
 	for (i = 0; q->timers && i < FB_NR_CLOCKS; i++) {
-		fb_close_fd(q->timers->clocks[i].fd);
+		fb_close_fd(&q->timers->clocks[i].fd);
 		free(q->timers->clocks[i].heap);
 	}
 	free(q->timers);

@@ -84,11 +84,10 @@ static void fb_user_drop_oldest(struct fb_user *user)
 	free(mark);
 }
 
-static void fb_user_detach(struct fb_queue *q, struct fb_watch *w)
+static void fb_user_release(struct fb_watch *w)
 {
 	struct fb_user *user = to_user(w);
 
-	(void)q;
 	while (user->nr)
 		fb_user_drop_oldest(user);
 }
@@ -213,7 +212,7 @@ const struct fb_ops fb_user_ops = {
 	.flags		= KEVENT_REQ_KEEP_EACH,
 	.check		= fb_user_check,
 	.attach		= fb_user_attach,
-	.detach		= fb_user_detach,
+	.release	= fb_user_release,
 	.modify		= fb_user_modify,
 	.count		= fb_user_count,
 	.fill		= fb_user_fill,

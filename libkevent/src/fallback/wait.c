@@ -381,7 +381,7 @@ static int fb_get_events(struct fb_queue *q, int fd, __u32 min_nr, __u32 max_nr,
 	int err;
 
 	if (!kevent_process_is(q->process))
-		return -EXDEV;
+		return fb_queue_abroad(q, fd);
 	if (flags & ~KEVENT_FLAGS_ABSTIME || !max_nr ||
 	    max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
 		return -EINVAL;
@@ -495,7 +495,7 @@ static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
 	if (!q->ring)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
-		return -EXDEV;
+		return fb_queue_abroad(q, fd);
 	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
 		return -EINVAL;
 	ret = more ? fb_check_arg(arg) : 0;
@@ -548,7 +548,7 @@ static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
 	if (!q->ring)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
-		return -EXDEV;
+		return fb_queue_abroad(q, fd);
 	fb_wait_init(&c, q, fd);
 	fb_queue_lock(q, fd);
 	freed = fb_ring_commit(q, uidx);

@@ -137,14 +137,22 @@ void fb_token_put(struct fb_queue *q, struct fb_watch *w)
 
 /* Life */
 
+static void fb_free(struct fb_watch *w)
+{
+	if (fb_ops_of(w)->release)
+		fb_ops_of(w)->release(w);
+	free(w);
+}
+
 void fb_kill(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_dequeue(q, w);
 	fb_hash_remove(q, w);
-	fb_ops_of(w)->detach(q, w);
+	if (fb_ops_of(w)->detach)
+		fb_ops_of(w)->detach(q, w);
 	fb_token_put(q, w);
 	q->nr_watches--;
-	free(w);
+	fb_free(w);
 }
 
 void fb_kill_all(struct fb_queue *q)
@@ -154,6 +162,19 @@ void fb_kill_all(struct fb_queue *q)
 	for (i = 0; i < q->nr_hash; i++)
 		while (q->hash[i])
 			fb_kill(q, q->hash[i]);
+}
+
+void fb_free_all(struct fb_queue *q)
+{
+	struct fb_watch *w, *next;
+	__u32 i;
+
+	for (i = 0; i < q->nr_hash; i++) {
+		for (w = q->hash[i]; w; w = next) {
+			next = w->hash_next;
+			fb_free(w);
+		}
+	}
 }
 
 static void fb_set(struct fb_watch *w, const struct ukevent *uk)

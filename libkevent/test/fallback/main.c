@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,6 +351,231 @@ static void close_frees_all_descriptors(void)
 	CHECK_EQ(open_fds(), before);
 }
 
+/* --- numbers of descriptors that are no more the library's ------------------ */
+
+/* No more than @more descriptors can be opened from now on. */
+static void limit_fds(int more)
+{
+	struct rlimit limit;
+	int next;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	next = dup(0);
+	close(next);
+	limit.rlim_cur = (rlim_t)(next + more);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void wait_for_child(void)
+{
+	int status = 1;
+
+	wait(&status);
+	CHECK_EQ(status, 0);
+}
+
+static void check_open(int fd, int open)
+{
+	if (fcntl(fd, F_GETFD) < 0 ? open : !open)
+		printf("# descriptor %d is%s open\n", fd, open ? " not" : "");
+	CHECK_EQ(fcntl(fd, F_GETFD) >= 0, open);
+}
+
+static void init_without_descriptors_closes_none(void)
+{
+	struct kevent_queue q;
+	int more;
+
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	for (more = 0; more < 2; more++) {
+		limit_fds(more);
+		CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), -EMFILE);
+		CHECK_EQ(q.fd, -1);
+		check_open(0, true);
+	}
+	limit_fds(2);
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), 0);
+	kevent_queue_close(&q);
+	check_open(0, true);
+}
+
+#define FILES	24
+
+/* Its descriptors are of all kinds that a queue has. */
+static void add_all(int queue, const int *fd)
+{
+	static int folder = -1;
+	struct ukevent ev[6];
+
+	folder = open("/tmp", O_RDONLY | O_CLOEXEC);
+	kevent_set_timer(&ev[0], 3600000000000, 0, 0, 0, 1);
+	kevent_set_proc(&ev[1], getpid(), 0, 2);
+	kevent_set_poll(&ev[2], fd[0], KEVENT_POLL_POLLIN, KEVENT_REQ_ET, 3);
+	kevent_set_inode(&ev[3], folder, KEVENT_INODE_ATTRIB, 0, 4);
+	kevent_set_signal(&ev[4], SIGUSR2, KEVENT_SIGNAL_CONSUME, 0, 5);
+	kevent_set_pipe(&ev[5], fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 6);
+	CHECK_EQ(kevent_ctl(queue, KEVENT_CTL_ADD, 6, ev), 0);
+}
+
+/* Files of the program have all numbers from @from on. */
+static void open_files(int *file, int from)
+{
+	int i;
+
+	for (i = 0; i < FILES; i++)
+		file[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CHECK_EQ(file[0], from);
+}
+
+static void check_files(const int *file)
+{
+	int i;
+
+	for (i = 0; i < FILES; i++)
+		check_open(file[i], true);
+}
+
+static void failed_init_leaves_old_numbers_alone(void)
+{
+	struct kevent_queue q;
+	int fd[2], file[FILES];
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	add_all(q.fd, fd);
+	kevent_queue_close(&q);
+	open_files(file, fd[1] + 1);
+	limit_fds(0);
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), -EMFILE);
+	check_files(file);
+	limit_fds(1);
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), -EMFILE);
+	check_files(file);
+}
+
+/* As programs do that become a service */
+static void close_all(void)
+{
+	int fd;
+
+	for (fd = 3; fd < 100; fd++)
+		close(fd);
+}
+
+static void check_queue_works(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	kevent_set_timer(&ev, 1000000, 0, 0, 0, 7);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
+	CHECK_EQ(ev.ptr, 7);
+	kevent_queue_close(&q);
+}
+
+static void files_with_numbers_of_the_library_stay_open(void)
+{
+	struct kevent_queue q;
+	int fd[2], file[FILES];
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	add_all(q.fd, fd);
+	close_all();
+	open_files(file, 3);
+	/* The new queue finds that the old one is closed. */
+	check_queue_works();
+	CHECK_EQ(add_mark(q.fd, 0), -EINVAL);
+	check_files(file);
+}
+
+static void open_queue_after(int nr)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int i, fds, other, fd[2];
+
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	CHECK_EQ(pipe(fd), 0);
+	for (i = 0; i < nr; i++)
+		add_all(kevent_init(NULL, 0, 0), fd);
+	close_all();
+	/* So the queue gets the numbers of the first old one. */
+	CHECK_EQ(pipe(fd), 0);
+	fds = open_fds();
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	kevent_set_timer(&ev, 1000000, 0, 0, 0, 7);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	/* Each finds that others are closed. */
+	for (i = 0; i < 6; i++) {
+		other = kevent_init(NULL, 0, 0);
+		kevent_fb_close(other);
+		close(other);
+	}
+	/* Epoll, kick and timer */
+	CHECK_EQ(open_fds(), fds + 3);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
+	CHECK_EQ(ev.ptr, 7);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.ptr, 1);
+}
+
+/* Which of the old ones the library looks at, and when, depends on their number. */
+static void new_queue_keeps_the_numbers_of_old_ones(void)
+{
+	int nr;
+
+	for (nr = 1; nr < 8; nr++) {
+		fflush(stdout);
+		if (!fork()) {
+			open_queue_after(nr);
+			fflush(stdout);
+			_exit(failed);
+		}
+		wait_for_child();
+	}
+}
+
+/* An epoll of the program has the number of the queue, and watches those of the others. */
+static void epoll_with_numbers_of_the_library_is_left_alone(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct kevent_queue q;
+	int i, epoll, fd[2], pipes[FILES][2];
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	add_all(q.fd, fd);
+	close_all();
+	for (i = 3; i < q.fd; i++)
+		CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), i);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK_EQ(epoll, q.fd);
+	for (i = 0; i < FILES; i++) {
+		CHECK_EQ(pipe(pipes[i]), 0);
+		event.data.u64 = 100 + (__u64)i;
+		epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[i][0], &event);
+		event.data.u64 = 200;
+		epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[i][1], &event);
+	}
+	check_queue_works();
+	for (i = 0; i < FILES; i++) {
+		CHECK_EQ(write(pipes[i][1], "", 1), 1);
+		CHECK_EQ(epoll_wait(epoll, &event, 1, 0), 1);
+		CHECK_EQ(event.data.u64, 100 + i);
+		CHECK_EQ(epoll_ctl(epoll, EPOLL_CTL_DEL, pipes[i][0], NULL), 0);
+	}
+}
+
 /* The library does not see close(), but the next queues. */
 static void plain_close_leaves_a_few_descriptors(void)
 {
@@ -486,6 +713,203 @@ static void *take_one(void *arg)
 
 	CHECK_EQ(kevent_get_events(*queue, 1, 1, NULL, &ev, 0), 1);
 	return NULL;
+}
+
+/* --- in a child ------------------------------------------------------------- */
+
+/* Opens queues until each number of the parent's was used. */
+static int child_closes(struct kevent_queue *q, int how)
+{
+	int fds = open_fds();
+
+	failed = 0;
+	if (how)
+		kevent_queue_close(q);
+	else
+		close(q->fd);
+	check_queue_works();
+	check_queue_works();
+	/* Epoll, kick, timer, second epoll, inotify, signalfd, pidfd */
+	CHECK_EQ(open_fds(), fds - 7);
+	fflush(stdout);
+	return failed;
+}
+
+static void expect(struct kevent_queue *q, __u64 user)
+{
+	struct ukevent ev = { .ptr = 0 };
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &a_while), 1);
+	CHECK_EQ(ev.ptr, user);
+}
+
+static void child_leaves_watches_alone(int how)
+{
+	struct kevent_queue q;
+	int fd[2], file[2], i;
+	struct ukevent ev;
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	add_all(q.fd, fd);
+	for (i = 0; i < 2; i++) {
+		file[i] = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		kevent_set_inode(&ev, file[i], KEVENT_INODE_MODIFY, 0,
+				 10 + (__u64)i);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	}
+	kevent_set_signal(&ev, SIGUSR1, KEVENT_SIGNAL_CONSUME, 0, 9);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	/* Nobody has taken it when the child closes its copy. */
+	CHECK_EQ(write(file[0], "a", 1), 1);
+	fflush(stdout);
+	if (!fork())
+		_exit(child_closes(&q, how));
+	wait_for_child();
+	CHECK_EQ(write(file[1], "a", 1), 1);
+	expect(&q, 10);
+	expect(&q, 11);
+	kill(getpid(), SIGUSR1);
+	expect(&q, 9);
+	CHECK_EQ(write(fd[1], "a", 1), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
+	CHECK(ev.ptr == 3 || ev.ptr == 6);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
+	CHECK(ev.ptr == 3 || ev.ptr == 6);
+	kevent_queue_close(&q);
+}
+
+static void child_that_closes_leaves_watches_alone(void)
+{
+	child_leaves_watches_alone(1);
+}
+
+static void child_that_uses_the_number_leaves_watches_alone(void)
+{
+	child_leaves_watches_alone(0);
+}
+
+/* Threads of the parent are in calls, and its queue has a thread of its own. */
+static void child_closes_what_sleepers_have(void)
+{
+	static __u32 word;
+	struct kevent_queue q;
+	struct ukevent ev;
+	pthread_t thread;
+	int fds;
+
+	open_queue(&q);
+	kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, take_one, &q.fd), 0);
+	fflush(stdout);
+	if (!fork()) {
+		fds = open_fds();
+		kevent_queue_close(&q);
+		CHECK_EQ(open_fds(), fds - 2);
+		check_queue_works();
+		fflush(stdout);
+		_exit(failed);
+	}
+	wait_for_child();
+	CHECK_EQ(mark(q.fd, 0), 1);
+	pthread_join(thread, NULL);
+	kevent_queue_close(&q);
+}
+
+/* The number of the parent's queue is that of a pipe. */
+static void child_forgets_numbers(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2];
+
+	open_queue(&q);
+	fflush(stdout);
+	if (!fork()) {
+		CHECK_EQ(add_mark(q.fd, 0), -EXDEV);
+		CHECK(!strcmp(kevent_backend(q.fd), "epoll"));
+		close(q.fd);
+		CHECK_EQ(pipe(fd), 0);
+		CHECK_EQ(fd[0], q.fd);
+		CHECK(!kevent_backend(q.fd));
+		CHECK_EQ(add_mark(q.fd, 0), -EINVAL);
+		CHECK_EQ(kevent_get_events(q.fd, 1, 1, &no_time, &ev, 0),
+			 -EINVAL);
+		check_open(fd[0], true);
+		check_open(fd[1], true);
+		fflush(stdout);
+		_exit(failed);
+	}
+	wait_for_child();
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	kevent_queue_close(&q);
+}
+
+#define FORKS	60
+
+static int forks_end;
+
+static void *open_and_close(void *arg)
+{
+	int queue;
+
+	(void)arg;
+	while (!__atomic_load_n(&forks_end, __ATOMIC_RELAXED)) {
+		queue = kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY);
+		add_mark(queue, 0);
+		kevent_fb_close(queue);
+		close(queue);
+	}
+	return NULL;
+}
+
+static void *change_watches(void *arg)
+{
+	const int *queue = arg;
+	struct ukevent ev[64];
+	__u32 i;
+
+	while (!__atomic_load_n(&forks_end, __ATOMIC_RELAXED)) {
+		for (i = 0; i < ARRAY_SIZE(ev); i++)
+			kevent_set_user(&ev[i], 100 + i, 1, 0, 1);
+		kevent_ctl(*queue, KEVENT_CTL_ADD, ARRAY_SIZE(ev), ev);
+		kevent_ctl(*queue, KEVENT_CTL_REMOVE, ARRAY_SIZE(ev), ev);
+	}
+	return NULL;
+}
+
+/* Whatever other threads of the parent did at fork() */
+static void child_never_waits_for_its_parent(void)
+{
+	struct kevent_queue q;
+	pthread_t thread[2];
+	int i;
+
+	open_queue(&q);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, i ? open_and_close :
+					change_watches, &q.fd), 0);
+	for (i = 0; i < FORKS && !failed; i++) {
+		fflush(stdout);
+		if (!fork()) {
+			alarm(10);
+			if (i % 2)
+				kevent_queue_close(&q);
+			else
+				close(q.fd);
+			check_queue_works();
+			kevent_backend(99);
+			fflush(stdout);
+			_exit(failed);
+		}
+		wait_for_child();
+	}
+	__atomic_store_n(&forks_end, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&q);
 }
 
 /*
@@ -747,6 +1171,16 @@ static const struct test tests[] = {
 	TEST(end_of_a_queue_leaves_other_files_alone),
 	TEST(close_frees_all_descriptors),
 	TEST(plain_close_leaves_a_few_descriptors),
+	TEST(init_without_descriptors_closes_none),
+	TEST(failed_init_leaves_old_numbers_alone),
+	TEST(files_with_numbers_of_the_library_stay_open),
+	TEST(new_queue_keeps_the_numbers_of_old_ones),
+	TEST(epoll_with_numbers_of_the_library_is_left_alone),
+	TEST(child_that_closes_leaves_watches_alone),
+	TEST(child_that_uses_the_number_leaves_watches_alone),
+	TEST(child_closes_what_sleepers_have),
+	TEST(child_forgets_numbers),
+	TEST(child_never_waits_for_its_parent),
 	TEST(copy_of_the_descriptor_is_the_queue),
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(pop_finds_what_came),

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Which descriptors are the library's
+ *
+ * A program may close descriptors that it has not opened, all from 3 on for instance.
+ * Their numbers come back, as those of other queues or of files of the program. So each
+ * place that keeps a number is on record, and loses it when the library gets the number
+ * once more. Epoll knows a file with its number; if the epoll instance of the queue was
+ * closed, a file of the program shows by the name that /proc has for it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+#include "queue.h"
+#include "sys.h"
+
+#define FB_CHUNK	1024U
+#define FB_CHUNKS	1024U
+
+/**
+ * struct fb_place - a number and who keeps it: each number of a queue that is not -1 has
+ *	one
+ * @at:		where it is kept; NULL: nobody does
+ * @kind:	a word in the name of such files
+ */
+struct fb_place {
+	int		*at;
+	const char	*kind;
+};
+
+/* By number. All of it is under kevent_process_lock(); a chunk, once there, stays. */
+static struct fb_place *fb_places[FB_CHUNKS];
+
+static struct fb_place *fb_place_of(int fd, bool make)
+{
+	unsigned int nr = (unsigned int)fd / FB_CHUNK;
+
+	if (fd < 0 || nr >= FB_CHUNKS)
+		return NULL;
+	if (!fb_places[nr] && make)
+		fb_places[nr] = calloc(FB_CHUNK, sizeof(*fb_places[nr]));
+	return fb_places[nr] ? &fb_places[nr][(unsigned int)fd % FB_CHUNK] :
+			       NULL;
+}
+
+void fb_own_lost(int fd)
+{
+	struct fb_place *place = fb_place_of(fd, false);
+
+	if (!place || !place->at)
+		return;
+	__atomic_store_n(place->at, -1, __ATOMIC_RELAXED);
+	place->at = NULL;
+}
+
+static bool fb_own_keep(int *at, int fd, const char *kind)
+{
+	pthread_mutex_t *lock = kevent_process_lock();
+	struct fb_place *place;
+
+	pthread_mutex_lock(lock);
+	fb_own_lost(fd);
+	place = fb_place_of(fd, true);
+	if (place) {
+		place->at = at;
+		place->kind = kind;
+		*at = fd;
+	}
+	pthread_mutex_unlock(lock);
+	return place;
+}
+
+int fb_own(int *at, long fd, const char *kind)
+{
+	*at = -1;
+	if (fd < 0)
+		return (int)fd;
+	if (fb_own_keep(at, (int)fd, kind))
+		return 0;
+	fb_sys(SYS_close, fd);
+	return -ENOMEM;
+}
+
+/* The number is nobody's before it may be somebody else's. */
+static int fb_disown(int *at)
+{
+	pthread_mutex_t *lock = kevent_process_lock();
+	struct fb_place *place;
+	int fd;
+
+	pthread_mutex_lock(lock);
+	fd = *at;
+	*at = -1;
+	place = fb_place_of(fd, false);
+	if (place)
+		place->at = NULL;
+	pthread_mutex_unlock(lock);
+	return fd;
+}
+
+void fb_close_fd(int *at)
+{
+	int fd = fb_disown(at);
+
+	if (fd >= 0)
+		fb_sys(SYS_close, fd);
+}
+
+/* Names of these files are no paths. Without /proc, nobody knows better. */
+static bool fb_is_kind(int fd, const char *kind)
+{
+	char path[40], name[40];
+	long len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
+	if (len < 0)
+		return true;
+	name[len] = '\0';
+	return *name != '/' && strstr(name, kind);
+}
+
+void fb_own_check(int *at, int epoll)
+{
+	pthread_mutex_t *lock = kevent_process_lock();
+	const char *kind = "";
+	int fd;
+
+	pthread_mutex_lock(lock);
+	fd = *at;
+	if (fd >= 0)
+		kind = fb_place_of(fd, false)->kind;
+	pthread_mutex_unlock(lock);
+	if (fd < 0 || (epoll >= 0 && fb_epoll_has(epoll, fd)))
+		return;
+	if (!fb_is_kind(fd, kind))
+		fb_disown(at);
+}
