@@ -76,9 +76,11 @@ static void clear(struct kevent_lane *l)
 
 static void close_fd(int *fd)
 {
-	if (*fd >= 0)
-		kevent_call6(SYS_close, *fd, 0, 0, 0, 0, 0);
+	int old = *fd;
+
 	*fd = -1;
+	if (old >= 0)
+		kevent_call6(SYS_close, old, 0, 0, 0, 0, 0);
 }
 
 static void let_go(struct kevent_lane *l)

@@ -225,6 +225,8 @@ static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 
 	fb_queue_lock(c->q, c->fd);
 	c->q->serving.running--;
+	/* The queue may have been closed in the time that the chain took. */
+	fb_own_check(&c->q->kick, c->fd);
 	fb_aio_end(c->q, a, end, result);
 	fb_queue_unlock(c->q);
 	if (c->ran < INT_MAX)

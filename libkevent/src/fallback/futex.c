@@ -164,6 +164,8 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 {
 	fb_futex_disarm(q, f);
 	f->woken = woken;
+	/* No call has said that the queue is open. */
+	fb_own_check(&q->kick, -1);
 	fb_report(q, &f->w, KEVENT_FUTEX_WAKE);
 	fb_kick(q);
 }

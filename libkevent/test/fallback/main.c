@@ -21,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -494,6 +495,32 @@ static void files_with_numbers_of_the_library_stay_open(void)
 	check_queue_works();
 	CHECK_EQ(add_mark(q.fd, 0), -EINVAL);
 	check_files(file);
+}
+
+/* The thread that waits for the word does not know that the queue is closed. */
+static void file_with_the_number_of_the_kick_is_not_written(void)
+{
+	static __u32 word;
+	struct kevent_queue q;
+	struct ukevent ev;
+	struct stat st;
+	int i;
+
+	open_queue(&q);
+	kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	close_all();
+	for (i = 3; i < FILES; i++)
+		CHECK_EQ(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), i);
+	while (syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
+		       NULL, NULL, 0) != 1)
+		sched_yield();
+	/* The new queue finds that the old one is closed, and ends its thread. */
+	check_queue_works();
+	for (i = 3; i < FILES; i++) {
+		CHECK_EQ(fstat(i, &st), 0);
+		CHECK_EQ(st.st_size, 0);
+	}
 }
 
 static void open_queue_after(int nr)
@@ -1176,6 +1203,7 @@ static const struct test tests[] = {
 	TEST(files_with_numbers_of_the_library_stay_open),
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
+	TEST(file_with_the_number_of_the_kick_is_not_written),
 	TEST(child_that_closes_leaves_watches_alone),
 	TEST(child_that_uses_the_number_leaves_watches_alone),
 	TEST(child_closes_what_sleepers_have),
