@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -127,10 +128,26 @@ static void point_of_time_follows_its_clock(void)
 	}
 }
 
+/* PROC has its tests in tests/guest. Calls that are not of a source: */
+
+static void delay_is_not_of_this_queue(void)
+{
+	struct kevent_queue q;
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	open_queue(&q);
+	CHECK_EQ(kevent_set_delay(q.fd, 100), -ENOTTY);
+	CHECK_EQ(kevent_set_delay(q.fd, KEVENT_DELAY_MAX + 1), -ENOTTY);
+	CHECK_EQ(kevent_set_delay(epoll, 100), -ENOTTY);
+	CHECK_EQ(kevent_set_delay(-1, 100), -EBADF);
+	kevent_queue_close(&q);
+}
+
 static const struct test tests[] = {
 	TEST(span_of_time_ignores_steps_of_its_clock),
 	TEST(min_wait_ignores_steps_of_the_clock),
 	TEST(point_of_time_follows_its_clock),
+	TEST(delay_is_not_of_this_queue),
 };
 
 int main(void)
