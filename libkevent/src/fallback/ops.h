@@ -102,7 +102,7 @@ void fb_futexes_free(struct fb_queue *q);
 /* Is a condition that holds what the watch reports, not something that happened? */
 static inline bool fb_is_checked(const struct fb_watch *w)
 {
-	return fb_ops_of(w)->file &&
+	return fb_ops_of(w)->file && !(w->state & FB_TAKES) &&
 	       (w->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
 }

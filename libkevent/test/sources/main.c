@@ -6,8 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <sys/epoll.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -26,6 +26,8 @@
 #define SIZE		8U
 #define MS		1000000LL
 #define HOUR		3600
+
+static const struct timespec no_time;
 
 static KEVENT_RING_STORAGE(SIZE) mem;
 
@@ -128,6 +130,220 @@ static void point_of_time_follows_its_clock(void)
 	}
 }
 
+/* INODE, when inotify drops reports because there are too many */
+
+static char folder[] = "/tmp/kevent-XXXXXX";
+
+static int make_file(const char *name)
+{
+	return open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static void enter_folder(void)
+{
+	CHECK(mkdtemp(folder) != NULL);
+	CHECK_EQ(chdir(folder), 0);
+}
+
+static void leave_folder(void)
+{
+	CHECK_EQ(chdir("/"), 0);
+	CHECK_EQ(rmdir(folder), 0);
+}
+
+static void add_inode(struct kevent_queue *q, int fd, __u32 event)
+{
+	struct ukevent ev;
+
+	kevent_set_inode(&ev, fd, event, 0, (__u64)fd);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+}
+
+/* Two files in turn: the same one again would be one report. */
+static void fill_inotify(const int fd[2])
+{
+	FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+	unsigned int nr = 0, i;
+
+	CHECK(file && fscanf(file, "%u", &nr) == 1);
+	if (file)
+		fclose(file);
+	for (i = 0; i <= nr; i++)
+		if (pwrite(fd[i % 2], "", 1, 0) != 1)
+			CHECK(!"written");
+}
+
+/* Takes all there is; the conditions of the watch of @fd */
+static __u32 conditions_of(struct kevent_queue *q, int fd)
+{
+	struct ukevent ev;
+	__u32 events = 0;
+
+	while (kevent_queue_get(q, &ev, 1, &no_time) == 1)
+		if (ev.ptr == (__u64)fd)
+			events |= ev.ret_data[0];
+	return events;
+}
+
+static void change_behind_too_many_is_told(void)
+{
+	int fd[2], late, dir;
+	struct kevent_queue q;
+
+	enter_folder();
+	open_queue(&q);
+	fd[0] = make_file("a");
+	fd[1] = make_file("b");
+	late = make_file("late");
+	dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	add_inode(&q, fd[0], KEVENT_INODE_MODIFY);
+	add_inode(&q, fd[1], KEVENT_INODE_MODIFY);
+	add_inode(&q, late, KEVENT_INODE_MODIFY | KEVENT_INODE_REMOVE);
+	add_inode(&q, dir, KEVENT_INODE_CREATE);
+	fill_inotify(fd);
+	CHECK_EQ(pwrite(late, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, late), KEVENT_INODE_MODIFY);
+	fill_inotify(fd);
+	CHECK_EQ(close(make_file("new")), 0);
+	CHECK_EQ(conditions_of(&q, dir), KEVENT_INODE_CREATE);
+	/* That inotify forgets a file is a report, too. */
+	fill_inotify(fd);
+	CHECK_EQ(unlink("late"), 0);
+	CHECK(conditions_of(&q, late) & KEVENT_INODE_REMOVE);
+	CHECK_EQ(pwrite(late, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, late), KEVENT_INODE_MODIFY);
+	CHECK_EQ(unlink("a") | unlink("b") | unlink("new"), 0);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
+/* POLL of a file whose poll method takes the event */
+
+#define PRI	KEVENT_POLL_POLLPRI
+
+/* A mount table of its own, of which nobody else sees anything */
+static bool enter_namespace(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+		printf("# no namespace of users here\n");
+		return false;
+	}
+	CHECK_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	return true;
+}
+
+/* An event of the table */
+static void change_mounts(void)
+{
+	CHECK_EQ(mount("none", "/tmp", "tmpfs", 0, NULL), 0);
+	CHECK_EQ(umount("/tmp"), 0);
+}
+
+static int ctl_mounts(struct kevent_queue *q, __u32 cmd, int fd,
+		      __u32 req_flags, struct ukevent *ev)
+{
+	kevent_set_poll(ev, fd, PRI, req_flags, 5);
+	return kevent_ctl_one(q->fd, cmd, ev);
+}
+
+static void check_mounts(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.ptr, 5);
+	CHECK(ev.ret_data[0] & PRI);
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
+}
+
+/* What came before a request, and what the request finds */
+static void requests_take_no_event_away(struct kevent_queue *q, int fd,
+					__u32 mode)
+{
+	struct ukevent ev;
+
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_ADD, fd,
+			    mode | KEVENT_REQ_HAND_BACK, &ev), 1);
+	CHECK(ev.ret_data[0] & PRI);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_REMOVE, fd, 0, &ev), 0);
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_ADD, fd, mode, &ev), 0);
+	check_mounts(q);
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_MODIFY, fd, mode, &ev), 0);
+	check_mounts(q);
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_READY, fd, mode, &ev), 1);
+	check_mounts(q);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_MODIFY, fd,
+			    mode | KEVENT_REQ_DISABLED, &ev), 0);
+	change_mounts();
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_MODIFY, fd, mode, &ev), 0);
+	check_mounts(q);
+}
+
+/* Each call may have to look at the file. */
+static void calls_take_no_event_away(struct kevent_queue *q, int fd, int other,
+				     __u32 mode)
+{
+	struct ukevent ev;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		change_mounts();
+		check_mounts(q);
+	}
+	/* It has to wait for room. */
+	kevent_set_poll(&ev, other, PRI, mode, 6);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 6);
+	change_mounts();
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 1);
+	i = (int)ev.ptr;
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 1);
+	CHECK_EQ(ev.ptr + (__u64)i, 11);
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 0);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_REMOVE, fd, 0, &ev), 0);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_REMOVE, other, 0, &ev), 0);
+}
+
+static void event_that_a_look_takes_is_kept(void)
+{
+	int fd = -1, other = -1;
+	struct kevent_queue q;
+
+	if (!enter_namespace())
+		return;
+	fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	other = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	open_queue(&q);
+	requests_take_no_event_away(&q, fd, KEVENT_REQ_ET);
+	calls_take_no_event_away(&q, fd, other, KEVENT_REQ_ET);
+	requests_take_no_event_away(&q, fd, 0);
+	calls_take_no_event_away(&q, fd, other, 0);
+	kevent_queue_close(&q);
+}
+
+/* Such a file may also be ready all the time. */
+static void level_of_such_a_file_is_repeated(void)
+{
+	int fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC), i;
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	kevent_set_poll(&ev, fd, KEVENT_POLL_POLLIN, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+		CHECK(ev.ret_data[0] & KEVENT_POLL_POLLIN);
+	}
+	kevent_queue_close(&q);
+}
+
 /* PROC has its tests in tests/guest. Calls that are not of a source: */
 
 static void delay_is_not_of_this_queue(void)
@@ -147,6 +363,9 @@ static const struct test tests[] = {
 	TEST(span_of_time_ignores_steps_of_its_clock),
 	TEST(min_wait_ignores_steps_of_the_clock),
 	TEST(point_of_time_follows_its_clock),
+	TEST(change_behind_too_many_is_told),
+	TEST(event_that_a_look_takes_is_kept),
+	TEST(level_of_such_a_file_is_repeated),
 	TEST(delay_is_not_of_this_queue),
 };
 
