@@ -4,9 +4,14 @@
  *
  * Each test runs in a process of its own, which an alarm ends.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -27,6 +33,10 @@
 #define MS		1000000LL
 #define HOUR		3600
 
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv	449
+#endif
+
 static const struct timespec no_time;
 
 static KEVENT_RING_STORAGE(SIZE) mem;
@@ -35,6 +45,13 @@ static void open_queue(struct kevent_queue *q)
 {
 	setenv("KEVENT_BACKEND", "epoll", 1);
 	CHECK_EQ(kevent_queue_init(q, &mem.ring, SIZE, 0), 0);
+}
+
+static void must_be_silent(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
 }
 
 /* Clocks */
@@ -344,6 +361,386 @@ static void level_of_such_a_file_is_repeated(void)
 	kevent_queue_close(&q);
 }
 
+/* SIGNAL: a handler takes what some thread does not block, a signalfd the rest. */
+
+#define RT		(SIGRTMIN + 3)
+
+static int ctl_signal(struct kevent_queue *q, __u32 cmd, int signal,
+		      __u32 req_flags)
+{
+	struct ukevent ev;
+
+	kevent_set_signal(&ev, signal, KEVENT_SIGNAL_CONSUME, req_flags,
+			  (__u64)signal);
+	return kevent_ctl_one(q->fd, cmd, &ev);
+}
+
+static void check_signal(struct kevent_queue *q, int signal)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.type, KEVENT_SIGNAL);
+	CHECK_EQ(kevent_signal_number(&ev), signal);
+	CHECK(ev.id.raw_u64 & KEVENT_SIGNAL_NOMASK);
+}
+
+static void mask_signal(int how, int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	CHECK_EQ(pthread_sigmask(how, &set, NULL), 0);
+}
+
+static bool is_masked(int signal)
+{
+	sigset_t set;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	return sigismember(&set, signal);
+}
+
+static volatile sig_atomic_t handled;
+
+static void count_handled(int signal)
+{
+	(void)signal;
+	handled++;
+}
+
+/* A thread that does what the test says, step by step */
+struct partner {
+	pthread_t	thread;
+	int		steps[2], done[2];
+	int		masks;		/* how, at the next step */
+	int		signal;
+	pid_t		tid;
+};
+
+static void *follow(void *arg)
+{
+	struct partner *p = arg;
+	char byte;
+
+	p->tid = (pid_t)syscall(SYS_gettid);
+	do {
+		mask_signal(p->masks, p->signal);
+		CHECK_EQ(write(p->done[1], "", 1), 1);
+		/* A signal that is handled may end it. */
+		while (read(p->steps[0], &byte, 1) < 0)
+			CHECK_EQ(errno, EINTR);
+	} while (p->masks >= 0);
+	return NULL;
+}
+
+static void await_step(struct partner *p)
+{
+	char byte;
+
+	CHECK_EQ(read(p->done[0], &byte, 1), 1);
+}
+
+static void next_step(struct partner *p, int masks)
+{
+	p->masks = masks;
+	CHECK_EQ(write(p->steps[1], "", 1), 1);
+	if (masks >= 0)
+		await_step(p);
+	else
+		pthread_join(p->thread, NULL);
+}
+
+static void start_partner(struct partner *p, int masks, int signal)
+{
+	p->masks = masks;
+	p->signal = signal;
+	CHECK_EQ(pipe(p->steps) | pipe(p->done), 0);
+	CHECK_EQ(pthread_create(&p->thread, NULL, follow, p), 0);
+	await_step(p);
+}
+
+static void signal_is_consumed_whoever_blocks_it(void)
+{
+	struct kevent_queue q;
+	struct partner p;
+	int i;
+
+	open_queue(&q);
+	start_partner(&p, SIG_UNBLOCK, SIGTERM);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK(!is_masked(SIGTERM));
+	/* None of them, this one, both, the other one */
+	for (i = 0; i < 4; i++) {
+		mask_signal(i == 1 || i == 2 ? SIG_BLOCK : SIG_UNBLOCK, SIGTERM);
+		next_step(&p, i < 2 ? SIG_UNBLOCK : SIG_BLOCK);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(&q, SIGTERM);
+	}
+	/* One that is sent to a thread which blocks it has to wait. */
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), p.tid, SIGTERM), 0);
+	must_be_silent(&q);
+	next_step(&p, SIG_UNBLOCK);
+	check_signal(&q, SIGTERM);
+	must_be_silent(&q);
+	next_step(&p, -1);
+	kevent_queue_close(&q);
+}
+
+static void each_queue_gets_the_signal(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct kevent_queue q, other;
+	int i;
+
+	open_queue(&q);
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	for (i = 0; i < 4; i++) {
+		mask_signal(i % 2 ? SIG_BLOCK : SIG_UNBLOCK, SIGTERM);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(i < 2 ? &q : &other, SIGTERM);
+		check_signal(i < 2 ? &other : &q, SIGTERM);
+		must_be_silent(&q);
+		must_be_silent(&other);
+	}
+	kevent_queue_close(&other);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+}
+
+static int status_of(pid_t pid)
+{
+	int status = -1;
+
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	return status;
+}
+
+/* Neither a mask nor the handler is for children. */
+static void children_have_no_part_in_it(void)
+{
+	char *const words[] = { (char *)"sleep", (char *)"60", NULL };
+	struct kevent_queue q;
+	int status;
+	pid_t pid;
+
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTSTP, 0), 0);
+	CHECK_EQ(posix_spawnp(&pid, "sleep", NULL, NULL, words, environ), 0);
+	CHECK_EQ(kill(pid, SIGTERM), 0);
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	pid = fork();
+	if (!pid)
+		alarm(SECONDS);
+	while (!pid)
+		pause();
+	CHECK_EQ(kill(pid, SIGTSTP), 0);
+	status = status_of(pid);
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP);
+	CHECK_EQ(kill(pid, SIGTERM) | kill(pid, SIGCONT), 0);
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	must_be_silent(&q);
+	/* A child may have watches of its own. */
+	pid = fork();
+	if (!pid) {
+		alarm(SECONDS);
+		CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), 0);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(&q, SIGTERM);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_REMOVE, SIGTERM, 0), 0);
+		fflush(stdout);
+		kill(getpid(), failed ? SIGKILL : SIGTERM);
+	}
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	must_be_silent(&q);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+}
+
+/* The handler that the program sets is the program's. */
+static void disposition_comes_back(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	signal(SIGTERM, count_handled);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	CHECK_EQ(handled, 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_REMOVE, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 1);
+	signal(SIGTERM, SIG_DFL);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	signal(SIGTERM, count_handled);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 2);
+	must_be_silent(&q);
+	/* MODIFY takes it again. */
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_MODIFY, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	signal(SIGTERM, SIG_IGN);
+	kevent_queue_close(&q);
+	CHECK(signal(SIGTERM, SIG_DFL) == SIG_IGN);
+	CHECK_EQ(handled, 2);
+}
+
+static sigjmp_buf after_fault;
+
+static void leave_fault(int signal)
+{
+	(void)signal;
+	handled++;
+	siglongjmp(after_fault, 1);
+}
+
+static void fault_is_delivered_as_well(void)
+{
+	static volatile char *volatile nowhere;
+	struct kevent_queue q;
+	struct ukevent ev;
+	pid_t pid;
+
+	open_queue(&q);
+	signal(SIGSEGV, leave_fault);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGSEGV, 0), 0);
+	if (!sigsetjmp(after_fault, 1)) {
+		*nowhere = 1;
+		CHECK(!"fault");
+	}
+	CHECK_EQ(handled, 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.id.raw_u64, SIGSEGV);
+	CHECK_EQ(ev.ret_data[0], SEGV_MAPERR);
+	CHECK_EQ(kill(getpid(), SIGSEGV), 0);
+	check_signal(&q, SIGSEGV);
+	CHECK_EQ(handled, 1);
+	kevent_queue_close(&q);
+	signal(SIGSEGV, SIG_DFL);
+	pid = fork();
+	if (!pid) {
+		open_queue(&q);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGSEGV, 0), 0);
+		*nowhere = 1;
+		_exit(0);
+	}
+	CHECK_EQ(WTERMSIG(status_of(pid)), SIGSEGV);
+}
+
+#define CAUGHT	65536
+
+/* Those that have no place merge, and are not lost. */
+static void handler_never_waits_for_room(void)
+{
+	union sigval value = { .sival_int = 0 };
+	struct kevent_queue q;
+	struct ukevent ev;
+	int round, i;
+
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, RT, 0), 0);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < CAUGHT + 10; i++) {
+			value.sival_int = i;
+			if (sigqueue(getpid(), RT, value))
+				CHECK(!"queued");
+		}
+		for (i = 0; i < CAUGHT; i++) {
+			if (kevent_queue_get(&q, &ev, 1, &no_time) != 1 ||
+			    kevent_signal_value(&ev) != i)
+				CHECK_EQ(kevent_signal_value(&ev), i);
+			if (failed)
+				return;
+		}
+		must_be_silent(&q);
+	}
+	kevent_queue_close(&q);
+}
+
+/* FUTEX */
+
+static __u32 word;
+
+static long futex(int op, __u32 value)
+{
+	return syscall(SYS_futex, &word, op | FUTEX_PRIVATE_FLAG, value, NULL,
+		       NULL, 0);
+}
+
+static void *wait_for_word(void *arg)
+{
+	(void)arg;
+	futex(FUTEX_WAIT, 0);
+	return NULL;
+}
+
+/* Waits until so many threads of this process sleep in a system call. */
+static void await_sleepers(int call, int nr)
+{
+	char path[64], text[64];
+	struct dirent *entry;
+	int found, fd;
+	DIR *dir;
+
+	do {
+		found = 0;
+		dir = opendir("/proc/self/task");
+		while (dir && (entry = readdir(dir))) {
+			snprintf(path, sizeof(path), "/proc/self/task/%.20s/syscall",
+				 entry->d_name);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			memset(text, 0, sizeof(text));
+			if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+				found += atoi(text) == call;
+			close(fd);
+		}
+		if (dir)
+			closedir(dir);
+	} while (found < nr);
+}
+
+/* The thread of the library may still wait for the word of a watch that has gone. */
+static void removed_watch_takes_no_wake_up_away(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	struct ukevent ev;
+	int i;
+
+	open_queue(&q);
+	for (i = 0; i < 2; i++) {
+		kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+		await_sleepers(SYS_futex_waitv, 1);
+		CHECK_EQ(pthread_create(&thread, NULL, wait_for_word, NULL), 0);
+		await_sleepers(SYS_futex, 1);
+		if (i) {
+			kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE,
+					 KEVENT_REQ_DISABLED, 5);
+			CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+		} else {
+			CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+		}
+		/* The alarm ends the test if it is lost. */
+		CHECK_EQ(futex(FUTEX_WAKE, 1), 1);
+		pthread_join(thread, NULL);
+		must_be_silent(&q);
+	}
+	kevent_queue_close(&q);
+}
+
 /* PROC has its tests in tests/guest. Calls that are not of a source: */
 
 static void delay_is_not_of_this_queue(void)
@@ -366,6 +763,13 @@ static const struct test tests[] = {
 	TEST(change_behind_too_many_is_told),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),
+	TEST(signal_is_consumed_whoever_blocks_it),
+	TEST(each_queue_gets_the_signal),
+	TEST(children_have_no_part_in_it),
+	TEST(disposition_comes_back),
+	TEST(fault_is_delivered_as_well),
+	TEST(handler_never_waits_for_room),
+	TEST(removed_watch_takes_no_wake_up_away),
 	TEST(delay_is_not_of_this_queue),
 };
 
