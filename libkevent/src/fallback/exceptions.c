@@ -2,8 +2,9 @@
 /*
  * What the fallback does not do as the kernel
  *
- * kevent_fallback(7) prints this table, and a test compares the two. Tests of the
- * kernel that the fallback cannot pass are left out under one of these names.
+ * kevent_fallback(7) prints this table, and a test compares the two. Each has a test of
+ * its name in test/exceptions, which shows it. Tests of the kernel that the fallback
+ * cannot pass are left out, one by one, under one of these names.
  */
 #include <stddef.h>
 
