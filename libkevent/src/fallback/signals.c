@@ -50,6 +50,8 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * struct fb_hub - the signals of a process
  * @lock:	protects all that is not atomic or set once
  * @process:	of kevent_process_mark(), and @pid: vfork() has it share our memory
+ * @home:	an epoll instance with @bell and @fd, which knows whether these numbers
+ *		are still ours
  * @bell:	an eventfd, edge-triggered in epoll, that is never read
  * @fd:		a signalfd
  * @mask:	the signals it has, bit by bit
@@ -69,6 +71,7 @@ struct fb_hub {
 	pthread_mutex_t		lock;
 	__u32			process;
 	pid_t			pid;
+	int			home;
 	int			bell;
 	int			fd;
 	__u64			mask;
@@ -181,11 +184,23 @@ static void fb_hub_leave(struct fb_hub *hub, const struct fb_told *told)
 	__atomic_store_n(&place->state, at + 1, __ATOMIC_RELEASE);
 }
 
+/* The program may have closed what is not its own, and have another file there. */
+static bool fb_hub_has(const struct fb_hub *hub, int fd)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	int err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, fd, &event));
+
+	if (!err)
+		fb_call(epoll_ctl(hub->home, EPOLL_CTL_DEL, fd, NULL));
+	return err == -EEXIST;
+}
+
 static void fb_hub_ring(const struct fb_hub *hub)
 {
 	static const __u64 one = 1;
 
-	fb_sys(SYS_write, hub->bell, &one, sizeof(one));
+	if (fb_hub_has(hub, hub->bell))
+		fb_sys(SYS_write, hub->bell, &one, sizeof(one));
 }
 
 /* Does a watch want it? If that is for one signal, the next one is not for it. */
@@ -292,6 +307,7 @@ static void fb_hub_release(struct fb_hub *hub, __u32 signal)
 
 static void fb_hub_free(struct fb_hub *hub)
 {
+	fb_close_fd(hub->home);
 	fb_close_fd(hub->bell);
 	fb_close_fd(hub->fd);
 	if (hub->ring)
@@ -299,16 +315,31 @@ static void fb_hub_free(struct fb_hub *hub)
 	free(hub);
 }
 
+static int fb_hub_open_fds(struct fb_hub *hub)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	int err;
+
+	hub->home = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
+	hub->bell = (int)fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hub->fd = (int)fb_sys(SYS_signalfd4, -1, &hub->mask, sizeof(hub->mask),
+			      SFD_CLOEXEC | SFD_NONBLOCK);
+	if (hub->home < 0 || hub->bell < 0)
+		return hub->home < 0 ? hub->home : hub->bell;
+	if (hub->fd < 0)
+		return hub->fd;
+	err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->bell, &event));
+	return err ? err : fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->fd,
+					     &event));
+}
+
 static int fb_hub_open(struct fb_hub *hub)
 {
-	static const __u64 none;
+	int err = fb_hub_open_fds(hub);
 	void *ring;
 
-	hub->bell = (int)fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
-	hub->fd = (int)fb_sys(SYS_signalfd4, -1, &none, sizeof(none),
-			      SFD_CLOEXEC | SFD_NONBLOCK);
-	if (hub->bell < 0 || hub->fd < 0)
-		return hub->bell < 0 ? hub->bell : hub->fd;
+	if (err)
+		return err;
 	ring = mmap(NULL, FB_CAUGHT_MAX * sizeof(*hub->ring),
 		    PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -360,12 +391,31 @@ struct fb_hub *fb_hub_get(int *err)
 	return hub;
 }
 
+/* What is no longer ours is not closed, and queues that had it have lost it. */
+static int fb_hub_check(struct fb_hub *hub)
+{
+	int err = 0;
+
+	fb_hub_lock(hub);
+	if (!fb_hub_has(hub, hub->bell) || !fb_hub_has(hub, hub->fd))
+		err = fb_hub_open_fds(hub);
+	fb_hub_unlock(hub);
+	return err;
+}
+
 int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
 {
-	int err = fb_epoll_add(q, hub->bell, EPOLLIN | EPOLLET,
-			       FB_TOKEN_SIGNALS);
+	int err = fb_hub_check(hub);
 
-	return err ? err : fb_epoll_add(q, hub->fd, EPOLLIN, FB_TOKEN_SIGNALS);
+	if (!err)
+		err = fb_epoll_add(q, hub->bell, EPOLLIN | EPOLLET,
+				   FB_TOKEN_SIGNALS);
+	if (err)
+		return err;
+	err = fb_epoll_add(q, hub->fd, EPOLLIN, FB_TOKEN_SIGNALS);
+	if (err)
+		fb_call(epoll_ctl(q->fd, EPOLL_CTL_DEL, hub->bell, NULL));
+	return err;
 }
 
 /* Who listens */
@@ -374,7 +424,7 @@ static int fb_hub_set_mask(struct fb_hub *hub, __u64 mask)
 {
 	int ret;
 
-	if (mask == hub->mask)
+	if (mask == hub->mask || !fb_hub_has(hub, hub->fd))
 		return 0;
 	ret = (int)fb_sys(SYS_signalfd4, hub->fd, &mask, sizeof(mask), 0);
 	if (ret < 0)
@@ -584,6 +634,8 @@ static void fb_hub_read(struct fb_hub *hub, const struct fb_queue *q)
 	struct signalfd_siginfo info;
 	struct fb_told told = { .observed = false };
 
+	if (!fb_hub_has(hub, hub->fd))
+		return;
 	while (fb_sys(SYS_read, hub->fd, &info, sizeof(info)) == sizeof(info)) {
 		told.signal = info.ssi_signo;
 		told.code = (__u32)info.ssi_code;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <linux/futex.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -641,6 +642,33 @@ static void fault_is_delivered_as_well(void)
 	CHECK_EQ(WTERMSIG(status_of(pid)), SIGSEGV);
 }
 
+/* A program that closes what it does not know has other files there. */
+static void handler_leaves_other_files_alone(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct kevent_queue q, other;
+	char text[64];
+	int fd, file;
+
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	/* Behind the queue are the descriptors of the library. */
+	file = memfd_create("other", 0);
+	for (fd = q.fd + 1; fd < file; fd++)
+		CHECK_EQ(dup2(file, fd), fd);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(pread(file, text, sizeof(text), 0), 0);
+	/* A new queue has what it needs. */
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, SIGUSR1, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	check_signal(&other, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	check_signal(&other, SIGUSR1);
+	CHECK_EQ(pread(file, text, sizeof(text), 0), 0);
+}
+
 #define CAUGHT	65536
 
 /* Those that have no place merge, and are not lost. */
@@ -773,6 +801,7 @@ static const struct test tests[] = {
 	TEST(disposition_comes_back),
 	TEST(fault_is_delivered_as_well),
 	TEST(handler_never_waits_for_room),
+	TEST(handler_leaves_other_files_alone),
 	TEST(removed_watch_takes_no_wake_up_away),
 	TEST(delay_is_not_of_this_queue),
 };
