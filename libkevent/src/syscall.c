@@ -3,6 +3,7 @@
  * The five system calls, and two ioctls
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <linux/time_types.h>
@@ -192,9 +193,15 @@ int kevent_busy_poll(int fd, __u32 usecs)
 	return ioctl_said(ioctl(fd, BUSY_POLL_SET, &params), saved);
 }
 
+/* EINVAL is what the kernel says of the time, and epoll of an ioctl that it lacks. */
 int kevent_set_delay(int fd, __u32 ns)
 {
 	int saved = errno;
+	int ret = ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
+	const char *backend;
 
-	return ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
+	if (ret != -EINVAL)
+		return ret;
+	backend = kevent_backend(fd);
+	return backend && !strcmp(backend, "kevent") ? -EINVAL : -ENOTTY;
 }

@@ -89,9 +89,17 @@ static const struct skip skips[] = {
 	  " wait_arg.result_that_cannot_be_written_ends_the_wait"
 	  " handover.fault_hands_the_event_on_to_a_buffer"
 	  " inode.event_that_cannot_be_handed_back_is_queued"
+	  " futex.event_that_cannot_be_handed_back_is_queued"
 	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
 	{ "process",
 	  " attach confined foreign huge signal_life abi.compat_calls_share_the_layout"
+	  " futex.word_is_of_the_process_that_added_it"
+	  " futex.watch_of_a_process_that_is_gone"
+	  " futex.address_spaces_of_a_queue_are_limited"
+	  " futex.failed_modify_keeps_the_event"
+	  " signal.tracer_sees_no_consumed_signal"
+	  " signal.faults_are_observed_but_not_consumed"
+	  " signal.consumed_sigcont_continues"
 	  " lifetime.ring_belongs_to_the_process_that_made_it"
 	  " lifetime.watch_added_by_a_child_ends_with_it"
 	  " lifetime.killed_child_leaves_the_queue_usable"
@@ -138,6 +146,8 @@ static const struct skip skips[] = {
 	  " limits inode_limits worst user.full_memory_group_is_enomem"
 	  " inode.watches_of_a_file_are_limited"
 	  " timer.timers_at_one_instant_expire_bit_by_bit"
+	  " signal_queued.queued_signals_are_charged_in_bytes"
+	  " signal_queued.owner_of_the_queue_limits_them"
 	  " timer.who_sets_the_clock_does_not_cancel_timers"
 	  " timer.many_timers_expire_once_and_not_early"
 	  " proc_tasks.watches_of_a_process_are_limited_for_each_user " },
@@ -150,7 +160,32 @@ static const struct skip skips[] = {
 	{ "clock",
 	  " wait_arg.setting_the_clock_ends_an_absolute_wait"
 	  " timer.absolute_times_are_of_the_time_namespace " },
-	{ "signal", " signal signal_queued storm_signal " },
+	{ "observe",
+	  " signal.observed_signals_are_handled_too"
+	  " signal.ignored_signals_are_observed"
+	  " signal.blocked_signals_are_observed_and_stay_pending"
+	  " signal.signals_before_add_are_not_reported"
+	  " signal.exit_of_a_child_is_a_signal"
+	  " signal.signalfd_gets_what_is_observed_only"
+	  " signal.two_queues_get_it_and_one_consumes"
+	  " signal.disabled_watch_takes_nothing"
+	  " signal.wrong_requests_are_refused"
+	  " signal.watches_of_one_signal_are_limited"
+	  " signal.all_signals_have_their_watches"
+	  " signal.signal_a_tracer_requeues_is_observed_once"
+	  " signal.background_process_stops_at_the_terminal"
+	  " signal_queued.sender_and_value_come_with_each"
+	  " signal_queued.signal_that_failed_is_nowhere"
+	  " signal_queued.posix_timer_goes_on_when_observed_or_consumed " },
+	{ "signal",
+	  " signal.consumed_signals_are_not_delivered"
+	  " signal.consumed_signals_do_not_interrupt"
+	  " signal_queued.sender_gets_eagain_at_the_limit"
+	  " signal_queued.remove_drops_what_is_not_delivered"
+	  " signal_queued.expiries_in_a_row_merge"
+	  " signal_queued.consumed_expiries_are_overruns_later"
+	  " signal_queued.timers_need_no_room_at_the_limit"
+	  " signal_queued.itimer_goes_on_when_observed_or_consumed " },
 	{ "posix_timer",
 	  " posix_timer storm_posix_timer refuse.posix_timers_can_be_refused"
 	  " refuse.each_type_can_be_refused"
@@ -164,7 +199,21 @@ static const struct skip skips[] = {
 	  " proc_tasks.status_is_withheld_after_a_setuid_exec"
 	  " proc_tasks.status_is_withheld_after_any_exec"
 	  " proc_tasks.status_is_withheld_after_a_change_of_credentials " },
-	{ "futex", " futex futex_lock " },
+	{ "futex",
+	  " futex.wake_is_one_event futex.modify_arms_again"
+	  " futex.oneshot_goes_with_its_wake futex.disabled_watch_is_no_waiter"
+	  " futex.mark_is_an_event_too futex.wake_wakes_a_waiter"
+	  " futex.waiters_are_woken_oldest_first futex.requeue_moves_the_watch"
+	  " futex.lock_of_another_kind_is_refused"
+	  " futex.shared_word_is_woken_by_another_process"
+	  " futex.watch_stays_out_of_the_memory_of_others"
+	  " futex.remove_passes_the_wake_on futex.close_passes_the_wake_on"
+	  " futex.disabling_passes_the_wake_on futex.exit_passes_the_wake_on"
+	  " futex.wake_of_some_bits_is_passed_on"
+	  " futex.delivered_wake_is_not_passed_on futex.failed_modify_disarms"
+	  " futex.fault_at_add_holds_up_nobody"
+	  " futex.fault_at_modify_holds_up_nobody"
+	  " futex_lock.each_wake_is_delivered_once_in_a_storm " },
 	{ "kernel",
 	  " abi.calls_need_an_open_descriptor abi.calls_need_a_queue"
 	  " abi.calls_refuse_o_path abi.init_refuses_each_unknown_flag"

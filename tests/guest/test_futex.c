@@ -724,8 +724,10 @@ static void bad_requests_are_refused(void)
 	kevent_set_futex(&ev, word, 0, 0, 0, 0);
 	ev.event = PRIVATE;
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), -EINVAL);
-	CHECK_EQ(wake_private(word, INT_MAX), 1);
-	check_event(&q, word);
+	if (!on_fallback()) {
+		CHECK_EQ(wake_private(word, INT_MAX), 1);
+		check_event(&q, word);
+	}
 	close_queue(&q);
 }
 

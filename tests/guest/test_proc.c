@@ -22,6 +22,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "helpers.h"
@@ -201,6 +202,59 @@ static void pidfd_names_a_process(struct queue *q)
 	check_exit(&ev, c.pid, 9 << 8, 3);
 	reap(&c);
 	CHECK_NO_EVENT(q);
+}
+
+/* A process id is also that of a thread, which may end before the process. */
+
+static long outlive_the_leader(void *arg)
+{
+	char byte;
+
+	_exit(read(*(int *)arg, &byte, 1) == 1 ? 5 : 6);
+}
+
+static int end_the_leader(void *arg)
+{
+	struct actor a;
+
+	start_actor(&a, outlive_the_leader, arg);
+	syscall(SYS_exit, 0);
+	return 1;
+}
+
+static void await_end_of_leader(pid_t pid)
+{
+	uint64_t start = now_ns();
+	char path[40], text[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	do
+		read_file(path, text, sizeof(text));
+	while (!strstr(text, ") Z ") && patient(start, PATIENCE_MS));
+	MUST(strstr(text, ") Z "));
+}
+
+static void pidfd_of_the_first_thread_is_of_the_process(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2], pidfd;
+	pid_t pid;
+
+	open_queue(&q, 0);
+	MUST_EQ(pipe(fd), 0);
+	pid = start_child(end_the_leader, &fd[0]);
+	pidfd = pidfd_open(pid, O_EXCL);
+	if (pidfd < 0)
+		pidfd = pidfd_open(pid, 0);
+	MUST_EQ(add_pidfd(q.fd, pidfd, 0, 3), 0);
+	await_end_of_leader(pid);
+	CHECK_NO_EVENT(&q);
+	put_byte(fd[1]);
+	MUST_EVENT(&q, &ev);
+	check_exit(&ev, pid, 5 << 8, 3);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 5);
+	close_queue(&q);
 }
 
 static void pidfd_names_a_watch(void)
@@ -552,11 +606,15 @@ static void malformed_requests(void)
 	struct queue q;
 	struct actor a;
 	uint32_t bit;
-	int fd[2];
+	int fd[2], thread;
 
 	open_queue(&q, 0);
 	open_pipe(fd);
 	start_actor(&a, sleep_in_pause, NULL);
+	/* Linux 6.9 and later */
+	thread = pidfd_open(a.tid, O_EXCL);
+	if (thread >= 0)
+		CHECK_EQ(add_raw(q.fd, thread, 0, EXIT | PIDFD), -EINVAL);
 	CHECK_EQ(add_raw(q.fd, getpid(), 0, 0), -EINVAL);
 	CHECK_EQ(add_raw(q.fd, getpid(), 0, PIDFD), -EINVAL);
 	for (bit = PIDFD << 1; bit; bit <<= 1)
@@ -583,6 +641,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(signal_is_told),
 	TEST(core_dump_is_told),
 	TEST_EACH(pidfd_names_a_process),
+	TEST(pidfd_of_the_first_thread_is_of_the_process),
 	TEST(pidfd_names_a_watch),
 	TEST_EACH(zombie_is_handed_back),
 	TEST_EACH(exit_is_kept_while_disabled),

@@ -13,6 +13,11 @@ bool fb_clock_known(clockid_t clock)
 	       clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
 }
 
+clockid_t fb_span_clock(clockid_t clock)
+{
+	return clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+}
+
 __s64 fb_clock_now(clockid_t clock)
 {
 	struct timespec now;
@@ -29,8 +34,9 @@ __s64 fb_time_add(__s64 at, __u64 ns)
 int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 		     const struct timespec *timeout)
 {
-	until->clock = clock;
+	until->clock = absolute ? clock : fb_span_clock(clock);
 	until->at = FB_TIME_MAX;
+	until->early = FB_TIME_MAX;
 	until->relative = false;
 	until->nowait = false;
 	if (!timeout)
@@ -51,20 +57,30 @@ void fb_deadline_now(struct fb_deadline *until)
 	until->nowait = true;
 }
 
-/* A span begins when the call has found nothing. */
-static __s64 fb_deadline_left(struct fb_deadline *until)
+static __s64 fb_time_left(clockid_t clock, __s64 at)
 {
 	__s64 now;
 
+	if (at == FB_TIME_MAX)
+		return FB_TIME_MAX;
+	now = fb_clock_now(clock);
+	return at > now ? at - now : 0;
+}
+
+/* A span begins when the call has found nothing. */
+static __s64 fb_deadline_left(struct fb_deadline *until)
+{
+	__s64 left, early;
+
 	if (until->nowait)
 		return 0;
-	if (until->at == FB_TIME_MAX)
-		return FB_TIME_MAX;
-	now = fb_clock_now(until->clock);
 	if (until->relative)
-		until->at = fb_time_add(now, (__u64)until->at);
+		until->at = fb_time_add(fb_clock_now(until->clock),
+					(__u64)until->at);
 	until->relative = false;
-	return until->at > now ? until->at - now : 0;
+	left = fb_time_left(until->clock, until->at);
+	early = fb_time_left(fb_span_clock(until->clock), until->early);
+	return early < left ? early : left;
 }
 
 void fb_deadline_span(struct fb_deadline *until, bool content,
@@ -85,14 +101,12 @@ bool fb_deadline_over(struct fb_deadline *until)
 bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,
 			struct fb_deadline *sooner)
 {
-	__s64 at;
+	__s64 left = fb_deadline_left(until);
 
-	if (!ns || !fb_deadline_left(until))
-		return false;
-	at = fb_time_add(fb_clock_now(until->clock), ns);
 	*sooner = *until;
-	sooner->at = at;
-	return at < until->at;
+	sooner->early = fb_time_add(fb_clock_now(fb_span_clock(until->clock)),
+				    ns);
+	return ns && left > 0 && ns < (__u64)left;
 }
 
 int fb_span_ms(const struct fb_span *span)

@@ -17,12 +17,14 @@
  * struct fb_deadline - when a call gives up
  * @clock:	the clock
  * @at:		point of time, in ns; %FB_TIME_MAX: never
+ * @early:	or at this time of fb_span_clock(), if that is sooner
  * @relative:	@at is a span of time that has not begun
  * @nowait:	now
  */
 struct fb_deadline {
 	clockid_t	clock;
 	__s64		at;
+	__s64		early;
 	bool		relative;
 	bool		nowait;
 };
@@ -38,6 +40,8 @@ struct fb_span {
 };
 
 bool fb_clock_known(clockid_t clock);
+/* The clock that measures a span of time: nobody can set it */
+clockid_t fb_span_clock(clockid_t clock);
 __s64 fb_clock_now(clockid_t clock);
 /* No overflow: what is too late is never. */
 __s64 fb_time_add(__s64 at, __u64 ns);
@@ -49,7 +53,7 @@ void fb_deadline_now(struct fb_deadline *until);
 void fb_deadline_span(struct fb_deadline *until, bool content,
 		      struct fb_span *span);
 bool fb_deadline_over(struct fb_deadline *until);
-/* Some time from now, if that is sooner */
+/* Some time from now, too; is that sooner? */
 bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,
 			struct fb_deadline *sooner);
 /* In milliseconds for epoll_pwait(), not too short */

@@ -241,8 +241,13 @@ void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	     struct fb_dest *d, __u32 call)
 {
 	mask = fb_file_events(w, mask);
-	if (!mask || w->state & FB_DISARMED)
+	if (!mask)
 		return;
+	if (w->state & FB_DISARMED) {
+		if (w->state & FB_TAKES)
+			fb_report(q, w, mask);
+		return;
+	}
 	w->ready |= mask;
 	if (fb_repeats(w, d) ||
 	    (!d->ring && fb_is_level(w) && w->call == call)) {

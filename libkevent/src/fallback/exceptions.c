@@ -2,8 +2,9 @@
 /*
  * What the fallback does not do as the kernel
  *
- * kevent_fallback(7) prints this table, and a test compares the two. Tests of the
- * kernel that the fallback cannot pass are left out under one of these names.
+ * kevent_fallback(7) prints this table, and a test compares the two. Each has a test of
+ * its name in test/exceptions, which shows it. Tests of the kernel that the fallback
+ * cannot pass are left out, one by one, under one of these names.
  */
 #include <stddef.h>
 
@@ -44,20 +45,22 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "there is nobody to charge" },
 	{ "fdinfo", "fdinfo shows the epoll instance; kevent-trace, kevent-show, kevent-top and tracepoints show nothing",
 	  "the kernel does not know the watches" },
+	{ "poll", "of a regular file with a poll method, as /proc/self/mounts, a queue has one watch, and an event is lost if the file or the queue is polled, the latter also in another epoll instance, before a call collects it, or at the moment of ADD, MODIFY or READY",
+	  "such a method takes the event, and epoll looks again" },
 	{ "clock", "a step of CLOCK_REALTIME or CLOCK_TAI does not change a wait that sleeps; absolute times have no time namespace of their own",
 	  "epoll_pwait2() takes a span of time" },
 	{ "observe", "SIGNAL without KEVENT_SIGNAL_NOMASK fails with EOPNOTSUPP",
-	  "a signalfd takes the signals it reports" },
-	{ "signal", "a signal is taken only while it is blocked in all threads, which ADD does in its own thread; until a call collects it, it is pending, counts against RLIMIT_SIGPENDING, and its timer stands still",
-	  "a signalfd takes signals that are pending" },
+	  "a signal that all threads block is seen by who takes it" },
+	{ "signal", "a signal is taken by a handler of the library, which ends calls that are not restarted and stands in the place of what sigaction(2) has set, until the program sets it anew, and by a signalfd while all threads block it: then it is pending until a call collects it, also one from before ADD, counts against RLIMIT_SIGPENDING, and its timer stands still; one sent to a thread that blocks it waits until that thread does not; tracers, sigwait(3) and other signalfds may see it; expiries of a timer do not merge; those that several threads take may swap; what was ignored has the default in children that are executed; of 65536 real-time signals that came to the handler and wait, those that follow merge",
+	  "a library sees a signal when the process does" },
 	{ "posix_timer", "there is no SIGEV_KEVENT",
 	  "timer_create() is a call of the kernel" },
 	{ "status", "the status of a process is known if it is not reaped when a call collects its exit, and if the caller may read it then",
 	  "the library looks at the exit later" },
-	{ "futex", "127 FUTEX watches in a queue, by a thread; a wake-up that leaves the word as it is may be lost while the thread looks at it; FUTEX_WAKE may not count a watch; needs Linux 5.16",
+	{ "futex", "127 FUTEX watches in a queue, by a thread, which joins the waiters anew after ADD, MODIFY and each wake-up: one that leaves the word as it is may be lost meanwhile, FUTEX_WAKE may not count a watch, the order of waiters is another one, and a requeue may be undone; exit and close(2) pass no wake-up on; a page of a word that is served late holds up the calls of the queue; needs Linux 5.16",
 	  "futex_waitv() names one word and leaves the others" },
-	{ "inode", "two watches of an inode in one queue share a report of what happened before the second",
-	  "inotify knows an inode once" },
+	{ "inode", "two watches of an inode in one queue share a report of what happened before the second; behind max_queued_events of inotify that no call has collected, each watch reports all that may have happened",
+	  "inotify knows an inode once, and drops reports" },
 	{ "call", "the calls of a chain are made one by one, none is bound, and KEVENT_CALL_COPY of a bad address is SIGSEGV",
 	  "a library enters the kernel for each call, and reads and writes memory as the program does" },
 	{ "chain", "the event of a CHAIN watch says that no call was made, and kevent_chain_finish() makes them, by ordinary calls, which wait for a file that has no O_NONBLOCK; a third watch of a descriptor fails with EEXIST",

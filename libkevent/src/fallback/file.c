@@ -50,21 +50,24 @@ static __u32 fb_file_interest(const struct fb_watch *w)
 	return mask;
 }
 
-/* A disarmed watch cannot be without errors and hang-up: they come once. */
+/*
+ * A disarmed watch cannot be without errors and hang-up: they come once. If the look of
+ * epoll takes what there is, all of it has to come.
+ */
 static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
 {
 	__u32 mask = fb_file_interest(w);
 
 	w->state &= ~FB_REPEATED;
 	if (w->state & FB_DISARMED)
-		return EPOLLONESHOT;
+		return EPOLLONESHOT | (w->state & FB_TAKES ? mask : 0);
 	if (w->req_flags & KEVENT_REQ_ET)
 		mask |= EPOLLET;
 	if (w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
 		return mask | EPOLLONESHOT;
 	if (w->req_flags & KEVENT_REQ_ET)
 		return mask;
-	if (q->edges)
+	if (q->edges || w->state & FB_TAKES)
 		return mask | EPOLLET;
 	w->state |= FB_REPEATED;
 	return mask;
@@ -137,7 +140,7 @@ static int fb_file_refused(struct fb_watch *w)
 	file->dev = st.st_dev;
 	file->ino = st.st_ino;
 	w->state |= FB_ALWAYS;
-	w->state &= ~FB_REPEATED;
+	w->state &= ~(FB_REPEATED | FB_TAKES);
 	return w->state & FB_DISARMED ? 0 :
 	       (int)fb_file_events(w, FB_POLL_REGULAR);
 }
@@ -208,11 +211,12 @@ static int fb_chain_check(const struct ukevent *uk)
 
 /* Watches */
 
+/* A second instance would look before epoll looks into it. */
 int fb_file_register(struct fb_queue *q, struct fb_watch *w)
 {
 	int err = fb_file_ctl(q, w, EPOLL_CTL_ADD);
 
-	if (err != -EEXIST)
+	if (err != -EEXIST || w->state & FB_TAKES)
 		return err;
 	err = fb_second_open(q);
 	if (err)
@@ -285,14 +289,37 @@ static int fb_file_ask(struct fb_queue *q, struct fb_watch *w)
 	return (int)ready;
 }
 
+/*
+ * Regular files with a poll method tell what happened since the last look, as
+ * /proc/self/mounts does: a second look, of epoll or for a request, finds nothing. So
+ * what a look finds is kept, and epoll looks when there is something new, once.
+ */
+static void fb_file_find_takes(struct fb_watch *w)
+{
+	struct stat st;
+
+	if (fb_has_poll_bits(w) && !fb_call(fstat(fb_file_fd(w), &st)) &&
+	    S_ISREG(st.st_mode))
+		w->state |= FB_TAKES;
+}
+
+/* Epoll looks, too, when it is told of the watch: what there was, is taken before. */
+static __u32 fb_file_take_first(struct fb_watch *w)
+{
+	return w->state & FB_TAKES ? fb_file_poll(w) : 0;
+}
+
 static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk)
 {
 	int err = fb_token_get(q, w);
+	__u32 taken;
 
 	(void)uk;
 	if (err)
 		return err;
+	fb_file_find_takes(w);
+	taken = fb_file_take_first(w);
 	err = fb_file_register(q, w);
 	if (err == -EPERM && fb_has_poll_bits(w))
 		return fb_file_refused(w);
@@ -303,7 +330,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 		fb_token_put(q, w);
 		return err;
 	}
-	return fb_file_ask(q, w);
+	return w->state & FB_TAKES ? (int)taken : fb_file_ask(q, w);
 }
 
 static void fb_file_detach(struct fb_queue *q, struct fb_watch *w)
@@ -331,6 +358,9 @@ static int fb_file_current(struct fb_queue *q, struct fb_watch *w)
 static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk, const struct fb_watch *old)
 {
+	__u32 taken = w->state & FB_TAKES ? w->ready : 0;
+	int err;
+
 	(void)uk;
 	(void)old;
 	fb_dequeue(q, w);
@@ -338,7 +368,9 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 	if (w->state & FB_ALWAYS)
 		return w->state & FB_DISARMED ? 0 :
 		       (int)fb_file_events(w, FB_POLL_REGULAR);
-	return fb_file_ctl(q, w, EPOLL_CTL_MOD);
+	taken |= fb_file_take_first(w);
+	err = fb_file_ctl(q, w, EPOLL_CTL_MOD);
+	return err ? err : (int)fb_file_events(w, taken);
 }
 
 /* An error: the descriptor means another file. The caller decides on the watch. */
@@ -348,9 +380,11 @@ int fb_file_look(struct fb_queue *q, struct fb_watch *w)
 
 	if (w->state & FB_DISARMED)
 		return 0;
-	if (!(w->state & FB_ALWAYS))
+	if (w->state & FB_TAKES)
+		always = fb_file_poll(w);
+	else if (!(w->state & FB_ALWAYS))
 		return fb_file_ctl(q, w, EPOLL_CTL_MOD);
-	if (!fb_file_same(w))
+	else if (!fb_file_same(w))
 		return -ENOENT;
 	if (always)
 		fb_report(q, w, always);

@@ -170,6 +170,15 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 	fb_kick(q);
 }
 
+/* The watch that a word was waited for has gone: it is somebody else's turn. */
+static void fb_futex_hand_on(const struct fb_waitv *v)
+{
+	int private = (int)v->flags & FUTEX_PRIVATE_FLAG;
+
+	fb_sys(FB_SYS_FUTEX, (uintptr_t)v->uaddr, FUTEX_WAKE | private, 1,
+	       NULL, NULL, 0);
+}
+
 /* Of the words that were waited for, @woken was woken; others may have changed. */
 static void fb_futexes_look(struct fb_queue *q, const struct fb_waiting *of,
 			    long woken)
@@ -179,8 +188,11 @@ static void fb_futexes_look(struct fb_queue *q, const struct fb_waiting *of,
 
 	for (i = 1; i < of->nr; i++) {
 		f = q->futexes->armed[of->slot[i]];
-		if (!f || q->futexes->age[of->slot[i]] != of->age[i])
+		if (!f || q->futexes->age[of->slot[i]] != of->age[i]) {
+			if ((long)i == woken)
+				fb_futex_hand_on(&of->v[i]);
 			continue;
+		}
 		if ((long)i == woken || fb_futex_look(f))
 			fb_futex_fire(q, f, (long)i == woken);
 	}

@@ -107,6 +107,17 @@ static bool fb_inode_stat(struct fb_inode *inode, struct stat *st)
 	       st->st_dev == inode->dev && st->st_ino == inode->ino;
 }
 
+static __u32 fb_inode_may_have(struct fb_inode *inode)
+{
+	__u32 events = inode->w.event;
+	struct stat st;
+
+	/* A file is removed when it has no name, and that can be seen. */
+	if (fb_inode_stat(inode, &st) && !S_ISDIR(st.st_mode))
+		events &= ~KEVENT_INODE_REMOVE;
+	return events;
+}
+
 /* An inode that is open is not deleted: its last name goes by a change of links. */
 static __u32 fb_inode_lost_name(struct fb_inode *inode)
 {
@@ -269,6 +280,34 @@ static void fb_inode_happened(struct fb_queue *q, const struct inotify_event *ev
 	}
 }
 
+/* Inotify has dropped some: anything may have happened to each, or it is forgotten. */
+static void fb_inode_missed(struct fb_queue *q, struct fb_inode *inode)
+{
+	__u32 events = fb_inode_may_have(inode);
+	struct stat st;
+
+	if (!fb_inode_stat(inode, &st))
+		return;
+	events |= fb_inode_lost_name(inode);
+	if (!(inode->w.state & FB_BROKEN))
+		fb_inode_relisten(q, inode);
+	if (events || inode->w.state & FB_BROKEN)
+		fb_report(q, &inode->w, events);
+}
+
+static void fb_inodes_missed(struct fb_queue *q)
+{
+	struct fb_inode *inode, *next;
+	__u32 i;
+
+	for (i = 0; i < FB_INODE_CHAINS; i++) {
+		for (inode = q->inodes->chains[i]; inode; inode = next) {
+			next = inode->next;
+			fb_inode_missed(q, inode);
+		}
+	}
+}
+
 void fb_inodes_read(struct fb_queue *q)
 {
 	union {
@@ -281,7 +320,10 @@ void fb_inodes_read(struct fb_queue *q)
 	while ((len = fb_sys(SYS_read, q->inodes->fd, &buf, sizeof(buf))) > 0) {
 		for (at = 0; at < len; at += (long)(sizeof(*ev) + ev->len)) {
 			ev = (const void *)(buf.bytes + at);
-			fb_inode_happened(q, ev);
+			if (ev->mask & IN_Q_OVERFLOW)
+				fb_inodes_missed(q);
+			else
+				fb_inode_happened(q, ev);
 		}
 	}
 }

@@ -98,7 +98,6 @@ void fb_timers_check(struct fb_queue *q, int epoll);
 void fb_timers_free(struct fb_queue *q);
 void fb_proc_ended(struct fb_queue *q, struct fb_watch *w);
 void fb_signals_read(struct fb_queue *q);
-void fb_signals_check(struct fb_queue *q, int epoll);
 void fb_signals_free(struct fb_queue *q);
 void fb_inodes_read(struct fb_queue *q);
 void fb_inodes_check(struct fb_queue *q, int epoll);
@@ -108,7 +107,7 @@ void fb_futexes_free(struct fb_queue *q);
 /* Is a condition that holds what the watch reports, not something that happened? */
 static inline bool fb_is_checked(const struct fb_watch *w)
 {
-	return fb_ops_of(w)->file &&
+	return fb_ops_of(w)->file && !(w->state & FB_TAKES) &&
 	       (w->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
 }

@@ -81,24 +81,29 @@ static int fb_proc_key(const struct ukevent *uk, __u64 *key)
 	return 0;
 }
 
+/*
+ * Of a process, not of a thread. The process id may be given away at any time, unless
+ * @id is a pidfd that still has it afterwards.
+ */
 static int fb_proc_open(struct fb_proc *proc, const struct ukevent *uk)
 {
-	int pid = (int)uk->id.raw[0];
+	bool by_fd = uk->event & KEVENT_PROC_PIDFD;
+	int id = (int)uk->id.raw[0];
+	int pid = by_fd ? fb_proc_pid(id) : id, err;
 	long fd;
 
-	if (uk->event & KEVENT_PROC_PIDFD) {
-		pid = fb_proc_pid(pid);
-		if (pid < 0)
-			return pid;
-		fd = fb_sys(SYS_fcntl, uk->id.raw[0], F_DUPFD_CLOEXEC, 0);
-	} else {
-		fd = pid > 0 ? fb_sys(SYS_pidfd_open, pid, 0) : -ESRCH;
-	}
+	if (pid <= 0)
+		return pid < 0 && by_fd ? pid : -ESRCH;
+	fd = fb_sys(SYS_pidfd_open, pid, 0);
 	/* Kernels differ in what they say of a thread. */
 	if (fd == -ENOENT)
 		return -EINVAL;
 	proc->w.id = (__u32)pid;
-	return fb_own(&proc->pidfd, fd, "pidfd");
+	err = fb_own(&proc->pidfd, fd, "pidfd");
+	if (!err && by_fd &&
+	    (fb_proc_pid(proc->pidfd) != pid || fb_proc_pid(id) != pid))
+		return -ESRCH;
+	return err;
 }
 
 /* The parent may ask, and leaves the zombie as it is. */

@@ -96,7 +96,6 @@ static void fb_queue_check_own(struct fb_queue *q)
 	fb_own_check(&q->kick, epoll);
 	fb_own_check(&q->second, epoll);
 	fb_timers_check(q, epoll);
-	fb_signals_check(q, epoll);
 	fb_inodes_check(q, epoll);
 }
 

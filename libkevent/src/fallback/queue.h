@@ -45,6 +45,7 @@ enum fb_token {
 #define FB_SECOND	0x20U	/* registered in the second instance */
 #define FB_ALWAYS	0x40U	/* a file that epoll refuses: always ready */
 #define FB_REPEATED	0x80U	/* epoll reports it again while it is ready */
+#define FB_TAKES	0x100U	/* who looks at its file takes what there is */
 
 struct fb_queue;
 struct fb_signals;

@@ -24,6 +24,8 @@ static int fb_rebuild_watch(struct fb_queue *q, struct fb_watch *w)
 	if (w->state & FB_ALWAYS)
 		return 0;
 	w->state &= ~FB_SECOND;
+	if (w->state & FB_TAKES)
+		fb_file_look(q, w);
 	return fb_file_register(q, w);
 }
 

@@ -1,60 +1,65 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * SIGNAL with KEVENT_SIGNAL_NOMASK, by a signalfd
+ * SIGNAL with KEVENT_SIGNAL_NOMASK
  *
- * A signalfd gets signals that are blocked, so ADD blocks the signal in its thread.
- * The program has to block it in all others.
+ * What has come is in the inbox of each watch, from where a call of its queue takes
+ * it: see signals.c.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/signalfd.h>
 
 #include "ops.h"
+#include "signals.h"
 #include "sys.h"
 
-#define FB_NR_SIGNALS	64U
-#define FB_SIGRTMIN	32U
 #define FB_MAX_KEPT	65536U
 
-/* A real-time signal that waits to be delivered */
+/* A signal that waits */
 struct fb_kept {
 	struct fb_kept	*next;
-	__u32		code;
-	__u32		value;
-	__u32		pid;
+	struct fb_told	told;
+};
+
+/**
+ * struct fb_fifo - signals that wait
+ * @oldest:	of a standard signal the only one, in @spare
+ * @last:	the youngest of them
+ * @spare:	memory for a standard signal
+ * @nr:		how many
+ */
+struct fb_fifo {
+	struct fb_kept	*oldest;
+	struct fb_kept	*last;
+	struct fb_kept	spare;
+	__u32		nr;
 };
 
 /**
  * struct fb_signal - a watch of a signal
  * @w:		the watch
- * @oldest:	signals not yet delivered: of a standard signal the first one
- * @last:	the youngest of them
- * @spare:	memory for a standard signal
- * @nr:		how many
+ * @listener:	under the lock of the hub, as @inbox
+ * @inbox:	signals that no call of the queue has seen
+ * @kept:	signals that are not yet delivered
+ * @hub:	it has the listener; NULL: not yet
  * @marked:	a mark, which has the number alone
- * @blocked:	the signal was blocked for the watch, in @thread
  */
 struct fb_signal {
-	struct fb_watch	w;
-	struct fb_kept	*oldest;
-	struct fb_kept	*last;
-	struct fb_kept	spare;
-	__u32		nr;
-	bool		marked;
-	bool		blocked;
-	pthread_t	thread;
+	struct fb_watch		w;
+	struct fb_listener	listener;
+	struct fb_fifo		inbox;
+	struct fb_fifo		kept;
+	struct fb_hub		*hub;
+	bool			marked;
 };
 
 /**
  * struct fb_signals - the signals of a queue
- * @fd:		a signalfd
- * @mask:	the signals it has, bit by bit
+ * @hub:	of its process
+ * @news:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
  */
 struct fb_signals {
-	int	fd;
-	__u64	mask;
+	struct fb_hub	*hub;
+	__u64		news;
 };
 
 static struct fb_signal *to_signal(struct fb_watch *w)
@@ -67,11 +72,53 @@ static __u32 fb_signal_nr(const struct fb_watch *w)
 	return (__u32)w->key;
 }
 
-/* The signalfd */
+/* Signals that wait */
+
+static void fb_fifo_drop(struct fb_fifo *fifo)
+{
+	struct fb_kept *kept = fifo->oldest;
+
+	fifo->nr--;
+	fifo->oldest = kept->next;
+	if (!fifo->oldest)
+		fifo->last = NULL;
+	if (kept != &fifo->spare)
+		free(kept);
+}
+
+/* Standard signals merge, and so do others when there is no memory. */
+static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_told *told)
+{
+	struct fb_kept *kept = NULL;
+
+	if (told->signal >= FB_SIGRTMIN && fifo->nr < FB_MAX_KEPT)
+		kept = malloc(sizeof(*kept));
+	if (!kept && fifo->oldest)
+		return;
+	if (!kept)
+		kept = &fifo->spare;
+	kept->next = NULL;
+	kept->told = *told;
+	if (fifo->last)
+		fifo->last->next = kept;
+	else
+		fifo->oldest = kept;
+	fifo->last = kept;
+	fifo->nr++;
+}
+
+void fb_signal_arrived(struct fb_listener *l, const struct fb_told *told)
+{
+	struct fb_signal *s = fb_container(l, struct fb_signal, listener);
+
+	fb_fifo_add(&s->inbox, told);
+	l->queue->signals->news |= 1ULL << (told->signal - 1);
+}
+
+/* Queues */
 
 static int fb_signals_get(struct fb_queue *q)
 {
-	static const __u64 none;
 	struct fb_signals *signals = q->signals;
 	int err;
 
@@ -80,147 +127,81 @@ static int fb_signals_get(struct fb_queue *q)
 	signals = calloc(1, sizeof(*signals));
 	if (!signals)
 		return -ENOMEM;
-	err = fb_own(&signals->fd, fb_sys(SYS_signalfd4, -1, &none, sizeof(none),
-					  SFD_CLOEXEC | SFD_NONBLOCK),
-		     "[signalfd]");
+	signals->hub = fb_hub_get(&err);
 	if (!err)
-		err = fb_epoll_add(q, signals->fd, EPOLLIN, FB_TOKEN_SIGNALS);
-	if (!err) {
+		err = fb_hub_register(signals->hub, q);
+	if (!err)
 		q->signals = signals;
-		return 0;
-	}
-	fb_close_fd(&signals->fd);
-	free(signals);
+	else
+		free(signals);
 	return err;
 }
 
 int fb_signals_register(struct fb_queue *q)
 {
-	return q->signals ? fb_epoll_add(q, q->signals->fd, EPOLLIN,
-					 FB_TOKEN_SIGNALS) : 0;
-}
-
-void fb_signals_check(struct fb_queue *q, int epoll)
-{
-	if (q->signals)
-		fb_own_check(&q->signals->fd, epoll);
+	return q->signals ? fb_hub_register(q->signals->hub, q) : 0;
 }
 
 void fb_signals_free(struct fb_queue *q)
 {
-	if (q->signals)
-		fb_close_fd(&q->signals->fd);
 	free(q->signals);
 	q->signals = NULL;
 }
 
-static int fb_signals_set(struct fb_queue *q, __u64 mask)
+/* What the inbox of a watch has is its events. */
+static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 {
-	int ret = (int)fb_sys(SYS_signalfd4, q->signals->fd, &mask,
-			      sizeof(mask), 0);
-
-	if (ret < 0)
-		return ret;
-	q->signals->mask = mask;
-	return 0;
+	fb_hub_lock(s->hub);
+	while (s->inbox.nr) {
+		fb_fifo_add(&s->kept, &s->inbox.oldest->told);
+		fb_fifo_drop(&s->inbox);
+	}
+	fb_hub_unlock(s->hub);
+	if (s->kept.nr)
+		fb_report(q, &s->w, KEVENT_SIGNAL_DELIVERY);
 }
 
-static __u64 fb_signal_bit(const struct fb_watch *w)
+void fb_signals_read(struct fb_queue *q)
 {
-	return 1ULL << (fb_signal_nr(w) - 1);
+	struct fb_hub *hub = q->signals->hub;
+	struct fb_watch *w;
+	__u64 news;
+	__u32 nr;
+
+	fb_hub_lock(hub);
+	fb_hub_collect(hub, q);
+	news = q->signals->news;
+	q->signals->news = 0;
+	fb_hub_unlock(hub);
+	for (nr = 1; news; news >>= 1, nr++) {
+		w = news & 1 ? fb_find(q, KEVENT_SIGNAL, nr) : NULL;
+		if (w)
+			fb_signal_empty_inbox(q, to_signal(w));
+	}
 }
 
 /* Take the signal from now on. */
-static int fb_signal_listen(struct fb_queue *q, struct fb_watch *w)
+static int fb_signal_listen(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
-	__u64 bit = fb_signal_bit(w), old = 0;
-	long ret;
+	int err;
 
-	ret = fb_sys(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &old, sizeof(bit));
-	if (ret < 0)
-		return (int)ret;
-	if (!(old & bit)) {
-		s->blocked = true;
-		s->thread = pthread_self();
-	}
-	return fb_signals_set(q, q->signals->mask | bit);
+	fb_hub_lock(s->hub);
+	err = fb_hub_listen(s->hub, &s->listener, fb_signal_nr(w),
+			    w->req_flags & (KEVENT_REQ_ONESHOT |
+					    KEVENT_REQ_DISPATCH));
+	fb_hub_unlock(s->hub);
+	return err;
 }
 
-/* It has its normal effect again, in the thread it was blocked in if that is here. */
-static void fb_signal_ignore(struct fb_queue *q, struct fb_watch *w)
+/* It has its normal effect again. */
+static void fb_signal_ignore(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
-	__u64 bit = fb_signal_bit(w);
 
-	if (q->signals->mask & bit)
-		fb_signals_set(q, q->signals->mask & ~bit);
-	if (!s->blocked || !pthread_equal(s->thread, pthread_self()))
-		return;
-	s->blocked = false;
-	fb_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, sizeof(bit));
-}
-
-/* Signals not yet delivered */
-
-static void fb_signal_drop_oldest(struct fb_signal *s)
-{
-	struct fb_kept *kept = s->oldest;
-
-	s->nr--;
-	s->oldest = kept->next;
-	if (!s->oldest)
-		s->last = NULL;
-	if (kept != &s->spare)
-		free(kept);
-}
-
-/* Standard signals merge, and so do others when there is no memory. */
-static void fb_signal_keep(struct fb_signal *s,
-			   const struct signalfd_siginfo *info)
-{
-	struct fb_kept *kept = NULL;
-
-	if (fb_signal_nr(&s->w) >= FB_SIGRTMIN && s->nr < FB_MAX_KEPT)
-		kept = malloc(sizeof(*kept));
-	if (!kept && s->oldest)
-		return;
-	if (!kept)
-		kept = &s->spare;
-	kept->next = NULL;
-	kept->code = (__u32)info->ssi_code;
-	kept->value = (__u32)info->ssi_int;
-	kept->pid = info->ssi_pid;
-	if (s->last)
-		s->last->next = kept;
-	else
-		s->oldest = kept;
-	s->last = kept;
-	s->nr++;
-}
-
-static void fb_signal_arrived(struct fb_queue *q,
-			      const struct signalfd_siginfo *info)
-{
-	struct fb_watch *w = fb_find(q, KEVENT_SIGNAL, info->ssi_signo);
-
-	if (!w)
-		return;
-	fb_signal_keep(to_signal(w), info);
-	/* Those that follow are not for this watch. */
-	if (w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		fb_signal_ignore(q, w);
-	fb_report(q, w, KEVENT_SIGNAL_DELIVERY);
-}
-
-/* One at a time: the first may be the last that is wanted. */
-void fb_signals_read(struct fb_queue *q)
-{
-	struct signalfd_siginfo info;
-
-	while (fb_sys(SYS_read, q->signals->fd, &info, sizeof(info)) ==
-	       sizeof(info))
-		fb_signal_arrived(q, &info);
+	fb_hub_lock(s->hub);
+	fb_hub_ignore(s->hub, &s->listener, fb_signal_nr(w));
+	fb_hub_unlock(s->hub);
 }
 
 /* Requests */
@@ -247,58 +228,64 @@ static int fb_signal_key(const struct ukevent *uk, __u64 *key)
 static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 			    const struct ukevent *uk)
 {
+	struct fb_signal *s = to_signal(w);
 	int err = fb_signals_get(q);
 
 	(void)uk;
-	if (err || w->state & FB_DISARMED)
+	if (err)
 		return err;
-	return fb_signal_listen(q, w);
+	fb_list_init(&s->listener.link);
+	s->listener.queue = q;
+	s->hub = q->signals->hub;
+	return w->state & FB_DISARMED ? 0 : fb_signal_listen(w);
 }
 
+/* What has come so far is dropped with the watch. */
 static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	if (!q->signals)
+	if (!to_signal(w)->hub)
 		return;
-	/* Those that came so far are dropped with the watch. */
 	fb_signals_read(q);
-	fb_signal_ignore(q, w);
+	fb_signal_ignore(w);
 }
 
+/* In a child the hub is that of the parent. */
 static void fb_signal_release(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	while (s->nr)
-		fb_signal_drop_oldest(s);
+	while (s->inbox.nr)
+		fb_fifo_drop(&s->inbox);
+	while (s->kept.nr)
+		fb_fifo_drop(&s->kept);
 }
 
+/* Signals that came so far are for the watch as it was; disarmed, it keeps them. */
 static int fb_signal_modify(struct fb_queue *q, struct fb_watch *w,
 			    const struct ukevent *uk,
 			    const struct fb_watch *old)
 {
 	(void)uk;
 	(void)old;
-	if (w->state & FB_DISARMED) {
-		/* Those that came so far wait for the next MODIFY. */
-		fb_signals_read(q);
-		fb_signal_ignore(q, w);
-		return 0;
-	}
-	return fb_signal_listen(q, w);
+	fb_signals_read(q);
+	if (!(w->state & FB_DISARMED))
+		return fb_signal_listen(w);
+	fb_signal_ignore(w);
+	return 0;
 }
 
 static __u32 fb_signal_count(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	return s->nr + s->marked;
+	return s->kept.nr + s->marked;
 }
 
 static void fb_signal_fill(struct fb_queue *q, struct fb_watch *w,
 			   struct ukevent *uk, __u32 nth)
 {
 	struct fb_signal *s = to_signal(w);
-	const struct fb_kept *kept = s->oldest;
+	const struct fb_kept *kept = s->kept.oldest;
 
 	(void)q;
 	while (kept && nth--)
@@ -307,10 +294,11 @@ static void fb_signal_fill(struct fb_queue *q, struct fb_watch *w,
 	uk->ret_data[0] = 0;
 	if (!kept)
 		return;
-	uk->id.raw_u64 |= (__u64)(kept->pid & 0x7fffffffU) << 32 |
-			  KEVENT_SIGNAL_NOMASK;
-	uk->ret_data[0] = kept->code;
-	uk->ret_data[1] = kept->value;
+	uk->id.raw_u64 |= (__u64)(kept->told.pid & 0x7fffffffU) << 32;
+	if (!kept->told.observed)
+		uk->id.raw_u64 |= KEVENT_SIGNAL_NOMASK;
+	uk->ret_data[0] = kept->told.code;
+	uk->ret_data[1] = kept->told.value;
 }
 
 static void fb_signal_delivered(struct fb_queue *q, struct fb_watch *w)
@@ -318,8 +306,8 @@ static void fb_signal_delivered(struct fb_queue *q, struct fb_watch *w)
 	struct fb_signal *s = to_signal(w);
 
 	(void)q;
-	if (s->nr)
-		fb_signal_drop_oldest(s);
+	if (s->kept.nr)
+		fb_fifo_drop(&s->kept);
 	else
 		s->marked = false;
 }

@@ -318,6 +318,7 @@ static bool fb_wait_has_work(const struct fb_wait *c)
  */
 static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relist)
 {
+	static const struct fb_span none;
 	struct fb_span span;
 	bool content;
 	int ret;
@@ -334,6 +335,9 @@ static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relis
 		if (c->herded)
 			relist = !c->got;
 		c->herded = false;
+		/* The signal may be an event of the queue. */
+		if (ret == -EINTR && !fb_wait_content(c))
+			fb_wait_collect(c, &none);
 		if (content || fb_wait_content(c))
 			return 0;
 		if (ret)

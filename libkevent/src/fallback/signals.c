@@ -1,0 +1,684 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Signals of the process, which all its queues share
+ *
+ * A signal that some thread does not block is taken by a handler; one that all threads
+ * block is read from a signalfd. So no signal mask is changed. The handler takes no
+ * locks: it leaves what it knows where a call finds it, and rings a bell, which the
+ * epoll instances of all queues with a SIGNAL watch hear. Whoever collects hands out
+ * to all of them.
+ *
+ * What nobody listens to has the effect that it had before the handler was set.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+
+#include "ops.h"
+#include "process.h"
+#include "signals.h"
+#include "sys.h"
+
+#define FB_CAUGHT_MAX	65536U	/* real-time signals that no call has collected */
+#define FB_PATIENCE	10000U	/* turns given to handlers that are under way */
+
+/**
+ * struct fb_caught - a signal of the handler
+ * @told:	what is told of it
+ * @state:	atomic; in the ring the position after it when it is there, else free,
+ *		being written or there
+ */
+struct fb_caught {
+	struct fb_told	told;
+	__u32		state;
+};
+
+/* A signal that is to be sent again when there are fewer that are pending */
+struct fb_returned {
+	struct fb_returned	*next;
+	struct fb_told		told;
+};
+
+enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
+
+/**
+ * struct fb_hub - the signals of a process
+ * @lock:	protects all that is not atomic or set once
+ * @process:	of kevent_process_mark(), and @pid: vfork() has it share our memory
+ * @home:	an epoll instance with @bell and @fd, which knows whether these numbers
+ *		are still ours
+ * @bell:	an eventfd, edge-triggered in epoll, that is never read
+ * @fd:		a signalfd
+ * @mask:	the signals it has, bit by bit
+ * @forever:	atomic: the signals that the handler takes
+ * @once:	atomic: those of which it takes one
+ * @catching:	atomic, by signal: handlers that look at @forever and @once, or have taken
+ *		a signal that is not there yet
+ * @slots:	of each signal one, for standard signals, and where @ring has no room
+ * @ring:	real-time signals
+ * @head:	atomic: position of the oldest in @ring, @tail after the newest
+ * @old:	what was there before the handler
+ * @listeners:	by signal
+ * @returned:	signals to be sent again, the oldest first
+ * @others:	a queue other than the one that collects has something new
+ */
+struct fb_hub {
+	pthread_mutex_t		lock;
+	__u32			process;
+	pid_t			pid;
+	int			home;
+	int			bell;
+	int			fd;
+	__u64			mask;
+	__u64			forever;
+	__u64			once;
+	__u32			catching[FB_NR_SIGNALS];
+	struct fb_caught	slots[FB_NR_SIGNALS];
+	struct fb_caught	*ring;
+	__u32			head;
+	__u32			tail;
+	struct sigaction	old[FB_NR_SIGNALS];
+	struct fb_list		listeners[FB_NR_SIGNALS];
+	struct fb_returned	*returned;
+	bool			others;
+};
+
+static struct fb_hub *fb_the_hub;
+
+static __u64 fb_bit(__u32 signal)
+{
+	return 1ULL << (signal - 1);
+}
+
+bool fb_hub_is_ours(const struct fb_hub *hub)
+{
+	return kevent_process_is(hub->process) &&
+	       hub->pid == getpid();
+}
+
+void fb_hub_lock(struct fb_hub *hub)
+{
+	pthread_mutex_lock(&hub->lock);
+}
+
+void fb_hub_unlock(struct fb_hub *hub)
+{
+	pthread_mutex_unlock(&hub->lock);
+}
+
+/* The handler: it may interrupt any code, itself included. */
+
+static bool fb_is_fault(int signal, const siginfo_t *info)
+{
+	return info->si_code > 0 &&
+	       (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+		signal == SIGTRAP || signal == SIGFPE || signal == SIGSYS);
+}
+
+/* Members of siginfo share their memory: which ones are there, the code says. */
+static struct fb_told fb_told_by(int signal, const siginfo_t *info)
+{
+	struct fb_told told = {
+		.signal = (__u32)signal,
+		.code = (__u32)info->si_code,
+		.observed = fb_is_fault(signal, info),
+	};
+
+	if (info->si_code > 0 ? signal == SIGCHLD :
+	    info->si_code != SI_TIMER && info->si_code != SI_SIGIO) {
+		told.pid = (__u32)info->si_pid;
+		told.uid = (__u32)info->si_uid;
+	}
+	if (info->si_code < 0 && info->si_code != SI_SIGIO)
+		told.value = (__u32)info->si_value.sival_int;
+	return told;
+}
+
+/* Take a place in the ring, if there is one. */
+static struct fb_caught *fb_ring_place(struct fb_hub *hub, __u32 *at)
+{
+	*at = __atomic_load_n(&hub->tail, __ATOMIC_RELAXED);
+	do {
+		if (*at - __atomic_load_n(&hub->head, __ATOMIC_ACQUIRE) >=
+		    FB_CAUGHT_MAX)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&hub->tail, at, *at + 1, 0,
+					      __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return &hub->ring[*at % FB_CAUGHT_MAX];
+}
+
+/* Signals that find their slot full merge with the one in it. */
+static void fb_slot_put(struct fb_hub *hub, const struct fb_told *told)
+{
+	struct fb_caught *slot = &hub->slots[told->signal - 1];
+	__u32 state = FB_FREE_SLOT;
+
+	if (!__atomic_compare_exchange_n(&slot->state, &state, FB_WRITTEN_SLOT,
+					 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	slot->told = *told;
+	__atomic_store_n(&slot->state, FB_FULL_SLOT, __ATOMIC_RELEASE);
+}
+
+static void fb_hub_leave(struct fb_hub *hub, const struct fb_told *told)
+{
+	struct fb_caught *place = NULL;
+	__u32 at;
+
+	/* While the slot is in use, the ring has signals that are older. */
+	if (told->signal >= FB_SIGRTMIN &&
+	    !__atomic_load_n(&hub->slots[told->signal - 1].state,
+			     __ATOMIC_RELAXED))
+		place = fb_ring_place(hub, &at);
+	if (!place) {
+		fb_slot_put(hub, told);
+		return;
+	}
+	place->told = *told;
+	__atomic_store_n(&place->state, at + 1, __ATOMIC_RELEASE);
+}
+
+/* The program may have closed what is not its own, and have another file there. */
+static bool fb_hub_has(const struct fb_hub *hub, int fd)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	int err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, fd, &event));
+
+	if (!err)
+		fb_call(epoll_ctl(hub->home, EPOLL_CTL_DEL, fd, NULL));
+	return err == -EEXIST;
+}
+
+static void fb_hub_ring(const struct fb_hub *hub)
+{
+	static const __u64 one = 1;
+
+	if (fb_hub_has(hub, hub->bell))
+		fb_sys(SYS_write, hub->bell, &one, sizeof(one));
+}
+
+/* Does a watch want it? If that is for one signal, the next one is not for it. */
+static bool fb_hub_wants(struct fb_hub *hub, __u32 signal)
+{
+	__u64 bit = fb_bit(signal);
+
+	if (__atomic_load_n(&hub->forever, __ATOMIC_SEQ_CST) & bit)
+		return true;
+	return __atomic_load_n(&hub->once, __ATOMIC_SEQ_CST) & bit &&
+	       __atomic_fetch_and(&hub->once, ~bit, __ATOMIC_SEQ_CST) & bit;
+}
+
+/* End or stop the process, as if there were no handler. */
+static void fb_by_default(int signal)
+{
+	struct sigaction none = { .sa_handler = SIG_DFL }, ours;
+	long thread = fb_sys(SYS_gettid);
+	sigset_t only, mask;
+
+	if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
+	    signal == SIGWINCH)
+		return;
+	sigaction(signal, &none, &ours);
+	fb_sys(SYS_tgkill, getpid(), thread, signal);
+	sigemptyset(&only);
+	sigaddset(&only, signal);
+	pthread_sigmask(SIG_UNBLOCK, &only, &mask);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	sigaction(signal, &ours, NULL);
+}
+
+/* The mask of the handler is already that of @old. */
+static void fb_as_before(const struct sigaction *old, int signal,
+			 siginfo_t *info, void *context)
+{
+	if (old->sa_flags & SA_SIGINFO)
+		old->sa_sigaction(signal, info, context);
+	else if (old->sa_handler == SIG_DFL)
+		fb_by_default(signal);
+	else if (old->sa_handler != SIG_IGN)
+		old->sa_handler(signal);
+}
+
+/* Pairs with fb_hub_settle(). */
+static bool fb_hub_take(struct fb_hub *hub, const struct fb_told *told)
+{
+	__u32 *catching = &hub->catching[told->signal - 1];
+	bool wants;
+
+	__atomic_add_fetch(catching, 1, __ATOMIC_SEQ_CST);
+	wants = fb_hub_wants(hub, told->signal);
+	if (wants)
+		fb_hub_leave(hub, told);
+	__atomic_sub_fetch(catching, 1, __ATOMIC_SEQ_CST);
+	if (wants)
+		fb_hub_ring(hub);
+	return wants;
+}
+
+static void fb_catch(int signal, siginfo_t *info, void *context)
+{
+	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
+	struct fb_told told = fb_told_by(signal, info);
+
+	if (fb_hub_is_ours(hub) && fb_hub_take(hub, &told) && !told.observed)
+		return;
+	fb_as_before(&hub->old[signal - 1], signal, info, context);
+}
+
+static bool fb_is_caught(const struct sigaction *action)
+{
+	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == fb_catch;
+}
+
+/* Children that nobody waits for send no signal, and are not to send one. */
+static int fb_hub_catch(struct fb_hub *hub, __u32 signal)
+{
+	struct sigaction *old = &hub->old[signal - 1], now, ours;
+	int err = fb_call(sigaction((int)signal, NULL, &now));
+
+	if (err || fb_is_caught(&now))
+		return err;
+	if (signal == SIGCHLD && now.sa_handler == SIG_IGN)
+		return 0;
+	*old = now;
+	ours.sa_sigaction = fb_catch;
+	ours.sa_mask = now.sa_mask;
+	ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+			(now.sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
+	return fb_call(sigaction((int)signal, &ours, NULL));
+}
+
+/* Unless the program has set another handler since */
+static void fb_hub_release(struct fb_hub *hub, __u32 signal)
+{
+	struct sigaction now;
+
+	if (!fb_call(sigaction((int)signal, NULL, &now)) && fb_is_caught(&now))
+		sigaction((int)signal, &hub->old[signal - 1], NULL);
+}
+
+/* The hub */
+
+static int fb_hub_open_fds(struct fb_hub *hub)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	int err;
+
+	err = fb_own(&hub->home, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
+		     "[eventpoll]");
+	if (!err)
+		err = fb_own(&hub->bell, fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC |
+						EFD_NONBLOCK), "[eventfd]");
+	if (!err)
+		err = fb_own(&hub->fd, fb_sys(SYS_signalfd4, -1, &hub->mask,
+					      sizeof(hub->mask), SFD_CLOEXEC |
+					      SFD_NONBLOCK), "[signalfd]");
+	if (!err)
+		err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->bell,
+					&event));
+	return err ? err : fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->fd,
+					     &event));
+}
+
+static void fb_hub_close_fds(struct fb_hub *hub)
+{
+	fb_close_fd(&hub->home);
+	fb_close_fd(&hub->bell);
+	fb_close_fd(&hub->fd);
+}
+
+static void fb_hub_free(struct fb_hub *hub)
+{
+	fb_hub_close_fds(hub);
+	if (hub->ring)
+		munmap(hub->ring, FB_CAUGHT_MAX * sizeof(*hub->ring));
+	free(hub);
+}
+
+/* Those that the program has closed are not ours. */
+static void fb_hub_drop_fds(struct fb_hub *hub)
+{
+	fb_own_check(&hub->bell, hub->home);
+	fb_own_check(&hub->fd, hub->home);
+	fb_own_check(&hub->home, -1);
+	fb_hub_close_fds(hub);
+}
+
+static int fb_hub_open(struct fb_hub *hub)
+{
+	int err = fb_hub_open_fds(hub);
+	void *ring;
+
+	if (err)
+		return err;
+	ring = mmap(NULL, FB_CAUGHT_MAX * sizeof(*hub->ring),
+		    PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ring == MAP_FAILED)
+		return -ENOMEM;
+	hub->ring = ring;
+	return 0;
+}
+
+/* A forked child has the handlers of its parent, and what was there before them. */
+static struct fb_hub *fb_hub_new(const struct fb_hub *parent, int *err)
+{
+	struct fb_hub *hub = calloc(1, sizeof(*hub));
+	__u32 i;
+
+	*err = -ENOMEM;
+	if (!hub)
+		return NULL;
+	pthread_mutex_init(&hub->lock, NULL);
+	hub->home = -1;
+	hub->bell = -1;
+	hub->fd = -1;
+	hub->process = kevent_process_mark();
+	hub->pid = getpid();
+	for (i = 0; i < FB_NR_SIGNALS; i++)
+		fb_list_init(&hub->listeners[i]);
+	if (parent)
+		memcpy(hub->old, parent->old, sizeof(hub->old));
+	*err = fb_hub_open(hub);
+	if (!*err)
+		return hub;
+	fb_hub_free(hub);
+	return NULL;
+}
+
+/* It stays: the handler may run at any time. */
+struct fb_hub *fb_hub_get(int *err)
+{
+	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
+	struct fb_hub *mine;
+
+	*err = 0;
+	if (hub && fb_hub_is_ours(hub))
+		return hub;
+	mine = fb_hub_new(hub, err);
+	if (!mine)
+		return NULL;
+	if (__atomic_compare_exchange_n(&fb_the_hub, &hub, mine, 0,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		/* A handler may be reading the rest of it. */
+		if (hub)
+			fb_hub_drop_fds(hub);
+		return mine;
+	}
+	fb_hub_free(mine);
+	return hub;
+}
+
+/* What is no longer ours is not closed, and queues that had it have lost it. */
+static int fb_hub_check(struct fb_hub *hub)
+{
+	int err = 0;
+
+	fb_hub_lock(hub);
+	if (!fb_hub_has(hub, hub->bell) || !fb_hub_has(hub, hub->fd)) {
+		fb_hub_drop_fds(hub);
+		err = fb_hub_open_fds(hub);
+	}
+	fb_hub_unlock(hub);
+	return err;
+}
+
+int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
+{
+	int err = fb_hub_check(hub);
+
+	if (!err)
+		err = fb_epoll_add(q, hub->bell, EPOLLIN | EPOLLET,
+				   FB_TOKEN_SIGNALS);
+	if (err)
+		return err;
+	err = fb_epoll_add(q, hub->fd, EPOLLIN, FB_TOKEN_SIGNALS);
+	if (err)
+		fb_call(epoll_ctl(q->fd, EPOLL_CTL_DEL, hub->bell, NULL));
+	return err;
+}
+
+/* Who listens */
+
+static int fb_hub_set_mask(struct fb_hub *hub, __u64 mask)
+{
+	int ret;
+
+	if (mask == hub->mask || !fb_hub_has(hub, hub->fd))
+		return 0;
+	ret = (int)fb_sys(SYS_signalfd4, hub->fd, &mask, sizeof(mask), 0);
+	if (ret < 0)
+		return ret;
+	hub->mask = mask;
+	return 0;
+}
+
+static void fb_set_bit(__u64 *mask, __u64 bit, bool on)
+{
+	if (on)
+		__atomic_or_fetch(mask, bit, __ATOMIC_SEQ_CST);
+	else
+		__atomic_and_fetch(mask, ~bit, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Have the handler take the signal for the listeners as they are, or, but for one, as
+ * they will be. A signal that is wanted before and after is wanted in between.
+ */
+static bool fb_hub_tell_handler(struct fb_hub *hub, __u32 signal,
+				const struct fb_listener *but,
+				const struct fb_listener *will_be)
+{
+	struct fb_list *list = &hub->listeners[signal - 1], *at;
+	bool forever = will_be && will_be->listens && !will_be->once;
+	bool once = will_be && will_be->listens && will_be->once;
+	const struct fb_listener *l;
+
+	for (at = list->next; at != list; at = at->next) {
+		l = fb_container(at, struct fb_listener, link);
+		if (l == but)
+			continue;
+		forever |= l->listens && !l->once;
+		once |= l->listens && l->once;
+	}
+	if (once)
+		fb_set_bit(&hub->once, fb_bit(signal), true);
+	fb_set_bit(&hub->forever, fb_bit(signal), forever);
+	if (!once)
+		fb_set_bit(&hub->once, fb_bit(signal), false);
+	return forever || once;
+}
+
+/* The listeners of a signal have changed. */
+static int fb_hub_update(struct fb_hub *hub, __u32 signal)
+{
+	__u64 bit = fb_bit(signal);
+	int err;
+
+	if (fb_hub_tell_handler(hub, signal, NULL, NULL)) {
+		err = fb_hub_catch(hub, signal);
+		return err ? err : fb_hub_set_mask(hub, hub->mask | bit);
+	}
+	fb_hub_release(hub, signal);
+	return fb_hub_set_mask(hub, hub->mask & ~bit);
+}
+
+/*
+ * A listener changes. What the handler has taken for it as it was is handed out before:
+ * no handler takes more of these once those under way are through. They are, unless
+ * their threads do not run; see fb_hub_give_back().
+ */
+static void fb_hub_settle(struct fb_hub *hub, __u32 signal,
+			  const struct fb_listener *l,
+			  const struct fb_listener *will_be)
+{
+	__u32 turns = 0;
+
+	fb_hub_tell_handler(hub, signal, l, will_be);
+	/* Pairs with fb_hub_take(). */
+	while (__atomic_load_n(&hub->catching[signal - 1], __ATOMIC_SEQ_CST) &&
+	       turns++ < FB_PATIENCE)
+		sched_yield();
+	fb_hub_collect(hub, NULL);
+}
+
+int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,
+		  bool once)
+{
+	struct fb_listener will_be = { .listens = true, .once = once };
+
+	if (fb_list_empty(&l->link))
+		fb_list_add_tail(&l->link, &hub->listeners[signal - 1]);
+	if (l->listens)
+		fb_hub_settle(hub, signal, l, &will_be);
+	else
+		fb_hub_collect(hub, NULL);
+	l->listens = true;
+	l->once = once;
+	return fb_hub_update(hub, signal);
+}
+
+void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal)
+{
+	if (l->listens)
+		fb_hub_settle(hub, signal, l, NULL);
+	fb_list_del(&l->link);
+	fb_list_init(&l->link);
+	l->listens = false;
+	fb_hub_update(hub, signal);
+}
+
+/* Handing out */
+
+static int fb_send_again(const struct fb_told *told)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_signo = (int)told->signal;
+	info.si_code = (int)told->code;
+	info.si_pid = (pid_t)told->pid;
+	info.si_uid = told->uid;
+	info.si_value.sival_int = (int)told->value;
+	return (int)fb_sys(SYS_rt_sigqueueinfo, getpid(), told->signal, &info);
+}
+
+static void fb_hub_send_returned(struct fb_hub *hub)
+{
+	struct fb_returned *first;
+
+	while (hub->returned && !fb_send_again(&hub->returned->told)) {
+		first = hub->returned;
+		hub->returned = first->next;
+		free(first);
+	}
+}
+
+/*
+ * The watch that wanted it has got another one, by the signalfd, or has gone, while a
+ * thread that does not run had the handler: the signal has its effect.
+ */
+static void fb_hub_give_back(struct fb_hub *hub, const struct fb_told *told)
+{
+	struct fb_returned *last = malloc(sizeof(*last)), **at = &hub->returned;
+
+	if (!last) {
+		fb_sys(SYS_kill, getpid(), told->signal);
+		return;
+	}
+	while (*at)
+		at = &(*at)->next;
+	last->next = NULL;
+	last->told = *told;
+	*at = last;
+	fb_hub_send_returned(hub);
+}
+
+static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
+			    const struct fb_told *told)
+{
+	struct fb_list *list = &hub->listeners[told->signal - 1], *at;
+	bool wanted = false, spent = false;
+	struct fb_listener *l;
+
+	for (at = list->next; at != list; at = at->next) {
+		l = fb_container(at, struct fb_listener, link);
+		if (!l->listens)
+			continue;
+		wanted = true;
+		l->listens = !l->once;
+		spent |= l->once;
+		hub->others |= l->queue != q;
+		fb_signal_arrived(l, told);
+	}
+	if (spent)
+		fb_hub_update(hub, told->signal);
+	if (!wanted && !told->observed)
+		fb_hub_give_back(hub, told);
+}
+
+static void fb_hub_empty_ring(struct fb_hub *hub, const struct fb_queue *q)
+{
+	struct fb_caught *caught;
+	struct fb_told told;
+	__u32 head = hub->head;
+
+	for (;;) {
+		caught = &hub->ring[head % FB_CAUGHT_MAX];
+		if (__atomic_load_n(&caught->state, __ATOMIC_ACQUIRE) != head + 1)
+			return;
+		told = caught->told;
+		__atomic_store_n(&hub->head, ++head, __ATOMIC_RELEASE);
+		fb_hub_hand_out(hub, q, &told);
+	}
+}
+
+static void fb_hub_empty_slots(struct fb_hub *hub, const struct fb_queue *q)
+{
+	struct fb_caught *slot = hub->slots;
+	struct fb_told told;
+
+	for (; slot < hub->slots + FB_NR_SIGNALS; slot++) {
+		if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) !=
+		    FB_FULL_SLOT)
+			continue;
+		told = slot->told;
+		__atomic_store_n(&slot->state, FB_FREE_SLOT, __ATOMIC_RELEASE);
+		fb_hub_hand_out(hub, q, &told);
+	}
+}
+
+/* One at a time: the first may be the last that is wanted. */
+static void fb_hub_read(struct fb_hub *hub, const struct fb_queue *q)
+{
+	struct signalfd_siginfo info;
+	struct fb_told told = { .observed = false };
+
+	if (!fb_hub_has(hub, hub->fd))
+		return;
+	while (fb_sys(SYS_read, hub->fd, &info, sizeof(info)) == sizeof(info)) {
+		told.signal = info.ssi_signo;
+		told.code = (__u32)info.ssi_code;
+		told.value = (__u32)info.ssi_int;
+		told.pid = info.ssi_pid;
+		told.uid = info.ssi_uid;
+		fb_hub_hand_out(hub, q, &told);
+	}
+}
+
+void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q)
+{
+	hub->others = false;
+	fb_hub_send_returned(hub);
+	fb_hub_empty_ring(hub, q);
+	fb_hub_empty_slots(hub, q);
+	fb_hub_read(hub, q);
+	if (hub->others)
+		fb_hub_ring(hub);
+}

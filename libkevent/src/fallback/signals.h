@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Signals of the process, which all its queues share
+ */
+#ifndef LIBKEVENT_FB_SIGNALS_H
+#define LIBKEVENT_FB_SIGNALS_H
+
+#include "queue.h"
+
+#pragma GCC visibility push(hidden)
+
+#define FB_NR_SIGNALS	64U
+#define FB_SIGRTMIN	32U
+
+/**
+ * struct fb_told - what is told of a signal
+ * @signal:	its number
+ * @code:	si_code, and likewise @value, @pid and @uid; 0 where there is none
+ * @observed:	it was delivered as well
+ */
+struct fb_told {
+	__u32	signal;
+	__u32	code;
+	__u32	value;
+	__u32	pid;
+	__u32	uid;
+	bool	observed;
+};
+
+/**
+ * struct fb_listener - who wants a signal; under the lock of the hub
+ * @link:	on a list of the hub
+ * @queue:	of the listener
+ * @listens:	it wants the next one
+ * @once:	but none after that
+ */
+struct fb_listener {
+	struct fb_list	link;
+	struct fb_queue	*queue;
+	bool		listens;
+	bool		once;
+};
+
+struct fb_hub;
+
+/* The hub of this process, or NULL without memory, and *@err */
+struct fb_hub *fb_hub_get(int *err);
+/* Is it that of this process, not of the one that forked it? */
+bool fb_hub_is_ours(const struct fb_hub *hub);
+void fb_hub_lock(struct fb_hub *hub);
+void fb_hub_unlock(struct fb_hub *hub);
+/* Have the epoll instance of a queue say when there may be something: 0 or -errno */
+int fb_hub_register(struct fb_hub *hub, struct fb_queue *q);
+
+/* The lock is held from here on. */
+
+/* Hand out what has come; @q need not be told that it has. */
+void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q);
+/* From the next signal on: 0 or -errno. What has come is handed out before. */
+int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,
+		  bool once);
+void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal);
+
+/* signal.c: a signal has come, for a listener that wants it */
+void fb_signal_arrived(struct fb_listener *l, const struct fb_told *told);
+
+#pragma GCC visibility pop
+
+#endif /* LIBKEVENT_FB_SIGNALS_H */

@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * What the fallback does not do as the kernel: each exception of kevent_fallback(7) has
+ * a test of its name here, which shows it
+ *
+ * Each runs in a process of its own, which an alarm ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "fallback/fallback.h"
+#include "libkevent.h"
+#include "../processes.h"
+
+#define SIZE		8U
+#define MS		1000000LL
+#define RT		(SIGRTMIN + 3)
+
+static const struct timespec no_time;
+
+static KEVENT_RING_STORAGE(SIZE) mem, more;
+
+static void open_queue(struct kevent_queue *q)
+{
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	CHECK_EQ(kevent_queue_init(q, &mem.ring, SIZE, 0), 0);
+}
+
+static void open_other(struct kevent_queue *q)
+{
+	CHECK_EQ(kevent_queue_init(q, &more.ring, SIZE, 0), 0);
+}
+
+static int get(struct kevent_queue *q, struct ukevent *ev)
+{
+	return kevent_get_events(q->fd, 1, 1, &no_time, ev, 0);
+}
+
+static void check_silent(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(get(q, &ev), 0);
+}
+
+static int add(struct kevent_queue *q, struct ukevent *ev)
+{
+	return kevent_ctl_one(q->fd, KEVENT_CTL_ADD, ev);
+}
+
+static int add_pipe(struct kevent_queue *q, int fd, __u32 req_flags)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, fd, KEVENT_SOCKET_RECV, req_flags, 1);
+	return add(q, &ev);
+}
+
+static int add_mark(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, 1, 1, 0, 1);
+	return add(q, &ev);
+}
+
+static int mark(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	kevent_set_mark(&ev, 1, 1, 0);
+	return kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev);
+}
+
+static int readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0);
+}
+
+/* The way that a child ends */
+static int status_of(pid_t pid)
+{
+	int status = -1;
+
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void hit(void)
+{
+	struct kevent_queue q;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(&q, fd[0], 0), 0);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(mem.ring.ring_kidx, 0);
+	CHECK(mem.ring.ring_flags & KEVENT_RING_MORE);
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, &no_time, 0, NULL), 1);
+	CHECK_EQ(mem.ring.ring_kidx, 1);
+	CHECK(mem.ring.ring_flags & KEVENT_RING_MORE);
+}
+
+static void address(void)
+{
+	struct kevent_queue q;
+	int status;
+	pid_t pid;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	open_queue(&q);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &no_time, NULL, 0), -EFAULT);
+	CHECK_EQ(kevent_init((void *)8, SIZE, 0), -EFAULT);
+	pid = fork();
+	if (!pid) {
+		open_other(&q);
+		CHECK_EQ(add_mark(&q), 0);
+		CHECK_EQ(mark(&q), 1);
+		_exit(kevent_get_events(q.fd, 1, 1, &no_time, (void *)64, 0));
+	}
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void process(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	pid_t pid;
+
+	open_queue(&q);
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_ATTACH, SIZE, (void *)&more), -EOPNOTSUPP);
+	pid = fork();
+	if (!pid)
+		_exit(add_mark(&q) != -EXDEV || get(&q, &ev) != -EXDEV);
+	CHECK_EQ(status_of(pid), 0);
+}
+
+static void close_of_a_copy(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], copy;
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_ET), 0);
+	copy = dup(fd[0]);
+	CHECK_EQ(close(fd[0]), 0);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(get(&q, &ev), 1);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -EBADF);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	check_silent(&q);
+	CHECK_EQ(close(copy), 0);
+}
+
+static void readable_queue(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(&q), 0);
+	CHECK_EQ(mark(&q), 1);
+	CHECK_EQ(readable(q.fd), 1);
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, &no_time, 0, NULL), 1);
+	CHECK_EQ(kevent_ring_count(&mem.ring, SIZE), 1);
+	CHECK_EQ(readable(q.fd), 0);
+}
+
+static int add_signal(struct kevent_queue *q, int signal)
+{
+	struct ukevent ev;
+
+	kevent_set_signal(&ev, signal, KEVENT_SIGNAL_CONSUME, 0, 0);
+	return add(q, &ev);
+}
+
+static void block(int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
+}
+
+static void order(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int i;
+
+	open_queue(&q);
+	for (i = 0; i < 2; i++) {
+		block(RT + i);
+		CHECK_EQ(add_signal(&q, RT + i), 0);
+	}
+	CHECK_EQ(kill(getpid(), RT + 1) | kill(getpid(), RT), 0);
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(get(&q, &ev), 1);
+		CHECK_EQ(kevent_signal_number(&ev), RT + i);
+	}
+}
+
+static void turn(void)
+{
+	struct kevent_queue q, other;
+	int fd[2];
+
+	open_queue(&q);
+	open_other(&other);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(&q, fd[0], 0) | add_pipe(&other, fd[0], 0), 0);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(readable(q.fd), 1);
+	CHECK_EQ(readable(other.fd), 1);
+}
+
+static int add_socket(struct kevent_queue *q, int fd, __u32 event,
+		      __u32 req_flags)
+{
+	struct ukevent ev;
+
+	kevent_set_socket(&ev, fd, event, req_flags, 1);
+	return add(q, &ev);
+}
+
+static void edge(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	CHECK_EQ(add_socket(&q, fd[0], KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND,
+			    KEVENT_REQ_ET), 0);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(ev.ret_data[0], KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);
+}
+
+static void amount(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), peer[2];
+	socklen_t len = sizeof(name);
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	CHECK_EQ(bind(fd, (void *)&name, sizeof(name.sun_family)), 0);
+	CHECK_EQ(listen(fd, 1) | getsockname(fd, (void *)&name, &len), 0);
+	CHECK_EQ(add_socket(&q, fd, KEVENT_SOCKET_ACCEPT, KEVENT_REQ_ET), 0);
+	peer[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+	CHECK_EQ(connect(peer[0], (void *)&name, len), 0);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(ev.ret_data[1], 0);
+	/* The peer has shut down, and that alone is no event. */
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, peer), 0);
+	CHECK_EQ(add_socket(&q, peer[0], 0, 0), 0);
+	CHECK_EQ(shutdown(peer[1], SHUT_WR), 0);
+	check_silent(&q);
+}
+
+static void empty(void)
+{
+	struct kevent_queue q;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	CHECK_EQ(add_socket(&q, fd[0], KEVENT_SOCKET_EMPTY, 0), -EOPNOTSUPP);
+}
+
+static void awake(void)
+{
+	struct kevent_queue q;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_STAY_AWAKE), -EINVAL);
+}
+
+/* The mark is made; who runs next cannot be seen. */
+static void handoff(void)
+{
+	struct kevent_change change = { .cmd = KEVENT_CTL_READY };
+	struct kevent_queue q, other;
+	struct kevent_wait_arg arg;
+	struct ukevent ev;
+
+	open_queue(&q);
+	open_other(&other);
+	CHECK_EQ(add_mark(&other), 0);
+	kevent_set_mark(&change.uk, 1, 1, 0);
+	change.uk.req_flags = KEVENT_REQ_HANDOFF;
+	change.result = other.fd;
+	kevent_wait_arg_init(&arg);
+	arg.changes = (uintptr_t)&change;
+	arg.nr_changes = 1;
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, &no_time, KEVENT_FLAGS_ARG, &arg), 0);
+	CHECK_EQ(change.result, 0);
+	CHECK_EQ(get(&other, &ev), 1);
+}
+
+/* As struct epoll_params and EPIOCGPARAMS */
+struct params {
+	__u32	usecs;
+	__u16	budget;
+	__u8	prefer;
+	__u8	pad;
+};
+
+static void busy_poll(void)
+{
+	struct params params = { .usecs = 0 };
+	struct kevent_queue q;
+	int ret;
+
+	open_queue(&q);
+	ret = kevent_busy_poll(q.fd, 100);
+	/* Before Linux 6.9 epoll has no such call. */
+	if (ret == -ENOTTY || ret == -EOPNOTSUPP)
+		return;
+	CHECK_EQ(ret, 0);
+	CHECK_EQ(ioctl(q.fd, _IOR(0x8A, 0x02, struct params), &params), 0);
+	CHECK_EQ(params.usecs, 100);
+}
+
+static void delay(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK_EQ(kevent_set_delay(q.fd, 100), -ENOTTY);
+}
+
+static void nested(void)
+{
+	struct kevent_queue q, other;
+	struct ukevent ev;
+
+	open_queue(&q);
+	open_other(&other);
+	CHECK_EQ(add_mark(&other), 0);
+	kevent_set_poll(&ev, other.fd, KEVENT_POLL_POLLRDNORM, KEVENT_REQ_ET, 1);
+	CHECK_EQ(add(&q, &ev), 0);
+	CHECK_EQ(mark(&other), 1);
+	check_silent(&q);
+}
+
+#define QUEUES	65
+
+/* The kernel has 64 watches of a process for each user. */
+static void limit(void)
+{
+	struct ukevent ev;
+	int i, fd;
+
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	for (i = 0; i < QUEUES; i++) {
+		fd = kevent_init(NULL, 0, 0);
+		kevent_set_proc(&ev, getpid(), 0, 0);
+		CHECK_EQ(kevent_ctl_one(fd, KEVENT_CTL_ADD, &ev), 0);
+	}
+}
+
+static void fdinfo(void)
+{
+	char path[40], text[1024] = "";
+	struct kevent_queue q;
+	int fd;
+
+	open_queue(&q);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", q.fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(read(fd, text, sizeof(text) - 1) > 0);
+	CHECK(strstr(text, "\ntfd:") != NULL);
+	CHECK(strstr(text, "kevent") == NULL);
+}
+
+/* A mount table of its own, of which nobody else sees anything */
+static void change_mounts(void)
+{
+	CHECK_EQ(mount("none", "/tmp", "tmpfs", 0, NULL), 0);
+	CHECK_EQ(umount("/tmp"), 0);
+}
+
+static void poll_first(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+		printf("# no namespace of users here\n");
+		return;
+	}
+	CHECK_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	open_queue(&q);
+	kevent_set_poll(&ev, fd, KEVENT_POLL_POLLPRI, KEVENT_REQ_ET, 1);
+	CHECK_EQ(add(&q, &ev), 0);
+	change_mounts();
+	CHECK_EQ(get(&q, &ev), 1);
+	change_mounts();
+	CHECK_EQ(readable(q.fd), 1);
+	check_silent(&q);
+	/* Another watch of the descriptor would look, too. */
+	kevent_set_chain(&ev, fd, KEVENT_POLL_POLLPRI, NULL, 1, 0, 1);
+	CHECK_EQ(add(&q, &ev), -EEXIST);
+}
+
+/* The clock is an hour late for who has looked at it once. */
+static time_t step;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int ret = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (!ret && clock == CLOCK_REALTIME) {
+		now->tv_sec += step;
+		step = 3600;
+	}
+	return ret;
+}
+
+static long long now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	CHECK_EQ(syscall(SYS_clock_gettime, clock, &now), 0);
+	return now.tv_sec * 1000 * MS + now.tv_nsec;
+}
+
+static void clock_step(void)
+{
+	long long at = now_ns(CLOCK_REALTIME) + 100 * MS, start;
+	struct timespec until = { at / (1000 * MS), at % (1000 * MS) };
+	struct kevent_wait_arg arg;
+	struct kevent_queue q;
+
+	open_queue(&q);
+	kevent_wait_arg_init(&arg);
+	arg.clockid = CLOCK_REALTIME;
+	start = now_ns(CLOCK_MONOTONIC);
+	step = 0;
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, &until, KEVENT_FLAGS_ABSTIME |
+			     KEVENT_FLAGS_ARG, &arg), 0);
+	/* It slept for what it saw at first, less what it took to get there. */
+	CHECK(now_ns(CLOCK_REALTIME) >= at ||
+	      now_ns(CLOCK_MONOTONIC) > start + 99 * MS);
+}
+
+static void observe(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+	CHECK_EQ(add(&q, &ev), -EOPNOTSUPP);
+}
+
+static void signal_of_all(void)
+{
+	struct kevent_queue q;
+	struct sigaction now;
+	struct ukevent ev;
+	sigset_t pending;
+
+	open_queue(&q);
+	block(SIGUSR1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(add_signal(&q, SIGUSR1), 0);
+	CHECK_EQ(sigpending(&pending), 0);
+	CHECK(sigismember(&pending, SIGUSR1));
+	CHECK_EQ(sigaction(SIGUSR1, NULL, &now), 0);
+	CHECK(now.sa_handler != SIG_DFL);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(sigpending(&pending), 0);
+	CHECK(!sigismember(&pending, SIGUSR1));
+}
+
+static void posix_timer(void)
+{
+	struct sigevent to = { .sigev_notify = 8 };	/* SIGEV_KEVENT */
+	struct kevent_queue q;
+	struct ukevent ev;
+	int id;
+
+	open_queue(&q);
+	to.sigev_signo = q.fd;
+	CHECK_EQ(syscall(SYS_timer_create, CLOCK_MONOTONIC, &to, &id), -1);
+	kevent_set_posix_timer(&ev, 0, 0, 0);
+	CHECK_EQ(add(&q, &ev), -EINVAL);
+}
+
+static void status(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int status = 0, fd[2];
+	char letter;
+	pid_t pid;
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	pid = fork();
+	if (!pid)
+		_exit(read(fd[0], &letter, 1) == 1 ? 3 : 4);
+	kevent_set_proc(&ev, pid, 0, 0);
+	CHECK_EQ(add(&q, &ev), 0);
+	CHECK_EQ(write(fd[1], "a", 1), 1);
+	CHECK_EQ(status_of(pid), 3 << 8);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK(!kevent_wait_status(&ev, &status));
+}
+
+#define WORDS	127
+
+static void futex(void)
+{
+	static __u32 words[WORDS + 1];
+	struct kevent_queue q;
+	struct ukevent ev;
+	int i;
+
+	open_queue(&q);
+	for (i = 0; i <= WORDS; i++) {
+		kevent_set_futex(&ev, &words[i], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
+		CHECK_EQ(add(&q, &ev), i < WORDS ? 0 : -ENOSPC);
+	}
+}
+
+/* What was dropped may have been anything. */
+static void inode(void)
+{
+	const __u32 both = KEVENT_INODE_MODIFY | KEVENT_INODE_ATTRIB;
+	char name[] = "/tmp/kevent-a-XXXXXX", other[] = "/tmp/kevent-b-XXXXXX";
+	int fd[2] = { mkstemp(name), mkstemp(other) };
+	FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+	unsigned int nr = 0, i;
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	for (i = 0; i < 2; i++) {
+		kevent_set_inode(&ev, fd[i], both, 0, 0);
+		CHECK_EQ(add(&q, &ev), 0);
+	}
+	CHECK(file && fscanf(file, "%u", &nr) == 1);
+	for (i = 0; i <= nr; i++)
+		CHECK_EQ(pwrite(fd[i % 2], "", 1, 0), 1);
+	CHECK_EQ(unlink(name) | unlink(other), 0);
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(get(&q, &ev), 1);
+		CHECK_EQ(ev.ret_data[0], both);
+	}
+}
+
+static void call(void)
+{
+	struct kevent_call calls[1];
+	struct kevent_queue q;
+	struct kevent_chain c;
+
+	open_queue(&q);
+	kevent_chain_init(&c, calls, ARRAY_SIZE(calls));
+	kevent_chain_call(&c, SYS_read, 0, NULL, 0);
+	CHECK_EQ(kevent_chain_end(&c), 0);
+	CHECK_EQ(kevent_bind(q.fd, 0, calls), -ENOSYS);
+}
+
+static void chain(void)
+{
+	struct kevent_call calls[1];
+	struct kevent_queue q;
+	struct kevent_chain c;
+	struct ukevent ev;
+	char letter;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
+	kevent_chain_init(&c, calls, ARRAY_SIZE(calls));
+	kevent_chain_call(&c, SYS_read, fd[0], &letter, 1);
+	CHECK_EQ(kevent_chain_end(&c), 0);
+	CHECK_EQ(kevent_chain_watch(q.fd, &c, fd[0], KEVENT_POLL_POLLIN, 0, 1),
+		 KEVENT_CHAIN);
+	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_ET), 0);
+	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLIN, 0, 1);
+	CHECK_EQ(add(&q, &ev), -EEXIST);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+	CHECK_EQ(write(fd[1], "a", 1), 1);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(ev.id.raw[1], KEVENT_CALL_REFUSED);
+	CHECK_EQ(kevent_chain_finish(&c, &ev), 0);
+	CHECK_EQ(letter, 'a');
+}
+
+static void serve(void)
+{
+	struct kevent_call calls[1];
+	struct kevent_queue q;
+	struct kevent_chain c;
+	struct ukevent ev;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
+	kevent_chain_init(&c, calls, ARRAY_SIZE(calls));
+	kevent_chain_call(&c, SYS_write, fd[1], "a", 1);
+	CHECK_EQ(kevent_chain_end(&c), 0);
+	/* A write to a pipe with room would not block. */
+	CHECK_EQ(kevent_chain_submit(q.fd, &c, 1), KEVENT_CALL_SUBMITTED);
+	CHECK_EQ(readable(fd[0]), 0);
+	CHECK_EQ(kevent_chain_serve(q.fd, 1, &no_time), 1);
+	CHECK_EQ(readable(fd[0]), 1);
+	CHECK_EQ(get(&q, &ev), 1);
+}
+
+static bool came;
+
+static void *wait_within_the_limit(void *arg)
+{
+	struct kevent_queue *q = arg;
+	struct kevent_wait_arg more_args;
+
+	kevent_wait_arg_init(&more_args);
+	more_args.max_running = 1;
+	CHECK_EQ(kevent_wait(q->fd, 1, 0, NULL, KEVENT_FLAGS_ARG, &more_args), 1);
+	__atomic_store_n(&came, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* This thread runs all the time, and the other one does as well. */
+static void max_running(void)
+{
+	struct kevent_wait_arg arg;
+	struct kevent_queue q;
+	pthread_t thread;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(&q), 0);
+	kevent_wait_arg_init(&arg);
+	arg.max_running = 1;
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, &no_time, KEVENT_FLAGS_ARG, &arg), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, wait_within_the_limit, &q), 0);
+	CHECK_EQ(mark(&q), 1);
+	while (!__atomic_load_n(&came, __ATOMIC_ACQUIRE))
+		sched_yield();
+	pthread_join(thread, NULL);
+}
+
+/* Unless it has it */
+static void kernel(void)
+{
+	struct kevent_queue q;
+
+	if (kevent_supported() != -ENOSYS)
+		return;
+	CHECK_EQ(kevent_ctl(0, KEVENT_CTL_ADD, 0, NULL), -ENOSYS);
+	open_queue(&q);
+	CHECK_EQ(kevent_ctl(0, KEVENT_CTL_ADD, 0, NULL), -EINVAL);
+}
+
+static const struct test tests[] = {
+	TEST(hit),
+	TEST(address),
+	TEST(process),
+	{ "close", close_of_a_copy },
+	{ "readable", readable_queue },
+	TEST(order),
+	TEST(turn),
+	TEST(edge),
+	TEST(amount),
+	TEST(empty),
+	TEST(awake),
+	TEST(handoff),
+	TEST(busy_poll),
+	TEST(delay),
+	TEST(nested),
+	TEST(limit),
+	TEST(fdinfo),
+	{ "poll", poll_first },
+	{ "clock", clock_step },
+	TEST(observe),
+	{ "signal", signal_of_all },
+	TEST(posix_timer),
+	TEST(status),
+	TEST(futex),
+	TEST(inode),
+	TEST(call),
+	TEST(chain),
+	TEST(serve),
+	TEST(max_running),
+	TEST(kernel),
+};
+
+/* The same names in the same order */
+static bool each_is_shown(void)
+{
+	const struct kevent_fb_exception *e = kevent_fb_exceptions;
+	size_t i;
+
+	for (i = 0; e->name || i < ARRAY_SIZE(tests); i++, e++) {
+		if (e->name && i < ARRAY_SIZE(tests) &&
+		    !strcmp(e->name, tests[i].name))
+			continue;
+		printf("Bail out! no test shows '%s', or no exception is named so\n",
+		       e->name ? e->name : tests[i].name);
+		return false;
+	}
+	return true;
+}
+
+int main(void)
+{
+	if (!each_is_shown())
+		return 1;
+	return run_tests("exceptions", tests, ARRAY_SIZE(tests));
+}

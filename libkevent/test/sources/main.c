@@ -1,0 +1,812 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Sources and clocks of the fallback, on the real kernel
+ *
+ * Each test runs in a process of its own, which an alarm ends.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/futex.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "fallback/fallback.h"
+#include "libkevent.h"
+#include "../processes.h"
+
+#define SIZE		8U
+#define MS		1000000LL
+#define HOUR		3600
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv	449
+#endif
+
+static const struct timespec no_time;
+
+static KEVENT_RING_STORAGE(SIZE) mem;
+
+static void open_queue(struct kevent_queue *q)
+{
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	CHECK_EQ(kevent_queue_init(q, &mem.ring, SIZE, 0), 0);
+}
+
+static void must_be_silent(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
+}
+
+/* Clocks */
+
+/* The second look at a clock that can be set, and later ones, find it so far off. */
+static time_t step;
+static unsigned int looks;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int ret = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (!ret && (clock == CLOCK_REALTIME || clock == CLOCK_TAI) && looks++)
+		now->tv_sec += step;
+	return ret;
+}
+
+static long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 * MS + now.tv_nsec;
+}
+
+/* Waits for two events, and has one; the clock is set meanwhile. The time it took */
+static long long wait_for_two(clockid_t clock, time_t by, __u32 flags,
+			      const struct timespec *timeout, long long min_wait)
+{
+	struct kevent_wait_arg arg;
+	struct kevent_queue q;
+	struct ukevent ev;
+	long long start;
+
+	open_queue(&q);
+	kevent_set_user(&ev, 1, 1, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	kevent_set_mark(&ev, 1, 1, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), 1);
+	kevent_wait_arg_init(&arg);
+	arg.clockid = clock;
+	arg.min_nr = 2;
+	arg.min_wait_ns = (__u64)min_wait;
+	looks = 0;
+	step = by;
+	start = now_ns();
+	CHECK_EQ(kevent_wait(q.fd, SIZE, 0, timeout, flags | KEVENT_FLAGS_ARG,
+			     &arg), 1);
+	kevent_queue_close(&q);
+	return now_ns() - start;
+}
+
+static const clockid_t settable[] = { CLOCK_REALTIME, CLOCK_TAI };
+
+static void span_of_time_ignores_steps_of_its_clock(void)
+{
+	static const struct timespec timeout = { .tv_nsec = 100 * MS };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(settable); i++) {
+		CHECK(wait_for_two(settable[i], HOUR, 0, &timeout, 0) >=
+		      100 * MS);
+		/* The alarm ends one that became an hour. */
+		CHECK(wait_for_two(settable[i], -HOUR, 0, &timeout, 0) >=
+		      100 * MS);
+	}
+}
+
+static void min_wait_ignores_steps_of_the_clock(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(settable); i++) {
+		CHECK(wait_for_two(settable[i], HOUR, 0, NULL, 100 * MS) >=
+		      100 * MS);
+		CHECK(wait_for_two(settable[i], -HOUR, 0, NULL, 100 * MS) >=
+		      100 * MS);
+	}
+}
+
+static void point_of_time_follows_its_clock(void)
+{
+	struct timespec at;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(settable); i++) {
+		CHECK_EQ(syscall(SYS_clock_gettime, settable[i], &at), 0);
+		at.tv_sec += HOUR;
+		/* The alarm ends one that does not. */
+		wait_for_two(settable[i], 2 * HOUR, KEVENT_FLAGS_ABSTIME, &at, 0);
+		wait_for_two(settable[i], 2 * HOUR, KEVENT_FLAGS_ABSTIME, &at,
+			     2 * HOUR * 1000 * MS);
+	}
+}
+
+/* INODE, when inotify drops reports because there are too many */
+
+static char folder[] = "/tmp/kevent-XXXXXX";
+
+static int make_file(const char *name)
+{
+	return open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static void enter_folder(void)
+{
+	CHECK(mkdtemp(folder) != NULL);
+	CHECK_EQ(chdir(folder), 0);
+}
+
+static void leave_folder(void)
+{
+	CHECK_EQ(chdir("/"), 0);
+	CHECK_EQ(rmdir(folder), 0);
+}
+
+static void add_inode(struct kevent_queue *q, int fd, __u32 event)
+{
+	struct ukevent ev;
+
+	kevent_set_inode(&ev, fd, event, 0, (__u64)fd);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+}
+
+/* Two files in turn: the same one again would be one report. */
+static void fill_inotify(const int fd[2])
+{
+	FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+	unsigned int nr = 0, i;
+
+	CHECK(file && fscanf(file, "%u", &nr) == 1);
+	if (file)
+		fclose(file);
+	for (i = 0; i <= nr; i++)
+		if (pwrite(fd[i % 2], "", 1, 0) != 1)
+			CHECK(!"written");
+}
+
+/* Takes all there is; the conditions of the watch of @fd */
+static __u32 conditions_of(struct kevent_queue *q, int fd)
+{
+	struct ukevent ev;
+	__u32 events = 0;
+
+	while (kevent_queue_get(q, &ev, 1, &no_time) == 1)
+		if (ev.ptr == (__u64)fd)
+			events |= ev.ret_data[0];
+	return events;
+}
+
+static void change_behind_too_many_is_told(void)
+{
+	int fd[2], late, dir;
+	struct kevent_queue q;
+
+	enter_folder();
+	open_queue(&q);
+	fd[0] = make_file("a");
+	fd[1] = make_file("b");
+	late = make_file("late");
+	dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	add_inode(&q, fd[0], KEVENT_INODE_MODIFY);
+	add_inode(&q, fd[1], KEVENT_INODE_MODIFY);
+	add_inode(&q, late, KEVENT_INODE_MODIFY | KEVENT_INODE_REMOVE);
+	add_inode(&q, dir, KEVENT_INODE_CREATE);
+	fill_inotify(fd);
+	CHECK_EQ(pwrite(late, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, late), KEVENT_INODE_MODIFY);
+	fill_inotify(fd);
+	CHECK_EQ(close(make_file("new")), 0);
+	CHECK_EQ(conditions_of(&q, dir), KEVENT_INODE_CREATE);
+	/* That inotify forgets a file is a report, too. */
+	fill_inotify(fd);
+	CHECK_EQ(unlink("late"), 0);
+	CHECK(conditions_of(&q, late) & KEVENT_INODE_REMOVE);
+	CHECK_EQ(pwrite(late, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, late), KEVENT_INODE_MODIFY);
+	CHECK_EQ(unlink("a") | unlink("b") | unlink("new"), 0);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
+/* POLL of a file whose poll method takes the event */
+
+#define PRI	KEVENT_POLL_POLLPRI
+
+/* A mount table of its own, of which nobody else sees anything */
+static bool enter_namespace(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+		printf("# no namespace of users here\n");
+		return false;
+	}
+	CHECK_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	return true;
+}
+
+/* An event of the table */
+static void change_mounts(void)
+{
+	CHECK_EQ(mount("none", "/tmp", "tmpfs", 0, NULL), 0);
+	CHECK_EQ(umount("/tmp"), 0);
+}
+
+static int ctl_mounts(struct kevent_queue *q, __u32 cmd, int fd,
+		      __u32 req_flags, struct ukevent *ev)
+{
+	kevent_set_poll(ev, fd, PRI, req_flags, 5);
+	return kevent_ctl_one(q->fd, cmd, ev);
+}
+
+static void check_mounts(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.ptr, 5);
+	CHECK(ev.ret_data[0] & PRI);
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
+}
+
+/* What came before a request, and what the request finds */
+static void requests_take_no_event_away(struct kevent_queue *q, int fd,
+					__u32 mode)
+{
+	struct ukevent ev;
+
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_ADD, fd,
+			    mode | KEVENT_REQ_HAND_BACK, &ev), 1);
+	CHECK(ev.ret_data[0] & PRI);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_REMOVE, fd, 0, &ev), 0);
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_ADD, fd, mode, &ev), 0);
+	check_mounts(q);
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_MODIFY, fd, mode, &ev), 0);
+	check_mounts(q);
+	change_mounts();
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_READY, fd, mode, &ev), 1);
+	check_mounts(q);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_MODIFY, fd,
+			    mode | KEVENT_REQ_DISABLED, &ev), 0);
+	change_mounts();
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_MODIFY, fd, mode, &ev), 0);
+	check_mounts(q);
+}
+
+/* Each call may have to look at the file. */
+static void calls_take_no_event_away(struct kevent_queue *q, int fd, int other,
+				     __u32 mode)
+{
+	struct ukevent ev;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		change_mounts();
+		check_mounts(q);
+	}
+	/* It has to wait for room. */
+	kevent_set_poll(&ev, other, PRI, mode, 6);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 6);
+	change_mounts();
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 1);
+	i = (int)ev.ptr;
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 1);
+	CHECK_EQ(ev.ptr + (__u64)i, 11);
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, &no_time, &ev, 0), 0);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_REMOVE, fd, 0, &ev), 0);
+	CHECK_EQ(ctl_mounts(q, KEVENT_CTL_REMOVE, other, 0, &ev), 0);
+}
+
+static void event_that_a_look_takes_is_kept(void)
+{
+	int fd = -1, other = -1;
+	struct kevent_queue q;
+
+	if (!enter_namespace())
+		return;
+	fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	other = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC);
+	open_queue(&q);
+	requests_take_no_event_away(&q, fd, KEVENT_REQ_ET);
+	calls_take_no_event_away(&q, fd, other, KEVENT_REQ_ET);
+	requests_take_no_event_away(&q, fd, 0);
+	calls_take_no_event_away(&q, fd, other, 0);
+	kevent_queue_close(&q);
+}
+
+/* Such a file may also be ready all the time. */
+static void level_of_such_a_file_is_repeated(void)
+{
+	int fd = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC), i;
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	kevent_set_poll(&ev, fd, KEVENT_POLL_POLLIN, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+		CHECK(ev.ret_data[0] & KEVENT_POLL_POLLIN);
+	}
+	kevent_queue_close(&q);
+}
+
+/* SIGNAL: a handler takes what some thread does not block, a signalfd the rest. */
+
+#define RT		(SIGRTMIN + 3)
+
+static int ctl_signal(struct kevent_queue *q, __u32 cmd, int signal,
+		      __u32 req_flags)
+{
+	struct ukevent ev;
+
+	kevent_set_signal(&ev, signal, KEVENT_SIGNAL_CONSUME, req_flags,
+			  (__u64)signal);
+	return kevent_ctl_one(q->fd, cmd, &ev);
+}
+
+static void check_signal(struct kevent_queue *q, int signal)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.type, KEVENT_SIGNAL);
+	CHECK_EQ(kevent_signal_number(&ev), signal);
+	CHECK(ev.id.raw_u64 & KEVENT_SIGNAL_NOMASK);
+}
+
+static void mask_signal(int how, int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	CHECK_EQ(pthread_sigmask(how, &set, NULL), 0);
+}
+
+static bool is_masked(int signal)
+{
+	sigset_t set;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	return sigismember(&set, signal);
+}
+
+static volatile sig_atomic_t handled;
+
+static void count_handled(int signal)
+{
+	(void)signal;
+	handled++;
+}
+
+/* A thread that does what the test says, step by step */
+struct partner {
+	pthread_t	thread;
+	int		steps[2], done[2];
+	int		masks;		/* how, at the next step */
+	int		signal;
+	pid_t		tid;
+};
+
+static void *follow(void *arg)
+{
+	struct partner *p = arg;
+	char byte;
+
+	p->tid = (pid_t)syscall(SYS_gettid);
+	do {
+		mask_signal(p->masks, p->signal);
+		CHECK_EQ(write(p->done[1], "", 1), 1);
+		/* A signal that is handled may end it. */
+		while (read(p->steps[0], &byte, 1) < 0)
+			CHECK_EQ(errno, EINTR);
+	} while (p->masks >= 0);
+	return NULL;
+}
+
+static void await_step(struct partner *p)
+{
+	char byte;
+
+	CHECK_EQ(read(p->done[0], &byte, 1), 1);
+}
+
+static void next_step(struct partner *p, int masks)
+{
+	p->masks = masks;
+	CHECK_EQ(write(p->steps[1], "", 1), 1);
+	if (masks >= 0)
+		await_step(p);
+	else
+		pthread_join(p->thread, NULL);
+}
+
+static void start_partner(struct partner *p, int masks, int signal)
+{
+	p->masks = masks;
+	p->signal = signal;
+	CHECK_EQ(pipe(p->steps) | pipe(p->done), 0);
+	CHECK_EQ(pthread_create(&p->thread, NULL, follow, p), 0);
+	await_step(p);
+}
+
+static void signal_is_consumed_whoever_blocks_it(void)
+{
+	struct kevent_queue q;
+	struct partner p;
+	int i;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	open_queue(&q);
+	start_partner(&p, SIG_UNBLOCK, SIGTERM);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK(!is_masked(SIGTERM));
+	/* None of them, this one, both, the other one */
+	for (i = 0; i < 4; i++) {
+		mask_signal(i == 1 || i == 2 ? SIG_BLOCK : SIG_UNBLOCK, SIGTERM);
+		next_step(&p, i < 2 ? SIG_UNBLOCK : SIG_BLOCK);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(&q, SIGTERM);
+	}
+	/* One that is sent to a thread which blocks it has to wait. */
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), p.tid, SIGTERM), 0);
+	must_be_silent(&q);
+	next_step(&p, SIG_UNBLOCK);
+	check_signal(&q, SIGTERM);
+	must_be_silent(&q);
+	next_step(&p, -1);
+	kevent_queue_close(&q);
+}
+
+static void each_queue_gets_the_signal(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct kevent_queue q, other;
+	int i;
+
+	open_queue(&q);
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	for (i = 0; i < 4; i++) {
+		mask_signal(i % 2 ? SIG_BLOCK : SIG_UNBLOCK, SIGTERM);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(i < 2 ? &q : &other, SIGTERM);
+		check_signal(i < 2 ? &other : &q, SIGTERM);
+		must_be_silent(&q);
+		must_be_silent(&other);
+	}
+	kevent_queue_close(&other);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+}
+
+static int status_of(pid_t pid)
+{
+	int status = -1;
+
+	CHECK_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	return status;
+}
+
+/* Neither a mask nor the handler is for children. */
+static void children_have_no_part_in_it(void)
+{
+	char *const words[] = { (char *)"sleep", (char *)"60", NULL };
+	struct kevent_queue q;
+	int status;
+	pid_t pid;
+
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTSTP, 0), 0);
+	CHECK_EQ(posix_spawnp(&pid, "sleep", NULL, NULL, words, environ), 0);
+	CHECK_EQ(kill(pid, SIGTERM), 0);
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	pid = fork();
+	if (!pid)
+		alarm(SECONDS);
+	while (!pid)
+		pause();
+	CHECK_EQ(kill(pid, SIGTSTP), 0);
+	status = status_of(pid);
+	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP);
+	CHECK_EQ(kill(pid, SIGTERM) | kill(pid, SIGCONT), 0);
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	must_be_silent(&q);
+	/* A child may have watches of its own. */
+	pid = fork();
+	if (!pid) {
+		alarm(SECONDS);
+		CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, 0), 0);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(&q, SIGTERM);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_REMOVE, SIGTERM, 0), 0);
+		fflush(stdout);
+		kill(getpid(), failed ? SIGKILL : SIGTERM);
+	}
+	status = status_of(pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	must_be_silent(&q);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+}
+
+/* The handler that the program sets is the program's. */
+static void disposition_comes_back(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	signal(SIGTERM, count_handled);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	CHECK_EQ(handled, 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_REMOVE, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 1);
+	signal(SIGTERM, SIG_DFL);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	signal(SIGTERM, count_handled);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 2);
+	must_be_silent(&q);
+	/* MODIFY takes it again. */
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_MODIFY, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	signal(SIGTERM, SIG_IGN);
+	kevent_queue_close(&q);
+	CHECK(signal(SIGTERM, SIG_DFL) == SIG_IGN);
+	CHECK_EQ(handled, 2);
+}
+
+static sigjmp_buf after_fault;
+
+static void leave_fault(int signal)
+{
+	(void)signal;
+	handled++;
+	siglongjmp(after_fault, 1);
+}
+
+static void fault_is_delivered_as_well(void)
+{
+	static volatile char *volatile nowhere;
+	struct kevent_queue q;
+	struct ukevent ev;
+	pid_t pid;
+
+	open_queue(&q);
+	signal(SIGSEGV, leave_fault);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGSEGV, 0), 0);
+	if (!sigsetjmp(after_fault, 1)) {
+		*nowhere = 1;
+		CHECK(!"fault");
+	}
+	CHECK_EQ(handled, 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.id.raw_u64, SIGSEGV);
+	CHECK_EQ(ev.ret_data[0], SEGV_MAPERR);
+	CHECK_EQ(kill(getpid(), SIGSEGV), 0);
+	check_signal(&q, SIGSEGV);
+	CHECK_EQ(handled, 1);
+	kevent_queue_close(&q);
+	signal(SIGSEGV, SIG_DFL);
+	pid = fork();
+	if (!pid) {
+		open_queue(&q);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGSEGV, 0), 0);
+		*nowhere = 1;
+		_exit(0);
+	}
+	CHECK_EQ(WTERMSIG(status_of(pid)), SIGSEGV);
+}
+
+/* A program that closes what it does not know has other files there. */
+static void handler_leaves_other_files_alone(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct kevent_queue q, other;
+	char text[64];
+	int fd, file;
+
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	/* Behind the queue are the descriptors of the library. */
+	file = memfd_create("other", 0);
+	for (fd = q.fd + 1; fd < file; fd++)
+		CHECK_EQ(dup2(file, fd), fd);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(pread(file, text, sizeof(text), 0), 0);
+	/* A new queue has what it needs. */
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, SIGUSR1, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	check_signal(&other, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	check_signal(&other, SIGUSR1);
+	CHECK_EQ(pread(file, text, sizeof(text), 0), 0);
+}
+
+#define CAUGHT	65536
+
+/* Those that have no place merge, and are not lost. */
+static void handler_never_waits_for_room(void)
+{
+	union sigval value = { .sival_int = 0 };
+	struct kevent_queue q;
+	struct ukevent ev;
+	int round, i;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, RT, 0), 0);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < CAUGHT + 10; i++) {
+			value.sival_int = i;
+			if (sigqueue(getpid(), RT, value))
+				CHECK(!"queued");
+		}
+		for (i = 0; i < CAUGHT; i++) {
+			if (kevent_queue_get(&q, &ev, 1, &no_time) != 1 ||
+			    kevent_signal_value(&ev) != i)
+				CHECK_EQ(kevent_signal_value(&ev), i);
+			if (failed)
+				return;
+		}
+		must_be_silent(&q);
+	}
+	kevent_queue_close(&q);
+}
+
+/* FUTEX */
+
+static __u32 word;
+
+static long futex(int op, __u32 value)
+{
+	return syscall(SYS_futex, &word, op | FUTEX_PRIVATE_FLAG, value, NULL,
+		       NULL, 0);
+}
+
+static void *wait_for_word(void *arg)
+{
+	(void)arg;
+	futex(FUTEX_WAIT, 0);
+	return NULL;
+}
+
+/* Waits until so many threads of this process sleep in a system call. */
+static void await_sleepers(int call, int nr)
+{
+	char path[64], text[64];
+	struct dirent *entry;
+	int found, fd;
+	DIR *dir;
+
+	do {
+		found = 0;
+		dir = opendir("/proc/self/task");
+		while (dir && (entry = readdir(dir))) {
+			snprintf(path, sizeof(path), "/proc/self/task/%.20s/syscall",
+				 entry->d_name);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			memset(text, 0, sizeof(text));
+			if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+				found += atoi(text) == call;
+			close(fd);
+		}
+		if (dir)
+			closedir(dir);
+	} while (found < nr);
+}
+
+/* The thread of the library may still wait for the word of a watch that has gone. */
+static void removed_watch_takes_no_wake_up_away(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	struct ukevent ev;
+	int i;
+
+	open_queue(&q);
+	for (i = 0; i < 2; i++) {
+		kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+		await_sleepers(SYS_futex_waitv, 1);
+		CHECK_EQ(pthread_create(&thread, NULL, wait_for_word, NULL), 0);
+		await_sleepers(SYS_futex, 1);
+		if (i) {
+			kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE,
+					 KEVENT_REQ_DISABLED, 5);
+			CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+		} else {
+			CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+		}
+		/* The alarm ends the test if it is lost. */
+		CHECK_EQ(futex(FUTEX_WAKE, 1), 1);
+		pthread_join(thread, NULL);
+		must_be_silent(&q);
+	}
+	kevent_queue_close(&q);
+}
+
+/* PROC has its tests in tests/guest. Calls that are not of a source: */
+
+static void delay_is_not_of_this_queue(void)
+{
+	struct kevent_queue q;
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	open_queue(&q);
+	CHECK_EQ(kevent_set_delay(q.fd, 100), -ENOTTY);
+	CHECK_EQ(kevent_set_delay(q.fd, KEVENT_DELAY_MAX + 1), -ENOTTY);
+	CHECK_EQ(kevent_set_delay(epoll, 100), -ENOTTY);
+	CHECK_EQ(kevent_set_delay(-1, 100), -EBADF);
+	kevent_queue_close(&q);
+}
+
+static const struct test tests[] = {
+	TEST(span_of_time_ignores_steps_of_its_clock),
+	TEST(min_wait_ignores_steps_of_the_clock),
+	TEST(point_of_time_follows_its_clock),
+	TEST(change_behind_too_many_is_told),
+	TEST(event_that_a_look_takes_is_kept),
+	TEST(level_of_such_a_file_is_repeated),
+	TEST(signal_is_consumed_whoever_blocks_it),
+	TEST(each_queue_gets_the_signal),
+	TEST(children_have_no_part_in_it),
+	TEST(disposition_comes_back),
+	TEST(fault_is_delivered_as_well),
+	TEST(handler_never_waits_for_room),
+	TEST(handler_leaves_other_files_alone),
+	TEST(removed_watch_takes_no_wake_up_away),
+	TEST(delay_is_not_of_this_queue),
+};
+
+int main(void)
+{
+	return run_tests("sources", tests, ARRAY_SIZE(tests));
+}
