@@ -69,19 +69,13 @@ static bool kevent_busy_found(const struct kevent_busy_waiter *w)
 			  w->news->min_nr;
 }
 
-static bool kevent_busy_is_late(const struct kevent_deadline *until)
-{
-	return until->at != KTIME_MAX &&
-	       ktime_compare(kevent_clock_now(until->clock), until->at) >= 0;
-}
-
 static bool kevent_busy_end(void *arg, unsigned long start)
 {
 	struct kevent_busy_waiter *w = arg;
 
 	return kevent_busy_found(w) || signal_pending(current) ||
 	       kevent_busy_timeout(&w->q->busy, start) ||
-	       kevent_busy_is_late(w->until);
+	       kevent_deadline_is_past(w->until);
 }
 
 /*

@@ -34,6 +34,12 @@ ktime_t kevent_clock_now(clockid_t clock)
 	}
 }
 
+/* A span is measured on a clock that nobody sets: this one, if it is for times of @clock. */
+static clockid_t kevent_span_clock(clockid_t clock)
+{
+	return clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+}
+
 /*
  * get_timespec64() with one access to user memory, which can be made to fail as a copy
  * can. A 32-bit program leaves the upper half of tv_nsec as it was, and so it counts for
@@ -64,7 +70,8 @@ fault:
 
 /**
  * kevent_deadline_read - kevent_deadline_get() where there is a timeout
- * @until: has all but @at, @nowait and @relative
+ * @until: has all but @at, @nowait and @relative. Receives another clock for a span of one
+ *	that can be set
  * @absolute: @timeout is a point of time
  * @timeout: in user memory
  *
@@ -85,6 +92,7 @@ int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 	} else {
 		until->nowait = !until->at;
 		until->relative = until->at;
+		until->clock = kevent_span_clock(until->clock);
 	}
 	return 0;
 }
@@ -101,6 +109,19 @@ void kevent_deadline_start_clock(struct kevent_deadline *until)
 }
 
 /**
+ * kevent_deadline_is_past - is the time over?
+ * @until: until when
+ */
+bool kevent_deadline_is_past(const struct kevent_deadline *until)
+{
+	if (until->at != KTIME_MAX &&
+	    ktime_compare(kevent_clock_now(until->clock), until->at) >= 0)
+		return true;
+	return until->span != KTIME_MAX &&
+	       ktime_compare(ktime_get(), until->span) >= 0;
+}
+
+/**
  * kevent_deadline_over - may a consumer that found nothing try again?
  * @until: what it was given
  *
@@ -110,36 +131,63 @@ int kevent_deadline_over(const struct kevent_deadline *until)
 {
 	if (signal_pending(current))
 		return -EINTR;
-	if (until->nowait ||
-	    ktime_compare(kevent_clock_now(until->clock), until->at) >= 0)
-		return -ETIME;
-	return 0;
+	return until->nowait || kevent_deadline_is_past(until) ? -ETIME : 0;
 }
 
 /**
  * kevent_deadline_sooner - a deadline some time from now
  * @until: another one, which has been started
  * @ns: from now on
- * @sooner: receives the new one
+ * @sooner: receives the new one, which is over when @until is, at the latest
  *
- * Return: true when @sooner is before @until.
+ * Return: true when @sooner may be before @until.
  */
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner)
 {
+	clockid_t clock = kevent_span_clock(until->clock);
+	ktime_t at;
+
 	*sooner = *until;
 	if (!ns || until->nowait)
 		return false;
-	sooner->at = ktime_add_safe(kevent_clock_now(until->clock),
-				    ns_to_ktime(min(ns, KTIME_MAX)));
-	return ktime_compare(sooner->at, until->at) < 0;
+	at = ktime_add_safe(kevent_clock_now(clock),
+			    ns_to_ktime(min(ns, KTIME_MAX)));
+	if (until->at != KTIME_MAX && until->clock != clock) {
+		sooner->span = at;
+		return true;
+	}
+	sooner->at = at;
+	sooner->clock = clock;
+	return ktime_compare(at, until->at) < 0;
 }
 
-/* kevent_block() where there is a limit */
-bool kevent_block_until(const struct kevent_deadline *until)
+static bool kevent_block_until_at(const struct kevent_deadline *until)
 {
 	ktime_t at = until->at;
 
 	return !schedule_hrtimeout_range_clock(&at, until->slack,
 					       HRTIMER_MODE_ABS, until->clock);
+}
+
+/* The timers of two clocks, since either may be the first. */
+static bool kevent_block_until_either(const struct kevent_deadline *until)
+{
+	struct hrtimer_sleeper end;
+	bool timed_out;
+
+	hrtimer_init_sleeper_on_stack(&end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	hrtimer_set_expires_range_ns(&end.timer, until->span, until->slack);
+	hrtimer_sleeper_start_expires(&end, HRTIMER_MODE_ABS);
+	timed_out = kevent_block_until_at(until);
+	hrtimer_cancel(&end.timer);
+	destroy_hrtimer_on_stack(&end.timer);
+	return timed_out || !end.task;
+}
+
+/* kevent_block() where there is a limit */
+bool kevent_block_until(const struct kevent_deadline *until)
+{
+	return until->span == KTIME_MAX ? kevent_block_until_at(until) :
+					  kevent_block_until_either(until);
 }

@@ -16,12 +16,15 @@ struct __kernel_timespec;
  * @at:		time of @clock, KTIME_MAX for no limit; see @relative
  * @slack:	how much later is fine, in nanoseconds
  * @clock:	CLOCK_MONOTONIC and its like
+ * @span:	time of CLOCK_MONOTONIC that ends the wait, too, KTIME_MAX for none: the end of
+ *		a span, where @at follows a clock that can be set
  * @nowait:	do not sleep at all
  * @relative:	@at counts from when a consumer is about to sleep, never 0
  */
 struct kevent_deadline {
 	ktime_t			at;
 	u64			slack;
+	ktime_t			span;
 	clockid_t		clock;
 	bool			nowait;
 	bool			relative;
@@ -31,6 +34,7 @@ ktime_t kevent_clock_now(clockid_t clock);
 int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 			 const struct __kernel_timespec __user *timeout);
 void kevent_deadline_start_clock(struct kevent_deadline *until);
+bool kevent_deadline_is_past(const struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
@@ -50,6 +54,7 @@ kevent_deadline_get(struct kevent_deadline *until, bool absolute,
 {
 	until->at = KTIME_MAX;
 	until->slack = current->timer_slack_ns;
+	until->span = KTIME_MAX;
 	until->nowait = false;
 	until->relative = false;
 	if (!timeout)

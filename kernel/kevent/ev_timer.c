@@ -106,17 +106,18 @@ static int ev_timer_check(const struct ukevent *uk, struct file *file)
 	return 0;
 }
 
-/* A relative time does not follow CLOCK_REALTIME when that is set. */
+/* A relative time does not follow a clock that can be set. */
 static enum ev_clock ev_timer_clock(u32 event)
 {
+	bool absolute = event & KEVENT_TIMER_ABSTIME;
+
 	switch (event & EV_TIMER_CLOCKS) {
 	case KEVENT_TIMER_REALTIME:
-		return event & KEVENT_TIMER_ABSTIME ? EV_REALTIME :
-						      EV_MONOTONIC;
+		return absolute ? EV_REALTIME : EV_MONOTONIC;
 	case KEVENT_TIMER_BOOTTIME:
 		return EV_BOOTTIME;
 	case KEVENT_TIMER_TAI:
-		return EV_TAI;
+		return absolute ? EV_TAI : EV_MONOTONIC;
 	default:
 		return EV_MONOTONIC;
 	}

@@ -518,6 +518,25 @@ static void must_be_cancelled(struct queue *q, uint64_t user)
 	CHECK_EQ(ev.ret_data[1], (uint32_t)-ECANCELED);
 }
 
+static void relative_timers_do_not_follow_a_clock(struct queue *q)
+{
+	static const uint32_t settable[] = { REALTIME, KEVENT_TIMER_TAI };
+	struct ukevent ev;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(settable); i++) {
+		MUST_EQ(add_timer(q->fd, HOUR, NONE, settable[i], 0, 1), 0);
+		step_clock(2 * HOUR);
+		CHECK_NO_EVENT(q);
+		MUST_EQ(add_timer(q->fd, SECOND, NONE, settable[i],
+				  KEVENT_REQ_ONESHOT, 2), 0);
+		step_clock(-2 * HOUR);
+		must_tick(q, &ev, 2);
+		CHECK_EQ(ticks(&ev), 1);
+		MUST_EQ(remove_timer(q->fd, 1), 0);
+	}
+}
+
 static void clock_that_is_set_cancels(struct queue *q)
 {
 	const uint32_t day = ABS | REALTIME, cancel = ABS | REALTIME | ON_SET;
@@ -959,6 +978,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(remove_drops_what_is_pending),
 	TEST_EACH(mark_reports_what_has_expired_so_far),
 	TEST(invalid_requests_are_refused),
+	TEST_EACH(relative_timers_do_not_follow_a_clock),
 	TEST_EACH(clock_that_is_set_cancels),
 	TEST_EACH(clock_that_skips_their_time_cancels),
 	TEST(absolute_times_are_of_the_time_namespace),

@@ -210,6 +210,60 @@ static void setting_the_clock_ends_an_absolute_wait(void)
 	close_queue(&q);
 }
 
+/* The clock cannot be set to a time before the boot. */
+static void step_clock(int64_t seconds)
+{
+	struct timespec ts;
+
+	MUST_EQ(clock_gettime(CLOCK_REALTIME, &ts), 0);
+	ts.tv_sec += seconds;
+	MUST_EQ(clock_settime(CLOCK_REALTIME, &ts), 0);
+}
+
+static const clockid_t settable[] = { CLOCK_REALTIME, CLOCK_TAI };
+
+static void setting_the_clock_does_not_shorten_a_span(void)
+{
+	struct arg_waiter w;
+	struct queue q;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(settable); i++) {
+		open_marks(&q, 4, 1);
+		w = (struct arg_waiter){
+			.q = &q, .arg = plain_arg(), .ts = { .tv_sec = 3600 },
+		};
+		w.arg.clockid = settable[i];
+		start_arg_waiter(&w);
+		step_clock(7200);
+		CHECK(sleeps_in(w.actor.tid, __NR_kevent_wait));
+		MUST_EQ(mark_user(q.fd, 0, 1), 1);
+		CHECK_EQ(join_arg_waiter(&w), 1);
+		step_clock(-7200);
+		close_queue(&q);
+	}
+}
+
+static void setting_the_clock_does_not_lengthen_a_span(void)
+{
+	struct arg_waiter w;
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, 4);
+	for (i = 0; i < ARRAY_SIZE(settable); i++) {
+		step_clock(7200);
+		w = (struct arg_waiter){
+			.q = &q, .arg = plain_arg(), .ts = { .tv_sec = 1 },
+		};
+		w.arg.clockid = settable[i];
+		start_arg_waiter(&w);
+		step_clock(-7200);
+		CHECK_EQ(join_arg_waiter(&w), 0);
+	}
+	close_queue(&q);
+}
+
 /* The kernel has stored entries while a waiter still sleeps. */
 static void wait_for_stored(struct queue *q, uint64_t nr)
 {
@@ -238,6 +292,61 @@ static void wait_returns_when_min_nr_are_there(void)
 	}
 	MUST_EQ(mark_user(q.fd, 2, 1), 1);
 	CHECK_EQ(join_arg_waiter(&w), 3);
+	close_queue(&q);
+}
+
+/* Waits for two events, with one of them there. */
+static void start_for_two(struct arg_waiter *w, struct queue *q, clockid_t clock,
+			  uint64_t min_wait_ns)
+{
+	w->q = q;
+	w->arg = plain_arg();
+	w->arg.clockid = clock;
+	w->arg.min_nr = 2;
+	w->arg.min_wait_ns = min_wait_ns;
+	start_arg_waiter(w);
+	MUST_EQ(mark_user(q->fd, 0, 1), 1);
+	wait_for_stored(q, 1);
+	MUST(sleeps_in(w->actor.tid, __NR_kevent_wait));
+}
+
+/* An absolute timeout follows the clock meanwhile. */
+static void min_wait_does_not_follow_the_clock(void)
+{
+	const uint64_t hour = 3600 * 1000 * MS;
+	struct timespec now;
+	struct arg_waiter w;
+	struct queue q;
+	unsigned int i, limited;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(settable); i++) {
+		clockid_t clock = settable[i / 2];
+
+		limited = i % 2;
+		MUST_EQ(clock_gettime(clock, &now), 0);
+		now.tv_sec += 10 * 3600;
+		w = (struct arg_waiter){
+			.forever = !limited, .ts = now, .flags = ABS,
+		};
+		open_marks(&q, 4, 2);
+		start_for_two(&w, &q, clock, hour);
+		step_clock(7200);
+		CHECK(sleeps_in(w.actor.tid, __NR_kevent_wait));
+		MUST_EQ(mark_user(q.fd, 1, 1), 1);
+		CHECK_EQ(join_arg_waiter(&w), 2);
+		close_queue(&q);
+		open_marks(&q, 4, 2);
+		start_for_two(&w, &q, clock, 1000 * MS);
+		step_clock(-7200);
+		CHECK_EQ(join_arg_waiter(&w), 1);
+		close_queue(&q);
+	}
+	w = (struct arg_waiter){ .ts = now, .flags = ABS };
+	open_marks(&q, 4, 2);
+	start_for_two(&w, &q, CLOCK_TAI, hour);
+	step_clock(11 * 3600);
+	CHECK_EQ(join_arg_waiter(&w), 1);
+	step_clock(-11 * 3600);
 	close_queue(&q);
 }
 
@@ -596,6 +705,9 @@ static const struct test_case cases[] = {
 	TEST(later_versions_of_arg_are_understood),
 	TEST(no_clock_ends_a_wait_early),
 	TEST(setting_the_clock_ends_an_absolute_wait),
+	TEST(setting_the_clock_does_not_shorten_a_span),
+	TEST(setting_the_clock_does_not_lengthen_a_span),
+	TEST(min_wait_does_not_follow_the_clock),
 	TEST(wait_returns_when_min_nr_are_there),
 	TEST(a_full_ring_is_enough),
 	TEST(timeout_returns_what_is_there),
