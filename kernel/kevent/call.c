@@ -260,7 +260,7 @@ static long kevent_call_refuse(struct kevent_chain *c, long err)
 	return err;
 }
 
-/* As kevent_call_dispatch(), or KEVENT_CALL_BLOCKS and nothing has happened. */
+/* As kevent_call_dispatch(), or kevent_call_is_unmade(). */
 static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 					     bool nowait)
 {
@@ -272,9 +272,11 @@ static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 /**
  * enum kevent_call_mode - what becomes of a call that would block
  * @KEVENT_CALL_WAITS:	it blocks
- * @KEVENT_CALL_STOPS:	the chain stops in front of it
+ * @KEVENT_CALL_STOPS:	the chain stops in front of it, and of one that can only be made
+ *			elsewhere
  * @KEVENT_CALL_FAILS:	its result is -EAGAIN. A chain whose first result is -EAGAIN
- *			stops there, and nothing has happened
+ *			stops there, and nothing has happened. One that can only be made
+ *			elsewhere is refused: no wake-up would say when it can
  */
 enum kevent_call_mode {
 	KEVENT_CALL_WAITS,
@@ -426,16 +428,19 @@ static noinline int kevent_run_bound(struct kevent_run *run)
 	return err;
 }
 
-/* Does a chain stop at the entry @at, which has the result *ret? */
-static __always_inline bool kevent_call_is_early(enum kevent_call_mode mode,
+/* Does a chain stop at the entry @at, which is that of @c, and has the result *ret? */
+static __always_inline bool kevent_call_is_early(struct kevent_chain *c,
+						 enum kevent_call_mode mode,
 						 u32 at, long *ret)
 {
 	if (mode == KEVENT_CALL_WAITS)
 		return false;
 	if (mode == KEVENT_CALL_STOPS)
-		return *ret == KEVENT_CALL_BLOCKS;
+		return kevent_call_is_unmade(*ret);
 	if (*ret == KEVENT_CALL_BLOCKS)
 		*ret = -EAGAIN;
+	else if (*ret == KEVENT_CALL_ELSEWHERE)
+		*ret = kevent_call_refuse(c, -EOPNOTSUPP);
 	return !at && *ret == -EAGAIN;
 }
 
@@ -476,7 +481,7 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
 			left = run->nr - run->at;
 			continue;
 		}
-		if (kevent_call_is_early(mode, run->nr - left, &ret)) {
+		if (kevent_call_is_early(&c, mode, run->nr - left, &ret)) {
 			err = -EAGAIN;
 			break;
 		}

@@ -451,7 +451,7 @@ static bool bound_is_open(u32 fd, const struct file *file)
  * @parts: as for kevent_call_nowait()
  * @refused: set to true when the call is not made
  *
- * Return: as kevent_bound_call(), or %KEVENT_CALL_BLOCKS: nothing has happened.
+ * Return: as kevent_bound_call(), or that it is not made, as kevent_call_nowait().
  */
 long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
 			 struct pt_regs *regs, bool parts, bool *refused)

@@ -2,11 +2,11 @@
 /*
  * Calls of chains as far as they do not block
  *
- * Each call is made as the program wrote it, or not at all: KEVENT_CALL_BLOCKS, and
- * nothing has happened, though the time of access may be newer. So the answer of a call
- * does not depend on where it is made. "Blocks" means: waits for what another task, a
- * device or the network does. Locks that are held for a short time, and faults of the
- * caller's memory, do not count.
+ * Each call is made as the program wrote it, or not at all: KEVENT_CALL_BLOCKS or
+ * KEVENT_CALL_ELSEWHERE, and nothing has happened, though the time of access may be newer.
+ * So the answer of a call does not depend on where it is made. "Blocks" means: waits for
+ * what another task, a device or the network does. Locks that are held for a short time,
+ * and faults of the caller's memory, do not count.
  *
  * Another thread may put another file in the place of one that was looked at here.
  * Then the call may block in the caller, and that is the process's own doing.
@@ -85,6 +85,14 @@ static bool nowait_asks_permission(struct super_block *sb)
 
 /* Reading */
 
+/* Does a file have data of its own? No wake-up says when that is in memory. */
+static bool nowait_is_stored(const struct file *file)
+{
+	umode_t mode = file_inode(file)->i_mode;
+
+	return S_ISREG(mode) || S_ISBLK(mode);
+}
+
 /*
  * Reads less than a read that waits would: then nothing was read. The data that was
  * stored is that which will be stored again.
@@ -92,24 +100,35 @@ static bool nowait_asks_permission(struct super_block *sb)
 static bool nowait_read_is_short(const struct file *file, loff_t pos,
 				 size_t want, ssize_t got)
 {
-	const struct inode *inode = file_inode(file);
+	const struct inode *inode = S_ISBLK(file_inode(file)->i_mode) ?
+				    file->f_mapping->host : file_inode(file);
 
-	return S_ISREG(inode->i_mode) && got < want &&
+	return nowait_is_stored(file) && got < want &&
 	       pos + got < i_size_read(inode);
 }
 
-/* RWF_NOWAIT; 0: all is in memory; or KEVENT_CALL_BLOCKS */
-static long nowait_read_flags(const struct file *file)
+/*
+ * Does a device decide what is read, and what is gone then? A read that does not wait may
+ * get a part: of /dev/zero what there is time for.
+ */
+static bool nowait_read_splits(const struct file *file)
+{
+	return S_ISCHR(file_inode(file)->i_mode);
+}
+
+/* RWF_NOWAIT; 0: all is in memory; or KEVENT_CALL_ELSEWHERE */
+static long nowait_read_flags(const struct file *file, bool parts)
 {
 	struct inode *inode = file_inode(file);
 
 	/* A direct read waits for the device, whatever it was asked. */
 	if (!file->f_op->read_iter || !(file->f_mode & FMODE_READ) ||
-	    file->f_flags & O_DIRECT || nowait_asks_permission(inode->i_sb))
-		return KEVENT_CALL_BLOCKS;
+	    file->f_flags & O_DIRECT || nowait_asks_permission(inode->i_sb) ||
+	    (!parts && nowait_read_splits(file)))
+		return KEVENT_CALL_ELSEWHERE;
 	if (file->f_mode & FMODE_NOWAIT)
 		return (__force int)RWF_NOWAIT;
-	return nowait_is_in_memory(inode) ? 0 : KEVENT_CALL_BLOCKS;
+	return nowait_is_in_memory(inode) ? 0 : KEVENT_CALL_ELSEWHERE;
 }
 
 static ssize_t nowait_read_iter(struct file *file, char __user *buf, size_t len,
@@ -132,9 +151,9 @@ static ssize_t nowait_read_iter(struct file *file, char __user *buf, size_t len,
 
 /* As vfs_read(): the same checks, counters and notifications */
 static long nowait_read_at(struct file *file, char __user *buf, size_t len,
-			   loff_t *pos)
+			   loff_t *pos, bool parts)
 {
-	long ret, flags = nowait_read_flags(file);
+	long ret, flags = nowait_read_flags(file, parts);
 	loff_t at = pos ? *pos : 0;
 
 	if (flags < 0)
@@ -146,9 +165,11 @@ static long nowait_read_at(struct file *file, char __user *buf, size_t len,
 		return ret;
 	len = min_t(size_t, len, MAX_RW_COUNT);
 	ret = nowait_read_iter(file, buf, len, &at, flags);
+	if (ret == -EAGAIN && !nowait_is_stored(file))
+		return KEVENT_CALL_BLOCKS;
 	if (ret == -EAGAIN || ret == -EOPNOTSUPP ||
 	    (ret >= 0 && nowait_read_is_short(file, pos ? *pos : 0, len, ret)))
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	if (ret > 0) {
 		fsnotify_access(file);
 		add_rchar(current, ret);
@@ -172,7 +193,8 @@ static void nowait_unlock_pos(struct file *file)
 		mutex_unlock(&file->f_pos_lock);
 }
 
-static long nowait_read(struct file *file, const struct pt_regs *regs)
+static long nowait_read(struct file *file, const struct pt_regs *regs,
+			bool parts)
 {
 	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
 	size_t len = regs->KEVENT_CALL_ARG2;
@@ -180,25 +202,26 @@ static long nowait_read(struct file *file, const struct pt_regs *regs)
 	long ret;
 
 	if (file->f_mode & FMODE_STREAM)
-		return nowait_read_at(file, buf, len, NULL);
+		return nowait_read_at(file, buf, len, NULL, parts);
 	if (!nowait_lock_pos(file))
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	pos = file->f_pos;
-	ret = nowait_read_at(file, buf, len, &pos);
+	ret = nowait_read_at(file, buf, len, &pos, parts);
 	if (ret >= 0)
 		file->f_pos = pos;
 	nowait_unlock_pos(file);
 	return ret;
 }
 
-static long nowait_pread(struct file *file, const struct pt_regs *regs)
+static long nowait_pread(struct file *file, const struct pt_regs *regs,
+			 bool parts)
 {
 	loff_t pos = regs->KEVENT_CALL_ARG3;
 
 	if (pos < 0 || !(file->f_mode & FMODE_PREAD))
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	return nowait_read_at(file, (char __user *)regs->KEVENT_CALL_ARG1,
-			      regs->KEVENT_CALL_ARG2, &pos);
+			      regs->KEVENT_CALL_ARG2, &pos, parts);
 }
 
 /* Sockets */
@@ -238,7 +261,7 @@ static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags,
 		return kevent_call_dispatch(regs, nr);
 	/* It would return less than it was asked to wait for. */
 	if (before & MSG_WAITALL && !parts)
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	*flags |= MSG_DONTWAIT;
 	ret = kevent_call_dispatch(regs, nr);
 	*flags = before;
@@ -253,7 +276,7 @@ static long nowait_accept(struct file *file, const struct pt_regs *regs,
 	int fd;
 
 	if (!nowait_socket(file) || flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	fd = get_unused_fd_flags(flags);
 	if (fd < 0)
 		return fd;
@@ -322,7 +345,7 @@ static long nowait_open(int dir, struct filename *name, int flags,
 		return fd;
 	}
 	put_unused_fd(fd);
-	return PTR_ERR(file) == -EAGAIN ? KEVENT_CALL_BLOCKS : PTR_ERR(file);
+	return PTR_ERR(file) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(file);
 }
 
 static long nowait_openat(const struct pt_regs *regs)
@@ -333,7 +356,7 @@ static long nowait_openat(const struct pt_regs *regs)
 	long ret;
 
 	if (flags & ~NOWAIT_OPEN_FLAGS)
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	if (force_o_largefile())
 		flags |= O_LARGEFILE;
 	err = nowait_open_flags(flags, &op);
@@ -379,7 +402,7 @@ static long nowait_close(struct pt_regs *regs)
 		ends = !file || nowait_ends(file);
 	}
 	return ends ? kevent_call_dispatch(regs, __NR_close) :
-		      KEVENT_CALL_BLOCKS;
+		      KEVENT_CALL_ELSEWHERE;
 }
 
 /* What fstat() and lseek() look at is here. */
@@ -402,7 +425,7 @@ static long nowait_lseek(struct file *file, const struct pt_regs *regs)
 	long ret;
 
 	if (!nowait_seeks(file, whence) || !nowait_lock_pos(file))
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	ret = vfs_llseek(file, regs->KEVENT_CALL_ARG1, whence);
 	nowait_unlock_pos(file);
 	return ret;
@@ -450,7 +473,7 @@ static long nowait_of_socket(struct pt_regs *regs, u32 nr, bool parts)
 		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2,
 					parts);
 	default:
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	}
 }
 
@@ -460,19 +483,19 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr,
 	if (nowait_is_io(nr) && nowait_is_nonblock(file))
 		return kevent_call_dispatch(regs, nr);
 	if (!parts && nowait_splits(file, nr))
-		return KEVENT_CALL_BLOCKS;
+		return KEVENT_CALL_ELSEWHERE;
 	switch (nr) {
 	case __NR_read:
-		return nowait_read(file, regs);
+		return nowait_read(file, regs, parts);
 	case __NR_pread64:
-		return nowait_pread(file, regs);
+		return nowait_pread(file, regs, parts);
 	case __NR_accept:
 		return nowait_accept(file, regs, 0);
 	case __NR_accept4:
 		return nowait_accept(file, regs, regs->KEVENT_CALL_ARG3);
 	case __NR_fstat:
 		return nowait_is_known(file) ? kevent_call_dispatch(regs, nr) :
-					       KEVENT_CALL_BLOCKS;
+					       KEVENT_CALL_ELSEWHERE;
 	case __NR_lseek:
 		return nowait_lseek(file, regs);
 	default:
@@ -484,10 +507,11 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr,
  * kevent_call_nowait - make a call if it does not block
  * @regs: its arguments
  * @nr: its number, of the table of calls that may be in a chain
- * @parts: a call of a socket may do a part of what one that waits would do, as with
- *	   O_NONBLOCK
+ * @parts: a call of a socket or device may do a part of what one that waits would do, as
+ *	   with O_NONBLOCK
  *
- * Return: what it returns, or %KEVENT_CALL_BLOCKS: nothing has happened.
+ * Return: what it returns, or that it is not made: %KEVENT_CALL_BLOCKS,
+ * %KEVENT_CALL_ELSEWHERE.
  */
 long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
 {
@@ -515,6 +539,6 @@ long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
 	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
 	if (!fd_file(f))
 		return nowait_needs_file(nr) ? kevent_call_dispatch(regs, nr) :
-					       KEVENT_CALL_BLOCKS;
+					       KEVENT_CALL_ELSEWHERE;
 	return nowait_of_file(fd_file(f), regs, nr, parts);
 }

@@ -741,10 +741,11 @@ static void what_would_block_is_served(struct queue *q)
 {
 	struct kevent_call c[2] = { entry(0), entry(1) };
 	struct timespec now = { 0 };
-	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), pipe[2];
-	struct kevent_call call = CALL(SYS_read, zero, null_buf, 4, 0);
+	int mem = memfd_create("bound_calls", MFD_CLOEXEC), pipe[2];
+	struct kevent_call call = CALL(SYS_pread64, mem, null_buf, 4, 0);
 	struct ukevent ev;
 
+	MUST_EQ(write(mem, "abcd", 4), 4);
 	MUST_EQ(pipe2(pipe, O_CLOEXEC), 0);
 	MUST_EQ(bind_slot(q->fd, 0, &call), 0);
 	call = CALL(SYS_read, pipe[0], null_buf, 4, 0);
@@ -772,7 +773,7 @@ static void what_would_block_is_served(struct queue *q)
 	CHECK_EQ(run(q->fd, &c[1], 1, KEVENT_CALL_ASYNC), REFUSED);
 	CHECK_EQ(c[1].result, -EINVAL);
 	close(pipe[1]);
-	close(zero);
+	close(mem);
 }
 
 /* Limits */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -235,6 +236,42 @@ static void calls_that_would_block_fail(struct queue *q)
 	CHECK_EQ(c[1].result, -EAGAIN);
 	close_pair(sv);
 	close_pair(pipe);
+}
+
+/* No wake-up would say that it can be made after all. */
+static void calls_that_are_not_made_here_are_told(struct queue *q)
+{
+	int file = open("/tmp/chain_watch", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct kevent_call c[4] = {
+		ENTRY(SYS_write, file, "abc", 3, 0),
+		ENTRY(SYS_statx, AT_FDCWD, "/tmp", 0, 0),
+		ENTRY(SYS_openat, AT_FDCWD, "/tmp/chain_watch", O_RDWR | O_TRUNC, 0),
+		ENTRY(SYS_read, -1, buffer, 1, 0),
+	};
+	int notify = inotify_init1(IN_CLOEXEC), sv[2];
+	unsigned int i;
+
+	MUST(file >= 0 && notify >= 0);
+	c[3].args[0] = (uint64_t)notify;
+	open_pair(sv);
+	put(sv[1], 1);
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		MUST_EQ(watch(q->fd, sv[0], &c[i], 1, KEVENT_REQ_ONESHOT), 0);
+		must_end(q, sv[0], REFUSED, -EOPNOTSUPP);
+		CHECK_EQ(c[i].result, -EOPNOTSUPP);
+	}
+	/* What was made before stays made. */
+	c[0].on_error = c[0].on_value = 1;
+	c[1] = c[0];
+	c[0] = recv_entry(sv[0], buffer);
+	MUST_EQ(watch(q->fd, sv[0], c, 2, KEVENT_REQ_ONESHOT), 0);
+	must_end(q, sv[0], REFUSED | 1, -EOPNOTSUPP);
+	CHECK_EQ(c[0].result, 1);
+	CHECK_EQ(lseek(file, 0, SEEK_END), 0);
+	unlink("/tmp/chain_watch");
+	close_pair(sv);
+	close(notify);
+	close(file);
 }
 
 /* A part of what a call that waits would do is what one that does not wait does. */
@@ -1403,7 +1440,7 @@ static void queue_is_not_closed(struct queue *q)
 	c[1] = ENTRY(SYS_close, q->fd, 0, 0, 0);
 	MUST_EQ(watch(q->fd, sv[0], c, 2, 0), 0);
 	put(sv[1], 1);
-	must_end(q, sv[0], 1, -EAGAIN);
+	must_end(q, sv[0], REFUSED | 1, -EOPNOTSUPP);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
 	close_pair(sv);
 }
@@ -1447,6 +1484,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(events_have_all_fields),
 	TEST_EACH(results_have_64_bits),
 	TEST_EACH(calls_that_would_block_fail),
+	TEST_EACH(calls_that_are_not_made_here_are_told),
 	TEST_EACH(parts_are_results),
 	TEST_EACH(nothing_is_delivered_for_nothing),
 	TEST_EACH(another_process_is_faster),

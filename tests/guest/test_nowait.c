@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +159,51 @@ static void bad_reads_fail_as_ever(struct queue *q)
 	check_blocks(q, ENTRY(SYS_read, notify, buf, 4));
 	close(notify);
 	close_pair(pipe);
+	close(fd);
+}
+
+struct device_reader {
+	struct actor	actor;
+	atomic_int	stop;
+};
+
+static long wants_the_cpu(void *arg)
+{
+	struct device_reader *other = arg;
+
+	while (!atomic_load(&other->stop))
+		;
+	return 0;
+}
+
+#define DEVICE_BYTES	(64u << 20)
+
+/* A read of a device has as much as one that waits, though others want the CPU. */
+static void no_part_of_a_device_is_read(struct queue *q)
+{
+	char *to = mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct kevent_call c = ENTRY(SYS_read, fd, to, DEVICE_BYTES);
+	struct device_reader other = {};
+	cpu_set_t old, one;
+	struct ukevent ev;
+
+	MUST(to != MAP_FAILED && fd >= 0);
+	MUST_EQ(sched_getaffinity(0, sizeof(old), &old), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	MUST_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	start_actor(&other.actor, wants_the_cpu, &other);
+	if (submit(q->fd, &c, 1, COOKIE) == SUBMITTED) {
+		CHECK_EQ(serve(q->fd, 1, 0), 1);
+		MUST_EVENT(q, &ev);
+	}
+	CHECK_EQ(c.result, DEVICE_BYTES);
+	atomic_store(&other.stop, 1);
+	join_actor(&other.actor, PATIENCE_MS);
+	MUST_EQ(sched_setaffinity(0, sizeof(old), &old), 0);
+	munmap(to, DEVICE_BYTES);
 	close(fd);
 }
 
@@ -573,6 +620,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(memory_file_is_read_at_its_position),
 	TEST_EACH(read_that_ends_early_is_left),
 	TEST_EACH(bad_reads_fail_as_ever),
+	TEST_EACH(no_part_of_a_device_is_read),
 	TEST_EACH(files_of_proc_are_read_by_servers),
 	TEST_EACH(nobody_waits_for_a_position),
 	TEST_EACH(facts_are_asked_for_where_they_are),
