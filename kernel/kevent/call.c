@@ -30,6 +30,8 @@
 #include <linux/entry-common.h>
 #endif
 
+#include "../../fs/internal.h"
+
 #include "aio.h"
 #include "bound.h"
 #include "call.h"
@@ -118,8 +120,8 @@ static bool kevent_call_observed(void)
  * @compat:	the caller is a 32-bit program, and no call is made
  * @parts:	of calls that do not wait, see kevent_call_nowait()
  * @borrows:	the caller uses the file of a queue without a reference, as fdget() lets
- *		the only task of a file table. So no work of the task is done, which could
- *		begin threads that close the descriptor: io_uring's could
+ *		the only task of a file table. So no work of the task is done but last
+ *		fput()s: io_uring's could begin threads that close the descriptor
  */
 struct kevent_chain {
 	struct kevent_call	call;
@@ -179,6 +181,8 @@ static noinline void kevent_call_work(bool borrows)
 			clear_notify_signal();
 		if (task_work_pending(current))
 			task_work_run();
+	} else {
+		fput_now();
 	}
 	cond_resched();
 }

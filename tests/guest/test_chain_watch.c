@@ -1430,6 +1430,47 @@ static void closed_file_ends_at_once(void)
 	close(sv[1]);
 }
 
+/* What it receives has a file, for which it has no room: the kernel lets go of it. */
+static int drops_a_file(void *arg)
+{
+	int *sv = arg, kq;
+	struct iovec iov = { buffer, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct timespec ts = ms_to_timespec(PATIENCE_MS * slowness);
+	struct ukevent ev[2];
+	struct kevent_call c;
+
+	kq = (int)syscall(__NR_kevent_init, NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	close(sv[1]);
+	c = ENTRY(SYS_recvmsg, sv[0], &msg, 0, 0);
+	CHILD_MUST(watch(kq, sv[0], &c, 1, KEVENT_REQ_ET) == 0);
+	/* It waits on, for a second event, which comes when the file is gone. */
+	CHILD_MUST(syscall(__NR_kevent_get_events, kq, 2, 2, &ts, ev, 0) == 2);
+	return 0;
+}
+
+static void dropped_file_ends_at_once(void)
+{
+	int sv[2], passed[2];
+	struct pollfd pfd;
+	pid_t child;
+
+	open_pair(sv);
+	child = start_child(drops_a_file, sv);
+	close(sv[0]);
+	open_pair(passed);
+	send_fd(sv[1], passed[0]);
+	close(passed[0]);
+	pfd = (struct pollfd){ .fd = passed[1], .events = POLLIN };
+	/* It has the other end from its parent, as long as it waits for a second event. */
+	CHECK_EQ(poll(&pfd, 1, PATIENCE_MS * slowness / 2), 1);
+	put(sv[1], 1);
+	CHECK_EQ(join_child(child, PATIENCE_MS), 0);
+	close(passed[1]);
+	close(sv[1]);
+}
+
 static void queue_is_not_closed(struct queue *q)
 {
 	struct kevent_call c[2];
@@ -1528,6 +1569,7 @@ static const struct test_case cases[] = {
 	TEST(kill_ends_a_run),
 	TEST(one_event_is_for_one_thread),
 	TEST(closed_file_ends_at_once),
+	TEST(dropped_file_ends_at_once),
 	TEST_EACH(queue_is_not_closed),
 	TEST_EACH(memory_that_is_kept_is_charged),
 	{ }
