@@ -10,6 +10,7 @@
  */
 
 #include <linux/cleanup.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -25,9 +26,9 @@
  * @kp:		the watch
  * @mm:		I: whose memory @chain is in; a pointer to compare, held by mmgrab().
  *		Other than that of the queue it is charged
- * @process:	I: who added it, to compare while @mm is the same. The chain is never run by
- *		another process, which has other descriptors and rights than those who
- *		wrote it
+ * @process:	I: who added it, with a reference: another one may share @mm. The chain is
+ *		never run by another process, which has other descriptors and rights than
+ *		those who wrote it
  * @chain:	the chain. The four below are those of the task that is busy with the
  *		watch, and of all who have ready_lock while none is
  * @nr:		its length
@@ -44,7 +45,7 @@
 struct kevent_attached {
 	struct kevent_poll	kp;
 	struct mm_struct	*mm;
-	struct signal_struct	*process;
+	struct pid		*process;
 	struct kevent_call __user *chain;
 	u32			nr;
 	u32			done;
@@ -91,12 +92,12 @@ static u32 ev_chain_mm_cost(const struct kevent_attached *ka)
 static int ev_chain_own(struct kevent_attached *ka)
 {
 	ka->mm = current->mm;
-	ka->process = current->signal;
 	if (!kevent_charge(ka->kp.kf.ke.queue->owner, ev_chain_mm_cost(ka))) {
 		ka->mm = NULL;
 		return -ENOSPC;
 	}
 	mmgrab(ka->mm);
+	ka->process = get_pid(task_tgid(current));
 	return 0;
 }
 
@@ -109,12 +110,13 @@ static void ev_chain_destroy(struct kevent *ke)
 		return;
 	kevent_uncharge(ke->queue->owner, ev_chain_mm_cost(ka));
 	mmdrop(ka->mm);
+	put_pid(ka->process);
 }
 
 /* Does the current task mean by addresses and descriptors what those of the chain do? */
 static bool ev_chain_is_mine(const struct kevent_attached *ka)
 {
-	return ka->mm == current->mm && ka->process == current->signal &&
+	return ka->mm == current->mm && ka->process == task_tgid(current) &&
 	       ka->kp.kf.table == current->files;
 }
 
@@ -248,6 +250,7 @@ const struct kevent_source_ops kevent_chain_ops = {
 	.alone		= true,
 	.id_high	= EV_CHAIN_ID_HIGH,
 	.size		= sizeof(struct kevent_attached),
+	.pins		= sizeof(struct pid) + sizeof(struct upid),
 	.attach		= ev_chain_attach,
 	.destroy	= ev_chain_destroy,
 	.rearm		= ev_chain_rearm,

@@ -777,6 +777,45 @@ static void collect_in_clone(struct queue *q, int flags)
 	close_pair(s.sv);
 }
 
+static int adds_a_chain(void *arg)
+{
+	struct scene *s = arg;
+
+	return watch(s->q->fd, s->sv[0], &s->c, 1, 0);
+}
+
+static int clone_status(int (*fn)(void *arg), void *arg)
+{
+	static char stack[65536] __attribute__((aligned(64)));
+	int status = -1;
+	pid_t pid = clone(fn, stack + sizeof(stack),
+			  CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, arg);
+
+	MUST(pid > 0);
+	MUST_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+#define SUCCESSORS	2000
+
+/*
+ * The process that added it has ended, its memory and descriptors are those of others.
+ * One of them may be at its address in the kernel.
+ */
+static void not_of_one_that_came_later(struct queue *q)
+{
+	unsigned int i, wrong = 0;
+	struct scene s;
+
+	open_scene(&s, q);
+	MUST_EQ(clone_status(adds_a_chain, &s), 0);
+	put(s.sv[1], 3);
+	for (i = 0; i < SUCCESSORS && !wrong; i++)
+		wrong = clone_status(collects_a_foreign_chain, &s) != 0;
+	CHECK_EQ(wrong, 0);
+	close_pair(s.sv);
+}
+
 static void not_of_one_with_the_same_memory(struct queue *q)
 {
 	collect_in_clone(q, CLONE_FILES);
@@ -1548,6 +1587,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(filters_see_the_calls),
 	TEST_EACH(chain_is_that_of_one_process),
 	TEST_EACH(not_of_one_with_the_same_memory),
+	TEST_EACH(not_of_one_that_came_later),
 	TEST_EACH(not_of_a_thread_with_other_descriptors),
 	TEST_EACH(chain_is_that_of_one_program),
 	TEST_EACH(entries_that_are_not_there),
