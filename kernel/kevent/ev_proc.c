@@ -3,6 +3,7 @@
  * Exits of processes, by the wait queue that pidfds have
  */
 
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/init.h>
 #include <linux/pid.h>
@@ -27,8 +28,9 @@
  * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
  * @wait:	W: in &pid.wait_pidfd until the process has exited
  * @cred:	I: the event has the status if the process still has these
- *		credentials, the same object; NULL: see @trusted
+ *		credentials, the same object, and may be looked at; NULL: see @trusted
  * @trusted:	I: the event has the status in any case
+ * @traces:	I: the caller of ADD may look at processes that others may not
  * @known:	W: @status is valid, written before kevent_ready()
  * @status:	W: as of waitpid(), likewise
  */
@@ -39,6 +41,7 @@ struct kevent_proc {
 	wait_queue_entry_t	wait;
 	const struct cred	*cred;
 	bool			trusted;
+	bool			traces;
 	bool			known;
 	int			status;
 };
@@ -62,12 +65,15 @@ static bool ev_proc_is_child(struct task_struct *task)
  * is for ptrace_may_access(): it compares ids, capabilities and dumpability, and
  * asks the security modules, with the caller of ADD as the subject.
  *
- * None of that can be done again at the exit. It is not the watcher who runs
+ * Little of that can be done again at the exit. It is not the watcher who runs
  * then, and a module compares more than ids: its domain of the process may have
  * changed, by an exec or otherwise. But whatever it compares comes with the
  * credentials, and those of a task are never changed in place: exec, set*id(),
  * capset() and a change of the domain commit others. So the answer holds as long
  * as the process has the credentials it had.
+ *
+ * Dumpability is no part of them. prctl() changes it, and the exit leaves what it was:
+ * that is looked at again, as for a zombie in /proc.
  */
 static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 {
@@ -78,6 +84,7 @@ static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 		return;
 	/* First: if they are not replaced before the check, it is about these. */
 	cred = get_task_cred(task);
+	kp->traces = ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE);
 	if (ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
 				    PTRACE_MODE_NOAUDIT))
 		kp->cred = cred;
@@ -90,7 +97,8 @@ static bool ev_proc_may_know(const struct kevent_proc *kp,
 			     struct task_struct *task)
 {
 	return kp->trusted ||
-	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred);
+	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred &&
+		(task->user_dumpable || kp->traces));
 }
 
 /* The exit */

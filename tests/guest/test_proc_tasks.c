@@ -145,6 +145,28 @@ static void status_is_for_those_who_may_know(void)
 	CHECK_EQ(reap(&own), 5 << 8);
 }
 
+/* After ADD the process decides that nobody looks at it. */
+static int nobody_hides(struct child *c)
+{
+	if (become_nobody() || write(c->sig, "", 1) != 1)
+		return 99;
+	pass_gate(c);
+	return prctl(PR_SET_DUMPABLE, 0) ? 98 : c->code;
+}
+
+static void status_is_withheld_from_those_who_may_not_look_at_the_end(void)
+{
+	struct child c[2] = {
+		{ .fn = nobody_hides }, { .fn = nobody_hides },
+	};
+
+	CHECK_EQ(seen_by_nobody(&c[0], 5), 100);
+	CHECK_EQ(reap(&c[0]), 5 << 8);
+	/* CAP_SYS_PTRACE */
+	CHECK_EQ(seen_by(root_watches, &c[1], 5), 5);
+	CHECK_EQ(reap(&c[1]), 5 << 8);
+}
+
 static void copy_program(const char *to)
 {
 	int in = open("/proc/self/exe", O_RDONLY), out;
@@ -433,6 +455,7 @@ static void exec_is_no_exit(void)
 static const struct test_case cases[] = {
 	TEST(root_knows_the_status_of_a_grandchild),
 	TEST(status_is_for_those_who_may_know),
+	TEST(status_is_withheld_from_those_who_may_not_look_at_the_end),
 	TEST(status_is_withheld_after_a_setuid_exec),
 	TEST(status_is_withheld_after_any_exec),
 	TEST(status_is_withheld_after_a_change_of_credentials),
