@@ -18,6 +18,7 @@
 #include <linux/kevent.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
 #include "aio.h"
@@ -223,7 +224,7 @@ static struct kevent_queue *kevent_crew_next(struct signal_struct *process)
 	return crew->queue;
 }
 
-/* Cancel the oldest chain. RCU keeps its watch, which may be removed meanwhile. */
+/* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
 static bool kevent_crew_cancel_one(struct kevent_crew *crew)
 {
 	struct kevent_job *job;
@@ -239,14 +240,15 @@ static bool kevent_crew_cancel_one(struct kevent_crew *crew)
 
 /*
  * The current process ends, or executes another program. It is the last thread: no
- * chain runs, and none is submitted.
+ * chain runs, and none is submitted. If the file of a queue goes meanwhile, its chains are
+ * nobody's, and cannot be cancelled: kevent_fop_release() removes them.
  */
 void __kevent_drop_chains(void)
 {
 	struct kevent_queue *q;
 
 	while ((q = kevent_crew_next(current->signal))) {
-		while (kevent_crew_cancel_one(q->crew))
+		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q->crew))
 			cond_resched();
 		kevent_crew_end(q);
 		kevent_queue_put(q);
@@ -549,8 +551,16 @@ void kevent_server_running(struct task_struct *task)
 		kevent_member_running(w);
 }
 
-/* The current thread exits, or executes a program. */
+/*
+ * The current thread exits, or executes a program. One that serves comes here when a call
+ * of its chain has oopsed: nothing is left of what it had on its stack.
+ */
 void __kevent_leave_limit(void)
 {
-	kevent_limit_leave(NULL);
+	if (!object_is_on_stack(current->worker_private)) {
+		kevent_limit_leave(NULL);
+		return;
+	}
+	current->flags &= ~PF_KEVENT_SERVER;
+	current->worker_private = NULL;
 }

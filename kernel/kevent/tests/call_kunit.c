@@ -6,9 +6,11 @@
 #include <kunit/test.h>
 #include <linux/cleanup.h>
 #include <linux/irqflags.h>
+#include <linux/kevent.h>
 #include <linux/sched.h>
 
 #include "../call.h"
+#include "../limit.h"
 
 /* Has a task with these flags, and not PF_KTHREAD as this one has it, chains? */
 static bool allowed_with(unsigned int flags)
@@ -33,8 +35,34 @@ static void threads_without_user_mode_have_no_chains(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, allowed_with(PF_USER_WORKER));
 }
 
+#ifdef CONFIG_KEVENT_AIO
+/* A call of a chain has oopsed. The place on the stack is no more when the thread exits. */
+static void threads_that_die_in_a_chain_serve_no_more(struct kunit *test)
+{
+	struct kevent_worker w = { .serves = true };
+	void *own, *left;
+	bool serves;
+
+	scoped_guard(irqsave) {
+		own = current->worker_private;
+		current->worker_private = &w;
+		current->flags |= PF_KEVENT_SERVER;
+		kevent_leave_limit();
+		serves = current->flags & PF_KEVENT_SERVER;
+		left = current->worker_private;
+		current->flags &= ~PF_KEVENT_SERVER;
+		current->worker_private = own;
+	}
+	KUNIT_EXPECT_FALSE(test, serves);
+	KUNIT_EXPECT_NULL(test, left);
+}
+#endif
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(threads_without_user_mode_have_no_chains),
+#ifdef CONFIG_KEVENT_AIO
+	KUNIT_CASE(threads_that_die_in_a_chain_serve_no_more),
+#endif
 	{}
 };
 
