@@ -6,10 +6,39 @@
 #define _KEVENT_BOUND_H
 
 #include <linux/errno.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
+#include "kevent.h"
+
+struct file;
 struct kevent_queue;
 struct pt_regs;
+
+/**
+ * struct kevent_bound - a bound call
+ * @kf:		the watch; its event is the slot
+ * @alike:	F: a ring of the bound calls of the same queue, descriptor and file table. The
+ *		list of the file has one of them, and walks of others pass one
+ * @listed:	F: it is the one on the list
+ * @nr:		I: number of the call
+ * @quick:	I: it is a read() of a length that vfs_read() does not cut
+ * @arg:	I: its arguments behind the descriptor, as far as a call of the list in
+ *		bound_check() has any; the others are 0
+ */
+struct kevent_bound {
+	struct kevent_file	kf;
+	struct list_head	alike;
+	u32			nr;
+	bool			quick;
+	bool			listed;
+	u64			arg[3];
+};
+
+static inline struct kevent_bound *to_bound(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_bound, kf.ke);
+}
 
 #ifdef CONFIG_KEVENT_AIO
 
@@ -22,23 +51,7 @@ struct pt_regs;
 #include <linux/sched.h>
 #include <linux/sched/xacct.h>
 
-#include "kevent.h"
 #include "queue.h"
-
-/**
- * struct kevent_bound - a bound call
- * @kf:		the watch; its event is the slot
- * @nr:		I: number of the call
- * @quick:	I: it is a read() of a length that vfs_read() does not cut
- * @arg:	I: its arguments behind the descriptor, as far as a call of the list in
- *		bound_check() has any; the others are 0
- */
-struct kevent_bound {
-	struct kevent_file	kf;
-	u32			nr;
-	bool			quick;
-	u64			arg[3];
-};
 
 /**
  * struct kevent_bound_table - slots of bound calls
@@ -60,6 +73,8 @@ struct kevent_bound_table {
 	struct kevent_bound __rcu *slot[] __counted_by(nr);
 };
 
+struct kevent *kevent_bound_find(struct kevent_queue *q, u32 slot, u32 fd,
+				 const struct file *file);
 long kevent_bound_call(struct kevent_queue *q, u64 slot, struct pt_regs *regs,
 		       bool *refused);
 long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
@@ -155,6 +170,13 @@ static __always_inline bool kevent_bound_read(struct kevent_queue *q, u64 slot,
 }
 
 #else
+
+static inline struct kevent *kevent_bound_find(struct kevent_queue *q,
+					       u32 slot, u32 fd,
+					       const struct file *file)
+{
+	return NULL;
+}
 
 static inline long kevent_bound_call(struct kevent_queue *q, u64 slot,
 				     struct pt_regs *regs, bool *refused)

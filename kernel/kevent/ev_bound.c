@@ -30,13 +30,10 @@
 #include "call_regs.h"
 #include "nowait.h"
 #include "source.h"
+#include "state.h"
+#include "watch.h"
 
 #define KEVENT_BOUND_MIN	16U
-
-static struct kevent_bound *to_bound(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_bound, kf.ke);
-}
 
 /* The table */
 
@@ -107,12 +104,57 @@ static struct kevent_bound_table *bound_replace(struct kevent_queue *q,
 	return old;
 }
 
+static bool bound_kill(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	guard(spinlock_irq)(&q->ready_lock);
+	if (!kevent_kill(ke))
+		return false;
+	kevent_hold(ke);
+	return true;
+}
+
+/*
+ * Kill a call of an address space without tasks, from the slot @i on. It is in the table,
+ * so it exists. Its file does, too, until it is dead.
+ */
+static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
+{
+	struct kevent_bound_table *t;
+	struct kevent_bound *kb;
+
+	guard(spinlock)(&q->key_lock);
+	t = bound_table(q);
+	if (!t || t->mm == current->mm || !bound_is_nobodys(t))
+		return NULL;
+	for (; *i < t->nr; ++*i) {
+		kb = rcu_dereference_protected(t->slot[*i], true);
+		if (kb && bound_kill(&kb->kf.ke))
+			return &kb->kf.ke;
+	}
+	return NULL;
+}
+
+/* Calls that nobody can make would not be found once their table is replaced. */
+static void bound_bury_old(struct kevent_queue *q)
+{
+	struct kevent *ke;
+	u32 i = 0;
+
+	while ((ke = bound_kill_old(q, &i))) {
+		kevent_bury(ke, true);
+		cond_resched();
+	}
+}
+
 static int bound_grow(struct kevent_queue *q, u32 slot)
 {
 	struct kevent_bound_table *t = bound_alloc(q, slot);
 
 	if (IS_ERR(t))
 		return PTR_ERR(t);
+	bound_bury_old(q);
 	scoped_guard(spinlock, &q->key_lock)
 		t = bound_replace(q, t);
 	bound_free(q, t);
@@ -254,6 +296,7 @@ static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_bound *kb = to_bound(ke);
 
+	INIT_LIST_HEAD(&kb->alike);
 	return bound_describe(kb, uk, file) ?:
 	       kevent_file_link(&kb->kf, file) ?: bound_link(kb);
 }
@@ -388,6 +431,30 @@ static struct kevent_bound *bound_find(struct kevent_queue *q, u64 slot)
 	if (unlikely(slot >= t->nr))
 		return NULL;
 	return rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
+}
+
+/**
+ * kevent_bound_find - look up a bound call
+ * @q: the queue
+ * @slot: its slot
+ * @fd: its descriptor
+ * @file: what that refers to
+ *
+ * Under RCU. Return: the watch or NULL.
+ */
+struct kevent *kevent_bound_find(struct kevent_queue *q, u32 slot, u32 fd,
+				 const struct file *file)
+{
+	struct kevent_bound_table *t = rcu_dereference(q->bound);
+	struct kevent_bound *kb;
+
+	if (!t || slot >= t->nr)
+		return NULL;
+	kb = rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
+	if (!kb || kb->kf.ke.id_low != fd || kb->kf.file != file ||
+	    kevent_is_dead(&kb->kf.ke))
+		return NULL;
+	return &kb->kf.ke;
 }
 
 /* The file of a bound call, to compare, or NULL: there is no such call, for @err */

@@ -7,6 +7,7 @@
 #include <linux/file.h>
 #include <linux/kevent.h>
 
+#include "bound.h"
 #include "queue.h"
 #include "state.h"
 #include "watch.h"
@@ -29,22 +30,37 @@ static bool kevent_file_kill(struct kevent_file *kf)
 	return killed;
 }
 
+/* Kill a watch of the list, or a bound call that shares its place. */
+static struct kevent *kevent_file_kill_alike(struct kevent_file *kf)
+{
+	struct kevent_bound *kb;
+
+	if (kevent_file_kill(kf))
+		return &kf->ke;
+	if (kf->ke.type != KEVENT_BOUND)
+		return NULL;
+	list_for_each_entry(kb, &to_bound(&kf->ke)->alike, alike)
+		if (kevent_file_kill(&kb->kf))
+			return &kb->kf.ke;
+	return NULL;
+}
+
 /* Kill one watch of @file whose descriptor has left @table. */
 static struct kevent *kevent_file_kill_closed(struct file *file,
 					      struct files_struct *table)
 {
+	struct kevent *ke = NULL;
 	struct kevent_file *kf;
 
 	rcu_read_lock();
 	spin_lock(&file->f_lock);
-	for (kf = file->f_kevent; kf; kf = kf->next)
+	for (kf = file->f_kevent; kf && !ke; kf = kf->next)
 		if (kf->table == table &&
-		    files_lookup_fd_raw(table, kf->ke.id_low) != file &&
-		    kevent_file_kill(kf))
-			break;
+		    files_lookup_fd_raw(table, kf->ke.id_low) != file)
+			ke = kevent_file_kill_alike(kf);
 	spin_unlock(&file->f_lock);
 	rcu_read_unlock();
-	return kf ? &kf->ke : NULL;
+	return ke;
 }
 
 /**

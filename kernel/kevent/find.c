@@ -10,7 +10,9 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/rbtree.h>
+#include <linux/sched/user.h>
 
+#include "bound.h"
 #include "find.h"
 #include "ops.h"
 #include "queue.h"
@@ -18,14 +20,55 @@
 
 /* Watches of descriptors */
 
-/* Each slot of bound calls is another watch, whose event does not change. */
 static bool kevent_file_matches(const struct kevent_file *kf,
-				const struct kevent_queue *q, u32 type, u32 fd,
-				u32 event)
+				const struct kevent_queue *q, u32 type, u32 fd)
 {
 	return kf->ke.queue == q && kf->ke.type == type &&
-	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke) &&
-	       (type != KEVENT_BOUND || kf->ke.event == event);
+	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke);
+}
+
+/*
+ * May a bound call share the place of another one on the list? It can have thousands of
+ * slots. Those are found by the queue's table, and must only go with the descriptor.
+ */
+static bool kevent_file_is_alike(const struct kevent_file *kf,
+				 const struct kevent_file *other)
+{
+	return kf->ke.type == KEVENT_BOUND && other->ke.type == KEVENT_BOUND &&
+	       kf->ke.queue == other->ke.queue && kf->table == other->table &&
+	       kf->ke.id_low == other->ke.id_low;
+}
+
+/*
+ * Walk the list of a file to find a place for a watch: 0 for one of its own, -EEXIST,
+ * -ENOSPC, or 1 when @alike was set to a bound call whose place it shares.
+ */
+static int kevent_file_place(struct kevent_file *kf, struct file *file,
+			     struct kevent_file **alike)
+{
+	struct user_struct *owner = kf->ke.queue->owner;
+	unsigned int nr = 0, users = 0;
+	struct kevent_file *other;
+
+	lockdep_assert_held(&file->f_lock);
+
+	for (other = file->f_kevent; other; other = other->next) {
+		if (kevent_file_is_alike(kf, other)) {
+			*alike = other;
+			return 1;
+		}
+		/* Each slot of bound calls is another watch. */
+		if (kf->ke.type != KEVENT_BOUND &&
+		    kevent_file_matches(other, kf->ke.queue, kf->ke.type,
+					kf->ke.id_low))
+			return -EEXIST;
+		nr += other->ke.queue->owner == owner;
+		users += other->ke.queue->owner != INIT_USER;
+	}
+	if (nr >= KEVENT_MAX_PER_FILE ||
+	    (owner != INIT_USER && users >= KEVENT_MAX_OF_USERS))
+		return -ENOSPC;
+	return 0;
 }
 
 /**
@@ -37,25 +80,22 @@ static bool kevent_file_matches(const struct kevent_file *kf,
  * it from here on.
  *
  * Return: 0, -EEXIST when the queue has such a watch, -ENOSPC when the file has
- * too many of the queue's owner.
+ * too many of the queue's owner, or of all users.
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
-	struct kevent *ke = &kf->ke;
-	struct kevent_file *other;
-	unsigned int nr = 0;
-	int err = 0;
+	struct kevent_file *alike = NULL;
+	int err;
 
 	spin_lock(&file->f_lock);
-	for (other = file->f_kevent; other && !err; other = other->next) {
-		if (kevent_file_matches(other, ke->queue, ke->type,
-					ke->id_low, ke->event))
-			err = -EEXIST;
-		else if (other->ke.queue->owner == ke->queue->owner &&
-			 ++nr >= KEVENT_MAX_PER_FILE)
-			err = -ENOSPC;
-	}
-	if (!err) {
+	err = kevent_file_place(kf, file, &alike);
+	if (alike) {
+		list_add_tail(&to_bound(&kf->ke)->alike,
+			      &to_bound(&alike->ke)->alike);
+		err = 0;
+	} else if (!err) {
+		if (kf->ke.type == KEVENT_BOUND)
+			to_bound(&kf->ke)->listed = true;
 		kf->next = file->f_kevent;
 		/* There are walks under RCU only. */
 		smp_store_release(&file->f_kevent, kf);
@@ -64,22 +104,48 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 	return err;
 }
 
+/* What the list has in the place of @kf from now on */
+static struct kevent_file *kevent_file_heir(struct kevent_file *kf)
+{
+	struct kevent_bound *kb = to_bound(&kf->ke), *heir;
+
+	if (kf->ke.type != KEVENT_BOUND || list_empty(&kb->alike))
+		return kf->next;
+	heir = list_first_entry(&kb->alike, struct kevent_bound, alike);
+	heir->listed = true;
+	heir->kf.next = kf->next;
+	return &heir->kf;
+}
+
+static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
+{
+	struct kevent_file **at;
+
+	lockdep_assert_held(&file->f_lock);
+
+	for (at = &file->f_kevent; *at; at = &(*at)->next) {
+		if (*at != kf)
+			continue;
+		/* There are walks under RCU only. */
+		smp_store_release(at, kevent_file_heir(kf));
+		break;
+	}
+}
+
 /**
  * kevent_file_unlink - undo kevent_file_link()
  * @kf: the watch; its file is pinned. Nothing is done when it is not linked
  */
 void kevent_file_unlink(struct kevent_file *kf)
 {
+	bool bound = kf->ke.type == KEVENT_BOUND;
 	struct file *file = kf->file;
-	struct kevent_file **at;
 
 	spin_lock(&file->f_lock);
-	for (at = &file->f_kevent; *at; at = &(*at)->next) {
-		if (*at != kf)
-			continue;
-		WRITE_ONCE(*at, kf->next);
-		break;
-	}
+	if (!bound || to_bound(&kf->ke)->listed)
+		kevent_file_unlist(kf, file);
+	if (bound)
+		list_del_init(&to_bound(&kf->ke)->alike);
 	spin_unlock(&file->f_lock);
 }
 
@@ -96,10 +162,11 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 {
 	struct kevent_file *kf;
 
-	/* Pairs with kevent_file_link(). */
+	if (uk->type == KEVENT_BOUND)
+		return kevent_bound_find(q, uk->event, uk->id.raw[0], file);
+	/* Pairs with kevent_file_link(), kevent_file_unlist(). */
 	kf = READ_ONCE(file->f_kevent);
-	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0],
-					  uk->event))
+	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
 		kf = READ_ONCE(kf->next);
 	return kf ? &kf->ke : NULL;
 }

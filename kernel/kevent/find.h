@@ -14,10 +14,13 @@
 #include "ops.h"
 
 /*
- * Watches of one user on one file. Bounds the walks of its list, which is locked with
- * interrupts on, by the users that have it open. For wake-ups see turns.c.
+ * Watches on the list of one file: of one user, and of all users but root. They bound the
+ * walks of the list, one of which has interrupts off. The second limit can be reached by
+ * those who have the file open, if they are several users. Root has its own place, so that
+ * they cannot keep it from watching a file that it shares with them.
  */
 #define KEVENT_MAX_PER_FILE	1000
+#define KEVENT_MAX_OF_USERS	(4 * KEVENT_MAX_PER_FILE)
 
 struct kevent_queue;
 

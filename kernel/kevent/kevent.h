@@ -119,8 +119,8 @@ struct kevent_keyed {
  * struct kevent_file - a watch of a source whose id is a file descriptor
  * @ke:		the watch
  * @file:	I: the file; no reference is held, detach() comes before its end
- * @next:	F: next watch of @file; may be followed under RCU. A user has up to
- *		%KEVENT_MAX_PER_FILE watches there
+ * @next:	F: next watch of @file; may be followed under RCU. See
+ *		%KEVENT_MAX_PER_FILE
  * @table:	I: the file table the watch was added through, to compare
  */
 struct kevent_file {

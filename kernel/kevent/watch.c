@@ -368,7 +368,8 @@ static __always_inline int kevent_attach(struct kevent *ke,
 static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
-	if (!READ_ONCE(file->f_kevent))
+	/* Whether a slot is taken is a question for its table. */
+	if (!READ_ONCE(file->f_kevent) || uk->type == KEVENT_BOUND)
 		return false;
 	guard(rcu)();
 	return kevent_file_find(q, uk, file);

@@ -507,7 +507,9 @@ int bound_after_exec(int argc, char **argv)
 	CHILD_MUST(refusal(kq, 1) == -EXDEV);
 	CHILD_MUST(bind_null(kq, 1) == 0);
 	CHILD_MUST(made(kq, 1) == 4);
-	CHILD_MUST(unbind(kq, 1, fd) == 0);
+	/* The first one that it binds ends them. */
+	CHILD_MUST(fdinfo(kq, "kevent-watches") == 1);
+	CHILD_MUST(unbind(kq, 1, fd) == -ENOENT);
 	CHILD_MUST(made(kq, 1) == 4);
 	return 0;
 }
@@ -590,6 +592,35 @@ static void other_descriptors_of_a_slot_exist(struct queue *q)
 	close((int)null_call.args[0]);
 	CHECK_EQ(bind_slot(q->fd, 1, &zero), 0);
 	close(fd);
+}
+
+/* A file has thousands of them, and they go with any of its descriptors. */
+static void slots_of_a_file_are_many(struct queue *q)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC), copy = dup(fd);
+	struct kevent_call call = CALL(SYS_read, fd, null_buf, 4, 0);
+	const uint32_t nr = 3000;
+	uint32_t i;
+
+	MUST(copy >= 0);
+	for (i = 0; i < nr; i++) {
+		call.args[0] = (uint64_t)(i % 3 ? fd : copy);
+		MUST_EQ(bind_slot(q->fd, i, &call), 0);
+	}
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), nr);
+	/* The first ones, the last ones, and some of those between */
+	for (i = 0; i < nr; i += i == 10 ? 900 : 1)
+		CHECK_EQ(unbind(q->fd, i, i % 3 ? fd : copy), 0);
+	for (i = 0; i < nr; i += i == 10 ? 900 : 1)
+		CHECK_EQ(made(q->fd, i), -EBADF);
+	CHECK_EQ(made(q->fd, 800), 4);
+	CHECK_EQ(made(q->fd, 801), 4);
+	close(fd);
+	CHECK_EQ(made(q->fd, 800), -EBADF);
+	CHECK_EQ(made(q->fd, 801), 4);
+	close(copy);
+	CHECK_EQ(made(q->fd, 801), -EBADF);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
 static int add(int kq, const struct ukevent *uk)
@@ -951,6 +982,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(exec_ends_them),
 	TEST_EACH(queue_may_be_sent),
 	TEST_EACH(slots_are_checked),
+	TEST_EACH(slots_of_a_file_are_many),
 	TEST_EACH(other_descriptors_of_a_slot_exist),
 	TEST_EACH(requests_are_checked),
 	TEST_EACH(calls_are_checked),

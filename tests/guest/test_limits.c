@@ -357,6 +357,88 @@ static void watches_per_file_are_counted_per_user(void)
 	close_queue(&q);
 }
 
+#ifdef __LP64__	/* a 32-bit program has no bound calls */
+struct sharer {
+	uid_t	uid;
+	int	fd, ready, go;
+};
+
+/* Wait queues have limits of their own, which bound calls are not in. */
+static int bind_read(int kq, int fd)
+{
+	struct kevent_call call = { .nr = SYS_read, .args = { (uint64_t)fd } };
+	struct ukevent ev;
+
+	kevent_set_bound(&ev, (uint32_t)fd, &call);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+/* Watches as often as it may, and stays until it is let go. */
+static int fills_a_file(void *arg)
+{
+	struct sharer *s = arg;
+	int kq, copy, nr = 0;
+	char byte;
+
+	CHILD_MUST(!setgroups(0, NULL) && !setresuid(s->uid, s->uid, s->uid));
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	do {
+		copy = dup(s->fd);
+		CHILD_MUST(copy >= 0);
+	} while (bind_read(kq, copy) == 0 && ++nr < 1001);
+	CHILD_MUST(nr == 1000);
+	CHILD_MUST(bind_read(kq, copy) == -ENOSPC);
+	CHILD_MUST(write(s->ready, "", 1) == 1);
+	CHILD_MUST(read(s->go, &byte, 1) == 1);
+	return 0;
+}
+
+static int shares_a_full_file(void *arg)
+{
+	int kq, fd = *(int *)arg;
+
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	return add_pipe(kq, fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC ? 2 : 0;
+}
+
+/* Whoever has the file walks over what all of them have there. */
+static void watches_per_file_are_limited_for_all_users(void)
+{
+	int fd[2], ready[2], go[2], i;
+	struct sharer s[4];
+	pid_t child[4];
+	struct queue q;
+	char byte;
+
+	open_fds(2000);
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(pipe(ready), 0);
+	MUST_EQ(pipe(go), 0);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(join_child(start_child(shares_a_full_file, &fd[0]),
+				    PATIENCE_MS), 0);
+		s[i] = (struct sharer){ SOME_USER + 1 + (uid_t)i, fd[0],
+					ready[1], go[0] };
+		child[i] = start_child(fills_a_file, &s[i]);
+		MUST_EQ(read(ready[0], &byte, 1), 1);
+	}
+	CHECK_EQ(join_child(start_child(shares_a_full_file, &fd[0]),
+			    PATIENCE_MS), 2);
+	/* Root has a place that they cannot take. */
+	CHECK_EQ(add_pipe(q.fd, fd[0], 1, KEVENT_REQ_ET, 0), 0);
+	MUST_EQ(write(go[1], "abcd", 4), 4);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(join_child(child[i], PATIENCE_MS), 0);
+	CHECK_EQ(join_child(start_child(shares_a_full_file, &fd[0]),
+			    PATIENCE_MS), 0);
+	close_queue(&q);
+}
+#endif
+
 #define WAIT_QUEUE_LIMIT 192
 
 /* In each of two queues, watches as many open files of a FIFO as it may. */
@@ -648,6 +730,9 @@ static const struct test_case cases[] = {
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
 	TEST(watches_per_file_are_counted_per_user),
+#ifdef __LP64__
+	TEST(watches_per_file_are_limited_for_all_users),
+#endif
 	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
 	TEST(switch_off_has_three_positions),

@@ -1001,6 +1001,92 @@ static void remove_batch(void *arg)
 		   ARRAY_SIZE(batch), batch);
 }
 
+/* Files that many users have */
+
+#ifdef __LP64__
+#define MANY_USERS	40
+#define OF_USER		1000
+
+/* Each user watches descriptors of one file, which are those of all. */
+static void watch_as_users(struct worst *w, const int *copies)
+{
+	struct kevent_call call = { .nr = SYS_read };
+	struct ukevent ev;
+	unsigned int i, k;
+
+	for (i = 0; i < MANY_USERS; i++) {
+		become(0);
+		become(USER + i);
+		new_queue(w, 0);
+		for (k = 0; k < OF_USER; k++) {
+			call.args[0] = (uint64_t)copies[k];
+			kevent_set_bound(&ev, k, &call);
+			if (!added(w, kevent_ctl_one(last_queue(w)->fd,
+						     KEVENT_CTL_ADD, &ev)))
+				break;
+		}
+	}
+	become(0);
+}
+
+struct shared {
+	int	kq, fd, copy;
+};
+
+static void add_and_remove(void *arg)
+{
+	struct shared *s = arg;
+
+	MUST_EQ(add_pipe(s->kq, s->fd, KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 0), 0);
+	MUST_EQ(remove_file(s->kq, KEVENT_PIPE, s->fd), 0);
+}
+
+static void close_a_copy(void *arg)
+{
+	struct shared *s = arg;
+
+	close(s->copy);
+}
+
+static void shared_file(struct worst *w, void (*trigger)(void *arg))
+{
+	struct epoll_event other = { .events = EPOLLIN };
+	int fd[2], copies[OF_USER], epfd = epoll_create1(0);
+	struct shared s;
+	unsigned int i;
+
+	open_pipe(fd);
+	MUST_EQ(epoll_ctl(epfd, EPOLL_CTL_ADD, fd[0], &other), 0);
+	for (i = 0; i < OF_USER; i++) {
+		copies[i] = dup(fd[0]);
+		MUST(copies[i] >= 0);
+	}
+	become(0);
+	s = (struct shared){ new_queue(w, 0)->fd, fd[0], dup(fd[0]) };
+	without(trigger, &s);
+	s.copy = dup(fd[0]);
+	watch_as_users(w, copies);
+	with(trigger, &s);
+	finish(w);
+}
+
+static void added_to_a_shared_file(void)
+{
+	struct worst w;
+
+	start(&w, "one file, 40 users, ADD");
+	shared_file(&w, add_and_remove);
+}
+
+static void shared_file_is_closed(void)
+{
+	struct worst w;
+
+	start(&w, "one file, 40 users, close");
+	shared_file(&w, close_a_copy);
+}
+#endif
+
 static void batches(void)
 {
 	struct worst w;
@@ -1179,6 +1265,10 @@ static const struct test_case cases[] = {
 	WORST(closing_a_queue_of_inodes),
 	WORST(fdinfo_of_a_large_queue),
 	WORST(fdinfo_with_many_sleepers),
+#ifdef __LP64__
+	WORST(added_to_a_shared_file),
+	WORST(shared_file_is_closed),
+#endif
 	WORST(batches),
 	{}
 };
