@@ -94,7 +94,7 @@ static struct wait_queue_head *head_of(const struct kevent_poll *kp)
 /*
  * A watch of the same file in the same wait queue. It is linked to the file before it
  * joins, and unlinked before it leaves: of those that stay, who has joined is found. The
- * list has KEVENT_MAX_PER_FILE of each user, and its newest watch in front.
+ * list is as long as KEVENT_MAX_OF_USERS allows, and has its newest watch in front.
  */
 static struct kevent_poll *find_peer(struct kevent_poll *kp,
 				     struct wait_queue_head *head)
