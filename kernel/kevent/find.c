@@ -172,6 +172,20 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 }
 
 /**
+ * kevent_file_has - would kevent_file_link() find that the queue has such a watch?
+ * @q: the queue
+ * @uk: as for kevent_file_find()
+ * @file: likewise
+ *
+ * Under RCU. Whether a slot of bound calls is taken, the table says.
+ */
+bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
+		     struct file *file)
+{
+	return uk->type != KEVENT_BOUND && kevent_file_find(q, uk, file);
+}
+
+/**
  * kevent_is_current - is the descriptor of a watch still what it was?
  * @ke: the watch, linked
  *

@@ -368,11 +368,10 @@ static __always_inline int kevent_attach(struct kevent *ke,
 static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
-	/* Whether a slot is taken is a question for its table. */
-	if (!READ_ONCE(file->f_kevent) || uk->type == KEVENT_BOUND)
+	if (!READ_ONCE(file->f_kevent))
 		return false;
 	guard(rcu)();
-	return kevent_file_find(q, uk, file);
+	return kevent_file_has(q, uk, file);
 }
 
 /**
