@@ -796,7 +796,7 @@ static int clone_status(int (*fn)(void *arg), void *arg)
 	return status;
 }
 
-#define SUCCESSORS	2000
+#define SUCCESSORS	100
 
 /*
  * The process that added it has ended, its memory and descriptors are those of others.
