@@ -37,6 +37,8 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
 	INIT_LIST_HEAD(&q->askers);
+	INIT_LIST_HEAD(&q->ring_sleepers);
+	INIT_LIST_HEAD(&q->buffer_sleepers);
 	INIT_LIST_HEAD(&q->spent);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
@@ -118,100 +120,146 @@ void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 		    chain & KEVENT_CHAIN_NESTS);
 }
 
-/* Are entries in the ring that a consumer waits for? */
-static bool kevent_waiter_has_news(const struct kevent_queue *q,
-				   const struct kevent_waiter *w)
-{
-	return (u32)q->ring.kidx - w->news->old_kidx >= w->news->min_nr;
-}
+/* Who sleeps */
 
-/* Would a waiter that is woken sleep again, and the wake-up be lost on it? */
-static bool kevent_waiter_wants_more(const struct kevent_queue *q,
-				     const struct kevent_waiter *w)
+static bool kevent_ends_before(struct rb_node *node,
+			       const struct rb_node *other)
 {
-	return w->news && w->news->min_nr > 1 && !w->requested &&
-	       list_empty(&q->ready) && kring_free_slots(&q->ring) &&
-	       !kevent_waiter_has_news(q, w);
+	return rb_entry(node, struct kevent_waiter, node)->end <
+	       rb_entry(other, struct kevent_waiter, node)->end;
 }
 
 /**
- * struct kevent_handoff - how __wake_up_on_current_cpu() is told of one task
- * @entry:	in a wait queue of its own
- * @woken:	the task was asleep
+ * kevent_sleepers_add - a consumer is about to sleep
+ * @q: the queue
+ * @w: the consumer. What it waits for has not come, under this hold of the lock
  */
-struct kevent_handoff {
-	wait_queue_entry_t	entry;
-	bool			woken;
-};
-
-static int kevent_handoff_wake(wait_queue_entry_t *entry, unsigned int mode,
-			       int flags, void *key)
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 {
-	struct kevent_handoff *h = container_of(entry, struct kevent_handoff,
-						entry);
+	lockdep_assert_held(&q->ready_lock);
 
-	h->woken = default_wake_function(entry, mode, flags, key);
-	return h->woken;
+	list_add_tail(&w->link, &q->sleepers);
+	q->nr_asleep++;
+	w->asks = q->nr_taken;
+	if (w->asks)
+		list_add_tail(&w->asking, &q->askers);
+	else
+		INIT_LIST_HEAD(&w->asking);
+	if (!w->news) {
+		list_add_tail(&w->peers, &q->buffer_sleepers);
+		return;
+	}
+	w->end = q->ring.kidx + w->news->min_nr -
+		 ((u32)q->ring.kidx - w->news->old_kidx);
+	if (w->news->min_nr == 1)
+		list_add_tail(&w->peers, &q->ring_sleepers);
+	else
+		rb_add_cached(&w->node, &q->many_sleepers, kevent_ends_before);
+	q->nr_members += kevent_is_member(w);
 }
 
-/* The caller is about to wait: the scheduler is asked to place the task here. */
-static noinline bool kevent_wake_here(struct task_struct *task)
+/**
+ * kevent_sleepers_del - a consumer is awake, or on its way
+ * @q: the queue
+ * @w: the consumer, one of its sleepers
+ */
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 {
-	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
-	struct kevent_handoff h = {};
+	lockdep_assert_held(&q->ready_lock);
 
-	init_waitqueue_func_entry(&h.entry, kevent_handoff_wake);
-	h.entry.private = task;
-	add_wait_queue(&head, &h.entry);
-	__wake_up_on_current_cpu(&head, TASK_NORMAL, NULL);
-	return h.woken;
+	list_del(&w->link);
+	list_del_init(&w->asking);
+	if (w->news && w->news->min_nr > 1)
+		rb_erase_cached(&w->node, &q->many_sleepers);
+	else
+		list_del(&w->peers);
+	q->nr_members -= kevent_is_member(w);
 }
 
-/* An interrupt has nothing to do with what the task it interrupts asked for. */
-static bool kevent_wake_task(struct task_struct *task)
+/* Are the entries in the ring that a consumer of the ring waits for? */
+static bool kevent_waiter_has_news(const struct kevent_queue *q,
+				   const struct kevent_waiter *w)
 {
-	if (unlikely(current->kevent_handoff) && in_task())
-		return kevent_wake_here(task);
-	return wake_up_process(task);
+	return w->end <= q->ring.kidx;
 }
 
 /*
- * A waiter that runs was woken by something else, and will look itself. One that has
- * its news needs nothing more of the queue, so it does not come for the lock.
+ * Who is next for entries in the ring: of those whose entries are there the one whose
+ * came first. If that one would sleep again, so would all. When the ring is full any new
+ * entry is enough.
  */
-static bool kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
+static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q)
+{
+	struct rb_node *node = rb_first_cached(&q->many_sleepers);
+	struct kevent_waiter *w, *many;
+
+	w = list_first_entry_or_null(&q->ring_sleepers, struct kevent_waiter,
+				     peers);
+	many = rb_entry_safe(node, struct kevent_waiter, node);
+	if (!w || (many && many->end < w->end))
+		w = many;
+	if (w && !kevent_waiter_has_news(q, w) && kring_free_slots(&q->ring))
+		return NULL;
+	return w;
+}
+
+/* Whom to wake next. Takes a few instructions, however many sleep. */
+static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
+						 enum kevent_consumers kind)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (kind == KEVENT_OF_RING)
+		return kevent_next_of_ring(q);
+	if (kind == KEVENT_OF_BUFFER)
+		return list_first_entry_or_null(&q->buffer_sleepers,
+						struct kevent_waiter, peers);
+	return list_first_entry_or_null(&q->sleepers, struct kevent_waiter,
+					link);
+}
+
+/* Who is woken */
+
+/* The caller is about to wait: the scheduler is asked to place the task here. */
+static noinline void kevent_wake_here(struct task_struct *task)
+{
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
+	DECLARE_WAITQUEUE(entry, task);
+
+	add_wait_queue(&head, &entry);
+	__wake_up_on_current_cpu(&head, TASK_NORMAL, NULL);
+}
+
+/* An interrupt has nothing to do with what the task it interrupts asked for. */
+static void kevent_wake_task(struct task_struct *task)
+{
+	if (unlikely(current->kevent_handoff) && in_task())
+		kevent_wake_here(task);
+	else
+		wake_up_process(task);
+}
+
+/*
+ * A waiter that runs was woken by something else, and has yet to come for the lock. It
+ * looks then, whatever woke it, so it is as good as any other. One that has its news
+ * needs nothing more of the queue, so it does not come for the lock.
+ */
+static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 			       unsigned int what)
 {
-	if ((what & ~KEVENT_LOOK) ==
-	    (w->news ? KEVENT_OF_BUFFER : KEVENT_OF_RING))
-		return false;
 	if (w->measured)
 		q->coalesce.woken_at = ktime_get();
-	if (kevent_waiter_wants_more(q, w) || !kevent_wake_task(w->task))
-		return false;
+	kevent_wake_task(w->task);
 	kevent_sleepers_del(q, w);
-	if (what == KEVENT_OF_RING && !w->requested &&
-	    kevent_waiter_has_news(q, w)) {
+	if (what == KEVENT_OF_RING && kevent_waiter_has_news(q, w)) {
 		q->nr_asleep--;
 		/* Pairs with kevent_sleep(): it may return now. */
 		smp_store_release(&w->done, true);
-		return true;
+		return;
 	}
 	w->woken = true;
 	w->look = what & KEVENT_LOOK;
 	q->nr_woken++;
-	return true;
-}
-
-static void kevent_wake_some(struct kevent_queue *q, unsigned int kind, int nr)
-{
-	struct kevent_waiter *w, *next;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	list_for_each_entry_safe(w, next, &q->sleepers, link)
-		if (kevent_wake_waiter(q, w, kind) && !--nr)
-			break;
 }
 
 /*
@@ -228,35 +276,55 @@ static bool kevent_is_kept(struct kevent_queue *q)
 /**
  * kevent_wake - wake consumers
  * @q: the queue
- * @kind: &enum kevent_consumers; of these the one that sleeps longest is first. With
- *	  %KEVENT_LOOK, to have them look at level watches again
+ * @kind: &enum kevent_consumers; of these the one that sleeps longest is first, or whose
+ *	  entries came first. With %KEVENT_LOOK, to have them look at level watches again
  * @nr: how many, 0 for all
  *
- * Passes over consumers of another kind, which takes a few instructions each. Wakes
- * nobody while a limit would have each of them park.
+ * Wakes nobody while a limit would have each of them park.
+ *
+ * Return: true if so many were woken.
  */
-void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr)
+bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 {
+	struct kevent_waiter *w;
+
 	lockdep_assert_held(&q->ready_lock);
 
-	if (likely(!q->nr_members) || !nr || !kevent_is_kept(q))
-		kevent_wake_some(q, kind, nr);
+	if (unlikely(q->nr_members) && nr && kevent_is_kept(q))
+		return false;
+	do {
+		w = kevent_next_sleeper(q, kind & ~KEVENT_LOOK);
+		if (!w)
+			return false;
+		kevent_wake_waiter(q, w, kind);
+	} while (--nr);
+	return true;
 }
 
+/* Consumers that a task wakes under one hold of the lock, with interrupts off */
+#define KEVENT_WAKE_AT_ONCE	32ULL
+
 /**
- * kevent_wake_others - a consumer has stored less than it waits for
+ * kevent_wake_others - entries are in the ring that the current thread does not wait for
  * @q: the queue
- * @nr: how much
+ * @nr: how many
  *
- * It may be enough for others.
+ * They may be enough for others. Process context, no locks held.
  */
-void kevent_wake_others(struct kevent_queue *q, int nr)
+void kevent_wake_others(struct kevent_queue *q, u64 nr)
 {
 	unsigned long flags;
+	bool more;
+	u32 now;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_wake(q, KEVENT_OF_RING, nr);
-	kevent_unlock(q, flags);
+	do {
+		now = min(nr, KEVENT_WAKE_AT_ONCE);
+		spin_lock_irqsave(&q->ready_lock, flags);
+		more = kevent_wake(q, KEVENT_OF_RING, now);
+		kevent_unlock(q, flags);
+		nr -= now;
+		cond_resched();
+	} while (more && nr);
 }
 
 /* Consumers that are woken under one hold of ready_lock */
@@ -272,10 +340,7 @@ static bool kevent_wake_askers_locked(struct kevent_queue *q,
 
 	while (!list_empty(askers) && left--) {
 		w = list_first_entry(askers, struct kevent_waiter, asking);
-		list_del_init(&w->asking);
-		/* One that runs already comes for the lock. */
-		if (!kevent_wake_task(w->task))
-			continue;
+		kevent_wake_task(w->task);
 		kevent_sleepers_del(q, w);
 		w->woken = true;
 		q->nr_woken++;
@@ -302,10 +367,7 @@ void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers)
 	} while (more);
 }
 
-/*
- * A waiter that runs already has yet to come for the lock. It is off the list in any case:
- * the next request is for the next one.
- */
+/* As kevent_wake_waiter(). The next request is for the next one. */
 static void kevent_wake_requested(struct kevent_queue *q,
 				  struct kevent_waiter *w)
 {

@@ -75,7 +75,11 @@ struct kevent_busy {
  * @ready:	R: watches with something to report, oldest first
  * @level:	R: level watches delivered since the last collection started
  * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
- *		RLIMIT_NPROC limits them. See kevent_wake() for walks
+ *		RLIMIT_NPROC limits them. Nobody walks them, see kevent_next_sleeper()
+ * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
+ *		which is also that of &kevent_waiter.end
+ * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
+ * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers
  * @spent:	R: one-shot watches that were delivered, and are dead, until a call
  *		removes them
  * @nr_spent:	R: how many, up to %KEVENT_SPENT_MAX
@@ -153,6 +157,9 @@ struct kevent_queue {
 	struct list_head	ready;
 	struct list_head	level;
 	struct list_head	sleepers;
+	struct list_head	ring_sleepers;
+	struct rb_root_cached	many_sleepers;
+	struct list_head	buffer_sleepers;
 	struct list_head	spent;
 	u32			nr_spent;
 	u8			overdue;
@@ -204,9 +211,11 @@ struct kevent_queue {
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
 void kevent_queue_put_some(struct kevent_queue *q, u32 nr);
-void kevent_wake(struct kevent_queue *q, unsigned int kind, int nr);
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
+bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr);
 void kevent_wake_one(struct kevent_queue *q);
-void kevent_wake_others(struct kevent_queue *q, int nr);
+void kevent_wake_others(struct kevent_queue *q, u64 nr);
 void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 
@@ -214,17 +223,6 @@ void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 static inline bool kevent_is_member(const struct kevent_waiter *w)
 {
 	return w->news && w->news->member;
-}
-
-/* Take a waiter off the list that it is on. */
-static inline void kevent_sleepers_del(struct kevent_queue *q,
-				       struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	list_del_init(&w->link);
-	list_del_init(&w->asking);
-	q->nr_members -= kevent_is_member(w);
 }
 
 /* Does a consumer sleep? Without ready_lock a hint. */
@@ -246,14 +244,20 @@ static inline bool kevent_may_wait_for_ring(const struct kevent_queue *q)
 	       list_first_entry(&q->sleepers, struct kevent_waiter, link)->news;
 }
 
-/* Wake consumers of a @kind that can take an event, as its watch wants it. */
+/*
+ * Wake consumers of a @kind that can take an event, as its watch wants it. With
+ * WAKEUP_ALL, and an entry in the ring, those with a buffer look at the watch.
+ */
 static inline void kevent_wake_for(struct kevent *ke,
 				   enum kevent_consumers kind)
 {
-	if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
-		kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
-	else
+	if (likely(!(ke->req_flags & KEVENT_REQ_WAKEUP_ALL))) {
 		kevent_wake(ke->queue, kind, 1);
+		return;
+	}
+	kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
+	if (kind == KEVENT_OF_RING)
+		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_LOOK, 0);
 }
 
 /* Put a watch that is on no list at the end of @list. */

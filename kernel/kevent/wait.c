@@ -94,14 +94,7 @@ static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 	lockdep_assert_held(&q->ready_lock);
 
 	__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-	list_add_tail(&w->link, &q->sleepers);
-	w->asks = q->nr_taken;
-	if (w->asks)
-		list_add_tail(&w->asking, &q->askers);
-	else
-		INIT_LIST_HEAD(&w->asking);
-	q->nr_asleep++;
-	q->nr_members += kevent_is_member(w);
+	kevent_sleepers_add(q, w);
 }
 
 /* A consumer is awake. Returns whether it must look at level watches. */

@@ -8,6 +8,7 @@
 #include <linux/bits.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/types.h>
 
@@ -27,7 +28,11 @@ struct kevent_news {
 
 /**
  * struct kevent_waiter - a consumer asleep
- * @link: on &kevent_queue.sleepers, or empty. Set when it joins, see kevent_join()
+ * @link: on &kevent_queue.sleepers
+ * @peers: on &kevent_queue.ring_sleepers or buffer_sleepers
+ * @node: in &kevent_queue.many_sleepers
+ * @end: with @news: &kring.kidx of the ring that ends its wait. Above it when it joins, so
+ *	 one that waits for one entry and joins later does not have a lower one
  * @asking: on &kevent_queue.askers or, when these are being woken, on a list of the waker;
  *	    or empty
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
@@ -37,17 +42,23 @@ struct kevent_news {
  * @asleep_at: when that was
  * @measured: the queue learns from its sleep, see coalesce.c
  * @requested: it returns although nothing is ready
- * @woken: taken off the list, and counted in &kevent_queue.nr_woken
+ * @woken: not among the sleepers any more, and counted in &kevent_queue.nr_woken
  * @look: it looks at level watches, whose events others may have had too
  * @asks: others looked at watches when it joined
  * @missed: others have looked at watches since it collected, so that it has to again
  * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
  *	  without ready_lock. Stored last: then this structure may be gone
  *
- * On the stack of @task. All but @task, @news and @done is protected by ready_lock.
+ * On the stack of @task. All but @task, @news and @done is protected by ready_lock. See
+ * kevent_sleepers_add() for where it is.
  */
 struct kevent_waiter {
 	struct list_head	link;
+	union {
+		struct list_head	peers;
+		struct rb_node		node;
+	};
+	u64			end;
 	struct list_head	asking;
 	struct task_struct	*task;
 	const struct kevent_news *news;
@@ -62,7 +73,7 @@ struct kevent_waiter {
 	bool			done;
 };
 
-/* @link, @asking, @asks, @misses and @asleep_at are set when they are first needed. */
+/* What is not set here is when it is first needed. */
 static inline void kevent_waiter_init(struct kevent_waiter *w,
 				      const struct kevent_news *news)
 {
@@ -79,7 +90,7 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
 /**
  * enum kevent_consumers - which consumers a wake-up is for
  * @KEVENT_ANY:		any
- * @KEVENT_OF_RING:	those that want the ring filled
+ * @KEVENT_OF_RING:	those whose entries are in the ring
  * @KEVENT_OF_BUFFER:	those that need no room in the ring
  */
 enum kevent_consumers {

@@ -8,6 +8,8 @@
  *	T1(bad buffer) T2	e -> T1 -EFAULT -> T2
  *	T1 T2 T3	level a -> T1, b -> T2, new call -> a, T3 -> b
  *	T1(ring, full) T2(get_events)	e -> T2
+ *	T1(ring) T2(get_events)	level, WAKEUP_ALL -> T1 T2
+ *	T1(3) T2(2) T3(get_events)	e, e -> T2	e -> T1
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -237,6 +239,83 @@ static void wakeup_all_wakes_every_waiter_of_a_level_watch(struct queue *q)
  * One event of a level watch goes to one consumer, although the file stays
  * ready.
  */
+/* The event is an entry in the ring, and the watch is still ready. */
+static void wakeup_all_wakes_waiters_of_both_kinds(void)
+{
+	struct waiter ring, plain;
+	struct queue q, bare;
+	int fd[2];
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	open_pipe(fd);
+	MUST_EQ(add_poll(q.fd, fd[0], KEVENT_POLL_POLLIN,
+			 KEVENT_REQ_WAKEUP_ALL, 7), 0);
+	start_waiter(&ring, &q, 1);
+	start_waiter(&plain, &bare, 1);
+	put_byte(fd[1]);
+	MUST_EQ(fdinfo(q.fd, "kevent-hits"), 1);
+	CHECK_EQ(join_waiter(&ring), 1);
+	CHECK_EQ(join_waiter(&plain), 1);
+	CHECK_EQ(plain.ev[0].ptr, 7);
+	close_queue(&q);
+}
+
+/* A thread that waits until so many entries are there */
+struct collector {
+	struct actor	actor;
+	struct queue	*q;
+	uint32_t	min;
+};
+
+static long collect(void *arg)
+{
+	struct collector *c = arg;
+	struct kevent_wait_arg wait = {
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC,
+		.min_nr = c->min,
+	};
+
+	return kevent_wait(c->q->fd, 8, 0, NULL, KEVENT_FLAGS_ARG, &wait);
+}
+
+/* In the order in which they have what they wait for, and not in that of their calls */
+static void waiters_for_several_wake_when_they_have_them(void)
+{
+	struct collector c[4] = {
+		{ .min = 5 }, { .min = 3 }, { .min = 2 }, { .min = 3 },
+	};
+	static const unsigned int order[] = { 2, 1, 3, 0 };
+	struct queue q, bare;
+	struct waiter plain;
+	int fd[6][2], i;
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	for (i = 0; i < 6; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, ET, i), 0);
+	}
+	for (i = 0; i < 4; i++) {
+		c[i].q = &q;
+		start_actor(&c[i].actor, collect, &c[i]);
+		MUST(sleeps_in(c[i].actor.tid, __NR_kevent_wait));
+	}
+	start_waiter(&plain, &bare, 1);
+	put_byte(fd[0][1]);
+	for (i = 1; i < 5; i++) {
+		put_byte(fd[i][1]);
+		join_actor(&c[order[i - 1]].actor, PATIENCE_MS);
+		CHECK_EQ(c[order[i - 1]].actor.ret, i + 1);
+	}
+	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 5);
+	CHECK(waiter_asleep(&plain));
+	put_byte(fd[5][1]);
+	CHECK_EQ(join_waiter(&plain), 1);
+	CHECK_EQ(plain.ev[0].ptr, 5);
+	close_queue(&q);
+}
+
 static void level_event_wakes_one_waiter(struct queue *q)
 {
 	struct waiter w[2];
@@ -914,6 +993,8 @@ static const struct test_case cases[] = {
 	TEST(wakeup_all_wakes_every_waiter),
 	TEST_EACH(wakeup_all_wakes_every_waiter_of_a_level_watch),
 	TEST_EACH(level_event_wakes_one_waiter),
+	TEST(wakeup_all_wakes_waiters_of_both_kinds),
+	TEST(waiters_for_several_wake_when_they_have_them),
 	TEST(wake_request_counts_beside_events_of_others),
 	TEST(wake_requests_stop_threads_that_share_a_ring),
 	TEST(wakeup_all_delivers_once),

@@ -39,6 +39,7 @@
 #define FIFO_FILES	20000	/* of one FIFO */
 #define USER		1000
 #define SLEEPERS	200
+#define MANY_SLEEPERS	3200	/* that need not be woken */
 #define EPOLLS		2000
 #define QUEUES		3000
 #define SECONDS		600
@@ -1148,6 +1149,134 @@ static void mark_wakes_all(void)
 	finish(&w);
 }
 
+/* Many sleep in one queue, and what happens is for none or for one of them. */
+
+static void *run_reader(void *arg)
+{
+	struct ukevent ev;
+
+	get_events(((struct queue *)arg)->fd, 1, 1, -1, &ev);
+	return NULL;
+}
+
+static void *run_collector(void *arg)
+{
+	struct kevent_wait_arg wait = {
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC, .min_nr = 8,
+	};
+
+	kevent_wait(((struct queue *)arg)->fd, 8, 0, NULL, KEVENT_FLAGS_ARG,
+		    &wait);
+	return NULL;
+}
+
+static void *run_waiter_for_room(void *arg)
+{
+	struct queue *q = arg;
+
+	kevent_wait(q->fd, q->size, q->size, NULL, 0, NULL);
+	return NULL;
+}
+
+static void sleep_in_one_queue(struct worst *w, void *(*fn)(void *arg),
+			       unsigned int nr)
+{
+	struct queue *q = last_queue(w);
+	long long before = fdinfo(q->fd, "kevent-waiting");
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		start_thread(fn, q);
+	while (fdinfo(q->fd, "kevent-waiting") < before + nr)
+		settle();
+	w->watches = (unsigned int)before + nr;
+}
+
+/* The oldest one has the ring, so the event goes there. */
+static void write_among(const char *name, void *(*fn)(void *arg))
+{
+	struct queue *q;
+	struct worst w;
+	int fd[2];
+
+	start(&w, name);
+	open_pipe(fd);
+	without(write_byte, &fd[1]);
+	take_bytes(fd[0]);
+	q = new_queue(&w, 8);
+	MUST_EQ(add_pipe(q->fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 1), 0);
+	sleep_in_one_queue(&w, run_collector, 1);
+	sleep_in_one_queue(&w, fn, MANY_SLEEPERS);
+	with(write_byte, &fd[1]);
+	finish(&w);
+}
+
+static void sleepers_want_several(void)
+{
+	write_among("sleepers that want several", run_collector);
+}
+
+static void sleepers_have_buffers(void)
+{
+	write_among("sleepers with buffers", run_reader);
+}
+
+/* By marks of the watches of @batch, and the watch of mark_it() has none. */
+static void fill_ring(struct queue *q)
+{
+	int i, nr = (int)q->size;
+
+	for (i = 0; i < nr; i++)
+		kevent_set_user(&batch[i], i + 2, 1, KEVENT_REQ_READY, i);
+	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_ADD, nr, batch), 0);
+	MUST_EQ(kevent_wait(q->fd, nr, 0, NULL, 0, NULL), nr);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 1), 0);
+}
+
+/* The first of them is woken for each mark, and has none. */
+static void sleepers_want_room(void)
+{
+	struct queue *q;
+	struct worst w;
+
+	start(&w, "sleepers that want room");
+	q = new_queue(&w, 8);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 1), 0);
+	without(mark_it, q);
+	q = new_queue(&w, 8);
+	fill_ring(q);
+	sleep_in_one_queue(&w, run_waiter_for_room, MANY_SLEEPERS);
+	with(mark_it, q);
+	finish(&w);
+}
+
+static void commit_all(void *arg)
+{
+	struct queue *q = arg;
+
+	MUST_EQ(kevent_commit(q->fd, q->size, 0), (int)q->size);
+}
+
+/* What waits in the kernel is enough for each of them. */
+static void sleepers_get_room(void)
+{
+	struct queue *q;
+	struct worst w;
+
+	start(&w, "sleepers that get room");
+	q = new_queue(&w, 4096);
+	fill_ring(q);
+	without(commit_all, q);
+	q = new_queue(&w, 4096);
+	fill_ring(q);
+	sleep_in_one_queue(&w, run_waiter_for_room, MANY_SLEEPERS);
+	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, q->size, batch),
+		(int)q->size);
+	settle();
+	with(commit_all, q);
+	finish(&w);
+}
+
 static void queue_is_polled(void)
 {
 	struct worst w;
@@ -1254,6 +1383,10 @@ static const struct test_case cases[] = {
 	WORST(futex_is_woken),
 	WORST(marks_are_collected),
 	WORST(mark_wakes_all),
+	WORST(sleepers_want_several),
+	WORST(sleepers_have_buffers),
+	WORST(sleepers_want_room),
+	WORST(sleepers_get_room),
 	WORST(queue_is_polled),
 	WORST(wake_up_is_requested),
 	WORST(level_watches_are_collected),

@@ -312,6 +312,120 @@ static void a_key_is_used_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 }
 
+/* What kevent_next_sleeper() relies on */
+static void check_sleepers(struct kunit *test)
+{
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+	struct kevent_waiter *w;
+	struct rb_node *node;
+	u32 nr, peers = 0;
+	u64 end = 0;
+
+	nr = list_count_nodes(&q->sleepers);
+	KUNIT_EXPECT_EQ(test, nr, q->nr_asleep - q->nr_woken);
+	list_for_each_entry(w, &q->ring_sleepers, peers) {
+		KUNIT_EXPECT_EQ(test, w->news->min_nr, 1);
+		KUNIT_EXPECT_GE(test, w->end, end);
+		end = w->end;
+		peers++;
+	}
+	end = 0;
+	for (node = rb_first_cached(&q->many_sleepers); node;
+	     node = rb_next(node)) {
+		w = rb_entry(node, struct kevent_waiter, node);
+		KUNIT_EXPECT_GT(test, w->news->min_nr, 1);
+		KUNIT_EXPECT_GE(test, w->end, end);
+		end = w->end;
+		peers++;
+	}
+	list_for_each_entry(w, &q->buffer_sleepers, peers) {
+		KUNIT_EXPECT_NULL(test, w->news);
+		peers++;
+	}
+	KUNIT_EXPECT_EQ(test, peers, nr);
+}
+
+/* How many sleepers of the ring have what they wait for, and the end of the first one */
+static u32 count_content(struct kevent_queue *q, u64 *first)
+{
+	struct kevent_waiter *w;
+	u32 nr = 0;
+
+	*first = U64_MAX;
+	list_for_each_entry(w, &q->sleepers, link) {
+		if (!w->news || w->end > q->ring.kidx)
+			continue;
+		*first = min(*first, w->end);
+		nr++;
+	}
+	return nr;
+}
+
+/* An entry comes: it is for the one whose entries came first, if there is one. */
+static void store_and_wake(struct kunit *test)
+{
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+	u32 content, left;
+	u64 first, next;
+	bool woken;
+
+	q->ring.uidx = ++q->ring.kidx;
+	content = count_content(q, &first);
+	woken = kevent_wake(q, KEVENT_OF_RING, 1);
+	KUNIT_EXPECT_EQ(test, woken, content > 0);
+	left = count_content(q, &next);
+	KUNIT_EXPECT_EQ(test, left, content - woken);
+	KUNIT_EXPECT_GE(test, next, first);
+	/* That one is done, and counts no more. */
+	KUNIT_EXPECT_EQ(test, q->nr_woken, 0);
+	check_sleepers(test);
+}
+
+static void sleeper_joins(struct kunit *test, struct kevent_waiter *w,
+			  struct kevent_news *news, u32 i)
+{
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+
+	/* It has seen some of what it waits for, and positions wrap around. */
+	news->min_nr = 1 + i * 7 % 5;
+	news->old_kidx = (u32)q->ring.kidx - i % news->min_nr;
+	kevent_waiter_init(w, i % 4 ? news : NULL);
+	kevent_sleepers_add(q, w);
+	if (w->news)
+		KUNIT_EXPECT_EQ(test, (u32)w->end,
+				news->old_kidx + news->min_nr);
+	check_sleepers(test);
+}
+
+static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
+{
+	struct kevent_waiter *w = kunit_kcalloc(test, SIZE, sizeof(*w), GFP_KERNEL);
+	struct kevent_news *news = kunit_kcalloc(test, SIZE, sizeof(*news),
+						 GFP_KERNEL);
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_NOT_NULL(test, news);
+	spin_lock_irq(&q->ready_lock);
+	q->ring.size = SIZE;
+	q->ring.kidx = U32_MAX - 8ULL;
+	q->ring.uidx = q->ring.kidx;
+	for (i = 0; i < SIZE; i++) {
+		sleeper_joins(test, &w[i], &news[i], i);
+		if (i % 3 == 2)
+			store_and_wake(test);
+	}
+	for (i = 0; i < SIZE; i++)
+		store_and_wake(test);
+	KUNIT_EXPECT_EQ(test, q->nr_asleep, SIZE / 4);
+	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_BUFFER, 0));
+	KUNIT_EXPECT_EQ(test, q->nr_woken, SIZE / 4);
+	q->ring.size = 0;
+	check_sleepers(test);
+	spin_unlock_irq(&q->ready_lock);
+}
+
 static void types_are_known_reserved_or_invalid(struct kunit *test)
 {
 	KUNIT_EXPECT_PTR_EQ(test, kevent_source(KEVENT_USER), &kevent_user_ops);
@@ -358,6 +472,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(removed_events_are_not_delivered),
 	KUNIT_CASE(dead_watches_report_nothing),
 	KUNIT_CASE(a_key_is_used_once),
+	KUNIT_CASE(sleepers_are_found_by_what_they_wait_for),
 	KUNIT_CASE(types_are_known_reserved_or_invalid),
 	KUNIT_CASE(sources_left_out_are_not_implemented),
 	{}
