@@ -119,8 +119,14 @@ static __always_inline int kevent_fits(struct kevent_queue *q, struct kring *to,
 	return min3(max, kring_free_slots(to), INT_MAX);
 }
 
+/* Who can take what a consumer leaves, when it has found the ring full, or not? */
+static inline enum kevent_consumers kevent_who_has_room(bool full)
+{
+	return full ? KEVENT_OF_BUFFER : KEVENT_ANY;
+}
+
 /* deliver.c */
-int kevent_leave(struct kevent_queue *q, bool full);
+int kevent_leave(struct kevent_queue *q, enum kevent_consumers others);
 bool kevent_may_go_on(void);
 
 /* rounds.c */

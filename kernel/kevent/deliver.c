@@ -20,14 +20,14 @@
 /**
  * kevent_leave - a consumer returns, or will be away for a while
  * @q: the queue
- * @full: the ring is full, or its memory away: only consumers that do not need it can
- *	  take events
+ * @others: who can take events: %KEVENT_OF_BUFFER when the ring is full,
+ *	    %KEVENT_ELSEWHERE when its memory is away
  *
  * Wakes another consumer for the remaining events, unless one is already waking.
  *
  * Return: 0, -EFAULT when KEVENT_RING_MORE could not be stored.
  */
-int kevent_leave(struct kevent_queue *q, bool full)
+int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 {
 	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
 	int err = 0;
@@ -37,7 +37,7 @@ int kevent_leave(struct kevent_queue *q, bool full)
 	if (!list_empty(&q->ready)) {
 		flags |= KEVENT_RING_MORE;
 		if (!q->nr_woken)
-			kevent_wake(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+			kevent_wake(q, others, 1);
 	}
 	if (flags != q->ring.flags && kevent_ring_here(q))
 		err = kring_set_flags(&q->ring, flags);
@@ -309,7 +309,7 @@ static __always_inline void kevent_direct_locked(struct kevent_direct *d,
 	d->again = d->looks <= 0 && !d->full && d->nr < want;
 	d->flags_err = 0;
 	if (!d->stop && !d->again && !kevent_leaves_nothing(d->q))
-		d->flags_err = kevent_leave(d->q, d->full);
+		d->flags_err = kevent_leave(d->q, kevent_who_has_room(d->full));
 }
 
 /*

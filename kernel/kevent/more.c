@@ -130,21 +130,42 @@ void kevent_more_left(struct kevent_queue *q)
 }
 
 /**
+ * kevent_pass_on - a consumer does not take what it may have been woken for
+ * @q: the queue
+ *
+ * That is a watch that is listed, or an entry in the ring, which only those can take whose
+ * entries are there.
+ */
+void kevent_pass_on(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->nr_listed)
+		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+	if (kevent_unread(q))
+		kevent_wake(q, KEVENT_OF_RING, 1);
+	kevent_more_left(q);
+}
+
+/**
  * kevent_wake_left - a process has closed its descriptor, maybe by being killed
  * @q: the queue
  *
- * It may have been woken for events that it did not take: an entry in the ring,
- * a level watch. Wakes a consumer that still sleeps, to look.
+ * Several of its threads may have been woken for events that they did not take. Who takes
+ * one that is listed wakes another consumer for the rest. Each entry in the ring has a
+ * consumer, as far as some sleep. Process context, no locks held.
  */
 void kevent_wake_left(struct kevent_queue *q)
 {
 	unsigned long flags;
+	u64 unread;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (q->nr_listed || kevent_unread(q))
-		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
-	kevent_more_left(q);
+	kevent_pass_on(q);
+	unread = kevent_unread(q);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (unread > 1)
+		kevent_wake_others(q, unread - 1);
 }
 
 /**
@@ -163,7 +184,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
-		kevent_wake(q, to->user ? KEVENT_OF_BUFFER : KEVENT_ANY, 1);
+		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY, 1);
 		kevent_more_left(q);
 	}
 	here = !to->user || kevent_ring_here(q);

@@ -16,6 +16,7 @@ struct pid;
 
 void kevent_more(struct kevent_queue *q);
 void kevent_more_left(struct kevent_queue *q);
+void kevent_pass_on(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 void kevent_retry_flags(struct kevent_queue *q);

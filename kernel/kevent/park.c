@@ -26,9 +26,8 @@ static void kevent_park_hand_on(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	/* If memory is away nobody is told by a flag. Who runs calls before it sleeps. */
-	kevent_leave(q, false);
-	if (q->nr_listed || kevent_unread(q))
-		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+	kevent_leave(q, KEVENT_ANY);
+	kevent_pass_on(q);
 }
 
 /* Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. */

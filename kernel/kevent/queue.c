@@ -211,7 +211,8 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 
 	if (kind == KEVENT_OF_RING)
 		return kevent_next_of_ring(q);
-	if (kind == KEVENT_OF_BUFFER)
+	if (kind == KEVENT_OF_BUFFER ||
+	    (kind == KEVENT_ELSEWHERE && !list_empty(&q->buffer_sleepers)))
 		return list_first_entry_or_null(&q->buffer_sleepers,
 						struct kevent_waiter, peers);
 	return list_first_entry_or_null(&q->sleepers, struct kevent_waiter,

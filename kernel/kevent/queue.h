@@ -302,10 +302,10 @@ static inline bool kevent_refuses_cmd(const struct kevent_queue *q, u32 cmd)
 	}
 }
 
-/* Has the ring entries that are unread, as far as known? Peeks. */
-static inline bool kevent_unread(const struct kevent_queue *q)
+/* How many entries of the ring are unread, as far as known? Peeks. */
+static inline u64 kevent_unread(const struct kevent_queue *q)
 {
-	return READ_ONCE(q->ring.kidx) != READ_ONCE(q->ring.uidx);
+	return READ_ONCE(q->ring.kidx) - READ_ONCE(q->ring.uidx);
 }
 
 static inline bool kevent_poll_waits(struct kevent_queue *q)

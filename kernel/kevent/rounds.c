@@ -455,7 +455,7 @@ static int kevent_round(struct kevent_round *r)
 		r->passes = q->nr_listed + 1;
 	ret = kevent_round_locked(r, &flags);
 	if (ret == (int)r->max || (ret >= 0 && !r->again))
-		r->flags_err = kevent_leave(q, r->full);
+		r->flags_err = kevent_leave(q, kevent_who_has_room(r->full));
 	kevent_unlock(q, flags);
 	kevent_round_unhold(r);
 	if (unlikely(!list_empty(&r->dead) || !list_empty(&r->oneshot)))
@@ -467,10 +467,13 @@ static int kevent_round(struct kevent_round *r)
 static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 {
 	unsigned long flags;
+	bool away;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_leave(q, err == -EFAULT && to->user);
-	if (err == -EFAULT && to->user && kevent_ring_here(q)) {
+	away = err == -EFAULT && to->user;
+	if (kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY))
+		kevent_more_left(q);
+	if (away && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	}

@@ -92,11 +92,14 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
  * @KEVENT_ANY:		any
  * @KEVENT_OF_RING:	those whose entries are in the ring
  * @KEVENT_OF_BUFFER:	those that need no room in the ring
+ * @KEVENT_ELSEWHERE:	likewise; any if none sleeps: others may have the ring in memory
+ *			that can be written
  */
 enum kevent_consumers {
 	KEVENT_ANY,
 	KEVENT_OF_RING,
 	KEVENT_OF_BUFFER,
+	KEVENT_ELSEWHERE,
 };
 
 /* With the above: have them look at the level watches again */

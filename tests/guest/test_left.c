@@ -6,12 +6,15 @@
  *	W sleeps	event, the ring is full	W sleeps on, MORE is set
  *	W of a child	two events		W takes one, MORE is set
  *	W sleeps	event			W is stuck in a fault, MORE is set
+ *	V W sleep	event, V is stuck	W takes it, if it has the ring elsewhere
+ *	V B W sleep	entry, V leaves it	W returns, and B sleeps on
  *	W X sleep	W runs; two requests	both return
  *
  * The main thread goes first on the CPU of the others: who it wakes runs after all that it
  * does.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -257,12 +260,119 @@ static void event_for_one_stuck_in_a_fault_is_told(void)
 	close_queue(&q);
 }
 
+/*
+ * Two threads are woken for entries that nobody takes. One that wants its event in a buffer
+ * could do nothing about them, and sleeps longer than those that could.
+ */
+static void entries_left_are_for_those_who_wait_for_them(void)
+{
+	struct waiter gone[2], plain, others[2];
+	struct queue q, bare;
+	int fd[2][2], i;
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	for (i = 0; i < 2; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], KEVENT_SOCKET_RECV,
+				 KEVENT_REQ_ET, i), 0);
+		start_waiter(&gone[i], &q, 1);
+	}
+	start_waiter(&plain, &bare, 1);
+	for (i = 0; i < 2; i++)
+		start_waiter(&others[i], &q, 1);
+	for (i = 0; i < 2; i++) {
+		put_byte(fd[i][1]);
+		CHECK(join_waiter(&gone[i]) > 0);
+	}
+	MUST_EQ(fdinfo(q.fd, "kevent-hits"), 2);
+	CHECK(waiter_asleep(&others[0]) && waiter_asleep(&others[1]));
+	MUST_EQ(close(dup(q.fd)), 0);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(join_waiter(&others[i]), 2);
+	CHECK(waiter_asleep(&plain));
+	request(&q);
+	CHECK_EQ(join_waiter(&plain), 0);
+	close_queue(&q);
+}
+
+/*
+ * A ring in memory that a child has at the same address, a pipe in the queue, and one whose
+ * end tells a child to end
+ */
+struct ours {
+	struct queue	q;
+	int		fd[2], end[2];
+};
+
+static void open_ours(struct ours *o)
+{
+	o->q = (struct queue){ .size = 8, .bytes = PAGE };
+	o->q.ring = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(o->q.ring != MAP_FAILED);
+	o->q.fd = kevent_init(o->q.ring, 8, 0);
+	MUST(o->q.fd >= 0);
+	open_pipe(o->fd);
+	MUST_EQ(add_pipe(o->q.fd, o->fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET,
+			 7), 0);
+	MUST_EQ(pipe2(o->end, O_CLOEXEC), 0);
+}
+
+/* Its end would have another thread look, so it waits for that of the test. */
+static int put_byte_and_stay(void *arg)
+{
+	struct ours *o = arg;
+	char byte;
+
+	close(o->end[1]);
+	put_byte(o->fd[1]);
+	CHILD_MUST(read(o->end[0], &byte, 1) == 0);
+	return 0;
+}
+
+static int attach_and_take(void *arg)
+{
+	struct ours *o = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(kevent_ctl(o->q.fd, KEVENT_CTL_ATTACH, 8,
+			      (void *)o->q.ring) == 0);
+	CHILD_MUST(next_event(&o->q, &ev, -1) == 1);
+	CHILD_MUST(ev.ptr == 7);
+	return 0;
+}
+
+/* The older one cannot write its mapping, and the younger one can. */
+static void event_is_for_who_can_write_the_ring(void)
+{
+	pid_t taker, writer;
+	struct waiter w;
+	struct ours o;
+
+	open_ours(&o);
+	start_waiter(&w, &o.q, 8);
+	taker = start_child(attach_and_take, &o);
+	MUST(sleeps_in(taker, __NR_kevent_wait));
+	MUST_EQ(mprotect(o.q.ring, PAGE, PROT_READ), 0);
+	writer = start_child(put_byte_and_stay, &o);
+	CHECK_EQ(join_child(taker, PATIENCE_MS), 0);
+	close(o.end[1]);
+	CHECK_EQ(join_child(writer, PATIENCE_MS), 0);
+	/* It has failed, and the other may have been faster to store the entry. */
+	CHECK(join_waiter(&w) == -EFAULT || w.actor.ret == 1);
+	MUST_EQ(mprotect(o.q.ring, PAGE, PROT_READ | PROT_WRITE), 0);
+	close_queue(&o.q);
+}
+
 static const struct test_case cases[] = {
 	TEST(event_beside_a_request_is_told),
 	TEST_EACH(each_request_ends_a_wait),
 	TEST(event_for_a_sleeper_on_a_full_ring_is_told),
 	TEST(event_left_by_one_without_the_ring_is_told),
 	TEST(event_for_one_stuck_in_a_fault_is_told),
+	TEST(entries_left_are_for_those_who_wait_for_them),
+	TEST(event_is_for_who_can_write_the_ring),
 	{}
 };
 
