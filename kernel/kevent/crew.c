@@ -333,7 +333,7 @@ static int kevent_server_block(struct kevent_server *s,
 	lockdep_assert_held(&crew->lock);
 
 	list_add_tail(&s->link, &crew->idle);
-	set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+	set_current_state(TASK_INTERRUPTIBLE);
 	raw_spin_unlock_irq(&crew->lock);
 	if (at == KTIME_MAX)
 		schedule();
@@ -344,7 +344,7 @@ static int kevent_server_block(struct kevent_server *s,
 	__set_current_state(TASK_RUNNING);
 	raw_spin_lock_irq(&crew->lock);
 	list_del_init(&s->link);
-	if (signal_pending(current))
+	if (kevent_is_interrupted())
 		return -EINTR;
 	return left ? 0 : -ETIME;
 }
@@ -392,11 +392,23 @@ static bool kevent_server_is_closed(struct kevent_server *s, int fd)
 	return !kevent_is_open(fd, crew->queue);
 }
 
+/* A server that is to be frozen leaves chains to others. */
+static void kevent_server_freeze(struct kevent_server *s)
+	__must_hold(&s->crew->lock)
+{
+	struct kevent_crew *crew = s->crew;
+
+	kevent_server_give_back(s);
+	raw_spin_unlock_irq(&crew->lock);
+	kevent_freeze();
+	raw_spin_lock_irq(&crew->lock);
+}
+
 /* Wait for a job: 0, -EINTR, -ETIME, -EBADF. */
 static int kevent_server_wait(struct kevent_server *s, int fd,
 			      const struct kevent_deadline *until)
 {
-	int err = signal_pending(current) ? -EINTR : 0;
+	int err = kevent_is_interrupted() ? -EINTR : 0;
 
 	guard(raw_spinlock_irq)(&s->crew->lock);
 	for (;;) {
@@ -405,6 +417,10 @@ static int kevent_server_wait(struct kevent_server *s, int fd,
 		if (err == -EBADF || err == -EINTR) {
 			kevent_server_give_back(s);
 			return err;
+		}
+		if (unlikely(freezing(current))) {
+			kevent_server_freeze(s);
+			continue;
 		}
 		if (kevent_server_take(s)) {
 			kevent_crew_dispatch(s->crew);

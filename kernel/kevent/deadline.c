@@ -6,8 +6,10 @@
 #include <linux/compat.h>
 #include <linux/errno.h>
 #include <linux/fault-inject-usercopy.h>
+#include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/minmax.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/time_namespace.h>
@@ -129,7 +131,7 @@ bool kevent_deadline_is_past(const struct kevent_deadline *until)
  */
 int kevent_deadline_over(const struct kevent_deadline *until)
 {
-	if (signal_pending(current))
+	if (kevent_is_interrupted())
 		return -EINTR;
 	return until->nowait || kevent_deadline_is_past(until) ? -ETIME : 0;
 }
@@ -190,4 +192,21 @@ bool kevent_block_until(const struct kevent_deadline *until)
 {
 	return until->span == KTIME_MAX ? kevent_block_until_at(until) :
 					  kevent_block_until_either(until);
+}
+
+/**
+ * kevent_freeze - the current thread is frozen, if it is to be, until it is thawed
+ *
+ * No locks held, and on no list of those who can be woken. It does not end the wait.
+ */
+void kevent_freeze(void)
+{
+	struct sighand_struct *sighand =
+		rcu_dereference_protected(current->sighand, true);
+
+	try_to_freeze();
+	/* The freezer has marked it as for a signal. */
+	spin_lock_irq(&sighand->siglock);
+	recalc_sigpending();
+	spin_unlock_irq(&sighand->siglock);
 }

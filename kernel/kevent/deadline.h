@@ -5,8 +5,10 @@
 #ifndef _KEVENT_DEADLINE_H
 #define _KEVENT_DEADLINE_H
 
+#include <linux/freezer.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/types.h>
 
 struct __kernel_timespec;
@@ -39,6 +41,21 @@ int kevent_deadline_over(const struct kevent_deadline *until);
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
 bool kevent_block_until(const struct kevent_deadline *until);
+void kevent_freeze(void);
+
+/**
+ * kevent_is_interrupted - has the current thread a signal?
+ *
+ * Return: false if it is to be frozen: then it has the same mark.
+ */
+static inline bool kevent_is_interrupted(void)
+{
+	if (likely(!signal_pending(current)))
+		return false;
+	/* Pairs with the lock of fake_signal_wake_up(): that a task freezes is known first. */
+	smp_rmb();
+	return !freezing(current);
+}
 
 /**
  * kevent_deadline_get - read the timeout of a caller
@@ -77,6 +94,10 @@ static inline void kevent_deadline_start(struct kevent_deadline *until)
 /**
  * kevent_block - sleep; the caller has set its state
  * @until: how long
+ *
+ * The state is not TASK_FREEZABLE: then the thread would be frozen where it is, and who
+ * wakes it could not see that it does not run. Awake, it leaves the list that it sleeps
+ * on, hands on what it was woken for, and calls kevent_freeze().
  *
  * Return: whether the time is over.
  */

@@ -12,7 +12,6 @@
 
 #include <linux/cleanup.h>
 #include <linux/errno.h>
-#include <linux/freezer.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -238,7 +237,7 @@ int kevent_limit_park(struct kevent_member *m, int why)
 	if (why)
 		return why;
 	m->waits = true;
-	set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+	set_current_state(TASK_INTERRUPTIBLE);
 	kevent_limit_uncount(l, m);
 	list_add_tail(&m->link, &l->parked);
 	l->nr_parked++;

@@ -6,8 +6,8 @@
  * for events under ready_lock before it sleeps among the others.
  */
 
+#include <linux/freezer.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 
 #include "collect.h"
 #include "deadline.h"
@@ -40,7 +40,7 @@ static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 
 	if (q->wake_request)
 		why = -ECANCELED;
-	else if (!why && signal_pending(current))
+	else if (!why && kevent_is_interrupted())
 		why = -EINTR;
 	ret = kevent_limit_park(m, why);
 	if (ret == -ECANCELED && !m->requested)
@@ -48,6 +48,14 @@ static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 	if (ret == KEVENT_PARKED)
 		kevent_park_hand_on(q);
 	return ret;
+}
+
+/* A member that was parked is to be frozen. It may have been let go: then another one is. */
+static void kevent_park_freeze(struct kevent_queue *q, struct kevent_member *m)
+{
+	kevent_limit_rest(m);
+	kevent_wake_left(q);
+	kevent_freeze();
 }
 
 /* Returns what kevent_park_locked() does, but for KEVENT_PARKED. */
@@ -66,6 +74,8 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 			return ret;
 		timed_out = kevent_block(until);
 		kevent_limit_unparked(m);
+		if (unlikely(freezing(current)))
+			kevent_park_freeze(q, m);
 	}
 }
 

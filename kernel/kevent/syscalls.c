@@ -325,7 +325,7 @@ static noinline int kevent_wait_ended(struct kevent_queue *q,
 	/* Whatever was stored: another thread may have taken it. */
 	if (ret == -ECANCELED)
 		return 0;
-	if (signal_pending(current) && !until->nowait && ret != -ETIME &&
+	if (kevent_is_interrupted() && !until->nowait && ret != -ETIME &&
 	    !kevent_has_unread(q))
 		return -EINTR;
 	stored = kevent_stored(q, news->old_kidx);

@@ -88,12 +88,18 @@ static bool kevent_may_collect(struct kevent_queue *q,
 	return !news || kevent_has_room(q);
 }
 
+/* What kevent_sleep_locked() returns for a consumer that has to sleep */
+#define KEVENT_SLEEPS_ON	3
+/* ... for one that is to be frozen first */
+#define KEVENT_FREEZES		4
+
 /* A consumer is about to sleep. What it waits for has not come, under this lock. */
 static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	__set_current_state(TASK_INTERRUPTIBLE | TASK_FREEZABLE);
+	__set_current_state(TASK_INTERRUPTIBLE);
+	w->woken = false;
 	kevent_sleepers_add(q, w);
 }
 
@@ -106,7 +112,6 @@ static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
 		kevent_sleepers_del(q, w);
 	q->nr_asleep--;
 	q->nr_woken -= w->woken;
-	w->woken = false;
 	return w->look && !list_empty(&q->level);
 }
 
@@ -186,14 +191,24 @@ int kevent_try_again(const struct kevent_deadline *until,
 	return looks->over && looks->left-- ? 0 : err;
 }
 
-/* What kevent_sleep_locked() returns for a consumer that has to sleep */
-#define KEVENT_SLEEPS_ON	3
+/*
+ * A consumer is to be frozen, and does not take what it was woken for. It sleeps on no list
+ * meanwhile, so events are for others.
+ */
+static int kevent_freezes(struct kevent_queue *q, const struct kevent_waiter *w)
+{
+	if (w->woken)
+		kevent_pass_on(q);
+	return KEVENT_FREEZES;
+}
 
 static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 			       bool timed_out, const struct kevent_looks *looks)
 {
 	if (kevent_is_requested(q, w))
 		return -ECANCELED;
+	if (unlikely(freezing(current)))
+		return kevent_freezes(q, w);
 	if (!looks->over && kevent_may_collect(q, w->news))
 		return kevent_slept(q, w);
 	if (!list_empty(&q->ready)) {
@@ -209,10 +224,26 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	/* As long as others look, nobody knows that nothing is ready. */
 	if (timed_out && !q->nr_taken)
 		return -ETIME;
-	if (signal_pending(current))
+	if (kevent_is_interrupted())
 		return -EINTR;
 	kevent_join(q, w);
 	return KEVENT_SLEEPS_ON;
+}
+
+/* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
+static bool kevent_sleep_once(struct kevent_queue *q,
+			      const struct kevent_waiter *w,
+			      const struct kevent_deadline *until, u32 window,
+			      bool timed_out)
+{
+	if (unlikely(kevent_is_member(w)))
+		kevent_limit_rest(w->news->member);
+	if (timed_out) {
+		schedule();
+		return true;
+	}
+	return window ? kevent_coalesce_block(q, window, until) :
+			kevent_block(until);
 }
 
 /**
@@ -250,18 +281,18 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	if (news)
 		last = kevent_follow(q, !until->nowait);
 	w.missed = kevent_missed_look(q, looks);
-	while ((ret = kevent_sleep_locked(q, &w, timed_out, looks)) ==
+	while ((ret = kevent_sleep_locked(q, &w, timed_out, looks)) >=
 	       KEVENT_SLEEPS_ON) {
+		if (unlikely(ret == KEVENT_FREEZES)) {
+			spin_unlock_irqrestore(&q->ready_lock, flags);
+			kevent_freeze();
+			spin_lock_irqsave(&q->ready_lock, flags);
+			w.missed |= kevent_missed_look(q, looks);
+			continue;
+		}
 		window = timed_out ? 0 : kevent_coalesce_begin(q, &w);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
-		if (unlikely(kevent_is_member(&w)))
-			kevent_limit_rest(news->member);
-		if (timed_out)
-			schedule();
-		else
-			timed_out = window ?
-				kevent_coalesce_block(q, window, until) :
-				kevent_block(until);
+		timed_out = kevent_sleep_once(q, &w, until, window, timed_out);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {
 			ret = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Consumers that something else holds, kills or confines: the cgroup freezer, SIGSTOP, a
+ * Consumers that something else holds, kills or confines: both cgroup freezers, SIGSTOP, a
  * memory cgroup, a user namespace
  *
  * Seccomp filters are in suite refuse, namespaces of pids and times in proc and timer,
@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "aio.h"
 #include "helpers.h"
 
 #define SOME_USER	4242
@@ -247,6 +251,230 @@ static void event_waits_for_traced_consumers(void)
 	close_scene(&s);
 }
 
+/*
+ * The freezer of cgroup version 1 holds single threads, and sends no signal. A thread that it
+ * holds cannot be killed, so nothing may end a test in between.
+ */
+#define FREEZER		"/tmp/confined-freezer"
+#define COLD		FREEZER "/cold"
+
+static void set_cold(const char *state)
+{
+	uint64_t start = now_ns();
+	char text[32];
+
+	write_file(COLD "/freezer.state", state);
+	do {
+		read_file(COLD "/freezer.state", text, sizeof(text));
+	} while (strncmp(text, state, strlen(state)) &&
+		 CHECK(patient(start, PATIENCE_MS)));
+}
+
+static void hold(const struct actor *a)
+{
+	char tid[16];
+
+	mkdir(FREEZER, 0700);
+	MUST_EQ(mount("kevent", FREEZER, "cgroup", 0, "freezer"), 0);
+	MUST_EQ(mkdir(COLD, 0700), 0);
+	snprintf(tid, sizeof(tid), "%d", atomic_load(&a->tid));
+	write_file(COLD "/tasks", tid);
+	set_cold("FROZEN");
+}
+
+/* The thread may end at once. */
+static void let_go(const struct actor *a)
+{
+	int tasks = open(FREEZER "/tasks", O_WRONLY | O_CLOEXEC);
+	uint64_t start = now_ns();
+
+	set_cold("THAWED");
+	dprintf(tasks, "%d", atomic_load(&a->tid));
+	close(tasks);
+	while (rmdir(COLD) && patient(start, PATIENCE_MS))
+		;
+	CHECK_EQ(umount(FREEZER), 0);
+	CHECK_EQ(rmdir(FREEZER), 0);
+}
+
+/* Nothing may end the test here. */
+static bool ends_in_time(struct actor *a)
+{
+	uint64_t start = now_ns();
+
+	while (!actor_ended(a))
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
+/* Both sleep, the older one is held; the event is for the other, and the next for it. */
+static void held_thread_leaves_its_events_to_others(struct queue *q)
+{
+	struct waiter held, other;
+	struct ukevent ev;
+	int fd[2];
+	bool came;
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
+	start_waiter(&held, q, 1);
+	start_waiter(&other, q, 1);
+	hold(&held.actor);
+	put_byte(fd[1]);
+	came = ends_in_time(&other.actor);
+	let_go(&held.actor);
+	CHECK(came);
+	CHECK_EQ(join_waiter(&other), 1);
+	if (q->size)
+		MUST(kevent_ring_next(q->ring, q->size, &ev));
+	/* Its wait has not ended, but the ring has what it waits for. */
+	if (!q->size) {
+		CHECK(sleeps_in(held.actor.tid, __NR_kevent_get_events));
+		put_byte(fd[1]);
+	}
+	CHECK_EQ(join_waiter(&held), 1);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void event_waits_for_held_threads(struct queue *q)
+{
+	struct waiter held;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
+	start_waiter(&held, q, 1);
+	hold(&held.actor);
+	CHECK_EQ(fdinfo(q->fd, "kevent-waiting"), 0);
+	put_byte(fd[1]);
+	let_go(&held.actor);
+	CHECK_EQ(join_waiter(&held), 1);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+#ifdef __LP64__
+/* A thread for which a limit of one holds */
+static long waits_with_a_limit(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_wait_arg wait = {
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC,
+		.max_running = 1,
+	};
+
+	return kevent_wait(q->fd, 1, 0, NULL, KEVENT_FLAGS_ARG, &wait);
+}
+
+/* One that runs until it is told to wait without a limit */
+struct runner {
+	struct actor	actor;
+	struct queue	*q;
+	_Atomic int	runs, leaves;
+};
+
+static long runs_until_told(void *arg)
+{
+	struct kevent_wait_arg wait = {
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC,
+		.max_running = 1,
+	};
+	struct timespec now = { 0 };
+	struct runner *r = arg;
+
+	kevent_wait(r->q->fd, 1, 0, &now, KEVENT_FLAGS_ARG, &wait);
+	atomic_store(&r->runs, 1);
+	while (!atomic_load(&r->leaves))
+		sched_yield();
+	return wait_ring(r->q, 1, 1);
+}
+
+static void start_runner(struct runner *r, struct queue *q)
+{
+	uint64_t start = now_ns();
+
+	*r = (struct runner){ .q = q };
+	start_actor(&r->actor, runs_until_told, r);
+	while (!atomic_load(&r->runs))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void await_parked(struct queue *q, int nr)
+{
+	uint64_t start = now_ns();
+
+	while (fdinfo(q->fd, "kevent-parked") != nr)
+		MUST(patient(start, PATIENCE_MS));
+}
+
+/* When the one that runs leaves, the other one that is parked goes on. */
+static void held_thread_keeps_no_place(void)
+{
+	struct actor held, other;
+	struct runner r;
+	struct queue q;
+	bool came;
+
+	open_queue(&q, 8);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 1), 0);
+	start_runner(&r, &q);
+	start_actor(&held, waits_with_a_limit, &q);
+	await_parked(&q, 1);
+	start_actor(&other, waits_with_a_limit, &q);
+	await_parked(&q, 2);
+	hold(&held);
+	atomic_store(&r.leaves, 1);
+	CHECK(ends_in_time(&r.actor));
+	CHECK_EQ(mark_user(q.fd, 1, 1), 1);
+	came = ends_in_time(&other);
+	let_go(&held);
+	CHECK(came);
+	join_actor(&r.actor, PATIENCE_MS);
+	join_actor(&other, PATIENCE_MS);
+	join_actor(&held, PATIENCE_MS);
+	close_queue(&q);
+}
+
+static long serves(void *arg)
+{
+	struct queue *q = arg;
+
+	return serve(q->fd, 2, -1);
+}
+
+/* A chain that cannot be made at once is for a thread that runs. */
+static void held_thread_takes_no_chain(void)
+{
+	struct actor held, other;
+	struct kevent_call c;
+	struct ukevent ev;
+	struct queue q;
+	char byte;
+	int fd[2], got;
+
+	open_queue(&q, 0);
+	open_blocking_pipe(fd);
+	start_actor(&held, serves, &q);
+	MUST(sleeps_in(held.tid, __NR_kevent_wait));
+	start_actor(&other, serves, &q);
+	MUST(sleeps_in(other.tid, __NR_kevent_wait));
+	hold(&held);
+	c = ENTRY(SYS_read, fd[0], &byte, 1);
+	CHECK_EQ(submit(q.fd, &c, 1, COOKIE), SUBMITTED);
+	put_byte(fd[1]);
+	got = get_events(q.fd, 1, 1, PATIENCE_MS, &ev);
+	let_go(&held);
+	CHECK_EQ(got, 1);
+	close_queue(&q);
+	join_actor(&other, PATIENCE_MS);
+	join_actor(&held, PATIENCE_MS);
+	close(fd[0]);
+	close(fd[1]);
+}
+#endif
+
 /* Adds watches to its own queue, then wants more memory than the group has. */
 static int wants_too_much(void *arg)
 {
@@ -331,6 +559,12 @@ static const struct test_case cases[] = {
 	TEST(event_waits_for_stopped_consumers),
 	TEST(traced_consumer_leaves_its_events_to_others),
 	TEST(event_waits_for_traced_consumers),
+	TEST_EACH(held_thread_leaves_its_events_to_others),
+	TEST_EACH(event_waits_for_held_threads),
+#ifdef __LP64__
+	TEST(held_thread_keeps_no_place),
+	TEST(held_thread_takes_no_chain),
+#endif
 	TEST(process_killed_for_memory_leaves_nothing),
 	TEST(root_of_a_user_namespace_has_the_limits),
 	{}
