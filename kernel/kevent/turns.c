@@ -336,14 +336,26 @@ static u32 owed_flags(__poll_t mask)
 	return (__force u32)mask << EV_POLL_OWED_SHIFT;
 }
 
-/*
- * Has a queue more to do than consumers? Looks without its lock: a wrong answer
- * costs a turn.
+/**
+ * enum kevent_rank - which queues come first
+ * @AWAITED:	a consumer sleeps, or spins, and takes what comes
+ * @IDLE:	all that came was taken: one may look soon
+ * @BEHIND:	has more to do than consumers
+ * @NR_RANKS:	how many there are
  */
-static bool is_behind(struct kevent_queue *q)
+enum kevent_rank {
+	AWAITED,
+	IDLE,
+	BEHIND,
+	NR_RANKS,
+};
+
+/* Looks without the lock of the queue: a wrong answer costs a turn. */
+static enum kevent_rank rank_of(struct kevent_queue *q)
 {
-	return !kevent_sleeps(q) && !atomic_read(&q->busy.spinning) &&
-	       (READ_ONCE(q->nr_listed) || kevent_unread(q));
+	if (kevent_sleeps(q) || atomic_read(&q->busy.spinning))
+		return AWAITED;
+	return READ_ONCE(q->nr_listed) || kevent_unread(q) ? BEHIND : IDLE;
 }
 
 static bool wants(const struct kevent_poll *kp, __poll_t mask)
@@ -401,8 +413,8 @@ static struct kevent_poll *find_last(const struct kevent_turn *turn, u32 mark)
 
 /*
  * Offer it to those whose turn it is, from the one behind the last one on, until
- * nothing is left. Queues that are behind come last. Each watch is looked at twice at
- * most, and at most one queue takes each condition.
+ * nothing is left, rank by rank. A watch is offered each condition again if its queue has
+ * had a better rank, since that may have changed. At most one queue takes each.
  */
 static void take_turns(struct kevent_turn *turn)
 {
@@ -410,17 +422,17 @@ static void take_turns(struct kevent_turn *turn)
 							  EV_POLL_LAST_ROOM;
 	struct kevent_poll *last = find_last(turn, mark), *taker = NULL;
 	struct kevent_poll *start, *kp;
-	unsigned int round;
+	enum kevent_rank rank;
 	__poll_t taken;
 
 	lockdep_assert_held(&turn->head->lock);
 
 	start = last ? next_in_turn(turn, last) : turn->first;
-	for (round = 0; round < 2; round++) {
+	for (rank = AWAITED; rank < NR_RANKS; rank++) {
 		kp = start;
 		do {
 			if (!wants(kp, turn->left) ||
-			    (!round && is_behind(kp->kf.ke.queue)))
+			    rank_of(kp->kf.ke.queue) > rank)
 				continue;
 			taken = offer_to_queue(turn, kp);
 			turn->left &= ~taken;

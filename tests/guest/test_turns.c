@@ -154,6 +154,26 @@ static void idle_queues_alternate(void)
 	close_pair(&p);
 }
 
+/* Each time it is the turn of the other queue, too, which has nothing to do. */
+static void queue_with_a_waiter_comes_first(void)
+{
+	struct waiter w;
+	struct pair p;
+	unsigned int i;
+
+	open_pair(&p, ET, ET);
+	for (i = 0; i < 6; i++) {
+		start_waiter(&w, &p.q[1], 1);
+		put_byte(p.fd[1]);
+		CHECK_EQ(fdinfo(p.q[0].fd, "kevent-ready"), 0);
+		kevent_ctl(p.q[1].fd, KEVENT_CTL_READY, 0, NULL);
+		CHECK_EQ(join_waiter(&w), 1);
+		CHECK_EQ(who_has(&p), 0);
+		take_bytes(p.fd[0]);
+	}
+	close_pair(&p);
+}
+
 /* It is the turn of the first queue, but its earlier event is still unread. */
 static void queue_that_is_behind_is_skipped(void)
 {
@@ -679,6 +699,7 @@ static void a_write_is_linear_in_watches_of_a_file(void)
 static const struct test_case cases[] = {
 	TEST(one_accept_wakes_one_queue),
 	TEST(idle_queues_alternate),
+	TEST(queue_with_a_waiter_comes_first),
 	TEST(queue_that_is_behind_is_skipped),
 	TEST(level_watch_stays_while_its_entry_is_unread),
 	TEST(one_is_told_though_all_are_behind),
