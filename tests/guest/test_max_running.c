@@ -938,6 +938,35 @@ static void consumer_without_a_limit_gets_the_event(void)
 	close_team(t, 3);
 }
 
+/* B is woken for an entry in the ring, and hands it on, but not to one with a buffer. */
+static void entry_is_for_one_that_waits_for_it(void)
+{
+	struct team *t = open_team(3, 1);
+	struct worker *a = &t->w[0], *b = &t->w[1], *c = &t->w[2];
+	struct queue bare = { .fd = t->q.fd };
+	struct waiter plain;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(t->q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 20),
+		0);
+	sleeps(a);
+	sleeps(b);
+	start_waiter(&plain, &bare, 1);
+	c->max = 0;
+	sleeps(c);
+	mark(t, 1);
+	CHECK_EQ(result(a), 1);
+	put_byte(fd[1]);
+	MUST_EQ(fdinfo(t->q.fd, "kevent-hits"), 1);
+	CHECK_EQ(result(c), 20);
+	CHECK(parked(t, 1));
+	CHECK(!is_done(b) && waiter_asleep(&plain));
+	request(t);
+	CHECK_EQ(join_waiter(&plain), 0);
+	close_team(t, 3);
+}
+
 #ifdef __LP64__
 static long serves(struct worker *w)
 {
@@ -1124,6 +1153,7 @@ static const struct test_case cases[] = {
 	TEST(wait_without_a_limit_ends_membership),
 	TEST(wait_elsewhere_without_a_limit_is_a_block),
 	TEST(consumer_without_a_limit_gets_the_event),
+	TEST(entry_is_for_one_that_waits_for_it),
 #ifdef __LP64__
 	TEST(one_that_serves_is_no_member),
 #endif
