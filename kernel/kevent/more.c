@@ -4,53 +4,113 @@
  *
  * A miss is often made where the ring is not: by another process, by an interrupt
  * of one, on an idle CPU. Then the thread that waited for the ring last stores the
- * flag, on its way back to user mode.
+ * flag, on its way back to user mode; or a worker, if another one is to do that already.
  */
 
+#include <linux/kthread.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 #include <linux/task_work.h>
 #include <linux/tick.h>
+#include <linux/workqueue.h>
 
 #include "mapping.h"
 #include "more.h"
 #include "window.h"
 
-/* Returns -EFAULT when the ring needs to be faulted in first. */
-static int kevent_more_store(struct kevent_queue *q)
+/* Returns -EFAULT when the ring at @where needs to be faulted in first. */
+static int kevent_more_store(struct kevent_queue *q, struct kring *where)
 {
-	lockdep_assert_held(&q->ready_lock);
+	unsigned long flags;
+	int err = 0;
 
-	if (list_empty(&q->ready) || !kevent_ring_here(q))
-		return 0;
-	return kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready) && kevent_ring_here(q))
+		err = kring_set_flags(&q->ring,
+				      q->ring.flags | KEVENT_RING_MORE);
+	*where = q->ring;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return err;
+}
+
+/* Faults memory in only where that does not wait, as after fork(). */
+static void kevent_more_try(struct kevent_queue *q)
+{
+	struct kring where;
+
+	if (!kevent_more_store(q, &where) || !kring_fault_in_flags(&where))
+		return;
+	kevent_window(q, KEVENT_WINDOW_MORE_FAULT);
+	kevent_more_store(q, &where);
 }
 
 /*
- * In the consumer's thread, about to return to user mode from any call. So it
- * faults memory in only where that does not wait, as after fork(). From the moment
- * that the lock is released the work may be queued again, even before this returns.
+ * In the thread that was the consumer, about to return to user mode from any call. The
+ * next miss may queue it again at once: it looks at the ready list only after that.
  */
 static void kevent_more_work(struct callback_head *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
 					      more_work);
-	struct kring where;
-	int err;
+	unsigned long flags;
 
-	spin_lock_irq(&q->ready_lock);
+	spin_lock_irqsave(&q->ready_lock, flags);
 	WARN_ON_ONCE(!q->more_queued);
 	q->more_queued = false;
-	err = kevent_more_store(q);
-	where = q->ring;
-	spin_unlock_irq(&q->ready_lock);
-	if (err && kring_fault_in_flags(&where)) {
-		kevent_window(q, KEVENT_WINDOW_MORE_FAULT);
-		spin_lock_irq(&q->ready_lock);
-		kevent_more_store(q);
-		spin_unlock_irq(&q->ready_lock);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	kevent_more_try(q);
+	kevent_queue_put(q);
+}
+
+/* The address space of the thread that waited last, with a reference; or NULL */
+static struct mm_struct *kevent_consumer_mm(struct kevent_queue *q)
+{
+	struct task_struct *task;
+	struct mm_struct *mm;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	task = get_pid_task(q->consumer, PIDTYPE_PID);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!task)
+		return NULL;
+	mm = get_task_mm(task);
+	put_task_struct(task);
+	return mm;
+}
+
+/*
+ * @more_work is on its way in a thread that may sleep in the kernel for any time, and
+ * another one has waited since, which may look at memory only. One work item of a queue
+ * is enough for any number of threads, and cancelling @more_work would walk all that its
+ * thread has to do, with interrupts off.
+ */
+static void kevent_more_worker(struct work_struct *work)
+{
+	struct kevent_queue *q = container_of(work, struct kevent_queue,
+					      more_worker);
+	struct mm_struct *mm = kevent_consumer_mm(q);
+
+	if (mm) {
+		kthread_use_mm(mm);
+		kevent_more_try(q);
+		kthread_unuse_mm(mm);
+		mmput(mm);
 	}
 	kevent_queue_put(q);
+}
+
+static void kevent_more_by_worker(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!q->more_worker.func)
+		INIT_WORK(&q->more_worker, kevent_more_worker);
+	/* It takes the lock before it drops the reference. */
+	if (queue_work(system_unbound_wq, &q->more_worker))
+		refcount_inc(&q->refs);
 }
 
 /*
@@ -83,6 +143,10 @@ static void kevent_more_later(struct kevent_queue *q)
 
 	lockdep_assert_held(&q->ready_lock);
 
+	if (q->more_queued) {
+		kevent_more_by_worker(q);
+		return;
+	}
 	guard(rcu)();
 	task = pid_task(q->consumer, PIDTYPE_PID);
 	if (!task)
@@ -91,6 +155,7 @@ static void kevent_more_later(struct kevent_queue *q)
 	q->more_queued = !task_work_add(task, &q->more_work, TWA_NONE);
 	if (!q->more_queued)
 		return;
+	q->more_elsewhere = false;
 	refcount_inc(&q->refs);
 	kevent_more_notify(q, task);
 }
@@ -107,7 +172,8 @@ void kevent_more(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE || q->more_queued)
+	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE ||
+	    (q->more_queued && !q->more_elsewhere))
 		return;
 	if (q->ring.away || !kevent_ring_here(q) ||
 	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
@@ -230,5 +296,6 @@ struct pid *kevent_follow(struct kevent_queue *q, bool sleeps)
 	if (last == task_pid(current))
 		return NULL;
 	q->consumer = get_pid(task_pid(current));
+	q->more_elsewhere = true;
 	return last;
 }

@@ -19,6 +19,7 @@
 #include <linux/types.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "index.h"
 #include "kevent.h"
@@ -109,10 +110,13 @@ struct kevent_busy {
  * @consumer:	R: the thread that last waited for the ring, or created it; see
  *		kevent_more()
  * @consumer_sleeps: R: that wait could have slept
- * @more_work:	R: runs in @consumer, and holds a reference to the queue
+ * @more_work:	R: runs in the thread that was @consumer, and holds a reference to the queue
  * @more_queued: R: @more_work is on the task's list. Set by who puts it there, cleared
  *		by kevent_more_work() as its first step and by nobody else: after that
  *		another miss may queue it again at any time
+ * @more_elsewhere: R: @consumer is another thread since it was queued last
+ * @more_worker: R: does the same for @consumer then, and holds a reference, too; set by the
+ *		first miss that needs it
  * @poll_wait:	poll() on the queue's own descriptor
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
  *		kevent_unlock_later(). Idle once the file of the queue is gone
@@ -180,7 +184,9 @@ struct kevent_queue {
 	struct wakeup_source	*wakeup;
 	struct pid		*consumer;
 	struct callback_head	more_work;
+	struct work_struct	more_worker;
 	bool			more_queued;
+	bool			more_elsewhere;
 	bool			consumer_sleeps;
 	wait_queue_head_t	poll_wait;
 	struct irq_work		poll_work;

@@ -8,6 +8,7 @@
  *	W sleeps	event			W is stuck in a fault, MORE is set
  *	V W sleep	event, V is stuck	W takes it, if it has the ring elsewhere
  *	V B W sleep	entry, V leaves it	W returns, and B sleeps on
+ *	V is to say it, blocks; W waits		events that come then: MORE is set
  *	W X sleep	W runs; two requests	both return
  *
  * The main thread goes first on the CPU of the others: who it wakes runs after all that it
@@ -365,6 +366,54 @@ static void event_is_for_who_can_write_the_ring(void)
 	close_queue(&o.q);
 }
 
+/* A thread that waits for the ring once and then blocks in another call */
+struct absent {
+	struct actor	actor;
+	struct queue	*q;
+	int		fd[2];
+};
+
+static long wait_and_block(void *arg)
+{
+	struct absent *a = arg;
+	char byte;
+
+	return wait_ring(a->q, 1, 0) + read(a->fd[0], &byte, 1);
+}
+
+/*
+ * The thread that is to set the flag on its way to user mode is not on its way. Another one
+ * has waited since, and looks at memory only.
+ */
+static void event_is_told_to_who_waited_last(void)
+{
+	struct ukevent ev;
+	struct absent a;
+	struct queue q;
+	int fd[2], i;
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
+	a.q = &q;
+	MUST_EQ(pipe2(a.fd, O_CLOEXEC), 0);
+	start_actor(&a.actor, wait_and_block, &a);
+	MUST(sleeps_in(a.actor.tid, __NR_read));
+	put_byte_from_outside(fd[1]);
+	MUST_EVENT(&q, &ev);
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(wait_ring(&q, 1, 0), 0);
+		put_byte_from_outside(fd[1]);
+		await_more(&q);
+		MUST_EVENT(&q, &ev);
+		CHECK(!has_more(&q));
+	}
+	put_byte(a.fd[1]);
+	join_actor(&a.actor, PATIENCE_MS);
+	CHECK_EQ(a.actor.ret, 1);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(event_beside_a_request_is_told),
 	TEST_EACH(each_request_ends_a_wait),
@@ -373,6 +422,7 @@ static const struct test_case cases[] = {
 	TEST(event_for_one_stuck_in_a_fault_is_told),
 	TEST(entries_left_are_for_those_who_wait_for_them),
 	TEST(event_is_for_who_can_write_the_ring),
+	TEST(event_is_told_to_who_waited_last),
 	{}
 };
 
