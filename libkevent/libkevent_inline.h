@@ -8,6 +8,14 @@
 #ifndef LIBKEVENT_INLINE_H
 #define LIBKEVENT_INLINE_H
 
+#ifdef __cplusplus
+#if __cplusplus < 201103L
+#error "libkevent needs C++11 or later"
+#endif
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#error "libkevent needs C11 or later: -std=gnu11"
+#endif
+
 #ifndef KEVENT_INLINE
 #define KEVENT_INLINE	static inline
 #endif

@@ -381,7 +381,7 @@ static int read_shape(int fd, struct shape *s)
 
 static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags)
 {
-	struct hello hello = {};
+	struct hello hello = { 0 };
 	struct shape s;
 	int ret = receive_hello(l, sock, &hello);
 

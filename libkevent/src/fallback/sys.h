@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #define fb_sys(...)						\
-({								\
+__extension__ ({						\
 	int __saved = errno;					\
 	long __ret = syscall(__VA_ARGS__);			\
 								\
@@ -24,7 +24,7 @@
 
 /* The same for functions of the C library that are no cancellation points */
 #define fb_call(expression)					\
-({								\
+__extension__ ({						\
 	int __saved = errno;					\
 	int __ret = (expression);				\
 								\
