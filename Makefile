@@ -2,7 +2,8 @@
 # Entry points only: every recipe calls the script or Makefile that knows how.
 
 BUILD ?= build
-override BUILD := $(abspath $(BUILD))
+space := $() $()
+override BUILD := $(subst ?, ,$(abspath $(subst $(space),?,$(BUILD))))
 JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
@@ -10,8 +11,8 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 
 .PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk torture check model docs \
 	programs-test series series-check setup \
-	setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust \
-	deb deb-libkevent deb-kernel rust kernel kernel-debug \
+	setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs \
+	setup-python setup-rust deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install clean
@@ -28,6 +29,12 @@ ifneq ($(filter run,$(MAKECMDGOALS)),)
 ifeq ($(server-$(SERVER)),)
 $(error no server $(SERVER); there are: $(sort $(servers)))
 endif
+endif
+
+# Neither make nor Linux can build where a name has a space. The demo's names are relative.
+demo := $(subst $(CURDIR)/,../,$(BUILD)/demo)
+ifneq ($(words $(if $(filter-out demo help,$(MAKECMDGOALS)),$(BUILD) $(CURDIR),$(demo) .)),2)
+$(error a folder has a space in its name: $(BUILD); make demo works in such a tree, and in no such BUILD)
 endif
 
 help:
@@ -160,19 +167,20 @@ deb: deb-libkevent deb-kernel
 deb-libkevent deb-kernel: deb-%: setup-deb
 	@scripts/deb.py $*
 
-docs: setup
+docs: setup-docs
 	@$(MAKE) -s --no-print-directory -C Documentation BUILD=$(BUILD)
 
 # Time and disk are said before anything starts; setup says which packages it installs.
 needs:
-	@for goal in $(MAKECMDGOALS); do BUILD=$(BUILD) scripts/needs $$goal || exit 1; done
+	@for goal in $(MAKECMDGOALS); do BUILD="$(BUILD)" scripts/needs $$goal || exit 1; done
 
 setup demo libkevent kernel: needs
 
 setup:
 	@scripts/setup
 
-setup-arm64 setup-deb setup-deb-test setup-model setup-programs setup-rust: setup-%:
+setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs setup-python \
+setup-rust: setup-%:
 	@scripts/setup $*
 
 kernel:
@@ -204,9 +212,9 @@ mutant: kernel
 
 demo:
 	@echo "demo: needs a C compiler (cc), ar and make; no root, no network"
-	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)/demo \
-		$(BUILD)/demo/libkevent/examples/two_pipes >/dev/null
-	@$(BUILD)/demo/libkevent/examples/two_pipes
+	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(demo) \
+		$(demo)/libkevent/examples/two_pipes >/dev/null
+	@cd libkevent && $(demo)/libkevent/examples/two_pipes
 
 libkevent:
 	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD)
@@ -223,7 +231,7 @@ ev-httpd:
 example-httpd: libkevent
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD) $@
 
-python: setup-programs
+python: setup-python
 	@$(MAKE) -s --no-print-directory -C python BUILD=$(BUILD)
 
 guest: libkevent
