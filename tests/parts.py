@@ -12,6 +12,8 @@ from pathlib import Path
 
 from lib import report, vm
 from lib.paths import BUILD, LOG, TOP
+import first
+import wrong
 
 GUEST = BUILD / "guest"
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
@@ -150,26 +152,14 @@ def run_suspend():
     return run_guest("suspend", "base", "--cpus", "1", suites=("suspend",))
 
 
-HANG = ["sleep", "600"]
-HANG_LOG = ("QEMU's thread", "CPU 0 is at ", "CPU 1 is at ", "sysrq: Show backtrace of all",
-            "sysrq: Show State", "task:sleep ", "sysrq: Show Blocked State")
+def run_first():
+    """What the first commands of a user install, build and say."""
+    return first.run(report.Report("first"))
 
 
 def run_hang():
-    """A command that says nothing: the runner tells so, and the log what the guest does."""
-    done = subprocess.run(vm.command(HANG, "--silence", 5, "--timeout", 120),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, errors="replace")
-    match = re.search(r"^vm: no output for 5 s; console: (\S+)\n\Z", done.stderr, re.M)
-    log = Path(match[1]).read_text(errors="replace") if match else ""
-    problems = [f"no {text!r} in the log" for text in HANG_LOG if text not in log]
-    results = report.Report("hang")
-    if done.returncode == 124 and not problems:
-        results.passed += 1
-    else:
-        results.fail("hang.is_shown", [f"exit status {done.returncode}", *problems,
-                                       *done.stderr.splitlines()[-20:]])
-    return results
+    """What tests/vm/run says when something goes wrong."""
+    return wrong.run(report.Report("hang"))
 
 
 def run_arm64():

@@ -73,7 +73,10 @@ def children(pid):
 
 def qemu_of(pid):
     for child in children(pid):
-        words = (child / "cmdline").read_bytes().split(b"\0")
+        try:
+            words = (child / "cmdline").read_bytes().split(b"\0")
+        except OSError:		# it has ended
+            continue
         if b"qemu-system" not in words[0]:
             continue
         version = subprocess.run([words[0], "--version"], text=True,

@@ -4,6 +4,9 @@
 The host's and QEMU's words come without a change to the guest, so a processor that
 nobody wakes is seen as it is. The kernel is asked last, over the serial port: that needs
 no process of the guest, but it is an interrupt, which may wake the processor.
+
+Each of them may be in trouble, too. What one cannot say is a line instead, and the
+others are asked.
 """
 
 import bisect
@@ -18,7 +21,8 @@ ANSWER_SECONDS = 10
 TICKS = os.sysconf("SC_CLK_TCK")
 STACK_WORDS = 512
 BREAK_SECONDS = 0.2	# the kernel sees a break and what comes after it apart
-POINTERS = (("RIP=", "RSP="), (" PC=", " SP="))
+AT = re.compile(r"\b(?:[RE]IP|PC)=([0-9a-f]+)")	# EIP: not in 64-bit mode, or not yet
+STACK = re.compile(r"\b(?:[RE]SP|SP)=([0-9a-f]+)")
 WORD = re.compile(r"0x([0-9a-f]{16})")
 REQUESTS = "ltw"	# stacks of processors, all tasks, tasks that cannot be killed
 
@@ -30,6 +34,7 @@ class Monitor:
         self.sock = sock
         self.rest = b""
         self.ready = False
+        self.lost = False	# an answer that comes too late would be one to another question
 
     def line(self):
         while b"\n" not in self.rest:
@@ -41,18 +46,26 @@ class Monitor:
         return json.loads(line)
 
     def ask(self, command, **arguments):
+        if self.lost:
+            raise OSError("it has not answered before")
+        self.lost = True
+        answer = self.answer(command, arguments)
+        self.lost = False
+        if "error" in answer:
+            raise OSError(answer["error"]["desc"])
+        return answer["return"]
+
+    def answer(self, command, arguments):
         if not self.ready:
             self.ready = True
             self.sock.settimeout(ANSWER_SECONDS)
-            self.ask("qmp_capabilities")
+            self.answer("qmp_capabilities", {})
         self.sock.sendall(json.dumps(
             {"execute": command, "arguments": arguments}).encode())
         while True:
             answer = self.line()
-            if "error" in answer:
-                raise OSError(answer["error"]["desc"])
-            if "return" in answer:
-                return answer["return"]
+            if "error" in answer or "return" in answer:
+                return answer
 
     def words(self, line, cpu=0):
         """What the monitor for people says."""
@@ -104,33 +117,53 @@ def cpu_lines(monitor, cpu, symbols):
     registers = integer_registers(monitor, cpu)
     yield registers
     yield monitor.words("info lapic", cpu).strip()
-    at, stack = (registers.partition(name)[2][:16] for name in POINTERS[" PC=" in registers])
-    if not symbols or not symbols.name(int(at, 16)):
+    at, stack = AT.search(registers), STACK.search(registers)
+    name = symbols.name(int(at[1], 16)) if symbols and at else None
+    if not name or not stack:
         yield f"CPU {cpu} is not at a function of the kernel"
         return
-    yield f"CPU {cpu} is at {symbols.name(int(at, 16))}; on its stack:"
-    for word in WORD.findall(monitor.words(f"x/{STACK_WORDS}gx 0x{stack}", cpu)):
+    yield f"CPU {cpu} is at {name}; on its stack:"
+    for word in WORD.findall(monitor.words(f"x/{STACK_WORDS}gx 0x{stack[1]}", cpu)):
         name = symbols.name(int(word, 16))
         if name:
             yield f"  {name}"
 
 
-def lines(pid, monitor, cpus, symbols):
-    """What the host and QEMU say."""
-    yield from host_lines(pid)
+def qemu_lines(monitor, cpus, symbols):
+    yield f"QEMU says: {monitor.ask('query-status')}"
+    for cpu in range(cpus):
+        yield from cpu_lines(monitor, cpu, symbols)
+
+
+def words_of(error):
+    return f"{type(error).__name__}: {error}"
+
+
+def attempt(what, source, *arguments):
+    """The lines that a source yields, and one more if it fails, however it does."""
     try:
-        yield f"QEMU says: {monitor.ask('query-status')}"
-        for cpu in range(cpus):
-            yield from cpu_lines(monitor, cpu, symbols)
-    except OSError as error:	# a time-out, too
-        yield f"QEMU does not answer: {error}"
+        yield from source(*arguments)
+    except Exception as error:
+        yield f"{what}: {words_of(error)}"
+
+
+def lines(pid, monitor, cpus, find_symbols):
+    """What the host and QEMU say."""
+    yield from attempt("no threads of QEMU", host_lines, pid)
+    try:
+        symbols = find_symbols()
+    except Exception as error:
+        symbols = None
+        yield f"no symbols: {words_of(error)}"
+    yield from attempt("QEMU does not answer", qemu_lines, monitor, cpus, symbols)
 
 
 def ask_kernel(monitor, serial, letter):
-    """A break, and the letter of a request"""
+    """A break, and the letter of a request; returns what went wrong, or None."""
     try:
         monitor.ask("chardev-send-break", id=SERIAL)
         time.sleep(BREAK_SECONDS)
         os.write(serial, letter.encode())
-    except OSError:		# it did not answer before, either
-        pass
+        return None
+    except Exception as error:
+        return f"the kernel is not asked: {words_of(error)}"

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The first commands of a user: what they install and build, and how they fail.
+
+They run with a PATH that has what a bare Debian has. Its apt-get notes what it is asked for
+and then fails, so that nothing is installed or built.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from lib.paths import LOG, TOP
+
+TOOLS = ("sh", "env", "sed", "grep", "xargs", "dirname", "basename", "mkdir", "tail", "cat",
+         "make", "awk", "nproc", "sort", "uname", "tr", "echo", "find", "cp", "rm")
+APT = """#!/bin/sh
+echo "$*" >>"$APT_LOG"
+[ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }
+"""
+FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\necho $USER_ID\n",
+         "df": "#!/bin/sh\nprintf \"Filesystem\\nnone 9 8 $FREE_MB 9%% /\\n\"\n",
+         "qemu-system-x86_64": "#!/bin/sh\nexit 1\n", "python3": None}
+# What a goal must install, of what goals without a VM must not
+SETS = {"docs": "mandoc python3-sphinx",
+        "python": "python3-build python3-setuptools python3-wheel",
+        "rust": "cargo", "model": "cargo-web",
+        "test": "qemu-system-x86 linux-source-6.12 mandoc"}
+VM_ONLY = re.compile(r"qemu|linux-source|flex|bison|clang|ccache|busybox")
+
+
+class Bare:
+    """A folder with programs, and commands that find no others."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.asked = folder / "asked"
+        for name in TOOLS:
+            (self.bin / name).symlink_to(shutil.which(name))
+        for name, text in FAKES.items():
+            if text:
+                (self.bin / name).write_text(text)
+                (self.bin / name).chmod(0o755)
+            else:
+                (self.bin / name).symlink_to(shutil.which(name))
+
+    def run(self, *words, user=0, folder=TOP, **variables):
+        self.asked.write_text("")
+        return subprocess.run([str(word) for word in words], cwd=folder, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={"PATH": str(self.bin), "BUILD": str(self.folder / "build"),
+                                   "APT_LOG": str(self.asked), "USER_ID": str(user),
+                                   "FREE_MB": "1000000",
+                                   **variables})
+
+    def installs(self):
+        """The packages that apt-get was asked for."""
+        line = self.asked.read_text().rpartition("--no-install-recommends ")[2]
+        return line.split()
+
+
+def expect(done, status, *patterns):
+    """What is wrong with the status and the output of a command."""
+    problems = [f"no {pattern!r}" for pattern in patterns
+                if not re.search(pattern, done.stdout, re.M)]
+    if (done.returncode == 0) != (status == 0):
+        problems.append(f"exit status {done.returncode}")
+    if "Traceback" in done.stdout:
+        problems.append("a traceback")
+    return problems and [*problems, *done.stdout.splitlines()[-20:]]
+
+
+def packages_of_goals(bare):
+    """No goal installs more than it needs; that apt fails is said with its words."""
+    for goal, names in SETS.items():
+        yield from expect(bare.run("make", goal), 2,
+                          r"^scripts/setup: apt-get install failed, see .*: "
+                          r"E: Unable to fetch some archives$")
+        found = bare.installs()
+        missing = set(names.split()) - set(found)
+        if missing:
+            yield f"make {goal} installs {found}, without {missing}"
+        if goal != "test":
+            yield from (f"make {goal} installs {name}" for name in found
+                        if VM_ONLY.match(name))
+
+
+def setup_without_root(bare):
+    yield from expect(bare.run("scripts/setup", "docs", user=1000), 1,
+                      "^scripts/setup: neither root nor sudo; as root: apt-get install "
+                      "python3-sphinx mandoc$")
+
+
+def setup_of_nothing(bare):
+    yield from expect(bare.run("scripts/setup", "nothing"), 1,
+                      "^scripts/setup: unknown command nothing$")
+    (bare.bin / "apt-get").unlink()
+    yield from expect(bare.run("scripts/setup"), 1,
+                      "^scripts/setup: this is not Debian; install by hand: .*qemu")
+
+
+def too_little_disk(bare):
+    yield from expect(bare.run("make", "kernel", FREE_MB="1"), 2,
+                      "^make kernel: only 1 MB are free there; use BUILD=dir$")
+
+
+def vm_without_programs(bare):
+    """No KVM is tried without them, and no verdict on it is kept."""
+    build = bare.folder / "build"
+    build.mkdir()
+    words = ("tests/vm/run", "--image", "/dev/null", "--", "true")
+    compiler = os.environ["PATH"]
+    yield from expect(bare.run("python3", *words, KVM_DEVICE="/dev/null"), 125,
+                      "^vm: .*'gcc'")
+    for name in ("gcc", "as", "ld", "cc1", "collect2"):
+        if shutil.which(name, path=compiler):
+            (bare.bin / name).symlink_to(shutil.which(name, path=compiler))
+    yield from expect(bare.run("python3", *words, KVM_DEVICE="/dev/null"), 125,
+                      "^vm: no busybox; install busybox-static$")
+    (bare.bin / "qemu-system-x86_64").unlink()
+    yield from expect(bare.run("python3", *words, KVM_DEVICE="/dev/null"), 125,
+                      "^vm: no qemu-system-x86_64; install qemu-system-x86$")
+    if (build / "vm/kvm").exists():
+        yield "a verdict is kept"
+
+
+def tree_with_space(bare):
+    """The demo works there; other goals say why they don't, and remove nothing."""
+    tree, kept = bare.folder / "my tree", bare.folder / "my" / "file"
+    tree.mkdir()
+    kept.parent.mkdir()
+    kept.touch()
+    for name in ("Makefile", "libkevent", "include", "scripts"):
+        subprocess.run(["cp", "-r", TOP / name, tree], check=True)
+    path = {"PATH": os.environ["PATH"], "BUILD": "build"}
+    yield from expect(bare.run("make", "demo", folder=tree, **path), 0,
+                      "^pipe a: 1\npipe b: 2\nbackend: ")
+    for goal in ("clean", "libkevent", "run"):
+        yield from expect(bare.run("make", goal, folder=tree, **path), 2,
+                          "a folder has a space in its name: ")
+    if not kept.exists():
+        yield "a folder of somebody else is gone"
+
+
+TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
+         vm_without_programs, tree_with_space)
+
+
+def run(results):
+    for test in TESTS:
+        with tempfile.TemporaryDirectory(prefix=f"first-{test.__name__}.", dir=LOG) as folder:
+            found = list(test(Bare(Path(folder))))
+        if found:
+            results.fail(f"first.{test.__name__}", found)
+        else:
+            results.passed += 1
+    return results

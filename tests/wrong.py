@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What tests/vm/run does when something goes wrong: with the guest, QEMU, or KVM.
+
+Its words are needed when nothing else works, so each of them has a case here. Cases have a
+folder of their own as BUILD, whose kernel is the one of the tree, and tests/vm/broken-qemu.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from lib import vm
+from lib.paths import BUILD, LINUX, LOG, TOP
+
+QEMU = "qemu-system-x86_64"
+AT_ONCE = 4		# they sleep most of the time
+HELLO = ["echo", "hello"]
+SAID = "hello\n"
+SERVER = BUILD / "libkevent/examples/echo"
+SCRIPT = TOP / "scripts/server.sh"
+KEPT = re.compile(r"[-0-9a-f]{36} fails\n")
+
+
+class Case(NamedTuple):
+    name: str
+    status: int
+    said: str		# a pattern for the last line of stderr, "" if there is none
+    log: tuple = ()	# words that the log of the console has
+    command: list = HELLO
+    output: str = ""	# a pattern for it
+    options: tuple = ()
+    broken: str = ""	# what is wrong with QEMU
+    symbols: bool = True
+
+
+# The command runs without KVM
+KVM = (
+    Case("kvm_in_bios", 0, r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         ("CPU 0 is not at a function of the kernel",
+          "CPU 1 is not at a function of the kernel"), output=SAID, broken="kvm bios"),
+    Case("kvm_is_silent", 0,
+         r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         ("QEMU's thread", "QEMU does not answer: ", "the kernel is not asked: "),
+         output=SAID, broken="kvm silent"),
+    Case("kvm_says_nonsense", 0,
+         r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         ("QEMU does not answer: JSONDecodeError", "the kernel is not asked: "),
+         output=SAID, broken="kvm nonsense"),
+    Case("kvm_leaves_a_process", 0,
+         r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         ("from the console",), output=SAID, broken="kvm stays"),
+    Case("kvm_panics", 0, r"vm: KVM fails, using TCG: .*; console: (\S+)",
+         (), output=SAID, broken="kvm panic"),
+    Case("kvm_refuses", 0, r"vm: KVM fails, using TCG: the guest ended without a verdict "
+         r"failed to initialize: no such thing QEMU ended with status 1; console: (\S+)",
+         (), output=SAID, broken="kvm refuses"),
+    Case("kvm_is_killed", 0, r"vm: KVM fails, using TCG: the guest ended without a verdict "
+         r"QEMU ended with status -9; console: (\S+)", (), output=SAID, broken="kvm killed"),
+)
+# There is no KVM
+GUESTS = (
+    Case("command_is_silent", 124, r"vm: no output for 20 s; console: (\S+)",
+         ("QEMU's thread", "CPU 0 is at ", "CPU 1 is at ",
+          "sysrq: Show backtrace of all", "sysrq: Show State", "task:sleep ",
+          "sysrq: Show Blocked State"), ["sleep", "infinity"],
+         "", ("--silence", "20", "--timeout", "120")),
+    Case("command_is_missing", 127, "", (), ["no-such-program"],
+         "no-such-program: No such file or directory\n"),
+    Case("server_does_not_end", 137, "", (),
+         ["sh", "-c", f". {SCRIPT}; seconds=1; {SERVER} & wait_for $!"],
+         r"(?s).*not within 1 s: ended \d+\necho: ticks .* files\nthread \d+, system call "
+         r".*\nkevent-ring-size:.*\n1 in state 0A\n.*",
+         (f"--copy={SERVER}", f"--copy={SCRIPT}")),
+    Case("kernel_panics", 125, r"vm: the kernel reported a problem; console: (\S+)",
+         ("Kernel panic - not syncing: sysrq triggered crash",),
+         ["sh", "-c", "echo c >/proc/sysrq-trigger"]),
+    Case("kernel_warns", 125, r"vm: the kernel reported a problem; console: (\S+)",
+         ("WARNING: on purpose",), ["sh", "-c", "echo WARNING: on purpose >/dev/kmsg"]),
+    Case("qemu_in_bios", 124, r"vm: no end within 5 s; console: (\S+)",
+         ("CPU 0 is not at a function of the kernel",), HELLO, "", ("--timeout", "5"),
+         "tcg bios"),
+    Case("qemu_without_symbols", 124, r"vm: no end within 5 s; console: (\S+)",
+         ("no symbols: FileNotFoundError", "QEMU says: ",
+          "CPU 0 is not at a function of the kernel"), HELLO, "", ("--timeout", "5"),
+         "tcg bios", False),
+    Case("qemu_is_silent", 124, r"vm: no end within 5 s; console: (\S+)",
+         ("QEMU does not answer: ",), HELLO, "", ("--timeout", "5"), "tcg silent"),
+    Case("qemu_refuses", 125, r"vm: the guest ended without a verdict; console: (\S+)",
+         (), HELLO, "", (), "tcg refuses"),
+    Case("qemu_is_killed", 125, r"vm: the guest ended without a verdict; console: (\S+)",
+         (), HELLO, "", (), "tcg killed"),
+)
+
+
+def make_build(folder, case):
+    """A BUILD with our kernel in a folder, and the words of the environment for it."""
+    if case.symbols:
+        (folder / "linux").symlink_to(LINUX)
+    else:
+        image = Path("base/arch/x86/boot/bzImage")
+        (folder / "linux" / image).parent.mkdir(parents=True)
+        (folder / "linux" / image).symlink_to(LINUX / image)
+    (folder / "bin").mkdir()
+    (folder / "bin" / QEMU).symlink_to(TOP / "tests/vm/broken-qemu")
+    return {**os.environ, "BUILD": str(folder),
+            "KVM_DEVICE": "/dev/null" if case in KVM else "/none",
+            "BROKEN": f"{case.broken or 'none none'} {shutil.which(QEMU)}",
+            "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+
+
+def run_vm(case, variables):
+    return subprocess.run(vm.command(case.command, *case.options), check=False,
+                          env=variables, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace")
+
+
+def problems_of_kvm(folder, case, variables, done):
+    """The verdict is kept, and nobody tries again."""
+    if done.stderr.count("\n") != 2 or not done.stderr.startswith("vm: trying KVM\n"):
+        yield "more or less than two lines"
+    cache = folder / "vm/kvm"
+    if not cache.exists() or not KEPT.fullmatch(cache.read_text()):
+        yield "no verdict is kept"
+    again = run_vm(case, variables)
+    if (again.returncode, again.stdout, again.stderr) != (0, SAID, ""):
+        yield f"then {again.returncode} {again.stdout!r} {again.stderr!r}"
+
+
+def problems(folder, case, variables, done):
+    match = re.search(case.said + r"\n\Z" if case.said else r"\A\Z", done.stderr)
+    if done.returncode != case.status:
+        yield f"exit status {done.returncode}, not {case.status}"
+    if not re.fullmatch(case.output, done.stdout):
+        yield f"output {done.stdout!r}"
+    if not match:
+        yield f"the last line is not {case.said!r}"
+    log = Path(match[1]).read_text(errors="replace") if match and case.said else ""
+    yield from (f"no {text!r} in the log" for text in case.log if text not in log)
+    if "Traceback" in done.stderr + log:
+        yield "a traceback"
+    if case in KVM:
+        yield from problems_of_kvm(folder, case, variables, done)
+
+
+def try_case(case):
+    """What is wrong, and then what was said."""
+    with tempfile.TemporaryDirectory(prefix=f"wrong-{case.name}.", dir=LOG) as name:
+        folder = Path(name)
+        variables = make_build(folder, case)
+        done = run_vm(case, variables)
+        found = list(problems(folder, case, variables, done))
+        logs = [path.read_text(errors="replace").splitlines()[-20:]
+                for path in folder.glob("log/vm-*-[0-9]*.log")]
+    return found and [*found, *done.stderr.splitlines()[-20:], *sum(logs, [])]
+
+
+def run(results):
+    cases = (*KVM, *GUESTS)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for case, found in zip(cases, pool.map(try_case, cases)):
+            if found:
+                results.fail(f"hang.{case.name}", found)
+            else:
+                results.passed += 1
+    return results
