@@ -15,7 +15,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 	setup-python setup-rust deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
-	bench-program python install clean
+	bench-program python install uninstall clean
 .NOTPARALLEL:
 
 # What make run needs for each SERVER
@@ -69,7 +69,7 @@ help:
 #?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-disk,
 #?                    kernel-arm64
 #? make libkevent     build the library; make install installs it and the tools
-#?                    (PREFIX, DESTDIR)
+#?                    (PREFIX, DESTDIR), make uninstall removes them
 #? make rust          package the Rust crate: build/rust/kevent-1.0.0.crate
 #? make deb           Debian packages of the library and of a kernel for this
 #?                    machine, in build/deb; also: deb-libkevent, deb-kernel
@@ -107,6 +107,9 @@ help:
 
 run: setup $(server-$(SERVER)) kernel
 	bench/http/run
+
+# A warning is an error in our tests, and not where a user builds with another compiler
+test check: export WERROR := -Werror
 
 test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 guest-asan \
 		bench-program example-httpd kernel kernel-debug)
@@ -251,6 +254,10 @@ guest-32 guest-asan guest-tsan guest-arm64: guest-%: libkevent
 install: libkevent
 	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) install
 	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) install
+
+uninstall:
+	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) uninstall
+	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) uninstall
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \

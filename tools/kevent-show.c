@@ -16,6 +16,7 @@
 #include "decode.h"
 #include "json.h"
 #include "queues.h"
+#include "version.h"
 
 const char *program = "kevent-show";
 
@@ -417,7 +418,8 @@ static __attribute__((noreturn)) void usage(int status)
 	fprintf(status ? stderr : stdout,
 		"usage: kevent-show [-b] [-j] PID...\n"
 		"  -b, --brief  without the watches\n"
-		"  -j, --json   as JSON, in one line\n");
+		"  -j, --json   as JSON, in one line\n"
+		"  --version\n");
 	exit(status);
 }
 
@@ -427,6 +429,7 @@ static void read_options(int argc, char **argv)
 		{ "brief", no_argument, NULL, 'b' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
 		{}
 	};
 	int opt;
@@ -436,6 +439,8 @@ static void read_options(int argc, char **argv)
 			brief = true;
 		else if (opt == 'j')
 			json = true;
+		else if (opt == 'v')
+			show_version("kevent-show");
 		else
 			usage(opt == 'h' ? 0 : 2);
 	}

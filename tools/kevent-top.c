@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 
 #include "queues.h"
+#include "version.h"
 
 /* A look at all queues may cost a CPU one part in so many of its time. */
 #define SHARE		10
@@ -414,7 +415,7 @@ static __attribute__((noreturn)) void usage(int status)
 		"  -o  order:");
 	for (i = 0; i < NR_KEYS; i++)
 		fprintf(status ? stderr : stdout, " %s", keys[i].name);
-	fputs(" (rate)\n", status ? stderr : stdout);
+	fputs(" (rate)\n  --version\n", status ? stderr : stdout);
 	exit(status);
 }
 
@@ -450,6 +451,7 @@ static void read_options(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
 		{}
 	};
 	int opt;
@@ -463,6 +465,8 @@ static void read_options(int argc, char **argv)
 			set_times(optarg);
 		else if (opt == 'o')
 			set_key(optarg);
+		else if (opt == 'v')
+			show_version("kevent-top");
 		else
 			usage(opt == 'h' ? 0 : 2);
 	}

@@ -7,6 +7,7 @@
  * prints each system call of kevent with its entries, one line each.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <linux/ptrace.h>
 
 #include "calls.h"
+#include "version.h"
 
 #define OPTIONS	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE |	\
 		 PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
@@ -176,33 +178,41 @@ static void attach(pid_t pid)
 	closedir(dir);
 }
 
-static void usage(void)
+static __attribute__((noreturn)) void usage(int status)
 {
-	fprintf(stderr, "usage: kevent-trace [-o FILE] COMMAND [ARGUMENT]...\n"
-		"       kevent-trace [-o FILE] -p PID\n");
-	exit(2);
+	fputs("usage: kevent-trace [-o FILE] COMMAND [ARGUMENT]...\n"
+	      "       kevent-trace [-o FILE] -p PID\n"
+	      "       kevent-trace --version\n", status ? stderr : stdout);
+	exit(status);
 }
 
 int main(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{}
+	};
 	pid_t pid = 0;
 	int opt;
 
 	out = stderr;
-	while ((opt = getopt(argc, argv, "+o:p:")) != -1) {
+	while ((opt = getopt_long(argc, argv, "+o:p:", options, NULL)) != -1) {
 		if (opt == 'p')
 			pid = atoi(optarg);
 		else if (opt == 'o')
 			out = fopen(optarg, "we");
+		else if (opt == 'v')
+			show_version("kevent-trace");
 		else
-			usage();
+			usage(opt == 'h' ? 0 : 2);
 		if (!out)
 			die(optarg);
 		if (opt == 'p' && pid <= 0)
-			usage();
+			usage(2);
 	}
 	if ((optind == argc) != (pid > 0))
-		usage();
+		usage(2);
 	if (pid)
 		attach(pid);
 	else
