@@ -292,6 +292,51 @@ def repetition(out):
                 yield f"{name} repeats {there}: {same} ..."
 
 
+# --- Licences and versions ---------------------------------------------------
+
+def tracked():
+    done = subprocess.run(["git", "-C", TOP, "ls-files"], text=True, check=True,
+                          stdout=subprocess.PIPE)
+    return done.stdout.splitlines()
+
+
+def licences():
+    """COPYING has a row for each file, with the licence that most files of the row name."""
+    rows = {}
+    for line in (TOP / "COPYING").read_text().splitlines():
+        names, _, licence = line.partition("\t")
+        rows |= {name: (licence.strip(), []) for name in names.split(", ") if licence}
+    for path in tracked():
+        row = max((name for name in rows if f"{path}/".startswith(f"{name}/")),
+                  key=len, default=None)
+        if row:
+            text = (TOP / path).read_text(errors="replace")[:300]
+            said = re.search(r"SPDX-License-Identifier: (.*?)(?: \*/)?$", text, re.M)
+            rows[row][1].extend([said[1]] if said else [])
+        elif not path.startswith((".", "patches/", "LICENSES/", "COPYING")):
+            yield f"COPYING has no row for {path}"
+    for row, (licence, said) in rows.items():
+        if said and max(said, key=said.count).translate({40: None, 41: None}) != licence:
+            yield f"COPYING: {licence} for {row}, where files say {max(said, key=said.count)}"
+
+
+VERSIONS = (("python/kevent/_version.py", r'^__version__ = "(.*)"'),
+            ("rust/Cargo.toml", r'^version = "(.*)"'),
+            ("python/README.md", r"kevent-([0-9.]+)-py3"),
+            ("Makefile", r"kevent-([0-9.]+)\.crate"),
+            ("libkevent/CHANGES", r"^([0-9.]+)$"))
+
+
+def versions():
+    """There is one version, that of the headers."""
+    header = (TOP / "libkevent/libkevent_version.h").read_text()
+    version = ".".join(re.findall(r"^#define KEVENT_VERSION_[MP]\w+\s+(\d+)$", header, re.M))
+    for path, pattern in VERSIONS:
+        found = re.search(pattern, (TOP / path).read_text(), re.M)
+        if not found or found[1] != version:
+            yield f"{path}: version {found and found[1]}, not {version}"
+
+
 def everything(out):
     missing = [name for name in ("sphinx-build", "mandoc")
                if not shutil.which(name)]
@@ -313,4 +358,6 @@ def everything(out):
     yield from entry_errnos()
     yield from known_errnos()
     yield from promises()
+    yield from licences()
+    yield from versions()
     yield from repetition(out)
