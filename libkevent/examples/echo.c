@@ -139,10 +139,22 @@ static int listen_on(in_port_t port)
 	return fd;
 }
 
+static in_port_t port_of(const char *word)
+{
+	char *end;
+	unsigned long port = strtoul(word, &end, 10);
+
+	if (*end || end == word || port > 65535) {
+		fprintf(stderr, "usage: echo [PORT]\n");
+		exit(2);
+	}
+	return (in_port_t)port;
+}
+
 int main(int argc, char **argv)
 {
 	static KEVENT_RING_STORAGE(RING_SIZE) mem;
-	int fd = listen_on((in_port_t)atoi(argc > 1 ? argv[1] : "7777"));
+	int fd = listen_on(port_of(argc > 1 ? argv[1] : "7777"));
 	struct connection *listener;
 	struct ukevent ev[64];
 	int i, nr;

@@ -2,16 +2,19 @@
 /*
  * usage: everything FILE
  *
- * One thread, one ring: a TCP server, its connections, standard input (a pipe),
+ * One thread, one ring: a TCP server, its connections, standard input,
  * two timers, a POSIX timer, SIGINT and SIGRTMIN, a child, changes of FILE, and
- * a mark set by the child. Prints a line for each event; SIGINT ends it.
+ * a mark set by the child. Prints a line for each event; SIGINT ends it. Without kevent in
+ * the kernel there is no POSIX timer, and the parent sets the mark.
  */
 #include <libkevent.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,6 +36,11 @@ enum { LISTENER, INPUT, ONCE, TICK, POSIX, INTERRUPT, VALUE, CHILD, FILE_, USER 
 
 static struct kevent_queue queue;
 static KEVENT_RING_STORAGE(SIZE) mem;
+
+static int in_kernel(void)
+{
+	return !strcmp(kevent_backend(queue.fd), "kevent");
+}
 
 static void die(const char *what)
 {
@@ -71,21 +79,15 @@ static int add_listener(void)
 	return fd;
 }
 
-static void add_timers(void)
+static void add_posix_timer(void)
 {
 	const struct itimerspec posix = {
 		.it_value.tv_nsec = 10 * MS,
 		.it_interval.tv_nsec = 20 * MS,
 	};
 	struct sigevent notify = { .sigev_notify = SIGEV_KEVENT };
-	struct ukevent ev;
 	int id;
 
-	kevent_set_timer(&ev, 50 * MS, 0, 0, KEVENT_REQ_ONESHOT, ONCE);
-	add(&ev);
-	kevent_set_timer(&ev, 10 * MS, 20 * MS, KEVENT_TIMER_BOOTTIME, 0,
-			 TICK);
-	add(&ev);
 	notify.sigev_value.sival_int = POSIX;
 	notify.sigev_notify_thread_id = queue.fd;
 	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &notify, &id) ||
@@ -93,8 +95,32 @@ static void add_timers(void)
 		die("timer_create");
 }
 
+static void add_timers(void)
+{
+	struct ukevent ev;
+
+	kevent_set_timer(&ev, 50 * MS, 0, 0, KEVENT_REQ_ONESHOT, ONCE);
+	add(&ev);
+	kevent_set_timer(&ev, 10 * MS, 20 * MS, KEVENT_TIMER_BOOTTIME, 0,
+			 TICK);
+	add(&ev);
+	if (in_kernel())
+		add_posix_timer();
+	else
+		puts("no POSIX timer: the kernel has no kevent");
+}
+
+static int set_mark(void)
+{
+	struct ukevent ev;
+
+	kevent_set_user(&ev, USER, 1, 0, 0);
+	return kevent_ctl_one(queue.fd, KEVENT_CTL_READY, &ev);
+}
+
 static void add_child(void)
 {
+	int shared = in_kernel();
 	struct ukevent ev;
 	pid_t pid;
 
@@ -103,10 +129,10 @@ static void add_child(void)
 	pid = fork();
 	if (pid < 0)
 		die("fork");
-	if (!pid) {
-		kevent_set_user(&ev, USER, 1, 0, 0);
-		_exit(8 - kevent_ctl_one(queue.fd, KEVENT_CTL_READY, &ev));
-	}
+	if (!pid)
+		_exit(shared ? 8 - set_mark() : 7);
+	if (!shared)
+		set_mark();
 	kevent_set_proc(&ev, pid, 0, CHILD);
 	add(&ev);
 }
@@ -201,7 +227,7 @@ int main(int argc, char **argv)
 	if (ret)
 		die_of("kevent_queue_init", ret);
 	setlinebuf(stdout);
-	kevent_set_pipe(&ev, 0, KEVENT_SOCKET_RECV, 0, INPUT);
+	kevent_set_poll(&ev, 0, POLLIN, 0, INPUT);
 	add(&ev);
 	kevent_set_signal(&ev, SIGINT, KEVENT_SIGNAL_CONSUME, 0, INTERRUPT);
 	add(&ev);

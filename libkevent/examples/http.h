@@ -415,9 +415,23 @@ static inline int http_listen(in_port_t port)
 	return fd;
 }
 
+static inline in_port_t http_port(const char *word)
+{
+	char *end;
+	unsigned long port = strtoul(word, &end, 10);
+
+	if (*end || end == word || port > 65535) {
+		fprintf(stderr, "usage: http_... [PORT [FILE]]\n");
+		exit(2);
+	}
+	return (in_port_t)port;
+}
+
 static inline int http_start(int argc, char **argv)
 {
 	static const char hello[] = "<!DOCTYPE html>\n<title>kevent</title>\n<p>Hello\n";
+
+	in_port_t port = http_port(argc > 1 ? argv[1] : "8080");
 
 	if (argc > 2)
 		http_read_page(argv[2]);
@@ -425,7 +439,7 @@ static inline int http_start(int argc, char **argv)
 		http_make_answers(hello, strlen(hello));
 	http_make_clients();
 	signal(SIGTERM, http_report);
-	return http_listen((in_port_t)atoi(argc > 1 ? argv[1] : "8080"));
+	return http_listen(port);
 }
 
 #endif /* HTTP_H */

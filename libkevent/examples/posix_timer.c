@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
  * A POSIX timer that tells a queue. The C library's timer_create() does not know
- * SIGEV_KEVENT, so this calls the kernel; ids are those of the kernel then.
+ * SIGEV_KEVENT, so this calls the kernel; ids are those of the kernel then. A queue that
+ * the library makes of epoll is of no use to it.
  */
 #include <libkevent.h>
 #include <signal.h>
@@ -32,7 +33,7 @@ int main(void)
 	struct ukevent ev;
 	int timer, ret;
 
-	ret = kevent_queue_init(&q, &mem.ring, 8, 0);
+	ret = kevent_queue_init(&q, &mem.ring, 8, KEVENT_INIT_NO_FALLBACK);
 	if (ret) {
 		fprintf(stderr, "posix_timer: %s\n", kevent_strerror(ret));
 		return 1;
@@ -40,8 +41,10 @@ int main(void)
 	sev.sigev_value.sival_ptr = &timer;
 	sev.sigev_notify_thread_id = q.fd;
 	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &sev, &timer) ||
-	    syscall(SYS_timer_settime64, timer, 0, &every, NULL))
+	    syscall(SYS_timer_settime64, timer, 0, &every, NULL)) {
+		perror("posix_timer");
 		return 1;
+	}
 	while (expiries < 10 && kevent_queue_get(&q, &ev, 1, NULL) == 1)
 		if (kevent_pointer(&ev) == &timer)
 			expiries += 1 + kevent_overrun(&ev);

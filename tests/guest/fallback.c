@@ -189,8 +189,7 @@ static const struct skip skips[] = {
 	{ "posix_timer",
 	  " posix_timer storm_posix_timer refuse.posix_timers_can_be_refused"
 	  " refuse.each_type_can_be_refused"
-	  " refuse.types_without_a_bit_can_be_refused"
-	  " examples.posix_timer examples.everything " },
+	  " refuse.types_without_a_bit_can_be_refused " },
 	{ "status",
 	  " storm_proc proc.event_outlives_the_process"
 	  " proc.ignored_children_are_reported"
