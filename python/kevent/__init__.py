@@ -6,8 +6,6 @@ Selector	as the classes of the module selectors
 EventLoop	as the event loop of asyncio; EventLoopPolicy makes it the default
 """
 
-from typing import TYPE_CHECKING
-
 from ._events import (Clock, Event, FileEvent, FutexEvent, Inode, InodeEvent,
                       Poll, ProcessEvent, SignalEvent, Sock, SocketEvent,
                       TimerEvent, UserEvent)
@@ -29,6 +27,8 @@ __all__ = [
     "UserEvent", "UserWatch", "Watch", "supported",
 ]
 
+# Programs that check types know the name; to import typing takes long
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._loop import EventLoop, EventLoopPolicy
 
