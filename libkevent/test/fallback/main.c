@@ -943,6 +943,31 @@ static void child_never_waits_for_its_parent(void)
  * The file stays ready, so each of them has an event, also one that was woken,
  * found the event taken and is about to sleep again.
  */
+/* An entry that needs a descriptor says so, and can be added when there is one. */
+static void watch_without_a_descriptor_is_emfile(void)
+{
+	const struct rlimit none = { 0, 1024 }, some = { 1024, 1024 };
+	int folder = open("/tmp", O_RDONLY);
+	struct kevent_queue q;
+	struct ukevent ev[4], refused;
+	int i;
+
+	open_queue(&q);
+	kevent_set_proc(&ev[0], getppid(), 0, 1);
+	kevent_set_timer(&ev[1], 1000000000, 0, 0, 0, 2);
+	kevent_set_signal(&ev[2], SIGUSR1, KEVENT_SIGNAL_CONSUME, 0, 3);
+	kevent_set_inode(&ev[3], folder, KEVENT_INODE_MODIFY, 0, 4);
+	for (i = 0; i < 4; i++) {
+		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+		refused = ev[i];
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &refused), -EMFILE);
+		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &some), 0);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev[i]), 0);
+	}
+	kevent_queue_close(&q);
+	close(folder);
+}
+
 static void level_event_for_all_is_for_each(void)
 {
 	pthread_t thread[4];
@@ -1213,6 +1238,7 @@ static const struct test tests[] = {
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(pop_finds_what_came),
 	TEST(threads_share_a_queue),
+	TEST(watch_without_a_descriptor_is_emfile),
 	TEST(level_event_for_all_is_for_each),
 	TEST(word_that_changes_is_an_event),
 	TEST(watched_chain_runs_while_there_is_input),
