@@ -156,8 +156,8 @@ def build(name):
     config = config_of(name)
     out = LINUX / config
     if not (out / "vmlinux").exists():
-        raise Failure(f"the {config} kernel is not there; run make kernel, or "
-                      f"make kernel-{config}")
+        raise Failure(f"the {config} kernel is not there; run make kernel"
+                      + f"-{config}" * (config != "base"))
     home = home_of(name)
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()

@@ -146,8 +146,43 @@ def tree_with_space(bare):
         yield "a folder of somebody else is gone"
 
 
+# Commands that lack what they need, or get what is not there, and a line that they say
+WRONG = (
+    ("LIBEV_SRC=/none scripts/program libev", r"libev: no libev source /none"),
+    ("LIBEV_SRC=README.md scripts/program libev", r"libev: 'tar .*' failed, see .*/libev\.log"),
+    ("scripts/program none", r"usage: scripts/program .*libev.*"),
+    ("KERNEL_SRC=/none scripts/kernel.py build base",
+     r"scripts/kernel\.py: no kernel source /none; install .*"),
+    ("KERNEL_SRC=README.md scripts/kernel.py build base",
+     r"scripts/kernel\.py: kernel-unpack failed, see .*"),
+    ("KERNEL_SRC=libkevent scripts/kernel.py build base",
+     r"scripts/kernel\.py: .*/libkevent is not a Linux 6\.12 source"),
+    ("scripts/mutant.py none", r"scripts/mutant\.py: none: .* run make kernel"),
+    ("scripts/deb.py none", r"scripts/deb\.py: no package none; there are: .*"),
+    ("tests/run none", r"tests/run: no part none; there are: .*"),
+    ("tests/check none", r"tests/check: no check none; there are: .*"),
+    ("tests/mutants/run none", r"mutant .* NOT BUILT: the base kernel .*"),
+    ("tests/programs/run none", r"tests/programs/run: no none; there are: .*"),
+    ("tests/worst", r"tests/worst: no base kernel; build it with make kernel"),
+    ("tests/fuzz/run --quick", r"tests/fuzz/run: no kevent-fuzz; build it with make guest"),
+    ("tests/search/run --replay", r"tests/search/run: no kevent-search; .* make guest"),
+    ("tests/coverage", r"FAILED 0 of 0 lines reached, .*"),
+    ("bench/run", r"bench/run: no .*/kevent-bench; build it with make -C bench"),
+    ("bench/losses /none", r"bench/losses: no /none; make bench makes it"),
+    ("bench/http/bench", r"bench/http/bench: no .*/lighttpd; make bench-http .*"),
+    ("make run SERVER=none", r"Makefile:\d+: \*\*\* no server none; there are: .*"),
+    ("tests/vm/run --config none -- true", r"vm: no kernel .*/none/.*; build it with .*"))
+
+
+def wrong_words(bare):
+    """Each says what is wrong in a line, and fails."""
+    for words, line in WRONG:
+        done = bare.run("env", "PYTHONUNBUFFERED=1", *words.split(), PATH=os.environ["PATH"])
+        yield from expect(done, 1, f"^{line}$")
+
+
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
-         vm_without_programs, tree_with_space)
+         vm_without_programs, tree_with_space, wrong_words)
 
 
 def run(results):
