@@ -20,6 +20,10 @@ APT = """#!/bin/sh
 echo "$*" >>"$APT_LOG"
 [ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }
 """
+CC = """#!/bin/sh
+echo '#warning as a later compiler has it' >"$0.h"
+exec gcc -include "$0.h" "$@"
+"""
 FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\necho $USER_ID\n",
          "df": "#!/bin/sh\nprintf \"Filesystem\\nnone 9 8 $FREE_MB 9%% /\\n\"\n",
          "qemu-system-x86_64": "#!/bin/sh\nexit 1\n", "python3": None}
@@ -146,6 +150,16 @@ def tree_with_space(bare):
         yield "a folder of somebody else is gone"
 
 
+def warnings_stop_only_us(bare):
+    """A compiler that knows more warnings builds what users build; our tests do not pass."""
+    (bare.bin / "cc").write_text(CC)
+    (bare.bin / "cc").chmod(0o755)
+    path = {"PATH": f"{bare.bin}:{os.environ['PATH']}"}
+    yield from expect(bare.run("make", "libkevent", "tools", **path), 0)
+    yield from expect(bare.run("make", "tools", WERROR="-Werror", BUILD=str(bare.folder / "other"),
+                               **path), 2, "-Werror=cpp")
+
+
 # Commands that lack what they need, or get what is not there, and a line that they say
 WRONG = (
     ("LIBEV_SRC=/none scripts/program libev", r"libev: no libev source /none"),
@@ -182,7 +196,7 @@ def wrong_words(bare):
 
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
-         vm_without_programs, tree_with_space, wrong_words)
+         vm_without_programs, tree_with_space, warnings_stop_only_us, wrong_words)
 
 
 def run(results):
