@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What tests/vm/run does when something goes wrong: with the guest, QEMU, or KVM.
+"""What tests/vm/run and tests/run say when something goes wrong: a guest, QEMU, KVM, a test.
 
 Its words are needed when nothing else works, so each of them has a case here. Cases have a
 folder of their own as BUILD, whose kernel is the one of the tree, and tests/vm/broken-qemu.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+import contextlib
+import io
 import os
 import re
 import shutil
@@ -14,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from lib import vm
+from lib import report, vm
 from lib.paths import BUILD, LINUX, LOG, TOP
 
 QEMU = "qemu-system-x86_64"
@@ -97,6 +99,39 @@ GUESTS = (
 )
 
 
+# Output of tests, the exit status, how many passed, and what failed with which words
+REPORTS = (
+    ("1..2|# run a.one|ok 1 a.one|# run a.two|ok 2 a.two", 0, 2, []),
+    ("1..2|# run a.one|ok 1 a.one|# run a.two|# a word", 124, 1,
+     [("a.two", ["a word", "results: 1 missing"]), ("r", ["exit status 124", "words"])]),
+    ("1..3|# run a.one|ok 1 a.one", 125, 1,
+     [("a", ["results: 2 missing"]), ("r", ["exit status 125", "words"])]),
+    ("1..1|ok 1 a.one|ok 2 a.two", 0, 2, [("r", ["results: 1 more than planned"])]),
+    ("1..1|# run a.one|# why|not ok 1 a.one", 1, 0, [("a.one", ["why"])]),
+    ("1..1|# run a.one|ok 1 a.one # SKIP", 0, 0, [("a.one", ["skipped"])]),
+    ("1..1|# run a.one|ok 1 a.one", 139, 1, [("r", ["exit status 139", "words"])]),
+    ("1..1|# run a.one|ok 1 a.one", 1, 1, [("r", ["exit status 1", "words"])]),
+    ("", 125, 0, [("r", ["no results", "words"])]),
+    ("Bail out! no memory", 1, 0, [("r", ["no results", "Bail out! no memory", "words"])]),
+    ("1..2|    1..2|    ok 1 one|    ok 2 two|ok 1 outer|    1..2|    ok 1 three", 125, 3,
+     [("KUnit", ["results: 1 missing"]), ("KUnit", ["results: 1 missing"]),
+      ("r", ["exit status 125", "words"])]),
+    ("1..1|    1..1|    ok 1 one|not ok 1 outer", 1, 1, [("outer", [])]),
+)
+
+
+def wrong_reports():
+    """What a run says that does not end as it should."""
+    for text, status, passed, failures in REPORTS:
+        each = report.Report("r")
+        with contextlib.redirect_stdout(io.StringIO()):
+            for line in text.split("|"):
+                each.line(line)
+            each.end(status, ["words"])
+        if (each.passed, each.failures) != (passed, failures):
+            yield f"{text!r}: {each.passed} passed, {each.failures}"
+
+
 def make_build(folder, case):
     """A BUILD with our kernel in a folder, and the words of the environment for it."""
     if case.symbols:
@@ -159,12 +194,17 @@ def try_case(case):
     return found and [*found, *done.stderr.splitlines()[-20:], *sum(logs, [])]
 
 
+def note(results, name, found):
+    if found:
+        results.fail(f"hang.{name}", found)
+    else:
+        results.passed += 1
+
+
 def run(results):
     cases = (*KVM, *GUESTS)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for case, found in zip(cases, pool.map(try_case, cases)):
-            if found:
-                results.fail(f"hang.{case.name}", found)
-            else:
-                results.passed += 1
+            note(results, case.name, found)
+    note(results, "reports_say_what_is_missing", list(wrong_reports()))
     return results
