@@ -233,9 +233,11 @@ static bool kevent_crew_cancel_one(struct kevent_crew *crew)
 	scoped_guard(raw_spinlock_irq, &crew->lock)
 		job = list_first_entry_or_null(&crew->jobs, struct kevent_job,
 					       link);
-	if (job)
-		kevent_job_cancel(job);
-	return job;
+	if (!job)
+		return false;
+	kevent_window(crew->queue, KEVENT_WINDOW_CANCEL);
+	kevent_job_cancel(job);
+	return true;
 }
 
 /*
@@ -250,6 +252,7 @@ void __kevent_drop_chains(void)
 	while ((q = kevent_crew_next(current->signal))) {
 		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q->crew))
 			cond_resched();
+		kevent_window(q, KEVENT_WINDOW_DROPPED);
 		kevent_crew_end(q);
 		kevent_queue_put(q);
 	}
@@ -335,6 +338,7 @@ static int kevent_server_block(struct kevent_server *s,
 	list_add_tail(&s->link, &crew->idle);
 	set_current_state(TASK_INTERRUPTIBLE);
 	raw_spin_unlock_irq(&crew->lock);
+	kevent_window(crew->queue, KEVENT_WINDOW_IDLE);
 	if (at == KTIME_MAX)
 		schedule();
 	else
@@ -443,6 +447,7 @@ static void kevent_server_run(struct kevent_server *s)
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
 	kevent_run_settle(true);
+	kevent_window(s->crew->queue, KEVENT_WINDOW_RAN);
 	kevent_job_done(s->job, &run, err);
 	guard(raw_spinlock_irq)(&s->crew->lock);
 	s->job = NULL;

@@ -16,6 +16,7 @@
 #include "deliver.h"
 #include "more.h"
 #include "watch.h"
+#include "window.h"
 
 /**
  * kevent_leave - a consumer returns, or will be away for a while
@@ -346,6 +347,7 @@ static noinline int kevent_collect_listed(struct kevent_queue *q,
 			kevent_bury_spent(q);
 		if (!d.again || d.stop || !--holds || !kevent_may_go_on())
 			break;
+		kevent_window(q, KEVENT_WINDOW_AGAIN);
 		spin_lock_irq(&q->ready_lock);
 	}
 	if (d.stop || d.again)
@@ -483,9 +485,12 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 	if (ret < 0)
 		return ret;
 
+	kevent_window(q, KEVENT_WINDOW_COMMITTED);
 	/* The caller did not ask for events: wake one that did. */
 	stored = kevent_collect(q, &q->ring, q->ring.size, true);
-	if (stored > 0)
+	if (stored > 0) {
+		kevent_window(q, KEVENT_WINDOW_STORED);
 		kevent_wake_others(q, stored);
+	}
 	return ret;
 }

@@ -27,6 +27,7 @@
 #include "source.h"
 #include "tally.h"
 #include "timers.h"
+#include "window.h"
 
 #define EV_TIMER_CLOCKS							\
 	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | KEVENT_TIMER_TAI)
@@ -349,6 +350,7 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 		if (!more || !--slices)
 			ev_clock_next(clock, now, more);
 		kevent_unlock(q, flags);
+		kevent_window(q, KEVENT_WINDOW_SLICE);
 	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	return HRTIMER_NORESTART;
@@ -766,6 +768,7 @@ static void ev_timers_look(struct work_struct *work)
 	spin_unlock_irq(&ev_timers_lock);
 	while ((timers = ev_timers_next_stale())) {
 		q = timers->queue;
+		kevent_window(q, KEVENT_WINDOW_CLOCK_SET);
 		ev_clocks_restart(timers);
 		while (ev_timers_cancel(timers))
 			cond_resched();

@@ -56,11 +56,13 @@ static void kevent_more_work(struct callback_head *work)
 					      more_work);
 	unsigned long flags;
 
+	kevent_window(q, KEVENT_WINDOW_MORE_WORK);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	WARN_ON_ONCE(!q->more_queued);
 	q->more_queued = false;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	kevent_more_try(q);
+	kevent_window(q, KEVENT_WINDOW_MORE_DONE);
 	kevent_queue_put(q);
 }
 
@@ -247,6 +249,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	struct kring where;
 	unsigned long flags;
 	bool here;
+	int err;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
@@ -256,7 +259,12 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	here = !to->user || kevent_ring_here(q);
 	where = *to;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return here ? kring_fault_in(&where) : -EFAULT;
+	if (!here)
+		return -EFAULT;
+	kevent_window(q, KEVENT_WINDOW_FAULT);
+	err = kring_fault_in(&where);
+	kevent_window(q, KEVENT_WINDOW_FAULTED);
+	return err;
 }
 
 /**

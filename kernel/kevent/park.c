@@ -16,6 +16,7 @@
 #include "park.h"
 #include "queue.h"
 #include "wait.h"
+#include "window.h"
 
 /*
  * A member parks that may have been woken for an event. It is for one that runs, and for
@@ -72,7 +73,9 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (ret != KEVENT_PARKED)
 			return ret;
+		kevent_window(q, KEVENT_WINDOW_PARKED);
 		timed_out = kevent_block(until);
+		kevent_window(q, KEVENT_WINDOW_UNPARKED);
 		kevent_limit_unparked(m);
 		if (unlikely(freezing(current)))
 			kevent_park_freeze(q, m);
@@ -97,6 +100,7 @@ int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
 		return 0;
 	ret = kevent_park(q, m, until);
 	kevent_limit_go_on(m);
+	kevent_window(q, KEVENT_WINDOW_GO_ON);
 	/* Others were not woken as long as it was parked: another one looks, or parks. */
 	kevent_wake_left(q);
 	return ret ?: KEVENT_SLEPT_LOOK;

@@ -16,6 +16,7 @@
 #include "hit.h"
 #include "mapping.h"
 #include "poll_report.h"
+#include "window.h"
 
 /* Masks of poll(), and conditions of a type */
 
@@ -214,6 +215,7 @@ void ev_poll_fire(struct kevent *ke, __poll_t key)
 
 	if (key && !(key & keys))
 		return;
+	kevent_window(ke->queue, KEVENT_WINDOW_FIRE);
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	events = ev_poll_says(ke, key, &amount);
 	chain = ev_poll_chain(ke, key);

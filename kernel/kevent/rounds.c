@@ -366,6 +366,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 	kevent_batch_take(r, &batch, want);
 	if (batch.nr) {
 		kevent_batch_unlock(q, &batch, *flags);
+		kevent_window(q, KEVENT_WINDOW_TAKEN);
 		kevent_batch_verify(r, &batch);
 		kevent_window(q, KEVENT_WINDOW_VERIFIED);
 		spin_lock_irqsave(&q->ready_lock, *flags);
@@ -507,6 +508,8 @@ int kevent_collect_rounds(struct kevent_queue *q, struct kring *to, u32 max,
 			if (++tries < KRING_FAULT_TRIES)
 				ret = kevent_ring_fault_in(q, to);
 		}
+		if (r.again)
+			kevent_window(q, KEVENT_WINDOW_AGAIN);
 	} while (ret >= 0 && total < max && r.again && kevent_may_go_on());
 
 	if (r.again && total < max) {

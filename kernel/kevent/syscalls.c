@@ -23,6 +23,7 @@
 #include "queue.h"
 #include "settings.h"
 #include "wait.h"
+#include "window.h"
 
 /* kevent_init() */
 
@@ -227,8 +228,10 @@ kevent_fill_ring(struct kevent_queue *q, u32 num,
 		    (ret < 0 || kevent_has_news(q, news)))
 			return min(ret, 0);
 		/* Others may want what is not enough for this one. */
-		if (ret)
+		if (ret) {
+			kevent_window(q, KEVENT_WINDOW_STORED);
 			kevent_wake_others(q, ret);
+		}
 		ret = first ? 0 : kevent_try_again(until, &looks);
 		if (!ret)
 			ret = kevent_sleep(q, news, until, &looks);

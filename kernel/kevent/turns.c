@@ -46,7 +46,7 @@ static void set_flags(struct kevent_poll *kp, u32 flags)
 	WRITE_ONCE(kp->wait.flags, flags);
 }
 
-static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
+static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 {
 	const struct kevent_poll *kp;
 
@@ -56,7 +56,14 @@ static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
 		kp = container_of(wait, struct kevent_poll_more, wait)->kp;
 	else
 		return NULL;
-	return kp->kf.ke.queue->owner;
+	return kp->kf.ke.queue;
+}
+
+static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
+{
+	const struct kevent_queue *q = entry_queue(wait);
+
+	return q ? q->owner : NULL;
 }
 
 static bool is_full(struct wait_queue_head *head,
@@ -626,6 +633,7 @@ void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
 	head = smp_load_acquire(slot);
 	if (!head)
 		return;
+	kevent_window(entry_queue(wait), KEVENT_WINDOW_LEAVE);
 	spin_lock_irq(&head->lock);
 	/* POLLFREE may have come first: then there is nothing to leave. */
 	if (*slot == head) {

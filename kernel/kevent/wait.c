@@ -17,6 +17,7 @@
 #include "queue.h"
 #include "spin.h"
 #include "wait.h"
+#include "window.h"
 
 /* Is there a slot free? A ring that can't be read is not for us to deal with. */
 static bool kevent_has_room(struct kevent_queue *q)
@@ -277,6 +278,7 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	kevent_waiter_init(&w, news);
 	kevent_busy_wait(q, news, until);
 	kevent_spin(q, news, until);
+	kevent_window(q, KEVENT_WINDOW_SLEEP);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (news)
 		last = kevent_follow(q, !until->nowait);
@@ -292,7 +294,9 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		}
 		window = timed_out ? 0 : kevent_coalesce_begin(q, &w);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
+		kevent_window(q, KEVENT_WINDOW_ASLEEP);
 		timed_out = kevent_sleep_once(q, &w, until, window, timed_out);
+		kevent_window(q, KEVENT_WINDOW_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {
 			ret = 1;

@@ -18,6 +18,7 @@
 #include "spares.h"
 #include "state.h"
 #include "watch.h"
+#include "window.h"
 
 #define KEVENT_REQ_ALL							\
 	(KEVENT_REQ_ONESHOT | KEVENT_REQ_WAKEUP_ALL | KEVENT_REQ_ET |	\
@@ -50,10 +51,12 @@ void kevent_free(struct kevent *ke)
  */
 void kevent_bury(struct kevent *ke, bool held)
 {
+	kevent_window(ke->queue, KEVENT_WINDOW_KILLED);
 	kevent_unlink(ke);
 	kevent_source_of(ke)->detach(ke);
 	if (held)
 		kevent_unhold(ke);
+	kevent_window(ke->queue, KEVENT_WINDOW_DETACHED);
 	/*
 	 * A dead watch does not become busy again. The task that was busy
 	 * clears the bit under ready_lock, and kfree_rcu() waits for that.
@@ -91,8 +94,10 @@ void kevent_bury_spent(struct kevent_queue *q)
 	list_splice_init(&q->spent, &spent);
 	WRITE_ONCE(q->nr_spent, 0);
 	spin_unlock_irq(&q->ready_lock);
-	if (!list_empty(&spent))
-		kevent_bury_all(q, &spent);
+	if (list_empty(&spent))
+		return;
+	kevent_window(q, KEVENT_WINDOW_SPENT);
+	kevent_bury_all(q, &spent);
 }
 
 static void kevent_do(enum kevent_due due, struct kevent *ke)
@@ -407,7 +412,9 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	ke = kevent_alloc(q, ops, uk, file, stash);
 	if (IS_ERR(ke))
 		return ke;
+	kevent_window(q, KEVENT_WINDOW_ATTACH);
 	mask = kevent_attach(ke, ops, uk, f);
+	kevent_window(q, KEVENT_WINDOW_ATTACHED);
 
 	spin_lock_irq(&q->ready_lock);
 	if (mask >= 0)
@@ -438,6 +445,7 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 	bool last = false;
 	unsigned long flags;
 
+	kevent_window(q, KEVENT_WINDOW_HANDED);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!kevent_is_dead(ke) && kevent_take_back(ke, copied)) {
 		q->copied++;
@@ -476,6 +484,7 @@ static noinline int kevent_cancel(struct kevent_queue *q,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
+		kevent_window(q, KEVENT_WINDOW_FOUND);
 		spin_lock_irqsave(&q->ready_lock, flags);
 		if (!kevent_is_dead(ke))
 			err = ops->cancel(ke);
@@ -513,6 +522,7 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
+		kevent_window(q, KEVENT_WINDOW_FOUND);
 		spin_lock_irq(&q->ready_lock);
 		err = kevent_changeable(ke, ops);
 		mine = !err && kevent_kill(ke);
@@ -548,6 +558,7 @@ kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
 	ke->stored = 0;
 	if (ops->modified && !same)
 		ops->modified(ke, uk);
+	kevent_window(ke->queue, KEVENT_WINDOW_MODIFIED);
 	report = kevent_restart(ke);
 	if (unlikely(uk->req_flags & KEVENT_REQ_READY))
 		report |= kevent_mark_new(ke, uk);
@@ -585,6 +596,7 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	unsigned long flags;
 	bool withdraws;
 
+	kevent_window(q, KEVENT_WINDOW_REARMED);
 	rcu_read_lock();
 	spin_lock_irqsave(&q->ready_lock, flags);
 	withdraws = kevent_withdraws(ke, uk);
@@ -645,10 +657,12 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
+		kevent_window(q, KEVENT_WINDOW_FOUND);
 		spin_lock_irq(&q->ready_lock);
 		withdraws = kevent_withdraws(ke, uk);
 		err = kevent_modify_found(ke, ops, uk);
 		kevent_unlock_irq(q);
+		kevent_window(q, KEVENT_WINDOW_HAND_ON);
 		if (withdraws && !err && ops->hand_on)
 			ops->hand_on(ke);
 	}
@@ -671,6 +685,7 @@ static int kevent_mark_once(struct kevent_queue *q,
 	ke = kevent_find(ops, q, uk, file);
 	if (!ke)
 		return -ENOENT;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
 	if (!err)
@@ -700,6 +715,7 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		return -EINVAL;
 	err = kevent_mark_once(q, ops, uk, file, &room);
 	if (err == -ENOBUFS) {
+		kevent_window(q, KEVENT_WINDOW_ROOM);
 		/* A full memory cgroup is an error, not a reason to kill. */
 		room = kmalloc(ops->room,
 			       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
@@ -722,6 +738,7 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	ke = kevent_index_next(&q->watches, index);
 	if (!ke)
 		return NULL;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	*killed = kevent_kill(ke);
 	if (*killed)
