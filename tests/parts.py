@@ -21,7 +21,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
-           "fuzz": 300, "search": 1800, "syzkaller": 300}
+           "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -39,6 +39,7 @@ MUTANT_SHARES = 4
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
 TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
         "timer", "nesting", "nested", "storm_inode")
+RACES = ("races", "races_promises")
 PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick"),
             ("redis", "quick"), ("libuv", "quick"), ("nginx", "quick")]
 
@@ -353,6 +354,19 @@ def run_syzkaller(seconds):
     for config in ("base", "debug"):
         run_counting(results, config, [TOP / "tests/syzkaller/run", "--config",
                                        config, "--seconds", str(seconds)])
+    return results
+
+
+def run_races(seconds):
+    """Each test for so long, on three kernels. The logs have the seeds."""
+    results = report.Report("races")
+    for config in ("base", "debug", "kcsan"):
+        more = run_guest("races", config, suites=RACES,
+                         KEVENT_STORM_SECONDS=str(seconds))
+        results.passed += more.passed
+        results.failed += more.failed
+        results.failures += [(f"{config} {test}", words)
+                             for test, words in more.failures]
     return results
 
 

@@ -570,6 +570,12 @@ bool start_in_window(struct actor *a, const char *name, long (*fn)(void *arg),
 	return window_entered();
 }
 
+bool window_next(const char *name)
+{
+	write_file(WINDOW, name);
+	return window_entered();
+}
+
 void window_release(void)
 {
 	write_file(WINDOW, "\n");

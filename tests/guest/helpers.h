@@ -192,6 +192,8 @@ void leave_cpu(void);
  */
 bool start_in_window(struct actor *a, const char *name, long (*fn)(void *arg),
 		     void *arg);
+/* Lets it go on as far as window @name; returns likewise. */
+bool window_next(const char *name);
 /* Lets the actor go on, or disarms the window. */
 void window_release(void);
 

@@ -104,6 +104,8 @@ static const struct test_suite *const suites[] = {
 	&scale_suite,
 	&confined_suite,
 	&malformed_suite,
+	&races_suite,
+	&races_promises_suite,
 	&storm_suite,
 	&storm_hits_suite,
 	&storm_inode_suite,
@@ -444,7 +446,9 @@ static void __attribute__((noreturn)) usage(int status)
 	       "  KEVENT_TEST_SEED=N      repeat a random run\n"
 	       "  KEVENT_STORM_SECONDS=N  each storm lasts N seconds, and each\n"
 	       "                          test may take N seconds longer\n"
-	       "  KEVENT_LANE_KILLS=N     kill each side of a lane N times\n",
+	       "  KEVENT_LANE_KILLS=N     kill each side of a lane N times\n"
+	       "  KEVENT_RACES=WORDS, KEVENT_RACES_DELAYS=WORDS\n"
+	       "                          see tests/guest/races.h\n",
 	       DEBUG_SLOWNESS);
 	exit(status);
 }

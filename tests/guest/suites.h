@@ -106,6 +106,8 @@ extern const struct test_suite posix_timer_suite;
 extern const struct test_suite proc_suite;
 extern const struct test_suite proc_tasks_suite;
 extern const struct test_suite refuse_suite;
+extern const struct test_suite races_suite;
+extern const struct test_suite races_promises_suite;
 extern const struct test_suite rights_suite;
 extern const struct test_suite ring_suite;
 extern const struct test_suite scale_suite;

@@ -456,6 +456,84 @@ static void consumer_that_polls_is_told_without_a_call(void)
 	CHECK(!o.late);
 }
 
+/* A process without the ring writes a byte to @fd for each that it reads from @order. */
+struct told {
+	struct queue	q;
+	int		fd[2], order[2], answer[2];
+	_Atomic bool	stop;
+};
+
+static int write_when_told(void *arg)
+{
+	struct told *t = arg;
+	char byte;
+
+	while (read(t->order[0], &byte, 1) == 1)
+		if (write(t->fd[1], "", 1) != 1 || write(t->answer[1], "", 1) != 1)
+			return 1;
+	return 0;
+}
+
+/* The last one to wait. The work for the flag runs when it comes from a system call. */
+static long tell_and_look(void *arg)
+{
+	struct told *t = arg;
+	long ret = wait_ring(&t->q, 8, 0) == 0 && write(t->order[1], "", 1) == 1;
+
+	while (!atomic_load(&t->stop))
+		;
+	return ret;
+}
+
+static void must_be_written(struct told *t)
+{
+	char byte;
+
+	MUST_EQ(read(t->answer[0], &byte, 1), 1);
+}
+
+static void take_and_tell(struct told *t)
+{
+	struct ukevent ev;
+
+	MUST_EQ(get_events(t->q.fd, 1, 1, 0, &ev), 1);
+	MUST_EQ(take_bytes(t->fd[0]), 1);
+	MUST_EQ(write(t->order[1], "", 1), 1);
+	must_be_written(t);
+}
+
+/*
+ * The header is on a page that is shared since fork(), so the flag faults. While it is
+ * stored again, and right after that, there is another event that needs it.
+ */
+static void flag_that_faults_is_one_piece_of_work(void)
+{
+	struct told t = {};
+	struct actor a;
+	pid_t pid;
+
+	open_queue(&t.q, 8);
+	open_pipe(t.fd);
+	MUST_EQ(pipe2(t.order, O_CLOEXEC), 0);
+	MUST_EQ(pipe2(t.answer, O_CLOEXEC), 0);
+	MUST_EQ(add_pipe(t.q.fd, t.fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 5), 0);
+	pid = start_child(write_when_told, &t);
+	MUST(start_in_window(&a, "more_fault", tell_and_look, &t));
+	must_be_written(&t);
+	take_and_tell(&t);
+	MUST(window_next("more_done"));
+	take_and_tell(&t);
+	window_release();
+	atomic_store(&t.stop, true);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 1);
+	CHECK(has_more(&t.q));
+	CHECK_EQ(wait_ring(&t.q, 8, 0), 1);
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	join_child(pid, PATIENCE_MS);
+	close_queue(&t.q);
+}
+
 static void timer_is_seen_by_who_only_pops(void)
 {
 	struct kevent_queue lib;
@@ -1044,6 +1122,7 @@ static const struct test_case cases[] = {
 	TEST(consumer_that_sleeps_is_not_interrupted),
 	TEST(consumer_that_sleeps_is_told_by_a_tick),
 	TEST(consumer_that_polls_is_told_without_a_call),
+	TEST(flag_that_faults_is_one_piece_of_work),
 	TEST(timer_is_seen_by_who_only_pops),
 	TEST(level_watch_is_seen_beside_a_busy_one),
 	TEST(full_ring_keeps_events_in_the_kernel),

@@ -1,0 +1,1311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A generator of races: whatever the consumers of a queue do, no event stays behind
+ *
+ *	things		files of several kinds that one queue watches in several modes
+ *	writers		a thread, and a process without the ring, make things ready
+ *	consumers	threads and processes. In each scene each has a role: it waits for
+ *			the ring, with or without a limit, or for a buffer, or looks at
+ *			memory only, or blocks elsewhere, or is frozen, stopped or killed,
+ *			or may not write the ring
+ *	hands		take the ring's memory away and bring it back, fork, watch files
+ *			that they close at once
+ *
+ * In each round a few things become ready. Then nothing else does before consumers have
+ * taken all of it: an event that is held back stays so, and is found. At least one
+ * consumer of each scene is able to take whatever there is.
+ *
+ * Tasks are delayed in windows of the kernel at random, see races.h; the words for
+ * KEVENT_RACES are in kinds[]. KEVENT_STORM_SECONDS sets the budget.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/futex.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "helpers.h"
+#include "races.h"
+
+#define THINGS		8
+#define THREADS		4
+#define PROCESSES	4
+#define CONSUMERS	(THREADS + PROCESSES)
+#define MOST_TIMES	512		/* a thing is given in one go */
+#define NOISE		1000		/* user value of files that come and go */
+#define RECV		KEVENT_SOCKET_RECV
+#define LEVEL_MODES	4		/* of those in make_thing() */
+#define FREEZER		"/tmp/races-freezer"
+#define ALL		"/sys/fs/cgroup"
+#define THROTTLED	ALL "/races"
+
+/* What KEVENT_RACES selects */
+enum kind {
+	MEMORY, FORK, OUTSIDE, POLLERS, BLOCKED, MIXED, LIMIT, KILL, FREEZE, STOP, THROTTLE,
+	READ_ONLY, MODIFY, CLOSE, TURNS, NR_KINDS,
+};
+
+static const char *const kinds[NR_KINDS] = {
+	[MEMORY] = "memory", [FORK] = "fork", [OUTSIDE] = "outside",
+	[POLLERS] = "pollers", [BLOCKED] = "blocked", [MIXED] = "mixed",
+	[LIMIT] = "limit",
+	[KILL] = "kill", [FREEZE] = "freeze", [STOP] = "stop",
+	[THROTTLE] = "throttle", [READ_ONLY] = "read-only",
+	[MODIFY] = "modify", [CLOSE] = "close", [TURNS] = "turns",
+};
+
+enum role {
+	ABSENT,		/* sleeps outside the queue */
+	WAITS,		/* for the ring */
+	WAITS_LIMITED,	/* likewise, with a limit */
+	WAITS_MANY,	/* likewise, for more than one entry */
+	WAITS_BUFFER,
+	LOOKS,		/* at memory only */
+	CALLS,		/* for a buffer, again and again, and does not wait */
+	BLOCKS,		/* was the last to wait, and is in a call of another file */
+	READS_ONLY,	/* waits for a ring that it may not write */
+};
+
+static const char *const roles[] = {
+	"absent", "waits", "waits with a limit", "waits for many",
+	"waits for a buffer", "looks", "calls", "blocks", "may not write",
+};
+
+/* Of events that are not handled yet */
+enum holding {
+	NOTHING,
+	MAYBE,		/* a call returns, or not */
+	SOME,
+};
+
+/* What happens to a process that plays a role */
+enum fate {
+	LEFT_ALONE, KILLED, DEAD, FROZEN, STOPPED, THROTTLES,
+};
+
+static const char *const fates[] = {
+	"left alone", "to be killed", "dead", "frozen", "stopped", "throttled",
+};
+
+/* In memory that all processes share */
+struct consumer {
+	unsigned int	nr;
+	_Atomic int	role;
+	_Atomic unsigned int go;	/* the scene to play in; a futex */
+	_Atomic unsigned int begun;	/* the scene in which it is about to call */
+	_Atomic unsigned int over;	/* the scene that it has left */
+	_Atomic int	holding;
+	_Atomic pid_t	pid, tid;	/* of the process, of the thread */
+	_Atomic int	err;		/* that no page has */
+	_Atomic int	where;		/* the call */
+	int		fate;
+};
+
+struct board {
+	struct consumer		c[CONSUMERS];
+	_Atomic unsigned int	scene;		/* that goes on; a futex */
+	_Atomic bool		ends;
+	_Atomic bool		fragile;	/* memory may be away */
+	_Atomic unsigned long	sent[THINGS];
+	_Atomic unsigned long	taken[THINGS];
+	_Atomic unsigned int	again[THINGS];	/* one-shot watches to add */
+	_Atomic unsigned int	odd;		/* events that nobody made */
+	_Atomic unsigned int	order;		/* for the process that writes */
+	_Atomic unsigned int	obeyed;
+	_Atomic unsigned int	what;		/* mask of things */
+	_Atomic unsigned int	times;
+};
+
+struct thing {
+	int		fd[2];
+	uint32_t	type, event, mode;
+};
+
+struct world {
+	uint64_t	rnd;
+	bool		kind[NR_KINDS];
+	struct queue	q;
+	int		memfd;		/* -1: private memory */
+	int		idle_queue;	/* nobody waits there */
+	bool		level;		/* all watches report again what is not taken */
+	struct board	*b;
+	struct thing	t[THINGS];
+	struct actor	threads[THREADS];
+	struct actor	writer, hand;
+	pid_t		outsider;
+	pthread_mutex_t	memory;		/* held while some of it is away, and to fork */
+	uint64_t	began;
+	int		block[2];	/* nobody writes there */
+	bool		freezer, throttle;
+	_Atomic unsigned int order, obeyed;	/* for the thread that writes */
+	_Atomic unsigned int what, times;
+	_Atomic bool	stop;
+	unsigned int	scenes, rounds, deaths;
+};
+
+/* There is one in each process. */
+static struct world *world;
+
+static unsigned int below(struct world *w, unsigned int nr)
+{
+	return next_random(&w->rnd) % nr;
+}
+
+static bool chance(struct world *w, enum kind kind, unsigned int one_in)
+{
+	return w->kind[kind] && !below(w, one_in);
+}
+
+static bool is_process(const struct consumer *c)
+{
+	return c->nr >= THREADS;
+}
+
+static unsigned int nr_consumers(const struct world *w)
+{
+	return w->memfd < 0 ? THREADS : CONSUMERS;
+}
+
+static void futex_wait(_Atomic unsigned int *word, unsigned int value)
+{
+	const struct timespec ts = { .tv_nsec = 50000000 };
+
+	syscall(__NR_futex, word, FUTEX_WAIT, value, &ts, NULL, 0);
+}
+
+static void futex_wake(_Atomic unsigned int *word)
+{
+	syscall(__NR_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void pause_us(unsigned int us)
+{
+	const struct timespec ts = { .tv_nsec = us * 1000l };
+
+	nanosleep(&ts, NULL);
+}
+
+static void on_signal(int sig __attribute__((unused)))
+{
+}
+
+/* The ring is away, and comes back. */
+static void on_fault(int sig __attribute__((unused)))
+{
+	sched_yield();
+}
+
+/* Things */
+
+static int change_in(int kq, const struct thing *t, uint32_t cmd, uint32_t event,
+		     uint32_t flags, uint64_t user)
+{
+	struct ukevent ev;
+
+	kevent_set_poll(&ev, t->fd[0], event, flags, user);
+	ev.type = t->type;
+	return kevent_ctl_one(kq, cmd, &ev);
+}
+
+static int change(struct world *w, uint32_t cmd, unsigned int i, uint32_t event)
+{
+	return change_in(w->q.fd, &w->t[i], cmd, event, w->t[i].mode, i);
+}
+
+static void make_thing(struct world *w, unsigned int i)
+{
+	static const uint32_t modes[] = {
+		0, 0, KEVENT_REQ_WAKEUP_ALL, KEVENT_REQ_LAST_CHECK,
+		KEVENT_REQ_ET, KEVENT_REQ_DISPATCH, KEVENT_REQ_ONESHOT,
+		KEVENT_REQ_ET | KEVENT_REQ_DISPATCH,
+	};
+	struct thing *t = &w->t[i];
+
+	*t = (struct thing){
+		.mode = modes[below(w, w->level ? LEVEL_MODES : ARRAY_SIZE(modes))],
+		.event = RECV,
+	};
+	switch (i % 4) {
+	case 0:
+	case 1:
+		open_pipe(t->fd);
+		t->type = KEVENT_PIPE;
+		break;
+	case 2:
+		t->fd[0] = t->fd[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		t->type = KEVENT_POLL;
+		break;
+	default:
+		MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
+				   SOCK_CLOEXEC, 0, t->fd), 0);
+		t->type = below(w, 2) ? KEVENT_SOCKET : KEVENT_POLL;
+	}
+	MUST_EQ(change(w, KEVENT_CTL_ADD, i, t->event), 0);
+}
+
+static void drop_thing(struct thing *t)
+{
+	close(t->fd[0]);
+	if (t->fd[1] != t->fd[0])
+		close(t->fd[1]);
+}
+
+static unsigned long give(const struct thing *t)
+{
+	const uint64_t one = 1;
+
+	return write(t->fd[1], &one, sizeof(one)) == sizeof(one);
+}
+
+/* How much was given since the last time */
+static unsigned long take(const struct thing *t)
+{
+	unsigned long sum = 0;
+	uint64_t value;
+
+	while (read(t->fd[0], &value, sizeof(value)) == sizeof(value))
+		sum += value;
+	return sum;
+}
+
+/* Whoever takes some goes on at the same time. */
+static void give_all(struct world *w, unsigned int what, unsigned int times)
+{
+	unsigned int i;
+
+	while (times--) {
+		for (i = 0; i < THINGS; i++)
+			if (what & 1u << i)
+				atomic_fetch_add(&w->b->sent[i], give(&w->t[i]));
+		if (times)
+			sched_yield();
+	}
+}
+
+/* Consumers */
+
+static void complain(struct consumer *c, int where, int err)
+{
+	atomic_store(&c->where, where);
+	atomic_store(&c->err, err);
+}
+
+static void handle(struct world *w, const struct ukevent *ev)
+{
+	struct board *b = w->b;
+	unsigned int i = ev->ptr;
+	unsigned long sum;
+
+	if (ev->ptr == NOISE)
+		return;
+	if (i >= THINGS || ev->ret_flags & KEVENT_RET_BROKEN) {
+		atomic_fetch_add(&b->odd, 1);
+		return;
+	}
+	if (w->t[i].mode & KEVENT_REQ_ONESHOT)
+		atomic_store(&b->again[i], 1);
+	sum = take(&w->t[i]);
+	if (w->t[i].mode & KEVENT_REQ_DISPATCH &&
+	    change(w, KEVENT_CTL_MODIFY, i, w->t[i].event))
+		atomic_fetch_add(&b->odd, 1);
+	/* Last: what has been taken is in nobody's hands. */
+	atomic_fetch_add(&b->taken[i], sum);
+}
+
+static bool over(struct consumer *c)
+{
+	return atomic_load(&world->b->scene) != atomic_load(&c->go) ||
+	       atomic_load(&world->b->ends);
+}
+
+static bool take_from_ring(struct world *w, struct consumer *c)
+{
+	struct ukevent ev;
+	bool some = false;
+
+	atomic_store(&c->holding, SOME);
+	while (kevent_ring_next(w->q.ring, w->q.size, &ev)) {
+		handle(w, &ev);
+		some = true;
+	}
+	atomic_store(&c->holding, NOTHING);
+	return some;
+}
+
+static uint64_t ring_position(struct world *w)
+{
+	return __atomic_load_n(&w->q.ring->ring_kidx, __ATOMIC_ACQUIRE);
+}
+
+/* Any errno of a wait that its page has, and that this can be */
+static void check_wait(struct consumer *c, int ret)
+{
+	if (ret >= 0 || ret == -EINTR)
+		return;
+	if (ret == -EFAULT && (atomic_load(&world->b->fragile) ||
+			       atomic_load(&c->role) == READS_ONLY))
+		sched_yield();
+	else
+		complain(c, __NR_kevent_wait, ret);
+}
+
+static int wait_for(struct world *w, uint64_t kidx, int64_t ms,
+		    const struct kevent_wait_arg *arg)
+{
+	const struct timespec ts = ms_to_timespec(ms);
+
+	return kevent_wait(w->q.fd, w->q.size, (uint32_t)kidx,
+			   ms < 0 ? NULL : &ts, arg ? KEVENT_FLAGS_ARG : 0, arg);
+}
+
+static void play_waits(struct world *w, struct consumer *c,
+		       const struct kevent_wait_arg *arg)
+{
+	uint64_t kidx;
+
+	while (!over(c)) {
+		kidx = ring_position(w);
+		if (take_from_ring(w, c))
+			continue;
+		atomic_store(&c->begun, atomic_load(&c->go));
+		check_wait(c, wait_for(w, kidx, -1, arg));
+	}
+}
+
+static void play_limited(struct world *w, struct consumer *c, bool many)
+{
+	struct kevent_wait_arg arg;
+
+	kevent_wait_arg_init(&arg);
+	if (many)
+		arg.min_nr = 1000;
+	else
+		arg.max_running = 1 + c->nr % 2;
+	play_waits(w, c, &arg);
+	/* It is no member any more. */
+	wait_for(w, ring_position(w), 1, NULL);
+	take_from_ring(w, c);
+}
+
+static void play_buffer(struct world *w, struct consumer *c, int64_t ms)
+{
+	struct ukevent ev[3];
+	int i, ret;
+
+	while (!over(c)) {
+		atomic_store(&c->holding, MAYBE);
+		atomic_store(&c->begun, atomic_load(&c->go));
+		ret = get_events(w->q.fd, 1, 1 + c->nr % 3, ms, ev);
+		if (ret > 0)
+			atomic_store(&c->holding, SOME);
+		for (i = 0; i < ret; i++)
+			handle(w, &ev[i]);
+		atomic_store(&c->holding, NOTHING);
+		if (ret < 0 && ret != -EINTR)
+			complain(c, __NR_kevent_get_events, ret);
+	}
+}
+
+/*
+ * A ring whose header is not in memory, or a thread that was killed, may have no flag: a
+ * call now and then finds out.
+ */
+static void play_looks(struct world *w, struct consumer *c)
+{
+	bool calls = atomic_load(&w->b->fragile), first = true;
+	uint64_t next = now_ns();
+	uint32_t flags;
+	int ret;
+
+	while (!over(c)) {
+		if (take_from_ring(w, c))
+			continue;
+		flags = __atomic_load_n(&w->q.ring->ring_flags, __ATOMIC_ACQUIRE);
+		if (first || flags & KEVENT_RING_MORE ||
+		    (calls && now_ns() > next)) {
+			ret = wait_for(w, ring_position(w), 0, NULL);
+			check_wait(c, ret);
+			next = now_ns() + 100000000;
+			/* Once more while the ring is empty */
+			first = first && ret;
+			atomic_store(&c->begun, atomic_load(&c->go));
+		} else {
+			sched_yield();
+		}
+	}
+}
+
+static void play_blocks(struct world *w, struct consumer *c)
+{
+	char byte;
+
+	while (wait_for(w, ring_position(w), 0, NULL) > 0)
+		take_from_ring(w, c);
+	take_from_ring(w, c);
+	while (!over(c)) {
+		atomic_store(&c->begun, atomic_load(&c->go));
+		if (read(w->block[0], &byte, 1) == 1)
+			complain(c, SYS_read, 1);
+	}
+}
+
+static void play_reads_only(struct world *w, struct consumer *c)
+{
+	int ret;
+
+	mprotect(w->q.ring, w->q.bytes, PROT_READ);
+	do {
+		atomic_store(&c->begun, atomic_load(&c->go));
+		ret = wait_for(w, ring_position(w), -1, NULL);
+		check_wait(c, ret);
+		/* The events are for others. */
+		while (ret != -EINTR && !over(c))
+			futex_wait(&w->b->scene, atomic_load(&c->go));
+	} while (!over(c));
+	mprotect(w->q.ring, w->q.bytes, PROT_READ | PROT_WRITE);
+}
+
+static void play(struct world *w, struct consumer *c)
+{
+	switch (atomic_load(&c->role)) {
+	case WAITS:
+		play_waits(w, c, NULL);
+		break;
+	case WAITS_LIMITED:
+	case WAITS_MANY:
+		play_limited(w, c, atomic_load(&c->role) == WAITS_MANY);
+		break;
+	case WAITS_BUFFER:
+	case CALLS:
+		play_buffer(w, c, atomic_load(&c->role) == CALLS ? 0 : -1);
+		break;
+	case LOOKS:
+		play_looks(w, c);
+		break;
+	case BLOCKS:
+		play_blocks(w, c);
+		break;
+	case READS_ONLY:
+		play_reads_only(w, c);
+		break;
+	default:
+		atomic_store(&c->begun, atomic_load(&c->go));
+		while (!over(c))
+			futex_wait(&w->b->scene, atomic_load(&c->go));
+	}
+}
+
+static long run_consumer(void *arg)
+{
+	struct consumer *c = arg;
+	struct world *w = world;
+	unsigned int at;
+
+	atomic_store(&c->pid, getpid());
+	atomic_store(&c->tid, gettid());
+	while (!atomic_load(&w->b->ends)) {
+		at = atomic_load(&c->go);
+		if (at == atomic_load(&c->over)) {
+			futex_wait(&c->go, at);
+			continue;
+		}
+		play(w, c);
+		atomic_store(&c->over, at);
+	}
+	return 0;
+}
+
+static int run_process(struct consumer *c)
+{
+	struct world *w = world;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kevent_ctl(w->q.fd, KEVENT_CTL_ATTACH, w->q.size,
+		       (struct ukevent *)w->q.ring))
+		return 1;
+	return run_consumer(c);
+}
+
+static void start_process(struct consumer *c)
+{
+	pid_t pid;
+
+	atomic_store(&c->holding, NOTHING);
+	atomic_store(&c->over, atomic_load(&c->go));
+	atomic_store(&c->tid, 0);
+	pthread_mutex_lock(&world->memory);
+	pid = fork();
+	if (!pid)
+		_exit(run_process(c));
+	pthread_mutex_unlock(&world->memory);
+	MUST(pid > 0);
+	atomic_store(&c->pid, pid);
+}
+
+/* Writers */
+
+static long run_writer(void *arg)
+{
+	struct world *w = arg;
+	unsigned int order;
+
+	while (!atomic_load(&w->stop)) {
+		order = atomic_load(&w->order);
+		if (order == atomic_load(&w->obeyed)) {
+			futex_wait(&w->order, order);
+			continue;
+		}
+		give_all(w, atomic_load(&w->what), atomic_load(&w->times));
+		atomic_store(&w->obeyed, order);
+	}
+	return 0;
+}
+
+/* This process has neither the ring nor threads. */
+static int run_outsider(void *arg)
+{
+	struct world *w = arg;
+	struct board *b = w->b;
+	unsigned int order;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!atomic_load(&b->ends)) {
+		order = atomic_load(&b->order);
+		if (order == atomic_load(&b->obeyed)) {
+			futex_wait(&b->order, order);
+			continue;
+		}
+		give_all(w, atomic_load(&b->what), atomic_load(&b->times));
+		atomic_store(&b->obeyed, order);
+	}
+	return 0;
+}
+
+static void order(struct world *w, unsigned int what, unsigned int times,
+		  bool outside)
+{
+	_Atomic unsigned int *number = outside ? &w->b->order : &w->order;
+
+	atomic_store(outside ? &w->b->what : &w->what, what);
+	atomic_store(outside ? &w->b->times : &w->times, times);
+	atomic_fetch_add(number, 1);
+	futex_wake(number);
+}
+
+static void wait_for_writers(struct world *w)
+{
+	uint64_t start = now_ns();
+
+	while (atomic_load(&w->order) != atomic_load(&w->obeyed) ||
+	       atomic_load(&w->b->order) != atomic_load(&w->b->obeyed))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+/* Hands */
+
+static void *ring_page(struct world *w, uint64_t *rnd)
+{
+	return (char *)w->q.ring + next_random(rnd) % (w->q.bytes / 4096) * 4096;
+}
+
+static void take_memory(struct world *w, uint64_t *rnd)
+{
+	char *page = ring_page(w, rnd);
+	size_t at = page - (char *)w->q.ring;
+
+	pthread_mutex_lock(&w->memory);
+	switch (next_random(rnd) % 4) {
+	case 0:
+		mprotect(page, 4096, PROT_NONE);
+		pause_us(next_random(rnd) % 500);
+		mprotect(page, 4096, PROT_READ | PROT_WRITE);
+		break;
+	case 1:
+		mprotect(page, 4096, PROT_READ);
+		pause_us(next_random(rnd) % 500);
+		mprotect(page, 4096, PROT_READ | PROT_WRITE);
+		break;
+	case 2:
+		if (w->memfd < 0)
+			break;
+		mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		     w->memfd, at);
+		break;
+	default:
+		/* What is in private memory would be lost. */
+		madvise(page, 4096, w->memfd < 0 ? MADV_PAGEOUT : MADV_DONTNEED);
+	}
+	pthread_mutex_unlock(&w->memory);
+}
+
+/* A page table is copied, and each private page becomes one to copy. */
+static void fork_once(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+/* A file that is watched, ready, and closed while somebody may look at it */
+static void make_noise(struct world *w, uint64_t *rnd)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return;
+	if (!add_poll(w->q.fd, fd[0], KEVENT_POLL_POLLIN, 0, NOISE) &&
+	    write(fd[1], "", 1) != 1)
+		atomic_fetch_add(&w->b->odd, 1);
+	pause_us(next_random(rnd) % 200);
+	if (next_random(rnd) % 2)
+		dup2(w->block[1], fd[0]);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static long run_hand(void *arg)
+{
+	struct world *w = arg;
+	uint64_t rnd = w->rnd ^ 0x9e3779b97f4a7c15ull;
+
+	rnd |= 1;
+	while (!atomic_load(&w->stop)) {
+		if (atomic_load(&w->b->fragile) && w->kind[MEMORY])
+			take_memory(w, &rnd);
+		if (w->kind[FORK] && next_random(&rnd) % 4 == 0)
+			fork_once();
+		if (w->kind[CLOSE] && next_random(&rnd) % 2)
+			make_noise(w, &rnd);
+		pause_us(next_random(&rnd) % 300);
+	}
+	return 0;
+}
+
+/* Fates */
+
+static bool try_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* One that is being killed need not go there. */
+static void move(const struct consumer *c, const char *group)
+{
+	char path[64], text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	snprintf(text, sizeof(text), "%d", atomic_load(&c->pid));
+	MUST(try_write(path, text));
+}
+
+static void freeze(bool on)
+{
+	uint64_t start = now_ns();
+	const char *want = on ? "FROZEN\n" : "THAWED\n";
+	char state[16];
+
+	write_file(FREEZER "/races/freezer.state", on ? "FROZEN" : "THAWED");
+	do {
+		MUST(patient(start, PATIENCE_MS));
+		read_file(FREEZER "/races/freezer.state", state, sizeof(state));
+	} while (strcmp(state, want));
+}
+
+/* Who is frozen can't be killed: when the test has ended in a hurry, thaws. */
+static void start_guardian(void)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (fork())
+		return;
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGUSR2);
+	sigwait(&set, &sig);
+	_exit(!try_write(FREEZER "/races/freezer.state", "THAWED"));
+}
+
+static void open_groups(struct world *w)
+{
+	mkdir(FREEZER, 0700);
+	w->freezer = w->kind[FREEZE] &&
+		     (!mount("none", FREEZER, "cgroup", 0, "freezer") ||
+		      errno == EBUSY);
+	if (w->freezer) {
+		mkdir(FREEZER "/races", 0700);
+		start_guardian();
+	}
+	mkdir(THROTTLED, 0700);
+	w->throttle = w->kind[THROTTLE] &&
+		      try_write(ALL "/cgroup.subtree_control", "+cpu") &&
+		      try_write(THROTTLED "/cpu.max", "1000 100000");
+	if (!w->freezer || !w->throttle)
+		note("nobody is%s%s", w->freezer ? "" : " frozen",
+		     w->throttle ? "" : " throttled");
+}
+
+/* The process plays its role, and maybe sleeps. */
+static void meet_fate(const struct consumer *c)
+{
+	switch (c->fate) {
+	case FROZEN:
+		move(c, FREEZER "/races");
+		freeze(true);
+		break;
+	case STOPPED:
+		/* Until it has stopped it may take an event, and keep it. */
+		kill(atomic_load(&c->pid), SIGSTOP);
+		MUST_EQ(waitpid(atomic_load(&c->pid), NULL, WUNTRACED),
+			atomic_load(&c->pid));
+		break;
+	case THROTTLES:
+		move(c, THROTTLED);
+		break;
+	}
+}
+
+static void end_fate(struct consumer *c)
+{
+	switch (c->fate) {
+	case DEAD:
+		start_process(c);
+		break;
+	case FROZEN:
+		freeze(false);
+		move(c, FREEZER);
+		break;
+	case STOPPED:
+		kill(atomic_load(&c->pid), SIGCONT);
+		break;
+	case THROTTLES:
+		move(c, ALL);
+		break;
+	}
+	c->fate = LEFT_ALONE;
+}
+
+/*
+ * Kill it. Returns whether an event may have gone with it: others get what a level watch
+ * has reported, if nothing was read.
+ */
+static bool bury(struct world *w, struct consumer *c)
+{
+	int held;
+
+	kill(atomic_load(&c->pid), SIGKILL);
+	MUST_EQ(waitpid(atomic_load(&c->pid), NULL, 0), atomic_load(&c->pid));
+	held = atomic_load(&c->holding);
+	c->fate = DEAD;
+	w->deaths++;
+	return held == SOME || (held == MAYBE && !w->level);
+}
+
+/* Scenes */
+
+static void say_what_it_does(const struct consumer *c)
+{
+	char path[64], call[64], stack[512];
+	pid_t pid = atomic_load(&c->pid), tid = atomic_load(&c->tid);
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	read_file(path, call, sizeof(call));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", pid, tid);
+	read_file(path, stack, sizeof(stack));
+	note("%s %u %s, %s%s; system call %.*s", is_process(c) ? "process" : "thread",
+	     c->nr, roles[atomic_load(&c->role)], fates[c->fate],
+	     atomic_load(&c->holding) == SOME ? ", holds an event" : "",
+	     (int)strcspn(call, " \n"), call);
+	if (*stack)
+		note("%s", stack);
+}
+
+/* Consumers sleep, and other things happen to them. */
+static int any_role(struct world *w, const struct consumer *c)
+{
+	switch (below(w, 8)) {
+	case 0:
+	case 1:
+		return WAITS;
+	case 2:
+	case 3:
+		return w->kind[MIXED] ? WAITS_BUFFER : WAITS;
+	case 4:
+		return w->kind[LIMIT] ? WAITS_LIMITED : ABSENT;
+	case 5:
+		return w->kind[MIXED] ? WAITS_MANY : ABSENT;
+	case 6:
+		return is_process(c) && w->kind[READ_ONLY] ? READS_ONLY : ABSENT;
+	default:
+		return ABSENT;
+	}
+}
+
+static int any_fate(struct world *w, bool *frozen)
+{
+	if (chance(w, KILL, 3))
+		return KILLED;
+	if (!*frozen && w->freezer && chance(w, FREEZE, 4)) {
+		*frozen = true;
+		return FROZEN;
+	}
+	if (chance(w, STOP, 4))
+		return STOPPED;
+	return w->throttle && chance(w, THROTTLE, 4) ? THROTTLES : LEFT_ALONE;
+}
+
+/*
+ * @anchor can take all there is: it waits for the ring, or looks at it. Who looks only is
+ * not told of what threads were woken for that do something else with it.
+ */
+static void cast_roles(struct world *w, unsigned int anchor, bool look)
+{
+	unsigned int i, nr = nr_consumers(w);
+	bool frozen = false;
+	struct consumer *c;
+	int role;
+
+	for (i = 0; i < nr; i++) {
+		c = &w->b->c[i];
+		if (i == anchor)
+			role = look ? LOOKS : WAITS;
+		else if (look)
+			role = chance(w, BLOCKED, 3) ? BLOCKS :
+			       chance(w, MIXED, 3) ? CALLS :
+			       below(w, 2) ? ABSENT : LOOKS;
+		else
+			role = any_role(w, c);
+		atomic_store(&c->role, role);
+		if (i != anchor && !look && is_process(c))
+			c->fate = any_fate(w, &frozen);
+	}
+}
+
+static void send_on(struct world *w, struct consumer *c)
+{
+	unsigned int go = atomic_load(&w->b->scene);
+	uint64_t start = now_ns();
+
+	atomic_store(&c->go, go);
+	futex_wake(&c->go);
+	while (atomic_load(&c->begun) != go) {
+		if (!patient(start, PATIENCE_MS)) {
+			say_what_it_does(c);
+			MUST(!"it plays its role");
+		}
+		pause_us(20);
+	}
+}
+
+static void burst(struct world *w, bool outside)
+{
+	unsigned int what = 1u << below(w, THINGS);
+
+	if (below(w, 2))
+		what |= 1u << below(w, THINGS);
+	order(w, what, below(w, 4) ? 1 : 1 + below(w, MOST_TIMES), outside);
+}
+
+static void add_again(struct world *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < THINGS; i++)
+		if (atomic_exchange(&w->b->again[i], 0))
+			change(w, KEVENT_CTL_ADD, i, w->t[i].event);
+}
+
+static bool all_taken(struct world *w)
+{
+	unsigned int i;
+
+	add_again(w);
+	for (i = 0; i < THINGS; i++)
+		if (atomic_load(&w->b->taken[i]) != atomic_load(&w->b->sent[i]))
+			return false;
+	return true;
+}
+
+static void say_when(struct world *w)
+{
+	note("after %.1f s, %u scenes, %u rounds, %u deaths", (now_ns() - w->began) / 1e9,
+	     w->scenes, w->rounds, w->deaths);
+}
+
+static void say_where_it_is(struct world *w)
+{
+	struct ukevent ev[2 * THINGS];
+	unsigned int i, nr = nr_consumers(w);
+
+	say_when(w);
+	for (i = 0; i < THINGS; i++)
+		if (atomic_load(&w->b->taken[i]) != atomic_load(&w->b->sent[i]))
+			note("thing %u, mode %#x: %lu given, %lu taken", i,
+			     w->t[i].mode, atomic_load(&w->b->sent[i]),
+			     atomic_load(&w->b->taken[i]));
+	for (i = 0; i < nr; i++)
+		say_what_it_does(&w->b->c[i]);
+	note("ring: %llu stored, %llu taken, flags %x; %lld ready, %lld wait",
+	     (unsigned long long)w->q.ring->ring_kidx,
+	     (unsigned long long)w->q.ring->ring_uidx, w->q.ring->ring_flags,
+	     fdinfo(w->q.fd, "kevent-ready"), fdinfo(w->q.fd, "kevent-waiting"));
+	note("a call takes %d", get_events(w->q.fd, 1, 2 * THINGS, 0, ev));
+	if (w->idle_queue >= 0)
+		note("the queue where nobody waits has %d",
+		     get_events(w->idle_queue, 1, 2 * THINGS, 0, ev));
+}
+
+static void must_be_well(struct world *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < CONSUMERS; i++)
+		if (atomic_load(&w->b->c[i].err))
+			note("call %d returned %d", atomic_load(&w->b->c[i].where),
+			     atomic_load(&w->b->c[i].err));
+	for (i = 0; i < CONSUMERS; i++)
+		MUST_EQ(atomic_load(&w->b->c[i].err), 0);
+	MUST_EQ(atomic_load(&w->b->odd), 0);
+	if (kernel_complains())
+		say_when(w);
+	MUST(!kernel_complains());
+}
+
+static void wait_until_taken(struct world *w)
+{
+	uint64_t start = now_ns();
+
+	wait_for_writers(w);
+	while (!all_taken(w)) {
+		if (!patient(start, PATIENCE_MS)) {
+			say_where_it_is(w);
+			MUST(!"each event is taken");
+		}
+		pause_us(50);
+	}
+}
+
+/* In any order. One that is to look only comes last, after something has happened. */
+static void begin_scene(struct world *w, unsigned int anchor)
+{
+	unsigned int i, first = below(w, nr_consumers(w)), nr = nr_consumers(w);
+	struct consumer *c;
+
+	atomic_fetch_add(&w->b->scene, 1);
+	futex_wake(&w->b->scene);
+	for (i = 0; i < nr; i++) {
+		c = &w->b->c[(first + i) % nr];
+		if (c->nr != anchor)
+			send_on(w, c);
+	}
+	if (w->idle_queue < 0 && chance(w, OUTSIDE, 2)) {
+		burst(w, true);
+		wait_for_writers(w);
+	}
+	send_on(w, &w->b->c[anchor]);
+	/* Nobody has an event in his hands when he is stopped. */
+	wait_until_taken(w);
+	for (i = 0; i < nr; i++)
+		meet_fate(&w->b->c[i]);
+}
+
+/* Signals, until each has left the scene */
+static void end_scene(struct world *w)
+{
+	unsigned int i, nr = nr_consumers(w), scene = atomic_load(&w->b->scene);
+	uint64_t start = now_ns();
+	struct consumer *c;
+
+	for (i = 0; i < nr; i++)
+		end_fate(&w->b->c[i]);
+	atomic_fetch_add(&w->b->scene, 1);
+	futex_wake(&w->b->scene);
+	for (i = 0; i < nr; i++) {
+		c = &w->b->c[i];
+		while (atomic_load(&c->over) != scene) {
+			syscall(SYS_tgkill, atomic_load(&c->pid),
+				atomic_load(&c->tid), SIGUSR1);
+			if (!patient(start, 2 * PATIENCE_MS)) {
+				say_what_it_does(c);
+				MUST(!"it ends its role");
+			}
+			pause_us(200);
+		}
+	}
+}
+
+/* Rounds */
+
+/* What a dead process had in its hands is gone. Nobody else plays any more. */
+static void forget(struct world *w)
+{
+	unsigned int i;
+
+	wait_for_writers(w);
+	for (i = 0; i < THINGS; i++) {
+		take(&w->t[i]);
+		atomic_store(&w->b->taken[i], atomic_load(&w->b->sent[i]));
+		if (w->t[i].mode & KEVENT_REQ_ONESHOT)
+			change(w, KEVENT_CTL_ADD, i, w->t[i].event);
+		else
+			MUST_EQ(change(w, KEVENT_CTL_MODIFY, i, w->t[i].event), 0);
+	}
+}
+
+/* Kill one that is to be killed. Returns whether it had an event. */
+static bool kill_one(struct world *w)
+{
+	unsigned int i, nr = nr_consumers(w);
+
+	for (i = THREADS; i < nr; i++)
+		if (w->b->c[i].fate == KILLED)
+			return bury(w, &w->b->c[i]);
+	return false;
+}
+
+/* MODIFY asks for what comes at the same time. */
+static void modify_beside(struct world *w, bool outside)
+{
+	unsigned int i = below(w, THINGS), pause = below(w, 300);
+
+	if (w->t[i].mode & KEVENT_REQ_ONESHOT)
+		return;
+	MUST_EQ(change(w, KEVENT_CTL_MODIFY, i, 0), 0);
+	order(w, 1u << i, 1, outside);
+	while (pause--)
+		atomic_signal_fence(memory_order_seq_cst);
+	MUST_EQ(change(w, KEVENT_CTL_MODIFY, i, w->t[i].event), 0);
+}
+
+/* Returns false if an event may have gone with who was killed. */
+static bool play_round(struct world *w)
+{
+	unsigned int bursts = 1 + below(w, 3);
+	bool lost = false;
+
+	w->rounds++;
+	if (chance(w, MODIFY, 3))
+		modify_beside(w, chance(w, OUTSIDE, 2));
+	while (bursts--) {
+		wait_for_writers(w);
+		burst(w, chance(w, OUTSIDE, 2));
+		pause_us(below(w, 100));
+		lost |= !below(w, 3) && kill_one(w);
+	}
+	wait_for_writers(w);
+	if (!lost)
+		wait_until_taken(w);
+	return !lost;
+}
+
+/* Only one thing, while consumers sleep: the idle queue must not have it. */
+static bool play_turn(struct world *w, const struct consumer *anchor)
+{
+	struct ukevent ev[THINGS];
+	uint64_t start = now_ns();
+
+	while (!is_asleep_in(atomic_load(&anchor->tid), __NR_kevent_wait))
+		MUST(patient(start, PATIENCE_MS));
+	get_events(w->idle_queue, 1, THINGS, 0, ev);
+	order(w, 1u << below(w, THINGS), 1, chance(w, OUTSIDE, 2));
+	wait_until_taken(w);
+	return true;
+}
+
+static void play_scene(struct world *w)
+{
+	unsigned int anchor = below(w, nr_consumers(w)), rounds = 4 + below(w, 8);
+	bool turns = w->idle_queue >= 0, on = true;
+
+	w->scenes++;
+	atomic_store(&w->b->fragile, chance(w, MEMORY, 2));
+	cast_roles(w, anchor, !turns && chance(w, POLLERS, 3));
+	begin_scene(w, anchor);
+	while (on && rounds--) {
+		on = turns ? play_turn(w, &w->b->c[anchor]) : play_round(w);
+		must_be_well(w);
+	}
+	end_scene(w);
+	if (!on)
+		forget(w);
+}
+
+/* The world */
+
+static void open_ring(struct world *w)
+{
+	static const uint32_t sizes[] = { 2, 8, 64, 128 };
+
+	w->q.size = sizes[below(w, ARRAY_SIZE(sizes))];
+	w->q.bytes = (KEVENT_RING_BYTES(w->q.size) + 4095) & ~4095ul;
+	w->memfd = below(w, 4) ? memfd_create("ring", MFD_CLOEXEC) : -1;
+	if (w->memfd >= 0)
+		MUST_EQ(ftruncate(w->memfd, w->q.bytes), 0);
+	w->q.ring = mmap(NULL, w->q.bytes, PROT_READ | PROT_WRITE,
+			 w->memfd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED,
+			 w->memfd, 0);
+	MUST(w->q.ring != MAP_FAILED);
+	w->q.fd = kevent_init(w->q.ring, w->q.size, 0);
+	MUST(w->q.fd >= 0);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction wake = { .sa_handler = on_signal };
+	struct sigaction fault = { .sa_handler = on_fault };
+
+	sigaction(SIGUSR1, &wake, NULL);
+	sigaction(SIGSEGV, &fault, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void watch_by_idle_queue(struct world *w)
+{
+	unsigned int i;
+
+	w->idle_queue = -1;
+	if (!chance(w, TURNS, 4))
+		return;
+	w->idle_queue = kevent_init(NULL, 0, 0);
+	MUST(w->idle_queue >= 0);
+	for (i = 0; i < THINGS; i++)
+		MUST_EQ(change_in(w->idle_queue, &w->t[i], KEVENT_CTL_ADD,
+				  w->t[i].event, KEVENT_REQ_ET, i), 0);
+}
+
+static void open_world(struct world *w)
+{
+	unsigned int i;
+
+	w->b = mmap(NULL, sizeof(*w->b), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(w->b != MAP_FAILED);
+	MUST_EQ(pipe2(w->block, O_CLOEXEC), 0);
+	open_ring(w);
+	w->level = below(w, 2);
+	for (i = 0; i < THINGS; i++)
+		make_thing(w, i);
+	watch_by_idle_queue(w);
+	for (i = 0; i < CONSUMERS; i++)
+		w->b->c[i].nr = i;
+	for (i = THREADS; i < nr_consumers(w); i++)
+		start_process(&w->b->c[i]);
+	w->outsider = start_child(run_outsider, w);
+	atomic_store(&w->stop, false);
+	for (i = 0; i < THREADS; i++)
+		start_actor(&w->threads[i], run_consumer, &w->b->c[i]);
+	start_actor(&w->writer, run_writer, w);
+	start_actor(&w->hand, run_hand, w);
+}
+
+static void close_world(struct world *w)
+{
+	unsigned int i;
+
+	atomic_store(&w->b->ends, true);
+	atomic_store(&w->stop, true);
+	join_actor(&w->hand, PATIENCE_MS);
+	join_actor(&w->writer, PATIENCE_MS);
+	for (i = 0; i < THREADS; i++)
+		join_actor(&w->threads[i], PATIENCE_MS);
+	for (i = THREADS; i < nr_consumers(w); i++)
+		CHECK_EQ(join_child(atomic_load(&w->b->c[i].pid), PATIENCE_MS), 0);
+	CHECK_EQ(join_child(w->outsider, PATIENCE_MS), 0);
+	for (i = 0; i < THINGS; i++)
+		drop_thing(&w->t[i]);
+	CHECK_EQ(fdinfo(w->q.fd, "kevent-watches"), 0);
+	if (w->idle_queue >= 0)
+		close(w->idle_queue);
+	close_queue(&w->q);
+	if (w->memfd >= 0)
+		close(w->memfd);
+	close(w->block[0]);
+	close(w->block[1]);
+	munmap(w->b, sizeof(*w->b));
+}
+
+/* What the user is charged with; the queue that is asked is in it. */
+static long long user_bytes(void)
+{
+	int kq = kevent_init(NULL, 0, 0);
+	long long bytes = fdinfo(kq, "kevent-user-bytes");
+
+	close(kq);
+	return bytes;
+}
+
+static void must_pay_for(long long bytes)
+{
+	uint64_t start = now_ns();
+
+	while (user_bytes() != bytes)
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void choose_kinds(struct world *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_KINDS; i++)
+		w->kind[i] = race_kind(kinds[i]);
+}
+
+static void no_event_stays_behind(void)
+{
+	uint64_t until = now_ns() + storm_ns(), next;
+	struct world w = {
+		.rnd = test_seed(), .memory = PTHREAD_MUTEX_INITIALIZER,
+		.began = now_ns(),
+	};
+	long long bytes = user_bytes();
+
+	world = &w;
+	kernel_complains();
+	choose_kinds(&w);
+	open_groups(&w);
+	catch_signals();
+	do {
+		delay_at_random(&w.rnd);
+		open_world(&w);
+		next = now_ns() + 500000000;
+		do
+			play_scene(&w);
+		while (now_ns() < next && now_ns() < until);
+		delay_no_more();
+		close_world(&w);
+		must_pay_for(bytes);
+	} while (now_ns() < until);
+	say_when(&w);
+	say_delays();
+	CHECK(w.rounds > 0);
+}
+
+static const struct test_case cases[] = {
+	TEST_LIMIT(no_event_stays_behind, 60),
+	{}
+};
+
+const struct test_suite races_suite = { .name = "races", .cases = cases };
