@@ -163,6 +163,7 @@ static const struct skip skips[] = {
 	  " nested.queue_in_a_socket_that_it_watches_goes " },
 	{ "clock",
 	  " wait_arg.setting_the_clock_ends_an_absolute_wait"
+	  " wait_arg.setting_the_clock_ends_min_wait"
 	  " timer.absolute_times_are_of_the_time_namespace " },
 	{ "observe",
 	  " signal.observed_signals_are_handled_too"
@@ -199,6 +200,7 @@ static const struct skip skips[] = {
 	  " proc.ignored_children_are_reported"
 	  " proc_tasks.root_knows_the_status_of_a_grandchild"
 	  " proc_tasks.status_is_for_those_who_may_know"
+	  " proc_tasks.status_is_withheld_from_those_who_may_not_look_at_the_end"
 	  " proc_tasks.status_is_withheld_after_a_setuid_exec"
 	  " proc_tasks.status_is_withheld_after_any_exec"
 	  " proc_tasks.status_is_withheld_after_a_change_of_credentials " },
@@ -229,6 +231,10 @@ static const struct skip skips[] = {
 	{ LOOKS, " races_promises.each_call_reports_what_is_ready " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
+	  " wait_arg.setting_the_clock_does_not_shorten_a_span"
+	  " wait_arg.setting_the_clock_does_not_lengthen_a_span"
+	  " wait_arg.min_wait_does_not_follow_the_clock"
+	  " timer.relative_timers_do_not_follow_a_clock"
 	  " timer.clock_that_is_set_cancels"
 	  " timer.clock_that_skips_their_time_cancels"
 	  " storm_timer.control_calls_race_expiries"

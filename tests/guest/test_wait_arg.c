@@ -310,7 +310,6 @@ static void start_for_two(struct arg_waiter *w, struct queue *q, clockid_t clock
 	MUST(sleeps_in(w->actor.tid, __NR_kevent_wait));
 }
 
-/* An absolute timeout follows the clock meanwhile. */
 static void min_wait_does_not_follow_the_clock(void)
 {
 	const uint64_t hour = 3600 * 1000 * MS;
@@ -341,12 +340,20 @@ static void min_wait_does_not_follow_the_clock(void)
 		CHECK_EQ(join_arg_waiter(&w), 1);
 		close_queue(&q);
 	}
-	w = (struct arg_waiter){ .ts = now, .flags = ABS };
+}
+
+static void setting_the_clock_ends_min_wait(void)
+{
+	struct arg_waiter w = { .flags = ABS };
+	struct queue q;
+
 	open_marks(&q, 4, 2);
-	start_for_two(&w, &q, CLOCK_TAI, hour);
-	step_clock(11 * 3600);
+	MUST_EQ(clock_gettime(CLOCK_TAI, &w.ts), 0);
+	w.ts.tv_sec += 3600;
+	start_for_two(&w, &q, CLOCK_TAI, 3600 * 1000 * MS);
+	step_clock(7200);
 	CHECK_EQ(join_arg_waiter(&w), 1);
-	step_clock(-11 * 3600);
+	step_clock(-7200);
 	close_queue(&q);
 }
 
@@ -708,6 +715,7 @@ static const struct test_case cases[] = {
 	TEST(setting_the_clock_does_not_shorten_a_span),
 	TEST(setting_the_clock_does_not_lengthen_a_span),
 	TEST(min_wait_does_not_follow_the_clock),
+	TEST(setting_the_clock_ends_min_wait),
 	TEST(wait_returns_when_min_nr_are_there),
 	TEST(a_full_ring_is_enough),
 	TEST(timeout_returns_what_is_there),
