@@ -332,19 +332,20 @@ void fb_timer_expired(struct fb_queue *q, unsigned int nr)
 
 /* Requests */
 
-/* A relative time does not follow CLOCK_REALTIME when that is set. */
+/* A relative time does not follow a clock that can be set. */
 static enum fb_clock_nr fb_timer_clock(__u32 event)
 {
+	bool absolute = event & KEVENT_TIMER_ABSTIME;
+
 	switch (event & FB_TIMER_CLOCKS) {
 	case KEVENT_TIMER_REALTIME:
 		if (event & KEVENT_TIMER_CANCEL_ON_SET)
 			return FB_CANCELLED;
-		return event & KEVENT_TIMER_ABSTIME ? FB_REALTIME :
-						      FB_MONOTONIC;
+		return absolute ? FB_REALTIME : FB_MONOTONIC;
 	case KEVENT_TIMER_BOOTTIME:
 		return FB_BOOTTIME;
 	case KEVENT_TIMER_TAI:
-		return FB_TAI;
+		return absolute ? FB_TAI : FB_MONOTONIC;
 	default:
 		return FB_MONOTONIC;
 	}
