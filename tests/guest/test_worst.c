@@ -1161,12 +1161,13 @@ static void *run_reader(void *arg)
 
 static void *run_collector(void *arg)
 {
+	struct queue *q = arg;
 	struct kevent_wait_arg wait = {
-		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC, .min_nr = 8,
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC,
+		.min_nr = q->size,
 	};
 
-	kevent_wait(((struct queue *)arg)->fd, 8, 0, NULL, KEVENT_FLAGS_ARG,
-		    &wait);
+	kevent_wait(q->fd, q->size, 0, NULL, KEVENT_FLAGS_ARG, &wait);
 	return NULL;
 }
 
@@ -1214,6 +1215,43 @@ static void write_among(const char *name, void *(*fn)(void *arg))
 static void sleepers_want_several(void)
 {
 	write_among("sleepers that want several", run_collector);
+}
+
+/* Runs when they expire, so that the ring is at hand. */
+static void be_there(void *arg)
+{
+	struct timespec at = *(struct timespec *)arg;
+	uint64_t end = kevent_ns(&at) + 20000000;
+
+	wait_until(&at);
+	while (now_ns() < end)
+		;
+}
+
+/* Their events go to the ring, whose memory is there. */
+static void sleepers_want_more_timers(void)
+{
+	struct timespec at;
+	unsigned int i;
+	struct queue *q;
+	struct worst w;
+
+	start(&w, "sleepers that want more timers");
+	at = later(CLOCK_MONOTONIC, 1);
+	without(be_there, &at);
+	q = new_queue(&w, 4096);
+	memset(q->ring->event, 0, q->size * sizeof(*q->ring->event));
+	sleep_in_one_queue(&w, run_collector, MANY_SLEEPERS);
+	at = later(CLOCK_MONOTONIC, 5);
+	at.tv_nsec = 10000000;
+	for (i = 0; i < ARRAY_SIZE(batch); i++)
+		kevent_set_timer(&batch[i], kevent_ns(&at), 0,
+				 KEVENT_TIMER_ABSTIME, KEVENT_REQ_ONESHOT, i);
+	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_ADD, 1000, batch), 0);
+	CHECK(later(CLOCK_MONOTONIC, 0).tv_sec < at.tv_sec);
+	at.tv_nsec = 0;
+	with(be_there, &at);
+	finish(&w);
 }
 
 static void sleepers_have_buffers(void)
@@ -1384,6 +1422,7 @@ static const struct test_case cases[] = {
 	WORST(marks_are_collected),
 	WORST(mark_wakes_all),
 	WORST(sleepers_want_several),
+	WORST(sleepers_want_more_timers),
 	WORST(sleepers_have_buffers),
 	WORST(sleepers_want_room),
 	WORST(sleepers_get_room),
