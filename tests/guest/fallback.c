@@ -123,6 +123,8 @@ static const struct skip skips[] = {
 	  " wake.returning_waiter_queues_at_the_end"
 	  " wake.no_waiter_is_woken_for_nothing"
 	  " wake.level_event_wakes_one_waiter"
+	  " wake.wakeup_all_wakes_waiters_of_both_kinds"
+	  " wake.waiters_for_several_wake_when_they_have_them"
 	  " wake.wake_request_counts_beside_events_of_others"
 	  " wake.wake_requests_stop_threads_that_share_a_ring"
 	  " wake.level_left_behind_is_handed_on"
