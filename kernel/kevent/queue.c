@@ -120,6 +120,9 @@ void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 		    chain & KEVENT_CHAIN_NESTS);
 }
 
+/* Consumers that are woken under one hold of the lock, with interrupts off */
+#define KEVENT_WAKE_AT_ONCE	32U
+
 /* Who sleeps */
 
 static bool kevent_ends_before(struct rb_node *node,
@@ -281,12 +284,14 @@ static bool kevent_is_kept(struct kevent_queue *q)
  *	  entries came first. With %KEVENT_LOOK, to have them look at level watches again
  * @nr: how many, 0 for all
  *
- * Wakes nobody while a limit would have each of them park.
+ * Wakes nobody while a limit would have each of them park. If all are to be woken, each of
+ * the first %KEVENT_WAKE_AT_ONCE wakes more, see kevent_wake_rest().
  *
  * Return: true if so many were woken.
  */
 bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 {
+	u32 left = nr ?: KEVENT_WAKE_AT_ONCE;
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
@@ -298,12 +303,36 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 		if (!w)
 			return false;
 		kevent_wake_waiter(q, w, kind);
-	} while (--nr);
+	} while (--left);
+	if (!nr)
+		q->wake_rest = q->nr_asleep - q->nr_woken;
 	return true;
 }
 
-/* Consumers that a task wakes under one hold of the lock, with interrupts off */
-#define KEVENT_WAKE_AT_ONCE	32ULL
+/**
+ * kevent_wake_rest - a consumer is awake, and maybe all that slept are to be
+ * @q: the queue
+ *
+ * Wakes the next ones, of any kind, so that nobody holds the lock for all of them. Each that
+ * was woken comes here before it does anything else, also one that is killed or frozen. One
+ * that has come to sleep since may be woken in the place of another that is awake by itself.
+ */
+void kevent_wake_rest(struct kevent_queue *q)
+{
+	u32 left = KEVENT_WAKE_AT_ONCE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	for (; q->wake_rest && left; q->wake_rest--, left--) {
+		w = kevent_next_sleeper(q, KEVENT_ANY);
+		if (!w) {
+			q->wake_rest = 0;
+			return;
+		}
+		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_LOOK);
+	}
+}
 
 /**
  * kevent_wake_others - entries are in the ring that the current thread does not wait for
@@ -319,7 +348,7 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 	u32 now;
 
 	do {
-		now = min(nr, KEVENT_WAKE_AT_ONCE);
+		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
 		spin_lock_irqsave(&q->ready_lock, flags);
 		more = kevent_wake(q, KEVENT_OF_RING, now);
 		kevent_unlock(q, flags);
@@ -328,13 +357,10 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 	} while (more && nr);
 }
 
-/* Consumers that are woken under one hold of ready_lock */
-#define KEVENT_ASKERS_SLICE	16U
-
 static bool kevent_wake_askers_locked(struct kevent_queue *q,
 				      struct list_head *askers)
 {
-	u32 left = KEVENT_ASKERS_SLICE;
+	u32 left = KEVENT_WAKE_AT_ONCE;
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);

@@ -88,6 +88,8 @@ struct kevent_busy {
  *		lock: the next one comes for them in any case
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
+ * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
+ *		were to be. Those that were woken do it, see kevent_wake_rest()
  * @nr_members:	R: those on @sleepers that are members of the group of @limit
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
@@ -169,6 +171,7 @@ struct kevent_queue {
 	u8			overdue;
 	u32			nr_woken;
 	u32			nr_asleep;
+	u32			wake_rest;
 	u32			nr_members;
 	struct kring		ring;
 	u64			collected;
@@ -220,6 +223,7 @@ void kevent_queue_put_some(struct kevent_queue *q, u32 nr);
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
 void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
 bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr);
+void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
 void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);

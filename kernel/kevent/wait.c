@@ -113,6 +113,8 @@ static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
 		kevent_sleepers_del(q, w);
 	q->nr_asleep--;
 	q->nr_woken -= w->woken;
+	if (unlikely(q->wake_rest))
+		kevent_wake_rest(q);
 	return w->look && !list_empty(&q->level);
 }
 

@@ -235,10 +235,22 @@ static void wakeup_all_wakes_every_waiter_of_a_level_watch(struct queue *q)
 	}
 }
 
-/*
- * One event of a level watch goes to one consumer, although the file stays
- * ready.
- */
+/* More than are woken under one hold of the lock: those that are woken go on. */
+static void wakeup_all_wakes_any_number(struct queue *q)
+{
+	static struct waiter w[100];
+	unsigned int i;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, KEVENT_REQ_WAKEUP_ALL, 7), 0);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		start_waiter(&w[i], q, 1);
+	put_byte(fd[1]);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		CHECK_EQ(join_waiter(&w[i]), 1);
+}
+
 /* The event is an entry in the ring, and the watch is still ready. */
 static void wakeup_all_wakes_waiters_of_both_kinds(void)
 {
@@ -316,6 +328,10 @@ static void waiters_for_several_wake_when_they_have_them(void)
 	close_queue(&q);
 }
 
+/*
+ * One event of a level watch goes to one consumer, although the file stays
+ * ready.
+ */
 static void level_event_wakes_one_waiter(struct queue *q)
 {
 	struct waiter w[2];
@@ -992,6 +1008,7 @@ static const struct test_case cases[] = {
 	TEST(no_waiter_is_woken_for_nothing),
 	TEST(wakeup_all_wakes_every_waiter),
 	TEST_EACH(wakeup_all_wakes_every_waiter_of_a_level_watch),
+	TEST_EACH(wakeup_all_wakes_any_number),
 	TEST_EACH(level_event_wakes_one_waiter),
 	TEST(wakeup_all_wakes_waiters_of_both_kinds),
 	TEST(waiters_for_several_wake_when_they_have_them),

@@ -1128,27 +1128,6 @@ static void mark_it(void *arg)
 	MUST(mark_user(((struct queue *)arg)->fd, 1, 1) >= 0);
 }
 
-static void mark_wakes_all(void)
-{
-	struct worst w;
-	struct queue *q;
-	unsigned int i;
-	int fd;
-
-	start(&w, "WAKEUP_ALL, many sleepers");
-	fd = eventfd(0, EFD_NONBLOCK);
-	poll_in_threads(&fd);
-	without(write_byte, &fd);
-	q = new_queue(&w, 8);
-	MUST_EQ(add_user(q->fd, 1, 1, KEVENT_REQ_WAKEUP_ALL, 1), 0);
-	for (i = 1; i < SLEEPERS; i++)
-		w.queues[w.nr_queues++] = *q;
-	w.watches = SLEEPERS;
-	sleep_in_queues(&w);
-	with(mark_it, q);
-	finish(&w);
-}
-
 /* Many sleep in one queue, and what happens is for none or for one of them. */
 
 static void *run_reader(void *arg)
@@ -1191,6 +1170,24 @@ static void sleep_in_one_queue(struct worst *w, void *(*fn)(void *arg),
 	while (fdinfo(q->fd, "kevent-waiting") < before + nr)
 		settle();
 	w->watches = (unsigned int)before + nr;
+}
+
+/* Each of those that are woken wakes more. */
+static void mark_wakes_all(void)
+{
+	struct worst w;
+	struct queue *q;
+	int fd;
+
+	start(&w, "WAKEUP_ALL, many sleepers");
+	fd = eventfd(0, EFD_NONBLOCK);
+	poll_in_threads(&fd);
+	without(write_byte, &fd);
+	q = new_queue(&w, 8);
+	MUST_EQ(add_user(q->fd, 1, 1, KEVENT_REQ_WAKEUP_ALL, 1), 0);
+	sleep_in_one_queue(&w, run_reader, MANY_SLEEPERS);
+	with(mark_it, q);
+	finish(&w);
 }
 
 /* The oldest one has the ring, so the event goes there. */
