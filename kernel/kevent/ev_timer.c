@@ -214,8 +214,7 @@ static void ev_timer_start(struct kevent_timer *kt)
  * no left child, so its right one, if any, is red and has no children: that comes next, or
  * its parent does.
  */
-static void ev_clock_erase(struct kevent_clock *clock,
-			   struct timerqueue_node *timer)
+static void ev_clock_erase(struct kevent_clock *clock, struct timerqueue_node *timer)
 {
 	struct rb_root_cached *root = &clock->running.rb_root;
 	struct rb_node *node = &timer->node;
@@ -441,8 +440,7 @@ static enum hrtimer_restart ev_prompt_fn(struct hrtimer *timer)
 	return restart;
 }
 
-static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q,
-			  clockid_t id)
+static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, clockid_t id)
 {
 	clock->queue = q;
 	clock->id = id;
