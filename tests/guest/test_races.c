@@ -45,7 +45,7 @@
 #define THREADS		4
 #define PROCESSES	4
 #define CONSUMERS	(THREADS + PROCESSES)
-#define MOST_TIMES	512		/* a thing is given in one go */
+#define MOST_TIMES	128		/* a thing is given in one go */
 #define NOISE		1000		/* user value of files that come and go */
 #define RECV		KEVENT_SOCKET_RECV
 #define LEVEL_MODES	4		/* of those in make_thing() */
@@ -154,6 +154,7 @@ struct world {
 	_Atomic unsigned int order, obeyed;	/* for the thread that writes */
 	_Atomic unsigned int what, times;
 	_Atomic bool	stop;
+	bool		looks;		/* in this scene nobody sleeps */
 	unsigned int	scenes, rounds, deaths;
 };
 
@@ -864,6 +865,22 @@ static int any_role(struct world *w, const struct consumer *c)
 	}
 }
 
+/* Those that look or call keep a CPU busy, so there are few. */
+static int role_without_sleep(struct world *w)
+{
+	switch (below(w, 8)) {
+	case 0:
+	case 1:
+		return w->kind[BLOCKED] ? BLOCKS : ABSENT;
+	case 2:
+		return w->kind[MIXED] ? CALLS : ABSENT;
+	case 3:
+		return LOOKS;
+	default:
+		return ABSENT;
+	}
+}
+
 static int any_fate(struct world *w, bool *frozen)
 {
 	if (chance(w, KILL, 3))
@@ -893,9 +910,7 @@ static void cast_roles(struct world *w, unsigned int anchor, bool look)
 		if (i == anchor)
 			role = look ? LOOKS : WAITS;
 		else if (look)
-			role = chance(w, BLOCKED, 3) ? BLOCKS :
-			       chance(w, MIXED, 3) ? CALLS :
-			       below(w, 2) ? ABSENT : LOOKS;
+			role = role_without_sleep(w);
 		else
 			role = any_role(w, c);
 		atomic_store(&c->role, role);
@@ -926,7 +941,11 @@ static void burst(struct world *w, bool outside)
 
 	if (below(w, 2))
 		what |= 1u << below(w, THINGS);
-	order(w, what, below(w, 4) ? 1 : 1 + below(w, MOST_TIMES), outside);
+	/* Who looks at memory has many misses to be told of. */
+	if (below(w, w->looks ? 3 : 32))
+		order(w, what, 1, outside);
+	else
+		order(w, what, 1 + below(w, MOST_TIMES), outside);
 }
 
 static void add_again(struct world *w)
@@ -1112,8 +1131,10 @@ static bool play_round(struct world *w)
 	while (bursts--) {
 		wait_for_writers(w);
 		burst(w, chance(w, OUTSIDE, 2));
-		pause_us(below(w, 100));
-		lost |= !below(w, 3) && kill_one(w);
+		/* Some die before they have run, others with what they took. */
+		if (below(w, 2))
+			pause_us(below(w, 100));
+		lost |= below(w, 2) && kill_one(w);
 	}
 	wait_for_writers(w);
 	if (!lost)
@@ -1142,7 +1163,8 @@ static void play_scene(struct world *w)
 
 	w->scenes++;
 	atomic_store(&w->b->fragile, chance(w, MEMORY, 2));
-	cast_roles(w, anchor, !turns && chance(w, POLLERS, 3));
+	w->looks = !turns && chance(w, POLLERS, 3);
+	cast_roles(w, anchor, w->looks);
 	begin_scene(w, anchor);
 	while (on && rounds--) {
 		on = turns ? play_turn(w, &w->b->c[anchor]) : play_round(w);
