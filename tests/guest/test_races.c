@@ -691,7 +691,7 @@ static long run_hand(void *arg)
 			take_memory(w, &rnd);
 		if (w->kind[FORK] && next_random(&rnd) % 4 == 0)
 			fork_once();
-		if (w->kind[CLOSE] && next_random(&rnd) % 2)
+		if (w->kind[CLOSE] && w->idle_queue < 0 && next_random(&rnd) % 2)
 			make_noise(w, &rnd);
 		pause_us(next_random(&rnd) % 300);
 	}
@@ -992,6 +992,8 @@ static void say_where_it_is(struct world *w)
 	     (unsigned long long)w->q.ring->ring_uidx, w->q.ring->ring_flags,
 	     fdinfo(w->q.fd, "kevent-ready"), fdinfo(w->q.fd, "kevent-waiting"));
 	note("a call takes %d", get_events(w->q.fd, 1, 2 * THINGS, 0, ev));
+	delay_no_more();
+	say_delays();
 	if (w->idle_queue >= 0)
 		note("the queue where nobody waits has %d",
 		     get_events(w->idle_queue, 1, 2 * THINGS, 0, ev));
@@ -1142,7 +1144,10 @@ static bool play_round(struct world *w)
 	return !lost;
 }
 
-/* Only one thing, while consumers sleep: the idle queue must not have it. */
+/*
+ * Only one thing, while consumers sleep: the idle queue must not have it. No other event
+ * and no fault may wake them then.
+ */
 static bool play_turn(struct world *w, const struct consumer *anchor)
 {
 	struct ukevent ev[THINGS];
@@ -1162,7 +1167,7 @@ static void play_scene(struct world *w)
 	bool turns = w->idle_queue >= 0, on = true;
 
 	w->scenes++;
-	atomic_store(&w->b->fragile, chance(w, MEMORY, 2));
+	atomic_store(&w->b->fragile, !turns && chance(w, MEMORY, 2));
 	w->looks = !turns && chance(w, POLLERS, 3);
 	cast_roles(w, anchor, w->looks);
 	begin_scene(w, anchor);
