@@ -543,6 +543,8 @@ static void children_have_no_part_in_it(void)
 		alarm(SECONDS);
 	while (!pid)
 		pause();
+	/* SIGTSTP stops nobody in a process group without a parent outside. */
+	CHECK_EQ(setpgid(pid, pid), 0);
 	CHECK_EQ(kill(pid, SIGTSTP), 0);
 	status = status_of(pid);
 	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP);
