@@ -181,8 +181,6 @@ static noinline void kevent_call_work(bool borrows)
 			clear_notify_signal();
 		if (task_work_pending(current))
 			task_work_run();
-	} else {
-		fput_now();
 	}
 	cond_resched();
 }
@@ -549,8 +547,14 @@ int kevent_run_attached(struct kevent_run *run)
  */
 void kevent_run_settle(bool serves)
 {
-	if (read_thread_flags() & KEVENT_CALL_WORK)
-		kevent_call_work(!serves && kevent_call_borrows());
+	bool borrows = !serves && kevent_call_borrows();
+
+	if (!(read_thread_flags() & KEVENT_CALL_WORK))
+		return;
+	kevent_call_work(borrows);
+	/* Walks all that the task has to do, so not after each call. */
+	if (borrows)
+		fput_now();
 }
 
 #else

@@ -108,6 +108,22 @@ u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
 	return window;
 }
 
+/**
+ * kevent_coalesce_not - kevent_coalesce_begin() for a sleep of which nothing is learned
+ * @q: the queue
+ * @w: the consumer
+ *
+ * Nothing is held for it, and nothing stays held.
+ *
+ * Return: 0.
+ */
+u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	wake_for_held(q);
+	w->measured = false;
+	return 0;
+}
+
 static enum hrtimer_restart window_over(struct hrtimer *timer)
 {
 	struct kevent_window_timer *end =

@@ -14,6 +14,7 @@
 
 struct kevent_deadline;
 
+u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w);
 u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w);
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until);

@@ -346,6 +346,7 @@ static int kevent_server_block(struct kevent_server *s,
 						      HRTIMER_MODE_ABS,
 						      until->clock);
 	__set_current_state(TASK_RUNNING);
+	kevent_recheck_signals();
 	raw_spin_lock_irq(&crew->lock);
 	list_del_init(&s->link);
 	if (kevent_is_interrupted())

@@ -195,18 +195,30 @@ bool kevent_block_until(const struct kevent_deadline *until)
 }
 
 /**
+ * kevent_recheck_signals - the current thread was awake, maybe for the freezer
+ *
+ * The freezer marks a thread as for a signal. If it is thawed before it has seen that, the
+ * mark is left, and is none. No locks held.
+ */
+void kevent_recheck_signals(void)
+{
+	struct sighand_struct *sighand =
+		rcu_dereference_protected(current->sighand, true);
+
+	if (likely(!signal_pending(current)) || freezing(current))
+		return;
+	spin_lock_irq(&sighand->siglock);
+	recalc_sigpending();
+	spin_unlock_irq(&sighand->siglock);
+}
+
+/**
  * kevent_freeze - the current thread is frozen, if it is to be, until it is thawed
  *
  * No locks held, and on no list of those who can be woken. It does not end the wait.
  */
 void kevent_freeze(void)
 {
-	struct sighand_struct *sighand =
-		rcu_dereference_protected(current->sighand, true);
-
 	try_to_freeze();
-	/* The freezer has marked it as for a signal. */
-	spin_lock_irq(&sighand->siglock);
-	recalc_sigpending();
-	spin_unlock_irq(&sighand->siglock);
+	kevent_recheck_signals();
 }

@@ -42,6 +42,7 @@ bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
 bool kevent_block_until(const struct kevent_deadline *until);
 void kevent_freeze(void);
+void kevent_recheck_signals(void);
 
 /**
  * kevent_is_interrupted - has the current thread a signal?

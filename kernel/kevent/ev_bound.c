@@ -150,11 +150,13 @@ static void bound_bury_old(struct kevent_queue *q)
 
 static int bound_grow(struct kevent_queue *q, u32 slot)
 {
-	struct kevent_bound_table *t = bound_alloc(q, slot);
+	struct kevent_bound_table *t;
 
+	/* First: what it gives back may be what the new table is charged with. */
+	bound_bury_old(q);
+	t = bound_alloc(q, slot);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
-	bound_bury_old(q);
 	scoped_guard(spinlock, &q->key_lock)
 		t = bound_replace(q, t);
 	bound_free(q, t);

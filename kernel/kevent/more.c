@@ -35,15 +35,23 @@ static int kevent_more_store(struct kevent_queue *q, struct kring *where)
 	return err;
 }
 
-/* Faults memory in only where that does not wait, as after fork(). */
-static void kevent_more_try(struct kevent_queue *q)
+/*
+ * Faults memory in only where that does not wait, as after fork(). Returns what
+ * kring_fault_in_flags() does.
+ */
+static int kevent_more_try(struct kevent_queue *q)
 {
 	struct kring where;
+	int err;
 
-	if (!kevent_more_store(q, &where) || !kring_fault_in_flags(&where))
-		return;
+	if (!kevent_more_store(q, &where))
+		return 0;
+	err = kring_fault_in_flags(&where);
+	if (err)
+		return err;
 	kevent_window(q, KEVENT_WINDOW_MORE_FAULT);
 	kevent_more_store(q, &where);
+	return 0;
 }
 
 /*
@@ -83,23 +91,43 @@ static struct mm_struct *kevent_consumer_mm(struct kevent_queue *q)
 	return mm;
 }
 
+/* Returns whether it is to be tried again. */
+static bool kevent_more_in(struct kevent_queue *q, struct mm_struct *mm)
+{
+	int err;
+
+	if (!mm)
+		return false;
+	kthread_use_mm(mm);
+	err = kevent_more_try(q);
+	kthread_unuse_mm(mm);
+	mmput(mm);
+	return err == -EAGAIN;
+}
+
+/* The longest pause between two tries: a user may have many queues. */
+#define KEVENT_MORE_PAUSE	HZ
+
 /*
  * @more_work is on its way in a thread that may sleep in the kernel for any time, and
  * another one has waited since, which may look at memory only. One work item of a queue
  * is enough for any number of threads, and cancelling @more_work would walk all that its
- * thread has to do, with interrupts off.
+ * thread has to do, with interrupts off. It waits for nothing that a user can hold up:
+ * while the address space is locked it comes back later, after pauses twice as long.
  */
 static void kevent_more_worker(struct work_struct *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
-					      more_worker);
-	struct mm_struct *mm = kevent_consumer_mm(q);
+					      more_worker.work);
 
-	if (mm) {
-		kthread_use_mm(mm);
-		kevent_more_try(q);
-		kthread_unuse_mm(mm);
-		mmput(mm);
+	if (kevent_more_in(q, kevent_consumer_mm(q))) {
+		q->more_pause = clamp(2 * q->more_pause, 1UL, KEVENT_MORE_PAUSE);
+		/* The reference is for the next time, unless a miss has taken another. */
+		if (queue_delayed_work(system_unbound_wq, &q->more_worker,
+				       q->more_pause))
+			return;
+	} else {
+		q->more_pause = 0;
 	}
 	kevent_queue_put(q);
 }
@@ -108,10 +136,10 @@ static void kevent_more_by_worker(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (!q->more_worker.func)
-		INIT_WORK(&q->more_worker, kevent_more_worker);
+	if (!q->more_worker.work.func)
+		INIT_DELAYED_WORK(&q->more_worker, kevent_more_worker);
 	/* It takes the lock before it drops the reference. */
-	if (queue_work(system_unbound_wq, &q->more_worker))
+	if (queue_delayed_work(system_unbound_wq, &q->more_worker, 0))
 		refcount_inc(&q->refs);
 }
 
@@ -229,6 +257,9 @@ void kevent_wake_left(struct kevent_queue *q)
 	u64 unread;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
+	/* Programs take entries without a call. */
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
 	kevent_pass_on(q);
 	unread = kevent_unread(q);
 	spin_unlock_irqrestore(&q->ready_lock, flags);

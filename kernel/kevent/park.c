@@ -77,6 +77,7 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 		timed_out = kevent_block(until);
 		kevent_window(q, KEVENT_WINDOW_UNPARKED);
 		kevent_limit_unparked(m);
+		kevent_recheck_signals();
 		if (unlikely(freezing(current)))
 			kevent_park_freeze(q, m);
 	}

@@ -298,6 +298,11 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 
 	if (unlikely(q->nr_members) && nr && kevent_is_kept(q))
 		return false;
+	/* Somebody is on the way who wakes the rest: those who have come since, too. */
+	if (!nr && q->wake_rest) {
+		q->wake_rest = q->nr_asleep - q->nr_woken;
+		return true;
+	}
 	do {
 		w = kevent_next_sleeper(q, kind & ~KEVENT_LOOK);
 		if (!w)

@@ -119,6 +119,7 @@ struct kevent_busy {
  * @more_elsewhere: R: @consumer is another thread since it was queued last
  * @more_worker: R: does the same for @consumer then, and holds a reference, too; set by the
  *		first miss that needs it
+ * @more_pause: of @more_worker alone: between its last two tries, in jiffies
  * @poll_wait:	poll() on the queue's own descriptor
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
  *		kevent_unlock_later(). Idle once the file of the queue is gone
@@ -187,7 +188,8 @@ struct kevent_queue {
 	struct wakeup_source	*wakeup;
 	struct pid		*consumer;
 	struct callback_head	more_work;
-	struct work_struct	more_worker;
+	struct delayed_work	more_worker;
+	unsigned long		more_pause;
 	bool			more_queued;
 	bool			more_elsewhere;
 	bool			consumer_sleeps;

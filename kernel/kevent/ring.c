@@ -399,17 +399,25 @@ int kring_fault_in(const struct kring *ring)
  * Copies a page that is shared since fork(), for example. Gives up where that takes
  * I/O or a pager in user space. Call without any lock.
  *
- * Return: whether the flags can be written now.
+ * A kernel thread that uses the address space does not wait for its lock, which a pager may
+ * hold up.
+ *
+ * Return: 0 if the flags can be written now, -EFAULT, -EAGAIN to try again later, -EINTR on
+ * a fatal signal.
  */
-bool kring_fault_in_flags(const struct kring *ring)
+int kring_fault_in_flags(const struct kring *ring)
 {
 	struct mm_struct *mm = current->mm;
 	long nr;
 
-	if (mmap_read_lock_killable(mm))
-		return false;
+	if (current->flags & PF_KTHREAD) {
+		if (!mmap_read_trylock(mm))
+			return -EAGAIN;
+	} else if (mmap_read_lock_killable(mm)) {
+		return -EINTR;
+	}
 	nr = get_user_pages((unsigned long)&ring->user->ring_flags, 1,
 			    FOLL_WRITE | FOLL_NOWAIT, NULL);
 	mmap_read_unlock(mm);
-	return nr == 1;
+	return nr == 1 ? 0 : -EFAULT;
 }

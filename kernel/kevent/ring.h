@@ -126,7 +126,7 @@ bool kring_store_one(struct kring *ring, const struct ukevent *uk);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
-bool kring_fault_in_flags(const struct kring *ring);
+int kring_fault_in_flags(const struct kring *ring);
 
 /* Inside a user access window. Returns false on a fault. */
 static __always_inline bool kring_push_sync(struct kring *ring)

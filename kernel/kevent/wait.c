@@ -101,6 +101,7 @@ static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 
 	__set_current_state(TASK_INTERRUPTIBLE);
 	w->woken = false;
+	w->look = false;
 	kevent_sleepers_add(q, w);
 }
 
@@ -195,13 +196,12 @@ int kevent_try_again(const struct kevent_deadline *until,
 }
 
 /*
- * A consumer is to be frozen, and does not take what it was woken for. It sleeps on no list
- * meanwhile, so events are for others.
+ * A consumer is to be frozen, and takes neither what it was woken for nor what was held back
+ * until it is. It sleeps on no list meanwhile, so events are for others.
  */
-static int kevent_freezes(struct kevent_queue *q, const struct kevent_waiter *w)
+static int kevent_freezes(struct kevent_queue *q)
 {
-	if (w->woken)
-		kevent_pass_on(q);
+	kevent_pass_on(q);
 	return KEVENT_FREEZES;
 }
 
@@ -211,8 +211,9 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	if (kevent_is_requested(q, w))
 		return -ECANCELED;
 	if (unlikely(freezing(current)))
-		return kevent_freezes(q, w);
-	if (!looks->over && kevent_may_collect(q, w->news))
+		return kevent_freezes(q);
+	/* Nobody sleeps beside what it can take, not even until others come back. */
+	if ((!looks->over || q->nr_taken) && kevent_may_collect(q, w->news))
 		return kevent_slept(q, w);
 	if (!list_empty(&q->ready)) {
 		kevent_wake(q, KEVENT_OF_BUFFER, 1);
@@ -225,7 +226,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	if (w->missed)
 		return KEVENT_SLEPT_LOOK;
 	/* As long as others look, nobody knows that nothing is ready. */
-	if (timed_out && !q->nr_taken)
+	if (timed_out && (!q->nr_taken || looks->given_up))
 		return -ETIME;
 	if (kevent_is_interrupted())
 		return -EINTR;
@@ -237,12 +238,12 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 static bool kevent_sleep_once(struct kevent_queue *q,
 			      const struct kevent_waiter *w,
 			      const struct kevent_deadline *until, u32 window,
-			      bool timed_out)
+			      bool timed_out, struct kevent_looks *looks)
 {
 	if (unlikely(kevent_is_member(w)))
 		kevent_limit_rest(w->news->member);
 	if (timed_out) {
-		schedule();
+		looks->given_up = !schedule_timeout(KEVENT_LOOKS_PATIENCE);
 		return true;
 	}
 	return window ? kevent_coalesce_block(q, window, until) :
@@ -257,7 +258,7 @@ static bool kevent_sleep_once(struct kevent_queue *q,
  * @looks: of the call
  *
  * A call that may not wait waits all the same while others look at watches: they may be
- * ready. If a ->poll() does not return, a signal ends that.
+ * ready. If a ->poll() does not return, that ends after %KEVENT_LOOKS_PATIENCE.
  *
  * Consumers sleep exclusively, the oldest is woken first. One that is woken but
  * finds the ring full hands the event on to one that needs no ring.
@@ -294,10 +295,13 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 			w.missed |= kevent_missed_look(q, looks);
 			continue;
 		}
-		window = timed_out ? 0 : kevent_coalesce_begin(q, &w);
+		window = timed_out ? kevent_coalesce_not(q, &w) :
+				     kevent_coalesce_begin(q, &w);
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		kevent_window(q, KEVENT_WINDOW_ASLEEP);
-		timed_out = kevent_sleep_once(q, &w, until, window, timed_out);
+		timed_out = kevent_sleep_once(q, &w, until, window, timed_out,
+					      looks);
+		kevent_recheck_signals();
 		kevent_window(q, KEVENT_WINDOW_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {

@@ -23,17 +23,22 @@ struct kevent_news;
  */
 #define KEVENT_LOOKS_LEFT	1000U
 
+/* How long, in jiffies, a call whose time is over waits for others who look at watches */
+#define KEVENT_LOOKS_PATIENCE	(3 * HZ)
+
 /**
  * struct kevent_looks - what a call that found nothing knows of looks by others
  * @seen:	&kevent_queue.looks when it last asked, or %KEVENT_LOOKS_UNKNOWN
  * @left:	how often more it may ask when its time is over
  * @over:	its time is over: it collects for what others have looked at, and for
  *		nothing else
+ * @given_up:	it has waited for others to come back, for KEVENT_LOOKS_PATIENCE
  */
 struct kevent_looks {
 	u32	seen;
 	u32	left;
 	bool	over;
+	bool	given_up;
 };
 
 #define KEVENT_LOOKS_INIT						\

@@ -108,6 +108,22 @@ static void call_beside_a_look_ends_with_it(struct queue *q)
 	close(fd);
 }
 
+/* A look that does not end, as in a file system that does not answer, holds up nobody else. */
+static void call_beside_a_look_without_end_gives_up(struct queue *q)
+{
+	struct consumer first = { .q = q }, second = { .q = q };
+	int fd = add_expired_timer(q);
+
+	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
+	start_actor(&second.actor, take_one, &second);
+	join_actor(&second.actor, PATIENCE_MS);
+	CHECK_EQ(second.actor.ret, 0);
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	CHECK_EQ(first.actor.ret, 1);
+	close(fd);
+}
+
 /* An event of another watch does not wait for the look. */
 static void event_beside_a_look_ends_the_wait(struct queue *q)
 {
@@ -319,6 +335,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(call_beside_a_look_reports_the_watch),
 	TEST_EACH(wait_beside_a_look_reports_the_watch),
 	TEST_EACH(call_beside_a_look_ends_with_it),
+	TEST_EACH(call_beside_a_look_without_end_gives_up),
 	TEST_EACH(event_beside_a_look_ends_the_wait),
 	TEST_EACH(each_call_of_a_pool_reports_the_watch),
 	TEST_EACH(file_closed_under_a_look_ends),
