@@ -143,7 +143,7 @@ static void kevent_verify_alone(struct kevent_batch *batch)
 	struct kevent *ke = batch->ke[0];
 
 	batch->mask[0] = kevent_source_of(ke)->collect(ke, false);
-	__fput_sync(to_kevent_file(ke)->file);
+	kevent_unhold(ke);
 	kevent_run_settle(false);
 }
 
