@@ -310,7 +310,8 @@ def licences():
         row = max((name for name in rows if f"{path}/".startswith(f"{name}/")),
                   key=len, default=None)
         if row:
-            text = (TOP / path).read_text(errors="replace")[:300]
+            file = TOP / path
+            text = file.read_text(errors="replace")[:300] if file.exists() else ""
             said = re.search(r"SPDX-License-Identifier: (.*?)(?: \*/)?$", text, re.M)
             rows[row][1].extend([said[1]] if said else [])
         elif not path.startswith((".", "patches/", "LICENSES/", "COPYING")):
