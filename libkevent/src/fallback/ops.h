@@ -99,6 +99,8 @@ void fb_timers_free(struct fb_queue *q);
 void fb_proc_ended(struct fb_queue *q, struct fb_watch *w);
 void fb_signals_read(struct fb_queue *q);
 void fb_signals_free(struct fb_queue *q);
+/* The descriptors alone, in a child where the rest may be half done */
+void fb_signals_let_go(struct fb_queue *q);
 void fb_inodes_read(struct fb_queue *q);
 void fb_inodes_check(struct fb_queue *q, int epoll);
 void fb_inodes_free(struct fb_queue *q);

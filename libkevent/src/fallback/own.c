@@ -67,7 +67,7 @@ static bool fb_own_keep(int *at, int fd, const char *kind)
 	if (place) {
 		place->at = at;
 		place->kind = kind;
-		*at = fd;
+		__atomic_store_n(at, fd, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(lock);
 	return place;
@@ -85,7 +85,7 @@ int fb_own(int *at, long fd, const char *kind)
 }
 
 /* The number is nobody's before it may be somebody else's. */
-static int fb_disown(int *at)
+int fb_disown(int *at)
 {
 	pthread_mutex_t *lock = kevent_process_lock();
 	struct fb_place *place;
@@ -93,7 +93,7 @@ static int fb_disown(int *at)
 
 	pthread_mutex_lock(lock);
 	fd = *at;
-	*at = -1;
+	__atomic_store_n(at, -1, __ATOMIC_RELAXED);
 	place = fb_place_of(fd, false);
 	if (place)
 		place->at = NULL;

@@ -138,6 +138,7 @@ void fb_queue_teardown(struct fb_queue *q)
 void fb_queue_let_go(struct fb_queue *q)
 {
 	if (pthread_mutex_trylock(&q->lock)) {
+		fb_signals_let_go(q);
 		fb_own_check(&q->second, -1);
 		fb_own_check(&q->kick, -1);
 		fb_close_fd(&q->second);

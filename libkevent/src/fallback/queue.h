@@ -246,6 +246,8 @@ int fb_queue_abroad(struct fb_queue *q, int fd);
  */
 int fb_own(int *at, long fd, const char *kind);
 void fb_close_fd(int *at);
+/* The same without closing it. Returns what it was. */
+int fb_disown(int *at);
 /*
  * Is it another file by now? Then the number becomes -1. @epoll is an instance that
  * should have it, or -1.

@@ -129,7 +129,7 @@ static int fb_signals_get(struct fb_queue *q)
 		return -ENOMEM;
 	signals->hub = fb_hub_get(&err);
 	if (!err)
-		err = fb_hub_register(signals->hub, q);
+		err = fb_hub_join(signals->hub, q);
 	if (!err)
 		q->signals = signals;
 	else
@@ -142,8 +142,15 @@ int fb_signals_register(struct fb_queue *q)
 	return q->signals ? fb_hub_register(q->signals->hub, q) : 0;
 }
 
+void fb_signals_let_go(struct fb_queue *q)
+{
+	if (q->signals)
+		fb_hub_quit(q->signals->hub);
+}
+
 void fb_signals_free(struct fb_queue *q)
 {
+	fb_signals_let_go(q);
 	free(q->signals);
 	q->signals = NULL;
 }

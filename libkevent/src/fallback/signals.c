@@ -51,7 +51,7 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @lock:	protects all that is not atomic or set once
  * @process:	of kevent_process_mark(), and @pid: vfork() has it share our memory
  * @home:	an epoll instance with @bell and @fd, which knows whether these numbers
- *		are still ours
+ *		are still ours. The three are open while there are @queues; atomic
  * @bell:	an eventfd, edge-triggered in epoll, that is never read
  * @fd:		a signalfd
  * @mask:	the signals it has, bit by bit
@@ -66,6 +66,8 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @listeners:	by signal
  * @returned:	signals to be sent again, the oldest first
  * @others:	a queue other than the one that collects has something new
+ * @queues:	how many have the bell
+ * @left:	atomic: the child of the process has closed the descriptors
  */
 struct fb_hub {
 	pthread_mutex_t		lock;
@@ -86,6 +88,8 @@ struct fb_hub {
 	struct fb_list		listeners[FB_NR_SIGNALS];
 	struct fb_returned	*returned;
 	bool			others;
+	__u32			queues;
+	bool			left;
 };
 
 static struct fb_hub *fb_the_hub;
@@ -187,20 +191,16 @@ static void fb_hub_leave(struct fb_hub *hub, const struct fb_told *told)
 /* The program may have closed what is not its own, and have another file there. */
 static bool fb_hub_has(const struct fb_hub *hub, int fd)
 {
-	struct epoll_event event = { .events = EPOLLONESHOT };
-	int err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, fd, &event));
-
-	if (!err)
-		fb_call(epoll_ctl(hub->home, EPOLL_CTL_DEL, fd, NULL));
-	return err == -EEXIST;
+	return fb_epoll_has(__atomic_load_n(&hub->home, __ATOMIC_RELAXED), fd);
 }
 
 static void fb_hub_ring(const struct fb_hub *hub)
 {
+	int bell = __atomic_load_n(&hub->bell, __ATOMIC_RELAXED);
 	static const __u64 one = 1;
 
-	if (fb_hub_has(hub, hub->bell))
-		fb_sys(SYS_write, hub->bell, &one, sizeof(one));
+	if (fb_hub_has(hub, bell))
+		fb_sys(SYS_write, bell, &one, sizeof(one));
 }
 
 /* Does a watch want it? If that is for one signal, the next one is not for it. */
@@ -245,7 +245,7 @@ static void fb_as_before(const struct sigaction *old, int signal,
 		old->sa_handler(signal);
 }
 
-/* Pairs with fb_hub_settle(). */
+/* Pairs with fb_hub_await() and fb_hub_check(). */
 static bool fb_hub_take(struct fb_hub *hub, const struct fb_told *told)
 {
 	__u32 *catching = &hub->catching[told->signal - 1];
@@ -253,11 +253,12 @@ static bool fb_hub_take(struct fb_hub *hub, const struct fb_told *told)
 
 	__atomic_add_fetch(catching, 1, __ATOMIC_SEQ_CST);
 	wants = fb_hub_wants(hub, told->signal);
-	if (wants)
+	if (wants) {
 		fb_hub_leave(hub, told);
-	__atomic_sub_fetch(catching, 1, __ATOMIC_SEQ_CST);
-	if (wants)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		fb_hub_ring(hub);
+	}
+	__atomic_sub_fetch(catching, 1, __ATOMIC_SEQ_CST);
 	return wants;
 }
 
@@ -333,30 +334,37 @@ static void fb_hub_close_fds(struct fb_hub *hub)
 	fb_close_fd(&hub->fd);
 }
 
-static void fb_hub_free(struct fb_hub *hub)
+static bool fb_hub_has_fds(const struct fb_hub *hub)
 {
-	fb_hub_close_fds(hub);
-	if (hub->ring)
-		munmap(hub->ring, FB_CAUGHT_MAX * sizeof(*hub->ring));
-	free(hub);
+	return fb_hub_has(hub, hub->bell) && fb_hub_has(hub, hub->fd);
 }
 
-/* Those that the program has closed are not ours. */
+/*
+ * If one of them is not ours, the program has closed it, and may have files of the same
+ * kinds by these numbers: all three are forgotten.
+ */
 static void fb_hub_drop_fds(struct fb_hub *hub)
 {
-	fb_own_check(&hub->bell, hub->home);
-	fb_own_check(&hub->fd, hub->home);
-	fb_own_check(&hub->home, -1);
-	fb_hub_close_fds(hub);
+	if (fb_hub_has_fds(hub)) {
+		fb_hub_close_fds(hub);
+		return;
+	}
+	fb_disown(&hub->home);
+	fb_disown(&hub->bell);
+	fb_disown(&hub->fd);
 }
 
-static int fb_hub_open(struct fb_hub *hub)
+/* In a child, where it is nobody's. A handler may be reading the rest of it. */
+static void fb_hub_let_go(struct fb_hub *hub)
 {
-	int err = fb_hub_open_fds(hub);
+	if (!__atomic_exchange_n(&hub->left, true, __ATOMIC_ACQ_REL))
+		fb_hub_drop_fds(hub);
+}
+
+static int fb_hub_map_ring(struct fb_hub *hub)
+{
 	void *ring;
 
-	if (err)
-		return err;
 	ring = mmap(NULL, FB_CAUGHT_MAX * sizeof(*hub->ring),
 		    PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -385,10 +393,10 @@ static struct fb_hub *fb_hub_new(const struct fb_hub *parent, int *err)
 		fb_list_init(&hub->listeners[i]);
 	if (parent)
 		memcpy(hub->old, parent->old, sizeof(hub->old));
-	*err = fb_hub_open(hub);
+	*err = fb_hub_map_ring(hub);
 	if (!*err)
 		return hub;
-	fb_hub_free(hub);
+	free(hub);
 	return NULL;
 }
 
@@ -406,30 +414,46 @@ struct fb_hub *fb_hub_get(int *err)
 		return NULL;
 	if (__atomic_compare_exchange_n(&fb_the_hub, &hub, mine, 0,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		/* A handler may be reading the rest of it. */
 		if (hub)
-			fb_hub_drop_fds(hub);
+			fb_hub_let_go(hub);
 		return mine;
 	}
-	fb_hub_free(mine);
+	munmap(mine->ring, FB_CAUGHT_MAX * sizeof(*mine->ring));
+	free(mine);
 	return hub;
 }
 
-/* What is no longer ours is not closed, and queues that had it have lost it. */
-static int fb_hub_check(struct fb_hub *hub)
+/* Handlers that are under way get through, unless their threads do not run. */
+static void fb_hub_await(struct fb_hub *hub, __u32 signal)
 {
-	int err = 0;
+	__u32 turns = 0;
 
-	fb_hub_lock(hub);
-	if (!fb_hub_has(hub, hub->bell) || !fb_hub_has(hub, hub->fd)) {
-		fb_hub_drop_fds(hub);
-		err = fb_hub_open_fds(hub);
-	}
-	fb_hub_unlock(hub);
-	return err;
+	/* Pairs with fb_hub_take(). */
+	while (__atomic_load_n(&hub->catching[signal - 1], __ATOMIC_SEQ_CST) &&
+	       turns++ < FB_PATIENCE)
+		sched_yield();
 }
 
-int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
+/* Queues that had what is no longer ours have lost it. */
+static int fb_hub_check(struct fb_hub *hub)
+{
+	int err;
+
+	if (fb_hub_has_fds(hub))
+		return 0;
+	fb_hub_drop_fds(hub);
+	err = fb_hub_open_fds(hub);
+	if (err) {
+		fb_hub_close_fds(hub);
+		return err;
+	}
+	/* A handler may have looked for the bell before. Pairs with fb_hub_take(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	fb_hub_collect(hub, NULL);
+	return 0;
+}
+
+static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
 {
 	int err = fb_hub_check(hub);
 
@@ -444,17 +468,65 @@ int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
 	return err;
 }
 
+int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
+{
+	int err;
+
+	fb_hub_lock(hub);
+	err = fb_hub_add_to(hub, q);
+	fb_hub_unlock(hub);
+	return err;
+}
+
+/* Nobody listens, so handlers that begin now do not ring. */
+static void fb_hub_close(struct fb_hub *hub)
+{
+	__u32 signal;
+
+	for (signal = 1; signal <= FB_NR_SIGNALS; signal++)
+		fb_hub_await(hub, signal);
+	fb_hub_drop_fds(hub);
+}
+
+int fb_hub_join(struct fb_hub *hub, struct fb_queue *q)
+{
+	int err;
+
+	fb_hub_lock(hub);
+	err = fb_hub_add_to(hub, q);
+	if (!err)
+		hub->queues++;
+	else if (!hub->queues)
+		fb_hub_close(hub);
+	fb_hub_unlock(hub);
+	return err;
+}
+
+void fb_hub_quit(struct fb_hub *hub)
+{
+	if (!fb_hub_is_ours(hub)) {
+		fb_hub_let_go(hub);
+		return;
+	}
+	fb_hub_lock(hub);
+	if (!--hub->queues)
+		fb_hub_close(hub);
+	fb_hub_unlock(hub);
+}
+
 /* Who listens */
 
 static int fb_hub_set_mask(struct fb_hub *hub, __u64 mask)
 {
 	int ret;
 
-	if (mask == hub->mask || !fb_hub_has(hub, hub->fd))
+	if (mask == hub->mask)
 		return 0;
-	ret = (int)fb_sys(SYS_signalfd4, hub->fd, &mask, sizeof(mask), 0);
-	if (ret < 0)
-		return ret;
+	if (fb_hub_has(hub, hub->fd)) {
+		ret = (int)fb_sys(SYS_signalfd4, hub->fd, &mask, sizeof(mask), 0);
+		if (ret < 0)
+			return ret;
+	}
 	hub->mask = mask;
 	return 0;
 }
@@ -511,20 +583,15 @@ static int fb_hub_update(struct fb_hub *hub, __u32 signal)
 
 /*
  * A listener changes. What the handler has taken for it as it was is handed out before:
- * no handler takes more of these once those under way are through. They are, unless
- * their threads do not run; see fb_hub_give_back().
+ * no handler takes more of these once those under way are through. For those that are not,
+ * see fb_hub_give_back().
  */
 static void fb_hub_settle(struct fb_hub *hub, __u32 signal,
 			  const struct fb_listener *l,
 			  const struct fb_listener *will_be)
 {
-	__u32 turns = 0;
-
 	fb_hub_tell_handler(hub, signal, l, will_be);
-	/* Pairs with fb_hub_take(). */
-	while (__atomic_load_n(&hub->catching[signal - 1], __ATOMIC_SEQ_CST) &&
-	       turns++ < FB_PATIENCE)
-		sched_yield();
+	fb_hub_await(hub, signal);
 	fb_hub_collect(hub, NULL);
 }
 

@@ -49,8 +49,14 @@ struct fb_hub *fb_hub_get(int *err);
 bool fb_hub_is_ours(const struct fb_hub *hub);
 void fb_hub_lock(struct fb_hub *hub);
 void fb_hub_unlock(struct fb_hub *hub);
-/* Have the epoll instance of a queue say when there may be something: 0 or -errno */
+/*
+ * Have the epoll instance of a queue say when there may be something, from now on or in a
+ * new instance: 0 or -errno
+ */
+int fb_hub_join(struct fb_hub *hub, struct fb_queue *q);
 int fb_hub_register(struct fb_hub *hub, struct fb_queue *q);
+/* A queue that has joined goes; the hub may be that of the parent process. */
+void fb_hub_quit(struct fb_hub *hub);
 
 /* The lock is held from here on. */
 

@@ -21,8 +21,10 @@
 #include <unistd.h>
 #include <linux/futex.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -669,6 +671,86 @@ static void handler_leaves_other_files_alone(void)
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	check_signal(&other, SIGUSR1);
 	CHECK_EQ(pread(file, text, sizeof(text), 0), 0);
+	for (fd = q.fd + 1; fd < file; fd++)
+		CHECK_EQ(fcntl(fd, F_GETFD), 0);
+}
+
+static int count_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int nr = 0;
+
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+/* Files of the kinds that the library has had by these numbers */
+static void check_own_files(int nr)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct epoll_event event = { .events = EPOLLIN };
+	struct signalfd_siginfo info;
+	int epoll, bell, fd, i;
+	struct kevent_queue q;
+	sigset_t set;
+	__u64 value;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGUSR2);
+	for (i = 0; i < nr; i++)
+		CHECK(epoll_create1(EPOLL_CLOEXEC) >= 0);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	bell = eventfd(0, EFD_NONBLOCK);
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	CHECK_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, bell, &event), 0);
+	CHECK_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+	nr = count_files();
+	CHECK_EQ(kevent_queue_init(&q, &more.ring, SIZE, 0), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	CHECK_EQ(read(bell, &value, sizeof(value)), -1);
+	CHECK_EQ(kill(getpid(), SIGUSR2), 0);
+	CHECK_EQ(read(fd, &info, sizeof(info)), sizeof(info));
+	kevent_queue_close(&q);
+	CHECK_EQ(count_files(), nr);
+	CHECK_EQ(fcntl(epoll, F_GETFD), FD_CLOEXEC);
+}
+
+static void descriptors_of_signals_go_with_the_last_queue(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	int nr = count_files(), with_one;
+	struct kevent_queue q, other;
+	pid_t pid;
+
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	with_one = count_files();
+	CHECK_EQ(with_one, nr + 5);
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	kevent_queue_close(&other);
+	CHECK_EQ(count_files(), with_one);
+	pid = fork();
+	if (!pid) {
+		/* What a child closes is its own. */
+		alarm(SECONDS);
+		kevent_queue_close(&q);
+		CHECK_EQ(count_files(), nr);
+		check_own_files(2);
+		fflush(stdout);
+		_exit(failed);
+	}
+	CHECK_EQ(status_of(pid), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+	CHECK_EQ(count_files(), nr);
+	check_own_files(2);
 }
 
 #define CAUGHT	65536
@@ -804,6 +886,7 @@ static const struct test tests[] = {
 	TEST(fault_is_delivered_as_well),
 	TEST(handler_never_waits_for_room),
 	TEST(handler_leaves_other_files_alone),
+	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
 	TEST(delay_is_not_of_this_queue),
 };
