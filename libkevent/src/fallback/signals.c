@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 
+#include "before.h"
 #include "ops.h"
 #include "process.h"
 #include "signals.h"
@@ -62,7 +63,7 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @slots:	of each signal one, for standard signals, and where @ring has no room
  * @ring:	real-time signals
  * @head:	atomic: position of the oldest in @ring, @tail after the newest
- * @old:	what was there before the handler
+ * @old:	what the program had before the handler
  * @listeners:	by signal
  * @returned:	signals to be sent again, the oldest first
  * @others:	a queue other than the one that collects has something new
@@ -84,7 +85,7 @@ struct fb_hub {
 	struct fb_caught	*ring;
 	__u32			head;
 	__u32			tail;
-	struct sigaction	old[FB_NR_SIGNALS];
+	struct fb_before	old[FB_NR_SIGNALS];
 	struct fb_list		listeners[FB_NR_SIGNALS];
 	struct fb_returned	*returned;
 	bool			others;
@@ -214,37 +215,6 @@ static bool fb_hub_wants(struct fb_hub *hub, __u32 signal)
 	       __atomic_fetch_and(&hub->once, ~bit, __ATOMIC_SEQ_CST) & bit;
 }
 
-/* End or stop the process, as if there were no handler. */
-static void fb_by_default(int signal)
-{
-	struct sigaction none = { .sa_handler = SIG_DFL }, ours;
-	long thread = fb_sys(SYS_gettid);
-	sigset_t only, mask;
-
-	if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
-	    signal == SIGWINCH)
-		return;
-	sigaction(signal, &none, &ours);
-	fb_sys(SYS_tgkill, getpid(), thread, signal);
-	sigemptyset(&only);
-	sigaddset(&only, signal);
-	pthread_sigmask(SIG_UNBLOCK, &only, &mask);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	sigaction(signal, &ours, NULL);
-}
-
-/* The mask of the handler is already that of @old. */
-static void fb_as_before(const struct sigaction *old, int signal,
-			 siginfo_t *info, void *context)
-{
-	if (old->sa_flags & SA_SIGINFO)
-		old->sa_sigaction(signal, info, context);
-	else if (old->sa_handler == SIG_DFL)
-		fb_by_default(signal);
-	else if (old->sa_handler != SIG_IGN)
-		old->sa_handler(signal);
-}
-
 /* Pairs with fb_hub_await() and fb_hub_check(). */
 static bool fb_hub_take(struct fb_hub *hub, const struct fb_told *told)
 {
@@ -272,36 +242,23 @@ static void fb_catch(int signal, siginfo_t *info, void *context)
 	fb_as_before(&hub->old[signal - 1], signal, info, context);
 }
 
-static bool fb_is_caught(const struct sigaction *action)
-{
-	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == fb_catch;
-}
-
 /* Children that nobody waits for send no signal, and are not to send one. */
 static int fb_hub_catch(struct fb_hub *hub, __u32 signal)
 {
-	struct sigaction *old = &hub->old[signal - 1], now, ours;
+	struct sigaction now;
 	int err = fb_call(sigaction((int)signal, NULL, &now));
 
-	if (err || fb_is_caught(&now))
+	if (err || fb_has_handler(&now, fb_catch))
 		return err;
 	if (signal == SIGCHLD && now.sa_handler == SIG_IGN)
 		return 0;
-	*old = now;
-	ours.sa_sigaction = fb_catch;
-	ours.sa_mask = now.sa_mask;
-	ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
-			(now.sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
-	return fb_call(sigaction((int)signal, &ours, NULL));
+	return fb_before_replace(&hub->old[signal - 1], (int)signal, &now,
+				 fb_catch);
 }
 
-/* Unless the program has set another handler since */
 static void fb_hub_release(struct fb_hub *hub, __u32 signal)
 {
-	struct sigaction now;
-
-	if (!fb_call(sigaction((int)signal, NULL, &now)) && fb_is_caught(&now))
-		sigaction((int)signal, &hub->old[signal - 1], NULL);
+	fb_before_restore(&hub->old[signal - 1], (int)signal, fb_catch);
 }
 
 /* The hub */

@@ -675,6 +675,126 @@ static void handler_leaves_other_files_alone(void)
 		CHECK_EQ(fcntl(fd, F_GETFD), 0);
 }
 
+/* Looks of the handler at what is its own: the next one is interrupted. */
+static volatile sig_atomic_t interrupts;
+
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	if (interrupts) {
+		interrupts = 0;
+		raise(SIGALRM);
+	}
+	return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+}
+
+static void handler_is_not_left_by_a_jump(void)
+{
+	struct kevent_queue q;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	signal(SIGALRM, leave_fault);
+	if (!sigsetjmp(after_fault, 1)) {
+		interrupts = 1;
+		kill(getpid(), SIGTERM);
+		CHECK(!"alarm");
+	}
+	CHECK_EQ(interrupts, 0);
+	CHECK_EQ(handled, 1);
+	signal(SIGALRM, SIG_DFL);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+}
+
+static void check_mask(int signal)
+{
+	__u64 all = 0;
+
+	count_handled(signal);
+	CHECK(is_masked(signal) && is_masked(SIGUSR2) && is_masked(SIGHUP));
+	CHECK(!is_masked(SIGALRM));
+	/* Those of the C library */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &all, sizeof(all));
+	CHECK_EQ(all >> 31 & 1, 0);
+}
+
+static void handler_of_the_program_has_its_mask(void)
+{
+	struct sigaction action = { .sa_handler = check_mask };
+	struct kevent_queue q;
+
+	sigaddset(&action.sa_mask, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGHUP);
+	sigaction(SIGTERM, &action, NULL);
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM,
+			    KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 1);
+	kevent_queue_close(&q);
+}
+
+static struct sigaction library;
+static volatile sig_atomic_t handed_on;
+
+static void hand_on(int signal, siginfo_t *info, void *context)
+{
+	if (++handed_on > 10)
+		_exit(1);
+	library.sa_sigaction(signal, info, context);
+}
+
+/* The handler that the program's own has found is that of the library. */
+static void handlers_hand_on_without_end(void)
+{
+	struct sigaction action = { .sa_sigaction = hand_on,
+				    .sa_flags = SA_SIGINFO };
+	struct kevent_queue q;
+	pid_t pid;
+	int i;
+
+	signal(SIGTERM, count_handled);
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM,
+			    KEVENT_REQ_DISPATCH), 0);
+	sigaction(SIGTERM, &action, &library);
+	CHECK(library.sa_flags & SA_SIGINFO);
+	/* The program's own is first, or that of the library. */
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		check_signal(&q, SIGTERM);
+		CHECK_EQ(handed_on, 1 + i);
+		CHECK_EQ(handled, i);
+		CHECK_EQ(kill(getpid(), SIGTERM), 0);
+		CHECK_EQ(handed_on, 2 + i);
+		CHECK_EQ(handled, 1 + i);
+		CHECK_EQ(ctl_signal(&q, KEVENT_CTL_MODIFY, SIGTERM,
+				    KEVENT_REQ_DISPATCH), 0);
+	}
+	pid = fork();
+	if (!pid) {
+		kill(getpid(), SIGTERM);
+		_exit(handled == 3 ? 0 : 2);
+	}
+	CHECK_EQ(status_of(pid), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_REMOVE, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handed_on, 4);
+	CHECK_EQ(handled, 3);
+	/* And once more, with the program's own in place */
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	check_signal(&q, SIGTERM);
+	kevent_queue_close(&q);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handed_on, 5);
+	CHECK_EQ(handled, 4);
+}
+
 static int count_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -885,6 +1005,9 @@ static const struct test tests[] = {
 	TEST(disposition_comes_back),
 	TEST(fault_is_delivered_as_well),
 	TEST(handler_never_waits_for_room),
+	TEST(handler_is_not_left_by_a_jump),
+	TEST(handler_of_the_program_has_its_mask),
+	TEST(handlers_hand_on_without_end),
 	TEST(handler_leaves_other_files_alone),
 	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
