@@ -47,7 +47,8 @@ static void fb_set_mask(const struct sigaction *old, int signal,
 
 	for (i = 0; i < sizeof(mask.words) / sizeof(*mask.words); i++)
 		mask.words[i] |= more.words[i];
-	mask.words[nr / bits] |= 1UL << nr % bits;
+	if (!(old->sa_flags & SA_NODEFER))
+		mask.words[nr / bits] |= 1UL << nr % bits;
 	mask.words[0] &= ~(1UL << FB_MARK);
 	fb_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
@@ -77,9 +78,33 @@ static struct fb_action *fb_latest(struct fb_before *before)
 	       &before->last : &before->first;
 }
 
-static const struct sigaction *fb_action_get(struct fb_action *action)
+static bool fb_is_function(const struct sigaction *action)
 {
-	return &action->copies[__atomic_load_n(&action->at, __ATOMIC_ACQUIRE)];
+	return action->sa_flags & SA_SIGINFO ||
+	       (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+static struct sigaction fb_action_get(struct fb_action *action)
+{
+	struct sigaction ret;
+
+	ret = action->copies[__atomic_load_n(&action->at, __ATOMIC_ACQUIRE)];
+	if (__atomic_load_n(&action->spent, __ATOMIC_RELAXED)) {
+		ret.sa_flags &= ~SA_SIGINFO;
+		ret.sa_handler = SIG_DFL;
+	}
+	return ret;
+}
+
+/* Of threads that run one with SA_RESETHAND at a time, one gets the function. */
+static struct sigaction fb_action_run(struct fb_action *action)
+{
+	struct sigaction ret = fb_action_get(action);
+
+	if (fb_is_function(&ret) && ret.sa_flags & (int)SA_RESETHAND &&
+	    __atomic_exchange_n(&action->spent, true, __ATOMIC_RELAXED))
+		ret = fb_action_get(action);
+	return ret;
 }
 
 static void fb_action_set(struct fb_action *action, const struct sigaction *to)
@@ -88,19 +113,19 @@ static void fb_action_set(struct fb_action *action, const struct sigaction *to)
 
 	action->copies[next] = *to;
 	__atomic_store_n(&action->at, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&action->spent, false, __ATOMIC_RELEASE);
 }
 
 void fb_as_before(struct fb_before *before, int signal, siginfo_t *info,
 		  void *context)
 {
 	bool by_kernel = fb_by_kernel();
-	struct sigaction old = *fb_action_get(by_kernel ? fb_latest(before) :
-							  &before->first);
+	struct sigaction old = fb_action_run(by_kernel ? fb_latest(before) :
+							 &before->first);
 
-	if (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_IGN)
-		return;
-	if (!(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) {
-		fb_by_default(signal);
+	if (!fb_is_function(&old)) {
+		if (old.sa_handler == SIG_DFL)
+			fb_by_default(signal);
 		return;
 	}
 	if (by_kernel)
@@ -136,8 +161,10 @@ int fb_before_replace(struct fb_before *before, int signal,
 	action.sa_sigaction = ours;
 	/* sigfillset() leaves those of the C library out. */
 	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
-	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
-			  (now->sa_flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK |
+			  (fb_is_function(now) ? 0 : SA_RESTART) |
+			  (now->sa_flags &
+			   (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT));
 	err = fb_call(sigaction(signal, &action, NULL));
 	before->placed |= !err;
 	return err;
@@ -145,7 +172,7 @@ int fb_before_replace(struct fb_before *before, int signal,
 
 void fb_before_restore(struct fb_before *before, int signal, fb_handler *ours)
 {
-	struct sigaction now, old = *fb_action_get(fb_latest(before));
+	struct sigaction now, old = fb_action_get(fb_latest(before));
 
 	if (fb_call(sigaction(signal, NULL, &now)))
 		return;

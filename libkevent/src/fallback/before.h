@@ -11,10 +11,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Two copies: handlers read one while the other is written. */
+/**
+ * struct fb_action - what a program has set
+ * @copies:	handlers read one while the other is written
+ * @at:		atomic: the one to read
+ * @spent:	atomic: it had SA_RESETHAND, and has run
+ */
 struct fb_action {
 	struct sigaction	copies[2];
 	__u32			at;
+	bool			spent;
 };
 
 /**

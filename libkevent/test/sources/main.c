@@ -26,6 +26,7 @@
 #include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "fallback/fallback.h"
@@ -795,6 +796,67 @@ static void handlers_hand_on_without_end(void)
 	CHECK_EQ(handled, 4);
 }
 
+static void end_after_many(int signal)
+{
+	count_handled(signal);
+	if (handled == 100)
+		_exit(3);
+}
+
+static void count_unmasked(int signal)
+{
+	count_handled(signal);
+	CHECK(!is_masked(signal));
+}
+
+static void flags_of_the_program_hold(void)
+{
+	struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, none = { 0 };
+	struct sigaction action = { .sa_handler = count_unmasked,
+				    .sa_flags = (int)SA_RESETHAND | SA_NODEFER };
+	struct kevent_queue q;
+	int fd[2];
+	char byte;
+	pid_t pid;
+
+	CHECK_EQ(pipe(fd), 0);
+	open_queue(&q);
+	sigaction(SIGUSR1, &action, NULL);
+	action.sa_handler = end_after_many;
+	action.sa_flags = 0;
+	sigaction(SIGALRM, &action, NULL);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGUSR1,
+			    KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGALRM, 0), 0);
+	/* A child has none of it: without SA_RESTART, the read ends. */
+	pid = fork();
+	if (!pid) {
+		setitimer(ITIMER_REAL, &often, NULL);
+		CHECK_EQ(read(fd[0], &byte, 1), -1);
+		CHECK_EQ(errno, EINTR);
+		setitimer(ITIMER_REAL, &none, NULL);
+		fflush(stdout);
+		_exit(failed);
+	}
+	CHECK_EQ(status_of(pid), 0);
+	pid = fork();
+	if (!pid) {
+		CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+		CHECK_EQ(handled, 1);
+		fflush(stdout);
+		kill(getpid(), failed ? SIGKILL : SIGUSR1);
+		_exit(0);
+	}
+	CHECK_EQ(WTERMSIG(status_of(pid)), SIGUSR1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	check_signal(&q, SIGUSR1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+	/* What it is by then comes back. */
+	kevent_queue_close(&q);
+	CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
+}
+
 static int count_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -1008,6 +1070,7 @@ static const struct test tests[] = {
 	TEST(handler_is_not_left_by_a_jump),
 	TEST(handler_of_the_program_has_its_mask),
 	TEST(handlers_hand_on_without_end),
+	TEST(flags_of_the_program_hold),
 	TEST(handler_leaves_other_files_alone),
 	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
