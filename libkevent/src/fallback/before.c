@@ -53,23 +53,34 @@ static void fb_set_mask(const struct sigaction *old, int signal,
 	fb_sys(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
-/* End or stop the process, as if there were no handler. */
+static bool fb_is_default(const struct sigaction *action)
+{
+	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+/*
+ * End or stop the process, as if there were no handler. Of threads that do this at a
+ * time, the one that took a handler away puts it back: each time it goes, one does.
+ */
 static void fb_by_default(int signal)
 {
-	struct sigaction none = { .sa_handler = SIG_DFL }, ours;
+	struct sigaction none = { .sa_handler = SIG_DFL }, before, now;
 	long thread = fb_sys(SYS_gettid);
 	sigset_t only, mask;
 
 	if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
 	    signal == SIGWINCH)
 		return;
-	sigaction(signal, &none, &ours);
+	if (sigaction(signal, &none, &before))
+		return;
 	fb_sys(SYS_tgkill, getpid(), thread, signal);
 	sigemptyset(&only);
 	sigaddset(&only, signal);
 	pthread_sigmask(SIG_UNBLOCK, &only, &mask);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	sigaction(signal, &ours, NULL);
+	if (!fb_is_default(&before) && !sigaction(signal, NULL, &now) &&
+	    fb_is_default(&now))
+		sigaction(signal, &before, NULL);
 }
 
 static struct fb_action *fb_latest(struct fb_before *before)
@@ -123,11 +134,10 @@ void fb_as_before(struct fb_before *before, int signal, siginfo_t *info,
 	struct sigaction old = fb_action_run(by_kernel ? fb_latest(before) :
 							 &before->first);
 
-	if (!fb_is_function(&old)) {
-		if (old.sa_handler == SIG_DFL)
-			fb_by_default(signal);
+	if (fb_is_default(&old))
+		fb_by_default(signal);
+	if (!fb_is_function(&old))
 		return;
-	}
 	if (by_kernel)
 		fb_set_mask(&old, signal, context);
 	if (old.sa_flags & SA_SIGINFO)

@@ -857,6 +857,87 @@ static void flags_of_the_program_hold(void)
 	CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
 }
 
+static int setters;
+static bool racing;
+
+#if !SIGNALS_ARE_HELD
+/*
+ * Two threads set the default in the place of a handler, and then the one that has found
+ * the handler is the first to set it again.
+ */
+static int restored;
+
+extern int __sigaction(int signal, const struct sigaction *action,
+		       struct sigaction *old);
+
+static void meet(int nr)
+{
+	__atomic_add_fetch(&setters, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&setters, __ATOMIC_SEQ_CST) < nr)
+		sched_yield();
+}
+
+int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	static __thread bool mine;
+	bool first = racing && action && action->sa_handler == SIG_DFL && !mine;
+	int ret;
+
+	if (first) {
+		mine = true;
+		meet(2);
+	}
+	ret = __sigaction(signal, action, old);
+	if (first)
+		meet(4);
+	if (racing && action && action->sa_handler != SIG_DFL)
+		__atomic_store_n(&restored, 1, __ATOMIC_SEQ_CST);
+	while (first && old->sa_handler == SIG_DFL &&
+	       !__atomic_load_n(&restored, __ATOMIC_SEQ_CST))
+		sched_yield();
+	return ret;
+}
+#endif
+
+static void *stop_here(void *arg)
+{
+	(void)arg;
+	pthread_kill(pthread_self(), SIGTSTP);
+	return NULL;
+}
+
+static void threads_that_stop_leave_the_handler(void)
+{
+	pthread_t thread[2];
+	struct kevent_queue q;
+	struct sigaction now;
+	int i;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	/* SIGTSTP stops nobody in a process group without a parent outside. */
+	CHECK(setsid() > 0);
+	open_queue(&q);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTSTP,
+			    KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(kill(getpid(), SIGTSTP), 0);
+	/* Nobody wants the next one. */
+	racing = true;
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, stop_here, NULL), 0);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	racing = false;
+	CHECK_EQ(setters, 4);
+	sigaction(SIGTSTP, NULL, &now);
+	CHECK(now.sa_handler != SIG_DFL);
+	check_signal(&q, SIGTSTP);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_MODIFY, SIGTSTP, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGTSTP), 0);
+	check_signal(&q, SIGTSTP);
+	kevent_queue_close(&q);
+}
+
 static int count_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -1071,6 +1152,7 @@ static const struct test tests[] = {
 	TEST(handler_of_the_program_has_its_mask),
 	TEST(handlers_hand_on_without_end),
 	TEST(flags_of_the_program_hold),
+	TEST(threads_that_stop_leave_the_handler),
 	TEST(handler_leaves_other_files_alone),
 	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
