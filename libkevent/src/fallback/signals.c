@@ -435,6 +435,8 @@ int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
 	return err;
 }
 
+static void fb_hub_send_returned(struct fb_hub *hub, bool last);
+
 /* Nobody listens, so handlers that begin now do not ring. */
 static void fb_hub_close(struct fb_hub *hub)
 {
@@ -442,6 +444,8 @@ static void fb_hub_close(struct fb_hub *hub)
 
 	for (signal = 1; signal <= FB_NR_SIGNALS; signal++)
 		fb_hub_await(hub, signal);
+	fb_hub_collect(hub, NULL);
+	fb_hub_send_returned(hub, true);
 	fb_hub_drop_fds(hub);
 }
 
@@ -593,12 +597,21 @@ static int fb_send_again(const struct fb_told *told)
 	return (int)fb_sys(SYS_rt_sigqueueinfo, getpid(), told->signal, &info);
 }
 
-static void fb_hub_send_returned(struct fb_hub *hub)
+/*
+ * As it was, which may take room, and of some only the first thread may say who sent
+ * them: without that rather than never, and at the @last call in any case.
+ */
+static void fb_hub_send_returned(struct fb_hub *hub, bool last)
 {
 	struct fb_returned *first;
+	int err;
 
-	while (hub->returned && !fb_send_again(&hub->returned->told)) {
-		first = hub->returned;
+	while ((first = hub->returned)) {
+		err = fb_send_again(&first->told);
+		if (err == -EAGAIN && !last)
+			return;
+		if (err)
+			fb_sys(SYS_kill, getpid(), first->told.signal);
 		hub->returned = first->next;
 		free(first);
 	}
@@ -621,7 +634,7 @@ static void fb_hub_give_back(struct fb_hub *hub, const struct fb_told *told)
 	last->next = NULL;
 	last->told = *told;
 	*at = last;
-	fb_hub_send_returned(hub);
+	fb_hub_send_returned(hub, false);
 }
 
 static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
@@ -699,7 +712,7 @@ static void fb_hub_read(struct fb_hub *hub, const struct fb_queue *q)
 void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q)
 {
 	hub->others = false;
-	fb_hub_send_returned(hub);
+	fb_hub_send_returned(hub, false);
 	fb_hub_empty_ring(hub, q);
 	fb_hub_empty_slots(hub, q);
 	fb_hub_read(hub, q);

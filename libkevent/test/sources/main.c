@@ -676,16 +676,24 @@ static void handler_leaves_other_files_alone(void)
 		CHECK_EQ(fcntl(fd, F_GETFD), 0);
 }
 
-/* Looks of the handler at what is its own: the next one is interrupted. */
-static volatile sig_atomic_t interrupts;
+/* The next look of the library at whether it has a file, -1: any, meets something. */
+static void (*volatile at_look)(void);
+static int look_at = -1;
 
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
-	if (interrupts) {
-		interrupts = 0;
-		raise(SIGALRM);
+	void (*meet_it)(void) = at_look;
+
+	if (meet_it && (look_at < 0 || look_at == fd)) {
+		at_look = NULL;
+		meet_it();
 	}
 	return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+}
+
+static void raise_alarm(void)
+{
+	raise(SIGALRM);
 }
 
 static void handler_is_not_left_by_a_jump(void)
@@ -698,15 +706,58 @@ static void handler_is_not_left_by_a_jump(void)
 	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
 	signal(SIGALRM, leave_fault);
 	if (!sigsetjmp(after_fault, 1)) {
-		interrupts = 1;
+		at_look = raise_alarm;
 		kill(getpid(), SIGTERM);
 		CHECK(!"alarm");
 	}
-	CHECK_EQ(interrupts, 0);
+	CHECK(!at_look);
 	CHECK_EQ(handled, 1);
 	signal(SIGALRM, SIG_DFL);
 	check_signal(&q, SIGTERM);
 	kevent_queue_close(&q);
+}
+
+/* One is for the handler, and one for the signalfd. */
+static void send_two(void)
+{
+	mask_signal(SIG_UNBLOCK, RT);
+	raise(RT);
+	mask_signal(SIG_BLOCK, RT);
+	kill(getpid(), RT);
+}
+
+static void *remove_once(void *arg)
+{
+	struct kevent_queue *q = arg;
+
+	CHECK_EQ(ctl_signal(q, KEVENT_CTL_ADD, RT, KEVENT_REQ_ONESHOT), 0);
+	/* The descriptors are in this order: queue, kick, epoll, eventfd, signalfd. */
+	look_at = q->fd + 4;
+	at_look = send_two;
+	CHECK_EQ(ctl_signal(q, KEVENT_CTL_REMOVE, RT, 0), 0);
+	CHECK(!at_look);
+	must_be_silent(q);
+	CHECK_EQ(handled, 0);
+	mask_signal(SIG_UNBLOCK, RT);
+	CHECK_EQ(handled, 1);
+	return NULL;
+}
+
+/* It has its effect; nothing but the first thread may send it as it was. */
+static void signal_that_is_one_too_many_comes_back(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	signal(RT, count_handled);
+	mask_signal(SIG_BLOCK, RT);
+	open_queue(&q);
+	CHECK_EQ(pthread_create(&thread, NULL, remove_once, &q), 0);
+	pthread_join(thread, NULL);
+	kevent_queue_close(&q);
+	CHECK_EQ(handled, 1);
 }
 
 static void check_mask(int signal)
@@ -1149,6 +1200,7 @@ static const struct test tests[] = {
 	TEST(fault_is_delivered_as_well),
 	TEST(handler_never_waits_for_room),
 	TEST(handler_is_not_left_by_a_jump),
+	TEST(signal_that_is_one_too_many_comes_back),
 	TEST(handler_of_the_program_has_its_mask),
 	TEST(handlers_hand_on_without_end),
 	TEST(flags_of_the_program_hold),
