@@ -489,6 +489,30 @@ static void observe(void)
 	CHECK_EQ(add(&q, &ev), -EOPNOTSUPP);
 }
 
+static volatile sig_atomic_t handled;
+
+static void count_handled(int signal)
+{
+	(void)signal;
+	handled++;
+}
+
+static void signal_of_closed_queue(void)
+{
+	struct kevent_queue q, other;
+
+	signal(SIGTERM, count_handled);
+	open_queue(&q);
+	CHECK_EQ(add_signal(&q, SIGTERM), 0);
+	close(q.fd);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 0);
+	open_other(&other);
+	CHECK_EQ(kill(getpid(), SIGTERM), 0);
+	CHECK_EQ(handled, 1);
+	kevent_queue_close(&other);
+}
+
 static void signal_of_all(void)
 {
 	struct kevent_queue q;
@@ -507,6 +531,8 @@ static void signal_of_all(void)
 	CHECK_EQ(get(&q, &ev), 1);
 	CHECK_EQ(sigpending(&pending), 0);
 	CHECK(!sigismember(&pending, SIGUSR1));
+	kevent_queue_close(&q);
+	signal_of_closed_queue();
 }
 
 static void posix_timer(void)
