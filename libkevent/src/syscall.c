@@ -47,6 +47,8 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 	flags &= ~choices;
 	if (choice != KEVENT_FB_ALWAYS)
 		ret = kevent_kernel_init(ring, ring_size, flags);
+	if (ret >= 0)
+		kevent_fb_lost(ret);
 	if (choice == KEVENT_FB_NEVER || is_final(ret))
 		return ret;
 	return kevent_fb_init(ring, ring_size, flags);

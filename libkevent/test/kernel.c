@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -204,6 +205,162 @@ static void flag_leaves_the_kernel_alone(void)
 	in_child(only_the_fallback);
 }
 
+/* --- both kinds of queue in a process --------------------------------------- */
+
+#define NUMBERS	64
+
+/* By number: is it an epoll, and which file does that have? */
+static struct {
+	bool	epoll;
+	int	has;
+} number[NUMBERS];
+static unsigned int asked;
+
+/* The library calls it by its name. */
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	(void)event;
+	asked++;
+	errno = !number[epoll].epoll ? EINVAL :
+		op == EPOLL_CTL_ADD && number[epoll].has == fd ? EEXIST : 0;
+	if (errno)
+		return -1;
+	number[epoll].has = op == EPOLL_CTL_ADD ? fd : -1;
+	return 0;
+}
+
+static long open_any(bool epoll)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	number[fd].epoll = epoll;
+	number[fd].has = -1;
+	return fd;
+}
+
+/* Queues of the kernel have an event; those of the fallback have none. */
+static long both_kinds(const struct fake_call *call)
+{
+	int fd = (int)call->arg[0];
+
+	switch (call->nr) {
+	case 480:
+	case SYS_eventfd2:
+		return open_any(false);
+	case SYS_epoll_create1:
+		return open_any(true);
+	case SYS_close:
+		return close(fd);
+	case SYS_epoll_pwait:
+		return number[fd].epoll ? 0 : -EINVAL;
+	case SYS_write:
+		return 8;
+	default:
+		if (call->nr > 484 || call->nr < 481)
+			return -ENOSYS;
+		return fcntl(fd, F_GETFD) < 0 ? -EBADF :
+		       number[fd].epoll ? -EINVAL : 1;
+	}
+}
+
+static const struct timespec at_once;
+
+static void check_kernel_queue(int fd)
+{
+	struct ukevent ev = { .id.raw_u64 = 0 };
+
+	CHECK_EQ(kevent_get_events(fd, 1, 1, &at_once, &ev, 0), 1);
+	CHECK_EQ(kevent_wait(fd, 1, 0, &at_once, 0, NULL), 1);
+	CHECK_EQ(kevent_ctl(fd, KEVENT_CTL_ADD, 1, &ev), 1);
+	CHECK_EQ(kevent_commit(fd, 1, 0), 1);
+}
+
+static KEVENT_RING_STORAGE(8) ring;
+
+static int open_fallback(void)
+{
+	return kevent_init(&ring.ring, 8, KEVENT_INIT_FALLBACK_ONLY);
+}
+
+static void number_comes_back_from_the_kernel(void)
+{
+	int fd;
+
+	fake_kernel = both_kinds;
+	fd = open_fallback();
+	CHECK(fd >= 0);
+	close(fd);
+	CHECK_EQ(kevent_init(NULL, 0, 0), fd);
+	asked = 0;
+	check_kernel_queue(fd);
+	/* The old queue is gone, so nobody has to ask for it. */
+	CHECK_EQ(asked, 0);
+	CHECK_EQ(ring.ring.ring_uidx, 0);
+}
+
+static void old_number_is_a_queue_of_the_kernel(void)
+{
+	in_child(number_comes_back_from_the_kernel);
+}
+
+static int call_get(int fd)
+{
+	struct ukevent ev;
+
+	return kevent_get_events(fd, 1, 1, &at_once, &ev, 0);
+}
+
+static int call_wait(int fd)
+{
+	return kevent_wait(fd, 1, 0, &at_once, 0, NULL);
+}
+
+static int call_serve(int fd)
+{
+	return kevent_wait(fd, 1, 0, &at_once, KEVENT_FLAGS_SERVE, NULL);
+}
+
+static int call_ctl(int fd)
+{
+	return kevent_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
+}
+
+static int call_commit(int fd)
+{
+	return kevent_commit(fd, 0, 0);
+}
+
+/* Each is the first call that sees what the number has become. */
+static int (*const first_call[])(int fd) = {
+	call_get, call_wait, call_serve, call_ctl, call_commit,
+};
+
+static void number_comes_back_unseen(void)
+{
+	int fd, other;
+	size_t i;
+
+	fake_kernel = both_kinds;
+	close(kevent_init(NULL, 0, 0));
+	for (i = 0; i < ARRAY_SIZE(first_call); i++) {
+		fd = open_fallback();
+		CHECK(fd >= 0);
+		close(fd);
+		/* As a queue that another process has sent */
+		other = (int)open_any(false);
+		CHECK_EQ(other, fd);
+		CHECK_EQ(first_call[i](fd), 1);
+		check_kernel_queue(fd);
+		CHECK_EQ(ring.ring.ring_uidx, 0);
+		close(fd);
+	}
+}
+
+static void old_number_is_a_queue_from_elsewhere(void)
+{
+	in_child(number_comes_back_unseen);
+}
+
 const struct test_case kernel_tests[] = {
 	{ "no_call_is_made_without_the_sysctl",
 	  no_call_is_made_without_the_sysctl },
@@ -218,5 +375,9 @@ const struct test_case kernel_tests[] = {
 	{ "refusals_of_the_kernel_ask_the_fallback",
 	  refusals_of_the_kernel_ask_the_fallback },
 	{ "flag_leaves_the_kernel_alone", flag_leaves_the_kernel_alone },
+	{ "old_number_is_a_queue_of_the_kernel",
+	  old_number_is_a_queue_of_the_kernel },
+	{ "old_number_is_a_queue_from_elsewhere",
+	  old_number_is_a_queue_from_elsewhere },
 	{ NULL, NULL },
 };

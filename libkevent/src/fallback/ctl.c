@@ -143,11 +143,8 @@ static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
 
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
-	ret = fb_queue_check(q, fd);
-	if (ret) {
-		fb_forget(fd, q);
-		return ret;
-	}
+	if (fb_queue_check(q, fd))
+		return fb_not_this(fd, q);
 	if (cmd == KEVENT_CTL_ATTACH)
 		return fb_attach(q, num);
 	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
@@ -212,7 +209,7 @@ static int fb_hand_off(struct kevent_change *c)
 	if (ret >= 0)
 		return ret ? 0 : (int)c->uk.ret_data[1];
 	/* The number was that of a queue once. */
-	if (!kevent_fb_has(fd))
+	if (ret == KEVENT_FB_PASS || !kevent_fb_has(fd))
 		ret = fb_ring(fd);
 	fb_set_result(&c->uk, ret);
 	return ret;

@@ -48,6 +48,9 @@ int kevent_fb_commit(int fd, __u64 uidx);
 /* The descriptor is about to be closed: free what belongs to it. */
 void kevent_fb_close(int fd);
 
+/* A new descriptor of somebody else: what had the number before is closed. */
+void kevent_fb_lost(int fd);
+
 /* Is the descriptor a queue of the fallback? */
 bool kevent_fb_has(int fd);
 

@@ -157,12 +157,7 @@ void fb_queue_let_go(struct fb_queue *q)
 
 int fb_queue_abroad(struct fb_queue *q, int fd)
 {
-	int err = fb_queue_check(q, fd);
-
-	if (!err)
-		return -EXDEV;
-	fb_forget(fd, q);
-	return err;
+	return fb_queue_check(q, fd) ? fb_not_this(fd, q) : -EXDEV;
 }
 
 void fb_queue_lock(struct fb_queue *q, int fd)

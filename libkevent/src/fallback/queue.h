@@ -270,6 +270,8 @@ struct fb_queue *fb_queue_alloc(void);
 void fb_abandon(struct fb_queue *q);
 /* Why a descriptor is no queue: -errno, or KEVENT_FB_PASS: the kernel knows */
 int fb_no_queue(int fd);
+/* The same for a number that was the queue's, which it is no more */
+int fb_not_this(int fd, struct fb_queue *q);
 
 /* ring.c */
 int fb_ring_check(struct kevent_ring *ring, __u32 size);

@@ -139,6 +139,13 @@ void fb_forget(int fd, struct fb_queue *q)
 		fb_end(last);
 }
 
+/* The number is new, so what had it before is closed. The lock is held; as fb_clear() */
+static struct fb_queue *fb_vacate(int fd, fb_entry *entry)
+{
+	fb_own_lost(fd);
+	return entry && *entry ? fb_clear(entry) : NULL;
+}
+
 int fb_publish(int fd, struct fb_queue *q)
 {
 	struct fb_queue *last = NULL;
@@ -147,9 +154,7 @@ int fb_publish(int fd, struct fb_queue *q)
 	pthread_mutex_lock(kevent_process_lock());
 	entry = fb_table_entry(fd, true);
 	if (entry) {
-		fb_own_lost(fd);
-		if (*entry)
-			last = fb_clear(entry);
+		last = fb_vacate(fd, entry);
 		q->names++;
 		__atomic_store_n(entry, q, __ATOMIC_SEQ_CST);
 	}
@@ -160,6 +165,19 @@ int fb_publish(int fd, struct fb_queue *q)
 		__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK,
 				  __ATOMIC_ACQ_REL);
 	return entry ? 0 : -EMFILE;
+}
+
+void kevent_fb_lost(int fd)
+{
+	struct fb_queue *last;
+
+	if (!kevent_fb_on())
+		return;
+	pthread_mutex_lock(kevent_process_lock());
+	last = fb_vacate(fd, fb_table_entry(fd, false));
+	pthread_mutex_unlock(kevent_process_lock());
+	if (last)
+		fb_end(last);
 }
 
 /* The caller, who made it, has found that it is of no use. */
@@ -268,6 +286,12 @@ int fb_no_queue(int fd)
 	if (!kevent_fb_on())
 		return -ENOSYS;
 	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
+}
+
+int fb_not_this(int fd, struct fb_queue *q)
+{
+	fb_forget(fd, q);
+	return fb_no_queue(fd);
 }
 
 bool kevent_fb_has(int fd)

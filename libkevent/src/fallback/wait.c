@@ -371,7 +371,7 @@ static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
 static int fb_wait_error(struct fb_wait *c, int err)
 {
 	if (err == -EBADF || err == -EINVAL)
-		fb_forget(c->fd, c->q);
+		return fb_not_this(c->fd, c->q);
 	return err;
 }
 
