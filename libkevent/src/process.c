@@ -15,13 +15,13 @@
 /* Zeros are a mutex that nobody holds, as PTHREAD_MUTEX_INITIALIZER is. */
 struct process_page {
 	__u32		mark;
-	pthread_mutex_t	lock;
+	pthread_mutex_t	lock[1 + KEVENT_PROBES];
 };
 
 const volatile __u32 *kevent_process_word;
 
-/* NULL before it is chosen, once for all threads */
-static pthread_mutex_t *process_lock;
+/* Those of the page or others; NULL before that is chosen, once for all threads */
+static pthread_mutex_t *process_locks;
 
 static __u32 *map_word(void)
 {
@@ -62,22 +62,32 @@ static __u32 *get_word(void)
 	return word ? word : map_word();
 }
 
-pthread_mutex_t *kevent_process_lock(void)
+static pthread_mutex_t *get_locks(void)
 {
-	/* Without such a page, fork() may leave this one locked. */
-	static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
-	pthread_mutex_t *lock, *none = NULL;
+	/* Without such a page, fork() may leave one locked. Zeros, as there. */
+	static pthread_mutex_t plain[1 + KEVENT_PROBES];
+	pthread_mutex_t *locks, *none = NULL;
 	__u32 *word;
 
-	lock = __atomic_load_n(&process_lock, __ATOMIC_ACQUIRE);
-	if (lock)
-		return lock;
+	locks = __atomic_load_n(&process_locks, __ATOMIC_ACQUIRE);
+	if (locks)
+		return locks;
 	word = get_word();
-	lock = word ? &((struct process_page *)(void *)word)->lock : &plain;
-	if (__atomic_compare_exchange_n(&process_lock, &none, lock, 0,
+	locks = word ? ((struct process_page *)(void *)word)->lock : plain;
+	if (__atomic_compare_exchange_n(&process_locks, &none, locks, 0,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return lock;
+		return locks;
 	return none;
+}
+
+pthread_mutex_t *kevent_process_lock(void)
+{
+	return get_locks();
+}
+
+pthread_mutex_t *kevent_process_probe(int fd)
+{
+	return get_locks() + 1 + (__u32)fd % KEVENT_PROBES;
 }
 
 __u32 kevent_process_mark(void)

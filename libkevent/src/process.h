@@ -21,6 +21,14 @@ __u32 kevent_process_mark(void);
  */
 pthread_mutex_t *kevent_process_lock(void);
 
+#define KEVENT_PROBES	16U
+
+/*
+ * The same, for a look whether an epoll instance has a descriptor: one of a few, by its
+ * number. Nothing is locked under it.
+ */
+pthread_mutex_t *kevent_process_probe(int fd);
+
 /* Was @mark made in this process? One that is 0 says nothing. */
 static inline bool kevent_process_is(__u32 mark)
 {

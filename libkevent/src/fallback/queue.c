@@ -70,14 +70,21 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	return err;
 }
 
-/* The instance may be any of the program, and a child has that of its parent. */
+/*
+ * The instance may be any of the program, and a child has that of its parent. What one
+ * thread adds, another one must not find: the lock is held until it is deleted.
+ */
 bool fb_epoll_has(int epoll, int fd)
 {
 	struct epoll_event event = { .events = EPOLLONESHOT };
-	int err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	pthread_mutex_t *lock = kevent_process_probe(fd);
+	int err;
 
+	pthread_mutex_lock(lock);
+	err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
 	if (!err)
 		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
+	pthread_mutex_unlock(lock);
 	return err == -EEXIST;
 }
 

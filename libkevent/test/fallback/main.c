@@ -603,6 +603,42 @@ static void epoll_with_numbers_of_the_library_is_left_alone(void)
 	}
 }
 
+#define LOOKS	20000U
+
+static unsigned int believed, barred;
+
+/* Of an epoll of the program, and of descriptors that are a queue's */
+static void *look_at_both(void *arg)
+{
+	const int *fd = arg;
+	unsigned int i;
+
+	for (i = 0; i < LOOKS; i++) {
+		if (kevent_backend(fd[0]))
+			__atomic_add_fetch(&believed, 1, __ATOMIC_RELAXED);
+		if (kevent_ctl(fd[1], KEVENT_CTL_ADD, 0, NULL))
+			__atomic_add_fetch(&barred, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void threads_look_at_an_epoll_of_the_program(void)
+{
+	int fd[2] = { epoll_create1(EPOLL_CLOEXEC), -1 }, i;
+	pthread_t thread[2];
+	struct kevent_queue q;
+
+	open_queue(&q);
+	fd[1] = q.fd;
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, look_at_both, fd), 0);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_EQ(believed, 0);
+	CHECK_EQ(barred, 0);
+	kevent_queue_close(&q);
+}
+
 /* The library does not see close(), but the next queues. */
 static void plain_close_leaves_a_few_descriptors(void)
 {
@@ -1229,6 +1265,7 @@ static const struct test tests[] = {
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
 	TEST(file_with_the_number_of_the_kick_is_not_written),
+	TEST(threads_look_at_an_epoll_of_the_program),
 	TEST(child_that_closes_leaves_watches_alone),
 	TEST(child_that_uses_the_number_leaves_watches_alone),
 	TEST(child_closes_what_sleepers_have),
