@@ -12,7 +12,9 @@
 #include "syscall.h"
 
 #define SYSCTL		"/proc/sys/kernel/kevent_disabled"
-#define DESCRIPTORS	"/proc/self/fd"
+/* The process may go on without its first thread, a thread may have a table of its own. */
+#define THREAD		"/proc/thread-self"
+#define DESCRIPTORS	THREAD "/fd"
 #define QUEUE		"anon_inode:[kevent]"
 
 unsigned int kevent_ways;
@@ -25,33 +27,46 @@ static bool is_there(const char *path)
 	return !kevent_syscall(SYS_faccessat, AT_FDCWD, path, F_OK, 0, 0, 0);
 }
 
-/*
- * What is not there may be there later: /proc may be mounted. Without links of
- * descriptors, nothing would prove a queue.
- */
+static int read_link(const char *path, char *name, size_t size)
+{
+	return kevent_syscall(SYS_readlinkat, AT_FDCWD, path, name, size, 0, 0);
+}
+
+/* Without links of descriptors, nothing would prove a queue. */
+static bool may_prove(void)
+{
+	char c;
+
+	return __atomic_load_n(&proved, __ATOMIC_RELAXED) ||
+	       read_link(THREAD, &c, 1) > 0;
+}
+
+/* What is not there may be there later: /proc may be mounted. */
 bool kevent_kernel_look(void)
 {
-	if (!is_there(SYSCTL) || !is_there(DESCRIPTORS))
+	if (!is_there(SYSCTL) || !may_prove())
 		return false;
 	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_KERNEL, __ATOMIC_ACQ_REL);
 	return true;
 }
 
+/* Another file ends it; a link that cannot be read says nothing of later ones. */
 static bool is_queue(int fd)
 {
 	char path[sizeof(DESCRIPTORS) + 12], name[sizeof(QUEUE)];
 	int len;
 
 	snprintf(path, sizeof(path), DESCRIPTORS "/%d", fd);
-	len = kevent_syscall(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name),
-			     0, 0);
+	len = read_link(path, name, sizeof(name));
 	if (len < 0)
 		return __atomic_load_n(&proved, __ATOMIC_RELAXED) &&
 		       kevent_syscall(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) >= 0;
-	if (len != sizeof(QUEUE) - 1 || memcmp(name, QUEUE, sizeof(QUEUE) - 1))
-		return false;
-	__atomic_store_n(&proved, true, __ATOMIC_RELAXED);
-	return true;
+	if (len == sizeof(QUEUE) - 1 && !memcmp(name, QUEUE, sizeof(QUEUE) - 1)) {
+		__atomic_store_n(&proved, true, __ATOMIC_RELAXED);
+		return true;
+	}
+	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_NONE, __ATOMIC_ACQ_REL);
+	return false;
 }
 
 /* What is no queue may be anybody's descriptor: it stays as it is. */
@@ -59,11 +74,8 @@ int kevent_kernel_init(void *ring, unsigned int ring_size, unsigned int flags)
 {
 	int fd;
 
-	if (!kevent_kernel_there())
+	if (!kevent_kernel_there() || !may_prove())
 		return -ENOSYS;
 	fd = kevent_syscall(__NR_kevent_init, ring, ring_size, flags, 0, 0, 0);
-	if (fd < 0 || is_queue(fd))
-		return fd;
-	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_NONE, __ATOMIC_ACQ_REL);
-	return -ENOSYS;
+	return fd < 0 || is_queue(fd) ? fd : -ENOSYS;
 }

@@ -155,6 +155,13 @@ static void nobody_proves(void)
 	fake_proc.link = NULL;
 	CHECK_EQ(kevent_supported(), -ENOSYS);
 	CHECK_EQ(fcntl((int)answer, F_GETFD), FD_CLOEXEC);
+	/* That says nothing of the next one, unless nothing can prove it. */
+	fake_proc.link = "anon_inode:[kevent]";
+	fake_proc.links = false;
+	CHECK_EQ(kevent_init(NULL, 0, 0), -ENOSYS);
+	CHECK_EQ(inits, 1);
+	fake_proc.links = true;
+	CHECK_EQ(kevent_init(NULL, 0, 0), answer);
 }
 
 static void number_that_was_not_proved_does_not(void)

@@ -55,11 +55,14 @@ static long find_path(const char *path)
 
 static long read_link(const struct fake_call *call)
 {
-	size_t len = fake_proc.link ? strlen(fake_proc.link) : 0;
+	bool fd = strcmp((const char *)call->arg[1], "/proc/thread-self") != 0;
+	const char *link = !fake_proc.links ? "" : !fd ? "1/task/1" :
+			   fake_proc.link ? fake_proc.link : "";
+	size_t len = strlen(link);
 
 	if (len > (size_t)call->arg[3])
 		len = (size_t)call->arg[3];
-	memcpy((void *)call->arg[2], fake_proc.link ? fake_proc.link : "", len);
+	memcpy((void *)call->arg[2], link, len);
 	return len ? (long)len : -ENOENT;
 }
 

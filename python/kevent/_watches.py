@@ -39,7 +39,7 @@ def descriptor(file):
 
 def process_of(pidfd):
     """The process id of a pidfd, -1 if it has none any more."""
-    with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as lines:
+    with open(f"/proc/thread-self/fdinfo/{pidfd}", encoding="ascii") as lines:
         for line in lines:
             if line.startswith("Pid:"):
                 return int(line.split()[1])

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub const ENOSYS: i32 = 38;
 
 const SYSCTL: &str = "/proc/sys/kernel/kevent_disabled";
-const DESCRIPTORS: &str = "/proc/self/fd";
+const DESCRIPTORS: &str = "/proc/thread-self/fd";
 
 /// What is known: nothing; the sysctl is there; a queue was seen, so /proc may go; what
 /// answered is not kevent.
@@ -26,24 +26,27 @@ static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// May calls of kevent be made? What /proc does not show it may show later.
 pub fn has_kevent() -> bool {
+    let may_prove = || Path::new(DESCRIPTORS).exists();
     match KNOWN.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let seen = Path::new(SYSCTL).exists() && Path::new(DESCRIPTORS).exists();
+            let seen = Path::new(SYSCTL).exists() && may_prove();
             if seen {
                 KNOWN.fetch_max(SEEN, Ordering::Relaxed);
             }
             seen
         }
+        SEEN => may_prove(),
         known => known != OTHER,
     }
 }
 
 /// Has the call returned a queue? Else it may be anybody's descriptor, which stays as it
-/// is, and nothing is asked any more.
+/// is. If it is another file, nothing is asked any more; a link that cannot be read says
+/// nothing of later ones.
 pub fn is_queue(fd: RawFd) -> bool {
     let found = match read_link(format!("{DESCRIPTORS}/{fd}")) {
         Ok(name) => name == Path::new("anon_inode:[kevent]"),
-        Err(_) => KNOWN.load(Ordering::Relaxed) == PROVED,
+        Err(_) => return KNOWN.load(Ordering::Relaxed) == PROVED,
     };
     KNOWN.fetch_max(if found { PROVED } else { OTHER }, Ordering::Relaxed);
     found
@@ -57,6 +60,8 @@ mod tests {
 
     #[test]
     fn a_descriptor_of_another_kind_ends_it() {
+        assert_eq!(has_kevent(), Path::new(SYSCTL).exists());
+        assert!(!is_queue(-1));
         assert_eq!(has_kevent(), Path::new(SYSCTL).exists());
         let file = File::open("/dev/null").unwrap();
         assert!(!is_queue(file.as_raw_fd()));

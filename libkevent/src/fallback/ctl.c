@@ -174,7 +174,7 @@ static bool fb_is_eventfd(int fd)
 	int info;
 	long len;
 
-	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	snprintf(name, sizeof(name), "/proc/thread-self/fdinfo/%d", fd);
 	info = (int)fb_sys(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return false;

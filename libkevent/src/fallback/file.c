@@ -155,7 +155,7 @@ static int fb_check_nesting(int fd, const struct stat *st)
 
 	if (st->st_mode & S_IFMT)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
 	if (len < 0)
 		return 0;

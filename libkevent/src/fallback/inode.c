@@ -204,7 +204,7 @@ static int fb_inode_listen(struct fb_queue *q, struct fb_inode *inode)
 {
 	char path[40];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d",
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d",
 		 fb_inode_fd(&inode->w));
 	/* IN_MASK_ADD: others may watch the inode. */
 	return fb_call(inotify_add_watch(q->inodes->fd, path,

@@ -109,14 +109,21 @@ void fb_close_fd(int *at)
 		fb_sys(SYS_close, fd);
 }
 
-/* Names of these files are no paths. Without /proc, nobody knows better. */
+#define FB_DESCRIPTORS	"/proc/thread-self/fd"
+
+/*
+ * Names of these files are no paths. Without /proc, nobody knows better; with it, what
+ * has no name is closed.
+ */
 static bool fb_is_kind(int fd, const char *kind)
 {
 	char path[40], name[40];
 	long len;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), FB_DESCRIPTORS "/%d", fd);
 	len = fb_sys(SYS_readlinkat, AT_FDCWD, path, name, sizeof(name) - 1);
+	if (len == -ENOENT && !fb_sys(SYS_faccessat, AT_FDCWD, FB_DESCRIPTORS, F_OK))
+		return false;
 	if (len < 0)
 		return true;
 	name[len] = '\0';

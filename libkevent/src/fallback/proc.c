@@ -53,7 +53,7 @@ static int fb_proc_pid(int pidfd)
 
 	if (fb_call(fcntl(pidfd, F_GETFD)) < 0)
 		return -EBADF;
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", pidfd);
 	fb_read_file(path, text, sizeof(text));
 	at = strstr(text, "\nPid:");
 	if (!at)

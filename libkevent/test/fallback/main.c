@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -637,6 +639,75 @@ static void threads_look_at_an_epoll_of_the_program(void)
 	CHECK_EQ(believed, 0);
 	CHECK_EQ(barred, 0);
 	kevent_queue_close(&q);
+}
+
+/* What asks /proc for a descriptor of the caller's */
+static void check_sources_by_number(void)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	int bell = eventfd(0, EFD_CLOEXEC), file[2], dir;
+	struct kevent_change change = {
+		.uk.req_flags = KEVENT_REQ_HANDOFF,
+		.cmd = KEVENT_CTL_READY,
+		.result = bell,
+	};
+	struct kevent_wait_arg arg = {
+		.size = sizeof(arg), .clockid = CLOCK_MONOTONIC,
+		.changes = (__u64)(uintptr_t)&change, .nr_changes = 1,
+	};
+	struct kevent_queue q;
+	struct ukevent ev[3];
+
+	/* Numbers that no other table has */
+	CHECK_EQ(pipe(file), 0);
+	dir = open("/tmp", O_RDONLY | O_CLOEXEC);
+	open_queue(&q);
+	kevent_set_inode(&ev[0], dir, KEVENT_INODE_ATTRIB, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev[0]), 0);
+	kevent_set_proc(&ev[0], pidfd, 0, 2);
+	ev[0].event |= KEVENT_PROC_PIDFD;
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev[0]), 0);
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, &no_time, KEVENT_FLAGS_ARG, &arg), 0);
+	CHECK_EQ(change.result, 0);
+	kevent_queue_close(&q);
+}
+
+static pthread_t first;
+
+static void *outlive_the_first(void *arg)
+{
+	(void)arg;
+	pthread_join(first, NULL);
+	/* It closes what it has a little later. */
+	while (!access("/proc/self/fd/0", F_OK))
+		sched_yield();
+	check_sources_by_number();
+	fflush(stdout);
+	_exit(failed);
+}
+
+static void process_goes_on_without_its_first_thread(void)
+{
+	pthread_t thread;
+
+	first = pthread_self();
+	CHECK_EQ(pthread_create(&thread, NULL, outlive_the_first, NULL), 0);
+	pthread_exit(NULL);
+}
+
+static void *leave_the_table(void *arg)
+{
+	CHECK_EQ(unshare(CLONE_FILES), 0);
+	check_sources_by_number();
+	return arg;
+}
+
+static void thread_has_its_own_descriptors(void)
+{
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, leave_the_table, NULL), 0);
+	pthread_join(thread, NULL);
 }
 
 /* The library does not see close(), but the next queues. */
@@ -1266,6 +1337,8 @@ static const struct test tests[] = {
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
 	TEST(file_with_the_number_of_the_kick_is_not_written),
 	TEST(threads_look_at_an_epoll_of_the_program),
+	TEST(process_goes_on_without_its_first_thread),
+	TEST(thread_has_its_own_descriptors),
 	TEST(child_that_closes_leaves_watches_alone),
 	TEST(child_that_uses_the_number_leaves_watches_alone),
 	TEST(child_closes_what_sleepers_have),
