@@ -124,11 +124,30 @@ static bool fb_proc_wait(struct fb_proc *proc)
 	return true;
 }
 
-/* Others may know if they may read it: it is the last number. */
+/*
+ * May the caller read what only a tracer may? An end leaves no namespace of mounts, so
+ * then the link says either that, or that it is not for the caller.
+ */
+static bool fb_proc_readable(const struct fb_proc *proc)
+{
+	char path[48], c;
+	long ret;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", (__u32)proc->w.id);
+	ret = fb_sys(SYS_readlinkat, AT_FDCWD, path, &c, (size_t)1);
+	return ret >= 0 || ret == -ENOENT;
+}
+
+/*
+ * Others may know if they may read it: it is the last number. To those who may not, the
+ * kernel says 0. It is asked first: later the process may be no more.
+ */
 static bool fb_proc_stat(struct fb_proc *proc)
 {
 	char path[48], text[1024], *at;
 
+	if (!fb_proc_readable(proc))
+		return false;
 	snprintf(path, sizeof(path), "/proc/%u/stat", (__u32)proc->w.id);
 	fb_read_file(path, text, sizeof(text));
 	at = strrchr(text, ')');

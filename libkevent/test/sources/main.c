@@ -1116,6 +1116,62 @@ static void *wait_for_word(void *arg)
 	return NULL;
 }
 
+/* A user whom the kernel does not tell how the process of another one ended */
+static bool become_nobody(void)
+{
+	if (getuid())
+		return !unshare(CLONE_NEWUSER);
+	return !setgid(65534) && !setuid(65534);
+}
+
+static void watch_an_end(int pid, int start, bool nobody, __u32 status)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	if (nobody && !become_nobody())
+		return;
+	open_queue(&q);
+	kevent_set_proc(&ev, pid, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(write(start, "", 1), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, NULL), 1);
+	CHECK_EQ(ev.ret_data[1], nobody ? 0 : KEVENT_PROC_STATUS);
+	CHECK_EQ(ev.ret_data[0], nobody ? 0 : status);
+}
+
+/* The process that watches is not the parent. */
+static void end_seen_by_another(bool nobody, int code)
+{
+	int start[2], pid, watcher, status = 1;
+	char c;
+
+	CHECK_EQ(pipe(start), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(read(start[0], &c, 1) == 1 ? code : 99);
+	watcher = fork();
+	if (!watcher) {
+		alarm(SECONDS);
+		watch_an_end(pid, start[1], nobody, (__u32)code << 8);
+		fflush(stdout);
+		_exit(failed);
+	}
+	waitpid(watcher, &status, 0);
+	CHECK_EQ(status, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void status_is_for_those_who_may_read_it(void)
+{
+	end_seen_by_another(false, 7);
+	end_seen_by_another(false, 0);
+	end_seen_by_another(true, 7);
+	end_seen_by_another(true, 0);
+}
+
 /* Waits until so many threads of this process sleep in a system call. */
 static void await_sleepers(int call, int nr)
 {
@@ -1171,7 +1227,7 @@ static void removed_watch_takes_no_wake_up_away(void)
 	kevent_queue_close(&q);
 }
 
-/* PROC has its tests in tests/guest. Calls that are not of a source: */
+/* Calls that are not of a source: */
 
 static void delay_is_not_of_this_queue(void)
 {
@@ -1208,6 +1264,7 @@ static const struct test tests[] = {
 	TEST(handler_leaves_other_files_alone),
 	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
+	TEST(status_is_for_those_who_may_read_it),
 	TEST(delay_is_not_of_this_queue),
 };
 
