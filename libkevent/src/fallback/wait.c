@@ -367,6 +367,17 @@ static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
 		fb_wait_shares(q, fd);
 }
 
+/*
+ * Has the number come to be another file? To find out costs as much as a wait that finds
+ * nothing. So without changes, the number that was used last is believed.
+ */
+static bool fb_wait_is_other(struct fb_queue *q, int fd, bool changes)
+{
+	if (!changes && __atomic_load_n(&q->fd, __ATOMIC_RELAXED) == fd)
+		return false;
+	return fb_queue_check(q, fd);
+}
+
 /* What epoll says when the descriptor is not, or no more, the queue's */
 static int fb_wait_error(struct fb_wait *c, int err)
 {
@@ -395,6 +406,8 @@ static int fb_get_events(struct fb_queue *q, int fd, __u32 min_nr, __u32 max_nr,
 		return err;
 	if (!buf)
 		return -EFAULT;
+	if (fb_wait_is_other(q, fd, false))
+		return fb_not_this(fd, q);
 	fb_wait_init(&c, q, fd);
 	c.buf = buf;
 	c.max = max_nr;
@@ -509,6 +522,8 @@ static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
 				       flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
+	if (fb_wait_is_other(q, fd, more && arg->nr_changes))
+		return fb_not_this(fd, q);
 	fb_wait_init(&c, q, fd);
 	c.buf = NULL;
 	c.max = num;
@@ -553,6 +568,8 @@ static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
+	if (fb_wait_is_other(q, fd, false))
+		return fb_not_this(fd, q);
 	fb_wait_init(&c, q, fd);
 	fb_queue_lock(q, fd);
 	freed = fb_ring_commit(q, uidx);

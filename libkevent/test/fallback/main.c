@@ -605,6 +605,62 @@ static void epoll_with_numbers_of_the_library_is_left_alone(void)
 	}
 }
 
+static int wait_with_a_mark(int queue)
+{
+	struct kevent_change change = { .cmd = KEVENT_CTL_READY };
+	struct kevent_wait_arg arg = {
+		.size = sizeof(arg), .clockid = CLOCK_MONOTONIC,
+		.changes = (__u64)(uintptr_t)&change, .nr_changes = 1,
+	};
+
+	kevent_set_mark(&change.uk, 1, 1, 0);
+	return kevent_wait(queue, 1, 0, &no_time, KEVENT_FLAGS_ARG, &arg);
+}
+
+/* The library has not seen the close(). The epoll has an event, once. */
+static void change_with_an_old_number_is_refused(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct kevent_queue q;
+	int copy, bell = eventfd(1, EFD_CLOEXEC);
+	struct ukevent ev;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	copy = dup(q.fd);
+	/* So both numbers are known, and the copy was used last. */
+	CHECK_EQ(kevent_get_events(copy, 1, 1, &no_time, &ev, 0), 0);
+	CHECK_EQ(close(q.fd), 0);
+	CHECK_EQ(epoll_create1(EPOLL_CLOEXEC), q.fd);
+	CHECK_EQ(epoll_ctl(q.fd, EPOLL_CTL_ADD, bell, &event), 0);
+	CHECK_EQ(wait_with_a_mark(q.fd), -EINVAL);
+	CHECK_EQ(kevent_get_events(copy, 1, 1, &no_time, &ev, 0), 0);
+	CHECK_EQ(epoll_wait(q.fd, &event, 1, 0), 1);
+	/* The same with the only number there is */
+	CHECK_EQ(close(copy), 0);
+	CHECK_EQ(epoll_create1(EPOLL_CLOEXEC), copy);
+	CHECK_EQ(epoll_ctl(copy, EPOLL_CTL_ADD, bell, &event), 0);
+	CHECK_EQ(wait_with_a_mark(copy), -EINVAL);
+	CHECK_EQ(epoll_wait(copy, &event, 1, 0), 1);
+}
+
+static void call_with_an_older_number_takes_nothing(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct kevent_queue q;
+	int copy, bell = eventfd(1, EFD_CLOEXEC);
+	struct ukevent ev;
+
+	open_queue(&q);
+	copy = dup(q.fd);
+	CHECK_EQ(add_mark(copy, 0), 0);
+	CHECK_EQ(close(q.fd), 0);
+	CHECK_EQ(epoll_create1(EPOLL_CLOEXEC), q.fd);
+	CHECK_EQ(epoll_ctl(q.fd, EPOLL_CTL_ADD, bell, &event), 0);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &no_time, &ev, 0), -EINVAL);
+	CHECK_EQ(epoll_wait(q.fd, &event, 1, 0), 1);
+}
+
 #define LOOKS	20000U
 
 static unsigned int believed, barred;
@@ -1336,6 +1392,8 @@ static const struct test tests[] = {
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
 	TEST(file_with_the_number_of_the_kick_is_not_written),
+	TEST(change_with_an_old_number_is_refused),
+	TEST(call_with_an_older_number_takes_nothing),
 	TEST(threads_look_at_an_epoll_of_the_program),
 	TEST(process_goes_on_without_its_first_thread),
 	TEST(thread_has_its_own_descriptors),
