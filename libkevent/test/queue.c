@@ -39,20 +39,21 @@ struct step {
 };
 
 static const struct step *script;
-static int nr_calls;
+static int nr_steps, nr_calls;
 static struct fake_call call_log[MAX_CALLS];
 static struct __kernel_timespec time_log[MAX_CALLS];
 
 static long play(const struct fake_call *call)
 {
-	const struct step *step = &script[nr_calls];
 	const struct __kernel_timespec *ts = (void *)call->arg[3];
+	const struct step *step;
 	int i;
 
 	CHECK_EQ(call->nr, 483);
 	CHECK(script && nr_calls < MAX_CALLS);
 	if (!script || nr_calls >= MAX_CALLS)
 		return -EIO;
+	step = &script[nr_calls < nr_steps ? nr_calls : nr_steps - 1];
 	if (ts)
 		time_log[nr_calls] = *ts;
 	call_log[nr_calls++] = *call;
@@ -63,7 +64,7 @@ static long play(const struct fake_call *call)
 	return step->ret;
 }
 
-static void start(const struct step *steps, __u64 position)
+static void start_script(const struct step *steps, int nr, __u64 position)
 {
 	memset(&mem, 0, sizeof(mem));
 	memset(call_log, 0, sizeof(call_log));
@@ -72,13 +73,18 @@ static void start(const struct step *steps, __u64 position)
 	queue.ring->ring_uidx = position;
 	queue.entered = (__u32)position;
 	script = steps;
+	nr_steps = nr;
 	nr_calls = 0;
 	fake_kernel = play;
 }
 
+/* @steps is an array, or the kernel is not to be entered at all. */
+#define start(steps, position)	start_script(steps, ARRAY_SIZE(steps), position)
+#define start_alone(position)	start_script(NULL, 0, position)
+
 static void wait_stays_out_of_the_kernel_when_events_are_there(void)
 {
-	start(NULL, 7);
+	start_alone(7);
 	ring_store(queue.ring, RING_SIZE, 0);
 	ring_store(queue.ring, RING_SIZE, 1);
 	queue.ring->ring_flags = KEVENT_RING_MORE;
@@ -128,7 +134,7 @@ static void child_takes_nothing_of_its_parents_queue(void)
 	int status = -1;
 	pid_t pid;
 
-	start(NULL, 0);
+	start_alone(0);
 	ring_store(q.ring, RING_SIZE, 5);
 	q.process = kevent_process_mark();
 	CHECK(q.process);
@@ -180,7 +186,7 @@ static void wait_refuses_a_bad_time(void)
 	};
 	size_t i;
 
-	start(NULL, 0);
+	start_alone(0);
 	ring_store(queue.ring, RING_SIZE, 0);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		CHECK_EQ(kevent_queue_wait(&queue, &bad[i]), -EINVAL);
@@ -207,7 +213,7 @@ static void pop_stays_out_of_the_kernel(void)
 {
 	struct ukevent ev[4];
 
-	start(NULL, 0);
+	start_alone(0);
 	CHECK_EQ(kevent_queue_pop(&queue, ev, 4), 0);
 	queue.ring->ring_flags = KEVENT_RING_MORE;
 	ring_store(queue.ring, RING_SIZE, 11);
@@ -254,7 +260,7 @@ static void get_takes_what_is_there_without_a_call(void)
 {
 	struct ukevent ev[4];
 
-	start(NULL, 7);
+	start_alone(7);
 	ring_store(queue.ring, RING_SIZE, 0);
 	ring_store(queue.ring, RING_SIZE, 1);
 	queue.ring->ring_flags = KEVENT_RING_MORE;
@@ -349,7 +355,7 @@ static void get_refuses_what_makes_no_sense(void)
 	static const struct timespec bad = { .tv_nsec = 1000000000 };
 	struct ukevent ev;
 
-	start(NULL, 0);
+	start_alone(0);
 	ring_store(queue.ring, RING_SIZE, 0);
 	CHECK_EQ(kevent_queue_get(&queue, &ev, 1, &bad), -EINVAL);
 	CHECK_EQ(kevent_queue_get(&queue, &ev, 0, NULL), -EINVAL);
@@ -472,7 +478,7 @@ static long sim_wait(const struct fake_call *call)
 
 static void sim_reset(unsigned int total)
 {
-	start(NULL, (1ULL << 32) - total / 2);
+	start_alone((1ULL << 32) - total / 2);
 	fake_kernel = sim_wait;
 	memset(&sim, 0, sizeof(sim));
 	pthread_mutex_init(&sim.lock, NULL);
