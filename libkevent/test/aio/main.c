@@ -125,6 +125,7 @@ static int no_events(void)
 
 struct server {
 	pthread_t	thread;
+	int		queue;
 	__u32		limit;
 	int		seconds;	/* 0: without end */
 	int		ret;
@@ -136,7 +137,7 @@ static void *serve(void *arg)
 	struct server *s = arg;
 	struct timespec timeout = { .tv_sec = s->seconds };
 
-	s->ret = kevent_chain_serve(q.fd, s->limit,
+	s->ret = kevent_chain_serve(s->queue, s->limit,
 				    s->seconds ? &timeout : NULL);
 	__atomic_store_n(&s->done, true, __ATOMIC_SEQ_CST);
 	return NULL;
@@ -183,7 +184,9 @@ static void wait_still(void)
 
 static void start(struct server *s, __u32 limit)
 {
-	*s = (struct server){ .limit = limit, .seconds = s->seconds };
+	*s = (struct server){
+		.queue = q.fd, .limit = limit, .seconds = s->seconds,
+	};
 	CHECK_EQ(pthread_create(&s->thread, NULL, serve, s), 0);
 }
 
