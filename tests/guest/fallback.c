@@ -29,8 +29,6 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 /* Neither: the kernel is not configured for the test */
 #define FAIL_NTH	"fail_nth"
 #define LANDLOCK	"landlock"
-/* A fault of the library that is known, and is to go */
-#define LOOKS		"looks"
 #define PREEMPT_RT	"preempt_rt"
 
 /* Timers expire in a thread of the kernel there, which has no ring at hand. */
@@ -230,7 +228,6 @@ static const struct skip skips[] = {
 	{ "call",
 	  " calls calls_observed calls_audited calls_random aio_calls nowait"
 	  " storm_aio bound_calls chain_watch storm_chain_watch " },
-	{ LOOKS, " races_promises.each_call_reports_what_is_ready " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
 	  " wait_arg.setting_the_clock_does_not_shorten_a_span"
@@ -251,8 +248,6 @@ static const char *what_of(const char *exception)
 		return "it needs a machine of its own";
 	if (!strcmp(exception, FAIL_NTH))
 		return "the kernel has no /proc/self/fail-nth";
-	if (!strcmp(exception, LOOKS))
-		return "a level watch is not seen while another thread looks";
 	if (!strcmp(exception, LANDLOCK))
 		return "the kernel has no Landlock, or lsm= leaves it out";
 	if (!strcmp(exception, PREEMPT_RT))

@@ -16,26 +16,36 @@ void fb_enqueue(struct fb_queue *q, struct fb_watch *w)
 	fb_list_add_tail(&w->link, &q->ready);
 	w->state |= FB_READY;
 	q->nr_ready++;
+	fb_file_use_edge(q, w);
 }
 
 void fb_dequeue(struct fb_queue *q, struct fb_watch *w)
 {
-	if (!(w->state & (FB_READY | FB_LEVEL)))
+	if (!(w->state & (FB_READY | FB_LEVEL | FB_SHOWN)))
 		return;
 	fb_list_del(&w->link);
 	if (w->state & FB_READY)
 		q->nr_ready--;
-	else
+	else if (w->state & FB_LEVEL)
 		q->nr_level--;
-	w->state &= ~(FB_READY | FB_LEVEL);
+	w->state &= ~(FB_READY | FB_LEVEL | FB_SHOWN);
+}
+
+static void fb_list_shown(struct fb_queue *q, struct fb_watch *w)
+{
+	fb_list_add_tail(&w->link, &q->shown);
+	w->state |= FB_SHOWN;
 }
 
 /* The next call looks at it. Epoll does that itself if it repeats the watch. */
 static void fb_look_later(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_dequeue(q, w);
-	if (w->state & FB_REPEATED)
+	if (w->state & FB_REPEATED) {
+		if (q->edges)
+			fb_list_shown(q, w);
 		return;
+	}
 	fb_list_add_tail(&w->link, &q->level);
 	w->state |= FB_LEVEL;
 	q->nr_level++;
@@ -160,15 +170,33 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 		fb_look_later(q, w);
 }
 
-static void fb_look(struct fb_queue *q, struct fb_watch *w)
+static bool fb_has_sleepers(const struct fb_queue *q)
 {
-	if (fb_file_look(q, w))
+	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+}
+
+/* Is it ready, and not left to epoll? */
+static bool fb_look(struct fb_queue *q, struct fb_watch *w)
+{
+	if (fb_has_sleepers(q) ? fb_file_look_alone(q, w) : fb_file_look(q, w)) {
 		fb_kill(q, w);
+		return false;
+	}
+	return w->state & FB_READY;
+}
+
+static void fb_deliver_new(struct fb_queue *q, struct fb_watch *w,
+			   struct fb_dest *d)
+{
+	if (fb_repeats(w, d))
+		fb_drop(q, w, d);
+	else
+		fb_deliver_one(q, w, d);
 }
 
 /*
  * Conditions of files may have passed since they were found, so those that did not
- * fit are looked up again, by epoll. Others wait here.
+ * fit are looked up again. Others wait here.
  */
 void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 {
@@ -179,23 +207,56 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 		if (fb_is_checked(w) && !(w->state & FB_ALWAYS)) {
 			fb_dequeue(q, w);
 			w->ready = 0;
-			fb_look(q, w);
-		} else if (fb_repeats(w, d)) {
-			fb_drop(q, w, d);
-		} else {
-			fb_deliver_one(q, w, d);
+			if (!fb_look(q, w))
+				continue;
 		}
+		fb_deliver_new(q, w, d);
 	}
 }
 
-/* Have epoll look at the level watches that were delivered before. */
-void fb_relist(struct fb_queue *q)
+/*
+ * Look at the level watches that were delivered before. If epoll looks, there is room
+ * for what it says; if not, those that find none wait for another call.
+ */
+void fb_relist(struct fb_queue *q, struct fb_dest *d, __u32 call)
+{
+	struct fb_watch *w;
+	__u32 nr = q->nr_level;
+
+	while (nr-- && (d->room || !fb_has_sleepers(q))) {
+		w = fb_container(q->level.next, struct fb_watch, link);
+		fb_dequeue(q, w);
+		if (!fb_look(q, w) || !d->room)
+			continue;
+		w->call = call;
+		fb_deliver_new(q, w, d);
+	}
+}
+
+/* A look at files that epoll refuses, or that it empties, is for those who ask. */
+void fb_show(struct fb_queue *q)
 {
 	struct fb_watch *w;
 	__u32 nr = q->nr_level;
 
 	while (nr--) {
 		w = fb_container(q->level.next, struct fb_watch, link);
+		fb_dequeue(q, w);
+		if (w->state & (FB_ALWAYS | FB_TAKES)) {
+			fb_look_later(q, w);
+			continue;
+		}
+		fb_list_shown(q, w);
+		fb_look(q, w);
+	}
+}
+
+void fb_hide(struct fb_queue *q)
+{
+	struct fb_watch *w;
+
+	while (!fb_list_empty(&q->shown)) {
+		w = fb_container(q->shown.next, struct fb_watch, link);
 		fb_dequeue(q, w);
 		fb_look(q, w);
 	}
@@ -204,7 +265,8 @@ void fb_relist(struct fb_queue *q)
 /* One that stays armed, and that nobody looks at or wakes others for afterwards */
 static bool fb_is_plain(const struct fb_watch *w)
 {
-	return !(w->state & ~(FB_REPEATED | FB_SECOND)) && !fb_ops_of(w)->fill &&
+	return !(w->state & ~(FB_REPEATED | FB_SECOND | FB_SHOWN)) &&
+	       !fb_ops_of(w)->fill &&
 	       !(w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH |
 				 KEVENT_REQ_WAKEUP_ALL)) &&
 	       (w->req_flags & KEVENT_REQ_ET || w->state & FB_REPEATED);

@@ -67,7 +67,7 @@ static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
 		return mask | EPOLLONESHOT;
 	if (w->req_flags & KEVENT_REQ_ET)
 		return mask;
-	if (q->edges || w->state & FB_TAKES)
+	if ((q->edges && !(w->state & FB_SHOWN)) || w->state & FB_TAKES)
 		return mask | EPOLLET;
 	w->state |= FB_REPEATED;
 	return mask;
@@ -391,6 +391,27 @@ int fb_file_look(struct fb_queue *q, struct fb_watch *w)
 	return 0;
 }
 
+/*
+ * The same while calls sleep: epoll would give it to one of them. Of a watch that it
+ * reports once, only epoll can do so again.
+ */
+int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w)
+{
+	__u32 mask;
+	int err;
+
+	if (w->state & (FB_DISARMED | FB_ALWAYS | FB_TAKES) ||
+	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return fb_file_look(q, w);
+	err = fb_file_current(q, w);
+	if (err)
+		return err;
+	mask = fb_file_poll(w);
+	if (mask)
+		fb_report(q, w, mask);
+	return 0;
+}
+
 /* READY has the file looked at; what epoll finds comes by itself. */
 static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 			const struct ukevent *uk)
@@ -407,16 +428,16 @@ static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 	return err;
 }
 
-static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
+void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 {
-	if (w->state & FB_REPEATED && fb_file_ctl(q, w, EPOLL_CTL_MOD))
+	if (q->edges && w->state & FB_REPEATED && fb_file_ctl(q, w, EPOLL_CTL_MOD))
 		w->state &= ~FB_REPEATED;
 }
 
 /*
  * Two calls share the queue, or an entry is unread while a call waits: epoll would
  * repeat level events to threads that must not get them. From now on they are edges
- * for epoll, and each call looks at what was delivered before.
+ * for epoll while a call sleeps, and each call looks at what was delivered before.
  */
 void fb_file_use_edges(struct fb_queue *q)
 {

@@ -44,6 +44,8 @@ static long long fb_info(struct fb_queue *q, const char *key)
 		return fb_info_watches(q);
 	if (!strcmp(key, "kevent-ready"))
 		return fb_info_ready(q);
+	if (!strcmp(key, "kevent-waiting"))
+		return __atomic_load_n(&q->sleepers, __ATOMIC_RELAXED);
 	if (!strcmp(key, "kevent-servers-asleep"))
 		return q->serving.asleep;
 	if (!strcmp(key, "kevent-delivered"))

@@ -80,11 +80,14 @@ static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 
 /* file.c: look at a watch again; it goes when its file has gone */
 int fb_file_look(struct fb_queue *q, struct fb_watch *w);
+int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w);
 /* Register a descriptor for a source: 0 or -errno */
 int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
 int fb_file_register(struct fb_queue *q, struct fb_watch *w);
 /* A level watch was seen by a thread that must not get it. */
 void fb_file_use_edges(struct fb_queue *q);
+/* The same of one watch, once they are used */
+void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w);
 
 /* The same in a new instance, for what there is: 0 or -errno */
 int fb_proc_register(struct fb_queue *q, struct fb_watch *w);

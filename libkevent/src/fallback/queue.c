@@ -45,6 +45,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->delivered = 0;
 	fb_list_init(&q->ready);
 	fb_list_init(&q->level);
+	fb_list_init(&q->shown);
 	fb_list_init(&q->serving.chains);
 }
 
@@ -201,10 +202,13 @@ static void fb_unkick(struct fb_queue *q)
 
 void fb_leave(struct fb_queue *q)
 {
+	bool sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+
+	if (!sleepers)
+		fb_show(q);
 	if (q->nr_ready || q->wakes || q->herd)
 		fb_kick(q);
-	else if (q->kicked &&
-		 !__atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST))
+	else if (q->kicked && !sleepers)
 		fb_unkick(q);
 }
 

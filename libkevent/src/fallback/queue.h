@@ -46,6 +46,7 @@ enum fb_token {
 #define FB_ALWAYS	0x40U	/* a file that epoll refuses: always ready */
 #define FB_REPEATED	0x80U	/* epoll reports it again while it is ready */
 #define FB_TAKES	0x100U	/* who looks at its file takes what there is */
+#define FB_SHOWN	0x200U	/* on the list of those that epoll is to repeat */
 
 struct fb_queue;
 struct fb_signals;
@@ -56,7 +57,7 @@ struct fb_futexes;
 /**
  * struct fb_watch - a watch
  * @hash_next:	next one in its chain of fb_queue.hash
- * @link:	on the ready or level list of the queue, see @state
+ * @link:	on a list of the queue, see @state
  * @id:		as in entries, and part of the key unless the source has another
  * @key:	by which it is found, with @type
  * @user:	of the last ADD or MODIFY, as are @event and @req_flags
@@ -142,9 +143,9 @@ struct fb_serving {
  * @kidx:	position after the newest entry of the ring
  * @refuses:	%KEVENT_INIT_REFUSE_ALL
  * @call:	counts calls, to tell what was taken before from what was taken since
- * @edges:	level watches are registered as edges and looked up by each call,
- *		because epoll would repeat them to a thread that must sleep. Set once
- *		and for all; read without the lock
+ * @edges:	level watches are registered as edges and looked up by each call
+ *		while a call sleeps, because epoll would repeat them to a thread that
+ *		must sleep. Set once and for all; read without the lock
  * @work:	a call must look at the lists before it asks epoll. Read without
  *		the lock: a call that misses it gets a kick
  * @idle:	the last collection left nothing; read and written without the lock
@@ -158,6 +159,7 @@ struct fb_serving {
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
  * @ready:	watches with something to deliver
  * @level:	level watches to look at in the next call
+ * @shown:	with @edges: level watches that epoll repeats until a call is to sleep
  * @nr_ready:	length of @ready, @nr_level of @level
  * @hash:	watches by type and key; its size is a power of two
  * @nr_hash:	that size; @nr_watches: how many there are. The program decides how
@@ -195,6 +197,7 @@ struct fb_queue {
 	__u32			sleepers;
 	struct fb_list		ready;
 	struct fb_list		level;
+	struct fb_list		shown;
 	__u32			nr_ready;
 	__u32			nr_level;
 	struct fb_watch		**hash;
@@ -305,7 +308,11 @@ void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
 	     __u32 nth);
 void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr);
 void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
-void fb_relist(struct fb_queue *q);
+void fb_relist(struct fb_queue *q, struct fb_dest *d, __u32 call);
+/* No call sleeps: have poll() of the queue say what is ready. */
+void fb_show(struct fb_queue *q);
+/* A call is to sleep, and not to be woken by what others have. */
+void fb_hide(struct fb_queue *q);
 void fb_deliver(struct fb_queue *q, struct fb_dest *d);
 void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	     struct fb_dest *d, __u32 call);

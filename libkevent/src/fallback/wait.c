@@ -3,7 +3,9 @@
  * Waiting: kevent_wait(), kevent_get_events(), kevent_commit()
  *
  * All calls of a queue sleep in epoll. Who takes an event stores it; so a sleeper
- * is woken for an event of its own, by a kick, or not at all.
+ * is woken for an event of its own, by a kick, or not at all. A call takes under the
+ * lock what is there, and sleeps if that is nothing: so only one that was woken has
+ * taken what other calls do not see yet.
  */
 #include <limits.h>
 #include <signal.h>
@@ -102,22 +104,21 @@ static void fb_wait_prepare(struct fb_wait *c, bool relist)
 
 	fb_queue_lock(q, c->fd);
 	fb_wait_dest(c, &d);
-	if (relist)
-		fb_relist(q);
 	fb_deliver(q, &d);
+	if (relist)
+		fb_relist(q, &d, c->call);
 	fb_wait_stored(c, &d);
 	fb_queue_unlock(q);
 }
 
+/* The queue is locked. */
 static void fb_wait_process(struct fb_wait *c, const struct epoll_event *events,
 			    int nr)
 {
 	struct fb_queue *q = c->q;
 	struct fb_dest d;
-	__u32 round;
+	__u32 round = q->round;
 
-	fb_queue_lock(q, c->fd);
-	round = q->round;
 	fb_wait_dest(c, &d);
 	fb_collected(q, events, nr, &d, c->call);
 	if (q->nr_ready)
@@ -126,7 +127,6 @@ static void fb_wait_process(struct fb_wait *c, const struct epoll_event *events,
 	/* The caller is none of the herd that it wakes. */
 	if (c->round == round)
 		c->round = q->round;
-	fb_queue_unlock(q);
 }
 
 /* Sleeping */
@@ -138,9 +138,9 @@ static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events,
 {
 	long ret = -ENOSYS;
 
-	if (span->endless || (!span->ts.tv_sec && !span->ts.tv_nsec))
-		return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max,
-				   span->endless ? -1 : 0, c->mask, (size_t)8);
+	if (span->endless)
+		return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, -1,
+				   c->mask, (size_t)8);
 	if (!__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
 		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max, &span->ts,
 			     c->mask, (size_t)8);
@@ -184,6 +184,7 @@ static bool fb_wait_note_herd(struct fb_wait *c)
 }
 
 /*
+ * Epoll does not wake the caller for what was delivered, but says what is ready.
  * A herd that is woken from now on counts the caller. One that was woken before
  * does not: then the caller may not sleep, as no kick is for it.
  */
@@ -194,14 +195,20 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 
 	fb_queue_lock(q, c->fd);
 	herded = fb_wait_note_herd(c);
-	if (!herded)
+	if (!herded) {
+		/* Both may have begun before either slept. */
+		if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
+			fb_file_use_edges(q);
+		fb_hide(q);
 		fb_count_add(&q->sleepers, 1);
+	}
 	fb_queue_unlock(q);
 	return !herded;
 }
 
 /* Each of a herd was counted once, and is subtracted here. */
-static void fb_wait_end_sleep(struct fb_wait *c)
+static void fb_wait_end_sleep(struct fb_wait *c,
+			      const struct epoll_event *events, int nr)
 {
 	struct fb_queue *q = c->q;
 
@@ -209,6 +216,8 @@ static void fb_wait_end_sleep(struct fb_wait *c)
 	fb_count_add(&q->sleepers, -1U);
 	if (fb_wait_note_herd(c))
 		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
+	if (nr > 0)
+		fb_wait_process(c, events, nr);
 	fb_queue_unlock(q);
 }
 
@@ -227,56 +236,87 @@ static int fb_wait_give_way(struct fb_wait *c)
 	return (int)fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL);
 }
 
-/* Sleep in epoll, or just ask. Events, or -errno */
-static int fb_wait_sleep(struct fb_wait *c, struct epoll_event *events, int max,
-			 const struct fb_span *span)
+/* What epoll had of at most @max: 0: nothing, 1: all, 2: maybe not all, or -errno */
+static int fb_wait_had(struct fb_wait *c, int nr, int max)
 {
-	int nr;
-
-	if (c->again)
-		fb_wait_shares(c->q, c->fd);
-	nr = fb_wait_give_way(c);
-	if (nr < 0 || !fb_wait_begin_sleep(c))
-		return nr;
-	nr = fb_epoll_wait(c, events, max, span);
-	fb_wait_end_sleep(c);
-	return nr;
+	__atomic_store_n(&c->q->idle, nr < max, __ATOMIC_RELAXED);
+	return nr > 0 ? 1 + (nr == max) : nr;
 }
 
-/*
- * Have epoll say what is new, if need be after a sleep. Returns 1 when it may have
- * more, 0, or -errno.
- */
-static int fb_wait_epoll(struct fb_wait *c, const struct fb_span *span)
+/* The same of what is there. No other call sees the queue without it. */
+static int fb_wait_look(struct fb_wait *c)
 {
-	bool sleep = span->endless || span->ts.tv_sec || span->ts.tv_nsec;
 	struct epoll_event events[FB_BATCH];
 	struct fb_queue *q = c->q;
-	int max = fb_wait_max(c, sleep);
-	int nr;
+	int nr = 0, max;
 
-	if (!max)
-		return 0;
-	nr = sleep ? fb_wait_sleep(c, events, max, span) :
-		     fb_epoll_wait(c, events, max, span);
-	__atomic_store_n(&q->idle, nr < max, __ATOMIC_RELAXED);
+	fb_queue_lock(q, c->fd);
+	max = fb_wait_max(c, false);
+	if (max)
+		nr = (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, 0, NULL,
+				 (size_t)8);
 	if (nr > 0)
 		fb_wait_process(c, events, nr);
-	return nr < 0 ? nr : nr == max;
+	fb_queue_unlock(q);
+	return max ? fb_wait_had(c, nr, max) : 0;
 }
 
-/* The same, until it has no more, or all that is left is of this call */
-static int fb_wait_collect(struct fb_wait *c, const struct fb_span *span)
+/* The same, until there is no more, or all that is left is of this call */
+static int fb_wait_look_on(struct fb_wait *c)
 {
-	static const struct fb_span none;
+	bool found = false;
 	__u32 max;
 	int ret;
 
 	do {
 		max = c->max;
-		ret = fb_wait_epoll(c, span);
-		span = &none;
-	} while (ret > 0 && !c->again && (c->max < max || !fb_wait_content(c)));
+		ret = fb_wait_look(c);
+		found |= ret > 0;
+	} while (ret > 1 && !c->again && (c->max < max || !fb_wait_content(c)));
+	return ret < 0 ? ret : found;
+}
+
+static int fb_wait_sleep(struct fb_wait *c, const struct fb_span *span)
+{
+	struct epoll_event events[FB_BATCH];
+	int max = fb_wait_max(c, true), nr;
+
+	if (!fb_wait_begin_sleep(c))
+		return 0;
+	nr = fb_epoll_wait(c, events, max, span);
+	fb_wait_end_sleep(c, events, nr);
+	return fb_wait_had(c, nr, max);
+}
+
+/* Epoll repeats what the call has: not from now on. */
+static void fb_wait_hide(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+
+	fb_queue_lock(q, c->fd);
+	fb_file_use_edges(q);
+	fb_hide(q);
+	fb_queue_unlock(q);
+	c->again = false;
+}
+
+/*
+ * Take what there is, if need be after a sleep. Who has taken anything looks at the
+ * lists before it sleeps: that may have been a kick. Returns 0 or -errno.
+ */
+static int fb_wait_collect(struct fb_wait *c, const struct fb_span *span)
+{
+	bool sleep = span->endless || span->ts.tv_sec || span->ts.tv_nsec;
+	int ret = sleep ? fb_wait_give_way(c) : 0;
+
+	if (ret >= 0)
+		ret = fb_wait_look_on(c);
+	if (sleep && c->again)
+		fb_wait_hide(c);
+	else if (sleep && !ret)
+		ret = fb_wait_sleep(c, span);
+	if (ret > 1 && !c->again)
+		ret = fb_wait_look_on(c);
 	return ret < 0 ? ret : 0;
 }
 

@@ -178,10 +178,113 @@ static void close_of_a_copy(void)
 	CHECK_EQ(close(copy), 0);
 }
 
+static long long now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	CHECK_EQ(syscall(SYS_clock_gettime, clock, &now), 0);
+	return now.tv_sec * 1000 * MS + now.tv_nsec;
+}
+
+static unsigned int returned;
+
+static void *take_one(void *arg)
+{
+	const struct kevent_queue *q = arg;
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_get_events(q->fd, 1, 1, NULL, &ev, 0), 1);
+	__atomic_add_fetch(&returned, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Two calls sleep, and one returns with a level event. Each other call has it, too. */
+static void not_readable_while_a_call_sleeps(void)
+{
+	struct kevent_queue q;
+	pthread_t thread[2];
+	struct ukevent ev;
+	int i, fd[2];
+
+	open_other(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(&q, fd[0], 0), 0);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, take_one, &q), 0);
+	while (kevent_fb_info(q.fd, "kevent-waiting") != 2)
+		sched_yield();
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	while (!__atomic_load_n(&returned, __ATOMIC_ACQUIRE))
+		sched_yield();
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(readable(q.fd), 0);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_EQ(readable(q.fd), 1);
+}
+
+static bool held, go;
+
+/* Not for ever: the thread may have the lock of the queue. */
+static void hold(int signal)
+{
+	long long until = now_ns(CLOCK_MONOTONIC) + 50 * MS;
+
+	(void)signal;
+	__atomic_store_n(&held, true, __ATOMIC_SEQ_CST);
+	while (now_ns(CLOCK_MONOTONIC) < until &&
+	       !__atomic_load_n(&go, __ATOMIC_SEQ_CST))
+		sched_yield();
+}
+
+/* Returns whether a thread that was woken was held before it stored the event. */
+static bool woken_and_held(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	struct ukevent ev;
+	bool unseen;
+	int fd[2];
+
+	held = go = false;
+	returned = 0;
+	open_other(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(&q, fd[0], 0), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, take_one, &q), 0);
+	while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
+		sched_yield();
+	check_silent(&q);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(pthread_kill(thread, SIGUSR1), 0);
+	while (!__atomic_load_n(&held, __ATOMIC_SEQ_CST) &&
+	       !__atomic_load_n(&returned, __ATOMIC_ACQUIRE))
+		sched_yield();
+	unseen = !get(&q, &ev);
+	__atomic_store_n(&go, true, __ATOMIC_SEQ_CST);
+	/* It may be about to sleep, without the event. */
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	pthread_join(thread, NULL);
+	kevent_queue_close(&q);
+	close(fd[0]);
+	close(fd[1]);
+	return unseen;
+}
+
+static void not_seen_by_others_before_it_is_stored(void)
+{
+	signal(SIGUSR1, hold);
+	while (!SIGNALS_ARE_HELD && !woken_and_held())
+		;
+}
+
 static void readable_queue(void)
 {
 	struct kevent_queue q;
 
+	not_readable_while_a_call_sleeps();
+	not_seen_by_others_before_it_is_stored();
 	open_queue(&q);
 	CHECK_EQ(add_mark(&q), 0);
 	CHECK_EQ(mark(&q), 1);
@@ -450,14 +553,6 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 		step = 3600;
 	}
 	return ret;
-}
-
-static long long now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	CHECK_EQ(syscall(SYS_clock_gettime, clock, &now), 0);
-	return now.tv_sec * 1000 * MS + now.tv_nsec;
 }
 
 static void clock_step(void)

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -1154,6 +1155,122 @@ static void level_event_for_all_is_for_each(void)
 	}
 }
 
+static int look(int queue)
+{
+	struct ukevent ev;
+
+	return kevent_get_events(queue, 1, 1, &no_time, &ev, 0);
+}
+
+static int readable(int fd)
+{
+	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0);
+}
+
+#define LOOKS	5000
+
+static void *look_again_and_again(void *arg)
+{
+	const int *queue = arg;
+	int i, missed = 0, unreadable = 0;
+
+	for (i = 0; i < LOOKS; i++) {
+		missed += look(*queue) != 1;
+		unreadable += readable(*queue) != 1;
+		if (i % 2)
+			take_one(arg);
+	}
+	CHECK_EQ(missed, 0);
+	CHECK_EQ(unreadable, 0);
+	return NULL;
+}
+
+/* Whoever else looks at it, or is ready to wait. */
+static void level_watch_is_seen_by_each_look(void)
+{
+	struct kevent_queue q;
+	pthread_t thread[3];
+	unsigned int i;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, look_again_and_again,
+					&q.fd), 0);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&q);
+}
+
+/* Two calls sleep, and one of them is woken; looks of others do not wake the other one. */
+static void look_beside_a_sleeper(void)
+{
+	unsigned int i, missed = 0;
+	struct kevent_queue q;
+	pthread_t thread[2];
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, take_one, &q.fd), 0);
+	while (kevent_fb_info(q.fd, "kevent-waiting") != 2)
+		sched_yield();
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
+		sched_yield();
+	for (i = 0; i < 10; i++)
+		missed += look(q.fd) != 1;
+	CHECK_EQ(missed, 0);
+	CHECK_EQ(kevent_fb_info(q.fd, "kevent-waiting"), 1);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&q);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void level_watch_is_seen_beside_a_sleeper(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < HERDS && !failed; i++)
+		look_beside_a_sleeper();
+}
+
+/* Another call came while one slept; now none does. */
+static void level_watch_shows_after_a_sleep(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	int i, fd[2];
+	char byte;
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(pthread_create(&thread, NULL, take_one, &q.fd), 0);
+		while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
+			sched_yield();
+		CHECK_EQ(look(q.fd), 0);
+		CHECK_EQ(write(fd[1], "", 1), 1);
+		pthread_join(thread, NULL);
+		CHECK_EQ(readable(q.fd), 1);
+		CHECK_EQ(look(q.fd), 1);
+		CHECK_EQ(readable(q.fd), 1);
+		CHECK_EQ(read(fd[0], &byte, 1), 1);
+		CHECK_EQ(readable(q.fd), 0);
+		CHECK_EQ(look(q.fd), 0);
+	}
+	kevent_queue_close(&q);
+}
+
 static void word_that_changes_is_an_event(void)
 {
 	static __u32 word;
@@ -1408,6 +1525,9 @@ static const struct test tests[] = {
 	TEST(threads_share_a_queue),
 	TEST(watch_without_a_descriptor_is_emfile),
 	TEST(level_event_for_all_is_for_each),
+	TEST(level_watch_is_seen_by_each_look),
+	TEST(level_watch_is_seen_beside_a_sleeper),
+	TEST(level_watch_shows_after_a_sleep),
 	TEST(word_that_changes_is_an_event),
 	TEST(watched_chain_runs_while_there_is_input),
 	TEST(watched_chain_without_input_is_no_event),
