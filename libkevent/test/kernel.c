@@ -221,13 +221,19 @@ static struct {
 	bool	epoll;
 	int	has;
 } number[NUMBERS];
-static unsigned int asked;
+static unsigned int asked, asked_closed;
+static bool no_eventfd;
 
 /* The library calls it by its name. */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	(void)event;
 	asked++;
+	if (epoll < 0 || fcntl(epoll, F_GETFD) < 0) {
+		asked_closed += epoll >= 0;
+		errno = EBADF;
+		return -1;
+	}
 	errno = !number[epoll].epoll ? EINVAL :
 		op == EPOLL_CTL_ADD && number[epoll].has == fd ? EEXIST : 0;
 	if (errno)
@@ -253,7 +259,7 @@ static long both_kinds(const struct fake_call *call)
 	switch (call->nr) {
 	case 480:
 	case SYS_eventfd2:
-		return open_any(false);
+		return no_eventfd && call->nr != 480 ? -EMFILE : open_any(false);
 	case SYS_epoll_create1:
 		return open_any(true);
 	case SYS_close:
@@ -308,6 +314,19 @@ static void number_comes_back_from_the_kernel(void)
 static void old_number_is_a_queue_of_the_kernel(void)
 {
 	in_child(number_comes_back_from_the_kernel);
+}
+
+static void init_fails(void)
+{
+	fake_kernel = both_kinds;
+	no_eventfd = true;
+	CHECK_EQ(open_fallback(), -EMFILE);
+	CHECK_EQ(asked_closed, 0);
+}
+
+static void failed_init_asks_no_closed_number(void)
+{
+	in_child(init_fails);
 }
 
 static int call_get(int fd)
@@ -384,6 +403,7 @@ const struct test_case kernel_tests[] = {
 	{ "flag_leaves_the_kernel_alone", flag_leaves_the_kernel_alone },
 	{ "old_number_is_a_queue_of_the_kernel",
 	  old_number_is_a_queue_of_the_kernel },
+	{ "failed_init_asks_no_closed_number", failed_init_asks_no_closed_number },
 	{ "old_number_is_a_queue_from_elsewhere",
 	  old_number_is_a_queue_from_elsewhere },
 	{ NULL, NULL },

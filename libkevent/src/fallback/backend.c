@@ -60,9 +60,12 @@ static int fb_open(struct fb_queue *q, struct kevent_ring *ring, __u32 size,
 	err = fb_queue_setup(q, fd, ring, size, flags);
 	if (!err)
 		err = fb_publish(fd, q);
-	if (err)
-		fb_close_local(fd);
-	return err ? err : fd;
+	if (!err)
+		return fd;
+	/* Before the number is free for another file */
+	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
+	fb_close_local(fd);
+	return err;
 }
 
 int kevent_fb_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)

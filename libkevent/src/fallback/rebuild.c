@@ -81,6 +81,9 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 	if (flags < 0 || fb_rebuild_rest(q))
 		return;
 	fb_rebuild_watches(q);
+	/* The program may have closed it, and have another file there. */
+	if (fb_queue_check(q, old))
+		return;
 	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	fb_rebuild_wake(q);
 }
@@ -101,16 +104,19 @@ static bool fb_stray_repeats(struct fb_queue *q, __u64 token)
 /* The queue is locked, and its descriptor was just used. */
 void fb_stray(struct fb_queue *q, __u64 token)
 {
-	int old = q->fd;
+	int old = q->fd, new;
 
-	if (!fb_stray_repeats(q, token) || q->names > 1)
+	if (!fb_stray_repeats(q, token) || q->names > 1 ||
+	    fb_queue_check(q, old))
 		return;
 	q->stray = 0;
 	fb_rebuild_drop(q);
-	q->fd = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
-	if (q->fd >= 0) {
-		fb_rebuild_in_place(q, old);
-		fb_close_local(q->fd);
-	}
-	q->fd = old;
+	new = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
+	if (new < 0)
+		return;
+	__atomic_store_n(&q->fd, new, __ATOMIC_RELAXED);
+	fb_rebuild_in_place(q, old);
+	/* Before the number is free for another file */
+	__atomic_store_n(&q->fd, old, __ATOMIC_RELAXED);
+	fb_close_local(new);
 }

@@ -261,18 +261,22 @@ static int fb_wait_look(struct fb_wait *c)
 	return max ? fb_wait_had(c, nr, max) : 0;
 }
 
-/* The same, until there is no more, or all that is left is of this call */
+/*
+ * The same, until there is no more, or all that is left is of this call. Epoll may repeat
+ * for ever what is of nobody: then the caller looks at the time.
+ */
 static int fb_wait_look_on(struct fb_wait *c)
 {
+	__u32 max, rounds = FB_BATCH;
 	bool found = false;
-	__u32 max;
 	int ret;
 
 	do {
 		max = c->max;
 		ret = fb_wait_look(c);
 		found |= ret > 0;
-	} while (ret > 1 && !c->again && (c->max < max || !fb_wait_content(c)));
+	} while (ret > 1 && !c->again &&
+		 (c->max < max || (!fb_wait_content(c) && --rounds)));
 	return ret < 0 ? ret : found;
 }
 

@@ -662,6 +662,22 @@ static void call_with_an_older_number_takes_nothing(void)
 	CHECK_EQ(epoll_wait(q.fd, &event, 1, 0), 1);
 }
 
+/* Epoll repeats an event that no watch has, but the number is no more the queue's. */
+static void epoll_with_an_old_number_is_not_replaced(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 77ULL << 32 };
+	int bell = eventfd(1, EFD_CLOEXEC);
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	CHECK_EQ(close(q.fd), 0);
+	CHECK_EQ(epoll_create1(EPOLL_CLOEXEC), q.fd);
+	CHECK_EQ(epoll_ctl(q.fd, EPOLL_CTL_ADD, bell, &event), 0);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &a_while, &ev, 0), 0);
+	CHECK_EQ(epoll_ctl(q.fd, EPOLL_CTL_DEL, bell, NULL), 0);
+}
+
 #define LOOKS	20000U
 
 static unsigned int believed, barred;
@@ -1511,6 +1527,7 @@ static const struct test tests[] = {
 	TEST(file_with_the_number_of_the_kick_is_not_written),
 	TEST(change_with_an_old_number_is_refused),
 	TEST(call_with_an_older_number_takes_nothing),
+	TEST(epoll_with_an_old_number_is_not_replaced),
 	TEST(threads_look_at_an_epoll_of_the_program),
 	TEST(process_goes_on_without_its_first_thread),
 	TEST(thread_has_its_own_descriptors),
