@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernel.h"
+#include "libkevent.h"
 #include "syscall.h"
 
 #define SYSCTL		"/proc/sys/kernel/kevent_disabled"
@@ -67,6 +68,13 @@ static bool is_queue(int fd)
 	}
 	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_NONE, __ATOMIC_ACQ_REL);
 	return false;
+}
+
+/* A change of nothing is refused by all but queues. */
+bool kevent_kernel_has(int fd)
+{
+	return __atomic_load_n(&proved, __ATOMIC_RELAXED) &&
+	       !kevent_syscall(__NR_kevent_ctl, fd, KEVENT_CTL_ADD, 0, NULL, 0, 0);
 }
 
 /* What is no queue may be anybody's descriptor: it stays as it is. */

@@ -46,6 +46,9 @@ static inline bool kevent_kernel_there(void)
 	return kevent_kernel_look();
 }
 
+/* Is it a queue of the kernel? Only a process that has made one asks. */
+bool kevent_kernel_has(int fd);
+
 /* As the system call, but -ENOSYS if what it returns is no queue */
 int kevent_kernel_init(void *ring, unsigned int ring_size, unsigned int flags);
 

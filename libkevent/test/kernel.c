@@ -272,7 +272,8 @@ static long both_kinds(const struct fake_call *call)
 		if (call->nr > 484 || call->nr < 481)
 			return -ENOSYS;
 		return fcntl(fd, F_GETFD) < 0 ? -EBADF :
-		       number[fd].epoll ? -EINVAL : 1;
+		       number[fd].epoll ? -EINVAL :
+		       call->nr != 481 || call->arg[2];
 	}
 }
 
@@ -316,6 +317,24 @@ static void old_number_is_a_queue_of_the_kernel(void)
 	in_child(number_comes_back_from_the_kernel);
 }
 
+static void kinds_side_by_side(void)
+{
+	int fd, i;
+
+	fake_kernel = both_kinds;
+	for (i = 0; i < 8; i++)
+		CHECK(open_fallback() >= 0);
+	fd = kevent_init(NULL, 0, 0);
+	asked = 0;
+	check_kernel_queue(fd);
+	CHECK_EQ(asked, 0);
+}
+
+static void queue_of_the_kernel_asks_no_queue_of_the_fallback(void)
+{
+	in_child(kinds_side_by_side);
+}
+
 static void init_fails(void)
 {
 	fake_kernel = both_kinds;
@@ -348,7 +367,9 @@ static int call_serve(int fd)
 
 static int call_ctl(int fd)
 {
-	return kevent_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
+	struct ukevent ev = { .id.raw_u64 = 0 };
+
+	return kevent_ctl(fd, KEVENT_CTL_ADD, 1, &ev);
 }
 
 static int call_commit(int fd)
@@ -403,6 +424,8 @@ const struct test_case kernel_tests[] = {
 	{ "flag_leaves_the_kernel_alone", flag_leaves_the_kernel_alone },
 	{ "old_number_is_a_queue_of_the_kernel",
 	  old_number_is_a_queue_of_the_kernel },
+	{ "queue_of_the_kernel_asks_no_queue_of_the_fallback",
+	  queue_of_the_kernel_asks_no_queue_of_the_fallback },
 	{ "failed_init_asks_no_closed_number", failed_init_asks_no_closed_number },
 	{ "old_number_is_a_queue_from_elsewhere",
 	  old_number_is_a_queue_from_elsewhere },

@@ -273,7 +273,7 @@ struct fb_queue *fb_get(int fd)
 {
 	struct fb_queue *q = fb_get_named(fd);
 
-	if (q || fb_call(fcntl(fd, F_GETFD)) < 0)
+	if (q || fb_call(fcntl(fd, F_GETFD)) < 0 || kevent_kernel_has(fd))
 		return q;
 	return fb_alias(fd);
 }
