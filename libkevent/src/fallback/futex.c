@@ -165,7 +165,7 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 	fb_futex_disarm(q, f);
 	f->woken = woken;
 	/* No call has said that the queue is open. */
-	fb_own_check(&q->kick, -1);
+	fb_own_check(&q->kick, q->fd);
 	fb_report(q, &f->w, KEVENT_FUTEX_WAKE);
 	fb_kick(q);
 }
