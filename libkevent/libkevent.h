@@ -28,8 +28,8 @@ extern "C" {
 #endif
 
 /* The library is built with a 64-bit time_t; the program has to agree. */
-static_assert(sizeof(((struct timespec *)0)->tv_sec) == 8,
-	      "build with -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64");
+KEVENT_STATIC_ASSERT(sizeof(((struct timespec *)0)->tv_sec) == 8,
+		     "build with -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64");
 
 /**
  * KEVENT_INIT_NO_FALLBACK - a flag of kevent_init(): the kernel, or nothing

@@ -12,8 +12,16 @@
 #if __cplusplus < 201103L
 #error "libkevent needs C++11 or later"
 #endif
-#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
-#error "libkevent needs C11 or later: -std=gnu11"
+#elif (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L) && \
+	(!defined(__GNUC__) || defined(__STRICT_ANSI__))
+#error "libkevent needs C11 or later, or a dialect of GNU C: -std=gnu11"
+#endif
+
+/* The macro static_assert of C11 is not there in each dialect of GNU C. */
+#ifdef __cplusplus
+#define KEVENT_STATIC_ASSERT	static_assert
+#else
+#define KEVENT_STATIC_ASSERT	_Static_assert
 #endif
 
 #ifndef KEVENT_INLINE
