@@ -1183,14 +1183,14 @@ static int readable(int fd)
 	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0);
 }
 
-#define LOOKS	5000
+#define LEVEL_LOOKS	5000
 
 static void *look_again_and_again(void *arg)
 {
 	const int *queue = arg;
 	int i, missed = 0, unreadable = 0;
 
-	for (i = 0; i < LOOKS; i++) {
+	for (i = 0; i < LEVEL_LOOKS; i++) {
 		missed += look(*queue) != 1;
 		unreadable += readable(*queue) != 1;
 		if (i % 2)
