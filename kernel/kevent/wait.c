@@ -4,6 +4,8 @@
  */
 
 #include <linux/freezer.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
@@ -195,6 +197,22 @@ int kevent_try_again(const struct kevent_deadline *until,
 	return looks->over && looks->left-- ? 0 : err;
 }
 
+/* Has a call waited for others to come back for as long as it may? */
+static bool kevent_gives_up(const struct kevent_looks *looks)
+{
+	return looks->waits && time_after_eq(jiffies, looks->until);
+}
+
+/* A call whose time is over waits for others to come back. */
+static void kevent_wait_for_looks(struct kevent_looks *looks)
+{
+	if (!looks->waits) {
+		looks->waits = true;
+		looks->until = jiffies + KEVENT_LOOKS_PATIENCE;
+	}
+	schedule_timeout(max((long)(looks->until - jiffies), 0L));
+}
+
 /*
  * A consumer is to be frozen, and takes neither what it was woken for nor what was held back
  * until it is. It sleeps on no list meanwhile, so events are for others.
@@ -226,7 +244,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	if (w->missed)
 		return KEVENT_SLEPT_LOOK;
 	/* As long as others look, nobody knows that nothing is ready. */
-	if (timed_out && (!q->nr_taken || looks->given_up))
+	if (timed_out && (!q->nr_taken || kevent_gives_up(looks)))
 		return -ETIME;
 	if (kevent_is_interrupted())
 		return -EINTR;
@@ -243,7 +261,7 @@ static bool kevent_sleep_once(struct kevent_queue *q,
 	if (unlikely(kevent_is_member(w)))
 		kevent_limit_rest(w->news->member);
 	if (timed_out) {
-		looks->given_up = !schedule_timeout(KEVENT_LOOKS_PATIENCE);
+		kevent_wait_for_looks(looks);
 		return true;
 	}
 	return window ? kevent_coalesce_block(q, window, until) :

@@ -23,7 +23,10 @@ struct kevent_news;
  */
 #define KEVENT_LOOKS_LEFT	1000U
 
-/* How long, in jiffies, a call whose time is over waits for others who look at watches */
+/*
+ * How long, in jiffies, a call whose time is over waits for others who look at watches: all
+ * of its waits together
+ */
 #define KEVENT_LOOKS_PATIENCE	(3 * HZ)
 
 /**
@@ -32,13 +35,15 @@ struct kevent_news;
  * @left:	how often more it may ask when its time is over
  * @over:	its time is over: it collects for what others have looked at, and for
  *		nothing else
- * @given_up:	it has waited for others to come back, for KEVENT_LOOKS_PATIENCE
+ * @waits:	its time is over, and it has begun to wait for others to come back
+ * @until:	when it gives up, in jiffies, if it @waits
  */
 struct kevent_looks {
-	u32	seen;
-	u32	left;
-	bool	over;
-	bool	given_up;
+	u32		seen;
+	u32		left;
+	bool		over;
+	bool		waits;
+	unsigned long	until;
 };
 
 #define KEVENT_LOOKS_INIT						\

@@ -50,7 +50,6 @@ static const struct skip skips[] = {
 	  " ring.flag_that_faults_is_one_piece_of_work ring.entries_come_in_order_of_events"
 	  " ring.wait_moves_at_most_num ring.event_that_is_queued_sets_the_flag"
 	  " ring.event_for_a_sleeper_sets_no_flag"
-	  " ring.miss_while_the_flag_is_stored_sets_it_again"
 	  " ring.consumer_that_sleeps_is_not_interrupted"
 	  " ring.consumer_that_sleeps_is_told_by_a_tick"
 	  " ring.consumer_that_polls_is_told_without_a_call"

@@ -7,9 +7,11 @@
  * meanwhile, poll() of the queue does not deny it, and close() is close().
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -121,6 +123,52 @@ static void call_beside_a_look_without_end_gives_up(struct queue *q)
 	window_release();
 	join_actor(&first.actor, PATIENCE_MS);
 	CHECK_EQ(first.actor.ret, 1);
+	close(fd);
+}
+
+/* An inotify descriptor tells its wait queue of an event, and not that it means POLLIN. */
+static void wake_in_vain(int fd)
+{
+	char events[4096];
+
+	close(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	MUST(read(fd, events, sizeof(events)) > 0);
+}
+
+/*
+ * ... not even while others look at other watches, and find nothing: a call gives up once,
+ * however often somebody else comes back.
+ */
+static void looks_beside_a_look_without_end_do_not_prolong_it(struct queue *q)
+{
+	struct consumer first = { .q = q }, second = { .q = q, .ms = -1 };
+	struct consumer third = { .q = q };
+	int fd = add_expired_timer(q), notify, rounds = 0;
+	uint64_t start;
+
+	notify = inotify_init1(IN_CLOEXEC);
+	MUST(notify >= 0);
+	MUST(inotify_add_watch(notify, "/dev/null", IN_OPEN) >= 0);
+	MUST_EQ(add_poll(q->fd, notify, POLLPRI, 0, 9), 0);
+	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
+	start_actor(&second.actor, take_one, &second);
+	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
+	start = now_ns();
+	start_actor(&third.actor, take_one, &third);
+	/* Less often than a call may ask, and much more often than it gives up */
+	while (!actor_ended(&third.actor) && patient(start, PATIENCE_MS)) {
+		wake_in_vain(notify);
+		poll(NULL, 0, 100);
+		rounds++;
+	}
+	CHECK(actor_ended(&third.actor));
+	CHECK(rounds > 1);
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	join_actor(&second.actor, PATIENCE_MS);
+	join_actor(&third.actor, PATIENCE_MS);
+	CHECK_EQ(third.actor.ret, 0);
+	close(notify);
 	close(fd);
 }
 
@@ -336,6 +384,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(wait_beside_a_look_reports_the_watch),
 	TEST_EACH(call_beside_a_look_ends_with_it),
 	TEST_EACH(call_beside_a_look_without_end_gives_up),
+	TEST_EACH(looks_beside_a_look_without_end_do_not_prolong_it),
 	TEST_EACH(event_beside_a_look_ends_the_wait),
 	TEST_EACH(each_call_of_a_pool_reports_the_watch),
 	TEST_EACH(file_closed_under_a_look_ends),

@@ -199,70 +199,6 @@ static void event_for_a_sleeper_sets_no_flag(void)
 }
 
 /*
- * Pages that are shared since a fork cannot be written by a miss, so the consumer stores
- * the flag on its way to user mode, when it has its own copy. Here the next miss comes,
- * after another fork, before it has stored it.
- */
-struct sharer {
-	struct queue	*q;
-	_Atomic bool	over;
-	pid_t		child;
-};
-
-static int sleep_on(void *unused)
-{
-	(void)unused;
-	pause();
-	return 0;
-}
-
-static void end_child(pid_t pid)
-{
-	MUST_EQ(kill(pid, SIGKILL), 0);
-	MUST_EQ(waitpid(pid, NULL, 0), pid);
-}
-
-static long share_the_ring_and_miss(void *arg)
-{
-	struct sharer *s = arg;
-	long ret = wait_past(s->q, 8, 0);
-
-	s->child = start_child(sleep_on, NULL);
-	if (!ret && mark_user(s->q->fd, 0, 1) != 1)
-		ret = -1;
-	while (!atomic_load(&s->over))
-		getppid();
-	return ret;
-}
-
-static void miss_while_the_flag_is_stored_sets_it_again(void)
-{
-	struct ukevent ev;
-	struct queue q;
-	struct sharer s = { .q = &q };
-	struct actor a;
-	pid_t child;
-
-	open_marks(&q, 8, 2);
-	CHECK(start_in_window(&a, "more_fault", share_the_ring_and_miss, &s));
-	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
-	CHECK_EQ(ev.ptr, 0);
-	child = start_child(sleep_on, NULL);
-	CHECK_EQ(mark_user(q.fd, 1, 1), 1);
-	CHECK(!has_more(&q));
-	window_release();
-	await_more(&q);
-	atomic_store(&s.over, true);
-	join_actor(&a, PATIENCE_MS);
-	CHECK_EQ(a.ret, 0);
-	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
-	CHECK_EQ(ev.ptr, 1);
-	end_child(child);
-	end_child(s.child);
-	close_queue(&q);
-}
-
-/*
  * A consumer on CPU 1 that stays in user mode, and a process on CPU 0, without the
  * ring, that makes an event in each round.
  */
@@ -1118,7 +1054,6 @@ static const struct test_case cases[] = {
 	TEST(position_ahead_of_the_ring_is_refused),
 	TEST(event_that_is_queued_sets_the_flag),
 	TEST(event_for_a_sleeper_sets_no_flag),
-	TEST(miss_while_the_flag_is_stored_sets_it_again),
 	TEST(consumer_that_sleeps_is_not_interrupted),
 	TEST(consumer_that_sleeps_is_told_by_a_tick),
 	TEST(consumer_that_polls_is_told_without_a_call),
