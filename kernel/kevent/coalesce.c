@@ -28,7 +28,6 @@
 #include "coalesce.h"
 #include "deadline.h"
 #include "ops.h"
-#include "spin.h"
 
 /* The largest batch */
 #define COALESCE_BATCH		16U
@@ -99,9 +98,7 @@ u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
 	if (!w->measured)
 		return 0;
 	w->misses = q->misses;
-	w->asleep_at = ktime_get();
 	c->woken_at = 0;
-	c->first_at = 0;
 	window = c->batch > 1 && list_empty(&q->ready) ? window_ns(c) : 0;
 	if (window)
 		c->left = c->batch;
@@ -215,13 +212,8 @@ void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 	if (!w->measured || !came)
 		return;
 	now = ktime_get();
-	if (c->woken_at) {
+	if (c->woken_at)
 		average(&c->wake_ns, ktime_sub(now, c->woken_at));
-		kevent_spin_woken(q, ktime_sub(now, c->woken_at));
-	}
-	if (c->first_at || c->woken_at)
-		kevent_spin_slept(q, ktime_sub(c->first_at ?: c->woken_at,
-					       w->asleep_at));
 	if (c->batch > 1)
 		learn_from_batch(c, came);
 	else
@@ -239,8 +231,6 @@ bool kevent_coalesce_held(struct kevent *ke)
 	if (!kevent_source_of(ke)->level ||
 	    ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 		c->left = 1;
-	if (!c->first_at)
-		c->first_at = ktime_get();
 	if (!--c->left)
 		return false;
 	c->held++;

@@ -111,8 +111,6 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
  * @copied:	see &struct kevent_queue
  * @misses:	see &struct kevent_queue
  * @held:	see &struct kevent_coalesce
- * @spun:	&kevent_spin.found
- * @vain:	&kevent_spin.vain
  * @ready:	&kevent_queue.nr_listed
  * @spaces:	kevent_ring_spaces()
  * @waiting:	consumers asleep
@@ -125,8 +123,6 @@ struct kevent_info {
 	u64			copied;
 	u64			misses;
 	u64			held;
-	u64			spun;
-	u64			vain;
 	u32			ready;
 	u32			spaces;
 	u32			waiting;
@@ -167,8 +163,6 @@ static void kevent_info_get(struct kevent_info *info, struct kevent_queue *q,
 		.copied		= q->copied,
 		.misses		= q->misses,
 		.held		= q->coalesce.held,
-		.spun		= READ_ONCE(q->spin.found),
-		.vain		= READ_ONCE(q->spin.vain),
 		.ready		= q->nr_listed,
 		.spaces		= kevent_ring_spaces(q),
 	};
@@ -267,8 +261,6 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 		   info.ring.kidx - info.collected);
 	seq_printf(m, "kevent-misses:\t%llu\n", info.misses);
 	seq_printf(m, "kevent-held:\t%llu\n", info.held);
-	seq_printf(m, "kevent-spun:\t%llu\n", info.spun);
-	seq_printf(m, "kevent-spun-vain:\t%llu\n", info.vain);
 	kevent_show_waiters(m, &info);
 	kevent_limit_show(m, kevent_limit_peek(&q->limit));
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",

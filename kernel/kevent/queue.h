@@ -133,7 +133,6 @@ struct kevent_busy {
  * @mappings:	R: where others have it
  * @busy:	for busy polling
  * @coalesce:	for waking a consumer once for several events
- * @spin:	for spinning in place of a short sleep
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @owner:	I: who pays for watches
  * @watches:	X: all watches
@@ -202,7 +201,6 @@ struct kevent_queue {
 	struct list_head	mappings;
 	struct kevent_busy	busy;
 	struct kevent_coalesce	coalesce;
-	struct kevent_spin	spin;
 	u32			refuses;
 	struct user_struct	*owner;
 	struct kevent_index	watches;

@@ -17,7 +17,6 @@
 #include "ops.h"
 #include "settings.h"
 #include "spares.h"
-#include "spin.h"
 
 long kevent_max_user_bytes __read_mostly;
 static int kevent_disabled __read_mostly;
@@ -45,8 +44,6 @@ bool kevent_allowed(void)
 
 static const long kevent_bytes_max = LONG_MAX;
 
-static unsigned int kevent_spin_limit_ns = 1000 * 1000;
-
 static struct ctl_table kevent_kernel_table[] = {
 	{
 		.procname	= "kevent_disabled",
@@ -63,15 +60,6 @@ static struct ctl_table kevent_kernel_table[] = {
 		.maxlen		= sizeof(kevent_group),
 		.mode		= 0644,
 		.proc_handler	= proc_dointvec,
-	},
-	{
-		.procname	= "kevent_spin_max_ns",
-		.data		= &kevent_spin_max_ns,
-		.maxlen		= sizeof(kevent_spin_max_ns),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= SYSCTL_ZERO,
-		.extra2		= &kevent_spin_limit_ns,
 	},
 };
 

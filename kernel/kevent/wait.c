@@ -17,7 +17,6 @@
 #include "mapping.h"
 #include "more.h"
 #include "queue.h"
-#include "spin.h"
 #include "wait.h"
 #include "window.h"
 
@@ -298,7 +297,6 @@ int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 
 	kevent_waiter_init(&w, news);
 	kevent_busy_wait(q, news, until);
-	kevent_spin(q, news, until);
 	kevent_window(q, KEVENT_WINDOW_SLEEP);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (news)

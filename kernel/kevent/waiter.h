@@ -39,7 +39,6 @@ struct kevent_news {
  *	  it goes on
  * @news: what it waits for, if it wants the ring filled
  * @misses: &kevent_queue.misses when it fell asleep, if @measured
- * @asleep_at: when that was
  * @measured: the queue learns from its sleep, see coalesce.c
  * @requested: it returns although nothing is ready
  * @woken: not among the sleepers any more, and counted in &kevent_queue.nr_woken
@@ -63,7 +62,6 @@ struct kevent_waiter {
 	struct task_struct	*task;
 	const struct kevent_news *news;
 	u64			misses;
-	ktime_t			asleep_at;
 	bool			measured;
 	bool			requested;
 	bool			woken;
@@ -120,7 +118,6 @@ enum kevent_consumers {
  * @streak:	wake-ups in short succession, while @batch is 1
  * @patience:	how many of these before a batch of two is tried
  * @woken_at:	when the sleeper was woken, 0: that is not measured
- * @first_at:	when the first event came that did not wake the sleeper, 0: none has
  * @awake_at:	when the last one was awake
  * @held:	events that did not wake the sleeper
  *
@@ -134,26 +131,8 @@ struct kevent_coalesce {
 	u32			streak;
 	u32			patience;
 	ktime_t			woken_at;
-	ktime_t			first_at;
 	ktime_t			awake_at;
 	u64			held;
-};
-
-/**
- * struct kevent_spin - spinning in place of a short sleep
- * @credit:	how long consumers may spin in vain, in nanoseconds
- * @wake_ns:	how long a short wake-up takes; written under ready_lock
- * @found:	how often an event came meanwhile
- * @vain:	how often none came
- *
- * Read and written without a lock: consumers that race lose a step of a count, or a part
- * of the account, which is an estimate. See spin.c.
- */
-struct kevent_spin {
-	u32			credit;
-	u32			wake_ns;
-	u64			found;
-	u64			vain;
 };
 
 static inline void kevent_coalesce_init(struct kevent_coalesce *c)

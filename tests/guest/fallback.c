@@ -144,7 +144,7 @@ static const struct skip skips[] = {
 	{ "awake", " awake " },
 	{ "handoff", " handoff.waker_and_woken_share_a_cpu " },
 	{ "busy_poll", " busy_poll " },
-	{ "delay", " coalesce spin " },
+	{ "delay", " coalesce " },
 	{ "limit",
 	  " limits inode_limits worst user.full_memory_group_is_enomem"
 	  " inode.watches_of_a_file_are_limited"

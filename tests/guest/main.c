@@ -79,7 +79,6 @@ static const struct test_suite *const suites[] = {
 	&nested_random_suite,
 	&busy_poll_suite,
 	&coalesce_suite,
-	&spin_suite,
 	&chain_suite,
 #ifdef __LP64__
 	&calls_suite,

@@ -22,7 +22,6 @@
 #define PACE_NS		10000
 #define ROUNDS		1000		/* of a request and its answer */
 #define MOST_HELD	16		/* of these, as attempts become rarer */
-#define SPIN_SETTING	"/proc/sys/kernel/kevent_spin_max_ns"
 
 /**
  * struct flood - many events from a child, taken by one thread or two
@@ -263,7 +262,11 @@ static int answer(void *arg)
 	return 0;
 }
 
-static int take_single_events(void *arg)
+/*
+ * Each event is the only one until its answer: the queue tries to hold one now and then,
+ * ever more rarely, and none of these attempts may keep it for ever.
+ */
+static void single_events_are_held_rarely_and_not_for_ever(void)
 {
 	struct ukevent ev;
 	struct flood *f;
@@ -271,31 +274,19 @@ static int take_single_events(void *arg)
 	pid_t pid;
 	int i;
 
-	(void)arg;
 	f = open_flood();
 	watch(f, &f->q[0]);
 	pid = start_child(answer, f);
 	for (i = 0; i < ROUNDS; i++) {
 		put_byte(f->near[0]);
-		CHILD_MUST(next_event(&f->q[0], &ev, PATIENCE_MS) == 1);
-		CHILD_MUST(take_bytes(f->near[0]) == 1);
+		MUST_EQ(next_event(&f->q[0], &ev, PATIENCE_MS), 1);
+		MUST_EQ(take_bytes(f->near[0]), 1);
 	}
-	CHILD_MUST(join_child(pid, PATIENCE_MS) == 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	held = fdinfo(f->q[0].fd, "kevent-held");
 	note("%lld of %d single events were held", held, ROUNDS);
-	CHILD_MUST(held <= MOST_HELD);
+	CHECK(held <= MOST_HELD);
 	close_flood(f);
-	return 0;
-}
-
-/*
- * Each event is the only one until its answer: the queue tries to hold one now and then,
- * ever more rarely, and none of these attempts may keep it for ever. A consumer that spins
- * would not sleep for most of them.
- */
-static void single_events_are_held_rarely_and_not_for_ever(void)
-{
-	with_setting(SPIN_SETTING, "0", take_single_events, NULL);
 }
 
 static int try_ioctl(int fd, unsigned long cmd, void *arg)
