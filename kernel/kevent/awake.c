@@ -3,10 +3,11 @@
  * Events that keep the system awake: KEVENT_REQ_STAY_AWAKE
  *
  * From the event of such a watch until a consumer has it, and comes back for more,
- * the system is not suspended. A queue has one wakeup source for all its watches. It
- * is active from the first event on. It is relaxed by a consumer's call when three
- * things are true: no such watch waits to be delivered, none was delivered since the
- * call began, and the ring has no unread entry from before that.
+ * the system is not suspended. A queue has one wakeup source for all its watches: the
+ * event of a one-shot watch is processed when the watch is gone. The source is active
+ * from the first event on. It is relaxed by a consumer's call when three things are
+ * true: no watch of the queue waits to be delivered, no such event was delivered since
+ * the call began, and the ring has no unread entry from before that.
  */
 
 #include <linux/capability.h>
@@ -17,7 +18,6 @@
 #include "awake.h"
 #include "charge.h"
 #include "mapping.h"
-#include "state.h"
 
 /* A wakeup source with its device, and a folder of ten files in sysfs */
 #define KEVENT_AWAKE_BYTES						\
@@ -65,31 +65,25 @@ void kevent_awake_stop(struct kevent_queue *q)
 	kevent_uncharge(q->owner, KEVENT_AWAKE_BYTES);
 }
 
-/* Ready watches that are looked at. With more, one is taken to be of this kind. */
-#define KEVENT_AWAKE_LOOKS	64
-
-/* May one of the watches that wait to be delivered be one that keeps it awake? */
-static bool kevent_awake_pending(const struct kevent_queue *q)
+/**
+ * kevent_stay_awake - a watch that keeps the system awake is ready
+ * @q: the queue
+ */
+void kevent_stay_awake(struct kevent_queue *q)
 {
-	unsigned int left = KEVENT_AWAKE_LOOKS;
-	const struct kevent *ke;
-
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->nr_taken)
-		return true;
-	list_for_each_entry(ke, &q->ready, link)
-		if (!left-- || kevent_is_awake(ke))
-			return true;
-	return false;
+	__pm_stay_awake(q->wakeup);
 }
 
-/* What has been delivered is in the ring up to here, or in buffers. */
-static void kevent_awake_mark(struct kevent_queue *q)
+/**
+ * kevent_awake_delivered - user memory has the event of such a watch
+ * @q: the queue
+ */
+void kevent_awake_delivered(struct kevent_queue *q)
 {
-	if (!q->awake_new || kevent_awake_pending(q))
-		return;
-	q->awake_new = false;
+	kevent_stay_awake(q);
+	q->awake_new = true;
 	q->awake_pos = q->ring.kidx;
 }
 
@@ -98,7 +92,7 @@ void __kevent_awake_begin(struct kevent_queue *q)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_awake_mark(q);
+	q->awake_new = false;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
@@ -112,17 +106,13 @@ static bool kevent_awake_unread(struct kevent_queue *q)
 	return q->ring.uidx < q->awake_pos;
 }
 
-void __kevent_awake_end(struct kevent_queue *q, bool nothing)
+void __kevent_awake_end(struct kevent_queue *q)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (nothing)
-		kevent_awake_mark(q);
-	if (q->awake && !q->awake_new && !kevent_awake_pending(q) &&
-	    !kevent_awake_unread(q)) {
-		WRITE_ONCE(q->awake, false);
+	if (!q->awake_new && list_empty(&q->ready) && !q->nr_taken &&
+	    !kevent_awake_unread(q))
 		__pm_relax(q->wakeup);
-	}
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }

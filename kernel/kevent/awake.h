@@ -14,8 +14,10 @@
 
 int kevent_awake_prepare(struct kevent_queue *q);
 void kevent_awake_stop(struct kevent_queue *q);
+void kevent_stay_awake(struct kevent_queue *q);
+void kevent_awake_delivered(struct kevent_queue *q);
 void __kevent_awake_begin(struct kevent_queue *q);
-void __kevent_awake_end(struct kevent_queue *q, bool nothing);
+void __kevent_awake_end(struct kevent_queue *q);
 
 /**
  * kevent_awake_begin - a consumer has come back, before it collects
@@ -23,19 +25,18 @@ void __kevent_awake_end(struct kevent_queue *q, bool nothing);
  */
 static inline void kevent_awake_begin(struct kevent_queue *q)
 {
-	if (unlikely(READ_ONCE(q->awake)))
+	if (unlikely(READ_ONCE(q->wakeup)))
 		__kevent_awake_begin(q);
 }
 
 /**
  * kevent_awake_end - it has collected
  * @q: the queue
- * @nothing: its call has no event so far
  */
-static inline void kevent_awake_end(struct kevent_queue *q, bool nothing)
+static inline void kevent_awake_end(struct kevent_queue *q)
 {
-	if (unlikely(READ_ONCE(q->awake)))
-		__kevent_awake_end(q, nothing);
+	if (unlikely(READ_ONCE(q->wakeup)))
+		__kevent_awake_end(q);
 }
 
 #else
@@ -46,8 +47,10 @@ static inline int kevent_awake_prepare(struct kevent_queue *q)
 }
 
 static inline void kevent_awake_stop(struct kevent_queue *q) {}
+static inline void kevent_stay_awake(struct kevent_queue *q) {}
+static inline void kevent_awake_delivered(struct kevent_queue *q) {}
 static inline void kevent_awake_begin(struct kevent_queue *q) {}
-static inline void kevent_awake_end(struct kevent_queue *q, bool nothing) {}
+static inline void kevent_awake_end(struct kevent_queue *q) {}
 
 #endif /* CONFIG_PM_SLEEP */
 

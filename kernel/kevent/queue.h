@@ -103,10 +103,9 @@ struct kevent_busy {
  *		%KEVENT_LOOKS_UNKNOWN
  * @askers:	R: of @sleepers those who came while @nr_taken was not 0. The next consumer
  *		that comes back from looking wakes them to collect once more
- * @awake:	R: @wakeup is active. Peeked at without the lock
- * @awake_new:	R: an event for which it is was reported, or delivered, since a
- *		consumer came back
- * @awake_pos:	R: ring position after the newest entry of one before that
+ * @awake_new:	R: an event for which @wakeup is active was delivered since a consumer
+ *		came back
+ * @awake_pos:	R: where the ring was then
  * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @consumer:	R: the thread that last waited for the ring, or created it; see
@@ -180,7 +179,6 @@ struct kevent_queue {
 	u32			nr_taken;
 	u32			looks;
 	struct list_head	askers;
-	u8			awake;
 	bool			awake_new;
 	u64			awake_pos;
 	u64			ino;

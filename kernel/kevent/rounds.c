@@ -11,6 +11,7 @@
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
+#include "awake.h"
 #include "call.h"
 #include "collect.h"
 #include "find.h"
@@ -229,7 +230,7 @@ static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 	}
 	ke->ready = 0;
 	if (unlikely(kevent_is_awake(ke)))
-		kevent_stay_awake(r->q);
+		kevent_awake_delivered(r->q);
 	if (likely(kevent_is_level(ke) && !kevent_source_of(ke)->delivered &&
 		   !(ke->req_flags & (KEVENT_REQ_ONESHOT |
 				      KEVENT_REQ_DISPATCH)))) {

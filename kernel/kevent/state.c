@@ -61,10 +61,9 @@
  */
 
 #include <linux/bug.h>
-#include <linux/device.h>
-#include <linux/pm_wakeup.h>
 #include <trace/events/kevent.h>
 
+#include "awake.h"
 #include "coalesce.h"
 #include "more.h"
 #include "state.h"
@@ -191,23 +190,6 @@ bool kevent_hand_over(struct kevent *ke)
 }
 
 /* What happens to a watch */
-
-/**
- * kevent_stay_awake - a watch that keeps the system awake has something to report
- * @q: the queue
- *
- * For each watch that becomes ready, and again for each that is delivered.
- */
-void kevent_stay_awake(struct kevent_queue *q)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	q->awake_new = true;
-	if (q->awake)
-		return;
-	WRITE_ONCE(q->awake, true);
-	__pm_stay_awake(q->wakeup);
-}
 
 /* Put it on the ready list once, and wake a consumer if it was not there. */
 static void kevent_enqueue(struct kevent *ke)
@@ -479,7 +461,7 @@ bool kevent_take_back(struct kevent *ke, bool copied)
 	ke->state &= ~(KE_BUSY | KE_STALE);
 	if (copied && !stale) {
 		if (kevent_is_awake(ke))
-			kevent_stay_awake(ke->queue);
+			kevent_awake_delivered(ke->queue);
 		kevent_delivered(ke, 1);
 		return true;
 	}

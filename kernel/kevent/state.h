@@ -379,7 +379,6 @@ void kevent_end_late(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);
 
 /* state.c: what happens to a watch */
-void kevent_stay_awake(struct kevent_queue *q);
 void kevent_report(struct kevent *ke);
 void kevent_ready_locked(struct kevent *ke, u32 mask);
 void kevent_look_locked(struct kevent *ke);

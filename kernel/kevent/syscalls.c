@@ -119,7 +119,7 @@ static noinline int kevent_get_more(struct kevent_queue *q, struct kring *buf,
 		if (ret > 0)
 			total += ret;
 		if (!total)
-			kevent_awake_end(q, true);
+			kevent_awake_end(q);
 	}
 	if (total || ret == -ETIME || ret == -ECANCELED)
 		return total;
@@ -133,7 +133,7 @@ static __always_inline int kevent_get(struct kevent_queue *q, struct kring *buf,
 
 	kevent_awake_begin(q);
 	ret = kevent_collect(q, buf, buf->size, true);
-	kevent_awake_end(q, ret <= 0);
+	kevent_awake_end(q);
 	if (likely(ret >= (int)min_nr))
 		return ret;
 	return kevent_get_more(q, buf, min_nr, until, ret);
@@ -242,7 +242,7 @@ kevent_fill_ring(struct kevent_queue *q, u32 num,
 		first = false;
 		ret = kevent_collect(q, &q->ring, num, ret);
 		if (!ret)
-			kevent_awake_end(q, true);
+			kevent_awake_end(q);
 	}
 }
 
@@ -360,7 +360,7 @@ static int kevent_wait_ring(struct kevent_queue *q, u32 num,
 	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
 	kevent_awake_begin(q);
 	ret = kevent_collect(q, &q->ring, num, true);
-	kevent_awake_end(q, !ret);
+	kevent_awake_end(q);
 	stored = kevent_stored(q, news->old_kidx);
 	if (stored < news->min_nr) {
 		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,

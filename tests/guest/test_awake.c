@@ -130,6 +130,39 @@ static void event_that_is_over_is_released(struct queue *q)
 	CHECK_RELEASED();
 }
 
+static long take_one(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	return q->size ? wait_ring(q, 1, -1) :
+			 get_events(q->fd, 1, 1, -1, &ev);
+}
+
+/* A consumer that was woken for it finds nothing, and sleeps again. */
+static void event_that_is_over_before_a_look_is_released(struct queue *q)
+{
+	struct waiter w = { .q = q };
+	uint64_t start;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, STAY_AWAKE, 1), 0);
+	CHECK(start_in_window(&w.actor, "asleep", take_one, q));
+	put_byte(fd[1]);
+	CHECK_AWAKE();
+	CHECK_EQ(take_bytes(fd[0]), 1);
+	window_release();
+	start = now_ns();
+	while (source_of(getpid(), ACTIVE_MS) && patient(start, PATIENCE_MS))
+		;
+	CHECK_RELEASED();
+	CHECK(sleeps_in(w.actor.tid, q->size ? __NR_kevent_wait :
+					       __NR_kevent_get_events));
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+}
+
 static void event_that_is_handed_back_holds(struct queue *q)
 {
 	int fd[2];
@@ -166,6 +199,32 @@ static void other_events_do_not_hold(struct queue *q)
 		CHECK_EQ(wait_ring(q, 1, 0), 1);
 	else
 		MUST_EVENT(q, &ev);
+	CHECK_RELEASED();
+}
+
+/* The consumer is back, and takes another event than that which it still has to take. */
+static void event_that_waits_holds(struct queue *q)
+{
+	struct ukevent ev;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 2), 0);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, ET | STAY_AWAKE, 1), 0);
+	MUST_EQ(mark_user(q->fd, 1, 1), 1);
+	put_byte(fd[1]);
+	if (q->size)
+		CHECK_EQ(wait_ring(q, 1, 0), 1);
+	else
+		MUST_EVENT(q, &ev);
+	CHECK_AWAKE();
+	if (q->size)
+		MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.ptr, 2);
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(ev.ptr, 1);
+	CHECK_AWAKE();
+	CHECK_NO_EVENT(q);
 	CHECK_RELEASED();
 }
 
@@ -340,8 +399,10 @@ static const struct test_case cases[] = {
 	TEST_EACH(level_holds_while_it_is_reported),
 	TEST_EACH(oneshot_holds_too),
 	TEST_EACH(event_that_is_over_is_released),
+	TEST_EACH(event_that_is_over_before_a_look_is_released),
 	TEST_EACH(event_that_is_handed_back_holds),
 	TEST_EACH(other_events_do_not_hold),
+	TEST_EACH(event_that_waits_holds),
 	TEST_EACH(marks_and_timers_hold),
 	TEST(unread_entry_holds),
 	TEST_EACH(modify_sets_and_clears_it),
