@@ -128,6 +128,19 @@ static inline int kevent_limit_join(struct kevent_limit **where, u32 max,
 
 static inline void kevent_limit_leave(const struct kevent_limit *l) {}
 static inline void kevent_limit_put(struct kevent_limit *l) {}
+
+static inline bool kevent_limit_try(struct kevent_member *m)
+{
+	return true;
+}
+
+static inline int kevent_limit_park(struct kevent_member *m, int why)
+{
+	return 0;
+}
+
+static inline void kevent_limit_unparked(struct kevent_member *m) {}
+static inline void kevent_limit_go_on(struct kevent_member *m) {}
 static inline void kevent_limit_rest(struct kevent_member *m) {}
 
 static inline bool kevent_limit_request(struct kevent_limit *l)

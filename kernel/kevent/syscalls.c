@@ -19,11 +19,9 @@
 #include "fops.h"
 #include "limit.h"
 #include "mapping.h"
-#include "park.h"
 #include "queue.h"
 #include "settings.h"
 #include "wait.h"
-#include "window.h"
 
 /* kevent_init() */
 
@@ -94,37 +92,7 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 	return ret;
 }
 
-/* Waiting */
-
-/* There is less than a consumer wants; @ret is what a first collection said. */
-static noinline int kevent_get_more(struct kevent_queue *q, struct kring *buf,
-				    u32 min_nr, struct kevent_deadline *until,
-				    int ret)
-{
-	struct kevent_looks looks = KEVENT_LOOKS_INIT;
-	u32 total = max(ret, 0);
-	bool first = true;
-
-	if (ret >= 0)
-		kevent_deadline_start(until);
-	while (ret >= 0 && total < min_nr) {
-		ret = first ? 0 : kevent_try_again(until, &looks);
-		if (!ret)
-			ret = kevent_sleep(q, NULL, until, &looks);
-		if (ret && ret != KEVENT_SLEPT_LOOK)
-			break;
-		first = false;
-		/* One call reports a level watch once. */
-		ret = kevent_collect(q, buf, buf->size - total, ret && !total);
-		if (ret > 0)
-			total += ret;
-		if (!total)
-			kevent_awake_end(q);
-	}
-	if (total || ret == -ETIME || ret == -ECANCELED)
-		return total;
-	return ret;
-}
+/* Waiting: the loops are in wait.c */
 
 static __always_inline int kevent_get(struct kevent_queue *q, struct kring *buf,
 				      u32 min_nr, struct kevent_deadline *until)
@@ -207,100 +175,6 @@ static __always_inline int kevent_check_ring(const struct file *file)
 	if (likely(READ_ONCE(q->ring_mm) == current->mm))
 		return 0;
 	return kevent_look_for_ring(q);
-}
-
-/*
- * Sleep and collect until there are @news; @ret is what a first collection said.
- * Returns 0, or what ended the wait early; entries may have been stored in any
- * case.
- */
-static __always_inline int
-kevent_fill_ring(struct kevent_queue *q, u32 num,
-		 const struct kevent_news *news,
-		 const struct kevent_deadline *until, int ret)
-{
-	struct kevent_looks looks = KEVENT_LOOKS_INIT;
-	bool first = true;
-
-	for (;;) {
-		/* Nothing is in the ring when one that waits for any comes here. */
-		if ((ret || !first || news->min_nr > 1) &&
-		    (ret < 0 || kevent_has_news(q, news)))
-			return min(ret, 0);
-		/* Others may want what is not enough for this one. */
-		if (ret) {
-			kevent_window(q, KEVENT_WINDOW_STORED);
-			kevent_wake_others(q, ret);
-		}
-		ret = first ? 0 : kevent_try_again(until, &looks);
-		if (!ret)
-			ret = kevent_sleep(q, news, until, &looks);
-		if (unlikely(news->member))
-			ret = kevent_park_awoke(q, news->member, until, ret);
-		if (ret && ret != KEVENT_SLEPT_LOOK)
-			return min(ret, 0);
-		first = false;
-		ret = kevent_collect(q, &q->ring, num, ret);
-		if (!ret)
-			kevent_awake_end(q);
-	}
-}
-
-/* Wait until the limit lets the consumer go on, if one holds: 0, or why it does not. */
-static int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
-			struct kevent_deadline *until)
-{
-	if (likely(!news->member))
-		return 0;
-	kevent_deadline_start(until);
-	return min(kevent_park_enter(q, news->member, until), 0);
-}
-
-/* For @news->min_nr first, and then for any */
-static noinline int kevent_wait_for_some(struct kevent_queue *q, u32 num,
-					 struct kevent_news *news,
-					 u64 min_wait_ns,
-					 struct kevent_deadline *until, int ret)
-{
-	struct kevent_deadline first_until;
-
-	if (kevent_deadline_sooner(until, min_wait_ns, &first_until)) {
-		ret = kevent_fill_ring(q, num, news, &first_until, ret);
-		if (ret != -ETIME)
-			return ret;
-		news->min_nr = 1;
-		ret = kevent_enter(q, news, until);
-		if (ret)
-			return ret;
-		if (kevent_has_news(q, news))
-			return 0;
-		ret = 0;
-	}
-	return kevent_fill_ring(q, num, news, until, ret);
-}
-
-/* The current thread waits without a limit: it is no member of this queue's group. */
-static void kevent_leave_group(struct kevent_queue *q)
-{
-	struct kevent_limit *limit = kevent_limit_peek(&q->limit);
-
-	if (limit)
-		kevent_limit_leave(limit);
-}
-
-/* There is less than a consumer wants; @ret is what a first collection said. */
-static noinline int kevent_wait_for_more(struct kevent_queue *q, u32 num,
-					 struct kevent_news *news,
-					 u64 min_wait_ns,
-					 struct kevent_deadline *until, int ret)
-{
-	kevent_deadline_start(until);
-	if (kevent_may_be_member() && !news->member && !until->nowait)
-		kevent_leave_group(q);
-	if (unlikely(news->min_nr > 1))
-		return kevent_wait_for_some(q, num, news, min_wait_ns, until,
-					    ret);
-	return kevent_fill_ring(q, num, news, until, ret);
 }
 
 /* Entries in the ring that nobody has taken? */
