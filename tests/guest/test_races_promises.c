@@ -416,9 +416,24 @@ static void *want_none(void *arg)
 	return NULL;
 }
 
+/* However slow the machine is, some more come or go in a while. */
+static void await_waiting(struct crowd *c, unsigned int nr)
+{
+	unsigned int now, last = UINT_MAX;
+	uint64_t start = now_ns();
+
+	while ((now = fdinfo(c->q.fd, "kevent-waiting")) != nr) {
+		if (now != last)
+			start = now_ns();
+		last = now;
+		if (!nr)
+			MUST_EQ(kevent_ctl(c->q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+		MUST(patient(start, PATIENCE_MS));
+	}
+}
+
 static void add_sleepers(struct crowd *c, unsigned int nr)
 {
-	uint64_t start = now_ns();
 	pthread_attr_t attr;
 
 	MUST_EQ(pthread_attr_init(&attr), 0);
@@ -428,8 +443,7 @@ static void add_sleepers(struct crowd *c, unsigned int nr)
 				       c->nr % 4 == 3 ? want_none : want_more,
 				       c), 0);
 	pthread_attr_destroy(&attr);
-	while (fdinfo(c->q.fd, "kevent-waiting") != nr)
-		MUST(patient(start, 6 * PATIENCE_MS));
+	await_waiting(c, nr);
 }
 
 /* The fastest of some: others have waited for a CPU. */
@@ -452,8 +466,8 @@ static uint64_t write_ns(struct crowd *c)
 
 static void wake_up_takes_no_longer_with_sleepers(void)
 {
-	uint64_t start = now_ns(), few, many;
 	struct crowd *c = calloc(1, sizeof(*c));
+	uint64_t few, many;
 	unsigned int i;
 
 	MUST(c);
@@ -469,10 +483,7 @@ static void wake_up_takes_no_longer_with_sleepers(void)
 	note("write(): %llu ns with %u sleepers, %llu with %u",
 	     (unsigned long long)few, FEW, (unsigned long long)many, MANY);
 	CHECK(many < 3 * few + 20000);
-	while (fdinfo(c->q.fd, "kevent-waiting")) {
-		MUST_EQ(kevent_ctl(c->q.fd, KEVENT_CTL_READY, 0, NULL), 0);
-		MUST(patient(start, 12 * PATIENCE_MS));
-	}
+	await_waiting(c, 0);
 	for (i = 0; i < MANY; i++)
 		pthread_join(c->sleeper[i], NULL);
 	close_queue(&c->q);
