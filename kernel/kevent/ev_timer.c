@@ -209,22 +209,6 @@ static void ev_timer_start(struct kevent_timer *kt)
 		ev_clock_program(clock, kt->node.expires, false);
 }
 
-/*
- * timerqueue_del(), with a short way for the first one, which most expiries are of. It has
- * no left child, so its right one, if any, is red and has no children: that comes next, or
- * its parent does.
- */
-static void ev_clock_erase(struct kevent_clock *clock, struct timerqueue_node *timer)
-{
-	struct rb_root_cached *root = &clock->running.rb_root;
-	struct rb_node *node = &timer->node;
-
-	if (root->rb_leftmost == node)
-		root->rb_leftmost = node->rb_right ?: rb_parent(node);
-	rb_erase(node, &root->rb_root);
-	RB_CLEAR_NODE(node);
-}
-
 static void ev_timer_stop(struct kevent_timer *kt)
 {
 	struct kevent_clock *clock = kt->clock;
@@ -236,7 +220,7 @@ static void ev_timer_stop(struct kevent_timer *kt)
 	if (clock->last == &kt->node)
 		clock->last = rb_entry_safe(rb_prev(&kt->node.node),
 					    struct timerqueue_node, node);
-	ev_clock_erase(clock, &kt->node);
+	timerqueue_del(&clock->running, &kt->node);
 }
 
 /* The clock was set, for the @settings-th time. */
