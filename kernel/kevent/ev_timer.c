@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers: watches in a tree per queue and clock, which has one or two hrtimers
+ * Timers: watches in a tree per queue and clock, which has one hrtimer
  *
  * However many expire at one instant, neither interrupts nor other tasks wait for all of
  * them: the hrtimer expires in softirq context, deals with a slice under each hold of
  * ready_lock, and after a few of these comes back later.
- *
- * A softirq takes time to begin. So CLOCK_MONOTONIC has a second hrtimer, which
- * expires in the hard interrupt, for a timer that is alone: it deals with very few,
- * leaves the rest to the softirq, and only some queues of each user have it.
  *
  * A periodic timer does not restart itself. Its expiry makes the watch ready,
  * and delivery of the event moves the timer past what has been counted and
@@ -25,7 +21,6 @@
 #include <linux/workqueue.h>
 
 #include "source.h"
-#include "tally.h"
 #include "timers.h"
 #include "window.h"
 
@@ -50,9 +45,6 @@
  */
 #define EV_TIMER_BEHIND		128
 #define EV_TIMER_LONGER		3
-/* Of a hard interrupt; and queues of a user that have them, maybe at one instant */
-#define EV_TIMER_PROMPT		2
-#define EV_TIMER_PROMPT_QUEUES	32
 
 static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
 	[EV_MONOTONIC]	= CLOCK_MONOTONIC,
@@ -164,15 +156,12 @@ static u64 ev_clock_look(void)
 	return settings;
 }
 
-static void ev_clock_program(struct kevent_clock *clock, ktime_t at, bool soft)
+static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
 {
 	lockdep_assert_held(&clock->queue->ready_lock);
 
 	clock->at = at;
-	if (soft || !clock->prompt)
-		hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
-	else
-		hrtimer_start(clock->prompt, at, HRTIMER_MODE_ABS);
+	hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
 }
 
 /*
@@ -206,7 +195,7 @@ static void ev_timer_start(struct kevent_timer *kt)
 
 	if (ev_clock_insert(clock, &kt->node) &&
 	    kt->node.expires < clock->at)
-		ev_clock_program(clock, kt->node.expires, false);
+		ev_clock_program(clock, kt->node.expires);
 }
 
 static void ev_timer_stop(struct kevent_timer *kt)
@@ -279,31 +268,22 @@ static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now,
 	return false;
 }
 
-static struct timerqueue_node *ev_clock_first(struct kevent_clock *clock)
-{
-	lockdep_assert_held(&clock->queue->ready_lock);
-
-	return timerqueue_getnext(&clock->running);
-}
-
-/*
- * A timer that comes soon is left to the softirq, too: hard interrupts that follow each
- * other would leave no time to tasks.
- */
+/* Start the hrtimer anew. */
 static void ev_clock_start(struct kevent_clock *clock, ktime_t now, bool more)
 {
-	struct timerqueue_node *node = ev_clock_first(clock);
-	ktime_t later = ktime_add(now, EV_TIMER_PAUSE_NS << clock->longer);
+	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
+
+	lockdep_assert_held(&clock->queue->ready_lock);
 
 	clock->at = KTIME_MAX;
 	if (!node)
 		return;
 	if (!more) {
-		ev_clock_program(clock, node->expires, node->expires < later);
+		ev_clock_program(clock, node->expires);
 		return;
 	}
 	WRITE_ONCE(clock->queue->overdue, true);
-	ev_clock_program(clock, later, true);
+	ev_clock_program(clock, ktime_add(now, EV_TIMER_PAUSE_NS << clock->longer));
 }
 
 /* The softirq is through, or a task in its place. */
@@ -383,47 +363,6 @@ void kevent_timers_expire(struct kevent_queue *q)
 	}
 }
 
-/* The hard interrupt is through. Others start @prompt under ready_lock only. */
-static enum hrtimer_restart ev_prompt_next(struct kevent_clock *clock,
-					   ktime_t now)
-{
-	struct timerqueue_node *node = ev_clock_first(clock);
-	struct hrtimer *prompt = clock->prompt;
-	bool soon;
-
-	clock->at = KTIME_MAX;
-	if (!node)
-		return HRTIMER_NORESTART;
-	soon = node->expires < ktime_add(now, EV_TIMER_PAUSE_NS);
-	if (soon || hrtimer_is_queued(prompt)) {
-		ev_clock_program(clock, node->expires, soon);
-		return HRTIMER_NORESTART;
-	}
-	clock->at = node->expires;
-	hrtimer_set_expires(prompt, node->expires);
-	return HRTIMER_RESTART;
-}
-
-static enum hrtimer_restart ev_prompt_fn(struct hrtimer *timer)
-{
-	struct kevent_timers *timers = container_of(timer, struct kevent_timers,
-						    prompt);
-	struct kevent_clock *clock = &timers->clocks[EV_MONOTONIC];
-	struct kevent_queue *q = clock->queue;
-	enum hrtimer_restart restart;
-	unsigned long flags;
-	ktime_t now;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	/* It is at least as late as that, unless others have started it since. */
-	now = hrtimer_is_queued(timer) ? ktime_get() :
-					 hrtimer_get_expires(timer);
-	ev_clock_expire(clock, now, EV_TIMER_PROMPT);
-	restart = ev_prompt_next(clock, now);
-	kevent_unlock(q, flags);
-	return restart;
-}
-
 static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, clockid_t id)
 {
 	clock->queue = q;
@@ -432,21 +371,6 @@ static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, cl
 	timerqueue_init_head(&clock->running);
 	hrtimer_init(&clock->timer, id, HRTIMER_MODE_ABS_SOFT);
 	clock->timer.function = ev_clock_fn;
-}
-
-/* Without high resolution timers the softirq is not later. */
-static void ev_prompt_init(struct kevent_timers *timers)
-{
-	timers->tally = ERR_PTR(-ENOSPC);
-	if (hrtimer_resolution > EV_TIMER_PAUSE_NS)
-		return;
-	timers->tally = kevent_tally_get(timers->queue->owner, ev_clock_ids,
-					 EV_TIMER_PROMPT_QUEUES);
-	if (IS_ERR(timers->tally))
-		return;
-	hrtimer_init(&timers->prompt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	timers->prompt.function = ev_prompt_fn;
-	timers->clocks[EV_MONOTONIC].prompt = &timers->prompt;
 }
 
 static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
@@ -463,13 +387,11 @@ static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 	INIT_LIST_HEAD(&timers->link);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
 		ev_clock_init(&timers->clocks[i], q, ev_clock_ids[i]);
-	ev_prompt_init(timers);
 	return timers;
 }
 
 static void ev_timers_free(struct kevent_timers *timers)
 {
-	kevent_tally_put(timers->tally);
 	kevent_uncharge(timers->queue->owner, EV_TIMERS_COST);
 	kfree(timers);
 }
@@ -539,8 +461,6 @@ void kevent_timers_stop(struct kevent_queue *q)
 	spin_unlock_irqrestore(&ev_timers_lock, flags);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
 		hrtimer_cancel(&timers->clocks[i].timer);
-	if (timers->clocks[EV_MONOTONIC].prompt)
-		hrtimer_cancel(&timers->prompt);
 	ev_timers_put(timers);
 }
 

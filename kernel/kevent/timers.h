@@ -12,7 +12,6 @@
 #include <linux/timerqueue.h>
 
 #include "kevent.h"
-#include "tally.h"
 
 enum ev_clock {
 	EV_MONOTONIC,
@@ -26,20 +25,18 @@ enum ev_clock {
  * struct kevent_clock - the timers of a queue that go by one clock
  * @timer:	started under ready_lock, with a timer in @running: never after
  *		kevent_remove_all(). Expires in softirq context
- * @prompt:	I: likewise, expires in the hard interrupt; NULL without one
  * @queue:	I: the queue
  * @running:	R: the timers that run, in time of this clock. As many as the
  *		user may have watches
  * @last:	R: the last of @running
- * @at:		R: when @timer or @prompt expires, at the latest. Inserting an earlier
- *		one starts one of them anew. Removing the first one leaves them
- *		alone: their callback then finds less to do, or nothing
+ * @at:		R: when @timer expires, at the latest. Inserting an earlier timer
+ *		starts it anew. Removing the first one leaves it alone: its
+ *		callback then finds less to do, or nothing
  * @longer:	R: how often the pause of the soft interrupt was doubled
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
 	struct hrtimer		timer;
-	struct hrtimer		*prompt;
 	struct kevent_queue	*queue;
 	struct timerqueue_head	running;
 	struct timerqueue_node	*last;
@@ -51,8 +48,6 @@ struct kevent_clock {
 /**
  * struct kevent_timers - what a queue with timers has
  * @clocks:	by enum ev_clock
- * @prompt:	of CLOCK_MONOTONIC; unused without a @tally
- * @tally:	I: counts the queues of the user that have @prompt
  * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
  * @refs:	one for the file of the queue, one for the work that looks at it
  * @on_set:	R: timers to cancel when the clock is set, those that know of the
@@ -63,8 +58,6 @@ struct kevent_clock {
  */
 struct kevent_timers {
 	struct kevent_clock	clocks[EV_NR_CLOCKS];
-	struct hrtimer		prompt;
-	struct kevent_tally	*tally;
 	struct kevent_queue	*queue;
 	refcount_t		refs;
 	struct list_head	on_set;
@@ -72,8 +65,7 @@ struct kevent_timers {
 };
 
 /* Charged with the first timer of a queue, until its file is gone */
-#define EV_TIMERS_COST							\
-	(kmalloc_size_roundup(sizeof(struct kevent_timers)) + KEVENT_TALLY_BYTES)
+#define EV_TIMERS_COST	kmalloc_size_roundup(sizeof(struct kevent_timers))
 
 /**
  * struct kevent_timer - a watch that is a timer
