@@ -39,12 +39,6 @@
 #define EV_TIMER_SLICES		4
 #define EV_TIMER_SLICES_LOW_RES	64
 #define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
-/*
- * A queue with so many events that wait has a consumer that does not keep up. It is left
- * more of the CPU, and expires timers itself: each pause is twice as long, up to 400 us.
- */
-#define EV_TIMER_BEHIND		128
-#define EV_TIMER_LONGER		3
 
 static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
 	[EV_MONOTONIC]	= CLOCK_MONOTONIC,
@@ -268,8 +262,8 @@ static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now,
 	return false;
 }
 
-/* Start the hrtimer anew. */
-static void ev_clock_start(struct kevent_clock *clock, ktime_t now, bool more)
+/* Start the hrtimer anew: it is through, or the clock was set. */
+static void ev_clock_next(struct kevent_clock *clock, bool more)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
 
@@ -283,16 +277,8 @@ static void ev_clock_start(struct kevent_clock *clock, ktime_t now, bool more)
 		return;
 	}
 	WRITE_ONCE(clock->queue->overdue, true);
-	ev_clock_program(clock, ktime_add(now, EV_TIMER_PAUSE_NS << clock->longer));
-}
-
-/* The softirq is through, or a task in its place. */
-static void ev_clock_next(struct kevent_clock *clock, ktime_t now, bool more)
-{
-	bool behind = more && clock->queue->nr_listed >= EV_TIMER_BEHIND;
-
-	clock->longer = behind ? min(clock->longer + 1, EV_TIMER_LONGER) : 0;
-	ev_clock_start(clock, now, more);
+	ev_clock_program(clock, ktime_add_ns(kevent_clock_now(clock->id),
+					     EV_TIMER_PAUSE_NS));
 }
 
 static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
@@ -311,7 +297,7 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 		now = kevent_clock_now(clock->id);
 		more = ev_clock_expire(clock, now, EV_TIMER_SLICE);
 		if (!more || !--slices)
-			ev_clock_next(clock, now, more);
+			ev_clock_next(clock, more);
 		kevent_unlock(q, flags);
 		kevent_window(q, KEVENT_WINDOW_SLICE);
 	} while (more && slices);
@@ -332,9 +318,6 @@ static bool ev_clock_expire_some(struct kevent_clock *clock)
 	spin_lock_irq(&q->ready_lock);
 	now = kevent_clock_now(clock->id);
 	more = ev_clock_expire(clock, now, EV_TIMER_SLICE);
-	/* It may be far away. */
-	if (!more && clock->longer)
-		ev_clock_next(clock, now, false);
 	kevent_unlock_irq(q);
 	return more;
 }
@@ -638,7 +621,7 @@ static void ev_clocks_restart(struct kevent_timers *timers)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
-		ev_clock_next(&timers->clocks[i], 0, false);
+		ev_clock_next(&timers->clocks[i], false);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 

@@ -32,7 +32,6 @@ enum ev_clock {
  * @at:		R: when @timer expires, at the latest. Inserting an earlier timer
  *		starts it anew. Removing the first one leaves it alone: its
  *		callback then finds less to do, or nothing
- * @longer:	R: how often the pause of the soft interrupt was doubled
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
@@ -41,7 +40,6 @@ struct kevent_clock {
 	struct timerqueue_head	running;
 	struct timerqueue_node	*last;
 	ktime_t			at;
-	int			longer;
 	clockid_t		id;
 };
 
