@@ -419,17 +419,11 @@ static __always_inline int kevent_collect_now(struct kevent_queue *q,
 	       kevent_collect_any(q, to, max, relist);
 }
 
-/*
- * What was delivered before this call is removed in it, so that no event waits for that.
- * Timers that others have left come first, to go to the ring at once.
- */
+/* What was delivered before this call is removed in it, so that no event waits for that. */
 static noinline int kevent_catch_up(struct kevent_queue *q, struct kring *to,
 				    u32 max, bool relist)
 {
 	kevent_bury_spent(q);
-	/* Behind what is ready they could not. */
-	if (READ_ONCE(q->overdue) && data_race(list_empty(&q->ready)))
-		kevent_timers_expire(q);
 	if (kevent_is_idle(q, to, relist))
 		return 0;
 	return kevent_collect_now(q, to, max, relist);
@@ -450,7 +444,7 @@ static noinline int kevent_catch_up(struct kevent_queue *q, struct kring *to,
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist)
 {
-	if (unlikely(READ_ONCE(q->nr_spent) || READ_ONCE(q->overdue)))
+	if (kevent_has_spent(q))
 		return kevent_catch_up(q, to, max, relist);
 	if (kevent_is_idle(q, to, relist))
 		return 0;

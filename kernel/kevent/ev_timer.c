@@ -245,10 +245,11 @@ static void ev_timer_expire(struct kevent_timer *kt)
 	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
 }
 
-/* Expire up to @left of what is due. Returns whether there is more. */
-static bool ev_clock_expire(struct kevent_clock *clock, ktime_t now,
-			    unsigned int left)
+/* Expire a slice of what is due. Returns whether there is more. */
+static bool ev_clock_expire(struct kevent_clock *clock)
 {
+	ktime_t now = kevent_clock_now(clock->id);
+	unsigned int left = EV_TIMER_SLICE;
 	struct timerqueue_node *node;
 
 	lockdep_assert_held(&clock->queue->ready_lock);
@@ -272,13 +273,9 @@ static void ev_clock_next(struct kevent_clock *clock, bool more)
 	clock->at = KTIME_MAX;
 	if (!node)
 		return;
-	if (!more) {
-		ev_clock_program(clock, node->expires);
-		return;
-	}
-	WRITE_ONCE(clock->queue->overdue, true);
-	ev_clock_program(clock, ktime_add_ns(kevent_clock_now(clock->id),
-					     EV_TIMER_PAUSE_NS));
+	ev_clock_program(clock, !more ? node->expires :
+			 ktime_add_ns(kevent_clock_now(clock->id),
+				      EV_TIMER_PAUSE_NS));
 }
 
 static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
@@ -289,13 +286,11 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 	unsigned int slices = hrtimer_resolution > EV_TIMER_PAUSE_NS ?
 		EV_TIMER_SLICES_LOW_RES : EV_TIMER_SLICES;
 	unsigned long flags;
-	ktime_t now;
 	bool more;
 
 	do {
 		spin_lock_irqsave(&q->ready_lock, flags);
-		now = kevent_clock_now(clock->id);
-		more = ev_clock_expire(clock, now, EV_TIMER_SLICE);
+		more = ev_clock_expire(clock);
 		if (!more || !--slices)
 			ev_clock_next(clock, more);
 		kevent_unlock(q, flags);
@@ -303,47 +298,6 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	return HRTIMER_NORESTART;
-}
-
-/* Expire a slice of the timers of a clock. Returns whether there are more. */
-static bool ev_clock_expire_some(struct kevent_clock *clock)
-{
-	struct kevent_queue *q = clock->queue;
-	ktime_t now;
-	bool more;
-
-	/* The soft interrupt comes for what is inserted now. */
-	if (!data_race(timerqueue_getnext(&clock->running)))
-		return false;
-	spin_lock_irq(&q->ready_lock);
-	now = kevent_clock_now(clock->id);
-	more = ev_clock_expire(clock, now, EV_TIMER_SLICE);
-	kevent_unlock_irq(q);
-	return more;
-}
-
-/**
- * kevent_timers_expire - a consumer has time for timers that a soft interrupt has left
- * @q: the queue
- *
- * The soft interrupt finds less to do. Expires as many as one of those.
- */
-void kevent_timers_expire(struct kevent_queue *q)
-{
-	struct kevent_clock *clock = q->timers->clocks;
-	unsigned int slices = EV_TIMER_SLICES;
-	bool more;
-
-	WRITE_ONCE(q->overdue, false);
-	for (; clock < &q->timers->clocks[EV_NR_CLOCKS]; clock++) {
-		do {
-			more = ev_clock_expire_some(clock);
-		} while (more && --slices);
-		if (more) {
-			WRITE_ONCE(q->overdue, true);
-			break;
-		}
-	}
 }
 
 static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, clockid_t id)

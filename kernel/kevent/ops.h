@@ -162,10 +162,8 @@ void kevent_sources_init(void);
 /* ev_timer.c: the queue's file is gone, and its watches are */
 #ifdef CONFIG_KEVENT_TIMER
 void kevent_timers_stop(struct kevent_queue *q);
-void kevent_timers_expire(struct kevent_queue *q);
 #else
 static inline void kevent_timers_stop(struct kevent_queue *q) {}
-static inline void kevent_timers_expire(struct kevent_queue *q) {}
 #endif
 
 /* The source of a watch */

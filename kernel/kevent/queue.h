@@ -84,8 +84,6 @@ struct kevent_busy {
  * @spent:	R: one-shot watches that were delivered, and are dead, until a call
  *		removes them
  * @nr_spent:	R: how many, up to %KEVENT_SPENT_MAX
- * @overdue:	timers are due that a soft interrupt has left. Read and written without a
- *		lock: the next one comes for them in any case
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
@@ -167,7 +165,6 @@ struct kevent_queue {
 	struct list_head	buffer_sleepers;
 	struct list_head	spent;
 	u32			nr_spent;
-	u8			overdue;
 	u32			nr_woken;
 	u32			nr_asleep;
 	u32			wake_rest;
