@@ -5,7 +5,7 @@
  * Most events are of watches whose condition can be looked up under the lock, and
  * whose delivery decides nothing: this file stores each when it has seen it. They
  * need no batch, no list of what is held, no copy of the entry, no second visit.
- * rounds.c does the others.
+ * One-shot watches that are not looked at end here, too. rounds.c does the others.
  */
 
 #include <linux/sched.h>
@@ -81,6 +81,7 @@ bool kevent_may_go_on(void)
  * @full:	there is no room
  * @again:	there may be more than fits into one hold of the lock
  * @flags_err:	the flag of the ring that says whether there is more was not stored
+ * @oneshot:	watches to bury, held, delivered for good; as many as one hold stores
  */
 struct kevent_direct {
 	struct kevent_queue	*q;
@@ -92,6 +93,7 @@ struct kevent_direct {
 	bool			full;
 	bool			again;
 	int			flags_err;
+	struct list_head	oneshot;
 };
 
 /* With LAST_CHECK, too: a watch is stored under the lock under which it was verified. */
@@ -121,30 +123,26 @@ static __always_inline void kevent_settle_direct(struct kevent_direct *d,
 	d->nr++;
 }
 
-/*
- * A one-shot watch may end here, too, if its removal can wait. If there are many, they
- * are removed before the next hold of the lock.
- */
+/* A one-shot watch whose source has said all: it ends here, and is removed without the lock. */
 static noinline bool kevent_direct_last(struct kevent_direct *d,
 					struct kevent *ke)
 {
 	struct ukevent uk __uninitialized;
 
-	if (ke->state != KE_LISTED || !kevent_may_end_late(ke))
+	if (ke->state != KE_LISTED || kevent_source_of(ke)->collect ||
+	    !(ke->req_flags & KEVENT_REQ_ONESHOT))
 		return false;
-	if (d->q->nr_spent >= KEVENT_SPENT_MAX) {
-		d->looks = 0;
-		return true;
-	}
 	kevent_fill(ke, &uk, 0);
-	if (!kring_store_one(d->to, &uk))
+	if (!kring_store(d->to, &uk, 1))
 		return false;
 	trace_kevent_deliver(ke, ke->ready, 1, d->to->user);
 	if (d->to->user)
 		d->q->collected++;
 	else
 		d->q->copied++;
-	kevent_end_late(ke);
+	ke->ready = 0;
+	kevent_delivered(ke, 1);
+	kevent_expire(ke, &d->oneshot);
 	d->looks -= KEVENT_DIRECT_STORE;
 	d->nr++;
 	return true;
@@ -338,13 +336,14 @@ static noinline int kevent_collect_listed(struct kevent_queue *q,
 
 	d.q = q;
 	d.to = to;
+	INIT_LIST_HEAD(&d.oneshot);
 	for (;;) {
 		kevent_direct_locked(&d, max - total, relist);
 		kevent_unlock_irq(q);
+		if (unlikely(!list_empty(&d.oneshot)))
+			kevent_bury_list(&d.oneshot);
 		total += d.nr;
 		relist = false;
-		if (d.again && kevent_has_spent(q))
-			kevent_bury_spent(q);
 		if (!d.again || d.stop || !--holds || !kevent_may_go_on())
 			break;
 		kevent_window(q, KEVENT_WINDOW_AGAIN);
@@ -409,26 +408,6 @@ static noinline int kevent_collect_any(struct kevent_queue *q, struct kring *to,
 	return kevent_collect_listed(q, to, max, relist);
 }
 
-/* Two functions, so that kevent_collect() only jumps and has no stack frame */
-static __always_inline int kevent_collect_now(struct kevent_queue *q,
-					      struct kring *to, u32 max,
-					      bool relist)
-{
-	return relist && kring_is_ring(to) ?
-	       kevent_collect_ring(q, max) :
-	       kevent_collect_any(q, to, max, relist);
-}
-
-/* What was delivered before this call is removed in it, so that no event waits for that. */
-static noinline int kevent_catch_up(struct kevent_queue *q, struct kring *to,
-				    u32 max, bool relist)
-{
-	kevent_bury_spent(q);
-	if (kevent_is_idle(q, to, relist))
-		return 0;
-	return kevent_collect_now(q, to, max, relist);
-}
-
 /**
  * kevent_collect - move events of ready watches to user memory
  * @q: the queue; the caller keeps it alive
@@ -444,11 +423,12 @@ static noinline int kevent_catch_up(struct kevent_queue *q, struct kring *to,
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist)
 {
-	if (kevent_has_spent(q))
-		return kevent_catch_up(q, to, max, relist);
 	if (kevent_is_idle(q, to, relist))
 		return 0;
-	return kevent_collect_now(q, to, max, relist);
+	/* Two functions, so that this one only jumps and has no stack frame */
+	return relist && kring_is_ring(to) ?
+	       kevent_collect_ring(q, max) :
+	       kevent_collect_any(q, to, max, relist);
 }
 
 /**

@@ -239,9 +239,6 @@ static void ev_timer_expire(struct kevent_timer *kt)
 	if (kt->interval)
 		kt->node.expires = ktime_add_safe(kt->node.expires,
 						  kt->interval);
-	else if (kevent_hit_last(&kt->kk.ke, KEVENT_TIMER_FIRED, kt->when,
-				 kt->ticks))
-		return;
 	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
 }
 
@@ -526,7 +523,6 @@ static void ev_timer_delivered(struct kevent *ke)
 
 const struct kevent_source_ops kevent_timer_ops = {
 	.name		= "timer",
-	.ends_late	= true,
 	.marks		= EV_TIMER_ALL,
 	.error		= -ECANCELED,
 	.size		= sizeof(struct kevent_timer),

@@ -319,24 +319,6 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 }
 
 /**
- * kevent_keys_unlink - kevent_key_unlink() of several watches
- * @q: their queue
- * @list: the watches, linked by their link; not long
- */
-void kevent_keys_unlink(struct kevent_queue *q, struct list_head *list)
-{
-	struct kevent_keyed *kk;
-
-	spin_lock(&q->key_lock);
-	/* Not to be moved on with each of them */
-	q->key_next = NULL;
-	list_for_each_entry(kk, list, ke.link)
-		if (!RB_EMPTY_NODE(&kk->node))
-			kevent_key_erase(q, &kk->node);
-	spin_unlock(&q->key_lock);
-}
-
-/**
  * kevent_key_find - look up a watch by type and id
  * @q: the queue
  * @type: its type

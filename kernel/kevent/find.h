@@ -33,7 +33,6 @@ bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 bool kevent_is_current(const struct kevent *ke);
 int kevent_key_link(struct kevent_keyed *kk);
 void kevent_key_unlink(struct kevent_keyed *kk);
-void kevent_keys_unlink(struct kevent_queue *q, struct list_head *list);
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id);
 
 static inline struct kevent_file *to_kevent_file(const struct kevent *ke)

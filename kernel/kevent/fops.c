@@ -248,8 +248,6 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 	struct kevent_queue *q = file->private_data;
 	struct kevent_info info;
 
-	if (kevent_has_spent(q))
-		kevent_bury_spent(q);
 	kevent_info_get(&info, q, proc_pid_ns(file_inode(m->file)->i_sb));
 	seq_printf(m, "kevent-watches:\t%u\n",
 		   kevent_show_watches(m, q, false));

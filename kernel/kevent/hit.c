@@ -123,54 +123,6 @@ kevent_hit_and_wake(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	return true;
 }
 
-/* Nobody merges it, so it does not matter how far consumers are. */
-static __always_inline bool kevent_hit_last_store(struct kevent_queue *q,
-						  struct kevent *ke, u64 id,
-						  u64 data)
-{
-	struct kring_entry uk = {
-		.id		= id,
-		.user		= ke->user,
-		.type		= ke->type,
-		.event		= ke->event,
-		.req_flags	= ke->req_flags,
-		.ready		= lower_32_bits(data),
-		.amount		= upper_32_bits(data),
-	};
-	u64 last = 0;
-	u16 said = 0;
-
-	return kring_push(&q->ring, &uk, &last, &said);
-}
-
-/**
- * kevent_hit_last - store the only event that a watch reports, and end the watch
- * @ke: the watch, of a source with ends_late; under ready_lock
- * @mask: the condition that holds
- * @id: of the entry
- * @data: of the entry
- *
- * Return: false, and nothing has changed, if that is not possible.
- */
-bool kevent_hit_last(struct kevent *ke, u32 mask, u64 id, u64 data)
-{
-	struct kevent_queue *q = ke->queue;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	if (q->nr_spent >= KEVENT_SPENT_MAX || ke->state ||
-	    !(mask & ke->event) || !kevent_may_end_late(ke) ||
-	    !kevent_queue_may_hit_and_wake(q) ||
-	    !kevent_hit_last_store(q, ke, id, data))
-		return false;
-	if (trace_kevent_ready_enabled())
-		kevent_trace_ready(ke, mask, true);
-	if (kevent_sleeps(q))
-		kevent_wake_for(ke, KEVENT_OF_RING);
-	kevent_end_late(ke);
-	return true;
-}
-
 static void kevent_miss(struct kevent *ke, u32 mask)
 {
 	if (kevent_is_checked(ke))

@@ -22,7 +22,6 @@ void kevent_broken(struct kevent *ke);
 int kevent_ready_now(struct kevent *ke, u32 mask);
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain);
 void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
-bool kevent_hit_last(struct kevent *ke, u32 mask, u64 id, u64 data);
 bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 		  u32 chain);
 

@@ -117,14 +117,12 @@ static int kevent_index_pay(struct kevent_index *index)
 
 static void kevent_chain_kfree(struct kevent *ke)
 {
-	void *some[32];
-	size_t nr;
+	void *some[KEVENT_DEAD_MAX];
+	size_t nr = 0;
 
-	while (ke) {
-		for (nr = 0; ke && nr < ARRAY_SIZE(some); ke = ke->next_dead)
-			some[nr++] = ke;
-		kfree_bulk(nr, some);
-	}
+	for (; ke; ke = ke->next_dead)
+		some[nr++] = ke;
+	kfree_bulk(nr, some);
 }
 
 static void kevent_chain_free(struct rcu_head *rcu)
@@ -335,25 +333,6 @@ void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 	xa_unlock(&index->blocks);
 	if (chain)
 		kevent_chain_drop(index, chain);
-}
-
-/**
- * kevent_index_erase_all - kevent_index_erase() of several watches
- * @index: the index
- * @list: the watches, by their link; not empty, and not long
- */
-void kevent_index_erase_all(struct kevent_index *index, struct list_head *list)
-{
-	struct kevent *ke, *chain = NULL;
-
-	xa_lock(&index->blocks);
-	list_for_each_entry(ke, list, link) {
-		kevent_index_clear(index, ke);
-		ke->next_dead = chain;
-		chain = ke;
-	}
-	xa_unlock(&index->blocks);
-	kevent_chain_drop(index, chain);
 }
 
 /**

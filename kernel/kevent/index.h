@@ -39,7 +39,6 @@ void kevent_index_init(struct kevent_index *index);
 void kevent_index_destroy(struct kevent_index *index);
 int kevent_index_insert(struct kevent_index *index, struct kevent *ke);
 void kevent_index_erase(struct kevent_index *index, struct kevent *ke);
-void kevent_index_erase_all(struct kevent_index *index, struct list_head *list);
 struct kevent *kevent_index_next(struct kevent_index *index, u32 *at);
 
 #endif /* _KEVENT_INDEX_H */

@@ -51,9 +51,7 @@ struct obj_cgroup;
  * 4. kevent_free() takes the watch out of the queue's index, which frees it after a
  *    grace period, since lookups run under RCU, returns the user's quota, and drops
  *    the queue reference that the watch held.
- * So a watch that a source or a file still knows has a queue. A one-shot watch without an
- * object is dead when its event is in user memory, and the next call does steps 2 to 4:
- * kevent_end_late().
+ * So a watch that a source or a file still knows has a queue.
  */
 
 /**

@@ -33,8 +33,6 @@ struct kevent_queue;
  * @alone:	collect() makes calls of the program, which take as long as they take. A
  *		consumer looks at one such watch at a time, and not while an entry of it
  *		is unread in the ring
- * @ends_late:	a one-shot watch that was delivered, and is dead, may be removed some
- *		time later: it has no object that would have to be pinned until then
  * @id_high:	most of the second word of an id. For sources with a file
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
@@ -108,7 +106,6 @@ struct kevent_source_ops {
 	bool			plain;
 	bool			whole;
 	bool			alone;
-	bool			ends_late;
 	u32			id_high;
 	u32			flags;
 	u32			marks;
@@ -220,13 +217,6 @@ static inline bool kevent_is_checked(const struct kevent *ke)
 	return kevent_source_of(ke)->level &&
 	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
-}
-
-/* May it be removed some time after its delivery, by kevent_bury_spent()? */
-static inline bool kevent_may_end_late(const struct kevent *ke)
-{
-	return kevent_source_of(ke)->ends_late &&
-	       ke->req_flags & KEVENT_REQ_ONESHOT;
 }
 
 #endif /* _KEVENT_OPS_H */

@@ -39,7 +39,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->askers);
 	INIT_LIST_HEAD(&q->ring_sleepers);
 	INIT_LIST_HEAD(&q->buffer_sleepers);
-	INIT_LIST_HEAD(&q->spent);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
 	kevent_nest_init(&q->nest);
@@ -57,15 +56,14 @@ struct kevent_queue *kevent_queue_alloc(void)
 }
 
 /**
- * kevent_queue_put_some - drop references
+ * kevent_queue_put - drop a reference
  * @q: the queue
- * @nr: how many
  *
  * After the queue's file only watches on their way out have any.
  */
-void kevent_queue_put_some(struct kevent_queue *q, u32 nr)
+void kevent_queue_put(struct kevent_queue *q)
 {
-	if (!refcount_sub_and_test(nr, &q->refs))
+	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
 	kfree(q->crew);
@@ -75,12 +73,6 @@ void kevent_queue_put_some(struct kevent_queue *q, u32 nr)
 	put_pid(q->consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
-}
-
-/* Drop one reference. */
-void kevent_queue_put(struct kevent_queue *q)
-{
-	kevent_queue_put_some(q, 1);
 }
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC

@@ -43,9 +43,6 @@ struct wakeup_source;
  */
 #define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
 
-/* Watches that are dead, charged, and not removed before the next call */
-#define KEVENT_SPENT_MAX	256U
-
 /* For kevent_queue.ring_mm: kernel threads have NULL. */
 #define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
 
@@ -81,9 +78,6 @@ struct kevent_busy {
  *		which is also that of &kevent_waiter.end
  * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
  * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers
- * @spent:	R: one-shot watches that were delivered, and are dead, until a call
- *		removes them
- * @nr_spent:	R: how many, up to %KEVENT_SPENT_MAX
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
@@ -163,8 +157,6 @@ struct kevent_queue {
 	struct list_head	ring_sleepers;
 	struct rb_root_cached	many_sleepers;
 	struct list_head	buffer_sleepers;
-	struct list_head	spent;
-	u32			nr_spent;
 	u32			nr_woken;
 	u32			nr_asleep;
 	u32			wake_rest;
@@ -214,7 +206,6 @@ struct kevent_queue {
 
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
-void kevent_queue_put_some(struct kevent_queue *q, u32 nr);
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
 void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
 bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr);

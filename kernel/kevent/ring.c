@@ -237,42 +237,6 @@ u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr)
 }
 
 /**
- * kring_store_one - kring_store() of one entry
- * @ring: where; it has a free slot
- * @uk: the entry
- *
- * Return: whether it was stored.
- */
-bool kring_store_one(struct kring *ring, const struct ukevent *uk)
-{
-	struct ukevent __user *slot = &ring->slots[kring_slot(ring, ring->kidx)];
-	char __user *to = (char __user *)slot;
-	const char *from = (const char *)uk;
-	u64 kidx = ring->kidx + 1;
-	bool done = false;
-
-	pagefault_disable();
-	if (!kring_write_begin(ring, 1))
-		goto out;
-	unsafe_copy_to_user(to, from, sizeof(*uk), efault);
-	if (ring->user) {
-		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-		smp_wmb();
-		unsafe_put_user(kidx, &ring->user->ring_kidx, efault);
-	}
-	done = true;
-efault:
-	user_write_access_end();
-out:
-	pagefault_enable();
-	if (!done)
-		return false;
-	WRITE_ONCE(ring->kidx, kidx);
-	ring->away = false;
-	return true;
-}
-
-/**
  * kring_set_flags - change kevent_ring.ring_flags
  * @ring: the ring
  * @flags: the new value

@@ -122,7 +122,6 @@ void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
 		       u32 size);
 int kring_sync(struct kring *ring);
 u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr);
-bool kring_store_one(struct kring *ring, const struct ukevent *uk);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);

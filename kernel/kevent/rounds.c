@@ -206,17 +206,6 @@ static void kevent_batch_doubt(struct kevent_batch *batch)
 
 /* Settle */
 
-/* One-shot watches die at delivery; @dead is for kevent_bury(), held. */
-static void kevent_expire(struct kevent *ke, struct list_head *dead)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	kevent_hold(ke);
-	kevent_spend(ke);
-	kevent_kill(ke);
-	list_add_tail(&ke->link, dead);
-}
-
 static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 			  u32 nr)
 {
@@ -424,8 +413,7 @@ static void kevent_round_bury(struct kevent_round *r)
 
 	list_for_each_entry_safe(ke, next, &r->dead, link)
 		kevent_free(ke);
-	list_for_each_entry_safe(ke, next, &r->oneshot, link)
-		kevent_bury(ke, true);
+	kevent_bury_list(&r->oneshot);
 }
 
 /* The events are delivered: let go of what was looked at. Files that were closed end. */

@@ -60,7 +60,6 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->count && !ops->delivered);
 	WARN_ON(ops->room && !ops->mark);
 	WARN_ON(ops->id_high && !ops->file);
-	WARN_ON(ops->ends_late && (ops->file || ops->destroy));
 	WARN_ON(ops->whole && !ops->file);
 	WARN_ON(ops->plain && !(ops->mergeable && ops->level));
 	WARN_ON(ops->plain && (ops->alone || ops->fill || ops->delivered ||

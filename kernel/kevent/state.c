@@ -157,20 +157,6 @@ void kevent_spend(struct kevent *ke)
 }
 
 /**
- * kevent_end_late - a watch was delivered for good, and will be removed by a call
- * @ke: the watch, idle or ready; kevent_may_end_late() has said so
- */
-void kevent_end_late(struct kevent *ke)
-{
-	struct kevent_queue *q = ke->queue;
-
-	kevent_spend(ke);
-	kevent_kill(ke);
-	list_add_tail(&ke->link, &q->spent);
-	WRITE_ONCE(q->nr_spent, q->nr_spent + 1);
-}
-
-/**
  * kevent_hand_over - step 3 of the removal of a watch, see kevent.h
  * @ke: the watch, dead and detached
  *

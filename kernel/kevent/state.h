@@ -375,7 +375,6 @@ const char *kevent_state_word(const struct kevent *ke);
 /* state.c: life */
 bool kevent_attach_done(struct kevent *ke);
 void kevent_spend(struct kevent *ke);
-void kevent_end_late(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);
 
 /* state.c: what happens to a watch */

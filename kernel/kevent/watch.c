@@ -65,39 +65,32 @@ void kevent_bury(struct kevent *ke, bool held)
 		kevent_free(ke);
 }
 
-/* Steps 2 to 4 for several watches that nobody is busy with */
-static void kevent_bury_all(struct kevent_queue *q, struct list_head *spent)
+/**
+ * kevent_expire - a one-shot watch was delivered, and dies
+ * @ke: the watch; under ready_lock
+ * @dead: receives it, for kevent_bury_list()
+ */
+void kevent_expire(struct kevent *ke, struct list_head *dead)
 {
-	struct kevent *ke;
-	u32 bytes = 0, nr = 0;
+	lockdep_assert_held(&ke->queue->ready_lock);
 
-	kevent_keys_unlink(q, spent);
-	list_for_each_entry(ke, spent, link) {
-		kevent_source_of(ke)->detach(ke);
-		bytes += kevent_cost(ke->type);
-		nr++;
-	}
-	kevent_uncharge(q->owner, bytes);
-	kevent_index_erase_all(&q->watches, spent);
-	kevent_queue_put_some(q, nr);
+	kevent_hold(ke);
+	kevent_spend(ke);
+	kevent_kill(ke);
+	list_add_tail(&ke->link, dead);
 }
 
 /**
- * kevent_bury_spent - remove the watches that kevent_end_late() has left
- * @q: the queue; the caller keeps it alive
+ * kevent_bury_list - kevent_bury() of those that kevent_expire() has listed
+ * @dead: the watches; empty after that
  */
-void kevent_bury_spent(struct kevent_queue *q)
+void kevent_bury_list(struct list_head *dead)
 {
-	LIST_HEAD(spent);
+	struct kevent *ke, *next;
 
-	spin_lock_irq(&q->ready_lock);
-	list_splice_init(&q->spent, &spent);
-	WRITE_ONCE(q->nr_spent, 0);
-	spin_unlock_irq(&q->ready_lock);
-	if (list_empty(&spent))
-		return;
-	kevent_window(q, KEVENT_WINDOW_SPENT);
-	kevent_bury_all(q, &spent);
+	list_for_each_entry_safe(ke, next, dead, link)
+		kevent_bury(ke, true);
+	INIT_LIST_HEAD(dead);
 }
 
 static void kevent_do(enum kevent_due due, struct kevent *ke)
@@ -407,8 +400,6 @@ struct kevent *kevent_add(struct kevent_queue *q,
 		return ERR_PTR(mask);
 	if (ops->file && kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
-	if (kevent_has_spent(q))
-		kevent_bury_spent(q);
 	ke = kevent_alloc(q, ops, uk, file, stash);
 	if (IS_ERR(ke))
 		return ke;
@@ -766,6 +757,4 @@ void kevent_remove_all(struct kevent_queue *q)
 		index++;
 		cond_resched();
 	}
-	/* An expiry may have left some meanwhile. No watch is alive any more. */
-	kevent_bury_spent(q);
 }

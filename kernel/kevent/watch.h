@@ -75,15 +75,10 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
 void kevent_bury(struct kevent *ke, bool held);
-void kevent_bury_spent(struct kevent_queue *q);
+void kevent_expire(struct kevent *ke, struct list_head *dead);
+void kevent_bury_list(struct list_head *dead);
 void kevent_free(struct kevent *ke);
 void kevent_remove_all(struct kevent_queue *q);
-
-/* Has kevent_bury_spent() something to do? Peeks: what comes now is for the next call. */
-static __always_inline bool kevent_has_spent(const struct kevent_queue *q)
-{
-	return unlikely(READ_ONCE(q->nr_spent));
-}
 
 /**
  * kevent_entry - make the entry of an event that is conditions and an amount

@@ -89,7 +89,6 @@ static struct kevent_window_info kevent_windows[KEVENT_NR_WINDOWS] = {
 	KEVENT_IS_WINDOW(ROOM, "room", true),
 	KEVENT_IS_WINDOW(KILLED, "killed", false),
 	KEVENT_IS_WINDOW(DETACHED, "detached", false),
-	KEVENT_IS_WINDOW(SPENT, "spent", true),
 	KEVENT_IS_WINDOW(FIRE, "fire", false),
 	KEVENT_IS_WINDOW(LEAVE, "leave", false),
 	KEVENT_IS_WINDOW(POLL, "poll", false),

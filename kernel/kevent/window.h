@@ -60,7 +60,6 @@ struct kevent_queue;
  * @KEVENT_WINDOW_ROOM:		READY has found no room, and will allocate some
  * @KEVENT_WINDOW_KILLED:	a watch is dead, and attached to its source
  * @KEVENT_WINDOW_DETACHED:	a dead watch is detached, and not handed over
- * @KEVENT_WINDOW_SPENT:	spent watches are off their list, and not removed
  * @KEVENT_WINDOW_FIRE:		a wake-up has read what a watch wants, and has not
  *				reported
  * @KEVENT_WINDOW_LEAVE:	a dead watch has found its wait queue, and not
@@ -110,7 +109,6 @@ enum kevent_window {
 	KEVENT_WINDOW_ROOM,
 	KEVENT_WINDOW_KILLED,
 	KEVENT_WINDOW_DETACHED,
-	KEVENT_WINDOW_SPENT,
 	KEVENT_WINDOW_FIRE,
 	KEVENT_WINDOW_LEAVE,
 	KEVENT_WINDOW_POLL,

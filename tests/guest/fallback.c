@@ -29,14 +29,6 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 /* Neither: the kernel is not configured for the test */
 #define FAIL_NTH	"fail_nth"
 #define LANDLOCK	"landlock"
-#define PREEMPT_RT	"preempt_rt"
-
-/* Timers expire in a thread of the kernel there, which has no ring at hand. */
-static const char rt_skips[] =
-	" hits.expiry_stores_the_event"
-	" hits.few_expiries_are_stored_between_calls"
-	" hits.timer_that_fired_is_charged_until_a_call"
-	" tracepoints.hits_of_timers_are_traced ";
 
 struct skip {
 	const char	*exception;
@@ -249,8 +241,6 @@ static const char *what_of(const char *exception)
 		return "the kernel has no /proc/self/fail-nth";
 	if (!strcmp(exception, LANDLOCK))
 		return "the kernel has no Landlock, or lsm= leaves it out";
-	if (!strcmp(exception, PREEMPT_RT))
-		return "with PREEMPT_RT timers expire in a thread of the kernel";
 	for (; e->name; e++)
 		if (!strcmp(e->name, exception))
 			return e->what;
@@ -282,7 +272,7 @@ static const char *lacks(const char *name)
 {
 	if (!strcmp(name, "calls.landlock_counts") && !has_landlock())
 		return LANDLOCK;
-	return is_among(rt_skips, name) && preempt_rt() ? PREEMPT_RT : NULL;
+	return NULL;
 }
 
 const char *left_out(const char *suite, const char *test)

@@ -2,18 +2,16 @@
 /*
  * Events that the wake-up itself stores: who gets them there, and who does not
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "timers.h"
+#include "helpers.h"
 
 #define RECV	KEVENT_SOCKET_RECV
 #define SEND	KEVENT_SOCKET_SEND
@@ -626,183 +624,6 @@ static void new_watch_has_no_unread_entry(void)
 	close_queue(&old);
 }
 
-/* Timers expire on the CPU on which they were added: where the test runs. */
-static void stay_here(cpu_set_t *before)
-{
-	cpu_set_t here;
-
-	MUST_EQ(sched_getaffinity(0, sizeof(*before), before), 0);
-	CPU_ZERO(&here);
-	CPU_SET(sched_getcpu(), &here);
-	MUST_EQ(sched_setaffinity(0, sizeof(here), &here), 0);
-}
-
-static void stay_anywhere(const cpu_set_t *before)
-{
-	MUST_EQ(sched_setaffinity(0, sizeof(*before), before), 0);
-}
-
-/* Makes no call, so that timers find this process on the CPU, unless a thread runs. */
-static bool watch_ring_until(struct queue *q, uint32_t nr)
-{
-	uint64_t end = now_ns() + PATIENCE_MS * MS * slowness;
-
-	while (unread(q) < nr && !q->ring->ring_flags)
-		MUST(now_ns() < end);
-	return unread(q) == nr;
-}
-
-#define TRIES		20
-
-static void take_from_ring(struct queue *q)
-{
-	struct ukevent ev;
-
-	while (kevent_ring_next(q->ring, q->size, &ev))
-		;
-}
-
-/* Adds a timer, cookie 7, and has it fire without a call. */
-static void fire_one(struct queue *q)
-{
-	int tries = TRIES;
-
-	MUST_EQ(unread(q), 0);
-	while (MUST_EQ(add_timer(q->fd, 2 * MS, NONE, 0, ONESHOT, 7), 0),
-	       !watch_ring_until(q, 1)) {
-		MUST(--tries);
-		take_all(q);
-	}
-}
-
-static void expiry_stores_the_event(void)
-{
-	struct ukevent ev;
-	cpu_set_t before;
-	struct queue q;
-
-	open_queue(&q, 8);
-	stay_here(&before);
-	fire_one(&q);
-	CHECK_EQ(q.ring->ring_flags, 0);
-	MUST(kevent_ring_next(q.ring, q.size, &ev));
-	CHECK_EQ(ev.type, KEVENT_TIMER);
-	CHECK_EQ(ev.ptr, 7);
-	CHECK_EQ(ev.id.raw_u64, 2 * MS);
-	CHECK_EQ(ev.event, KEVENT_TIMER_FIRED);
-	CHECK_EQ(ev.req_flags, ONESHOT);
-	CHECK_EQ(ticks(&ev), 1);
-	CHECK_EQ(remove_timer(q.fd, 7), -ENOENT);
-	CHECK_EQ(modify_timer(q.fd, HOUR, NONE, 0, ONESHOT, 7), -ENOENT);
-	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
-	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 1);
-	stay_anywhere(&before);
-	close_queue(&q);
-}
-
-/* The intervals that pass until somebody takes the event count. */
-static void expiry_of_an_interval_is_queued(void)
-{
-	struct ukevent ev;
-	cpu_set_t before;
-	uint64_t start;
-	struct queue q;
-	int i;
-
-	open_queue(&q, 8);
-	stay_here(&before);
-	/* One expiry may find another task on this CPU, and is queued in any case. */
-	for (i = 1; i <= 5; i++) {
-		MUST_EQ(add_timer(q.fd, MS, MS, 0, ONESHOT, 7), 0);
-		start = now_ns();
-		while (now_ns() - start < 10 * MS)
-			;
-		CHECK_EQ(unread(&q), 0);
-		MUST_EVENT(&q, &ev);
-		CHECK(ticks(&ev) >= 9);
-		check_counters(&q, 0, i);
-	}
-	stay_anywhere(&before);
-	close_queue(&q);
-}
-
-#define MANY_TIMERS	300
-#define MOST_SPENT	256
-
-/* Lets many fire, and takes them. Returns how many were stored without a call. */
-static uint32_t fire_many(struct queue *q)
-{
-	uint64_t at = now_ns() + 50 * MS * slowness, seen = 0;
-	struct ukevent ev;
-	uint32_t stored;
-	unsigned int i;
-
-	for (i = 0; i < MANY_TIMERS; i++)
-		MUST_EQ(add_timer(q->fd, at, NONE, ABS, ONESHOT, i), 0);
-	MUST_EQ(unread(q), 0);
-	watch_ring_until(q, MANY_TIMERS);
-	stored = unread(q);
-	for (i = 0; i < MANY_TIMERS; i++) {
-		MUST_EVENT(q, &ev);
-		seen += ev.ptr;
-	}
-	CHECK_EQ(seen, MANY_TIMERS * (MANY_TIMERS - 1) / 2);
-	CHECK_NO_EVENT(q);
-	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-	return stored;
-}
-
-/* Those that were stored are there, and charged, until a call removes them. */
-static void few_expiries_are_stored_between_calls(void)
-{
-	int tries = TRIES;
-	cpu_set_t before;
-	uint32_t stored;
-	struct queue q;
-
-	open_queue(&q, 512);
-	memset(q.ring->event, 0, q.size * sizeof(*q.ring->event));
-	stay_here(&before);
-	do {
-		MUST(tries--);
-		stored = fire_many(&q);
-		CHECK(stored <= MOST_SPENT);
-	} while (stored < MOST_SPENT);
-	stay_anywhere(&before);
-	close_queue(&q);
-}
-
-static void timer_that_fired_is_charged_until_a_call(void)
-{
-	int observer = kevent_init(NULL, 0, 0), i;
-	long long none, one;
-	cpu_set_t before;
-	struct queue q;
-
-	MUST(observer >= 0);
-	none = fdinfo(observer, "kevent-user-bytes");
-	open_queue(&q, 8);
-	stay_here(&before);
-	fire_one(&q);
-	one = fdinfo(observer, "kevent-user-bytes");
-	/* It is removed by the addition of the next one, with the same cookie. */
-	for (i = 0; i < 3; i++) {
-		take_from_ring(&q);
-		fire_one(&q);
-		CHECK_EQ(fdinfo(observer, "kevent-user-bytes"), one);
-	}
-	/* By somebody who looks */
-	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
-	CHECK(fdinfo(observer, "kevent-user-bytes") < one);
-	/* And by the end of the queue */
-	take_from_ring(&q);
-	fire_one(&q);
-	stay_anywhere(&before);
-	close_queue(&q);
-	CHECK_EQ(fdinfo(observer, "kevent-user-bytes"), none);
-	MUST_EQ(close(observer), 0);
-}
-
 static const struct test_case cases[] = {
 	TEST(write_stores_the_event),
 	TEST(send_stores_the_event),
@@ -827,10 +648,6 @@ static const struct test_case cases[] = {
 	TEST(copy_of_the_ring_is_not_written),
 	TEST(after_fork_a_miss_brings_hits_back),
 	TEST(new_watch_has_no_unread_entry),
-	TEST(expiry_stores_the_event),
-	TEST(expiry_of_an_interval_is_queued),
-	TEST(few_expiries_are_stored_between_calls),
-	TEST(timer_that_fired_is_charged_until_a_call),
 	{}
 };
 

@@ -117,8 +117,7 @@ static long takes_one(void *arg)
 	return next_event(c->q, &c->ev, 2 * PATIENCE_MS);
 }
 
-/* The interrupt comes to a thread of the process, whose ring it can write. */
-static void oneshot_of_a_sleeper_is_stored_and_wakes_it(void)
+static void oneshot_wakes_a_sleeper(void)
 {
 	struct consumer c;
 	struct queue q;
@@ -918,7 +917,7 @@ static void many_timers_expire_once_and_not_early(void)
 static const struct test_case cases[] = {
 	TEST_EACH(relative_timer_is_periodic),
 	TEST_EACH(oneshot_expires_once_and_goes),
-	TEST(oneshot_of_a_sleeper_is_stored_and_wakes_it),
+	TEST(oneshot_wakes_a_sleeper),
 	TEST_EACH(each_clock_absolute_and_relative),
 	TEST_EACH(expirations_of_intervals_are_exact),
 	TEST_EACH(periods_below_a_tick_are_counted),

@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 
 #include "helpers.h"
-#include "timers.h"
 
 #define RECV	KEVENT_SOCKET_RECV
 #define ET	KEVENT_REQ_ET
@@ -161,55 +160,10 @@ static void misses_without_a_ring_are_traced(void)
 	close_queue(&q);
 }
 
-/*
- * A timer that expires beside a thread of the process: its event is stored at once. Returns
- * false when something else ran on the CPU, and the event was taken by a call.
- */
-static bool timer_hits(struct queue *q)
-{
-	uint64_t start = now_ns();
-	struct ukevent ev;
-
-	MUST_EQ(add_timer(q->fd, MS, NONE, 0, KEVENT_REQ_ONESHOT, 0xabc), 0);
-	while (!kevent_ring_next(q->ring, q->size, &ev)) {
-		MUST(now_ns() - start < PATIENCE_MS * MS);
-		if (!(q->ring->ring_flags & KEVENT_RING_MORE))
-			continue;
-		MUST_EQ(next_event(q, &ev, 0), 1);
-		return false;
-	}
-	CHECK_EQ(ev.ptr, 0xabc);
-	return true;
-}
-
-static void hits_of_timers_are_traced(void)
-{
-	uint64_t start = now_ns();
-	unsigned int misses = 0;
-	struct trace t;
-	struct queue q;
-	char want[64];
-
-	open_queue(&q, 4);
-	start_trace(&t);
-	while (!timer_hits(&q)) {
-		misses++;
-		MUST(now_ns() - start < PATIENCE_MS * MS);
-	}
-	end_trace(&t);
-	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 1);
-	snprintf(want, sizeof(want), "queue=%lld type=%d", fdinfo(q.fd, "ino"),
-		 KEVENT_TIMER);
-	CHECK_EQ(count_lines(&t, "kevent_ready: ", want), 1 + misses);
-	CHECK_EQ(count_lines(&t, "kevent_deliver: ", want), misses);
-	close_queue(&q);
-}
-
 static const struct test_case cases[] = {
 	TEST_EACH(each_step_is_traced),
 	TEST(hits_are_traced),
 	TEST(misses_without_a_ring_are_traced),
-	TEST(hits_of_timers_are_traced),
 	{}
 };
 
