@@ -158,52 +158,23 @@ static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
 	hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
 }
 
-/*
- * Returns whether it is the first one. Timeouts of one length begin one after the
- * other, so the end is tried first.
- */
-static bool ev_clock_insert(struct kevent_clock *clock,
-			    struct timerqueue_node *node)
-{
-	struct timerqueue_node *last = clock->last;
-	bool first;
-
-	if (last && node->expires >= last->expires) {
-		rb_link_node(&node->node, &last->node, &last->node.rb_right);
-		rb_insert_color_cached(&node->node, &clock->running.rb_root,
-				       false);
-		clock->last = node;
-		return false;
-	}
-	first = timerqueue_add(&clock->running, node);
-	if (!last)
-		clock->last = node;
-	return first;
-}
-
 static void ev_timer_start(struct kevent_timer *kt)
 {
 	struct kevent_clock *clock = kt->clock;
 
 	lockdep_assert_held(&clock->queue->ready_lock);
 
-	if (ev_clock_insert(clock, &kt->node) &&
+	if (timerqueue_add(&clock->running, &kt->node) &&
 	    kt->node.expires < clock->at)
 		ev_clock_program(clock, kt->node.expires);
 }
 
 static void ev_timer_stop(struct kevent_timer *kt)
 {
-	struct kevent_clock *clock = kt->clock;
-
 	lockdep_assert_held(&kt->kk.ke.queue->ready_lock);
 
-	if (!timerqueue_node_queued(&kt->node))
-		return;
-	if (clock->last == &kt->node)
-		clock->last = rb_entry_safe(rb_prev(&kt->node.node),
-					    struct timerqueue_node, node);
-	timerqueue_del(&clock->running, &kt->node);
+	if (timerqueue_node_queued(&kt->node))
+		timerqueue_del(&kt->clock->running, &kt->node);
 }
 
 /* The clock was set, for the @settings-th time. */

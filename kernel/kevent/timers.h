@@ -28,7 +28,6 @@ enum ev_clock {
  * @queue:	I: the queue
  * @running:	R: the timers that run, in time of this clock. As many as the
  *		user may have watches
- * @last:	R: the last of @running
  * @at:		R: when @timer expires, at the latest. Inserting an earlier timer
  *		starts it anew. Removing the first one leaves it alone: its
  *		callback then finds less to do, or nothing
@@ -38,7 +37,6 @@ struct kevent_clock {
 	struct hrtimer		timer;
 	struct kevent_queue	*queue;
 	struct timerqueue_head	running;
-	struct timerqueue_node	*last;
 	ktime_t			at;
 	clockid_t		id;
 };
