@@ -262,8 +262,6 @@ static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
 
 	if (q->key_last == node)
 		q->key_last = rb_prev(node);
-	if (q->key_next == node)
-		q->key_next = rb_next(node);
 	rb_erase(node, &q->by_key);
 	RB_CLEAR_NODE(node);
 }
@@ -324,9 +322,6 @@ void kevent_key_unlink(struct kevent_keyed *kk)
  * @type: its type
  * @id: its id
  *
- * Watches are often looked up in the order of their ids, so the one behind the last
- * that was found is tried first.
- *
  * Return: the watch or NULL.
  */
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
@@ -334,11 +329,7 @@ struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 	struct rb_node *node, *parent;
 
 	spin_lock(&q->key_lock);
-	node = q->key_next;
-	if (!node || kevent_key_cmp(type, id, node))
-		node = *kevent_key_walk(q, type, id, &parent);
-	if (node)
-		q->key_next = rb_next(node);
+	node = *kevent_key_walk(q, type, id, &parent);
 	spin_unlock(&q->key_lock);
 	return node ? &node_keyed(node)->ke : NULL;
 }

@@ -130,8 +130,6 @@ struct kevent_busy {
  * @key_lock:	protects what is K
  * @by_key:	K: watches of sources without a file, by id and type
  * @key_last:	K: the last one in @by_key
- * @key_next:	K: the one behind that looked up last, which programs often look up
- *		next; NULL when there is none
  * @guests:	K: address spaces other than @mm that watches keep; empty without
  *		watches
  * @timers:	what the source of timers keeps for the queue; set once, by the
@@ -194,7 +192,6 @@ struct kevent_queue {
 	spinlock_t		key_lock;	/* by_key and guests, see K */
 	struct rb_root		by_key;
 	struct rb_node		*key_last;
-	struct rb_node		*key_next;
 	struct list_head	guests;
 	struct kevent_timers	*timers;
 	struct kevent_crew	*crew;

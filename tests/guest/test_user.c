@@ -118,7 +118,6 @@ static void ids_are_64_bits(void)
 	close_queue(&q);
 }
 
-/* The kernel tries first what it expects to be looked up next. */
 static void watch_that_fired_is_not_found_again(void)
 {
 	struct queue q;
