@@ -3,18 +3,16 @@
  * Until when a consumer waits
  */
 
-#include <linux/compat.h>
 #include <linux/errno.h>
-#include <linux/fault-inject-usercopy.h>
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/minmax.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/time.h>
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 
 #include "deadline.h"
 
@@ -42,34 +40,6 @@ static clockid_t kevent_span_clock(clockid_t clock)
 	return clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }
 
-/*
- * get_timespec64() with one access to user memory, which can be made to fail as a copy
- * can. A 32-bit program leaves the upper half of tv_nsec as it was, and so it counts for
- * nothing.
- */
-static __always_inline int
-kevent_get_timespec(struct timespec64 *ts,
-		    const struct __kernel_timespec __user *from)
-{
-	__s64 sec, nsec;
-
-	if (should_fail_usercopy())
-		return -EFAULT;
-	if (can_do_masked_user_access())
-		from = masked_user_access_begin(from);
-	else if (!user_read_access_begin(from, sizeof(*from)))
-		return -EFAULT;
-	unsafe_get_user(sec, &from->tv_sec, fault);
-	unsafe_get_user(nsec, &from->tv_nsec, fault);
-	user_read_access_end();
-	ts->tv_sec = sec;
-	ts->tv_nsec = in_compat_syscall() ? (u32)nsec : nsec;
-	return 0;
-fault:
-	user_read_access_end();
-	return -EFAULT;
-}
-
 /**
  * kevent_deadline_read - kevent_deadline_get() where there is a timeout
  * @until: has all but @at, @nowait and @relative. Receives another clock for a span of one
@@ -84,7 +54,7 @@ int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 {
 	struct timespec64 ts;
 
-	if (kevent_get_timespec(&ts, timeout))
+	if (get_timespec64(&ts, timeout))
 		return -EFAULT;
 	if (!timespec64_valid(&ts))
 		return -EINVAL;
