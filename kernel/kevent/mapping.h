@@ -22,17 +22,11 @@ void kevent_mappings_free(struct kevent_queue *q);
 /*
  * Is the address space in use that of current->mm? A task is interrupted where it
  * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
- * interrupts on. A task that stores itself is not in such a place. This is
- * nmi_uaccess_okay() in line, for data that a soft interrupt brings.
+ * interrupts on. A task that stores itself is not in such a place.
  */
 static __always_inline bool kevent_mm_in_use(void)
 {
-#ifdef CONFIG_X86
-	return likely(in_task()) ||
-	       this_cpu_read(cpu_tlbstate.loaded_mm) == current->mm;
-#else
 	return likely(in_task()) || nmi_uaccess_okay();
-#endif
 }
 
 /* kevent_ring_here() where nothing needs to be done for it */
