@@ -112,6 +112,7 @@ static bool kevent_call_observed(void)
 
 /**
  * struct kevent_chain - what a chain keeps from one call to the next
+ * @queue:	whose bound calls it may make, or NULL
  * @call:	the entry whose turn it is, without its arguments
  * @regs:	its arguments, where calls look for them, and behind them old ones. The
  *		rest is 0. No call of the table reads that, or changes anything
@@ -124,6 +125,7 @@ static bool kevent_call_observed(void)
  *		fput()s: io_uring's could begin threads that close the descriptor
  */
 struct kevent_chain {
+	struct kevent_queue	*queue;
 	struct kevent_call	call;
 	struct pt_regs		regs;
 	u8			kind;
@@ -286,12 +288,26 @@ enum kevent_call_mode {
 	KEVENT_CALL_FAILS,
 };
 
+/* A bound call becomes the call that was bound. Returns 0, or its result without that. */
+static long kevent_call_unfold(struct kevent_chain *c)
+{
+	long nr = kevent_bound_unfold(c->queue, c->regs.KEVENT_CALL_ARG0, &c->regs);
+
+	if (nr < 0)
+		return nr == -EBADF ? nr : kevent_call_refuse(c, nr);
+	c->call.nr = nr;
+	c->kind = kevent_call_kind(nr);
+	return 0;
+}
+
 /* Make the call of @c, whatever it is. */
 static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 {
+	long ret = c->call.nr == KEVENT_CALL_BOUND ? kevent_call_unfold(c) : 0;
 	u32 nr = c->call.nr;
-	long ret;
 
+	if (ret)
+		return ret;
 	do {
 		ret = kevent_call_refusal(c);
 		if (ret)
@@ -348,88 +364,6 @@ fault:
 	return -EFAULT;
 }
 
-/* Bound calls */
-
-/* Make the bound call of @c, as kevent_call_run(). */
-static noinline long kevent_call_run_bound(struct kevent_chain *c,
-					   struct kevent_queue *q, bool nowait)
-{
-	u64 slot = c->regs.KEVENT_CALL_ARG0;
-	long ret;
-
-	do {
-		ret = kevent_call_stops(c) ?: kevent_call_hidden(c);
-		if (ret)
-			return kevent_call_refuse(c, ret);
-		ret = nowait ? kevent_bound_nowait(q, slot, &c->regs,
-						   c->parts, &c->refused) :
-			       kevent_bound_call(q, slot, &c->regs,
-						 &c->refused);
-	} while (kevent_call_again(ret, c->borrows));
-	if (c->refused)
-		return kevent_call_refuse(c, ret);
-	return kevent_call_no_restart(ret);
-}
-
-/* Read an entry without what a bound call does not have. Is it one, with no flags? */
-static __always_inline bool
-kevent_call_read_bound(struct kevent_call *call, u64 *slot,
-		       const struct kevent_call __user *from)
-{
-	if (can_do_masked_user_access())
-		from = masked_user_access_begin(from);
-	else if (!user_read_access_begin(from, sizeof(*from)))
-		return false;
-	unsafe_get_user(*(u64 *)call, (const u64 __user *)from, fault);
-	unsafe_get_user(*slot, &from->args[0], fault);
-	user_read_access_end();
-	return call->nr == KEVENT_CALL_BOUND && !call->flags;
-fault:
-	user_read_access_end();
-	return false;
-}
-
-/*
- * Make bound reads from the entry @run->at on. All else, and all that is refused, is
- * left to kevent_call_run_bound(). As kevent_call_go() does, or
- * -EAGAIN: the chain goes on with the entry @run->at.
- */
-static noinline int kevent_run_bound(struct kevent_run *run)
-{
-	const bool can = run->queue && !in_compat_syscall();
-	struct kevent_call __user *entry = &run->chain[run->at];
-	u32 left = run->nr - run->at, jump;
-	struct kevent_call call __uninitialized;
-	int err = -EAGAIN;
-	long ret = 0;
-	u64 slot;
-
-	while (can && kevent_call_read_bound(&call, &slot, entry)) {
-		if (read_thread_flags() & KEVENT_CALL_WORK ||
-		    kevent_call_observed() ||
-		    !kevent_bound_read(run->queue, slot, &ret))
-			break;
-		if (unlikely(ret < 0)) {
-			if (kevent_call_again(ret, false))
-				break;
-			ret = kevent_call_no_restart(ret);
-		}
-		err = kevent_call_put(entry, ret);
-		jump = kevent_call_jump(&call, ret);
-		if (err || !jump || jump >= left)
-			break;
-		err = -EAGAIN;
-		entry += jump;
-		left -= jump;
-		if ((left ^ (left + jump)) >= KEVENT_CALL_SLICE)
-			cond_resched();
-	}
-	run->at = run->nr - left;
-	run->result = ret;
-	run->refused = false;
-	return err;
-}
-
 /* Does a chain stop at the entry @at, which is that of @c, and has the result *ret? */
 static __always_inline bool kevent_call_is_early(struct kevent_chain *c,
 						 enum kevent_call_mode mode,
@@ -454,6 +388,7 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
 					  enum kevent_call_mode mode)
 {
 	struct kevent_chain c = {
+		.queue		= run->queue,
 		.compat		= in_compat_syscall(),
 		.parts		= mode == KEVENT_CALL_FAILS,
 		.borrows	= mode == KEVENT_CALL_FAILS &&
@@ -462,27 +397,11 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
 	const bool nowait = mode != KEVENT_CALL_WAITS;
 	struct kevent_call __user *entry = &run->chain[run->at];
 	u32 left = run->nr - run->at, jump;
-	bool tried = nowait;
 	int err = -EFAULT;
 	long ret = 0;
 
 	while (!kevent_call_read(&c, entry)) {
-		if (likely(c.call.nr != KEVENT_CALL_BOUND)) {
-			ret = kevent_call_run(&c, nowait);
-		} else if (tried) {
-			tried = nowait;
-			ret = kevent_call_run_bound(&c, run->queue, nowait);
-		} else {
-			tried = true;
-			run->at = run->nr - left;
-			err = kevent_run_bound(run);
-			if (err != -EAGAIN)
-				return err;
-			err = -EFAULT;
-			entry = &run->chain[run->at];
-			left = run->nr - run->at;
-			continue;
-		}
+		ret = kevent_call_run(&c, nowait);
 		if (kevent_call_is_early(&c, mode, run->nr - left, &ret)) {
 			err = -EAGAIN;
 			break;

@@ -4,9 +4,8 @@
  *
  * A bound call is a watch of the file, without events, so it goes with the descriptor.
  * What was checked is what cannot change: the number of the call, addresses, lengths
- * and offsets. The descriptor is looked up for each call, and must still be the file;
- * what that may is asked again, too. So the result is that of the ordinary call, and
- * nothing is gained but time.
+ * and offsets. The descriptor is looked up for each call, and must still be the file.
+ * Then the ordinary call is made.
  *
  * A call is memory of one address space. The table of slots belongs to that, and only
  * its tasks can make the calls.
@@ -28,7 +27,6 @@
 #include "bound.h"
 #include "call.h"
 #include "call_regs.h"
-#include "nowait.h"
 #include "source.h"
 #include "state.h"
 #include "watch.h"
@@ -36,6 +34,26 @@
 #define KEVENT_BOUND_MIN	16U
 
 /* The table */
+
+/**
+ * struct kevent_bound_table - slots of bound calls
+ * @rcu:	for the freeing
+ * @mm:		I: whose calls they are; a pointer to compare, held by mmgrab()
+ * @cost:	I: bytes charged to the owner of the queue
+ * @nr:		I: how many slots there are, up to %KEVENT_BOUND_MAX
+ * @used:	K: how many are taken
+ * @slot:	K: read under RCU
+ *
+ * A table that is too small is replaced by one of at least twice its size.
+ */
+struct kevent_bound_table {
+	struct rcu_head		rcu;
+	struct mm_struct	*mm;
+	u32			cost;
+	u32			nr;
+	u32			used;
+	struct kevent_bound __rcu *slot[] __counted_by(nr);
+};
 
 static struct kevent_bound_table *bound_table(struct kevent_queue *q)
 {
@@ -288,7 +306,6 @@ static int bound_describe(struct kevent_bound *kb, const struct ukevent *uk,
 	if (err)
 		return err;
 	kb->nr = call.nr;
-	kb->quick = call.nr == __NR_read && call.args[2] <= MAX_RW_COUNT;
 	memcpy(kb->arg, &call.args[1], sizeof(kb->arg));
 	return 0;
 }
@@ -336,105 +353,6 @@ const struct kevent_source_ops kevent_bound_ops = {
 
 /* Calls */
 
-/* As fdget_pos() does it, for a file that fdget() has returned */
-static bool bound_locks_pos(struct file *file)
-{
-	if (!(file->f_mode & FMODE_ATOMIC_POS) ||
-	    (file_count(file) <= 1 && !file->f_op->iterate_shared))
-		return false;
-	mutex_lock(&file->f_pos_lock);
-	return true;
-}
-
-/* What read() or write() does with a file of fdget() */
-static long bound_at_position(struct file *file, char __user *buf, size_t count,
-			      bool writes)
-{
-	bool lock = bound_locks_pos(file);
-	loff_t pos, *ppos = NULL;
-	long ret;
-
-	if (!(file->f_mode & FMODE_STREAM)) {
-		pos = file->f_pos;
-		ppos = &pos;
-	}
-	ret = writes ? vfs_write(file, buf, count, ppos) :
-		       vfs_read(file, buf, count, ppos);
-	if (ret >= 0 && ppos)
-		file->f_pos = pos;
-	if (lock)
-		mutex_unlock(&file->f_pos_lock);
-	return ret;
-}
-
-/**
- * kevent_bound_read_any - what read() does with a file
- * @file: of fdget()
- * @buf: where to
- * @count: how much
- *
- * Return: what read() returns.
- */
-long kevent_bound_read_any(struct file *file, char __user *buf, size_t count)
-{
-	return bound_at_position(file, buf, count, false);
-}
-
-/* The call as a program would write it. Returns its number. */
-static u32 bound_unfold(const struct kevent_bound *kb, struct pt_regs *regs)
-{
-	regs->KEVENT_CALL_ARG0 = kb->kf.ke.id_low;
-	regs->KEVENT_CALL_ARG1 = kb->arg[0];
-	regs->KEVENT_CALL_ARG2 = kb->arg[1];
-	regs->KEVENT_CALL_ARG3 = kb->arg[2];
-	regs->KEVENT_CALL_ARG4 = 0;
-	regs->KEVENT_CALL_ARG5 = 0;
-	return kb->nr;
-}
-
-static long bound_make(struct file *file, struct pt_regs *regs, u32 nr)
-{
-	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
-	size_t count = regs->KEVENT_CALL_ARG2;
-	loff_t pos = regs->KEVENT_CALL_ARG3;
-
-	switch (nr) {
-	case __NR_read:
-		return bound_at_position(file, buf, count, false);
-	case __NR_write:
-		return bound_at_position(file, buf, count, true);
-	case __NR_pread64:
-		if (file->f_mode & FMODE_PREAD)
-			return vfs_read(file, buf, count, &pos);
-		break;
-	case __NR_pwrite64:
-		if (file->f_mode & FMODE_PWRITE)
-			return vfs_write(file, buf, count, &pos);
-		break;
-	}
-	return kevent_call_dispatch(regs, nr);
-}
-
-/*
- * The call in a slot, under RCU: its watch may be about to be removed, and its file be
- * gone. NULL: the slot is empty, or why there can be no such call.
- */
-static struct kevent_bound *bound_find(struct kevent_queue *q, u64 slot)
-{
-	struct kevent_bound_table *t;
-
-	if (unlikely(!q || slot >= KEVENT_BOUND_MAX))
-		return ERR_PTR(-EINVAL);
-	t = rcu_dereference(q->bound);
-	if (unlikely(!t))
-		return NULL;
-	if (unlikely(t->mm != current->mm))
-		return ERR_PTR(-EXDEV);
-	if (unlikely(slot >= t->nr))
-		return NULL;
-	return rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
-}
-
 /**
  * kevent_bound_find - look up a bound call
  * @q: the queue
@@ -459,80 +377,68 @@ struct kevent *kevent_bound_find(struct kevent_queue *q, u32 slot, u32 fd,
 	return &kb->kf.ke;
 }
 
-/* The file of a bound call, to compare, or NULL: there is no such call, for @err */
-static struct file *bound_look_up(struct kevent_queue *q, u64 slot,
-				  struct pt_regs *regs, u32 *nr, int *err)
+/*
+ * The call in a slot, under RCU: its watch may be about to be removed, and its file be
+ * gone. Or why there is none.
+ */
+static struct kevent_bound *bound_get(struct kevent_queue *q, u64 slot)
+{
+	struct kevent_bound_table *t;
+	struct kevent_bound *kb;
+
+	if (!q || slot >= KEVENT_BOUND_MAX)
+		return ERR_PTR(-EINVAL);
+	t = rcu_dereference(q->bound);
+	if (!t)
+		return ERR_PTR(-EBADF);
+	if (t->mm != current->mm)
+		return ERR_PTR(-EXDEV);
+	if (slot >= t->nr)
+		return ERR_PTR(-EBADF);
+	kb = rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
+	return kb ?: ERR_PTR(-EBADF);
+}
+
+/* Receives the call as a program would write it. Returns its file, to compare. */
+static struct file *bound_read(struct kevent_queue *q, u64 slot,
+			       struct pt_regs *regs, u32 *nr)
 {
 	struct kevent_bound *kb;
 
 	guard(rcu)();
-	kb = bound_find(q, slot);
-	if (IS_ERR_OR_NULL(kb)) {
-		*err = PTR_ERR_OR_ZERO(kb);
-		return NULL;
-	}
-	*nr = bound_unfold(kb, regs);
+	kb = bound_get(q, slot);
+	if (IS_ERR(kb))
+		return ERR_CAST(kb);
+	*nr = kb->nr;
+	regs->KEVENT_CALL_ARG0 = kb->kf.ke.id_low;
+	regs->KEVENT_CALL_ARG1 = kb->arg[0];
+	regs->KEVENT_CALL_ARG2 = kb->arg[1];
+	regs->KEVENT_CALL_ARG3 = kb->arg[2];
+	regs->KEVENT_CALL_ARG4 = 0;
+	regs->KEVENT_CALL_ARG5 = 0;
 	return kb->kf.file;
 }
 
-static long bound_missing(int err, bool *refused)
-{
-	*refused = err;
-	return err ?: -EBADF;
-}
-
 /**
- * kevent_bound_call - make a bound call
+ * kevent_bound_unfold - look up a bound call, to make it
  * @q: the queue that has it, or NULL
  * @slot: its slot, anything a program may have written
- * @regs: for arguments; the rest is 0
- * @refused: set to true when the call is not made
+ * @regs: receives its arguments
  *
- * Return: what the ordinary call returns; -EBADF also when its descriptor was closed
- * or is another file now. Refused: -EINVAL for no queue or no such slot, -EXDEV for
- * calls of another process.
+ * Return: its number. -EBADF, as the ordinary call: its descriptor was closed or is
+ * another file now. Refused: -EINVAL for no queue or no such slot, -EXDEV for calls of
+ * another process, -ENOSYS without such calls in this kernel.
  */
-long kevent_bound_call(struct kevent_queue *q, u64 slot, struct pt_regs *regs,
-		       bool *refused)
+long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs)
 {
 	struct file *file;
-	int err;
 	u32 nr;
 
-	file = bound_look_up(q, slot, regs, &nr, &err);
-	if (!file)
-		return bound_missing(err, refused);
+	file = bound_read(q, slot, regs, &nr);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
 	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
-	return fd_file(f) == file ? bound_make(file, regs, nr) : -EBADF;
-}
-
-static bool bound_is_open(u32 fd, const struct file *file)
-{
-	CLASS(fd, f)(fd);
-	return fd_file(f) == file;
-}
-
-/**
- * kevent_bound_nowait - make a bound call if it does not block
- * @q: the queue that has it
- * @slot: its slot
- * @regs: for arguments
- * @parts: as for kevent_call_nowait()
- * @refused: set to true when the call is not made
- *
- * Return: as kevent_bound_call(), or that it is not made, as kevent_call_nowait().
- */
-long kevent_bound_nowait(struct kevent_queue *q, u64 slot,
-			 struct pt_regs *regs, bool parts, bool *refused)
-{
-	struct file *file;
-	int err;
-	u32 nr;
-
-	file = bound_look_up(q, slot, regs, &nr, &err);
-	if (!file)
-		return bound_missing(err, refused);
-	if (!bound_is_open(regs->KEVENT_CALL_ARG0, file))
+	if (fd_file(f) != file)
 		return -EBADF;
-	return kevent_call_nowait(regs, nr, parts);
+	return nr;
 }

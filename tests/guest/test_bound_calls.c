@@ -430,14 +430,6 @@ static int bind_null(int kq, uint32_t slot)
 	return fd < 0 ? -errno : bind_slot(kq, slot, &null_call);
 }
 
-static int bind_zero(int kq, uint32_t slot)
-{
-	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-
-	null_call = CALL(SYS_read, fd, null_buf, 4, 0);
-	return fd < 0 ? -errno : bind_slot(kq, slot, &null_call);
-}
-
 static int child_is_refused(void *arg)
 {
 	struct queue *q = arg;
@@ -722,8 +714,7 @@ static void entries_are_checked(struct queue *q)
 	close((int)null_call.args[0]);
 }
 
-/* Behind an entry of a write the second one is read as any, behind a read as this is. */
-static void check_cut_entries(struct queue *q)
+static void entry_that_is_cut_is_efault(struct queue *q)
 {
 	char *mem = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -733,6 +724,7 @@ static void check_cut_entries(struct queue *q)
 
 	MUST(mem != MAP_FAILED);
 	MUST_EQ(munmap(mem + 4096, 4096), 0);
+	MUST_EQ(bind_null(q->fd, 1), 0);
 	for (there = 0; there <= 16; there += 8) {
 		first = (void *)(mem + 4096 - there - sizeof(c));
 		memcpy(first, &c, sizeof(c));
@@ -741,28 +733,6 @@ static void check_cut_entries(struct queue *q)
 		CHECK_EQ(first->result, 4);
 	}
 	munmap(mem, 4096);
-	close((int)null_call.args[0]);
-}
-
-static void entry_that_is_cut_is_efault(struct queue *q)
-{
-	MUST_EQ(bind_null(q->fd, 1), 0);
-	check_cut_entries(q);
-	MUST_EQ(bind_zero(q->fd, 1), 0);
-	check_cut_entries(q);
-}
-
-static void many_reads_are_in_one_chain(struct queue *q)
-{
-	struct kevent_call c[200];
-	unsigned int i;
-
-	MUST_EQ(bind_zero(q->fd, 1), 0);
-	for (i = 0; i < ARRAY_SIZE(c); i++)
-		c[i] = entry(1);
-	CHECK_EQ(run(q->fd, c, ARRAY_SIZE(c), 0), ARRAY_SIZE(c) - 1);
-	for (i = 0; i < ARRAY_SIZE(c); i++)
-		CHECK_EQ(c[i].result, 4);
 	close((int)null_call.args[0]);
 }
 
@@ -988,7 +958,6 @@ static const struct test_case cases[] = {
 	TEST_EACH(calls_are_checked),
 	TEST_EACH(entries_are_checked),
 	TEST_EACH(entry_that_is_cut_is_efault),
-	TEST_EACH(many_reads_are_in_one_chain),
 	TEST_EACH(what_would_block_is_served),
 	TEST_EACH(slots_are_charged),
 	TEST(limit_holds),
