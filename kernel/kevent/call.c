@@ -107,7 +107,7 @@ static bool kevent_call_observed(void)
 	(_TIF_SIGPENDING | _TIF_NOTIFY_SIGNAL | _TIF_NOTIFY_RESUME |	\
 	 _TIF_NEED_RESCHED)
 
-/* Entries between two looks at what RCU waits for, a power of 2 */
+/* Entries between two looks at what RCU waits for */
 #define KEVENT_CALL_SLICE	64U
 
 /**
@@ -415,7 +415,9 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
 		}
 		entry += jump;
 		left -= jump;
-		if ((left ^ (left + jump)) >= KEVENT_CALL_SLICE)
+		/* It has passed a multiple of the slice. */
+		if (left / KEVENT_CALL_SLICE !=
+		    (left + jump) / KEVENT_CALL_SLICE)
 			cond_resched();
 	}
 	run->at = run->nr - left;
