@@ -29,11 +29,8 @@
  * @first:	the first one, in user memory
  * @at:		the current one there
  * @left:	how many there are from @at on
- * @cmd:	command of all entries; not of changes
- * @look:	a change has a result that the caller must look at
- * @count:	what kevent_ctl() returns
- * @now:	a copy of the current one; of an entry, @now.uk only
- * @stash:	for watches to be added
+ * @changes:	they are changes
+ * @count:	what kevent_ctl() returns; of changes, how many results are not 0
  *
  * A request is read when its turn has come. Entries that are handed back are stored
  * in front of those yet to be read.
@@ -43,11 +40,8 @@ struct kevent_requests {
 	void __user		*first;
 	void __user		*at;
 	u32			left;
-	u32			cmd;
-	bool			look;
+	bool			changes;
 	u32			count;
-	struct kevent_change	now;
-	struct kevent_stash	stash;
 };
 
 /* Reading */
@@ -55,33 +49,27 @@ struct kevent_requests {
 static_assert(!offsetof(struct kevent_change, uk));
 static_assert(sizeof(struct ukevent) == 5 * sizeof(u64));
 
-static __always_inline u32 request_cmd(const struct kevent_requests *r,
-				       bool changes)
-{
-	return changes ? r->now.cmd : r->cmd;
-}
-
 /*
- * Reads an entry, or a change. In line and word by word, which takes half of what
- * copy_from_user() does.
+ * Word by word, which takes half of what copy_from_user() does. The command of an entry is
+ * that of all entries, and stays.
  */
-static __always_inline bool request_read(struct kevent_change *now,
-					 const void __user *at, bool changes)
+static bool request_read(const struct kevent_requests *r,
+			 struct kevent_change *now)
 {
-	const struct kevent_change __user *from = at;
-	const u64 __user *word = at;
+	const struct kevent_change __user *from = r->at;
+	const u64 __user *word = r->at;
 	u64 *to = (void *)&now->uk;
 
 	if (should_fail_usercopy() ||
-	    !user_read_access_begin(from, changes ? sizeof(*from) :
-						    sizeof(from->uk)))
+	    !user_read_access_begin(from, r->changes ? sizeof(*from) :
+						       sizeof(from->uk)))
 		return false;
 	unsafe_get_user(to[0], word, fault);
 	unsafe_get_user(to[1], word + 1, fault);
 	unsafe_get_user(to[2], word + 2, fault);
 	unsafe_get_user(to[3], word + 3, fault);
 	unsafe_get_user(to[4], word + 4, fault);
-	if (changes) {
+	if (r->changes) {
 		unsafe_get_user(now->cmd, &from->cmd, fault);
 		unsafe_get_user(now->result, &from->result, fault);
 	}
@@ -95,9 +83,8 @@ fault:
 /* Making */
 
 /* Whether a request of a source may be made */
-static __always_inline int request_allowed(const struct kevent_queue *q, u32 cmd,
-					   u32 type,
-					   const struct kevent_source_ops *ops)
+static int request_allowed(const struct kevent_queue *q, u32 cmd, u32 type,
+			   const struct kevent_source_ops *ops)
 {
 	if (cmd > KEVENT_CTL_READY)
 		return -EINVAL;
@@ -121,10 +108,9 @@ static noinline int request_mark_here(struct kevent_queue *q,
 }
 
 /* Any command but ADD */
-static __always_inline int request_change(struct kevent_queue *q,
-					  const struct kevent_source_ops *ops,
-					  u32 cmd, const struct ukevent *uk,
-					  struct file *file)
+static int request_change(struct kevent_queue *q,
+			  const struct kevent_source_ops *ops, u32 cmd,
+			  const struct ukevent *uk, struct file *file)
 {
 	switch (cmd) {
 	case KEVENT_CTL_REMOVE:
@@ -138,18 +124,39 @@ static __always_inline int request_change(struct kevent_queue *q,
 	}
 }
 
-/* Returns 0, the watch whose event is handed back, or an ERR_PTR(). */
-static __always_inline struct kevent *
-request_apply(struct kevent_requests *r, const struct kevent_source_ops *ops,
-	      u32 cmd, struct fd f)
+/* Returns 0, 1 when the event of @back is handed back, or -errno. */
+static int request_apply(struct kevent_queue *q,
+			 const struct kevent_source_ops *ops,
+			 struct kevent_change *now, struct fd f,
+			 struct kevent_stash *stash, struct kevent **back)
 {
-	struct ukevent *uk = &r->now.uk;
+	struct kevent *ke;
 
-	if (cmd == KEVENT_CTL_ADD) {
-		r->stash.want = r->left;
-		return kevent_add(r->q, ops, uk, f, &r->stash);
+	if (now->cmd != KEVENT_CTL_ADD)
+		return request_change(q, ops, now->cmd, &now->uk, fd_file(f));
+	ke = kevent_add(q, ops, &now->uk, f, stash);
+	if (IS_ERR(ke))
+		return PTR_ERR(ke);
+	*back = ke;
+	return !!ke;
+}
+
+/* As request_apply(), whatever the request is. The caller has to fdput() @f. */
+static int request_make(struct kevent_queue *q, struct kevent_change *now,
+			struct fd *f, struct kevent_stash *stash,
+			struct kevent **back)
+{
+	const struct kevent_source_ops *ops = kevent_source(now->uk.type);
+	int err = request_allowed(q, now->cmd, now->uk.type, ops);
+
+	if (err)
+		return err;
+	if (ops->file) {
+		*f = fdget(now->uk.id.raw[0]);
+		if (!fd_file(*f))
+			return -EBADF;
 	}
-	return ERR_PTR(request_change(r->q, ops, cmd, uk, fd_file(f)));
+	return request_apply(q, ops, now, *f, stash, back);
 }
 
 /* Results */
@@ -164,8 +171,8 @@ static void kevent_set_result(struct ukevent *uk, int err)
 	uk->ret_data[1] = err;
 }
 
-static __always_inline void kevent_put_result(struct ukevent __user *to,
-					      const struct ukevent *uk)
+static void kevent_put_result(struct ukevent __user *to,
+			      const struct ukevent *uk)
 {
 	if (!user_write_access_begin(to, sizeof(*to)))
 		return;
@@ -194,81 +201,48 @@ static int kevent_hand_back(struct ukevent __user *from,
  * Returns -EFAULT when an entry can't be handed back. A result that can't be written
  * is no reason to deny that the request was fulfilled.
  */
-static __always_inline int entry_put(struct kevent_requests *r,
-				     struct ukevent *uk, int result)
+static int entry_put(struct kevent_requests *r, struct kevent_change *now,
+		     int result)
 {
 	struct ukevent __user *first = r->first;
 	int err;
 
-	if (likely(r->cmd != KEVENT_CTL_ADD)) {
-		kevent_put_result(r->at, uk);
-		r->count += r->cmd == KEVENT_CTL_READY ? !result : !!result;
+	if (likely(now->cmd != KEVENT_CTL_ADD)) {
+		kevent_put_result(r->at, &now->uk);
+		r->count += now->cmd == KEVENT_CTL_READY ? !result : !!result;
 		return 0;
 	}
 	if (!result)
 		return 0;
-	err = kevent_hand_back(r->at, first + r->count, uk);
+	err = kevent_hand_back(r->at, first + r->count, &now->uk);
 	r->count += !err;
 	return err;
 }
 
-static noinline int change_put(struct kevent_requests *r,
-			       struct kevent_change *c, int result)
+/* The caller has to look at a result that can't be written, too. */
+static int change_put(struct kevent_requests *r, struct kevent_change *now,
+		      int result)
 {
 	struct kevent_change __user *to = r->at;
 
-	c->result = result;
-	r->look |= result;
+	now->result = result;
+	r->count += !!result;
 	if (result > 0)
-		return copy_to_user(to, c, sizeof(*c)) ? -EFAULT : 0;
-	kevent_put_result(&to->uk, &c->uk);
-	if (put_user(c->result, &to->result))
-		r->look = true;
+		return copy_to_user(to, now, sizeof(*now)) ? -EFAULT : 0;
+	kevent_put_result(&to->uk, &now->uk);
+	if (put_user(result, &to->result))
+		r->count++;
 	return 0;
 }
 
 /* Give the caller the @result: 0, 1 when an event is handed back, or -errno. */
-static __always_inline int request_put(struct kevent_requests *r, bool changes,
-				       int result)
+static int request_put(struct kevent_requests *r, struct kevent_change *now,
+		       int result)
 {
-	struct ukevent *uk = &r->now.uk;
-
 	if (result <= 0)
-		kevent_set_result(uk, result);
-	return changes ? change_put(r, &r->now, result) :
-			 entry_put(r, uk, result);
-}
-
-static noinline int request_hand_back(struct kevent_requests *r, bool changes,
-				      struct kevent *ke)
-{
-	kevent_handed_back(ke, !request_put(r, changes, 1));
-	return 0;
-}
-
-/* The iterator */
-
-static __always_inline int request_make(struct kevent_requests *r, bool changes)
-{
-	const struct kevent_source_ops *ops = kevent_source(r->now.uk.type);
-	u32 cmd = request_cmd(r, changes);
-	struct fd f = EMPTY_FD;
-	struct kevent *ke;
-	int err;
-
-	err = request_allowed(r->q, cmd, r->now.uk.type, ops);
-	if (err)
-		return request_put(r, changes, err);
-	if (ops->file) {
-		f = fdget(r->now.uk.id.raw[0]);
-		if (!fd_file(f))
-			return request_put(r, changes, -EBADF);
-	}
-	ke = request_apply(r, ops, cmd, f);
-	err = IS_ERR_OR_NULL(ke) ? request_put(r, changes, PTR_ERR_OR_ZERO(ke)) :
-				   request_hand_back(r, changes, ke);
-	fdput(f);
-	return err;
+		kevent_set_result(&now->uk, result);
+	return r->changes ? change_put(r, now, result) :
+			    entry_put(r, now, result);
 }
 
 /* Hand-off */
@@ -294,43 +268,57 @@ static int eventfd_ring(struct file *file)
 }
 #endif
 
-static bool is_handoff(const struct kevent_requests *r)
+static bool is_handoff(const struct kevent_change *c)
 {
-	return r->now.cmd == KEVENT_CTL_READY &&
-	       r->now.uk.req_flags & KEVENT_REQ_HANDOFF;
+	return c->cmd == KEVENT_CTL_READY &&
+	       c->uk.req_flags & KEVENT_REQ_HANDOFF;
 }
 
 /*
- * A change that is for another queue, or for an eventfd. What the caller may do there
- * by a call of its own it may do here: of the other queue its refusals hold.
+ * The queue of a change that is for another one, or an ERR_PTR(). What the caller may do
+ * there by a call of its own it may do here: of the other queue its refusals hold. NULL: it
+ * was for an eventfd.
  */
-static noinline int change_hand_off(struct kevent_requests *r)
+static noinline struct kevent_queue *handoff_queue(struct file *file)
 {
-	struct kevent_queue *own = r->q;
-	int err;
-
-	CLASS(fd, f)(r->now.result);
-	if (!fd_file(f))
-		return request_put(r, true, -EBADF);
-	if (!is_kevent_file(fd_file(f)))
-		return request_put(r, true, eventfd_ring(fd_file(f)));
-	r->q = fd_file(f)->private_data;
-	err = request_make(r, true);
-	r->q = own;
-	return err;
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (is_kevent_file(file))
+		return file->private_data;
+	return ERR_PTR(eventfd_ring(file));
 }
 
-static __always_inline int request_one(struct kevent_requests *r, bool changes)
+/* The iterator */
+
+static int request_one(struct kevent_requests *r, struct kevent_change *now,
+		       struct kevent_stash *stash)
 {
-	if (changes && unlikely(is_handoff(r)))
-		return change_hand_off(r);
-	return request_make(r, changes);
+	struct fd f = EMPTY_FD, to = EMPTY_FD;
+	struct kevent_queue *q = r->q;
+	struct kevent *back = NULL;
+	int result, err;
+
+	if (r->changes && unlikely(is_handoff(now))) {
+		to = fdget(now->result);
+		q = handoff_queue(fd_file(to));
+	}
+	stash->want = r->left;
+	result = IS_ERR_OR_NULL(q) ? PTR_ERR_OR_ZERO(q) :
+				     request_make(q, now, &f, stash, &back);
+	err = request_put(r, now, result);
+	if (back) {
+		kevent_handed_back(back, !err);
+		err = 0;
+	}
+	fdput(f);
+	fdput(to);
+	return err;
 }
 
 /* Requests between two looks for signals, and for other tasks that want the CPU */
 #define REQUESTS_AT_ONCE	16
 
-static __always_inline int requests_pause(const struct kevent_requests *r)
+static int requests_pause(const struct kevent_requests *r)
 {
 	if (r->left % REQUESTS_AT_ONCE)
 		return 0;
@@ -338,122 +326,39 @@ static __always_inline int requests_pause(const struct kevent_requests *r)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* Returns 0 or what ended it early. Without progress that is the caller's error. */
-static __always_inline int requests_all(struct kevent_requests *r, bool changes,
-					u32 stride)
+/*
+ * Make @nr requests, up to one whose result can't be given or that can't be read. Returns
+ * the count, see &struct kevent_requests, or the error if that was the first one.
+ */
+static int requests_all(struct kevent_queue *q, void __user *user, u32 nr,
+			u32 cmd, bool changes)
 {
+	struct kevent_requests r = {
+		.q = q, .first = user, .at = user, .left = nr, .changes = changes,
+	};
+	struct kevent_change now __uninitialized;
+	struct kevent_stash stash __uninitialized;
 	int err = 0;
 
-	kevent_stash_init(&r->stash);
-	for (; r->left && !err; r->left--) {
-		err = requests_pause(r);
+	now.cmd = cmd;
+	kevent_stash_init(&stash);
+	for (; r.left && !err; r.left--) {
+		err = requests_pause(&r);
 		if (err)
 			break;
-		if (!request_read(&r->now, r->at, changes)) {
+		if (!request_read(&r, &now)) {
 			err = -EFAULT;
 			break;
 		}
-		err = request_one(r, changes);
+		err = request_one(&r, &now, &stash);
 		if (!err)
-			r->at += stride;
+			r.at += changes ? sizeof(now) : sizeof(now.uk);
 	}
-	kevent_stash_drop(&r->stash);
-	return err;
-}
-
-static __always_inline void requests_init(struct kevent_requests *r,
-					  struct kevent_queue *q,
-					  void __user *user, u32 nr)
-{
-	r->q = q;
-	r->first = user;
-	r->at = user;
-	r->left = nr;
-	r->look = false;
-	r->count = 0;
+	kevent_stash_drop(&stash);
+	return err && r.at == user ? err : r.count + (changes && err);
 }
 
 /* kevent_ctl() */
-
-/* ADD of one entry has failed, or returns the event of a watch. */
-static noinline int single_hand_back(struct ukevent __user *to,
-				     struct ukevent *uk, struct kevent *ke)
-{
-	bool copied;
-
-	if (IS_ERR(ke))
-		kevent_set_result(uk, PTR_ERR(ke));
-	copied = !kevent_hand_back(to, to, uk);
-	if (IS_ERR(ke))
-		return copied ? 1 : -EFAULT;
-	kevent_handed_back(ke, copied);
-	return copied;
-}
-
-static __always_inline int single_make(struct kevent_queue *q,
-				       const struct kevent_source_ops *ops,
-				       u32 cmd, struct ukevent *uk, struct fd f,
-				       struct ukevent __user *arg)
-{
-	struct kevent *ke;
-	int err;
-
-	if (cmd == KEVENT_CTL_ADD) {
-		ke = kevent_add(q, ops, uk, f, NULL);
-		return ke ? single_hand_back(arg, uk, ke) : 0;
-	}
-	err = request_change(q, ops, cmd, uk, fd_file(f));
-	kevent_set_result(uk, err);
-	kevent_put_result(arg, uk);
-	return cmd == KEVENT_CTL_READY ? !err : !!err;
-}
-
-static noinline int single_refused(struct ukevent __user *arg, u32 cmd,
-				   struct ukevent *uk, int err)
-{
-	if (cmd == KEVENT_CTL_ADD)
-		return single_hand_back(arg, uk, ERR_PTR(err));
-	kevent_set_result(uk, err);
-	kevent_put_result(arg, uk);
-	return cmd != KEVENT_CTL_READY;
-}
-
-/* One entry, which most calls have, without what an array of them takes */
-static __always_inline int kevent_ctl_single(struct kevent_queue *q, u32 cmd,
-					     struct ukevent __user *arg)
-{
-	struct kevent_change now __uninitialized;
-	const struct kevent_source_ops *ops;
-	struct fd f = EMPTY_FD;
-	int ret;
-
-	if (!request_read(&now, arg, false))
-		return -EFAULT;
-	ops = kevent_source(now.uk.type);
-	ret = request_allowed(q, cmd, now.uk.type, ops);
-	if (ret)
-		return single_refused(arg, cmd, &now.uk, ret);
-	if (ops->file) {
-		f = fdget(now.uk.id.raw[0]);
-		if (!fd_file(f))
-			return single_refused(arg, cmd, &now.uk, -EBADF);
-	}
-	ret = single_make(q, ops, cmd, &now.uk, f, arg);
-	fdput(f);
-	return ret;
-}
-
-static noinline int kevent_ctl_entries(struct kevent_queue *q, u32 cmd, u32 num,
-				       struct ukevent __user *arg)
-{
-	struct kevent_requests r __uninitialized;
-	int err;
-
-	requests_init(&r, q, arg, num);
-	r.cmd = cmd;
-	err = requests_all(&r, false, sizeof(*arg));
-	return err && r.at == r.first ? err : r.count;
-}
 
 /* @arg is where the caller has mapped the ring, @num its size. */
 static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
@@ -535,11 +440,9 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 	q = fd_file(f)->private_data;
 	if (unlikely(cmd >= KEVENT_CTL_READY && (cmd > KEVENT_CTL_READY || !num)))
 		return kevent_ctl_queue(q, cmd, num, arg);
-	if (num == 1)
-		return kevent_ctl_single(q, cmd, arg);
 	if (num > KEVENT_CTL_MAX)
 		return -EINVAL;
-	return kevent_ctl_entries(q, cmd, num, arg);
+	return requests_all(q, arg, num, cmd, false);
 }
 
 /**
@@ -554,10 +457,5 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr)
 {
-	struct kevent_requests r __uninitialized;
-	int err;
-
-	requests_init(&r, q, changes, nr);
-	err = requests_all(&r, true, sizeof(*changes));
-	return err && r.at == r.first ? err : err || r.look;
+	return min(requests_all(q, changes, nr, 0, true), 1);
 }
