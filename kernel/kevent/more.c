@@ -13,7 +13,6 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/task_work.h>
-#include <linux/tick.h>
 #include <linux/workqueue.h>
 
 #include "mapping.h"
@@ -144,25 +143,6 @@ static void kevent_more_by_worker(struct kevent_queue *q)
 }
 
 /*
- * A consumer whose last wait could sleep is not interrupted: its next call looks at
- * the ready list before it sleeps. One that polls has nothing but the flag. So has
- * one on a CPU without a tick, which may stay in user mode for long. The task may be
- * marked already, for a queue where it sleeps.
- */
-static void kevent_more_notify(const struct kevent_queue *q,
-			       struct task_struct *task)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	/* task_work_add() is a full barrier: the work is there before its mark. */
-	set_tsk_thread_flag(task, TIF_NOTIFY_RESUME);
-	/* The task is seen on its CPU, or sees the mark when it comes to another one. */
-	smp_mb__after_atomic();
-	if (!q->consumer_sleeps || tick_nohz_full_cpu(task_cpu(task)))
-		kick_process(task);
-}
-
-/*
  * A queue has one piece of work under way at most. It may outlive the queue's file
  * until the thread returns to user mode, so a thread can keep as many queues as
  * it had created or waited for: its descriptors limit that.
@@ -182,12 +162,11 @@ static void kevent_more_later(struct kevent_queue *q)
 	if (!task)
 		return;
 	init_task_work(&q->more_work, kevent_more_work);
-	q->more_queued = !task_work_add(task, &q->more_work, TWA_NONE);
+	q->more_queued = !task_work_add(task, &q->more_work, TWA_RESUME);
 	if (!q->more_queued)
 		return;
 	q->more_elsewhere = false;
 	refcount_inc(&q->refs);
-	kevent_more_notify(q, task);
 }
 
 /**
@@ -321,17 +300,15 @@ void kevent_retry_flags(struct kevent_queue *q)
 /**
  * kevent_follow - the current thread waits for the ring
  * @q: the queue
- * @sleeps: it may sleep
  *
  * Return: for put_pid() without the lock: the thread that waited last, or NULL.
  */
-struct pid *kevent_follow(struct kevent_queue *q, bool sleeps)
+struct pid *kevent_follow(struct kevent_queue *q)
 {
 	struct pid *last = q->consumer;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	q->consumer_sleeps = sleeps;
 	if (last == task_pid(current))
 		return NULL;
 	q->consumer = get_pid(task_pid(current));

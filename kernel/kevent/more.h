@@ -20,7 +20,7 @@ void kevent_pass_on(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 void kevent_retry_flags(struct kevent_queue *q);
-struct pid *kevent_follow(struct kevent_queue *q, bool sleeps);
+struct pid *kevent_follow(struct kevent_queue *q);
 
 /*
  * A watch was put on the ready list. If it is the only one and no consumer is on its way,

@@ -102,7 +102,6 @@ struct kevent_busy {
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @consumer:	R: the thread that last waited for the ring, or created it; see
  *		kevent_more()
- * @consumer_sleeps: R: that wait could have slept
  * @more_work:	R: runs in the thread that was @consumer, and holds a reference to the queue
  * @more_queued: R: @more_work is on the task's list. Set by who puts it there, cleared
  *		by kevent_more_work() as its first step and by nobody else: after that
@@ -176,7 +175,6 @@ struct kevent_queue {
 	unsigned long		more_pause;
 	bool			more_queued;
 	bool			more_elsewhere;
-	bool			consumer_sleeps;
 	wait_queue_head_t	poll_wait;
 	struct irq_work		poll_work;
 	struct kevent_nest	nest;

@@ -348,7 +348,7 @@ static int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 	kevent_window(q, KEVENT_WINDOW_SLEEP);
 	spin_lock_irq(&q->ready_lock);
 	if (news)
-		last = kevent_follow(q, !until->nowait);
+		last = kevent_follow(q);
 	w.missed = kevent_missed_look(q, looks);
 	for (;;) {
 		ret = kevent_sleep_locked(q, &w, timed_out, looks, &sleep);
