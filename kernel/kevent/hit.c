@@ -16,6 +16,7 @@
 #include "watch.h"
 #include "window.h"
 
+/* Store an entry, or find an unread one that says as much. */
 static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 					     struct kevent *ke, u32 mask,
 					     u32 amount)
@@ -32,211 +33,92 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 }
 
 /*
- * A level watch that is idle, or waits for its next look. It is listed before the
- * entry can be seen: a consumer may take the entry at once, read part of what there
- * is, call, and must then find the watch.
+ * Can the ring take an event? Events stay in order, and the ring is in the address space in
+ * use. One that has faulted is left to consumers: ring_mm does not say where it is.
  */
-static __always_inline bool kevent_hit_level(struct kevent_queue *q,
-					     struct kevent *ke, u32 mask,
-					     u32 amount)
-{
-	bool listed = ke->state;
-
-	/* An entry that nobody verifies must say all there is to say. */
-	if ((listed && ke->state != KE_DELIVERED) || mask != ke->event)
-		return false;
-	if (!listed)
-		kevent_look_later(ke);
-	if (likely(kevent_hit_store(q, ke, mask, amount))) {
-		kevent_window(q, KEVENT_WINDOW_HIT_STORED);
-		return true;
-	}
-	if (!listed)
-		kevent_look_not(ke);
-	return false;
-}
-
-/* A watch that delivery disarms. The end of one takes a task. */
-static noinline bool kevent_hit_other(struct kevent_queue *q,
-				      struct kevent *ke, u32 mask, u32 amount)
-{
-	if (ke->state || ke->req_flags & KEVENT_REQ_ONESHOT)
-		return false;
-	if (!(ke->req_flags & KEVENT_REQ_ET) && mask != ke->event)
-		return false;
-	if (!kevent_hit_store(q, ke, mask, amount))
-		return false;
-	kevent_delivered(ke, 0);
-	return true;
-}
-
-/*
- * Store a report in the ring, from where it is made, interrupts included. Returns
- * false, and nothing has changed, if that is not possible.
- */
-static __always_inline bool kevent_hit(struct kevent_queue *q,
-				       struct kevent *ke, u32 mask, u32 amount)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	switch (kevent_mode(ke)) {
-	case KEVENT_EDGE:
-		return !ke->state && kevent_hit_store(q, ke, mask, amount);
-	case KEVENT_LEVEL:
-		return kevent_hit_level(q, ke, mask, amount);
-	default:
-		return kevent_hit_other(q, ke, mask, amount);
-	}
-}
-
-/* Nothing is pending, nobody is asleep, and the ring is here. */
 static __always_inline bool kevent_queue_may_hit(struct kevent_queue *q)
 {
-	return list_empty(&q->ready) && !kevent_sleeps(q) &&
-	       kevent_ring_ready(q);
+	return list_empty(&q->ready) && kevent_ring_here(q) &&
+	       q->ring_mm == current->mm;
 }
 
 /*
- * As kevent_queue_may_hit(), but the ring may have to be searched for, and a
- * consumer that waits for the ring may sleep. Events stay in order, and a ring that
- * faulted is left to consumers.
+ * Can an entry be stored without a call? Nobody verifies it, so that of a level watch must
+ * say all there is to say.
  */
-static __always_inline bool
-kevent_queue_may_hit_and_wake(struct kevent_queue *q)
+static __always_inline bool kevent_may_hit(const struct kevent *ke,
+					   enum kevent_mode mode, u32 mask)
 {
-	return list_empty(&q->ready) && kevent_ring_here(q) &&
-	       !(q->ring.flags & KEVENT_RING_BROKEN) &&
-	       kevent_may_wait_for_ring(q);
+	switch (mode) {
+	case KEVENT_EDGE:
+		return !ke->state;
+	case KEVENT_LEVEL:
+		return mask == ke->event &&
+		       (!ke->state || ke->state == KE_DELIVERED);
+	default:
+		/* DISPATCH. The end of a watch takes a task. */
+		return !(ke->req_flags & (KEVENT_REQ_ONESHOT |
+					  KEVENT_REQ_LAST_CHECK)) &&
+		       (mask == ke->event || ke->req_flags & KEVENT_REQ_ET) &&
+		       !ke->state;
+	}
 }
 
-static __always_inline bool
-kevent_hit_and_wake(struct kevent_queue *q, struct kevent *ke, u32 mask,
-		    u32 amount)
+/*
+ * Store a report in the ring, from where it is made, interrupts included. Returns false if
+ * that is not possible: then a level watch may be listed as delivered, from where
+ * kevent_look_locked() takes it.
+ */
+static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
+		       u32 amount)
 {
+	enum kevent_mode mode = kevent_mode(ke);
 	u64 kidx = q->ring.kidx;
 
-	if (!kevent_queue_may_hit_and_wake(q) ||
-	    !kevent_hit(q, ke, mask, amount))
+	if (!kevent_may_wait_for_ring(q) || !kevent_queue_may_hit(q) ||
+	    !kevent_may_hit(ke, mode, mask))
 		return false;
-	if (q->ring.kidx != kidx)
+	/*
+	 * Listed before the entry can be seen: a consumer may take it at once, read part of
+	 * what there is, call, and must then find the watch.
+	 */
+	if (mode == KEVENT_LEVEL && !ke->state)
+		kevent_look_later(ke);
+	if (!kevent_hit_store(q, ke, mask, amount))
+		return false;
+	if (mode == KEVENT_LEVEL)
+		kevent_window(q, KEVENT_WINDOW_HIT_STORED);
+	else if (mode == KEVENT_OTHER)
+		kevent_delivered(ke, 0);
+	if (kevent_sleeps(q) && q->ring.kidx != kidx)
 		kevent_wake_for(ke, KEVENT_OF_RING);
 	return true;
 }
 
-static void kevent_miss(struct kevent *ke, u32 mask)
+/*
+ * A source reports @mask: it goes to the ring, or the watch to the ready list. The most
+ * frequent hit is in line: that of an edge triggered watch while nobody sleeps. There is
+ * nothing else to do for it.
+ */
+static __always_inline void kevent_report_now(struct kevent_queue *q,
+					      struct kevent *ke, u32 mask,
+					      u32 amount)
 {
+	/* The interest may have changed since the source looked. */
+	mask &= ke->event;
+	if (unlikely(!mask))
+		return;
+	if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
+		   kevent_queue_may_hit(q) &&
+		   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
+		   kevent_hit_store(q, ke, mask, amount)))
+		return;
+	if (q->ring.size && kevent_hit(q, ke, mask, amount))
+		return;
 	if (kevent_is_checked(ke))
 		kevent_look_locked(ke);
 	else
 		kevent_ready_locked(ke, mask);
-}
-
-/* A queue without a ring has no hits, and a watch with LAST_CHECK is looked at by a call. */
-static __always_inline bool kevent_never_hits(const struct kevent_queue *q,
-					      const struct kevent *ke)
-{
-	return !q->ring.size || ke->req_flags & KEVENT_REQ_LAST_CHECK;
-}
-
-/* A report is no hit. A call looks at the watch before it delivers it, if that can be done. */
-static __always_inline void kevent_miss_at_once(struct kevent_queue *q,
-						struct kevent *ke, u32 mask)
-{
-	if (!mask)
-		return;
-	if (kevent_sleeps(q) || !kevent_is_checked(ke) || !kevent_look_next(ke)) {
-		kevent_miss(ke, mask);
-		return;
-	}
-	if (trace_kevent_ready_enabled())
-		kevent_trace_ready(ke, ke->ready, false);
-	kevent_more_listed(q);
-}
-
-static noinline void kevent_hit_or_miss(struct kevent *ke, u32 mask,
-					u32 amount)
-{
-	if (mask && !kevent_hit_and_wake(ke->queue, ke, mask, amount))
-		kevent_miss_at_once(ke->queue, ke, mask);
-}
-
-/* A consumer sleeps. */
-static noinline int kevent_ready_asleep(struct kevent_queue *q,
-					struct kevent *ke, u32 mask, u32 amount,
-					u32 chain)
-	__releases(&q->ready_lock)
-{
-	if (mask && !kevent_hit_and_wake(q, ke, mask, amount))
-		kevent_miss(ke, mask);
-	kevent_unlock_irqoff(q, chain);
-	return 1;
-}
-
-/*
- * The most frequent report: of an edge triggered watch, with nothing else listed,
- * nobody asleep, and the ring here. @mask has the conditions of interest only: that
- * may have changed since the source looked.
- */
-static __always_inline bool kevent_hit_edge(struct kevent_queue *q,
-					    struct kevent *ke, u32 mask,
-					    u32 amount)
-{
-	mask &= ke->event;
-	if (!mask || ke->state || kevent_mode(ke) != KEVENT_EDGE ||
-	    q->nr_listed)
-		return false;
-	return !kevent_sleeps(q) && kevent_ring_ready(q) &&
-	       kevent_hit_store(q, ke, mask, amount);
-}
-
-static __always_inline void kevent_report_any(struct kevent_queue *q,
-					      struct kevent *ke, u32 mask,
-					      u32 amount)
-{
-	if (unlikely(!mask || !kevent_queue_may_hit(q) ||
-		     !kevent_hit(q, ke, mask, amount)))
-		kevent_hit_or_miss(ke, mask, amount);
-}
-
-static noinline void kevent_report_ring(struct kevent_queue *q,
-					struct kevent *ke, u32 mask, u32 amount)
-{
-	kevent_report_any(q, ke, mask, amount);
-}
-
-static noinline void kevent_report_miss(struct kevent_queue *q,
-					struct kevent *ke, u32 mask)
-{
-	kevent_miss_at_once(q, ke, mask);
-}
-
-static __always_inline void kevent_report_slow(struct kevent_queue *q,
-					       struct kevent *ke, u32 mask,
-					       u32 amount)
-{
-	if (kevent_never_hits(q, ke))
-		kevent_report_miss(q, ke, mask);
-	else
-		kevent_report_ring(q, ke, mask, amount);
-}
-
-static noinline int kevent_ready_slow(struct kevent_queue *q,
-				      struct kevent *ke, u32 mask, u32 amount,
-				      u32 chain)
-	__releases(&q->ready_lock)
-{
-	kevent_report_any(q, ke, mask, amount);
-	kevent_unlock_irqoff(q, chain);
-	return 1;
-}
-
-static noinline int kevent_miss_now(struct kevent_queue *q, struct kevent *ke,
-				    u32 mask, u32 chain)
-	__releases(&q->ready_lock)
-{
-	kevent_miss_at_once(q, ke, mask);
-	kevent_unlock_irqoff(q, chain);
-	return 1;
 }
 
 static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
@@ -249,16 +131,9 @@ static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
 		lockdep_assert_irqs_disabled();
 
 	spin_lock(&q->ready_lock);
-	if (likely(kevent_hit_edge(q, ke, mask, amount))) {
-		kevent_unlock_irqoff(q, chain);
-		return 1;
-	}
-	mask &= ke->event;
-	if (kevent_never_hits(q, ke))
-		return kevent_miss_now(q, ke, mask, chain);
-	if (kevent_sleeps(q))
-		return kevent_ready_asleep(q, ke, mask, amount, chain);
-	return kevent_ready_slow(q, ke, mask, amount, chain);
+	kevent_report_now(q, ke, mask, amount);
+	kevent_unlock_irqoff(q, chain);
+	return 1;
 }
 
 /**
@@ -303,8 +178,7 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	if (unlikely(!kevent_hit_edge(q, ke, mask, amount)))
-		kevent_report_slow(q, ke, mask & ke->event, amount);
+	kevent_report_now(q, ke, mask, amount);
 	kevent_unlock(q, flags);
 }
 
@@ -334,10 +208,10 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 		taken = !kevent_is_leaving(ke);
 		mask &= ke->event;
 		kevent_coalesce_stop(q);
-		if (!mask)
+		if (mask)
+			kevent_report_now(q, ke, mask, amount);
+		else
 			kevent_look_locked(ke);
-		else if (!kevent_hit_edge(q, ke, mask, amount))
-			kevent_report_slow(q, ke, mask, amount);
 	}
 	kevent_unlock_chain(q, flags, chain);
 	return taken;

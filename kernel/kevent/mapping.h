@@ -29,12 +29,6 @@ static __always_inline bool kevent_mm_in_use(void)
 	return likely(in_task()) || nmi_uaccess_okay();
 }
 
-/* kevent_ring_here() where nothing needs to be done for it */
-static __always_inline bool kevent_ring_ready(const struct kevent_queue *q)
-{
-	return likely(q->ring_mm == current->mm) && kevent_mm_in_use();
-}
-
 /**
  * kevent_ring_here - point the ring to where it is in current->mm
  * @q: the queue

@@ -38,8 +38,7 @@
  *	attaching -> taken	ADD hands its event back: kevent_hand_out()
  *	idle, delivered -> ready
  *				a source: kevent_ready_locked(), kevent_look_locked(),
- *				kevent_look_next(), kevent_broken_locked(). MODIFY,
- *				READY: kevent_report()
+ *				kevent_broken_locked(). MODIFY, READY: kevent_report()
  *	idle, delivered -> delivered
  *				a source, by a hit: kevent_look_later()
  *	ready -> idle, delivered, disarmed, ready

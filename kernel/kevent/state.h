@@ -189,32 +189,6 @@ static __always_inline void kevent_look_later(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/* If a watch is idle or delivered, put it on the ready list. Nobody sleeps, or is woken. */
-static __always_inline bool kevent_look_next(struct kevent *ke)
-{
-	struct kevent_queue *q = ke->queue;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	if (!ke->state)
-		kevent_list_add(ke, &q->ready);
-	else if (ke->state == KE_DELIVERED)
-		list_move_tail(&ke->link, &q->ready);
-	else
-		return false;
-	ke->state = KE_LISTED | KE_VERIFY;
-	q->misses++;
-	kevent_state_check(ke);
-	return true;
-}
-
-/* Undo kevent_look_later(): it was not delivered. */
-static inline void kevent_look_not(struct kevent *ke)
-{
-	kevent_dequeue(ke);
-	ke->state &= ~KE_VERIFY;
-}
-
 /*
  * A listed watch was looked at under the lock. What was seen is delivered, or
  * doubted, before the lock is released.
