@@ -163,7 +163,7 @@ static inline bool kevent_is_leaving(const struct kevent *ke)
 /* Moves of hot paths, under ready_lock */
 
 /* A watch has nothing to report. */
-static __always_inline void kevent_dequeue(struct kevent *ke)
+static inline void kevent_dequeue(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -174,7 +174,7 @@ static __always_inline void kevent_dequeue(struct kevent *ke)
 }
 
 /* A level watch was delivered: the next collection looks at it again. */
-static __always_inline void kevent_look_later(struct kevent *ke)
+static inline void kevent_look_later(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 
@@ -193,7 +193,7 @@ static __always_inline void kevent_look_later(struct kevent *ke)
  * A listed watch was looked at under the lock. What was seen is delivered, or
  * doubted, before the lock is released.
  */
-static __always_inline void kevent_looked(struct kevent *ke, u32 mask)
+static inline void kevent_looked(struct kevent *ke, u32 mask)
 {
 	ke->ready = mask;
 	ke->state &= ~(KE_VERIFY | KE_FIRED);
@@ -202,7 +202,7 @@ static __always_inline void kevent_looked(struct kevent *ke, u32 mask)
 }
 
 /* What was seen of a listed watch is old when it will be delivered. */
-static __always_inline void kevent_doubt(struct kevent *ke)
+static inline void kevent_doubt(struct kevent *ke)
 {
 	ke->state |= KE_VERIFY;
 }
