@@ -418,10 +418,5 @@ const struct kevent_source_ops kevent_poll_ops = {
 static_assert(((__force u32)EV_POLL_EVENTS &
 	       (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA |
 			     EV_POLL_NESTING)) == 0);
-/* For ev_poll_key_events() */
-static_assert(KEVENT_SOCKET_RECV == (__force u32)EPOLLIN &&
-	      KEVENT_SOCKET_SEND == (__force u32)EPOLLOUT);
-static_assert((__force u32)EPOLLRDNORM >> 6 == KEVENT_SOCKET_RECV &&
-	      (__force u32)EPOLLWRNORM >> 6 == KEVENT_SOCKET_SEND);
 static_assert(sizeof(struct kevent_poll) <= 128 ||
 	      IS_ENABLED(CONFIG_DEBUG_SPINLOCK));

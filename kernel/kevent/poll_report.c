@@ -29,16 +29,12 @@
  */
 u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 {
-	u32 events = 0, wanted = READ_ONCE(ke->event);
+	u32 events, wanted = READ_ONCE(ke->event);
 
 	if (kevent_has_poll_events(ke))
 		return (__force u32)mask &
 		       (wanted | (__force u32)EV_POLL_ALWAYS);
-	if (mask & (EPOLLIN | EPOLLRDNORM))
-		events |= KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT;
-	if (mask & (EPOLLOUT | EPOLLWRNORM))
-		events |= KEVENT_SOCKET_SEND;
-	events &= wanted;
+	events = ev_poll_key_events(ke, mask) & wanted;
 	if (wanted & KEVENT_SOCKET_EMPTY && ke->type == KEVENT_SOCKET &&
 	    kevent_sock_is_empty(kevent_socket(to_poll(ke)->kf.file)))
 		events |= KEVENT_SOCKET_EMPTY;

@@ -109,13 +109,10 @@ static inline bool kevent_is_poll(const struct kevent *ke)
 	       ke->type == KEVENT_POLL || ke->type == KEVENT_CHAIN;
 }
 
-/* Are its conditions those of poll()? Of these types POLL and CHAIN are the odd ones. */
-static __always_inline bool kevent_has_poll_events(const struct kevent *ke)
+/* Are its conditions those of poll()? */
+static inline bool kevent_has_poll_events(const struct kevent *ke)
 {
-	static_assert(KEVENT_POLL & KEVENT_CHAIN & 1);
-	static_assert(!((KEVENT_SOCKET | KEVENT_PIPE) & 1));
-
-	return ke->type & 1;
+	return ke->type == KEVENT_POLL || ke->type == KEVENT_CHAIN;
 }
 
 static inline struct kevent_poll *to_poll(struct kevent *ke)
@@ -123,16 +120,18 @@ static inline struct kevent_poll *to_poll(struct kevent *ke)
 	return container_of(ke, struct kevent_poll, kf.ke);
 }
 
-/* What a key means that has all there is to report */
-static __always_inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
+/* What data and room mean to a watch */
+static inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
 {
-	u32 bits = (__force u32)key;
+	u32 events = 0;
 
 	if (kevent_has_poll_events(ke))
-		return bits;
-	/* EPOLLRDNORM is as good as EPOLLIN, EPOLLWRNORM as EPOLLOUT. */
-	bits = (bits | bits >> 6) & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND);
-	return bits | (bits & KEVENT_SOCKET_RECV) * KEVENT_SOCKET_ACCEPT;
+		return (__force u32)key;
+	if (key & (EPOLLIN | EPOLLRDNORM))
+		events |= KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT;
+	if (key & (EPOLLOUT | EPOLLWRNORM))
+		events |= KEVENT_SOCKET_SEND;
+	return events;
 }
 
 /* Does a key have all there is to report? */
