@@ -6,7 +6,6 @@
 #define _KEVENT_BOUND_H
 
 #include <linux/errno.h>
-#include <linux/list.h>
 #include <linux/types.h>
 
 #include "kevent.h"
@@ -17,40 +16,26 @@ struct pt_regs;
 
 /**
  * struct kevent_bound - a bound call
- * @kf:		the watch; its event is the slot
- * @alike:	F: a ring of the bound calls of the same queue, descriptor and file table. The
- *		list of the file has one of them, and walks of others pass one
- * @listed:	F: it is the one on the list
+ * @shared:	the watch; its event is the slot
  * @nr:		I: number of the call
  * @arg:	I: its arguments behind the descriptor, as far as a call of the list in
  *		bound_check() has any; the others are 0
  */
 struct kevent_bound {
-	struct kevent_file	kf;
-	struct list_head	alike;
+	struct kevent_shared	shared;
 	u32			nr;
-	bool			listed;
 	u64			arg[3];
 };
 
 static inline struct kevent_bound *to_bound(struct kevent *ke)
 {
-	return container_of(ke, struct kevent_bound, kf.ke);
+	return container_of(ke, struct kevent_bound, shared.kf.ke);
 }
 
 #ifdef CONFIG_KEVENT_AIO
-struct kevent *kevent_bound_find(struct kevent_queue *q, u32 slot, u32 fd,
-				 const struct file *file);
 long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs);
 void kevent_bound_drop(struct kevent_queue *q);
 #else
-static inline struct kevent *kevent_bound_find(struct kevent_queue *q,
-					       u32 slot, u32 fd,
-					       const struct file *file)
-{
-	return NULL;
-}
-
 static inline long kevent_bound_unfold(struct kevent_queue *q, u64 slot,
 				       struct pt_regs *regs)
 {

@@ -148,8 +148,8 @@ static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
 		return NULL;
 	for (; *i < t->nr; ++*i) {
 		kb = rcu_dereference_protected(t->slot[*i], true);
-		if (kb && bound_kill(&kb->kf.ke))
-			return &kb->kf.ke;
+		if (kb && bound_kill(&kb->shared.kf.ke))
+			return &kb->shared.kf.ke;
 	}
 	return NULL;
 }
@@ -185,7 +185,7 @@ static int bound_grow(struct kevent_queue *q, u32 slot)
 static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
 {
 	struct kevent_bound_table *t = bound_table(q);
-	u32 slot = kb->kf.ke.event;
+	u32 slot = kb->shared.kf.ke.event;
 	struct kevent_bound *old;
 
 	lockdep_assert_held(&q->key_lock);
@@ -197,7 +197,7 @@ static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
 	if (slot >= t->nr)
 		return -EAGAIN;
 	old = rcu_dereference_protected(t->slot[slot], true);
-	if (old && !kevent_is_dead(&old->kf.ke))
+	if (old && !kevent_is_dead(&old->shared.kf.ke))
 		return -EEXIST;
 	t->used += !old;
 	rcu_assign_pointer(t->slot[slot], kb);
@@ -206,7 +206,7 @@ static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
 
 static int bound_link(struct kevent_bound *kb)
 {
-	struct kevent_queue *q = kb->kf.ke.queue;
+	struct kevent_queue *q = kb->shared.kf.ke.queue;
 	int err;
 
 	do {
@@ -214,7 +214,7 @@ static int bound_link(struct kevent_bound *kb)
 			err = bound_enter(q, kb);
 		if (err != -EAGAIN)
 			return err;
-		err = bound_grow(q, kb->kf.ke.event);
+		err = bound_grow(q, kb->shared.kf.ke.event);
 	} while (!err);
 	return err;
 }
@@ -315,9 +315,9 @@ static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_bound *kb = to_bound(ke);
 
-	INIT_LIST_HEAD(&kb->alike);
+	INIT_LIST_HEAD(&kb->shared.alike);
 	return bound_describe(kb, uk, file) ?:
-	       kevent_file_link(&kb->kf, file) ?: bound_link(kb);
+	       kevent_file_link(&kb->shared.kf, file) ?: bound_link(kb);
 }
 
 static void ev_bound_detach(struct kevent *ke)
@@ -341,41 +341,39 @@ static int ev_bound_rearm(struct kevent *ke, const struct ukevent *uk)
 	return -EPERM;
 }
 
+/* Its slot says which one a request means. */
+static struct kevent *ev_bound_find(struct kevent_queue *q,
+				    const struct ukevent *uk,
+				    const struct file *file)
+{
+	struct kevent_bound_table *t = rcu_dereference(q->bound);
+	struct kevent_file *kf;
+	struct kevent_bound *kb;
+
+	if (!t || uk->event >= t->nr)
+		return NULL;
+	kb = rcu_dereference(t->slot[array_index_nospec(uk->event, t->nr)]);
+	if (!kb)
+		return NULL;
+	kf = &kb->shared.kf;
+	if (kf->ke.id_low != uk->id.raw[0] || kf->file != file ||
+	    kevent_is_dead(&kf->ke))
+		return NULL;
+	return &kf->ke;
+}
+
 const struct kevent_source_ops kevent_bound_ops = {
 	.name		= "bound",
 	.file		= true,
 	.size		= sizeof(struct kevent_bound),
 	.check		= ev_bound_check,
+	.find		= ev_bound_find,
 	.attach		= ev_bound_attach,
 	.detach		= ev_bound_detach,
 	.rearm		= ev_bound_rearm,
 };
 
 /* Calls */
-
-/**
- * kevent_bound_find - look up a bound call
- * @q: the queue
- * @slot: its slot
- * @fd: its descriptor
- * @file: what that refers to
- *
- * Under RCU. Return: the watch or NULL.
- */
-struct kevent *kevent_bound_find(struct kevent_queue *q, u32 slot, u32 fd,
-				 const struct file *file)
-{
-	struct kevent_bound_table *t = rcu_dereference(q->bound);
-	struct kevent_bound *kb;
-
-	if (!t || slot >= t->nr)
-		return NULL;
-	kb = rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
-	if (!kb || kb->kf.ke.id_low != fd || kb->kf.file != file ||
-	    kevent_is_dead(&kb->kf.ke))
-		return NULL;
-	return &kb->kf.ke;
-}
 
 /*
  * The call in a slot, under RCU: its watch may be about to be removed, and its file be
@@ -410,13 +408,13 @@ static struct file *bound_read(struct kevent_queue *q, u64 slot,
 	if (IS_ERR(kb))
 		return ERR_CAST(kb);
 	*nr = kb->nr;
-	regs->KEVENT_CALL_ARG0 = kb->kf.ke.id_low;
+	regs->KEVENT_CALL_ARG0 = kb->shared.kf.ke.id_low;
 	regs->KEVENT_CALL_ARG1 = kb->arg[0];
 	regs->KEVENT_CALL_ARG2 = kb->arg[1];
 	regs->KEVENT_CALL_ARG3 = kb->arg[2];
 	regs->KEVENT_CALL_ARG4 = 0;
 	regs->KEVENT_CALL_ARG5 = 0;
-	return kb->kf.file;
+	return kb->shared.kf.file;
 }
 
 /**

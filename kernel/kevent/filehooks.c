@@ -7,7 +7,7 @@
 #include <linux/file.h>
 #include <linux/kevent.h>
 
-#include "bound.h"
+#include "ops.h"
 #include "queue.h"
 #include "state.h"
 #include "watch.h"
@@ -30,18 +30,18 @@ static bool kevent_file_kill(struct kevent_file *kf)
 	return killed;
 }
 
-/* Kill a watch of the list, or a bound call that shares its place. */
+/* Kill a watch of the list, or one that shares its place. */
 static struct kevent *kevent_file_kill_alike(struct kevent_file *kf)
 {
-	struct kevent_bound *kb;
+	struct kevent_shared *shared = kevent_shared(kf), *other;
 
 	if (kevent_file_kill(kf))
 		return &kf->ke;
-	if (kf->ke.type != KEVENT_BOUND)
+	if (!shared)
 		return NULL;
-	list_for_each_entry(kb, &to_bound(&kf->ke)->alike, alike)
-		if (kevent_file_kill(&kb->kf))
-			return &kb->kf.ke;
+	list_for_each_entry(other, &shared->alike, alike)
+		if (kevent_file_kill(&other->kf))
+			return &other->kf.ke;
 	return NULL;
 }
 

@@ -12,7 +12,6 @@
 #include <linux/rbtree.h>
 #include <linux/sched/user.h>
 
-#include "bound.h"
 #include "find.h"
 #include "ops.h"
 #include "queue.h"
@@ -28,20 +27,20 @@ static bool kevent_file_matches(const struct kevent_file *kf,
 }
 
 /*
- * May a bound call share the place of another one on the list? It can have thousands of
- * slots. Those are found by the queue's table, and must only go with the descriptor.
+ * May a watch share the place of another one on the list? Those are found by their source,
+ * and must only go with the descriptor.
  */
 static bool kevent_file_is_alike(const struct kevent_file *kf,
 				 const struct kevent_file *other)
 {
-	return kf->ke.type == KEVENT_BOUND && other->ke.type == KEVENT_BOUND &&
+	return kf->ke.type == other->ke.type && kevent_source_of(&kf->ke)->find &&
 	       kf->ke.queue == other->ke.queue && kf->table == other->table &&
 	       kf->ke.id_low == other->ke.id_low;
 }
 
 /*
  * Walk the list of a file to find a place for a watch: 0 for one of its own, -EEXIST,
- * -ENOSPC, or 1 when @alike was set to a bound call whose place it shares.
+ * -ENOSPC, or 1 when @alike was set to one whose place it shares.
  */
 static int kevent_file_place(struct kevent_file *kf, struct file *file,
 			     struct kevent_file **alike)
@@ -57,8 +56,8 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
 			*alike = other;
 			return 1;
 		}
-		/* Each slot of bound calls is another watch. */
-		if (kf->ke.type != KEVENT_BOUND &&
+		/* A source that finds its watches knows whether this one is there. */
+		if (!kevent_source_of(&kf->ke)->find &&
 		    kevent_file_matches(other, kf->ke.queue, kf->ke.type,
 					kf->ke.id_low))
 			return -EEXIST;
@@ -84,18 +83,18 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
+	struct kevent_shared *shared = kevent_shared(kf);
 	struct kevent_file *alike = NULL;
 	int err;
 
 	spin_lock(&file->f_lock);
 	err = kevent_file_place(kf, file, &alike);
 	if (alike) {
-		list_add_tail(&to_bound(&kf->ke)->alike,
-			      &to_bound(&alike->ke)->alike);
+		list_add_tail(&shared->alike, &kevent_shared(alike)->alike);
 		err = 0;
 	} else if (!err) {
-		if (kf->ke.type == KEVENT_BOUND)
-			to_bound(&kf->ke)->listed = true;
+		if (shared)
+			shared->listed = true;
 		kf->next = file->f_kevent;
 		/* There are walks under RCU only. */
 		smp_store_release(&file->f_kevent, kf);
@@ -107,11 +106,11 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 /* What the list has in the place of @kf from now on */
 static struct kevent_file *kevent_file_heir(struct kevent_file *kf)
 {
-	struct kevent_bound *kb = to_bound(&kf->ke), *heir;
+	struct kevent_shared *shared = kevent_shared(kf), *heir;
 
-	if (kf->ke.type != KEVENT_BOUND || list_empty(&kb->alike))
+	if (!shared || list_empty(&shared->alike))
 		return kf->next;
-	heir = list_first_entry(&kb->alike, struct kevent_bound, alike);
+	heir = list_first_entry(&shared->alike, struct kevent_shared, alike);
 	heir->listed = true;
 	heir->kf.next = kf->next;
 	return &heir->kf;
@@ -138,21 +137,21 @@ static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
  */
 void kevent_file_unlink(struct kevent_file *kf)
 {
-	bool bound = kf->ke.type == KEVENT_BOUND;
+	struct kevent_shared *shared = kevent_shared(kf);
 	struct file *file = kf->file;
 
 	spin_lock(&file->f_lock);
-	if (!bound || to_bound(&kf->ke)->listed)
+	if (!shared || shared->listed)
 		kevent_file_unlist(kf, file);
-	if (bound)
-		list_del_init(&to_bound(&kf->ke)->alike);
+	if (shared)
+		list_del_init(&shared->alike);
 	spin_unlock(&file->f_lock);
 }
 
 /**
  * kevent_file_find - look up a watch by type, descriptor and file
  * @q: the queue
- * @uk: has type and descriptor; of a bound call the slot
+ * @uk: a request: its type, which is valid, its descriptor, and what else find() reads
  * @file: what the descriptor refers to, which the caller has pinned
  *
  * Under RCU. Return: the watch or NULL.
@@ -160,10 +159,11 @@ void kevent_file_unlink(struct kevent_file *kf)
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file)
 {
+	const struct kevent_source_ops *ops = kevent_sources[uk->type];
 	struct kevent_file *kf;
 
-	if (uk->type == KEVENT_BOUND)
-		return kevent_bound_find(q, uk->event, uk->id.raw[0], file);
+	if (ops->find)
+		return ops->find(q, uk, file);
 	/* Pairs with kevent_file_link(), kevent_file_unlist(). */
 	kf = READ_ONCE(file->f_kevent);
 	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
@@ -177,12 +177,12 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
  * @uk: as for kevent_file_find()
  * @file: likewise
  *
- * Under RCU. Whether a slot of bound calls is taken, the table says.
+ * Under RCU. A source with find() answers when the watch is attached.
  */
 bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 		     struct file *file)
 {
-	return uk->type != KEVENT_BOUND && kevent_file_find(q, uk, file);
+	return !kevent_sources[uk->type]->find && kevent_file_find(q, uk, file);
 }
 
 /**

@@ -129,6 +129,20 @@ struct kevent_file {
 };
 
 /**
+ * struct kevent_shared - a watch of a descriptor that can have thousands of its type
+ * @kf:		the watch; its source has &kevent_source_ops.find
+ * @alike:	F: a ring of those of the same type, queue, descriptor and file table. The
+ *		list of the file has one of them, and walks of others pass one. attach()
+ *		initialises it first
+ * @listed:	F: it is the one on the list
+ */
+struct kevent_shared {
+	struct kevent_file	kf;
+	struct list_head	alike;
+	bool			listed;
+};
+
+/**
  * enum kevent_mode - how a watch reports
  * @KEVENT_LEVEL: while its condition holds, in each call of a consumer
  * @KEVENT_EDGE:  once for each thing that happens
