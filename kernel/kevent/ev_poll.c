@@ -393,7 +393,6 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 #define EV_POLL_ONLY					\
 	.mergeable	= true,				\
 	.plain		= true,				\
-	.whole		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
 	.attach		= ev_poll_attach,		\
 	.destroy	= ev_poll_destroy,		\

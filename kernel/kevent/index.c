@@ -16,7 +16,6 @@
 #include "index.h"
 #include "kevent.h"
 #include "ops.h"
-#include "spares.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6
@@ -129,20 +128,12 @@ static void kevent_chain_free(struct rcu_head *rcu)
 {
 	struct kevent *ke = container_of(rcu, struct kevent, rcu);
 	struct obj_cgroup *payer = ke->payer;
-	struct kevent *last;
+	struct kevent *next;
 	size_t bytes = 0;
-	bool same = true;
-	u32 nr = 0;
 
-	for (last = ke;; last = last->next_dead) {
-		bytes += kevent_size(last->type);
-		same &= kevent_alike(last->type) == kevent_alike(ke->type);
-		nr++;
-		if (!last->next_dead)
-			break;
-	}
-	if (!same || !kevent_spares_put(ke, last, nr))
-		kevent_chain_kfree(ke);
+	for (next = ke; next; next = next->next_dead)
+		bytes += kevent_size(next->type);
+	kevent_chain_kfree(ke);
 	payer_uncharge(payer, bytes);
 	payer_put(payer);
 }

@@ -28,8 +28,6 @@ struct kevent_queue;
  *		collect(), and reported again while it holds
  * @plain:	mergeable, level and not alone, and an entry is what collect() sees and an
  *		amount: there is no fill(), delivered() or count()
- * @whole:	attach() sets all that follows the &struct kevent_file, before it may fail and
- *		before others can look at it. Otherwise that is cleared
  * @alone:	collect() makes calls of the program, which take as long as they take. A
  *		consumer looks at one such watch at a time, and not while an entry of it
  *		is unread in the ring
@@ -108,7 +106,6 @@ struct kevent_source_ops {
 	bool			mergeable;
 	bool			level;
 	bool			plain;
-	bool			whole;
 	bool			alone;
 	u32			id_high;
 	u32			flags;
@@ -157,7 +154,6 @@ extern const struct kevent_source_ops kevent_chain_ops;
 /* source.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
 extern struct kmem_cache *kevent_caches[];
-extern u32 kevent_alikes[];
 extern u32 kevent_sizes[];
 extern u32 kevent_costs[];
 void kevent_sources_init(void);
@@ -204,12 +200,6 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 static inline struct kmem_cache *kevent_cache(u32 type)
 {
 	return kevent_caches[type];
-}
-
-/* One of the types that share the cache of a valid type, always the same one */
-static inline u32 kevent_alike(u32 type)
-{
-	return kevent_alikes[type];
 }
 
 /* Bytes that a watch of a valid type takes */

@@ -16,7 +16,6 @@
 #include "charge.h"
 #include "ops.h"
 #include "settings.h"
-#include "spares.h"
 
 long kevent_max_user_bytes __read_mostly;
 static int kevent_disabled __read_mostly;
@@ -110,7 +109,6 @@ static int __init kevent_sysinit(void)
 
 	kevent_check_abi();
 	kevent_sources_init();
-	kevent_spares_init();
 	si_meminfo(&si);
 	kevent_max_user_bytes = ((si.totalram - si.totalhigh) / 25) <<
 				PAGE_SHIFT;

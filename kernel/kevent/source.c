@@ -46,7 +46,6 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #define KEVENT_INDEX_COST	16
 
 struct kmem_cache *kevent_caches[KEVENT_NR_TYPES] __ro_after_init;
-u32 kevent_alikes[KEVENT_NR_TYPES] __ro_after_init;
 u32 kevent_sizes[KEVENT_NR_TYPES] __ro_after_init;
 u32 kevent_costs[KEVENT_NR_TYPES] __ro_after_init;
 
@@ -60,25 +59,9 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->count && !ops->delivered);
 	WARN_ON(ops->room && !ops->mark);
 	WARN_ON(ops->id_high && !ops->file);
-	WARN_ON(ops->whole && !ops->file);
 	WARN_ON(ops->plain && !(ops->mergeable && ops->level));
 	WARN_ON(ops->plain && (ops->alone || ops->fill || ops->delivered ||
 			       ops->count));
-}
-
-/* The first type with watches of this size: @type, or one before it */
-static unsigned int __init kevent_source_alike(unsigned int type)
-{
-	const struct kevent_source_ops *other, *ops = kevent_sources[type];
-	unsigned int i;
-
-	for (i = 0; i < type; i++) {
-		other = kevent_sources[i];
-		if (other && other->size == ops->size &&
-		    other->align == ops->align)
-			break;
-	}
-	return i;
 }
 
 static struct kmem_cache *__init
@@ -95,12 +78,9 @@ kevent_cache_create(const struct kevent_source_ops *ops)
 static void __init kevent_source_init(unsigned int type)
 {
 	const struct kevent_source_ops *ops = kevent_sources[type];
-	unsigned int alike = kevent_source_alike(type);
 
 	kevent_source_check(ops);
-	kevent_alikes[type] = alike;
-	kevent_caches[type] = alike == type ? kevent_cache_create(ops) :
-					      kevent_caches[alike];
+	kevent_caches[type] = kevent_cache_create(ops);
 	kevent_sizes[type] = kmem_cache_size(kevent_caches[type]);
 	kevent_costs[type] = kevent_sizes[type] +
 			     KEVENT_INDEX_COST + ops->pins;

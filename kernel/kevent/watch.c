@@ -15,7 +15,6 @@
 #include "index.h"
 #include "ops.h"
 #include "queue.h"
-#include "spares.h"
 #include "state.h"
 #include "watch.h"
 #include "window.h"
@@ -172,28 +171,6 @@ void kevent_stash_free(struct kevent_stash *stash)
 	kmem_cache_free_bulk(kevent_cache(stash->type), stash->nr, stash->ke);
 }
 
-/*
- * The memory of a removed watch becomes that of one of @type. kevent_alloc() sets all of
- * &struct kevent.
- */
-static __always_inline struct kevent *kevent_renew(struct kevent *ke, u32 type)
-{
-	if (!kevent_sources[type]->whole)
-		memset(ke + 1, 0, kevent_size(type) - sizeof(*ke));
-	return ke;
-}
-
-/* Memory for up to @want watches. Returns for how many. */
-static u32 kevent_mem_alloc(u32 type, u32 want, void **to)
-{
-	u32 i, nr = kevent_spares_take(type, to, want);
-
-	for (i = 0; i < nr; i++)
-		kevent_renew(to[i], type);
-	return nr ?: kmem_cache_alloc_bulk(kevent_cache(type),
-					   GFP_KERNEL | __GFP_ZERO, want, to);
-}
-
 /* Near the limit each watch is charged by itself. */
 static noinline bool kevent_stash_fill(struct kevent_stash *stash,
 				       struct user_struct *owner, u32 type)
@@ -206,7 +183,8 @@ static noinline bool kevent_stash_fill(struct kevent_stash *stash,
 		return false;
 	stash->owner = owner;
 	stash->type = type;
-	stash->nr = kevent_mem_alloc(type, nr, stash->ke);
+	stash->nr = kmem_cache_alloc_bulk(kevent_cache(type),
+					  GFP_KERNEL | __GFP_ZERO, nr, stash->ke);
 	if (unlikely(stash->nr < nr))
 		kevent_uncharge(owner, (nr - stash->nr) * kevent_cost(type));
 	return stash->nr;
@@ -215,12 +193,10 @@ static noinline bool kevent_stash_fill(struct kevent_stash *stash,
 static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
 						    u32 type)
 {
-	void *ke;
+	struct kevent *ke;
 
 	if (!kevent_charge(owner, kevent_cost(type)))
 		return ERR_PTR(-ENOSPC);
-	if (kevent_spares_take(type, &ke, 1))
-		return kevent_renew(ke, type);
 	ke = kmem_cache_zalloc(kevent_cache(type), GFP_KERNEL);
 	if (ke)
 		return ke;

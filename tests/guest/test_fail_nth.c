@@ -204,19 +204,6 @@ static void take_state(struct scene *s, char *text)
 		memset(line, ' ', strcspn(line, "\n"));
 }
 
-/*
- * Memory of watches that were removed is kept for others, which then need no
- * allocation: have it freed. Some comes when a grace period is over. The debug kernel
- * has KASAN and keeps none, and there the number of allocations has to stay the same.
- */
-static void free_kept_memory(void)
-{
-	if (!strcmp(kconfig, "debug"))
-		return;
-	write_file("/sys/module/rcutree/parameters/do_rcu_barrier", "1");
-	write_file("/proc/sys/vm/drop_caches", "2");
-}
-
 static void open_scene(struct scene *s)
 {
 	s->fds = count_fds();
@@ -233,7 +220,6 @@ static void open_scene(struct scene *s)
 	put_byte(s->waits[1]);
 	if (s->path->prepare)
 		s->path->prepare(s);
-	free_kept_memory();
 }
 
 static void close_all(int *fd, unsigned int nr)

@@ -182,15 +182,6 @@ static void write_as_root(const char *path, const char *text)
 	become(1000);
 }
 
-/*
- * Memory that waits for new watches, 1 MiB in the whole system, hides what they take, and
- * adds to it when they go.
- */
-static void drop_spares(void)
-{
-	write_as_root("/proc/sys/vm/drop_caches", "2");
-}
-
 /* A CPU may keep a part of the sum for itself until it is refreshed. */
 static long slab_bytes(void)
 {
@@ -228,7 +219,6 @@ void step_begins(const struct step *s)
 	with_memory = is_kept(s);
 	if (with_memory) {
 		settle();
-		drop_spares();
 		slabs_before = slab_bytes();
 	}
 	if (with_places)
@@ -243,7 +233,6 @@ static void add_memory(void)
 	long now;
 
 	settle();
-	drop_spares();
 	slabs += slab_bytes() - slabs_before;
 	now = charged();
 	if (now > charge)
