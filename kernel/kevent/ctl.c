@@ -128,13 +128,13 @@ static int request_change(struct kevent_queue *q,
 static int request_apply(struct kevent_queue *q,
 			 const struct kevent_source_ops *ops,
 			 struct kevent_change *now, struct fd f,
-			 struct kevent_stash *stash, struct kevent **back)
+			 struct kevent **back)
 {
 	struct kevent *ke;
 
 	if (now->cmd != KEVENT_CTL_ADD)
 		return request_change(q, ops, now->cmd, &now->uk, fd_file(f));
-	ke = kevent_add(q, ops, &now->uk, f, stash);
+	ke = kevent_add(q, ops, &now->uk, f);
 	if (IS_ERR(ke))
 		return PTR_ERR(ke);
 	*back = ke;
@@ -143,8 +143,7 @@ static int request_apply(struct kevent_queue *q,
 
 /* As request_apply(), whatever the request is. The caller has to fdput() @f. */
 static int request_make(struct kevent_queue *q, struct kevent_change *now,
-			struct fd *f, struct kevent_stash *stash,
-			struct kevent **back)
+			struct fd *f, struct kevent **back)
 {
 	const struct kevent_source_ops *ops = kevent_source(now->uk.type);
 	int err = request_allowed(q, now->cmd, now->uk.type, ops);
@@ -156,7 +155,7 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 		if (!fd_file(*f))
 			return -EBADF;
 	}
-	return request_apply(q, ops, now, *f, stash, back);
+	return request_apply(q, ops, now, *f, back);
 }
 
 /* Results */
@@ -290,8 +289,7 @@ static noinline struct kevent_queue *handoff_queue(struct file *file)
 
 /* The iterator */
 
-static int request_one(struct kevent_requests *r, struct kevent_change *now,
-		       struct kevent_stash *stash)
+static int request_one(struct kevent_requests *r, struct kevent_change *now)
 {
 	struct fd f = EMPTY_FD, to = EMPTY_FD;
 	struct kevent_queue *q = r->q;
@@ -302,9 +300,8 @@ static int request_one(struct kevent_requests *r, struct kevent_change *now,
 		to = fdget(now->result);
 		q = handoff_queue(fd_file(to));
 	}
-	stash->want = r->left;
 	result = IS_ERR_OR_NULL(q) ? PTR_ERR_OR_ZERO(q) :
-				     request_make(q, now, &f, stash, &back);
+				     request_make(q, now, &f, &back);
 	err = request_put(r, now, result);
 	if (back) {
 		kevent_handed_back(back, !err);
@@ -337,11 +334,9 @@ static int requests_all(struct kevent_queue *q, void __user *user, u32 nr,
 		.q = q, .first = user, .at = user, .left = nr, .changes = changes,
 	};
 	struct kevent_change now __uninitialized;
-	struct kevent_stash stash __uninitialized;
 	int err = 0;
 
 	now.cmd = cmd;
-	kevent_stash_init(&stash);
 	for (; r.left && !err; r.left--) {
 		err = requests_pause(&r);
 		if (err)
@@ -350,11 +345,10 @@ static int requests_all(struct kevent_queue *q, void __user *user, u32 nr,
 			err = -EFAULT;
 			break;
 		}
-		err = request_one(&r, &now, &stash);
+		err = request_one(&r, &now);
 		if (!err)
 			r.at += changes ? sizeof(now) : sizeof(now.uk);
 	}
-	kevent_stash_drop(&stash);
 	return err && r.at == user ? err : r.count + (changes && err);
 }
 

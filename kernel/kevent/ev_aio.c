@@ -185,8 +185,7 @@ int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
 		.ptr		= cookie,
 	};
 
-	return PTR_ERR_OR_ZERO(kevent_add(q, &kevent_aio_ops, &uk, EMPTY_FD,
-					  NULL));
+	return PTR_ERR_OR_ZERO(kevent_add(q, &kevent_aio_ops, &uk, EMPTY_FD));
 }
 
 const struct kevent_source_ops kevent_aio_ops = {

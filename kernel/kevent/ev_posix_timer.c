@@ -275,5 +275,5 @@ int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 	req.uk.ptr = (uintptr_t)timer->sigq->info.si_value.sival_ptr;
 	return PTR_ERR_OR_ZERO(kevent_add(fd_file(f)->private_data,
 					  &kevent_posix_timer_ops, &req.uk,
-					  BORROWED_FD(fd_file(f)), NULL));
+					  BORROWED_FD(fd_file(f))));
 }

@@ -164,34 +164,8 @@ static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *
 
 /* Addition */
 
-/* kevent_stash_drop() where something is left */
-void kevent_stash_free(struct kevent_stash *stash)
-{
-	kevent_uncharge(stash->owner, stash->nr * kevent_cost(stash->type));
-	kmem_cache_free_bulk(kevent_cache(stash->type), stash->nr, stash->ke);
-}
-
-/* Near the limit each watch is charged by itself. */
-static noinline bool kevent_stash_fill(struct kevent_stash *stash,
-				       struct user_struct *owner, u32 type)
-{
-	u32 nr = min(stash->want, KEVENT_STASH);
-
-	if (nr <= 1 || (stash->type != type && stash->type != KEVENT_NR_TYPES))
-		return false;
-	if (!kevent_charge(owner, nr * kevent_cost(type)))
-		return false;
-	stash->owner = owner;
-	stash->type = type;
-	stash->nr = kmem_cache_alloc_bulk(kevent_cache(type),
-					  GFP_KERNEL | __GFP_ZERO, nr, stash->ke);
-	if (unlikely(stash->nr < nr))
-		kevent_uncharge(owner, (nr - stash->nr) * kevent_cost(type));
-	return stash->nr;
-}
-
-static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
-						    u32 type)
+/* Memory for a watch, cleared and charged */
+static __always_inline struct kevent *kevent_mem(struct user_struct *owner, u32 type)
 {
 	struct kevent *ke;
 
@@ -202,17 +176,6 @@ static noinline struct kevent *kevent_mem_alloc_one(struct user_struct *owner,
 		return ke;
 	kevent_uncharge(owner, kevent_cost(type));
 	return ERR_PTR(-ENOMEM);
-}
-
-/* Memory for a watch, charged */
-static __always_inline struct kevent *kevent_mem(struct user_struct *owner,
-						 u32 type,
-						 struct kevent_stash *stash)
-{
-	if (!stash || ((!stash->nr || stash->type != type) &&
-		       !kevent_stash_fill(stash, owner, type)))
-		return kevent_mem_alloc_one(owner, type);
-	return stash->ke[--stash->nr];
 }
 
 /* The key of a watch: what kevent_link() and kevent_find() go by */
@@ -233,10 +196,9 @@ static void kevent_set_key(struct kevent *ke,
 /* A new watch, busy and in the index, charged to the user. */
 static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct kevent_source_ops *ops,
-				   const struct ukevent *uk, struct file *file,
-				   struct kevent_stash *stash)
+				   const struct ukevent *uk, struct file *file)
 {
-	struct kevent *ke = kevent_mem(q->owner, uk->type, stash);
+	struct kevent *ke = kevent_mem(q->owner, uk->type);
 
 	if (IS_ERR(ke))
 		return ke;
@@ -355,7 +317,6 @@ static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
  * @uk: the request; receives the event that is handed back
  * @f: what the request's descriptor refers to, of fdget(), for sources with a file;
  *     pinned until after kevent_handed_back()
- * @stash: where to take the memory from, or NULL
  *
  * Return: NULL, or the watch when its event is handed back at once: the caller
  * must call kevent_handed_back(), and may sleep and fault before that.
@@ -363,8 +324,7 @@ static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
  */
 struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
-			  struct ukevent *uk, struct fd f,
-			  struct kevent_stash *stash)
+			  struct ukevent *uk, struct fd f)
 {
 	struct file *file = fd_file(f);
 	enum kevent_due due;
@@ -376,7 +336,7 @@ struct kevent *kevent_add(struct kevent_queue *q,
 		return ERR_PTR(mask);
 	if (ops->file && kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
-	ke = kevent_alloc(q, ops, uk, file, stash);
+	ke = kevent_alloc(q, ops, uk, file);
 	if (IS_ERR(ke))
 		return ke;
 	kevent_window(q, KEVENT_WINDOW_ATTACH);

@@ -6,7 +6,6 @@
 #define _KEVENT_WATCH_H
 
 #include <linux/file.h>
-#include <linux/slab.h>
 #include <linux/types.h>
 
 #include "queue.h"
@@ -15,57 +14,11 @@ struct file;
 struct kevent;
 struct kevent_queue;
 struct kevent_source_ops;
-struct kmem_cache;
 struct ukevent;
-
-/* Watches that are allocated at once */
-#define KEVENT_STASH	16U
-
-/**
- * struct kevent_stash - memory for watches to be added, charged to the owner
- * @owner:	who is charged
- * @type:	of the first watch that is added: of all of them
- * @want:	how many may be added yet
- * @nr:		how many there are
- * @ke:		zeroed
- */
-struct kevent_stash {
-	struct user_struct	*owner;
-	u32			type;
-	u32			want;
-	u32			nr;
-	void			*ke[KEVENT_STASH];
-};
-
-void kevent_stash_free(struct kevent_stash *stash);
-
-/**
- * kevent_stash_init - prepare to allocate memory for watches at once
- * @stash: the stash, not initialised
- *
- * kevent_stash_drop() must follow.
- */
-static inline void kevent_stash_init(struct kevent_stash *stash)
-{
-	stash->type = KEVENT_NR_TYPES;
-	stash->want = 0;
-	stash->nr = 0;
-}
-
-/**
- * kevent_stash_drop - free what is left
- * @stash: the stash
- */
-static inline void kevent_stash_drop(struct kevent_stash *stash)
-{
-	if (unlikely(stash->nr))
-		kevent_stash_free(stash);
-}
 
 struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
-			  struct ukevent *uk, struct fd f,
-			  struct kevent_stash *stash);
+			  struct ukevent *uk, struct fd f);
 void kevent_handed_back(struct kevent *ke, bool copied);
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file);

@@ -31,7 +31,7 @@ static struct kevent *watch_with_ring(struct kunit *test,
 	KUNIT_ASSERT_EQ(test, kring_init(&q->ring, user, SIZE), 0);
 	q->home = user;
 	KUNIT_ASSERT_NULL(test, kevent_add(q, &kevent_user_ops, &uk,
-					   EMPTY_FD, NULL));
+					   EMPTY_FD));
 	guard(rcu)();
 	return kevent_key_find(q, KEVENT_USER, 0);
 }

@@ -70,7 +70,7 @@ static void add(struct kunit *test, u64 id, u32 flags)
 	struct ukevent uk = request(id, flags);
 
 	KUNIT_ASSERT_NULL(test, kevent_add(f->q, &kevent_user_ops, &uk,
-					   EMPTY_FD, NULL));
+					   EMPTY_FD));
 }
 
 static int mark(struct kunit *test, u64 id, u32 event)
@@ -305,8 +305,7 @@ static void a_key_is_used_once(struct kunit *test)
 
 	add(test, 1, 0);
 	KUNIT_EXPECT_EQ(test,
-			PTR_ERR(kevent_add(f->q, &kevent_user_ops, &uk, EMPTY_FD,
-					   NULL)),
+			PTR_ERR(kevent_add(f->q, &kevent_user_ops, &uk, EMPTY_FD)),
 			-EEXIST);
 	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
