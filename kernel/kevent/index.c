@@ -4,10 +4,9 @@
  *
  * Watches are looked up by what they watch. The index is for those who want
  * all of them, and is made to be changed cheaply. A memory cgroup is charged with
- * what is in it, a page at a time, and removed watches are freed some at a time.
+ * watches, a page at a time, until they are freed.
  */
 
-#include <linux/array_size.h>
 #include <linux/build_bug.h>
 #include <linux/memcontrol.h>
 #include <linux/sizes.h>
@@ -111,53 +110,22 @@ static int kevent_index_pay(struct kevent_index *index)
 
 /* Removed watches */
 
-/* So many are freed at once; a queue keeps fewer. */
-#define KEVENT_DEAD_MAX		8
-
-static void kevent_chain_kfree(struct kevent *ke)
-{
-	void *some[KEVENT_DEAD_MAX];
-	size_t nr = 0;
-
-	for (; ke; ke = ke->next_dead)
-		some[nr++] = ke;
-	kfree_bulk(nr, some);
-}
-
-static void kevent_chain_free(struct rcu_head *rcu)
+static void kevent_index_free(struct rcu_head *rcu)
 {
 	struct kevent *ke = container_of(rcu, struct kevent, rcu);
 	struct obj_cgroup *payer = ke->payer;
-	struct kevent *next;
-	size_t bytes = 0;
+	u8 type = ke->type;
 
-	for (next = ke; next; next = next->next_dead)
-		bytes += kevent_size(next->type);
-	kevent_chain_kfree(ke);
-	payer_uncharge(payer, bytes);
+	kmem_cache_free(kevent_cache(type), ke);
+	payer_uncharge(payer, kevent_size(type));
 	payer_put(payer);
 }
 
-/* Free a chain after a grace period. */
-static void kevent_chain_drop(struct kevent_index *index, struct kevent *chain)
+/* Free a watch that is off the index after a grace period. */
+static void kevent_index_drop(struct kevent_index *index, struct kevent *ke)
 {
-	chain->payer = payer_get_again(index->payer);
-	call_rcu(&chain->rcu, kevent_chain_free);
-}
-
-/* Returns a chain that is long enough to be dropped, or NULL. */
-static struct kevent *kevent_index_bury(struct kevent_index *index,
-					struct kevent *ke)
-{
-	lockdep_assert_held(&index->blocks.xa_lock);
-
-	ke->next_dead = index->dead;
-	index->dead = ke;
-	if (++index->nr_dead < KEVENT_DEAD_MAX)
-		return NULL;
-	index->dead = NULL;
-	index->nr_dead = 0;
-	return ke;
+	ke->payer = payer_get_again(index->payer);
+	call_rcu(&ke->rcu, kevent_index_free);
 }
 
 /* Blocks */
@@ -175,8 +143,6 @@ void kevent_index_destroy(struct kevent_index *index)
 	struct kevent_block *block;
 	unsigned long id;
 
-	if (index->dead)
-		kevent_chain_drop(index, index->dead);
 	xa_for_each(&index->blocks, id, block)
 		kfree(block);
 	xa_destroy(&index->blocks);
@@ -316,14 +282,10 @@ static void kevent_index_clear(struct kevent_index *index, struct kevent *ke)
  */
 void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 {
-	struct kevent *chain;
-
 	xa_lock(&index->blocks);
 	kevent_index_clear(index, ke);
-	chain = kevent_index_bury(index, ke);
 	xa_unlock(&index->blocks);
-	if (chain)
-		kevent_chain_drop(index, chain);
+	kevent_index_drop(index, ke);
 }
 
 /**

@@ -22,8 +22,6 @@ struct obj_cgroup;
  *		made the queue; NULL: the root
  * @paid:	X: bytes that it is charged with for watches to come; a page for each
  *		task that adds, at most
- * @dead:	X: chain of removed watches, which are still charged to @payer
- * @nr_dead:	X: how many; less than %KEVENT_DEAD_MAX
  */
 struct kevent_index {
 	struct xarray		blocks;
@@ -31,8 +29,6 @@ struct kevent_index {
 	struct kevent_block	*last;
 	struct obj_cgroup	*payer;
 	u32			paid;
-	u32			nr_dead;
-	struct kevent		*dead;
 };
 
 void kevent_index_init(struct kevent_index *index);

@@ -61,8 +61,7 @@ struct obj_cgroup;
  * @rcu:	for the freeing
  * @user:	R: cookie of the caller
  * @stored:	R: ring position after its newest entry, 0 when there is none
- * @next_dead:	X: of a watch that is off the index: the next one in its chain
- * @payer:	in the first one of a chain that waits for RCU: whom to uncharge
+ * @payer:	of a watch that waits for RCU: whom to uncharge
  * @event:	R: conditions of interest, as requested
  * @ready:	R: conditions to report
  * @index:	I: in &kevent_queue.watches
@@ -80,15 +79,10 @@ struct kevent {
 		struct rcu_head		rcu;
 	};
 	union {
-		struct {
-			u64	user;
-			u64	stored;
-		};
-		struct {
-			struct kevent		*next_dead;
-			struct obj_cgroup	*payer;
-		};
+		u64			user;
+		struct obj_cgroup	*payer;
 	};
+	u64			stored;
 	u32			event;
 	u32			ready;
 	u32			index;

@@ -58,7 +58,7 @@ void kevent_bury(struct kevent *ke, bool held)
 	kevent_window(ke->queue, KEVENT_WINDOW_DETACHED);
 	/*
 	 * A dead watch does not become busy again. The task that was busy
-	 * clears the bit under ready_lock, and kfree_rcu() waits for that.
+	 * clears the bit under ready_lock, and call_rcu() waits for that.
 	 */
 	if (!kevent_is_busy(ke) || !kevent_hand_over(ke))
 		kevent_free(ke);
