@@ -258,43 +258,40 @@ static inline int kevent_chain_run_in(int fd, const struct kevent_chain *c)
 int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie);
 
 /**
- * kevent_chain_watch() - run a chain whenever a file is ready
+ * kevent_chain_watch() - watch a file for a chain
  * @queue: a queue
- * @c: the chain, after kevent_chain_end(). Until the watch is gone, each call that
- *	collects events may run it; results stay until the next such call
+ * @c: the chain, after kevent_chain_end()
  * @fd: any file poll(2) takes, with O_NONBLOCK
  * @event: %KEVENT_POLL_POLLIN and its like
  * @req_flags: %KEVENT_REQ_ET and its like; not %KEVENT_REQ_HAND_BACK
  * @cookie: returned with each event, in ptr
  *
- * The first call of the chain is the check: if it returns -EAGAIN, there is no event,
- * and the rest is not made. Events are for kevent_chain_finish().
+ * It is a watch of kevent_set_poll() with %KEVENT_REQ_LAST_CHECK, which MODIFY and REMOVE
+ * want. At each event kevent_chain_finish() runs the chain. The first call is the check:
+ * if it returns -EAGAIN, the rest is not made.
  *
- * Where the kernel has no such watches, it is told to watch the file only, and
- * kevent_chain_finish() runs the chain.
- *
- * Return: the type of the watch: %KEVENT_CHAIN, or %KEVENT_POLL where the kernel has no
- * such watches. MODIFY and REMOVE want kevent_set_chain() for the one, and
- * kevent_set_poll() for the other. Or -errno:
- * -EEXIST when the queue has such a watch of the descriptor;
+ * Return: 0, or -errno:
+ * -EEXIST when the queue has a watch of %KEVENT_POLL of the descriptor;
  * -EBADF, -EPERM, -EINVAL, -ENOSPC, -ENOMEM, -ELOOP as for kevent_ctl().
  */
 int kevent_chain_watch(int queue, const struct kevent_chain *c, int fd,
 		       __u32 event, __u32 req_flags, __u64 cookie);
 
 /**
- * kevent_chain_finish() - find out how a chain has ended
+ * kevent_chain_finish() - run the chain of a watch, or find out how one has ended
  * @c: the chain that was submitted, or is that of a watch
  * @ev: its event
  *
- * If the kernel refused to make a call in the thread that serves, or collects events,
- * because somebody sees or filters its calls or the kernel knows fewer of them than
- * the library, this function makes that call and the rest, by ordinary calls, in the
- * caller. Such a program waits here. For a chain of a watch it does so after signals,
- * and in a child, too.
+ * The chain of a watch is run, in the caller, as kevent_chain_run() runs it; its bound
+ * calls are made as ordinary ones.
+ *
+ * If the kernel refused to make a call of a submitted chain in the thread that serves,
+ * because somebody sees or filters its calls or the kernel knows fewer of them than the
+ * library, this function makes that call and the rest, by ordinary calls, in the caller.
+ * Such a program waits here.
  *
  * Return: what kevent_call() returns;
- * -EAGAIN when the first call of a watch's chain had nothing to do: there was no event;
+ * -EAGAIN when the first call of a watch's chain had nothing to do;
  * -ECANCELED when it was cancelled: the event has the index of the first call that was
  * not made in the low 16 bits of id;
  * -EFAULT when the chain's memory went away;

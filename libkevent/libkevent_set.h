@@ -298,31 +298,6 @@ KEVENT_INLINE void kevent_set_bound(struct ukevent *ev, __u32 slot,
 	__kevent_set(ev, KEVENT_BOUND, slot, 0, kevent_from_pointer(call));
 }
 
-/**
- * kevent_set_chain() - fill in an entry for a file, and a chain to run when it is ready
- * @ev: to be filled in
- * @fd: any file poll(2) takes
- * @event: %KEVENT_POLL_POLLIN and its like
- * @chain: the chain, see kevent_call(); it stays the watch's until that is gone, or has
- *	another one
- * @nr: how many entries it has, 1 to %KEVENT_CALL_MAX
- * @req_flags: %KEVENT_REQ_ONESHOT and its like; %KEVENT_REQ_LAST_CHECK is added
- * @user: returned with each event, in ptr
- */
-KEVENT_INLINE void kevent_set_chain(struct ukevent *ev, int fd, __u32 event,
-				    const struct kevent_call *chain, __u32 nr,
-				    __u32 req_flags, __u64 user)
-{
-	const __u64 address = kevent_from_pointer(chain);
-
-	ev->id.raw[0] = (__u32)fd;
-	ev->id.raw[1] = nr;
-	__kevent_set(ev, KEVENT_CHAIN, event,
-		     req_flags | KEVENT_REQ_LAST_CHECK, user);
-	ev->ret_data[0] = (__u32)address;
-	ev->ret_data[1] = (__u32)(address >> 32);
-}
-
 #ifdef __cplusplus
 }
 #endif

@@ -71,7 +71,7 @@ void say_type(struct text *t, __u32 type)
 		[KEVENT_PIPE] = "PIPE", [KEVENT_SIGNAL] = "SIGNAL",
 		[KEVENT_POSIX_TIMER] = "POSIX_TIMER", [KEVENT_USER] = "USER",
 		[KEVENT_PROC] = "PROC", [KEVENT_FUTEX] = "FUTEX",
-		[KEVENT_BOUND] = "BOUND", [KEVENT_CHAIN] = "CHAIN",
+		[KEVENT_BOUND] = "BOUND",
 	};
 
 	say_name(t, names, ARRAY_SIZE(names), type);
@@ -149,7 +149,6 @@ void say_events(struct text *t, __u32 type, __u32 mask)
 		[KEVENT_POSIX_TIMER] = OF(posix_timer_bits),
 		[KEVENT_SIGNAL] = OF(signal_bits), [KEVENT_PROC] = OF(proc_bits),
 		[KEVENT_FUTEX] = OF(futex_bits), [KEVENT_USER] = { NULL, 0 },
-		[KEVENT_CHAIN] = OF(poll_bits),
 	};
 
 	if (type < ARRAY_SIZE(types))
@@ -203,7 +202,7 @@ void say_mode(struct text *t, __u32 type, __u32 flags)
 	else if (flags & KEVENT_REQ_ET)
 		say(t, "edge");
 	else if (type == KEVENT_SOCKET || type == KEVENT_PIPE ||
-		 type == KEVENT_POLL || type == KEVENT_CHAIN)
+		 type == KEVENT_POLL)
 		say(t, "level");
 	else
 		say(t, "each");
@@ -315,7 +314,6 @@ static void say_data(struct text *t, const struct ukevent *ev)
 		say(t, "%llu", (unsigned long long)data[1] << 32 | data[0]);
 		break;
 	case KEVENT_AIO:
-	case KEVENT_CHAIN:
 		say(t, "%lld", (long long)((unsigned long long)data[1] << 32 |
 					   data[0]));
 		break;

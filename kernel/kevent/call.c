@@ -14,7 +14,6 @@
 
 #include <linux/compat.h>
 #include <linux/errno.h>
-#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/kevent.h>
 #include <linux/nospec.h>
@@ -29,8 +28,6 @@
 #ifdef CONFIG_GENERIC_ENTRY
 #include <linux/entry-common.h>
 #endif
-
-#include "../../fs/internal.h"
 
 #include "aio.h"
 #include "bound.h"
@@ -119,10 +116,6 @@ static bool kevent_call_observed(void)
  * @kind:	of the call, or 0: see kevent_call_kind()
  * @refused:	the call was not made; on_error is 0 then
  * @compat:	the caller is a 32-bit program, and no call is made
- * @parts:	of calls that do not wait, see kevent_call_nowait()
- * @borrows:	the caller uses the file of a queue without a reference, as fdget() lets
- *		the only task of a file table. So no work of the task is done but last
- *		fput()s: io_uring's could begin threads that close the descriptor
  */
 struct kevent_chain {
 	struct kevent_queue	*queue;
@@ -131,8 +124,6 @@ struct kevent_chain {
 	u8			kind;
 	bool			refused;
 	bool			compat;
-	bool			parts;
-	bool			borrows;
 };
 
 /*
@@ -164,26 +155,15 @@ fault:
 }
 
 /*
- * May the caller use a file without a reference? No other task has its file table then,
- * and none can get it, until the caller does work of its task.
- */
-static bool kevent_call_borrows(void)
-{
-	return atomic_read(&current->files->count) == 1;
-}
-
-/*
  * Do what user mode would see done before its next call: the last fput()s of
  * the call before, for example. No lock is held, nor credentials of others.
  */
-static noinline void kevent_call_work(bool borrows)
+static noinline void kevent_call_work(void)
 {
-	if (!borrows) {
-		if (test_thread_flag(TIF_NOTIFY_SIGNAL))
-			clear_notify_signal();
-		if (task_work_pending(current))
-			task_work_run();
-	}
+	if (test_thread_flag(TIF_NOTIFY_SIGNAL))
+		clear_notify_signal();
+	if (task_work_pending(current))
+		task_work_run();
 	cond_resched();
 }
 
@@ -191,11 +171,11 @@ static noinline void kevent_call_work(bool borrows)
  * Whether only task work interrupted a call, which then is made once more. Without such
  * work the number is no code: lseek() of some files returns any number.
  */
-static bool kevent_call_again(long ret, bool borrows)
+static bool kevent_call_again(long ret)
 {
 	return (ret == -ERESTARTSYS || ret == -ERESTARTNOINTR ||
 		ret == -ERESTARTNOHAND) && !task_sigpending(current) &&
-	       test_thread_flag(TIF_NOTIFY_SIGNAL) && !borrows;
+	       test_thread_flag(TIF_NOTIFY_SIGNAL);
 }
 
 /* A signal handler runs after the chain, so no call of it is restarted. */
@@ -233,7 +213,7 @@ static long kevent_call_copy(const struct pt_regs *regs)
 static long kevent_call_stops(const struct kevent_chain *c)
 {
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
-		kevent_call_work(c->borrows);
+		kevent_call_work();
 		if (task_sigpending(current))
 			return -EINTR;
 	}
@@ -264,29 +244,14 @@ static long kevent_call_refuse(struct kevent_chain *c, long err)
 	return err;
 }
 
-/* As kevent_call_dispatch(), or kevent_call_is_unmade(). */
+/* As kevent_call_dispatch(), or KEVENT_CALL_ELSEWHERE. */
 static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 					     bool nowait)
 {
 	nr = array_index_nospec(nr, NR_syscalls);
-	return nowait ? kevent_call_nowait(&c->regs, nr, c->parts) :
+	return nowait ? kevent_call_nowait(&c->regs, nr) :
 			kevent_call_dispatch(&c->regs, nr);
 }
-
-/**
- * enum kevent_call_mode - what becomes of a call that would block
- * @KEVENT_CALL_WAITS:	it blocks
- * @KEVENT_CALL_STOPS:	the chain stops in front of it, and of one that can only be made
- *			elsewhere
- * @KEVENT_CALL_FAILS:	its result is -EAGAIN. A chain whose first result is -EAGAIN
- *			stops there, and nothing has happened. One that can only be made
- *			elsewhere is refused: no wake-up would say when it can
- */
-enum kevent_call_mode {
-	KEVENT_CALL_WAITS,
-	KEVENT_CALL_STOPS,
-	KEVENT_CALL_FAILS,
-};
 
 /* A bound call becomes the call that was bound. Returns 0, or its result without that. */
 static long kevent_call_unfold(struct kevent_chain *c)
@@ -315,7 +280,7 @@ static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 		if (nr == KEVENT_CALL_COPY)
 			return kevent_call_copy(&c->regs);
 		ret = kevent_call_make(c, nr, nowait);
-	} while (ret < 0 && kevent_call_again(ret, c->borrows));
+	} while (ret < 0 && kevent_call_again(ret));
 	return kevent_call_no_restart(ret);
 }
 
@@ -337,7 +302,7 @@ static __always_inline long kevent_call_run(struct kevent_chain *c, bool nowait)
 	ret = kevent_call_make(c, c->call.nr, nowait);
 	if (likely(ret >= 0))
 		return ret;
-	if (unlikely(kevent_call_again(ret, c->borrows)))
+	if (unlikely(kevent_call_again(ret)))
 		return kevent_call_run_any(c, nowait);
 	return kevent_call_no_restart(ret);
 }
@@ -364,37 +329,16 @@ fault:
 	return -EFAULT;
 }
 
-/* Does a chain stop at the entry @at, which is that of @c, and has the result *ret? */
-static __always_inline bool kevent_call_is_early(struct kevent_chain *c,
-						 enum kevent_call_mode mode,
-						 u32 at, long *ret)
-{
-	if (mode == KEVENT_CALL_WAITS)
-		return false;
-	if (mode == KEVENT_CALL_STOPS)
-		return kevent_call_is_unmade(*ret);
-	if (*ret == KEVENT_CALL_BLOCKS)
-		*ret = -EAGAIN;
-	else if (*ret == KEVENT_CALL_ELSEWHERE)
-		*ret = kevent_call_refuse(c, -EOPNOTSUPP);
-	return !at && *ret == -EAGAIN;
-}
-
 /*
- * Run a chain from the entry @run->at on, to its end, or to where it stops: 0, -EAGAIN,
- * or -EFAULT.
+ * Run a chain from the entry @run->at on, to its end, or with @nowait to a call that is
+ * to be made elsewhere: 0, -EAGAIN, or -EFAULT.
  */
-static __always_inline int kevent_call_go(struct kevent_run *run,
-					  enum kevent_call_mode mode)
+static __always_inline int kevent_call_go(struct kevent_run *run, bool nowait)
 {
 	struct kevent_chain c = {
 		.queue		= run->queue,
 		.compat		= in_compat_syscall(),
-		.parts		= mode == KEVENT_CALL_FAILS,
-		.borrows	= mode == KEVENT_CALL_FAILS &&
-				  kevent_call_borrows(),
 	};
-	const bool nowait = mode != KEVENT_CALL_WAITS;
 	struct kevent_call __user *entry = &run->chain[run->at];
 	u32 left = run->nr - run->at, jump;
 	int err = -EFAULT;
@@ -402,7 +346,7 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
 
 	while (!kevent_call_read(&c, entry)) {
 		ret = kevent_call_run(&c, nowait);
-		if (kevent_call_is_early(&c, mode, run->nr - left, &ret)) {
+		if (nowait && ret == KEVENT_CALL_ELSEWHERE) {
 			err = -EAGAIN;
 			break;
 		}
@@ -435,47 +379,26 @@ static __always_inline int kevent_call_go(struct kevent_run *run,
  */
 int kevent_run_chain(struct kevent_run *run)
 {
-	return kevent_call_go(run, KEVENT_CALL_WAITS);
+	return kevent_call_go(run, false);
 }
 
 /* As far as no call blocks: 0, -EAGAIN, -EFAULT. */
 static noinline int kevent_run_nowait(struct kevent_run *run)
 {
-	return kevent_call_go(run, KEVENT_CALL_STOPS);
-}
-
-/**
- * kevent_run_attached - run a chain in a consumer, as if all files were non-blocking
- * @run: the chain, from its first entry on; receives how it ended
- *
- * kevent_run_settle() must follow.
- *
- * Return: 0, -EAGAIN: the first entry has that result, which is not written;
- * -EFAULT: the entry @run->at could not be read, or its result not written;
- * -EOPNOTSUPP: no chains on this architecture.
- */
-int kevent_run_attached(struct kevent_run *run)
-{
-	return kevent_call_go(run, KEVENT_CALL_FAILS);
+	return kevent_call_go(run, true);
 }
 
 /**
  * kevent_run_settle - do what a chain has left for the way to user mode
- * @serves: the thread has a reference of its own to the queue
  *
  * The thread that has run it may sleep next, for long: a socket whose last
- * reference went in a call is to be closed now.
+ * reference went in a call is to be closed now. It has a reference of its own to the
+ * queue.
  */
-void kevent_run_settle(bool serves)
+void kevent_run_settle(void)
 {
-	bool borrows = !serves && kevent_call_borrows();
-
-	if (!(read_thread_flags() & KEVENT_CALL_WORK))
-		return;
-	kevent_call_work(borrows);
-	/* Walks all that the task has to do, so not after each call. */
-	if (borrows)
-		fput_now();
+	if (read_thread_flags() & KEVENT_CALL_WORK)
+		kevent_call_work();
 }
 
 #else
@@ -490,12 +413,7 @@ static int kevent_run_nowait(struct kevent_run *run)
 	return -EOPNOTSUPP;
 }
 
-int kevent_run_attached(struct kevent_run *run)
-{
-	return -EOPNOTSUPP;
-}
-
-void kevent_run_settle(bool serves) {}
+void kevent_run_settle(void) {}
 
 #endif
 

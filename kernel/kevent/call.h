@@ -30,8 +30,7 @@ struct kevent_run {
 };
 
 int kevent_run_chain(struct kevent_run *run);
-int kevent_run_attached(struct kevent_run *run);
-void kevent_run_settle(bool serves);
+void kevent_run_settle(void);
 bool kevent_call_allowed(void);
 
 #endif /* _KEVENT_CALL_H */

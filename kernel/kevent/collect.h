@@ -59,35 +59,6 @@ static __always_inline bool kevent_stays_level(struct kevent *ke,
 }
 
 /*
- * Is the newest entry of a watch in the ring unread? A consumer with a buffer finds out,
- * if it has the ring; for others it is not.
- */
-static inline bool kevent_is_unread(struct kevent *ke, const struct kring *to)
-{
-	struct kevent_queue *q = ke->queue;
-
-	if (!kring_is_unread(&q->ring, ke->stored))
-		return false;
-	if (to->user)
-		return true;
-	return kevent_ring_here(q) && !kring_sync(&q->ring) &&
-	       kring_is_unread(&q->ring, ke->stored);
-}
-
-/*
- * A watch that has something new while its entry is unread. A look would write over
- * what the entry is about, so it waits for its consumer among the level watches.
- */
-static inline bool kevent_stays_unread(struct kevent *ke, const struct kring *to)
-{
-	if (!kevent_source_of(ke)->alone || !kevent_must_verify(ke) ||
-	    !kevent_is_unread(ke, to))
-		return false;
-	kevent_look_later(ke);
-	return true;
-}
-
-/*
  * Verify a watch, if that takes no lock and no sleep. What becomes true after
  * that is reported by a callback, which comes to ready_lock later.
  */

@@ -447,7 +447,7 @@ static void kevent_server_run(struct kevent_server *s)
 	err = kevent_run_chain(&run);
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
-	kevent_run_settle(true);
+	kevent_run_settle();
 	kevent_window(s->crew->queue, KEVENT_WINDOW_RAN);
 	kevent_job_done(s->job, &run, err);
 	guard(raw_spinlock_irq)(&s->crew->lock);

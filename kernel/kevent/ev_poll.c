@@ -17,7 +17,6 @@
 #include "empty.h"
 #include "nest.h"
 #include "poll_report.h"
-#include "poll_source.h"
 #include "source.h"
 #include "turns.h"
 
@@ -86,15 +85,14 @@ static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 	u32 event = kp->kf.ke.event;
 	__poll_t keys = EV_POLL_ALWAYS;
 
-	if (kevent_has_poll_events(&kp->kf.ke))
+	if (kp->kf.ke.type == KEVENT_POLL)
 		keys |= (__force __poll_t)event;
-	/* A chain is run, whatever a key says. */
-	if (!(keys & EV_POLL_INEXACT) && kp->kf.ke.type != KEVENT_CHAIN &&
+	if (!(keys & EV_POLL_INEXACT) &&
 	    (pipe || sock || ev_poll_is_exact(file)))
 		keys |= EV_POLL_EXACT;
 	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
 		keys |= EV_POLL_EXTRA;
-	if (kevent_has_poll_events(&kp->kf.ke))
+	if (kp->kf.ke.type == KEVENT_POLL)
 		return keys | ev_poll_nesting_keys(file, keys);
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
@@ -257,16 +255,8 @@ static __always_inline int ev_poll_join(struct kevent_poll *kp,
 	return ev_poll_concerns(ke, mask) ? ev_poll_events(ke, mask) : 0;
 }
 
-/**
- * ev_poll_attach - see &kevent_source_ops.attach
- * @ke: the watch
- * @uk: the request
- * @file: its file
- *
- * Return: the conditions that hold, or -errno.
- */
-int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
-		   struct file *file)
+static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
+			  struct file *file)
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct socket *sock = ev_poll_socket(kp, file);
@@ -283,11 +273,7 @@ int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	return err ?: ev_poll_join(kp, file, sock, keys);
 }
 
-/**
- * ev_poll_detach - see &kevent_source_ops.detach
- * @ke: the watch
- */
-void ev_poll_detach(struct kevent *ke)
+static void ev_poll_detach(struct kevent *ke)
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct kevent_poll_more *more;
@@ -299,11 +285,7 @@ void ev_poll_detach(struct kevent *ke)
 		kevent_nest_unlink(ke);
 }
 
-/**
- * ev_poll_destroy - see &kevent_source_ops.destroy
- * @ke: the watch
- */
-void ev_poll_destroy(struct kevent *ke)
+static void ev_poll_destroy(struct kevent *ke)
 {
 	struct kevent_poll_more *next, *more = ev_poll_more(to_poll(ke));
 
@@ -313,12 +295,7 @@ void ev_poll_destroy(struct kevent *ke)
 	}
 }
 
-/**
- * ev_poll_modified - see &kevent_source_ops.modified
- * @ke: the watch
- * @uk: the request
- */
-void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
+static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct file *file = kp->kf.file;
@@ -327,24 +304,13 @@ void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 	WRITE_ONCE(ke->keys, (__force u16)keys);
 }
 
-/**
- * ev_poll_hand_on - see &kevent_source_ops.hand_on
- * @ke: the watch
- */
-void ev_poll_hand_on(struct kevent *ke)
+static void ev_poll_hand_on(struct kevent *ke)
 {
 	kevent_turns_hand_on(to_poll(ke));
 }
 
-/**
- * ev_poll_ask - what ->poll() says
- * @ke: the watch, busy and held
- *
- * Not in line: a look under the lock needs no stack.
- *
- * Return: the conditions that hold.
- */
-noinline int ev_poll_ask(struct kevent *ke)
+/* Not in line: a look under the lock needs no stack. */
+static noinline int ev_poll_ask(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	poll_table pt = { ._key = keys & EV_POLL_EVENTS };
@@ -389,29 +355,33 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	return get_pipe_info(file, false) ? 0 : -EINVAL;
 }
 
-/* What these have, and CHAIN has not */
-#define EV_POLL_ONLY					\
+#define EV_POLL_OPS(_name, _check)			\
+	.name		= _name,			\
+	.file		= true,				\
 	.mergeable	= true,				\
+	.level		= true,				\
 	.plain		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
+	.align		= L1_CACHE_BYTES,		\
+	.check		= _check,			\
 	.attach		= ev_poll_attach,		\
+	.detach		= ev_poll_detach,		\
 	.destroy	= ev_poll_destroy,		\
+	.modified	= ev_poll_modified,		\
+	.hand_on	= ev_poll_hand_on,		\
 	.collect	= ev_poll_collect
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
-	EV_POLL_ONLY,
 	.amount		= ev_poll_amount,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {
 	EV_POLL_OPS("pipe", ev_pipe_check),
-	EV_POLL_ONLY,
 };
 
 const struct kevent_source_ops kevent_poll_ops = {
 	EV_POLL_OPS("poll", ev_poll_check),
-	EV_POLL_ONLY,
 };
 
 static_assert(((__force u32)EV_POLL_EVENTS &

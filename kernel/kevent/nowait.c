@@ -2,8 +2,8 @@
 /*
  * Calls of chains as far as they do not block
  *
- * Each call is made as the program wrote it, or not at all: KEVENT_CALL_BLOCKS or
- * KEVENT_CALL_ELSEWHERE, and nothing has happened, though the time of access may be newer.
+ * Each call is made as the program wrote it, or not at all: KEVENT_CALL_ELSEWHERE, and
+ * nothing has happened, though the time of access may be newer.
  * So the answer of a call does not depend on where it is made. "Blocks" means: waits for
  * what another task, a device or the network does. Locks that are held for a short time,
  * and faults of the caller's memory, do not count.
@@ -85,7 +85,7 @@ static bool nowait_asks_permission(struct super_block *sb)
 
 /* Reading */
 
-/* Does a file have data of its own? No wake-up says when that is in memory. */
+/* Does a file have data of its own? */
 static bool nowait_is_stored(const struct file *file)
 {
 	umode_t mode = file_inode(file)->i_mode;
@@ -117,14 +117,14 @@ static bool nowait_read_splits(const struct file *file)
 }
 
 /* RWF_NOWAIT; 0: all is in memory; or KEVENT_CALL_ELSEWHERE */
-static long nowait_read_flags(const struct file *file, bool parts)
+static long nowait_read_flags(const struct file *file)
 {
 	struct inode *inode = file_inode(file);
 
 	/* A direct read waits for the device, whatever it was asked. */
 	if (!file->f_op->read_iter || !(file->f_mode & FMODE_READ) ||
 	    file->f_flags & O_DIRECT || nowait_asks_permission(inode->i_sb) ||
-	    (!parts && nowait_read_splits(file)))
+	    nowait_read_splits(file))
 		return KEVENT_CALL_ELSEWHERE;
 	if (file->f_mode & FMODE_NOWAIT)
 		return (__force int)RWF_NOWAIT;
@@ -151,9 +151,9 @@ static ssize_t nowait_read_iter(struct file *file, char __user *buf, size_t len,
 
 /* As vfs_read(): the same checks, counters and notifications */
 static long nowait_read_at(struct file *file, char __user *buf, size_t len,
-			   loff_t *pos, bool parts)
+			   loff_t *pos)
 {
-	long ret, flags = nowait_read_flags(file, parts);
+	long ret, flags = nowait_read_flags(file);
 	loff_t at = pos ? *pos : 0;
 
 	if (flags < 0)
@@ -165,8 +165,6 @@ static long nowait_read_at(struct file *file, char __user *buf, size_t len,
 		return ret;
 	len = min_t(size_t, len, MAX_RW_COUNT);
 	ret = nowait_read_iter(file, buf, len, &at, flags);
-	if (ret == -EAGAIN && !nowait_is_stored(file))
-		return KEVENT_CALL_BLOCKS;
 	if (ret == -EAGAIN || ret == -EOPNOTSUPP ||
 	    (ret >= 0 && nowait_read_is_short(file, pos ? *pos : 0, len, ret)))
 		return KEVENT_CALL_ELSEWHERE;
@@ -193,8 +191,7 @@ static void nowait_unlock_pos(struct file *file)
 		mutex_unlock(&file->f_pos_lock);
 }
 
-static long nowait_read(struct file *file, const struct pt_regs *regs,
-			bool parts)
+static long nowait_read(struct file *file, const struct pt_regs *regs)
 {
 	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
 	size_t len = regs->KEVENT_CALL_ARG2;
@@ -202,26 +199,25 @@ static long nowait_read(struct file *file, const struct pt_regs *regs,
 	long ret;
 
 	if (file->f_mode & FMODE_STREAM)
-		return nowait_read_at(file, buf, len, NULL, parts);
+		return nowait_read_at(file, buf, len, NULL);
 	if (!nowait_lock_pos(file))
 		return KEVENT_CALL_ELSEWHERE;
 	pos = file->f_pos;
-	ret = nowait_read_at(file, buf, len, &pos, parts);
+	ret = nowait_read_at(file, buf, len, &pos);
 	if (ret >= 0)
 		file->f_pos = pos;
 	nowait_unlock_pos(file);
 	return ret;
 }
 
-static long nowait_pread(struct file *file, const struct pt_regs *regs,
-			 bool parts)
+static long nowait_pread(struct file *file, const struct pt_regs *regs)
 {
 	loff_t pos = regs->KEVENT_CALL_ARG3;
 
 	if (pos < 0 || !(file->f_mode & FMODE_PREAD))
 		return KEVENT_CALL_ELSEWHERE;
 	return nowait_read_at(file, (char __user *)regs->KEVENT_CALL_ARG1,
-			      regs->KEVENT_CALL_ARG2, &pos, parts);
+			      regs->KEVENT_CALL_ARG2, &pos);
 }
 
 /* Sockets */
@@ -251,8 +247,7 @@ static bool nowait_splits(struct file *file, u32 nr)
 }
 
 /* A call that has flags of its own: what they say is not known to the program. */
-static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags,
-			     bool parts)
+static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags)
 {
 	unsigned long before = *flags;
 	long ret;
@@ -260,12 +255,12 @@ static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags,
 	if (before & MSG_DONTWAIT)
 		return kevent_call_dispatch(regs, nr);
 	/* It would return less than it was asked to wait for. */
-	if (before & MSG_WAITALL && !parts)
+	if (before & MSG_WAITALL)
 		return KEVENT_CALL_ELSEWHERE;
 	*flags |= MSG_DONTWAIT;
 	ret = kevent_call_dispatch(regs, nr);
 	*flags = before;
-	return ret == -EAGAIN ? KEVENT_CALL_BLOCKS : ret;
+	return ret == -EAGAIN ? KEVENT_CALL_ELSEWHERE : ret;
 }
 
 static long nowait_accept(struct file *file, const struct pt_regs *regs,
@@ -288,7 +283,7 @@ static long nowait_accept(struct file *file, const struct pt_regs *regs,
 		return fd;
 	}
 	put_unused_fd(fd);
-	return PTR_ERR(conn) == -EAGAIN ? KEVENT_CALL_BLOCKS : PTR_ERR(conn);
+	return PTR_ERR(conn) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(conn);
 }
 
 /* Names */
@@ -461,34 +456,31 @@ static bool nowait_needs_file(u32 nr)
 	       nr == __NR_lseek;
 }
 
-static long nowait_of_socket(struct pt_regs *regs, u32 nr, bool parts)
+static long nowait_of_socket(struct pt_regs *regs, u32 nr)
 {
 	switch (nr) {
 	case __NR_recvfrom:
 	case __NR_sendto:
-		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3,
-					parts);
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3);
 	case __NR_recvmsg:
 	case __NR_sendmsg:
-		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2,
-					parts);
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2);
 	default:
 		return KEVENT_CALL_ELSEWHERE;
 	}
 }
 
-static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr,
-			   bool parts)
+static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 {
 	if (nowait_is_io(nr) && nowait_is_nonblock(file))
 		return kevent_call_dispatch(regs, nr);
-	if (!parts && nowait_splits(file, nr))
+	if (nowait_splits(file, nr))
 		return KEVENT_CALL_ELSEWHERE;
 	switch (nr) {
 	case __NR_read:
-		return nowait_read(file, regs, parts);
+		return nowait_read(file, regs);
 	case __NR_pread64:
-		return nowait_pread(file, regs, parts);
+		return nowait_pread(file, regs);
 	case __NR_accept:
 		return nowait_accept(file, regs, 0);
 	case __NR_accept4:
@@ -499,7 +491,7 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr,
 	case __NR_lseek:
 		return nowait_lseek(file, regs);
 	default:
-		return nowait_of_socket(regs, nr, parts);
+		return nowait_of_socket(regs, nr);
 	}
 }
 
@@ -507,13 +499,10 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr,
  * kevent_call_nowait - make a call if it does not block
  * @regs: its arguments
  * @nr: its number, of the table of calls that may be in a chain
- * @parts: a call of a socket or device may do a part of what one that waits would do, as
- *	   with O_NONBLOCK
  *
- * Return: what it returns, or that it is not made: %KEVENT_CALL_BLOCKS,
- * %KEVENT_CALL_ELSEWHERE.
+ * Return: what it returns, or %KEVENT_CALL_ELSEWHERE: it is not made.
  */
-long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
+long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 {
 	switch (nr) {
 	case __NR_getpid:
@@ -540,5 +529,5 @@ long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
 	if (!fd_file(f))
 		return nowait_needs_file(nr) ? kevent_call_dispatch(regs, nr) :
 					       KEVENT_CALL_ELSEWHERE;
-	return nowait_of_file(fd_file(f), regs, nr, parts);
+	return nowait_of_file(fd_file(f), regs, nr);
 }

@@ -11,23 +11,15 @@
 struct pt_regs;
 
 /*
- * No results of a call that is made here, and of no other call of the table. Nothing has
- * happened: it would wait for what a look at its file is woken for, or it cannot be made
- * where it must not wait.
+ * No result of a call that is made here, and of no other call of the table. Nothing has
+ * happened: the call would block, or cannot be made where it must not.
  */
-#define KEVENT_CALL_BLOCKS	LONG_MIN
-#define KEVENT_CALL_ELSEWHERE	(LONG_MIN + 1)
-
-/* Is it one of these? */
-static inline bool kevent_call_is_unmade(long ret)
-{
-	return ret <= KEVENT_CALL_ELSEWHERE;
-}
+#define KEVENT_CALL_ELSEWHERE	LONG_MIN
 
 #ifdef CONFIG_KEVENT_AIO
-long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts);
+long kevent_call_nowait(struct pt_regs *regs, u32 nr);
 #else
-static inline long kevent_call_nowait(struct pt_regs *regs, u32 nr, bool parts)
+static inline long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 {
 	return KEVENT_CALL_ELSEWHERE;
 }

@@ -16,7 +16,7 @@
 struct kevent_queue;
 
 /* After the last type. A new source is declared below, and put into source.c. */
-#define KEVENT_NR_TYPES		(KEVENT_CHAIN + 1)
+#define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 
 /**
  * struct kevent_source_ops - what a source does
@@ -26,12 +26,8 @@ struct kevent_queue;
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds
- * @plain:	mergeable, level and not alone, and an entry is what collect() sees and an
- *		amount: there is no fill(), delivered() or count()
- * @alone:	collect() makes calls of the program, which take as long as they take. A
- *		consumer looks at one such watch at a time, and not while an entry of it
- *		is unread in the ring
- * @id_high:	most of the second word of an id. For sources with a file
+ * @plain:	mergeable and level, and an entry is what collect() sees and an amount: there
+ *		is no fill(), delivered() or count()
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
  *		collect() and mark()
@@ -66,7 +62,7 @@ struct kevent_queue;
  * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what was
  *		reported to it in the place of others, and it does not want any
  *		more, is for them. It may be dead since. Under RCU, with the
- *		watched object pinned. Optional
+ *		watched object pinned. Optional, for sources without rearm()
  * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
  *		anew: like attach() it may sleep and returns the conditions that
  *		hold, or -errno, and the watch is not changed. detach() may
@@ -74,9 +70,9 @@ struct kevent_queue;
  * @may_change:	may the current task modify, remove or mark the watch, or only
  *		take its events? Under ready_lock. Optional: all who have the
  *		queue may
- * @cancel:	REMOVE of a watch that is not dead, under ready_lock. 0: instead of being
- *		removed, the watch reports that it is over. 1: it is to be removed. Or
- *		-errno. Optional
+ * @cancel:	REMOVE of a watch that is not dead, under ready_lock. Instead of being
+ *		removed, it reports that it is over. 0 or -errno. Optional, for sources
+ *		without a file
  * @collect:	the conditions that hold now, 0 when there is nothing to report.
  *		Either the watch is busy and held, and the call may sleep. Or it
  *		is @atomic: under ready_lock, for a watch that is not dead;
@@ -106,8 +102,6 @@ struct kevent_source_ops {
 	bool			mergeable;
 	bool			level;
 	bool			plain;
-	bool			alone;
-	u32			id_high;
 	u32			flags;
 	u32			marks;
 	int			error;
@@ -149,7 +143,6 @@ extern const struct kevent_source_ops kevent_proc_ops;
 extern const struct kevent_source_ops kevent_futex_ops;
 extern const struct kevent_source_ops kevent_aio_ops;
 extern const struct kevent_source_ops kevent_bound_ops;
-extern const struct kevent_source_ops kevent_chain_ops;
 
 /* source.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];

@@ -31,7 +31,7 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 {
 	u32 events, wanted = READ_ONCE(ke->event);
 
-	if (kevent_has_poll_events(ke))
+	if (ke->type == KEVENT_POLL)
 		return (__force u32)mask &
 		       (wanted | (__force u32)EV_POLL_ALWAYS);
 	events = ev_poll_key_events(ke, mask) & wanted;
@@ -108,7 +108,7 @@ int ev_poll_peek(struct kevent *ke)
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	struct file *file = to_poll(ke)->kf.file;
 
-	if (kevent_has_poll_events(ke))
+	if (ke->type == KEVENT_POLL)
 		return ev_poll_peek_any(ke, keys, file);
 	if (keys & EV_POLL_UNSEEN)
 		return -EAGAIN;

@@ -106,13 +106,7 @@ static inline void **ev_poll_head(struct kevent_poll *kp)
 static inline bool kevent_is_poll(const struct kevent *ke)
 {
 	return ke->type == KEVENT_SOCKET || ke->type == KEVENT_PIPE ||
-	       ke->type == KEVENT_POLL || ke->type == KEVENT_CHAIN;
-}
-
-/* Are its conditions those of poll()? */
-static inline bool kevent_has_poll_events(const struct kevent *ke)
-{
-	return ke->type == KEVENT_POLL || ke->type == KEVENT_CHAIN;
+	       ke->type == KEVENT_POLL;
 }
 
 static inline struct kevent_poll *to_poll(struct kevent *ke)
@@ -125,7 +119,7 @@ static inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
 {
 	u32 events = 0;
 
-	if (kevent_has_poll_events(ke))
+	if (ke->type == KEVENT_POLL)
 		return (__force u32)key;
 	if (key & (EPOLLIN | EPOLLRDNORM))
 		events |= KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT;

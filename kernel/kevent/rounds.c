@@ -12,7 +12,6 @@
 #include <trace/events/kevent.h>
 
 #include "awake.h"
-#include "call.h"
 #include "collect.h"
 #include "find.h"
 #include "mapping.h"
@@ -25,13 +24,11 @@
 /**
  * struct kevent_batch - watches a consumer verifies at a time
  * @nr:		how many
- * @alone:	it is one of a source that says so
  * @ke:		the watches, busy and held
  * @mask:	the conditions that turned out to hold
  */
 struct kevent_batch {
 	u32		nr;
-	bool		alone;
 	struct kevent	*ke[KRING_BATCH];
 	u32		mask[KRING_BATCH];
 };
@@ -47,8 +44,6 @@ struct kevent_batch {
  * @again:	another pass may find more
  * @kept:	a watch has occurrences left, which need no further look
  * @full:	there is no room
- * @unsure:	the watch that kevent_gather() or kevent_comes_alone() has looked at, under
- *		this hold of the lock, without an answer
  * @flags_err:	the flag of the ring that says whether there is more was not stored
  * @nr_held:	how many files were looked at without the lock
  * @held:	these files, held until the events are delivered
@@ -65,7 +60,6 @@ struct kevent_round {
 	bool			again;
 	bool			kept;
 	bool			full;
-	const struct kevent	*unsure;
 	int			flags_err;
 	u32			nr_held;
 	struct file		*held[KRING_BATCH];
@@ -77,19 +71,11 @@ struct kevent_round {
 
 /* Verify */
 
-/* Pass over a watch that an unread entry keeps among the level watches. */
-static bool kevent_stays(struct kevent *ke, const struct kring *to)
-{
-	return kevent_stays_level(ke, to) || kevent_stays_unread(ke, to);
-}
-
-/* Must the watch be verified without the lock? One that is taken alone is looked at once. */
+/* Must the watch be verified without the lock? */
 static bool kevent_batch_wants(const struct kevent_round *r, struct kevent *ke)
 {
-	if (kevent_stays(ke, r->to) || !kevent_must_verify(ke))
+	if (kevent_stays_level(ke, r->to) || !kevent_must_verify(ke))
 		return false;
-	if (kevent_source_of(ke)->alone && ke == r->unsure)
-		return true;
 	if (!kevent_peek(ke))
 		return true;
 	/* The lock will be released before delivery. */
@@ -107,45 +93,15 @@ static void kevent_batch_take(const struct kevent_round *r,
 	lockdep_assert_held(&r->q->ready_lock);
 
 	batch->nr = 0;
-	batch->alone = false;
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
-		if (!want-- || batch->alone)
+		if (!want--)
 			break;
 		if (!kevent_batch_wants(r, ke))
 			continue;
-		if (kevent_source_of(ke)->alone && batch->nr)
-			break;
-		batch->alone = kevent_source_of(ke)->alone;
 		kevent_hold(ke);
 		kevent_take(ke);
 		batch->ke[batch->nr++] = ke;
 	}
-}
-
-/* Release the lock. A look that may take long does not delay what is behind it. */
-static void kevent_batch_unlock(struct kevent_queue *q,
-				const struct kevent_batch *batch,
-				unsigned long flags)
-	__releases(&q->ready_lock)
-{
-	if (batch->alone && !list_empty(&q->ready) && !q->nr_woken) {
-		kevent_wake(q, KEVENT_ANY, 1);
-		kevent_more_left(q);
-	}
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-}
-
-/*
- * The file that a chain has closed ends here: its consumer may sleep next, and comes to
- * what the task has to do on its way to user mode much later.
- */
-static void kevent_verify_alone(struct kevent_batch *batch)
-{
-	struct kevent *ke = batch->ke[0];
-
-	batch->mask[0] = kevent_source_of(ke)->collect(ke, false);
-	kevent_unhold(ke);
-	kevent_run_settle(false);
 }
 
 static void kevent_batch_verify(struct kevent_round *r,
@@ -154,10 +110,6 @@ static void kevent_batch_verify(struct kevent_round *r,
 	struct kevent *ke;
 	u32 i;
 
-	if (batch->alone) {
-		kevent_verify_alone(batch);
-		return;
-	}
 	for (i = 0; i < batch->nr; i++) {
 		ke = batch->ke[i];
 		batch->mask[i] = kevent_source_of(ke)->collect(ke, false);
@@ -183,25 +135,15 @@ static void kevent_batch_return(struct kevent_round *r,
 	list_splice_tail_init(&q->askers, &r->askers);
 }
 
-/*
- * A watch has something that did not go, for want of room or memory. That may have
- * passed when it can go. What an attached chain has done is done: a look that comes to it
- * is for a wake-up since.
- */
-static void kevent_doubt_if_checked(struct kevent *ke)
-{
-	if (kevent_is_checked(ke) && !kevent_source_of(ke)->alone)
-		kevent_doubt(ke);
-}
-
-/* Those that were verified and do not go */
+/* Those that were verified and do not go, for want of room or memory */
 static void kevent_batch_doubt(struct kevent_batch *batch)
 {
 	u32 i;
 
 	for (i = 0; i < batch->nr; i++)
-		if (kevent_is_announced(batch->ke[i]))
-			kevent_doubt_if_checked(batch->ke[i]);
+		if (kevent_is_announced(batch->ke[i]) &&
+		    kevent_is_checked(batch->ke[i]))
+			kevent_doubt(batch->ke[i]);
 }
 
 /* Settle */
@@ -220,7 +162,7 @@ static void kevent_settle(struct kevent_round *r, struct kevent *ke, u64 end,
 	ke->ready = 0;
 	if (unlikely(kevent_is_awake(ke)))
 		kevent_awake_delivered(r->q);
-	if (likely(kevent_is_level(ke) && !kevent_source_of(ke)->delivered &&
+	if (likely(kevent_is_level(ke) &&
 		   !(ke->req_flags & (KEVENT_REQ_ONESHOT |
 				      KEVENT_REQ_DISPATCH)))) {
 		kevent_look_later(ke);
@@ -276,17 +218,14 @@ static void kevent_gather(struct kevent_round *r, u32 want,
 	struct kevent *ke, *next;
 
 	load->nr = 0;
-	r->unsure = NULL;
 	list_for_each_entry_safe(ke, next, &r->q->ready, link) {
 		if (load->nr == want || !left--)
 			break;
-		if (kevent_stays(ke, r->to))
+		if (kevent_stays_level(ke, r->to))
 			continue;
 		if (kevent_must_verify(ke)) {
-			if (!kevent_peek(ke)) {
-				r->unsure = ke;
+			if (!kevent_peek(ke))
 				break;
-			}
 			if (!kevent_is_listed(ke))
 				continue;
 		}
@@ -318,7 +257,8 @@ static int kevent_deliver(struct kevent_round *r, u32 want)
 		return 0;
 	done = kring_store(r->to, load.uk, load.nr);
 	for (i = done; i < load.nr; i++)
-		kevent_doubt_if_checked(load.ke[i]);
+		if (kevent_is_checked(load.ke[i]))
+			kevent_doubt(load.ke[i]);
 	if (!done)
 		return -EFAULT;
 	kevent_window(r->q, KEVENT_WINDOW_SETTLE);
@@ -355,7 +295,7 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 
 	kevent_batch_take(r, &batch, want);
 	if (batch.nr) {
-		kevent_batch_unlock(q, &batch, *flags);
+		spin_unlock_irqrestore(&q->ready_lock, *flags);
 		kevent_window(q, KEVENT_WINDOW_TAKEN);
 		kevent_batch_verify(r, &batch);
 		kevent_window(q, KEVENT_WINDOW_VERIFIED);
@@ -365,27 +305,9 @@ static noinline int kevent_round_verify(struct kevent_round *r, u32 want,
 			return 0;
 		fits = kevent_round_fits(r);
 	}
-	/* What is behind one that was taken alone has its look in the next round. */
-	if (batch.alone)
-		fits = min(fits, 1);
 	ret = fits > 0 ? kevent_deliver(r, fits) : fits;
 	kevent_batch_doubt(&batch);
 	return ret;
-}
-
-/*
- * Is the first watch one that a batch takes alone, as far as a look says? Then there is
- * nothing to gather yet.
- */
-static bool kevent_comes_alone(struct kevent_round *r)
-{
-	struct kevent *ke = list_first_entry(&r->q->ready, struct kevent, link);
-
-	if (!kevent_source_of(ke)->alone || !kevent_must_verify(ke) ||
-	    kevent_stays(ke, r->to) || kevent_peek(ke))
-		return false;
-	r->unsure = ke;
-	return true;
 }
 
 static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
@@ -399,7 +321,7 @@ static int kevent_round_locked(struct kevent_round *r, unsigned long *flags)
 	fits = kevent_round_fits(r);
 	if (fits <= 0)
 		return fits;
-	ret = kevent_comes_alone(r) ? 0 : kevent_deliver(r, fits);
+	ret = kevent_deliver(r, fits);
 	if (!ret && !list_empty(&q->ready))
 		ret = kevent_round_verify(r, fits, flags);
 	if (!r->full && !list_empty(&q->ready))

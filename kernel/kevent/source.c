@@ -38,7 +38,6 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #ifdef CONFIG_KEVENT_AIO
 	[KEVENT_AIO]	= &kevent_aio_ops,
 	[KEVENT_BOUND]	= &kevent_bound_ops,
-	[KEVENT_CHAIN]	= &kevent_chain_ops,
 #endif
 };
 
@@ -58,10 +57,10 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->level && !ops->collect);
 	WARN_ON(ops->count && !ops->delivered);
 	WARN_ON(ops->room && !ops->mark);
-	WARN_ON(ops->id_high && !ops->file);
+	WARN_ON(ops->cancel && ops->file);
+	WARN_ON(ops->rearm && ops->hand_on);
 	WARN_ON(ops->plain && !(ops->mergeable && ops->level));
-	WARN_ON(ops->plain && (ops->alone || ops->fill || ops->delivered ||
-			       ops->count));
+	WARN_ON(ops->plain && (ops->fill || ops->delivered || ops->count));
 }
 
 static struct kmem_cache *__init

@@ -499,6 +499,5 @@ void kevent_rearmed(struct kevent *ke, int mask)
 	if (mask >= 0 || !(ke->state & KE_FIRED))
 		return;
 	ke->state &= ~KE_FIRED;
-	/* With the look that was due before, if one was. */
-	kevent_happened(ke);
+	kevent_report(ke);
 }

@@ -144,7 +144,7 @@ static __always_inline int kevent_check(struct kevent_queue *q,
 
 	if (uk->req_flags & ~(KEVENT_REQ_ALL | ops->flags))
 		return -EINVAL;
-	if (ops->file && uk->id.raw[1] > ops->id_high)
+	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
 	err = ops->check(uk, file);
 	if (unlikely(uk->req_flags & KEVENT_REQ_STAY_AWAKE) && !err)
@@ -398,30 +398,25 @@ kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
 	return ops->may_change && !ops->may_change(ke) ? -EPERM : 0;
 }
 
-/* REMOVE of a watch that has something to say about it */
+/* REMOVE of a watch whose end is always told */
 static noinline int kevent_cancel(struct kevent_queue *q,
 				  const struct kevent_source_ops *ops,
-				  const struct ukevent *uk, struct file *file)
+				  const struct ukevent *uk)
 {
 	int err = -ENOENT;
 	unsigned long flags;
 	struct kevent *ke;
-	bool mine = false;
 
-	rcu_read_lock();
-	ke = kevent_find(ops, q, uk, file);
-	if (ke) {
-		kevent_window(q, KEVENT_WINDOW_FOUND);
-		spin_lock_irqsave(&q->ready_lock, flags);
-		if (!kevent_is_dead(ke))
-			err = ops->cancel(ke);
-		mine = err > 0 && kevent_kill(ke);
-		kevent_unlock(q, flags);
-	}
-	rcu_read_unlock();
-	if (mine)
-		kevent_bury(ke, false);
-	return min(err, 0);
+	guard(rcu)();
+	ke = kevent_find(ops, q, uk, NULL);
+	if (!ke)
+		return err;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!kevent_is_dead(ke))
+		err = ops->cancel(ke);
+	kevent_unlock(q, flags);
+	return err;
 }
 
 /**
@@ -433,7 +428,7 @@ static noinline int kevent_cancel(struct kevent_queue *q,
  *
  * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
  * -EINVAL, -EPERM when it is another process's, or what the source's cancel() says:
- * -EALREADY, -EBUSY.
+ * -EALREADY.
  */
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
@@ -442,10 +437,10 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	bool mine = false;
 	int err = -ENOENT;
 
-	if (ops->file && uk->id.raw[1] > ops->id_high)
+	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
 	if (unlikely(ops->cancel))
-		return kevent_cancel(q, ops, uk, file);
+		return kevent_cancel(q, ops, uk);
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
@@ -504,16 +499,7 @@ kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
 		kevent_report(ke);
 }
 
-static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
-{
-	return ke->event & ~uk->event ||
-	       uk->req_flags & KEVENT_REQ_DISABLED;
-}
-
-/*
- * The source may sleep to arm a watch that is modified: it is busy until then. The
- * caller has the watched object pinned.
- */
+/* The source may sleep to arm a watch that is modified: it is busy until then. */
 static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -521,12 +507,9 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	struct kevent_queue *q = ke->queue;
 	enum kevent_due due;
 	unsigned long flags;
-	bool withdraws;
 
 	kevent_window(q, KEVENT_WINDOW_REARMED);
-	rcu_read_lock();
 	spin_lock_irqsave(&q->ready_lock, flags);
-	withdraws = kevent_withdraws(ke, uk);
 	if (kevent_is_dead(ke)) {
 		mask = -ENOENT;
 	} else {
@@ -536,11 +519,14 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	}
 	due = kevent_unbusy(ke, false);
 	kevent_unlock(q, flags);
-	if (withdraws && mask >= 0 && ops->hand_on)
-		ops->hand_on(ke);
-	rcu_read_unlock();
 	kevent_do(due, ke);
 	return min(mask, 0);
+}
+
+static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
+{
+	return ke->event & ~uk->event ||
+	       uk->req_flags & KEVENT_REQ_DISABLED;
 }
 
 static __always_inline int
@@ -566,9 +552,8 @@ kevent_modify_found(struct kevent *ke, const struct kevent_source_ops *ops,
  *
  * Arms the watch again, and has its condition checked by the next collection,
  * or by the source at once. Return: 0, -ENOENT, -EPERM when it is another
- * process's, -EBUSY when another call arms it, or runs its chain, or what the
- * source's check() and rearm() say: -EINVAL, -EACCES, -ENOTSOCK, -EFAULT, -EXDEV,
- * -EBUSY.
+ * process's, -EBUSY when another call arms it, or what the source's check() and
+ * rearm() say: -EINVAL, -EACCES, -ENOTSOCK, -EFAULT, -EXDEV.
  */
 int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
@@ -638,7 +623,7 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	void *room = NULL;
 	int err;
 
-	if (ops->file && uk->id.raw[1] > ops->id_high)
+	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
 	err = kevent_mark_once(q, ops, uk, file, &room);
 	if (err == -ENOBUFS) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * An HTTP server on kevent whose calls ride with others: see http.h, http_kevent.h and
+ * An HTTP server on kevent that makes many calls in one: see http.h, http_kevent.h and
  * kevent_chain(3)
  *
- * A turn takes two system calls, for many clients. One changes watches, waits, and runs
- * the chains of what is ready: that of the listener accepts clients and receives from
- * them, that of a client receives. The other call is a chain that answers and closes.
- * Calls that are rare are made on their own.
+ * A turn takes a system call that changes watches and waits, and one for each file that is
+ * ready: the chain of the listener accepts clients and receives from them, that of a
+ * client receives. One more chain answers and closes, for all of them. Calls that are rare
+ * are made on their own.
  */
 #include <sys/syscall.h>
 
@@ -42,8 +42,6 @@ static struct {
 	__u32	nr;
 	int	fd[BUSY];
 } lists[2], *to_send = lists;
-
-static __u32 type;			/* of watches with chains */
 
 /* --- chains: built once, each turn changes some arguments ----------------- */
 
@@ -95,10 +93,8 @@ static int must_end(int ret)
 /* The same for one of a watch; -EAGAIN: its first call had nothing to do */
 static int finish(const struct kevent_chain *c, const struct ukevent *ev)
 {
-	int ret = kevent_chain_finish(c, ev);
+	int ret = HTTP_CALL(kevent_chain_finish(c, ev));
 
-	if (ev->type != KEVENT_CHAIN || ev->id.raw[1] & KEVENT_CALL_REFUSED)
-		http_nr_calls++;
 	return ret == -EAGAIN ? ret : must_end(ret);
 }
 
@@ -114,12 +110,8 @@ static void attach(int fd)
 		.nr = SYS_recvfrom, .args = { (__u64)fd },
 	};
 	change->cmd = KEVENT_CTL_ADD;
-	if (type == KEVENT_CHAIN)
-		kevent_set_chain(&change->uk, fd, KEVENT_POLL_POLLIN, &inputs[fd],
-				 1, KEVENT_REQ_ET, cookie);
-	else
-		kevent_set_poll(&change->uk, fd, KEVENT_POLL_POLLIN,
-				KEVENT_REQ_ET, cookie);
+	kevent_set_poll(&change->uk, fd, KEVENT_POLL_POLLIN, KEVENT_REQ_ET,
+			cookie);
 	c->attached = 1;
 }
 
@@ -292,7 +284,6 @@ static void watch_listener(int fd)
 		fprintf(stderr, "kevent_chain_watch: %s\n", kevent_strerror(ret));
 		exit(1);
 	}
-	type = (__u32)ret;
 }
 
 int main(int argc, char **argv)

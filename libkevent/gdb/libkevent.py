@@ -9,8 +9,7 @@ import gdb
 import gdb.printing
 
 TYPES = ("SOCKET", "INODE", "TIMER", "POLL", "NAIO", "AIO", "PIPE", "SIGNAL",
-         "POSIX_TIMER", "USER", "PROC", "FUTEX", "BOUND",
-         "CHAIN")
+         "POSIX_TIMER", "USER", "PROC", "FUTEX", "BOUND")
 REQUESTS = ("ONESHOT", "WAKEUP_ALL", "ET", "LAST_CHECK", "HAND_BACK", "READY",
             "DISPATCH", "DISABLED", "KEEP_EACH", "STAY_AWAKE",
             "HANDOFF")

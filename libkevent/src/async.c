@@ -100,13 +100,12 @@ static int finish_submitted(const struct kevent_chain *c, const struct ukevent *
 
 int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev)
 {
-	bool watched = ev->type == KEVENT_CHAIN || ev->type == KEVENT_POLL;
-
-	if (!watched && ev->type != KEVENT_AIO)
+	if (ev->type != KEVENT_POLL && ev->type != KEVENT_AIO)
 		return -EINVAL;
 	if (kevent_error(ev))
 		return kevent_error(ev);
-	return watched ? kevent_finish_watched(c, ev) : finish_submitted(c, ev);
+	return ev->type == KEVENT_POLL ? kevent_finish_watched(c) :
+					 finish_submitted(c, ev);
 }
 
 int kevent_chain_cancel(int fd, __u64 cookie)

@@ -26,7 +26,7 @@ int kevent_call_rest(struct kevent_call *chain, __u32 i, __u32 nr);
 int kevent_call_async(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie);
 
 /* kevent_chain_finish() for the event of a watch */
-int kevent_finish_watched(const struct kevent_chain *c, const struct ukevent *ev);
+int kevent_finish_watched(const struct kevent_chain *c);
 
 /* The result of the entry that ended the chain of an event */
 static inline __s64 kevent_call_result(const struct ukevent *ev)

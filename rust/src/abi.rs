@@ -169,7 +169,6 @@ constants! {
     PROC: u32 = 10;
     FUTEX: u32 = 11;
     BOUND: u32 = 12;
-    CHAIN: u32 = 13;
     BOUND_MAX: u32 = 0x4000;
 
     SOCKET_RECV: u32 = 0x1;

@@ -217,7 +217,7 @@ static const struct skip skips[] = {
 	{ "max_running", " max_running storm_max_running " },
 	{ "call",
 	  " calls calls_observed calls_audited calls_random aio_calls nowait"
-	  " storm_aio bound_calls chain_watch storm_chain_watch " },
+	  " storm_aio bound_calls " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
 	  " wait_arg.setting_the_clock_does_not_shorten_a_span"

@@ -256,7 +256,5 @@ int after_exec_attached(int argc, char **argv);
 int signals_after_exec(int argc, char **argv);
 /* The same for bound_calls_suite */
 int bound_after_exec(int argc, char **argv);
-/* The same for chain_watch_suite */
-int chain_after_exec(int argc, char **argv);
 
 #endif /* HELPERS_H */

@@ -80,15 +80,14 @@ static const struct test_suite *const suites[] = {
 	&busy_poll_suite,
 	&coalesce_suite,
 	&chain_suite,
+	&chain_watch_suite,
 #ifdef __LP64__
 	&calls_suite,
 	&aio_calls_suite,
 	&nowait_suite,
 	&storm_aio_suite,
-	&storm_chain_watch_suite,
 	&storm_max_running_suite,
 	&bound_calls_suite,
-	&chain_watch_suite,
 	&calls_random_suite,
 	&calls_observed_suite,
 	&calls_audited_suite,
@@ -540,8 +539,6 @@ int main(int argc, char **argv)
 #ifdef __LP64__
 	if (argc > 1 && !strcmp(argv[1], "--bound"))
 		return bound_after_exec(argc, argv);
-	if (argc > 1 && !strcmp(argv[1], "--chain"))
-		return chain_after_exec(argc, argv);
 #endif
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'l')

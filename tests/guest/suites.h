@@ -58,7 +58,6 @@ extern const struct test_suite nowait_suite;
 extern const struct test_suite storm_aio_suite;
 extern const struct test_suite bound_calls_suite;
 extern const struct test_suite chain_watch_suite;
-extern const struct test_suite storm_chain_watch_suite;
 extern const struct test_suite calls_random_suite;
 extern const struct test_suite calls_observed_suite;
 extern const struct test_suite calls_audited_suite;

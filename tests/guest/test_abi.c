@@ -390,7 +390,7 @@ static void types_are_known_reserved_or_refused(void)
 		CHECK_EQ(add_raw(kq, &ev), -ENOSYS);
 	}
 	kevent_set_user(&ev, 0, 1, 0, 0);
-	ev.type = KEVENT_CHAIN + 1;
+	ev.type = KEVENT_BOUND + 1;
 	CHECK_EQ(add_raw(kq, &ev), -EINVAL);
 	for (i = 4; i < 32; i++) {
 		kevent_set_user(&ev, 0, 1, 0, 0);

@@ -511,12 +511,6 @@ static struct kevent_call *taking(struct scene *s)
 	return &c;
 }
 
-static void set_chain(struct scene *s, struct ukevent *ev)
-{
-	kevent_set_chain(ev, s->fd[0], KEVENT_POLL_POLLIN, taking(s), 1, ET,
-			 NEW);
-}
-
 #endif
 
 static const struct source sources[] = {
@@ -536,9 +530,6 @@ static const struct source sources[] = {
 	{ "PROC", open_child, set_child, end_child, close_child, false },
 	{ "FUTEX", NULL, set_word, wake_word, NULL, false },
 	{ "INODE", open_file, set_file, write_to_file, NULL, false },
-#ifdef __LP64__
-	{ "CHAIN", open_two, set_chain, write_two, NULL, false },
-#endif
 };
 
 static int control_it(struct scene *s, uint32_t cmd)

@@ -170,7 +170,11 @@ static void types_without_a_bit_can_be_refused(void)
 	make_requests(&r);
 	kevent_set_user(&ev, 1, 1, 0, 0);
 	open_refusing(&q, 0);
-	ev.type = KEVENT_CHAIN + 1;
+	ev.type = KEVENT_BOUND + 1;
+	check_both(&q, KEVENT_CTL_ADD, &ev, -EINVAL);
+	close_queue(&q);
+	/* Their numbers are those of other bits. */
+	open_refusing(&q, KEVENT_INIT_REFUSE_CHANGE);
 	check_both(&q, KEVENT_CTL_ADD, &ev, -EINVAL);
 	close_queue(&q);
 	open_refusing(&q, KEVENT_INIT_REFUSE_LATER);

@@ -40,8 +40,6 @@
 /**
  * struct kevent_id - what a watch is about
  * @raw:	two words. SOCKET, PIPE, POLL, INODE, BOUND: a file descriptor and 0.
- *		CHAIN: a file descriptor and the length of the chain; in events the
- *		second word is what kevent_call() would have returned for it.
  *		POSIX_TIMER: the timer and 0. PROC: a process id, or a pidfd,
  *		and 0
  * @raw_u64:	the same as one word. USER: any value. TIMER: nanoseconds.
@@ -69,13 +67,12 @@ struct kevent_id {
  *		word first. POSIX_TIMER: overrun, likewise. SIGNAL: si_code and
  *		si_int. PROC: wait status, and %KEVENT_PROC_STATUS if it is
  *		known. FUTEX: the event. USER: the bits marked and the number of
- *		marks, or data. AIO, CHAIN: the result of the entry that ended
+ *		marks, or data. AIO: the result of the entry that ended
  *		the chain, as one 64-bit number, low word first. With
  *		%KEVENT_RET_BROKEN @ret_data[1] is a negative errno. In requests
  *		it is read by TIMER with %KEVENT_TIMER_INTERVAL, FUTEX, marks of
- *		USER with %KEVENT_REQ_KEEP_EACH, AIO: the length of the
- *		chain, and the entry to begin with, and CHAIN: the address of
- *		the chain, low word first; others ignore it
+ *		USER with %KEVENT_REQ_KEEP_EACH, and AIO: the length of the
+ *		chain, and the entry to begin with; others ignore it
  * @user:	opaque value of the caller, returned with each event. BOUND: read by
  *		ADD, the address of the &struct kevent_call that is bound
  * @ptr:	the same 64 bits as one word
@@ -284,7 +281,6 @@ struct kevent_call {
 #define KEVENT_PROC		10U
 #define KEVENT_FUTEX		11U
 #define KEVENT_BOUND		12U	/* no events: for KEVENT_CALL_BOUND */
-#define KEVENT_CHAIN		13U	/* a file, and a chain to run when it is ready */
 
 /* Slots for bound calls that a queue has; the event of KEVENT_BOUND is less */
 #define KEVENT_BOUND_MAX	0x4000U
@@ -298,7 +294,7 @@ struct kevent_call {
 #define KEVENT_SOCKET_SEND	0x4U
 #define KEVENT_SOCKET_EMPTY	0x20U	/* TCP, AF_UNIX: all written has arrived */
 
-/* Events of KEVENT_POLL and KEVENT_CHAIN; values of poll(2) on most machines */
+/* Events of KEVENT_POLL; the values are those of poll(2) on most machines */
 #define KEVENT_POLL_POLLIN	0x0001U
 #define KEVENT_POLL_POLLPRI	0x0002U
 #define KEVENT_POLL_POLLOUT	0x0004U

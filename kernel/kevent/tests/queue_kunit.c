@@ -429,7 +429,7 @@ static void types_are_known_reserved_or_invalid(struct kunit *test)
 {
 	KUNIT_EXPECT_PTR_EQ(test, kevent_source(KEVENT_USER), &kevent_user_ops);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(KEVENT_NAIO)), -ENOSYS);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(KEVENT_CHAIN + 1)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(KEVENT_BOUND + 1)),
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(kevent_source(U32_MAX)), -EINVAL);
 }

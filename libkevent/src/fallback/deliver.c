@@ -266,7 +266,6 @@ void fb_hide(struct fb_queue *q)
 static bool fb_is_plain(const struct fb_watch *w)
 {
 	return !(w->state & ~(FB_REPEATED | FB_SECOND | FB_SHOWN)) &&
-	       !fb_ops_of(w)->fill &&
 	       !(w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH |
 				 KEVENT_REQ_WAKEUP_ALL)) &&
 	       (w->req_flags & KEVENT_REQ_ET || w->state & FB_REPEATED);

@@ -63,8 +63,6 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "inotify knows an inode once, and drops reports" },
 	{ "call", "the calls of a chain are made one by one, none is bound, and KEVENT_CALL_COPY of a bad address is SIGSEGV",
 	  "a library enters the kernel for each call, and reads and writes memory as the program does" },
-	{ "chain", "the event of a CHAIN watch says that no call was made, and kevent_chain_finish() makes them, by ordinary calls, which wait for a file that has no O_NONBLOCK; a third watch of a descriptor fails with EEXIST",
-	  "a library runs nothing while epoll looks at files, and two instances of epoll have two watches of a file" },
 	{ "serve", "all calls of a chain are left to serving threads, and one that blocks counts as running; a signal ends kevent_chain_serve() only while it waits for a chain, close(2) within half a second, or when its chain has ended",
 	  "nobody tells a library that a thread blocks or a descriptor is closed" },
 	{ "max_running", "kevent_wait_arg.max_running is taken, and does not limit anything",

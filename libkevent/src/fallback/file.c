@@ -41,7 +41,7 @@ static __u32 fb_file_interest(const struct fb_watch *w)
 {
 	__u32 mask = 0;
 
-	if (fb_has_poll_bits(w))
+	if (w->type == KEVENT_POLL)
 		return w->event;
 	if (w->event & FB_READABLE)
 		mask = EPOLLIN | (w->type == KEVENT_SOCKET ? EPOLLRDHUP : 0);
@@ -197,26 +197,13 @@ static int fb_poll_check(const struct ukevent *uk)
 	return fb_check_file(uk, FB_POLL_ALL, 0, 0);
 }
 
-static int fb_chain_check(const struct ukevent *uk)
-{
-	__u32 modes = uk->req_flags & (KEVENT_REQ_LAST_CHECK |
-				       KEVENT_REQ_HAND_BACK);
-	__u32 nr = uk->id.raw[1];
-
-	if (modes != KEVENT_REQ_LAST_CHECK || !nr || nr > KEVENT_CALL_MAX ||
-	    uk->ret_data[0] % sizeof(__u64))
-		return -EINVAL;
-	return fb_check_file(uk, FB_POLL_ALL, 0, 0);
-}
-
 /* Watches */
 
-/* A second instance would look before epoll looks into it. */
 int fb_file_register(struct fb_queue *q, struct fb_watch *w)
 {
 	int err = fb_file_ctl(q, w, EPOLL_CTL_ADD);
 
-	if (err != -EEXIST || w->state & FB_TAKES)
+	if (err != -EEXIST)
 		return err;
 	err = fb_second_open(q);
 	if (err)
@@ -298,7 +285,7 @@ static void fb_file_find_takes(struct fb_watch *w)
 {
 	struct stat st;
 
-	if (fb_has_poll_bits(w) && !fb_call(fstat(fb_file_fd(w), &st)) &&
+	if (w->type == KEVENT_POLL && !fb_call(fstat(fb_file_fd(w), &st)) &&
 	    S_ISREG(st.st_mode))
 		w->state |= FB_TAKES;
 }
@@ -321,7 +308,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	fb_file_find_takes(w);
 	taken = fb_file_take_first(w);
 	err = fb_file_register(q, w);
-	if (err == -EPERM && fb_has_poll_bits(w))
+	if (err == -EPERM && w->type == KEVENT_POLL)
 		return fb_file_refused(w);
 	/* That is what epoll says of itself. */
 	if (err == -EINVAL)
@@ -475,31 +462,4 @@ const struct fb_ops fb_pipe_ops = {
 
 const struct fb_ops fb_poll_ops = {
 	FB_FILE_OPS("poll", fb_poll_check),
-};
-
-/* A chain is run by kevent_chain_finish(): this is a watch of the file only. */
-
-static int fb_chain_key(const struct ukevent *uk, __u64 *key)
-{
-	*key = uk->id.raw[0];
-	return 0;
-}
-
-/* No call was made, and the first one would be made by an ordinary call. */
-static void fb_chain_fill(struct fb_queue *q, struct fb_watch *w,
-			  struct ukevent *uk, __u32 nth)
-{
-	(void)q;
-	(void)w;
-	(void)nth;
-	uk->id.raw[1] = KEVENT_CALL_REFUSED;
-	uk->ret_data[0] = (__u32)-EOPNOTSUPP;
-	uk->ret_data[1] = -1U;
-}
-
-const struct fb_ops fb_chain_ops = {
-	FB_FILE_OPS("chain", fb_chain_check),
-	.second		= 2 * KEVENT_CALL_REFUSED - 1,
-	.key		= fb_chain_key,
-	.fill		= fb_chain_fill,
 };

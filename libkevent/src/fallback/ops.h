@@ -17,7 +17,7 @@
  * @marks:	conditions that %KEVENT_CTL_READY may report, without mark()
  * @error:	-errno in the entry of a broken watch
  * @file:	the id has a descriptor that epoll watches, or always ready
- * @fd:		the id is a descriptor, and a word with no bits but those of @second
+ * @fd:		the id is a descriptor
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @check:	pure validation of a request: 0 or -errno
  * @key:	the key of a request, or -errno
@@ -44,7 +44,6 @@ struct fb_ops {
 	int		error;
 	bool		file;
 	bool		fd;
-	__u32		second;
 	bool		mergeable;
 	int (*check)(const struct ukevent *uk);
 	int (*key)(const struct ukevent *uk, __u64 *key);
@@ -67,11 +66,11 @@ struct fb_ops {
 extern const struct fb_ops fb_socket_ops, fb_pipe_ops, fb_poll_ops,
 			   fb_user_ops, fb_timer_ops, fb_signal_ops,
 			   fb_proc_ops, fb_inode_ops, fb_futex_ops,
-			   fb_posix_timer_ops, fb_aio_ops, fb_chain_ops;
+			   fb_posix_timer_ops, fb_aio_ops;
 
 /* By type; NULL: no source */
 extern const struct fb_ops *const fb_sources[];
-#define FB_NR_TYPES	(KEVENT_CHAIN + 1U)
+#define FB_NR_TYPES	(KEVENT_BOUND + 1U)
 
 static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 {
@@ -125,18 +124,12 @@ static inline bool fb_is_level(const struct fb_watch *w)
 #define FB_READABLE	(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)
 #define FB_POLL_ALWAYS	(KEVENT_POLL_POLLERR | KEVENT_POLL_POLLHUP)
 
-/* Are the conditions of a file's watch those of poll(2)? */
-static inline bool fb_has_poll_bits(const struct fb_watch *w)
-{
-	return w->type == KEVENT_POLL || w->type == KEVENT_CHAIN;
-}
-
 /* Conditions of a watch of a file, from a mask of epoll */
 static inline __u32 fb_file_events(const struct fb_watch *w, __u32 mask)
 {
 	__u32 events = 0;
 
-	if (fb_has_poll_bits(w))
+	if (w->type == KEVENT_POLL)
 		return mask & (w->event | FB_POLL_ALWAYS);
 	if (mask & (EPOLLIN | EPOLLRDNORM))
 		events = FB_READABLE;

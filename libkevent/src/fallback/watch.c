@@ -23,7 +23,6 @@ const struct fb_ops *const fb_sources[FB_NR_TYPES] = {
 	[KEVENT_USER]		= &fb_user_ops,
 	[KEVENT_PROC]		= &fb_proc_ops,
 	[KEVENT_FUTEX]		= &fb_futex_ops,
-	[KEVENT_CHAIN]		= &fb_chain_ops,
 };
 
 /* Keys */
@@ -189,7 +188,7 @@ static void fb_set(struct fb_watch *w, const struct ukevent *uk)
 
 static bool fb_bad_id(const struct fb_ops *ops, const struct ukevent *uk)
 {
-	return ops->fd && uk->id.raw[1] & ~ops->second;
+	return ops->fd && uk->id.raw[1];
 }
 
 static int fb_check(const struct fb_ops *ops, const struct ukevent *uk)
@@ -248,9 +247,7 @@ static struct fb_watch *fb_find_current(struct fb_queue *q,
  */
 static void fb_drop_stale(struct fb_queue *q, const struct ukevent *uk)
 {
-	static const __u32 types[] = {
-		KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL, KEVENT_CHAIN,
-	};
+	static const __u32 types[] = { KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL };
 	struct fb_watch *w;
 	size_t i;
 

@@ -536,9 +536,6 @@ static void poll_first(void)
 	change_mounts();
 	CHECK_EQ(readable(q.fd), 1);
 	check_silent(&q);
-	/* Another watch of the descriptor would look, too. */
-	kevent_set_chain(&ev, fd, KEVENT_POLL_POLLPRI, NULL, 1, 0, 1);
-	CHECK_EQ(add(&q, &ev), -EEXIST);
 }
 
 /* The clock is an hour late for who has looked at it once. */
@@ -720,34 +717,6 @@ static void call(void)
 	CHECK_EQ(kevent_bind(q.fd, 0, calls), -ENOSYS);
 }
 
-static void chain(void)
-{
-	struct kevent_call calls[1];
-	struct kevent_queue q;
-	struct kevent_chain c;
-	struct ukevent ev;
-	char letter;
-	int fd[2];
-
-	open_queue(&q);
-	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
-	kevent_chain_init(&c, calls, ARRAY_SIZE(calls));
-	kevent_chain_call(&c, SYS_read, fd[0], &letter, 1);
-	CHECK_EQ(kevent_chain_end(&c), 0);
-	CHECK_EQ(kevent_chain_watch(q.fd, &c, fd[0], KEVENT_POLL_POLLIN, 0, 1),
-		 KEVENT_CHAIN);
-	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_ET), 0);
-	kevent_set_poll(&ev, fd[0], KEVENT_POLL_POLLIN, 0, 1);
-	CHECK_EQ(add(&q, &ev), -EEXIST);
-	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
-	CHECK_EQ(write(fd[1], "a", 1), 1);
-	CHECK_EQ(get(&q, &ev), 1);
-	CHECK_EQ(ev.id.raw[1], KEVENT_CALL_REFUSED);
-	CHECK_EQ(kevent_chain_finish(&c, &ev), 0);
-	CHECK_EQ(letter, 'a');
-}
-
 static void serve(void)
 {
 	struct kevent_call calls[1];
@@ -841,7 +810,6 @@ static const struct test tests[] = {
 	TEST(futex),
 	TEST(inode),
 	TEST(call),
-	TEST(chain),
 	TEST(serve),
 	TEST(max_running),
 	TEST(kernel),

@@ -1339,9 +1339,8 @@ static void check_letter(struct kevent_queue *queue, struct letters *l,
 	struct ukevent ev;
 
 	CHECK_EQ(kevent_queue_get(queue, &ev, 1, &a_while), 1);
-	CHECK_EQ(ev.type, KEVENT_CHAIN);
-	CHECK_EQ(ev.id.raw[0], ev.ptr);
-	CHECK_EQ(ev.id.raw[1], KEVENT_CALL_REFUSED);
+	CHECK_EQ(ev.type, KEVENT_POLL);
+	CHECK_EQ(ev.id.raw_u64, ev.ptr);
 	CHECK_EQ(kevent_error(&ev), 0);
 	CHECK_EQ(kevent_chain_finish(&l->chain, &ev), 1);
 	CHECK_EQ(l->copy, letter);
@@ -1362,7 +1361,7 @@ static void watched_chain_runs_while_there_is_input(void)
 
 	open_queue(&q);
 	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
-	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), KEVENT_CHAIN);
+	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), 0);
 	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), -EEXIST);
 	check_no_letter(&q);
 	CHECK_EQ(write(fd[1], "ab", 2), 2);
@@ -1382,7 +1381,7 @@ static void watched_chain_without_input_is_no_event(void)
 
 	open_queue(&q);
 	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
-	CHECK_EQ(watch_letters(&l, q.fd, fd[0], KEVENT_REQ_ET), KEVENT_CHAIN);
+	CHECK_EQ(watch_letters(&l, q.fd, fd[0], KEVENT_REQ_ET), 0);
 	CHECK_EQ(write(fd[1], "a", 1), 1);
 	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
 	CHECK_EQ(read(fd[0], &l.letter, 1), 1);
@@ -1397,73 +1396,45 @@ static void watched_chain_is_changed_and_removed(void)
 {
 	const __u32 in = KEVENT_POLL_POLLIN;
 	struct kevent_queue q;
-	struct letters l, other;
-	struct ukevent ev;
-	int fd[2];
-
-	open_queue(&q);
-	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
-	CHECK_EQ(watch_letters(&l, q.fd, fd[0], KEVENT_REQ_DISPATCH),
-		 KEVENT_CHAIN);
-	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_ET), 0);
-	kevent_set_poll(&ev, fd[0], in, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EEXIST);
-	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
-	CHECK_EQ(write(fd[1], "ab", 2), 2);
-	check_letter(&q, &l, 'a');
-	check_no_letter(&q);
-	make_letters(&other, fd[0]);
-	kevent_set_chain(&ev, fd[0], in, other.calls, 2, KEVENT_REQ_ONESHOT, 7);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
-	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_while), 1);
-	CHECK_EQ(ev.ptr, 7);
-	CHECK_EQ(kevent_chain_finish(&other.chain, &ev), 1);
-	CHECK_EQ(other.copy, 'b');
-	/* The id of an event names the watch. */
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -ENOENT);
-	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), KEVENT_CHAIN);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
-	kevent_queue_close(&q);
-}
-
-static void watched_chain_is_checked(void)
-{
-	const __u32 in = KEVENT_POLL_POLLIN;
-	struct kevent_queue q;
 	struct ukevent ev;
 	struct letters l;
 	int fd[2];
 
 	open_queue(&q);
 	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
-	make_letters(&l, fd[0]);
-	kevent_set_chain(&ev, fd[0], in, l.calls, 0, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	kevent_set_chain(&ev, fd[0], in, l.calls, KEVENT_CALL_MAX + 1, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	kevent_set_chain(&ev, fd[0], in, l.calls, 2, KEVENT_REQ_HAND_BACK, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	kevent_set_chain(&ev, fd[0], in, l.calls, 2, 0, 1);
-	ev.req_flags = 0;
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	kevent_set_chain(&ev, fd[0], 1U << 31, l.calls, 2, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	kevent_set_chain(&ev, fd[0], in, l.calls, 2, 0, 1);
-	ev.ret_data[0] += 4;
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	kevent_set_chain(&ev, -1, in, l.calls, 0, 0, 1);
-	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EBADF);
+	CHECK_EQ(watch_letters(&l, q.fd, fd[0], KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_ET), 0);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+	CHECK_EQ(write(fd[1], "ab", 2), 2);
+	check_letter(&q, &l, 'a');
+	check_no_letter(&q);
+	kevent_set_poll(&ev, fd[0], in,
+			KEVENT_REQ_ONESHOT | KEVENT_REQ_LAST_CHECK,
+			(__u64)fd[0]);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	check_letter(&q, &l, 'b');
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -ENOENT);
+	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
 	kevent_queue_close(&q);
+}
+
+static void watched_chain_can_be_refused(void)
+{
+	struct kevent_queue q;
+	struct letters l;
+	int fd[2];
+
+	CHECK_EQ(pipe2(fd, O_NONBLOCK), 0);
 	setenv("KEVENT_BACKEND", "epoll", 1);
 	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE,
-				   KEVENT_INIT_REFUSE_LATER), 0);
+				   KEVENT_INIT_REFUSE(KEVENT_POLL)), 0);
 	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), -EPERM);
 	kevent_queue_close(&q);
 	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE,
 				   KEVENT_INIT_REFUSE_CHANGE), 0);
-	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), KEVENT_CHAIN);
+	CHECK_EQ(watch_letters(&l, q.fd, fd[0], 0), 0);
 	kevent_queue_close(&q);
 }
 
@@ -1549,7 +1520,7 @@ static const struct test tests[] = {
 	TEST(watched_chain_runs_while_there_is_input),
 	TEST(watched_chain_without_input_is_no_event),
 	TEST(watched_chain_is_changed_and_removed),
-	TEST(watched_chain_is_checked),
+	TEST(watched_chain_can_be_refused),
 	TEST(page_has_the_exceptions),
 };
 
