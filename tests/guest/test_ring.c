@@ -213,6 +213,7 @@ struct outside {
 	_Atomic unsigned int	round;		/* the consumer is in user mode */
 	_Atomic bool		over;		/* there is nothing more to be told */
 	bool			late;		/* it was not told in time */
+	unsigned int		interrupts;	/* of its CPU, to reschedule */
 	int			fd[2];
 };
 
@@ -246,6 +247,22 @@ static bool await_round(struct outside *o, unsigned int round)
 		if (!patient(start, PATIENCE_MS))
 			return false;
 	return true;
+}
+
+/* Interrupts that made CPU 1 look whether there is something to do */
+static unsigned int kicks(void)
+{
+	static char text[1 << 16];
+	unsigned int nr = 0;
+	char *line;
+
+	read_file("/proc/interrupts", text, sizeof(text));
+	line = strstr(text, " Rescheduling interrupts");
+	MUST(line);
+	while (line > text && line[-1] != '\n')
+		line--;
+	MUST_EQ(sscanf(line, "%*s %*u %u", &nr), 1);
+	return nr;
 }
 
 /* The consumer goes on to the next round when it has been told of the event. */
@@ -328,8 +345,11 @@ static void tell_from_outside(struct outside *result, int64_t ms)
 		0);
 	pid = start_child(write_from_outside, o);
 	MUST(run_on(1));
+	o->interrupts = kicks();
 	for (i = 1; i <= ROUNDS && !atomic_load(&o->over); i++)
 		look_at_memory(&q, o, i, ms);
+	o->interrupts = kicks() - o->interrupts;
+	note("%u rounds, %u interrupts", i - 1, o->interrupts);
 	atomic_store(&o->round, i);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
@@ -347,6 +367,7 @@ static void consumer_that_waited_is_told_without_a_call(void)
 
 	tell_from_outside(&o, 1);
 	CHECK(!o.late);
+	CHECK(o.interrupts >= ROUNDS / 2);
 }
 
 /* It does not wait, so it has only the flag. */
@@ -356,6 +377,7 @@ static void consumer_that_polls_is_told_without_a_call(void)
 
 	tell_from_outside(&o, 0);
 	CHECK(!o.late);
+	CHECK(o.interrupts >= ROUNDS / 2);
 }
 
 /* A process without the ring writes a byte to @fd for each that it reads from @order. */
