@@ -295,7 +295,8 @@ int kevent_chain_watch(int queue, const struct kevent_chain *c, int fd,
  * -ECANCELED when it was cancelled: the event has the index of the first call that was
  * not made in the low 16 bits of id;
  * -EFAULT when the chain's memory went away;
- * -EINVAL when @ev is no event of such a chain.
+ * the -errno of the event when the watch is broken, see kevent_error();
+ * -EINVAL when @ev is no event of such a chain, or the chain could not be built.
  */
 int kevent_chain_finish(const struct kevent_chain *c, const struct ukevent *ev);
 

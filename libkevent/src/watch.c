@@ -50,9 +50,12 @@ static int go_on(const struct kevent_chain *c, __u32 at)
 int kevent_finish_watched(const struct kevent_chain *c)
 {
 	struct kevent_call *first = c->calls;
-	__u8 on_error = first->on_error;
+	__u8 on_error;
 	int ret;
 
+	if (!c->nr || c->error)
+		return -EINVAL;
+	on_error = first->on_error;
 	first->on_error = 0;
 	ret = go_on(c, 0);
 	first->on_error = on_error;

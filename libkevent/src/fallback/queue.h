@@ -354,7 +354,7 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags);
 void fb_serve_end(struct fb_queue *q);
 
-/* changes.c: 0, 1 when a result must be looked at, or -errno */
+/* ctl.c: 0, 1 when a result must be looked at, or -errno */
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,
 		    __u32 nr);
 
