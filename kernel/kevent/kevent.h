@@ -31,7 +31,7 @@ struct obj_cgroup;
  * W: lock of the wait queue head
  *
  * Lock order: f_lock or the lock of a wait queue head (any source's lock)
- * > ready_lock > the locks of kevent_queue.wait. There is no mutex: control
+ * > ready_lock. kevent_queue.poll_wait is woken behind it. There is no mutex: control
  * calls and consumers exclude one another per watch, by %KE_BUSY. No lock is
  * held during an access to user memory that may fault, or during a ->poll().
  * So neither a fault nor a driver that never returns delays a close, an exit,

@@ -7,7 +7,7 @@
  * while it blocks, which the scheduler says. While as many members run as the limit says,
  * one that waits parks: it sleeps, and does not take events.
  *
- * This file counts, and knows no queue; see park.c for the waits.
+ * This file counts, and knows no queue; see wait.c for the waits.
  */
 
 #include <linux/cleanup.h>

@@ -178,7 +178,7 @@ static __always_inline struct kevent *kevent_mem(struct user_struct *owner, u32 
 	return ERR_PTR(-ENOMEM);
 }
 
-/* The key of a watch: what kevent_link() and kevent_find() go by */
+/* What kevent_file_link(), kevent_key_link() and kevent_find() go by */
 static void kevent_set_key(struct kevent *ke,
 			   const struct kevent_source_ops *ops,
 			   const struct ukevent *uk, struct file *file)

@@ -363,8 +363,8 @@ static int under_a_filter(void *arg)
 	return 0;
 }
 
-/* A child has the event and the chain from its parent; a filter sees its calls. */
-static void filters_see_the_calls(struct queue *q)
+/* A child has the event and the chain from its parent, and a filter: all calls are made. */
+static void filters_do_not_end_the_chain(struct queue *q)
 {
 	struct scene s;
 
@@ -428,7 +428,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(errors_jump),
 	TEST_EACH(calls_of_other_kinds_are_refused),
 	TEST_EACH(bound_calls_are_made),
-	TEST_EACH(filters_see_the_calls),
+	TEST_EACH(filters_do_not_end_the_chain),
 	TEST_EACH(signals_end_no_chain),
 	{ }
 };

@@ -135,8 +135,6 @@ static void allow_failures(void)
 	set_failures("fail_page_alloc");
 	set_failures("fail_usercopy");
 	write_file("/sys/kernel/debug/fail_page_alloc/min-order", "0");
-	/* What is dropped later is not said in the log. */
-	write_file("/proc/sys/vm/drop_caches", "4");
 	nth_file = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
 	MUST(nth_file >= 0);
 	observer = kevent_init(NULL, 0, 0);
