@@ -233,7 +233,8 @@ static long kevent_call_refusal(const struct kevent_chain *c)
 
 	if (err || c->call.nr == KEVENT_CALL_COPY)
 		return err;
-	return c->kind ? kevent_call_hidden(c) : -ENOSYS;
+	return c->kind || c->call.nr == KEVENT_CALL_BOUND ?
+	       kevent_call_hidden(c) : -ENOSYS;
 }
 
 /* A refusal ends the chain. */
@@ -253,32 +254,27 @@ static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 			kevent_call_dispatch(&c->regs, nr);
 }
 
-/* A bound call becomes the call that was bound. Returns 0, or its result without that. */
-static long kevent_call_unfold(struct kevent_chain *c)
-{
-	long nr = kevent_bound_unfold(c->queue, c->regs.KEVENT_CALL_ARG0, &c->regs);
-
-	if (nr < 0)
-		return nr == -EBADF ? nr : kevent_call_refuse(c, nr);
-	c->call.nr = nr;
-	c->kind = kevent_call_kind(nr);
-	return 0;
-}
-
 /* Make the call of @c, whatever it is. */
 static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 {
-	long ret = c->call.nr == KEVENT_CALL_BOUND ? kevent_call_unfold(c) : 0;
+	const u64 slot = c->regs.KEVENT_CALL_ARG0;
 	u32 nr = c->call.nr;
+	long ret;
 
-	if (ret)
-		return ret;
 	do {
 		ret = kevent_call_refusal(c);
 		if (ret)
 			return kevent_call_refuse(c, ret);
 		if (nr == KEVENT_CALL_COPY)
 			return kevent_call_copy(&c->regs);
+		/* Looked up last, and again: work of the task may close its descriptor. */
+		if (c->call.nr == KEVENT_CALL_BOUND) {
+			ret = kevent_bound_unfold(c->queue, slot, &c->regs);
+			if (ret < 0)
+				return ret == -EBADF ? ret :
+						       kevent_call_refuse(c, ret);
+			nr = ret;
+		}
 		ret = kevent_call_make(c, nr, nowait);
 	} while (ret < 0 && kevent_call_again(ret));
 	return kevent_call_no_restart(ret);

@@ -572,6 +572,17 @@ static void slots_are_checked(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
+/* What is wrong with an entry is said whatever is in its slot. */
+static void entries_are_checked_before_slots(struct queue *q)
+{
+	struct kevent_call empty = entry(0);
+
+	empty.flags = 1;
+	empty.on_error = 1;
+	CHECK_EQ(run(q->fd, &empty, 1, 0), REFUSED);
+	CHECK_EQ(empty.result, -EINVAL);
+}
+
 static void other_descriptors_of_a_slot_exist(struct queue *q)
 {
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -952,6 +963,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(exec_ends_them),
 	TEST_EACH(queue_may_be_sent),
 	TEST_EACH(slots_are_checked),
+	TEST_EACH(entries_are_checked_before_slots),
 	TEST_EACH(slots_of_a_file_are_many),
 	TEST_EACH(other_descriptors_of_a_slot_exist),
 	TEST_EACH(requests_are_checked),
