@@ -258,7 +258,7 @@ static int bound_check_buffer(const struct kevent_call *call)
 /* What an ordinary call would say each time, and -ENOSYS for other calls */
 static int bound_check(const struct kevent_call *call, struct file *file)
 {
-	fmode_t mode = 0;
+	fmode_t mode = 0, can = 0;
 
 	switch (call->nr) {
 	case __NR_pread64:
@@ -267,6 +267,7 @@ static int bound_check(const struct kevent_call *call, struct file *file)
 		fallthrough;
 	case __NR_read:
 		mode = FMODE_READ;
+		can = FMODE_CAN_READ;
 		break;
 	case __NR_pwrite64:
 		if ((s64)call->args[3] < 0)
@@ -274,6 +275,7 @@ static int bound_check(const struct kevent_call *call, struct file *file)
 		fallthrough;
 	case __NR_write:
 		mode = FMODE_WRITE;
+		can = FMODE_CAN_WRITE;
 		break;
 	case __NR_recvfrom:
 	case __NR_sendto:
@@ -289,6 +291,9 @@ static int bound_check(const struct kevent_call *call, struct file *file)
 		return -ENOTSOCK;
 	if (mode && !(file->f_mode & mode))
 		return -EBADF;
+	/* Nor a queue or an epoll file: a watch of those counts as a link between sets. */
+	if (mode && !(file->f_mode & can))
+		return -EINVAL;
 	return bound_check_buffer(call);
 }
 

@@ -67,9 +67,9 @@ static struct kmem_cache *__init
 kevent_cache_create(const struct kevent_source_ops *ops)
 {
 	unsigned int align = ops->align ?: __alignof__(u64);
-	char name[32];
+	/* Stays: the name of a cache that is merged with another one is not copied at boot. */
+	const char *name = kasprintf(GFP_KERNEL, "kevent_%s", ops->name);
 
-	snprintf(name, sizeof(name), "kevent_%s", ops->name);
 	/* Not SLAB_ACCOUNT: see kevent_index_insert() */
 	return kmem_cache_create(name, ops->size, align, SLAB_PANIC, NULL);
 }

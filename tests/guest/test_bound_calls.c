@@ -19,6 +19,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -583,6 +584,24 @@ static void entries_are_checked_before_slots(struct queue *q)
 	CHECK_EQ(empty.result, -EINVAL);
 }
 
+/* Their watches are links between sets, whose number and depth have limits. */
+static void sets_of_files_are_refused(struct queue *q)
+{
+	int epfd = epoll_create1(EPOLL_CLOEXEC), kq = kevent_init(NULL, 0, 0);
+	struct kevent_call call = CALL(SYS_read, epfd, null_buf, 4, 0);
+
+	MUST(epfd >= 0 && kq >= 0);
+	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
+	call.nr = SYS_write;
+	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
+	call.args[0] = (__u64)kq;
+	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
+	call.nr = SYS_pread64;
+	CHECK_EQ(bind_slot(q->fd, 0, &call), -EINVAL);
+	close(epfd);
+	close(kq);
+}
+
 static void other_descriptors_of_a_slot_exist(struct queue *q)
 {
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -681,6 +700,8 @@ static void calls_are_checked(struct queue *q)
 	CHECK_EQ(SAYS(SYS_close, null, 0, 0, 0), -ENOSYS);
 	CHECK_EQ(SAYS(SYS_write, null, null_buf, 4, 0), -EBADF);
 	CHECK_EQ(SAYS(SYS_read, null, far, 4, 0), -EFAULT);
+	call = CALL(SYS_read, null, far, 4, 0);
+	CHECK_EQ(bind_slot(q->fd, 0, &call), -EFAULT);
 	CHECK_EQ(SAYS(SYS_read, null, null_buf, far, 0), -EINVAL);
 	CHECK_EQ(SAYS(SYS_pread64, null, null_buf, 4, far), -EINVAL);
 	CHECK_EQ(SAYS(SYS_pwrite64, null, null_buf, 4, far), -EINVAL);
@@ -964,6 +985,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(queue_may_be_sent),
 	TEST_EACH(slots_are_checked),
 	TEST_EACH(entries_are_checked_before_slots),
+	TEST_EACH(sets_of_files_are_refused),
 	TEST_EACH(slots_of_a_file_are_many),
 	TEST_EACH(other_descriptors_of_a_slot_exist),
 	TEST_EACH(requests_are_checked),
