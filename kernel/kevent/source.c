@@ -6,6 +6,7 @@
 #include <linux/bug.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/kmemleak.h>
 #include <linux/slab.h>
 
 #include "ops.h"
@@ -70,6 +71,7 @@ kevent_cache_create(const struct kevent_source_ops *ops)
 	/* Stays: the name of a cache that is merged with another one is not copied at boot. */
 	const char *name = kasprintf(GFP_KERNEL, "kevent_%s", ops->name);
 
+	kmemleak_not_leak(name);
 	/* Not SLAB_ACCOUNT: see kevent_index_insert() */
 	return kmem_cache_create(name, ops->size, align, SLAB_PANIC, NULL);
 }
