@@ -267,7 +267,7 @@ static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 			return kevent_call_refuse(c, ret);
 		if (nr == KEVENT_CALL_COPY)
 			return kevent_call_copy(&c->regs);
-		/* Looked up last, and again: work of the task may close its descriptor. */
+		/* Each attempt looks the slot up: task work may have closed its descriptor. */
 		if (c->call.nr == KEVENT_CALL_BOUND) {
 			ret = kevent_bound_unfold(c->queue, slot, &c->regs);
 			if (ret < 0)

@@ -136,8 +136,8 @@ static void wake_in_vain(int fd)
 }
 
 /*
- * ... not even while others look at other watches, and find nothing: a call gives up once,
- * however often somebody else comes back.
+ * A call gives up after a time that is the same however often others look at other watches
+ * meanwhile, and find nothing.
  */
 static void looks_beside_a_look_without_end_do_not_prolong_it(struct queue *q)
 {
