@@ -89,7 +89,8 @@ def commands(out, files):
                      for name in files)
     folders = [out] if everywhere else [
         out / folder for folder in
-        {KEVENT} | {str(Path(name).parent) for name in files}]
+        {KEVENT} | {str(Path(name).parent) for name in files
+                    if not name.startswith(KEVENT)}]
     for folder in folders:
         for path in sorted(folder.rglob(".*.o.cmd")):
             text = path.read_text(errors="replace")

@@ -164,7 +164,7 @@ def code_of(path):
 
 
 def sources():
-    return [path for path in sorted(CODE.glob("*.c"))]
+    return sorted(CODE.rglob("*.c"))
 
 
 def comment_of(name):

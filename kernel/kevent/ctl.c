@@ -17,11 +17,11 @@
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
+#include "core/queue.h"
+#include "core/ring_mapping.h"
+#include "core/source_ops.h"
+#include "core/watch.h"
 #include "ctl.h"
-#include "mapping.h"
-#include "ops.h"
-#include "queue.h"
-#include "watch.h"
 
 /**
  * struct kevent_requests - requests of a call

@@ -11,17 +11,16 @@
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
-#include "awake.h"
-#include "crew.h"
+#include "call/workers.h"
+#include "core/deadline.h"
+#include "core/deliver.h"
+#include "core/max_running.h"
+#include "core/queue.h"
+#include "core/quota.h"
+#include "core/ring_mapping.h"
+#include "core/wait.h"
+#include "core/wakeup_source.h"
 #include "ctl.h"
-#include "deadline.h"
-#include "deliver.h"
-#include "fops.h"
-#include "limit.h"
-#include "mapping.h"
-#include "queue.h"
-#include "settings.h"
-#include "wait.h"
 
 /* kevent_init() */
 

@@ -184,7 +184,7 @@ void go_first(void);
 void go_as_others(void);
 void leave_cpu(void);
 
-/* Windows of the kernel, see kernel/kevent/window.h; the guest needs two CPUs. */
+/* Windows of the kernel, see kernel/kevent/core/testpoint.h; the guest needs two CPUs. */
 
 /*
  * Starts an actor that stops in window @name, on another CPU than the caller's.

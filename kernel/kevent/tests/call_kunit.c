@@ -9,8 +9,8 @@
 #include <linux/kevent.h>
 #include <linux/sched.h>
 
-#include "../call.h"
-#include "../limit.h"
+#include "../core/quota.h"
+#include "../core/max_running.h"
 
 /* Has a task with these flags, and not PF_KTHREAD as this one has it, chains? */
 static bool allowed_with(unsigned int flags)

@@ -12,7 +12,7 @@
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 
-#include "../source.h"
+#include "../core/source.h"
 
 #define SIZE	8
 

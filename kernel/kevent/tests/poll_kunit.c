@@ -10,8 +10,8 @@
 #include <linux/fs.h>
 #include <linux/pipe_fs_i.h>
 
-#include "../poll_report.h"
-#include "../source.h"
+#include "../core/source.h"
+#include "../sources/file_report.h"
 
 static const struct file_operations no_pipe_fops = {
 	.owner = THIS_MODULE,

@@ -8,8 +8,8 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../deliver.h"
-#include "../source.h"
+#include "../core/deliver.h"
+#include "../core/source.h"
 
 #define SIZE	64
 

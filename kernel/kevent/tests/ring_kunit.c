@@ -7,7 +7,7 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../ring.h"
+#include "../core/ring.h"
 
 /* Positions around these show every carry that matters. */
 static const u64 bases[] = { 0, U32_MAX - 3ULL, 5ULL << 32, S64_MAX - 3ULL };

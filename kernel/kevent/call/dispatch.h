@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A call as the entry of system calls would make it
+ */
+#ifndef _KEVENT_DISPATCH_H
+#define _KEVENT_DISPATCH_H
+
+#include <linux/ptrace.h>
+#include <linux/syscalls.h>
+
+#include <asm/syscall.h>
+
+/* Where a call looks for its arguments */
+#ifdef CONFIG_X86_64
+#define KEVENT_CALL_ARG0	di
+#define KEVENT_CALL_ARG1	si
+#define KEVENT_CALL_ARG2	dx
+#define KEVENT_CALL_ARG3	r10
+#define KEVENT_CALL_ARG4	r8
+#define KEVENT_CALL_ARG5	r9
+#else
+#define KEVENT_CALL_ARG0	regs[0]
+#define KEVENT_CALL_ARG1	regs[1]
+#define KEVENT_CALL_ARG2	regs[2]
+#define KEVENT_CALL_ARG3	regs[3]
+#define KEVENT_CALL_ARG4	regs[4]
+#define KEVENT_CALL_ARG5	regs[5]
+#endif
+
+/**
+ * kevent_call_dispatch - make a call
+ * @regs: its arguments; the rest is 0
+ * @nr: its number, of the table of calls that may be in a chain
+ *
+ * Return: what it returns.
+ */
+static __always_inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
+{
+#ifdef CONFIG_X86_64
+	regs->orig_ax = nr;
+	return x64_sys_call(regs, nr);
+#else
+	regs->syscallno = nr;
+	regs->orig_x0 = regs->regs[0];
+	return sys_call_table[nr](regs);
+#endif
+}
+
+#endif /* _KEVENT_DISPATCH_H */

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls of chains as far as they do not block
+ *
+ * Each call is made as the program wrote it, or not at all: KEVENT_CALL_ELSEWHERE, and
+ * nothing has happened, though the time of access may be newer.
+ * So the answer of a call does not depend on where it is made. "Blocks" means: waits for
+ * what another task, a device or the network does. Locks that are held for a short time,
+ * and faults of the caller's memory, do not count.
+ *
+ * Another thread may put another file in the place of one that was looked at here.
+ * Then the call may block in the caller, and that is the process's own doing.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/filelock.h>
+#include <linux/fs.h>
+#include <linux/fsnotify.h>
+#include <linux/kevent.h>
+#include <linux/limits.h>
+#include <linux/magic.h>
+#include <linux/namei.h>
+#include <linux/net.h>
+#include <linux/sched/xacct.h>
+#include <linux/shmem_fs.h>
+#include <linux/socket.h>
+#include <linux/uio.h>
+
+#include <net/sock.h>
+
+#include "../../../fs/internal.h"
+
+#include "dispatch.h"
+#include "nowait.h"
+
+/* Files */
+
+static struct socket *nowait_socket(struct file *file)
+{
+	return IS_ENABLED(CONFIG_NET) ? sock_from_file(file) : NULL;
+}
+
+/* Are the inodes of a filesystem kept up to date without asking somebody? */
+static bool nowait_is_local(const struct super_block *sb)
+{
+	switch (sb->s_magic) {
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+		return true;
+	case FUSE_SUPER_MAGIC:
+		return false;
+	default:
+		return sb->s_type->fs_flags & FS_REQUIRES_DEV;
+	}
+}
+
+static bool nowait_is_stream(const struct file *file)
+{
+	umode_t mode = file_inode(file)->i_mode;
+
+	return S_ISSOCK(mode) || S_ISFIFO(mode);
+}
+
+/* Does the program expect -EAGAIN of this file? */
+static bool nowait_is_nonblock(const struct file *file)
+{
+	return file->f_flags & O_NONBLOCK && nowait_is_stream(file);
+}
+
+/* Is all data of a file in shared memory there, or a hole? */
+static bool nowait_is_in_memory(struct inode *inode)
+{
+	return inode->i_sb->s_magic == TMPFS_MAGIC &&
+	       shmem_mapping(inode->i_mapping) &&
+	       !READ_ONCE(SHMEM_I(inode)->swapped);
+}
+
+/* Has somebody asked to be waited for at each open or read of a file there? */
+static bool nowait_asks_permission(struct super_block *sb)
+{
+	return fsnotify_sb_has_priority_watchers(sb, FSNOTIFY_PRIO_CONTENT);
+}
+
+/* Reading */
+
+/* Does a file have data of its own? */
+static bool nowait_is_stored(const struct file *file)
+{
+	umode_t mode = file_inode(file)->i_mode;
+
+	return S_ISREG(mode) || S_ISBLK(mode);
+}
+
+/*
+ * Reads less than a read that waits would: then nothing was read. The data that was
+ * stored is that which will be stored again.
+ */
+static bool nowait_read_is_short(const struct file *file, loff_t pos,
+				 size_t want, ssize_t got)
+{
+	const struct inode *inode = S_ISBLK(file_inode(file)->i_mode) ?
+				    file->f_mapping->host : file_inode(file);
+
+	return nowait_is_stored(file) && got < want &&
+	       pos + got < i_size_read(inode);
+}
+
+/*
+ * Does a device decide what is read, and what is gone then? A read that does not wait may
+ * get a part: of /dev/zero what there is time for.
+ */
+static bool nowait_read_splits(const struct file *file)
+{
+	return S_ISCHR(file_inode(file)->i_mode);
+}
+
+/* RWF_NOWAIT; 0: all is in memory; or KEVENT_CALL_ELSEWHERE */
+static long nowait_read_flags(const struct file *file)
+{
+	struct inode *inode = file_inode(file);
+
+	/* A direct read waits for the device, whatever it was asked. */
+	if (!file->f_op->read_iter || !(file->f_mode & FMODE_READ) ||
+	    file->f_flags & O_DIRECT || nowait_asks_permission(inode->i_sb) ||
+	    nowait_read_splits(file))
+		return KEVENT_CALL_ELSEWHERE;
+	if (file->f_mode & FMODE_NOWAIT)
+		return (__force int)RWF_NOWAIT;
+	return nowait_is_in_memory(inode) ? 0 : KEVENT_CALL_ELSEWHERE;
+}
+
+static ssize_t nowait_read_iter(struct file *file, char __user *buf, size_t len,
+				loff_t *pos, int flags)
+{
+	struct kiocb kiocb;
+	struct iov_iter iter;
+	ssize_t ret;
+
+	init_sync_kiocb(&kiocb, file);
+	ret = kiocb_set_rw_flags(&kiocb, (__force rwf_t)flags, READ);
+	if (ret)
+		return ret;
+	kiocb.ki_pos = *pos;
+	iov_iter_ubuf(&iter, ITER_DEST, buf, len);
+	ret = file->f_op->read_iter(&kiocb, &iter);
+	*pos = kiocb.ki_pos;
+	return ret;
+}
+
+/* As vfs_read(): the same checks, counters and notifications */
+static long nowait_read_at(struct file *file, char __user *buf, size_t len,
+			   loff_t *pos)
+{
+	long ret, flags = nowait_read_flags(file);
+	loff_t at = pos ? *pos : 0;
+
+	if (flags < 0)
+		return flags;
+	if (!access_ok(buf, len))
+		return -EFAULT;
+	ret = rw_verify_area(READ, file, pos, len);
+	if (ret)
+		return ret;
+	len = min_t(size_t, len, MAX_RW_COUNT);
+	ret = nowait_read_iter(file, buf, len, &at, flags);
+	if (ret == -EAGAIN || ret == -EOPNOTSUPP ||
+	    (ret >= 0 && nowait_read_is_short(file, pos ? *pos : 0, len, ret)))
+		return KEVENT_CALL_ELSEWHERE;
+	if (ret > 0) {
+		fsnotify_access(file);
+		add_rchar(current, ret);
+	}
+	inc_syscr(current);
+	if (pos)
+		*pos = at;
+	return ret;
+}
+
+/* Another thread may read the file for long, and hold the lock of its position. */
+static bool nowait_lock_pos(struct file *file)
+{
+	return !(file->f_mode & FMODE_ATOMIC_POS) ||
+	       mutex_trylock(&file->f_pos_lock);
+}
+
+static void nowait_unlock_pos(struct file *file)
+{
+	if (file->f_mode & FMODE_ATOMIC_POS)
+		mutex_unlock(&file->f_pos_lock);
+}
+
+static long nowait_read(struct file *file, const struct pt_regs *regs)
+{
+	char __user *buf = (char __user *)regs->KEVENT_CALL_ARG1;
+	size_t len = regs->KEVENT_CALL_ARG2;
+	loff_t pos;
+	long ret;
+
+	if (file->f_mode & FMODE_STREAM)
+		return nowait_read_at(file, buf, len, NULL);
+	if (!nowait_lock_pos(file))
+		return KEVENT_CALL_ELSEWHERE;
+	pos = file->f_pos;
+	ret = nowait_read_at(file, buf, len, &pos);
+	if (ret >= 0)
+		file->f_pos = pos;
+	nowait_unlock_pos(file);
+	return ret;
+}
+
+static long nowait_pread(struct file *file, const struct pt_regs *regs)
+{
+	loff_t pos = regs->KEVENT_CALL_ARG3;
+
+	if (pos < 0 || !(file->f_mode & FMODE_PREAD))
+		return KEVENT_CALL_ELSEWHERE;
+	return nowait_read_at(file, (char __user *)regs->KEVENT_CALL_ARG1,
+			      regs->KEVENT_CALL_ARG2, &pos);
+}
+
+/* Sockets */
+
+/*
+ * Could a call that does not wait do a part of what it is asked for, where one that waits
+ * does all? Sockets of AF_ALG, and those of a vsock, take a part of a packet.
+ */
+static bool nowait_splits(struct file *file, u32 nr)
+{
+	struct socket *sock = nowait_socket(file);
+
+	if (!sock)
+		return false;
+	switch (nr) {
+	case __NR_read:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+		return sock->sk && READ_ONCE(sock->sk->sk_rcvlowat) > 1;
+	case __NR_sendto:
+	case __NR_sendmsg:
+		return sock->type == SOCK_STREAM ||
+		       sock->type == SOCK_SEQPACKET;
+	default:
+		return false;
+	}
+}
+
+/* A call that has flags of its own: what they say is not known to the program. */
+static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags)
+{
+	unsigned long before = *flags;
+	long ret;
+
+	if (before & MSG_DONTWAIT)
+		return kevent_call_dispatch(regs, nr);
+	/* It would return less than it was asked to wait for. */
+	if (before & MSG_WAITALL)
+		return KEVENT_CALL_ELSEWHERE;
+	*flags |= MSG_DONTWAIT;
+	ret = kevent_call_dispatch(regs, nr);
+	*flags = before;
+	return ret == -EAGAIN ? KEVENT_CALL_ELSEWHERE : ret;
+}
+
+static long nowait_accept(struct file *file, const struct pt_regs *regs,
+			  int flags)
+{
+	struct proto_accept_arg arg = { .flags = O_NONBLOCK };
+	struct file *conn;
+	int fd;
+
+	if (!nowait_socket(file) || flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
+		return KEVENT_CALL_ELSEWHERE;
+	fd = get_unused_fd_flags(flags);
+	if (fd < 0)
+		return fd;
+	conn = do_accept(file, &arg,
+			 (struct sockaddr __user *)regs->KEVENT_CALL_ARG1,
+			 (int __user *)regs->KEVENT_CALL_ARG2, flags);
+	if (!IS_ERR(conn)) {
+		fd_install(fd, conn);
+		return fd;
+	}
+	put_unused_fd(fd);
+	return PTR_ERR(conn) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(conn);
+}
+
+/* Names */
+
+static bool nowait_has_lease(struct inode *inode)
+{
+	struct file_lock_context *ctx = locks_inode_context(inode);
+
+	return ctx && !list_empty_careful(&ctx->flc_lease);
+}
+
+/**
+ * kevent_opens - may a file be opened without waiting for anybody?
+ * @path: the file, which exists
+ *
+ * For an open with %LOOKUP_KEVENT, before the file's own open method is called.
+ */
+bool kevent_opens(const struct path *path)
+{
+	struct inode *inode = d_backing_inode(path->dentry);
+
+	return (S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode)) &&
+	       nowait_is_local(inode->i_sb) && !nowait_has_lease(inode) &&
+	       !nowait_asks_permission(inode->i_sb);
+}
+
+#define NOWAIT_OPEN_FLAGS						\
+	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_DIRECTORY |	\
+	 O_NOATIME | O_NOCTTY | O_LARGEFILE | O_NOFOLLOW)
+
+/* Names that are known, of files that exist */
+static int nowait_open_flags(int flags, struct open_flags *op)
+{
+	struct open_how how = build_open_how(flags, 0);
+	int err;
+
+	how.resolve = RESOLVE_CACHED;
+	err = build_open_flags(&how, op);
+	op->lookup_flags |= LOOKUP_KEVENT;
+	return err;
+}
+
+static long nowait_open(int dir, struct filename *name, int flags,
+			const struct open_flags *op)
+{
+	int fd = get_unused_fd_flags(flags);
+	struct file *file;
+
+	if (fd < 0)
+		return fd;
+	file = do_filp_open(dir, name, op);
+	if (!IS_ERR(file)) {
+		fd_install(fd, file);
+		return fd;
+	}
+	put_unused_fd(fd);
+	return PTR_ERR(file) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(file);
+}
+
+static long nowait_openat(const struct pt_regs *regs)
+{
+	int flags = regs->KEVENT_CALL_ARG2, err;
+	struct filename *name;
+	struct open_flags op;
+	long ret;
+
+	if (flags & ~NOWAIT_OPEN_FLAGS)
+		return KEVENT_CALL_ELSEWHERE;
+	if (force_o_largefile())
+		flags |= O_LARGEFILE;
+	err = nowait_open_flags(flags, &op);
+	if (err)
+		return err;
+	name = getname((const char __user *)regs->KEVENT_CALL_ARG1);
+	if (IS_ERR(name))
+		return PTR_ERR(name);
+	ret = nowait_open(regs->KEVENT_CALL_ARG0, name, flags, &op);
+	putname(name);
+	return ret;
+}
+
+/* Descriptors */
+
+/* Does the end of a file wait for nobody? */
+static bool nowait_ends(struct file *file)
+{
+	const struct inode *inode = file_inode(file);
+	struct socket *sock;
+
+	if (file->f_op->flush)
+		return false;
+	if (S_ISREG(inode->i_mode))
+		return nowait_is_local(inode->i_sb) && inode->i_nlink;
+	if (S_ISDIR(inode->i_mode))
+		return nowait_is_local(inode->i_sb);
+	sock = nowait_socket(file);
+	if (sock)
+		return sock->sk && !sock_flag(sock->sk, SOCK_LINGER);
+	return S_ISFIFO(inode->i_mode);
+}
+
+static long nowait_close(struct pt_regs *regs)
+{
+	unsigned int fd = regs->KEVENT_CALL_ARG0;
+	bool ends;
+
+	/* No reference is taken: close() would not be the one that drops the last. */
+	scoped_guard(spinlock, &current->files->file_lock) {
+		struct file *file = files_lookup_fd_locked(current->files, fd);
+
+		ends = !file || nowait_ends(file);
+	}
+	return ends ? kevent_call_dispatch(regs, __NR_close) :
+		      KEVENT_CALL_ELSEWHERE;
+}
+
+/* What fstat() and lseek() look at is here. */
+static bool nowait_is_known(const struct file *file)
+{
+	const struct inode *inode = file_inode(file);
+
+	return !inode->i_op->getattr || nowait_is_local(inode->i_sb);
+}
+
+static bool nowait_seeks(const struct file *file, unsigned int whence)
+{
+	return whence <= SEEK_END && S_ISREG(file_inode(file)->i_mode) &&
+	       nowait_is_local(file_inode(file)->i_sb);
+}
+
+static long nowait_lseek(struct file *file, const struct pt_regs *regs)
+{
+	unsigned int whence = regs->KEVENT_CALL_ARG2;
+	long ret;
+
+	if (!nowait_seeks(file, whence) || !nowait_lock_pos(file))
+		return KEVENT_CALL_ELSEWHERE;
+	ret = vfs_llseek(file, regs->KEVENT_CALL_ARG1, whence);
+	nowait_unlock_pos(file);
+	return ret;
+}
+
+/* Calls */
+
+/* Calls of a file that were written for one that does not block */
+static bool nowait_is_io(u32 nr)
+{
+	switch (nr) {
+	case __NR_read:
+	case __NR_write:
+	case __NR_readv:
+	case __NR_writev:
+	case __NR_connect:
+	case __NR_accept:
+	case __NR_accept4:
+	case __NR_sendto:
+	case __NR_recvfrom:
+	case __NR_sendmsg:
+	case __NR_recvmsg:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Does a call that is made here fail at once without a file? */
+static bool nowait_needs_file(u32 nr)
+{
+	return nowait_is_io(nr) || nr == __NR_pread64 || nr == __NR_fstat ||
+	       nr == __NR_lseek;
+}
+
+static long nowait_of_socket(struct pt_regs *regs, u32 nr)
+{
+	switch (nr) {
+	case __NR_recvfrom:
+	case __NR_sendto:
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3);
+	case __NR_recvmsg:
+	case __NR_sendmsg:
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2);
+	default:
+		return KEVENT_CALL_ELSEWHERE;
+	}
+}
+
+static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
+{
+	if (nowait_is_io(nr) && nowait_is_nonblock(file))
+		return kevent_call_dispatch(regs, nr);
+	if (nowait_splits(file, nr))
+		return KEVENT_CALL_ELSEWHERE;
+	switch (nr) {
+	case __NR_read:
+		return nowait_read(file, regs);
+	case __NR_pread64:
+		return nowait_pread(file, regs);
+	case __NR_accept:
+		return nowait_accept(file, regs, 0);
+	case __NR_accept4:
+		return nowait_accept(file, regs, regs->KEVENT_CALL_ARG3);
+	case __NR_fstat:
+		return nowait_is_known(file) ? kevent_call_dispatch(regs, nr) :
+					       KEVENT_CALL_ELSEWHERE;
+	case __NR_lseek:
+		return nowait_lseek(file, regs);
+	default:
+		return nowait_of_socket(regs, nr);
+	}
+}
+
+/**
+ * kevent_call_nowait - make a call if it does not block
+ * @regs: its arguments
+ * @nr: its number, of the table of calls that may be in a chain
+ *
+ * Return: what it returns, or %KEVENT_CALL_ELSEWHERE: it is not made.
+ */
+long kevent_call_nowait(struct pt_regs *regs, u32 nr)
+{
+	switch (nr) {
+	case __NR_getpid:
+	case __NR_getppid:
+	case __NR_clock_gettime:
+	case __NR_clock_getres:
+	case __NR_pipe2:
+	case __NR_socket:
+	case __NR_socketpair:
+	case __NR_listen:
+	case __NR_shutdown:
+	case __NR_getsockname:
+	case __NR_getpeername:
+	case __NR_getsockopt:
+	case __NR_setsockopt:
+		return kevent_call_dispatch(regs, nr);
+	case __NR_openat:
+		return nowait_openat(regs);
+	case __NR_close:
+		return nowait_close(regs);
+	}
+	/* A call that closes the descriptor runs only behind this one. */
+	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
+	if (!fd_file(f))
+		return nowait_needs_file(nr) ? kevent_call_dispatch(regs, nr) :
+					       KEVENT_CALL_ELSEWHERE;
+	return nowait_of_file(fd_file(f), regs, nr);
+}

@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The serving threads of a queue, and the chains that wait for them
+ *
+ * A serving thread is a thread of the process that submits chains. It has called
+ * kevent_wait() with KEVENT_FLAGS_SERVE, and makes the calls of a chain as its own. So
+ * there is no kernel thread, and no credential, file table or address space is kept.
+ *
+ * At most kevent_crew.limit of them run. One that blocks in a call does not count: the
+ * scheduler says so, as it does for workqueues, and another one takes the next chain.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/freezer.h>
+#include <linux/hrtimer.h>
+#include <linux/kevent.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+
+#include "../core/deadline.h"
+#include "../core/max_running.h"
+#include "../core/queue.h"
+#include "../core/quota.h"
+#include "../core/state.h"
+#include "../core/testpoint.h"
+#include "workers.h"
+
+/**
+ * struct kevent_crew - serving threads of a queue and chains that wait for them
+ * @lock:	protects all but @queue, @process and @member. Held for a few list operations and
+ *		one wake-up. The last one in the lock order, behind ready_lock, so it
+ *		is taken with interrupts off; a raw one, since the scheduler takes it
+ * @jobs:	chains that no thread has begun with, oldest first. Each is a watch that
+ *		the owner of the queue is charged for; nobody walks the list
+ * @idle:	&struct kevent_server asleep, the one that sleeps longest first;
+ *		RLIMIT_NPROC limits them, and nobody walks the list
+ * @running:	servers that run a chain and do not block in it, and those that have
+ *		been given one
+ * @limit:	as many as there shall be of them at most
+ * @looks:	how often a descriptor of the queue was closed, see kevent_crew_look()
+ * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
+ *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
+ *		it cancels its own chains only, and as many as there are
+ * @member:	in &signal_struct.kevent_crews of that process, under
+ *		kevent_crews_lock. A process has one for each of its queues
+ * @queue:	I: the queue, with which the crew ends
+ */
+struct kevent_crew {
+	raw_spinlock_t		lock;	/* see above */
+	struct list_head	jobs;
+	struct list_head	idle;
+	u32			running;
+	u32			limit;
+	u32			looks;
+	struct signal_struct	*process;
+	struct hlist_node	member;
+	struct kevent_queue	*queue;
+};
+
+/**
+ * struct kevent_server - a serving thread
+ * @worker:	for the hooks in the scheduler
+ * @link:	in &kevent_crew.idle, or empty
+ * @crew:	I: its crew
+ * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock
+ *		before it goes on
+ * @job:	what it is to run
+ * @looks:	&kevent_crew.looks when it last looked at its descriptor
+ * @blocked:	it waits in a call of its chain
+ *
+ * On the stack of @task. Protected by &kevent_crew.lock.
+ */
+struct kevent_server {
+	struct kevent_worker	worker;
+	struct list_head	link;
+	struct kevent_crew	*crew;
+	struct task_struct	*task;
+	struct kevent_job	*job;
+	u32			looks;
+	bool			blocked;
+};
+
+/* Crews of processes: taken to claim a crew, and at the end of a process or queue */
+static DEFINE_SPINLOCK(kevent_crews_lock);
+
+/* Chains */
+
+/*
+ * Give a chain to a server that sleeps, if the limit allows. It gives the next one to
+ * the next server, so nobody holds the lock for all of them.
+ */
+static void kevent_crew_dispatch(struct kevent_crew *crew)
+{
+	struct kevent_server *s;
+
+	lockdep_assert_held(&crew->lock);
+
+	if (list_empty(&crew->jobs) || crew->running >= crew->limit)
+		return;
+	s = list_first_entry_or_null(&crew->idle, struct kevent_server, link);
+	if (!s)
+		return;
+	s->job = list_first_entry(&crew->jobs, struct kevent_job, link);
+	list_del_init(&s->job->link);
+	list_del_init(&s->link);
+	crew->running++;
+	wake_up_process(s->task);
+}
+
+/**
+ * kevent_crew_enqueue - a chain is to be run
+ * @q: its queue; kevent_crew_claim() has returned 0
+ * @job: the chain
+ */
+void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
+{
+	struct kevent_crew *crew = q->crew;
+
+	guard(raw_spinlock_irq)(&crew->lock);
+	list_add_tail(&job->link, &crew->jobs);
+	kevent_crew_dispatch(crew);
+}
+
+/**
+ * kevent_crew_dequeue - a chain is not to be run
+ * @q: its queue
+ * @job: the chain, which was enqueued
+ *
+ * Return: false when a thread has begun with it, or it was dequeued before.
+ */
+bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
+{
+	guard(raw_spinlock_irqsave)(&q->crew->lock);
+	if (list_empty(&job->link))
+		return false;
+	list_del_init(&job->link);
+	return true;
+}
+
+/* Processes */
+
+static struct kevent_crew *kevent_crew_of(const struct kevent_queue *q)
+{
+	/* Pairs with kevent_crew_alloc(). */
+	return smp_load_acquire(&q->crew);
+}
+
+static int kevent_crew_alloc(struct kevent_queue *q)
+{
+	struct kevent_crew *crew = kzalloc(sizeof(*crew), GFP_KERNEL_ACCOUNT);
+
+	if (!crew)
+		return -ENOMEM;
+	raw_spin_lock_init(&crew->lock);
+	INIT_LIST_HEAD(&crew->jobs);
+	INIT_LIST_HEAD(&crew->idle);
+	crew->queue = q;
+	/*
+	 * Pairs with kevent_crew_of(). Full barrier: pairs with kevent_crew_look(), see
+	 * there.
+	 */
+	if (cmpxchg(&q->crew, NULL, crew))
+		kfree(crew);
+	return 0;
+}
+
+/**
+ * kevent_crew_is_mine - are the chains of a queue those of the current process?
+ * @q: the queue
+ */
+bool kevent_crew_is_mine(const struct kevent_queue *q)
+{
+	struct kevent_crew *crew = kevent_crew_of(q);
+
+	/* Only the last thread of a process gives its crews up. */
+	return crew && READ_ONCE(crew->process) == current->signal;
+}
+
+/**
+ * kevent_crew_claim - the current process is to submit chains, or to serve
+ * @q: the queue
+ *
+ * A chain is memory of one process, so a queue has the chains of one: that which
+ * comes first, until it ends or executes another program.
+ *
+ * Return: 0, -EXDEV when it is another one, -ENOMEM.
+ */
+int kevent_crew_claim(struct kevent_queue *q)
+{
+	struct kevent_crew *crew = kevent_crew_of(q);
+
+	if (kevent_crew_is_mine(q))
+		return 0;
+	if (!crew && kevent_crew_alloc(q))
+		return -ENOMEM;
+	crew = kevent_crew_of(q);
+	guard(spinlock)(&kevent_crews_lock);
+	if (!crew->process) {
+		WRITE_ONCE(crew->process, current->signal);
+		hlist_add_head(&crew->member, &current->signal->kevent_crews);
+	}
+	return crew->process == current->signal ? 0 : -EXDEV;
+}
+
+/**
+ * kevent_crew_cancel - a chain is not to be run: its event says so
+ * @ke: the chain, not dead. The calls from the entry @run.at on are not made
+ *
+ * Return: 0, -EPERM: it is one of another process, -EALREADY: a thread has begun with it.
+ */
+int kevent_crew_cancel(struct kevent *ke)
+{
+	struct kevent_job *job = container_of(ke, struct kevent_job, kk.ke);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (!kevent_crew_is_mine(ke->queue))
+		return -EPERM;
+	if (!kevent_crew_dequeue(ke->queue, job))
+		return -EALREADY;
+	job->run.refused = true;
+	job->run.result = -ECANCELED;
+	kevent_ready_locked(ke, KEVENT_AIO_DONE);
+	return 0;
+}
+
+/*
+ * Takes a queue off the list of a process that ends, and returns it, referenced. The
+ * crew stays that of the process: nobody else submits until kevent_crew_end().
+ */
+static struct kevent_queue *kevent_crew_next(struct signal_struct *process)
+{
+	struct kevent_crew *crew;
+
+	guard(spinlock)(&kevent_crews_lock);
+	if (hlist_empty(&process->kevent_crews))
+		return NULL;
+	crew = hlist_entry(process->kevent_crews.first, struct kevent_crew,
+			   member);
+	hlist_del_init(&crew->member);
+	/* The file has a reference as long as the crew is a member. */
+	refcount_inc(&crew->queue->refs);
+	return crew->queue;
+}
+
+/* The process of a chain is gone. Somebody may have cancelled it meanwhile. Under RCU. */
+static void kevent_job_cancel(struct kevent_job *job)
+{
+	struct kevent *ke = &job->kk.ke;
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!kevent_is_dead(ke))
+		kevent_crew_cancel(ke);
+	else
+		kevent_crew_dequeue(q, job);
+	kevent_unlock(q, flags);
+}
+
+/* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
+static bool kevent_crew_cancel_one(struct kevent_crew *crew)
+{
+	struct kevent_job *job;
+
+	guard(rcu)();
+	scoped_guard(raw_spinlock_irq, &crew->lock)
+		job = list_first_entry_or_null(&crew->jobs, struct kevent_job,
+					       link);
+	if (!job)
+		return false;
+	kevent_window(crew->queue, KEVENT_WINDOW_CANCEL);
+	kevent_job_cancel(job);
+	return true;
+}
+
+/*
+ * The current process ends, or executes another program. It is the last thread: no
+ * chain runs, and none is submitted. If the file of a queue goes meanwhile, its chains are
+ * nobody's, and cannot be cancelled: kevent_fop_release() removes them.
+ */
+void __kevent_drop_chains(void)
+{
+	struct kevent_queue *q;
+
+	while ((q = kevent_crew_next(current->signal))) {
+		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q->crew))
+			cond_resched();
+		kevent_window(q, KEVENT_WINDOW_DROPPED);
+		kevent_crew_end(q);
+		kevent_queue_put(q);
+	}
+}
+
+/**
+ * kevent_crew_end - a crew is nobody's any more
+ * @q: its queue, whose file is gone, or whose process ends
+ *
+ * There are no servers: they have a reference to the file, and were other threads.
+ */
+void kevent_crew_end(struct kevent_queue *q)
+{
+	if (!q->crew)
+		return;
+	guard(spinlock)(&kevent_crews_lock);
+	if (!q->crew->process)
+		return;
+	WRITE_ONCE(q->crew->process, NULL);
+	hlist_del_init(&q->crew->member);
+}
+
+/* Serving */
+
+/*
+ * A server is to look whether its descriptor is still there. Each that has looked
+ * wakes the next one, so nobody holds the lock for all of them.
+ */
+static void kevent_crew_look_next(struct kevent_crew *crew)
+{
+	struct kevent_server *s;
+
+	lockdep_assert_held(&crew->lock);
+
+	s = list_first_entry_or_null(&crew->idle, struct kevent_server, link);
+	if (s && s->looks != crew->looks)
+		wake_up_process(s->task);
+}
+
+/**
+ * kevent_crew_look - a descriptor of the queue was closed
+ * @q: the queue
+ *
+ * Servers that came through it leave.
+ */
+void kevent_crew_look(struct kevent_queue *q)
+{
+	struct kevent_crew *crew;
+
+	/*
+	 * Pairs with kevent_crew_alloc(): either the crew is seen here, or its first
+	 * server sees that the descriptor is closed.
+	 */
+	smp_mb();
+	crew = kevent_crew_of(q);
+	if (!crew)
+		return;
+	guard(raw_spinlock_irq)(&crew->lock);
+	crew->looks++;
+	kevent_crew_look_next(crew);
+}
+
+static bool kevent_is_open(int fd, const struct kevent_queue *q)
+{
+	struct file *file;
+
+	guard(rcu)();
+	file = files_lookup_fd_raw(current->files, fd);
+	return file && is_kevent_file(file) && file->private_data == q;
+}
+
+/* Sleep until there is a job, or: -EINTR, -ETIME. With the lock, which it releases. */
+static int kevent_server_block(struct kevent_server *s,
+			       const struct kevent_deadline *until)
+	__must_hold(&s->crew->lock)
+{
+	struct kevent_crew *crew = s->crew;
+	ktime_t at = until->at;
+	int left = 1;
+
+	lockdep_assert_held(&crew->lock);
+
+	list_add_tail(&s->link, &crew->idle);
+	set_current_state(TASK_INTERRUPTIBLE);
+	raw_spin_unlock_irq(&crew->lock);
+	kevent_window(crew->queue, KEVENT_WINDOW_IDLE);
+	if (at == KTIME_MAX)
+		schedule();
+	else
+		left = schedule_hrtimeout_range_clock(&at, until->slack,
+						      HRTIMER_MODE_ABS,
+						      until->clock);
+	__set_current_state(TASK_RUNNING);
+	kevent_recheck_signals();
+	raw_spin_lock_irq(&crew->lock);
+	list_del_init(&s->link);
+	if (kevent_is_interrupted())
+		return -EINTR;
+	return left ? 0 : -ETIME;
+}
+
+/* A server that was given a job leaves without having begun. */
+static void kevent_server_give_back(struct kevent_server *s)
+{
+	struct kevent_crew *crew = s->crew;
+
+	lockdep_assert_held(&crew->lock);
+
+	if (!s->job)
+		return;
+	list_add(&s->job->link, &crew->jobs);
+	s->job = NULL;
+	crew->running--;
+	kevent_crew_dispatch(crew);
+}
+
+static bool kevent_server_take(struct kevent_server *s)
+{
+	struct kevent_crew *crew = s->crew;
+
+	lockdep_assert_held(&crew->lock);
+
+	if (s->job)
+		return true;
+	if (list_empty(&crew->jobs) || crew->running >= crew->limit)
+		return false;
+	s->job = list_first_entry(&crew->jobs, struct kevent_job, link);
+	list_del_init(&s->job->link);
+	crew->running++;
+	return true;
+}
+
+/* Is the descriptor that the server came through closed? */
+static bool kevent_server_is_closed(struct kevent_server *s, int fd)
+{
+	struct kevent_crew *crew = s->crew;
+
+	if (s->looks == crew->looks)
+		return false;
+	s->looks = crew->looks;
+	kevent_crew_look_next(crew);
+	return !kevent_is_open(fd, crew->queue);
+}
+
+/* A server that is to be frozen leaves chains to others. */
+static void kevent_server_freeze(struct kevent_server *s)
+	__must_hold(&s->crew->lock)
+{
+	struct kevent_crew *crew = s->crew;
+
+	kevent_server_give_back(s);
+	raw_spin_unlock_irq(&crew->lock);
+	kevent_freeze();
+	raw_spin_lock_irq(&crew->lock);
+}
+
+/* Wait for a job: 0, -EINTR, -ETIME, -EBADF. */
+static int kevent_server_wait(struct kevent_server *s, int fd,
+			      const struct kevent_deadline *until)
+{
+	int err = kevent_is_interrupted() ? -EINTR : 0;
+
+	guard(raw_spinlock_irq)(&s->crew->lock);
+	for (;;) {
+		if (kevent_server_is_closed(s, fd))
+			err = -EBADF;
+		if (err == -EBADF || err == -EINTR) {
+			kevent_server_give_back(s);
+			return err;
+		}
+		if (unlikely(freezing(current))) {
+			kevent_server_freeze(s);
+			continue;
+		}
+		if (kevent_server_take(s)) {
+			kevent_crew_dispatch(s->crew);
+			return 0;
+		}
+		if (err || until->nowait)
+			return -ETIME;
+		err = kevent_server_block(s, until);
+	}
+}
+
+/* A chain has ended as @run says, or with -EFAULT: its memory is not there. @job goes with it. */
+static void kevent_job_done(struct kevent_job *job, const struct kevent_run *run,
+			    int err)
+{
+	struct kevent *ke = &job->kk.ke;
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	job->run = *run;
+	if (err)
+		kevent_broken_locked(ke);
+	else
+		kevent_ready_locked(ke, KEVENT_AIO_DONE);
+	kevent_unlock(q, flags);
+}
+
+static void kevent_server_run(struct kevent_server *s)
+{
+	struct kevent_run run = s->job->run;
+	int err;
+
+	current->worker_private = &s->worker;
+	current->flags |= PF_KEVENT_SERVER;
+	err = kevent_run_chain(&run);
+	current->flags &= ~PF_KEVENT_SERVER;
+	current->worker_private = NULL;
+	kevent_run_settle();
+	kevent_window(s->crew->queue, KEVENT_WINDOW_RAN);
+	kevent_job_done(s->job, &run, err);
+	guard(raw_spinlock_irq)(&s->crew->lock);
+	s->job = NULL;
+	s->crew->running--;
+}
+
+/* The number of chains that were run, or what ended it before the first */
+static int kevent_server_loop(struct kevent_server *s, int fd,
+			      struct kevent_deadline *until)
+{
+	int err, nr = 0;
+
+	kevent_deadline_start(until);
+	while (!(err = kevent_server_wait(s, fd, until))) {
+		kevent_server_run(s);
+		if (nr < INT_MAX)
+			nr++;
+	}
+	/* Others may go on with what it leaves. */
+	scoped_guard(raw_spinlock_irq, &s->crew->lock)
+		kevent_crew_dispatch(s->crew);
+	return nr || err == -ETIME ? nr : err;
+}
+
+static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
+			      struct kevent_deadline *until)
+{
+	struct kevent_server s = { .task = current, .worker.serves = true };
+	int err;
+
+	kevent_window(q, KEVENT_WINDOW_SERVE);
+	err = kevent_crew_claim(q);
+	if (err)
+		return err;
+	/* It is counted here instead. */
+	kevent_limit_leave(NULL);
+	s.crew = q->crew;
+	INIT_LIST_HEAD(&s.link);
+	scoped_guard(raw_spinlock_irq, &s.crew->lock) {
+		s.crew->limit = limit;
+		/* It looks at once: @fd may be closed since its file was found. */
+		s.looks = s.crew->looks - 1;
+	}
+	return kevent_server_loop(&s, fd, until);
+}
+
+/**
+ * kevent_serve - run the chains of a queue
+ * @fd: the queue
+ * @limit: how many servers of the queue may run at once, from now on
+ * @until: until when
+ *
+ * Return: the number of chains that were run; 0 after the timeout, -EINTR after a
+ * signal, -EBADF, -EXDEV, -ENOMEM.
+ */
+int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
+{
+	/* A call of a chain may close @fd. */
+	struct file *file __free(fput) = fget(fd);
+
+	if (!file)
+		return -EBADF;
+	if (!is_kevent_file(file))
+		return -EINVAL;
+	if (!kevent_call_allowed())
+		return -EPERM;
+	return kevent_serve_queue(file->private_data, fd, limit, until);
+}
+
+/* The scheduler */
+
+/* A serving thread blocks in a call of its chain. */
+static void kevent_crew_sleeping(struct kevent_worker *w)
+{
+	struct kevent_server *s = container_of(w, struct kevent_server, worker);
+
+	guard(raw_spinlock_irq)(&s->crew->lock);
+	if (s->blocked)
+		return;
+	s->blocked = true;
+	s->crew->running--;
+	kevent_crew_dispatch(s->crew);
+}
+
+/* It does not wait for others: what blocked may be a lock that they want. */
+static void kevent_crew_running(struct kevent_worker *w)
+{
+	struct kevent_server *s = container_of(w, struct kevent_server, worker);
+
+	guard(raw_spinlock_irq)(&s->crew->lock);
+	if (!s->blocked)
+		return;
+	s->blocked = false;
+	s->crew->running++;
+}
+
+/**
+ * kevent_server_sleeping - a thread that serves, or is a member, blocks
+ * @task: the current task, whose state is not TASK_RUNNING
+ */
+void kevent_server_sleeping(struct task_struct *task)
+{
+	struct kevent_worker *w = task->worker_private;
+
+	if (w->serves)
+		kevent_crew_sleeping(w);
+	else
+		kevent_member_sleeping(w);
+}
+
+/**
+ * kevent_server_running - such a thread goes on
+ * @task: the current task
+ */
+void kevent_server_running(struct task_struct *task)
+{
+	struct kevent_worker *w = task->worker_private;
+
+	if (w->serves)
+		kevent_crew_running(w);
+	else
+		kevent_member_running(w);
+}
+
+/*
+ * The current thread exits, or executes a program. One that serves comes here when a call
+ * of its chain has oopsed: nothing is left of what it had on its stack.
+ */
+void __kevent_leave_limit(void)
+{
+	if (!object_is_on_stack(current->worker_private)) {
+		kevent_limit_leave(NULL);
+		return;
+	}
+	current->flags &= ~PF_KEVENT_SERVER;
+	current->worker_private = NULL;
+}

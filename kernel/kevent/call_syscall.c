@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent_call(): a chain of system calls in one
+ *
+ * With KEVENT_CALL_ASYNC a chain runs as far as no call blocks. The rest is left to
+ * a serving thread of the same process: call/async.c.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/file.h>
+#include <linux/kevent.h>
+#include <linux/syscalls.h>
+#include <linux/uaccess.h>
+#include <linux/ukevent.h>
+
+#include "call/async.h"
+#include "call/chain.h"
+#include "core/quota.h"
+
+/* What kevent_call() returns for a chain that has ended */
+static __always_inline long kevent_call_ended(const struct kevent_run *run)
+{
+	return run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
+}
+
+/* The rest of a chain is for a serving thread. If there can be none, that ends it. */
+static long kevent_call_submit(struct kevent_queue *q, struct kevent_run *run,
+			       u64 cookie)
+{
+	int err = kevent_aio_submit(q, run, cookie);
+
+	if (!err)
+		return KEVENT_CALL_SUBMITTED;
+	run->refused = true;
+	if (put_user(err, &run->chain[run->at].result))
+		return -EFAULT;
+	return kevent_call_ended(run);
+}
+
+static long kevent_call_async(struct kevent_run *run, u64 cookie)
+{
+	struct kevent_queue *q = run->queue;
+	int err;
+
+	err = kevent_aio_allowed(q) ?: kevent_run_nowait(run);
+	if (err == -EAGAIN)
+		return kevent_call_submit(q, run, cookie);
+	return err ?: kevent_call_ended(run);
+}
+
+/* A call of the chain may close @fd: the queue is held by a reference. */
+static noinline long kevent_call_queue(int fd, struct kevent_run *run,
+				       u32 flags, u64 cookie)
+{
+	struct file *file __free(fput) = fget(fd);
+
+	if (!file)
+		return -EBADF;
+	if (!is_kevent_file(file))
+		return -EINVAL;
+	run->queue = file->private_data;
+	if (flags)
+		return kevent_call_async(run, cookie);
+	return kevent_run_chain(run) ?: kevent_call_ended(run);
+}
+
+/**
+ * sys_kevent_call - run a chain of system calls
+ * @fd: a queue, whose bound calls the chain may make; -1: none, without
+ *	%KEVENT_CALL_ASYNC
+ * @chain: the entries
+ * @nr: how many there are, 1 to %KEVENT_CALL_MAX
+ * @flags: 0 or %KEVENT_CALL_ASYNC: leave what would block to a serving thread
+ * @cookie: the user value of the event; 0 without %KEVENT_CALL_ASYNC
+ *
+ * A call that was not made has a result that says why: -EOPNOTSUPP if somebody
+ * sees or filters the system calls of the task, -ENOSYS if the call may not be
+ * in a chain, -EINTR if a signal came before it, -EINVAL for flags, and for a bound
+ * call without a queue or with a slot that no queue has, -EXDEV for a bound call of
+ * another process. If the call would block, and no serving thread can have the rest of
+ * the chain, it is what ADD of %KEVENT_AIO would say: -EEXIST if a chain with this
+ * @cookie has not been delivered, -EXDEV if the queue has chains of another process,
+ * -ENOSPC, -ENOMEM.
+ *
+ * Return: the index of the entry that ended the chain, to which
+ * %KEVENT_CALL_REFUSED is added if its call was not made;
+ * %KEVENT_CALL_SUBMITTED if an event will say that. Otherwise
+ * * -EINVAL: bad @nr, @flags, @fd or @cookie, or @chain not aligned to 8 bytes
+ * * -EBADF: @fd is not open
+ * * -EFAULT: an entry could not be read, or its result could not be written;
+ *   calls that were made before stay made, and also the one whose result it is
+ * * -EPERM: sysctl kernel.kevent_disabled, not a thread of user space, or the
+ *   queue refuses %KEVENT_AIO
+ * * -ENOSYS: this kernel has no %KEVENT_AIO
+ * * -EOPNOTSUPP: no chains on this architecture
+ */
+SYSCALL_DEFINE5(kevent_call, int, fd, struct kevent_call __user *, chain,
+		u32, nr, u32, flags, u64, cookie)
+{
+	struct kevent_run run = { .chain = chain, .nr = nr };
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct kevent_call) != 64);
+
+	if (!kevent_call_allowed())
+		return -EPERM;
+	if (flags & ~KEVENT_CALL_ASYNC || !nr || nr > KEVENT_CALL_MAX)
+		return -EINVAL;
+	if (!IS_ALIGNED((unsigned long)chain, sizeof(u64)))
+		return -EINVAL;
+	if (!flags && (fd < -1 || cookie))
+		return -EINVAL;
+	if (fd != -1 || flags)
+		return kevent_call_queue(fd, &run, flags, cookie);
+	err = kevent_run_chain(&run);
+	return err ?: kevent_call_ended(&run);
+}

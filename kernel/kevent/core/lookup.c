@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How watches are found: through their file, or by type and id
+ *
+ * What is found may be dead, and exists as long as the caller's RCU read-side
+ * critical section.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/rbtree.h>
+#include <linux/sched/user.h>
+
+#include "lookup.h"
+#include "queue.h"
+#include "source_ops.h"
+#include "state.h"
+
+/* Watches of descriptors */
+
+static bool kevent_file_matches(const struct kevent_file *kf,
+				const struct kevent_queue *q, u32 type, u32 fd)
+{
+	return kf->ke.queue == q && kf->ke.type == type &&
+	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke);
+}
+
+/*
+ * May a watch share the place of another one on the list? Those are found by their source,
+ * and must only go with the descriptor.
+ */
+static bool kevent_file_is_alike(const struct kevent_file *kf,
+				 const struct kevent_file *other)
+{
+	return kf->ke.type == other->ke.type && kevent_source_of(&kf->ke)->find &&
+	       kf->ke.queue == other->ke.queue && kf->table == other->table &&
+	       kf->ke.id_low == other->ke.id_low;
+}
+
+/*
+ * Walk the list of a file to find a place for a watch: 0 for one of its own, -EEXIST,
+ * -ENOSPC, or 1 when @alike was set to one whose place it shares.
+ */
+static int kevent_file_place(struct kevent_file *kf, struct file *file,
+			     struct kevent_file **alike)
+{
+	struct user_struct *owner = kf->ke.queue->owner;
+	unsigned int nr = 0, users = 0;
+	struct kevent_file *other;
+
+	lockdep_assert_held(&file->f_lock);
+
+	for (other = file->f_kevent; other; other = other->next) {
+		if (kevent_file_is_alike(kf, other)) {
+			*alike = other;
+			return 1;
+		}
+		/* A source that finds its watches knows whether this one is there. */
+		if (!kevent_source_of(&kf->ke)->find &&
+		    kevent_file_matches(other, kf->ke.queue, kf->ke.type,
+					kf->ke.id_low))
+			return -EEXIST;
+		nr += other->ke.queue->owner == owner;
+		users += other->ke.queue->owner != INIT_USER;
+	}
+	if (nr >= KEVENT_MAX_PER_FILE ||
+	    (owner != INIT_USER && users >= KEVENT_MAX_OF_USERS))
+		return -ENOSPC;
+	return 0;
+}
+
+/**
+ * kevent_file_link - let a watch be found through its file
+ * @kf: the watch, being attached
+ * @file: its file, which the caller has pinned
+ *
+ * All that MODIFY changes in the watch must have been set: another task may modify
+ * it from here on.
+ *
+ * Return: 0, -EEXIST when the queue has such a watch, -ENOSPC when the file has
+ * too many of the queue's owner, or of all users.
+ */
+int kevent_file_link(struct kevent_file *kf, struct file *file)
+{
+	struct kevent_shared *shared = kevent_shared(kf);
+	struct kevent_file *alike = NULL;
+	int err;
+
+	spin_lock(&file->f_lock);
+	err = kevent_file_place(kf, file, &alike);
+	if (alike) {
+		list_add_tail(&shared->alike, &kevent_shared(alike)->alike);
+		err = 0;
+	} else if (!err) {
+		if (shared)
+			shared->listed = true;
+		kf->next = file->f_kevent;
+		/* There are walks under RCU only. */
+		smp_store_release(&file->f_kevent, kf);
+	}
+	spin_unlock(&file->f_lock);
+	return err;
+}
+
+/* What the list has in the place of @kf from now on */
+static struct kevent_file *kevent_file_heir(struct kevent_file *kf)
+{
+	struct kevent_shared *shared = kevent_shared(kf), *heir;
+
+	if (!shared || list_empty(&shared->alike))
+		return kf->next;
+	heir = list_first_entry(&shared->alike, struct kevent_shared, alike);
+	heir->listed = true;
+	heir->kf.next = kf->next;
+	return &heir->kf;
+}
+
+static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
+{
+	struct kevent_file **at;
+
+	lockdep_assert_held(&file->f_lock);
+
+	for (at = &file->f_kevent; *at; at = &(*at)->next) {
+		if (*at != kf)
+			continue;
+		/* There are walks under RCU only. */
+		smp_store_release(at, kevent_file_heir(kf));
+		break;
+	}
+}
+
+/**
+ * kevent_file_unlink - undo kevent_file_link()
+ * @kf: the watch; its file is pinned. Nothing is done when it is not linked
+ */
+void kevent_file_unlink(struct kevent_file *kf)
+{
+	struct kevent_shared *shared = kevent_shared(kf);
+	struct file *file = kf->file;
+
+	spin_lock(&file->f_lock);
+	if (!shared || shared->listed)
+		kevent_file_unlist(kf, file);
+	if (shared)
+		list_del_init(&shared->alike);
+	spin_unlock(&file->f_lock);
+}
+
+/**
+ * kevent_file_find - look up a watch by type, descriptor and file
+ * @q: the queue
+ * @uk: a request: its type, which is valid, its descriptor, and what else find() reads
+ * @file: what the descriptor refers to, which the caller has pinned
+ *
+ * Under RCU. Return: the watch or NULL.
+ */
+struct kevent *kevent_file_find(struct kevent_queue *q,
+				const struct ukevent *uk, struct file *file)
+{
+	const struct kevent_source_ops *ops = kevent_sources[uk->type];
+	struct kevent_file *kf;
+
+	if (ops->find)
+		return ops->find(q, uk, file);
+	/* Pairs with kevent_file_link(), kevent_file_unlist(). */
+	kf = READ_ONCE(file->f_kevent);
+	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
+		kf = READ_ONCE(kf->next);
+	return kf ? &kf->ke : NULL;
+}
+
+/**
+ * kevent_file_has - would kevent_file_link() find that the queue has such a watch?
+ * @q: the queue
+ * @uk: as for kevent_file_find()
+ * @file: likewise
+ *
+ * Under RCU. A source with find() answers when the watch is attached.
+ */
+bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
+		     struct file *file)
+{
+	return !kevent_sources[uk->type]->find && kevent_file_find(q, uk, file);
+}
+
+/**
+ * kevent_is_current - is the descriptor of a watch still what it was?
+ * @ke: the watch, linked
+ *
+ * close() and its like clear the slot under file_lock, and then look for
+ * watches: either they see this one, which is linked, or the slot is seen here.
+ */
+bool kevent_is_current(const struct kevent *ke)
+{
+	struct kevent_file *kf = to_kevent_file(ke);
+	struct files_struct *files = kf->table;
+	bool ret;
+
+	spin_lock(&files->file_lock);
+	ret = files_lookup_fd_locked(files, ke->id_low) == kf->file;
+	spin_unlock(&files->file_lock);
+	return ret;
+}
+
+/* Watches without a file */
+
+static struct kevent_keyed *node_keyed(struct rb_node *node)
+{
+	return rb_entry(node, struct kevent_keyed, node);
+}
+
+/* Ids differ more often than types. */
+static __always_inline int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
+{
+	const struct kevent_keyed *kk = node_keyed(node);
+
+	if (id != kk->id)
+		return id < kk->id ? -1 : 1;
+	if (type != kk->ke.type)
+		return type < kk->ke.type ? -1 : 1;
+	return 0;
+}
+
+/* The place of a key, and above what that is, by a walk from the root */
+static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
+					u64 id, struct rb_node **parent)
+{
+	struct rb_node **at = &q->by_key.rb_node;
+	int c;
+
+	lockdep_assert_held(&q->key_lock);
+
+	*parent = NULL;
+	while (*at) {
+		c = kevent_key_cmp(type, id, *at);
+		if (!c)
+			break;
+		*parent = *at;
+		at = c < 0 ? &(*at)->rb_left : &(*at)->rb_right;
+	}
+	return at;
+}
+
+/*
+ * The place of a key in the tree: of the watch that has it, or an empty one. Many
+ * programs count ids up, so the end is tried first.
+ */
+static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
+					 u64 id, struct rb_node **parent)
+{
+	*parent = q->key_last;
+	if (*parent && kevent_key_cmp(type, id, *parent) > 0)
+		return &(*parent)->rb_right;
+	return kevent_key_walk(q, type, id, parent);
+}
+
+static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
+{
+	lockdep_assert_held(&q->key_lock);
+
+	if (q->key_last == node)
+		q->key_last = rb_prev(node);
+	rb_erase(node, &q->by_key);
+	RB_CLEAR_NODE(node);
+}
+
+static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
+{
+	struct rb_node *parent, **at;
+
+	at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
+	if (*at) {
+		if (!kevent_is_dead(&node_keyed(*at)->ke))
+			return -EEXIST;
+		kevent_key_erase(q, *at);
+		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
+	}
+	if (parent == q->key_last && (!parent || at == &parent->rb_right))
+		q->key_last = &kk->node;
+	rb_link_node(&kk->node, parent, at);
+	rb_insert_color(&kk->node, &q->by_key);
+	return 0;
+}
+
+/**
+ * kevent_key_link - let a watch be found by type and id
+ * @kk: the watch, being attached
+ *
+ * As kevent_file_link(). A dead watch that is about to be unlinked gives way.
+ * Return: 0 or -EEXIST.
+ */
+int kevent_key_link(struct kevent_keyed *kk)
+{
+	struct kevent_queue *q = kk->ke.queue;
+	int err;
+
+	spin_lock(&q->key_lock);
+	err = kevent_key_insert(q, kk);
+	spin_unlock(&q->key_lock);
+	return err;
+}
+
+/**
+ * kevent_key_unlink - undo kevent_key_link()
+ * @kk: the watch. Nothing is done when it is not linked
+ */
+void kevent_key_unlink(struct kevent_keyed *kk)
+{
+	struct kevent_queue *q = kk->ke.queue;
+
+	spin_lock(&q->key_lock);
+	if (!RB_EMPTY_NODE(&kk->node))
+		kevent_key_erase(q, &kk->node);
+	spin_unlock(&q->key_lock);
+}
+
+/**
+ * kevent_key_find - look up a watch by type and id
+ * @q: the queue
+ * @type: its type
+ * @id: its id
+ *
+ * Return: the watch or NULL.
+ */
+struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
+{
+	struct rb_node *node, *parent;
+
+	spin_lock(&q->key_lock);
+	node = *kevent_key_walk(q, type, id, &parent);
+	spin_unlock(&q->key_lock);
+	return node ? &node_keyed(node)->ke : NULL;
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A limit for the consumers of a queue that run at once
+ *
+ * A thread that gives kevent_wait() a limit is a member of the queue's group until it
+ * leaves. It runs from the end of one kevent_wait() to the begin of the next one, except
+ * while it blocks, which the scheduler says. While as many members run as the limit says,
+ * one that waits parks: it sleeps, and does not take events.
+ *
+ * This file counts, and knows no queue; see wait.c for the waits.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/errno.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "max_running.h"
+
+static struct kevent_worker *kevent_worker_of(const struct task_struct *task)
+{
+	return task->flags & PF_KEVENT_SERVER ? task->worker_private : NULL;
+}
+
+static struct kevent_member *kevent_member_of(const struct task_struct *task)
+{
+	struct kevent_worker *w = kevent_worker_of(task);
+
+	return w && !w->serves ? container_of(w, struct kevent_member, worker) :
+				 NULL;
+}
+
+/* Counting */
+
+static void kevent_limit_count(struct kevent_limit *l, struct kevent_member *m)
+{
+	lockdep_assert_held(&l->lock);
+
+	l->running += !m->counted;
+	m->counted = true;
+}
+
+static void kevent_limit_unpark(struct kevent_limit *l, struct kevent_member *m)
+{
+	lockdep_assert_held(&l->lock);
+
+	list_del_init(&m->link);
+	l->nr_parked--;
+}
+
+/* End the wait of the member that is parked longest. Returns false if none is. */
+static bool kevent_limit_release(struct kevent_limit *l, bool requested)
+{
+	struct kevent_member *m;
+
+	lockdep_assert_held(&l->lock);
+
+	m = list_first_entry_or_null(&l->parked, struct kevent_member, link);
+	if (!m)
+		return false;
+	kevent_limit_unpark(l, m);
+	kevent_limit_count(l, m);
+	m->requested = requested;
+	wake_up_process(m->task);
+	return true;
+}
+
+/*
+ * Let one member go if fewer run than may. It does the same for the next one, so nobody
+ * holds the lock for all of them.
+ */
+static void kevent_limit_let_go(struct kevent_limit *l)
+{
+	lockdep_assert_held(&l->lock);
+
+	if (l->running < l->max)
+		kevent_limit_release(l, false);
+}
+
+static void kevent_limit_uncount(struct kevent_limit *l,
+				 struct kevent_member *m)
+{
+	lockdep_assert_held(&l->lock);
+
+	l->running -= m->counted;
+	m->counted = false;
+	kevent_limit_let_go(l);
+}
+
+/* May a member go on that waits? Then it counts. */
+static bool kevent_limit_admits(struct kevent_limit *l, struct kevent_member *m)
+{
+	lockdep_assert_held(&l->lock);
+
+	if (l->running - m->counted >= l->max)
+		return false;
+	kevent_limit_count(l, m);
+	kevent_limit_let_go(l);
+	return true;
+}
+
+/* Members */
+
+static int kevent_limit_alloc(struct kevent_limit **where)
+{
+	struct kevent_limit *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+
+	if (!l)
+		return -ENOMEM;
+	raw_spin_lock_init(&l->lock);
+	INIT_LIST_HEAD(&l->parked);
+	refcount_set(&l->refs, 1);
+	/* Pairs with kevent_limit_peek(). */
+	if (cmpxchg_release(where, NULL, l))
+		kfree(l);
+	return 0;
+}
+
+/**
+ * kevent_limit_put - drop a reference
+ * @l: the limit, or NULL
+ */
+void kevent_limit_put(struct kevent_limit *l)
+{
+	if (l && refcount_dec_and_test(&l->refs))
+		kfree(l);
+}
+
+static struct kevent_member *kevent_member_alloc(struct kevent_limit *l)
+{
+	struct kevent_member *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return NULL;
+	INIT_LIST_HEAD(&m->link);
+	m->task = current;
+	m->limit = l;
+	refcount_inc(&l->refs);
+	current->worker_private = &m->worker;
+	current->flags |= PF_KEVENT_SERVER;
+	return m;
+}
+
+static void kevent_member_free(struct kevent_member *m)
+{
+	struct kevent_limit *l = m->limit;
+
+	current->flags &= ~PF_KEVENT_SERVER;
+	current->worker_private = NULL;
+	scoped_guard(raw_spinlock_irq, &l->lock)
+		kevent_limit_uncount(l, m);
+	kevent_limit_put(l);
+	kfree(m);
+}
+
+/**
+ * kevent_limit_leave - the current thread is no member any more
+ * @l: of the queue that has this; NULL: of any
+ */
+void kevent_limit_leave(const struct kevent_limit *l)
+{
+	struct kevent_member *m = kevent_member_of(current);
+
+	if (m && (!l || m->limit == l))
+		kevent_member_free(m);
+}
+
+/**
+ * kevent_limit_join - the current thread is a member from now on, if it is not yet
+ * @where: where its queue has the limit
+ * @max: how many members shall run at once
+ * @to: receives the member, which the thread is until it leaves
+ *
+ * Return: 0, -EINVAL in a chain that the thread runs for others, -ENOMEM.
+ */
+int kevent_limit_join(struct kevent_limit **where, u32 max,
+		      struct kevent_member **to)
+{
+	struct kevent_member *m = kevent_member_of(current);
+	struct kevent_limit *l;
+
+	if (!m && kevent_worker_of(current))
+		return -EINVAL;
+	if (!kevent_limit_peek(where) && kevent_limit_alloc(where))
+		return -ENOMEM;
+	l = kevent_limit_peek(where);
+	if (m && m->limit != l) {
+		kevent_member_free(m);
+		m = NULL;
+	}
+	if (!m)
+		m = kevent_member_alloc(l);
+	if (!m)
+		return -ENOMEM;
+	guard(raw_spinlock_irq)(&l->lock);
+	l->max = max;
+	kevent_limit_count(l, m);
+	kevent_limit_let_go(l);
+	*to = m;
+	return 0;
+}
+
+/* Waiting */
+
+/**
+ * kevent_limit_try - may a member go on that waits?
+ * @m: the current thread; true: then it counts
+ */
+bool kevent_limit_try(struct kevent_member *m)
+{
+	scoped_guard(raw_spinlock_irq, &m->limit->lock)
+		if (!kevent_limit_admits(m->limit, m))
+			return false;
+	m->waits = false;
+	return true;
+}
+
+/**
+ * kevent_limit_park - have a member wait until fewer run
+ * @m: the current thread; interrupts are off
+ * @why: 0, or why it must not wait
+ *
+ * Return: 0 if it may go on, %KEVENT_PARKED if it has to block, -ECANCELED if it was
+ * requested, @why.
+ */
+int kevent_limit_park(struct kevent_member *m, int why)
+{
+	struct kevent_limit *l = m->limit;
+
+	guard(raw_spinlock_irqsave)(&l->lock);
+	if (m->requested)
+		return -ECANCELED;
+	if (kevent_limit_admits(l, m))
+		return 0;
+	if (why)
+		return why;
+	m->waits = true;
+	set_current_state(TASK_INTERRUPTIBLE);
+	kevent_limit_uncount(l, m);
+	list_add_tail(&m->link, &l->parked);
+	l->nr_parked++;
+	return KEVENT_PARKED;
+}
+
+/**
+ * kevent_limit_unparked - a member that was parked is awake, maybe for another reason
+ * @m: the current thread
+ */
+void kevent_limit_unparked(struct kevent_member *m)
+{
+	struct kevent_limit *l = m->limit;
+
+	guard(raw_spinlock_irq)(&l->lock);
+	if (!list_empty(&m->link))
+		kevent_limit_unpark(l, m);
+}
+
+/**
+ * kevent_limit_go_on - the wait of a member ends, whatever runs
+ * @m: the current thread
+ */
+void kevent_limit_go_on(struct kevent_member *m)
+{
+	struct kevent_limit *l = m->limit;
+
+	scoped_guard(raw_spinlock_irq, &l->lock) {
+		kevent_limit_count(l, m);
+		m->requested = false;
+	}
+	m->waits = false;
+}
+
+/**
+ * kevent_limit_rest - a member is about to sleep among the consumers
+ * @m: the current thread
+ */
+void kevent_limit_rest(struct kevent_member *m)
+{
+	struct kevent_limit *l = m->limit;
+
+	m->waits = true;
+	guard(raw_spinlock_irq)(&l->lock);
+	kevent_limit_uncount(l, m);
+}
+
+/**
+ * kevent_limit_request - end the wait of a member that is parked
+ * @l: the limit, or NULL
+ *
+ * Return: false if none is parked.
+ */
+bool kevent_limit_request(struct kevent_limit *l)
+{
+	if (!l)
+		return false;
+	guard(raw_spinlock_irqsave)(&l->lock);
+	return kevent_limit_release(l, true);
+}
+
+/**
+ * kevent_limit_is_kept - do as many members run as may, and is one parked?
+ * @l: the limit
+ */
+bool kevent_limit_is_kept(struct kevent_limit *l)
+{
+	guard(raw_spinlock_irqsave)(&l->lock);
+	return l->nr_parked && l->running >= l->max;
+}
+
+/**
+ * kevent_limit_show - for fdinfo
+ * @m: where to
+ * @l: the limit, or NULL
+ */
+void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
+{
+	u32 max, running, parked;
+
+	if (!l)
+		return;
+	scoped_guard(raw_spinlock_irq, &l->lock) {
+		max = l->max;
+		running = l->running;
+		parked = l->nr_parked;
+	}
+	/* There may be no memory for the first member. */
+	if (!max)
+		return;
+	seq_printf(m, "kevent-max-running:\t%u\n", max);
+	seq_printf(m, "kevent-running:\t%u\n", running);
+	seq_printf(m, "kevent-parked:\t%u\n", parked);
+}
+
+/* The scheduler */
+
+/**
+ * kevent_member_sleeping - a member blocks
+ * @w: in its place
+ */
+void kevent_member_sleeping(struct kevent_worker *w)
+{
+	struct kevent_member *m = container_of(w, struct kevent_member, worker);
+	struct kevent_limit *l = m->limit;
+
+	if (m->waits)
+		return;
+	guard(raw_spinlock_irq)(&l->lock);
+	kevent_limit_uncount(l, m);
+}
+
+/**
+ * kevent_member_running - a member goes on
+ * @w: in its place
+ *
+ * It does not wait for others: what blocked may be a lock that they want.
+ */
+void kevent_member_running(struct kevent_worker *w)
+{
+	struct kevent_member *m = container_of(w, struct kevent_member, worker);
+	struct kevent_limit *l = m->limit;
+
+	if (m->waits)
+		return;
+	guard(raw_spinlock_irq)(&l->lock);
+	kevent_limit_count(l, m);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A limit for the consumers of a queue that run at once
+ */
+#ifndef _KEVENT_MAX_RUNNING_H
+#define _KEVENT_MAX_RUNNING_H
+
+#include <linux/errno.h>
+#include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct seq_file;
+
+/**
+ * struct kevent_worker - what &task_struct.worker_private of a thread refers to
+ * @serves: the thread runs a chain, and this is in a &struct kevent_server; otherwise it
+ *	    is in a &struct kevent_member
+ *
+ * While the thread has PF_KEVENT_SERVER, which only the thread itself changes.
+ */
+struct kevent_worker {
+	bool			serves;
+};
+
+/**
+ * struct kevent_limit - the members of a queue
+ * @lock:	protects all. Held for a few list operations and one wake-up. The last one in
+ *		the lock order, behind ready_lock, so it is taken with interrupts off; a raw
+ *		one, since the scheduler takes it
+ * @parked:	&struct kevent_member that wait until fewer run, oldest first. As many threads
+ *		as wait, which RLIMIT_NPROC limits; nobody walks the list, and one is let go
+ *		at a time
+ * @nr_parked:	their number
+ * @running:	members that are counted, see &struct kevent_member. May exceed @max: one that
+ *		has blocked does not wait when it goes on, nor one that a signal, a timeout or
+ *		a request ends the wait of
+ * @refs:	of the queue and of each member
+ * @max:	as many shall run, at least 1; of the call that came last. Any process with the
+ *		ring can set it, and hold members up by running, as it could take their events
+ *
+ * Its queue and each member have a reference.
+ */
+struct kevent_limit {
+	raw_spinlock_t		lock;	/* see above */
+	struct list_head	parked;
+	u32			nr_parked;
+	u32			running;
+	u32			max;
+	refcount_t		refs;
+};
+
+/**
+ * struct kevent_member - a thread that is a member of a queue's group
+ * @worker:	for the hooks in the scheduler
+ * @link:	in &kevent_limit.parked, or empty
+ * @limit:	I: of its queue, referenced. Once the queue is gone that is some memory which
+ *		the thread keeps until it leaves; a thread has one
+ * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock before
+ *		it goes on
+ * @counted:	in &kevent_limit.running. Who lets it go counts it, so that a wake-up that
+ *		takes long gives nobody the same place
+ * @requested:	its wait ends although it may not go on
+ * @waits:	it sleeps in kevent_wait() of the queue, and says itself when it runs: the hooks
+ *		do nothing. Read and written by the thread alone
+ *
+ * @link, @counted and @requested are protected by &kevent_limit.lock. The thread frees it:
+ * when it leaves, at the latest when it exits or executes a program.
+ */
+struct kevent_member {
+	struct kevent_worker	worker;
+	struct list_head	link;
+	struct kevent_limit	*limit;
+	struct task_struct	*task;
+	bool			counted;
+	bool			requested;
+	bool			waits;
+};
+
+/* What kevent_limit_park() returns for a member that has to block */
+#define KEVENT_PARKED	1
+
+/* The limit of a queue, which it has at @where from its first member on */
+static inline struct kevent_limit *
+kevent_limit_peek(struct kevent_limit *const *where)
+{
+	/* Pairs with kevent_limit_alloc(). */
+	return smp_load_acquire(where);
+}
+
+#ifdef CONFIG_KEVENT_AIO
+
+/* May the current thread be a member of a queue's group? */
+static inline bool kevent_may_be_member(void)
+{
+	return unlikely(current->flags & PF_KEVENT_SERVER);
+}
+
+int kevent_limit_join(struct kevent_limit **where, u32 max,
+		      struct kevent_member **to);
+void kevent_limit_leave(const struct kevent_limit *l);
+void kevent_limit_put(struct kevent_limit *l);
+bool kevent_limit_try(struct kevent_member *m);
+int kevent_limit_park(struct kevent_member *m, int why);
+void kevent_limit_unparked(struct kevent_member *m);
+void kevent_limit_go_on(struct kevent_member *m);
+void kevent_limit_rest(struct kevent_member *m);
+bool kevent_limit_request(struct kevent_limit *l);
+bool kevent_limit_is_kept(struct kevent_limit *l);
+void kevent_limit_show(struct seq_file *m, struct kevent_limit *l);
+void kevent_member_sleeping(struct kevent_worker *w);
+void kevent_member_running(struct kevent_worker *w);
+
+#else
+
+static inline bool kevent_may_be_member(void)
+{
+	return false;
+}
+
+static inline int kevent_limit_join(struct kevent_limit **where, u32 max,
+				    struct kevent_member **to)
+{
+	return -EINVAL;
+}
+
+static inline void kevent_limit_leave(const struct kevent_limit *l) {}
+static inline void kevent_limit_put(struct kevent_limit *l) {}
+
+static inline bool kevent_limit_try(struct kevent_member *m)
+{
+	return true;
+}
+
+static inline int kevent_limit_park(struct kevent_member *m, int why)
+{
+	return 0;
+}
+
+static inline void kevent_limit_unparked(struct kevent_member *m) {}
+static inline void kevent_limit_go_on(struct kevent_member *m) {}
+static inline void kevent_limit_rest(struct kevent_member *m) {}
+
+static inline bool kevent_limit_request(struct kevent_limit *l)
+{
+	return false;
+}
+
+static inline bool kevent_limit_is_kept(struct kevent_limit *l)
+{
+	return false;
+}
+
+static inline void kevent_limit_show(struct seq_file *m,
+				     struct kevent_limit *l)
+{
+}
+
+#endif
+
+#endif /* _KEVENT_MAX_RUNNING_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A queue as a set of files among others, which watch each other
+ */
+#ifndef _KEVENT_NESTING_H
+#define _KEVENT_NESTING_H
+
+#include <linux/eventpoll.h>
+#include <linux/kevent.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+struct file;
+
+/**
+ * struct kevent_nest - a queue among the sets that watch each other
+ * @file:	the queue's file, without a reference; NULL before and after that
+ *		is open. Who follows it under RCU may find another file
+ * @refs:	items of epolls that watch the queue: &file.f_ep of its file. Written
+ *		under its f_lock, read under RCU, too
+ * @watched:	the files of watches of queues and epoll files, by &kevent.index.
+ *		Its lock protects it: a file that is there is pinned by a descriptor, or by
+ *		the task that is about to take it out. Each is charged to the owner
+ * @gen:	M: the check that came here last
+ * @depth:	M: what it has found: links to the end of the longest path
+ * @next:	M: of those that it has come to on its way down
+ * @wakes:	lockdep's subclass of &kevent_queue.poll_wait, while that is woken
+ *		and locked
+ *
+ * M: epoll's mutex for nesting.
+ */
+struct kevent_nest {
+	struct file		*file;
+	struct hlist_head	refs;
+	struct xarray		watched;
+	u64			gen;
+	struct kevent_nest	*next;
+	u8			depth;
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	u8			wakes;
+#endif
+};
+
+/**
+ * kevent_nest_init - no set watches a new queue, and it watches none
+ * @nest: of the queue, zeroed
+ */
+static inline void kevent_nest_init(struct kevent_nest *nest)
+{
+	INIT_HLIST_HEAD(&nest->refs);
+	xa_init_flags(&nest->watched, XA_FLAGS_ACCOUNT);
+}
+
+/* Is this a set of files that can be watched itself? */
+static inline bool kevent_is_nesting(struct file *file)
+{
+	return is_kevent_file(file) || is_file_epoll(file);
+}
+
+/*
+ * What a wake-up of a watched file passes on to those who poll the queue:
+ * EPOLL_URING_WAKE, and lockdep's subclass in the low bits
+ */
+#define KEVENT_CHAIN_NESTS	7U
+
+/**
+ * kevent_chain - what a wake-up passes on
+ * @file: the watched file, the lock of its wait queue is held
+ * @nesting: it is a queue or an epoll file
+ * @key: of the wake-up
+ */
+static inline u32 kevent_chain(struct file *file, bool nesting, __poll_t key)
+{
+	u32 chain = (__force u32)(key & EPOLL_URING_WAKE);
+
+#if defined(CONFIG_DEBUG_LOCK_ALLOC) && defined(CONFIG_EPOLL)
+	if (nesting)
+		chain |= min(ep_wake_nests(file), KEVENT_CHAIN_NESTS);
+#endif
+	return chain;
+}
+
+#endif /* _KEVENT_NESTING_H */

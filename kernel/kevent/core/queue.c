@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The queue: its lists, and who sleeps and is woken
+ */
+
+#include <linux/irq_work.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "max_running.h"
+#include "queue.h"
+
+static void kevent_poll_work(struct irq_work *work)
+{
+	kevent_wake_pollers(container_of(work, struct kevent_queue, poll_work), 0);
+}
+
+/**
+ * kevent_queue_alloc - make a queue without a ring
+ *
+ * Return: the queue, with one reference, or NULL.
+ */
+struct kevent_queue *kevent_queue_alloc(void)
+{
+	struct kevent_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+
+	if (!q)
+		return NULL;
+	spin_lock_init(&q->ready_lock);
+	spin_lock_init(&q->key_lock);
+	INIT_LIST_HEAD(&q->ready);
+	INIT_LIST_HEAD(&q->level);
+	INIT_LIST_HEAD(&q->mappings);
+	INIT_LIST_HEAD(&q->guests);
+	INIT_LIST_HEAD(&q->sleepers);
+	INIT_LIST_HEAD(&q->askers);
+	INIT_LIST_HEAD(&q->ring_sleepers);
+	INIT_LIST_HEAD(&q->buffer_sleepers);
+	init_waitqueue_head(&q->poll_wait);
+	init_irq_work(&q->poll_work, kevent_poll_work);
+	kevent_nest_init(&q->nest);
+	kevent_index_init(&q->watches);
+	kevent_coalesce_init(&q->coalesce);
+	q->by_key = RB_ROOT;
+	refcount_set(&q->refs, 1);
+	q->owner = get_uid(current_user());
+	q->mm = current->mm;
+	mmgrab(q->mm);
+	q->ring_mm = KEVENT_NO_MM;
+	q->looks = 1;
+	q->consumer = get_pid(task_pid(current));
+	return q;
+}
+
+/**
+ * kevent_queue_put - drop a reference
+ * @q: the queue
+ *
+ * After the queue's file only watches on their way out have any.
+ */
+void kevent_queue_put(struct kevent_queue *q)
+{
+	if (!refcount_dec_and_test(&q->refs))
+		return;
+	kevent_index_destroy(&q->watches);
+	kfree(q->crew);
+	kevent_limit_put(q->limit);
+	xa_destroy(&q->nest.watched);
+	free_uid(q->owner);
+	put_pid(q->consumer);
+	mmdrop(q->mm);
+	kfree_rcu(q, rcu);
+}
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+/*
+ * A queue that polls this one may be woken here, one that polls that one there, and
+ * so on: lockdep must see that the locks of their wait queues have an order.
+ */
+static void wake_nested(struct kevent_queue *q, __poll_t key,
+			unsigned int nests)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave_nested(&q->poll_wait.lock, flags, nests);
+	q->nest.wakes = nests;
+	wake_up_locked_poll(&q->poll_wait, key);
+	q->nest.wakes = 0;
+	spin_unlock_irqrestore(&q->poll_wait.lock, flags);
+}
+#else
+static void wake_nested(struct kevent_queue *q, __poll_t key,
+			unsigned int nests)
+{
+	wake_up_poll(&q->poll_wait, key);
+}
+#endif
+
+/**
+ * kevent_wake_pollers - wake those who poll() a queue
+ * @q: the queue; ready_lock is not held, that of a watched file's wait queue may be
+ * @chain: of kevent_chain(), or 0
+ */
+void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
+{
+	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
+
+	wake_nested(q, EPOLLIN | EPOLLRDNORM | uring,
+		    chain & KEVENT_CHAIN_NESTS);
+}
+
+/* Consumers that are woken under one hold of the lock, with interrupts off */
+#define KEVENT_WAKE_AT_ONCE	32U
+
+/* Who sleeps */
+
+static bool kevent_ends_before(struct rb_node *node,
+			       const struct rb_node *other)
+{
+	return rb_entry(node, struct kevent_waiter, node)->end <
+	       rb_entry(other, struct kevent_waiter, node)->end;
+}
+
+/**
+ * kevent_sleepers_add - a consumer is about to sleep
+ * @q: the queue
+ * @w: the consumer. What it waits for has not come, under this hold of the lock
+ */
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	list_add_tail(&w->link, &q->sleepers);
+	q->nr_asleep++;
+	w->asks = q->nr_taken;
+	if (w->asks)
+		list_add_tail(&w->asking, &q->askers);
+	else
+		INIT_LIST_HEAD(&w->asking);
+	if (!w->news) {
+		list_add_tail(&w->peers, &q->buffer_sleepers);
+		return;
+	}
+	w->end = q->ring.kidx + w->news->min_nr -
+		 ((u32)q->ring.kidx - w->news->old_kidx);
+	if (w->news->min_nr == 1)
+		list_add_tail(&w->peers, &q->ring_sleepers);
+	else
+		rb_add_cached(&w->node, &q->many_sleepers, kevent_ends_before);
+	q->nr_members += kevent_is_member(w);
+}
+
+/**
+ * kevent_sleepers_del - a consumer is awake, or on its way
+ * @q: the queue
+ * @w: the consumer, one of its sleepers
+ */
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	list_del(&w->link);
+	list_del_init(&w->asking);
+	if (w->news && w->news->min_nr > 1)
+		rb_erase_cached(&w->node, &q->many_sleepers);
+	else
+		list_del(&w->peers);
+	q->nr_members -= kevent_is_member(w);
+}
+
+/* Are the entries in the ring that a consumer of the ring waits for? */
+static bool kevent_waiter_has_news(const struct kevent_queue *q,
+				   const struct kevent_waiter *w)
+{
+	return w->end <= q->ring.kidx;
+}
+
+/*
+ * Who is next for entries in the ring: of those whose entries are there the one whose
+ * came first. If that one would sleep again, so would all. When the ring is full any new
+ * entry is enough.
+ */
+static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q)
+{
+	struct rb_node *node = rb_first_cached(&q->many_sleepers);
+	struct kevent_waiter *w, *many;
+
+	w = list_first_entry_or_null(&q->ring_sleepers, struct kevent_waiter,
+				     peers);
+	many = rb_entry_safe(node, struct kevent_waiter, node);
+	if (!w || (many && many->end < w->end))
+		w = many;
+	if (w && !kevent_waiter_has_news(q, w) && kring_free_slots(&q->ring))
+		return NULL;
+	return w;
+}
+
+/* Whom to wake next. Takes a few instructions, however many sleep. */
+static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
+						 enum kevent_consumers kind)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (kind == KEVENT_OF_RING)
+		return kevent_next_of_ring(q);
+	if (kind == KEVENT_OF_BUFFER ||
+	    (kind == KEVENT_ELSEWHERE && !list_empty(&q->buffer_sleepers)))
+		return list_first_entry_or_null(&q->buffer_sleepers,
+						struct kevent_waiter, peers);
+	return list_first_entry_or_null(&q->sleepers, struct kevent_waiter,
+					link);
+}
+
+/* Who is woken */
+
+/* The caller is about to wait: the scheduler is asked to place the task here. */
+static noinline void kevent_wake_here(struct task_struct *task)
+{
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
+	DECLARE_WAITQUEUE(entry, task);
+
+	add_wait_queue(&head, &entry);
+	__wake_up_on_current_cpu(&head, TASK_NORMAL, NULL);
+}
+
+/* An interrupt has nothing to do with what the task it interrupts asked for. */
+static void kevent_wake_task(struct task_struct *task)
+{
+	if (unlikely(current->kevent_handoff) && in_task())
+		kevent_wake_here(task);
+	else
+		wake_up_process(task);
+}
+
+/*
+ * A waiter that runs was woken by something else, and has yet to come for the lock. It
+ * looks then, whatever woke it, so it is as good as any other. One that has its news
+ * needs nothing more of the queue, so it does not come for the lock.
+ */
+static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
+			       unsigned int what)
+{
+	if (w->measured)
+		q->coalesce.woken_at = ktime_get();
+	kevent_wake_task(w->task);
+	kevent_sleepers_del(q, w);
+	if (what == KEVENT_OF_RING && kevent_waiter_has_news(q, w)) {
+		q->nr_asleep--;
+		/* Pairs with kevent_sleep(): it may return now. */
+		smp_store_release(&w->done, true);
+		return;
+	}
+	w->woken = true;
+	w->look = what & KEVENT_LOOK;
+	q->nr_woken++;
+}
+
+/*
+ * Would each consumer that sleeps park if it was woken? It need not be woken for an event
+ * as long as somebody looks for it: one is parked, and will be let go when a member that
+ * runs comes back, blocks or leaves.
+ */
+static bool kevent_is_kept(struct kevent_queue *q)
+{
+	return q->nr_members == q->nr_asleep - q->nr_woken &&
+	       kevent_limit_is_kept(q->limit);
+}
+
+/**
+ * kevent_wake - wake consumers
+ * @q: the queue
+ * @kind: &enum kevent_consumers; of these the one that sleeps longest is first, or whose
+ *	  entries came first. With %KEVENT_LOOK, to have them look at level watches again
+ * @nr: how many, 0 for all
+ *
+ * Wakes nobody while a limit would have each of them park. If all are to be woken, each of
+ * the first %KEVENT_WAKE_AT_ONCE wakes more, see kevent_wake_rest().
+ *
+ * Return: true if so many were woken.
+ */
+bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
+{
+	u32 left = nr ?: KEVENT_WAKE_AT_ONCE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (unlikely(q->nr_members) && nr && kevent_is_kept(q))
+		return false;
+	/* Somebody is on the way who wakes the rest: those who have come since, too. */
+	if (!nr && q->wake_rest) {
+		q->wake_rest = q->nr_asleep - q->nr_woken;
+		return true;
+	}
+	do {
+		w = kevent_next_sleeper(q, kind & ~KEVENT_LOOK);
+		if (!w)
+			return false;
+		kevent_wake_waiter(q, w, kind);
+	} while (--left);
+	if (!nr)
+		q->wake_rest = q->nr_asleep - q->nr_woken;
+	return true;
+}
+
+/**
+ * kevent_wake_rest - a consumer is awake, and maybe all that slept are to be
+ * @q: the queue
+ *
+ * Wakes the next ones, of any kind, so that nobody holds the lock for all of them. Each that
+ * was woken comes here before it does anything else, also one that is killed or frozen. One
+ * that has come to sleep since may be woken in the place of another that is awake by itself.
+ */
+void kevent_wake_rest(struct kevent_queue *q)
+{
+	u32 left = KEVENT_WAKE_AT_ONCE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	for (; q->wake_rest && left; q->wake_rest--, left--) {
+		w = kevent_next_sleeper(q, KEVENT_ANY);
+		if (!w) {
+			q->wake_rest = 0;
+			return;
+		}
+		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_LOOK);
+	}
+}
+
+/**
+ * kevent_wake_others - entries are in the ring that the current thread does not wait for
+ * @q: the queue
+ * @nr: how many
+ *
+ * They may be enough for others. Process context, no locks held.
+ */
+void kevent_wake_others(struct kevent_queue *q, u64 nr)
+{
+	unsigned long flags;
+	bool more;
+	u32 now;
+
+	do {
+		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
+		spin_lock_irqsave(&q->ready_lock, flags);
+		more = kevent_wake(q, KEVENT_OF_RING, now);
+		kevent_unlock(q, flags);
+		nr -= now;
+		cond_resched();
+	} while (more && nr);
+}
+
+static bool kevent_wake_askers_locked(struct kevent_queue *q,
+				      struct list_head *askers)
+{
+	u32 left = KEVENT_WAKE_AT_ONCE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	while (!list_empty(askers) && left--) {
+		w = list_first_entry(askers, struct kevent_waiter, asking);
+		kevent_wake_task(w->task);
+		kevent_sleepers_del(q, w);
+		w->woken = true;
+		q->nr_woken++;
+	}
+	return !list_empty(askers);
+}
+
+/**
+ * kevent_wake_askers - files were looked at, of which nobody knew whether they are ready
+ * @q: the queue
+ * @askers: those who came to sleep before that was known; they may leave the list, which
+ *	    is empty when this returns. As many as there are threads: the caller, who has
+ *	    looked, wakes all of them, and holds the lock for a few at a time
+ */
+void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers)
+{
+	bool more;
+
+	do {
+		spin_lock_irq(&q->ready_lock);
+		more = kevent_wake_askers_locked(q, askers);
+		spin_unlock_irq(&q->ready_lock);
+		cond_resched();
+	} while (more);
+}
+
+/* As kevent_wake_waiter(). The next request is for the next one. */
+static void kevent_wake_requested(struct kevent_queue *q,
+				  struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	w->requested = true;
+	kevent_wake_task(w->task);
+	kevent_sleepers_del(q, w);
+	w->woken = true;
+	q->nr_woken++;
+}
+
+/**
+ * kevent_wake_one - have one consumer return although nothing is ready
+ * @q: the queue
+ *
+ * That is the one that sleeps longest; if none sleeps, the one that a limit keeps
+ * parked longest, or else the next one that finds nothing.
+ */
+void kevent_wake_one(struct kevent_queue *q)
+{
+	struct kevent_waiter *w;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
+	if (w)
+		kevent_wake_requested(q, w);
+	else if (!kevent_limit_request(kevent_limit_peek(&q->limit)))
+		WRITE_ONCE(q->wake_request, true);
+	kevent_unlock(q, flags);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The queue: its lists, and who sleeps and is woken
+ *
+ * Protection of members is explained in kevent.h.
+ */
+#ifndef _KEVENT_QUEUE_H
+#define _KEVENT_QUEUE_H
+
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/poll.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/ukevent.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "index.h"
+#include "nesting.h"
+#include "ring.h"
+#include "source_ops.h"
+#include "types.h"
+#include "waiter.h"
+
+struct kevent_bound_table;
+struct kevent_crew;
+struct kevent_limit;
+struct kevent_timers;
+struct mm_struct;
+struct pid;
+struct user_struct;
+struct wakeup_source;
+
+/*
+ * What mmgrab() keeps of an address space whose process is gone: with it the top of
+ * its page table
+ */
+#define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
+
+/* For kevent_queue.ring_mm: kernel threads have NULL. */
+#define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
+
+/**
+ * struct kevent_busy - busy polling, as EPIOCSPARAMS sets it
+ * @usecs:	how long, 0: not
+ * @id:		of the device queue to poll, 0: none known
+ * @budget:	packets at a time, 0: the default
+ * @prefer:	leave interrupts of the device off while consumers poll it
+ * @spinning:	consumers that look for events instead of sleeping
+ *
+ * Read and written without a lock.
+ */
+struct kevent_busy {
+	u32			usecs;
+	u32			id;
+	u16			budget;
+	u8			prefer;
+	atomic_t		spinning;
+};
+
+/**
+ * struct kevent_queue - what a kevent file descriptor refers to
+ * @ready_lock:	taken in wake-up callbacks, interrupts off
+ * @wake_request: R: the next consumer returns instead of waiting
+ * @nr_listed:	R: watches on @ready and @level. Counts a level watch before its entry
+ *		can be seen: a consumer that has taken the entry does not find 0
+ * @ready:	R: watches with something to report, oldest first
+ * @level:	R: level watches delivered since the last collection started
+ * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
+ *		RLIMIT_NPROC limits them. Nobody walks them, see kevent_next_sleeper()
+ * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
+ *		which is also that of &kevent_waiter.end
+ * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
+ * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers
+ * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
+ * @nr_asleep:	R: consumers asleep, and those of @nr_woken
+ * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
+ *		were to be. Those that were woken do it, see kevent_wake_rest()
+ * @nr_members:	R: those on @sleepers that are members of the group of @limit
+ * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
+ *		user memory is valid after kevent_ring_here(), under the same
+ *		hold of the lock
+ * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
+ * @copied:	R: entries copied to buffers
+ * @misses:	R: watches put on @ready
+ * @nr_taken:	R: watches that consumers look at without the lock. They are on no list, and
+ *		may be ready: nobody says of a queue that has some that nothing is
+ * @looks:	R: counts how often consumers came back from that; never
+ *		%KEVENT_LOOKS_UNKNOWN
+ * @askers:	R: of @sleepers those who came while @nr_taken was not 0. The next consumer
+ *		that comes back from looking wakes them to collect once more
+ * @awake_new:	R: an event for which @wakeup is active was delivered since a consumer
+ *		came back
+ * @awake_pos:	R: where the ring was then
+ * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
+ * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
+ * @consumer:	R: the thread that last waited for the ring, or created it; see
+ *		kevent_more()
+ * @more_work:	R: runs in the thread that was @consumer, and holds a reference to the queue
+ * @more_queued: R: @more_work is on the task's list. Set by who puts it there, cleared
+ *		by kevent_more_work() as its first step and by nobody else: after that
+ *		another miss may queue it again at any time
+ * @more_elsewhere: R: @consumer is another thread since it was queued last
+ * @more_worker: R: does the same for @consumer then, and holds a reference, too; set by the
+ *		first miss that needs it
+ * @more_pause: of @more_worker alone: between its last two tries, in jiffies
+ * @poll_wait:	poll() on the queue's own descriptor
+ * @poll_work:	wakes @poll_wait once for many POSIX timers, see
+ *		kevent_unlock_later(). Idle once the file of the queue is gone
+ * @nest:	the queue as a source of others, and what it watches of that kind
+ * @mm:		I: address space that created the ring; a pointer to compare,
+ *		held by mmgrab()
+ * @ring_mm:	R: the address space for which @ring says where it is, or
+ *		KEVENT_NO_MM; @mm or one of @mappings, and @ring is not known to
+ *		be broken
+ * @home:	R: the ring there
+ * @mappings:	R: where others have it
+ * @busy:	for busy polling
+ * @coalesce:	for waking a consumer once for several events
+ * @refuses:	I: KEVENT_INIT_REFUSE_*
+ * @owner:	I: who pays for watches
+ * @watches:	X: all watches
+ * @key_lock:	protects what is K
+ * @by_key:	K: watches of sources without a file, by id and type
+ * @key_last:	K: the last one in @by_key
+ * @guests:	K: address spaces other than @mm that watches keep; empty without
+ *		watches
+ * @timers:	what the source of timers keeps for the queue; set once, by the
+ *		first timer. Gone after kevent_timers_stop()
+ * @crew:	serving threads, and chains for them; set once, by the first of either
+ * @limit:	threads of which a number may run at once; set once, by the first of them
+ * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
+ *		Read under RCU
+ * @refs:	one for the file and one for each watch; the work that cancels
+ *		timers when the clock was set takes one, too
+ * @rcu:	for the freeing: who finds a watch under RCU finds its queue
+ *
+ * What others read without a lock is u8 where it could be bool: for UBSAN_BOOL gcc 12
+ * reads a bool without the volatile of READ_ONCE(), and KCSAN sees a plain read.
+ */
+struct kevent_queue {
+	spinlock_t		ready_lock;	/* lists and state, see R */
+	u8			wake_request;
+	u32			nr_listed;
+	struct list_head	ready;
+	struct list_head	level;
+	struct list_head	sleepers;
+	struct list_head	ring_sleepers;
+	struct rb_root_cached	many_sleepers;
+	struct list_head	buffer_sleepers;
+	u32			nr_woken;
+	u32			nr_asleep;
+	u32			wake_rest;
+	u32			nr_members;
+	struct kring		ring;
+	u64			collected;
+	u64			copied;
+	u64			misses;
+	u32			nr_taken;
+	u32			looks;
+	struct list_head	askers;
+	bool			awake_new;
+	u64			awake_pos;
+	u64			ino;
+	struct wakeup_source	*wakeup;
+	struct pid		*consumer;
+	struct callback_head	more_work;
+	struct delayed_work	more_worker;
+	unsigned long		more_pause;
+	bool			more_queued;
+	bool			more_elsewhere;
+	wait_queue_head_t	poll_wait;
+	struct irq_work		poll_work;
+	struct kevent_nest	nest;
+	struct mm_struct	*mm;
+	struct mm_struct	*ring_mm;
+	struct kevent_ring __user *home;
+	struct list_head	mappings;
+	struct kevent_busy	busy;
+	struct kevent_coalesce	coalesce;
+	u32			refuses;
+	struct user_struct	*owner;
+	struct kevent_index	watches;
+	spinlock_t		key_lock;	/* by_key and guests, see K */
+	struct rb_root		by_key;
+	struct rb_node		*key_last;
+	struct list_head	guests;
+	struct kevent_timers	*timers;
+	struct kevent_crew	*crew;
+	struct kevent_limit	*limit;
+	struct kevent_bound_table __rcu *bound;
+	refcount_t		refs;
+	struct rcu_head		rcu;
+};
+
+struct kevent_queue *kevent_queue_alloc(void);
+void kevent_queue_put(struct kevent_queue *q);
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
+bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr);
+void kevent_wake_rest(struct kevent_queue *q);
+void kevent_wake_one(struct kevent_queue *q);
+void kevent_wake_others(struct kevent_queue *q, u64 nr);
+void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);
+void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
+
+/* Is a waiter one for which a limit holds? */
+static inline bool kevent_is_member(const struct kevent_waiter *w)
+{
+	return w->news && w->news->member;
+}
+
+/* Does a consumer sleep? Without ready_lock a hint. */
+static inline bool kevent_sleeps(const struct kevent_queue *q)
+{
+	/* Plain stores to a pointer: only whether it points elsewhere matters. */
+	return data_race(!list_empty(&q->sleepers));
+}
+
+/*
+ * Can the next consumer take an event from the ring? Not if the one that sleeps longest
+ * looks at the queue only.
+ */
+static inline bool kevent_may_wait_for_ring(const struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	return !kevent_sleeps(q) ||
+	       list_first_entry(&q->sleepers, struct kevent_waiter, link)->news;
+}
+
+/*
+ * Wake consumers of a @kind that can take an event, as its watch wants it. With
+ * WAKEUP_ALL, and an entry in the ring, those with a buffer look at the watch.
+ */
+static inline void kevent_wake_for(struct kevent *ke,
+				   enum kevent_consumers kind)
+{
+	if (likely(!(ke->req_flags & KEVENT_REQ_WAKEUP_ALL))) {
+		kevent_wake(ke->queue, kind, 1);
+		return;
+	}
+	kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
+	if (kind == KEVENT_OF_RING)
+		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_LOOK, 0);
+}
+
+/* Put a watch that is on no list at the end of @list. */
+static __always_inline void kevent_list_add(struct kevent *ke,
+					    struct list_head *list)
+{
+	list_add_tail(&ke->link, list);
+	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed + 1);
+}
+
+/* Take a watch off the list that it is on. */
+static __always_inline void kevent_list_del(struct kevent *ke)
+{
+	list_del_init(&ke->link);
+	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
+}
+
+/* The first type without a bit of its own, that of which is REFUSE_LATER */
+#define KEVENT_TYPE_LATER	12U
+
+static_assert(KEVENT_INIT_REFUSE(KEVENT_TYPE_LATER) == KEVENT_INIT_REFUSE_LATER);
+
+/* Does the queue refuse requests of a type, which may be anything, for good? */
+static inline bool kevent_refuses_type(const struct kevent_queue *q, u32 type)
+{
+	return q->refuses & KEVENT_INIT_REFUSE(min(type, KEVENT_TYPE_LATER));
+}
+
+/* Does it refuse a command, KEVENT_CTL_ADD and its like? */
+static inline bool kevent_refuses_cmd(const struct kevent_queue *q, u32 cmd)
+{
+	switch (cmd) {
+	case KEVENT_CTL_REMOVE:
+	case KEVENT_CTL_MODIFY:
+		return q->refuses & KEVENT_INIT_REFUSE_CHANGE;
+	case KEVENT_CTL_READY:
+		return q->refuses & KEVENT_INIT_REFUSE_READY;
+	case KEVENT_CTL_ATTACH:
+		return q->refuses & KEVENT_INIT_REFUSE_ATTACH;
+	default:
+		return false;
+	}
+}
+
+/* How many entries of the ring are unread, as far as known? Peeks. */
+static inline u64 kevent_unread(const struct kevent_queue *q)
+{
+	return READ_ONCE(q->ring.kidx) - READ_ONCE(q->ring.uidx);
+}
+
+static inline bool kevent_poll_waits(struct kevent_queue *q)
+{
+	/*
+	 * A caller of poll() joins poll_wait before it takes ready_lock to
+	 * look, see kevent_fop_poll(). If it saw nothing, it is seen here.
+	 */
+	return waitqueue_active(&q->poll_wait) &&
+	       (!list_empty(&q->ready) || q->wake_request ||
+		q->ring.kidx != q->ring.uidx);
+}
+
+/**
+ * kevent_unlock_chain - release ready_lock, then wake those who poll() the queue
+ * @q: the queue; somebody keeps it alive
+ * @flags: of spin_lock_irqsave()
+ * @chain: of kevent_chain(), when a wake-up of a watched file is the reason
+ */
+static inline void kevent_unlock_chain(struct kevent_queue *q,
+				       unsigned long flags, u32 chain)
+	__releases(&q->ready_lock)
+{
+	bool wake = kevent_poll_waits(q);
+
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (wake)
+		kevent_wake_pollers(q, chain);
+}
+
+/* The same for any other reason */
+static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	kevent_unlock_chain(q, flags, 0);
+}
+
+/* The same after spin_lock_irq(), in a task */
+static inline void kevent_unlock_irq(struct kevent_queue *q)
+	__releases(&q->ready_lock)
+{
+	bool wake = kevent_poll_waits(q);
+
+	spin_unlock_irq(&q->ready_lock);
+	if (wake)
+		kevent_wake_pollers(q, 0);
+}
+
+/* The same after spin_lock(), with interrupts off */
+static inline void kevent_unlock_irqoff(struct kevent_queue *q, u32 chain)
+	__releases(&q->ready_lock)
+{
+	bool wake = kevent_poll_waits(q);
+
+	spin_unlock(&q->ready_lock);
+	if (wake)
+		kevent_wake_pollers(q, chain);
+}
+
+#endif /* _KEVENT_QUEUE_H */

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Settings of the administrator: who may use kevent, and how much memory a user may have
+ * the kernel keep
+ */
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sysctl.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+
+#include "quota.h"
+
+long kevent_max_user_bytes __read_mostly;
+static const long kevent_bytes_max = LONG_MAX;
+static int kevent_disabled __read_mostly;
+static int kevent_group __read_mostly = -1;
+
+/**
+ * kevent_allowed - may the current task create a queue?
+ */
+bool kevent_allowed(void)
+{
+	kgid_t group;
+
+	switch (READ_ONCE(kevent_disabled)) {
+	case 0:
+		return true;
+	case 1:
+		if (capable(CAP_SYS_ADMIN))
+			return true;
+		group = make_kgid(&init_user_ns, READ_ONCE(kevent_group));
+		return gid_valid(group) && in_group_p(group);
+	default:
+		return false;
+	}
+}
+
+/**
+ * kevent_call_allowed - may the current task run chains?
+ */
+bool kevent_call_allowed(void)
+{
+	return kevent_allowed() &&
+	       !(current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER));
+}
+
+static struct ctl_table kevent_kernel_table[] = {
+	{
+		.procname	= "kevent_disabled",
+		.data		= &kevent_disabled,
+		.maxlen		= sizeof(kevent_disabled),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_TWO,
+	},
+	{
+		.procname	= "kevent_group",
+		.data		= &kevent_group,
+		.maxlen		= sizeof(kevent_group),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec,
+	},
+};
+
+static struct ctl_table kevent_fs_table[] = {
+	{
+		.procname	= "max_user_bytes",
+		.data		= &kevent_max_user_bytes,
+		.maxlen		= sizeof(kevent_max_user_bytes),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_minmax,
+		.extra1		= SYSCTL_LONG_ZERO,
+		.extra2		= (void *)&kevent_bytes_max,
+	},
+};
+
+/**
+ * kevent_quota_init - set the limit of users, and register the settings
+ *
+ * A user may spend a twenty-fifth of low memory on watches.
+ */
+void __init kevent_quota_init(void)
+{
+	struct sysinfo si;
+
+	si_meminfo(&si);
+	kevent_max_user_bytes = ((si.totalram - si.totalhigh) / 25) <<
+				PAGE_SHIFT;
+	register_sysctl_init("kernel", kevent_kernel_table);
+	register_sysctl_init("fs/kevent", kevent_fs_table);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hot path: a source reports, and its event goes to the ring (a hit) or to
+ * the ready list (a miss)
+ */
+
+#include <linux/irq_work.h>
+#include <linux/sched.h>
+
+#include "report.h"
+#include "ring_flags.h"
+#include "ring_mapping.h"
+#include "state.h"
+#include "testpoint.h"
+#include "trace.h"
+#include "wake_coalesce.h"
+#include "watch.h"
+
+/* Store an entry, or find an unread one that says as much. */
+static __always_inline bool kevent_hit_store(struct kevent_queue *q,
+					     struct kevent *ke, u32 mask,
+					     u32 amount)
+{
+	struct kring_entry uk = kevent_entry(ke, mask, amount);
+
+	/* Full barrier: pairs with consumers, see kevent_previous(). */
+	smp_mb__after_spinlock();
+	if (!kring_push(&q->ring, &uk, &ke->stored, &ke->reported))
+		return false;
+	if (trace_kevent_ready_enabled())
+		kevent_trace_ready(ke, mask, true);
+	return true;
+}
+
+/*
+ * Can the ring take an event? Events stay in order, and the ring is in the address space in
+ * use. One that has faulted is left to consumers: ring_mm does not say where it is.
+ */
+static __always_inline bool kevent_queue_may_hit(struct kevent_queue *q)
+{
+	return list_empty(&q->ready) && kevent_ring_here(q) &&
+	       q->ring_mm == current->mm;
+}
+
+/*
+ * Can an entry be stored without a call? Nobody verifies it, so that of a level watch must
+ * say all there is to say.
+ */
+static __always_inline bool kevent_may_hit(const struct kevent *ke,
+					   enum kevent_mode mode, u32 mask)
+{
+	switch (mode) {
+	case KEVENT_EDGE:
+		return !ke->state;
+	case KEVENT_LEVEL:
+		return mask == ke->event &&
+		       (!ke->state || ke->state == KE_DELIVERED);
+	default:
+		/* DISPATCH. The end of a watch takes a task. */
+		return !(ke->req_flags & (KEVENT_REQ_ONESHOT |
+					  KEVENT_REQ_LAST_CHECK)) &&
+		       (mask == ke->event || ke->req_flags & KEVENT_REQ_ET) &&
+		       !ke->state;
+	}
+}
+
+/*
+ * Store a report in the ring, from where it is made, interrupts included. Returns false if
+ * that is not possible: then a level watch may be listed as delivered, from where
+ * kevent_look_locked() takes it.
+ */
+static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
+		       u32 amount)
+{
+	enum kevent_mode mode = kevent_mode(ke);
+	u64 kidx = q->ring.kidx;
+
+	if (!kevent_may_wait_for_ring(q) || !kevent_queue_may_hit(q) ||
+	    !kevent_may_hit(ke, mode, mask))
+		return false;
+	/*
+	 * Listed before the entry can be seen: a consumer may take it at once, read part of
+	 * what there is, call, and must then find the watch.
+	 */
+	if (mode == KEVENT_LEVEL && !ke->state)
+		kevent_look_later(ke);
+	if (!kevent_hit_store(q, ke, mask, amount))
+		return false;
+	if (mode == KEVENT_LEVEL)
+		kevent_window(q, KEVENT_WINDOW_HIT_STORED);
+	else if (mode == KEVENT_OTHER)
+		kevent_delivered(ke, 0);
+	if (kevent_sleeps(q) && q->ring.kidx != kidx)
+		kevent_wake_for(ke, KEVENT_OF_RING);
+	return true;
+}
+
+/*
+ * A source reports @mask: it goes to the ring, or the watch to the ready list. The most
+ * frequent hit is in line: that of an edge triggered watch while nobody sleeps. There is
+ * nothing else to do for it.
+ */
+static __always_inline void kevent_report_now(struct kevent_queue *q,
+					      struct kevent *ke, u32 mask,
+					      u32 amount)
+{
+	/* The interest may have changed since the source looked. */
+	mask &= ke->event;
+	if (unlikely(!mask))
+		return;
+	if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
+		   kevent_queue_may_hit(q) &&
+		   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
+		   kevent_hit_store(q, ke, mask, amount)))
+		return;
+	if (q->ring.size && kevent_hit(q, ke, mask, amount))
+		return;
+	if (kevent_is_checked(ke))
+		kevent_look_locked(ke);
+	else
+		kevent_ready_locked(ke, mask);
+}
+
+static __always_inline int __kevent_ready_now(struct kevent *ke, u32 mask,
+					      u32 amount, u32 chain)
+{
+	struct kevent_queue *q = ke->queue;
+
+	/* With PREEMPT_RT no interrupt takes this lock. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		lockdep_assert_irqs_disabled();
+
+	spin_lock(&q->ready_lock);
+	kevent_report_now(q, ke, mask, amount);
+	kevent_unlock_irqoff(q, chain);
+	return 1;
+}
+
+/**
+ * kevent_ready_now - a source reports conditions that hold at this moment
+ * @ke: the watch, of a source with collect() and without count()
+ * @mask: the conditions: all there is to say
+ *
+ * Stores the event in the ring if that can be done at once. Otherwise it is
+ * looked up before it is delivered, if that is the mode of the watch.
+ *
+ * As kevent_ready(), but interrupts are off. Return: 1, as callbacks of wait
+ * queues do.
+ */
+int kevent_ready_now(struct kevent *ke, u32 mask)
+{
+	return __kevent_ready_now(ke, mask, 0, 0);
+}
+
+/**
+ * kevent_ready_amount - kevent_ready_now() with an amount
+ * @ke: the watch
+ * @mask: the conditions
+ * @amount: second word of the entry
+ * @chain: of kevent_chain()
+ *
+ * Return: 1.
+ */
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
+{
+	return __kevent_ready_now(ke, mask, amount, chain);
+}
+
+/**
+ * kevent_ready_irqs_on - kevent_ready_amount() with interrupts on or off
+ * @ke: the watch; it may be dead and detached, as long as RCU keeps it
+ * @mask: the conditions
+ * @amount: second word of the entry
+ */
+void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_report_now(q, ke, mask, amount);
+	kevent_unlock(q, flags);
+}
+
+/**
+ * kevent_offer - kevent_ready_amount() in the place of others
+ * @ke: the watch
+ * @keys: of &kevent.keys, those it must still have
+ * @mask: the conditions; 0: they have to be looked up
+ * @amount: second word of the entry
+ * @chain: of kevent_chain()
+ *
+ * A watch that was modified since the source looked gets nothing.
+ *
+ * Return: true when @ke is sure to report, or to look up, what it was offered: if
+ * it is neither removed nor modified before that. Otherwise others must have it.
+ */
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
+		  u32 chain)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+	bool taken;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	taken = kevent_is_armed(ke) && (ke->keys & keys) == keys;
+	if (taken) {
+		taken = !kevent_is_leaving(ke);
+		mask &= ke->event;
+		kevent_coalesce_stop(q);
+		if (mask)
+			kevent_report_now(q, ke, mask, amount);
+		else
+			kevent_look_locked(ke);
+	}
+	kevent_unlock_chain(q, flags, chain);
+	return taken;
+}
+
+/**
+ * kevent_ready - a source reports
+ * @ke: the watch
+ * @mask: conditions that hold now
+ *
+ * What a disarmed watch reports is kept until it is modified.
+ */
+void kevent_ready(struct kevent *ke, u32 mask)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_ready_locked(ke, mask);
+	kevent_unlock(q, flags);
+}
+
+/*
+ * kevent_unlock() for a source that may report many events in one hard interrupt: those
+ * who poll() the queue, and nothing limits their number, are woken once behind it.
+ */
+static void kevent_unlock_later(struct kevent_queue *q, unsigned long flags)
+	__releases(&q->ready_lock)
+{
+	bool wake = kevent_poll_waits(q);
+
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (wake)
+		irq_work_queue(&q->poll_work);
+}
+
+/**
+ * kevent_look - something has happened to a watch, and collect() knows what
+ * @ke: the watch
+ *
+ * For a source that may report many watches of a queue in one hard interrupt.
+ */
+void kevent_look(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_look_locked(ke);
+	kevent_unlock_later(q, flags);
+}
+
+/**
+ * kevent_look_chain - kevent_look() from a wake-up of a watched file
+ * @ke: the watch
+ * @chain: of kevent_chain()
+ */
+void kevent_look_chain(struct kevent *ke, u32 chain)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_look_locked(ke);
+	kevent_unlock_chain(q, flags, chain);
+}
+
+/**
+ * kevent_broken - the source of a watch cannot deliver any more
+ * @ke: the watch; the entry says it with &kevent_source_ops.error
+ */
+void kevent_broken(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kevent_broken_locked(ke);
+	kevent_unlock(q, flags);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How a source reports
+ *
+ * Any context, hard interrupts included. The source's own lock may be held, and
+ * the lock that makes detach() wait for this callback must be.
+ */
+#ifndef _KEVENT_REPORT_H
+#define _KEVENT_REPORT_H
+
+#include <linux/types.h>
+
+struct kevent;
+
+/* kevent_ready_locked() and its like are in state.h. */
+void kevent_ready(struct kevent *ke, u32 mask);
+void kevent_look(struct kevent *ke);
+void kevent_look_chain(struct kevent *ke, u32 chain);
+void kevent_broken(struct kevent *ke);
+
+/* For conditions of level sources: these can go straight to the ring. */
+int kevent_ready_now(struct kevent *ke, u32 mask);
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain);
+void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
+		  u32 chain);
+
+#endif /* _KEVENT_REPORT_H */

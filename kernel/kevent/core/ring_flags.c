@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KEVENT_RING_MORE: how consumers that only look at memory learn of misses
+ *
+ * A miss is often made where the ring is not: by another process, by an interrupt
+ * of one, on an idle CPU. Then the thread that waited for the ring last stores the
+ * flag, on its way back to user mode; or a worker, if another one is to do that already.
+ */
+
+#include <linux/kthread.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/task_work.h>
+#include <linux/workqueue.h>
+
+#include "ring_flags.h"
+#include "ring_mapping.h"
+#include "testpoint.h"
+
+/* Returns -EFAULT when the ring at @where needs to be faulted in first. */
+static int kevent_more_store(struct kevent_queue *q, struct kring *where)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready) && kevent_ring_here(q))
+		err = kring_set_flags(&q->ring,
+				      q->ring.flags | KEVENT_RING_MORE);
+	*where = q->ring;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return err;
+}
+
+/*
+ * Faults memory in only where that does not wait, as after fork(). Returns what
+ * kring_fault_in_flags() does.
+ */
+static int kevent_more_try(struct kevent_queue *q)
+{
+	struct kring where;
+	int err;
+
+	if (!kevent_more_store(q, &where))
+		return 0;
+	err = kring_fault_in_flags(&where);
+	if (err)
+		return err;
+	kevent_window(q, KEVENT_WINDOW_MORE_FAULT);
+	kevent_more_store(q, &where);
+	return 0;
+}
+
+/*
+ * In the thread that was the consumer, about to return to user mode from any call. The
+ * next miss may queue it again at once: it looks at the ready list only after that.
+ */
+static void kevent_more_work(struct callback_head *work)
+{
+	struct kevent_queue *q = container_of(work, struct kevent_queue,
+					      more_work);
+	unsigned long flags;
+
+	kevent_window(q, KEVENT_WINDOW_MORE_WORK);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	WARN_ON_ONCE(!q->more_queued);
+	q->more_queued = false;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	kevent_more_try(q);
+	kevent_window(q, KEVENT_WINDOW_MORE_DONE);
+	kevent_queue_put(q);
+}
+
+/* The address space of the thread that waited last, with a reference; or NULL */
+static struct mm_struct *kevent_consumer_mm(struct kevent_queue *q)
+{
+	struct task_struct *task;
+	struct mm_struct *mm;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	task = get_pid_task(q->consumer, PIDTYPE_PID);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!task)
+		return NULL;
+	mm = get_task_mm(task);
+	put_task_struct(task);
+	return mm;
+}
+
+/* Returns whether it is to be tried again. */
+static bool kevent_more_in(struct kevent_queue *q, struct mm_struct *mm)
+{
+	int err;
+
+	if (!mm)
+		return false;
+	kthread_use_mm(mm);
+	err = kevent_more_try(q);
+	kthread_unuse_mm(mm);
+	mmput(mm);
+	return err == -EAGAIN;
+}
+
+/* The longest pause between two tries: a user may have many queues. */
+#define KEVENT_MORE_PAUSE	HZ
+
+/*
+ * @more_work is on its way in a thread that may sleep in the kernel for any time, and
+ * another one has waited since, which may look at memory only. One work item of a queue
+ * is enough for any number of threads, and cancelling @more_work would walk all that its
+ * thread has to do, with interrupts off. It waits for nothing that a user can hold up:
+ * while the address space is locked it comes back later, after pauses twice as long.
+ */
+static void kevent_more_worker(struct work_struct *work)
+{
+	struct kevent_queue *q = container_of(work, struct kevent_queue,
+					      more_worker.work);
+
+	if (kevent_more_in(q, kevent_consumer_mm(q))) {
+		q->more_pause = clamp(2 * q->more_pause, 1UL, KEVENT_MORE_PAUSE);
+		/* The reference is for the next time, unless a miss has taken another. */
+		if (queue_delayed_work(system_unbound_wq, &q->more_worker,
+				       q->more_pause))
+			return;
+	} else {
+		q->more_pause = 0;
+	}
+	kevent_queue_put(q);
+}
+
+static void kevent_more_by_worker(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!q->more_worker.work.func)
+		INIT_DELAYED_WORK(&q->more_worker, kevent_more_worker);
+	/* It takes the lock before it drops the reference. */
+	if (queue_delayed_work(system_unbound_wq, &q->more_worker, 0))
+		refcount_inc(&q->refs);
+}
+
+/*
+ * A queue has one piece of work under way at most. It may outlive the queue's file
+ * until the thread returns to user mode, so a thread can keep as many queues as
+ * it had created or waited for: its descriptors limit that.
+ */
+static void kevent_more_later(struct kevent_queue *q)
+{
+	struct task_struct *task;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->more_queued) {
+		kevent_more_by_worker(q);
+		return;
+	}
+	guard(rcu)();
+	task = pid_task(q->consumer, PIDTYPE_PID);
+	if (!task)
+		return;
+	init_task_work(&q->more_work, kevent_more_work);
+	q->more_queued = !task_work_add(task, &q->more_work, TWA_RESUME);
+	if (!q->more_queued)
+		return;
+	q->more_elsewhere = false;
+	refcount_inc(&q->refs);
+}
+
+/**
+ * kevent_more - something has become ready, and no consumer is on its way
+ * @q: the queue
+ *
+ * Says so in the ring. Called for the first watch on the ready list, and does not try
+ * memory that a wake-up has just found away: each fault takes as long as a dozen
+ * stores, with interrupts off. Any context.
+ */
+void kevent_more(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE ||
+	    (q->more_queued && !q->more_elsewhere))
+		return;
+	if (q->ring.away || !kevent_ring_here(q) ||
+	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
+		kevent_more_later(q);
+}
+
+/**
+ * kevent_more_left - a consumer leaves watches on the ready list, or is held up
+ * @q: the queue
+ *
+ * It may have been woken for them. Unless another one is on its way, the ring says that
+ * they are there.
+ */
+void kevent_more_left(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!list_empty(&q->ready) && !q->nr_woken)
+		kevent_more(q);
+}
+
+/**
+ * kevent_pass_on - a consumer does not take what it may have been woken for
+ * @q: the queue
+ *
+ * That is a watch that is listed, or an entry in the ring, which only those can take whose
+ * entries are there.
+ */
+void kevent_pass_on(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->nr_listed)
+		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+	if (kevent_unread(q))
+		kevent_wake(q, KEVENT_OF_RING, 1);
+	kevent_more_left(q);
+}
+
+/**
+ * kevent_wake_left - a process has closed its descriptor, maybe by being killed
+ * @q: the queue
+ *
+ * Several of its threads may have been woken for events that they did not take. Who takes
+ * one that is listed wakes another consumer for the rest. Each entry in the ring has a
+ * consumer, as far as some sleep. Process context, no locks held.
+ */
+void kevent_wake_left(struct kevent_queue *q)
+{
+	unsigned long flags;
+	u64 unread;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	/* Programs take entries without a call. */
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	kevent_pass_on(q);
+	unread = kevent_unread(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (unread > 1)
+		kevent_wake_others(q, unread - 1);
+}
+
+/**
+ * kevent_ring_fault_in - make user memory writable
+ * @q: the queue
+ * @to: its ring, or a buffer
+ *
+ * Called without any lock, since the fault may never end. Before it, wakes a
+ * consumer for what is ready. Return: 0, -EFAULT, -EINTR on a fatal signal.
+ */
+int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
+{
+	struct kring where;
+	unsigned long flags;
+	bool here;
+	int err;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready)) {
+		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY, 1);
+		kevent_more_left(q);
+	}
+	here = !to->user || kevent_ring_here(q);
+	where = *to;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!here)
+		return -EFAULT;
+	kevent_window(q, KEVENT_WINDOW_FAULT);
+	err = kring_fault_in(&where);
+	kevent_window(q, KEVENT_WINDOW_FAULTED);
+	return err;
+}
+
+/**
+ * kevent_retry_flags - store the flags of the ring, which faulted
+ * @q: the queue
+ *
+ * Process context, no locks held.
+ */
+void kevent_retry_flags(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	if (kevent_ring_fault_in(q, &q->ring))
+		return;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_set_flags(&q->ring,
+				(q->ring.flags & KEVENT_RING_BROKEN) |
+				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/**
+ * kevent_follow - the current thread waits for the ring
+ * @q: the queue
+ *
+ * Return: for put_pid() without the lock: the thread that waited last, or NULL.
+ */
+struct pid *kevent_follow(struct kevent_queue *q)
+{
+	struct pid *last = q->consumer;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (last == task_pid(current))
+		return NULL;
+	q->consumer = get_pid(task_pid(current));
+	q->more_elsewhere = true;
+	return last;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * KEVENT_RING_MORE: how consumers that only look at memory learn of misses
+ */
+#ifndef _KEVENT_RING_FLAGS_H
+#define _KEVENT_RING_FLAGS_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "queue.h"
+
+struct kring;
+struct pid;
+
+void kevent_more(struct kevent_queue *q);
+void kevent_more_left(struct kevent_queue *q);
+void kevent_pass_on(struct kevent_queue *q);
+void kevent_wake_left(struct kevent_queue *q);
+int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
+void kevent_retry_flags(struct kevent_queue *q);
+struct pid *kevent_follow(struct kevent_queue *q);
+
+/*
+ * A watch was put on the ready list. If it is the only one and no consumer is on its way,
+ * the ring says that there is more.
+ */
+static __always_inline void kevent_more_listed(struct kevent_queue *q)
+{
+	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken &&
+	    !atomic_read(&q->busy.spinning))
+		kevent_more(q);
+}
+
+#endif /* _KEVENT_RING_FLAGS_H */

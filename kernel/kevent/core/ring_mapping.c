@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the ring is: in the address space of its creator and of others
+ */
+
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "quota.h"
+#include "ring_mapping.h"
+
+/* Address spaces that attach one ring, besides the creator's */
+#define KEVENT_MAX_MAPPINGS	64
+
+/**
+ * struct kevent_mapping - where an address space other than the creator's has
+ *			   the ring
+ * @list:	R: on &kevent_queue.mappings
+ * @mm:		I: a pointer to compare, held by mmgrab()
+ * @user:	R: the ring there
+ *
+ * Charged with KEVENT_MAPPING_BYTES. One of a process that has ended stays until the
+ * next process attaches the ring.
+ */
+struct kevent_mapping {
+	struct list_head		list;
+	struct mm_struct		*mm;
+	struct kevent_ring __user	*user;
+};
+
+#define KEVENT_MAPPING_BYTES	(KEVENT_MM_BYTES + sizeof(struct kevent_mapping))
+
+static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
+						  struct mm_struct *mm)
+{
+	struct kevent_mapping *map;
+
+	list_for_each_entry(map, &q->mappings, list)
+		if (map->mm == mm)
+			return map;
+	return NULL;
+}
+
+/**
+ * kevent_ring_elsewhere - kevent_ring_here() where it has to be searched for
+ * @q: the queue
+ *
+ * Return: as kevent_ring_here().
+ */
+bool kevent_ring_elsewhere(struct kevent_queue *q)
+{
+	struct kevent_ring __user *user = q->home;
+	struct kevent_mapping *map;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->mm != current->mm) {
+		map = kevent_mapping_find(q, current->mm);
+		user = map ? map->user : NULL;
+	}
+	if (!user)
+		return false;
+	kring_move(&q->ring, user);
+	/* Where it is broken wake-ups keep away, see kevent_queue_may_hit(). */
+	if (!(q->ring.flags & KEVENT_RING_BROKEN))
+		WRITE_ONCE(q->ring_mm, current->mm);
+	return true;
+}
+
+/* Take mappings of address spaces off the list that nobody runs in any more. */
+static u32 kevent_mappings_prune(struct kevent_queue *q, struct list_head *gone)
+{
+	struct kevent_mapping *map, *next;
+	u32 nr = 0;
+
+	list_for_each_entry_safe(map, next, &q->mappings, list) {
+		if (atomic_read(&map->mm->mm_users))
+			nr++;
+		else
+			list_move(&map->list, gone);
+	}
+	return nr;
+}
+
+static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
+{
+	struct kevent_mapping *map, *next;
+
+	list_for_each_entry_safe(map, next, gone, list) {
+		mmdrop(map->mm);
+		kfree(map);
+		kevent_uncharge(q->owner, KEVENT_MAPPING_BYTES);
+	}
+}
+
+/* Note that current->mm has the ring at @user, if the header says so. */
+static int kevent_mapping_enter(struct kevent_queue *q,
+				struct kevent_ring __user *user,
+				struct kevent_mapping **new, u32 others)
+{
+	struct kevent_mapping *map;
+	int err;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	/* It may be gone, or the ring be somewhere else there. */
+	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
+	map = kevent_mapping_find(q, current->mm);
+	err = kring_check_copy(&q->ring, user);
+	if (err)
+		return err;
+	if (q->mm == current->mm) {
+		q->home = user;
+	} else if (map) {
+		map->user = user;
+	} else if (others >= KEVENT_MAX_MAPPINGS) {
+		err = -ENOSPC;
+	} else {
+		(*new)->user = user;
+		list_add(&(*new)->list, &q->mappings);
+		*new = NULL;
+	}
+	return err;
+}
+
+static struct kevent_mapping *kevent_mapping_alloc(struct kevent_queue *q)
+{
+	struct kevent_mapping *map;
+
+	if (!kevent_charge(q->owner, KEVENT_MAPPING_BYTES))
+		return ERR_PTR(-ENOSPC);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map) {
+		kevent_uncharge(q->owner, KEVENT_MAPPING_BYTES);
+		return ERR_PTR(-ENOMEM);
+	}
+	map->mm = current->mm;
+	mmgrab(map->mm);
+	INIT_LIST_HEAD(&map->list);
+	return map;
+}
+
+/**
+ * kevent_ring_attach - let the ring be where the caller has it mapped
+ * @q: the queue
+ * @ring: has the address and size of the mapping
+ *
+ * An address space that has the ring already moves it.
+ *
+ * Return: 0, -EINVAL when the header there is not that of the ring, -EFAULT,
+ * -ENOSPC for too many address spaces, -ENOMEM, -EINTR on a fatal signal.
+ */
+int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
+{
+	struct kevent_mapping *new = kevent_mapping_alloc(q);
+	unsigned long flags;
+	LIST_HEAD(gone);
+	u32 tries = 0;
+	int err;
+
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	do {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		err = kevent_mapping_enter(q, ring->user, &new,
+					   kevent_mappings_prune(q, &gone));
+		spin_unlock_irqrestore(&q->ready_lock, flags);
+		if (err == -EFAULT && ++tries < KRING_FAULT_TRIES)
+			err = kring_fault_in(ring) ?: -EAGAIN;
+		cond_resched();
+	} while (err == -EAGAIN);
+	if (new)
+		list_add(&new->list, &gone);
+	kevent_mappings_drop(q, &gone);
+	return err;
+}
+
+/**
+ * kevent_ring_spaces - in how many address spaces of living processes is the ring?
+ * @q: the queue
+ */
+u32 kevent_ring_spaces(const struct kevent_queue *q)
+{
+	u32 nr = q->home && atomic_read(&q->mm->mm_users);
+	const struct kevent_mapping *map;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	/* Those of processes that have ended stay until the next ATTACH. */
+	list_for_each_entry(map, &q->mappings, list)
+		nr += atomic_read(&map->mm->mm_users) > 0;
+	return nr;
+}
+
+/**
+ * kevent_mappings_free - forget all mappings
+ * @q: the queue, whose file is gone
+ */
+void kevent_mappings_free(struct kevent_queue *q)
+{
+	unsigned long flags;
+	LIST_HEAD(gone);
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	list_splice_init(&q->mappings, &gone);
+	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	kevent_mappings_drop(q, &gone);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a source does, and the table of sources
+ */
+#ifndef _KEVENT_SOURCE_OPS_H
+#define _KEVENT_SOURCE_OPS_H
+
+#include <linux/err.h>
+#include <linux/nospec.h>
+#include <linux/slab.h>
+#include <linux/types.h>
+#include <linux/ukevent.h>
+
+#include "types.h"
+
+struct kevent_queue;
+
+/* After the last type. A new source is declared below, and put into table.c. */
+#define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
+
+/**
+ * struct kevent_source_ops - what a source does
+ * @name:	in fdinfo
+ * @file:	the id is a file descriptor, and the structure of its watches begins
+ *		with a &struct kevent_file; otherwise with a &struct kevent_keyed
+ * @mergeable:	an unread entry that says as much makes another one redundant
+ * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
+ *		collect(), and reported again while it holds
+ * @plain:	mergeable and level, and an entry is what collect() sees and an amount: there
+ *		is no fill(), delivered() or count()
+ * @flags:	request flags above 0xff that it knows
+ * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
+ *		collect() and mark()
+ * @error:	-errno in the entry of a broken watch; 0: -EIDRM
+ * @size:	of the structure of its watches
+ * @align:	of that structure, 0: as the compiler wants it
+ * @pins:	bytes of other objects that each watch keeps: charged with it
+ * @room:	bytes that mark() takes with each mark; 0: none
+ * @check:	pure validation of a request. Called unlocked. 0 or -errno
+ * @key:	the id by which a watch is found; only for sources without a file.
+ *		Unlocked; other watches of the source may not have this id. Optional:
+ *		the id of the request
+ * @find:	the watch that a request means, of those of a descriptor of @file, or NULL;
+ *		under RCU. For a source of which a descriptor can have thousands of
+ *		watches, each a &struct kevent_shared: they are not looked for on the
+ *		list of the file. Optional: there is one for each queue and descriptor
+ * @attach:	call kevent_file_link() or kevent_key_link(), and arm the watch, which is
+ *		busy; kevent_ready() may be called from then on. May sleep. Returns the conditions
+ *		that hold already, or -errno; detach() is called in either case
+ * @detach:	disarm; on return no callback runs or will run, except under RCU
+ *		one that expects a dead watch. Called in process context, with
+ *		the watched object pinned and after kevent_unlink(); takes no
+ *		lock that is held across a ->poll() or a fault. Called once,
+ *		after attach() has returned
+ * @destroy:	free what attach() allocated. Optional
+ * @modified:	events and flags of the watch have changed to what the request
+ *		says; under ready_lock. May drop what is not delivered yet, by
+ *		kevent_forget(). Optional. With @level it is for other events only
+ * @modify_done: watches of @file have been modified, unlocked, and MODIFY returns
+ *		after this; they may be gone. May sleep. Optional, for sources
+ *		with a file and without rearm()
+ * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what was
+ *		reported to it in the place of others, and it does not want any
+ *		more, is for them. It may be dead since. Under RCU, with the
+ *		watched object pinned. Optional, for sources without rearm()
+ * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
+ *		anew: like attach() it may sleep and returns the conditions that
+ *		hold, or -errno, and the watch is not changed. detach() may
+ *		be called at the same time, once the watch is dead. Optional
+ * @may_change:	may the current task modify, remove or mark the watch, or only
+ *		take its events? Under ready_lock. Optional: all who have the
+ *		queue may
+ * @cancel:	REMOVE of a watch that is not dead, under ready_lock. Instead of being
+ *		removed, it reports that it is over. 0 or -errno. Optional, for sources
+ *		without a file
+ * @collect:	the conditions that hold now, 0 when there is nothing to report.
+ *		Either the watch is busy and held, and the call may sleep. Or it
+ *		is @atomic: under ready_lock, for a watch that is not dead;
+ *		-EAGAIN when it takes a lock or sleep. Optional: what happened is
+ *		only known from kevent_ready() and attach(), and kept until it is
+ *		delivered
+ * @count:	occurrences not yet delivered; under ready_lock. For sources that
+ *		keep each one. Optional: one, while the watch is on the ready
+ *		list
+ * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
+ *		an entry; under ready_lock, any context. When there is none,
+ *		something the watch says of itself. Optional
+ * @amount:	the second word of the result, for conditions that hold; under ready_lock,
+ *		any context. Optional, for sources that say no more of an occurrence. With
+ *		@fill it is not called
+ * @delivered:	the entry made by fill() of the oldest occurrence has reached
+ *		user memory; under ready_lock. Optional
+ * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
+ *		&kevent.ready. Takes *room, of @room bytes, if it needs that;
+ *		without any it returns -ENOBUFS and is called again. 0 or -errno.
+ *		Optional: sources with collect() are asked, others report what
+ *		@marks allows
+ */
+struct kevent_source_ops {
+	const char		*name;
+	bool			file;
+	bool			mergeable;
+	bool			level;
+	bool			plain;
+	u32			flags;
+	u32			marks;
+	int			error;
+	u32			size;
+	u32			align;
+	u32			pins;
+	u32			room;
+	int (*check)(const struct ukevent *uk, struct file *file);
+	u64 (*key)(const struct ukevent *uk);
+	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
+			       const struct file *file);
+	int (*attach)(struct kevent *ke, const struct ukevent *uk,
+		      struct file *file);
+	void (*detach)(struct kevent *ke);
+	void (*destroy)(struct kevent *ke);
+	void (*modified)(struct kevent *ke, const struct ukevent *uk);
+	void (*modify_done)(struct kevent_queue *q, struct file *file);
+	void (*hand_on)(struct kevent *ke);
+	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
+	bool (*may_change)(const struct kevent *ke);
+	int (*cancel)(struct kevent *ke);
+	int (*collect)(struct kevent *ke, bool atomic);
+	u32 (*count)(struct kevent *ke);
+	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
+	u32 (*amount)(struct kevent *ke, u32 ready);
+	void (*delivered)(struct kevent *ke);
+	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);
+};
+
+extern const struct kevent_source_ops kevent_socket_ops;
+extern const struct kevent_source_ops kevent_inode_ops;
+extern const struct kevent_source_ops kevent_timer_ops;
+extern const struct kevent_source_ops kevent_poll_ops;
+extern const struct kevent_source_ops kevent_pipe_ops;
+extern const struct kevent_source_ops kevent_signal_ops;
+extern const struct kevent_source_ops kevent_posix_timer_ops;
+extern const struct kevent_source_ops kevent_user_ops;
+extern const struct kevent_source_ops kevent_proc_ops;
+extern const struct kevent_source_ops kevent_futex_ops;
+extern const struct kevent_source_ops kevent_aio_ops;
+extern const struct kevent_source_ops kevent_bound_ops;
+
+/* table.c: by type; NULL when this kernel has no source for it */
+extern const struct kevent_source_ops *const kevent_sources[];
+extern struct kmem_cache *kevent_caches[];
+extern u32 kevent_sizes[];
+extern u32 kevent_costs[];
+void kevent_sources_init(void);
+
+/* sources/timer.c: the queue's file is gone, and its watches are */
+#ifdef CONFIG_KEVENT_TIMER
+void kevent_timers_stop(struct kevent_queue *q);
+#else
+static inline void kevent_timers_stop(struct kevent_queue *q) {}
+#endif
+
+/* The source of a watch */
+static inline const struct kevent_source_ops *
+kevent_source_of(const struct kevent *ke)
+{
+	return kevent_sources[ke->type];
+}
+
+/* A watch that may share its place on the list of its file, or NULL for others */
+static inline struct kevent_shared *kevent_shared(struct kevent_file *kf)
+{
+	return kevent_source_of(&kf->ke)->find ?
+	       container_of(kf, struct kevent_shared, kf) : NULL;
+}
+
+/**
+ * kevent_source - the source of a type
+ * @type: KEVENT_SOCKET and its like; anything a caller may have written
+ *
+ * Return: its operations, ERR_PTR(-EINVAL) when there is no such type,
+ * ERR_PTR(-ENOSYS) when this kernel has no source for it.
+ */
+static inline const struct kevent_source_ops *kevent_source(u32 type)
+{
+	const struct kevent_source_ops *ops;
+
+	if (type >= KEVENT_NR_TYPES)
+		return ERR_PTR(-EINVAL);
+	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
+	return ops ?: ERR_PTR(-ENOSYS);
+}
+
+/* Where watches of a valid type are from */
+static inline struct kmem_cache *kevent_cache(u32 type)
+{
+	return kevent_caches[type];
+}
+
+/* Bytes that a watch of a valid type takes */
+static inline u32 kevent_size(u32 type)
+{
+	return kevent_sizes[type];
+}
+
+/* Bytes that a watch of a valid type is charged to its owner with */
+static inline u32 kevent_cost(u32 type)
+{
+	return kevent_costs[type];
+}
+
+/* Is what a watch reports a condition that holds, and looked up again? */
+static inline bool kevent_is_checked(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->level &&
+	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
+	       KEVENT_REQ_ET;
+}
+
+#endif /* _KEVENT_SOURCE_OPS_H */

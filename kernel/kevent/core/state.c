@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The state of a watch
+ *
+ * All bits are written under ready_lock, by this file and state.h. They come
+ * in groups:
+ *
+ *	life		NEW, DEAD, SPENT, DETACHED
+ *	place		LISTED, QUIET
+ *	task		BUSY, FIRED, STALE
+ *	owed		VERIFY
+ *	condition	DISARMED, BROKEN
+ *	mode		AWAKE
+ *
+ * These are the legal states. AWAKE may be added to all, BROKEN to all but
+ * "delivered", and a bit in brackets may be there or not.
+ *
+ *	state		bits
+ *	idle		none
+ *	attaching	NEW BUSY (FIRED) (STALE) (VERIFY) (DISARMED)
+ *	ready		LISTED (VERIFY) (FIRED)
+ *	delivered	LISTED QUIET VERIFY
+ *	taken		BUSY (FIRED) (STALE) (VERIFY) (DISARMED)
+ *	disarmed	DISARMED (FIRED) (VERIFY)
+ *	dead		DEAD (SPENT) (NEW) (BUSY) (DETACHED) and what was left
+ *
+ * "ready": a consumer was woken, or has moved the watch here to deliver it.
+ * "delivered": a level watch waits for its next look, on the level list or,
+ * when a consumer has had no room for it yet, on the ready list. FIRED of a
+ * ready watch: after delivery it must be looked at again.
+ *
+ * Who moves a watch from where to where:
+ *
+ *	-> attaching		ADD: kevent_state_new()
+ *	attaching -> idle, ready, disarmed
+ *				ADD: kevent_attach_quiet(), kevent_attach_done(),
+ *				kevent_report()
+ *	attaching -> taken	ADD hands its event back: kevent_hand_out()
+ *	idle, delivered -> ready
+ *				a source: kevent_ready_locked(), kevent_look_locked(),
+ *				kevent_broken_locked(). MODIFY, READY: kevent_report()
+ *	idle, delivered -> delivered
+ *				a source, by a hit: kevent_look_later()
+ *	ready -> idle, delivered, disarmed, ready
+ *				a consumer has the event: kevent_delivered(),
+ *				kevent_look_later()
+ *	ready, delivered -> idle
+ *				a look under the lock found nothing: kevent_looked().
+ *				A source: kevent_forget()
+ *	ready, delivered -> taken
+ *				a look needs more than the lock: kevent_take().
+ *				MODIFY arms anew: kevent_take_to_arm(), from idle, too
+ *	taken -> idle, ready, disarmed, delivered
+ *				kevent_put_back(), kevent_take_back(), kevent_rearmed()
+ *	any but dead -> disarmed	MODIFY: kevent_arm(), kevent_restart()
+ *	any but dead -> dead	kevent_kill()
+ *
+ * What happens to a watch that is attaching, taken or disarmed is remembered by
+ * FIRED, VERIFY, BROKEN and &kevent.ready.
+ */
+
+#include <linux/bug.h>
+#include <trace/events/kevent.h>
+
+#include "ring_flags.h"
+#include "state.h"
+#include "wake_coalesce.h"
+#include "wakeup_source.h"
+
+#ifdef CONFIG_KEVENT_DEBUG
+
+static const struct {
+	u16	bits;
+	u16	more;
+} kevent_states[] = {
+	{ 0, KE_BROKEN },
+	{ KE_NEW | KE_BUSY,
+	  KE_FIRED | KE_STALE | KE_VERIFY | KE_DISARMED | KE_BROKEN },
+	{ KE_LISTED, KE_VERIFY | KE_FIRED | KE_BROKEN },
+	{ KE_DELIVERED, 0 },
+	{ KE_BUSY, KE_FIRED | KE_STALE | KE_VERIFY | KE_DISARMED | KE_BROKEN },
+	{ KE_DISARMED, KE_FIRED | KE_VERIFY | KE_BROKEN },
+	{ KE_DEAD, (u16)~(KE_LISTED | KE_QUIET) },
+};
+
+/**
+ * kevent_state_check - warn when the state of a watch is not legal
+ * @ke: the watch; under ready_lock
+ */
+void kevent_state_check(const struct kevent *ke)
+{
+	u16 state = ke->state & ~KE_AWAKE;
+	unsigned int i;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	for (i = 0; i < ARRAY_SIZE(kevent_states); i++)
+		if ((state & kevent_states[i].bits) == kevent_states[i].bits &&
+		    !(state & ~(kevent_states[i].bits |
+				kevent_states[i].more)))
+			return;
+	WARN_ONCE(1, "kevent: illegal state %x of type %u", ke->state,
+		  ke->type);
+}
+
+#endif /* CONFIG_KEVENT_DEBUG */
+
+/**
+ * kevent_state_word - the state of a watch, for people
+ * @ke: the watch, alive; under ready_lock
+ *
+ * Return: a word that "Seeing queues" in kevent.rst explains.
+ */
+const char *kevent_state_word(const struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DISARMED)
+		return "disabled";
+	if (ke->state & KE_BUSY)
+		return "busy";
+	if (ke->state & KE_LISTED)
+		return ke->state & KE_QUIET ? "delivered" : "queued";
+	return ke->state & KE_BROKEN ? "broken" : "idle";
+}
+
+/* Life */
+
+/**
+ * kevent_attach_done - attach() of a watch has returned
+ * @ke: the watch, not dead
+ *
+ * Return: true when something has happened since: kevent_report() must follow.
+ */
+bool kevent_attach_done(struct kevent *ke)
+{
+	bool fired = ke->state & KE_FIRED;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
+	if (!fired)
+		kevent_state_check(ke);
+	return fired;
+}
+
+/**
+ * kevent_spend - a watch is about to be killed because it was delivered
+ * @ke: the watch
+ */
+void kevent_spend(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state |= KE_SPENT;
+}
+
+/**
+ * kevent_hand_over - step 3 of the removal of a watch, see kevent.h
+ * @ke: the watch, dead and detached
+ *
+ * Return: true when a busy task frees it.
+ */
+bool kevent_hand_over(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+	bool busy;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	ke->state |= KE_DETACHED;
+	busy = ke->state & KE_BUSY;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return busy;
+}
+
+/* What happens to a watch */
+
+/* Put it on the ready list once, and wake a consumer if it was not there. */
+static void kevent_enqueue(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (kevent_is_announced(ke))
+		return;
+	if (unlikely(kevent_is_awake(ke)))
+		kevent_stay_awake(q);
+	if (ke->state & KE_LISTED)
+		list_move_tail(&ke->link, &q->ready);
+	else
+		kevent_list_add(ke, &q->ready);
+	ke->state |= KE_LISTED;
+	ke->state &= ~KE_QUIET;
+	q->misses++;
+	trace_kevent_ready(ke, ke->ready, 1, false);
+	if (kevent_sleeps(q)) {
+		if (kevent_coalesce_holds(ke))
+			return;
+		kevent_wake_for(ke, KEVENT_ANY);
+	}
+	kevent_more_listed(q);
+}
+
+/* There is something to report. */
+static void kevent_happened(struct kevent *ke)
+{
+	if (ke->state & (KE_BUSY | KE_DISARMED))
+		ke->state |= KE_FIRED;
+	else
+		kevent_enqueue(ke);
+	kevent_state_check(ke);
+}
+
+/**
+ * kevent_report - there is something to report, or to find out
+ * @ke: the watch
+ */
+void kevent_report(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (kevent_is_checked(ke) ||
+	    (kevent_source_of(ke)->collect && !ke->ready))
+		ke->state |= KE_VERIFY;
+	kevent_happened(ke);
+}
+
+/**
+ * kevent_ready_locked - kevent_ready() for a source that has state of its own
+ * @ke: the watch
+ * @mask: conditions that hold now
+ *
+ * The caller has taken ready_lock and releases it with kevent_unlock().
+ */
+void kevent_ready_locked(struct kevent *ke, u32 mask)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	/* The interest may have changed since the source looked. */
+	mask &= ke->event;
+	if (ke->state & KE_DEAD || !mask)
+		return;
+	ke->ready |= mask;
+	kevent_happened(ke);
+}
+
+/**
+ * kevent_look_locked - kevent_look() under ready_lock
+ * @ke: the watch
+ */
+void kevent_look_locked(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return;
+	ke->state |= KE_VERIFY;
+	kevent_happened(ke);
+}
+
+/**
+ * kevent_broken_locked - kevent_broken() under ready_lock
+ * @ke: the watch
+ */
+void kevent_broken_locked(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return;
+	/* First: on the level list nothing is broken. */
+	kevent_happened(ke);
+	ke->state |= KE_BROKEN;
+}
+
+/**
+ * kevent_forget - drop what is not delivered yet
+ * @ke: the watch; under ready_lock
+ *
+ * What a task that is busy with it has found does not count either.
+ */
+void kevent_forget(struct kevent *ke)
+{
+	kevent_dequeue(ke);
+	ke->ready = 0;
+	ke->state &= ~(KE_FIRED | KE_VERIFY | KE_BROKEN);
+	if (!(ke->state & KE_BUSY))
+		return;
+	ke->state |= KE_STALE;
+	if (kevent_source_of(ke)->collect)
+		ke->state |= KE_VERIFY;
+}
+
+/**
+ * kevent_count - occurrences that are not delivered yet
+ * @ke: the watch
+ *
+ * Return: 0 for a source that does not keep each one.
+ */
+u32 kevent_count(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	return ops->count ? ops->count(ke) : 0;
+}
+
+/* Delivery disarms the watch. MODIFY reports what is left. */
+static void kevent_dispatched(struct kevent *ke)
+{
+	bool left = kevent_count(ke) ||
+		    (ke->ready && !kevent_source_of(ke)->collect);
+
+	ke->state |= KE_DISARMED;
+	if (left)
+		ke->state |= KE_FIRED;
+	else
+		ke->state &= ~KE_FIRED;
+	kevent_state_check(ke);
+}
+
+/**
+ * kevent_delivered - user memory has the event of a watch
+ * @ke: the watch; its ready conditions are those not yet delivered
+ * @nr: how many of its occurrences; 0: what there was repeats an unread entry
+ *
+ * Decides what follows in the mode of the watch, except %KEVENT_REQ_ONESHOT.
+ */
+void kevent_delivered(struct kevent *ke, u32 nr)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kevent_dequeue(ke);
+	while (nr-- && ops->delivered)
+		ops->delivered(ke);
+	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
+		kevent_dispatched(ke);
+		return;
+	}
+	if (kevent_is_level(ke)) {
+		kevent_look_later(ke);
+	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
+		ke->state &= ~KE_FIRED;
+		if (!ke->ready && ops->collect)
+			ke->state |= KE_VERIFY;
+		kevent_enqueue(ke);
+	}
+	kevent_state_check(ke);
+}
+
+/* Tasks that work on a watch without the lock */
+
+/**
+ * kevent_take - a consumer is about to look at a watch without the lock
+ * @ke: the watch, on the ready list
+ *
+ * kevent_put_back() must follow.
+ */
+void kevent_take(struct kevent *ke)
+{
+	kevent_dequeue(ke);
+	ke->queue->nr_taken++;
+	ke->ready = 0;
+	ke->state &= ~(KE_VERIFY | KE_FIRED);
+	ke->state |= KE_BUSY;
+	kevent_state_check(ke);
+}
+
+/**
+ * kevent_put_back - a consumer has looked at a watch that it took
+ * @ke: the watch
+ * @mask: conditions that hold
+ *
+ * Puts a watch that is ready in front, since the consumer delivers it next. The
+ * conditions that its source reported since are in @ke->ready. FIRED stays for
+ * what the source could not name, and causes another look after delivery.
+ *
+ * Return: true when the watch is dead and the caller must free it.
+ */
+bool kevent_put_back(struct kevent *ke, u32 mask)
+{
+	struct kevent_queue *q = ke->queue;
+	u16 state = ke->state;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	q->nr_taken--;
+	ke->state &= ~KE_BUSY;
+	if (state & KE_DEAD)
+		return state & KE_DETACHED;
+	ke->state &= ~(KE_FIRED | KE_STALE);
+	if (state & KE_DISARMED)
+		return false;
+	if (mask && !(state & KE_STALE)) {
+		ke->ready |= mask;
+		if (kevent_must_verify(ke))
+			ke->state |= state & KE_FIRED;
+		ke->state &= ~KE_VERIFY;
+		ke->state |= KE_LISTED;
+		list_add(&ke->link, &q->ready);
+		WRITE_ONCE(q->nr_listed, q->nr_listed + 1);
+		/* Those that were woken while it was busy have found nothing. */
+		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
+			kevent_wake_for(ke, KEVENT_ANY);
+	} else if (state & (KE_FIRED | KE_STALE)) {
+		kevent_enqueue(ke);
+	}
+	kevent_state_check(ke);
+	return false;
+}
+
+/**
+ * kevent_hand_out - ADD hands the event of a watch back to its caller
+ * @ke: the watch; attach() has returned
+ *
+ * kevent_take_back() must follow, unless the watch dies.
+ */
+void kevent_hand_out(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->reported = ke->ready;
+	ke->ready = 0;
+	ke->state &= ~KE_NEW;
+	if (!(ke->state & KE_VERIFY))
+		ke->state &= ~KE_FIRED;
+	kevent_state_check(ke);
+}
+
+/**
+ * kevent_take_back - the caller of ADD has the event, or has not
+ * @ke: the watch, not dead
+ * @copied: which of the two
+ *
+ * Return: true when the event is delivered; otherwise it is queued.
+ */
+bool kevent_take_back(struct kevent *ke, bool copied)
+{
+	bool stale = ke->state & KE_STALE;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_BUSY | KE_STALE);
+	if (copied && !stale) {
+		if (kevent_is_awake(ke))
+			kevent_awake_delivered(ke->queue);
+		kevent_delivered(ke, 1);
+		return true;
+	}
+	ke->state &= ~KE_FIRED;
+	if (kevent_source_of(ke)->collect)
+		ke->state |= KE_VERIFY;
+	else
+		ke->ready |= ke->reported & ke->event;
+	kevent_report(ke);
+	return false;
+}
+
+/**
+ * kevent_take_to_arm - a source is about to arm a watch anew, and may sleep
+ * @ke: the watch
+ *
+ * kevent_rearmed() must follow, unless the watch dies. Return: 0, -EBUSY.
+ */
+int kevent_take_to_arm(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_BUSY)
+		return -EBUSY;
+	if (ke->state & KE_LISTED) {
+		kevent_dequeue(ke);
+		ke->state |= KE_FIRED;
+	}
+	ke->state |= KE_BUSY;
+	kevent_state_check(ke);
+	return 0;
+}
+
+/**
+ * kevent_rearmed - a source has armed a watch anew, or has failed to
+ * @ke: the watch, not dead
+ * @mask: conditions that hold already, or -errno
+ *
+ * Without an error kevent_restart() must follow.
+ */
+void kevent_rearmed(struct kevent *ke, int mask)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_BUSY | KE_STALE);
+	if (mask > 0) {
+		ke->ready |= mask;
+		ke->state |= KE_FIRED;
+	}
+	if (mask >= 0 || !(ke->state & KE_FIRED))
+		return;
+	ke->state &= ~KE_FIRED;
+	kevent_report(ke);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The state of a watch: what is read, and what hot paths write
+ *
+ * The legal states, and who moves a watch between them, are explained in
+ * state.c. No other file writes &kevent.state.
+ */
+#ifndef _KEVENT_STATE_H
+#define _KEVENT_STATE_H
+
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/lockdep.h>
+
+#include "queue.h"
+#include "source_ops.h"
+
+/**
+ * enum kevent_state - bits of &struct kevent.state
+ * @KE_NEW:	life: being attached to its source
+ * @KE_DEAD:	life: removed, nothing is delivered any more
+ * @KE_SPENT:	life: dead because it was delivered
+ * @KE_DETACHED: life: dead, and detached from its source
+ * @KE_LISTED:	place: on &kevent_queue.ready or &kevent_queue.level
+ * @KE_QUIET:	place: listed, and nobody was woken for it
+ * @KE_BUSY:	task: one works on it without a lock
+ * @KE_FIRED:	task: something happened while it was busy, or disarmed
+ * @KE_STALE:	task: it was modified while it was busy
+ * @KE_VERIFY:	owed: a look at its condition, before delivery
+ * @KE_DISARMED: condition: nothing is delivered until it is modified
+ * @KE_BROKEN:	condition: its source cannot deliver any more
+ * @KE_AWAKE:	mode: its events keep the system awake. With it a watch is never
+ *		idle, as hits want it, so its events go through the ready list
+ */
+enum kevent_state {
+	KE_NEW		= BIT(0),
+	KE_DEAD		= BIT(1),
+	KE_SPENT	= BIT(2),
+	KE_DETACHED	= BIT(3),
+	KE_LISTED	= BIT(4),
+	KE_QUIET	= BIT(5),
+	KE_BUSY		= BIT(6),
+	KE_FIRED	= BIT(7),
+	KE_STALE	= BIT(8),
+	KE_VERIFY	= BIT(9),
+	KE_DISARMED	= BIT(10),
+	KE_BROKEN	= BIT(11),
+	KE_AWAKE	= BIT(12),
+};
+
+/* A level watch that was delivered and waits for its next look */
+#define KE_DELIVERED	(KE_LISTED | KE_QUIET | KE_VERIFY)
+
+#ifdef CONFIG_KEVENT_DEBUG
+void kevent_state_check(const struct kevent *ke);
+#else
+static inline void kevent_state_check(const struct kevent *ke) {}
+#endif
+
+/* What the state says. Without ready_lock the answer may be old. */
+
+/*
+ * The state is written under ready_lock, often bit by bit, by plain stores to an
+ * aligned word. Readers without the lock are ready for any of these values: they look
+ * again under it, or a wrong answer costs them a turn.
+ */
+static inline u16 kevent_peek_state(const struct kevent *ke)
+{
+	/* Plain stores, see above */
+	return data_race(READ_ONCE(ke->state));
+}
+
+static inline bool kevent_is_dead(const struct kevent *ke)
+{
+	return kevent_peek_state(ke) & KE_DEAD;
+}
+
+static inline bool kevent_is_spent(const struct kevent *ke)
+{
+	return kevent_peek_state(ke) & KE_SPENT;
+}
+
+static inline bool kevent_is_disarmed(const struct kevent *ke)
+{
+	return kevent_peek_state(ke) & KE_DISARMED;
+}
+
+/* May it be delivered? */
+static inline bool kevent_is_armed(const struct kevent *ke)
+{
+	return !(kevent_peek_state(ke) & (KE_DEAD | KE_DISARMED));
+}
+
+static inline bool kevent_is_broken(const struct kevent *ke)
+{
+	return kevent_peek_state(ke) & KE_BROKEN;
+}
+
+static inline bool kevent_is_busy(const struct kevent *ke)
+{
+	return kevent_peek_state(ke) & KE_BUSY;
+}
+
+/* Is it on no list, is no task busy with it, and may it be delivered? */
+static inline bool kevent_is_at_rest(const struct kevent *ke)
+{
+	return !(ke->state & (KE_LISTED | KE_BUSY | KE_DISARMED | KE_BROKEN));
+}
+
+static inline bool kevent_is_listed(const struct kevent *ke)
+{
+	return ke->state & KE_LISTED;
+}
+
+/* Do its events keep the system awake? */
+static inline bool kevent_is_awake(const struct kevent *ke)
+{
+	return ke->state & KE_AWAKE;
+}
+
+/* Its request flags, those above 0xff too */
+static inline u32 kevent_req_flags(const struct kevent *ke)
+{
+	return ke->req_flags |
+	       (kevent_is_awake(ke) ? KEVENT_REQ_STAY_AWAKE : 0);
+}
+
+/* Listed, and a consumer was woken for it or has taken it */
+static inline bool kevent_is_announced(const struct kevent *ke)
+{
+	return (ke->state & (KE_LISTED | KE_QUIET)) == KE_LISTED;
+}
+
+/* Has it been added and not removed? */
+static inline bool kevent_is_alive(const struct kevent *ke)
+{
+	return !(ke->state & (KE_NEW | KE_DEAD));
+}
+
+/* Must its condition be looked at before delivery? */
+static inline bool kevent_must_verify(const struct kevent *ke)
+{
+	return (ke->state & (KE_VERIFY | KE_BROKEN)) == KE_VERIFY;
+}
+
+/* Is it looked at again after delivery? */
+static inline bool kevent_is_level(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->level &&
+	       !(ke->req_flags & KEVENT_REQ_ET) && !(ke->state & KE_BROKEN);
+}
+
+/*
+ * Will the task that is busy with it deliver what was known before, so that it is
+ * dead or disarmed after that?
+ */
+static inline bool kevent_is_leaving(const struct kevent *ke)
+{
+	return ke->state & KE_BUSY &&
+	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
+}
+
+/* Moves of hot paths, under ready_lock */
+
+/* A watch has nothing to report. */
+static inline void kevent_dequeue(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (!(ke->state & KE_LISTED))
+		return;
+	kevent_list_del(ke);
+	ke->state &= ~(KE_LISTED | KE_QUIET);
+}
+
+/* A level watch was delivered: the next collection looks at it again. */
+static inline void kevent_look_later(struct kevent *ke)
+{
+	struct kevent_queue *q = ke->queue;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (ke->state & KE_LISTED)
+		list_move_tail(&ke->link, &q->level);
+	else
+		kevent_list_add(ke, &q->level);
+	ke->state |= KE_DELIVERED;
+	ke->state &= ~KE_FIRED;
+	kevent_state_check(ke);
+}
+
+/*
+ * A listed watch was looked at under the lock. What was seen is delivered, or
+ * doubted, before the lock is released.
+ */
+static inline void kevent_looked(struct kevent *ke, u32 mask)
+{
+	ke->ready = mask;
+	ke->state &= ~(KE_VERIFY | KE_FIRED);
+	if (!mask)
+		kevent_dequeue(ke);
+}
+
+/* What was seen of a listed watch is old when it will be delivered. */
+static inline void kevent_doubt(struct kevent *ke)
+{
+	ke->state |= KE_VERIFY;
+}
+
+/* Moves of control calls */
+
+/**
+ * enum kevent_due - what is left to do for a watch
+ * @KEVENT_NOTHING:	nothing
+ * @KEVENT_BURY:	kevent_bury()
+ * @KEVENT_FREE:	kevent_free()
+ */
+enum kevent_due {
+	KEVENT_NOTHING,
+	KEVENT_BURY,
+	KEVENT_FREE,
+};
+
+/**
+ * kevent_state_new - the state of a watch that comes into being
+ * @req_flags: of the request; kevent_awake_prepare() has returned 0
+ *
+ * Return: the state.
+ */
+static inline u16 kevent_state_new(u32 req_flags)
+{
+	return KE_NEW | KE_BUSY |
+	       (req_flags & KEVENT_REQ_DISABLED ? KE_DISARMED : 0) |
+	       (req_flags & KEVENT_REQ_STAY_AWAKE ? KE_AWAKE : 0);
+}
+
+/**
+ * kevent_kill - step 1 of the removal of a watch, see kevent.h
+ * @ke: the watch
+ *
+ * Return: true when the caller must go on with kevent_bury().
+ */
+static inline bool kevent_kill(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_DEAD)
+		return false;
+	kevent_dequeue(ke);
+	ke->state |= KE_DEAD;
+	kevent_state_check(ke);
+	return !(ke->state & KE_NEW);
+}
+
+/**
+ * kevent_unbusy - the task that added or armed a watch is done with it
+ * @ke: the watch
+ * @kill: kill it, too
+ *
+ * While the watch was new, others that killed it have left the rest to this task.
+ *
+ * Return: what the caller must do after it has released the lock.
+ */
+static inline enum kevent_due kevent_unbusy(struct kevent *ke, bool kill)
+{
+	bool mine = (ke->state & (KE_NEW | KE_DEAD)) == (KE_NEW | KE_DEAD);
+	bool detached = ke->state & KE_DETACHED;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_NEW | KE_BUSY);
+	mine |= kill && kevent_kill(ke);
+	if (mine)
+		return KEVENT_BURY;
+	return detached ? KEVENT_FREE : KEVENT_NOTHING;
+}
+
+/**
+ * kevent_arm - a watch is to be delivered, or not until it is modified
+ * @ke: the watch, new or under ready_lock
+ * @armed: which of the two
+ */
+static inline void kevent_arm(struct kevent *ke, bool armed)
+{
+	if (armed) {
+		ke->state &= ~KE_DISARMED;
+		return;
+	}
+	if (ke->state & KE_LISTED) {
+		kevent_dequeue(ke);
+		ke->state |= KE_FIRED;
+	}
+	ke->state |= KE_DISARMED;
+}
+
+/**
+ * kevent_set_awake - the events of a watch keep the system awake, or do not
+ * @ke: the watch, new or under ready_lock
+ * @awake: which of the two; kevent_awake_prepare() has returned 0
+ */
+static inline void kevent_set_awake(struct kevent *ke, bool awake)
+{
+	ke->state = (ke->state & ~KE_AWAKE) | (awake ? KE_AWAKE : 0);
+}
+
+/**
+ * kevent_restart - a watch has been modified
+ * @ke: the watch
+ *
+ * Return: true when there was something to report: kevent_report() must follow. It
+ * must in any case for a source with collect(), whose watches are looked at again.
+ */
+static inline bool kevent_restart(struct kevent *ke)
+{
+	bool pending = ke->state & (KE_FIRED | KE_LISTED);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state & KE_BUSY)
+		ke->state |= KE_STALE;
+	else if (ke->state & KE_LISTED)
+		ke->state &= ~KE_FIRED;
+	else
+		ke->state &= ~(KE_FIRED | KE_VERIFY);
+	kevent_state_check(ke);
+	return pending;
+}
+
+/**
+ * kevent_attach_quiet - attach() of a watch has found nothing
+ * @ke: the watch
+ *
+ * Return: true when nothing has happened since either, and the watch is at rest, as
+ * most are that are added. Otherwise kevent_attach_done() and kevent_unbusy() follow.
+ */
+static inline bool kevent_attach_quiet(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state != (KE_NEW | KE_BUSY) || ke->req_flags & KEVENT_REQ_READY)
+		return false;
+	ke->state = 0;
+	return true;
+}
+
+/* state.c: for people */
+const char *kevent_state_word(const struct kevent *ke);
+
+/* state.c: life */
+bool kevent_attach_done(struct kevent *ke);
+void kevent_spend(struct kevent *ke);
+bool kevent_hand_over(struct kevent *ke);
+
+/* state.c: what happens to a watch */
+void kevent_report(struct kevent *ke);
+void kevent_ready_locked(struct kevent *ke, u32 mask);
+void kevent_look_locked(struct kevent *ke);
+void kevent_broken_locked(struct kevent *ke);
+void kevent_forget(struct kevent *ke);
+u32 kevent_count(struct kevent *ke);
+void kevent_delivered(struct kevent *ke, u32 nr);
+
+/* state.c: tasks that work on a watch without the lock */
+void kevent_take(struct kevent *ke);
+bool kevent_put_back(struct kevent *ke, u32 mask);
+void kevent_hand_out(struct kevent *ke);
+bool kevent_take_back(struct kevent *ke, bool copied);
+int kevent_take_to_arm(struct kevent *ke);
+void kevent_rearmed(struct kevent *ke, int mask);
+
+#endif /* _KEVENT_STATE_H */

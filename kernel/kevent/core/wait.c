@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Consumers that wait: a sleep, the wait of a member of a group, and the loops of both
+ * calls
+ */
+
+#include <linux/freezer.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <trace/events/kevent.h>
+
+#include "busy_poll.h"
+#include "collect.h"
+#include "deadline.h"
+#include "deliver.h"
+#include "max_running.h"
+#include "queue.h"
+#include "ring_flags.h"
+#include "ring_mapping.h"
+#include "testpoint.h"
+#include "wait.h"
+#include "wake_coalesce.h"
+#include "wakeup_source.h"
+
+/**
+ * enum kevent_slept - what a consumer does after a sleep, unless that has failed
+ * @KEVENT_SLEPT_COLLECT:	it collects
+ * @KEVENT_SLEPT_SATISFIED:	nothing: the ring has its news, and there is nothing to collect
+ * @KEVENT_SLEPT_RECHECK:	it collects level watches as well
+ */
+enum kevent_slept {
+	KEVENT_SLEPT_COLLECT,
+	KEVENT_SLEPT_SATISFIED,
+	KEVENT_SLEPT_RECHECK,
+};
+
+/* Of &kevent_queue.looks: never a value of it */
+#define KEVENT_LOOKS_UNKNOWN	0U
+/*
+ * How often a call whose time is over collects again because others look all the time. A
+ * file whose ->poll() fires its own watch would have it do so for ever.
+ */
+#define KEVENT_LOOKS_LEFT	1000U
+
+/*
+ * How long, in jiffies, a call whose time is over waits for others who look at watches: all
+ * of its waits together
+ */
+#define KEVENT_LOOKS_PATIENCE	(3 * HZ)
+
+/**
+ * struct kevent_looks - what a call that found nothing knows of looks by others
+ * @seen:	&kevent_queue.looks when it last asked, or %KEVENT_LOOKS_UNKNOWN
+ * @left:	how often more it may ask when its time is over
+ * @over:	its time is over: it collects for what others have looked at, and for
+ *		nothing else
+ * @waits:	its time is over, and it has begun to wait for others to come back
+ * @until:	when it gives up, in jiffies, if it @waits
+ */
+struct kevent_looks {
+	u32		seen;
+	u32		left;
+	bool		over;
+	bool		waits;
+	unsigned long	until;
+};
+
+#define KEVENT_LOOKS_INIT						\
+	{ .seen = KEVENT_LOOKS_UNKNOWN, .left = KEVENT_LOOKS_LEFT }
+
+/* Is there a slot free? A ring that can't be read is not for us to deal with. */
+static bool kevent_has_room(struct kevent_queue *q)
+{
+	return kring_free_slots(&q->ring) || !kevent_ring_here(q) ||
+	       kring_sync(&q->ring) || kring_free_slots(&q->ring);
+}
+
+/* Does the ring hold what a consumer waits for, or all it will ever hold? */
+static bool kevent_news_there(struct kevent_queue *q,
+			      const struct kevent_news *news)
+{
+	u32 stored = (u32)q->ring.kidx - news->old_kidx;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	return stored >= news->min_nr || (stored && !kevent_has_room(q));
+}
+
+/**
+ * kevent_stored_locked - kevent_stored() with the lock
+ * @q: the queue
+ * @old_kidx: a position, as there
+ *
+ * Return: as there.
+ */
+u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
+{
+	unsigned long flags;
+	u32 stored;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	stored = (u32)q->ring.kidx - old_kidx;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return stored;
+}
+
+/* Is a consumer of the ring content? When the ring is full, any news is enough. */
+static bool kevent_has_news(struct kevent_queue *q,
+			    const struct kevent_news *news)
+{
+	unsigned long flags;
+	bool ret;
+
+	/* A position that was seen is not taken back. */
+	if (kevent_stored(q, news->old_kidx) >= news->min_nr)
+		return true;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	ret = kevent_news_there(q, news);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
+/* May a consumer go on? @news is NULL unless it wants the ring filled. */
+static bool kevent_may_collect(struct kevent_queue *q,
+			       const struct kevent_news *news)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (news && kevent_news_there(q, news))
+		return true;
+	if (list_empty(&q->ready))
+		return false;
+	return !news || kevent_has_room(q);
+}
+
+/* A consumer is about to sleep. What it waits for has not come, under this lock. */
+static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	__set_current_state(TASK_INTERRUPTIBLE);
+	w->woken = false;
+	w->look = false;
+	kevent_sleepers_add(q, w);
+}
+
+/* A consumer is awake. Returns whether it must look at level watches. */
+static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!w->woken)
+		kevent_sleepers_del(q, w);
+	q->nr_asleep--;
+	q->nr_woken -= w->woken;
+	if (unlikely(q->wake_rest))
+		kevent_wake_rest(q);
+	return w->look && !list_empty(&q->level);
+}
+
+/*
+ * A request that was made of a consumer ends its wait whatever else has happened.
+ * Wake another one for the events.
+ */
+static bool kevent_is_requested(struct kevent_queue *q,
+				const struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (w->requested && !list_empty(&q->ready) && !q->nr_woken) {
+		kevent_wake(q, KEVENT_ANY, 1);
+		kevent_more_left(q);
+	}
+	return w->requested;
+}
+
+/*
+ * What to do when the wait is over. Another consumer may be faster, and leave a level
+ * watch to look at: one that was woken to look does so in any case.
+ */
+static enum kevent_slept kevent_next_step(struct kevent_queue *q,
+					  const struct kevent_waiter *w)
+{
+	if (list_empty(&q->ready))
+		return KEVENT_SLEPT_SATISFIED;
+	return w->look || w->missed ? KEVENT_SLEPT_RECHECK :
+				      KEVENT_SLEPT_COLLECT;
+}
+
+/*
+ * A consumer is awake and has the lock. Returns whether its wait is over, with @ret as of
+ * kevent_sleep(), or whether it has to look at the queue. It may have come for the lock
+ * before the one that woke it had stored that it is done.
+ */
+static bool kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w,
+			 int *ret)
+{
+	if (w->done) {
+		*ret = KEVENT_SLEPT_SATISFIED;
+		return true;
+	}
+	if (!kevent_part(q, w) || w->requested)
+		return false;
+	/* A level watch may be ready for more than one consumer. */
+	*ret = KEVENT_SLEPT_RECHECK;
+	return true;
+}
+
+/*
+ * Was a level watch off the lists, because another consumer looked at it, when this one
+ * collected? That was before ready_lock: if @looks is not known yet, a watch that is
+ * listed may be one.
+ */
+static bool kevent_missed_look(const struct kevent_queue *q,
+			       struct kevent_looks *looks)
+{
+	u32 seen = looks->seen;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	looks->seen = q->looks;
+	return seen == KEVENT_LOOKS_UNKNOWN ? q->nr_listed : seen != q->looks;
+}
+
+/*
+ * May a call that slept, or was to look, and found nothing go on? What was ready may turn out
+ * not to be, again and again. Returns 0 to call kevent_sleep(), or -EINTR, -ETIME.
+ */
+static int kevent_try_again(const struct kevent_deadline *until,
+			    struct kevent_looks *looks)
+{
+	int err = kevent_deadline_over(until);
+
+	looks->over = err == -ETIME;
+	return looks->over && looks->left-- ? 0 : err;
+}
+
+/* Has a call waited for others to come back for as long as it may? */
+static bool kevent_gives_up(const struct kevent_looks *looks)
+{
+	return looks->waits && time_after_eq(jiffies, looks->until);
+}
+
+/* A call whose time is over waits for others to come back. */
+static void kevent_wait_for_looks(struct kevent_looks *looks)
+{
+	if (!looks->waits) {
+		looks->waits = true;
+		looks->until = jiffies + KEVENT_LOOKS_PATIENCE;
+	}
+	schedule_timeout(max((long)(looks->until - jiffies), 0L));
+}
+
+/*
+ * A consumer is to be frozen, and takes neither what it was woken for nor what was held back
+ * until it is. It sleeps on no list meanwhile, so events are for others.
+ */
+static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_waiter *w,
+				struct kevent_looks *looks)
+	__must_hold(&q->ready_lock)
+{
+	kevent_pass_on(q);
+	spin_unlock_irq(&q->ready_lock);
+	kevent_freeze();
+	spin_lock_irq(&q->ready_lock);
+	w->missed |= kevent_missed_look(q, looks);
+}
+
+/*
+ * Has a consumer to @sleep? It is among the sleepers then. If not, returns what
+ * kevent_sleep() does.
+ */
+static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
+			       bool timed_out, struct kevent_looks *looks,
+			       bool *sleep)
+{
+	*sleep = false;
+	if (kevent_is_requested(q, w))
+		return -ECANCELED;
+	while (unlikely(freezing(current)))
+		kevent_sleep_frozen(q, w, looks);
+	/* Nobody sleeps beside what it can take, not even until others come back. */
+	if ((!looks->over || q->nr_taken) && kevent_may_collect(q, w->news))
+		return kevent_next_step(q, w);
+	if (!list_empty(&q->ready)) {
+		kevent_wake(q, KEVENT_OF_BUFFER, 1);
+		kevent_more_left(q);
+	}
+	if (q->wake_request) {
+		WRITE_ONCE(q->wake_request, false);
+		return -ECANCELED;
+	}
+	if (w->missed)
+		return KEVENT_SLEPT_RECHECK;
+	/* As long as others look, nobody knows that nothing is ready. */
+	if (timed_out && (!q->nr_taken || kevent_gives_up(looks)))
+		return -ETIME;
+	if (kevent_is_interrupted())
+		return -EINTR;
+	kevent_join(q, w);
+	*sleep = true;
+	return 0;
+}
+
+/* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
+static bool kevent_sleep_once(struct kevent_queue *q,
+			      const struct kevent_waiter *w,
+			      const struct kevent_deadline *until, u32 window,
+			      bool timed_out, struct kevent_looks *looks)
+{
+	if (unlikely(kevent_is_member(w)))
+		kevent_limit_rest(w->news->member);
+	if (timed_out) {
+		kevent_wait_for_looks(looks);
+		return true;
+	}
+	return window ? kevent_coalesce_block(q, window, until) :
+			kevent_block(until);
+}
+
+/*
+ * Wait until there is something to collect. @news is what a consumer of the ring waits for,
+ * and NULL for others.
+ *
+ * A call that may not wait waits all the same while others look at watches: they may be
+ * ready. If a ->poll() does not return, that ends after %KEVENT_LOOKS_PATIENCE.
+ *
+ * Consumers sleep exclusively, the oldest is woken first. One that is woken but
+ * finds the ring full hands the event on to one that needs no ring.
+ *
+ * Returns an &enum kevent_slept, or -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
+ */
+static int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
+			const struct kevent_deadline *until,
+			struct kevent_looks *looks)
+{
+	struct kevent_waiter w __uninitialized;
+	bool timed_out = until->nowait || looks->over;
+	struct pid *last = NULL;
+	bool sleep;
+	u32 window;
+	int ret;
+
+	kevent_waiter_init(&w, news);
+	kevent_busy_wait(q, news, until);
+	kevent_window(q, KEVENT_WINDOW_SLEEP);
+	spin_lock_irq(&q->ready_lock);
+	if (news)
+		last = kevent_follow(q);
+	w.missed = kevent_missed_look(q, looks);
+	for (;;) {
+		ret = kevent_sleep_locked(q, &w, timed_out, looks, &sleep);
+		if (!sleep)
+			break;
+		window = timed_out ? kevent_coalesce_not(q, &w) :
+				     kevent_coalesce_begin(q, &w);
+		spin_unlock_irq(&q->ready_lock);
+		kevent_window(q, KEVENT_WINDOW_ASLEEP);
+		timed_out = kevent_sleep_once(q, &w, until, window, timed_out,
+					      looks);
+		kevent_recheck_signals();
+		kevent_window(q, KEVENT_WINDOW_AWOKE);
+		/* Pairs with kevent_wake_waiter(). */
+		if (smp_load_acquire(&w.done)) {
+			ret = KEVENT_SLEPT_SATISFIED;
+			goto out;
+		}
+		spin_lock_irq(&q->ready_lock);
+		kevent_coalesce_end(q, &w);
+		/* One that slept when they began to look has missed nothing. */
+		w.missed = kevent_missed_look(q, looks) && w.asks;
+		looks->over = false;
+		if (kevent_awoke(q, &w, &ret))
+			break;
+	}
+	spin_unlock_irq(&q->ready_lock);
+out:
+	trace_kevent_wait(q, news, ret);
+	put_pid(last);
+	return ret;
+}
+
+/*
+ * Members of a group: consumers that wait until fewer of them run. Nothing is lost: when a
+ * member stops to run, and one is parked, it is let go. It looks for events under ready_lock
+ * before it sleeps among the others.
+ */
+
+/*
+ * A member parks that may have been woken for an event. It is for one that runs, and for
+ * consumers without a limit, if any sleep: see kevent_wake().
+ */
+static void kevent_park_hand_on(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	/* If memory is away nobody is told by a flag. Who runs calls before it sleeps. */
+	kevent_leave(q, KEVENT_ANY);
+	kevent_pass_on(q);
+}
+
+/* Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. */
+static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
+			      bool timed_out)
+{
+	int ret, why = timed_out ? -ETIME : 0;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->wake_request)
+		why = -ECANCELED;
+	else if (!why && kevent_is_interrupted())
+		why = -EINTR;
+	ret = kevent_limit_park(m, why);
+	if (ret == -ECANCELED && !m->requested)
+		WRITE_ONCE(q->wake_request, false);
+	if (ret == KEVENT_PARKED)
+		kevent_park_hand_on(q);
+	return ret;
+}
+
+/* A member that was parked is to be frozen. It may have been let go: then another one is. */
+static void kevent_park_freeze(struct kevent_queue *q, struct kevent_member *m)
+{
+	kevent_limit_rest(m);
+	kevent_wake_left(q);
+	kevent_freeze();
+}
+
+/* Returns what kevent_park_locked() does, but for KEVENT_PARKED. */
+static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
+		       const struct kevent_deadline *until)
+{
+	bool timed_out = until->nowait;
+	unsigned long flags;
+	int ret;
+
+	for (;;) {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		ret = kevent_park_locked(q, m, timed_out);
+		spin_unlock_irqrestore(&q->ready_lock, flags);
+		if (ret != KEVENT_PARKED)
+			return ret;
+		kevent_window(q, KEVENT_WINDOW_PARKED);
+		timed_out = kevent_block(until);
+		kevent_window(q, KEVENT_WINDOW_UNPARKED);
+		kevent_limit_unparked(m);
+		kevent_recheck_signals();
+		if (unlikely(freezing(current)))
+			kevent_park_freeze(q, m);
+	}
+}
+
+/*
+ * Wait until a member may take events. Returns %KEVENT_SLEPT_COLLECT at once,
+ * %KEVENT_SLEPT_RECHECK if it has been parked: then it looks at level watches, as others may
+ * not have; -ECANCELED, -ETIME, -EINTR: it goes on without events.
+ */
+static int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
+			     const struct kevent_deadline *until)
+{
+	int ret;
+
+	if (kevent_limit_try(m))
+		return KEVENT_SLEPT_COLLECT;
+	ret = kevent_park(q, m, until);
+	kevent_limit_go_on(m);
+	kevent_window(q, KEVENT_WINDOW_GO_ON);
+	/* Others were not woken as long as it was parked: another one looks, or parks. */
+	kevent_wake_left(q);
+	return ret ?: KEVENT_SLEPT_RECHECK;
+}
+
+/*
+ * A member has slept among the consumers, or found something, and @ret is what
+ * kevent_sleep() has returned. Returns the same, or, if it has to park first, what
+ * kevent_park_enter() does.
+ */
+static int kevent_park_awoke(struct kevent_queue *q, struct kevent_member *m,
+			     const struct kevent_deadline *until, int ret)
+{
+	if (!m->waits)
+		return ret;
+	if (ret >= 0)
+		return kevent_park_enter(q, m, until) ?: ret;
+	kevent_limit_go_on(m);
+	return ret;
+}
+
+/* The loops */
+
+/**
+ * kevent_get_more - sleep and collect until a buffer has what a consumer wants
+ * @q: the queue
+ * @buf: the buffer
+ * @min_nr: how many events it wants
+ * @until: how long it waits
+ * @ret: what a first collection returned, less than @min_nr
+ *
+ * Return: how many events @buf has, 0 after a timeout or a request, or: -EINTR, -EFAULT.
+ */
+int kevent_get_more(struct kevent_queue *q, struct kring *buf, u32 min_nr,
+		    struct kevent_deadline *until, int ret)
+{
+	struct kevent_looks looks = KEVENT_LOOKS_INIT;
+	u32 total = max(ret, 0);
+	bool first = true;
+	int slept;
+
+	if (ret >= 0)
+		kevent_deadline_start(until);
+	while (ret >= 0 && total < min_nr) {
+		slept = first ? 0 : kevent_try_again(until, &looks);
+		if (!slept)
+			slept = kevent_sleep(q, NULL, until, &looks);
+		if (slept < 0) {
+			ret = slept;
+			break;
+		}
+		first = false;
+		/* One call reports a level watch once. */
+		ret = kevent_collect(q, buf, buf->size - total,
+				     slept == KEVENT_SLEPT_RECHECK && !total);
+		if (ret > 0)
+			total += ret;
+		if (!total)
+			kevent_awake_end(q);
+	}
+	if (total || ret == -ETIME || ret == -ECANCELED)
+		return total;
+	return ret;
+}
+
+/*
+ * Sleep and collect until there are @news; @nr is what a first collection returned.
+ * Returns 0, or what ended the wait early; entries may have been stored in any
+ * case.
+ */
+static __always_inline int
+kevent_fill_ring(struct kevent_queue *q, u32 num,
+		 const struct kevent_news *news,
+		 const struct kevent_deadline *until, int nr)
+{
+	struct kevent_looks looks = KEVENT_LOOKS_INIT;
+	bool first = true;
+	int slept;
+
+	for (;;) {
+		/* Nothing is in the ring when one that waits for any comes here. */
+		if ((nr || !first || news->min_nr > 1) &&
+		    (nr < 0 || kevent_has_news(q, news)))
+			return min(nr, 0);
+		/* Others may want what is not enough for this one. */
+		if (nr) {
+			kevent_window(q, KEVENT_WINDOW_STORED);
+			kevent_wake_others(q, nr);
+		}
+		slept = first ? 0 : kevent_try_again(until, &looks);
+		if (!slept)
+			slept = kevent_sleep(q, news, until, &looks);
+		if (unlikely(news->member))
+			slept = kevent_park_awoke(q, news->member, until, slept);
+		if (slept < 0 || slept == KEVENT_SLEPT_SATISFIED)
+			return min(slept, 0);
+		first = false;
+		nr = kevent_collect(q, &q->ring, num,
+				    slept == KEVENT_SLEPT_RECHECK);
+		if (!nr)
+			kevent_awake_end(q);
+	}
+}
+
+/**
+ * kevent_enter - wait until the limit lets a consumer go on, if one holds
+ * @q: the queue
+ * @news: what the consumer waits for
+ * @until: how long
+ *
+ * Return: 0, or why it does not go on: -ECANCELED, -ETIME, -EINTR.
+ */
+int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
+		 struct kevent_deadline *until)
+{
+	if (likely(!news->member))
+		return 0;
+	kevent_deadline_start(until);
+	return min(kevent_park_enter(q, news->member, until), 0);
+}
+
+/* For @news->min_nr first, and then for any */
+static noinline int kevent_wait_for_some(struct kevent_queue *q, u32 num,
+					 struct kevent_news *news,
+					 u64 min_wait_ns,
+					 struct kevent_deadline *until, int nr)
+{
+	struct kevent_deadline first_until;
+	int err;
+
+	if (kevent_deadline_sooner(until, min_wait_ns, &first_until)) {
+		err = kevent_fill_ring(q, num, news, &first_until, nr);
+		if (err != -ETIME)
+			return err;
+		news->min_nr = 1;
+		err = kevent_enter(q, news, until);
+		if (err)
+			return err;
+		if (kevent_has_news(q, news))
+			return 0;
+		nr = 0;
+	}
+	return kevent_fill_ring(q, num, news, until, nr);
+}
+
+/* The current thread waits without a limit: it is no member of this queue's group. */
+static void kevent_leave_group(struct kevent_queue *q)
+{
+	struct kevent_limit *limit = kevent_limit_peek(&q->limit);
+
+	if (limit)
+		kevent_limit_leave(limit);
+}
+
+/**
+ * kevent_wait_for_more - sleep and collect until the ring has what a consumer wants
+ * @q: the queue
+ * @num: how many events may be moved at a time
+ * @news: what it wants
+ * @min_wait_ns: after so long any entry is enough; 0: never
+ * @until: how long it waits
+ * @nr: what a first collection returned
+ *
+ * Return: 0, or what ended the wait early. Entries may have been stored in any case.
+ */
+int kevent_wait_for_more(struct kevent_queue *q, u32 num,
+			 struct kevent_news *news, u64 min_wait_ns,
+			 struct kevent_deadline *until, int nr)
+{
+	kevent_deadline_start(until);
+	if (kevent_may_be_member() && !news->member && !until->nowait)
+		kevent_leave_group(q);
+	if (unlikely(news->min_nr > 1))
+		return kevent_wait_for_some(q, num, news, min_wait_ns, until,
+					    nr);
+	return kevent_fill_ring(q, num, news, until, nr);
+}

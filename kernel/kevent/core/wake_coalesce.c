@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Waking a consumer once for several events
+ *
+ * Whoever makes an event pays for the wake-up of a consumer that sleeps, and the consumer
+ * for the sleep. So the queue's one consumer is left asleep until a batch of events is
+ * there, or until a window is over that began when it fell asleep. The queue learns how
+ * large a batch may be: a batch that fills up grows, and one that does not shrinks at
+ * once to what came. The window is in proportion to how long a wake-up takes until the
+ * consumer runs, so an event waits a few times as long as it would have waited anyway.
+ *
+ * An event that comes when the window is over wakes at once, and so does each one of a
+ * queue where batches of two do not fill up: it tries again after so many wake-ups in
+ * short succession that what it adds to the mean latency can be neglected.
+ *
+ * Only events of files are held. Those of timers, signals and marks are rare, or somebody
+ * waits for them.
+ */
+
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/sched/deadline.h>
+#include <linux/sched/rt.h>
+#include <linux/uaccess.h>
+
+#include "deadline.h"
+#include "source_ops.h"
+#include "wake_coalesce.h"
+
+/* The largest batch */
+#define COALESCE_BATCH		16U
+/* A window is so many times as long as a wake-up takes. */
+#define COALESCE_WAKE_UPS	8
+/* The weight of a new figure in an average is 1 to 2^3. */
+#define COALESCE_SHIFT		3
+/* Wake-ups in short succession between two attempts, at most */
+#define COALESCE_PATIENCE_MAX	1024U
+
+/**
+ * struct kevent_window_timer - the end of a window
+ * @timer: takes ready_lock of @q
+ * @q: the queue, which the consumer that sleeps keeps
+ *
+ * On the stack of the consumer, which cancels the timer before it goes on.
+ */
+struct kevent_window_timer {
+	struct hrtimer		timer;
+	struct kevent_queue	*q;
+};
+
+/* No window ends within a tick where only ticks end them. */
+static u32 window_ns(const struct kevent_coalesce *c)
+{
+	u64 ns = min((u64)READ_ONCE(c->max_ns),
+		     (u64)c->wake_ns * COALESCE_WAKE_UPS);
+
+	return ns > hrtimer_resolution ? ns : 0;
+}
+
+/*
+ * A consumer with a priority of real time has its events at once, and on one CPU the
+ * events of others come while it waits for that CPU.
+ */
+static bool may_coalesce(const struct kevent_queue *q,
+			 const struct kevent_waiter *w)
+{
+	return w->news && w->news->min_nr == 1 && !w->news->member &&
+	       READ_ONCE(q->coalesce.max_ns) && num_online_cpus() > 1 &&
+	       !rt_or_dl_task(current);
+}
+
+/* Hold nothing more. Returns whether a consumer was woken for what was held. */
+static bool wake_for_held(struct kevent_queue *q)
+{
+	bool held = q->coalesce.left && !list_empty(&q->ready);
+
+	lockdep_assert_held(&q->ready_lock);
+
+	q->coalesce.left = 0;
+	if (held)
+		kevent_wake(q, KEVENT_ANY, 1);
+	return held;
+}
+
+/*
+ * kevent_coalesce_begin() with several CPUs, or with what is held. Two that sleep may be
+ * woken for two events: nothing is held then.
+ */
+u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	struct kevent_coalesce *c = &q->coalesce;
+	u32 window;
+
+	wake_for_held(q);
+	w->measured = q->nr_asleep == 1 && may_coalesce(q, w);
+	if (!w->measured)
+		return 0;
+	w->misses = q->misses;
+	c->woken_at = 0;
+	window = c->batch > 1 && list_empty(&q->ready) ? window_ns(c) : 0;
+	if (window)
+		c->left = c->batch;
+	return window;
+}
+
+/**
+ * kevent_coalesce_not - kevent_coalesce_begin() for a sleep of which nothing is learned
+ * @q: the queue
+ * @w: the consumer
+ *
+ * Nothing is held for it, and nothing stays held.
+ *
+ * Return: 0.
+ */
+u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	wake_for_held(q);
+	w->measured = false;
+	return 0;
+}
+
+static enum hrtimer_restart window_over(struct hrtimer *timer)
+{
+	struct kevent_window_timer *end =
+		container_of(timer, struct kevent_window_timer, timer);
+	struct kevent_queue *q = end->q;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (q->coalesce.left) {
+		if (!wake_for_held(q))
+			q->coalesce.batch = 1;
+		/* From this CPU: says nothing of wake-ups by others. */
+		q->coalesce.woken_at = 0;
+	}
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * kevent_coalesce_block - kevent_block(), while events may be held for a @window
+ * @q: the queue
+ * @window: of kevent_coalesce_begin(), not 0
+ * @until: how long to sleep
+ *
+ * Return: as kevent_block().
+ */
+bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
+			   const struct kevent_deadline *until)
+{
+	struct kevent_window_timer end = { .q = q };
+	bool timed_out;
+
+	hrtimer_init_on_stack(&end.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	end.timer.function = window_over;
+	hrtimer_start(&end.timer, ns_to_ktime(window), HRTIMER_MODE_REL);
+	timed_out = kevent_block(until);
+	hrtimer_cancel(&end.timer);
+	destroy_hrtimer_on_stack(&end.timer);
+	return timed_out;
+}
+
+static void average(u32 *mean, s64 sample)
+{
+	s32 off = (s32)min_t(s64, sample, S32_MAX / 2) - (s32)*mean;
+
+	*mean += off >> COALESCE_SHIFT;
+}
+
+/* A batch was waited for, and so many events came. */
+static void learn_from_batch(struct kevent_coalesce *c, u64 came)
+{
+	if (came >= c->batch) {
+		c->batch = min(2 * c->batch, COALESCE_BATCH);
+		c->patience = KEVENT_COALESCE_PATIENCE;
+		return;
+	}
+	c->batch = max(came, 1);
+	if (c->batch == 1)
+		c->patience = min(2 * c->patience, COALESCE_PATIENCE_MAX);
+}
+
+/* Nothing was held. What has come meanwhile, or soon after the last, may be worth it. */
+static void learn_from_one(struct kevent_coalesce *c, u64 came, ktime_t now)
+{
+	if (ktime_sub(now, c->awake_at) > window_ns(c))
+		c->streak = 0;
+	else
+		c->streak++;
+	if (came == 1 && c->streak < c->patience)
+		return;
+	c->batch = 2;
+	c->streak = 0;
+}
+
+/**
+ * kevent_coalesce_end - a consumer is awake
+ * @q: the queue
+ * @w: the consumer
+ */
+void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
+{
+	struct kevent_coalesce *c = &q->coalesce;
+	u64 came = q->misses - w->misses;
+	ktime_t now;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	c->left = 0;
+	if (!w->measured || !came)
+		return;
+	now = ktime_get();
+	if (c->woken_at)
+		average(&c->wake_ns, ktime_sub(now, c->woken_at));
+	if (c->batch > 1)
+		learn_from_batch(c, came);
+	else
+		learn_from_one(c, came, now);
+	c->awake_at = now;
+}
+
+/* kevent_coalesce_holds() while a consumer is to be left asleep */
+bool kevent_coalesce_held(struct kevent *ke)
+{
+	struct kevent_coalesce *c = &ke->queue->coalesce;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (!kevent_source_of(ke)->level ||
+	    ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
+		c->left = 1;
+	if (!--c->left)
+		return false;
+	c->held++;
+	return true;
+}
+
+static int set_delay(struct kevent_coalesce *c, u32 ns)
+{
+	if (ns > KEVENT_DELAY_MAX)
+		return -EINVAL;
+	WRITE_ONCE(c->max_ns, ns);
+	return 0;
+}
+
+/**
+ * kevent_coalesce_ioctl - KEVENT_IOC_SET_DELAY and KEVENT_IOC_GET_DELAY
+ * @q: the queue
+ * @cmd: the command
+ * @arg: address of the number of nanoseconds
+ *
+ * What was set holds from the next sleep on.
+ *
+ * Return: 0, -EFAULT, -EINVAL for more than %KEVENT_DELAY_MAX, -ENOIOCTLCMD for any
+ * other command.
+ */
+long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
+			   unsigned long arg)
+{
+	u32 __user *user = (u32 __user *)arg;
+	u32 ns;
+
+	switch (cmd) {
+	case KEVENT_IOC_SET_DELAY:
+		if (get_user(ns, user))
+			return -EFAULT;
+		return set_delay(&q->coalesce, ns);
+	case KEVENT_IOC_GET_DELAY:
+		return put_user(READ_ONCE(q->coalesce.max_ns), user);
+	default:
+		return -ENOIOCTLCMD;
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events that keep the system awake: KEVENT_REQ_STAY_AWAKE
+ *
+ * From the event of such a watch until a consumer has it, and comes back for more,
+ * the system is not suspended. A queue has one wakeup source for all its watches: the
+ * event of a one-shot watch is processed when the watch is gone. The source is active
+ * from the first event on. It is relaxed by a consumer's call when three things are
+ * true: no watch of the queue waits to be delivered, no such event was delivered since
+ * the call began, and the ring has no unread entry from before that.
+ */
+
+#include <linux/capability.h>
+#include <linux/device.h>
+#include <linux/pm_wakeup.h>
+#include <linux/sched.h>
+
+#include "quota.h"
+#include "ring_mapping.h"
+#include "wakeup_source.h"
+
+/* A wakeup source with its device, and a folder of ten files in sysfs */
+#define KEVENT_AWAKE_BYTES						\
+	(sizeof(struct wakeup_source) + sizeof(struct device) + 2048)
+
+/**
+ * kevent_awake_prepare - a watch that keeps the system awake is about to come
+ * @q: the queue
+ *
+ * One per queue, which is a descriptor. Charged to the queue's owner, and gone with the
+ * queue. May sleep.
+ *
+ * Return: 0, -EPERM without CAP_BLOCK_SUSPEND, -ENOSPC, -ENOMEM.
+ */
+int kevent_awake_prepare(struct kevent_queue *q)
+{
+	struct wakeup_source *ws;
+	char name[24];
+
+	if (!capable(CAP_BLOCK_SUSPEND))
+		return -EPERM;
+	if (READ_ONCE(q->wakeup))
+		return 0;
+	if (!kevent_charge(q->owner, KEVENT_AWAKE_BYTES))
+		return -ENOSPC;
+	snprintf(name, sizeof(name), "kevent:%d", task_tgid_nr(current));
+	ws = wakeup_source_register(NULL, name);
+	if (ws && !cmpxchg(&q->wakeup, NULL, ws))
+		return 0;
+	/* Another thread was faster, or there is no memory. */
+	kevent_uncharge(q->owner, KEVENT_AWAKE_BYTES);
+	wakeup_source_unregister(ws);
+	return ws ? 0 : -ENOMEM;
+}
+
+/**
+ * kevent_awake_stop - the queue's file is gone, and its watches are dead
+ * @q: the queue
+ */
+void kevent_awake_stop(struct kevent_queue *q)
+{
+	if (!q->wakeup)
+		return;
+	wakeup_source_unregister(q->wakeup);
+	kevent_uncharge(q->owner, KEVENT_AWAKE_BYTES);
+}
+
+/**
+ * kevent_stay_awake - a watch that keeps the system awake is ready
+ * @q: the queue
+ */
+void kevent_stay_awake(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	__pm_stay_awake(q->wakeup);
+}
+
+/**
+ * kevent_awake_delivered - user memory has the event of such a watch
+ * @q: the queue
+ */
+void kevent_awake_delivered(struct kevent_queue *q)
+{
+	kevent_stay_awake(q);
+	q->awake_new = true;
+	q->awake_pos = q->ring.kidx;
+}
+
+void __kevent_awake_begin(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	q->awake_new = false;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/* Does the ring have such entries that nobody has taken, as far as known? */
+static bool kevent_awake_unread(struct kevent_queue *q)
+{
+	if (!q->ring.size)
+		return false;
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	return q->ring.uidx < q->awake_pos;
+}
+
+void __kevent_awake_end(struct kevent_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!q->awake_new && list_empty(&q->ready) && !q->nr_taken &&
+	    !kevent_awake_unread(q))
+		__pm_relax(q->wakeup);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}

@@ -1,0 +1,681 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watches: how they come, change and go
+ */
+
+#include <linux/cleanup.h>
+#include <linux/err.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <trace/events/kevent.h>
+
+#include "index.h"
+#include "lookup.h"
+#include "queue.h"
+#include "quota.h"
+#include "source_ops.h"
+#include "state.h"
+#include "testpoint.h"
+#include "wakeup_source.h"
+#include "watch.h"
+
+#define KEVENT_REQ_ALL							\
+	(KEVENT_REQ_ONESHOT | KEVENT_REQ_WAKEUP_ALL | KEVENT_REQ_ET |	\
+	 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_HAND_BACK |			\
+	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED |	\
+	 KEVENT_REQ_STAY_AWAKE)
+
+/* Removal */
+
+/**
+ * kevent_free - step 4 of the removal of a watch, see kevent.h
+ * @ke: the watch: no task is busy with it, no callback and no lookup finds it
+ */
+void kevent_free(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	struct kevent_queue *q = ke->queue;
+
+	kevent_uncharge(q->owner, kevent_cost(ke->type));
+	if (ops->destroy)
+		ops->destroy(ke);
+	kevent_index_erase(&q->watches, ke);
+	kevent_queue_put(q);
+}
+
+/**
+ * kevent_bury - steps 2 to 4 of the removal of a watch
+ * @ke: the watch; the caller killed it and has its object pinned
+ * @held: the object is pinned by kevent_hold(): undo that
+ */
+void kevent_bury(struct kevent *ke, bool held)
+{
+	kevent_window(ke->queue, KEVENT_WINDOW_KILLED);
+	kevent_unlink(ke);
+	kevent_source_of(ke)->detach(ke);
+	if (held)
+		kevent_unhold(ke);
+	kevent_window(ke->queue, KEVENT_WINDOW_DETACHED);
+	/*
+	 * A dead watch does not become busy again. The task that was busy
+	 * clears the bit under ready_lock, and call_rcu() waits for that.
+	 */
+	if (!kevent_is_busy(ke) || !kevent_hand_over(ke))
+		kevent_free(ke);
+}
+
+/**
+ * kevent_expire - a one-shot watch was delivered, and dies
+ * @ke: the watch; under ready_lock
+ * @dead: receives it, for kevent_bury_list()
+ */
+void kevent_expire(struct kevent *ke, struct list_head *dead)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kevent_hold(ke);
+	kevent_spend(ke);
+	kevent_kill(ke);
+	list_add_tail(&ke->link, dead);
+}
+
+/**
+ * kevent_bury_list - kevent_bury() of those that kevent_expire() has listed
+ * @dead: the watches; empty after that
+ */
+void kevent_bury_list(struct list_head *dead)
+{
+	struct kevent *ke, *next;
+
+	list_for_each_entry_safe(ke, next, dead, link)
+		kevent_bury(ke, true);
+	INIT_LIST_HEAD(dead);
+}
+
+static void kevent_do(enum kevent_due due, struct kevent *ke)
+{
+	if (due == KEVENT_BURY)
+		kevent_bury(ke, false);
+	else if (due == KEVENT_FREE)
+		kevent_free(ke);
+}
+
+/* Entries */
+
+/**
+ * kevent_fill - make the entry of an event
+ * @ke: the watch
+ * @uk: the entry
+ * @nth: which of the occurrences not yet delivered
+ */
+void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	*uk = (struct ukevent) {
+		.id.raw_u64	= kevent_id(ke),
+		.type		= ke->type,
+		.event		= ke->event,
+		.req_flags	= kevent_req_flags(ke),
+		.ret_flags	= KEVENT_RET_DONE,
+		.ret_data	= { ke->ready },
+		.ptr		= ke->user,
+	};
+	if (ops->fill)
+		ops->fill(ke, uk, nth);
+	else if (ops->amount)
+		uk->ret_data[1] = ops->amount(ke, ke->ready);
+	if (kevent_is_broken(ke)) {
+		uk->ret_flags |= KEVENT_RET_BROKEN;
+		uk->ret_data[1] = ops->error ?: -EIDRM;
+	}
+}
+
+/* Requests */
+
+static __always_inline int kevent_check(struct kevent_queue *q,
+					const struct kevent_source_ops *ops,
+					const struct ukevent *uk,
+					struct file *file)
+{
+	int err;
+
+	if (uk->req_flags & ~(KEVENT_REQ_ALL | ops->flags))
+		return -EINVAL;
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	err = ops->check(uk, file);
+	if (unlikely(uk->req_flags & KEVENT_REQ_STAY_AWAKE) && !err)
+		err = kevent_awake_prepare(q);
+	return err;
+}
+
+static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *uk)
+{
+	ke->user = uk->ptr;
+	/* Wake-ups look at these without ready_lock. */
+	WRITE_ONCE(ke->event, uk->event);
+	WRITE_ONCE(ke->req_flags, uk->req_flags);
+	kevent_arm(ke, !(uk->req_flags & KEVENT_REQ_DISABLED));
+	kevent_set_awake(ke, uk->req_flags & KEVENT_REQ_STAY_AWAKE);
+}
+
+/* Addition */
+
+/* Memory for a watch, cleared and charged */
+static __always_inline struct kevent *kevent_mem(struct user_struct *owner, u32 type)
+{
+	struct kevent *ke;
+
+	if (!kevent_charge(owner, kevent_cost(type)))
+		return ERR_PTR(-ENOSPC);
+	ke = kmem_cache_zalloc(kevent_cache(type), GFP_KERNEL);
+	if (ke)
+		return ke;
+	kevent_uncharge(owner, kevent_cost(type));
+	return ERR_PTR(-ENOMEM);
+}
+
+/* What kevent_file_link(), kevent_key_link() and kevent_find() go by */
+static void kevent_set_key(struct kevent *ke,
+			   const struct kevent_source_ops *ops,
+			   const struct ukevent *uk, struct file *file)
+{
+	if (ops->file) {
+		to_kevent_file(ke)->file = file;
+		to_kevent_file(ke)->next = NULL;
+		to_kevent_file(ke)->table = current->files;
+		return;
+	}
+	RB_CLEAR_NODE(&to_kevent_keyed(ke)->node);
+	to_kevent_keyed(ke)->id = ops->key ? ops->key(uk) : uk->id.raw_u64;
+}
+
+/* A new watch, busy and in the index, charged to the user. */
+static struct kevent *kevent_alloc(struct kevent_queue *q,
+				   const struct kevent_source_ops *ops,
+				   const struct ukevent *uk, struct file *file)
+{
+	struct kevent *ke = kevent_mem(q->owner, uk->type);
+
+	if (IS_ERR(ke))
+		return ke;
+	*ke = (struct kevent) {
+		.queue		= q,
+		.link		= LIST_HEAD_INIT(ke->link),
+		.user		= uk->ptr,
+		.event		= uk->event,
+		.id_low		= uk->id.raw[0],
+		.state		= kevent_state_new(uk->req_flags),
+		.req_flags	= uk->req_flags,
+		.type		= uk->type,
+	};
+	kevent_set_key(ke, ops, uk, file);
+	if (kevent_index_insert(&q->watches, ke))
+		goto free;
+	refcount_inc(&q->refs);
+	return ke;
+
+free:
+	kmem_cache_free(kevent_cache(uk->type), ke);
+	kevent_uncharge(q->owner, kevent_cost(uk->type));
+	return ERR_PTR(-ENOMEM);
+}
+
+/* The caller reports it, if this returns 0 and not -errno. */
+static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
+			      void **room)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	u32 mask = ke->event & ops->marks;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ops->mark)
+		return ops->mark(ke, uk, room);
+	if (ops->collect) {
+		kevent_doubt(ke);
+		return 0;
+	}
+	if (uk->event)
+		mask &= uk->event;
+	if (!mask)
+		return -EINVAL;
+	ke->ready |= mask;
+	return 0;
+}
+
+/* ADD and MODIFY with KEVENT_REQ_READY. Returns whether there is something to report. */
+static noinline bool kevent_mark_new(struct kevent *ke, const struct ukevent *uk)
+{
+	void *room = NULL;
+
+	return !kevent_mark_locked(ke, uk, &room);
+}
+
+/*
+ * attach() found the conditions @mask. Returns true when they are handed back
+ * in @uk, and otherwise has queued what there is to report.
+ */
+static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
+{
+	u16 how = ke->req_flags & (KEVENT_REQ_HAND_BACK | KEVENT_REQ_READY);
+	bool report;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (kevent_is_dead(ke))
+		return false;
+	/* Without collect() the condition is known from here only. */
+	if (kevent_is_disarmed(ke) && kevent_source_of(ke)->collect)
+		mask = 0;
+	ke->ready |= mask;
+	if (mask && !kevent_is_disarmed(ke) && how == KEVENT_REQ_HAND_BACK) {
+		kevent_fill(ke, uk, 0);
+		kevent_hand_out(ke);
+		return true;
+	}
+	report = kevent_attach_done(ke) || mask;
+	if (unlikely(ke->req_flags & KEVENT_REQ_READY))
+		report |= kevent_mark_new(ke, uk);
+	if (report)
+		kevent_report(ke);
+	return false;
+}
+
+/*
+ * Returns the conditions that hold already, or -errno. Where fdget() took no
+ * reference, no other task has the file table: nobody has closed the descriptor.
+ */
+static __always_inline int kevent_attach(struct kevent *ke,
+					 const struct kevent_source_ops *ops,
+					 const struct ukevent *uk, struct fd f)
+{
+	int mask = ops->attach(ke, uk, fd_file(f));
+
+	if (mask >= 0 && f.word & FDPUT_FPUT && !kevent_is_current(ke))
+		return -EBADF;
+	return mask;
+}
+
+/* Would attach() fail with -EEXIST? Looks before memory is taken. */
+static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
+			    struct file *file)
+{
+	if (!READ_ONCE(file->f_kevent))
+		return false;
+	guard(rcu)();
+	return kevent_file_has(q, uk, file);
+}
+
+/**
+ * kevent_add - add a watch
+ * @q: the queue
+ * @ops: its source
+ * @uk: the request; receives the event that is handed back
+ * @f: what the request's descriptor refers to, of fdget(), for sources with a file;
+ *     pinned until after kevent_handed_back()
+ *
+ * Return: NULL, or the watch when its event is handed back at once: the caller
+ * must call kevent_handed_back(), and may sleep and fault before that.
+ * Or an ERR_PTR().
+ */
+struct kevent *kevent_add(struct kevent_queue *q,
+			  const struct kevent_source_ops *ops,
+			  struct ukevent *uk, struct fd f)
+{
+	struct file *file = fd_file(f);
+	enum kevent_due due;
+	struct kevent *ke;
+	int mask;
+
+	mask = kevent_check(q, ops, uk, file);
+	if (mask)
+		return ERR_PTR(mask);
+	if (ops->file && kevent_is_there(q, uk, file))
+		return ERR_PTR(-EEXIST);
+	ke = kevent_alloc(q, ops, uk, file);
+	if (IS_ERR(ke))
+		return ke;
+	kevent_window(q, KEVENT_WINDOW_ATTACH);
+	mask = kevent_attach(ke, ops, uk, f);
+	kevent_window(q, KEVENT_WINDOW_ATTACHED);
+
+	spin_lock_irq(&q->ready_lock);
+	if (mask >= 0)
+		trace_kevent_add(ke, mask, 1, q->ring.size);
+	if (!mask && kevent_attach_quiet(ke)) {
+		spin_unlock_irq(&q->ready_lock);
+		return NULL;
+	}
+	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
+		kevent_unlock_irq(q);
+		return ke;
+	}
+	due = kevent_unbusy(ke, mask < 0);
+	kevent_unlock_irq(q);
+	kevent_do(due, ke);
+	return mask < 0 ? ERR_PTR(mask) : NULL;
+}
+
+/**
+ * kevent_handed_back - kevent_ctl() is done with an event it hands back
+ * @ke: what kevent_add() returned
+ * @copied: the event has reached user memory; otherwise it is queued
+ */
+void kevent_handed_back(struct kevent *ke, bool copied)
+{
+	struct kevent_queue *q = ke->queue;
+	enum kevent_due due;
+	bool last = false;
+	unsigned long flags;
+
+	kevent_window(q, KEVENT_WINDOW_HANDED);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!kevent_is_dead(ke) && kevent_take_back(ke, copied)) {
+		q->copied++;
+		last = ke->req_flags & KEVENT_REQ_ONESHOT;
+		if (last)
+			kevent_spend(ke);
+	}
+	due = kevent_unbusy(ke, last);
+	kevent_unlock(q, flags);
+	kevent_do(due, ke);
+}
+
+/* Change */
+
+/* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
+static __always_inline int
+kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (kevent_is_dead(ke))
+		return -ENOENT;
+	return ops->may_change && !ops->may_change(ke) ? -EPERM : 0;
+}
+
+/* REMOVE of a watch whose end is always told */
+static noinline int kevent_cancel(struct kevent_queue *q,
+				  const struct kevent_source_ops *ops,
+				  const struct ukevent *uk)
+{
+	int err = -ENOENT;
+	unsigned long flags;
+	struct kevent *ke;
+
+	guard(rcu)();
+	ke = kevent_find(ops, q, uk, NULL);
+	if (!ke)
+		return err;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!kevent_is_dead(ke))
+		err = ops->cancel(ke);
+	kevent_unlock(q, flags);
+	return err;
+}
+
+/**
+ * kevent_remove - remove a watch
+ * @q: the queue
+ * @ops: its source
+ * @uk: names the watch
+ * @file: as for kevent_add()
+ *
+ * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
+ * -EINVAL, -EPERM when it is another process's, or what the source's cancel() says:
+ * -EALREADY.
+ */
+int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file)
+{
+	struct kevent *ke;
+	bool mine = false;
+	int err = -ENOENT;
+
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	if (unlikely(ops->cancel))
+		return kevent_cancel(q, ops, uk);
+	rcu_read_lock();
+	ke = kevent_find(ops, q, uk, file);
+	if (ke) {
+		kevent_window(q, KEVENT_WINDOW_FOUND);
+		spin_lock_irq(&q->ready_lock);
+		err = kevent_changeable(ke, ops);
+		mine = !err && kevent_kill(ke);
+		spin_unlock_irq(&q->ready_lock);
+	}
+	rcu_read_unlock();
+	if (mine)
+		kevent_bury(ke, false);
+	return err;
+}
+
+/*
+ * A watch of a source with collect() was modified. Is there nothing to report, as far
+ * as a look under the lock says? What comes later has its callback later.
+ */
+static bool kevent_sees_nothing(struct kevent *ke,
+				const struct kevent_source_ops *ops)
+{
+	return kevent_is_at_rest(ke) &&
+	       !(ke->req_flags & KEVENT_REQ_READY) && !ops->collect(ke, true);
+}
+
+static __always_inline void
+kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
+		     const struct ukevent *uk)
+{
+	bool same = ops->level && ke->event == uk->event;
+	bool report;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kevent_set(ke, uk);
+	ke->stored = 0;
+	if (ops->modified && !same)
+		ops->modified(ke, uk);
+	kevent_window(ke->queue, KEVENT_WINDOW_MODIFIED);
+	report = kevent_restart(ke);
+	if (unlikely(uk->req_flags & KEVENT_REQ_READY))
+		report |= kevent_mark_new(ke, uk);
+	if (ops->collect) {
+		ke->ready = 0;
+		/*
+		 * A wake-up stores data and then asks what the watch wants. Here that
+		 * is stored before the data is looked at, now or by the next consumer
+		 * that gets ready_lock: one of the two sees the other. Pairs with the
+		 * callbacks of wait queues in sources/file_wait.c and with kevent_sock_readable().
+		 */
+		smp_mb();
+		report = !kevent_sees_nothing(ke, ops);
+	}
+	if (report)
+		kevent_report(ke);
+}
+
+/* The source may sleep to arm a watch that is modified: it is busy until then. */
+static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	int mask = ops->rearm(ke, uk);
+	struct kevent_queue *q = ke->queue;
+	enum kevent_due due;
+	unsigned long flags;
+
+	kevent_window(q, KEVENT_WINDOW_REARMED);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_is_dead(ke)) {
+		mask = -ENOENT;
+	} else {
+		kevent_rearmed(ke, mask);
+		if (mask >= 0)
+			kevent_modify_locked(ke, ops, uk);
+	}
+	due = kevent_unbusy(ke, false);
+	kevent_unlock(q, flags);
+	kevent_do(due, ke);
+	return min(mask, 0);
+}
+
+static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
+{
+	return ke->event & ~uk->event ||
+	       uk->req_flags & KEVENT_REQ_DISABLED;
+}
+
+static __always_inline int
+kevent_modify_found(struct kevent *ke, const struct kevent_source_ops *ops,
+		    const struct ukevent *uk)
+{
+	int err = kevent_changeable(ke, ops);
+
+	if (err)
+		return err;
+	if (ops->rearm)
+		return kevent_take_to_arm(ke);
+	kevent_modify_locked(ke, ops, uk);
+	return 0;
+}
+
+/**
+ * kevent_modify - change what a watch is interested in, and its mode
+ * @q: the queue
+ * @ops: its source
+ * @uk: names the watch; has its new events, flags and cookie
+ * @file: as for kevent_add()
+ *
+ * Arms the watch again, and has its condition checked by the next collection,
+ * or by the source at once. Return: 0, -ENOENT, -EPERM when it is another
+ * process's, -EBUSY when another call arms it, or what the source's check() and
+ * rearm() say: -EINVAL, -EACCES, -ENOTSOCK, -EFAULT, -EXDEV.
+ */
+int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file)
+{
+	bool withdraws;
+	struct kevent *ke;
+	int err;
+
+	err = kevent_check(q, ops, uk, file);
+	if (err)
+		return err;
+	err = -ENOENT;
+	rcu_read_lock();
+	ke = kevent_find(ops, q, uk, file);
+	if (ke) {
+		kevent_window(q, KEVENT_WINDOW_FOUND);
+		spin_lock_irq(&q->ready_lock);
+		withdraws = kevent_withdraws(ke, uk);
+		err = kevent_modify_found(ke, ops, uk);
+		kevent_unlock_irq(q);
+		kevent_window(q, KEVENT_WINDOW_HAND_ON);
+		if (withdraws && !err && ops->hand_on)
+			ops->hand_on(ke);
+	}
+	rcu_read_unlock();
+	if (!err && ops->modify_done)
+		ops->modify_done(q, file);
+	return !err && ops->rearm ? kevent_rearm(ke, uk) : err;
+}
+
+static int kevent_mark_once(struct kevent_queue *q,
+			    const struct kevent_source_ops *ops,
+			    const struct ukevent *uk, struct file *file,
+			    void **room)
+{
+	struct kevent *ke;
+	unsigned long flags;
+	int err;
+
+	guard(rcu)();
+	ke = kevent_find(ops, q, uk, file);
+	if (!ke)
+		return -ENOENT;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
+	if (!err)
+		kevent_report(ke);
+	kevent_unlock(q, flags);
+	return err;
+}
+
+/**
+ * kevent_mark - mark a watch ready from user space
+ * @q: the queue
+ * @ops: its source
+ * @uk: names the watch
+ * @file: as for kevent_add()
+ *
+ * Return: 0, -ENOENT, -EPERM when it is another process's, -EINVAL when the
+ * request has no event bit in common with the watch, -ENOMEM, or what the
+ * source's mark() says: -EAGAIN.
+ */
+int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		const struct ukevent *uk, struct file *file)
+{
+	void *room = NULL;
+	int err;
+
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	err = kevent_mark_once(q, ops, uk, file, &room);
+	if (err == -ENOBUFS) {
+		kevent_window(q, KEVENT_WINDOW_ROOM);
+		/* A full memory cgroup is an error, not a reason to kill. */
+		room = kmalloc(ops->room,
+			       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
+		if (!room)
+			return -ENOMEM;
+		err = kevent_mark_once(q, ops, uk, file, &room);
+		kfree(room);
+	}
+	return err;
+}
+
+/* Kill the next watch from @index on. */
+static struct kevent *kevent_kill_next(struct kevent_queue *q,
+				       u32 *index, bool *killed)
+{
+	unsigned long flags;
+	struct kevent *ke;
+
+	guard(rcu)();
+	ke = kevent_index_next(&q->watches, index);
+	if (!ke)
+		return NULL;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	*killed = kevent_kill(ke);
+	if (*killed)
+		kevent_hold(ke);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ke;
+}
+
+/**
+ * kevent_remove_all - remove the watches of a queue whose file is gone
+ * @q: the queue
+ *
+ * A watch that another task removes at the same time is left to that task, with
+ * the queue reference it holds.
+ */
+void kevent_remove_all(struct kevent_queue *q)
+{
+	struct kevent *ke;
+	u32 index = 0;
+	bool killed;
+
+	while ((ke = kevent_kill_next(q, &index, &killed))) {
+		if (killed)
+			kevent_bury(ke, true);
+		index++;
+		cond_resched();
+	}
+}

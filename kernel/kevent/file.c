@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The file a queue's descriptor refers to
+ */
+
+#include <linux/file.h>
+#include <linux/io_uring_types.h>
+#include <linux/irq_work.h>
+#include <linux/kevent.h>
+#include <linux/percpu_counter.h>
+#include <linux/pid_namespace.h>
+#include <linux/poll.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/sched/user.h>
+#include <linux/seq_file.h>
+
+#include "call/fixed.h"
+#include "call/workers.h"
+#include "core/busy_poll.h"
+#include "core/index.h"
+#include "core/max_running.h"
+#include "core/queue.h"
+#include "core/ring_flags.h"
+#include "core/ring_mapping.h"
+#include "core/source_ops.h"
+#include "core/state.h"
+#include "core/testpoint.h"
+#include "core/wake_coalesce.h"
+#include "core/wakeup_source.h"
+#include "core/watch.h"
+
+/*
+ * A caller of poll() must not signal an eventfd from the wake-up: see "Prerequisites"
+ * in kevent-internals.rst. Trees without this flag do.
+ */
+static_assert(IOU_F_TWQ_IN_WAKE);
+
+/* Each close() of a descriptor, and so each end of a process that has one */
+static int kevent_fop_flush(struct file *file, fl_owner_t id)
+{
+	kevent_wake_left(file->private_data);
+	kevent_crew_look(file->private_data);
+	return 0;
+}
+
+static int kevent_fop_release(struct inode *inode, struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
+
+	/* No set has the queue any more: it is on no path. */
+	WRITE_ONCE(q->nest.file, NULL);
+	kevent_crew_end(q);
+	kevent_window(q, KEVENT_WINDOW_RELEASED);
+	kevent_remove_all(q);
+	irq_work_sync(&q->poll_work);
+	kevent_timers_stop(q);
+	kevent_awake_stop(q);
+	kevent_mappings_free(q);
+	kevent_bound_drop(q);
+	kevent_queue_put(q);
+	return 0;
+}
+
+/*
+ * Level watches that were delivered count until the next collection finds them
+ * idle, and so do watches that a consumer looks at: they may be ready. Unread entries
+ * in the ring count as far as this can be known without a fault.
+ */
+static bool kevent_pending(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	ret = q->nr_listed || q->nr_taken || q->wake_request ||
+	      q->ring.kidx != q->ring.uidx;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
+static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
+{
+	struct kevent_queue *q = file->private_data;
+
+	poll_wait(file, &q->poll_wait, wait);
+	kevent_window(q, KEVENT_WINDOW_POLL);
+	return kevent_pending(q) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
+			     unsigned long arg)
+{
+	long ret = kevent_coalesce_ioctl(file->private_data, cmd, arg);
+
+	if (ret != -ENOIOCTLCMD)
+		return ret;
+	return kevent_busy_ioctl(file->private_data, cmd, arg);
+}
+
+/* Consumers that fdinfo names */
+#define KEVENT_SHOWN_WAITERS	64
+
+/**
+ * struct kevent_info - what fdinfo says of a queue, as of one moment
+ * @ring:	the ring
+ * @collected:	see &struct kevent_queue
+ * @copied:	see &struct kevent_queue
+ * @misses:	see &struct kevent_queue
+ * @held:	see &struct kevent_coalesce
+ * @ready:	&kevent_queue.nr_listed
+ * @spaces:	kevent_ring_spaces()
+ * @waiting:	consumers asleep
+ * @nr_tids:	entries of @tid
+ * @tid:	of those that sleep longest; 0 for a thread of another pid namespace
+ */
+struct kevent_info {
+	struct kring		ring;
+	u64			collected;
+	u64			copied;
+	u64			misses;
+	u64			held;
+	u32			ready;
+	u32			spaces;
+	u32			waiting;
+	u32			nr_tids;
+	pid_t			tid[KEVENT_SHOWN_WAITERS];
+};
+
+/*
+ * Consumers join and leave under ready_lock, so none of them ends during this walk.
+ * There may be as many as RLIMIT_NPROC allows their users: the walk is short, and
+ * who reads fdinfo does not hold up the queue.
+ */
+static void kevent_info_waiters(struct kevent_info *info,
+				struct kevent_queue *q,
+				struct pid_namespace *ns)
+{
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	info->waiting = q->nr_asleep - q->nr_woken;
+	list_for_each_entry(w, &q->sleepers, link) {
+		if (info->nr_tids == ARRAY_SIZE(info->tid))
+			break;
+		info->tid[info->nr_tids++] = task_pid_nr_ns(w->task, ns);
+	}
+}
+
+static void kevent_info_get(struct kevent_info *info, struct kevent_queue *q,
+			    struct pid_namespace *ns)
+{
+	spin_lock_irq(&q->ready_lock);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	*info = (struct kevent_info) {
+		.ring		= q->ring,
+		.collected	= q->collected,
+		.copied		= q->copied,
+		.misses		= q->misses,
+		.held		= q->coalesce.held,
+		.ready		= q->nr_listed,
+		.spaces		= kevent_ring_spaces(q),
+	};
+	kevent_info_waiters(info, q, ns);
+	spin_unlock_irq(&q->ready_lock);
+}
+
+static void kevent_show_waiters(struct seq_file *m,
+				const struct kevent_info *info)
+{
+	u32 i;
+
+	seq_printf(m, "kevent-waiting:\t%u\n", info->waiting);
+	seq_puts(m, "kevent-waiters:");
+	for (i = 0; i < info->nr_tids; i++)
+		if (info->tid[i])
+			seq_printf(m, "%c%d", i ? ' ' : '\t', info->tid[i]);
+	seq_putc(m, '\n');
+}
+
+static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
+			      struct kevent *ke)
+{
+	struct ukevent uk;
+	const char *state;
+	unsigned long flags;
+	u32 ready;
+	bool show;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	show = kevent_is_alive(ke);
+	if (show) {
+		kevent_fill(ke, &uk, 0);
+		uk.event = ke->event;
+		ready = ke->ready;
+		state = kevent_state_word(ke);
+	}
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!show)
+		return;
+	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx ready:%x state:%s\n",
+		   kevent_source(uk.type)->name, uk.id.raw_u64, uk.event,
+		   uk.req_flags, uk.ptr, ready, state);
+}
+
+static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
+			       bool show)
+{
+	struct kevent *ke;
+	u32 nr = 0, index = 0;
+
+	rcu_read_lock();
+	while ((ke = kevent_index_next(&q->watches, &index))) {
+		nr++;
+		index++;
+		if (show)
+			kevent_show_watch(m, q, ke);
+		if (show && seq_has_overflowed(m))
+			break;
+		if (need_resched()) {
+			rcu_read_unlock();
+			cond_resched();
+			rcu_read_lock();
+		}
+	}
+	rcu_read_unlock();
+	return nr;
+}
+
+static void kevent_show_ring(struct seq_file *m, const struct kevent_info *info)
+{
+	const struct kring *ring = &info->ring;
+
+	seq_printf(m, "kevent-ring-size:\t%u\n", ring->size);
+	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring->kidx);
+	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring->uidx);
+	seq_printf(m, "kevent-ring-flags:\t%x\n", ring->flags);
+	seq_printf(m, "kevent-ring-spaces:\t%u\n", info->spaces);
+}
+
+static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
+	struct kevent_info info;
+
+	kevent_info_get(&info, q, proc_pid_ns(file_inode(m->file)->i_sb));
+	seq_printf(m, "kevent-watches:\t%u\n",
+		   kevent_show_watches(m, q, false));
+	seq_printf(m, "kevent-ready:\t%u\n", info.ready);
+	seq_printf(m, "kevent-delivered:\t%llu\n",
+		   info.ring.kidx + info.copied);
+	kevent_show_ring(m, &info);
+	seq_printf(m, "kevent-hits:\t%llu\n",
+		   info.ring.kidx - info.collected);
+	seq_printf(m, "kevent-misses:\t%llu\n", info.misses);
+	seq_printf(m, "kevent-held:\t%llu\n", info.held);
+	kevent_show_waiters(m, &info);
+	kevent_limit_show(m, kevent_limit_peek(&q->limit));
+	seq_printf(m, "kevent-user-bytes:\t%lld\n",
+		   percpu_counter_sum_positive(&q->owner->kevent_bytes));
+	seq_printf(m, "kevent-refuses:\t%08x\n", q->refuses);
+	kevent_show_watches(m, q, true);
+}
+
+const struct file_operations kevent_fops = {
+	.flush		= kevent_fop_flush,
+	.release	= kevent_fop_release,
+	.poll		= kevent_fop_poll,
+	.unlocked_ioctl	= kevent_fop_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= kevent_fop_show_fdinfo,
+	.llseek		= noop_llseek,
+};

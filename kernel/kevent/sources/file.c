@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sockets, pipes and all other files one can poll, by their wait queues
+ */
+
+#include <linux/cleanup.h>
+#include <linux/eventfd.h>
+#include <linux/io_uring.h>
+#include <linux/kevent.h>
+#include <linux/net.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+
+#include "../core/busy_poll.h"
+#include "../core/source.h"
+#include "file_nest.h"
+#include "file_report.h"
+#include "file_sent.h"
+#include "file_wait.h"
+
+/*
+ * Wake-up keys contain these although they have not become true, or contain none for
+ * a change that only ->poll() knows. Watches that ask for one of them are verified.
+ */
+#define EV_POLL_INEXACT							\
+	(EPOLLPRI | EPOLLRDBAND | EPOLLWRBAND | EPOLLRDHUP | EPOLLMSG)
+
+/* Keys */
+
+#ifdef CONFIG_EVENTFD
+static bool ev_poll_is_eventfd(struct file *file)
+{
+	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
+
+	if (IS_ERR(ctx))
+		return false;
+	eventfd_ctx_put(ctx);
+	return true;
+}
+#else
+static bool ev_poll_is_eventfd(struct file *file)
+{
+	return false;
+}
+#endif
+
+static bool ev_poll_is_exact(struct file *file)
+{
+	return get_pipe_info(file, false) || ev_poll_is_eventfd(file);
+}
+
+static bool ev_poll_has_extra(const struct kevent *ke,
+			      const struct socket *sock)
+{
+	const u32 events = KEVENT_SOCKET_ACCEPT | KEVENT_SOCKET_EMPTY;
+
+	return sock->ops->family != AF_UNIX ||
+	       (ke->type == KEVENT_SOCKET && ke->event & events);
+}
+
+/* epoll and io_uring wake up with the one name of data. */
+static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
+{
+	__poll_t more = keys & EPOLLRDNORM ? EPOLLIN : 0;
+
+	if (kevent_is_nesting(file))
+		return more | EV_POLL_NESTING;
+	return io_is_uring_fops(file) ? more : 0;
+}
+
+static struct socket *ev_poll_socket(const struct kevent_poll *kp,
+				     struct file *file)
+{
+	return kp->kf.ke.type == KEVENT_PIPE ? NULL : kevent_socket(file);
+}
+
+/* @sock: of ev_poll_socket() */
+static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
+					     struct file *file,
+					     const struct socket *sock)
+{
+	bool pipe = kp->kf.ke.type == KEVENT_PIPE;
+	u32 event = kp->kf.ke.event;
+	__poll_t keys = EV_POLL_ALWAYS;
+
+	if (kp->kf.ke.type == KEVENT_POLL)
+		keys |= (__force __poll_t)event;
+	if (!(keys & EV_POLL_INEXACT) &&
+	    (pipe || sock || ev_poll_is_exact(file)))
+		keys |= EV_POLL_EXACT;
+	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
+		keys |= EV_POLL_EXTRA;
+	if (kp->kf.ke.type == KEVENT_POLL)
+		return keys | ev_poll_nesting_keys(file, keys);
+	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
+		keys |= EPOLLIN | EPOLLRDNORM;
+	if (event & KEVENT_SOCKET_SEND)
+		keys |= EPOLLOUT | EPOLLWRNORM;
+	if (event & KEVENT_SOCKET_EMPTY)
+		keys |= EV_POLL_EMPTY;
+	return keys;
+}
+
+/* Wake-ups */
+
+#ifdef CONFIG_KEVENT_SOCK_DIRECT
+/* The key of sock_def_readable() */
+#define EV_POLL_READABLE	(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND)
+
+/**
+ * kevent_wake_sock - data has come for a watch that is alone in a wait queue
+ * @wait: its entry
+ * @sk: the socket
+ *
+ * The lock of the wait queue is not held: the watch may be dead and detached,
+ * when kevent_ready() and its like do nothing, but exists, because of RCU. Its
+ * file need not.
+ *
+ * Return: false when that takes a wake-up.
+ */
+bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
+{
+	struct kevent *ke = &container_of(wait, struct kevent_poll,
+					  wait)->kf.ke;
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events, amount = 0;
+
+	if (!(keys & EV_POLL_EXACT))
+		return false;
+	if (!(keys & EV_POLL_READABLE))
+		return true;
+	events = ev_poll_key_events(ke, EV_POLL_READABLE);
+	if (keys & EV_POLL_EXTRA) {
+		kevent_busy_note(&ke->queue->busy, sk);
+		if (ke->type == KEVENT_SOCKET && kevent_may_store(ke->queue))
+			amount = ev_poll_sock_amount(sk, events);
+	}
+	kevent_ready_irqs_on(ke, events, amount);
+	return true;
+}
+#endif
+
+/* Arming */
+
+/**
+ * struct kevent_poll_table - argument of ev_poll_queue()
+ * @pt:		what ->poll() gets
+ * @kp:		the watch
+ * @sock:	its socket, if it is of one
+ * @queues:	wait queues joined
+ * @err:	-errno when one could not be joined
+ */
+struct kevent_poll_table {
+	poll_table		pt;
+	struct kevent_poll	*kp;
+	struct socket		*sock;
+	unsigned int		queues;
+	int			err;
+};
+
+/*
+ * Move the head of kp->wait to @more. POLLFREE may clear it, under its lock, and
+ * others look for it.
+ */
+static void ev_poll_tag(struct kevent_poll *kp, struct kevent_poll_more *more)
+{
+	void *tagged = (void *)((unsigned long)more | EV_POLL_MORE);
+	wait_queue_head_t *head;
+	unsigned long flags;
+
+	guard(rcu)();
+	/* Pairs with ev_poll_orphan(). */
+	head = smp_load_acquire(&kp->wait.private);
+	if (!head) {
+		/* Pairs with ev_poll_more(). */
+		smp_store_release(&kp->wait.private, tagged);
+		return;
+	}
+	spin_lock_irqsave(&head->lock, flags);
+	more->head = kp->wait.private;
+	/* Pairs with ev_poll_more() and head_of(). */
+	smp_store_release(&kp->wait.private, tagged);
+	spin_unlock_irqrestore(&head->lock, flags);
+}
+
+static int ev_poll_join_more(struct kevent_poll *kp, wait_queue_head_t *head)
+{
+	struct kevent_poll_more *more, *first = ev_poll_more(kp);
+
+	more = kzalloc(sizeof(*more), GFP_KERNEL_ACCOUNT);
+	if (!more)
+		return -ENOMEM;
+	more->kp = kp;
+	init_waitqueue_func_entry(&more->wait, ev_poll_wake_more);
+	INIT_LIST_HEAD(&more->wait.entry);
+	if (first) {
+		more->next = first->next;
+		first->next = more;
+	} else {
+		ev_poll_tag(kp, more);
+	}
+	return kevent_turns_join_more(more, head);
+}
+
+static noinline void ev_poll_queue_more(struct kevent_poll_table *table,
+					wait_queue_head_t *head)
+{
+	if (!table->err)
+		table->err = ev_poll_join_more(table->kp, head);
+}
+
+/* Called by ->poll() for each of the file's wait queues. */
+static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
+			  poll_table *pt)
+{
+	struct kevent_poll_table *table =
+		container_of(pt, struct kevent_poll_table, pt);
+
+	if (table->queues++)
+		ev_poll_queue_more(table, head);
+	else
+		table->err = kevent_turns_join(table->kp, head, table->sock);
+}
+
+/*
+ * Can a mask of poll() mean something to a watch? That of most new watches does not. A
+ * MODIFY that comes meanwhile looks itself.
+ */
+static bool ev_poll_concerns(const struct kevent *ke, __poll_t mask)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+
+	return mask & keys & EV_POLL_EVENTS || kevent_awaits_empty(ke);
+}
+
+/* Join the wait queues of the file. Returns what ev_poll_attach() does. */
+static __always_inline int ev_poll_join(struct kevent_poll *kp,
+					struct file *file,
+					struct socket *sock, __poll_t keys)
+{
+	struct kevent_poll_table table = {
+		.pt._qproc	= ev_poll_queue,
+		.pt._key	= keys & EV_POLL_EVENTS,
+		.kp		= kp,
+		.sock		= sock,
+	};
+	struct kevent *ke = &kp->kf.ke;
+	__poll_t mask = vfs_poll(file, &table.pt);
+
+	if (table.err)
+		return table.err;
+	ev_poll_note_device(ke, file);
+	return ev_poll_concerns(ke, mask) ? ev_poll_events(ke, mask) : 0;
+}
+
+static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
+			  struct file *file)
+{
+	struct kevent_poll *kp = to_poll(ke);
+	struct socket *sock = ev_poll_socket(kp, file);
+	__poll_t keys = ev_poll_keys(kp, file, sock);
+	int err;
+
+	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
+	INIT_LIST_HEAD(&kp->wait.entry);
+	WRITE_ONCE(ke->keys, (__force u16)keys);
+	if (keys & EV_POLL_NESTING)
+		err = kevent_nest_link(kp, file);
+	else
+		err = kevent_file_link(&kp->kf, file);
+	return err ?: ev_poll_join(kp, file, sock, keys);
+}
+
+static void ev_poll_detach(struct kevent *ke)
+{
+	struct kevent_poll *kp = to_poll(ke);
+	struct kevent_poll_more *more;
+
+	kevent_turns_leave(&kp->wait, ev_poll_head(kp));
+	for (more = ev_poll_more(kp); more; more = more->next)
+		kevent_turns_leave(&more->wait, &more->wait.private);
+	if ((__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
+		kevent_nest_unlink(ke);
+}
+
+static void ev_poll_destroy(struct kevent *ke)
+{
+	struct kevent_poll_more *next, *more = ev_poll_more(to_poll(ke));
+
+	for (; more; more = next) {
+		next = more->next;
+		kfree_rcu(more, rcu);
+	}
+}
+
+static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
+{
+	struct kevent_poll *kp = to_poll(ke);
+	struct file *file = kp->kf.file;
+	__poll_t keys = ev_poll_keys(kp, file, ev_poll_socket(kp, file));
+
+	WRITE_ONCE(ke->keys, (__force u16)keys);
+}
+
+static void ev_poll_hand_on(struct kevent *ke)
+{
+	kevent_turns_hand_on(to_poll(ke));
+}
+
+/* Not in line: a look under the lock needs no stack. */
+static noinline int ev_poll_ask(struct kevent *ke)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	poll_table pt = { ._key = keys & EV_POLL_EVENTS };
+
+	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
+}
+
+static int ev_poll_collect(struct kevent *ke, bool atomic)
+{
+	return atomic ? ev_poll_peek(ke) : ev_poll_ask(ke);
+}
+
+/* What may be watched */
+
+static int ev_poll_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event & ~(__force u32)EV_POLL_EVENTS)
+		return -EINVAL;
+	return 0;
+}
+
+static int ev_socket_check(const struct ukevent *uk, struct file *file)
+{
+	struct socket *sock;
+
+	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT |
+			  KEVENT_SOCKET_SEND | KEVENT_SOCKET_EMPTY))
+		return -EINVAL;
+	sock = kevent_socket(file);
+	if (!sock)
+		return -ENOTSOCK;
+	if (uk->event & KEVENT_SOCKET_EMPTY && !kevent_sock_knows_empty(sock))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int ev_pipe_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND))
+		return -EINVAL;
+	/* There are FIFOs that are no pipes, as in rpc_pipefs. */
+	return get_pipe_info(file, false) ? 0 : -EINVAL;
+}
+
+#define EV_POLL_OPS(_name, _check)			\
+	.name		= _name,			\
+	.file		= true,				\
+	.mergeable	= true,				\
+	.level		= true,				\
+	.plain		= true,				\
+	.size		= sizeof(struct kevent_poll),	\
+	.align		= L1_CACHE_BYTES,		\
+	.check		= _check,			\
+	.attach		= ev_poll_attach,		\
+	.detach		= ev_poll_detach,		\
+	.destroy	= ev_poll_destroy,		\
+	.modified	= ev_poll_modified,		\
+	.hand_on	= ev_poll_hand_on,		\
+	.collect	= ev_poll_collect
+
+const struct kevent_source_ops kevent_socket_ops = {
+	EV_POLL_OPS("socket", ev_socket_check),
+	.amount		= ev_poll_amount,
+};
+
+const struct kevent_source_ops kevent_pipe_ops = {
+	EV_POLL_OPS("pipe", ev_pipe_check),
+};
+
+const struct kevent_source_ops kevent_poll_ops = {
+	EV_POLL_OPS("poll", ev_poll_check),
+};
+
+static_assert(((__force u32)EV_POLL_EVENTS &
+	       (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA |
+			     EV_POLL_NESTING)) == 0);
+static_assert(sizeof(struct kevent_poll) <= 128 ||
+	      IS_ENABLED(CONFIG_DEBUG_SPINLOCK));

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watches of files that can be polled: what a wake-up says to one of them
+ */
+
+#include <linux/net.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/poll.h>
+#include <linux/skbuff.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "../core/busy_poll.h"
+#include "../core/lookup.h"
+#include "../core/report.h"
+#include "../core/ring_mapping.h"
+#include "../core/testpoint.h"
+#include "file_report.h"
+#include "file_sent.h"
+
+/* Masks of poll(), and conditions of a type */
+
+/**
+ * ev_poll_events - what a mask of poll() means to a watch
+ * @ke: the watch
+ * @mask: the mask
+ *
+ * Return: the conditions to report.
+ */
+u32 ev_poll_events(struct kevent *ke, __poll_t mask)
+{
+	u32 events, wanted = READ_ONCE(ke->event);
+
+	if (ke->type == KEVENT_POLL)
+		return (__force u32)mask &
+		       (wanted | (__force u32)EV_POLL_ALWAYS);
+	events = ev_poll_key_events(ke, mask) & wanted;
+	if (wanted & KEVENT_SOCKET_EMPTY && ke->type == KEVENT_SOCKET &&
+	    kevent_sock_is_empty(kevent_socket(to_poll(ke)->kf.file)))
+		events |= KEVENT_SOCKET_EMPTY;
+	if (events || mask & EV_POLL_ALWAYS)
+		events |= (__force u32)(mask & (EV_POLL_ALWAYS | EPOLLRDHUP));
+	return events;
+}
+
+/* Conditions that peek_poll() says nothing of */
+#define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
+					    EPOLLRDHUP | EV_POLL_ALWAYS))
+
+static __always_inline int ev_poll_peek_sock(struct kevent *ke,
+					     const struct socket *sock)
+{
+	const struct proto_ops *ops = READ_ONCE(sock->ops);
+	int ret;
+
+	if (!sock->sk || !ops->peek_poll)
+		return -EAGAIN;
+	ret = ops->peek_poll(sock);
+	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
+}
+
+/* All it says of a pipe but -EAGAIN is whether there is data. */
+static __always_inline int ev_poll_peek_pipe(struct kevent *ke,
+					     const struct pipe_inode_info *pipe,
+					     const struct file *file)
+{
+	int ret = pipe_peek_poll(pipe, file->f_mode);
+
+	if (likely(ke->type == KEVENT_PIPE) && ret > 0)
+		return ke->event & KEVENT_SOCKET_RECV;
+	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
+}
+
+/* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
+static __always_inline bool ev_poll_of_eventfd(__poll_t keys,
+					       const struct socket *sock,
+					       const struct pipe_inode_info *pipe)
+{
+	return keys & EV_POLL_EXACT && !sock && !pipe;
+}
+
+/* The same for a file that may be anything */
+static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
+				     struct file *file)
+{
+	struct socket *sock = kevent_socket(file);
+	struct pipe_inode_info *pipe = sock ? NULL : get_pipe_info(file, false);
+
+	if (ev_poll_of_eventfd(keys, sock, pipe))
+		return ev_poll_events(ke, vfs_poll(file, NULL));
+	if (keys & EV_POLL_UNSEEN)
+		return -EAGAIN;
+	if (sock)
+		return ev_poll_peek_sock(ke, sock);
+	return pipe ? ev_poll_peek_pipe(ke, pipe, file) : -EAGAIN;
+}
+
+/**
+ * ev_poll_peek - what ->poll() would say, without a lock
+ * @ke: the watch; its file exists, since its end has to wait until the watch is dead
+ *
+ * What SOCKET and PIPE watch is known since check(), and does not change.
+ *
+ * Return: the conditions that hold, or -EAGAIN when ->poll() has to be asked.
+ */
+int ev_poll_peek(struct kevent *ke)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	struct file *file = to_poll(ke)->kf.file;
+
+	if (ke->type == KEVENT_POLL)
+		return ev_poll_peek_any(ke, keys, file);
+	if (keys & EV_POLL_UNSEEN)
+		return -EAGAIN;
+	if (ke->type == KEVENT_PIPE)
+		return ev_poll_peek_pipe(ke, file->private_data, file);
+	return ev_poll_peek_sock(ke, file->private_data);
+}
+
+/* Amounts */
+
+/**
+ * ev_poll_sock_amount - what is known of a socket without its lock
+ * @sk: the socket
+ * @ready: conditions that hold
+ *
+ * Return: connections waiting, or bytes of a TCP stream, otherwise 0. A hint, which
+ * may be old when it arrives.
+ */
+u32 ev_poll_sock_amount(struct sock *sk, u32 ready)
+{
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		return sk->sk_family == AF_UNIX ?
+		       skb_queue_len_lockless(&sk->sk_receive_queue) :
+		       READ_ONCE(sk->sk_ack_backlog);
+	if (!(ready & KEVENT_SOCKET_RECV) || !sk_is_tcp(sk))
+		return 0;
+	/* Old sequence numbers make a wrong amount, nothing worse. */
+	return max(data_race(tcp_inq(sk)), 0);
+}
+
+/**
+ * ev_poll_amount - ev_poll_sock_amount() for a watch
+ * @ke: a SOCKET watch
+ * @ready: conditions that hold
+ *
+ * The file exists, see kevent_hold(), and ->release() is yet to come: it has to
+ * wait until the watch is dead. So the socket and its sock exist too.
+ */
+u32 ev_poll_amount(struct kevent *ke, u32 ready)
+{
+	const struct socket *sock = to_poll(ke)->kf.file->private_data;
+
+	if (!(ready & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT)))
+		return 0;
+	return sock->sk ? ev_poll_sock_amount(sock->sk, ready) : 0;
+}
+
+/* Wake-ups */
+
+/**
+ * ev_poll_note_socket - ev_poll_note_device() of a queue with busy polling
+ * @ke: the watch
+ * @file: its file
+ */
+void ev_poll_note_socket(struct kevent *ke, struct file *file)
+{
+	struct socket *sock = kevent_socket(file);
+
+	if (sock && sock->sk)
+		kevent_busy_note(&ke->queue->busy, sock->sk);
+}
+
+/*
+ * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
+ * looked up
+ */
+static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
+					u32 *amount)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events;
+
+	*amount = 0;
+	if (!ev_poll_key_suffices(keys, key))
+		return 0;
+	events = ev_poll_key_events(ke, key);
+	if (ke->type == KEVENT_SOCKET && keys & EV_POLL_EXTRA &&
+	    kevent_may_store(ke->queue))
+		*amount = ev_poll_amount(ke, events);
+	return events;
+}
+
+/* What those who poll the queue have to know of a wake-up */
+static u32 ev_poll_chain(struct kevent *ke, __poll_t key)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+
+	return kevent_chain(to_poll(ke)->kf.file, keys & EV_POLL_NESTING, key);
+}
+
+/**
+ * ev_poll_fire - a wake-up is for a watch
+ * @ke: the watch; the lock of the wait queue is held
+ * @key: what has become true, 0 if it does not say
+ */
+void ev_poll_fire(struct kevent *ke, __poll_t key)
+{
+	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
+	u32 events, amount, chain;
+
+	if (key && !(key & keys))
+		return;
+	kevent_window(ke->queue, KEVENT_WINDOW_FIRE);
+	ev_poll_note_device(ke, to_poll(ke)->kf.file);
+	events = ev_poll_says(ke, key, &amount);
+	chain = ev_poll_chain(ke, key);
+	/* What becomes true after a look has a wake-up of its own. */
+	if (events)
+		kevent_ready_amount(ke, events, amount, chain);
+	else if (key || ev_poll_peek(ke))
+		kevent_look_chain(ke, chain);
+}
+
+/**
+ * ev_poll_offer - a wake-up is for a watch, in the place of others
+ * @ke: the watch; the lock of the wait queue is held
+ * @wanted: conditions it was seen to be interested in
+ * @key: of the wake-up; 0: some time ago they were true
+ *
+ * Return: false when others must have it too.
+ */
+bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key)
+{
+	u32 events, amount;
+
+	ev_poll_note_device(ke, to_poll(ke)->kf.file);
+	events = ev_poll_says(ke, key, &amount);
+	if (!key && !ev_poll_peek(ke))
+		return true;
+	return kevent_offer(ke, (__force u16)wanted, events, amount,
+			    ev_poll_chain(ke, key));
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Watches of files that can be polled: what a wake-up says to one of them
+ */
+#ifndef _KEVENT_FILE_REPORT_H
+#define _KEVENT_FILE_REPORT_H
+
+#include <linux/bits.h>
+#include <linux/poll.h>
+#include <linux/wait.h>
+
+#include "../core/busy_poll.h"
+#include "../core/queue.h"
+#include "../core/types.h"
+
+struct sock;
+
+/**
+ * struct kevent_poll - a watch of a file
+ * @kf:		the watch
+ * @wait:	in the file's wait queue. Its private member is the head, see
+ *		ev_poll_head(); with a file that has more than one wait queue it
+ *		is the first &struct kevent_poll_more, tagged
+ */
+struct kevent_poll {
+	struct kevent_file	kf;
+	wait_queue_entry_t	wait;
+};
+
+/**
+ * struct kevent_poll_more - a further wait queue of a watched file
+ * @kp:		the watch
+ * @wait:	in the wait queue; its private member is the head
+ * @head:	in the first element: the head of &kevent_poll.wait
+ * @next:	next element
+ * @rcu:	for the freeing
+ */
+struct kevent_poll_more {
+	struct kevent_poll	*kp;
+	wait_queue_entry_t	wait;
+	void			*head;
+	struct kevent_poll_more	*next;
+	struct rcu_head		rcu;
+};
+
+#define EV_POLL_MORE	1UL
+
+/*
+ * Bits of kevent_poll.wait.flags, which the core leaves alone. Written under the
+ * lock of the head. LAST_DATA, LAST_ROOM: of the watches of the file this one was
+ * the last to get data, or room, in the place of others. SOCK: the head is that of
+ * a &struct socket_wq. OWED: conditions that this watch got in the place of others,
+ * shifted.
+ */
+#define EV_POLL_LAST_DATA	BIT(31)
+#define EV_POLL_LAST_ROOM	BIT(30)
+#define EV_POLL_SOCK		BIT(29)
+#define EV_POLL_OWED_SHIFT	8
+#define EV_POLL_OWED		((__force u32)EV_POLL_EVENTS << EV_POLL_OWED_SHIFT)
+
+/* With none of these a watch just leaves its wait queue. */
+#define EV_POLL_TIES	(EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM |	\
+			 EV_POLL_SOCK | EV_POLL_OWED)
+
+/* Conditions reported whether asked for or not */
+#define EV_POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
+
+#define EV_POLL_EVENTS							\
+	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP |		\
+	 EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND |	\
+	 EPOLLMSG | EPOLLRDHUP)
+
+static inline struct kevent_poll_more *ev_poll_more(const struct kevent_poll *kp)
+{
+	/* Pairs with ev_poll_tag(). */
+	unsigned long private = (unsigned long)smp_load_acquire(&kp->wait.private);
+
+	if (!(private & EV_POLL_MORE))
+		return NULL;
+	return (struct kevent_poll_more *)(private & ~EV_POLL_MORE);
+}
+
+/* Where the head of kp->wait is remembered; NULL there when it is gone. */
+static inline void **ev_poll_head(struct kevent_poll *kp)
+{
+	struct kevent_poll_more *more = ev_poll_more(kp);
+
+	return more ? &more->head : &kp->wait.private;
+}
+
+/*
+ * In kevent.keys: the keys of wake-ups have all there is to report, and the
+ * wake-ups come with interrupts off. The keys of sockets, pipes and eventfds name
+ * what has become true. Other files may not do that, or may need a ->poll() to arm
+ * the next wake-up.
+ */
+#define EV_POLL_EXACT	((__force __poll_t)BIT(15))
+
+/* In kevent.keys: there may be an amount to report, or a device queue to note */
+#define EV_POLL_EXTRA	((__force __poll_t)BIT(11))
+
+/* In kevent.keys, for good: the file is a queue or an epoll file */
+#define EV_POLL_NESTING	((__force __poll_t)BIT(12))
+
+/* Is the watch of one of the types that have a &struct kevent_poll? */
+static inline bool kevent_is_poll(const struct kevent *ke)
+{
+	return ke->type == KEVENT_SOCKET || ke->type == KEVENT_PIPE ||
+	       ke->type == KEVENT_POLL;
+}
+
+static inline struct kevent_poll *to_poll(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_poll, kf.ke);
+}
+
+/* What data and room mean to a watch */
+static inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
+{
+	u32 events = 0;
+
+	if (ke->type == KEVENT_POLL)
+		return (__force u32)key;
+	if (key & (EPOLLIN | EPOLLRDNORM))
+		events |= KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT;
+	if (key & (EPOLLOUT | EPOLLWRNORM))
+		events |= KEVENT_SOCKET_SEND;
+	return events;
+}
+
+/* Does a key have all there is to report? */
+static __always_inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
+{
+	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
+}
+
+u32 ev_poll_events(struct kevent *ke, __poll_t mask);
+int ev_poll_peek(struct kevent *ke);
+u32 ev_poll_sock_amount(struct sock *sk, u32 ready);
+u32 ev_poll_amount(struct kevent *ke, u32 ready);
+void ev_poll_note_socket(struct kevent *ke, struct file *file);
+void ev_poll_fire(struct kevent *ke, __poll_t key);
+bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key);
+
+/**
+ * ev_poll_note_device - a socket that becomes ready has a device queue to poll
+ * @ke: the watch
+ * @file: its file
+ */
+static inline void ev_poll_note_device(struct kevent *ke, struct file *file)
+{
+	if (kevent_busy_on(&ke->queue->busy))
+		ev_poll_note_socket(ke, file);
+}
+
+#endif /* _KEVENT_FILE_REPORT_H */

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wait queues of watched files: callbacks, and turns
+ *
+ * If several queues watch a file, they take turns: new data is reported to one of
+ * them, so that one consumer comes for it.
+ *
+ * A wake-up calls all entries of a wait queue. Those of one file are next to each
+ * other there and make a run. Its first entry decides for the run; each other one
+ * sees its neighbour in front, and is done. So the time of a wake-up is linear in
+ * the entries that it calls.
+ *
+ * A watch that reports in the place of others owes that to them: it hands the
+ * condition on when it goes, or when it is no longer interested.
+ */
+
+#include <linux/capability.h>
+#include <linux/cleanup.h>
+#include <linux/fs.h>
+#include <linux/net.h>
+#include <linux/rcupdate.h>
+
+#include "../core/busy_poll.h"
+#include "../core/lookup.h"
+#include "../core/queue.h"
+#include "../core/report.h"
+#include "../core/state.h"
+#include "../core/testpoint.h"
+#include "file_report.h"
+#include "file_sent.h"
+#include "file_wait.h"
+
+/*
+ * Watches of a user in one wait queue, which bounds what one wake-up does for them
+ * with interrupts off. ADD looks at no more than so many entries to count them: if
+ * there are more, most of what a wake-up takes is not due to this user's watches.
+ */
+#define KEVENT_MAX_PER_WAIT_QUEUE	192
+#define KEVENT_WAIT_QUEUE_LOOKS		4096
+
+/* Joining */
+
+static void set_flags(struct kevent_poll *kp, u32 flags)
+{
+	/* kevent_turns_hand_on() looks without the lock. */
+	WRITE_ONCE(kp->wait.flags, flags);
+}
+
+static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
+{
+	const struct kevent_poll *kp;
+
+	if (wait->func == ev_poll_wake)
+		kp = container_of(wait, struct kevent_poll, wait);
+	else if (wait->func == ev_poll_wake_more)
+		kp = container_of(wait, struct kevent_poll_more, wait)->kp;
+	else
+		return NULL;
+	return kp->kf.ke.queue;
+}
+
+static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
+{
+	const struct kevent_queue *q = entry_queue(wait);
+
+	return q ? q->owner : NULL;
+}
+
+static bool is_full(struct wait_queue_head *head,
+		    const struct user_struct *owner)
+{
+	unsigned int nr = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
+	wait_queue_entry_t *wait;
+
+	lockdep_assert_held(&head->lock);
+
+	list_for_each_entry(wait, &head->head, entry) {
+		if (!left--)
+			break;
+		if (entry_owner(wait) == owner &&
+		    ++nr >= KEVENT_MAX_PER_WAIT_QUEUE)
+			return true;
+	}
+	return false;
+}
+
+/* NULL when there is none, or none any more */
+static struct wait_queue_head *head_of(const struct kevent_poll *kp)
+{
+	/* Pairs with ev_poll_tag() and ev_poll_orphan(). */
+	void *private = smp_load_acquire(&kp->wait.private);
+	unsigned long tagged = (unsigned long)private;
+
+	if (!(tagged & EV_POLL_MORE))
+		return private;
+	/* Pairs with ev_poll_orphan(). */
+	return smp_load_acquire(&((struct kevent_poll_more *)
+				  (tagged & ~EV_POLL_MORE))->head);
+}
+
+/*
+ * A watch of the same file in the same wait queue. It is linked to the file before it
+ * joins, and unlinked before it leaves: of those that stay, who has joined is found. The
+ * list is as long as KEVENT_MAX_OF_USERS allows, and has its newest watch in front.
+ */
+static struct kevent_poll *find_peer(struct kevent_poll *kp,
+				     struct wait_queue_head *head)
+{
+	struct kevent_poll *peer;
+	struct kevent_file *kf;
+
+	lockdep_assert_held(&head->lock);
+
+	/* Pairs with kevent_file_link(). */
+	kf = READ_ONCE(kp->kf.file->f_kevent);
+	for (; kf; kf = READ_ONCE(kf->next)) {
+		peer = container_of(kf, struct kevent_poll, kf);
+		if (peer != kp && kevent_is_poll(&kf->ke) &&
+		    head_of(peer) == head)
+			return peer;
+	}
+	return NULL;
+}
+
+#ifdef CONFIG_KEVENT_SOCK_DIRECT
+/*
+ * The newest watch in the wait queue of a socket can be called without it. It has just
+ * joined, and has no flags yet.
+ */
+static void set_direct(struct kevent_poll *kp, struct socket *sock)
+{
+	lockdep_assert_held(&sock->wq.wait.lock);
+
+	set_flags(kp, EV_POLL_SOCK);
+	rcu_assign_pointer(sock->wq.kevent, &kp->wait);
+}
+
+static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
+
+	lockdep_assert_held(&head->lock);
+
+	if (kp->wait.flags & EV_POLL_SOCK &&
+	    rcu_access_pointer(wq->kevent) == &kp->wait)
+		RCU_INIT_POINTER(wq->kevent, NULL);
+}
+#else
+static void set_direct(struct kevent_poll *kp, struct socket *sock) {}
+static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+}
+#endif
+
+static noinline bool join_others(struct kevent_poll *kp,
+				 struct wait_queue_head *head, bool limited)
+{
+	struct kevent_poll *peer;
+
+	lockdep_assert_held(&head->lock);
+
+	if (limited && is_full(head, kp->kf.ke.queue->owner))
+		return false;
+	peer = find_peer(kp, head);
+	if (peer)
+		list_add_tail(&kp->wait.entry, &peer->wait.entry);
+	else
+		__add_wait_queue(head, &kp->wait);
+	return true;
+}
+
+static __always_inline int join_locked(struct kevent_poll *kp,
+				       struct wait_queue_head *head,
+				       struct socket *sock, bool limited)
+{
+	lockdep_assert_held(&head->lock);
+
+	if (list_empty(&head->head))
+		list_add(&kp->wait.entry, &head->head);
+	else if (!join_others(kp, head, limited))
+		return -ENOSPC;
+	/* Pairs with head_of(). */
+	smp_store_release(&kp->wait.private, head);
+	if (sock && head == &sock->wq.wait)
+		set_direct(kp, sock);
+	return 0;
+}
+
+static __always_inline int join(struct kevent_poll *kp,
+				struct wait_queue_head *head,
+				struct socket *sock, bool limited)
+{
+	int err;
+
+	guard(rcu)();
+	spin_lock_irq(&head->lock);
+	err = join_locked(kp, head, sock, limited);
+	spin_unlock_irq(&head->lock);
+	return err;
+}
+
+/* The user has too many watches there. */
+static noinline int join_unlimited(struct kevent_poll *kp,
+				   struct wait_queue_head *head,
+				   struct socket *sock)
+{
+	return capable(CAP_SYS_RESOURCE) ? join(kp, head, sock, false) :
+					   -ENOSPC;
+}
+
+/**
+ * kevent_turns_join - join a wait queue, next to watches of the same file
+ * @kp: the watch, linked to its file
+ * @head: the head of the file's first wait queue
+ * @sock: the socket, if the file is one
+ *
+ * Return: 0, -ENOSPC when the user has too many watches there.
+ */
+int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
+		      struct socket *sock)
+{
+	return join(kp, head, sock, true) ? join_unlimited(kp, head, sock) : 0;
+}
+
+static int join_more(struct kevent_poll_more *more,
+		     struct wait_queue_head *head, bool limited)
+{
+	unsigned long flags;
+	bool full;
+
+	spin_lock_irqsave(&head->lock, flags);
+	full = limited && is_full(head, more->kp->kf.ke.queue->owner);
+	if (!full) {
+		more->wait.private = head;
+		__add_wait_queue(head, &more->wait);
+	}
+	spin_unlock_irqrestore(&head->lock, flags);
+	return full ? -ENOSPC : 0;
+}
+
+/**
+ * kevent_turns_join_more - join a further wait queue, which has no turns
+ * @more: the entry
+ * @head: the head
+ *
+ * Return: 0, -ENOSPC when the user has too many watches there.
+ */
+int kevent_turns_join_more(struct kevent_poll_more *more,
+			   struct wait_queue_head *head)
+{
+	int err = join_more(more, head, true);
+
+	if (err && capable(CAP_SYS_RESOURCE))
+		err = join_more(more, head, false);
+	return err;
+}
+
+/* Runs */
+
+/* The watch at a place of a wait queue, if it is one of @file */
+static struct kevent_poll *watch_at(struct list_head *at,
+				    const struct wait_queue_head *head,
+				    const struct file *file)
+{
+	wait_queue_entry_t *wait = list_entry(at, wait_queue_entry_t, entry);
+	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
+
+	if (at == &head->head || wait->func != ev_poll_wake ||
+	    kp->kf.file != file)
+		return NULL;
+	return kp;
+}
+
+static struct kevent_poll *neighbour_before(struct kevent_poll *kp,
+					    const struct wait_queue_head *head)
+{
+	return watch_at(kp->wait.entry.prev, head, kp->kf.file);
+}
+
+static struct kevent_poll *neighbour_behind(struct kevent_poll *kp,
+					    const struct wait_queue_head *head)
+{
+	return watch_at(kp->wait.entry.next, head, kp->kf.file);
+}
+
+static struct kevent_poll *first_of_run(struct kevent_poll *kp,
+					const struct wait_queue_head *head)
+{
+	struct kevent_poll *before;
+
+	lockdep_assert_held(&head->lock);
+
+	while ((before = neighbour_before(kp, head)))
+		kp = before;
+	return kp;
+}
+
+/* Turns */
+
+/**
+ * struct kevent_turn - something that one queue is to report
+ * @head:	of the wait queue; its lock is held
+ * @first:	first of the run
+ * @left:	conditions that no watch has taken yet
+ * @key:	of the wake-up; 0: what holds now has to be looked up
+ */
+struct kevent_turn {
+	struct wait_queue_head	*head;
+	struct kevent_poll	*first;
+	__poll_t		left;
+	__poll_t		key;
+};
+
+static struct kevent_poll *next_in_turn(const struct kevent_turn *turn,
+					struct kevent_poll *kp)
+{
+	return neighbour_behind(kp, turn->head) ?: turn->first;
+}
+
+/* Data and room have two names each. */
+static __poll_t both_names(__poll_t mask)
+{
+	if (mask & (EPOLLIN | EPOLLRDNORM))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (mask & (EPOLLOUT | EPOLLWRNORM))
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	return mask;
+}
+
+static __poll_t interest(const struct kevent_poll *kp)
+{
+	return (__force __poll_t)READ_ONCE(kp->kf.ke.keys) & EV_POLL_EVENTS;
+}
+
+static __poll_t owed(const struct kevent_poll *kp)
+{
+	return (__force __poll_t)((kp->wait.flags & EV_POLL_OWED) >>
+				  EV_POLL_OWED_SHIFT);
+}
+
+static u32 owed_flags(__poll_t mask)
+{
+	return (__force u32)mask << EV_POLL_OWED_SHIFT;
+}
+
+/**
+ * enum kevent_rank - which queues come first
+ * @AWAITED:	a consumer sleeps, or spins, and takes what comes
+ * @IDLE:	all that came was taken: one may look soon
+ * @BEHIND:	has more to do than consumers
+ * @NR_RANKS:	how many there are
+ */
+enum kevent_rank {
+	AWAITED,
+	IDLE,
+	BEHIND,
+	NR_RANKS,
+};
+
+/* Looks without the lock of the queue: a wrong answer costs a turn. */
+static enum kevent_rank rank_of(struct kevent_queue *q)
+{
+	if (kevent_sleeps(q) || atomic_read(&q->busy.spinning))
+		return AWAITED;
+	return READ_ONCE(q->nr_listed) || kevent_unread(q) ? BEHIND : IDLE;
+}
+
+static bool wants(const struct kevent_poll *kp, __poll_t mask)
+{
+	return mask & interest(kp) &&
+	       !(READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL) &&
+	       kevent_is_armed(&kp->kf.ke);
+}
+
+/*
+ * Offer it to one watch. Returns what the watch takes, so that others need not: it owes
+ * that. A watch that was modified since the caller looked may not take it, but looks at
+ * the file itself if it is still interested.
+ */
+static __poll_t offer(const struct kevent_turn *turn, struct kevent_poll *kp)
+{
+	__poll_t wanted = turn->left & interest(kp);
+	__poll_t taken = turn->left & both_names(wanted);
+	u32 flags = kp->wait.flags;
+
+	kevent_window(kp->kf.ke.queue, KEVENT_WINDOW_TURN);
+	/* First: a MODIFY that does not see it comes before the offer. */
+	set_flags(kp, flags | owed_flags(taken));
+	if (wanted && ev_poll_offer(&kp->kf.ke, wanted, turn->key))
+		return taken;
+	set_flags(kp, flags);
+	return 0;
+}
+
+/* Offer it to @kp and, if that takes it, to all watches of its queue in the run. */
+static __poll_t offer_to_queue(const struct kevent_turn *turn,
+			       struct kevent_poll *kp)
+{
+	struct kevent_queue *q = kp->kf.ke.queue;
+	__poll_t taken = offer(turn, kp);
+	struct kevent_poll *peer;
+
+	if (!taken)
+		return 0;
+	for (peer = next_in_turn(turn, kp); peer != kp;
+	     peer = next_in_turn(turn, peer))
+		if (peer->kf.ke.queue == q && wants(peer, turn->left))
+			taken |= offer(turn, peer);
+	return taken;
+}
+
+static struct kevent_poll *find_last(const struct kevent_turn *turn, u32 mark)
+{
+	struct kevent_poll *kp = turn->first;
+
+	while (kp && !(kp->wait.flags & mark))
+		kp = neighbour_behind(kp, turn->head);
+	return kp;
+}
+
+/*
+ * Offer it to those whose turn it is, from the one behind the last one on, until
+ * nothing is left, rank by rank. A watch is offered each condition again if its queue has
+ * had a better rank, since that may have changed. At most one queue takes each.
+ */
+static void take_turns(struct kevent_turn *turn)
+{
+	u32 mark = turn->left & (EPOLLIN | EPOLLRDNORM) ? EV_POLL_LAST_DATA :
+							  EV_POLL_LAST_ROOM;
+	struct kevent_poll *last = find_last(turn, mark), *taker = NULL;
+	struct kevent_poll *start, *kp;
+	enum kevent_rank rank;
+	__poll_t taken;
+
+	lockdep_assert_held(&turn->head->lock);
+
+	start = last ? next_in_turn(turn, last) : turn->first;
+	for (rank = AWAITED; rank < NR_RANKS; rank++) {
+		kp = start;
+		do {
+			if (!wants(kp, turn->left) ||
+			    rank_of(kp->kf.ke.queue) > rank)
+				continue;
+			taken = offer_to_queue(turn, kp);
+			turn->left &= ~taken;
+			if (taken && !taker)
+				taker = kp;
+		} while (turn->left && (kp = next_in_turn(turn, kp)) != start);
+	}
+	if (!taker)
+		return;
+	if (last)
+		set_flags(last, last->wait.flags & ~mark);
+	set_flags(taker, taker->wait.flags | mark);
+}
+
+/*
+ * A wait queue is woken up in which the watch is not alone. @key says what has
+ * become true, neither an error nor a hang-up.
+ */
+static void wake_run(struct kevent_poll *kp, struct wait_queue_head *head,
+		     __poll_t key)
+{
+	struct kevent_turn turn = {
+		.head	= head,
+		.first	= kp,
+		.left	= key & EV_POLL_EVENTS,
+		.key	= key,
+	};
+	bool first = !neighbour_before(kp, head);
+	bool alone = first && !neighbour_behind(kp, head);
+
+	lockdep_assert_held(&head->lock);
+
+	if (alone || READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
+		ev_poll_fire(&kp->kf.ke, key);
+	if (first && !alone)
+		take_turns(&turn);
+}
+
+/* Callbacks */
+
+/*
+ * The owner of a wait queue head that dies before the files it serves says so.
+ * Clearing @head must come last: a remover that sees NULL may free the watch.
+ */
+static void ev_poll_orphan(struct kevent *ke, wait_queue_entry_t *wait,
+			   void **head)
+{
+	kevent_broken(ke);
+	list_del_init(&wait->entry);
+	/* Pairs with kevent_turns_leave(). */
+	smp_store_release(head, NULL);
+}
+
+static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
+{
+	struct wait_queue_head *head = *ev_poll_head(kp);
+
+	/*
+	 * What has happened to the file comes before what is read of this watch and of
+	 * those in its run. Pairs with kevent_modify_locked().
+	 */
+	smp_mb();
+	if (kevent_awaits_empty(&kp->kf.ke))
+		kevent_wake_empty(&kp->kf.ke, kevent_socket(kp->kf.file), key);
+	if (unlikely(key & POLLFREE))
+		ev_poll_orphan(&kp->kf.ke, &kp->wait, ev_poll_head(kp));
+	else if (key == EV_POLL_EMPTY && kp->kf.ke.type == KEVENT_SOCKET)
+		return 1;
+	else if (!key || key & EV_POLL_ALWAYS ||
+		 list_is_singular(&head->head))
+		ev_poll_fire(&kp->kf.ke, key);
+	else
+		wake_run(kp, head, key);
+	return 1;
+}
+
+/**
+ * ev_poll_wake - callback of the first wait queue of a file
+ * @wait: the entry; the lock of the wait queue is held, interrupts are off
+ * @mode: not used
+ * @sync: not used
+ * @key: what has become true, if the wake-up says it
+ *
+ * Return: 1.
+ */
+int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		 void *key)
+{
+	struct kevent_poll *kp = container_of(wait, struct kevent_poll, wait);
+	__poll_t keys = (__force __poll_t)READ_ONCE(kp->kf.ke.keys);
+	__poll_t mask = key_to_poll(key);
+
+	/* Alone in the wait queue, and all said */
+	if (unlikely(wait->entry.next != wait->entry.prev ||
+		     mask & (POLLFREE | EPOLL_URING_WAKE) ||
+		     keys & EV_POLL_EXTRA || !ev_poll_key_suffices(keys, mask)))
+		return ev_poll_wake_slow(kp, mask);
+	/* A MODIFY may have stored the interest that is missing: look behind a barrier. */
+	if (unlikely(!(mask & keys)))
+		return ev_poll_wake_slow(kp, mask);
+	return kevent_ready_now(&kp->kf.ke,
+				ev_poll_key_events(&kp->kf.ke, mask));
+}
+
+/**
+ * ev_poll_wake_more - callback of further wait queues
+ * @wait: the entry; the lock of the wait queue is held, interrupts are off
+ * @mode: not used
+ * @sync: not used
+ * @key: what has become true, if the wake-up says it
+ *
+ * Return: 1.
+ */
+int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		      void *key)
+{
+	struct kevent_poll_more *more =
+		container_of(wait, struct kevent_poll_more, wait);
+	__poll_t mask = key_to_poll(key);
+
+	/* As in ev_poll_wake_slow(). Pairs with kevent_modify_locked(). */
+	smp_mb();
+	if (unlikely(mask & POLLFREE))
+		ev_poll_orphan(&more->kp->kf.ke, wait, &wait->private);
+	else
+		ev_poll_fire(&more->kp->kf.ke, mask);
+	return 1;
+}
+
+/* Handing on */
+
+/* What other watches of the queue of @kp have taken, too */
+static __poll_t owed_by_queue(const struct kevent_turn *turn,
+			      struct kevent_poll *kp)
+{
+	struct kevent_poll *peer;
+	__poll_t mask = 0;
+
+	for (peer = next_in_turn(turn, kp); peer != kp;
+	     peer = next_in_turn(turn, peer))
+		if (peer->kf.ke.queue == kp->kf.ke.queue &&
+		    wants(peer, owed(peer)))
+			mask |= owed(peer) & both_names(interest(peer));
+	return mask;
+}
+
+static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
+		    __poll_t mask)
+{
+	struct kevent_turn turn = { .head = head };
+
+	lockdep_assert_held(&head->lock);
+
+	turn.first = first_of_run(kp, head);
+	turn.left = mask & ~owed_by_queue(&turn, kp);
+	set_flags(kp, kp->wait.flags & ~owed_flags(mask));
+	if (turn.left)
+		take_turns(&turn);
+}
+
+/* The watch is dead and about to leave its wait queue. */
+static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
+{
+	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
+	struct kevent_poll *before;
+
+	lockdep_assert_held(&head->lock);
+
+	if (owed(kp) && !kevent_is_spent(&kp->kf.ke))
+		hand_on(kp, head, owed(kp));
+	before = last ? neighbour_before(kp, head) : NULL;
+	if (before)
+		set_flags(before, before->wait.flags | last);
+	clear_direct(kp, head);
+}
+
+/**
+ * kevent_turns_leave - leave a wait queue
+ * @wait: the entry of a dead watch; callbacks are over when this returns
+ * @slot: where the head is remembered, see ev_poll_head()
+ *
+ * After POLLFREE a head is freed with RCU: while @slot is not NULL, and RCU is held
+ * since that was seen, the head can be locked.
+ */
+void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
+{
+	struct wait_queue_head *head;
+
+	guard(rcu)();
+	/* Pairs with ev_poll_orphan(). */
+	head = smp_load_acquire(slot);
+	if (!head)
+		return;
+	kevent_window(entry_queue(wait), KEVENT_WINDOW_LEAVE);
+	spin_lock_irq(&head->lock);
+	/* POLLFREE may have come first: then there is nothing to leave. */
+	if (*slot == head) {
+		if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
+			cut_ties(container_of(wait, struct kevent_poll, wait),
+				 head);
+		list_del_init(&wait->entry);
+		WRITE_ONCE(*slot, NULL);
+	}
+	spin_unlock_irq(&head->lock);
+}
+
+static void hand_on_unwanted(struct kevent_poll *kp,
+			     struct wait_queue_head *head)
+{
+	__poll_t mask = owed(kp);
+
+	/* A watch that is dead hands on when it leaves, or has. */
+	if (head_of(kp) != head || kevent_is_dead(&kp->kf.ke))
+		return;
+	if (!kevent_is_disarmed(&kp->kf.ke))
+		mask &= ~both_names(interest(kp));
+	if (mask)
+		hand_on(kp, head, mask);
+}
+
+/**
+ * kevent_turns_hand_on - a watch was modified
+ * @kp: the watch; under RCU, with its file pinned
+ *
+ * What it took and is not interested in any more goes to others, even if it has been
+ * delivered: its consumer need not have done anything about it.
+ */
+void kevent_turns_hand_on(struct kevent_poll *kp)
+{
+	struct wait_queue_head *head;
+	unsigned long flags;
+
+	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_OWED)))
+		return;
+	head = head_of(kp);
+	if (!head)
+		return;
+	spin_lock_irqsave(&head->lock, flags);
+	hand_on_unwanted(kp, head);
+	spin_unlock_irqrestore(&head->lock, flags);
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Futex words: watches that wait like a thread in FUTEX_WAIT
+ */
+
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+/* As io_uring/futex.c does */
+#include "../../kernel/futex/futex.h"
+
+#include "../core/source.h"
+
+/* Address spaces that watches of one queue keep, besides the queue's own */
+#define EV_FUTEX_MAX_GUESTS	64
+
+#define EV_FUTEX_GUEST_BYTES						\
+	(KEVENT_MM_BYTES + sizeof(struct ev_futex_guest))
+
+/**
+ * struct ev_futex_guest - an address space that watches of a queue keep
+ * @list:	K: on &kevent_queue.guests, at most %EV_FUTEX_MAX_GUESTS
+ * @mm:		I: held by mmgrab()
+ * @nr:		K: watches
+ *
+ * Charged with EV_FUTEX_GUEST_BYTES.
+ */
+struct ev_futex_guest {
+	struct list_head	list;
+	struct mm_struct	*mm;
+	unsigned int		nr;
+};
+
+/**
+ * struct kevent_futex - a watch that waits for a futex
+ * @kk:		the watch, found by the address of the word
+ * @mm:		I: the address space of that; held by the queue or by @guest, so that
+ *		the key of a private futex is not that of another one
+ * @guest:	I: counts the watch; NULL when @mm is the queue's
+ * @q:		what FUTEX_WAKE finds
+ * @armed:	R: @q was queued, and futex_unqueue() is due
+ * @woken:	R: a FUTEX_WAKE was spent on the watch and is not delivered yet
+ *
+ * Lock order: lock of the hash bucket > ready_lock. The task that clears @armed calls
+ * futex_unqueue(). While @armed is set or @woken is, @q.key does not change but
+ * by a requeue. A requeue does not bring in an address space other than @mm: see
+ * requeue_loses_mm() in kernel/futex/requeue.c.
+ */
+struct kevent_futex {
+	struct kevent_keyed	kk;
+	struct mm_struct	*mm;
+	struct ev_futex_guest	*guest;
+	struct futex_q		q;
+	bool			armed;
+	bool			woken;
+};
+
+static struct kevent_futex *to_futex(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_futex, kk.ke);
+}
+
+/* Address spaces */
+
+/* Counts one more of current->mm, if it is on the list. Otherwise says how many are. */
+static struct ev_futex_guest *ev_futex_guest_find(struct kevent_queue *q,
+						  unsigned int *others)
+{
+	struct ev_futex_guest *guest;
+
+	lockdep_assert_held(&q->key_lock);
+
+	*others = 0;
+	list_for_each_entry(guest, &q->guests, list) {
+		if (guest->mm == current->mm) {
+			guest->nr++;
+			return guest;
+		}
+		++*others;
+	}
+	return NULL;
+}
+
+static struct ev_futex_guest *ev_futex_guest_add(struct kevent_queue *q,
+						 struct ev_futex_guest *new)
+{
+	struct ev_futex_guest *guest;
+	unsigned int others;
+
+	spin_lock(&q->key_lock);
+	guest = ev_futex_guest_find(q, &others);
+	if (!guest && others >= EV_FUTEX_MAX_GUESTS) {
+		guest = ERR_PTR(-ENOSPC);
+	} else if (!guest) {
+		mmgrab(new->mm);
+		list_add(&new->list, &q->guests);
+		guest = new;
+	}
+	spin_unlock(&q->key_lock);
+	return guest;
+}
+
+static struct ev_futex_guest *ev_futex_guest_new(struct kevent_queue *q)
+{
+	struct ev_futex_guest *new, *guest;
+
+	if (!kevent_charge(q->owner, EV_FUTEX_GUEST_BYTES))
+		return ERR_PTR(-ENOSPC);
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (new) {
+		new->mm = current->mm;
+		new->nr = 1;
+	}
+	guest = new ? ev_futex_guest_add(q, new) : ERR_PTR(-ENOMEM);
+	if (guest != new) {
+		kfree(new);
+		kevent_uncharge(q->owner, EV_FUTEX_GUEST_BYTES);
+	}
+	return guest;
+}
+
+static int ev_futex_hold_mm(struct kevent_futex *kf)
+{
+	struct kevent_queue *q = kf->kk.ke.queue;
+	struct ev_futex_guest *guest;
+	unsigned int others;
+
+	kf->mm = current->mm;
+	if (kf->mm == q->mm)
+		return 0;
+	scoped_guard(spinlock, &q->key_lock)
+		guest = ev_futex_guest_find(q, &others);
+	if (!guest)
+		guest = ev_futex_guest_new(q);
+	if (IS_ERR(guest))
+		return PTR_ERR(guest);
+	kf->guest = guest;
+	return 0;
+}
+
+static void ev_futex_drop_mm(struct kevent_futex *kf)
+{
+	struct kevent_queue *q = kf->kk.ke.queue;
+	struct ev_futex_guest *guest = kf->guest;
+
+	if (!guest)
+		return;
+	scoped_guard(spinlock, &q->key_lock) {
+		if (--guest->nr)
+			return;
+		list_del(&guest->list);
+	}
+	mmdrop(guest->mm);
+	kfree(guest);
+	kevent_uncharge(q->owner, EV_FUTEX_GUEST_BYTES);
+}
+
+/* Wake-ups */
+
+/*
+ * Called by FUTEX_WAKE and the like under the lock of the hash bucket. A wake-up
+ * that comes while the watch is disarmed is kept for MODIFY.
+ */
+static void ev_futex_wake(struct wake_q_head *wake_q, struct futex_q *fq)
+{
+	struct kevent_futex *kf = container_of(fq, struct kevent_futex, q);
+	struct kevent *ke = &kf->kk.ke;
+	struct kevent_queue *q = ke->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	kf->woken = true;
+	kevent_ready_locked(ke, KEVENT_FUTEX_WAKE);
+	kevent_unlock(q, flags);
+	/* Last: futex_unqueue() does not wait for us from here on. */
+	__futex_wake_mark(fq);
+}
+
+/* Join the futex, unless the watch died. The lock of @hb is held. */
+static void ev_futex_queue(struct kevent_futex *kf,
+			   struct futex_hash_bucket *hb)
+	__releases(&hb->lock)
+{
+	struct kevent *ke = &kf->kk.ke;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	if (kevent_is_dead(ke)) {
+		spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+		futex_q_unlock(hb);
+		__release(&hb->lock);
+		return;
+	}
+	kf->armed = true;
+	futex_queue(&kf->q, hb, NULL);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+}
+
+/* May fault. The conditions that hold, or -errno */
+static int ev_futex_arm(struct kevent_futex *kf, const struct ukevent *uk)
+{
+	unsigned int flags = FLAGS_SIZE_32;
+	struct futex_hash_bucket *hb;
+	int err;
+
+	if (!(uk->event & KEVENT_FUTEX_PRIVATE))
+		flags |= FLAGS_SHARED;
+	kf->q = futex_q_init;
+	kf->q.wake = ev_futex_wake;
+	err = futex_wait_setup(u64_to_user_ptr(kf->kk.id), uk->ret_data[0],
+			       flags, &kf->q, &hb);
+	if (err == -EWOULDBLOCK)
+		return KEVENT_FUTEX_WAKE;
+	if (err)
+		return err;
+	__acquire(&hb->lock);
+	ev_futex_queue(kf, hb);
+	return 0;
+}
+
+static void ev_futex_leave(struct kevent_futex *kf)
+{
+	struct kevent_queue *q = kf->kk.ke.queue;
+	unsigned long flags;
+	bool armed;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	armed = kf->armed;
+	kf->armed = false;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (armed)
+		futex_unqueue(&kf->q);
+}
+
+/* Watches */
+
+static int ev_futex_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event & ~(KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE) ||
+	    !(uk->event & KEVENT_FUTEX_WAKE) || uk->ret_data[1])
+		return -EINVAL;
+	return IS_ALIGNED(uk->id.raw_u64, sizeof(u32)) ? 0 : -EINVAL;
+}
+
+static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
+			   struct file *file)
+{
+	struct kevent_futex *kf = to_futex(ke);
+	int err;
+
+	err = ev_futex_hold_mm(kf) ?: kevent_key_link(to_kevent_keyed(ke));
+	if (err || uk->req_flags & KEVENT_REQ_DISABLED)
+		return err;
+	return ev_futex_arm(kf, uk);
+}
+
+static void ev_futex_detach(struct kevent *ke)
+{
+	struct kevent_futex *kf = to_futex(ke);
+	unsigned long flags;
+	bool woken;
+
+	ev_futex_leave(kf);
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	woken = kf->woken;
+	kf->woken = false;
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	if (woken)
+		futex_pass_on(&kf->q.key);
+}
+
+static void ev_futex_destroy(struct kevent *ke)
+{
+	ev_futex_drop_mm(to_futex(ke));
+}
+
+/*
+ * A wake-up that is not delivered yet stays and needs no futex; a disabled
+ * watch gives it away, and so does one that died: detach() may have come too
+ * early to see it.
+ */
+static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
+{
+	struct kevent_futex *kf = to_futex(ke);
+	unsigned long flags;
+	bool woken, idle;
+
+	if (kf->mm != current->mm)
+		return -EXDEV;
+	ev_futex_leave(kf);
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	woken = kf->woken;
+	idle = kevent_is_dead(ke) || uk->req_flags & KEVENT_REQ_DISABLED;
+	if (woken && idle) {
+		kf->woken = false;
+		kevent_forget(ke);
+	}
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	if (woken && idle)
+		futex_pass_on(&kf->q.key);
+	return woken || idle ? 0 : ev_futex_arm(kf, uk);
+}
+
+/* The watch stands for a waiter of the process, until that is gone. */
+static bool ev_futex_may_change(const struct kevent *ke)
+{
+	struct mm_struct *mm = container_of(ke, struct kevent_futex,
+					    kk.ke)->mm;
+
+	return mm == current->mm || !atomic_read(&mm->mm_users);
+}
+
+static void ev_futex_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	uk->id.raw_u64 = to_futex(ke)->kk.id;
+}
+
+static void ev_futex_delivered(struct kevent *ke)
+{
+	to_futex(ke)->woken = false;
+}
+
+const struct kevent_source_ops kevent_futex_ops = {
+	.name		= "futex",
+	.marks		= KEVENT_FUTEX_WAKE,
+	.size		= sizeof(struct kevent_futex),
+	.check		= ev_futex_check,
+	.attach		= ev_futex_attach,
+	.detach		= ev_futex_detach,
+	.destroy	= ev_futex_destroy,
+	.rearm		= ev_futex_rearm,
+	.may_change	= ev_futex_may_change,
+	.fill		= ev_futex_fill,
+	.delivered	= ev_futex_delivered,
+};

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Exits of processes, by the wait queue that pidfds have
+ */
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/init.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "../core/quota_object.h"
+#include "../core/source.h"
+
+/*
+ * Watches of one process, over all queues of a user: their callbacks run with
+ * interrupts off, under tasklist_lock. Each may wake a consumer.
+ */
+#define EV_PROC_MAX	64
+
+/**
+ * struct kevent_proc - a watch of a process
+ * @kk:		the watch, found by the process id
+ * @pid:	I: the process, with a reference; NULL when there is none
+ * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
+ * @wait:	W: in &pid.wait_pidfd until the process has exited
+ * @cred:	I: the event has the status if the process still has these
+ *		credentials, the same object, and may be looked at; NULL: see @trusted
+ * @trusted:	I: the event has the status in any case
+ * @traces:	I: the caller of ADD may look at processes that others may not
+ * @known:	W: @status is valid, written before kevent_ready()
+ * @status:	W: as of waitpid(), likewise
+ */
+struct kevent_proc {
+	struct kevent_keyed	kk;
+	struct pid		*pid;
+	struct kevent_tally	*tally;
+	wait_queue_entry_t	wait;
+	const struct cred	*cred;
+	bool			trusted;
+	bool			traces;
+	bool			known;
+	int			status;
+};
+
+static struct kevent_proc *to_proc(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_proc, kk.ke);
+}
+
+/* Who may know the status */
+
+static bool ev_proc_is_child(struct task_struct *task)
+{
+	guard(rcu)();
+	return same_thread_group(rcu_dereference(task->real_parent), current);
+}
+
+/*
+ * A parent may know: wait() asks nothing else, nor any security module, and
+ * SIGCHLD says it. Others may know if they may read it in /proc/<pid>/stat, that
+ * is for ptrace_may_access(): it compares ids, capabilities and dumpability, and
+ * asks the security modules, with the caller of ADD as the subject.
+ *
+ * Little of that can be done again at the exit. It is not the watcher who runs
+ * then, and a module compares more than ids: its domain of the process may have
+ * changed, by an exec or otherwise. But whatever it compares comes with the
+ * credentials, and those of a task are never changed in place: exec, set*id(),
+ * capset() and a change of the domain commit others. So the answer holds as long
+ * as the process has the credentials it had.
+ *
+ * Dumpability is no part of them. prctl() changes it, and the exit leaves what it was:
+ * that is looked at again, as for a zombie in /proc.
+ */
+static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
+{
+	const struct cred *cred;
+
+	kp->trusted = ev_proc_is_child(task);
+	if (kp->trusted)
+		return;
+	/* First: if they are not replaced before the check, it is about these. */
+	cred = get_task_cred(task);
+	kp->traces = ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE);
+	if (ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
+				    PTRACE_MODE_NOAUDIT))
+		kp->cred = cred;
+	else
+		put_cred(cred);
+}
+
+/* The reference to @cred keeps its address from being that of another one. */
+static bool ev_proc_may_know(const struct kevent_proc *kp,
+			     struct task_struct *task)
+{
+	return kp->trusted ||
+	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred &&
+		(task->user_dumpable || kp->traces));
+}
+
+/* The exit */
+
+/*
+ * A leader that exits before other threads is no exit of the process, whatever
+ * woke us up. tasklist_lock and the lock of wait_pidfd are held; the first
+ * caller that finds an exit takes the watch off the wait queue.
+ */
+static bool ev_proc_exited(struct kevent_proc *kp)
+{
+	struct task_struct *task = pid_task(kp->pid, PIDTYPE_TGID);
+	struct signal_struct *sig;
+
+	lockdep_assert_held(&kp->pid->wait_pidfd.lock);
+	lockdep_assert_held(&tasklist_lock);
+
+	if (!task || !task->exit_state || delay_group_leader(task))
+		return false;
+	sig = task->signal;
+	kp->known = ev_proc_may_know(kp, task);
+	if (kp->known)
+		kp->status = sig->flags & SIGNAL_GROUP_EXIT ?
+			     sig->group_exit_code : task->exit_code;
+	list_del_init(&kp->wait.entry);
+	return true;
+}
+
+static int ev_proc_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+			void *key)
+{
+	struct kevent_proc *kp = container_of(wait, struct kevent_proc, wait);
+
+	if (ev_proc_exited(kp))
+		kevent_ready(&kp->kk.ke, KEVENT_PROC_EXIT);
+	return 0;
+}
+
+/* Watches */
+
+static int ev_proc_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->id.raw[1] || !(uk->event & KEVENT_PROC_EXIT) ||
+	    uk->event & ~(KEVENT_PROC_EXIT | KEVENT_PROC_PIDFD))
+		return -EINVAL;
+	return 0;
+}
+
+static struct pid *ev_proc_pid(const struct ukevent *uk)
+{
+	unsigned int flags;
+
+	if (uk->event & KEVENT_PROC_PIDFD)
+		return pidfd_get_pid(uk->id.raw[0], &flags);
+	return find_get_pid(uk->id.raw[0]) ?: ERR_PTR(-ESRCH);
+}
+
+/* The process, referenced, or an ERR_PTR(). */
+static struct task_struct *ev_proc_task(struct pid *pid)
+{
+	struct task_struct *task;
+
+	/* An id that is being released is no thread's: see both or none. */
+	read_lock(&tasklist_lock);
+	task = pid_task(pid, PIDTYPE_TGID);
+	if (task)
+		get_task_struct(task);
+	else
+		task = ERR_PTR(pid_task(pid, PIDTYPE_PID) ? -EINVAL : -ESRCH);
+	read_unlock(&tasklist_lock);
+	return task;
+}
+
+/* Join the queue of the process. The conditions that hold, or -ESRCH. */
+static int ev_proc_join(struct kevent_proc *kp)
+{
+	wait_queue_head_t *head = &kp->pid->wait_pidfd;
+	int ret = -ESRCH;
+
+	/* While it is held, no process exits, is reaped or execs. */
+	read_lock(&tasklist_lock);
+	if (pid_task(kp->pid, PIDTYPE_TGID)) {
+		spin_lock_irq(&head->lock);
+		__add_wait_queue(head, &kp->wait);
+		ret = ev_proc_exited(kp) ? KEVENT_PROC_EXIT : 0;
+		spin_unlock_irq(&head->lock);
+	}
+	read_unlock(&tasklist_lock);
+	return ret;
+}
+
+static int ev_proc_arm(struct kevent_proc *kp)
+{
+	struct task_struct *task = ev_proc_task(kp->pid);
+	int err;
+
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	ev_proc_trust(kp, task);
+	put_task_struct(task);
+	err = kevent_key_link(&kp->kk);
+	if (err)
+		return err;
+	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid,
+				     EV_PROC_MAX);
+	return PTR_ERR_OR_ZERO(kp->tally) ?: ev_proc_join(kp);
+}
+
+static void ev_proc_modified(struct kevent *ke, const struct ukevent *uk)
+{
+	/* There is one exit. */
+	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
+}
+
+static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
+			  struct file *file)
+{
+	struct kevent_proc *kp = to_proc(ke);
+	struct pid *pid;
+
+	init_waitqueue_func_entry(&kp->wait, ev_proc_wake);
+	INIT_LIST_HEAD(&kp->wait.entry);
+	pid = ev_proc_pid(uk);
+	if (IS_ERR(pid))
+		return PTR_ERR(pid);
+	kp->pid = pid;
+	kp->kk.id = pid_vnr(pid);
+	if (!kp->kk.id)
+		return -ESRCH;
+	ke->id_low = kp->kk.id;
+	ev_proc_modified(ke, uk);
+	return ev_proc_arm(kp);
+}
+
+static void ev_proc_detach(struct kevent *ke)
+{
+	struct kevent_proc *kp = to_proc(ke);
+
+	if (kp->pid)
+		remove_wait_queue(&kp->pid->wait_pidfd, &kp->wait);
+}
+
+static void ev_proc_destroy(struct kevent *ke)
+{
+	struct kevent_proc *kp = to_proc(ke);
+
+	kevent_tally_put(kp->tally);
+	put_pid(kp->pid);
+	put_cred(kp->cred);
+}
+
+/* No process has the id 0. */
+static u64 ev_proc_key(const struct ukevent *uk)
+{
+	struct pid *pid;
+	u64 id;
+
+	if (!(uk->event & KEVENT_PROC_PIDFD))
+		return uk->id.raw_u64;
+	pid = uk->id.raw[1] ? ERR_PTR(-EINVAL) : ev_proc_pid(uk);
+	if (IS_ERR(pid))
+		return 0;
+	id = pid_vnr(pid);
+	put_pid(pid);
+	return id;
+}
+
+static void ev_proc_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	struct kevent_proc *kp = to_proc(ke);
+
+	uk->ret_data[0] = kp->status;
+	uk->ret_data[1] = kp->known ? KEVENT_PROC_STATUS : 0;
+}
+
+const struct kevent_source_ops kevent_proc_ops = {
+	.name		= "proc",
+	/* An exit cannot be feigned. */
+	.marks		= 0,
+	.size		= sizeof(struct kevent_proc),
+	/* As if it were alone to watch its process, which is gone. */
+	.pins		= sizeof(struct pid) + sizeof(struct upid) +
+			  sizeof(struct cred) + KEVENT_TALLY_BYTES,
+	.check		= ev_proc_check,
+	.key		= ev_proc_key,
+	.attach		= ev_proc_attach,
+	.detach		= ev_proc_detach,
+	.destroy	= ev_proc_destroy,
+	.modified	= ev_proc_modified,
+	.fill		= ev_proc_fill,
+};

@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signals to the process that adds the watch
+ *
+ * A standard signal needs no memory: the watch has room for one that is not
+ * delivered yet, and more of them merge with it. Of real-time signals each one
+ * is kept, in memory that is charged like that of a pending signal, and to the
+ * owner of the queue as well.
+ */
+
+#include <linux/bitops.h>
+#include <linux/cleanup.h>
+#include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/jiffies.h>
+#include <linux/kevent.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/signal.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+
+#include "../core/source.h"
+
+/*
+ * Watches of one signal to one process, in all queues. The sender of the signal goes
+ * through them with interrupts off, and takes the lock of each queue.
+ */
+#define KEVENT_MAX_PER_SIGNAL	16U
+
+/* What the CPU can make of an instruction; as in dequeue_signal(). */
+#define FAULTS	(rt_sigmask(SIGSEGV) | rt_sigmask(SIGBUS) |		\
+		 rt_sigmask(SIGILL) | rt_sigmask(SIGTRAP) |		\
+		 rt_sigmask(SIGFPE) | rt_sigmask(SIGSYS))
+
+/*
+ * What the terminal sends to a process that may not use it now. The process tries
+ * again at once, and would not stop trying if the signal had no effect.
+ */
+#define STOPS_AT_TTY	(rt_sigmask(SIGTTIN) | rt_sigmask(SIGTTOU))
+
+/**
+ * struct kevent_siginfo - a signal, as its event will describe it
+ * @link:	in &kevent_signal.infos
+ * @ucounts:	who is charged for it
+ * @id:		as in the event
+ * @timer:	the POSIX timer it comes from, or -1
+ * @code:	si_code
+ * @value:	si_int, or 0
+ */
+struct kevent_siginfo {
+	struct list_head	link;
+	struct ucounts		*ucounts;
+	u64			id;
+	int			timer;
+	int			code;
+	int			value;
+};
+
+/**
+ * struct kevent_signals - all watches of signals to one process
+ * @watched:	S: bit n - 1 is set when @of[n - 1] has watches; never 0
+ * @of:		S: by signal, up to %KEVENT_MAX_PER_SIGNAL in each
+ *
+ * &signal_struct.kevent_signals points to it from the first watch to the end of
+ * the last one. Each watch is charged for it: any of them may be left alone.
+ */
+struct kevent_signals {
+	u64			watched;
+	struct hlist_head	of[_NSIG];
+};
+
+/**
+ * struct kevent_signal - a watch of one signal to one process
+ * @kk:		the watch, found by its signal
+ * @node:	S: in &kevent_signals.of
+ * @tgid:	I: the process
+ * @next:	S: memory for the signal that is being sent
+ * @asked:	S: the watch may take that signal
+ * @infos:	R: signals not yet delivered, oldest first. Senders make it long,
+ *		as far as RLIMIT_SIGPENDING of the process and
+ *		fs.kevent.max_user_bytes let them
+ * @nr:		R: how many
+ * @consume:	R: %KEVENT_SIGNAL_NOMASK
+ * @own_used:	R: @own is in @infos
+ * @own:	one that takes no memory and no charge
+ *
+ * S is the siglock of the process, whose order is siglock > ready_lock. The
+ * watch is unlinked before the process, or the program it executes, ends: see
+ * kevent_drop_signals(). What has a siglock is found by @tgid until then, and
+ * nothing of the process is touched later.
+ */
+struct kevent_signal {
+	struct kevent_keyed	kk;
+	struct hlist_node	node;
+	struct pid		*tgid;
+	struct kevent_siginfo	*next;
+	bool			asked;
+	struct list_head	infos;
+	u32			nr;
+	bool			consume;
+	bool			own_used;
+	struct kevent_siginfo	own;
+};
+
+/**
+ * struct kevent_sent - a signal on its way
+ * @t:		to this task or its process
+ * @sig:	the signal
+ * @fault:	what the task does now caused it, so it must be delivered
+ * @must_keep:	it fails if it cannot be kept
+ * @info:	what the event will say
+ */
+struct kevent_sent {
+	struct task_struct	*t;
+	int			sig;
+	bool			fault;
+	bool			must_keep;
+	struct kevent_siginfo	info;
+};
+
+static struct kmem_cache *kevent_signals_cache;
+static struct kmem_cache *kevent_siginfo_cache;
+
+static struct kevent_signal *to_signal(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_signal, kk.ke);
+}
+
+static u64 signo_of(const struct ukevent *uk)
+{
+	return uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK;
+}
+
+static int ev_signal_check(const struct ukevent *uk, struct file *file)
+{
+	u64 sig = signo_of(uk);
+
+	if (uk->event != KEVENT_SIGNAL_DELIVERY)
+		return -EINVAL;
+	if (sig < 1 || sig > _NSIG || sig_kernel_only(sig))
+		return -EINVAL;
+	if (uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK &&
+	    siginmask(sig, STOPS_AT_TTY))
+		return -EINVAL;
+	return 0;
+}
+
+/* It does not change but in exec, when no other thread is left. */
+static spinlock_t *ev_signal_own_lock(void)
+{
+	return &rcu_dereference_protected(current->sighand, true)->siglock;
+}
+
+static int ev_signal_join(struct kevent_signal *ks, struct kevent_signals *all)
+{
+	struct hlist_head *head = &all->of[ks->kk.id - 1];
+
+	lockdep_assert_held(ev_signal_own_lock());
+
+	if (hlist_count_nodes(head) >= KEVENT_MAX_PER_SIGNAL)
+		return -ENOSPC;
+	hlist_add_head(&ks->node, head);
+	all->watched |= BIT_ULL(ks->kk.id - 1);
+	return 0;
+}
+
+static int ev_signal_link(struct kevent_signal *ks)
+{
+	struct signal_struct *signal = current->signal;
+	spinlock_t *lock = ev_signal_own_lock();
+	struct kevent_signals *room = NULL;
+	int err;
+
+	spin_lock_irq(lock);
+	if (!signal->kevent_signals) {
+		spin_unlock_irq(lock);
+		room = kmem_cache_zalloc(kevent_signals_cache, GFP_KERNEL);
+		if (!room)
+			return -ENOMEM;
+		spin_lock_irq(lock);
+	}
+	if (!signal->kevent_signals)
+		WRITE_ONCE(signal->kevent_signals, no_free_ptr(room));
+	err = ev_signal_join(ks, signal->kevent_signals);
+	spin_unlock_irq(lock);
+	kfree(room);
+	return err;
+}
+
+/* Called under the siglock of its process. It may have left already. */
+static void ev_signal_leave(struct kevent_signal *ks,
+			    struct signal_struct *signal)
+{
+	struct kevent_signals *all = signal->kevent_signals;
+
+	if (hlist_unhashed(&ks->node))
+		return;
+	hlist_del_init(&ks->node);
+	if (hlist_empty(&all->of[ks->kk.id - 1]))
+		all->watched &= ~BIT_ULL(ks->kk.id - 1);
+	if (all->watched)
+		return;
+	WRITE_ONCE(signal->kevent_signals, NULL);
+	kfree(all);
+}
+
+static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
+			    struct file *file)
+{
+	struct kevent_signal *ks = to_signal(ke);
+
+	INIT_HLIST_NODE(&ks->node);
+	INIT_LIST_HEAD(&ks->infos);
+	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
+	ks->tgid = get_pid(task_tgid(current));
+	return kevent_key_link(to_kevent_keyed(ke)) ?: ev_signal_link(ks);
+}
+
+/* false: @t is gone */
+static bool ev_signal_unlink(struct kevent_signal *ks, struct task_struct *t)
+{
+	struct sighand_struct *sighand;
+	unsigned long flags;
+
+	/* As lock_task_sighand(), in a way that sparse can follow */
+	sighand = __lock_task_sighand(t, &flags);
+	if (!sighand)
+		return false;
+	__acquire(&sighand->siglock);
+	ev_signal_leave(ks, t->signal);
+	spin_unlock_irqrestore(&sighand->siglock, flags);
+	return true;
+}
+
+static void ev_signal_detach(struct kevent *ke)
+{
+	struct kevent_signal *ks = to_signal(ke);
+	struct task_struct *t;
+
+	rcu_read_lock();
+	/* A leader that another thread replaces by exec may be gone alone. */
+	do
+		t = pid_task(ks->tgid, PIDTYPE_TGID);
+	while (t && !ev_signal_unlink(ks, t));
+	rcu_read_unlock();
+}
+
+static void ev_signal_free_info(struct kevent_signal *ks,
+				struct kevent_siginfo *info)
+{
+	if (info == &ks->own)
+		return;
+	dec_rlimit_put_ucounts(info->ucounts, UCOUNT_RLIMIT_SIGPENDING);
+	kevent_uncharge(ks->kk.ke.queue->owner, sizeof(*info));
+	kmem_cache_free(kevent_siginfo_cache, info);
+}
+
+static void ev_signal_destroy(struct kevent *ke)
+{
+	struct kevent_signal *ks = to_signal(ke);
+	struct kevent_siginfo *info, *next;
+
+	list_for_each_entry_safe(info, next, &ks->infos, link) {
+		ev_signal_free_info(ks, info);
+		cond_resched();
+	}
+	put_pid(ks->tgid);
+}
+
+static void ev_signal_modified(struct kevent *ke, const struct ukevent *uk)
+{
+	struct kevent_signal *ks = to_signal(ke);
+
+	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
+	/* What KEVENT_REQ_DISPATCH has held back */
+	if (ks->nr)
+		kevent_ready_locked(ke, KEVENT_SIGNAL_DELIVERY);
+}
+
+/*
+ * Another process that has the queue could turn an observed signal into a
+ * consumed one, or have one delivered that the process relies on to be consumed.
+ */
+static bool ev_signal_may_change(const struct kevent *ke)
+{
+	return container_of(ke, struct kevent_signal, kk.ke)->tgid ==
+	       task_tgid(current);
+}
+
+static u32 ev_signal_count(struct kevent *ke)
+{
+	return to_signal(ke)->nr;
+}
+
+static void ev_signal_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	struct kevent_signal *ks = to_signal(ke);
+	struct kevent_siginfo *info;
+
+	uk->id.raw_u64 = ks->kk.id;
+	uk->ret_data[0] = 0;
+	list_for_each_entry(info, &ks->infos, link) {
+		if (nth--)
+			continue;
+		uk->id.raw_u64 = info->id;
+		uk->ret_data[0] = info->code;
+		uk->ret_data[1] = info->value;
+		break;
+	}
+}
+
+static void ev_signal_delivered(struct kevent *ke)
+{
+	struct kevent_signal *ks = to_signal(ke);
+	struct kevent_siginfo *info;
+
+	info = list_first_entry_or_null(&ks->infos, struct kevent_siginfo,
+					link);
+	if (!info)
+		return;
+	list_del(&info->link);
+	ks->nr--;
+	if (info == &ks->own)
+		ks->own_used = false;
+	ev_signal_free_info(ks, info);
+}
+
+/* The rules of __sigqueue_alloc() */
+static struct kevent_siginfo *ev_signal_alloc(struct task_struct *t)
+{
+	struct kevent_siginfo *info = NULL;
+	struct ucounts *ucounts;
+	long pending;
+
+	rcu_read_lock();
+	ucounts = task_ucounts(t);
+	pending = inc_rlimit_get_ucounts(ucounts, UCOUNT_RLIMIT_SIGPENDING,
+					 false);
+	rcu_read_unlock();
+	if (!pending)
+		return NULL;
+	if (pending <= task_rlimit(t, RLIMIT_SIGPENDING))
+		info = kmem_cache_alloc(kevent_siginfo_cache, GFP_ATOMIC);
+	if (info)
+		info->ucounts = ucounts;
+	else
+		dec_rlimit_put_ucounts(ucounts, UCOUNT_RLIMIT_SIGPENDING);
+	return info;
+}
+
+static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
+					     struct task_struct *t)
+{
+	struct kevent_queue *q = ks->kk.ke.queue;
+	struct kevent_siginfo *info;
+
+	if (!kevent_charge(q->owner, sizeof(*info)))
+		return NULL;
+	info = ev_signal_alloc(t);
+	if (!info)
+		kevent_uncharge(q->owner, sizeof(*info));
+	return info;
+}
+
+static bool ev_signal_is_armed(const struct kevent_signal *ks)
+{
+	const u32 once = KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH;
+	const struct kevent *ke = &ks->kk.ke;
+
+	if (!kevent_is_armed(ke))
+		return false;
+	return !ks->nr || !(ke->req_flags & once);
+}
+
+/* Expiries of a timer merge until another signal comes. */
+static bool ev_signal_repeats(const struct kevent_signal *ks,
+			      const struct kevent_sent *sent)
+{
+	return sent->info.timer >= 0 && ks->nr &&
+	       list_last_entry(&ks->infos, struct kevent_siginfo,
+			       link)->timer == sent->info.timer;
+}
+
+/* Returns -EAGAIN when the signal cannot be kept. */
+static int ev_signal_reserve(struct kevent_signal *ks,
+			     const struct kevent_sent *sent)
+{
+	struct kevent_queue *q = ks->kk.ke.queue;
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	ks->asked = ev_signal_is_armed(ks);
+	if (ks->asked && sent->sig >= SIGRTMIN &&
+	    !ev_signal_repeats(ks, sent)) {
+		ks->next = ev_signal_room(ks, sent->t);
+		if (!ks->next && sent->must_keep)
+			err = -EAGAIN;
+	}
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return err;
+}
+
+static void ev_signal_release(struct kevent_signal *ks)
+{
+	if (ks->next)
+		ev_signal_free_info(ks, ks->next);
+	ks->next = NULL;
+	ks->asked = false;
+}
+
+static void ev_signal_append(struct kevent_signal *ks,
+			     const struct kevent_sent *sent, u64 nomask)
+{
+	struct kevent_siginfo *info = ks->next;
+
+	lockdep_assert_held(&ks->kk.ke.queue->ready_lock);
+
+	if (ev_signal_repeats(ks, sent) || (!info && ks->own_used))
+		return;
+	if (!info) {
+		info = &ks->own;
+		ks->own_used = true;
+	}
+	ks->next = NULL;
+	info->id = sent->info.id | nomask;
+	info->timer = sent->info.timer;
+	info->code = sent->info.code;
+	info->value = sent->info.value;
+	list_add_tail(&info->link, &ks->infos);
+	ks->nr++;
+	kevent_ready_locked(&ks->kk.ke, KEVENT_SIGNAL_DELIVERY);
+}
+
+/*
+ * Decide whether the watch wants the signal, and keep the signal, in one step: a task
+ * that changes the watch next finds what it has consumed.
+ */
+static bool ev_signal_offer(struct kevent_signal *ks,
+			    const struct kevent_sent *sent, bool consume)
+{
+	struct kevent_queue *q = ks->kk.ke.queue;
+	unsigned long flags;
+	bool taken;
+
+	if (!ks->asked)
+		return false;
+	spin_lock_irqsave(&q->ready_lock, flags);
+	taken = ev_signal_is_armed(ks) && (ks->consume || !consume);
+	if (taken)
+		ev_signal_append(ks, sent, consume ? KEVENT_SIGNAL_NOMASK : 0);
+	kevent_unlock(q, flags);
+	if (taken || !consume)
+		ev_signal_release(ks);
+	return taken;
+}
+
+static void ev_signal_describe(struct kevent_sent *sent,
+			       const struct kernel_siginfo *si, bool timer)
+{
+	struct kevent_siginfo *info = &sent->info;
+	pid_t pid = 0;
+
+	if (si == SEND_SIG_PRIV) {
+		info->code = SI_KERNEL;
+	} else if (si == SEND_SIG_NOINFO) {
+		info->code = SI_USER;
+		pid = task_tgid_nr_ns(current, task_active_pid_ns(sent->t));
+	} else {
+		enum siginfo_layout layout = siginfo_layout(sent->sig,
+							    si->si_code);
+
+		info->code = si->si_code;
+		if (layout == SIL_KILL || layout == SIL_CHLD ||
+		    layout == SIL_RT)
+			pid = si->si_pid;
+		if (layout == SIL_RT || layout == SIL_TIMER)
+			info->value = si->si_int;
+		sent->must_keep = !timer && si->si_code != SI_USER;
+		sent->fault = si->si_code > SI_USER &&
+			      siginmask(sent->sig, FAULTS);
+	}
+	info->timer = timer ? si->si_tid : -1;
+	info->id = sent->sig | (u64)(pid & INT_MAX) << 32;
+}
+
+/*
+ * An interval timer of setitimer() goes on when its signal is dequeued, which
+ * this one will not be. The tick bounds the load by a short interval.
+ */
+static void ev_signal_restart_itimer(struct signal_struct *signal)
+{
+#ifdef CONFIG_POSIX_TIMERS
+	struct hrtimer *timer = &signal->real_timer;
+	ktime_t now = hrtimer_cb_get_time(timer);
+
+	if (!signal->it_real_incr || hrtimer_is_queued(timer))
+		return;
+	if (signal->it_real_incr < TICK_NSEC)
+		now = ktime_add_ns(now, TICK_NSEC);
+	hrtimer_forward(timer, now, signal->it_real_incr);
+	hrtimer_restart(timer);
+#endif
+}
+
+/* The caller has seen that there are watches, and has siglock since. */
+static struct hlist_head *ev_signal_watches(int sig, struct task_struct *t)
+{
+	return &t->signal->kevent_signals->of[sig - 1];
+}
+
+/**
+ * __kevent_signal_begin - offer a signal to watches
+ * @sig: the signal
+ * @info: about it, or SEND_SIG_NOINFO or SEND_SIG_PRIV
+ * @t: the task; the caller holds its siglock
+ * @timer: it is the expiry of a POSIX timer
+ *
+ * Return: 0, 1 when it is consumed, or -EAGAIN when it cannot be kept.
+ * __kevent_signal_end() follows.
+ */
+int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
+			  struct task_struct *t, bool timer)
+{
+	struct kevent_sent sent = { .t = t, .sig = sig };
+	struct kevent_signal *ks;
+	struct hlist_head *watches = ev_signal_watches(sig, t);
+	bool consumed = false;
+
+	lockdep_assert_task_sighand_held(t);
+
+	if (hlist_empty(watches) || t->signal->flags & SIGNAL_GROUP_EXIT)
+		return 0;
+	ev_signal_describe(&sent, info, timer);
+	hlist_for_each_entry(ks, watches, node)
+		if (ev_signal_reserve(ks, &sent))
+			return -EAGAIN;
+	if (sent.fault)
+		return 0;
+	hlist_for_each_entry(ks, watches, node)
+		consumed |= ev_signal_offer(ks, &sent, true);
+	if (consumed && sig == SIGALRM)
+		ev_signal_restart_itimer(t->signal);
+	return consumed;
+}
+
+/**
+ * __kevent_signal_end - have watches observe a signal
+ * @sig: as for __kevent_signal_begin()
+ * @info: as before
+ * @t: as before; the caller has held its siglock since
+ * @timer: as before
+ * @failed: forget it
+ */
+void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
+			 struct task_struct *t, bool timer, bool failed)
+{
+	struct kevent_sent sent = { .t = t, .sig = sig };
+	struct hlist_head *watches = ev_signal_watches(sig, t);
+	struct kevent_signal *ks;
+
+	lockdep_assert_task_sighand_held(t);
+
+	if (hlist_empty(watches))
+		return;
+	ev_signal_describe(&sent, info, timer);
+	hlist_for_each_entry(ks, watches, node)
+		if (failed)
+			ev_signal_release(ks);
+		else
+			ev_signal_offer(ks, &sent, false);
+}
+
+/* Returns whether the caller must bury it. */
+static bool ev_signal_drop(struct kevent_signal *ks)
+{
+	struct kevent *ke = &ks->kk.ke;
+	bool mine;
+
+	spin_lock(&ke->queue->ready_lock);
+	mine = kevent_kill(ke);
+	spin_unlock(&ke->queue->ready_lock);
+	ev_signal_leave(ks, current->signal);
+	return mine;
+}
+
+/*
+ * Drop the watches of one signal; there are not many. Returns false when none is
+ * left of any. The last one takes the list heads with it.
+ */
+static bool ev_signal_drop_some(struct list_head *dead)
+{
+	spinlock_t *lock = ev_signal_own_lock();
+	struct kevent_signals *all;
+	struct kevent_signal *ks;
+	struct hlist_node *next;
+
+	spin_lock_irq(lock);
+	all = current->signal->kevent_signals;
+	if (all)
+		hlist_for_each_entry_safe(ks, next,
+					  &all->of[__ffs64(all->watched)], node)
+			if (ev_signal_drop(ks))
+				list_add(&ks->kk.ke.link, dead);
+	spin_unlock_irq(lock);
+	return all;
+}
+
+/**
+ * __kevent_drop_signals - the current process or its program ends
+ *
+ * No other thread of the process is left that could add a watch.
+ */
+void __kevent_drop_signals(void)
+{
+	struct kevent *ke, *tmp;
+	LIST_HEAD(dead);
+
+	while (ev_signal_drop_some(&dead))
+		;
+	list_for_each_entry_safe(ke, tmp, &dead, link)
+		kevent_bury(ke, false);
+}
+
+const struct kevent_source_ops kevent_signal_ops = {
+	.name		= "signal",
+	.pins		= sizeof(struct kevent_signals),
+	.marks		= KEVENT_SIGNAL_DELIVERY,
+	.size		= sizeof(struct kevent_signal),
+	.check		= ev_signal_check,
+	.key		= signo_of,
+	.attach		= ev_signal_attach,
+	.detach		= ev_signal_detach,
+	.destroy	= ev_signal_destroy,
+	.modified	= ev_signal_modified,
+	.may_change	= ev_signal_may_change,
+	.count		= ev_signal_count,
+	.fill		= ev_signal_fill,
+	.delivered	= ev_signal_delivered,
+};
+
+static int __init ev_signal_init(void)
+{
+	kevent_signals_cache = KMEM_CACHE(kevent_signals,
+					  SLAB_PANIC | SLAB_ACCOUNT);
+	kevent_siginfo_cache = KMEM_CACHE(kevent_siginfo,
+					  SLAB_PANIC | SLAB_ACCOUNT);
+	return 0;
+}
+core_initcall(ev_signal_init);

@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers: watches in a tree per queue and clock, which has one hrtimer
+ *
+ * However many expire at one instant, neither interrupts nor other tasks wait for all of
+ * them: the hrtimer expires in softirq context, deals with a slice under each hold of
+ * ready_lock, and after a few of these comes back later.
+ *
+ * A periodic timer does not restart itself. Its expiry makes the watch ready,
+ * and delivery of the event moves the timer past what has been counted and
+ * restarts it. So no period is too short: there is one expiry per event.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/kevent.h>
+#include <linux/slab.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+#include <linux/timerqueue.h>
+#include <linux/workqueue.h>
+
+#include "../core/source.h"
+#include "../core/testpoint.h"
+#include "timer.h"
+
+#define EV_TIMER_CLOCKS							\
+	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | KEVENT_TIMER_TAI)
+#define EV_TIMER_ALL							\
+	(KEVENT_TIMER_FIRED | KEVENT_TIMER_ABSTIME |			\
+	 KEVENT_TIMER_INTERVAL | KEVENT_TIMER_CANCEL_ON_SET | EV_TIMER_CLOCKS)
+
+/* Timers dealt with under one hold of ready_lock; each may wake a consumer */
+#define EV_TIMER_SLICE		32
+/*
+ * Slices of one softirq, and how long the CPU is left to others after that:
+ * until the next tick when there are no high resolution timers
+ */
+#define EV_TIMER_SLICES		4
+#define EV_TIMER_SLICES_LOW_RES	64
+#define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
+
+static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
+	[EV_MONOTONIC]	= CLOCK_MONOTONIC,
+	[EV_REALTIME]	= CLOCK_REALTIME,
+	[EV_BOOTTIME]	= CLOCK_BOOTTIME,
+	[EV_TAI]	= CLOCK_TAI,
+};
+
+/*
+ * ev_timers_lock nests in ready_lock. It protects the lists of queues that have
+ * timers, and of those that have yet to look whether the clock was set. They are
+ * as long as users may have descriptors; nobody walks them under the lock. A
+ * queue on a list has its file.
+ *
+ * ev_clock_settings counts settings of CLOCK_REALTIME and ev_clock_offset is
+ * what it was off CLOCK_MONOTONIC after the last one.
+ */
+static DEFINE_SPINLOCK(ev_timers_lock);
+static LIST_HEAD(ev_timers_known);
+static LIST_HEAD(ev_timers_stale);
+static u64 ev_clock_settings;
+static ktime_t ev_clock_offset;
+
+static struct kevent_timer *to_timer(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_timer, kk.ke);
+}
+
+static u64 ev_timer_data(const struct ukevent *uk)
+{
+	return (u64)uk->ret_data[1] << 32 | uk->ret_data[0];
+}
+
+static int ev_timer_check(const struct ukevent *uk, struct file *file)
+{
+	u32 clock = uk->event & EV_TIMER_CLOCKS;
+
+	if (uk->event & ~EV_TIMER_ALL || !(uk->event & KEVENT_TIMER_FIRED))
+		return -EINVAL;
+	if (clock & (clock - 1))
+		return -EINVAL;
+	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET &&
+	    (clock != KEVENT_TIMER_REALTIME ||
+	     !(uk->event & KEVENT_TIMER_ABSTIME)))
+		return -EINVAL;
+	if (uk->id.raw_u64 > KTIME_MAX)
+		return -EINVAL;
+	if (uk->event & KEVENT_TIMER_INTERVAL)
+		return ev_timer_data(uk) > KTIME_MAX ? -EINVAL : 0;
+	if (!(uk->event & KEVENT_TIMER_ABSTIME) && !uk->id.raw_u64)
+		return -EINVAL;
+	return 0;
+}
+
+/* A relative time does not follow a clock that can be set. */
+static enum ev_clock ev_timer_clock(u32 event)
+{
+	bool absolute = event & KEVENT_TIMER_ABSTIME;
+
+	switch (event & EV_TIMER_CLOCKS) {
+	case KEVENT_TIMER_REALTIME:
+		return absolute ? EV_REALTIME : EV_MONOTONIC;
+	case KEVENT_TIMER_BOOTTIME:
+		return EV_BOOTTIME;
+	case KEVENT_TIMER_TAI:
+		return absolute ? EV_TAI : EV_MONOTONIC;
+	default:
+		return EV_MONOTONIC;
+	}
+}
+
+static ktime_t ev_timer_interval(const struct ukevent *uk)
+{
+	if (uk->event & KEVENT_TIMER_INTERVAL)
+		return ev_timer_data(uk);
+	if (uk->event & KEVENT_TIMER_ABSTIME ||
+	    uk->req_flags & KEVENT_REQ_ONESHOT)
+		return 0;
+	return uk->id.raw_u64;
+}
+
+static ktime_t ev_timer_first(clockid_t clock, const struct ukevent *uk)
+{
+	ktime_t at = uk->id.raw_u64;
+
+	if (uk->event & KEVENT_TIMER_ABSTIME)
+		return timens_ktime_to_host(clock, at);
+	/* Where the time is that of the last tick, an expiry may be early. */
+	if (IS_ENABLED(CONFIG_TIME_LOW_RES))
+		at = ktime_add_ns(at, hrtimer_resolution);
+	return ktime_add_safe(kevent_clock_now(clock), at);
+}
+
+/* How often CLOCK_REALTIME was set so far */
+static u64 ev_clock_look(void)
+{
+	unsigned long flags;
+	ktime_t offset;
+	u64 settings;
+
+	spin_lock_irqsave(&ev_timers_lock, flags);
+	offset = ktime_mono_to_real(0);
+	if (offset != ev_clock_offset) {
+		ev_clock_offset = offset;
+		ev_clock_settings++;
+	}
+	settings = ev_clock_settings;
+	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	return settings;
+}
+
+static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
+{
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	clock->at = at;
+	hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
+}
+
+static void ev_timer_start(struct kevent_timer *kt)
+{
+	struct kevent_clock *clock = kt->clock;
+
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	if (timerqueue_add(&clock->running, &kt->node) &&
+	    kt->node.expires < clock->at)
+		ev_clock_program(clock, kt->node.expires);
+}
+
+static void ev_timer_stop(struct kevent_timer *kt)
+{
+	lockdep_assert_held(&kt->kk.ke.queue->ready_lock);
+
+	if (timerqueue_node_queued(&kt->node))
+		timerqueue_del(&kt->clock->running, &kt->node);
+}
+
+/* The clock was set, for the @settings-th time. */
+static void ev_timer_cancel(struct kevent_timer *kt, u64 settings)
+{
+	struct kevent *ke = &kt->kk.ke;
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kt->settings = settings;
+	list_move_tail(&kt->on_set, &ke->queue->timers->on_set);
+	if (kevent_is_dead(ke))
+		return;
+	ev_timer_stop(kt);
+	kevent_broken_locked(ke);
+}
+
+/* A timer that expires because the clock was set does not: it is cancelled. */
+static void ev_timer_expire(struct kevent_timer *kt)
+{
+	u64 settings = 0;
+
+	ev_timer_stop(kt);
+	if (!list_empty(&kt->on_set))
+		settings = ev_clock_look();
+	if (settings != kt->settings) {
+		ev_timer_cancel(kt, settings);
+		return;
+	}
+	kt->expired = true;
+	kt->ticks++;
+	/* Delivery counts intervals that have passed. */
+	if (kt->interval)
+		kt->node.expires = ktime_add_safe(kt->node.expires,
+						  kt->interval);
+	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
+}
+
+/* Expire a slice of what is due. Returns whether there is more. */
+static bool ev_clock_expire(struct kevent_clock *clock)
+{
+	ktime_t now = kevent_clock_now(clock->id);
+	unsigned int left = EV_TIMER_SLICE;
+	struct timerqueue_node *node;
+
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	while ((node = timerqueue_getnext(&clock->running)) &&
+	       node->expires <= now) {
+		if (!left--)
+			return true;
+		ev_timer_expire(container_of(node, struct kevent_timer, node));
+	}
+	return false;
+}
+
+/* Start the hrtimer anew: it is through, or the clock was set. */
+static void ev_clock_next(struct kevent_clock *clock, bool more)
+{
+	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
+
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	clock->at = KTIME_MAX;
+	if (!node)
+		return;
+	ev_clock_program(clock, !more ? node->expires :
+			 ktime_add_ns(kevent_clock_now(clock->id),
+				      EV_TIMER_PAUSE_NS));
+}
+
+static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
+{
+	struct kevent_clock *clock = container_of(timer, struct kevent_clock,
+						  timer);
+	struct kevent_queue *q = clock->queue;
+	unsigned int slices = hrtimer_resolution > EV_TIMER_PAUSE_NS ?
+		EV_TIMER_SLICES_LOW_RES : EV_TIMER_SLICES;
+	unsigned long flags;
+	bool more;
+
+	do {
+		spin_lock_irqsave(&q->ready_lock, flags);
+		more = ev_clock_expire(clock);
+		if (!more || !--slices)
+			ev_clock_next(clock, more);
+		kevent_unlock(q, flags);
+		kevent_window(q, KEVENT_WINDOW_SLICE);
+	} while (more && slices);
+	/* Others start it, too, which HRTIMER_RESTART would undo. */
+	return HRTIMER_NORESTART;
+}
+
+static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, clockid_t id)
+{
+	clock->queue = q;
+	clock->id = id;
+	clock->at = KTIME_MAX;
+	timerqueue_init_head(&clock->running);
+	hrtimer_init(&clock->timer, id, HRTIMER_MODE_ABS_SOFT);
+	clock->timer.function = ev_clock_fn;
+}
+
+static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
+{
+	struct kevent_timers *timers;
+	int i;
+
+	timers = kzalloc(sizeof(*timers), GFP_KERNEL_ACCOUNT);
+	if (!timers)
+		return NULL;
+	timers->queue = q;
+	refcount_set(&timers->refs, 1);
+	INIT_LIST_HEAD(&timers->on_set);
+	INIT_LIST_HEAD(&timers->link);
+	for (i = 0; i < EV_NR_CLOCKS; i++)
+		ev_clock_init(&timers->clocks[i], q, ev_clock_ids[i]);
+	return timers;
+}
+
+static void ev_timers_free(struct kevent_timers *timers)
+{
+	kevent_uncharge(timers->queue->owner, EV_TIMERS_COST);
+	kfree(timers);
+}
+
+/* Returns false if the queue has some already. */
+static bool ev_timers_install(struct kevent_queue *q,
+			      struct kevent_timers *timers)
+{
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&ev_timers_lock, flags);
+	first = !q->timers;
+	if (first) {
+		list_add_tail(&timers->link, &ev_timers_known);
+		/* Pairs with ev_timers_get(): others see them initialized. */
+		smp_store_release(&q->timers, timers);
+	}
+	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	return first;
+}
+
+/* The first timer of a queue brings what all of them need. */
+static int ev_timers_get(struct kevent_queue *q)
+{
+	struct kevent_timers *timers;
+
+	/* Pairs with ev_timers_install(). */
+	if (smp_load_acquire(&q->timers))
+		return 0;
+	if (!kevent_charge(q->owner, EV_TIMERS_COST))
+		return -ENOSPC;
+	timers = ev_timers_alloc(q);
+	if (timers && ev_timers_install(q, timers))
+		return 0;
+	if (timers) {
+		ev_timers_free(timers);
+		return 0;
+	}
+	kevent_uncharge(q->owner, EV_TIMERS_COST);
+	return -ENOMEM;
+}
+
+/* The queue still exists. */
+static void ev_timers_put(struct kevent_timers *timers)
+{
+	if (refcount_dec_and_test(&timers->refs))
+		ev_timers_free(timers);
+}
+
+/**
+ * kevent_timers_stop - no timer of a queue expires any more
+ * @q: the queue, whose file is gone; its timers are removed
+ *
+ * A callback that still runs starts nothing, as it finds no timer.
+ */
+void kevent_timers_stop(struct kevent_queue *q)
+{
+	struct kevent_timers *timers = q->timers;
+	unsigned long flags;
+	int i;
+
+	if (!timers)
+		return;
+	spin_lock_irqsave(&ev_timers_lock, flags);
+	list_del_init(&timers->link);
+	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	for (i = 0; i < EV_NR_CLOCKS; i++)
+		hrtimer_cancel(&timers->clocks[i].timer);
+	ev_timers_put(timers);
+}
+
+/* Whether the clock is set from now on is seen by ev_clock_look(). */
+static void ev_timer_watch_clock(struct kevent_timer *kt)
+{
+	struct kevent_timers *timers = kt->kk.ke.queue->timers;
+
+	lockdep_assert_held(&timers->queue->ready_lock);
+
+	kt->settings = ev_clock_look();
+	list_add_tail(&kt->on_set, &timers->on_set);
+}
+
+/* Start a timer, or give it a new setting. */
+static void ev_timer_set(struct kevent_timer *kt, const struct ukevent *uk)
+{
+	struct kevent_timers *timers = kt->kk.ke.queue->timers;
+
+	lockdep_assert_held(&timers->queue->ready_lock);
+
+	ev_timer_stop(kt);
+	list_del_init(&kt->on_set);
+	kt->clock = &timers->clocks[ev_timer_clock(uk->event)];
+	kt->when = uk->id.raw_u64;
+	kt->interval = ev_timer_interval(uk);
+	kt->ticks = 0;
+	kt->settings = 0;
+	kt->expired = false;
+	if (uk->req_flags & KEVENT_REQ_DISABLED)
+		return;
+	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET)
+		ev_timer_watch_clock(kt);
+	kt->node.expires = ev_timer_first(kt->clock->id, uk);
+	ev_timer_start(kt);
+}
+
+static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
+			   struct file *file)
+{
+	struct kevent_timer *kt = to_timer(ke);
+	unsigned long flags;
+	int err;
+
+	timerqueue_init(&kt->node);
+	INIT_LIST_HEAD(&kt->on_set);
+	err = ev_timers_get(ke->queue);
+	if (err)
+		return err;
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	ev_timer_set(kt, uk);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	return kevent_key_link(to_kevent_keyed(ke));
+}
+
+static void ev_timer_detach(struct kevent *ke)
+{
+	struct kevent_timer *kt = to_timer(ke);
+	unsigned long flags;
+
+	/*
+	 * A watch that is dead is not put anywhere. What takes it out at the same
+	 * time is a callback, which RCU lets finish.
+	 */
+	if (!data_race(timerqueue_node_queued(&kt->node)) &&
+	    list_empty(&kt->on_set))
+		return;
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	ev_timer_stop(kt);
+	list_del_init(&kt->on_set);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+}
+
+/* What is not delivered yet was of the former setting. */
+static void ev_timer_modified(struct kevent *ke, const struct ukevent *uk)
+{
+	kevent_forget(ke);
+	ev_timer_set(to_timer(ke), uk);
+}
+
+static u64 ev_timer_key(const struct ukevent *uk)
+{
+	return uk->ptr;
+}
+
+/*
+ * Count what has expired since, to the nanosecond. hrtimer_forward() counts one
+ * expiry per tick when there are no high resolution timers.
+ */
+static void ev_timer_count(struct kevent_timer *kt)
+{
+	ktime_t delta = ktime_sub(kevent_clock_now(kt->clock->id),
+				  kt->node.expires);
+	u64 nr;
+
+	if (delta < 0)
+		return;
+	nr = ktime_divns(delta, kt->interval);
+	kt->node.expires = ktime_add_ns(kt->node.expires, nr * kt->interval);
+	kt->node.expires = ktime_add_safe(kt->node.expires, kt->interval);
+	kt->ticks += nr + 1;
+}
+
+static void ev_timer_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+{
+	struct kevent_timer *kt = to_timer(ke);
+
+	if (kt->expired && kt->interval)
+		ev_timer_count(kt);
+	uk->id.raw_u64 = kt->when;
+	uk->ret_data[0] = lower_32_bits(kt->ticks);
+	uk->ret_data[1] = upper_32_bits(kt->ticks);
+}
+
+static void ev_timer_delivered(struct kevent *ke)
+{
+	struct kevent_timer *kt = to_timer(ke);
+
+	kt->ticks = 0;
+	if (!kt->expired || !kt->interval || kevent_is_broken(ke) ||
+	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return;
+	kt->expired = false;
+	ev_timer_start(kt);
+}
+
+const struct kevent_source_ops kevent_timer_ops = {
+	.name		= "timer",
+	.marks		= EV_TIMER_ALL,
+	.error		= -ECANCELED,
+	.size		= sizeof(struct kevent_timer),
+	.check		= ev_timer_check,
+	.key		= ev_timer_key,
+	.attach		= ev_timer_attach,
+	.detach		= ev_timer_detach,
+	.modified	= ev_timer_modified,
+	.fill		= ev_timer_fill,
+	.delivered	= ev_timer_delivered,
+};
+
+/* Cancel a slice of a queue's timers. Returns whether there are more. */
+static bool ev_timers_cancel(struct kevent_timers *timers)
+{
+	struct kevent_queue *q = timers->queue;
+	unsigned int left = EV_TIMER_SLICE;
+	struct kevent_timer *kt;
+	unsigned long flags;
+	bool more = false;
+	u64 settings;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	settings = ev_clock_look();
+	while ((kt = list_first_entry_or_null(&timers->on_set,
+					      struct kevent_timer, on_set)) &&
+	       kt->settings != settings) {
+		more = !left--;
+		if (more)
+			break;
+		ev_timer_cancel(kt, settings);
+	}
+	kevent_unlock(q, flags);
+	return more;
+}
+
+/*
+ * Without high resolution timers the CPU that sets the clock does not look again
+ * when its soft timers expire.
+ */
+static void ev_clocks_restart(struct kevent_timers *timers)
+{
+	struct kevent_queue *q = timers->queue;
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
+		ev_clock_next(&timers->clocks[i], false);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+}
+
+/* The caller gets a reference to it, and to its queue. */
+static struct kevent_timers *ev_timers_next_stale(void)
+{
+	struct kevent_timers *timers;
+
+	spin_lock_irq(&ev_timers_lock);
+	timers = list_first_entry_or_null(&ev_timers_stale,
+					  struct kevent_timers, link);
+	if (timers) {
+		list_move_tail(&timers->link, &ev_timers_known);
+		refcount_inc(&timers->refs);
+		refcount_inc(&timers->queue->refs);
+	}
+	spin_unlock_irq(&ev_timers_lock);
+	return timers;
+}
+
+/* This is work: the task that sets the clock does not pay for timers of other users. */
+static void ev_timers_look(struct work_struct *work)
+{
+	struct kevent_timers *timers;
+	struct kevent_queue *q;
+
+	spin_lock_irq(&ev_timers_lock);
+	list_splice_tail_init(&ev_timers_known, &ev_timers_stale);
+	spin_unlock_irq(&ev_timers_lock);
+	while ((timers = ev_timers_next_stale())) {
+		q = timers->queue;
+		kevent_window(q, KEVENT_WINDOW_CLOCK_SET);
+		ev_clocks_restart(timers);
+		while (ev_timers_cancel(timers))
+			cond_resched();
+		ev_timers_put(timers);
+		kevent_queue_put(q);
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(ev_timer_work, ev_timers_look);
+
+/**
+ * kevent_clock_was_set - CLOCK_REALTIME may have been set
+ *
+ * Process context, no locks held.
+ */
+void kevent_clock_was_set(void)
+{
+	/* A setting that is undone by the next one counts, too. */
+	ev_clock_look();
+	queue_work(system_unbound_wq, &ev_timer_work);
+}
+
+/**
+ * kevent_clock_resumed - as kevent_clock_was_set(), from timekeeping_resume()
+ */
+void kevent_clock_resumed(void)
+{
+	queue_work(system_unbound_wq, &ev_timer_work);
+}
