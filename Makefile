@@ -92,7 +92,7 @@ help:
 #? KCONFIG=file       with make deb: configure the kernel as this file says; see
 #?                    scripts/deb.py --help
 #? MUTANT=name        with make mutants or make test: only this mutant, that is
-#?                    tests/mutants/name.patch; with make mutant: build it
+#?                    name.patch below tests/mutants; with make mutant: build it
 #? WORST="name ..."   with make worst: only these tests of the suite worst
 #? WL="name ..."      with make bench: only these workloads, see
 #?                    Documentation/benchmarks.rst

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Build a kernel that tests/mutants/NAME.patch has broken.
+"""Build a kernel that a patch NAME.patch below tests/mutants has broken.
 
 usage: scripts/mutant.py NAME...
 
@@ -50,11 +50,17 @@ def run(command, **kwargs):
 
 
 def patch_of(name):
-    for folder in (TOP / "tests", BUILD):
-        patch = folder / f"mutants/{name}.patch"
-        if patch.exists():
+    for folder in (TOP / "tests/mutants", BUILD / "mutants"):
+        for patch in folder.rglob(f"{name}.patch"):
             return patch
-    raise Failure(f"there is no {patch}")
+    raise Failure(f"there is no {name}.patch below tests/mutants")
+
+
+def folder_of(patch):
+    """Where a patch belongs: below tests/mutants, by the first file that it changes."""
+    name = re.search(r"^--- a/(\S+)", patch.read_text(), re.M)[1]
+    own = name.removeprefix(f"{KEVENT}/")
+    return Path(own if own != name else f"linux/{name}").with_suffix("")
 
 
 def config_of(name):

@@ -77,7 +77,7 @@ def pages():
 # --- Mutants ----------------------------------------------------------------
 
 def mutants():
-    yield from run(sys.executable, TOP / "tests/mutants/run", "--list")
+    yield from run(sys.executable, TOP / "tests/mutants/run", "--check")
 
 
 # --- Chains -----------------------------------------------------------------
