@@ -4,93 +4,10 @@
  */
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
 #include "call.h"
-
-/* What kernel/kevent/call.c allows */
-bool kevent_call_allowed(__u32 nr)
-{
-	switch (nr) {
-#define ALLOW(name) case __NR_##name:
-#include "call_list.h"
-#undef ALLOW
-		return true;
-	default:
-		return false;
-	}
-}
-
-static long copy(const __u64 *args)
-{
-	__u64 bytes;
-
-	if (!args[2] || args[2] > sizeof(bytes))
-		return -EINVAL;
-	memcpy(&bytes, (void *)(uintptr_t)args[1], (size_t)args[2]);
-	memcpy((void *)(uintptr_t)args[0], &bytes, (size_t)args[2]);
-	return (long)args[2];
-}
-
-/* The call behind a bound one, which is no bound one itself */
-static const struct kevent_call *unfold(const struct kevent_call *call)
-{
-	const struct kevent_call *bound;
-
-	if (call->nr != KEVENT_CALL_BOUND)
-		return call;
-	bound = (const struct kevent_call *)(uintptr_t)call->args[1];
-	return bound && bound->nr < KEVENT_CALL_COPY ? bound : NULL;
-}
-
-/* Sets *@refused if the call is not made. */
-static long make(const struct kevent_call *entry, bool *refused)
-{
-	const struct kevent_call *call = unfold(entry);
-	const __u64 *a;
-
-	*refused = entry->flags || !call;
-	if (*refused)
-		return -EINVAL;
-	a = call->args;
-	if (call->nr == KEVENT_CALL_COPY)
-		return copy(a);
-	*refused = !kevent_call_allowed(call->nr);
-	if (*refused)
-		return -ENOSYS;
-	return kevent_call6((long)call->nr, (long)a[0], (long)a[1], (long)a[2],
-			    (long)a[3], (long)a[4], (long)a[5]);
-}
-
-static __u32 jump(const struct kevent_call *call, long ret)
-{
-	if (ret < 0)
-		return call->on_error;
-	return ret ? call->on_value : call->on_zero;
-}
-
-/* The chain from entry @i on. As in the kernel, an entry is read once. */
-int kevent_call_rest(struct kevent_call *chain, __u32 i, __u32 nr)
-{
-	struct kevent_call call;
-	bool refused;
-	__u32 step;
-	long ret;
-
-	for (;;) {
-		memcpy(&call, &chain[i], sizeof(call));
-		ret = make(&call, &refused);
-		chain[i].result = ret;
-		if (refused)
-			return (int)(i | KEVENT_CALL_REFUSED);
-		step = jump(&call, ret);
-		if (!step || step >= nr - i)
-			return (int)i;
-		i += step;
-	}
-}
 
 /* The rest of a chain for @fd, if that is a queue, or -1 */
 static int rest_in(int fd, struct kevent_call *chain, __u32 at, __u32 nr)
@@ -155,6 +72,75 @@ static int run(int fd, struct kevent_call *chain, __u32 nr)
 	}
 }
 
+/* Beside the caller */
+
+/* What is an error of the entry: the caller may have a chain less, or another queue. */
+static bool of_the_entry(int err)
+{
+	return err == -EEXIST || err == -ENOSPC || err == -ENOMEM ||
+	       err == -EXDEV;
+}
+
+/* Leave the chain from entry @at on to a serving thread; those before it were made. */
+static int hand_over(int fd, struct kevent_call *chain, __u32 nr, __u32 at,
+		     __u64 cookie)
+{
+	struct ukevent uk;
+	int err;
+
+	kevent_set_aio(&uk, chain, nr, at, 0, cookie);
+	err = kevent_ctl_one(fd, KEVENT_CTL_ADD, &uk);
+	if (!err)
+		return (int)KEVENT_CALL_SUBMITTED;
+	if (!at && !of_the_entry(err))
+		return err;
+	chain[at].result = err;
+	return (int)(at | KEVENT_CALL_REFUSED);
+}
+
+/*
+ * The arguments are good, or the descriptor is no queue. A kernel that leaves no chains
+ * to others does not know the flag, and one without kevent does not know descriptors.
+ */
+int kevent_call_explain(int fd, int ret)
+{
+	int err;
+
+	if (ret != -EINVAL && ret != -ENOSYS)
+		return ret;
+	err = kevent_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
+	return err ? err : -ENOSYS;
+}
+
+/*
+ * Would somebody else, or an ordinary call, do what the kernel has refused to do here?
+ * Handlers have run after -EINTR.
+ */
+static bool refused_here(const struct kevent_call *call)
+{
+	return call->result == -EOPNOTSUPP || call->result == -EINTR ||
+	       (call->result == -ENOSYS && (call->nr == KEVENT_CALL_BOUND ||
+					    kevent_call_allowed(call->nr)));
+}
+
+static int submit(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
+{
+	__u32 at;
+	int ret;
+
+	if (kevent_fb_has(fd))
+		return hand_over(fd, chain, nr, 0, cookie);
+	ret = kevent_call_kernel(fd, chain, nr, KEVENT_CALL_ASYNC, cookie);
+	if (ret == -EOPNOTSUPP)
+		return hand_over(fd, chain, nr, 0, cookie);
+	if (ret < 0)
+		return kevent_call_explain(fd, ret);
+	at = (__u32)ret & ~KEVENT_CALL_REFUSED;
+	if (!((__u32)ret & KEVENT_CALL_REFUSED) || !refused_here(&chain[at]))
+		return ret;
+	return hand_over(fd, chain, nr, at, cookie);
+}
+
 int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 		__u64 cookie)
 {
@@ -162,6 +148,5 @@ int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 
 	if (ret)
 		return ret;
-	return flags ? kevent_call_async(fd, chain, nr, cookie) :
-		       run(fd, chain, nr);
+	return flags ? submit(fd, chain, nr, cookie) : run(fd, chain, nr);
 }

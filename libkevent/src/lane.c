@@ -7,13 +7,30 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "lane.h"
+#include "syscall.h"
 
 /* Messages in the arena begin at multiples of this. */
 #define ARENA_UNIT	64U
 
 #define likely(condition)	__builtin_expect(!!(condition), 1)
+
+bool kevent_lane_ring(const struct kevent_lane *l)
+{
+	const __u64 one = 1;
+	long ret;
+
+	if (l->peer_bell >= 0)
+		ret = kevent_call6(SYS_write, l->peer_bell, (long)&one,
+				   sizeof(one), 0, 0, 0);
+	else
+		ret = kevent_call6(SYS_sendto, l->sock, (long)&one, 1,
+				   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
+	return ret != -ENOMEM && ret != -ENOBUFS;
+}
 
 /* Nothing is wrong with the lane; what it is else, the long way finds out. */
 static inline bool is_open(const struct kevent_lane *l)

@@ -19,20 +19,6 @@
 #define TURN		64	/* messages of one lane while others may have some */
 #define IDLE		64	/* looks in vain after which a lane sleeps */
 
-bool kevent_lane_ring(const struct kevent_lane *l)
-{
-	const __u64 one = 1;
-	long ret;
-
-	if (l->peer_bell >= 0)
-		ret = kevent_call6(SYS_write, l->peer_bell, (long)&one,
-				   sizeof(one), 0, 0, 0);
-	else
-		ret = kevent_call6(SYS_sendto, l->sock, (long)&one, 1,
-				   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
-	return ret != -ENOMEM && ret != -ENOBUFS;
-}
-
 /* --- the queue ----------------------------------------------------------- */
 
 static void set_bell(struct ukevent *ev, const struct kevent_lane *l, __u64 user)

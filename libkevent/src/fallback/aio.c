@@ -11,7 +11,7 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "call.h"
+#include "run.h"
 #include "deadline.h"
 #include "fallback.h"
 #include "ops.h"
