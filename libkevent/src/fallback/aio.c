@@ -71,13 +71,6 @@ static struct fb_aio *to_aio(struct fb_watch *w)
 
 /* Wake-ups */
 
-static void fb_serve_wake(struct fb_serving *s, int nr)
-{
-	__atomic_add_fetch(&s->news, 1, __ATOMIC_SEQ_CST);
-	fb_sys(SYS_futex, &s->news, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr, NULL,
-	       NULL, 0);
-}
-
 /* May one more chain be run? */
 static bool fb_serve_may(const struct fb_serving *s)
 {
@@ -88,13 +81,7 @@ static bool fb_serve_may(const struct fb_serving *s)
 static void fb_serve_next(struct fb_serving *s)
 {
 	if (s->asleep && fb_serve_may(s))
-		fb_serve_wake(s, 1);
-}
-
-/* The queue is dying, and not locked. */
-void fb_serve_end(struct fb_queue *q)
-{
-	fb_serve_wake(&q->serving, INT_MAX);
+		fb_wake_servers(s, 1);
 }
 
 /* Requests */

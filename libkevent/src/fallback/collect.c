@@ -20,6 +20,15 @@ static void fb_collect_second(struct fb_queue *q, struct fb_dest *d, __u32 call)
 		fb_collected(q, events, nr, d, call);
 }
 
+static void fb_collect_source(struct fb_queue *q, __u64 token)
+{
+	__u64 type = token / FB_TOKEN_SOURCE - 1;
+	const struct fb_ops *ops = type < FB_NR_TYPES ? fb_sources[type] : NULL;
+
+	if (ops && ops->readable)
+		ops->readable(q, (__u32)(token % FB_TOKEN_SOURCE));
+}
+
 static void fb_collect_other(struct fb_queue *q, __u64 token,
 			     struct fb_dest *d, __u32 call)
 {
@@ -33,14 +42,8 @@ static void fb_collect_other(struct fb_queue *q, __u64 token,
 	case FB_TOKEN_SECOND:
 		fb_collect_second(q, d, call);
 		break;
-	case FB_TOKEN_SIGNALS:
-		fb_signals_read(q);
-		break;
-	case FB_TOKEN_INODES:
-		fb_inodes_read(q);
-		break;
 	default:
-		fb_timer_expired(q, (unsigned int)(token - FB_TOKEN_CLOCK));
+		fb_collect_source(q, token);
 	}
 }
 
@@ -62,7 +65,7 @@ void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
 		else if (fb_ops_of(w)->file)
 			fb_take(q, w, events[i].events, d, call);
 		else
-			fb_proc_ended(q, w);
+			fb_ops_of(w)->found(q, w);
 	}
 }
 

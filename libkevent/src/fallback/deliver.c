@@ -8,29 +8,6 @@
 
 /* The lists */
 
-void fb_enqueue(struct fb_queue *q, struct fb_watch *w)
-{
-	if (w->state & FB_READY)
-		return;
-	fb_dequeue(q, w);
-	fb_list_add_tail(&w->link, &q->ready);
-	w->state |= FB_READY;
-	q->nr_ready++;
-	fb_file_use_edge(q, w);
-}
-
-void fb_dequeue(struct fb_queue *q, struct fb_watch *w)
-{
-	if (!(w->state & (FB_READY | FB_LEVEL | FB_SHOWN)))
-		return;
-	fb_list_del(&w->link);
-	if (w->state & FB_READY)
-		q->nr_ready--;
-	else if (w->state & FB_LEVEL)
-		q->nr_level--;
-	w->state &= ~(FB_READY | FB_LEVEL | FB_SHOWN);
-}
-
 static void fb_list_shown(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_list_add_tail(&w->link, &q->shown);
@@ -178,7 +155,7 @@ static bool fb_has_sleepers(const struct fb_queue *q)
 /* Is it ready, and not left to epoll? */
 static bool fb_look(struct fb_queue *q, struct fb_watch *w)
 {
-	if (fb_has_sleepers(q) ? fb_file_look_alone(q, w) : fb_file_look(q, w)) {
+	if (fb_ops_of(w)->look(q, w, fb_has_sleepers(q))) {
 		fb_kill(q, w);
 		return false;
 	}

@@ -75,18 +75,6 @@ static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
 
 /* Epoll */
 
-static int fb_epoll_ctl(int epfd, int op, int fd, __u32 events, __u64 token)
-{
-	struct epoll_event event = { .events = events, .data.u64 = token };
-
-	return fb_call(epoll_ctl(epfd, op, fd, &event));
-}
-
-int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token)
-{
-	return fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
-}
-
 static int fb_file_fd(const struct fb_watch *w)
 {
 	return (int)(__u32)w->id;
@@ -199,7 +187,7 @@ static int fb_poll_check(const struct ukevent *uk)
 
 /* Watches */
 
-int fb_file_register(struct fb_queue *q, struct fb_watch *w)
+static int fb_file_register(struct fb_queue *q, struct fb_watch *w)
 {
 	int err = fb_file_ctl(q, w, EPOLL_CTL_ADD);
 
@@ -361,7 +349,7 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 }
 
 /* An error: the descriptor means another file. The caller decides on the watch. */
-int fb_file_look(struct fb_queue *q, struct fb_watch *w)
+static int fb_file_look(struct fb_queue *q, struct fb_watch *w)
 {
 	__u32 always = fb_file_events(w, FB_POLL_REGULAR);
 
@@ -382,7 +370,7 @@ int fb_file_look(struct fb_queue *q, struct fb_watch *w)
  * The same while calls sleep: epoll would give it to one of them. Of a watch that it
  * reports once, only epoll can do so again.
  */
-int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w)
+static int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w)
 {
 	__u32 mask;
 	int err;
@@ -397,6 +385,21 @@ int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w)
 	if (mask)
 		fb_report(q, w, mask);
 	return 0;
+}
+
+static int fb_file_look_for(struct fb_queue *q, struct fb_watch *w, bool alone)
+{
+	return alone ? fb_file_look_alone(q, w) : fb_file_look(q, w);
+}
+
+static int fb_file_register_one(struct fb_queue *q, struct fb_watch *w)
+{
+	if (w->state & FB_ALWAYS)
+		return 0;
+	w->state &= ~FB_SECOND;
+	if (w->state & FB_TAKES)
+		fb_file_look(q, w);
+	return fb_file_register(q, w);
 }
 
 /* READY has the file looked at; what epoll finds comes by itself. */
@@ -415,28 +418,10 @@ static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 	return err;
 }
 
-void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
+static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 {
-	if (q->edges && w->state & FB_REPEATED && fb_file_ctl(q, w, EPOLL_CTL_MOD))
+	if (fb_file_ctl(q, w, EPOLL_CTL_MOD))
 		w->state &= ~FB_REPEATED;
-}
-
-/*
- * Two calls share the queue, or an entry is unread while a call waits: epoll would
- * repeat level events to threads that must not get them. From now on they are edges
- * for epoll while a call sleeps, and each call looks at what was delivered before.
- */
-void fb_file_use_edges(struct fb_queue *q)
-{
-	struct fb_watch *w;
-	__u32 i;
-
-	if (q->edges)
-		return;
-	__atomic_store_n(&q->edges, true, __ATOMIC_RELAXED);
-	for (i = 0; i < q->nr_hash; i++)
-		for (w = q->hash[i]; w; w = w->hash_next)
-			fb_file_use_edge(q, w);
 }
 
 #define FB_FILE_OPS(_name, _check)			\
@@ -450,7 +435,10 @@ void fb_file_use_edges(struct fb_queue *q)
 	.detach		= fb_file_detach,		\
 	.modify		= fb_file_modify,		\
 	.current	= fb_file_current,		\
-	.mark		= fb_file_mark
+	.mark		= fb_file_mark,			\
+	.look		= fb_file_look_for,		\
+	.use_edge	= fb_file_use_edge,		\
+	.register_one	= fb_file_register_one
 
 const struct fb_ops fb_socket_ops = {
 	FB_FILE_OPS("socket", fb_socket_check),

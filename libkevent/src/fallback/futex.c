@@ -16,6 +16,7 @@
 #include <linux/futex.h>
 
 #include "ops.h"
+#include "process.h"
 #include "sys.h"
 
 #ifndef SYS_futex_waitv
@@ -255,12 +256,10 @@ static int fb_futexes_get(struct fb_queue *q)
 	return err;
 }
 
-void fb_futexes_free(struct fb_queue *q)
+static void fb_futexes_stop(struct fb_queue *q)
 {
 	int state;
 
-	if (!q->futexes)
-		return;
 	fb_queue_lock(q, -1);
 	q->futexes->stop = true;
 	fb_futexes_changed(q->futexes);
@@ -268,6 +267,13 @@ void fb_futexes_free(struct fb_queue *q)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_join(q->futexes->thread, NULL);
 	pthread_setcancelstate(state, NULL);
+}
+
+/* A child does not have the thread. */
+static void fb_futexes_free(struct fb_queue *q)
+{
+	if (q->futexes && kevent_process_is(q->process))
+		fb_futexes_stop(q);
 	free(q->futexes);
 	q->futexes = NULL;
 }
@@ -354,4 +360,5 @@ const struct fb_ops fb_futex_ops = {
 	.detach		= fb_futex_detach,
 	.modify		= fb_futex_modify,
 	.delivered	= fb_futex_delivered,
+	.free_all	= fb_futexes_free,
 };

@@ -170,7 +170,8 @@ static int fb_inodes_get(struct fb_queue *q)
 	err = fb_own(&inodes->fd,
 		     fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), "inotify");
 	if (!err)
-		err = fb_epoll_add(q, inodes->fd, EPOLLIN, FB_TOKEN_INODES);
+		err = fb_epoll_add(q, inodes->fd, EPOLLIN,
+				   fb_source_token(KEVENT_INODE, 0));
 	if (!err) {
 		q->inodes = inodes;
 		return 0;
@@ -180,19 +181,19 @@ static int fb_inodes_get(struct fb_queue *q)
 	return err;
 }
 
-int fb_inodes_register(struct fb_queue *q)
+static int fb_inodes_register(struct fb_queue *q)
 {
 	return q->inodes ? fb_epoll_add(q, q->inodes->fd, EPOLLIN,
-					FB_TOKEN_INODES) : 0;
+					fb_source_token(KEVENT_INODE, 0)) : 0;
 }
 
-void fb_inodes_check(struct fb_queue *q, int epoll)
+static void fb_inodes_check(struct fb_queue *q, int epoll)
 {
 	if (q->inodes)
 		fb_own_check(&q->inodes->fd, epoll);
 }
 
-void fb_inodes_free(struct fb_queue *q)
+static void fb_inodes_free(struct fb_queue *q)
 {
 	if (q->inodes)
 		fb_close_fd(&q->inodes->fd);
@@ -308,7 +309,7 @@ static void fb_inodes_missed(struct fb_queue *q)
 	}
 }
 
-void fb_inodes_read(struct fb_queue *q)
+static void fb_inodes_read(struct fb_queue *q)
 {
 	union {
 		struct inotify_event	ev;
@@ -326,6 +327,12 @@ void fb_inodes_read(struct fb_queue *q)
 				fb_inode_happened(q, ev);
 		}
 	}
+}
+
+static void fb_inodes_readable(struct fb_queue *q, __u32 nr)
+{
+	(void)nr;
+	fb_inodes_read(q);
 }
 
 /* Watches */
@@ -413,4 +420,8 @@ const struct fb_ops fb_inode_ops = {
 	.detach		= fb_inode_detach,
 	.modify		= fb_inode_modify,
 	.current	= fb_inode_current,
+	.readable	= fb_inodes_readable,
+	.register_all	= fb_inodes_register,
+	.check_all	= fb_inodes_check,
+	.free_all	= fb_inodes_free,
 };

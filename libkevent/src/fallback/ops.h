@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 /**
- * struct fb_ops - what a source does; all under the lock of the queue
+ * struct fb_ops - what a source does; all but free_all() under the lock of the queue
  * @name:	of the type
  * @size:	of its watches, which begin with a &struct fb_watch
  * @flags:	request flags above 0xff that it knows
@@ -35,6 +35,23 @@
  * @fill:	put what the source knows of the @nth occurrence into an entry. Optional
  * @delivered:	the oldest occurrence was stored. Optional
  * @mark:	%KEVENT_CTL_READY: 0 or -errno. Adds to &fb_watch.ready. Optional
+ *
+ * Of watches that epoll knows by their token:
+ *
+ * @look:	of @file: look at its file again. Reports what it finds, or has epoll do
+ *		so; while calls sleep, @alone, epoll must not. -errno: its file has gone
+ * @use_edge:	of @file: epoll repeats it, and is to report edges of it
+ * @found:	of others: epoll reports it
+ * @register_one: register it in a new instance: 0 or -errno
+ *
+ * Of all that a queue has of the source, if it has anything. Each is optional:
+ *
+ * @readable:	its descriptor of fb_source_token() @nr is
+ * @register_all: register its descriptors in a new instance: 0 or -errno
+ * @check_all:	are its descriptors still its own? See fb_own_check()
+ * @free_all:	nobody else uses the queue, which has no watches any more, and is not
+ *		locked; in a child it may be
+ * @let_go:	give up its descriptors, in a child where the rest may be half done
  */
 struct fb_ops {
 	const char	*name;
@@ -61,6 +78,15 @@ struct fb_ops {
 	void (*delivered)(struct fb_queue *q, struct fb_watch *w);
 	int (*mark)(struct fb_queue *q, struct fb_watch *w,
 		    const struct ukevent *uk);
+	int (*look)(struct fb_queue *q, struct fb_watch *w, bool alone);
+	void (*use_edge)(struct fb_queue *q, struct fb_watch *w);
+	void (*found)(struct fb_queue *q, struct fb_watch *w);
+	int (*register_one)(struct fb_queue *q, struct fb_watch *w);
+	void (*readable)(struct fb_queue *q, __u32 nr);
+	int (*register_all)(struct fb_queue *q);
+	void (*check_all)(struct fb_queue *q, int epoll);
+	void (*free_all)(struct fb_queue *q);
+	void (*let_go)(struct fb_queue *q);
 };
 
 extern const struct fb_ops fb_socket_ops, fb_pipe_ops, fb_poll_ops,
@@ -68,7 +94,7 @@ extern const struct fb_ops fb_socket_ops, fb_pipe_ops, fb_poll_ops,
 			   fb_proc_ops, fb_inode_ops, fb_futex_ops,
 			   fb_posix_timer_ops, fb_aio_ops;
 
-/* By type; NULL: no source */
+/* By type; NULL: no source. Declared here, and defined above all of them: sources.c */
 extern const struct fb_ops *const fb_sources[];
 #define FB_NR_TYPES	(KEVENT_BOUND + 1U)
 
@@ -76,37 +102,6 @@ static inline const struct fb_ops *fb_ops_of(const struct fb_watch *w)
 {
 	return fb_sources[w->type];
 }
-
-/* file.c: look at a watch again; it goes when its file has gone */
-int fb_file_look(struct fb_queue *q, struct fb_watch *w);
-int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w);
-/* Register a descriptor for a source: 0 or -errno */
-int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
-int fb_file_register(struct fb_queue *q, struct fb_watch *w);
-/* A level watch was seen by a thread that must not get it. */
-void fb_file_use_edges(struct fb_queue *q);
-/* The same of one watch, once they are used */
-void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w);
-
-/* The same in a new instance, for what there is: 0 or -errno */
-int fb_proc_register(struct fb_queue *q, struct fb_watch *w);
-int fb_timers_register(struct fb_queue *q);
-int fb_signals_register(struct fb_queue *q);
-int fb_inodes_register(struct fb_queue *q);
-
-/* Descriptors of sources that became readable */
-void fb_timer_expired(struct fb_queue *q, unsigned int clock);
-void fb_timers_check(struct fb_queue *q, int epoll);
-void fb_timers_free(struct fb_queue *q);
-void fb_proc_ended(struct fb_queue *q, struct fb_watch *w);
-void fb_signals_read(struct fb_queue *q);
-void fb_signals_free(struct fb_queue *q);
-/* The descriptors alone, in a child where the rest may be half done */
-void fb_signals_let_go(struct fb_queue *q);
-void fb_inodes_read(struct fb_queue *q);
-void fb_inodes_check(struct fb_queue *q, int epoll);
-void fb_inodes_free(struct fb_queue *q);
-void fb_futexes_free(struct fb_queue *q);
 
 /* Is a condition that holds what the watch reports, not something that happened? */
 static inline bool fb_is_checked(const struct fb_watch *w)

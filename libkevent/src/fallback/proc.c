@@ -163,7 +163,7 @@ static void fb_proc_find_status(struct fb_proc *proc)
 	proc->known = fb_proc_wait(proc) || fb_proc_stat(proc);
 }
 
-void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)
+static void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_proc_find_status(to_proc(w));
 	fb_report(q, w, KEVENT_PROC_EXIT);
@@ -186,7 +186,7 @@ static bool fb_proc_is_over(const struct fb_proc *proc)
 }
 
 /* One report: the exit stays an exit. */
-int fb_proc_register(struct fb_queue *q, struct fb_watch *w)
+static int fb_proc_register(struct fb_queue *q, struct fb_watch *w)
 {
 	return fb_epoll_add(q, to_proc(w)->pidfd, EPOLLIN | EPOLLONESHOT,
 			    w->token);
@@ -246,6 +246,8 @@ const struct fb_ops fb_proc_ops = {
 	.release	= fb_proc_release,
 	.modify		= fb_proc_modify,
 	.fill		= fb_proc_fill,
+	.found		= fb_proc_ended,
+	.register_one	= fb_proc_register,
 };
 
 /* POSIX_TIMER: only timer_create() makes a watch, and it needs the kernel. */

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Queues of the fallback: their descriptors, their lock, kicks
+ * Queues of the fallback: how they begin and end, and what is seen of them in between
  */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
-#include "fallback.h"
 #include "ops.h"
-#include "process.h"
 #include "sys.h"
 
 #define FB_HASH_MIN	16U
@@ -71,47 +67,26 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	return err;
 }
 
-/*
- * The instance may be any of the program, and a child has that of its parent. What one
- * thread adds, another one must not find: the lock is held until it is deleted.
- */
-bool fb_epoll_has(int epoll, int fd)
-{
-	struct epoll_event event = { .events = EPOLLONESHOT };
-	pthread_mutex_t *lock = kevent_process_probe(fd);
-	int err;
-
-	pthread_mutex_lock(lock);
-	err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
-	if (!err)
-		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
-	pthread_mutex_unlock(lock);
-	return err == -EEXIST;
-}
-
-int fb_queue_check(struct fb_queue *q, int fd)
-{
-	if (fb_epoll_has(fd, q->kick))
-		return 0;
-	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
-}
-
 /* The program may have closed what is not its own, and have other files there. */
 static void fb_queue_check_own(struct fb_queue *q)
 {
 	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
+	__u32 i;
 
 	fb_own_check(&q->kick, epoll);
 	fb_own_check(&q->second, epoll);
-	fb_timers_check(q, epoll);
-	fb_inodes_check(q, epoll);
+	for (i = 0; i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->check_all)
+			fb_sources[i]->check_all(q, epoll);
 }
 
 static void fb_queue_free(struct fb_queue *q)
 {
-	fb_timers_free(q);
-	fb_signals_free(q);
-	fb_inodes_free(q);
+	__u32 i;
+
+	for (i = 0; i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->free_all)
+			fb_sources[i]->free_all(q);
 	fb_close_fd(&q->second);
 	fb_close_fd(&q->kick);
 	free(q->hash);
@@ -134,7 +109,6 @@ void fb_queue_teardown(struct fb_queue *q)
 	if (q->hash && q->slots)
 		fb_kill_all(q);
 	fb_queue_unlock(q);
-	fb_futexes_free(q);
 	fb_queue_free(q);
 }
 
@@ -145,8 +119,12 @@ void fb_queue_teardown(struct fb_queue *q)
  */
 void fb_queue_let_go(struct fb_queue *q)
 {
+	__u32 i;
+
 	if (pthread_mutex_trylock(&q->lock)) {
-		fb_signals_let_go(q);
+		for (i = 0; i < FB_NR_TYPES; i++)
+			if (fb_sources[i] && fb_sources[i]->let_go)
+				fb_sources[i]->let_go(q);
 		fb_own_check(&q->second, -1);
 		fb_own_check(&q->kick, -1);
 		fb_close_fd(&q->second);
@@ -157,37 +135,7 @@ void fb_queue_let_go(struct fb_queue *q)
 	if (q->hash)
 		fb_free_all(q);
 	q->nr_hash = 0;
-	free(q->futexes);
-	q->futexes = NULL;
 	fb_queue_free(q);
-	pthread_mutex_unlock(&q->lock);
-}
-
-int fb_queue_abroad(struct fb_queue *q, int fd)
-{
-	return fb_queue_check(q, fd) ? fb_not_this(fd, q) : -EXDEV;
-}
-
-void fb_queue_lock(struct fb_queue *q, int fd)
-{
-	pthread_mutex_lock(&q->lock);
-	/* The one that was used last: others may be closed. */
-	if (fd >= 0)
-		__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
-}
-
-/* Calls that do not take the lock look at this. */
-static void fb_queue_note_work(struct fb_queue *q)
-{
-	bool work = q->nr_ready || q->nr_level || q->wakes || q->herd ||
-		    q->kicked;
-
-	__atomic_store_n(&q->work, work, __ATOMIC_RELEASE);
-}
-
-void fb_queue_unlock(struct fb_queue *q)
-{
-	fb_queue_note_work(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -212,29 +160,3 @@ void fb_leave(struct fb_queue *q)
 		fb_unkick(q);
 }
 
-void fb_kick(struct fb_queue *q)
-{
-	static const __u64 one = 1;
-
-	if (q->kicked)
-		return;
-	q->kicked = true;
-	/* Before a sleeper finds the kick. */
-	fb_queue_note_work(q);
-	fb_sys(SYS_write, q->kick, &one, sizeof(one));
-}
-
-void fb_kick_all(struct fb_queue *q)
-{
-	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
-
-	/*
-	 * Also for a call that has found nothing and is about to sleep. One that begins
-	 * with the new round finds work: the level watches. Pairs with fb_wait_init().
-	 */
-	__atomic_store_n(&q->work, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->herd, sleepers, __ATOMIC_RELAXED);
-	if (sleepers)
-		fb_kick(q);
-}

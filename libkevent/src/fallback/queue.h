@@ -31,10 +31,13 @@
 enum fb_token {
 	FB_TOKEN_KICK,
 	FB_TOKEN_SECOND,
-	FB_TOKEN_SIGNALS,
-	FB_TOKEN_INODES,
-	FB_TOKEN_CLOCK,		/* and one for each further clock */
+	FB_TOKEN_SOURCE = 256,	/* from here on by type: so many of each source */
 };
+
+static inline __u64 fb_source_token(__u32 type, __u32 nr)
+{
+	return (__u64)FB_TOKEN_SOURCE * (type + 1) + nr;
+}
 
 /* States of a watch */
 #define FB_READY	0x01U	/* on the ready list */
@@ -221,26 +224,33 @@ struct fb_queue {
 	struct fb_queue		*next;
 };
 
-/* queue.c */
-int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
-		   __u32 size, __u32 flags);
-void fb_queue_teardown(struct fb_queue *q);
-/* The same in a child of the process that made it */
-void fb_queue_let_go(struct fb_queue *q);
+/* epoll.c: 0 or -errno */
+int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token);
+/* Register a descriptor in the instance of the queue. */
+int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
+/* Does an epoll instance watch a file by that number? Changes nothing that it has. */
+bool fb_epoll_has(int epoll, int fd);
+/* Does the descriptor refer to the epoll instance of the queue? 0, -EBADF or -EINVAL */
+int fb_queue_check(struct fb_queue *q, int fd);
+
+/* kick.c */
 void fb_queue_lock(struct fb_queue *q, int fd);
 void fb_queue_unlock(struct fb_queue *q);
 /* Make the epoll descriptor readable, and a sleeper look. */
 void fb_kick(struct fb_queue *q);
 /* The same, until all of the sleepers have woken up. */
 void fb_kick_all(struct fb_queue *q);
+/* Wake threads that serve. The queue need not be locked. */
+void fb_wake_servers(struct fb_serving *s, int nr);
+
+/* queue.c */
+int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
+		   __u32 size, __u32 flags);
+void fb_queue_teardown(struct fb_queue *q);
+/* The same in a child of the process that made it */
+void fb_queue_let_go(struct fb_queue *q);
 /* A call returns: see to it that there is a kick if others need it. */
 void fb_leave(struct fb_queue *q);
-/* Does an epoll instance watch a file by that number? Changes nothing that it has. */
-bool fb_epoll_has(int epoll, int fd);
-/* Does the descriptor refer to the epoll instance of the queue? 0, -EBADF or -EINVAL */
-int fb_queue_check(struct fb_queue *q, int fd);
-/* What a call says in a child: -EXDEV, unless the number has come to mean something else */
-int fb_queue_abroad(struct fb_queue *q, int fd);
 
 /*
  * own.c: descriptors that a queue keeps. A number is -1 before it is opened and after it
@@ -275,6 +285,8 @@ void fb_abandon(struct fb_queue *q);
 int fb_no_queue(int fd);
 /* The same for a number that was the queue's, which it is no more */
 int fb_not_this(int fd, struct fb_queue *q);
+/* What a call says in a child: -EXDEV, unless the number has come to mean something else */
+int fb_queue_abroad(struct fb_queue *q, int fd);
 
 /* ring.c */
 int fb_ring_check(struct kevent_ring *ring, __u32 size);
@@ -300,9 +312,21 @@ __u32 fb_unread(const struct fb_queue *q);
 void fb_dest_publish(struct fb_queue *q, const struct fb_dest *d);
 int fb_ring_commit(struct fb_queue *q, __u64 uidx);
 
-/* deliver.c */
+/* state.c */
+struct fb_watch *fb_find(struct fb_queue *q, __u32 type, __u64 key);
+void fb_watch_link(struct fb_queue *q, struct fb_watch *w);
+int fb_token_get(struct fb_queue *q, struct fb_watch *w);
+void fb_token_put(struct fb_queue *q, struct fb_watch *w);
 void fb_enqueue(struct fb_queue *q, struct fb_watch *w);
 void fb_dequeue(struct fb_queue *q, struct fb_watch *w);
+/* A level watch was seen by a thread that must not get it. */
+void fb_use_edges(struct fb_queue *q);
+void fb_kill(struct fb_queue *q, struct fb_watch *w);
+void fb_kill_all(struct fb_queue *q);
+/* Their memory and descriptors only; the queue has no watches any more */
+void fb_free_all(struct fb_queue *q);
+
+/* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
 void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
 	     __u32 nth);
@@ -327,17 +351,10 @@ int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d);
 void fb_stray(struct fb_queue *q, __u64 token);
 
 /* watch.c */
-struct fb_watch *fb_find(struct fb_queue *q, __u32 type, __u64 key);
 int fb_add(struct fb_queue *q, struct ukevent *uk);
 int fb_modify(struct fb_queue *q, const struct ukevent *uk);
 int fb_remove(struct fb_queue *q, const struct ukevent *uk);
 int fb_mark(struct fb_queue *q, const struct ukevent *uk);
-void fb_kill(struct fb_queue *q, struct fb_watch *w);
-void fb_kill_all(struct fb_queue *q);
-/* Their memory and descriptors only; the queue has no watches any more */
-void fb_free_all(struct fb_queue *q);
-int fb_token_get(struct fb_queue *q, struct fb_watch *w);
-void fb_token_put(struct fb_queue *q, struct fb_watch *w);
 
 /* NULL: it has gone */
 static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token)
@@ -352,7 +369,6 @@ static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token
 /* aio.c: kevent_wait() with KEVENT_FLAGS_SERVE */
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags);
-void fb_serve_end(struct fb_queue *q);
 
 /* ctl.c: 0, 1 when a result must be looked at, or -errno */
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,

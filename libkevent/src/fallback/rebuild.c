@@ -17,18 +17,6 @@
 /* So many others come before another one is counted */
 #define FB_STRAYS_OTHER	64U
 
-static int fb_rebuild_watch(struct fb_queue *q, struct fb_watch *w)
-{
-	if (!fb_ops_of(w)->file)
-		return fb_proc_register(q, w);
-	if (w->state & FB_ALWAYS)
-		return 0;
-	w->state &= ~FB_SECOND;
-	if (w->state & FB_TAKES)
-		fb_file_look(q, w);
-	return fb_file_register(q, w);
-}
-
 static void fb_rebuild_watches(struct fb_queue *q)
 {
 	struct fb_watch *w;
@@ -36,7 +24,7 @@ static void fb_rebuild_watches(struct fb_queue *q)
 
 	for (i = 0; i < q->nr_slots; i++) {
 		w = q->slots[i].watch;
-		if (w && fb_rebuild_watch(q, w))
+		if (w && fb_ops_of(w)->register_one(q, w))
 			fb_kill(q, w);
 	}
 }
@@ -57,12 +45,12 @@ static void fb_rebuild_drop(struct fb_queue *q)
 static int fb_rebuild_rest(struct fb_queue *q)
 {
 	int err = fb_epoll_add(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+	__u32 i;
 
-	if (!err)
-		err = fb_timers_register(q);
-	if (!err)
-		err = fb_signals_register(q);
-	return err ? err : fb_inodes_register(q);
+	for (i = 0; !err && i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->register_all)
+			err = fb_sources[i]->register_all(q);
+	return err;
 }
 
 /* Those who sleep, sleep in the old instance. */

@@ -107,7 +107,7 @@ static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_told *told)
 	fifo->nr++;
 }
 
-void fb_signal_arrived(struct fb_listener *l, const struct fb_told *told)
+static void fb_signal_arrived(struct fb_listener *l, const struct fb_told *told)
 {
 	struct fb_signal *s = fb_container(l, struct fb_signal, listener);
 
@@ -137,18 +137,18 @@ static int fb_signals_get(struct fb_queue *q)
 	return err;
 }
 
-int fb_signals_register(struct fb_queue *q)
+static int fb_signals_register(struct fb_queue *q)
 {
 	return q->signals ? fb_hub_register(q->signals->hub, q) : 0;
 }
 
-void fb_signals_let_go(struct fb_queue *q)
+static void fb_signals_let_go(struct fb_queue *q)
 {
 	if (q->signals)
 		fb_hub_quit(q->signals->hub);
 }
 
-void fb_signals_free(struct fb_queue *q)
+static void fb_signals_free(struct fb_queue *q)
 {
 	fb_signals_let_go(q);
 	free(q->signals);
@@ -168,7 +168,7 @@ static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 		fb_report(q, &s->w, KEVENT_SIGNAL_DELIVERY);
 }
 
-void fb_signals_read(struct fb_queue *q)
+static void fb_signals_read(struct fb_queue *q)
 {
 	struct fb_hub *hub = q->signals->hub;
 	struct fb_watch *w;
@@ -185,6 +185,12 @@ void fb_signals_read(struct fb_queue *q)
 		if (w)
 			fb_signal_empty_inbox(q, to_signal(w));
 	}
+}
+
+static void fb_signals_readable(struct fb_queue *q, __u32 nr)
+{
+	(void)nr;
+	fb_signals_read(q);
 }
 
 /* Take the signal from now on. */
@@ -243,6 +249,7 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 		return err;
 	fb_list_init(&s->listener.link);
 	s->listener.queue = q;
+	s->listener.arrived = fb_signal_arrived;
 	s->hub = q->signals->hub;
 	return w->state & FB_DISARMED ? 0 : fb_signal_listen(w);
 }
@@ -343,4 +350,8 @@ const struct fb_ops fb_signal_ops = {
 	.fill		= fb_signal_fill,
 	.delivered	= fb_signal_delivered,
 	.mark		= fb_signal_mark,
+	.readable	= fb_signals_readable,
+	.register_all	= fb_signals_register,
+	.free_all	= fb_signals_free,
+	.let_go		= fb_signals_let_go,
 };

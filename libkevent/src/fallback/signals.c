@@ -416,10 +416,10 @@ static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
 
 	if (!err)
 		err = fb_epoll_add(q, hub->bell, EPOLLIN | EPOLLET,
-				   FB_TOKEN_SIGNALS);
+				   fb_source_token(KEVENT_SIGNAL, 0));
 	if (err)
 		return err;
-	err = fb_epoll_add(q, hub->fd, EPOLLIN, FB_TOKEN_SIGNALS);
+	err = fb_epoll_add(q, hub->fd, EPOLLIN, fb_source_token(KEVENT_SIGNAL, 0));
 	if (err)
 		fb_call(epoll_ctl(q->fd, EPOLL_CTL_DEL, hub->bell, NULL));
 	return err;
@@ -652,7 +652,7 @@ static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
 		l->listens = !l->once;
 		spent |= l->once;
 		hub->others |= l->queue != q;
-		fb_signal_arrived(l, told);
+		l->arrived(l, told);
 	}
 	if (spent)
 		fb_hub_update(hub, told->signal);

@@ -31,12 +31,14 @@ struct fb_told {
  * struct fb_listener - who wants a signal; under the lock of the hub
  * @link:	on a list of the hub
  * @queue:	of the listener
+ * @arrived:	a signal has come that it wants
  * @listens:	it wants the next one
  * @once:	but none after that
  */
 struct fb_listener {
 	struct fb_list	link;
 	struct fb_queue	*queue;
+	void (*arrived)(struct fb_listener *l, const struct fb_told *told);
 	bool		listens;
 	bool		once;
 };
@@ -66,9 +68,6 @@ void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q);
 int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,
 		  bool once);
 void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal);
-
-/* signal.c: a signal has come, for a listener that wants it */
-void fb_signal_arrived(struct fb_listener *l, const struct fb_told *told);
 
 #pragma GCC visibility pop
 

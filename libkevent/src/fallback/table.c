@@ -12,6 +12,7 @@
  * has changed, and goes away again.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "count.h"
@@ -105,7 +106,7 @@ static struct fb_queue *fb_clear(fb_entry *entry)
 		return NULL;
 	fb_count_add(&q->users, 1);
 	fb_set_state(q, FB_DYING);
-	fb_serve_end(q);
+	fb_wake_servers(&q->serving, INT_MAX);
 	return q;
 }
 
@@ -292,6 +293,11 @@ int fb_not_this(int fd, struct fb_queue *q)
 {
 	fb_forget(fd, q);
 	return fb_no_queue(fd);
+}
+
+int fb_queue_abroad(struct fb_queue *q, int fd)
+{
+	return fb_queue_check(q, fd) ? fb_not_this(fd, q) : -EXDEV;
 }
 
 bool kevent_fb_has(int fd)

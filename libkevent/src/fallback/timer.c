@@ -184,10 +184,10 @@ static void fb_clock_program(struct fb_clock *clock, __s64 at)
 static int fb_clock_register(struct fb_queue *q, struct fb_clock *clock)
 {
 	return fb_epoll_add(q, clock->fd, EPOLLIN | EPOLLET,
-			    FB_TOKEN_CLOCK + (__u32)clock->nr);
+			    fb_source_token(KEVENT_TIMER, (__u32)clock->nr));
 }
 
-int fb_timers_register(struct fb_queue *q)
+static int fb_timers_register(struct fb_queue *q)
 {
 	int i, err = 0;
 
@@ -238,7 +238,7 @@ static struct fb_timers *fb_timers_get(struct fb_queue *q)
 	return timers;
 }
 
-void fb_timers_check(struct fb_queue *q, int epoll)
+static void fb_timers_check(struct fb_queue *q, int epoll)
 {
 	int i;
 
@@ -246,7 +246,7 @@ void fb_timers_check(struct fb_queue *q, int epoll)
 		fb_own_check(&q->timers->clocks[i].fd, epoll);
 }
 
-void fb_timers_free(struct fb_queue *q)
+static void fb_timers_free(struct fb_queue *q)
 {
 	int i;
 
@@ -314,7 +314,7 @@ static void fb_clock_expire(struct fb_queue *q, struct fb_clock *clock)
 	}
 }
 
-void fb_timer_expired(struct fb_queue *q, unsigned int nr)
+static void fb_timer_expired(struct fb_queue *q, __u32 nr)
 {
 	struct fb_clock *clock;
 
@@ -513,4 +513,8 @@ const struct fb_ops fb_timer_ops = {
 	.modify		= fb_timer_modify,
 	.fill		= fb_timer_fill,
 	.delivered	= fb_timer_delivered,
+	.readable	= fb_timer_expired,
+	.register_all	= fb_timers_register,
+	.check_all	= fb_timers_check,
+	.free_all	= fb_timers_free,
 };

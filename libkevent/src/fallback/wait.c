@@ -157,7 +157,7 @@ static void fb_wait_shares(struct fb_queue *q, int fd)
 	if (__atomic_load_n(&q->edges, __ATOMIC_RELAXED))
 		return;
 	fb_queue_lock(q, fd);
-	fb_file_use_edges(q);
+	fb_use_edges(q);
 	fb_queue_unlock(q);
 }
 
@@ -198,7 +198,7 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 	if (!herded) {
 		/* Both may have begun before either slept. */
 		if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
-			fb_file_use_edges(q);
+			fb_use_edges(q);
 		fb_hide(q);
 		fb_count_add(&q->sleepers, 1);
 	}
@@ -298,7 +298,7 @@ static void fb_wait_hide(struct fb_wait *c)
 	struct fb_queue *q = c->q;
 
 	fb_queue_lock(q, c->fd);
-	fb_file_use_edges(q);
+	fb_use_edges(q);
 	fb_hide(q);
 	fb_queue_unlock(q);
 	c->again = false;

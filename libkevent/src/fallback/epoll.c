@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Epoll, as all of the fallback uses it
+ */
+#include <fcntl.h>
+
+#include "process.h"
+#include "queue.h"
+#include "sys.h"
+
+int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token)
+{
+	struct epoll_event event = { .events = events, .data.u64 = token };
+
+	return fb_call(epoll_ctl(epoll, op, fd, &event));
+}
+
+int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token)
+{
+	return fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
+}
+
+/*
+ * The instance may be any of the program, and a child has that of its parent. What one
+ * thread adds, another one must not find: the lock is held until it is deleted.
+ */
+bool fb_epoll_has(int epoll, int fd)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	pthread_mutex_t *lock = kevent_process_probe(fd);
+	int err;
+
+	pthread_mutex_lock(lock);
+	err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	if (!err)
+		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
+	pthread_mutex_unlock(lock);
+	return err == -EEXIST;
+}
+
+int fb_queue_check(struct fb_queue *q, int fd)
+{
+	if (fb_epoll_has(fd, q->kick))
+		return 0;
+	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * The lock of a queue, and the wake-ups of those who sleep in its calls
+ */
+#include <linux/futex.h>
+
+#include "queue.h"
+#include "sys.h"
+
+void fb_queue_lock(struct fb_queue *q, int fd)
+{
+	pthread_mutex_lock(&q->lock);
+	/* The one that was used last: others may be closed. */
+	if (fd >= 0)
+		__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
+}
+
+/* Calls that do not take the lock look at this. */
+static void fb_queue_note_work(struct fb_queue *q)
+{
+	bool work = q->nr_ready || q->nr_level || q->wakes || q->herd ||
+		    q->kicked;
+
+	__atomic_store_n(&q->work, work, __ATOMIC_RELEASE);
+}
+
+void fb_queue_unlock(struct fb_queue *q)
+{
+	fb_queue_note_work(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void fb_kick(struct fb_queue *q)
+{
+	static const __u64 one = 1;
+
+	if (q->kicked)
+		return;
+	q->kicked = true;
+	/* Before a sleeper finds the kick. */
+	fb_queue_note_work(q);
+	fb_sys(SYS_write, q->kick, &one, sizeof(one));
+}
+
+void fb_kick_all(struct fb_queue *q)
+{
+	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+
+	/*
+	 * Also for a call that has found nothing and is about to sleep. One that begins
+	 * with the new round finds work: the level watches. Pairs with fb_wait_init().
+	 */
+	__atomic_store_n(&q->work, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->herd, sleepers, __ATOMIC_RELAXED);
+	if (sleepers)
+		fb_kick(q);
+}
+
+void fb_wake_servers(struct fb_serving *s, int nr)
+{
+	__atomic_add_fetch(&s->news, 1, __ATOMIC_SEQ_CST);
+	fb_sys(SYS_futex, &s->news, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr, NULL,
+	       NULL, 0);
+}
