@@ -13,7 +13,7 @@ loaded now are left out, except for those in KEEP. KCONFIG names another
 configuration, which loses no module; LSMOD names a file with the output of lsmod on
 the machine that the packages are for. kevent is added, debug information is not.
 
-The version of the library is in libkevent/libkevent_version.h, that of the kernel in
+The version of the library is in libkevent/include/libkevent_version.h, that of the kernel in
 patches/linux/BASE. JOBS is the number of compiler processes.
 """
 
@@ -55,7 +55,7 @@ GB_PER_OPTION, GB = 0.001, 2	# of disk
 
 
 def version():
-    text = (TOP / "libkevent/libkevent_version.h").read_text()
+    text = (TOP / "libkevent/include/libkevent_version.h").read_text()
     return ".".join(re.findall(r"define KEVENT_VERSION_[MP]\w+\s+(\d+)", text))
 
 

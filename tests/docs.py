@@ -14,7 +14,7 @@ from lib.paths import TOP
 
 DOCS = TOP / "Documentation"
 PAGES = sorted((TOP / "libkevent/man").glob("*.[0-9]"))
-HEADERS = sorted((TOP / "libkevent").glob("libkevent*.h"))
+HEADERS = sorted((TOP / "libkevent/include").glob("libkevent*.h"))
 CODE = TOP / "kernel/kevent"
 SAME = 12		# words in a row that no two places share
 # Errnos that stay inside the kernel, and those of events: kevent(7) has them
@@ -330,7 +330,7 @@ VERSIONS = (("python/kevent/_version.py", r'^__version__ = "(.*)"'),
 
 def versions():
     """There is one version, that of the headers."""
-    header = (TOP / "libkevent/libkevent_version.h").read_text()
+    header = (TOP / "libkevent/include/libkevent_version.h").read_text()
     version = ".".join(re.findall(r"^#define KEVENT_VERSION_[MP]\w+\s+(\d+)$", header, re.M))
     for path, pattern in VERSIONS:
         found = re.search(pattern, (TOP / path).read_text(), re.M)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <linux/time_types.h>
 
-#include "../libkevent/src/syscall.h"
+#include "../libkevent/src/api/syscall.h"
 #include "calls.h"
 
 #define MOST	8	/* entries of an array that are shown */

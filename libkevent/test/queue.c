@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <linux/time_types.h>
 
-#include "../src/process.h"
+#include "../src/api/process.h"
 #include "test.h"
 
 #define RING_SIZE	16

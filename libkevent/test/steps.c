@@ -2,7 +2,7 @@
 /*
  * What can happen between two loads
  *
- * This file compiles src/queue.c and the ring functions once more, with a hook
+ * This file compiles src/api/queue.c and the ring functions once more, with a hook
  * after each atomic load. Each test runs once per load, and lets the kernel
  * store an event, or another consumer take one, just there.
  */
@@ -25,7 +25,7 @@ static void after_load(void);
 #define kevent_queue_wait	stepped_queue_wait
 #define kevent_timespec_valid	stepped_timespec_valid
 
-#include "../src/queue.c"
+#include "../src/api/queue.c"
 
 #include <string.h>
 

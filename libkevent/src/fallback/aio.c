@@ -11,11 +11,11 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "run.h"
+#include "call/run.h"
+#include "api/process.h"
 #include "deadline.h"
 #include "fallback.h"
 #include "ops.h"
-#include "process.h"
 #include "sys.h"
 
 /* So often a thread that sleeps looks whether the queue was closed, in ns. */

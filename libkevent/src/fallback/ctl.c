@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/process.h"
 #include "fallback.h"
 #include "ops.h"
-#include "process.h"
 #include "sys.h"
 
 /* May the request be made? 0 or -errno */

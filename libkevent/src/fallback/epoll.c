@@ -4,7 +4,7 @@
  */
 #include <fcntl.h>
 
-#include "process.h"
+#include "api/process.h"
 #include "queue.h"
 #include "sys.h"
 

@@ -9,8 +9,8 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include "kernel.h"
 #include "libkevent.h"
+#include "api/kernel.h"
 
 #pragma GCC visibility push(hidden)
 

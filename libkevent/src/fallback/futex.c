@@ -15,8 +15,8 @@
 #include <time.h>
 #include <linux/futex.h>
 
+#include "api/process.h"
 #include "ops.h"
-#include "process.h"
 #include "sys.h"
 
 #ifndef SYS_futex_waitv

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
+#include "api/process.h"
 #include "fallback.h"
 #include "ops.h"
-#include "process.h"
 
 /* Without the watches whose files have gone */
 static __u32 fb_info_watches(struct fb_queue *q)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process.h"
+#include "api/process.h"
 #include "queue.h"
 #include "sys.h"
 

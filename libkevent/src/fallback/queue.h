@@ -176,7 +176,7 @@ struct fb_serving {
  * @users:	calls in progress, an atomic count
  * @names:	descriptors of the table that mean this queue; under the table's lock
  * @life:	free, live, dying: without a name, or dead: being freed, by who dropped
- *		@users to 0. Atomic, see table.c
+ *		@users to 0. Atomic, see registry.c
  * @next:	list of all queues ever made; they are used again, not freed
  */
 struct fb_queue {
@@ -269,7 +269,7 @@ void fb_own_check(int *at, int epoll);
 /* The program has it now. The lock of the process is held. */
 void fb_own_lost(int fd);
 
-/* table.c: the queue, referenced, or NULL */
+/* registry.c: the queue, referenced, or NULL */
 struct fb_queue *fb_get(int fd);
 void fb_put(struct fb_queue *q);
 /* The descriptor does not mean the queue any more. */

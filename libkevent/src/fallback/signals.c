@@ -19,9 +19,9 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 
+#include "api/process.h"
 #include "before.h"
 #include "ops.h"
-#include "process.h"
 #include "signals.h"
 #include "sys.h"
 

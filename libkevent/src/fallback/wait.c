@@ -11,10 +11,10 @@
 #include <signal.h>
 #include <time.h>
 
+#include "api/process.h"
 #include "count.h"
 #include "fallback.h"
 #include "ops.h"
-#include "process.h"
 #include "sys.h"
 #include "deadline.h"
 

@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 
 #include "fallback/fallback.h"
-#include "syscall.h"
+#include "api/syscall.h"
 #include "libkevent.h"
 #include "../processes.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The lanes of libkevent/src/lane.c, operation by operation: one sender, one
+//! The lanes of libkevent/src/lane/lane.c, operation by operation: one sender, one
 //! receiver, and the bell between them.
 //!
 //! The release of "taken" by the receiver, and its acquire by the sender, keep the

@@ -15,10 +15,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "api/process.h"
 #include "count.h"
 #include "fallback.h"
 #include "ops.h"
-#include "process.h"
 #include "sys.h"
 
 #define FB_CHUNK	1024U

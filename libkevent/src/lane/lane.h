@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "libkevent.h"
-#include "process.h"
+#include "api/process.h"
 
 static inline __u64 lane_load(const __u64 *word)
 {

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "kernel.h"
 #include "libkevent.h"
-#include "syscall.h"
+#include "api/kernel.h"
+#include "api/syscall.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "api/syscall.h"
 #include "lane.h"
-#include "syscall.h"
 
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define MAX_FDS		3

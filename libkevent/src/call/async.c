@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "libkevent.h"
+#include "api/queue.h"
 #include "call.h"
-#include "queue.h"
 
 int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie)
 {

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "api/syscall.h"
 #include "lane.h"
-#include "syscall.h"
 
 /* Messages in the arena begin at multiples of this. */
 #define ARENA_UNIT	64U

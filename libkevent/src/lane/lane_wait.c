@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "api/queue.h"
+#include "api/syscall.h"
 #include "lane.h"
-#include "queue.h"
-#include "syscall.h"
 
 #define TURN		64	/* messages of one lane while others may have some */
 #define IDLE		64	/* looks in vain after which a lane sleeps */
