@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Find files that call one another in a circle, by the symbols of their objects.
+
+usage: tests/circles.py FOLDER [SYMBOL]...
+
+A file is above another one if its object has an undefined symbol that the other one defines.
+What the linker resolves counts, whatever headers say. Functions of headers are code of each
+file that calls them. SYMBOLs are tables of methods, which files below know by a declaration
+and files above define: they do not count. Prints each circle, and what closes it.
+
+Exit status 0: none.
+"""
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+from lib import cli
+
+
+def objects(folder, sources=None):
+    """
+    The objects below a folder by name, but for those of a shared library; with sources only
+    those of a file that is there.
+    """
+    found = {str(path.relative_to(folder))[:-len(".o")]: path
+             for path in sorted(Path(folder).rglob("*.o"))}
+    return {name: path for name, path in found.items()
+            if not name.endswith(".pic") and
+            (not sources or (Path(sources) / f"{name}.c").is_file())}
+
+
+def symbols(path):
+    """The global symbols of an object that it defines, with their types, and its others."""
+    text = subprocess.run(["nm", "-P", path], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    kinds = dict(re.findall(r"^(\S+) (\w)\b", text, re.M))
+    return ({name: kind for name, kind in kinds.items() if kind in "ABCDGRSTVW"},
+            {name for name, kind in kinds.items() if kind in "Uvw"})
+
+
+def edges(files, tables=()):
+    """Which file needs which other one, and by which symbols; and complaints of tables."""
+    of = {name: symbols(path) for name, path in files.items()}
+    where = {symbol: name for name, (defined, _) in of.items() for symbol in defined}
+    graph = defaultdict(lambda: defaultdict(set))
+    for name, (_, wanted) in of.items():
+        for symbol in wanted - set(tables):
+            if where.get(symbol, name) != name:
+                graph[name][where[symbol]].add(symbol)
+    wrong = []
+    for table in tables:
+        kind = of[where[table]][0][table] if table in where else None
+        if not kind:
+            wrong.append(f"{table}: no file has this table")
+        elif kind in "TVW":
+            wrong.append(f"{table} is a function, and no table")
+    return graph, wrong
+
+
+def reach(graph, start):
+    seen, left = set(), [start]
+    while left:
+        for other in graph[left.pop()].keys() - seen:
+            seen.add(other)
+            left.append(other)
+    return seen
+
+
+def circles(graph):
+    """Sets of files of which each needs all others."""
+    below = {name: reach(graph, name) for name in list(graph)}
+    left = {name for name, others in below.items() if name in others}
+    while left:
+        name = min(left)
+        found = {other for other in below[name] if name in below.get(other, ())}
+        yield found
+        left -= found
+
+
+def complaints(files, tables=()):
+    """One line for each circle, and for each arrow in it; and for tables that are none."""
+    graph, wrong = edges(files, tables)
+    yield from wrong
+    for found in circles(graph):
+        yield f"{len(found)} files in a circle: {' '.join(sorted(found))}"
+        for name in sorted(found):
+            for other in sorted(graph[name].keys() & found):
+                yield f"  {name} -> {other}: {' '.join(sorted(graph[name][other]))}"
+
+
+# --- whether it finds any ---------------------------------------------------
+
+# A call upwards, and one by a table that is declared below and defined above
+SAMPLE = {
+    "low": "struct ops { void (*go)(void); };\n"
+           "extern const struct ops table; void go(void);\n"
+           "void low(void) { table.go(); %s; }\n",
+    "middle": "void low(void); void go(void); void go(void) { low(); }\n",
+    "high": "struct ops { void (*go)(void); }; void go(void);\n"
+            "extern const struct ops table; const struct ops table = { go };\n",
+}
+
+
+def sample(folder, upwards):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in SAMPLE.items():
+        if name == "low":
+            text %= "go()" if upwards else "(void)0"
+        subprocess.run(["cc", "-x", "c", "-c", "-o", folder / f"{name}.o", "-"],
+                       input=text, text=True, check=True)
+    return objects(folder)
+
+
+def blind(work):
+    """What the check does not see, or sees where nothing is."""
+    good, bad = sample(work / "good", False), sample(work / "bad", True)
+    if any(complaints(good, ["table"])):
+        yield "a table of methods that is allowed is a circle"
+    if not any(complaints(good)):
+        yield "a table of methods that is not allowed is no circle"
+    if "  low -> middle: go" not in complaints(bad, ["table"]):
+        yield "a call upwards is no circle"
+    if not any(complaints(good, ["table", "go"])):
+        yield "a function is a table"
+
+
+def main(*arguments):
+    if not arguments:
+        cli.usage()
+    folder, *tables = arguments
+    files = objects(folder)
+    if not files:
+        cli.die(f"{folder} has no objects")
+    found = list(complaints(files, tables))
+    print("\n".join(found) if found else f"{len(files)} files, no circle")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    cli.run(main, *sys.argv[1:])
