@@ -321,6 +321,15 @@ def licences():
             yield f"COPYING: {licence} for {row}, where files say {max(said, key=said.count)}"
 
 
+def exceptions():
+    """The page of the fallback for who reads its code names what its list has."""
+    folder = TOP / "libkevent/src/fallback"
+    names = re.findall(r'^\t\{ "(\w+)", ', (folder / "exceptions.c").read_text(), re.M)
+    said = (folder / "README.md").read_text().partition("The names, and so the tests:")[2]
+    if not names or re.findall(r"`(\w+)`", said) != names:
+        yield f"{folder / 'README.md'}: the exceptions are {' '.join(names)}"
+
+
 VERSIONS = (("python/kevent/_version.py", r'^__version__ = "(.*)"'),
             ("rust/Cargo.toml", r'^version = "(.*)"'),
             ("python/README.md", r"kevent-([0-9.]+)-py3"),
@@ -361,4 +370,5 @@ def everything(out):
     yield from promises()
     yield from licences()
     yield from versions()
+    yield from exceptions()
     yield from repetition(out)
