@@ -238,7 +238,7 @@ python: setup-python
 	@$(MAKE) -s --no-print-directory -C python BUILD=$(BUILD)
 
 guest: libkevent
-	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD)
+	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD)
 	@$(MAKE) -s --no-print-directory -C tests/fuzz BUILD=$(BUILD)
 	@$(MAKE) -s --no-print-directory -C tests/search BUILD=$(BUILD)
 
@@ -249,7 +249,7 @@ tools: libkevent
 	@$(MAKE) -s --no-print-directory -C tools BUILD=$(BUILD)
 
 guest-32 guest-asan guest-tsan guest-arm64: guest-%: libkevent
-	@$(MAKE) -s --no-print-directory -C tests/guest BUILD=$(BUILD) TARGET=$*
+	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD) TARGET=$*
 
 install: libkevent
 	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) install

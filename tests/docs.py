@@ -142,7 +142,7 @@ def constants():
 def names():
     """Functions and states of the kernel that a document names exist."""
     texts = [path.read_text(errors="replace") for folder in
-             ("kernel", "include", "libkevent", "patches", "bench", "tests/guest")
+             ("kernel", "include", "libkevent", "patches", "bench", "tests/suites")
              for path in (TOP / folder).rglob("*.[chp]*") if path.is_file()]
     known = set(re.findall(r"\w+", " ".join(texts)))
     for path in sorted(DOCS.glob("*.rst")):
@@ -237,7 +237,7 @@ def known_errnos():
 
 def guest_tests():
     """Names of suites and of suite.test, as the sources have them."""
-    for path in (TOP / "tests/guest").glob("test_*.c"):
+    for path in (TOP / "tests/suites").rglob("test_*.c"):
         text = path.read_text()
         for suite in re.findall(r"struct test_suite \w+ = \{\s*\.name = \"(\w+)\"", text):
             yield suite

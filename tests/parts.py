@@ -101,7 +101,7 @@ def run_asan():
 def run_tsan():
     """Where threads share queues, with ThreadSanitizer."""
     options = "report_thread_leaks=0 halt_on_error=0 suppressions=" + \
-        str(TOP / "tests/guest/tsan.suppressions")
+        str(TOP / "tests/suites/tsan.suppressions")
     return run(report.Report("tsan"),
                [str(GUEST / "kevent-tests-tsan"), *TSAN], SECONDS["tsan"],
                KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=STORM_SHORT,

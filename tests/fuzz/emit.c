@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A sequence as a C test for tests/guest: each system call of a replay is a line
+ * A sequence as a C test for tests/suites: each system call of a replay is a line
  */
 #include <stdarg.h>
 

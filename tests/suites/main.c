@@ -446,7 +446,7 @@ static void __attribute__((noreturn)) usage(int status)
 	       "                          test may take N seconds longer\n"
 	       "  KEVENT_LANE_KILLS=N     kill each side of a lane N times\n"
 	       "  KEVENT_RACES=WORDS, KEVENT_RACES_DELAYS=WORDS\n"
-	       "                          see tests/guest/races.h\n",
+	       "                          see tests/suites/common/races.h\n",
 	       DEBUG_SLOWNESS);
 	exit(status);
 }
