@@ -20,7 +20,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-#include "helpers.h"
+#include "storm.h"
 
 static int ctl_futex(int kq, unsigned int cmd, uint32_t *word,
 		     uint32_t flags)
@@ -163,96 +163,100 @@ static void locks_on_several_queues_lose_no_wake(void)
 #define CHURNERS	3
 #define SINKS		8
 
-struct storm {
-	uint32_t	word;
-	uint64_t	until;
-	struct queue	sinks[SINKS];
-	unsigned long	wakes, sunk;
-};
-
 struct churner {
-	struct actor	actor;
-	struct storm	*storm;
 	struct queue	q;
-	uint64_t	rnd;
 	unsigned long	events, removed;
 };
 
-static int churner_arm(struct churner *me)
+struct wakes {
+	uint32_t	word;
+	struct queue	sinks[SINKS];
+	unsigned long	wakes, sunk;
+	struct churner	churners[CHURNERS];
+};
+
+static int churner_arm(struct churner *c, uint32_t *word, uint64_t *rnd)
 {
-	uint32_t *word = &me->storm->word;
-	int ret = ctl_futex(me->q.fd, KEVENT_CTL_MODIFY, word, 0);
-	uint32_t pause = next_random(&me->rnd) % 65536;
+	int ret = ctl_futex(c->q.fd, KEVENT_CTL_MODIFY, word, 0);
+	uint32_t pause = next_random(rnd) % 65536;
 
 	if (ret == -ENOENT)
-		ret = ctl_futex(me->q.fd, KEVENT_CTL_ADD, word,
-				next_random(&me->rnd) % 4 ? 0 :
-				KEVENT_REQ_ONESHOT);
-	while (pause--)
-		atomic_signal_fence(memory_order_seq_cst);
+		ret = ctl_futex(c->q.fd, KEVENT_CTL_ADD, word,
+				next_random(rnd) % 4 ? 0 : KEVENT_REQ_ONESHOT);
+	spin(pause);
 	return ret;
 }
 
-static int churner_take(struct churner *me)
+static int churner_take(struct churner *c)
 {
 	struct ukevent ev;
-	int ret = next_event(&me->q, &ev, 0);
+	int ret = next_event(&c->q, &ev, 0);
 
 	if (ret > 0)
-		me->events++;
+		c->events++;
 	return ret < 0 ? ret : 0;
 }
 
-static int churner_remove(struct churner *me)
+static int churner_remove(struct churner *c, uint32_t *word)
 {
-	int ret = ctl_futex(me->q.fd, KEVENT_CTL_REMOVE, &me->storm->word, 0);
+	int ret = ctl_futex(c->q.fd, KEVENT_CTL_REMOVE, word, 0);
 
-	me->removed += !ret;
+	c->removed += !ret;
 	return ret == -ENOENT ? 0 : ret;
 }
 
-static int churner_disable(struct churner *me)
+static int churner_disable(struct churner *c, uint32_t *word)
 {
-	int ret = ctl_futex(me->q.fd, KEVENT_CTL_MODIFY, &me->storm->word,
+	int ret = ctl_futex(c->q.fd, KEVENT_CTL_MODIFY, word,
 			    KEVENT_REQ_DISABLED);
 
 	return ret == -ENOENT ? 0 : ret;
 }
 
-static int churner_close(struct churner *me)
+static int churner_close(struct churner *c)
 {
-	close(me->q.fd);
-	me->q.fd = kevent_init(NULL, 0, 0);
-	return me->q.fd < 0 ? me->q.fd : 0;
+	close(c->q.fd);
+	c->q.fd = kevent_init(NULL, 0, 0);
+	return c->q.fd < 0 ? c->q.fd : 0;
 }
 
-static long churn(void *arg)
+static void churn(struct stormer *me)
 {
-	static int (*const deeds[])(struct churner *me) = {
-		churner_arm, churner_arm, churner_arm, churner_take,
-		churner_take, churner_take, churner_remove, churner_disable,
-		churner_close,
-	};
-	struct churner *me = arg;
-	int ret = 0;
+	struct wakes *w = me->storm->world;
+	struct churner *c = &w->churners[me->nr];
+	int ret;
 
-	while (!ret && now_ns() < me->storm->until)
-		ret = deeds[next_random(&me->rnd) % ARRAY_SIZE(deeds)](me);
-	return ret ?: churner_remove(me);
+	switch (next_random(&me->rnd) % 9) {
+	case 0 ... 2:
+		ret = churner_arm(c, &w->word, &me->rnd);
+		break;
+	case 3 ... 5:
+		ret = churner_take(c);
+		break;
+	case 6:
+		ret = churner_remove(c, &w->word);
+		break;
+	case 7:
+		ret = churner_disable(c, &w->word);
+		break;
+	default:
+		ret = churner_close(c);
+	}
+	storm_expect(me->storm, !ret);
 }
 
 /*
  * Takes the events that have arrived and arms the sinks again, behind the
  * churners.
  */
-static void empty_sinks(struct storm *s)
+static void empty_sinks(struct wakes *w)
 {
 	struct ukevent ev;
 	unsigned int i;
 
 	for (i = 0; i < SINKS; i++) {
-		s->sunk += next_event(&s->sinks[i], &ev, 0) == 1;
-		MUST_EQ(ctl_futex(s->sinks[i].fd, KEVENT_CTL_MODIFY, &s->word,
+		w->sunk += next_event(&w->sinks[i], &ev, 0) == 1;
+		MUST_EQ(ctl_futex(w->sinks[i].fd, KEVENT_CTL_MODIFY, &w->word,
 				  0), 0);
 	}
 }
@@ -261,58 +265,54 @@ static void empty_sinks(struct storm *s)
  * A churner holds at most one wake-up, so some sinks are always armed: each
  * wake-up finds a waiter, and so does one that is passed on.
  */
-static void make_storm(struct storm *s)
+static void wake_some(struct storm *s)
 {
+	struct wakes *w = s->world;
 	unsigned int i;
 
-	while (now_ns() < s->until) {
-		for (i = 0; i < SINKS - 2 * CHURNERS; i++) {
-			MUST_EQ(syscall(__NR_futex, &s->word,
-					FUTEX_WAKE_PRIVATE, 1), 1);
-			s->wakes++;
-		}
-		empty_sinks(s);
+	for (i = 0; i < SINKS - 2 * CHURNERS; i++) {
+		MUST_EQ(syscall(__NR_futex, &w->word, FUTEX_WAKE_PRIVATE, 1), 1);
+		w->wakes++;
 	}
+	empty_sinks(w);
 }
 
 static void each_wake_is_delivered_once_in_a_storm(void)
 {
+	struct wakes w = { .word = 2 };
+	struct storm s = { .world = &w };
 	unsigned long events = 0, removed = 0;
-	struct storm s = { .word = 2 };
-	struct churner c[CHURNERS];
-	uint64_t seed = test_seed();
 	unsigned int i;
 
 	for (i = 0; i < SINKS; i++) {
-		open_queue(&s.sinks[i], 0);
-		MUST_EQ(ctl_futex(s.sinks[i].fd, KEVENT_CTL_ADD, &s.word, 0),
+		open_queue(&w.sinks[i], 0);
+		MUST_EQ(ctl_futex(w.sinks[i].fd, KEVENT_CTL_ADD, &w.word, 0),
 			0);
 	}
-	s.until = now_ns() + storm_ns();
+	for (i = 0; i < CHURNERS; i++)
+		open_queue(&w.churners[i].q, 0);
+	storm_begin(&s);
+	storm_workers(&s, CHURNERS, churn);
+	storm_run(&s, wake_some);
+	storm_end(&s, NULL);
+	CHECK_EQ(s.wrong, 0);
 	for (i = 0; i < CHURNERS; i++) {
-		c[i] = (struct churner){ .storm = &s, .rnd = (seed + i) | 1 };
-		open_queue(&c[i].q, 0);
-		start_actor(&c[i].actor, churn, &c[i]);
-	}
-	make_storm(&s);
-	for (i = 0; i < CHURNERS; i++) {
-		join_actor(&c[i].actor, PATIENCE_MS);
-		CHECK_EQ(c[i].actor.ret, 0);
-		events += c[i].events;
-		removed += c[i].removed;
-		close_queue(&c[i].q);
+		CHECK_EQ(churner_remove(&w.churners[i], &w.word), 0);
+		events += w.churners[i].events;
+		removed += w.churners[i].removed;
+		close_queue(&w.churners[i].q);
 	}
 	/*
 	 * Twice: the first call takes what was left, and the second finds all
 	 * armed.
 	 */
-	empty_sinks(&s);
-	empty_sinks(&s);
-	CHECK_EQ(events + s.sunk, s.wakes);
+	empty_sinks(&w);
+	empty_sinks(&w);
+	CHECK_EQ(events + w.sunk, w.wakes);
 	CHECK(events > 0);
-	CHECK_EQ(syscall(__NR_futex, &s.word, FUTEX_WAKE_PRIVATE, INT_MAX),
+	CHECK_EQ(syscall(__NR_futex, &w.word, FUTEX_WAKE_PRIVATE, INT_MAX),
 		 SINKS);
-	note("%lu wakes, %lu events of churners, %lu removed", s.wakes, events,
+	note("%lu wakes, %lu events of churners, %lu removed", w.wakes, events,
 	     removed);
 }
 

@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "helpers.h"
+#include "storm.h"
 
 #define STABLE		8
 #define CHURNED		8
@@ -29,134 +29,96 @@
 #define RECV		KEVENT_SOCKET_RECV
 #define ET		KEVENT_REQ_ET
 
-struct storm {
-	struct queue	q;
-	uint64_t	seed;
-	uint64_t	until;
-	int		fd[CHURNED][2];		/* churned descriptors */
+struct pipes {
+	int		fd[CHURNED][2];
 	_Atomic long	marked[STABLE];
-	long		taken[STABLE];
-	_Atomic long	wrong;
+	_Atomic long	taken[STABLE];
 };
-
-struct stormer {
-	struct actor	actor;
-	struct storm	*storm;
-	unsigned int	nr;
-};
-
-static bool storm_on(struct storm *s)
-{
-	return now_ns() < s->until;
-}
 
 static void mark_stable(struct storm *s, unsigned int i)
 {
-	if (mark_user(s->q.fd, i, 1) == 1)
-		atomic_fetch_add(&s->marked[i], 1);
-	else
-		atomic_fetch_add(&s->wrong, 1);
+	struct pipes *p = s->world;
+	int ret = mark_user(s->q.fd, i, 1);
+
+	storm_expect(s, ret == 1);
+	if (ret == 1)
+		atomic_fetch_add(&p->marked[i], 1);
 }
 
 /* Replaces a watched file by a new pipe, or by the next one. */
-static void replace(struct storm *s, unsigned int i, bool new)
+static void replace(struct pipes *p, unsigned int i, bool new)
 {
 	int fd[2];
 
 	if (!new) {
-		dup2(s->fd[(i + 1) % CHURNED][0], s->fd[i][0]);
+		dup2(p->fd[(i + 1) % CHURNED][0], p->fd[i][0]);
 	} else if (!pipe2(fd, O_CLOEXEC | O_NONBLOCK)) {
-		dup2(fd[0], s->fd[i][0]);
-		dup2(fd[1], s->fd[i][1]);
+		dup2(fd[0], p->fd[i][0]);
+		dup2(fd[1], p->fd[i][1]);
 		close(fd[0]);
 		close(fd[1]);
 	}
 }
 
 /* Makes one random call on the churned watches. */
-static void churn(struct storm *s, uint64_t *rnd)
+static void churn(struct stormer *me)
 {
 	static const uint32_t modes[] = {
 		0, ET, KEVENT_REQ_ONESHOT, KEVENT_REQ_DISPATCH, ET | 0x2,
 		KEVENT_REQ_LAST_CHECK, KEVENT_REQ_HAND_BACK | ET,
 		KEVENT_REQ_DISABLED,
 	};
-	unsigned int i = next_random(rnd) % CHURNED;
-	uint32_t mode = modes[next_random(rnd) % ARRAY_SIZE(modes)];
+	unsigned int i = next_random(&me->rnd) % CHURNED;
+	uint32_t mode = modes[next_random(&me->rnd) % ARRAY_SIZE(modes)];
+	struct pipes *p = me->storm->world;
+	int kq = me->storm->q.fd;
 	struct ukevent ev;
 
-	kevent_set_pipe(&ev, s->fd[i][0], RECV, mode, CHURN_USER + i);
-	switch (next_random(rnd) % 10) {
+	kevent_set_pipe(&ev, p->fd[i][0], RECV, mode, CHURN_USER + i);
+	switch (next_random(&me->rnd) % 10) {
 	case 0 ... 2:
-		kevent_ctl_one(s->q.fd, KEVENT_CTL_ADD, &ev);
+		kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
 		break;
 	case 3:
-		kevent_ctl_one(s->q.fd, KEVENT_CTL_REMOVE, &ev);
+		kevent_ctl_one(kq, KEVENT_CTL_REMOVE, &ev);
 		break;
 	case 4:
-		kevent_ctl_one(s->q.fd, KEVENT_CTL_MODIFY, &ev);
+		kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &ev);
 		break;
 	case 5:
-		kevent_ctl_one(s->q.fd, KEVENT_CTL_READY, &ev);
+		kevent_ctl_one(kq, KEVENT_CTL_READY, &ev);
 		break;
 	case 6:
-		replace(s, i, next_random(rnd) % 4);
+		replace(p, i, next_random(&me->rnd) % 4);
 		break;
 	case 7:
-		take_bytes(s->fd[i][0]);
+		take_bytes(p->fd[i][0]);
 		break;
 	default:
 		/* EAGAIN and EPIPE count as success. */
-		if (write(s->fd[i][1], "", 1) < 0)
+		if (write(p->fd[i][1], "", 1) < 0)
 			break;
 	}
-}
-
-static long churner(void *arg)
-{
-	struct stormer *me = arg;
-	struct storm *s = me->storm;
-	uint64_t rnd = s->seed + me->nr * 0x9e3779b97f4a7c15ull;
-
-	rnd |= 1;
-	while (storm_on(s)) {
-		churn(s, &rnd);
-		if (next_random(&rnd) % 4 == 0)
-			mark_stable(s, next_random(&rnd) % STABLE);
-	}
-	return 0;
+	if (next_random(&me->rnd) % 4 == 0)
+		mark_stable(me->storm, next_random(&me->rnd) % STABLE);
 }
 
 static void account(struct storm *s, const struct ukevent *ev)
 {
+	struct pipes *p = s->world;
+
 	if (ev->ptr < STABLE && ev->type == KEVENT_USER &&
 	    ev->id.raw_u64 == ev->ptr && ev->ret_data[0] == 1)
-		s->taken[ev->ptr] += ev->ret_data[1];
-	else if (ev->type != KEVENT_PIPE || ev->ptr < CHURN_USER ||
-		 ev->ptr >= CHURN_USER + CHURNED)
-		atomic_fetch_add(&s->wrong, 1);
+		p->taken[ev->ptr] += ev->ret_data[1];
+	else
+		storm_expect(s, ev->type == KEVENT_PIPE &&
+				ev->ptr - CHURN_USER < CHURNED);
 }
 
-static void consume_until_quiet(struct storm *s)
+static void control_calls_race(uint32_t size)
 {
-	struct ukevent ev;
-	unsigned int i;
-
-	while (storm_on(s))
-		if (next_event(&s->q, &ev, 1) == 1)
-			account(s, &ev);
-	/* Level watches report again and again until they are removed. */
-	for (i = 0; i < CHURNED; i++)
-		remove_file(s->q.fd, KEVENT_PIPE, s->fd[i][0]);
-	for (i = 0; i < 4 * (STABLE + CHURNED); i++)
-		if (next_event(&s->q, &ev, 0) == 1)
-			account(s, &ev);
-}
-
-static void run_storm(uint32_t size)
-{
-	struct stormer stormers[ACTORS];
-	struct storm s = { .seed = test_seed() };
+	struct pipes p = {};
+	struct storm s = { .world = &p, .account = account };
 	long marks = 0;
 	unsigned int i;
 
@@ -164,29 +126,23 @@ static void run_storm(uint32_t size)
 	for (i = 0; i < STABLE; i++)
 		MUST_EQ(add_user(s.q.fd, i, 1, 0, i), 0);
 	for (i = 0; i < CHURNED; i++)
-		open_pipe(s.fd[i]);
+		open_pipe(p.fd[i]);
 	signal(SIGPIPE, SIG_IGN);
-	s.until = now_ns() + storm_ns();
-	for (i = 0; i < ACTORS; i++) {
-		stormers[i].storm = &s;
-		stormers[i].nr = i;
-		start_actor(&stormers[i].actor, churner, &stormers[i]);
-	}
-	while (storm_on(&s))
-		consume_until_quiet(&s);
-	for (i = 0; i < ACTORS; i++)
-		join_actor(&stormers[i].actor, PATIENCE_MS);
-	consume_until_quiet(&s);
-	CHECK_EQ(s.wrong, 0);
+	storm_begin(&s);
+	storm_workers(&s, ACTORS, churn);
+	storm_run(&s, NULL);
+	storm_end(&s, NULL);
+	/* Level watches report again and again until they are removed. */
+	for (i = 0; i < CHURNED; i++)
+		remove_file(s.q.fd, KEVENT_PIPE, p.fd[i][0]);
+	storm_drain(&s);
 	for (i = 0; i < STABLE; i++) {
-		CHECK_EQ(s.taken[i], s.marked[i]);
-		marks += s.marked[i];
+		CHECK_EQ(p.taken[i], p.marked[i]);
+		marks += p.marked[i];
 	}
-	note("%ld marks, %lld events", marks,
-	     fdinfo(s.q.fd, "kevent-delivered"));
-	CHECK_EQ(fdinfo(s.q.fd, "kevent-watches"), STABLE);
+	note("%ld marks, %ld events", marks, s.taken);
 	CHECK_EQ(fdinfo(s.q.fd, "kevent-ready"), 0);
-	close_queue(&s.q);
+	storm_close(&s, STABLE);
 }
 
 /*
@@ -194,64 +150,57 @@ static void run_storm(uint32_t size)
  * again, B another one. The second one finds the object gone.
  */
 struct pair {
-	_Atomic int	kq;
 	_Atomic int	fd[2];
-	_Atomic bool	stop;
-	unsigned int	rounds;
+	bool		close_queue_too;
 };
 
-static long closer_of_files(void *arg)
+static void close_files(struct stormer *me)
 {
-	struct pair *p = arg;
+	struct pair *p = me->storm->world;
+	int fd = atomic_exchange(&p->fd[0], -1);
 
-	while (!atomic_load(&p->stop)) {
-		int fd[2] = { atomic_exchange(&p->fd[0], -1), -1 };
-
-		if (fd[0] >= 0) {
-			close(fd[0]);
-			close(atomic_exchange(&p->fd[1], -1));
-			p->rounds++;
-		}
+	if (fd >= 0) {
+		close(fd);
+		close(atomic_exchange(&p->fd[1], -1));
+		atomic_fetch_add(&me->storm->taken, 1);
 	}
-	return 0;
 }
 
 /* The last close of a watched file against REMOVE and close of the queue */
+static void watch_and_end(struct storm *s)
+{
+	struct pair *p = s->world;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(s->q.fd, fd[0], RECV, 0, 0), 0);
+	put_byte(fd[1]);
+	atomic_store(&p->fd[1], fd[1]);
+	atomic_store(&p->fd[0], fd[0]);
+	spin(next_random(&s->seed) % 400);
+	if (p->close_queue_too) {
+		close_queue(&s->q);
+		open_queue(&s->q, 0);
+	} else {
+		remove_file(s->q.fd, KEVENT_PIPE, fd[0]);
+	}
+	while (atomic_load(&p->fd[1]) >= 0)
+		;
+}
+
 static void check_pair(bool close_queue_too)
 {
-	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
-	struct pair p = { .fd = { -1, -1 } };
-	struct actor a;
-	int fd[2], kq;
+	struct pair p = { .fd = { -1, -1 }, .close_queue_too = close_queue_too };
+	struct storm s = { .world = &p };
 
-	start_actor(&a, closer_of_files, &p);
-	kq = kevent_init(NULL, 0, 0);
-	while (now_ns() < until) {
-		unsigned int pause = next_random(&rnd) % 400;
-
-		open_pipe(fd);
-		MUST_EQ(add_pipe(kq, fd[0], RECV, 0, 0), 0);
-		put_byte(fd[1]);
-		atomic_store(&p.fd[1], fd[1]);
-		atomic_store(&p.fd[0], fd[0]);
-		while (pause--)
-			atomic_signal_fence(memory_order_seq_cst);
-		if (close_queue_too) {
-			close(kq);
-			kq = kevent_init(NULL, 0, 0);
-			MUST(kq >= 0);
-		} else {
-			remove_file(kq, KEVENT_PIPE, fd[0]);
-		}
-		while (atomic_load(&p.fd[1]) >= 0)
-			;
-	}
-	atomic_store(&p.stop, true);
-	join_actor(&a, PATIENCE_MS);
-	note("%u rounds", p.rounds);
-	CHECK(p.rounds > 10);
-	CHECK_EQ(fdinfo(kq, "kevent-watches"), 0);
-	close(kq);
+	open_queue(&s.q, 0);
+	storm_begin(&s);
+	storm_helpers(&s, 1, close_files);
+	storm_run(&s, watch_and_end);
+	storm_end(&s, NULL);
+	note("%ld rounds", s.taken);
+	CHECK(s.taken > 10);
+	storm_close(&s, 0);
 }
 
 static void last_close_races_remove(void)
@@ -265,114 +214,105 @@ static void last_close_races_close_of_the_queue(void)
 }
 
 /* A collector against the close of the files it collects */
-static long collector(void *arg)
+static void collect(struct stormer *me)
 {
-	struct pair *p = arg;
 	struct ukevent ev[4];
+	int ret = get_events(me->storm->q.fd, 1, 4, 1, ev);
 
-	while (!atomic_load(&p->stop)) {
-		int ret = get_events(atomic_load(&p->kq), 1, 4, 1, ev);
+	storm_expect(me->storm, ret >= 0);
+	atomic_fetch_add(&me->storm->taken, ret);
+}
 
-		if (ret < 0)
-			return ret;
-		p->rounds += ret;
-	}
-	return 0;
+static void watch_and_close(struct storm *s)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(s->q.fd, fd[0], RECV, 0, 0), 0);
+	put_byte(fd[1]);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 static void collection_races_close(void)
 {
-	uint64_t until = now_ns() + storm_ns();
-	struct pair p = { .kq = kevent_init(NULL, 0, 0) };
-	struct actor a[2];
-	int fd[2], i;
+	struct storm s = {};
 
-	MUST(p.kq >= 0);
-	for (i = 0; i < 2; i++)
-		start_actor(&a[i], collector, &p);
-	while (now_ns() < until) {
-		open_pipe(fd);
-		MUST_EQ(add_pipe(p.kq, fd[0], RECV, 0, 0), 0);
-		put_byte(fd[1]);
-		close(fd[0]);
-		close(fd[1]);
-	}
-	atomic_store(&p.stop, true);
-	for (i = 0; i < 2; i++) {
-		join_actor(&a[i], PATIENCE_MS);
-		CHECK_EQ(a[i].ret, 0);
-	}
-	note("%u events", p.rounds);
-	CHECK_EQ(fdinfo(p.kq, "kevent-watches"), 0);
-	close(p.kq);
+	open_queue(&s.q, 0);
+	storm_begin(&s);
+	storm_helpers(&s, 2, collect);
+	storm_run(&s, watch_and_close);
+	storm_end(&s, NULL);
+	note("%ld events", s.taken);
+	storm_close(&s, 0);
 }
 
 /* ADD fails late, on a source that fires all the time. */
-static long fire(void *arg)
+static void fire(struct stormer *me)
 {
-	struct pair *p = arg;
+	storm_expect(me->storm, !eventfd_write(*(int *)me->storm->world, 1));
+}
 
-	while (!atomic_load(&p->stop))
-		if (eventfd_write(atomic_load(&p->fd[0]), 1))
-			return -errno;
-	return 0;
+static void add_again(struct storm *s)
+{
+	struct ukevent ev;
+
+	MUST_EQ(add_poll(s->q.fd, *(int *)s->world, KEVENT_POLL_POLLIN, ET, 2),
+		-EEXIST);
+	MUST(get_events(s->q.fd, 1, 1, 0, &ev) >= 0);
 }
 
 static void refused_add_races_events(void)
 {
-	uint64_t until = now_ns() + storm_ns();
-	struct pair p = { .kq = kevent_init(NULL, 0, 0) };
 	int fd = eventfd(0, EFD_NONBLOCK);
-	struct ukevent ev;
-	struct actor a;
+	struct storm s = { .world = &fd };
 
-	atomic_store(&p.fd[0], fd);
-	MUST_EQ(add_poll(p.kq, fd, KEVENT_POLL_POLLIN, ET, 1), 0);
-	start_actor(&a, fire, &p);
-	while (now_ns() < until) {
-		MUST_EQ(add_poll(p.kq, fd, KEVENT_POLL_POLLIN, ET, 2),
-			-EEXIST);
-		MUST(get_events(p.kq, 1, 1, 0, &ev) >= 0);
-	}
-	atomic_store(&p.stop, true);
-	join_actor(&a, PATIENCE_MS);
-	CHECK_EQ(a.ret, 0);
-	CHECK_EQ(fdinfo(p.kq, "kevent-watches"), 1);
-	close(p.kq);
+	open_queue(&s.q, 0);
+	MUST_EQ(add_poll(s.q.fd, fd, KEVENT_POLL_POLLIN, ET, 1), 0);
+	storm_begin(&s);
+	storm_helpers(&s, 1, fire);
+	storm_run(&s, add_again);
+	storm_end(&s, NULL);
+	storm_close(&s, 1);
 }
 
 /*
  * A program writes arbitrary words into the ring's header while the ring is in
  * use.
  */
-static long poke(void *arg)
+static void poke(struct stormer *me)
 {
-	struct storm *s = arg;
-	uint64_t rnd = s->seed;
-	uint64_t *words = (uint64_t *)s->q.ring;
+	static const uint64_t values[] = {
+		0, 1, 7, 8, 9, 1u << 31, 0xffffffff, 1ull << 63, ~0ull,
+	};
+	uint64_t *words = (uint64_t *)me->storm->q.ring;
+	unsigned int i = next_random(&me->rnd) % 16;
 
-	while (storm_on(s)) {
-		static const uint64_t values[] = {
-			0, 1, 7, 8, 9, 1u << 31, 0xffffffff, 1ull << 63, ~0ull,
-		};
-		unsigned int i = next_random(&rnd) % 16;
-		uint64_t value = values[next_random(&rnd) %
-					ARRAY_SIZE(values)];
+	__atomic_store_n(&words[i],
+			 values[next_random(&me->rnd) % ARRAY_SIZE(values)],
+			 __ATOMIC_RELAXED);
+}
 
-		__atomic_store_n(&words[i], value, __ATOMIC_RELAXED);
-	}
-	return 0;
+static void mark_and_wait(struct storm *s)
+{
+	const struct timespec zero = {};
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < STABLE; i++)
+		MUST_EQ(mark_user(s->q.fd, i, 1), 1);
+	/* A position read from the header may be ahead of the kernel's. */
+	ret = kevent_wait(s->q.fd, 8, s->q.ring->ring_kidx, &zero, 0, NULL);
+	MUST(ret >= 0 || ret == -EINVAL);
+	kevent_commit(s->q.fd, s->q.ring->ring_uidx, 0);
 }
 
 static void wild_stores_to_the_header_harm_nobody_else(void)
 {
-	const struct timespec zero = {};
-	struct storm s = { .seed = test_seed() };
+	unsigned int i, dirty = 0;
+	struct storm s = {};
 	struct ukevent ev[8];
 	unsigned char *mem;
-	unsigned int i, dirty = 0;
-	struct actor a;
-	int ret;
 
 	open_queue(&s.q, 8);
 	mem = (unsigned char *)s.q.ring;
@@ -380,20 +320,10 @@ static void wild_stores_to_the_header_harm_nobody_else(void)
 	       s.q.bytes - KEVENT_RING_BYTES(8));
 	for (i = 0; i < STABLE; i++)
 		MUST_EQ(add_user(s.q.fd, i, 1, 0, i), 0);
-	s.until = now_ns() + storm_ns();
-	start_actor(&a, poke, &s);
-	while (storm_on(&s)) {
-		for (i = 0; i < STABLE; i++)
-			MUST_EQ(mark_user(s.q.fd, i, 1), 1);
-		/*
-		 * A position read from the header may be ahead of the kernel's.
-		 */
-		ret = kevent_wait(s.q.fd, 8, s.q.ring->ring_kidx, &zero, 0,
-				  NULL);
-		MUST(ret >= 0 || ret == -EINVAL);
-		kevent_commit(s.q.fd, s.q.ring->ring_uidx, 0);
-	}
-	join_actor(&a, PATIENCE_MS);
+	storm_begin(&s);
+	storm_helpers(&s, 1, poke);
+	storm_run(&s, mark_and_wait);
+	storm_end(&s, NULL);
 	for (i = KEVENT_RING_BYTES(8); i < s.q.bytes; i++)
 		dirty += mem[i] != 0x5a;
 	CHECK_EQ(dirty, 0);
@@ -412,49 +342,40 @@ static void wild_stores_to_the_header_harm_nobody_else(void)
  * A thread changes the array while kevent_ctl() reads it: the kernel uses one
  * copy.
  */
-static long flip(void *arg)
+static void flip(struct stormer *me)
 {
-	struct storm *s = arg;
-	struct ukevent *ev = (struct ukevent *)(s->q.ring + 1);
-	uint32_t type = 0;
+	struct ukevent *ev = (struct ukevent *)(me->storm->q.ring + 1);
+	uint32_t type = me->acts % 2 ? KEVENT_USER : 0;
 
-	while (storm_on(s)) {
-		__atomic_store_n(&ev->type, type ^= KEVENT_USER,
-				 __ATOMIC_RELAXED);
-		__atomic_store_n(&ev->req_flags, type << 8, __ATOMIC_RELAXED);
-	}
-	return 0;
+	__atomic_store_n(&ev->type, type, __ATOMIC_RELAXED);
+	__atomic_store_n(&ev->req_flags, type << 8, __ATOMIC_RELAXED);
 }
 
 static void array_that_changes_is_read_once(void)
 {
-	struct storm s = { .seed = 1 };
-	struct actor a;
+	struct storm s = {};
 	long ret, watches = 0;
 	struct ukevent *ev;
 	uint64_t id = 0;
 
 	open_queue(&s.q, 8);
 	ev = (struct ukevent *)(s.q.ring + 1);
-	s.until = now_ns() + storm_ns();
-	start_actor(&a, flip, &s);
+	storm_begin(&s);
+	storm_helpers(&s, 1, flip);
 	while (storm_on(&s) && id < 50000) {
 		kevent_set_user(ev, id++ << 32 | 0xffffffff, 1, 0, 0);
 		ret = kevent_ctl(s.q.fd, KEVENT_CTL_ADD, 1, ev);
 		MUST(ret == 0 || ret == 1);
 		watches += !ret;
 	}
-	/* 50000 rounds may be over before the time is. */
-	__atomic_store_n(&s.until, 0, __ATOMIC_RELAXED);
-	join_actor(&a, PATIENCE_MS);
-	CHECK_EQ(fdinfo(s.q.fd, "kevent-watches"), watches);
+	storm_end(&s, NULL);
 	note("%ld of %llu added", watches, (unsigned long long)id);
-	close_queue(&s.q);
+	storm_close(&s, watches);
 }
 
 static const struct test_case cases[] = {
-	TEST_SIZE(control_calls_race_events, run_storm, 0, 30),
-	TEST_SIZE(control_calls_race_events_on_a_ring, run_storm, 8, 30),
+	TEST_SIZE(control_calls_race_events, control_calls_race, 0, 30),
+	TEST_SIZE(control_calls_race_events_on_a_ring, control_calls_race, 8, 30),
 	TEST_LIMIT(last_close_races_remove, 30),
 	TEST_LIMIT(last_close_races_close_of_the_queue, 30),
 	TEST_LIMIT(collection_races_close, 30),

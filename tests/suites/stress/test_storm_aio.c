@@ -18,7 +18,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "helpers.h"
+#include "aio.h"
+#include "storm.h"
 
 #define SUBMITTERS	2
 #define SERVERS		3
@@ -32,35 +33,16 @@ struct slot {
 	_Atomic int		busy;	/* submitted, and no event yet */
 };
 
-struct storm {
-	struct queue	q;
-	uint64_t	seed;
-	uint64_t	until;
+struct chains {
 	int		pipe[2];
 	struct slot	slots[SUBMITTERS][CHAINS];
 	_Atomic long	submitted;
 	_Atomic long	cancelled;
 	_Atomic long	ended;
-	_Atomic long	wrong;
-	_Atomic int	stop;
 };
-
-struct player {
-	struct actor	actor;
-	struct storm	*storm;
-	unsigned int	nr;
-};
-
-static struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b, uint64_t c)
-{
-	return (struct kevent_call){
-		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
-		.args = { a, b, c },
-	};
-}
 
 /* A call of any kind: short, one that waits for another, one that is refused */
-static struct kevent_call random_entry(struct storm *s, uint64_t *rnd)
+static struct kevent_call random_entry(struct chains *s, uint64_t *rnd)
 {
 	static char buf[PAGE];
 
@@ -84,7 +66,7 @@ static struct kevent_call random_entry(struct storm *s, uint64_t *rnd)
 }
 
 /* What is opened is closed, so that descriptors do not run out. */
-static void build(struct storm *s, struct kevent_call *c, uint64_t *rnd)
+static void build(struct chains *s, struct kevent_call *c, uint64_t *rnd)
 {
 	unsigned int i;
 
@@ -95,34 +77,28 @@ static void build(struct storm *s, struct kevent_call *c, uint64_t *rnd)
 			c[i] = entry(SYS_faccessat, AT_FDCWD, KEVENT_ARG("/"), 0);
 }
 
-static long submit(struct storm *s, struct kevent_call *c, uint64_t cookie,
-		   uint64_t *rnd)
+static long submit_somehow(struct storm *s, struct kevent_call *c, uint64_t cookie,
+			   uint64_t *rnd)
 {
-	struct ukevent uk = {
-		.id.raw_u64 = KEVENT_ARG(c), .type = KEVENT_AIO,
-		.event = KEVENT_AIO_DONE, .ret_data = { ENTRIES },
-		.ptr = cookie,
-	};
+	struct ukevent uk;
 	long ret;
 
-	if (next_random(rnd) % 2) {
-		ret = kevent_ctl_one(s->q.fd, KEVENT_CTL_ADD, &uk);
-		return ret ? ret : (long)KEVENT_CALL_SUBMITTED;
-	}
-	ret = syscall(__NR_kevent_call, s->q.fd, c, ENTRIES, KEVENT_CALL_ASYNC,
-		      cookie);
-	return ret < 0 ? -errno : ret;
+	if (next_random(rnd) % 2)
+		return submit(s->q.fd, c, ENTRIES, cookie);
+	set_chain(&uk, c, ENTRIES, cookie);
+	ret = kevent_ctl_one(s->q.fd, KEVENT_CTL_ADD, &uk);
+	return ret ? ret : (long)SUBMITTED;
 }
 
 static void cancel(struct storm *s, uint64_t cookie)
 {
 	struct ukevent uk = { .type = KEVENT_AIO, .ptr = cookie };
 	int ret = kevent_ctl_one(s->q.fd, KEVENT_CTL_REMOVE, &uk);
+	struct chains *c = s->world;
 
+	storm_expect(s, !ret || ret == -EALREADY || ret == -ENOENT);
 	if (!ret)
-		atomic_fetch_add(&s->cancelled, 1);
-	else if (ret != -EALREADY && ret != -ENOENT)
-		atomic_fetch_add(&s->wrong, 1);
+		atomic_fetch_add(&c->cancelled, 1);
 }
 
 /* Takes the memory of a chain away for a moment, whoever uses it. */
@@ -133,44 +109,38 @@ static void shake(struct kevent_call *c)
 	mprotect(c, PAGE, PROT_READ | PROT_WRITE);
 }
 
-static void submit_one(struct player *p, unsigned int i, uint64_t *rnd)
+static void submit_one(struct stormer *me, unsigned int i)
 {
-	struct storm *s = p->storm;
-	struct slot *slot = &s->slots[p->nr][i];
+	struct chains *c = me->storm->world;
+	struct slot *slot = &c->slots[me->nr][i];
 	long ret;
 
-	build(s, slot->c, rnd);
+	build(c, slot->c, &me->rnd);
 	atomic_store(&slot->busy, 1);
-	atomic_fetch_add(&s->submitted, 1);
-	ret = submit(s, slot->c, (uint64_t)p->nr << 32 | i, rnd);
-	if (ret == KEVENT_CALL_SUBMITTED)
+	atomic_fetch_add(&c->submitted, 1);
+	ret = submit_somehow(me->storm, slot->c, (uint64_t)me->nr << 32 | i,
+			     &me->rnd);
+	if (ret == SUBMITTED)
 		return;
 	/* It ended in the call, and no event comes. */
-	if (ret < 0 || !atomic_exchange(&slot->busy, 0))
-		atomic_fetch_add(&s->wrong, 1);
-	atomic_fetch_add(&s->ended, 1);
+	storm_expect(me->storm, ret >= 0 && atomic_exchange(&slot->busy, 0));
+	atomic_fetch_add(&c->ended, 1);
 }
 
-static long submit_all(void *arg)
+static void submit_or_cancel(struct stormer *me)
 {
-	struct player *p = arg;
-	struct storm *s = p->storm;
-	uint64_t rnd = s->seed + p->nr;
+	unsigned int i = next_random(&me->rnd) % CHAINS;
+	struct chains *c = me->storm->world;
+	struct slot *slot = &c->slots[me->nr][i];
 
-	while (now_ns() < s->until) {
-		unsigned int i = next_random(&rnd) % CHAINS;
-		struct slot *slot = &s->slots[p->nr][i];
-
-		if (!atomic_load(&slot->busy))
-			submit_one(p, i, &rnd);
-		else if (next_random(&rnd) % 4)
-			cancel(s, (uint64_t)p->nr << 32 | i);
-		else if (!(next_random(&rnd) % 64))
-			shake(slot->c);
-		else
-			sched_yield();
-	}
-	return 0;
+	if (!atomic_load(&slot->busy))
+		submit_one(me, i);
+	else if (next_random(&me->rnd) % 4)
+		cancel(me->storm, (uint64_t)me->nr << 32 | i);
+	else if (!(next_random(&me->rnd) % 64))
+		shake(slot->c);
+	else
+		sched_yield();
 }
 
 static void on_signal(int sig)
@@ -178,44 +148,40 @@ static void on_signal(int sig)
 	(void)sig;
 }
 
-static long serve_all(void *arg)
+static void serve_some(struct stormer *me)
 {
-	struct player *p = arg;
-	struct storm *s = p->storm;
-	struct timespec ts = { .tv_nsec = 2000000 };
+	long ret = serve(me->storm->q.fd, 1 + me->nr % 2, 2);
 
-	while (!atomic_load(&s->stop))
-		if (syscall(__NR_kevent_wait, s->q.fd, 1 + p->nr % 2, 0, &ts,
-			    KEVENT_FLAGS_SERVE, NULL) < 0 && errno != EINTR)
-			atomic_fetch_add(&s->wrong, 1);
-	return 0;
+	storm_expect(me->storm, ret >= 0 || ret == -EINTR);
 }
 
 static void account(struct storm *s, const struct ukevent *ev)
 {
 	unsigned int nr = ev->ptr >> 32, i = (uint32_t)ev->ptr;
+	struct chains *c = s->world;
 
 	if (ev->type != KEVENT_AIO || nr >= SUBMITTERS || i >= CHAINS ||
-	    !atomic_exchange(&s->slots[nr][i].busy, 0)) {
-		atomic_fetch_add(&s->wrong, 1);
-		return;
-	}
-	atomic_fetch_add(&s->ended, 1);
+	    !atomic_exchange(&c->slots[nr][i].busy, 0))
+		storm_expect(s, false);
+	else
+		atomic_fetch_add(&c->ended, 1);
 }
 
 /* Readers of the pipe go on, and writers: at the end nobody waits for ever. */
-static void stir(struct storm *s, struct player *servers, uint64_t *rnd)
+static void stir(struct storm *s)
 {
-	int fd, end = next_random(rnd) % 2;
+	struct stormer *servers = &s->stormers[SUBMITTERS];
+	int fd, end = next_random(&s->seed) % 2;
+	struct chains *c = s->world;
 	char buf[256] = "", path[40];
 
-	if (next_random(rnd) % 4 == 0) {
-		pthread_kill(servers[next_random(rnd) % SERVERS].actor.thread,
+	if (next_random(&s->seed) % 4 == 0) {
+		pthread_kill(servers[next_random(&s->seed) % SERVERS].actor.thread,
 			     SIGUSR1);
 		return;
 	}
 	/* An open file of its own, which does not wait: that of the servers does. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->pipe[end]);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", c->pipe[end]);
 	fd = open(path, (end ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -226,7 +192,7 @@ static void stir(struct storm *s, struct player *servers, uint64_t *rnd)
 	close(fd);
 }
 
-static void open_storm(struct storm *s)
+static void open_chains(struct chains *c)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	char *pages = mmap(NULL, SUBMITTERS * CHAINS * PAGE,
@@ -236,68 +202,35 @@ static void open_storm(struct storm *s)
 
 	MUST(pages != MAP_FAILED);
 	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
-	s->seed = test_seed();
-	s->until = now_ns() + storm_ns();
-	open_queue(&s->q, 64);
-	MUST_EQ(pipe2(s->pipe, O_CLOEXEC), 0);
+	open_blocking_pipe(c->pipe);
 	for (i = 0; i < SUBMITTERS * CHAINS; i++)
-		s->slots[i / CHAINS][i % CHAINS].c = (void *)(pages + i * PAGE);
-}
-
-static void take(struct storm *s)
-{
-	struct ukevent ev;
-
-	while (next_event(&s->q, &ev, 1) == 1)
-		account(s, &ev);
+		c->slots[i / CHAINS][i % CHAINS].c = (void *)(pages + i * PAGE);
 }
 
 static void each_chain_ends_once(void)
 {
-	static struct storm s;
-	struct player sub[SUBMITTERS] = {}, serv[SERVERS] = {};
-	uint64_t rnd, start;
-	unsigned int i;
+	static struct chains c;
+	struct storm s = { .world = &c, .account = account };
+	uint64_t start;
 
-	open_storm(&s);
-	rnd = s.seed;
-	for (i = 0; i < SERVERS; i++) {
-		serv[i].storm = &s;
-		serv[i].nr = i;
-		start_actor(&serv[i].actor, serve_all, &serv[i]);
-	}
-	for (i = 0; i < SUBMITTERS; i++) {
-		sub[i].storm = &s;
-		sub[i].nr = i;
-		start_actor(&sub[i].actor, submit_all, &sub[i]);
-	}
-	while (now_ns() < s.until) {
-		take(&s);
-		stir(&s, serv, &rnd);
-	}
-	for (i = 0; i < SUBMITTERS; i++)
-		join_actor(&sub[i].actor, PATIENCE_MS);
+	open_chains(&c);
+	open_queue(&s.q, 64);
+	storm_begin(&s);
+	storm_workers(&s, SUBMITTERS, submit_or_cancel);
+	storm_helpers(&s, SERVERS, serve_some);
+	storm_run(&s, stir);
 	start = now_ns();
-	while (s.ended != s.submitted && patient(start, 2 * PATIENCE_MS)) {
-		take(&s);
-		stir(&s, serv, &rnd);
+	while (c.ended != c.submitted && patient(start, 2 * PATIENCE_MS)) {
+		storm_drain(&s);
+		stir(&s);
 	}
-	atomic_store(&s.stop, 1);
-	for (i = 0; i < SERVERS; i++)
-		while (!actor_ended(&serv[i].actor) &&
-		       patient(start, 4 * PATIENCE_MS))
-			stir(&s, serv, &rnd);
-	for (i = 0; i < SERVERS; i++)
-		join_actor(&serv[i].actor, PATIENCE_MS);
-	note("%ld chains, %ld cancelled", s.submitted, s.cancelled);
-	CHECK_EQ(s.ended, s.submitted);
-	CHECK_EQ(s.wrong, 0);
-	CHECK(s.cancelled > 0);
+	storm_end(&s, stir);
+	note("%ld chains, %ld cancelled", c.submitted, c.cancelled);
+	CHECK_EQ(c.ended, c.submitted);
+	CHECK(c.cancelled > 0);
 	CHECK_NO_EVENT(&s.q);
-	CHECK_EQ(fdinfo(s.q.fd, "kevent-watches"), 0);
-	close_queue(&s.q);
-	close(s.pipe[0]);
-	close(s.pipe[1]);
+	storm_close(&s, 0);
+	close_pair(c.pipe);
 }
 
 /* Ends */
@@ -309,10 +242,8 @@ struct mortal {
 
 static long serve_until_the_end(void *arg)
 {
-	int kq = *(int *)arg;
-
 	for (;;)
-		syscall(__NR_kevent_wait, kq, 2, 0, NULL, KEVENT_FLAGS_SERVE, NULL);
+		serve(*(int *)arg, 2, -1);
 	return 0;
 }
 
@@ -329,11 +260,9 @@ static int lives(void *arg)
 	if (pipe2(fd, O_CLOEXEC))
 		return 1;
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
-		struct ukevent uk = {
-			.id.raw_u64 = KEVENT_ARG(&c[i]), .type = KEVENT_AIO,
-			.event = KEVENT_AIO_DONE, .ret_data = { 1 }, .ptr = i,
-		};
+		struct ukevent uk;
 
+		set_chain(&uk, &c[i], 1, i);
 		c[i] = i % 2 ? entry(SYS_getppid, 0, 0, 0) :
 			       entry(SYS_read, fd[0], KEVENT_ARG(buf), 1);
 		if (i == next_random(&m->rnd) % 8)
@@ -361,34 +290,35 @@ static int lives(void *arg)
 	}
 }
 
+static void end_a_process(struct storm *s)
+{
+	struct mortal m = { .q = &s->q, .rnd = s->seed + s->taken };
+	unsigned int i, counts[8] = {};
+	struct ukevent ev;
+	int ret;
+
+	ret = join_child(start_child(lives, &m), PATIENCE_MS);
+	CHECK(ret == 0 || ret == -SIGKILL);
+	for (i = 0; i < 8; i++) {
+		MUST_EVENT(&s->q, &ev);
+		if (ev.ptr < 8)
+			counts[ev.ptr]++;
+	}
+	CHECK_NO_EVENT(&s->q);
+	for (i = 0; i < 8; i++)
+		CHECK_EQ(counts[i], 1);
+	s->taken += 8;
+}
+
 static void processes_that_end_leave_an_event_for_each(void)
 {
-	uint64_t seed = test_seed(), until = now_ns() + storm_ns();
-	unsigned int i, rounds = 0;
-	struct queue q;
+	struct storm s = {};
 
-	open_queue(&q, 16);
-	do {
-		struct mortal m = { .q = &q, .rnd = seed + rounds };
-		unsigned int counts[8] = {};
-		struct ukevent ev;
-		int ret;
-
-		ret = join_child(start_child(lives, &m), PATIENCE_MS);
-		CHECK(ret == 0 || ret == -SIGKILL);
-		for (i = 0; i < 8; i++) {
-			MUST_EVENT(&q, &ev);
-			if (ev.ptr < 8)
-				counts[ev.ptr]++;
-		}
-		CHECK_NO_EVENT(&q);
-		for (i = 0; i < 8; i++)
-			CHECK_EQ(counts[i], 1);
-		rounds++;
-	} while (now_ns() < until);
-	note("%u processes", rounds);
-	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
-	close_queue(&q);
+	open_queue(&s.q, 16);
+	storm_begin(&s);
+	storm_run(&s, end_a_process);
+	note("%ld processes", s.taken / 8);
+	storm_close(&s, 0);
 }
 
 static const struct test_case cases[] = {

@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "helpers.h"
+#include "storm.h"
 
 #define RECV		KEVENT_SOCKET_RECV
 #define ET		KEVENT_REQ_ET
@@ -52,12 +52,6 @@ static int add_pair(int kq, uint32_t type, int fd, uint32_t flags,
 	if (type == KEVENT_PIPE)
 		return add_pipe(kq, fd, RECV, flags, user);
 	return add_socket(kq, fd, RECV, flags, user);
-}
-
-static void spin(unsigned int rounds)
-{
-	while (rounds--)
-		atomic_signal_fence(memory_order_seq_cst);
 }
 
 /*
@@ -213,78 +207,53 @@ static void event_is_lost_by_looking_before_popping(void)
 #define WRITERS		2
 #define CONSUMERS	2
 
-struct storm {
-	struct queue		q;
-	uint32_t		type;
-	int			fd[PIPES][2];
-	uint64_t		seed;
-	_Atomic bool		no_more, stop;
-	_Atomic long		wrong, events, repeated, changes;
+struct pairs {
+	uint32_t	type;
+	int		fd[PIPES][2];
+	_Atomic long	repeated;
 };
 
-struct stormer {
-	struct actor	actor;
-	struct storm	*s;
-	unsigned int	nr;
-};
-
-static long storm_writer(void *arg)
+static void write_where_empty(struct stormer *me)
 {
-	struct stormer *me = arg;
-	struct storm *s = me->s;
+	struct pairs *p = me->storm->world;
 	unsigned int i;
 
-	while (!atomic_load(&s->no_more)) {
-		for (i = me->nr; i < COUNTED; i += WRITERS)
-			if (is_empty(s->fd[i][0]) &&
-			    write(s->fd[i][1], "", 1) != 1)
-				atomic_fetch_add(&s->wrong, 1);
-		sched_yield();
-	}
-	return 0;
+	for (i = me->nr; i < COUNTED; i += WRITERS)
+		if (is_empty(p->fd[i][0]))
+			storm_expect(me->storm, write(p->fd[i][1], "", 1) == 1);
+	sched_yield();
 }
 
-static void take_event(struct storm *s, const struct ukevent *ev)
+static void account(struct storm *s, const struct ukevent *ev)
 {
+	struct pairs *p = s->world;
 	char buf[16];
 	long len;
 
-	atomic_fetch_add(&s->events, 1);
-	if (ev->ptr >= PIPES || ev->type != s->type ||
+	if (ev->ptr >= PIPES || ev->type != p->type ||
 	    !(ev->ret_flags & KEVENT_RET_DONE)) {
-		atomic_fetch_add(&s->wrong, 1);
+		storm_expect(s, false);
 		return;
 	}
 	/* An empty socket is filled again while a thread asks for more data. */
-	len = read(s->fd[ev->ptr][0], buf,
+	len = read(p->fd[ev->ptr][0], buf,
 		   ev->ptr < COUNTED ? 1 : sizeof(buf));
-	if (ev->ptr < STABLE && len != 1)
-		atomic_fetch_add(&s->wrong, 1);
+	if (ev->ptr < STABLE)
+		storm_expect(s, len == 1);
 	else if (ev->ptr < COUNTED && len != 1)
-		atomic_fetch_add(&s->repeated, 1);
-}
-
-static long storm_consumer(void *arg)
-{
-	struct stormer *me = arg;
-	struct storm *s = me->s;
-	struct ukevent ev;
-
-	while (!atomic_load(&s->stop))
-		if (next_event(&s->q, &ev, 1) == 1)
-			take_event(s, &ev);
-	return 0;
+		atomic_fetch_add(&p->repeated, 1);
 }
 
 static void control(struct storm *s, uint32_t cmd, unsigned int i,
 		    uint32_t flags)
 {
+	struct pairs *p = s->world;
 	struct ukevent ev;
 
-	kevent_set_pipe(&ev, s->fd[i][0], RECV, flags, i);
-	ev.type = s->type;
+	kevent_set_pipe(&ev, p->fd[i][0], RECV, flags, i);
+	ev.type = p->type;
 	if (kevent_ctl_one(s->q.fd, cmd, &ev) == 1 && cmd == KEVENT_CTL_ADD)
-		take_event(s, &ev);
+		storm_account(s, &ev);
 }
 
 static uint32_t some_mode(uint64_t *rnd)
@@ -298,137 +267,95 @@ static uint32_t some_mode(uint64_t *rnd)
 	return modes[next_random(rnd) % ARRAY_SIZE(modes)];
 }
 
-static long storm_changer(void *arg)
+static void change(struct stormer *me)
 {
-	struct stormer *me = arg;
-	struct storm *s = me->s;
-	uint64_t rnd = s->seed;
-	unsigned int i;
+	unsigned int i = STABLE + next_random(&me->rnd) % CHANGED;
 
-	while (!atomic_load(&s->no_more)) {
-		i = STABLE + next_random(&rnd) % CHANGED;
-		atomic_fetch_add(&s->changes, 1);
-		if (next_random(&rnd) % 4) {
-			control(s, KEVENT_CTL_MODIFY, i, some_mode(&rnd));
-			continue;
-		}
-		control(s, KEVENT_CTL_REMOVE, i, 0);
-		control(s, KEVENT_CTL_ADD, i, some_mode(&rnd));
+	if (next_random(&me->rnd) % 4) {
+		control(me->storm, KEVENT_CTL_MODIFY, i, some_mode(&me->rnd));
+		return;
 	}
-	for (i = STABLE; i < COUNTED; i++)
-		control(s, KEVENT_CTL_MODIFY, i, ET);
-	return 0;
+	control(me->storm, KEVENT_CTL_REMOVE, i, 0);
+	control(me->storm, KEVENT_CTL_ADD, i, some_mode(&me->rnd));
 }
 
 /* Replaces a watched pair by a new one. */
-static void replace(struct storm *s, unsigned int i)
+static void replace(struct pairs *p, unsigned int i)
 {
 	int fd[2];
 
-	if (make_pair(s->type, fd, O_NONBLOCK))
+	if (make_pair(p->type, fd, O_NONBLOCK))
 		return;
-	dup2(fd[0], s->fd[i][0]);
-	dup2(fd[1], s->fd[i][1]);
+	dup2(fd[0], p->fd[i][0]);
+	dup2(fd[1], p->fd[i][1]);
 	close(fd[0]);
 	close(fd[1]);
 }
 
-static long storm_churner(void *arg)
+static void churn(struct stormer *me)
 {
-	struct stormer *me = arg;
-	struct storm *s = me->s;
-	uint64_t rnd = ~s->seed;
-	unsigned int i;
+	unsigned int i = COUNTED + next_random(&me->rnd) % CHURNED;
+	struct pairs *p = me->storm->world;
 
-	while (!atomic_load(&s->no_more)) {
-		i = COUNTED + next_random(&rnd) % CHURNED;
-		switch (next_random(&rnd) % 8) {
-		case 0:
-			replace(s, i);
+	switch (next_random(&me->rnd) % 8) {
+	case 0:
+		replace(p, i);
+		break;
+	case 1:
+		control(me->storm, KEVENT_CTL_REMOVE, i, 0);
+		break;
+	case 2:
+		control(me->storm, KEVENT_CTL_MODIFY, i, some_mode(&me->rnd));
+		break;
+	case 3 ... 4:
+		control(me->storm, KEVENT_CTL_ADD, i, some_mode(&me->rnd) |
+			(i & 1 ? KEVENT_REQ_ONESHOT : 0));
+		break;
+	default:
+		/* EAGAIN and EPIPE count as success. */
+		if (write(p->fd[i][1], "", 1) < 0)
 			break;
-		case 1:
-			control(s, KEVENT_CTL_REMOVE, i, 0);
-			break;
-		case 2:
-			control(s, KEVENT_CTL_MODIFY, i, some_mode(&rnd));
-			break;
-		case 3 ... 4:
-			control(s, KEVENT_CTL_ADD, i, some_mode(&rnd) |
-				(i & 1 ? KEVENT_REQ_ONESHOT : 0));
-			break;
-		default:
-			/* EAGAIN and EPIPE count as success. */
-			if (write(s->fd[i][1], "", 1) < 0)
-				break;
-		}
 	}
-	for (i = COUNTED; i < PIPES; i++)
-		control(s, KEVENT_CTL_REMOVE, i, 0);
-	return 0;
 }
 
-static void open_storm(struct storm *s, uint32_t type)
+static void open_pairs(struct pairs *p, struct storm *s)
 {
 	unsigned int i;
 
-	*s = (struct storm){ .type = type, .seed = test_seed() };
 	signal(SIGPIPE, SIG_IGN);
 	open_queue(&s->q, 8);
 	for (i = 0; i < PIPES; i++) {
-		MUST_EQ(make_pair(type, s->fd[i], O_NONBLOCK), 0);
-		MUST_EQ(add_pair(s->q.fd, type, s->fd[i][0], ET, i), 0);
+		MUST_EQ(make_pair(p->type, p->fd[i], O_NONBLOCK), 0);
+		MUST_EQ(add_pair(s->q.fd, p->type, p->fd[i][0], ET, i), 0);
 	}
-}
-
-static void check_storm(struct storm *s)
-{
-	struct ukevent ev;
-	unsigned int i;
-
-	while (next_event(&s->q, &ev, 0) == 1)
-		take_event(s, &ev);
-	CHECK_EQ(s->wrong, 0);
-	for (i = 0; i < COUNTED; i++)
-		CHECK(is_empty(s->fd[i][0]));
-	CHECK_EQ(fdinfo(s->q.fd, "kevent-watches"), COUNTED);
-	CHECK_EQ(fdinfo(s->q.fd, "kevent-ready"), 0);
-	CHECK(fdinfo(s->q.fd, "kevent-hits") > 0);
-	note("%ld events, %ld of them repeated, %lld hits, %lld misses, %ld changes",
-	     s->events, s->repeated, fdinfo(s->q.fd, "kevent-hits"),
-	     fdinfo(s->q.fd, "kevent-misses"), s->changes);
-	close_queue(&s->q);
 }
 
 static void race_control_calls(uint32_t type)
 {
-	static long (*const roles[])(void *) = {
-		storm_writer, storm_writer, storm_changer, storm_churner,
-		storm_consumer, storm_consumer,
-	};
-	const unsigned int nr = ARRAY_SIZE(roles), workers = nr - CONSUMERS;
-	struct stormer t[ARRAY_SIZE(roles)];
-	struct ukevent ev;
-	struct storm s;
-	uint64_t until;
+	struct pairs p = { .type = type };
+	struct storm s = { .world = &p, .account = account };
+	struct stormer *changer;
 	unsigned int i;
 
-	open_storm(&s, type);
-	until = now_ns() + storm_ns();
-	for (i = 0; i < nr; i++) {
-		t[i].s = &s;
-		t[i].nr = i;
-		start_actor(&t[i].actor, roles[i], &t[i]);
-	}
-	while (now_ns() < until)
-		if (next_event(&s.q, &ev, 1) == 1)
-			take_event(&s, &ev);
-	atomic_store(&s.no_more, true);
-	for (i = 0; i < workers; i++)
-		join_actor(&t[i].actor, PATIENCE_MS);
-	atomic_store(&s.stop, true);
-	for (; i < nr; i++)
-		join_actor(&t[i].actor, PATIENCE_MS);
-	check_storm(&s);
+	open_pairs(&p, &s);
+	storm_begin(&s);
+	storm_workers(&s, WRITERS, write_where_empty);
+	changer = storm_workers(&s, 1, change);
+	storm_workers(&s, 1, churn);
+	storm_helpers(&s, CONSUMERS, storm_takes);
+	storm_run(&s, NULL);
+	for (i = STABLE; i < COUNTED; i++)
+		control(&s, KEVENT_CTL_MODIFY, i, ET);
+	for (i = COUNTED; i < PIPES; i++)
+		control(&s, KEVENT_CTL_REMOVE, i, 0);
+	storm_end(&s, NULL);
+	storm_drain(&s);
+	for (i = 0; i < COUNTED; i++)
+		CHECK(is_empty(p.fd[i][0]));
+	CHECK_EQ(fdinfo(s.q.fd, "kevent-ready"), 0);
+	note("%ld events, %ld of them repeated, %lu changes", s.taken,
+	     p.repeated, changer->acts);
+	storm_close(&s, COUNTED);
 }
 
 static void control_calls_race_hits(void)
@@ -450,28 +377,18 @@ struct closing {
 	struct queue		q;
 	uint32_t		type;
 	int			fd[WRITERS][2];
-	_Atomic bool		stop;
 	_Atomic unsigned long	rounds[WRITERS];
+	uint64_t		round, events;
 };
 
-struct closer {
-	struct actor	actor;
-	struct closing	*c;
-	unsigned int	nr;
-};
-
-static long write_and_read(void *arg)
+static void write_and_read(struct stormer *me)
 {
-	struct closer *me = arg;
-	const int *fd = me->c->fd[me->nr];
+	struct closing *c = me->storm->world;
 	char byte;
 
-	while (!atomic_load(&me->c->stop)) {
-		if (write(fd[1], "", 1) != 1 || read(fd[0], &byte, 1) != 1)
-			return -errno;
-		atomic_fetch_add(&me->c->rounds[me->nr], 1);
-	}
-	return 0;
+	storm_expect(me->storm, write(c->fd[me->nr][1], "", 1) == 1 &&
+				read(c->fd[me->nr][0], &byte, 1) == 1);
+	atomic_fetch_add(&c->rounds[me->nr], 1);
 }
 
 static void await_rounds(struct closing *c)
@@ -488,21 +405,20 @@ static void await_rounds(struct closing *c)
 			     PATIENCE_MS * slowness * 1000000ull);
 }
 
-static unsigned int open_and_close(struct closing *c, uint64_t round,
-				   unsigned int nr)
+static void open_and_close(struct storm *s)
 {
-	unsigned int i, taken = 0;
+	struct closing *c = s->world;
+	unsigned int i, taken, nr = next_random(&s->seed) % 30;
 	struct ukevent ev;
 	uint64_t kidx;
 
 	open_queue(&c->q, 8);
 	for (i = 0; i < WRITERS; i++)
 		MUST(add_pair(c->q.fd, c->type, c->fd[i][0], ET,
-			      round + i) == 0);
-	while (taken < nr) {
+			      c->round + i) == 0);
+	for (taken = 0; taken < nr; taken++) {
 		MUST_EVENT(&c->q, &ev);
-		MUST(ev.ptr - round < WRITERS);
-		taken++;
+		MUST(ev.ptr - c->round < WRITERS);
 	}
 	CHECK_EQ(close(c->q.fd), 0);
 	kidx = c->q.ring->ring_kidx;
@@ -510,32 +426,25 @@ static unsigned int open_and_close(struct closing *c, uint64_t round,
 	await_rounds(c);
 	CHECK_EQ(c->q.ring->ring_kidx, kidx);
 	munmap(c->q.ring, c->q.bytes);
-	return kidx;
+	c->events += kidx;
+	c->round += WRITERS;
 }
 
 static void race_close(uint32_t type)
 {
-	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
-	uint64_t round = 0, events = 0;
-	struct closer t[WRITERS];
 	struct closing c = { .type = type };
+	struct storm s = { .world = &c };
 	unsigned int i;
 
-	for (i = 0; i < WRITERS; i++) {
+	for (i = 0; i < WRITERS; i++)
 		MUST_EQ(make_pair(type, c.fd[i], 0), 0);
-		t[i].c = &c;
-		t[i].nr = i;
-		start_actor(&t[i].actor, write_and_read, &t[i]);
-	}
-	for (; now_ns() < until; round += WRITERS)
-		events += open_and_close(&c, round, next_random(&rnd) % 30);
-	atomic_store(&c.stop, true);
-	for (i = 0; i < WRITERS; i++) {
-		join_actor(&t[i].actor, PATIENCE_MS);
-		CHECK_EQ(t[i].actor.ret, 0);
-	}
-	note("%llu queues, %llu events",
-	     (unsigned long long)round / WRITERS, (unsigned long long)events);
+	storm_begin(&s);
+	storm_helpers(&s, WRITERS, write_and_read);
+	storm_run(&s, open_and_close);
+	storm_end(&s, NULL);
+	CHECK_EQ(s.wrong, 0);
+	note("%llu queues, %llu events", (unsigned long long)c.round / WRITERS,
+	     (unsigned long long)c.events);
 }
 
 static void close_of_the_queue_races_hits(void)

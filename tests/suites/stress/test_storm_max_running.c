@@ -22,7 +22,7 @@
 #define MARKS		4	/* watches of a queue */
 #define QUEUES		2
 
-struct storm {
+struct stage {
 	struct queue	q[QUEUES];
 	uint64_t	seed;
 	_Atomic int	stop;
@@ -33,7 +33,7 @@ struct storm {
 
 struct player {
 	struct actor	actor;
-	struct storm	*storm;
+	struct stage	*stage;
 	unsigned int	nr;
 	_Atomic int	ended;
 };
@@ -51,7 +51,7 @@ static int wait_limited(struct queue *q, uint32_t max, int64_t ms)
 			   KEVENT_FLAGS_ARG, &arg);
 }
 
-static void take(struct storm *s, unsigned int nr)
+static void take(struct stage *s, unsigned int nr)
 {
 	struct ukevent ev;
 
@@ -70,7 +70,7 @@ static void block(uint64_t *rnd)
 }
 
 /* One wait, of any kind */
-static void play(struct storm *s, uint64_t *rnd)
+static void play(struct stage *s, uint64_t *rnd)
 {
 	unsigned int nr = next_random(rnd) % 16 == 0;
 	uint32_t max = next_random(rnd) % 16 ? 2u : next_random(rnd) % 4;
@@ -90,7 +90,7 @@ static void play(struct storm *s, uint64_t *rnd)
 static long lives(void *arg)
 {
 	struct player *p = arg;
-	struct storm *s = p->storm;
+	struct stage *s = p->stage;
 	uint64_t rnd = s->seed + p->nr + (uint64_t)atomic_load(&s->lives) * 64;
 
 	while (!atomic_load(&s->stop) && next_random(&rnd) % 256)
@@ -107,11 +107,11 @@ static void on_signal(int sig)
 static void start(struct player *p)
 {
 	atomic_store(&p->ended, 0);
-	atomic_fetch_add(&p->storm->lives, 1);
+	atomic_fetch_add(&p->stage->lives, 1);
 	start_actor(&p->actor, lives, p);
 }
 
-static void open_storm(struct storm *s)
+static void open_stage(struct stage *s)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	unsigned int i, k;
@@ -137,7 +137,7 @@ static void replace(struct player *p)
 		}
 }
 
-static void disturb(struct storm *s, struct player *p, uint64_t *rnd)
+static void disturb(struct stage *s, struct player *p, uint64_t *rnd)
 {
 	struct player *one = &p[next_random(rnd) % THREADS];
 
@@ -150,7 +150,7 @@ static void disturb(struct storm *s, struct player *p, uint64_t *rnd)
 }
 
 /* Marks a watch that nobody owes, and returns when there is no other in the queue. */
-static bool mark_and_wait(struct storm *s, struct player *p, uint64_t *rnd)
+static bool mark_and_wait(struct stage *s, struct player *p, uint64_t *rnd)
 {
 	uint64_t begin = now_ns();
 	unsigned int k, nr = 1 + next_random(rnd) % MARKS;
@@ -171,7 +171,7 @@ static bool mark_and_wait(struct storm *s, struct player *p, uint64_t *rnd)
 	return true;
 }
 
-static void end_players(struct storm *s, struct player *p)
+static void end_players(struct stage *s, struct player *p)
 {
 	uint64_t begin = now_ns();
 	unsigned int i;
@@ -188,15 +188,15 @@ static void end_players(struct storm *s, struct player *p)
 static void no_event_is_left(void)
 {
 	static struct player p[THREADS];
-	static struct storm s;
+	static struct stage s;
 	bool ok = true;
 	uint64_t until, rnd;
 	unsigned int i;
 
-	open_storm(&s);
+	open_stage(&s);
 	rnd = s.seed;
 	for (i = 0; i < THREADS; i++) {
-		p[i].storm = &s;
+		p[i].stage = &s;
 		p[i].nr = i;
 		start(&p[i]);
 	}
@@ -222,11 +222,11 @@ static void no_event_is_left(void)
 static long waits_for_ever(void *arg)
 {
 	struct player *p = arg;
-	uint64_t rnd = p->storm->seed + p->nr;
+	uint64_t rnd = p->stage->seed + p->nr;
 
 	for (;;) {
-		if (wait_limited(&p->storm->q[0], 1, -1) > 0)
-			take(p->storm, 0);
+		if (wait_limited(&p->stage->q[0], 1, -1) > 0)
+			take(p->stage, 0);
 		if (next_random(&rnd) % 2)
 			block(&rnd);
 	}
@@ -236,7 +236,7 @@ static long waits_for_ever(void *arg)
 static int lives_until_killed(void *arg)
 {
 	static struct player p[THREADS];
-	static struct storm s;
+	static struct stage s;
 	unsigned int i;
 
 	s.seed = *(uint64_t *)arg;
@@ -244,7 +244,7 @@ static int lives_until_killed(void *arg)
 	for (i = 0; i < MARKS; i++)
 		CHILD_MUST(add_user(s.q[0].fd, i, 1, 0, i) == 0);
 	for (i = 0; i < THREADS; i++) {
-		p[i].storm = &s;
+		p[i].stage = &s;
 		p[i].nr = i;
 		start_actor(&p[i].actor, waits_for_ever, &p[i]);
 	}

@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "helpers.h"
 #include "proc.h"
+#include "storm.h"
 
 #define FORKERS		3
 #define MAX_BORN	100000	/* of one forker */
@@ -29,17 +29,7 @@ struct birth {
 	int		want;	/* events */
 };
 
-struct storm {
-	struct queue	q;
-	uint64_t	seed;
-	uint64_t	until;
-	_Atomic long	wrong;
-};
-
 struct forker {
-	struct actor	actor;
-	struct storm	*storm;
-	unsigned int	nr;
 	unsigned int	born;
 	char		stack[4096] __attribute__((aligned(16)));
 	struct birth	births[MAX_BORN];
@@ -52,9 +42,8 @@ static void account(struct storm *s, const struct ukevent *ev)
 	unsigned int nr = ev->ptr >> 32, i = (uint32_t)ev->ptr;
 
 	if (ev->type != KEVENT_PROC || nr >= FORKERS || i >= MAX_BORN ||
-	    ev->ret_data[1] != STATUS ||
-	    ev->ret_flags != KEVENT_RET_DONE) {
-		atomic_fetch_add(&s->wrong, 1);
+	    ev->ret_data[1] != STATUS || ev->ret_flags != KEVENT_RET_DONE) {
+		storm_expect(s, false);
 		return;
 	}
 	forkers[nr].births[i].said = ev->ret_data[0];
@@ -90,8 +79,7 @@ static void meddle(struct storm *s, struct birth *b, pid_t pid, uint64_t user,
 		ret = kevent_ctl_one(s->q.fd, KEVENT_CTL_REMOVE, &ev);
 		if (!ret)
 			b->want = 0;
-		else if (ret != -ENOENT)
-			atomic_fetch_add(&s->wrong, 1);
+		storm_expect(s, !ret || ret == -ENOENT);
 		break;
 	case 1:
 		kevent_ctl_one(s->q.fd, KEVENT_CTL_MODIFY, &ev);
@@ -131,45 +119,33 @@ static pid_t bring_forth(struct forker *f, uintptr_t life)
 		     (void *)life);
 }
 
-static void bear(struct forker *f, uint64_t *rnd)
+static void bear(struct stormer *me)
 {
 	static const uint32_t modes[] = {
 		0, KEVENT_REQ_ONESHOT, KEVENT_REQ_DISPATCH,
 		KEVENT_REQ_HAND_BACK,
 	};
-	uint64_t user = (uint64_t)f->nr << 32 | f->born;
-	uint32_t mode = modes[next_random(rnd) % ARRAY_SIZE(modes)];
-	uintptr_t life = next_random(rnd) % (256 * 20000);
+	struct forker *f = &forkers[me->nr];
+	uint64_t user = (uint64_t)me->nr << 32 | f->born;
+	uint32_t mode = modes[next_random(&me->rnd) % ARRAY_SIZE(modes)];
+	uintptr_t life = next_random(&me->rnd) % (256 * 20000);
 	struct ukevent ev;
 	struct birth *b;
 	pid_t pid;
 	int ret;
 
-	pid = bring_forth(f, life);
+	pid = f->born < MAX_BORN ? bring_forth(f, life) : -1;
 	if (pid < 0)
 		return;
 	b = &f->births[f->born++];
 	b->want = 1;
-	ret = add_child(f->storm, pid, mode, user, &ev);
+	ret = add_child(me->storm, pid, mode, user, &ev);
+	storm_expect(me->storm, ret >= 0);
 	if (ret == 1)
-		account(f->storm, &ev);
-	else if (ret)
-		atomic_fetch_add(&f->storm->wrong, 1);
-	else
-		meddle(f->storm, b, pid, user, rnd);
-	if (waitpid(pid, &b->status, 0) != pid)
-		atomic_fetch_add(&f->storm->wrong, 1);
-}
-
-static long forker(void *arg)
-{
-	struct forker *f = arg;
-	uint64_t rnd = f->storm->seed + f->nr * 0x9e3779b97f4a7c15ull;
-
-	rnd |= 1;
-	while (now_ns() < f->storm->until && f->born < MAX_BORN)
-		bear(f, &rnd);
-	return 0;
+		storm_account(me->storm, &ev);
+	else if (!ret)
+		meddle(me->storm, b, pid, user, &me->rnd);
+	storm_expect(me->storm, waitpid(pid, &b->status, 0) == pid);
 }
 
 static void check_births(struct forker *f)
@@ -189,92 +165,68 @@ static void check_births(struct forker *f)
 	CHECK(f->born > 10);
 }
 
-static bool all_ended(void)
+static void control_calls_race(uint32_t size)
 {
-	unsigned int i;
-
-	for (i = 0; i < FORKERS; i++)
-		if (!actor_ended(&forkers[i].actor))
-			return false;
-	return true;
-}
-
-static void run_storm(uint32_t size)
-{
-	struct storm s = { .seed = test_seed() };
-	struct ukevent ev;
+	struct storm s = { .account = account };
 	unsigned int i;
 
 	open_queue(&s.q, size);
-	s.until = now_ns() + storm_ns();
-	for (i = 0; i < FORKERS; i++) {
-		forkers[i].storm = &s;
-		forkers[i].nr = i;
-		start_actor(&forkers[i].actor, forker, &forkers[i]);
-	}
-	while (!all_ended())
-		while (next_event(&s.q, &ev, 1) == 1)
-			account(&s, &ev);
-	for (i = 0; i < FORKERS; i++)
-		join_actor(&forkers[i].actor, PATIENCE_MS);
+	storm_begin(&s);
+	storm_workers(&s, FORKERS, bear);
+	storm_run(&s, NULL);
+	storm_end(&s, NULL);
 	/* All children have been waited for, so every status is known. */
-	while (next_event(&s.q, &ev, 0) == 1)
-		account(&s, &ev);
-	CHECK_EQ(s.wrong, 0);
+	storm_drain(&s);
 	for (i = 0; i < FORKERS; i++)
 		check_births(&forkers[i]);
-	CHECK_EQ(fdinfo(s.q.fd, "kevent-watches"), 0);
-	close_queue(&s.q);
+	storm_close(&s, 0);
 }
 
 static _Atomic int shared_kq;
 
-static long closer(void *arg)
+static void close_shared(struct stormer *me)
 {
-	uint64_t until = *(uint64_t *)arg;
-	long closed = 0;
-	int kq;
+	int kq = atomic_exchange(&shared_kq, -1);
 
-	while (now_ns() < until) {
-		kq = atomic_exchange(&shared_kq, -1);
-		if (kq < 0) {
-			sched_yield();
-			continue;
-		}
-		close(kq);
-		closed++;
+	if (kq < 0) {
+		sched_yield();
+		return;
 	}
-	return closed;
+	close(kq);
+	atomic_fetch_add(&me->storm->taken, 1);
+}
+
+static void watch_an_exit(struct storm *s)
+{
+	int kq = kevent_init(NULL, 0, 0);
+	pid_t pid;
+
+	MUST(kq >= 0);
+	pid = bring_forth(&forkers[0], 0);
+	MUST(pid > 0);
+	MUST(add_proc(kq, pid, 0, 0) >= 0);
+	atomic_store(&shared_kq, kq);
+	MUST_EQ(waitpid(pid, NULL, 0), pid);
+	while (atomic_load(&shared_kq) >= 0 && storm_on(s))
+		sched_yield();
 }
 
 static void exits_race_close_of_the_queue(void)
 {
-	uint64_t until = now_ns() + storm_ns();
-	struct actor a;
-	pid_t pid;
-	int kq;
+	struct storm s = {};
 
 	atomic_store(&shared_kq, -1);
-	start_actor(&a, closer, &until);
-	while (now_ns() < until) {
-		kq = kevent_init(NULL, 0, 0);
-		MUST(kq >= 0);
-		pid = bring_forth(&forkers[0], 0);
-		MUST(pid > 0);
-		MUST(add_proc(kq, pid, 0, 0) >= 0);
-		atomic_store(&shared_kq, kq);
-		MUST_EQ(waitpid(pid, NULL, 0), pid);
-		while (atomic_load(&shared_kq) >= 0 && now_ns() < until)
-			sched_yield();
-	}
-	join_actor(&a, PATIENCE_MS);
-	note("%ld rounds", a.ret);
-	CHECK(a.ret > 10);
+	storm_begin(&s);
+	storm_helpers(&s, 1, close_shared);
+	storm_run(&s, watch_an_exit);
+	storm_end(&s, NULL);
+	note("%ld rounds", s.taken);
+	CHECK(s.taken > 10);
 }
 
 static const struct test_case cases[] = {
-	TEST_SIZE(exits_race_control_calls, run_storm, 0, 30),
-	TEST_SIZE(exits_race_control_calls_on_a_ring, run_storm, 8, 30),
+	TEST_SIZE(exits_race_control_calls, control_calls_race, 0, 30),
+	TEST_SIZE(exits_race_control_calls_on_a_ring, control_calls_race, 8, 30),
 	TEST_LIMIT(exits_race_close_of_the_queue, 30),
 	{}
 };

@@ -36,7 +36,7 @@ struct number {
 };
 
 /* Shared with the process that sends */
-struct storm {
+struct traffic {
 	uint64_t	until;
 	pid_t		receiver;
 	_Atomic bool	done;
@@ -46,7 +46,7 @@ struct storm {
 	struct number	number[SENDERS][NUMBERS];
 };
 
-static struct storm *storm;
+static struct traffic *traffic;
 
 struct totals {
 	long	handled, consumed, observed, lost, wrong;
@@ -59,24 +59,24 @@ static int watch_mode(uint64_t random)
 	return on_fallback() || random & 1 ? CONSUME : OBSERVE;
 }
 
-static bool storm_on(void)
+static bool traffic_on(void)
 {
-	return now_ns() < storm->until;
+	return now_ns() < traffic->until;
 }
 
 static void receive(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	atomic_fetch_add(&storm->came[sig - RT], 1);
-	atomic_fetch_add(&storm->number[sig - RT][info->si_value.sival_int]
+	atomic_fetch_add(&traffic->came[sig - RT], 1);
+	atomic_fetch_add(&traffic->number[sig - RT][info->si_value.sival_int]
 			 .handled, 1);
 }
 
 /* The fallback takes signals without a limit, and drops none up to 65536 of them. */
 static void await_room(int s, int nr)
 {
-	while (on_fallback() && storm->gently && storm_on() &&
-	       nr - atomic_load(&storm->came[s]) > LIMIT)
+	while (on_fallback() && traffic->gently && traffic_on() &&
+	       nr - atomic_load(&traffic->came[s]) > LIMIT)
 		sched_yield();
 }
 
@@ -84,18 +84,18 @@ static long send_numbers(int s)
 {
 	int i;
 
-	for (i = 0; i < NUMBERS && storm_on(); i++) {
+	for (i = 0; i < NUMBERS && traffic_on(); i++) {
 		union sigval value = { .sival_int = i };
 
 		await_room(s, i);
-		while (sigqueue(storm->receiver, SIG(s), value)) {
+		while (sigqueue(traffic->receiver, SIG(s), value)) {
 			if (errno != EAGAIN)
 				return -errno;
-			if (!storm_on())
+			if (!traffic_on())
 				return 0;
 			sched_yield();
 		}
-		atomic_store(&storm->sent[s], i + 1);
+		atomic_store(&traffic->sent[s], i + 1);
 	}
 	return 0;
 }
@@ -119,7 +119,7 @@ static long receiving_thread(void *arg)
 
 	(void)arg;
 	sigemptyset(&set);
-	while (!atomic_load(&storm->done))
+	while (!atomic_load(&traffic->done))
 		sigsuspend(&set);
 	return 0;
 }
@@ -134,13 +134,13 @@ static void account(struct totals *t, const struct ukevent *ev)
 		t->wrong++;
 		return;
 	}
-	n = &storm->number[s][nr];
+	n = &traffic->number[s][nr];
 	if (!(ev->id.raw_u64 & NOMASK)) {
 		n->observed++;
 		return;
 	}
 	n->consumed++;
-	atomic_fetch_add(&storm->came[s], 1);
+	atomic_fetch_add(&traffic->came[s], 1);
 	t->unordered |= (int)nr < t->last[s];
 	t->last[s] = nr;
 }
@@ -226,16 +226,16 @@ static void add_up(struct totals *t)
 
 	for (s = 0; s < SENDERS; s++) {
 		for (i = 0; i < NUMBERS; i++) {
-			struct number *n = &storm->number[s][i];
+			struct number *n = &traffic->number[s][i];
 			int ends = n->handled + n->consumed;
 
 			t->handled += n->handled;
 			t->consumed += n->consumed;
 			t->observed += n->observed;
-			t->lost += i < storm->sent[s] && !ends;
+			t->lost += i < traffic->sent[s] && !ends;
 			/* The last one may have been sent but not counted. */
 			t->wrong += ends > 1 || n->observed > n->handled ||
-				    (ends && i > storm->sent[s]);
+				    (ends && i > traffic->sent[s]);
 		}
 	}
 }
@@ -256,11 +256,11 @@ static void prepare(void)
 				.sa_flags = SA_SIGINFO | SA_RESTART };
 	int s;
 
-	storm = mmap(NULL, sizeof(*storm), PROT_READ | PROT_WRITE,
+	traffic = mmap(NULL, sizeof(*traffic), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	MUST(storm != MAP_FAILED);
-	storm->receiver = getpid();
-	storm->until = now_ns() + storm_ns();
+	MUST(traffic != MAP_FAILED);
+	traffic->receiver = getpid();
+	traffic->until = now_ns() + storm_ns();
 	set_limit(LIMIT);
 	for (s = 0; s < SENDERS; s++) {
 		MUST_EQ(sigaction(SIG(s), &sa, NULL), 0);
@@ -268,7 +268,7 @@ static void prepare(void)
 	}
 }
 
-static void run_storm(uint32_t size, bool gently)
+static void race_changes(uint32_t size, bool gently)
 {
 	uint64_t rnd = test_seed(), start;
 	struct actor sender, receiver;
@@ -278,13 +278,13 @@ static void run_storm(uint32_t size, bool gently)
 	pid_t pid;
 
 	prepare();
-	storm->gently = gently;
+	traffic->gently = gently;
 	/* The child must not keep the queue open. */
 	pid = start_child(sending_process, NULL);
 	open_queue(&q, size);
 	start_actor(&receiver, receiving_thread, NULL);
 	start_actor(&sender, sending_thread, NULL);
-	for (; storm_on(); changes++)
+	for (; traffic_on(); changes++)
 		churn(&q, &t, &rnd, gently);
 	join_actor(&sender, PATIENCE_MS);
 	CHECK_EQ(sender.ret, 0);
@@ -292,11 +292,11 @@ static void run_storm(uint32_t size, bool gently)
 	finish(&q, &t);
 	for (start = now_ns(); !all_delivered();)
 		MUST(patient(start, PATIENCE_MS));
-	atomic_store(&storm->done, true);
+	atomic_store(&traffic->done, true);
 	/* Any signal ends sigsuspend(); this one has no number. */
 	if (!on_fallback())
 		close_queue(&q);
-	storm->sent[0]++;
+	traffic->sent[0]++;
 	start = now_ns();
 	while (!actor_ended(&receiver) && patient(start, PATIENCE_MS))
 		sigqueue(getpid(), SIG(0),
@@ -308,11 +308,11 @@ static void run_storm(uint32_t size, bool gently)
 			;
 		close_queue(&q);
 	}
-	storm->sent[0]--;
-	storm->number[0][NUMBERS - 1] = (struct number){};
+	traffic->sent[0]--;
+	traffic->number[0][NUMBERS - 1] = (struct number){};
 	add_up(&t);
 	note("%ld changes; %d and %d sent: %ld handled, %ld consumed, %ld observed, %ld dropped",
-	     changes, storm->sent[0], storm->sent[1], t.handled, t.consumed, t.observed,
+	     changes, traffic->sent[0], traffic->sent[1], t.handled, t.consumed, t.observed,
 	     t.lost);
 	CHECK_EQ(t.wrong, 0);
 	CHECK(on_fallback() || !t.unordered);
@@ -326,17 +326,17 @@ static void run_storm(uint32_t size, bool gently)
 
 static void signals_race_changes_and_none_is_lost(void)
 {
-	run_storm(0, true);
+	race_changes(0, true);
 }
 
 static void signals_race_changes_of_a_ring_and_none_is_lost(void)
 {
-	run_storm(16, true);
+	race_changes(16, true);
 }
 
 static void signals_race_remove_and_close(void)
 {
-	run_storm(16, false);
+	race_changes(16, false);
 }
 
 /*
@@ -350,7 +350,7 @@ static int short_life(void *arg)
 
 	for (s = 0; s < SENDERS; s++)
 		add_signal(q->fd, SIG(s), CONSUME, 0);
-	storm->receiver = getpid();
+	traffic->receiver = getpid();
 	for (s = 0; s < 3000; s++)
 		getppid();
 	return 0;
@@ -362,8 +362,8 @@ static long send_to_the_living(void *arg)
 	int s = 0;
 
 	(void)arg;
-	while (!atomic_load(&storm->done)) {
-		pid_t pid = storm->receiver;
+	while (!atomic_load(&traffic->done)) {
+		pid_t pid = traffic->receiver;
 
 		if (pid != getpid() && !sigqueue(pid, SIG(s++ & 1),
 				(union sigval){ .sival_int = 1 }))
@@ -376,7 +376,7 @@ static long remove_always(void *arg)
 {
 	struct queue *q = arg;
 
-	while (!atomic_load(&storm->done)) {
+	while (!atomic_load(&traffic->done)) {
 		remove_signal(q->fd, SIG(0));
 		close(dup(q->fd));
 	}
@@ -397,14 +397,14 @@ static void exit_races_signals_and_remove(void)
 	open_queue(&q, 0);
 	start_actor(&sender, send_to_the_living, NULL);
 	start_actor(&remover, remove_always, &q);
-	for (; storm_on(); rounds++) {
+	for (; traffic_on(); rounds++) {
 		pid = start_child(short_life, &q);
 		while (!waitpid(pid, &status, WNOHANG))
 			if (get_events(q.fd, 1, 16, 1, ev) > 0)
 				taken++;
 		MUST_EQ(status, 0);
 	}
-	atomic_store(&storm->done, true);
+	atomic_store(&traffic->done, true);
 	join_actor(&sender, PATIENCE_MS);
 	join_actor(&remover, PATIENCE_MS);
 	note("%u processes, %ld signals, %ld collections", rounds, sender.ret,
