@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 
 #include "aio.h"
+#include "uffd.h"
 
 /* Nothing is made in the caller. */
 static int add_chain(int kq, struct kevent_call *chain, uint32_t nr,
@@ -324,7 +325,7 @@ static void results_are_those_of_ordinary_calls(struct queue *q)
 }
 
 /* A file that has a name, so that its position has a lock */
-static int open_file(char *path, size_t size)
+static int open_named(char *path, size_t size)
 {
 	int fd;
 
@@ -352,7 +353,7 @@ static void accesses_are_those_of_ordinary_calls(struct queue *q)
 {
 	int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	char path[40], buf[8];
-	int fd = open_file(path, sizeof(path));
+	int fd = open_named(path, sizeof(path));
 	struct kevent_call c;
 
 	MUST(in >= 0);
@@ -370,8 +371,6 @@ static void accesses_are_those_of_ordinary_calls(struct queue *q)
 }
 
 /* Position */
-
-#define PAGE	4096ul
 
 struct reader {
 	int	fd;
@@ -401,13 +400,6 @@ static int take_page_away(void *page)
 	return fd;
 }
 
-static void await_fault(int uffd)
-{
-	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
-
-	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
-}
-
 static void fault_in(int uffd, void *page)
 {
 	struct uffdio_zeropage zero = {
@@ -429,10 +421,10 @@ static void position_is_not_waited_for(struct queue *q)
 	int uffd;
 
 	MUST(page != MAP_FAILED);
-	r.fd = open_file(path, sizeof(path));
+	r.fd = open_named(path, sizeof(path));
 	uffd = take_page_away(page);
 	start_actor(&a, read_page, &r);
-	await_fault(uffd);
+	poll_fault(uffd);
 	check_blocks(q, ENTRY(SYS_read, r.fd, buf, 8));
 	check_blocks(q, ENTRY(SYS_lseek, r.fd, 1, SEEK_SET));
 	fault_in(uffd, page);
@@ -465,7 +457,7 @@ static void rest_is_made_by_a_serving_thread(struct queue *q)
 		c[2] = GETPPID;
 		CHECK_EQ(submit(q->fd, c, 3, COOKIE + i), SUBMITTED);
 		CHECK_EQ(c[0].result, getppid());
-		CHECK_EQ(c[1].result, -1);
+		CHECK_EQ(c[1].result, UNMADE);
 		CHECK_NO_EVENT(q);
 		/* The second chain finds it asleep. */
 		if (!i)
@@ -491,7 +483,7 @@ static void add_submits_too(struct queue *q)
 	ev.ret_data[1] = 1;
 	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
 	CHECK_EQ(serve(q->fd, 1, 0), 1);
-	CHECK_EQ(c[0].result, -1);
+	CHECK_EQ(c[0].result, UNMADE);
 	CHECK_EQ(c[1].result, getppid());
 	MUST_EVENT(q, &ev);
 	check_done(&ev, COOKIE, 2, getppid());
@@ -535,7 +527,7 @@ static void bad_requests_are_refused(struct queue *q)
 	CHECK_EQ(syscall(__NR_kevent_wait, q->fd, 1, 1, NULL,
 			 KEVENT_FLAGS_SERVE, NULL), -1);
 	CHECK_EQ(errno, EINVAL);
-	CHECK_EQ(c[0].result, -1);
+	CHECK_EQ(c[0].result, UNMADE);
 	CHECK_EQ(serve(q->fd, 1, 0), 0);
 	CHECK_NO_EVENT(q);
 }
@@ -549,7 +541,7 @@ static void queue_may_refuse_chains(void)
 	MUST(kq >= 0);
 	CHECK_EQ(submit(kq, &c, 1, COOKIE), -EPERM);
 	CHECK_EQ(add_bad(kq, &c, 1, 0, KEVENT_AIO_DONE, 0), -EPERM);
-	CHECK_EQ(c.result, -1);
+	CHECK_EQ(c.result, UNMADE);
 	close(kq);
 }
 
@@ -622,7 +614,7 @@ static void chain_that_waits_is_cancelled(struct queue *q)
 	MUST_EVENT(q, &ev);
 	check_done(&ev, COOKIE, 1 | REFUSED, -ECANCELED);
 	CHECK_EQ(remove_chain(q->fd, COOKIE), -ENOENT);
-	CHECK_EQ(c[1].result, -1);
+	CHECK_EQ(c[1].result, UNMADE);
 	CHECK_NO_EVENT(q);
 	close_pair(fd);
 }
@@ -904,23 +896,11 @@ static void chain_may_close_its_queue(struct queue *q)
 		munmap(own.ring, own.bytes);
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
-static void catch_sigusr1(void)
-{
-	struct sigaction sa = { .sa_handler = on_signal };
-
-	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
-}
-
 static void signal_ends_the_wait_of_a_server(struct queue *q)
 {
 	struct server s = {};
 
-	catch_sigusr1();
+	catch_signal(SIGUSR1);
 	start_server(&s, q->fd, 1);
 	MUST_EQ(pthread_kill(s.actor.thread, SIGUSR1), 0);
 	join_actor(&s.actor, PATIENCE_MS);
@@ -936,7 +916,7 @@ static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
 	char buf[8];
 	int fd[2];
 
-	catch_sigusr1();
+	catch_signal(SIGUSR1);
 	open_blocking_pipe(fd);
 	start_server(&s, q->fd, 1);
 	c[0] = begun_entry(&begun);
@@ -961,7 +941,7 @@ static void signal_leaves_a_chain_to_another_server(struct queue *q)
 	struct server s[2] = {};
 	struct ukevent ev;
 
-	catch_sigusr1();
+	catch_signal(SIGUSR1);
 	share_cpu();
 	start_server(&s[0], q->fd, 1);
 	start_server(&s[1], q->fd, 1);

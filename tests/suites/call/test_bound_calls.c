@@ -29,7 +29,6 @@
 
 #include "helpers.h"
 
-#define REFUSED	KEVENT_CALL_REFUSED
 #define NONE	(-12345)	/* a result that no call has */
 #define BAD	((void *)0x1000)
 
@@ -42,7 +41,7 @@ static struct kevent_call call4(uint32_t nr, uint64_t a, uint64_t b, uint64_t c,
 #define CALL(nr, fd, b, c, d) \
 	call4(nr, (uint64_t)(fd), KEVENT_ARG(b), KEVENT_ARG(c), KEVENT_ARG(d))
 
-static struct kevent_call entry(uint64_t slot)
+static struct kevent_call bound_entry(uint64_t slot)
 {
 	return (struct kevent_call){
 		.nr = KEVENT_CALL_BOUND, .on_error = 1, .on_zero = 1,
@@ -50,7 +49,7 @@ static struct kevent_call entry(uint64_t slot)
 	};
 }
 
-static long run(int kq, struct kevent_call *chain, uint32_t nr, uint32_t flags)
+static long raw_on(int kq, struct kevent_call *chain, uint32_t nr, uint32_t flags)
 {
 	long ret = syscall(__NR_kevent_call, kq, chain, nr, flags, 0l);
 
@@ -80,17 +79,17 @@ static int unbind(int kq, uint32_t slot, int fd)
 /* The result of a slot, or NONE if its entry was refused */
 static int64_t made(int kq, uint32_t slot)
 {
-	struct kevent_call c = entry(slot);
+	struct kevent_call c = bound_entry(slot);
 
-	return run(kq, &c, 1, 0) ? NONE : c.result;
+	return raw_on(kq, &c, 1, 0) ? NONE : c.result;
 }
 
 /* Why the entry of a slot is refused, or NONE */
 static int64_t refusal(int kq, uint64_t slot)
 {
-	struct kevent_call c = entry(slot);
+	struct kevent_call c = bound_entry(slot);
 
-	return run(kq, &c, 1, 0) == REFUSED ? c.result : NONE;
+	return raw_on(kq, &c, 1, 0) == REFUSED ? c.result : NONE;
 }
 
 static int64_t bind_and_make(int kq, struct kevent_call call)
@@ -113,7 +112,7 @@ static int64_t ordinary(const struct kevent_call *c)
 	return ret < 0 ? -errno : ret;
 }
 
-static int open_file(const char *text, int flags)
+static int open_text(const char *text, int flags)
 {
 	char path[] = "/tmp/bound_calls.XXXXXX";
 	int fd, file = mkstemp(path);
@@ -132,13 +131,15 @@ static int open_file(const char *text, int flags)
 
 static void reads_move_the_position(struct queue *q)
 {
-	int fd = open_file("abcdefgh", O_RDWR), other;
+	int fd = open_text("abcdefgh", O_RDWR), other;
 	char buf[4] = "";
-	struct kevent_call c[4] = { entry(3), entry(3), entry(3), entry(3) };
+	struct kevent_call c[4] = {
+		bound_entry(3), bound_entry(3), bound_entry(3), bound_entry(3),
+	};
 	struct kevent_call call = CALL(SYS_read, fd, buf, 3, 0);
 
 	MUST_EQ(bind_slot(q->fd, 3, &call), 0);
-	CHECK_EQ(run(q->fd, c, 4, 0), 3);
+	CHECK_EQ(raw_on(q->fd, c, 4, 0), 3);
 	CHECK_EQ(c[0].result, 3);
 	CHECK_EQ(c[1].result, 3);
 	CHECK_EQ(c[2].result, 2);
@@ -157,7 +158,7 @@ static void reads_move_the_position(struct queue *q)
 
 static void offsets_do_not_move_it(struct queue *q)
 {
-	int fd = open_file("abcdefgh", O_RDWR), pipe[2];
+	int fd = open_text("abcdefgh", O_RDWR), pipe[2];
 	char buf[8] = "";
 
 	open_pipe(pipe);
@@ -178,7 +179,7 @@ static void offsets_do_not_move_it(struct queue *q)
 
 static void writes_append(struct queue *q)
 {
-	int fd = open_file("abc", O_RDWR | O_APPEND);
+	int fd = open_text("abc", O_RDWR | O_APPEND);
 	char buf[16] = "";
 
 	CHECK_EQ(bind_and_make(q->fd, CALL(SYS_write, fd, "de", 2, 0)), 2);
@@ -282,7 +283,7 @@ static void addresses_are_looked_up_by_the_call(struct queue *q)
 {
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd = open_file("abc", O_RDWR), pipe[2];
+	int fd = open_text("abc", O_RDWR), pipe[2];
 	struct kevent_call read = CALL(SYS_read, fd, page, 3, 0);
 	struct kevent_call write = CALL(SYS_write, 0, page, 3, 0);
 
@@ -379,9 +380,9 @@ static void close_ends_bound_calls(struct queue *q)
 /* An error of the call is one like others: the chain goes on as the entry says. */
 static void chain_goes_on_without_the_descriptor(struct queue *q)
 {
-	struct kevent_call c[2] = { entry(5), entry(5) };
+	struct kevent_call c[2] = { bound_entry(5), bound_entry(5) };
 
-	CHECK_EQ(run(q->fd, c, 2, 0), 1);
+	CHECK_EQ(raw_on(q->fd, c, 2, 0), 1);
 	CHECK_EQ(c[0].result, -EBADF);
 	CHECK_EQ(c[1].result, -EBADF);
 }
@@ -395,7 +396,7 @@ static int in_another_table(void *arg)
 	/* vfork()'s child has this memory, and a file table of its own. */
 	struct kevent_call call = CALL(SYS_read, fd, buf, 4, 0);
 	volatile int64_t same = 0, other = 0, nowait = 0;
-	struct kevent_call c = entry(0);
+	struct kevent_call c = bound_entry(0);
 	int status;
 	pid_t pid;
 
@@ -405,7 +406,7 @@ static int in_another_table(void *arg)
 		same = made(q->fd, 0);
 		dup2(q->fd, fd);
 		other = made(q->fd, 0);
-		nowait = run(q->fd, &c, 1, KEVENT_CALL_ASYNC) ?: c.result;
+		nowait = raw_on(q->fd, &c, 1, KEVENT_CALL_ASYNC) ?: c.result;
 		_exit(0);
 	}
 	CHILD_MUST(waitpid(pid, &status, 0) == pid && !status);
@@ -434,7 +435,7 @@ static int bind_null(int kq, uint32_t slot)
 static int child_is_refused(void *arg)
 {
 	struct queue *q = arg;
-	struct kevent_call bound = null_call, c[2] = { entry(1), entry(1) };
+	struct kevent_call bound = null_call, c[2] = { bound_entry(1), bound_entry(1) };
 
 	CHILD_MUST(refusal(q->fd, 1) == -EXDEV);
 	CHILD_MUST(bind_null(q->fd, 2) == -EXDEV);
@@ -576,11 +577,11 @@ static void slots_are_checked(struct queue *q)
 /* What is wrong with an entry is said whatever is in its slot. */
 static void entries_are_checked_before_slots(struct queue *q)
 {
-	struct kevent_call empty = entry(0);
+	struct kevent_call empty = bound_entry(0);
 
 	empty.flags = 1;
 	empty.on_error = 1;
-	CHECK_EQ(run(q->fd, &empty, 1, 0), REFUSED);
+	CHECK_EQ(raw_on(q->fd, &empty, 1, 0), REFUSED);
 	CHECK_EQ(empty.result, -EINVAL);
 }
 
@@ -645,7 +646,7 @@ static void slots_of_a_file_are_many(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static int add(int kq, const struct ukevent *uk)
+static int add_copy(int kq, const struct ukevent *uk)
 {
 	struct ukevent ev = *uk;
 
@@ -661,24 +662,24 @@ static void requests_are_checked(struct queue *q)
 	kevent_set_bound(&uk, 0, &call);
 	bad = uk;
 	bad.ptr++;
-	CHECK_EQ(add(q->fd, &bad), -EINVAL);
+	CHECK_EQ(add_copy(q->fd, &bad), -EINVAL);
 	bad = uk;
 	bad.ptr = KEVENT_ARG(BAD);
-	CHECK_EQ(add(q->fd, &bad), -EFAULT);
+	CHECK_EQ(add_copy(q->fd, &bad), -EFAULT);
 	bad = uk;
 	bad.req_flags = KEVENT_REQ_ONESHOT;
-	CHECK_EQ(add(q->fd, &bad), -EINVAL);
+	CHECK_EQ(add_copy(q->fd, &bad), -EINVAL);
 	bad = uk;
 	bad.id.raw[1] = 1;
-	CHECK_EQ(add(q->fd, &bad), -EINVAL);
+	CHECK_EQ(add_copy(q->fd, &bad), -EINVAL);
 	bad = uk;
 	bad.id.raw[0]++;
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
-	CHECK_EQ(add(q->fd, &bad), -EINVAL);
+	CHECK_EQ(add_copy(q->fd, &bad), -EINVAL);
 	close(sock[0]);
 	close(sock[1]);
-	CHECK_EQ(add(q->fd, &bad), -EBADF);
-	MUST_EQ(add(q->fd, &uk), 0);
+	CHECK_EQ(add_copy(q->fd, &bad), -EBADF);
+	MUST_EQ(add_copy(q->fd, &uk), 0);
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_MODIFY, &uk), -EPERM);
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &uk), -EINVAL);
 	CHECK_NO_EVENT(q);
@@ -730,17 +731,17 @@ static void calls_are_checked(struct queue *q)
 
 static void entries_are_checked(struct queue *q)
 {
-	struct kevent_call c = entry(1);
+	struct kevent_call c = bound_entry(1);
 
 	MUST_EQ(bind_null(q->fd, 1), 0);
 	c.flags = 1;
-	CHECK_EQ(run(q->fd, &c, 1, 0), REFUSED);
+	CHECK_EQ(raw_on(q->fd, &c, 1, 0), REFUSED);
 	CHECK_EQ(c.result, -EINVAL);
 	c.flags = 0;
-	CHECK_EQ(run(q->fd, &c, 1, 0), 0);
+	CHECK_EQ(raw_on(q->fd, &c, 1, 0), 0);
 	CHECK_EQ(c.result, 4);
-	CHECK_EQ(run((int)null_call.args[0], &c, 1, 0), -EINVAL);
-	CHECK_EQ(run(-2, &c, 1, 0), -EINVAL);
+	CHECK_EQ(raw_on((int)null_call.args[0], &c, 1, 0), -EINVAL);
+	CHECK_EQ(raw_on(-2, &c, 1, 0), -EINVAL);
 	CHECK_EQ(syscall(__NR_kevent_call, q->fd, &c, 1, 0, 1l), -1);
 	CHECK_EQ(errno, EINVAL);
 	close((int)null_call.args[0]);
@@ -750,7 +751,7 @@ static void entry_that_is_cut_is_efault(struct queue *q)
 {
 	char *mem = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const struct kevent_call c = entry(1);
+	const struct kevent_call c = bound_entry(1);
 	struct kevent_call *first;
 	size_t there;
 
@@ -761,7 +762,7 @@ static void entry_that_is_cut_is_efault(struct queue *q)
 		first = (void *)(mem + 4096 - there - sizeof(c));
 		memcpy(first, &c, sizeof(c));
 		memcpy(first + 1, &c, there);
-		CHECK_EQ(run(q->fd, first, 2, 0), -EFAULT);
+		CHECK_EQ(raw_on(q->fd, first, 2, 0), -EFAULT);
 		CHECK_EQ(first->result, 4);
 	}
 	munmap(mem, 4096);
@@ -772,7 +773,7 @@ static void entry_that_is_cut_is_efault(struct queue *q)
 
 static void what_would_block_is_served(struct queue *q)
 {
-	struct kevent_call c[2] = { entry(0), entry(1) };
+	struct kevent_call c[2] = { bound_entry(0), bound_entry(1) };
 	struct timespec now = { 0 };
 	int mem = memfd_create("bound_calls", MFD_CLOEXEC), pipe[2];
 	struct kevent_call call = CALL(SYS_pread64, mem, null_buf, 4, 0);
@@ -783,7 +784,7 @@ static void what_would_block_is_served(struct queue *q)
 	MUST_EQ(bind_slot(q->fd, 0, &call), 0);
 	call = CALL(SYS_read, pipe[0], null_buf, 4, 0);
 	MUST_EQ(bind_slot(q->fd, 1, &call), 0);
-	CHECK_EQ(run(q->fd, c, 2, KEVENT_CALL_ASYNC), KEVENT_CALL_SUBMITTED);
+	CHECK_EQ(raw_on(q->fd, c, 2, KEVENT_CALL_ASYNC), KEVENT_CALL_SUBMITTED);
 	CHECK_EQ(c[0].result, 4);
 	CHECK_EQ(c[1].result, NONE);
 	put_byte(pipe[1]);
@@ -794,16 +795,16 @@ static void what_would_block_is_served(struct queue *q)
 	CHECK_EQ(ev.id.raw_u64, 1);
 	CHECK_EQ(c[1].result, 1);
 	put_byte(pipe[1]);
-	CHECK_EQ(run(q->fd, c, 2, KEVENT_CALL_ASYNC), 1);
+	CHECK_EQ(raw_on(q->fd, c, 2, KEVENT_CALL_ASYNC), 1);
 	CHECK_EQ(c[0].result, 4);
 	CHECK_EQ(c[1].result, 1);
 	close(pipe[0]);
 	c[1].result = NONE;
-	CHECK_EQ(run(q->fd, &c[1], 1, KEVENT_CALL_ASYNC), 0);
+	CHECK_EQ(raw_on(q->fd, &c[1], 1, KEVENT_CALL_ASYNC), 0);
 	CHECK_EQ(c[1].result, -EBADF);
 	CHECK_EQ(refusal(q->fd, KEVENT_BOUND_MAX), -EINVAL);
-	c[1] = entry(KEVENT_BOUND_MAX);
-	CHECK_EQ(run(q->fd, &c[1], 1, KEVENT_CALL_ASYNC), REFUSED);
+	c[1] = bound_entry(KEVENT_BOUND_MAX);
+	CHECK_EQ(raw_on(q->fd, &c[1], 1, KEVENT_CALL_ASYNC), REFUSED);
 	CHECK_EQ(c[1].result, -EINVAL);
 	close(pipe[1]);
 	close(mem);
@@ -825,8 +826,6 @@ static void slots_are_charged(struct queue *q)
 	close_queue(&other);
 	CHECK_EQ(fdinfo(q->fd, "kevent-user-bytes"), before);
 }
-
-#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
 
 static int binds_over_the_limit(void *arg)
 {
@@ -882,7 +881,7 @@ static int under_a_filter(void *arg)
 	struct sock_fprog program = { .len = ARRAY_SIZE(f), .filter = f };
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct kevent_call read = CALL(SYS_read, zero, null_buf, 4, 0);
-	struct kevent_call c[2] = { entry(1), entry(1) };
+	struct kevent_call c[2] = { bound_entry(1), bound_entry(1) };
 
 	CHILD_MUST(bind_null(q->fd, 1) == 0);
 	CHILD_MUST(bind_slot(q->fd, 2, &read) == 0);
@@ -920,8 +919,8 @@ static long makes_calls(void *arg)
 
 	while (!atomic_load(&r->stop)) {
 		for (i = 0; i < ARRAY_SIZE(c); i++)
-			c[i] = entry(i % 2);
-		if (run(r->kq, c, ARRAY_SIZE(c), 0) != ARRAY_SIZE(c) - 1)
+			c[i] = bound_entry(i % 2);
+		if (raw_on(r->kq, c, ARRAY_SIZE(c), 0) != ARRAY_SIZE(c) - 1)
 			atomic_fetch_add(&r->wrong, 1);
 		for (i = 0; i < ARRAY_SIZE(c); i++) {
 			if (c[i].result == 4)

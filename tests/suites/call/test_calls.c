@@ -25,12 +25,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "aio.h"
 #include "helpers.h"
 #include "sets.h"
-
-#define REFUSED	KEVENT_CALL_REFUSED
-#define PAGE	4096ul
-#define FIRST	0x5a5a	/* a result that nobody has written */
 
 static long raw5(int fd, void *chain, uint32_t nr, uint32_t flags,
 		 uint64_t cookie)
@@ -49,18 +46,6 @@ static long run(struct kevent_call *chain, uint32_t nr)
 {
 	return kevent_call(-1, chain, nr, 0, 0);
 }
-
-/* An entry that goes on with the next one after any result */
-static struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b, uint64_t c)
-{
-	return (struct kevent_call){
-		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
-		.result = FIRST, .args = { a, b, c },
-	};
-}
-
-#define ENTRY(nr, a, b, c) \
-	entry(nr, KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(c))
 
 static struct kevent_call getppid_entry(void)
 {
@@ -105,7 +90,7 @@ static void check_jump(struct kevent_call first, unsigned int lands)
 	c[0].on_value = 4;
 	CHECK_EQ(raw(c, 6), lands);
 	for (i = 1; i < 6; i++)
-		CHECK_EQ(c[i].result, i == lands ? getppid() : FIRST);
+		CHECK_EQ(c[i].result, i == lands ? getppid() : UNMADE);
 }
 
 static void jumps_follow_the_sign_of_the_result(void)
@@ -131,8 +116,8 @@ static void jump_past_the_end_ends_the_chain(void)
 	CHECK_EQ(raw(c, 300), 255);
 	c[255].on_value = 44;
 	CHECK_EQ(raw(c, 300), 299);
-	CHECK_EQ(c[1].result, FIRST);
-	CHECK_EQ(c[254].result, FIRST);
+	CHECK_EQ(c[1].result, UNMADE);
+	CHECK_EQ(c[254].result, UNMADE);
 	CHECK_EQ(c[299].result, getppid());
 	c[0].on_value = 0;
 	CHECK_EQ(raw(c, 300), 0);
@@ -146,11 +131,11 @@ static void work_is_bounded(void)
 	for (i = 0; i <= KEVENT_CALL_MAX; i++)
 		c[i] = getppid_entry();
 	CHECK_EQ(raw(c, KEVENT_CALL_MAX + 1), -EINVAL);
-	CHECK_EQ(c[0].result, FIRST);
+	CHECK_EQ(c[0].result, UNMADE);
 	CHECK_EQ(raw(c, KEVENT_CALL_MAX), KEVENT_CALL_MAX - 1);
 	for (i = 0; i < KEVENT_CALL_MAX; i++)
 		CHECK_EQ(c[i].result, getppid());
-	CHECK_EQ(c[KEVENT_CALL_MAX].result, FIRST);
+	CHECK_EQ(c[KEVENT_CALL_MAX].result, UNMADE);
 }
 
 static void copy_takes_one_to_eight_bytes(void)
@@ -207,13 +192,13 @@ static void bad_arguments_are_refused(void)
 	CHECK_EQ(raw5(-1, (char *)c + 4, 1, 0, 0), -EINVAL);
 	CHECK_EQ(raw5(-1, NULL, 1, 0, 0), -EFAULT);
 	CHECK_EQ(raw5(-1, (void *)-PAGE, 1, 0, 0), -EFAULT);
-	CHECK_EQ(c[0].result, FIRST);
+	CHECK_EQ(c[0].result, UNMADE);
 	CHECK_EQ(kevent_call(0, c, 1, 0, 0), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, 1, 2, 0), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, 1, 0, 1), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, 0, 0, 0), -EINVAL);
 	CHECK_EQ(kevent_call(-1, c, KEVENT_CALL_MAX + 1, 0, 0), -EINVAL);
-	CHECK_EQ(c[0].result, FIRST);
+	CHECK_EQ(c[0].result, UNMADE);
 }
 
 static void flags_of_an_entry_are_refused(void)
@@ -229,7 +214,7 @@ static void flags_of_an_entry_are_refused(void)
 		CHECK_EQ(raw(c, 3), 1 | REFUSED);
 		CHECK_EQ(c[0].result, getppid());
 		CHECK_EQ(c[1].result, -EINVAL);
-		CHECK_EQ(c[2].result, FIRST);
+		CHECK_EQ(c[2].result, UNMADE);
 		CHECK_EQ(run(c, 3), 1 | REFUSED);
 	}
 }
@@ -247,7 +232,7 @@ static int allow_all(void)
 
 static struct kevent_call bad_call(uint32_t nr)
 {
-	struct kevent_call c = { .nr = nr, .result = FIRST };
+	struct kevent_call c = { .nr = nr, .result = UNMADE };
 
 	memset(c.args, 0xff, sizeof(c.args));
 	return c;
@@ -315,14 +300,14 @@ static void refusal_ends_the_chain(void)
 	c[0].on_error = 1;
 	CHECK_EQ(raw(c, 2), REFUSED);
 	CHECK_EQ(c[0].result, -ENOSYS);
-	CHECK_EQ(c[1].result, FIRST);
+	CHECK_EQ(c[1].result, UNMADE);
 
 	c[0] = getppid_entry();
 	c[0].on_error = 1;
 	c[0].flags = 1;
 	CHECK_EQ(raw(c, 2), REFUSED);
 	CHECK_EQ(c[0].result, -EINVAL);
-	CHECK_EQ(c[1].result, FIRST);
+	CHECK_EQ(c[1].result, UNMADE);
 }
 
 /* A refusal is not the same as an error that the call itself returns. */
@@ -433,7 +418,7 @@ static void result_that_cannot_be_written_is_efault(void)
 	MUST_EQ(mprotect(mem + PAGE, PAGE, PROT_READ), 0);
 	CHECK_EQ(raw(c, 3), -EFAULT);
 	CHECK_EQ(c[0].result, 2);
-	CHECK_EQ(c[1].result, FIRST);
+	CHECK_EQ(c[1].result, UNMADE);
 	CHECK_EQ(take_bytes(pipe[0]), 3);
 	munmap(mem, 2 * PAGE);
 	close(pipe[0]);
@@ -458,8 +443,8 @@ static long run_blocked(void *arg)
 }
 
 /* A thread whose chain sleeps in its entry 0, which reads a pipe */
-static void block(struct blocked *b, struct kevent_call *c,
-		  long (*fn)(struct kevent_call *, uint32_t))
+static void block_in_chain(struct blocked *b, struct kevent_call *c,
+			   long (*fn)(struct kevent_call *, uint32_t))
 {
 	*b = (struct blocked){ .c = c, .fn = fn };
 	MUST_EQ(pipe(b->pipe), 0);
@@ -483,7 +468,7 @@ static void entries_change_until_their_turn(void)
 	struct kevent_call c[3];
 	struct blocked b;
 
-	block(&b, c, raw);
+	block_in_chain(&b, c, raw);
 	c[0].on_value = 0;
 	c[0].nr = SYS_exit_group;
 	c[1].nr = SYS_getpid;
@@ -492,7 +477,7 @@ static void entries_change_until_their_turn(void)
 	CHECK_EQ(b.actor.ret, 2);
 	CHECK_EQ(c[0].result, 1);
 	CHECK_EQ(c[1].result, getpid());
-	block(&b, c, raw);
+	block_in_chain(&b, c, raw);
 	c[1].nr = SYS_exit_group;
 	put_byte(b.pipe[1]);
 	unblock(&b);
@@ -509,7 +494,7 @@ static void memory_may_go_away_during_a_call(void)
 	for (i = 0; i < 2; i++) {
 		struct kevent_call *c = (void *)(mem + PAGE - i * sizeof(*c));
 
-		block(&b, c, raw);
+		block_in_chain(&b, c, raw);
 		MUST_EQ(munmap(mem + PAGE, PAGE), 0);
 		put_byte(b.pipe[1]);
 		unblock(&b);
@@ -551,12 +536,12 @@ static void signal_ends_the_chain(void)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		block(&b, c, raw);
+		block_in_chain(&b, c, raw);
 		interrupt(&b, flags[i]);
 		CHECK_EQ(b.actor.ret, 1 | REFUSED);
 		CHECK_EQ(c[0].result, -EINTR);
 		CHECK_EQ(c[1].result, -EINTR);
-		CHECK_EQ(c[2].result, FIRST);
+		CHECK_EQ(c[2].result, UNMADE);
 	}
 }
 
@@ -565,7 +550,7 @@ static void library_goes_on_after_a_signal(void)
 	struct kevent_call c[3];
 	struct blocked b;
 
-	block(&b, c, run);
+	block_in_chain(&b, c, run);
 	interrupt(&b, 0);
 	CHECK_EQ(b.actor.ret, 2);
 	CHECK_EQ(c[0].result, -EINTR);

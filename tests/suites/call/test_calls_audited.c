@@ -22,9 +22,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "aio.h"
 #include "helpers.h"
 
-#define REFUSED	KEVENT_CALL_REFUSED
 #define KEY	"kevent"
 #define LAST	1121	/* AUDIT_TRUSTED_APP: a record of ours after all others */
 #define BACKLOG	8192
@@ -153,17 +153,6 @@ struct work {
 	bool			audited;
 };
 
-static struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b, uint64_t c)
-{
-	return (struct kevent_call){
-		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
-		.result = 0x5a5a, .args = { a, b, c },
-	};
-}
-
-#define ENTRY(nr, a, b, c) \
-	entry(nr, KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(c))
-
 static void make_chain(struct work *w)
 {
 	const struct kevent_call c[CALLS] = {
@@ -191,7 +180,7 @@ static int run_chain(void *arg)
 	ret = syscall(__NR_kevent_call, -1, w->c, CALLS, 0, 0l);
 	if (w->audited) {
 		CHILD_MUST(ret == REFUSED && w->c[0].result == -EOPNOTSUPP);
-		CHILD_MUST(w->c[1].result == 0x5a5a);
+		CHILD_MUST(w->c[1].result == UNMADE);
 	} else {
 		CHILD_MUST(ret == CALLS - 1);
 	}

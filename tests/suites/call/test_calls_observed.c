@@ -28,8 +28,6 @@
 #define PR_SET_SYSCALL_USER_DISPATCH	59
 #endif
 
-#define REFUSED	KEVENT_CALL_REFUSED
-
 /* Two entries; those that a filter is about come second. */
 static void make_chain(struct kevent_call *c)
 {
@@ -172,7 +170,7 @@ static void filters_kill_for_a_call(void)
 }
 
 /* A thread answers what the filter asks about; the answer becomes the result. */
-static long answer(void *arg)
+static long answer_filter(void *arg)
 {
 	struct seccomp_notif_resp resp = { .val = 4711 };
 	struct seccomp_notif ask = { 0 };
@@ -195,7 +193,7 @@ static int under_a_filter_that_asks(void *arg)
 	fd = filter(SYS_getppid, SECCOMP_RET_USER_NOTIF,
 		    SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	CHILD_MUST(fd > 0);
-	start_actor(&a, answer, &fd);
+	start_actor(&a, answer_filter, &fd);
 	CHILD_MUST(is_refused());
 	CHILD_MUST(second_result() == 4711);
 	join_actor(&a, PATIENCE_MS);

@@ -59,7 +59,7 @@ static int64_t leave(struct queue *q, struct kevent_call c)
 	struct ukevent ev;
 
 	MUST_EQ(submit(q->fd, &c, 1, COOKIE), SUBMITTED);
-	CHECK_EQ(c.result, -1);
+	CHECK_EQ(c.result, UNMADE);
 	CHECK_EQ(serve(q->fd, 1, 0), 1);
 	MUST_EVENT(q, &ev);
 	check_done(&ev, COOKIE, 0, c.result);
@@ -427,28 +427,22 @@ static void no_part_of_a_message_is_sent(struct queue *q)
 	close_pair(sock);
 }
 
+/* One that waits */
 static int open_listener(struct sockaddr_in *at)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(*at);
+	int fd = tcp_listener(at);
 
-	*at = (struct sockaddr_in){ .sin_family = AF_INET };
-	at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	MUST_EQ(bind(fd, (void *)at, sizeof(*at)), 0);
-	MUST_EQ(getsockname(fd, (void *)at, &len), 0);
-	MUST_EQ(listen(fd, 8), 0);
+	MUST_EQ(fcntl(fd, F_SETFL, 0), 0);
 	return fd;
 }
 
 /* Connections that wait for accept() */
-static void connect_to(const struct sockaddr_in *at, int *fd, unsigned int nr)
+static void connect_all(const struct sockaddr_in *at, int *fd, unsigned int nr)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
-		fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		MUST_EQ(connect(fd[i], (const void *)at, sizeof(*at)), 0);
-	}
+	for (i = 0; i < nr; i++)
+		fd[i] = tcp_connect(at);
 }
 
 static void connections_that_wait_are_accepted(struct queue *q)
@@ -458,7 +452,7 @@ static void connections_that_wait_are_accepted(struct queue *q)
 	socklen_t len = sizeof(from);
 	struct rlimit limit;
 
-	connect_to(&at, fd, 3);
+	connect_all(&at, fd, 3);
 	conn[0] = (int)make(q, ENTRY(SYS_accept, listener, &from, &len));
 	CHECK_EQ(from.sin_family, AF_INET);
 	CHECK_EQ(len, sizeof(from));

@@ -11,9 +11,8 @@
 #include <sys/syscall.h>
 
 #include "helpers.h"
+#include "pairs.h"
 
-#define REFUSED		KEVENT_CALL_REFUSED
-#define SUBMITTED	KEVENT_CALL_SUBMITTED
 #define COOKIE		0x1234567890abcdefull
 
 static inline long submit(int kq, struct kevent_call *chain, uint32_t nr,
@@ -41,7 +40,7 @@ static inline struct kevent_call entry(uint32_t nr, uint64_t a, uint64_t b,
 {
 	return (struct kevent_call){
 		.nr = nr, .on_error = 1, .on_zero = 1, .on_value = 1,
-		.result = -1, .args = { a, b, c },
+		.result = UNMADE, .args = { a, b, c },
 	};
 }
 
@@ -81,19 +80,13 @@ static inline void open_blocking_pipe(int fd[2])
 	MUST_EQ(pipe2(fd, O_CLOEXEC), 0);
 }
 
-static inline void close_pair(const int fd[2])
-{
-	close(fd[0]);
-	close(fd[1]);
-}
-
 /* Submits one entry, which must not be made in the caller. */
 static inline void check_blocks(struct queue *q, struct kevent_call c)
 {
 	struct ukevent ev;
 
 	CHECK_EQ(submit(q->fd, &c, 1, COOKIE), SUBMITTED);
-	CHECK_EQ(c.result, -1);
+	CHECK_EQ(c.result, UNMADE);
 	set_chain(&ev, NULL, 1, COOKIE);
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_REMOVE, &ev), 0);
 	MUST_EVENT(q, &ev);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -134,6 +135,21 @@ uint64_t storm_ns(void)
 	return given ? strtoull(given, NULL, 10) * 1000000000 : 2500000000;
 }
 
+void pause_us(unsigned int us)
+{
+	const struct timespec ts = { .tv_nsec = us * 1000l };
+
+	nanosleep(&ts, NULL);
+}
+
+int64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
 bool two_cpus(void)
 {
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
@@ -250,6 +266,14 @@ void open_queue(struct queue *q, uint32_t size)
 	MUST(q->fd >= 0);
 }
 
+void open_refusing(struct queue *q, uint32_t refusals)
+{
+	open_queue(q, 16);
+	close(q->fd);
+	q->fd = kevent_init(q->ring, q->size, refusals);
+	MUST(q->fd >= 0);
+}
+
 void close_queue(struct queue *q)
 {
 	CHECK_EQ(close(q->fd), 0);
@@ -315,6 +339,37 @@ int next_event(struct queue *q, struct ukevent *ev, int64_t ms)
 	return kevent_ring_next(q->ring, q->size, ev) ? 1 : -EPROTO;
 }
 
+long collect_one(void *kq)
+{
+	struct ukevent ev;
+
+	return get_events(*(int *)kq, 1, 1, 0, &ev);
+}
+
+bool has_more(struct queue *q)
+{
+	return __atomic_load_n(&q->ring->ring_flags, __ATOMIC_RELAXED) &
+	       KEVENT_RING_MORE;
+}
+
+void await_more(struct queue *q)
+{
+	uint64_t start = now_ns();
+
+	while (!has_more(q))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+int attach_ring(struct queue *q)
+{
+	return kevent_ctl(q->fd, KEVENT_CTL_ATTACH, q->size, (void *)q->ring);
+}
+
+void touch_ring(struct queue *q)
+{
+	__atomic_fetch_add(&q->ring->ring_uidx, 0, __ATOMIC_RELAXED);
+}
+
 unsigned int drain(struct queue *q, unsigned int *counts, unsigned int nr)
 {
 	unsigned int sum = 0;
@@ -361,6 +416,21 @@ int add_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
 
 	kevent_set_user(&ev, id, event, flags, user);
 	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+int create_posix_timer(int kq)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_KEVENT };
+	int id;
+
+	event._sigev_un._tid = kq;
+	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) ?
+	       -errno : 0;
+}
+
+int try_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? -errno : 0;
 }
 
 int remove_file(int kq, uint32_t type, int fd)
@@ -652,6 +722,18 @@ void exec_and_end(void)
 void exec_and_run(void)
 {
 	execl("/proc/self/exe", "kevent-tests", "--run", NULL);
+}
+
+static void do_nothing(int sig)
+{
+	(void)sig;
+}
+
+void catch_signal(int sig)
+{
+	const struct sigaction act = { .sa_handler = do_nothing };
+
+	MUST_EQ(sigaction(sig, &act, NULL), 0);
 }
 
 pid_t start_child(int (*fn)(void *arg), void *arg)

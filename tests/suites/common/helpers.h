@@ -16,6 +16,7 @@
 #include <CUnit/CUnit.h>
 #include <libkevent.h>
 
+#include "short.h"
 #include "suites.h"
 
 #ifndef __NR_kevent_init
@@ -30,8 +31,6 @@
 #endif
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-
-#define HAND_BACK	KEVENT_REQ_HAND_BACK
 
 /* Checks: CHECK goes on after a failure, MUST ends the test. */
 
@@ -88,6 +87,8 @@ bool patient(uint64_t start, unsigned int ms);
 
 /* Budget of a storm: KEVENT_STORM_SECONDS in the environment, or 2.5 s */
 uint64_t storm_ns(void);
+void pause_us(unsigned int us);
+int64_t clock_ns(clockid_t clock);
 bool two_cpus(void);		/* notes if there is one only */
 
 /* Files */
@@ -115,6 +116,8 @@ struct queue {
 };
 
 void open_queue(struct queue *q, uint32_t size);
+/* With a ring of 16, and KEVENT_REFUSE bits */
+void open_refusing(struct queue *q, uint32_t refusals);
 void close_queue(struct queue *q);
 /* Runs @fn with a queue without a ring, then with one. */
 void each_queue(void (*fn)(struct queue *q));
@@ -128,6 +131,15 @@ int wait_ring(struct queue *q, uint32_t num, int64_t ms);
  * Takes one event from the ring or by get_events(): 1, 0 after @ms, or -errno.
  */
 int next_event(struct queue *q, struct ukevent *ev, int64_t ms);
+/* An actor: what a call on queue *@kq returns that takes one event, but does not wait */
+long collect_one(void *kq);
+/* Do events wait in the kernel, as the ring says? */
+bool has_more(struct queue *q);
+void await_more(struct queue *q);
+/* Attaches the ring in this process. */
+int attach_ring(struct queue *q);
+/* Makes the page with the positions present and writable. */
+void touch_ring(struct queue *q);
 /* Takes all events there are without waiting; counts them by ev->ptr < nr. */
 unsigned int drain(struct queue *q, unsigned int *counts, unsigned int nr);
 
@@ -137,6 +149,9 @@ int add_poll(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user);
 int add_socket(int kq, int fd, uint32_t event, uint32_t flags, uint64_t user);
 int add_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
 	     uint64_t user);
+/* 0 or -errno */
+int create_posix_timer(int kq);
+int try_ioctl(int fd, unsigned long cmd, void *arg);
 int remove_file(int kq, uint32_t type, int fd);
 int mark_user(int kq, uint64_t id, uint32_t event);
 
@@ -154,6 +169,9 @@ long long fdinfo(int kq, const char *key);
 	MUST_EQ(next_event(q, ev, PATIENCE_MS * slowness), 1)
 
 /* Threads and processes */
+
+/* The signal interrupts, and does nothing else. */
+void catch_signal(int sig);
 
 /* Blocks until the thread sleeps in system call @nr; false if it does not. */
 bool sleeps_in(pid_t tid, long nr);

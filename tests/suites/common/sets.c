@@ -104,7 +104,7 @@ static uint32_t *uring_word(struct uring *u, uint32_t offset)
 	return (uint32_t *)(u->rings + offset);
 }
 
-static void submit(struct uring *u)
+static void uring_submit(struct uring *u)
 {
 	uint32_t *tail = uring_word(u, u->p.sq_off.tail);
 	uint32_t mask = *uring_word(u, u->p.sq_off.ring_mask);
@@ -121,14 +121,14 @@ void submit_poll(struct uring *u, int fd, bool multishot)
 	u->sqes[0].fd = fd;
 	u->sqes[0].poll32_events = POLLIN;
 	u->sqes[0].len = multishot ? IORING_POLL_ADD_MULTI : 0;
-	submit(u);
+	uring_submit(u);
 }
 
 void submit_nop(struct uring *u)
 {
 	memset(&u->sqes[0], 0, sizeof(u->sqes[0]));
 	u->sqes[0].opcode = IORING_OP_NOP;
-	submit(u);
+	uring_submit(u);
 }
 
 void enter_uring(struct uring *u)

@@ -31,14 +31,6 @@ static inline struct timespec to_timespec(int64_t ns)
 	return (struct timespec){ ns / SECOND, ns % SECOND };
 }
 
-static inline int64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * SECOND + ts.tv_nsec;
-}
-
 /* Expiries until @now of a timer that began at @first */
 static inline int64_t due(int64_t now, int64_t first, int64_t interval)
 {
@@ -60,7 +52,6 @@ static inline void wait_until_ready(struct queue *q, long long nr)
 #define ABS		KEVENT_TIMER_ABSTIME
 #define REALTIME	KEVENT_TIMER_REALTIME
 #define ON_SET		KEVENT_TIMER_CANCEL_ON_SET
-#define ONESHOT		KEVENT_REQ_ONESHOT
 
 static inline int set_timer(int kq, uint32_t cmd, int64_t first,
 			    int64_t interval, uint32_t event, uint32_t flags,
@@ -156,8 +147,8 @@ static inline int delete(int id)
 	return syscall(SYS_timer_delete, id) ? -errno : 0;
 }
 
-static inline int control(int kq, uint32_t cmd, uint32_t id, uint32_t flags,
-			  uint64_t user)
+static inline int control_posix_timer(int kq, uint32_t cmd, uint32_t id, uint32_t flags,
+				      uint64_t user)
 {
 	struct ukevent ev;
 
@@ -165,14 +156,14 @@ static inline int control(int kq, uint32_t cmd, uint32_t id, uint32_t flags,
 	return kevent_ctl_one(kq, cmd, &ev);
 }
 
-static inline int modify(int kq, uint32_t id, uint32_t flags, uint64_t user)
+static inline int modify_posix_timer(int kq, uint32_t id, uint32_t flags, uint64_t user)
 {
-	return control(kq, KEVENT_CTL_MODIFY, id, flags, user);
+	return control_posix_timer(kq, KEVENT_CTL_MODIFY, id, flags, user);
 }
 
-static inline int remove_watch(int kq, uint32_t id)
+static inline int remove_posix_timer(int kq, uint32_t id)
 {
-	return control(kq, KEVENT_CTL_REMOVE, id, 0, 0);
+	return control_posix_timer(kq, KEVENT_CTL_REMOVE, id, 0, 0);
 }
 
 static inline int64_t overrun(const struct ukevent *ev)

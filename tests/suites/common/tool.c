@@ -19,8 +19,6 @@
 #include "helpers.h"
 #include "tool.h"
 
-#define NOBODY	65534
-
 static int exec_tool(void *arg)
 {
 	struct tool *t = arg;
@@ -127,7 +125,7 @@ static void skip_space(const char **at)
 	*at += strspn(*at, " \t\r\n");
 }
 
-static bool take(const char **at, const char *word)
+static bool take_word(const char **at, const char *word)
 {
 	skip_space(at);
 	if (strncmp(*at, word, strlen(word)))
@@ -138,7 +136,7 @@ static bool take(const char **at, const char *word)
 
 static bool take_string(const char **at)
 {
-	if (!take(at, "\""))
+	if (!take_word(at, "\""))
 		return false;
 	for (; **at != '"'; ++*at) {
 		if ((unsigned char)**at < ' ' || (unsigned char)**at > '~')
@@ -167,15 +165,15 @@ static bool take_value(const char **at);
 
 static bool take_list(const char **at, bool keys, const char *end)
 {
-	if (take(at, end))
+	if (take_word(at, end))
 		return true;
 	do {
-		if (keys && !(take_string(at) && take(at, ":")))
+		if (keys && !(take_string(at) && take_word(at, ":")))
 			return false;
 		if (!take_value(at))
 			return false;
-	} while (take(at, ","));
-	return take(at, end);
+	} while (take_word(at, ","));
+	return take_word(at, end);
 }
 
 static bool take_value(const char **at)
@@ -185,9 +183,9 @@ static bool take_value(const char **at)
 		return take_number(at);
 	if (**at == '"')
 		return take_string(at);
-	if (take(at, "{"))
+	if (take_word(at, "{"))
 		return take_list(at, true, "}");
-	return take(at, "[") && take_list(at, false, "]");
+	return take_word(at, "[") && take_list(at, false, "]");
 }
 
 bool is_json(const char *text)

@@ -15,8 +15,6 @@
 
 #include "helpers.h"
 
-#define PAGE	4096ul
-
 /* From now on the page is missing, and a fault waits. -1 on an error */
 static inline int open_uffd(char *page)
 {
@@ -33,13 +31,20 @@ static inline int open_uffd(char *page)
 	return fd;
 }
 
-/* Returns when a thread is blocked in the fault. */
-static inline void await_fault(int uffd)
+/* Returns when a thread is blocked in the fault; the message stays. */
+static inline void poll_fault(int uffd)
 {
 	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
-	struct uffd_msg msg;
 
 	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
+}
+
+/* The same, and takes the message */
+static inline void await_fault(int uffd)
+{
+	struct uffd_msg msg;
+
+	poll_fault(uffd);
 	MUST_EQ(read(uffd, &msg, sizeof(msg)), sizeof(msg));
 	MUST_EQ(msg.event, UFFD_EVENT_PAGEFAULT);
 }

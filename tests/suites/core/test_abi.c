@@ -17,8 +17,6 @@
 
 #include "helpers.h"
 
-#define PAGE	4096ul
-
 /* Evaluates the arguments once; returns -errno as the library does. */
 static long result(long ret)
 {

@@ -20,8 +20,6 @@
 
 #include "helpers.h"
 
-#define RECV		KEVENT_SOCKET_RECV
-#define ET		KEVENT_REQ_ET
 #define STAY_AWAKE	KEVENT_REQ_STAY_AWAKE
 #define SOME_USER	1000
 
@@ -130,7 +128,7 @@ static void event_that_is_over_is_released(struct queue *q)
 	CHECK_RELEASED();
 }
 
-static long take_one(void *arg)
+static long waits_for_one(void *arg)
 {
 	struct queue *q = arg;
 	struct ukevent ev;
@@ -148,7 +146,7 @@ static void event_that_is_over_before_a_look_is_released(struct queue *q)
 
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q->fd, fd[0], RECV, STAY_AWAKE, 1), 0);
-	CHECK(start_in_window(&w.actor, "asleep", take_one, q));
+	CHECK(start_in_window(&w.actor, "asleep", waits_for_one, q));
 	put_byte(fd[1]);
 	CHECK_AWAKE();
 	CHECK_EQ(take_bytes(fd[0]), 1);

@@ -24,11 +24,6 @@ struct epoll_params {
 #define EPIOCGPARAMS	_IOR(0x8A, 0x02, struct epoll_params)
 #endif
 
-static int try_ioctl(int fd, unsigned long cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) ? -errno : 0;
-}
-
 static void check_same(int kq, int ep, struct epoll_params p, int want)
 {
 	struct epoll_params got = {}, other = {};

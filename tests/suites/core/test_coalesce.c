@@ -60,7 +60,7 @@ static struct flood *open_flood(void)
 	return f;
 }
 
-static void watch(struct flood *f, struct queue *q)
+static void watch_files(struct flood *f, struct queue *q)
 {
 	int i;
 
@@ -152,7 +152,7 @@ static void events_in_short_succession_are_held(void)
 	if (!two_cpus())
 		return;
 	f = open_flood();
-	watch(f, &f->q[0]);
+	watch_files(f, &f->q[0]);
 	held = flood(f);
 	note("%lld of %d events were held", held, FILES * LAPS);
 	CHECK(held > 0);
@@ -164,7 +164,7 @@ static void no_event_is_held_if_the_program_says_so(void)
 	struct flood *f;
 
 	f = open_flood();
-	watch(f, &f->q[0]);
+	watch_files(f, &f->q[0]);
 	MUST_EQ(kevent_set_delay(f->q[0].fd, 0), 0);
 	CHECK_EQ(flood(f), 0);
 	close_flood(f);
@@ -176,7 +176,7 @@ static void consumer_of_real_time_has_each_event_at_once(void)
 	struct flood *f;
 
 	f = open_flood();
-	watch(f, &f->q[0]);
+	watch_files(f, &f->q[0]);
 	MUST_EQ(sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &param),
 		0);
 	CHECK_EQ(flood(f), 0);
@@ -237,8 +237,8 @@ static void event_that_has_turns_is_not_held(void)
 
 	f = open_flood();
 	open_queue(&f->q[1], 2 * FILES);
-	watch(f, &f->q[0]);
-	watch(f, &f->q[1]);
+	watch_files(f, &f->q[0]);
+	watch_files(f, &f->q[1]);
 	start_actor(&other, take_other, f);
 	CHECK_EQ(flood(f), 0);
 	join_actor(&other, PATIENCE_MS);
@@ -248,7 +248,7 @@ static void event_that_has_turns_is_not_held(void)
 }
 
 /* In the child: answers each byte of the first file. */
-static int answer(void *arg)
+static int echo_bytes(void *arg)
 {
 	struct flood *f = arg;
 	int i, flags = 0;
@@ -275,8 +275,8 @@ static void single_events_are_held_rarely_and_not_for_ever(void)
 	int i;
 
 	f = open_flood();
-	watch(f, &f->q[0]);
-	pid = start_child(answer, f);
+	watch_files(f, &f->q[0]);
+	pid = start_child(echo_bytes, f);
 	for (i = 0; i < ROUNDS; i++) {
 		put_byte(f->near[0]);
 		MUST_EQ(next_event(&f->q[0], &ev, PATIENCE_MS), 1);
@@ -287,11 +287,6 @@ static void single_events_are_held_rarely_and_not_for_ever(void)
 	note("%lld of %d single events were held", held, ROUNDS);
 	CHECK(held <= MOST_HELD);
 	close_flood(f);
-}
-
-static int try_ioctl(int fd, unsigned long cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) ? -errno : 0;
 }
 
 static void delay_is_what_was_set(void)

@@ -14,9 +14,6 @@
 
 #include "helpers.h"
 
-#define ET	KEVENT_REQ_ET
-
-#define PAGE	4096ul
 #define NR	8
 
 static int closed_fd(void)

@@ -19,8 +19,6 @@
 #include "helpers.h"
 
 #define SIZE	8
-#define RECV	KEVENT_SOCKET_RECV
-#define ET	KEVENT_REQ_ET
 #define FILL	0xa5	/* a position of a ring beyond the newest entry */
 
 enum memory { ANONYMOUS, ANOTHER_FILE, NR_MEMORY };
@@ -74,7 +72,7 @@ static int open_listener(void)
 }
 
 /* A new connection, or -1 */
-static int connect_to(int listener)
+static int try_connect(int listener)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in to;
@@ -90,7 +88,7 @@ static void open_inet_pair(int fd[2])
 {
 	int listener = open_listener();
 
-	fd[1] = connect_to(listener);
+	fd[1] = try_connect(listener);
 	MUST(fd[1] >= 0);
 	fd[0] = accept(listener, NULL, NULL);
 	MUST(fd[0] >= 0);
@@ -219,26 +217,13 @@ static void open_attached(struct attached *a)
 	MUST(cover(&a->there, ANONYMOUS));
 }
 
-/* Makes the memory of the ring present and writable. */
-static void touch(struct queue *q)
-{
-	__u64 *uidx = &q->ring->ring_uidx;
-
-	__atomic_fetch_add(uidx, 0, __ATOMIC_RELAXED);
-}
-
-static int attach(struct queue *q)
-{
-	return kevent_ctl(q->fd, KEVENT_CTL_ATTACH, SIZE, (void *)q->ring);
-}
-
 /* Moves the child's mapping of the ring and puts other memory in its place. */
 static bool move_ring(struct attached *a)
 {
 	return mremap(a->q.ring, a->q.bytes, a->q.bytes,
 		      MREMAP_MAYMOVE | MREMAP_FIXED,
 		      a->there.ring) == (void *)a->there.ring &&
-	       cover(&a->q, ANONYMOUS) && !attach(&a->there);
+	       cover(&a->q, ANONYMOUS) && !attach_ring(&a->there);
 }
 
 /* The parent makes its other memory writable again after fork(). */
@@ -256,7 +241,7 @@ static int hit(struct attached *a, struct queue *q)
 {
 	struct ukevent ev;
 
-	touch(q);
+	touch_ring(q);
 	CHILD_MUST(write(a->fd[1], "", 1) == 1);
 	CHILD_MUST(kevent_ring_next(q->ring, SIZE, &ev));
 	CHILD_MUST(ev.ptr == 7);
@@ -319,7 +304,7 @@ static int move_and_write(void *arg)
 {
 	struct attached *a = arg;
 
-	CHILD_MUST(attach(&a->q) == 0);
+	CHILD_MUST(attach_ring(&a->q) == 0);
 	CHILD_MUST(hit(a, &a->q) == 0);
 	CHILD_MUST(move_ring(a));
 	CHILD_MUST(hit(a, &a->there) == 0);
@@ -416,8 +401,8 @@ static int connect_and_look(void *arg)
 	struct ukevent ev;
 
 	CHILD_MUST(move_ring(a));
-	touch(&a->there);
-	CHILD_MUST(connect_to(a->fd[0]) >= 0);
+	touch_ring(&a->there);
+	CHILD_MUST(try_connect(a->fd[0]) >= 0);
 	CHILD_MUST(kevent_ring_next(a->there.ring, SIZE, &ev));
 	CHILD_MUST(ev.ret_data[0] == KEVENT_SOCKET_ACCEPT);
 	CHILD_MUST(ev.ret_data[1] == 2);
@@ -432,7 +417,7 @@ static void amount_is_told_where_the_ring_is(void)
 	open_attached(&a);
 	a.fd[0] = open_listener();
 	MUST_EQ(add_socket(a.q.fd, a.fd[0], KEVENT_SOCKET_ACCEPT, ET, 7), 0);
-	MUST(connect_to(a.fd[0]) >= 0);
+	MUST(try_connect(a.fd[0]) >= 0);
 	MUST(kevent_ring_next(a.q.ring, SIZE, &ev));
 	CHECK_EQ(ev.ret_data[1], 1);
 	CHECK_EQ(join_child(start_child(connect_and_look, &a), PATIENCE_MS),

@@ -71,7 +71,7 @@ struct pair {
 	int		ran_on;
 };
 
-static void open_pair(struct pair *p)
+static void open_both(struct pair *p)
 {
 	*p = (struct pair){};
 	open_queue(&p->caller, 8);
@@ -80,7 +80,7 @@ static void open_pair(struct pair *p)
 	MUST_EQ(add_user(p->answerer.fd, 0, 0, 0, 0), 0);
 }
 
-static void close_pair(struct pair *p)
+static void close_both(struct pair *p)
 {
 	close_queue(&p->caller);
 	close_queue(&p->answerer);
@@ -96,7 +96,7 @@ static uint32_t next_mark(struct queue *q)
 }
 
 /* Answers by a mark of the caller's queue and waits, in one call. */
-static long answer(void *arg)
+static long answer_marks(void *arg)
 {
 	struct pair *p = arg;
 	struct kevent_change c;
@@ -137,13 +137,13 @@ static void request_and_answer_are_a_call_each(void)
 	static struct pair p;
 	unsigned int i;
 
-	open_pair(&p);
-	start_actor(&p.actor, answer, &p);
+	open_both(&p);
+	start_actor(&p.actor, answer_marks, &p);
 	for (i = 0; i < ROUNDS; i++)
 		ask(&p);
 	stop_answerer(&p);
 	CHECK_EQ(p.asked, ROUNDS);
-	close_pair(&p);
+	close_both(&p);
 }
 
 static void run_on(pid_t tid, int first, int last)
@@ -166,9 +166,9 @@ static void waker_and_woken_share_a_cpu(void)
 	static struct pair p;
 
 	MUST(sysconf(_SC_NPROCESSORS_ONLN) > 1);
-	open_pair(&p);
+	open_both(&p);
 	run_on(0, 0, 0);
-	start_actor(&p.actor, answer, &p);
+	start_actor(&p.actor, answer_marks, &p);
 	for (i = 0; i < ROUNDS; i++) {
 		run_on(p.actor.tid, 1, 1);
 		ask(&p);
@@ -182,7 +182,7 @@ static void waker_and_woken_share_a_cpu(void)
 	run_on(0, 0, 1);
 	/* A tick may move it before it says where it runs. */
 	CHECK(elsewhere < ROUNDS / 10);
-	close_pair(&p);
+	close_both(&p);
 }
 
 static void eventfd_is_rung(void)
@@ -252,14 +252,6 @@ static void what_cannot_be_marked_is_an_error(void)
 	CHECK_NO_EVENT(&other);
 	close_queue(&q);
 	close_queue(&other);
-}
-
-static void open_refusing(struct queue *q, uint32_t refusals)
-{
-	open_queue(q, 8);
-	close(q->fd);
-	q->fd = kevent_init(q->ring, q->size, refusals);
-	MUST(q->fd >= 0);
 }
 
 /* As with kevent_ctl(), it is the queue with the watch that refuses. */

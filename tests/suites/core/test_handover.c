@@ -15,9 +15,6 @@
 
 #include "helpers.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define ET	KEVENT_REQ_ET
-
 /* The oldest waiter has lost its ring; the event goes to the next one. */
 static void unwritable_ring_hands_the_event_on(void)
 {

@@ -12,10 +12,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
-
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
-#define ET	KEVENT_REQ_ET
+#include "pairs.h"
 
 static uint32_t unread(struct queue *q)
 {
@@ -47,7 +44,7 @@ static void check_next(struct queue *q, uint64_t user, uint32_t mask)
 }
 
 /* A ring whose memory is present, with a watch of a pipe, cookie 7 */
-static void watch(struct queue *q, uint32_t size, int fd[2], uint32_t flags)
+static void open_watched(struct queue *q, uint32_t size, int fd[2], uint32_t flags)
 {
 	open_queue(q, size);
 	open_pipe(fd);
@@ -59,7 +56,7 @@ static void write_stores_the_event(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	put_byte(fd[1]);
 	CHECK_EQ(unread(&q), 1);
 	CHECK_EQ(q.ring->ring_flags, 0);
@@ -86,13 +83,6 @@ static void send_stores_the_event(void)
 		check_counters(&q, i + 1, 0);
 	}
 	close_queue(&q);
-}
-
-static long read_byte(void *arg)
-{
-	char byte;
-
-	return read(*(int *)arg, &byte, 1);
 }
 
 /* A watch must not keep other waiters of its file from being woken. */
@@ -171,7 +161,7 @@ static void unread_entry_is_not_repeated(void)
 	struct queue q;
 	int fd[2], i;
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	for (i = 0; i < 3; i++) {
 		put_byte(fd[1]);
 		put_byte(fd[1]);
@@ -230,15 +220,6 @@ static void full_ring_queues(void)
 	close_queue(&q);
 }
 
-/* Makes memory that fork() has made read-only writable again. */
-static void touch(struct queue *q)
-{
-	__u64 *uidx = &q->ring->ring_uidx;
-
-	__atomic_store_n(uidx, __atomic_load_n(uidx, __ATOMIC_RELAXED),
-			 __ATOMIC_RELAXED);
-}
-
 /* While an older event waits in the kernel, a younger one waits too. */
 static void events_stay_in_order(void)
 {
@@ -251,7 +232,7 @@ static void events_stay_in_order(void)
 		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, ET, i), 0);
 	}
 	put_byte_from_outside(fd[0][1]);
-	touch(&q);
+	touch_ring(&q);
 	put_byte(fd[1][1]);
 	CHECK_EQ(unread(&q), 0);
 	check_counters(&q, 0, 2);
@@ -269,7 +250,7 @@ static void level_is_looked_up_by_the_next_call(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, 0);
+	open_watched(&q, 8, fd, 0);
 	put_byte(fd[1]);
 	check_next(&q, 7, RECV);
 	check_counters(&q, 1, 0);
@@ -306,7 +287,7 @@ static void level_entry_may_be_taken_during_the_hit(void)
 	int fd[2];
 	char c;
 
-	watch(&q, 8, fd, 0);
+	open_watched(&q, 8, fd, 0);
 	CHECK(start_in_window(&writer, "hit_stored", write_two, &fd[1]));
 	MUST(kevent_ring_next(q.ring, q.size, &ev));
 	MUST_EQ(read(fd[0], &c, 1), 1);
@@ -354,7 +335,7 @@ static void one_shot_and_last_check_are_queued(void)
 	int fd[2];
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		watch(&q, 8, fd, flags[i]);
+		open_watched(&q, 8, fd, flags[i]);
 		put_byte(fd[1]);
 		CHECK_EQ(unread(&q), 0);
 		CHECK_EQ(q.ring->ring_flags, KEVENT_RING_MORE);
@@ -414,7 +395,7 @@ static void dispatch_is_stored_once(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET | KEVENT_REQ_DISPATCH);
+	open_watched(&q, 8, fd, ET | KEVENT_REQ_DISPATCH);
 	put_byte(fd[1]);
 	check_next(&q, 7, RECV);
 	put_byte(fd[1]);
@@ -433,7 +414,7 @@ static void waiter_is_woken(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	start_waiter(&w[0], &q, 1);
 	start_waiter(&w[1], &q, 1);
 	put_byte(fd[1]);
@@ -462,7 +443,7 @@ static void waiter_gets_its_number(void)
 	long long sleeps;
 	int fd[2], i;
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	start_actor(&actor, wait_for_three, &q);
 	MUST(sleeps_in(actor.tid, __NR_kevent_wait));
 	sleeps = sleeps_so_far(actor.tid);
@@ -494,7 +475,7 @@ static void buffer_reader_first_in_line_gets_it(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	start_actor(&actor, get_one, &q);
 	MUST(sleeps_in(actor.tid, __NR_kevent_get_events));
 	put_byte(fd[1]);
@@ -511,7 +492,7 @@ static void poll_sees_the_entry(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	pfd.fd = q.fd;
 	CHECK_EQ(poll(&pfd, 1, 0), 0);
 	put_byte(fd[1]);
@@ -526,7 +507,7 @@ static void other_address_space_is_not_written(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	put_byte_from_outside(fd[1]);
 	CHECK_EQ(unread(&q), 0);
 	check_counters(&q, 0, 1);
@@ -544,7 +525,7 @@ static int write_with_memory_there(void *arg)
 {
 	struct outsider *o = arg;
 
-	touch(o->q);
+	touch_ring(o->q);
 	CHILD_MUST(write(o->fd, "", 1) == 1);
 	CHILD_MUST(unread(o->q) == 0);
 	return 0;
@@ -557,7 +538,7 @@ static void copy_of_the_ring_is_not_written(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	o = (struct outsider){ &q, fd[1] };
 	CHECK_EQ(join_child(start_child(write_with_memory_there, &o),
 			    PATIENCE_MS), 0);
@@ -574,7 +555,7 @@ static void after_fork_a_miss_brings_hits_back(void)
 	struct queue q;
 	int fd[2];
 
-	watch(&q, 8, fd, ET);
+	open_watched(&q, 8, fd, ET);
 	put_byte(fd[1]);
 	check_next(&q, 7, RECV);
 	put_byte_from_outside(fd[1]);

@@ -28,22 +28,7 @@
 #include <sys/syscall.h>
 
 #include "helpers.h"
-
-#define PAGE	4096ul
-
-static bool has_more(struct queue *q)
-{
-	return __atomic_load_n(&q->ring->ring_flags, __ATOMIC_RELAXED) &
-	       KEVENT_RING_MORE;
-}
-
-static void await_more(struct queue *q)
-{
-	uint64_t start = now_ns();
-
-	while (!has_more(q))
-		MUST(patient(start, PATIENCE_MS));
-}
+#include "uffd.h"
 
 static void request(struct queue *q)
 {
@@ -81,25 +66,13 @@ static void event_beside_a_request_is_told(void)
 	close_queue(&q);
 }
 
-static void ignore_signal(int sig)
-{
-	(void)sig;
-}
-
-static void catch_usr1(void)
-{
-	const struct sigaction act = { .sa_handler = ignore_signal };
-
-	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
-}
-
 /* The first waiter runs, as it has a signal, and is the oldest one until it looks. */
 static void each_request_ends_a_wait(struct queue *q)
 {
 	struct waiter w[2];
 	int i;
 
-	catch_usr1();
+	catch_signal(SIGUSR1);
 	share_cpu();
 	for (i = 0; i < 2; i++)
 		start_waiter(&w[i], q, 1);
@@ -141,7 +114,7 @@ struct outsider {
 };
 
 /* Its end would tell of the other event, so it waits for that of the test. */
-static int take_one(void *arg)
+static int outsider_takes(void *arg)
 {
 	struct outsider *o = arg;
 	struct ukevent ev;
@@ -171,7 +144,7 @@ static void event_left_by_one_without_the_ring_is_told(void)
 	MUST_EQ(pipe2(o.took, O_CLOEXEC), 0);
 	MUST_EQ(pipe2(o.end, O_CLOEXEC), 0);
 	share_cpu();
-	pid = start_child(take_one, &o);
+	pid = start_child(outsider_takes, &o);
 	MUST(sleeps_in(pid, __NR_kevent_get_events));
 	go_first();
 	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 2, ev), 2);
@@ -211,13 +184,6 @@ static void open_stuck(struct stuck *s, struct queue *q)
 	MUST_EQ(ioctl(s->uffd, UFFDIO_REGISTER, &reg), 0);
 }
 
-static void await_fault(struct stuck *s)
-{
-	struct pollfd pfd = { .fd = s->uffd, .events = POLLIN };
-
-	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
-}
-
 static void close_stuck(struct stuck *s)
 {
 	struct uffdio_zeropage zero = {
@@ -253,7 +219,7 @@ static void event_for_one_stuck_in_a_fault_is_told(void)
 	MUST(sleeps_in(s.actor.tid, __NR_kevent_get_events));
 	CHECK(!has_more(&q));
 	MUST_EQ(mark_user(q.fd, 0, 1), 1);
-	await_fault(&s);
+	poll_fault(s.uffd);
 	CHECK(has_more(&q));
 	MUST_EVENT(&q, &ev);
 	CHECK_EQ(ev.ptr, 0);

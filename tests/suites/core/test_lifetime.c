@@ -27,9 +27,6 @@
 
 #include "helpers.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define ET	KEVENT_REQ_ET
-
 static long long watches(struct queue *q)
 {
 	return fdinfo(q->fd, "kevent-watches");

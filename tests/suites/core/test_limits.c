@@ -23,8 +23,7 @@
 
 #include "helpers.h"
 
-#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
-#define DISABLED	"/proc/sys/kernel/kevent_disabled"
+#define SWITCH	"/proc/sys/kernel/kevent_disabled"
 #define GROUP		"/proc/sys/kernel/kevent_group"
 
 #define SOME_USER	4242
@@ -138,16 +137,6 @@ static int keeps_marks_up_to_the_limit(void *arg)
 static void kept_marks_are_charged(void)
 {
 	with_room_for(2, keeps_marks_up_to_the_limit, NULL);
-}
-
-static int create_posix_timer(int kq)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_KEVENT };
-	int id;
-
-	event._sigev_un._tid = kq;
-	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) ?
-	       -errno : 0;
 }
 
 static int no_type_is_free(void *arg)
@@ -578,9 +567,9 @@ static void switch_off_has_three_positions(void)
 	write_file(GROUP, "4343");
 	for (i = 0; i < ARRAY_SIZE(positions); i++) {
 		want = positions[i].want;
-		with_setting(DISABLED, positions[i].value, tries_to_open,
+		with_setting(SWITCH, positions[i].value, tries_to_open,
 			     &want);
-		with_setting(DISABLED, positions[i].value,
+		with_setting(SWITCH, positions[i].value,
 			     user_tries_to_open, &want);
 	}
 	write_file(GROUP, old);
@@ -641,7 +630,7 @@ static void switch_off_is_for_chains_of_open_queues_too(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	with_setting(DISABLED, "2", runs_no_chain, &q);
+	with_setting(SWITCH, "2", runs_no_chain, &q);
 	close_queue(&q);
 }
 
@@ -652,7 +641,7 @@ static void switch_off_leaves_open_queues_alone(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	with_setting(DISABLED, "2", uses_an_old_queue, &q);
+	with_setting(SWITCH, "2", uses_an_old_queue, &q);
 	close_queue(&q);
 }
 

@@ -17,9 +17,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
-
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
+#include "pairs.h"
 
 static bool is_readable(int fd)
 {
@@ -50,7 +48,7 @@ struct consumer {
 };
 
 /* What is in the ring stays there, since two may come for one entry. */
-static long take_one(void *arg)
+static long consumes_one(void *arg)
 {
 	struct consumer *c = arg;
 
@@ -69,9 +67,9 @@ static void look_beside_another(struct queue *q, int64_t ms)
 	struct consumer first = { .q = q }, second = { .q = q, .ms = ms };
 	int fd = add_expired_timer(q);
 
-	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
 	CHECK(is_readable(q->fd));
-	start_actor(&second.actor, take_one, &second);
+	start_actor(&second.actor, consumes_one, &second);
 	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
 	window_release();
 	join_actor(&first.actor, PATIENCE_MS);
@@ -99,8 +97,8 @@ static void call_beside_a_look_ends_with_it(struct queue *q)
 	uint64_t ticks;
 
 	MUST_EQ(read(fd, &ticks, sizeof(ticks)), sizeof(ticks));
-	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
-	start_actor(&second.actor, take_one, &second);
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
+	start_actor(&second.actor, consumes_one, &second);
 	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
 	window_release();
 	join_actor(&first.actor, PATIENCE_MS);
@@ -116,8 +114,8 @@ static void call_beside_a_look_without_end_gives_up(struct queue *q)
 	struct consumer first = { .q = q }, second = { .q = q };
 	int fd = add_expired_timer(q);
 
-	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
-	start_actor(&second.actor, take_one, &second);
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
+	start_actor(&second.actor, consumes_one, &second);
 	join_actor(&second.actor, PATIENCE_MS);
 	CHECK_EQ(second.actor.ret, 0);
 	window_release();
@@ -150,11 +148,11 @@ static void looks_beside_a_look_without_end_do_not_prolong_it(struct queue *q)
 	MUST(notify >= 0);
 	MUST(inotify_add_watch(notify, "/dev/null", IN_OPEN) >= 0);
 	MUST_EQ(add_poll(q->fd, notify, POLLPRI, 0, 9), 0);
-	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
-	start_actor(&second.actor, take_one, &second);
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
+	start_actor(&second.actor, consumes_one, &second);
 	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
 	start = now_ns();
-	start_actor(&third.actor, take_one, &third);
+	start_actor(&third.actor, consumes_one, &third);
 	/* Less often than a call may ask, and much more often than it gives up */
 	while (!actor_ended(&third.actor) && patient(start, PATIENCE_MS)) {
 		wake_in_vain(notify);
@@ -179,8 +177,8 @@ static void event_beside_a_look_ends_the_wait(struct queue *q)
 	int fd = add_expired_timer(q);
 
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 8), 0);
-	CHECK(start_in_window(&first.actor, "verified", take_one, &first));
-	start_actor(&second.actor, take_one, &second);
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
+	start_actor(&second.actor, consumes_one, &second);
 	CHECK(sleeps_in(second.actor.tid, call_of(&second)));
 	CHECK_EQ(mark_user(q->fd, 1, 1), 1);
 	join_actor(&second.actor, PATIENCE_MS);
@@ -231,14 +229,6 @@ static void each_call_of_a_pool_reports_the_watch(struct queue *q)
 	close(fd);
 }
 
-static void fill(int fd)
-{
-	char bytes[4096] = {};
-
-	while (write(fd, bytes, sizeof(bytes)) > 0)
-		;
-}
-
 /* The last reference to a file is that of a consumer that looks at it, and then sleeps. */
 static void file_closed_under_a_look_ends(struct queue *q)
 {
@@ -251,7 +241,7 @@ static void file_closed_under_a_look_ends(struct queue *q)
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 8), 0);
 	MUST_EQ(add_socket(q->fd, fd[0], SEND, 0, 7), 0);
 	fill(fd[0]);
-	CHECK(start_in_window(&c.actor, "verified", take_one, &c));
+	CHECK(start_in_window(&c.actor, "verified", consumes_one, &c));
 	close(fd[0]);
 	window_release();
 	CHECK(sleeps_in(c.actor.tid, call_of(&c)));

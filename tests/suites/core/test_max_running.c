@@ -575,18 +575,12 @@ static void parked_one_has_its_timeout(void)
 	close_outside(&o);
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
 static void parked_one_is_interrupted(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct team *t = open_team(2, 1);
 	struct worker *a = &t->w[0], *b = &t->w[1];
 
-	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	catch_signal(SIGUSR1);
 	runs(t, a, 1);
 	tell(b, waits);
 	MUST(parked(t, 1));
@@ -615,12 +609,11 @@ static long interrupt_with_event(struct team *t, struct worker *a)
  */
 static void event_of_an_interrupted_one_is_told(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	unsigned int tries = 0;
 	struct worker *a;
 	struct team *t;
 
-	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	catch_signal(SIGUSR1);
 	share_cpu();
 	t = open_team(1, 1);
 	a = &t->w[0];
@@ -1028,7 +1021,7 @@ static void block_for_a_while(struct crowd *c, bool *blocked)
 	atomic_fetch_add(&c->in_user, 1);
 }
 
-static void account(struct crowd *c, long id)
+static void count_in(struct crowd *c, long id)
 {
 	int now = atomic_fetch_add(&c->in_user, 1) + 1;
 
@@ -1055,7 +1048,7 @@ static long takes_part(void *arg)
 
 		if (!id)
 			continue;
-		account(c, id);
+		count_in(c, id);
 		blocked = false;
 		while (next_random(&rnd) % 2)
 			block_for_a_while(c, &blocked);

@@ -20,16 +20,10 @@
 
 #include "helpers.h"
 
-#define RECV		KEVENT_SOCKET_RECV
-#define SEND		KEVENT_SOCKET_SEND
-#define ET		KEVENT_REQ_ET
-#define ONESHOT		KEVENT_REQ_ONESHOT
-#define DISPATCH	KEVENT_REQ_DISPATCH
-#define DISABLED	KEVENT_REQ_DISABLED
 #define LAST_CHECK	KEVENT_REQ_LAST_CHECK
 
-static int modify(int kq, int fd, uint32_t event, uint32_t flags,
-		  uint64_t user)
+static int modify_pipe(int kq, int fd, uint32_t event, uint32_t flags,
+		       uint64_t user)
 {
 	struct ukevent ev;
 
@@ -305,11 +299,11 @@ static void dispatch_disarms_until_modify(struct queue *q)
 	put_byte(fd[1]);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 1);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, DISPATCH, 2), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, DISPATCH, 2), 0);
 	check_recv(q, 2);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(take_bytes(fd[0]), 2);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, DISPATCH, 3), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, DISPATCH, 3), 0);
 	CHECK_NO_EVENT(q);
 	put_byte(fd[1]);
 	check_recv(q, 3);
@@ -326,7 +320,7 @@ static void dispatch_ready_at_add_is_disarmed(struct queue *q)
 	CHECK_NO_EVENT(q);
 	put_byte(fd[1]);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, DISPATCH | ET, 1), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, DISPATCH | ET, 1), 0);
 	check_recv(q, 1);
 	CHECK_NO_EVENT(q);
 }
@@ -341,7 +335,7 @@ static void disabled_reports_nothing_until_modify(struct queue *q)
 	CHECK_NO_EVENT(q);
 	put_byte(fd[1]);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 2), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, 0, 2), 0);
 	check_recv(q, 2);
 	check_recv(q, 2);
 }
@@ -354,9 +348,9 @@ static void modify_to_disabled_withdraws_the_event(struct queue *q)
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, ET, 1), 0);
 	put_byte_from_outside(fd[1]);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, ET | DISABLED, 2), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, ET | DISABLED, 2), 0);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, ET, 3), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, ET, 3), 0);
 	check_recv(q, 3);
 	CHECK_NO_EVENT(q);
 }
@@ -414,7 +408,7 @@ static void modify_replaces_the_mask_and_looks_again(struct queue *q)
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[1], RECV, ET, 1), 0);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[1], SEND, ET, 2), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[1], SEND, ET, 2), 0);
 	MUST_EQ(next_event(q, &ev, 0), 1);
 	CHECK_EQ(ev.ret_data[0], SEND);
 	CHECK_EQ(ev.event, SEND);
@@ -430,17 +424,10 @@ static void modify_withdraws_what_is_not_asked_for(struct queue *q)
 	open_pipe(fd);
 	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, 0, 1), 0);
 	put_byte_from_outside(fd[1]);
-	CHECK_EQ(modify(q->fd, fd[0], SEND, 0, 1), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], SEND, 0, 1), 0);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, 0, 1), 0);
 	check_recv(q, 1);
-}
-
-static long collect_one(void *arg)
-{
-	struct ukevent ev;
-
-	return get_events(*(int *)arg, 1, 1, 0, &ev);
 }
 
 /* A consumer sees that the pipe can be written. MODIFY comes before it reports that. */
@@ -454,12 +441,12 @@ static void modify_counts_although_a_consumer_has_looked(void)
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[1], SEND, 0, 1), 0);
 	CHECK(start_in_window(&consumer, "verified", collect_one, &q.fd));
-	CHECK_EQ(modify(q.fd, fd[1], RECV, 0, 2), 0);
+	CHECK_EQ(modify_pipe(q.fd, fd[1], RECV, 0, 2), 0);
 	window_release();
 	join_actor(&consumer, PATIENCE_MS);
 	CHECK_EQ(consumer.ret, 0);
 	CHECK_NO_EVENT(&q);
-	CHECK_EQ(modify(q.fd, fd[1], SEND, ET, 3), 0);
+	CHECK_EQ(modify_pipe(q.fd, fd[1], SEND, ET, 3), 0);
 	CHECK_EQ(collect_one(&q.fd), 1);
 	close_queue(&q);
 }
@@ -473,13 +460,13 @@ static void modify_changes_the_mode(struct queue *q)
 	put_byte(fd[1]);
 	check_recv(q, 1);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, 0, 1), 0);
 	check_recv(q, 1);
 	check_recv(q, 1);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, ONESHOT, 1), 0);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, ONESHOT, 1), 0);
 	check_recv(q, 1);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, fd[0], RECV, 0, 1), -ENOENT);
+	CHECK_EQ(modify_pipe(q->fd, fd[0], RECV, 0, 1), -ENOENT);
 }
 
 /*

@@ -26,18 +26,8 @@
 #include "helpers.h"
 
 #define SIZE	16
-#define RECV	KEVENT_SOCKET_RECV
 
 static const struct timespec zero;
-
-/* Opens a queue with a ring that refuses @mask. */
-static void open_refusing(struct queue *q, uint32_t mask)
-{
-	open_queue(q, SIZE);
-	close(q->fd);
-	q->fd = kevent_init(q->ring, SIZE, mask);
-	MUST(q->fd >= 0);
-}
 
 /* The result of a change by kevent_wait(), which the entry has too */
 static int wait_change(struct queue *q, uint32_t cmd, const struct ukevent *uk)
@@ -212,16 +202,6 @@ static void refusal_is_per_entry(void)
 	CHECK_EQ(wait_ring(&q, SIZE, 0), 1);
 	close_queue(&q);
 	close_requests(&r);
-}
-
-static int create_posix_timer(int kq)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_KEVENT };
-	int id;
-
-	event._sigev_un._tid = kq;
-	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) ?
-	       -errno : 0;
 }
 
 static void posix_timers_can_be_refused(void)

@@ -20,8 +20,6 @@
 
 #include "helpers.h"
 
-#define PAGE	4096ul
-#define RECV	KEVENT_SOCKET_RECV
 #define SIZE	128		/* 5248 bytes: slots on two pages */
 #define BYTES	(2 * PAGE)
 
@@ -207,26 +205,21 @@ static void open_shared(struct queue *q)
 	MUST(q->fd >= 0);
 }
 
-static int attach(struct queue *q)
-{
-	return kevent_ctl(q->fd, KEVENT_CTL_ATTACH, q->size, (void *)q->ring);
-}
-
 static int attach_read_only(void *arg)
 {
 	struct queue *q = arg;
 	char *ring = (char *)q->ring;
 
 	CHILD_MUST(mprotect(ring, BYTES, PROT_READ) == 0);
-	CHILD_MUST(attach(q) == -EFAULT);
+	CHILD_MUST(attach_ring(q) == -EFAULT);
 	CHILD_MUST(wait_ring(q, 1, 0) == -EXDEV);
 	CHILD_MUST(mprotect(ring, PAGE, PROT_READ | PROT_WRITE) == 0);
-	CHILD_MUST(attach(q) == -EFAULT);
+	CHILD_MUST(attach_ring(q) == -EFAULT);
 	CHILD_MUST(mprotect(ring, PAGE, PROT_READ) == 0);
 	CHILD_MUST(mprotect(ring + PAGE, PAGE, PROT_READ | PROT_WRITE) == 0);
-	CHILD_MUST(attach(q) == -EFAULT);
+	CHILD_MUST(attach_ring(q) == -EFAULT);
 	CHILD_MUST(mprotect(ring, BYTES, PROT_READ | PROT_WRITE) == 0);
-	CHILD_MUST(attach(q) == 0);
+	CHILD_MUST(attach_ring(q) == 0);
 	CHILD_MUST(wait_ring(q, 1, 0) == 0);
 	return 0;
 }
@@ -256,7 +249,7 @@ static int attach_a_file_open_for_reading(void *arg)
 	CHILD_MUST(mprotect(moved.ring, BYTES, PROT_READ | PROT_WRITE) == -1);
 	/* The reason is not that the page is missing. */
 	CHILD_MUST(moved.ring->ring_kidx == 0);
-	CHILD_MUST(attach(&moved) == -EFAULT);
+	CHILD_MUST(attach_ring(&moved) == -EFAULT);
 	return 0;
 }
 
@@ -309,16 +302,16 @@ static int attach_without_the_key(void *arg)
 	for (i = 0; i < 2; i++) {
 		CHILD_MUST(lock_pages(page + i * PAGE, PAGE) == 0);
 		CHILD_MUST(pkey_set(key, PKEY_DISABLE_WRITE) == 0);
-		CHILD_MUST(attach(q) == -EFAULT);
+		CHILD_MUST(attach_ring(q) == -EFAULT);
 		CHILD_MUST(pkey_set(key, PKEY_DISABLE_ACCESS) == 0);
-		CHILD_MUST(attach(q) == -EFAULT);
+		CHILD_MUST(attach_ring(q) == -EFAULT);
 		CHILD_MUST(kevent_init(q->ring, SIZE, 0) == -EFAULT);
 		CHILD_MUST(pkey_set(key, 0) == 0);
 		CHILD_MUST(pkey_mprotect(page, BYTES, PROT_READ | PROT_WRITE,
 					 0) == 0);
 	}
 	CHILD_MUST(lock_pages(page, BYTES) == 0);
-	CHILD_MUST(attach(q) == 0);
+	CHILD_MUST(attach_ring(q) == 0);
 	return 0;
 }
 

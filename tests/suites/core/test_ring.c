@@ -18,10 +18,8 @@
 
 #include "helpers.h"
 
-#define PAGE	4096ul
-
 /* Opens a queue with @nr one-shot USER watches 0.. and a ring of @size. */
-static void open_marks(struct queue *q, uint32_t size, unsigned int nr)
+static void open_oneshots(struct queue *q, uint32_t size, unsigned int nr)
 {
 	unsigned int i;
 
@@ -45,18 +43,13 @@ static int wait_past(struct queue *q, uint32_t num, uint32_t old_kidx)
 	return kevent_wait(q->fd, num, old_kidx, &zero, 0, NULL);
 }
 
-static bool has_more(struct queue *q)
-{
-	return q->ring->ring_flags & KEVENT_RING_MORE;
-}
-
 static void entries_come_in_order_of_events(void)
 {
 	struct ukevent ev;
 	struct queue q;
 	unsigned int i;
 
-	open_marks(&q, 16, 16);
+	open_oneshots(&q, 16, 16);
 	for (i = 0; i < 16; i++)
 		mark(&q, 15 - i, 1);
 	CHECK_EQ(wait_past(&q, 16, 0), 16);
@@ -78,7 +71,7 @@ static void slots_are_used_in_turn(void)
 	struct queue q;
 	unsigned int i;
 
-	open_marks(&q, 2, 7);
+	open_oneshots(&q, 2, 7);
 	for (i = 0; i < 7; i++) {
 		mark(&q, i, 1);
 		MUST_EQ(wait_past(&q, 2, i), 1);
@@ -94,7 +87,7 @@ static void wait_moves_at_most_num(void)
 {
 	struct queue q;
 
-	open_marks(&q, 16, 10);
+	open_oneshots(&q, 16, 10);
 	mark(&q, 0, 10);
 	CHECK_EQ(wait_past(&q, 3, 0), 3);
 	CHECK_EQ(q.ring->ring_kidx, 3);
@@ -113,7 +106,7 @@ static void wait_returns_at_once_when_the_ring_moved(void)
 {
 	struct queue q;
 
-	open_marks(&q, 8, 2);
+	open_oneshots(&q, 8, 2);
 	mark(&q, 0, 2);
 	CHECK_EQ(wait_past(&q, 8, 0), 2);
 	CHECK_EQ(kevent_wait(q.fd, 8, 0, NULL, 0, NULL), 2);
@@ -130,22 +123,13 @@ static void position_ahead_of_the_ring_is_refused(void)
 {
 	struct queue q;
 
-	open_marks(&q, 8, 2);
+	open_oneshots(&q, 8, 2);
 	mark(&q, 0, 2);
 	CHECK_EQ(wait_past(&q, 8, 0), 2);
 	CHECK_EQ(kevent_wait(q.fd, 8, 3, NULL, 0, NULL), -EINVAL);
 	CHECK_EQ(kevent_wait(q.fd, 8, 0x7fffffff, NULL, 0, NULL), -EINVAL);
 	CHECK_EQ(wait_past(&q, 8, 1), 1);
 	close_queue(&q);
-}
-
-static void await_more(struct queue *q)
-{
-	uint64_t start = now_ns();
-
-	while (!(__atomic_load_n(&q->ring->ring_flags, __ATOMIC_RELAXED) &
-		 KEVENT_RING_MORE))
-		MUST(patient(start, PATIENCE_MS));
 }
 
 /*
@@ -158,7 +142,7 @@ static void event_that_is_queued_sets_the_flag(void)
 	struct queue q;
 	int fd[2];
 
-	open_marks(&q, 8, 1);
+	open_oneshots(&q, 8, 1);
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 5),
 		0);
@@ -516,7 +500,7 @@ static void full_ring_keeps_events_in_the_kernel(void)
 	unsigned int counts[12] = {}, i;
 	struct queue q;
 
-	open_marks(&q, 4, 12);
+	open_oneshots(&q, 4, 12);
 	mark(&q, 0, 12);
 	CHECK_EQ(wait_past(&q, 4, 0), 4);
 	CHECK(has_more(&q));
@@ -536,7 +520,7 @@ static void full_ring_is_not_overwritten(void)
 	struct queue q;
 	unsigned int i;
 
-	open_marks(&q, 4, 12);
+	open_oneshots(&q, 4, 12);
 	mark(&q, 0, 4);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	mark(&q, 4, 8);
@@ -554,7 +538,7 @@ static void commit_frees_slots_and_refills_them(void)
 {
 	struct queue q;
 
-	open_marks(&q, 4, 10);
+	open_oneshots(&q, 4, 10);
 	mark(&q, 0, 10);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	CHECK_EQ(kevent_commit(q.fd, 3, 0), 3);
@@ -575,7 +559,7 @@ static void commit_refills_after_a_store_by_the_program(void)
 {
 	struct queue q;
 
-	open_marks(&q, 4, 6);
+	open_oneshots(&q, 4, 6);
 	mark(&q, 0, 6);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	__atomic_store_n(&q.ring->ring_uidx, 2, __ATOMIC_RELEASE);
@@ -588,7 +572,7 @@ static void late_commit_is_zero(void)
 {
 	struct queue q;
 
-	open_marks(&q, 4, 4);
+	open_oneshots(&q, 4, 4);
 	mark(&q, 0, 4);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	MUST_EQ(kevent_commit(q.fd, 3, 0), 3);
@@ -604,7 +588,7 @@ static void commit_past_the_front_is_refused(void)
 	unsigned int counts[4] = {};
 	struct queue q;
 
-	open_marks(&q, 4, 4);
+	open_oneshots(&q, 4, 4);
 	CHECK_EQ(kevent_commit(q.fd, 1, 0), -EINVAL);
 	mark(&q, 0, 3);
 	MUST_EQ(wait_past(&q, 4, 0), 3);
@@ -623,7 +607,7 @@ static void full_ring_can_be_committed(void)
 {
 	struct queue q;
 
-	open_marks(&q, 4, 4);
+	open_oneshots(&q, 4, 4);
 	mark(&q, 0, 4);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	CHECK_EQ(kevent_commit(q.fd, 4, 0), 4);
@@ -636,7 +620,7 @@ static void wait_notices_a_store_by_the_program(void)
 {
 	struct queue q;
 
-	open_marks(&q, 4, 8);
+	open_oneshots(&q, 4, 8);
 	mark(&q, 0, 8);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	__atomic_store_n(&q.ring->ring_uidx, 4, __ATOMIC_RELEASE);
@@ -782,7 +766,7 @@ static void stores_to_kidx_and_flags_are_ignored(void)
 	struct ukevent ev;
 	struct queue q;
 
-	open_marks(&q, 4, 8);
+	open_oneshots(&q, 4, 8);
 	mark(&q, 0, 1);
 	MUST_EQ(wait_past(&q, 4, 0), 1);
 	q.ring->ring_kidx = 0x123456789abcull;
@@ -812,7 +796,7 @@ static void wild_uidx_writes_nothing_outside_the_ring(void)
 	struct queue q;
 	uint64_t uidx;
 
-	open_marks(&q, 4, 64);
+	open_oneshots(&q, 4, 64);
 	mem = (unsigned char *)q.ring;
 	memset(mem + KEVENT_RING_BYTES(4), 0x5a,
 	       q.bytes - KEVENT_RING_BYTES(4));
@@ -931,7 +915,7 @@ static void get_events_takes_from_the_kernel_not_the_ring(void)
 	struct queue q;
 	unsigned int i;
 
-	open_marks(&q, 4, 6);
+	open_oneshots(&q, 4, 6);
 	mark(&q, 0, 6);
 	MUST_EQ(wait_past(&q, 4, 0), 4);
 	CHECK_EQ(get_events(q.fd, 1, 8, 0, ev), 2);
@@ -951,7 +935,7 @@ static void get_events_waits_for_min_nr(void)
 	struct waiter w;
 	unsigned int i;
 
-	open_marks(&q, 0, 5);
+	open_oneshots(&q, 0, 5);
 	start_waiter_for(&w, &q, 3, 8, -1);
 	for (i = 0; i < 2; i++) {
 		mark(&q, i, 1);
@@ -970,7 +954,7 @@ static void get_events_returns_fewer_at_the_timeout(void)
 	struct ukevent ev[8];
 	struct queue q;
 
-	open_marks(&q, 0, 5);
+	open_oneshots(&q, 0, 5);
 	mark(&q, 0, 2);
 	CHECK_EQ(get_events(q.fd, 3, 8, 1, ev), 2);
 	mark(&q, 2, 3);
@@ -985,7 +969,7 @@ static void fdinfo_tells_the_positions(void)
 	struct queue q;
 	long long misses;
 
-	open_marks(&q, 4, 6);
+	open_oneshots(&q, 4, 6);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 6);
 	CHECK_EQ(fdinfo(q.fd, "kevent-ready"), 0);
 	CHECK_EQ(fdinfo(q.fd, "kevent-delivered"), 0);

@@ -22,14 +22,6 @@
 #define FIRST_NS	1500000000ull	/* shorter than the time suspended */
 #define ONCE		KEVENT_REQ_ONESHOT
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 /* Returns how long, by CLOCK_BOOTTIME and not by CLOCK_MONOTONIC. */
 static uint64_t suspend(void)
 {

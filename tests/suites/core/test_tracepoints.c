@@ -17,8 +17,6 @@
 
 #include "helpers.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define ET	KEVENT_REQ_ET
 #define TRACE	"/sys/kernel/tracing"
 
 struct trace {

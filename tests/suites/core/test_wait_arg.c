@@ -123,14 +123,6 @@ static void later_versions_of_arg_are_understood(void)
 	close_queue(&q);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
-}
-
 static const clockid_t clocks[] = {
 	CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_TAI,
 };
@@ -141,7 +133,7 @@ static void no_clock_ends_a_wait_early(void)
 	struct timespec ts;
 	struct queue q;
 	unsigned int i;
-	uint64_t at;
+	int64_t at;
 
 	open_queue(&q, 4);
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
@@ -211,7 +203,7 @@ static void setting_the_clock_ends_an_absolute_wait(void)
 }
 
 /* The clock cannot be set to a time before the boot. */
-static void step_clock(int64_t seconds)
+static void step_seconds(int64_t seconds)
 {
 	struct timespec ts;
 
@@ -235,11 +227,11 @@ static void setting_the_clock_does_not_shorten_a_span(void)
 		};
 		w.arg.clockid = settable[i];
 		start_arg_waiter(&w);
-		step_clock(7200);
+		step_seconds(7200);
 		CHECK(sleeps_in(w.actor.tid, __NR_kevent_wait));
 		MUST_EQ(mark_user(q.fd, 0, 1), 1);
 		CHECK_EQ(join_arg_waiter(&w), 1);
-		step_clock(-7200);
+		step_seconds(-7200);
 		close_queue(&q);
 	}
 }
@@ -252,13 +244,13 @@ static void setting_the_clock_does_not_lengthen_a_span(void)
 
 	open_queue(&q, 4);
 	for (i = 0; i < ARRAY_SIZE(settable); i++) {
-		step_clock(7200);
+		step_seconds(7200);
 		w = (struct arg_waiter){
 			.q = &q, .arg = plain_arg(), .ts = { .tv_sec = 1 },
 		};
 		w.arg.clockid = settable[i];
 		start_arg_waiter(&w);
-		step_clock(-7200);
+		step_seconds(-7200);
 		CHECK_EQ(join_arg_waiter(&w), 0);
 	}
 	close_queue(&q);
@@ -329,14 +321,14 @@ static void min_wait_does_not_follow_the_clock(void)
 		};
 		open_marks(&q, 4, 2);
 		start_for_two(&w, &q, clock, hour);
-		step_clock(7200);
+		step_seconds(7200);
 		CHECK(sleeps_in(w.actor.tid, __NR_kevent_wait));
 		MUST_EQ(mark_user(q.fd, 1, 1), 1);
 		CHECK_EQ(join_arg_waiter(&w), 2);
 		close_queue(&q);
 		open_marks(&q, 4, 2);
 		start_for_two(&w, &q, clock, 1000 * MS);
-		step_clock(-7200);
+		step_seconds(-7200);
 		CHECK_EQ(join_arg_waiter(&w), 1);
 		close_queue(&q);
 	}
@@ -351,9 +343,9 @@ static void setting_the_clock_ends_min_wait(void)
 	MUST_EQ(clock_gettime(CLOCK_TAI, &w.ts), 0);
 	w.ts.tv_sec += 3600;
 	start_for_two(&w, &q, CLOCK_TAI, 3600 * 1000 * MS);
-	step_clock(7200);
+	step_seconds(7200);
 	CHECK_EQ(join_arg_waiter(&w), 1);
-	step_clock(-7200);
+	step_seconds(-7200);
 	close_queue(&q);
 }
 
@@ -459,7 +451,7 @@ static void after_min_wait_one_is_enough(void)
 {
 	struct arg_waiter w = { .arg = plain_arg(), .forever = true };
 	struct queue q;
-	uint64_t until;
+	int64_t until;
 
 	open_marks(&q, 4, 1);
 	w.q = &q;
@@ -493,7 +485,7 @@ static void min_nr_ends_min_wait(void)
 
 static volatile sig_atomic_t caught;
 
-static void catch_signal(int sig)
+static void note_signal(int sig)
 {
 	caught = sig;
 }
@@ -519,7 +511,7 @@ static void unmasked_signal_ends_the_wait(void)
 	struct queue q;
 
 	open_queue(&q, 4);
-	signal(SIGUSR1, catch_signal);
+	signal(SIGUSR1, note_signal);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -540,7 +532,7 @@ static void masked_signal_does_not_end_the_wait(void)
 	struct queue q;
 
 	open_marks(&q, 4, 1);
-	signal(SIGUSR1, catch_signal);
+	signal(SIGUSR1, note_signal);
 	w.q = &q;
 	w.arg.sigmask = (uintptr_t)&mask;
 	w.arg.sigsetsize = sizeof(mask);
@@ -561,7 +553,7 @@ static void signal_does_not_hide_what_is_there(void)
 	struct queue q;
 
 	open_marks(&q, 4, 1);
-	signal(SIGUSR1, catch_signal);
+	signal(SIGUSR1, note_signal);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);

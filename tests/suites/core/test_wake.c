@@ -22,8 +22,6 @@
 
 #include "helpers.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define ET	KEVENT_REQ_ET
 #define NR	4
 
 static void check_asleep(struct waiter *w, long long sleeps)
@@ -731,23 +729,11 @@ static void zero_timeout_takes_what_is_there(void)
 	close_queue(&q);
 }
 
-static void ignore_signal(int sig)
-{
-	(void)sig;
-}
-
-static void catch_usr1(void)
-{
-	const struct sigaction act = { .sa_handler = ignore_signal };
-
-	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
-}
-
 static void signal_interrupts_a_wait(struct queue *q)
 {
 	struct waiter w;
 
-	catch_usr1();
+	catch_signal(SIGUSR1);
 	start_waiter(&w, q, 1);
 	MUST_EQ(pthread_kill(w.actor.thread, SIGUSR1), 0);
 	CHECK_EQ(join_waiter(&w), -EINTR);
@@ -760,7 +746,7 @@ static void signal_does_not_hide_events(void)
 	uint64_t start;
 	struct queue q;
 
-	catch_usr1();
+	catch_signal(SIGUSR1);
 	open_queue(&q, 0);
 	MUST_EQ(add_user(q.fd, 1, 1, 0, 5), 0);
 	start_waiter_for(&w, &q, 2, 2, -1);
@@ -779,7 +765,7 @@ static void signal_counts_beside_events_of_others(void)
 	struct waiter w[2];
 	struct queue q;
 
-	catch_usr1();
+	catch_signal(SIGUSR1);
 	open_queue(&q, 8);
 	start_pair(w, &q);
 	MUST_EQ(pthread_kill(w[1].actor.thread, SIGUSR1), 0);
@@ -796,7 +782,7 @@ static void signal_beside_an_event_loses_nothing(struct queue *q)
 	int i, first;
 	long got;
 
-	catch_usr1();
+	catch_signal(SIGUSR1);
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
 	for (i = 0; i < 100; i++) {
 		start_waiter(&w, q, 1);

@@ -38,8 +38,6 @@
 #include "signals.h"
 #include "timers.h"
 
-#define ET		KEVENT_REQ_ET
-#define KEEP		KEVENT_REQ_KEEP_EACH
 #define SIZE		64		/* of the ring */
 #define MANY		150		/* more than two blocks of the index hold */
 #define MOST_FAULTS	500
@@ -478,7 +476,7 @@ static void wake_word(struct scene *s)
 			0), 1);
 }
 
-static void open_file(struct scene *s)
+static void open_tmpfile(struct scene *s)
 {
 	s->fd[0] = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	MUST(s->fd[0] >= 0);
@@ -527,7 +525,7 @@ static const struct source sources[] = {
 	{ "SIGNAL", NULL, set_sigusr1, send_sigusr1, NULL, false },
 	{ "PROC", open_child, set_child, end_child, close_child, false },
 	{ "FUTEX", NULL, set_word, wake_word, NULL, false },
-	{ "INODE", open_file, set_file, write_to_file, NULL, false },
+	{ "INODE", open_tmpfile, set_file, write_to_file, NULL, false },
 };
 
 static int control_it(struct scene *s, uint32_t cmd)

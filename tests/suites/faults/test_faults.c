@@ -29,11 +29,10 @@
 #include <sys/wait.h>
 
 #include "helpers.h"
+#include "uffd.h"
 
-#define PAGE		4096ul
 #define NR		8
 #define HOLD_NS		5000000000ull
-#define ET		KEVENT_REQ_ET
 
 /* What happens to which watch while the call is blocked */
 #define REMOVED		1
@@ -63,15 +62,6 @@ struct fault_case {
 	void	(*check)(struct fault *f);
 };
 
-static char *map_page(void)
-{
-	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	MUST(page != MAP_FAILED);
-	return page;
-}
-
 /* From here on only the blocked call may touch the page. */
 static void take_page_away(struct fault *f)
 {
@@ -89,18 +79,17 @@ static void take_page_away(struct fault *f)
 	MUST_EQ(ioctl(f->uffd, UFFDIO_REGISTER, &reg), 0);
 }
 
-static void await_fault(struct fault *f)
+static void await_page_fault(struct fault *f)
 {
-	struct pollfd pfd = { .fd = f->uffd, .events = POLLIN };
 	struct uffd_msg msg;
 
-	MUST_EQ(poll(&pfd, 1, PATIENCE_MS * slowness), 1);
+	poll_fault(f->uffd);
 	MUST_EQ(read(f->uffd, &msg, sizeof(msg)), sizeof(msg));
 	MUST_EQ(msg.event, UFFD_EVENT_PAGEFAULT);
 	MUST_EQ(msg.arg.pagefault.address & ~(PAGE - 1), (uintptr_t)f->page);
 }
 
-static void serve_fault(struct fault *f)
+static void copy_page(struct fault *f)
 {
 	struct uffdio_copy copy = {
 		.dst = (uintptr_t)f->page,
@@ -130,7 +119,7 @@ static void get_stuck(struct fault *f, const struct fault_case *c)
 	f->kq = f->q.fd;
 	take_page_away(f);
 	start_actor(&f->stuck, run_call, f);
-	await_fault(f);
+	await_page_fault(f);
 }
 
 /* Watches and events of the pipes from @first on, except the late one */
@@ -251,7 +240,7 @@ static void check_hold(const struct fault_case *c)
 	while (now_ns() - start < HOLD_NS)
 		nanosleep(&nap, NULL);
 	CHECK(!actor_ended(&f.stuck));
-	serve_fault(&f);
+	copy_page(&f);
 	join_actor(&f.stuck, PATIENCE_MS);
 	c->check(&f);
 	drain(&f.q, f.counts, NR);
@@ -281,7 +270,7 @@ static int be_stuck(const struct fault_case *c, int sock, int sig)
 	return 0;
 }
 
-static void check_end(const struct fault_case *c, int sig)
+static void check_stuck_end(const struct fault_case *c, int sig)
 {
 	int sock[2], uffd, ret;
 	uint64_t start;
@@ -306,8 +295,8 @@ static void check_end(const struct fault_case *c, int sig)
 
 static void check_fault(const struct fault_case *c)
 {
-	check_end(c, 0);
-	check_end(c, SIGKILL);
+	check_stuck_end(c, 0);
+	check_stuck_end(c, SIGKILL);
 	check_hold(c);
 }
 
@@ -596,7 +585,7 @@ static void consumer_stuck_in_a_fault_blocks_no_other(void)
 		f.counts[ev.ptr]++;
 	} while (ev.ptr != LATE);
 	CHECK(now_ns() - start < quick_ns());
-	serve_fault(&f);
+	copy_page(&f);
 	CHECK_EQ(kevent_ctl(f.q.fd, KEVENT_CTL_READY, 0, NULL), 0);
 	join_actor(&f.stuck, PATIENCE_MS);
 	CHECK(f.stuck.ret >= 0);

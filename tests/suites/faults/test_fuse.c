@@ -29,7 +29,6 @@
 #include "helpers.h"
 
 #define FILE_NODE	2
-#define IN		KEVENT_POLL_POLLIN
 
 struct daemon {
 	int	dev;
@@ -87,7 +86,7 @@ static void fill_attr(struct fuse_attr *attr, uint64_t node)
 }
 
 /* Answers one request, other than POLL, as the simplest daemon would. */
-static void answer(struct daemon *d, const struct fuse_in_header *in)
+static void answer_request(struct daemon *d, const struct fuse_in_header *in)
 {
 	struct fuse_init_out init = {
 		.major = FUSE_KERNEL_VERSION,
@@ -150,7 +149,7 @@ static void serve_until(struct daemon *d, uint32_t opcode)
 		if (in->opcode == FUSE_POLL)
 			d->poll_unique = in->unique;
 		else
-			answer(d, in);
+			answer_request(d, in);
 	} while (in->opcode != opcode);
 }
 
@@ -271,7 +270,7 @@ static int gets_stuck(void *arg)
 }
 
 /* @sig 0: the victim exits by itself. */
-static void check_end(int sig)
+static void check_victim_end(int sig)
 {
 	struct daemon d;
 	uint64_t start;
@@ -294,12 +293,12 @@ static void check_end(int sig)
 
 static void exit_ends_while_add_is_stuck(void)
 {
-	check_end(0);
+	check_victim_end(0);
 }
 
 static void kill_ends_while_add_is_stuck(void)
 {
-	check_end(SIGKILL);
+	check_victim_end(SIGKILL);
 }
 
 static int waits_for_the_answer(void *arg)

@@ -28,12 +28,10 @@
 
 #define SLOTS		128	/* 5248 bytes: one entry is on both pages */
 #define BYTES		8192
-#define PAGE		4096
 #define WRITERS		2
 #define PER_WRITER	8
 #define INSIDE		(WRITERS * PER_WRITER)
 #define NR		(INSIDE + 4)
-#define RECV		KEVENT_SOCKET_RECV
 
 /* Shared with the process that writes */
 struct board {
@@ -155,7 +153,7 @@ static bool await_all_under_way(struct board *b)
 
 /* Consumer */
 
-static bool read_byte(struct away *a, unsigned int i)
+static bool read_noted(struct away *a, unsigned int i)
 {
 	char buf[16];
 
@@ -166,12 +164,12 @@ static bool read_byte(struct away *a, unsigned int i)
 	return true;
 }
 
-static void take(struct away *a, const struct ukevent *ev)
+static void take_event(struct away *a, const struct ukevent *ev)
 {
 	a->taken++;
 	if (ev->ptr >= NR || ev->id.raw[0] != (uint32_t)a->fd[ev->ptr][0] ||
 	    ev->ret_data[0] != RECV || ev->ret_flags != KEVENT_RET_DONE ||
-	    !read_byte(a, ev->ptr))
+	    !read_noted(a, ev->ptr))
 		atomic_fetch_add(&a->board->wrong, 1);
 }
 
@@ -181,7 +179,7 @@ static void take_some(struct away *a, unsigned int nr)
 
 	while (nr--) {
 		MUST_EVENT(&a->q, &ev);
-		take(a, &ev);
+		take_event(a, &ev);
 	}
 }
 
@@ -213,7 +211,7 @@ static void take_but(struct away *a, uint64_t gone)
 	for (i = 0; i < NR; i++) {
 		if (atomic_load(&a->board->seen[i]) >= want[i])
 			continue;
-		CHECK(read_byte(a, i));
+		CHECK(read_noted(a, i));
 		a->lost++;
 	}
 }
@@ -227,7 +225,7 @@ static void take_by_buffer(struct away *a)
 	nr = get_events(a->q.fd, 1, ARRAY_SIZE(ev), 0, ev);
 	MUST(nr >= 0);
 	for (i = 0; i < nr; i++)
-		take(a, &ev[i]);
+		take_event(a, &ev[i]);
 }
 
 /*
@@ -281,14 +279,14 @@ static void go_and_come_back(struct away *a)
 	take_some(a, next_random(&a->rnd) % 100);
 }
 
-static void check_end(struct away *a)
+static void check_all_came(struct away *a)
 {
 	uint64_t sent = 0;
 	struct ukevent ev;
 	unsigned int i;
 
 	while (next_event(&a->q, &ev, 0) == 1)
-		take(a, &ev);
+		take_event(a, &ev);
 	CHECK_EQ(a->board->wrong, 0);
 	for (i = 0; i < NR; i++) {
 		CHECK_EQ(a->board->seen[i], a->board->sent[i]);
@@ -330,7 +328,7 @@ static void run_away(struct away *a)
 	for (i = 0; i < WRITERS; i++)
 		join_actor(&w[i].actor, PATIENCE_MS);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	check_end(a);
+	check_all_came(a);
 }
 
 static void check_away(const struct away_case *c)
@@ -500,7 +498,7 @@ static void register_pager(struct away *a)
 	MUST_EQ(ioctl(a->uffd, UFFDIO_REGISTER, &reg), 0);
 }
 
-static bool serve_fault(struct away *a)
+static bool serve_pager(struct away *a)
 {
 	struct uffdio_continue go = { .range.len = PAGE };
 	struct uffd_msg msg;
@@ -529,7 +527,7 @@ static long run_pager(void *arg)
 	long served = 0;
 
 	while (poll(pfd, ARRAY_SIZE(pfd), -1) > 0 && !pfd[1].revents) {
-		if (!serve_fault(a))
+		if (!serve_pager(a))
 			return -1;
 		served++;
 	}

@@ -73,13 +73,13 @@ static void close_scene(struct scene *s)
 	close(s->sv[1]);
 }
 
-static int watch(struct scene *s, uint32_t flags)
+static int watch_chain(struct scene *s, uint32_t flags)
 {
 	return kevent_chain_watch(s->q->fd, &s->chain, s->sv[0],
 				  KEVENT_POLL_POLLIN, flags, MINE);
 }
 
-static int modify(struct scene *s, uint32_t flags)
+static int modify_chain(struct scene *s, uint32_t flags)
 {
 	struct ukevent uk;
 
@@ -116,7 +116,7 @@ static void level_runs_until_drained(struct queue *q)
 
 	open_scene(&s, q);
 	put(s.sv[1], 8);
-	MUST_EQ(watch(&s, 0), 0);
+	MUST_EQ(watch_chain(&s, 0), 0);
 	must_receive(&s, 3);
 	must_receive(&s, 3);
 	must_receive(&s, 2);
@@ -132,7 +132,7 @@ static void edge_runs_for_each_wake_up(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_ET), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_ET), 0);
 	CHECK_NO_EVENT(q);
 	put(s.sv[1], 8);
 	must_receive(&s, 3);
@@ -152,7 +152,7 @@ static void oneshot_is_gone(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_ONESHOT), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_ONESHOT), 0);
 	put(s.sv[1], 8);
 	must_receive(&s, 3);
 	CHECK_NO_EVENT(q);
@@ -165,11 +165,11 @@ static void dispatch_waits_for_modify(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_DISPATCH), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_DISPATCH), 0);
 	put(s.sv[1], 8);
 	must_receive(&s, 3);
 	CHECK_NO_EVENT(q);
-	MUST_EQ(modify(&s, KEVENT_REQ_DISPATCH), 0);
+	MUST_EQ(modify_chain(&s, KEVENT_REQ_DISPATCH), 0);
 	must_receive(&s, 3);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(left(s.sv[0]), 2);
@@ -181,8 +181,8 @@ static void removed_watch_is_silent(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, 0), 0);
-	CHECK_EQ(watch(&s, 0), -EEXIST);
+	MUST_EQ(watch_chain(&s, 0), 0);
+	CHECK_EQ(watch_chain(&s, 0), -EEXIST);
 	put(s.sv[1], 1);
 	CHECK_EQ(remove_file(q->fd, KEVENT_POLL, s.sv[0]), 0);
 	CHECK_NO_EVENT(q);
@@ -207,7 +207,7 @@ static void queue_can_refuse_them(void)
 	for (i = 0; i < ARRAY_SIZE(queues); i++) {
 		q.fd = kevent_init(NULL, 0, queues[i].flags);
 		MUST(q.fd >= 0);
-		CHECK_EQ(watch(&s, 0), queues[i].ret);
+		CHECK_EQ(watch_chain(&s, 0), queues[i].ret);
 		close(q.fd);
 	}
 	close_scene(&s);
@@ -215,7 +215,7 @@ static void queue_can_refuse_them(void)
 
 /* Runs */
 
-static int connect_to(const struct sockaddr_un *sa, socklen_t len)
+static int connect_unix(const struct sockaddr_un *sa, socklen_t len)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -247,7 +247,7 @@ static void accepts_and_receives(struct queue *q)
 	MUST_EQ(kevent_chain_watch(q->fd, &c, fd, KEVENT_POLL_POLLIN, 0, MINE), 0);
 	for (i = 1; i <= 3; i++) {
 		CHECK_NO_EVENT(q);
-		peer = connect_to(&sa, len);
+		peer = connect_unix(&sa, len);
 		put(peer, (unsigned int)i);
 		MUST_EVENT(q, &ev);
 		CHECK_EQ(kevent_chain_finish(&c, &ev), 2);
@@ -266,7 +266,7 @@ static void another_is_faster(struct queue *q)
 	char c;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_ET), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_ET), 0);
 	put(s.sv[1], 1);
 	MUST_EQ(read(s.sv[0], &c, 1), 1);
 	CHECK_NO_EVENT(q);
@@ -287,7 +287,7 @@ static void ends_are_results(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_ONESHOT), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_ONESHOT), 0);
 	close(s.sv[1]);
 	must_receive(&s, 0);
 	close(s.sv[0]);
@@ -299,7 +299,7 @@ static void errors_jump(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_ONESHOT), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_ONESHOT), 0);
 	put(s.sv[1], 1);
 	must_event(&s, &ev);
 	s.calls[0].args[0] = (uint64_t)-1;
@@ -316,7 +316,7 @@ static void calls_of_other_kinds_are_refused(struct queue *q)
 
 	open_scene(&s, q);
 	s.calls[1].nr = SYS_exit;
-	MUST_EQ(watch(&s, 0), 0);
+	MUST_EQ(watch_chain(&s, 0), 0);
 	put(s.sv[1], 1);
 	must_event(&s, &ev);
 	CHECK_EQ(kevent_chain_finish(&s.chain, &ev), 1 | KEVENT_CALL_REFUSED);
@@ -369,7 +369,7 @@ static void filters_do_not_end_the_chain(struct queue *q)
 	struct scene s;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, 0), 0);
+	MUST_EQ(watch_chain(&s, 0), 0);
 	put(s.sv[1], 3);
 	must_event(&s, &s.ev);
 	CHECK_EQ(join_child(start_child(under_a_filter, &s), PATIENCE_MS), 0);
@@ -379,7 +379,7 @@ static void filters_do_not_end_the_chain(struct queue *q)
 
 static volatile sig_atomic_t handled;
 
-static void handle(int sig)
+static void count_signal(int sig)
 {
 	(void)sig;
 	handled++;
@@ -396,13 +396,13 @@ static int sends_signals(void *arg)
 /* Handlers run, and each chain ends. */
 static void signals_end_no_chain(struct queue *q)
 {
-	struct sigaction act = { .sa_handler = handle, .sa_flags = SA_RESTART };
+	struct sigaction act = { .sa_handler = count_signal, .sa_flags = SA_RESTART };
 	unsigned int runs = 0;
 	struct scene s;
 	pid_t child;
 
 	open_scene(&s, q);
-	MUST_EQ(watch(&s, KEVENT_REQ_ET), 0);
+	MUST_EQ(watch_chain(&s, KEVENT_REQ_ET), 0);
 	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
 	child = start_child(sends_signals, NULL);
 	while (runs < 200 || !handled) {

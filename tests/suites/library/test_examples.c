@@ -45,7 +45,7 @@ static int run_example(void *name)
 	return 127;
 }
 
-static void run(const char *name)
+static void run_and_end(const char *name)
 {
 	CHECK_EQ(join_child(start_child(run_example, (void *)name),
 			    PATIENCE_MS), 0);
@@ -53,7 +53,7 @@ static void run(const char *name)
 
 static void timer(void)
 {
-	run("timer");
+	run_and_end("timer");
 }
 
 /* It needs a queue of the kernel, whatever the others have. */
@@ -65,37 +65,37 @@ static void posix_timer(void)
 
 static void signals(void)
 {
-	run("signal");
+	run_and_end("signal");
 }
 
 static void inode(void)
 {
-	run("inode");
+	run_and_end("inode");
 }
 
 static void proc(void)
 {
-	run("proc");
+	run_and_end("proc");
 }
 
 static void futex(void)
 {
-	run("futex");
+	run_and_end("futex");
 }
 
 static void user(void)
 {
-	run("user");
+	run_and_end("user");
 }
 
 static void kv_lane(void)
 {
-	run("kv_lane");
+	run_and_end("kv_lane");
 }
 
 static void kv_epoll(void)
 {
-	run("kv_epoll");
+	run_and_end("kv_epoll");
 }
 
 /* 300 files take several chains; a folder is no file. */

@@ -143,7 +143,7 @@ static uint32_t length_of(uint64_t nr)
 	return nr % 5 ? nr % 33 : nr * 7 % LONG;
 }
 
-static void fill(struct message *m, uint32_t from, uint64_t nr)
+static void fill_message(struct message *m, uint32_t from, uint64_t nr)
 {
 	m->from = from;
 	m->nr = nr;
@@ -166,7 +166,7 @@ static int sender(void *arg)
 
 	CHILD_MUST(join_lane(&e, s->sock) == 0);
 	for (i = 0; i < s->nr; i++) {
-		fill(&m, s->from, i);
+		fill_message(&m, s->from, i);
 		CHILD_MUST(send_when_room(&e, &m, offsetof(struct message, data) +
 					  m.len) == 0);
 	}
@@ -209,13 +209,13 @@ static void check_message(struct senders *s, const struct kevent_lane *from,
 	static struct message want;
 	uint32_t i = from - s->lane;
 
-	fill(&want, i, s->nr[i]++);
+	fill_message(&want, i, s->nr[i]++);
 	MUST_EQ(len, offsetof(struct message, data) + want.len);
 	MUST(!memcmp(m, &want, len));
 }
 
 /* Takes one message, or the end of a lane; false: there is none. */
-static bool take_one(struct senders *s)
+static bool take_message(struct senders *s)
 {
 	static struct message m;
 	struct kevent_lane *from;
@@ -257,7 +257,7 @@ static void many_senders(uint32_t looks)
 
 	start_senders(&s, looks);
 	while (s.left)
-		if (!take_one(&s))
+		if (!take_message(&s))
 			take_events(&s);
 	for (i = 0; i < SENDERS; i++)
 		CHECK_EQ(join_child(s.pid[i], PATIENCE_MS), 0);
@@ -275,7 +275,7 @@ static void receiver_may_look_for_a_while(void)
 
 /* --- wake-ups ------------------------------------------------------------ */
 
-static int answer(void *arg)
+static int echo_messages(void *arg)
 {
 	static struct end e;
 	uint64_t nr;
@@ -311,7 +311,7 @@ static void ping_pong(uint32_t flags)
 	pid_t pid;
 
 	o.flags = flags;
-	start_pair(&e, &o, answer, &pid);
+	start_pair(&e, &o, echo_messages, &pid);
 	for (i = 0; now_ns() - start < RACE_NS / 2; i++) {
 		MUST_EQ(kevent_lane_send(&e.lane, &i, sizeof(i)), 0);
 		MUST_EQ(recv_asleep(&e, &nr, sizeof(nr)), sizeof(nr));
@@ -435,7 +435,7 @@ static void message_meets_a_sleeper(void)
 	static struct end e;
 	pid_t pid;
 
-	start_pair(&e, &to_child, answer, &pid);
+	start_pair(&e, &to_child, echo_messages, &pid);
 	for (i = 0; now_ns() - start < RACE_NS; i++) {
 		for (wait = next_random(&seed) % 256; wait; wait--)
 			;
@@ -478,7 +478,7 @@ static void other_events_come_beside(void)
 	int fd[2], ret;
 	pid_t pid;
 
-	start_pair(&e, &to_child, answer, &pid);
+	start_pair(&e, &to_child, echo_messages, &pid);
 	kevent_lanes_add(&e.set, &e.lane);
 	open_pipe(fd);
 	MUST_EQ(add_pipe(e.q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, END), 0);
@@ -533,7 +533,7 @@ static void other_loops_wait_for_the_queue(void)
 	uint64_t i, nr;
 	pid_t pid;
 
-	start_pair(&e, &to_child, answer, &pid);
+	start_pair(&e, &to_child, echo_messages, &pid);
 	kevent_lanes_add(&e.set, &e.lane);
 	MUST_EQ(epoll_ctl(loop, EPOLL_CTL_ADD, e.q.fd, &want), 0);
 	for (i = 0; i < FEW / 10; i++) {
@@ -622,7 +622,7 @@ static int sends_until_killed(void *arg)
 
 	CHILD_MUST(join_lane(&e, *(int *)arg) == 0);
 	for (i = 0; ; i++) {
-		fill(&m, 0, i);
+		fill_message(&m, 0, i);
 		CHILD_MUST(send_when_room(&e, &m, offsetof(struct message, data) +
 					  m.len) == 0);
 		*published = i + 1;
@@ -674,7 +674,7 @@ static void kill_sender(const struct kevent_lane_options *o)
 	start_pair(&e, o, sends_until_killed, &pid);
 	reaper = start_child(killer, &pid);
 	while ((ret = recv_asleep(&e, &m, sizeof(m))) >= 0) {
-		fill(&want, 0, nr++);
+		fill_message(&want, 0, nr++);
 		MUST_EQ(ret, offsetof(struct message, data) + want.len);
 		MUST(!memcmp(&m, &want, ret));
 	}
@@ -701,7 +701,7 @@ static void kill_receiver(const struct kevent_lane_options *o)
 	start_pair(&e, o, takes_until_killed, &pid);
 	reaper = start_child(killer, &pid);
 	do {
-		fill(&m, 0, nr++);
+		fill_message(&m, 0, nr++);
 		ret = send_when_room(&e, &m, offsetof(struct message, data) + m.len);
 	} while (!ret);
 	MUST_EQ(ret, -EPIPE);

@@ -20,61 +20,25 @@
 #include <sys/socket.h>
 
 #include "helpers.h"
+#include "pairs.h"
 
 #define EMPTY	KEVENT_SOCKET_EMPTY
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
-#define ERR	KEVENT_POLL_POLLERR
-#define HUP	KEVENT_POLL_POLLHUP
-#define ET	KEVENT_REQ_ET
-
-static uint32_t next_mask(struct queue *q)
-{
-	struct ukevent ev;
-
-	MUST_EVENT(q, &ev);
-	CHECK_EQ(ev.type, KEVENT_SOCKET);
-	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
-	return ev.ret_data[0];
-}
-
-static void unix_pair(int fd[2])
-{
-	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			   0, fd), 0);
-}
-
-static int tcp_listener(struct sockaddr_in *addr)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int size = 8192;
-	socklen_t len = sizeof(*addr);
-
-	*addr = (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	/* A small window is soon closed. */
-	MUST_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
-	MUST_EQ(bind(fd, (struct sockaddr *)addr, len), 0);
-	MUST_EQ(getsockname(fd, (struct sockaddr *)addr, &len), 0);
-	MUST_EQ(listen(fd, 4), 0);
-	return fd;
-}
 
 /* fd[0] writes and fd[1] reads. */
-static void tcp_pair(int fd[2])
+static void small_tcp_pair(int fd[2])
 {
 	struct sockaddr_in addr;
-	int size = 16384, listener = tcp_listener(&addr);
+	int size = 16384, window = 8192, listener = tcp_listener(&addr);
 
+	/* A small window is soon closed. */
+	MUST_EQ(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &window,
+			   sizeof(window)), 0);
 	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	MUST_EQ(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)),
 		0);
 	MUST_EQ(connect(fd[0], (struct sockaddr *)&addr, sizeof(addr)), 0);
 	MUST_EQ(fcntl(fd[0], F_SETFL, O_NONBLOCK), 0);
-	fd[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	MUST(fd[1] >= 0);
+	fd[1] = tcp_accept(listener);
 	close(listener);
 }
 
@@ -86,13 +50,9 @@ static int left(int fd)
 	return nr;
 }
 
-static void fill(int fd)
+static void fill_up(int fd)
 {
-	static const char block[4096];
-
-	while (send(fd, block, sizeof(block), MSG_NOSIGNAL) > 0)
-		;
-	CHECK_EQ(errno, EAGAIN);
+	fill(fd);
 	CHECK(left(fd) > 0);
 }
 
@@ -157,12 +117,12 @@ static void tcp_stream_is_empty_when_all_is_acknowledged(struct queue *q)
 {
 	int fd[2], i;
 
-	tcp_pair(fd);
+	small_tcp_pair(fd);
 	MUST_EQ(add_socket(q->fd, fd[0], EMPTY, ET, 0), 0);
 	CHECK_EQ(next_mask(q), EMPTY);
 	CHECK_NO_EVENT(q);
 	for (i = 0; i < 3; i++) {
-		fill(fd[0]);
+		fill_up(fd[0]);
 		forget(q);
 		CHECK(left(fd[0]) > 0);
 		CHECK_NO_EVENT(q);
@@ -175,14 +135,14 @@ static void tcp_level_holds_while_empty(struct queue *q)
 {
 	int fd[2];
 
-	tcp_pair(fd);
-	fill(fd[0]);
+	small_tcp_pair(fd);
+	fill_up(fd[0]);
 	MUST_EQ(add_socket(q->fd, fd[0], EMPTY, 0, 0), 0);
 	CHECK_NO_EVENT(q);
 	read_until_empty(q, fd);
 	CHECK_EQ(next_mask(q), EMPTY);
 	CHECK_EQ(next_mask(q), EMPTY);
-	fill(fd[0]);
+	fill_up(fd[0]);
 	CHECK_NO_EVENT(q);
 }
 
@@ -193,7 +153,7 @@ static void lost_data_is_sent_again(struct queue *q)
 	struct sock_fprog prog = { .len = 1, .filter = &drop };
 	int fd[2];
 
-	tcp_pair(fd);
+	small_tcp_pair(fd);
 	MUST_EQ(setsockopt(fd[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog,
 			   sizeof(prog)), 0);
 	put_byte(fd[0]);
@@ -212,8 +172,8 @@ static void full_stream_becomes_empty(struct queue *q)
 {
 	int fd[2];
 
-	tcp_pair(fd);
-	fill(fd[0]);
+	small_tcp_pair(fd);
+	fill_up(fd[0]);
 	MUST_EQ(add_socket(q->fd, fd[0], RECV, ET, 0), 0);
 	MUST_EQ(remove_file(q->fd, KEVENT_SOCKET, fd[0]), 0);
 	MUST_EQ(add_socket(q->fd, fd[0], EMPTY, ET, 0), 0);
@@ -227,8 +187,8 @@ static void modified_watch_becomes_empty(struct queue *q)
 	struct ukevent ev;
 	int fd[2];
 
-	tcp_pair(fd);
-	fill(fd[0]);
+	small_tcp_pair(fd);
+	fill_up(fd[0]);
 	MUST_EQ(add_socket(q->fd, fd[0], RECV, ET, 0), 0);
 	kevent_set_socket(&ev, fd[0], EMPTY, ET, 0);
 	MUST_EQ(kevent_ctl(q->fd, KEVENT_CTL_MODIFY, 1, &ev), 0);
@@ -241,8 +201,8 @@ static void end_of_the_stream_is_acknowledged_too(struct queue *q)
 {
 	int fd[2];
 
-	tcp_pair(fd);
-	fill(fd[0]);
+	small_tcp_pair(fd);
+	fill_up(fd[0]);
 	MUST_EQ(shutdown(fd[0], SHUT_WR), 0);
 	MUST_EQ(add_socket(q->fd, fd[0], EMPTY, ET, 0), 0);
 	CHECK_NO_EVENT(q);
@@ -256,8 +216,8 @@ static void reset_is_not_empty(struct queue *q)
 	uint32_t mask;
 	int fd[2];
 
-	tcp_pair(fd);
-	fill(fd[0]);
+	small_tcp_pair(fd);
+	fill_up(fd[0]);
 	MUST_EQ(add_socket(q->fd, fd[0], EMPTY, 0, 0), 0);
 	CHECK_NO_EVENT(q);
 	close(fd[1]);
@@ -309,7 +269,7 @@ static void epoll_is_left_alone(void)
 	int fd[2], ep = epoll_create1(EPOLL_CLOEXEC);
 	struct queue q;
 
-	tcp_pair(fd);
+	small_tcp_pair(fd);
 	open_queue(&q, 4);
 	MUST_EQ(epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &want), 0);
 	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 1);

@@ -26,7 +26,6 @@
 
 #define PRIVATE		KEVENT_FUTEX_PRIVATE
 #define WAKE		KEVENT_FUTEX_WAKE
-#define PAGE		4096ul
 
 static long futex(uint32_t *word, int op, uint32_t val, uintptr_t val2,
 		  uint32_t *word2, uint32_t val3)
@@ -55,12 +54,12 @@ static int ctl_futex(int kq, unsigned int cmd, uint32_t *word,
 	return kevent_ctl_one(kq, cmd, &ev);
 }
 
-static int add(int kq, uint32_t *word, uint32_t expected, uint32_t flags)
+static int add_futex(int kq, uint32_t *word, uint32_t expected, uint32_t flags)
 {
 	return ctl_futex(kq, KEVENT_CTL_ADD, word, expected, PRIVATE, flags);
 }
 
-static int modify(int kq, uint32_t *word, uint32_t expected, uint32_t flags)
+static int modify_futex(int kq, uint32_t *word, uint32_t expected, uint32_t flags)
 {
 	return ctl_futex(kq, KEVENT_CTL_MODIFY, word, expected, PRIVATE,
 			 flags);
@@ -71,7 +70,7 @@ static int remove_futex(int kq, uint32_t *word)
 	return ctl_futex(kq, KEVENT_CTL_REMOVE, word, 0, 0, 0);
 }
 
-static void check_event(struct queue *q, uint32_t *word)
+static void check_woken_event(struct queue *q, uint32_t *word)
 {
 	struct ukevent ev;
 
@@ -165,8 +164,8 @@ static void other_value_is_ready_at_once(struct queue *q)
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(wake_private(&word, 1), 0);
 	CHECK_EQ(remove_futex(q->fd, &word), 0);
-	CHECK_EQ(add(q->fd, &word, 0, 0), 0);
-	check_event(q, &word);
+	CHECK_EQ(add_futex(q->fd, &word, 0, 0), 0);
+	check_woken_event(q, &word);
 	CHECK_NO_EVENT(q);
 }
 
@@ -174,13 +173,13 @@ static void wake_is_one_event(struct queue *q)
 {
 	uint32_t word = 7;
 
-	CHECK_EQ(add(q->fd, &word, 7, 0), 0);
+	CHECK_EQ(add_futex(q->fd, &word, 7, 0), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(wake_private(&word + 1, 1), 0);
 	CHECK_EQ(wake_shared(&word, 1), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
 	CHECK_EQ(wake_private(&word, 1), 0);
-	check_event(q, &word);
+	check_woken_event(q, &word);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(wake_private(&word, 1), 0);
 	CHECK_NO_EVENT(q);
@@ -191,24 +190,24 @@ static void modify_arms_again(struct queue *q)
 	uint32_t word = 7;
 	int i;
 
-	CHECK_EQ(add(q->fd, &word, 7, 0), 0);
+	CHECK_EQ(add_futex(q->fd, &word, 7, 0), 0);
 	for (i = 0; i < 20; i++) {
 		CHECK_EQ(wake_private(&word, 1), 1);
-		check_event(q, &word);
-		CHECK_EQ(modify(q->fd, &word, word, 0), 0);
+		check_woken_event(q, &word);
+		CHECK_EQ(modify_futex(q->fd, &word, word, 0), 0);
 		CHECK_NO_EVENT(q);
 	}
-	CHECK_EQ(modify(q->fd, &word, 8, 0), 0);
+	CHECK_EQ(modify_futex(q->fd, &word, 8, 0), 0);
 	CHECK_EQ(wake_private(&word, 1), 0);
-	check_event(q, &word);
+	check_woken_event(q, &word);
 	CHECK_NO_EVENT(q);
 	/* A watch that is armed twice is one waiter. */
-	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
-	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, 0), 0);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, 0), 0);
 	CHECK_EQ(wake_private(&word, INT_MAX), 1);
 	/* An event that waits for delivery is delivered once. */
-	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
-	check_event(q, &word);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, 0), 0);
+	check_woken_event(q, &word);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(wake_private(&word, 1), 0);
 }
@@ -217,12 +216,12 @@ static void oneshot_goes_with_its_wake(struct queue *q)
 {
 	uint32_t word = 7;
 
-	CHECK_EQ(add(q->fd, &word, 7, KEVENT_REQ_ONESHOT), 0);
+	CHECK_EQ(add_futex(q->fd, &word, 7, KEVENT_REQ_ONESHOT), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
-	check_event(q, &word);
+	check_woken_event(q, &word);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-	CHECK_EQ(modify(q->fd, &word, 7, 0), -ENOENT);
-	CHECK_EQ(add(q->fd, &word, 8, HAND_BACK | KEVENT_REQ_ONESHOT), 1);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, 0), -ENOENT);
+	CHECK_EQ(add_futex(q->fd, &word, 8, HAND_BACK | KEVENT_REQ_ONESHOT), 1);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
@@ -230,14 +229,14 @@ static void disabled_watch_is_no_waiter(struct queue *q)
 {
 	uint32_t word = 7;
 
-	CHECK_EQ(add(q->fd, &word, 8, KEVENT_REQ_DISABLED), 0);
+	CHECK_EQ(add_futex(q->fd, &word, 8, KEVENT_REQ_DISABLED), 0);
 	CHECK_EQ(wake_private(&word, 1), 0);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, &word, 7, KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, KEVENT_REQ_DISPATCH), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
-	check_event(q, &word);
-	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
-	CHECK_EQ(modify(q->fd, &word, 7, KEVENT_REQ_DISABLED), 0);
+	check_woken_event(q, &word);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, 0), 0);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, KEVENT_REQ_DISABLED), 0);
 	CHECK_EQ(wake_private(&word, 1), 0);
 	CHECK_NO_EVENT(q);
 }
@@ -247,13 +246,13 @@ static void mark_is_an_event_too(struct queue *q)
 {
 	uint32_t word = 7;
 
-	CHECK_EQ(add(q->fd, &word, 7, KEVENT_REQ_DISPATCH), 0);
+	CHECK_EQ(add_futex(q->fd, &word, 7, KEVENT_REQ_DISPATCH), 0);
 	CHECK_EQ(ctl_futex(q->fd, KEVENT_CTL_READY, &word, 0, 0, 0), 1);
-	check_event(q, &word);
+	check_woken_event(q, &word);
 	CHECK_EQ(wake_private(&word, 1), 1);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(modify(q->fd, &word, 7, 0), 0);
-	check_event(q, &word);
+	CHECK_EQ(modify_futex(q->fd, &word, 7, 0), 0);
+	check_woken_event(q, &word);
 	CHECK_NO_EVENT(q);
 }
 
@@ -264,7 +263,7 @@ static void wake_wakes_a_waiter(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	MUST_EQ(add(q.fd, &word, 1, 0), 0);
+	MUST_EQ(add_futex(q.fd, &word, 1, 0), 0);
 	start_waiter(&w, &q, 4);
 	CHECK_EQ(wake_private(&word, 1), 1);
 	CHECK_EQ(join_waiter(&w), 1);
@@ -283,7 +282,7 @@ static void event_that_cannot_be_handed_back_is_queued(void)
 	kevent_set_futex(ev, &word, 0, PRIVATE, HAND_BACK, 5);
 	MUST_EQ(mprotect(ev, PAGE, PROT_READ), 0);
 	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_ADD, 1, ev), 0);
-	check_event(&q, &word);
+	check_woken_event(&q, &word);
 	CHECK_NO_EVENT(&q);
 	close_queue(&q);
 }
@@ -298,20 +297,20 @@ static void waiters_are_woken_oldest_first(void)
 
 	open_queue(&a, 0);
 	open_queue(&b, 8);
-	MUST_EQ(add(a.fd, &word, 1, 0), 0);
+	MUST_EQ(add_futex(a.fd, &word, 1, 0), 0);
 	start_sleeper(&s, &word, FUTEX_WAIT_PRIVATE);
-	MUST_EQ(add(b.fd, &word, 1, 0), 0);
+	MUST_EQ(add_futex(b.fd, &word, 1, 0), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
-	check_event(&a, &word);
+	check_woken_event(&a, &word);
 	CHECK(sleeper_asleep(&s));
 	CHECK_NO_EVENT(&b);
 	CHECK_EQ(wake_private(&word, 1), 1);
 	check_woken(&s);
 	CHECK_NO_EVENT(&b);
-	MUST_EQ(modify(a.fd, &word, 1, 0), 0);
+	MUST_EQ(modify_futex(a.fd, &word, 1, 0), 0);
 	CHECK_EQ(wake_private(&word, INT_MAX), 2);
-	check_event(&a, &word);
-	check_event(&b, &word);
+	check_woken_event(&a, &word);
+	check_woken_event(&b, &word);
 	close_queue(&a);
 	close_queue(&b);
 }
@@ -320,22 +319,22 @@ static void requeue_moves_the_watch(struct queue *q)
 {
 	uint32_t a = 1, b = 2;
 
-	CHECK_EQ(add(q->fd, &a, 1, 0), 0);
+	CHECK_EQ(add_futex(q->fd, &a, 1, 0), 0);
 	CHECK_EQ(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1, &b, 1), 1);
 	CHECK_EQ(wake_private(&a, 1), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(wake_private(&b, 1), 1);
-	check_event(q, &a);
-	CHECK_EQ(modify(q->fd, &a, 1, 0), 0);
+	check_woken_event(q, &a);
+	CHECK_EQ(modify_futex(q->fd, &a, 1, 0), 0);
 	CHECK_EQ(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1, &b, 1), 1);
-	check_event(q, &a);
-	CHECK_EQ(modify(q->fd, &a, 1, 0), 0);
+	check_woken_event(q, &a);
+	CHECK_EQ(modify_futex(q->fd, &a, 1, 0), 0);
 	CHECK_EQ(futex(&a, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1, &b, 1), 1);
 	/* The waiter moves from a to b. */
-	CHECK_EQ(modify(q->fd, &a, 1, 0), 0);
+	CHECK_EQ(modify_futex(q->fd, &a, 1, 0), 0);
 	CHECK_EQ(wake_private(&b, 1), 0);
 	CHECK_EQ(wake_private(&a, 1), 1);
-	check_event(q, &a);
+	check_woken_event(q, &a);
 }
 
 /* Priority inheritance needs a thread whose priority it can raise. */
@@ -345,13 +344,13 @@ static void lock_of_another_kind_is_refused(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	MUST_EQ(add(q.fd, &a, 1, 0), 0);
+	MUST_EQ(add_futex(q.fd, &a, 1, 0), 0);
 	CHECK_EQ(futex(&a, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, 1, &b, 1),
 		 -EINVAL);
 	a = getpid() + 1;
 	CHECK(futex(&a, FUTEX_LOCK_PI_PRIVATE, 0, 0, NULL, 0) < 0);
 	CHECK_EQ(wake_private(&a, 1), 1);
-	check_event(&q, &a);
+	check_woken_event(&q, &a);
 	close_queue(&q);
 }
 
@@ -372,7 +371,7 @@ static void shared_word_is_woken_by_another_process(void)
 	open_queue(&q, 0);
 	MUST_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, word, 0, 0, 0), 0);
 	CHECK_EQ(join_child(start_child(wakes_shared, word), PATIENCE_MS), 0);
-	check_event(&q, word);
+	check_woken_event(&q, word);
 	close_queue(&q);
 }
 
@@ -385,11 +384,11 @@ static int has_another_memory(void *arg)
 {
 	struct family *f = arg;
 
-	CHILD_MUST(modify(f->q.fd, f->word, 0, 0) == -EPERM);
+	CHILD_MUST(modify_futex(f->q.fd, f->word, 0, 0) == -EPERM);
 	CHILD_MUST(remove_futex(f->q.fd, f->word) == -EPERM);
 	CHILD_MUST(ctl_futex(f->q.fd, KEVENT_CTL_READY, f->word, 0, 0, 0) ==
 		   -EPERM);
-	CHILD_MUST(add(f->q.fd, f->word, 0, 0) == -EEXIST);
+	CHILD_MUST(add_futex(f->q.fd, f->word, 0, 0) == -EEXIST);
 	CHILD_MUST(wake_private(f->word, 1) == 0);
 	return 0;
 }
@@ -400,11 +399,11 @@ static void word_is_of_the_process_that_added_it(void)
 	struct family f = { .word = &word };
 
 	open_queue(&f.q, 0);
-	MUST_EQ(add(f.q.fd, &word, 0, 0), 0);
+	MUST_EQ(add_futex(f.q.fd, &word, 0, 0), 0);
 	CHECK_EQ(join_child(start_child(has_another_memory, &f), PATIENCE_MS),
 		 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
-	check_event(&f.q, &word);
+	check_woken_event(&f.q, &word);
 	close_queue(&f.q);
 }
 
@@ -415,7 +414,7 @@ static int adds_two(void *arg)
 	struct family *f = arg;
 
 	CHILD_MUST(ctl_futex(f->q.fd, KEVENT_CTL_ADD, f->word, 0, 0, 0) == 0);
-	CHILD_MUST(add(f->q.fd, &own_word, 0, 0) == 0);
+	CHILD_MUST(add_futex(f->q.fd, &own_word, 0, 0) == 0);
 	return 0;
 }
 
@@ -441,8 +440,8 @@ static void watch_of_a_process_that_is_gone(void)
 	CHECK_EQ(get_events(f.q.fd, 1, 1, 0, &ev), 0);
 	CHECK_EQ(fdinfo(f.q.fd, "kevent-watches"), 2);
 	CHECK_EQ(wake_shared(f.word, 1), 1);
-	check_event(&f.q, f.word);
-	CHECK_EQ(modify(f.q.fd, f.word, 0, 0), -EXDEV);
+	check_woken_event(&f.q, f.word);
+	CHECK_EQ(modify_futex(f.q.fd, f.word, 0, 0), -EXDEV);
 	CHECK_EQ(remove_futex(f.q.fd, f.word), 0);
 	close_queue(&f.q);
 }
@@ -476,13 +475,13 @@ static void watch_stays_out_of_the_memory_of_others(void)
 	MUST_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, word, 0, 0, 0), 0);
 	CHECK_EQ(join_child(start_child(requeues_to_own_word, word),
 			    PATIENCE_MS), 0);
-	check_event(&q, word);
+	check_woken_event(&q, word);
 	MUST_EQ(ctl_futex(q.fd, KEVENT_CTL_MODIFY, word, 0, 0, 0), 0);
 	CHECK_EQ(join_child(start_child(requeues_to_shared_word, word),
 			    PATIENCE_MS), 0);
 	CHECK_NO_EVENT(&q);
 	CHECK_EQ(wake_shared(word + 1, 1), 1);
-	check_event(&q, word);
+	check_woken_event(&q, word);
 	close_queue(&q);
 }
 
@@ -524,7 +523,7 @@ static void address_spaces_of_a_queue_are_limited(void)
 			 0);
 	}
 	/* The address space of the queue's own process does not count. */
-	CHECK_EQ(add(q.fd, words + 3 * i, 0, 0), 0);
+	CHECK_EQ(add_futex(q.fd, words + 3 * i, 0, 0), 0);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 3 * GUESTS + 1);
 	/* An address space goes with the last of its watches. */
 	g = (struct guest){ &q, words + 3 * GUESTS, -ENOSPC };
@@ -549,12 +548,12 @@ static void close_it(struct queue *q, uint32_t *word)
 {
 	CHECK_EQ(close(q->fd), 0);
 	open_queue(q, 0);
-	MUST_EQ(add(q->fd, word, *word, KEVENT_REQ_DISABLED), 0);
+	MUST_EQ(add_futex(q->fd, word, *word, KEVENT_REQ_DISABLED), 0);
 }
 
 static void disable_it(struct queue *q, uint32_t *word)
 {
-	CHECK_EQ(modify(q->fd, word, *word, KEVENT_REQ_DISABLED), 0);
+	CHECK_EQ(modify_futex(q->fd, word, *word, KEVENT_REQ_DISABLED), 0);
 }
 
 static void check_passed_on(void (*give_up)(struct queue *q, uint32_t *word))
@@ -565,9 +564,9 @@ static void check_passed_on(void (*give_up)(struct queue *q, uint32_t *word))
 
 	open_queue(&a, 0);
 	open_queue(&b, 0);
-	MUST_EQ(add(a.fd, &word, 3, 0), 0);
+	MUST_EQ(add_futex(a.fd, &word, 3, 0), 0);
 	start_sleeper(&s, &word, FUTEX_WAIT_PRIVATE);
-	MUST_EQ(add(b.fd, &word, 3, 0), 0);
+	MUST_EQ(add_futex(b.fd, &word, 3, 0), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
 	CHECK(sleeper_asleep(&s));
 	give_up(&a, &word);
@@ -579,10 +578,10 @@ static void check_passed_on(void (*give_up)(struct queue *q, uint32_t *word))
 	 * it up.
 	 */
 	remove_futex(a.fd, &word);
-	MUST_EQ(add(a.fd, &word, 3, 0), 0);
+	MUST_EQ(add_futex(a.fd, &word, 3, 0), 0);
 	CHECK_EQ(wake_private(&word, 1), 1);
 	give_up(&b, &word);
-	check_event(&a, &word);
+	check_woken_event(&a, &word);
 	CHECK_EQ(wake_private(&word, 1), 0);
 	close_queue(&a);
 	close_queue(&b);
@@ -658,7 +657,7 @@ static void wake_of_some_bits_is_passed_on(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	MUST_EQ(add(q.fd, &word, 3, 0), 0);
+	MUST_EQ(add_futex(q.fd, &word, 3, 0), 0);
 	start_sleeper_for(&first, &word, 1);
 	start_sleeper_for(&twin, &word, 1);
 	start_sleeper_for(&second, &word, 6);
@@ -683,10 +682,10 @@ static void delivered_wake_is_not_passed_on(struct queue *q)
 	uint32_t word = 3;
 	struct sleeper s;
 
-	CHECK_EQ(add(q->fd, &word, 3, 0), 0);
+	CHECK_EQ(add_futex(q->fd, &word, 3, 0), 0);
 	start_sleeper(&s, &word, FUTEX_WAIT_PRIVATE);
 	CHECK_EQ(wake_private(&word, 1), 1);
-	check_event(q, &word);
+	check_woken_event(q, &word);
 	CHECK_EQ(remove_futex(q->fd, &word), 0);
 	/* The sleeper still waits, so it gets this wake-up. */
 	CHECK_EQ(wake_private(&word, 1), 1);
@@ -703,7 +702,7 @@ static void bad_requests_are_refused(void)
 
 	open_queue(&q, 0);
 	MUST_EQ(munmap(hole, PAGE), 0);
-	CHECK_EQ(add(q.fd, (void *)((char *)word + 2), 0, 0), -EINVAL);
+	CHECK_EQ(add_futex(q.fd, (void *)((char *)word + 2), 0, 0), -EINVAL);
 	CHECK_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, word, 0, 4, 0), -EINVAL);
 	kevent_set_futex(&ev, word, 0, 0, 0, 0);
 	ev.event = PRIVATE;
@@ -711,22 +710,22 @@ static void bad_requests_are_refused(void)
 	kevent_set_futex(&ev, word, 0, 0, 0, 0);
 	ev.ret_data[1] = 1;
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EINVAL);
-	CHECK_EQ(add(q.fd, hole, 0, 0), -EFAULT);
+	CHECK_EQ(add_futex(q.fd, hole, 0, 0), -EFAULT);
 	CHECK_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, hole, 0, 0, 0), -EFAULT);
-	CHECK_EQ(add(q.fd, (void *)(-2 * PAGE), 0, 0), -EFAULT);
-	CHECK_EQ(modify(q.fd, word, 0, 0), -ENOENT);
+	CHECK_EQ(add_futex(q.fd, (void *)(-2 * PAGE), 0, 0), -EFAULT);
+	CHECK_EQ(modify_futex(q.fd, word, 0, 0), -ENOENT);
 	CHECK_EQ(remove_futex(q.fd, word), -ENOENT);
 	CHECK_EQ(ctl_futex(q.fd, KEVENT_CTL_READY, word, 0, 0, 0), -ENOENT);
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
-	CHECK_EQ(add(q.fd, word, 0, 0), 0);
-	CHECK_EQ(add(q.fd, word, 0, 0), -EEXIST);
+	CHECK_EQ(add_futex(q.fd, word, 0, 0), 0);
+	CHECK_EQ(add_futex(q.fd, word, 0, 0), -EEXIST);
 	CHECK_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, word, 0, 0, 0), -EEXIST);
 	kevent_set_futex(&ev, word, 0, 0, 0, 0);
 	ev.event = PRIVATE;
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), -EINVAL);
 	if (!on_fallback()) {
 		CHECK_EQ(wake_private(word, INT_MAX), 1);
-		check_event(&q, word);
+		check_woken_event(&q, word);
 	}
 	close_queue(&q);
 }
@@ -738,15 +737,15 @@ static void failed_modify_disarms(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	MUST_EQ(add(q.fd, word, 0, 0), 0);
+	MUST_EQ(add_futex(q.fd, word, 0, 0), 0);
 	MUST_EQ(munmap(word, PAGE), 0);
-	CHECK_EQ(modify(q.fd, word, 0, 0), -EFAULT);
+	CHECK_EQ(modify_futex(q.fd, word, 0, 0), -EFAULT);
 	MUST(mmap(word, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 		  MAP_ANONYMOUS | MAP_FIXED, -1, 0) == word);
 	CHECK_EQ(wake_private(word, 1), 0);
-	CHECK_EQ(modify(q.fd, word, 0, 0), 0);
+	CHECK_EQ(modify_futex(q.fd, word, 0, 0), 0);
 	CHECK_EQ(wake_private(word, 1), 1);
-	check_event(&q, word);
+	check_woken_event(&q, word);
 	close_queue(&q);
 }
 
@@ -811,27 +810,27 @@ static void check_fault(unsigned int cmd, uint32_t event)
 	MUST(l.word != MAP_FAILED);
 	open_queue(&l.q, 0);
 	if (cmd == KEVENT_CTL_MODIFY)
-		MUST_EQ(add(l.q.fd, l.word, 0, 0), 0);
+		MUST_EQ(add_futex(l.q.fd, l.word, 0, 0), 0);
 	get_stuck(&l);
 	start = now_ns();
-	MUST_EQ(add(l.q.fd, &other, 0, 0), 0);
+	MUST_EQ(add_futex(l.q.fd, &other, 0, 0), 0);
 	CHECK_EQ(wake_private(&other, 1), 1);
-	check_event(&l.q, &other);
+	check_woken_event(&l.q, &other);
 	CHECK_EQ(ctl_futex(l.q.fd, KEVENT_CTL_MODIFY, l.word, 0, event, 0),
 		 -EBUSY);
 	CHECK(now_ns() - start < quick_ns());
 	get_loose(&l, 0);
 	CHECK_EQ(event & PRIVATE ? wake_private(l.word, 1) :
 		 wake_shared(l.word, 1), 1);
-	check_event(&l.q, l.word);
+	check_woken_event(&l.q, l.word);
 	/* A watch is removed while it is being armed. */
 	MUST_EQ(remove_futex(l.q.fd, l.word), 0);
 	if (cmd == KEVENT_CTL_MODIFY)
-		MUST_EQ(add(l.q.fd, l.word, 0, 0), 0);
+		MUST_EQ(add_futex(l.q.fd, l.word, 0, 0), 0);
 	get_stuck(&l);
 	start = now_ns();
 	CHECK_EQ(remove_futex(l.q.fd, l.word), 0);
-	CHECK_EQ(add(l.q.fd, l.word, 0, KEVENT_REQ_DISABLED), 0);
+	CHECK_EQ(add_futex(l.q.fd, l.word, 0, KEVENT_REQ_DISABLED), 0);
 	CHECK(now_ns() - start < quick_ns());
 	get_loose(&l, cmd == KEVENT_CTL_ADD ? 0 : -ENOENT);
 	CHECK_EQ(wake_private(l.word, 1), 0);
@@ -858,16 +857,16 @@ static void failed_modify_keeps_the_event(struct queue *q)
 {
 	uint32_t *word = shared_word();
 
-	MUST_EQ(add(q->fd, word, 0, 0), 0);
+	MUST_EQ(add_futex(q->fd, word, 0, 0), 0);
 	/* The older event waits, and so does the mark. */
 	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
 	MUST_EQ(join_child(start_child(mark_from_child, &q->fd), PATIENCE_MS),
 		0);
 	MUST_EQ(ctl_futex(q->fd, KEVENT_CTL_READY, word, 0, PRIVATE, 0), 1);
 	MUST_EQ(munmap(word, PAGE), 0);
-	CHECK_EQ(modify(q->fd, word, 0, 0), -EFAULT);
+	CHECK_EQ(modify_futex(q->fd, word, 0, 0), -EFAULT);
 	check_mark(q);
-	check_event(q, word);
+	check_woken_event(q, word);
 	CHECK_NO_EVENT(q);
 }
 

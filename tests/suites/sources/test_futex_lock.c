@@ -22,8 +22,8 @@
 
 #include "storm.h"
 
-static int ctl_futex(int kq, unsigned int cmd, uint32_t *word,
-		     uint32_t flags)
+static int ctl_lock(int kq, unsigned int cmd, uint32_t *word,
+		    uint32_t flags)
 {
 	struct ukevent ev;
 
@@ -53,11 +53,11 @@ struct locker {
 static int locker_arm(struct locker *me)
 {
 	uint32_t *word = &me->lock->word;
-	int ret = ctl_futex(me->q.fd, KEVENT_CTL_MODIFY, word, 0);
+	int ret = ctl_lock(me->q.fd, KEVENT_CTL_MODIFY, word, 0);
 
 	me->armed++;
 	if (ret == -ENOENT)
-		ret = ctl_futex(me->q.fd, KEVENT_CTL_ADD, word, 0);
+		ret = ctl_lock(me->q.fd, KEVENT_CTL_ADD, word, 0);
 	return ret;
 }
 
@@ -177,12 +177,12 @@ struct wakes {
 
 static int churner_arm(struct churner *c, uint32_t *word, uint64_t *rnd)
 {
-	int ret = ctl_futex(c->q.fd, KEVENT_CTL_MODIFY, word, 0);
+	int ret = ctl_lock(c->q.fd, KEVENT_CTL_MODIFY, word, 0);
 	uint32_t pause = next_random(rnd) % 65536;
 
 	if (ret == -ENOENT)
-		ret = ctl_futex(c->q.fd, KEVENT_CTL_ADD, word,
-				next_random(rnd) % 4 ? 0 : KEVENT_REQ_ONESHOT);
+		ret = ctl_lock(c->q.fd, KEVENT_CTL_ADD, word,
+			       next_random(rnd) % 4 ? 0 : KEVENT_REQ_ONESHOT);
 	spin(pause);
 	return ret;
 }
@@ -199,7 +199,7 @@ static int churner_take(struct churner *c)
 
 static int churner_remove(struct churner *c, uint32_t *word)
 {
-	int ret = ctl_futex(c->q.fd, KEVENT_CTL_REMOVE, word, 0);
+	int ret = ctl_lock(c->q.fd, KEVENT_CTL_REMOVE, word, 0);
 
 	c->removed += !ret;
 	return ret == -ENOENT ? 0 : ret;
@@ -207,8 +207,8 @@ static int churner_remove(struct churner *c, uint32_t *word)
 
 static int churner_disable(struct churner *c, uint32_t *word)
 {
-	int ret = ctl_futex(c->q.fd, KEVENT_CTL_MODIFY, word,
-			    KEVENT_REQ_DISABLED);
+	int ret = ctl_lock(c->q.fd, KEVENT_CTL_MODIFY, word,
+			   KEVENT_REQ_DISABLED);
 
 	return ret == -ENOENT ? 0 : ret;
 }
@@ -256,8 +256,8 @@ static void empty_sinks(struct wakes *w)
 
 	for (i = 0; i < SINKS; i++) {
 		w->sunk += next_event(&w->sinks[i], &ev, 0) == 1;
-		MUST_EQ(ctl_futex(w->sinks[i].fd, KEVENT_CTL_MODIFY, &w->word,
-				  0), 0);
+		MUST_EQ(ctl_lock(w->sinks[i].fd, KEVENT_CTL_MODIFY, &w->word,
+				 0), 0);
 	}
 }
 
@@ -286,7 +286,7 @@ static void each_wake_is_delivered_once_in_a_storm(void)
 
 	for (i = 0; i < SINKS; i++) {
 		open_queue(&w.sinks[i], 0);
-		MUST_EQ(ctl_futex(w.sinks[i].fd, KEVENT_CTL_ADD, &w.word, 0),
+		MUST_EQ(ctl_lock(w.sinks[i].fd, KEVENT_CTL_ADD, &w.word, 0),
 			0);
 	}
 	for (i = 0; i < CHURNERS; i++)

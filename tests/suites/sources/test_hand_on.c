@@ -15,11 +15,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
-
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
-#define ET	KEVENT_REQ_ET
-#define DISABLED KEVENT_REQ_DISABLED
+#include "pairs.h"
 
 /* Queues that watch one end of a stream, and the other end */
 struct group {
@@ -236,15 +232,12 @@ static void other_interests_do_not_swallow_it(void)
 }
 
 /* A buffer this small has room again only when all of it has been read. */
-static void fill(int fd)
+static void fill_small(int fd)
 {
-	char buf[2048] = "";
 	int size = 1;
 
 	MUST_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
-	while (write(fd, buf, sizeof(buf)) > 0)
-		;
-	MUST_EQ(errno, EAGAIN);
+	fill(fd);
 }
 
 /*
@@ -259,7 +252,7 @@ static void all_that_was_told_is_handed_on(void)
 	struct group g;
 
 	open_group(&g);
-	fill(g.fd);
+	fill_small(g.fd);
 	a = join_group(&g, KEVENT_SOCKET, RECV | SEND, ET);
 	b = join_group(&g, KEVENT_SOCKET, RECV, ET);
 	c = join_group(&g, KEVENT_SOCKET, SEND, ET);
@@ -408,7 +401,7 @@ static void watch_disarmed_in_its_turn_is_passed_over(void)
 	check_window(wants_no_data);
 }
 
-static long collect_one(void *arg)
+static long collect_mask(void *arg)
 {
 	struct ukevent ev;
 	int ret = get_events(*(int *)arg, 1, 1, 0, &ev);
@@ -432,7 +425,7 @@ static void watch_about_to_be_disarmed_tells_others_too(void)
 		change(&g, a, RECV | SEND, flags[i]);
 		b = join_group(&g, KEVENT_SOCKET, RECV, ET);
 		keep_busy(&g, b);
-		CHECK(start_in_window(&consumer, "verified", collect_one, &g.q[a].fd));
+		CHECK(start_in_window(&consumer, "verified", collect_mask, &g.q[a].fd));
 		put_byte(g.peer);
 		window_release();
 		join_actor(&consumer, PATIENCE_MS);

@@ -19,10 +19,6 @@
 
 #include "sets.h"
 
-#define IN		KEVENT_POLL_POLLIN
-#define ET		KEVENT_REQ_ET
-#define ONESHOT		KEVENT_REQ_ONESHOT
-#define DISPATCH	KEVENT_REQ_DISPATCH
 #define USER		7
 
 /* Sources */

@@ -23,9 +23,6 @@
 
 #define SETS		14
 #define LEAVES		4
-#define ET		KEVENT_REQ_ET
-#define ONESHOT		KEVENT_REQ_ONESHOT
-#define DISPATCH	KEVENT_REQ_DISPATCH
 
 /* Paths of 1 to 5 sets upwards from a file; the first number is without limit. */
 static const unsigned int path_limits[] = { ~0u, 500, 100, 50, 10 };

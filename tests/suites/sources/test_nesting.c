@@ -21,9 +21,6 @@
 
 #include "sets.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define ET	KEVENT_REQ_ET
-
 static void poll_sees_pending_events(struct queue *q)
 {
 	struct ukevent ev;

@@ -19,12 +19,7 @@
 #include <sys/stat.h>
 
 #include "helpers.h"
-
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
-#define HUP	KEVENT_POLL_POLLHUP
-#define ERR	KEVENT_POLL_POLLERR
-#define ET	KEVENT_REQ_ET
+#include "pairs.h"
 
 static void check_mask(struct queue *q, uint32_t mask)
 {
@@ -34,15 +29,6 @@ static void check_mask(struct queue *q, uint32_t mask)
 	CHECK_EQ(ev.type, KEVENT_PIPE);
 	CHECK_EQ(ev.ret_data[0], mask);
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
-}
-
-static void fill(int fd)
-{
-	static const char block[4096];
-
-	while (write(fd, block, sizeof(block)) > 0)
-		;
-	CHECK_EQ(errno, EAGAIN);
 }
 
 static void data_is_recv(struct queue *q)

@@ -21,12 +21,10 @@
 #include <sys/timerfd.h>
 
 #include "helpers.h"
+#include "pairs.h"
 
-#define IN	KEVENT_POLL_POLLIN
 #define OUT	KEVENT_POLL_POLLOUT
-#define HUP	KEVENT_POLL_POLLHUP
 #define PRI	KEVENT_POLL_POLLPRI
-#define ET	KEVENT_REQ_ET
 
 /* A kind of file: fd[0] is watched, and fire() makes it readable. */
 struct kind {
@@ -294,28 +292,16 @@ static void terminal_reports_both_directions(void)
 
 static void urgent_data_is_pri(void)
 {
-	struct sockaddr_in addr = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t len = sizeof(addr);
-	int listener, out, in;
 	struct ukevent ev;
 	struct queue q;
+	int fd[2];
 
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	MUST_EQ(bind(listener, (struct sockaddr *)&addr, len), 0);
-	MUST_EQ(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
-	MUST_EQ(listen(listener, 1), 0);
-	out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	MUST_EQ(connect(out, (struct sockaddr *)&addr, len), 0);
-	in = accept(listener, NULL, NULL);
-	MUST(in >= 0);
+	tcp_pair(fd);
 	open_queue(&q, 0);
-	CHECK_EQ(add_poll(q.fd, in, PRI, ET, 0), 0);
-	put_byte(out);
+	CHECK_EQ(add_poll(q.fd, fd[0], PRI, ET, 0), 0);
+	put_byte(fd[1]);
 	CHECK_NO_EVENT(&q);
-	MUST_EQ(send(out, "!", 1, MSG_OOB), 1);
+	MUST_EQ(send(fd[1], "!", 1, MSG_OOB), 1);
 	MUST_EVENT(&q, &ev);
 	CHECK_EQ(ev.ret_data[0], PRI);
 	close_queue(&q);

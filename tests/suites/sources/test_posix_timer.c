@@ -22,8 +22,6 @@
 
 #include "timers.h"
 
-#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
-
 static void must_expire(struct queue *q, struct ukevent *ev, int id,
 			uint64_t user)
 {
@@ -346,7 +344,7 @@ static void delete_drops_what_is_pending(struct queue *q)
 	CHECK_EQ(delete(id[1]), 0);
 	CHECK_NO_EVENT(q);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-	CHECK_EQ(remove_watch(q->fd, id[0]), -ENOENT);
+	CHECK_EQ(remove_posix_timer(q->fd, id[0]), -ENOENT);
 	CHECK_EQ(delete(id[0]), -EINVAL);
 }
 
@@ -413,14 +411,14 @@ static int share(void *arg)
 	 * again.
 	 */
 	CHILD_MUST(gettime(0) == -EINVAL);
-	CHILD_MUST(remove_watch(q->fd, 0) == -ENOENT);
+	CHILD_MUST(remove_posix_timer(q->fd, 0) == -ENOENT);
 	id = create(q->fd, CLOCK_MONOTONIC, 2);
 	CHILD_MUST(id == 0);
 	CHILD_MUST(fdinfo(q->fd, "kevent-watches") == 2);
 	CHILD_MUST(settime(id, 0, 1, 0) == 0);
 	wait_until_ready(q, 1);
-	CHILD_MUST(remove_watch(q->fd, 0) == 0);
-	CHILD_MUST(remove_watch(q->fd, 0) == -ENOENT);
+	CHILD_MUST(remove_posix_timer(q->fd, 0) == 0);
+	CHILD_MUST(remove_posix_timer(q->fd, 0) == -ENOENT);
 	return 0;
 }
 
@@ -454,7 +452,7 @@ static void timer_works_on_without_its_queue(void)
 		MUST_EQ(settime(id, 0, 5 * MS, 5 * MS), 0);
 		must_expire(&q, &ev, id, 1);
 		if (i)
-			CHECK_EQ(remove_watch(q.fd, id), 0);
+			CHECK_EQ(remove_posix_timer(q.fd, id), 0);
 		else
 			close_queue(&q);
 		CHECK(gettime(id) > 0);
@@ -464,7 +462,7 @@ static void timer_works_on_without_its_queue(void)
 		CHECK_EQ(settime(id, 0, 1, 1), 0);
 		if (i) {
 			check_silence(&q, 3 * MS);
-			CHECK_EQ(remove_watch(q.fd, id), -ENOENT);
+			CHECK_EQ(remove_posix_timer(q.fd, id), -ENOENT);
 			close_queue(&q);
 		}
 		CHECK_EQ(delete(id), 0);
@@ -551,12 +549,12 @@ static void modify_changes_the_mode(struct queue *q)
 	struct ukevent ev;
 
 	MUST(id >= 0);
-	MUST_EQ(modify(q->fd, id, KEVENT_REQ_DISABLED, 1), 0);
+	MUST_EQ(modify_posix_timer(q->fd, id, KEVENT_REQ_DISABLED, 1), 0);
 	first = now_ns();
 	MUST_EQ(settime(id, TIMER_ABSTIME, first, MS), 0);
 	check_silence(q, 5 * MS);
 	/* Time has passed. */
-	MUST_EQ(modify(q->fd, id, KEVENT_REQ_DISPATCH, 2), 0);
+	MUST_EQ(modify_posix_timer(q->fd, id, KEVENT_REQ_DISPATCH, 2), 0);
 	before = now_ns();
 	must_expire(q, &ev, id, 2);
 	after = now_ns();
@@ -564,7 +562,7 @@ static void modify_changes_the_mode(struct queue *q)
 	CHECK(sum >= due(before, first, MS));
 	CHECK(sum <= due(after, first, MS));
 	check_silence(q, 5 * MS);
-	MUST_EQ(modify(q->fd, id, KEVENT_REQ_ONESHOT, 3), 0);
+	MUST_EQ(modify_posix_timer(q->fd, id, KEVENT_REQ_ONESHOT, 3), 0);
 	before = now_ns();
 	must_expire(q, &ev, id, 3);
 	after = now_ns();
@@ -584,11 +582,11 @@ static void ready_reports_nothing_by_itself(void)
 	open_queue(&q, 0);
 	id = create(q.fd, CLOCK_MONOTONIC, 1);
 	MUST(id >= 0);
-	CHECK_EQ(control(q.fd, KEVENT_CTL_READY, id, 0, 1), 1);
+	CHECK_EQ(control_posix_timer(q.fd, KEVENT_CTL_READY, id, 0, 1), 1);
 	CHECK_NO_EVENT(&q);
-	MUST_EQ(modify(q.fd, id, KEVENT_REQ_READY, 1), 0);
+	MUST_EQ(modify_posix_timer(q.fd, id, KEVENT_REQ_READY, 1), 0);
 	CHECK_NO_EVENT(&q);
-	CHECK_EQ(control(q.fd, KEVENT_CTL_READY, id + 1, 0, 1), -ENOENT);
+	CHECK_EQ(control_posix_timer(q.fd, KEVENT_CTL_READY, id + 1, 0, 1), -ENOENT);
 	close_queue(&q);
 }
 
@@ -620,12 +618,12 @@ static void invalid_requests_are_refused(void)
 	write_file(MAX_BYTES, strtok(old, "\n"));
 	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
 
-	CHECK_EQ(control(q.fd, KEVENT_CTL_ADD, 0, 0, 0), -EINVAL);
+	CHECK_EQ(control_posix_timer(q.fd, KEVENT_CTL_ADD, 0, 0, 0), -EINVAL);
 	id = create(q.fd, CLOCK_MONOTONIC, 0);
 	MUST(id >= 0);
-	CHECK_EQ(control(q.fd, KEVENT_CTL_ADD, id, 0, 0), -EINVAL);
-	CHECK_EQ(modify(q.fd, id + 1, 0, 0), -ENOENT);
-	CHECK_EQ(modify(q.fd, id, KEVENT_REQ_KEEP_EACH, 0), -EINVAL);
+	CHECK_EQ(control_posix_timer(q.fd, KEVENT_CTL_ADD, id, 0, 0), -EINVAL);
+	CHECK_EQ(modify_posix_timer(q.fd, id + 1, 0, 0), -ENOENT);
+	CHECK_EQ(modify_posix_timer(q.fd, id, KEVENT_REQ_KEEP_EACH, 0), -EINVAL);
 	kevent_set_posix_timer(&ev, id, 0, 0);
 	ev.event = 3;
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), -EINVAL);

@@ -20,8 +20,6 @@
 #include "helpers.h"
 #include "proc.h"
 
-#define NOBODY	65534
-
 /* Who may see the status */
 
 /* The child reports the id of its own child, for whose exit it waits. */
@@ -61,7 +59,7 @@ static void root_knows_the_status_of_a_grandchild(void)
 	close_queue(&q);
 }
 
-static int become_nobody(void)
+static int become_dumpable(void)
 {
 	return setresgid(NOBODY, NOBODY, NOBODY) ||
 	       setresuid(NOBODY, NOBODY, NOBODY) ||
@@ -70,7 +68,7 @@ static int become_nobody(void)
 
 static int nobody_passes_gate(struct child *c)
 {
-	if (become_nobody())
+	if (become_dumpable())
 		return 1;
 	if (write(c->sig, "", 1) != 1)
 		return 1;
@@ -81,7 +79,7 @@ static int nobody_passes_gate(struct child *c)
 /* A program of root exits with 1, because it does not know the option. */
 static int nobody_execs_setuid(struct child *c)
 {
-	if (become_nobody() || write(c->sig, "", 1) != 1)
+	if (become_dumpable() || write(c->sig, "", 1) != 1)
 		return 99;
 	pass_gate(c);
 	close(1);
@@ -109,7 +107,7 @@ static int root_watches(void *arg)
 
 static int nobody_watches(void *arg)
 {
-	CHILD_MUST(!become_nobody());
+	CHILD_MUST(!become_dumpable());
 	return root_watches(arg);
 }
 
@@ -148,7 +146,7 @@ static void status_is_for_those_who_may_know(void)
 /* After ADD the process decides that nobody looks at it. */
 static int nobody_hides(struct child *c)
 {
-	if (become_nobody() || write(c->sig, "", 1) != 1)
+	if (become_dumpable() || write(c->sig, "", 1) != 1)
 		return 99;
 	pass_gate(c);
 	return prctl(PR_SET_DUMPABLE, 0) ? 98 : c->code;
@@ -195,7 +193,7 @@ static void status_is_withheld_after_a_setuid_exec(void)
 
 static int execs_plain(struct child *c)
 {
-	if (c->code && become_nobody())
+	if (c->code && become_dumpable())
 		return 99;
 	if (write(c->sig, "", 1) != 1)
 		return 99;

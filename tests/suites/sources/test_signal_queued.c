@@ -240,8 +240,6 @@ static void remove_drops_what_is_not_delivered(void)
 
 /* The owner of the queue is charged too for the signals it keeps. */
 
-#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
-
 static long long charged(const struct queue *q)
 {
 	return fdinfo(q->fd, "kevent-user-bytes");

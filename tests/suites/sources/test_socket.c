@@ -27,25 +27,10 @@
 #include <sys/un.h>
 
 #include "helpers.h"
+#include "pairs.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
 #define ACCEPT	KEVENT_SOCKET_ACCEPT
-#define HUP	KEVENT_POLL_POLLHUP
 #define RDHUP	KEVENT_POLL_POLLRDHUP
-#define ERR	KEVENT_POLL_POLLERR
-#define ET	KEVENT_REQ_ET
-
-/* Events of sockets may be late, because the network has its own threads. */
-static uint32_t next_mask(struct queue *q)
-{
-	struct ukevent ev;
-
-	MUST_EVENT(q, &ev);
-	CHECK_EQ(ev.type, KEVENT_SOCKET);
-	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
-	return ev.ret_data[0];
-}
 
 /* ret_data[1] of an event with @mask */
 static uint32_t next_amount(struct queue *q, uint32_t mask)
@@ -56,60 +41,6 @@ static uint32_t next_amount(struct queue *q, uint32_t mask)
 	CHECK_EQ(ev.ret_flags, KEVENT_RET_DONE);
 	CHECK_EQ(ev.ret_data[0], mask);
 	return ev.ret_data[1];
-}
-
-static void unix_pair(int fd[2])
-{
-	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			   0, fd), 0);
-}
-
-static int tcp_listener(struct sockaddr_in *addr)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			0);
-	socklen_t len = sizeof(*addr);
-
-	*addr = (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	MUST_EQ(bind(fd, (struct sockaddr *)addr, len), 0);
-	MUST_EQ(getsockname(fd, (struct sockaddr *)addr, &len), 0);
-	MUST_EQ(listen(fd, 64), 0);
-	return fd;
-}
-
-static int tcp_connect(const struct sockaddr_in *addr)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	MUST_EQ(connect(fd, (const struct sockaddr *)addr, sizeof(*addr)), 0);
-	return fd;
-}
-
-/* fd[0]: accepted, non-blocking; fd[1]: connected */
-static void tcp_pair(int fd[2])
-{
-	struct sockaddr_in addr;
-	uint64_t start = now_ns();
-	int listener = tcp_listener(&addr);
-
-	fd[1] = tcp_connect(&addr);
-	while ((fd[0] = accept4(listener, NULL, NULL,
-				SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0)
-		MUST(patient(start, PATIENCE_MS));
-	close(listener);
-}
-
-static void fill(int fd)
-{
-	static const char block[4096];
-
-	MUST_EQ(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	while (send(fd, block, sizeof(block), MSG_NOSIGNAL) > 0)
-		;
-	CHECK_EQ(errno, EAGAIN);
 }
 
 static void check_stream(struct queue *q, int fd[2])

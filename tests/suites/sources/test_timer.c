@@ -695,7 +695,6 @@ static void timers_belong_to_the_queue_not_to_the_process(void)
 }
 
 #define MANY		100000
-#define MAX_BYTES	"/proc/sys/fs/kevent/max_user_bytes"
 
 static void raise_limit(char *old, size_t size)
 {

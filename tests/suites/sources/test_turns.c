@@ -17,35 +17,10 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "pairs.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
 #define ALL	KEVENT_REQ_WAKEUP_ALL
-#define ET	KEVENT_REQ_ET
 #define QUEUES	4
-
-static int listen_on_loopback(struct sockaddr_in *addr)
-{
-	socklen_t len = sizeof(*addr);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-	MUST(fd >= 0);
-	*addr = (struct sockaddr_in){ .sin_family = AF_INET };
-	addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	MUST_EQ(bind(fd, (struct sockaddr *)addr, sizeof(*addr)), 0);
-	MUST_EQ(listen(fd, 128), 0);
-	MUST_EQ(getsockname(fd, (struct sockaddr *)addr, &len), 0);
-	return fd;
-}
-
-static int connect_to(const struct sockaddr_in *addr)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	MUST(fd >= 0);
-	MUST_EQ(connect(fd, (const struct sockaddr *)addr, sizeof(*addr)), 0);
-	return fd;
-}
 
 /* Index of the only waiter that has ended; -1: none, -2: several */
 static int who_ended(struct waiter *w, unsigned int nr)
@@ -74,7 +49,7 @@ static void one_accept_wakes_one_queue(void)
 	struct queue q[QUEUES];
 	int fd, who;
 
-	fd = listen_on_loopback(&addr);
+	fd = tcp_listener(&addr);
 	for (i = 0; i < QUEUES; i++) {
 		open_queue(&q[i], 0);
 		MUST_EQ(add_socket(q[i].fd, fd, KEVENT_SOCKET_ACCEPT, 0, i),
@@ -82,7 +57,7 @@ static void one_accept_wakes_one_queue(void)
 		start_waiter(&w[i], &q[i], 1);
 	}
 	for (round = 0; round < 5 * QUEUES; round++) {
-		int client = connect_to(&addr), server;
+		int client = tcp_connect(&addr), server;
 
 		who = who_ended(w, QUEUES);
 		MUST(who >= 0);
@@ -108,7 +83,7 @@ struct pair {
 };
 
 /* Two queues that watch the reading end of a pipe with these flags */
-static void open_pair(struct pair *p, uint32_t first, uint32_t second)
+static void open_queues(struct pair *p, uint32_t first, uint32_t second)
 {
 	open_pipe(p->fd);
 	open_queue(&p->q[0], 0);
@@ -117,7 +92,7 @@ static void open_pair(struct pair *p, uint32_t first, uint32_t second)
 	MUST_EQ(add_pipe(p->q[1].fd, p->fd[0], RECV, second, 1), 0);
 }
 
-static void close_pair(struct pair *p)
+static void close_queues(struct pair *p)
 {
 	close_queue(&p->q[0]);
 	close_queue(&p->q[1]);
@@ -142,7 +117,7 @@ static void idle_queues_alternate(void)
 	unsigned int i, who, last = 0;
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	for (i = 0; i < 6; i++) {
 		put_byte(p.fd[1]);
 		who = who_has(&p);
@@ -151,7 +126,7 @@ static void idle_queues_alternate(void)
 		last = who;
 		take_bytes(p.fd[0]);
 	}
-	close_pair(&p);
+	close_queues(&p);
 }
 
 /* Each time it is the turn of the other queue, too, which has nothing to do. */
@@ -161,7 +136,7 @@ static void queue_with_a_waiter_comes_first(void)
 	struct pair p;
 	unsigned int i;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	for (i = 0; i < 6; i++) {
 		start_waiter(&w, &p.q[1], 1);
 		put_byte(p.fd[1]);
@@ -171,7 +146,7 @@ static void queue_with_a_waiter_comes_first(void)
 		CHECK_EQ(who_has(&p), 0);
 		take_bytes(p.fd[0]);
 	}
-	close_pair(&p);
+	close_queues(&p);
 }
 
 /* It is the turn of the first queue, but its earlier event is still unread. */
@@ -181,7 +156,7 @@ static void queue_that_is_behind_is_skipped(void)
 	struct pair p;
 	unsigned int i, notified;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	put_byte(p.fd[1]);
 	/* The other queue continues to read. */
 	notified = fdinfo(p.q[0].fd, "kevent-ready") ? 0 : 1;
@@ -191,7 +166,7 @@ static void queue_that_is_behind_is_skipped(void)
 		CHECK_EQ(fdinfo(p.q[notified].fd, "kevent-ready"), 1);
 	}
 	CHECK_EQ(get_events(p.q[notified].fd, 1, 1, 0, &ev), 1);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 /*
@@ -232,7 +207,7 @@ static void one_is_told_though_all_are_behind(void)
 {
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	put_byte(p.fd[1]);
 	put_byte(p.fd[1]);
 	CHECK_EQ(who_has(&p), 3);
@@ -242,7 +217,7 @@ static void one_is_told_though_all_are_behind(void)
 	put_byte(p.fd[1]);
 	CHECK_EQ(who_has(&p), 3);
 	CHECK(who_has(&p) != 0);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 static void wakeup_all_is_told_always(void)
@@ -250,12 +225,12 @@ static void wakeup_all_is_told_always(void)
 	unsigned int i;
 	struct pair p;
 
-	open_pair(&p, ET | ALL, ET);
+	open_queues(&p, ET | ALL, ET);
 	for (i = 0; i < 3; i++) {
 		put_byte(p.fd[1]);
 		CHECK_EQ(who_has(&p), 3);
 	}
-	close_pair(&p);
+	close_queues(&p);
 }
 
 static void change_flags(struct pair *p, unsigned int i, uint32_t flags)
@@ -270,7 +245,7 @@ static void modify_changes_the_wake_all_choice(void)
 {
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	change_flags(&p, 0, ET | ALL);
 	change_flags(&p, 1, ET | ALL);
 	CHECK_EQ(who_has(&p), 0);
@@ -282,14 +257,14 @@ static void modify_changes_the_wake_all_choice(void)
 	CHECK_EQ(who_has(&p), 0);
 	put_byte(p.fd[1]);
 	CHECK(who_has(&p) != 3);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 static void hang_up_is_for_all(void)
 {
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	close(p.fd[1]);
 	CHECK_EQ(who_has(&p), 3);
 	p.fd[1] = p.fd[0];
@@ -323,13 +298,13 @@ static void watches_of_one_queue_share_its_turn(void)
 	struct ukevent ev[4];
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	MUST_EQ(add_poll(p.q[0].fd, p.fd[0], KEVENT_POLL_POLLIN, ET, 2), 0);
 	MUST_EQ(add_poll(p.q[1].fd, p.fd[0], KEVENT_POLL_POLLIN, ET, 3), 0);
 	put_byte(p.fd[1]);
 	CHECK_EQ(get_events(p.q[0].fd, 1, 4, 0, ev) +
 		 get_events(p.q[1].fd, 1, 4, 0, &ev[2]), 2);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 /*
@@ -347,12 +322,12 @@ static void removed_watch_hands_on_what_it_was_told(void)
 	unsigned int notified;
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	notified = notify_one(&p);
 	CHECK_EQ(fdinfo(p.q[!notified].fd, "kevent-ready"), 0);
 	CHECK_EQ(remove_file(p.q[notified].fd, KEVENT_PIPE, p.fd[0]), 0);
 	CHECK_EQ(get_events(p.q[!notified].fd, 1, 1, 0, &ev), 1);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 static void closed_queue_hands_on_what_it_was_told(void)
@@ -361,7 +336,7 @@ static void closed_queue_hands_on_what_it_was_told(void)
 	unsigned int notified;
 	struct pair p;
 
-	open_pair(&p, 0, 0);
+	open_queues(&p, 0, 0);
 	notified = notify_one(&p);
 	/*
 	 * This includes an event that a consumer has taken without reading the
@@ -392,13 +367,13 @@ static void process_that_dies_hands_on(void)
 	struct ukevent ev[3];
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	CHECK_EQ(remove_file(p.q[1].fd, KEVENT_PIPE, p.fd[0]), 0);
 	MUST_EQ(add_user(p.q[0].fd, 1, 1, KEVENT_REQ_READY, 8), 0);
 	CHECK_EQ(join_child(start_child(exit_with_queue, &p), PATIENCE_MS), 0);
 	CHECK_EQ(get_events(p.q[0].fd, 1, 3, 0, ev), 2);
 	CHECK_EQ(ev[0].ptr + ev[1].ptr, 8);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 static void delivered_oneshot_hands_nothing_on(void)
@@ -407,12 +382,12 @@ static void delivered_oneshot_hands_nothing_on(void)
 	unsigned int notified;
 	struct pair p;
 
-	open_pair(&p, KEVENT_REQ_ONESHOT, KEVENT_REQ_ONESHOT);
+	open_queues(&p, KEVENT_REQ_ONESHOT, KEVENT_REQ_ONESHOT);
 	notified = notify_one(&p);
 	CHECK_EQ(get_events(p.q[notified].fd, 1, 1, 0, &ev), 1);
 	CHECK_EQ(fdinfo(p.q[notified].fd, "kevent-watches"), 0);
 	CHECK_EQ(fdinfo(p.q[!notified].fd, "kevent-ready"), 0);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 static void disarmed_watch_has_no_turn(void)
@@ -420,7 +395,7 @@ static void disarmed_watch_has_no_turn(void)
 	unsigned int i, who;
 	struct pair p;
 
-	open_pair(&p, ET | KEVENT_REQ_DISPATCH, ET);
+	open_queues(&p, ET | KEVENT_REQ_DISPATCH, ET);
 	for (i = 0; i < 2; i++) {
 		put_byte(p.fd[1]);
 		who_has(&p);
@@ -430,14 +405,7 @@ static void disarmed_watch_has_no_turn(void)
 		who = who_has(&p);
 		CHECK_EQ(who, 2);
 	}
-	close_pair(&p);
-}
-
-static long read_byte(void *arg)
-{
-	char byte;
-
-	return read(*(int *)arg, &byte, 1);
+	close_queues(&p);
 }
 
 /*
@@ -448,14 +416,14 @@ static void blocked_reader_is_woken_too(void)
 	struct actor reader;
 	struct pair p;
 
-	open_pair(&p, ET, ET);
+	open_queues(&p, ET, ET);
 	MUST_EQ(fcntl(p.fd[0], F_SETFL, 0), 0);
 	start_actor(&reader, read_byte, &p.fd[0]);
 	MUST(sleeps_in(reader.tid, __NR_read));
 	put_byte(p.fd[1]);
 	join_actor(&reader, PATIENCE_MS);
 	CHECK_EQ(reader.ret, 1);
-	close_pair(&p);
+	close_queues(&p);
 }
 
 /* Two open descriptions of a FIFO are two files: each has its own turns. */

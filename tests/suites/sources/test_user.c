@@ -20,8 +20,6 @@
 
 #include "helpers.h"
 
-#define ET		KEVENT_REQ_ET
-#define KEEP		KEVENT_REQ_KEEP_EACH
 #define MAX_KEPT	65536
 #define MANY		10000
 #define MARKERS		8

@@ -25,7 +25,6 @@
 #define THREADS		2
 #define QUEUES		4
 #define FDS		12
-#define PAGE		4096
 #define CALLS		1000	/* between two looks at the clock */
 
 enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };

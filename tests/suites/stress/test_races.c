@@ -47,7 +47,6 @@
 #define CONSUMERS	(THREADS + PROCESSES)
 #define MOST_TIMES	128		/* a thing is given in one go */
 #define NOISE		1000		/* user value of files that come and go */
-#define RECV		KEVENT_SOCKET_RECV
 #define LEVEL_MODES	4		/* of those in make_thing() */
 #define FREEZER		"/tmp/races-freezer"
 #define ALL		"/sys/fs/cgroup"
@@ -193,17 +192,6 @@ static void futex_wake(_Atomic unsigned int *word)
 	syscall(__NR_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void pause_us(unsigned int us)
-{
-	const struct timespec ts = { .tv_nsec = us * 1000l };
-
-	nanosleep(&ts, NULL);
-}
-
-static void on_signal(int sig __attribute__((unused)))
-{
-}
-
 /* The ring is away, and comes back. */
 static void on_fault(int sig __attribute__((unused)))
 {
@@ -273,7 +261,7 @@ static unsigned long give(const struct thing *t)
 }
 
 /* How much was given since the last time */
-static unsigned long take(const struct thing *t)
+static unsigned long take_given(const struct thing *t)
 {
 	unsigned long sum = 0;
 	uint64_t value;
@@ -305,7 +293,7 @@ static void complain(struct consumer *c, int where, int err)
 	atomic_store(&c->err, err);
 }
 
-static void handle(struct world *w, const struct ukevent *ev)
+static void handle_event(struct world *w, const struct ukevent *ev)
 {
 	struct board *b = w->b;
 	unsigned int i = ev->ptr;
@@ -319,7 +307,7 @@ static void handle(struct world *w, const struct ukevent *ev)
 	}
 	if (w->t[i].mode & KEVENT_REQ_ONESHOT)
 		atomic_store(&b->again[i], 1);
-	sum = take(&w->t[i]);
+	sum = take_given(&w->t[i]);
 	if (w->t[i].mode & KEVENT_REQ_DISPATCH &&
 	    change(w, KEVENT_CTL_MODIFY, i, w->t[i].event))
 		atomic_fetch_add(&b->odd, 1);
@@ -340,7 +328,7 @@ static bool take_from_ring(struct world *w, struct consumer *c)
 
 	atomic_store(&c->holding, SOME);
 	while (kevent_ring_next(w->q.ring, w->q.size, &ev)) {
-		handle(w, &ev);
+		handle_event(w, &ev);
 		some = true;
 	}
 	atomic_store(&c->holding, NOTHING);
@@ -414,7 +402,7 @@ static void play_buffer(struct world *w, struct consumer *c, int64_t ms)
 		if (ret > 0)
 			atomic_store(&c->holding, SOME);
 		for (i = 0; i < ret; i++)
-			handle(w, &ev[i]);
+			handle_event(w, &ev[i]);
 		atomic_store(&c->holding, NOTHING);
 		if (ret < 0 && ret != -EINTR)
 			complain(c, __NR_kevent_get_events, ret);
@@ -1087,7 +1075,7 @@ static void forget(struct world *w)
 
 	wait_for_writers(w);
 	for (i = 0; i < THINGS; i++) {
-		take(&w->t[i]);
+		take_given(&w->t[i]);
 		atomic_store(&w->b->taken[i], atomic_load(&w->b->sent[i]));
 		if (w->t[i].mode & KEVENT_REQ_ONESHOT)
 			change(w, KEVENT_CTL_ADD, i, w->t[i].event);
@@ -1201,10 +1189,9 @@ static void open_ring(struct world *w)
 
 static void catch_signals(void)
 {
-	struct sigaction wake = { .sa_handler = on_signal };
 	struct sigaction fault = { .sa_handler = on_fault };
 
-	sigaction(SIGUSR1, &wake, NULL);
+	catch_signal(SIGUSR1);
 	sigaction(SIGSEGV, &fault, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }

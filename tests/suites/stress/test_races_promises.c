@@ -30,20 +30,10 @@
 #include <sys/timerfd.h>
 
 #include "helpers.h"
+#include "pairs.h"
 #include "races.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-#define SEND	KEVENT_SOCKET_SEND
-
-#define ET	KEVENT_REQ_ET
 #define EPOCH	300000000ull	/* with the same delays */
-
-static void pause_us(unsigned int us)
-{
-	const struct timespec ts = { .tv_nsec = us * 1000l };
-
-	nanosleep(&ts, NULL);
-}
 
 /* Runs @round again and again, with other delays now and then. */
 static void for_a_storm(bool (*round)(void *arg, uint64_t *rnd), void *arg)
@@ -188,23 +178,6 @@ static long sleep_between_events(void *arg)
 	return 0;
 }
 
-static void open_tcp(int fd[2])
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	socklen_t len = sizeof(addr);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	MUST_EQ(bind(listener, (struct sockaddr *)&addr, len), 0);
-	MUST_EQ(listen(listener, 1), 0);
-	MUST_EQ(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	MUST_EQ(connect(fd[0], (struct sockaddr *)&addr, len), 0);
-	fd[1] = accept(listener, NULL, NULL);
-	MUST(fd[1] >= 0);
-	close(listener);
-}
-
 /* Watches @fd[0] in a way whose looks take a ->poll(), or not. */
 static void watch_one_end(struct hangup *h, int fd[2], uint64_t *rnd)
 {
@@ -213,7 +186,7 @@ static void watch_one_end(struct hangup *h, int fd[2], uint64_t *rnd)
 
 	switch (kind) {
 	case 0:
-		open_tcp(fd);
+		tcp_pair(fd);
 		break;
 	case 1:
 		open_pipe(fd);

@@ -22,7 +22,6 @@
 #define NR		10000
 #define THREADS		8
 #define CHUNK		1000
-#define ET		KEVENT_REQ_ET
 #define SECONDS		60
 
 static int pipes[NR][2];
@@ -161,7 +160,7 @@ struct member {
 	unsigned int	counts[NR];
 };
 
-static int take_one(struct queue *q, struct ukevent *ev)
+static int next_of_few(struct queue *q, struct ukevent *ev)
 {
 	const struct timespec limit = { .tv_nsec = 50000000 };
 	uint32_t kidx;
@@ -184,7 +183,7 @@ static long consume(void *arg)
 	int ret;
 
 	while (!atomic_load(&crowd->stop)) {
-		ret = take_one(&crowd->q, &ev);
+		ret = next_of_few(&crowd->q, &ev);
 		if (ret < 0)
 			return ret;
 		if (!ret)

@@ -67,7 +67,7 @@ static unsigned int amount(struct soak *s, const struct ukevent *ev)
 	}
 }
 
-static void account(struct soak *s, const struct ukevent *ev)
+static void count_event(struct soak *s, const struct ukevent *ev)
 {
 	uint64_t group = ev->ptr / WATCHES;
 	unsigned int nr;
@@ -93,12 +93,12 @@ static long taker(void *arg)
 	while (ret >= 0 && !atomic_load(&s->stop)) {
 		nr = kevent_ring_pop(s->q.ring, RING, ev, 64);
 		for (i = 0; i < nr; i++)
-			account(s, &ev[i]);
+			count_event(s, &ev[i]);
 		if (nr)
 			continue;
 		ret = next_event(&s->q, &ev[0], 20);
 		if (ret == 1)
-			account(s, &ev[0]);
+			count_event(s, &ev[0]);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -138,7 +138,7 @@ static bool mark_group(struct soak *s, unsigned int group)
 	return kevent_ctl(s->q.fd, KEVENT_CTL_READY, MARKS, ev) == MARKS;
 }
 
-static bool write_group(struct soak *s, unsigned int group)
+static bool write_eventfds(struct soak *s, unsigned int group)
 {
 	struct kevent_call call[WRITES];
 	uint64_t one = 1;
@@ -157,7 +157,7 @@ static bool begin_lap(struct soak *s, unsigned int group)
 {
 	s->laps[group]++;
 	put_byte(s->pipe[group][1]);
-	return write_group(s, group) && mark_group(s, group);
+	return write_eventfds(s, group) && mark_group(s, group);
 }
 
 static bool make_events(struct soak *s, uint64_t most)

@@ -26,8 +26,6 @@
 #define CHURNED		8
 #define ACTORS		4
 #define CHURN_USER	1000		/* user values of churned watches */
-#define RECV		KEVENT_SOCKET_RECV
-#define ET		KEVENT_REQ_ET
 
 struct pipes {
 	int		fd[CHURNED][2];

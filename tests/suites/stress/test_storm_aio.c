@@ -25,7 +25,6 @@
 #define SERVERS		3
 #define CHAINS		64	/* of a submitter, under way at once */
 #define ENTRIES		6
-#define PAGE		4096ul
 
 /* A chain that is under way, or free */
 struct slot {
@@ -143,11 +142,6 @@ static void submit_or_cancel(struct stormer *me)
 		sched_yield();
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
 static void serve_some(struct stormer *me)
 {
 	long ret = serve(me->storm->q.fd, 1 + me->nr % 2, 2);
@@ -194,14 +188,13 @@ static void stir(struct storm *s)
 
 static void open_chains(struct chains *c)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	char *pages = mmap(NULL, SUBMITTERS * CHAINS * PAGE,
 			   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			   -1, 0);
 	unsigned int i;
 
 	MUST(pages != MAP_FAILED);
-	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	catch_signal(SIGUSR1);
 	open_blocking_pipe(c->pipe);
 	for (i = 0; i < SUBMITTERS * CHAINS; i++)
 		c->slots[i / CHAINS][i % CHAINS].c = (void *)(pages + i * PAGE);

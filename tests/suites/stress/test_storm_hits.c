@@ -26,8 +26,6 @@
 
 #include "storm.h"
 
-#define RECV		KEVENT_SOCKET_RECV
-#define ET		KEVENT_REQ_ET
 #define SPIN		2000
 
 static bool is_empty(int fd)
@@ -244,8 +242,8 @@ static void account(struct storm *s, const struct ukevent *ev)
 		atomic_fetch_add(&p->repeated, 1);
 }
 
-static void control(struct storm *s, uint32_t cmd, unsigned int i,
-		    uint32_t flags)
+static void control_pair(struct storm *s, uint32_t cmd, unsigned int i,
+			 uint32_t flags)
 {
 	struct pairs *p = s->world;
 	struct ukevent ev;
@@ -272,11 +270,11 @@ static void change(struct stormer *me)
 	unsigned int i = STABLE + next_random(&me->rnd) % CHANGED;
 
 	if (next_random(&me->rnd) % 4) {
-		control(me->storm, KEVENT_CTL_MODIFY, i, some_mode(&me->rnd));
+		control_pair(me->storm, KEVENT_CTL_MODIFY, i, some_mode(&me->rnd));
 		return;
 	}
-	control(me->storm, KEVENT_CTL_REMOVE, i, 0);
-	control(me->storm, KEVENT_CTL_ADD, i, some_mode(&me->rnd));
+	control_pair(me->storm, KEVENT_CTL_REMOVE, i, 0);
+	control_pair(me->storm, KEVENT_CTL_ADD, i, some_mode(&me->rnd));
 }
 
 /* Replaces a watched pair by a new one. */
@@ -302,14 +300,14 @@ static void churn(struct stormer *me)
 		replace(p, i);
 		break;
 	case 1:
-		control(me->storm, KEVENT_CTL_REMOVE, i, 0);
+		control_pair(me->storm, KEVENT_CTL_REMOVE, i, 0);
 		break;
 	case 2:
-		control(me->storm, KEVENT_CTL_MODIFY, i, some_mode(&me->rnd));
+		control_pair(me->storm, KEVENT_CTL_MODIFY, i, some_mode(&me->rnd));
 		break;
 	case 3 ... 4:
-		control(me->storm, KEVENT_CTL_ADD, i, some_mode(&me->rnd) |
-			(i & 1 ? KEVENT_REQ_ONESHOT : 0));
+		control_pair(me->storm, KEVENT_CTL_ADD, i, some_mode(&me->rnd) |
+			     (i & 1 ? KEVENT_REQ_ONESHOT : 0));
 		break;
 	default:
 		/* EAGAIN and EPIPE count as success. */
@@ -345,9 +343,9 @@ static void race_control_calls(uint32_t type)
 	storm_helpers(&s, CONSUMERS, storm_takes);
 	storm_run(&s, NULL);
 	for (i = STABLE; i < COUNTED; i++)
-		control(&s, KEVENT_CTL_MODIFY, i, ET);
+		control_pair(&s, KEVENT_CTL_MODIFY, i, ET);
 	for (i = COUNTED; i < PIPES; i++)
-		control(&s, KEVENT_CTL_REMOVE, i, 0);
+		control_pair(&s, KEVENT_CTL_REMOVE, i, 0);
 	storm_end(&s, NULL);
 	storm_drain(&s);
 	for (i = 0; i < COUNTED; i++)
@@ -499,7 +497,7 @@ static void *write_theirs(void *arg)
 	return write_pipes(arg, OURS, ALL);
 }
 
-static bool take_one(struct guests *g, struct queue *q)
+static bool guest_takes(struct guests *g, struct queue *q)
 {
 	struct ukevent ev;
 	char buf[16];
@@ -536,10 +534,9 @@ static int be_guest(void *arg)
 		      g->memfd, 0);
 	CHILD_MUST(q.ring != MAP_FAILED && q.ring != g->q.ring);
 	CHILD_MUST(!pthread_create(&thread, NULL, write_theirs, g));
-	CHILD_MUST(!kevent_ctl(q.fd, KEVENT_CTL_ATTACH, q.size,
-			       (struct ukevent *)q.ring));
+	CHILD_MUST(!attach_ring(&q));
 	while (left) {
-		if (!take_one(g, &q))
+		if (!guest_takes(g, &q))
 			continue;
 		atomic_fetch_add(&g->by_guests, 1);
 		left--;
@@ -579,7 +576,7 @@ static void have_a_guest(struct guests *g)
 	next_random(&g->rnd);
 	pid = start_child(be_guest, g);
 	while (!waitpid(pid, &status, WNOHANG)) {
-		take_one(g, &g->q);
+		guest_takes(g, &g->q);
 		MUST(now_ns() - start < PATIENCE_MS * slowness * 1000000ull);
 	}
 	MUST_EQ(status, 0);
@@ -597,7 +594,7 @@ static void attached_processes_come_and_go(void)
 		have_a_guest(g);
 	atomic_store(&g->stop, true);
 	join_actor(&a, PATIENCE_MS);
-	while (take_one(g, &g->q))
+	while (guest_takes(g, &g->q))
 		;
 	CHECK_EQ(g->wrong, 0);
 	for (i = 0; i < ALL; i++)

@@ -51,7 +51,7 @@ static int wait_limited(struct queue *q, uint32_t max, int64_t ms)
 			   KEVENT_FLAGS_ARG, &arg);
 }
 
-static void take(struct stage *s, unsigned int nr)
+static void take_mark(struct stage *s, unsigned int nr)
 {
 	struct ukevent ev;
 
@@ -62,7 +62,7 @@ static void take(struct stage *s, unsigned int nr)
 	atomic_fetch_add(&s->taken, 1);
 }
 
-static void block(uint64_t *rnd)
+static void nap(uint64_t *rnd)
 {
 	struct timespec ts = { .tv_nsec = next_random(rnd) % 200000 };
 
@@ -82,9 +82,9 @@ static void play(struct stage *s, uint64_t *rnd)
 	if (ret < 0 && ret != -EINTR)
 		atomic_fetch_add(&s->wrong, 1);
 	/* A request ends a wait whatever is in the ring. */
-	take(s, nr);
+	take_mark(s, nr);
 	if (next_random(rnd) % 2)
-		block(rnd);
+		nap(rnd);
 }
 
 static long lives(void *arg)
@@ -99,11 +99,6 @@ static long lives(void *arg)
 	return 0;
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
 static void start(struct player *p)
 {
 	atomic_store(&p->ended, 0);
@@ -113,11 +108,10 @@ static void start(struct player *p)
 
 static void open_stage(struct stage *s)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	unsigned int i, k;
 
 	memset(s, 0, sizeof(*s));
-	MUST_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
+	catch_signal(SIGUSR1);
 	s->seed = test_seed();
 	for (i = 0; i < QUEUES; i++) {
 		open_queue(&s->q[i], 8);
@@ -226,9 +220,9 @@ static long waits_for_ever(void *arg)
 
 	for (;;) {
 		if (wait_limited(&p->stage->q[0], 1, -1) > 0)
-			take(p->stage, 0);
+			take_mark(p->stage, 0);
 		if (next_random(&rnd) % 2)
-			block(&rnd);
+			nap(&rnd);
 	}
 	return 0;
 }

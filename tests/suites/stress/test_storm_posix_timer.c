@@ -58,14 +58,14 @@ static void churn(struct stormer *me)
 		gettime(id);
 		break;
 	case 9 ... 10:
-		modify(kq, id, flags[next_random(&me->rnd) % ARRAY_SIZE(flags)],
-		       CHURN_USER + i);
+		modify_posix_timer(kq, id, flags[next_random(&me->rnd) % ARRAY_SIZE(flags)],
+				   CHURN_USER + i);
 		break;
 	case 11:
-		remove_watch(kq, id);
+		remove_posix_timer(kq, id);
 		break;
 	case 12:
-		control(kq, KEVENT_CTL_READY, id, 0, 0);
+		control_posix_timer(kq, KEVENT_CTL_READY, id, 0, 0);
 		break;
 	default:
 		shoot(me);
@@ -136,7 +136,7 @@ static void meddle(struct stormer *me)
 		delete(id);
 		break;
 	case 2:
-		remove_watch(atomic_load(&d->kq), id);
+		remove_posix_timer(atomic_load(&d->kq), id);
 	}
 }
 

@@ -145,7 +145,7 @@ static void account(struct totals *t, const struct ukevent *ev)
 	t->last[s] = nr;
 }
 
-static bool take(struct queue *q, struct totals *t, unsigned int max)
+static bool take_signals(struct queue *q, struct totals *t, unsigned int max)
 {
 	struct ukevent ev;
 
@@ -167,7 +167,7 @@ static void remove_gently(struct queue *q, struct totals *t, int sig)
 	if (on_fallback() ||
 	    change_signal(q->fd, KEVENT_CTL_MODIFY, sig, OBSERVE, 0))
 		return;
-	take(q, t, SENDERS * (LIMIT + 1) + 16);
+	take_signals(q, t, SENDERS * (LIMIT + 1) + 16);
 	remove_signal(q->fd, sig);
 }
 
@@ -202,7 +202,7 @@ static void churn(struct queue *q, struct totals *t, uint64_t *rnd, bool gently)
 		open_queue(q, next_random(rnd) & 1 ? 16 : 0);
 		break;
 	default:
-		take(q, t, 20);
+		take_signals(q, t, 20);
 	}
 }
 
@@ -215,7 +215,7 @@ static void finish(struct queue *q, struct totals *t)
 					 watch_mode(0), 0);
 		MUST(modified == 0 || modified == -ENOENT);
 	}
-	while (take(q, t, 1000))
+	while (take_signals(q, t, 1000))
 		;
 	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
 }
@@ -304,7 +304,7 @@ static void race_changes(uint32_t size, bool gently)
 	join_actor(&receiver, PATIENCE_MS);
 	/* The receiver has handled, for the fallback, what its watches consume. */
 	if (on_fallback()) {
-		while (take(&q, &t, 1000))
+		while (take_signals(&q, &t, 1000))
 			;
 		close_queue(&q);
 	}

@@ -18,8 +18,6 @@
 #include "helpers.h"
 #include "tool.h"
 
-#define RECV	KEVENT_SOCKET_RECV
-
 static struct tool show;
 
 /* Runs kevent-show on @pid, with an option or NULL. */
@@ -42,7 +40,7 @@ static void show_me(const char *option)
 	CHECK_EQ(show.status, 0);
 }
 
-static void add(const struct queue *q, struct ukevent ev)
+static void must_add(const struct queue *q, struct ukevent ev)
 {
 	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
 }
@@ -69,7 +67,7 @@ static void watches_of_files_have_words(void)
 	MUST_EQ(add_poll(q.fd, in[0], KEVENT_POLL_POLLIN, 0, 2), 0);
 	kevent_set_inode(&ev, dir, KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE,
 			 KEVENT_REQ_ONESHOT, ~0ull);
-	add(&q, ev);
+	must_add(&q, ev);
 	show_me(NULL);
 	check_said(&show, "  idle       edge      PIPE %d RECV ET user 0x61",
 		   fd[0]);
@@ -92,14 +90,14 @@ static void other_watches_have_words(void)
 
 	open_queue(&q, 8);
 	kevent_set_timer(&ev, hour, hour, 0, 0, 3);
-	add(&q, ev);
+	must_add(&q, ev);
 	kevent_set_signal(&ev, SIGUSR1, KEVENT_SIGNAL_CONSUME, 0, 4);
-	add(&q, ev);
+	must_add(&q, ev);
 	kevent_set_proc(&ev, getppid(), 0, 5);
-	add(&q, ev);
+	must_add(&q, ev);
 	kevent_set_futex(&ev, &word, 7, KEVENT_FUTEX_WAKE,
 			 KEVENT_REQ_ONESHOT, 6);
-	add(&q, ev);
+	must_add(&q, ev);
 	MUST_EQ(add_user(q.fd, 0x123456789abull, 3, KEVENT_REQ_KEEP_EACH, 7),
 		0);
 	show_me(NULL);
@@ -154,7 +152,7 @@ static void watch_that_was_cancelled_is_broken(void)
 	clock_gettime(CLOCK_REALTIME, &now);
 	now.tv_sec += 3600;
 	kevent_set_timer(&ev, kevent_ns(&now), 0, flags, 0, 1);
-	add(&q, ev);
+	must_add(&q, ev);
 	clock_gettime(CLOCK_REALTIME, &now);
 	MUST_EQ(clock_settime(CLOCK_REALTIME, &now), 0);
 	MUST_EVENT(&q, &ev);
@@ -162,13 +160,6 @@ static void watch_that_was_cancelled_is_broken(void)
 	show_me(NULL);
 	check_said(&show, "  broken     each      TIMER * user 0x1*");
 	close_queue(&q);
-}
-
-static long collect_one(void *arg)
-{
-	struct ukevent ev;
-
-	return get_events(*(int *)arg, 1, 1, 0, &ev);
 }
 
 /* A consumer has looked at the pipe, and has not reported what it saw. */
@@ -278,12 +269,9 @@ static void other_processes_are_named(void)
 	close_queue(&q);
 }
 
-static int attach_ring(void *arg)
+static int attach_and_stop(void *arg)
 {
-	struct queue *q = arg;
-
-	CHILD_MUST(!kevent_ctl(q->fd, KEVENT_CTL_ATTACH, q->size,
-			       (void *)q->ring));
+	CHILD_MUST(!attach_ring(arg));
 	raise(SIGSTOP);
 	return 0;
 }
@@ -298,7 +286,7 @@ static void processes_with_the_ring_are_counted(void)
 	MUST(q.ring != MAP_FAILED);
 	q.fd = kevent_init(q.ring, q.size, 0);
 	MUST(q.fd >= 0);
-	pid = start_stopped(attach_ring, &q);
+	pid = start_stopped(attach_and_stop, &q);
 	show_me("-b");
 	check_said(&show, "  ring      8 slots, 0 unread, in 2 processes, flags 0");
 	kill_child(pid);
