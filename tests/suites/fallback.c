@@ -49,7 +49,6 @@ static const struct skip skips[] = {
 	  " ring.commit_frees_slots_and_refills_them"
 	  " ring.wait_notices_a_store_by_the_program"
 	  " ring.ring_twice_the_watches_never_fills socket.amount_is_no_news"
-	  " socket.own_shutdown_is_no_news"
 	  " lifetime.entry_in_the_ring_outlives_its_watch"
 	  " lifetime.closing_the_queue_ends_its_watches"
 	  " signal_queued.many_come_in_order_through_a_full_ring"

@@ -157,7 +157,6 @@ static void check_write(const struct kind *kind, enum memory memory, bool hit)
 	o = (struct outsider){ &q, fd[1], memory };
 	CHECK_EQ(join_child(start_child(write_with_own_memory, &o),
 			    PATIENCE_MS), 0);
-	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 0);
 	CHECK_EQ(kevent_ring_count(q.ring, q.size), 0);
 	if (!(kind->flags & (ET | KEVENT_REQ_DISPATCH)))
 		CHECK_EQ(wait_ring(&q, SIZE, 0), 1);

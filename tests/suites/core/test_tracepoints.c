@@ -124,8 +124,8 @@ static void hits_are_traced(void)
 	start_trace(&t);
 	put_byte(fd[1]);
 	end_trace(&t);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 1);
 	MUST_EVENT(&q, &ev);
-	CHECK_EQ(fdinfo(q.fd, "kevent-hits"), 1);
 	check_watch(&t, &q, fd[0], "kevent_ready: ", "ready=1 nr=1 ring=1", 1);
 	check_watch(&t, &q, fd[0], "kevent_add: ", "", 0);
 	check_watch(&t, &q, fd[0], "kevent_deliver: ", "", 0);

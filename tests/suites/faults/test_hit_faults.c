@@ -296,11 +296,8 @@ static void check_all_came(struct away *a)
 	CHECK_EQ(fdinfo(a->q.fd, "kevent-delivered"), sent);
 	CHECK_EQ(fdinfo(a->q.fd, "kevent-ready"), 0);
 	CHECK_EQ(a->q.ring->ring_flags, 0);
-	CHECK(fdinfo(a->q.fd, "kevent-hits") > 0);
-	CHECK(fdinfo(a->q.fd, "kevent-misses") > 0);
-	note("%llu events, %lld hits, %lld misses, away %u times",
-	     (unsigned long long)sent, fdinfo(a->q.fd, "kevent-hits"),
-	     fdinfo(a->q.fd, "kevent-misses"), a->times);
+	CHECK(a->times > 0);
+	note("%llu events, away %u times", (unsigned long long)sent, a->times);
 }
 
 static void run_away(struct away *a)
