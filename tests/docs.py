@@ -258,6 +258,85 @@ def promises():
             yield f"promises.rst: no test {name}"
 
 
+# --- Prose -------------------------------------------------------------------
+
+BEGINNING = re.compile(r"(?:^|[.:?!]['\")]*\s+)['\"(]*"
+                       r"(Who(?:se|ever)?|What(?:ever)?|That of|Those)\b")
+PRIVATE = re.compile(r"(?<![\w-])(told|tells?|ow(?:e|es|ed)|look(?:s|ed|ing)?(?! up\b)|"
+                     r"whoever|bur(?:y|ies|ied)|let go|lets go)(?![\w-])", re.I)
+# Lines that a document has at most. The internals have to become 599
+LONGEST = {"benchmarks.rst": 599, "kevent.rst": 1499, "kevent-internals.rst": 1099}
+UNWRITTEN = {"kevent-internals.rst"}
+# Their tables have names of tests
+TABLES_OF_NAMES = {"testing.rst", "coverage.rst"}
+# What each pattern has to find, or not
+WRONG_PROSE = (
+    ("Who waits is woken.", ["Who"]),
+    ("A thread waits. What it takes is gone.", ["What"]),
+    ("A rule: Whoever adds it pays.", ["Whoever", "Whoever"]),
+    ("(Those of pipes are short.)", ["Those"]),
+    ("It ends. That of a set is higher.", ["That of"]),
+    ("One queue is told, and owes it to others.", ["told", "owes"]),
+    ("A call looks at the file.", ["looks"]),
+    ("A thread is let go, and looked at.", ["let go", "looked"]),
+    ("The descriptor is looked up, and those who wait know what it is.", []),
+    ("The mutant keep-told-event is caught.", []),
+)
+
+
+def bad_words(text):
+    """Beginnings and words that no paragraph may have."""
+    return BEGINNING.findall(text) + PRIVATE.findall(text)
+
+
+def words_of(node):
+    """The text of a paragraph, without what is literal."""
+    if node.tag == "literal":
+        return "X"
+    return (node.text or "") + "".join(words_of(part) + (part.tail or "")
+                                       for part in node)
+
+
+def prose_of(path, tree):
+    if path.name in TABLES_OF_NAMES:
+        for parent in [*tree.iter()]:
+            for table in parent.findall("table"):
+                parent.remove(table)
+    for tag in ("paragraph", "caption"):
+        for node in tree.iter(tag):
+            yield words_of(node)
+
+
+def prose_of_readme():
+    text = re.sub(r"`[^`]*`", "X", (TOP / "README.md").read_text())
+    text = re.sub(r"^(?:    |#).*$", "", text, flags=re.M)
+    yield from re.split(r"\n\n|\||\*\*", text)
+
+
+def wrong_prose():
+    """The patterns find what they have to find."""
+    for text, words in WRONG_PROSE:
+        if bad_words(text) != words:
+            yield f"tests/docs.py: {bad_words(text)} found in {text!r}, not {words}"
+
+
+def prose(out):
+    """Documents are short, and say things in plain words."""
+    yield from wrong_prose()
+    yield from run("sphinx-build", "-q", "-E", "-b", "xml", DOCS, out / "xml")
+    texts = [("README.md", part) for part in prose_of_readme()]
+    for path in sorted(DOCS.glob("*.rst")):
+        length = path.read_text().count("\n")
+        if length > LONGEST.get(path.name, length):
+            yield f"{path.name}: {length} lines, over {LONGEST[path.name]}"
+        if path.name not in UNWRITTEN:
+            tree = ElementTree.parse(out / "xml" / f"{path.stem}.xml")
+            texts += [(path.name, text) for text in prose_of(path, tree)]
+    for name, text in texts:
+        for word in bad_words(text):
+            yield f"{name}: {word!r} in: {' '.join(text.split())[:70]}"
+
+
 # --- Repetition -------------------------------------------------------------
 
 def rst_paragraphs(out):
