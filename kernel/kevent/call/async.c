@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Chains of calls that serving threads run: a watch is a chain, its event the end
+ *
+ * The rest of a chain that would block becomes a watch, keyed by the cookie and charged to
+ * the owner of the queue like any watch. ADD makes the same watch from user space, so
+ * nothing that kevent_call() submits is special. The watch is ONESHOT, and takes the usual
+ * way to the consumer by kevent_ready_locked(). It is not removed:
+ * kevent_source_ops.cancel says what REMOVE does in place of that.
  */
 
 #include <linux/sched.h>

@@ -2,10 +2,37 @@
 /*
  * Chains of system calls
  *
- * The chain stays in the caller's memory. An entry is read once, when its turn
- * comes, and only that copy is used, so another thread that changes entries
- * disturbs nobody but its own process. Jumps go forward, so a chain makes at
- * most KEVENT_CALL_MAX calls. No lock is held between calls.
+ * The chain stays in the caller's memory. An entry is read once, right before its call,
+ * and only that copy is used, so another thread that changes entries disturbs nobody but
+ * its own process. Jumps go forward, so a chain makes at most KEVENT_CALL_MAX calls, with
+ * a cond_resched() after 64 or as soon as the CPU is wanted, and a signal ends it between
+ * two of them. No lock is held between calls, and nothing is allocated, so nothing is left
+ * when the task exits or a page of the chain goes away.
+ *
+ * A call goes through the table of system calls with registers made for it, as after an
+ * entry from user mode. Calls are in the list of chains if they need nothing but their
+ * arguments. Calls that replace the registers, the memory or the credentials of the task
+ * are not, nor calls that start other tasks. ppoll() and its like are not, because they
+ * leave a signal mask to be restored on the way to user mode, and a second one would
+ * overwrite it. An index_nospec bounds the number.
+ *
+ * The work that the way to user mode would do for a call is done before the next one: task
+ * work, so the last reference to a file that was passed through a socket is gone when the
+ * next call begins. Things that only user mode can notice wait for the end of the chain:
+ * signals, rseq, a new offset of the stack, and the delay of memory.high.
+ * TIF_NOTIFY_SIGNAL is no signal: its task work is done and the call is made again.
+ *
+ * Observers are found by the flags that the entry of system calls reads. So anything that
+ * wants to see a call, also in later kernels, has a flag there, and a chain needs to know
+ * none of them by name. Under a seccomp filter the kernel could run calls that the filter
+ * always allows, which seccomp caches in a bitmap. It does not, because that bitmap is
+ * private to seccomp, and a filter would then see some calls and not others. Threads of
+ * the kernel, and those of io_uring that run requests of a task, are refused: they have no
+ * registers of user mode.
+ *
+ * A refusal has a bit of its own in the return value. -EOPNOTSUPP in an entry's result
+ * could also be what accept() of a datagram socket says, and a library that repeated that
+ * call would make it twice.
  *
  * kevent_run_nowait() runs a chain as far as no call blocks. Nothing of a chain is kept
  * but its address, its length, and the entry to go on with.

@@ -2,13 +2,38 @@
 /*
  * Bound calls: a call of a file, checked once, that entries of chains name by a slot
  *
- * A bound call is a watch of the file, without events, so it goes with the descriptor.
- * What was checked is what cannot change: the number of the call, addresses, lengths
- * and offsets. The descriptor is looked up for each call, and must still be the file.
- * Then the ordinary call is made.
+ * A bound call is a watch of the file, without events, linked to the file like any watch
+ * of a descriptor, so it goes with the descriptor. A type of watches has one structure,
+ * and that of AIO has no file: so bound calls are a type of their own, and a queue can
+ * refuse them without refusing chains. A descriptor has one bound call in each slot, and
+ * kevent.event, which MODIFY cannot change, is the slot; kevent_file_find() finds them in
+ * the table. The program chooses the slot, because ADD writes nothing back for an entry
+ * that it has fulfilled.
  *
- * A call is memory of one address space. The table of slots belongs to that, and only
- * its tasks can make the calls.
+ * A call is memory of one address space. The table of slots, kevent_queue.bound, belongs
+ * to that, kevent_bound_table.mm, held by mmgrab() once and not by each watch. It is
+ * allocated with the first bound call, replaced by a larger one under key_lock when a slot
+ * is beyond its end, and read under RCU. Each call compares the address space with the
+ * caller's: another process could have the same file at the same descriptor, and would
+ * write to an address that a stranger chose. A process can take a queue's table over when
+ * it is empty, or when its address space has no task left. Watches of the process before,
+ * which nothing would find any more, are removed first.
+ *
+ * ADD checks what cannot change: which call it is, that its buffer is an address of a
+ * program, that length and offset are not negative, and that the file is open for it. For
+ * each call kevent_bound_unfold() puts the arguments where calls expect them, and
+ * kevent_call_run_any() makes the ordinary call, if nobody sees or filters the calls of
+ * the task, as for each entry, and the descriptor is the file. A watch may be dead while
+ * it is still in its slot, and its file then freed and used again, so the pointer in the
+ * watch is only compared with what fdget() says of the descriptor. A file that is equal
+ * and is another one all the same has what the descriptor says; the call asks it for its
+ * mode again, as any call does. The call finds the descriptor once more, so another thread
+ * may put another file there in between.
+ *
+ * A new table is copied with key_lock held, 128 KiB at most, and twice as large each time;
+ * only tasks that add or remove watches of the same queue wait for that. The list of a
+ * file has one entry for each queue and descriptor, see KEVENT_MAX_PER_FILE; a close finds
+ * the rest from there.
  */
 
 #include <linux/cleanup.h>

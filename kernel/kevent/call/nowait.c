@@ -2,14 +2,30 @@
 /*
  * Calls of chains as far as they do not block
  *
- * Each call is made as the program wrote it, or not at all: KEVENT_CALL_ELSEWHERE, and
- * nothing has happened, though the time of access may be newer.
- * So the answer of a call does not depend on where it is made. "Blocks" means: waits for
- * what another task, a device or the network does. Locks that are held for a short time,
- * and faults of the caller's memory, do not count.
+ * A program that submits a chain must not wait, and must not get another answer because of
+ * where a call was made. So each call is made as the program wrote it, or not at all:
+ * KEVENT_CALL_ELSEWHERE, and nothing has happened, though the time of access may be newer.
+ * "Blocks" means: waits for another task, a device or the network. Locks that are held for
+ * a short time, and faults of the caller's memory, do not count.
  *
- * Another thread may put another file in the place of one that was looked at here.
- * Then the call may block in the caller, and that is the process's own doing.
+ * - A read that finds a part of what a waiting read would find is not made: it leaves the
+ *   position, and stores nothing but what the second attempt stores again. A read that is
+ *   made passes the checks of vfs_read() in the same order, and is accounted and reported
+ *   to fsnotify like it.
+ * - The lock of a position is tried, for lseek() too: a thread that reads holds it as long
+ *   as its memory is late.
+ * - A read of a character device is not tried: its data is gone from the device, so it
+ *   could not be repeated, and /dev/zero fills as much as there is time for.
+ * - recv() with MSG_WAITALL or SO_RCVLOWAT is not tried, nor is a send on a stream or of
+ *   packets in sequence: they could do a part. (AF_UNIX sends such a packet whole, AF_ALG
+ *   and vsocks do not.)
+ * - A file is opened if its name is in the cache (LOOKUP_CACHED) and kevent_opens()
+ *   agrees. do_open() asks that with LOOKUP_KEVENT, when the name was walked and before
+ *   the file's own open method is called: an open of a FIFO waits for its other end, and
+ *   one with O_NONBLOCK in its place would be seen by that end.
+ *
+ * Another thread may put another file in the place of one that was checked here. Then the
+ * call may block in the caller, and that is the process's own doing.
  */
 
 #include <linux/cleanup.h>

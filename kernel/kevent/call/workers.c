@@ -2,12 +2,42 @@
 /*
  * The serving threads of a queue, and the chains that wait for them
  *
- * A serving thread is a thread of the process that submits chains. It has called
- * kevent_wait() with KEVENT_FLAGS_SERVE, and makes the calls of a chain as its own. So
- * there is no kernel thread, and no credential, file table or address space is kept.
+ * A chain that would block needs a task that can block, with the credentials, files and
+ * memory of its program. The kernel has no such task, so the program lends one. A serving
+ * thread is a thread of the process that submits chains. It has called kevent_wait() with
+ * KEVENT_FLAGS_SERVE, and makes the calls of a chain as its own. So there is no kernel
+ * thread, and no credential, file table or address space is kept.
  *
  * At most kevent_crew.limit of them run. One that blocks in a call does not count: the
- * scheduler says so, as it does for workqueues, and another one takes the next chain.
+ * scheduler says so, as it does for workqueues, and another one takes the next chain. All
+ * is under one raw lock, the last in the lock order, because the scheduler takes it. A
+ * chain is given to a thread that sleeps, which counts as running from then on, so a slow
+ * wake-up gives no second thread the same place. A thread that leaves for a signal gives
+ * back a chain that it was given and has not begun. A thread that wakes up in a call does
+ * not wait for its place: it may hold a lock that others want. So for a while more may run
+ * than the limit says; none of them takes another chain until enough have blocked or
+ * ended.
+ *
+ * While a thread runs a chain it has PF_KEVENT_SERVER, and worker_private points to its
+ * place on the stack, which is gone if a call oopses: do_exit() drops both before it can
+ * block. schedule() calls kevent_server_sleeping() and kevent_server_running(), as it
+ * calls those of workqueues. Before the event of a chain kevent_run_settle() does what its
+ * calls have left for the way to user mode: the thread may sleep next, for long.
+ *
+ * A queue has chains of one process, since they are addresses. kevent_crew.process is a
+ * pointer to compare. If the last descriptor of the queue is closed while the process
+ * ends, they are nobody's, and the release of the file removes them. Only that process
+ * cancels them by REMOVE. exec and the last thread's exit cancel the chains that wait, in
+ * kevent_drop_chains(), and clear the pointer then: a process that gets the queue cannot
+ * submit as fast as another one cancels, and keep it from its end. Chains that ran have
+ * ended, with -EINTR, when the other threads were killed. The list of a process has each
+ * of its queues once, and a process that ends takes kevent_crews_lock once for each.
+ *
+ * Serving threads hold the queue's file by a reference of their own, because a call of the
+ * chain may close the descriptor. So that they do not keep the queue for ever, ->flush()
+ * has them check their descriptors. Each wakes the next one, and nobody walks their list.
+ * A thread that begins to serve checks first: the descriptor may have been closed after
+ * the file was found.
  */
 
 #include <linux/cleanup.h>

@@ -2,10 +2,38 @@
 /*
  * Delivery: consumers move events from the ready list to user memory
  *
- * Most events are of watches whose condition can be looked up under the lock, and
- * whose delivery decides nothing: this file stores each when it has seen it. They
- * need no batch, no list of what is held, no copy of the entry, no second visit.
- * One-shot watches that are not looked at end here, too. rounds.c does the others.
+ * Most events are of watches whose condition can be polled under ready_lock, and whose
+ * delivery decides nothing: files, level or edge triggered, with or without LAST_CHECK,
+ * and not broken. This file stores the entry of each under the hold of the lock under
+ * which it was polled, the position of the ring last. They need no batch, no list of what
+ * is held, no copy of the entry, no second visit. One-shot watches that are not polled end
+ * here, too. rounds.c does the others.
+ *
+ * A call polls the level watches that were there when it began, stores the entries of
+ * those that are ready, and drops the others. Watches whose entries are unread go to the
+ * end of the list. If there is no room left, watches that are ready go to the ready list.
+ * One hold of the lock covers 256 polls; a store counts as four. The level watches that
+ * are left then go to the ready list, so that a call reports none of them twice. The next
+ * hold goes through that list, and a watch with nothing new and an unread entry goes back
+ * to the level list without a poll (kevent_stays_level()).
+ *
+ * A consumer that calls for each event finds that event in the ring already, and behind it
+ * a level watch whose file it has read. For it kevent_pass_level() goes through the level
+ * list first: it drops watches that are not ready, moves unread ones to the end, and
+ * stores nothing. If the ready list is empty and 64 watches at most are to be polled, none
+ * of them ready, that is all. Otherwise the collection begins under the same hold.
+ *
+ * While a consumer polls watches without the lock they are on no list. They may be ready,
+ * and kevent_queue.nr_taken says that there are some. A call that finds nothing, whatever
+ * its timeout, does not say so while others poll. It joins the sleepers, so an ordinary
+ * event wakes it, and kevent_queue.askers. The consumer that comes back wakes all of these
+ * when its own events are delivered. kevent_queue.looks counts these polls. A call that
+ * finds nothing compares it: somebody may have taken a watch and brought it back between
+ * its collection and its sleep. Before the first comparison any watch on a list makes the
+ * call collect once more. A call whose time is over does so 1000 times at most, since a
+ * file whose ->poll() fires its own watch would keep it in the kernel for ever. It waits
+ * three seconds at most for a ->poll() that does not return. A consumer that slept when
+ * the poll began is not notified: one event wakes one consumer.
  */
 
 #include <linux/sched.h>

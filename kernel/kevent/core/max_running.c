@@ -2,10 +2,67 @@
 /*
  * A limit for the consumers of a queue that run at once
  *
+ * A pool of as many threads as there are CPUs leaves CPUs idle when a thread blocks, and a
+ * larger pool has more threads than CPUs when none blocks. With a limit the pool is large,
+ * and few of its threads run.
+ *
  * A thread that gives kevent_wait() a limit is a member of the queue's group until it
  * leaves. It runs from the end of one kevent_wait() to the begin of the next one, except
  * while it blocks, which the scheduler says. While as many members run as the limit says,
  * one that waits parks: it sleeps, and does not take events.
+ *
+ * A member has a struct kevent_member, which worker_private points to, and
+ * PF_KEVENT_SERVER, as a thread has that runs a chain; kevent_worker.serves distinguishes
+ * the two. The hooks of the scheduler are those of chains, and a task without the flag
+ * pays nothing. The member refers to the limit, not to the queue: once the queue is gone
+ * the limit is some memory until the thread leaves. Only the thread itself makes, changes
+ * and frees its member, so no race needs care there.
+ *
+ * A member is counted in "running", or not. It is counted when it gives the limit, and
+ *
+ * 1. the hook uncounts it when it blocks, and counts it when it goes on;
+ * 2. kevent_limit_rest() uncounts it before it sleeps among the sleepers;
+ * 3. it parks, uncounted, if at its begin, or after such a sleep, enough others are
+ *    counted;
+ * 4. the task that admits it counts it, so a slow wake-up gives nobody the same place;
+ * 5. when a timeout, signal or request ends its wait it is counted, whatever the limit
+ *    says;
+ * 6. it leaves, and is not counted.
+ *
+ * While "waits" is set, in 2 and 3, the hooks do nothing: a member that was admitted
+ * before it came to schedule() keeps its place.
+ *
+ * No event is left while a member is parked and fewer run than may:
+ *
+ * - "running" becomes lower in kevent_limit_uncount() only, which admits one member if one
+ *   is parked and "running" is below the limit. The count is then what it was before. A
+ *   call that raises the limit admits one, and each member that is admitted admits the
+ *   next.
+ * - A member that is admitted collects, with level watches, and reads the ready list and
+ *   the ring under ready_lock before it sleeps. So it finds every event that was queued
+ *   meanwhile.
+ * - A wake-up wakes a consumer, as without a limit. If that is a member and parks, the
+ *   event stays. It parks under ready_lock. Then it passes the event on, by
+ *   kevent_leave(), to a consumer without a limit, if one sleeps: nr_members counts the
+ *   others.
+ * - While one is parked, as many run as may, and all sleepers are members, kevent_wake()
+ *   wakes nobody, because the woken thread would park. The members that run are counted.
+ *   Each of them will come back and collect, or block or leave, and then the parked member
+ *   is admitted and collects. Either it takes ready_lock after the wake-up has released
+ *   it, or it was admitted before, and is not parked any more when the wake-up asks. So a
+ *   busy pool pays one wake-up in vain, not one for each event.
+ * - A member whose wait in parking ends calls kevent_wake_left(): it may take one event
+ *   and leave others, for which nobody was woken while it was parked. If there may be
+ *   something, and nobody else is parked, a sleeper is woken. It collects, or parks in its
+ *   place.
+ *
+ * A request (kevent_wake_one()) takes the oldest sleeper, else the member that is parked
+ * longest, else it stays in wake_request for the next that finds nothing or is about to
+ * park.
+ *
+ * The lock is raw and the last in the lock order, since the scheduler takes it. The list
+ * of parked members is as long as RLIMIT_NPROC allows; nobody walks it, and one member is
+ * admitted at a time. The member and the limit are charged to the memory cgroup.
  *
  * This file counts, and knows no queue; see wait.c for the waits.
  */

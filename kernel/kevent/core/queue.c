@@ -1,6 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The queue: its lists, and who sleeps and is woken
+ *
+ * Consumers sleep on kevent_queue.sleepers, a plain list, and join and leave it under
+ * ready_lock. A wait queue would have a lock of its own and call a function for each
+ * waiter. kevent_wake() takes a waiter off the list. One that sleeps for the ring, and has
+ * its entry, is "done": nothing is left of it in the queue, and it returns without the
+ * lock. All others take the lock and read the ready list.
+ *
+ * A wake-up must find its waiter in a few instructions, with any number of sleepers:
+ * kevent_next_sleeper() reads the head of a list. Each sleeper is also on one of three:
+ *
+ * - ring_sleepers: it wants the ring filled, and one entry is enough. It has seen all
+ *   entries when it joins, or it would not sleep. So the list is in the order of positions
+ *   too, and if the first one has nothing new, none has.
+ * - many_sleepers: it waits for several entries. A tree, by the position that ends the
+ *   wait (kevent_waiter.end).
+ * - buffer_sleepers: it takes events into a buffer.
+ *
+ * An entry in the ring is for that one of the first two whose position is lower. If it has
+ * not been reached, no other's has, and nobody is woken, unless the ring is full. An event
+ * in the kernel is for the oldest sleeper. A woken waiter leaves its lists, even if it
+ * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
+ * then. So a wake-up never meets the same sleeper twice, nor passes over one.
+ *
+ * 32 consumers at most are woken under one hold of the lock. A task that wakes more
+ * releases it in between: kevent_wake_others(), kevent_wake_askers(). WAKEUP_ALL may come
+ * from an interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep
+ * besides. Each thread that was woken wakes up to 32 of these as the first thing it does
+ * with the lock (kevent_wake_rest()), also if it is killed, or leaves for the freezer. If
+ * all of the first 32 are throttled by cpu.max, the others wait for one of them to run.
+ *
+ * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
+ * A consumer that finds the ring full wakes one that has a buffer. If its memory is away,
+ * one that has a buffer comes first; if none sleeps, it is any: another process has the
+ * ring elsewhere, and may write there. One that has no better memory fails too, and wakes
+ * the next. kevent_commit(), which fills the ring for others, wakes those whose entries
+ * are there. A consumer that waits for several entries stores the events that come and
+ * sleeps again; kevent_wake_others() then wakes those it is enough for.
+ *
+ * A consumer that goes without the event it may have been woken for calls
+ * kevent_pass_on(). An entry in the ring is no use to one with a buffer, nor to one that
+ * had seen it when it went to sleep. So that wakes one for the events that are listed, and
+ * one whose entries are there for the unread ones. When a process closes its descriptor
+ * several of its threads may have been woken, for entries that nobody will take:
+ * kevent_wake_left() wakes as many as entries are unread. A consumer that takes listed
+ * events wakes the next one itself.
+ *
+ * A wake request is kept in the waiter it was made of, and ends its wait even if there are
+ * events: kevent_is_requested() wakes another consumer for these. WAKEUP_ALL passes
+ * KEVENT_LOOK to the waiters, so that each of them polls the level list: the first one has
+ * moved the watch there. kevent_pass_on() passes it, too.
  */
 
 #include <linux/irq_work.h>

@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The hot path: a source reports, and its event goes to the ring (a hit) or to
- * the ready list (a miss)
+ * The hot path: a source reports, and its event goes to the ring (a hit) or to the ready
+ * list (a miss)
+ *
+ * kevent_ready_now() decides and handles the common case without another call: an edge
+ * triggered watch with nothing else pending and nobody asleep. The queue's ring_mm says in
+ * one comparison that the ring is here and not known to be broken. A hit requires that
+ *
+ * - the source allows it, and the wake-up said what has become true: a key without HUP or
+ *   ERR, and without interest in what keys do not say. For a level watch the key must
+ *   cover all of its interest, so that its entry says what ->poll() would;
+ * - the watch is not one for LAST_CHECK, which the call that delivers it polls, nor for
+ *   ONESHOT, whose end needs a task;
+ * - current->mm is one that has the ring. The code compares this each time: the wake-up
+ *   may come from the writing thread, from an interrupt, or from another process. A kernel
+ *   thread that uses the address space is fine, and so is a task that exits as long as it
+ *   has one;
+ * - nothing waits on the ready list, so events stay in order, and the ring is not
+ *   KEVENT_RING_BROKEN;
+ * - the consumer that sleeps longest, if one does, waits for the ring and not in
+ *   kevent_get_events();
+ * - there is a free slot, and memory is at hand.
+ *
+ * The watch of a level hit goes to the level list before its entry is stored, and
+ * nr_listed counts it: a consumer may take the entry while the hit is not over, read a
+ * part of the data, and call. kevent_is_idle() then finds that something is listed, and
+ * takes the lock. The watch can be hit there again before anyone polls it. The next call
+ * does not poll it while its entry is unread: its consumer has yet to read the file.
+ *
+ * An unread entry that says as much makes a further one redundant. The watch remembers the
+ * position of its newest entry and what that said; kevent_previous() and "ring ordering"
+ * in ukevent.h have the two barriers this rests on. A hit that says something new while
+ * the previous entry is unread says what that says, too. So a watch has no more unread
+ * entries from hits than it has conditions.
  */
 
 #include <linux/irq_work.h>

@@ -1,6 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ring in user memory: stores with page faults disabled
+ *
+ * The thread that runs makes a store to user memory, with its protection keys in force,
+ * and the processor decides. The kernel does not change these keys when it is entered, so
+ * that is true of wake-ups too: the thread that is interrupted, also by a softirq, lends
+ * only its own rights. A kernel thread that has taken over the address space has the keys
+ * of a new program. So where a thread must not write, a store faults and the event is
+ * queued.
+ *
+ * Still, a thread could lend its rights without knowing: a wake-up in it stores where
+ * another thread said the ring is. So the calls that say where the ring is, kevent_init()
+ * and ATTACH, must prove the rights: kring_check_rights() walks the mappings of the whole
+ * ring, for VM_WRITE and arch_vma_access_permitted(), without touching a page; and each of
+ * them makes one true store to the header. kring_check_copy() stores the position it has
+ * compared: only the kernel writes it, under ready_lock, so that changes nothing.
+ *
+ * kring_fault_in() makes the processor fault, too, by a futex operation that adds zero to
+ * a word: atomic, so no store of another thread is lost, and available on every
+ * architecture that has futexes. It fails as copy_to_user() would.
+ * fault_in_safe_writeable() uses get_user_pages(), which does not grow stacks any more,
+ * and warns. fault_in_writeable() stores zeroes, which would overwrite stores of other
+ * threads. A call tries 64 times, so memory that can be faulted in but not written, which
+ * arm64's permission overlays allow, ends in EFAULT and not in a loop.
  */
 
 #include <linux/mm.h>

@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KEVENT_RING_MORE: how consumers that only look at memory learn of misses
+ * KEVENT_RING_MORE: how consumers that only read memory learn of misses
  *
- * A miss is often made where the ring is not: by another process, by an interrupt
- * of one, on an idle CPU. Then the thread that waited for the ring last stores the
- * flag, on its way back to user mode; or a worker, if another one is to do that already.
+ * A miss that finds nobody asleep sets the flag, once, when the ready list was empty. Only
+ * calls move misses to the ring. But a miss is often made where the ring is not: by
+ * another process, by an interrupt of one, on an idle CPU. Then one task_work makes the
+ * thread that waited for the ring last store the flag on its way to user mode, with
+ * TWA_RESUME: a thread that is in user mode on another CPU gets an interrupt. A call that
+ * leaves events behind sets the flag too, and one that leaves none clears it.
+ *
+ * A miss that wakes a consumer sets no flag. So kevent_more_left() sets it when that
+ * consumer does not come to collect, or not soon: it was asked to return, it finds the
+ * ring full, it has to wait for a page, or it would have to park and its wait ends. A
+ * consumer without the ring leaves the flag to the thread that waited last. While busy
+ * polling keeps a thread in kevent_wait(), the thread sees the ready list itself, and no
+ * interrupt disturbs it: a miss that finds busy.spinning above 0 sets no flag. The thread
+ * lowers the count before it takes ready_lock. A miss between the two sets the flag for
+ * nothing, and one before them is on the ready list that the thread reads.
+ *
+ * The thread that has the task_work may block in another call before it comes back to user
+ * mode. kevent_follow() notes when another thread waits after it (more_elsewhere), and a
+ * miss then has a worker store the flag, in the address space of that one
+ * (kevent_more_worker()). The task_work is not moved: to find it task_work_cancel() would
+ * walk all work of its thread with interrupts off, such as 100,000 files that are closed.
+ * Only the task_work itself says that it is not queued any more, before it reads the ready
+ * list.
  */
 
 #include <linux/kthread.h>

@@ -2,9 +2,29 @@
 /*
  * A collection in rounds: for watches that take more than an entry
  *
- * Each round learns how much fits, verifies what must be verified, gathers entries,
- * stores them in one user access window, and settles the watches whose entries got
- * through.
+ * A round takes up to 16 watches from the head of the ready list, as far as they need no
+ * ->poll(), and stores their entries in one user access window. If the first one needs a
+ * ->poll(), the round polls, without the lock, those of the first 16 that must be
+ * verified, and stores the entries of the ones that turned out ready. A watch is verified
+ * if it is level or LAST_CHECK, or if the wake-up had no key, said ERR or HUP, or the
+ * interest includes what keys do not say exactly.
+ *
+ * Only after the store is a watch regarded as delivered: on a fault it stays where it is,
+ * the page is faulted in without any lock, and the round is made again.
+ *
+ * A source that keeps each occurrence returns their number from count(), and makes the
+ * entry of the nth in fill(). A round takes up to 16 of them; delivered() is called once
+ * for each that reached user memory, oldest first, so a fault in the middle loses none.
+ * The rest keeps the watch on the ready list.
+ *
+ * A file whose ->poll() fires its own watch would keep a consumer busy without end. A
+ * collection therefore makes no more rounds than there were watches on the lists when it
+ * began, and a caller that has collected nothing twice checks for signals and the clock
+ * before it goes on.
+ *
+ * A poll pins the file. If the descriptor is closed meanwhile, the consumer has the last
+ * reference. It drops it with __fput_sync() when its events are delivered, and not on its
+ * way to user mode, as it may sleep before that.
  */
 
 #include <linux/sched.h>

@@ -2,6 +2,28 @@
 /*
  * Consumers that wait: a sleep, the wait of a member of a group, and the loops of both
  * calls
+ *
+ * A consumer that is to be frozen, by a suspend or by the freezer of cgroup version 1, is
+ * no sleeper meanwhile. Such a freezer finds TASK_FREEZABLE tasks asleep and leaves them
+ * where they are. wake_up_process() says of them that it has woken them, and an event
+ * would wait until they are thawed, as would every pass-on for want of nr_woken to be 0.
+ * So nobody here sleeps with that state. The freezer wakes the thread; it leaves its list,
+ * passes on if it was woken for something, and calls kevent_freeze(). After that it
+ * collects, and sleeps on, and its wait has not ended. Members that are parked and threads
+ * that serve chains do likewise. The mark of a signal that the freezer sets is none for
+ * kevent_is_interrupted().
+ *
+ * A thread whose cgroup has used up its cpu.max is a waiter like any other. The scheduler
+ * does not say so, and its events are as late as the rest of the period is long. Each
+ * event that comes meanwhile wakes somebody else. Events that one of these leaves wait for
+ * the thread, too, because nr_woken says that it is on its way.
+ *
+ * A mark with KEVENT_REQ_HANDOFF sets a bit of the task that makes it, and kevent_wake()
+ * then asks for this CPU by __wake_up_on_current_cpu(). The bit is in the task, and not an
+ * argument, because the mark may be one of an eventfd: between it and the watch is a wait
+ * queue. An interrupt ignores the bit of the task that it interrupts. Such a change of
+ * kevent_wait() is made in the other queue as kevent_ctl() would make it, so the caller
+ * needs nothing but its descriptor, and gets no lock of two queues at once.
  */
 
 #include <linux/freezer.h>

@@ -2,16 +2,40 @@
 /*
  * Waking a consumer once for several events
  *
- * Whoever makes an event pays for the wake-up of a consumer that sleeps, and the consumer
- * for the sleep. So the queue's one consumer is left asleep until a batch of events is
- * there, or until a window is over that began when it fell asleep. The queue learns how
- * large a batch may be: a batch that fills up grows, and one that does not shrinks at
- * once to what came. The window is in proportion to how long a wake-up takes until the
- * consumer runs, so an event waits a few times as long as it would have waited anyway.
+ * A server is woken for most of its requests while its clients are busy, and a wake-up
+ * costs both the client and the server. So the queue's one consumer is left asleep until a
+ * batch of events is there, or until a window is over that began when it fell asleep.
+ * kevent_enqueue() is the one place that asks, so an event is held only if it waits on the
+ * ready list: a held event has the state and the place that it would have had with the
+ * consumer awake. kevent_coalesce.left counts down to the wake-up, and is 0 while nothing
+ * is held.
  *
- * An event that comes when the window is over wakes at once, and so does each one of a
- * queue where batches of two do not fill up: it tries again after so many wake-ups in
- * short succession that what it adds to the mean latency can be neglected.
+ * No event stays held:
+ *
+ * - The consumer starts an hrtimer before it sleeps, and cancels it when it is awake. Its
+ *   callback wakes the consumer if something is on the ready list, and has the next event
+ *   wake it if not. So the time counts from the beginning of the sleep, an event waits for
+ *   its rest, and the callback of a queue that is idle runs once.
+ * - Anything else that ends the sleep leads to kevent_sleep_locked(), which reads the
+ *   ready list. If the consumer leaves without the event, kevent_more_left() sets
+ *   KEVENT_RING_MORE.
+ * - A second consumer that is about to sleep wakes the first one for what is held.
+ * - kevent_offer() ends the holding: an event that several queues could take goes to one
+ *   that is awake soon.
+ *
+ * The window is eight times what a wake-up takes until the consumer runs, and at most
+ * max_ns, so an event waits a few times as long as it would have waited anyway. wake_ns is
+ * a mean with a weight of one eighth for the newest wake-up, measured from kevent_wake()
+ * to the consumer, and not from the callback of the hrtimer, which mostly runs on the CPU
+ * of the consumer. It includes the time for which the consumer has waited for a CPU. The
+ * design has a bound of 50 us. A bound that is a number of wake-ups is about that on a
+ * machine that wakes in 6 us, and is right for others: in an emulator a wake-up takes 30
+ * to 200 us, and 50 us hold next to nothing.
+ *
+ * A batch that fills up doubles, up to 16. One that does not shrinks at once to what came,
+ * and one of two that did not fill up doubles "patience", up to 1024: so many wake-ups in
+ * short succession must be seen before the next attempt. A program with one event under
+ * way at a time pays with a window for each attempt, and its other events are not delayed.
  *
  * Only events of files are held. Those of timers, signals and marks are rare, or somebody
  * waits for them.

@@ -2,14 +2,58 @@
 /*
  * Queues and epoll files as sources of queues
  *
- * Queues and epolls are sets of files. A set that is watched is linked to the one
- * that watches it. epoll allows no loops of such links, and no path of more than
- * EP_MAX_NESTS. Its check, under its mutex, comes here where it meets a queue: down to
- * what a queue watches, and up to the queues that watch a file. What it does for a
- * link of epoll's it does for a link that a queue adds.
+ * Queues and epolls are sets of files. A set that is watched is linked to the one that
+ * watches it. A loop of links would wake up for ever, and a long path would overflow the
+ * stack. epoll allows no loops of such links, no path of more than EP_MAX_NESTS, and few
+ * paths from a file. Instead of a second check, kevent makes epoll's go through queues:
+ * down to the files that a queue watches, and up to the queues that watch a file.
+ * epnested_mutex of fs/eventpoll.c orders all who add a link, of either kind: two of them
+ * could otherwise close a loop together. Only the addition of a link takes it: ADD of a
+ * set to a queue, EPOLL_CTL_ADD of a set to an epoll, and EPOLL_CTL_ADD of any file to an
+ * epoll that is watched by a set.
  *
- * A link can be seen by checks before its watch is in a wait queue, and after it has
- * left. Only to add one takes the mutex.
+ * ADD of a set calls ep_nest_begin(), which locks the mutex, killably, and checks for
+ * loops and long paths. Then it links the watch to the file, and ep_nest_end() counts the
+ * paths and unlocks. ->poll() is called after that, as that of an epoll file may sleep in
+ * another file's. So checks see a link before its watch is in a wait queue, and until
+ * detach() has taken it out of all of them.
+ *
+ * There are three walks, each of which crosses from epoll to queues and back:
+ *
+ * - Down from the set that is added, in search of the one it is added to: ep_nest_down(),
+ *   ep_loop_check_proc(), kevent_nest_down(). A queue has the files of its nested watches
+ *   in an xarray, so the walk does not pass its other watches. It holds ep->mtx of each
+ *   epoll on its path, one inside the other, and no lock of a queue. It gets a reference
+ *   to each file that a queue watches, under the lock of the xarray: a file that is there
+ *   is pinned by its descriptor, or by the task that detaches the watch. An epoll does not
+ *   pin the files it watches, but ep->mtx delays their end.
+ * - Up from the set that gets the link, for the depth: ep_nest_up(), kevent_nest_up(). RCU
+ *   protects it: epoll's items hang on kevent_nest.refs, which is f_ep of the queue's
+ *   file, as they hang on eventpoll.refs; the watches of a file on f_kevent. From an epoll
+ *   or queue the walk must get to its file, which it does not pin. The memory of a struct
+ *   file may become another file within a grace period, whose lists are lists of the same
+ *   kind: at worst a task that adds a link at the moment when a set above it is closed
+ *   gets ELOOP or ENOSPC for no reason.
+ * - Up along all paths, from each file below an epoll, and from each queue, that the first
+ *   walk has come to: reverse_path_check(), ep_nest_paths(), kevent_nest_paths(). It
+ *   begins at queues and not at the files they watch, which may be very many.
+ *
+ * The first two walks visit each set once: "gen" is the number of the last check that was
+ * there, and "depth" its result.
+ *
+ * The first walk ends with ELOOP after 4096 links of queues, whoever owns them; links of
+ * epolls are not limited, here as before. It waits for ep->mtx of the epolls it visits, as
+ * epoll's own does, which their owner may hold while memory or another file's ->poll()
+ * does not come. The other walks follow at most 660 paths of more than one link from a
+ * set, and the watches that a file may have.
+ *
+ * Wake-ups of nested sets run one inside the other, with the locks of all poll_wait on the
+ * way held; ready_lock and ep->lock are released before the next one. The order is the
+ * order of the links, which have no loop. lockdep sees two classes of locks, in any order,
+ * and needs a subclass for each level: the subclass of a queue is one more than that of
+ * the queue that is waking it. ep_wake_nests() and kevent_nest_wakes() ask the set below,
+ * while its poll_wait is locked. kevent_chain() passes that on from the callback to
+ * kevent_unlock(), together with EPOLL_URING_WAKE, in one word.
  */
 
 #include <linux/cleanup.h>

@@ -1,17 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wait queues of watched files: callbacks, and turns
+ * The wait queues of watched files: callbacks, and the choice among several queues
  *
- * If several queues watch a file, they take turns: new data is reported to one of
- * them, so that one consumer comes for it.
+ * If several queues watch a file, new data must wake one consumer, not all. An exclusive
+ * wait-queue entry would be simpler, but a thread that sleeps in read() or accept() would
+ * lose its wake-up to a watch that nobody may collect for long. So the entries are
+ * ordinary ones, all of them are called with the lock of the head held, and one queue is
+ * notified, round-robin.
  *
- * A wake-up calls all entries of a wait queue. Those of one file are next to each
- * other there and make a run. Its first entry decides for the run; each other one
- * sees its neighbour in front, and is done. So the time of a wake-up is linear in
- * the entries that it calls.
+ * A wake-up calls all entries of a wait queue. Those of one file are next to each other
+ * there and make a run: a watch that joins finds one of its file in file->f_kevent, under
+ * RCU, and takes the place in front of it, and nobody else puts anything into the middle
+ * of a wait queue. The first entry of the run decides (wake_run()); each other one sees
+ * its neighbour in front, and is done. So the time of a wake-up is linear in the entries
+ * that it calls, and a watch that is alone costs two reads of its neighbours. A head
+ * object for each file would make the choice independent of the number of watches, but not
+ * the wake-up, which calls each of them anyway.
  *
- * A watch that reports in the place of others owes that to them: it hands the
- * condition on when it goes, or when it is no longer interested.
+ * take_turns() asks queues by their rank: those where a consumer sleeps, then those that
+ * have taken all that came, then those that are behind. Two flags say which watch was last
+ * notified of data and which of room; the next choice starts behind it. A watch that goes
+ * passes these flags to its neighbour in front. A wake-up may say several things at once.
+ * Each goes to a queue that asked for it, until nothing is left.
+ *
+ * When one watch was notified in place of others, its notification is pending:
+ * EV_POLL_OWED in the flags of its entry has the conditions. If the watch leaves the wait
+ * queue, or loses interest, before its consumer acted, the notification is passed on to
+ * the next queue; one-shot watches that were delivered pass nothing on. MODIFY does that
+ * after ready_lock is released, since the lock of the head comes first in the order:
+ * hand_on() reads the flags without a lock and takes the lock of the head if there is
+ * something to pass on. Delivery does not clear them: the consumer may be about to do
+ * nothing, and the queue that gets the notification polls the file.
+ *
+ * The watch that is chosen may be modified before it is notified. So the flags are written
+ * first. Then kevent_offer() checks under ready_lock whether the watch still wants all it
+ * was chosen for. If it does not, the flags are taken back and the next watch is asked. If
+ * it does, a MODIFY that comes later sees the flags. A watch that is busy is delivered
+ * with the conditions that were polled before. If it is ONESHOT or DISPATCH, a
+ * notification that comes while it is busy would go with that delivery, so others are
+ * notified, too.
+ *
+ * The number of watches of a user in a wait queue is limited. ADD counts them by walking
+ * the queue. That walk ends after 4096 entries: where there are more, other waiters than
+ * these watches, which no limit counts, make most of the time of a wake-up.
  */
 
 #include <linux/capability.h>

@@ -1,6 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Futex words: watches that wait like a thread in FUTEX_WAIT
+ *
+ * A watch has a struct futex_q with a wake callback of its own, as io_uring's futex
+ * operations do. FUTEX_WAKE calls it under the lock of the hash bucket, which is above
+ * ready_lock. The callback reports first and unqueues last: from then on futex_unqueue(),
+ * by which a remover makes sure that no callback runs, does not take the lock of the
+ * bucket, and the watch may be freed.
+ *
+ * Arming reads user memory, so it is done where it may fault: by attach(), and for MODIFY
+ * by rearm(), without a lock and with the watch busy. A second MODIFY fails with -EBUSY. A
+ * remover does not wait: the task that arms checks under ready_lock whether the watch is
+ * dead when it joins the futex, in the same critical section in which detach() finds out
+ * whether there is anything to leave. "armed" says who calls futex_unqueue().
+ *
+ * A wake-up must not be lost with a watch. "woken" is a FUTEX_WAKE that went to the watch
+ * and has not reached user memory. The function that clears it without delivery passes it
+ * on to waiters with the same key: that is detach(), or rearm() of a watch that is
+ * disabled or has died. The callback does not get the bits of FUTEX_WAKE_BITSET.
+ * futex_pass_on() goes through the waiters in their order and wakes each that has a bit
+ * none of the woken ones so far has. The waiter that the wake-up would have found is
+ * always among them, and a waiter for any bit is the last.
+ *
+ * The key of a private futex is an address and a struct mm_struct. The queue keeps its
+ * own, and one for each other address space whose words it watches ("guests", at most 64),
+ * from being reused, with mmgrab(). A requeue replaces the key. Keys of files need no
+ * reference, their number is never used again. From a private word only the same process
+ * can requeue. From a word in a file another process can, to a word of its own memory:
+ * futex_requeue() wakes waiters without a task instead.
  */
 
 #include <linux/cleanup.h>

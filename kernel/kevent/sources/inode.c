@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Changes of files and directories, by marks of fsnotify
+ *
+ * A task that changes an inode calls its listeners, so other users must not be able to
+ * make that long. A user has one group of fsnotify, and one fsnotify mark in it for each
+ * inode that his queues watch. The watches of that inode are on the mark's list, at most
+ * 128. So a task that changes the inode calls 128 callbacks per user, however many queues
+ * that user has, and an inode has no more of these marks than it has users. A group has
+ * one mutex, under which marks come and go and change their mask: ADD holds it while it
+ * may allocate (without file system recursion), MODIFY and detach() take it, and nobody
+ * holds it over a fault or a ->poll(). Each user has a mutex of his own.
+ *
+ * The mask of a mark is what its watches ask for together. MODIFY changes the interest
+ * under ready_lock, where the mask of the inode can't be recalculated; modify_done() does
+ * that afterwards, before MODIFY returns. It needs the inode only, which the caller has
+ * pinned, so the watch may be gone by then. It also checks whether a name was lost while
+ * nobody asked for that.
+ *
+ * fsnotify calls ev_inode_handle() under SRCU only, and a worker waits for that before it
+ * frees a mark. A listener of fanotify that does not answer may hold a mark without end.
+ * So the mark is an object of its own, and mark->lock covers list and report: detach()
+ * takes the watch off the list, and no callback that still runs finds it. The order is
+ * mutex of the group > mark->lock > ready_lock. The file is pinned where we destroy marks,
+ * so the reference to the inode that goes with it is never the last one. For the same
+ * reason a group does not end by fsnotify_destroy_group(), which waits for all who hold
+ * its marks, but is put after its last mark was detached; a task that holds a mark holds
+ * its group.
+ *
+ * While a descriptor is open, FS_DELETE_SELF does not come. FS_ATTRIB does when a name is
+ * removed; a count of links that is zero then means REMOVE, once until the inode has a
+ * name again. ADD reads the count after it has added the mark.
  */
 
 #include <linux/cleanup.h>

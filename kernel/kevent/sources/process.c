@@ -1,6 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Exits of processes, by the wait queue that pidfds have
+ *
+ * A watch holds its struct pid and waits in wait_pidfd, where exit_notify() and
+ * do_notify_parent() wake pidfds up with tasklist_lock held for writing. Some kernels of
+ * this series wake up for a leader that leaves threads behind, others do not;
+ * ev_proc_exited() therefore checks that the leader has exited and has no other threads.
+ * The caller that finds that first, the wake-up or ADD, copies the status, since the task
+ * may be released as soon as the lock is, and takes the watch off the queue, so that it is
+ * reported once. ADD joins and checks under tasklist_lock, which holds off exits, reaping,
+ * and the swap of leaders by an exec. The order is tasklist_lock > the lock of wait_pidfd
+ * > ready_lock.
+ *
+ * ADD decides who may know the status: in a wake-up the task that exits runs and not the
+ * watcher, and a security module compares more than ids. All that it compares is in the
+ * credentials of the process, which are never changed in place but replaced. So the watch
+ * keeps those, and reports the status if the process still has the same object. A parent
+ * is not checked: neither is it by wait(), and SIGCHLD carries the status. Dumpability is
+ * in the address space. exit_mm() keeps it for a zombie in task_struct.user_dumpable, and
+ * the wake-up asks that as /proc does; ADD has found out whether the watcher has
+ * CAP_SYS_PTRACE.
+ *
+ * The list of wait_pidfd has the watches of all users, and pollers, and an exit walks it.
+ * A tally, found by user and struct pid, counts how many are of one user.
  */
 
 #include <linux/capability.h>

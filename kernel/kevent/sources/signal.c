@@ -2,10 +2,33 @@
 /*
  * Signals to the process that adds the watch
  *
- * A standard signal needs no memory: the watch has room for one that is not
- * delivered yet, and more of them merge with it. Of real-time signals each one
- * is kept, in memory that is charged like that of a pending signal, and to the
- * owner of the queue as well.
+ * A signal that is sent must not pay for watches of other signals or processes. A watch is
+ * linked to a list of its signal, under the siglock. The lists of a process are one
+ * object, which signal_struct.kevent_signals points to from its first watch to its last:
+ * the hooks make one load where there is none, and a signal that is sent touches its own
+ * watches, at most 16. The siglock belongs to a task, so the watch keeps the struct pid of
+ * its process: ev_signal_detach() goes from there to a task and its sighand, and finds
+ * none only if the process is gone. Nothing else of the process is touched from outside.
+ * The process drops its watches itself, in do_exit() after the last thread and in exec
+ * after de_thread(), when no thread is left that could add one. It also unlinks watches
+ * that another task has killed: their detach() finds nothing to do.
+ *
+ * The two hooks in __send_signal_locked() and send_sigqueue() run under the siglock,
+ * possibly in hard interrupts, and the first may still fail. queue_signal_locked() is the
+ * first without its hooks, for ptrace_signal(), which puts back a signal that has been
+ * seen. A sender to a process group has a consumed signal remembered for a child that is
+ * being forked, like one that is queued. So the first hook reserves memory for each watch,
+ * then offers the signal to watches that consume. If none takes it, it is sent, and the
+ * second hook offers it to watches that observe, or returns the memory. A watch takes a
+ * signal and keeps it in one step under ready_lock: MODIFY and REMOVE come before or
+ * after. So a program loses nothing if it first lets a watch observe, reads the events
+ * that wait, and then removes it.
+ *
+ * A standard signal needs no memory: the watch has room for one that is not delivered yet,
+ * and more of them merge with it. Each real-time signal is kept, in memory that is charged
+ * to the receiver like that of a pending signal, and to the owner of the queue as well.
+ * Those that may neither fail nor be lost use the room of the watch when there is no
+ * memory.
  */
 
 #include <linux/bitops.h>

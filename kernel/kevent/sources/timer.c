@@ -2,13 +2,43 @@
 /*
  * Timers: watches in a tree per queue and clock, which has one hrtimer
  *
- * However many expire at one instant, neither interrupts nor other tasks wait for all of
- * them: the hrtimer expires in softirq context, deals with a slice under each hold of
- * ready_lock, and after a few of these comes back later.
+ * 100,000 timers may expire at one instant, and neither interrupts nor other tasks may
+ * wait for all of them. So the hrtimers expire in softirq context, on PREEMPT_RT in a
+ * thread. The callback expires 32 timers under one hold of ready_lock, 128 in one run, and
+ * comes back 50 us later if more are due. One softirq runs the callbacks of all hrtimers
+ * that are due: many queues whose timers expire at one instant on one CPU share it, each
+ * with 128 timers. Without high resolution timers the next run would be at the next tick,
+ * so 2048 expire in one.
  *
- * A periodic timer does not restart itself. Its expiry makes the watch ready,
- * and delivery of the event moves the timer past what has been counted and
- * restarts it. So no period is too short: there is one expiry per event.
+ * A queue has a tree of running timers for each clock, in the time of that clock, and one
+ * hrtimer for the earliest of each. They come with the queue's first timer and stay until
+ * the queue is freed; ready_lock protects them. Inserting a timer starts the hrtimer only
+ * if that timer is the earliest and the hrtimer would be late for it. Removing a timer
+ * leaves the hrtimer alone: its callback then finds less to do, or nothing.
+ *
+ * A periodic timer does not restart itself. Its expiry takes it out of the tree, counts
+ * once, moves the time on by one interval and makes the watch ready. The entry adds the
+ * intervals that have passed since; the code can do that any number of times, as fdinfo
+ * does, and without hrtimer_forward(), for which a tick is the shortest interval when
+ * there are no high resolution timers. Delivery restarts the timer, once it is known to
+ * have succeeded. So no period is too short: there is one expiry per event.
+ *
+ * A callback does all it does to a watch under ready_lock. MODIFY and detach() take the
+ * timer out of the tree under that lock, and need not wait for a callback. The hrtimers
+ * are cancelled when the queue's file is gone and its timers are removed: then nobody can
+ * add one, and a callback finds none to start the hrtimer for.
+ *
+ * A step of CLOCK_REALTIME cancels timers of CANCEL_ON_SET. The code that first sees that
+ * the offset to CLOCK_MONOTONIC has changed counts it: an expiry, an ADD, or
+ * kevent_clock_was_set(). Such a timer has the count of when it was armed. If it expires
+ * and the count is another one, it is cancelled: it may have expired because the clock was
+ * set. A work item cancels all others, in slices, queue by queue; the task that sets the
+ * clock does not, because there may be many timers of other users. The queue has these
+ * timers on a list, the lowest count first. A slice takes them from its head, so a work
+ * item that was interrupted by a close, or by another step, needs no position. The work
+ * item holds a reference to the queue it is at. It also starts the hrtimers of REALTIME
+ * and TAI anew: without high resolution timers the CPU that sets the clock does not check
+ * its soft hrtimers again.
  */
 
 #include <linux/hrtimer.h>
