@@ -301,7 +301,7 @@ def prose_of(path, tree):
         for parent in [*tree.iter()]:
             for table in parent.findall("table"):
                 parent.remove(table)
-    for tag in ("paragraph", "caption"):
+    for tag in ("title", "paragraph", "caption"):
         for node in tree.iter(tag):
             yield words_of(node)
 
