@@ -362,6 +362,7 @@ static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_bound *kb = to_bound(ke);
 
+	memset_after(kb, 0, shared.kf);
 	INIT_LIST_HEAD(&kb->shared.alike);
 	return bound_describe(kb, uk, file) ?:
 	       kevent_file_link(&kb->shared.kf, file) ?: bound_link(kb);

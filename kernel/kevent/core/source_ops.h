@@ -44,7 +44,8 @@ struct kevent_queue;
  *		under RCU. For a source of which a descriptor can have thousands of
  *		watches, each a &struct kevent_shared: they are not looked for on the
  *		list of the file. Optional: there is one for each queue and descriptor
- * @attach:	call kevent_file_link() or kevent_key_link(), and arm the watch, which is
+ * @attach:	set what the source adds to the watch, which has arbitrary contents; call
+ *		kevent_file_link() or kevent_key_link(), and arm the watch, which is
  *		busy; kevent_ready() may be called from then on. May sleep. Returns the conditions
  *		that hold already, or -errno; detach() is called in either case
  * @detach:	disarm; on return no callback runs or will run, except under RCU

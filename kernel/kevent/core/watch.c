@@ -164,14 +164,14 @@ static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *
 
 /* Addition */
 
-/* Memory for a watch, cleared and charged */
+/* Memory for a watch, charged, with arbitrary contents */
 static __always_inline struct kevent *kevent_mem(struct user_struct *owner, u32 type)
 {
 	struct kevent *ke;
 
 	if (!kevent_charge(owner, kevent_cost(type)))
 		return ERR_PTR(-ENOSPC);
-	ke = kmem_cache_zalloc(kevent_cache(type), GFP_KERNEL);
+	ke = kmem_cache_alloc(kevent_cache(type), GFP_KERNEL);
 	if (ke)
 		return ke;
 	kevent_uncharge(owner, kevent_cost(type));
@@ -193,7 +193,10 @@ static void kevent_set_key(struct kevent *ke,
 	to_kevent_keyed(ke)->id = ops->key ? ops->key(uk) : uk->id.raw_u64;
 }
 
-/* A new watch, busy and in the index, charged to the user. */
+/*
+ * A new watch, busy and in the index, charged to the user. What its source adds to it is for
+ * attach() to set: nobody else looks at that before.
+ */
 static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct kevent_source_ops *ops,
 				   const struct ukevent *uk, struct file *file)

@@ -279,6 +279,7 @@ static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
 	struct kevent_futex *kf = to_futex(ke);
 	int err;
 
+	memset_after(kf, 0, kk);
 	err = ev_futex_hold_mm(kf) ?: kevent_key_link(to_kevent_keyed(ke));
 	if (err || uk->req_flags & KEVENT_REQ_DISABLED)
 		return err;

@@ -530,6 +530,7 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 	struct inode *inode = file_inode(file);
 	int err;
 
+	memset_after(ki, 0, kf);
 	err = kevent_file_link(&ki->kf, file);
 	if (!err)
 		err = security_path_notify(&file->f_path, EV_INODE_FS_EVENTS,

@@ -154,6 +154,7 @@ static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	unsigned long flags;
 	int err;
 
+	memset_after(kp, 0, kk);
 	if (!file)
 		return -EINVAL;
 	err = kevent_key_link(to_kevent_keyed(ke));

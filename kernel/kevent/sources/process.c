@@ -241,6 +241,7 @@ static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
 	struct kevent_proc *kp = to_proc(ke);
 	struct pid *pid;
 
+	memset_after(kp, 0, kk);
 	init_waitqueue_func_entry(&kp->wait, ev_proc_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
 	pid = ev_proc_pid(uk);

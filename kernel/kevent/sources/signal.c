@@ -235,7 +235,7 @@ static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_signal *ks = to_signal(ke);
 
-	INIT_HLIST_NODE(&ks->node);
+	memset_after(ks, 0, kk);
 	INIT_LIST_HEAD(&ks->infos);
 	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
 	ks->tgid = get_pid(task_tgid(current));

@@ -97,6 +97,7 @@ static void ev_user_modified(struct kevent *ke, const struct ukevent *uk)
 static int ev_user_attach(struct kevent *ke, const struct ukevent *uk,
 			  struct file *file)
 {
+	memset_after(to_user(ke), 0, kk);
 	ev_user_modified(ke, uk);
 	return kevent_key_link(to_kevent_keyed(ke));
 }
