@@ -209,19 +209,26 @@ static __always_inline bool kring_write_begin(const struct kring *ring, u32 nr)
 				       nr * sizeof(struct ukevent));
 }
 
+static_assert(sizeof(struct ukevent) == 5 * sizeof(u64));
+
+/* Word by word, which takes less than half of what unsafe_copy_to_user() does */
 static u32 kring_write(const struct kring *ring, const struct ukevent *uk,
 		       u32 nr)
 {
-	const char *from = (const char *)uk;
+	const u64 *from = (const u64 *)uk;
 	u64 pos = ring->kidx;
-	char __user *to;
+	u64 __user *to;
 	u32 i;
 
 	if (!kring_write_begin(ring, nr))
 		return 0;
-	for (i = 0; i < nr; i++, pos++, from += sizeof(*uk)) {
-		to = (char __user *)&ring->slots[kring_slot(ring, pos)];
-		unsafe_copy_to_user(to, from, sizeof(*uk), publish);
+	for (i = 0; i < nr; i++, pos++, from += 5) {
+		to = (u64 __user *)&ring->slots[kring_slot(ring, pos)];
+		unsafe_put_user(from[0], to, publish);
+		unsafe_put_user(from[1], to + 1, publish);
+		unsafe_put_user(from[2], to + 2, publish);
+		unsafe_put_user(from[3], to + 3, publish);
+		unsafe_put_user(from[4], to + 4, publish);
 	}
 publish:
 	if (ring->user && i) {
