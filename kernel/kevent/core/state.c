@@ -325,7 +325,8 @@ static void kevent_dispatched(struct kevent *ke)
  * @ke: the watch; its ready conditions are those not yet delivered
  * @nr: how many of its occurrences; 0: what there was repeats an unread entry
  *
- * Decides what follows in the mode of the watch, except %KEVENT_REQ_ONESHOT.
+ * Decides what follows in the mode of the watch. With %KEVENT_REQ_ONESHOT the caller
+ * removes it.
  */
 void kevent_delivered(struct kevent *ke, u32 nr)
 {
@@ -336,6 +337,8 @@ void kevent_delivered(struct kevent *ke, u32 nr)
 	kevent_dequeue(ke);
 	while (nr-- && ops->delivered)
 		ops->delivered(ke);
+	if (ke->req_flags & KEVENT_REQ_ONESHOT)
+		return;
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
 		kevent_dispatched(ke);
 		return;
