@@ -437,7 +437,6 @@ static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
 			   struct file *file)
 {
 	struct kevent_timer *kt = to_timer(ke);
-	unsigned long flags;
 	int err;
 
 	timerqueue_init(&kt->node);
@@ -445,16 +444,15 @@ static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	err = ev_timers_get(ke->queue);
 	if (err)
 		return err;
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	spin_lock_irq(&ke->queue->ready_lock);
 	ev_timer_set(kt, uk);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	spin_unlock_irq(&ke->queue->ready_lock);
 	return kevent_key_link(to_kevent_keyed(ke));
 }
 
 static void ev_timer_detach(struct kevent *ke)
 {
 	struct kevent_timer *kt = to_timer(ke);
-	unsigned long flags;
 
 	/*
 	 * A watch that is dead is not put anywhere. What takes it out at the same
@@ -463,10 +461,10 @@ static void ev_timer_detach(struct kevent *ke)
 	if (!data_race(timerqueue_node_queued(&kt->node)) &&
 	    list_empty(&kt->on_set))
 		return;
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	spin_lock_irq(&ke->queue->ready_lock);
 	ev_timer_stop(kt);
 	list_del_init(&kt->on_set);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	spin_unlock_irq(&ke->queue->ready_lock);
 }
 
 /* What is not delivered yet was of the former setting. */
