@@ -59,7 +59,7 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 	if (!kring_push(&q->ring, &uk, &ke->stored, &ke->reported))
 		return false;
 	if (trace_kevent_ready_enabled())
-		kevent_trace_ready(ke, mask, true);
+		kevent_trace_hit(ke, mask);
 	return true;
 }
 

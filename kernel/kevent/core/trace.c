@@ -11,12 +11,11 @@
 #include "trace.h"
 
 /**
- * kevent_trace_ready - an event has gone to the ring at once, or its watch to the list
+ * kevent_trace_hit - an event has gone to the ring at once
  * @ke: the watch; under ready_lock
  * @ready: the conditions
- * @hit: which of the two
  */
-void __cold kevent_trace_ready(const struct kevent *ke, u32 ready, bool hit)
+void __cold kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
-	trace_kevent_ready(ke, ready, 1, hit);
+	trace_kevent_ready(ke, ready, 1, true);
 }

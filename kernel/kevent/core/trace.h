@@ -11,6 +11,6 @@
 struct kevent;
 
 /* Not in line: the hot path has no more than a branch that is patched in. */
-void kevent_trace_ready(const struct kevent *ke, u32 ready, bool hit);
+void kevent_trace_hit(const struct kevent *ke, u32 ready);
 
 #endif /* _KEVENT_TRACE_H */
