@@ -55,13 +55,12 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 	WARN_ON(ops->size < (ops->file ? sizeof(struct kevent_file) :
 					 sizeof(struct kevent_keyed)));
 	WARN_ON(ops->file && ops->key);
-	WARN_ON(ops->level && !ops->collect);
 	WARN_ON(ops->count && !ops->delivered);
 	WARN_ON(ops->room && !ops->mark);
 	WARN_ON(ops->cancel && ops->file);
 	WARN_ON(ops->rearm && ops->hand_on);
-	WARN_ON(ops->plain && !(ops->mergeable && ops->level));
-	WARN_ON(ops->plain && (ops->fill || ops->delivered || ops->count));
+	WARN_ON(ops->level && (!ops->collect || ops->fill || ops->delivered ||
+			       ops->count));
 }
 
 static struct kmem_cache *__init

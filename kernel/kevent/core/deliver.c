@@ -127,7 +127,7 @@ struct kevent_direct {
 /* With LAST_CHECK, too: a watch is stored under the lock under which it was verified. */
 static __always_inline bool kevent_is_direct(const struct kevent *ke)
 {
-	return !(ke->state & ~KE_DELIVERED) && kevent_source_of(ke)->plain &&
+	return !(ke->state & ~KE_DELIVERED) && kevent_source_of(ke)->level &&
 	       !(ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH));
 }
 

@@ -25,9 +25,8 @@ struct kevent_queue;
  *		with a &struct kevent_file; otherwise with a &struct kevent_keyed
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
- *		collect(), and reported again while it holds
- * @plain:	mergeable and level, and an entry is what collect() sees and an amount: there
- *		is no fill(), delivered() or count()
+ *		collect(), and reported again while it holds. An entry is what collect() sees
+ *		and an amount: there is no fill(), delivered() or count()
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
  *		collect() and mark()
@@ -102,7 +101,6 @@ struct kevent_source_ops {
 	bool			file;
 	bool			mergeable;
 	bool			level;
-	bool			plain;
 	u32			flags;
 	u32			marks;
 	int			error;

@@ -360,7 +360,6 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	.file		= true,				\
 	.mergeable	= true,				\
 	.level		= true,				\
-	.plain		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
 	.align		= L1_CACHE_BYTES,		\
 	.check		= _check,			\
