@@ -13,7 +13,7 @@
 
 /*
  * Is the entry that was stored at @end unread, and does it say all there is to say? For a
- * watch that is mergeable and not broken; 0 for others.
+ * watch that is not broken, of a source without fill(); 0 for others.
  */
 static __always_inline bool kevent_is_said(const struct kevent *ke, const struct kring *to,
 					   u64 end)
@@ -33,7 +33,7 @@ static __always_inline bool kevent_is_said(const struct kevent *ke, const struct
  */
 static inline u64 kevent_previous(const struct kevent *ke)
 {
-	if (!kevent_source_of(ke)->mergeable || kevent_is_broken(ke))
+	if (kevent_source_of(ke)->fill || kevent_is_broken(ke))
 		return 0;
 	return ke->stored;
 }

@@ -264,7 +264,7 @@ static __always_inline void kevent_direct_ready(struct kevent_direct *d)
 static __always_inline void kevent_direct_look(struct kevent_direct *d,
 					       struct kevent *ke)
 {
-	/* Such watches are mergeable and not broken: kevent_previous() */
+	/* Such watches are not broken, and their source has no fill(): kevent_previous() */
 	if (d->to->user && kring_is_unread(d->to, ke->stored)) {
 		d->looks--;
 		list_move_tail(&ke->link, &d->q->level);

@@ -23,7 +23,6 @@ struct kevent_queue;
  * @name:	in fdinfo
  * @file:	the id is a file descriptor, and the structure of its watches begins
  *		with a &struct kevent_file; otherwise with a &struct kevent_keyed
- * @mergeable:	an unread entry that says as much makes another one redundant
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds. An entry is what collect() sees
  *		and an amount: there is no fill(), delivered() or count()
@@ -84,7 +83,8 @@ struct kevent_queue;
  *		list
  * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
  *		an entry; under ready_lock, any context. When there is none,
- *		something the watch says of itself. Optional
+ *		something the watch says of itself. Optional: an entry has the conditions,
+ *		and one that is unread and has the same makes another one redundant
  * @amount:	the second word of the result, for conditions that hold; under ready_lock,
  *		any context. Optional, for sources that say no more of an occurrence. With
  *		@fill it is not called
@@ -99,7 +99,6 @@ struct kevent_queue;
 struct kevent_source_ops {
 	const char		*name;
 	bool			file;
-	bool			mergeable;
 	bool			level;
 	u32			flags;
 	u32			marks;

@@ -358,7 +358,6 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 #define EV_POLL_OPS(_name, _check)			\
 	.name		= _name,			\
 	.file		= true,				\
-	.mergeable	= true,				\
 	.level		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
 	.align		= L1_CACHE_BYTES,		\

@@ -591,7 +591,6 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
 	.file		= true,
-	.mergeable	= true,
 	.marks		= EV_INODE_EVENTS,
 	.size		= sizeof(struct kevent_inode),
 	/* As if it were alone on its inode. */
