@@ -203,8 +203,7 @@ int kring_sync(struct kring *ring)
 static __always_inline bool kring_write_begin(const struct kring *ring, u32 nr)
 {
 	if (ring->user)
-		return user_write_access_begin(ring->user,
-					       kring_bytes(ring->size));
+		return user_write_access_begin(ring->user, sizeof(*ring->user));
 	return user_write_access_begin(&ring->slots[ring->kidx],
 				       nr * sizeof(struct ukevent));
 }
