@@ -145,17 +145,6 @@ bool kevent_attach_done(struct kevent *ke)
 }
 
 /**
- * kevent_spend - a watch is about to be killed because it was delivered
- * @ke: the watch
- */
-void kevent_spend(struct kevent *ke)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state |= KE_SPENT;
-}
-
-/**
  * kevent_hand_over - step 3 of the removal of a watch, see kevent.h
  * @ke: the watch, dead and detached
  *

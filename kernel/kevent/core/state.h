@@ -235,6 +235,17 @@ static inline u16 kevent_state_new(u32 req_flags)
 }
 
 /**
+ * kevent_spend - a watch is about to be killed because it was delivered
+ * @ke: the watch
+ */
+static inline void kevent_spend(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state |= KE_SPENT;
+}
+
+/**
  * kevent_kill - step 1 of the removal of a watch, see kevent.h
  * @ke: the watch
  *
@@ -348,7 +359,6 @@ const char *kevent_state_word(const struct kevent *ke);
 
 /* state.c: life */
 bool kevent_attach_done(struct kevent *ke);
-void kevent_spend(struct kevent *ke);
 bool kevent_hand_over(struct kevent *ke);
 
 /* state.c: what happens to a watch */
