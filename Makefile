@@ -99,7 +99,7 @@ help:
 #? HTTP="..."         with make bench-http: --full, or other options, see
 #?                    Documentation/benchmarks.rst
 #? PROGRAMS="..."     with make programs-test: names in tests/programs
-#? TORTURE="..."      with make torture: options of tests/torture, see its
+#? TORTURE="..."      with make torture: options of tests/long/torture, see its
 #?                    --help
 #? JOBS=n             compiler processes (one per CPU)
 #?
@@ -119,10 +119,10 @@ mutants: setup guest kernel
 	tests/mutants/run $(MUTANT)
 
 coverage: setup guest guest-32 kernel-gcov
-	tests/coverage
+	tests/long/coverage
 
 worst: setup guest kernel
-	tests/worst $(WORST)
+	tests/long/worst $(WORST)
 
 bench-http: setup $(server-$(SERVER)) kernel-bench
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD)
@@ -148,7 +148,7 @@ bench: setup libkevent bench-program kernel-bench
 	bench/run $(WL)
 
 torture:
-	tests/torture $(if $(HOURS),--hours $(HOURS)) $(TORTURE)
+	tests/long/torture $(if $(HOURS),--hours $(HOURS)) $(TORTURE)
 
 programs-test: setup-programs setup-rust libkevent kernel
 	tests/programs/run $(PROGRAMS)
@@ -163,7 +163,7 @@ series-check: setup guest
 	scripts/series --check
 
 model: setup-model
-	tests/model/run
+	tests/static/model/run
 
 deb: deb-libkevent deb-kernel
 
@@ -239,8 +239,8 @@ python: setup-python
 
 guest: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD)
-	@$(MAKE) -s --no-print-directory -C tests/fuzz BUILD=$(BUILD)
-	@$(MAKE) -s --no-print-directory -C tests/search BUILD=$(BUILD)
+	@$(MAKE) -s --no-print-directory -C tests/long/fuzz BUILD=$(BUILD)
+	@$(MAKE) -s --no-print-directory -C tests/long/search BUILD=$(BUILD)
 
 bench-program: libkevent
 	@$(MAKE) -s --no-print-directory -C bench BUILD=$(BUILD)

@@ -5,7 +5,7 @@
 usage: scripts/deb.py libkevent     libkevent1, libkevent-dev and kevent-tools
        scripts/deb.py kernel        linux-image-*-kevent and linux-headers-*-kevent
        scripts/deb.py test          all of them in $BUILD/deb/test, with the small kernel
-                                    of tests/configs/deb.config: for tests/deb
+                                    of tests/configs/deb.config: for tests/long/deb
 
 The configuration of the kernel is that of the running one: /boot/config-*, or
 /proc/config.gz; on a machine without both, Debian's. The modules that are not

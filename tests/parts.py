@@ -182,7 +182,7 @@ def run_kcsan():
 
 def run_gcov():
     return run_counting(report.Report("gcov"), "coverage",
-                        [TOP / "tests/coverage"])
+                        [TOP / "tests/long/coverage"])
 
 
 def run_one(name, test, command, good, copies=()):
@@ -337,14 +337,14 @@ def run_mutants(*names):
 def run_worst(*names):
     """Inputs made by hand, and those that the search has found."""
     results = run_counting(report.Report("worst"), "worst",
-                           [TOP / "tests/worst", *names])
-    return run_counting(results, "search", [TOP / "tests/search/run", "--replay"])
+                           [TOP / "tests/long/worst", *names])
+    return run_counting(results, "search", [TOP / "tests/long/search/run", "--replay"])
 
 
 def run_fuzz(*words):
     """Operations at random, next to a model. The log has the seeds."""
     return run_counting(report.Report("fuzz"), "fuzz",
-                        [TOP / "tests/fuzz/run", *(words or ("--quick",))])
+                        [TOP / "tests/long/fuzz/run", *(words or ("--quick",))])
 
 
 def run_syzkaller(seconds):
@@ -352,7 +352,7 @@ def run_syzkaller(seconds):
     SECONDS["syzkaller"] = seconds + 1200	# with time to minimise
     results = report.Report("syzkaller")
     for config in ("base", "debug"):
-        run_counting(results, config, [TOP / "tests/syzkaller/run", "--config",
+        run_counting(results, config, [TOP / "tests/long/syzkaller/run", "--config",
                                        config, "--seconds", str(seconds)])
     return results
 
@@ -371,7 +371,7 @@ def run_races(seconds):
 
 
 def run_deb():
-    return run_counting(report.Report("deb"), "deb", [TOP / "tests/deb"])
+    return run_counting(report.Report("deb"), "deb", [TOP / "tests/long/deb"])
 
 
 def run_logged(command, log, seconds):

@@ -3,10 +3,10 @@
  * The longest stretch with interrupts off: for each source the worst input that an
  * unprivileged user can make, up to the limits
  *
- * tests/worst runs this, with a plugin of QEMU that measures: tests/vm/irqsoff.c.
+ * tests/long/worst runs this, with a plugin of QEMU that measures: tests/vm/irqsoff.c.
  * Each test does the same thing twice: without a watch, which shows the cost of
  * the kernel without kevent, and with as many watches as possible. A line in its
- * report has its name and the number of watches. tests/worst judges the figures.
+ * report has its name and the number of watches. tests/long/worst judges the figures.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Delta debugging as in tests/fuzz/minimise.c, for what fails in a VM."""
+"""Delta debugging as in tests/long/fuzz/minimise.c, for what fails in a VM."""
 
 
 def minimise(calls, fails):

@@ -92,7 +92,8 @@ void measure_open(void)
 				map_device(found.gl_pathv[i]);
 	if (shared)
 		return;
-	fprintf(stderr, "kevent-search: no memory of the plugin; start it by tests/search/run\n");
+	fprintf(stderr, "kevent-search: no memory of the plugin; start it by "
+		"tests/long/search/run\n");
 	exit(2);
 }
 
