@@ -12,7 +12,7 @@
  *
  * A call is memory of one address space. The table of slots, kevent_queue.bound, belongs
  * to that, kevent_bound_table.mm, held by mmgrab() once and not by each watch. It is
- * allocated with the first bound call, replaced by a larger one under key_lock when a slot
+ * allocated with the first bound call, replaced by a larger one under keys.lock when a slot
  * is beyond its end, and read under RCU. Each call compares the address space with the
  * caller's: another process could have the same file at the same descriptor, and would
  * write to an address that a stranger chose. A process can take a queue's table over when
@@ -30,7 +30,7 @@
  * mode again, as any call does. The call finds the descriptor once more, so another thread
  * may put another file there in between.
  *
- * A new table is copied with key_lock held, 128 KiB at most, and twice as large each time;
+ * A new table is copied with keys.lock held, 128 KiB at most, and twice as large each time;
  * only tasks that add or remove watches of the same queue wait for that. The list of a
  * file has one entry for each queue and descriptor, see KEVENT_MAX_PER_FILE; a close finds
  * the rest from there.
@@ -100,7 +100,7 @@ struct kevent_bound_table {
 static struct kevent_bound_table *bound_table(struct kevent_queue *q)
 {
 	return rcu_dereference_protected(q->bound,
-					 lockdep_is_held(&q->key_lock));
+					 lockdep_is_held(&q->keys.lock));
 }
 
 /* Nobody can make the calls of an address space without tasks. */
@@ -150,7 +150,7 @@ static struct kevent_bound_table *bound_replace(struct kevent_queue *q,
 {
 	struct kevent_bound_table *old = bound_table(q);
 
-	lockdep_assert_held(&q->key_lock);
+	lockdep_assert_held(&q->keys.lock);
 
 	if (old && old->mm == new->mm) {
 		if (old->nr >= new->nr)
@@ -184,7 +184,7 @@ static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
 	struct kevent_bound_table *t;
 	struct kevent_bound *kb;
 
-	guard(spinlock)(&q->key_lock);
+	guard(spinlock)(&q->keys.lock);
 	t = bound_table(q);
 	if (!t || t->mm == current->mm || !bound_is_nobodys(t))
 		return NULL;
@@ -217,7 +217,7 @@ static int bound_grow(struct kevent_queue *q, u32 slot)
 	t = bound_alloc(q, slot);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
-	scoped_guard(spinlock, &q->key_lock)
+	scoped_guard(spinlock, &q->keys.lock)
 		t = bound_replace(q, t);
 	bound_free(q, t);
 	return 0;
@@ -230,7 +230,7 @@ static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
 	u32 slot = kb->shared.kf.ke.event;
 	struct kevent_bound *old;
 
-	lockdep_assert_held(&q->key_lock);
+	lockdep_assert_held(&q->keys.lock);
 
 	if (!t)
 		return -EAGAIN;
@@ -252,7 +252,7 @@ static int bound_link(struct kevent_bound *kb)
 	int err;
 
 	do {
-		scoped_guard(spinlock, &q->key_lock)
+		scoped_guard(spinlock, &q->keys.lock)
 			err = bound_enter(q, kb);
 		if (err != -EAGAIN)
 			return err;
@@ -269,7 +269,7 @@ void kevent_bound_drop(struct kevent_queue *q)
 {
 	struct kevent_bound_table *t;
 
-	scoped_guard(spinlock, &q->key_lock) {
+	scoped_guard(spinlock, &q->keys.lock) {
 		t = bound_table(q);
 		rcu_assign_pointer(q->bound, NULL);
 	}
@@ -373,14 +373,14 @@ static void ev_bound_detach(struct kevent *ke)
 	struct kevent_queue *q = ke->queue;
 	struct kevent_bound_table *t;
 
-	spin_lock(&q->key_lock);
+	spin_lock(&q->keys.lock);
 	t = bound_table(q);
 	if (t && ke->event < t->nr &&
 	    rcu_access_pointer(t->slot[ke->event]) == to_bound(ke)) {
 		RCU_INIT_POINTER(t->slot[ke->event], NULL);
 		t->used--;
 	}
-	spin_unlock(&q->key_lock);
+	spin_unlock(&q->keys.lock);
 }
 
 /* MODIFY: another call has another slot, or comes after REMOVE. */

@@ -227,10 +227,10 @@ static __always_inline int kevent_key_cmp(u32 type, u64 id, struct rb_node *node
 static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
 					u64 id, struct rb_node **parent)
 {
-	struct rb_node **at = &q->by_key.rb_node;
+	struct rb_node **at = &q->keys.tree.rb_node;
 	int c;
 
-	lockdep_assert_held(&q->key_lock);
+	lockdep_assert_held(&q->keys.lock);
 
 	*parent = NULL;
 	while (*at) {
@@ -250,7 +250,7 @@ static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
 static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
 					 u64 id, struct rb_node **parent)
 {
-	*parent = q->key_last;
+	*parent = q->keys.last;
 	if (*parent && kevent_key_cmp(type, id, *parent) > 0)
 		return &(*parent)->rb_right;
 	return kevent_key_walk(q, type, id, parent);
@@ -258,11 +258,11 @@ static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
 
 static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
 {
-	lockdep_assert_held(&q->key_lock);
+	lockdep_assert_held(&q->keys.lock);
 
-	if (q->key_last == node)
-		q->key_last = rb_prev(node);
-	rb_erase(node, &q->by_key);
+	if (q->keys.last == node)
+		q->keys.last = rb_prev(node);
+	rb_erase(node, &q->keys.tree);
 	RB_CLEAR_NODE(node);
 }
 
@@ -277,10 +277,10 @@ static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
 		kevent_key_erase(q, *at);
 		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
 	}
-	if (parent == q->key_last && (!parent || at == &parent->rb_right))
-		q->key_last = &kk->node;
+	if (parent == q->keys.last && (!parent || at == &parent->rb_right))
+		q->keys.last = &kk->node;
 	rb_link_node(&kk->node, parent, at);
-	rb_insert_color(&kk->node, &q->by_key);
+	rb_insert_color(&kk->node, &q->keys.tree);
 	return 0;
 }
 
@@ -296,9 +296,9 @@ int kevent_key_link(struct kevent_keyed *kk)
 	struct kevent_queue *q = kk->ke.queue;
 	int err;
 
-	spin_lock(&q->key_lock);
+	spin_lock(&q->keys.lock);
 	err = kevent_key_insert(q, kk);
-	spin_unlock(&q->key_lock);
+	spin_unlock(&q->keys.lock);
 	return err;
 }
 
@@ -310,10 +310,10 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 {
 	struct kevent_queue *q = kk->ke.queue;
 
-	spin_lock(&q->key_lock);
+	spin_lock(&q->keys.lock);
 	if (!RB_EMPTY_NODE(&kk->node))
 		kevent_key_erase(q, &kk->node);
-	spin_unlock(&q->key_lock);
+	spin_unlock(&q->keys.lock);
 }
 
 /**
@@ -328,8 +328,8 @@ struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 {
 	struct rb_node *node, *parent;
 
-	spin_lock(&q->key_lock);
+	spin_lock(&q->keys.lock);
 	node = *kevent_key_walk(q, type, id, &parent);
-	spin_unlock(&q->key_lock);
+	spin_unlock(&q->keys.lock);
 	return node ? &node_keyed(node)->ke : NULL;
 }

@@ -53,6 +53,8 @@
  * moved the watch there. kevent_pass_on() passes it, too.
  */
 
+#include <linux/build_bug.h>
+#include <linux/cache.h>
 #include <linux/irq_work.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -77,10 +79,14 @@ struct kevent_queue *kevent_queue_alloc(void)
 {
 	struct kevent_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 
+	/* What a hit touches. Locks of kernels for tests are larger. */
+	BUILD_BUG_ON(sizeof(spinlock_t) == 4 &&
+		     offsetofend(struct kevent_queue, ring) > 2 * SMP_CACHE_BYTES);
+
 	if (!q)
 		return NULL;
 	spin_lock_init(&q->ready_lock);
-	spin_lock_init(&q->key_lock);
+	spin_lock_init(&q->keys.lock);
 	INIT_LIST_HEAD(&q->ready);
 	INIT_LIST_HEAD(&q->level);
 	INIT_LIST_HEAD(&q->mappings);
@@ -94,14 +100,14 @@ struct kevent_queue *kevent_queue_alloc(void)
 	kevent_nest_init(&q->nest);
 	kevent_index_init(&q->watches);
 	kevent_coalesce_init(&q->coalesce);
-	q->by_key = RB_ROOT;
+	q->keys.tree = RB_ROOT;
 	refcount_set(&q->refs, 1);
 	q->owner = get_uid(current_user());
 	q->mm = current->mm;
 	mmgrab(q->mm);
 	q->ring_mm = KEVENT_NO_MM;
 	q->looks = 1;
-	q->consumer = get_pid(task_pid(current));
+	q->notify.consumer = get_pid(task_pid(current));
 	return q;
 }
 
@@ -120,7 +126,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	free_uid(q->owner);
-	put_pid(q->consumer);
+	put_pid(q->notify.consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
 }

@@ -65,27 +65,60 @@ struct kevent_busy {
 };
 
 /**
+ * struct kevent_notify - KEVENT_RING_MORE in the address space of a consumer
+ * @consumer:	R: the thread that last waited for the ring, or created it; see
+ *		kevent_more()
+ * @work:	R: runs in the thread that was @consumer, and holds a reference to the queue
+ * @worker:	R: does the same for @consumer when that is @elsewhere, and holds a reference,
+ *		too; set by the first miss that needs it
+ * @pause:	of @worker alone: between its last two tries, in jiffies
+ * @queued:	R: @work is on the task's list. Set by who puts it there, cleared by
+ *		kevent_more_work() as its first step and by nobody else: after that
+ *		another miss may queue it again at any time
+ * @elsewhere:	R: @consumer is another thread since @work was queued last
+ */
+struct kevent_notify {
+	struct pid		*consumer;
+	struct callback_head	work;
+	struct delayed_work	worker;
+	unsigned long		pause;
+	bool			queued;
+	bool			elsewhere;
+};
+
+/**
+ * struct kevent_keys - watches of sources without a file
+ * @lock:	protects what is K
+ * @tree:	K: the watches, by id and type
+ * @last:	K: the last one in @tree
+ */
+struct kevent_keys {
+	spinlock_t		lock;	/* see K */
+	struct rb_root		tree;
+	struct rb_node		*last;
+};
+
+/**
  * struct kevent_queue - what a kevent file descriptor refers to
+ *
+ * What a hit touches, in two cache lines; struct kring is the last of it:
  * @ready_lock:	taken in wake-up callbacks, interrupts off
  * @wake_request: R: the next consumer returns instead of waiting
  * @nr_listed:	R: watches on @ready and @level. Counts a level watch before its entry
  *		can be seen: a consumer that has taken the entry does not find 0
  * @ready:	R: watches with something to report, oldest first
- * @level:	R: level watches delivered since the last collection started
  * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
  *		RLIMIT_NPROC limits them. Nobody walks them, see kevent_next_sleeper()
- * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
- *		which is also that of &kevent_waiter.end
- * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
- * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers
- * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
- * @nr_asleep:	R: consumers asleep, and those of @nr_woken
- * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
- *		were to be. Those that were woken do it, see kevent_wake_rest()
- * @nr_members:	R: those on @sleepers that are members of the group of @limit
+ * @ring_mm:	R: the address space for which @ring says where it is, or
+ *		KEVENT_NO_MM; @mm or one of @mappings, and @ring is not known to
+ *		be broken
+ * @poll_wait:	poll() on the queue's own descriptor
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
  *		hold of the lock
+ *
+ * Collections:
+ * @level:	R: level watches delivered since the last collection started
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
@@ -95,48 +128,49 @@ struct kevent_busy {
  *		%KEVENT_LOOKS_UNKNOWN
  * @askers:	R: of @sleepers those who came while @nr_taken was not 0. The next consumer
  *		that comes back from looking wakes them to collect once more
+ *
+ * Consumers asleep:
+ * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
+ *		which is also that of &kevent_waiter.end
+ * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
+ * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers
+ * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
+ * @nr_asleep:	R: consumers asleep, and those of @nr_woken
+ * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
+ *		were to be. Those that were woken do it, see kevent_wake_rest()
+ * @nr_members:	R: those on @sleepers that are members of the group of @limit
+ * @notify:	the thread that learns of events without an entry
+ * @busy:	for busy polling
+ * @coalesce:	for waking a consumer once for several events
+ * @limit:	threads of which a number may run at once; set once, by the first of them
+ * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @awake_new:	R: an event for which @wakeup is active was delivered since a consumer
  *		came back
  * @awake_pos:	R: where the ring was then
- * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
- * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
- * @consumer:	R: the thread that last waited for the ring, or created it; see
- *		kevent_more()
- * @more_work:	R: runs in the thread that was @consumer, and holds a reference to the queue
- * @more_queued: R: @more_work is on the task's list. Set by who puts it there, cleared
- *		by kevent_more_work() as its first step and by nobody else: after that
- *		another miss may queue it again at any time
- * @more_elsewhere: R: @consumer is another thread since it was queued last
- * @more_worker: R: does the same for @consumer then, and holds a reference, too; set by the
- *		first miss that needs it
- * @more_pause: of @more_worker alone: between its last two tries, in jiffies
- * @poll_wait:	poll() on the queue's own descriptor
- * @poll_work:	wakes @poll_wait once for many POSIX timers, see
- *		kevent_unlock_later(). Idle once the file of the queue is gone
- * @nest:	the queue as a source of others, and what it watches of that kind
+ *
+ * Where the ring is:
  * @mm:		I: address space that created the ring; a pointer to compare,
  *		held by mmgrab()
- * @ring_mm:	R: the address space for which @ring says where it is, or
- *		KEVENT_NO_MM; @mm or one of @mappings, and @ring is not known to
- *		be broken
  * @home:	R: the ring there
  * @mappings:	R: where others have it
- * @busy:	for busy polling
- * @coalesce:	for waking a consumer once for several events
- * @refuses:	I: KEVENT_INIT_REFUSE_*
+ *
+ * Watches, and what sources keep for the queue:
  * @owner:	I: who pays for watches
+ * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @watches:	X: all watches
- * @key_lock:	protects what is K
- * @by_key:	K: watches of sources without a file, by id and type
- * @key_last:	K: the last one in @by_key
+ * @keys:	those without a file
  * @guests:	K: address spaces other than @mm that watches keep; empty without
  *		watches
+ * @nest:	the queue as a source of others, and what it watches of that kind
+ * @poll_work:	wakes @poll_wait once for many POSIX timers, see
+ *		kevent_unlock_later(). Idle once the file of the queue is gone
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
  * @crew:	serving threads, and chains for them; set once, by the first of either
- * @limit:	threads of which a number may run at once; set once, by the first of them
  * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
  *		Read under RCU
+ *
+ * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
  * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
@@ -149,8 +183,19 @@ struct kevent_queue {
 	u8			wake_request;
 	u32			nr_listed;
 	struct list_head	ready;
-	struct list_head	level;
 	struct list_head	sleepers;
+	struct mm_struct	*ring_mm;
+	wait_queue_head_t	poll_wait;
+	struct kring		ring;
+
+	struct list_head	level;
+	u64			collected;
+	u64			copied;
+	u64			misses;
+	u32			nr_taken;
+	u32			looks;
+	struct list_head	askers;
+
 	struct list_head	ring_sleepers;
 	struct rb_root_cached	many_sleepers;
 	struct list_head	buffer_sleepers;
@@ -158,43 +203,30 @@ struct kevent_queue {
 	u32			nr_asleep;
 	u32			wake_rest;
 	u32			nr_members;
-	struct kring		ring;
-	u64			collected;
-	u64			copied;
-	u64			misses;
-	u32			nr_taken;
-	u32			looks;
-	struct list_head	askers;
-	bool			awake_new;
-	u64			awake_pos;
-	u64			ino;
-	struct wakeup_source	*wakeup;
-	struct pid		*consumer;
-	struct callback_head	more_work;
-	struct delayed_work	more_worker;
-	unsigned long		more_pause;
-	bool			more_queued;
-	bool			more_elsewhere;
-	wait_queue_head_t	poll_wait;
-	struct irq_work		poll_work;
-	struct kevent_nest	nest;
-	struct mm_struct	*mm;
-	struct mm_struct	*ring_mm;
-	struct kevent_ring __user *home;
-	struct list_head	mappings;
+	struct kevent_notify	notify;
 	struct kevent_busy	busy;
 	struct kevent_coalesce	coalesce;
-	u32			refuses;
+	struct kevent_limit	*limit;
+	struct wakeup_source	*wakeup;
+	bool			awake_new;
+	u64			awake_pos;
+
+	struct mm_struct	*mm;
+	struct kevent_ring __user *home;
+	struct list_head	mappings;
+
 	struct user_struct	*owner;
+	u32			refuses;
 	struct kevent_index	watches;
-	spinlock_t		key_lock;	/* by_key and guests, see K */
-	struct rb_root		by_key;
-	struct rb_node		*key_last;
+	struct kevent_keys	keys;
 	struct list_head	guests;
+	struct kevent_nest	nest;
+	struct irq_work		poll_work;
 	struct kevent_timers	*timers;
 	struct kevent_crew	*crew;
-	struct kevent_limit	*limit;
 	struct kevent_bound_table __rcu *bound;
+
+	u64			ino;
 	refcount_t		refs;
 	struct rcu_head		rcu;
 };

@@ -19,7 +19,7 @@
  * nothing, and one before them is on the ready list that the thread reads.
  *
  * The thread that has the task_work may block in another call before it comes back to user
- * mode. kevent_follow() notes when another thread waits after it (more_elsewhere), and a
+ * mode. kevent_follow() notes when another thread waits after it (notify.elsewhere), and a
  * miss then has a worker store the flag, in the address space of that one
  * (kevent_more_worker()). The task_work is not moved: to find it task_work_cancel() would
  * walk all work of its thread with interrupts off, such as 100,000 files that are closed.
@@ -80,13 +80,13 @@ static int kevent_more_try(struct kevent_queue *q)
 static void kevent_more_work(struct callback_head *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
-					      more_work);
+					      notify.work);
 	unsigned long flags;
 
 	kevent_window(q, KEVENT_WINDOW_MORE_WORK);
 	spin_lock_irqsave(&q->ready_lock, flags);
-	WARN_ON_ONCE(!q->more_queued);
-	q->more_queued = false;
+	WARN_ON_ONCE(!q->notify.queued);
+	q->notify.queued = false;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	kevent_more_try(q);
 	kevent_window(q, KEVENT_WINDOW_MORE_DONE);
@@ -101,7 +101,7 @@ static struct mm_struct *kevent_consumer_mm(struct kevent_queue *q)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	task = get_pid_task(q->consumer, PIDTYPE_PID);
+	task = get_pid_task(q->notify.consumer, PIDTYPE_PID);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!task)
 		return NULL;
@@ -128,25 +128,25 @@ static bool kevent_more_in(struct kevent_queue *q, struct mm_struct *mm)
 #define KEVENT_MORE_PAUSE	HZ
 
 /*
- * @more_work is on its way in a thread that may sleep in the kernel for any time, and
+ * notify.work is on its way in a thread that may sleep in the kernel for any time, and
  * another one has waited since, which may look at memory only. One work item of a queue
- * is enough for any number of threads, and cancelling @more_work would walk all that its
+ * is enough for any number of threads, and cancelling notify.work would walk all that its
  * thread has to do, with interrupts off. It waits for nothing that a user can hold up:
  * while the address space is locked it comes back later, after pauses twice as long.
  */
 static void kevent_more_worker(struct work_struct *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
-					      more_worker.work);
+					      notify.worker.work);
 
 	if (kevent_more_in(q, kevent_consumer_mm(q))) {
-		q->more_pause = clamp(2 * q->more_pause, 1UL, KEVENT_MORE_PAUSE);
+		q->notify.pause = clamp(2 * q->notify.pause, 1UL, KEVENT_MORE_PAUSE);
 		/* The reference is for the next time, unless a miss has taken another. */
-		if (queue_delayed_work(system_unbound_wq, &q->more_worker,
-				       q->more_pause))
+		if (queue_delayed_work(system_unbound_wq, &q->notify.worker,
+				       q->notify.pause))
 			return;
 	} else {
-		q->more_pause = 0;
+		q->notify.pause = 0;
 	}
 	kevent_queue_put(q);
 }
@@ -155,10 +155,10 @@ static void kevent_more_by_worker(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (!q->more_worker.work.func)
-		INIT_DELAYED_WORK(&q->more_worker, kevent_more_worker);
+	if (!q->notify.worker.work.func)
+		INIT_DELAYED_WORK(&q->notify.worker, kevent_more_worker);
 	/* It takes the lock before it drops the reference. */
-	if (queue_delayed_work(system_unbound_wq, &q->more_worker, 0))
+	if (queue_delayed_work(system_unbound_wq, &q->notify.worker, 0))
 		refcount_inc(&q->refs);
 }
 
@@ -173,19 +173,19 @@ static void kevent_more_later(struct kevent_queue *q)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->more_queued) {
+	if (q->notify.queued) {
 		kevent_more_by_worker(q);
 		return;
 	}
 	guard(rcu)();
-	task = pid_task(q->consumer, PIDTYPE_PID);
+	task = pid_task(q->notify.consumer, PIDTYPE_PID);
 	if (!task)
 		return;
-	init_task_work(&q->more_work, kevent_more_work);
-	q->more_queued = !task_work_add(task, &q->more_work, TWA_RESUME);
-	if (!q->more_queued)
+	init_task_work(&q->notify.work, kevent_more_work);
+	q->notify.queued = !task_work_add(task, &q->notify.work, TWA_RESUME);
+	if (!q->notify.queued)
 		return;
-	q->more_elsewhere = false;
+	q->notify.elsewhere = false;
 	refcount_inc(&q->refs);
 }
 
@@ -202,7 +202,7 @@ void kevent_more(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE ||
-	    (q->more_queued && !q->more_elsewhere))
+	    (q->notify.queued && !q->notify.elsewhere))
 		return;
 	if (q->ring.away || !kevent_ring_here(q) ||
 	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
@@ -325,13 +325,13 @@ void kevent_retry_flags(struct kevent_queue *q)
  */
 struct pid *kevent_follow(struct kevent_queue *q)
 {
-	struct pid *last = q->consumer;
+	struct pid *last = q->notify.consumer;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	if (last == task_pid(current))
 		return NULL;
-	q->consumer = get_pid(task_pid(current));
-	q->more_elsewhere = true;
+	q->notify.consumer = get_pid(task_pid(current));
+	q->notify.elsewhere = true;
 	return last;
 }

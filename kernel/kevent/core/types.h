@@ -26,7 +26,7 @@ struct obj_cgroup;
  * I: set before the watch or queue can be seen by others, constant afterwards
  * R: &kevent_queue.ready_lock
  * X: the lock of &kevent_index.blocks, taken by index.c
- * K: &kevent_queue.key_lock
+ * K: &kevent_queue.keys.lock
  * F: &file.f_lock
  * W: lock of the wait queue head
  *
@@ -97,7 +97,7 @@ struct kevent {
 /**
  * struct kevent_keyed - a watch of a source that has no file
  * @ke:		the watch
- * @node:	K: in &kevent_queue.by_key, cleared when it is not there
+ * @node:	K: in &kevent_queue.keys.tree, cleared when it is not there
  * @id:		I: with the type the key. attach() may set another one before it
  *		calls kevent_key_link()
  */

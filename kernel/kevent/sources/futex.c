@@ -99,7 +99,7 @@ static struct ev_futex_guest *ev_futex_guest_find(struct kevent_queue *q,
 {
 	struct ev_futex_guest *guest;
 
-	lockdep_assert_held(&q->key_lock);
+	lockdep_assert_held(&q->keys.lock);
 
 	*others = 0;
 	list_for_each_entry(guest, &q->guests, list) {
@@ -118,7 +118,7 @@ static struct ev_futex_guest *ev_futex_guest_add(struct kevent_queue *q,
 	struct ev_futex_guest *guest;
 	unsigned int others;
 
-	spin_lock(&q->key_lock);
+	spin_lock(&q->keys.lock);
 	guest = ev_futex_guest_find(q, &others);
 	if (!guest && others >= EV_FUTEX_MAX_GUESTS) {
 		guest = ERR_PTR(-ENOSPC);
@@ -127,7 +127,7 @@ static struct ev_futex_guest *ev_futex_guest_add(struct kevent_queue *q,
 		list_add(&new->list, &q->guests);
 		guest = new;
 	}
-	spin_unlock(&q->key_lock);
+	spin_unlock(&q->keys.lock);
 	return guest;
 }
 
@@ -159,7 +159,7 @@ static int ev_futex_hold_mm(struct kevent_futex *kf)
 	kf->mm = current->mm;
 	if (kf->mm == q->mm)
 		return 0;
-	scoped_guard(spinlock, &q->key_lock)
+	scoped_guard(spinlock, &q->keys.lock)
 		guest = ev_futex_guest_find(q, &others);
 	if (!guest)
 		guest = ev_futex_guest_new(q);
@@ -176,7 +176,7 @@ static void ev_futex_drop_mm(struct kevent_futex *kf)
 
 	if (!guest)
 		return;
-	scoped_guard(spinlock, &q->key_lock) {
+	scoped_guard(spinlock, &q->keys.lock) {
 		if (--guest->nr)
 			return;
 		list_del(&guest->list);
