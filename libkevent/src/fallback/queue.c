@@ -159,4 +159,3 @@ void fb_leave(struct fb_queue *q)
 	else if (q->kicked && !sleepers)
 		fb_unkick(q);
 }
-
