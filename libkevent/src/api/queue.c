@@ -72,7 +72,7 @@ static void queue_enters(struct kevent_queue *q)
 }
 
 /* Were as many events taken since the last call as the ring has slots? */
-static bool queue_owes_a_call(const struct kevent_queue *q)
+static bool queue_must_call(const struct kevent_queue *q)
 {
 	return queue_uidx(q) - __atomic_load_n(&q->entered, __ATOMIC_RELAXED) >=
 	       q->size;
@@ -196,7 +196,7 @@ queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 	nr = kevent_ring_pop(q->ring, q->size, ev, max);
 	if (nr) {
 		/* An error there comes back when the ring is empty. */
-		if (queue_owes_a_call(q))
+		if (queue_must_call(q))
 			queue_refill(q);
 		return (int)nr;
 	}

@@ -232,7 +232,7 @@ static bool fb_server_closed(struct fb_server *c)
 }
 
 /* As futex(2), for some time */
-static long fb_server_nap(struct fb_server *c, __u32 news)
+static long fb_server_nap(struct fb_server *c, __u32 seen)
 {
 	struct __kernel_old_timespec nap;
 	struct fb_span span;
@@ -244,17 +244,17 @@ static long fb_server_nap(struct fb_server *c, __u32 news)
 		ns = span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec;
 	nap.tv_sec = (long)(ns / 1000000000);
 	nap.tv_nsec = (long)(ns % 1000000000);
-	return fb_sys(SYS_futex, &c->q->serving.news,
-		      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, news, &nap, NULL, 0);
+	return fb_sys(SYS_futex, &c->q->serving.wakeups,
+		      FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, &nap, NULL, 0);
 }
 
-/* Until there are news, or the end of the time: 0 or -errno */
-static int fb_server_sleep(struct fb_server *c, __u32 news)
+/* Until a wake-up after @seen, or the end of the time: 0 or -errno */
+static int fb_server_sleep(struct fb_server *c, __u32 seen)
 {
 	long ret;
 
 	for (;;) {
-		ret = fb_server_nap(c, news);
+		ret = fb_server_nap(c, seen);
 		if (ret != -ETIMEDOUT || fb_deadline_over(&c->until))
 			return ret == -EINTR ? -EINTR : 0;
 		/* Nobody tells of a descriptor that is closed. */
@@ -267,12 +267,12 @@ static int fb_server_sleep(struct fb_server *c, __u32 news)
 static int fb_server_loop(struct fb_server *c)
 {
 	struct fb_aio *a;
-	__u32 news;
+	__u32 seen;
 	int err;
 
 	for (;;) {
-		/* Before the looks that it would make out of date */
-		news = __atomic_load_n(&c->q->serving.news, __ATOMIC_SEQ_CST);
+		/* Before the checks that a wake-up would make out of date */
+		seen = __atomic_load_n(&c->q->serving.wakeups, __ATOMIC_SEQ_CST);
 		if (fb_server_closed(c))
 			return -EBADF;
 		a = fb_server_take(c);
@@ -282,7 +282,7 @@ static int fb_server_loop(struct fb_server *c)
 		}
 		if (fb_deadline_over(&c->until))
 			return 0;
-		err = fb_server_sleep(c, news);
+		err = fb_server_sleep(c, seen);
 		if (err)
 			return err;
 	}

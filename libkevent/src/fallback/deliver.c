@@ -14,8 +14,8 @@ static void fb_list_shown(struct fb_queue *q, struct fb_watch *w)
 	w->state |= FB_SHOWN;
 }
 
-/* The next call looks at it. Epoll does that itself if it repeats the watch. */
-static void fb_look_later(struct fb_queue *q, struct fb_watch *w)
+/* The next call polls it. Epoll does that itself if it repeats the watch. */
+static void fb_recheck_later(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_dequeue(q, w);
 	if (w->state & FB_REPEATED) {
@@ -23,9 +23,9 @@ static void fb_look_later(struct fb_queue *q, struct fb_watch *w)
 			fb_list_shown(q, w);
 		return;
 	}
-	fb_list_add_tail(&w->link, &q->level);
-	w->state |= FB_LEVEL;
-	q->nr_level++;
+	fb_list_add_tail(&w->link, &q->recheck);
+	w->state |= FB_RECHECK;
+	q->nr_recheck++;
 }
 
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
@@ -96,7 +96,7 @@ void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr)
 		if (fb_count(w))
 			w->state |= FB_FIRED;
 	} else if (fb_is_level(w)) {
-		fb_look_later(q, w);
+		fb_recheck_later(q, w);
 	} else if (fb_count(w)) {
 		fb_enqueue(q, w);
 	}
@@ -144,7 +144,7 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 	if (w->state & FB_REPEATED)
 		d->again = true;
 	if (fb_is_level(w) && !(w->state & FB_DISARMED))
-		fb_look_later(q, w);
+		fb_recheck_later(q, w);
 }
 
 static bool fb_has_sleepers(const struct fb_queue *q)
@@ -153,9 +153,9 @@ static bool fb_has_sleepers(const struct fb_queue *q)
 }
 
 /* Is it ready, and not left to epoll? */
-static bool fb_look(struct fb_queue *q, struct fb_watch *w)
+static bool fb_repoll(struct fb_queue *q, struct fb_watch *w)
 {
-	if (fb_ops_of(w)->look(q, w, fb_has_sleepers(q))) {
+	if (fb_ops_of(w)->repoll(q, w, fb_has_sleepers(q))) {
 		fb_kill(q, w);
 		return false;
 	}
@@ -173,7 +173,7 @@ static void fb_deliver_new(struct fb_queue *q, struct fb_watch *w,
 
 /*
  * Conditions of files may have passed since they were found, so those that did not
- * fit are looked up again. Others wait here.
+ * fit are polled again. Others wait here.
  */
 void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 {
@@ -184,7 +184,7 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 		if (fb_is_checked(w) && !(w->state & FB_ALWAYS)) {
 			fb_dequeue(q, w);
 			w->ready = 0;
-			if (!fb_look(q, w))
+			if (!fb_repoll(q, w))
 				continue;
 		}
 		fb_deliver_new(q, w, d);
@@ -192,39 +192,39 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 }
 
 /*
- * Look at the level watches that were delivered before. If epoll looks, there is room
+ * Poll the level watches that were delivered before. If epoll does so, there is room
  * for what it says; if not, those that find none wait for another call.
  */
-void fb_relist(struct fb_queue *q, struct fb_dest *d, __u32 call)
+void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call)
 {
 	struct fb_watch *w;
-	__u32 nr = q->nr_level;
+	__u32 nr = q->nr_recheck;
 
 	while (nr-- && (d->room || !fb_has_sleepers(q))) {
-		w = fb_container(q->level.next, struct fb_watch, link);
+		w = fb_container(q->recheck.next, struct fb_watch, link);
 		fb_dequeue(q, w);
-		if (!fb_look(q, w) || !d->room)
+		if (!fb_repoll(q, w) || !d->room)
 			continue;
 		w->call = call;
 		fb_deliver_new(q, w, d);
 	}
 }
 
-/* A look at files that epoll refuses, or that it empties, is for those who ask. */
+/* Files that epoll refuses, or that it empties, are polled for those who ask only. */
 void fb_show(struct fb_queue *q)
 {
 	struct fb_watch *w;
-	__u32 nr = q->nr_level;
+	__u32 nr = q->nr_recheck;
 
 	while (nr--) {
-		w = fb_container(q->level.next, struct fb_watch, link);
+		w = fb_container(q->recheck.next, struct fb_watch, link);
 		fb_dequeue(q, w);
 		if (w->state & (FB_ALWAYS | FB_TAKES)) {
-			fb_look_later(q, w);
+			fb_recheck_later(q, w);
 			continue;
 		}
 		fb_list_shown(q, w);
-		fb_look(q, w);
+		fb_repoll(q, w);
 	}
 }
 
@@ -235,11 +235,11 @@ void fb_hide(struct fb_queue *q)
 	while (!fb_list_empty(&q->shown)) {
 		w = fb_container(q->shown.next, struct fb_watch, link);
 		fb_dequeue(q, w);
-		fb_look(q, w);
+		fb_repoll(q, w);
 	}
 }
 
-/* One that stays armed, and that nobody looks at or wakes others for afterwards */
+/* One that stays armed, and that nobody polls or wakes others for afterwards */
 static bool fb_is_plain(const struct fb_watch *w)
 {
 	return !(w->state & ~(FB_REPEATED | FB_SECOND | FB_SHOWN)) &&

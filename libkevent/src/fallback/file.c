@@ -2,7 +2,7 @@
 /*
  * SOCKET, PIPE and POLL, by epoll
  *
- * To look at a watch is to register it anew: epoll then reports it once more if
+ * To poll a watch is to register it anew: epoll then reports it once more if
  * its file is ready, and says if the descriptor means another file by now.
  */
 #include <fcntl.h>
@@ -51,8 +51,8 @@ static __u32 fb_file_interest(const struct fb_watch *w)
 }
 
 /*
- * A disarmed watch cannot be without errors and hang-up: they come once. If the look of
- * epoll takes what there is, all of it has to come.
+ * A disarmed watch cannot be without errors and hang-up: they come once. If epoll takes what
+ * there is when it polls, all of it has to come.
  */
 static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
 {
@@ -265,9 +265,9 @@ static int fb_file_ask(struct fb_queue *q, struct fb_watch *w)
 }
 
 /*
- * Regular files with a poll method tell what happened since the last look, as
- * /proc/self/mounts does: a second look, of epoll or for a request, finds nothing. So
- * what a look finds is kept, and epoll looks when there is something new, once.
+ * Regular files with a poll method say what happened since the last poll, as
+ * /proc/self/mounts does: a second one, by epoll or for a request, finds nothing. So what
+ * a poll finds is kept, and epoll polls when there is something new, once.
  */
 static void fb_file_find_takes(struct fb_watch *w)
 {
@@ -278,7 +278,7 @@ static void fb_file_find_takes(struct fb_watch *w)
 		w->state |= FB_TAKES;
 }
 
-/* Epoll looks, too, when it is told of the watch: what there was, is taken before. */
+/* Epoll polls the file when the watch is registered: what there was, is taken before. */
 static __u32 fb_file_take_first(struct fb_watch *w)
 {
 	return w->state & FB_TAKES ? fb_file_poll(w) : 0;
@@ -349,7 +349,7 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 }
 
 /* An error: the descriptor means another file. The caller decides on the watch. */
-static int fb_file_look(struct fb_queue *q, struct fb_watch *w)
+static int fb_file_repoll(struct fb_queue *q, struct fb_watch *w)
 {
 	__u32 always = fb_file_events(w, FB_POLL_REGULAR);
 
@@ -370,14 +370,14 @@ static int fb_file_look(struct fb_queue *q, struct fb_watch *w)
  * The same while calls sleep: epoll would give it to one of them. Of a watch that it
  * reports once, only epoll can do so again.
  */
-static int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w)
+static int fb_file_repoll_alone(struct fb_queue *q, struct fb_watch *w)
 {
 	__u32 mask;
 	int err;
 
 	if (w->state & (FB_DISARMED | FB_ALWAYS | FB_TAKES) ||
 	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return fb_file_look(q, w);
+		return fb_file_repoll(q, w);
 	err = fb_file_current(q, w);
 	if (err)
 		return err;
@@ -387,9 +387,9 @@ static int fb_file_look_alone(struct fb_queue *q, struct fb_watch *w)
 	return 0;
 }
 
-static int fb_file_look_for(struct fb_queue *q, struct fb_watch *w, bool alone)
+static int fb_file_repoll_any(struct fb_queue *q, struct fb_watch *w, bool alone)
 {
-	return alone ? fb_file_look_alone(q, w) : fb_file_look(q, w);
+	return alone ? fb_file_repoll_alone(q, w) : fb_file_repoll(q, w);
 }
 
 static int fb_file_register_one(struct fb_queue *q, struct fb_watch *w)
@@ -398,11 +398,11 @@ static int fb_file_register_one(struct fb_queue *q, struct fb_watch *w)
 		return 0;
 	w->state &= ~FB_SECOND;
 	if (w->state & FB_TAKES)
-		fb_file_look(q, w);
+		fb_file_repoll(q, w);
 	return fb_file_register(q, w);
 }
 
-/* READY has the file looked at; what epoll finds comes by itself. */
+/* READY has the file polled; what epoll finds comes by itself. */
 static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 			const struct ukevent *uk)
 {
@@ -412,7 +412,7 @@ static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 	if (w->state & FB_READY)
 		return 0;
 	fb_dequeue(q, w);
-	err = fb_file_look(q, w);
+	err = fb_file_repoll(q, w);
 	if (q->nr_ready)
 		fb_kick(q);
 	return err;
@@ -436,7 +436,7 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 	.modify		= fb_file_modify,		\
 	.current	= fb_file_current,		\
 	.mark		= fb_file_mark,			\
-	.look		= fb_file_look_for,		\
+	.repoll		= fb_file_repoll_any,		\
 	.use_edge	= fb_file_use_edge,		\
 	.register_one	= fb_file_register_one
 

@@ -4,7 +4,7 @@
  *
  * The only thread the library starts: one for each queue that has such a watch. It
  * waits for all words that are armed, and for a word of its own, by which it learns
- * that there are others. Then it looks at all of them: a wake-up that comes while it
+ * that there are others. Then it polls all of them: a wake-up that comes while it
  * does is lost unless the word has changed.
  */
 #include <pthread.h>
@@ -95,7 +95,7 @@ static int fb_futex_op(const struct fb_watch *w, int op)
 }
 
 /* Conditions of the word now, or -errno; it is not touched. */
-static int fb_futex_look(const struct fb_futex *f)
+static int fb_futex_poll(const struct fb_futex *f)
 {
 	static const struct timespec none;
 	long ret = fb_sys(FB_SYS_FUTEX, fb_futex_word(&f->w),
@@ -172,7 +172,7 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 }
 
 /* The watch that a word was waited for has gone: it is somebody else's turn. */
-static void fb_futex_hand_on(const struct fb_waitv *v)
+static void fb_waitv_pass_on(const struct fb_waitv *v)
 {
 	int private = (int)v->flags & FUTEX_PRIVATE_FLAG;
 
@@ -181,7 +181,7 @@ static void fb_futex_hand_on(const struct fb_waitv *v)
 }
 
 /* Of the words that were waited for, @woken was woken; others may have changed. */
-static void fb_futexes_look(struct fb_queue *q, const struct fb_waiting *of,
+static void fb_futexes_poll(struct fb_queue *q, const struct fb_waiting *of,
 			    long woken)
 {
 	struct fb_futex *f;
@@ -191,10 +191,10 @@ static void fb_futexes_look(struct fb_queue *q, const struct fb_waiting *of,
 		f = q->futexes->armed[of->slot[i]];
 		if (!f || q->futexes->age[of->slot[i]] != of->age[i]) {
 			if ((long)i == woken)
-				fb_futex_hand_on(&of->v[i]);
+				fb_waitv_pass_on(&of->v[i]);
 			continue;
 		}
-		if ((long)i == woken || fb_futex_look(f))
+		if ((long)i == woken || fb_futex_poll(f))
 			fb_futex_fire(q, f, (long)i == woken);
 	}
 }
@@ -215,7 +215,7 @@ static void *fb_futex_thread(void *arg)
 		woken = fb_sys(SYS_futex_waitv, waiting.v, waiting.nr, 0, NULL,
 			       0);
 		fb_queue_lock(q, -1);
-		fb_futexes_look(q, &waiting, woken);
+		fb_futexes_poll(q, &waiting, woken);
 		fb_queue_unlock(q);
 	}
 	fb_queue_unlock(q);
@@ -296,7 +296,7 @@ static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
 	int ret;
 
 	f->expected = uk->ret_data[0];
-	ret = fb_futex_look(f);
+	ret = fb_futex_poll(f);
 	if (ret)
 		return ret;
 	while (slot < futexes->len && futexes->armed[slot])

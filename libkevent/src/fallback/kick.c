@@ -18,7 +18,7 @@ void fb_queue_lock(struct fb_queue *q, int fd)
 /* Calls that do not take the lock look at this. */
 static void fb_queue_note_work(struct fb_queue *q)
 {
-	bool work = q->nr_ready || q->nr_level || q->wakes || q->herd ||
+	bool work = q->nr_ready || q->nr_recheck || q->wakes || q->herd ||
 		    q->kicked;
 
 	__atomic_store_n(&q->work, work, __ATOMIC_RELEASE);
@@ -59,7 +59,7 @@ void fb_kick_all(struct fb_queue *q)
 
 void fb_wake_servers(struct fb_serving *s, int nr)
 {
-	__atomic_add_fetch(&s->news, 1, __ATOMIC_SEQ_CST);
-	fb_sys(SYS_futex, &s->news, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr, NULL,
+	__atomic_add_fetch(&s->wakeups, 1, __ATOMIC_SEQ_CST);
+	fb_sys(SYS_futex, &s->wakeups, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nr, NULL,
 	       NULL, 0);
 }

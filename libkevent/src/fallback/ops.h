@@ -38,8 +38,8 @@
  *
  * Of watches that epoll knows by their token:
  *
- * @look:	of @file: look at its file again. Reports what it finds, or has epoll do
- *		so; while calls sleep, @alone, epoll must not. -errno: its file has gone
+ * @repoll:	of @file: poll it again. Reports what it finds, or has epoll do so; while
+ *		calls sleep, @alone, epoll must not. -errno: its file has gone
  * @use_edge:	of @file: epoll repeats it, and is to report edges of it
  * @found:	of others: epoll reports it
  * @register_one: register it in a new instance: 0 or -errno
@@ -78,7 +78,7 @@ struct fb_ops {
 	void (*delivered)(struct fb_queue *q, struct fb_watch *w);
 	int (*mark)(struct fb_queue *q, struct fb_watch *w,
 		    const struct ukevent *uk);
-	int (*look)(struct fb_queue *q, struct fb_watch *w, bool alone);
+	int (*repoll)(struct fb_queue *q, struct fb_watch *w, bool alone);
 	void (*use_edge)(struct fb_queue *q, struct fb_watch *w);
 	void (*found)(struct fb_queue *q, struct fb_watch *w);
 	int (*register_one)(struct fb_queue *q, struct fb_watch *w);

@@ -34,13 +34,13 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->herd = 0;
 	q->kidx = 0;
 	q->nr_ready = 0;
-	q->nr_level = 0;
+	q->nr_recheck = 0;
 	q->nr_watches = 0;
 	q->stray = 0;
 	q->strays_other = 0;
 	q->delivered = 0;
 	fb_list_init(&q->ready);
-	fb_list_init(&q->level);
+	fb_list_init(&q->recheck);
 	fb_list_init(&q->shown);
 	fb_list_init(&q->serving.chains);
 }

@@ -6,7 +6,7 @@
  * does not know: watches with their modes, events that wait for room, marks,
  * timers. Each watch of a file has a registration of its own in epoll. As epoll
  * knows a descriptor once, the second watch of one is in a second instance, which
- * the first one watches. So activity and looks of watches do not mix.
+ * the first one watches. So activity and polls of watches do not mix.
  *
  * All of a queue is under its lock, but for what says otherwise. The lock is not
  * held while a call sleeps. Nothing is allocated to deliver an event.
@@ -41,14 +41,14 @@ static inline __u64 fb_source_token(__u32 type, __u32 nr)
 
 /* States of a watch */
 #define FB_READY	0x01U	/* on the ready list */
-#define FB_LEVEL	0x02U	/* on the level list */
+#define FB_RECHECK	0x02U	/* on the recheck list */
 #define FB_DISARMED	0x04U	/* reports nothing until MODIFY */
 #define FB_FIRED	0x08U	/* has something to report after MODIFY */
 #define FB_BROKEN	0x10U	/* its source cannot deliver */
 #define FB_SECOND	0x20U	/* registered in the second instance */
 #define FB_ALWAYS	0x40U	/* a file that epoll refuses: always ready */
 #define FB_REPEATED	0x80U	/* epoll reports it again while it is ready */
-#define FB_TAKES	0x100U	/* who looks at its file takes what there is */
+#define FB_TAKES	0x100U	/* who polls its file takes what there is */
 #define FB_SHOWN	0x200U	/* on the list of those that epoll is to repeat */
 
 struct fb_queue;
@@ -125,14 +125,14 @@ struct fb_dest {
  * @running:	threads that run one, at most @limit of them
  * @asleep:	threads that are to be woken for the next one
  * @limit:	of the thread that came last
- * @news:	a futex: changes with each wake-up. Atomic
+ * @wakeups:	a futex: changes with each wake-up. Atomic
  */
 struct fb_serving {
 	struct fb_list	chains;
 	__u32		running;
 	__u32		asleep;
 	__u32		limit;
-	__u32		news;
+	__u32		wakeups;
 };
 
 /**
@@ -146,7 +146,7 @@ struct fb_serving {
  * @kidx:	position after the newest entry of the ring
  * @refuses:	%KEVENT_INIT_REFUSE_ALL
  * @call:	counts calls, to tell what was taken before from what was taken since
- * @edges:	level watches are registered as edges and looked up by each call
+ * @edges:	level watches are registered as edges and polled by each call
  *		while a call sleeps, because epoll would repeat them to a thread that
  *		must sleep. Set once and for all; read without the lock
  * @work:	a call must look at the lists before it asks epoll. Read without
@@ -161,9 +161,9 @@ struct fb_serving {
  *		the lock
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
  * @ready:	watches with something to deliver
- * @level:	level watches to look at in the next call
+ * @recheck:	level watches that the next call polls
  * @shown:	with @edges: level watches that epoll repeats until a call is to sleep
- * @nr_ready:	length of @ready, @nr_level of @level
+ * @nr_ready:	length of @ready, @nr_recheck of @recheck
  * @hash:	watches by type and key; its size is a power of two
  * @nr_hash:	that size; @nr_watches: how many there are. The program decides how
  *		many; memory limits it
@@ -199,10 +199,10 @@ struct fb_queue {
 	__u32			round;
 	__u32			sleepers;
 	struct fb_list		ready;
-	struct fb_list		level;
+	struct fb_list		recheck;
 	struct fb_list		shown;
 	__u32			nr_ready;
-	__u32			nr_level;
+	__u32			nr_recheck;
 	struct fb_watch		**hash;
 	__u32			nr_hash;
 	__u32			nr_watches;
@@ -332,7 +332,7 @@ void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
 	     __u32 nth);
 void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr);
 void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
-void fb_relist(struct fb_queue *q, struct fb_dest *d, __u32 call);
+void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call);
 /* No call sleeps: have poll() of the queue say what is ready. */
 void fb_show(struct fb_queue *q);
 /* A call is to sleep, and not to be woken by what others have. */

@@ -16,8 +16,8 @@
 
 /* A signal that waits */
 struct fb_kept {
-	struct fb_kept	*next;
-	struct fb_told	told;
+	struct fb_kept		*next;
+	struct fb_siginfo	si;
 };
 
 /**
@@ -55,11 +55,11 @@ struct fb_signal {
 /**
  * struct fb_signals - the signals of a queue
  * @hub:	of its process
- * @news:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
+ * @pending:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
  */
 struct fb_signals {
 	struct fb_hub	*hub;
-	__u64		news;
+	__u64		pending;
 };
 
 static struct fb_signal *to_signal(struct fb_watch *w)
@@ -87,18 +87,18 @@ static void fb_fifo_drop(struct fb_fifo *fifo)
 }
 
 /* Standard signals merge, and so do others when there is no memory. */
-static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_told *told)
+static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_siginfo *si)
 {
 	struct fb_kept *kept = NULL;
 
-	if (told->signal >= FB_SIGRTMIN && fifo->nr < FB_MAX_KEPT)
+	if (si->signal >= FB_SIGRTMIN && fifo->nr < FB_MAX_KEPT)
 		kept = malloc(sizeof(*kept));
 	if (!kept && fifo->oldest)
 		return;
 	if (!kept)
 		kept = &fifo->spare;
 	kept->next = NULL;
-	kept->told = *told;
+	kept->si = *si;
 	if (fifo->last)
 		fifo->last->next = kept;
 	else
@@ -107,12 +107,12 @@ static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_told *told)
 	fifo->nr++;
 }
 
-static void fb_signal_arrived(struct fb_listener *l, const struct fb_told *told)
+static void fb_signal_arrived(struct fb_listener *l, const struct fb_siginfo *si)
 {
 	struct fb_signal *s = fb_container(l, struct fb_signal, listener);
 
-	fb_fifo_add(&s->inbox, told);
-	l->queue->signals->news |= 1ULL << (told->signal - 1);
+	fb_fifo_add(&s->inbox, si);
+	l->queue->signals->pending |= 1ULL << (si->signal - 1);
 }
 
 /* Queues */
@@ -160,7 +160,7 @@ static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 {
 	fb_hub_lock(s->hub);
 	while (s->inbox.nr) {
-		fb_fifo_add(&s->kept, &s->inbox.oldest->told);
+		fb_fifo_add(&s->kept, &s->inbox.oldest->si);
 		fb_fifo_drop(&s->inbox);
 	}
 	fb_hub_unlock(s->hub);
@@ -172,16 +172,16 @@ static void fb_signals_read(struct fb_queue *q)
 {
 	struct fb_hub *hub = q->signals->hub;
 	struct fb_watch *w;
-	__u64 news;
+	__u64 pending;
 	__u32 nr;
 
 	fb_hub_lock(hub);
 	fb_hub_collect(hub, q);
-	news = q->signals->news;
-	q->signals->news = 0;
+	pending = q->signals->pending;
+	q->signals->pending = 0;
 	fb_hub_unlock(hub);
-	for (nr = 1; news; news >>= 1, nr++) {
-		w = news & 1 ? fb_find(q, KEVENT_SIGNAL, nr) : NULL;
+	for (nr = 1; pending; pending >>= 1, nr++) {
+		w = pending & 1 ? fb_find(q, KEVENT_SIGNAL, nr) : NULL;
 		if (w)
 			fb_signal_empty_inbox(q, to_signal(w));
 	}
@@ -308,11 +308,11 @@ static void fb_signal_fill(struct fb_queue *q, struct fb_watch *w,
 	uk->ret_data[0] = 0;
 	if (!kept)
 		return;
-	uk->id.raw_u64 |= (__u64)(kept->told.pid & 0x7fffffffU) << 32;
-	if (!kept->told.observed)
+	uk->id.raw_u64 |= (__u64)(kept->si.pid & 0x7fffffffU) << 32;
+	if (!kept->si.observed)
 		uk->id.raw_u64 |= KEVENT_SIGNAL_NOMASK;
-	uk->ret_data[0] = kept->told.code;
-	uk->ret_data[1] = kept->told.value;
+	uk->ret_data[0] = kept->si.code;
+	uk->ret_data[1] = kept->si.value;
 }
 
 static void fb_signal_delivered(struct fb_queue *q, struct fb_watch *w)

@@ -30,19 +30,19 @@
 
 /**
  * struct fb_caught - a signal of the handler
- * @told:	what is told of it
+ * @si:		what an event says of it
  * @state:	atomic; in the ring the position after it when it is there, else free,
  *		being written or there
  */
 struct fb_caught {
-	struct fb_told	told;
-	__u32		state;
+	struct fb_siginfo	si;
+	__u32			state;
 };
 
 /* A signal that is to be sent again when there are fewer that are pending */
 struct fb_returned {
 	struct fb_returned	*next;
-	struct fb_told		told;
+	struct fb_siginfo	si;
 };
 
 enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
@@ -126,9 +126,9 @@ static bool fb_is_fault(int signal, const siginfo_t *info)
 }
 
 /* Members of siginfo share their memory: which ones are there, the code says. */
-static struct fb_told fb_told_by(int signal, const siginfo_t *info)
+static struct fb_siginfo fb_siginfo_of(int signal, const siginfo_t *info)
 {
-	struct fb_told told = {
+	struct fb_siginfo si = {
 		.signal = (__u32)signal,
 		.code = (__u32)info->si_code,
 		.observed = fb_is_fault(signal, info),
@@ -136,12 +136,12 @@ static struct fb_told fb_told_by(int signal, const siginfo_t *info)
 
 	if (info->si_code > 0 ? signal == SIGCHLD :
 	    info->si_code != SI_TIMER && info->si_code != SI_SIGIO) {
-		told.pid = (__u32)info->si_pid;
-		told.uid = (__u32)info->si_uid;
+		si.pid = (__u32)info->si_pid;
+		si.uid = (__u32)info->si_uid;
 	}
 	if (info->si_code < 0 && info->si_code != SI_SIGIO)
-		told.value = (__u32)info->si_value.sival_int;
-	return told;
+		si.value = (__u32)info->si_value.sival_int;
+	return si;
 }
 
 /* Take a place in the ring, if there is one. */
@@ -159,33 +159,33 @@ static struct fb_caught *fb_ring_place(struct fb_hub *hub, __u32 *at)
 }
 
 /* Signals that find their slot full merge with the one in it. */
-static void fb_slot_put(struct fb_hub *hub, const struct fb_told *told)
+static void fb_slot_put(struct fb_hub *hub, const struct fb_siginfo *si)
 {
-	struct fb_caught *slot = &hub->slots[told->signal - 1];
+	struct fb_caught *slot = &hub->slots[si->signal - 1];
 	__u32 state = FB_FREE_SLOT;
 
 	if (!__atomic_compare_exchange_n(&slot->state, &state, FB_WRITTEN_SLOT,
 					 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	slot->told = *told;
+	slot->si = *si;
 	__atomic_store_n(&slot->state, FB_FULL_SLOT, __ATOMIC_RELEASE);
 }
 
-static void fb_hub_leave(struct fb_hub *hub, const struct fb_told *told)
+static void fb_hub_leave(struct fb_hub *hub, const struct fb_siginfo *si)
 {
 	struct fb_caught *place = NULL;
 	__u32 at;
 
 	/* While the slot is in use, the ring has signals that are older. */
-	if (told->signal >= FB_SIGRTMIN &&
-	    !__atomic_load_n(&hub->slots[told->signal - 1].state,
+	if (si->signal >= FB_SIGRTMIN &&
+	    !__atomic_load_n(&hub->slots[si->signal - 1].state,
 			     __ATOMIC_RELAXED))
 		place = fb_ring_place(hub, &at);
 	if (!place) {
-		fb_slot_put(hub, told);
+		fb_slot_put(hub, si);
 		return;
 	}
-	place->told = *told;
+	place->si = *si;
 	__atomic_store_n(&place->state, at + 1, __ATOMIC_RELEASE);
 }
 
@@ -216,15 +216,15 @@ static bool fb_hub_wants(struct fb_hub *hub, __u32 signal)
 }
 
 /* Pairs with fb_hub_await() and fb_hub_check(). */
-static bool fb_hub_take(struct fb_hub *hub, const struct fb_told *told)
+static bool fb_hub_take(struct fb_hub *hub, const struct fb_siginfo *si)
 {
-	__u32 *catching = &hub->catching[told->signal - 1];
+	__u32 *catching = &hub->catching[si->signal - 1];
 	bool wants;
 
 	__atomic_add_fetch(catching, 1, __ATOMIC_SEQ_CST);
-	wants = fb_hub_wants(hub, told->signal);
+	wants = fb_hub_wants(hub, si->signal);
 	if (wants) {
-		fb_hub_leave(hub, told);
+		fb_hub_leave(hub, si);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		fb_hub_ring(hub);
 	}
@@ -235,9 +235,9 @@ static bool fb_hub_take(struct fb_hub *hub, const struct fb_told *told)
 static void fb_catch(int signal, siginfo_t *info, void *context)
 {
 	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
-	struct fb_told told = fb_told_by(signal, info);
+	struct fb_siginfo si = fb_siginfo_of(signal, info);
 
-	if (fb_hub_is_ours(hub) && fb_hub_take(hub, &told) && !told.observed)
+	if (fb_hub_is_ours(hub) && fb_hub_take(hub, &si) && !si.observed)
 		return;
 	fb_as_before(&hub->old[signal - 1], signal, info, context);
 }
@@ -504,9 +504,9 @@ static void fb_set_bit(__u64 *mask, __u64 bit, bool on)
  * Have the handler take the signal for the listeners as they are, or, but for one, as
  * they will be. A signal that is wanted before and after is wanted in between.
  */
-static bool fb_hub_tell_handler(struct fb_hub *hub, __u32 signal,
-				const struct fb_listener *but,
-				const struct fb_listener *will_be)
+static bool fb_hub_notify_handler(struct fb_hub *hub, __u32 signal,
+				  const struct fb_listener *but,
+				  const struct fb_listener *will_be)
 {
 	struct fb_list *list = &hub->listeners[signal - 1], *at;
 	bool forever = will_be && will_be->listens && !will_be->once;
@@ -534,7 +534,7 @@ static int fb_hub_update(struct fb_hub *hub, __u32 signal)
 	__u64 bit = fb_bit(signal);
 	int err;
 
-	if (fb_hub_tell_handler(hub, signal, NULL, NULL)) {
+	if (fb_hub_notify_handler(hub, signal, NULL, NULL)) {
 		err = fb_hub_catch(hub, signal);
 		return err ? err : fb_hub_set_mask(hub, hub->mask | bit);
 	}
@@ -551,7 +551,7 @@ static void fb_hub_settle(struct fb_hub *hub, __u32 signal,
 			  const struct fb_listener *l,
 			  const struct fb_listener *will_be)
 {
-	fb_hub_tell_handler(hub, signal, l, will_be);
+	fb_hub_notify_handler(hub, signal, l, will_be);
 	fb_hub_await(hub, signal);
 	fb_hub_collect(hub, NULL);
 }
@@ -584,17 +584,17 @@ void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal)
 
 /* Handing out */
 
-static int fb_send_again(const struct fb_told *told)
+static int fb_send_again(const struct fb_siginfo *si)
 {
 	siginfo_t info;
 
 	memset(&info, 0, sizeof(info));
-	info.si_signo = (int)told->signal;
-	info.si_code = (int)told->code;
-	info.si_pid = (pid_t)told->pid;
-	info.si_uid = told->uid;
-	info.si_value.sival_int = (int)told->value;
-	return (int)fb_sys(SYS_rt_sigqueueinfo, getpid(), told->signal, &info);
+	info.si_signo = (int)si->signal;
+	info.si_code = (int)si->code;
+	info.si_pid = (pid_t)si->pid;
+	info.si_uid = si->uid;
+	info.si_value.sival_int = (int)si->value;
+	return (int)fb_sys(SYS_rt_sigqueueinfo, getpid(), si->signal, &info);
 }
 
 /*
@@ -607,11 +607,11 @@ static void fb_hub_send_returned(struct fb_hub *hub, bool last)
 	int err;
 
 	while ((first = hub->returned)) {
-		err = fb_send_again(&first->told);
+		err = fb_send_again(&first->si);
 		if (err == -EAGAIN && !last)
 			return;
 		if (err)
-			fb_sys(SYS_kill, getpid(), first->told.signal);
+			fb_sys(SYS_kill, getpid(), first->si.signal);
 		hub->returned = first->next;
 		free(first);
 	}
@@ -621,26 +621,26 @@ static void fb_hub_send_returned(struct fb_hub *hub, bool last)
  * The watch that wanted it has got another one, by the signalfd, or has gone, while a
  * thread that does not run had the handler: the signal has its effect.
  */
-static void fb_hub_give_back(struct fb_hub *hub, const struct fb_told *told)
+static void fb_hub_give_back(struct fb_hub *hub, const struct fb_siginfo *si)
 {
 	struct fb_returned *last = malloc(sizeof(*last)), **at = &hub->returned;
 
 	if (!last) {
-		fb_sys(SYS_kill, getpid(), told->signal);
+		fb_sys(SYS_kill, getpid(), si->signal);
 		return;
 	}
 	while (*at)
 		at = &(*at)->next;
 	last->next = NULL;
-	last->told = *told;
+	last->si = *si;
 	*at = last;
 	fb_hub_send_returned(hub, false);
 }
 
 static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
-			    const struct fb_told *told)
+			    const struct fb_siginfo *si)
 {
-	struct fb_list *list = &hub->listeners[told->signal - 1], *at;
+	struct fb_list *list = &hub->listeners[si->signal - 1], *at;
 	bool wanted = false, spent = false;
 	struct fb_listener *l;
 
@@ -652,42 +652,42 @@ static void fb_hub_hand_out(struct fb_hub *hub, const struct fb_queue *q,
 		l->listens = !l->once;
 		spent |= l->once;
 		hub->others |= l->queue != q;
-		l->arrived(l, told);
+		l->arrived(l, si);
 	}
 	if (spent)
-		fb_hub_update(hub, told->signal);
-	if (!wanted && !told->observed)
-		fb_hub_give_back(hub, told);
+		fb_hub_update(hub, si->signal);
+	if (!wanted && !si->observed)
+		fb_hub_give_back(hub, si);
 }
 
 static void fb_hub_empty_ring(struct fb_hub *hub, const struct fb_queue *q)
 {
 	struct fb_caught *caught;
-	struct fb_told told;
+	struct fb_siginfo si;
 	__u32 head = hub->head;
 
 	for (;;) {
 		caught = &hub->ring[head % FB_CAUGHT_MAX];
 		if (__atomic_load_n(&caught->state, __ATOMIC_ACQUIRE) != head + 1)
 			return;
-		told = caught->told;
+		si = caught->si;
 		__atomic_store_n(&hub->head, ++head, __ATOMIC_RELEASE);
-		fb_hub_hand_out(hub, q, &told);
+		fb_hub_hand_out(hub, q, &si);
 	}
 }
 
 static void fb_hub_empty_slots(struct fb_hub *hub, const struct fb_queue *q)
 {
 	struct fb_caught *slot = hub->slots;
-	struct fb_told told;
+	struct fb_siginfo si;
 
 	for (; slot < hub->slots + FB_NR_SIGNALS; slot++) {
 		if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) !=
 		    FB_FULL_SLOT)
 			continue;
-		told = slot->told;
+		si = slot->si;
 		__atomic_store_n(&slot->state, FB_FREE_SLOT, __ATOMIC_RELEASE);
-		fb_hub_hand_out(hub, q, &told);
+		fb_hub_hand_out(hub, q, &si);
 	}
 }
 
@@ -695,17 +695,17 @@ static void fb_hub_empty_slots(struct fb_hub *hub, const struct fb_queue *q)
 static void fb_hub_read(struct fb_hub *hub, const struct fb_queue *q)
 {
 	struct signalfd_siginfo info;
-	struct fb_told told = { .observed = false };
+	struct fb_siginfo si = { .observed = false };
 
 	if (!fb_hub_has(hub, hub->fd))
 		return;
 	while (fb_sys(SYS_read, hub->fd, &info, sizeof(info)) == sizeof(info)) {
-		told.signal = info.ssi_signo;
-		told.code = (__u32)info.ssi_code;
-		told.value = (__u32)info.ssi_int;
-		told.pid = info.ssi_pid;
-		told.uid = info.ssi_uid;
-		fb_hub_hand_out(hub, q, &told);
+		si.signal = info.ssi_signo;
+		si.code = (__u32)info.ssi_code;
+		si.value = (__u32)info.ssi_int;
+		si.pid = info.ssi_pid;
+		si.uid = info.ssi_uid;
+		fb_hub_hand_out(hub, q, &si);
 	}
 }
 

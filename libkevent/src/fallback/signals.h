@@ -13,12 +13,12 @@
 #define FB_SIGRTMIN	32U
 
 /**
- * struct fb_told - what is told of a signal
+ * struct fb_siginfo - what an event says of a signal
  * @signal:	its number
  * @code:	si_code, and likewise @value, @pid and @uid; 0 where there is none
  * @observed:	it was delivered as well
  */
-struct fb_told {
+struct fb_siginfo {
 	__u32	signal;
 	__u32	code;
 	__u32	value;
@@ -38,7 +38,7 @@ struct fb_told {
 struct fb_listener {
 	struct fb_list	link;
 	struct fb_queue	*queue;
-	void (*arrived)(struct fb_listener *l, const struct fb_told *told);
+	void (*arrived)(struct fb_listener *l, const struct fb_siginfo *si);
 	bool		listens;
 	bool		once;
 };
@@ -62,7 +62,7 @@ void fb_hub_quit(struct fb_hub *hub);
 
 /* The lock is held from here on. */
 
-/* Hand out what has come; @q need not be told that it has. */
+/* Hand out what has come; @q need not be notified. */
 void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q);
 /* From the next signal on: 0 or -errno. What has come is handed out before. */
 int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,

@@ -144,20 +144,20 @@ void fb_enqueue(struct fb_queue *q, struct fb_watch *w)
 
 void fb_dequeue(struct fb_queue *q, struct fb_watch *w)
 {
-	if (!(w->state & (FB_READY | FB_LEVEL | FB_SHOWN)))
+	if (!(w->state & (FB_READY | FB_RECHECK | FB_SHOWN)))
 		return;
 	fb_list_del(&w->link);
 	if (w->state & FB_READY)
 		q->nr_ready--;
-	else if (w->state & FB_LEVEL)
-		q->nr_level--;
-	w->state &= ~(FB_READY | FB_LEVEL | FB_SHOWN);
+	else if (w->state & FB_RECHECK)
+		q->nr_recheck--;
+	w->state &= ~(FB_READY | FB_RECHECK | FB_SHOWN);
 }
 
 /*
  * Two calls share the queue, or an entry is unread while a call waits: epoll would
  * repeat level events to threads that must not get them. From now on they are edges
- * for epoll while a call sleeps, and each call looks at what was delivered before.
+ * for epoll while a call sleeps, and each call polls what was delivered before.
  */
 void fb_use_edges(struct fb_queue *q)
 {

@@ -290,7 +290,7 @@ static void fb_timers_cancel(struct fb_queue *q)
 }
 
 /* Only of FB_CANCELLED: was the clock set since the timerfd was programmed? */
-static void fb_clock_look(struct fb_queue *q, struct fb_clock *clock)
+static void fb_clock_poll(struct fb_queue *q, struct fb_clock *clock)
 {
 	__u64 nr;
 
@@ -321,7 +321,7 @@ static void fb_timer_expired(struct fb_queue *q, __u32 nr)
 	if (!q->timers || nr >= FB_NR_CLOCKS)
 		return;
 	clock = &q->timers->clocks[nr];
-	fb_clock_look(q, clock);
+	fb_clock_poll(q, clock);
 	fb_clock_expire(q, clock);
 	clock->at = FB_TIME_MAX;
 	if (clock->len)
@@ -428,7 +428,7 @@ static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
 	if (err)
 		return err;
 	/* A step that came before is none of this timer's. */
-	fb_clock_look(q, clock);
+	fb_clock_poll(q, clock);
 	fb_timer_stop(t);
 	fb_dequeue(q, &t->w);
 	t->w.ready = 0;

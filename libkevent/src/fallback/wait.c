@@ -29,7 +29,7 @@
  * @min:	entries that are enough
  * @call:	its number
  * @round:	of the herd, when it last looked
- * @herded:	a herd was woken since then: it has to look at level watches again
+ * @herded:	a herd was woken since then: it has to poll level watches again
  * @slept:	it has slept before
  * @again:	see &struct fb_dest
  * @mask:	signal mask during the call, or NULL
@@ -96,7 +96,7 @@ static bool fb_wait_content(const struct fb_wait *c)
 
 /* Lists */
 
-/* Store what waits here, and look at level watches if the call is to repeat them. */
+/* Store what waits here, and poll level watches if the call is to repeat them. */
 static void fb_wait_prepare(struct fb_wait *c, bool relist)
 {
 	struct fb_queue *q = c->q;
@@ -106,7 +106,7 @@ static void fb_wait_prepare(struct fb_wait *c, bool relist)
 	fb_wait_dest(c, &d);
 	fb_deliver(q, &d);
 	if (relist)
-		fb_relist(q, &d, c->call);
+		fb_recheck(q, &d, c->call);
 	fb_wait_stored(c, &d);
 	fb_queue_unlock(q);
 }
@@ -244,7 +244,7 @@ static int fb_wait_had(struct fb_wait *c, int nr, int max)
 }
 
 /* The same of what is there. No other call sees the queue without it. */
-static int fb_wait_look(struct fb_wait *c)
+static int fb_wait_poll(struct fb_wait *c)
 {
 	struct epoll_event events[FB_BATCH];
 	struct fb_queue *q = c->q;
@@ -265,7 +265,7 @@ static int fb_wait_look(struct fb_wait *c)
  * The same, until there is no more, or all that is left is of this call. Epoll may repeat
  * for ever what is of nobody: then the caller looks at the time.
  */
-static int fb_wait_look_on(struct fb_wait *c)
+static int fb_wait_poll_on(struct fb_wait *c)
 {
 	__u32 max, rounds = FB_BATCH;
 	bool found = false;
@@ -273,7 +273,7 @@ static int fb_wait_look_on(struct fb_wait *c)
 
 	do {
 		max = c->max;
-		ret = fb_wait_look(c);
+		ret = fb_wait_poll(c);
 		found |= ret > 0;
 	} while (ret > 1 && !c->again &&
 		 (c->max < max || (!fb_wait_content(c) && --rounds)));
@@ -314,13 +314,13 @@ static int fb_wait_collect(struct fb_wait *c, const struct fb_span *span)
 	int ret = sleep ? fb_wait_give_way(c) : 0;
 
 	if (ret >= 0)
-		ret = fb_wait_look_on(c);
+		ret = fb_wait_poll_on(c);
 	if (sleep && c->again)
 		fb_wait_hide(c);
 	else if (sleep && !ret)
 		ret = fb_wait_sleep(c, span);
 	if (ret > 1 && !c->again)
-		ret = fb_wait_look_on(c);
+		ret = fb_wait_poll_on(c);
 	return ret < 0 ? ret : 0;
 }
 

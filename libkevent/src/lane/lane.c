@@ -73,7 +73,7 @@ static void free_up_to(struct kevent_lane_out *out, __u64 end)
  * How far is the peer? Pairs with the store of "taken" in received(): the peer has
  * read what the slots and the arena had up to there.
  */
-static int look_at_taken(struct kevent_lane *l)
+static int read_taken(struct kevent_lane *l)
 {
 	struct kevent_lane_out *out = &l->out;
 	__u64 taken = lane_load(&l->peer->taken);
@@ -123,7 +123,7 @@ static int await_room(struct kevent_lane *l, __u32 len)
 
 	lane_store(&l->me->room, ++l->out.room);
 	lane_full_barrier();
-	ret = look_at_taken(l);
+	ret = read_taken(l);
 	if (ret)
 		return ret;
 	if (!has_room(&l->out, len))
@@ -134,7 +134,7 @@ static int await_room(struct kevent_lane *l, __u32 len)
 
 static int make_room(struct kevent_lane *l, __u32 len)
 {
-	int ret = look_at_taken(l);
+	int ret = read_taken(l);
 
 	if (ret)
 		return ret;

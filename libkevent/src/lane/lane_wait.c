@@ -105,7 +105,7 @@ static void say_awake(struct kevent_lane *l)
 }
 
 /* Is there something that a sleeper would not be woken for any more? */
-static bool has_news(const struct kevent_lane *l)
+static bool is_satisfied(const struct kevent_lane *l)
 {
 	return lane_has_message(l) || lane_state(l) || lane_gone(l) ||
 	       lane_load(&l->peer->closed);
@@ -120,7 +120,7 @@ int kevent_lane_arm(struct kevent_lane *l)
 	say_asleep(l);
 	/* Pairs with wake_sleeper() of the peer. */
 	lane_full_barrier();
-	if (!has_news(l))
+	if (!is_satisfied(l))
 		return 0;
 	say_awake(l);
 	return 1;
@@ -288,13 +288,13 @@ static void set_awake(struct kevent_lanes *set)
 		say_awake(l);
 }
 
-static bool set_has_news(const struct kevent_lanes *set)
+static bool set_is_satisfied(const struct kevent_lanes *set)
 {
 	const struct kevent_lane *l = set->hot;
 	__u32 left;
 
 	for (left = set->nr_hot; left; left--, l = l->next)
-		if (has_news(l))
+		if (is_satisfied(l))
 			return true;
 	return false;
 }
@@ -308,7 +308,7 @@ int kevent_lanes_arm(struct kevent_lanes *set)
 		say_asleep(l);
 	/* One barrier for all. Pairs with wake_sleeper() of each peer. */
 	lane_full_barrier();
-	if (!set_has_news(set))
+	if (!set_is_satisfied(set))
 		return 0;
 	set_awake(set);
 	return 1;
@@ -330,7 +330,7 @@ static bool look_around(const struct kevent_lanes *set,
 	__u32 i;
 
 	for (i = 0; i < set->looks; i++) {
-		if (set_has_news(set) || kevent_ring_count(q->ring, q->size))
+		if (set_is_satisfied(set) || kevent_ring_count(q->ring, q->size))
 			return true;
 		relax();
 	}
