@@ -194,7 +194,7 @@ static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
 	spin_lock_irqsave(&q->ready_lock, flags);
 	show = kevent_is_alive(ke);
 	if (show) {
-		kevent_fill(ke, &uk, 0);
+		kevent_fill(ke, &uk);
 		uk.event = ke->event;
 		ready = ke->ready;
 		state = kevent_state_word(ke);

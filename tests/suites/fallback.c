@@ -147,6 +147,7 @@ static const struct skip skips[] = {
 	{ "fdinfo",
 	  " ring.fdinfo_tells_the_positions ring.fdinfo_lists_the_watches"
 	  " modes.modify_counts_although_a_consumer_has_looked trace looks"
+	  " user.oneshot_with_marks_left_is_queued_once"
 	  " wake.each_wake_up_is_counted_once"
 	  " show top tracepoints nested.refused_watch_leaves_nothing"
 	  " nested.queue_in_a_socket_that_it_watches_goes " },

@@ -76,7 +76,7 @@ static bool ev_aio_may_change(const struct kevent *ke)
 	return false;
 }
 
-static void ev_aio_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
 {
 	const struct kevent_run *run = &to_job(ke)->run;
 

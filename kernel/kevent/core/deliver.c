@@ -2,26 +2,10 @@
 /*
  * Delivery: consumers move events from the ready list to user memory
  *
- * Most events are of watches whose condition can be polled under ready_lock, and whose
- * delivery decides nothing: files, level or edge triggered, with or without LAST_CHECK,
- * and not broken. This file stores the entry of each under the hold of the lock under
- * which it was polled, the position of the ring last. They need no batch, no list of what
- * is held, no copy of the entry, no second visit. One-shot watches that are not polled end
- * here, too. rounds.c does the others.
- *
- * A call polls the level watches that were there when it began, stores the entries of
- * those that are ready, and drops the others. Watches whose entries are unread go to the
- * end of the list. If there is no room left, watches that are ready go to the ready list.
- * One hold of the lock covers 256 polls; a store counts as four. The level watches that
- * are left then go to the ready list, so that a call reports none of them twice. The next
- * hold goes through that list, and a watch with nothing new and an unread entry goes back
- * to the level list without a poll (kevent_stays_level()).
- *
- * A consumer that calls for each event finds that event in the ring already, and behind it
- * a level watch whose file it has read. For it kevent_pass_level() goes through the level
- * list first: it drops watches that are not ready, moves unread ones to the end, and
- * stores nothing. If the ready list is empty and 64 watches at most are to be polled, none
- * of them ready, that is all. Otherwise the collection begins under the same hold.
+ * A collection goes through the ready list, and then through the level watches that were
+ * delivered before it. It looks at each watch, stores its event, and decides what becomes
+ * of the watch, all under one hold of the lock. It releases the lock, and goes on, when it
+ * has passed many watches, when a look takes a lock or sleep, and when user memory is away.
  *
  * While a consumer polls watches without the lock they are on no list. They may be ready,
  * and kevent_queue.nr_taken says that there are some. A call that finds nothing, whatever
@@ -36,14 +20,19 @@
  * the poll began is not notified: one event wakes one consumer.
  */
 
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
-#include "collect.h"
 #include "deliver.h"
+#include "lookup.h"
 #include "ring_flags.h"
+#include "ring_mapping.h"
+#include "source_ops.h"
+#include "state.h"
 #include "testpoint.h"
+#include "wakeup_source.h"
 #include "watch.h"
 
 /**
@@ -76,12 +65,8 @@ int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 	return flags & KEVENT_RING_MORE ? err : 0;
 }
 
-/**
- * kevent_may_go_on - between two holds of the lock
- *
- * Return: false if the consumer is being killed.
- */
-bool kevent_may_go_on(void)
+/* Between two holds of the lock. Returns false if the consumer is being killed. */
+static bool kevent_may_go_on(void)
 {
 	cond_resched();
 	return !fatal_signal_pending(current);
@@ -89,202 +74,200 @@ bool kevent_may_go_on(void)
 
 /* Collect */
 
-/* Watches that are looked at under one hold of the lock */
-#define KEVENT_DIRECT_LOOKS	256
-/* Holds of the lock, before rounds count what they have looked at */
-#define KEVENT_DIRECT_HOLDS	64U
-/* Likewise, before the first event is stored */
-#define KEVENT_PASS_LOOKS	64U
-/* Looks that take as long as a store */
-#define KEVENT_DIRECT_STORE	3
+/* Watches that are passed under one hold of the lock. A store counts as this many more. */
+#define KEVENT_HOLD_LOOKS	256U
+#define KEVENT_STORE_LOOKS	3U
 
 /**
- * struct kevent_direct - a collection that stores each event when it has seen it
+ * struct kevent_collection - events on their way to user memory
  * @q:		the queue
  * @to:		where events go
- * @max:	how many are wanted, and fit
- * @nr:		how many were stored
- * @looks:	how many more watches may be looked at; the last one may cost more
- * @stop:	a watch takes what only rounds do, or memory is away
- * @full:	there is no room
- * @again:	there may be more than fits into one hold of the lock
+ * @max:	how many are wanted
+ * @relist:	level watches are to be looked at, too
+ * @total:	how many were stored
+ * @room:	how many more are wanted, and fit
+ * @left:	how many more watches may be passed. Without a limit a file whose ->poll()
+ *		fires its own watch could keep a consumer in the kernel
+ * @again:	there is more to do under another hold of the lock
  * @flags_err:	the flag of the ring that says whether there is more was not stored
- * @oneshot:	watches to bury, held, delivered for good; as many as one hold stores
+ * @nr_taken:	how many watches were looked at without the lock, under this hold of it
+ * @taken:	these watches, busy and held
+ * @mask:	the conditions that turned out to hold
+ * @files:	their files, held until the events are delivered
+ * @asked:	somebody has come to sleep meanwhile
+ * @askers:	R: who has, see &kevent_queue.askers
+ * @dead:	watches to free, detached by others
+ * @oneshot:	watches to bury, held, delivered for good
  */
-struct kevent_direct {
+struct kevent_collection {
 	struct kevent_queue	*q;
 	struct kring		*to;
 	u32			max;
-	u32			nr;
-	int			looks;
-	bool			stop;
-	bool			full;
+	bool			relist;
+	u32			total;
+	u32			room;
+	u32			left;
 	bool			again;
 	int			flags_err;
+	u32			nr_taken;
+	struct kevent		*taken[KRING_BATCH];
+	u32			mask[KRING_BATCH];
+	struct file		*files[KRING_BATCH];
+	bool			asked;
+	struct list_head	askers;
+	struct list_head	dead;
 	struct list_head	oneshot;
 };
 
-/* With LAST_CHECK, too: a watch is stored under the lock under which it was verified. */
-static __always_inline bool kevent_is_direct(const struct kevent *ke)
+/**
+ * enum kevent_stop - why a hold of the lock ends
+ * @KEVENT_AT_END:	there is nothing more, or no room
+ * @KEVENT_ENOUGH:	enough watches were passed
+ * @KEVENT_NEEDS_TASK:	the next watch must be looked at without the lock
+ * @KEVENT_FAULTED:	user memory is away
+ *
+ * But for the first, the next watch is as it was.
+ */
+enum kevent_stop {
+	KEVENT_AT_END,
+	KEVENT_ENOUGH,
+	KEVENT_NEEDS_TASK,
+	KEVENT_FAULTED,
+};
+
+/* How many of @max events fit now; -EFAULT when that can't be read. */
+static int kevent_fits(struct kevent_queue *q, struct kring *to, u32 max)
 {
-	return !(ke->state & ~KE_DELIVERED) && kevent_source_of(ke)->level &&
-	       !(ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH));
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!to->user)
+		return min3(max, to->size - (u32)to->kidx, INT_MAX);
+	if (!kevent_ring_here(q))
+		return -EFAULT;
+	/* Full barrier: pairs with consumers, see kevent_repeats(). */
+	smp_mb__after_spinlock();
+	if (kring_sync(to))
+		return -EFAULT;
+	return min3(max, kring_free_slots(to), INT_MAX);
 }
 
-static __always_inline void kevent_settle_direct(struct kevent_direct *d,
-						 struct kevent *ke)
+/*
+ * Does a watch only say what its newest entry, which is unread, says already? The consumer
+ * advances ring_uidx, executes a full barrier, and only then looks at the watched object.
+ * Here the change of the object comes first, then the full barrier of kevent_fits() or
+ * kevent_hit_store(), then the load of ring_uidx: if that still shows the entry as unread,
+ * the consumer will see the change.
+ */
+static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
 {
-	trace_kevent_deliver(ke, ke->ready, 1, d->to->user);
-	if (d->to->user) {
-		ke->stored = d->to->kidx;
+	return to->user && kring_is_unread(to, ke->stored) &&
+	       !(ke->ready & ~ke->reported) &&
+	       !kevent_source_of(ke)->fill && !kevent_is_broken(ke);
+}
+
+/*
+ * A level watch that was delivered, and has reported nothing since: while its entry is
+ * unread, its consumer has yet to look itself, and the call after that looks at the watch.
+ */
+static bool kevent_is_unread(const struct kevent *ke, const struct kring *to)
+{
+	return ke->state & KE_QUIET && to->user &&
+	       kring_is_unread(to, ke->stored);
+}
+
+/* User memory has @nr occurrences of a watch. */
+static void kevent_settle(struct kevent_collection *c, struct kevent *ke,
+			  u32 nr)
+{
+	trace_kevent_deliver(ke, ke->ready, nr, c->to->user);
+	if (c->to->user) {
+		ke->stored = c->to->kidx;
 		ke->reported = ke->ready;
-		d->q->collected++;
+		c->q->collected += nr;
 	} else {
-		d->q->copied++;
+		c->q->copied += nr;
 	}
 	ke->ready = 0;
-	if (ke->req_flags & KEVENT_REQ_ET)
-		kevent_dequeue(ke);
+	if (unlikely(kevent_is_awake(ke)))
+		kevent_awake_delivered(c->q);
+	if (ke->req_flags & KEVENT_REQ_ONESHOT)
+		kevent_expire(ke, &c->oneshot);
 	else
-		kevent_look_later(ke);
-	d->looks -= KEVENT_DIRECT_STORE;
-	d->nr++;
+		kevent_delivered(ke);
 }
 
-/* A one-shot watch whose source has said all: it ends here, and is removed without the lock. */
-static noinline bool kevent_direct_last(struct kevent_direct *d,
-					struct kevent *ke)
+/* How many occurrences of a watch go into the next @room entries */
+static u32 kevent_share(struct kevent *ke, u32 room)
 {
+	if (ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+		return 1;
+	return clamp(kevent_count(ke), 1, min(room, KRING_BATCH));
+}
+
+/* Store the event of a watch, or some of its occurrences. What is not stored stays. */
+static enum kevent_stop kevent_store(struct kevent_collection *c,
+				     struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	u32 i, nr = kevent_share(ke, c->room);
 	struct ukevent uk __uninitialized;
 
-	if (ke->state != KE_LISTED || kevent_source_of(ke)->collect ||
-	    !(ke->req_flags & KEVENT_REQ_ONESHOT))
-		return false;
-	kevent_fill(ke, &uk, 0);
-	if (!kring_store(d->to, &uk, 1))
-		return false;
-	trace_kevent_deliver(ke, ke->ready, 1, d->to->user);
-	if (d->to->user)
-		d->q->collected++;
-	else
-		d->q->copied++;
-	ke->ready = 0;
-	kevent_delivered(ke, 1);
-	kevent_expire(ke, &d->oneshot);
-	d->looks -= KEVENT_DIRECT_STORE;
-	d->nr++;
-	return true;
+	for (i = 0; i < nr; i++) {
+		kevent_fill(ke, &uk);
+		if (!kring_store(c->to, &uk))
+			break;
+		if (ops->delivered)
+			ops->delivered(ke);
+	}
+	c->total += i;
+	c->room -= i;
+	if (i) {
+		kevent_window(c->q, KEVENT_WINDOW_SETTLE);
+		kevent_settle(c, ke, i);
+	} else if (kevent_is_checked(ke)) {
+		kevent_doubt(ke);
+	}
+	return i == nr ? KEVENT_AT_END : KEVENT_FAULTED;
 }
 
-/* Returns false if the watch, which is listed, takes more than this. */
-static __always_inline bool kevent_direct_verify(struct kevent *ke)
+/* Deal with a watch that is listed, unless the hold of the lock must end first. */
+static enum kevent_stop kevent_pass(struct kevent_collection *c,
+				    struct kevent *ke)
 {
 	int mask;
 
-	if (!kevent_is_direct(ke))
-		return false;
-	if (!(ke->state & KE_VERIFY))
-		return true;
-	mask = kevent_source_of(ke)->collect(ke, true);
-	if (mask < 0)
-		return false;
-	kevent_looked(ke, mask);
-	return true;
-}
-
-static __always_inline bool kevent_direct_put(struct kevent_direct *d,
-					      struct kevent *ke)
-{
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	u32 amount = ops->amount ? ops->amount(ke, ke->ready) : 0;
-	struct kring_entry entry = kevent_entry(ke, ke->ready, amount);
-
-	return d->to->user ? kring_put_ring(d->to, &entry) :
-			     kring_put_buffer(d->to, &entry);
-}
-
-/* Store the event of a watch that is listed, if it has a new one. */
-static __always_inline void kevent_direct_store(struct kevent_direct *d,
-						struct kevent *ke)
-{
-	d->looks--;
-	if (!kevent_direct_verify(ke)) {
-		d->stop = !kevent_direct_last(d, ke);
-		return;
+	if (kevent_is_unread(ke, c->to)) {
+		list_move_tail(&ke->link, &c->q->level);
+		return KEVENT_AT_END;
 	}
-	if (!kevent_is_listed(ke))
-		return;
-	if (kevent_is_said(ke, d->to, ke->stored)) {
+	if (kevent_must_verify(ke)) {
+		mask = kevent_source_of(ke)->collect(ke, true);
+		if (mask < 0 && c->room)
+			return KEVENT_NEEDS_TASK;
+		if (mask >= 0)
+			kevent_looked(ke, mask);
+		if (!mask)
+			return KEVENT_AT_END;
+	}
+	if (!c->room) {
+		/* A level watch: it waits for room, and is looked at again then. */
+		kevent_doubt(ke);
+		list_move_tail(&ke->link, &c->q->ready);
+		return KEVENT_AT_END;
+	}
+	if (kevent_repeats(ke, c->to)) {
 		ke->ready = 0;
-		kevent_delivered(ke, 0);
-		return;
+		kevent_delivered(ke);
+		return KEVENT_AT_END;
 	}
-	if (kevent_direct_put(d, ke)) {
-		kevent_settle_direct(d, ke);
-		return;
-	}
-	if (kevent_is_checked(ke))
-		kevent_doubt(ke);
-	d->stop = true;
-}
-
-static __always_inline bool kevent_direct_goes_on(const struct kevent_direct *d)
-{
-	return d->looks > 0 && !d->stop;
-}
-
-/* Pass over a watch that stays on the list of level watches. */
-static __always_inline bool kevent_direct_unread(struct kevent_direct *d,
-						 struct kevent *ke)
-{
-	if (!kevent_stays_level(ke, d->to))
-		return false;
-	d->looks--;
-	return true;
-}
-
-static __always_inline void kevent_direct_ready(struct kevent_direct *d)
-{
-	struct list_head *ready = &d->q->ready;
-	struct kevent *ke;
-
-	while (!list_empty(ready) && d->nr < d->max &&
-	       kevent_direct_goes_on(d)) {
-		ke = list_first_entry(ready, struct kevent, link);
-		if (!kevent_direct_unread(d, ke))
-			kevent_direct_store(d, ke);
-	}
+	return kevent_store(c, ke);
 }
 
 /*
- * Look at a level watch again. If there is no room, one that has something to report
- * waits on the ready list. While its entry is unread, its consumer has yet to look
- * itself.
+ * The level watches up to @last are for another hold of the lock. One call reports a level
+ * watch once, so they leave those that were delivered.
  */
-static __always_inline void kevent_direct_look(struct kevent_direct *d,
-					       struct kevent *ke)
-{
-	/* Such watches are not broken, and their source has no fill(): kevent_previous() */
-	if (d->to->user && kring_is_unread(d->to, ke->stored)) {
-		d->looks--;
-		list_move_tail(&ke->link, &d->q->level);
-	} else if (d->nr < d->max) {
-		kevent_direct_store(d, ke);
-	} else {
-		d->looks--;
-		if (kevent_peek(ke) && !kevent_is_listed(ke))
-			return;
-		kevent_doubt(ke);
-		list_move_tail(&ke->link, &d->q->ready);
-	}
-}
-
-/*
- * The level watches up to @last are for another hold of the lock, or for rounds. One
- * call reports a level watch once, so they leave those that were delivered.
- */
-static noinline void kevent_postpone(struct kevent_queue *q,
-				     struct list_head *last)
+static void kevent_postpone(struct kevent_queue *q, struct list_head *last)
 {
 	LIST_HEAD(left);
 
@@ -294,49 +277,190 @@ static noinline void kevent_postpone(struct kevent_queue *q,
 	list_splice_tail(&left, &q->ready);
 }
 
-/* Look at the level watches up to @last. */
-static __always_inline void kevent_direct_level(struct kevent_direct *d,
-						struct list_head *last)
+/*
+ * Go through the ready list, and once through the level watches. When there is no room, the
+ * latter are looked at all the same: those that are ready join the ready list.
+ */
+static enum kevent_stop kevent_walk(struct kevent_collection *c)
 {
-	struct list_head *level = &d->q->level, *link;
+	struct kevent_queue *q = c->q;
+	struct list_head *link, *last = q->level.prev;
+	enum kevent_stop stop = KEVENT_AT_END;
+	bool relist = c->relist && !list_empty(&q->level);
+	u32 stored, passed = 0, total = c->total;
+	int fits;
 
-	do {
-		if (!kevent_direct_goes_on(d)) {
-			kevent_postpone(d->q, last);
-			return;
+	c->relist = false;
+	if (list_empty(&q->ready) && !relist)
+		return KEVENT_AT_END;
+	fits = kevent_fits(q, c->to, c->max - c->total);
+	if (fits < 0)
+		stop = KEVENT_FAULTED;
+	c->room = max(fits, 0);
+	while (!stop) {
+		if (c->room && !list_empty(&q->ready))
+			link = q->ready.next;
+		else if (relist)
+			link = q->level.next;
+		else
+			break;
+		stored = c->total - total;
+		if (passed + KEVENT_STORE_LOOKS * stored >= KEVENT_HOLD_LOOKS) {
+			stop = KEVENT_ENOUGH;
+			break;
 		}
-		link = level->next;
-		kevent_direct_look(d, list_entry(link, struct kevent, link));
-	} while (link != last || d->stop);
-}
-
-/* Nothing of what kevent_leave() does is to be done. */
-static __always_inline bool kevent_leaves_nothing(const struct kevent_queue *q)
-{
-	return list_empty(&q->ready) && !q->ring.flags;
-}
-
-static __always_inline void kevent_direct_locked(struct kevent_direct *d,
-						 u32 want, bool relist)
-{
-	struct list_head *last = d->q->level.prev;
-	int fits = kevent_fits(d->q, d->to, want);
-
-	d->nr = 0;
-	d->max = max(fits, 0);
-	d->looks = KEVENT_DIRECT_LOOKS;
-	d->stop = fits < 0;
-	relist &= !list_empty(&d->q->level);
-	kevent_direct_ready(d);
+		passed++;
+		stop = kevent_pass(c, list_entry(link, struct kevent, link));
+		if (link == last && !stop)
+			relist = false;
+	}
+	stored = c->total - total;
+	if (stored)
+		kring_set_flags(c->to, c->to->flags & ~KEVENT_RING_BROKEN);
+	if (!stop)
+		return KEVENT_AT_END;
 	if (relist)
-		kevent_direct_level(d, last);
-	if (d->nr && unlikely(d->to->flags & KEVENT_RING_BROKEN))
-		kring_set_flags(d->to, d->to->flags & ~KEVENT_RING_BROKEN);
-	d->full = d->nr == d->max && d->max < want;
-	d->again = d->looks <= 0 && !d->full && d->nr < want;
-	d->flags_err = 0;
-	if (!d->stop && !d->again && !kevent_leaves_nothing(d->q))
-		d->flags_err = kevent_leave(d->q, kevent_who_has_room(d->full));
+		kevent_postpone(q, last);
+	/* The room limits what is stored. */
+	c->left += stored;
+	c->left -= min(c->left, passed);
+	return stop;
+}
+
+/* Look without the lock */
+
+/* Take those of the first ready watches that must be looked at without the lock. */
+static void kevent_take_some(struct kevent_collection *c)
+{
+	u32 want = min(c->room, KRING_BATCH);
+	struct kevent *ke, *next;
+
+	lockdep_assert_held(&c->q->ready_lock);
+
+	list_for_each_entry_safe(ke, next, &c->q->ready, link) {
+		if (!want--)
+			break;
+		if (kevent_is_unread(ke, c->to) || !kevent_must_verify(ke) ||
+		    kevent_source_of(ke)->collect(ke, true) >= 0)
+			continue;
+		kevent_hold(ke);
+		kevent_take(ke);
+		c->taken[c->nr_taken++] = ke;
+	}
+	c->left -= min(c->left, c->nr_taken);
+}
+
+/* Put them in front again. Those that died since, and are detached, are left to be freed. */
+static void kevent_put_back_some(struct kevent_collection *c)
+{
+	struct kevent_queue *q = c->q;
+	u32 i = c->nr_taken;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	INIT_LIST_HEAD(&c->dead);
+	while (i--)
+		if (kevent_put_back(c->taken[i], c->mask[i]))
+			list_add(&c->taken[i]->link, &c->dead);
+	q->looks += q->looks == U32_MAX ? 2 : 1;
+	c->asked = !list_empty(&q->askers);
+	INIT_LIST_HEAD(&c->askers);
+	list_splice_tail_init(&q->askers, &c->askers);
+}
+
+/* The next watch, and maybe others behind it, can only be looked at without the lock. */
+static void kevent_look_unlocked(struct kevent_collection *c)
+	__must_hold(&c->q->ready_lock)
+{
+	struct kevent *ke;
+	u32 i;
+
+	kevent_take_some(c);
+	spin_unlock_irq(&c->q->ready_lock);
+	kevent_window(c->q, KEVENT_WINDOW_TAKEN);
+	for (i = 0; i < c->nr_taken; i++) {
+		ke = c->taken[i];
+		c->mask[i] = kevent_source_of(ke)->collect(ke, false);
+		c->files[i] = kevent_held_file(ke);
+	}
+	kevent_window(c->q, KEVENT_WINDOW_VERIFIED);
+	spin_lock_irq(&c->q->ready_lock);
+	kevent_put_back_some(c);
+}
+
+/* Of what was looked at, some does not go, for want of room or memory. */
+static void kevent_doubt_rest(struct kevent_collection *c)
+{
+	struct kevent *ke;
+	u32 i;
+
+	for (i = 0; i < c->nr_taken; i++) {
+		ke = c->taken[i];
+		if (kevent_is_announced(ke) && kevent_is_checked(ke))
+			kevent_doubt(ke);
+	}
+}
+
+/* The events are delivered: let go of what was looked at. Files that were closed end. */
+static void kevent_let_go(struct kevent_collection *c)
+{
+	struct kevent *ke, *next;
+	u32 i;
+
+	if (c->asked)
+		kevent_wake_askers(c->q, &c->askers);
+	for (i = 0; i < c->nr_taken; i++)
+		kevent_unhold_file(c->files[i]);
+	list_for_each_entry_safe(ke, next, &c->dead, link)
+		kevent_free(ke);
+}
+
+/* One hold of the lock, or two around a look without it */
+static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
+{
+	struct kevent_queue *q = c->q;
+	enum kevent_stop stop;
+	bool full, looked = false;
+
+	c->nr_taken = 0;
+	INIT_LIST_HEAD(&c->oneshot);
+	spin_lock_irq(&q->ready_lock);
+	for (;;) {
+		stop = kevent_walk(c);
+		if (stop != KEVENT_NEEDS_TASK || looked)
+			break;
+		kevent_look_unlocked(c);
+		looked = true;
+	}
+	if (looked)
+		kevent_doubt_rest(c);
+	c->again = stop == KEVENT_FAULTED || (stop && c->room && c->left);
+	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
+		full = !c->room && c->total < c->max;
+		c->flags_err = kevent_leave(q, full ? KEVENT_OF_BUFFER :
+						      KEVENT_ANY);
+	}
+	kevent_unlock_irq(q);
+	if (looked)
+		kevent_let_go(c);
+	if (!list_empty(&c->oneshot))
+		kevent_bury_list(&c->oneshot);
+	return stop;
+}
+
+/* A consumer goes early: its memory is gone, or it is being killed. */
+static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
+{
+	bool away = err == -EFAULT && to->user;
+
+	spin_lock_irq(&q->ready_lock);
+	if (kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY))
+		kevent_more_left(q);
+	if (away && kevent_ring_here(q)) {
+		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
+		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
+	}
+	kevent_unlock_irq(q);
 }
 
 /*
@@ -355,87 +479,6 @@ static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
 	return data_race(list_empty_careful(&q->ready));
 }
 
-static noinline int kevent_collect_listed(struct kevent_queue *q,
-					  struct kring *to, u32 max, bool relist)
-	__releases(&q->ready_lock)
-{
-	u32 total = 0, holds = KEVENT_DIRECT_HOLDS;
-	struct kevent_direct d __uninitialized;
-
-	d.q = q;
-	d.to = to;
-	INIT_LIST_HEAD(&d.oneshot);
-	for (;;) {
-		kevent_direct_locked(&d, max - total, relist);
-		kevent_unlock_irq(q);
-		if (unlikely(!list_empty(&d.oneshot)))
-			kevent_bury_list(&d.oneshot);
-		total += d.nr;
-		relist = false;
-		if (!d.again || d.stop || !--holds || !kevent_may_go_on())
-			break;
-		kevent_window(q, KEVENT_WINDOW_AGAIN);
-		spin_lock_irq(&q->ready_lock);
-	}
-	if (d.stop || d.again)
-		return kevent_collect_rounds(q, to, max, total);
-	if (d.flags_err)
-		kevent_retry_flags(q);
-	return total;
-}
-
-/* Returns false, and the watch stays where it is, if it may have an event. */
-static __always_inline bool kevent_pass(struct kevent_queue *q,
-					struct kevent *ke)
-{
-	if (kring_is_unread(&q->ring, ke->stored)) {
-		list_move_tail(&ke->link, &q->level);
-		return true;
-	}
-	if (!kevent_is_direct(ke) || kevent_source_of(ke)->collect(ke, true))
-		return false;
-	kevent_looked(ke, 0);
-	return true;
-}
-
-/*
- * A consumer that calls each time finds what wake-ups have stored, and level watches
- * whose files it has read: there is nothing to store. Returns false if there may be,
- * or if more watches are left.
- */
-static bool kevent_pass_level(struct kevent_queue *q)
-{
-	struct list_head *last = q->level.prev;
-	u32 looks = KEVENT_PASS_LOOKS;
-	struct kevent *ke;
-
-	if (!kevent_leaves_nothing(q) || list_empty(&q->level) ||
-	    kevent_fits(q, &q->ring, 1) < 0)
-		return false;
-	do {
-		ke = list_first_entry(&q->level, struct kevent, link);
-		if (!kevent_pass(q, ke))
-			return false;
-	} while (&ke->link != last && --looks);
-	return &ke->link == last;
-}
-
-static noinline int kevent_collect_ring(struct kevent_queue *q, u32 max)
-{
-	spin_lock_irq(&q->ready_lock);
-	if (!kevent_pass_level(q))
-		return kevent_collect_listed(q, &q->ring, max, true);
-	kevent_unlock_irq(q);
-	return 0;
-}
-
-static noinline int kevent_collect_any(struct kevent_queue *q, struct kring *to,
-				       u32 max, bool relist)
-{
-	spin_lock_irq(&q->ready_lock);
-	return kevent_collect_listed(q, to, max, relist);
-}
-
 /**
  * kevent_collect - move events of ready watches to user memory
  * @q: the queue; the caller keeps it alive
@@ -443,7 +486,8 @@ static noinline int kevent_collect_any(struct kevent_queue *q, struct kring *to,
  * @max: most events to move, at least 1
  * @relist: report level watches again that were delivered before
  *
- * Any number of tasks may collect at once: each watch is taken by one of them.
+ * Any number of tasks may collect at once: each watch is taken by one of them. However
+ * often watches become ready meanwhile, a call ends, see &kevent_collection.left.
  *
  * Return: number of events moved, or when that is 0 and memory or a fatal
  * signal is to blame -EFAULT or -EINTR. What was not moved stays ready.
@@ -451,12 +495,41 @@ static noinline int kevent_collect_any(struct kevent_queue *q, struct kring *to,
 int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		   bool relist)
 {
+	struct kevent_collection c __uninitialized;
+	u32 total, tries = 0;
+	int err = 0;
+
 	if (kevent_is_idle(q, to, relist))
 		return 0;
-	/* Two functions, so that this one only jumps and has no stack frame */
-	return relist && kring_is_ring(to) ?
-	       kevent_collect_ring(q, max) :
-	       kevent_collect_any(q, to, max, relist);
+	c.q = q;
+	c.to = to;
+	c.max = max;
+	c.relist = relist;
+	c.total = 0;
+	c.flags_err = 0;
+	c.room = max;
+	/* One that must be looked at without the lock is passed, taken, and passed again. */
+	c.left = 3 * READ_ONCE(q->nr_listed) + KRING_BATCH;
+	do {
+		total = c.total;
+		if (kevent_collect_some(&c) == KEVENT_FAULTED) {
+			if (c.total > total)
+				tries = 0;
+			err = -EFAULT;
+			if (++tries < KRING_FAULT_TRIES)
+				err = kevent_ring_fault_in(q, to);
+		}
+		if (c.again)
+			kevent_window(q, KEVENT_WINDOW_AGAIN);
+	} while (c.again && !err && kevent_may_go_on());
+
+	if (c.again) {
+		err = err ?: -EINTR;
+		kevent_give_up(q, to, err);
+	} else if (c.flags_err) {
+		kevent_retry_flags(q);
+	}
+	return c.total ?: err;
 }
 
 /**

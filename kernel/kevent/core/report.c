@@ -29,7 +29,7 @@
  * does not poll it while its entry is unread: its consumer has yet to read the file.
  *
  * An unread entry that says as much makes a further one redundant. The watch remembers the
- * position of its newest entry and what that said; kevent_previous() and "ring ordering"
+ * position of its newest entry and what that said; kevent_repeats() and "ring ordering"
  * in ukevent.h have the two barriers this rests on. A hit that says something new while
  * the previous entry is unread says what that says, too. So a watch has no more unread
  * entries from hits than it has conditions.
@@ -52,9 +52,9 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 					     struct kevent *ke, u32 mask,
 					     u32 amount)
 {
-	struct kring_entry uk = kevent_entry(ke, mask, amount);
+	struct ukevent uk = kevent_entry(ke, mask, amount);
 
-	/* Full barrier: pairs with consumers, see kevent_previous(). */
+	/* Full barrier: pairs with consumers, see kevent_repeats(). */
 	smp_mb__after_spinlock();
 	if (!kring_push(&q->ring, &uk, &ke->stored, &ke->reported))
 		return false;
@@ -120,7 +120,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	if (mode == KEVENT_LEVEL)
 		kevent_window(q, KEVENT_WINDOW_HIT_STORED);
 	else if (mode == KEVENT_OTHER)
-		kevent_delivered(ke, 0);
+		kevent_delivered(ke);
 	if (kevent_sleeps(q) && q->ring.kidx != kidx)
 		kevent_wake_for(ke, KEVENT_OF_RING);
 	return true;

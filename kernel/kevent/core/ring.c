@@ -183,7 +183,7 @@ efault:
  *
  * A caller that concludes from @ring->uidx that an entry is unread must have
  * executed a full barrier after it observed the event in question; see
- * kevent_previous().
+ * kevent_repeats().
  *
  * Return: 0 or -EFAULT.
  */
@@ -200,67 +200,36 @@ int kring_sync(struct kring *ring)
 	return err;
 }
 
-static __always_inline bool kring_write_begin(const struct kring *ring, u32 nr)
-{
-	if (ring->user)
-		return user_write_access_begin(ring->user, sizeof(*ring->user));
-	return user_write_access_begin(&ring->slots[ring->kidx],
-				       nr * sizeof(struct ukevent));
-}
-
-static_assert(sizeof(struct ukevent) == 5 * sizeof(u64));
-
-/* Word by word, which takes less than half of what unsafe_copy_to_user() does */
-static u32 kring_write(const struct kring *ring, const struct ukevent *uk,
-		       u32 nr)
-{
-	const u64 *from = (const u64 *)uk;
-	u64 pos = ring->kidx;
-	u64 __user *to;
-	u32 i;
-
-	if (!kring_write_begin(ring, nr))
-		return 0;
-	for (i = 0; i < nr; i++, pos++, from += 5) {
-		to = (u64 __user *)&ring->slots[kring_slot(ring, pos)];
-		unsafe_put_user(from[0], to, publish);
-		unsafe_put_user(from[1], to + 1, publish);
-		unsafe_put_user(from[2], to + 2, publish);
-		unsafe_put_user(from[3], to + 3, publish);
-		unsafe_put_user(from[4], to + 4, publish);
-	}
-publish:
-	if (ring->user && i) {
-		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-		smp_wmb();
-		unsafe_put_user(pos, &ring->user->ring_kidx, efault);
-	}
-	user_write_access_end();
-	return i;
-
-efault:
-	user_write_access_end();
-	return 0;
-}
-
 /**
- * kring_store - store entries and publish them
- * @ring: where; the caller made sure that @nr slots are free
- * @uk: the entries
- * @nr: how many
+ * kring_store - store one entry, by a consumer that calls
+ * @ring: the ring, or a buffer; the caller made sure that there is room
+ * @uk: the entry
  *
- * Return: entries stored; less than @nr when user memory was not at hand.
+ * Return: whether it was stored; false: the memory is not at hand.
  */
-u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr)
+bool kring_store(struct kring *ring, const struct ukevent *uk)
 {
-	u32 done;
+	struct ukevent __user *to = &ring->slots[kring_slot(ring, ring->kidx)];
+	bool done = false;
 
 	pagefault_disable();
-	done = kring_write(ring, uk, nr);
+	/* kring_check() has seen that the header of a ring is user memory as well. */
+	if (!user_write_access_begin(to, sizeof(*to)))
+		goto out;
+	if (!kring_put(to, uk))
+		goto end;
+	if (ring->user) {
+		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
+		smp_wmb();
+		unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, end);
+	}
+	WRITE_ONCE(ring->kidx, ring->kidx + 1);
+	ring->away = false;
+	done = true;
+end:
+	user_write_access_end();
+out:
 	pagefault_enable();
-	WRITE_ONCE(ring->kidx, ring->kidx + done);
-	if (done)
-		ring->away = false;
 	return done;
 }
 

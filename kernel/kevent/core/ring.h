@@ -17,7 +17,7 @@
 /* Stores that fail in a row although the memory could be faulted in */
 #define KRING_FAULT_TRIES	64
 
-/* Entries one user access window writes at most */
+/* Entries that are faulted in at a time */
 #define KRING_BATCH		16U
 
 /**
@@ -44,26 +44,6 @@ struct kring {
 	bool				away;
 	u64				kidx;
 	u64				uidx;
-};
-
-/**
- * struct kring_entry - an entry to store at once, see &struct ukevent
- * @id:		ukevent.id
- * @user:	ukevent.ptr
- * @type:	ukevent.type
- * @event:	ukevent.event
- * @req_flags:	ukevent.req_flags
- * @ready:	ukevent.ret_data[0]
- * @amount:	ukevent.ret_data[1]
- */
-struct kring_entry {
-	u64			id;
-	u64			user;
-	u32			type;
-	u32			event;
-	u32			req_flags;
-	u32			ready;
-	u32			amount;
 };
 
 static inline size_t kring_bytes(u32 size)
@@ -121,86 +101,28 @@ int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size);
 void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
 		       u32 size);
 int kring_sync(struct kring *ring);
-u32 kring_store(struct kring *ring, const struct ukevent *uk, u32 nr);
+bool kring_store(struct kring *ring, const struct ukevent *uk);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
 int kring_fault_in_flags(const struct kring *ring);
 
 /* Inside a user access window. Returns false on a fault. */
-static __always_inline bool kring_push_sync(struct kring *ring)
-{
-	u64 uidx;
-
-	unsafe_get_user(uidx, &ring->user->ring_uidx, efault);
-	WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, uidx));
-	return true;
-
-efault:
-	return false;
-}
-
-/* Inside a user access window. Returns false on a fault. */
 static __always_inline bool kring_put(struct ukevent __user *to,
-				      const struct kring_entry *uk)
+				      const struct ukevent *uk)
 {
-	unsafe_put_user(uk->id, &to->id.raw_u64, efault);
+	unsafe_put_user(uk->id.raw_u64, &to->id.raw_u64, efault);
 	unsafe_put_user(uk->type, &to->type, efault);
 	unsafe_put_user(uk->event, &to->event, efault);
 	unsafe_put_user(uk->req_flags, &to->req_flags, efault);
-	unsafe_put_user(KEVENT_RET_DONE, &to->ret_flags, efault);
-	unsafe_put_user(uk->ready, &to->ret_data[0], efault);
-	unsafe_put_user(uk->amount, &to->ret_data[1], efault);
-	unsafe_put_user(uk->user, &to->ptr, efault);
+	unsafe_put_user(uk->ret_flags, &to->ret_flags, efault);
+	unsafe_put_user(uk->ret_data[0], &to->ret_data[0], efault);
+	unsafe_put_user(uk->ret_data[1], &to->ret_data[1], efault);
+	unsafe_put_user(uk->ptr, &to->ptr, efault);
 	return true;
 
 efault:
 	return false;
-}
-
-/* Inside a user access window. Returns the position after it, 0 on a fault. */
-static __always_inline u64 kring_push_put(struct kring *ring,
-					  const struct kring_entry *uk)
-{
-	u64 kidx = ring->kidx;
-
-	if (!kring_put(&ring->slots[kidx & (ring->size - 1)], uk))
-		return 0;
-	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-	smp_wmb();
-	unsafe_put_user(++kidx, &ring->user->ring_kidx, efault);
-	WRITE_ONCE(ring->kidx, kidx);
-	return kidx;
-
-efault:
-	return 0;
-}
-
-/* Inside a user access window */
-static __always_inline bool kring_push_open(struct kring *ring,
-					    struct kring_entry *uk, u64 *last,
-					    u16 *said)
-{
-	u64 end;
-
-	if (unlikely(kring_is_unread(ring, *last) ||
-		     !kring_free_slots(ring))) {
-		if (!kring_push_sync(ring))
-			return false;
-		if (kring_is_unread(ring, *last)) {
-			if (!(uk->ready & ~*said))
-				return true;
-			uk->ready |= *said;
-		}
-		if (!kring_free_slots(ring))
-			return false;
-	}
-	end = kring_push_put(ring, uk);
-	if (!end)
-		return false;
-	*last = end;
-	*said = uk->ready;
-	return true;
 }
 
 /**
@@ -222,69 +144,41 @@ static __always_inline bool kring_push_open(struct kring *ring,
  * Return: true when the ring says it, in a new entry, which @last and @said then
  * describe, or in an unread one. false when there is no room or no memory at hand.
  */
-static __always_inline bool kring_push(struct kring *ring,
-				       struct kring_entry *uk, u64 *last,
-				       u16 *said)
+static __always_inline bool kring_push(struct kring *ring, struct ukevent *uk,
+				       u64 *last, u16 *said)
 {
+	u64 uidx, kidx = ring->kidx;
 	bool done = false;
 
 	pagefault_disable();
 	/* kring_check() has seen that the slots are user memory as well. */
-	if (user_access_begin(ring->user, sizeof(*ring->user))) {
-		done = kring_push_open(ring, uk, last, said);
-		user_access_end();
+	if (!user_access_begin(ring->user, sizeof(*ring->user)))
+		goto out;
+	if (unlikely(kring_is_unread(ring, *last) || !kring_free_slots(ring))) {
+		unsafe_get_user(uidx, &ring->user->ring_uidx, end);
+		WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, uidx));
+		if (kring_is_unread(ring, *last)) {
+			done = !(uk->ret_data[0] & ~*said);
+			uk->ret_data[0] |= *said;
+		}
+		if (done || !kring_free_slots(ring))
+			goto end;
 	}
+	if (!kring_put(&ring->slots[kidx & (ring->size - 1)], uk))
+		goto end;
+	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
+	smp_wmb();
+	unsafe_put_user(++kidx, &ring->user->ring_kidx, end);
+	WRITE_ONCE(ring->kidx, kidx);
+	*last = kidx;
+	*said = uk->ret_data[0];
+	done = true;
+end:
+	user_access_end();
+out:
 	pagefault_enable();
 	if (unlikely(!done))
 		ring->away = kring_free_slots(ring);
-	return done;
-}
-
-/**
- * kring_put_ring - store one entry in a ring, by a consumer that calls
- * @ring: the ring; it has a free slot
- * @uk: the entry
- *
- * Return: whether it was stored; false: the memory is not at hand.
- */
-static __always_inline bool kring_put_ring(struct kring *ring,
-					   const struct kring_entry *uk)
-{
-	bool done = false;
-
-	pagefault_disable();
-	/* kring_check() has seen that the slots are user memory as well. */
-	if (user_write_access_begin(ring->user, sizeof(*ring->user))) {
-		done = kring_push_put(ring, uk);
-		user_write_access_end();
-	}
-	pagefault_enable();
-	if (done)
-		ring->away = false;
-	return done;
-}
-
-/**
- * kring_put_buffer - store one entry in a buffer
- * @ring: the buffer; it has room
- * @uk: the entry
- *
- * Return: whether it was stored; false: the memory is not at hand.
- */
-static __always_inline bool kring_put_buffer(struct kring *ring,
-					     const struct kring_entry *uk)
-{
-	struct ukevent __user *to = &ring->slots[ring->kidx];
-	bool done = false;
-
-	pagefault_disable();
-	if (user_write_access_begin(to, sizeof(*to))) {
-		done = kring_put(to, uk);
-		user_write_access_end();
-	}
-	pagefault_enable();
-	if (done)
-		WRITE_ONCE(ring->kidx, ring->kidx + 1);
 	return done;
 }
 

@@ -81,10 +81,10 @@ struct kevent_queue;
  * @count:	occurrences not yet delivered; under ready_lock. For sources that
  *		keep each one. Optional: one, while the watch is on the ready
  *		list
- * @fill:	put what the source knows of an occurrence, 0 is the oldest, into
- *		an entry; under ready_lock, any context. When there is none,
- *		something the watch says of itself. Optional: an entry has the conditions,
- *		and one that is unread and has the same makes another one redundant
+ * @fill:	put what the source knows of the oldest occurrence into an entry; under
+ *		ready_lock, any context. When there is none, something the watch says
+ *		of itself. Optional: an entry has the conditions, and one that is unread and
+ *		has the same makes another one redundant
  * @amount:	the second word of the result, for conditions that hold; under ready_lock,
  *		any context. Optional, for sources that say no more of an occurrence. With
  *		@fill it is not called
@@ -123,7 +123,7 @@ struct kevent_source_ops {
 	int (*cancel)(struct kevent *ke);
 	int (*collect)(struct kevent *ke, bool atomic);
 	u32 (*count)(struct kevent *ke);
-	void (*fill)(struct kevent *ke, struct ukevent *uk, u32 nth);
+	void (*fill)(struct kevent *ke, struct ukevent *uk);
 	u32 (*amount)(struct kevent *ke, u32 ready);
 	void (*delivered)(struct kevent *ke);
 	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);

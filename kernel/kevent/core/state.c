@@ -282,19 +282,6 @@ void kevent_forget(struct kevent *ke)
 		ke->state |= KE_VERIFY;
 }
 
-/**
- * kevent_count - occurrences that are not delivered yet
- * @ke: the watch
- *
- * Return: 0 for a source that does not keep each one.
- */
-u32 kevent_count(struct kevent *ke)
-{
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-
-	return ops->count ? ops->count(ke) : 0;
-}
-
 /* Delivery disarms the watch. MODIFY reports what is left. */
 static void kevent_dispatched(struct kevent *ke)
 {
@@ -312,28 +299,23 @@ static void kevent_dispatched(struct kevent *ke)
 /**
  * kevent_delivered - user memory has the event of a watch
  * @ke: the watch; its ready conditions are those not yet delivered
- * @nr: how many of its occurrences; 0: what there was repeats an unread entry
  *
  * Decides what follows in the mode of the watch. With %KEVENT_REQ_ONESHOT the caller
  * removes it.
  */
-void kevent_delivered(struct kevent *ke, u32 nr)
+void kevent_delivered(struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	kevent_dequeue(ke);
-	while (nr-- && ops->delivered)
-		ops->delivered(ke);
-	if (ke->req_flags & KEVENT_REQ_ONESHOT)
-		return;
-	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
-		kevent_dispatched(ke);
+	if (kevent_is_level(ke) && !(ke->req_flags & KEVENT_REQ_DISPATCH)) {
+		kevent_look_later(ke);
 		return;
 	}
-	if (kevent_is_level(ke)) {
-		kevent_look_later(ke);
+	kevent_dequeue(ke);
+	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
+		kevent_dispatched(ke);
 	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
 		ke->state &= ~KE_FIRED;
 		if (!ke->ready && ops->collect)
@@ -431,6 +413,7 @@ void kevent_hand_out(struct kevent *ke)
  */
 bool kevent_take_back(struct kevent *ke, bool copied)
 {
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	bool stale = ke->state & KE_STALE;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -439,11 +422,13 @@ bool kevent_take_back(struct kevent *ke, bool copied)
 	if (copied && !stale) {
 		if (kevent_is_awake(ke))
 			kevent_awake_delivered(ke->queue);
-		kevent_delivered(ke, 1);
+		if (ops->delivered)
+			ops->delivered(ke);
+		kevent_delivered(ke);
 		return true;
 	}
 	ke->state &= ~KE_FIRED;
-	if (kevent_source_of(ke)->collect)
+	if (ops->collect)
 		ke->state |= KE_VERIFY;
 	else
 		ke->ready |= ke->reported & ke->event;

@@ -160,6 +160,14 @@ static inline bool kevent_is_leaving(const struct kevent *ke)
 	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
 }
 
+/* Occurrences that are not delivered yet; 0 for a source that does not keep each one */
+static inline u32 kevent_count(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	return ops->count ? ops->count(ke) : 0;
+}
+
 /* Moves of hot paths, under ready_lock */
 
 /* A watch has nothing to report. */
@@ -367,8 +375,7 @@ void kevent_ready_locked(struct kevent *ke, u32 mask);
 void kevent_look_locked(struct kevent *ke);
 void kevent_broken_locked(struct kevent *ke);
 void kevent_forget(struct kevent *ke);
-u32 kevent_count(struct kevent *ke);
-void kevent_delivered(struct kevent *ke, u32 nr);
+void kevent_delivered(struct kevent *ke);
 
 /* state.c: tasks that work on a watch without the lock */
 void kevent_take(struct kevent *ke);

@@ -34,7 +34,6 @@
 #include <trace/events/kevent.h>
 
 #include "busy_poll.h"
-#include "collect.h"
 #include "deadline.h"
 #include "deliver.h"
 #include "max_running.h"

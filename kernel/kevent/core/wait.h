@@ -27,7 +27,7 @@ int kevent_wait_for_more(struct kevent_queue *q, u32 num,
  * @q: the queue
  * @old_kidx: its low half, as a consumer has read it
  *
- * A wake-up writes user memory first, see kring_push_put(): the consumer may be
+ * A wake-up writes user memory first, see kring_push(): the consumer may be
  * ahead of what a peek shows, but not of what ready_lock protects.
  *
  * Return: the number. Above the size of the ring the position is one that it never had, or

@@ -103,28 +103,20 @@ static void kevent_do(enum kevent_due due, struct kevent *ke)
 /* Entries */
 
 /**
- * kevent_fill - make the entry of an event
+ * kevent_fill - make the entry of an event, of the oldest occurrence
  * @ke: the watch
  * @uk: the entry
- * @nth: which of the occurrences not yet delivered
  */
-void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+void kevent_fill(struct kevent *ke, struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	*uk = (struct ukevent) {
-		.id.raw_u64	= kevent_id(ke),
-		.type		= ke->type,
-		.event		= ke->event,
-		.req_flags	= kevent_req_flags(ke),
-		.ret_flags	= KEVENT_RET_DONE,
-		.ret_data	= { ke->ready },
-		.ptr		= ke->user,
-	};
+	*uk = kevent_entry(ke, ke->ready, 0);
+	uk->req_flags = kevent_req_flags(ke);
 	if (ops->fill)
-		ops->fill(ke, uk, nth);
+		ops->fill(ke, uk);
 	else if (ops->amount)
 		uk->ret_data[1] = ops->amount(ke, ke->ready);
 	if (kevent_is_broken(ke)) {
@@ -276,7 +268,7 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
 		mask = 0;
 	ke->ready |= mask;
 	if (mask && !kevent_is_disarmed(ke) && how == KEVENT_REQ_HAND_BACK) {
-		kevent_fill(ke, uk, 0);
+		kevent_fill(ke, uk);
 		kevent_hand_out(ke);
 		return true;
 	}

@@ -26,7 +26,7 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file);
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
-void kevent_fill(struct kevent *ke, struct ukevent *uk, u32 nth);
+void kevent_fill(struct kevent *ke, struct ukevent *uk);
 void kevent_bury(struct kevent *ke, bool held);
 void kevent_expire(struct kevent *ke, struct list_head *dead);
 void kevent_bury_list(struct list_head *dead);
@@ -35,23 +35,23 @@ void kevent_remove_all(struct kevent_queue *q);
 
 /**
  * kevent_entry - make the entry of an event that is conditions and an amount
- * @ke: the watch, neither broken nor with %KEVENT_REQ_STAY_AWAKE
+ * @ke: the watch, not broken
  * @ready: the conditions to report
  * @amount: second word of the entry
  *
  * Return: the entry, which needs no memory if the caller is inline, too.
  */
-static __always_inline struct kring_entry kevent_entry(const struct kevent *ke,
-						       u32 ready, u32 amount)
+static __always_inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
+						   u32 amount)
 {
-	return (struct kring_entry){
-		.id		= kevent_id(ke),
-		.user		= ke->user,
+	return (struct ukevent){
+		.id.raw_u64	= kevent_id(ke),
 		.type		= ke->type,
 		.event		= ke->event,
 		.req_flags	= ke->req_flags,
-		.ready		= ready,
-		.amount		= amount,
+		.ret_flags	= KEVENT_RET_DONE,
+		.ret_data	= { ready, amount },
+		.ptr		= ke->user,
 	};
 }
 

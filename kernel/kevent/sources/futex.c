@@ -342,7 +342,7 @@ static bool ev_futex_may_change(const struct kevent *ke)
 	return mm == current->mm || !atomic_read(&mm->mm_users);
 }
 
-static void ev_futex_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_futex_fill(struct kevent *ke, struct ukevent *uk)
 {
 	uk->id.raw_u64 = to_futex(ke)->kk.id;
 }

@@ -223,7 +223,7 @@ static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 	return READ_ONCE(kp->pending) ? KEVENT_POSIX_TIMER_FIRED : 0;
 }
 
-static void ev_posix_timer_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_posix_timer_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);
 	u64 overrun = kp->pending ? kp->pending - 1 : 0;

@@ -289,7 +289,7 @@ static u64 ev_proc_key(const struct ukevent *uk)
 	return id;
 }
 
-static void ev_proc_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_proc_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_proc *kp = to_proc(ke);
 

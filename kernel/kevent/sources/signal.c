@@ -318,21 +318,20 @@ static u32 ev_signal_count(struct kevent *ke)
 	return to_signal(ke)->nr;
 }
 
-static void ev_signal_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_signal_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_signal *ks = to_signal(ke);
 	struct kevent_siginfo *info;
 
 	uk->id.raw_u64 = ks->kk.id;
 	uk->ret_data[0] = 0;
-	list_for_each_entry(info, &ks->infos, link) {
-		if (nth--)
-			continue;
-		uk->id.raw_u64 = info->id;
-		uk->ret_data[0] = info->code;
-		uk->ret_data[1] = info->value;
-		break;
-	}
+	info = list_first_entry_or_null(&ks->infos, struct kevent_siginfo,
+					link);
+	if (!info)
+		return;
+	uk->id.raw_u64 = info->id;
+	uk->ret_data[0] = info->code;
+	uk->ret_data[1] = info->value;
 }
 
 static void ev_signal_delivered(struct kevent *ke)

@@ -497,7 +497,7 @@ static void ev_timer_count(struct kevent_timer *kt)
 	kt->ticks += nr + 1;
 }
 
-static void ev_timer_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_timer_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_timer *kt = to_timer(ke);
 

@@ -140,25 +140,17 @@ static void ev_user_fill_mark(struct ukevent *uk,
 }
 
 /* An entry says in which mode its marks were made. */
-static void ev_user_fill(struct kevent *ke, struct ukevent *uk, u32 nth)
+static void ev_user_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_user *ku = to_user(ke);
-	const struct kevent_user_merged *merged = &ku->merged;
-	const struct kevent_user_mark *m = ku->oldest;
 
 	uk->id.raw_u64 = ku->kk.id;
 	if (ku->keep_each)
 		uk->req_flags |= KEVENT_REQ_KEEP_EACH;
-	for (;;) {
-		if (merged->nr && !nth--)
-			return ev_user_fill_merged(uk, merged);
-		if (!m)
-			return;
-		if (!nth--)
-			return ev_user_fill_mark(uk, m);
-		merged = &m->after;
-		m = m->next;
-	}
+	if (ku->merged.nr)
+		ev_user_fill_merged(uk, &ku->merged);
+	else if (ku->oldest)
+		ev_user_fill_mark(uk, ku->oldest);
 }
 
 static void ev_user_delivered(struct kevent *ke)

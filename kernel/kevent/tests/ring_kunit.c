@@ -103,6 +103,15 @@ static void init_rejects_bad_rings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kring_init(&ring, user, 16), 0);
 }
 
+static u32 store(struct kring *ring, const struct ukevent *uk, u32 nr)
+{
+	u32 i = 0;
+
+	while (i < nr && kring_store(ring, &uk[i]))
+		i++;
+	return i;
+}
+
 static void store_publishes_entries_in_order(struct kunit *test)
 {
 	struct kevent_ring __user *user = map(test, 4);
@@ -113,11 +122,11 @@ static void store_publishes_entries_in_order(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 4), 0);
 	KUNIT_ASSERT_EQ(test, kring_fault_in(&ring), 0);
-	KUNIT_EXPECT_EQ(test, kring_store(&ring, uk, 3), 3);
+	KUNIT_EXPECT_EQ(test, store(&ring, uk, 3), 3);
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 3);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[1].ptr), 2);
 	KUNIT_EXPECT_EQ(test, kring_commit(&ring, 2), 2);
-	KUNIT_EXPECT_EQ(test, kring_store(&ring, uk, 3), 3);
+	KUNIT_EXPECT_EQ(test, store(&ring, uk, 3), 3);
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 6);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[2].ptr), 3);
 	KUNIT_EXPECT_EQ(test, load(test, &user->event[3].ptr), 1);
@@ -137,10 +146,10 @@ static void store_never_faults_a_page_in(struct kunit *test)
 					 roundup_pow_of_two(size)), 0);
 	ring.kidx = PAGE_SIZE / sizeof(struct ukevent) + 1;
 	ring.uidx = ring.kidx;
-	KUNIT_EXPECT_EQ(test, kring_store(&ring, &uk, 1), 0);
+	KUNIT_EXPECT_FALSE(test, kring_store(&ring, &uk));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), 0);
 	KUNIT_EXPECT_EQ(test, kring_fault_in(&ring), 0);
-	KUNIT_EXPECT_EQ(test, kring_store(&ring, &uk, 1), 1);
+	KUNIT_EXPECT_TRUE(test, kring_store(&ring, &uk));
 	KUNIT_EXPECT_EQ(test, load(test, &user->ring_kidx), ring.kidx);
 }
 
@@ -151,7 +160,7 @@ static void commit_is_late_exact_or_refused(struct kunit *test)
 	struct kring ring;
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 4), 0);
-	KUNIT_ASSERT_EQ(test, kring_store(&ring, uk, 4), 4);
+	KUNIT_ASSERT_EQ(test, store(&ring, uk, 4), 4);
 	KUNIT_EXPECT_EQ(test, kring_free_slots(&ring), 0);
 	KUNIT_EXPECT_EQ(test, kring_commit(&ring, 5), -EINVAL);
 	KUNIT_EXPECT_EQ(test, kring_commit(&ring, 1), 1);
@@ -169,7 +178,7 @@ static void commit_sees_what_consumers_stored(struct kunit *test)
 	struct kring ring;
 
 	KUNIT_ASSERT_EQ(test, kring_init(&ring, user, 4), 0);
-	KUNIT_ASSERT_EQ(test, kring_store(&ring, uk, 4), 4);
+	KUNIT_ASSERT_EQ(test, store(&ring, uk, 4), 4);
 	KUNIT_ASSERT_EQ(test, put_user(3ULL, &user->ring_uidx), 0);
 	KUNIT_EXPECT_EQ(test, kring_commit(&ring, 2), 0);
 	KUNIT_EXPECT_EQ(test, kring_free_slots(&ring), 3);
@@ -182,7 +191,7 @@ static void commit_sees_what_consumers_stored(struct kunit *test)
 
 static bool push(struct kring *ring, u64 user, u32 says, u64 last, u16 said)
 {
-	struct kring_entry uk = { .user = user, .ready = says };
+	struct ukevent uk = { .ptr = user, .ret_data = { says } };
 
 	return kring_push(ring, &uk, &last, &said);
 }
@@ -230,7 +239,7 @@ static void push_does_not_repeat_an_unread_entry(struct kunit *test)
 static void push_says_what_an_unread_entry_says(struct kunit *test)
 {
 	struct kevent_ring __user *user = map(test, 4);
-	struct kring_entry uk = { .ready = 2 };
+	struct ukevent uk = { .ret_data = { 2 } };
 	struct kring ring;
 	u64 last = 1;
 	u16 said = 1;

@@ -391,6 +391,69 @@ static void consumer_stuck_in_poll_blocks_no_other(void)
 	unmount_fuse(&d);
 }
 
+/* A collection is over soon, whatever the file does: fewer looks than these. */
+#define MOST_LOOKS	100
+
+static int collects_once(void *arg)
+{
+	struct daemon *d = arg;
+	struct victim v;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	open_queue(&v.q, 8);
+	CHILD_MUST(add_fuse_file(&v) == 0);
+	CHILD_MUST(kevent_commit(v.q.fd, 0, 0) == 0);
+	CHILD_MUST(write(d->sock[0], "", 1) == 1);
+	return 0;
+}
+
+/* Answers until the victim is done. Each look finds nothing, and wakes who looks. */
+static unsigned int serve_and_fire(struct daemon *d)
+{
+	static char buf[FUSE_MIN_READ_BUFFER + 4096];
+	const struct fuse_in_header *in = (struct fuse_in_header *)buf;
+	const struct fuse_poll_in *look = (struct fuse_poll_in *)(in + 1);
+	struct fuse_notify_poll_wakeup_out wake;
+	struct pollfd pfd[2] = {
+		{ .fd = d->dev, .events = POLLIN },
+		{ .fd = d->sock[1], .events = POLLIN },
+	};
+	unsigned int looks = 0;
+
+	for (;;) {
+		MUST(poll(pfd, 2, PATIENCE_MS * slowness) > 0);
+		if (pfd[1].revents)
+			return looks;
+		MUST(read(d->dev, buf, sizeof(buf)) >= (ssize_t)sizeof(*in));
+		if (in->opcode != FUSE_POLL) {
+			answer_request(d, in);
+			continue;
+		}
+		wake = (struct fuse_notify_poll_wakeup_out){ .kh = look->kh };
+		if (looks++ < MOST_LOOKS)
+			reply(d, 0, FUSE_NOTIFY_POLL, &wake, sizeof(wake));
+		d->poll_unique = in->unique;
+		answer_poll(d, 0);
+	}
+}
+
+static void file_that_fires_in_each_poll_keeps_nobody(void)
+{
+	unsigned int looks;
+	struct daemon d;
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(collects_once, &d);
+	close(d.sock[0]);
+	looks = serve_and_fire(&d);
+	note("%u looks", looks);
+	CHECK(looks > 2);
+	CHECK(looks < MOST_LOOKS);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	unmount_fuse(&d);
+}
+
 #ifdef __LP64__	/* a chain of a 32-bit program is refused */
 
 /* Nobody answers from now on: what asks the daemon must be left to a server. */
@@ -442,6 +505,7 @@ static const struct test_case cases[] = {
 	TEST(kill_ends_while_add_is_stuck),
 	TEST(answered_poll_is_an_event),
 	TEST(consumer_stuck_in_poll_blocks_no_other),
+	TEST(file_that_fires_in_each_poll_keeps_nobody),
 #ifdef __LP64__
 	TEST(chains_leave_its_files_to_servers),
 #endif
