@@ -18,7 +18,7 @@
 #include "core/quota.h"
 
 /* What kevent_call() returns for a chain that has ended */
-static __always_inline long kevent_call_ended(const struct kevent_run *run)
+static long kevent_call_ended(const struct kevent_run *run)
 {
 	return run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
 }
@@ -49,8 +49,8 @@ static long kevent_call_async(struct kevent_run *run, u64 cookie)
 }
 
 /* A call of the chain may close @fd: the queue is held by a reference. */
-static noinline long kevent_call_queue(int fd, struct kevent_run *run,
-				       u32 flags, u64 cookie)
+static long kevent_call_queue(int fd, struct kevent_run *run, u32 flags,
+			      u64 cookie)
 {
 	struct file *file __free(fput) = fget(fd);
 

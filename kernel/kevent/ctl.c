@@ -95,9 +95,9 @@ static int request_allowed(const struct kevent_queue *q, u32 cmd, u32 type,
 }
 
 /* Consumers that this wakes are to run on this CPU, which the caller is to leave. */
-static noinline int request_mark_here(struct kevent_queue *q,
-				      const struct kevent_source_ops *ops,
-				      const struct ukevent *uk, struct file *file)
+static int request_mark_here(struct kevent_queue *q,
+			     const struct kevent_source_ops *ops,
+			     const struct ukevent *uk, struct file *file)
 {
 	int err;
 
@@ -278,7 +278,7 @@ static bool is_handoff(const struct kevent_change *c)
  * there by a call of its own it may do here: of the other queue its refusals hold. NULL: it
  * was for an eventfd.
  */
-static noinline struct kevent_queue *handoff_queue(struct file *file)
+static struct kevent_queue *handoff_queue(struct file *file)
 {
 	if (!file)
 		return ERR_PTR(-EBADF);
@@ -379,8 +379,8 @@ static int kevent_ctl_wake(struct kevent_queue *q)
 }
 
 /* Commands without entries */
-static noinline int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
-				     struct ukevent __user *arg)
+static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
+			    struct ukevent __user *arg)
 {
 	switch (cmd) {
 	case KEVENT_CTL_ATTACH:

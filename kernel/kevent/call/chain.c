@@ -105,7 +105,7 @@ static const u8 kevent_call_table[NR_syscalls] = {
 };
 
 /* 0: no call of a chain. Safe for a number that was not checked. */
-static __always_inline u8 kevent_call_kind(u32 nr)
+static u8 kevent_call_kind(u32 nr)
 {
 	if (nr >= NR_syscalls)
 		return 0;
@@ -154,8 +154,8 @@ struct kevent_chain {
  * Word by word to where they are used: 64 bytes are too few for a copy routine. A copy
  * and a bound call have up to three arguments.
  */
-static __always_inline int
-kevent_call_read(struct kevent_chain *c, const struct kevent_call __user *from)
+static int kevent_call_read(struct kevent_chain *c,
+			    const struct kevent_call __user *from)
 {
 	if (can_do_masked_user_access())
 		from = masked_user_access_begin(from);
@@ -182,7 +182,7 @@ fault:
  * Do what user mode would see done before its next call: the last fput()s of
  * the call before, for example. No lock is held, nor credentials of others.
  */
-static noinline void kevent_call_work(void)
+static void kevent_call_work(void)
 {
 	if (test_thread_flag(TIF_NOTIFY_SIGNAL))
 		clear_notify_signal();
@@ -245,7 +245,7 @@ static long kevent_call_stops(const struct kevent_chain *c)
 }
 
 /* Tracers, filters and auditors come at any time: look each time. */
-static __always_inline long kevent_call_hidden(const struct kevent_chain *c)
+static long kevent_call_hidden(const struct kevent_chain *c)
 {
 	return c->compat || kevent_call_observed() ? -EOPNOTSUPP : 0;
 }
@@ -270,8 +270,7 @@ static long kevent_call_refuse(struct kevent_chain *c, long err)
 }
 
 /* As kevent_call_dispatch(), or KEVENT_CALL_ELSEWHERE. */
-static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
-					     bool nowait)
+static long kevent_call_make(struct kevent_chain *c, u32 nr, bool nowait)
 {
 	nr = array_index_nospec(nr, NR_syscalls);
 	return nowait ? kevent_call_nowait(&c->regs, nr) :
@@ -279,7 +278,7 @@ static __always_inline long kevent_call_make(struct kevent_chain *c, u32 nr,
 }
 
 /* Make the call of @c, whatever it is. */
-static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
+static long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 {
 	const u64 slot = c->regs.KEVENT_CALL_ARG0;
 	u32 nr = c->call.nr;
@@ -305,7 +304,7 @@ static noinline long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 }
 
 /* Is it one of the table, and nothing to be done before it? */
-static __always_inline bool kevent_call_is_plain(const struct kevent_chain *c)
+static bool kevent_call_is_plain(const struct kevent_chain *c)
 {
 	return c->kind && !c->call.flags &&
 	       !(read_thread_flags() & KEVENT_CALL_WORK) &&
@@ -313,7 +312,7 @@ static __always_inline bool kevent_call_is_plain(const struct kevent_chain *c)
 }
 
 /* Make the call of @c. */
-static __always_inline long kevent_call_run(struct kevent_chain *c, bool nowait)
+static long kevent_call_run(struct kevent_chain *c, bool nowait)
 {
 	long ret;
 
@@ -327,7 +326,7 @@ static __always_inline long kevent_call_run(struct kevent_chain *c, bool nowait)
 	return kevent_call_no_restart(ret);
 }
 
-static __always_inline u32 kevent_call_jump(const struct kevent_call *call, long ret)
+static u32 kevent_call_jump(const struct kevent_call *call, long ret)
 {
 	if (ret < 0)
 		return call->on_error;
@@ -335,7 +334,7 @@ static __always_inline u32 kevent_call_jump(const struct kevent_call *call, long
 }
 
 /* put_user() in line */
-static __always_inline int kevent_call_put(struct kevent_call __user *to, s64 ret)
+static int kevent_call_put(struct kevent_call __user *to, s64 ret)
 {
 	if (can_do_masked_user_access())
 		to = masked_user_access_begin(to);
@@ -353,7 +352,7 @@ fault:
  * Run a chain from the entry @run->at on, to its end, or with @nowait to a call that is
  * to be made elsewhere: 0, -EAGAIN, or -EFAULT.
  */
-static __always_inline int kevent_call_go(struct kevent_run *run, bool nowait)
+static int kevent_call_go(struct kevent_run *run, bool nowait)
 {
 	struct kevent_chain c = {
 		.queue		= run->queue,

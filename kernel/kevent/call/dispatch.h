@@ -34,7 +34,7 @@
  *
  * Return: what it returns.
  */
-static __always_inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
+static inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
 {
 #ifdef CONFIG_X86_64
 	regs->orig_ax = nr;

@@ -66,7 +66,7 @@ static inline bool kevent_is_interrupted(void)
  *
  * Return: 0, -EFAULT, -EINVAL.
  */
-static __always_inline int
+static inline int
 kevent_deadline_get(struct kevent_deadline *until, bool absolute,
 		    const struct __kernel_timespec __user *timeout)
 {

@@ -199,7 +199,8 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke,
 /* How many occurrences of a watch go into the next @room entries */
 static u32 kevent_share(struct kevent *ke, u32 room)
 {
-	if (ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
+	if (!kevent_source_of(ke)->count ||
+	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
 		return 1;
 	return clamp(kevent_count(ke), 1, min(room, KRING_BATCH));
 }

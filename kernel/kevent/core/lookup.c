@@ -212,7 +212,7 @@ static struct kevent_keyed *node_keyed(struct rb_node *node)
 }
 
 /* Ids differ more often than types. */
-static __always_inline int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
+static int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
 {
 	const struct kevent_keyed *kk = node_keyed(node);
 

@@ -273,7 +273,7 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 /* Who is woken */
 
 /* The caller is about to wait: the scheduler is asked to place the task here. */
-static noinline void kevent_wake_here(struct task_struct *task)
+static void kevent_wake_here(struct task_struct *task)
 {
 	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
 	DECLARE_WAITQUEUE(entry, task);

@@ -284,15 +284,14 @@ static inline void kevent_wake_for(struct kevent *ke,
 }
 
 /* Put a watch that is on no list at the end of @list. */
-static __always_inline void kevent_list_add(struct kevent *ke,
-					    struct list_head *list)
+static inline void kevent_list_add(struct kevent *ke, struct list_head *list)
 {
 	list_add_tail(&ke->link, list);
 	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed + 1);
 }
 
 /* Take a watch off the list that it is on. */
-static __always_inline void kevent_list_del(struct kevent *ke)
+static inline void kevent_list_del(struct kevent *ke)
 {
 	list_del_init(&ke->link);
 	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);

@@ -26,7 +26,7 @@ struct pid *kevent_follow(struct kevent_queue *q);
  * A watch was put on the ready list. If it is the only one and no consumer is on its way,
  * the ring says that there is more.
  */
-static __always_inline void kevent_more_listed(struct kevent_queue *q)
+static inline void kevent_more_listed(struct kevent_queue *q)
 {
 	if (q->ring.size && list_is_singular(&q->ready) && !q->nr_woken &&
 	    !atomic_read(&q->busy.spinning))

@@ -24,7 +24,7 @@ void kevent_mappings_free(struct kevent_queue *q);
  * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
  * interrupts on. A task that stores itself is not in such a place.
  */
-static __always_inline bool kevent_mm_in_use(void)
+static inline bool kevent_mm_in_use(void)
 {
 	return likely(in_task()) || nmi_uaccess_okay();
 }

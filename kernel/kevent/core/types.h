@@ -154,7 +154,7 @@ enum kevent_mode {
 };
 
 /* The mode of a watch, as MODIFY or ADD set it */
-static __always_inline enum kevent_mode kevent_mode(const struct kevent *ke)
+static inline enum kevent_mode kevent_mode(const struct kevent *ke)
 {
 	switch (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_ONESHOT |
 				 KEVENT_REQ_LAST_CHECK | KEVENT_REQ_DISPATCH)) {

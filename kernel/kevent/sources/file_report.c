@@ -47,8 +47,7 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 #define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
 					    EPOLLRDHUP | EV_POLL_ALWAYS))
 
-static __always_inline int ev_poll_peek_sock(struct kevent *ke,
-					     const struct socket *sock)
+static int ev_poll_peek_sock(struct kevent *ke, const struct socket *sock)
 {
 	const struct proto_ops *ops = READ_ONCE(sock->ops);
 	int ret;
@@ -60,9 +59,9 @@ static __always_inline int ev_poll_peek_sock(struct kevent *ke,
 }
 
 /* All it says of a pipe but -EAGAIN is whether there is data. */
-static __always_inline int ev_poll_peek_pipe(struct kevent *ke,
-					     const struct pipe_inode_info *pipe,
-					     const struct file *file)
+static int ev_poll_peek_pipe(struct kevent *ke,
+			     const struct pipe_inode_info *pipe,
+			     const struct file *file)
 {
 	int ret = pipe_peek_poll(pipe, file->f_mode);
 
@@ -72,14 +71,13 @@ static __always_inline int ev_poll_peek_pipe(struct kevent *ke,
 }
 
 /* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
-static __always_inline bool ev_poll_of_eventfd(__poll_t keys,
-					       const struct socket *sock,
-					       const struct pipe_inode_info *pipe)
+static bool ev_poll_of_eventfd(__poll_t keys, const struct socket *sock,
+			       const struct pipe_inode_info *pipe)
 {
 	return keys & EV_POLL_EXACT && !sock && !pipe;
 }
 
-/* The same for a file that may be anything */
+/* The same for a file that may be anything. Not in line: 8 instructions of an event */
 static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 				     struct file *file)
 {
@@ -175,8 +173,7 @@ void ev_poll_note_socket(struct kevent *ke, struct file *file)
  * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
  * looked up
  */
-static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
-					u32 *amount)
+static u32 ev_poll_says(struct kevent *ke, __poll_t key, u32 *amount)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	u32 events;

@@ -129,7 +129,7 @@ static inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
 }
 
 /* Does a key have all there is to report? */
-static __always_inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
+static inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 {
 	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
 }

@@ -183,8 +183,8 @@ static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
 }
 #endif
 
-static noinline bool join_others(struct kevent_poll *kp,
-				 struct wait_queue_head *head, bool limited)
+static bool join_others(struct kevent_poll *kp, struct wait_queue_head *head,
+			bool limited)
 {
 	struct kevent_poll *peer;
 
@@ -200,9 +200,8 @@ static noinline bool join_others(struct kevent_poll *kp,
 	return true;
 }
 
-static __always_inline int join_locked(struct kevent_poll *kp,
-				       struct wait_queue_head *head,
-				       struct socket *sock, bool limited)
+static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
+		       struct socket *sock, bool limited)
 {
 	lockdep_assert_held(&head->lock);
 
@@ -217,9 +216,8 @@ static __always_inline int join_locked(struct kevent_poll *kp,
 	return 0;
 }
 
-static __always_inline int join(struct kevent_poll *kp,
-				struct wait_queue_head *head,
-				struct socket *sock, bool limited)
+static int join(struct kevent_poll *kp, struct wait_queue_head *head,
+		struct socket *sock, bool limited)
 {
 	int err;
 
@@ -231,9 +229,8 @@ static __always_inline int join(struct kevent_poll *kp,
 }
 
 /* The user has too many watches there. */
-static noinline int join_unlimited(struct kevent_poll *kp,
-				   struct wait_queue_head *head,
-				   struct socket *sock)
+static int join_unlimited(struct kevent_poll *kp, struct wait_queue_head *head,
+			  struct socket *sock)
 {
 	return capable(CAP_SYS_RESOURCE) ? join(kp, head, sock, false) :
 					   -ENOSPC;
@@ -524,7 +521,7 @@ static void ev_poll_orphan(struct kevent *ke, wait_queue_entry_t *wait,
 	smp_store_release(head, NULL);
 }
 
-static noinline int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
+static int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 {
 	struct wait_queue_head *head = *ev_poll_head(kp);
 
