@@ -21,6 +21,7 @@
 #include "core/index.h"
 #include "core/max_running.h"
 #include "core/queue.h"
+#include "core/remove.h"
 #include "core/ring_flags.h"
 #include "core/ring_mapping.h"
 #include "core/source_ops.h"

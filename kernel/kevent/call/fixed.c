@@ -50,6 +50,7 @@
 #include <linux/uaccess.h>
 
 #include "../core/source.h"
+#include "../core/remove.h"
 #include "../core/state.h"
 #include "../core/watch.h"
 #include "dispatch.h"

@@ -8,6 +8,7 @@
 #include <linux/kevent.h>
 
 #include "queue.h"
+#include "remove.h"
 #include "source_ops.h"
 #include "state.h"
 #include "watch.h"

@@ -27,6 +27,7 @@
 
 #include "deliver.h"
 #include "lookup.h"
+#include "remove.h"
 #include "ring_flags.h"
 #include "ring_mapping.h"
 #include "source_ops.h"

@@ -14,6 +14,7 @@
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
+#include "remove.h"
 #include "report.h"
 #include "ring_mapping.h"
 #include "source_ops.h"

@@ -385,4 +385,15 @@ bool kevent_take_back(struct kevent *ke, bool copied);
 int kevent_take_to_arm(struct kevent *ke);
 void kevent_rearmed(struct kevent *ke, int mask);
 
+/* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
+static inline int kevent_changeable(const struct kevent *ke,
+				    const struct kevent_source_ops *ops)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (kevent_is_dead(ke))
+		return -ENOENT;
+	return ops->may_change && !ops->may_change(ke) ? -EPERM : 0;
+}
+
 #endif /* _KEVENT_STATE_H */

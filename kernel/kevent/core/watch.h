@@ -20,18 +20,11 @@ struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
 			  struct ukevent *uk, struct fd f);
 void kevent_handed_back(struct kevent *ke, bool copied);
-int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
-		  const struct ukevent *uk, struct file *file);
 int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file);
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk);
-void kevent_bury(struct kevent *ke, bool held);
-void kevent_expire(struct kevent *ke, struct list_head *dead);
-void kevent_bury_list(struct list_head *dead);
-void kevent_free(struct kevent *ke);
-void kevent_remove_all(struct kevent_queue *q);
 
 /**
  * kevent_entry - make the entry of an event that is conditions and an amount

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How watches go: the four steps of types.h, for one watch or all of a queue
+ */
+
+#include <linux/cleanup.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+
+#include "index.h"
+#include "lookup.h"
+#include "queue.h"
+#include "quota.h"
+#include "remove.h"
+#include "source_ops.h"
+#include "state.h"
+#include "testpoint.h"
+
+/**
+ * kevent_free - step 4 of the removal of a watch, see kevent.h
+ * @ke: the watch: no task is busy with it, no callback and no lookup finds it
+ */
+void kevent_free(struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	struct kevent_queue *q = ke->queue;
+
+	kevent_uncharge(q->owner, kevent_cost(ke->type));
+	if (ops->destroy)
+		ops->destroy(ke);
+	kevent_index_erase(&q->watches, ke);
+	kevent_queue_put(q);
+}
+
+/**
+ * kevent_bury - steps 2 to 4 of the removal of a watch
+ * @ke: the watch; the caller killed it and has its object pinned
+ * @held: the object is pinned by kevent_hold(): undo that
+ */
+void kevent_bury(struct kevent *ke, bool held)
+{
+	kevent_window(ke->queue, KEVENT_WINDOW_KILLED);
+	kevent_unlink(ke);
+	kevent_source_of(ke)->detach(ke);
+	if (held)
+		kevent_unhold(ke);
+	kevent_window(ke->queue, KEVENT_WINDOW_DETACHED);
+	/*
+	 * A dead watch does not become busy again. The task that was busy
+	 * clears the bit under ready_lock, and call_rcu() waits for that.
+	 */
+	if (!kevent_is_busy(ke) || !kevent_hand_over(ke))
+		kevent_free(ke);
+}
+
+/**
+ * kevent_expire - a one-shot watch was delivered, and dies
+ * @ke: the watch; under ready_lock
+ * @dead: receives it, for kevent_bury_list()
+ */
+void kevent_expire(struct kevent *ke, struct list_head *dead)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kevent_hold(ke);
+	kevent_spend(ke);
+	kevent_kill(ke);
+	list_add_tail(&ke->link, dead);
+}
+
+/**
+ * kevent_bury_list - kevent_bury() of those that kevent_expire() has listed
+ * @dead: the watches; empty after that
+ */
+void kevent_bury_list(struct list_head *dead)
+{
+	struct kevent *ke, *next;
+
+	list_for_each_entry_safe(ke, next, dead, link)
+		kevent_bury(ke, true);
+	INIT_LIST_HEAD(dead);
+}
+
+/* REMOVE of a watch whose end is always told */
+static int kevent_cancel(struct kevent_queue *q,
+			 const struct kevent_source_ops *ops,
+			 const struct ukevent *uk)
+{
+	int err = -ENOENT;
+	unsigned long flags;
+	struct kevent *ke;
+
+	guard(rcu)();
+	ke = kevent_find(ops, q, uk, NULL);
+	if (!ke)
+		return err;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!kevent_is_dead(ke))
+		err = ops->cancel(ke);
+	kevent_unlock(q, flags);
+	return err;
+}
+
+/**
+ * kevent_remove - remove a watch
+ * @q: the queue
+ * @ops: its source
+ * @uk: names the watch
+ * @file: as for kevent_add()
+ *
+ * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
+ * -EINVAL, -EPERM when it is another process's, or what the source's cancel() says:
+ * -EALREADY.
+ */
+int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file)
+{
+	struct kevent *ke;
+	bool mine = false;
+	int err = -ENOENT;
+
+	if (ops->file && uk->id.raw[1])
+		return -EINVAL;
+	if (unlikely(ops->cancel))
+		return kevent_cancel(q, ops, uk);
+	rcu_read_lock();
+	ke = kevent_find(ops, q, uk, file);
+	if (ke) {
+		kevent_window(q, KEVENT_WINDOW_FOUND);
+		spin_lock_irq(&q->ready_lock);
+		err = kevent_changeable(ke, ops);
+		mine = !err && kevent_kill(ke);
+		spin_unlock_irq(&q->ready_lock);
+	}
+	rcu_read_unlock();
+	if (mine)
+		kevent_bury(ke, false);
+	return err;
+}
+
+/* Kill the next watch from @index on. */
+static struct kevent *kevent_kill_next(struct kevent_queue *q,
+				       u32 *index, bool *killed)
+{
+	unsigned long flags;
+	struct kevent *ke;
+
+	guard(rcu)();
+	ke = kevent_index_next(&q->watches, index);
+	if (!ke)
+		return NULL;
+	kevent_window(q, KEVENT_WINDOW_FOUND);
+	spin_lock_irqsave(&q->ready_lock, flags);
+	*killed = kevent_kill(ke);
+	if (*killed)
+		kevent_hold(ke);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ke;
+}
+
+/**
+ * kevent_remove_all - remove the watches of a queue whose file is gone
+ * @q: the queue
+ *
+ * A watch that another task removes at the same time is left to that task, with
+ * the queue reference it holds.
+ */
+void kevent_remove_all(struct kevent_queue *q)
+{
+	struct kevent *ke;
+	u32 index = 0;
+	bool killed;
+
+	while ((ke = kevent_kill_next(q, &index, &killed))) {
+		if (killed)
+			kevent_bury(ke, true);
+		index++;
+		cond_resched();
+	}
+}
