@@ -2,7 +2,7 @@
 /*
  * The queue: its lists, and who sleeps and is woken
  *
- * Protection of members is explained in kevent.h.
+ * Protection of members is explained in types.h.
  */
 #ifndef _KEVENT_QUEUE_H
 #define _KEVENT_QUEUE_H

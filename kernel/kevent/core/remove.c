@@ -17,7 +17,7 @@
 #include "testpoint.h"
 
 /**
- * kevent_free - step 4 of the removal of a watch, see kevent.h
+ * kevent_free - step 4 of the removal of a watch, see types.h
  * @ke: the watch: no task is busy with it, no callback and no lookup finds it
  */
 void kevent_free(struct kevent *ke)

@@ -145,7 +145,7 @@ bool kevent_attach_done(struct kevent *ke)
 }
 
 /**
- * kevent_hand_over - step 3 of the removal of a watch, see kevent.h
+ * kevent_hand_over - step 3 of the removal of a watch, see types.h
  * @ke: the watch, dead and detached
  *
  * Return: true when a busy task frees it.

@@ -254,7 +254,7 @@ static inline void kevent_spend(struct kevent *ke)
 }
 
 /**
- * kevent_kill - step 1 of the removal of a watch, see kevent.h
+ * kevent_kill - step 1 of the removal of a watch, see types.h
  * @ke: the watch
  *
  * Return: true when the caller must go on with kevent_bury().
