@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! MODIFY against a wake-up, under the C11 memory model: kevent_modify_locked() of
-//! kernel/kevent, and the callbacks of wait queues in turns.c.
+//! kernel/kevent, and the callbacks of wait queues in sources/file_wait.c.
 //!
 //! A wake-up stores data and reads what the watch wants, without ready_lock. MODIFY
 //! stores what the watch wants, under ready_lock, and then it, or the next consumer that
