@@ -47,6 +47,17 @@ static void fb_collect_other(struct fb_queue *q, __u64 token,
 	}
 }
 
+/*
+ * Epoll has an event for no watch. ADD, which stores nothing, has a watch at hand: that
+ * must not go, as it may when the queue gets a new instance.
+ */
+static void fb_collect_stray(struct fb_queue *q, __u64 token,
+			     const struct fb_dest *d)
+{
+	if (d->slots)
+		fb_stray(q, token);
+}
+
 /* The queue is locked. */
 void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
 		  struct fb_dest *d, __u32 call)
@@ -61,7 +72,7 @@ void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
 		}
 		w = fb_by_token(q, events[i].data.u64);
 		if (!w)
-			fb_stray(q, events[i].data.u64);
+			fb_collect_stray(q, events[i].data.u64, d);
 		else if (fb_ops_of(w)->file)
 			fb_take(q, w, events[i].events, d, call);
 		else

@@ -101,7 +101,7 @@ struct fb_slot {
 
 /**
  * struct fb_dest - where entries go
- * @slots: the ring, or a buffer
+ * @slots: the ring, or a buffer; NULL: nothing is stored
  * @mask: of positions, so that they are indexes
  * @kidx: position of the next entry
  * @uidx: position of the oldest unread entry; of a buffer 0
