@@ -65,9 +65,10 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 {
 	int flags = fb_call(fcntl(old, F_GETFD));
 
-	fb_close_fd(&q->second);
 	if (flags < 0 || fb_rebuild_rest(q))
 		return;
+	/* The watches that it has go to the new instance. */
+	fb_close_fd(&q->second);
 	fb_rebuild_watches(q);
 	/* The program may have closed it, and have another file there. */
 	if (fb_queue_check(q, old))
