@@ -190,7 +190,9 @@ static void fb_signals_read(struct fb_queue *q)
 static void fb_signals_readable(struct fb_queue *q, __u32 nr)
 {
 	(void)nr;
-	fb_signals_read(q);
+	/* A call may have the event of a registration that was taken back. */
+	if (q->signals)
+		fb_signals_read(q);
 }
 
 /* Take the signal from now on. */
