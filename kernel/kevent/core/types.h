@@ -6,8 +6,8 @@
  * and to one source. Which file does what is listed under "Map" in
  * Documentation/kevent-internals.rst.
  */
-#ifndef _KEVENT_H
-#define _KEVENT_H
+#ifndef _KEVENT_TYPES_H
+#define _KEVENT_TYPES_H
 
 #include <linux/list.h>
 #include <linux/rbtree.h>
@@ -175,4 +175,4 @@ static inline u64 kevent_id(const struct kevent *ke)
 	return id.raw_u64;
 }
 
-#endif /* _KEVENT_H */
+#endif /* _KEVENT_TYPES_H */
