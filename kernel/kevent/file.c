@@ -52,7 +52,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	/* No set has the queue any more: it is on no path. */
 	WRITE_ONCE(q->nest.file, NULL);
 	kevent_crew_end(q);
-	kevent_window(q, KEVENT_WINDOW_RELEASED);
+	kevent_testpoint(q, KEVENT_TESTPOINT_RELEASED);
 	kevent_remove_all(q);
 	irq_work_sync(&q->poll_work);
 	kevent_timers_stop(q);
@@ -87,7 +87,7 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 	struct kevent_queue *q = file->private_data;
 
 	poll_wait(file, &q->poll_wait, wait);
-	kevent_window(q, KEVENT_WINDOW_POLL);
+	kevent_testpoint(q, KEVENT_TESTPOINT_POLL);
 	return kevent_pending(q) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 

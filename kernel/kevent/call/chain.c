@@ -132,7 +132,7 @@ static bool kevent_call_observed(void)
 #define KEVENT_CALL_SLICE	64U
 
 /**
- * struct kevent_chain - what a chain keeps from one call to the next
+ * struct kevent_call_state - what a chain keeps from one call to the next
  * @queue:	whose bound calls it may make, or NULL
  * @call:	the entry whose turn it is, without its arguments
  * @regs:	its arguments, where calls look for them, and behind them old ones. The
@@ -141,7 +141,7 @@ static bool kevent_call_observed(void)
  * @refused:	the call was not made; on_error is 0 then
  * @compat:	the caller is a 32-bit program, and no call is made
  */
-struct kevent_chain {
+struct kevent_call_state {
 	struct kevent_queue	*queue;
 	struct kevent_call	call;
 	struct pt_regs		regs;
@@ -154,7 +154,7 @@ struct kevent_chain {
  * Word by word to where they are used: 64 bytes are too few for a copy routine. A copy
  * and a bound call have up to three arguments.
  */
-static int kevent_call_read(struct kevent_chain *c,
+static int kevent_call_read(struct kevent_call_state *c,
 			    const struct kevent_call __user *from)
 {
 	if (can_do_masked_user_access())
@@ -234,7 +234,7 @@ static long kevent_call_copy(const struct pt_regs *regs)
 }
 
 /* Why no entry is looked at now, or that of @c is none, or 0 */
-static long kevent_call_stops(const struct kevent_chain *c)
+static long kevent_call_stops(const struct kevent_call_state *c)
 {
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
 		kevent_call_work();
@@ -245,13 +245,13 @@ static long kevent_call_stops(const struct kevent_chain *c)
 }
 
 /* Tracers, filters and auditors come at any time: look each time. */
-static long kevent_call_hidden(const struct kevent_chain *c)
+static long kevent_call_hidden(const struct kevent_call_state *c)
 {
 	return c->compat || kevent_call_observed() ? -EOPNOTSUPP : 0;
 }
 
 /* Why the call of @c is not made now, or 0 */
-static long kevent_call_refusal(const struct kevent_chain *c)
+static long kevent_call_refusal(const struct kevent_call_state *c)
 {
 	long err = kevent_call_stops(c);
 
@@ -262,7 +262,7 @@ static long kevent_call_refusal(const struct kevent_chain *c)
 }
 
 /* A refusal ends the chain. */
-static long kevent_call_refuse(struct kevent_chain *c, long err)
+static long kevent_call_refuse(struct kevent_call_state *c, long err)
 {
 	c->refused = true;
 	c->call.on_error = 0;
@@ -270,7 +270,7 @@ static long kevent_call_refuse(struct kevent_chain *c, long err)
 }
 
 /* As kevent_call_dispatch(), or KEVENT_CALL_ELSEWHERE. */
-static long kevent_call_make(struct kevent_chain *c, u32 nr, bool nowait)
+static long kevent_call_make(struct kevent_call_state *c, u32 nr, bool nowait)
 {
 	nr = array_index_nospec(nr, NR_syscalls);
 	return nowait ? kevent_call_nowait(&c->regs, nr) :
@@ -278,7 +278,7 @@ static long kevent_call_make(struct kevent_chain *c, u32 nr, bool nowait)
 }
 
 /* Make the call of @c, whatever it is. */
-static long kevent_call_run_any(struct kevent_chain *c, bool nowait)
+static long kevent_call_run_any(struct kevent_call_state *c, bool nowait)
 {
 	const u64 slot = c->regs.KEVENT_CALL_ARG0;
 	u32 nr = c->call.nr;
@@ -304,7 +304,7 @@ static long kevent_call_run_any(struct kevent_chain *c, bool nowait)
 }
 
 /* Is it one of the table, and nothing to be done before it? */
-static bool kevent_call_is_plain(const struct kevent_chain *c)
+static bool kevent_call_is_plain(const struct kevent_call_state *c)
 {
 	return c->kind && !c->call.flags &&
 	       !(read_thread_flags() & KEVENT_CALL_WORK) &&
@@ -312,7 +312,7 @@ static bool kevent_call_is_plain(const struct kevent_chain *c)
 }
 
 /* Make the call of @c. */
-static long kevent_call_run(struct kevent_chain *c, bool nowait)
+static long kevent_call_run(struct kevent_call_state *c, bool nowait)
 {
 	long ret;
 
@@ -354,7 +354,7 @@ fault:
  */
 static int kevent_call_go(struct kevent_run *run, bool nowait)
 {
-	struct kevent_chain c = {
+	struct kevent_call_state c = {
 		.queue		= run->queue,
 		.compat		= in_compat_syscall(),
 	};

@@ -303,7 +303,7 @@ static bool kevent_crew_cancel_one(struct kevent_crew *crew)
 					       link);
 	if (!job)
 		return false;
-	kevent_window(crew->queue, KEVENT_WINDOW_CANCEL);
+	kevent_testpoint(crew->queue, KEVENT_TESTPOINT_CANCEL);
 	kevent_job_cancel(job);
 	return true;
 }
@@ -320,7 +320,7 @@ void __kevent_drop_chains(void)
 	while ((q = kevent_crew_next(current->signal))) {
 		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q->crew))
 			cond_resched();
-		kevent_window(q, KEVENT_WINDOW_DROPPED);
+		kevent_testpoint(q, KEVENT_TESTPOINT_DROPPED);
 		kevent_crew_end(q);
 		kevent_queue_put(q);
 	}
@@ -406,7 +406,7 @@ static int kevent_server_block(struct kevent_server *s,
 	list_add_tail(&s->link, &crew->idle);
 	set_current_state(TASK_INTERRUPTIBLE);
 	raw_spin_unlock_irq(&crew->lock);
-	kevent_window(crew->queue, KEVENT_WINDOW_IDLE);
+	kevent_testpoint(crew->queue, KEVENT_TESTPOINT_IDLE);
 	if (at == KTIME_MAX)
 		schedule();
 	else
@@ -533,7 +533,7 @@ static void kevent_server_run(struct kevent_server *s)
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
 	kevent_run_settle();
-	kevent_window(s->crew->queue, KEVENT_WINDOW_RAN);
+	kevent_testpoint(s->crew->queue, KEVENT_TESTPOINT_RAN);
 	kevent_job_done(s->job, &run, err);
 	guard(raw_spinlock_irq)(&s->crew->lock);
 	s->job = NULL;
@@ -564,7 +564,7 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 	struct kevent_server s = { .task = current, .worker.serves = true };
 	int err;
 
-	kevent_window(q, KEVENT_WINDOW_SERVE);
+	kevent_testpoint(q, KEVENT_TESTPOINT_SERVE);
 	err = kevent_crew_claim(q);
 	if (err)
 		return err;

@@ -157,7 +157,7 @@ static bool kevent_block_until_either(const struct kevent_deadline *until)
 	return timed_out || !end.task;
 }
 
-/* kevent_block() where there is a limit */
+/* kevent_schedule() where there is a limit */
 bool kevent_block_until(const struct kevent_deadline *until)
 {
 	return until->span == KTIME_MAX ? kevent_block_until_at(until) :

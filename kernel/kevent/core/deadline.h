@@ -93,7 +93,7 @@ static inline void kevent_deadline_start(struct kevent_deadline *until)
 }
 
 /**
- * kevent_block - sleep; the caller has set its state
+ * kevent_schedule - sleep; the caller has set its state
  * @until: how long
  *
  * The state is not TASK_FREEZABLE: then the thread would be frozen where it is, and who
@@ -102,7 +102,7 @@ static inline void kevent_deadline_start(struct kevent_deadline *until)
  *
  * Return: whether the time is over.
  */
-static inline bool kevent_block(const struct kevent_deadline *until)
+static inline bool kevent_schedule(const struct kevent_deadline *until)
 {
 	if (until->at != KTIME_MAX)
 		return kevent_block_until(until);

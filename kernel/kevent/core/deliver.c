@@ -224,7 +224,7 @@ static enum kevent_stop kevent_store(struct kevent_collection *c,
 	c->total += i;
 	c->room -= i;
 	if (i) {
-		kevent_window(c->q, KEVENT_WINDOW_SETTLE);
+		kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
 		kevent_settle(c, ke, i);
 	} else if (kevent_is_checked(ke)) {
 		kevent_doubt(ke);
@@ -379,13 +379,13 @@ static void kevent_look_unlocked(struct kevent_collection *c)
 
 	kevent_take_some(c);
 	spin_unlock_irq(&c->q->ready_lock);
-	kevent_window(c->q, KEVENT_WINDOW_TAKEN);
+	kevent_testpoint(c->q, KEVENT_TESTPOINT_TAKEN);
 	for (i = 0; i < c->nr_taken; i++) {
 		ke = c->taken[i];
 		c->mask[i] = kevent_source_of(ke)->collect(ke, false);
 		c->files[i] = kevent_held_file(ke);
 	}
-	kevent_window(c->q, KEVENT_WINDOW_VERIFIED);
+	kevent_testpoint(c->q, KEVENT_TESTPOINT_VERIFIED);
 	spin_lock_irq(&c->q->ready_lock);
 	kevent_put_back_some(c);
 }
@@ -522,7 +522,7 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 				err = kevent_ring_fault_in(q, to);
 		}
 		if (c.again)
-			kevent_window(q, KEVENT_WINDOW_AGAIN);
+			kevent_testpoint(q, KEVENT_TESTPOINT_AGAIN);
 	} while (c.again && !err && kevent_may_go_on());
 
 	if (c.again) {
@@ -562,11 +562,11 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 	if (ret < 0)
 		return ret;
 
-	kevent_window(q, KEVENT_WINDOW_COMMITTED);
+	kevent_testpoint(q, KEVENT_TESTPOINT_COMMITTED);
 	/* The caller did not ask for events: wake one that did. */
 	stored = kevent_collect(q, &q->ring, q->ring.size, true);
 	if (stored > 0) {
-		kevent_window(q, KEVENT_WINDOW_STORED);
+		kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 		kevent_wake_others(q, stored);
 	}
 	return ret;

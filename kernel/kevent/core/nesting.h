@@ -66,12 +66,13 @@ static inline bool kevent_is_nesting(struct file *file)
 #define KEVENT_CHAIN_NESTS	7U
 
 /**
- * kevent_chain - what a wake-up passes on
+ * kevent_wake_context - what a wake-up passes on
  * @file: the watched file, the lock of its wait queue is held
  * @nesting: it is a queue or an epoll file
  * @key: of the wake-up
  */
-static inline u32 kevent_chain(struct file *file, bool nesting, __poll_t key)
+static inline u32 kevent_wake_context(struct file *file, bool nesting,
+				      __poll_t key)
 {
 	u32 chain = (__force u32)(key & EPOLL_URING_WAKE);
 

@@ -158,7 +158,7 @@ static void wake_nested(struct kevent_queue *q, __poll_t key,
 /**
  * kevent_wake_pollers - wake those who poll() a queue
  * @q: the queue; ready_lock is not held, that of a watched file's wait queue may be
- * @chain: of kevent_chain(), or 0
+ * @chain: of kevent_wake_context(), or 0
  */
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 {

@@ -39,12 +39,12 @@ void kevent_free(struct kevent *ke)
  */
 void kevent_bury(struct kevent *ke, bool held)
 {
-	kevent_window(ke->queue, KEVENT_WINDOW_KILLED);
+	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_KILLED);
 	kevent_unlink(ke);
 	kevent_source_of(ke)->detach(ke);
 	if (held)
 		kevent_unhold(ke);
-	kevent_window(ke->queue, KEVENT_WINDOW_DETACHED);
+	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_DETACHED);
 	/*
 	 * A dead watch does not become busy again. The task that was busy
 	 * clears the bit under ready_lock, and call_rcu() waits for that.
@@ -94,7 +94,7 @@ static int kevent_cancel(struct kevent_queue *q,
 	ke = kevent_find(ops, q, uk, NULL);
 	if (!ke)
 		return err;
-	kevent_window(q, KEVENT_WINDOW_FOUND);
+	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!kevent_is_dead(ke))
 		err = ops->cancel(ke);
@@ -127,7 +127,7 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
-		kevent_window(q, KEVENT_WINDOW_FOUND);
+		kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 		spin_lock_irq(&q->ready_lock);
 		err = kevent_changeable(ke, ops);
 		mine = !err && kevent_kill(ke);
@@ -150,7 +150,7 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	ke = kevent_index_next(&q->watches, index);
 	if (!ke)
 		return NULL;
-	kevent_window(q, KEVENT_WINDOW_FOUND);
+	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	*killed = kevent_kill(ke);
 	if (*killed)

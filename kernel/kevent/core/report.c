@@ -121,7 +121,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	if (!kevent_hit_store(q, ke, mask, amount))
 		return false;
 	if (mode == KEVENT_LEVEL)
-		kevent_window(q, KEVENT_WINDOW_HIT_STORED);
+		kevent_testpoint(q, KEVENT_TESTPOINT_HIT_STORED);
 	else if (mode == KEVENT_OTHER)
 		kevent_delivered(ke);
 	if (kevent_sleeps(q) && q->ring.kidx != kidx)
@@ -176,7 +176,7 @@ int kevent_ready_now(struct kevent *ke, u32 mask)
  * @ke: the watch
  * @mask: the conditions
  * @amount: second word of the entry
- * @chain: of kevent_chain()
+ * @chain: of kevent_wake_context()
  *
  * Return: 1.
  */
@@ -216,7 +216,7 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
  * @keys: of &kevent.keys, those it must still have
  * @mask: the conditions; 0: they have to be looked up
  * @amount: second word of the entry
- * @chain: of kevent_chain()
+ * @chain: of kevent_wake_context()
  *
  * A watch that was modified since the source looked gets nothing.
  *
@@ -295,7 +295,7 @@ void kevent_look(struct kevent *ke)
 /**
  * kevent_look_chain - kevent_look() from a wake-up of a watched file
  * @ke: the watch
- * @chain: of kevent_chain()
+ * @chain: of kevent_wake_context()
  */
 void kevent_look_chain(struct kevent *ke, u32 chain)
 {

@@ -68,7 +68,7 @@ static int kevent_more_try(struct kevent_queue *q)
 	err = kring_fault_in_flags(&where);
 	if (err)
 		return err;
-	kevent_window(q, KEVENT_WINDOW_MORE_FAULT);
+	kevent_testpoint(q, KEVENT_TESTPOINT_MORE_FAULT);
 	kevent_more_store(q, &where);
 	return 0;
 }
@@ -83,13 +83,13 @@ static void kevent_more_work(struct callback_head *work)
 					      notify.work);
 	unsigned long flags;
 
-	kevent_window(q, KEVENT_WINDOW_MORE_WORK);
+	kevent_testpoint(q, KEVENT_TESTPOINT_MORE_WORK);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	WARN_ON_ONCE(!q->notify.queued);
 	q->notify.queued = false;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	kevent_more_try(q);
-	kevent_window(q, KEVENT_WINDOW_MORE_DONE);
+	kevent_testpoint(q, KEVENT_TESTPOINT_MORE_DONE);
 	kevent_queue_put(q);
 }
 
@@ -291,9 +291,9 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!here)
 		return -EFAULT;
-	kevent_window(q, KEVENT_WINDOW_FAULT);
+	kevent_testpoint(q, KEVENT_TESTPOINT_FAULT);
 	err = kring_fault_in(&where);
-	kevent_window(q, KEVENT_WINDOW_FAULTED);
+	kevent_testpoint(q, KEVENT_TESTPOINT_FAULTED);
 	return err;
 }
 

@@ -338,7 +338,7 @@ static bool kevent_sleep_once(struct kevent_queue *q,
 		return true;
 	}
 	return window ? kevent_coalesce_block(q, window, until) :
-			kevent_block(until);
+			kevent_schedule(until);
 }
 
 /*
@@ -366,7 +366,7 @@ static int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 
 	kevent_waiter_init(&w, news);
 	kevent_busy_wait(q, news, until);
-	kevent_window(q, KEVENT_WINDOW_SLEEP);
+	kevent_testpoint(q, KEVENT_TESTPOINT_SLEEP);
 	spin_lock_irq(&q->ready_lock);
 	if (news)
 		last = kevent_follow(q);
@@ -378,11 +378,11 @@ static int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 		window = timed_out ? kevent_coalesce_not(q, &w) :
 				     kevent_coalesce_begin(q, &w);
 		spin_unlock_irq(&q->ready_lock);
-		kevent_window(q, KEVENT_WINDOW_ASLEEP);
+		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
 		timed_out = kevent_sleep_once(q, &w, until, window, timed_out,
 					      looks);
 		kevent_recheck_signals();
-		kevent_window(q, KEVENT_WINDOW_AWOKE);
+		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&w.done)) {
 			ret = KEVENT_SLEPT_SATISFIED;
@@ -464,9 +464,9 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (ret != KEVENT_PARKED)
 			return ret;
-		kevent_window(q, KEVENT_WINDOW_PARKED);
-		timed_out = kevent_block(until);
-		kevent_window(q, KEVENT_WINDOW_UNPARKED);
+		kevent_testpoint(q, KEVENT_TESTPOINT_PARKED);
+		timed_out = kevent_schedule(until);
+		kevent_testpoint(q, KEVENT_TESTPOINT_UNPARKED);
 		kevent_limit_unparked(m);
 		kevent_recheck_signals();
 		if (unlikely(freezing(current)))
@@ -488,7 +488,7 @@ static int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
 		return KEVENT_SLEPT_COLLECT;
 	ret = kevent_park(q, m, until);
 	kevent_limit_go_on(m);
-	kevent_window(q, KEVENT_WINDOW_GO_ON);
+	kevent_testpoint(q, KEVENT_TESTPOINT_GO_ON);
 	/* Others were not woken as long as it was parked: another one looks, or parks. */
 	kevent_wake_left(q);
 	return ret ?: KEVENT_SLEPT_RECHECK;
@@ -574,7 +574,7 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 			return min(nr, 0);
 		/* Others may want what is not enough for this one. */
 		if (nr) {
-			kevent_window(q, KEVENT_WINDOW_STORED);
+			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
 		slept = first ? 0 : kevent_try_again(until, &looks);

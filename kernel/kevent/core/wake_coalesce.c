@@ -63,13 +63,13 @@
 #define COALESCE_PATIENCE_MAX	1024U
 
 /**
- * struct kevent_window_timer - the end of a window
+ * struct kevent_hold_timer - the end of a window
  * @timer: takes ready_lock of @q
  * @q: the queue, which the consumer that sleeps keeps
  *
  * On the stack of the consumer, which cancels the timer before it goes on.
  */
-struct kevent_window_timer {
+struct kevent_hold_timer {
 	struct hrtimer		timer;
 	struct kevent_queue	*q;
 };
@@ -147,8 +147,8 @@ u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w)
 
 static enum hrtimer_restart window_over(struct hrtimer *timer)
 {
-	struct kevent_window_timer *end =
-		container_of(timer, struct kevent_window_timer, timer);
+	struct kevent_hold_timer *end =
+		container_of(timer, struct kevent_hold_timer, timer);
 	struct kevent_queue *q = end->q;
 	unsigned long flags;
 
@@ -164,23 +164,23 @@ static enum hrtimer_restart window_over(struct hrtimer *timer)
 }
 
 /**
- * kevent_coalesce_block - kevent_block(), while events may be held for a @window
+ * kevent_coalesce_block - kevent_schedule(), while events may be held for a @window
  * @q: the queue
  * @window: of kevent_coalesce_begin(), not 0
  * @until: how long to sleep
  *
- * Return: as kevent_block().
+ * Return: as kevent_schedule().
  */
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until)
 {
-	struct kevent_window_timer end = { .q = q };
+	struct kevent_hold_timer end = { .q = q };
 	bool timed_out;
 
 	hrtimer_init_on_stack(&end.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	end.timer.function = window_over;
 	hrtimer_start(&end.timer, ns_to_ktime(window), HRTIMER_MODE_REL);
-	timed_out = kevent_block(until);
+	timed_out = kevent_schedule(until);
 	hrtimer_cancel(&end.timer);
 	destroy_hrtimer_on_stack(&end.timer);
 	return timed_out;

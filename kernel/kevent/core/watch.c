@@ -266,9 +266,9 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	ke = kevent_alloc(q, ops, uk, file);
 	if (IS_ERR(ke))
 		return ke;
-	kevent_window(q, KEVENT_WINDOW_ATTACH);
+	kevent_testpoint(q, KEVENT_TESTPOINT_ATTACH);
 	mask = kevent_attach(ke, ops, uk, f);
-	kevent_window(q, KEVENT_WINDOW_ATTACHED);
+	kevent_testpoint(q, KEVENT_TESTPOINT_ATTACHED);
 
 	spin_lock_irq(&q->ready_lock);
 	if (mask >= 0)
@@ -299,7 +299,7 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 	bool last = false;
 	unsigned long flags;
 
-	kevent_window(q, KEVENT_WINDOW_HANDED);
+	kevent_testpoint(q, KEVENT_TESTPOINT_HANDED);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!kevent_is_dead(ke) && kevent_take_back(ke, copied)) {
 		q->copied++;
@@ -338,7 +338,7 @@ static void kevent_modify_locked(struct kevent *ke,
 	ke->stored = 0;
 	if (ops->modified && !same)
 		ops->modified(ke, uk);
-	kevent_window(ke->queue, KEVENT_WINDOW_MODIFIED);
+	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_MODIFIED);
 	report = kevent_restart(ke);
 	if (unlikely(uk->req_flags & KEVENT_REQ_READY))
 		report |= kevent_mark_new(ke, uk);
@@ -366,7 +366,7 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	enum kevent_due due;
 	unsigned long flags;
 
-	kevent_window(q, KEVENT_WINDOW_REARMED);
+	kevent_testpoint(q, KEVENT_TESTPOINT_REARMED);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (kevent_is_dead(ke)) {
 		mask = -ENOENT;
@@ -427,12 +427,12 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
-		kevent_window(q, KEVENT_WINDOW_FOUND);
+		kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 		spin_lock_irq(&q->ready_lock);
 		withdraws = kevent_withdraws(ke, uk);
 		err = kevent_modify_found(ke, ops, uk);
 		kevent_unlock_irq(q);
-		kevent_window(q, KEVENT_WINDOW_HAND_ON);
+		kevent_testpoint(q, KEVENT_TESTPOINT_HAND_ON);
 		if (withdraws && !err && ops->hand_on)
 			ops->hand_on(ke);
 	}
@@ -455,7 +455,7 @@ static int kevent_mark_once(struct kevent_queue *q,
 	ke = kevent_find(ops, q, uk, file);
 	if (!ke)
 		return -ENOENT;
-	kevent_window(q, KEVENT_WINDOW_FOUND);
+	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 	spin_lock_irqsave(&q->ready_lock, flags);
 	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
 	if (!err)
@@ -485,7 +485,7 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		return -EINVAL;
 	err = kevent_mark_once(q, ops, uk, file, &room);
 	if (err == -ENOBUFS) {
-		kevent_window(q, KEVENT_WINDOW_ROOM);
+		kevent_testpoint(q, KEVENT_TESTPOINT_ROOM);
 		/* A full memory cgroup is an error, not a reason to kill. */
 		room = kmalloc(ops->room,
 			       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);

@@ -52,7 +52,7 @@
  * order of the links, which have no loop. lockdep sees two classes of locks, in any order,
  * and needs a subclass for each level: the subclass of a queue is one more than that of
  * the queue that is waking it. ep_wake_nests() and kevent_nest_wakes() ask the set below,
- * while its poll_wait is locked. kevent_chain() passes that on from the callback to
+ * while its poll_wait is locked. kevent_wake_context() passes that on from the callback to
  * kevent_unlock(), together with EPOLL_URING_WAKE, in one word.
  */
 

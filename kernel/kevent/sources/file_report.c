@@ -193,7 +193,7 @@ static u32 ev_poll_chain(struct kevent *ke, __poll_t key)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 
-	return kevent_chain(to_poll(ke)->kf.file, keys & EV_POLL_NESTING, key);
+	return kevent_wake_context(to_poll(ke)->kf.file, keys & EV_POLL_NESTING, key);
 }
 
 /**
@@ -208,7 +208,7 @@ void ev_poll_fire(struct kevent *ke, __poll_t key)
 
 	if (key && !(key & keys))
 		return;
-	kevent_window(ke->queue, KEVENT_WINDOW_FIRE);
+	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_FIRE);
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	events = ev_poll_says(ke, key, &amount);
 	chain = ev_poll_chain(ke, key);

@@ -411,7 +411,7 @@ static __poll_t offer(const struct kevent_turn *turn, struct kevent_poll *kp)
 	__poll_t taken = turn->left & both_names(wanted);
 	u32 flags = kp->wait.flags;
 
-	kevent_window(kp->kf.ke.queue, KEVENT_WINDOW_TURN);
+	kevent_testpoint(kp->kf.ke.queue, KEVENT_TESTPOINT_TURN);
 	/* First: a MODIFY that does not see it comes before the offer. */
 	set_flags(kp, flags | owed_flags(taken));
 	if (wanted && ev_poll_offer(&kp->kf.ke, wanted, turn->key))
@@ -661,7 +661,7 @@ void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
 	head = smp_load_acquire(slot);
 	if (!head)
 		return;
-	kevent_window(entry_queue(wait), KEVENT_WINDOW_LEAVE);
+	kevent_testpoint(entry_queue(wait), KEVENT_TESTPOINT_LEAVE);
 	spin_lock_irq(&head->lock);
 	/* POLLFREE may have come first: then there is nothing to leave. */
 	if (*slot == head) {

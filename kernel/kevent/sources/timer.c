@@ -292,7 +292,7 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 		if (!more || !--slices)
 			ev_clock_next(clock, more);
 		kevent_unlock(q, flags);
-		kevent_window(q, KEVENT_WINDOW_SLICE);
+		kevent_testpoint(q, KEVENT_TESTPOINT_SLICE);
 	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	return HRTIMER_NORESTART;
@@ -602,7 +602,7 @@ static void ev_timers_look(struct work_struct *work)
 	spin_unlock_irq(&ev_timers_lock);
 	while ((timers = ev_timers_next_stale())) {
 		q = timers->queue;
-		kevent_window(q, KEVENT_WINDOW_CLOCK_SET);
+		kevent_testpoint(q, KEVENT_TESTPOINT_CLOCK_SET);
 		ev_clocks_restart(timers);
 		while (ev_timers_cancel(timers))
 			cond_resched();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows: /sys/kernel/debug/kevent/window and delay
+ * Windows: /sys/kernel/debug/kevent/testpoint and delay
  *
  * window: writing a name arms a window, and lets a task that is in one go. So does an empty
  * line, which arms none.
@@ -31,14 +31,14 @@
  * A task leaves its window after this time, because the test may have died. It is
  * long, because the test's other thread may have to wait for a CPU of the host.
  */
-#define KEVENT_WINDOW_NS	(10ULL * NSEC_PER_SEC)
+#define KEVENT_TESTPOINT_NS	(10ULL * NSEC_PER_SEC)
 
 /* The longest delays: where a task may hold spinlocks, and where it sleeps */
 #define KEVENT_BUSY_MAX_US	1000
 #define KEVENT_SLEEP_MAX_US	100000
 
 /**
- * struct kevent_window_info - a window
+ * struct kevent_testpoint_info - a window
  * @name:	for the files
  * @sleeps:	a task that comes here holds no spinlock, nor RCU, and its state is
  *		TASK_RUNNING
@@ -46,7 +46,7 @@
  * @us:		for how long at most
  * @delayed:	how many were
  */
-struct kevent_window_info {
+struct kevent_testpoint_info {
 	const char	*name;
 	bool		sleeps;
 	u32		permille;
@@ -54,66 +54,66 @@ struct kevent_window_info {
 	atomic_t	delayed;
 };
 
-#define KEVENT_IS_WINDOW(w, n, s)					\
-	[KEVENT_WINDOW_##w] = { .name = (n), .sleeps = (s) }
+#define KEVENT_IS_TESTPOINT(w, n, s)					\
+	[KEVENT_TESTPOINT_##w] = { .name = (n), .sleeps = (s) }
 
-static struct kevent_window_info kevent_windows[KEVENT_NR_WINDOWS] = {
-	KEVENT_IS_WINDOW(NONE, "", false),
-	KEVENT_IS_WINDOW(HIT_STORED, "hit_stored", false),
-	KEVENT_IS_WINDOW(SETTLE, "settle", false),
-	KEVENT_IS_WINDOW(TURN, "turn", false),
-	KEVENT_IS_WINDOW(VERIFIED, "verified", true),
-	KEVENT_IS_WINDOW(SERVE, "serve", true),
-	KEVENT_IS_WINDOW(TAKEN, "taken", true),
-	KEVENT_IS_WINDOW(AGAIN, "again", true),
-	KEVENT_IS_WINDOW(COMMITTED, "committed", true),
-	KEVENT_IS_WINDOW(STORED, "stored", true),
-	KEVENT_IS_WINDOW(SLEEP, "sleep", true),
-	KEVENT_IS_WINDOW(ASLEEP, "asleep", false),
-	KEVENT_IS_WINDOW(AWOKE, "awoke", false),
-	KEVENT_IS_WINDOW(PARKED, "parked", false),
-	KEVENT_IS_WINDOW(UNPARKED, "unparked", false),
-	KEVENT_IS_WINDOW(GO_ON, "go_on", true),
-	KEVENT_IS_WINDOW(MORE_WORK, "more_work", true),
-	KEVENT_IS_WINDOW(MORE_FAULT, "more_fault", true),
-	KEVENT_IS_WINDOW(MORE_DONE, "more_done", true),
-	KEVENT_IS_WINDOW(FAULT, "fault", true),
-	KEVENT_IS_WINDOW(FAULTED, "faulted", true),
-	KEVENT_IS_WINDOW(ATTACH, "attach", true),
-	KEVENT_IS_WINDOW(ATTACHED, "attached", true),
-	KEVENT_IS_WINDOW(HANDED, "handed", true),
-	KEVENT_IS_WINDOW(FOUND, "found", false),
-	KEVENT_IS_WINDOW(MODIFIED, "modified", false),
-	KEVENT_IS_WINDOW(HAND_ON, "hand_on", false),
-	KEVENT_IS_WINDOW(REARMED, "rearmed", true),
-	KEVENT_IS_WINDOW(ROOM, "room", true),
-	KEVENT_IS_WINDOW(KILLED, "killed", false),
-	KEVENT_IS_WINDOW(DETACHED, "detached", false),
-	KEVENT_IS_WINDOW(FIRE, "fire", false),
-	KEVENT_IS_WINDOW(LEAVE, "leave", false),
-	KEVENT_IS_WINDOW(POLL, "poll", false),
-	KEVENT_IS_WINDOW(RELEASED, "released", true),
-	KEVENT_IS_WINDOW(SLICE, "slice", false),
-	KEVENT_IS_WINDOW(CLOCK_SET, "clock_set", true),
-	KEVENT_IS_WINDOW(IDLE, "idle", false),
-	KEVENT_IS_WINDOW(RAN, "ran", true),
-	KEVENT_IS_WINDOW(CANCEL, "cancel", false),
-	KEVENT_IS_WINDOW(DROPPED, "dropped", true),
+static struct kevent_testpoint_info kevent_testpoints[KEVENT_NR_TESTPOINTS] = {
+KEVENT_IS_TESTPOINT(NONE, "", false),
+	KEVENT_IS_TESTPOINT(HIT_STORED, "hit_stored", false),
+	KEVENT_IS_TESTPOINT(SETTLE, "settle", false),
+	KEVENT_IS_TESTPOINT(TURN, "turn", false),
+	KEVENT_IS_TESTPOINT(VERIFIED, "verified", true),
+	KEVENT_IS_TESTPOINT(SERVE, "serve", true),
+	KEVENT_IS_TESTPOINT(TAKEN, "taken", true),
+	KEVENT_IS_TESTPOINT(AGAIN, "again", true),
+	KEVENT_IS_TESTPOINT(COMMITTED, "committed", true),
+	KEVENT_IS_TESTPOINT(STORED, "stored", true),
+	KEVENT_IS_TESTPOINT(SLEEP, "sleep", true),
+	KEVENT_IS_TESTPOINT(ASLEEP, "asleep", false),
+	KEVENT_IS_TESTPOINT(AWOKE, "awoke", false),
+	KEVENT_IS_TESTPOINT(PARKED, "parked", false),
+	KEVENT_IS_TESTPOINT(UNPARKED, "unparked", false),
+	KEVENT_IS_TESTPOINT(GO_ON, "go_on", true),
+	KEVENT_IS_TESTPOINT(MORE_WORK, "more_work", true),
+	KEVENT_IS_TESTPOINT(MORE_FAULT, "more_fault", true),
+	KEVENT_IS_TESTPOINT(MORE_DONE, "more_done", true),
+	KEVENT_IS_TESTPOINT(FAULT, "fault", true),
+	KEVENT_IS_TESTPOINT(FAULTED, "faulted", true),
+	KEVENT_IS_TESTPOINT(ATTACH, "attach", true),
+	KEVENT_IS_TESTPOINT(ATTACHED, "attached", true),
+	KEVENT_IS_TESTPOINT(HANDED, "handed", true),
+	KEVENT_IS_TESTPOINT(FOUND, "found", false),
+	KEVENT_IS_TESTPOINT(MODIFIED, "modified", false),
+	KEVENT_IS_TESTPOINT(HAND_ON, "hand_on", false),
+	KEVENT_IS_TESTPOINT(REARMED, "rearmed", true),
+	KEVENT_IS_TESTPOINT(ROOM, "room", true),
+	KEVENT_IS_TESTPOINT(KILLED, "killed", false),
+	KEVENT_IS_TESTPOINT(DETACHED, "detached", false),
+	KEVENT_IS_TESTPOINT(FIRE, "fire", false),
+	KEVENT_IS_TESTPOINT(LEAVE, "leave", false),
+	KEVENT_IS_TESTPOINT(POLL, "poll", false),
+	KEVENT_IS_TESTPOINT(RELEASED, "released", true),
+	KEVENT_IS_TESTPOINT(SLICE, "slice", false),
+	KEVENT_IS_TESTPOINT(CLOCK_SET, "clock_set", true),
+	KEVENT_IS_TESTPOINT(IDLE, "idle", false),
+	KEVENT_IS_TESTPOINT(RAN, "ran", true),
+	KEVENT_IS_TESTPOINT(CANCEL, "cancel", false),
+	KEVENT_IS_TESTPOINT(DROPPED, "dropped", true),
 };
 
 /* Is one armed, or are there delays? */
-u8 kevent_windows_used;
+u8 kevent_testpoints_used;
 /*
- * A task takes this from a window to KEVENT_NR_WINDOWS, and so is the only one in the
- * window; the test, or the task after a while, takes it to KEVENT_WINDOW_NONE.
+ * A task takes this from a window to KEVENT_NR_TESTPOINTS, and so is the only one in the
+ * window; the test, or the task after a while, takes it to KEVENT_TESTPOINT_NONE.
  */
-static enum kevent_window kevent_window_armed;
+static enum kevent_testpoint kevent_testpoint_armed;
 /* Whose queues; written while no window is armed */
-static const struct mm_struct *kevent_window_mm;
+static const struct mm_struct *kevent_testpoint_mm;
 /* Writers of the files */
-static DEFINE_MUTEX(kevent_window_mutex);
+static DEFINE_MUTEX(kevent_testpoint_mutex);
 
-static void kevent_window_pass_time(const struct kevent_window_info *info)
+static void kevent_testpoint_pass_time(const struct kevent_testpoint_info *info)
 {
 	if (info->sleeps)
 		usleep_range(100, 200);
@@ -121,33 +121,33 @@ static void kevent_window_pass_time(const struct kevent_window_info *info)
 		cpu_relax();
 }
 
-static void kevent_window_hold_up(const struct kevent_window_info *info)
+static void kevent_testpoint_hold_up(const struct kevent_testpoint_info *info)
 {
-	u64 end = ktime_get_mono_fast_ns() + KEVENT_WINDOW_NS;
+	u64 end = ktime_get_mono_fast_ns() + KEVENT_TESTPOINT_NS;
 
-	while (READ_ONCE(kevent_window_armed) == KEVENT_NR_WINDOWS &&
+	while (READ_ONCE(kevent_testpoint_armed) == KEVENT_NR_TESTPOINTS &&
 	       ktime_get_mono_fast_ns() < end)
-		kevent_window_pass_time(info);
-	cmpxchg(&kevent_window_armed, KEVENT_NR_WINDOWS, KEVENT_WINDOW_NONE);
+		kevent_testpoint_pass_time(info);
+	cmpxchg(&kevent_testpoint_armed, KEVENT_NR_TESTPOINTS, KEVENT_TESTPOINT_NONE);
 }
 
 /* Random numbers without a lock: a window may be anywhere. */
-static u32 kevent_window_random(u32 below)
+static u32 kevent_testpoint_random(u32 below)
 {
 	u64 now = ktime_get_mono_fast_ns() ^ (unsigned long)current;
 
 	return below ? (u32)hash_64(now, 32) % below : 0;
 }
 
-static void kevent_window_delay(struct kevent_window_info *info)
+static void kevent_testpoint_delay(struct kevent_testpoint_info *info)
 {
 	u32 us = READ_ONCE(info->us);
 	u64 end;
 
-	if (kevent_window_random(1000) >= READ_ONCE(info->permille))
+	if (kevent_testpoint_random(1000) >= READ_ONCE(info->permille))
 		return;
 	atomic_inc(&info->delayed);
-	us = kevent_window_random(us) + 1;
+	us = kevent_testpoint_random(us) + 1;
 	if (info->sleeps) {
 		usleep_range(us, us + 1);
 		return;
@@ -157,74 +157,74 @@ static void kevent_window_delay(struct kevent_window_info *info)
 		cpu_relax();
 }
 
-void kevent_window_enter(const struct kevent_queue *q, enum kevent_window w)
+void kevent_testpoint_enter(const struct kevent_queue *q, enum kevent_testpoint w)
 {
-	struct kevent_window_info *info = &kevent_windows[w];
+	struct kevent_testpoint_info *info = &kevent_testpoints[w];
 
 	might_sleep_if(info->sleeps);
-	/* Pairs with kevent_window_arm(): who sees it armed sees whose it is. */
-	if (smp_load_acquire(&kevent_window_armed) == w &&
-	    q->mm == READ_ONCE(kevent_window_mm) &&
-	    cmpxchg(&kevent_window_armed, w, KEVENT_NR_WINDOWS) == w)
-		kevent_window_hold_up(info);
-	kevent_window_delay(info);
+	/* Pairs with kevent_testpoint_arm(): who sees it armed sees whose it is. */
+	if (smp_load_acquire(&kevent_testpoint_armed) == w &&
+	    q->mm == READ_ONCE(kevent_testpoint_mm) &&
+	    cmpxchg(&kevent_testpoint_armed, w, KEVENT_NR_TESTPOINTS) == w)
+		kevent_testpoint_hold_up(info);
+	kevent_testpoint_delay(info);
 }
 
-static void kevent_windows_use(void)
+static void kevent_testpoints_use(void)
 {
-	bool used = READ_ONCE(kevent_window_armed);
+	bool used = READ_ONCE(kevent_testpoint_armed);
 	unsigned int w;
 
-	lockdep_assert_held(&kevent_window_mutex);
+	lockdep_assert_held(&kevent_testpoint_mutex);
 
-	for (w = 0; w < KEVENT_NR_WINDOWS; w++)
-		used |= kevent_windows[w].permille;
-	WRITE_ONCE(kevent_windows_used, used);
+	for (w = 0; w < KEVENT_NR_TESTPOINTS; w++)
+		used |= kevent_testpoints[w].permille;
+	WRITE_ONCE(kevent_testpoints_used, used);
 }
 
-static int kevent_window_find(const char *name)
+static int kevent_testpoint_find(const char *name)
 {
 	unsigned int w;
 
-	for (w = 0; w < KEVENT_NR_WINDOWS; w++)
-		if (!strcmp(kevent_windows[w].name, name))
+	for (w = 0; w < KEVENT_NR_TESTPOINTS; w++)
+		if (!strcmp(kevent_testpoints[w].name, name))
 			return w;
 	return -EINVAL;
 }
 
-static ssize_t kevent_window_read(struct file *file, char __user *buf,
-				  size_t len, loff_t *pos)
+static ssize_t kevent_testpoint_read(struct file *file, char __user *buf,
+				     size_t len, loff_t *pos)
 {
-	enum kevent_window armed = READ_ONCE(kevent_window_armed);
+	enum kevent_testpoint armed = READ_ONCE(kevent_testpoint_armed);
 	const char *state = "idle\n";
 
-	if (armed == KEVENT_NR_WINDOWS)
+	if (armed == KEVENT_NR_TESTPOINTS)
 		state = "entered\n";
 	else if (armed)
 		state = "armed\n";
 	return simple_read_from_buffer(buf, len, pos, state, strlen(state));
 }
 
-static int kevent_window_arm(enum kevent_window w)
+static int kevent_testpoint_arm(enum kevent_testpoint w)
 {
-	guard(mutex)(&kevent_window_mutex);
-	if (w != KEVENT_WINDOW_NONE) {
-		enum kevent_window armed = READ_ONCE(kevent_window_armed);
+	guard(mutex)(&kevent_testpoint_mutex);
+	if (w != KEVENT_TESTPOINT_NONE) {
+		enum kevent_testpoint armed = READ_ONCE(kevent_testpoint_armed);
 
 		/* A task that is in a window goes on to the next one. */
-		if (armed && armed != KEVENT_NR_WINDOWS)
+		if (armed && armed != KEVENT_NR_TESTPOINTS)
 			return -EBUSY;
-		WRITE_ONCE(kevent_window_mm, current->mm);
+		WRITE_ONCE(kevent_testpoint_mm, current->mm);
 	}
-	/* Pairs with kevent_window_enter(). */
-	smp_store_release(&kevent_window_armed, w);
-	kevent_windows_use();
+	/* Pairs with kevent_testpoint_enter(). */
+	smp_store_release(&kevent_testpoint_armed, w);
+	kevent_testpoints_use();
 	return 0;
 }
 
 /* Tests that use windows arm them one after the other, by a lock of their own. */
-static ssize_t kevent_window_write(struct file *file, const char __user *buf,
-				   size_t len, loff_t *pos)
+static ssize_t kevent_testpoint_write(struct file *file, const char __user *buf,
+				      size_t len, loff_t *pos)
 {
 	char name[32] = "";
 	int w, err;
@@ -233,43 +233,43 @@ static ssize_t kevent_window_write(struct file *file, const char __user *buf,
 		return -EINVAL;
 	if (copy_from_user(name, buf, len))
 		return -EFAULT;
-	w = kevent_window_find(strim(name));
+	w = kevent_testpoint_find(strim(name));
 	if (w < 0)
 		return -EINVAL;
-	err = kevent_window_arm(w);
+	err = kevent_testpoint_arm(w);
 	return err ?: len;
 }
 
-static const struct file_operations kevent_window_fops = {
-	.read	= kevent_window_read,
-	.write	= kevent_window_write,
+static const struct file_operations kevent_testpoint_fops = {
+	.read	= kevent_testpoint_read,
+	.write	= kevent_testpoint_write,
 };
 
 static int kevent_delay_set(const char *name, u32 permille, u32 us)
 {
-	int w = kevent_window_find(name);
-	struct kevent_window_info *info = &kevent_windows[max(w, 0)];
+	int w = kevent_testpoint_find(name);
+	struct kevent_testpoint_info *info = &kevent_testpoints[max(w, 0)];
 
-	if (w <= KEVENT_WINDOW_NONE || permille > 1000 ||
+	if (w <= KEVENT_TESTPOINT_NONE || permille > 1000 ||
 	    us > (info->sleeps ? KEVENT_SLEEP_MAX_US : KEVENT_BUSY_MAX_US))
 		return -EINVAL;
-	guard(mutex)(&kevent_window_mutex);
+	guard(mutex)(&kevent_testpoint_mutex);
 	WRITE_ONCE(info->us, us);
 	WRITE_ONCE(info->permille, permille);
-	kevent_windows_use();
+	kevent_testpoints_use();
 	return 0;
 }
 
 static void kevent_delays_end(void)
 {
-	struct kevent_window_info *info = kevent_windows;
+	struct kevent_testpoint_info *info = kevent_testpoints;
 
-	guard(mutex)(&kevent_window_mutex);
-	for (; info < &kevent_windows[KEVENT_NR_WINDOWS]; info++) {
+	guard(mutex)(&kevent_testpoint_mutex);
+	for (; info < &kevent_testpoints[KEVENT_NR_TESTPOINTS]; info++) {
 		WRITE_ONCE(info->permille, 0);
 		atomic_set(&info->delayed, 0);
 	}
-	kevent_windows_use();
+	kevent_testpoints_use();
 }
 
 static ssize_t kevent_delay_write(struct file *file, const char __user *buf,
@@ -291,9 +291,9 @@ static ssize_t kevent_delay_write(struct file *file, const char __user *buf,
 
 static int kevent_delay_show(struct seq_file *m, void *v)
 {
-	const struct kevent_window_info *info = kevent_windows + 1;
+	const struct kevent_testpoint_info *info = kevent_testpoints + 1;
 
-	for (; info < &kevent_windows[KEVENT_NR_WINDOWS]; info++)
+	for (; info < &kevent_testpoints[KEVENT_NR_TESTPOINTS]; info++)
 		seq_printf(m, "%s %u %u %d\n", info->name,
 			   READ_ONCE(info->permille), READ_ONCE(info->us),
 			   atomic_read(&info->delayed));
@@ -321,12 +321,12 @@ static const struct file_operations kevent_delay_fops = {
 	.release	= kevent_delay_release,
 };
 
-static int __init kevent_window_init(void)
+static int __init kevent_testpoint_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("kevent", NULL);
 
-	debugfs_create_file("window", 0600, dir, NULL, &kevent_window_fops);
+	debugfs_create_file("testpoint", 0600, dir, NULL, &kevent_testpoint_fops);
 	debugfs_create_file("delay", 0600, dir, NULL, &kevent_delay_fops);
 	return 0;
 }
-late_initcall(kevent_window_init);
+late_initcall(kevent_testpoint_init);

@@ -597,7 +597,7 @@ void leave_cpu(void)
 
 /* Windows */
 
-#define WINDOW	"/sys/kernel/debug/kevent/window"
+#define WINDOW	"/sys/kernel/debug/kevent/testpoint"
 
 static void start_actor_on(struct actor *a, int cpu, long (*fn)(void *arg), void *arg)
 {
