@@ -66,11 +66,14 @@ int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 	return flags & KEVENT_RING_MORE ? err : 0;
 }
 
-/* Between two holds of the lock. Returns false if the consumer is being killed. */
-static bool kevent_may_go_on(void)
+/*
+ * Between two holds of the lock. Returns false if the consumer is being killed, or if it has
+ * events and a signal: others may make events as fast as it takes them.
+ */
+static bool kevent_may_go_on(u32 total)
 {
 	cond_resched();
-	return !fatal_signal_pending(current);
+	return total ? !signal_pending(current) : !fatal_signal_pending(current);
 }
 
 /* Collect */
@@ -378,6 +381,8 @@ static void kevent_look_unlocked(struct kevent_collection *c)
 	u32 i;
 
 	kevent_take_some(c);
+	/* What is left waits as long as the poll takes: programs that only read the ring call. */
+	kevent_more_left(c->q);
 	spin_unlock_irq(&c->q->ready_lock);
 	kevent_testpoint(c->q, KEVENT_TESTPOINT_TAKEN);
 	for (i = 0; i < c->nr_taken; i++) {
@@ -499,6 +504,7 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 {
 	struct kevent_collection c __uninitialized;
 	u32 total, tries = 0;
+	bool faulted;
 	int err = 0;
 
 	if (kevent_is_idle(q, to, relist))
@@ -514,16 +520,17 @@ int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.left = 3 * READ_ONCE(q->nr_listed) + KRING_BATCH;
 	do {
 		total = c.total;
-		if (kevent_collect_some(&c) == KEVENT_FAULTED) {
-			if (c.total > total)
-				tries = 0;
+		faulted = kevent_collect_some(&c) == KEVENT_FAULTED;
+		if (c.total > total)
+			tries = 0;
+		if (faulted) {
 			err = -EFAULT;
 			if (++tries < KRING_FAULT_TRIES)
 				err = kevent_ring_fault_in(q, to);
 		}
 		if (c.again)
 			kevent_testpoint(q, KEVENT_TESTPOINT_AGAIN);
-	} while (c.again && !err && kevent_may_go_on());
+	} while (c.again && !err && kevent_may_go_on(c.total));
 
 	if (c.again) {
 		err = err ?: -EINTR;
@@ -556,7 +563,7 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_ring_fault_in(q, &q->ring) ?: -EAGAIN;
-	} while (ret == -EAGAIN && kevent_may_go_on());
+	} while (ret == -EAGAIN && kevent_may_go_on(0));
 	if (ret == -EAGAIN)
 		return -EINTR;
 	if (ret < 0)

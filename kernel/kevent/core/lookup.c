@@ -59,7 +59,8 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
 		/* A source that finds its watches knows whether this one is there. */
 		if (!kevent_source_of(&kf->ke)->find &&
 		    kevent_file_matches(other, kf->ke.queue, kf->ke.type,
-					kf->ke.id_low))
+					kf->ke.id_low) &&
+		    kevent_has_key(&other->ke))
 			return -EEXIST;
 		nr += other->ke.queue->owner == owner;
 		users += other->ke.queue->owner != INIT_USER;
@@ -182,7 +183,12 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 		     struct file *file)
 {
-	return !kevent_sources[uk->type]->find && kevent_file_find(q, uk, file);
+	const struct kevent *ke;
+
+	if (kevent_sources[uk->type]->find)
+		return false;
+	ke = kevent_file_find(q, uk, file);
+	return ke && kevent_has_key(ke);
 }
 
 /**
@@ -272,7 +278,7 @@ static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
 
 	at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
 	if (*at) {
-		if (!kevent_is_dead(&node_keyed(*at)->ke))
+		if (kevent_has_key(&node_keyed(*at)->ke))
 			return -EEXIST;
 		kevent_key_erase(q, *at);
 		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);

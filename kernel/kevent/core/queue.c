@@ -81,7 +81,8 @@ struct kevent_queue *kevent_queue_alloc(void)
 
 	/* What a hit touches. Locks of kernels for tests are larger. */
 	BUILD_BUG_ON(sizeof(spinlock_t) == 4 &&
-		     offsetofend(struct kevent_queue, ring) > 2 * SMP_CACHE_BYTES);
+		     offsetofend(struct kevent_queue, ring) >
+		     2 * max(SMP_CACHE_BYTES, 64));
 
 	if (!q)
 		return NULL;

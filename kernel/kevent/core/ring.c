@@ -222,9 +222,9 @@ bool kring_store(struct kring *ring, const struct ukevent *uk)
 		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
 		smp_wmb();
 		unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, end);
+		ring->away = false;
 	}
 	WRITE_ONCE(ring->kidx, ring->kidx + 1);
-	ring->away = false;
 	done = true;
 end:
 	user_write_access_end();

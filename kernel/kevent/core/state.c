@@ -313,14 +313,20 @@ void kevent_delivered(struct kevent *ke)
 		kevent_look_later(ke);
 		return;
 	}
-	kevent_dequeue(ke);
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
+		kevent_dequeue(ke);
 		kevent_dispatched(ke);
 	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
 		ke->state &= ~KE_FIRED;
 		if (!ke->ready && ops->collect)
 			ke->state |= KE_VERIFY;
-		kevent_enqueue(ke);
+		/* The consumer that has the event goes on, or wakes another one. */
+		if (kevent_is_announced(ke))
+			list_move_tail(&ke->link, &ke->queue->ready);
+		else
+			kevent_enqueue(ke);
+	} else {
+		kevent_dequeue(ke);
 	}
 	kevent_state_check(ke);
 }
@@ -424,7 +430,8 @@ bool kevent_take_back(struct kevent *ke, bool copied)
 			kevent_awake_delivered(ke->queue);
 		if (ops->delivered)
 			ops->delivered(ke);
-		kevent_delivered(ke);
+		if (!(ke->req_flags & KEVENT_REQ_ONESHOT))
+			kevent_delivered(ke);
 		return true;
 	}
 	ke->state &= ~KE_FIRED;

@@ -385,6 +385,24 @@ bool kevent_take_back(struct kevent *ke, bool copied);
 int kevent_take_to_arm(struct kevent *ke);
 void kevent_rearmed(struct kevent *ke, int mask);
 
+/**
+ * kevent_has_key - has a watch its key, so that ADD of another one fails?
+ * @ke: the watch, under RCU or the lock that it was found under
+ *
+ * A program can see the entry of a one-shot watch some instructions before the watch dies.
+ * Both happen under one hold of ready_lock, which this waits for.
+ */
+static inline bool kevent_has_key(const struct kevent *ke)
+{
+	unsigned long flags;
+	bool dead;
+
+	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	dead = kevent_is_dead(ke);
+	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	return !dead;
+}
+
 /* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
 static inline int kevent_changeable(const struct kevent *ke,
 				    const struct kevent_source_ops *ops)

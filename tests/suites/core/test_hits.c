@@ -605,6 +605,54 @@ static void new_watch_has_no_unread_entry(void)
 	close_queue(&old);
 }
 
+struct hander {
+	struct actor actor;
+	int kq, fd;
+};
+
+static long hands_back(void *arg)
+{
+	struct hander *h = arg;
+
+	return add_pipe(h->kq, h->fd, RECV, HAND_BACK | ET | ONESHOT, 1);
+}
+
+/* Nobody would take it, and somebody would be woken for it. */
+static void one_shot_handed_back_is_not_queued(void)
+{
+	struct hander h;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	put_byte(fd[1]);
+	h = (struct hander) { .kq = q.fd, .fd = fd[0] };
+	CHECK(start_in_window(&h.actor, "handed", hands_back, &h));
+	put_byte(fd[1]);
+	window_release();
+	join_actor(&h.actor, PATIENCE_MS);
+	CHECK_EQ(h.actor.ret, 1);
+	check_counters(&q, 0, 0);
+	close_queue(&q);
+}
+
+/* A consumer goes on with them itself, and each miss would wake another one. */
+static void kept_marks_are_queued_once(void)
+{
+	struct ukevent ev[90];
+	struct queue q;
+	int i;
+
+	open_queue(&q, 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEEP, 8), 0);
+	for (i = 0; i < 90; i++)
+		CHECK_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(get_events(q.fd, 1, 90, 0, ev), 90);
+	check_counters(&q, 0, 1);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(write_stores_the_event),
 	TEST(send_stores_the_event),
@@ -629,6 +677,8 @@ static const struct test_case cases[] = {
 	TEST(copy_of_the_ring_is_not_written),
 	TEST(after_fork_a_miss_brings_hits_back),
 	TEST(new_watch_has_no_unread_entry),
+	TEST(one_shot_handed_back_is_not_queued),
+	TEST(kept_marks_are_queued_once),
 	{}
 };
 

@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -369,7 +371,104 @@ static void modify_or_the_wake_up_of_a_socket_sees_the_other(void)
 	race_modify(&on, fd[0], fd[1]);
 }
 
+/* Those that only read the ring have nothing else that says that there is more. */
+static void event_beside_a_look_is_flagged(void)
+{
+	int tfd, fd[3][2], i;
+	struct consumer first;
+	struct queue q;
+
+	open_queue(&q, 16);
+	first = (struct consumer) { .q = &q };
+	tfd = add_expired_timer(&q);
+	for (i = 0; i < 3; i++) {
+		open_pipe(fd[i]);
+		if (i < 2)
+			put_byte(fd[i][1]);
+		MUST_EQ(add_pipe(q.fd, fd[i][0], RECV, i < 2 ? 0 : ET, i), 0);
+	}
+	MUST_EQ(wait_ring(&q, 16, 0), 3);
+	__atomic_store_n(&q.ring->ring_uidx, q.ring->ring_kidx, __ATOMIC_SEQ_CST);
+	CHECK(!has_more(&q));
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
+	put_byte(fd[2][1]);
+	CHECK(has_more(&q) || q.ring->ring_kidx != q.ring->ring_uidx);
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	close(tfd);
+	close_queue(&q);
+}
+
+struct taker {
+	struct actor actor;
+	struct queue *q;
+	struct ukevent ev[200];
+};
+
+static long takes_many(void *arg)
+{
+	struct taker *t = arg;
+
+	return get_events(t->q->fd, 1, 200, -1, t->ev);
+}
+
+/* A call could go on for as long as others make events. */
+static void signal_ends_a_call_that_has_events(void)
+{
+	static struct taker t;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 0);
+	t = (struct taker) { .q = &q };
+	for (i = 0; i < 200; i++) {
+		MUST_EQ(add_user(q.fd, i, 1, ET, i), 0);
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	}
+	catch_signal(SIGUSR1);
+	CHECK(start_in_window(&t.actor, "again", takes_many, &t));
+	MUST_EQ(syscall(SYS_tgkill, getpid(), t.actor.tid, SIGUSR1), 0);
+	window_release();
+	join_actor(&t.actor, PATIENCE_MS);
+	CHECK(t.actor.ret > 0 && t.actor.ret < 200);
+	CHECK_EQ(get_events(q.fd, 1, 200, 0, t.ev), 200 - t.actor.ret);
+	close_queue(&q);
+}
+
+static long adds_once_more(void *arg)
+{
+	struct queue *q = arg;
+
+	return add_user(q->fd, 1, 1, ONESHOT, 9);
+}
+
+/* Its entry can be read some instructions before the watch is gone. */
+static void delivered_one_shot_watch_is_added_again(void)
+{
+	struct consumer first;
+	struct actor again;
+	struct queue q;
+
+	open_queue(&q, 16);
+	first = (struct consumer) { .q = &q };
+	MUST_EQ(add_user(q.fd, 1, 1, ONESHOT, 8), 0);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK(start_in_window(&first.actor, "settle", consumes_one, &first));
+	CHECK_EQ(q.ring->ring_kidx, 1);
+	start_actor(&again, adds_once_more, &q);
+	/* It comes to its answer meanwhile, if it does not wait for the consumer. */
+	pause_us(100000);
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	join_actor(&again, PATIENCE_MS);
+	CHECK_EQ(again.ret, 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
+	TEST(event_beside_a_look_is_flagged),
+	TEST(signal_ends_a_call_that_has_events),
+	TEST(delivered_one_shot_watch_is_added_again),
 	TEST_EACH(call_beside_a_look_reports_the_watch),
 	TEST_EACH(wait_beside_a_look_reports_the_watch),
 	TEST_EACH(call_beside_a_look_ends_with_it),
