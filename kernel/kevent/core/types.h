@@ -30,9 +30,20 @@ struct obj_cgroup;
  * F: &file.f_lock
  * W: lock of the wait queue head
  *
- * Lock order: f_lock or the lock of a wait queue head (any source's lock)
- * > ready_lock. kevent_queue.poll_wait is woken behind it. There is no mutex: control
- * calls and consumers exclude one another per watch, by %KE_BUSY. No lock is
+ * Lock order, the outermost first; lockdep checks it on the debug kernel:
+ *
+ *   a lock of the source: f_lock, the lock of a wait queue head, fsnotify_mark.lock,
+ *   sighand_struct.siglock, k_itimer.it_lock, a futex bucket; or kevent_queue.keys.lock
+ *     kevent_queue.ready_lock
+ *       ev_timers_lock, the lock of an hrtimer base, wakeup_source.lock,
+ *       kevent_crew.lock and kevent_limit.lock, which the scheduler takes, too
+ *         task_struct.pi_lock of a task that is woken
+ *
+ * On their own: the locks of kevent_index.blocks and kevent_nest.watched, kevent_tally_lock,
+ * kevent_crews_lock, ev_inode_users_lock, files_struct.file_lock. epnested_mutex and
+ * eventpoll.mtx are outside of all that. kevent_queue.poll_wait is woken behind ready_lock;
+ * the lock of one poll_wait is taken in that of another along a path of sets. There is no
+ * mutex: control calls and consumers exclude one another per watch, by %KE_BUSY. No lock is
  * held during an access to user memory that may fault, or during a ->poll().
  * So neither a fault nor a driver that never returns delays a close, an exit,
  * a wake-up or another caller.
