@@ -104,8 +104,11 @@ static const u8 kevent_call_table[NR_syscalls] = {
 	[__NR_getpid] = FEW, [__NR_getppid] = FEW,
 };
 
-/* 0: no call of a chain. Safe for a number that was not checked. */
-static u8 kevent_call_kind(u32 nr)
+/*
+ * 0: no call of a chain. Safe for a number that was not checked. In line: no function is
+ * called while user memory can be accessed.
+ */
+static __always_inline u8 kevent_call_kind(u32 nr)
 {
 	if (nr >= NR_syscalls)
 		return 0;

@@ -455,7 +455,7 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	return stop;
 }
 
-/* A consumer goes early: its memory is gone, or it is being killed. */
+/* A consumer goes early: its memory is gone, or a signal has come. */
 static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 {
 	bool away = err == -EFAULT && to->user;
