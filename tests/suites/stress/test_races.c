@@ -1115,7 +1115,6 @@ static bool play_round(struct world *w)
 	unsigned int bursts = 1 + below(w, 3);
 	bool lost = false;
 
-	w->rounds++;
 	if (chance(w, MODIFY, 3))
 		modify_beside(w, chance(w, OUTSIDE, 2));
 	while (bursts--) {
@@ -1160,6 +1159,7 @@ static void play_scene(struct world *w)
 	cast_roles(w, anchor, w->looks);
 	begin_scene(w, anchor);
 	while (on && rounds--) {
+		w->rounds++;
 		on = turns ? play_turn(w, &w->b->c[anchor]) : play_round(w);
 		must_be_well(w);
 	}
