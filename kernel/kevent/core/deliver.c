@@ -209,22 +209,46 @@ static u32 kevent_share(struct kevent *ke, u32 room)
 	return clamp(kevent_count(ke), 1, min(room, KRING_BATCH));
 }
 
-/* Store the event of a watch, or some of its occurrences. What is not stored stays. */
-static enum kevent_stop kevent_store(struct kevent_collection *c,
-				     struct kevent *ke)
+/* Store what the source says of @nr occurrences. Returns how many were stored. */
+static u32 kevent_store_filled(struct kring *to, struct kevent *ke, u32 nr)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	u32 i, nr = kevent_share(ke, c->room);
 	struct ukevent uk __uninitialized;
+	u32 i;
 
 	for (i = 0; i < nr; i++) {
 		kevent_fill(ke, &uk);
-		if (!kring_store(c->to, &uk))
+		if (!kring_store(to, &uk))
 			break;
 		if (ops->delivered)
 			ops->delivered(ke);
 	}
-	c->total += i;
+	return i;
+}
+
+/* The same for a watch whose entry is conditions and an amount: it needs no memory. */
+static bool kevent_store_level(struct kring *to, struct kevent *ke)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+	u32 amount = ops->amount ? ops->amount(ke, ke->ready) : 0;
+	struct ukevent uk = kevent_entry(ke, ke->ready, amount);
+
+	uk.req_flags = kevent_req_flags(ke);
+	return kring_store(to, &uk);
+}
+
+/* Store the event of a watch, or some of its occurrences. What is not stored stays. */
+static enum kevent_stop kevent_store(struct kevent_collection *c,
+				     struct kevent *ke)
+{
+	u32 i, nr = 1;
+
+	if (likely(kevent_source_of(ke)->level && !kevent_is_broken(ke))) {
+		i = kevent_store_level(c->to, ke);
+	} else {
+		nr = kevent_share(ke, c->room);
+		i = kevent_store_filled(c->to, ke, nr);
+	}
 	c->room -= i;
 	if (i) {
 		kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
@@ -292,7 +316,7 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	struct list_head *link, *last = q->level.prev;
 	enum kevent_stop stop = KEVENT_AT_END;
 	bool relist = c->relist && !list_empty(&q->level);
-	u32 stored, passed = 0, total = c->total;
+	u32 room, stored, passed = 0;
 	int fits;
 
 	c->relist = false;
@@ -301,7 +325,8 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	fits = kevent_fits(q, c->to, c->max - c->total);
 	if (fits < 0)
 		stop = KEVENT_FAULTED;
-	c->room = max(fits, 0);
+	room = max(fits, 0);
+	c->room = room;
 	while (!stop) {
 		if (c->room && !list_empty(&q->ready))
 			link = q->ready.next;
@@ -309,7 +334,7 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 			link = q->level.next;
 		else
 			break;
-		stored = c->total - total;
+		stored = room - c->room;
 		if (passed + KEVENT_STORE_LOOKS * stored >= KEVENT_HOLD_LOOKS) {
 			stop = KEVENT_ENOUGH;
 			break;
@@ -319,7 +344,8 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 		if (link == last && !stop)
 			relist = false;
 	}
-	stored = c->total - total;
+	stored = room - c->room;
+	c->total += stored;
 	if (stored)
 		kring_set_flags(c->to, c->to->flags & ~KEVENT_RING_BROKEN);
 	if (!stop)

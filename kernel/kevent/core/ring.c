@@ -201,39 +201,6 @@ int kring_sync(struct kring *ring)
 }
 
 /**
- * kring_store - store one entry, by a consumer that calls
- * @ring: the ring, or a buffer; the caller made sure that there is room
- * @uk: the entry
- *
- * Return: whether it was stored; false: the memory is not at hand.
- */
-bool kring_store(struct kring *ring, const struct ukevent *uk)
-{
-	struct ukevent __user *to = &ring->slots[kring_slot(ring, ring->kidx)];
-	bool done = false;
-
-	pagefault_disable();
-	/* kring_check() has seen that the header of a ring is user memory as well. */
-	if (!user_write_access_begin(to, sizeof(*to)))
-		goto out;
-	if (!kring_put(to, uk))
-		goto end;
-	if (ring->user) {
-		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-		smp_wmb();
-		unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, end);
-		ring->away = false;
-	}
-	WRITE_ONCE(ring->kidx, ring->kidx + 1);
-	done = true;
-end:
-	user_write_access_end();
-out:
-	pagefault_enable();
-	return done;
-}
-
-/**
  * kring_set_flags - change kevent_ring.ring_flags
  * @ring: the ring
  * @flags: the new value

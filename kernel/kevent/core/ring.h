@@ -101,7 +101,6 @@ int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size);
 void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
 		       u32 size);
 int kring_sync(struct kring *ring);
-bool kring_store(struct kring *ring, const struct ukevent *uk);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
@@ -123,6 +122,43 @@ static __always_inline bool kring_put(struct ukevent __user *to,
 
 efault:
 	return false;
+}
+
+/**
+ * kring_store - store one entry, by a consumer that calls
+ * @ring: the ring, or a buffer; the caller made sure that there is room
+ * @uk: the entry
+ *
+ * Inline, so that an entry that is made by the caller needs no memory: a call takes 30
+ * instructions less an event.
+ *
+ * Return: whether it was stored; false: the memory is not at hand.
+ */
+static __always_inline bool kring_store(struct kring *ring,
+					const struct ukevent *uk)
+{
+	struct ukevent __user *to = &ring->slots[kring_slot(ring, ring->kidx)];
+	bool done = false;
+
+	pagefault_disable();
+	/* kring_check() has seen that the header of a ring is user memory as well. */
+	if (!user_write_access_begin(to, sizeof(*to)))
+		goto out;
+	if (!kring_put(to, uk))
+		goto end;
+	if (ring->user) {
+		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
+		smp_wmb();
+		unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, end);
+		ring->away = false;
+	}
+	WRITE_ONCE(ring->kidx, ring->kidx + 1);
+	done = true;
+end:
+	user_write_access_end();
+out:
+	pagefault_enable();
+	return done;
 }
 
 /**
