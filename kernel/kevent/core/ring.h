@@ -129,8 +129,8 @@ efault:
  * @ring: the ring, or a buffer; the caller made sure that there is room
  * @uk: the entry
  *
- * Inline, so that an entry that is made by the caller needs no memory: a call takes 30
- * instructions less an event.
+ * Inline, so that an entry that is made by the caller needs no memory: an
+ * event takes 50 instructions less.
  *
  * Return: whether it was stored; false: the memory is not at hand.
  */
