@@ -195,8 +195,6 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 	w->asks = q->nr_taken;
 	if (w->asks)
 		list_add_tail(&w->asking, &q->askers);
-	else
-		INIT_LIST_HEAD(&w->asking);
 	if (!w->news) {
 		list_add_tail(&w->peers, &q->buffer_sleepers);
 		return;
@@ -220,7 +218,8 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 	lockdep_assert_held(&q->ready_lock);
 
 	list_del(&w->link);
-	list_del_init(&w->asking);
+	if (w->asks)
+		list_del(&w->asking);
 	if (w->news && w->news->min_nr > 1)
 		rb_erase_cached(&w->node, &q->many_sleepers);
 	else

@@ -99,9 +99,9 @@ static bool kevent_may_hit(const struct kevent *ke, enum kevent_mode mode,
 }
 
 /*
- * Store a report in the ring, from where it is made, interrupts included. Returns false if
- * that is not possible: then a level watch may be listed as delivered, from where
- * kevent_look_locked() takes it.
+ * Store a report in the ring, from where it is made, interrupts included; the queue may
+ * hit. Returns false if that is not possible: then a level watch may be listed as delivered,
+ * from where kevent_look_locked() takes it.
  */
 static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 		       u32 amount)
@@ -109,8 +109,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	enum kevent_mode mode = kevent_mode(ke);
 	u64 kidx = q->ring.kidx;
 
-	if (!kevent_may_wait_for_ring(q) || !kevent_queue_may_hit(q) ||
-	    !kevent_may_hit(ke, mode, mask))
+	if (!kevent_may_wait_for_ring(q) || !kevent_may_hit(ke, mode, mask))
 		return false;
 	/*
 	 * Listed before the entry can be seen: a consumer may take it at once, read part of
@@ -142,13 +141,14 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
 	mask &= ke->event;
 	if (unlikely(!mask))
 		return;
-	if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
-		   kevent_queue_may_hit(q) &&
-		   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
-		   kevent_hit_store(q, ke, mask, amount)))
-		return;
-	if (q->ring.size && kevent_hit(q, ke, mask, amount))
-		return;
+	if (q->ring.size && likely(kevent_queue_may_hit(q))) {
+		if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
+			   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
+			   kevent_hit_store(q, ke, mask, amount)))
+			return;
+		if (kevent_hit(q, ke, mask, amount))
+			return;
+	}
 	if (kevent_is_checked(ke))
 		kevent_look_locked(ke);
 	else

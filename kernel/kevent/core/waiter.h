@@ -33,8 +33,8 @@ struct kevent_news {
  * @node: in &kevent_queue.many_sleepers
  * @end: with @news: &kring.kidx of the ring that ends its wait. Above it when it joins, so
  *	 one that waits for one entry and joins later does not have a lower one
- * @asking: on &kevent_queue.askers or, when these are being woken, on a list of the waker;
- *	    or empty
+ * @asking: if it @asks, on &kevent_queue.askers or, when these are being woken, on a list of
+ *	    the waker
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on
  * @news: what it waits for, if it wants the ring filled
