@@ -10,7 +10,7 @@ extern const struct bench_backend backend_limit, backend_kevent, backend_epoll;
 extern const struct bench_backend backend_uring, backend_poll;
 extern const struct bench_workload work_notify, work_idle, work_ctl;
 extern const struct bench_workload work_dumazet, work_herd, work_timers;
-extern const struct bench_workload work_wake, work_ipc, work_calls;
+extern const struct bench_workload work_wake, work_round, work_ipc, work_calls;
 
 const struct bench_backend *const bench_backends[] = {
 	&backend_limit,
@@ -29,6 +29,7 @@ const struct bench_workload *const bench_workloads[] = {
 	&work_herd,
 	&work_timers,
 	&work_wake,
+	&work_round,
 	&work_ipc,
 	&work_calls,
 	NULL
