@@ -35,12 +35,12 @@
 #include <linux/cleanup.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
-#include <linux/init.h>
 #include <linux/rbtree.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 
 #include "../core/source.h"
+#include "../host.h"
 
 #define EV_INODE_EVENTS							\
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
@@ -74,7 +74,7 @@ static_assert(BIT(EV_INODE_NR_EVENTS) - 1 == EV_INODE_EVENTS);
  */
 struct ev_inode_user {
 	struct rb_node		node;
-	struct user_struct	*owner;
+	struct kevent_owner	*owner;
 	struct fsnotify_group	*group;
 	unsigned int		refs;
 };
@@ -254,7 +254,7 @@ static int ev_inode_node_cmp(struct rb_node *a, const struct rb_node *b)
 }
 
 /* With a reference, or NULL */
-static struct ev_inode_user *ev_inode_user_find(struct user_struct *owner)
+static struct ev_inode_user *ev_inode_user_find(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user;
 
@@ -267,7 +267,7 @@ static struct ev_inode_user *ev_inode_user_find(struct user_struct *owner)
 	return user;
 }
 
-static struct ev_inode_user *ev_inode_user_new(struct user_struct *owner)
+static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 
@@ -323,7 +323,7 @@ static struct ev_inode_user *ev_inode_user_add(struct ev_inode_user *made)
 }
 
 /* With a reference, made if need be; NULL when there is no memory */
-static struct ev_inode_user *ev_inode_user_get(struct user_struct *owner)
+static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = ev_inode_user_find(owner), *made;
 
@@ -588,6 +588,14 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 		kevent_forget(ke);
 }
 
+static int ev_inode_init(void)
+{
+	ev_inode_marks = host_cache("inode_mark",
+				    sizeof(struct kevent_inode_mark),
+				    __alignof__(struct kevent_inode_mark), false);
+	return ev_inode_marks ? 0 : -ENOMEM;
+}
+
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
 	.file		= true,
@@ -596,17 +604,10 @@ const struct kevent_source_ops kevent_inode_ops = {
 	/* As if it were alone on its inode. */
 	.pins		= sizeof(struct kevent_inode_mark) +
 			  sizeof(struct fsnotify_mark_connector),
+	.init		= ev_inode_init,
 	.check		= ev_inode_check,
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,
 	.modified	= ev_inode_modified,
 	.modify_done	= ev_inode_modify_done,
 };
-
-static int __init ev_inode_init(void)
-{
-	ev_inode_marks = KMEM_CACHE(kevent_inode_mark,
-				    SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_inode_init);
