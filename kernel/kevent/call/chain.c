@@ -392,35 +392,27 @@ static int kevent_call_go(struct kevent_run *run, bool nowait)
 	return err;
 }
 
-/**
- * kevent_run_chain - run a chain in the current thread
- * @run: the chain, and where to begin; receives how it ended
- *
- * Return: 0, -EFAULT: the entry @run->at could not be read, or its result not
- * written.
+/*
+ * Run a chain in the current thread. @run receives how it ended. Returns 0, or -EFAULT: the
+ * entry @run->at could not be read, or its result not written.
  */
 int kevent_run_chain(struct kevent_run *run)
 {
 	return kevent_call_go(run, false);
 }
 
-/**
- * kevent_run_nowait - run a chain in the current thread as far as no call blocks
- * @run: the chain, and where to begin; receives how far it came
- *
- * Return: as kevent_run_chain(), or -EAGAIN: the call of the entry @run->at would block.
+/*
+ * Run a chain as far as no call blocks. Returns as kevent_run_chain(), or -EAGAIN: the call
+ * of the entry @run->at would block.
  */
 int kevent_run_nowait(struct kevent_run *run)
 {
 	return kevent_call_go(run, true);
 }
 
-/**
- * kevent_run_settle - do what a chain has left for the way to user mode
- *
- * The thread that has run it may sleep next, for long: a socket whose last
- * reference went in a call is to be closed now. It has a reference of its own to the
- * queue.
+/*
+ * Do what a chain has left for the way to user mode. The thread that has run it may sleep
+ * next, for long: a socket whose last reference went in a call is to be closed first.
  */
 void kevent_run_settle(void)
 {

@@ -27,13 +27,7 @@
 #define KEVENT_CALL_ARG5	regs[5]
 #endif
 
-/**
- * kevent_call_dispatch - make a call
- * @regs: its arguments; the rest is 0
- * @nr: its number, of the table of calls that may be in a chain
- *
- * Return: what it returns.
- */
+/* Make the call @nr, one that may be in a chain. Registers beside the arguments are 0. */
 static inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
 {
 #ifdef CONFIG_X86_64

@@ -262,10 +262,7 @@ static int bound_link(struct kevent_bound *kb)
 	return err;
 }
 
-/**
- * kevent_bound_drop - give the table up
- * @q: the queue, whose file is gone
- */
+/* Give the table up: the file of the queue is gone. */
 void kevent_bound_drop(struct kevent_queue *q)
 {
 	struct kevent_bound_table *t;
@@ -466,15 +463,11 @@ static struct file *bound_read(struct kevent_queue *q, u64 slot,
 	return kb->shared.kf.file;
 }
 
-/**
- * kevent_bound_unfold - look up a bound call, to make it
- * @q: the queue that has it, or NULL
- * @slot: its slot, anything a program may have written
- * @regs: receives its arguments
- *
- * Return: its number. -EBADF, as the ordinary call: its descriptor was closed or is
- * another file now. Refused: -EINVAL for no queue or no such slot, -EXDEV for calls of
- * another process, -ENOSYS without such calls in this kernel.
+/*
+ * Look up a bound call, to make it: @regs receives its arguments. @slot is anything a
+ * program may have written. Returns the number of the call, or -EBADF, as the call itself:
+ * its descriptor was closed or is another file. Refused: -EINVAL for no queue or no such
+ * slot, -EXDEV for calls of another process, -ENOSYS without bound calls in this kernel.
  */
 long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs)
 {

@@ -311,11 +311,9 @@ static bool nowait_has_lease(struct inode *inode)
 	return ctx && !list_empty_careful(&ctx->flc_lease);
 }
 
-/**
- * kevent_opens - may a file be opened without waiting for anybody?
- * @path: the file, which exists
- *
- * For an open with %LOOKUP_KEVENT, before the file's own open method is called.
+/*
+ * May a file that exists be opened without waiting for anybody? Asked for an open with
+ * LOOKUP_KEVENT, before the file's own open method is called.
  */
 bool kevent_opens(const struct path *path)
 {
@@ -511,13 +509,7 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 	}
 }
 
-/**
- * kevent_call_nowait - make a call if it does not block
- * @regs: its arguments
- * @nr: its number, of the table of calls that may be in a chain
- *
- * Return: what it returns, or %KEVENT_CALL_ELSEWHERE: it is not made.
- */
+/* Make a call if it does not block. Otherwise returns KEVENT_CALL_ELSEWHERE. */
 long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 {
 	switch (nr) {

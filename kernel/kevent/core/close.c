@@ -64,10 +64,9 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 	return ke;
 }
 
-/**
- * __kevent_flush - drop watches whose descriptor was closed
- * @file: the file; the caller holds a reference
- * @table: the &struct files_struct it was closed in
+/*
+ * A descriptor of a file, which the caller has pinned, was closed in @table. Drop its
+ * watches.
  */
 void __kevent_flush(struct file *file, fl_owner_t table)
 {

@@ -71,16 +71,11 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
 	return 0;
 }
 
-/**
- * kevent_file_link - let a watch be found through its file
- * @kf: the watch, being attached
- * @file: its file, which the caller has pinned
- *
- * All that MODIFY changes in the watch must have been set: another task may modify
- * it from here on.
- *
- * Return: 0, -EEXIST when the queue has such a watch, -ENOSPC when the file has
- * too many of the queue's owner, or of all users.
+/*
+ * Let a watch that is being attached be found through its file, which the caller has
+ * pinned. All that MODIFY changes in the watch must have been set: another task may modify
+ * it from here on. Returns 0, -EEXIST when the queue has such a watch, or -ENOSPC when the
+ * file has too many of the queue's owner, or of all users.
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
@@ -132,10 +127,7 @@ static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
 	}
 }
 
-/**
- * kevent_file_unlink - undo kevent_file_link()
- * @kf: the watch; its file is pinned. Nothing is done when it is not linked
- */
+/* Undo kevent_file_link(), if that was done; the file is pinned. */
 void kevent_file_unlink(struct kevent_file *kf)
 {
 	struct kevent_shared *shared = kevent_shared(kf);
@@ -149,13 +141,9 @@ void kevent_file_unlink(struct kevent_file *kf)
 	spin_unlock(&file->f_lock);
 }
 
-/**
- * kevent_file_find - look up a watch by type, descriptor and file
- * @q: the queue
- * @uk: a request: its type, which is valid, its descriptor, and what else find() reads
- * @file: what the descriptor refers to, which the caller has pinned
- *
- * Under RCU. Return: the watch or NULL.
+/*
+ * Look up a watch by type, descriptor, file, and what else find() reads of @uk. The type is
+ * valid, and the caller has pinned the file. Under RCU.
  */
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file)
@@ -172,13 +160,9 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 	return kf ? &kf->ke : NULL;
 }
 
-/**
- * kevent_file_has - would kevent_file_link() find that the queue has such a watch?
- * @q: the queue
- * @uk: as for kevent_file_find()
- * @file: likewise
- *
- * Under RCU. A source with find() answers when the watch is attached.
+/*
+ * Would kevent_file_link() find that the queue has such a watch? Under RCU. A source with
+ * find() answers when the watch is attached.
  */
 bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 		     struct file *file)
@@ -191,12 +175,10 @@ bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 	return ke && kevent_has_key(ke);
 }
 
-/**
- * kevent_is_current - is the descriptor of a watch still what it was?
- * @ke: the watch, linked
- *
- * close() and its like clear the slot under file_lock, and then look for
- * watches: either they see this one, which is linked, or the slot is seen here.
+/*
+ * Is the descriptor of a watch, which is linked, still what it was? close() and its like
+ * clear the slot under file_lock, and then look for watches: either they see this one, or
+ * the slot is seen here.
  */
 bool kevent_is_current(const struct kevent *ke)
 {
@@ -290,12 +272,9 @@ static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
 	return 0;
 }
 
-/**
- * kevent_key_link - let a watch be found by type and id
- * @kk: the watch, being attached
- *
- * As kevent_file_link(). A dead watch that is about to be unlinked gives way.
- * Return: 0 or -EEXIST.
+/*
+ * Let a watch that is being attached be found by type and id. As kevent_file_link(). A dead
+ * watch that is about to be unlinked gives way. Returns 0 or -EEXIST.
  */
 int kevent_key_link(struct kevent_keyed *kk)
 {
@@ -308,10 +287,7 @@ int kevent_key_link(struct kevent_keyed *kk)
 	return err;
 }
 
-/**
- * kevent_key_unlink - undo kevent_key_link()
- * @kk: the watch. Nothing is done when it is not linked
- */
+/* Undo kevent_key_link(), if that was done. */
 void kevent_key_unlink(struct kevent_keyed *kk)
 {
 	struct kevent_queue *q = kk->ke.queue;
@@ -322,14 +298,7 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 	spin_unlock(&q->keys.lock);
 }
 
-/**
- * kevent_key_find - look up a watch by type and id
- * @q: the queue
- * @type: its type
- * @id: its id
- *
- * Return: the watch or NULL.
- */
+/* Look up a watch by type and id; NULL when there is none. */
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 {
 	struct rb_node *node, *parent;

@@ -341,11 +341,9 @@ static inline bool kevent_poll_waits(struct kevent_queue *q)
 		q->ring.kidx != q->ring.uidx);
 }
 
-/**
- * kevent_unlock_chain - release ready_lock, then wake those who poll() the queue
- * @q: the queue; somebody keeps it alive
- * @flags: of spin_lock_irqsave()
- * @chain: of kevent_wake_context(), when a wake-up of a watched file is the reason
+/*
+ * Release ready_lock, then wake those who poll() the queue, which somebody keeps alive.
+ * @chain is of kevent_wake_context(), when a wake-up of a watched file is the reason.
  */
 static inline void kevent_unlock_chain(struct kevent_queue *q,
 				       unsigned long flags, u32 chain)

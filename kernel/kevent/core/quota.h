@@ -16,16 +16,10 @@ extern long kevent_max_user_bytes;
 /* What a CPU may count for itself before it takes the lock of the counter */
 #define KEVENT_CHARGE_BATCH	SZ_64K
 
-/**
- * kevent_charge - charge memory to a user
- * @owner: the owner of a queue
- * @bytes: how much
- *
- * For everything that a program can have the kernel keep, besides descriptors:
- * watches, what they pin, and occurrences that are not delivered yet. Any
- * context.
- *
- * Return: false over the limit, which the program gets as -ENOSPC.
+/*
+ * Charge a user for all that a program can have the kernel keep, besides descriptors:
+ * watches, what they pin, and occurrences that are not delivered yet. Any context. Returns
+ * false over the limit, which the program gets as -ENOSPC.
  */
 static inline bool kevent_charge(struct user_struct *owner, size_t bytes)
 {
@@ -40,11 +34,7 @@ static inline bool kevent_charge(struct user_struct *owner, size_t bytes)
 #endif
 }
 
-/**
- * kevent_uncharge - undo kevent_charge()
- * @owner: the user
- * @bytes: how much
- */
+/* Undo kevent_charge(). */
 static inline void kevent_uncharge(struct user_struct *owner, size_t bytes)
 {
 	percpu_counter_add_batch(&owner->kevent_bytes, -(s64)bytes,

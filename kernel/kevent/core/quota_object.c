@@ -67,13 +67,9 @@ static struct kevent_tally *kevent_tally_add(struct kevent_tally *made,
 	return tally;
 }
 
-/**
- * kevent_tally_get - count a watch
- * @owner: who pays for it
- * @object: what it is about; neither goes before kevent_tally_put()
- * @max: how many there may be, at least 1
- *
- * May sleep. Return: for kevent_tally_put(), or -ENOSPC or -ENOMEM.
+/*
+ * Count a watch, for kevent_tally_put(), before which neither @owner nor @object goes.
+ * There may be @max of them, at least 1. May sleep. Fails with -ENOSPC or -ENOMEM.
  */
 struct kevent_tally *kevent_tally_get(struct user_struct *owner,
 				      const void *object, unsigned int max)
@@ -91,10 +87,7 @@ struct kevent_tally *kevent_tally_get(struct user_struct *owner,
 	return tally;
 }
 
-/**
- * kevent_tally_put - a watch has gone
- * @tally: from kevent_tally_get(), an error or NULL
- */
+/* A watch has gone. @tally may be an error or NULL. */
 void kevent_tally_put(struct kevent_tally *tally)
 {
 	if (IS_ERR_OR_NULL(tally))

@@ -16,9 +16,9 @@
 #include "state.h"
 #include "testpoint.h"
 
-/**
- * kevent_free - step 4 of the removal of a watch, see types.h
- * @ke: the watch: no task is busy with it, no callback and no lookup finds it
+/*
+ * Step 4 of the removal of a watch, see types.h. No task is busy with it, no callback and
+ * no lookup finds it.
  */
 void kevent_free(struct kevent *ke)
 {
@@ -32,10 +32,9 @@ void kevent_free(struct kevent *ke)
 	kevent_queue_put(q);
 }
 
-/**
- * kevent_bury - steps 2 to 4 of the removal of a watch
- * @ke: the watch; the caller killed it and has its object pinned
- * @held: the object is pinned by kevent_hold(): undo that
+/*
+ * Steps 2 to 4 of the removal of a watch. The caller killed it and has its object pinned;
+ * if that is @held by kevent_hold(), undo it.
  */
 void kevent_bury(struct kevent *ke, bool held)
 {
@@ -53,11 +52,7 @@ void kevent_bury(struct kevent *ke, bool held)
 		kevent_free(ke);
 }
 
-/**
- * kevent_expire - a one-shot watch was delivered, and dies
- * @ke: the watch; under ready_lock
- * @dead: receives it, for kevent_bury_list()
- */
+/* A one-shot watch was delivered, and dies. It goes to @dead, for kevent_bury_list(). */
 void kevent_expire(struct kevent *ke, struct list_head *dead)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -68,10 +63,7 @@ void kevent_expire(struct kevent *ke, struct list_head *dead)
 	list_add_tail(&ke->link, dead);
 }
 
-/**
- * kevent_bury_list - kevent_bury() of those that kevent_expire() has listed
- * @dead: the watches; empty after that
- */
+/* kevent_bury() of those that kevent_expire() has listed. @dead is empty after that. */
 void kevent_bury_list(struct list_head *dead)
 {
 	struct kevent *ke, *next;
@@ -159,12 +151,9 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	return ke;
 }
 
-/**
- * kevent_remove_all - remove the watches of a queue whose file is gone
- * @q: the queue
- *
- * A watch that another task removes at the same time is left to that task, with
- * the queue reference it holds.
+/*
+ * Remove the watches of a queue whose file is gone. A watch that another task removes at
+ * the same time is left to that task, with the queue reference it holds.
  */
 void kevent_remove_all(struct kevent_queue *q)
 {

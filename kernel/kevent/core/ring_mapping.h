@@ -29,12 +29,9 @@ static inline bool kevent_mm_in_use(void)
 	return likely(in_task()) || nmi_uaccess_okay();
 }
 
-/**
- * kevent_ring_here - point the ring to where it is in current->mm
- * @q: the queue
- *
- * Return: false when it is not mapped here, as far as the queue knows, or when
- * there is none.
+/*
+ * Point the ring to where it is in current->mm. Returns false when it is not mapped here,
+ * as far as the queue knows, or when there is none.
  */
 static inline bool kevent_ring_here(struct kevent_queue *q)
 {

@@ -55,9 +55,6 @@ static void __init kevent_source_init(unsigned int type)
 			     KEVENT_INDEX_COST + ops->pins;
 }
 
-/**
- * kevent_sources_init - prepare all sources
- */
 void __init kevent_sources_init(void)
 {
 	unsigned int i;

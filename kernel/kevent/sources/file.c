@@ -109,16 +109,10 @@ static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 /* The key of sock_def_readable() */
 #define EV_POLL_READABLE	(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND)
 
-/**
- * kevent_wake_sock - data has come for a watch that is alone in a wait queue
- * @wait: its entry
- * @sk: the socket
- *
- * The lock of the wait queue is not held: the watch may be dead and detached,
- * when kevent_ready() and its like do nothing, but exists, because of RCU. Its
- * file need not.
- *
- * Return: false when that takes a wake-up.
+/*
+ * Data has come for a watch that is alone in a wait queue, whose lock is not held: the
+ * watch may be dead and detached, when kevent_ready() and its like do nothing, but exists,
+ * because of RCU. Its file need not. Returns false when that takes a wake-up.
  */
 bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 {

@@ -142,11 +142,7 @@ void ev_poll_note_socket(struct kevent *ke, struct file *file);
 void ev_poll_fire(struct kevent *ke, __poll_t key);
 bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key);
 
-/**
- * ev_poll_note_device - a socket that becomes ready has a device queue to poll
- * @ke: the watch
- * @file: its file
- */
+/* A socket that becomes ready has a device queue to poll. */
 static inline void ev_poll_note_device(struct kevent *ke, struct file *file)
 {
 	if (kevent_busy_on(&ke->queue->busy))

@@ -236,13 +236,9 @@ static int join_unlimited(struct kevent_poll *kp, struct wait_queue_head *head,
 					   -ENOSPC;
 }
 
-/**
- * kevent_turns_join - join a wait queue, next to watches of the same file
- * @kp: the watch, linked to its file
- * @head: the head of the file's first wait queue
- * @sock: the socket, if the file is one
- *
- * Return: 0, -ENOSPC when the user has too many watches there.
+/*
+ * Join the first wait queue of a file, next to watches of the same file. The watch is
+ * linked to it. Returns 0, or -ENOSPC when the user has too many watches there.
  */
 int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
 		      struct socket *sock)
@@ -266,13 +262,7 @@ static int join_more(struct kevent_poll_more *more,
 	return full ? -ENOSPC : 0;
 }
 
-/**
- * kevent_turns_join_more - join a further wait queue, which has no turns
- * @more: the entry
- * @head: the head
- *
- * Return: 0, -ENOSPC when the user has too many watches there.
- */
+/* Join a further wait queue, which has no turns. Returns as kevent_turns_join(). */
 int kevent_turns_join_more(struct kevent_poll_more *more,
 			   struct wait_queue_head *head)
 {
@@ -544,14 +534,9 @@ static int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 	return 1;
 }
 
-/**
- * ev_poll_wake - callback of the first wait queue of a file
- * @wait: the entry; the lock of the wait queue is held, interrupts are off
- * @mode: not used
- * @sync: not used
- * @key: what has become true, if the wake-up says it
- *
- * Return: 1.
+/*
+ * Callback of the first wait queue of a file. The lock of the wait queue is held,
+ * interrupts are off.
  */
 int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		 void *key)
@@ -572,15 +557,7 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 				ev_poll_key_events(&kp->kf.ke, mask));
 }
 
-/**
- * ev_poll_wake_more - callback of further wait queues
- * @wait: the entry; the lock of the wait queue is held, interrupts are off
- * @mode: not used
- * @sync: not used
- * @key: what has become true, if the wake-up says it
- *
- * Return: 1.
- */
+/* Callback of further wait queues, as ev_poll_wake() */
 int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		      void *key)
 {
@@ -644,13 +621,10 @@ static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 	clear_direct(kp, head);
 }
 
-/**
- * kevent_turns_leave - leave a wait queue
- * @wait: the entry of a dead watch; callbacks are over when this returns
- * @slot: where the head is remembered, see ev_poll_head()
- *
- * After POLLFREE a head is freed with RCU: while @slot is not NULL, and RCU is held
- * since that was seen, the head can be locked.
+/*
+ * A dead watch leaves a wait queue, whose head is remembered in @slot, see ev_poll_head().
+ * Callbacks are over when this returns. After POLLFREE a head is freed with RCU: while
+ * @slot is not NULL, and RCU is held since that was seen, the head can be locked.
  */
 void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
 {
@@ -688,12 +662,10 @@ static void hand_on_unwanted(struct kevent_poll *kp,
 		hand_on(kp, head, mask);
 }
 
-/**
- * kevent_turns_hand_on - a watch was modified
- * @kp: the watch; under RCU, with its file pinned
- *
- * What it took and is not interested in any more goes to others, even if it has been
- * delivered: its consumer need not have done anything about it.
+/*
+ * A watch was modified; under RCU, with its file pinned. Conditions that it took and does
+ * not want any more are offered to others, even if the event was delivered: its consumer
+ * need not have acted on it.
  */
 void kevent_turns_hand_on(struct kevent_poll *kp)
 {

@@ -377,11 +377,9 @@ static void ev_timers_put(struct kevent_timers *timers)
 		ev_timers_free(timers);
 }
 
-/**
- * kevent_timers_stop - no timer of a queue expires any more
- * @q: the queue, whose file is gone; its timers are removed
- *
- * A callback that still runs starts nothing, as it finds no timer.
+/*
+ * No timer of a queue expires any more: its file is gone, and its timers are removed. A
+ * callback that still runs starts nothing, as it finds no timer.
  */
 void kevent_timers_stop(struct kevent_queue *q)
 {
@@ -614,11 +612,7 @@ static void ev_timers_look(struct work_struct *work)
 
 static DECLARE_WORK(ev_timer_work, ev_timers_look);
 
-/**
- * kevent_clock_was_set - CLOCK_REALTIME may have been set
- *
- * Process context, no locks held.
- */
+/* CLOCK_REALTIME may have been set. Process context, no locks held. */
 void kevent_clock_was_set(void)
 {
 	/* A setting that is undone by the next one counts, too. */
@@ -626,9 +620,7 @@ void kevent_clock_was_set(void)
 	queue_work(system_unbound_wq, &ev_timer_work);
 }
 
-/**
- * kevent_clock_resumed - as kevent_clock_was_set(), from timekeeping_resume()
- */
+/* kevent_clock_was_set() from timekeeping_resume() */
 void kevent_clock_resumed(void)
 {
 	queue_work(system_unbound_wq, &ev_timer_work);
