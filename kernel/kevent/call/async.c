@@ -13,7 +13,6 @@
 
 #include "../core/quota.h"
 #include "../core/source.h"
-#include "async.h"
 #include "workers.h"
 
 static struct kevent_job *to_job(struct kevent *ke)
@@ -85,15 +84,9 @@ static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
 	uk->ret_data[1] = upper_32_bits(run->result);
 }
 
-/* May chains be submitted to a queue? 0 or -EPERM */
-int kevent_aio_allowed(const struct kevent_queue *q)
-{
-	return kevent_refuses_type(q, KEVENT_AIO) ? -EPERM : 0;
-}
-
 /*
- * Leave the rest of a chain, from @run->at on, to a serving thread. kevent_aio_allowed()
- * has returned 0. Returns 0, -EEXIST, -EXDEV, -ENOSPC or -ENOMEM.
+ * Leave the rest of a chain, from @run->at on, to a serving thread. Returns 0,
+ * -EEXIST, -EXDEV, -ENOSPC or -ENOMEM.
  */
 int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
 		      u64 cookie)

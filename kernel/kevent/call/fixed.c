@@ -50,11 +50,8 @@
 #include <linux/uaccess.h>
 
 #include "../core/source.h"
-#include "../core/remove.h"
-#include "../core/state.h"
-#include "../core/watch.h"
+#include "chain.h"
 #include "dispatch.h"
-#include "fixed.h"
 
 /**
  * struct kevent_bound - a bound call
@@ -165,17 +162,6 @@ static struct kevent_bound_table *bound_replace(struct kevent_queue *q,
 	return old;
 }
 
-static bool bound_kill(struct kevent *ke)
-{
-	struct kevent_queue *q = ke->queue;
-
-	guard(spinlock_irq)(&q->ready_lock);
-	if (!kevent_kill(ke))
-		return false;
-	kevent_hold(ke);
-	return true;
-}
-
 /*
  * Kill a call of an address space without tasks, from the slot @i on. It is in the table,
  * so it exists. Its file does, too, until it is dead.
@@ -191,7 +177,7 @@ static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
 		return NULL;
 	for (; *i < t->nr; ++*i) {
 		kb = rcu_dereference_protected(t->slot[*i], true);
-		if (kb && bound_kill(&kb->shared.kf.ke))
+		if (kb && kevent_kill_one(&kb->shared.kf.ke, true))
 			return &kb->shared.kf.ke;
 	}
 	return NULL;

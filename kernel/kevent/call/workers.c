@@ -507,7 +507,7 @@ static void kevent_server_run(struct kevent_server *s)
 
 	current->worker_private = &s->worker;
 	current->flags |= PF_KEVENT_SERVER;
-	err = kevent_run_chain(&run);
+	err = kevent_run_chain(&run, false);
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
 	kevent_run_settle();

@@ -220,7 +220,8 @@ void kevent_limit_leave(const struct kevent_limit *l)
 
 /*
  * Make the current thread the member @to, if it is not one yet. @max members shall run at
- * once. Returns 0, -EINVAL in a chain that the thread runs for others, or -ENOMEM.
+ * once. Returns 0, -EINVAL in a chain that the thread runs for others, or where the scheduler
+ * does not say who blocks, or -ENOMEM.
  */
 int kevent_limit_join(struct kevent_limit **where, u32 max,
 		      struct kevent_member **to)
@@ -228,7 +229,7 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 	struct kevent_member *m = kevent_member_of(current);
 	struct kevent_limit *l;
 
-	if (!m && kevent_worker_of(current))
+	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || (!m && kevent_worker_of(current)))
 		return -EINVAL;
 	if (!kevent_limit_peek(where) && kevent_limit_alloc(where))
 		return -ENOMEM;

@@ -37,15 +37,21 @@
 
 #include <linux/irq_work.h>
 #include <linux/sched.h>
+#include <trace/events/kevent.h>
 
 #include "report.h"
 #include "ring_flags.h"
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
-#include "trace.h"
 #include "wake_coalesce.h"
 #include "watch.h"
+
+/* Not in line: the hot path has no more than a branch that is patched in. */
+static noinline void __cold kevent_trace_hit(const struct kevent *ke, u32 ready)
+{
+	trace_kevent_ready(ke, ready, 1, true);
+}
 
 /*
  * Store an entry, or find an unread one that says as much. In line, with the two below: an

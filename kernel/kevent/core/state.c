@@ -60,12 +60,14 @@
  */
 
 #include <linux/bug.h>
-#include <trace/events/kevent.h>
 
 #include "ring_flags.h"
 #include "state.h"
 #include "wake_coalesce.h"
 #include "wakeup_source.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/kevent.h>
 
 #ifdef CONFIG_KEVENT_DEBUG
 

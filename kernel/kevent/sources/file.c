@@ -15,10 +15,7 @@
 
 #include "../core/busy_poll.h"
 #include "../core/source.h"
-#include "file_nest.h"
-#include "file_report.h"
-#include "file_sent.h"
-#include "file_wait.h"
+#include "file.h"
 
 /*
  * Wake-up keys contain these although they have not become true, or contain none for
@@ -260,10 +257,10 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
 	WRITE_ONCE(ke->keys, (__force u16)keys);
-	if (keys & EV_POLL_NESTING)
-		err = kevent_nest_link(kp, file);
-	else
+	if (!(keys & EV_POLL_NESTING))
 		err = kevent_file_link(&kp->kf, file);
+	else
+		err = IS_ENABLED(CONFIG_EPOLL) ? kevent_nest_link(kp, file) : -ELOOP;
 	return err ?: ev_poll_join(kp, file, sock, keys);
 }
 
@@ -275,7 +272,8 @@ static void ev_poll_detach(struct kevent *ke)
 	kevent_turns_leave(&kp->wait, ev_poll_head(kp));
 	for (more = ev_poll_more(kp); more; more = more->next)
 		kevent_turns_leave(&more->wait, &more->wait.private);
-	if ((__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
+	if (IS_ENABLED(CONFIG_EPOLL) &&
+	    (__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
 		kevent_nest_unlink(ke);
 }
 

@@ -64,8 +64,7 @@
 #include "../core/lookup.h"
 #include "../core/queue.h"
 #include "../core/quota.h"
-#include "file_nest.h"
-#include "file_report.h"
+#include "file.h"
 
 /*
  * Links of queues that one check follows downwards. It holds the mutex that all who

@@ -15,8 +15,7 @@
 #include "../core/report.h"
 #include "../core/ring_mapping.h"
 #include "../core/testpoint.h"
-#include "file_report.h"
-#include "file_sent.h"
+#include "file.h"
 
 /* Masks of poll(), and conditions of a type */
 
@@ -29,7 +28,8 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 		return (__force u32)mask &
 		       (wanted | (__force u32)EV_POLL_ALWAYS);
 	events = ev_poll_key_events(ke, mask) & wanted;
-	if (wanted & KEVENT_SOCKET_EMPTY && ke->type == KEVENT_SOCKET &&
+	if (IS_ENABLED(CONFIG_NET) && wanted & KEVENT_SOCKET_EMPTY &&
+	    ke->type == KEVENT_SOCKET &&
 	    kevent_sock_is_empty(kevent_socket(to_poll(ke)->kf.file)))
 		events |= KEVENT_SOCKET_EMPTY;
 	if (events || mask & EV_POLL_ALWAYS)

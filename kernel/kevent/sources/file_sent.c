@@ -16,7 +16,7 @@
 #include <net/tcp.h>
 
 #include "../core/report.h"
-#include "file_sent.h"
+#include "file.h"
 
 /* Does anything say when all has arrived? */
 bool kevent_sock_knows_empty(const struct socket *sock)

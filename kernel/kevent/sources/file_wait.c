@@ -57,9 +57,7 @@
 #include "../core/report.h"
 #include "../core/state.h"
 #include "../core/testpoint.h"
-#include "file_report.h"
-#include "file_sent.h"
-#include "file_wait.h"
+#include "file.h"
 
 /*
  * Watches of a user in one wait queue, which bounds what one wake-up does for them

@@ -590,12 +590,8 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 /* Returns whether the caller must bury it. */
 static bool ev_signal_drop(struct kevent_signal *ks)
 {
-	struct kevent *ke = &ks->kk.ke;
-	bool mine;
+	bool mine = kevent_kill_one(&ks->kk.ke, false);
 
-	spin_lock(&ke->queue->ready_lock);
-	mine = kevent_kill(ke);
-	spin_unlock(&ke->queue->ready_lock);
 	ev_signal_leave(ks, current->signal);
 	return mine;
 }

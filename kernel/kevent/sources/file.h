@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watches of files that can be polled: what a wake-up says to one of them
+ * Watches of files that can be polled
  */
-#ifndef _KEVENT_FILE_REPORT_H
-#define _KEVENT_FILE_REPORT_H
+#ifndef _KEVENT_FILE_H
+#define _KEVENT_FILE_H
 
 #include <linux/bits.h>
 #include <linux/poll.h>
@@ -14,6 +14,7 @@
 #include "../core/types.h"
 
 struct sock;
+struct socket;
 
 /**
  * struct kevent_poll - a watch of a file
@@ -102,11 +103,20 @@ static inline void **ev_poll_head(struct kevent_poll *kp)
 /* In kevent.keys, for good: the file is a queue or an epoll file */
 #define EV_POLL_NESTING	((__force __poll_t)BIT(12))
 
+/* In keys of SOCKET watches: KEVENT_SOCKET_EMPTY. In wake-ups: of TCP, for them */
+#define EV_POLL_EMPTY	EPOLLMSG
+
 /* Is the watch of one of the types that have a &struct kevent_poll? */
 static inline bool kevent_is_poll(const struct kevent *ke)
 {
 	return ke->type == KEVENT_SOCKET || ke->type == KEVENT_PIPE ||
 	       ke->type == KEVENT_POLL;
+}
+
+static inline bool kevent_awaits_empty(const struct kevent *ke)
+{
+	return IS_ENABLED(CONFIG_NET) && ke->type == KEVENT_SOCKET &&
+	       (__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_EMPTY;
 }
 
 static inline struct kevent_poll *to_poll(struct kevent *ke)
@@ -134,6 +144,7 @@ static inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
 }
 
+/* file_report.c: what a wake-up says to one watch */
 u32 ev_poll_events(struct kevent *ke, __poll_t mask);
 int ev_poll_peek(struct kevent *ke);
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready);
@@ -149,4 +160,25 @@ static inline void ev_poll_note_device(struct kevent *ke, struct file *file)
 		ev_poll_note_socket(ke, file);
 }
 
-#endif /* _KEVENT_FILE_REPORT_H */
+/* file_wait.c: wait queues, and which of several watches of a file a wake-up is for */
+int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		 void *key);
+int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		      void *key);
+int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
+		      struct socket *sock);
+int kevent_turns_join_more(struct kevent_poll_more *more,
+			   struct wait_queue_head *head);
+void kevent_turns_leave(wait_queue_entry_t *wait, void **slot);
+void kevent_turns_hand_on(struct kevent_poll *kp);
+
+/* file_sent.c, with CONFIG_NET: sockets all of whose data has arrived */
+bool kevent_sock_knows_empty(const struct socket *sock);
+bool kevent_sock_is_empty(struct socket *sock);
+void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key);
+
+/* file_nest.c, with CONFIG_EPOLL: queues and epoll files */
+int kevent_nest_link(struct kevent_poll *kp, struct file *file);
+void kevent_nest_unlink(struct kevent *ke);
+
+#endif /* _KEVENT_FILE_H */
