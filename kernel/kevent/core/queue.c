@@ -49,7 +49,7 @@
  *
  * A wake request is kept in the waiter it was made of, and ends its wait even if there are
  * events: kevent_is_requested() wakes another consumer for these. WAKEUP_ALL passes
- * KEVENT_LOOK to the waiters, so that each of them polls the level list: the first one has
+ * KEVENT_RECHECK to the waiters, so that each of them polls the level list: the first one has
  * moved the watch there. kevent_pass_on() passes it, too.
  */
 
@@ -293,7 +293,7 @@ static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 		return;
 	}
 	w->woken = true;
-	w->look = what & KEVENT_LOOK;
+	w->look = what & KEVENT_RECHECK;
 	q->nr_woken++;
 }
 
@@ -310,7 +310,7 @@ static bool kevent_is_kept(struct kevent_queue *q)
 
 /*
  * Wake @nr consumers of a @kind, 0 for all. The one that sleeps longest is first, or whose
- * entries came first. With KEVENT_LOOK they look at level watches again. Wakes nobody while
+ * entries came first. With KEVENT_RECHECK they look at level watches again. Wakes nobody while
  * a limit would have each of them park. If all are to be woken, each of the first
  * KEVENT_WAKE_AT_ONCE wakes more, see kevent_wake_rest(). Returns true if so many were
  * woken.
@@ -330,7 +330,7 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 		return true;
 	}
 	do {
-		w = kevent_next_sleeper(q, kind & ~KEVENT_LOOK);
+		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK);
 		if (!w)
 			return false;
 		kevent_wake_waiter(q, w, kind);
@@ -359,7 +359,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 			q->wake_rest = 0;
 			return;
 		}
-		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_LOOK);
+		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_RECHECK);
 	}
 }
 

@@ -276,9 +276,9 @@ static inline void kevent_wake_for(struct kevent *ke,
 		kevent_wake(ke->queue, kind, 1);
 		return;
 	}
-	kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
+	kevent_wake(ke->queue, kind | KEVENT_RECHECK, 0);
 	if (kind == KEVENT_OF_RING)
-		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_LOOK, 0);
+		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_RECHECK, 0);
 }
 
 /* Put a watch that is on no list at the end of @list. */

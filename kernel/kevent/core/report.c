@@ -107,7 +107,7 @@ static bool kevent_may_hit(const struct kevent *ke, enum kevent_mode mode,
 /*
  * Store a report in the ring, from where it is made, interrupts included. Returns false if
  * that is not possible: then a level watch may be listed as delivered, from where
- * kevent_look_locked() takes it.
+ * kevent_recheck_locked() takes it.
  */
 static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 		       u32 amount)
@@ -123,7 +123,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	 * what there is, call, and must then find the watch.
 	 */
 	if (mode == KEVENT_LEVEL && !ke->state)
-		kevent_look_later(ke);
+		kevent_recheck_later(ke);
 	if (!kevent_hit_store(q, ke, mask, amount))
 		return false;
 	if (mode == KEVENT_LEVEL)
@@ -156,7 +156,7 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
 	if (q->ring.size && kevent_hit(q, ke, mask, amount))
 		return;
 	if (kevent_is_checked(ke))
-		kevent_look_locked(ke);
+		kevent_recheck_locked(ke);
 	else
 		kevent_ready_locked(ke, mask);
 }
@@ -227,7 +227,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 		if (mask)
 			kevent_report_now(q, ke, mask, amount);
 		else
-			kevent_look_locked(ke);
+			kevent_recheck_locked(ke);
 	}
 	kevent_unlock_chain(q, flags, chain);
 	return taken;
@@ -265,24 +265,24 @@ static void kevent_unlock_later(struct kevent_queue *q, unsigned long flags)
  * Something has happened to a watch, and collect() knows what. For a source that may report
  * many watches of a queue in one hard interrupt.
  */
-void kevent_look(struct kevent *ke)
+void kevent_recheck(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_look_locked(ke);
+	kevent_recheck_locked(ke);
 	kevent_unlock_later(q, flags);
 }
 
-/* kevent_look() from a wake-up of a watched file; @chain is of kevent_wake_context(). */
-void kevent_look_chain(struct kevent *ke, u32 chain)
+/* kevent_recheck() from a wake-up of a watched file; @chain is of kevent_wake_context(). */
+void kevent_recheck_chain(struct kevent *ke, u32 chain)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_look_locked(ke);
+	kevent_recheck_locked(ke);
 	kevent_unlock_chain(q, flags, chain);
 }
 

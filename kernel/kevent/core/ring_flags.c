@@ -227,7 +227,7 @@ void kevent_pass_on(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (q->nr_listed)
-		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+		kevent_wake(q, KEVENT_ANY | KEVENT_RECHECK, 1);
 	if (kevent_unread(q))
 		kevent_wake(q, KEVENT_OF_RING, 1);
 	kevent_more_left(q);

@@ -8,7 +8,7 @@
  *	life		NEW, DEAD, SPENT, DETACHED
  *	place		LISTED, QUIET
  *	task		BUSY, FIRED, STALE
- *	owed		VERIFY
+ *	recheck		VERIFY
  *	condition	DISARMED, BROKEN
  *	mode		AWAKE
  *
@@ -37,13 +37,13 @@
  *				kevent_report()
  *	attaching -> taken	ADD hands its event back: kevent_hand_out()
  *	idle, delivered -> ready
- *				a source: kevent_ready_locked(), kevent_look_locked(),
+ *				a source: kevent_ready_locked(), kevent_recheck_locked(),
  *				kevent_broken_locked(). MODIFY, READY: kevent_report()
  *	idle, delivered -> delivered
- *				a source, by a hit: kevent_look_later()
+ *				a source, by a hit: kevent_recheck_later()
  *	ready -> idle, delivered, disarmed, ready
  *				a consumer has the event: kevent_delivered(),
- *				kevent_look_later()
+ *				kevent_recheck_later()
  *	ready, delivered -> idle
  *				a look under the lock found nothing: kevent_looked().
  *				A source: kevent_forget()
@@ -216,8 +216,8 @@ void kevent_ready_locked(struct kevent *ke, u32 mask)
 	kevent_happened(ke);
 }
 
-/* kevent_look() under ready_lock */
-void kevent_look_locked(struct kevent *ke)
+/* kevent_recheck() under ready_lock */
+void kevent_recheck_locked(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -281,7 +281,7 @@ void kevent_delivered(struct kevent *ke)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (kevent_is_level(ke) && !(ke->req_flags & KEVENT_REQ_DISPATCH)) {
-		kevent_look_later(ke);
+		kevent_recheck_later(ke);
 		return;
 	}
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {

@@ -26,7 +26,7 @@
  * @KE_BUSY:	task: one works on it without a lock
  * @KE_FIRED:	task: something happened while it was busy, or disarmed
  * @KE_STALE:	task: it was modified while it was busy
- * @KE_VERIFY:	owed: a look at its condition, before delivery
+ * @KE_VERIFY:	recheck: its condition is polled before delivery
  * @KE_DISARMED: condition: nothing is delivered until it is modified
  * @KE_BROKEN:	condition: its source cannot deliver any more
  * @KE_AWAKE:	mode: its events keep the system awake. With it a watch is never
@@ -182,7 +182,7 @@ static inline void kevent_dequeue(struct kevent *ke)
 }
 
 /* A level watch was delivered: the next collection looks at it again. */
-static inline void kevent_look_later(struct kevent *ke)
+static inline void kevent_recheck_later(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 
@@ -349,7 +349,7 @@ bool kevent_hand_over(struct kevent *ke);
 /* state.c: what happens to a watch */
 void kevent_report(struct kevent *ke);
 void kevent_ready_locked(struct kevent *ke, u32 mask);
-void kevent_look_locked(struct kevent *ke);
+void kevent_recheck_locked(struct kevent *ke);
 void kevent_broken_locked(struct kevent *ke);
 void kevent_forget(struct kevent *ke);
 void kevent_delivered(struct kevent *ke);

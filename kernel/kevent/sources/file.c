@@ -192,7 +192,7 @@ static int ev_poll_join_more(struct kevent_poll *kp, wait_queue_head_t *head)
 	} else {
 		ev_poll_tag(kp, more);
 	}
-	return kevent_turns_join_more(more, head);
+	return file_wait_join_more(more, head);
 }
 
 /* Not in line: ADD of a file with one wait queue takes 11 instructions less. */
@@ -213,7 +213,7 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 	if (table->queues++)
 		ev_poll_queue_more(table, head);
 	else
-		table->err = kevent_turns_join(table->kp, head, table->sock);
+		table->err = file_wait_join(table->kp, head, table->sock);
 }
 
 /*
@@ -269,9 +269,9 @@ static void ev_poll_detach(struct kevent *ke)
 	struct kevent_poll *kp = to_poll(ke);
 	struct kevent_poll_more *more;
 
-	kevent_turns_leave(&kp->wait, ev_poll_head(kp));
+	file_wait_leave(&kp->wait, ev_poll_head(kp));
 	for (more = ev_poll_more(kp); more; more = more->next)
-		kevent_turns_leave(&more->wait, &more->wait.private);
+		file_wait_leave(&more->wait, &more->wait.private);
 	if (IS_ENABLED(CONFIG_EPOLL) &&
 	    (__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
 		kevent_nest_unlink(ke);
@@ -298,7 +298,7 @@ static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 
 static void ev_poll_hand_on(struct kevent *ke)
 {
-	kevent_turns_hand_on(to_poll(ke));
+	file_wait_hand_on(to_poll(ke));
 }
 
 /* Not in line: a poll under the lock needs no stack, 9 instructions of an event. */

@@ -50,18 +50,18 @@ struct kevent_poll_more {
  * Bits of kevent_poll.wait.flags, which the core leaves alone. Written under the
  * lock of the head. LAST_DATA, LAST_ROOM: of the watches of the file this one was
  * the last to get data, or room, in the place of others. SOCK: the head is that of
- * a &struct socket_wq. OWED: conditions that this watch got in the place of others,
+ * a &struct socket_wq. PENDING: conditions that this watch got in the place of others,
  * shifted.
  */
 #define EV_POLL_LAST_DATA	BIT(31)
 #define EV_POLL_LAST_ROOM	BIT(30)
 #define EV_POLL_SOCK		BIT(29)
-#define EV_POLL_OWED_SHIFT	8
-#define EV_POLL_OWED		((__force u32)EV_POLL_EVENTS << EV_POLL_OWED_SHIFT)
+#define EV_POLL_PENDING_SHIFT	8
+#define EV_POLL_PENDING		((__force u32)EV_POLL_EVENTS << EV_POLL_PENDING_SHIFT)
 
 /* With none of these a watch just leaves its wait queue. */
 #define EV_POLL_TIES	(EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM |	\
-			 EV_POLL_SOCK | EV_POLL_OWED)
+			 EV_POLL_SOCK | EV_POLL_PENDING)
 
 /* Conditions reported whether asked for or not */
 #define EV_POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
@@ -165,12 +165,12 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		 void *key);
 int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		      void *key);
-int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
-		      struct socket *sock);
-int kevent_turns_join_more(struct kevent_poll_more *more,
-			   struct wait_queue_head *head);
-void kevent_turns_leave(wait_queue_entry_t *wait, void **slot);
-void kevent_turns_hand_on(struct kevent_poll *kp);
+int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
+		   struct socket *sock);
+int file_wait_join_more(struct kevent_poll_more *more,
+			struct wait_queue_head *head);
+void file_wait_leave(wait_queue_entry_t *wait, void **slot);
+void file_wait_hand_on(struct kevent_poll *kp);
 
 /* file_sent.c, with CONFIG_NET: sockets all of whose data has arrived */
 bool kevent_sock_knows_empty(const struct socket *sock);

@@ -195,7 +195,7 @@ void ev_poll_fire(struct kevent *ke, __poll_t key)
 	if (events)
 		kevent_ready_amount(ke, events, amount, chain);
 	else if (key || ev_poll_peek(ke))
-		kevent_look_chain(ke, chain);
+		kevent_recheck_chain(ke, chain);
 }
 
 /*

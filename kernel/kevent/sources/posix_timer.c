@@ -92,7 +92,7 @@ static void ev_posix_timer_expired(struct k_itimer *timer)
 	if (!ke)
 		return;
 	to_posix_timer(ke)->fired = true;
-	kevent_look(ke);
+	kevent_recheck(ke);
 }
 
 /* Drops what has expired and is not delivered. */
