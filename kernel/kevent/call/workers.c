@@ -119,10 +119,7 @@ static DEFINE_SPINLOCK(kevent_crews_lock);
 
 /* Chains */
 
-/*
- * Give a chain to a server that sleeps, if the limit allows. It gives the next one to
- * the next server, so nobody holds the lock for all of them.
- */
+/* Give a chain to a server that sleeps, if the limit allows. That gives the next one. */
 static void kevent_crew_dispatch(struct kevent_crew *crew)
 {
 	struct kevent_server *s;

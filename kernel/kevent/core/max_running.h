@@ -40,8 +40,6 @@ struct kevent_worker {
  * @refs:	of the queue and of each member
  * @max:	as many shall run, at least 1; of the call that came last. Any process with the
  *		ring can set it, and hold members up by running, as it could take their events
- *
- * Its queue and each member have a reference.
  */
 struct kevent_limit {
 	raw_spinlock_t		lock;	/* see above */

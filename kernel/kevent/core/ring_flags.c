@@ -128,11 +128,9 @@ static bool kevent_more_in(struct kevent_queue *q, struct mm_struct *mm)
 #define KEVENT_MORE_PAUSE	HZ
 
 /*
- * notify.work is on its way in a thread that may sleep in the kernel for any time, and
- * another one has waited since, which may look at memory only. One work item of a queue
- * is enough for any number of threads, and cancelling notify.work would walk all that its
- * thread has to do, with interrupts off. It waits for nothing that a user can hold up:
- * while the address space is locked it comes back later, after pauses twice as long.
+ * One work item of a queue is enough for any number of threads. It waits for nothing that a
+ * user can hold up: while the address space is locked it comes back later, after pauses twice
+ * as long.
  */
 static void kevent_more_worker(struct work_struct *work)
 {

@@ -349,11 +349,7 @@ static bool kevent_sleep_once(const struct kevent_waiter *w,
  * Wait until there is something to collect. @news is what a consumer of the ring waits for,
  * and NULL for others.
  *
- * A call that may not wait waits all the same while others look at watches: they may be
- * ready. If a ->poll() does not return, that ends after %KEVENT_LOOKS_PATIENCE.
- *
- * Consumers sleep exclusively, the oldest is woken first. One that is woken but
- * finds the ring full hands the event on to one that needs no ring.
+ * A call that may not wait waits all the same while others look at watches: see deliver.c.
  *
  * Returns an &enum kevent_slept, or -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */

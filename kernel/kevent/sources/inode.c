@@ -519,10 +519,7 @@ static void ev_inode_detach(struct kevent *ke)
 		ev_inode_leave(ki);
 }
 
-/*
- * Interests have changed: see that the mark asks for all of them before MODIFY
- * returns. The watch may be gone by now; which one it was does not matter.
- */
+/* The watch may be gone by now; which one it was does not matter. */
 static void ev_inode_modify_done(struct kevent_queue *q, struct file *file)
 {
 	struct ev_inode_user *user = ev_inode_user_find(q->owner);

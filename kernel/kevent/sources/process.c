@@ -199,11 +199,7 @@ static bool ev_proc_may_know(const struct kevent_proc *kp,
 
 /* The exit */
 
-/*
- * A leader that exits before other threads is no exit of the process, whatever
- * woke us up. tasklist_lock and the lock of wait_pidfd are held; the first
- * caller that finds an exit takes the watch off the wait queue.
- */
+/* A leader that exits before other threads is no exit of the process, whatever woke us up. */
 static bool ev_proc_exited(struct kevent_proc *kp)
 {
 	struct task_struct *task = pid_task(kp->pid, PIDTYPE_TGID);

@@ -86,9 +86,7 @@ enum ev_clock {
  * @queue:	I: the queue
  * @running:	R: the timers that run, in time of this clock. As many as the
  *		user may have watches
- * @at:		R: when @timer expires, at the latest. Inserting an earlier timer
- *		starts it anew. Removing the first one leaves it alone: its
- *		callback then finds less to do, or nothing
+ * @at:		R: when @timer expires, at the latest
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
@@ -553,10 +551,7 @@ static u64 ev_timer_key(const struct ukevent *uk)
 	return uk->ptr;
 }
 
-/*
- * Count what has expired since, to the nanosecond. hrtimer_forward() counts one
- * expiry per tick when there are no high resolution timers.
- */
+/* Count what has expired since, to the nanosecond. */
 static void ev_timer_count(struct kevent_timer *kt)
 {
 	ktime_t delta = ktime_sub(kevent_clock_now(kt->clock->id),
@@ -632,10 +627,6 @@ static bool ev_timers_cancel(struct kevent_timers *timers)
 	return more;
 }
 
-/*
- * Without high resolution timers the CPU that sets the clock does not look again
- * when its soft timers expire.
- */
 static void ev_clocks_restart(struct kevent_timers *timers)
 {
 	struct kevent_queue *q = timers->queue;
@@ -665,7 +656,6 @@ static struct kevent_timers *ev_timers_next_stale(void)
 	return timers;
 }
 
-/* This is work: the task that sets the clock does not pay for timers of other users. */
 static void ev_timers_look(struct work_struct *work)
 {
 	struct kevent_timers *timers;
