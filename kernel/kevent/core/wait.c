@@ -319,20 +319,9 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	return 0;
 }
 
-/* Sleep until woken, or until a window is over, for which events may be held. */
-static bool kevent_sleep_window(const struct kevent_deadline *until, u32 window)
-{
-	struct kevent_deadline end;
-
-	if (!window || !kevent_deadline_sooner(until, window, &end))
-		return kevent_schedule(until);
-	end.slack = 0;
-	kevent_schedule(&end);
-	return false;
-}
-
 /* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
-static bool kevent_sleep_once(const struct kevent_waiter *w,
+static bool kevent_sleep_once(struct kevent_queue *q,
+			      const struct kevent_waiter *w,
 			      const struct kevent_deadline *until, u32 window,
 			      bool timed_out, struct kevent_looks *looks)
 {
@@ -342,7 +331,8 @@ static bool kevent_sleep_once(const struct kevent_waiter *w,
 		kevent_wait_for_looks(looks);
 		return true;
 	}
-	return kevent_sleep_window(until, window);
+	return window ? kevent_coalesce_block(q, window, until) :
+			kevent_schedule(until);
 }
 
 /*
@@ -379,7 +369,8 @@ static int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
 				     kevent_coalesce_begin(q, &w);
 		spin_unlock_irq(&q->ready_lock);
 		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
-		timed_out = kevent_sleep_once(&w, until, window, timed_out, looks);
+		timed_out = kevent_sleep_once(q, &w, until, window, timed_out,
+					      looks);
 		kevent_recheck_signals();
 		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */

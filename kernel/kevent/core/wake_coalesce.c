@@ -12,9 +12,10 @@
  *
  * No event stays held:
  *
- * - The consumer sleeps for the window at most. So the time counts from the beginning of the
- *   sleep, and an event waits for its rest. If nothing came, the consumer sleeps on without
- *   a window: one of a queue that is idle is awake once.
+ * - The consumer starts an hrtimer before it sleeps, and cancels it when it is awake. Its
+ *   callback wakes the consumer if something is on the ready list, and has the next event
+ *   wake it if not. So the time counts from the beginning of the sleep, an event waits for
+ *   its rest, and the callback of a queue that is idle runs once.
  * - Anything else that ends the sleep leads to kevent_sleep_locked(), which reads the
  *   ready list. If the consumer leaves without the event, kevent_more_left() sets
  *   KEVENT_RING_MORE.
@@ -25,7 +26,8 @@
  * The window is eight times what a wake-up takes until the consumer runs, and at most
  * max_ns, so an event waits a few times as long as it would have waited anyway. wake_ns is
  * a mean with a weight of one eighth for the newest wake-up, measured from kevent_wake()
- * to the consumer. It includes the time for which the consumer has waited for a CPU. The
+ * to the consumer, and not from the callback of the hrtimer, which mostly runs on the CPU
+ * of the consumer. It includes the time for which the consumer has waited for a CPU. The
  * design has a bound of 50 us. A bound that is a number of wake-ups is about that on a
  * machine that wakes in 6 us, and is right for others: in an emulator a wake-up takes 30
  * to 200 us, and 50 us hold next to nothing.
@@ -47,6 +49,7 @@
 #include <linux/sched/rt.h>
 #include <linux/uaccess.h>
 
+#include "deadline.h"
 #include "source_ops.h"
 #include "wake_coalesce.h"
 
@@ -58,6 +61,18 @@
 #define COALESCE_SHIFT		3
 /* Wake-ups in short succession between two attempts, at most */
 #define COALESCE_PATIENCE_MAX	1024U
+
+/**
+ * struct kevent_hold_timer - the end of a window
+ * @timer: takes ready_lock of @q
+ * @q: the queue, which the consumer that sleeps keeps
+ *
+ * On the stack of the consumer, which cancels the timer before it goes on.
+ */
+struct kevent_hold_timer {
+	struct hrtimer		timer;
+	struct kevent_queue	*q;
+};
 
 /* No window ends within a tick where only ticks end them. */
 static u32 window_ns(const struct kevent_coalesce *c)
@@ -80,8 +95,8 @@ static bool may_coalesce(const struct kevent_queue *q,
 	       !rt_or_dl_task(current);
 }
 
-/* Hold nothing more. */
-static void wake_for_held(struct kevent_queue *q)
+/* Hold nothing more. Returns whether a consumer was woken for what was held. */
+static bool wake_for_held(struct kevent_queue *q)
 {
 	bool held = q->coalesce.left && !list_empty(&q->ready);
 
@@ -90,6 +105,7 @@ static void wake_for_held(struct kevent_queue *q)
 	q->coalesce.left = 0;
 	if (held)
 		kevent_wake(q, KEVENT_ANY, 1);
+	return held;
 }
 
 /*
@@ -122,6 +138,40 @@ u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w)
 	wake_for_held(q);
 	w->measured = false;
 	return 0;
+}
+
+static enum hrtimer_restart window_over(struct hrtimer *timer)
+{
+	struct kevent_hold_timer *end =
+		container_of(timer, struct kevent_hold_timer, timer);
+	struct kevent_queue *q = end->q;
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (q->coalesce.left) {
+		if (!wake_for_held(q))
+			q->coalesce.batch = 1;
+		/* From this CPU: says nothing of wake-ups by others. */
+		q->coalesce.woken_at = 0;
+	}
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/* kevent_schedule(), while events may be held for a @window, which is not 0 */
+bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
+			   const struct kevent_deadline *until)
+{
+	struct kevent_hold_timer end = { .q = q };
+	bool timed_out;
+
+	hrtimer_init_on_stack(&end.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	end.timer.function = window_over;
+	hrtimer_start(&end.timer, ns_to_ktime(window), HRTIMER_MODE_REL);
+	timed_out = kevent_schedule(until);
+	hrtimer_cancel(&end.timer);
+	destroy_hrtimer_on_stack(&end.timer);
+	return timed_out;
 }
 
 static void average(u32 *mean, s64 sample)
@@ -167,12 +217,8 @@ void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 	lockdep_assert_held(&q->ready_lock);
 
 	c->left = 0;
-	if (!w->measured)
+	if (!w->measured || !came)
 		return;
-	if (!came) {
-		c->batch = 1;
-		return;
-	}
 	now = ktime_get();
 	if (c->woken_at)
 		average(&c->wake_ns, ktime_sub(now, c->woken_at));

@@ -12,8 +12,12 @@
 
 #include "queue.h"
 
+struct kevent_deadline;
+
 u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w);
 u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w);
+bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
+			   const struct kevent_deadline *until);
 void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w);
 bool kevent_coalesce_held(struct kevent *ke);
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
