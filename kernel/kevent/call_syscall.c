@@ -13,8 +13,8 @@
 #include <linux/uaccess.h>
 #include <linux/ukevent.h>
 
-#include "call/async.h"
 #include "call/chain.h"
+#include "core/queue.h"
 #include "core/quota.h"
 
 /* What kevent_call() returns for a chain that has ended */
@@ -42,7 +42,11 @@ static long kevent_call_async(struct kevent_run *run, u64 cookie)
 	struct kevent_queue *q = run->queue;
 	int err;
 
-	err = kevent_aio_allowed(q) ?: kevent_run_nowait(run);
+	if (!IS_ENABLED(CONFIG_KEVENT_AIO))
+		return -ENOSYS;
+	if (kevent_refuses_type(q, KEVENT_AIO))
+		return -EPERM;
+	err = kevent_run_chain(run, true);
 	if (err == -EAGAIN)
 		return kevent_call_submit(q, run, cookie);
 	return err ?: kevent_call_ended(run);
@@ -61,7 +65,7 @@ static long kevent_call_queue(int fd, struct kevent_run *run, u32 flags,
 	run->queue = file->private_data;
 	if (flags)
 		return kevent_call_async(run, cookie);
-	return kevent_run_chain(run) ?: kevent_call_ended(run);
+	return kevent_run_chain(run, false) ?: kevent_call_ended(run);
 }
 
 /**
@@ -112,6 +116,6 @@ SYSCALL_DEFINE5(kevent_call, int, fd, struct kevent_call __user *, chain,
 		return -EINVAL;
 	if (fd != -1 || flags)
 		return kevent_call_queue(fd, &run, flags, cookie);
-	err = kevent_run_chain(&run);
+	err = kevent_run_chain(&run, false);
 	return err ?: kevent_call_ended(&run);
 }

@@ -416,14 +416,10 @@ int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 	return requests_all(q, arg, num, cmd, false);
 }
 
-/**
- * kevent_make_changes - make the changes of a kevent_wait() call
- * @q: the queue
- * @changes: the changes; results are put there
- * @nr: how many
- *
- * Return: 0 when all were made, 1 when the caller must look at the results, or
- * none could be made: -EFAULT, -EINTR on a fatal signal.
+/*
+ * Make the changes of a kevent_wait() call, and put results there. Returns 0 when all were
+ * made, 1 when the caller must look at the results, or if none could be made: -EFAULT, or
+ * -EINTR on a fatal signal.
  */
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr)

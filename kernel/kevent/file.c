@@ -11,7 +11,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
-#include "call/fixed.h"
+#include "call/chain.h"
 #include "call/workers.h"
 #include "core/busy_poll.h"
 #include "core/index.h"
@@ -32,7 +32,8 @@
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
 	kevent_wake_left(file->private_data);
-	kevent_crew_look(file->private_data);
+	if (IS_ENABLED(CONFIG_KEVENT_AIO))
+		kevent_crew_look(file->private_data);
 	return 0;
 }
 
@@ -42,14 +43,16 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 
 	/* No set has the queue any more: it is on no path. */
 	WRITE_ONCE(q->nest.file, NULL);
-	kevent_crew_end(q);
+	if (IS_ENABLED(CONFIG_KEVENT_AIO))
+		kevent_crew_end(q);
 	kevent_testpoint(q, KEVENT_TESTPOINT_RELEASED);
 	kevent_remove_all(q);
 	irq_work_sync(&q->poll_work);
 	kevent_timers_stop(q);
 	kevent_awake_stop(q);
 	kevent_mappings_free(q);
-	kevent_bound_drop(q);
+	if (IS_ENABLED(CONFIG_KEVENT_AIO))
+		kevent_bound_drop(q);
 	kevent_queue_put(q);
 	return 0;
 }

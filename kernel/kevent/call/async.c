@@ -13,7 +13,6 @@
 
 #include "../core/quota.h"
 #include "../core/source.h"
-#include "async.h"
 #include "workers.h"
 
 static struct kevent_job *to_job(struct kevent *ke)
@@ -85,24 +84,9 @@ static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
 	uk->ret_data[1] = upper_32_bits(run->result);
 }
 
-/**
- * kevent_aio_allowed - may chains be submitted to a queue?
- * @q: the queue
- *
- * Return: 0, -EPERM.
- */
-int kevent_aio_allowed(const struct kevent_queue *q)
-{
-	return kevent_refuses_type(q, KEVENT_AIO) ? -EPERM : 0;
-}
-
-/**
- * kevent_aio_submit - leave the rest of a chain to a serving thread
- * @q: the queue, kevent_aio_allowed()
- * @run: the chain, and where to begin
- * @cookie: the user value of the event
- *
- * Return: 0, -EEXIST, -EXDEV, -ENOSPC, -ENOMEM.
+/*
+ * Leave the rest of a chain, from @run->at on, to a serving thread. Returns 0,
+ * -EEXIST, -EXDEV, -ENOSPC or -ENOMEM.
  */
 int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
 		      u64 cookie)

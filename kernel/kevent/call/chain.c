@@ -34,8 +34,8 @@
  * could also be what accept() of a datagram socket says, and a library that repeated that
  * call would make it twice.
  *
- * kevent_run_nowait() runs a chain as far as no call blocks. Nothing of a chain is kept
- * but its address, its length, and the entry to go on with.
+ * A chain that is submitted runs as far as no call blocks. Nothing of it is kept but its
+ * address, its length, and the entry to go on with.
  */
 
 #include <linux/compat.h>
@@ -57,8 +57,6 @@
 
 #include "chain.h"
 #include "dispatch.h"
-#include "fixed.h"
-#include "nowait.h"
 
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 
@@ -276,8 +274,9 @@ static long kevent_call_refuse(struct kevent_call_state *c, long err)
 static long kevent_call_make(struct kevent_call_state *c, u32 nr, bool nowait)
 {
 	nr = array_index_nospec(nr, NR_syscalls);
-	return nowait ? kevent_call_nowait(&c->regs, nr) :
-			kevent_call_dispatch(&c->regs, nr);
+	return nowait && IS_ENABLED(CONFIG_KEVENT_AIO) ?
+	       kevent_call_nowait(&c->regs, nr) :
+	       kevent_call_dispatch(&c->regs, nr);
 }
 
 /* Make the call of @c, whatever it is. */
@@ -295,7 +294,8 @@ static long kevent_call_run_any(struct kevent_call_state *c, bool nowait)
 			return kevent_call_copy(&c->regs);
 		/* Each attempt looks the slot up: task work may have closed its descriptor. */
 		if (c->call.nr == KEVENT_CALL_BOUND) {
-			ret = kevent_bound_unfold(c->queue, slot, &c->regs);
+			ret = IS_ENABLED(CONFIG_KEVENT_AIO) ?
+			      kevent_bound_unfold(c->queue, slot, &c->regs) : -ENOSYS;
 			if (ret < 0)
 				return ret == -EBADF ? ret :
 						       kevent_call_refuse(c, ret);
@@ -352,10 +352,11 @@ fault:
 }
 
 /*
- * Run a chain from the entry @run->at on, to its end, or with @nowait to a call that is
- * to be made elsewhere: 0, -EAGAIN, or -EFAULT.
+ * Run a chain in the current thread, from the entry @run->at on; @run receives how far it
+ * came. Returns 0, -EFAULT when the entry @run->at could not be read, or its result not
+ * written, or with @nowait -EAGAIN: the call of that entry would block.
  */
-static int kevent_call_go(struct kevent_run *run, bool nowait)
+int kevent_run_chain(struct kevent_run *run, bool nowait)
 {
 	struct kevent_call_state c = {
 		.queue		= run->queue,
@@ -392,35 +393,9 @@ static int kevent_call_go(struct kevent_run *run, bool nowait)
 	return err;
 }
 
-/**
- * kevent_run_chain - run a chain in the current thread
- * @run: the chain, and where to begin; receives how it ended
- *
- * Return: 0, -EFAULT: the entry @run->at could not be read, or its result not
- * written.
- */
-int kevent_run_chain(struct kevent_run *run)
-{
-	return kevent_call_go(run, false);
-}
-
-/**
- * kevent_run_nowait - run a chain in the current thread as far as no call blocks
- * @run: the chain, and where to begin; receives how far it came
- *
- * Return: as kevent_run_chain(), or -EAGAIN: the call of the entry @run->at would block.
- */
-int kevent_run_nowait(struct kevent_run *run)
-{
-	return kevent_call_go(run, true);
-}
-
-/**
- * kevent_run_settle - do what a chain has left for the way to user mode
- *
- * The thread that has run it may sleep next, for long: a socket whose last
- * reference went in a call is to be closed now. It has a reference of its own to the
- * queue.
+/*
+ * Do what a chain has left for the way to user mode. The thread that has run it may sleep
+ * next, for long: a socket whose last reference went in a call is to be closed first.
  */
 void kevent_run_settle(void)
 {
@@ -430,12 +405,7 @@ void kevent_run_settle(void)
 
 #else
 
-int kevent_run_chain(struct kevent_run *run)
-{
-	return -EOPNOTSUPP;
-}
-
-int kevent_run_nowait(struct kevent_run *run)
+int kevent_run_chain(struct kevent_run *run, bool nowait)
 {
 	return -EOPNOTSUPP;
 }

@@ -29,8 +29,12 @@ struct kevent_run {
 	s64			result;
 };
 
-int kevent_run_chain(struct kevent_run *run);
-int kevent_run_nowait(struct kevent_run *run);
+int kevent_run_chain(struct kevent_run *run, bool nowait);
 void kevent_run_settle(void);
+
+/* async.c and fixed.c, with CONFIG_KEVENT_AIO */
+int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
+		      u64 cookie);
+void kevent_bound_drop(struct kevent_queue *q);
 
 #endif /* _KEVENT_CHAIN_H */

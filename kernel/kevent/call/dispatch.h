@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A call as the entry of system calls would make it
+ * How a call of a chain is made: as the entry of system calls would make it, as far as it does
+ * not block, or by the slot of a bound call
  */
 #ifndef _KEVENT_DISPATCH_H
 #define _KEVENT_DISPATCH_H
 
+#include <linux/limits.h>
 #include <linux/ptrace.h>
 #include <linux/syscalls.h>
 
@@ -27,13 +29,7 @@
 #define KEVENT_CALL_ARG5	regs[5]
 #endif
 
-/**
- * kevent_call_dispatch - make a call
- * @regs: its arguments; the rest is 0
- * @nr: its number, of the table of calls that may be in a chain
- *
- * Return: what it returns.
- */
+/* Make the call @nr, one that may be in a chain. Registers beside the arguments are 0. */
 static inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
 {
 #ifdef CONFIG_X86_64
@@ -45,5 +41,17 @@ static inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
 	return sys_call_table[nr](regs);
 #endif
 }
+
+/*
+ * No result of a call that is made here, and of no other call of the table. Nothing has
+ * happened: the call would block, or cannot be made where it must not.
+ */
+#define KEVENT_CALL_ELSEWHERE	LONG_MIN
+
+struct kevent_queue;
+
+/* nowait.c and fixed.c, with CONFIG_KEVENT_AIO */
+long kevent_call_nowait(struct pt_regs *regs, u32 nr);
+long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs);
 
 #endif /* _KEVENT_DISPATCH_H */

@@ -50,11 +50,8 @@
 #include <linux/uaccess.h>
 
 #include "../core/source.h"
-#include "../core/remove.h"
-#include "../core/state.h"
-#include "../core/watch.h"
+#include "chain.h"
 #include "dispatch.h"
-#include "fixed.h"
 
 /**
  * struct kevent_bound - a bound call
@@ -165,17 +162,6 @@ static struct kevent_bound_table *bound_replace(struct kevent_queue *q,
 	return old;
 }
 
-static bool bound_kill(struct kevent *ke)
-{
-	struct kevent_queue *q = ke->queue;
-
-	guard(spinlock_irq)(&q->ready_lock);
-	if (!kevent_kill(ke))
-		return false;
-	kevent_hold(ke);
-	return true;
-}
-
 /*
  * Kill a call of an address space without tasks, from the slot @i on. It is in the table,
  * so it exists. Its file does, too, until it is dead.
@@ -191,7 +177,7 @@ static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
 		return NULL;
 	for (; *i < t->nr; ++*i) {
 		kb = rcu_dereference_protected(t->slot[*i], true);
-		if (kb && bound_kill(&kb->shared.kf.ke))
+		if (kb && kevent_kill_one(&kb->shared.kf.ke, true))
 			return &kb->shared.kf.ke;
 	}
 	return NULL;
@@ -262,10 +248,7 @@ static int bound_link(struct kevent_bound *kb)
 	return err;
 }
 
-/**
- * kevent_bound_drop - give the table up
- * @q: the queue, whose file is gone
- */
+/* Give the table up: the file of the queue is gone. */
 void kevent_bound_drop(struct kevent_queue *q)
 {
 	struct kevent_bound_table *t;
@@ -466,15 +449,11 @@ static struct file *bound_read(struct kevent_queue *q, u64 slot,
 	return kb->shared.kf.file;
 }
 
-/**
- * kevent_bound_unfold - look up a bound call, to make it
- * @q: the queue that has it, or NULL
- * @slot: its slot, anything a program may have written
- * @regs: receives its arguments
- *
- * Return: its number. -EBADF, as the ordinary call: its descriptor was closed or is
- * another file now. Refused: -EINVAL for no queue or no such slot, -EXDEV for calls of
- * another process, -ENOSYS without such calls in this kernel.
+/*
+ * Look up a bound call, to make it: @regs receives its arguments. @slot is anything a
+ * program may have written. Returns the number of the call, or -EBADF, as the call itself:
+ * its descriptor was closed or is another file. Refused: -EINVAL for no queue or no such
+ * slot, -EXDEV for calls of another process, -ENOSYS without bound calls in this kernel.
  */
 long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs)
 {

@@ -48,15 +48,10 @@
 
 #include "../../../fs/internal.h"
 
+#include "../core/lookup.h"
 #include "dispatch.h"
-#include "nowait.h"
 
 /* Files */
-
-static struct socket *nowait_socket(struct file *file)
-{
-	return IS_ENABLED(CONFIG_NET) ? sock_from_file(file) : NULL;
-}
 
 /* Are the inodes of a filesystem kept up to date without asking somebody? */
 static bool nowait_is_local(const struct super_block *sb)
@@ -244,7 +239,7 @@ static long nowait_pread(struct file *file, const struct pt_regs *regs)
  */
 static bool nowait_splits(struct file *file, u32 nr)
 {
-	struct socket *sock = nowait_socket(file);
+	struct socket *sock = kevent_socket(file);
 
 	if (!sock)
 		return false;
@@ -286,7 +281,7 @@ static long nowait_accept(struct file *file, const struct pt_regs *regs,
 	struct file *conn;
 	int fd;
 
-	if (!nowait_socket(file) || flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
+	if (!kevent_socket(file) || flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
 		return KEVENT_CALL_ELSEWHERE;
 	fd = get_unused_fd_flags(flags);
 	if (fd < 0)
@@ -311,11 +306,9 @@ static bool nowait_has_lease(struct inode *inode)
 	return ctx && !list_empty_careful(&ctx->flc_lease);
 }
 
-/**
- * kevent_opens - may a file be opened without waiting for anybody?
- * @path: the file, which exists
- *
- * For an open with %LOOKUP_KEVENT, before the file's own open method is called.
+/*
+ * May a file that exists be opened without waiting for anybody? Asked for an open with
+ * LOOKUP_KEVENT, before the file's own open method is called.
  */
 bool kevent_opens(const struct path *path)
 {
@@ -395,7 +388,7 @@ static bool nowait_ends(struct file *file)
 		return nowait_is_local(inode->i_sb) && inode->i_nlink;
 	if (S_ISDIR(inode->i_mode))
 		return nowait_is_local(inode->i_sb);
-	sock = nowait_socket(file);
+	sock = kevent_socket(file);
 	if (sock)
 		return sock->sk && !sock_flag(sock->sk, SOCK_LINGER);
 	return S_ISFIFO(inode->i_mode);
@@ -511,13 +504,7 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 	}
 }
 
-/**
- * kevent_call_nowait - make a call if it does not block
- * @regs: its arguments
- * @nr: its number, of the table of calls that may be in a chain
- *
- * Return: what it returns, or %KEVENT_CALL_ELSEWHERE: it is not made.
- */
+/* Make a call if it does not block. Otherwise returns KEVENT_CALL_ELSEWHERE. */
 long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 {
 	switch (nr) {

@@ -119,10 +119,7 @@ static DEFINE_SPINLOCK(kevent_crews_lock);
 
 /* Chains */
 
-/*
- * Give a chain to a server that sleeps, if the limit allows. It gives the next one to
- * the next server, so nobody holds the lock for all of them.
- */
+/* Give a chain to a server that sleeps, if the limit allows. That gives the next one. */
 static void kevent_crew_dispatch(struct kevent_crew *crew)
 {
 	struct kevent_server *s;
@@ -141,11 +138,7 @@ static void kevent_crew_dispatch(struct kevent_crew *crew)
 	wake_up_process(s->task);
 }
 
-/**
- * kevent_crew_enqueue - a chain is to be run
- * @q: its queue; kevent_crew_claim() has returned 0
- * @job: the chain
- */
+/* A chain is to be run. kevent_crew_claim() has returned 0. */
 void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
 {
 	struct kevent_crew *crew = q->crew;
@@ -155,12 +148,9 @@ void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
 	kevent_crew_dispatch(crew);
 }
 
-/**
- * kevent_crew_dequeue - a chain is not to be run
- * @q: its queue
- * @job: the chain, which was enqueued
- *
- * Return: false when a thread has begun with it, or it was dequeued before.
+/*
+ * A chain is not to be run. Returns false when a thread has begun with it, or it was
+ * dequeued before.
  */
 bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
 {
@@ -198,10 +188,7 @@ static int kevent_crew_alloc(struct kevent_queue *q)
 	return 0;
 }
 
-/**
- * kevent_crew_is_mine - are the chains of a queue those of the current process?
- * @q: the queue
- */
+/* Are the chains of a queue those of the current process? */
 bool kevent_crew_is_mine(const struct kevent_queue *q)
 {
 	struct kevent_crew *crew = kevent_crew_of(q);
@@ -210,14 +197,10 @@ bool kevent_crew_is_mine(const struct kevent_queue *q)
 	return crew && READ_ONCE(crew->process) == current->signal;
 }
 
-/**
- * kevent_crew_claim - the current process is to submit chains, or to serve
- * @q: the queue
- *
- * A chain is memory of one process, so a queue has the chains of one: that which
- * comes first, until it ends or executes another program.
- *
- * Return: 0, -EXDEV when it is another one, -ENOMEM.
+/*
+ * The current process is to submit chains, or to serve. A chain is memory of one process,
+ * so a queue has the chains of the one that comes first, until it ends or executes another
+ * program. Returns 0, -EXDEV when it is another one, or -ENOMEM.
  */
 int kevent_crew_claim(struct kevent_queue *q)
 {
@@ -236,11 +219,10 @@ int kevent_crew_claim(struct kevent_queue *q)
 	return crew->process == current->signal ? 0 : -EXDEV;
 }
 
-/**
- * kevent_crew_cancel - a chain is not to be run: its event says so
- * @ke: the chain, not dead. The calls from the entry @run.at on are not made
- *
- * Return: 0, -EPERM: it is one of another process, -EALREADY: a thread has begun with it.
+/*
+ * A chain, not dead, is not to be run: its event says so. The calls from the entry @run.at
+ * on are not made. Returns 0, -EPERM for a chain of another process, or -EALREADY when a
+ * thread has begun with it.
  */
 int kevent_crew_cancel(struct kevent *ke)
 {
@@ -326,11 +308,9 @@ void __kevent_drop_chains(void)
 	}
 }
 
-/**
- * kevent_crew_end - a crew is nobody's any more
- * @q: its queue, whose file is gone, or whose process ends
- *
- * There are no servers: they have a reference to the file, and were other threads.
+/*
+ * A crew is nobody's any more: the file of its queue is gone, or its process ends. There
+ * are no servers: they have a reference to the file, and were other threads.
  */
 void kevent_crew_end(struct kevent_queue *q)
 {
@@ -360,12 +340,7 @@ static void kevent_crew_look_next(struct kevent_crew *crew)
 		wake_up_process(s->task);
 }
 
-/**
- * kevent_crew_look - a descriptor of the queue was closed
- * @q: the queue
- *
- * Servers that came through it leave.
- */
+/* A descriptor of the queue was closed. Servers that came through it leave. */
 void kevent_crew_look(struct kevent_queue *q)
 {
 	struct kevent_crew *crew;
@@ -529,7 +504,7 @@ static void kevent_server_run(struct kevent_server *s)
 
 	current->worker_private = &s->worker;
 	current->flags |= PF_KEVENT_SERVER;
-	err = kevent_run_chain(&run);
+	err = kevent_run_chain(&run, false);
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
 	kevent_run_settle();
@@ -580,14 +555,10 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 	return kevent_server_loop(&s, fd, until);
 }
 
-/**
- * kevent_serve - run the chains of a queue
- * @fd: the queue
- * @limit: how many servers of the queue may run at once, from now on
- * @until: until when
- *
- * Return: the number of chains that were run; 0 after the timeout, -EINTR after a
- * signal, -EBADF, -EXDEV, -ENOMEM.
+/*
+ * Run the chains of a queue. From now on @limit servers of it may run at once. Returns the
+ * number of chains that were run, which is 0 after the timeout, or -EINTR after a signal,
+ * -EBADF, -EXDEV, -ENOMEM.
  */
 int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 {
@@ -630,10 +601,7 @@ static void kevent_crew_running(struct kevent_worker *w)
 	s->crew->running++;
 }
 
-/**
- * kevent_server_sleeping - a thread that serves, or is a member, blocks
- * @task: the current task, whose state is not TASK_RUNNING
- */
+/* The current task, which serves or is a member, blocks. */
 void kevent_server_sleeping(struct task_struct *task)
 {
 	struct kevent_worker *w = task->worker_private;
@@ -644,10 +612,7 @@ void kevent_server_sleeping(struct task_struct *task)
 		kevent_member_sleeping(w);
 }
 
-/**
- * kevent_server_running - such a thread goes on
- * @task: the current task
- */
+/* Such a task goes on. */
 void kevent_server_running(struct task_struct *task)
 {
 	struct kevent_worker *w = task->worker_private;

@@ -30,28 +30,23 @@ struct kevent_job {
 	struct kevent_run	run;
 };
 
-#ifdef CONFIG_KEVENT_AIO
-
+/* With CONFIG_KEVENT_AIO */
 int kevent_crew_claim(struct kevent_queue *q);
 bool kevent_crew_is_mine(const struct kevent_queue *q);
 void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job);
 bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job);
 int kevent_crew_cancel(struct kevent *ke);
-int kevent_serve(int fd, u32 limit, struct kevent_deadline *until);
 void kevent_crew_look(struct kevent_queue *q);
 void kevent_crew_end(struct kevent_queue *q);
 
+#ifdef CONFIG_KEVENT_AIO
+int kevent_serve(int fd, u32 limit, struct kevent_deadline *until);
 #else
-
 static inline int kevent_serve(int fd, u32 limit,
 			       struct kevent_deadline *until)
 {
 	return -EINVAL;
 }
-
-static inline void kevent_crew_look(struct kevent_queue *q) {}
-static inline void kevent_crew_end(struct kevent_queue *q) {}
-
 #endif
 
 #endif /* _KEVENT_WORKERS_H */

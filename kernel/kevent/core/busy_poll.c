@@ -21,11 +21,7 @@
 
 #ifdef CONFIG_NET_RX_BUSY_POLL
 
-/**
- * kevent_busy_note_sock - kevent_busy_note() once busy polling is on
- * @busy: the queue's state
- * @sk: the socket that became ready
- */
+/* kevent_busy_note() once busy polling is on */
 void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk)
 {
 	u32 id = READ_ONCE(sk->sk_napi_id);
@@ -136,14 +132,9 @@ static int kevent_busy_set(struct kevent_busy *busy,
 	return 0;
 }
 
-/**
- * kevent_busy_ioctl - EPIOCSPARAMS and EPIOCGPARAMS on a queue
- * @q: the queue
- * @cmd: the command
- * @arg: address of a &struct epoll_params
- *
- * Return: 0, -EFAULT, -EINVAL for a bad value, -EPERM for a budget that takes
- * CAP_NET_ADMIN, -ENOIOCTLCMD for any other command.
+/*
+ * EPIOCSPARAMS and EPIOCGPARAMS. Returns 0, -EFAULT, -EINVAL for a bad value, -EPERM for a
+ * budget that takes CAP_NET_ADMIN, or -ENOIOCTLCMD for any other command.
  */
 long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg)

@@ -24,11 +24,7 @@ static inline bool kevent_busy_on(const struct kevent_busy *busy)
 	return READ_ONCE(busy->usecs) || net_busy_loop_on();
 }
 
-/**
- * kevent_busy_note - remember the device queue of a socket that became ready
- * @busy: the queue's state
- * @sk: the socket
- */
+/* Remember the device queue of a socket that became ready. */
 static inline void kevent_busy_note(struct kevent_busy *busy,
 				    const struct sock *sk)
 {
@@ -36,17 +32,13 @@ static inline void kevent_busy_note(struct kevent_busy *busy,
 		kevent_busy_note_sock(busy, sk);
 }
 
-/**
- * kevent_busy_wait - busy polling before a consumer sleeps
- * @q: the queue, on which nothing is ready
- * @news: what the consumer waits for, if it wants the ring filled; NULL for others
- * @until: how long it waits; if it does not sleep, a device queue is polled once
- *
- * Without a device queue the wait is for events from anywhere, if the queue has
- * a time set for that. A consumer that does not want the ring filled sleeps: only
- * on &kevent_queue.sleepers it keeps wake-ups from storing its events there.
- *
- * Process context, no locks held.
+/*
+ * Busy polling before a consumer sleeps. @news is what it waits for in the ring, NULL if it
+ * does not want the ring filled. If it does not sleep, a device queue is polled once.
+ * Without a device queue the wait is for events from anywhere, if the queue has a time set
+ * for that. A consumer that does not want the ring filled sleeps: only on
+ * kevent_queue.sleepers it keeps wake-ups from storing its events there. Process context,
+ * no locks held.
  */
 static inline void kevent_busy_wait(struct kevent_queue *q,
 				    const struct kevent_news *news,

@@ -16,10 +16,7 @@
 #include "../host.h"
 #include "deadline.h"
 
-/**
- * kevent_clock_now - the time
- * @clock: one of those kevent_wait_arg.clockid may be
- */
+/* The time of a clock that kevent_wait_arg.clockid may be */
 ktime_t kevent_clock_now(clockid_t clock)
 {
 	switch (clock) {
@@ -40,14 +37,9 @@ static clockid_t kevent_span_clock(clockid_t clock)
 	return clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }
 
-/**
- * kevent_deadline_read - kevent_deadline_get() where there is a timeout
- * @until: has all but @at, @nowait and @relative. Receives another clock for a span of one
- *	that can be set
- * @absolute: @timeout is a point of time
- * @timeout: in user memory
- *
- * Return: 0, -EFAULT, -EINVAL.
+/*
+ * kevent_deadline_get() where there is a timeout. @until has all but @at, @nowait and
+ * @relative. It receives another clock for a span of a clock that can be set.
  */
 int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 			 const struct __kernel_timespec __user *timeout)
@@ -80,10 +72,7 @@ void kevent_deadline_start_clock(struct kevent_deadline *until)
 	until->nowait = ktime_compare(until->at, now) <= 0;
 }
 
-/**
- * kevent_deadline_is_past - is the time over?
- * @until: until when
- */
+/* Is the time over? */
 bool kevent_deadline_is_past(const struct kevent_deadline *until)
 {
 	if (until->at != KTIME_MAX &&
@@ -93,12 +82,7 @@ bool kevent_deadline_is_past(const struct kevent_deadline *until)
 	       ktime_compare(ktime_get(), until->span) >= 0;
 }
 
-/**
- * kevent_deadline_over - may a consumer that found nothing try again?
- * @until: what it was given
- *
- * Return: 0, or why not: -EINTR, -ETIME.
- */
+/* May a consumer that found nothing try again? Returns 0, or why not: -EINTR or -ETIME. */
 int kevent_deadline_over(const struct kevent_deadline *until)
 {
 	if (kevent_is_interrupted())
@@ -106,13 +90,9 @@ int kevent_deadline_over(const struct kevent_deadline *until)
 	return until->nowait || kevent_deadline_is_past(until) ? -ETIME : 0;
 }
 
-/**
- * kevent_deadline_sooner - a deadline some time from now
- * @until: another one, which has been started
- * @ns: from now on
- * @sooner: receives the new one, which is over when @until is, at the latest
- *
- * Return: true when @sooner may be before @until.
+/*
+ * Set @sooner to @ns from now, or to @until if that comes first. Returns true when it may
+ * be before @until, which has been started.
  */
 bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner)
@@ -164,11 +144,10 @@ bool kevent_block_until(const struct kevent_deadline *until)
 					  kevent_block_until_either(until);
 }
 
-/**
- * kevent_recheck_signals - the current thread was awake, maybe for the freezer
- *
- * The freezer marks a thread as for a signal. If it is thawed before it has seen that, the
- * mark is left, and is none. No locks held.
+/*
+ * The current thread was awake, maybe for the freezer, which marks a thread as for a
+ * signal. If it is thawed before it has seen the mark, the mark is left, and means nothing.
+ * No locks held.
  */
 void kevent_recheck_signals(void)
 {
@@ -182,10 +161,9 @@ void kevent_recheck_signals(void)
 	spin_unlock_irq(&sighand->siglock);
 }
 
-/**
- * kevent_freeze - the current thread is frozen, if it is to be, until it is thawed
- *
- * No locks held, and on no list of those who can be woken. It does not end the wait.
+/*
+ * The current thread is frozen, if it is to be, until it is thawed. No locks held, and on
+ * no list of those who can be woken. It does not end the wait.
  */
 void kevent_freeze(void)
 {

@@ -44,11 +44,7 @@ bool kevent_block_until(const struct kevent_deadline *until);
 void kevent_freeze(void);
 void kevent_recheck_signals(void);
 
-/**
- * kevent_is_interrupted - has the current thread a signal?
- *
- * Return: false if it is to be frozen: then it has the same mark.
- */
+/* Has the current thread a signal? A thread that is to be frozen has the same mark. */
 static inline bool kevent_is_interrupted(void)
 {
 	if (likely(!signal_pending(current)))
@@ -58,13 +54,9 @@ static inline bool kevent_is_interrupted(void)
 	return !freezing(current);
 }
 
-/**
- * kevent_deadline_get - read the timeout of a caller
- * @until: has its clock; receives the rest
- * @absolute: @timeout is a point of time
- * @timeout: in user memory, NULL for no limit
- *
- * Return: 0, -EFAULT, -EINVAL.
+/*
+ * Read the timeout of a caller, NULL for no limit. @until has its clock, and receives the
+ * rest. Returns 0, -EFAULT or -EINVAL.
  */
 static inline int
 kevent_deadline_get(struct kevent_deadline *until, bool absolute,
@@ -80,27 +72,18 @@ kevent_deadline_get(struct kevent_deadline *until, bool absolute,
 	return kevent_deadline_read(until, absolute, timeout);
 }
 
-/**
- * kevent_deadline_start - a consumer has found nothing
- * @until: what it was given
- *
- * Looks at the clock only now, since few consumers find nothing.
- */
+/* A consumer has found nothing. Few do, so the clock is read only here. */
 static inline void kevent_deadline_start(struct kevent_deadline *until)
 {
 	if (!until->nowait && until->at != KTIME_MAX)
 		kevent_deadline_start_clock(until);
 }
 
-/**
- * kevent_schedule - sleep; the caller has set its state
- * @until: how long
- *
- * The state is not TASK_FREEZABLE: then the thread would be frozen where it is, and who
- * wakes it could not see that it does not run. Awake, it leaves the list that it sleeps
- * on, hands on what it was woken for, and calls kevent_freeze().
- *
- * Return: whether the time is over.
+/*
+ * Sleep; the caller has set its state. Returns whether the time is over. The state is not
+ * TASK_FREEZABLE: then the thread would be frozen where it is, and who wakes it could not
+ * see that it does not run. Awake, it leaves the list that it sleeps on, hands on what it
+ * was woken for, and calls kevent_freeze().
  */
 static inline bool kevent_schedule(const struct kevent_deadline *until)
 {

@@ -150,12 +150,9 @@ static int kevent_index_prepare(struct kevent_index *index, u32 bytes)
 	return err ?: -EAGAIN;
 }
 
-/**
- * kevent_index_insert - put a watch into the index
- * @index: the index
- * @ke: the watch; its number goes to its @index
- *
- * Return: 0 or -ENOMEM. May sleep.
+/*
+ * Put a watch into the index; its number goes to @ke->index. Returns 0 or -ENOMEM. May
+ * sleep.
  */
 int kevent_index_insert(struct kevent_index *index, struct kevent *ke)
 {
@@ -224,11 +221,7 @@ static void kevent_index_clear(struct kevent_index *index, struct kevent *ke)
 		kevent_index_shrink(index, block);
 }
 
-/**
- * kevent_index_erase - take a watch out of the index, which frees it
- * @index: the index
- * @ke: the watch; under RCU others may look at it until a grace period is over
- */
+/* Take a watch out of the index, which frees it after a grace period. */
 void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 {
 	xa_lock(&index->blocks);
@@ -237,14 +230,9 @@ void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 	kevent_index_drop(index, ke);
 }
 
-/**
- * kevent_index_next - the next watch in the order of their numbers
- * @index: the index
- * @at: where to start; the number of the watch that is returned
- *
- * Called under rcu_read_lock().
- *
- * Return: the watch, or NULL when there is none from there on.
+/*
+ * The watch with the lowest number that is at least *@at, which becomes its number; NULL
+ * when there is none. Under RCU.
  */
 struct kevent *kevent_index_next(struct kevent_index *index, u32 *at)
 {

@@ -71,16 +71,11 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
 	return 0;
 }
 
-/**
- * kevent_file_link - let a watch be found through its file
- * @kf: the watch, being attached
- * @file: its file, which the caller has pinned
- *
- * All that MODIFY changes in the watch must have been set: another task may modify
- * it from here on.
- *
- * May sleep. Return: 0, -EEXIST when the queue has such a watch, -ENOSPC when the file has
- * too many of the queue's owner, or of all users, -ENOMEM.
+/*
+ * Let a watch that is being attached be found through its file, which the caller has
+ * pinned. All that MODIFY changes in the watch must have been set: another task may modify
+ * it from here on. May sleep. Returns 0, -EEXIST when the queue has such a watch, -ENOSPC
+ * when the file has too many of the queue's owner, or of all users, or -ENOMEM.
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
@@ -139,10 +134,7 @@ static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
 	}
 }
 
-/**
- * kevent_file_unlink - undo kevent_file_link()
- * @kf: the watch; its file is pinned. Nothing is done when it is not linked
- */
+/* Undo kevent_file_link(), if that was done; the file is pinned. */
 void kevent_file_unlink(struct kevent_file *kf)
 {
 	struct kevent_shared *shared = kevent_shared(kf);
@@ -156,13 +148,9 @@ void kevent_file_unlink(struct kevent_file *kf)
 	spin_unlock(&file->f_lock);
 }
 
-/**
- * kevent_file_find - look up a watch by type, descriptor and file
- * @q: the queue
- * @uk: a request: its type, which is valid, its descriptor, and what else find() reads
- * @file: what the descriptor refers to, which the caller has pinned
- *
- * Under RCU. Return: the watch or NULL.
+/*
+ * Look up a watch by type, descriptor, file, and what else find() reads of @uk. The type is
+ * valid, and the caller has pinned the file. Under RCU.
  */
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file)
@@ -179,13 +167,9 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 	return kf ? &kf->ke : NULL;
 }
 
-/**
- * kevent_file_has - would kevent_file_link() find that the queue has such a watch?
- * @q: the queue
- * @uk: as for kevent_file_find()
- * @file: likewise
- *
- * Under RCU. A source with find() answers when the watch is attached.
+/*
+ * Would kevent_file_link() find that the queue has such a watch? Under RCU. A source with
+ * find() answers when the watch is attached.
  */
 bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 		     struct file *file)
@@ -198,12 +182,10 @@ bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 	return ke && kevent_has_key(ke);
 }
 
-/**
- * kevent_is_current - is the descriptor of a watch still what it was?
- * @ke: the watch, linked
- *
- * close() and its like clear the slot under file_lock, and then look for
- * watches: either they see this one, which is linked, or the slot is seen here.
+/*
+ * Is the descriptor of a watch, which is linked, still what it was? close() and its like
+ * clear the slot under file_lock, and then look for watches: either they see this one, or
+ * the slot is seen here.
  */
 bool kevent_is_current(const struct kevent *ke)
 {
@@ -219,90 +201,62 @@ bool kevent_is_current(const struct kevent *ke)
 
 /* Watches without a file */
 
-static struct kevent_keyed *node_keyed(struct rb_node *node)
+struct kevent_key {
+	u64	id;
+	u32	type;
+};
+
+static struct kevent_keyed *node_keyed(const struct rb_node *node)
 {
 	return rb_entry(node, struct kevent_keyed, node);
 }
 
 /* Ids differ more often than types. */
-static int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
+static int kevent_key_cmp(const void *key, const struct rb_node *node)
 {
 	const struct kevent_keyed *kk = node_keyed(node);
+	const struct kevent_key *k = key;
 
-	if (id != kk->id)
-		return id < kk->id ? -1 : 1;
-	if (type != kk->ke.type)
-		return type < kk->ke.type ? -1 : 1;
+	if (k->id != kk->id)
+		return k->id < kk->id ? -1 : 1;
+	if (k->type != kk->ke.type)
+		return k->type < kk->ke.type ? -1 : 1;
 	return 0;
 }
 
-/* The place of a key, and above what that is, by a walk from the root */
-static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
-					u64 id, struct rb_node **parent)
+static int kevent_node_cmp(struct rb_node *node, const struct rb_node *other)
 {
-	struct rb_node **at = &q->keys.tree.rb_node;
-	int c;
+	const struct kevent_keyed *kk = node_keyed(node);
+	const struct kevent_key key = { .id = kk->id, .type = kk->ke.type };
 
-	lockdep_assert_held(&q->keys.lock);
-
-	*parent = NULL;
-	while (*at) {
-		c = kevent_key_cmp(type, id, *at);
-		if (!c)
-			break;
-		*parent = *at;
-		at = c < 0 ? &(*at)->rb_left : &(*at)->rb_right;
-	}
-	return at;
-}
-
-/*
- * The place of a key in the tree: of the watch that has it, or an empty one. Many
- * programs count ids up, so the end is tried first.
- */
-static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
-					 u64 id, struct rb_node **parent)
-{
-	*parent = q->keys.last;
-	if (*parent && kevent_key_cmp(type, id, *parent) > 0)
-		return &(*parent)->rb_right;
-	return kevent_key_walk(q, type, id, parent);
+	return kevent_key_cmp(&key, other);
 }
 
 static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
 {
 	lockdep_assert_held(&q->keys.lock);
 
-	if (q->keys.last == node)
-		q->keys.last = rb_prev(node);
 	rb_erase(node, &q->keys.tree);
 	RB_CLEAR_NODE(node);
 }
 
 static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
 {
-	struct rb_node *parent, **at;
+	struct rb_node *found;
 
-	at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
-	if (*at) {
-		if (kevent_has_key(&node_keyed(*at)->ke))
+	lockdep_assert_held(&q->keys.lock);
+
+	while ((found = rb_find_add(&kk->node, &q->keys.tree, kevent_node_cmp))) {
+		if (kevent_has_key(&node_keyed(found)->ke))
 			return -EEXIST;
-		kevent_key_erase(q, *at);
-		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
+		kevent_key_erase(q, found);
 	}
-	if (parent == q->keys.last && (!parent || at == &parent->rb_right))
-		q->keys.last = &kk->node;
-	rb_link_node(&kk->node, parent, at);
-	rb_insert_color(&kk->node, &q->keys.tree);
 	return 0;
 }
 
-/**
- * kevent_key_link - let a watch be found by type and id
- * @kk: the watch, being attached
- *
- * As kevent_file_link(). A dead watch that is about to be unlinked gives way.
- * Return: 0 or -EEXIST.
+/*
+ * Let a watch that is being attached be found by type and id. As kevent_file_link(). A dead
+ * watch that is about to be unlinked gives way. Returns 0 or -EEXIST.
  */
 int kevent_key_link(struct kevent_keyed *kk)
 {
@@ -315,10 +269,7 @@ int kevent_key_link(struct kevent_keyed *kk)
 	return err;
 }
 
-/**
- * kevent_key_unlink - undo kevent_key_link()
- * @kk: the watch. Nothing is done when it is not linked
- */
+/* Undo kevent_key_link(), if that was done. */
 void kevent_key_unlink(struct kevent_keyed *kk)
 {
 	struct kevent_queue *q = kk->ke.queue;
@@ -329,20 +280,14 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 	spin_unlock(&q->keys.lock);
 }
 
-/**
- * kevent_key_find - look up a watch by type and id
- * @q: the queue
- * @type: its type
- * @id: its id
- *
- * Return: the watch or NULL.
- */
+/* Look up a watch by type and id; NULL when there is none. */
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 {
-	struct rb_node *node, *parent;
+	const struct kevent_key key = { .id = id, .type = type };
+	struct rb_node *node;
 
 	spin_lock(&q->keys.lock);
-	node = *kevent_key_walk(q, type, id, &parent);
+	node = rb_find(&key, &q->keys.tree, kevent_key_cmp);
 	spin_unlock(&q->keys.lock);
 	return node ? &node_keyed(node)->ke : NULL;
 }

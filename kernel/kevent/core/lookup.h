@@ -55,15 +55,9 @@ static inline void kevent_unlink(struct kevent *ke)
 		kevent_key_unlink(to_kevent_keyed(ke));
 }
 
-/**
- * kevent_find - look up a watch
- * @ops: its source
- * @q: the queue
- * @uk: names it
- * @file: what the descriptor refers to, which the caller has pinned; NULL for a
- *	  source without a file
- *
- * Return: the watch or NULL.
+/*
+ * Look up the watch that @uk names; NULL when there is none. @file is what the descriptor
+ * refers to, which the caller has pinned; NULL for a source without a file.
  */
 static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
 					 struct kevent_queue *q,
@@ -76,13 +70,10 @@ static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
 			       ops->key ? ops->key(uk) : uk->id.raw_u64);
 }
 
-/**
- * kevent_hold - pin what a watch watches
- * @ke: the watch, not dead, under ready_lock: somebody has a reference to its file,
- *	see kevent_flush()
- *
- * Sources without a file need no pin: RCU and their own locks order detach() and
- * the end of the object.
+/*
+ * Pin what a watch watches. The watch is not dead, under ready_lock: somebody has a
+ * reference to its file, see kevent_flush(). Sources without a file need no pin: RCU and
+ * their own locks order detach() and the end of the object.
  */
 static inline void kevent_hold(struct kevent *ke)
 {

@@ -175,10 +175,7 @@ static int kevent_limit_alloc(struct kevent_limit **where)
 	return 0;
 }
 
-/**
- * kevent_limit_put - drop a reference
- * @l: the limit, or NULL
- */
+/* Drop a reference; @l may be NULL. */
 void kevent_limit_put(struct kevent_limit *l)
 {
 	if (l && refcount_dec_and_test(&l->refs))
@@ -212,10 +209,7 @@ static void kevent_member_free(struct kevent_member *m)
 	kfree(m);
 }
 
-/**
- * kevent_limit_leave - the current thread is no member any more
- * @l: of the queue that has this; NULL: of any
- */
+/* The current thread is no member of the queue that has @l any more; NULL: of any queue. */
 void kevent_limit_leave(const struct kevent_limit *l)
 {
 	struct kevent_member *m = kevent_member_of(current);
@@ -224,13 +218,10 @@ void kevent_limit_leave(const struct kevent_limit *l)
 		kevent_member_free(m);
 }
 
-/**
- * kevent_limit_join - the current thread is a member from now on, if it is not yet
- * @where: where its queue has the limit
- * @max: how many members shall run at once
- * @to: receives the member, which the thread is until it leaves
- *
- * Return: 0, -EINVAL in a chain that the thread runs for others, -ENOMEM.
+/*
+ * Make the current thread the member @to, if it is not one yet. @max members shall run at
+ * once. Returns 0, -EINVAL in a chain that the thread runs for others, or where the scheduler
+ * does not say who blocks, or -ENOMEM.
  */
 int kevent_limit_join(struct kevent_limit **where, u32 max,
 		      struct kevent_member **to)
@@ -238,7 +229,7 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 	struct kevent_member *m = kevent_member_of(current);
 	struct kevent_limit *l;
 
-	if (!m && kevent_worker_of(current))
+	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || (!m && kevent_worker_of(current)))
 		return -EINVAL;
 	if (!kevent_limit_peek(where) && kevent_limit_alloc(where))
 		return -ENOMEM;
@@ -261,10 +252,7 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 
 /* Waiting */
 
-/**
- * kevent_limit_try - may a member go on that waits?
- * @m: the current thread; true: then it counts
- */
+/* May the current thread, which waits, go on? Then it counts. */
 bool kevent_limit_try(struct kevent_member *m)
 {
 	scoped_guard(raw_spinlock_irq, &m->limit->lock)
@@ -274,13 +262,10 @@ bool kevent_limit_try(struct kevent_member *m)
 	return true;
 }
 
-/**
- * kevent_limit_park - have a member wait until fewer run
- * @m: the current thread; interrupts are off
- * @why: 0, or why it must not wait
- *
- * Return: 0 if it may go on, %KEVENT_PARKED if it has to block, -ECANCELED if it was
- * requested, @why.
+/*
+ * Have the current thread wait until fewer run, unless @why it must not is set. Interrupts
+ * are off. Returns 0 if it may go on, KEVENT_PARKED if it has to block, -ECANCELED if it
+ * was requested, or @why.
  */
 int kevent_limit_park(struct kevent_member *m, int why)
 {
@@ -301,10 +286,7 @@ int kevent_limit_park(struct kevent_member *m, int why)
 	return KEVENT_PARKED;
 }
 
-/**
- * kevent_limit_unparked - a member that was parked is awake, maybe for another reason
- * @m: the current thread
- */
+/* The current thread was parked and is awake, maybe for another reason. */
 void kevent_limit_unparked(struct kevent_member *m)
 {
 	struct kevent_limit *l = m->limit;
@@ -314,10 +296,7 @@ void kevent_limit_unparked(struct kevent_member *m)
 		kevent_limit_unpark(l, m);
 }
 
-/**
- * kevent_limit_go_on - the wait of a member ends, whatever runs
- * @m: the current thread
- */
+/* The wait of the current thread ends, whatever runs. */
 void kevent_limit_go_on(struct kevent_member *m)
 {
 	struct kevent_limit *l = m->limit;
@@ -329,10 +308,7 @@ void kevent_limit_go_on(struct kevent_member *m)
 	m->waits = false;
 }
 
-/**
- * kevent_limit_rest - a member is about to sleep among the consumers
- * @m: the current thread
- */
+/* The current thread is about to sleep among the consumers. */
 void kevent_limit_rest(struct kevent_member *m)
 {
 	struct kevent_limit *l = m->limit;
@@ -342,12 +318,7 @@ void kevent_limit_rest(struct kevent_member *m)
 	kevent_limit_uncount(l, m);
 }
 
-/**
- * kevent_limit_request - end the wait of a member that is parked
- * @l: the limit, or NULL
- *
- * Return: false if none is parked.
- */
+/* End the wait of a member that is parked. @l may be NULL. Returns false if none is parked. */
 bool kevent_limit_request(struct kevent_limit *l)
 {
 	if (!l)
@@ -356,21 +327,14 @@ bool kevent_limit_request(struct kevent_limit *l)
 	return kevent_limit_release(l, true);
 }
 
-/**
- * kevent_limit_is_kept - do as many members run as may, and is one parked?
- * @l: the limit
- */
+/* Do as many members run as may, and is one parked? */
 bool kevent_limit_is_kept(struct kevent_limit *l)
 {
 	guard(raw_spinlock_irqsave)(&l->lock);
 	return l->nr_parked && l->running >= l->max;
 }
 
-/**
- * kevent_limit_show - for fdinfo
- * @m: where to
- * @l: the limit, or NULL
- */
+/* For fdinfo; @l may be NULL. */
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 {
 	u32 max, running, parked;
@@ -392,10 +356,7 @@ void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 
 /* The scheduler */
 
-/**
- * kevent_member_sleeping - a member blocks
- * @w: in its place
- */
+/* A member blocks. */
 void kevent_member_sleeping(struct kevent_worker *w)
 {
 	struct kevent_member *m = container_of(w, struct kevent_member, worker);
@@ -407,12 +368,7 @@ void kevent_member_sleeping(struct kevent_worker *w)
 	kevent_limit_uncount(l, m);
 }
 
-/**
- * kevent_member_running - a member goes on
- * @w: in its place
- *
- * It does not wait for others: what blocked may be a lock that they want.
- */
+/* A member goes on. It does not wait for others: what blocked may be a lock that they want. */
 void kevent_member_running(struct kevent_worker *w)
 {
 	struct kevent_member *m = container_of(w, struct kevent_member, worker);

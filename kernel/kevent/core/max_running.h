@@ -40,8 +40,6 @@ struct kevent_worker {
  * @refs:	of the queue and of each member
  * @max:	as many shall run, at least 1; of the call that came last. Any process with the
  *		ring can set it, and hold members up by running, as it could take their events
- *
- * Its queue and each member have a reference.
  */
 struct kevent_limit {
 	raw_spinlock_t		lock;	/* see above */
@@ -90,12 +88,11 @@ kevent_limit_peek(struct kevent_limit *const *where)
 	return smp_load_acquire(where);
 }
 
-#ifdef CONFIG_KEVENT_AIO
-
 /* May the current thread be a member of a queue's group? */
 static inline bool kevent_may_be_member(void)
 {
-	return unlikely(current->flags & PF_KEVENT_SERVER);
+	return IS_ENABLED(CONFIG_KEVENT_AIO) &&
+	       unlikely(current->flags & PF_KEVENT_SERVER);
 }
 
 int kevent_limit_join(struct kevent_limit **where, u32 max,
@@ -112,52 +109,5 @@ bool kevent_limit_is_kept(struct kevent_limit *l);
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l);
 void kevent_member_sleeping(struct kevent_worker *w);
 void kevent_member_running(struct kevent_worker *w);
-
-#else
-
-static inline bool kevent_may_be_member(void)
-{
-	return false;
-}
-
-static inline int kevent_limit_join(struct kevent_limit **where, u32 max,
-				    struct kevent_member **to)
-{
-	return -EINVAL;
-}
-
-static inline void kevent_limit_leave(const struct kevent_limit *l) {}
-static inline void kevent_limit_put(struct kevent_limit *l) {}
-
-static inline bool kevent_limit_try(struct kevent_member *m)
-{
-	return true;
-}
-
-static inline int kevent_limit_park(struct kevent_member *m, int why)
-{
-	return 0;
-}
-
-static inline void kevent_limit_unparked(struct kevent_member *m) {}
-static inline void kevent_limit_go_on(struct kevent_member *m) {}
-static inline void kevent_limit_rest(struct kevent_member *m) {}
-
-static inline bool kevent_limit_request(struct kevent_limit *l)
-{
-	return false;
-}
-
-static inline bool kevent_limit_is_kept(struct kevent_limit *l)
-{
-	return false;
-}
-
-static inline void kevent_limit_show(struct seq_file *m,
-				     struct kevent_limit *l)
-{
-}
-
-#endif
 
 #endif /* _KEVENT_MAX_RUNNING_H */

@@ -43,10 +43,7 @@ struct kevent_nest {
 #endif
 };
 
-/**
- * kevent_nest_init - no set watches a new queue, and it watches none
- * @nest: of the queue, zeroed
- */
+/* No set watches a new queue, and it watches none. It is zeroed. */
 static inline void kevent_nest_init(struct kevent_nest *nest)
 {
 	INIT_HLIST_HEAD(&nest->refs);
@@ -65,11 +62,9 @@ static inline bool kevent_is_nesting(struct file *file)
  */
 #define KEVENT_CHAIN_NESTS	7U
 
-/**
- * kevent_wake_context - what a wake-up passes on
- * @file: the watched file, the lock of its wait queue is held
- * @nesting: it is a queue or an epoll file
- * @key: of the wake-up
+/*
+ * What a wake-up of a watched file passes on. The lock of the wait queue is held. @nesting:
+ * the file is a queue or an epoll file.
  */
 static inline u32 kevent_wake_context(struct file *file, bool nesting,
 				      __poll_t key)

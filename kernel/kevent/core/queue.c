@@ -49,7 +49,7 @@
  *
  * A wake request is kept in the waiter it was made of, and ends its wait even if there are
  * events: kevent_is_requested() wakes another consumer for these. WAKEUP_ALL passes
- * KEVENT_LOOK to the waiters, so that each of them polls the level list: the first one has
+ * KEVENT_RECHECK to the waiters, so that each of them polls the level list: the first one has
  * moved the watch there. kevent_pass_on() passes it, too.
  */
 
@@ -67,11 +67,7 @@
 
 static void kevent_poll_work(struct irq_work *work);
 
-/**
- * kevent_queue_alloc - make a queue without a ring
- *
- * Return: the queue, with one reference, or NULL.
- */
+/* Make a queue without a ring, with one reference; NULL without memory. */
 struct kevent_queue *kevent_queue_alloc(void)
 {
 	struct kevent_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
@@ -109,12 +105,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	return q;
 }
 
-/**
- * kevent_queue_put - drop a reference
- * @q: the queue
- *
- * After the queue's file only watches on their way out have any.
- */
+/* Drop a reference. After the queue's file only watches on their way out have any. */
 void kevent_queue_put(struct kevent_queue *q)
 {
 	if (!refcount_dec_and_test(&q->refs))
@@ -166,10 +157,9 @@ static void kevent_poll_work(struct irq_work *work)
 	wake_pollers(container_of(work, struct kevent_queue, poll_work), 0);
 }
 
-/**
- * kevent_wake_pollers - wake those who poll() a queue
- * @q: the queue; ready_lock is not held, that of a watched file's wait queue may be
- * @chain: of kevent_wake_context(), or 0
+/*
+ * Wake those who poll() a queue. ready_lock is not held, that of a watched file's wait
+ * queue may be. @chain is of kevent_wake_context(), or 0.
  */
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 {
@@ -191,11 +181,7 @@ static bool kevent_ends_before(struct rb_node *node,
 	       rb_entry(other, struct kevent_waiter, node)->end;
 }
 
-/**
- * kevent_sleepers_add - a consumer is about to sleep
- * @q: the queue
- * @w: the consumer. What it waits for has not come, under this hold of the lock
- */
+/* A consumer is about to sleep. What it waits for has not come, under this hold of the lock. */
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 {
 	lockdep_assert_held(&q->ready_lock);
@@ -218,11 +204,7 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 	q->nr_members += kevent_is_member(w);
 }
 
-/**
- * kevent_sleepers_del - a consumer is awake, or on its way
- * @q: the queue
- * @w: the consumer, one of its sleepers
- */
+/* A consumer that sleeps is awake, or on its way. */
 void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 {
 	lockdep_assert_held(&q->ready_lock);
@@ -309,7 +291,7 @@ static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
 		return;
 	}
 	w->woken = true;
-	w->look = what & KEVENT_LOOK;
+	w->look = what & KEVENT_RECHECK;
 	q->nr_woken++;
 }
 
@@ -324,17 +306,12 @@ static bool kevent_is_kept(struct kevent_queue *q)
 	       kevent_limit_is_kept(q->limit);
 }
 
-/**
- * kevent_wake - wake consumers
- * @q: the queue
- * @kind: &enum kevent_consumers; of these the one that sleeps longest is first, or whose
- *	  entries came first. With %KEVENT_LOOK, to have them look at level watches again
- * @nr: how many, 0 for all
- *
- * Wakes nobody while a limit would have each of them park. If all are to be woken, each of
- * the first %KEVENT_WAKE_AT_ONCE wakes more, see kevent_wake_rest().
- *
- * Return: true if so many were woken.
+/*
+ * Wake @nr consumers of a @kind, 0 for all. The one that sleeps longest is first, or whose
+ * entries came first. With KEVENT_RECHECK they look at level watches again. Wakes nobody while
+ * a limit would have each of them park. If all are to be woken, each of the first
+ * KEVENT_WAKE_AT_ONCE wakes more, see kevent_wake_rest(). Returns true if so many were
+ * woken.
  */
 bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 {
@@ -351,7 +328,7 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 		return true;
 	}
 	do {
-		w = kevent_next_sleeper(q, kind & ~KEVENT_LOOK);
+		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK);
 		if (!w)
 			return false;
 		kevent_wake_waiter(q, w, kind);
@@ -361,13 +338,11 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
 	return true;
 }
 
-/**
- * kevent_wake_rest - a consumer is awake, and maybe all that slept are to be
- * @q: the queue
- *
- * Wakes the next ones, of any kind, so that nobody holds the lock for all of them. Each that
- * was woken comes here before it does anything else, also one that is killed or frozen. One
- * that has come to sleep since may be woken in the place of another that is awake by itself.
+/*
+ * A consumer is awake, and maybe all that slept are to be. Wakes the next ones, of any
+ * kind, so that nobody holds the lock for all of them. Each that was woken comes here
+ * before it does anything else, also one that is killed or frozen. One that has come to
+ * sleep since may be woken in the place of another that is awake by itself.
  */
 void kevent_wake_rest(struct kevent_queue *q)
 {
@@ -382,16 +357,13 @@ void kevent_wake_rest(struct kevent_queue *q)
 			q->wake_rest = 0;
 			return;
 		}
-		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_LOOK);
+		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_RECHECK);
 	}
 }
 
-/**
- * kevent_wake_others - entries are in the ring that the current thread does not wait for
- * @q: the queue
- * @nr: how many
- *
- * They may be enough for others. Process context, no locks held.
+/*
+ * @nr entries are in the ring that the current thread does not wait for. They may be enough
+ * for others. Process context, no locks held.
  */
 void kevent_wake_others(struct kevent_queue *q, u64 nr)
 {
@@ -427,12 +399,11 @@ static bool kevent_wake_askers_locked(struct kevent_queue *q,
 	return !list_empty(askers);
 }
 
-/**
- * kevent_wake_askers - files were looked at, of which nobody knew whether they are ready
- * @q: the queue
- * @askers: those who came to sleep before that was known; they may leave the list, which
- *	    is empty when this returns. As many as there are threads: the caller, who has
- *	    looked, wakes all of them, and holds the lock for a few at a time
+/*
+ * Files were looked at, of which nobody knew whether they are ready. @askers came to sleep
+ * before that was known; they may leave the list, which is empty when this returns. There
+ * may be as many as there are threads: the caller, who has looked, wakes all of them, and
+ * holds the lock for a few at a time.
  */
 void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers)
 {
@@ -459,12 +430,9 @@ static void kevent_wake_requested(struct kevent_queue *q,
 	q->nr_woken++;
 }
 
-/**
- * kevent_wake_one - have one consumer return although nothing is ready
- * @q: the queue
- *
- * That is the one that sleeps longest; if none sleeps, the one that a limit keeps
- * parked longest, or else the next one that finds nothing.
+/*
+ * Have one consumer return although nothing is ready: the one that sleeps longest, else the
+ * one that a limit keeps parked longest, else the next one that finds nothing.
  */
 void kevent_wake_one(struct kevent_queue *q)
 {

@@ -90,12 +90,10 @@ struct kevent_notify {
  * struct kevent_keys - watches of sources without a file
  * @lock:	protects what is K
  * @tree:	K: the watches, by id and type
- * @last:	K: the last one in @tree
  */
 struct kevent_keys {
 	spinlock_t		lock;	/* see K */
 	struct rb_root		tree;
-	struct rb_node		*last;
 };
 
 /**
@@ -278,9 +276,9 @@ static inline void kevent_wake_for(struct kevent *ke,
 		kevent_wake(ke->queue, kind, 1);
 		return;
 	}
-	kevent_wake(ke->queue, kind | KEVENT_LOOK, 0);
+	kevent_wake(ke->queue, kind | KEVENT_RECHECK, 0);
 	if (kind == KEVENT_OF_RING)
-		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_LOOK, 0);
+		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_RECHECK, 0);
 }
 
 /* Put a watch that is on no list at the end of @list. */
@@ -341,11 +339,9 @@ static inline bool kevent_poll_waits(struct kevent_queue *q)
 		q->ring.kidx != q->ring.uidx);
 }
 
-/**
- * kevent_unlock_chain - release ready_lock, then wake those who poll() the queue
- * @q: the queue; somebody keeps it alive
- * @flags: of spin_lock_irqsave()
- * @chain: of kevent_wake_context(), when a wake-up of a watched file is the reason
+/*
+ * Release ready_lock, then wake those who poll() the queue, which somebody keeps alive.
+ * @chain is of kevent_wake_context(), when a wake-up of a watched file is the reason.
  */
 static inline void kevent_unlock_chain(struct kevent_queue *q,
 				       unsigned long flags, u32 chain)

@@ -21,9 +21,7 @@ static const long kevent_bytes_max = LONG_MAX;
 static int kevent_disabled __read_mostly;
 static int kevent_group __read_mostly = -1;
 
-/**
- * kevent_allowed - may the current task create a queue?
- */
+/* May the current task create a queue? */
 bool kevent_allowed(void)
 {
 	kgid_t group;
@@ -41,9 +39,7 @@ bool kevent_allowed(void)
 	}
 }
 
-/**
- * kevent_call_allowed - may the current task run chains?
- */
+/* May the current task run chains? */
 bool kevent_call_allowed(void)
 {
 	return kevent_allowed() &&
@@ -81,11 +77,7 @@ static struct ctl_table kevent_fs_table[] = {
 	},
 };
 
-/**
- * kevent_quota_init - set the limit of users, and register the settings
- *
- * A user may spend a twenty-fifth of low memory on watches.
- */
+/* A user may spend a twenty-fifth of low memory on watches. */
 void __init kevent_quota_init(void)
 {
 	struct sysinfo si;

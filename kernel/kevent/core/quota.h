@@ -12,27 +12,17 @@
 /* fs.kevent.max_user_bytes */
 extern long kevent_max_user_bytes;
 
-/**
- * kevent_charge - charge memory to a user
- * @owner: the owner of a queue
- * @bytes: how much
- *
- * For everything that a program can have the kernel keep, besides descriptors:
- * watches, what they pin, and occurrences that are not delivered yet. Any
- * context.
- *
- * Return: false over the limit, which the program gets as -ENOSPC.
+/*
+ * Charge a user for all that a program can have the kernel keep, besides descriptors:
+ * watches, what they pin, and occurrences that are not delivered yet. Any context. Returns
+ * false over the limit, which the program gets as -ENOSPC.
  */
 static inline bool kevent_charge(struct kevent_owner *owner, size_t bytes)
 {
 	return host_owner_charge(owner, bytes, READ_ONCE(kevent_max_user_bytes));
 }
 
-/**
- * kevent_uncharge - undo kevent_charge()
- * @owner: the user
- * @bytes: how much
- */
+/* Undo kevent_charge(). */
 static inline void kevent_uncharge(struct kevent_owner *owner, size_t bytes)
 {
 	host_owner_uncharge(owner, bytes);

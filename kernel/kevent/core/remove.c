@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How watches go: the four steps of types.h, for one watch or all of a queue
+ * How watches go: the four steps of types.h, for one watch, those of a descriptor that is
+ * closed, or all of a queue
  */
 
 #include <linux/cleanup.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
 #include <linux/list.h>
 #include <linux/sched.h>
 
+#include "../host.h"
 #include "index.h"
 #include "lookup.h"
 #include "queue.h"
@@ -16,9 +20,9 @@
 #include "state.h"
 #include "testpoint.h"
 
-/**
- * kevent_free - step 4 of the removal of a watch, see types.h
- * @ke: the watch: no task is busy with it, no callback and no lookup finds it
+/*
+ * Step 4 of the removal of a watch, see types.h. No task is busy with it, no callback and
+ * no lookup finds it.
  */
 void kevent_free(struct kevent *ke)
 {
@@ -32,10 +36,9 @@ void kevent_free(struct kevent *ke)
 	kevent_queue_put(q);
 }
 
-/**
- * kevent_bury - steps 2 to 4 of the removal of a watch
- * @ke: the watch; the caller killed it and has its object pinned
- * @held: the object is pinned by kevent_hold(): undo that
+/*
+ * Steps 2 to 4 of the removal of a watch. The caller killed it and has its object pinned;
+ * if that is @held by kevent_hold(), undo it.
  */
 void kevent_bury(struct kevent *ke, bool held)
 {
@@ -53,11 +56,18 @@ void kevent_bury(struct kevent *ke, bool held)
 		kevent_free(ke);
 }
 
-/**
- * kevent_expire - a one-shot watch was delivered, and dies
- * @ke: the watch; under ready_lock
- * @dead: receives it, for kevent_bury_list()
- */
+/* kevent_kill() without the lock, and kevent_hold() if @hold. The caller must bury it. */
+bool kevent_kill_one(struct kevent *ke, bool hold)
+{
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
+	if (!kevent_kill(ke))
+		return false;
+	if (hold)
+		kevent_hold(ke);
+	return true;
+}
+
+/* A one-shot watch was delivered, and dies. It goes to @dead, for kevent_bury_list(). */
 void kevent_expire(struct kevent *ke, struct list_head *dead)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -68,10 +78,7 @@ void kevent_expire(struct kevent *ke, struct list_head *dead)
 	list_add_tail(&ke->link, dead);
 }
 
-/**
- * kevent_bury_list - kevent_bury() of those that kevent_expire() has listed
- * @dead: the watches; empty after that
- */
+/* kevent_bury() of those that kevent_expire() has listed. @dead is empty after that. */
 void kevent_bury_list(struct list_head *dead)
 {
 	struct kevent *ke, *next;
@@ -143,7 +150,6 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 static struct kevent *kevent_kill_next(struct kevent_queue *q,
 				       u32 *index, bool *killed)
 {
-	unsigned long flags;
 	struct kevent *ke;
 
 	guard(rcu)();
@@ -151,20 +157,13 @@ static struct kevent *kevent_kill_next(struct kevent_queue *q,
 	if (!ke)
 		return NULL;
 	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
-	spin_lock_irqsave(&q->ready_lock, flags);
-	*killed = kevent_kill(ke);
-	if (*killed)
-		kevent_hold(ke);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	*killed = kevent_kill_one(ke, true);
 	return ke;
 }
 
-/**
- * kevent_remove_all - remove the watches of a queue whose file is gone
- * @q: the queue
- *
- * A watch that another task removes at the same time is left to that task, with
- * the queue reference it holds.
+/*
+ * Remove the watches of a queue whose file is gone. A watch that another task removes at
+ * the same time is left to that task, with the queue reference it holds.
  */
 void kevent_remove_all(struct kevent_queue *q)
 {
@@ -177,5 +176,61 @@ void kevent_remove_all(struct kevent_queue *q)
 			kevent_bury(ke, true);
 		index++;
 		cond_resched();
+	}
+}
+
+/* Closed descriptors */
+
+/*
+ * Kill a watch of the list, or one that shares its place. It is linked to its file, so it
+ * exists, and so does its queue.
+ */
+static struct kevent *kevent_file_kill_alike(struct kevent_file *kf)
+{
+	struct kevent_shared *shared = kevent_shared(kf), *other;
+
+	lockdep_assert_held(&kf->file->f_lock);
+
+	if (kevent_kill_one(&kf->ke, false))
+		return &kf->ke;
+	if (!shared)
+		return NULL;
+	list_for_each_entry(other, &shared->alike, alike)
+		if (kevent_kill_one(&other->kf.ke, false))
+			return &other->kf.ke;
+	return NULL;
+}
+
+/* Kill one watch of @file whose descriptor has left @table. */
+static struct kevent *kevent_file_kill_closed(struct file *file,
+					      struct files_struct *table)
+{
+	struct kevent *ke = NULL;
+	struct kevent_file *kf;
+
+	rcu_read_lock();
+	spin_lock(&file->f_lock);
+	for (kf = *host_watches(file); kf && !ke; kf = kf->next)
+		if (kf->table == table &&
+		    files_lookup_fd_raw(table, kf->ke.id_low) != file)
+			ke = kevent_file_kill_alike(kf);
+	spin_unlock(&file->f_lock);
+	rcu_read_unlock();
+	return ke;
+}
+
+/*
+ * A descriptor of a file, which the caller has pinned, was closed in @table. Drop its
+ * watches.
+ */
+void __kevent_flush(struct file *file, fl_owner_t table)
+{
+	struct kevent *ke;
+
+	if (!table)
+		return;
+	while ((ke = kevent_file_kill_closed(file, table))) {
+		kevent_bury(ke, false);
+		host_close_pause();
 	}
 }

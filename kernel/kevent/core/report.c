@@ -37,15 +37,21 @@
 
 #include <linux/irq_work.h>
 #include <linux/sched.h>
+#include <trace/events/kevent.h>
 
 #include "report.h"
 #include "ring_flags.h"
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
-#include "trace.h"
 #include "wake_coalesce.h"
 #include "watch.h"
+
+/* Not in line: the hot path has no more than a branch that is patched in. */
+static noinline void __cold kevent_trace_hit(const struct kevent *ke, u32 ready)
+{
+	trace_kevent_ready(ke, ready, 1, true);
+}
 
 /*
  * Store an entry, or find an unread one that says as much. In line, with the two below: an
@@ -101,7 +107,7 @@ static bool kevent_may_hit(const struct kevent *ke, enum kevent_mode mode,
 /*
  * Store a report in the ring, from where it is made, interrupts included; the queue may
  * hit. Returns false if that is not possible: then a level watch may be listed as delivered,
- * from where kevent_look_locked() takes it.
+ * from where kevent_recheck_locked() takes it.
  */
 static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 		       u32 amount)
@@ -116,7 +122,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	 * what there is, call, and must then find the watch.
 	 */
 	if (mode == KEVENT_LEVEL && !ke->state)
-		kevent_look_later(ke);
+		kevent_recheck_later(ke);
 	if (!kevent_hit_store(q, ke, mask, amount))
 		return false;
 	if (mode == KEVENT_LEVEL)
@@ -150,35 +156,25 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
 			return;
 	}
 	if (kevent_is_checked(ke))
-		kevent_look_locked(ke);
+		kevent_recheck_locked(ke);
 	else
 		kevent_ready_locked(ke, mask);
 }
 
-/**
- * kevent_ready_now - a source reports conditions that hold at this moment
- * @ke: the watch, of a source with collect() and without count()
- * @mask: the conditions: all there is to say
- *
- * Stores the event in the ring if that can be done at once. Otherwise it is
- * looked up before it is delivered, if that is the mode of the watch.
- *
- * As kevent_ready(), but interrupts are off. Return: 1, as callbacks of wait
- * queues do.
+/*
+ * A source, with collect() and without count(), reports conditions that hold at this
+ * moment: all there is to say. Stores the event in the ring if that can be done at once.
+ * Otherwise it is looked up before it is delivered, if that is the mode of the watch. As
+ * kevent_ready(), but interrupts are off. Returns 1, as callbacks of wait queues do.
  */
 int kevent_ready_now(struct kevent *ke, u32 mask)
 {
 	return kevent_ready_amount(ke, mask, 0, 0);
 }
 
-/**
- * kevent_ready_amount - kevent_ready_now() with an amount
- * @ke: the watch
- * @mask: the conditions
- * @amount: second word of the entry
- * @chain: of kevent_wake_context()
- *
- * Return: 1.
+/*
+ * kevent_ready_now() with an amount, the second word of the entry. @chain is of
+ * kevent_wake_context().
  */
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 {
@@ -194,11 +190,9 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 	return 1;
 }
 
-/**
- * kevent_ready_irqs_on - kevent_ready_amount() with interrupts on or off
- * @ke: the watch; it may be dead and detached, as long as RCU keeps it
- * @mask: the conditions
- * @amount: second word of the entry
+/*
+ * kevent_ready_amount() with interrupts on or off. The watch may be dead and detached, as
+ * long as RCU keeps it.
  */
 void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 {
@@ -210,18 +204,12 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 	kevent_unlock(q, flags);
 }
 
-/**
- * kevent_offer - kevent_ready_amount() in the place of others
- * @ke: the watch
- * @keys: of &kevent.keys, those it must still have
- * @mask: the conditions; 0: they have to be looked up
- * @amount: second word of the entry
- * @chain: of kevent_wake_context()
- *
- * A watch that was modified since the source looked gets nothing.
- *
- * Return: true when @ke is sure to report, or to look up, what it was offered: if
- * it is neither removed nor modified before that. Otherwise others must have it.
+/*
+ * kevent_ready_amount() in the place of others. The watch must still have these @keys: one
+ * that was modified since the source looked gets nothing. A @mask of 0: the conditions have
+ * to be looked up. Returns true when the watch is sure to report, or to look up, what it
+ * was offered, if it is neither removed nor modified before that. Otherwise others must
+ * have it.
  */
 bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 		  u32 chain)
@@ -239,18 +227,15 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 		if (mask)
 			kevent_report_now(q, ke, mask, amount);
 		else
-			kevent_look_locked(ke);
+			kevent_recheck_locked(ke);
 	}
 	kevent_unlock_chain(q, flags, chain);
 	return taken;
 }
 
-/**
- * kevent_ready - a source reports
- * @ke: the watch
- * @mask: conditions that hold now
- *
- * What a disarmed watch reports is kept until it is modified.
+/*
+ * A source reports conditions that hold now. What a disarmed watch reports is kept until it
+ * is modified.
  */
 void kevent_ready(struct kevent *ke, u32 mask)
 {
@@ -276,40 +261,34 @@ static void kevent_unlock_later(struct kevent_queue *q, unsigned long flags)
 		irq_work_queue(&q->poll_work);
 }
 
-/**
- * kevent_look - something has happened to a watch, and collect() knows what
- * @ke: the watch
- *
- * For a source that may report many watches of a queue in one hard interrupt.
+/*
+ * Something has happened to a watch, and collect() knows what. For a source that may report
+ * many watches of a queue in one hard interrupt.
  */
-void kevent_look(struct kevent *ke)
+void kevent_recheck(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_look_locked(ke);
+	kevent_recheck_locked(ke);
 	kevent_unlock_later(q, flags);
 }
 
-/**
- * kevent_look_chain - kevent_look() from a wake-up of a watched file
- * @ke: the watch
- * @chain: of kevent_wake_context()
- */
-void kevent_look_chain(struct kevent *ke, u32 chain)
+/* kevent_recheck() from a wake-up of a watched file; @chain is of kevent_wake_context(). */
+void kevent_recheck_chain(struct kevent *ke, u32 chain)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_look_locked(ke);
+	kevent_recheck_locked(ke);
 	kevent_unlock_chain(q, flags, chain);
 }
 
-/**
- * kevent_broken - the source of a watch cannot deliver any more
- * @ke: the watch; the entry says it with &kevent_source_ops.error
+/*
+ * The source of a watch cannot deliver any more. The entry says it with
+ * kevent_source_ops.error.
  */
 void kevent_broken(struct kevent *ke)
 {

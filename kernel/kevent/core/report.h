@@ -14,8 +14,8 @@ struct kevent;
 
 /* kevent_ready_locked() and its like are in state.h. */
 void kevent_ready(struct kevent *ke, u32 mask);
-void kevent_look(struct kevent *ke);
-void kevent_look_chain(struct kevent *ke, u32 chain);
+void kevent_recheck(struct kevent *ke);
+void kevent_recheck_chain(struct kevent *ke, u32 chain);
 void kevent_broken(struct kevent *ke);
 
 /* For conditions of level sources: these can go straight to the ring. */

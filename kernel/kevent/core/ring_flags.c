@@ -128,11 +128,9 @@ static bool kevent_more_in(struct kevent_queue *q, struct mm_struct *mm)
 #define KEVENT_MORE_PAUSE	HZ
 
 /*
- * notify.work is on its way in a thread that may sleep in the kernel for any time, and
- * another one has waited since, which may look at memory only. One work item of a queue
- * is enough for any number of threads, and cancelling notify.work would walk all that its
- * thread has to do, with interrupts off. It waits for nothing that a user can hold up:
- * while the address space is locked it comes back later, after pauses twice as long.
+ * One work item of a queue is enough for any number of threads. It waits for nothing that a
+ * user can hold up: while the address space is locked it comes back later, after pauses twice
+ * as long.
  */
 static void kevent_more_worker(struct work_struct *work)
 {
@@ -189,13 +187,10 @@ static void kevent_more_later(struct kevent_queue *q)
 	refcount_inc(&q->refs);
 }
 
-/**
- * kevent_more - something has become ready, and no consumer is on its way
- * @q: the queue
- *
- * Says so in the ring. Called for the first watch on the ready list, and does not try
- * memory that a wake-up has just found away: each fault takes as long as a dozen
- * stores, with interrupts off. Any context.
+/*
+ * Something has become ready, and no consumer is on its way: say so in the ring. Called for
+ * the first watch on the ready list. Does not try memory that a wake-up has just found
+ * away: each fault takes as long as a dozen stores, with interrupts off. Any context.
  */
 void kevent_more(struct kevent_queue *q)
 {
@@ -209,12 +204,9 @@ void kevent_more(struct kevent_queue *q)
 		kevent_more_later(q);
 }
 
-/**
- * kevent_more_left - a consumer leaves watches on the ready list, or is held up
- * @q: the queue
- *
- * It may have been woken for them. Unless another one is on its way, the ring says that
- * they are there.
+/*
+ * A consumer leaves watches on the ready list, or is held up. It may have been woken for
+ * them. Unless another one is on its way, the ring says that they are there.
  */
 void kevent_more_left(struct kevent_queue *q)
 {
@@ -224,31 +216,26 @@ void kevent_more_left(struct kevent_queue *q)
 		kevent_more(q);
 }
 
-/**
- * kevent_pass_on - a consumer does not take what it may have been woken for
- * @q: the queue
- *
- * That is a watch that is listed, or an entry in the ring, which only those can take whose
- * entries are there.
+/*
+ * A consumer does not take what it may have been woken for: a watch that is listed, or an
+ * entry in the ring, which only those can take whose entries are there.
  */
 void kevent_pass_on(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
 	if (q->nr_listed)
-		kevent_wake(q, KEVENT_ANY | KEVENT_LOOK, 1);
+		kevent_wake(q, KEVENT_ANY | KEVENT_RECHECK, 1);
 	if (kevent_unread(q))
 		kevent_wake(q, KEVENT_OF_RING, 1);
 	kevent_more_left(q);
 }
 
-/**
- * kevent_wake_left - a process has closed its descriptor, maybe by being killed
- * @q: the queue
- *
- * Several of its threads may have been woken for events that they did not take. Who takes
- * one that is listed wakes another consumer for the rest. Each entry in the ring has a
- * consumer, as far as some sleep. Process context, no locks held.
+/*
+ * A process has closed its descriptor, maybe by being killed. Several of its threads may
+ * have been woken for events that they did not take. Who takes one that is listed wakes
+ * another consumer for the rest. Each entry in the ring has a consumer, as far as some
+ * sleep. Process context, no locks held.
  */
 void kevent_wake_left(struct kevent_queue *q)
 {
@@ -266,13 +253,10 @@ void kevent_wake_left(struct kevent_queue *q)
 		kevent_wake_others(q, unread - 1);
 }
 
-/**
- * kevent_ring_fault_in - make user memory writable
- * @q: the queue
- * @to: its ring, or a buffer
- *
- * Called without any lock, since the fault may never end. Before it, wakes a
- * consumer for what is ready. Return: 0, -EFAULT, -EINTR on a fatal signal.
+/*
+ * Make the memory of @to, the ring or a buffer, writable. Called without any lock, since
+ * the fault may never end. Before it, wakes a consumer for what is ready. Returns 0,
+ * -EFAULT, or -EINTR on a fatal signal.
  */
 int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 {
@@ -297,12 +281,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	return err;
 }
 
-/**
- * kevent_retry_flags - store the flags of the ring, which faulted
- * @q: the queue
- *
- * Process context, no locks held.
- */
+/* Store the flags of the ring, which faulted. Process context, no locks held. */
 void kevent_retry_flags(struct kevent_queue *q)
 {
 	unsigned long flags;
@@ -317,11 +296,9 @@ void kevent_retry_flags(struct kevent_queue *q)
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
-/**
- * kevent_follow - the current thread waits for the ring
- * @q: the queue
- *
- * Return: for put_pid() without the lock: the thread that waited last, or NULL.
+/*
+ * The current thread waits for the ring. Returns the thread that waited last, or NULL, for
+ * put_pid() without the lock.
  */
 struct pid *kevent_follow(struct kevent_queue *q)
 {

@@ -43,12 +43,7 @@ static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
 	return NULL;
 }
 
-/**
- * kevent_ring_elsewhere - kevent_ring_here() where it has to be searched for
- * @q: the queue
- *
- * Return: as kevent_ring_here().
- */
+/* kevent_ring_here() where it has to be searched for */
 bool kevent_ring_elsewhere(struct kevent_queue *q)
 {
 	struct kevent_ring __user *user = q->home;
@@ -142,15 +137,10 @@ static struct kevent_mapping *kevent_mapping_alloc(struct kevent_queue *q)
 	return map;
 }
 
-/**
- * kevent_ring_attach - let the ring be where the caller has it mapped
- * @q: the queue
- * @ring: has the address and size of the mapping
- *
- * An address space that has the ring already moves it.
- *
- * Return: 0, -EINVAL when the header there is not that of the ring, -EFAULT,
- * -ENOSPC for too many address spaces, -ENOMEM, -EINTR on a fatal signal.
+/*
+ * Let the ring be where the caller has it mapped. An address space that has the ring
+ * already moves it. Returns 0, -EINVAL when the header there is not that of the ring,
+ * -EFAULT, -ENOSPC for too many address spaces, -ENOMEM, or -EINTR on a fatal signal.
  */
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 {
@@ -177,10 +167,7 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 	return err;
 }
 
-/**
- * kevent_ring_spaces - in how many address spaces of living processes is the ring?
- * @q: the queue
- */
+/* In how many address spaces of living processes is the ring? */
 u32 kevent_ring_spaces(const struct kevent_queue *q)
 {
 	u32 nr = q->home && atomic_read(&q->mm->mm_users);
@@ -194,10 +181,7 @@ u32 kevent_ring_spaces(const struct kevent_queue *q)
 	return nr;
 }
 
-/**
- * kevent_mappings_free - forget all mappings
- * @q: the queue, whose file is gone
- */
+/* Forget all mappings: the file of the queue is gone. */
 void kevent_mappings_free(struct kevent_queue *q)
 {
 	unsigned long flags;

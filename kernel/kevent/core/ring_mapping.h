@@ -18,12 +18,9 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
 u32 kevent_ring_spaces(const struct kevent_queue *q);
 void kevent_mappings_free(struct kevent_queue *q);
 
-/**
- * kevent_ring_here - point the ring to where it is in current->mm
- * @q: the queue
- *
- * Return: false when it is not mapped here, as far as the queue knows, or when
- * there is none.
+/*
+ * Point the ring to where it is in current->mm. Returns false when it is not mapped here,
+ * as far as the queue knows, or when there is none.
  */
 static inline bool kevent_ring_here(struct kevent_queue *q)
 {

@@ -2,7 +2,7 @@
 /*
  * For sources: all that a source needs of the rest
  *
- * A source reports with kevent_ready(), kevent_look() and kevent_broken(), drops
+ * A source reports with kevent_ready(), kevent_recheck() and kevent_broken(), drops
  * what it reported with kevent_forget(), and learns what it may do from
  * kevent_is_dead() and its like. It knows neither the bits of a state nor the
  * ring.

@@ -172,12 +172,9 @@ static inline struct kevent_shared *kevent_shared(struct kevent_file *kf)
 	       container_of(kf, struct kevent_shared, kf) : NULL;
 }
 
-/**
- * kevent_source - the source of a type
- * @type: KEVENT_SOCKET and its like; anything a caller may have written
- *
- * Return: its operations, ERR_PTR(-EINVAL) when there is no such type,
- * ERR_PTR(-ENOSYS) when this kernel has no source for it.
+/*
+ * The source of a type, which is anything a caller may have written: ERR_PTR(-EINVAL) when
+ * there is no such type, ERR_PTR(-ENOSYS) when this kernel has no source for it.
  */
 static inline const struct kevent_source_ops *kevent_source(u32 type)
 {

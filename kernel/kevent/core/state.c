@@ -8,7 +8,7 @@
  *	life		NEW, DEAD, SPENT, DETACHED
  *	place		LISTED, QUIET
  *	task		BUSY, FIRED, STALE
- *	owed		VERIFY
+ *	recheck		VERIFY
  *	condition	DISARMED, BROKEN
  *	mode		AWAKE
  *
@@ -37,13 +37,13 @@
  *				kevent_report()
  *	attaching -> taken	ADD hands its event back: kevent_hand_out()
  *	idle, delivered -> ready
- *				a source: kevent_ready_locked(), kevent_look_locked(),
+ *				a source: kevent_ready_locked(), kevent_recheck_locked(),
  *				kevent_broken_locked(). MODIFY, READY: kevent_report()
  *	idle, delivered -> delivered
- *				a source, by a hit: kevent_look_later()
+ *				a source, by a hit: kevent_recheck_later()
  *	ready -> idle, delivered, disarmed, ready
  *				a consumer has the event: kevent_delivered(),
- *				kevent_look_later()
+ *				kevent_recheck_later()
  *	ready, delivered -> idle
  *				a look under the lock found nothing: kevent_looked().
  *				A source: kevent_forget()
@@ -60,12 +60,14 @@
  */
 
 #include <linux/bug.h>
-#include <trace/events/kevent.h>
 
 #include "ring_flags.h"
 #include "state.h"
 #include "wake_coalesce.h"
 #include "wakeup_source.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/kevent.h>
 
 #ifdef CONFIG_KEVENT_DEBUG
 
@@ -83,10 +85,7 @@ static const struct {
 	{ KE_DEAD, (u16)~(KE_LISTED | KE_QUIET) },
 };
 
-/**
- * kevent_state_check - warn when the state of a watch is not legal
- * @ke: the watch; under ready_lock
- */
+/* Warn when the state of a watch is not legal. */
 void kevent_state_check(const struct kevent *ke)
 {
 	u16 state = ke->state & ~KE_AWAKE;
@@ -105,12 +104,7 @@ void kevent_state_check(const struct kevent *ke)
 
 #endif /* CONFIG_KEVENT_DEBUG */
 
-/**
- * kevent_state_word - the state of a watch, for people
- * @ke: the watch, alive; under ready_lock
- *
- * Return: a word that "Seeing queues" in kevent.rst explains.
- */
+/* The state of a watch, alive, for people: "Seeing queues" in kevent.rst explains it. */
 const char *kevent_state_word(const struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -126,11 +120,9 @@ const char *kevent_state_word(const struct kevent *ke)
 
 /* Life */
 
-/**
- * kevent_attach_done - attach() of a watch has returned
- * @ke: the watch, not dead
- *
- * Return: true when something has happened since: kevent_report() must follow.
+/*
+ * attach() of a watch, not dead, has returned. Returns true when something has happened
+ * since: kevent_report() must follow.
  */
 bool kevent_attach_done(struct kevent *ke)
 {
@@ -144,12 +136,7 @@ bool kevent_attach_done(struct kevent *ke)
 	return fired;
 }
 
-/**
- * kevent_hand_over - step 3 of the removal of a watch, see types.h
- * @ke: the watch, dead and detached
- *
- * Return: true when a busy task frees it.
- */
+/* Step 3 of the removal of a watch, see types.h. Returns true when a busy task frees it. */
 bool kevent_hand_over(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
@@ -202,10 +189,7 @@ static void kevent_happened(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/**
- * kevent_report - there is something to report, or to find out
- * @ke: the watch
- */
+/* There is something to report, or to find out. */
 void kevent_report(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -216,12 +200,9 @@ void kevent_report(struct kevent *ke)
 	kevent_happened(ke);
 }
 
-/**
- * kevent_ready_locked - kevent_ready() for a source that has state of its own
- * @ke: the watch
- * @mask: conditions that hold now
- *
- * The caller has taken ready_lock and releases it with kevent_unlock().
+/*
+ * kevent_ready() for a source that has state of its own. The caller has taken ready_lock
+ * and releases it with kevent_unlock().
  */
 void kevent_ready_locked(struct kevent *ke, u32 mask)
 {
@@ -235,11 +216,8 @@ void kevent_ready_locked(struct kevent *ke, u32 mask)
 	kevent_happened(ke);
 }
 
-/**
- * kevent_look_locked - kevent_look() under ready_lock
- * @ke: the watch
- */
-void kevent_look_locked(struct kevent *ke)
+/* kevent_recheck() under ready_lock */
+void kevent_recheck_locked(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -249,10 +227,7 @@ void kevent_look_locked(struct kevent *ke)
 	kevent_happened(ke);
 }
 
-/**
- * kevent_broken_locked - kevent_broken() under ready_lock
- * @ke: the watch
- */
+/* kevent_broken() under ready_lock */
 void kevent_broken_locked(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -264,11 +239,9 @@ void kevent_broken_locked(struct kevent *ke)
 	ke->state |= KE_BROKEN;
 }
 
-/**
- * kevent_forget - drop what is not delivered yet
- * @ke: the watch; under ready_lock
- *
- * What a task that is busy with it has found does not count either.
+/*
+ * Drop what is not delivered yet. What a task that is busy with it has found does not count
+ * either.
  */
 void kevent_forget(struct kevent *ke)
 {
@@ -296,12 +269,10 @@ static void kevent_dispatched(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/**
- * kevent_delivered - user memory has the event of a watch
- * @ke: the watch; its ready conditions are those not yet delivered
- *
- * Decides what follows in the mode of the watch. With %KEVENT_REQ_ONESHOT the caller
- * removes it.
+/*
+ * User memory has the event of a watch; @ke->ready has conditions not yet delivered.
+ * Decides what follows in the mode of the watch. With KEVENT_REQ_ONESHOT the caller removes
+ * it.
  */
 void kevent_delivered(struct kevent *ke)
 {
@@ -310,7 +281,7 @@ void kevent_delivered(struct kevent *ke)
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (kevent_is_level(ke) && !(ke->req_flags & KEVENT_REQ_DISPATCH)) {
-		kevent_look_later(ke);
+		kevent_recheck_later(ke);
 		return;
 	}
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
@@ -333,10 +304,8 @@ void kevent_delivered(struct kevent *ke)
 
 /* Tasks that work on a watch without the lock */
 
-/**
- * kevent_take - a consumer is about to look at a watch without the lock
- * @ke: the watch, on the ready list
- *
+/*
+ * A consumer is about to look at a watch on the ready list without the lock.
  * kevent_put_back() must follow.
  */
 void kevent_take(struct kevent *ke)
@@ -349,16 +318,12 @@ void kevent_take(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/**
- * kevent_put_back - a consumer has looked at a watch that it took
- * @ke: the watch
- * @mask: conditions that hold
- *
- * Puts a watch that is ready in front, since the consumer delivers it next. The
- * conditions that its source reported since are in @ke->ready. FIRED stays for
- * what the source could not name, and causes another look after delivery.
- *
- * Return: true when the watch is dead and the caller must free it.
+/*
+ * A consumer has looked at a watch that it took: the conditions in @mask hold. Puts a watch
+ * that is ready in front, since the consumer delivers it next. The conditions that its
+ * source reported since are in @ke->ready. FIRED stays for what the source could not name,
+ * and causes another look after delivery. Returns true when the watch is dead and the
+ * caller must free it.
  */
 bool kevent_put_back(struct kevent *ke, u32 mask)
 {
@@ -392,10 +357,8 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 	return false;
 }
 
-/**
- * kevent_hand_out - ADD hands the event of a watch back to its caller
- * @ke: the watch; attach() has returned
- *
+/*
+ * attach() has returned, and ADD hands the event of the watch back to its caller.
  * kevent_take_back() must follow, unless the watch dies.
  */
 void kevent_hand_out(struct kevent *ke)
@@ -410,12 +373,9 @@ void kevent_hand_out(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/**
- * kevent_take_back - the caller of ADD has the event, or has not
- * @ke: the watch, not dead
- * @copied: which of the two
- *
- * Return: true when the event is delivered; otherwise it is queued.
+/*
+ * The caller of ADD has the event, or has not. The watch is not dead. Returns true when the
+ * event is delivered; otherwise it is queued.
  */
 bool kevent_take_back(struct kevent *ke, bool copied)
 {
@@ -443,11 +403,9 @@ bool kevent_take_back(struct kevent *ke, bool copied)
 	return false;
 }
 
-/**
- * kevent_take_to_arm - a source is about to arm a watch anew, and may sleep
- * @ke: the watch
- *
- * kevent_rearmed() must follow, unless the watch dies. Return: 0, -EBUSY.
+/*
+ * A source is about to arm a watch anew, and may sleep. kevent_rearmed() must follow,
+ * unless the watch dies. Returns 0 or -EBUSY.
  */
 int kevent_take_to_arm(struct kevent *ke)
 {
@@ -464,12 +422,9 @@ int kevent_take_to_arm(struct kevent *ke)
 	return 0;
 }
 
-/**
- * kevent_rearmed - a source has armed a watch anew, or has failed to
- * @ke: the watch, not dead
- * @mask: conditions that hold already, or -errno
- *
- * Without an error kevent_restart() must follow.
+/*
+ * A source has armed a watch, not dead, anew; @mask has the conditions that hold already.
+ * Or it has failed to: -errno. Without an error kevent_restart() must follow.
  */
 void kevent_rearmed(struct kevent *ke, int mask)
 {

@@ -26,7 +26,7 @@
  * @KE_BUSY:	task: one works on it without a lock
  * @KE_FIRED:	task: something happened while it was busy, or disarmed
  * @KE_STALE:	task: it was modified while it was busy
- * @KE_VERIFY:	owed: a look at its condition, before delivery
+ * @KE_VERIFY:	recheck: its condition is polled before delivery
  * @KE_DISARMED: condition: nothing is delivered until it is modified
  * @KE_BROKEN:	condition: its source cannot deliver any more
  * @KE_AWAKE:	mode: its events keep the system awake. With it a watch is never
@@ -182,7 +182,7 @@ static inline void kevent_dequeue(struct kevent *ke)
 }
 
 /* A level watch was delivered: the next collection looks at it again. */
-static inline void kevent_look_later(struct kevent *ke)
+static inline void kevent_recheck_later(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 
@@ -229,12 +229,7 @@ enum kevent_due {
 	KEVENT_FREE,
 };
 
-/**
- * kevent_state_new - the state of a watch that comes into being
- * @req_flags: of the request; kevent_awake_prepare() has returned 0
- *
- * Return: the state.
- */
+/* The state of a watch that comes into being; kevent_awake_prepare() has returned 0. */
 static inline u16 kevent_state_new(u32 req_flags)
 {
 	return KE_NEW | KE_BUSY |
@@ -242,10 +237,7 @@ static inline u16 kevent_state_new(u32 req_flags)
 	       (req_flags & KEVENT_REQ_STAY_AWAKE ? KE_AWAKE : 0);
 }
 
-/**
- * kevent_spend - a watch is about to be killed because it was delivered
- * @ke: the watch
- */
+/* A watch is about to be killed because it was delivered. */
 static inline void kevent_spend(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -253,11 +245,9 @@ static inline void kevent_spend(struct kevent *ke)
 	ke->state |= KE_SPENT;
 }
 
-/**
- * kevent_kill - step 1 of the removal of a watch, see types.h
- * @ke: the watch
- *
- * Return: true when the caller must go on with kevent_bury().
+/*
+ * Step 1 of the removal of a watch, see types.h. Returns true when the caller must go on
+ * with kevent_bury().
  */
 static inline bool kevent_kill(struct kevent *ke)
 {
@@ -271,14 +261,10 @@ static inline bool kevent_kill(struct kevent *ke)
 	return !(ke->state & KE_NEW);
 }
 
-/**
- * kevent_unbusy - the task that added or armed a watch is done with it
- * @ke: the watch
- * @kill: kill it, too
- *
- * While the watch was new, others that killed it have left the rest to this task.
- *
- * Return: what the caller must do after it has released the lock.
+/*
+ * The task that added or armed a watch is done with it, and may want to @kill it. While the
+ * watch was new, others that killed it have left the rest to this task. Returns what the
+ * caller must do after it has released the lock.
  */
 static inline enum kevent_due kevent_unbusy(struct kevent *ke, bool kill)
 {
@@ -294,11 +280,7 @@ static inline enum kevent_due kevent_unbusy(struct kevent *ke, bool kill)
 	return detached ? KEVENT_FREE : KEVENT_NOTHING;
 }
 
-/**
- * kevent_arm - a watch is to be delivered, or not until it is modified
- * @ke: the watch, new or under ready_lock
- * @armed: which of the two
- */
+/* A watch, new or under ready_lock, is to be delivered, or not until it is modified. */
 static inline void kevent_arm(struct kevent *ke, bool armed)
 {
 	if (armed) {
@@ -312,22 +294,19 @@ static inline void kevent_arm(struct kevent *ke, bool armed)
 	ke->state |= KE_DISARMED;
 }
 
-/**
- * kevent_set_awake - the events of a watch keep the system awake, or do not
- * @ke: the watch, new or under ready_lock
- * @awake: which of the two; kevent_awake_prepare() has returned 0
+/*
+ * The events of a watch, new or under ready_lock, keep the system awake, or do not.
+ * kevent_awake_prepare() has returned 0.
  */
 static inline void kevent_set_awake(struct kevent *ke, bool awake)
 {
 	ke->state = (ke->state & ~KE_AWAKE) | (awake ? KE_AWAKE : 0);
 }
 
-/**
- * kevent_restart - a watch has been modified
- * @ke: the watch
- *
- * Return: true when there was something to report: kevent_report() must follow. It
- * must in any case for a source with collect(), whose watches are looked at again.
+/*
+ * A watch has been modified. Returns true when there was something to report:
+ * kevent_report() must follow. It must in any case for a source with collect(), whose
+ * watches are looked at again.
  */
 static inline bool kevent_restart(struct kevent *ke)
 {
@@ -345,12 +324,10 @@ static inline bool kevent_restart(struct kevent *ke)
 	return pending;
 }
 
-/**
- * kevent_attach_quiet - attach() of a watch has found nothing
- * @ke: the watch
- *
- * Return: true when nothing has happened since either, and the watch is at rest, as
- * most are that are added. Otherwise kevent_attach_done() and kevent_unbusy() follow.
+/*
+ * attach() of a watch has found nothing. Returns true when nothing has happened since
+ * either, and the watch is at rest, as most are that are added. Otherwise
+ * kevent_attach_done() and kevent_unbusy() follow.
  */
 static inline bool kevent_attach_quiet(struct kevent *ke)
 {
@@ -372,7 +349,7 @@ bool kevent_hand_over(struct kevent *ke);
 /* state.c: what happens to a watch */
 void kevent_report(struct kevent *ke);
 void kevent_ready_locked(struct kevent *ke, u32 mask);
-void kevent_look_locked(struct kevent *ke);
+void kevent_recheck_locked(struct kevent *ke);
 void kevent_broken_locked(struct kevent *ke);
 void kevent_forget(struct kevent *ke);
 void kevent_delivered(struct kevent *ke);
@@ -385,12 +362,10 @@ bool kevent_take_back(struct kevent *ke, bool copied);
 int kevent_take_to_arm(struct kevent *ke);
 void kevent_rearmed(struct kevent *ke, int mask);
 
-/**
- * kevent_has_key - has a watch its key, so that ADD of another one fails?
- * @ke: the watch, under RCU or the lock that it was found under
- *
- * A program can see the entry of a one-shot watch some instructions before the watch dies.
- * Both happen under one hold of ready_lock, which this waits for.
+/*
+ * Has a watch its key, so that ADD of another one fails? Under RCU or the lock that the
+ * watch was found under. A program can see the entry of a one-shot watch some instructions
+ * before the watch dies. Both happen under one hold of ready_lock, which this waits for.
  */
 static inline bool kevent_has_key(const struct kevent *ke)
 {

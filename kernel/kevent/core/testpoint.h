@@ -127,11 +127,7 @@ enum kevent_testpoint {
 extern u8 kevent_testpoints_used;
 void kevent_testpoint_enter(const struct kevent_queue *q, enum kevent_testpoint w);
 
-/**
- * kevent_testpoint - a window
- * @q: the queue the caller works on
- * @w: which window
- *
+/*
  * Any context; the caller may hold any spinlock. In a window that testpoint.c lists as one
  * where a task may sleep, it can sleep.
  */

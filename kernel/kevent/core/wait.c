@@ -109,13 +109,7 @@ static bool kevent_news_there(struct kevent_queue *q,
 	return stored >= news->min_nr || (stored && !kevent_has_room(q));
 }
 
-/**
- * kevent_stored_locked - kevent_stored() with the lock
- * @q: the queue
- * @old_kidx: a position, as there
- *
- * Return: as there.
- */
+/* kevent_stored() with the lock */
 u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 {
 	unsigned long flags;
@@ -345,11 +339,7 @@ static bool kevent_sleep_once(struct kevent_queue *q,
  * Wait until there is something to collect. @news is what a consumer of the ring waits for,
  * and NULL for others.
  *
- * A call that may not wait waits all the same while others look at watches: they may be
- * ready. If a ->poll() does not return, that ends after %KEVENT_LOOKS_PATIENCE.
- *
- * Consumers sleep exclusively, the oldest is woken first. One that is woken but
- * finds the ring full hands the event on to one that needs no ring.
+ * A call that may not wait waits all the same while others look at watches: see deliver.c.
  *
  * Returns an &enum kevent_slept, or -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */
@@ -512,15 +502,10 @@ static int kevent_park_awoke(struct kevent_queue *q, struct kevent_member *m,
 
 /* The loops */
 
-/**
- * kevent_get_more - sleep and collect until a buffer has what a consumer wants
- * @q: the queue
- * @buf: the buffer
- * @min_nr: how many events it wants
- * @until: how long it waits
- * @ret: what a first collection returned, less than @min_nr
- *
- * Return: how many events @buf has, 0 after a timeout or a request, or: -EINTR, -EFAULT.
+/*
+ * Sleep and collect until a buffer has @min_nr events. A first collection returned @ret,
+ * which is less. Returns how many @buf has, 0 after a timeout or a request, or -EINTR,
+ * -EFAULT.
  */
 int kevent_get_more(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 		    struct kevent_deadline *until, int ret)
@@ -592,13 +577,9 @@ static int kevent_fill_ring(struct kevent_queue *q, u32 num,
 	}
 }
 
-/**
- * kevent_enter - wait until the limit lets a consumer go on, if one holds
- * @q: the queue
- * @news: what the consumer waits for
- * @until: how long
- *
- * Return: 0, or why it does not go on: -ECANCELED, -ETIME, -EINTR.
+/*
+ * Wait until the limit lets a consumer go on, if one holds. Returns 0, or why it does not
+ * go on: -ECANCELED, -ETIME or -EINTR.
  */
 int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
 		 struct kevent_deadline *until)
@@ -641,16 +622,11 @@ static void kevent_leave_group(struct kevent_queue *q)
 		kevent_limit_leave(limit);
 }
 
-/**
- * kevent_wait_for_more - sleep and collect until the ring has what a consumer wants
- * @q: the queue
- * @num: how many events may be moved at a time
- * @news: what it wants
- * @min_wait_ns: after so long any entry is enough; 0: never
- * @until: how long it waits
- * @nr: what a first collection returned
- *
- * Return: 0, or what ended the wait early. Entries may have been stored in any case.
+/*
+ * Sleep and collect, @num events at a time, until the ring has the @news that a consumer
+ * wants. After @min_wait_ns, unless that is 0, any entry is enough. A first collection
+ * returned @nr. Returns 0, or what ended the wait early. Entries may have been stored in
+ * any case.
  */
 int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 			 struct kevent_news *news, u64 min_wait_ns,

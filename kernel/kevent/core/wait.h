@@ -22,16 +22,11 @@ int kevent_wait_for_more(struct kevent_queue *q, u32 num,
 			 struct kevent_news *news, u64 min_wait_ns,
 			 struct kevent_deadline *until, int nr);
 
-/**
- * kevent_stored - how many entries were stored past a position
- * @q: the queue
- * @old_kidx: its low half, as a consumer has read it
- *
- * A wake-up writes user memory first, see kring_push(): the consumer may be
- * ahead of what a peek shows, but not of what ready_lock protects.
- *
- * Return: the number. Above the size of the ring the position is one that it never had, or
- * that it has left long ago.
+/*
+ * How many entries were stored past a position, of which the consumer has read the low
+ * half? A wake-up writes user memory first, see kring_push(): the consumer may be ahead of
+ * what a peek shows, but not of what ready_lock protects. Above the size of the ring the
+ * position is one that it never had, or that it has left long ago.
  */
 static inline u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
 {

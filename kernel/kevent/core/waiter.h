@@ -101,7 +101,7 @@ enum kevent_consumers {
 };
 
 /* With the above: have them look at the level watches again */
-#define KEVENT_LOOK		BIT(2)
+#define KEVENT_RECHECK		BIT(2)
 
 /* Until a program sets another limit: how long an event may wait for others */
 #define KEVENT_COALESCE_DEFAULT_NS	(1000 * 1000U)

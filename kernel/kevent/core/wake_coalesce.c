@@ -129,14 +129,9 @@ u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
 	return window;
 }
 
-/**
- * kevent_coalesce_not - kevent_coalesce_begin() for a sleep of which nothing is learned
- * @q: the queue
- * @w: the consumer
- *
- * Nothing is held for it, and nothing stays held.
- *
- * Return: 0.
+/*
+ * kevent_coalesce_begin() for a sleep of which nothing is learned. Nothing is held for it,
+ * and nothing stays held. Returns 0.
  */
 u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w)
 {
@@ -163,14 +158,7 @@ static enum hrtimer_restart window_over(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * kevent_coalesce_block - kevent_schedule(), while events may be held for a @window
- * @q: the queue
- * @window: of kevent_coalesce_begin(), not 0
- * @until: how long to sleep
- *
- * Return: as kevent_schedule().
- */
+/* kevent_schedule(), while events may be held for a @window, which is not 0 */
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until)
 {
@@ -219,11 +207,7 @@ static void learn_from_one(struct kevent_coalesce *c, u64 came, ktime_t now)
 	c->streak = 0;
 }
 
-/**
- * kevent_coalesce_end - a consumer is awake
- * @q: the queue
- * @w: the consumer
- */
+/* A consumer is awake. */
 void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 {
 	struct kevent_coalesce *c = &q->coalesce;
@@ -269,16 +253,10 @@ static int set_delay(struct kevent_coalesce *c, u32 ns)
 	return 0;
 }
 
-/**
- * kevent_coalesce_ioctl - KEVENT_IOC_SET_DELAY and KEVENT_IOC_GET_DELAY
- * @q: the queue
- * @cmd: the command
- * @arg: address of the number of nanoseconds
- *
- * What was set holds from the next sleep on.
- *
- * Return: 0, -EFAULT, -EINVAL for more than %KEVENT_DELAY_MAX, -ENOIOCTLCMD for any
- * other command.
+/*
+ * KEVENT_IOC_SET_DELAY and KEVENT_IOC_GET_DELAY. What was set holds from the next sleep on.
+ * Returns 0, -EFAULT, -EINVAL for more than KEVENT_DELAY_MAX, or -ENOIOCTLCMD for any other
+ * command.
  */
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 			   unsigned long arg)

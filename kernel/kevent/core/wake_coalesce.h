@@ -23,12 +23,9 @@ bool kevent_coalesce_held(struct kevent *ke);
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 			   unsigned long arg);
 
-/**
- * kevent_coalesce_begin - a consumer is about to sleep
- * @q: the queue
- * @w: the consumer, which has joined
- *
- * Return: for how long events may be held, in nanoseconds, or 0.
+/*
+ * A consumer, which has joined, is about to sleep. Returns for how many nanoseconds events
+ * may be held, or 0.
  */
 static inline u32 kevent_coalesce_begin(struct kevent_queue *q,
 					struct kevent_waiter *w)
@@ -41,12 +38,7 @@ static inline u32 kevent_coalesce_begin(struct kevent_queue *q,
 	return 0;
 }
 
-/**
- * kevent_coalesce_holds - may the sleeper be left asleep for an event?
- * @ke: the watch, which was put on the ready list
- *
- * Return: true if nobody has to be woken.
- */
+/* May the sleeper be left asleep for an event of a watch that was put on the ready list? */
 static inline bool kevent_coalesce_holds(struct kevent *ke)
 {
 	return unlikely(ke->queue->coalesce.left) && kevent_coalesce_held(ke);

@@ -23,14 +23,10 @@
 #define KEVENT_AWAKE_BYTES						\
 	(sizeof(struct wakeup_source) + sizeof(struct device) + 2048)
 
-/**
- * kevent_awake_prepare - a watch that keeps the system awake is about to come
- * @q: the queue
- *
- * One per queue, which is a descriptor. Charged to the queue's owner, and gone with the
- * queue. May sleep.
- *
- * Return: 0, -EPERM without CAP_BLOCK_SUSPEND, -ENOSPC, -ENOMEM.
+/*
+ * A watch that keeps the system awake is about to come. A queue has one wakeup source,
+ * which is charged to its owner, and goes with it. May sleep. Returns 0, -EPERM without
+ * CAP_BLOCK_SUSPEND, -ENOSPC or -ENOMEM.
  */
 int kevent_awake_prepare(struct kevent_queue *q)
 {
@@ -53,10 +49,7 @@ int kevent_awake_prepare(struct kevent_queue *q)
 	return ws ? 0 : -ENOMEM;
 }
 
-/**
- * kevent_awake_stop - the queue's file is gone, and its watches are dead
- * @q: the queue
- */
+/* The queue's file is gone, and its watches are dead. */
 void kevent_awake_stop(struct kevent_queue *q)
 {
 	if (!q->wakeup)
@@ -65,10 +58,7 @@ void kevent_awake_stop(struct kevent_queue *q)
 	kevent_uncharge(q->owner, KEVENT_AWAKE_BYTES);
 }
 
-/**
- * kevent_stay_awake - a watch that keeps the system awake is ready
- * @q: the queue
- */
+/* A watch that keeps the system awake is ready. */
 void kevent_stay_awake(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
@@ -76,10 +66,7 @@ void kevent_stay_awake(struct kevent_queue *q)
 	__pm_stay_awake(q->wakeup);
 }
 
-/**
- * kevent_awake_delivered - user memory has the event of such a watch
- * @q: the queue
- */
+/* User memory has the event of such a watch. */
 void kevent_awake_delivered(struct kevent_queue *q)
 {
 	kevent_stay_awake(q);

@@ -19,20 +19,14 @@ void kevent_awake_delivered(struct kevent_queue *q);
 void __kevent_awake_begin(struct kevent_queue *q);
 void __kevent_awake_end(struct kevent_queue *q);
 
-/**
- * kevent_awake_begin - a consumer has come back, before it collects
- * @q: the queue
- */
+/* A consumer has come back, before it collects. */
 static inline void kevent_awake_begin(struct kevent_queue *q)
 {
 	if (unlikely(READ_ONCE(q->wakeup)))
 		__kevent_awake_begin(q);
 }
 
-/**
- * kevent_awake_end - it has collected
- * @q: the queue
- */
+/* It has collected. */
 static inline void kevent_awake_end(struct kevent_queue *q)
 {
 	if (unlikely(READ_ONCE(q->wakeup)))

@@ -37,11 +37,7 @@ static void kevent_do(enum kevent_due due, struct kevent *ke)
 
 /* Entries */
 
-/**
- * kevent_fill - make the entry of an event, of the oldest occurrence
- * @ke: the watch
- * @uk: the entry
- */
+/* Make the entry of an event, of the oldest occurrence. */
 void kevent_fill(struct kevent *ke, struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -288,10 +284,9 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	return mask < 0 ? ERR_PTR(mask) : NULL;
 }
 
-/**
- * kevent_handed_back - kevent_ctl() is done with an event it hands back
- * @ke: what kevent_add() returned
- * @copied: the event has reached user memory; otherwise it is queued
+/*
+ * kevent_ctl() is done with an event it hands back: it has reached user memory, or is
+ * queued.
  */
 void kevent_handed_back(struct kevent *ke, bool copied)
 {

@@ -26,13 +26,9 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk);
 
-/**
- * kevent_entry - make the entry of an event that is conditions and an amount
- * @ke: the watch, not broken
- * @ready: the conditions to report
- * @amount: second word of the entry
- *
- * Return: the entry, which needs no memory if the caller is inline, too.
+/*
+ * Make the entry of an event of a watch, not broken. It needs no memory if the caller is
+ * inline, too.
  */
 static inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
 					  u32 amount)

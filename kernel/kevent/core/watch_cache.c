@@ -54,11 +54,7 @@ static int __init kevent_source_init(unsigned int type)
 	return ops->init ? ops->init() : 0;
 }
 
-/**
- * kevent_sources_init - prepare all sources
- *
- * Return: 0 or -ENOMEM.
- */
+/* Prepare all sources. Returns 0 or -ENOMEM. */
 int __init kevent_sources_init(void)
 {
 	unsigned int i;

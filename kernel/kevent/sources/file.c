@@ -13,10 +13,7 @@
 #include "../core/busy_poll.h"
 #include "../core/source.h"
 #include "../host.h"
-#include "file_nest.h"
-#include "file_report.h"
-#include "file_sent.h"
-#include "file_wait.h"
+#include "file.h"
 
 /*
  * Wake-up keys contain these although they have not become true, or contain none for
@@ -107,16 +104,10 @@ static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 /* The key of sock_def_readable() */
 #define EV_POLL_READABLE	(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND)
 
-/**
- * kevent_wake_sock - data has come for a watch that is alone in a wait queue
- * @wait: its entry
- * @sk: the socket
- *
- * The lock of the wait queue is not held: the watch may be dead and detached,
- * when kevent_ready() and its like do nothing, but exists, because of RCU. Its
- * file need not.
- *
- * Return: false when that takes a wake-up.
+/*
+ * Data has come for a watch that is alone in a wait queue, whose lock is not held: the
+ * watch may be dead and detached, when kevent_ready() and its like do nothing, but exists,
+ * because of RCU. Its file need not. Returns false when that takes a wake-up.
  */
 bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 {
@@ -199,7 +190,7 @@ static int ev_poll_join_more(struct kevent_poll *kp, wait_queue_head_t *head)
 	} else {
 		ev_poll_tag(kp, more);
 	}
-	return kevent_turns_join_more(more, head);
+	return file_wait_join_more(more, head);
 }
 
 /* Not in line: ADD of a file with one wait queue takes 11 instructions less. */
@@ -220,7 +211,7 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 	if (table->queues++)
 		ev_poll_queue_more(table, head);
 	else
-		table->err = kevent_turns_join(table->kp, head, table->sock);
+		table->err = file_wait_join(table->kp, head, table->sock);
 }
 
 /*
@@ -264,10 +255,10 @@ static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,
 	init_waitqueue_func_entry(&kp->wait, ev_poll_wake);
 	INIT_LIST_HEAD(&kp->wait.entry);
 	WRITE_ONCE(ke->keys, (__force u16)keys);
-	if (keys & EV_POLL_NESTING)
-		err = kevent_nest_link(kp, file);
-	else
+	if (!(keys & EV_POLL_NESTING))
 		err = kevent_file_link(&kp->kf, file);
+	else
+		err = HOST_NESTS ? kevent_nest_link(kp, file) : -ELOOP;
 	return err ?: ev_poll_join(kp, file, sock, keys);
 }
 
@@ -276,10 +267,11 @@ static void ev_poll_detach(struct kevent *ke)
 	struct kevent_poll *kp = to_poll(ke);
 	struct kevent_poll_more *more;
 
-	kevent_turns_leave(&kp->wait, ev_poll_head(kp));
+	file_wait_leave(&kp->wait, ev_poll_head(kp));
 	for (more = ev_poll_more(kp); more; more = more->next)
-		kevent_turns_leave(&more->wait, &more->wait.private);
-	if ((__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
+		file_wait_leave(&more->wait, &more->wait.private);
+	if (HOST_NESTS &&
+	    (__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_NESTING)
 		kevent_nest_unlink(ke);
 }
 
@@ -304,7 +296,7 @@ static void ev_poll_modified(struct kevent *ke, const struct ukevent *uk)
 
 static void ev_poll_hand_on(struct kevent *ke)
 {
-	kevent_turns_hand_on(to_poll(ke));
+	file_wait_hand_on(to_poll(ke));
 }
 
 /* Not in line: a poll under the lock needs no stack, 9 instructions of an event. */

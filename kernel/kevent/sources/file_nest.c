@@ -65,8 +65,7 @@
 #include "../core/queue.h"
 #include "../core/quota.h"
 #include "../host.h"
-#include "file_nest.h"
-#include "file_report.h"
+#include "file.h"
 
 /*
  * Links of queues that one check follows downwards. It holds the mutex that all who
@@ -90,20 +89,14 @@ static struct kevent_nest *nest_of(const struct file *file)
 
 /* For epoll */
 
-/**
- * kevent_nest_refs - where the items of epolls are that watch a queue
- * @file: the queue's file
- */
+/* Where the items of epolls are that watch a queue */
 struct hlist_head *kevent_nest_refs(struct file *file)
 {
 	return &nest_of(file)->refs;
 }
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-/**
- * kevent_nest_wakes - lockdep's subclass for what a queue's wake-up leads to
- * @file: the queue's file; poll_wait is locked
- */
+/* Lockdep's subclass for what a queue's wake-up leads to; poll_wait is locked. */
 unsigned int kevent_nest_wakes(struct file *file)
 {
 	return nest_of(file)->wakes + 1;
@@ -141,13 +134,10 @@ static int depth_below(struct kevent_nest *nest, int depth)
 	return result;
 }
 
-/**
- * kevent_nest_down - a check of epoll's has come to a queue on its way down
- * @file: the queue's file
- * @depth: links behind
- *
- * Return: links to the end of the longest path, more than %EP_MAX_NESTS for a loop,
- * too long a path, or too many links.
+/*
+ * A check of epoll's has come to a queue on its way down, with @depth links behind. Returns
+ * links to the end of the longest path, more than EP_MAX_NESTS for a loop, too long a path,
+ * or too many links.
  */
 int kevent_nest_down(struct file *file, int depth)
 {
@@ -176,14 +166,10 @@ static int depth_above(struct kevent_nest *nest, int depth)
 	return nest->depth;
 }
 
-/**
- * kevent_nest_up - follow the watches of a queue or epoll file upwards
- * @file: the file
- * @depth: links behind
- *
- * Under RCU. The queues of one user are up to %KEVENT_MAX_PER_FILE, see sources/file_wait.c, too.
- *
- * Return: links to the end of the longest path.
+/*
+ * Follow the watches of a queue or epoll file upwards, with @depth links behind. Under RCU.
+ * The queues of one user are up to KEVENT_MAX_PER_FILE, see sources/file_wait.c, too.
+ * Returns links to the end of the longest path.
  */
 int kevent_nest_up(struct file *file, int depth)
 {
@@ -196,12 +182,9 @@ int kevent_nest_up(struct file *file, int depth)
 	return result;
 }
 
-/**
- * kevent_nest_paths - count the paths from a queue or epoll file upwards
- * @file: the file
- * @depth: links behind
- *
- * Under RCU. Return: 0, -1 when there are too many.
+/*
+ * Count the paths from a queue or epoll file upwards, with @depth links behind. Under RCU.
+ * Returns 0, or -1 when there are too many.
  */
 int kevent_nest_paths(struct file *file, int depth)
 {
@@ -219,11 +202,7 @@ int kevent_nest_paths(struct file *file, int depth)
 	return err;
 }
 
-/**
- * kevent_nest_check - are there too many paths from a queue that was visited?
- *
- * Return: 0 or -1.
- */
+/* Are there too many paths from a queue that was visited? 0 or -1 */
 int kevent_nest_check(void)
 {
 	struct kevent_nest *nest;
@@ -236,9 +215,7 @@ int kevent_nest_check(void)
 	return err;
 }
 
-/**
- * kevent_nest_done - the check is over, and the mutex still held
- */
+/* The check is over, and the mutex still held. */
 void kevent_nest_done(void)
 {
 	struct kevent_nest *nest;
@@ -252,14 +229,11 @@ void kevent_nest_done(void)
 
 /* For queues */
 
-/**
- * kevent_nest_link - kevent_file_link() for a queue or epoll file
- * @kp: the watch, being attached
- * @file: its file
- *
- * Return: 0, -ELOOP for a loop or too long a path, -ENOSPC when there are too many paths,
- * or over another limit, -EEXIST, -ENOMEM, -EINTR on a fatal signal. After an error,
- * too, kevent_file_unlink() and kevent_nest_unlink() must follow.
+/*
+ * kevent_file_link() for a queue or epoll file. Returns 0, -ELOOP for a loop or too long a
+ * path, -ENOSPC when there are too many paths, or over another limit, -EEXIST, -ENOMEM, or
+ * -EINTR on a fatal signal. After an error, too, kevent_file_unlink() and
+ * kevent_nest_unlink() must follow.
  */
 int kevent_nest_link(struct kevent_poll *kp, struct file *file)
 {
@@ -284,10 +258,7 @@ int kevent_nest_link(struct kevent_poll *kp, struct file *file)
 	return err ?: full;
 }
 
-/**
- * kevent_nest_unlink - undo kevent_nest_link(), after kevent_file_unlink()
- * @ke: the watch; its file is pinned. Nothing is done when it is not linked
- */
+/* Undo kevent_nest_link(), if that was done, after kevent_file_unlink(); the file is pinned. */
 void kevent_nest_unlink(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;

@@ -15,18 +15,11 @@
 #include "../core/ring_mapping.h"
 #include "../core/testpoint.h"
 #include "../host.h"
-#include "file_report.h"
-#include "file_sent.h"
+#include "file.h"
 
 /* Masks of poll(), and conditions of a type */
 
-/**
- * ev_poll_events - what a mask of poll() means to a watch
- * @ke: the watch
- * @mask: the mask
- *
- * Return: the conditions to report.
- */
+/* What a mask of poll() means to a watch */
 u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 {
 	u32 events, wanted = READ_ONCE(ke->event);
@@ -35,7 +28,8 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 		return (__force u32)mask &
 		       (wanted | (__force u32)EV_POLL_ALWAYS);
 	events = ev_poll_key_events(ke, mask) & wanted;
-	if (wanted & KEVENT_SOCKET_EMPTY && ke->type == KEVENT_SOCKET &&
+	if (IS_ENABLED(CONFIG_NET) && wanted & KEVENT_SOCKET_EMPTY &&
+	    ke->type == KEVENT_SOCKET &&
 	    kevent_sock_is_empty(kevent_socket(to_poll(ke)->kf.file)))
 		events |= KEVENT_SOCKET_EMPTY;
 	if (events || mask & EV_POLL_ALWAYS)
@@ -89,13 +83,10 @@ static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 	return pipe ? ev_poll_peek_pipe(ke, pipe, file) : -EAGAIN;
 }
 
-/**
- * ev_poll_peek - what ->poll() would say, without a lock
- * @ke: the watch; its file exists, since its end has to wait until the watch is dead
- *
- * What SOCKET and PIPE watch is known since check(), and does not change.
- *
- * Return: the conditions that hold, or -EAGAIN when ->poll() has to be asked.
+/*
+ * What ->poll() would say, without a lock. The file exists, since its end has to wait until
+ * the watch is dead. What SOCKET and PIPE watch is known since check(), and does not
+ * change. Returns the conditions that hold, or -EAGAIN when ->poll() has to be asked.
  */
 int ev_poll_peek(struct kevent *ke)
 {
@@ -113,13 +104,9 @@ int ev_poll_peek(struct kevent *ke)
 
 /* Amounts */
 
-/**
- * ev_poll_sock_amount - what is known of a socket without its lock
- * @sk: the socket
- * @ready: conditions that hold
- *
- * Return: connections waiting, or bytes of a TCP stream, otherwise 0. A hint, which
- * may be old when it arrives.
+/*
+ * What is known of a socket without its lock: connections waiting, or bytes of a TCP
+ * stream, otherwise 0. A hint, which may be old when it arrives.
  */
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready)
 {
@@ -133,13 +120,10 @@ u32 ev_poll_sock_amount(struct sock *sk, u32 ready)
 	return max(data_race(tcp_inq(sk)), 0);
 }
 
-/**
- * ev_poll_amount - ev_poll_sock_amount() for a watch
- * @ke: a SOCKET watch
- * @ready: conditions that hold
- *
- * The file exists, see kevent_hold(), and ->release() is yet to come: it has to
- * wait until the watch is dead. So the socket and its sock exist too.
+/*
+ * ev_poll_sock_amount() for a SOCKET watch. The file exists, see kevent_hold(), and
+ * ->release() is yet to come: it has to wait until the watch is dead. So the socket and its
+ * sock exist too.
  */
 u32 ev_poll_amount(struct kevent *ke, u32 ready)
 {
@@ -152,11 +136,7 @@ u32 ev_poll_amount(struct kevent *ke, u32 ready)
 
 /* Wake-ups */
 
-/**
- * ev_poll_note_socket - ev_poll_note_device() of a queue with busy polling
- * @ke: the watch
- * @file: its file
- */
+/* ev_poll_note_device() of a queue with busy polling */
 void ev_poll_note_socket(struct kevent *ke, struct file *file)
 {
 	struct socket *sock = kevent_socket(file);
@@ -192,10 +172,9 @@ static u32 ev_poll_chain(struct kevent *ke, __poll_t key)
 	return kevent_wake_context(to_poll(ke)->kf.file, keys & EV_POLL_NESTING, key);
 }
 
-/**
- * ev_poll_fire - a wake-up is for a watch
- * @ke: the watch; the lock of the wait queue is held
- * @key: what has become true, 0 if it does not say
+/*
+ * A wake-up is for a watch; the lock of the wait queue is held. A @key of 0 does not say
+ * what has become true.
  */
 void ev_poll_fire(struct kevent *ke, __poll_t key)
 {
@@ -212,16 +191,13 @@ void ev_poll_fire(struct kevent *ke, __poll_t key)
 	if (events)
 		kevent_ready_amount(ke, events, amount, chain);
 	else if (key || ev_poll_peek(ke))
-		kevent_look_chain(ke, chain);
+		kevent_recheck_chain(ke, chain);
 }
 
-/**
- * ev_poll_offer - a wake-up is for a watch, in the place of others
- * @ke: the watch; the lock of the wait queue is held
- * @wanted: conditions it was seen to be interested in
- * @key: of the wake-up; 0: some time ago they were true
- *
- * Return: false when others must have it too.
+/*
+ * A wake-up is for a watch, which was seen to be interested in @wanted, in the place of
+ * others; the lock of the wait queue is held. A @key of 0: some time ago they were true.
+ * Returns false when others must have it too.
  */
 bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key)
 {

@@ -17,12 +17,9 @@
 
 #include "../core/report.h"
 #include "../host.h"
-#include "file_sent.h"
+#include "file.h"
 
-/**
- * kevent_sock_knows_empty - does anything say when all has arrived?
- * @sock: the socket
- */
+/* Does anything say when all has arrived? */
 bool kevent_sock_knows_empty(const struct socket *sock)
 {
 	const struct sock *sk = sock->sk;
@@ -70,10 +67,9 @@ static bool unix_is_empty(const struct sock *sk)
 	return refcount_read(&sk->sk_wmem_alloc) < SKB_TRUESIZE(0);
 }
 
-/**
- * kevent_sock_is_empty - has all that was written arrived?
- * @sock: a socket that exists, of kevent_sock_knows_empty(), with a watch of
- *	  this in its wait queue
+/*
+ * Has all that was written arrived? The socket exists, is one of kevent_sock_knows_empty(),
+ * and has a watch of this in its wait queue.
  */
 bool kevent_sock_is_empty(struct socket *sock)
 {
@@ -84,13 +80,9 @@ bool kevent_sock_is_empty(struct socket *sock)
 	return sk->sk_family == AF_UNIX ? unix_is_empty(sk) : tcp_look(sock);
 }
 
-/**
- * kevent_wake_empty - a wake-up of a watch that wants to know
- * @ke: the watch; the lock of the wait queue is held, interrupts are off
- * @sock: the socket
- * @key: what has become true
- *
- * All such watches get the event, whatever else they wait for: they take no turns.
+/*
+ * A wake-up of a watch that wants to know; the lock of the wait queue is held, interrupts
+ * are off. All such watches get the event, whatever else they wait for: they take no turns.
  */
 void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
 {

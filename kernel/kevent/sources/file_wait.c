@@ -17,14 +17,14 @@
  * object for each file would make the choice independent of the number of watches, but not
  * the wake-up, which calls each of them anyway.
  *
- * take_turns() asks queues by their rank: those where a consumer sleeps, then those that
+ * round_robin() asks queues by their rank: those where a consumer sleeps, then those that
  * have taken all that came, then those that are behind. Two flags say which watch was last
  * notified of data and which of room; the next choice starts behind it. A watch that goes
  * passes these flags to its neighbour in front. A wake-up may say several things at once.
  * Each goes to a queue that asked for it, until nothing is left.
  *
  * When one watch was notified in place of others, its notification is pending:
- * EV_POLL_OWED in the flags of its entry has the conditions. If the watch leaves the wait
+ * EV_POLL_PENDING in the flags of its entry has the conditions. If the watch leaves the wait
  * queue, or loses interest, before its consumer acted, the notification is passed on to
  * the next queue; one-shot watches that were delivered pass nothing on. MODIFY does that
  * after ready_lock is released, since the lock of the head comes first in the order:
@@ -58,9 +58,7 @@
 #include "../core/state.h"
 #include "../core/testpoint.h"
 #include "../host.h"
-#include "file_report.h"
-#include "file_sent.h"
-#include "file_wait.h"
+#include "file.h"
 
 /*
  * Watches of a user in one wait queue, which bounds what one wake-up does for them
@@ -74,7 +72,7 @@
 
 static void set_flags(struct kevent_poll *kp, u32 flags)
 {
-	/* kevent_turns_hand_on() looks without the lock. */
+	/* file_wait_hand_on() looks without the lock. */
 	WRITE_ONCE(kp->wait.flags, flags);
 }
 
@@ -237,16 +235,12 @@ static int join_unlimited(struct kevent_poll *kp, struct wait_queue_head *head,
 					   -ENOSPC;
 }
 
-/**
- * kevent_turns_join - join a wait queue, next to watches of the same file
- * @kp: the watch, linked to its file
- * @head: the head of the file's first wait queue
- * @sock: the socket, if the file is one
- *
- * Return: 0, -ENOSPC when the user has too many watches there.
+/*
+ * Join the first wait queue of a file, next to watches of the same file. The watch is
+ * linked to it. Returns 0, or -ENOSPC when the user has too many watches there.
  */
-int kevent_turns_join(struct kevent_poll *kp, struct wait_queue_head *head,
-		      struct socket *sock)
+int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
+		   struct socket *sock)
 {
 	return join(kp, head, sock, true) ? join_unlimited(kp, head, sock) : 0;
 }
@@ -267,15 +261,9 @@ static int join_more(struct kevent_poll_more *more,
 	return full ? -ENOSPC : 0;
 }
 
-/**
- * kevent_turns_join_more - join a further wait queue, which has no turns
- * @more: the entry
- * @head: the head
- *
- * Return: 0, -ENOSPC when the user has too many watches there.
- */
-int kevent_turns_join_more(struct kevent_poll_more *more,
-			   struct wait_queue_head *head)
+/* Join a further wait queue, which has no turns. Returns as file_wait_join(). */
+int file_wait_join_more(struct kevent_poll_more *more,
+			struct wait_queue_head *head)
 {
 	int err = join_more(more, head, true);
 
@@ -327,23 +315,23 @@ static struct kevent_poll *first_of_run(struct kevent_poll *kp,
 /* Turns */
 
 /**
- * struct kevent_turn - something that one queue is to report
+ * struct kevent_round - something that one queue is to report
  * @head:	of the wait queue; its lock is held
  * @first:	first of the run
  * @left:	conditions that no watch has taken yet
  * @key:	of the wake-up; 0: what holds now has to be looked up
  */
-struct kevent_turn {
+struct kevent_round {
 	struct wait_queue_head	*head;
 	struct kevent_poll	*first;
 	__poll_t		left;
 	__poll_t		key;
 };
 
-static struct kevent_poll *next_in_turn(const struct kevent_turn *turn,
-					struct kevent_poll *kp)
+static struct kevent_poll *next_in_round(const struct kevent_round *round,
+					 struct kevent_poll *kp)
 {
-	return neighbour_behind(kp, turn->head) ?: turn->first;
+	return neighbour_behind(kp, round->head) ?: round->first;
 }
 
 /* Data and room have two names each. */
@@ -361,15 +349,15 @@ static __poll_t interest(const struct kevent_poll *kp)
 	return (__force __poll_t)READ_ONCE(kp->kf.ke.keys) & EV_POLL_EVENTS;
 }
 
-static __poll_t owed(const struct kevent_poll *kp)
+static __poll_t pending(const struct kevent_poll *kp)
 {
-	return (__force __poll_t)((kp->wait.flags & EV_POLL_OWED) >>
-				  EV_POLL_OWED_SHIFT);
+	return (__force __poll_t)((kp->wait.flags & EV_POLL_PENDING) >>
+				  EV_POLL_PENDING_SHIFT);
 }
 
-static u32 owed_flags(__poll_t mask)
+static u32 pending_flags(__poll_t mask)
 {
-	return (__force u32)mask << EV_POLL_OWED_SHIFT;
+	return (__force u32)mask << EV_POLL_PENDING_SHIFT;
 }
 
 /**
@@ -386,7 +374,7 @@ enum kevent_rank {
 	NR_RANKS,
 };
 
-/* Looks without the lock of the queue: a wrong answer costs a turn. */
+/* Looks without the lock of the queue: a wrong answer costs a round. */
 static enum kevent_rank rank_of(struct kevent_queue *q)
 {
 	if (kevent_sleeps(q) || atomic_read(&q->busy.spinning))
@@ -406,44 +394,44 @@ static bool wants(const struct kevent_poll *kp, __poll_t mask)
  * that. A watch that was modified since the caller looked may not take it, but looks at
  * the file itself if it is still interested.
  */
-static __poll_t offer(const struct kevent_turn *turn, struct kevent_poll *kp)
+static __poll_t offer(const struct kevent_round *round, struct kevent_poll *kp)
 {
-	__poll_t wanted = turn->left & interest(kp);
-	__poll_t taken = turn->left & both_names(wanted);
+	__poll_t wanted = round->left & interest(kp);
+	__poll_t taken = round->left & both_names(wanted);
 	u32 flags = kp->wait.flags;
 
 	kevent_testpoint(kp->kf.ke.queue, KEVENT_TESTPOINT_TURN);
 	/* First: a MODIFY that does not see it comes before the offer. */
-	set_flags(kp, flags | owed_flags(taken));
-	if (wanted && ev_poll_offer(&kp->kf.ke, wanted, turn->key))
+	set_flags(kp, flags | pending_flags(taken));
+	if (wanted && ev_poll_offer(&kp->kf.ke, wanted, round->key))
 		return taken;
 	set_flags(kp, flags);
 	return 0;
 }
 
 /* Offer it to @kp and, if that takes it, to all watches of its queue in the run. */
-static __poll_t offer_to_queue(const struct kevent_turn *turn,
+static __poll_t offer_to_queue(const struct kevent_round *round,
 			       struct kevent_poll *kp)
 {
 	struct kevent_queue *q = kp->kf.ke.queue;
-	__poll_t taken = offer(turn, kp);
+	__poll_t taken = offer(round, kp);
 	struct kevent_poll *peer;
 
 	if (!taken)
 		return 0;
-	for (peer = next_in_turn(turn, kp); peer != kp;
-	     peer = next_in_turn(turn, peer))
-		if (peer->kf.ke.queue == q && wants(peer, turn->left))
-			taken |= offer(turn, peer);
+	for (peer = next_in_round(round, kp); peer != kp;
+	     peer = next_in_round(round, peer))
+		if (peer->kf.ke.queue == q && wants(peer, round->left))
+			taken |= offer(round, peer);
 	return taken;
 }
 
-static struct kevent_poll *find_last(const struct kevent_turn *turn, u32 mark)
+static struct kevent_poll *find_last(const struct kevent_round *round, u32 mark)
 {
-	struct kevent_poll *kp = turn->first;
+	struct kevent_poll *kp = round->first;
 
 	while (kp && !(kp->wait.flags & mark))
-		kp = neighbour_behind(kp, turn->head);
+		kp = neighbour_behind(kp, round->head);
 	return kp;
 }
 
@@ -452,29 +440,29 @@ static struct kevent_poll *find_last(const struct kevent_turn *turn, u32 mark)
  * nothing is left, rank by rank. A watch is offered each condition again if its queue has
  * had a better rank, since that may have changed. At most one queue takes each.
  */
-static void take_turns(struct kevent_turn *turn)
+static void round_robin(struct kevent_round *round)
 {
-	u32 mark = turn->left & (EPOLLIN | EPOLLRDNORM) ? EV_POLL_LAST_DATA :
+	u32 mark = round->left & (EPOLLIN | EPOLLRDNORM) ? EV_POLL_LAST_DATA :
 							  EV_POLL_LAST_ROOM;
-	struct kevent_poll *last = find_last(turn, mark), *taker = NULL;
+	struct kevent_poll *last = find_last(round, mark), *taker = NULL;
 	struct kevent_poll *start, *kp;
 	enum kevent_rank rank;
 	__poll_t taken;
 
-	lockdep_assert_held(&turn->head->lock);
+	lockdep_assert_held(&round->head->lock);
 
-	start = last ? next_in_turn(turn, last) : turn->first;
+	start = last ? next_in_round(round, last) : round->first;
 	for (rank = AWAITED; rank < NR_RANKS; rank++) {
 		kp = start;
 		do {
-			if (!wants(kp, turn->left) ||
+			if (!wants(kp, round->left) ||
 			    rank_of(kp->kf.ke.queue) > rank)
 				continue;
-			taken = offer_to_queue(turn, kp);
-			turn->left &= ~taken;
+			taken = offer_to_queue(round, kp);
+			round->left &= ~taken;
 			if (taken && !taker)
 				taker = kp;
-		} while (turn->left && (kp = next_in_turn(turn, kp)) != start);
+		} while (round->left && (kp = next_in_round(round, kp)) != start);
 	}
 	if (!taker)
 		return;
@@ -490,7 +478,7 @@ static void take_turns(struct kevent_turn *turn)
 static void wake_run(struct kevent_poll *kp, struct wait_queue_head *head,
 		     __poll_t key)
 {
-	struct kevent_turn turn = {
+	struct kevent_round round = {
 		.head	= head,
 		.first	= kp,
 		.left	= key & EV_POLL_EVENTS,
@@ -504,7 +492,7 @@ static void wake_run(struct kevent_poll *kp, struct wait_queue_head *head,
 	if (alone || READ_ONCE(kp->kf.ke.req_flags) & KEVENT_REQ_WAKEUP_ALL)
 		ev_poll_fire(&kp->kf.ke, key);
 	if (first && !alone)
-		take_turns(&turn);
+		round_robin(&round);
 }
 
 /* Callbacks */
@@ -518,7 +506,7 @@ static void ev_poll_orphan(struct kevent *ke, wait_queue_entry_t *wait,
 {
 	kevent_broken(ke);
 	list_del_init(&wait->entry);
-	/* Pairs with kevent_turns_leave(). */
+	/* Pairs with file_wait_leave(). */
 	smp_store_release(head, NULL);
 }
 
@@ -545,14 +533,9 @@ static int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 	return 1;
 }
 
-/**
- * ev_poll_wake - callback of the first wait queue of a file
- * @wait: the entry; the lock of the wait queue is held, interrupts are off
- * @mode: not used
- * @sync: not used
- * @key: what has become true, if the wake-up says it
- *
- * Return: 1.
+/*
+ * Callback of the first wait queue of a file. The lock of the wait queue is held,
+ * interrupts are off.
  */
 int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		 void *key)
@@ -573,15 +556,7 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 				ev_poll_key_events(&kp->kf.ke, mask));
 }
 
-/**
- * ev_poll_wake_more - callback of further wait queues
- * @wait: the entry; the lock of the wait queue is held, interrupts are off
- * @mode: not used
- * @sync: not used
- * @key: what has become true, if the wake-up says it
- *
- * Return: 1.
- */
+/* Callback of further wait queues, as ev_poll_wake() */
 int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		      void *key)
 {
@@ -601,32 +576,32 @@ int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 /* Handing on */
 
 /* What other watches of the queue of @kp have taken, too */
-static __poll_t owed_by_queue(const struct kevent_turn *turn,
-			      struct kevent_poll *kp)
+static __poll_t pending_of_queue(const struct kevent_round *round,
+				 struct kevent_poll *kp)
 {
 	struct kevent_poll *peer;
 	__poll_t mask = 0;
 
-	for (peer = next_in_turn(turn, kp); peer != kp;
-	     peer = next_in_turn(turn, peer))
+	for (peer = next_in_round(round, kp); peer != kp;
+	     peer = next_in_round(round, peer))
 		if (peer->kf.ke.queue == kp->kf.ke.queue &&
-		    wants(peer, owed(peer)))
-			mask |= owed(peer) & both_names(interest(peer));
+		    wants(peer, pending(peer)))
+			mask |= pending(peer) & both_names(interest(peer));
 	return mask;
 }
 
 static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
 		    __poll_t mask)
 {
-	struct kevent_turn turn = { .head = head };
+	struct kevent_round round = { .head = head };
 
 	lockdep_assert_held(&head->lock);
 
-	turn.first = first_of_run(kp, head);
-	turn.left = mask & ~owed_by_queue(&turn, kp);
-	set_flags(kp, kp->wait.flags & ~owed_flags(mask));
-	if (turn.left)
-		take_turns(&turn);
+	round.first = first_of_run(kp, head);
+	round.left = mask & ~pending_of_queue(&round, kp);
+	set_flags(kp, kp->wait.flags & ~pending_flags(mask));
+	if (round.left)
+		round_robin(&round);
 }
 
 /* The watch is dead and about to leave its wait queue. */
@@ -637,23 +612,20 @@ static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 
 	lockdep_assert_held(&head->lock);
 
-	if (owed(kp) && !kevent_is_spent(&kp->kf.ke))
-		hand_on(kp, head, owed(kp));
+	if (pending(kp) && !kevent_is_spent(&kp->kf.ke))
+		hand_on(kp, head, pending(kp));
 	before = last ? neighbour_before(kp, head) : NULL;
 	if (before)
 		set_flags(before, before->wait.flags | last);
 	clear_direct(kp, head);
 }
 
-/**
- * kevent_turns_leave - leave a wait queue
- * @wait: the entry of a dead watch; callbacks are over when this returns
- * @slot: where the head is remembered, see ev_poll_head()
- *
- * After POLLFREE a head is freed with RCU: while @slot is not NULL, and RCU is held
- * since that was seen, the head can be locked.
+/*
+ * A dead watch leaves a wait queue, whose head is remembered in @slot, see ev_poll_head().
+ * Callbacks are over when this returns. After POLLFREE a head is freed with RCU: while
+ * @slot is not NULL, and RCU is held since that was seen, the head can be locked.
  */
-void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
+void file_wait_leave(wait_queue_entry_t *wait, void **slot)
 {
 	struct wait_queue_head *head;
 
@@ -678,7 +650,7 @@ void kevent_turns_leave(wait_queue_entry_t *wait, void **slot)
 static void hand_on_unwanted(struct kevent_poll *kp,
 			     struct wait_queue_head *head)
 {
-	__poll_t mask = owed(kp);
+	__poll_t mask = pending(kp);
 
 	/* A watch that is dead hands on when it leaves, or has. */
 	if (head_of(kp) != head || kevent_is_dead(&kp->kf.ke))
@@ -689,19 +661,17 @@ static void hand_on_unwanted(struct kevent_poll *kp,
 		hand_on(kp, head, mask);
 }
 
-/**
- * kevent_turns_hand_on - a watch was modified
- * @kp: the watch; under RCU, with its file pinned
- *
- * What it took and is not interested in any more goes to others, even if it has been
- * delivered: its consumer need not have done anything about it.
+/*
+ * A watch was modified; under RCU, with its file pinned. Conditions that it took and does
+ * not want any more are offered to others, even if the event was delivered: its consumer
+ * need not have acted on it.
  */
-void kevent_turns_hand_on(struct kevent_poll *kp)
+void file_wait_hand_on(struct kevent_poll *kp)
 {
 	struct wait_queue_head *head;
 	unsigned long flags;
 
-	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_OWED)))
+	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_PENDING)))
 		return;
 	head = head_of(kp);
 	if (!head)

@@ -46,9 +46,6 @@
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
 	 KEVENT_INODE_ATTRIB | KEVENT_INODE_RENAME)
 
-#define EV_INODE_NR_EVENTS	5
-static_assert(BIT(EV_INODE_NR_EVENTS) - 1 == EV_INODE_EVENTS);
-
 /* What a watch may ask for, now or by MODIFY: security modules are asked once. */
 #define EV_INODE_FS_EVENTS						\
 	(FS_CREATE | FS_DELETE | FS_MODIFY | FS_ATTRIB | FS_MOVE |	\
@@ -87,20 +84,13 @@ struct ev_inode_user {
  * @watches:	the watches, at most %EV_INODE_MAX: each callback walks them, under
  *		@fsn.lock. Changed under that and mark_mutex
  * @nr:		their number; under mark_mutex
- * @asking:	how many of them ask for each event; under mark_mutex
- *
- * fsnotify calls back under SRCU, and may hold a mark after it was destroyed.
- * So a mark is freed on its own, later than its watches.
  */
 struct kevent_inode_mark {
 	struct fsnotify_mark	fsn;
 	struct ev_inode_user	*user;
 	struct list_head	watches;
 	unsigned int		nr;
-	u8			asking[EV_INODE_NR_EVENTS];
 };
-
-static_assert(EV_INODE_MAX <= U8_MAX);
 
 /**
  * struct kevent_inode - a watch of a file or directory
@@ -108,14 +98,12 @@ static_assert(EV_INODE_MAX <= U8_MAX);
  * @mark:	I: what it is on; NULL when attach() failed early
  * @link:	in &kevent_inode_mark.watches
  * @nameless:	the inode was seen without a name; under the lock of the mark
- * @asked:	the events for which it is counted in &kevent_inode_mark.asking
  */
 struct kevent_inode {
 	struct kevent_file		kf;
 	struct kevent_inode_mark	*mark;
 	struct list_head		link;
 	bool				nameless;
-	u8				asked;
 };
 
 static struct kmem_cache *ev_inode_marks __ro_after_init;
@@ -166,10 +154,6 @@ static u32 ev_inode_fs_mask(u32 events)
 	return mask;
 }
 
-/*
- * While a descriptor is open fsnotify does not report the end of its inode. It
- * reports a change of the number of links, as FS_ATTRIB.
- */
 static u32 ev_inode_events(struct kevent_inode *ki, u32 mask,
 			   const struct inode *inode)
 {
@@ -284,12 +268,7 @@ static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 	return user;
 }
 
-/*
- * No mark of the group is attached, nor will be. fsnotify_destroy_group() would
- * wait for listeners of fanotify, with whom it shares the marks of an inode they
- * have not let go of. Such a mark keeps the group, and who lets it go uses the
- * group under SRCU, for which the mark's end waits.
- */
+/* No mark of the group is attached, nor will be. Those that others hold keep the group. */
 static void ev_inode_user_free(struct ev_inode_user *user)
 {
 	fsnotify_put_group(user->group);
@@ -340,34 +319,25 @@ static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 
 /* Marks */
 
-/* The watch asks for other events than before. */
-static void ev_inode_ask(struct kevent_inode *ki, u32 events)
+/* What its watches want a mark to ask for. After a MODIFY that comes later this is called again. */
+static u32 ev_inode_wanted(const struct kevent_inode_mark *mark)
 {
-	struct kevent_inode_mark *mark = ki->mark;
-	unsigned int i;
+	const struct kevent_inode *ki;
+	u32 events = 0;
 
 	lockdep_assert_held(&mark->fsn.group->mark_mutex);
 
-	for (i = 0; i < EV_INODE_NR_EVENTS; i++) {
-		mark->asking[i] += !!(events & BIT(i));
-		mark->asking[i] -= !!(ki->asked & BIT(i));
-	}
-	ki->asked = events;
+	list_for_each_entry(ki, &mark->watches, link)
+		events |= READ_ONCE(ki->kf.ke.event);
+	return ev_inode_fs_mask(events);
 }
 
-/* Have the mark ask for what the watches ask for. */
 static void ev_inode_update(struct kevent_inode_mark *mark)
 {
 	struct fsnotify_mark *fsn = &mark->fsn;
-	u32 events = 0, mask;
-	unsigned int i;
+	u32 mask = ev_inode_wanted(mark);
 	bool changed;
 
-	lockdep_assert_held(&fsn->group->mark_mutex);
-
-	for (i = 0; i < EV_INODE_NR_EVENTS; i++)
-		events |= mark->asking[i] ? BIT(i) : 0;
-	mask = ev_inode_fs_mask(events);
 	spin_lock(&fsn->lock);
 	changed = fsn->mask != mask;
 	fsn->mask = mask;
@@ -395,8 +365,6 @@ static void ev_inode_link(struct kevent_inode_mark *mark,
 	lockdep_assert_held(&mark->fsn.group->mark_mutex);
 
 	ki->mark = mark;
-	/* A MODIFY that comes before this is seen here, a later one settles it. */
-	ev_inode_ask(ki, READ_ONCE(ki->kf.ke.event));
 	spin_lock(&mark->fsn.lock);
 	/* The newest comes first, as with other files. */
 	list_add(&ki->link, &mark->watches);
@@ -411,7 +379,6 @@ static bool ev_inode_unlink(struct kevent_inode *ki)
 
 	lockdep_assert_held(&mark->fsn.group->mark_mutex);
 
-	ev_inode_ask(ki, 0);
 	spin_lock(&mark->fsn.lock);
 	list_del(&ki->link);
 	mark->nr--;
@@ -433,9 +400,8 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	mark->user = user;
 	INIT_LIST_HEAD(&mark->watches);
 	mark->nr = 0;
-	memset(mark->asking, 0, sizeof(mark->asking));
 	ev_inode_link(mark, ki);
-	mark->fsn.mask = ev_inode_fs_mask(ki->asked);
+	mark->fsn.mask = ev_inode_wanted(mark);
 	err = fsnotify_add_inode_mark_locked(&mark->fsn, inode, 0);
 	if (err) {
 		ev_inode_unlink(ki);
@@ -553,24 +519,18 @@ static void ev_inode_detach(struct kevent *ke)
 		ev_inode_leave(ki);
 }
 
-/*
- * Interests have changed: see that the mark asks for all of them before MODIFY
- * returns. The watch may be gone by now; which one it was does not matter.
- */
+/* The watch may be gone by now; which one it was does not matter. */
 static void ev_inode_modify_done(struct kevent_queue *q, struct file *file)
 {
 	struct ev_inode_user *user = ev_inode_user_find(q->owner);
 	struct inode *inode = file_inode(file);
 	struct fsnotify_mark *fsn;
-	struct kevent_inode *ki;
 
 	if (!user)
 		return;
 	fsnotify_group_lock(user->group);
 	fsn = fsnotify_find_inode_mark(inode, user->group);
 	if (fsn) {
-		list_for_each_entry(ki, &to_mark(fsn)->watches, link)
-			ev_inode_ask(ki, READ_ONCE(ki->kf.ke.event));
 		ev_inode_update(to_mark(fsn));
 		ev_inode_look(to_mark(fsn), inode);
 	}

@@ -92,7 +92,7 @@ static void ev_posix_timer_expired(struct k_itimer *timer)
 	if (!ke)
 		return;
 	to_posix_timer(ke)->fired = true;
-	kevent_look(ke);
+	kevent_recheck(ke);
 }
 
 /* Drops what has expired and is not delivered. */
@@ -249,13 +249,10 @@ const struct kevent_source_ops kevent_posix_timer_ops = {
 	.delivered	= ev_posix_timer_delivered,
 };
 
-/**
- * kevent_posix_timer_create - have the expiries of a timer go to a queue
- * @timer: the timer, which is not valid yet
- * @fd: descriptor of the queue
- *
- * Return: 0, -EBADF, -EINVAL when @fd is no queue, -EPERM when it refuses timers,
- * -ENOSPC when the user has too many watches, -ENOMEM.
+/*
+ * Have the expiries of a timer, which is not valid yet, go to the queue @fd. Returns 0,
+ * -EBADF, -EINVAL when @fd is no queue, -EPERM when it refuses timers, -ENOSPC when the
+ * user has too many watches, or -ENOMEM.
  */
 int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 {

@@ -26,15 +26,18 @@
  */
 
 #include <linux/capability.h>
+#include <linux/cleanup.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
+#include <linux/rbtree.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
-#include "../core/quota_object.h"
 #include "../core/source.h"
 #include "../host.h"
 
@@ -43,6 +46,27 @@
  * interrupts off, under tasklist_lock. Each may wake a consumer.
  */
 #define EV_PROC_MAX	64
+
+/**
+ * struct kevent_tally - the watches of one user of one process
+ * @node:	in kevent_tallies
+ * @owner:	I: the user; a pointer to compare, held by the watches
+ * @pid:	I: likewise
+ * @nr:		watches, at least 1; under kevent_tally_lock
+ *
+ * The list of the process mixes the watches of all users and what is not kevent's: to count
+ * those of one user there would take as long as there are others.
+ */
+struct kevent_tally {
+	struct rb_node		node;
+	struct kevent_owner	*owner;
+	struct pid		*pid;
+	unsigned int		nr;
+};
+
+/* Held for one look into the tree, which has at most as many as there are watches */
+static DEFINE_SPINLOCK(kevent_tally_lock);
+static struct rb_root kevent_tallies = RB_ROOT;	/* kevent_tally_lock */
 
 /**
  * struct kevent_proc - a watch of a process
@@ -74,6 +98,68 @@ static struct kevent_proc *to_proc(struct kevent *ke)
 	return container_of(ke, struct kevent_proc, kk.ke);
 }
 
+/* How many watches of a user a process has */
+
+static int kevent_tally_cmp(struct rb_node *a, const struct rb_node *b)
+{
+	const struct kevent_tally *x = rb_entry(a, struct kevent_tally, node);
+	const struct kevent_tally *y = rb_entry(b, struct kevent_tally, node);
+
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return 0;
+}
+
+/* Counts one more in @made or in what the tree has, which is returned. */
+static struct kevent_tally *kevent_tally_add(struct kevent_tally *made)
+{
+	struct kevent_tally *tally = made;
+	struct rb_node *found;
+
+	spin_lock(&kevent_tally_lock);
+	found = rb_find_add(&made->node, &kevent_tallies, kevent_tally_cmp);
+	if (found)
+		tally = rb_entry(found, struct kevent_tally, node);
+	if (tally->nr >= EV_PROC_MAX)
+		tally = ERR_PTR(-ENOSPC);
+	else
+		tally->nr++;
+	spin_unlock(&kevent_tally_lock);
+	return tally;
+}
+
+/* Before kevent_tally_put() neither @owner nor @pid goes. Fails with -ENOSPC or -ENOMEM. */
+static struct kevent_tally *kevent_tally_get(struct kevent_owner *owner,
+					     struct pid *pid)
+{
+	struct kevent_tally *made, *tally;
+
+	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
+	if (!made)
+		return ERR_PTR(-ENOMEM);
+	made->owner = owner;
+	made->pid = pid;
+	tally = kevent_tally_add(made);
+	if (tally != made)
+		kfree(made);
+	return tally;
+}
+
+/* A watch has gone. @tally may be an error or NULL. */
+static void kevent_tally_put(struct kevent_tally *tally)
+{
+	if (IS_ERR_OR_NULL(tally))
+		return;
+	scoped_guard(spinlock, &kevent_tally_lock) {
+		if (--tally->nr)
+			return;
+		rb_erase(&tally->node, &kevent_tallies);
+	}
+	kfree(tally);
+}
+
 /* Who may know the status */
 
 static bool ev_proc_is_child(struct task_struct *task)
@@ -83,20 +169,8 @@ static bool ev_proc_is_child(struct task_struct *task)
 }
 
 /*
- * A parent may know: wait() asks nothing else, nor any security module, and
- * SIGCHLD says it. Others may know if they may read it in /proc/<pid>/stat, that
- * is for ptrace_may_access(): it compares ids, capabilities and dumpability, and
- * asks the security modules, with the caller of ADD as the subject.
- *
- * Little of that can be done again at the exit. It is not the watcher who runs
- * then, and a module compares more than ids: its domain of the process may have
- * changed, by an exec or otherwise. But whatever it compares comes with the
- * credentials, and those of a task are never changed in place: exec, set*id(),
- * capset() and a change of the domain commit others. So the answer holds as long
- * as the process has the credentials it had.
- *
- * Dumpability is no part of them. prctl() changes it, and the exit leaves what it was:
- * that is looked at again, as for a zombie in /proc.
+ * A parent may know, and who may read the status in /proc/<pid>/stat. What is asked here holds
+ * as long as the process has its credentials, except for dumpability.
  */
 static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 {
@@ -125,11 +199,7 @@ static bool ev_proc_may_know(const struct kevent_proc *kp,
 
 /* The exit */
 
-/*
- * A leader that exits before other threads is no exit of the process, whatever
- * woke us up. tasklist_lock and the lock of wait_pidfd are held; the first
- * caller that finds an exit takes the watch off the wait queue.
- */
+/* A leader that exits before other threads is no exit of the process, whatever woke us up. */
 static bool ev_proc_exited(struct kevent_proc *kp)
 {
 	struct task_struct *task = pid_task(kp->pid, PIDTYPE_TGID);
@@ -222,8 +292,7 @@ static int ev_proc_arm(struct kevent_proc *kp)
 	err = kevent_key_link(&kp->kk);
 	if (err)
 		return err;
-	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid,
-				     EV_PROC_MAX);
+	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid);
 	return PTR_ERR_OR_ZERO(kp->tally) ?: ev_proc_join(kp);
 }
 
@@ -302,7 +371,7 @@ const struct kevent_source_ops kevent_proc_ops = {
 	.size		= sizeof(struct kevent_proc),
 	/* As if it were alone to watch its process, which is gone. */
 	.pins		= sizeof(struct pid) + sizeof(struct upid) +
-			  sizeof(struct cred) + KEVENT_TALLY_BYTES,
+			  sizeof(struct cred) + sizeof(struct kevent_tally),
 	.check		= ev_proc_check,
 	.key		= ev_proc_key,
 	.attach		= ev_proc_attach,

@@ -533,15 +533,10 @@ static struct hlist_head *ev_signal_watches(int sig, struct task_struct *t)
 	return &t->signal->kevent_signals->of[sig - 1];
 }
 
-/**
- * __kevent_signal_begin - offer a signal to watches
- * @sig: the signal
- * @info: about it, or SEND_SIG_NOINFO or SEND_SIG_PRIV
- * @t: the task; the caller holds its siglock
- * @timer: it is the expiry of a POSIX timer
- *
- * Return: 0, 1 when it is consumed, or -EAGAIN when it cannot be kept.
- * __kevent_signal_end() follows.
+/*
+ * Offer a signal to watches, under the siglock of @t. @info may be SEND_SIG_NOINFO or
+ * SEND_SIG_PRIV. @timer: it is the expiry of a POSIX timer. Returns 0, 1 when it is
+ * consumed, or -EAGAIN when it cannot be kept. __kevent_signal_end() follows.
  */
 int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
 			  struct task_struct *t, bool timer)
@@ -568,13 +563,9 @@ int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
 	return consumed;
 }
 
-/**
- * __kevent_signal_end - have watches observe a signal
- * @sig: as for __kevent_signal_begin()
- * @info: as before
- * @t: as before; the caller has held its siglock since
- * @timer: as before
- * @failed: forget it
+/*
+ * Have watches observe a signal, or forget it if it has @failed. The arguments are those of
+ * __kevent_signal_begin(), and the siglock is held since.
  */
 void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 			 struct task_struct *t, bool timer, bool failed)
@@ -598,12 +589,8 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 /* Returns whether the caller must bury it. */
 static bool ev_signal_drop(struct kevent_signal *ks)
 {
-	struct kevent *ke = &ks->kk.ke;
-	bool mine;
+	bool mine = kevent_kill_one(&ks->kk.ke, false);
 
-	spin_lock(&ke->queue->ready_lock);
-	mine = kevent_kill(ke);
-	spin_unlock(&ke->queue->ready_lock);
 	ev_signal_leave(ks, current->signal);
 	return mine;
 }
@@ -630,10 +617,9 @@ static bool ev_signal_drop_some(struct list_head *dead)
 	return all;
 }
 
-/**
- * __kevent_drop_signals - the current process or its program ends
- *
- * No other thread of the process is left that could add a watch.
+/*
+ * The current process or its program ends. No other thread of it is left that could add a
+ * watch.
  */
 void __kevent_drop_signals(void)
 {

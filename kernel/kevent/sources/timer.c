@@ -42,6 +42,8 @@
  */
 
 #include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
@@ -50,7 +52,6 @@
 #include "../core/source.h"
 #include "../core/testpoint.h"
 #include "../host.h"
-#include "timer.h"
 
 #define EV_TIMER_CLOCKS							\
 	(KEVENT_TIMER_REALTIME | KEVENT_TIMER_BOOTTIME | KEVENT_TIMER_TAI)
@@ -67,6 +68,79 @@
 #define EV_TIMER_SLICES		4
 #define EV_TIMER_SLICES_LOW_RES	64
 #define EV_TIMER_PAUSE_NS	(50 * NSEC_PER_USEC)
+
+enum ev_clock {
+	EV_MONOTONIC,
+	EV_REALTIME,
+	EV_BOOTTIME,
+	EV_TAI,
+	EV_NR_CLOCKS,
+};
+
+/**
+ * struct kevent_clock - the timers of a queue that go by one clock
+ * @timer:	started under ready_lock, with a timer in @running: never after
+ *		kevent_remove_all(). Expires in softirq context
+ * @queue:	I: the queue
+ * @running:	R: the timers that run, in time of this clock. As many as the
+ *		user may have watches
+ * @at:		R: when @timer expires, at the latest
+ * @id:		I: CLOCK_MONOTONIC and its like
+ */
+struct kevent_clock {
+	struct hrtimer		timer;
+	struct kevent_queue	*queue;
+	struct timerqueue_head	running;
+	ktime_t			at;
+	clockid_t		id;
+};
+
+/**
+ * struct kevent_timers - what a queue with timers has
+ * @clocks:	by enum ev_clock
+ * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
+ * @refs:	one for the file of the queue, one for the work that looks at it
+ * @on_set:	R: timers to cancel when the clock is set, those that know of the
+ *		fewest settings first. As many as the user may have watches;
+ *		walked in slices
+ * @link:	protected by ev_timers_lock: on ev_timers_known or
+ *		ev_timers_stale, until kevent_timers_stop()
+ */
+struct kevent_timers {
+	struct kevent_clock	clocks[EV_NR_CLOCKS];
+	struct kevent_queue	*queue;
+	refcount_t		refs;
+	struct list_head	on_set;
+	struct list_head	link;
+};
+
+/* Charged with the first timer of a queue, until its file is gone */
+#define EV_TIMERS_COST	kmalloc_size_roundup(sizeof(struct kevent_timers))
+
+/**
+ * struct kevent_timer - a watch that is a timer
+ * @kk:		the watch, found by its cookie
+ * @node:	R: in &kevent_clock.running unless it has expired or is stopped;
+ *		has the time of the next expiry that is not in @ticks
+ * @clock:	R: the clock it goes by
+ * @when:	R: first expiry in nanoseconds, as requested
+ * @interval:	R: time between expiries, 0 when there is one
+ * @ticks:	R: expirations not yet delivered
+ * @on_set:	R: on &kevent_timers.on_set, if that is wanted
+ * @settings:	R: of CLOCK_REALTIME that it knows of
+ * @expired:	R: not restarted since it expired
+ */
+struct kevent_timer {
+	struct kevent_keyed	kk;
+	struct timerqueue_node	node;
+	struct kevent_clock	*clock;
+	u64			when;
+	ktime_t			interval;
+	u64			ticks;
+	struct list_head	on_set;
+	u64			settings;
+	bool			expired;
+};
 
 static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
 	[EV_MONOTONIC]	= CLOCK_MONOTONIC,
@@ -375,11 +449,9 @@ static void ev_timers_put(struct kevent_timers *timers)
 		ev_timers_free(timers);
 }
 
-/**
- * kevent_timers_stop - no timer of a queue expires any more
- * @q: the queue, whose file is gone; its timers are removed
- *
- * A callback that still runs starts nothing, as it finds no timer.
+/*
+ * No timer of a queue expires any more: its file is gone, and its timers are removed. A
+ * callback that still runs starts nothing, as it finds no timer.
  */
 void kevent_timers_stop(struct kevent_queue *q)
 {
@@ -477,10 +549,7 @@ static u64 ev_timer_key(const struct ukevent *uk)
 	return uk->ptr;
 }
 
-/*
- * Count what has expired since, to the nanosecond. hrtimer_forward() counts one
- * expiry per tick when there are no high resolution timers.
- */
+/* Count what has expired since, to the nanosecond. */
 static void ev_timer_count(struct kevent_timer *kt)
 {
 	ktime_t delta = ktime_sub(kevent_clock_now(kt->clock->id),
@@ -556,10 +625,6 @@ static bool ev_timers_cancel(struct kevent_timers *timers)
 	return more;
 }
 
-/*
- * Without high resolution timers the CPU that sets the clock does not look again
- * when its soft timers expire.
- */
 static void ev_clocks_restart(struct kevent_timers *timers)
 {
 	struct kevent_queue *q = timers->queue;
@@ -589,7 +654,6 @@ static struct kevent_timers *ev_timers_next_stale(void)
 	return timers;
 }
 
-/* This is work: the task that sets the clock does not pay for timers of other users. */
 static void ev_timers_look(struct work_struct *work)
 {
 	struct kevent_timers *timers;
@@ -612,11 +676,7 @@ static void ev_timers_look(struct work_struct *work)
 
 static DECLARE_WORK(ev_timer_work, ev_timers_look);
 
-/**
- * kevent_clock_was_set - CLOCK_REALTIME may have been set
- *
- * Process context, no locks held.
- */
+/* CLOCK_REALTIME may have been set. Process context, no locks held. */
 void kevent_clock_was_set(void)
 {
 	/* A setting that is undone by the next one counts, too. */
@@ -624,9 +684,7 @@ void kevent_clock_was_set(void)
 	queue_work(system_unbound_wq, &ev_timer_work);
 }
 
-/**
- * kevent_clock_resumed - as kevent_clock_was_set(), from timekeeping_resume()
- */
+/* kevent_clock_was_set() from timekeeping_resume() */
 void kevent_clock_resumed(void)
 {
 	queue_work(system_unbound_wq, &ev_timer_work);

@@ -292,7 +292,7 @@ static void dead_watches_report_nothing(struct kunit *test)
 	spin_unlock_irqrestore(&f->q->ready_lock, flags);
 	KUNIT_ASSERT_TRUE(test, killed);
 	kevent_ready(ke, 0x1);
-	kevent_look(ke);
+	kevent_recheck(ke);
 	kevent_broken(ke);
 	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
 	kevent_bury(ke, false);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watches of files that can be polled: what a wake-up says to one of them
+ * Watches of files that can be polled
  */
-#ifndef _KEVENT_FILE_REPORT_H
-#define _KEVENT_FILE_REPORT_H
+#ifndef _KEVENT_FILE_H
+#define _KEVENT_FILE_H
 
 #include <linux/bits.h>
 #include <linux/poll.h>
@@ -14,6 +14,7 @@
 #include "../core/types.h"
 
 struct sock;
+struct socket;
 
 /**
  * struct kevent_poll - a watch of a file
@@ -49,18 +50,18 @@ struct kevent_poll_more {
  * Bits of kevent_poll.wait.flags, which the core leaves alone. Written under the
  * lock of the head. LAST_DATA, LAST_ROOM: of the watches of the file this one was
  * the last to get data, or room, in the place of others. SOCK: the head is that of
- * a &struct socket_wq. OWED: conditions that this watch got in the place of others,
+ * a &struct socket_wq. PENDING: conditions that this watch got in the place of others,
  * shifted.
  */
 #define EV_POLL_LAST_DATA	BIT(31)
 #define EV_POLL_LAST_ROOM	BIT(30)
 #define EV_POLL_SOCK		BIT(29)
-#define EV_POLL_OWED_SHIFT	8
-#define EV_POLL_OWED		((__force u32)EV_POLL_EVENTS << EV_POLL_OWED_SHIFT)
+#define EV_POLL_PENDING_SHIFT	8
+#define EV_POLL_PENDING		((__force u32)EV_POLL_EVENTS << EV_POLL_PENDING_SHIFT)
 
 /* With none of these a watch just leaves its wait queue. */
 #define EV_POLL_TIES	(EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM |	\
-			 EV_POLL_SOCK | EV_POLL_OWED)
+			 EV_POLL_SOCK | EV_POLL_PENDING)
 
 /* Conditions reported whether asked for or not */
 #define EV_POLL_ALWAYS	(EPOLLERR | EPOLLHUP)
@@ -102,11 +103,20 @@ static inline void **ev_poll_head(struct kevent_poll *kp)
 /* In kevent.keys, for good: the file is a queue or an epoll file */
 #define EV_POLL_NESTING	((__force __poll_t)BIT(12))
 
+/* In keys of SOCKET watches: KEVENT_SOCKET_EMPTY. In wake-ups: of TCP, for them */
+#define EV_POLL_EMPTY	EPOLLMSG
+
 /* Is the watch of one of the types that have a &struct kevent_poll? */
 static inline bool kevent_is_poll(const struct kevent *ke)
 {
 	return ke->type == KEVENT_SOCKET || ke->type == KEVENT_PIPE ||
 	       ke->type == KEVENT_POLL;
+}
+
+static inline bool kevent_awaits_empty(const struct kevent *ke)
+{
+	return IS_ENABLED(CONFIG_NET) && ke->type == KEVENT_SOCKET &&
+	       (__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_EMPTY;
 }
 
 static inline struct kevent_poll *to_poll(struct kevent *ke)
@@ -134,6 +144,7 @@ static inline bool ev_poll_key_suffices(__poll_t keys, __poll_t key)
 	return keys & EV_POLL_EXACT && key && !(key & EV_POLL_ALWAYS);
 }
 
+/* file_report.c: what a wake-up says to one watch */
 u32 ev_poll_events(struct kevent *ke, __poll_t mask);
 int ev_poll_peek(struct kevent *ke);
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready);
@@ -142,15 +153,32 @@ void ev_poll_note_socket(struct kevent *ke, struct file *file);
 void ev_poll_fire(struct kevent *ke, __poll_t key);
 bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key);
 
-/**
- * ev_poll_note_device - a socket that becomes ready has a device queue to poll
- * @ke: the watch
- * @file: its file
- */
+/* A socket that becomes ready has a device queue to poll. */
 static inline void ev_poll_note_device(struct kevent *ke, struct file *file)
 {
 	if (kevent_busy_on(&ke->queue->busy))
 		ev_poll_note_socket(ke, file);
 }
 
-#endif /* _KEVENT_FILE_REPORT_H */
+/* file_wait.c: wait queues, and which of several watches of a file a wake-up is for */
+int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		 void *key);
+int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
+		      void *key);
+int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
+		   struct socket *sock);
+int file_wait_join_more(struct kevent_poll_more *more,
+			struct wait_queue_head *head);
+void file_wait_leave(wait_queue_entry_t *wait, void **slot);
+void file_wait_hand_on(struct kevent_poll *kp);
+
+/* file_sent.c, with CONFIG_NET: sockets all of whose data has arrived */
+bool kevent_sock_knows_empty(const struct socket *sock);
+bool kevent_sock_is_empty(struct socket *sock);
+void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key);
+
+/* file_nest.c, with CONFIG_EPOLL: queues and epoll files */
+int kevent_nest_link(struct kevent_poll *kp, struct file *file);
+void kevent_nest_unlink(struct kevent *ke);
+
+#endif /* _KEVENT_FILE_H */
