@@ -34,8 +34,12 @@
 #include <linux/sysctl.h>
 #include <linux/time_namespace.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/busy_poll.h>
 
 #include <asm/tlb.h>
+
+struct kevent;
 
 /* The watches of a file */
 
@@ -65,10 +69,19 @@ static inline int host_watches_get(struct file *file)
 /* Undo host_watches_get(), under &file.f_lock. */
 static inline void host_watches_put(struct file *file) {}
 
+/* What a watch of a descriptor keeps besides itself */
+#define HOST_FILE_BYTES		0
+
 /* Between two watches that close() removes: lets others run, where a task may sleep there. */
 static inline void host_close_pause(void)
 {
 	cond_resched();
+}
+
+/* A watch is dead, since a descriptor of @file was closed. Does the host bury it, later? */
+static inline bool host_bury_later(struct kevent *ke, struct file *file)
+{
+	return false;
 }
 
 /* The last reference of a consumer to a file: it ends here, and not on the way to user mode. */
@@ -278,6 +291,25 @@ static inline void host_tcp_tell(struct socket *sock)
 static inline void host_tcp_tell_next(struct socket *sock)
 {
 	set_bit(SOCK_NOT_EMPTY, &sock->flags);
+}
+
+/* net.core.busy_poll */
+static inline unsigned long host_busy_poll(void)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	return READ_ONCE(sysctl_net_busy_poll);
+#else
+	return 0;
+#endif
+}
+
+/* The code of a callback that may come after all queues are gone stays until host_unpin(). */
+static inline void host_pin(void) {}
+static inline void host_unpin(void) {}
+
+static inline void host_queue_work(struct work_struct *work)
+{
+	queue_work(system_unbound_wq, work);
 }
 
 /* The current task */

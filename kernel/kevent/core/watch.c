@@ -232,10 +232,8 @@ static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
 static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
-	if (!READ_ONCE(*host_watches(file)))
-		return false;
 	guard(rcu)();
-	return kevent_file_has(q, uk, file);
+	return READ_ONCE(*host_watches(file)) && kevent_file_has(q, uk, file);
 }
 
 /**

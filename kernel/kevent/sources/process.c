@@ -200,12 +200,13 @@ static int ev_proc_join(struct kevent_proc *kp)
 
 	/* While it is held, no process exits, is reaped or execs. */
 	host_tasks_lock();
-	if (pid_task(kp->pid, PIDTYPE_TGID)) {
-		spin_lock_irq(&head->lock);
-		__add_wait_queue(head, &kp->wait);
-		ret = ev_proc_exited(kp) ? KEVENT_PROC_EXIT : 0;
-		spin_unlock_irq(&head->lock);
-	}
+	spin_lock_irq(&head->lock);
+	__add_wait_queue(head, &kp->wait);
+	if (ev_proc_exited(kp))
+		ret = KEVENT_PROC_EXIT;
+	else if (pid_task(kp->pid, PIDTYPE_TGID))
+		ret = 0;
+	spin_unlock_irq(&head->lock);
 	host_tasks_unlock();
 	return ret;
 }

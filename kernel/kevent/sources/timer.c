@@ -621,7 +621,7 @@ void kevent_clock_was_set(void)
 {
 	/* A setting that is undone by the next one counts, too. */
 	ev_clock_look();
-	queue_work(system_unbound_wq, &ev_timer_work);
+	host_queue_work(&ev_timer_work);
 }
 
 /**
@@ -629,5 +629,5 @@ void kevent_clock_was_set(void)
  */
 void kevent_clock_resumed(void)
 {
-	queue_work(system_unbound_wq, &ev_timer_work);
+	host_queue_work(&ev_timer_work);
 }
