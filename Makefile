@@ -6,13 +6,14 @@ space := $() $()
 override BUILD := $(subst ?, ,$(abspath $(subst $(space),?,$(BUILD))))
 JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
+KERNEL ?= $(if $(filter run,$(MAKECMDGOALS)),stock,tree)
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
 	LIBUV_SRC NGINX_SRC MUTANT
 
 .PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs \
-	setup-python setup-rust deb deb-libkevent deb-kernel rust kernel kernel-debug \
+	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install uninstall clean
@@ -30,6 +31,13 @@ ifeq ($(server-$(SERVER)),)
 $(error no server $(SERVER); there are: $(sort $(servers)))
 endif
 endif
+
+# Where make run and make bench run: on the patched kernel, or on one of Debian's
+ifneq ($(filter-out tree stock stock-%,$(KERNEL)),)
+$(error no kernel $(KERNEL); there are: tree, stock, and those that scripts/stock.py --help names)
+endif
+stock := $(or $(filter stock-%,$(KERNEL)),stock-6.12)
+on-tree := $(filter tree,$(KERNEL))
 
 # Neither make nor Linux can build where a name has a space. The demo's names are relative.
 demo := $(subst $(CURDIR)/,../,$(BUILD)/demo)
@@ -68,6 +76,8 @@ help:
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
 #?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-disk,
 #?                    kernel-arm64
+#? make module        build kevent as a module for a kernel of Debian's, which is
+#?                    fetched: build/module/6.12/kevent.ko; make stock only fetches
 #? make libkevent     build the library; make install installs it and the tools
 #?                    (PREFIX, DESTDIR), make uninstall removes them
 #? make rust          package the Rust crate: build/rust/kevent-1.1.0.crate
@@ -86,6 +96,9 @@ help:
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)
+#? KERNEL=name        with make stock, module, run and bench: stock-6.12, stock-6.1,
+#?                    stock-7.3, or one with -full; stock is the first of them;
+#?                    with make run and bench also tree, the patched kernel
 #? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
 #?                    LIBEVENT_SRC, LIBUV_SRC, REDIS_SRC, NGINX_SRC
@@ -105,8 +118,8 @@ help:
 #?
 #? tests/vm/run --help: run a command of your own on the kernel
 
-run: setup $(server-$(SERVER)) kernel
-	bench/http/run
+run: $(if $(on-tree),setup,setup-run) $(server-$(SERVER)) $(if $(on-tree),kernel,module)
+	bench/http/run --config $(if $(on-tree),base,$(stock))
 
 # A warning is an error in our tests, and not where a user builds with another compiler
 test check: export WERROR := -Werror
@@ -177,13 +190,13 @@ docs: setup-docs
 needs:
 	@for goal in $(MAKECMDGOALS); do BUILD="$(BUILD)" scripts/needs $$goal || exit 1; done
 
-setup demo libkevent kernel: needs
+setup demo libkevent kernel module: needs
 
 setup:
 	@scripts/setup
 
 setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs setup-python \
-setup-rust: setup-%:
+setup-run setup-rust: setup-%:
 	@scripts/setup $*
 
 kernel:
@@ -209,6 +222,12 @@ kernel-disk:
 
 kernel-arm64:
 	@scripts/kernel.py build arm64
+
+stock: setup-run
+	@scripts/stock.py fetch $(stock)
+
+module: setup-run
+	@scripts/stock.py module $(stock)
 
 mutant: kernel
 	@scripts/mutant.py $(MUTANT)
@@ -261,6 +280,6 @@ uninstall:
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
-		series guest tools bench http vm log results model libevent programs \
+		series guest tools bench http vm log results model libevent programs stock module \
 		libev libuv mio redis nginx rust docs check-docs python deb)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -31,8 +31,12 @@ FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\n
 SETS = {"docs": "mandoc python3-sphinx",
         "python": "python3-build python3-setuptools python3-wheel",
         "rust": "cargo", "model": "cargo-web",
+        "run": "qemu-system-x86 kmod apache2-utils", "module": "kmod",
         "test": "qemu-system-x86 linux-source-6.12 mandoc"}
-VM_ONLY = re.compile(r"qemu|linux-source|flex|bison|clang|ccache|busybox")
+KERNEL_ONLY = r"linux-source|flex|bison|clang|ccache"
+VM_ONLY = re.compile(rf"{KERNEL_ONLY}|qemu|busybox")
+# Goals with a VM, and what they do not need
+NOT_IN = {"test": None, "run": re.compile(KERNEL_ONLY), "module": re.compile(KERNEL_ONLY)}
 
 
 class Bare:
@@ -88,9 +92,9 @@ def packages_of_goals(bare):
         missing = set(names.split()) - set(found)
         if missing:
             yield f"make {goal} installs {found}, without {missing}"
-        if goal != "test":
-            yield from (f"make {goal} installs {name}" for name in found
-                        if VM_ONLY.match(name))
+        unneeded = NOT_IN.get(goal, VM_ONLY)
+        yield from (f"make {goal} installs {name}" for name in found
+                    if unneeded and unneeded.match(name))
 
 
 def setup_without_root(bare):
@@ -171,6 +175,11 @@ WRONG = (
      r"scripts/kernel\.py: kernel-unpack failed, see .*"),
     ("KERNEL_SRC=libkevent scripts/kernel.py build base",
      r"scripts/kernel\.py: .*/libkevent is not a Linux 6\.12 source"),
+    ("scripts/stock.py fetch none", r"scripts/stock\.py: no kernel none; there are: .*"),
+    ("http_proxy=http://127.0.0.1:9 scripts/stock.py fetch stock-6.12",
+     r"scripts/stock\.py: apt-get update failed for .*: .*; look at the network and .*"),
+    ("scripts/stock.py module stock-7.3-cloud",
+     r"scripts/stock\.py: no kernel stock-7.3-cloud; there are: .*"),
     ("scripts/mutant.py none", r"scripts/mutant\.py: none: .* run make kernel"),
     ("scripts/deb.py none", r"scripts/deb\.py: no package none; there are: .*"),
     ("tests/run none", r"tests/run: no part none; there are: .*"),
@@ -186,6 +195,9 @@ WRONG = (
     ("bench/losses /none", r"bench/losses: no /none; make bench makes it"),
     ("bench/http/bench", r"bench/http/bench: no .*/lighttpd; make bench-http .*"),
     ("make run SERVER=none", r"Makefile:\d+: \*\*\* no server none; there are: .*"),
+    ("make run KERNEL=none", r"Makefile:\d+: \*\*\* no kernel none; there are: .*"),
+    ("tests/vm/run --config stock-6.1 -- true",
+     r"vm: no kernel stock-6.1; fetch it with make stock KERNEL=stock-6.1"),
     ("tests/vm/run --config none -- true", r"vm: no kernel .*/none/.*; build it with .*"))
 
 

@@ -4,6 +4,7 @@
  */
 
 #include <linux/file.h>
+#include <linux/export.h>
 #include <linux/irq_work.h>
 #include <linux/pid_namespace.h>
 #include <linux/poll.h>
@@ -263,6 +264,7 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 }
 
 const struct file_operations kevent_fops = {
+	.owner		= THIS_MODULE,
 	.flush		= kevent_fop_flush,
 	.release	= kevent_fop_release,
 	.poll		= kevent_fop_poll,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PID 1 of the guest. It mounts what programs expect and runs the command in
- * /vm/command with the variables of /vm/environment. It copies the output to one
+ * PID 1 of the guest. It mounts what programs expect, loads the modules in
+ * /vm/modules and runs the command in /vm/command with the variables of
+ * /vm/environment. It copies the output to one
  * virtio port. When no process of the command is left, it reports the exit status
  * on another port. The host acknowledges that when it has all the output; then the
  * guest powers off.
@@ -27,6 +28,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,6 +209,22 @@ static char **read_words(const char *path)
 	return words;
 }
 
+/* In their order. A test that becomes another user opens the device, too. */
+static void load_modules(void)
+{
+	char **paths = read_words("/vm/modules");
+	int fd;
+
+	for (; *paths; paths++) {
+		fd = open(*paths, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+			finish("error: can't load %s: %s", *paths, strerror(errno));
+		close(fd);
+	}
+	if (chmod("/dev/kevent", 0666) && errno != ENOENT)
+		finish("error: /dev/kevent: %s", strerror(errno));
+}
+
 __attribute__((noreturn))
 static void run_command(int out)
 {
@@ -340,6 +358,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	mount_all();
+	load_modules();
 	set_clock();
 	open_ports();
 	for (int i = 1; i < argc; i++) {

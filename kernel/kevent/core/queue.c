@@ -79,6 +79,11 @@ struct kevent_queue *kevent_queue_alloc(void)
 
 	if (!q)
 		return NULL;
+	q->owner = host_owner_get();
+	if (!q->owner) {
+		kfree(q);
+		return NULL;
+	}
 	spin_lock_init(&q->ready_lock);
 	spin_lock_init(&q->keys.lock);
 	INIT_LIST_HEAD(&q->ready);
@@ -96,7 +101,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	kevent_coalesce_init(&q->coalesce);
 	q->keys.tree = RB_ROOT;
 	refcount_set(&q->refs, 1);
-	q->owner = host_owner_get();
 	q->mm = current->mm;
 	mmgrab(q->mm);
 	q->ring_mm = KEVENT_NO_MM;

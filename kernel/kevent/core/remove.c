@@ -230,7 +230,8 @@ void __kevent_flush(struct file *file, fl_owner_t table)
 	if (!table)
 		return;
 	while ((ke = kevent_file_kill_closed(file, table))) {
-		kevent_bury(ke, false);
+		if (!host_bury_later(ke, file))
+			kevent_bury(ke, false);
 		host_close_pause();
 	}
 }

@@ -219,7 +219,7 @@ static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
 {
 	int mask = ops->attach(ke, uk, fd_file(f));
 
-	if (mask >= 0 && f.word & FDPUT_FPUT && !kevent_is_current(ke))
+	if (mask >= 0 && host_fd_counted(f) && !kevent_is_current(ke))
 		return -EBADF;
 	return mask;
 }
@@ -228,10 +228,8 @@ static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
 static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
-	if (!READ_ONCE(*host_watches(file)))
-		return false;
 	guard(rcu)();
-	return kevent_file_has(q, uk, file);
+	return READ_ONCE(*host_watches(file)) && kevent_file_has(q, uk, file);
 }
 
 /**

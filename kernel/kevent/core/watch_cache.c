@@ -50,7 +50,8 @@ static int __init kevent_source_init(unsigned int type)
 		return -ENOMEM;
 	kevent_sizes[type] = kmem_cache_size(kevent_caches[type]);
 	kevent_costs[type] = kevent_sizes[type] +
-			     KEVENT_INDEX_COST + ops->pins;
+			     KEVENT_INDEX_COST + ops->pins +
+			     (ops->file ? HOST_FILE_BYTES : 0);
 	return ops->init ? ops->init() : 0;
 }
 

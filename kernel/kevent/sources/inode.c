@@ -36,11 +36,11 @@
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/rbtree.h>
-#include <linux/security.h>
 #include <linux/slab.h>
 
 #include "../core/source.h"
 #include "../host.h"
+#include "../host_inode.h"
 
 #define EV_INODE_EVENTS							\
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
@@ -62,7 +62,7 @@
  * struct ev_inode_user - the marks of a user
  * @node:	in ev_inode_users, under its lock
  * @owner:	I: the user; a pointer to compare, held by the queues of @refs
- * @group:	I: what the marks belong to, with a reference. Its mark_mutex makes
+ * @marks:	their group, I, with a reference, and its mutex, mark_mutex: that makes
  *		ADD, MODIFY and REMOVE of this user wait for one another, and for
  *		nobody else's
  * @refs:	marks, and calls at work; under the lock of ev_inode_users
@@ -72,15 +72,16 @@
 struct ev_inode_user {
 	struct rb_node		node;
 	struct kevent_owner	*owner;
-	struct fsnotify_group	*group;
+	struct host_marks	marks;
 	unsigned int		refs;
 };
 
 /**
  * struct kevent_inode_mark - what fsnotify knows of the watches of one user and
  *			      one inode
- * @fsn:	the mark; its mask is what the watches ask for
+ * @fsn:	the mark; its mask has what the watches ask for
  * @user:	I: whose it is, with a reference until the last watch has gone
+ * @mask:	what the watches ask for; under mark_mutex, read by callbacks
  * @watches:	the watches, at most %EV_INODE_MAX: each callback walks them, under
  *		@fsn.lock. Changed under that and mark_mutex
  * @nr:		their number; under mark_mutex
@@ -88,6 +89,7 @@ struct ev_inode_user {
 struct kevent_inode_mark {
 	struct fsnotify_mark	fsn;
 	struct ev_inode_user	*user;
+	u32			mask;
 	struct list_head	watches;
 	unsigned int		nr;
 };
@@ -183,6 +185,7 @@ static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
 	struct kevent_inode *ki;
 	u32 events;
 
+	mask &= READ_ONCE(mark->mask);
 	/* With a watch on the list, detach() waits for the lock. */
 	spin_lock(&fsn->lock);
 	list_for_each_entry(ki, &mark->watches, link) {
@@ -211,6 +214,7 @@ static void ev_inode_freeing(struct fsnotify_mark *fsn,
 static void ev_inode_free_mark(struct fsnotify_mark *fsn)
 {
 	kmem_cache_free(ev_inode_marks, to_mark(fsn));
+	host_unpin();
 }
 
 static const struct fsnotify_ops ev_inode_fsnotify_ops = {
@@ -257,9 +261,7 @@ static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 
 	if (!user)
 		return NULL;
-	user->group = fsnotify_alloc_group(&ev_inode_fsnotify_ops,
-					   FSNOTIFY_GROUP_USER);
-	if (IS_ERR(user->group)) {
+	if (host_marks_init(&user->marks, &ev_inode_fsnotify_ops)) {
 		kfree(user);
 		return NULL;
 	}
@@ -271,7 +273,7 @@ static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 /* No mark of the group is attached, nor will be. Those that others hold keep the group. */
 static void ev_inode_user_free(struct ev_inode_user *user)
 {
-	fsnotify_put_group(user->group);
+	fsnotify_put_group(user->marks.group);
 	kfree(user);
 }
 
@@ -325,7 +327,7 @@ static u32 ev_inode_wanted(const struct kevent_inode_mark *mark)
 	const struct kevent_inode *ki;
 	u32 events = 0;
 
-	lockdep_assert_held(&mark->fsn.group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	list_for_each_entry(ki, &mark->watches, link)
 		events |= READ_ONCE(ki->kf.ke.event);
@@ -334,16 +336,10 @@ static u32 ev_inode_wanted(const struct kevent_inode_mark *mark)
 
 static void ev_inode_update(struct kevent_inode_mark *mark)
 {
-	struct fsnotify_mark *fsn = &mark->fsn;
 	u32 mask = ev_inode_wanted(mark);
-	bool changed;
 
-	spin_lock(&fsn->lock);
-	changed = fsn->mask != mask;
-	fsn->mask = mask;
-	spin_unlock(&fsn->lock);
-	if (changed)
-		fsnotify_recalc_mask(fsn->connector);
+	WRITE_ONCE(mark->mask, mask);
+	host_mark_ask(&mark->fsn, mask);
 }
 
 /* What happened to the name while nobody asked for it */
@@ -362,7 +358,7 @@ static void ev_inode_look(struct kevent_inode_mark *mark,
 static void ev_inode_link(struct kevent_inode_mark *mark,
 			  struct kevent_inode *ki)
 {
-	lockdep_assert_held(&mark->fsn.group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	ki->mark = mark;
 	spin_lock(&mark->fsn.lock);
@@ -377,7 +373,7 @@ static bool ev_inode_unlink(struct kevent_inode *ki)
 {
 	struct kevent_inode_mark *mark = ki->mark;
 
-	lockdep_assert_held(&mark->fsn.group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	spin_lock(&mark->fsn.lock);
 	list_del(&ki->link);
@@ -396,13 +392,14 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	mark = kmem_cache_alloc(ev_inode_marks, GFP_KERNEL);
 	if (!mark)
 		return -ENOMEM;
-	fsnotify_init_mark(&mark->fsn, user->group);
+	host_pin();
+	fsnotify_init_mark(&mark->fsn, user->marks.group);
 	mark->user = user;
 	INIT_LIST_HEAD(&mark->watches);
 	mark->nr = 0;
 	ev_inode_link(mark, ki);
-	mark->fsn.mask = ev_inode_wanted(mark);
-	err = fsnotify_add_inode_mark_locked(&mark->fsn, inode, 0);
+	mark->mask = ev_inode_wanted(mark);
+	err = host_mark_add(&user->marks, &mark->fsn, inode, mark->mask);
 	if (err) {
 		ev_inode_unlink(ki);
 		ki->mark = NULL;
@@ -418,8 +415,8 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 	struct fsnotify_mark *fsn;
 	int err = 0;
 
-	fsnotify_group_lock(user->group);
-	fsn = fsnotify_find_inode_mark(inode, user->group);
+	host_marks_lock(&user->marks);
+	fsn = host_mark_find(&user->marks, inode);
 	if (!fsn) {
 		err = ev_inode_new_mark(ki, inode, user);
 	} else if (to_mark(fsn)->nr >= EV_INODE_MAX) {
@@ -428,7 +425,7 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 		ev_inode_link(to_mark(fsn), ki);
 		ev_inode_update(to_mark(fsn));
 	}
-	fsnotify_group_unlock(user->group);
+	host_marks_unlock(&user->marks);
 	if (fsn)
 		fsnotify_put_mark(fsn);
 	if (fsn || err)
@@ -443,16 +440,16 @@ static void ev_inode_leave(struct kevent_inode *ki)
 	struct ev_inode_user *user = mark->user;
 	bool last;
 
-	fsnotify_group_lock(user->group);
+	host_marks_lock(&user->marks);
 	last = ev_inode_unlink(ki);
 	if (last)
-		fsnotify_detach_mark(&mark->fsn);
+		host_mark_detach(&user->marks, &mark->fsn);
 	else
 		ev_inode_update(mark);
-	fsnotify_group_unlock(user->group);
+	host_marks_unlock(&user->marks);
 	if (!last)
 		return;
-	fsnotify_free_mark(&mark->fsn);
+	host_mark_free(&mark->fsn);
 	fsnotify_put_mark(&mark->fsn);
 	ev_inode_user_put(user);
 }
@@ -499,8 +496,7 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 	memset_after(ki, 0, kf);
 	err = kevent_file_link(&ki->kf, file);
 	if (!err)
-		err = security_path_notify(&file->f_path, EV_INODE_FS_EVENTS,
-					   FSNOTIFY_OBJ_TYPE_INODE);
+		err = host_may_notify(file, EV_INODE_FS_EVENTS);
 	if (!err)
 		err = ev_inode_mark(ki, inode);
 	/* The inode's marks are being destroyed: so would this one. */
@@ -528,13 +524,13 @@ static void ev_inode_modify_done(struct kevent_queue *q, struct file *file)
 
 	if (!user)
 		return;
-	fsnotify_group_lock(user->group);
-	fsn = fsnotify_find_inode_mark(inode, user->group);
+	host_marks_lock(&user->marks);
+	fsn = host_mark_find(&user->marks, inode);
 	if (fsn) {
 		ev_inode_update(to_mark(fsn));
 		ev_inode_look(to_mark(fsn), inode);
 	}
-	fsnotify_group_unlock(user->group);
+	host_marks_unlock(&user->marks);
 	if (fsn)
 		fsnotify_put_mark(fsn);
 	ev_inode_user_put(user);

@@ -39,7 +39,7 @@
 #include <linux/spinlock.h>
 
 #include "../core/source.h"
-#include "../host.h"
+#include "../host_process.h"
 
 /*
  * Watches of one process, over all queues of a user: their callbacks run with
@@ -194,7 +194,7 @@ static bool ev_proc_may_know(const struct kevent_proc *kp,
 {
 	return kp->trusted ||
 	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred &&
-		(task->user_dumpable || kp->traces));
+		(host_is_dumpable(task) || kp->traces));
 }
 
 /* The exit */
@@ -270,12 +270,13 @@ static int ev_proc_join(struct kevent_proc *kp)
 
 	/* While it is held, no process exits, is reaped or execs. */
 	host_tasks_lock();
-	if (pid_task(kp->pid, PIDTYPE_TGID)) {
-		spin_lock_irq(&head->lock);
-		__add_wait_queue(head, &kp->wait);
-		ret = ev_proc_exited(kp) ? KEVENT_PROC_EXIT : 0;
-		spin_unlock_irq(&head->lock);
-	}
+	spin_lock_irq(&head->lock);
+	__add_wait_queue(head, &kp->wait);
+	if (ev_proc_exited(kp))
+		ret = KEVENT_PROC_EXIT;
+	else if (pid_task(kp->pid, PIDTYPE_TGID))
+		ret = 0;
+	spin_unlock_irq(&head->lock);
 	host_tasks_unlock();
 	return ret;
 }

@@ -376,8 +376,7 @@ static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, cl
 	clock->id = id;
 	clock->at = KTIME_MAX;
 	timerqueue_init_head(&clock->running);
-	hrtimer_init(&clock->timer, id, HRTIMER_MODE_ABS_SOFT);
-	clock->timer.function = ev_clock_fn;
+	host_timer_setup(&clock->timer, ev_clock_fn, id, HRTIMER_MODE_ABS_SOFT);
 }
 
 static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
@@ -681,11 +680,11 @@ void kevent_clock_was_set(void)
 {
 	/* A setting that is undone by the next one counts, too. */
 	ev_clock_look();
-	queue_work(system_unbound_wq, &ev_timer_work);
+	host_queue_work(&ev_timer_work);
 }
 
 /* kevent_clock_was_set() from timekeeping_resume() */
 void kevent_clock_resumed(void)
 {
-	queue_work(system_unbound_wq, &ev_timer_work);
+	host_queue_work(&ev_timer_work);
 }

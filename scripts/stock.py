@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Fetch Debian's own kernels, and build kevent as a module for them.
+
+usage: scripts/stock.py fetch NAME      an image and its headers, in $BUILD/stock
+       scripts/stock.py module NAME     also the module: $BUILD/module/NAME/kevent.ko
+
+NAME is stock-6.12, stock-6.1 or stock-7.3, which are the small kernels for clouds, or one
+of these with -full, which has all drivers. The newest of that series is taken from Debian's
+archive, as this machine's apt reaches it; apt's own lists and packages stay as they are.
+What is there is not fetched again: remove the folder to get a newer one. Its file
+"packages" says which versions it has.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import kernel
+from lib import cli
+from lib.cli import die
+from lib.paths import BUILD, LOG, TOP
+
+STOCK = BUILD / "stock"
+MODULE = BUILD / "module"
+PREFIX = "stock-"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+# Suites whose archive is not the one for security
+MIRROR, SECURITY = "http://deb.debian.org/debian", "http://deb.debian.org/debian-security"
+# Of this tree, what the module is made of
+SOURCES = (*kernel.OVERLAY, "kernel/module")
+LEFT_OUT = ("*.o", "*.ko", "*.mod", "*.mod.c", ".*.cmd", ".*.d", "modules.order",
+            "Module.symvers", ".tmp_*")
+
+
+class Stock(NamedTuple):
+    """A kernel of Debian's: which to take, and from where."""
+    name: str			# without the prefix
+    series: str
+    flavour: str
+    suite: str
+
+    @property
+    def folder(self):
+        return STOCK / self.name
+
+    @property
+    def release(self):
+        """What uname says there."""
+        return (self.folder / "release").read_text().strip()
+
+    @property
+    def image(self):
+        return self.folder / f"boot/vmlinuz-{self.release}"
+
+    @property
+    def headers(self):
+        return self.folder / f"usr/src/linux-headers-{self.release}"
+
+    @property
+    def modules(self):
+        return self.folder / f"lib/modules/{self.release}"
+
+    @property
+    def module(self):
+        return MODULE / self.name / "kevent.ko"
+
+
+SUITES = {"6.12": "bookworm-security", "6.1": "bookworm-security",
+          "7.3": "trixie-backports"}
+FLAVOURS = {"": "cloud-amd64", "-full": "amd64"}
+KERNELS = {f"{PREFIX}{series}{suffix}": Stock(series + suffix, series, flavour, suite)
+           for series, suite in SUITES.items() for suffix, flavour in FLAVOURS.items()}
+
+
+def find(name):
+    cli.unknown("kernel", [name], KERNELS)
+    return KERNELS[name]
+
+
+# --- packages -------------------------------------------------------------
+
+class Apt:
+    """apt with lists of its own; proxies and other settings are those of the machine."""
+
+    def __init__(self, stock):
+        self.suite = stock.suite
+        self.state = STOCK / f"apt-{stock.suite}"
+        self.uri = self.find_uri()
+        self.log = LOG / f"{PREFIX}{stock.name}.log"
+
+    def find_uri(self):
+        """Where this machine gets that suite from, or one of the same archive."""
+        security = self.suite.endswith("-security")
+        lines = subprocess.run(
+            ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)",
+             "Created-By: Packages", "Origin: Debian"], text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.splitlines()
+        known = [uri for uri, codename in map(str.split, lines)
+                 if codename.endswith("-security") == security]
+        return known[0] if known else SECURITY if security else MIRROR
+
+    def command(self, program, *words):
+        options = {"Dir::Etc::sourcelist": self.state / "sources.list",
+                   "Dir::Etc::sourceparts": "-", "Dir::Etc::preferencesparts": "-",
+                   "Dir::State": self.state, "Dir::State::status": "/dev/null",
+                   "Dir::Cache": self.state / "cache", "APT::Sandbox::User": "root",
+                   "APT::Architecture": "amd64", "APT::Architectures": "amd64"}
+        return [program, "-q", *(word for pair in options.items()
+                                 for word in ("-o", f"{pair[0]}={pair[1]}")), *words]
+
+    def run(self, program, *words, folder=None):
+        done = subprocess.run(self.command(program, *words), text=True, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, cwd=folder,
+                              env=dict(os.environ, LC_ALL="C"))
+        with open(self.log, "a") as log:
+            print("+", program, *words, done.stdout, done.stderr, sep="\n", file=log)
+        if done.returncode:
+            why = re.findall(r"^E: (.*)$", done.stderr, re.M)[:1]
+            die(" ".join([f"{program} {words[0]} failed for {self.uri}:", *why])
+                + f"; look at the network and at apt's proxy, then run it again; log: {self.log}")
+        return done.stdout
+
+    def update(self):
+        for folder in ("lists/partial", "cache/archives/partial"):
+            (self.state / folder).mkdir(parents=True, exist_ok=True)
+        (self.state / "sources.list").write_text(
+            f"deb [signed-by={KEYRING}] {self.uri} {self.suite} main\n")
+        self.run("apt-get", "update", "--error-on=any")
+
+    def packages(self):
+        """(name, version) of all."""
+        text = self.run("apt-cache", "dumpavail")
+        return re.findall(r"^Package: (.*)\n(?:.*\n)*?Version: (.*)$", text, re.M)
+
+
+def numbers(release):
+    return [int(word) for word in re.findall(r"\d+", release)]
+
+
+def choose(stock, packages):
+    """The newest release whose image has headers, as names and versions of packages."""
+    known = dict(packages)
+    pattern = re.compile(rf"linux-image-({re.escape(stock.series)}\.[^-]+(?:-\d+)?-"
+                         rf"{stock.flavour})")
+    releases = [match[1] for match in map(pattern.fullmatch, known)
+                if match and f"linux-headers-{match[1]}" in known]
+    if not releases:
+        die(f"{stock.suite} has no {stock.series} for {stock.flavour} with headers; "
+            "SUITES in scripts/stock.py says where each series is")
+    release = max(releases, key=numbers)
+    base = release.removesuffix(f"-{stock.flavour}")
+    kbuild = [name for name in (f"linux-kbuild-{base}", f"linux-kbuild-{stock.series}")
+              if name in known]
+    names = [f"linux-image-{release}", f"linux-headers-{release}",
+             f"linux-headers-{base}-common", *kbuild[:1]]
+    return release, {name: known[name] for name in names}
+
+
+def relocate(stock):
+    """The headers know where they will be, and do not need the whole kernel for BTF."""
+    makefile = stock.headers / "Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{stock.headers.parent}/"))
+    (stock.headers / "vmlinux").unlink(missing_ok=True)
+
+
+def fetch(stock):
+    if (stock.folder / "packages").exists():
+        print(f"stock: {stock.release} is in {stock.folder}")
+        return
+    for tool, package in (("apt-get", "apt"), ("dpkg", "dpkg"), ("depmod", "kmod")):
+        if not shutil.which(tool):
+            die(f"no {tool}; install {package}")
+    if not KEYRING.exists():
+        die(f"no {KEYRING}; install debian-archive-keyring")
+    started = time.monotonic()
+    apt = Apt(stock)
+    apt.log.unlink(missing_ok=True)
+    apt.update()
+    release, packages = choose(stock, apt.packages())
+    print(f"stock: fetching {release} from {apt.uri}, {stock.suite}", flush=True)
+    shutil.rmtree(stock.folder, ignore_errors=True)
+    archives = stock.folder / "archives"
+    archives.mkdir(parents=True)
+    apt.run("apt-get", "download", *(f"{name}={version}"
+                                     for name, version in packages.items()),
+            folder=archives)
+    size = sum(path.stat().st_size for path in archives.iterdir()) / 1e6
+    for path in archives.glob("*.deb"):
+        kernel.step(apt.log.stem, ["dpkg", "-x", path, stock.folder], "dpkg")
+    shutil.rmtree(archives)
+    (stock.folder / "release").write_text(f"{release}\n")
+    relocate(stock)
+    kernel.step(apt.log.stem, ["depmod", "-b", stock.folder, release], "depmod")
+    (stock.folder / "packages").write_text(
+        "".join(f"{name} {version}\n" for name, version in packages.items()))
+    print(f"stock: {stock.folder}, {size:.0f} MB in "
+          f"{time.monotonic() - started:.0f} s")
+
+
+# --- module ---------------------------------------------------------------
+
+def copy_sources(folder):
+    """Objects are written next to their sources, so these are copied."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in SOURCES if not (TOP / name).exists()]
+    if missing:
+        die(f"no {' '.join(missing)} in this tree: it has no module")
+    excludes = [f"--exclude={pattern}" for pattern in LEFT_OUT]
+    kernel.step("module-sources", ["rsync", "-aR", "--delete", *excludes, *SOURCES, folder],
+                cwd=TOP)
+
+
+def build_module(stock):
+    fetch(stock)
+    source = stock.module.parent / "src"
+    started = time.monotonic()
+    copy_sources(source)
+    name = f"module-{stock.name}"
+    (LOG / f"{name}.log").unlink(missing_ok=True)
+    made = source / "kernel/module/kevent.ko"
+    kernel.step(name, ["make", "-C", stock.headers, f"M={made.parent}", f"-j{kernel.JOBS}",
+                       "modules"], f"the module for {stock.release}",
+                env=kernel.make_env(source))
+    shutil.copy2(made, stock.module)
+    print(f"module: {stock.module} for {stock.release}, in "
+          f"{time.monotonic() - started:.0f} s")
+
+
+@contextlib.contextmanager
+def locked():
+    """Two at once would use the same folders."""
+    for folder in (STOCK, MODULE, LOG):
+        folder.mkdir(parents=True, exist_ok=True)
+    with open(STOCK / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main(command="", name="", *rest):
+    commands = {"fetch": fetch, "module": build_module}
+    if rest or command not in commands:
+        cli.usage()
+    stock = find(name)
+    with locked():
+        commands[command](stock)
+
+
+if __name__ == "__main__":
+    cli.run(main, *sys.argv[1:])
