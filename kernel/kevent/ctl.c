@@ -11,10 +11,8 @@
 #include <linux/eventfd.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
-#include <linux/kevent.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
 #include "core/queue.h"
@@ -23,6 +21,7 @@
 #include "core/source_ops.h"
 #include "core/watch.h"
 #include "ctl.h"
+#include "host.h"
 
 /**
  * struct kevent_requests - requests of a call
@@ -102,9 +101,9 @@ static int request_mark_here(struct kevent_queue *q,
 {
 	int err;
 
-	current->kevent_handoff = 1;
+	host_handoff_begin();
 	err = kevent_mark(q, ops, uk, file);
-	current->kevent_handoff = 0;
+	host_handoff_end();
 	return err;
 }
 
@@ -255,9 +254,9 @@ static int eventfd_ring(struct file *file)
 
 	if (IS_ERR(ctx))
 		return -EINVAL;
-	current->kevent_handoff = 1;
+	host_handoff_begin();
 	eventfd_signal(ctx);
-	current->kevent_handoff = 0;
+	host_handoff_end();
 	eventfd_ctx_put(ctx);
 	return 0;
 }
@@ -394,45 +393,22 @@ static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 }
 
 /**
- * sys_kevent_ctl - add, remove, modify or mark watches
- * @fd: the queue
+ * kevent_do_ctl - sys_kevent_ctl()
+ * @file: of any descriptor, which the caller has pinned
  * @cmd: %KEVENT_CTL_ADD and its like
- * @num: number of entries, up to %KEVENT_CTL_MAX
+ * @num: number of entries
  * @arg: the entries
  *
- * Entries are dealt with in order, each on its own. What went wrong with one is
- * in its ret_flags and ret_data[1]. %KEVENT_CTL_READY with @num 0 wakes one
- * waiter of the queue.
- *
- * %KEVENT_CTL_ATTACH is different: @arg is where the caller has the memory of
- * the ring, and @num the size of the ring. kevent_wait() and kevent_commit()
- * work there from then on.
- *
- * Return: ADD: entries handed back, which are then the first in @arg; they are
- * ready at once, or failed. REMOVE, MODIFY: entries that failed. READY: entries
- * marked. ATTACH: 0. Or
- * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large. ATTACH: @fd has
- *   no ring, or one of another size, or @arg is not aligned, or not that ring
- * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
- *   the caller may not write all of the memory
- * * -EINTR: killed before the first entry
- * * -ENOSPC: ATTACH: too many processes, or the owner of the queue is charged with
- *   too much
- * * -ENOMEM: ATTACH
- * * -EPERM: the queue refuses ATTACH, or READY
+ * Return: as sys_kevent_ctl().
  */
-SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
-		struct ukevent __user *, arg)
+int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
+		  struct ukevent __user *arg)
 {
 	struct kevent_queue *q;
 
-	CLASS(fd, f)(fd);
-	if (!fd_file(f))
-		return -EBADF;
-	if (!is_kevent_file(fd_file(f)))
+	if (!is_kevent_file(file))
 		return -EINVAL;
-	q = fd_file(f)->private_data;
+	q = file->private_data;
 	if (unlikely(cmd >= KEVENT_CTL_READY && (cmd > KEVENT_CTL_READY || !num)))
 		return kevent_ctl_queue(q, cmd, num, arg);
 	if (num > KEVENT_CTL_MAX)

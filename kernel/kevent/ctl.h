@@ -7,9 +7,13 @@
 
 #include <linux/types.h>
 
+struct file;
 struct kevent_change;
 struct kevent_queue;
+struct ukevent;
 
+int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
+		  struct ukevent __user *arg);
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr);
 

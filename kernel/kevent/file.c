@@ -4,15 +4,12 @@
  */
 
 #include <linux/file.h>
-#include <linux/io_uring_types.h>
+#include <linux/export.h>
 #include <linux/irq_work.h>
-#include <linux/kevent.h>
-#include <linux/percpu_counter.h>
 #include <linux/pid_namespace.h>
 #include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
-#include <linux/sched/user.h>
 #include <linux/seq_file.h>
 
 #include "call/fixed.h"
@@ -30,12 +27,7 @@
 #include "core/wake_coalesce.h"
 #include "core/wakeup_source.h"
 #include "core/watch.h"
-
-/*
- * A caller of poll() must not signal an eventfd from the wake-up: see "Prerequisites"
- * in kevent-internals.rst. Trees without this flag do.
- */
-static_assert(IOU_F_TWQ_IN_WAKE);
+#include "host.h"
 
 /* Each close() of a descriptor, and so each end of a process that has one */
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
@@ -98,7 +90,8 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 
 	if (ret != -ENOIOCTLCMD)
 		return ret;
-	return kevent_busy_ioctl(file->private_data, cmd, arg);
+	ret = kevent_busy_ioctl(file->private_data, cmd, arg);
+	return ret != -ENOIOCTLCMD ? ret : host_ioctl(file, cmd, arg);
 }
 
 /* Consumers that fdinfo names */
@@ -262,17 +255,18 @@ static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 	kevent_show_waiters(m, &info);
 	kevent_limit_show(m, kevent_limit_peek(&q->limit));
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",
-		   percpu_counter_sum_positive(&q->owner->kevent_bytes));
+		   host_owner_bytes(q->owner));
 	seq_printf(m, "kevent-refuses:\t%08x\n", q->refuses);
 	kevent_show_watches(m, q, true);
 }
 
 const struct file_operations kevent_fops = {
+	.owner		= THIS_MODULE,
 	.flush		= kevent_fop_flush,
 	.release	= kevent_fop_release,
 	.poll		= kevent_fop_poll,
 	.unlocked_ioctl	= kevent_fop_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= kevent_fop_show_fdinfo,
-	.llseek		= noop_llseek,
+	.llseek		= host_llseek,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is done once at boot, and what the compiler checks of the ABI
+ * What is done once, and what the compiler checks of the ABI
  */
 
 #include <linux/build_bug.h>
@@ -9,6 +9,7 @@
 
 #include "core/quota.h"
 #include "core/source_ops.h"
+#include "entry.h"
 
 /* Offsets and sizes that user space relies on */
 static void __init kevent_check_abi(void)
@@ -38,11 +39,19 @@ static void __init kevent_check_abi(void)
 		     offsetofend(struct ukevent, ret_flags));
 }
 
-static int __init kevent_sysinit(void)
+/**
+ * kevent_start - what is done once, before the first queue
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init kevent_start(void)
 {
+	int err;
+
 	kevent_check_abi();
-	kevent_sources_init();
+	err = kevent_sources_init();
+	if (err)
+		return err;
 	kevent_quota_init();
 	return 0;
 }
-fs_initcall(kevent_sysinit);

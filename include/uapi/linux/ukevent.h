@@ -380,4 +380,55 @@ struct kevent_call {
 #define KEVENT_IOC_GET_DELAY	_IOR(0x8A, 0x11, __u32)
 #define KEVENT_DELAY_MAX	1000000000U
 
+/*
+ * The device: where the engine is a module, an ioctl of /dev/kevent makes a queue, and the
+ * calls of a queue are ioctls of its descriptor. Each does, and returns, what the system call
+ * of its name does. Pointers are in __u64.
+ */
+#define KEVENT_DEVICE	"/dev/kevent"
+
+struct kevent_dev_init {		/* kevent_init() */
+	__u64	ring;
+	__u32	ring_size;
+	__u32	flags;
+};
+
+struct kevent_dev_ctl {			/* kevent_ctl() */
+	__u32	cmd;
+	__u32	num;
+	__u64	arg;
+};
+
+struct kevent_dev_get {			/* kevent_get_events() */
+	__u32	min_nr;
+	__u32	max_nr;
+	__u64	timeout;
+	__u64	buf;
+	__u32	flags;
+	__u32	reserved;		/* must be 0: EINVAL */
+};
+
+struct kevent_dev_wait {		/* kevent_wait() */
+	__u32	num;
+	__u32	old_kidx;
+	__u64	timeout;
+	__u32	flags;
+	__u32	reserved;
+	__u64	arg;
+};
+
+struct kevent_dev_commit {		/* kevent_commit() */
+	__u64	uidx;			/* whole position */
+};
+
+/* of /dev/kevent: bit 1 << type for each source it has */
+#define KEVENT_IOC_TYPES	_IOR(0xBE, 0x00, __u64)
+/* of /dev/kevent; returns the queue's descriptor */
+#define KEVENT_IOC_INIT		_IOW(0xBE, 0x01, struct kevent_dev_init)
+/* of the queue */
+#define KEVENT_IOC_CTL		_IOW(0xBE, 0x10, struct kevent_dev_ctl)
+#define KEVENT_IOC_GET_EVENTS	_IOW(0xBE, 0x11, struct kevent_dev_get)
+#define KEVENT_IOC_WAIT		_IOW(0xBE, 0x12, struct kevent_dev_wait)
+#define KEVENT_IOC_COMMIT	_IOW(0xBE, 0x13, struct kevent_dev_commit)
+
 #endif /* _UAPI_LINUX_UKEVENT_H */

@@ -15,6 +15,7 @@
 #include <net/sock.h>
 #include <uapi/linux/eventpoll.h>
 
+#include "../host.h"
 #include "busy_poll.h"
 #include "deadline.h"
 #include "queue.h"
@@ -37,11 +38,9 @@ void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk)
 static bool kevent_busy_timeout(const struct kevent_busy *busy,
 				unsigned long start)
 {
-	unsigned long usecs = READ_ONCE(busy->usecs);
+	unsigned long usecs = READ_ONCE(busy->usecs) ?: host_busy_poll();
 
-	if (usecs)
-		return time_after(busy_loop_current_time(), start + usecs);
-	return busy_loop_timeout(start);
+	return !usecs || time_after(busy_loop_current_time(), start + usecs);
 }
 
 /**

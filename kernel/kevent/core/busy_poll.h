@@ -6,8 +6,8 @@
 #define _KEVENT_BUSY_POLL_H
 
 #include <linux/types.h>
-#include <net/busy_poll.h>
 
+#include "../host.h"
 #include "queue.h"
 
 struct kevent_deadline;
@@ -21,7 +21,7 @@ long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 
 static inline bool kevent_busy_on(const struct kevent_busy *busy)
 {
-	return READ_ONCE(busy->usecs) || net_busy_loop_on();
+	return READ_ONCE(busy->usecs) || host_busy_poll();
 }
 
 /**

@@ -5,8 +5,8 @@
 
 #include <linux/fdtable.h>
 #include <linux/file.h>
-#include <linux/kevent.h>
 
+#include "../host.h"
 #include "queue.h"
 #include "remove.h"
 #include "source_ops.h"
@@ -55,7 +55,7 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 
 	rcu_read_lock();
 	spin_lock(&file->f_lock);
-	for (kf = file->f_kevent; kf && !ke; kf = kf->next)
+	for (kf = *host_watches(file); kf && !ke; kf = kf->next)
 		if (kf->table == table &&
 		    files_lookup_fd_raw(table, kf->ke.id_low) != file)
 			ke = kevent_file_kill_alike(kf);
@@ -76,7 +76,8 @@ void __kevent_flush(struct file *file, fl_owner_t table)
 	if (!table)
 		return;
 	while ((ke = kevent_file_kill_closed(file, table))) {
-		kevent_bury(ke, false);
-		cond_resched();
+		if (!host_bury_later(ke, file))
+			kevent_bury(ke, false);
+		host_close_pause();
 	}
 }

@@ -11,9 +11,9 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/time.h>
-#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 
+#include "../host.h"
 #include "deadline.h"
 
 /**
@@ -60,7 +60,7 @@ int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 		return -EINVAL;
 	until->at = timespec64_to_ktime(ts);
 	if (absolute) {
-		until->at = timens_ktime_to_host(until->clock, until->at);
+		until->at = host_timens(until->clock, until->at);
 	} else {
 		until->nowait = !until->at;
 		until->relative = until->at;

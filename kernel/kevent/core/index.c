@@ -8,10 +8,10 @@
  */
 
 #include <linux/build_bug.h>
-#include <linux/memcontrol.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "../host.h"
 #include "index.h"
 #include "source_ops.h"
 #include "types.h"
@@ -44,63 +44,12 @@ struct kevent_block {
 	void			*slot[];
 };
 
-/* The memory cgroup */
-
-#ifdef CONFIG_MEMCG
-static struct obj_cgroup *payer_get(void)
-{
-	return get_obj_cgroup_from_current();
-}
-
-static int payer_charge(struct obj_cgroup *payer, size_t bytes)
-{
-	return payer ? obj_cgroup_charge(payer, GFP_KERNEL, bytes) : 0;
-}
-
-static void payer_uncharge(struct obj_cgroup *payer, size_t bytes)
-{
-	if (payer && bytes)
-		obj_cgroup_uncharge(payer, bytes);
-}
-
-static void payer_put(struct obj_cgroup *payer)
-{
-	if (payer)
-		obj_cgroup_put(payer);
-}
-
-static struct obj_cgroup *payer_get_again(struct obj_cgroup *payer)
-{
-	if (payer)
-		obj_cgroup_get(payer);
-	return payer;
-}
-#else
-static struct obj_cgroup *payer_get(void)
-{
-	return NULL;
-}
-
-static int payer_charge(struct obj_cgroup *payer, size_t bytes)
-{
-	return 0;
-}
-
-static void payer_uncharge(struct obj_cgroup *payer, size_t bytes) {}
-static void payer_put(struct obj_cgroup *payer) {}
-
-static struct obj_cgroup *payer_get_again(struct obj_cgroup *payer)
-{
-	return NULL;
-}
-#endif
-
 /* What the memory cgroup is charged with at once */
 #define KEVENT_PAY_BYTES	SZ_4K
 
 static int kevent_index_pay(struct kevent_index *index)
 {
-	if (payer_charge(index->payer, KEVENT_PAY_BYTES))
+	if (host_payer_charge(index->payer, KEVENT_PAY_BYTES))
 		return -ENOMEM;
 	xa_lock(&index->blocks);
 	index->paid += KEVENT_PAY_BYTES;
@@ -117,14 +66,14 @@ static void kevent_index_free(struct rcu_head *rcu)
 	u8 type = ke->type;
 
 	kmem_cache_free(kevent_cache(type), ke);
-	payer_uncharge(payer, kevent_size(type));
-	payer_put(payer);
+	host_payer_uncharge(payer, kevent_size(type));
+	host_payer_put(payer);
 }
 
 /* Free a watch that is off the index after a grace period. */
 static void kevent_index_drop(struct kevent_index *index, struct kevent *ke)
 {
-	ke->payer = payer_get_again(index->payer);
+	ke->payer = host_payer_get_again(index->payer);
 	call_rcu(&ke->rcu, kevent_index_free);
 }
 
@@ -132,7 +81,7 @@ static void kevent_index_drop(struct kevent_index *index, struct kevent *ke)
 
 void kevent_index_init(struct kevent_index *index)
 {
-	*index = (struct kevent_index) { .payer = payer_get() };
+	*index = (struct kevent_index) { .payer = host_payer_get() };
 	xa_init_flags(&index->blocks, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&index->room);
 }
@@ -146,8 +95,8 @@ void kevent_index_destroy(struct kevent_index *index)
 	xa_for_each(&index->blocks, id, block)
 		kfree(block);
 	xa_destroy(&index->blocks);
-	payer_uncharge(index->payer, index->paid);
-	payer_put(index->payer);
+	host_payer_uncharge(index->payer, index->paid);
+	host_payer_put(index->payer);
 }
 
 static struct kevent_block *kevent_block_alloc(void)

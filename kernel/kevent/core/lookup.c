@@ -10,8 +10,8 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/rbtree.h>
-#include <linux/sched/user.h>
 
+#include "../host.h"
 #include "lookup.h"
 #include "queue.h"
 #include "source_ops.h"
@@ -45,13 +45,13 @@ static bool kevent_file_is_alike(const struct kevent_file *kf,
 static int kevent_file_place(struct kevent_file *kf, struct file *file,
 			     struct kevent_file **alike)
 {
-	struct user_struct *owner = kf->ke.queue->owner;
+	struct kevent_owner *owner = kf->ke.queue->owner;
 	unsigned int nr = 0, users = 0;
 	struct kevent_file *other;
 
 	lockdep_assert_held(&file->f_lock);
 
-	for (other = file->f_kevent; other; other = other->next) {
+	for (other = *host_watches(file); other; other = other->next) {
 		if (kevent_file_is_alike(kf, other)) {
 			*alike = other;
 			return 1;
@@ -63,10 +63,10 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
 		    kevent_has_key(&other->ke))
 			return -EEXIST;
 		nr += other->ke.queue->owner == owner;
-		users += other->ke.queue->owner != INIT_USER;
+		users += !host_owner_is_root(other->ke.queue->owner);
 	}
 	if (nr >= KEVENT_MAX_PER_FILE ||
-	    (owner != INIT_USER && users >= KEVENT_MAX_OF_USERS))
+	    (!host_owner_is_root(owner) && users >= KEVENT_MAX_OF_USERS))
 		return -ENOSPC;
 	return 0;
 }
@@ -79,29 +79,33 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
  * All that MODIFY changes in the watch must have been set: another task may modify
  * it from here on.
  *
- * Return: 0, -EEXIST when the queue has such a watch, -ENOSPC when the file has
- * too many of the queue's owner, or of all users.
+ * May sleep. Return: 0, -EEXIST when the queue has such a watch, -ENOSPC when the file has
+ * too many of the queue's owner, or of all users, -ENOMEM.
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
 	struct kevent_shared *shared = kevent_shared(kf);
-	struct kevent_file *alike = NULL;
-	int err;
+	struct kevent_file *alike = NULL, **first;
+	int err = host_watches_get(file);
 
+	if (err)
+		return err;
 	spin_lock(&file->f_lock);
 	err = kevent_file_place(kf, file, &alike);
-	if (alike) {
-		list_add_tail(&shared->alike, &kevent_shared(alike)->alike);
-		err = 0;
-	} else if (!err) {
+	if (err) {
+		host_watches_put(file);
+	} else {
 		if (shared)
 			shared->listed = true;
-		kf->next = file->f_kevent;
+		first = host_watches(file);
+		kf->next = *first;
 		/* There are walks under RCU only. */
-		smp_store_release(&file->f_kevent, kf);
+		smp_store_release(first, kf);
 	}
+	if (alike)
+		list_add_tail(&shared->alike, &kevent_shared(alike)->alike);
 	spin_unlock(&file->f_lock);
-	return err;
+	return alike ? 0 : err;
 }
 
 /* What the list has in the place of @kf from now on */
@@ -119,15 +123,18 @@ static struct kevent_file *kevent_file_heir(struct kevent_file *kf)
 
 static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
 {
-	struct kevent_file **at;
+	struct kevent_file **at, *heir;
 
 	lockdep_assert_held(&file->f_lock);
 
-	for (at = &file->f_kevent; *at; at = &(*at)->next) {
+	for (at = host_watches(file); *at; at = &(*at)->next) {
 		if (*at != kf)
 			continue;
+		heir = kevent_file_heir(kf);
 		/* There are walks under RCU only. */
-		smp_store_release(at, kevent_file_heir(kf));
+		smp_store_release(at, heir);
+		if (heir == kf->next)
+			host_watches_put(file);
 		break;
 	}
 }
@@ -166,7 +173,7 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 	if (ops->find)
 		return ops->find(q, uk, file);
 	/* Pairs with kevent_file_link(), kevent_file_unlist(). */
-	kf = READ_ONCE(file->f_kevent);
+	kf = READ_ONCE(*host_watches(file));
 	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
 		kf = READ_ONCE(kf->next);
 	return kf ? &kf->ke : NULL;

@@ -10,6 +10,7 @@
 #include <linux/net.h>
 #include <linux/ukevent.h>
 
+#include "../host.h"
 #include "source_ops.h"
 #include "types.h"
 
@@ -103,7 +104,7 @@ static inline struct file *kevent_held_file(const struct kevent *ke)
 static inline void kevent_unhold_file(struct file *file)
 {
 	if (file)
-		__fput_sync(file);
+		host_fput(file);
 }
 
 static inline void kevent_unhold(struct kevent *ke)

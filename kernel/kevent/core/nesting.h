@@ -5,12 +5,12 @@
 #ifndef _KEVENT_NESTING_H
 #define _KEVENT_NESTING_H
 
-#include <linux/eventpoll.h>
-#include <linux/kevent.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
+
+#include "../host.h"
 
 struct file;
 
@@ -56,7 +56,7 @@ static inline void kevent_nest_init(struct kevent_nest *nest)
 /* Is this a set of files that can be watched itself? */
 static inline bool kevent_is_nesting(struct file *file)
 {
-	return is_kevent_file(file) || is_file_epoll(file);
+	return is_kevent_file(file) || host_is_epoll(file);
 }
 
 /*
@@ -76,7 +76,7 @@ static inline u32 kevent_wake_context(struct file *file, bool nesting,
 {
 	u32 chain = (__force u32)(key & EPOLL_URING_WAKE);
 
-#if defined(CONFIG_DEBUG_LOCK_ALLOC) && defined(CONFIG_EPOLL)
+#if defined(CONFIG_DEBUG_LOCK_ALLOC) && HOST_NESTS
 	if (nesting)
 		chain |= min(ep_wake_nests(file), KEVENT_CHAIN_NESTS);
 #endif

@@ -59,16 +59,13 @@
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/user.h>
 #include <linux/slab.h>
 
+#include "../host.h"
 #include "max_running.h"
 #include "queue.h"
 
-static void kevent_poll_work(struct irq_work *work)
-{
-	kevent_wake_pollers(container_of(work, struct kevent_queue, poll_work), 0);
-}
+static void kevent_poll_work(struct irq_work *work);
 
 /**
  * kevent_queue_alloc - make a queue without a ring
@@ -86,6 +83,11 @@ struct kevent_queue *kevent_queue_alloc(void)
 
 	if (!q)
 		return NULL;
+	q->owner = host_owner_get();
+	if (!q->owner) {
+		kfree(q);
+		return NULL;
+	}
 	spin_lock_init(&q->ready_lock);
 	spin_lock_init(&q->keys.lock);
 	INIT_LIST_HEAD(&q->ready);
@@ -103,7 +105,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	kevent_coalesce_init(&q->coalesce);
 	q->keys.tree = RB_ROOT;
 	refcount_set(&q->refs, 1);
-	q->owner = get_uid(current_user());
 	q->mm = current->mm;
 	mmgrab(q->mm);
 	q->ring_mm = KEVENT_NO_MM;
@@ -126,7 +127,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	kfree(q->crew);
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
-	free_uid(q->owner);
+	host_owner_put(q->owner);
 	put_pid(q->notify.consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
@@ -156,6 +157,19 @@ static void wake_nested(struct kevent_queue *q, __poll_t key,
 }
 #endif
 
+static void wake_pollers(struct kevent_queue *q, u32 chain)
+{
+	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
+
+	wake_nested(q, EPOLLIN | EPOLLRDNORM | uring,
+		    chain & KEVENT_CHAIN_NESTS);
+}
+
+static void kevent_poll_work(struct irq_work *work)
+{
+	wake_pollers(container_of(work, struct kevent_queue, poll_work), 0);
+}
+
 /**
  * kevent_wake_pollers - wake those who poll() a queue
  * @q: the queue; ready_lock is not held, that of a watched file's wait queue may be
@@ -163,10 +177,10 @@ static void wake_nested(struct kevent_queue *q, __poll_t key,
  */
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 {
-	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
-
-	wake_nested(q, EPOLLIN | EPOLLRDNORM | uring,
-		    chain & KEVENT_CHAIN_NESTS);
+	if (HOST_WAKES_POLLERS)
+		wake_pollers(q, chain);
+	else
+		irq_work_queue(&q->poll_work);
 }
 
 /* Consumers that are woken under one hold of the lock, with interrupts off */
@@ -273,21 +287,10 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 
 /* Who is woken */
 
-/* The caller is about to wait: the scheduler is asked to place the task here. */
-static void kevent_wake_here(struct task_struct *task)
-{
-	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
-	DECLARE_WAITQUEUE(entry, task);
-
-	add_wait_queue(&head, &entry);
-	__wake_up_on_current_cpu(&head, TASK_NORMAL, NULL);
-}
-
-/* An interrupt has nothing to do with what the task it interrupts asked for. */
 static void kevent_wake_task(struct task_struct *task)
 {
-	if (unlikely(current->kevent_handoff) && in_task())
-		kevent_wake_here(task);
+	if (host_handoff_wanted())
+		host_wake_here(task);
 	else
 		wake_up_process(task);
 }

@@ -34,7 +34,7 @@ struct kevent_limit;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
-struct user_struct;
+struct kevent_owner;
 struct wakeup_source;
 
 /*
@@ -215,7 +215,7 @@ struct kevent_queue {
 	struct kevent_ring __user *home;
 	struct list_head	mappings;
 
-	struct user_struct	*owner;
+	struct kevent_owner	*owner;
 	u32			refuses;
 	struct kevent_index	watches;
 	struct kevent_keys	keys;

@@ -13,6 +13,7 @@
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
+#include "../host.h"
 #include "quota.h"
 
 long kevent_max_user_bytes __read_mostly;
@@ -92,6 +93,7 @@ void __init kevent_quota_init(void)
 	si_meminfo(&si);
 	kevent_max_user_bytes = ((si.totalram - si.totalhigh) / 25) <<
 				PAGE_SHIFT;
-	register_sysctl_init("kernel", kevent_kernel_table);
-	register_sysctl_init("fs/kevent", kevent_fs_table);
+	host_sysctl("kernel", kevent_kernel_table,
+		    ARRAY_SIZE(kevent_kernel_table));
+	host_sysctl("fs/kevent", kevent_fs_table, ARRAY_SIZE(kevent_fs_table));
 }

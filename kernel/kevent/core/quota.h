@@ -5,16 +5,12 @@
 #ifndef _KEVENT_QUOTA_H
 #define _KEVENT_QUOTA_H
 
-#include <linux/percpu_counter.h>
-#include <linux/sched/user.h>
-#include <linux/sizes.h>
 #include <linux/types.h>
+
+#include "../host.h"
 
 /* fs.kevent.max_user_bytes */
 extern long kevent_max_user_bytes;
-
-/* What a CPU may count for itself before it takes the lock of the counter */
-#define KEVENT_CHARGE_BATCH	SZ_64K
 
 /**
  * kevent_charge - charge memory to a user
@@ -27,17 +23,9 @@ extern long kevent_max_user_bytes;
  *
  * Return: false over the limit, which the program gets as -ENOSPC.
  */
-static inline bool kevent_charge(struct user_struct *owner, size_t bytes)
+static inline bool kevent_charge(struct kevent_owner *owner, size_t bytes)
 {
-	struct percpu_counter *sum = &owner->kevent_bytes;
-	long limit = READ_ONCE(kevent_max_user_bytes);
-
-#ifdef CONFIG_SMP
-	return __percpu_counter_limited_add(sum, limit, bytes,
-					    KEVENT_CHARGE_BATCH);
-#else
-	return percpu_counter_limited_add(sum, limit, bytes);
-#endif
+	return host_owner_charge(owner, bytes, READ_ONCE(kevent_max_user_bytes));
 }
 
 /**
@@ -45,10 +33,9 @@ static inline bool kevent_charge(struct user_struct *owner, size_t bytes)
  * @owner: the user
  * @bytes: how much
  */
-static inline void kevent_uncharge(struct user_struct *owner, size_t bytes)
+static inline void kevent_uncharge(struct kevent_owner *owner, size_t bytes)
 {
-	percpu_counter_add_batch(&owner->kevent_bytes, -(s64)bytes,
-				 KEVENT_CHARGE_BATCH);
+	host_owner_uncharge(owner, bytes);
 }
 
 bool kevent_allowed(void);

@@ -25,7 +25,7 @@
  */
 struct kevent_tally {
 	struct rb_node		node;
-	struct user_struct	*owner;
+	struct kevent_owner	*owner;
 	const void		*object;
 	unsigned int		nr;
 };
@@ -75,7 +75,7 @@ static struct kevent_tally *kevent_tally_add(struct kevent_tally *made,
  *
  * May sleep. Return: for kevent_tally_put(), or -ENOSPC or -ENOMEM.
  */
-struct kevent_tally *kevent_tally_get(struct user_struct *owner,
+struct kevent_tally *kevent_tally_get(struct kevent_owner *owner,
 				      const void *object, unsigned int max)
 {
 	struct kevent_tally *made, *tally;

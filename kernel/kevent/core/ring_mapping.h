@@ -10,24 +10,13 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
-#include <asm/tlb.h>
-
+#include "../host.h"
 #include "queue.h"
 
 bool kevent_ring_elsewhere(struct kevent_queue *q);
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
 u32 kevent_ring_spaces(const struct kevent_queue *q);
 void kevent_mappings_free(struct kevent_queue *q);
-
-/*
- * Is the address space in use that of current->mm? A task is interrupted where it
- * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
- * interrupts on. A task that stores itself is not in such a place.
- */
-static inline bool kevent_mm_in_use(void)
-{
-	return likely(in_task()) || nmi_uaccess_okay();
-}
 
 /**
  * kevent_ring_here - point the ring to where it is in current->mm
@@ -40,7 +29,7 @@ static inline bool kevent_ring_here(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	return kevent_mm_in_use() &&
+	return host_mm_in_use() &&
 	       (likely(q->ring_mm == current->mm) || kevent_ring_elsewhere(q));
 }
 

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <trace/events/kevent.h>
 
+#include "../host.h"
 #include "index.h"
 #include "lookup.h"
 #include "queue.h"
@@ -90,7 +91,7 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 /* Addition */
 
 /* Memory for a watch, charged, with arbitrary contents */
-static struct kevent *kevent_mem(struct user_struct *owner, u32 type)
+static struct kevent *kevent_mem(struct kevent_owner *owner, u32 type)
 {
 	struct kevent *ke;
 
@@ -231,10 +232,8 @@ static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
 static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
-	if (!READ_ONCE(file->f_kevent))
-		return false;
 	guard(rcu)();
-	return kevent_file_has(q, uk, file);
+	return READ_ONCE(*host_watches(file)) && kevent_file_has(q, uk, file);
 }
 
 /**

@@ -6,9 +6,9 @@
 #include <linux/bug.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
-#include <linux/kmemleak.h>
 #include <linux/slab.h>
 
+#include "../host.h"
 #include "source_ops.h"
 
 /* What a watch takes in the index of its queue, at most */
@@ -32,41 +32,45 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 			       ops->count));
 }
 
+/* Its objects are paid for in advance: see kevent_index_insert(). */
 static struct kmem_cache *__init
 kevent_cache_create(const struct kevent_source_ops *ops)
 {
-	unsigned int align = ops->align ?: __alignof__(u64);
-	/* Stays: the name of a cache that is merged with another one is not copied at boot. */
-	const char *name = kasprintf(GFP_KERNEL, "kevent_%s", ops->name);
-
-	kmemleak_not_leak(name);
-	/* Not SLAB_ACCOUNT: see kevent_index_insert() */
-	return kmem_cache_create(name, ops->size, align, SLAB_PANIC, NULL);
+	return host_cache(ops->name, ops->size, ops->align ?: __alignof__(u64),
+			  true);
 }
 
-static void __init kevent_source_init(unsigned int type)
+static int __init kevent_source_init(unsigned int type)
 {
 	const struct kevent_source_ops *ops = kevent_sources[type];
 
 	kevent_source_check(ops);
 	kevent_caches[type] = kevent_cache_create(ops);
+	if (!kevent_caches[type])
+		return -ENOMEM;
 	kevent_sizes[type] = kmem_cache_size(kevent_caches[type]);
 	kevent_costs[type] = kevent_sizes[type] +
-			     KEVENT_INDEX_COST + ops->pins;
+			     KEVENT_INDEX_COST + ops->pins +
+			     (ops->file ? HOST_FILE_BYTES : 0);
+	return ops->init ? ops->init() : 0;
 }
 
 /**
  * kevent_sources_init - prepare all sources
+ *
+ * Return: 0 or -ENOMEM.
  */
-void __init kevent_sources_init(void)
+int __init kevent_sources_init(void)
 {
 	unsigned int i;
+	int err = 0;
 
 	/* A pointer to a watch is one to what it is a part of. */
 	BUILD_BUG_ON(offsetof(struct kevent_keyed, ke));
 	BUILD_BUG_ON(offsetof(struct kevent_file, ke));
 
-	for (i = 0; i < KEVENT_NR_TYPES; i++)
+	for (i = 0; i < KEVENT_NR_TYPES && !err; i++)
 		if (kevent_sources[i])
-			kevent_source_init(i);
+			err = kevent_source_init(i);
+	return err;
 }

@@ -5,16 +5,14 @@
 
 #include <linux/cleanup.h>
 #include <linux/eventfd.h>
-#include <linux/io_uring.h>
-#include <linux/kevent.h>
 #include <linux/net.h>
-#include <linux/pipe_fs_i.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <net/sock.h>
 
 #include "../core/busy_poll.h"
 #include "../core/source.h"
+#include "../host.h"
 #include "file_nest.h"
 #include "file_report.h"
 #include "file_sent.h"
@@ -48,7 +46,7 @@ static bool ev_poll_is_eventfd(struct file *file)
 
 static bool ev_poll_is_exact(struct file *file)
 {
-	return get_pipe_info(file, false) || ev_poll_is_eventfd(file);
+	return host_pipe(file) || ev_poll_is_eventfd(file);
 }
 
 static bool ev_poll_has_extra(const struct kevent *ke,
@@ -67,7 +65,7 @@ static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
 
 	if (kevent_is_nesting(file))
 		return more | EV_POLL_NESTING;
-	return io_is_uring_fops(file) ? more : 0;
+	return host_is_uring(file) ? more : 0;
 }
 
 static struct socket *ev_poll_socket(const struct kevent_poll *kp,
@@ -351,8 +349,7 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND))
 		return -EINVAL;
-	/* There are FIFOs that are no pipes, as in rpc_pipefs. */
-	return get_pipe_info(file, false) ? 0 : -EINVAL;
+	return host_pipe(file) ? 0 : -EINVAL;
 }
 
 #define EV_POLL_OPS(_name, _check)			\

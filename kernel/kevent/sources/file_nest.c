@@ -64,6 +64,7 @@
 #include "../core/lookup.h"
 #include "../core/queue.h"
 #include "../core/quota.h"
+#include "../host.h"
 #include "file_nest.h"
 #include "file_report.h"
 
@@ -186,7 +187,7 @@ static int depth_above(struct kevent_nest *nest, int depth)
  */
 int kevent_nest_up(struct file *file, int depth)
 {
-	struct kevent_file *kf = READ_ONCE(file->f_kevent);
+	struct kevent_file *kf = READ_ONCE(*host_watches(file));
 	int result = 0;
 
 	for (; kf; kf = READ_ONCE(kf->next))
@@ -204,7 +205,7 @@ int kevent_nest_up(struct file *file, int depth)
  */
 int kevent_nest_paths(struct file *file, int depth)
 {
-	struct kevent_file *kf = READ_ONCE(file->f_kevent);
+	struct kevent_file *kf = READ_ONCE(*host_watches(file));
 	struct kevent_nest *nest;
 	struct file *above;
 	int err = 0;

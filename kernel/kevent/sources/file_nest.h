@@ -7,11 +7,13 @@
 
 #include <linux/errno.h>
 
+#include "../host.h"
+
 struct file;
 struct kevent;
 struct kevent_poll;
 
-#ifdef CONFIG_EPOLL
+#if HOST_NESTS
 
 int kevent_nest_link(struct kevent_poll *kp, struct file *file);
 void kevent_nest_unlink(struct kevent *ke);
@@ -25,6 +27,6 @@ static inline int kevent_nest_link(struct kevent_poll *kp, struct file *file)
 
 static inline void kevent_nest_unlink(struct kevent *ke) {}
 
-#endif /* CONFIG_EPOLL */
+#endif /* HOST_NESTS */
 
 #endif /* _KEVENT_FILE_NEST_H */

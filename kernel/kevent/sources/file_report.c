@@ -4,7 +4,6 @@
  */
 
 #include <linux/net.h>
-#include <linux/pipe_fs_i.h>
 #include <linux/poll.h>
 #include <linux/skbuff.h>
 #include <net/sock.h>
@@ -15,6 +14,7 @@
 #include "../core/report.h"
 #include "../core/ring_mapping.h"
 #include "../core/testpoint.h"
+#include "../host.h"
 #include "file_report.h"
 #include "file_sent.h"
 
@@ -43,18 +43,14 @@ u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 	return events;
 }
 
-/* Conditions that peek_poll() says nothing of */
+/* Conditions that a peek says nothing of */
 #define EV_POLL_UNSEEN	(EV_POLL_EVENTS & ~(EPOLLIN | EPOLLRDNORM |	\
 					    EPOLLRDHUP | EV_POLL_ALWAYS))
 
 static int ev_poll_peek_sock(struct kevent *ke, const struct socket *sock)
 {
-	const struct proto_ops *ops = READ_ONCE(sock->ops);
-	int ret;
+	int ret = host_sock_peek(sock);
 
-	if (!sock->sk || !ops->peek_poll)
-		return -EAGAIN;
-	ret = ops->peek_poll(sock);
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
@@ -63,7 +59,7 @@ static int ev_poll_peek_pipe(struct kevent *ke,
 			     const struct pipe_inode_info *pipe,
 			     const struct file *file)
 {
-	int ret = pipe_peek_poll(pipe, file->f_mode);
+	int ret = host_pipe_peek(pipe, file->f_mode);
 
 	if (likely(ke->type == KEVENT_PIPE) && ret > 0)
 		return ke->event & KEVENT_SOCKET_RECV;
@@ -82,7 +78,7 @@ static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 				     struct file *file)
 {
 	struct socket *sock = kevent_socket(file);
-	struct pipe_inode_info *pipe = sock ? NULL : get_pipe_info(file, false);
+	struct pipe_inode_info *pipe = sock ? NULL : host_pipe(file);
 
 	if (ev_poll_of_eventfd(keys, sock, pipe))
 		return ev_poll_events(ke, vfs_poll(file, NULL));

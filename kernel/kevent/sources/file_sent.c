@@ -16,6 +16,7 @@
 #include <net/tcp.h>
 
 #include "../core/report.h"
+#include "../host.h"
 #include "file_sent.h"
 
 /**
@@ -26,7 +27,8 @@ bool kevent_sock_knows_empty(const struct socket *sock)
 {
 	const struct sock *sk = sock->sk;
 
-	return sk && (sk->sk_family == AF_UNIX || sk_is_tcp(sk));
+	return sk && (sk->sk_family == AF_UNIX ||
+		      (HOST_TCP_TELLS && sk_is_tcp(sk)));
 }
 
 /*
@@ -48,12 +50,12 @@ static bool tcp_look(struct socket *sock)
 {
 	const struct sock *sk = sock->sk;
 
-	set_bit(SOCK_TELL_EMPTY, &sock->flags);
+	host_tcp_tell(sock);
 	/* Pairs with tcp_check_space(). */
 	smp_mb__after_atomic();
 	if (tcp_is_empty(sk))
 		return true;
-	set_bit(SOCK_NOT_EMPTY, &sock->flags);
+	host_tcp_tell_next(sock);
 	/* Pairs with tcp_check_space(). */
 	smp_mb__after_atomic();
 	return tcp_is_empty(sk);
@@ -93,7 +95,7 @@ bool kevent_sock_is_empty(struct socket *sock)
 void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
 {
 	if (key & EV_POLL_EMPTY)
-		set_bit(SOCK_TELL_EMPTY, &sock->flags);
+		host_tcp_tell(sock);
 	else if (!(key & EPOLLOUT) || sock->sk->sk_family != AF_UNIX ||
 		 !unix_is_empty(sock->sk))
 		return;

@@ -9,7 +9,7 @@
  * notified, round-robin.
  *
  * A wake-up calls all entries of a wait queue. Those of one file are next to each other
- * there and make a run: a watch that joins finds one of its file in file->f_kevent, under
+ * there and make a run: a watch that joins finds one on the list of its file, under
  * RCU, and takes the place in front of it, and nobody else puts anything into the middle
  * of a wait queue. The first entry of the run decides (wake_run()); each other one sees
  * its neighbour in front, and is done. So the time of a wake-up is linear in the entries
@@ -57,6 +57,7 @@
 #include "../core/report.h"
 #include "../core/state.h"
 #include "../core/testpoint.h"
+#include "../host.h"
 #include "file_report.h"
 #include "file_sent.h"
 #include "file_wait.h"
@@ -90,7 +91,7 @@ static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 	return kp->kf.ke.queue;
 }
 
-static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
+static const struct kevent_owner *entry_owner(wait_queue_entry_t *wait)
 {
 	const struct kevent_queue *q = entry_queue(wait);
 
@@ -98,7 +99,7 @@ static const struct user_struct *entry_owner(wait_queue_entry_t *wait)
 }
 
 static bool is_full(struct wait_queue_head *head,
-		    const struct user_struct *owner)
+		    const struct kevent_owner *owner)
 {
 	unsigned int nr = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
 	wait_queue_entry_t *wait;
@@ -143,7 +144,7 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 	lockdep_assert_held(&head->lock);
 
 	/* Pairs with kevent_file_link(). */
-	kf = READ_ONCE(kp->kf.file->f_kevent);
+	kf = READ_ONCE(*host_watches(kp->kf.file));
 	for (; kf; kf = READ_ONCE(kf->next)) {
 		peer = container_of(kf, struct kevent_poll, kf);
 		if (peer != kp && kevent_is_poll(&kf->ke) &&

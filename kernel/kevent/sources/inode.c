@@ -35,12 +35,12 @@
 #include <linux/cleanup.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
-#include <linux/init.h>
 #include <linux/rbtree.h>
-#include <linux/security.h>
 #include <linux/slab.h>
 
 #include "../core/source.h"
+#include "../host.h"
+#include "../host_inode.h"
 
 #define EV_INODE_EVENTS							\
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
@@ -65,7 +65,7 @@ static_assert(BIT(EV_INODE_NR_EVENTS) - 1 == EV_INODE_EVENTS);
  * struct ev_inode_user - the marks of a user
  * @node:	in ev_inode_users, under its lock
  * @owner:	I: the user; a pointer to compare, held by the queues of @refs
- * @group:	I: what the marks belong to, with a reference. Its mark_mutex makes
+ * @marks:	their group, I, with a reference, and its mutex, mark_mutex: that makes
  *		ADD, MODIFY and REMOVE of this user wait for one another, and for
  *		nobody else's
  * @refs:	marks, and calls at work; under the lock of ev_inode_users
@@ -74,16 +74,17 @@ static_assert(BIT(EV_INODE_NR_EVENTS) - 1 == EV_INODE_EVENTS);
  */
 struct ev_inode_user {
 	struct rb_node		node;
-	struct user_struct	*owner;
-	struct fsnotify_group	*group;
+	struct kevent_owner	*owner;
+	struct host_marks	marks;
 	unsigned int		refs;
 };
 
 /**
  * struct kevent_inode_mark - what fsnotify knows of the watches of one user and
  *			      one inode
- * @fsn:	the mark; its mask is what the watches ask for
+ * @fsn:	the mark; its mask has what the watches ask for
  * @user:	I: whose it is, with a reference until the last watch has gone
+ * @mask:	what the watches ask for; under mark_mutex, read by callbacks
  * @watches:	the watches, at most %EV_INODE_MAX: each callback walks them, under
  *		@fsn.lock. Changed under that and mark_mutex
  * @nr:		their number; under mark_mutex
@@ -95,6 +96,7 @@ struct ev_inode_user {
 struct kevent_inode_mark {
 	struct fsnotify_mark	fsn;
 	struct ev_inode_user	*user;
+	u32			mask;
 	struct list_head	watches;
 	unsigned int		nr;
 	u8			asking[EV_INODE_NR_EVENTS];
@@ -199,6 +201,7 @@ static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
 	struct kevent_inode *ki;
 	u32 events;
 
+	mask &= READ_ONCE(mark->mask);
 	/* With a watch on the list, detach() waits for the lock. */
 	spin_lock(&fsn->lock);
 	list_for_each_entry(ki, &mark->watches, link) {
@@ -227,6 +230,7 @@ static void ev_inode_freeing(struct fsnotify_mark *fsn,
 static void ev_inode_free_mark(struct fsnotify_mark *fsn)
 {
 	kmem_cache_free(ev_inode_marks, to_mark(fsn));
+	host_unpin();
 }
 
 static const struct fsnotify_ops ev_inode_fsnotify_ops = {
@@ -254,7 +258,7 @@ static int ev_inode_node_cmp(struct rb_node *a, const struct rb_node *b)
 }
 
 /* With a reference, or NULL */
-static struct ev_inode_user *ev_inode_user_find(struct user_struct *owner)
+static struct ev_inode_user *ev_inode_user_find(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user;
 
@@ -267,15 +271,13 @@ static struct ev_inode_user *ev_inode_user_find(struct user_struct *owner)
 	return user;
 }
 
-static struct ev_inode_user *ev_inode_user_new(struct user_struct *owner)
+static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 
 	if (!user)
 		return NULL;
-	user->group = fsnotify_alloc_group(&ev_inode_fsnotify_ops,
-					   FSNOTIFY_GROUP_USER);
-	if (IS_ERR(user->group)) {
+	if (host_marks_init(&user->marks, &ev_inode_fsnotify_ops)) {
 		kfree(user);
 		return NULL;
 	}
@@ -292,7 +294,7 @@ static struct ev_inode_user *ev_inode_user_new(struct user_struct *owner)
  */
 static void ev_inode_user_free(struct ev_inode_user *user)
 {
-	fsnotify_put_group(user->group);
+	fsnotify_put_group(user->marks.group);
 	kfree(user);
 }
 
@@ -323,7 +325,7 @@ static struct ev_inode_user *ev_inode_user_add(struct ev_inode_user *made)
 }
 
 /* With a reference, made if need be; NULL when there is no memory */
-static struct ev_inode_user *ev_inode_user_get(struct user_struct *owner)
+static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = ev_inode_user_find(owner), *made;
 
@@ -346,7 +348,7 @@ static void ev_inode_ask(struct kevent_inode *ki, u32 events)
 	struct kevent_inode_mark *mark = ki->mark;
 	unsigned int i;
 
-	lockdep_assert_held(&mark->fsn.group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	for (i = 0; i < EV_INODE_NR_EVENTS; i++) {
 		mark->asking[i] += !!(events & BIT(i));
@@ -358,22 +360,15 @@ static void ev_inode_ask(struct kevent_inode *ki, u32 events)
 /* Have the mark ask for what the watches ask for. */
 static void ev_inode_update(struct kevent_inode_mark *mark)
 {
-	struct fsnotify_mark *fsn = &mark->fsn;
-	u32 events = 0, mask;
+	u32 events = 0;
 	unsigned int i;
-	bool changed;
 
-	lockdep_assert_held(&fsn->group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	for (i = 0; i < EV_INODE_NR_EVENTS; i++)
 		events |= mark->asking[i] ? BIT(i) : 0;
-	mask = ev_inode_fs_mask(events);
-	spin_lock(&fsn->lock);
-	changed = fsn->mask != mask;
-	fsn->mask = mask;
-	spin_unlock(&fsn->lock);
-	if (changed)
-		fsnotify_recalc_mask(fsn->connector);
+	WRITE_ONCE(mark->mask, ev_inode_fs_mask(events));
+	host_mark_ask(&mark->fsn, mark->mask);
 }
 
 /* What happened to the name while nobody asked for it */
@@ -392,7 +387,7 @@ static void ev_inode_look(struct kevent_inode_mark *mark,
 static void ev_inode_link(struct kevent_inode_mark *mark,
 			  struct kevent_inode *ki)
 {
-	lockdep_assert_held(&mark->fsn.group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	ki->mark = mark;
 	/* A MODIFY that comes before this is seen here, a later one settles it. */
@@ -409,7 +404,7 @@ static bool ev_inode_unlink(struct kevent_inode *ki)
 {
 	struct kevent_inode_mark *mark = ki->mark;
 
-	lockdep_assert_held(&mark->fsn.group->mark_mutex);
+	host_marks_assert(&mark->user->marks);
 
 	ev_inode_ask(ki, 0);
 	spin_lock(&mark->fsn.lock);
@@ -429,14 +424,15 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	mark = kmem_cache_alloc(ev_inode_marks, GFP_KERNEL);
 	if (!mark)
 		return -ENOMEM;
-	fsnotify_init_mark(&mark->fsn, user->group);
+	host_pin();
+	fsnotify_init_mark(&mark->fsn, user->marks.group);
 	mark->user = user;
 	INIT_LIST_HEAD(&mark->watches);
 	mark->nr = 0;
 	memset(mark->asking, 0, sizeof(mark->asking));
 	ev_inode_link(mark, ki);
-	mark->fsn.mask = ev_inode_fs_mask(ki->asked);
-	err = fsnotify_add_inode_mark_locked(&mark->fsn, inode, 0);
+	mark->mask = ev_inode_fs_mask(ki->asked);
+	err = host_mark_add(&user->marks, &mark->fsn, inode, mark->mask);
 	if (err) {
 		ev_inode_unlink(ki);
 		ki->mark = NULL;
@@ -452,8 +448,8 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 	struct fsnotify_mark *fsn;
 	int err = 0;
 
-	fsnotify_group_lock(user->group);
-	fsn = fsnotify_find_inode_mark(inode, user->group);
+	host_marks_lock(&user->marks);
+	fsn = host_mark_find(&user->marks, inode);
 	if (!fsn) {
 		err = ev_inode_new_mark(ki, inode, user);
 	} else if (to_mark(fsn)->nr >= EV_INODE_MAX) {
@@ -462,7 +458,7 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 		ev_inode_link(to_mark(fsn), ki);
 		ev_inode_update(to_mark(fsn));
 	}
-	fsnotify_group_unlock(user->group);
+	host_marks_unlock(&user->marks);
 	if (fsn)
 		fsnotify_put_mark(fsn);
 	if (fsn || err)
@@ -477,16 +473,16 @@ static void ev_inode_leave(struct kevent_inode *ki)
 	struct ev_inode_user *user = mark->user;
 	bool last;
 
-	fsnotify_group_lock(user->group);
+	host_marks_lock(&user->marks);
 	last = ev_inode_unlink(ki);
 	if (last)
-		fsnotify_detach_mark(&mark->fsn);
+		host_mark_detach(&user->marks, &mark->fsn);
 	else
 		ev_inode_update(mark);
-	fsnotify_group_unlock(user->group);
+	host_marks_unlock(&user->marks);
 	if (!last)
 		return;
-	fsnotify_free_mark(&mark->fsn);
+	host_mark_free(&mark->fsn);
 	fsnotify_put_mark(&mark->fsn);
 	ev_inode_user_put(user);
 }
@@ -533,8 +529,7 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 	memset_after(ki, 0, kf);
 	err = kevent_file_link(&ki->kf, file);
 	if (!err)
-		err = security_path_notify(&file->f_path, EV_INODE_FS_EVENTS,
-					   FSNOTIFY_OBJ_TYPE_INODE);
+		err = host_may_notify(file, EV_INODE_FS_EVENTS);
 	if (!err)
 		err = ev_inode_mark(ki, inode);
 	/* The inode's marks are being destroyed: so would this one. */
@@ -566,15 +561,15 @@ static void ev_inode_modify_done(struct kevent_queue *q, struct file *file)
 
 	if (!user)
 		return;
-	fsnotify_group_lock(user->group);
-	fsn = fsnotify_find_inode_mark(inode, user->group);
+	host_marks_lock(&user->marks);
+	fsn = host_mark_find(&user->marks, inode);
 	if (fsn) {
 		list_for_each_entry(ki, &to_mark(fsn)->watches, link)
 			ev_inode_ask(ki, READ_ONCE(ki->kf.ke.event));
 		ev_inode_update(to_mark(fsn));
 		ev_inode_look(to_mark(fsn), inode);
 	}
-	fsnotify_group_unlock(user->group);
+	host_marks_unlock(&user->marks);
 	if (fsn)
 		fsnotify_put_mark(fsn);
 	ev_inode_user_put(user);
@@ -588,6 +583,14 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 		kevent_forget(ke);
 }
 
+static int ev_inode_init(void)
+{
+	ev_inode_marks = host_cache("inode_mark",
+				    sizeof(struct kevent_inode_mark),
+				    __alignof__(struct kevent_inode_mark), false);
+	return ev_inode_marks ? 0 : -ENOMEM;
+}
+
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
 	.file		= true,
@@ -596,17 +599,10 @@ const struct kevent_source_ops kevent_inode_ops = {
 	/* As if it were alone on its inode. */
 	.pins		= sizeof(struct kevent_inode_mark) +
 			  sizeof(struct fsnotify_mark_connector),
+	.init		= ev_inode_init,
 	.check		= ev_inode_check,
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,
 	.modified	= ev_inode_modified,
 	.modify_done	= ev_inode_modify_done,
 };
-
-static int __init ev_inode_init(void)
-{
-	ev_inode_marks = KMEM_CACHE(kevent_inode_mark,
-				    SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_inode_init);

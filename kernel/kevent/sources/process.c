@@ -36,6 +36,7 @@
 
 #include "../core/quota_object.h"
 #include "../core/source.h"
+#include "../host.h"
 
 /*
  * Watches of one process, over all queues of a user: their callbacks run with
@@ -107,8 +108,7 @@ static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 	/* First: if they are not replaced before the check, it is about these. */
 	cred = get_task_cred(task);
 	kp->traces = ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE);
-	if (ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
-				    PTRACE_MODE_NOAUDIT))
+	if (host_may_read_stat(task))
 		kp->cred = cred;
 	else
 		put_cred(cred);
@@ -136,7 +136,7 @@ static bool ev_proc_exited(struct kevent_proc *kp)
 	struct signal_struct *sig;
 
 	lockdep_assert_held(&kp->pid->wait_pidfd.lock);
-	lockdep_assert_held(&tasklist_lock);
+	host_tasks_assert();
 
 	if (!task || !task->exit_state || delay_group_leader(task))
 		return false;
@@ -171,10 +171,8 @@ static int ev_proc_check(const struct ukevent *uk, struct file *file)
 
 static struct pid *ev_proc_pid(const struct ukevent *uk)
 {
-	unsigned int flags;
-
 	if (uk->event & KEVENT_PROC_PIDFD)
-		return pidfd_get_pid(uk->id.raw[0], &flags);
+		return host_pidfd_pid(uk->id.raw[0]);
 	return find_get_pid(uk->id.raw[0]) ?: ERR_PTR(-ESRCH);
 }
 
@@ -184,13 +182,13 @@ static struct task_struct *ev_proc_task(struct pid *pid)
 	struct task_struct *task;
 
 	/* An id that is being released is no thread's: see both or none. */
-	read_lock(&tasklist_lock);
+	host_tasks_lock();
 	task = pid_task(pid, PIDTYPE_TGID);
 	if (task)
 		get_task_struct(task);
 	else
 		task = ERR_PTR(pid_task(pid, PIDTYPE_PID) ? -EINVAL : -ESRCH);
-	read_unlock(&tasklist_lock);
+	host_tasks_unlock();
 	return task;
 }
 
@@ -201,14 +199,15 @@ static int ev_proc_join(struct kevent_proc *kp)
 	int ret = -ESRCH;
 
 	/* While it is held, no process exits, is reaped or execs. */
-	read_lock(&tasklist_lock);
-	if (pid_task(kp->pid, PIDTYPE_TGID)) {
-		spin_lock_irq(&head->lock);
-		__add_wait_queue(head, &kp->wait);
-		ret = ev_proc_exited(kp) ? KEVENT_PROC_EXIT : 0;
-		spin_unlock_irq(&head->lock);
-	}
-	read_unlock(&tasklist_lock);
+	host_tasks_lock();
+	spin_lock_irq(&head->lock);
+	__add_wait_queue(head, &kp->wait);
+	if (ev_proc_exited(kp))
+		ret = KEVENT_PROC_EXIT;
+	else if (pid_task(kp->pid, PIDTYPE_TGID))
+		ret = 0;
+	spin_unlock_irq(&head->lock);
+	host_tasks_unlock();
 	return ret;
 }
 

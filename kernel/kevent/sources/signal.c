@@ -34,9 +34,7 @@
 #include <linux/bitops.h>
 #include <linux/cleanup.h>
 #include <linux/hrtimer.h>
-#include <linux/init.h>
 #include <linux/jiffies.h>
-#include <linux/kevent.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
@@ -46,6 +44,7 @@
 #include <linux/user_namespace.h>
 
 #include "../core/source.h"
+#include "../host.h"
 
 /*
  * Watches of one signal to one process, in all queues. The sender of the signal goes
@@ -647,11 +646,23 @@ void __kevent_drop_signals(void)
 		kevent_bury(ke, false);
 }
 
+static int ev_signal_init(void)
+{
+	kevent_signals_cache = host_cache("signals", sizeof(struct kevent_signals),
+					  __alignof__(struct kevent_signals),
+					  false);
+	kevent_siginfo_cache = host_cache("siginfo", sizeof(struct kevent_siginfo),
+					  __alignof__(struct kevent_siginfo),
+					  false);
+	return kevent_signals_cache && kevent_siginfo_cache ? 0 : -ENOMEM;
+}
+
 const struct kevent_source_ops kevent_signal_ops = {
 	.name		= "signal",
 	.pins		= sizeof(struct kevent_signals),
 	.marks		= KEVENT_SIGNAL_DELIVERY,
 	.size		= sizeof(struct kevent_signal),
+	.init		= ev_signal_init,
 	.check		= ev_signal_check,
 	.key		= signo_of,
 	.attach		= ev_signal_attach,
@@ -663,13 +674,3 @@ const struct kevent_source_ops kevent_signal_ops = {
 	.fill		= ev_signal_fill,
 	.delivered	= ev_signal_delivered,
 };
-
-static int __init ev_signal_init(void)
-{
-	kevent_signals_cache = KMEM_CACHE(kevent_signals,
-					  SLAB_PANIC | SLAB_ACCOUNT);
-	kevent_siginfo_cache = KMEM_CACHE(kevent_siginfo,
-					  SLAB_PANIC | SLAB_ACCOUNT);
-	return 0;
-}
-core_initcall(ev_signal_init);

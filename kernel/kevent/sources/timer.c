@@ -42,16 +42,14 @@
  */
 
 #include <linux/hrtimer.h>
-#include <linux/init.h>
-#include <linux/kevent.h>
 #include <linux/slab.h>
-#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
 #include <linux/workqueue.h>
 
 #include "../core/source.h"
 #include "../core/testpoint.h"
+#include "../host.h"
 #include "timer.h"
 
 #define EV_TIMER_CLOCKS							\
@@ -155,7 +153,7 @@ static ktime_t ev_timer_first(clockid_t clock, const struct ukevent *uk)
 	ktime_t at = uk->id.raw_u64;
 
 	if (uk->event & KEVENT_TIMER_ABSTIME)
-		return timens_ktime_to_host(clock, at);
+		return host_timens(clock, at);
 	/* Where the time is that of the last tick, an expiry may be early. */
 	if (IS_ENABLED(CONFIG_TIME_LOW_RES))
 		at = ktime_add_ns(at, hrtimer_resolution);
@@ -623,7 +621,7 @@ void kevent_clock_was_set(void)
 {
 	/* A setting that is undone by the next one counts, too. */
 	ev_clock_look();
-	queue_work(system_unbound_wq, &ev_timer_work);
+	host_queue_work(&ev_timer_work);
 }
 
 /**
@@ -631,5 +629,5 @@ void kevent_clock_was_set(void)
  */
 void kevent_clock_resumed(void)
 {
-	queue_work(system_unbound_wq, &ev_timer_work);
+	host_queue_work(&ev_timer_work);
 }

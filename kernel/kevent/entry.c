@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the system calls do but kevent_ctl(), given the file of a queue
+ */
+
+#include <linux/cleanup.h>
+#include <linux/file.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "core/deadline.h"
+#include "core/deliver.h"
+#include "core/max_running.h"
+#include "core/queue.h"
+#include "core/quota.h"
+#include "core/ring_mapping.h"
+#include "core/wait.h"
+#include "core/wakeup_source.h"
+#include "ctl.h"
+#include "entry.h"
+#include "host.h"
+
+/* kevent_init() */
+
+static int kevent_install(struct kevent_queue *q, u32 flags)
+{
+	int cloexec = flags & KEVENT_INIT_NOCLOEXEC ? 0 : O_CLOEXEC;
+	struct file *file;
+	int fd;
+
+	fd = get_unused_fd_flags(cloexec);
+	if (fd < 0)
+		return fd;
+	file = host_queue_file(&kevent_fops, q, O_RDWR | cloexec);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	q->nest.file = file;
+	q->ino = file_inode(file)->i_ino;
+	fd_install(fd, file);
+	return fd;
+}
+
+/**
+ * kevent_do_init - sys_kevent_init()
+ * @ring: where the ring is
+ * @ring_size: its slots
+ * @flags: of the call
+ *
+ * Return: as sys_kevent_init().
+ */
+int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
+{
+	struct kring kring = {};
+	struct kevent_queue *q;
+	int ret;
+
+	if (!kevent_allowed())
+		return -EPERM;
+	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_REFUSE_ALL))
+		return -EINVAL;
+	if (!ring != !ring_size)
+		return -EINVAL;
+	if (ring) {
+		ret = kring_init(&kring, ring, ring_size);
+		if (ret)
+			return ret;
+	}
+	q = kevent_queue_alloc();
+	if (!q)
+		return -ENOMEM;
+	q->ring = kring;
+	q->home = kring.user;
+	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
+	ret = kevent_install(q, flags);
+	if (ret < 0)
+		kevent_queue_put(q);
+	return ret;
+}
+
+/* Waiting: the loops are in wait.c */
+
+static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
+		      struct kevent_deadline *until)
+{
+	int ret;
+
+	kevent_awake_begin(q);
+	ret = kevent_collect(q, buf, buf->size, true);
+	kevent_awake_end(q);
+	if (likely(ret >= (int)min_nr))
+		return ret;
+	return kevent_get_more(q, buf, min_nr, until, ret);
+}
+
+/**
+ * kevent_do_get_events - sys_kevent_get_events()
+ * @file: of any descriptor, which the caller has pinned
+ * @min_nr: wait for so many
+ * @max_nr: take no more
+ * @timeout: how long to wait
+ * @buf: where to put the events
+ * @flags: of the call
+ *
+ * Return: as sys_kevent_get_events().
+ */
+int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
+			 const struct __kernel_timespec __user *timeout,
+			 struct ukevent __user *buf, u32 flags)
+{
+	struct kevent_deadline until __uninitialized;
+	struct kring to __uninitialized;
+	int err;
+
+	if (!is_kevent_file(file))
+		return -EINVAL;
+	if (flags & ~KEVENT_FLAGS_ABSTIME)
+		return -EINVAL;
+	if (!max_nr || max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
+		return -EINVAL;
+	until.clock = CLOCK_MONOTONIC;
+	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	if (err)
+		return err;
+	kring_init_buffer(&to, buf, max_nr);
+	return kevent_get(file->private_data, &to, max(min_nr, 1U), &until);
+}
+
+/* Not in line: a call for an event takes 15 instructions less. */
+static noinline int kevent_look_for_ring(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool here;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	here = kevent_ring_here(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return here ? 0 : -EXDEV;
+}
+
+/**
+ * kevent_check_ring - can the current task make calls that are about the ring?
+ * @file: of any descriptor
+ *
+ * They are for address spaces that have the ring. Return: 0, -EINVAL or -EXDEV.
+ */
+int kevent_check_ring(const struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
+
+	if (!is_kevent_file(file) || !q->ring.size)
+		return -EINVAL;
+	/* A mapping of a task that runs is not forgotten. */
+	if (likely(READ_ONCE(q->ring_mm) == current->mm))
+		return 0;
+	return kevent_look_for_ring(q);
+}
+
+/* Entries in the ring that nobody has taken? */
+static bool kevent_has_unread(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	ret = kevent_unread(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
+/* kevent_wait_end() in all cases */
+static int kevent_wait_ended(struct kevent_queue *q,
+			     const struct kevent_news *news,
+			     const struct kevent_deadline *until, int ret)
+{
+	u32 stored;
+
+	/* Whatever was stored: another thread may have taken it. */
+	if (ret == -ECANCELED)
+		return 0;
+	if (kevent_is_interrupted() && !until->nowait && ret != -ETIME &&
+	    !kevent_has_unread(q))
+		return -EINTR;
+	stored = kevent_stored(q, news->old_kidx);
+	if (stored > INT_MAX)
+		return -EINVAL;
+	return stored || ret == -ETIME ? stored : ret;
+}
+
+/* The result of a wait, which @ret has ended */
+static int kevent_wait_end(struct kevent_queue *q,
+			   const struct kevent_news *news,
+			   const struct kevent_deadline *until, int ret)
+{
+	u32 stored = kevent_stored(q, news->old_kidx);
+
+	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
+		return stored;
+	return kevent_wait_ended(q, news, until, ret);
+}
+
+/**
+ * kevent_wait_ring - have the ring filled, and wait for that
+ * @q: the queue, after kevent_check_ring()
+ * @num: move up to so many events into the ring
+ * @news: what the caller waits for
+ * @min_wait_ns: how long it waits for more than one
+ * @until: how long it waits
+ *
+ * Return: as sys_kevent_wait().
+ */
+int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
+		     u64 min_wait_ns, struct kevent_deadline *until)
+{
+	u32 stored;
+	int ret;
+
+	num = min(num, q->ring.size);
+	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
+	kevent_awake_begin(q);
+	ret = kevent_collect(q, &q->ring, num, true);
+	kevent_awake_end(q);
+	stored = kevent_stored(q, news->old_kidx);
+	if (stored < news->min_nr) {
+		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,
+					   ret);
+		return kevent_wait_end(q, news, until, ret);
+	}
+	return stored > INT_MAX ? -EINVAL : stored;
+}
+
+/* Version 0 of the structure */
+#define KEVENT_WAIT_ARG_SIZE	offsetofend(struct kevent_wait_arg, max_running)
+
+static int kevent_get_arg(struct kevent_wait_arg *arg,
+			  const struct kevent_wait_arg __user *from)
+{
+	u32 size;
+	int err;
+
+	if (get_user(size, &from->size))
+		return -EFAULT;
+	if (size < KEVENT_WAIT_ARG_SIZE || size > PAGE_SIZE)
+		return size < KEVENT_WAIT_ARG_SIZE ? -EINVAL : -E2BIG;
+	err = copy_struct_from_user(arg, sizeof(*arg), from, size);
+	if (err)
+		return err;
+	switch (arg->clockid) {
+	case CLOCK_REALTIME:
+	case CLOCK_MONOTONIC:
+	case CLOCK_BOOTTIME:
+	case CLOCK_TAI:
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (arg->nr_changes > KEVENT_CTL_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+/* The signal mask is the caller's wish by now. */
+static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
+				  u32 old_kidx,
+				  const struct kevent_wait_arg *arg,
+				  struct kevent_deadline *until)
+{
+	struct kevent_news news = {
+		.old_kidx	= old_kidx,
+		.min_nr		= arg->min_nr,
+	};
+	int ret;
+
+	if (arg->nr_changes) {
+		ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
+					  arg->nr_changes);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			until->nowait = true;
+	}
+	if (arg->max_running) {
+		ret = kevent_limit_join(&q->limit, arg->max_running, &news.member);
+		if (ret)
+			return ret;
+	}
+	ret = kevent_enter(q, &news, until);
+	if (ret)
+		return kevent_wait_end(q, &news, until, ret);
+	return kevent_wait_ring(q, num, &news, arg->min_wait_ns, until);
+}
+
+static int kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
+				const struct __kernel_timespec __user *timeout,
+				u32 flags,
+				const struct kevent_wait_arg __user *uarg)
+{
+	struct kevent_deadline until;
+	struct kevent_wait_arg arg;
+	int ret;
+
+	ret = kevent_get_arg(&arg, uarg);
+	if (ret)
+		return ret;
+	until.clock = arg.clockid;
+	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	if (ret)
+		return ret;
+	ret = host_sigmask_set(u64_to_user_ptr(arg.sigmask), arg.sigsetsize);
+	if (ret)
+		return ret;
+	ret = kevent_change_and_wait(q, num, old_kidx, &arg, &until);
+	host_sigmask_restore(ret == -EINTR);
+	return ret;
+}
+
+/**
+ * kevent_do_wait - sys_kevent_wait() without %KEVENT_FLAGS_SERVE
+ * @file: of any descriptor, which the caller has pinned
+ * @num: move up to so many events into the ring
+ * @old_kidx: the newest position that the caller has seen
+ * @timeout: how long to wait
+ * @flags: of the call
+ * @uarg: clock, signal mask and more, with %KEVENT_FLAGS_ARG
+ *
+ * Return: as sys_kevent_wait().
+ */
+int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
+		   const struct __kernel_timespec __user *timeout, u32 flags,
+		   const struct kevent_wait_arg __user *uarg)
+{
+	struct kevent_news news = { .old_kidx = old_kidx, .min_nr = 1 };
+	struct kevent_deadline until __uninitialized;
+	int ret = kevent_check_ring(file);
+
+	if (ret)
+		return ret;
+	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
+		return -EINVAL;
+	if (flags & KEVENT_FLAGS_ARG)
+		return kevent_wait_with_arg(file->private_data, num, old_kidx,
+					    timeout, flags, uarg);
+	until.clock = CLOCK_MONOTONIC;
+	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	if (ret)
+		return ret;
+	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
+}
+
+/**
+ * kevent_do_commit - sys_kevent_commit()
+ * @file: of any descriptor, which the caller has pinned
+ * @uidx: position of the first entry that stays unread
+ *
+ * Return: as sys_kevent_commit().
+ */
+int kevent_do_commit(struct file *file, u64 uidx)
+{
+	return kevent_check_ring(file) ?:
+	       kevent_commit(file->private_data, uidx);
+}

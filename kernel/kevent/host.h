@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What kevent needs of the kernel that it is in
+ *
+ * This kernel has patches/linux, and most of it is a line. The module, kernel/module, has a
+ * host.h of its own in the place of this one, for kernels without the patches. Nothing else
+ * in this folder knows the difference.
+ */
+#ifndef _KEVENT_HOST_H
+#define _KEVENT_HOST_H
+
+#include <linux/anon_inodes.h>
+#include <linux/compat.h>
+#include <linux/eventpoll.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/io_uring.h>
+#include <linux/io_uring_types.h>
+#include <linux/kevent.h>
+#include <linux/kmemleak.h>
+#include <linux/lockdep.h>
+#include <linux/memcontrol.h>
+#include <linux/net.h>
+#include <linux/percpu_counter.h>
+#include <linux/pid.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/sched/user.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+#include <linux/time_namespace.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/busy_poll.h>
+
+#include <asm/tlb.h>
+
+struct kevent;
+
+/* The watches of a file */
+
+/**
+ * host_watches - where the list of the watches of a file begins
+ * @file: the file
+ *
+ * Under &file.f_lock, which protects the list, or to read under RCU.
+ */
+static inline struct kevent_file **host_watches(struct file *file)
+{
+	return &file->f_kevent;
+}
+
+/**
+ * host_watches_get - see that a file can have one more entry on its list
+ * @file: the file, which the caller has pinned
+ *
+ * May sleep. host_watches_put() must follow when the entry goes, or does not come. Return: 0
+ * or -ENOMEM.
+ */
+static inline int host_watches_get(struct file *file)
+{
+	return 0;
+}
+
+/* Undo host_watches_get(), under &file.f_lock. */
+static inline void host_watches_put(struct file *file) {}
+
+/* What a watch of a descriptor keeps besides itself */
+#define HOST_FILE_BYTES		0
+
+/* Between two watches that close() removes: lets others run, where a task may sleep there. */
+static inline void host_close_pause(void)
+{
+	cond_resched();
+}
+
+/* A watch is dead, since a descriptor of @file was closed. Does the host bury it, later? */
+static inline bool host_bury_later(struct kevent *ke, struct file *file)
+{
+	return false;
+}
+
+/* The last reference of a consumer to a file: it ends here, and not on the way to user mode. */
+static inline void host_fput(struct file *file)
+{
+	__fput_sync(file);
+}
+
+/* The queue's file */
+
+static inline struct file *host_queue_file(const struct file_operations *fops,
+					   void *q, int flags)
+{
+	return anon_inode_create_getfile("[kevent]", fops, q, flags, NULL);
+}
+
+/* What else an ioctl() of a queue does */
+static inline long host_ioctl(struct file *file, unsigned int cmd,
+			      unsigned long arg)
+{
+	return -ENOIOCTLCMD;
+}
+
+#define host_llseek	noop_llseek
+
+/*
+ * May those who poll a queue be woken in the wake-up of a watched file? Not by a kernel in which
+ * they signal an eventfd there: see "Prerequisites" in kevent-internals.rst. One without this flag
+ * is such a kernel.
+ */
+#define HOST_WAKES_POLLERS	true
+static_assert(IOU_F_TWQ_IN_WAKE);
+
+/* Users, and what they have the kernel keep */
+
+/**
+ * struct kevent_owner - an owner of queues, one object for each user
+ * @of: the user
+ */
+struct kevent_owner {
+	struct user_struct	of;
+};
+
+static inline struct kevent_owner *host_owner_get(void)
+{
+	return container_of(get_uid(current_user()), struct kevent_owner, of);
+}
+
+static inline void host_owner_put(struct kevent_owner *owner)
+{
+	free_uid(&owner->of);
+}
+
+static inline bool host_owner_is_root(const struct kevent_owner *owner)
+{
+	return &owner->of == INIT_USER;
+}
+
+/* What a CPU may count for itself before it takes the lock of the counter */
+#define HOST_CHARGE_BATCH	SZ_64K
+
+/* Any context. False, and nothing was added, if that is over @limit. */
+static inline bool host_owner_charge(struct kevent_owner *owner, size_t bytes,
+				     long limit)
+{
+	struct percpu_counter *sum = &owner->of.kevent_bytes;
+
+#ifdef CONFIG_SMP
+	return __percpu_counter_limited_add(sum, limit, bytes,
+					    HOST_CHARGE_BATCH);
+#else
+	return percpu_counter_limited_add(sum, limit, bytes);
+#endif
+}
+
+static inline void host_owner_uncharge(struct kevent_owner *owner, size_t bytes)
+{
+	percpu_counter_add_batch(&owner->of.kevent_bytes, -(s64)bytes,
+				 HOST_CHARGE_BATCH);
+}
+
+static inline s64 host_owner_bytes(struct kevent_owner *owner)
+{
+	return percpu_counter_sum_positive(&owner->of.kevent_bytes);
+}
+
+/**
+ * host_cache - make a cache of objects
+ * @what: they are
+ * @size: of an object
+ * @align: likewise
+ * @paid: host_payer_charge() accounts for them
+ */
+static inline struct kmem_cache *
+host_cache(const char *what, unsigned int size, unsigned int align, bool paid)
+{
+	/* Stays: the name of a cache that is merged with another one is not copied at boot. */
+	const char *name = kasprintf(GFP_KERNEL, "kevent_%s", what);
+
+	kmemleak_not_leak(name);
+	return kmem_cache_create(name, size, align,
+				 SLAB_PANIC | (paid ? 0 : SLAB_ACCOUNT), NULL);
+}
+
+/* The memory cgroup: who pays for the watches of a queue */
+
+#ifdef CONFIG_MEMCG
+static inline struct obj_cgroup *host_payer_get(void)
+{
+	return get_obj_cgroup_from_current();
+}
+
+static inline int host_payer_charge(struct obj_cgroup *payer, size_t bytes)
+{
+	return payer ? obj_cgroup_charge(payer, GFP_KERNEL, bytes) : 0;
+}
+
+static inline void host_payer_uncharge(struct obj_cgroup *payer, size_t bytes)
+{
+	if (payer && bytes)
+		obj_cgroup_uncharge(payer, bytes);
+}
+
+static inline void host_payer_put(struct obj_cgroup *payer)
+{
+	if (payer)
+		obj_cgroup_put(payer);
+}
+
+static inline struct obj_cgroup *host_payer_get_again(struct obj_cgroup *payer)
+{
+	if (payer)
+		obj_cgroup_get(payer);
+	return payer;
+}
+#else
+static inline struct obj_cgroup *host_payer_get(void)
+{
+	return NULL;
+}
+
+static inline int host_payer_charge(struct obj_cgroup *payer, size_t bytes)
+{
+	return 0;
+}
+
+static inline void host_payer_uncharge(struct obj_cgroup *payer, size_t bytes) {}
+static inline void host_payer_put(struct obj_cgroup *payer) {}
+
+static inline struct obj_cgroup *host_payer_get_again(struct obj_cgroup *payer)
+{
+	return NULL;
+}
+#endif
+
+static inline void __init host_sysctl(const char *path,
+				      struct ctl_table *table, size_t nr)
+{
+	__register_sysctl_init(path, table, path, nr);
+}
+
+/* Sources: what a file is, and what can be seen of it without a lock */
+
+/* May a queue watch epoll files and queues? Then epoll's check against loops knows queues. */
+#define HOST_NESTS	IS_ENABLED(CONFIG_EPOLL)
+
+static inline bool host_is_epoll(struct file *file)
+{
+	return is_file_epoll(file);
+}
+
+static inline bool host_is_uring(struct file *file)
+{
+	return io_is_uring_fops(file);
+}
+
+/* The pipe of a file, or NULL: there are FIFOs that are no pipes, as in rpc_pipefs. */
+static inline struct pipe_inode_info *host_pipe(struct file *file)
+{
+	return get_pipe_info(file, false);
+}
+
+/* What ->poll() would say, or -EAGAIN when it has to be asked. The same of a socket. */
+static inline int host_pipe_peek(const struct pipe_inode_info *pipe,
+				 fmode_t mode)
+{
+	return pipe_peek_poll(pipe, mode);
+}
+
+static inline int host_sock_peek(const struct socket *sock)
+{
+	const struct proto_ops *ops = READ_ONCE(sock->ops);
+
+	return sock->sk && ops->peek_poll ? ops->peek_poll(sock) : -EAGAIN;
+}
+
+/* Does TCP say when all that was written is acknowledged? */
+#define HOST_TCP_TELLS	true
+
+/* Have it tell. */
+static inline void host_tcp_tell(struct socket *sock)
+{
+	set_bit(SOCK_TELL_EMPTY, &sock->flags);
+}
+
+/* And that it is not so now */
+static inline void host_tcp_tell_next(struct socket *sock)
+{
+	set_bit(SOCK_NOT_EMPTY, &sock->flags);
+}
+
+/* net.core.busy_poll */
+static inline unsigned long host_busy_poll(void)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	return READ_ONCE(sysctl_net_busy_poll);
+#else
+	return 0;
+#endif
+}
+
+/* The code of a callback that may come after all queues are gone stays until host_unpin(). */
+static inline void host_pin(void) {}
+static inline void host_unpin(void) {}
+
+static inline void host_queue_work(struct work_struct *work)
+{
+	queue_work(system_unbound_wq, work);
+}
+
+/* The current task */
+
+/*
+ * Is the address space in use that of current->mm? A task is interrupted where it
+ * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
+ * interrupts on. A task that stores itself is not in such a place.
+ */
+static inline bool host_mm_in_use(void)
+{
+	return likely(in_task()) || nmi_uaccess_okay();
+}
+
+/* Whom the current task wakes up is to run on this CPU, which it is about to leave. */
+static inline void host_handoff_begin(void)
+{
+	current->kevent_handoff = 1;
+}
+
+static inline void host_handoff_end(void)
+{
+	current->kevent_handoff = 0;
+}
+
+/* An interrupt has nothing to do with what the task it interrupts asked for. */
+static inline bool host_handoff_wanted(void)
+{
+	return unlikely(current->kevent_handoff) && in_task();
+}
+
+/* Wake a task up. The scheduler is asked to place it on this CPU. */
+static inline void host_wake_here(struct task_struct *task)
+{
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(head);
+	DECLARE_WAITQUEUE(entry, task);
+
+	add_wait_queue(&head, &entry);
+	__wake_up_on_current_cpu(&head, TASK_NORMAL, NULL);
+}
+
+/* Until host_sigmask_restore() the signal mask is that in user memory, if there is one. */
+static inline int host_sigmask_set(void __user *mask, size_t size)
+{
+#ifdef CONFIG_COMPAT
+	if (in_compat_syscall())
+		return set_compat_user_sigmask(mask, size);
+#endif
+	return set_user_sigmask(mask, size);
+}
+
+/* If a signal has @interrupted the wait, it is handled before that. */
+static inline void host_sigmask_restore(bool interrupted)
+{
+	restore_saved_sigmask_unless(interrupted);
+}
+
+/* A point of time on a clock of the current task's namespace */
+static inline ktime_t host_timens(clockid_t clock, ktime_t at)
+{
+	return timens_ktime_to_host(clock, at);
+}
+
+/* Processes. Between these two none exits, is reaped or execs. */
+
+static inline void host_tasks_lock(void)
+{
+	read_lock(&tasklist_lock);
+}
+
+static inline void host_tasks_unlock(void)
+{
+	read_unlock(&tasklist_lock);
+}
+
+/* In the wake-up of &pid.wait_pidfd */
+static inline void host_tasks_assert(void)
+{
+	lockdep_assert_held(&tasklist_lock);
+}
+
+/* May the current task read @task's /proc/<pid>/stat in full? */
+static inline bool host_may_read_stat(struct task_struct *task)
+{
+	return ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
+				       PTRACE_MODE_NOAUDIT);
+}
+
+static inline struct pid *host_pidfd_pid(unsigned int fd)
+{
+	unsigned int flags;
+
+	return pidfd_get_pid(fd, &flags);
+}
+
+#endif /* _KEVENT_HOST_H */
