@@ -34,11 +34,12 @@ KEVENT_STATIC_ASSERT(sizeof(((struct timespec *)0)->tv_sec) == 8,
 /**
  * KEVENT_INIT_NO_FALLBACK - a flag of kevent_init(): the kernel, or nothing
  *
- * Without it, kevent_init() makes a queue of epoll and its like where the kernel
- * has no kevent, or forbids it, or a filter does: see kevent_fallback(7). In the environment,
- * KEVENT_BACKEND=kernel asks for the same in all programs, and
- * KEVENT_BACKEND=epoll for the opposite, except in those that use this flag. The
- * library takes the flag; the kernel does not know it.
+ * The kernel has kevent by itself, or a module has it, which is as good. Without the flag,
+ * kevent_init() makes a queue of epoll and its like where there is neither, or it is
+ * forbidden, or a filter forbids it: see kevent_fallback(7). In the environment,
+ * KEVENT_BACKEND=kernel asks for the same in all programs, KEVENT_BACKEND=module for a queue
+ * of the module, and KEVENT_BACKEND=epoll for the opposite, except in those that use this
+ * flag. The library takes the flag; the kernel does not know it.
  */
 #define KEVENT_INIT_NO_FALLBACK	0x8000U
 
@@ -49,6 +50,33 @@ KEVENT_STATIC_ASSERT(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * KEVENT_BACKEND=kernel does not change it.
  */
 #define KEVENT_INIT_FALLBACK_ONLY	0x4000U
+
+/**
+ * KEVENT_INIT_ALL_TYPES - a flag of kevent_init(): all that is not refused
+ *
+ * A queue has each type which the flags do not refuse: where one of the kernel, or of its
+ * module, would lack one, it is one of epoll. The library takes the flag, too. See
+ * KEVENT_INIT_ONLY().
+ */
+#define KEVENT_INIT_ALL_TYPES		0x2000U
+
+/**
+ * KEVENT_TYPE() - the bit of a type, as of kevent_types()
+ * @type: %KEVENT_SOCKET or its like
+ */
+#define KEVENT_TYPE(type)		(1U << (type))
+
+/**
+ * KEVENT_INIT_ONLY() - flags of kevent_init(): types that the program needs
+ * @types: bits of KEVENT_TYPE()
+ *
+ * The queue has these types, and refuses others.
+ */
+#define KEVENT_INIT_ONLY(types)						\
+	(KEVENT_INIT_ALL_TYPES |					\
+	 ((types) >> KEVENT_BOUND ? 0U : KEVENT_INIT_REFUSE_LATER) |	\
+	 (KEVENT_INIT_REFUSE(0) *					\
+	  (~(types) & (KEVENT_TYPE(KEVENT_BOUND) - 1U))))
 
 /**
  * kevent_init() - create a queue
@@ -67,10 +95,11 @@ KEVENT_STATIC_ASSERT(sizeof(((struct timespec *)0)->tv_sec) == 8,
  * only one of @ring and @ring_size is zero, or for both of the flags above;
  * -EFAULT when the caller may not write all of @ring;
  * -EINTR when a fatal signal arrived;
- * -EPERM when the sysctl kernel.kevent_disabled forbids it, and there is to be
- * no fallback;
+ * -EPERM when the sysctl kernel.kevent_disabled forbids it, and -EACCES when the caller may
+ * not open the device of the module, and there is to be no fallback;
+ * -EOPNOTSUPP when %KEVENT_INIT_ALL_TYPES is set and none has all of them;
  * -EMFILE, -ENFILE, -ENOMEM when out of descriptors, files or memory;
- * -ENOSYS when the kernel has no kevent, and there is to be no fallback.
+ * -ENOSYS when the kernel has no kevent, nor a module, and there is to be no fallback.
  */
 int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
 
@@ -229,12 +258,14 @@ unsigned int kevent_version(void);
 /**
  * kevent_supported() - find out whether kevent works here
  *
- * Looks for the sysctl kernel.kevent_disabled. If it is there, opens a queue and
- * closes it again. A program that gives up its view of /proc calls this before.
+ * Looks for the sysctl kernel.kevent_disabled, and for /dev/kevent, the device of the module.
+ * If one is there, opens a queue and closes it again. A program that gives up its view of
+ * /proc or /dev, or its right to open the device, calls this before.
  *
  * Return: 0, or
- * -ENOSYS when the kernel has no kevent, or /proc does not say that it has;
+ * -ENOSYS when the kernel has no kevent, or neither /proc nor /dev says that it has;
  * -EPERM when the sysctl kernel.kevent_disabled or a filter forbids it;
+ * -EACCES when the caller may not open the device of the module;
  * -EMFILE, -ENFILE, -ENOMEM when it can't find out now.
  */
 int kevent_supported(void);
@@ -243,11 +274,23 @@ int kevent_supported(void);
  * kevent_backend() - what a queue is made of
  * @fd: the queue
  *
- * Return: "kevent" for one of the kernel, "epoll" for one of the library, which
- * kevent_fallback(7) describes; NULL when @fd is no queue. In a child of the
- * process that made it, a queue of the library is still "epoll".
+ * Return: "kevent" for one of the kernel, "module" for one of its module, "epoll" for one of
+ * the library, which kevent_fallback(7) describes; NULL when @fd is no queue. In a child of
+ * the process that made it, a queue of the library is still "epoll".
  */
 const char *kevent_backend(int fd);
+
+/**
+ * kevent_types() - which types a queue has
+ * @fd: the queue
+ *
+ * A kernel may have been built without some, and the module lacks some. A type may still
+ * lack a condition or a flag.
+ *
+ * Return: bits of KEVENT_TYPE(), of those types that the queue has and does not refuse;
+ * 0 when @fd is no queue.
+ */
+__u32 kevent_types(int fd);
 
 /**
  * kevent_busy_poll() - look for events for a while before a wait sleeps

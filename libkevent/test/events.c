@@ -131,6 +131,7 @@ static void errors_say_what_to_do(void)
 {
 	CHECK(strstr(kevent_strerror(-ENOSYS), "CONFIG_KEVENT"));
 	CHECK(strstr(kevent_strerror(-EPERM), "kernel.kevent_disabled"));
+	CHECK(strstr(kevent_strerror(-EACCES), "/dev/kevent"));
 	CHECK(strstr(kevent_strerror(-EXDEV), "fork"));
 	CHECK(!strcmp(kevent_strerror(-EMFILE), strerror(EMFILE)));
 }

@@ -18,8 +18,8 @@
 #include "test.h"
 
 static const struct test_case *const suites[] = {
-	kernel_tests, call_tests, async_tests, watch_tests, ring_tests, step_tests,
-	queue_tests, event_tests, cxx_tests,
+	kernel_tests, device_tests, call_tests, async_tests, watch_tests, ring_tests,
+	step_tests, queue_tests, event_tests, cxx_tests,
 };
 
 unsigned int test_events = 2000000;
@@ -28,6 +28,9 @@ long (*fake_kernel)(const struct fake_call *call);
 struct fake_proc fake_proc = {
 	.sysctl = true, .links = true, .link = "anon_inode:[kevent]",
 };
+
+long (*fake_device)(const struct fake_call *call);
+struct fake_touched fake_touched;
 
 static atomic_bool failed;
 
@@ -48,9 +51,10 @@ int test_failed(void)
 
 static long find_path(const char *path)
 {
-	bool sysctl = !strcmp(path, "/proc/sys/kernel/kevent_disabled");
+	bool there = !strcmp(path, "/proc/sys/kernel/kevent_disabled") ? fake_proc.sysctl :
+		     !strcmp(path, KEVENT_DEVICE) ? fake_proc.device : fake_proc.links;
 
-	return (sysctl ? fake_proc.sysctl : fake_proc.links) ? 0 : -ENOENT;
+	return there ? 0 : -ENOENT;
 }
 
 static long read_link(const struct fake_call *call)
@@ -66,9 +70,29 @@ static long read_link(const struct fake_call *call)
 	return len ? (long)len : -ENOENT;
 }
 
+static long ask_device(const struct fake_call *call)
+{
+	if (fake_device)
+		return fake_device(call);
+	return call->nr == SYS_openat ? -ENOENT : -ENOTTY;
+}
+
 static long answer_call(const struct fake_call *call)
 {
 	switch (call->nr) {
+	case SYS_openat:
+		if (strcmp((const char *)call->arg[1], KEVENT_DEVICE) != 0)
+			return fake_kernel(call);
+		/* fallthrough */
+	case SYS_ioctl:
+	case SYS_lseek:
+		return ask_device(call);
+	case SYS_madvise:
+		if (call->arg[2] != 23)	/* MADV_POPULATE_WRITE */
+			return fake_kernel(call);
+		fake_touched.start = (unsigned long)call->arg[0];
+		fake_touched.bytes = (unsigned long)call->arg[1];
+		return 0;
 	case SYS_faccessat:
 		return find_path((const char *)call->arg[1]);
 	case SYS_readlinkat:

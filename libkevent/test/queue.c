@@ -388,6 +388,7 @@ static long answer_init(const struct fake_call *call)
 
 static void init_opens_and_close_closes(void)
 {
+	unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);
 	struct kevent_queue q;
 
 	init_ret = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -396,6 +397,11 @@ static void init_opens_and_close_closes(void)
 	CHECK_EQ(q.fd, init_ret);
 	CHECK_EQ(q.size, RING_SIZE);
 	CHECK(q.ring == &mem.ring);
+	/* All pages of the ring, and no other */
+	CHECK_EQ(fake_touched.start % page, 0);
+	CHECK_EQ(fake_touched.start, (unsigned long)&mem.ring / page * page);
+	CHECK_EQ(fake_touched.start + fake_touched.bytes,
+		 (unsigned long)&mem.ring + KEVENT_RING_BYTES(RING_SIZE));
 	kevent_queue_close(&q);
 	CHECK_EQ(q.fd, -1);
 	CHECK_EQ(fcntl((int)init_ret, F_GETFD), -1);
@@ -408,8 +414,10 @@ static void init_that_failed_leaves_no_descriptor(void)
 
 	init_ret = -EPERM;
 	fake_kernel = answer_init;
+	fake_touched.bytes = 0;
 	CHECK_EQ(kevent_queue_init(&q, &mem.ring, RING_SIZE, 1), -EPERM);
 	CHECK_EQ(q.fd, -1);
+	CHECK_EQ(fake_touched.bytes, 0);
 	CHECK_EQ(kevent_queue_init(&q, NULL, 0, 0), -EINVAL);
 	CHECK_EQ(q.fd, -1);
 	kevent_queue_close(&q);

@@ -18,8 +18,8 @@ struct test_case {
 	void (*run)(void);
 };
 
-extern const struct test_case kernel_tests[], call_tests[], async_tests[], watch_tests[],
-			      ring_tests[], step_tests[], queue_tests[],
+extern const struct test_case kernel_tests[], device_tests[], call_tests[], async_tests[],
+			      watch_tests[], ring_tests[], step_tests[], queue_tests[],
 			      event_tests[], cxx_tests[];
 
 /* How many events the tests with threads pass on */
@@ -47,14 +47,29 @@ struct fake_call {
 
 extern long (*fake_kernel)(const struct fake_call *call);
 
-/* What /proc has, which fake_kernel() is not asked: with a link for all descriptors */
+/* Which files there are, which fake_kernel() is not asked: with a link for all descriptors */
 struct fake_proc {
 	int		sysctl;
+	int		device;
 	int		links;
 	const char	*link;
 };
 
 extern struct fake_proc fake_proc;
+
+/*
+ * Answers an openat() of /dev/kevent, and all ioctls and lseeks by syscall(). NULL: there is
+ * no such device.
+ */
+extern long (*fake_device)(const struct fake_call *call);
+
+/* What the library has asked to be touched */
+struct fake_touched {
+	unsigned long	start;
+	unsigned long	bytes;
+};
+
+extern struct fake_touched fake_touched;
 
 /* An entry all fields of which follow from @nr, and the reverse */
 void entry_make(struct ukevent *ev, __u64 nr);

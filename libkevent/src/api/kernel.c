@@ -42,10 +42,13 @@ static bool may_prove(void)
 	       read_link(THREAD, &c, 1) > 0;
 }
 
-/* What is not there may be there later: /proc may be mounted. */
+/*
+ * What is not there may be there later: /proc may be mounted. The sysctl may be that of the
+ * module, which comes with its device.
+ */
 bool kevent_kernel_look(void)
 {
-	if (!is_there(SYSCTL) || !may_prove())
+	if (!is_there(SYSCTL) || is_there(KEVENT_DEVICE) || !may_prove())
 		return false;
 	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_KERNEL, __ATOMIC_ACQ_REL);
 	return true;

@@ -4,17 +4,38 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/mman.h>
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
 #include "process.h"
 #include "queue.h"
+#include "syscall.h"
 
 #define NSEC_PER_SEC	1000000000L
 
 static const struct timespec no_time;
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+
+/*
+ * The kernel stores an entry in a page that was never used only after a fault: the first lap
+ * would cost twice. All pages of the ring are the program's, and stay as they are. A kernel
+ * that can't do this stores no entries without a call.
+ */
+static void queue_touch(struct kevent_ring *ring, __u32 size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)ring & -page;
+	uintptr_t end = (uintptr_t)ring + KEVENT_RING_BYTES(size);
+
+	(void)kevent_syscall(SYS_madvise, start, end - start, MADV_POPULATE_WRITE, 0, 0, 0);
+}
 
 int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
 		      __u32 size, __u32 flags)
@@ -26,7 +47,10 @@ int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
 	q->ring = ring;
 	q->entered = 0;
 	q->process = fd < 0 ? 0 : kevent_process_mark();
-	return fd < 0 ? fd : 0;
+	if (fd < 0)
+		return fd;
+	queue_touch(ring, size);
+	return 0;
 }
 
 int kevent_queue_attach(struct kevent_queue *q)
@@ -154,15 +178,15 @@ static struct timespec deadline_of(const struct timespec *timeout)
 }
 
 /*
- * The ring was empty at @kidx: wait until @deadline for what nobody else takes. @first
- * is for the first call of the kernel.
+ * The ring was empty at @kidx: wait until @deadline, which @flags explain, for what nobody
+ * else takes. @first is for the first call of the kernel.
  */
 static inline int queue_sleep(struct kevent_queue *q, struct ukevent *ev,
 			      __u32 max, __u32 kidx,
-			      const struct timespec *deadline,
+			      const struct timespec *deadline, __u32 flags,
 			      const struct kevent_wait_arg *first)
 {
-	__u32 flags = deadline ? KEVENT_FLAGS_ABSTIME : 0, nr;
+	__u32 nr;
 	int ret;
 
 	for (;;) {
@@ -200,11 +224,10 @@ queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 			queue_refill(q);
 		return (int)nr;
 	}
-	if (!timeout)
-		return queue_sleep(q, ev, max, kidx, NULL, first);
-	deadline = timeout->tv_sec || timeout->tv_nsec ? deadline_of(timeout) :
-		   no_time;
-	return queue_sleep(q, ev, max, kidx, &deadline, first);
+	if (!timeout || (!timeout->tv_sec && !timeout->tv_nsec))
+		return queue_sleep(q, ev, max, kidx, timeout, 0, first);
+	deadline = deadline_of(timeout);
+	return queue_sleep(q, ev, max, kidx, &deadline, KEVENT_FLAGS_ABSTIME, first);
 }
 
 int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,

@@ -11,8 +11,11 @@ const char *kevent_strerror(int error)
 {
 	switch (error) {
 	case -ENOSYS:
-		return "this kernel has no kevent: boot one that has it "
+		return "this kernel has no kevent: load the module, boot one that has it "
 		       "(CONFIG_KEVENT), or let the library use epoll";
+	case -EACCES:
+		return "you may not open /dev/kevent: join the group kevent, or let the "
+		       "library use epoll";
 	case -EPERM:
 		return "kevent is forbidden here: see the sysctl "
 		       "kernel.kevent_disabled, and seccomp filters of the "

@@ -52,7 +52,7 @@ static int run(int fd, struct kevent_call *chain, __u32 nr)
 	/* Alone, a call is quicker without a chain. */
 	if (nr == 1 && chain->nr < KEVENT_CALL_COPY && fd < 0)
 		return kevent_call_rest(chain, 0, nr);
-	if (kevent_fb_choose(0) == KEVENT_FB_ALWAYS || kevent_fb_has(fd))
+	if (kevent_fb_choose(0) == KEVENT_BY_EPOLL || kevent_fb_has(fd))
 		return rest_in(fd, chain, 0, nr);
 	for (;;) {
 		ret = kevent_call_kernel(fd, &chain[at], nr - at, 0, 0);

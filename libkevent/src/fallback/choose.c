@@ -10,33 +10,43 @@
 #include "queue.h"
 #include "sys.h"
 
-/* Of the environment, read once: 0 before that, then 1 + the choice */
-static int fb_asked;
+#define BY_KERNEL	(KEVENT_BY_CALLS | KEVENT_BY_MODULE)
+#define BY_ANY		(BY_KERNEL | KEVENT_BY_EPOLL)
 
-static enum kevent_fb_choice fb_environment(void)
+static unsigned int fb_read_environment(void)
 {
-	const char *text;
-	int asked = __atomic_load_n(&fb_asked, __ATOMIC_RELAXED);
+	const char *text = secure_getenv("KEVENT_BACKEND");
 
-	if (!asked) {
-		text = secure_getenv("KEVENT_BACKEND");
-		asked = 1 + KEVENT_FB_IF_MISSING;
-		if (text && !strcmp(text, "kernel"))
-			asked = 1 + KEVENT_FB_NEVER;
-		else if (text && !strcmp(text, "epoll"))
-			asked = 1 + KEVENT_FB_ALWAYS;
-		__atomic_store_n(&fb_asked, asked, __ATOMIC_RELAXED);
-	}
-	return (enum kevent_fb_choice)(asked - 1);
+	if (text && !strcmp(text, "kernel"))
+		return BY_KERNEL;
+	if (text && !strcmp(text, "module"))
+		return KEVENT_BY_MODULE;
+	if (text && !strcmp(text, "epoll"))
+		return KEVENT_BY_EPOLL;
+	return BY_ANY;
 }
 
-enum kevent_fb_choice kevent_fb_choose(__u32 flags)
+/* It is read once. */
+static unsigned int fb_environment(void)
 {
-	if (flags & KEVENT_INIT_NO_FALLBACK)
-		return KEVENT_FB_NEVER;
-	if (flags & KEVENT_INIT_FALLBACK_ONLY)
-		return KEVENT_FB_ALWAYS;
-	return fb_environment();
+	static unsigned int known;
+	unsigned int by = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (!by) {
+		by = fb_read_environment();
+		__atomic_store_n(&known, by, __ATOMIC_RELAXED);
+	}
+	return by;
+}
+
+unsigned int kevent_fb_choose(__u32 flags)
+{
+	unsigned int by = fb_environment();
+	unsigned int wanted = flags & KEVENT_INIT_NO_FALLBACK ? BY_KERNEL :
+			      flags & KEVENT_INIT_FALLBACK_ONLY ? KEVENT_BY_EPOLL :
+			      BY_ANY;
+
+	return by & wanted ? by & wanted : wanted;
 }
 
 static int fb_check_init(struct kevent_ring *ring, __u32 size, __u32 flags)

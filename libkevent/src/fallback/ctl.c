@@ -161,7 +161,7 @@ int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 	int ret;
 
 	if (!q)
-		return fb_no_queue(fd);
+		return KEVENT_FB_PASS;
 	ret = fb_ctl_named(q, fd, cmd, num, arg);
 	fb_put(q);
 	return ret;

@@ -17,10 +17,11 @@
 /* No return value of a call: the descriptor is not one of the fallback's */
 #define KEVENT_FB_PASS	INT_MIN
 
-enum kevent_fb_choice {
-	KEVENT_FB_IF_MISSING,	/* where the kernel has none, or forbids it */
-	KEVENT_FB_NEVER,
-	KEVENT_FB_ALWAYS,
+/* Who may make a queue, in this order: each only where those before do not */
+enum kevent_by {
+	KEVENT_BY_CALLS = 1,
+	KEVENT_BY_MODULE = 2,
+	KEVENT_BY_EPOLL = 4,
 };
 
 /* So often a serving thread looks by itself, in ns. Tests of wake-ups raise it. */
@@ -31,8 +32,8 @@ static inline bool kevent_fb_on(void)
 	return __builtin_expect(kevent_ways_now() & KEVENT_WAY_FALLBACK, 0);
 }
 
-/* What a program with these flags, in this environment, wants */
-enum kevent_fb_choice kevent_fb_choose(__u32 flags);
+/* Bits of enum kevent_by: what a program with these flags, in this environment, wants */
+unsigned int kevent_fb_choose(__u32 flags);
 
 /* As the system calls. The others return KEVENT_FB_PASS, too. */
 int kevent_fb_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);

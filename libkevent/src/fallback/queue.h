@@ -281,9 +281,7 @@ int fb_publish(int fd, struct fb_queue *q);
 struct fb_queue *fb_queue_alloc(void);
 /* In place of fb_put(), for a queue that got no name */
 void fb_abandon(struct fb_queue *q);
-/* Why a descriptor is no queue: -errno, or KEVENT_FB_PASS: the kernel knows */
-int fb_no_queue(int fd);
-/* The same for a number that was the queue's, which it is no more */
+/* KEVENT_FB_PASS, for a number that was the queue's, which it is no more */
 int fb_not_this(int fd, struct fb_queue *q);
 /* What a call says in a child: -EXDEV, unless the number has come to mean something else */
 int fb_queue_abroad(struct fb_queue *q, int fd);

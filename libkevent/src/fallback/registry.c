@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "api/device.h"
 #include "api/process.h"
 #include "count.h"
 #include "fallback.h"
@@ -274,25 +275,16 @@ struct fb_queue *fb_get(int fd)
 {
 	struct fb_queue *q = fb_get_named(fd);
 
-	if (q || fb_call(fcntl(fd, F_GETFD)) < 0 || kevent_kernel_has(fd))
+	if (q || fb_call(fcntl(fd, F_GETFD)) < 0 || kevent_kernel_has(fd) ||
+	    kevent_device_has(fd))
 		return q;
 	return fb_alias(fd);
-}
-
-/* The descriptor of a call is none of the fallback's queues. */
-int fb_no_queue(int fd)
-{
-	if (kevent_kernel_there())
-		return KEVENT_FB_PASS;
-	if (!kevent_fb_on())
-		return -ENOSYS;
-	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
 }
 
 int fb_not_this(int fd, struct fb_queue *q)
 {
 	fb_forget(fd, q);
-	return fb_no_queue(fd);
+	return KEVENT_FB_PASS;
 }
 
 int fb_queue_abroad(struct fb_queue *q, int fd)

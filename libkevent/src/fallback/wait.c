@@ -471,7 +471,7 @@ int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
 	int ret;
 
 	if (!q)
-		return fb_no_queue(fd);
+		return KEVENT_FB_PASS;
 	ret = fb_get_events(q, fd, min_nr, max_nr, timeout, buf, flags);
 	fb_put(q);
 	return ret;
@@ -591,7 +591,7 @@ int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 	int ret;
 
 	if (!q)
-		return fb_no_queue(fd);
+		return KEVENT_FB_PASS;
 	if (flags & KEVENT_FLAGS_SERVE)
 		ret = old_kidx || arg ? -EINVAL :
 		      fb_serve(q, fd, num, timeout, flags);
@@ -642,7 +642,7 @@ int kevent_fb_commit(int fd, __u64 uidx)
 	int ret;
 
 	if (!q)
-		return fb_no_queue(fd);
+		return KEVENT_FB_PASS;
 	ret = fb_commit(q, fd, uidx);
 	fb_put(q);
 	return ret;

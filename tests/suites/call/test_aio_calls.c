@@ -519,13 +519,13 @@ static void bad_requests_are_refused(struct queue *q)
 	CHECK_EQ(submit(q->fd, c, KEVENT_CALL_MAX + 1, 0), -EINVAL);
 	CHECK_EQ(submit(0, c, 2, 0), -EINVAL);
 	CHECK_EQ(submit(-1, c, 2, 0), -EBADF);
-	CHECK_EQ(syscall(__NR_kevent_call, q->fd, c, 2, 2, 0), -1);
+	CHECK_EQ(raw_kevent(__NR_kevent_call, q->fd, c, 2, 2, 0), -1);
 	CHECK_EQ(errno, EINVAL);
 	CHECK_EQ(serve(q->fd, 0, 0), -EINVAL);
 	CHECK_EQ(serve(-1, 1, 0), -EBADF);
 	CHECK_EQ(serve(0, 1, 0), -EINVAL);
-	CHECK_EQ(syscall(__NR_kevent_wait, q->fd, 1, 1, NULL,
-			 KEVENT_FLAGS_SERVE, NULL), -1);
+	CHECK_EQ(raw_kevent(__NR_kevent_wait, q->fd, 1, 1, NULL,
+			    KEVENT_FLAGS_SERVE, NULL), -1);
 	CHECK_EQ(errno, EINVAL);
 	CHECK_EQ(c[0].result, UNMADE);
 	CHECK_EQ(serve(q->fd, 1, 0), 0);
@@ -535,8 +535,8 @@ static void bad_requests_are_refused(struct queue *q)
 static void queue_may_refuse_chains(void)
 {
 	struct kevent_call c = GETPPID;
-	int kq = (int)syscall(__NR_kevent_init, NULL, 0,
-			      KEVENT_INIT_REFUSE(KEVENT_AIO));
+	int kq = (int)raw_kevent(__NR_kevent_init, NULL, 0,
+				 KEVENT_INIT_REFUSE(KEVENT_AIO));
 
 	MUST(kq >= 0);
 	CHECK_EQ(submit(kq, &c, 1, COOKIE), -EPERM);

@@ -51,7 +51,7 @@ static struct kevent_call bound_entry(uint64_t slot)
 
 static long raw_on(int kq, struct kevent_call *chain, uint32_t nr, uint32_t flags)
 {
-	long ret = syscall(__NR_kevent_call, kq, chain, nr, flags, 0l);
+	long ret = raw_kevent(__NR_kevent_call, kq, chain, nr, flags, 0l);
 
 	return ret < 0 ? -errno : ret;
 }
@@ -742,7 +742,7 @@ static void entries_are_checked(struct queue *q)
 	CHECK_EQ(c.result, 4);
 	CHECK_EQ(raw_on((int)null_call.args[0], &c, 1, 0), -EINVAL);
 	CHECK_EQ(raw_on(-2, &c, 1, 0), -EINVAL);
-	CHECK_EQ(syscall(__NR_kevent_call, q->fd, &c, 1, 0, 1l), -1);
+	CHECK_EQ(raw_kevent(__NR_kevent_call, q->fd, &c, 1, 0, 1l), -1);
 	CHECK_EQ(errno, EINVAL);
 	close((int)null_call.args[0]);
 }
@@ -788,8 +788,8 @@ static void what_would_block_is_served(struct queue *q)
 	CHECK_EQ(c[0].result, 4);
 	CHECK_EQ(c[1].result, NONE);
 	put_byte(pipe[1]);
-	CHECK_EQ(syscall(__NR_kevent_wait, q->fd, 1, 0, &now,
-			 KEVENT_FLAGS_SERVE, NULL), 1);
+	CHECK_EQ(raw_kevent(__NR_kevent_wait, q->fd, 1, 0, &now,
+			    KEVENT_FLAGS_SERVE, NULL), 1);
 	MUST_EVENT(q, &ev);
 	CHECK_EQ(ev.type, KEVENT_AIO);
 	CHECK_EQ(ev.id.raw_u64, 1);

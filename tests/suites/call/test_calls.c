@@ -32,7 +32,7 @@
 static long raw5(int fd, void *chain, uint32_t nr, uint32_t flags,
 		 uint64_t cookie)
 {
-	long ret = syscall(__NR_kevent_call, fd, chain, nr, flags, cookie);
+	long ret = raw_kevent(__NR_kevent_call, fd, chain, nr, flags, cookie);
 
 	return ret < 0 ? -errno : ret;
 }

@@ -177,7 +177,7 @@ static int run_chain(void *arg)
 	long ret;
 
 	make_chain(w);
-	ret = syscall(__NR_kevent_call, -1, w->c, CALLS, 0, 0l);
+	ret = raw_kevent(__NR_kevent_call, -1, w->c, CALLS, 0, 0l);
 	if (w->audited) {
 		CHILD_MUST(ret == REFUSED && w->c[0].result == -EOPNOTSUPP);
 		CHILD_MUST(w->c[1].result == UNMADE);

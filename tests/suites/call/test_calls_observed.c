@@ -42,7 +42,7 @@ static void make_chain(struct kevent_call *c)
 
 static long raw(struct kevent_call *c, uint32_t nr)
 {
-	long ret = syscall(__NR_kevent_call, -1, c, nr, 0, 0l);
+	long ret = raw_kevent(__NR_kevent_call, -1, c, nr, 0, 0l);
 
 	return ret < 0 ? -errno : ret;
 }
@@ -253,13 +253,13 @@ static void filter_counts_from_the_next_entry_on(void)
 
 static long serve(void *arg)
 {
-	return syscall(__NR_kevent_wait, *(int *)arg, 1, 0, NULL,
-		       KEVENT_FLAGS_SERVE, NULL);
+	return raw_kevent(__NR_kevent_wait, *(int *)arg, 1, 0, NULL,
+			  KEVENT_FLAGS_SERVE, NULL);
 }
 
 static int filter_for_a_server(void *arg)
 {
-	int kq = (int)syscall(__NR_kevent_init, NULL, 0, 0);
+	int kq = (int)raw_kevent(__NR_kevent_init, NULL, 0, 0);
 	struct kevent_call c[2];
 	struct ukevent ev = {
 		.id.raw_u64 = KEVENT_ARG(c), .type = KEVENT_AIO,

@@ -18,8 +18,8 @@
 static inline long submit(int kq, struct kevent_call *chain, uint32_t nr,
 			  uint64_t cookie)
 {
-	long ret = syscall(__NR_kevent_call, kq, chain, nr, KEVENT_CALL_ASYNC,
-			   cookie);
+	long ret = raw_kevent(__NR_kevent_call, kq, chain, nr, KEVENT_CALL_ASYNC,
+			      cookie);
 
 	return ret < 0 ? -errno : ret;
 }
@@ -28,8 +28,8 @@ static inline long submit(int kq, struct kevent_call *chain, uint32_t nr,
 static inline long serve(int kq, uint32_t limit, int64_t ms)
 {
 	struct timespec ts = ms_to_timespec(ms < 0 ? 0 : ms);
-	long ret = syscall(__NR_kevent_wait, kq, limit, 0, ms < 0 ? NULL : &ts,
-			   KEVENT_FLAGS_SERVE, NULL);
+	long ret = raw_kevent(__NR_kevent_wait, kq, limit, 0, ms < 0 ? NULL : &ts,
+			      KEVENT_FLAGS_SERVE, NULL);
 
 	return ret < 0 ? -errno : ret;
 }

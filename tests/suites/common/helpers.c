@@ -459,6 +459,94 @@ bool on_fallback(void)
 	return kevent_supported() == -ENOSYS;
 }
 
+bool on_module(void)
+{
+	static int known = -1;
+	const char *backend;
+	int kq;
+
+	if (known < 0) {
+		kq = on_fallback() ? -1 : kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK);
+		backend = kevent_backend(kq);
+		known = backend && !strcmp(backend, "module");
+		close(kq);
+	}
+	return known;
+}
+
+static int device_init(long ring, long size, long flags)
+{
+	struct kevent_dev_init arg = {
+		.ring = (uintptr_t)ring,
+		.ring_size = (uint32_t)size,
+		.flags = (uint32_t)flags,
+	};
+	int fd = open(KEVENT_DEVICE, O_RDWR | O_CLOEXEC), kq, saved;
+
+	if (fd < 0)
+		return fd;
+	kq = ioctl(fd, KEVENT_IOC_INIT, &arg);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return kq;
+}
+
+static int device_get_events(int kq, long min, long max, long timeout, long buf,
+			     long flags)
+{
+	struct kevent_dev_get arg = {
+		.min_nr = (uint32_t)min,
+		.max_nr = (uint32_t)max,
+		.timeout = (uintptr_t)timeout,
+		.buf = (uintptr_t)buf,
+		.flags = (uint32_t)flags,
+	};
+
+	return ioctl(kq, KEVENT_IOC_GET_EVENTS, &arg);
+}
+
+static int device_wait(int kq, long num, long kidx, long timeout, long flags, long more)
+{
+	struct kevent_dev_wait arg = {
+		.num = (uint32_t)num,
+		.old_kidx = (uint32_t)kidx,
+		.timeout = (uintptr_t)timeout,
+		.flags = (uint32_t)flags,
+		.arg = (uintptr_t)more,
+	};
+
+	return ioctl(kq, KEVENT_IOC_WAIT, &arg);
+}
+
+long raw_kevent6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	struct kevent_dev_ctl ctl = {
+		.cmd = (uint32_t)b, .num = (uint32_t)c, .arg = (uintptr_t)d,
+	};
+	struct kevent_dev_commit commit = {
+		.uidx = (uint64_t)c << 32 | (uint32_t)b,
+	};
+
+	if (!on_module())
+		return syscall(nr, a, b, c, d, e, f);
+	switch (nr) {
+	case __NR_kevent_init:
+		return device_init(a, b, c);
+	case __NR_kevent_ctl:
+		return ioctl((int)a, KEVENT_IOC_CTL, &ctl);
+	case __NR_kevent_get_events:
+		return device_get_events((int)a, b, c, d, e, f);
+	case __NR_kevent_wait:
+		return device_wait((int)a, b, c, d, e, f);
+	case __NR_kevent_commit:
+		return ioctl((int)a, KEVENT_IOC_COMMIT, &commit);
+	default:
+		errno = ENOSYS;
+		return -1;
+	}
+}
+
 /* Of the static library only */
 long long kevent_fb_info(int fd, const char *key);
 
@@ -490,12 +578,16 @@ static char task_state(pid_t tid)
 	return end && end[1] ? end[2] : '?';
 }
 
-/* Is it that call, or what the fallback does in its place? */
+/* Is it that call, or what the module or the fallback do in its place? */
 static bool is_call(long got, long nr)
 {
-	if (nr < __NR_kevent_init || nr > __NR_kevent_commit || !on_fallback())
+	if (nr < __NR_kevent_init || nr > __NR_kevent_commit)
 		return got == nr;
-	return got == SYS_epoll_pwait2 || got == SYS_epoll_pwait;
+	if (on_fallback())
+		return got == SYS_epoll_pwait2 || got == SYS_epoll_pwait;
+	if (!on_module())
+		return got == nr;
+	return got == SYS_ioctl || (nr == __NR_kevent_wait && got == SYS_lseek);
 }
 
 bool is_asleep_in(pid_t tid, long nr)

@@ -107,6 +107,18 @@ int receive_fd(int sock);
 
 /* The library makes queues of epoll, see kevent_fallback(7). */
 bool on_fallback(void);
+/* Are the queues of this machine those of the module? */
+bool on_module(void);
+
+/*
+ * A call of kevent past the library, as by syscall(): on the module by an ioctl, where that
+ * has it. Arguments may be left out.
+ */
+#define RAW_KEVENT(nr, a, b, c, d, e, f, ...)				\
+	raw_kevent6((nr), (long)(a), (long)(b), (long)(c), (long)(d),	\
+		    (long)(e), (long)(f))
+#define raw_kevent(nr, ...)	RAW_KEVENT(nr, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
+long raw_kevent6(long nr, long a, long b, long c, long d, long e, long f);
 
 struct queue {
 	int			fd;
@@ -173,7 +185,10 @@ long long fdinfo(int kq, const char *key);
 /* The signal interrupts, and does nothing else. */
 void catch_signal(int sig);
 
-/* Blocks until the thread sleeps in system call @nr; false if it does not. */
+/*
+ * Blocks until the thread sleeps in system call @nr, or what is done in the place of one of
+ * kevent; false if it does not.
+ */
 bool sleeps_in(pid_t tid, long nr);
 /* Returns true if the thread sleeps in system call @nr now. */
 bool is_asleep_in(pid_t tid, long nr);

@@ -27,7 +27,7 @@ static long result(long ret)
 static long call(long nr, long a, long b, long c, long d, long e, long f)
 {
 	if (!on_fallback())
-		return result(syscall(nr, a, b, c, d, e, f));
+		return result(raw_kevent(nr, a, b, c, d, e, f));
 	switch (nr) {
 	case __NR_kevent_init:
 		return kevent_init((void *)a, b, c);

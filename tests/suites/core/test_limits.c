@@ -616,10 +616,10 @@ static int runs_no_chain(void *arg)
 	CHILD_MUST(add_in_chain(q, &call) == -EPERM);
 	kevent_set_bound(&ev, 0, &call);
 	CHILD_MUST(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev) == -EPERM);
-	CHILD_MUST(syscall(__NR_kevent_call, -1, &call, 1, 0, 0l) == -1);
+	CHILD_MUST(raw_kevent(__NR_kevent_call, -1, &call, 1, 0, 0l) == -1);
 	CHILD_MUST(errno == EPERM);
-	CHILD_MUST(syscall(__NR_kevent_wait, q->fd, 1, 0, &now,
-			   KEVENT_FLAGS_SERVE, NULL) == -1);
+	CHILD_MUST(raw_kevent(__NR_kevent_wait, q->fd, 1, 0, &now,
+			      KEVENT_FLAGS_SERVE, NULL) == -1);
 	CHILD_MUST(errno == EPERM);
 	CHILD_MUST(read(fd[0], &byte, 1) == 1);
 	return 0;

@@ -964,8 +964,8 @@ static long serves(struct worker *w)
 {
 	struct timespec ts = { 0 };
 
-	return syscall(__NR_kevent_wait, w->q->fd, 1, 0, &ts,
-		       KEVENT_FLAGS_SERVE, NULL);
+	return raw_kevent(__NR_kevent_wait, w->q->fd, 1, 0, &ts,
+			  KEVENT_FLAGS_SERVE, NULL);
 }
 
 static void one_that_serves_is_no_member(void)

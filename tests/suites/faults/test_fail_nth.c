@@ -1196,8 +1196,8 @@ static void open_quiet(struct scene *s)
 static int submit_read(struct scene *s)
 {
 	struct kevent_call *c = taking(s);
-	long ret = syscall(__NR_kevent_call, s->q.fd, c, 1, KEVENT_CALL_ASYNC,
-			   (uint64_t)NEW);
+	long ret = raw_kevent(__NR_kevent_call, s->q.fd, c, 1, KEVENT_CALL_ASYNC,
+			      (uint64_t)NEW);
 
 	if (ret < 0)
 		return -errno;
@@ -1229,7 +1229,7 @@ static unsigned int make_bound_read(struct scene *s)
 	struct kevent_call c = { .nr = KEVENT_CALL_BOUND };
 
 	write_two(s);
-	CHECK_EQ(syscall(__NR_kevent_call, s->q.fd, &c, 1, 0, 0ul), 0);
+	CHECK_EQ(raw_kevent(__NR_kevent_call, s->q.fd, &c, 1, 0, 0ul), 0);
 	CHECK_EQ(c.result, 1);
 	return 0;
 }

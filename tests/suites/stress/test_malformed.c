@@ -229,9 +229,9 @@ static long init_at_random(struct caller *c)
 	long fd;
 
 	memset(c->pages, 0, sizeof(struct kevent_ring));
-	fd = syscall(__NR_kevent_init,
-		     ring ? any_address(c, KEVENT_RING_BYTES((size_t)size)) : 0,
-		     ring ? size : any(c, 16) ? 0 : size, flags);
+	fd = raw_kevent(__NR_kevent_init,
+			ring ? any_address(c, KEVENT_RING_BYTES((size_t)size)) : 0,
+			ring ? size : any(c, 16) ? 0 : size, flags);
 	if (fd >= 0) {
 		close(c->queue[i]);
 		c->queue[i] = (int)fd;
@@ -271,7 +271,7 @@ static long ctl_at_random(struct caller *c)
 		at = (uintptr_t)c->entries;
 	if (cmd == KEVENT_CTL_ATTACH && any(c, 2))
 		nr = 1U << any(c, 6);
-	ret = syscall(__NR_kevent_ctl, any_queue(c), cmd, nr, at);
+	ret = raw_kevent(__NR_kevent_ctl, any_queue(c), cmd, nr, at);
 	if (ret > 0 && cmd <= KEVENT_CTL_MODIFY && at == (uintptr_t)c->entries)
 		check_entries(c, cmd, cmd == KEVENT_CTL_ADD ?
 			      (uint32_t)ret : nr);
@@ -282,10 +282,10 @@ static long get_events_at_random(struct caller *c)
 {
 	uint32_t max = any(c, 4) ? any(c, 80) : any_number(c);
 
-	return syscall(__NR_kevent_get_events, any_queue(c),
-		       any(c, 4) ? 0 : any_number(c), max, any_timeout(c),
-		       any_address(c, max * sizeof(struct ukevent)),
-		       any(c, 4) ? 0 : any_number(c));
+	return raw_kevent(__NR_kevent_get_events, any_queue(c),
+			  any(c, 4) ? 0 : any_number(c), max, any_timeout(c),
+			  any_address(c, max * sizeof(struct ukevent)),
+			  any(c, 4) ? 0 : any_number(c));
 }
 
 static void make_wait_arg(struct caller *c, struct kevent_wait_arg *arg)
@@ -318,15 +318,15 @@ static long wait_at_random(struct caller *c)
 	uint32_t flags = any(c, 3) ? any(c, 4) : any_number(c);
 
 	make_wait_arg(c, (struct kevent_wait_arg *)c->pages);
-	return syscall(__NR_kevent_wait, any_queue(c), any(c, 20) ? any(c, 80) :
-		       any_number(c), any_number(c), any_timeout(c), flags,
-		       any_address(c, sizeof(struct kevent_wait_arg)));
+	return raw_kevent(__NR_kevent_wait, any_queue(c), any(c, 20) ? any(c, 80) :
+			  any_number(c), any_number(c), any_timeout(c), flags,
+			  any_address(c, sizeof(struct kevent_wait_arg)));
 }
 
 static long commit_at_random(struct caller *c)
 {
-	return syscall(__NR_kevent_commit, any_queue(c), any_number(c),
-		       any(c, 4) ? 0 : any_number(c));
+	return raw_kevent(__NR_kevent_commit, any_queue(c), any_number(c),
+			  any(c, 4) ? 0 : any_number(c));
 }
 
 /*
@@ -393,9 +393,9 @@ static long chain_at_random(struct caller *c)
 		at = (uintptr_t)chain;
 	for (i = 0; i < nr; i++)
 		make_call(c, &chain[i]);
-	ret = syscall(__NR_kevent_call, any(c, 2) ? -1 : any_queue(c), at,
-		      any(c, 32) ? nr : 0, flags,
-		      any(c, 32) ? cookie : any_number(c));
+	ret = raw_kevent(__NR_kevent_call, any(c, 2) ? -1 : any_queue(c), at,
+			 any(c, 32) ? nr : 0, flags,
+			 any(c, 32) ? cookie : any_number(c));
 	if (ret >= 0 && at == (uintptr_t)chain)
 		look_at_chain(c, chain, ret);
 	return ret;

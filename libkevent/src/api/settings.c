@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Ioctls that change a queue, whichever makes it
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "libkevent.h"
+
+/* As struct epoll_params and EPIOCSPARAMS, which older headers lack */
+struct busy_poll_params {
+	__u32	usecs;
+	__u16	budget;
+	__u8	prefer;
+	__u8	pad;
+};
+
+#define BUSY_POLL_SET	_IOW(0x8A, 0x01, struct busy_poll_params)
+
+/* What ioctl() has returned, as an error number; errno is what it was. */
+static int ioctl_said(int ret, int saved)
+{
+	if (ret)
+		ret = -errno;
+	errno = saved;
+	return ret;
+}
+
+/* The type of ioctl()'s second argument is the C library's own; a constant fits each. */
+
+int kevent_busy_poll(int fd, __u32 usecs)
+{
+	struct busy_poll_params params = { .usecs = usecs };
+	int saved = errno;
+
+	return ioctl_said(ioctl(fd, BUSY_POLL_SET, &params), saved);
+}
+
+/* EINVAL is what the kernel says of the time, and epoll of an ioctl that it lacks. */
+int kevent_set_delay(int fd, __u32 ns)
+{
+	int saved = errno;
+	int ret = ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
+	const char *backend;
+
+	if (ret != -EINVAL)
+		return ret;
+	backend = kevent_backend(fd);
+	return backend && strcmp(backend, "epoll") ? -EINVAL : -ENOTTY;
+}
