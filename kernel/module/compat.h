@@ -35,6 +35,11 @@
 #define compat_fsnotify_add(fsn, inode)	fsnotify_add_inode_mark(fsn, inode, 0)
 #define compat_sysctl(path, table, nr)	register_sysctl_sz(path, table, nr)
 
+/* A pidfd is a regular file of pidfs, whose inode has the struct pid. */
+#define compat_pidfd_pid(file)						\
+	(file_inode(file)->i_sb->s_magic == PID_FS_MAGIC &&		\
+	 S_ISREG(file_inode(file)->i_mode) ? file_inode(file)->i_private : NULL)
+
 #endif
 
 #endif /* _KEVENT_COMPAT_H */

@@ -346,10 +346,7 @@ static inline bool host_may_read_stat(struct task_struct *task)
 	return ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE);
 }
 
-static inline struct pid *host_pidfd_pid(unsigned int fd)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
+struct pid *host_pidfd_pid(unsigned int fd);
 
 /* For main.c */
 

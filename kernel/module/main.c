@@ -287,6 +287,19 @@ ktime_t host_timens(clockid_t clock, ktime_t at)
 #endif
 }
 
+/* With a reference. Of a thread's pidfd, too. */
+struct pid *host_pidfd_pid(unsigned int fd)
+{
+	struct file *file = fget(fd);
+	struct pid *pid;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	pid = get_pid(compat_pidfd_pid(file));
+	fput(file);
+	return pid ?: ERR_PTR(-EBADF);
+}
+
 /* What ends with the module */
 
 static struct workqueue_struct *works;
