@@ -84,6 +84,12 @@ static inline bool host_bury_later(struct kevent *ke, struct file *file)
 	return false;
 }
 
+/* Did fdget() take a reference? Where it did not, no other task has the file table. */
+static inline bool host_fd_counted(struct fd f)
+{
+	return f.word & FDPUT_FPUT;
+}
+
 /* The last reference of a consumer to a file: it ends here, and not on the way to user mode. */
 static inline void host_fput(struct file *file)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels, from Linux 6.1 on. The newest comes first.
+ * What differs between kernels, from Linux 6.1 on
+ *
+ * The rest is written for the newest of them.
  */
 #ifndef _KEVENT_COMPAT_H
 #define _KEVENT_COMPAT_H
@@ -18,28 +20,123 @@
 #error "The module needs ftrace with arguments."
 #endif
 
+#include <linux/eventfd.h>
 #include <linux/ftrace.h>
+#include <linux/mm.h>
+#include <linux/sched/rt.h>
 
-/* Those who poll a queue may signal an eventfd from the wake-up in kernels before 6.12. */
-#define HOST_WAKES_POLLERS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0))
+#define compat_before(x, y)	(LINUX_VERSION_CODE < KERNEL_VERSION(x, y, 0))
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+/* Before 6.12 those who poll a queue may signal an eventfd from the wake-up. */
+#define HOST_WAKES_POLLERS	(!compat_before(6, 12))
 
-#define compat_anon_inode(name, fops, q, flags)				\
-	anon_inode_create_getfile(name, fops, q, flags, NULL)
-#define host_fput(file)			__fput_sync(file)
-#define compat_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
-#define compat_fsnotify_group(ops)	fsnotify_alloc_group(ops, FSNOTIFY_GROUP_USER)
+#if compat_before(6, 12)
+#define fd_file(f)			((f).file)
+#define EMPTY_FD			((struct fd) {})
+#define rt_or_dl_task(task)		rt_task(task)
+
+static inline bool host_fd_counted(struct fd f)
+{
+	return f.flags & FDPUT_FPUT;
+}
+#else
+static inline bool host_fd_counted(struct fd f)
+{
+	return f.word & FDPUT_FPUT;
+}
+#endif
+
+#if compat_before(6, 10)
+#define compat_fsnotify_find(inode, group)				\
+	fsnotify_find_mark(&(inode)->i_fsnotify_marks, group)
+#else
 #define compat_fsnotify_find(inode, group)				\
 	fsnotify_find_inode_mark(inode, group)
-#define compat_fsnotify_add(fsn, inode)	fsnotify_add_inode_mark(fsn, inode, 0)
-#define compat_sysctl(path, table, nr)	register_sysctl_sz(path, table, nr)
+#endif
 
-/* A pidfd is a regular file of pidfs, whose inode has the struct pid. */
+#if compat_before(6, 9)
+/* Of epoll: queues have these ioctls, too. */
+struct epoll_params {
+	u32	busy_poll_usecs;
+	u16	busy_poll_budget;
+	u8	prefer_busy_poll;
+	u8	__pad;
+};
+
+#define EPIOCSPARAMS			_IOW(0x8A, 0x01, struct epoll_params)
+#define EPIOCGPARAMS			_IOR(0x8A, 0x02, struct epoll_params)
+#endif
+
+/*
+ * A pidfd is a regular file of pidfs, whose inode has the struct pid. Before that its file had it,
+ * with the inode of all anonymous files.
+ */
+#if compat_before(6, 9)
+#define compat_pidfd_pid(file)						\
+	(host_is_anon(file, "[pidfd]") ? (file)->private_data : NULL)
+#else
 #define compat_pidfd_pid(file)						\
 	(file_inode(file)->i_sb->s_magic == PID_FS_MAGIC &&		\
 	 S_ISREG(file_inode(file)->i_mode) ? file_inode(file)->i_private : NULL)
+#endif
 
+#if compat_before(6, 8)
+/* All queues have one inode. */
+#define compat_anon_inode(name, fops, q, flags)				\
+	anon_inode_getfile(name, fops, q, flags)
+#define eventfd_signal(ctx)		eventfd_signal(ctx, 1)
+#else
+#define compat_anon_inode(name, fops, q, flags)				\
+	anon_inode_create_getfile(name, fops, q, flags, NULL)
+#endif
+
+#if compat_before(6, 6)
+/* Only kthreads may end a file at once: it ends on the way to user mode. */
+#define host_fput(file)			fput(file)
+
+/* Tables end with an empty entry, and so do copies of ours. */
+static inline struct ctl_table_header *
+compat_sysctl(const char *path, const struct ctl_table *table, size_t nr)
+{
+	struct ctl_table *copy = kcalloc(nr + 1, sizeof(*copy), GFP_KERNEL);
+	struct ctl_table_header *header = NULL;
+
+	if (copy) {
+		memcpy(copy, table, nr * sizeof(*copy));
+		header = register_sysctl(path, copy);
+	}
+	if (!header)
+		kfree(copy);
+	return header;
+}
+
+static inline void compat_sysctl_end(struct ctl_table_header *header)
+{
+	struct ctl_table *copy = header->ctl_table_arg;
+
+	unregister_sysctl_table(header);
+	kfree(copy);
+}
+#else
+#define host_fput(file)			__fput_sync(file)
+#define compat_sysctl(path, table, nr)	register_sysctl_sz(path, table, nr)
+#define compat_sysctl_end(header)	unregister_sysctl_table(header)
+#endif
+
+#if compat_before(6, 5)
+#define get_user_pages(start, nr, flags, pages)				\
+	get_user_pages(start, nr, flags, pages, NULL)
+#endif
+
+#if compat_before(6, 4)
+#define untagged_addr_remote(mm, addr)	untagged_addr(addr)
+#define PF_USER_WORKER			0
+#endif
+
+#if compat_before(6, 2)
+#define compat_ftrace_arg(fregs, n)	regs_get_kernel_argument(&(fregs)->regs, n)
+#else
+#define compat_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
 #endif
 
 #endif /* _KEVENT_COMPAT_H */

@@ -224,7 +224,7 @@ static inline int host_marks_init(struct host_marks *marks,
 				  const struct fsnotify_ops *ops)
 {
 	mutex_init(&marks->lock);
-	marks->group = compat_fsnotify_group(ops);
+	marks->group = fsnotify_alloc_group(ops, FSNOTIFY_GROUP_USER);
 	return PTR_ERR_OR_ZERO(marks->group);
 }
 
@@ -264,7 +264,7 @@ static inline int host_mark_add(struct host_marks *marks,
 	int err;
 
 	fsn->mask = HOST_MARK_MASK;
-	err = compat_fsnotify_add(fsn, inode);
+	err = fsnotify_add_inode_mark(fsn, inode, 0);
 	memalloc_nofs_restore(nofs);
 	return err;
 }

@@ -343,7 +343,7 @@ static void free_all(void)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(settings) && settings[i]; i++)
-		unregister_sysctl_table(settings[i]);
+		compat_sysctl_end(settings[i]);
 	/* Of watches, and of what they hung on */
 	rcu_barrier();
 	for (i = 0; i < ARRAY_SIZE(caches) && caches[i]; i++)

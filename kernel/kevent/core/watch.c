@@ -223,7 +223,7 @@ static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
 {
 	int mask = ops->attach(ke, uk, fd_file(f));
 
-	if (mask >= 0 && f.word & FDPUT_FPUT && !kevent_is_current(ke))
+	if (mask >= 0 && host_fd_counted(f) && !kevent_is_current(ke))
 		return -EBADF;
 	return mask;
 }

@@ -3,11 +3,10 @@
  * User marks: watches that KEVENT_CTL_READY makes ready
  */
 
-#include <linux/init.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/wordpart.h>
 
 #include "../core/source.h"
 
