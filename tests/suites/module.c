@@ -35,11 +35,11 @@ static const struct reason reasons[] = {
 	{ "futex", "there are no futexes", KEVENT_TYPE(KEVENT_FUTEX),
 	  " futex futex_lock limits.address_spaces_are_charged examples.futex " },
 	{ "signal", "there are no signals", KEVENT_TYPE(KEVENT_SIGNAL),
-	  " signal signal_life signal_queued storm_signal examples.signals"
+	  " trace.requests_have_words trace.events_have_words signal signal_life signal_queued storm_signal examples.signals"
 	  " examples.everything " },
 	{ "call", "calls of a chain are made one by one", KEVENT_TYPE(KEVENT_AIO),
 	  " calls calls_observed calls_audited calls_random aio_calls nowait storm_aio"
-	  " limits.switch_off_is_for_chains_of_open_queues_too"
+	  " limits.switch_off_is_for_chains_of_open_queues_too trace.chains_have_calls"
 	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain " },
 	{ "bound", "no call is bound", KEVENT_TYPE(KEVENT_BOUND),
 	  " bound_calls limits.watches_per_file_are_limited_for_all_users " },
@@ -52,7 +52,7 @@ static const struct reason reasons[] = {
 	{ "namespace", "ids are those of the first namespace", 0,
 	  " proc.ids_are_those_of_the_callers_namespace " },
 	{ "nested", "a queue watches neither queues nor epoll", 0,
-	  " nested nested_random " },
+	  " nested nested_random races_promises.each_call_reports_what_is_ready " },
 	{ "max_running", "nobody tells a module that a thread blocks", 0,
 	  " max_running storm_max_running confined.held_thread_keeps_no_place " },
 	{ "handoff", "a woken thread runs where the scheduler likes", 0,
@@ -65,7 +65,7 @@ static const struct reason reasons[] = {
 	  " empty.listener_is_never_empty empty.epoll_is_left_alone " },
 	{ "filter", "a filter of system calls sees ioctls of a queue", 0,
 	  " refuse.seccomp_filter_can_demand_refusals"
-	  " refuse.seccomp_filter_can_deny_all_changes trace " },
+	  " refuse.seccomp_filter_can_deny_all_changes " },
 	{ "numbers", "there are no numbers of system calls", 0,
 	  " abi.compat_calls_share_the_layout " },
 	{ "windows", "there is no /sys/kernel/debug/kevent/testpoint", 0,
