@@ -14,20 +14,17 @@
 #include <linux/eventpoll.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/io_uring_types.h>
 #include <linux/kevent.h>
 #include <linux/kmemleak.h>
 #include <linux/lockdep.h>
-#include <linux/memcontrol.h>
 #include <linux/net.h>
 #include <linux/percpu_counter.h>
-#include <linux/pid.h>
 #include <linux/pipe_fs_i.h>
-#include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/task.h>
 #include <linux/sched/user.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -192,57 +189,6 @@ host_cache(const char *what, unsigned int size, unsigned int align, bool paid)
 				 SLAB_PANIC | (paid ? 0 : SLAB_ACCOUNT), NULL);
 }
 
-/* The memory cgroup: who pays for the watches of a queue */
-
-#ifdef CONFIG_MEMCG
-static inline struct obj_cgroup *host_payer_get(void)
-{
-	return get_obj_cgroup_from_current();
-}
-
-static inline int host_payer_charge(struct obj_cgroup *payer, size_t bytes)
-{
-	return payer ? obj_cgroup_charge(payer, GFP_KERNEL, bytes) : 0;
-}
-
-static inline void host_payer_uncharge(struct obj_cgroup *payer, size_t bytes)
-{
-	if (payer && bytes)
-		obj_cgroup_uncharge(payer, bytes);
-}
-
-static inline void host_payer_put(struct obj_cgroup *payer)
-{
-	if (payer)
-		obj_cgroup_put(payer);
-}
-
-static inline struct obj_cgroup *host_payer_get_again(struct obj_cgroup *payer)
-{
-	if (payer)
-		obj_cgroup_get(payer);
-	return payer;
-}
-#else
-static inline struct obj_cgroup *host_payer_get(void)
-{
-	return NULL;
-}
-
-static inline int host_payer_charge(struct obj_cgroup *payer, size_t bytes)
-{
-	return 0;
-}
-
-static inline void host_payer_uncharge(struct obj_cgroup *payer, size_t bytes) {}
-static inline void host_payer_put(struct obj_cgroup *payer) {}
-
-static inline struct obj_cgroup *host_payer_get_again(struct obj_cgroup *payer)
-{
-	return NULL;
-}
-#endif
-
 static inline void __init host_sysctl(const char *path,
 				      struct ctl_table *table, size_t nr)
 {
@@ -313,6 +259,33 @@ static inline unsigned long host_busy_poll(void)
 static inline void host_pin(void) {}
 static inline void host_unpin(void) {}
 
+/* Timers */
+
+static inline void
+host_timer_setup(struct hrtimer *timer,
+		 enum hrtimer_restart (*function)(struct hrtimer *),
+		 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+
+static inline void
+host_timer_setup_on_stack(struct hrtimer *timer,
+			  enum hrtimer_restart (*function)(struct hrtimer *),
+			  clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init_on_stack(timer, clock, mode);
+	timer->function = function;
+}
+
+static inline void host_sleeper_setup_on_stack(struct hrtimer_sleeper *sleeper,
+					       clockid_t clock,
+					       enum hrtimer_mode mode)
+{
+	hrtimer_init_sleeper_on_stack(sleeper, clock, mode);
+}
+
 static inline void host_queue_work(struct work_struct *work)
 {
 	queue_work(system_unbound_wq, work);
@@ -377,38 +350,6 @@ static inline void host_sigmask_restore(bool interrupted)
 static inline ktime_t host_timens(clockid_t clock, ktime_t at)
 {
 	return timens_ktime_to_host(clock, at);
-}
-
-/* Processes. Between these two none exits, is reaped or execs. */
-
-static inline void host_tasks_lock(void)
-{
-	read_lock(&tasklist_lock);
-}
-
-static inline void host_tasks_unlock(void)
-{
-	read_unlock(&tasklist_lock);
-}
-
-/* In the wake-up of &pid.wait_pidfd */
-static inline void host_tasks_assert(void)
-{
-	lockdep_assert_held(&tasklist_lock);
-}
-
-/* May the current task read @task's /proc/<pid>/stat in full? */
-static inline bool host_may_read_stat(struct task_struct *task)
-{
-	return ptrace_may_access(task, PTRACE_MODE_READ_FSCREDS |
-				       PTRACE_MODE_NOAUDIT);
-}
-
-static inline struct pid *host_pidfd_pid(unsigned int fd)
-{
-	unsigned int flags;
-
-	return pidfd_get_pid(fd, &flags);
 }
 
 #endif /* _KEVENT_HOST_H */

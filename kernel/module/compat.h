@@ -22,10 +22,23 @@
 
 #include <linux/eventfd.h>
 #include <linux/ftrace.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sched/rt.h>
 
 #define compat_before(x, y)	(LINUX_VERSION_CODE < KERNEL_VERSION(x, y, 0))
+
+#if compat_before(6, 13)
+#define host_timer_setup(timer, fn, clock, mode)			\
+	(hrtimer_init(timer, clock, mode), (timer)->function = (fn))
+#define host_timer_setup_on_stack(timer, fn, clock, mode)		\
+	(hrtimer_init_on_stack(timer, clock, mode), (timer)->function = (fn))
+#define host_sleeper_setup_on_stack	hrtimer_init_sleeper_on_stack
+#else
+#define host_timer_setup		hrtimer_setup
+#define host_timer_setup_on_stack	hrtimer_setup_on_stack
+#define host_sleeper_setup_on_stack	hrtimer_setup_sleeper_on_stack
+#endif
 
 /* Before 6.12 those who poll a queue may signal an eventfd from the wake-up. */
 #define HOST_WAKES_POLLERS	(!compat_before(6, 12))
@@ -91,8 +104,17 @@ struct epoll_params {
 #endif
 
 #if compat_before(6, 6)
-/* Only kthreads may end a file at once: it ends on the way to user mode. */
-#define host_fput(file)			fput(file)
+/*
+ * A task does not end a file at once but on its way to user mode. A consumer sleeps before that: so
+ * it puts the file as an interrupt does, and what interrupts have put ends here.
+ */
+static inline void host_fput(struct file *file)
+{
+	local_bh_disable();
+	fput(file);
+	local_bh_enable();
+	flush_delayed_fput();
+}
 
 /* Tables end with an empty entry, and so do copies of ours. */
 static inline struct ctl_table_header *

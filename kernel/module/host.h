@@ -2,12 +2,14 @@
 /*
  * What kevent needs of the kernel that it is in: a kernel without patches/linux
  *
- * It is included first, and takes the place of ../kevent/host.h and host_inode.h, which say
- * what each function is for. Here it is only said how.
+ * It is included first, and takes the place of the four ../kevent/host*.h, which say what each
+ * function is for. Here it is only said how.
  */
 #ifndef _KEVENT_HOST_H
 #define _KEVENT_HOST_H
 #define _KEVENT_HOST_INODE_H
+#define _KEVENT_HOST_PAYER_H
+#define _KEVENT_HOST_PROCESS_H
 
 #include <linux/anon_inodes.h>
 #include <linux/atomic.h>
@@ -344,6 +346,12 @@ static inline void host_tasks_assert(void) {}
 static inline bool host_may_read_stat(struct task_struct *task)
 {
 	return ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE);
+}
+
+/* Who has the capability needs no more. */
+static inline bool host_is_dumpable(struct task_struct *task)
+{
+	return false;
 }
 
 struct pid *host_pidfd_pid(unsigned int fd);

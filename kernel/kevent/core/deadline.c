@@ -148,7 +148,7 @@ static bool kevent_block_until_either(const struct kevent_deadline *until)
 	struct hrtimer_sleeper end;
 	bool timed_out;
 
-	hrtimer_init_sleeper_on_stack(&end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	host_sleeper_setup_on_stack(&end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	hrtimer_set_expires_range_ns(&end.timer, until->span, until->slack);
 	hrtimer_sleeper_start_expires(&end, HRTIMER_MODE_ABS);
 	timed_out = kevent_block_until_at(until);

@@ -11,7 +11,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "../host.h"
+#include "../host_payer.h"
 #include "index.h"
 #include "source_ops.h"
 #include "types.h"

@@ -49,6 +49,7 @@
 #include <linux/sched/rt.h>
 #include <linux/uaccess.h>
 
+#include "../host.h"
 #include "deadline.h"
 #include "source_ops.h"
 #include "wake_coalesce.h"
@@ -177,8 +178,8 @@ bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 	struct kevent_hold_timer end = { .q = q };
 	bool timed_out;
 
-	hrtimer_init_on_stack(&end.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	end.timer.function = window_over;
+	host_timer_setup_on_stack(&end.timer, window_over, CLOCK_MONOTONIC,
+				  HRTIMER_MODE_REL);
 	hrtimer_start(&end.timer, ns_to_ktime(window), HRTIMER_MODE_REL);
 	timed_out = kevent_schedule(until);
 	hrtimer_cancel(&end.timer);

@@ -36,7 +36,7 @@
 
 #include "../core/quota_object.h"
 #include "../core/source.h"
-#include "../host.h"
+#include "../host_process.h"
 
 /*
  * Watches of one process, over all queues of a user: their callbacks run with
@@ -120,7 +120,7 @@ static bool ev_proc_may_know(const struct kevent_proc *kp,
 {
 	return kp->trusted ||
 	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred &&
-		(task->user_dumpable || kp->traces));
+		(host_is_dumpable(task) || kp->traces));
 }
 
 /* The exit */

@@ -302,8 +302,7 @@ static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, cl
 	clock->id = id;
 	clock->at = KTIME_MAX;
 	timerqueue_init_head(&clock->running);
-	hrtimer_init(&clock->timer, id, HRTIMER_MODE_ABS_SOFT);
-	clock->timer.function = ev_clock_fn;
+	host_timer_setup(&clock->timer, ev_clock_fn, id, HRTIMER_MODE_ABS_SOFT);
 }
 
 static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
