@@ -56,7 +56,8 @@ help:
 #? make mutants       see that the tests notice each known way to break the kernel
 #? make coverage      the lines and branches of kernel/kevent that tests reach
 #? make worst         the longest stretch with interrupts off for the worst inputs
-#? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour
+#? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour;
+#?                    KERNEL=stock: the module, in the workload notify
 #? make bench-http    measure lighttpd with kevent, epoll and poll; SERVER=nginx: nginx;
 #?                    SERVER=example: the servers in libkevent/examples
 #? make bench-libev   measure the backends of libev
@@ -125,7 +126,7 @@ run: $(if $(on-tree),setup,setup-run) $(server-$(SERVER)) $(if $(on-tree),kernel
 test check: export WERROR := -Werror
 
 test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 guest-asan \
-		bench-program example-httpd kernel kernel-debug)
+		bench-program example-httpd module kernel kernel-debug)
 	$(if $(MUTANT),,tests/run)
 
 mutants: setup guest kernel
@@ -157,8 +158,8 @@ bench-files: setup libkevent kernel-disk
 bench-walk: setup guest kernel-bench
 	bench/walk
 
-bench: setup libkevent bench-program kernel-bench
-	bench/run $(WL)
+bench: setup libkevent bench-program $(if $(on-tree),kernel-bench,module)
+	bench/run $(if $(on-tree),$(WL),--config $(stock) $(or $(WL),notify))
 
 torture:
 	tests/long/torture $(if $(HOURS),--hours $(HOURS)) $(TORTURE)
@@ -188,7 +189,8 @@ docs: setup-docs
 
 # Time and disk are said before anything starts; setup says which packages it installs.
 needs:
-	@for goal in $(MAKECMDGOALS); do BUILD="$(BUILD)" scripts/needs $$goal || exit 1; done
+	@for goal in $(MAKECMDGOALS); do \
+		BUILD="$(BUILD)" KERNEL="$(KERNEL)" scripts/needs $$goal || exit 1; done
 
 setup demo libkevent kernel module: needs
 

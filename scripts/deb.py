@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build Debian packages in $BUILD/deb.
 
-usage: scripts/deb.py libkevent     libkevent1, libkevent-dev and kevent-tools
+usage: scripts/deb.py libkevent     libkevent1, libkevent-dev, kevent-tools and
+                                    kevent-dkms, the module for other kernels
        scripts/deb.py kernel        linux-image-*-kevent and linux-headers-*-kevent
        scripts/deb.py test          all of them in $BUILD/deb/test, with the small kernel
                                     of tests/configs/deb.config: for tests/long/deb
@@ -29,6 +30,7 @@ import sys
 from pathlib import Path
 
 import kernel
+import stock
 from lib import cli
 from lib.cli import die
 from lib.paths import BUILD, LINUX, LOG, TOP
@@ -37,6 +39,7 @@ DEB = BUILD / "deb"
 PACKAGE = LINUX / "package"
 SRC = PACKAGE / "src"
 LOCAL = "-kevent"
+LIBRARY = ("libkevent1", "libkevent-dev", "kevent-tools", "kevent-dkms")
 # What a machine can need that has not used it yet
 KEEP = ("fs:drivers/hid:drivers/usb/host:drivers/usb/storage:"
         "drivers/net/usb:net/netfilter:net/ipv4:net/ipv6")
@@ -95,16 +98,14 @@ def build_libkevent(deb=DEB):
     source = work / f"libkevent-{version()}"
     for folder in ("libkevent", "tools"):
         shutil.copytree(TOP / folder, source / folder)
-    uapi = "include/uapi/linux/ukevent.h"
-    (source / uapi).parent.mkdir(parents=True)
-    shutil.copy2(TOP / uapi, source / uapi)
+    stock.copy_sources(source)
     shutil.copytree(TOP / "packaging/debian", source / "debian")
     (source / "debian/changelog").write_text(changelog())
     options = f"noautodbgsym parallel={kernel.JOBS}"
     kernel.step("deb-libkevent", ["dpkg-buildpackage", "-b", "-us", "-uc"],
                 cwd=source,
                 env=dict(kernel.make_env(work), DEB_BUILD_OPTIONS=options))
-    publish(work, deb, "libkevent1", "libkevent-dev", "kevent-tools")
+    publish(work, deb, *LIBRARY)
     shutil.rmtree(work)
 
 

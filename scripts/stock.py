@@ -227,8 +227,9 @@ def build_module(stock):
     name = f"module-{stock.name}"
     (LOG / f"{name}.log").unlink(missing_ok=True)
     made = source / "kernel/module/kevent.ko"
+    ccache = ["DEBIAN_KERNEL_USE_CCACHE=1"] if shutil.which("ccache") else []
     kernel.step(name, ["make", "-C", stock.headers, f"M={made.parent}", f"-j{kernel.JOBS}",
-                       "modules"], f"the module for {stock.release}",
+                       *ccache, "modules"], f"the module for {stock.release}",
                 env=kernel.make_env(source))
     shutil.copy2(made, stock.module)
     print(f"module: {stock.module} for {stock.release}, in "

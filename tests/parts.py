@@ -16,11 +16,12 @@ import first
 import wrong
 
 GUEST = BUILD / "guest"
+STOCK = "stock-6.12"		# Debian's kernel, with the module
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "fallback": 60, "asan": 180, "huge": 900, "tsan": 240,
+           "base": 240, "stock": 600, "fallback": 60, "asan": 180, "huge": 900, "tsan": 240,
            "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1800,
-           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600,
+           "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
            "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds where debug has more
@@ -191,9 +192,9 @@ def run_gcov():
                         [TOP / "tests/long/coverage"])
 
 
-def run_one(name, test, command, good, copies=()):
+def run_one(name, test, command, good, *options, copies=()):
     """A program without KTAP passes if good() accepts its lines."""
-    done = subprocess.run(vm.command(command, "--timeout", 120, copies=copies),
+    done = subprocess.run(vm.command(command, "--timeout", 120, *options, copies=copies),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace")
     lines = done.stdout.splitlines()
@@ -208,15 +209,30 @@ def run_one(name, test, command, good, copies=()):
     return results
 
 
-def run_readme():
+def add(results, more):
+    results.passed += more.passed
+    results.failed += more.failed
+    results.failures += more.failures
+
+
+def run_readme(name="readme", backend="kevent", *options):
     """The program of the README says the same here and on our kernel."""
     program = BUILD / "libkevent/examples/two_pipes"
     here = subprocess.run([program], stdout=subprocess.PIPE, text=True,
                           check=False).stdout.splitlines()
-    return run_one("readme", "example.two_pipes", [program],
+    return run_one(name, "example.two_pipes", [program],
                    lambda lines: lines == ["pipe a: 1", "pipe b: 2",
-                                           "backend: kevent"] and
-                   here == [*lines[:2], "backend: epoll"])
+                                           f"backend: {backend}"] and
+                   here == [*lines[:2], "backend: epoll"], *options)
+
+
+def run_stock():
+    """The same with the module, on a kernel as Debian has it. What the module lacks is in
+    tests/suites/module.c. Without the module nothing may pass."""
+    results = run_readme("stock", "module", "--config", STOCK)
+    add(results, run_guest("stock", STOCK, KEVENT_BACKEND="module",
+                           KEVENT_STORM_SECONDS=STORM_SHORT))
+    return results
 
 
 # (two CPUs, batch, backend, mode, instructions): kevent wins with 1 and 2, is 2 % behind
@@ -265,9 +281,9 @@ def run_http():
                     HTTP_POINT],
                    lambda lines: sum(bool(HTTP_RATE.match(line))
                                      for line in lines) == runs,
-                   [*programs, here / "in-group", here / "measure",
-                    here / "backends.sh", TOP / "scripts/server.sh",
-                    "/usr/bin/ab"])
+                   copies=[*programs, here / "in-group", here / "measure",
+                           here / "backends.sh", TOP / "scripts/server.sh",
+                           "/usr/bin/ab"])
 
 
 def run_bench():
@@ -284,10 +300,7 @@ def run_bench():
                           == modes * points
                           for name, modes in BENCH_BACKENDS.items()))
     check_losses(results)
-    http = run_http()
-    results.passed += http.passed
-    results.failed += http.failed
-    results.failures += http.failures
+    add(results, run_http())
     return results
 
 
@@ -378,6 +391,10 @@ def run_races(seconds):
 
 def run_deb():
     return run_counting(report.Report("deb"), "deb", [TOP / "tests/long/deb"])
+
+
+def run_dkms():
+    return run_counting(report.Report("dkms"), "dkms", [TOP / "tests/long/dkms"])
 
 
 def run_logged(command, log, seconds):

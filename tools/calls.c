@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A system call of kevent in another process, as text
+ * A system call of kevent in another process, or what the module has for it, as text
  *
  * What the call reads is looked at before the kernel does, what it writes afterwards. Other
  * threads of the process may change either in between.
@@ -47,7 +47,9 @@ static void say_time(struct call *call, __u64 at)
 {
 	struct __kernel_timespec ts;
 
-	if (!at)
+	if (call->at_once)
+		say(&call->to, "{0.000000000}");
+	else if (!at)
 		say(&call->to, "NULL");
 	else if (peek(call->tid, at, &ts, sizeof(ts)))
 		say(&call->to, "{%lld.%09lld}", (long long)ts.tv_sec,
@@ -211,6 +213,87 @@ static void say_end(struct call *call, __s64 ret)
 		    strerrorname_np((int)-c.result));
 }
 
+/* What an ioctl of the module, or of its queue, reads */
+union dev_arg {
+	struct kevent_dev_init		init;
+	struct kevent_dev_ctl		ctl;
+	struct kevent_dev_get		get;
+	struct kevent_dev_wait		wait;
+	struct kevent_dev_commit	commit;
+};
+
+static void set_args(struct call *call, unsigned int nr, __u64 a, __u64 b, __u64 c,
+		     __u64 d, __u64 e, __u64 f)
+{
+	call->nr = nr;
+	call->active = true;
+	memcpy(call->arg, (__u64[]){ a, b, c, d, e, f }, sizeof(call->arg));
+}
+
+/* An ioctl as the system call */
+static void from_ioctl(struct call *call, const __u64 arg[6])
+{
+	const __u32 request = (__u32)arg[1];
+	union dev_arg a;
+
+	if (_IOC_TYPE(request) != _IOC_TYPE(KEVENT_IOC_INIT) ||
+	    _IOC_SIZE(request) > sizeof(a) ||
+	    !peek(call->tid, arg[2], &a, _IOC_SIZE(request)))
+		return;
+	switch (request) {
+	case KEVENT_IOC_INIT:
+		set_args(call, INIT, a.init.ring, a.init.ring_size, a.init.flags, 0, 0, 0);
+		break;
+	case KEVENT_IOC_CTL:
+		set_args(call, CTL, arg[0], a.ctl.cmd, a.ctl.num, a.ctl.arg, 0, 0);
+		break;
+	case KEVENT_IOC_GET_EVENTS:
+		set_args(call, GET_EVENTS, arg[0], a.get.min_nr, a.get.max_nr,
+			 a.get.timeout, a.get.buf, a.get.flags);
+		break;
+	case KEVENT_IOC_WAIT:
+		set_args(call, WAIT, arg[0], a.wait.num, a.wait.old_kidx,
+			 a.wait.timeout, a.wait.flags, a.wait.arg);
+		break;
+	case KEVENT_IOC_COMMIT:
+		set_args(call, COMMIT, arg[0], (__u32)a.commit.uidx,
+			 a.commit.uidx >> 32, 0, 0, 0);
+		break;
+	}
+}
+
+static bool is_queue(pid_t tid, int fd)
+{
+	static const char queue[] = "anon_inode:[kevent]";
+	char path[48], name[sizeof(queue)];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	return readlink(path, name, sizeof(name)) == sizeof(queue) - 1 &&
+	       !memcmp(name, queue, sizeof(queue) - 1);
+}
+
+/* A wait of a queue of the module without a span of time */
+static void from_lseek(struct call *call, const __u64 arg[6])
+{
+	if (!is_queue(call->tid, (int)arg[0]))
+		return;
+	set_args(call, WAIT, arg[0], arg[1] >> 32, (__u32)arg[1], 0, 0, 0);
+	call->at_once = (__u32)arg[2] == SEEK_SET;
+}
+
+static void find_call_of(struct call *call, __u64 nr, const __u64 arg[6])
+{
+	call->active = false;
+	call->at_once = false;
+	if (nr == SYS_ioctl)
+		from_ioctl(call, arg);
+	else if (nr == SYS_lseek)
+		from_lseek(call, arg);
+	else if (nr >= __NR_kevent_init && nr - __NR_kevent_init < NR_CALLS)
+		set_args(call, (unsigned int)(nr - __NR_kevent_init), arg[0], arg[1],
+			 arg[2], arg[3], arg[4], arg[5]);
+}
+
 void call_begins(struct call *call, __u64 nr, const __u64 arg[6])
 {
 	static void (*const begin[NR_CALLS])(struct call *call) = {
@@ -219,11 +302,9 @@ void call_begins(struct call *call, __u64 nr, const __u64 arg[6])
 		[COMMIT] = begin_commit, [CALL] = begin_call,
 	};
 
-	call->nr = (unsigned int)(nr - __NR_kevent_init);
-	call->active = nr >= __NR_kevent_init && call->nr < NR_CALLS;
+	find_call_of(call, nr, arg);
 	if (!call->active)
 		return;
-	memcpy(call->arg, arg, sizeof(call->arg));
 	call->to = (struct text){ call->text, sizeof(call->text) };
 	say(&call->to, "%s(", names[call->nr]);
 	begin[call->nr](call);

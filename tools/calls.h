@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A system call of kevent in another process, as text
+ * A system call of kevent in another process, or what the module has for it, as text
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -15,7 +15,8 @@
  * @tid: the thread
  * @active: it is a call of kevent
  * @nr: the number of the call less that of kevent_init()
- * @arg: its arguments
+ * @arg: its arguments; those of the system call that the module has an ioctl for
+ * @at_once: the timeout, which is not in memory, is zero
  * @to: where the rest of @text goes
  * @text: the call so far
  */
@@ -24,6 +25,7 @@ struct call {
 	bool		active;
 	unsigned int	nr;
 	__u64	arg[6];
+	bool	at_once;
 	struct text	to;
 	char		text[4096];
 };

@@ -29,8 +29,9 @@ void need_kevent(void)
 			program);
 		exit(1);
 	}
-	if (access("/proc/sys/kernel/kevent_disabled", F_OK)) {
-		fprintf(stderr, "%s: this kernel has no kevent; start one built with CONFIG_KEVENT=y, as \"make deb\" of kevent builds it\n",
+	if (access("/proc/sys/kernel/kevent_disabled", F_OK) &&
+	    access(KEVENT_DEVICE, F_OK)) {
+		fprintf(stderr, "%s: this kernel has no kevent; load the module, or start one built with CONFIG_KEVENT=y, as \"make deb\" of kevent builds it\n",
 			program);
 		exit(1);
 	}

@@ -59,6 +59,35 @@ OFFSET(struct kevent_call, flags, 7);
 OFFSET(struct kevent_call, result, 8);
 OFFSET(struct kevent_call, args, 16);
 
+SIZE(struct kevent_dev_init, 16);
+OFFSET(struct kevent_dev_init, ring, 0);
+OFFSET(struct kevent_dev_init, ring_size, 8);
+OFFSET(struct kevent_dev_init, flags, 12);
+
+SIZE(struct kevent_dev_ctl, 16);
+OFFSET(struct kevent_dev_ctl, cmd, 0);
+OFFSET(struct kevent_dev_ctl, num, 4);
+OFFSET(struct kevent_dev_ctl, arg, 8);
+
+SIZE(struct kevent_dev_get, 32);
+OFFSET(struct kevent_dev_get, min_nr, 0);
+OFFSET(struct kevent_dev_get, max_nr, 4);
+OFFSET(struct kevent_dev_get, timeout, 8);
+OFFSET(struct kevent_dev_get, buf, 16);
+OFFSET(struct kevent_dev_get, flags, 24);
+OFFSET(struct kevent_dev_get, reserved, 28);
+
+SIZE(struct kevent_dev_wait, 32);
+OFFSET(struct kevent_dev_wait, num, 0);
+OFFSET(struct kevent_dev_wait, old_kidx, 4);
+OFFSET(struct kevent_dev_wait, timeout, 8);
+OFFSET(struct kevent_dev_wait, flags, 16);
+OFFSET(struct kevent_dev_wait, reserved, 20);
+OFFSET(struct kevent_dev_wait, arg, 24);
+
+SIZE(struct kevent_dev_commit, 8);
+OFFSET(struct kevent_dev_commit, uidx, 0);
+
 static_assert(sizeof(struct ukevent) % sizeof(kevent_ring_word) == 0,
 	      "an entry is made of whole words");
 static_assert(KEVENT_RING_BYTES(KEVENT_RING_MAX) == 128 + 40 * (1 << 20),

@@ -101,6 +101,55 @@ pub struct Call {
     pub args: [u64; 6],
 }
 
+/// `struct kevent_dev_init`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(8))]
+pub struct DevInit {
+    pub ring: u64,
+    pub ring_size: u32,
+    pub flags: u32,
+}
+
+/// `struct kevent_dev_ctl`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(8))]
+pub struct DevCtl {
+    pub cmd: u32,
+    pub num: u32,
+    pub arg: u64,
+}
+
+/// `struct kevent_dev_get`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(8))]
+pub struct DevGet {
+    pub min_nr: u32,
+    pub max_nr: u32,
+    pub timeout: u64,
+    pub buf: u64,
+    pub flags: u32,
+    pub reserved: u32,
+}
+
+/// `struct kevent_dev_wait`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(8))]
+pub struct DevWait {
+    pub num: u32,
+    pub old_kidx: u32,
+    pub timeout: u64,
+    pub flags: u32,
+    pub reserved: u32,
+    pub arg: u64,
+}
+
+/// `struct kevent_dev_commit`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(8))]
+pub struct DevCommit {
+    pub uidx: u64,
+}
+
 /// `struct __kernel_timespec`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -108,6 +157,9 @@ pub struct Timespec {
     pub sec: i64,
     pub nsec: i64,
 }
+
+/// The device of the module.
+pub const DEVICE: &str = "/dev/kevent";
 
 pub const SYS_INIT: usize = 480;
 pub const SYS_CTL: usize = 481;
@@ -236,4 +288,12 @@ constants! {
     IOC_SET_DELAY: u32 = 0x4004_8a10;
     IOC_GET_DELAY: u32 = 0x8004_8a11;
     DELAY_MAX: u32 = 1_000_000_000;
+
+    // ioctl() of the device of the module, and of its queues
+    IOC_TYPES: u32 = 0x8008_be00;
+    IOC_INIT: u32 = 0x4010_be01;
+    IOC_CTL: u32 = 0x4010_be10;
+    IOC_GET_EVENTS: u32 = 0x4020_be11;
+    IOC_WAIT: u32 = 0x4020_be12;
+    IOC_COMMIT: u32 = 0x4008_be13;
 }

@@ -5,6 +5,7 @@
 //! is made before /proc has shown the sysctl of kevent, and a new descriptor is a queue
 //! only if /proc says so.
 
+use crate::abi;
 use std::fs::read_link;
 use std::os::unix::io::RawFd;
 use std::path::Path;
@@ -24,12 +25,14 @@ const OTHER: u8 = 3;
 
 static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// May calls of kevent be made? What /proc does not show it may show later.
+/// May calls of kevent be made? What /proc does not show it may show later. The sysctl may be
+/// that of the module, which comes with its device.
 pub fn has_kevent() -> bool {
     let may_prove = || Path::new(DESCRIPTORS).exists();
     match KNOWN.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let seen = Path::new(SYSCTL).exists() && may_prove();
+            let of_calls = || !Path::new(abi::DEVICE).exists();
+            let seen = Path::new(SYSCTL).exists() && of_calls() && may_prove();
             if seen {
                 KNOWN.fetch_max(SEEN, Ordering::Relaxed);
             }
@@ -60,9 +63,10 @@ mod tests {
 
     #[test]
     fn a_descriptor_of_another_kind_ends_it() {
-        assert_eq!(has_kevent(), Path::new(SYSCTL).exists());
+        let there = Path::new(SYSCTL).exists() && !Path::new(abi::DEVICE).exists();
+        assert_eq!(has_kevent(), there);
         assert!(!is_queue(-1));
-        assert_eq!(has_kevent(), Path::new(SYSCTL).exists());
+        assert_eq!(has_kevent(), there);
         let file = File::open("/dev/null").unwrap();
         assert!(!is_queue(file.as_raw_fd()));
         assert!(file.metadata().is_ok());

@@ -34,8 +34,8 @@
 //! nonblocking, or use [`Watch::last_check`]. An event in the ring outlives its watch:
 //! [`Handles`] are tokens that never mean something else.
 //!
-//! The kernel needs kevent, see [`supported`]. The crate makes the system calls itself,
-//! on x86-64 and 64-bit ARM, and depends on nothing but the standard library.
+//! The kernel needs kevent, or its module, see [`supported`]. The crate makes the system calls
+//! itself, on x86-64 and 64-bit ARM, and depends on nothing but the standard library.
 
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -45,6 +45,7 @@
 compile_error!("kevent is for Linux, and this crate for 64-bit programs");
 
 pub mod abi;
+mod calls;
 mod event;
 mod handles;
 mod kernel;

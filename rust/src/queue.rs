@@ -3,16 +3,16 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::abi::{self, Entry, Timespec, WaitArg};
+use crate::calls;
 use crate::event::Event;
-use crate::kernel;
 use crate::process::Process;
 use crate::ring::RingMemory;
-use crate::sys::{self, checked};
+use crate::sys;
 use crate::watch::Watch;
 
 const NSEC_PER_SEC: i64 = 1_000_000_000;
@@ -123,41 +123,28 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a bad number of slots; `ENOSYS` when the kernel has no kevent;
-    /// `EPERM` when the sysctl kernel.kevent_disabled or a filter forbids it; `EMFILE`,
-    /// `ENFILE` and `ENOMEM`.
+    /// `EINVAL` for a bad number of slots; `ENOSYS` when the kernel has no kevent,
+    /// nor a module; `EPERM` when the sysctl kernel.kevent_disabled or a filter forbids it;
+    /// `EACCES` when the device of the module may not be opened; `EMFILE`, `ENFILE` and
+    /// `ENOMEM`.
     pub fn open(self) -> io::Result<Queue> {
         let ring = RingMemory::new(self.slots)?;
         let process = Process::current()?;
-        let fd = init(ring.address(), self.slots, self.flags)?;
+        let fd = calls::init(ring.address(), self.slots, self.flags)?;
         Ok(Queue { fd, ring, process, entered: AtomicU64::new(0) })
     }
 }
 
-/// kevent_init(). The memory at `ring` must be a ring that stays reserved for good.
-fn init(ring: usize, slots: u32, flags: u32) -> io::Result<OwnedFd> {
-    if !kernel::has_kevent() {
-        return Err(io::Error::from_raw_os_error(kernel::ENOSYS));
-    }
-    let args = [ring, slots as usize, flags as usize, 0, 0, 0];
-    // SAFETY: the kernel writes to the ring, now and later, which RingMemory allows;
-    // or there is none.
-    let fd = unsafe { checked(abi::SYS_INIT, args)? } as RawFd;
-    if !kernel::is_queue(fd) {
-        return Err(io::Error::from_raw_os_error(kernel::ENOSYS));
-    }
-    // SAFETY: the call has just opened it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Finds out whether kevent works here: looks for the sysctl kernel.kevent_disabled, and
-/// opens a queue if it is there. A program that hides /proc from itself calls this before.
+/// Finds out whether kevent works here: looks for the sysctl kernel.kevent_disabled and for
+/// /dev/kevent, the device of the module, and opens a queue if one is there. A program that
+/// hides /proc or /dev from itself, or gives up its right to open the device, calls this
+/// before.
 ///
 /// # Errors
 ///
 /// As of [`Options::open`].
 pub fn supported() -> io::Result<()> {
-    init(0, 0, 0).map(drop)
+    calls::init(0, 0, 0).map(drop)
 }
 
 /// The end of a wait that begins now.
@@ -170,11 +157,6 @@ fn deadline(timeout: Duration) -> Timespec {
         sec = sec.saturating_add(1);
     }
     Timespec { sec: sec.saturating_add(now.sec), nsec }
-}
-
-/// A point of time as the kernel's argument: the time must stay where it is.
-fn address_of(time: Option<&Timespec>) -> usize {
-    time.map_or(0, |time| time as *const Timespec as usize)
 }
 
 impl Queue {
@@ -192,18 +174,17 @@ impl Queue {
         let mut entry = watch.entry;
         entry.ret_flags = 0;
         let address = &mut entry as *mut Entry as usize;
-        let args = [self.raw(), command as usize, 1, address, 0, 0];
         // SAFETY: the kernel reads and writes one entry, which is there. It keeps no
         // pointer but the address of a futex word, of which it never writes.
-        let nr = unsafe { checked(abi::SYS_CTL, args)? };
+        let nr = unsafe { calls::ctl(self.raw(), command, 1, address)? };
         match Event::new(entry).error() {
             Some(error) => Err(error),
             None => Ok((entry, nr)),
         }
     }
 
-    fn raw(&self) -> usize {
-        self.fd.as_raw_fd() as usize
+    fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 
     /// Adds a watch. What is ready already is queued like any other event.
@@ -286,9 +267,8 @@ impl Queue {
     ///
     /// `EPERM` when the queue refuses marks.
     pub fn wake(&self) -> io::Result<()> {
-        let args = [self.raw(), abi::CTL_READY as usize, 0, 0, 0, 0];
         // SAFETY: without entries the kernel accesses no memory.
-        unsafe { checked(abi::SYS_CTL, args) }.map(drop)
+        unsafe { calls::ctl(self.raw(), abi::CTL_READY, 0, 0) }.map(drop)
     }
 
     /// Makes changes in order, each on its own, by one system call. Each has its
@@ -325,19 +305,9 @@ impl Queue {
         arg: Option<&WaitArg>,
     ) -> io::Result<usize> {
         self.entered.store(self.ring.uidx(), Ordering::Relaxed);
-        let abstime = u32::from(until.is_some()) * abi::FLAGS_ABSTIME;
-        let flags = abstime | (u32::from(arg.is_some()) * abi::FLAGS_ARG);
-        let args = [
-            self.raw(),
-            self.ring.slots() as usize,
-            seen as u32 as usize,
-            address_of(until),
-            flags as usize,
-            arg.map_or(0, |arg| arg as *const WaitArg as usize),
-        ];
         // SAFETY: the kernel reads the time and the argument, and writes the changes
         // that the argument points to, in a vector of apply(); and the ring.
-        unsafe { checked(abi::SYS_WAIT, args) }
+        unsafe { calls::wait(self.raw(), self.ring.slots(), seen as u32, until, arg) }
     }
 
     fn check_process(&self) -> io::Result<()> {
@@ -469,18 +439,10 @@ impl Queue {
         let max = events.capacity().clamp(1, 1 << 20);
         let mut buffer = vec![Entry::default(); max];
         let until = timeout.map(deadline);
-        let flags = u32::from(until.is_some()) * abi::FLAGS_ABSTIME;
-        let args = [
-            self.raw(),
-            1,
-            max,
-            address_of(until.as_ref()),
-            buffer.as_mut_ptr() as usize,
-            flags as usize,
-        ];
+        let address = buffer.as_mut_ptr() as usize;
         // SAFETY: the kernel reads the time and writes up to max entries, for which
         // there is room.
-        let nr = unsafe { checked(abi::SYS_GET_EVENTS, args)? };
+        let nr = unsafe { calls::get_events(self.raw(), max, until.as_ref(), address)? };
         events.extend(buffer.into_iter().take(nr).map(Event::new));
         Ok(nr)
     }

@@ -4,15 +4,19 @@
 use std::io;
 
 #[cfg(target_arch = "x86_64")]
-mod number {
+pub mod number {
+    pub const LSEEK: usize = 8;
     pub const MMAP: usize = 9;
+    pub const IOCTL: usize = 16;
     pub const MADVISE: usize = 28;
     pub const GETPID: usize = 39;
     pub const CLOCK_GETTIME: usize = 228;
 }
 
 #[cfg(target_arch = "aarch64")]
-mod number {
+pub mod number {
+    pub const IOCTL: usize = 29;
+    pub const LSEEK: usize = 62;
     pub const MMAP: usize = 222;
     pub const MADVISE: usize = 233;
     pub const GETPID: usize = 172;

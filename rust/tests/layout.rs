@@ -5,6 +5,7 @@
 //! them against the header. Here those numbers are the expected ones.
 
 use kevent::abi::{self, Call, Change, Entry, RingHeader, WaitArg};
+use kevent::abi::{DevCommit, DevCtl, DevGet, DevInit, DevWait};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{align_of, size_of, MaybeUninit};
 
@@ -47,6 +48,17 @@ fn offsets() -> BTreeMap<&'static str, usize> {
             nr: nr, on_error: on_error, on_zero: on_zero, on_value: on_value, flags: flags,
             result: result, args: args
         },
+        "kevent_dev_init" = DevInit { ring: ring, ring_size: ring_size, flags: flags },
+        "kevent_dev_ctl" = DevCtl { cmd: cmd, num: num, arg: arg },
+        "kevent_dev_get" = DevGet {
+            min_nr: min_nr, max_nr: max_nr, timeout: timeout, buf: buf, flags: flags,
+            reserved: reserved
+        },
+        "kevent_dev_wait" = DevWait {
+            num: num, old_kidx: old_kidx, timeout: timeout, flags: flags,
+            reserved: reserved, arg: arg
+        },
+        "kevent_dev_commit" = DevCommit { uidx: uidx },
     }
     .into()
 }
@@ -87,6 +99,11 @@ fn sizes_are_those_of_c() {
         ("kevent_change", size_of::<Change>()),
         ("kevent_wait_arg", size_of::<WaitArg>()),
         ("kevent_call", size_of::<Call>()),
+        ("kevent_dev_init", size_of::<DevInit>()),
+        ("kevent_dev_ctl", size_of::<DevCtl>()),
+        ("kevent_dev_get", size_of::<DevGet>()),
+        ("kevent_dev_wait", size_of::<DevWait>()),
+        ("kevent_dev_commit", size_of::<DevCommit>()),
     ]);
     assert_eq!(ours, stated);
     assert_eq!(size_of::<Entry>(), 8 * abi::ENTRY_WORDS);
@@ -107,23 +124,38 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// The value of `_IOW(type, nr, size)` or `_IOR()` with 4 bytes.
+/// The bytes of a type of C.
+fn size(kind: &str) -> Option<u64> {
+    match kind {
+        "__u32" => Some(4),
+        "__u64" => Some(8),
+        _ => {
+            let name = kind.strip_prefix("struct ")?;
+            let stated = statements("SIZE");
+            stated.iter().find(|words| words[0] == name)?[1].parse().ok()
+        }
+    }
+}
+
+/// The value of `_IOW(type, nr, size)` or `_IOR()`.
 fn ioctl(text: &str) -> Option<u64> {
-    let (direction, rest) = text.strip_suffix(", __u32)")?.split_once('(')?;
+    let (rest, kind_of_data) = text.strip_suffix(')')?.rsplit_once(", ")?;
+    let bytes = size(kind_of_data)?;
+    let (direction, rest) = rest.split_once('(')?;
     let direction = match direction {
         "_IOW" => 1,
         "_IOR" => 2,
         _ => return None,
     };
     let (kind, nr) = rest.split_once(", ")?;
-    Some(direction << 30 | 4 << 16 | number(kind)? << 8 | number(nr)?)
+    Some(direction << 30 | bytes << 16 | number(kind)? << 8 | number(nr)?)
 }
 
 /// Names and values of the constants in the header; functions have no value.
 fn constants() -> BTreeMap<&'static str, u64> {
     let lines = HEADER.lines().filter_map(|line| line.strip_prefix("#define KEVENT_"));
     lines
-        .filter(|line| !line.contains("(type)"))
+        .filter(|line| !line.contains("(type)") && !line.contains('"'))
         .map(|line| {
             let line = line.split("/*").next().unwrap().trim();
             let (name, value) = line.split_once(char::is_whitespace).unwrap();
@@ -145,6 +177,7 @@ fn constants_are_those_of_c() {
 fn structures_are_those_of_c() {
     let names: BTreeSet<&str> = HEADER
         .lines()
+        .map(|line| line.split("/*").next().unwrap().trim_end())
         .filter_map(|line| line.strip_prefix("struct ")?.strip_suffix(" {"))
         .collect();
     let stated: BTreeSet<&str> =

@@ -89,7 +89,8 @@ def qemu_of(pid):
 
 def config_hash(config):
     """The start of the hash of a kernel's configuration."""
-    path = paths.LINUX / config / ".config"
+    stock = paths.BUILD / "stock" / config.removeprefix("stock-")
+    path = next(stock.glob("boot/config-*"), paths.LINUX / config / ".config")
     if not path.exists():
         cli.die(f"no kernel {config}; build it with "
                 f"scripts/kernel.py build {config}")

@@ -14,6 +14,7 @@
 
 #include "fallback.h"
 #include "helpers.h"
+#include "module.h"
 
 /* Of the static library only, see libkevent/src/fallback/fallback.h */
 struct kevent_fb_exception {
@@ -247,14 +248,6 @@ static const char *what_of(const char *exception)
 	exit(EXIT_FAILURE);
 }
 
-static bool is_among(const char *tests, const char *name)
-{
-	char word[130];
-
-	snprintf(word, sizeof(word), " %s ", name);
-	return strstr(tests, word);
-}
-
 static bool has_landlock(void)
 {
 	return syscall(SYS_landlock_create_ruleset, NULL, 0,
@@ -283,6 +276,8 @@ const char *left_out(const char *suite, const char *test)
 	    (on_fallback() || access("/proc/self/fail-nth", F_OK)))
 		return FAIL_NTH;
 	snprintf(name, sizeof(name), "%s.%s", suite, test);
+	if (on_module() && left_out_on_module(suite, name))
+		return left_out_on_module(suite, name);
 	if (!on_fallback())
 		return lacks(name);
 	for (i = 0; i < ARRAY_SIZE(skips); i++) {
@@ -297,5 +292,7 @@ const char *left_out(const char *suite, const char *test)
 
 const char *why_left_out(const char *exception)
 {
-	return what_of(exception);
+	const char *why = on_module() ? why_left_out_on_module(exception) : NULL;
+
+	return why ? why : what_of(exception);
 }

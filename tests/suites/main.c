@@ -526,6 +526,7 @@ int main(int argc, char **argv)
 	/* Where kevent is, a queue that it refuses must not become one of epoll. */
 	if (!on_fallback())
 		setenv("KEVENT_BACKEND", "kernel", 1);
+	on_module();
 	if (argc > 1 && !strcmp(argv[1], "--end"))
 		return 0;
 	if (argc > 1 && !strcmp(argv[1], "--run"))

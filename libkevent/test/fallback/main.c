@@ -24,7 +24,9 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -142,6 +144,52 @@ static void program_may_demand(void)
 	CHECK_EQ(kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY |
 			     KEVENT_INIT_NO_FALLBACK), -EINVAL);
 	CHECK_EQ(kevent_init(NULL, SIZE, KEVENT_INIT_FALLBACK_ONLY), -EINVAL);
+}
+
+/* Of this program, for nobody to execute with the rights of root; -1: it has none here */
+static int copy_program(char *path)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkstemp(path);
+	struct statvfs fs;
+	off_t len;
+
+	if (from < 0 || to < 0)
+		return -1;
+	len = lseek(from, 0, SEEK_END);
+	if (fstatvfs(to, &fs) || fs.f_flag & (ST_NOSUID | ST_NOEXEC) ||
+	    sendfile(to, from, &(off_t){ 0 }, (size_t)len) != len)
+		return -1;
+	return fchmod(to, 04755) || close(from) || close(to);
+}
+
+/* As main() says it. */
+static int nobody_says(const char *path, const char *backend)
+{
+	int status = -1;
+
+	if (!fork()) {
+		setenv("KEVENT_BACKEND", backend, 1);
+		if (!setgid(65534) && !setuid(65534))
+			execl(path, path, "--backend", NULL);
+		_exit(127);
+	}
+	wait(&status);
+	return WEXITSTATUS(status);
+}
+
+static void raised_rights_ignore_the_environment(void)
+{
+	const char *backend = kevent_supported() ? "kernel" : "epoll";
+	char path[] = "/tmp/kevent-fallback-XXXXXX";
+
+	/* Without root, nobody can raise any. */
+	if (!geteuid() && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
+	    !copy_program(path)) {
+		CHECK_EQ(nobody_says(path, backend), !kevent_supported());
+		CHECK_EQ(chmod(path, 0755), 0);
+		CHECK_EQ(nobody_says(path, backend), !!kevent_supported());
+	}
+	unlink(path);
 }
 
 /* From now on calls of kevent from @first on have this answer. */
@@ -1481,6 +1529,7 @@ static const struct test tests[] = {
 	TEST(program_may_refuse),
 	TEST(environment_may_refuse),
 	TEST(program_may_demand),
+	TEST(raised_rights_ignore_the_environment),
 	TEST(kernel_without_kevent_is_not_called),
 	TEST(flag_avoids_the_kernel),
 	TEST(filters_are_not_believed),
@@ -1524,8 +1573,18 @@ static const struct test tests[] = {
 	TEST(page_has_the_exceptions),
 };
 
+/* For nobody_says(): is it epoll? 0 or 1 */
+static int say_backend(void)
+{
+	const char *backend = kevent_backend(kevent_init(NULL, 0, 0));
+
+	return !backend || strcmp(backend, "epoll") != 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "--backend"))
+		return say_backend();
 	man_page = argc > 1 ? argv[1] : "";
 	return run_tests("fallback", tests, ARRAY_SIZE(tests));
 }

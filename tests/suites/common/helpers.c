@@ -459,6 +459,14 @@ bool on_fallback(void)
 	return kevent_supported() == -ENOSYS;
 }
 
+bool is_among(const char *tests, const char *name)
+{
+	char word[130];
+
+	snprintf(word, sizeof(word), " %s ", name);
+	return strstr(tests, word);
+}
+
 bool on_module(void)
 {
 	static int known = -1;
@@ -519,6 +527,14 @@ static int device_wait(int kq, long num, long kidx, long timeout, long flags, lo
 	return ioctl(kq, KEVENT_IOC_WAIT, &arg);
 }
 
+/* What an ioctl of another file says */
+static int or_no_queue(int ret)
+{
+	if (ret < 0 && errno == ENOTTY)
+		errno = EINVAL;
+	return ret;
+}
+
 long raw_kevent6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	struct kevent_dev_ctl ctl = {
@@ -534,13 +550,13 @@ long raw_kevent6(long nr, long a, long b, long c, long d, long e, long f)
 	case __NR_kevent_init:
 		return device_init(a, b, c);
 	case __NR_kevent_ctl:
-		return ioctl((int)a, KEVENT_IOC_CTL, &ctl);
+		return or_no_queue(ioctl((int)a, KEVENT_IOC_CTL, &ctl));
 	case __NR_kevent_get_events:
-		return device_get_events((int)a, b, c, d, e, f);
+		return or_no_queue(device_get_events((int)a, b, c, d, e, f));
 	case __NR_kevent_wait:
-		return device_wait((int)a, b, c, d, e, f);
+		return or_no_queue(device_wait((int)a, b, c, d, e, f));
 	case __NR_kevent_commit:
-		return ioctl((int)a, KEVENT_IOC_COMMIT, &commit);
+		return or_no_queue(ioctl((int)a, KEVENT_IOC_COMMIT, &commit));
 	default:
 		errno = ENOSYS;
 		return -1;

@@ -107,8 +107,13 @@ int receive_fd(int sock);
 
 /* The library makes queues of epoll, see kevent_fallback(7). */
 bool on_fallback(void);
-/* Are the queues of this machine those of the module? */
+/*
+ * Are the queues of this machine those of the module? main() asks before there are tests, which
+ * may not be able to find out.
+ */
 bool on_module(void);
+/* Is a name among @tests, between spaces? */
+bool is_among(const char *tests, const char *name);
 
 /*
  * A call of kevent past the library, as by syscall(): on the module by an ioctl, where that

@@ -115,7 +115,8 @@ int hide_kevent(void)
 {
 	return unshare(CLONE_NEWNS) ||
 	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	       mount("none", "/proc/sys/kernel", "tmpfs", 0, NULL);
+	       mount("none", "/proc/sys/kernel", "tmpfs", 0, NULL) ||
+	       (on_module() && mount("none", "/dev", "tmpfs", 0, NULL));
 }
 
 /* JSON. Each function moves *at past what it knows, or returns false. */

@@ -565,7 +565,7 @@ static void kernel_without_kevent_is_said(void)
 	run_show(NULL, getpid(), hide_kevent);
 	CHECK_EQ(show.status, 1);
 	CHECK_EQ(said_lines(&show, "?*"), 1);
-	check_said(&show, "kevent-show: this kernel has no kevent; start one*");
+	check_said(&show, "kevent-show: this kernel has no kevent; load the module*");
 }
 
 static const struct test_case cases[] = {
