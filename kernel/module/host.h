@@ -301,6 +301,9 @@ void host_queue_work(struct work_struct *work);
 
 /* The current task */
 
+/* No thread is a member of a group: the scheduler does not say when it blocks. */
+#define PF_KEVENT_SERVER	0
+
 static inline bool host_mm_in_use(void)
 {
 #ifdef CONFIG_X86
