@@ -1285,6 +1285,8 @@ static void choose_kinds(struct world *w)
 
 	for (i = 0; i < NR_KINDS; i++)
 		w->kind[i] = race_kind(kinds[i]);
+	/* Nobody tells a module that a thread blocks. */
+	w->kind[LIMIT] &= !on_module();
 }
 
 static void no_event_stays_behind(void)
