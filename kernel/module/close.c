@@ -303,11 +303,7 @@ static void hook_off(struct hook *hook)
 	hook->on = false;
 }
 
-/**
- * host_close_needed - a queue is about to be made
- *
- * Return: 0, or -errno if it must not be.
- */
+/* A queue is about to be made. 0, or -errno if it must not be. */
 int host_close_needed(void)
 {
 	int err;
@@ -372,11 +368,7 @@ static int hook_test(void)
 	return err;
 }
 
-/**
- * host_close_start - prepare all, and see that the hook works
- *
- * Return: 0, or -errno: the module must not be used, and the log says why.
- */
+/* Prepare all, and see that the hook works. -errno: the log says why it does not. */
 int host_close_start(void)
 {
 	int err;
@@ -398,11 +390,7 @@ int host_close_start(void)
 	return err;
 }
 
-/**
- * host_close_stop - no queue is left, nor will be
- *
- * Returns when no task is in a hook.
- */
+/* No queue is left, nor will be. Returns when no task is in a hook. */
 void host_close_stop(void)
 {
 	hook_off(&at_end);
@@ -412,9 +400,7 @@ void host_close_stop(void)
 	synchronize_rcu_tasks();
 }
 
-/**
- * host_close_free - no file is watched, and nobody looks
- */
+/* No file is watched, and nobody looks. */
 void host_close_free(void)
 {
 	rhashtable_destroy(&watched);

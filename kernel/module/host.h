@@ -75,15 +75,11 @@ void kevent_clock_resumed(void);
 #define HOST_FILE_BYTES		64
 
 /* A task that closes a file is in a callback of ftrace. */
-static inline void host_close_pause(void) {}
+#define host_close_pause()
 
 /* Files of queues: main.c */
 
-static inline struct file *host_queue_file(const struct file_operations *fops,
-					   void *q, int flags)
-{
-	return compat_anon_inode("[kevent]", fops, q, flags);
-}
+#define host_queue_file(fops, q, flags)	compat_anon_inode("[kevent]", fops, q, flags)
 
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 loff_t host_llseek(struct file *file, loff_t pos, int whence);
@@ -107,10 +103,7 @@ struct kevent_owner {
 struct kevent_owner *host_owner_get(void);
 void host_owner_put(struct kevent_owner *owner);
 
-static inline bool host_owner_is_root(const struct kevent_owner *owner)
-{
-	return uid_eq(owner->uid, GLOBAL_ROOT_UID);
-}
+#define host_owner_is_root(owner)	uid_eq((owner)->uid, GLOBAL_ROOT_UID)
 
 static inline bool host_owner_charge(struct kevent_owner *owner, size_t bytes,
 				     long limit)
@@ -124,33 +117,14 @@ static inline bool host_owner_charge(struct kevent_owner *owner, size_t bytes,
 	return true;
 }
 
-static inline void host_owner_uncharge(struct kevent_owner *owner, size_t bytes)
-{
-	atomic_long_sub(bytes, &owner->bytes);
-}
+#define host_owner_uncharge(owner, nr)	atomic_long_sub(nr, &(owner)->bytes)
+#define host_owner_bytes(owner)		((s64)atomic_long_read(&(owner)->bytes))
 
-static inline s64 host_owner_bytes(struct kevent_owner *owner)
-{
-	return atomic_long_read(&owner->bytes);
-}
-
-static inline struct obj_cgroup *host_payer_get(void)
-{
-	return NULL;
-}
-
-static inline int host_payer_charge(struct obj_cgroup *payer, size_t bytes)
-{
-	return 0;
-}
-
-static inline void host_payer_uncharge(struct obj_cgroup *payer, size_t bytes) {}
-static inline void host_payer_put(struct obj_cgroup *payer) {}
-
-static inline struct obj_cgroup *host_payer_get_again(struct obj_cgroup *payer)
-{
-	return NULL;
-}
+#define host_payer_get()			NULL
+#define host_payer_get_again(payer)		(payer)
+#define host_payer_charge(payer, bytes)		0
+#define host_payer_uncharge(payer, bytes)	((void)(payer))
+#define host_payer_put(payer)			((void)(payer))
 
 struct kmem_cache *host_cache(const char *what, unsigned int size,
 			      unsigned int align, bool paid);
@@ -167,15 +141,8 @@ static inline bool host_is_anon(const struct file *file, const char *name)
 	       !strcmp(file->f_path.dentry->d_name.name, name);
 }
 
-static inline bool host_is_epoll(struct file *file)
-{
-	return host_is_anon(file, "[eventpoll]");
-}
-
-static inline bool host_is_uring(struct file *file)
-{
-	return host_is_anon(file, "[io_uring]");
-}
+#define host_is_epoll(file)		host_is_anon(file, "[eventpoll]")
+#define host_is_uring(file)		host_is_anon(file, "[io_uring]")
 
 extern const struct file_operations *host_pipe_fops;
 
@@ -202,8 +169,8 @@ int host_sock_peek(const struct socket *sock);
 
 #define HOST_TCP_TELLS	false
 
-static inline void host_tcp_tell(struct socket *sock) {}
-static inline void host_tcp_tell_next(struct socket *sock) {}
+#define host_tcp_tell(sock)
+#define host_tcp_tell_next(sock)
 
 extern uint host_busy_poll_usecs;
 
@@ -230,26 +197,10 @@ static inline int host_marks_init(struct host_marks *marks,
 	return PTR_ERR_OR_ZERO(marks->group);
 }
 
-static inline void host_marks_lock(struct host_marks *marks)
-{
-	mutex_lock(&marks->lock);
-}
-
-static inline void host_marks_unlock(struct host_marks *marks)
-{
-	mutex_unlock(&marks->lock);
-}
-
-static inline void host_marks_assert(struct host_marks *marks)
-{
-	lockdep_assert_held(&marks->lock);
-}
-
-static inline struct fsnotify_mark *host_mark_find(struct host_marks *marks,
-						   struct inode *inode)
-{
-	return compat_fsnotify_find(inode, marks->group);
-}
+#define host_marks_lock(marks)		mutex_lock(&(marks)->lock)
+#define host_marks_unlock(marks)	mutex_unlock(&(marks)->lock)
+#define host_marks_assert(marks)	lockdep_assert_held(&(marks)->lock)
+#define host_mark_find(marks, inode)	compat_fsnotify_find(inode, (marks)->group)
 
 /*
  * The mask of an inode cannot be calculated again: a mark asks for all that it may ask for, and
@@ -271,31 +222,15 @@ static inline int host_mark_add(struct host_marks *marks,
 	return err;
 }
 
-static inline void host_mark_ask(struct fsnotify_mark *fsn, u32 mask) {}
-
-static inline void host_mark_detach(struct host_marks *marks,
-				    struct fsnotify_mark *fsn)
-{
-	fsnotify_destroy_mark(fsn, marks->group);
-}
-
-static inline void host_mark_free(struct fsnotify_mark *fsn) {}
+#define host_mark_ask(fsn, mask)	((void)(mask))
+#define host_mark_detach(marks, fsn)	fsnotify_destroy_mark(fsn, (marks)->group)
+#define host_mark_free(fsn)
 
 /* security_path_notify() is not exported: who can read a file may watch it. */
-static inline int host_may_notify(struct file *file, u64 mask)
-{
-	return 0;
-}
+#define host_may_notify(file, mask)	0
 
-static inline void host_pin(void)
-{
-	__module_get(THIS_MODULE);
-}
-
-static inline void host_unpin(void)
-{
-	module_put(THIS_MODULE);
-}
+#define host_pin()			__module_get(THIS_MODULE)
+#define host_unpin()			module_put(THIS_MODULE)
 
 void host_queue_work(struct work_struct *work);
 
@@ -315,15 +250,10 @@ static inline bool host_mm_in_use(void)
 }
 
 /* The scheduler is not asked to place a task: a hand-off is a mark. */
-static inline void host_handoff_begin(void) {}
-static inline void host_handoff_end(void) {}
-
-static inline bool host_handoff_wanted(void)
-{
-	return false;
-}
-
-static inline void host_wake_here(struct task_struct *task) {}
+#define host_handoff_begin()
+#define host_handoff_end()
+#define host_handoff_wanted()		false
+#define host_wake_here(task)
 
 int host_sigmask_set(void __user *mask, size_t size);
 void host_sigmask_restore(bool interrupted);
@@ -333,29 +263,14 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
  * tasklist_lock is not exported. Who exits sets its state, then wakes wait_pidfd: a watch that
  * has joined there sees the one or gets the other.
  */
-static inline void host_tasks_lock(void)
-{
-	rcu_read_lock();
-}
-
-static inline void host_tasks_unlock(void)
-{
-	rcu_read_unlock();
-}
-
-static inline void host_tasks_assert(void) {}
+#define host_tasks_lock()		rcu_read_lock()
+#define host_tasks_unlock()		rcu_read_unlock()
+#define host_tasks_assert()
 
 /* ptrace_may_access() is not exported. Parents may know anyway. */
-static inline bool host_may_read_stat(struct task_struct *task)
-{
-	return ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE);
-}
-
+#define host_may_read_stat(task)	ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE)
 /* Who has the capability needs no more. */
-static inline bool host_is_dumpable(struct task_struct *task)
-{
-	return false;
-}
+#define host_is_dumpable(task)		false
 
 struct pid *host_pidfd_pid(unsigned int fd);
 

@@ -24,67 +24,50 @@
 
 /* Calls of a queue */
 
-static long dev_ctl(struct file *file, void __user *arg)
+static long do_call(struct file *file, unsigned int cmd, void *arg)
 {
-	struct kevent_dev_ctl c;
+	struct kevent_dev_ctl *c = arg;
+	struct kevent_dev_get *g = arg;
+	struct kevent_dev_wait *w = arg;
+	struct kevent_dev_commit *m = arg;
 
-	if (copy_from_user(&c, arg, sizeof(c)))
-		return -EFAULT;
-	return kevent_do_ctl(file, c.cmd, c.num, u64_to_user_ptr(c.arg));
-}
-
-static long dev_get_events(struct file *file, void __user *arg)
-{
-	struct kevent_dev_get g;
-
-	if (copy_from_user(&g, arg, sizeof(g)))
-		return -EFAULT;
-	if (g.reserved)
-		return -EINVAL;
-	return kevent_do_get_events(file, g.min_nr, g.max_nr,
-				    u64_to_user_ptr(g.timeout),
-				    u64_to_user_ptr(g.buf), g.flags);
-}
-
-static long dev_wait(struct file *file, void __user *arg)
-{
-	struct kevent_dev_wait w;
-
-	if (copy_from_user(&w, arg, sizeof(w)))
-		return -EFAULT;
-	if (w.reserved)
-		return -EINVAL;
-	return kevent_do_wait(file, w.num, w.old_kidx,
-			      u64_to_user_ptr(w.timeout), w.flags,
-			      u64_to_user_ptr(w.arg));
-}
-
-static long dev_commit(struct file *file, void __user *arg)
-{
-	struct kevent_dev_commit c;
-
-	if (copy_from_user(&c, arg, sizeof(c)))
-		return -EFAULT;
-	return kevent_do_commit(file, c.uidx);
+	switch (cmd) {
+	case KEVENT_IOC_WAIT:
+		return w->reserved ? -EINVAL :
+		       kevent_do_wait(file, w->num, w->old_kidx,
+				      u64_to_user_ptr(w->timeout), w->flags,
+				      u64_to_user_ptr(w->arg));
+	case KEVENT_IOC_CTL:
+		return kevent_do_ctl(file, c->cmd, c->num,
+				     u64_to_user_ptr(c->arg));
+	case KEVENT_IOC_GET_EVENTS:
+		return g->reserved ? -EINVAL :
+		       kevent_do_get_events(file, g->min_nr, g->max_nr,
+					    u64_to_user_ptr(g->timeout),
+					    u64_to_user_ptr(g->buf), g->flags);
+	case KEVENT_IOC_COMMIT:
+		return kevent_do_commit(file, m->uidx);
+	default:
+		return -ENOIOCTLCMD;
+	}
 }
 
 /* Those of ../kevent/file.c have been tried. */
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	void __user *user = (void __user *)arg;
+	union {
+		struct kevent_dev_ctl		ctl;
+		struct kevent_dev_get		get;
+		struct kevent_dev_wait		wait;
+		struct kevent_dev_commit	commit;
+	} call;
 
-	switch (cmd) {
-	case KEVENT_IOC_WAIT:
-		return dev_wait(file, user);
-	case KEVENT_IOC_CTL:
-		return dev_ctl(file, user);
-	case KEVENT_IOC_GET_EVENTS:
-		return dev_get_events(file, user);
-	case KEVENT_IOC_COMMIT:
-		return dev_commit(file, user);
-	default:
+	if (_IOC_TYPE(cmd) != _IOC_TYPE(KEVENT_IOC_CTL) ||
+	    _IOC_SIZE(cmd) > sizeof(call))
 		return -ENOIOCTLCMD;
-	}
+	if (copy_from_user(&call, (void __user *)arg, _IOC_SIZE(cmd)))
+		return -EFAULT;
+	return do_call(file, cmd, &call);
 }
 
 /*
@@ -104,9 +87,7 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence)
 		return err;
 	if (pos >> 32 <= 0)
 		return -EINVAL;
-	err = kevent_deadline_get(&until, false, NULL);
-	if (err)
-		return err;
+	kevent_deadline_get(&until, false, NULL);
 	until.nowait = whence == SEEK_SET;
 	return kevent_wait_ring(file->private_data, pos >> 32, &news, 0, &until);
 }

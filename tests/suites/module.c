@@ -43,14 +43,8 @@ static const struct reason reasons[] = {
 	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain " },
 	{ "bound", "no call is bound", KEVENT_TYPE(KEVENT_BOUND),
 	  " bound_calls limits.watches_per_file_are_limited_for_all_users " },
-	{ "pidfd", "the id of PROC is a process id", 0,
-	  " proc.pidfd_names_a_process proc.pidfd_of_the_first_thread_is_of_the_process"
-	  " proc.pidfd_names_a_watch proc.reaped_process_is_no_more"
-	  " proc.malformed_requests " },
 	{ "status", "the status of an exit is for the parent, and for root", 0,
 	  " proc_tasks.status_is_for_those_who_may_know " },
-	{ "namespace", "ids are those of the first namespace", 0,
-	  " proc.ids_are_those_of_the_callers_namespace " },
 	{ "nested", "a queue watches neither queues nor epoll", 0,
 	  " nested nested_random races_promises.each_call_reports_what_is_ready " },
 	{ "max_running", "nobody tells a module that a thread blocks", 0,

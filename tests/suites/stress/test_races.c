@@ -1287,6 +1287,12 @@ static void choose_kinds(struct world *w)
 		w->kind[i] = race_kind(kinds[i]);
 	/* Nobody tells a module that a thread blocks. */
 	w->kind[LIMIT] &= !on_module();
+	/*
+	 * A freezer of cgroup version 1 changes a static key, and the kernels that the module is
+	 * for patch their code then. QEMU 7.2 now and then keeps a translation of the breakpoint
+	 * that is there meanwhile, and the kernel dies of it ("Oops: int3").
+	 */
+	w->kind[FREEZE] &= !on_module();
 }
 
 static void no_event_stays_behind(void)

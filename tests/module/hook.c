@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hook of the module: who cannot take it away, who may stand beside it, and when it comes
+ * and goes
+ *
+ * usage: hook MODULE ROUNDS, as root, with the module loaded and its file MODULE
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ukevent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TRACING	"/sys/kernel/tracing/"
+
+static int failed, done;
+
+static void check(int ok, const char *what)
+{
+	printf("%s %s\n", ok ? "ok  " : "FAIL", what);
+	failed += !ok;
+	done++;
+}
+
+/* 0 or errno */
+static int put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC), ret = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = errno;
+	close(fd);
+	return ret;
+}
+
+static int new_queue(void)
+{
+	struct kevent_dev_init init = {};
+	int q, dev = open(KEVENT_DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (dev < 0)
+		return -1;
+	q = ioctl(dev, KEVENT_IOC_INIT, &init);
+	close(dev);
+	return q;
+}
+
+static long watches(int q)
+{
+	char name[64], line[200];
+	long nr = -1;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", q);
+	f = fopen(name, "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "kevent-watches: %ld", &nr);
+	if (f)
+		fclose(f);
+	return nr;
+}
+
+/* Does close() remove watches of a pipe and of a directory? */
+static int closes(int q)
+{
+	struct ukevent uk[2] = {
+		{ .type = KEVENT_PIPE, .event = KEVENT_SOCKET_RECV },
+		{ .type = KEVENT_INODE, .event = KEVENT_INODE_CREATE },
+	};
+	struct kevent_dev_ctl c = { KEVENT_CTL_ADD, 2, (uintptr_t)uk };
+	int p[2], dir = open("/", O_RDONLY | O_DIRECTORY);
+
+	if (dir < 0 || pipe(p))
+		return 0;
+	uk[0].id.raw[0] = p[0];
+	uk[1].id.raw[0] = dir;
+	if (ioctl(q, KEVENT_IOC_CTL, &c) || watches(q) != 2)
+		return 0;
+	close(p[0]);
+	close(dir);
+	close(p[1]);
+	return !watches(q);
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "kevent", O_NONBLOCK) ? errno : 0;
+}
+
+static int load(const char *file, const char *args)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC), ret;
+
+	ret = syscall(SYS_finit_module, fd, args, 0) ? errno : 0;
+	close(fd);
+	return ret;
+}
+
+static void beside_others(int q)
+{
+	check(!put(TRACING "set_ftrace_filter", "locks_remove_posix") &&
+	      !put(TRACING "current_tracer", "function"), "a tracer of the function");
+	check(closes(q), "close() beside the tracer");
+	check(!put(TRACING "current_tracer", "nop"), "no tracer");
+	check(closes(q), "close() after the tracer");
+	if (put(TRACING "kprobe_events", "p:other locks_remove_posix"))
+		return;
+	check(!put(TRACING "events/kprobes/other/enable", "1"), "a kprobe there");
+	check(closes(q), "close() beside the kprobe");
+	put(TRACING "events/kprobes/other/enable", "0");
+	put(TRACING "kprobe_events", "");
+}
+
+static void reload(const char *file, int rounds)
+{
+	int i, q, wrong = 0;
+
+	for (i = 0; i < rounds && !wrong; i++) {
+		wrong = unload() || load(file, i % 2 ? "check=1" : "");
+		if (i % 4)
+			continue;
+		q = new_queue();
+		wrong |= q < 0 || !closes(q);
+		close(q);
+	}
+	printf("%d rounds\n", i);
+	check(!wrong, "loaded again and again");
+}
+
+int main(int argc, char **argv)
+{
+	int q;
+
+	setbuf(stdout, NULL);
+	if (argc != 3)
+		return 2;
+	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	q = new_queue();
+	check(q >= 0, "a queue");
+	check(closes(q), "close()");
+	check(put("/proc/sys/kernel/ftrace_enabled", "0") == EBUSY, "ftrace cannot be disabled");
+	check(unload() == EWOULDBLOCK, "no unload while there is a queue");
+	beside_others(q);
+	check(closes(q), "close() after all that");
+	close(q);
+	reload(argv[1], atoi(argv[2]));
+	check(!unload(), "unloaded");
+	check(access(KEVENT_DEVICE, F_OK), "no device");
+	printf("%d passed, %d failed\n", done - failed, failed);
+	return failed;
+}
