@@ -6,6 +6,7 @@
  * threads of the process may change either in between.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -277,7 +278,7 @@ static void from_lseek(struct call *call, const __u64 arg[6])
 {
 	if (!is_queue(call->tid, (int)arg[0]))
 		return;
-	set_args(call, WAIT, arg[0], arg[1] >> 32, (__u32)arg[1], 0, 0, 0);
+	set_args(call, WAIT, arg[0], arg[1] >> 32 & INT_MAX, (__u32)arg[1], 0, 0, 0);
 	call->at_once = (__u32)arg[2] == SEEK_SET;
 }
 

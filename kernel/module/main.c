@@ -72,12 +72,13 @@ long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /*
  * The cheapest way into a file: no security module is asked. SEEK_SET does not wait, SEEK_CUR
- * waits without a limit. A position cannot be negative: @num is below 2^31.
+ * waits without a limit. @pos is of KEVENT_SEEK().
  */
 loff_t host_llseek(struct file *file, loff_t pos, int whence)
 {
 	struct kevent_news news = { .old_kidx = (u32)pos, .min_nr = 1 };
 	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
+	u32 num = pos >> 32 & S32_MAX;
 	int err;
 
 	if (whence != SEEK_SET && whence != SEEK_CUR)
@@ -85,11 +86,11 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence)
 	err = kevent_check_ring(file);
 	if (err)
 		return err;
-	if (pos >> 32 <= 0)
+	if (pos >= 0 || !num)
 		return -EINVAL;
 	kevent_deadline_get(&until, false, NULL);
 	until.nowait = whence == SEEK_SET;
-	return kevent_wait_ring(file->private_data, pos >> 32, &news, 0, &until);
+	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
 }
 
 /* The device */
@@ -309,11 +310,16 @@ struct kmem_cache *host_cache(const char *what, unsigned int size,
 	return i < ARRAY_SIZE(caches) ? caches[i] : NULL;
 }
 
-/* Without them all have their first values. */
+/*
+ * Without them all have their first values. Programs take those of "kernel" as a sign that the
+ * kernel has the system calls; here the mode of the device does what they are for.
+ */
 void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
 {
 	int i = 0;
 
+	if (!strcmp(path, "kernel"))
+		return;
 	while (settings[i])
 		i++;
 	settings[i] = compat_sysctl(path, table, nr);

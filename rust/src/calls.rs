@@ -176,7 +176,8 @@ fn seek(
         Some(Timespec { sec: 0, nsec: 0 }) => SEEK_SET,
         _ => return None,
     };
-    let position = (slots as usize) << 32 | seen as usize;
+    // Negative, so another file that has got the number stays where it is.
+    let position = 1 << 63 | (slots as usize) << 32 | seen as usize;
     // SAFETY: the kernel writes to the ring, which its owner allows.
     Some(unsafe { checked(number::LSEEK, [fd as usize, position, whence, 0, 0, 0]) })
 }

@@ -56,7 +56,7 @@ static uint64_t position(void)
 
 static int look(uint64_t seen, int whence)
 {
-	return lseek(q, (off_t)((uint64_t)SLOTS << 32 | (uint32_t)seen), whence);
+	return lseek(q, KEVENT_SEEK(SLOTS, seen), whence);
 }
 
 static void *write_later(void *arg)

@@ -60,6 +60,9 @@ static const struct reason reasons[] = {
 	{ "filter", "a filter of system calls sees ioctls of a queue", 0,
 	  " refuse.seccomp_filter_can_demand_refusals"
 	  " refuse.seccomp_filter_can_deny_all_changes " },
+	{ "switch", "who may make a queue is the mode of the device", 0,
+	  " limits.switch_off_has_three_positions"
+	  " limits.switch_off_leaves_open_queues_alone " },
 	{ "numbers", "there are no numbers of system calls", 0,
 	  " abi.compat_calls_share_the_layout " },
 	{ "windows", "there is no /sys/kernel/debug/kevent/testpoint", 0,

@@ -431,4 +431,12 @@ struct kevent_dev_commit {		/* kevent_commit() */
 #define KEVENT_IOC_WAIT		_IOW(0xBE, 0x12, struct kevent_dev_wait)
 #define KEVENT_IOC_COMMIT	_IOW(0xBE, 0x13, struct kevent_dev_commit)
 
+/*
+ * lseek(queue, KEVENT_SEEK(num, old_kidx), whence) is kevent_wait() without flags, and cheaper than
+ * an ioctl. SEEK_CUR waits without a limit of time, SEEK_SET does not wait. @num is below 2^31. The
+ * position is negative, so another file, which has got the number of the queue, stays where it is.
+ */
+#define KEVENT_SEEK(num, old_kidx)					\
+	((__s64)(1ULL << 63 | (__u64)(num) << 32 | (__u32)(old_kidx)))
+
 #endif /* _UAPI_LINUX_UKEVENT_H */

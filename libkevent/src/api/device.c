@@ -154,10 +154,11 @@ int kevent_device_get_events(int fd, __u32 min_nr, __u32 max_nr, const void *tim
 static int seek(int fd, __u32 num, __u32 old_kidx, int whence)
 {
 #ifdef __LP64__
-	return kevent_syscall(SYS_lseek, fd, (__u64)num << 32 | old_kidx, whence, 0, 0, 0);
+	return kevent_syscall(SYS_lseek, fd, KEVENT_SEEK(num, old_kidx), whence, 0, 0, 0);
 #elif HAVE_SEEK
+	__u32 high = (__u64)KEVENT_SEEK(num, 0) >> 32;
 	__s64 result;
-	int ret = kevent_syscall(SYS__llseek, fd, num, old_kidx, &result, whence, 0);
+	int ret = kevent_syscall(SYS__llseek, fd, high, old_kidx, &result, whence, 0);
 
 	return ret ? ret : (int)result;
 #else

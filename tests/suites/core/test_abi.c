@@ -288,6 +288,19 @@ static void calls_need_a_queue(void)
 	check_calls(fd[1], -EINVAL);
 }
 
+/* It has got the number of a queue that was closed. */
+static void wait_leaves_another_file_where_it_is(void)
+{
+	int kq = kevent_init(NULL, 0, 0), fd = memfd_create("file", MFD_CLOEXEC);
+	static const struct timespec now;
+
+	MUST(kq >= 0 && fd >= 0);
+	MUST_EQ(lseek(fd, 5, SEEK_SET), 5);
+	CHECK_EQ(kevent_wait(fd, 1, 0, NULL, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_wait(fd, 1, 0, &now, 0, NULL), -EINVAL);
+	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 5);
+}
+
 static void calls_refuse_o_path(void)
 {
 	int fd = open("/", O_PATH);
@@ -663,6 +676,7 @@ static const struct test_case cases[] = {
 	TEST(init_out_of_descriptors),
 	TEST(calls_need_an_open_descriptor),
 	TEST(calls_need_a_queue),
+	TEST(wait_leaves_another_file_where_it_is),
 	TEST(calls_refuse_o_path),
 	TEST(ctl_refuses_unknown_commands),
 	TEST(ctl_with_no_entries_is_fine),
