@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The watches of a file, and how the module learns that a descriptor was closed
+ * How the module learns that a descriptor was closed
  *
  * Each descriptor that leaves a file table comes to locks_remove_posix(), by filp_flush() or
  * filp_close(), with the arguments of kevent_flush() in patches/linux, and before its
@@ -18,219 +18,36 @@
  * fcntl() calls the function too, and a close that is refused: a watch is dropped only if the slot
  * of its descriptor in the table has another file, see core/close.c.
  *
- * The callback must not sleep. What removes a watch takes spinlocks only, but for INODE, whose
- * marks have a mutex: such a watch is killed, and buried on the way to user mode, with a
- * reference to its file.
- *
- * The watches of a file hang on a &struct host_watched, found by the address of the file in a
- * hash that grows, and takes a new seed if a chain becomes long. The objects are at most as
- * many as there are watches, and each watch is charged with one, see HOST_FILE_BYTES.
+ * The callback must not sleep: what removes a watch takes spinlocks only, but for bury.c.
  */
 
-#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/ftrace.h>
-#include <linux/llist.h>
-#include <linux/rhashtable.h>
-#include <linux/task_work.h>
-
-#include "../kevent/core/remove.h"
-#include "../kevent/core/types.h"
-
-/* Watches */
-
-/**
- * struct host_watched - a file with watches
- * @node:	in watched
- * @file:	I: the file; its end comes after that of the object
- * @first:	F: its watches
- * @nr:		F: places taken on that list
- * @rcu:	for the freeing
- *
- * F: &file.f_lock
- */
-struct host_watched {
-	struct rhash_head	node;
-	struct file		*file;
-	struct kevent_file	*first;
-	unsigned int		nr;
-	struct rcu_head		rcu;
-};
-
-/* A multiplier that nobody knows: each close() of the system comes here. */
-static u32 watched_hash(const void *data, u32 len, u32 seed)
-{
-	unsigned long file = (unsigned long)*(struct file *const *)data;
-	u64 odd = ((u64)seed << 32 | ~seed) * 0x9e3779b97f4a7c15ULL | 1;
-
-	return (file * odd) >> 32;
-}
-
-static int watched_cmp(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	const struct host_watched *w = obj;
-
-	return w->file != *(struct file *const *)arg->key;
-}
-
-static const struct rhashtable_params watched_params = {
-	.key_len		= sizeof(struct file *),
-	.key_offset		= offsetof(struct host_watched, file),
-	.head_offset		= offsetof(struct host_watched, node),
-	.hashfn			= watched_hash,
-	.obj_cmpfn		= watched_cmp,
-	.automatic_shrinking	= true,
-};
-
-static struct rhashtable watched;
-static struct kmem_cache *watched_cache;
-static struct kevent_file *no_watches;
-
-static void watched_free(struct rcu_head *rcu)
-{
-	kmem_cache_free(watched_cache, container_of(rcu, struct host_watched, rcu));
-}
-
-static_assert(sizeof(struct host_watched) <= HOST_FILE_BYTES);
-
-static struct host_watched *watched_find(struct file *file)
-{
-	return rhashtable_lookup(&watched, &file, watched_params);
-}
-
-struct kevent_file **host_watches(struct file *file)
-{
-	struct host_watched *w;
-
-	rcu_read_lock();
-	w = watched_find(file);
-	rcu_read_unlock();
-	return w ? &w->first : &no_watches;
-}
-
-/* Takes a place in what is there, or in @made. */
-static int watched_take(struct file *file, struct host_watched *made)
-{
-	struct host_watched *w;
-	int err = -ENOENT;
-
-	spin_lock(&file->f_lock);
-	rcu_read_lock();
-	w = watched_find(file);
-	rcu_read_unlock();
-	if (w) {
-		w->nr++;
-		err = -EEXIST;
-	} else if (made) {
-		err = rhashtable_insert_fast(&watched, &made->node,
-					     watched_params);
-	}
-	spin_unlock(&file->f_lock);
-	return err;
-}
-
-int host_watches_get(struct file *file)
-{
-	struct host_watched *made;
-	int err = watched_take(file, NULL);
-
-	if (err == -EEXIST)
-		return 0;
-	made = kmem_cache_zalloc(watched_cache, GFP_KERNEL);
-	if (!made)
-		return -ENOMEM;
-	made->file = file;
-	made->nr = 1;
-	err = watched_take(file, made);
-	if (err)
-		kmem_cache_free(watched_cache, made);
-	return !err || err == -EEXIST ? 0 : -ENOMEM;
-}
-
-void host_watches_put(struct file *file)
-{
-	struct host_watched *w;
-
-	lockdep_assert_held(&file->f_lock);
-
-	rcu_read_lock();
-	w = watched_find(file);
-	rcu_read_unlock();
-	if (WARN_ON_ONCE(!w) || --w->nr)
-		return;
-	rhashtable_remove_fast(&watched, &w->node, watched_params);
-	call_rcu(&w->rcu, watched_free);
-}
-
-/* Burying where a task may sleep */
-
-static LLIST_HEAD(graves);
-
-/* The file of a watch is pinned, and so is the module. */
-static void bury(struct kevent *ke)
-{
-	kevent_bury(ke, true);
-	host_unpin();
-}
-
-/* @head is the rcu member of a watch that waits for its end. */
-static void bury_task_work(struct callback_head *head)
-{
-	bury(container_of(head, struct kevent, rcu));
-}
-
-static void bury_work(struct work_struct *work)
-{
-	struct llist_node *node, *next;
-
-	llist_for_each_safe(node, next, llist_del_all(&graves))
-		bury(container_of((struct callback_head *)node, struct kevent,
-				  rcu));
-}
-
-static DECLARE_WORK(graves_work, bury_work);
-
-bool host_bury_later(struct kevent *ke, struct file *file)
-{
-	if (ke->type != KEVENT_INODE)
-		return false;
-	get_file(file);
-	host_pin();
-	init_task_work(&ke->rcu, bury_task_work);
-	if (!(current->flags & PF_KTHREAD) &&
-	    !task_work_add(current, &ke->rcu, TWA_RESUME))
-		return true;
-	llist_add((struct llist_node *)&ke->rcu, &graves);
-	host_queue_work(&graves_work);
-	return true;
-}
-
-/* The hook */
 
 #define CLOSE_FUNCTION	"locks_remove_posix"
 #define END_FUNCTION	"locks_remove_file"
 
-static void close_hook(unsigned long ip, unsigned long parent,
-		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
+/* Not in line: the hook of most files needs no stack. */
+static noinline void close_of_some(struct file *file, fl_owner_t table)
+{
+	if (host_is_watched(file))
+		__kevent_flush(file, table);
+}
+
+static void notrace close_hook(unsigned long ip, unsigned long parent,
+			       struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct file *file = (void *)compat_ftrace_arg(fregs, 0);
-	bool has;
 
-	rcu_read_lock();
-	has = watched_find(file);
-	rcu_read_unlock();
-	if (unlikely(has))
-		__kevent_flush(file, (fl_owner_t)compat_ftrace_arg(fregs, 1));
+	if (unlikely(atomic_read(host_watched_count(file))))
+		close_of_some(file, (fl_owner_t)compat_ftrace_arg(fregs, 1));
 }
 
 static void end_hook(unsigned long ip, unsigned long parent,
 		     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	struct file *file = (void *)compat_ftrace_arg(fregs, 0);
-
-	rcu_read_lock();
-	WARN_ONCE(watched_find(file), "kevent: a file ends with a watch\n");
-	rcu_read_unlock();
+	WARN_ONCE(host_is_watched((void *)compat_ftrace_arg(fregs, 0)),
+		  "kevent: a file ends with a watch\n");
 }
 
 /* CLOCK_REALTIME was set, or the system was resumed. */
@@ -240,16 +57,11 @@ static void clock_hook(unsigned long ip, unsigned long parent,
 	kevent_clock_was_set();
 }
 
-/**
- * struct hook - a function whose calls the module hears of
- * @ops:	for ftrace
- * @where:	names of functions
- * @on:		it is registered; under hooks_lock
- */
+/* Functions whose calls the module hears of */
 struct hook {
 	struct ftrace_ops	ops;
 	const char		*where[2];
-	bool			on;
+	bool			on;		/* registered; under hooks_lock */
 };
 
 static struct hook at_close = {
@@ -368,25 +180,15 @@ static int hook_test(void)
 	return err;
 }
 
-/* Prepare all, and see that the hook works. -errno: the log says why it does not. */
+/* See that the hook works. If not, the log says so. */
 int host_close_start(void)
 {
-	int err;
+	int err = hook_filter(&at_close) ?: hook_filter(&at_clock) ?:
+		  hook_filter(&at_end) ?: hook_test();
 
-	watched_cache = host_cache("watched", sizeof(struct host_watched), 0,
-				   false);
-	if (!watched_cache)
-		return -ENOMEM;
-	err = rhashtable_init(&watched, &watched_params);
 	if (err)
-		return err;
-	err = hook_filter(&at_close) ?: hook_filter(&at_clock) ?:
-	      hook_filter(&at_end) ?: hook_test();
-	if (!err)
-		return 0;
-	pr_err("kevent: closing a descriptor does not lead to %s(), which ftrace watches: %d\n",
-	       CLOSE_FUNCTION, err);
-	rhashtable_destroy(&watched);
+		pr_err("kevent: a close does not lead to %s(), which ftrace watches: %d\n",
+		       CLOSE_FUNCTION, err);
 	return err;
 }
 
@@ -398,10 +200,4 @@ void host_close_stop(void)
 	hook_off(&at_close);
 	/* One that entered before may be on its way out. */
 	synchronize_rcu_tasks();
-}
-
-/* No file is watched, and nobody looks. */
-void host_close_free(void)
-{
-	rhashtable_destroy(&watched);
 }

@@ -12,38 +12,18 @@
 #define _KEVENT_HOST_PROCESS_H
 
 #include <linux/anon_inodes.h>
-#include <linux/atomic.h>
-#include <linux/capability.h>
-#include <linux/compat.h>
-#include <linux/err.h>
-#include <linux/eventpoll.h>
 #include <linux/fdtable.h>
-#include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/magic.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/net.h>
 #include <linux/nsproxy.h>
-#include <linux/pid.h>
 #include <linux/pipe_fs_i.h>
-#include <linux/rbtree.h>
-#include <linux/sched.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
-#include <linux/sched/task.h>
-#include <linux/signal.h>
-#include <linux/slab.h>
 #include <linux/sysctl.h>
 #include <linux/time_namespace.h>
-#include <linux/uaccess.h>
 #include <linux/user_namespace.h>
 #include <linux/version.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 #include <net/busy_poll.h>
-#include <net/sock.h>
 #include <net/tcp.h>
 
 #include "compat.h"
@@ -59,7 +39,7 @@ static inline bool is_kevent_file(const struct file *file)
 	return file->f_op == &kevent_fops;
 }
 
-/* The watches of a file: close.c */
+/* The watches of a file: watched.c, bury.c */
 
 struct kevent_file **host_watches(struct file *file);
 int host_watches_get(struct file *file);
@@ -84,7 +64,7 @@ void kevent_clock_resumed(void);
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 loff_t host_llseek(struct file *file, loff_t pos, int whence);
 
-/* Owners: owner.c. The memory cgroup pays for the objects of all caches, one by one. */
+/* Owners. The memory cgroup pays for the objects of all caches, one by one. */
 
 /**
  * struct kevent_owner - an owner of queues, one object for each user
@@ -179,14 +159,10 @@ static inline unsigned long host_busy_poll(void)
 	return READ_ONCE(host_busy_poll_usecs);
 }
 
-/**
- * struct host_marks - the marks of a user
- * @group:	I: what they belong to
- * @lock:	a mark is taken out and destroyed by one who has it
- */
+/* The marks of a user: what they belong to, and who may take one out and destroy it */
 struct host_marks {
 	struct fsnotify_group	*group;
-	struct mutex		lock;
+	struct mutex		lock;		/* the mutex called mark_mutex */
 };
 
 static inline int host_marks_init(struct host_marks *marks,
@@ -271,11 +247,28 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
 
 struct pid *host_pidfd_pid(unsigned int fd);
 
-/* For main.c */
+/* For one another */
 
+/*
+ * Of files whose addresses lead to an entry, how many have watches. Who adds a watch counts it before
+ * it looks whether the descriptor is still there, under the lock under which close() has cleared that.
+ */
+#define HOST_NR_WATCHED		4096
+extern atomic_t host_nr_watched[];
+extern u64 host_watched_seed;
+
+static inline atomic_t *host_watched_count(const struct file *file)
+{
+	return &host_nr_watched[((unsigned long)file * host_watched_seed) >> 52];
+}
+
+bool host_is_watched(struct file *file);
+int host_watched_start(void);
+void host_watched_stop(void);
+int host_start(void);
+void host_stop(void);
 int host_close_start(void);
 int host_close_needed(void);
 void host_close_stop(void);
-void host_close_free(void);
 
 #endif /* _KEVENT_HOST_H */

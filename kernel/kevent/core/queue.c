@@ -167,7 +167,13 @@ static void wake_pollers(struct kevent_queue *q, u32 chain)
 
 static void kevent_poll_work(struct irq_work *work)
 {
-	wake_pollers(container_of(work, struct kevent_queue, poll_work), 0);
+	struct kevent_queue *q = container_of(work, struct kevent_queue,
+					      poll_work);
+	u32 chain = 0;
+
+	if (!HOST_WAKES_POLLERS && xchg(&q->poll_uring, false))
+		chain = (__force u32)EPOLL_URING_WAKE;
+	wake_pollers(q, chain);
 }
 
 /**
@@ -177,10 +183,14 @@ static void kevent_poll_work(struct irq_work *work)
  */
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
 {
-	if (HOST_WAKES_POLLERS)
+	if (HOST_WAKES_POLLERS) {
 		wake_pollers(q, chain);
-	else
-		irq_work_queue(&q->poll_work);
+		return;
+	}
+	/* An event that goes in a circle through io_uring must end. */
+	if (chain & (__force u32)EPOLL_URING_WAKE)
+		WRITE_ONCE(q->poll_uring, true);
+	irq_work_queue(&q->poll_work);
 }
 
 /* Consumers that are woken under one hold of the lock, with interrupts off */

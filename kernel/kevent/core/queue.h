@@ -164,6 +164,7 @@ struct kevent_keys {
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
  *		kevent_unlock_later(). Idle once the file of the queue is gone
+ * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
  * @crew:	serving threads, and chains for them; set once, by the first of either
@@ -222,6 +223,7 @@ struct kevent_queue {
 	struct list_head	guests;
 	struct kevent_nest	nest;
 	struct irq_work		poll_work;
+	bool			poll_uring;
 	struct kevent_timers	*timers;
 	struct kevent_crew	*crew;
 	struct kevent_bound_table __rcu *bound;

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What host.h does not do in line
+ */
+
+#include <linux/cred.h>
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "../kevent/core/source_ops.h"
+
+const struct file_operations *host_pipe_fops __ro_after_init;
+
+uint host_busy_poll_usecs;
+module_param_named(busy_poll, host_busy_poll_usecs, uint, 0644);
+MODULE_PARM_DESC(busy_poll, "As net.core.busy_poll, for queues: microseconds");
+
+static int stream_peek(const struct sock *sk, u8 state, u8 shutdown,
+		       bool readable)
+{
+	__poll_t mask = 0;
+
+	/* Pairs with smp_wmb() in tcp_done_with_error() */
+	smp_rmb();
+	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_prot)->sock_is_readable ||
+	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+		return -EAGAIN;
+	if (readable)
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shutdown & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	return (__force int)mask;
+}
+
+/* States in which tcp_poll() looks for data as in an established connection */
+#define PEEK_STATES	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |	\
+			 TCPF_CLOSE_WAIT | TCPF_CLOSE)
+
+static int tcp_peek(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	int state = inet_sk_state_load(sk);
+	u8 shutdown = READ_ONCE(sk->sk_shutdown);
+	bool readable;
+
+	if (state == TCP_LISTEN)
+		return (__force int)inet_csk_listen_poll(sk);
+	if (!((1 << state) & PEEK_STATES))
+		return -EAGAIN;
+	readable = READ_ONCE(tp->rcv_nxt) != READ_ONCE(tp->copied_seq);
+	if (readable && (READ_ONCE(tp->urg_data) ||
+			 READ_ONCE(sk->sk_rcvlowat) > 1))
+		return -EAGAIN;
+	return stream_peek(sk, state, shutdown, readable);
+}
+
+/* TLS and espintcp have a ->poll() of their own. */
+int host_sock_peek(const struct socket *sock)
+{
+	const struct sock *sk = sock->sk;
+	u8 shutdown;
+
+	if (!sk)
+		return -EAGAIN;
+	if (READ_ONCE(sock->ops)->poll == tcp_poll)
+		return tcp_peek(sk);
+	if (sk->sk_family != AF_UNIX || sk->sk_type != SOCK_STREAM)
+		return -EAGAIN;
+	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
+		return -EAGAIN;
+	return stream_peek(sk, TCP_ESTABLISHED, shutdown,
+			   !skb_queue_empty_lockless(&sk->sk_receive_queue));
+}
+
+/* As set_user_sigmask(). Sets of 32 and 64 bits are of one size, and of one order on x86. */
+int host_sigmask_set(void __user *mask, size_t size)
+{
+	sigset_t set;
+
+	if (!mask)
+		return 0;
+	if (size != sizeof(set))
+		return -EINVAL;
+	if (copy_from_user(&set, mask, sizeof(set)))
+		return -EFAULT;
+	sigdelsetmask(&set, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	set_restore_sigmask();
+	return sigprocmask(SIG_SETMASK, &set, &current->saved_sigmask);
+}
+
+void host_sigmask_restore(bool interrupted)
+{
+	if (!interrupted && test_and_clear_restore_sigmask())
+		sigprocmask(SIG_SETMASK, &current->saved_sigmask, NULL);
+}
+
+/* As timens_ktime_to_host() */
+ktime_t host_timens(clockid_t clock, ktime_t at)
+{
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
+	ktime_t offset = 0;
+
+	if (clock == CLOCK_MONOTONIC)
+		offset = timespec64_to_ktime(offsets->monotonic);
+	else if (clock == CLOCK_BOOTTIME)
+		offset = timespec64_to_ktime(offsets->boottime);
+	/* It may be before the boot. */
+	at = at < offset ? 0 : min_t(ktime_t, ktime_sub(at, offset), KTIME_MAX);
+#endif
+	return at;
+}
+
+/* With a reference. Of a thread's pidfd, too. */
+struct pid *host_pidfd_pid(unsigned int fd)
+{
+	struct file *file = fget(fd);
+	struct pid *pid;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	pid = get_pid(compat_pidfd_pid(file));
+	fput(file);
+	return pid ?: ERR_PTR(-EBADF);
+}
+
+/* Owners: as many as there are users with queues */
+
+static DEFINE_SPINLOCK(owners_lock);
+static struct rb_root owners = RB_ROOT;		/* owners_lock */
+
+static int owner_cmp(struct rb_node *a, const struct rb_node *b)
+{
+	uid_t x = __kuid_val(rb_entry(a, struct kevent_owner, node)->uid);
+	uid_t y = __kuid_val(rb_entry(b, struct kevent_owner, node)->uid);
+
+	return x < y ? -1 : x > y;
+}
+
+struct kevent_owner *host_owner_get(void)
+{
+	struct kevent_owner *owner, *made;
+	struct rb_node *found;
+
+	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
+	if (!made)
+		return NULL;
+	made->uid = current_uid();
+	owner = made;
+	spin_lock(&owners_lock);
+	found = rb_find_add(&made->node, &owners, owner_cmp);
+	if (found)
+		owner = rb_entry(found, struct kevent_owner, node);
+	owner->refs++;
+	spin_unlock(&owners_lock);
+	if (found)
+		kfree(made);
+	return owner;
+}
+
+/* The last queue of a user has returned all bytes. In a hook it must not sleep, nor here. */
+void host_owner_put(struct kevent_owner *owner)
+{
+	bool last;
+
+	spin_lock(&owners_lock);
+	last = !--owner->refs;
+	if (last)
+		rb_erase(&owner->node, &owners);
+	spin_unlock(&owners_lock);
+	if (last)
+		kfree(owner);
+}
+
+/* What ends with the module */
+
+static struct workqueue_struct *works;
+static struct kmem_cache *caches[KEVENT_NR_TYPES + 4];
+static struct ctl_table_header *settings[4];
+
+void host_queue_work(struct work_struct *work)
+{
+	queue_work(works, work);
+}
+
+struct kmem_cache *host_cache(const char *what, unsigned int size,
+			      unsigned int align, bool paid)
+{
+	char *name = kasprintf(GFP_KERNEL, "kevent_%s", what);
+	int i = 0;
+
+	if (!name)
+		return NULL;
+	while (caches[i])
+		i++;
+	if (!WARN_ON(i == ARRAY_SIZE(caches)))
+		caches[i] = kmem_cache_create(name, size, align, SLAB_ACCOUNT,
+					      NULL);
+	kfree(name);
+	return i < ARRAY_SIZE(caches) ? caches[i] : NULL;
+}
+
+/* Without them all have their first values. */
+void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
+{
+	int i = 0;
+
+	while (settings[i])
+		i++;
+	settings[i] = compat_sysctl(path, table, nr);
+}
+
+/* The operations of a FIFO are not exported, but are those of a new inode. */
+int __init host_start(void)
+{
+	struct inode *inode = kzalloc(sizeof(*inode), GFP_KERNEL);
+
+	if (!inode)
+		return -ENOMEM;
+	init_special_inode(inode, S_IFIFO | 0600, 0);
+	host_pipe_fops = inode->i_fop;
+	kfree(inode);
+	works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
+	return works ? 0 : -ENOMEM;
+}
+
+void host_stop(void)
+{
+	int i;
+
+	if (works)
+		destroy_workqueue(works);
+	for (i = 0; i < ARRAY_SIZE(settings) && settings[i]; i++)
+		compat_sysctl_end(settings[i]);
+	/* Of watches, and of what they hung on */
+	rcu_barrier();
+	host_watched_stop();
+	for (i = 0; i < ARRAY_SIZE(caches) && caches[i]; i++)
+		kmem_cache_destroy(caches[i]);
+}
