@@ -182,7 +182,7 @@ class Queue:
 
     @property
     def backend(self):
-        """What the queue is made of: "kevent", or "epoll" for the fallback."""
+        """What makes the queue: "kevent", "module", or "epoll" for the fallback."""
         self._enter()
         try:
             return ffi.string(lib.kevent_backend(self._q.fd)).decode()
