@@ -9,7 +9,8 @@ NAME is stock-6.12, stock-6.1 or stock-7.3, which are the small kernels for clou
 of these with -full, which has all drivers. The newest of that series is taken from Debian's
 archive, as this machine's apt reaches it; apt's own lists and packages stay as they are.
 What is there is not fetched again: remove the folder to get a newer one. Its file
-"packages" says which versions it has.
+"packages" says which versions it has. A module for a kernel of another Debian than this
+machine's is built in that Debian, which debootstrap makes once; that needs root.
 """
 
 import contextlib
@@ -58,11 +59,17 @@ class Stock(NamedTuple):
 
     @property
     def image(self):
-        return self.folder / f"boot/vmlinuz-{self.release}"
+        places = (self.folder / f"boot/vmlinuz-{self.release}", self.modules / "vmlinuz")
+        return next(filter(Path.exists, places), places[0])
 
     @property
     def headers(self):
         return self.folder / f"usr/src/linux-headers-{self.release}"
+
+    @property
+    def debian(self):
+        """Whose compiler and library it needs."""
+        return self.suite.partition("-")[0]
 
     @property
     def modules(self):
@@ -109,7 +116,8 @@ class Apt:
 
     def command(self, program, *words):
         options = {"Dir::Etc::sourcelist": self.state / "sources.list",
-                   "Dir::Etc::sourceparts": "-", "Dir::Etc::preferencesparts": "-",
+                   "Dir::Etc::sourceparts": "-",
+                   "Dir::Etc::preferencesparts": self.state / "preferences",
                    "Dir::State": self.state, "Dir::State::status": "/dev/null",
                    "Dir::Cache": self.state / "cache", "APT::Sandbox::User": "root",
                    "APT::Architecture": "amd64", "APT::Architectures": "amd64"}
@@ -130,7 +138,7 @@ class Apt:
         return done.stdout
 
     def update(self):
-        for folder in ("lists/partial", "cache/archives/partial"):
+        for folder in ("lists/partial", "cache/archives/partial", "preferences"):
             (self.state / folder).mkdir(parents=True, exist_ok=True)
         (self.state / "sources.list").write_text(
             f"deb [signed-by={KEYRING}] {self.uri} {self.suite} main\n")
@@ -160,13 +168,18 @@ def choose(stock, packages):
     base = release.removesuffix(f"-{stock.flavour}")
     kbuild = [name for name in (f"linux-kbuild-{base}", f"linux-kbuild-{stock.series}")
               if name in known]
+    # Linux 7 has its image in several
+    parts = [name for name in (f"linux-binary-{release}", f"linux-modules-{release}",
+                               f"linux-base-{release}") if name in known]
     names = [f"linux-image-{release}", f"linux-headers-{release}",
-             f"linux-headers-{base}-common", *kbuild[:1]]
+             f"linux-headers-{base}-common", *kbuild[:1], *parts]
     return release, {name: known[name] for name in names}
 
 
 def relocate(stock):
     """The headers know where they will be, and do not need the whole kernel for BTF."""
+    if not (stock.folder / "lib").exists():
+        (stock.folder / "lib").symlink_to("usr/lib")
     makefile = stock.headers / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{stock.headers.parent}/"))
     (stock.headers / "vmlinux").unlink(missing_ok=True)
@@ -219,6 +232,33 @@ def copy_sources(folder):
                 cwd=TOP)
 
 
+def this_debian():
+    text = Path("/etc/os-release").read_text()
+    return "".join(re.findall(r"^VERSION_CODENAME=(.*)$", text, re.M))
+
+
+def other_debian(stock):
+    """The words in front of a command that run it in another Debian, with our folders."""
+    root = STOCK / f"debian-{stock.debian}"
+    if not root.exists():
+        if os.geteuid():
+            die(f"{stock.release} needs the compiler of Debian {stock.debian}: run as root")
+        if not shutil.which("debootstrap"):
+            die("no debootstrap; install it")
+        print(f"stock: making a Debian {stock.debian} in {root}", flush=True)
+        new = root.with_name(f"{root.name}.new")
+        shutil.rmtree(new, ignore_errors=True)
+        compiler = re.search(r"gcc-\d+", (stock.headers / ".kernelvariables").read_text())[0]
+        kernel.step(f"stock-{stock.name}", [
+            "debootstrap", "--variant=minbase",
+            f"--include=make,{compiler},libelf-dev,libssl-dev", stock.debian, new, MIRROR],
+            "debootstrap")
+        new.rename(root)
+    return ["unshare", "--mount", "sh", "-c", 'root=$1 && mkdir -p "$1$2" && '
+            'mount --rbind "$2" "$1$2" && mount --rbind /proc "$1/proc" && '
+            'shift 2 && exec chroot "$root" "$@"', "sh", root, BUILD]
+
+
 def build_module(stock):
     fetch(stock)
     source = stock.module.parent / "src"
@@ -227,9 +267,11 @@ def build_module(stock):
     name = f"module-{stock.name}"
     (LOG / f"{name}.log").unlink(missing_ok=True)
     made = source / "kernel/module/kevent.ko"
-    ccache = ["DEBIAN_KERNEL_USE_CCACHE=1"] if shutil.which("ccache") else []
-    kernel.step(name, ["make", "-C", stock.headers, f"M={made.parent}", f"-j{kernel.JOBS}",
-                       *ccache, "modules"], f"the module for {stock.release}",
+    here = stock.debian == this_debian()
+    ccache = ["DEBIAN_KERNEL_USE_CCACHE=1"] if here and shutil.which("ccache") else []
+    kernel.step(name, [*([] if here else other_debian(stock)), "make", "-C", stock.headers,
+                       f"M={made.parent}", f"-j{kernel.JOBS}", *ccache, "modules"],
+                f"the module for {stock.release}",
                 env=kernel.make_env(source))
     shutil.copy2(made, stock.module)
     print(f"module: {stock.module} for {stock.release}, in "

@@ -90,7 +90,8 @@ def qemu_of(pid):
 def config_hash(config):
     """The start of the hash of a kernel's configuration."""
     stock = paths.BUILD / "stock" / config.removeprefix("stock-")
-    path = next(stock.glob("boot/config-*"), paths.LINUX / config / ".config")
+    path = next(stock.glob("usr/src/linux-headers-*/.config"),
+                paths.LINUX / config / ".config")
     if not path.exists():
         cli.die(f"no kernel {config}; build it with "
                 f"scripts/kernel.py build {config}")
