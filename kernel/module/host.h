@@ -267,6 +267,7 @@ int host_watched_start(void);
 void host_watched_stop(void);
 int host_start(void);
 void host_stop(void);
+void host_free(void);
 int host_close_start(void);
 int host_close_needed(void);
 void host_close_stop(void);
