@@ -47,16 +47,9 @@
 #define fd_file(f)			((f).file)
 #define EMPTY_FD			((struct fd) {})
 #define rt_or_dl_task(task)		rt_task(task)
-
-static inline bool host_fd_counted(struct fd f)
-{
-	return f.flags & FDPUT_FPUT;
-}
+#define host_fd_counted(f)		((f).flags & FDPUT_FPUT)
 #else
-static inline bool host_fd_counted(struct fd f)
-{
-	return f.word & FDPUT_FPUT;
-}
+#define host_fd_counted(f)		((f).word & FDPUT_FPUT)
 #endif
 
 #if compat_before(6, 10)

@@ -238,7 +238,12 @@ void host_stop(void)
 		compat_sysctl_end(settings[i]);
 	/* Of watches, and of what they hung on */
 	rcu_barrier();
-	host_watched_stop();
+}
+
+void host_free(void)
+{
+	int i;
+
 	for (i = 0; i < ARRAY_SIZE(caches) && caches[i]; i++)
 		kmem_cache_destroy(caches[i]);
 }

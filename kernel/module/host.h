@@ -39,7 +39,7 @@ static inline bool is_kevent_file(const struct file *file)
 	return file->f_op == &kevent_fops;
 }
 
-/* The watches of a file: watched.c, bury.c */
+/* The watches of a file: watched.c, later.c */
 
 struct kevent_file **host_watches(struct file *file);
 int host_watches_get(struct file *file);
@@ -267,6 +267,7 @@ int host_watched_start(void);
 void host_watched_stop(void);
 int host_start(void);
 void host_stop(void);
+void host_free(void);
 int host_close_start(void);
 int host_close_needed(void);
 void host_close_stop(void);

@@ -142,6 +142,13 @@ static struct miscdevice dev = {
 	.mode	= 0660,
 };
 
+static void stop(void)
+{
+	host_stop();
+	host_watched_stop();
+	host_free();
+}
+
 static int __init start(void)
 {
 	int err = host_start() ?: kevent_start() ?: host_close_start();
@@ -157,7 +164,7 @@ static int __init kevent_module_init(void)
 		return err;
 	err = start();
 	if (err)
-		host_stop();
+		stop();
 	return err;
 }
 module_init(kevent_module_init);
@@ -168,7 +175,7 @@ static void __exit kevent_module_exit(void)
 	host_close_stop();
 	/* The worker of fsnotify has left ev_inode_free_mark(). */
 	fsnotify_wait_marks_destroyed();
-	host_stop();
+	stop();
 }
 module_exit(kevent_module_exit);
 

@@ -7,7 +7,7 @@
  * and each watch is charged with one, see HOST_FILE_BYTES.
  *
  * Each close() of the system asks whether its file has watches. For most a table of counters, of the
- * files whose addresses lead to an entry, says that it has none: that takes 8 instructions.
+ * files whose addresses lead to an entry, says that it has none, without a lock.
  */
 
 #include <linux/random.h>
