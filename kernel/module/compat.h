@@ -10,8 +10,13 @@
 #ifdef CONFIG_KEVENT
 #error "This kernel has kevent."
 #endif
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
-#error "The module needs Linux 6.1."
+/*
+ * A later kernel, 7.3, does not clear the slots of a table that ends, so that its files would end
+ * with watches, and its pipes do not wake those who poll for an edge.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) ||			\
+	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#error "The module is for Linux 6.1 to 6.12."
 #endif
 #ifndef CONFIG_LTO_NONE
 #error "LTO may inline the function whose calls tell of a close."
