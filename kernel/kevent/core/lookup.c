@@ -201,56 +201,81 @@ bool kevent_is_current(const struct kevent *ke)
 
 /* Watches without a file */
 
-struct kevent_key {
-	u64	id;
-	u32	type;
-};
-
-static struct kevent_keyed *node_keyed(const struct rb_node *node)
+static struct kevent_keyed *node_keyed(struct rb_node *node)
 {
 	return rb_entry(node, struct kevent_keyed, node);
 }
 
 /* Ids differ more often than types. */
-static int kevent_key_cmp(const void *key, const struct rb_node *node)
+static int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
 {
 	const struct kevent_keyed *kk = node_keyed(node);
-	const struct kevent_key *k = key;
 
-	if (k->id != kk->id)
-		return k->id < kk->id ? -1 : 1;
-	if (k->type != kk->ke.type)
-		return k->type < kk->ke.type ? -1 : 1;
+	if (id != kk->id)
+		return id < kk->id ? -1 : 1;
+	if (type != kk->ke.type)
+		return type < kk->ke.type ? -1 : 1;
 	return 0;
 }
 
-static int kevent_node_cmp(struct rb_node *node, const struct rb_node *other)
+/* The place of a key, and above what that is, by a walk from the root */
+static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
+					u64 id, struct rb_node **parent)
 {
-	const struct kevent_keyed *kk = node_keyed(node);
-	const struct kevent_key key = { .id = kk->id, .type = kk->ke.type };
+	struct rb_node **at = &q->keys.tree.rb_node;
+	int c;
 
-	return kevent_key_cmp(&key, other);
+	lockdep_assert_held(&q->keys.lock);
+
+	*parent = NULL;
+	while (*at) {
+		c = kevent_key_cmp(type, id, *at);
+		if (!c)
+			break;
+		*parent = *at;
+		at = c < 0 ? &(*at)->rb_left : &(*at)->rb_right;
+	}
+	return at;
+}
+
+/*
+ * The place of a key in the tree: of the watch that has it, or an empty one. Many
+ * programs count ids up, so the end is tried first.
+ */
+static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
+					 u64 id, struct rb_node **parent)
+{
+	*parent = q->keys.last;
+	if (*parent && kevent_key_cmp(type, id, *parent) > 0)
+		return &(*parent)->rb_right;
+	return kevent_key_walk(q, type, id, parent);
 }
 
 static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
 {
 	lockdep_assert_held(&q->keys.lock);
 
+	if (q->keys.last == node)
+		q->keys.last = rb_prev(node);
 	rb_erase(node, &q->keys.tree);
 	RB_CLEAR_NODE(node);
 }
 
 static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
 {
-	struct rb_node *found;
+	struct rb_node *parent, **at;
 
-	lockdep_assert_held(&q->keys.lock);
-
-	while ((found = rb_find_add(&kk->node, &q->keys.tree, kevent_node_cmp))) {
-		if (kevent_has_key(&node_keyed(found)->ke))
+	at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
+	if (*at) {
+		if (kevent_has_key(&node_keyed(*at)->ke))
 			return -EEXIST;
-		kevent_key_erase(q, found);
+		kevent_key_erase(q, *at);
+		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
 	}
+	if (parent == q->keys.last && (!parent || at == &parent->rb_right))
+		q->keys.last = &kk->node;
+	rb_link_node(&kk->node, parent, at);
+	rb_insert_color(&kk->node, &q->keys.tree);
 	return 0;
 }
 
@@ -283,11 +308,10 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 /* Look up a watch by type and id; NULL when there is none. */
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 {
-	const struct kevent_key key = { .id = id, .type = type };
-	struct rb_node *node;
+	struct rb_node *node, *parent;
 
 	spin_lock(&q->keys.lock);
-	node = rb_find(&key, &q->keys.tree, kevent_key_cmp);
+	node = *kevent_key_walk(q, type, id, &parent);
 	spin_unlock(&q->keys.lock);
 	return node ? &node_keyed(node)->ke : NULL;
 }
