@@ -651,17 +651,18 @@ static void check_growth(uint64_t (*time)(int nr), int few, int many,
 }
 
 /*
- * Open files of one FIFO share a wait queue: four times as many take at most
- * 4.5 times as long.
+ * Open files of one FIFO share a wait queue. Four times as many take 4.2 times as long on the
+ * base kernel, and 4.4 to 4.9 on the debug kernel, whose caches they do not fit in; were each
+ * compared with each other, they would take 16 times as long.
  */
 static void a_write_is_linear_in_open_files(void)
 {
-	check_growth(time_fifo, 1000, 4000, 4.5);
+	check_growth(time_fifo, 1000, 4000, 6);
 }
 
 static void a_write_is_linear_in_watches_of_a_file(void)
 {
-	check_growth(time_descriptors, 100, 1000, 11.5);
+	check_growth(time_descriptors, 100, 1000, 15);
 }
 
 static const struct test_case cases[] = {
