@@ -155,7 +155,8 @@ fn ioctl(text: &str) -> Option<u64> {
 fn constants() -> BTreeMap<&'static str, u64> {
     let lines = HEADER.lines().filter_map(|line| line.strip_prefix("#define KEVENT_"));
     lines
-        .filter(|line| !line.contains("(type)") && !line.contains('"'))
+        .filter(|line| !line.split_whitespace().next().unwrap().contains('('))
+        .filter(|line| !line.contains('"'))
         .map(|line| {
             let line = line.split("/*").next().unwrap().trim();
             let (name, value) = line.split_once(char::is_whitespace).unwrap();
