@@ -79,20 +79,7 @@ int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
 	return ret;
 }
 
-/* Waiting: the loops are in wait.c */
-
-static int kevent_get(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		      struct kevent_deadline *until)
-{
-	int ret;
-
-	kevent_awake_begin(q);
-	ret = kevent_collect(q, buf, buf->size, true);
-	kevent_awake_end(q);
-	if (likely(ret >= (int)min_nr))
-		return ret;
-	return kevent_get_more(q, buf, min_nr, until, ret);
-}
+/* Waiting */
 
 /**
  * kevent_do_get_events - sys_kevent_get_events()
@@ -124,7 +111,8 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 	if (err)
 		return err;
 	kring_init_buffer(&to, buf, max_nr);
-	return kevent_get(file->private_data, &to, max(min_nr, 1U), &until);
+	return kevent_wait_buffer(file->private_data, &to, max(min_nr, 1U),
+				  &until);
 }
 
 /* Not in line: a call for an event takes 15 instructions less. */
@@ -155,81 +143,6 @@ int kevent_check_ring(const struct file *file)
 	if (likely(READ_ONCE(q->ring_mm) == current->mm))
 		return 0;
 	return kevent_look_for_ring(q);
-}
-
-/* Entries in the ring that nobody has taken? */
-static bool kevent_has_unread(struct kevent_queue *q)
-{
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
-	ret = kevent_unread(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
-}
-
-/* kevent_wait_end() in all cases */
-static int kevent_wait_ended(struct kevent_queue *q,
-			     const struct kevent_news *news,
-			     const struct kevent_deadline *until, int ret)
-{
-	u32 stored;
-
-	/* Whatever was stored: another thread may have taken it. */
-	if (ret == -ECANCELED)
-		return 0;
-	if (kevent_is_interrupted() && !until->nowait && ret != -ETIME &&
-	    !kevent_has_unread(q))
-		return -EINTR;
-	stored = kevent_stored(q, news->old_kidx);
-	if (stored > INT_MAX)
-		return -EINVAL;
-	return stored || ret == -ETIME ? stored : ret;
-}
-
-/* The result of a wait, which @ret has ended */
-static int kevent_wait_end(struct kevent_queue *q,
-			   const struct kevent_news *news,
-			   const struct kevent_deadline *until, int ret)
-{
-	u32 stored = kevent_stored(q, news->old_kidx);
-
-	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
-		return stored;
-	return kevent_wait_ended(q, news, until, ret);
-}
-
-/**
- * kevent_wait_ring - have the ring filled, and wait for that
- * @q: the queue, after kevent_check_ring()
- * @num: move up to so many events into the ring
- * @news: what the caller waits for
- * @min_wait_ns: how long it waits for more than one
- * @until: how long it waits
- *
- * Return: as sys_kevent_wait().
- */
-int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
-		     u64 min_wait_ns, struct kevent_deadline *until)
-{
-	u32 stored;
-	int ret;
-
-	num = min(num, q->ring.size);
-	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
-	kevent_awake_begin(q);
-	ret = kevent_collect(q, &q->ring, num, true);
-	kevent_awake_end(q);
-	stored = kevent_stored(q, news->old_kidx);
-	if (stored < news->min_nr) {
-		ret = kevent_wait_for_more(q, num, news, min_wait_ns, until,
-					   ret);
-		return kevent_wait_end(q, news, until, ret);
-	}
-	return stored > INT_MAX ? -EINVAL : stored;
 }
 
 /* Version 0 of the structure */

@@ -10,9 +10,6 @@
 #include <linux/ukevent.h>
 
 struct file;
-struct kevent_deadline;
-struct kevent_news;
-struct kevent_queue;
 
 int kevent_start(void);
 int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags);
@@ -24,7 +21,5 @@ int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 		   const struct kevent_wait_arg __user *uarg);
 int kevent_do_commit(struct file *file, u64 uidx);
 int kevent_check_ring(const struct file *file);
-int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
-		     u64 min_wait_ns, struct kevent_deadline *until);
 
 #endif /* _KEVENT_ENTRY_H */

@@ -16,7 +16,7 @@
 
 #include "../kevent/core/deadline.h"
 #include "../kevent/core/source_ops.h"
-#include "../kevent/core/waiter.h"
+#include "../kevent/core/wait.h"
 #include "../kevent/ctl.h"
 #include "../kevent/entry.h"
 

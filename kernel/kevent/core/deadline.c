@@ -144,17 +144,13 @@ bool kevent_block_until(const struct kevent_deadline *until)
 					  kevent_block_until_either(until);
 }
 
-/*
- * The current thread was awake, maybe for the freezer, which marks a thread as for a
- * signal. If it is thawed before it has seen the mark, the mark is left, and means nothing.
- * No locks held.
- */
-void kevent_recheck_signals(void)
+/* kevent_recheck_signals() where one is marked */
+void __kevent_recheck_signals(void)
 {
 	struct sighand_struct *sighand =
 		rcu_dereference_protected(current->sighand, true);
 
-	if (likely(!signal_pending(current)) || freezing(current))
+	if (freezing(current))
 		return;
 	spin_lock_irq(&sighand->siglock);
 	recalc_sigpending();

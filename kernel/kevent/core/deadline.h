@@ -42,7 +42,7 @@ bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
 			    struct kevent_deadline *sooner);
 bool kevent_block_until(const struct kevent_deadline *until);
 void kevent_freeze(void);
-void kevent_recheck_signals(void);
+void __kevent_recheck_signals(void);
 
 /* Has the current thread a signal? A thread that is to be frozen has the same mark. */
 static inline bool kevent_is_interrupted(void)
@@ -52,6 +52,17 @@ static inline bool kevent_is_interrupted(void)
 	/* Pairs with the lock of fake_signal_wake_up(): that a task freezes is known first. */
 	smp_rmb();
 	return !freezing(current);
+}
+
+/*
+ * The current thread was awake, maybe for the freezer, which marks a thread as for a
+ * signal. If it is thawed before it has seen the mark, the mark is left, and means nothing.
+ * No locks held.
+ */
+static inline void kevent_recheck_signals(void)
+{
+	if (unlikely(signal_pending(current)))
+		__kevent_recheck_signals();
 }
 
 /*

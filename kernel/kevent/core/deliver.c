@@ -56,7 +56,7 @@ int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 	if (!list_empty(&q->ready)) {
 		flags |= KEVENT_RING_MORE;
 		if (!q->nr_woken)
-			kevent_wake(q, others, 1);
+			kevent_wake(q, others);
 	}
 	if (flags != q->ring.flags && kevent_ring_here(q))
 		err = kring_set_flags(&q->ring, flags);
@@ -229,9 +229,8 @@ static u32 kevent_store_filled(struct kring *to, struct kevent *ke, u32 nr)
 /* The same for a watch whose entry is conditions and an amount: it needs no memory. */
 static bool kevent_store_level(struct kring *to, struct kevent *ke)
 {
-	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	u32 amount = ops->amount ? ops->amount(ke, ke->ready) : 0;
-	struct ukevent uk = kevent_entry(ke, ke->ready, amount);
+	struct ukevent uk = kevent_entry(ke, ke->ready,
+					 kevent_amount(ke, ke->ready));
 
 	uk.req_flags = kevent_req_flags(ke);
 	return kring_store(to, &uk);
@@ -497,44 +496,17 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 }
 
 /*
- * Peeks, while others change the list: a consumer that is to sleep looks for ready
- * watches again, under ready_lock. It does not look for level watches, see
- * kevent_queue.nr_listed.
- */
-static bool kevent_is_idle(const struct kevent_queue *q, const struct kring *to,
-			   bool relist)
-{
-	if (kring_is_ring(to) && READ_ONCE(to->flags))
-		return false;
-	if (relist)
-		return !READ_ONCE(q->nr_listed);
-	/* It is changed by plain stores: an old answer will do. */
-	return data_race(list_empty_careful(&q->ready));
-}
-
-/**
- * kevent_collect - move events of ready watches to user memory
- * @q: the queue; the caller keeps it alive
- * @to: the queue's ring, when it is in current->mm, or a buffer
- * @max: most events to move, at least 1
- * @relist: report level watches again that were delivered before
- *
- * Any number of tasks may collect at once: each watch is taken by one of them. However
+ * kevent_collect() when the queue is not idle. Any number of tasks may collect at once: each watch is taken by one of them. However
  * often watches become ready meanwhile, a call ends, see &kevent_collection.left.
- *
- * Return: number of events moved, or when that is 0 and memory or a fatal
- * signal is to blame -EFAULT or -EINTR. What was not moved stays ready.
  */
-int kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
-		   bool relist)
+int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
+		     bool relist)
 {
 	struct kevent_collection c __uninitialized;
 	u32 total, tries = 0;
 	bool faulted;
 	int err = 0;
 
-	if (kevent_is_idle(q, to, relist))
-		return 0;
 	c.q = q;
 	c.to = to;
 	c.max = max;

@@ -215,7 +215,8 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 		list_add_tail(&w->peers, &q->ring_sleepers);
 	else
 		rb_add_cached(&w->node, &q->many_sleepers, kevent_ends_before);
-	q->nr_members += kevent_is_member(w);
+	if (unlikely(w->news->member))
+		q->nr_members++;
 }
 
 /* A consumer that sleeps is awake, or on its way. */
@@ -223,14 +224,15 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	list_del(&w->link);
+	__list_del_entry(&w->link);
 	if (w->asks)
 		list_del(&w->asking);
 	if (w->news && w->news->min_nr > 1)
 		rb_erase_cached(&w->node, &q->many_sleepers);
 	else
-		list_del(&w->peers);
-	q->nr_members -= kevent_is_member(w);
+		__list_del_entry(&w->peers);
+	if (unlikely(kevent_is_member(w)))
+		q->nr_members--;
 }
 
 /* Are the entries in the ring that a consumer of the ring waits for? */
@@ -316,40 +318,60 @@ static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
  */
 static bool kevent_is_kept(struct kevent_queue *q)
 {
-	return q->nr_members == q->nr_asleep - q->nr_woken &&
+	return unlikely(q->nr_members) &&
+	       q->nr_members == q->nr_asleep - q->nr_woken &&
 	       kevent_limit_is_kept(q->limit);
 }
 
 /*
- * Wake @nr consumers of a @kind, 0 for all. The one that sleeps longest is first, or whose
- * entries came first. With KEVENT_RECHECK they look at level watches again. Wakes nobody while
- * a limit would have each of them park. If all are to be woken, each of the first
- * KEVENT_WAKE_AT_ONCE wakes more, see kevent_wake_rest(). Returns true if so many were
- * woken.
+ * Wake a consumer of a @kind: the one that sleeps longest, or whose entries came first. With
+ * KEVENT_RECHECK it looks at level watches again. Wakes nobody while a limit would have each
+ * of them park. Returns whether one was woken.
  */
-bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr)
+bool kevent_wake(struct kevent_queue *q, unsigned int kind)
 {
-	u32 left = nr ?: KEVENT_WAKE_AT_ONCE;
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (unlikely(q->nr_members) && nr && kevent_is_kept(q))
+	if (kevent_is_kept(q))
 		return false;
-	/* Somebody is on the way who wakes the rest: those who have come since, too. */
-	if (!nr && q->wake_rest) {
-		q->wake_rest = q->nr_asleep - q->nr_woken;
-		return true;
-	}
-	do {
+	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK);
+	if (w)
+		kevent_wake_waiter(q, w, kind);
+	return w;
+}
+
+/* Wake up to @nr consumers of a @kind, whatever a limit says. Returns whether all were. */
+static bool kevent_wake_some(struct kevent_queue *q, unsigned int kind, u32 nr)
+{
+	struct kevent_waiter *w;
+
+	while (nr--) {
 		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK);
 		if (!w)
 			return false;
 		kevent_wake_waiter(q, w, kind);
-	} while (--left);
-	if (!nr)
-		q->wake_rest = q->nr_asleep - q->nr_woken;
+	}
 	return true;
+}
+
+/*
+ * Wake all consumers of a @kind: the first KEVENT_WAKE_AT_ONCE, each of which wakes more,
+ * see kevent_wake_rest(). Returns whether so many were woken.
+ */
+bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
+{
+	bool more;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	/* Somebody is on the way who wakes the rest: those who have come since, too. */
+	more = q->wake_rest ||
+	       kevent_wake_some(q, kind, KEVENT_WAKE_AT_ONCE);
+	if (more)
+		q->wake_rest = q->nr_asleep - q->nr_woken;
+	return more;
 }
 
 /*
@@ -388,7 +410,8 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 	do {
 		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
 		spin_lock_irqsave(&q->ready_lock, flags);
-		more = kevent_wake(q, KEVENT_OF_RING, now);
+		more = !kevent_is_kept(q) &&
+		       kevent_wake_some(q, KEVENT_OF_RING, now);
 		kevent_unlock(q, flags);
 		nr -= now;
 		cond_resched();

@@ -237,7 +237,8 @@ struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
 void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
-bool kevent_wake(struct kevent_queue *q, unsigned int kind, u32 nr);
+bool kevent_wake(struct kevent_queue *q, unsigned int kind);
+bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
 void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
@@ -277,12 +278,12 @@ static inline void kevent_wake_for(struct kevent *ke,
 				   enum kevent_consumers kind)
 {
 	if (likely(!(ke->req_flags & KEVENT_REQ_WAKEUP_ALL))) {
-		kevent_wake(ke->queue, kind, 1);
+		kevent_wake(ke->queue, kind);
 		return;
 	}
-	kevent_wake(ke->queue, kind | KEVENT_RECHECK, 0);
+	kevent_wake_all(ke->queue, kind | KEVENT_RECHECK);
 	if (kind == KEVENT_OF_RING)
-		kevent_wake(ke->queue, KEVENT_OF_BUFFER | KEVENT_RECHECK, 0);
+		kevent_wake_all(ke->queue, KEVENT_OF_BUFFER | KEVENT_RECHECK);
 }
 
 /* Put a watch that is on no list at the end of @list. */

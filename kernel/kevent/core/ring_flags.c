@@ -225,9 +225,9 @@ void kevent_pass_on(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (q->nr_listed)
-		kevent_wake(q, KEVENT_ANY | KEVENT_RECHECK, 1);
+		kevent_wake(q, KEVENT_ANY | KEVENT_RECHECK);
 	if (kevent_unread(q))
-		kevent_wake(q, KEVENT_OF_RING, 1);
+		kevent_wake(q, KEVENT_OF_RING);
 	kevent_more_left(q);
 }
 
@@ -267,7 +267,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
-		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY, 1);
+		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY);
 		kevent_more_left(q);
 	}
 	here = !to->user || kevent_ring_here(q);
@@ -296,18 +296,13 @@ void kevent_retry_flags(struct kevent_queue *q)
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
-/*
- * The current thread waits for the ring. Returns the thread that waited last, or NULL, for
- * put_pid() without the lock.
- */
-struct pid *kevent_follow(struct kevent_queue *q)
+/* kevent_follow() behind another thread */
+struct pid *__kevent_follow(struct kevent_queue *q)
 {
 	struct pid *last = q->notify.consumer;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (last == task_pid(current))
-		return NULL;
 	q->notify.consumer = get_pid(task_pid(current));
 	q->notify.elsewhere = true;
 	return last;

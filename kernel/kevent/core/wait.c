@@ -121,20 +121,31 @@ u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 	return stored;
 }
 
-/* Is a consumer of the ring content? When the ring is full, any news is enough. */
-static bool kevent_has_news(struct kevent_queue *q,
-			    const struct kevent_news *news)
+/* kevent_has_news() when there are some, but too few: the ring may be full */
+static noinline bool kevent_has_some_news(struct kevent_queue *q,
+					  const struct kevent_news *news)
 {
 	unsigned long flags;
 	bool ret;
 
-	/* A position that was seen is not taken back. */
-	if (kevent_stored(q, news->old_kidx) >= news->min_nr)
-		return true;
 	spin_lock_irqsave(&q->ready_lock, flags);
 	ret = kevent_news_there(q, news);
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return ret;
+}
+
+/*
+ * Is a consumer of the ring content? When the ring is full, any news is enough. A position
+ * that was seen is not taken back, and what comes behind this look is seen before the sleep.
+ */
+static bool kevent_has_news(struct kevent_queue *q,
+			    const struct kevent_news *news)
+{
+	u32 stored = kevent_stored(q, news->old_kidx);
+
+	if (likely(!stored) || stored >= news->min_nr)
+		return stored;
+	return kevent_has_some_news(q, news);
 }
 
 /* May a consumer go on? @news is NULL unless it wants the ring filled. */
@@ -185,7 +196,7 @@ static bool kevent_is_requested(struct kevent_queue *q,
 	lockdep_assert_held(&q->ready_lock);
 
 	if (w->requested && !list_empty(&q->ready) && !q->nr_woken) {
-		kevent_wake(q, KEVENT_ANY, 1);
+		kevent_wake(q, KEVENT_ANY);
 		kevent_more_left(q);
 	}
 	return w->requested;
@@ -300,7 +311,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	if ((!looks->over || q->nr_taken) && kevent_may_collect(q, w->news))
 		return kevent_next_step(q, w);
 	if (!list_empty(&q->ready)) {
-		kevent_wake(q, KEVENT_OF_BUFFER, 1);
+		kevent_wake(q, KEVENT_OF_BUFFER);
 		kevent_more_left(q);
 	}
 	if (q->wake_request) {
@@ -336,60 +347,61 @@ static bool kevent_sleep_once(struct kevent_queue *q,
 }
 
 /*
- * Wait until there is something to collect. @news is what a consumer of the ring waits for,
- * and NULL for others.
+ * Wait until there is something to collect. @w is of the caller, and @news what a consumer
+ * of the ring waits for, NULL for others.
  *
  * A call that may not wait waits all the same while others look at watches: see deliver.c.
  *
  * Returns an &enum kevent_slept, or -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */
-static int kevent_sleep(struct kevent_queue *q, const struct kevent_news *news,
+static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
+			const struct kevent_news *news,
 			const struct kevent_deadline *until,
 			struct kevent_looks *looks)
 {
-	struct kevent_waiter w __uninitialized;
 	bool timed_out = until->nowait || looks->over;
 	struct pid *last = NULL;
 	bool sleep;
 	u32 window;
 	int ret;
 
-	kevent_waiter_init(&w, news);
+	kevent_waiter_init(w, news);
 	kevent_busy_wait(q, news, until);
 	kevent_testpoint(q, KEVENT_TESTPOINT_SLEEP);
 	spin_lock_irq(&q->ready_lock);
 	if (news)
 		last = kevent_follow(q);
-	w.missed = kevent_missed_look(q, looks);
+	w->missed = kevent_missed_look(q, looks);
 	for (;;) {
-		ret = kevent_sleep_locked(q, &w, timed_out, looks, &sleep);
+		ret = kevent_sleep_locked(q, w, timed_out, looks, &sleep);
 		if (!sleep)
 			break;
-		window = timed_out ? kevent_coalesce_not(q, &w) :
-				     kevent_coalesce_begin(q, &w);
+		window = timed_out ? kevent_coalesce_not(q, w) :
+				     kevent_coalesce_begin(q, w);
 		spin_unlock_irq(&q->ready_lock);
 		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
-		timed_out = kevent_sleep_once(q, &w, until, window, timed_out,
+		timed_out = kevent_sleep_once(q, w, until, window, timed_out,
 					      looks);
 		kevent_recheck_signals();
 		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */
-		if (smp_load_acquire(&w.done)) {
+		if (smp_load_acquire(&w->done)) {
 			ret = KEVENT_SLEPT_SATISFIED;
 			goto out;
 		}
 		spin_lock_irq(&q->ready_lock);
-		kevent_coalesce_end(q, &w);
+		kevent_coalesce_end(q, w);
 		/* One that slept when they began to look has missed nothing. */
-		w.missed = kevent_missed_look(q, looks) && w.asks;
+		w->missed = kevent_missed_look(q, looks) && w->asks;
 		looks->over = false;
-		if (kevent_awoke(q, &w, &ret))
+		if (kevent_awoke(q, w, &ret))
 			break;
 	}
 	spin_unlock_irq(&q->ready_lock);
 out:
 	trace_kevent_wait(q, news, ret);
-	put_pid(last);
+	if (unlikely(last))
+		put_pid(last);
 	return ret;
 }
 
@@ -500,81 +512,54 @@ static int kevent_park_awoke(struct kevent_queue *q, struct kevent_member *m,
 	return ret;
 }
 
-/* The loops */
+/* The loop */
 
-/*
- * Sleep and collect until a buffer has @min_nr events. A first collection returned @ret,
- * which is less. Returns how many @buf has, 0 after a timeout or a request, or -EINTR,
- * -EFAULT.
- */
-int kevent_get_more(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		    struct kevent_deadline *until, int ret)
+/* Has a consumer what it waits for? */
+static bool kevent_is_content(struct kevent_queue *q, const struct kring *to,
+			      const struct kevent_news *news)
 {
-	struct kevent_looks looks = KEVENT_LOOKS_INIT;
-	u32 total = max(ret, 0);
-	bool first = true;
-	int slept;
-
-	if (ret >= 0)
-		kevent_deadline_start(until);
-	while (ret >= 0 && total < min_nr) {
-		slept = first ? 0 : kevent_try_again(until, &looks);
-		if (!slept)
-			slept = kevent_sleep(q, NULL, until, &looks);
-		if (slept < 0) {
-			ret = slept;
-			break;
-		}
-		first = false;
-		/* One call reports a level watch once. */
-		ret = kevent_collect(q, buf, buf->size - total,
-				     slept == KEVENT_SLEPT_RECHECK && !total);
-		if (ret > 0)
-			total += ret;
-		if (!total)
-			kevent_awake_end(q);
-	}
-	if (total || ret == -ETIME || ret == -ECANCELED)
-		return total;
-	return ret;
+	return kring_is_ring(to) ? kevent_has_news(q, news) :
+				   (u32)to->kidx >= news->min_nr;
 }
 
 /*
- * Sleep and collect until there are @news; @nr is what a first collection returned.
- * Returns 0, or what ended the wait early; entries may have been stored in any
+ * Sleep and collect, @num events at a time, until the ring or a buffer has what a consumer
+ * wants. A first collection returned @nr, and @w is of the caller. Returns 0, or what ended
+ * the wait early: -ETIME, -ECANCELED, -EINTR, -EFAULT. Entries may have been stored in any
  * case.
  */
-static int kevent_fill_ring(struct kevent_queue *q, u32 num,
+static int kevent_wait_loop(struct kevent_queue *q, struct kring *to, u32 num,
 			    const struct kevent_news *news,
-			    const struct kevent_deadline *until, int nr)
+			    const struct kevent_deadline *until,
+			    struct kevent_waiter *w, int nr)
 {
+	const struct kevent_news *of_ring = kring_is_ring(to) ? news : NULL;
 	struct kevent_looks looks = KEVENT_LOOKS_INIT;
-	bool first = true;
+	bool empty, first = true;
 	int slept;
 
-	for (;;) {
-		/* Nothing is in the ring when one that waits for any comes here. */
-		if ((nr || !first || news->min_nr > 1) &&
-		    (nr < 0 || kevent_has_news(q, news)))
-			return min(nr, 0);
+	while (nr >= 0 && !kevent_is_content(q, to, news)) {
 		/* Others may want what is not enough for this one. */
-		if (nr) {
+		if (nr && of_ring) {
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
 		slept = first ? 0 : kevent_try_again(until, &looks);
 		if (!slept)
-			slept = kevent_sleep(q, news, until, &looks);
+			slept = kevent_sleep(q, w, of_ring, until, &looks);
 		if (unlikely(news->member))
 			slept = kevent_park_awoke(q, news->member, until, slept);
 		if (slept < 0 || slept == KEVENT_SLEPT_SATISFIED)
 			return min(slept, 0);
 		first = false;
-		nr = kevent_collect(q, &q->ring, num,
-				    slept == KEVENT_SLEPT_RECHECK);
-		if (!nr)
+		/* One call reports a level watch once to a buffer. */
+		empty = of_ring || !to->kidx;
+		nr = kevent_collect(q, to, num,
+				    slept == KEVENT_SLEPT_RECHECK && empty);
+		if (!nr && empty)
 			kevent_awake_end(q);
 	}
+	return min(nr, 0);
 }
 
 /*
@@ -590,29 +575,6 @@ int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
 	return min(kevent_park_enter(q, news->member, until), 0);
 }
 
-/* For @news->min_nr first, and then for any */
-static int kevent_wait_for_some(struct kevent_queue *q, u32 num,
-				struct kevent_news *news, u64 min_wait_ns,
-				struct kevent_deadline *until, int nr)
-{
-	struct kevent_deadline first_until;
-	int err;
-
-	if (kevent_deadline_sooner(until, min_wait_ns, &first_until)) {
-		err = kevent_fill_ring(q, num, news, &first_until, nr);
-		if (err != -ETIME)
-			return err;
-		news->min_nr = 1;
-		err = kevent_enter(q, news, until);
-		if (err)
-			return err;
-		if (kevent_has_news(q, news))
-			return 0;
-		nr = 0;
-	}
-	return kevent_fill_ring(q, num, news, until, nr);
-}
-
 /* The current thread waits without a limit: it is no member of this queue's group. */
 static void kevent_leave_group(struct kevent_queue *q)
 {
@@ -623,20 +585,122 @@ static void kevent_leave_group(struct kevent_queue *q)
 }
 
 /*
- * Sleep and collect, @num events at a time, until the ring has the @news that a consumer
- * wants. After @min_wait_ns, unless that is 0, any entry is enough. A first collection
- * returned @nr. Returns 0, or what ended the wait early. Entries may have been stored in
- * any case.
+ * Collect into the ring or a buffer, and wait, for @news->min_nr events, or for any after
+ * @min_wait_ns, unless that is 0. Returns what kevent_wait_loop() does.
  */
-int kevent_wait_for_more(struct kevent_queue *q, u32 num,
-			 struct kevent_news *news, u64 min_wait_ns,
-			 struct kevent_deadline *until, int nr)
+static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
+			   struct kevent_news *news, u64 min_wait_ns,
+			   struct kevent_deadline *until)
 {
+	struct kevent_waiter w __uninitialized;
+	struct kevent_deadline sooner __uninitialized;
+	const struct kevent_deadline *now = until;
+	int ret;
+
+	kevent_awake_begin(q);
+	ret = kevent_collect(q, to, num, true);
+	kevent_awake_end(q);
+	if (kevent_is_content(q, to, news))
+		return 0;
 	kevent_deadline_start(until);
 	if (kevent_may_be_member() && !news->member && !until->nowait)
 		kevent_leave_group(q);
-	if (unlikely(news->min_nr > 1))
-		return kevent_wait_for_some(q, num, news, min_wait_ns, until,
-					    nr);
-	return kevent_fill_ring(q, num, news, until, nr);
+	if (unlikely(news->min_nr > 1) &&
+	    kevent_deadline_sooner(until, min_wait_ns, &sooner))
+		now = &sooner;
+	for (;;) {
+		ret = kevent_wait_loop(q, to, num, news, now, &w, ret);
+		if (likely(ret != -ETIME) || now == until)
+			return ret;
+		now = until;
+		news->min_nr = 1;
+		ret = kevent_enter(q, news, until);
+		if (ret)
+			return ret;
+	}
+}
+
+/**
+ * kevent_wait_buffer - have a buffer filled, and wait for that
+ * @q: the queue
+ * @buf: the buffer
+ * @min_nr: how many events the caller waits for, at least 1
+ * @until: how long it waits
+ *
+ * Return: as sys_kevent_get_events().
+ */
+int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
+		       struct kevent_deadline *until)
+{
+	struct kevent_news news = { .min_nr = min_nr };
+	int ret = kevent_wait_for(q, buf, buf->size, &news, 0, until);
+
+	if (buf->kidx || ret == -ETIME || ret == -ECANCELED)
+		return buf->kidx;
+	return ret;
+}
+
+/* Entries in the ring that nobody has taken? */
+static bool kevent_has_unread(struct kevent_queue *q)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	ret = kevent_unread(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	return ret;
+}
+
+/**
+ * kevent_wait_end - the result of a wait for the ring
+ * @q: the queue
+ * @news: what the caller waited for
+ * @until: how long
+ * @ret: what has ended the wait: 0 or -errno
+ *
+ * Return: as sys_kevent_wait().
+ */
+int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
+		    const struct kevent_deadline *until, int ret)
+{
+	u32 stored;
+
+	/* Whatever was stored: another thread may have taken it. */
+	if (ret == -ECANCELED)
+		return 0;
+	if (kevent_is_interrupted() && !until->nowait && ret != -ETIME &&
+	    !kevent_has_unread(q))
+		return -EINTR;
+	stored = kevent_stored(q, news->old_kidx);
+	if (stored > INT_MAX)
+		return -EINVAL;
+	return stored || ret == -ETIME ? stored : ret;
+}
+
+/**
+ * kevent_wait_ring - have the ring filled, and wait for that
+ * @q: the queue, whose ring is in the address space of the caller
+ * @num: move up to so many events into the ring
+ * @news: what the caller waits for
+ * @min_wait_ns: how long it waits for more than one
+ * @until: how long it waits
+ *
+ * Return: as sys_kevent_wait().
+ */
+int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
+		     u64 min_wait_ns, struct kevent_deadline *until)
+{
+	u32 stored;
+	int ret;
+
+	num = min(num, q->ring.size);
+	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
+	ret = kevent_wait_for(q, &q->ring, num, news, min_wait_ns, until);
+	stored = kevent_stored(q, news->old_kidx);
+	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
+		return stored;
+	return kevent_wait_end(q, news, until, ret);
 }

@@ -14,13 +14,14 @@ struct kevent_news;
 struct kring;
 
 u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx);
-int kevent_get_more(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		    struct kevent_deadline *until, int ret);
+int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
+		       struct kevent_deadline *until);
 int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
 		 struct kevent_deadline *until);
-int kevent_wait_for_more(struct kevent_queue *q, u32 num,
-			 struct kevent_news *news, u64 min_wait_ns,
-			 struct kevent_deadline *until, int nr);
+int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
+		     u64 min_wait_ns, struct kevent_deadline *until);
+int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
+		    const struct kevent_deadline *until, int ret);
 
 /*
  * How many entries were stored past a position, of which the consumer has read the low

@@ -105,7 +105,7 @@ static bool wake_for_held(struct kevent_queue *q)
 
 	q->coalesce.left = 0;
 	if (held)
-		kevent_wake(q, KEVENT_ANY, 1);
+		kevent_wake(q, KEVENT_ANY);
 	return held;
 }
 
@@ -208,8 +208,9 @@ static void learn_from_one(struct kevent_coalesce *c, u64 came, ktime_t now)
 	c->streak = 0;
 }
 
-/* A consumer is awake. */
-void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
+/* A consumer is awake whose sleep was measured. */
+void kevent_coalesce_learn(struct kevent_queue *q,
+			   const struct kevent_waiter *w)
 {
 	struct kevent_coalesce *c = &q->coalesce;
 	u64 came = q->misses - w->misses;
@@ -217,8 +218,7 @@ void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	c->left = 0;
-	if (!w->measured || !came)
+	if (!came)
 		return;
 	now = ktime_get();
 	if (c->woken_at)

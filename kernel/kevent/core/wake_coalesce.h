@@ -18,7 +18,8 @@ u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w);
 u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w);
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until);
-void kevent_coalesce_end(struct kevent_queue *q, const struct kevent_waiter *w);
+void kevent_coalesce_learn(struct kevent_queue *q,
+			   const struct kevent_waiter *w);
 bool kevent_coalesce_held(struct kevent *ke);
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 			   unsigned long arg);
@@ -36,6 +37,17 @@ static inline u32 kevent_coalesce_begin(struct kevent_queue *q,
 		return kevent_coalesce_begin_on(q, w);
 	w->measured = false;
 	return 0;
+}
+
+/* A consumer is awake. */
+static inline void kevent_coalesce_end(struct kevent_queue *q,
+				       const struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	q->coalesce.left = 0;
+	if (w->measured)
+		kevent_coalesce_learn(q, w);
 }
 
 /* May the sleeper be left asleep for an event of a watch that was put on the ready list? */

@@ -26,6 +26,14 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk);
 
+/* The second word of the result of a watch whose conditions @ready hold */
+static inline u32 kevent_amount(struct kevent *ke, u32 ready)
+{
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
+	return ops->amount ? ops->amount(ke, ready) : 0;
+}
+
 /*
  * Make the entry of an event of a watch, not broken. It needs no memory if the caller is
  * inline, too.

@@ -370,7 +370,7 @@ static void store_and_wake(struct kunit *test)
 
 	q->ring.uidx = ++q->ring.kidx;
 	content = count_content(q, &first);
-	woken = kevent_wake(q, KEVENT_OF_RING, 1);
+	woken = kevent_wake(q, KEVENT_OF_RING);
 	KUNIT_EXPECT_EQ(test, woken, content > 0);
 	left = count_content(q, &next);
 	KUNIT_EXPECT_EQ(test, left, content - woken);
@@ -418,7 +418,7 @@ static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 	for (i = 0; i < SIZE; i++)
 		store_and_wake(test);
 	KUNIT_EXPECT_EQ(test, q->nr_asleep, SIZE / 4);
-	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_BUFFER, 0));
+	KUNIT_EXPECT_FALSE(test, kevent_wake_all(q, KEVENT_OF_BUFFER));
 	KUNIT_EXPECT_EQ(test, q->nr_woken, SIZE / 4);
 	q->ring.size = 0;
 	check_sleepers(test);
