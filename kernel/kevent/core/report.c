@@ -48,9 +48,16 @@
 #include "watch.h"
 
 /* Not in line: the hot path has no more than a branch that is patched in. */
-static noinline void __cold kevent_trace_hit(const struct kevent *ke, u32 ready)
+static noinline void __cold __kevent_trace_hit(const struct kevent *ke,
+					       u32 ready)
 {
 	trace_kevent_ready(ke, ready, 1, true);
+}
+
+static void kevent_trace_hit(const struct kevent *ke, u32 ready)
+{
+	if (trace_kevent_ready_enabled())
+		__kevent_trace_hit(ke, ready);
 }
 
 /*
@@ -65,11 +72,7 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 
 	/* Full barrier: pairs with consumers, see kevent_repeats(). */
 	smp_mb__after_spinlock();
-	if (!kring_push(&q->ring, &uk, &ke->stored, &ke->reported))
-		return false;
-	if (trace_kevent_ready_enabled())
-		kevent_trace_hit(ke, mask);
-	return true;
+	return kring_push(&q->ring, &uk, &ke->stored, &ke->reported);
 }
 
 /*
@@ -125,6 +128,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 		kevent_recheck_later(ke);
 	if (!kevent_hit_store(q, ke, mask, amount))
 		return false;
+	kevent_trace_hit(ke, mask);
 	if (mode == KEVENT_LEVEL)
 		kevent_testpoint(q, KEVENT_TESTPOINT_HIT_STORED);
 	else if (mode == KEVENT_OTHER)
@@ -132,6 +136,29 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	if (kevent_sleeps(q) && q->ring.kidx != kidx)
 		kevent_wake_for(ke, KEVENT_OF_RING);
 	return true;
+}
+
+/*
+ * kevent_hit_late() of the only watch that is ready, which nobody has to look at. It was
+ * reported where the ring is not, or by a source whose entries say more than conditions:
+ * these are for a collection, as is what comes behind a full or broken ring.
+ */
+bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
+{
+	u64 kidx = q->ring.kidx;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_source_of(ke)->level ||
+	    q->ring.flags || !kevent_ring_here(q) ||
+	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
+		return false;
+	trace_kevent_deliver(ke, ke->ready, q->ring.kidx - kidx, true);
+	q->collected += q->ring.kidx - kidx;
+	ke->ready = 0;
+	kevent_dequeue(ke);
+	kevent_state_check(ke);
+	return q->ring.kidx != kidx;
 }
 
 /*
@@ -150,8 +177,10 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
 	if (q->ring.size && likely(kevent_queue_may_hit(q))) {
 		if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
 			   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
-			   kevent_hit_store(q, ke, mask, amount)))
+			   kevent_hit_store(q, ke, mask, amount))) {
+			kevent_trace_hit(ke, mask);
 			return;
+		}
 		if (kevent_hit(q, ke, mask, amount))
 			return;
 	}

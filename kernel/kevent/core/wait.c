@@ -38,6 +38,7 @@
 #include "deliver.h"
 #include "max_running.h"
 #include "queue.h"
+#include "report.h"
 #include "ring_flags.h"
 #include "ring_mapping.h"
 #include "testpoint.h"
@@ -202,6 +203,12 @@ static bool kevent_is_requested(struct kevent_queue *q,
 	return w->requested;
 }
 
+/* Would one event, stored now, end the wait? A member may have to park first. */
+static bool kevent_wants_one(const struct kevent_waiter *w)
+{
+	return w->news && w->news->min_nr == 1 && !w->news->member;
+}
+
 /*
  * What to do when the wait is over. Another consumer may be faster, and leave a level
  * watch to look at: one that was woken to look does so in any case.
@@ -211,8 +218,10 @@ static enum kevent_slept kevent_next_step(struct kevent_queue *q,
 {
 	if (list_empty(&q->ready))
 		return KEVENT_SLEPT_SATISFIED;
-	return w->look || w->missed ? KEVENT_SLEPT_RECHECK :
-				      KEVENT_SLEPT_COLLECT;
+	if (w->look || w->missed)
+		return KEVENT_SLEPT_RECHECK;
+	return kevent_wants_one(w) && kevent_hit_late(q) ?
+	       KEVENT_SLEPT_SATISFIED : KEVENT_SLEPT_COLLECT;
 }
 
 /*

@@ -122,6 +122,53 @@ static void unattached_process_wakes_the_owner(void)
 	CHECK_EQ(s->q.ring->event[0].ptr, 9);
 }
 
+/* A process has the ring at @at, and the kernel knows it there last. */
+struct elsewhere {
+	struct shared	*s;
+	void		*at;
+};
+
+static int uses_the_ring_elsewhere(void *arg)
+{
+	struct elsewhere *e = arg;
+	struct queue q = e->s->q;
+
+	q.ring = mremap(q.ring, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+			e->at);
+	CHILD_MUST(q.ring == e->at);
+	CHILD_MUST(attach(q.fd, SIZE, q.ring) == 0);
+	CHILD_MUST(wait_ring(&q, SIZE, 0) == 0);
+	return 0;
+}
+
+/*
+ * The event of a third process is stored where the sleeper has the ring, and not where
+ * another process has it: there the sleeper has other memory, which is writable.
+ */
+static void sleeper_finds_its_own_ring(void)
+{
+	struct elsewhere e = { .s = open_shared() };
+	static const char none[BYTES];
+	struct ukevent ev;
+	struct waiter w;
+	int fd[2];
+
+	e.at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(e.at != MAP_FAILED);
+	memset(e.at, 0, BYTES);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(e.s->q.fd, fd[0], RECV, ET, 9), 0);
+	start_waiter(&w, &e.s->q, SIZE);
+	CHECK_EQ(join_child(start_child(uses_the_ring_elsewhere, &e),
+			    PATIENCE_MS), 0);
+	put_byte_from_outside(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+	MUST(kevent_ring_next(e.s->q.ring, SIZE, &ev));
+	CHECK_EQ(ev.ptr, 9);
+	CHECK(!memcmp(e.at, none, BYTES));
+}
+
 static int attaches_and_ends(void *arg)
 {
 	struct shared *s = arg;
@@ -469,6 +516,7 @@ static const struct test_case cases[] = {
 	TEST(attached_process_uses_the_ring),
 	TEST(event_wakes_an_attached_process),
 	TEST(unattached_process_wakes_the_owner),
+	TEST(sleeper_finds_its_own_ring),
 	TEST(address_space_that_attached_is_charged),
 	TEST(copy_of_a_private_ring_is_void),
 	TEST(child_that_attaches_a_shared_ring_pops),

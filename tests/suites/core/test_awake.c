@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -79,6 +80,32 @@ static void edge_holds_until_the_consumer_is_back(struct queue *q)
 		CHECK_RELEASED();
 		CHECK_EQ(source_of(getpid(), ACTIVATIONS), i);
 	}
+}
+
+/* The event of another process, in a ring that its fork() leaves writable */
+static void edge_of_a_sleeper_holds(void)
+{
+	struct queue q = { .size = 16, .bytes = 4096 };
+	struct ukevent ev;
+	struct waiter w;
+	int fd[2];
+
+	q.ring = mmap(NULL, q.bytes, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(q.ring != MAP_FAILED);
+	q.fd = kevent_init(q.ring, q.size, 0);
+	MUST(q.fd >= 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET | STAY_AWAKE, 1), 0);
+	start_waiter(&w, &q, 1);
+	put_byte_from_outside(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	CHECK_EQ(ev.req_flags, ET | STAY_AWAKE);
+	CHECK_AWAKE();
+	CHECK_NO_EVENT(&q);
+	CHECK_RELEASED();
+	close_queue(&q);
 }
 
 static void level_holds_while_it_is_reported(struct queue *q)
@@ -394,6 +421,7 @@ static void suspend_has_to_wait(void)
 
 static const struct test_case cases[] = {
 	TEST_EACH(edge_holds_until_the_consumer_is_back),
+	TEST(edge_of_a_sleeper_holds),
 	TEST_EACH(level_holds_while_it_is_reported),
 	TEST_EACH(oneshot_holds_too),
 	TEST_EACH(event_that_is_over_is_released),

@@ -86,6 +86,26 @@ static void check_watch(const struct trace *t, const struct queue *q, int fd,
 		note("%s: %s", event, want);
 }
 
+/* A sleeper has the event of another process. */
+static void sleeper_is_traced(struct queue *q)
+{
+	struct waiter w;
+	struct trace t;
+	int fd[2];
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, ET, 0xabc), 0);
+	start_waiter(&w, q, 1);
+	start_trace(&t);
+	put_byte_from_outside(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+	end_trace(&t);
+	check_watch(&t, q, fd[0], "kevent_ready: ", "ready=1 nr=1 ring=0", 1);
+	check_watch(&t, q, fd[0], "kevent_ready: ", "ready=1 nr=1 ring=1", 0);
+	check_watch(&t, q, fd[0], "kevent_deliver: ", q->size ?
+		    "ready=1 nr=1 ring=1" : "ready=1 nr=1 ring=0", 1);
+}
+
 static void each_step_is_traced(struct queue *q)
 {
 	const bool ring = q->size;
@@ -160,6 +180,7 @@ static void misses_without_a_ring_are_traced(void)
 
 static const struct test_case cases[] = {
 	TEST_EACH(each_step_is_traced),
+	TEST_EACH(sleeper_is_traced),
 	TEST(hits_are_traced),
 	TEST(misses_without_a_ring_are_traced),
 	{}
