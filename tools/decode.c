@@ -222,6 +222,7 @@ void say_init_flags(struct text *t, __u32 flags)
 {
 	static const struct bit bits[] = {
 		{ KEVENT_INIT_NOCLOEXEC, "NOCLOEXEC" },
+		{ KEVENT_INIT_FAIR, "FAIR" },
 		{ KEVENT_INIT_REFUSE_LATER, "REFUSE_LATER" },
 		{ KEVENT_INIT_REFUSE_CHANGE, "REFUSE_CHANGE" },
 		{ KEVENT_INIT_REFUSE_READY, "REFUSE_READY" },

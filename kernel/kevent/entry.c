@@ -58,7 +58,8 @@ int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
 
 	if (!kevent_allowed())
 		return -EPERM;
-	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_REFUSE_ALL))
+	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_FAIR |
+		      KEVENT_INIT_REFUSE_ALL))
 		return -EINVAL;
 	if (!ring != !ring_size)
 		return -EINVAL;
@@ -72,6 +73,7 @@ int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
 		return -ENOMEM;
 	q->ring = kring;
 	q->home = kring.user;
+	q->fair = flags & KEVENT_INIT_FAIR;
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	ret = kevent_install(q, flags);
 	if (ret < 0)

@@ -192,7 +192,7 @@ host_cache(const char *what, unsigned int size, unsigned int align, bool paid)
 static inline void __init host_sysctl(const char *path,
 				      struct ctl_table *table, size_t nr)
 {
-	__register_sysctl_init(path, table, path, nr);
+	kmemleak_not_leak(register_sysctl_sz(path, table, nr));
 }
 
 /* Sources: what a file is, and what can be seen of it without a lock */

@@ -19,7 +19,7 @@
  * sys_kevent_init - create a queue
  * @ring: where its ring is, or NULL
  * @ring_size: number of slots, a power of two from 2 to 2^20; 0 without a ring
- * @flags: 0 or %KEVENT_INIT_NOCLOEXEC; %KEVENT_INIT_REFUSE() and its like
+ * @flags: 0 or %KEVENT_INIT_NOCLOEXEC, %KEVENT_INIT_FAIR; %KEVENT_INIT_REFUSE() and its like
  *
  * The ring belongs to the caller's address space. Its header is set to zero.
  *

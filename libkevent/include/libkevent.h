@@ -84,7 +84,7 @@ KEVENT_STATIC_ASSERT(sizeof(((struct timespec *)0)->tv_sec) == 8,
  *	KEVENT_RING_BYTES(@ring_size) bytes; NULL for a queue without a ring
  * @ring_size: number of slots, a power of two from %KEVENT_RING_MIN to
  *	%KEVENT_RING_MAX; 0 for a queue without a ring
- * @flags: 0 or %KEVENT_INIT_NOCLOEXEC, and what the queue refuses:
+ * @flags: 0 or %KEVENT_INIT_NOCLOEXEC, %KEVENT_INIT_FAIR, and what the queue refuses:
  *	%KEVENT_INIT_REFUSE() and its like
  *
  * The kernel clears the header of the ring. The memory must stay mapped as

@@ -19,6 +19,7 @@ ENTRY = struct.Struct("=QIIIIIIQ")
 HEADER_BYTES = 128		# of struct kevent_ring, before its slots
 RING_MIN, RING_MAX = 2, 1 << 20
 
+INIT_FAIR = 0x2
 INIT_NO_FALLBACK = 0x8000
 INIT_FALLBACK_ONLY = 0x4000
 CTL_ADD, CTL_REMOVE, CTL_MODIFY, CTL_READY = range(4)

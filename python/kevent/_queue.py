@@ -36,6 +36,7 @@ class Queue:
     size	slots of the ring, rounded up to a power of two, 2 to 2**20
     fallback	take epoll and its like where the kernel has no kevent or forbids it;
 		"only": take them without asking the kernel
+    fair	wake the thread that sleeps longest, and not the one that slept last
 
     The methods from watch() to futex() add watches and return them; all take
     ``data``, which is for the program, and flags:
@@ -56,7 +57,7 @@ class Queue:
     ValueError; the errors of the kernel are kevent.Error, which is an OSError.
     """
 
-    def __init__(self, size=1024, *, fallback=True):
+    def __init__(self, size=1024, *, fallback=True, fair=False):
         self._users = []
         self._open = []
         self._closed = True
@@ -70,7 +71,7 @@ class Queue:
         self._size = max(_lib.RING_MIN, 1 << (int(size) - 1).bit_length())
         if fallback not in FALLBACK:
             raise ValueError(f'not True, False or "only": {fallback!r}')
-        self._make(FALLBACK[fallback])
+        self._make(FALLBACK[fallback] | (_lib.INIT_FAIR if fair else 0))
 
     def _make(self, flags):
         length = _lib.HEADER_BYTES + self._size * _lib.ENTRY.size

@@ -94,6 +94,11 @@ impl Options {
         self.with(abi::INIT_NOCLOEXEC)
     }
 
+    /// Wakes the thread that sleeps longest, and not the one that slept last.
+    pub fn fair(self) -> Options {
+        self.with(abi::INIT_FAIR)
+    }
+
     /// Refuses all requests of a type with `EPERM`: [`abi::SIGNAL`] and its like.
     ///
     /// # Panics
@@ -599,6 +604,6 @@ mod tests {
         let all = (0..=abi::FUTEX).fold(Options::new(2), Options::refuse);
         let all = all.refuse_later().refuse_changes().refuse_marks();
         assert_eq!(all.flags | abi::INIT_REFUSE_ATTACH, abi::INIT_REFUSE_ALL);
-        assert_eq!(Options::new(2).keep_at_exec().flags, 1);
+        assert_eq!(Options::new(2).keep_at_exec().fair().flags, 3);
     }
 }

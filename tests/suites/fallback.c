@@ -78,6 +78,7 @@ static const struct skip skips[] = {
 	  " timer.memory_that_is_not_there_loses_no_tick"
 	  " user.fault_keeps_the_marks wait_arg.bad_addresses_are_refused"
 	  " wait_arg.changes_end_where_memory_does wake.fault_hands_the_event_on"
+	  " wake.event_of_a_sleeper_mends_the_ring"
 	  " wait_arg.result_that_cannot_be_written_ends_the_wait"
 	  " handover.fault_hands_the_event_on_to_a_buffer"
 	  " inode.event_that_cannot_be_handed_back_is_queued"
@@ -104,6 +105,7 @@ static const struct skip skips[] = {
 	  " proc.ids_are_those_of_the_callers_namespace"
 	  " refuse.refusals_go_with_the_queue"
 	  " refuse.seccomp_filter_can_deny_all_changes"
+	  " wake.sleeper_has_the_mark wake.modified_watch_is_looked_at"
 	  " wake.full_ring_hands_the_event_on " },
 	{ "readable", " nesting.poll_sees_unread_entries " },
 	{ "order",
@@ -118,6 +120,9 @@ static const struct skip skips[] = {
 	  " wake.level_left_behind_is_handed_on"
 	  " wake.ready_without_entries_wakes_one_waiter"
 	  " wake.signal_counts_beside_events_of_others"
+	  " wake_order.oldest_waiter_has_its_turn"
+	  " wake_order.newest_of_both_kinds_is_woken"
+	  " wake_order.entry_left_is_for_one_that_has_not_seen_it"
 	  " wait_arg.changes_are_made_before_the_wait"
 	  " handover.commit_wakes_a_waiter_of_the_ring " },
 	{ "turn", " turns hand_on nested.queues_take_turns_with_a_set " },

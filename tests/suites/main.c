@@ -39,6 +39,7 @@ static const struct test_suite *const suites[] = {
 	&ring_suite,
 	&modes_suite,
 	&wake_suite,
+	&wake_order_suite,
 	&left_suite,
 	&looks_suite,
 	&hits_suite,
@@ -207,6 +208,7 @@ static void run_test(struct job *job)
 	setpgid(0, 0);
 	current_report = job->report;
 	current_test = job->test;
+	init_flags = job->suite->init_flags;
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		_exit(EXIT_FAILURE);
 	suite = CU_add_suite(job->suite->name, NULL, NULL);

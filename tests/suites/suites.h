@@ -42,11 +42,13 @@ struct test_case {
  * @name:	first part of the name of each test
  * @cases:	ends with an entry without a name
  * @jobs:	tests that may run at once; 0 and 1: one after the other
+ * @init_flags:	of the queues that open_queue() makes
  */
 struct test_suite {
 	const char		*name;
 	const struct test_case	*cases;
 	unsigned int		jobs;
+	unsigned int		init_flags;
 };
 
 extern const struct test_suite abi_suite;
@@ -128,6 +130,7 @@ extern const struct test_suite wait_arg_suite;
 extern const struct test_suite max_running_suite;
 extern const struct test_suite storm_max_running_suite;
 extern const struct test_suite wake_suite;
+extern const struct test_suite wake_order_suite;
 extern const struct test_suite worst_suite;
 extern const struct test_suite hit_faults_suite;
 extern const struct test_suite hits_suite;

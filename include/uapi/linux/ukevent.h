@@ -227,6 +227,7 @@ struct kevent_call {
 
 /* Flags of kevent_init() */
 #define KEVENT_INIT_NOCLOEXEC	0x1U
+#define KEVENT_INIT_FAIR	0x2U	/* wake the thread that sleeps longest */
 
 /**
  * DOC: refusals

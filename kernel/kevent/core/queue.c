@@ -9,18 +9,22 @@
  * lock. All others take the lock and read the ready list.
  *
  * A wake-up must find its waiter in a few instructions, with any number of sleepers:
- * kevent_next_sleeper() reads the head of a list. Each sleeper is also on one of three:
+ * kevent_next_sleeper() reads the ends of a list. The next one is the consumer that slept
+ * last, since its stack and its data are in the caches of a CPU. After KEVENT_WARM_MAX such
+ * wake-ups it is the oldest, so nobody sleeps for ever beside events. In a queue that is
+ * fair, and where all are woken, it is always the oldest. Each sleeper is also on one of
+ * three lists:
  *
  * - ring_sleepers: it wants the ring filled, and one entry is enough. It has seen all
  *   entries when it joins, or it would not sleep. So the list is in the order of positions
- *   too, and if the first one has nothing new, none has.
+ *   too, and if the oldest has nothing new, none has.
  * - many_sleepers: it waits for several entries. A tree, by the position that ends the
  *   wait (kevent_waiter.end).
  * - buffer_sleepers: it takes events into a buffer.
  *
  * An entry in the ring is for that one of the first two whose position is lower. If it has
  * not been reached, no other's has, and nobody is woken, unless the ring is full. An event
- * in the kernel is for the oldest sleeper. A woken waiter leaves its lists, even if it
+ * in the kernel is for any sleeper. A woken waiter leaves its lists, even if it
  * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
  * then. So a wake-up never meets the same sleeper twice, nor passes over one.
  *
@@ -243,17 +247,19 @@ static bool kevent_waiter_has_news(const struct kevent_queue *q,
 }
 
 /*
- * Who is next for entries in the ring: of those whose entries are there the one whose
- * came first. If that one would sleep again, so would all. When the ring is full any new
- * entry is enough.
+ * Who is next for entries in the ring, of those whose entries are there. If neither the one
+ * that slept last has its entry nor the one that sleeps longest, then nobody has; one that
+ * waits for several has it before. When the ring is full any new entry is enough.
  */
-static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q)
+static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q,
+						 bool oldest)
 {
 	struct rb_node *node = rb_first_cached(&q->many_sleepers);
 	struct kevent_waiter *w, *many;
 
-	w = list_first_entry_or_null(&q->ring_sleepers, struct kevent_waiter,
-				     peers);
+	w = kevent_pick(&q->ring_sleepers, peers, oldest);
+	if (w && !kevent_waiter_has_news(q, w))
+		w = kevent_pick(&q->ring_sleepers, peers, true);
 	many = rb_entry_safe(node, struct kevent_waiter, node);
 	if (!w || (many && many->end < w->end))
 		w = many;
@@ -264,18 +270,17 @@ static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q)
 
 /* Whom to wake next. Takes a few instructions, however many sleep. */
 static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
-						 enum kevent_consumers kind)
+						 enum kevent_consumers kind,
+						 bool oldest)
 {
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kind == KEVENT_OF_RING)
-		return kevent_next_of_ring(q);
+		return kevent_next_of_ring(q, oldest);
 	if (kind == KEVENT_OF_BUFFER ||
 	    (kind == KEVENT_ELSEWHERE && !list_empty(&q->buffer_sleepers)))
-		return list_first_entry_or_null(&q->buffer_sleepers,
-						struct kevent_waiter, peers);
-	return list_first_entry_or_null(&q->sleepers, struct kevent_waiter,
-					link);
+		return kevent_pick(&q->buffer_sleepers, peers, oldest);
+	return kevent_pick(&q->sleepers, link, oldest);
 }
 
 /* Who is woken */
@@ -324,22 +329,26 @@ static bool kevent_is_kept(struct kevent_queue *q)
 }
 
 /*
- * Wake a consumer of a @kind: the one that sleeps longest, or whose entries came first. With
- * KEVENT_RECHECK it looks at level watches again. Wakes nobody while a limit would have each
- * of them park. Returns whether one was woken.
+ * Wake a consumer of a @kind: the one that slept last, or longest, see
+ * kevent_wakes_oldest(), or the one whose entries came first. With KEVENT_RECHECK it looks at
+ * level watches again. Wakes nobody while a limit would have each of them park. Returns
+ * whether one was woken.
  */
 bool kevent_wake(struct kevent_queue *q, unsigned int kind)
 {
+	bool oldest = kevent_wakes_oldest(q);
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_is_kept(q))
 		return false;
-	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK);
-	if (w)
-		kevent_wake_waiter(q, w, kind);
-	return w;
+	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, oldest);
+	if (!w)
+		return false;
+	q->warm = oldest ? 0 : q->warm + 1;
+	kevent_wake_waiter(q, w, kind);
+	return true;
 }
 
 /* Wake up to @nr consumers of a @kind, whatever a limit says. Returns whether all were. */
@@ -348,7 +357,7 @@ static bool kevent_wake_some(struct kevent_queue *q, unsigned int kind, u32 nr)
 	struct kevent_waiter *w;
 
 	while (nr--) {
-		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK);
+		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, true);
 		if (!w)
 			return false;
 		kevent_wake_waiter(q, w, kind);
@@ -388,7 +397,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	for (; q->wake_rest && left; q->wake_rest--, left--) {
-		w = kevent_next_sleeper(q, KEVENT_ANY);
+		w = kevent_next_sleeper(q, KEVENT_ANY, true);
 		if (!w) {
 			q->wake_rest = 0;
 			return;

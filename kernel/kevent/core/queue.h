@@ -138,6 +138,8 @@ struct kevent_keys {
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
  *		were to be. Those that were woken do it, see kevent_wake_rest()
+ * @warm:	R: how often the one that slept last was woken since the oldest was
+ * @fair:	I: the oldest is always woken
  * @nr_members:	R: those on @sleepers that are members of the group of @limit
  * @notify:	the thread that learns of events without an entry
  * @busy:	for busy polling
@@ -203,6 +205,8 @@ struct kevent_queue {
 	u32			nr_woken;
 	u32			nr_asleep;
 	u32			wake_rest;
+	u32			warm;
+	bool			fair;
 	u32			nr_members;
 	struct kevent_notify	notify;
 	struct kevent_busy	busy;
@@ -258,16 +262,33 @@ static inline bool kevent_sleeps(const struct kevent_queue *q)
 	return data_race(!list_empty(&q->sleepers));
 }
 
+/* Wake-ups of the consumer that slept last, between two of the one that sleeps longest */
+#define KEVENT_WARM_MAX		63U
+
+/* Is the consumer that sleeps longest the next one? */
+static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
+{
+	return q->fair || q->warm >= KEVENT_WARM_MAX;
+}
+
+/* A consumer on a list of sleepers, which join at the end; NULL if nobody sleeps */
+#define kevent_pick(list, member, oldest)				\
+	(list_empty(list) ? NULL : (oldest) ?				\
+		list_first_entry(list, struct kevent_waiter, member) :	\
+		list_last_entry(list, struct kevent_waiter, member))
+
 /*
- * Can the next consumer take an event from the ring? Not if the one that sleeps longest
+ * Can the next consumer take an event from the ring? Not if the one that would be woken
  * looks at the queue only.
  */
 static inline bool kevent_may_wait_for_ring(const struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	return !kevent_sleeps(q) ||
-	       list_first_entry(&q->sleepers, struct kevent_waiter, link)->news;
+	struct kevent_waiter *w = kevent_pick(&q->sleepers, link,
+					      kevent_wakes_oldest(q));
+
+	return !w || w->news;
 }
 
 /*

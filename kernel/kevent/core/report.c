@@ -18,7 +18,7 @@
  *   has one;
  * - nothing waits on the ready list, so events stay in order, and the ring is not
  *   KEVENT_RING_BROKEN;
- * - the consumer that sleeps longest, if one does, waits for the ring and not in
+ * - the consumer that would be woken, if one sleeps, waits for the ring and not in
  *   kevent_get_events();
  * - there is a free slot, and memory is at hand.
  *

@@ -51,7 +51,8 @@ unsigned int kevent_fb_choose(__u32 flags)
 
 static int fb_check_init(struct kevent_ring *ring, __u32 size, __u32 flags)
 {
-	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_REFUSE_ALL))
+	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_FAIR |
+		      KEVENT_INIT_REFUSE_ALL))
 		return -EINVAL;
 	if (!ring != !size)
 		return -EINVAL;

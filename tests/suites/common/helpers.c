@@ -253,6 +253,8 @@ int receive_fd(int sock)
 
 /* Queues */
 
+unsigned int init_flags;
+
 void open_queue(struct queue *q, uint32_t size)
 {
 	*q = (struct queue){ .size = size };
@@ -262,7 +264,7 @@ void open_queue(struct queue *q, uint32_t size)
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		MUST(q->ring != MAP_FAILED);
 	}
-	q->fd = kevent_init(q->ring, size, 0);
+	q->fd = kevent_init(q->ring, size, init_flags);
 	MUST(q->fd >= 0);
 }
 

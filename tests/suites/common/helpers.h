@@ -132,7 +132,8 @@ struct queue {
 	size_t			bytes;	/* of the mapping at ring */
 };
 
-void open_queue(struct queue *q, uint32_t size);
+void open_queue(struct queue *q, uint32_t size);	/* with init_flags, of the suite */
+extern unsigned int init_flags;
 /* With a ring of 16, and KEVENT_REFUSE bits */
 void open_refusing(struct queue *q, uint32_t refusals);
 void close_queue(struct queue *q);

@@ -41,7 +41,7 @@ static struct shared *open_shared(void)
 	s->q.ring = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(s->q.ring != MAP_FAILED);
-	s->q.fd = kevent_init(s->q.ring, SIZE, 0);
+	s->q.fd = kevent_init(s->q.ring, SIZE, init_flags);
 	MUST(s->q.fd >= 0);
 	return s;
 }
@@ -530,4 +530,8 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite attach_suite = { .name = "attach", .cases = cases };
+const struct test_suite attach_suite = {
+	.name = "attach",
+	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
+};

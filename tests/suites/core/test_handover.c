@@ -165,4 +165,5 @@ static const struct test_case cases[] = {
 const struct test_suite handover_suite = {
 	.name = "handover",
 	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
 };

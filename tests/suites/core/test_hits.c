@@ -682,4 +682,8 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite hits_suite = { .name = "hits", .cases = cases };
+const struct test_suite hits_suite = {
+	.name = "hits",
+	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
+};

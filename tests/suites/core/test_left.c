@@ -278,7 +278,7 @@ static void open_ours(struct ours *o)
 	o->q.ring = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(o->q.ring != MAP_FAILED);
-	o->q.fd = kevent_init(o->q.ring, 8, 0);
+	o->q.fd = kevent_init(o->q.ring, 8, init_flags);
 	MUST(o->q.fd >= 0);
 	open_pipe(o->fd);
 	MUST_EQ(add_pipe(o->q.fd, o->fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET,
@@ -395,4 +395,5 @@ static const struct test_case cases[] = {
 const struct test_suite left_suite = {
 	.name = "left",
 	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
 };

@@ -293,7 +293,7 @@ static struct team *open_team(unsigned int nr, uint32_t max)
 	t->q.ring = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(t->q.ring != MAP_FAILED);
-	t->q.fd = kevent_init(t->q.ring, SIZE, 0);
+	t->q.fd = kevent_init(t->q.ring, SIZE, init_flags);
 	MUST(t->q.fd >= 0);
 	for (i = 1; i <= MARKS; i++)
 		MUST_EQ(add_user(t->q.fd, i, 1, 0, i), 0);
@@ -1156,4 +1156,5 @@ static const struct test_case cases[] = {
 const struct test_suite max_running_suite = {
 	.name = "max_running",
 	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
 };

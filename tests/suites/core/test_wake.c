@@ -1029,7 +1029,7 @@ static void open_shared(struct queue *q)
 	q->ring = mmap(NULL, q->bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(q->ring != MAP_FAILED);
-	q->fd = kevent_init(q->ring, q->size, 0);
+	q->fd = kevent_init(q->ring, q->size, init_flags);
 	MUST(q->fd >= 0);
 }
 
@@ -1183,7 +1183,7 @@ static void event_of_a_sleeper_mends_the_ring(void)
 	q.ring = mmap(NULL, q.bytes, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(q.ring != MAP_FAILED);
-	q.fd = kevent_init(q.ring, q.size, 0);
+	q.fd = kevent_init(q.ring, q.size, init_flags);
 	MUST(q.fd >= 0);
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 7), 0);
@@ -1313,4 +1313,8 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite wake_suite = { .name = "wake", .cases = cases };
+const struct test_suite wake_suite = {
+	.name = "wake",
+	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
+};

@@ -473,5 +473,7 @@ static const struct test_case cases[] = {
 };
 
 const struct test_suite races_promises_suite = {
-	.name = "races_promises", .cases = cases
+	.name = "races_promises",
+	.cases = cases,
+	.init_flags = KEVENT_INIT_FAIR,
 };

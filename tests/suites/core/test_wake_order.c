@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who is woken of several: the waiter that slept last, and after 63 such wake-ups the one
+ * that sleeps longest. T1 is the oldest waiter.
+ *
+ *	T1 T2 T3 T4	e -> T4		e -> T3		...
+ *	T1 T2		e -> T2, 63 times	e -> T1
+ *	T1(ring) T2(get_events)	e -> T2
+ *	T1 T2		e -> T2		T3	a process closes the queue -> T1
+ *
+ * The order of queues with KEVENT_INIT_FAIR is in test_wake.c.
+ */
+#define _GNU_SOURCE
+#include "helpers.h"
+
+#define NR		4
+#define WARM_MAX	63
+
+static void open_watched(struct queue *q, int fd[2])
+{
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q->fd, fd[0], RECV, ET, 7), 0);
+}
+
+/* An event, which a waiter returns for */
+static void event_for(struct queue *q, int fd, struct waiter *w)
+{
+	struct ukevent ev;
+
+	put_byte(fd);
+	CHECK(join_waiter(w) > 0);
+	if (q->size)
+		MUST(kevent_ring_next(q->ring, q->size, &ev));
+}
+
+static void newest_waiter_is_woken(struct queue *q)
+{
+	struct waiter w[NR];
+	int fd[2], i, j;
+
+	open_watched(q, fd);
+	for (i = 0; i < NR; i++)
+		start_waiter(&w[i], q, 1);
+	for (i = NR - 1; i >= 0; i--) {
+		event_for(q, fd[1], &w[i]);
+		for (j = 0; j < i; j++)
+			CHECK(waiter_asleep(&w[j]));
+	}
+}
+
+static void oldest_waiter_has_its_turn(struct queue *q)
+{
+	struct waiter old, warm;
+	int fd[2], i;
+
+	open_watched(q, fd);
+	start_waiter(&old, q, 1);
+	start_waiter(&warm, q, 1);
+	for (i = 0; i < WARM_MAX; i++) {
+		event_for(q, fd[1], &warm);
+		CHECK(waiter_asleep(&old));
+		start_waiter(&warm, q, 1);
+	}
+	event_for(q, fd[1], &old);
+	CHECK(waiter_asleep(&warm));
+	start_waiter(&old, q, 1);
+	event_for(q, fd[1], &old);
+	event_for(q, fd[1], &warm);
+}
+
+/* The newest has a buffer: the event is for it, and no entry is stored. */
+static void newest_of_both_kinds_is_woken(void)
+{
+	struct waiter ring, plain;
+	struct queue q, bare;
+	int fd[2];
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	open_watched(&q, fd);
+	start_waiter(&ring, &q, 1);
+	start_waiter(&plain, &bare, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&plain), 1);
+	CHECK_EQ(plain.ev[0].ptr, 7);
+	CHECK(waiter_asleep(&ring));
+	event_for(&q, fd[1], &ring);
+	close_queue(&q);
+}
+
+static int leave(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/*
+ * An entry is left that the newest waiter has seen before it slept. When a process closes
+ * the queue it is for the oldest one, which has not.
+ */
+static void entry_left_is_for_one_that_has_not_seen_it(void)
+{
+	struct waiter w[3];
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_watched(&q, fd);
+	start_waiter(&w[0], &q, 1);
+	start_waiter(&w[1], &q, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w[1]), 1);
+	start_waiter(&w[2], &q, 1);
+	CHECK_EQ(join_child(start_child(leave, NULL), PATIENCE_MS), 0);
+	CHECK_EQ(join_waiter(&w[0]), 1);
+	CHECK(waiter_asleep(&w[2]));
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	event_for(&q, fd[1], &w[2]);
+	close_queue(&q);
+}
+
+static const struct test_case cases[] = {
+	TEST_EACH(newest_waiter_is_woken),
+	TEST_EACH(oldest_waiter_has_its_turn),
+	TEST(newest_of_both_kinds_is_woken),
+	TEST(entry_left_is_for_one_that_has_not_seen_it),
+	{}
+};
+
+const struct test_suite wake_order_suite = {
+	.name = "wake_order",
+	.cases = cases,
+};
