@@ -10,13 +10,10 @@
 #ifdef CONFIG_KEVENT
 #error "This kernel has kevent."
 #endif
-/*
- * A later kernel, 7.3, does not clear the slots of a table that ends, so that its files would end
- * with watches, and its pipes do not wake those who poll for an edge.
- */
+/* Others were not tried: a file that ended with a watch would be a use after free. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) ||			\
-	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#error "The module is for Linux 6.1 to 6.12."
+	LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
+#error "The module is for Linux 6.1 to 7.3."
 #endif
 #ifndef CONFIG_LTO_NONE
 #error "LTO may inline the function whose calls tell of a close."
@@ -114,33 +111,9 @@ static inline void host_fput(struct file *file)
 	flush_delayed_fput();
 }
 
-/* Tables end with an empty entry, and so do copies of ours. */
-static inline struct ctl_table_header *
-compat_sysctl(const char *path, const struct ctl_table *table, size_t nr)
-{
-	struct ctl_table *copy = kcalloc(nr + 1, sizeof(*copy), GFP_KERNEL);
-	struct ctl_table_header *header = NULL;
-
-	if (copy) {
-		memcpy(copy, table, nr * sizeof(*copy));
-		header = register_sysctl(path, copy);
-	}
-	if (!header)
-		kfree(copy);
-	return header;
-}
-
-static inline void compat_sysctl_end(struct ctl_table_header *header)
-{
-	struct ctl_table *copy = header->ctl_table_arg;
-
-	unregister_sysctl_table(header);
-	kfree(copy);
-}
+#define register_sysctl_sz(path, table, nr)	register_sysctl(path, table)
 #else
 #define host_fput(file)			__fput_sync(file)
-#define compat_sysctl(path, table, nr)	register_sysctl_sz(path, table, nr)
-#define compat_sysctl_end(header)	unregister_sysctl_table(header)
 #endif
 
 #if compat_before(6, 5)

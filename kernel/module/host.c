@@ -10,8 +10,6 @@
 
 #include "../kevent/core/source_ops.h"
 
-const struct file_operations *host_pipe_fops __ro_after_init;
-
 uint host_busy_poll_usecs;
 module_param_named(busy_poll, host_busy_poll_usecs, uint, 0644);
 MODULE_PARM_DESC(busy_poll, "As net.core.busy_poll, for queues: microseconds");
@@ -178,14 +176,9 @@ void host_owner_put(struct kevent_owner *owner)
 
 /* What ends with the module */
 
-static struct workqueue_struct *works;
+struct workqueue_struct *host_works __ro_after_init;
 static struct kmem_cache *caches[KEVENT_NR_TYPES + 4];
-static struct ctl_table_header *settings[4];
-
-void host_queue_work(struct work_struct *work)
-{
-	queue_work(works, work);
-}
+static struct ctl_table_header *settings;
 
 struct kmem_cache *host_cache(const char *what, unsigned int size,
 			      unsigned int align, bool paid)
@@ -210,37 +203,26 @@ struct kmem_cache *host_cache(const char *what, unsigned int size,
  */
 void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
 {
-	int i = 0;
+	/* Before 6.6 an empty entry ends a table. */
+	static struct ctl_table copy[2];
 
-	if (!strcmp(path, "kernel"))
+	if (!strcmp(path, "kernel") || WARN_ON(nr >= ARRAY_SIZE(copy)))
 		return;
-	while (settings[i])
-		i++;
-	settings[i] = compat_sysctl(path, table, nr);
+	memcpy(copy, table, nr * sizeof(*table));
+	settings = register_sysctl_sz(path, copy, nr);
 }
 
-/* The operations of a FIFO are not exported, but are those of a new inode. */
 int __init host_start(void)
 {
-	struct inode *inode = kzalloc(sizeof(*inode), GFP_KERNEL);
-
-	if (!inode)
-		return -ENOMEM;
-	init_special_inode(inode, S_IFIFO | 0600, 0);
-	host_pipe_fops = inode->i_fop;
-	kfree(inode);
-	works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
-	return works ? 0 : -ENOMEM;
+	host_works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
+	return host_works ? 0 : -ENOMEM;
 }
 
 void host_stop(void)
 {
-	int i;
-
-	if (works)
-		destroy_workqueue(works);
-	for (i = 0; i < ARRAY_SIZE(settings) && settings[i]; i++)
-		compat_sysctl_end(settings[i]);
+	if (host_works)
+		destroy_workqueue(host_works);
+	unregister_sysctl_table(settings);
 	/* Of watches, and of what they hung on */
 	rcu_barrier();
 }

@@ -57,6 +57,17 @@ void kevent_clock_resumed(void);
 /* A task that closes a file is in a callback of ftrace. */
 #define host_close_pause()
 
+/*
+ * Whose last user ends a table need not clear its slots, and 7.3 does not. It has taken the count
+ * to 0 before, and is alone with the table.
+ */
+static inline bool host_has_left(struct files_struct *table, unsigned int fd,
+				 const struct file *file)
+{
+	return files_lookup_fd_raw(table, fd) != file ||
+	       !atomic_read(&table->count);
+}
+
 /* Files of queues: main.c */
 
 #define host_queue_file(fops, q, flags)	compat_anon_inode("[kevent]", fops, q, flags)
@@ -124,12 +135,16 @@ static inline bool host_is_anon(const struct file *file, const char *name)
 #define host_is_epoll(file)		host_is_anon(file, "[eventpoll]")
 #define host_is_uring(file)		host_is_anon(file, "[io_uring]")
 
-extern const struct file_operations *host_pipe_fops;
-
+/* Only pipes set i_pipe of a FIFO. Their operations are not exported. */
 static inline struct pipe_inode_info *host_pipe(struct file *file)
 {
-	return file->f_op == host_pipe_fops ? file->private_data : NULL;
+	struct inode *inode = file_inode(file);
+
+	return S_ISFIFO(inode->i_mode) ? inode->i_pipe : NULL;
 }
+
+/* From 7.3 on a pipe wakes only those who said so for each write, others when it was empty. */
+#define HOST_POLL_EDGE		EPOLLET
 
 static inline int host_pipe_peek(const struct pipe_inode_info *pipe,
 				 fmode_t mode)
@@ -208,7 +223,8 @@ static inline int host_mark_add(struct host_marks *marks,
 #define host_pin()			__module_get(THIS_MODULE)
 #define host_unpin()			module_put(THIS_MODULE)
 
-void host_queue_work(struct work_struct *work);
+/* It ends with the module. */
+extern struct workqueue_struct *host_works;
 
 /* The current task */
 
