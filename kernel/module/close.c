@@ -57,6 +57,21 @@ static void clock_hook(unsigned long ip, unsigned long parent,
 	kevent_clock_was_set();
 }
 
+/*
+ * exit_files() of the current task, or do_close_on_exec() of its table. The one comes after the last
+ * thread was counted out, the other when no other thread is left.
+ */
+static void leave_hook(unsigned long ip, unsigned long parent,
+		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	void *arg = (void *)compat_ftrace_arg(fregs, 0);
+
+	if ((arg == current->files ||
+	     (arg == current && !atomic_read(&current->signal->live))) &&
+	    host_signals(current->signal))
+		__kevent_drop_signals();
+}
+
 /* Functions whose calls the module hears of */
 struct hook {
 	struct ftrace_ops	ops;
@@ -77,6 +92,11 @@ static struct hook at_end = {
 static struct hook at_clock = {
 	.ops	= { .func = clock_hook, .flags = FTRACE_OPS_FL_PERMANENT },
 	.where	= { "timerfd_clock_was_set", "timerfd_resume_work" },
+};
+
+static struct hook at_leave = {
+	.ops	= { .func = leave_hook, .flags = FTRACE_OPS_FL_PERMANENT },
+	.where	= { "exit_files", "do_close_on_exec" },
 };
 
 static bool check_ends;
@@ -124,9 +144,11 @@ int host_close_needed(void)
 	if (likely(smp_load_acquire(&hooked)))
 		return 0;
 	mutex_lock(&hooks_lock);
-	err = hook_on(&at_close) ?: hook_on(&at_clock);
+	err = hook_on(&at_close) ?: hook_on(&at_clock) ?: hook_on(&at_leave);
 	if (!err && check_ends)
 		err = hook_on(&at_end);
+	if (!err)
+		err = host_signals_start();
 	if (!err)
 		/* Pairs with the load above. */
 		smp_store_release(&hooked, true);
@@ -184,7 +206,7 @@ static int hook_test(void)
 int host_close_start(void)
 {
 	int err = hook_filter(&at_close) ?: hook_filter(&at_clock) ?:
-		  hook_filter(&at_end) ?: hook_test();
+		  hook_filter(&at_end) ?: hook_filter(&at_leave) ?: hook_test();
 
 	if (err)
 		pr_err("kevent: a close does not lead to %s(), which ftrace watches: %d\n",
@@ -195,6 +217,9 @@ int host_close_start(void)
 /* No queue is left, nor will be. Returns when no task is in a hook. */
 void host_close_stop(void)
 {
+	if (hooked)
+		host_signals_stop();
+	hook_off(&at_leave);
 	hook_off(&at_end);
 	hook_off(&at_clock);
 	hook_off(&at_close);

@@ -2,7 +2,7 @@
 /*
  * What kevent needs of the kernel that it is in: a kernel without patches/linux
  *
- * It is included first, and takes the place of the four ../kevent/host*.h, which say what each
+ * It is included first, and takes the place of the five ../kevent/host*.h, which say what each
  * function is for. Here it is only said how.
  */
 #ifndef _KEVENT_HOST_H
@@ -10,6 +10,7 @@
 #define _KEVENT_HOST_INODE_H
 #define _KEVENT_HOST_PAYER_H
 #define _KEVENT_HOST_PROCESS_H
+#define _KEVENT_HOST_SIGNAL_H
 
 #include <linux/anon_inodes.h>
 #include <linux/fdtable.h>
@@ -18,7 +19,9 @@
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/pipe_fs_i.h>
+#include <linux/rhashtable-types.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sysctl.h>
 #include <linux/time_namespace.h>
 #include <linux/user_namespace.h>
@@ -50,6 +53,13 @@ void __kevent_flush(struct file *file, fl_owner_t table);
 /* sources/timer.c */
 void kevent_clock_was_set(void);
 void kevent_clock_resumed(void);
+
+/* sources/signal.c */
+int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
+			  struct task_struct *t, bool timer);
+void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
+			 struct task_struct *t, bool timer, bool failed);
+void __kevent_drop_signals(void);
 
 /* What a watch of a descriptor keeps here, as if it were alone on its file */
 #define HOST_FILE_BYTES		64
@@ -265,6 +275,54 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
 #define host_is_dumpable(task)		false
 
 struct pid *host_pidfd_pid(unsigned int fd);
+
+/* Signals: watched.c, signals.c */
+
+/* A signal is shown when it is pending: a watch observes. */
+#define HOST_SIGNALS_FIRST	false
+
+/**
+ * struct host_tag - the beginning of what is found by the address of an object of the kernel
+ * @node:	in the hash
+ * @of:		I: the object
+ * @rcu:	for the freeing
+ */
+struct host_tag {
+	struct rhash_head	node;
+	const void		*of;
+	struct rcu_head		rcu;
+};
+
+/* What it returns is there under RCU, or under the lock of the object. */
+struct host_tag *host_tag_find(const void *of);
+int host_tag_add(struct host_tag *tag, const void *of);
+void host_tag_remove(struct host_tag *tag, rcu_callback_t free);
+
+/* The tag comes first in a &struct kevent_signals, too. */
+struct host_signals {
+	struct host_tag		tag;
+};
+
+#define host_signals(signal)						\
+	((struct kevent_signals *)host_tag_find(signal))
+#define host_signals_add(signal, all, host)				\
+	host_tag_add(&(host)->tag, signal)
+#define host_signals_end(signal, all, host)				\
+	host_tag_remove(&(host)->tag, host_signals_free)
+
+void host_signals_free(struct rcu_head *rcu);
+struct sighand_struct *host_sighand_lock(struct task_struct *t,
+					 unsigned long *flags);
+
+/* The counters of RLIMIT_SIGPENDING are not exported: the owner of the queue pays. */
+#define host_pending_charge(t, payer)	(*(payer) = NULL, true)
+#define host_pending_uncharge(payer)	((void)(payer))
+
+enum siginfo_layout host_siginfo_layout(int sig, int code);
+#define siginfo_layout(sig, code)	host_siginfo_layout(sig, code)
+
+int host_signals_start(void);
+void host_signals_stop(void);
 
 /* For one another */
 

@@ -111,8 +111,9 @@ static long dev_types(u64 __user *arg)
 	u64 types = 0;
 	u32 type;
 
+	/* SIGNAL cannot consume: who asks for the type may need that. */
 	for (type = 0; type < KEVENT_NR_TYPES; type++)
-		if (kevent_sources[type])
+		if (kevent_sources[type] && type != KEVENT_SIGNAL)
 			types |= BIT_ULL(type);
 	return put_user(types, arg);
 }
