@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels, from Linux 6.1 on
+ * What differs between kernels: Linux 6.1, and 6.12 to 7.3
  *
  * The rest is written for the newest of them.
  */
 #ifndef _KEVENT_COMPAT_H
 #define _KEVENT_COMPAT_H
 
+#define compat_before(x, y)	(LINUX_VERSION_CODE < KERNEL_VERSION(x, y, 0))
+
 #ifdef CONFIG_KEVENT
 #error "This kernel has kevent."
 #endif
 /* Others were not tried: a file that ended with a watch would be a use after free. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) ||			\
-	LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
-#error "The module is for Linux 6.1 to 7.3."
+#if compat_before(6, 1) || (!compat_before(6, 2) && compat_before(6, 12)) || !compat_before(7, 4)
+#error "The module is for Linux 6.1, and for 6.12 to 7.3."
 #endif
 #ifndef CONFIG_LTO_NONE
 #error "LTO may inline the function whose calls tell of a close."
@@ -28,8 +29,6 @@
 #include <linux/mm.h>
 #include <linux/sched/rt.h>
 
-#define compat_before(x, y)	(LINUX_VERSION_CODE < KERNEL_VERSION(x, y, 0))
-
 #if compat_before(6, 13)
 #define host_timer_setup(timer, fn, clock, mode)			\
 	(hrtimer_init(timer, clock, mode), (timer)->function = (fn))
@@ -42,7 +41,7 @@
 #define host_sleeper_setup_on_stack	hrtimer_setup_sleeper_on_stack
 #endif
 
-/* Before 6.12 those who poll a queue may signal an eventfd from the wake-up. */
+/* In 6.1 those who poll a queue may signal an eventfd from the wake-up. */
 #define HOST_WAKES_POLLERS	(!compat_before(6, 12))
 
 #if compat_before(6, 12)
@@ -50,19 +49,24 @@
 #define EMPTY_FD			((struct fd) {})
 #define rt_or_dl_task(task)		rt_task(task)
 #define host_fd_counted(f)		((f).flags & FDPUT_FPUT)
-#else
-#define host_fd_counted(f)		((f).word & FDPUT_FPUT)
-#endif
-
-#if compat_before(6, 10)
+#define untagged_addr_remote(mm, addr)	untagged_addr(addr)
+#define PF_USER_WORKER			0
+#define eventfd_signal(ctx)		eventfd_signal(ctx, 1)
+#define register_sysctl_sz(path, table, nr)	register_sysctl(path, table)
+#define get_user_pages(start, nr, flags, pages)				\
+	get_user_pages(start, nr, flags, pages, NULL)
 #define compat_fsnotify_find(inode, group)				\
 	fsnotify_find_mark(&(inode)->i_fsnotify_marks, group)
-#else
-#define compat_fsnotify_find(inode, group)				\
-	fsnotify_find_inode_mark(inode, group)
-#endif
+#define compat_ftrace_arg(fregs, n)	regs_get_kernel_argument(&(fregs)->regs, n)
 
-#if compat_before(6, 9)
+/* All queues have one inode. */
+#define compat_anon_inode(name, fops, q, flags)				\
+	anon_inode_getfile(name, fops, q, flags)
+
+/* The file of a pidfd has the struct pid, and the inode of all anonymous files. */
+#define compat_pidfd_pid(file)						\
+	(host_is_anon(file, "[pidfd]") ? (file)->private_data : NULL)
+
 /* Of epoll: queues have these ioctls, too. */
 struct epoll_params {
 	u32	busy_poll_usecs;
@@ -73,32 +77,7 @@ struct epoll_params {
 
 #define EPIOCSPARAMS			_IOW(0x8A, 0x01, struct epoll_params)
 #define EPIOCGPARAMS			_IOR(0x8A, 0x02, struct epoll_params)
-#endif
 
-/*
- * A pidfd is a regular file of pidfs, whose inode has the struct pid. Before that its file had it,
- * with the inode of all anonymous files.
- */
-#if compat_before(6, 9)
-#define compat_pidfd_pid(file)						\
-	(host_is_anon(file, "[pidfd]") ? (file)->private_data : NULL)
-#else
-#define compat_pidfd_pid(file)						\
-	(file_inode(file)->i_sb->s_magic == PID_FS_MAGIC &&		\
-	 S_ISREG(file_inode(file)->i_mode) ? file_inode(file)->i_private : NULL)
-#endif
-
-#if compat_before(6, 8)
-/* All queues have one inode. */
-#define compat_anon_inode(name, fops, q, flags)				\
-	anon_inode_getfile(name, fops, q, flags)
-#define eventfd_signal(ctx)		eventfd_signal(ctx, 1)
-#else
-#define compat_anon_inode(name, fops, q, flags)				\
-	anon_inode_create_getfile(name, fops, q, flags, NULL)
-#endif
-
-#if compat_before(6, 6)
 /*
  * A task does not end a file at once but on its way to user mode. A consumer sleeps before that: so
  * it puts the file as an interrupt does, and what interrupts have put ends here.
@@ -110,26 +89,18 @@ static inline void host_fput(struct file *file)
 	local_bh_enable();
 	flush_delayed_fput();
 }
-
-#define register_sysctl_sz(path, table, nr)	register_sysctl(path, table)
 #else
+#define host_fd_counted(f)		((f).word & FDPUT_FPUT)
 #define host_fput(file)			__fput_sync(file)
-#endif
-
-#if compat_before(6, 5)
-#define get_user_pages(start, nr, flags, pages)				\
-	get_user_pages(start, nr, flags, pages, NULL)
-#endif
-
-#if compat_before(6, 4)
-#define untagged_addr_remote(mm, addr)	untagged_addr(addr)
-#define PF_USER_WORKER			0
-#endif
-
-#if compat_before(6, 2)
-#define compat_ftrace_arg(fregs, n)	regs_get_kernel_argument(&(fregs)->regs, n)
-#else
+#define compat_fsnotify_find(inode, group)				\
+	fsnotify_find_inode_mark(inode, group)
 #define compat_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
+#define compat_anon_inode(name, fops, q, flags)				\
+	anon_inode_create_getfile(name, fops, q, flags, NULL)
+/* A pidfd is a regular file of pidfs, whose inode has the struct pid. */
+#define compat_pidfd_pid(file)						\
+	(file_inode(file)->i_sb->s_magic == PID_FS_MAGIC &&		\
+	 S_ISREG(file_inode(file)->i_mode) ? file_inode(file)->i_private : NULL)
 #endif
 
 #endif /* _KEVENT_COMPAT_H */

@@ -33,6 +33,7 @@
 
 struct kevent;
 struct kevent_file;
+struct kevent_signals;
 
 /* file.c */
 extern const struct file_operations kevent_fops;
@@ -41,6 +42,23 @@ static inline bool is_kevent_file(const struct file *file)
 {
 	return file->f_op == &kevent_fops;
 }
+
+/**
+ * struct host_tag - the beginning of what is found by an object of the kernel: watched.c
+ * @node:	in the hash
+ * @of:		I: the address of the object
+ * @rcu:	for kfree() of the whole
+ */
+struct host_tag {
+	struct rhash_head	node;
+	const void		*of;
+	struct rcu_head		rcu;
+};
+
+/* What it returns is there under RCU, or under the lock of the object. */
+struct host_tag *host_tag_find(const void *of);
+int host_tag_add(struct host_tag *tag, const void *of);
+void host_tag_remove(struct host_tag *tag);
 
 /* The watches of a file: watched.c, later.c */
 
@@ -89,14 +107,12 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence);
 
 /**
  * struct kevent_owner - an owner of queues, one object for each user
- * @node:	in owners, under its lock
- * @uid:	I: the user
+ * @tag:	of the user's number
  * @refs:	queues; under the lock of owners
  * @bytes:	what they have the kernel keep
  */
 struct kevent_owner {
-	struct rb_node		node;
-	kuid_t			uid;
+	struct host_tag		tag;
 	unsigned int		refs;
 	atomic_long_t		bytes;
 };
@@ -104,7 +120,7 @@ struct kevent_owner {
 struct kevent_owner *host_owner_get(void);
 void host_owner_put(struct kevent_owner *owner);
 
-#define host_owner_is_root(owner)	uid_eq((owner)->uid, GLOBAL_ROOT_UID)
+#define host_owner_is_root(owner)	(!(owner)->tag.of)
 
 static inline bool host_owner_charge(struct kevent_owner *owner, size_t bytes,
 				     long limit)
@@ -243,12 +259,8 @@ extern struct workqueue_struct *host_works;
 
 static inline bool host_mm_in_use(void)
 {
-#ifdef CONFIG_X86
 	return likely(in_task()) ||
 	       (current->mm && read_cr3_pa() == __pa(current->mm->pgd));
-#else
-	return true;
-#endif
 }
 
 /* The scheduler is not asked to place a task: a hand-off is a mark. */
@@ -281,23 +293,6 @@ struct pid *host_pidfd_pid(unsigned int fd);
 /* A signal is shown when it is pending: a watch observes. */
 #define HOST_SIGNALS_FIRST	false
 
-/**
- * struct host_tag - the beginning of what is found by the address of an object of the kernel
- * @node:	in the hash
- * @of:		I: the object
- * @rcu:	for the freeing
- */
-struct host_tag {
-	struct rhash_head	node;
-	const void		*of;
-	struct rcu_head		rcu;
-};
-
-/* What it returns is there under RCU, or under the lock of the object. */
-struct host_tag *host_tag_find(const void *of);
-int host_tag_add(struct host_tag *tag, const void *of);
-void host_tag_remove(struct host_tag *tag, rcu_callback_t free);
-
 /* The tag comes first in a &struct kevent_signals, too. */
 struct host_signals {
 	struct host_tag		tag;
@@ -308,9 +303,8 @@ struct host_signals {
 #define host_signals_add(signal, all, host)				\
 	host_tag_add(&(host)->tag, signal)
 #define host_signals_end(signal, all, host)				\
-	host_tag_remove(&(host)->tag, host_signals_free)
+	host_tag_remove(&(host)->tag)
 
-void host_signals_free(struct rcu_head *rcu);
 struct sighand_struct *host_sighand_lock(struct task_struct *t,
 					 unsigned long *flags);
 

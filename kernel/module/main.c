@@ -22,29 +22,31 @@
 
 /* Calls of a queue */
 
-static long do_call(struct file *file, unsigned int cmd, void *arg)
-{
-	struct kevent_dev_ctl *c = arg;
-	struct kevent_dev_get *g = arg;
-	struct kevent_dev_wait *w = arg;
-	struct kevent_dev_commit *m = arg;
+union call {
+	struct kevent_dev_ctl		c;
+	struct kevent_dev_get		g;
+	struct kevent_dev_wait		w;
+	struct kevent_dev_commit	m;
+};
 
+static long do_call(struct file *file, unsigned int cmd, const union call *a)
+{
 	switch (cmd) {
 	case KEVENT_IOC_WAIT:
-		return w->reserved ? -EINVAL :
-		       kevent_do_wait(file, w->num, w->old_kidx,
-				      u64_to_user_ptr(w->timeout), w->flags,
-				      u64_to_user_ptr(w->arg));
+		return a->w.reserved ? -EINVAL :
+		       kevent_do_wait(file, a->w.num, a->w.old_kidx,
+				      u64_to_user_ptr(a->w.timeout), a->w.flags,
+				      u64_to_user_ptr(a->w.arg));
 	case KEVENT_IOC_CTL:
-		return kevent_do_ctl(file, c->cmd, c->num,
-				     u64_to_user_ptr(c->arg));
+		return kevent_do_ctl(file, a->c.cmd, a->c.num,
+				     u64_to_user_ptr(a->c.arg));
 	case KEVENT_IOC_GET_EVENTS:
-		return g->reserved ? -EINVAL :
-		       kevent_do_get_events(file, g->min_nr, g->max_nr,
-					    u64_to_user_ptr(g->timeout),
-					    u64_to_user_ptr(g->buf), g->flags);
+		return a->g.reserved ? -EINVAL :
+		       kevent_do_get_events(file, a->g.min_nr, a->g.max_nr,
+					    u64_to_user_ptr(a->g.timeout),
+					    u64_to_user_ptr(a->g.buf), a->g.flags);
 	case KEVENT_IOC_COMMIT:
-		return kevent_do_commit(file, m->uidx);
+		return kevent_do_commit(file, a->m.uidx);
 	default:
 		return -ENOIOCTLCMD;
 	}
@@ -53,12 +55,7 @@ static long do_call(struct file *file, unsigned int cmd, void *arg)
 /* Those of ../kevent/file.c have been tried. */
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	union {
-		struct kevent_dev_ctl		ctl;
-		struct kevent_dev_get		get;
-		struct kevent_dev_wait		wait;
-		struct kevent_dev_commit	commit;
-	} call;
+	union call call;
 
 	if (_IOC_TYPE(cmd) != _IOC_TYPE(KEVENT_IOC_CTL) ||
 	    _IOC_SIZE(cmd) > sizeof(call))

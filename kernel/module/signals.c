@@ -45,11 +45,6 @@ void host_signals_stop(void)
 	tracepoint_synchronize_unregister();
 }
 
-void host_signals_free(struct rcu_head *rcu)
-{
-	kfree(container_of(rcu, struct host_tag, rcu));
-}
-
 /* As __lock_task_sighand() */
 struct sighand_struct *host_sighand_lock(struct task_struct *t,
 					 unsigned long *flags)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The watches of a file or a process, without a member of struct file or signal_struct
+ * The watches of a file, a process or a user, without a member of its structure
  *
  * They hang on what is found by the address of the object in a hash that grows, and takes a new seed
  * if a chain becomes long. There are at most as many of these as there are watches, and each watch is
@@ -58,9 +58,9 @@ static struct rhashtable watched;
 static struct kmem_cache *watched_cache;
 static struct kevent_file *no_watches;
 
-static void watched_free(struct rcu_head *rcu)
+static void tag_free(struct rcu_head *rcu)
 {
-	kmem_cache_free(watched_cache, container_of(rcu, struct host_watched, tag.rcu));
+	kfree(container_of(rcu, struct host_tag, rcu));
 }
 
 static_assert(sizeof(struct host_watched) <= HOST_FILE_BYTES);
@@ -80,10 +80,10 @@ int host_tag_add(struct host_tag *tag, const void *of)
 	       -ENOMEM : 0;
 }
 
-void host_tag_remove(struct host_tag *tag, rcu_callback_t free)
+void host_tag_remove(struct host_tag *tag)
 {
 	rhashtable_remove_fast(&watched, &tag->node, watched_params);
-	call_rcu(&tag->rcu, free);
+	call_rcu(&tag->rcu, tag_free);
 }
 
 static struct host_watched *watched_find(struct file *file)
@@ -144,7 +144,7 @@ void host_watches_put(struct file *file)
 
 	if (WARN_ON_ONCE(!w) || --w->nr)
 		return;
-	host_tag_remove(&w->tag, watched_free);
+	host_tag_remove(&w->tag);
 	atomic_dec(host_watched_count(file));
 }
 
