@@ -68,8 +68,8 @@ static inline int host_watches_get(struct file *file)
 static inline void host_watches_put(struct file *file) {}
 
 /*
- * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of the table,
- * which clears the slot first, as does the end of the table.
+ * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of
+ * the table, which clears the slot first, as does the end of the table.
  */
 static inline bool host_has_left(struct files_struct *table, unsigned int fd,
 				 const struct file *file)

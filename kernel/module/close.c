@@ -57,8 +57,8 @@ static void clock_hook(unsigned long ip, unsigned long parent,
 }
 
 /*
- * exit_files() of the current task, or do_close_on_exec() of its table. The one comes after the last
- * thread was counted out, the other when no other thread is left.
+ * exit_files() of the current task, or do_close_on_exec() of its table. The one comes after the
+ * last thread was counted out, the other when no other thread is left.
  */
 static void leave_hook(unsigned long ip, unsigned long parent,
 		       struct ftrace_ops *ops, struct ftrace_regs *fregs)

@@ -126,7 +126,7 @@ struct pid *host_pidfd_pid(unsigned int fd)
 	return pid ?: ERR_PTR(-EBADF);
 }
 
-/* Owners: as many as there are users with queues. No object of the kernel has a user's number for address. */
+/* Owners: as many as there are users with queues. No object has a user's number for address. */
 
 static DEFINE_SPINLOCK(owners_lock);
 

@@ -2,9 +2,9 @@
 /*
  * kevent as a module: its device, whose ioctls are the system calls
  *
- * A queue is an anonymous file as ever, and holds the module. The module goes when no queue is left.
- * It does not outlive a mark that fsnotify holds, nor a watch that waits for its end (host_pin()), and
- * its end waits for work items, callbacks of RCU, and tasks in a hook.
+ * A queue is an anonymous file as ever, and holds the module. The module goes when no queue is
+ * left. It does not outlive a mark that fsnotify holds, nor a watch that waits for its end
+ * (host_pin()), and its end waits for work items, callbacks of RCU, and tasks in a hook.
  */
 
 #include <linux/fdtable.h>

@@ -5,7 +5,7 @@
  * Each signal that is sent comes to the tracepoint signal_generate, under the siglock, also if it is
  * ignored, blocked, or pending already. By then it may be queued, and a task may be woken for it: so a
  * watch observes, and cannot consume. The wait queue of signalfd would say less: it is woken for none
- * of those three but the blocked one, and not told which signal that is.
+ * of those three but the blocked one, and does not know which signal that is.
  */
 
 #include <linux/tracepoint.h>

@@ -87,7 +87,8 @@ struct kevent_siginfo {
  * @watched:	S: bit n - 1 is set when @of[n - 1] has watches; never 0
  * @of:		S: by signal, up to %KEVENT_MAX_PER_SIGNAL in each
  *
- * The process has it from its first watch to the end of the last one. Each watch is charged for it: any of them may be left alone.
+ * The process has it from its first watch to the end of the last one. Each watch is
+ * charged for it: any of them may be left alone.
  */
 struct kevent_signals {
 	struct host_signals	host;
