@@ -12,6 +12,7 @@
 #include <linux/anon_inodes.h>
 #include <linux/compat.h>
 #include <linux/eventpoll.h>
+#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
@@ -65,6 +66,16 @@ static inline int host_watches_get(struct file *file)
 
 /* Undo host_watches_get(), under &file.f_lock. */
 static inline void host_watches_put(struct file *file) {}
+
+/*
+ * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of
+ * the table, which clears the slot first, as does the end of the table.
+ */
+static inline bool host_has_left(struct files_struct *table, unsigned int fd,
+				 const struct file *file)
+{
+	return files_lookup_fd_raw(table, fd) != file;
+}
 
 /* What a watch of a descriptor keeps besides itself */
 #define HOST_FILE_BYTES		0
@@ -197,6 +208,9 @@ static inline void __init host_sysctl(const char *path,
 
 /* Sources: what a file is, and what can be seen of it without a lock */
 
+/* What a ->poll() that arms a watch of an edge has to be asked for besides */
+#define HOST_POLL_EDGE	0
+
 /* May a queue watch epoll files and queues? Then epoll's check against loops knows queues. */
 #define HOST_NESTS	IS_ENABLED(CONFIG_EPOLL)
 
@@ -286,10 +300,8 @@ static inline void host_sleeper_setup_on_stack(struct hrtimer_sleeper *sleeper,
 	hrtimer_init_sleeper_on_stack(sleeper, clock, mode);
 }
 
-static inline void host_queue_work(struct work_struct *work)
-{
-	queue_work(system_unbound_wq, work);
-}
+/* Where work is queued that any CPU may do */
+#define host_works	system_unbound_wq
 
 /* The current task */
 

@@ -25,7 +25,6 @@
 #include <linux/ftrace.h>
 
 #define CLOSE_FUNCTION	"locks_remove_posix"
-#define END_FUNCTION	"locks_remove_file"
 
 /* Not in line: the hook of most files needs no stack. */
 static noinline void close_of_some(struct file *file, fl_owner_t table)
@@ -57,47 +56,49 @@ static void clock_hook(unsigned long ip, unsigned long parent,
 	kevent_clock_was_set();
 }
 
-/* Functions whose calls the module hears of */
-struct hook {
-	struct ftrace_ops	ops;
-	const char		*where[2];
-	bool			on;		/* registered; under hooks_lock */
-};
+/*
+ * exit_files() of the current task, or do_close_on_exec() of its table. The one comes after the
+ * last thread was counted out, the other when no other thread is left.
+ */
+static void leave_hook(unsigned long ip, unsigned long parent,
+		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	void *arg = (void *)compat_ftrace_arg(fregs, 0);
 
-static struct hook at_close = {
-	.ops	= { .func = close_hook, .flags = FTRACE_OPS_FL_PERMANENT },
-	.where	= { CLOSE_FUNCTION },
-};
-
-static struct hook at_end = {
-	.ops	= { .func = end_hook, .flags = FTRACE_OPS_FL_PERMANENT },
-	.where	= { END_FUNCTION },
-};
-
-static struct hook at_clock = {
-	.ops	= { .func = clock_hook, .flags = FTRACE_OPS_FL_PERMANENT },
-	.where	= { "timerfd_clock_was_set", "timerfd_resume_work" },
-};
+	if ((arg == current->files ||
+	     (arg == current && !atomic_read(&current->signal->live))) &&
+	    host_signals(current->signal))
+		__kevent_drop_signals();
+}
 
 static bool check_ends;
 module_param_named(check, check_ends, bool, 0444);
 MODULE_PARM_DESC(check, "Warn when a file ends with a watch. For tests: each file's end pays for it.");
 
+/* A function whose calls the module hears of */
+struct hook {
+	struct ftrace_ops	ops;
+	char			where[24];
+	bool			on;		/* registered; under hooks_lock */
+};
+
+#define HOOK(function, name)						\
+	{ .ops = { .func = function, .flags = FTRACE_OPS_FL_PERMANENT },	\
+	  .where = name }
+
+/* The first is what all depends on, the last is for tests. */
+static struct hook hooks[] = {
+	HOOK(close_hook, CLOSE_FUNCTION),
+	HOOK(clock_hook, "timerfd_clock_was_set"),
+	HOOK(clock_hook, "timerfd_resume_work"),
+	HOOK(leave_hook, "exit_files"),
+	HOOK(leave_hook, "do_close_on_exec"),
+	HOOK(end_hook, "locks_remove_file"),
+};
+
 static DEFINE_MUTEX(hooks_lock);
 /* All hooks are there, for good; written under hooks_lock. */
 static bool hooked;
-
-static int hook_filter(struct hook *hook)
-{
-	char name[32];
-	int i, err = 0;
-
-	for (i = 0; i < ARRAY_SIZE(hook->where) && hook->where[i] && !err; i++) {
-		strscpy(name, hook->where[i], sizeof(name));
-		err = ftrace_set_filter(&hook->ops, name, strlen(name), !i);
-	}
-	return err;
-}
 
 static int hook_on(struct hook *hook)
 {
@@ -118,15 +119,16 @@ static void hook_off(struct hook *hook)
 /* A queue is about to be made. 0, or -errno if it must not be. */
 int host_close_needed(void)
 {
-	int err;
+	int i, err = 0;
 
 	/* Pairs with the store below. */
 	if (likely(smp_load_acquire(&hooked)))
 		return 0;
 	mutex_lock(&hooks_lock);
-	err = hook_on(&at_close) ?: hook_on(&at_clock);
-	if (!err && check_ends)
-		err = hook_on(&at_end);
+	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++)
+		err = hook_on(&hooks[i]);
+	if (!err && !hooked)
+		err = host_signals_start();
 	if (!err)
 		/* Pairs with the load above. */
 		smp_store_release(&hooked, true);
@@ -152,40 +154,29 @@ static const struct file_operations test_fops = {
 
 static int test_close(void)
 {
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	struct file *file;
+	struct file *file = anon_inode_getfile("[kevent-test]", &test_fops,
+					       NULL, O_RDWR);
 
-	if (fd < 0)
-		return fd;
-	file = anon_inode_getfile("[kevent-test]", &test_fops, NULL, O_RDWR);
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
+	if (IS_ERR(file))
 		return PTR_ERR(file);
-	}
 	WRITE_ONCE(test_file, file);
-	fd_install(fd, file);
-	close_fd(fd);
+	filp_close(file, current->files);
 	WRITE_ONCE(test_file, NULL);
 	return test_owner == current->files ? 0 : -EOPNOTSUPP;
-}
-
-static int hook_test(void)
-{
-	int err;
-
-	at_close.ops.func = test_hook;
-	err = hook_on(&at_close) ?: test_close();
-	hook_off(&at_close);
-	at_close.ops.func = close_hook;
-	return err;
 }
 
 /* See that the hook works. If not, the log says so. */
 int host_close_start(void)
 {
-	int err = hook_filter(&at_close) ?: hook_filter(&at_clock) ?:
-		  hook_filter(&at_end) ?: hook_test();
+	int i, err = 0;
 
+	for (i = 0; i < ARRAY_SIZE(hooks) && !err; i++)
+		err = ftrace_set_filter(&hooks[i].ops, hooks[i].where,
+					strlen(hooks[i].where), true);
+	hooks[0].ops.func = test_hook;
+	err = err ?: hook_on(&hooks[0]) ?: test_close();
+	hook_off(&hooks[0]);
+	hooks[0].ops.func = close_hook;
 	if (err)
 		pr_err("kevent: a close does not lead to %s(), which ftrace watches: %d\n",
 		       CLOSE_FUNCTION, err);
@@ -195,9 +186,12 @@ int host_close_start(void)
 /* No queue is left, nor will be. Returns when no task is in a hook. */
 void host_close_stop(void)
 {
-	hook_off(&at_end);
-	hook_off(&at_clock);
-	hook_off(&at_close);
+	int i;
+
+	if (hooked)
+		host_signals_stop();
+	for (i = ARRAY_SIZE(hooks); i--;)
+		hook_off(&hooks[i]);
 	/* One that entered before may be on its way out. */
 	synchronize_rcu_tasks();
 }

@@ -10,8 +10,6 @@
 
 #include "../kevent/core/source_ops.h"
 
-const struct file_operations *host_pipe_fops __ro_after_init;
-
 uint host_busy_poll_usecs;
 module_param_named(busy_poll, host_busy_poll_usecs, uint, 0644);
 MODULE_PARM_DESC(busy_poll, "As net.core.busy_poll, for queues: microseconds");
@@ -128,80 +126,57 @@ struct pid *host_pidfd_pid(unsigned int fd)
 	return pid ?: ERR_PTR(-EBADF);
 }
 
-/* Owners: as many as there are users with queues */
+/* Owners: as many as there are users with queues. No object has a user's number for address. */
 
 static DEFINE_SPINLOCK(owners_lock);
-static struct rb_root owners = RB_ROOT;		/* owners_lock */
-
-static int owner_cmp(struct rb_node *a, const struct rb_node *b)
-{
-	uid_t x = __kuid_val(rb_entry(a, struct kevent_owner, node)->uid);
-	uid_t y = __kuid_val(rb_entry(b, struct kevent_owner, node)->uid);
-
-	return x < y ? -1 : x > y;
-}
 
 struct kevent_owner *host_owner_get(void)
 {
+	const void *uid = (void *)(unsigned long)__kuid_val(current_uid());
 	struct kevent_owner *owner, *made;
-	struct rb_node *found;
 
 	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
 	if (!made)
 		return NULL;
-	made->uid = current_uid();
-	owner = made;
 	spin_lock(&owners_lock);
-	found = rb_find_add(&made->node, &owners, owner_cmp);
-	if (found)
-		owner = rb_entry(found, struct kevent_owner, node);
-	owner->refs++;
+	owner = container_of(host_tag_find(uid), struct kevent_owner, tag);
+	if (!owner && !host_tag_add(&made->tag, uid))
+		swap(owner, made);
+	if (owner)
+		owner->refs++;
 	spin_unlock(&owners_lock);
-	if (found)
-		kfree(made);
+	kfree(made);
 	return owner;
 }
 
 /* The last queue of a user has returned all bytes. In a hook it must not sleep, nor here. */
 void host_owner_put(struct kevent_owner *owner)
 {
-	bool last;
-
 	spin_lock(&owners_lock);
-	last = !--owner->refs;
-	if (last)
-		rb_erase(&owner->node, &owners);
+	if (!--owner->refs)
+		host_tag_remove(&owner->tag);
 	spin_unlock(&owners_lock);
-	if (last)
-		kfree(owner);
 }
 
 /* What ends with the module */
 
-static struct workqueue_struct *works;
+struct workqueue_struct *host_works __ro_after_init;
 static struct kmem_cache *caches[KEVENT_NR_TYPES + 4];
-static struct ctl_table_header *settings[4];
-
-void host_queue_work(struct work_struct *work)
-{
-	queue_work(works, work);
-}
+static unsigned int nr_caches;
+static struct ctl_table_header *settings;
 
 struct kmem_cache *host_cache(const char *what, unsigned int size,
 			      unsigned int align, bool paid)
 {
 	char *name = kasprintf(GFP_KERNEL, "kevent_%s", what);
-	int i = 0;
+	struct kmem_cache *cache = NULL;
 
-	if (!name)
-		return NULL;
-	while (caches[i])
-		i++;
-	if (!WARN_ON(i == ARRAY_SIZE(caches)))
-		caches[i] = kmem_cache_create(name, size, align, SLAB_ACCOUNT,
-					      NULL);
+	if (name && !WARN_ON(nr_caches == ARRAY_SIZE(caches)))
+		cache = kmem_cache_create(name, size, align, SLAB_ACCOUNT, NULL);
+	if (cache)
+		caches[nr_caches++] = cache;
 	kfree(name);
-	return i < ARRAY_SIZE(caches) ? caches[i] : NULL;
+	return cache;
 }
 
 /*
@@ -210,45 +185,32 @@ struct kmem_cache *host_cache(const char *what, unsigned int size,
  */
 void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
 {
-	int i = 0;
+	/* Before 6.6 an empty entry ends a table. */
+	static struct ctl_table copy[2];
 
-	if (!strcmp(path, "kernel"))
+	if (!strcmp(path, "kernel") || WARN_ON(nr >= ARRAY_SIZE(copy)))
 		return;
-	while (settings[i])
-		i++;
-	settings[i] = compat_sysctl(path, table, nr);
+	memcpy(copy, table, nr * sizeof(*table));
+	settings = register_sysctl_sz(path, copy, nr);
 }
 
-/* The operations of a FIFO are not exported, but are those of a new inode. */
 int __init host_start(void)
 {
-	struct inode *inode = kzalloc(sizeof(*inode), GFP_KERNEL);
-
-	if (!inode)
-		return -ENOMEM;
-	init_special_inode(inode, S_IFIFO | 0600, 0);
-	host_pipe_fops = inode->i_fop;
-	kfree(inode);
-	works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
-	return works ? 0 : -ENOMEM;
+	host_works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
+	return host_works ? 0 : -ENOMEM;
 }
 
 void host_stop(void)
 {
-	int i;
-
-	if (works)
-		destroy_workqueue(works);
-	for (i = 0; i < ARRAY_SIZE(settings) && settings[i]; i++)
-		compat_sysctl_end(settings[i]);
+	if (host_works)
+		destroy_workqueue(host_works);
+	unregister_sysctl_table(settings);
 	/* Of watches, and of what they hung on */
 	rcu_barrier();
 }
 
 void host_free(void)
 {
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(caches) && caches[i]; i++)
-		kmem_cache_destroy(caches[i]);
+	while (nr_caches)
+		kmem_cache_destroy(caches[--nr_caches]);
 }

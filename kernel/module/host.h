@@ -2,7 +2,7 @@
 /*
  * What kevent needs of the kernel that it is in: a kernel without patches/linux
  *
- * It is included first, and takes the place of the four ../kevent/host*.h, which say what each
+ * It is included first, and takes the place of the five ../kevent/host*.h, which say what each
  * function is for. Here it is only said how.
  */
 #ifndef _KEVENT_HOST_H
@@ -10,6 +10,7 @@
 #define _KEVENT_HOST_INODE_H
 #define _KEVENT_HOST_PAYER_H
 #define _KEVENT_HOST_PROCESS_H
+#define _KEVENT_HOST_SIGNAL_H
 
 #include <linux/anon_inodes.h>
 #include <linux/fdtable.h>
@@ -18,7 +19,9 @@
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/pipe_fs_i.h>
+#include <linux/rhashtable-types.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sysctl.h>
 #include <linux/time_namespace.h>
 #include <linux/user_namespace.h>
@@ -30,6 +33,7 @@
 
 struct kevent;
 struct kevent_file;
+struct kevent_signals;
 
 /* file.c */
 extern const struct file_operations kevent_fops;
@@ -38,6 +42,23 @@ static inline bool is_kevent_file(const struct file *file)
 {
 	return file->f_op == &kevent_fops;
 }
+
+/**
+ * struct host_tag - the beginning of what is found by an object of the kernel: watched.c
+ * @node:	in the hash
+ * @of:		I: the address of the object
+ * @rcu:	for kfree() of the whole
+ */
+struct host_tag {
+	struct rhash_head	node;
+	const void		*of;
+	struct rcu_head		rcu;
+};
+
+/* What it returns is there under RCU, or under the lock of the object. */
+struct host_tag *host_tag_find(const void *of);
+int host_tag_add(struct host_tag *tag, const void *of);
+void host_tag_remove(struct host_tag *tag);
 
 /* The watches of a file: watched.c, later.c */
 
@@ -51,11 +72,29 @@ void __kevent_flush(struct file *file, fl_owner_t table);
 void kevent_clock_was_set(void);
 void kevent_clock_resumed(void);
 
+/* sources/signal.c */
+int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
+			  struct task_struct *t, bool timer);
+void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
+			 struct task_struct *t, bool timer, bool failed);
+void __kevent_drop_signals(void);
+
 /* What a watch of a descriptor keeps here, as if it were alone on its file */
 #define HOST_FILE_BYTES		64
 
 /* A task that closes a file is in a callback of ftrace. */
 #define host_close_pause()
+
+/*
+ * Whose last user ends a table need not clear its slots, and 7.3 does not. It has taken the count
+ * to 0 before, and is alone with the table.
+ */
+static inline bool host_has_left(struct files_struct *table, unsigned int fd,
+				 const struct file *file)
+{
+	return files_lookup_fd_raw(table, fd) != file ||
+	       !atomic_read(&table->count);
+}
 
 /* Files of queues: main.c */
 
@@ -68,14 +107,12 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence);
 
 /**
  * struct kevent_owner - an owner of queues, one object for each user
- * @node:	in owners, under its lock
- * @uid:	I: the user
+ * @tag:	of the user's number
  * @refs:	queues; under the lock of owners
  * @bytes:	what they have the kernel keep
  */
 struct kevent_owner {
-	struct rb_node		node;
-	kuid_t			uid;
+	struct host_tag		tag;
 	unsigned int		refs;
 	atomic_long_t		bytes;
 };
@@ -83,7 +120,7 @@ struct kevent_owner {
 struct kevent_owner *host_owner_get(void);
 void host_owner_put(struct kevent_owner *owner);
 
-#define host_owner_is_root(owner)	uid_eq((owner)->uid, GLOBAL_ROOT_UID)
+#define host_owner_is_root(owner)	(!(owner)->tag.of)
 
 static inline bool host_owner_charge(struct kevent_owner *owner, size_t bytes,
 				     long limit)
@@ -124,12 +161,16 @@ static inline bool host_is_anon(const struct file *file, const char *name)
 #define host_is_epoll(file)		host_is_anon(file, "[eventpoll]")
 #define host_is_uring(file)		host_is_anon(file, "[io_uring]")
 
-extern const struct file_operations *host_pipe_fops;
-
+/* Only pipes set i_pipe of a FIFO. Their operations are not exported. */
 static inline struct pipe_inode_info *host_pipe(struct file *file)
 {
-	return file->f_op == host_pipe_fops ? file->private_data : NULL;
+	struct inode *inode = file_inode(file);
+
+	return S_ISFIFO(inode->i_mode) ? inode->i_pipe : NULL;
 }
+
+/* From 7.3 on a pipe wakes only those who said so for each write, others when it was empty. */
+#define HOST_POLL_EDGE		EPOLLET
 
 static inline int host_pipe_peek(const struct pipe_inode_info *pipe,
 				 fmode_t mode)
@@ -208,7 +249,8 @@ static inline int host_mark_add(struct host_marks *marks,
 #define host_pin()			__module_get(THIS_MODULE)
 #define host_unpin()			module_put(THIS_MODULE)
 
-void host_queue_work(struct work_struct *work);
+/* It ends with the module. */
+extern struct workqueue_struct *host_works;
 
 /* The current task */
 
@@ -217,12 +259,8 @@ void host_queue_work(struct work_struct *work);
 
 static inline bool host_mm_in_use(void)
 {
-#ifdef CONFIG_X86
 	return likely(in_task()) ||
 	       (current->mm && read_cr3_pa() == __pa(current->mm->pgd));
-#else
-	return true;
-#endif
 }
 
 /* The scheduler is not asked to place a task: a hand-off is a mark. */
@@ -249,6 +287,36 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
 #define host_is_dumpable(task)		false
 
 struct pid *host_pidfd_pid(unsigned int fd);
+
+/* Signals: watched.c, signals.c */
+
+/* A signal is shown when it is pending: a watch observes. */
+#define HOST_SIGNALS_FIRST	false
+
+/* The tag comes first in a &struct kevent_signals, too. */
+struct host_signals {
+	struct host_tag		tag;
+};
+
+#define host_signals(signal)						\
+	((struct kevent_signals *)host_tag_find(signal))
+#define host_signals_add(signal, all, host)				\
+	host_tag_add(&(host)->tag, signal)
+#define host_signals_end(signal, all, host)				\
+	host_tag_remove(&(host)->tag)
+
+struct sighand_struct *host_sighand_lock(struct task_struct *t,
+					 unsigned long *flags);
+
+/* The counters of RLIMIT_SIGPENDING are not exported: the owner of the queue pays. */
+#define host_pending_charge(t, payer)	(*(payer) = NULL, true)
+#define host_pending_uncharge(payer)	((void)(payer))
+
+enum siginfo_layout host_siginfo_layout(int sig, int code);
+#define siginfo_layout(sig, code)	host_siginfo_layout(sig, code)
+
+int host_signals_start(void);
+void host_signals_stop(void);
 
 /* For one another */
 

@@ -49,6 +49,6 @@ bool host_bury_later(struct kevent *ke, struct file *file)
 	    !task_work_add(current, &ke->rcu, TWA_RESUME))
 		return true;
 	llist_add((struct llist_node *)&ke->rcu, &graves);
-	host_queue_work(&graves_work);
+	queue_work(host_works, &graves_work);
 	return true;
 }

@@ -2,9 +2,9 @@
 /*
  * kevent as a module: its device, whose ioctls are the system calls
  *
- * A queue is an anonymous file as ever, and holds the module. The module goes when no queue is left.
- * It does not outlive a mark that fsnotify holds, nor a watch that waits for its end (host_pin()), and
- * its end waits for work items, callbacks of RCU, and tasks in a hook.
+ * A queue is an anonymous file as ever, and holds the module. The module goes when no queue is
+ * left. It does not outlive a mark that fsnotify holds, nor a watch that waits for its end
+ * (host_pin()), and its end waits for work items, callbacks of RCU, and tasks in a hook.
  */
 
 #include <linux/fdtable.h>
@@ -22,29 +22,31 @@
 
 /* Calls of a queue */
 
-static long do_call(struct file *file, unsigned int cmd, void *arg)
-{
-	struct kevent_dev_ctl *c = arg;
-	struct kevent_dev_get *g = arg;
-	struct kevent_dev_wait *w = arg;
-	struct kevent_dev_commit *m = arg;
+union call {
+	struct kevent_dev_ctl		c;
+	struct kevent_dev_get		g;
+	struct kevent_dev_wait		w;
+	struct kevent_dev_commit	m;
+};
 
+static long do_call(struct file *file, unsigned int cmd, const union call *a)
+{
 	switch (cmd) {
 	case KEVENT_IOC_WAIT:
-		return w->reserved ? -EINVAL :
-		       kevent_do_wait(file, w->num, w->old_kidx,
-				      u64_to_user_ptr(w->timeout), w->flags,
-				      u64_to_user_ptr(w->arg));
+		return a->w.reserved ? -EINVAL :
+		       kevent_do_wait(file, a->w.num, a->w.old_kidx,
+				      u64_to_user_ptr(a->w.timeout), a->w.flags,
+				      u64_to_user_ptr(a->w.arg));
 	case KEVENT_IOC_CTL:
-		return kevent_do_ctl(file, c->cmd, c->num,
-				     u64_to_user_ptr(c->arg));
+		return kevent_do_ctl(file, a->c.cmd, a->c.num,
+				     u64_to_user_ptr(a->c.arg));
 	case KEVENT_IOC_GET_EVENTS:
-		return g->reserved ? -EINVAL :
-		       kevent_do_get_events(file, g->min_nr, g->max_nr,
-					    u64_to_user_ptr(g->timeout),
-					    u64_to_user_ptr(g->buf), g->flags);
+		return a->g.reserved ? -EINVAL :
+		       kevent_do_get_events(file, a->g.min_nr, a->g.max_nr,
+					    u64_to_user_ptr(a->g.timeout),
+					    u64_to_user_ptr(a->g.buf), a->g.flags);
 	case KEVENT_IOC_COMMIT:
-		return kevent_do_commit(file, m->uidx);
+		return kevent_do_commit(file, a->m.uidx);
 	default:
 		return -ENOIOCTLCMD;
 	}
@@ -53,12 +55,7 @@ static long do_call(struct file *file, unsigned int cmd, void *arg)
 /* Those of ../kevent/file.c have been tried. */
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	union {
-		struct kevent_dev_ctl		ctl;
-		struct kevent_dev_get		get;
-		struct kevent_dev_wait		wait;
-		struct kevent_dev_commit	commit;
-	} call;
+	union call call;
 
 	if (_IOC_TYPE(cmd) != _IOC_TYPE(KEVENT_IOC_CTL) ||
 	    _IOC_SIZE(cmd) > sizeof(call))
@@ -111,8 +108,9 @@ static long dev_types(u64 __user *arg)
 	u64 types = 0;
 	u32 type;
 
+	/* SIGNAL cannot consume: who asks for the type may need that. */
 	for (type = 0; type < KEVENT_NR_TYPES; type++)
-		if (kevent_sources[type])
+		if (kevent_sources[type] && type != KEVENT_SIGNAL)
 			types |= BIT_ULL(type);
 	return put_user(types, arg);
 }

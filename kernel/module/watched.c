@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The watches of a file, without a member of struct file
+ * The watches of a file, a process or a user, without a member of its structure
  *
- * They hang on a &struct host_watched, found by the address of the file in a hash that grows, and
- * takes a new seed if a chain becomes long. There are at most as many of these as there are watches,
- * and each watch is charged with one, see HOST_FILE_BYTES.
+ * They hang on what is found by the address of the object in a hash that grows, and takes a new seed
+ * if a chain becomes long. There are at most as many of these as there are watches, and each watch is
+ * charged with one: of a file it is a &struct host_watched, see HOST_FILE_BYTES.
  *
  * Each close() of the system asks whether its file has watches. For most a table of counters, of the
  * files whose addresses lead to an entry, says that it has none, without a lock.
@@ -17,42 +17,38 @@
 
 /**
  * struct host_watched - a file with watches
- * @node:	in watched
- * @file:	I: the file; its end comes after that of the object
+ * @tag:	of the file, whose end comes after that of this object
  * @first:	F: its watches
  * @nr:		F: places taken on that list
- * @rcu:	for the freeing
  *
  * F: &file.f_lock
  */
 struct host_watched {
-	struct rhash_head	node;
-	struct file		*file;
+	struct host_tag		tag;
 	struct kevent_file	*first;
 	unsigned int		nr;
-	struct rcu_head		rcu;
 };
 
 /* A multiplier that nobody knows: each close() of the system comes here. */
 static u32 watched_hash(const void *data, u32 len, u32 seed)
 {
-	unsigned long file = (unsigned long)*(struct file *const *)data;
+	unsigned long of = *(const unsigned long *)data;
 	u64 odd = ((u64)seed << 32 | ~seed) * 0x9e3779b97f4a7c15ULL | 1;
 
-	return (file * odd) >> 32;
+	return (of * odd) >> 32;
 }
 
 static int watched_cmp(struct rhashtable_compare_arg *arg, const void *obj)
 {
-	const struct host_watched *w = obj;
+	const struct host_tag *tag = obj;
 
-	return w->file != *(struct file *const *)arg->key;
+	return tag->of != *(const void *const *)arg->key;
 }
 
 static const struct rhashtable_params watched_params = {
-	.key_len		= sizeof(struct file *),
-	.key_offset		= offsetof(struct host_watched, file),
-	.head_offset		= offsetof(struct host_watched, node),
+	.key_len		= sizeof(void *),
+	.key_offset		= offsetof(struct host_tag, of),
+	.head_offset		= offsetof(struct host_tag, node),
 	.hashfn			= watched_hash,
 	.obj_cmpfn		= watched_cmp,
 	.automatic_shrinking	= true,
@@ -62,9 +58,9 @@ static struct rhashtable watched;
 static struct kmem_cache *watched_cache;
 static struct kevent_file *no_watches;
 
-static void watched_free(struct rcu_head *rcu)
+static void tag_free(struct rcu_head *rcu)
 {
-	kmem_cache_free(watched_cache, container_of(rcu, struct host_watched, rcu));
+	kfree(container_of(rcu, struct host_tag, rcu));
 }
 
 static_assert(sizeof(struct host_watched) <= HOST_FILE_BYTES);
@@ -72,10 +68,28 @@ static_assert(sizeof(struct host_watched) <= HOST_FILE_BYTES);
 atomic_t host_nr_watched[HOST_NR_WATCHED];
 u64 host_watched_seed __ro_after_init;
 
-/* What it returns is there under RCU, or under f_lock. */
+struct host_tag *host_tag_find(const void *of)
+{
+	return rhashtable_lookup_fast(&watched, &of, watched_params);
+}
+
+int host_tag_add(struct host_tag *tag, const void *of)
+{
+	tag->of = of;
+	return rhashtable_insert_fast(&watched, &tag->node, watched_params) ?
+	       -ENOMEM : 0;
+}
+
+void host_tag_remove(struct host_tag *tag)
+{
+	rhashtable_remove_fast(&watched, &tag->node, watched_params);
+	call_rcu(&tag->rcu, tag_free);
+}
+
 static struct host_watched *watched_find(struct file *file)
 {
-	return rhashtable_lookup_fast(&watched, &file, watched_params);
+	/* NULL stays NULL: the tag comes first. */
+	return container_of(host_tag_find(file), struct host_watched, tag);
 }
 
 struct kevent_file **host_watches(struct file *file)
@@ -97,8 +111,7 @@ static int watched_take(struct file *file, struct host_watched *made)
 		w->nr++;
 		err = -EEXIST;
 	} else if (made) {
-		err = rhashtable_insert_fast(&watched, &made->node,
-					     watched_params);
+		err = host_tag_add(&made->tag, file);
 		if (!err)
 			atomic_inc(host_watched_count(file));
 	}
@@ -116,12 +129,11 @@ int host_watches_get(struct file *file)
 	made = kmem_cache_zalloc(watched_cache, GFP_KERNEL);
 	if (!made)
 		return -ENOMEM;
-	made->file = file;
 	made->nr = 1;
 	err = watched_take(file, made);
 	if (err)
 		kmem_cache_free(watched_cache, made);
-	return !err || err == -EEXIST ? 0 : -ENOMEM;
+	return err == -EEXIST ? 0 : err;
 }
 
 void host_watches_put(struct file *file)
@@ -132,14 +144,13 @@ void host_watches_put(struct file *file)
 
 	if (WARN_ON_ONCE(!w) || --w->nr)
 		return;
-	rhashtable_remove_fast(&watched, &w->node, watched_params);
+	host_tag_remove(&w->tag);
 	atomic_dec(host_watched_count(file));
-	call_rcu(&w->rcu, watched_free);
 }
 
 bool host_is_watched(struct file *file)
 {
-	return watched_find(file);
+	return host_tag_find(file);
 }
 
 int __init host_watched_start(void)

@@ -42,7 +42,7 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 	spin_lock(&file->f_lock);
 	for (kf = *host_watches(file); kf && !ke; kf = kf->next)
 		if (kf->table == table &&
-		    files_lookup_fd_raw(table, kf->ke.id_low) != file)
+		    host_has_left(table, kf->ke.id_low, file))
 			ke = kevent_file_kill_alike(kf);
 	spin_unlock(&file->f_lock);
 	rcu_read_unlock();

@@ -140,7 +140,7 @@ static void kevent_more_worker(struct work_struct *work)
 	if (kevent_more_in(q, kevent_consumer_mm(q))) {
 		q->notify.pause = clamp(2 * q->notify.pause, 1UL, KEVENT_MORE_PAUSE);
 		/* The reference is for the next time, unless a miss has taken another. */
-		if (queue_delayed_work(system_unbound_wq, &q->notify.worker,
+		if (queue_delayed_work(host_works, &q->notify.worker,
 				       q->notify.pause))
 			return;
 	} else {
@@ -156,7 +156,7 @@ static void kevent_more_by_worker(struct kevent_queue *q)
 	if (!q->notify.worker.work.func)
 		INIT_DELAYED_WORK(&q->notify.worker, kevent_more_worker);
 	/* It takes the lock before it drops the reference. */
-	if (queue_delayed_work(system_unbound_wq, &q->notify.worker, 0))
+	if (queue_delayed_work(host_works, &q->notify.worker, 0))
 		refcount_inc(&q->refs);
 }
 

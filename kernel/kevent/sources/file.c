@@ -231,7 +231,7 @@ static int ev_poll_join(struct kevent_poll *kp, struct file *file,
 {
 	struct kevent_poll_table table = {
 		.pt._qproc	= ev_poll_queue,
-		.pt._key	= keys & EV_POLL_EVENTS,
+		.pt._key	= (keys & EV_POLL_EVENTS) | HOST_POLL_EDGE,
 		.kp		= kp,
 		.sock		= sock,
 	};

@@ -4,7 +4,7 @@
  *
  * A signal that is sent must not pay for watches of other signals or processes. A watch is
  * linked to a list of its signal, under the siglock. The lists of a process are one
- * object, which signal_struct.kevent_signals points to from its first watch to its last:
+ * object, which host_signals() finds from its first watch to its last:
  * the hooks make one load where there is none, and a signal that is sent touches its own
  * watches, at most 16. The siglock belongs to a task, so the watch keeps the struct pid of
  * its process: ev_signal_detach() goes from there to a task and its sighand, and finds
@@ -44,7 +44,7 @@
 #include <linux/user_namespace.h>
 
 #include "../core/source.h"
-#include "../host.h"
+#include "../host_signal.h"
 
 /*
  * Watches of one signal to one process, in all queues. The sender of the signal goes
@@ -83,13 +83,15 @@ struct kevent_siginfo {
 
 /**
  * struct kevent_signals - all watches of signals to one process
+ * @host:	S: what host_signals() finds it by
  * @watched:	S: bit n - 1 is set when @of[n - 1] has watches; never 0
  * @of:		S: by signal, up to %KEVENT_MAX_PER_SIGNAL in each
  *
- * &signal_struct.kevent_signals points to it from the first watch to the end of
- * the last one. Each watch is charged for it: any of them may be left alone.
+ * The process has it from its first watch to the end of the last one. Each watch is
+ * charged for it: any of them may be left alone.
  */
 struct kevent_signals {
+	struct host_signals	host;
 	u64			watched;
 	struct hlist_head	of[_NSIG];
 };
@@ -160,6 +162,8 @@ static int ev_signal_check(const struct ukevent *uk, struct file *file)
 {
 	u64 sig = signo_of(uk);
 
+	if (!HOST_SIGNALS_FIRST && uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK)
+		return -ENOSYS;
 	if (uk->event != KEVENT_SIGNAL_DELIVERY)
 		return -EINVAL;
 	if (sig < 1 || sig > _NSIG || sig_kernel_only(sig))
@@ -194,19 +198,22 @@ static int ev_signal_link(struct kevent_signal *ks)
 	struct signal_struct *signal = current->signal;
 	spinlock_t *lock = ev_signal_own_lock();
 	struct kevent_signals *room = NULL;
-	int err;
+	int err = 0;
 
 	spin_lock_irq(lock);
-	if (!signal->kevent_signals) {
+	if (!host_signals(signal)) {
 		spin_unlock_irq(lock);
 		room = kmem_cache_zalloc(kevent_signals_cache, GFP_KERNEL);
 		if (!room)
 			return -ENOMEM;
 		spin_lock_irq(lock);
 	}
-	if (!signal->kevent_signals)
-		WRITE_ONCE(signal->kevent_signals, no_free_ptr(room));
-	err = ev_signal_join(ks, signal->kevent_signals);
+	if (!host_signals(signal)) {
+		err = host_signals_add(signal, room, &room->host);
+		if (!err)
+			room = NULL;
+	}
+	err = err ?: ev_signal_join(ks, host_signals(signal));
 	spin_unlock_irq(lock);
 	kfree(room);
 	return err;
@@ -216,17 +223,15 @@ static int ev_signal_link(struct kevent_signal *ks)
 static void ev_signal_leave(struct kevent_signal *ks,
 			    struct signal_struct *signal)
 {
-	struct kevent_signals *all = signal->kevent_signals;
+	struct kevent_signals *all = host_signals(signal);
 
 	if (hlist_unhashed(&ks->node))
 		return;
 	hlist_del_init(&ks->node);
 	if (hlist_empty(&all->of[ks->kk.id - 1]))
 		all->watched &= ~BIT_ULL(ks->kk.id - 1);
-	if (all->watched)
-		return;
-	WRITE_ONCE(signal->kevent_signals, NULL);
-	kfree(all);
+	if (!all->watched)
+		host_signals_end(signal, all, &all->host);
 }
 
 static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
@@ -248,7 +253,7 @@ static bool ev_signal_unlink(struct kevent_signal *ks, struct task_struct *t)
 	unsigned long flags;
 
 	/* As lock_task_sighand(), in a way that sparse can follow */
-	sighand = __lock_task_sighand(t, &flags);
+	sighand = host_sighand_lock(t, &flags);
 	if (!sighand)
 		return false;
 	__acquire(&sighand->siglock);
@@ -275,7 +280,7 @@ static void ev_signal_free_info(struct kevent_signal *ks,
 {
 	if (info == &ks->own)
 		return;
-	dec_rlimit_put_ucounts(info->ucounts, UCOUNT_RLIMIT_SIGPENDING);
+	host_pending_uncharge(info->ucounts);
 	kevent_uncharge(ks->kk.ke.queue->owner, sizeof(*info));
 	kmem_cache_free(kevent_siginfo_cache, info);
 }
@@ -287,7 +292,7 @@ static void ev_signal_destroy(struct kevent *ke)
 
 	list_for_each_entry_safe(info, next, &ks->infos, link) {
 		ev_signal_free_info(ks, info);
-		cond_resched();
+		host_close_pause();
 	}
 	put_pid(ks->tgid);
 }
@@ -349,26 +354,18 @@ static void ev_signal_delivered(struct kevent *ke)
 	ev_signal_free_info(ks, info);
 }
 
-/* The rules of __sigqueue_alloc() */
 static struct kevent_siginfo *ev_signal_alloc(struct task_struct *t)
 {
-	struct kevent_siginfo *info = NULL;
+	struct kevent_siginfo *info;
 	struct ucounts *ucounts;
-	long pending;
 
-	rcu_read_lock();
-	ucounts = task_ucounts(t);
-	pending = inc_rlimit_get_ucounts(ucounts, UCOUNT_RLIMIT_SIGPENDING,
-					 false);
-	rcu_read_unlock();
-	if (!pending)
+	if (!host_pending_charge(t, &ucounts))
 		return NULL;
-	if (pending <= task_rlimit(t, RLIMIT_SIGPENDING))
-		info = kmem_cache_alloc(kevent_siginfo_cache, GFP_ATOMIC);
+	info = kmem_cache_alloc(kevent_siginfo_cache, GFP_ATOMIC);
 	if (info)
 		info->ucounts = ucounts;
 	else
-		dec_rlimit_put_ucounts(ucounts, UCOUNT_RLIMIT_SIGPENDING);
+		host_pending_uncharge(ucounts);
 	return info;
 }
 
@@ -500,7 +497,8 @@ static void ev_signal_describe(struct kevent_sent *sent,
 			pid = si->si_pid;
 		if (layout == SIL_RT || layout == SIL_TIMER)
 			info->value = si->si_int;
-		sent->must_keep = !timer && si->si_code != SI_USER;
+		sent->must_keep = HOST_SIGNALS_FIRST && !timer &&
+				  si->si_code != SI_USER;
 		sent->fault = si->si_code > SI_USER &&
 			      siginmask(sent->sig, FAULTS);
 	}
@@ -530,7 +528,7 @@ static void ev_signal_restart_itimer(struct signal_struct *signal)
 /* The caller has seen that there are watches, and has siglock since. */
 static struct hlist_head *ev_signal_watches(int sig, struct task_struct *t)
 {
-	return &t->signal->kevent_signals->of[sig - 1];
+	return &host_signals(t->signal)->of[sig - 1];
 }
 
 /*
@@ -607,7 +605,7 @@ static bool ev_signal_drop_some(struct list_head *dead)
 	struct hlist_node *next;
 
 	spin_lock_irq(lock);
-	all = current->signal->kevent_signals;
+	all = host_signals(current->signal);
 	if (all)
 		hlist_for_each_entry_safe(ks, next,
 					  &all->of[__ffs64(all->watched)], node)

@@ -680,11 +680,11 @@ void kevent_clock_was_set(void)
 {
 	/* A setting that is undone by the next one counts, too. */
 	ev_clock_look();
-	host_queue_work(&ev_timer_work);
+	queue_work(host_works, &ev_timer_work);
 }
 
 /* kevent_clock_was_set() from timekeeping_resume() */
 void kevent_clock_resumed(void)
 {
-	host_queue_work(&ev_timer_work);
+	queue_work(host_works, &ev_timer_work);
 }

@@ -101,7 +101,10 @@ const char *kevent_backend(int fd)
 	return kevent_kernel_there() ? "kevent" : "module";
 }
 
-/* Requests that none can make: a type that the queue lacks, or refuses, says so first. */
+/*
+ * Requests that none can make: a type that the queue lacks, or refuses, says so first. SIGNAL of the
+ * module cannot consume: it says so to each request with that bit.
+ */
 __u32 kevent_types(int fd)
 {
 	struct ukevent uk[NR_TYPES];
@@ -111,6 +114,10 @@ __u32 kevent_types(int fd)
 		uk[i] = (struct ukevent){
 			.id.raw[0] = -1U, .type = i, .req_flags = -1U,
 		};
+		if (i == KEVENT_SIGNAL)
+			uk[i] = (struct ukevent){
+				.id.raw_u64 = KEVENT_SIGNAL_NOMASK, .type = i,
+			};
 	}
 	if (kevent_ctl(fd, KEVENT_CTL_ADD, NR_TYPES, uk) != NR_TYPES)
 		return 0;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How the module learns of signals
+ *
+ * Each signal that is sent comes to the tracepoint signal_generate, under the siglock, also if it is
+ * ignored, blocked, or pending already. By then it may be queued, and a task may be woken for it: so a
+ * watch observes, and cannot consume. The wait queue of signalfd would say less: it is woken for none
+ * of those three but the blocked one, and does not know which signal that is.
+ */
+
+#include <linux/tracepoint.h>
+#include <trace/events/signal.h>
+
+#include "../kevent/core/types.h"
+
+static struct tracepoint *generate;
+
+static void signal_probe(void *unused, int sig, struct kernel_siginfo *info,
+			 struct task_struct *t, int group, int result)
+{
+	bool timer = info > SEND_SIG_PRIV && info->si_code == SI_TIMER;
+
+	if (result == TRACE_SIGNAL_OVERFLOW_FAIL || !host_signals(t->signal))
+		return;
+	__kevent_signal_begin(sig, info, t, timer);
+	__kevent_signal_end(sig, info, t, timer, false);
+}
+
+static void find_generate(struct tracepoint *tp, void *unused)
+{
+	if (!strcmp(tp->name, "signal_generate"))
+		generate = tp;
+}
+
+int host_signals_start(void)
+{
+	for_each_kernel_tracepoint(find_generate, NULL);
+	return generate ? tracepoint_probe_register(generate, signal_probe, NULL) :
+			  -EOPNOTSUPP;
+}
+
+void host_signals_stop(void)
+{
+	tracepoint_probe_unregister(generate, signal_probe, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+/* As __lock_task_sighand() */
+struct sighand_struct *host_sighand_lock(struct task_struct *t,
+					 unsigned long *flags)
+{
+	struct sighand_struct *sighand;
+
+	while ((sighand = rcu_dereference(t->sighand))) {
+		spin_lock_irqsave(&sighand->siglock, *flags);
+		/* For sparse it is the caller who takes the lock. */
+		if (sighand == rcu_access_pointer(t->sighand)) {
+			__release(&sighand->siglock);
+			break;
+		}
+		spin_unlock_irqrestore(&sighand->siglock, *flags);
+	}
+	return sighand;
+}
+
+/* As siginfo_layout(), of what has a sender, a child or a value */
+enum siginfo_layout host_siginfo_layout(int sig, int code)
+{
+	if (code == SI_TIMER)
+		return SIL_TIMER;
+	if (code < 0)
+		return code == SI_SIGIO ? SIL_POLL : SIL_RT;
+	if (code == SI_USER || code >= SI_KERNEL)
+		return SIL_KILL;
+	return sig == SIGCHLD ? SIL_CHLD : SIL_FAULT;
+}
