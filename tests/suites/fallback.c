@@ -14,7 +14,6 @@
 
 #include "fallback.h"
 #include "helpers.h"
-#include "module.h"
 
 /* Of the static library only, see libkevent/src/fallback/fallback.h */
 struct kevent_fb_exception {
@@ -231,7 +230,7 @@ static const struct skip skips[] = {
 	  " storm_timer.close_races_expiries scale suspend " },
 };
 
-static const char *what_of(const char *exception)
+const char *why_left_out(const char *exception)
 {
 	const struct kevent_fb_exception *e = kevent_fb_exceptions;
 
@@ -276,8 +275,6 @@ const char *left_out(const char *suite, const char *test)
 	    (on_fallback() || access("/proc/self/fail-nth", F_OK)))
 		return FAIL_NTH;
 	snprintf(name, sizeof(name), "%s.%s", suite, test);
-	if (on_module() && left_out_on_module(suite, name))
-		return left_out_on_module(suite, name);
 	if (!on_fallback())
 		return lacks(name);
 	for (i = 0; i < ARRAY_SIZE(skips); i++) {
@@ -288,11 +285,4 @@ const char *left_out(const char *suite, const char *test)
 			return skips[i].exception;
 	}
 	return NULL;
-}
-
-const char *why_left_out(const char *exception)
-{
-	const char *why = on_module() ? why_left_out_on_module(exception) : NULL;
-
-	return why ? why : what_of(exception);
 }
