@@ -13,6 +13,7 @@ from pathlib import Path
 from lib import report, vm
 from lib.paths import BUILD, LOG, TOP
 import first
+import versions
 import wrong
 
 GUEST = BUILD / "guest"
@@ -227,12 +228,13 @@ def run_readme(name="readme", backend="kevent", *options):
                    here == [*lines[:2], "backend: epoll"], *options)
 
 
-def run_stock(config=STOCK):
+def run_stock(config=STOCK, **variables):
     """The same with the module, on a kernel as Debian has it. What the module lacks is in
     tests/suites/module.c. Without the module nothing may pass."""
     results = run_readme(config, "module", "--config", config)
+    add(results, versions.run(report.Report(config)))
     add(results, run_guest(config, config, KEVENT_BACKEND="module",
-                           KEVENT_STORM_SECONDS=STORM_SHORT))
+                           KEVENT_STORM_SECONDS=STORM_SHORT, **variables))
     print(f"{config:12}{results.exceptions} exceptions")
     return results
 

@@ -29,6 +29,8 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 /* Neither: the kernel is not configured for the test */
 #define FAIL_NTH	"fail_nth"
 #define LANDLOCK	"landlock"
+/* Nor is there the module, which two suites are about */
+#define MODULE		"module"
 
 struct skip {
 	const char	*exception;
@@ -240,6 +242,8 @@ const char *why_left_out(const char *exception)
 		return "the kernel has no /proc/self/fail-nth";
 	if (!strcmp(exception, LANDLOCK))
 		return "the kernel has no Landlock, or lsm= leaves it out";
+	if (!strcmp(exception, MODULE))
+		return "the queues here are not those of the module";
 	for (; e->name; e++)
 		if (!strcmp(e->name, exception))
 			return e->what;
@@ -274,6 +278,8 @@ const char *left_out(const char *suite, const char *test)
 	if (!strcmp(suite, FAIL_NTH) &&
 	    (on_fallback() || access("/proc/self/fail-nth", F_OK)))
 		return FAIL_NTH;
+	if (is_among(" device module ", suite) && !on_module())
+		return MODULE;
 	snprintf(name, sizeof(name), "%s.%s", suite, test);
 	if (!on_fallback())
 		return lacks(name);

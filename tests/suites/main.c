@@ -119,6 +119,9 @@ static const struct test_suite *const suites[] = {
 	&trace_suite,
 	&show_suite,
 	&top_suite,
+	&device_suite,
+	/* The last one: it unloads the module */
+	&module_suite,
 };
 
 /* What a test reports, shared between its process and the runner */
@@ -226,6 +229,8 @@ static void start_job(struct job *job, const struct test_suite *suite,
 
 	if (most_seconds && seconds > most_seconds)
 		seconds = most_seconds;
+	if (suite == &module_suite)
+		close_device();
 	*job = (struct job){ .suite = suite, .test = test };
 	job->report = mmap(NULL, sizeof(*job->report), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
