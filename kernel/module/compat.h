@@ -92,13 +92,17 @@ struct epoll_params {
 #endif
 
 #if compat_before(6, 8)
-/* All queues have one inode. */
-#define compat_anon_inode(name, fops, q, flags)				\
-	anon_inode_getfile(name, fops, q, flags)
+/* host.c */
+struct file *compat_anon_inode(const char *name, const struct file_operations *fops,
+			       void *data, int flags);
+int compat_anon_start(void);
+void compat_anon_stop(void);
 #define eventfd_signal(ctx)		eventfd_signal(ctx, 1)
 #else
 #define compat_anon_inode(name, fops, q, flags)				\
 	anon_inode_create_getfile(name, fops, q, flags, NULL)
+#define compat_anon_start()		0
+#define compat_anon_stop()
 #endif
 
 #if compat_before(6, 6)
