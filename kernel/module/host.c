@@ -292,6 +292,7 @@ void host_free(void)
 {
 	int i;
 
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&owners));
 	compat_anon_stop();
 	for (i = 0; i < ARRAY_SIZE(caches) && caches[i]; i++)
 		kmem_cache_destroy(caches[i]);
