@@ -162,10 +162,13 @@ static int test_close(void)
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
+	get_file(file);
 	WRITE_ONCE(test_file, file);
 	fd_install(fd, file);
 	close_fd(fd);
 	WRITE_ONCE(test_file, NULL);
+	/* It ends here: later the task might find no module, if this load fails. */
+	host_fput(file);
 	return test_owner == current->files ? 0 : -EOPNOTSUPP;
 }
 
