@@ -30,6 +30,7 @@
 
 #define DEFAULT_SECONDS	15
 #define DEBUG_SLOWNESS	8
+#define EXCEPTION_SECONDS 3	/* of a test that must fail, which may wait for what never comes */
 #define MAX_JOBS	8
 #define MAX_FAILURES	10	/* reported per test */
 #define REPORT_SIZE	(1 << 16)
@@ -222,6 +223,12 @@ static void run_test(struct job *job)
 	_exit(CU_get_number_of_failures() || !CU_get_number_of_asserts());
 }
 
+/* What the module lacks for the test, or NULL */
+static const char *exception_of(const struct test_suite *suite, const struct test_case *test)
+{
+	return on_module() ? module_exception(suite->name, test->name) : NULL;
+}
+
 static void start_job(struct job *job, const struct test_suite *suite,
 		      const struct test_case *test)
 {
@@ -229,6 +236,8 @@ static void start_job(struct job *job, const struct test_suite *suite,
 
 	if (most_seconds && seconds > most_seconds)
 		seconds = most_seconds;
+	if (exception_of(suite, test))
+		seconds = EXCEPTION_SECONDS;
 	if (suite == &module_suite)
 		close_device();
 	*job = (struct job){ .suite = suite, .test = test };
@@ -299,7 +308,7 @@ static bool reap(struct job *job, uint64_t deadline, int *status)
 static bool report_result(const struct job *job, bool ok)
 {
 	const char *suite = job->suite->name, *name = job->test->name;
-	const char *why = on_module() ? module_exception(suite, name) : NULL;
+	const char *why = exception_of(job->suite, job->test);
 
 	if (why && !ok) {
 		ktap_exception(suite, name, why, job->report->text);
