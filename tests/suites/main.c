@@ -528,8 +528,11 @@ static unsigned int run_all(char *const *args)
 {
 	unsigned int nr = count_tests(args, false), i;
 	int ret = on_fallback() ? 0 : kevent_supported();
-	const char *nothing = on_module() ? module_exception_of_nothing(is_known) : NULL;
+	const char *nothing = NULL;
 
+	/* With 32 bits there are fewer suites. */
+	if (on_module() && sizeof(long) == 8)
+		nothing = module_exception_of_nothing(is_known);
 	if (nothing) {
 		printf("Bail out! tests/suites/module.c has %s, which is no test\n", nothing);
 		return 1;
