@@ -28,7 +28,7 @@
 #define FTRACE		"/proc/sys/kernel/ftrace_enabled"
 #define SETTING		"/proc/sys/fs/kevent/max_user_bytes"
 #define RELOADS		8
-#define RELOAD_SECONDS	120
+#define RELOAD_SECONDS	600	/* for 100 of them, on a busy host */
 #define FILES		200
 #define CLOSES		2000
 
