@@ -129,7 +129,7 @@ test: $(if $(MUTANT),mutants,setup setup-rust libkevent guest guest-32 guest-asa
 		bench-program example-httpd module kernel kernel-debug)
 	$(if $(MUTANT),,tests/run)
 
-mutants: setup guest kernel
+mutants: setup guest kernel module
 	tests/mutants/run $(MUTANT)
 
 coverage: setup guest guest-32 kernel-gcov

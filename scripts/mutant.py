@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Build a kernel that a patch NAME.patch below tests/mutants has broken.
+"""Build a kernel, or a module, that a patch NAME.patch below tests/mutants has broken.
 
 usage: scripts/mutant.py NAME...
 
@@ -11,6 +11,9 @@ that the patch changes are compiled again, with the commands of that build; then
 objects are linked. That leaves out make, the table of symbols, which is that of the
 kernel that is not broken, and the compressed image: QEMU boots
 $BUILD/linux/mutant-NAME/vmlinux.
+
+With a line "Kernel: module" the patch breaks the module for Debian's kernel, which must have
+been built, and of which "none-module" is another copy: $BUILD/linux/mutant-NAME/kevent.ko.
 """
 
 import concurrent.futures
@@ -23,12 +26,15 @@ import time
 from pathlib import Path
 
 import kernel
+import stock
 from lib import cli
 from lib.paths import BUILD, LINUX, TOP
 
 SRC = kernel.SRC
 KEVENT = "kernel/kevent"
-CONTROLS = {"none": "base", "none-debug": "debug"}	# nothing is broken
+STOCK = "stock-6.12"		# the kernel whose module is broken
+MODULE = "module"		# beside names of configurations of the kernel
+CONTROLS = {"none": "base", "none-debug": "debug", "none-module": MODULE}	# nothing is broken
 KERNEL = re.compile(r"^Kernel: (\w+)$", re.M)
 
 
@@ -38,6 +44,10 @@ class Failure(Exception):
 
 def home_of(name):
     return LINUX / f"mutant-{name}"
+
+
+def module_of(name):
+    return home_of(name) / "kevent.ko"
 
 
 def run(command, **kwargs):
@@ -59,8 +69,10 @@ def patch_of(name):
 def folder_of(patch):
     """Where a patch belongs: below tests/mutants, by the first file that it changes."""
     name = re.search(r"^--- a/(\S+)", patch.read_text(), re.M)[1]
-    own = name.removeprefix(f"{KEVENT}/")
-    return Path(own if own != name else f"linux/{name}").with_suffix("")
+    for start, short in (f"{KEVENT}/", ""), ("kernel/module/", "module/"):
+        if name.startswith(start):
+            return Path(short + name.removeprefix(start)).with_suffix("")
+    return Path(f"linux/{name}").with_suffix("")
 
 
 def config_of(name):
@@ -71,10 +83,14 @@ def config_of(name):
     return match[1] if match else "base"
 
 
+def apply(name, tree):
+    run(["patch", "-d", tree, "-p1", "-F0", "--no-backup-if-mismatch", "-i",
+         patch_of(name)])
+
+
 def copy_tree(name, tree):
     """The overlay, and core files that the patch names; then the patch."""
-    patch = patch_of(name)
-    files = kernel.patched_files([patch.read_text()])
+    files = kernel.patched_files([patch_of(name).read_text()])
     for path in kernel.OVERLAY:
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         run(["cp", "-r", TOP / path, tree / path])
@@ -82,8 +98,7 @@ def copy_tree(name, tree):
         if not (tree / path).exists():
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(SRC / path, tree / path)
-    run(["patch", "-d", tree, "-p1", "-F0", "--no-backup-if-mismatch", "-i",
-         patch])
+    apply(name, tree)
     return files
 
 
@@ -158,9 +173,30 @@ def link(out, home, objects, made):
     run(["strip", image])
 
 
+def build_module(name):
+    """All of them are built in one folder: only what differs from the last is compiled."""
+    debian = stock.find(STOCK)
+    if not debian.module.exists():
+        raise Failure("the module is not there; run make module")
+    tree = stock.MODULE / "mutant"
+    with stock.locked():
+        stock.copy_sources(tree)
+        if name not in CONTROLS:
+            apply(name, tree)
+        try:
+            made = stock.make_module(debian, tree, f"mutant-{name}")
+        except SystemExit as end:
+            raise Failure(str(end)) from None
+        home_of(name).mkdir()
+        shutil.copy2(made, module_of(name))
+
+
 def build(name):
     """Build a mutant; raises Failure with the output of the compiler."""
     config = config_of(name)
+    if config == MODULE:
+        shutil.rmtree(home_of(name), ignore_errors=True)
+        return build_module(name)
     out = LINUX / config
     if not (out / "vmlinux").exists():
         raise Failure(f"the {config} kernel is not there; run make kernel"

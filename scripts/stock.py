@@ -222,13 +222,13 @@ def fetch(stock):
 # --- module ---------------------------------------------------------------
 
 def copy_sources(folder):
-    """Objects are written next to their sources, so these are copied."""
+    """Objects are written next to their sources, so these are copied. What differs is new."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [name for name in SOURCES if not (TOP / name).exists()]
     if missing:
         die(f"no {' '.join(missing)} in this tree: it has no module")
     excludes = [f"--exclude={pattern}" for pattern in LEFT_OUT]
-    kernel.step("module-sources", ["rsync", "-aR", "--delete", *excludes, *SOURCES, folder],
+    kernel.step("module-sources", ["rsync", "-rlpcR", "--delete", *excludes, *SOURCES, folder],
                 cwd=TOP)
 
 
@@ -259,12 +259,8 @@ def other_debian(stock):
             'shift 2 && exec chroot "$root" "$@"', "sh", root, BUILD]
 
 
-def build_module(stock):
-    fetch(stock)
-    source = stock.module.parent / "src"
-    started = time.monotonic()
-    copy_sources(source)
-    name = f"module-{stock.name}"
+def make_module(stock, source, name):
+    """Build the module of a copy of the sources; returns its path."""
     (LOG / f"{name}.log").unlink(missing_ok=True)
     made = source / "kernel/module/kevent.ko"
     here = stock.debian == this_debian()
@@ -273,7 +269,15 @@ def build_module(stock):
                        f"M={made.parent}", f"-j{kernel.JOBS}", *ccache, "modules"],
                 f"the module for {stock.release}",
                 env=kernel.make_env(source))
-    shutil.copy2(made, stock.module)
+    return made
+
+
+def build_module(stock):
+    fetch(stock)
+    source = stock.module.parent / "src"
+    started = time.monotonic()
+    copy_sources(source)
+    shutil.copy2(make_module(stock, source, f"module-{stock.name}"), stock.module)
     print(f"module: {stock.module} for {stock.release}, in "
           f"{time.monotonic() - started:.0f} s")
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from lib import report, vm
 from lib.paths import BUILD, LOG, TOP
 import first
+import versions
 import wrong
 
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "stock": 600, "fallback": 60, "asan": 180, "huge": 900, "tsan": 240,
-           "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
+           "base": 240, "stock-6.12": 900, "stock-6.1": 900, "fallback": 60, "asan": 180,
+           "huge": 900, "tsan": 240, "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
            "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
@@ -212,6 +213,7 @@ def run_one(name, test, command, good, *options, copies=()):
 def add(results, more):
     results.passed += more.passed
     results.failed += more.failed
+    results.exceptions += more.exceptions
     results.failures += more.failures
 
 
@@ -226,12 +228,14 @@ def run_readme(name="readme", backend="kevent", *options):
                    here == [*lines[:2], "backend: epoll"], *options)
 
 
-def run_stock():
+def run_stock(config=STOCK, **variables):
     """The same with the module, on a kernel as Debian has it. What the module lacks is in
     tests/suites/module.c. Without the module nothing may pass."""
-    results = run_readme("stock", "module", "--config", STOCK)
-    add(results, run_guest("stock", STOCK, KEVENT_BACKEND="module",
-                           KEVENT_STORM_SECONDS=STORM_SHORT))
+    results = run_readme(config, "module", "--config", config)
+    add(results, versions.run(report.Report(config)))
+    add(results, run_guest(config, config, KEVENT_BACKEND="module",
+                           KEVENT_STORM_SECONDS=STORM_SHORT, **variables))
+    print(f"{config:12}{results.exceptions} exceptions")
     return results
 
 

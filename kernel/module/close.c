@@ -159,9 +159,12 @@ static int test_close(void)
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
+	get_file(file);
 	WRITE_ONCE(test_file, file);
 	filp_close(file, current->files);
 	WRITE_ONCE(test_file, NULL);
+	/* It ends here: later the task might find no module, if this load fails. */
+	host_fput(file);
 	return test_owner == current->files ? 0 : -EOPNOTSUPP;
 }
 

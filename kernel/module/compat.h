@@ -59,9 +59,11 @@
 	fsnotify_find_mark(&(inode)->i_fsnotify_marks, group)
 #define compat_ftrace_arg(fregs, n)	regs_get_kernel_argument(&(fregs)->regs, n)
 
-/* All queues have one inode. */
-#define compat_anon_inode(name, fops, q, flags)				\
-	anon_inode_getfile(name, fops, q, flags)
+/* host.c */
+struct file *compat_anon_inode(const char *name, const struct file_operations *fops,
+			       void *data, int flags);
+int compat_anon_start(void);
+void compat_anon_stop(void);
 
 /* The file of a pidfd has the struct pid, and the inode of all anonymous files. */
 #define compat_pidfd_pid(file)						\
@@ -107,6 +109,8 @@ static inline size_t hlist_count_nodes(struct hlist_head *head)
 #define compat_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
 #define compat_anon_inode(name, fops, q, flags)				\
 	anon_inode_create_getfile(name, fops, q, flags, NULL)
+#define compat_anon_start()		0
+#define compat_anon_stop()
 /* A pidfd is a regular file of pidfs, whose inode has the struct pid. */
 #define compat_pidfd_pid(file)						\
 	(file_inode(file)->i_sb->s_magic == PID_FS_MAGIC &&		\

@@ -194,10 +194,53 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
 	settings = register_sysctl_sz(path, copy, nr);
 }
 
+#if compat_before(6, 12)
+/* Of anonymous files */
+static struct vfsmount *anon_mnt __ro_after_init;
+
+/* As anon_inode_create_getfile(), which comes later: each queue has a number. */
+struct file *compat_anon_inode(const char *name, const struct file_operations *fops,
+			       void *data, int flags)
+{
+	struct inode *inode = alloc_anon_inode(anon_mnt->mnt_sb);
+	struct file *file;
+
+	if (IS_ERR(inode))
+		return ERR_CAST(inode);
+	file = alloc_file_pseudo(inode, anon_mnt, name,
+				 flags & (O_ACCMODE | O_NONBLOCK), fops);
+	if (IS_ERR(file)) {
+		iput(inode);
+		return file;
+	}
+	/* The caller is in an ioctl of the device. */
+	__module_get(fops->owner);
+	file->private_data = data;
+	return file;
+}
+
+int __init compat_anon_start(void)
+{
+	static const struct file_operations none;
+	struct file *file = anon_inode_getfile("[kevent]", &none, NULL, O_RDWR);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	anon_mnt = mntget(file->f_path.mnt);
+	host_fput(file);
+	return 0;
+}
+
+void compat_anon_stop(void)
+{
+	mntput(anon_mnt);
+}
+#endif
+
 int __init host_start(void)
 {
 	host_works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
-	return host_works ? 0 : -ENOMEM;
+	return host_works ? compat_anon_start() : -ENOMEM;
 }
 
 void host_stop(void)
@@ -211,6 +254,7 @@ void host_stop(void)
 
 void host_free(void)
 {
+	compat_anon_stop();
 	while (nr_caches)
 		kmem_cache_destroy(caches[--nr_caches]);
 }

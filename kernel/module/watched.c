@@ -169,5 +169,8 @@ int __init host_watched_start(void)
 
 void host_watched_stop(void)
 {
+	/* No queue is left, and no watch. */
+	WARN_ON_ONCE(atomic_read(&watched.nelems) ||
+		     memchr_inv(host_nr_watched, 0, sizeof(host_nr_watched)));
 	rhashtable_destroy(&watched);
 }

@@ -71,6 +71,7 @@ class Report:
         self.name = name
         self.passed = 0
         self.failed = 0
+        self.exceptions = 0		# failed as they must
         self.failures = []		# (test, diagnostics)
         self.said = []			# (test, diagnostics, seconds)
         self.plans = []			# outermost first
@@ -78,7 +79,7 @@ class Report:
         self.begun = 0
         self.diagnostics = []
         self.suite = None		# the one that show() reports
-        self.since = 0, 0, time.monotonic()
+        self.since = 0, 0, 0, time.monotonic()
 
     def line(self, text):
         plan = PLAN.fullmatch(text)
@@ -126,7 +127,9 @@ class Report:
             self.plans[-1].left -= 1
         if "# SKIP" in rest:
             ok, self.diagnostics = False, ["skipped"]
-        if not inner:
+        if "# XFAIL" in rest:
+            self.exceptions += 1
+        elif not inner:
             self.leaf(depth, ok, test)
         elif not ok and self.failed == inner.failed:
             self.fail(test, self.diagnostics)
@@ -149,14 +152,16 @@ class Report:
 
     def show(self):
         """Print one line for the suite that ended."""
-        passed, failed, started = self.since
-        self.since = self.passed, self.failed, time.monotonic()
+        passed, failed, exceptions, started = self.since
+        self.since = self.passed, self.failed, self.exceptions, time.monotonic()
         failed = self.failed - failed
+        exceptions = self.exceptions - exceptions
         if self.suite:
             print(f"{self.name:12}{self.suite:16}"
                   f"{self.passed - passed:4} passed"
                   + f", {failed} failed" * bool(failed)
-                  + f"  ({self.since[2] - started:.0f} s)", flush=True)
+                  + f", {exceptions} exceptions" * bool(exceptions)
+                  + f"  ({self.since[-1] - started:.0f} s)", flush=True)
         self.suite = None
 
     def end(self, status, errors):

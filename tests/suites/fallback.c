@@ -14,7 +14,6 @@
 
 #include "fallback.h"
 #include "helpers.h"
-#include "module.h"
 
 /* Of the static library only, see libkevent/src/fallback/fallback.h */
 struct kevent_fb_exception {
@@ -30,6 +29,8 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 /* Neither: the kernel is not configured for the test */
 #define FAIL_NTH	"fail_nth"
 #define LANDLOCK	"landlock"
+/* Nor is there the module, which two suites are about */
+#define MODULE		"module"
 
 struct skip {
 	const char	*exception;
@@ -236,7 +237,7 @@ static const struct skip skips[] = {
 	  " storm_timer.close_races_expiries scale suspend " },
 };
 
-static const char *what_of(const char *exception)
+const char *why_left_out(const char *exception)
 {
 	const struct kevent_fb_exception *e = kevent_fb_exceptions;
 
@@ -246,6 +247,8 @@ static const char *what_of(const char *exception)
 		return "the kernel has no /proc/self/fail-nth";
 	if (!strcmp(exception, LANDLOCK))
 		return "the kernel has no Landlock, or lsm= leaves it out";
+	if (!strcmp(exception, MODULE))
+		return "the queues here are not those of the module";
 	for (; e->name; e++)
 		if (!strcmp(e->name, exception))
 			return e->what;
@@ -280,9 +283,9 @@ const char *left_out(const char *suite, const char *test)
 	if (!strcmp(suite, FAIL_NTH) &&
 	    (on_fallback() || access("/proc/self/fail-nth", F_OK)))
 		return FAIL_NTH;
+	if (is_among(" device module ", suite) && !on_module())
+		return MODULE;
 	snprintf(name, sizeof(name), "%s.%s", suite, test);
-	if (on_module() && left_out_on_module(suite, name))
-		return left_out_on_module(suite, name);
 	if (!on_fallback())
 		return lacks(name);
 	for (i = 0; i < ARRAY_SIZE(skips); i++) {
@@ -293,11 +296,4 @@ const char *left_out(const char *suite, const char *test)
 			return skips[i].exception;
 	}
 	return NULL;
-}
-
-const char *why_left_out(const char *exception)
-{
-	const char *why = on_module() ? why_left_out_on_module(exception) : NULL;
-
-	return why ? why : what_of(exception);
 }

@@ -4,7 +4,7 @@
 
 #include "ktap.h"
 
-static unsigned int passed, failed, left_out;
+static unsigned int passed, failed, exceptions, left_out;
 
 void ktap_plan(unsigned int nr)
 {
@@ -18,8 +18,7 @@ void ktap_begin(const char *suite, const char *name)
 	fflush(stdout);
 }
 
-void ktap_result(bool ok, const char *suite, const char *name,
-		 const char *diagnostics)
+static void print_lines(const char *diagnostics)
 {
 	while (*diagnostics) {
 		size_t len = strcspn(diagnostics, "\n");
@@ -27,12 +26,27 @@ void ktap_result(bool ok, const char *suite, const char *name,
 		printf("# %.*s\n", (int)len, diagnostics);
 		diagnostics += len + (diagnostics[len] == '\n');
 	}
+}
+
+void ktap_result(bool ok, const char *suite, const char *name,
+		 const char *diagnostics)
+{
+	print_lines(diagnostics);
 	if (ok)
 		passed++;
 	else
 		failed++;
-	printf("%s %u %s.%s\n", ok ? "ok" : "not ok", passed + failed, suite,
+	printf("%s %u %s.%s\n", ok ? "ok" : "not ok", passed + failed + exceptions, suite,
 	       name);
+	fflush(stdout);
+}
+
+void ktap_exception(const char *suite, const char *name, const char *why,
+		    const char *diagnostics)
+{
+	print_lines(diagnostics);
+	exceptions++;
+	printf("ok %u %s.%s # XFAIL %s\n", passed + failed + exceptions, suite, name, why);
 	fflush(stdout);
 }
 
@@ -45,7 +59,8 @@ void ktap_left_out(const char *suite, const char *name, const char *reason,
 
 unsigned int ktap_end(void)
 {
-	printf("# pass:%u fail:%u left out:%u\n", passed, failed, left_out);
+	printf("# pass:%u fail:%u exceptions:%u left out:%u\n", passed, failed, exceptions,
+	       left_out);
 	fflush(stdout);
 	return failed;
 }

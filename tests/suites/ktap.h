@@ -32,6 +32,16 @@ void ktap_result(bool ok, const char *suite, const char *name,
 		 const char *diagnostics);
 
 /**
+ * ktap_exception() - report a test that failed, as it must
+ * @suite: its suite
+ * @name: its name
+ * @why: what is missing
+ * @diagnostics: any number of lines, or ""
+ */
+void ktap_exception(const char *suite, const char *name, const char *why,
+		    const char *diagnostics);
+
+/**
  * ktap_left_out() - say that a test is not part of the run
  * @suite: its suite
  * @name: its name

@@ -1,40 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of what the module lacks
+ * The exceptions of the module: tests that fail there, and why
  *
- * Each is left out under the name of a reason.
+ * They run as others do. One that passes is an error of this list.
  */
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/utsname.h>
 
 #include "helpers.h"
 #include "module.h"
 
-struct reason {
-	const char	*name;
-	const char	*why;
-	/* Types without which it is one, KEVENT_TYPE() each; 0: it always is */
-	uint32_t	types;
+#define ALL	""
+
+struct exception {
+	const char	*kernel;	/* its version without the last number */
+	const char	*why;		/* NULL: they pass, although a row below has their suite */
 	const char	*tests;		/* suites, or suite.test, between spaces */
 };
 
-static const struct reason reasons[] = {
-	{ "posix_timer", "there is no SIGEV_KEVENT", KEVENT_TYPE(KEVENT_POSIX_TIMER),
+/* The first row that has a test counts. */
+static const struct exception exceptions[] = {
+	{ ALL, NULL,
+	  " bound_calls.queue_may_refuse_them looks.each_call_of_a_pool_reports_the_watch"
+	  " looks.modify_or_the_wake_up_of_a_pipe_sees_the_other"
+	  " looks.modify_or_the_wake_up_of_an_eventfd_sees_the_other"
+	  " looks.modify_or_the_wake_up_of_a_socket_sees_the_other"
+	  " nested.other_types_refuse_sets storm_max_running.ends_race_everything"
+	  " storm_signal.exit_races_signals_and_remove " },
+	{ "6.12", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
+	{ "6.1", "io_uring does not say that it is behind its eventfd",
+	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
+	{ ALL, "there is no SIGEV_KEVENT",
 	  " posix_timer storm_posix_timer refuse.posix_timers_can_be_refused"
 	  " examples.posix_timer refuse.each_type_can_be_refused"
 	  " refuse.types_without_a_bit_can_be_refused"
-	  " limits.watches_of_every_type_are_limited show.other_watches_have_words"
-	  " nested.level_watch_of_each_source_repeats"
-	  " nested.edge_watch_of_each_source_reports_once"
-	  " nested.oneshot_watch_of_each_source_ends"
-	  " nested.dispatch_watch_of_each_source_waits"
-	  " nested.source_may_be_ready_at_add " },
-	{ "futex", "there are no futexes", KEVENT_TYPE(KEVENT_FUTEX),
+	  " limits.watches_of_every_type_are_limited show.other_watches_have_words " },
+	{ ALL, "there are no futexes",
 	  " futex futex_lock limits.address_spaces_are_charged examples.futex " },
-	{ "consume", "a watch sees a signal that is pending, and cannot consume it", 0,
+	{ ALL, "a watch sees a signal that is pending, and cannot consume it",
 	  " trace.requests_have_words trace.events_have_words signal.watch_is_of_the_whole_process"
 	  " signal.exit_of_a_child_is_a_signal signal.consumed_signals_are_not_delivered"
 	  " signal.signalfd_gets_what_is_observed_only signal.tracer_sees_no_consumed_signal"
@@ -58,35 +63,35 @@ static const struct reason reasons[] = {
 	  " signal_queued.itimer_expires_once_when_consumed"
 	  " signal_life.child_being_forked_gets_what_is_consumed storm_signal examples.signals"
 	  " examples.everything " },
-	{ "call", "calls of a chain are made one by one", KEVENT_TYPE(KEVENT_AIO),
+	{ ALL, "the kernel makes no calls of a chain",
 	  " calls calls_observed calls_audited calls_random aio_calls nowait storm_aio"
 	  " limits.switch_off_is_for_chains_of_open_queues_too trace.chains_have_calls"
 	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain " },
-	{ "bound", "no call is bound", KEVENT_TYPE(KEVENT_BOUND),
+	{ ALL, "no call is bound",
 	  " bound_calls limits.watches_per_file_are_limited_for_all_users " },
-	{ "status", "the status of an exit is for the parent, and for root", 0,
+	{ ALL, "the status of an exit is for the parent, and for root",
 	  " proc_tasks.status_is_for_those_who_may_know " },
-	{ "nested", "a queue watches neither queues nor epoll", 0,
+	{ ALL, "a queue watches neither queues nor epoll",
 	  " nested nested_random races_promises.each_call_reports_what_is_ready " },
-	{ "max_running", "nobody tells a module that a thread blocks", 0,
+	{ ALL, "nobody tells a module that a thread blocks",
 	  " max_running storm_max_running confined.held_thread_keeps_no_place " },
-	{ "handoff", "a woken thread runs where the scheduler likes", 0,
+	{ ALL, "a woken thread runs where the scheduler likes",
 	  " handoff.waker_and_woken_share_a_cpu " },
-	{ "empty", "TCP does not tell a module of acknowledgements", 0,
+	{ ALL, "TCP does not tell a module of acknowledgements",
 	  " empty.tcp_stream_is_empty_when_all_is_acknowledged"
 	  " empty.tcp_level_holds_while_empty empty.lost_data_is_sent_again"
 	  " empty.full_stream_becomes_empty empty.modified_watch_becomes_empty"
 	  " empty.end_of_the_stream_is_acknowledged_too empty.reset_is_not_empty"
 	  " empty.listener_is_never_empty empty.epoll_is_left_alone " },
-	{ "filter", "a filter of system calls sees ioctls of a queue", 0,
+	{ ALL, "a filter of system calls sees ioctls of a queue",
 	  " refuse.seccomp_filter_can_demand_refusals"
 	  " refuse.seccomp_filter_can_deny_all_changes " },
-	{ "switch", "who may make a queue is the mode of the device", 0,
+	{ ALL, "who may make a queue is the mode of the device",
 	  " limits.switch_off_has_three_positions"
 	  " limits.switch_off_leaves_open_queues_alone " },
-	{ "numbers", "there are no numbers of system calls", 0,
+	{ ALL, "there are no numbers of system calls",
 	  " abi.compat_calls_share_the_layout " },
-	{ "windows", "there is no /sys/kernel/debug/kevent/testpoint", 0,
+	{ ALL, "there is no /sys/kernel/debug/kevent/testpoint",
 	  " looks show.watch_that_is_looked_at_is_busy"
 	  " ring.flag_that_faults_is_one_piece_of_work"
 	  " modes.modify_counts_although_a_consumer_has_looked"
@@ -95,44 +100,46 @@ static const struct reason reasons[] = {
 	  " hand_on.watch_disarmed_in_its_turn_is_passed_over"
 	  " hand_on.watch_about_to_be_disarmed_tells_others_too"
 	  " awake.event_that_is_over_before_a_look_is_released " },
+	{ "6.1", "the kernel drops the marks of an open file with its last name",
+	  " inode.last_link_of_another_name " },
+	{ "6.1", "epoll has no EPIOCSPARAMS to compare with",
+	  " busy_poll.parameters_are_those_of_epoll " },
 };
 
-/* What a queue has, asked once: a test may not be able to */
-static uint32_t types_there(void)
+static bool is_for(const struct exception *e, const char *release)
 {
-	static uint32_t types;
-	int kq;
+	size_t len = strlen(e->kernel);
 
-	if (!types) {
-		kq = kevent_init(NULL, 0, KEVENT_INIT_NO_FALLBACK);
-		types = kevent_types(kq);
-		close(kq);
-	}
-	return types;
+	return !len || (!strncmp(release, e->kernel, len) && release[len] == '.');
 }
 
-static bool applies(const struct reason *r)
+const char *module_exception(const char *suite, const char *test)
 {
-	return !r->types || r->types & ~types_there();
-}
-
-const char *left_out_on_module(const char *suite, const char *name)
-{
+	struct utsname here;
+	char name[128];
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(reasons); i++)
-		if ((is_among(reasons[i].tests, suite) ||
-		     is_among(reasons[i].tests, name)) && applies(&reasons[i]))
-			return reasons[i].name;
+	uname(&here);
+	snprintf(name, sizeof(name), "%s.%s", suite, test);
+	for (i = 0; i < ARRAY_SIZE(exceptions); i++)
+		if (is_for(&exceptions[i], here.release) &&
+		    (is_among(exceptions[i].tests, suite) ||
+		     is_among(exceptions[i].tests, name)))
+			return exceptions[i].why;
 	return NULL;
 }
 
-const char *why_left_out_on_module(const char *reason)
+const char *module_exception_of_nothing(bool (*known)(const char *name))
 {
+	static char name[128];
+	const char *at;
+	int len = 0;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (!strcmp(reasons[i].name, reason))
-			return reasons[i].why;
+	for (i = 0; i < ARRAY_SIZE(exceptions); i++)
+		for (at = exceptions[i].tests; sscanf(at, " %127s%n", name, &len) == 1;
+		     at += len)
+			if (!known(name))
+				return name;
 	return NULL;
 }

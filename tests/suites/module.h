@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tests that are left out on the module
+ * The exceptions of the module: tests that fail there, and why
  */
 #ifndef MODULE_H
 #define MODULE_H
 
 /**
- * left_out_on_module() - is a test left out on the module?
+ * module_exception() - must a test fail on the module?
  * @suite: its suite
- * @name: SUITE.TEST
+ * @test: its name in the suite
  *
- * Return: the name of the reason, or NULL when the test is run.
+ * Return: what the module lacks, or NULL if the test must pass.
  */
-const char *left_out_on_module(const char *suite, const char *name);
+const char *module_exception(const char *suite, const char *test);
 
 /**
- * why_left_out_on_module() - what the module lacks
- * @reason: of left_out_on_module()
+ * module_exception_of_nothing() - names in the list that no test has
+ * @known: is there a suite, or a suite.test, of this name?
  *
- * Return: a line for the report.
+ * Return: the first of them, or NULL.
  */
-const char *why_left_out_on_module(const char *reason);
+const char *module_exception_of_nothing(bool (*known)(const char *name));
 
 #endif /* MODULE_H */

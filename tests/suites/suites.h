@@ -75,6 +75,8 @@ extern const struct test_suite examples_suite;
 extern const struct test_suite trace_suite;
 extern const struct test_suite show_suite;
 extern const struct test_suite top_suite;
+extern const struct test_suite device_suite;
+extern const struct test_suite module_suite;
 extern const struct test_suite faults_suite;
 extern const struct test_suite fail_nth_suite;
 extern const struct test_suite fuse_suite;

@@ -484,6 +484,16 @@ bool on_module(void)
 	return known;
 }
 
+void close_device(void)
+{
+	uint64_t types;
+	int fd;
+
+	for (fd = STDERR_FILENO + 1; fd < 32; fd++)
+		if (!ioctl(fd, KEVENT_IOC_TYPES, &types))
+			close(fd);
+}
+
 static int device_init(long ring, long size, long flags)
 {
 	struct kevent_dev_init arg = {

@@ -112,6 +112,8 @@ bool on_fallback(void);
  * may not be able to find out.
  */
 bool on_module(void);
+/* The library keeps the device open, and that the module. It opens it again when it has to. */
+void close_device(void);
 /* Is a name among @tests, between spaces? */
 bool is_among(const char *tests, const char *name);
 

@@ -393,6 +393,24 @@ static void one_that_attaches_does_not_do_so_for_others(void)
 	close_queue(&a.q);
 }
 
+/*
+ * Connects until the task itself has stored the event. ksoftirqd, which may do the work of a
+ * connection, leaves the event in the kernel: that connection does not count.
+ */
+static bool connect_for_entry(int listener, struct queue *q, struct ukevent *ev)
+{
+	uint64_t start = now_ns();
+
+	while (try_connect(listener) >= 0) {
+		if (kevent_ring_next(q->ring, SIZE, ev))
+			return true;
+		if (next_event(q, ev, PATIENCE_MS) != 1 || !patient(start, PATIENCE_MS) ||
+		    close(accept(listener, NULL, NULL)))
+			break;
+	}
+	return false;
+}
+
 /* An event has its amount, at whichever address it is stored. */
 static int connect_and_look(void *arg)
 {
@@ -401,8 +419,7 @@ static int connect_and_look(void *arg)
 
 	CHILD_MUST(move_ring(a));
 	touch_ring(&a->there);
-	CHILD_MUST(try_connect(a->fd[0]) >= 0);
-	CHILD_MUST(kevent_ring_next(a->there.ring, SIZE, &ev));
+	CHILD_MUST(connect_for_entry(a->fd[0], &a->there, &ev));
 	CHILD_MUST(ev.ret_data[0] == KEVENT_SOCKET_ACCEPT);
 	CHILD_MUST(ev.ret_data[1] == 2);
 	return 0;
@@ -416,8 +433,7 @@ static void amount_is_told_where_the_ring_is(void)
 	open_attached(&a);
 	a.fd[0] = open_listener();
 	MUST_EQ(add_socket(a.q.fd, a.fd[0], KEVENT_SOCKET_ACCEPT, ET, 7), 0);
-	MUST(try_connect(a.fd[0]) >= 0);
-	MUST(kevent_ring_next(a.q.ring, SIZE, &ev));
+	MUST(connect_for_entry(a.fd[0], &a.q, &ev));
 	CHECK_EQ(ev.ret_data[1], 1);
 	CHECK_EQ(join_child(start_child(connect_and_look, &a), PATIENCE_MS),
 		 0);

@@ -327,6 +327,46 @@ static void tcp_stream_says_how_much(struct queue *q)
 	put_bytes(fd[0], 1);
 }
 
+/* SO_RCVLOWAT counts for poll(), and for us. */
+static void data_below_the_low_mark_is_no_event(struct queue *q)
+{
+	const int mark = 100;
+	int fd[2];
+
+	tcp_pair(fd);
+	MUST_EQ(setsockopt(fd[0], SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)), 0);
+	put_bytes(fd[1], mark - 1);
+	arrive(fd[0], mark - 1);
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	CHECK_NO_EVENT(q);
+	put_bytes(fd[1], 1);
+	CHECK_EQ(next_mask(q), RECV);
+	get_bytes(fd[0], 1);
+	CHECK_NO_EVENT(q);
+	close_pair(fd);
+}
+
+/* recv() without MSG_OOB does not return it. */
+static void urgent_byte_is_no_event(struct queue *q)
+{
+	struct pollfd urgent = { .events = POLLPRI };
+	int fd[2];
+
+	tcp_pair(fd);
+	urgent.fd = fd[0];
+	CHECK_EQ(add_socket(q->fd, fd[0], RECV, 0, 0), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(next_mask(q), RECV);
+	MUST_EQ(send(fd[1], "", 1, MSG_OOB), 1);
+	MUST_EQ(poll(&urgent, 1, PATIENCE_MS), 1);
+	CHECK_EQ(next_mask(q), RECV);
+	get_bytes(fd[0], 1);
+	CHECK_NO_EVENT(q);
+	put_byte(fd[1]);
+	CHECK_EQ(next_mask(q), RECV);
+	close_pair(fd);
+}
+
 static void amount_is_handed_back_and_comes_with_edges(struct queue *q)
 {
 	struct ukevent ev;
@@ -575,6 +615,8 @@ static const struct test_case cases[] = {
 	TEST(datagram_room_at_the_peer_is_send),
 	TEST(two_conditions_come_in_one_event),
 	TEST_EACH(tcp_stream_says_how_much),
+	TEST_EACH(data_below_the_low_mark_is_no_event),
+	TEST_EACH(urgent_byte_is_no_event),
 	TEST_EACH(amount_is_handed_back_and_comes_with_edges),
 	TEST_EACH(listener_says_how_many),
 	TEST_EACH(unix_listener_says_how_many),

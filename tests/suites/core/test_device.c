@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device of the module: what it says, ioctls that are refused, and waits by lseek()
+ *
+ * Other suites make their calls by these ioctls, and their waits by the library.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/time_types.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define SLOTS	16
+
+static int open_device(void)
+{
+	int dev = open(KEVENT_DEVICE, O_RDWR | O_CLOEXEC);
+
+	MUST(dev >= 0);
+	return dev;
+}
+
+/* What lseek() returns, or -errno */
+static long seek(int fd, int64_t pos, int whence)
+{
+	long ret = lseek(fd, pos, whence);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static long look(struct queue *q, uint32_t seen)
+{
+	return seek(q->fd, KEVENT_SEEK(SLOTS, seen), SEEK_SET);
+}
+
+static void it_names_the_types_that_can_be_watched(void)
+{
+	uint64_t types = 0, added = 0;
+	int dev = open_device(), kq = kevent_init(NULL, 0, 0), err;
+	struct ukevent ev;
+	uint32_t type;
+
+	MUST_EQ(try_ioctl(dev, KEVENT_IOC_TYPES, &types), 0);
+	for (type = 0; type <= KEVENT_BOUND; type++) {
+		ev = (struct ukevent){ .type = type, .event = ~0u, .req_flags = ~0u };
+		err = kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+		if (err != -ENOSYS)
+			added |= 1ull << type;
+	}
+	CHECK_EQ(types, added);
+	CHECK(types & KEVENT_TYPE(KEVENT_INODE));
+	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_TYPES, (void *)1), -EFAULT);
+	close(kq);
+	close(dev);
+}
+
+static void ioctls_of_others_are_refused(void)
+{
+	uint32_t delay;
+	struct kevent_dev_commit commit = {};
+	struct kevent_dev_init init = {};
+	int dev = open_device();
+	struct queue q;
+
+	open_queue(&q, SLOTS);
+	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_COMMIT, &commit), -ENOTTY);
+	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_GET_DELAY, &delay), -ENOTTY);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_INIT, &init), -ENOTTY);
+	CHECK_EQ(try_ioctl(q.fd, _IOW(0xBE, 0x14, struct kevent_dev_wait), &init), -ENOTTY);
+	CHECK_EQ(try_ioctl(q.fd, _IOW(0xBE, 0x13, char[4096]), &init), -ENOTTY);
+	CHECK_EQ(try_ioctl(q.fd, _IOW(0xBF, 0x13, struct kevent_dev_commit), &commit), -ENOTTY);
+	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_INIT, (void *)1), -EFAULT);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_COMMIT, (void *)1), -EFAULT);
+	close_queue(&q);
+	close(dev);
+}
+
+static void reserved_members_are_refused(void)
+{
+	struct kevent_dev_wait wait = { .num = 1 };
+	struct kevent_dev_get get = { .max_nr = 1 };
+	struct __kernel_timespec none = {};
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, SLOTS);
+	get.buf = (uintptr_t)&ev;
+	get.timeout = (uintptr_t)&none;
+	wait.timeout = (uintptr_t)&none;
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_WAIT, &wait), 0);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_GET_EVENTS, &get), 0);
+	get.reserved = 1;
+	wait.reserved = 1;
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_WAIT, &wait), -EINVAL);
+	CHECK_EQ(try_ioctl(q.fd, KEVENT_IOC_GET_EVENTS, &get), -EINVAL);
+	close_queue(&q);
+}
+
+static long seek_for_ever(void *q)
+{
+	return seek(((struct queue *)q)->fd, KEVENT_SEEK(SLOTS, 0), SEEK_CUR);
+}
+
+static void lseek_waits(void)
+{
+	struct actor a;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, SLOTS);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
+	CHECK_EQ(look(&q, 0), 0);
+	start_actor(&a, seek_for_ever, &q);
+	MUST(sleeps_in(a.tid, SYS_lseek));
+	put_byte(fd[1]);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 1);
+	CHECK_EQ(q.ring->event[0].ptr, 7);
+	CHECK_EQ(look(&q, 0), 1);
+	CHECK_EQ(look(&q, 1), 0);
+	close_queue(&q);
+}
+
+static void other_positions_are_refused(void)
+{
+	struct queue q, bare;
+
+	open_queue(&q, SLOTS);
+	open_queue(&bare, 0);
+	CHECK_EQ(seek(q.fd, 0, SEEK_SET), -EINVAL);
+	CHECK_EQ(seek(q.fd, 0, SEEK_CUR), -EINVAL);
+	CHECK_EQ(seek(q.fd, (int64_t)SLOTS << 32, SEEK_SET), -EINVAL);
+	CHECK_EQ(seek(q.fd, KEVENT_SEEK(0, 0), SEEK_SET), -EINVAL);
+	CHECK_EQ(seek(q.fd, KEVENT_SEEK(SLOTS, 0), SEEK_END), -EINVAL);
+	CHECK_EQ(seek(q.fd, KEVENT_SEEK(SLOTS, 0), SEEK_DATA), -EINVAL);
+	CHECK_EQ(look(&bare, 0), -EINVAL);
+	close_queue(&bare);
+	close_queue(&q);
+}
+
+/* Descriptors are used again: a wait must not move what has taken the queue's place. */
+static void position_of_a_wait_moves_no_other_file(void)
+{
+	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+
+	MUST(fd >= 0);
+	MUST_EQ(lseek(fd, 5, SEEK_SET), 5);
+	CHECK_EQ(seek(fd, KEVENT_SEEK(SLOTS, 0), SEEK_SET), -EINVAL);
+	CHECK_EQ(seek(fd, KEVENT_SEEK(SLOTS, 3), SEEK_CUR), -EINVAL);
+	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 5);
+	close(fd);
+}
+
+/* Such a file is asked under locks that a look of another queue may hold. */
+static void queues_and_epolls_cannot_be_watched(void)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct queue q, other;
+
+	open_queue(&q, SLOTS);
+	open_queue(&other, SLOTS);
+	MUST(epoll >= 0);
+	CHECK_EQ(add_poll(q.fd, other.fd, KEVENT_SOCKET_RECV, 0, 0), -ELOOP);
+	CHECK_EQ(add_poll(q.fd, q.fd, KEVENT_SOCKET_RECV, 0, 0), -ELOOP);
+	CHECK_EQ(add_poll(q.fd, epoll, KEVENT_SOCKET_RECV, 0, 0), -ELOOP);
+	close_queue(&other);
+	close_queue(&q);
+}
+
+/* The settings of this name say that the kernel has the system calls. */
+static void settings_are_those_of_users_only(void)
+{
+	CHECK(!access("/proc/sys/fs/kevent/max_user_bytes", F_OK));
+	CHECK(access("/proc/sys/kernel/kevent_disabled", F_OK));
+	CHECK(access("/proc/sys/kernel/kevent_group", F_OK));
+}
+
+static const struct test_case cases[] = {
+	TEST(it_names_the_types_that_can_be_watched),
+	TEST(ioctls_of_others_are_refused),
+	TEST(reserved_members_are_refused),
+	TEST(lseek_waits),
+	TEST(other_positions_are_refused),
+	TEST(position_of_a_wait_moves_no_other_file),
+	TEST(queues_and_epolls_cannot_be_watched),
+	TEST(settings_are_those_of_users_only),
+	{}
+};
+
+const struct test_suite device_suite = { .name = "device", .cases = cases };

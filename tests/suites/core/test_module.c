@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module comes and goes, and hears of each close while it is there
+ *
+ * The tests unload the module and load it again from the file that init of tests/vm loaded, so
+ * nothing else may have a queue. Each test leaves the module loaded.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "helpers.h"
+#include "inode.h"
+
+#define MODULE		"/vm/kevent.ko"
+#define TRACING		"/sys/kernel/tracing/"
+#define FTRACE		"/proc/sys/kernel/ftrace_enabled"
+#define SETTING		"/proc/sys/fs/kevent/max_user_bytes"
+#define RELOADS		8
+#define RELOAD_SECONDS	600	/* for 100 of them, on a busy host */
+#define FILES		200
+#define CLOSES		2000
+
+/* 0 or -errno */
+static int try_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* The module */
+
+static int unload(void)
+{
+	close_device();
+	return syscall(SYS_delete_module, "kevent", O_NONBLOCK) ? -errno : 0;
+}
+
+/* fsnotify lets its marks go a little later, and a process its files. */
+static int unload_at_last(void)
+{
+	uint64_t start = now_ns();
+	int err;
+
+	do
+		err = unload();
+	while (err == -EWOULDBLOCK && patient(start, PATIENCE_MS));
+	return err;
+}
+
+static int load(const char *words)
+{
+	int fd = open(MODULE, O_RDONLY | O_CLOEXEC), err = 0;
+
+	MUST(fd >= 0);
+	if (syscall(SYS_finit_module, fd, words, 0))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* As init of the guest does */
+static void open_to_all(void)
+{
+	MUST_EQ(chmod(KEVENT_DEVICE, 0666), 0);
+}
+
+/* Is there anything of the module? */
+static bool module_is_there(void)
+{
+	static char slabs[1 << 16];
+
+	read_file("/proc/slabinfo", slabs, sizeof(slabs));
+	return !access(KEVENT_DEVICE, F_OK) || !access(SETTING, F_OK) ||
+	       !access("/sys/module/kevent", F_OK) || strstr(slabs, "kevent");
+}
+
+static bool kernel_has_warned(void)
+{
+	char tainted[32];
+
+	read_file("/proc/sys/kernel/tainted", tainted, sizeof(tainted));
+	return atol(tainted) & 1 << 9;
+}
+
+/* Closes: each leaves no watch behind. */
+
+static long long watches(struct queue *q)
+{
+	return fdinfo(q->fd, "kevent-watches");
+}
+
+static void watch_all_sources(struct queue *q, int fd[4])
+{
+	int sock[2];
+
+	open_pipe(fd);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	fd[2] = sock[0];
+	close(sock[1]);
+	fd[3] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	MUST_EQ(add_pipe(q->fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 0), 0);
+	MUST_EQ(add_socket(q->fd, fd[2], KEVENT_SOCKET_SEND, KEVENT_REQ_ET, 0), 0);
+	MUST_EQ(add_inode(q->fd, fd[3], KEVENT_INODE_CREATE, 0, 0), 0);
+	MUST_EQ(watches(q), 3);
+}
+
+static void check_close(struct queue *q)
+{
+	int fd[4], i;
+
+	watch_all_sources(q, fd);
+	for (i = 0; i < 4; i++)
+		close(fd[i]);
+	CHECK_EQ(watches(q), 0);
+}
+
+static void each_way_to_close_is_heard_of(void)
+{
+	int fd[4], null = open("/dev/null", O_RDWR | O_CLOEXEC), i;
+	struct queue q;
+
+	open_queue(&q, 0);
+	check_close(&q);
+	watch_all_sources(&q, fd);
+	for (i = 0; i < 4; i++)
+		MUST_EQ(dup2(null, fd[i]), fd[i]);
+	CHECK_EQ(watches(&q), 0);
+	watch_all_sources(&q, fd);
+	for (i = 0; i < 4; i++)
+		MUST_EQ(syscall(SYS_close_range, fd[i], fd[i], 0), 0);
+	CHECK_EQ(watches(&q), 0);
+	close_queue(&q);
+}
+
+static void other_descriptors_of_a_file_are_left_alone(void)
+{
+	struct queue q;
+	int fd[4], twin;
+
+	open_queue(&q, 0);
+	watch_all_sources(&q, fd);
+	twin = dup(fd[0]);
+	close(twin);
+	CHECK_EQ(watches(&q), 3);
+	twin = dup(fd[0]);
+	close(fd[0]);
+	CHECK_EQ(watches(&q), 2);
+	close(twin);
+	close_queue(&q);
+}
+
+/* By exit() and by exec(), with the queue in another process */
+static void processes_that_end_are_heard_of(void)
+{
+	char *const words[] = { "/proc/self/exe", "--end", NULL };
+	struct queue q;
+	int fd[4], i;
+	pid_t pid;
+
+	open_queue(&q, 0);
+	for (i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid) {
+			watch_all_sources(&q, fd);
+			if (i)
+				execv(words[0], words);
+			_exit(watches(&q) != 3);
+		}
+		MUST_EQ(waitpid(pid, NULL, 0), pid);
+		CHECK_EQ(watches(&q), 0);
+	}
+	close_queue(&q);
+}
+
+static long close_many(void *arg)
+{
+	struct queue *q = arg;
+	int fd[2], i;
+
+	for (i = 0; i < CLOSES; i++) {
+		if (pipe2(fd, O_CLOEXEC))
+			return -errno;
+		if (add_pipe(q->fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 0))
+			return -EIO;
+		if (i & 1 && write(fd[1], "", 1) != 1)
+			return -EPIPE;
+		close(fd[!(i & 2)]);
+		close(fd[!!(i & 2)]);
+	}
+	return 0;
+}
+
+static void many_closes_at_once_are_heard_of(void)
+{
+	struct actor a, b;
+	struct queue q;
+
+	open_queue(&q, 0);
+	start_actor(&a, close_many, &q);
+	start_actor(&b, close_many, &q);
+	join_actor(&a, 4 * PATIENCE_MS);
+	join_actor(&b, 4 * PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	CHECK_EQ(b.ret, 0);
+	CHECK_EQ(watches(&q), 0);
+	close_queue(&q);
+}
+
+/* The hook */
+
+static void tracing_is_mounted(void)
+{
+	if (mount("tracefs", TRACING, "tracefs", 0, NULL))
+		MUST_EQ(errno, EBUSY);
+}
+
+static void hook_cannot_be_switched_off(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	CHECK_EQ(try_write(FTRACE, "0"), -EBUSY);
+	check_close(&q);
+	close_queue(&q);
+}
+
+static void tracer_of_the_function_stands_beside_it(void)
+{
+	struct queue q;
+
+	tracing_is_mounted();
+	open_queue(&q, 0);
+	MUST_EQ(try_write(TRACING "set_ftrace_filter", "locks_remove_posix"), 0);
+	MUST_EQ(try_write(TRACING "current_tracer", "function"), 0);
+	check_close(&q);
+	MUST_EQ(try_write(TRACING "current_tracer", "nop"), 0);
+	check_close(&q);
+	MUST_EQ(try_write(TRACING "set_ftrace_filter", "\n"), 0);
+	close_queue(&q);
+}
+
+static void kprobe_of_the_function_stands_beside_it(void)
+{
+	struct queue q;
+
+	tracing_is_mounted();
+	open_queue(&q, 0);
+	MUST_EQ(try_write(TRACING "kprobe_events", "p:other locks_remove_posix"), 0);
+	MUST_EQ(try_write(TRACING "events/kprobes/other/enable", "1"), 0);
+	check_close(&q);
+	MUST_EQ(try_write(TRACING "events/kprobes/other/enable", "0"), 0);
+	MUST_EQ(try_write(TRACING "kprobe_events", "\n"), 0);
+	check_close(&q);
+	close_queue(&q);
+}
+
+/* Unloading and loading */
+
+static void module_stays_as_long_as_a_queue(void)
+{
+	struct queue q;
+	int twin;
+
+	open_queue(&q, 0);
+	CHECK_EQ(unload(), -EWOULDBLOCK);
+	twin = dup(q.fd);
+	close_queue(&q);
+	CHECK_EQ(unload(), -EWOULDBLOCK);
+	close(twin);
+	CHECK_EQ(unload_at_last(), 0);
+	CHECK(!module_is_there());
+	CHECK_EQ(load(""), 0);
+	open_to_all();
+}
+
+static long open_f(void *arg)
+{
+	int fd = open("f", O_RDONLY | O_CLOEXEC);
+
+	(void)arg;
+	close(fd);
+	return fd < 0 ? -errno : 0;
+}
+
+/* A listener of fanotify that does not answer holds each mark that the event has met. */
+static void module_stays_as_long_as_a_mark(void)
+{
+	const uint64_t mask = FAN_OPEN_PERM;
+	struct fanotify_event_metadata event;
+	struct fanotify_response answer;
+	struct actor a;
+	struct queue q;
+	int fan, fd;
+
+	enter_tmpfs();
+	open_queue(&q, 0);
+	fd = open_file("f");
+	MUST_EQ(add_inode(q.fd, fd, MODIFY, 0, 0), 0);
+	fan = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
+	MUST(fan >= 0);
+	MUST_EQ(fanotify_mark(fan, FAN_MARK_ADD | FAN_MARK_MOUNT, mask, AT_FDCWD, "."), 0);
+	start_actor(&a, open_f, NULL);
+	MUST_EQ(read(fan, &event, sizeof(event)), sizeof(event));
+	close(fd);
+	close_queue(&q);
+	CHECK_EQ(unload(), -EWOULDBLOCK);
+	answer = (struct fanotify_response){ .fd = event.fd, .response = FAN_ALLOW };
+	MUST_EQ(write(fan, &answer, sizeof(answer)), sizeof(answer));
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	close(event.fd);
+	close(fan);
+	CHECK_EQ(unload_at_last(), 0);
+	CHECK_EQ(load(""), 0);
+	open_to_all();
+}
+
+/* Watches that are on their way out, some by close() and others with their queue */
+static void unload_waits_for_what_has_just_ended(void)
+{
+	int fd[FILES], i;
+	char name[32];
+	struct queue q;
+
+	enter_tmpfs();
+	open_queue(&q, 0);
+	for (i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		fd[i] = open_file(name);
+		MUST_EQ(add_inode(q.fd, fd[i], MODIFY, 0, 0), 0);
+	}
+	for (i = 0; i < FILES / 2; i++)
+		close(fd[i]);
+	close_queue(&q);
+	CHECK_EQ(unload_at_last(), 0);
+	for (; i < FILES; i++)
+		put_byte(fd[i]);
+	CHECK_EQ(load(""), 0);
+	open_to_all();
+	CHECK(!kernel_has_warned());
+}
+
+/* With and without the hook at the end of files, and with and without a queue between */
+static void module_is_loaded_again_and_again(void)
+{
+	const char *given = getenv("KEVENT_MODULE_RELOADS");
+	int rounds = given ? atoi(given) : RELOADS, i, err = 0;
+	struct queue q;
+
+	for (i = 0; i < rounds && !err; i++) {
+		err = unload_at_last() ?: load(i % 2 ? "check=1" : "");
+		if (err || i % 4 == 3)
+			continue;
+		open_queue(&q, 0);
+		check_close(&q);
+		close_queue(&q);
+	}
+	CHECK_EQ(err, 0);
+	CHECK_EQ(unload_at_last(), 0);
+	CHECK_EQ(load(""), 0);
+	open_to_all();
+	CHECK(!kernel_has_warned());
+}
+
+static void device_is_for_root_at_first(void)
+{
+	struct stat st;
+
+	MUST_EQ(unload_at_last(), 0);
+	CHECK_EQ(load(""), 0);
+	MUST_EQ(stat(KEVENT_DEVICE, &st), 0);
+	CHECK_EQ(st.st_mode, S_IFCHR | 0660);
+	CHECK_EQ(st.st_uid, 0);
+	open_to_all();
+}
+
+/* Loads that fail */
+
+static void module_is_not_loaded_where_ftrace_is_off(void)
+{
+	int err;
+
+	MUST_EQ(unload_at_last(), 0);
+	MUST_EQ(try_write(FTRACE, "0"), 0);
+	err = load("");
+	CHECK(err < 0);
+	MUST_EQ(try_write(FTRACE, "1"), 0);
+	CHECK(!module_is_there());
+	CHECK_EQ(err ? load("") : 0, 0);
+	open_to_all();
+}
+
+/* It closes a descriptor of its own, to see that it hears of that. */
+static void load_that_cannot_try_a_close_leaves_nothing(void)
+{
+	struct rlimit all, none;
+	int fd, err;
+
+	MUST_EQ(unload_at_last(), 0);
+	fd = open(MODULE, O_RDONLY | O_CLOEXEC);
+	MUST(fd >= 0);
+	MUST_EQ(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = all.rlim_max };
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &all), 0);
+	close(fd);
+	CHECK_EQ(err, -EMFILE);
+	CHECK(!err || !module_is_there());
+	CHECK_EQ(err ? load("") : 0, 0);
+	open_to_all();
+	CHECK(!kernel_has_warned());
+}
+
+static const struct test_case cases[] = {
+	TEST(each_way_to_close_is_heard_of),
+	TEST(other_descriptors_of_a_file_are_left_alone),
+	TEST(processes_that_end_are_heard_of),
+	TEST_LIMIT(many_closes_at_once_are_heard_of, 60),
+	TEST(hook_cannot_be_switched_off),
+	TEST(tracer_of_the_function_stands_beside_it),
+	TEST(kprobe_of_the_function_stands_beside_it),
+	TEST(module_stays_as_long_as_a_queue),
+	TEST(module_stays_as_long_as_a_mark),
+	TEST(unload_waits_for_what_has_just_ended),
+	TEST_LIMIT(module_is_loaded_again_and_again, RELOAD_SECONDS),
+	TEST(device_is_for_root_at_first),
+	TEST(module_is_not_loaded_where_ftrace_is_off),
+	TEST(load_that_cannot_try_a_close_leaves_nothing),
+	{}
+};
+
+const struct test_suite module_suite = { .name = "module", .cases = cases };
