@@ -16,6 +16,7 @@
 
 #include "../kevent/core/deadline.h"
 #include "../kevent/core/source_ops.h"
+#include "../kevent/core/testpoint.h"
 #include "../kevent/core/waiter.h"
 #include "../kevent/ctl.h"
 #include "../kevent/entry.h"
@@ -145,6 +146,7 @@ static struct miscdevice dev = {
 
 static void stop(void)
 {
+	kevent_testpoints_stop();
 	host_stop();
 	host_watched_stop();
 	host_free();

@@ -124,6 +124,9 @@ enum kevent_testpoint {
 
 #ifdef CONFIG_KEVENT_TESTPOINTS
 
+void kevent_testpoints_start(void);
+void kevent_testpoints_stop(void);
+
 extern u8 kevent_testpoints_used;
 void kevent_testpoint_enter(const struct kevent_queue *q, enum kevent_testpoint w);
 
@@ -139,6 +142,9 @@ static inline void kevent_testpoint(const struct kevent_queue *q,
 }
 
 #else
+
+static inline void kevent_testpoints_start(void) {}
+static inline void kevent_testpoints_stop(void) {}
 
 static inline void kevent_testpoint(const struct kevent_queue *q,
 				    enum kevent_testpoint w)
