@@ -2,9 +2,10 @@
 /*
  * kevent as a module: its device, whose ioctls are the system calls
  *
- * A queue is an anonymous file as ever, and holds the module. The module goes when no queue is left.
- * It does not outlive a mark that fsnotify holds, nor a watch that waits for its end (host_pin()), and
- * its end waits for work items, callbacks of RCU, and tasks in a hook.
+ * A queue is an anonymous file as ever, and holds the module, also after its file has gone, when
+ * a watch waits for its end, or a thread or a work item has yet to store the flag of the ring. So
+ * does a mark that fsnotify holds (host_pin()). The end of the module waits for work items,
+ * callbacks of RCU, and tasks that are in a hook, or still in the function that let it go.
  */
 
 #include <linux/fdtable.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The hook of the module: who cannot take it away, who may stand beside it, and when it comes
- * and goes
+ * The hook of the module: who cannot take it away, who may stand beside it, when it comes and
+ * goes, and what keeps the module
  *
  * usage: hook MODULE ROUNDS, as root, with the module loaded and its file MODULE
  */
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ukevent.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define TRACING	"/sys/kernel/tracing/"
@@ -43,9 +45,9 @@ static int put(const char *path, const char *text)
 	return ret;
 }
 
-static int new_queue(void)
+static int new_queue_with(struct kevent_ring *ring, unsigned int size)
 {
-	struct kevent_dev_init init = {};
+	struct kevent_dev_init init = { .ring = (uintptr_t)ring, .ring_size = size };
 	int q, dev = open(KEVENT_DEVICE, O_RDWR | O_CLOEXEC);
 
 	if (dev < 0)
@@ -53,6 +55,11 @@ static int new_queue(void)
 	q = ioctl(dev, KEVENT_IOC_INIT, &init);
 	close(dev);
 	return q;
+}
+
+static int new_queue(void)
+{
+	return new_queue_with(NULL, 0);
 }
 
 static long watches(int q)
@@ -133,6 +140,48 @@ static void beside_others(int q)
 	put(TRACING "kprobe_events", "");
 }
 
+/* Who waits for the ring last: it blocks elsewhere. */
+static int late_queue, late_event[2], late_end[2];
+static pthread_barrier_t late_start;
+
+static void *late_consumer(void *unused)
+{
+	static struct { struct kevent_ring ring; struct ukevent entry[8]; } mem;
+	struct ukevent uk = { .type = KEVENT_PIPE, .event = KEVENT_SOCKET_RECV };
+	struct kevent_dev_ctl c = { KEVENT_CTL_ADD, 1, (uintptr_t)&uk };
+	char byte;
+
+	(void)unused;
+	late_queue = new_queue_with(&mem.ring, 8);
+	uk.id.raw[0] = late_event[0];
+	if (ioctl(late_queue, KEVENT_IOC_CTL, &c))
+		perror("ADD");
+	pthread_barrier_wait(&late_start);
+	return (void *)read(late_end[0], &byte, 1);
+}
+
+/* An event from where the ring is not has that thread set a flag on its way to user mode. */
+static void late_miss(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	if (pipe(late_event) || pipe(late_end) || pthread_barrier_init(&late_start, NULL, 2) ||
+	    pthread_create(&thread, NULL, late_consumer, NULL))
+		perror("late");
+	pthread_barrier_wait(&late_start);
+	child = fork();
+	if (!child)
+		_exit(write(late_event[1], "", 1) != 1);
+	waitpid(child, NULL, 0);
+	close(late_queue);
+	close(late_event[0]);
+	close(late_event[1]);
+	check(unload() == EWOULDBLOCK, "no unload while a thread has work of a queue");
+	check(write(late_end[1], "", 1) == 1, "the thread goes on");
+	pthread_join(thread, NULL);
+}
+
 static void reload(const char *file, int rounds)
 {
 	int i, q, wrong = 0;
@@ -165,6 +214,7 @@ int main(int argc, char **argv)
 	beside_others(q);
 	check(closes(q), "close() after all that");
 	close(q);
+	late_miss();
 	reload(argv[1], atoi(argv[2]));
 	check(!unload_at_last(), "unloaded");
 	check(access(KEVENT_DEVICE, F_OK), "no device");
