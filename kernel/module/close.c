@@ -163,9 +163,11 @@ static int test_close(void)
 		return PTR_ERR(file);
 	}
 	WRITE_ONCE(test_file, file);
-	fd_install(fd, file);
+	fd_install(fd, get_file(file));
 	close_fd(fd);
 	WRITE_ONCE(test_file, NULL);
+	/* Here, not on the way to user mode: if the load fails its operations are gone then. */
+	host_fput(file);
 	return test_owner == current->files ? 0 : -EOPNOTSUPP;
 }
 
@@ -192,12 +194,19 @@ int host_close_start(void)
 	return err;
 }
 
+/* Once and for all. What it filters by is memory of ftrace's. */
+static void hook_end(struct hook *hook)
+{
+	hook_off(hook);
+	ftrace_free_filter(&hook->ops);
+}
+
 /* No queue is left, nor will be. Returns when no task is in a hook. */
 void host_close_stop(void)
 {
-	hook_off(&at_end);
-	hook_off(&at_clock);
-	hook_off(&at_close);
+	hook_end(&at_end);
+	hook_end(&at_clock);
+	hook_end(&at_close);
 	/* One that entered before may be on its way out. */
 	synchronize_rcu_tasks();
 }

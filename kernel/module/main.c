@@ -147,6 +147,7 @@ static struct miscdevice dev = {
 
 static void stop(void)
 {
+	host_close_stop();
 	kevent_testpoints_stop();
 	host_stop();
 	host_watched_stop();
@@ -176,7 +177,6 @@ module_init(kevent_module_init);
 static void __exit kevent_module_exit(void)
 {
 	misc_deregister(&dev);
-	host_close_stop();
 	/* The worker of fsnotify has left ev_inode_free_mark(). */
 	fsnotify_wait_marks_destroyed();
 	stop();

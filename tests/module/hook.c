@@ -22,6 +22,8 @@
 #include <unistd.h>
 
 #define TRACING	"/sys/kernel/tracing/"
+#define FAULTS	60		/* while the module starts */
+#define MANY	1000000		/* more than a load has */
 
 static int failed, done;
 
@@ -182,6 +184,51 @@ static void late_miss(void)
 	pthread_join(thread, NULL);
 }
 
+/* Loads the module, whose @n-th allocation fails; how many were left then. */
+static int load_with_fault(const char *file, int nth, int n, int *err)
+{
+	char text[16] = "";
+
+	snprintf(text, sizeof(text), "%d", n);
+	if (pwrite(nth, text, strlen(text), 0) < 0)
+		perror("fail-nth");
+	*err = load(file, "");
+	memset(text, 0, sizeof(text));
+	/* These are copies: they may have the fault. */
+	if (pread(nth, text, sizeof(text) - 1, 0) < 0 || pwrite(nth, "0", 1, 0) < 0)
+		return 0;
+	return atoi(text);
+}
+
+/*
+ * The last allocations of a load fail, one each time: all of the module is there, or nothing is
+ * left of it. Those before are not of the module: the kernel warns of one that fails.
+ */
+static void load_with_faults(const char *file)
+{
+	int nth = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC), faults = 0, i, all, err, wrong;
+
+	if (nth < 0)
+		return;
+	put("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	put("/sys/kernel/debug/failslab/verbose", "0");
+	put("/sys/kernel/debug/fail_page_alloc/verbose", "0");
+	put("/sys/kernel/debug/fail_usercopy/verbose", "0");
+	wrong = unload_at_last();
+	all = MANY - load_with_fault(file, nth, MANY, &err);
+	for (i = 0; i < FAULTS && !wrong; i++) {
+		wrong = unload_at_last();
+		load_with_fault(file, nth, all - i, &err);
+		wrong |= !err != !access(KEVENT_DEVICE, F_OK);
+		faults += !!err;
+		if (err)
+			wrong |= load(file, "");
+	}
+	close(nth);
+	printf("%d of the last %d of %d allocations made a load fail\n", faults, i, all);
+	check(!wrong && faults, "loads that fail");
+}
+
 static void reload(const char *file, int rounds)
 {
 	int i, q, wrong = 0;
@@ -215,6 +262,7 @@ int main(int argc, char **argv)
 	check(closes(q), "close() after all that");
 	close(q);
 	late_miss();
+	load_with_faults(argv[1]);
 	reload(argv[1], atoi(argv[2]));
 	check(!unload_at_last(), "unloaded");
 	check(access(KEVENT_DEVICE, F_OK), "no device");
