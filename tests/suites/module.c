@@ -73,7 +73,8 @@ static const struct reason reasons[] = {
 	  " hits.one_shot_handed_back_is_not_queued"
 	  " hand_on.watch_disarmed_in_its_turn_is_passed_over"
 	  " hand_on.watch_about_to_be_disarmed_tells_others_too"
-	  " awake.event_that_is_over_before_a_look_is_released " },
+	  " awake.event_that_is_over_before_a_look_is_released"
+	  " proc_tasks.exec_beside_an_add_is_no_exit " },
 };
 
 /* What a queue has, asked once: a test may not be able to */
