@@ -255,7 +255,7 @@ static inline unsigned long host_busy_poll(void)
 #endif
 }
 
-/* The code of kevent stays until host_unpin(): a callback may come after the last file of a queue. */
+/* The code of kevent stays until host_unpin(): callbacks come after the file of a queue. */
 static inline void host_pin(void) {}
 static inline void host_unpin(void) {}
 
