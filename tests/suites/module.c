@@ -65,6 +65,11 @@ static const struct reason reasons[] = {
 	  " limits.switch_off_leaves_open_queues_alone " },
 	{ "numbers", "there are no numbers of system calls", 0,
 	  " abi.compat_calls_share_the_layout " },
+	{ "faults", "it asks for types, calls and limits that are absent", 0,
+	  " fail_nth.add_of_each_source fail_nth.modify_of_each_source"
+	  " fail_nth.remove_of_each_source fail_nth.timer_of_a_queue"
+	  " fail_nth.calls_that_wait fail_nth.signals_that_are_consumed"
+	  " fail_nth.queue_of_another_process fail_nth.chains_and_bound_calls " },
 	{ "windows", "there is no /sys/kernel/debug/kevent/testpoint", 0,
 	  " looks show.watch_that_is_looked_at_is_busy"
 	  " ring.flag_that_faults_is_one_piece_of_work"
