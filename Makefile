@@ -14,7 +14,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs \
 	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
-	kernel-rt kernel-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
+	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install uninstall clean
 .NOTPARALLEL:
@@ -76,7 +76,8 @@ help:
 #?
 #? make kernel        build the kernel; also: kernel-debug, kernel-rt,
 #?                    kernel-kcsan, kernel-gcov, kernel-bench, kernel-disk,
-#?                    kernel-arm64
+#?                    kernel-arm64; without kevent, and the module for it:
+#?                    kernel-plain-debug, kernel-plain-kcsan
 #? make module        build kevent as a module for a kernel of Debian's, which is
 #?                    fetched: build/module/6.12/kevent.ko; make stock only fetches
 #? make libkevent     build the library; make install installs it and the tools
@@ -218,6 +219,10 @@ kernel-gcov:
 
 kernel-bench:
 	@scripts/kernel.py build bench
+
+kernel-plain-debug kernel-plain-kcsan: kernel-%:
+	@scripts/kernel.py build $*
+	@scripts/stock.py module $*
 
 kernel-disk:
 	@scripts/kernel.py build disk

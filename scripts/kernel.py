@@ -3,7 +3,9 @@
 """Unpack, patch, configure and build the kernels.
 
 usage: scripts/kernel.py build CONFIG     build base, debug, rt, gcov, kcsan,
-                                           bench, disk or arm64
+                                           bench, disk, arm64, or a kernel
+                                           without kevent: plain-debug or
+                                           plain-kcsan
        scripts/kernel.py config CONFIG    only write and check its .config
        scripts/kernel.py prepare          only unpack and patch the source
 
@@ -31,6 +33,9 @@ from lib.cli import die
 from lib.paths import LINUX, LOG, TOP
 
 SRC = LINUX / "src"
+# Kernels without the patches and the overlay, and their source
+PLAIN = "plain-"
+PLAIN_SRC = LINUX / f"{PLAIN}src"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count())
 PATCHES = TOP / "patches/linux"
 
@@ -65,10 +70,12 @@ FRAGMENTS = {"base": ["base", "x86", "mutant"],
              "kcsan": ["base", "x86", "kcsan"],
              "bench": ["base", "x86", "bench"],
              "disk": ["base", "x86", "bench", "disk"],
+             f"{PLAIN}debug": ["base", "x86", "debug", "plain"],
+             f"{PLAIN}kcsan": ["base", "x86", "kcsan", "plain"],
              "deb": ["base", "x86", "deb"], "arm64": ["base", "arm64"]}
 # Compiler runs of a full build, for the percentage
 OBJECTS = {"base": 1650, "debug": 1750, "rt": 1650, "bench": 2200,
-           "disk": 2400,
+           "disk": 2400, f"{PLAIN}debug": 1800,
            "arm64": 1330}
 
 
@@ -217,8 +224,8 @@ def check_prerequisites(tree):
                 f"a newer {BASE.series} is needed")
 
 
-def apply_series(tree):
-    for name in series():
+def apply_series(tree, names):
+    for name in names:
         step("kernel-patch", ["patch", "-d", tree, "-p1", "-F0",
                               "--no-backup-if-mismatch", "-i",
                               PATCHES / name], what=f"patch {name}")
@@ -246,19 +253,29 @@ def keep_times(old, new, files):
             os.utime(after)
 
 
-def prepare():
-    """Make SRC from the source and the patches of the series."""
-    stamp_file = LINUX / "src.stamp"
-    patches = [(PATCHES / name).read_text() for name in series()]
-    stamp = {"source": source_id(), "patches": digest(*series(), *patches),
+def remove_builds(source):
+    """Remove what was made of another kernel: SRC or PLAIN_SRC, and all that is built of it."""
+    plain = source.name.startswith(PLAIN)
+    for path in LINUX.iterdir():
+        if path.name.startswith(PLAIN) == plain and path.suffix != ".new" \
+                and path.name != "lock":
+            remove(path)
+
+
+def prepare(source=SRC):
+    """Make SRC from the source and the patches of the series, or PLAIN_SRC without these."""
+    stamp_file = LINUX / f"{source.name}.stamp"
+    names = series() if source == SRC else []
+    patches = [(PATCHES / name).read_text() for name in names]
+    stamp = {"source": source_id(), "patches": digest(*names, *patches),
              "files": sorted(patched_files(patches))}
     old = read_stamp(stamp_file)
-    if old != stamp or not SRC.exists():
-        print(f"kernel: unpacking and patching {SOURCE.name}", flush=True)
+    if old != stamp or not source.exists():
+        print(f"kernel: unpacking{' and patching' * bool(names)} {SOURCE.name}", flush=True)
         LINUX.mkdir(parents=True, exist_ok=True)
         for name in ("kernel-unpack", "kernel-patch"):
             (LOG / f"{name}.log").unlink(missing_ok=True)
-        new = LINUX / "src.new"
+        new = LINUX / f"{source.name}.new"
         shutil.rmtree(new, ignore_errors=True)
         if SOURCE.is_dir():
             check_version(SOURCE)
@@ -267,17 +284,17 @@ def prepare():
             unpack(new)
             check_version(new)
         check_prerequisites(new)
-        apply_series(new)
+        apply_series(new, names)
         if old.get("source") != stamp["source"]:
-            for path in set(LINUX.iterdir()) - {new, LINUX / "lock"}:
-                remove(path)
+            remove_builds(source)
         else:
-            keep_times(SRC, new, {*old["files"], *stamp["files"]})
+            keep_times(source, new, {*old["files"], *stamp["files"]})
         stamp_file.unlink(missing_ok=True)
-        shutil.rmtree(SRC, ignore_errors=True)
-        new.rename(SRC)
+        shutil.rmtree(source, ignore_errors=True)
+        new.rename(source)
         stamp_file.write_text(json.dumps(stamp))
-    link_overlay(SRC, TOP)
+    if source == SRC:
+        link_overlay(SRC, TOP)
 
 
 # --- configuration --------------------------------------------------------
@@ -294,7 +311,7 @@ def fragment(config):
                 wanted[match[1] or match[3]] = match[2] or "n"
             elif line and not line.startswith("# "):
                 die(f"tests/configs/{name}.config: not a symbol: {line}")
-    if not (TOP / "kernel/kevent/Kconfig").exists():
+    if config.startswith(PLAIN) or not (TOP / "kernel/kevent/Kconfig").exists():
         wanted = {k: v for k, v in wanted.items() if not OUR_SYMBOL.match(k)}
     return wanted
 
@@ -404,9 +421,10 @@ def run_make(label, total, command, env):
 def compile_kernel(config, src, out):
     fresh = not (out / "vmlinux").exists()
     arch = ARCHS.get(config, X86)
+    # A module is built against what the target modules leaves.
+    targets = [os.path.basename(arch.image), *["modules"] * config.startswith(PLAIN)]
     run_make(config, OBJECTS.get(config, 0) if fresh else 0,
-             make_command(src, out, os.path.basename(arch.image), arch=arch),
-             make_env(src))
+             make_command(src, out, *targets, arch=arch), make_env(src))
 
 
 @contextlib.contextmanager
@@ -426,17 +444,18 @@ def locked():
 def main(command="", label="", *rest):
     if rest or command not in ("prepare", "config", "build"):
         cli.usage()
+    source = PLAIN_SRC if label.startswith(PLAIN) else SRC
     with locked():
-        prepare()
+        prepare(source)
         if command == "prepare":
             return
         if label not in FRAGMENTS:
             die(f"no config {label}; there are: {' '.join(FRAGMENTS)}")
         out = LINUX / label
         check_tools(ARCHS.get(label, X86))
-        configure(label, SRC, out)
+        configure(label, source, out)
         if command == "build":
-            compile_kernel(label, SRC, out)
+            compile_kernel(label, source, out)
 
 
 if __name__ == "__main__":

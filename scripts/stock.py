@@ -6,7 +6,9 @@ usage: scripts/stock.py fetch NAME      an image and its headers, in $BUILD/stoc
        scripts/stock.py module NAME     also the module: $BUILD/module/NAME/kevent.ko
 
 NAME is stock-6.12, stock-6.1 or stock-7.3, which are the small kernels for clouds, or one
-of these with -full, which has all drivers. The newest of that series is taken from Debian's
+of these with -full, which has all drivers. With "module" it can also be plain-debug or
+plain-kcsan, which scripts/kernel.py has built; then the module has what its tests ask for,
+windows and checks. The newest of that series is taken from Debian's
 archive, as this machine's apt reaches it; apt's own lists and packages stay as they are.
 What is there is not fetched again: remove the folder to get a newer one. Its file
 "packages" says which versions it has. A module for a kernel of another Debian than this
@@ -79,12 +81,40 @@ class Stock(NamedTuple):
     def module(self):
         return MODULE / self.name / "kevent.ko"
 
+    def command(self, *words):
+        """make for a module; objects are shared where the compiler is this Debian's."""
+        here = self.debian == this_debian()
+        ccache = ["DEBIAN_KERNEL_USE_CCACHE=1"] if here and shutil.which("ccache") else []
+        return [*([] if here else other_debian(self)), "make", "-C", self.headers,
+                f"-j{kernel.JOBS}", *ccache, *words]
+
+
+class Plain(NamedTuple):
+    """A kernel of ours without kevent."""
+    name: str
+
+    @property
+    def folder(self):
+        return kernel.LINUX / self.name
+
+    @property
+    def release(self):
+        return (self.folder / "include/config/kernel.release").read_text().strip()
+
+    @property
+    def module(self):
+        return MODULE / self.name / "kevent.ko"
+
+    def command(self, *words):
+        return kernel.make_command(kernel.PLAIN_SRC, self.folder, "KEVENT_TESTS=1", *words)
+
 
 SUITES = {"6.12": "bookworm-security", "6.1": "bookworm-security",
           "7.3": "trixie-backports"}
 FLAVOURS = {"": "cloud-amd64", "-full": "amd64"}
 KERNELS = {f"{PREFIX}{series}{suffix}": Stock(series + suffix, series, flavour, suite)
            for series, suite in SUITES.items() for suffix, flavour in FLAVOURS.items()}
+PLAINS = {name: Plain(name) for name in kernel.FRAGMENTS if name.startswith(kernel.PLAIN)}
 
 
 def find(name):
@@ -263,17 +293,12 @@ def make_module(stock, source, name):
     """Build the module of a copy of the sources; returns its path."""
     (LOG / f"{name}.log").unlink(missing_ok=True)
     made = source / "kernel/module/kevent.ko"
-    here = stock.debian == this_debian()
-    ccache = ["DEBIAN_KERNEL_USE_CCACHE=1"] if here and shutil.which("ccache") else []
-    kernel.step(name, [*([] if here else other_debian(stock)), "make", "-C", stock.headers,
-                       f"M={made.parent}", f"-j{kernel.JOBS}", *ccache, "modules"],
-                f"the module for {stock.release}",
-                env=kernel.make_env(source))
+    kernel.step(name, stock.command(f"M={made.parent}", "modules"),
+                f"the module for {stock.release}", env=kernel.make_env(source))
     return made
 
 
 def build_module(stock):
-    fetch(stock)
     source = stock.module.parent / "src"
     started = time.monotonic()
     copy_sources(source)
@@ -293,12 +318,15 @@ def locked():
 
 
 def main(command="", name="", *rest):
-    commands = {"fetch": fetch, "module": build_module}
-    if rest or command not in commands:
+    if rest or command not in ("fetch", "module"):
         cli.usage()
-    stock = find(name)
+    plain = PLAINS.get(name) if command == "module" else None
+    stock = plain or find(name)
     with locked():
-        commands[command](stock)
+        if not plain:
+            fetch(stock)
+        if command == "module":
+            build_module(stock)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ STOCK = "stock-6.12"		# Debian's kernel, with the module
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "base": 240, "stock-6.12": 900, "stock-6.1": 900, "fallback": 60, "asan": 180,
            "huge": 900, "tsan": 240, "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
-           "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600, "mutants": 1800,
+           "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600,
+           "module-debug": 1800, "module-kcsan": 1800, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
            "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
@@ -135,7 +136,7 @@ def run_guest(name, config, *options, program="kevent-tests", suites=(),
         os.environ.get("KEVENT_STORM_SECONDS") or 0
     seconds = SECONDS["debug" if config == "debug" else name] + \
         STORMS * int(storms)
-    kind = "debug" if config in ("debug", "rt", "kcsan") else "base"
+    kind = "debug" if config.removeprefix("plain-") in ("debug", "rt", "kcsan") else "base"
     examples = program.replace("kevent-tests", "examples")
     return run(report.Report(name),
                vm.command([GUEST / program, "--kconfig", kind, *suites],
@@ -237,6 +238,16 @@ def run_stock(config=STOCK, **variables):
                            KEVENT_STORM_SECONDS=STORM_SHORT, **variables))
     print(f"{config:12}{results.exceptions} exceptions")
     return results
+
+
+def run_module_debug(**variables):
+    """The module on a kernel without kevent that looks for the same as that of debug."""
+    return run_guest("module-debug", "plain-debug", "--kmemleak", KEVENT_BACKEND="module",
+                     **variables)
+
+
+def run_module_kcsan():
+    return run_guest("module-kcsan", "plain-kcsan", KEVENT_BACKEND="module")
 
 
 # (two CPUs, batch, backend, mode, instructions): kevent wins with 1 and 2, is 2 % behind

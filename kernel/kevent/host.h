@@ -269,7 +269,7 @@ static inline unsigned long host_busy_poll(void)
 #endif
 }
 
-/* The code of a callback that may come after all queues are gone stays until host_unpin(). */
+/* The code of kevent stays until host_unpin(): callbacks come after the file of a queue. */
 static inline void host_pin(void) {}
 static inline void host_unpin(void) {}
 

@@ -9,6 +9,7 @@
 
 #include "core/quota.h"
 #include "core/source_ops.h"
+#include "core/testpoint.h"
 #include "entry.h"
 
 /* Offsets and sizes that user space relies on */
@@ -53,5 +54,6 @@ int __init kevent_start(void)
 	if (err)
 		return err;
 	kevent_quota_init();
+	kevent_testpoints_start();
 	return 0;
 }

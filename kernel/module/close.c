@@ -154,14 +154,20 @@ static const struct file_operations test_fops = {
 
 static int test_close(void)
 {
-	struct file *file = anon_inode_getfile("[kevent-test]", &test_fops,
-					       NULL, O_RDWR);
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	struct file *file;
 
-	if (IS_ERR(file))
+	if (fd < 0)
+		return fd;
+	file = anon_inode_getfile("[kevent-test]", &test_fops, NULL, O_RDWR);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
 		return PTR_ERR(file);
+	}
 	get_file(file);
 	WRITE_ONCE(test_file, file);
-	filp_close(file, current->files);
+	fd_install(fd, file);
+	close_fd(fd);
 	WRITE_ONCE(test_file, NULL);
 	/* It ends here: later the task might find no module, if this load fails. */
 	host_fput(file);
@@ -186,6 +192,13 @@ int host_close_start(void)
 	return err;
 }
 
+/* Once and for all. What it filters by is memory of ftrace's. */
+static void hook_end(struct hook *hook)
+{
+	hook_off(hook);
+	ftrace_free_filter(&hook->ops);
+}
+
 /* No queue is left, nor will be. Returns when no task is in a hook. */
 void host_close_stop(void)
 {
@@ -194,7 +207,7 @@ void host_close_stop(void)
 	if (hooked)
 		host_signals_stop();
 	for (i = ARRAY_SIZE(hooks); i--;)
-		hook_off(&hooks[i]);
+		hook_end(&hooks[i]);
 	/* One that entered before may be on its way out. */
 	synchronize_rcu_tasks();
 }

@@ -275,7 +275,7 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
 
 /*
  * tasklist_lock is not exported. Who exits sets its state, then wakes wait_pidfd: a watch that
- * has joined there sees the one or gets the other.
+ * has joined there sees the one or gets the other. An exec may replace the leader meanwhile.
  */
 #define host_tasks_lock()		rcu_read_lock()
 #define host_tasks_unlock()		rcu_read_unlock()

@@ -14,17 +14,10 @@
 
 static LLIST_HEAD(graves);
 
-/* The file of a watch is pinned, and so is the module. */
-static void bury(struct kevent *ke)
+/* @head is the rcu member of a watch that waits for its end. Its file is pinned. */
+static void bury(struct callback_head *head)
 {
-	kevent_bury(ke, true);
-	host_unpin();
-}
-
-/* @head is the rcu member of a watch that waits for its end. */
-static void bury_task_work(struct callback_head *head)
-{
-	bury(container_of(head, struct kevent, rcu));
+	kevent_bury(container_of(head, struct kevent, rcu), true);
 }
 
 static void bury_work(struct work_struct *work)
@@ -32,8 +25,7 @@ static void bury_work(struct work_struct *work)
 	struct llist_node *node, *next;
 
 	llist_for_each_safe(node, next, llist_del_all(&graves))
-		bury(container_of((struct callback_head *)node, struct kevent,
-				  rcu));
+		bury((struct callback_head *)node);
 }
 
 static DECLARE_WORK(graves_work, bury_work);
@@ -43,8 +35,7 @@ bool host_bury_later(struct kevent *ke, struct file *file)
 	if (ke->type != KEVENT_INODE)
 		return false;
 	get_file(file);
-	host_pin();
-	init_task_work(&ke->rcu, bury_task_work);
+	init_task_work(&ke->rcu, bury);
 	if (!(current->flags & PF_KTHREAD) &&
 	    !task_work_add(current, &ke->rcu, TWA_RESUME))
 		return true;

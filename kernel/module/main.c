@@ -2,9 +2,10 @@
 /*
  * kevent as a module: its device, whose ioctls are the system calls
  *
- * A queue is an anonymous file as ever, and holds the module. The module goes when no queue is
- * left. It does not outlive a mark that fsnotify holds, nor a watch that waits for its end
- * (host_pin()), and its end waits for work items, callbacks of RCU, and tasks in a hook.
+ * A queue is an anonymous file as ever, and holds the module, also after its file has gone, when
+ * a watch waits for its end, or a thread or a work item has yet to store the flag of the ring. So
+ * does a mark that fsnotify holds (host_pin()). The end of the module waits for work items,
+ * callbacks of RCU, and tasks that are in a hook, or still in the function that let it go.
  */
 
 #include <linux/fdtable.h>
@@ -16,6 +17,7 @@
 
 #include "../kevent/core/deadline.h"
 #include "../kevent/core/source_ops.h"
+#include "../kevent/core/testpoint.h"
 #include "../kevent/core/wait.h"
 #include "../kevent/ctl.h"
 #include "../kevent/entry.h"
@@ -143,6 +145,8 @@ static struct miscdevice dev = {
 
 static void stop(void)
 {
+	host_close_stop();
+	kevent_testpoints_stop();
 	host_stop();
 	host_watched_stop();
 	host_free();
@@ -171,7 +175,6 @@ module_init(kevent_module_init);
 static void __exit kevent_module_exit(void)
 {
 	misc_deregister(&dev);
-	host_close_stop();
 	/* The worker of fsnotify has left ev_inode_free_mark(). */
 	fsnotify_wait_marks_destroyed();
 	stop();

@@ -200,7 +200,8 @@ static const struct skip skips[] = {
 	  " proc_tasks.status_is_withheld_from_those_who_may_not_look_at_the_end"
 	  " proc_tasks.status_is_withheld_after_a_setuid_exec"
 	  " proc_tasks.status_is_withheld_after_any_exec"
-	  " proc_tasks.status_is_withheld_after_a_change_of_credentials " },
+	  " proc_tasks.status_is_withheld_after_a_change_of_credentials"
+	  " proc_tasks.exec_beside_an_add_is_no_exit " },
 	{ "futex",
 	  " futex.wake_is_one_event futex.modify_arms_again"
 	  " futex.oneshot_goes_with_its_wake futex.disabled_watch_is_no_waiter"

@@ -560,7 +560,9 @@ static unsigned int run_all(char *const *args)
 /* See exec_and_run(). */
 static void run_for_ever(void)
 {
-	put_byte(STDOUT_FILENO);
+	/* No test runs in this process. */
+	if (write(STDOUT_FILENO, "", 1) != 1)
+		exit(EXIT_FAILURE);
 	for (;;)
 		;
 }

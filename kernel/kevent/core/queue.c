@@ -110,10 +110,14 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->ring_mm = KEVENT_NO_MM;
 	q->looks = 1;
 	q->notify.consumer = get_pid(task_pid(current));
+	host_pin();
 	return q;
 }
 
-/* Drop a reference. After the queue's file only watches on their way out have any. */
+/*
+ * Drop a reference. After the queue's file only watches on their way out have any, and the work
+ * for the flag of the ring.
+ */
 void kevent_queue_put(struct kevent_queue *q)
 {
 	if (!refcount_dec_and_test(&q->refs))
@@ -126,6 +130,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	put_pid(q->notify.consumer);
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
+	host_unpin();
 }
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC

@@ -67,6 +67,7 @@ struct kevent_queue;
  * @KEVENT_TESTPOINT_POLL:		a caller of poll() has joined, and has not looked
  * @KEVENT_TESTPOINT_RELEASED:	the file of a queue is gone, its watches are not
  * @KEVENT_TESTPOINT_SLICE:	a slice of the timers that are due has expired
+ * @KEVENT_TESTPOINT_PROC:	the leader of a process was found, and not looked at
  * @KEVENT_TESTPOINT_CLOCK_SET:	the clock was set, and the timers of a queue are not
  *				told
  * @KEVENT_TESTPOINT_IDLE:		a serving thread is among the idle ones, and runs
@@ -114,6 +115,7 @@ enum kevent_testpoint {
 	KEVENT_TESTPOINT_POLL,
 	KEVENT_TESTPOINT_RELEASED,
 	KEVENT_TESTPOINT_SLICE,
+	KEVENT_TESTPOINT_PROC,
 	KEVENT_TESTPOINT_CLOCK_SET,
 	KEVENT_TESTPOINT_IDLE,
 	KEVENT_TESTPOINT_RAN,
@@ -123,6 +125,9 @@ enum kevent_testpoint {
 };
 
 #ifdef CONFIG_KEVENT_TESTPOINTS
+
+void kevent_testpoints_start(void);
+void kevent_testpoints_stop(void);
 
 extern u8 kevent_testpoints_used;
 void kevent_testpoint_enter(const struct kevent_queue *q, enum kevent_testpoint w);
@@ -139,6 +144,9 @@ static inline void kevent_testpoint(const struct kevent_queue *q,
 }
 
 #else
+
+static inline void kevent_testpoints_start(void) {}
+static inline void kevent_testpoints_stop(void) {}
 
 static inline void kevent_testpoint(const struct kevent_queue *q,
 				    enum kevent_testpoint w)

@@ -39,6 +39,7 @@
 #include <linux/spinlock.h>
 
 #include "../core/source.h"
+#include "../core/testpoint.h"
 #include "../host_process.h"
 
 /*
@@ -208,7 +209,9 @@ static bool ev_proc_exited(struct kevent_proc *kp)
 	lockdep_assert_held(&kp->pid->wait_pidfd.lock);
 	host_tasks_assert();
 
-	if (!task || !task->exit_state || delay_group_leader(task))
+	kevent_testpoint(kp->kk.ke.queue, KEVENT_TESTPOINT_PROC);
+	/* ADD of the module may find a leader that an exec replaces: its group is not empty. */
+	if (!task || !task->exit_state || !thread_group_empty(task))
 		return false;
 	sig = task->signal;
 	kp->known = ev_proc_may_know(kp, task);

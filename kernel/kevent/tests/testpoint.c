@@ -18,6 +18,7 @@
 #include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -94,6 +95,7 @@ KEVENT_IS_TESTPOINT(NONE, "", false),
 	KEVENT_IS_TESTPOINT(POLL, "poll", false),
 	KEVENT_IS_TESTPOINT(RELEASED, "released", true),
 	KEVENT_IS_TESTPOINT(SLICE, "slice", false),
+	KEVENT_IS_TESTPOINT(PROC, "proc", false),
 	KEVENT_IS_TESTPOINT(CLOCK_SET, "clock_set", true),
 	KEVENT_IS_TESTPOINT(IDLE, "idle", false),
 	KEVENT_IS_TESTPOINT(RAN, "ran", true),
@@ -241,6 +243,7 @@ static ssize_t kevent_testpoint_write(struct file *file, const char __user *buf,
 }
 
 static const struct file_operations kevent_testpoint_fops = {
+	.owner	= THIS_MODULE,
 	.read	= kevent_testpoint_read,
 	.write	= kevent_testpoint_write,
 };
@@ -314,6 +317,7 @@ static int kevent_delay_release(struct inode *inode, struct file *file)
 }
 
 static const struct file_operations kevent_delay_fops = {
+	.owner		= THIS_MODULE,
 	.open		= kevent_delay_open,
 	.read		= seq_read,
 	.write		= kevent_delay_write,
@@ -321,12 +325,19 @@ static const struct file_operations kevent_delay_fops = {
 	.release	= kevent_delay_release,
 };
 
-static int __init kevent_testpoint_init(void)
+static struct dentry *kevent_testpoint_dir;
+
+void __init kevent_testpoints_start(void)
 {
 	struct dentry *dir = debugfs_create_dir("kevent", NULL);
 
 	debugfs_create_file("testpoint", 0600, dir, NULL, &kevent_testpoint_fops);
 	debugfs_create_file("delay", 0600, dir, NULL, &kevent_delay_fops);
-	return 0;
+	kevent_testpoint_dir = dir;
 }
-late_initcall(kevent_testpoint_init);
+
+/* Only a module ends. An open file keeps it. */
+void kevent_testpoints_stop(void)
+{
+	debugfs_remove(kevent_testpoint_dir);
+}

@@ -334,6 +334,101 @@ static void module_stays_as_long_as_a_mark(void)
 }
 
 /* Watches that are on their way out, some by close() and others with their queue */
+/* A thread that waits for the ring of a queue last, and then blocks elsewhere */
+struct late {
+	struct queue	q;
+	int		event[2], end[2];
+	_Atomic bool	waits;
+};
+
+static long wait_elsewhere(void *arg)
+{
+	struct late *l = arg;
+	char byte;
+
+	open_queue(&l->q, 8);
+	MUST_EQ(add_pipe(l->q.fd, l->event[0], KEVENT_SOCKET_RECV, 0, 0), 0);
+	atomic_store(&l->waits, true);
+	return read(l->end[0], &byte, 1);
+}
+
+/* An event from where the ring is not has that thread set a flag on its way to user mode. */
+static void module_stays_as_long_as_a_thread_has_work(void)
+{
+	struct late l = {};
+	uint64_t start = now_ns();
+	struct actor a;
+
+	open_pipe(l.event);
+	MUST_EQ(pipe2(l.end, O_CLOEXEC), 0);
+	start_actor(&a, wait_elsewhere, &l);
+	while (!atomic_load(&l.waits))
+		MUST(patient(start, PATIENCE_MS));
+	MUST(sleeps_in(a.tid, SYS_read));
+	put_byte_from_outside(l.event[1]);
+	close_queue(&l.q);
+	close(l.event[0]);
+	close(l.event[1]);
+	CHECK_EQ(unload(), -EWOULDBLOCK);
+	put_byte(l.end[1]);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 1);
+	CHECK_EQ(unload_at_last(), 0);
+	CHECK_EQ(load(""), 0);
+	open_to_all();
+}
+
+#define FAULTS	60		/* while the module starts */
+#define MANY	1000000		/* more than a load has */
+
+/* Loads the module, whose @n-th allocation fails; how many were left then. */
+static int load_with_fault(int nth, int n, int *err)
+{
+	char text[16] = "";
+
+	snprintf(text, sizeof(text), "%d", n);
+	MUST(pwrite(nth, text, strlen(text), 0) > 0);
+	*err = load("");
+	memset(text, 0, sizeof(text));
+	/* These are copies: they may have the fault. */
+	if (pread(nth, text, sizeof(text) - 1, 0) < 0 || pwrite(nth, "0", 1, 0) < 0)
+		return 0;
+	return atoi(text);
+}
+
+/*
+ * The last allocations of a load fail, one each time: all of the module is there, or nothing is
+ * left of it. Those before are not of the module: the kernel warns of one that fails.
+ */
+static void load_that_fails_leaves_nothing(void)
+{
+	int nth = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC), faults = 0, i, all, err;
+
+	if (nth < 0) {
+		CHECK_EQ(errno, ENOENT);
+		note("this kernel has no faults");
+		return;
+	}
+	write_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	write_file("/sys/kernel/debug/failslab/verbose", "0");
+	write_file("/sys/kernel/debug/fail_page_alloc/verbose", "0");
+	write_file("/sys/kernel/debug/fail_usercopy/verbose", "0");
+	MUST_EQ(unload_at_last(), 0);
+	all = MANY - load_with_fault(nth, MANY, &err);
+	MUST_EQ(err, 0);
+	for (i = 0; i < FAULTS; i++) {
+		MUST_EQ(unload_at_last(), 0);
+		load_with_fault(nth, all - i, &err);
+		CHECK_EQ(!err, !access(KEVENT_DEVICE, F_OK));
+		faults += !!err;
+		if (err)
+			MUST_EQ(load(""), 0);
+	}
+	close(nth);
+	open_to_all();
+	CHECK(faults > 0);
+}
+
 static void unload_waits_for_what_has_just_ended(void)
 {
 	int fd[FILES], i;
@@ -440,11 +535,13 @@ static const struct test_case cases[] = {
 	TEST(kprobe_of_the_function_stands_beside_it),
 	TEST(module_stays_as_long_as_a_queue),
 	TEST(module_stays_as_long_as_a_mark),
+	TEST(module_stays_as_long_as_a_thread_has_work),
 	TEST(unload_waits_for_what_has_just_ended),
 	TEST_LIMIT(module_is_loaded_again_and_again, RELOAD_SECONDS),
 	TEST(device_is_for_root_at_first),
 	TEST(module_is_not_loaded_where_ftrace_is_off),
 	TEST(load_that_cannot_try_a_close_leaves_nothing),
+	TEST_LIMIT(load_that_fails_leaves_nothing, 120),
 	{}
 };
 

@@ -259,6 +259,9 @@ static void check_events(struct scene *s, unsigned int want)
 
 static bool is_documented(const struct path *p, int err)
 {
+	/* The module copies the arguments of each call: they are in a structure. */
+	if (on_module() && err == -EFAULT)
+		return true;
 	return err == -ENOMEM || err == p->errors[0] || err == p->errors[1];
 }
 

@@ -450,6 +450,80 @@ static void exec_is_no_exit(void)
 	close_queue(&q);
 }
 
+static void *thread_execs_and_runs(void *arg)
+{
+	struct child *c = arg;
+
+	pass_gate(c);
+	dup2(c->sig, STDOUT_FILENO);
+	exec_and_run();
+	return NULL;
+}
+
+static int runs_on_after_exec(struct child *c)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, thread_execs_and_runs, c))
+		return 99;
+	for (;;)
+		pause();
+}
+
+struct added {
+	int	kq;
+	pid_t	pid;
+};
+
+static long adds_proc(void *arg)
+{
+	struct added *a = arg;
+
+	return add_proc(a->kq, a->pid, 0, 3);
+}
+
+/* Children stay away from the CPU of who is in a window. */
+static void stay_on_first_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	MUST_EQ(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+/* A thread becomes the leader in an exec. ADD has found the old one, which goes. */
+static void exec_beside_an_add_is_no_exit(void)
+{
+	struct child c = { .fn = runs_on_after_exec };
+	struct actor actor;
+	struct added a;
+	struct queue q;
+	int running[2];
+	char byte;
+
+	open_queue(&q, 8);
+	MUST_EQ(pipe(running), 0);
+	stay_on_first_cpu();
+	c.sig = running[1];
+	spawn(&c, 0);
+	a = (struct added) { q.fd, c.pid };
+	MUST(start_in_window(&actor, "proc", adds_proc, &a));
+	let_go(&c);
+	/* Elsewhere ADD holds the exec off. */
+	if (on_module())
+		MUST_EQ(read(running[0], &byte, 1), 1);
+	window_release();
+	join_actor(&actor, 1000);
+	CHECK_EQ(actor.ret, 0);
+	if (!on_module())
+		MUST_EQ(read(running[0], &byte, 1), 1);
+	CHECK_NO_EVENT(&q);
+	MUST_EQ(kill(c.pid, SIGKILL), 0);
+	CHECK_EQ(reap(&c), SIGKILL);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(root_knows_the_status_of_a_grandchild),
 	TEST(status_is_for_those_who_may_know),
@@ -461,6 +535,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(last_thread_ends_the_process),
 	TEST(exit_of_a_thread_is_none),
 	TEST(exec_is_no_exit),
+	TEST(exec_beside_an_add_is_no_exit),
 	{}
 };
 
