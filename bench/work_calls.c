@@ -20,7 +20,7 @@
 
 #define SIZE	600		/* of a file */
 #define MOST	64		/* files, or calls, in a batch */
-#define ENTRIES	(5 * MOST)
+#define ENTRIES	(3 * MOST)
 
 /* Chains that are submitted end in the caller, since all is in memory. */
 enum kind { PLAIN, BOUND, ASYNC };
@@ -166,10 +166,10 @@ static struct kevent_call *add_open(struct kevent_chain *c, unsigned int i)
 	struct kevent_call *file;
 
 	file = kevent_chain_call(c, SYS_openat, AT_FDCWD, paths[i], O_RDONLY);
-	kevent_chain_pass(c, file, 0);
 	kevent_chain_call(c, SYS_read, 0, data[i], sizeof(data[i]));
 	kevent_chain_pass(c, file, 0);
 	kevent_chain_call(c, SYS_close, 0);
+	kevent_chain_pass(c, file, 0);
 	return file;
 }
 

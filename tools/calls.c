@@ -169,6 +169,21 @@ static void begin_commit(struct call *call)
 				 (__u32)call->arg[1]));
 }
 
+/* The first three; ^1 is the result of the entry in front. */
+static void say_args(struct call *call, const struct kevent_call *c)
+{
+	unsigned int n;
+
+	for (n = 0; n < 3; n++) {
+		say(&call->to, n ? ", " : "(");
+		if (c->flags & KEVENT_CALL_BACK(n))
+			say(&call->to, "^%llu", (unsigned long long)c->args[n]);
+		else
+			say(&call->to, "%#llx", (unsigned long long)c->args[n]);
+	}
+	say(&call->to, ")");
+}
+
 /* The calls of a chain, by their numbers, as they are before the first of them */
 static void begin_call(struct call *call)
 {
@@ -181,16 +196,11 @@ static void begin_call(struct call *call)
 			  sizeof(c)))
 			break;
 		say(&call->to, i ? ", " : "");
-		if (c.nr == KEVENT_CALL_COPY)
-			say(&call->to, "copy");
-		else if (c.nr == KEVENT_CALL_BOUND)
+		if (c.nr == KEVENT_CALL_BOUND)
 			say(&call->to, "bound");
 		else
 			say(&call->to, "%u", c.nr);
-		say(&call->to, "(%#llx, %#llx, %#llx)",
-		    (unsigned long long)c.args[0],
-		    (unsigned long long)c.args[1],
-		    (unsigned long long)c.args[2]);
+		say_args(call, &c);
 	}
 	say(&call->to, i < nr ? ", ...], %u" : "], %u", (__u32)nr);
 	if (call->arg[3] & KEVENT_CALL_ASYNC)

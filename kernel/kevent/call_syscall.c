@@ -79,12 +79,12 @@ static long kevent_call_queue(int fd, struct kevent_run *run, u32 flags,
  *
  * A call that was not made has a result that says why: -EOPNOTSUPP if somebody
  * sees or filters the system calls of the task, -ENOSYS if the call may not be
- * in a chain, -EINTR if a signal came before it, -EINVAL for flags, and for a bound
- * call without a queue or with a slot that no queue has, -EXDEV for a bound call of
- * another process. If the call would block, and no serving thread can have the rest of
- * the chain, it is what ADD of %KEVENT_AIO would say: -EEXIST if a chain with this
- * @cookie has not been delivered, -EXDEV if the queue has chains of another process,
- * -ENOSPC, -ENOMEM.
+ * in a chain, -EINTR if a signal came before it, -EINVAL for flags, for the result of no
+ * entry in front as an argument, and for a bound call without a queue or with a slot that
+ * no queue has, -EXDEV for a bound call of another process. If the call would block, and
+ * no serving thread can have the rest of the chain, it is what ADD of %KEVENT_AIO would say:
+ * -EEXIST if a chain with this @cookie has not been delivered, -EXDEV if the queue has
+ * chains of another process, -ENOSPC, -ENOMEM.
  *
  * Return: the index of the entry that ended the chain, to which
  * %KEVENT_CALL_REFUSED is added if its call was not made;

@@ -85,17 +85,17 @@ static void build(struct job *job)
 		job->open = kevent_chain_call(c, SYS_openat, AT_FDCWD,
 					      job->name, O_RDONLY | O_CLOEXEC);
 	for (i = 0; i < 2; i++) {
-		if (job->open)
-			kevent_chain_pass(c, job->open, 0);
 		job->read[i] = kevent_chain_call(c, SYS_read, job->fd,
 						 job->buf[i], CHUNK);
+		if (job->open)
+			kevent_chain_pass(c, job->open, 0);
 		kevent_chain_jump(c, KEVENT_ON_ERROR | KEVENT_ON_ZERO, CLOSE);
 	}
 	kevent_chain_jump(c, KEVENT_ON_VALUE, MORE);
 	kevent_chain_label(c, CLOSE);
+	kevent_chain_call(c, SYS_close, job->fd);
 	if (job->open)
 		kevent_chain_pass(c, job->open, 0);
-	kevent_chain_call(c, SYS_close, job->fd);
 	kevent_chain_label(c, MORE);
 	if (kevent_chain_end(c))
 		abort();
@@ -114,7 +114,7 @@ static int next(struct job *job)
 	return 1;
 }
 
-/* Calls that were made have results; the others still have 0. */
+/* Behind a reading that ended the file or failed none was made. */
 static int take(struct job *job)
 {
 	long long i, j, got = 0;
@@ -123,10 +123,9 @@ static int take(struct job *job)
 		got = job->read[i]->result;
 		for (j = 0; j < got; j++)
 			add(job, job->buf[i][j]);
-		if (got > 0)
-			job->len += (unsigned long long)got;
-		if (got < 0)
+		if (got <= 0)
 			break;
+		job->len += (unsigned long long)got;
 	}
 	return (int)got;
 }

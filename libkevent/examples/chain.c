@@ -50,12 +50,12 @@ static long read_names(const char *folder)
 	kevent_chain_init(&c, calls, FILES);
 	dir = kevent_chain_call(&c, SYS_openat, AT_FDCWD, folder,
 				O_RDONLY | O_DIRECTORY);
-	kevent_chain_pass(&c, dir, 0);
 	got = kevent_chain_call(&c, SYS_getdents64, 0, names, sizeof(names));
+	kevent_chain_pass(&c, dir, 0);
 	kevent_chain_jump(&c, KEVENT_ON_ANY, CLOSE);
 	kevent_chain_label(&c, CLOSE);
-	kevent_chain_pass(&c, dir, 0);
 	kevent_chain_call(&c, SYS_close, 0);
+	kevent_chain_pass(&c, dir, 0);
 	ret = kevent_chain_end(&c);
 	if (ret)
 		return ret;

@@ -113,11 +113,11 @@ static void make_open_chain(void)
 	kevent_chain_init(&open_chain, open_calls, 8);
 	opened = kevent_chain_call(&open_chain, SYS_openat, 0, 0,
 				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	kevent_chain_pass(&open_chain, opened, 0);
 	first = kevent_chain_call(&open_chain, SYS_getdents64, 0, names[0], NAMES);
-	kevent_chain_jump(&open_chain, KEVENT_ON_ZERO, END);
 	kevent_chain_pass(&open_chain, opened, 0);
+	kevent_chain_jump(&open_chain, KEVENT_ON_ZERO, END);
 	second = kevent_chain_call(&open_chain, SYS_getdents64, 0, names[1], NAMES);
+	kevent_chain_pass(&open_chain, opened, 0);
 	kevent_chain_label(&open_chain, END);
 }
 

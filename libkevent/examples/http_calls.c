@@ -20,8 +20,8 @@
 
 #include "http_kevent.h"
 
-/* Entries for each client: accept4, COPY, recvfrom; sendto, close */
-#define ENTRIES_NEW	3
+/* Entries for each client: accept4, recvfrom; sendto, close */
+#define ENTRIES_NEW	2
 #define ENTRIES_ANSWER	2
 
 /*
@@ -55,8 +55,8 @@ static void make_arrivals(int listener)
 	for (i = 0; i < NEW; i++) {
 		fd = kevent_chain_call(c, SYS_accept4, listener, 0, 0,
 				       SOCK_NONBLOCK | SOCK_CLOEXEC);
-		kevent_chain_pass(c, fd, 0);
 		kevent_chain_call(c, SYS_recvfrom, 0, requests[i], HTTP_REQUEST);
+		kevent_chain_pass(c, fd, 0);
 		kevent_chain_jump(c, KEVENT_ON_ANY, i);
 		kevent_chain_label(c, i);
 	}
@@ -194,7 +194,7 @@ static void answer(void)
 static int take_new(const struct kevent_call *accepted, const char *request)
 {
 	int fd = (int)accepted[0].result;
-	long got = (long)accepted[2].result;
+	long got = (long)accepted[1].result;
 	struct http_client *c;
 
 	if (fd < 0)

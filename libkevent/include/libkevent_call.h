@@ -117,28 +117,16 @@ struct kevent_call *kevent_chain_add(struct kevent_chain *c, __u32 nr, __u64 a,
 			 KEVENT_ARG(g))
 
 /**
- * kevent_chain_copy() - add an entry that copies
+ * kevent_chain_pass() - make a result an argument of the entry that was added last
  * @c: the chain
- * @to: where to
- * @from: where from
- * @bytes: how many, 1 to 8
+ * @from: the entry whose result it is, before that one
+ * @arg: which argument, from 0
  *
- * Return: the entry, or NULL.
+ * If that result is an error, the call is not made and has the same result. An entry that
+ * was jumped over has the result -ECANCELED.
  */
-struct kevent_call *kevent_chain_copy(struct kevent_chain *c, void *to,
-				      const void *from, unsigned int bytes);
-
-/**
- * kevent_chain_pass() - add an entry that makes a result an argument
- * @c: the chain
- * @from: the entry whose result it is
- * @arg: which argument of the entry after this one, from 0
- *
- * Return: the entry, or NULL.
- */
-struct kevent_call *kevent_chain_pass(struct kevent_chain *c,
-				      const struct kevent_call *from,
-				      unsigned int arg);
+void kevent_chain_pass(struct kevent_chain *c, const struct kevent_call *from,
+		       unsigned int arg);
 
 /**
  * kevent_chain_jump() - say what follows the entry that was added last

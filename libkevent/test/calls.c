@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/time_types.h>
+#include <sys/syscall.h>
 
 #include "test.h"
 
@@ -329,6 +330,86 @@ static void wait_arg_asks_for_nothing(void)
 	CHECK(!memcmp(&arg, &want, sizeof(arg)));
 }
 
+/* Calls return their first argument; the kernel makes no chains. */
+static long makes_no_chain(const struct fake_call *call)
+{
+	if (call->nr == 485)
+		return -ENOSYS;
+	last = *call;
+	return call->arg[0];
+}
+
+static int run_three(struct kevent_call *c, __s64 first, __u8 flags, __u64 arg)
+{
+	fake_kernel = makes_no_chain;
+	memset(&last, 0, sizeof(last));
+	memset(c, 0, 3 * sizeof(*c));
+	c[0] = (struct kevent_call){ .nr = SYS_close, .args = { (__u64)first } };
+	c[1] = c[0];
+	c[2] = c[0];
+	c[0].on_error = c[0].on_value = 1;
+	c[0].on_zero = 2;
+	c[1].on_error = c[1].on_value = 1;
+	c[1].args[0] = 50;
+	c[2].flags = flags;
+	c[2].args[0] = c[2].args[5] = arg;
+	return kevent_call(-1, c, 3, 0, 0);
+}
+
+static void results_become_arguments(void)
+{
+	static const __u64 bad[] = { 0, 3, 4, 1ull << 63, ~0ull };
+	struct kevent_call c[3];
+	unsigned int i;
+
+	CHECK_EQ(run_three(c, 7, 0x21, 2), 2);
+	CHECK_EQ(last.arg[0], 7);
+	CHECK_EQ(last.arg[5], 7);
+	CHECK_EQ(c[2].args[0], 2);
+	CHECK_EQ(run_three(c, 7, 0x20, 1), 2);
+	CHECK_EQ(last.arg[0], 1);
+	CHECK_EQ(last.arg[5], 50);
+	CHECK_EQ(run_three(c, -EIO, 1, 2), 2);
+	CHECK_EQ(c[2].result, -EIO);
+	CHECK_EQ(last.arg[0], 50);
+	CHECK_EQ(run_three(c, 0, 1, 1), 2);
+	CHECK_EQ(c[1].result, -ECANCELED);
+	CHECK_EQ(c[2].result, -ECANCELED);
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		CHECK_EQ(run_three(c, 7, 0x20, bad[i]), 2 | KEVENT_CALL_REFUSED);
+		CHECK_EQ(c[2].result, -EINVAL);
+		CHECK_EQ(last.arg[0], 50);
+	}
+	CHECK_EQ(run_three(c, 7, 0x40, 1), 2 | KEVENT_CALL_REFUSED);
+	CHECK_EQ(c[2].result, -EINVAL);
+}
+
+/* The kernel has made the first call when a signal comes. */
+static long ends_by_a_signal(const struct fake_call *call)
+{
+	struct kevent_call *c = (void *)call->arg[1];
+
+	if (call->nr != 485)
+		return makes_no_chain(call);
+	c[0].result = 9;
+	c[1].result = -EINTR;
+	return 1 | KEVENT_CALL_REFUSED;
+}
+
+static void rest_is_made_after_a_signal(void)
+{
+	struct kevent_call c[3] = {
+		{ .nr = SYS_close },
+		{ .nr = SYS_close, .on_value = 1, .args = { 5 } },
+		{ .nr = SYS_close, .args = { 2 }, .flags = KEVENT_CALL_BACK(0) },
+	};
+
+	fake_kernel = ends_by_a_signal;
+	CHECK_EQ(kevent_call(-1, c, 3, 0, 0), 2);
+	CHECK_EQ(c[1].result, 5);
+	CHECK_EQ(c[2].result, 9);
+}
+
 static void cookie_holds_index_and_generation(void)
 {
 	struct ukevent ev;
@@ -358,6 +439,8 @@ const struct test_case call_tests[] = {
 	  signals_have_their_sender_in_the_id },
 	{ "mark_hands_on_its_data", mark_hands_on_its_data },
 	{ "wait_arg_asks_for_nothing", wait_arg_asks_for_nothing },
+	{ "results_become_arguments", results_become_arguments },
+	{ "rest_is_made_after_a_signal", rest_is_made_after_a_signal },
 	{ "cookie_holds_index_and_generation",
 	  cookie_holds_index_and_generation },
 	{ }

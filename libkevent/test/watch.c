@@ -197,6 +197,7 @@ static void first_call_is_the_check(void)
 	CHECK_EQ(finish(), 3);
 	CHECK_EQ(kernel.nr_made, 1 + 3);
 	CHECK_EQ(calls[0].on_error, 2);
+	CHECK_EQ(calls[1].result, -ECANCELED);
 	calls[0].on_error = 0;
 	CHECK_EQ(finish(), 0);
 	CHECK_EQ(kernel.nr_made, 1 + 3 + 1);

@@ -178,8 +178,7 @@ macro_rules! constants {
 }
 
 constants! {
-    CALL_COPY: u32 = 0x8000_0000;
-    CALL_BOUND: u32 = 0x8000_0001;
+    CALL_BOUND: u32 = 0x8000_0000;
     CALL_REFUSED: u32 = 0x10000;
     CALL_MAX: u32 = 1024;
     CALL_ASYNC: u32 = 0x1;

@@ -175,17 +175,17 @@ struct kevent_wait_arg {
 
 /**
  * struct kevent_call - an entry of kevent_call()
- * @nr:		system call number of this architecture, %KEVENT_CALL_COPY or
- *		%KEVENT_CALL_BOUND
+ * @nr:		system call number of this architecture, or %KEVENT_CALL_BOUND
  * @on_error:	how many entries forward for a result < 0; 0 ends the chain,
  *		and so does a number that leads past its last entry
  * @on_zero:	the same for 0
  * @on_value:	the same for a result > 0
- * @flags:	0
- * @result:	written by the kernel
- * @args:	of the call; of COPY: to, from, number of bytes (1 to 8); of BOUND:
- *		the slot. The library finds the address of the call that is bound
- *		behind it, and the kernel does not look at that
+ * @flags:	%KEVENT_CALL_BACK() of arguments that are results; of BOUND 0
+ * @result:	written by the kernel: what the call returned; the same error as that
+ *		of an entry whose result is an argument; -ECANCELED if a jump to an
+ *		entry behind leaves this one out
+ * @args:	of the call; of BOUND: the slot. The library finds the address of the
+ *		call that is bound behind it, and the kernel does not look at that
  */
 struct kevent_call {
 	__u32		nr;
@@ -197,8 +197,13 @@ struct kevent_call {
 	__aligned_u64	args[6];
 };
 
-#define KEVENT_CALL_COPY	0x80000000U
-#define KEVENT_CALL_BOUND	0x80000001U
+#define KEVENT_CALL_BOUND	0x80000000U
+
+/*
+ * Flag of an entry: @args[arg] says how many entries back the one is whose result is the
+ * argument. With 1 it is the entry in front.
+ */
+#define KEVENT_CALL_BACK(arg)	(1U << (arg))
 
 /*
  * In what kevent_call() returns: the call of the entry that ended the chain was

@@ -2,12 +2,20 @@
 /*
  * Chains of system calls
  *
- * The chain stays in the caller's memory. An entry is read once, right before its call,
- * and only that copy is used, so another thread that changes entries disturbs nobody but
- * its own process. Jumps go forward, so a chain makes at most KEVENT_CALL_MAX calls, with
- * a cond_resched() after 64 or as soon as the CPU is wanted, and a signal ends it between
- * two of them. No lock is held between calls, and nothing is allocated, so nothing is left
- * when the task exits or a page of the chain goes away.
+ * The chain stays in the caller's memory. An entry is read once, when the result of the one
+ * in front of it is written, and only that copy is used, so another thread that changes
+ * entries disturbs nobody but its own process. Jumps go forward, so a chain makes at most
+ * KEVENT_CALL_MAX calls. It gives the CPU away between two of them when the scheduler or RCU
+ * wants it, and a signal ends it there. No lock is held between calls, and nothing is
+ * allocated, so nothing is left when the task exits or a page of the chain goes away.
+ *
+ * An argument may be the result of an entry in front: a flag of the entry names the argument,
+ * and its word says how many entries back. The result is read from the caller's memory, so a
+ * serving thread finds those of the calls that the caller has made. Another thread can only
+ * write there what it could have written as an argument. A result that is an error is no
+ * argument: it becomes the result of the entry, whose call is not made, and the chain goes
+ * on as after that error. An entry that a jump leaves out has -ECANCELED as its result: a
+ * chain that runs again could otherwise close a descriptor of the last time.
  *
  * A call goes through the table of system calls with registers made for it, as after an
  * entry from user mode. Calls are in the list of chains if they need nothing but their
@@ -60,9 +68,11 @@
 
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 
-/* Calls with up to three arguments, and with more */
-#define FEW	1
-#define MANY	2
+/* The arguments that are read for a call, as bits */
+#define ONE	0x01
+#define FEW	0x07
+#define FOUR	0x0f
+#define MANY	0x3f
 
 /*
  * Calls that may be in a chain: I/O, files, sockets and clocks. None of them
@@ -72,48 +82,40 @@
 static const u8 kevent_call_table[NR_syscalls] = {
 	[__NR_read] = FEW, [__NR_write] = FEW,
 	[__NR_readv] = FEW, [__NR_writev] = FEW,
-	[__NR_pread64] = MANY, [__NR_pwrite64] = MANY,
+	[__NR_pread64] = FOUR, [__NR_pwrite64] = FOUR,
 	[__NR_preadv] = MANY, [__NR_pwritev] = MANY,
 	[__NR_preadv2] = MANY, [__NR_pwritev2] = MANY,
-	[__NR_lseek] = FEW, [__NR_close] = FEW,
-	[__NR_fsync] = FEW, [__NR_fdatasync] = FEW,
-	[__NR_ftruncate] = FEW, [__NR_fallocate] = MANY,
-	[__NR_fadvise64] = MANY, [__NR_sendfile] = MANY,
-	[__NR_splice] = MANY, [__NR_tee] = MANY,
+	[__NR_lseek] = FEW, [__NR_close] = ONE,
+	[__NR_fsync] = ONE, [__NR_fdatasync] = ONE,
+	[__NR_ftruncate] = FEW, [__NR_fallocate] = FOUR,
+	[__NR_fadvise64] = FOUR, [__NR_sendfile] = FOUR,
+	[__NR_splice] = MANY, [__NR_tee] = FOUR,
 	[__NR_copy_file_range] = MANY, [__NR_getdents64] = FEW,
 	[__NR_fstat] = FEW, [__NR_fstatfs] = FEW, [__NR_statfs] = FEW,
-	[__NR_statx] = MANY, [__NR_newfstatat] = MANY,
-	[__NR_openat] = MANY, [__NR_openat2] = MANY,
-	[__NR_faccessat] = FEW, [__NR_faccessat2] = MANY,
-	[__NR_readlinkat] = MANY, [__NR_mkdirat] = FEW,
+	[__NR_statx] = MANY, [__NR_newfstatat] = FOUR,
+	[__NR_openat] = FOUR, [__NR_openat2] = FOUR,
+	[__NR_faccessat] = FEW, [__NR_faccessat2] = FOUR,
+	[__NR_readlinkat] = FOUR, [__NR_mkdirat] = FEW,
 	[__NR_unlinkat] = FEW, [__NR_renameat2] = MANY,
 	[__NR_linkat] = MANY, [__NR_symlinkat] = FEW,
-	[__NR_utimensat] = MANY, [__NR_pipe2] = FEW,
-	[__NR_socket] = FEW, [__NR_socketpair] = MANY,
+	[__NR_utimensat] = FOUR, [__NR_pipe2] = FEW,
+	[__NR_socket] = FEW, [__NR_socketpair] = FOUR,
 	[__NR_bind] = FEW, [__NR_listen] = FEW, [__NR_connect] = FEW,
-	[__NR_accept] = FEW, [__NR_accept4] = MANY,
+	[__NR_accept] = FEW, [__NR_accept4] = FOUR,
 	[__NR_sendto] = MANY, [__NR_recvfrom] = MANY,
 	[__NR_sendmsg] = FEW, [__NR_recvmsg] = FEW,
-	[__NR_sendmmsg] = MANY, [__NR_recvmmsg] = MANY,
+	[__NR_sendmmsg] = FOUR, [__NR_recvmmsg] = MANY,
 	[__NR_shutdown] = FEW, [__NR_getsockname] = FEW,
 	[__NR_getpeername] = FEW, [__NR_getsockopt] = MANY,
 	[__NR_setsockopt] = MANY,
 	[__NR_clock_gettime] = FEW, [__NR_clock_getres] = FEW,
-	[__NR_getpid] = FEW, [__NR_getppid] = FEW,
+	[__NR_getpid] = ONE, [__NR_getppid] = ONE,
 };
 
 /*
- * 0: no call of a chain. Safe for a number that was not checked. In line: no function is
- * called while user memory can be accessed.
+ * Whether somebody has to see each system call of the current task. Tracers, filters and
+ * auditors come at any time: look each time.
  */
-static __always_inline u8 kevent_call_kind(u32 nr)
-{
-	if (nr >= NR_syscalls)
-		return 0;
-	return kevent_call_table[array_index_nospec(nr, NR_syscalls)];
-}
-
-/* Whether somebody has to see each system call of the current task */
 static bool kevent_call_observed(void)
 {
 #ifdef CONFIG_GENERIC_ENTRY
@@ -129,53 +131,137 @@ static bool kevent_call_observed(void)
 	(_TIF_SIGPENDING | _TIF_NOTIFY_SIGNAL | _TIF_NOTIFY_RESUME |	\
 	 _TIF_NEED_RESCHED)
 
-/* Entries between two looks at what RCU waits for */
-#define KEVENT_CALL_SLICE	64U
-
 /**
  * struct kevent_call_state - what a chain keeps from one call to the next
- * @queue:	whose bound calls it may make, or NULL
- * @call:	the entry whose turn it is, without its arguments
+ * @call:	the entry whose turn it is, without its arguments. @call.flags is 0 once
+ *		its references were followed
  * @regs:	its arguments, where calls look for them, and behind them old ones. The
- *		rest is 0. No call of the table reads that, or changes anything
- * @kind:	of the call, or 0: see kevent_call_kind()
+ *		rest is not set. No call of the table reads that, or changes anything
+ * @run:	the chain
+ * @passed:	with @call.flags, an error that a reference leads to; 0: none
+ * @known:	numbers below it are those of the table: none for a 32-bit program
  * @refused:	the call was not made; on_error is 0 then
- * @compat:	the caller is a 32-bit program, and no call is made
  */
 struct kevent_call_state {
-	struct kevent_queue	*queue;
 	struct kevent_call	call;
 	struct pt_regs		regs;
-	u8			kind;
+	const struct kevent_run	*run;
+	long			passed;
+	u32			known;
 	bool			refused;
-	bool			compat;
 };
 
+/* Where the arguments of a call are in its registers */
+#define ARG(n)	offsetof(struct pt_regs, KEVENT_CALL_ARG##n)
+static const u8 kevent_call_args[] = { ARG(0), ARG(1), ARG(2), ARG(3), ARG(4), ARG(5) };
+
 /*
- * Word by word to where they are used: 64 bytes are too few for a copy routine. A copy
- * and a bound call have up to three arguments.
+ * Let entries up to *@at be accessed. The chain was checked as a whole; *@at is masked for
+ * reads by which the processor runs ahead of that.
  */
-static int kevent_call_read(struct kevent_call_state *c,
-			    const struct kevent_call __user *from)
+static __always_inline bool kevent_call_begin(struct kevent_call __user **at)
 {
-	if (can_do_masked_user_access())
-		from = masked_user_access_begin(from);
-	else if (!user_read_access_begin(from, sizeof(*from)))
-		return -EFAULT;
-	unsafe_get_user(*(u64 *)&c->call, (const u64 __user *)from, fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG0, &from->args[0], fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG1, &from->args[1], fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG2, &from->args[2], fault);
-	c->kind = kevent_call_kind(c->call.nr);
-	if (c->kind == MANY) {
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG3, &from->args[3], fault);
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG4, &from->args[4], fault);
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG5, &from->args[5], fault);
-	}
-	user_read_access_end();
+	if (!can_do_masked_user_access())
+		return user_access_begin(*at, sizeof(**at));
+	*at = masked_user_access_begin(*at);
+	return true;
+}
+
+/*
+ * The arguments of the call of @c, as bits; 0: it is none of the table. In line, as all that
+ * runs while user memory can be accessed.
+ */
+static __always_inline int kevent_call_kind(struct kevent_call_state *c)
+{
+	if (c->call.nr >= c->known)
+		return 0;
+	c->call.nr = array_index_nospec(c->call.nr, NR_syscalls);
+	return kevent_call_table[c->call.nr];
+}
+
+/* Make arguments of the entry @at of results in front of it. As kevent_call_read(). */
+static __always_inline int
+kevent_call_refer(struct kevent_call_state *c,
+		  const struct kevent_call __user *at, int kind)
+{
+	const unsigned long index = at - c->run->chain;
+	unsigned long bits = c->call.flags, *arg, back;
+	long value = 0;
+
+	if (!kind || bits > MANY)
+		goto stop;
+	do {
+		arg = (void *)&c->regs + kevent_call_args[__ffs(bits)];
+		back = *arg - 1;
+		if (back >= index)
+			goto stop;
+		back = array_index_nospec(back, index);
+		unsafe_get_user(value, &at[-1 - (long)back].result, fault);
+		if (value < 0)
+			goto stop;
+		*arg = value;
+		bits &= bits - 1;
+	} while (bits);
+	c->call.flags = 0;
+	return kind;
+stop:
+	c->passed = min(value, 0L);
 	return 0;
 fault:
-	user_read_access_end();
+	return -EFAULT;
+}
+
+/*
+ * Read the entry @at, word by word to where they are used: 64 bytes are too few for a copy
+ * routine. Returns the arguments of a call that can be made, 0: there is more to be looked
+ * at, or -EFAULT.
+ */
+static __always_inline int
+kevent_call_read(struct kevent_call_state *c,
+		 const struct kevent_call __user *at)
+{
+	int kind, bits;
+
+	unsafe_get_user(*(u64 *)&c->call, (const u64 __user *)at, fault);
+	unsafe_get_user(c->regs.KEVENT_CALL_ARG0, &at->args[0], fault);
+	kind = kevent_call_kind(c);
+	bits = kind | c->call.flags;
+	if (bits > ONE) {
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG1, &at->args[1], fault);
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG2, &at->args[2], fault);
+	}
+	if (bits > FEW)
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG3, &at->args[3], fault);
+	if (bits > FOUR) {
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG4, &at->args[4], fault);
+		unsafe_get_user(c->regs.KEVENT_CALL_ARG5, &at->args[5], fault);
+	}
+	return likely(!c->call.flags) ? kind : kevent_call_refer(c, at, kind);
+fault:
+	return -EFAULT;
+}
+
+/*
+ * Store the result of the entry @at, if that is in front of the entry @next, and read the
+ * latter. Those between are not made: what refers to them is to find no older result.
+ */
+static int kevent_call_next(struct kevent_call_state *c,
+			    struct kevent_call __user *at,
+			    struct kevent_call __user *next, s64 ret)
+{
+	int kind;
+
+	if (!kevent_call_begin(&next))
+		return -EFAULT;
+	if (likely(at < next))
+		unsafe_put_user(ret, &at->result, fault);
+	while (unlikely(++at < next))
+		unsafe_put_user(-ECANCELED, &at->result, fault);
+	kind = kevent_call_read(c, next);
+	user_access_end();
+	return kind;
+fault:
+	user_access_end();
 	return -EFAULT;
 }
 
@@ -219,47 +305,21 @@ static long kevent_call_no_restart(long ret)
 	}
 }
 
-static long kevent_call_copy(const struct pt_regs *regs)
-{
-	void __user *to = (void __user *)regs->KEVENT_CALL_ARG0;
-	void __user *from = (void __user *)regs->KEVENT_CALL_ARG1;
-	u64 bytes, nr = regs->KEVENT_CALL_ARG2;
-
-	if (!nr || nr > sizeof(bytes))
-		return -EINVAL;
-	if (nr < sizeof(bytes))
-		return copy_from_user(&bytes, from, nr) ||
-		       copy_to_user(to, &bytes, nr) ? -EFAULT : nr;
-	return get_user(bytes, (u64 __user *)from) ||
-	       put_user(bytes, (u64 __user *)to) ? -EFAULT : nr;
-}
-
-/* Why no entry is looked at now, or that of @c is none, or 0 */
-static long kevent_call_stops(const struct kevent_call_state *c)
+/* Why the call of @c is not made now, or 0 */
+static long kevent_call_refusal(struct kevent_call_state *c)
 {
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
 		kevent_call_work();
 		if (task_sigpending(current))
 			return -EINTR;
 	}
-	return c->call.flags ? -EINVAL : 0;
-}
-
-/* Tracers, filters and auditors come at any time: look each time. */
-static long kevent_call_hidden(const struct kevent_call_state *c)
-{
-	return c->compat || kevent_call_observed() ? -EOPNOTSUPP : 0;
-}
-
-/* Why the call of @c is not made now, or 0 */
-static long kevent_call_refusal(const struct kevent_call_state *c)
-{
-	long err = kevent_call_stops(c);
-
-	if (err || c->call.nr == KEVENT_CALL_COPY)
-		return err;
-	return c->kind || c->call.nr == KEVENT_CALL_BOUND ?
-	       kevent_call_hidden(c) : -ENOSYS;
+	if (!c->known)
+		return -EOPNOTSUPP;
+	if (c->call.flags)
+		return c->passed ? 0 : -EINVAL;
+	if (c->call.nr != KEVENT_CALL_BOUND && !kevent_call_kind(c))
+		return -ENOSYS;
+	return kevent_call_observed() ? -EOPNOTSUPP : 0;
 }
 
 /* A refusal ends the chain. */
@@ -273,7 +333,6 @@ static long kevent_call_refuse(struct kevent_call_state *c, long err)
 /* As kevent_call_dispatch(), or KEVENT_CALL_ELSEWHERE. */
 static long kevent_call_make(struct kevent_call_state *c, u32 nr, bool nowait)
 {
-	nr = array_index_nospec(nr, NR_syscalls);
 	return nowait && IS_ENABLED(CONFIG_KEVENT_AIO) ?
 	       kevent_call_nowait(&c->regs, nr) :
 	       kevent_call_dispatch(&c->regs, nr);
@@ -290,12 +349,12 @@ static long kevent_call_run_any(struct kevent_call_state *c, bool nowait)
 		ret = kevent_call_refusal(c);
 		if (ret)
 			return kevent_call_refuse(c, ret);
-		if (nr == KEVENT_CALL_COPY)
-			return kevent_call_copy(&c->regs);
+		if (c->call.flags)
+			return c->passed;
 		/* Each attempt looks the slot up: task work may have closed its descriptor. */
 		if (c->call.nr == KEVENT_CALL_BOUND) {
 			ret = IS_ENABLED(CONFIG_KEVENT_AIO) ?
-			      kevent_bound_unfold(c->queue, slot, &c->regs) : -ENOSYS;
+			      kevent_bound_unfold(c->run->queue, slot, &c->regs) : -ENOSYS;
 			if (ret < 0)
 				return ret == -EBADF ? ret :
 						       kevent_call_refuse(c, ret);
@@ -306,20 +365,13 @@ static long kevent_call_run_any(struct kevent_call_state *c, bool nowait)
 	return kevent_call_no_restart(ret);
 }
 
-/* Is it one of the table, and nothing to be done before it? */
-static bool kevent_call_is_plain(const struct kevent_call_state *c)
-{
-	return c->kind && !c->call.flags &&
-	       !(read_thread_flags() & KEVENT_CALL_WORK) &&
-	       !kevent_call_hidden(c);
-}
-
-/* Make the call of @c. */
-static long kevent_call_run(struct kevent_call_state *c, bool nowait)
+/* Make the call of @c; @kind: see kevent_call_read() */
+static long kevent_call_run(struct kevent_call_state *c, int kind, bool nowait)
 {
 	long ret;
 
-	if (unlikely(!kevent_call_is_plain(c)))
+	if (unlikely(!kind || read_thread_flags() & KEVENT_CALL_WORK ||
+		     kevent_call_observed()))
 		return kevent_call_run_any(c, nowait);
 	ret = kevent_call_make(c, c->call.nr, nowait);
 	if (likely(ret >= 0))
@@ -336,61 +388,41 @@ static u32 kevent_call_jump(const struct kevent_call *call, long ret)
 	return ret ? call->on_value : call->on_zero;
 }
 
-/* put_user() in line */
-static int kevent_call_put(struct kevent_call __user *to, s64 ret)
-{
-	if (can_do_masked_user_access())
-		to = masked_user_access_begin(to);
-	else if (!user_write_access_begin(to, sizeof(*to)))
-		return -EFAULT;
-	unsafe_put_user(ret, &to->result, fault);
-	user_write_access_end();
-	return 0;
-fault:
-	user_write_access_end();
-	return -EFAULT;
-}
-
 /*
  * Run a chain in the current thread, from the entry @run->at on; @run receives how far it
- * came. Returns 0, -EFAULT when the entry @run->at could not be read, or its result not
+ * came. Returns 0, -EFAULT when the entry @run->at could not be read, or a result not
  * written, or with @nowait -EAGAIN: the call of that entry would block.
  */
 int kevent_run_chain(struct kevent_run *run, bool nowait)
 {
-	struct kevent_call_state c = {
-		.queue		= run->queue,
-		.compat		= in_compat_syscall(),
-	};
-	struct kevent_call __user *entry = &run->chain[run->at];
-	u32 left = run->nr - run->at, jump;
-	int err = -EFAULT;
+	struct kevent_call __user *at = &run->chain[run->at], *next = at;
+	struct kevent_call __user *end = &run->chain[run->nr];
+	struct kevent_call_state c __uninitialized;
 	long ret = 0;
+	int kind;
 
-	while (!kevent_call_read(&c, entry)) {
-		ret = kevent_call_run(&c, nowait);
+	if (!access_ok(run->chain, run->nr * sizeof(*at)))
+		return -EFAULT;
+	c.run = run;
+	c.known = in_compat_syscall() ? 0 : NR_syscalls;
+	c.refused = false;
+	while ((kind = kevent_call_next(&c, at, next, ret)) >= 0) {
+		at = next;
+		ret = kevent_call_run(&c, kind, nowait);
 		if (nowait && ret == KEVENT_CALL_ELSEWHERE) {
-			err = -EAGAIN;
+			kind = -EAGAIN;
 			break;
 		}
-		if (kevent_call_put(entry, ret))
-			break;
-		jump = kevent_call_jump(&c.call, ret);
-		if (!jump || jump >= left) {
-			err = 0;
+		next = at + kevent_call_jump(&c.call, ret);
+		if (next == at || next >= end) {
+			kind = put_user(ret, &at->result);
 			break;
 		}
-		entry += jump;
-		left -= jump;
-		/* It has passed a multiple of the slice. */
-		if (left / KEVENT_CALL_SLICE !=
-		    (left + jump) / KEVENT_CALL_SLICE)
-			cond_resched();
 	}
-	run->at = run->nr - left;
+	run->at = at - run->chain;
 	run->result = ret;
 	run->refused = c.refused;
-	return err;
+	return min(kind, 0);
 }
 
 /*

@@ -31,19 +31,16 @@ int kevent_chain_watch(int queue, const struct kevent_chain *c, int fd,
 	return kevent_ctl_one(queue, KEVENT_CTL_ADD, &uk);
 }
 
-/* The chain from entry @at on, in the kernel if it likes; nobody has the bound calls. */
-static int go_on(const struct kevent_chain *c, __u32 at)
+/* In the kernel if it likes; nobody has the bound calls. */
+static int run(const struct kevent_chain *c)
 {
-	int ret = kevent_call(-1, &c->calls[at], c->nr - at, 0, 0);
+	int ret = kevent_chain_run(c);
+	__u32 at = (__u32)ret & ~KEVENT_CALL_REFUSED;
 
-	if (ret < 0)
+	if (ret < 0 || !((__u32)ret & KEVENT_CALL_REFUSED) ||
+	    c->calls[at].nr != KEVENT_CALL_BOUND)
 		return ret;
-	at += (__u32)ret & ~KEVENT_CALL_REFUSED;
-	if (!((__u32)ret & KEVENT_CALL_REFUSED))
-		return (int)at;
-	if (c->calls[at].nr == KEVENT_CALL_BOUND)
-		return kevent_call_rest(c->calls, at, c->nr);
-	return (int)(at | KEVENT_CALL_REFUSED);
+	return kevent_call_rest(c->calls, at, c->nr);
 }
 
 /* -EAGAIN of the first call ends the chain, wherever it would jump. */
@@ -51,17 +48,19 @@ int kevent_finish_watched(const struct kevent_chain *c)
 {
 	struct kevent_call *first = c->calls;
 	__u8 on_error;
+	__u32 next;
 	int ret;
 
 	if (!c->nr || c->error)
 		return -EINVAL;
 	on_error = first->on_error;
 	first->on_error = 0;
-	ret = go_on(c, 0);
+	ret = run(c);
 	first->on_error = on_error;
 	if (ret || first->result >= 0)
 		return ret;
 	if (first->result == -EAGAIN)
 		return -EAGAIN;
-	return on_error && on_error < c->nr ? go_on(c, on_error) : 0;
+	next = kevent_call_behind(first, 0, c->nr, first, (long)first->result);
+	return next < c->nr ? kevent_call_rest(first, next, c->nr) : 0;
 }

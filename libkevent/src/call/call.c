@@ -9,18 +9,18 @@
 #include "fallback/fallback.h"
 #include "call.h"
 
-/* The rest of a chain for @fd, if that is a queue, or -1 */
-static int rest_in(int fd, struct kevent_call *chain, __u32 at, __u32 nr)
+/* A chain for @fd, if that is a queue, or -1 */
+static int rest_in(int fd, struct kevent_call *chain, __u32 nr)
 {
 	int err = fd < 0 ? 0 : kevent_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
 
-	return err ? err : kevent_call_rest(chain, at, nr);
+	return err ? err : kevent_call_rest(chain, 0, nr);
 }
 
 static int check(int fd, const struct kevent_call *chain, __u32 nr, __u32 flags,
 		 __u64 cookie)
 {
-	if (flags & ~KEVENT_CALL_ASYNC || !nr || nr > KEVENT_CALL_MAX)
+	if (!nr || nr > KEVENT_CALL_MAX)
 		return -EINVAL;
 	if (!flags && (fd < -1 || cookie))
 		return -EINVAL;
@@ -39,37 +39,41 @@ static bool missing(int ret)
 /* Is an ordinary call made where the kernel has not made one? */
 static bool made_here(const struct kevent_call *call)
 {
-	/* The kernel may know fewer calls than the library. */
+	/* The kernel may know fewer calls than the library. Handlers have run after EINTR. */
 	return call->result == -EOPNOTSUPP || call->result == -ENOSYS ||
+	       call->result == -EINTR ||
 	       (call->result == -EXDEV && call->nr == KEVENT_CALL_BOUND);
 }
 
-static int run(int fd, struct kevent_call *chain, __u32 nr)
+/*
+ * What is left when the kernel has returned @ret, and has not made all calls. Out of line:
+ * mostly it has.
+ */
+__attribute__((noinline))
+static int rest(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie, int ret)
 {
-	__u32 at = 0;
-	int ret;
+	int err = check(fd, chain, nr, 0, cookie);
+	__u32 at;
 
-	/* Alone, a call is quicker without a chain. */
-	if (nr == 1 && chain->nr < KEVENT_CALL_COPY && fd < 0)
-		return kevent_call_rest(chain, 0, nr);
-	if (kevent_fb_choose(0) == KEVENT_BY_EPOLL || kevent_fb_has(fd))
-		return rest_in(fd, chain, 0, nr);
-	for (;;) {
-		ret = kevent_call_kernel(fd, &chain[at], nr - at, 0, 0);
-		/* A kernel without bound calls knows no queue here. */
-		if (missing(ret) || (ret == -EINVAL && fd >= 0))
-			return rest_in(fd, chain, at, nr);
-		if (ret < 0)
-			return ret;
-		at += (__u32)ret & ~KEVENT_CALL_REFUSED;
-		if (!((__u32)ret & KEVENT_CALL_REFUSED))
-			return (int)at;
-		if (made_here(&chain[at]))
-			return kevent_call_rest(chain, at, nr);
-		/* Handlers have run: go on where a signal came. */
-		if (chain[at].result != -EINTR)
-			return (int)(at | KEVENT_CALL_REFUSED);
-	}
+	if (err)
+		return err;
+	/* A kernel without bound calls knows no queue here. */
+	if (missing(ret) || (ret == -EINVAL && fd >= 0))
+		return rest_in(fd, chain, nr);
+	if (ret < 0)
+		return ret;
+	at = (__u32)ret & ~KEVENT_CALL_REFUSED;
+	return made_here(&chain[at]) ? kevent_call_rest(chain, at, nr) : ret;
+}
+
+/* The kernel checks the arguments. */
+__attribute__((noinline))
+static int run(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
+{
+	int ret = kevent_call_chain(fd, chain, nr, 0, cookie);
+
+	return ret >= 0 && !((__u32)ret & KEVENT_CALL_REFUSED) ?
+	       ret : rest(fd, chain, nr, cookie, ret);
 }
 
 /* Beside the caller */
@@ -125,12 +129,15 @@ static bool refused_here(const struct kevent_call *call)
 
 static int submit(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
 {
+	int ret = check(fd, chain, nr, KEVENT_CALL_ASYNC, cookie);
 	__u32 at;
-	int ret;
 
-	if (kevent_fb_has(fd))
+	if (ret)
+		return ret;
+	if (!kevent_fb_is_out() && kevent_fb_has(fd))
 		return hand_over(fd, chain, nr, 0, cookie);
-	ret = kevent_call_kernel(fd, chain, nr, KEVENT_CALL_ASYNC, cookie);
+	ret = kevent_kernel_there() ?
+	      kevent_call_chain(fd, chain, nr, KEVENT_CALL_ASYNC, cookie) : -ENOSYS;
 	if (ret == -EOPNOTSUPP)
 		return hand_over(fd, chain, nr, 0, cookie);
 	if (ret < 0)
@@ -141,12 +148,32 @@ static int submit(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
 	return hand_over(fd, chain, nr, at, cookie);
 }
 
+__attribute__((noinline))
+static int decide(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
+		  __u64 cookie)
+{
+	int err;
+
+	if (flags & ~KEVENT_CALL_ASYNC)
+		return -EINVAL;
+	if (flags)
+		return submit(fd, chain, nr, cookie);
+	/* Alone, a call is quicker without a chain. */
+	if (nr == 1 && fd < 0 && chain->nr < KEVENT_CALL_BOUND) {
+		err = check(fd, chain, nr, 0, cookie);
+		return err ? err : kevent_call_rest(chain, 0, 1);
+	}
+	if (kevent_fb_choose(0) == KEVENT_BY_EPOLL || kevent_fb_has(fd) ||
+	    !kevent_kernel_there())
+		return rest(fd, chain, nr, cookie, -ENOSYS);
+	return run(fd, chain, nr, cookie);
+}
+
 int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 		__u64 cookie)
 {
-	int ret = check(fd, chain, nr, flags, cookie);
-
-	if (ret)
-		return ret;
-	return flags ? submit(fd, chain, nr, cookie) : run(fd, chain, nr);
+	/* Most chains: what follows is not to cost them anything. */
+	if (!flags && nr > 1 && kevent_fb_is_out())
+		return run(fd, chain, nr, cookie);
+	return decide(fd, chain, nr, flags, cookie);
 }

@@ -63,26 +63,20 @@ struct kevent_call *kevent_chain_add(struct kevent_chain *c, __u32 nr, __u64 a,
 	return call;
 }
 
-struct kevent_call *kevent_chain_copy(struct kevent_chain *c, void *to,
-				      const void *from, unsigned int bytes)
+void kevent_chain_pass(struct kevent_chain *c, const struct kevent_call *from,
+		       unsigned int arg)
 {
-	if (!bytes || bytes > sizeof(__u64))
-		fail(c, -EINVAL);
-	return kevent_chain_call(c, KEVENT_CALL_COPY, to, from, bytes);
-}
+	struct kevent_call *to = c->nr ? &c->calls[c->nr - 1] : NULL;
 
-struct kevent_call *kevent_chain_pass(struct kevent_chain *c,
-				      const struct kevent_call *from,
-				      unsigned int arg)
-{
-	if (!from || arg >= 6)
-		fail(c, -EINVAL);
-	else if (c->max - c->nr < 2)
-		fail(c, -ENOSPC);
 	if (c->error)
-		return NULL;
-	return kevent_chain_copy(c, &c->calls[c->nr + 1].args[arg],
-				 &from->result, sizeof(from->result));
+		return;
+	if (arg >= 6 || from < c->calls || from >= to ||
+	    to->nr == KEVENT_CALL_BOUND) {
+		fail(c, -EINVAL);
+		return;
+	}
+	to->flags |= (__u8)KEVENT_CALL_BACK(arg);
+	to->args[arg] = (__u64)(to - from);
 }
 
 int kevent_bind(int fd, __u32 slot, const struct kevent_call *call)

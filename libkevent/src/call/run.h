@@ -24,13 +24,21 @@ bool kevent_call_allowed(__u32 nr);
  */
 int kevent_call_rest(struct kevent_call *chain, __u32 i, __u32 nr);
 
-/* 32-bit programs have no chains in the kernel. */
-static inline int kevent_call_kernel(int fd, struct kevent_call *chain, __u32 nr,
-				     __u32 flags, __u64 cookie)
+/*
+ * Where a chain goes on behind the entry @i, which was @call and has the result @ret; @nr:
+ * nowhere. Entries between are marked as not made.
+ */
+__u32 kevent_call_behind(struct kevent_call *chain, __u32 i, __u32 nr,
+			 const struct kevent_call *call, long ret);
+
+/*
+ * The system call, for a process that knows of it: see kevent_kernel_there(). 32-bit programs
+ * have no chains in the kernel.
+ */
+static inline int kevent_call_chain(int fd, struct kevent_call *chain, __u32 nr,
+				    __u32 flags, __u64 cookie)
 {
 #ifdef __LP64__
-	if (!kevent_kernel_there())
-		return -ENOSYS;
 	return kevent_syscall(__NR_kevent_call, fd, chain, nr, flags, cookie, 0);
 #else
 	(void)fd;

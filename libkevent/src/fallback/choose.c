@@ -26,15 +26,16 @@ static unsigned int fb_read_environment(void)
 	return BY_ANY;
 }
 
+unsigned int kevent_fb_environment;
+
 /* It is read once. */
 static unsigned int fb_environment(void)
 {
-	static unsigned int known;
-	unsigned int by = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	unsigned int by = __atomic_load_n(&kevent_fb_environment, __ATOMIC_RELAXED);
 
 	if (!by) {
 		by = fb_read_environment();
-		__atomic_store_n(&known, by, __ATOMIC_RELAXED);
+		__atomic_store_n(&kevent_fb_environment, by, __ATOMIC_RELAXED);
 	}
 	return by;
 }

@@ -32,6 +32,16 @@ static inline bool kevent_fb_on(void)
 	return __builtin_expect(kevent_ways_now() & KEVENT_WAY_FALLBACK, 0);
 }
 
+/* Bits of enum kevent_by: what the environment wants; 0: it was not read */
+extern unsigned int kevent_fb_environment;
+
+/* Is all for the system calls, as far as is known? */
+static inline bool kevent_fb_is_out(void)
+{
+	return kevent_only_kernel() &&
+	       __atomic_load_n(&kevent_fb_environment, __ATOMIC_RELAXED) & KEVENT_BY_CALLS;
+}
+
 /* Bits of enum kevent_by: what a program with these flags, in this environment, wants */
 unsigned int kevent_fb_choose(__u32 flags);
 

@@ -568,6 +568,96 @@ static void cookie_names_one_chain(struct queue *q)
 	close_pair(fd);
 }
 
+/* What the caller has opened is read, and closed, by a server. */
+static void results_are_arguments_in_a_server(struct queue *q)
+{
+	char got[8], statfs[256];
+	struct kevent_call c[] = {
+		ENTRY(SYS_openat, AT_FDCWD, "/", O_RDONLY),
+		ENTRY(SYS_openat, AT_FDCWD, "/", O_RDONLY),
+		ENTRY(SYS_read, -1, got, 8),
+		BACK(SYS_fstatfs, 2, statfs, 0),
+		BACK(SYS_close, 3, 0, 0),
+		BACK(SYS_close, 5, 0, 0),
+		BACK(SYS_close, 5, 0, 0),
+		BACK(SYS_close, 8, 0, 0),
+		GETPPID,
+	};
+	struct ukevent ev;
+	int fd[2];
+
+	open_blocking_pipe(fd);
+	c[2].args[0] = (uint64_t)fd[0];
+	CHECK_EQ(submit(q->fd, c, ARRAY_SIZE(c), COOKIE), SUBMITTED);
+	CHECK(c[1].result >= 0);
+	CHECK_EQ(c[2].result, UNMADE);
+	MUST_EQ(write(fd[1], "abc", 3), 3);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	/* The last one is not in the chain, and ends it. */
+	check_done(&ev, COOKIE, 7 | REFUSED, -EINVAL);
+	CHECK_EQ(c[3].result, 0);
+	CHECK_EQ(c[4].result, 0);
+	CHECK_EQ(c[5].result, 0);
+	CHECK_EQ(c[6].result, -EBADF);
+	CHECK_EQ(c[8].result, UNMADE);
+	CHECK_EQ(fcntl((int)c[0].result, F_GETFD), -1);
+	CHECK_EQ(fcntl((int)c[1].result, F_GETFD), -1);
+	close_pair(fd);
+}
+
+/* A chain whose first entries are in the kernel, and the one to begin with is not */
+static void chain_that_wraps_is_efault(struct queue *q)
+{
+	const uint32_t from = 1000;
+	struct kevent_call *c = mmap((void *)4096, 4096, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS |
+				     MAP_FIXED_NOREPLACE, -1, 0);
+	struct ukevent ev;
+
+	MUST(c != MAP_FAILED);
+	*c = GETPPID;
+	set_chain(&ev, NULL, from + 1, COOKIE);
+	ev.id.raw_u64 = KEVENT_ARG(c) - from * sizeof(*c);
+	ev.ret_data[1] = from;
+	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(kevent_error(&ev), -EFAULT);
+	CHECK_EQ(c->result, UNMADE);
+	munmap(c, 4096);
+}
+
+/* Made by a server too: an entry behind the one it begins with takes one in front of that. */
+static void added_chain_has_results_of_the_program(struct queue *q)
+{
+	struct kevent_call c[] = {
+		{ .result = -ENXIO },
+		{ .result = 0 },
+		BACK(SYS_lseek, 2, 0, 0),
+		GETPPID,
+	};
+	struct ukevent ev;
+	char first;
+
+	c[1].result = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	set_chain(&ev, c, 4, COOKIE);
+	ev.ret_data[1] = 2;
+	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 3, getppid());
+	CHECK_EQ(c[2].result, -ENXIO);
+	c[2] = BACK(SYS_read, 1, &first, 1);
+	set_chain(&ev, c, 4, COOKIE);
+	ev.ret_data[1] = 2;
+	MUST_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(serve(q->fd, 1, 0), 1);
+	MUST_EVENT(q, &ev);
+	CHECK_EQ(c[2].result, 1);
+	close((int)c[1].result);
+}
+
 /* Why no server can have the chain is a result like another. */
 static void refusal_that_cannot_be_written_is_efault(struct queue *q)
 {
@@ -619,39 +709,35 @@ static void chain_that_waits_is_cancelled(struct queue *q)
 	close_pair(fd);
 }
 
-/* The first entry of a chain: says that a thread has begun with it. */
-static struct kevent_call begun_entry(_Atomic uint64_t *begun)
+/* The result of the first entry says that a thread has begun with the chain. */
+static bool has_begun(const struct kevent_call *c)
 {
-	static const uint64_t one = 1;
-
-	atomic_store(begun, 0);
-	return ENTRY(KEVENT_CALL_COPY, begun, &one, 8);
+	return __atomic_load_n(&c->result, __ATOMIC_SEQ_CST) != UNMADE;
 }
 
-static void await_begun(_Atomic uint64_t *begun)
+static void await_begun(const struct kevent_call *c)
 {
 	uint64_t start = now_ns();
 
-	while (!atomic_load(begun))
+	while (!has_begun(c))
 		MUST(patient(start, PATIENCE_MS));
 }
 
 /* A server has begun with a chain that reads 8 bytes at last. */
 static void start_read(struct queue *q, struct server *s, struct kevent_call *c,
-		       _Atomic uint64_t *begun, int fd, void *buf)
+		       int fd, void *buf)
 {
 	start_server(s, q->fd, 1);
-	c[0] = begun_entry(begun);
+	c[0] = GETPPID;
 	c[1] = ENTRY(SYS_read, fd, buf, 8);
 	MUST_EQ(add_chain(q->fd, c, 2, COOKIE), 0);
-	await_begun(begun);
+	await_begun(c);
 }
 
 /* It has the last reference when it waits for another chain. */
 static void file_that_a_server_used_last_is_closed(struct queue *q)
 {
 	struct pollfd end = {};
-	_Atomic uint64_t begun;
 	struct server s = {};
 	struct kevent_call c[2];
 	struct ukevent ev;
@@ -659,7 +745,7 @@ static void file_that_a_server_used_last_is_closed(struct queue *q)
 	int fd[2];
 
 	open_blocking_pipe(fd);
-	start_read(q, &s, c, &begun, fd[0], buf);
+	start_read(q, &s, c, fd[0], buf);
 	MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
 	close(fd[0]);
 	MUST_EQ(write(fd[1], "abcd", 4), 4);
@@ -674,7 +760,6 @@ static void file_that_a_server_used_last_is_closed(struct queue *q)
 
 static void chain_that_runs_is_not_cancelled(struct queue *q)
 {
-	_Atomic uint64_t begun;
 	struct server s = {};
 	struct kevent_call c[2];
 	struct ukevent ev;
@@ -682,7 +767,7 @@ static void chain_that_runs_is_not_cancelled(struct queue *q)
 	int fd[2];
 
 	open_blocking_pipe(fd);
-	start_read(q, &s, c, &begun, fd[0], buf);
+	start_read(q, &s, c, fd[0], buf);
 	CHECK_EQ(remove_chain(q->fd, COOKIE), -EALREADY);
 	CHECK_NO_EVENT(q);
 	MUST_EQ(write(fd[1], "abcd", 4), 4);
@@ -739,34 +824,34 @@ static void thread_that_blocks_makes_room_for_another(struct queue *q)
 #define OVERLAPS	500	/* calls between the two looks of a chain */
 
 /*
- * Sets a flag, makes calls, and clears it; at its begin it looks at the other's. The calls
- * take about as long as a busy host lets a virtual CPU wait.
+ * Sets a flag in a file, makes calls, and clears it; at its begin it looks at the other's.
+ * The calls take about as long as a busy host lets a virtual CPU wait.
  */
-static void build_overlap(struct kevent_call *c, uint64_t *own, uint64_t *other,
+static void build_overlap(struct kevent_call *c, int own, int other,
 			  uint64_t *seen, int zero)
 {
 	static const uint64_t set = 1, clear;
 	static char page[4096];
 	unsigned int i;
 
-	c[0] = ENTRY(KEVENT_CALL_COPY, own, &set, 8);
-	c[1] = ENTRY(KEVENT_CALL_COPY, seen, other, 8);
+	c[0] = ENTRY(SYS_pwrite64, own, &set, 8);
+	c[1] = ENTRY(SYS_pread64, other, seen, 8);
 	for (i = 2; i < OVERLAPS; i++)
 		c[i] = ENTRY(SYS_read, zero, page, sizeof(page));
-	c[OVERLAPS] = ENTRY(KEVENT_CALL_COPY, own, &clear, 8);
+	c[OVERLAPS] = ENTRY(SYS_pwrite64, own, &clear, 8);
 }
 
 /* Do two chains that do not block run at the same time? */
-static bool overlap(struct queue *q, int zero)
+static bool overlap(struct queue *q, const int flag[2], int zero)
 {
 	static struct kevent_call c[2][OVERLAPS + 1];
-	static uint64_t flag[2], seen[2];
+	static uint64_t seen[2];
 	struct ukevent ev;
 	unsigned int k;
 
 	for (k = 0; k < 2; k++) {
 		seen[k] = 0;
-		build_overlap(c[k], &flag[k], &flag[!k], &seen[k], zero);
+		build_overlap(c[k], flag[k], flag[!k], &seen[k], zero);
 		MUST_EQ(add_chain(q->fd, c[k], OVERLAPS + 1, k), 0);
 	}
 	for (k = 0; k < 2; k++)
@@ -776,7 +861,7 @@ static bool overlap(struct queue *q, int zero)
 
 static void limit_holds(struct queue *q)
 {
-	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), flag[2];
 	struct server s[2] = {};
 	unsigned int i, nr = 0;
 	uint64_t start;
@@ -785,18 +870,21 @@ static void limit_holds(struct queue *q)
 	for (i = 0; i < 2; i++) {
 		cpu_set_t cpu;
 
+		flag[i] = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		MUST(flag[i] >= 0);
+
 		start_server(&s[i], q->fd, 1);
 		CPU_ZERO(&cpu);
 		CPU_SET(i, &cpu);
 		MUST_EQ(sched_setaffinity(s[i].actor.tid, sizeof(cpu), &cpu), 0);
 	}
 	for (i = 0; i < 300; i++)
-		nr += overlap(q, zero);
+		nr += overlap(q, flag, zero);
 	CHECK_EQ(nr, 0);
 	/* A later call changes the limit, so sooner or later two run on two CPUs. */
 	CHECK_EQ(serve(q->fd, 2, 0), 0);
 	start = now_ns();
-	while (!overlap(q, zero))
+	while (!overlap(q, flag, zero))
 		MUST(patient(start, PATIENCE_MS));
 	end_servers(q, s, 2);
 	close(zero);
@@ -909,7 +997,6 @@ static void signal_ends_the_wait_of_a_server(struct queue *q)
 
 static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
 {
-	_Atomic uint64_t begun;
 	struct server s = {};
 	struct kevent_call c[3];
 	struct ukevent ev;
@@ -919,11 +1006,11 @@ static void signal_ends_a_chain_and_its_event_says_so(struct queue *q)
 	catch_signal(SIGUSR1);
 	open_blocking_pipe(fd);
 	start_server(&s, q->fd, 1);
-	c[0] = begun_entry(&begun);
+	c[0] = GETPPID;
 	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
 	c[2] = GETPPID;
 	MUST_EQ(add_chain(q->fd, c, 3, COOKIE), 0);
-	await_begun(&begun);
+	await_begun(c);
 	MUST(sleeps_in(s.actor.tid, __NR_kevent_wait));
 	MUST_EQ(pthread_kill(s.actor.thread, SIGUSR1), 0);
 	MUST_EVENT(q, &ev);
@@ -1075,18 +1162,17 @@ static int is_killed(void *arg)
 	struct queue *q = arg;
 	struct kevent_call c[2];
 	struct server s = { .kq = q->fd, .limit = 1 };
-	static _Atomic uint64_t begun;
 	char buf[8];
 	int fd[2];
 
 	if (pipe2(fd, O_CLOEXEC))
 		return 1;
-	c[0] = begun_entry(&begun);
+	c[0] = GETPPID;
 	c[1] = ENTRY(SYS_read, fd[0], buf, 8);
 	CHILD_MUST(!add_chain(q->fd, c, 2, 1));
 	CHILD_MUST(!add_chain(q->fd, c, 2, 2));
 	start_actor(&s.actor, serve_on, &s);
-	while (!atomic_load(&begun))
+	while (!has_begun(c))
 		sched_yield();
 	kill(getpid(), SIGKILL);
 	return 2;
@@ -1121,6 +1207,9 @@ static const struct test_case cases[] = {
 	TEST_EACH(accesses_are_those_of_ordinary_calls),
 	TEST_EACH(position_is_not_waited_for),
 	TEST_EACH(rest_is_made_by_a_serving_thread),
+	TEST_EACH(results_are_arguments_in_a_server),
+	TEST_EACH(added_chain_has_results_of_the_program),
+	TEST_EACH(chain_that_wraps_is_efault),
 	TEST_EACH(add_submits_too),
 	TEST_EACH(bad_requests_are_refused),
 	TEST(queue_may_refuse_chains),

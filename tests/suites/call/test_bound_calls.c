@@ -696,7 +696,6 @@ static void calls_are_checked(struct queue *q)
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
 #define SAYS(...) bind_and_make(q->fd, CALL(__VA_ARGS__))
 	CHECK_EQ(SAYS(SYS_readv, null, null_buf, 4, 0), -ENOSYS);
-	CHECK_EQ(SAYS(KEVENT_CALL_COPY, null, null_buf, 4, 0), -ENOSYS);
 	CHECK_EQ(SAYS(KEVENT_CALL_BOUND, null, null_buf, 4, 0), -ENOSYS);
 	CHECK_EQ(SAYS(SYS_close, null, 0, 0, 0), -ENOSYS);
 	CHECK_EQ(SAYS(SYS_write, null, null_buf, 4, 0), -EBADF);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kevent_call(): chains, jumps, COPY, refusals, faults, signals
+ * kevent_call(): chains, jumps, results as arguments, refusals, faults, signals
  *
  * raw() is the system call, run() that of the library, which makes calls the kernel
  * refuses. A child under a seccomp filter gets all of its calls made that way.
@@ -59,19 +59,155 @@ static void result_becomes_an_argument(void)
 	char buf[8] = "";
 	struct kevent_call c[] = {
 		ENTRY(SYS_openat, AT_FDCWD, "/proc/version", O_RDONLY),
-		ENTRY(KEVENT_CALL_COPY, &c[2].args[0], &c[0].result, 8),
-		ENTRY(SYS_read, -1, buf, 5),
-		ENTRY(KEVENT_CALL_COPY, &c[4].args[0], &c[0].result, 8),
-		ENTRY(SYS_close, -1, 0, 0),
+		BACK(SYS_read, 1, buf, 5),
+		BACK(SYS_close, 2, 0, 0),
 	};
 
-	MUST_EQ(raw(c, 5), 4);
+	MUST_EQ(raw(c, 3), 2);
 	CHECK(c[0].result > 2);
-	CHECK_EQ(c[1].result, 8);
-	CHECK_EQ(c[2].result, 5);
+	CHECK_EQ(c[1].result, 5);
 	CHECK(!memcmp(buf, "Linux", 5));
-	CHECK_EQ(c[4].result, 0);
+	CHECK_EQ(c[2].result, 0);
 	CHECK_EQ(fcntl((int)c[0].result, F_GETFD), -1);
+	/* The entry is as it was. */
+	CHECK_EQ(c[1].args[0], 1);
+	CHECK_EQ(c[2].flags, KEVENT_CALL_BACK(0));
+}
+
+/* copy_file_range() has six: two descriptors, a length and flags are results. */
+static void any_argument_may_be_a_result(void)
+{
+	int pipe[2], zero = open("/dev/zero", O_RDONLY);
+	char buf[8], seen[8] = "";
+	struct kevent_call c[] = {
+		ENTRY(SYS_openat, AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR),
+		ENTRY(SYS_openat, AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR),
+		ENTRY(SYS_read, zero, buf, 0),
+		BACK(SYS_pwrite64, 3, "abcdefg", 7),
+		ENTRY(SYS_read, 0, buf, 4),
+		ENTRY(SYS_copy_file_range, 5, 0, 4),
+	};
+
+	open_pipe(pipe);
+	c[0].args[3] = c[1].args[3] = 0600;
+	put_byte(pipe[1]);
+	put_byte(pipe[1]);
+	c[4].args[0] = (uint64_t)pipe[0];
+	c[5].args[4] = 1;
+	c[5].args[5] = 3;
+	c[5].flags = KEVENT_CALL_BACK(0) | KEVENT_CALL_BACK(2) |
+		     KEVENT_CALL_BACK(4) | KEVENT_CALL_BACK(5);
+	MUST_EQ(raw(c, 6), 5);
+	CHECK_EQ(c[5].result, 2);
+	CHECK_EQ(pread((int)c[1].result, seen, sizeof(seen), 0), 2);
+	CHECK(!memcmp(seen, "ab", 3));
+	close((int)c[0].result);
+	close((int)c[1].result);
+	close_pair(pipe);
+	close(zero);
+}
+
+/* A call has the number of what is not in front of it: its entry ends the chain. */
+static void results_come_from_entries_in_front(void)
+{
+	/* With the last ones, an offset in bytes would be 0 or 64. */
+	static const uint64_t bad[] = {
+		0, 3, 4, 1 << 10, 1ull << 32, 1ull << 63, ~0ull, ~0ull - 1,
+		1ull << 58, (1ull << 58) + 1,
+	};
+	struct kevent_call c[4];
+	unsigned int i, arg;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		/* One that the call has, and one that it has not */
+		for (arg = 0; arg < 6; arg += 5) {
+			c[0] = c[1] = c[3] = getppid_entry();
+			c[2] = getppid_entry();
+			c[2].flags = (uint8_t)KEVENT_CALL_BACK(arg);
+			c[2].args[arg] = bad[i];
+			CHECK_EQ(raw(c, 4), 2 | REFUSED);
+			CHECK_EQ(c[2].result, -EINVAL);
+			CHECK_EQ(c[3].result, UNMADE);
+			CHECK_EQ(run(c, 4), 2 | REFUSED);
+			CHECK_EQ(c[2].result, -EINVAL);
+			c[2].args[arg] = 2;
+			CHECK_EQ(raw(c, 4), 3);
+			CHECK_EQ(c[2].result, getppid());
+		}
+	}
+	/* Nothing is in front of the first one, though memory is. */
+	c[1].flags = KEVENT_CALL_BACK(0);
+	c[1].args[0] = 1;
+	CHECK_EQ(raw(c + 1, 2), REFUSED);
+	CHECK_EQ(c[1].result, -EINVAL);
+}
+
+/* An error becomes the result, and the way of the chain is that after the error. */
+static void error_is_no_argument(void)
+{
+	struct kevent_call c[4] = {
+		ENTRY(SYS_openat, AT_FDCWD, "/none", O_RDONLY),
+		BACK(SYS_close, 1, 0, 0),
+		getppid_entry(),
+		BACK(SYS_close, 2, 0, 0),
+	};
+
+	c[1].on_error = 2;
+	CHECK_EQ(raw(c, 4), 3);
+	CHECK_EQ(c[0].result, -ENOENT);
+	CHECK_EQ(c[1].result, -ENOENT);
+	CHECK_EQ(c[2].result, -ECANCELED);
+	/* That of an entry which was left out, and which an entry passes on */
+	CHECK_EQ(c[3].result, -ENOENT);
+	c[3].args[0] = 1;
+	CHECK_EQ(raw(c, 4), 3);
+	CHECK_EQ(c[3].result, -ECANCELED);
+	c[1].on_error = 0;
+	CHECK_EQ(raw(c, 4), 1);
+	/* The first argument in question counts. */
+	c[1].on_error = 1;
+	c[1].flags = KEVENT_CALL_BACK(0) | KEVENT_CALL_BACK(1);
+	CHECK_EQ(raw(c, 4), 3);
+	CHECK_EQ(c[1].result, -ENOENT);
+	c[1].args[0] = 0;
+	c[1].args[1] = 1;
+	CHECK_EQ(raw(c, 4), 1 | REFUSED);
+	CHECK_EQ(c[1].result, -EINVAL);
+}
+
+/* A call that is not in the list, or is bound, has no such arguments. */
+static void results_are_for_calls_of_the_list(void)
+{
+	static const uint32_t nr[] = { SYS_kill, KEVENT_CALL_BOUND, ~0u };
+	struct kevent_call c[2];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(nr); i++) {
+		c[0] = getppid_entry();
+		c[1] = BACK(nr[i], 1, 0, 0);
+		CHECK_EQ(raw(c, 2), 1 | REFUSED);
+		CHECK_EQ(c[1].result, -EINVAL);
+		CHECK_EQ(run(c, 2), 1 | REFUSED);
+		CHECK_EQ(c[1].result, -EINVAL);
+	}
+}
+
+/* Entries that are left out are marked, and no others. */
+static void entries_between_are_cancelled(void)
+{
+	static struct kevent_call c[300];
+	unsigned int i;
+
+	for (i = 0; i < 300; i++)
+		c[i] = getppid_entry();
+	c[0].on_value = 255;
+	c[256].on_value = 2;
+	c[258].on_value = 42;
+	CHECK_EQ(raw(c, 300), 258);
+	for (i = 0; i < 300; i++)
+		CHECK_EQ(c[i].result, i && i < 255 ? -ECANCELED :
+				      i == 257 ? -ECANCELED :
+				      i > 258 ? UNMADE : getppid());
 }
 
 /* Entry 0 has a result of one sign; each entry is reached by one jump only. */
@@ -90,7 +226,8 @@ static void check_jump(struct kevent_call first, unsigned int lands)
 	c[0].on_value = 4;
 	CHECK_EQ(raw(c, 6), lands);
 	for (i = 1; i < 6; i++)
-		CHECK_EQ(c[i].result, i == lands ? getppid() : UNMADE);
+		CHECK_EQ(c[i].result, i == lands ? getppid() :
+				      i < lands ? -ECANCELED : UNMADE);
 }
 
 static void jumps_follow_the_sign_of_the_result(void)
@@ -116,8 +253,6 @@ static void jump_past_the_end_ends_the_chain(void)
 	CHECK_EQ(raw(c, 300), 255);
 	c[255].on_value = 44;
 	CHECK_EQ(raw(c, 300), 299);
-	CHECK_EQ(c[1].result, UNMADE);
-	CHECK_EQ(c[254].result, UNMADE);
 	CHECK_EQ(c[299].result, getppid());
 	c[0].on_value = 0;
 	CHECK_EQ(raw(c, 300), 0);
@@ -136,43 +271,6 @@ static void work_is_bounded(void)
 	for (i = 0; i < KEVENT_CALL_MAX; i++)
 		CHECK_EQ(c[i].result, getppid());
 	CHECK_EQ(c[KEVENT_CALL_MAX].result, UNMADE);
-}
-
-static void copy_takes_one_to_eight_bytes(void)
-{
-	uint64_t from = 0x8877665544332211, to, want;
-	struct kevent_call c;
-	unsigned int n;
-
-	for (n = 0; n < 10; n++) {
-		to = want = ~0ull;
-		c = ENTRY(KEVENT_CALL_COPY, &to, &from, n);
-		CHECK_EQ(raw(&c, 1), 0);
-		CHECK_EQ(c.result, n && n < 9 ? (int)n : -EINVAL);
-		if (n && n < 9)
-			memcpy(&want, &from, n);
-		CHECK_EQ(to, want);
-	}
-}
-
-static void copy_of_what_is_not_there_is_efault(void)
-{
-	uint64_t from = 1, to = 2;
-	struct kevent_call c;
-	unsigned int n;
-
-	for (n = 1; n <= 8; n++) {
-		c = ENTRY(KEVENT_CALL_COPY, &to, 8, n);
-		CHECK_EQ(raw(&c, 1), 0);
-		CHECK_EQ(c.result, -EFAULT);
-		c = ENTRY(KEVENT_CALL_COPY, -8ll, &from, n);
-		CHECK_EQ(raw(&c, 1), 0);
-		CHECK_EQ(c.result, -EFAULT);
-		c = ENTRY(KEVENT_CALL_COPY, &to, -8ll, n);
-		CHECK_EQ(raw(&c, 1), 0);
-		CHECK_EQ(c.result, -EFAULT);
-	}
-	CHECK_EQ(to, 2);
 }
 
 /* Arguments */
@@ -383,7 +481,7 @@ static void entry_that_cannot_be_read_is_efault(void)
 	munmap(mem, PAGE);
 }
 
-/* It is read word by word: whichever is missing, the call is not made. */
+/* It is read word by word: whichever of the call is missing, the call is not made. */
 static void entry_that_is_cut_is_efault(void)
 {
 	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
@@ -393,7 +491,7 @@ static void entry_that_is_cut_is_efault(void)
 
 	MUST(fd >= 0);
 	MUST_EQ(munmap(mem + PAGE, PAGE), 0);
-	for (there = 8; there < sizeof(c); there += 8) {
+	for (there = 8; there < offsetof(struct kevent_call, args[4]); there += 8) {
 		memcpy(mem + PAGE - there, &c, there);
 		CHECK_EQ(raw((void *)(mem + PAGE - there), 1), -EFAULT);
 	}
@@ -483,6 +581,45 @@ static void entries_change_until_their_turn(void)
 	unblock(&b);
 	CHECK_EQ(b.actor.ret, 1 | REFUSED);
 	CHECK_EQ(c[1].result, -ENOSYS);
+}
+
+static long run_three(void *arg)
+{
+	return raw(arg, 3);
+}
+
+/* Another thread may write what an entry takes, as it may write the entry. */
+static void result_is_read_when_the_turn_comes(void)
+{
+	static const int64_t there[] = { 3, 0, -EXDEV, INT64_MIN };
+	int pipe[2][2];
+	struct actor actor;
+	struct kevent_call c[3];
+	unsigned int i;
+	char buf[8];
+
+	for (i = 0; i < ARRAY_SIZE(there); i++) {
+		const bool good = there[i] >= 0;
+
+		open_pipe(pipe[0]);
+		open_pipe(pipe[1]);
+		MUST_EQ(fcntl(pipe[0][0], F_SETFL, 0), 0);
+		c[0] = getppid_entry();
+		c[1] = ENTRY(SYS_read, pipe[0][0], buf, 8);
+		c[2] = ENTRY(SYS_write, pipe[1][1], "abcd", 2);
+		c[2].flags = KEVENT_CALL_BACK(2);
+		start_actor(&actor, run_three, c);
+		MUST(sleeps_in(actor.tid, __NR_kevent_call));
+		CHECK_EQ(c[0].result, getppid());
+		c[0].result = there[i];
+		put_byte(pipe[0][1]);
+		join_actor(&actor, PATIENCE_MS);
+		CHECK_EQ(actor.ret, 2);
+		CHECK_EQ(c[2].result, there[i]);
+		CHECK_EQ(take_bytes(pipe[1][0]), good ? there[i] : 0);
+		close_pair(pipe[0]);
+		close_pair(pipe[1]);
+	}
 }
 
 static void memory_may_go_away_during_a_call(void)
@@ -736,12 +873,11 @@ static bool opens(const struct folders *f, int flags, const int want[2])
 	struct kevent_call c[] = {
 		ENTRY(SYS_openat, AT_FDCWD, f->file[1], flags | O_CLOEXEC),
 		ENTRY(SYS_openat, AT_FDCWD, f->file[0], flags | O_CLOEXEC),
-		ENTRY(KEVENT_CALL_COPY, &c[3].args[0], &c[1].result, 8),
-		ENTRY(SYS_pread64, -1, buf, 4),
+		BACK(SYS_pread64, 1, buf, 4),
 	};
 	unsigned int i;
 
-	if (raw(c, 4) != 3)
+	if (raw(c, 3) != 2)
 		return false;
 	for (i = 0; i < 2; i++) {
 		const int64_t ret = c[1 - i].result;
@@ -779,11 +915,14 @@ static void landlock_counts(void)
 
 static const struct test_case cases[] = {
 	TEST(result_becomes_an_argument),
+	TEST(any_argument_may_be_a_result),
+	TEST(results_come_from_entries_in_front),
+	TEST(error_is_no_argument),
+	TEST(results_are_for_calls_of_the_list),
+	TEST(entries_between_are_cancelled),
 	TEST(jumps_follow_the_sign_of_the_result),
 	TEST(jump_past_the_end_ends_the_chain),
 	TEST(work_is_bounded),
-	TEST(copy_takes_one_to_eight_bytes),
-	TEST(copy_of_what_is_not_there_is_efault),
 	TEST(bad_arguments_are_refused),
 	TEST(flags_of_an_entry_are_refused),
 	TEST(calls_outside_the_list_are_refused),
@@ -794,6 +933,7 @@ static const struct test_case cases[] = {
 	TEST(entry_that_is_cut_is_efault),
 	TEST(result_that_cannot_be_written_is_efault),
 	TEST(entries_change_until_their_turn),
+	TEST(result_is_read_when_the_turn_comes),
 	TEST(memory_may_go_away_during_a_call),
 	TEST(signal_ends_the_chain),
 	TEST(work_of_io_uring_ends_no_call),

@@ -56,6 +56,12 @@ static inline void set_chain(struct ukevent *uk,
 
 #define ENTRY(nr, a, b, c) \
 	entry(nr, KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(c))
+/* The same, but the first argument is the result of the entry @back entries back. */
+#define BACK(nr, back, b, c) ({						\
+	struct kevent_call entry_ = ENTRY(nr, back, b, c);		\
+									\
+	entry_.flags = KEVENT_CALL_BACK(0);				\
+	entry_; })
 #define GETPPID	ENTRY(SYS_getppid, 0, 0, 0)
 
 static inline int64_t result_of(const struct ukevent *ev)

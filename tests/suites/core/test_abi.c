@@ -659,6 +659,42 @@ static void compat_calls_share_the_layout(void)
 	CHECK_EQ(compat(482, kq, 1, 1, (long)(ev + 1), (long)ev), 0);
 	close(kq);
 }
+
+/* Whatever its entries say: their numbers are those of another table. */
+static void compat_chains_are_refused(void)
+{
+	const uint8_t flags[] = { 0, KEVENT_CALL_BACK(0), 0x80 };
+	char *low = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	struct kevent_ring *ring = (void *)low;
+	struct ukevent *ev = (void *)(low + 1024);
+	struct timespec *no_time = (void *)(low + 1536);
+	struct kevent_call *c = (void *)(low + 2048);
+	unsigned int i;
+	long kq;
+
+	MUST(low != MAP_FAILED);
+	kq = compat(480, (long)ring, 8, 0, 0, 0);
+	MUST(kq >= 0);
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		c[0] = (struct kevent_call){ .result = 1 };
+		c[1] = (struct kevent_call){
+			.nr = SYS_getppid, .flags = flags[i], .args = { 1 },
+		};
+		*ev = (struct ukevent){
+			.id.raw_u64 = KEVENT_ARG(c), .type = KEVENT_AIO,
+			.event = KEVENT_AIO_DONE, .ret_data = { 2, 1 },
+		};
+		CHECK_EQ(compat(481, kq, KEVENT_CTL_ADD, 1, (long)ev, 0), 0);
+		CHECK_EQ(compat(483, kq, 1, 0, (long)no_time, KEVENT_FLAGS_SERVE), 1);
+		CHECK_EQ(compat(483, kq, 8, i, (long)no_time, 0), 1);
+		CHECK_EQ(ring->event[i].id.raw_u64, 1 | REFUSED);
+		CHECK_EQ((int)ring->event[i].ret_data[0], -EOPNOTSUPP);
+		CHECK_EQ(compat(484, kq, i + 1, 0, 0, 0), 1);
+	}
+	close((int)kq);
+	munmap(low, PAGE);
+}
 #endif
 
 static const struct test_case cases[] = {
@@ -694,6 +730,7 @@ static const struct test_case cases[] = {
 	TEST(bad_calls_lose_nothing),
 #ifdef __x86_64__
 	TEST(compat_calls_share_the_layout),
+	TEST(compat_chains_are_refused),
 #endif
 	{}
 };

@@ -337,22 +337,23 @@ static void make_call(struct caller *c, struct kevent_call *call)
 {
 	static const uint32_t nrs[] = {
 		SYS_getppid, SYS_lseek, SYS_fstat, SYS_read, SYS_clock_gettime,
-		KEVENT_CALL_COPY, KEVENT_CALL_COPY, KEVENT_CALL_BOUND,
-		SYS_exit, SYS_execve, __NR_kevent_call, 0x40000000,
+		KEVENT_CALL_BOUND, SYS_exit, SYS_execve, __NR_kevent_call, 0x40000000,
 	};
 	uint64_t fd = (uint32_t)any_fd(c);
+	unsigned int i;
 
 	memset(call, 0, sizeof(*call));
 	call->nr = nrs[any(c, ARRAY_SIZE(nrs))];
 	call->on_error = any(c, 4);
 	call->on_zero = any(c, 4);
 	call->on_value = any(c, 4);
-	call->flags = any(c, 32) ? 0 : any_number(c);
+	call->flags = any(c, 3) ? 0 : any(c, 16) ? 1u << any(c, 6) : any_number(c);
 	call->args[0] = call->nr == KEVENT_CALL_BOUND ? any_number(c) : fd;
 	call->args[1] = any_address(c, 256) + PAGE / 2;
 	call->args[2] = any(c, 12);
-	if (call->nr == KEVENT_CALL_COPY)
-		call->args[0] = any_address(c, 8) + PAGE / 2;
+	for (i = 0; i < 6; i++)
+		if (call->flags >> i & 1 && any(c, 8))
+			call->args[i] = any(c, ENTRIES + 1);
 }
 
 static void check_chain(struct caller *c, const struct kevent_call *chain,

@@ -55,7 +55,7 @@ static struct kevent_call random_entry(struct chains *s, uint64_t *rnd)
 	case 3:
 		return entry(SYS_fsync, s->pipe[0], 0, 0);
 	case 4:
-		return entry(KEVENT_CALL_COPY, KEVENT_ARG(buf), 0, 8);
+		return BACK(SYS_lseek, 1 + next_random(rnd) % ENTRIES, 0, 0);
 	case 5:
 		return next_random(rnd) % 64 ? entry(SYS_getpid, 0, 0, 0) :
 					       entry(SYS_clone, 0, 0, 0);
