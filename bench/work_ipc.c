@@ -369,7 +369,8 @@ static void ipc_measure(const struct bench_point *p,
 	value[2] = asleep(p, c);
 	value[3] = ping_pong(p, c);
 	value[4] = stream(p, c);
-	bench_realtime(0);
+	if (bench_one_cpu())
+		bench_realtime(0);
 }
 
 static const struct bench_metric metrics[] = {
