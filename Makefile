@@ -10,9 +10,9 @@ KERNEL ?= $(if $(filter run,$(MAKECMDGOALS)),stock,tree)
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
 	LIBUV_SRC NGINX_SRC MUTANT
 
-.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk torture check model docs \
+.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk bench-native torture check model docs \
 	programs-test series series-check setup \
-	setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs \
+	setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-native setup-programs \
 	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
@@ -65,6 +65,8 @@ help:
 #? make bench-libuv   measure libuv with kevent and epoll, by its own benchmarks
 #? make bench-files   measure reads of small files on a disk by calls, chains, io_uring
 #? make bench-walk    measure a walk over 100,000 files by chains of calls, and du
+#? make bench-native  measure on this machine, whatever its kernel is, in a minute: what a
+#?                    call and a switch cost, a model of that, the library on epoll, lanes
 #? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
 #?                    HOURS=h: random tests again until h hours have passed
 #? make model         check the ring's barriers in a model of both sides
@@ -159,6 +161,9 @@ bench-files: setup libkevent kernel-disk
 bench-walk: setup guest kernel-bench
 	bench/walk
 
+bench-native: setup-native libkevent bench-program
+	@bench/native
+
 bench: setup libkevent bench-program $(if $(on-tree),kernel-bench,module)
 	bench/run $(if $(on-tree),$(WL),--config $(stock) $(or $(WL),notify))
 
@@ -193,12 +198,12 @@ needs:
 	@for goal in $(MAKECMDGOALS); do \
 		BUILD="$(BUILD)" KERNEL="$(KERNEL)" scripts/needs $$goal || exit 1; done
 
-setup demo libkevent kernel module: needs
+setup setup-native demo libkevent kernel module: needs
 
 setup:
 	@scripts/setup
 
-setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-programs setup-python \
+setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-native setup-programs setup-python \
 setup-run setup-rust: setup-%:
 	@scripts/setup $*
 

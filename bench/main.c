@@ -16,7 +16,7 @@
 #include "bench.h"
 #include "report.h"
 
-#define LIST_MAX	16	/* values of an option, and contestants */
+#define LIST_MAX	32	/* values of an option, and contestants */
 #define HANG_SECONDS	300	/* after which a run counts as hanging */
 /* The kernel collects for five seconds what RCU is to free */
 #define REST_SECONDS	6

@@ -32,7 +32,7 @@ def by_mode(records):
             for mode in modes]
 
 
-def table(records, each_mode=False):
+def table(records, each_mode=False, machine="two CPUs"):
     """Print tables with the best mode of kevent, or with each."""
     for (workload, icount), metrics in figures.groups(records).items():
         for metric, points in metrics.items():
@@ -43,7 +43,7 @@ def table(records, each_mode=False):
                     for label, group in zip(labels, points.values())
                     for part in (by_mode(group) if each_mode else [group])]
             if any(rows):
-                print(f"\n{workload}, {'one CPU' if icount else 'two CPUs'}: "
+                print(f"\n{workload}, {'one CPU' if icount else machine}: "
                       f"{metric}, {unit}")
                 print(f"  {'':{width}}{'kevent':>10} {'':6}{'best peer':>10} "
                       f"{'':14}{'bare':>9}  ratio")

@@ -11,6 +11,7 @@ extern const struct bench_backend backend_uring, backend_poll;
 extern const struct bench_workload work_notify, work_idle, work_ctl;
 extern const struct bench_workload work_dumazet, work_herd, work_timers;
 extern const struct bench_workload work_wake, work_round, work_ipc, work_calls;
+extern const struct bench_workload work_marks, work_units;
 
 const struct bench_backend *const bench_backends[] = {
 	&backend_limit,
@@ -32,5 +33,7 @@ const struct bench_workload *const bench_workloads[] = {
 	&work_round,
 	&work_ipc,
 	&work_calls,
+	&work_marks,
+	&work_units,
 	NULL
 };

@@ -6,6 +6,8 @@
  * read; with bare they read without a wait. So a row compares a lane with one source.
  *
  *	awake		both ends in one thread: a message is sent and taken
+ *	looking		one way, half of a request and its answer, when neither process
+ *			sleeps: a lane, and a CPU for each process
  *	asleep		from the start of the send to the message in hand of a
  *			process that sleeps
  *	ping-pong	a request and its answer; both processes sleep
@@ -13,6 +15,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -213,6 +217,46 @@ static double asleep(const struct bench_point *p, const struct bench_contestant 
 	return median;
 }
 
+/* --- looking ------------------------------------------------------------- */
+
+static void answer_looking(struct ipc_side *s, unsigned int nr)
+{
+	struct ipc_message m;
+
+	s->looks = UINT_MAX;
+	while (nr--) {
+		ipc_receive(s, &m);
+		ipc_send(s, &m);
+	}
+}
+
+static double looking(const struct bench_point *p, const struct bench_contestant *c)
+{
+	struct ipc_message m = {}, got;
+	static struct peer o;
+	uint64_t start = 0;
+
+	if (bench_one_cpu() || strcmp(c->backend->name, "kevent"))
+		return NAN;
+	open_both(&o, p, c);
+	o.run = answer_looking;
+	o.nr = p->events + WARM_UP;
+	start_peer(&o);
+	await_start();
+	o.side[0].looks = UINT_MAX;
+	for (m.nr = 0; m.nr < o.nr; m.nr++) {
+		if (m.nr == WARM_UP)
+			start = bench_now();
+		ipc_send(&o.side[0], &m);
+		ipc_receive(&o.side[0], &got);
+		if (got.nr != m.nr)
+			bench_die("an answer was lost");
+	}
+	start = bench_now() - start;
+	end_peer(&o);
+	return (double)start / p->events / 2;
+}
+
 /* --- ping-pong ----------------------------------------------------------- */
 
 static void answer_each(struct ipc_side *s, unsigned int nr)
@@ -321,14 +365,17 @@ static void ipc_measure(const struct bench_point *p,
 	if (bench_one_cpu())
 		bench_realtime(SENDER);
 	value[0] = awake(p, c);
-	value[1] = asleep(p, c);
-	value[2] = ping_pong(p, c);
-	value[3] = stream(p, c);
-	bench_realtime(0);
+	value[1] = looking(p, c);
+	value[2] = asleep(p, c);
+	value[3] = ping_pong(p, c);
+	value[4] = stream(p, c);
+	if (bench_one_cpu())
+		bench_realtime(0);
 }
 
 static const struct bench_metric metrics[] = {
 	{ .name = "awake", .unit = "ns/message", .pairs = true },
+	{ .name = "looking", .unit = "ns/message" },
 	{ .name = "asleep", .unit = "ns", .pairs = true },
 	{ .name = "ping-pong", .unit = "ns/round trip", .pairs = true },
 	{ .name = "stream", .unit = "ns/message", .pairs = true },

@@ -206,7 +206,8 @@ static void wake_measure(const struct bench_point *p,
 	if (bench_one_cpu())
 		bench_realtime(WRITER);
 	go(&run);
-	bench_realtime(0);
+	if (bench_one_cpu())
+		bench_realtime(0);
 	pthread_barrier_destroy(&run.ready);
 	value[0] = run.latency[p->events / 2];
 	value[1] = run.latency[(uint64_t)p->events * 99 / 100];

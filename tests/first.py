@@ -30,6 +30,7 @@ FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\n
 # What a goal must install, of what goals without a VM must not
 SETS = {"docs": "mandoc python3-sphinx",
         "python": "python3-build python3-setuptools python3-wheel",
+        "bench-native": "build-essential liburing-dev",
         "rust": "cargo", "model": "cargo-web",
         "run": "qemu-system-x86 kmod apache2-utils", "module": "kmod",
         "test": "qemu-system-x86 linux-source-6.12 mandoc"}
@@ -192,6 +193,8 @@ WRONG = (
     ("tests/long/search/run --replay", r"tests/long/search/run: no kevent-search; .* make guest"),
     ("tests/long/coverage", r"FAILED 0 of 0 lines reached, .*"),
     ("bench/run", r"bench/run: no .*/kevent-bench; build it with make -C bench"),
+    ("bench/native", r"bench/native: no .*/kevent-bench; build it with make -C bench"),
+    ("bench/profile notify -- --mode et", r"bench/profile: no .*/kevent-bench; .*"),
     ("bench/losses /none", r"bench/losses: no /none; make bench makes it"),
     ("bench/http/bench", r"bench/http/bench: no .*/lighttpd; make bench-http .*"),
     ("make run SERVER=none", r"Makefile:\d+: \*\*\* no server none; there are: .*"),

@@ -301,6 +301,48 @@ def run_http():
                            "/usr/bin/ab"])
 
 
+# Sources of the workload units in one boot, and what all of them execute in an event
+PROFILES = (("none,locked,copy,getcpu+2", {"calls": 2, "locked": 1, "steps": 256,
+                                           "windows": 2, "switches": 0, "tables": 0}),
+            ("futex", {"calls": 4, "switches": 2, "tables": 2}))
+# Interrupts are in the counts, and steps of pages that are cleared
+PROFILE_SLACK, PROFILE_SHARE = 0.05, 0.01
+NATIVE = (r"^native: .* GHz, \d+ CPUs, Linux \d", r"^a system call that does nothing +\d",
+          r"^a switch, without its instructions +\d", r"^epoll-echo( +[\d.]+){4} +-?\d+%",
+          r"^errors: [+-]\d+% to ", r"^marks, this machine: ",
+          r"^one way to another CPU, both awake +\d", r"^native: \d+ s, ")
+
+
+def check_profile(results):
+    """bench/profile counts calls, switches and so on of programs that are known."""
+    for sources, expected in PROFILES:
+        done = subprocess.run([TOP / "bench/profile", "--config", "base", "units", "--",
+                               "--backend", "limit", "--source", sources], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        lines = done.stdout.splitlines()
+        kinds, row = (lines + ["", ""])[:2]
+        kinds = kinds.split()
+        cells = dict(zip(kinds, (float(row[n * 9:n * 9 + 9].strip() or 0)
+                                 for n in range(len(kinds)))))
+        if done.returncode or not row.endswith("  all") or \
+           any(abs(cells[kind] - number) > max(PROFILE_SLACK, PROFILE_SHARE * number)
+               for kind, number in expected.items()):
+            results.fail(f"bench.profile {sources}", lines[:20])
+        else:
+            results.passed += 1
+
+
+def check_native(results):
+    """bench/native measures each source once, and says how far the model is off."""
+    done = subprocess.run([TOP / "bench/native", "--quick"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    missing = [pattern for pattern in NATIVE if not re.search(pattern, done.stdout, re.M)]
+    if done.returncode or missing:
+        results.fail("bench.native", [f"missing: {missing}", *done.stdout.splitlines()])
+    else:
+        results.passed += 1
+
+
 def run_bench():
     """The programs themselves check each event; their figures do not matter here."""
     points = len(BENCH_SOURCES) * len(BENCH_BATCHES)
@@ -315,6 +357,8 @@ def run_bench():
                           == modes * points
                           for name, modes in BENCH_BACKENDS.items()))
     check_losses(results)
+    check_profile(results)
+    check_native(results)
     add(results, run_http())
     return results
 
