@@ -3,7 +3,6 @@
  * What host.h does not do in line
  */
 
-#include <linux/cred.h>
 #include <linux/init.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -126,36 +125,36 @@ struct pid *host_pidfd_pid(unsigned int fd)
 	return pid ?: ERR_PTR(-EBADF);
 }
 
-/* Owners: as many as there are users with queues. No object has a user's number for address. */
+/* Signals: what is not exported */
 
-static DEFINE_SPINLOCK(owners_lock);
-
-struct kevent_owner *host_owner_get(void)
+/* As __lock_task_sighand() */
+struct sighand_struct *host_sighand_lock(struct task_struct *t,
+					 unsigned long *flags)
 {
-	const void *uid = (void *)(unsigned long)__kuid_val(current_uid());
-	struct kevent_owner *owner, *made;
+	struct sighand_struct *sighand;
 
-	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
-	if (!made)
-		return NULL;
-	spin_lock(&owners_lock);
-	owner = container_of(host_tag_find(uid), struct kevent_owner, tag);
-	if (!owner && !host_tag_add(&made->tag, uid))
-		swap(owner, made);
-	if (owner)
-		owner->refs++;
-	spin_unlock(&owners_lock);
-	kfree(made);
-	return owner;
+	while ((sighand = rcu_dereference(t->sighand))) {
+		spin_lock_irqsave(&sighand->siglock, *flags);
+		/* For sparse it is the caller who takes the lock. */
+		if (sighand == rcu_access_pointer(t->sighand)) {
+			__release(&sighand->siglock);
+			break;
+		}
+		spin_unlock_irqrestore(&sighand->siglock, *flags);
+	}
+	return sighand;
 }
 
-/* The last queue of a user has returned all bytes. In a hook it must not sleep, nor here. */
-void host_owner_put(struct kevent_owner *owner)
+/* As siginfo_layout(), of what has a sender, a child or a value */
+enum siginfo_layout host_siginfo_layout(int sig, int code)
 {
-	spin_lock(&owners_lock);
-	if (!--owner->refs)
-		host_tag_remove(&owner->tag);
-	spin_unlock(&owners_lock);
+	if (code == SI_TIMER)
+		return SIL_TIMER;
+	if (code < 0)
+		return code == SI_SIGIO ? SIL_POLL : SIL_RT;
+	if (code == SI_USER || code >= SI_KERNEL)
+		return SIL_KILL;
+	return sig == SIGCHLD ? SIL_CHLD : SIL_FAULT;
 }
 
 /* What ends with the module */

@@ -44,33 +44,3 @@ void host_signals_stop(void)
 	tracepoint_probe_unregister(generate, signal_probe, NULL);
 	tracepoint_synchronize_unregister();
 }
-
-/* As __lock_task_sighand() */
-struct sighand_struct *host_sighand_lock(struct task_struct *t,
-					 unsigned long *flags)
-{
-	struct sighand_struct *sighand;
-
-	while ((sighand = rcu_dereference(t->sighand))) {
-		spin_lock_irqsave(&sighand->siglock, *flags);
-		/* For sparse it is the caller who takes the lock. */
-		if (sighand == rcu_access_pointer(t->sighand)) {
-			__release(&sighand->siglock);
-			break;
-		}
-		spin_unlock_irqrestore(&sighand->siglock, *flags);
-	}
-	return sighand;
-}
-
-/* As siginfo_layout(), of what has a sender, a child or a value */
-enum siginfo_layout host_siginfo_layout(int sig, int code)
-{
-	if (code == SI_TIMER)
-		return SIL_TIMER;
-	if (code < 0)
-		return code == SI_SIGIO ? SIL_POLL : SIL_RT;
-	if (code == SI_USER || code >= SI_KERNEL)
-		return SIL_KILL;
-	return sig == SIGCHLD ? SIL_CHLD : SIL_FAULT;
-}

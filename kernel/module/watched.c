@@ -10,6 +10,7 @@
  * files whose addresses lead to an entry, says that it has none, without a lock.
  */
 
+#include <linux/cred.h>
 #include <linux/random.h>
 #include <linux/rhashtable.h>
 
@@ -151,6 +152,38 @@ void host_watches_put(struct file *file)
 bool host_is_watched(struct file *file)
 {
 	return host_tag_find(file);
+}
+
+/* Owners: as many as there are users with queues. No object has a user's number for address. */
+
+static DEFINE_SPINLOCK(owners_lock);
+
+struct kevent_owner *host_owner_get(void)
+{
+	const void *uid = (void *)(unsigned long)__kuid_val(current_uid());
+	struct kevent_owner *owner, *made;
+
+	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
+	if (!made)
+		return NULL;
+	spin_lock(&owners_lock);
+	owner = container_of(host_tag_find(uid), struct kevent_owner, tag);
+	if (!owner && !host_tag_add(&made->tag, uid))
+		swap(owner, made);
+	if (owner)
+		owner->refs++;
+	spin_unlock(&owners_lock);
+	kfree(made);
+	return owner;
+}
+
+/* The last queue of a user has returned all bytes. In a hook it must not sleep, nor here. */
+void host_owner_put(struct kevent_owner *owner)
+{
+	spin_lock(&owners_lock);
+	if (!--owner->refs)
+		host_tag_remove(&owner->tag);
+	spin_unlock(&owners_lock);
 }
 
 int __init host_watched_start(void)
