@@ -14,15 +14,17 @@ from lib.paths import TOP
 
 COMPAT = TOP / "kernel/module/compat.h"
 GOOD = ("CONFIG_LTO_NONE", "CONFIG_DYNAMIC_FTRACE", "CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS")
-RANGE = "The module is for Linux 6.1 to 6.12."
+RANGE = "The module is for Linux 6.1, and for 6.12 to 7.3."
 # (name, version, options, the error or nothing)
 CASES = (
     ("5.15", (5, 15, 200), GOOD, RANGE),
     ("6.0", (6, 0, 255), GOOD, RANGE),
     ("6.1", (6, 1, 0), GOOD, ""),
     ("6.12", (6, 12, 255), GOOD, ""),
-    ("6.13", (6, 13, 0), GOOD, RANGE),
-    ("7.3", (7, 3, 0), GOOD, RANGE),
+    ("6.2", (6, 2, 0), GOOD, RANGE),
+    ("6.11", (6, 11, 255), GOOD, RANGE),
+    ("7.3", (7, 3, 255), GOOD, ""),
+    ("7.4", (7, 4, 0), GOOD, RANGE),
     ("lto", (6, 12, 0), GOOD[1:], "LTO may inline the function whose calls tell of a close."),
     ("no_ftrace", (6, 12, 0), GOOD[:1] + GOOD[2:], "The module needs ftrace with arguments."),
     ("no_arguments", (6, 12, 0), GOOD[:2], "The module needs ftrace with arguments."),

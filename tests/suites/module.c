@@ -34,7 +34,9 @@ static const struct exception exceptions[] = {
 	  " looks.modify_or_the_wake_up_of_an_eventfd_sees_the_other"
 	  " looks.modify_or_the_wake_up_of_a_socket_sees_the_other"
 	  " nested.other_types_refuse_sets storm_max_running.ends_race_everything"
-	  " storm_signal.exit_races_signals_and_remove " },
+	  " storm_signal.exit_races_signals_and_remove"
+	  " storm_signal.signals_race_remove_and_close"
+	  " calls_random.random_chains_do_as_calls_one_by_one " },
 	{ "6.12", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ "6.1", "io_uring does not say that it is behind its eventfd",
 	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
@@ -46,7 +48,7 @@ static const struct exception exceptions[] = {
 	{ ALL, "there are no futexes",
 	  " futex futex_lock limits.address_spaces_are_charged examples.futex " },
 	{ ALL, "a watch sees a signal that is pending, and cannot consume it",
-	  " trace.requests_have_words trace.events_have_words signal.watch_is_of_the_whole_process"
+	  " signal.watch_is_of_the_whole_process"
 	  " signal.exit_of_a_child_is_a_signal signal.consumed_signals_are_not_delivered"
 	  " signal.signalfd_gets_what_is_observed_only signal.tracer_sees_no_consumed_signal"
 	  " signal.faults_are_observed_but_not_consumed signal.signal_without_information_is_the_own"
@@ -96,7 +98,7 @@ static const struct exception exceptions[] = {
 	  " limits.switch_off_has_three_positions"
 	  " limits.switch_off_leaves_open_queues_alone " },
 	{ ALL, "there are no numbers of system calls",
-	  " abi.compat_calls_share_the_layout " },
+	  " abi.compat_calls_share_the_layout abi.compat_chains_are_refused " },
 	{ ALL, "fail_nth asks for types, calls and limits that are absent",
 	  " fail_nth.add_of_each_source fail_nth.modify_of_each_source"
 	  " fail_nth.remove_of_each_source fail_nth.timer_of_a_queue"

@@ -468,7 +468,8 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 		kevent_doubt_rest(c);
 	c->again = stop == KEVENT_FAULTED || (stop && c->room && c->left);
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
-		full = !c->room && c->total < c->max;
+		/* A buffer that is full is no reason to pass over those with the ring. */
+		full = kring_is_ring(c->to) && !c->room && c->total < c->max;
 		c->flags_err = kevent_leave(q, full ? KEVENT_OF_BUFFER :
 						      KEVENT_ANY);
 	}

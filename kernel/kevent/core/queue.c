@@ -251,6 +251,14 @@ static bool kevent_waiter_has_news(const struct kevent_queue *q,
 	return w->end <= q->ring.kidx;
 }
 
+/* The one that has what it waits for first, of those that wait for several entries */
+static struct kevent_waiter *kevent_first_of_many(const struct kevent_queue *q)
+{
+	struct rb_node *node = rb_first_cached(&q->many_sleepers);
+
+	return rb_entry_safe(node, struct kevent_waiter, node);
+}
+
 /*
  * Who is next for entries in the ring, of those whose entries are there. If neither the one
  * that slept last has its entry nor the one that sleeps longest, then nobody has; one that
@@ -259,13 +267,11 @@ static bool kevent_waiter_has_news(const struct kevent_queue *q,
 static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q,
 						 bool oldest)
 {
-	struct rb_node *node = rb_first_cached(&q->many_sleepers);
-	struct kevent_waiter *w, *many;
+	struct kevent_waiter *w, *many = kevent_first_of_many(q);
 
 	w = kevent_pick(&q->ring_sleepers, peers, oldest);
 	if (w && !kevent_waiter_has_news(q, w))
 		w = kevent_pick(&q->ring_sleepers, peers, true);
-	many = rb_entry_safe(node, struct kevent_waiter, node);
 	if (!w || (many && many->end < w->end))
 		w = many;
 	if (w && !kevent_waiter_has_news(q, w) && kring_free_slots(&q->ring))
@@ -278,6 +284,8 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 						 enum kevent_consumers kind,
 						 bool oldest)
 {
+	struct kevent_waiter *many;
+
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kind == KEVENT_OF_RING)
@@ -285,6 +293,10 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 	if (kind == KEVENT_OF_BUFFER ||
 	    (kind == KEVENT_ELSEWHERE && !list_empty(&q->buffer_sleepers)))
 		return kevent_pick(&q->buffer_sleepers, peers, oldest);
+	/* One that waits for several, and has them, is first, as with an entry. */
+	many = kevent_first_of_many(q);
+	if (many && kevent_waiter_has_news(q, many))
+		return many;
 	return kevent_pick(&q->sleepers, link, oldest);
 }
 
@@ -341,17 +353,17 @@ static bool kevent_is_kept(struct kevent_queue *q)
  */
 bool kevent_wake(struct kevent_queue *q, unsigned int kind)
 {
-	bool oldest = kevent_wakes_oldest(q);
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_is_kept(q))
 		return false;
-	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, oldest);
+	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK,
+				kevent_wakes_oldest(q));
 	if (!w)
 		return false;
-	q->warm = oldest ? 0 : q->warm + 1;
+	q->warm = list_is_first(&w->link, &q->sleepers) ? 0 : q->warm + 1;
 	kevent_wake_waiter(q, w, kind);
 	return true;
 }

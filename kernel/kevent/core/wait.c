@@ -595,7 +595,8 @@ static void kevent_leave_group(struct kevent_queue *q)
 
 /*
  * Collect into the ring or a buffer, and wait, for @news->min_nr events, or for any after
- * @min_wait_ns, unless that is 0. Returns what kevent_wait_loop() does.
+ * @min_wait_ns, unless that is 0. Returns 1 if they are there at once, or what
+ * kevent_wait_loop() does.
  */
 static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 			   struct kevent_news *news, u64 min_wait_ns,
@@ -610,7 +611,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 	ret = kevent_collect(q, to, num, true);
 	kevent_awake_end(q);
 	if (kevent_is_content(q, to, news))
-		return 0;
+		return 1;
 	kevent_deadline_start(until);
 	if (kevent_may_be_member() && !news->member && !until->nowait)
 		kevent_leave_group(q);
@@ -709,7 +710,8 @@ int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
 	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
 	ret = kevent_wait_for(q, &q->ring, num, news, min_wait_ns, until);
 	stored = kevent_stored(q, news->old_kidx);
-	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
+	if (likely(ret >= 0 && stored <= INT_MAX &&
+		   (ret || !signal_pending(current))))
 		return stored;
-	return kevent_wait_end(q, news, until, ret);
+	return kevent_wait_end(q, news, until, min(ret, 0));
 }

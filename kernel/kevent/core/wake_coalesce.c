@@ -19,7 +19,8 @@
  * - Anything else that ends the sleep leads to kevent_sleep_locked(), which reads the
  *   ready list. If the consumer leaves without the event, kevent_more_left() sets
  *   KEVENT_RING_MORE.
- * - A second consumer that is about to sleep wakes the first one for what is held.
+ * - A second consumer that is about to sleep ends the holding, and wakes one of the two for
+ *   what is held. It would not sleep beside it, unless the ring is full.
  * - kevent_offer() ends the holding: an event that several queues could take goes to one
  *   that is awake soon.
  *

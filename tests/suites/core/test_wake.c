@@ -1120,6 +1120,34 @@ static void sleeper_leaves_the_second_event(void)
 	each_memory(leaves_the_second_event);
 }
 
+/*
+ * One CPU: a thread fills its buffer in two collections, and leaves an event behind, which is
+ * for a thread that waits for the ring.
+ */
+static void full_buffer_hands_the_event_on(void)
+{
+	struct waiter plain, ring;
+	struct queue q, bare;
+	int i;
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	share_cpu();
+	MUST_EQ(add_user(q.fd, 1, 1, KEVENT_REQ_KEEP_EACH, 0), 0);
+	start_waiter_for(&plain, &bare, 2, 2, -1);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	MUST(sleeps_in(plain.actor.tid, __NR_kevent_get_events));
+	start_waiter(&ring, &q, 1);
+	go_first();
+	for (i = 0; i < 2; i++)
+		MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	go_as_others();
+	CHECK_EQ(join_waiter(&plain), 2);
+	CHECK_EQ(join_waiter(&ring), 1);
+	leave_cpu();
+	close_queue(&q);
+}
+
 /* An unread entry says all there is to say: a byte more is no news for a sleeper. */
 static void unread_entry_is_no_news(void)
 {
@@ -1286,6 +1314,7 @@ static const struct test_case cases[] = {
 	TEST(sleeper_has_the_mark),
 	TEST(event_of_a_sleeper_mends_the_ring),
 	TEST(modified_watch_is_looked_at),
+	TEST(full_buffer_hands_the_event_on),
 	TEST(unread_entry_is_no_news),
 	TEST(wakeup_all_wakes_waiters_of_both_kinds),
 	TEST(waiters_for_several_wake_when_they_have_them),

@@ -120,11 +120,50 @@ static void entry_left_is_for_one_that_has_not_seen_it(void)
 	close_queue(&q);
 }
 
+/* A thread that waits until three entries are there */
+static long wait_for_three(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_wait_arg wait = {
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC, .min_nr = 3,
+	};
+
+	return kevent_wait(q->fd, 8, 0, NULL, KEVENT_FLAGS_ARG, &wait);
+}
+
+/* Events of another process: who waits for several is woken when these have come. */
+static void waiter_for_several_has_them_soon(void)
+{
+	struct actor several;
+	struct ukevent ev;
+	struct waiter one;
+	struct queue q;
+	int fd[2], i;
+
+	open_queue(&q, 8);
+	open_watched(&q, fd);
+	start_actor(&several, wait_for_three, &q);
+	MUST(sleeps_in(several.tid, __NR_kevent_wait));
+	for (i = 0; i < 3; i++) {
+		start_waiter(&one, &q, 1);
+		put_byte_from_outside(fd[1]);
+		CHECK_EQ(join_waiter(&one), 1);
+		MUST(kevent_ring_next(q.ring, q.size, &ev));
+	}
+	start_waiter(&one, &q, 1);
+	put_byte_from_outside(fd[1]);
+	join_actor(&several, PATIENCE_MS);
+	CHECK(several.ret >= 3);
+	CHECK(waiter_asleep(&one) || join_waiter(&one) > 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(newest_waiter_is_woken),
 	TEST_EACH(oldest_waiter_has_its_turn),
 	TEST(newest_of_both_kinds_is_woken),
 	TEST(entry_left_is_for_one_that_has_not_seen_it),
+	TEST(waiter_for_several_has_them_soon),
 	{}
 };
 
