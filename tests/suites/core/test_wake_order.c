@@ -131,27 +131,27 @@ static long wait_for_three(void *arg)
 	return kevent_wait(q->fd, 8, 0, NULL, KEVENT_FLAGS_ARG, &wait);
 }
 
-/* Events of another process: who waits for several is woken when these have come. */
+/* Marks, which wait in the kernel: who waits for several is woken when these have come. */
 static void waiter_for_several_has_them_soon(void)
 {
 	struct actor several;
 	struct ukevent ev;
 	struct waiter one;
 	struct queue q;
-	int fd[2], i;
+	int i;
 
 	open_queue(&q, 8);
-	open_watched(&q, fd);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 7), 0);
 	start_actor(&several, wait_for_three, &q);
 	MUST(sleeps_in(several.tid, __NR_kevent_wait));
 	for (i = 0; i < 3; i++) {
 		start_waiter(&one, &q, 1);
-		put_byte_from_outside(fd[1]);
+		MUST_EQ(mark_user(q.fd, 1, 1), 1);
 		CHECK_EQ(join_waiter(&one), 1);
 		MUST(kevent_ring_next(q.ring, q.size, &ev));
 	}
 	start_waiter(&one, &q, 1);
-	put_byte_from_outside(fd[1]);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
 	join_actor(&several, PATIENCE_MS);
 	CHECK(several.ret >= 3);
 	CHECK(waiter_asleep(&one) || join_waiter(&one) > 0);
