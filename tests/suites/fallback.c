@@ -14,6 +14,7 @@
 
 #include "fallback.h"
 #include "helpers.h"
+#include "module.h"
 
 /* Of the static library only, see libkevent/src/fallback/fallback.h */
 struct kevent_fb_exception {
@@ -31,6 +32,7 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 #define LANDLOCK	"landlock"
 /* Nor is there the module, which two suites are about */
 #define MODULE		"module"
+#define ABSENT	"absent"
 
 struct skip {
 	const char	*exception;
@@ -250,6 +252,8 @@ const char *why_left_out(const char *exception)
 		return "the kernel has no Landlock, or lsm= leaves it out";
 	if (!strcmp(exception, MODULE))
 		return "the queues here are not those of the module";
+	if (!strcmp(exception, ABSENT))
+		return "the module lacks it, see tests/suites/module.c";
 	for (; e->name; e++)
 		if (!strcmp(e->name, exception))
 			return e->what;
@@ -287,6 +291,8 @@ const char *left_out(const char *suite, const char *test)
 	if (is_among(" device module ", suite) && !on_module())
 		return MODULE;
 	snprintf(name, sizeof(name), "%s.%s", suite, test);
+	if (getenv("KEVENT_LEAVE_OUT") && on_module() && module_exception(suite, test))
+		return ABSENT;
 	if (!on_fallback())
 		return lacks(name);
 	for (i = 0; i < ARRAY_SIZE(skips); i++) {
