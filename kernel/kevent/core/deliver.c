@@ -497,8 +497,9 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 }
 
 /*
- * kevent_collect() when the queue is not idle. Any number of tasks may collect at once: each watch is taken by one of them. However
- * often watches become ready meanwhile, a call ends, see &kevent_collection.left.
+ * kevent_collect() when the queue is not idle. Any number of tasks may collect at once: each
+ * watch is taken by one of them. However often watches become ready meanwhile, a call ends,
+ * see &kevent_collection.left.
  */
 int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		     bool relist)

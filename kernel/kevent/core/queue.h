@@ -271,11 +271,22 @@ static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
 	return q->fair || q->warm >= KEVENT_WARM_MAX;
 }
 
-/* A consumer on a list of sleepers, which join at the end; NULL if nobody sleeps */
+/* One end of a list of sleepers, which join at the other one; NULL if nobody sleeps */
+static inline struct list_head *kevent_end_of(const struct list_head *list,
+					      bool oldest)
+{
+	if (list_empty(list))
+		return NULL;
+	return oldest ? list->next : list->prev;
+}
+
+/* The consumer there, or NULL */
 #define kevent_pick(list, member, oldest)				\
-	(list_empty(list) ? NULL : (oldest) ?				\
-		list_first_entry(list, struct kevent_waiter, member) :	\
-		list_last_entry(list, struct kevent_waiter, member))
+({									\
+	struct list_head *link_ = kevent_end_of(list, oldest);		\
+									\
+	link_ ? list_entry(link_, struct kevent_waiter, member) : NULL;	\
+})
 
 /*
  * Can the next consumer take an event from the ring? Not if the one that would be woken

@@ -594,24 +594,18 @@ static void kevent_leave_group(struct kevent_queue *q)
 }
 
 /*
- * Collect into the ring or a buffer, and wait, for @news->min_nr events, or for any after
- * @min_wait_ns, unless that is 0. Returns 1 if they are there at once, or what
+ * A first collection into the ring or a buffer was not enough, and returned @ret. Wait for
+ * @news->min_nr events, or for any after @min_wait_ns, unless that is 0. Returns what
  * kevent_wait_loop() does.
  */
 static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 			   struct kevent_news *news, u64 min_wait_ns,
-			   struct kevent_deadline *until)
+			   struct kevent_deadline *until, int ret)
 {
 	struct kevent_waiter w __uninitialized;
 	struct kevent_deadline sooner __uninitialized;
 	const struct kevent_deadline *now = until;
-	int ret;
 
-	kevent_awake_begin(q);
-	ret = kevent_collect(q, to, num, true);
-	kevent_awake_end(q);
-	if (kevent_is_content(q, to, news))
-		return 1;
 	kevent_deadline_start(until);
 	if (kevent_may_be_member() && !news->member && !until->nowait)
 		kevent_leave_group(q);
@@ -643,8 +637,14 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 		       struct kevent_deadline *until)
 {
 	struct kevent_news news = { .min_nr = min_nr };
-	int ret = kevent_wait_for(q, buf, buf->size, &news, 0, until);
+	int ret;
 
+	kevent_awake_begin(q);
+	ret = kevent_collect(q, buf, buf->size, true);
+	kevent_awake_end(q);
+	if (likely(ret < 0 || ret >= (int)min_nr))
+		return ret;
+	ret = kevent_wait_for(q, buf, buf->size, &news, 0, until, ret);
 	if (buf->kidx || ret == -ETIME || ret == -ECANCELED)
 		return buf->kidx;
 	return ret;
@@ -708,10 +708,15 @@ int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
 
 	num = min(num, q->ring.size);
 	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
-	ret = kevent_wait_for(q, &q->ring, num, news, min_wait_ns, until);
+	kevent_awake_begin(q);
+	ret = kevent_collect(q, &q->ring, num, true);
+	kevent_awake_end(q);
 	stored = kevent_stored(q, news->old_kidx);
-	if (likely(ret >= 0 && stored <= INT_MAX &&
-		   (ret || !signal_pending(current))))
+	if (stored >= news->min_nr)
+		return stored > INT_MAX ? -EINVAL : stored;
+	ret = kevent_wait_for(q, &q->ring, num, news, min_wait_ns, until, ret);
+	stored = kevent_stored(q, news->old_kidx);
+	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
 		return stored;
-	return kevent_wait_end(q, news, until, min(ret, 0));
+	return kevent_wait_end(q, news, until, ret);
 }
