@@ -88,7 +88,7 @@ static const struct skip skips[] = {
 	  " futex.event_that_cannot_be_handed_back_is_queued"
 	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
 	{ "process",
-	  " attach confined foreign huge races signal_life abi.compat_calls_share_the_layout"
+	  " attach confined foreign huge races signal_life abi.compat_calls_share_the_layout abi.compat_chains_are_refused"
 	  " futex.word_is_of_the_process_that_added_it"
 	  " futex.watch_of_a_process_that_is_gone"
 	  " futex.address_spaces_of_a_queue_are_limited"
@@ -124,6 +124,7 @@ static const struct skip skips[] = {
 	  " wake.ready_without_entries_wakes_one_waiter"
 	  " wake.signal_counts_beside_events_of_others"
 	  " wake_order.oldest_waiter_has_its_turn"
+	  " wake_order.waiter_for_several_has_them_soon"
 	  " wake_order.newest_of_both_kinds_is_woken"
 	  " wake_order.entry_left_is_for_one_that_has_not_seen_it"
 	  " wait_arg.changes_are_made_before_the_wait"
