@@ -8,6 +8,7 @@
 #define _KEVENT_QUEUE_H
 
 #include <linux/atomic.h>
+#include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
@@ -397,6 +398,11 @@ static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 {
 	kevent_unlock_chain(q, flags, 0);
 }
+
+/* guard(kevent_queue)(q): ready_lock, and kevent_unlock() at the end of the block */
+DEFINE_LOCK_GUARD_1(kevent_queue, struct kevent_queue,
+		    spin_lock_irqsave(&_T->lock->ready_lock, _T->flags),
+		    kevent_unlock(_T->lock, _T->flags), unsigned long flags)
 
 /* The same after spin_lock_irq(), in a task */
 static inline void kevent_unlock_irq(struct kevent_queue *q)

@@ -35,6 +35,7 @@
  * entries from hits than it has conditions.
  */
 
+#include <linux/cleanup.h>
 #include <linux/irq_work.h>
 #include <linux/sched.h>
 #include <trace/events/kevent.h>
@@ -272,12 +273,8 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
  */
 void kevent_ready(struct kevent *ke, u32 mask)
 {
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	kevent_ready_locked(ke, mask);
-	kevent_unlock(q, flags);
 }
 
 /*
@@ -325,10 +322,6 @@ void kevent_recheck_chain(struct kevent *ke, u32 chain)
  */
 void kevent_broken(struct kevent *ke)
 {
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	kevent_broken_locked(ke);
-	kevent_unlock(q, flags);
 }
