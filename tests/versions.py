@@ -26,6 +26,8 @@ CASES = (
     ("7.3", (7, 3, 255), GOOD, ""),
     ("7.4", (7, 4, 0), GOOD, RANGE),
     ("lto", (6, 12, 0), GOOD[1:], "LTO may inline the function whose calls tell of a close."),
+    ("preempt_rt", (6, 12, 0), (*GOOD, "CONFIG_PREEMPT_RT"),
+     "The hook of close() cannot take the locks of a kernel with PREEMPT_RT."),
     ("no_ftrace", (6, 12, 0), GOOD[:1] + GOOD[2:], "The module needs ftrace with arguments."),
     ("no_arguments", (6, 12, 0), GOOD[:2], "The module needs ftrace with arguments."),
     ("kevent", (6, 12, 0), (*GOOD, "CONFIG_KEVENT"), "This kernel has kevent."))

@@ -19,6 +19,9 @@
 #ifndef CONFIG_LTO_NONE
 #error "LTO may inline the function whose calls tell of a close."
 #endif
+#ifdef CONFIG_PREEMPT_RT
+#error "The hook of close() cannot take the locks of a kernel with PREEMPT_RT."
+#endif
 #if !defined(CONFIG_DYNAMIC_FTRACE) || !defined(CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS)
 #error "The module needs ftrace with arguments."
 #endif
