@@ -70,7 +70,8 @@ help:
 #? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
 #?                    HOURS=h: random tests again until h hours have passed
 #? make model         check the ring's barriers in a model of both sides
-#? make programs-test all tests of patched programs, with kevent and epoll
+#? make programs-test all tests of patched programs, with kevent and epoll;
+#?                    KERNEL=stock: with the module
 #? make check         style, sparse, warnings, documentation, patches
 #? make docs          the documentation as HTML, in build/docs
 #? make series        write kevent as a patch series for Linux: build/series
@@ -100,7 +101,7 @@ help:
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build)
-#? KERNEL=name        with make stock, module, run and bench: stock-6.12, stock-6.1,
+#? KERNEL=name        with make stock, module, run, bench, programs-test: stock-6.12, stock-6.1,
 #?                    stock-7.3, or one with -full; stock is the first of them;
 #?                    with make run and bench also tree, the patched kernel
 #? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
@@ -170,8 +171,8 @@ bench: setup libkevent bench-program $(if $(on-tree),kernel-bench,module)
 torture:
 	tests/long/torture $(if $(HOURS),--hours $(HOURS)) $(TORTURE)
 
-programs-test: setup-programs setup-rust libkevent kernel
-	tests/programs/run $(PROGRAMS)
+programs-test: setup-programs setup-rust libkevent $(if $(on-tree),kernel,module)
+	$(if $(on-tree),,VM_CONFIG=$(stock)) tests/programs/run $(PROGRAMS)
 
 check: setup
 	tests/check

@@ -26,7 +26,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
            "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
-STORM_SHORT = "1"		# that budget in seconds where debug has more
+STORM_SHORT = "1"		# that budget in seconds, unless another is set
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
 HTTP_BACKENDS, HTTP_RUNS = ("kevent", "epoll"), 2
 HTTP_POINT = "ab/close/10/0/200"
@@ -38,7 +38,9 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
-MUTANT_SHARES = 8
+MUTANT_SHARES = 16
+# Programs and tools, which other parts run: make torture has them on the debug kernel, too
+NOT_ON_DEBUG = ("examples", "top", "show")
 # Whose structures 32-bit callers pass. All suites run with 32 bits in make torture.
 COMPAT = ("abi", "errors", "ring", "modes", "wait_arg", "attach", "handover",
           "pipe", "socket", "poll", "user", "inode", "timer", "posix_timer",
@@ -466,7 +468,7 @@ def run_logged(command, log, seconds):
 
 
 def run_base():
-    """Short storms: the debug kernel has longer ones."""
+    """Short storms: make torture has longer ones."""
     return run_guest("base", "base", "--kunit",
                      KEVENT_STORM_SECONDS=os.environ.get(
                          "KEVENT_STORM_SECONDS", STORM_SHORT))
@@ -478,5 +480,9 @@ def run_audit():
                      suites=("calls_audited",))
 
 
-def run_debug(**variables):
-    return run_guest("debug", "debug", "--kunit", "--kmemleak", **variables)
+def run_debug(without=NOT_ON_DEBUG, **variables):
+    variables.setdefault("KEVENT_STORM_SECONDS",
+                         os.environ.get("KEVENT_STORM_SECONDS", STORM_SHORT))
+    return run_guest("debug", "debug", "--kunit", "--kmemleak",
+                     suites=[word for name in without for word in ("--without", name)],
+                     **variables)

@@ -18,7 +18,11 @@ QEMU_OPTIONS = (b"-accel", b"-icount", b"-cpu", b"-smp", b"-m", b"-append")
 
 
 def command(words, *options, copies=()):
-    """The command that runs words in a VM."""
+    """The command that runs words in a VM: with the kernel that the options name, or
+    the variable VM_CONFIG."""
+    config = os.environ.get("VM_CONFIG")
+    if config and not any(str(option).startswith("--config") for option in options):
+        options = ("--config", config, *options)
     return [str(word) for word in
             (RUN, *options, *(f"--copy={path}" for path in copies), "--",
              *words)]

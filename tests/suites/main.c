@@ -144,6 +144,9 @@ struct job {
 static unsigned int most_seconds;
 /* Whether a suite ends with the first test that fails */
 static bool first_failure;
+/* Suites that a run without names leaves out */
+static const char *without[8];
+static unsigned int nr_without;
 
 static struct report *current_report;
 static const struct test_case *current_test;
@@ -376,6 +379,16 @@ static bool only_by_name(const struct test_suite *suite)
 	       suite == &suspend_suite;
 }
 
+static bool is_without(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_without; i++)
+		if (!strcmp(name, without[i]))
+			return true;
+	return false;
+}
+
 /* Selection: no argument, "suite" or "suite.test" */
 static bool selected(const struct test_suite *suite,
 		     const struct test_case *test, char *const *args)
@@ -383,7 +396,8 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return !only_by_name(suite) && has_programs(suite);
+		return !only_by_name(suite) && has_programs(suite) &&
+		       !is_without(suite->name);
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)
 		if (!strcmp(*args, suite->name) || !strcmp(*args, name))
@@ -483,6 +497,7 @@ static void __attribute__((noreturn)) usage(int status)
 	printf("usage: kevent-tests [OPTION]... [SUITE[.TEST]]...\n"
 	       "  --list          print the names of the tests\n"
 	       "  --first-failure end each suite with its first failure\n"
+	       "  --without SUITE leave a suite out, if none is named\n"
 	       "  --seconds N     no time limit of a test is longer\n"
 	       "  --kconfig NAME  the kernel is of this configuration; debug\n"
 	       "                  makes time limits %u times longer\n"
@@ -572,6 +587,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "list", no_argument, NULL, 'l' },
 		{ "first-failure", no_argument, NULL, 'f' },
+		{ "without", required_argument, NULL, 'w' },
 		{ "seconds", required_argument, NULL, 's' },
 		{ "kconfig", required_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
@@ -603,6 +619,8 @@ int main(int argc, char **argv)
 			list = true;
 		else if (opt == 'f')
 			first_failure = true;
+		else if (opt == 'w' && nr_without < ARRAY_SIZE(without))
+			without[nr_without++] = optarg;
 		else if (opt == 's')
 			most_seconds = atoi(optarg);
 		else if (opt == 'k')
