@@ -5,6 +5,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <ev.h>
 
@@ -25,13 +26,16 @@ do {									\
  * struct check - a check; it runs in a process of its own
  * @name:	its name
  * @run:	is given a new default loop
- * @ends_on:	backend the loop has at the end, if that is not the one it began
- *		with
+ * @ends_on_epoll: the loop has that backend at the end, and not the one it began with
+ * @ends_on_epoll_with_module: the same, if the queues are those of the module
+ * @not_with_module: the module has no sysctl that disables it, and the check is left out
  */
 struct check {
 	const char	*name;
 	void		(*run)(struct ev_loop *loop);
-	unsigned int	ends_on;
+	bool		ends_on_epoll;
+	bool		ends_on_epoll_with_module;
+	bool		not_with_module;
 };
 
 extern const struct check io_checks[];
@@ -44,6 +48,7 @@ extern unsigned int check_backend;
 extern unsigned long check_waits;
 extern unsigned long check_inits;
 
+bool check_module(void);
 void check_fail(const char *file, int line, const char *condition)
 	__attribute__((noreturn));
 

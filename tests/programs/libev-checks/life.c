@@ -357,7 +357,7 @@ static void embedded_in_epoll(struct ev_loop *loop)
 	embedded(loop, EVBACKEND_EPOLL);
 }
 
-/* An epoll file is watched like any other. */
+/* An epoll file is watched like any other. A loop whose queue cannot changes to epoll. */
 static void watched_epoll(struct ev_loop *loop)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -574,13 +574,13 @@ const struct check life_checks[] = {
 	{ "embedded_in_select", embedded_in_select },
 	{ "embedded_in_poll", embedded_in_poll },
 	{ "embedded_in_epoll", embedded_in_epoll },
-	{ "watched_epoll", watched_epoll },
+	{ "watched_epoll", watched_epoll, .ends_on_epoll_with_module = true },
 	{ "async_from_a_thread", async_from_a_thread },
 	{ "signals_and_children", signals_and_children },
 	{ "destroyed_and_made_again", destroyed_and_made_again },
 	{ "changes_take_no_calls", changes_take_no_calls },
 	{ "error_at_the_limit_of_watches", error_at_the_limit_of_watches },
-	{ "disabled_before_loop_fork", disabled_before_loop_fork,
-	  EVBACKEND_EPOLL },
+	{ "disabled_before_loop_fork", disabled_before_loop_fork, .ends_on_epoll = true,
+	  .not_with_module = true },
 	{ NULL }
 };
