@@ -16,11 +16,10 @@
 #include <linux/uaccess.h>
 
 #include "core/queue.h"
-#include "core/remove.h"
 #include "core/ring_mapping.h"
 #include "core/source_ops.h"
 #include "core/watch.h"
-#include "ctl.h"
+#include "entry.h"
 #include "host.h"
 
 /**

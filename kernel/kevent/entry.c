@@ -9,14 +9,12 @@
 #include <linux/uaccess.h>
 
 #include "core/deadline.h"
-#include "core/deliver.h"
 #include "core/max_running.h"
 #include "core/queue.h"
 #include "core/quota.h"
 #include "core/ring_mapping.h"
 #include "core/wait.h"
 #include "core/wakeup_source.h"
-#include "ctl.h"
 #include "entry.h"
 #include "host.h"
 

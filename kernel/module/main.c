@@ -19,7 +19,6 @@
 #include "../kevent/core/source_ops.h"
 #include "../kevent/core/testpoint.h"
 #include "../kevent/core/wait.h"
-#include "../kevent/ctl.h"
 #include "../kevent/entry.h"
 
 /* Calls of a queue */

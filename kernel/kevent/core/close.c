@@ -8,8 +8,8 @@
 
 #include "../host.h"
 #include "lookup.h"
-#include "remove.h"
 #include "source_ops.h"
+#include "watch.h"
 
 /*
  * Kill a watch of the list, or one that shares its place. It is linked to its file, so it

@@ -25,14 +25,12 @@
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
-#include "deliver.h"
 #include "lookup.h"
-#include "remove.h"
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"
+#include "wait.h"
 #include "wakeup_source.h"
 #include "watch.h"
 

@@ -12,9 +12,8 @@
 #include <linux/slab.h>
 
 #include "../host_payer.h"
-#include "index.h"
+#include "queue.h"
 #include "source_ops.h"
-#include "types.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6

@@ -9,14 +9,13 @@
 #include <linux/sched.h>
 
 #include "../host.h"
-#include "index.h"
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
-#include "remove.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"
+#include "watch.h"
 
 /*
  * Step 4 of the removal of a watch, see types.h. No task is busy with it, no callback and

@@ -41,7 +41,6 @@
 #include <trace/events/kevent.h>
 
 #include "report.h"
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"

@@ -61,7 +61,7 @@
 
 #include <linux/bug.h>
 
-#include "ring_flags.h"
+#include "ring_mapping.h"
 #include "state.h"
 #include "wake_coalesce.h"
 #include "wakeup_source.h"

@@ -35,11 +35,9 @@
 
 #include "busy_poll.h"
 #include "deadline.h"
-#include "deliver.h"
 #include "max_running.h"
 #include "queue.h"
 #include "report.h"
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "testpoint.h"
 #include "wait.h"

@@ -10,11 +10,9 @@
 #include <trace/events/kevent.h>
 
 #include "../host.h"
-#include "index.h"
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
-#include "remove.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"

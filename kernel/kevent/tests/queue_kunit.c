@@ -8,8 +8,8 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../core/deliver.h"
 #include "../core/source.h"
+#include "../core/wait.h"
 
 #define SIZE	64
 
