@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the system calls do but kevent_ctl(), given the file of a queue
+ * What the system calls do but kevent_ctl(), given the file of a queue, and the start
  */
 
 #include <linux/cleanup.h>
 #include <linux/file.h>
+#include <linux/init.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
@@ -13,6 +14,8 @@
 #include "core/queue.h"
 #include "core/quota.h"
 #include "core/ring_mapping.h"
+#include "core/source_ops.h"
+#include "core/testpoint.h"
 #include "core/wait.h"
 #include "core/wakeup_source.h"
 #include "entry.h"
@@ -274,4 +277,16 @@ int kevent_do_commit(struct file *file, u64 uidx)
 {
 	return kevent_check_ring(file) ?:
 	       kevent_commit(file->private_data, uidx);
+}
+
+/* The start: what is done once, before the first queue. Returns 0 or -ENOMEM. */
+int __init kevent_start(void)
+{
+	int err = kevent_sources_init();
+
+	if (err)
+		return err;
+	kevent_quota_init();
+	kevent_testpoints_start();
+	return 0;
 }
