@@ -147,7 +147,6 @@ extern const struct kevent_source_ops kevent_bound_ops;
 /* table.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
 extern struct kmem_cache *kevent_caches[];
-extern u32 kevent_sizes[];
 extern u32 kevent_costs[];
 int kevent_sources_init(void);
 
@@ -190,12 +189,6 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 static inline struct kmem_cache *kevent_cache(u32 type)
 {
 	return kevent_caches[type];
-}
-
-/* Bytes that a watch of a valid type takes */
-static inline u32 kevent_size(u32 type)
-{
-	return kevent_sizes[type];
 }
 
 /* Bytes that a watch of a valid type is charged to its owner with */
