@@ -173,6 +173,7 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 	};
 	int ret;
 
+	kevent_awake_begin(q);
 	if (arg->nr_changes) {
 		ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
 					  arg->nr_changes);
@@ -236,6 +237,7 @@ int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
+	kevent_awake_begin(file->private_data);
 	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
 }
 

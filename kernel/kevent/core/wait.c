@@ -689,7 +689,7 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 }
 
 /**
- * kevent_wait_ring - have the ring filled, and wait for that
+ * kevent_wait_ring - have the ring filled, and wait for that, after kevent_awake_begin()
  * @q: the queue, whose ring is in the address space of the caller
  * @num: move up to so many events into the ring
  * @news: what the caller waits for
@@ -706,7 +706,6 @@ int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
 
 	num = min(num, q->ring.size);
 	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
-	kevent_awake_begin(q);
 	ret = kevent_collect(q, &q->ring, num, true);
 	kevent_awake_end(q);
 	stored = kevent_stored(q, news->old_kidx);

@@ -19,7 +19,7 @@ void kevent_awake_delivered(struct kevent_queue *q);
 void __kevent_awake_begin(struct kevent_queue *q);
 void __kevent_awake_end(struct kevent_queue *q);
 
-/* A consumer has come back, before it collects. */
+/* A consumer has come back, before its changes are made, and before it collects. */
 static inline void kevent_awake_begin(struct kevent_queue *q)
 {
 	if (unlikely(READ_ONCE(q->wakeup)))
