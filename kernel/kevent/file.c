@@ -11,6 +11,7 @@
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <uapi/linux/eventpoll.h>
 
 #include "call/chain.h"
 #include "call/workers.h"
@@ -90,7 +91,10 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 
 	if (ret != -ENOIOCTLCMD)
 		return ret;
-	ret = kevent_busy_ioctl(file->private_data, cmd, arg);
+	if (IS_ENABLED(CONFIG_NET_RX_BUSY_POLL))
+		ret = kevent_busy_ioctl(file->private_data, cmd, arg);
+	else if (cmd == EPIOCSPARAMS || cmd == EPIOCGPARAMS)
+		ret = -EOPNOTSUPP;
 	return ret != -ENOIOCTLCMD ? ret : host_ioctl(file, cmd, arg);
 }
 
