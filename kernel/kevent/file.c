@@ -47,7 +47,8 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	kevent_testpoint(q, KEVENT_TESTPOINT_RELEASED);
 	kevent_remove_all(q);
 	irq_work_sync(&q->poll_work);
-	kevent_timers_stop(q);
+	if (IS_ENABLED(CONFIG_KEVENT_TIMER))
+		kevent_timers_stop(q);
 	kevent_awake_stop(q);
 	kevent_mappings_free(q);
 	if (IS_ENABLED(CONFIG_KEVENT_AIO))

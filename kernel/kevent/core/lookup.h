@@ -98,11 +98,6 @@ static inline void kevent_unhold_file(struct file *file)
 		host_fput(file);
 }
 
-static inline void kevent_unhold(struct kevent *ke)
-{
-	kevent_unhold_file(kevent_held_file(ke));
-}
-
 /* The socket of a file, NULL if it is none */
 static inline struct socket *kevent_socket(struct file *file)
 {

@@ -43,7 +43,7 @@ void kevent_bury(struct kevent *ke, bool held)
 	kevent_unlink(ke);
 	kevent_source_of(ke)->detach(ke);
 	if (held)
-		kevent_unhold(ke);
+		kevent_unhold_file(kevent_held_file(ke));
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_DETACHED);
 	/*
 	 * A dead watch does not become busy again. The task that was busy

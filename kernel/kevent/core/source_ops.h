@@ -151,11 +151,7 @@ extern u32 kevent_costs[];
 int kevent_sources_init(void);
 
 /* sources/timer.c: the queue's file is gone, and its watches are */
-#ifdef CONFIG_KEVENT_TIMER
 void kevent_timers_stop(struct kevent_queue *q);
-#else
-static inline void kevent_timers_stop(struct kevent_queue *q) {}
-#endif
 
 /* The source of a watch */
 static inline const struct kevent_source_ops *

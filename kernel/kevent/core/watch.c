@@ -84,20 +84,6 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 
 /* Addition */
 
-/* Memory for a watch, charged, with arbitrary contents */
-static struct kevent *kevent_mem(struct kevent_owner *owner, u32 type)
-{
-	struct kevent *ke;
-
-	if (!kevent_charge(owner, kevent_cost(type)))
-		return ERR_PTR(-ENOSPC);
-	ke = kmem_cache_alloc(kevent_cache(type), GFP_KERNEL);
-	if (ke)
-		return ke;
-	kevent_uncharge(owner, kevent_cost(type));
-	return ERR_PTR(-ENOMEM);
-}
-
 /* What kevent_file_link(), kevent_key_link() and kevent_find() go by */
 static void kevent_set_key(struct kevent *ke,
 			   const struct kevent_source_ops *ops,
@@ -121,10 +107,13 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct kevent_source_ops *ops,
 				   const struct ukevent *uk, struct file *file)
 {
-	struct kevent *ke = kevent_mem(q->owner, uk->type);
+	struct kevent *ke;
 
-	if (IS_ERR(ke))
-		return ke;
+	if (!kevent_charge(q->owner, kevent_cost(uk->type)))
+		return ERR_PTR(-ENOSPC);
+	ke = kmem_cache_alloc(kevent_cache(uk->type), GFP_KERNEL);
+	if (!ke)
+		goto uncharge;
 	*ke = (struct kevent) {
 		.queue		= q,
 		.link		= LIST_HEAD_INIT(ke->link),
@@ -143,6 +132,7 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 
 free:
 	kmem_cache_free(kevent_cache(uk->type), ke);
+uncharge:
 	kevent_uncharge(q->owner, kevent_cost(uk->type));
 	return ERR_PTR(-ENOMEM);
 }
