@@ -186,7 +186,7 @@ struct kevent_index {
  *		watches
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
- *		kevent_unlock_later(). Idle once the file of the queue is gone
+ *		kevent_recheck(). Idle once the file of the queue is gone
  * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()

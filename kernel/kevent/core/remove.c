@@ -5,7 +5,6 @@
 
 #include <linux/cleanup.h>
 #include <linux/file.h>
-#include <linux/list.h>
 #include <linux/sched.h>
 
 #include "../host.h"
@@ -62,27 +61,6 @@ bool kevent_kill_one(struct kevent *ke, bool hold)
 	if (hold)
 		kevent_hold(ke);
 	return true;
-}
-
-/* A one-shot watch was delivered, and dies. It goes to @dead, for kevent_bury_list(). */
-void kevent_expire(struct kevent *ke, struct list_head *dead)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	kevent_hold(ke);
-	kevent_spend(ke);
-	kevent_kill(ke);
-	list_add_tail(&ke->link, dead);
-}
-
-/* kevent_bury() of those that kevent_expire() has listed. @dead is empty after that. */
-void kevent_bury_list(struct list_head *dead)
-{
-	struct kevent *ke, *next;
-
-	list_for_each_entry_safe(ke, next, dead, link)
-		kevent_bury(ke, true);
-	INIT_LIST_HEAD(dead);
 }
 
 /* REMOVE of a watch whose end is always told */

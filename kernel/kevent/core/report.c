@@ -277,31 +277,22 @@ void kevent_ready(struct kevent *ke, u32 mask)
 }
 
 /*
- * kevent_unlock() for a source that may report many events in one hard interrupt: those
- * who poll() the queue, and nothing limits their number, are woken once behind it.
- */
-static void kevent_unlock_later(struct kevent_queue *q, unsigned long flags)
-	__releases(&q->ready_lock)
-{
-	bool wake = kevent_poll_waits(q);
-
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (wake)
-		irq_work_queue(&q->poll_work);
-}
-
-/*
  * Something has happened to a watch, and collect() knows what. For a source that may report
- * many watches of a queue in one hard interrupt.
+ * many watches of a queue in one hard interrupt: those who poll() the queue, and nothing
+ * limits their number, are woken once behind it.
  */
 void kevent_recheck(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
+	bool wake;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_recheck_locked(ke);
-	kevent_unlock_later(q, flags);
+	wake = kevent_poll_waits(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (wake)
+		irq_work_queue(&q->poll_work);
 }
 
 /* kevent_recheck() from a wake-up of a watched file; @chain is of kevent_wake_context(). */

@@ -160,17 +160,6 @@ static bool kevent_may_collect(struct kevent_queue *q,
 	return !news || kevent_has_room(q);
 }
 
-/* A consumer is about to sleep. What it waits for has not come, under this lock. */
-static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	__set_current_state(TASK_INTERRUPTIBLE);
-	w->woken = false;
-	w->look = false;
-	kevent_sleepers_add(q, w);
-}
-
 /* A consumer is awake. Returns whether it must look at level watches. */
 static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
 {
@@ -332,7 +321,10 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		return -ETIME;
 	if (kevent_is_interrupted())
 		return -EINTR;
-	kevent_join(q, w);
+	__set_current_state(TASK_INTERRUPTIBLE);
+	w->woken = false;
+	w->look = false;
+	kevent_sleepers_add(q, w);
 	*sleep = true;
 	return 0;
 }
