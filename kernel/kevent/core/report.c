@@ -3,7 +3,7 @@
  * The hot path: a source reports, and its event goes to the ring (a hit) or to the ready
  * list (a miss)
  *
- * kevent_ready_now() decides and handles the common case without another call: an edge
+ * kevent_ready_amount() decides and handles the common case without another call: an edge
  * triggered watch with nothing else pending and nobody asleep. The queue's ring_mm says in
  * one comparison that the ring is here and not known to be broken. A hit requires that
  *
@@ -198,16 +198,8 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
  * A source, with collect() and without count(), reports conditions that hold at this
  * moment: all there is to say. Stores the event in the ring if that can be done at once.
  * Otherwise it is looked up before it is delivered, if that is the mode of the watch. As
- * kevent_ready(), but interrupts are off. Returns 1, as callbacks of wait queues do.
- */
-int kevent_ready_now(struct kevent *ke, u32 mask)
-{
-	return kevent_ready_amount(ke, mask, 0, 0);
-}
-
-/*
- * kevent_ready_now() with an amount, the second word of the entry. @chain is of
- * kevent_wake_context().
+ * kevent_ready(), but interrupts are off. @amount is the second word of the entry, @chain of
+ * kevent_wake_context(). Returns 1, as callbacks of wait queues do.
  */
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 {
