@@ -38,9 +38,7 @@ struct kevent_nest {
 	u64			gen;
 	struct kevent_nest	*next;
 	u8			depth;
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
 	u8			wakes;
-#endif
 };
 
 /* No set watches a new queue, and it watches none. It is zeroed. */
