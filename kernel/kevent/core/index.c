@@ -67,16 +67,9 @@ static void kevent_index_free(struct rcu_head *rcu)
 	struct obj_cgroup *payer = ke->payer;
 	u8 type = ke->type;
 
-	kmem_cache_free(kevent_cache(type), ke);
-	host_payer_uncharge(payer, kmem_cache_size(kevent_cache(type)));
+	kmem_cache_free(kevent_caches[type], ke);
+	host_payer_uncharge(payer, kmem_cache_size(kevent_caches[type]));
 	host_payer_put(payer);
-}
-
-/* Free a watch that is off the index after a grace period. */
-static void kevent_index_drop(struct kevent_index *index, struct kevent *ke)
-{
-	ke->payer = host_payer_get_again(index->payer);
-	call_rcu(&ke->rcu, kevent_index_free);
 }
 
 /* Blocks */
@@ -158,7 +151,7 @@ static int kevent_index_prepare(struct kevent_index *index, u32 bytes)
  */
 int kevent_index_insert(struct kevent_index *index, struct kevent *ke)
 {
-	u32 bytes = kmem_cache_size(kevent_cache(ke->type));
+	u32 bytes = kmem_cache_size(kevent_caches[ke->type]);
 	struct kevent_block *block;
 	int err;
 	u16 at;
@@ -229,7 +222,8 @@ void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 	xa_lock(&index->blocks);
 	kevent_index_clear(index, ke);
 	xa_unlock(&index->blocks);
-	kevent_index_drop(index, ke);
+	ke->payer = host_payer_get_again(index->payer);
+	call_rcu(&ke->rcu, kevent_index_free);
 }
 
 /*

@@ -41,13 +41,6 @@ struct kevent_nest {
 	u8			wakes;
 };
 
-/* No set watches a new queue, and it watches none. It is zeroed. */
-static inline void kevent_nest_init(struct kevent_nest *nest)
-{
-	INIT_HLIST_HEAD(&nest->refs);
-	xa_init_flags(&nest->watched, XA_FLAGS_ACCOUNT);
-}
-
 /* Is this a set of files that can be watched itself? */
 static inline bool kevent_is_nesting(struct file *file)
 {

@@ -434,15 +434,4 @@ static inline void kevent_unlock_irq(struct kevent_queue *q)
 		kevent_wake_pollers(q, 0);
 }
 
-/* The same after spin_lock(), with interrupts off */
-static inline void kevent_unlock_irqoff(struct kevent_queue *q, u32 chain)
-	__releases(&q->ready_lock)
-{
-	bool wake = kevent_poll_waits(q);
-
-	spin_unlock(&q->ready_lock);
-	if (wake)
-		kevent_wake_pollers(q, chain);
-}
-
 #endif /* _KEVENT_QUEUE_H */

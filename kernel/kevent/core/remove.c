@@ -25,7 +25,7 @@ void kevent_free(struct kevent *ke)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct kevent_queue *q = ke->queue;
 
-	kevent_uncharge(q->owner, kevent_cost(ke->type));
+	kevent_uncharge(q->owner, kevent_costs[ke->type]);
 	if (ops->destroy)
 		ops->destroy(ke);
 	kevent_index_erase(&q->watches, ke);

@@ -204,6 +204,7 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 {
 	struct kevent_queue *q = ke->queue;
+	bool wake;
 
 	/* With PREEMPT_RT no interrupt takes this lock. */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
@@ -211,7 +212,10 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 
 	spin_lock(&q->ready_lock);
 	kevent_report_now(q, ke, mask, amount);
-	kevent_unlock_irqoff(q, chain);
+	wake = kevent_poll_waits(q);
+	spin_unlock(&q->ready_lock);
+	if (wake)
+		kevent_wake_pollers(q, chain);
 	return 1;
 }
 

@@ -146,6 +146,8 @@ extern const struct kevent_source_ops kevent_bound_ops;
 
 /* table.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
+
+/* index.c: where watches are from, and with how many bytes their owners are charged */
 extern struct kmem_cache *kevent_caches[];
 extern u32 kevent_costs[];
 int kevent_sources_init(void);
@@ -179,18 +181,6 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 		return ERR_PTR(-EINVAL);
 	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
 	return ops ?: ERR_PTR(-ENOSYS);
-}
-
-/* Where watches of a valid type are from */
-static inline struct kmem_cache *kevent_cache(u32 type)
-{
-	return kevent_caches[type];
-}
-
-/* Bytes that a watch of a valid type is charged to its owner with */
-static inline u32 kevent_cost(u32 type)
-{
-	return kevent_costs[type];
 }
 
 /* Is what a watch reports a condition that holds, and looked up again? */

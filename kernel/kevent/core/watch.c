@@ -111,9 +111,9 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 {
 	struct kevent *ke;
 
-	if (!kevent_charge(q->owner, kevent_cost(uk->type)))
+	if (!kevent_charge(q->owner, kevent_costs[uk->type]))
 		return ERR_PTR(-ENOSPC);
-	ke = kmem_cache_alloc(kevent_cache(uk->type), GFP_KERNEL);
+	ke = kmem_cache_alloc(kevent_caches[uk->type], GFP_KERNEL);
 	if (!ke)
 		goto uncharge;
 	*ke = (struct kevent) {
@@ -133,9 +133,9 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	return ke;
 
 free:
-	kmem_cache_free(kevent_cache(uk->type), ke);
+	kmem_cache_free(kevent_caches[uk->type], ke);
 uncharge:
-	kevent_uncharge(q->owner, kevent_cost(uk->type));
+	kevent_uncharge(q->owner, kevent_costs[uk->type]);
 	return ERR_PTR(-ENOMEM);
 }
 

@@ -196,7 +196,7 @@ static u32 count_watches(struct kevent_index *index)
 static void insert(struct kunit *test, struct kevent_index *index,
 		   struct kevent **ke, u32 nr)
 {
-	struct kmem_cache *cache = kevent_cache(KEVENT_USER);
+	struct kmem_cache *cache = kevent_caches[KEVENT_USER];
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
