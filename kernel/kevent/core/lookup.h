@@ -23,8 +23,6 @@
 #define KEVENT_MAX_PER_FILE	1000
 #define KEVENT_MAX_OF_USERS	(4 * KEVENT_MAX_PER_FILE)
 
-struct kevent_queue;
-
 int kevent_file_link(struct kevent_file *kf, struct file *file);
 void kevent_file_unlink(struct kevent_file *kf);
 struct kevent *kevent_file_find(struct kevent_queue *q,

@@ -35,7 +35,6 @@ struct kevent_crew;
 struct kevent_limit;
 struct kevent_timers;
 struct mm_struct;
-struct obj_cgroup;
 struct pid;
 struct kevent_owner;
 struct wakeup_source;

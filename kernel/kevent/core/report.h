@@ -14,8 +14,6 @@
 #include "queue.h"
 #include "state.h"
 
-struct kevent;
-
 /* kevent_ready_locked() and its like are in state.h. */
 void kevent_ready(struct kevent *ke, u32 mask);
 void kevent_recheck(struct kevent *ke);

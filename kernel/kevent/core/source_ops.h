@@ -13,8 +13,6 @@
 
 #include "types.h"
 
-struct kevent_queue;
-
 /* After the last type. A new source is declared below, and put into table.c. */
 #define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 

@@ -12,8 +12,6 @@
 #include "waiter.h"
 
 struct kevent_deadline;
-struct kevent_news;
-struct kring;
 
 int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		     bool relist);

@@ -10,12 +10,6 @@
 
 #include "queue.h"
 
-struct file;
-struct kevent;
-struct kevent_queue;
-struct kevent_source_ops;
-struct ukevent;
-
 struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
 			  struct ukevent *uk, struct fd f);
