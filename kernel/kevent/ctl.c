@@ -16,11 +16,10 @@
 #include <linux/uaccess.h>
 
 #include "core/queue.h"
-#include "core/remove.h"
 #include "core/ring_mapping.h"
 #include "core/source_ops.h"
 #include "core/watch.h"
-#include "ctl.h"
+#include "entry.h"
 #include "host.h"
 
 /**
@@ -392,15 +391,7 @@ static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 	}
 }
 
-/**
- * kevent_do_ctl - sys_kevent_ctl()
- * @file: of any descriptor, which the caller has pinned
- * @cmd: %KEVENT_CTL_ADD and its like
- * @num: number of entries
- * @arg: the entries
- *
- * Return: as sys_kevent_ctl().
- */
+/* sys_kevent_ctl(), given the file of any descriptor, which the caller has pinned */
 int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 		  struct ukevent __user *arg)
 {

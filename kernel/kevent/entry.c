@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the system calls do but kevent_ctl(), given the file of a queue
+ * What the system calls do but kevent_ctl(), given the file of a queue, and the start
  */
 
 #include <linux/cleanup.h>
 #include <linux/file.h>
+#include <linux/init.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "core/deadline.h"
-#include "core/deliver.h"
 #include "core/max_running.h"
 #include "core/queue.h"
 #include "core/quota.h"
 #include "core/ring_mapping.h"
+#include "core/source_ops.h"
+#include "core/testpoint.h"
 #include "core/wait.h"
 #include "core/wakeup_source.h"
-#include "ctl.h"
 #include "entry.h"
 #include "host.h"
 
@@ -42,14 +43,7 @@ static int kevent_install(struct kevent_queue *q, u32 flags)
 	return fd;
 }
 
-/**
- * kevent_do_init - sys_kevent_init()
- * @ring: where the ring is
- * @ring_size: its slots
- * @flags: of the call
- *
- * Return: as sys_kevent_init().
- */
+/* sys_kevent_init() */
 int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
 {
 	struct kring kring = {};
@@ -83,17 +77,7 @@ int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
 
 /* Waiting */
 
-/**
- * kevent_do_get_events - sys_kevent_get_events()
- * @file: of any descriptor, which the caller has pinned
- * @min_nr: wait for so many
- * @max_nr: take no more
- * @timeout: how long to wait
- * @buf: where to put the events
- * @flags: of the call
- *
- * Return: as sys_kevent_get_events().
- */
+/* sys_kevent_get_events(), given the file of any descriptor, which the caller has pinned */
 int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 			 const struct __kernel_timespec __user *timeout,
 			 struct ukevent __user *buf, u32 flags)
@@ -189,6 +173,7 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 	};
 	int ret;
 
+	kevent_awake_begin(q);
 	if (arg->nr_changes) {
 		ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
 					  arg->nr_changes);
@@ -232,17 +217,7 @@ static int kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
 	return ret;
 }
 
-/**
- * kevent_do_wait - sys_kevent_wait() without %KEVENT_FLAGS_SERVE
- * @file: of any descriptor, which the caller has pinned
- * @num: move up to so many events into the ring
- * @old_kidx: the newest position that the caller has seen
- * @timeout: how long to wait
- * @flags: of the call
- * @uarg: clock, signal mask and more, with %KEVENT_FLAGS_ARG
- *
- * Return: as sys_kevent_wait().
- */
+/* sys_kevent_wait() without %KEVENT_FLAGS_SERVE, given a file likewise */
 int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 		   const struct __kernel_timespec __user *timeout, u32 flags,
 		   const struct kevent_wait_arg __user *uarg)
@@ -262,18 +237,25 @@ int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
+	kevent_awake_begin(file->private_data);
 	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
 }
 
-/**
- * kevent_do_commit - sys_kevent_commit()
- * @file: of any descriptor, which the caller has pinned
- * @uidx: position of the first entry that stays unread
- *
- * Return: as sys_kevent_commit().
- */
+/* sys_kevent_commit(), given a file likewise */
 int kevent_do_commit(struct file *file, u64 uidx)
 {
 	return kevent_check_ring(file) ?:
 	       kevent_commit(file->private_data, uidx);
+}
+
+/* The start: what is done once, before the first queue. Returns 0 or -ENOMEM. */
+int __init kevent_start(void)
+{
+	int err = kevent_sources_init();
+
+	if (err)
+		return err;
+	kevent_quota_init();
+	kevent_testpoints_start();
+	return 0;
 }

@@ -11,15 +11,13 @@
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <uapi/linux/eventpoll.h>
 
 #include "call/chain.h"
 #include "call/workers.h"
 #include "core/busy_poll.h"
-#include "core/index.h"
 #include "core/max_running.h"
 #include "core/queue.h"
-#include "core/remove.h"
-#include "core/ring_flags.h"
 #include "core/ring_mapping.h"
 #include "core/source_ops.h"
 #include "core/state.h"
@@ -49,7 +47,8 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	kevent_testpoint(q, KEVENT_TESTPOINT_RELEASED);
 	kevent_remove_all(q);
 	irq_work_sync(&q->poll_work);
-	kevent_timers_stop(q);
+	if (IS_ENABLED(CONFIG_KEVENT_TIMER))
+		kevent_timers_stop(q);
 	kevent_awake_stop(q);
 	kevent_mappings_free(q);
 	if (IS_ENABLED(CONFIG_KEVENT_AIO))
@@ -93,7 +92,10 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 
 	if (ret != -ENOIOCTLCMD)
 		return ret;
-	ret = kevent_busy_ioctl(file->private_data, cmd, arg);
+	if (IS_ENABLED(CONFIG_NET_RX_BUSY_POLL))
+		ret = kevent_busy_ioctl(file->private_data, cmd, arg);
+	else if (cmd == EPIOCSPARAMS || cmd == EPIOCGPARAMS)
+		ret = -EOPNOTSUPP;
 	return ret != -ENOIOCTLCMD ? ret : host_ioctl(file, cmd, arg);
 }
 

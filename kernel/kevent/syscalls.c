@@ -12,7 +12,6 @@
 
 #include "call/workers.h"
 #include "core/deadline.h"
-#include "ctl.h"
 #include "entry.h"
 
 /**

@@ -16,7 +16,7 @@
  * - With the parameter "check" a second hook at the end of each file warns when a watch is left.
  *
  * fcntl() calls the function too, and a close that is refused: a watch is dropped only if the slot
- * of its descriptor in the table has another file, see core/close.c.
+ * of its descriptor in the table has another file, see core/watch.c.
  *
  * The callback must not sleep: what removes a watch takes spinlocks only, but for later.c.
  */

@@ -9,8 +9,8 @@
 #include <linux/llist.h>
 #include <linux/task_work.h>
 
-#include "../kevent/core/remove.h"
 #include "../kevent/core/types.h"
+#include "../kevent/core/watch.h"
 
 static LLIST_HEAD(graves);
 

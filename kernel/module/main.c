@@ -19,7 +19,7 @@
 #include "../kevent/core/source_ops.h"
 #include "../kevent/core/testpoint.h"
 #include "../kevent/core/wait.h"
-#include "../kevent/ctl.h"
+#include "../kevent/core/wakeup_source.h"
 #include "../kevent/entry.h"
 
 /* Calls of a queue */
@@ -87,6 +87,7 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence)
 		return -EINVAL;
 	kevent_deadline_get(&until, false, NULL);
 	until.nowait = whence == SEEK_SET;
+	kevent_awake_begin(file->private_data);
 	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
 }
 

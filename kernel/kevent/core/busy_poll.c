@@ -20,8 +20,6 @@
 #include "deadline.h"
 #include "queue.h"
 
-#ifdef CONFIG_NET_RX_BUSY_POLL
-
 /* kevent_busy_note() once busy polling is on */
 void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk)
 {
@@ -155,20 +153,3 @@ long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		return -ENOIOCTLCMD;
 	}
 }
-
-#else
-
-void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk) {}
-void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_news *news,
-			 const struct kevent_deadline *until)
-{
-}
-
-long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
-		       unsigned long arg)
-{
-	return cmd == EPIOCSPARAMS || cmd == EPIOCGPARAMS ? -EOPNOTSUPP :
-							    -ENOIOCTLCMD;
-}
-
-#endif /* CONFIG_NET_RX_BUSY_POLL */

@@ -21,7 +21,8 @@ long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 
 static inline bool kevent_busy_on(const struct kevent_busy *busy)
 {
-	return READ_ONCE(busy->usecs) || host_busy_poll();
+	return IS_ENABLED(CONFIG_NET_RX_BUSY_POLL) &&
+	       (READ_ONCE(busy->usecs) || host_busy_poll());
 }
 
 /* Remember the device queue of a socket that became ready. */

@@ -25,14 +25,12 @@
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
-#include "deliver.h"
 #include "lookup.h"
-#include "remove.h"
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"
+#include "wait.h"
 #include "wakeup_source.h"
 #include "watch.h"
 
@@ -177,6 +175,17 @@ static bool kevent_is_unread(const struct kevent *ke, const struct kring *to)
 {
 	return ke->state & KE_QUIET && to->user &&
 	       kring_is_unread(to, ke->stored);
+}
+
+/* A one-shot watch was delivered, and dies. kevent_collect_some() buries those of @dead. */
+static void kevent_expire(struct kevent *ke, struct list_head *dead)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	kevent_hold(ke);
+	kevent_spend(ke);
+	kevent_kill(ke);
+	list_add_tail(&ke->link, dead);
 }
 
 /* User memory has @nr occurrences of a watch. */
@@ -451,6 +460,7 @@ static void kevent_let_go(struct kevent_collection *c)
 static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 {
 	struct kevent_queue *q = c->q;
+	struct kevent *ke, *next;
 	enum kevent_stop stop;
 	bool full, looked = false;
 
@@ -476,8 +486,8 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	kevent_unlock_irq(q);
 	if (looked)
 		kevent_let_go(c);
-	if (!list_empty(&c->oneshot))
-		kevent_bury_list(&c->oneshot);
+	list_for_each_entry_safe(ke, next, &c->oneshot, link)
+		kevent_bury(ke, true);
 	return stop;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Index of all watches of a queue, by a number of its own choice
+ * Index of all watches of a queue, by a number of its own choice; the slab caches of
+ * watches, and what a watch costs its owner
  *
  * Watches are looked up by what they watch. The index is for those who want
  * all of them, and is made to be changed cheaply. A memory cgroup is charged with
@@ -8,13 +9,14 @@
  */
 
 #include <linux/build_bug.h>
+#include <linux/init.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "../host.h"
 #include "../host_payer.h"
-#include "index.h"
+#include "queue.h"
 #include "source_ops.h"
-#include "types.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6
@@ -65,16 +67,9 @@ static void kevent_index_free(struct rcu_head *rcu)
 	struct obj_cgroup *payer = ke->payer;
 	u8 type = ke->type;
 
-	kmem_cache_free(kevent_cache(type), ke);
-	host_payer_uncharge(payer, kevent_size(type));
+	kmem_cache_free(kevent_caches[type], ke);
+	host_payer_uncharge(payer, kmem_cache_size(kevent_caches[type]));
 	host_payer_put(payer);
-}
-
-/* Free a watch that is off the index after a grace period. */
-static void kevent_index_drop(struct kevent_index *index, struct kevent *ke)
-{
-	ke->payer = host_payer_get_again(index->payer);
-	call_rcu(&ke->rcu, kevent_index_free);
 }
 
 /* Blocks */
@@ -156,7 +151,7 @@ static int kevent_index_prepare(struct kevent_index *index, u32 bytes)
  */
 int kevent_index_insert(struct kevent_index *index, struct kevent *ke)
 {
-	u32 bytes = kevent_size(ke->type);
+	u32 bytes = kmem_cache_size(kevent_caches[ke->type]);
 	struct kevent_block *block;
 	int err;
 	u16 at;
@@ -227,7 +222,8 @@ void kevent_index_erase(struct kevent_index *index, struct kevent *ke)
 	xa_lock(&index->blocks);
 	kevent_index_clear(index, ke);
 	xa_unlock(&index->blocks);
-	kevent_index_drop(index, ke);
+	ke->payer = host_payer_get_again(index->payer);
+	call_rcu(&ke->rcu, kevent_index_free);
 }
 
 /*
@@ -252,4 +248,44 @@ struct kevent *kevent_index_next(struct kevent_index *index, u32 *at)
 		}
 	}
 	return NULL;
+}
+
+/* The caches, one for each source */
+
+/* What a watch takes in the index of its queue, at most */
+#define KEVENT_INDEX_COST	16
+
+struct kmem_cache *kevent_caches[KEVENT_NR_TYPES] __ro_after_init;
+u32 kevent_costs[KEVENT_NR_TYPES] __ro_after_init;
+
+static int __init kevent_source_init(unsigned int type)
+{
+	const struct kevent_source_ops *ops = kevent_sources[type];
+	struct kmem_cache *cache;
+
+	/* Its objects are paid for in advance: see kevent_index_insert(). */
+	cache = host_cache(ops->name, ops->size,
+			   ops->align ?: __alignof__(u64), true);
+	if (!cache)
+		return -ENOMEM;
+	kevent_caches[type] = cache;
+	kevent_costs[type] = kmem_cache_size(cache) + KEVENT_INDEX_COST +
+			     ops->pins + (ops->file ? HOST_FILE_BYTES : 0);
+	return ops->init ? ops->init() : 0;
+}
+
+/* Prepare all sources. Returns 0 or -ENOMEM. */
+int __init kevent_sources_init(void)
+{
+	unsigned int i;
+	int err = 0;
+
+	/* A pointer to a watch is one to what it is a part of. */
+	BUILD_BUG_ON(offsetof(struct kevent_keyed, ke));
+	BUILD_BUG_ON(offsetof(struct kevent_file, ke));
+
+	for (i = 0; i < KEVENT_NR_TYPES && !err; i++)
+		if (kevent_sources[i])
+			err = kevent_source_init(i);
+	return err;
 }

@@ -23,8 +23,6 @@
 #define KEVENT_MAX_PER_FILE	1000
 #define KEVENT_MAX_OF_USERS	(4 * KEVENT_MAX_PER_FILE)
 
-struct kevent_queue;
-
 int kevent_file_link(struct kevent_file *kf, struct file *file);
 void kevent_file_unlink(struct kevent_file *kf);
 struct kevent *kevent_file_find(struct kevent_queue *q,
@@ -96,11 +94,6 @@ static inline void kevent_unhold_file(struct file *file)
 {
 	if (file)
 		host_fput(file);
-}
-
-static inline void kevent_unhold(struct kevent *ke)
-{
-	kevent_unhold_file(kevent_held_file(ke));
 }
 
 /* The socket of a file, NULL if it is none */

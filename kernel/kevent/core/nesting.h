@@ -38,17 +38,8 @@ struct kevent_nest {
 	u64			gen;
 	struct kevent_nest	*next;
 	u8			depth;
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
 	u8			wakes;
-#endif
 };
-
-/* No set watches a new queue, and it watches none. It is zeroed. */
-static inline void kevent_nest_init(struct kevent_nest *nest)
-{
-	INIT_HLIST_HEAD(&nest->refs);
-	xa_init_flags(&nest->watched, XA_FLAGS_ACCOUNT);
-}
 
 /* Is this a set of files that can be watched itself? */
 static inline bool kevent_is_nesting(struct file *file)

@@ -100,7 +100,8 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->buffer_sleepers);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
-	kevent_nest_init(&q->nest);
+	INIT_HLIST_HEAD(&q->nest.refs);
+	xa_init_flags(&q->nest.watched, XA_FLAGS_ACCOUNT);
 	kevent_index_init(&q->watches);
 	kevent_coalesce_init(&q->coalesce);
 	q->keys.tree = RB_ROOT;
@@ -133,36 +134,21 @@ void kevent_queue_put(struct kevent_queue *q)
 	host_unpin();
 }
 
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
 /*
  * A queue that polls this one may be woken here, one that polls that one there, and
  * so on: lockdep must see that the locks of their wait queues have an order.
  */
-static void wake_nested(struct kevent_queue *q, __poll_t key,
-			unsigned int nests)
+static void wake_pollers(struct kevent_queue *q, u32 chain)
 {
+	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
+	unsigned int nests = chain & KEVENT_CHAIN_NESTS;
 	unsigned long flags;
 
 	spin_lock_irqsave_nested(&q->poll_wait.lock, flags, nests);
 	q->nest.wakes = nests;
-	wake_up_locked_poll(&q->poll_wait, key);
+	wake_up_locked_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM | uring);
 	q->nest.wakes = 0;
 	spin_unlock_irqrestore(&q->poll_wait.lock, flags);
-}
-#else
-static void wake_nested(struct kevent_queue *q, __poll_t key,
-			unsigned int nests)
-{
-	wake_up_poll(&q->poll_wait, key);
-}
-#endif
-
-static void wake_pollers(struct kevent_queue *q, u32 chain)
-{
-	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
-
-	wake_nested(q, EPOLLIN | EPOLLRDNORM | uring,
-		    chain & KEVENT_CHAIN_NESTS);
 }
 
 static void kevent_poll_work(struct irq_work *work)

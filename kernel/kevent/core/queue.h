@@ -21,14 +21,15 @@
 #include <linux/ukevent.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
-#include "index.h"
 #include "nesting.h"
 #include "ring.h"
 #include "source_ops.h"
 #include "types.h"
 #include "waiter.h"
 
+struct kevent_block;
 struct kevent_bound_table;
 struct kevent_crew;
 struct kevent_limit;
@@ -100,6 +101,24 @@ struct kevent_keys {
 };
 
 /**
+ * struct kevent_index - all watches of a queue
+ * @blocks:	X: their blocks
+ * @room:	X: the blocks that are not full
+ * @last:	X: the block that a watch was last taken out of, NULL: none
+ * @payer:	I: memory cgroup that is charged with the watches: that of the task that
+ *		made the queue; NULL: the root
+ * @paid:	X: bytes that it is charged with for watches to come; a page for each
+ *		task that adds, at most
+ */
+struct kevent_index {
+	struct xarray		blocks;
+	struct list_head	room;
+	struct kevent_block	*last;
+	struct obj_cgroup	*payer;
+	u32			paid;
+};
+
+/**
  * struct kevent_queue - what a kevent file descriptor refers to
  *
  * What a hit touches, in two cache lines; struct kring is the last of it:
@@ -166,7 +185,7 @@ struct kevent_keys {
  *		watches
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
- *		kevent_unlock_later(). Idle once the file of the queue is gone
+ *		kevent_recheck(). Idle once the file of the queue is gone
  * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
@@ -250,6 +269,12 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr);
 void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 
+void kevent_index_init(struct kevent_index *index);
+void kevent_index_destroy(struct kevent_index *index);
+int kevent_index_insert(struct kevent_index *index, struct kevent *ke);
+void kevent_index_erase(struct kevent_index *index, struct kevent *ke);
+struct kevent *kevent_index_next(struct kevent_index *index, u32 *at);
+
 /* Is a waiter one for which a limit holds? */
 static inline bool kevent_is_member(const struct kevent_waiter *w)
 {
@@ -272,21 +297,14 @@ static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
 	return q->fair || q->warm >= KEVENT_WARM_MAX;
 }
 
-/* One end of a list of sleepers, which join at the other one; NULL if nobody sleeps */
-static inline struct list_head *kevent_end_of(const struct list_head *list,
-					      bool oldest)
-{
-	if (list_empty(list))
-		return NULL;
-	return oldest ? list->next : list->prev;
-}
-
-/* The consumer there, or NULL */
+/* The consumer at one end of a list of sleepers, which join at the other one; or NULL */
 #define kevent_pick(list, member, oldest)				\
 ({									\
-	struct list_head *link_ = kevent_end_of(list, oldest);		\
+	const struct list_head *list_ = (list);				\
+	struct list_head *link_ = (oldest) ? list_->next : list_->prev;	\
 									\
-	link_ ? list_entry(link_, struct kevent_waiter, member) : NULL;	\
+	link_ == list_ ?						\
+	NULL : list_entry(link_, struct kevent_waiter, member);		\
 })
 
 /*
@@ -413,17 +431,6 @@ static inline void kevent_unlock_irq(struct kevent_queue *q)
 	spin_unlock_irq(&q->ready_lock);
 	if (wake)
 		kevent_wake_pollers(q, 0);
-}
-
-/* The same after spin_lock(), with interrupts off */
-static inline void kevent_unlock_irqoff(struct kevent_queue *q, u32 chain)
-	__releases(&q->ready_lock)
-{
-	bool wake = kevent_poll_waits(q);
-
-	spin_unlock(&q->ready_lock);
-	if (wake)
-		kevent_wake_pollers(q, chain);
 }
 
 #endif /* _KEVENT_QUEUE_H */

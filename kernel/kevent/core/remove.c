@@ -5,18 +5,16 @@
 
 #include <linux/cleanup.h>
 #include <linux/file.h>
-#include <linux/list.h>
 #include <linux/sched.h>
 
 #include "../host.h"
-#include "index.h"
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
-#include "remove.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"
+#include "watch.h"
 
 /*
  * Step 4 of the removal of a watch, see types.h. No task is busy with it, no callback and
@@ -27,7 +25,7 @@ void kevent_free(struct kevent *ke)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct kevent_queue *q = ke->queue;
 
-	kevent_uncharge(q->owner, kevent_cost(ke->type));
+	kevent_uncharge(q->owner, kevent_costs[ke->type]);
 	if (ops->destroy)
 		ops->destroy(ke);
 	kevent_index_erase(&q->watches, ke);
@@ -44,7 +42,7 @@ void kevent_bury(struct kevent *ke, bool held)
 	kevent_unlink(ke);
 	kevent_source_of(ke)->detach(ke);
 	if (held)
-		kevent_unhold(ke);
+		kevent_unhold_file(kevent_held_file(ke));
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_DETACHED);
 	/*
 	 * A dead watch does not become busy again. The task that was busy
@@ -63,27 +61,6 @@ bool kevent_kill_one(struct kevent *ke, bool hold)
 	if (hold)
 		kevent_hold(ke);
 	return true;
-}
-
-/* A one-shot watch was delivered, and dies. It goes to @dead, for kevent_bury_list(). */
-void kevent_expire(struct kevent *ke, struct list_head *dead)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	kevent_hold(ke);
-	kevent_spend(ke);
-	kevent_kill(ke);
-	list_add_tail(&ke->link, dead);
-}
-
-/* kevent_bury() of those that kevent_expire() has listed. @dead is empty after that. */
-void kevent_bury_list(struct list_head *dead)
-{
-	struct kevent *ke, *next;
-
-	list_for_each_entry_safe(ke, next, dead, link)
-		kevent_bury(ke, true);
-	INIT_LIST_HEAD(dead);
 }
 
 /* REMOVE of a watch whose end is always told */

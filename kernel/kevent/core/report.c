@@ -3,7 +3,7 @@
  * The hot path: a source reports, and its event goes to the ring (a hit) or to the ready
  * list (a miss)
  *
- * kevent_ready_now() decides and handles the common case without another call: an edge
+ * kevent_ready_amount() decides and handles the common case without another call: an edge
  * triggered watch with nothing else pending and nobody asleep. The queue's ring_mm says in
  * one comparison that the ring is here and not known to be broken. A hit requires that
  *
@@ -41,7 +41,6 @@
 #include <trace/events/kevent.h>
 
 #include "report.h"
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
@@ -199,20 +198,13 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
  * A source, with collect() and without count(), reports conditions that hold at this
  * moment: all there is to say. Stores the event in the ring if that can be done at once.
  * Otherwise it is looked up before it is delivered, if that is the mode of the watch. As
- * kevent_ready(), but interrupts are off. Returns 1, as callbacks of wait queues do.
- */
-int kevent_ready_now(struct kevent *ke, u32 mask)
-{
-	return kevent_ready_amount(ke, mask, 0, 0);
-}
-
-/*
- * kevent_ready_now() with an amount, the second word of the entry. @chain is of
- * kevent_wake_context().
+ * kevent_ready(), but interrupts are off. @amount is the second word of the entry, @chain of
+ * kevent_wake_context(). Returns 1, as callbacks of wait queues do.
  */
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 {
 	struct kevent_queue *q = ke->queue;
+	bool wake;
 
 	/* With PREEMPT_RT no interrupt takes this lock. */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
@@ -220,7 +212,10 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 
 	spin_lock(&q->ready_lock);
 	kevent_report_now(q, ke, mask, amount);
-	kevent_unlock_irqoff(q, chain);
+	wake = kevent_poll_waits(q);
+	spin_unlock(&q->ready_lock);
+	if (wake)
+		kevent_wake_pollers(q, chain);
 	return 1;
 }
 
@@ -278,31 +273,22 @@ void kevent_ready(struct kevent *ke, u32 mask)
 }
 
 /*
- * kevent_unlock() for a source that may report many events in one hard interrupt: those
- * who poll() the queue, and nothing limits their number, are woken once behind it.
- */
-static void kevent_unlock_later(struct kevent_queue *q, unsigned long flags)
-	__releases(&q->ready_lock)
-{
-	bool wake = kevent_poll_waits(q);
-
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (wake)
-		irq_work_queue(&q->poll_work);
-}
-
-/*
  * Something has happened to a watch, and collect() knows what. For a source that may report
- * many watches of a queue in one hard interrupt.
+ * many watches of a queue in one hard interrupt: those who poll() the queue, and nothing
+ * limits their number, are woken once behind it.
  */
 void kevent_recheck(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 	unsigned long flags;
+	bool wake;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	kevent_recheck_locked(ke);
-	kevent_unlock_later(q, flags);
+	wake = kevent_poll_waits(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (wake)
+		irq_work_queue(&q->poll_work);
 }
 
 /* kevent_recheck() from a wake-up of a watched file; @chain is of kevent_wake_context(). */

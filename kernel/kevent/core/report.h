@@ -14,8 +14,6 @@
 #include "queue.h"
 #include "state.h"
 
-struct kevent;
-
 /* kevent_ready_locked() and its like are in state.h. */
 void kevent_ready(struct kevent *ke, u32 mask);
 void kevent_recheck(struct kevent *ke);
@@ -23,7 +21,6 @@ void kevent_recheck_chain(struct kevent *ke, u32 chain);
 void kevent_broken(struct kevent *ke);
 
 /* For conditions of level sources: these can go straight to the ring. */
-int kevent_ready_now(struct kevent *ke, u32 mask);
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain);
 void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
 bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,

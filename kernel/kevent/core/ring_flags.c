@@ -35,7 +35,6 @@
 #include <linux/task_work.h>
 #include <linux/workqueue.h>
 
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "testpoint.h"
 

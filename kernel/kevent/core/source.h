@@ -14,7 +14,6 @@
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
-#include "remove.h"
 #include "report.h"
 #include "ring_mapping.h"
 #include "source_ops.h"

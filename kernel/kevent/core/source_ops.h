@@ -13,8 +13,6 @@
 
 #include "types.h"
 
-struct kevent_queue;
-
 /* After the last type. A new source is declared below, and put into table.c. */
 #define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 
@@ -146,17 +144,14 @@ extern const struct kevent_source_ops kevent_bound_ops;
 
 /* table.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
+
+/* index.c: where watches are from, and with how many bytes their owners are charged */
 extern struct kmem_cache *kevent_caches[];
-extern u32 kevent_sizes[];
 extern u32 kevent_costs[];
 int kevent_sources_init(void);
 
 /* sources/timer.c: the queue's file is gone, and its watches are */
-#ifdef CONFIG_KEVENT_TIMER
 void kevent_timers_stop(struct kevent_queue *q);
-#else
-static inline void kevent_timers_stop(struct kevent_queue *q) {}
-#endif
 
 /* The source of a watch */
 static inline const struct kevent_source_ops *
@@ -184,24 +179,6 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 		return ERR_PTR(-EINVAL);
 	ops = kevent_sources[array_index_nospec(type, KEVENT_NR_TYPES)];
 	return ops ?: ERR_PTR(-ENOSYS);
-}
-
-/* Where watches of a valid type are from */
-static inline struct kmem_cache *kevent_cache(u32 type)
-{
-	return kevent_caches[type];
-}
-
-/* Bytes that a watch of a valid type takes */
-static inline u32 kevent_size(u32 type)
-{
-	return kevent_sizes[type];
-}
-
-/* Bytes that a watch of a valid type is charged to its owner with */
-static inline u32 kevent_cost(u32 type)
-{
-	return kevent_costs[type];
 }
 
 /* Is what a watch reports a condition that holds, and looked up again? */

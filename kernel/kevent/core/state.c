@@ -61,7 +61,7 @@
 
 #include <linux/bug.h>
 
-#include "ring_flags.h"
+#include "ring_mapping.h"
 #include "state.h"
 #include "wake_coalesce.h"
 #include "wakeup_source.h"
@@ -345,8 +345,7 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 			ke->state |= state & KE_FIRED;
 		ke->state &= ~KE_VERIFY;
 		ke->state |= KE_LISTED;
-		list_add(&ke->link, &q->ready);
-		WRITE_ONCE(q->nr_listed, q->nr_listed + 1);
+		kevent_list_add(ke, q->ready.next);
 		/* Those that were woken while it was busy have found nothing. */
 		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 			kevent_wake_for(ke, KEVENT_ANY);

@@ -107,11 +107,6 @@ static inline bool kevent_is_at_rest(const struct kevent *ke)
 	return !(ke->state & (KE_LISTED | KE_BUSY | KE_DISARMED | KE_BROKEN));
 }
 
-static inline bool kevent_is_listed(const struct kevent *ke)
-{
-	return ke->state & KE_LISTED;
-}
-
 /* Do its events keep the system awake? */
 static inline bool kevent_is_awake(const struct kevent *ke)
 {

@@ -16,111 +16,50 @@
 
 struct kevent_queue;
 
-/**
- * enum kevent_testpoint - the windows
- * @KEVENT_TESTPOINT_NONE:		none is armed
- * @KEVENT_TESTPOINT_HIT_STORED:	the entry of a level watch is in the ring, the hit
- *				is not over
- * @KEVENT_TESTPOINT_SETTLE:	entries were stored by a call, whose watches are not
- *				settled yet
- * @KEVENT_TESTPOINT_TURN:		a watch has been chosen to report in the place of
- *				others, with the wait queue locked
- * @KEVENT_TESTPOINT_VERIFIED:	files were looked at, whose watches are still busy
- * @KEVENT_TESTPOINT_SERVE:	a thread is to serve, and has not looked at its
- *				descriptor
- * @KEVENT_TESTPOINT_TAKEN:	watches were taken, whose files will be looked at
- * @KEVENT_TESTPOINT_AGAIN:	a collection has let the lock go, and goes on
- * @KEVENT_TESTPOINT_COMMITTED:	slots are free, and the ring is not refilled yet
- * @KEVENT_TESTPOINT_STORED:	a call has stored less than it waits for, and will
- *				wake others
- * @KEVENT_TESTPOINT_SLEEP:	a consumer has found nothing, and is not among the
- *				sleepers yet
- * @KEVENT_TESTPOINT_ASLEEP:	a consumer is among the sleepers, and runs yet
- * @KEVENT_TESTPOINT_AWOKE:	a consumer has slept, and has not come for the lock
- * @KEVENT_TESTPOINT_PARKED:	a member is parked, and runs yet
- * @KEVENT_TESTPOINT_UNPARKED:	a member was parked, and has not said that it runs
- * @KEVENT_TESTPOINT_GO_ON:	a member counts as one that runs, and wakes others
- *				next
- * @KEVENT_TESTPOINT_MORE_WORK:	the work for the flag runs, and has not taken the
- *				lock
- * @KEVENT_TESTPOINT_MORE_FAULT:	the flag faulted, and its page is here now
- * @KEVENT_TESTPOINT_MORE_DONE:	the work for the flag has stored it, and is not over
- * @KEVENT_TESTPOINT_FAULT:	memory of a call is away, and will be faulted in
- * @KEVENT_TESTPOINT_FAULTED:	it was faulted in
- * @KEVENT_TESTPOINT_ATTACH:	a watch is to join its source
- * @KEVENT_TESTPOINT_ATTACHED:	a watch has joined its source, and is busy
- * @KEVENT_TESTPOINT_HANDED:	the caller of ADD has its event, the watch is busy
- * @KEVENT_TESTPOINT_FOUND:	a watch was found under RCU, and ready_lock is not
- *				taken yet
- * @KEVENT_TESTPOINT_MODIFIED:	what a watch wants was changed, and the file not
- *				looked at
- * @KEVENT_TESTPOINT_HAND_ON:	a watch was modified, and has not handed on what it
- *				took
- * @KEVENT_TESTPOINT_REARMED:	a source has armed a watch anew, which is busy
- * @KEVENT_TESTPOINT_ROOM:		READY has found no room, and will allocate some
- * @KEVENT_TESTPOINT_KILLED:	a watch is dead, and attached to its source
- * @KEVENT_TESTPOINT_DETACHED:	a dead watch is detached, and not handed over
- * @KEVENT_TESTPOINT_FIRE:		a wake-up has read what a watch wants, and has not
- *				reported
- * @KEVENT_TESTPOINT_LEAVE:	a dead watch has found its wait queue, and not
- *				locked it
- * @KEVENT_TESTPOINT_POLL:		a caller of poll() has joined, and has not looked
- * @KEVENT_TESTPOINT_RELEASED:	the file of a queue is gone, its watches are not
- * @KEVENT_TESTPOINT_SLICE:	a slice of the timers that are due has expired
- * @KEVENT_TESTPOINT_PROC:	the leader of a process was found, and not looked at
- * @KEVENT_TESTPOINT_CLOCK_SET:	the clock was set, and the timers of a queue are not
- *				told
- * @KEVENT_TESTPOINT_IDLE:		a serving thread is among the idle ones, and runs
- *				yet
- * @KEVENT_TESTPOINT_RAN:		a chain was run, and is not done yet
- * @KEVENT_TESTPOINT_CANCEL:	a chain that is to be cancelled was found under RCU
- * @KEVENT_TESTPOINT_DROPPED:	the chains of a process are cancelled, its crew is
- *				not given up
- * @KEVENT_NR_TESTPOINTS:		how many there are
- */
+/* The windows */
 enum kevent_testpoint {
-	KEVENT_TESTPOINT_NONE,
-	KEVENT_TESTPOINT_HIT_STORED,
-	KEVENT_TESTPOINT_SETTLE,
-	KEVENT_TESTPOINT_TURN,
-	KEVENT_TESTPOINT_VERIFIED,
-	KEVENT_TESTPOINT_SERVE,
-	KEVENT_TESTPOINT_TAKEN,
-	KEVENT_TESTPOINT_AGAIN,
-	KEVENT_TESTPOINT_COMMITTED,
-	KEVENT_TESTPOINT_STORED,
-	KEVENT_TESTPOINT_SLEEP,
-	KEVENT_TESTPOINT_ASLEEP,
-	KEVENT_TESTPOINT_AWOKE,
-	KEVENT_TESTPOINT_PARKED,
-	KEVENT_TESTPOINT_UNPARKED,
-	KEVENT_TESTPOINT_GO_ON,
-	KEVENT_TESTPOINT_MORE_WORK,
-	KEVENT_TESTPOINT_MORE_FAULT,
-	KEVENT_TESTPOINT_MORE_DONE,
-	KEVENT_TESTPOINT_FAULT,
-	KEVENT_TESTPOINT_FAULTED,
-	KEVENT_TESTPOINT_ATTACH,
-	KEVENT_TESTPOINT_ATTACHED,
-	KEVENT_TESTPOINT_HANDED,
-	KEVENT_TESTPOINT_FOUND,
-	KEVENT_TESTPOINT_MODIFIED,
-	KEVENT_TESTPOINT_HAND_ON,
-	KEVENT_TESTPOINT_REARMED,
-	KEVENT_TESTPOINT_ROOM,
-	KEVENT_TESTPOINT_KILLED,
-	KEVENT_TESTPOINT_DETACHED,
-	KEVENT_TESTPOINT_FIRE,
-	KEVENT_TESTPOINT_LEAVE,
-	KEVENT_TESTPOINT_POLL,
-	KEVENT_TESTPOINT_RELEASED,
-	KEVENT_TESTPOINT_SLICE,
-	KEVENT_TESTPOINT_PROC,
-	KEVENT_TESTPOINT_CLOCK_SET,
-	KEVENT_TESTPOINT_IDLE,
-	KEVENT_TESTPOINT_RAN,
-	KEVENT_TESTPOINT_CANCEL,
-	KEVENT_TESTPOINT_DROPPED,
+	KEVENT_TESTPOINT_NONE,		/* none is armed */
+	KEVENT_TESTPOINT_HIT_STORED,	/* the entry of a level watch is stored, the hit not over */
+	KEVENT_TESTPOINT_SETTLE,	/* entries are stored, their watches not settled yet */
+	KEVENT_TESTPOINT_TURN,		/* a watch is to report for others, wait queue locked */
+	KEVENT_TESTPOINT_VERIFIED,	/* files were looked at, whose watches are still busy */
+	KEVENT_TESTPOINT_SERVE,		/* a thread is to serve, its descriptor not looked at */
+	KEVENT_TESTPOINT_TAKEN,		/* watches were taken, whose files will be looked at */
+	KEVENT_TESTPOINT_AGAIN,		/* a collection has let the lock go, and goes on */
+	KEVENT_TESTPOINT_COMMITTED,	/* slots are free, and the ring is not refilled yet */
+	KEVENT_TESTPOINT_STORED,	/* a call has less than it waits for, will wake others */
+	KEVENT_TESTPOINT_SLEEP,		/* a consumer found nothing, is no sleeper yet */
+	KEVENT_TESTPOINT_ASLEEP,	/* a consumer is among the sleepers, and runs yet */
+	KEVENT_TESTPOINT_AWOKE,		/* a consumer has slept, and has not come for the lock */
+	KEVENT_TESTPOINT_PARKED,	/* a member is parked, and runs yet */
+	KEVENT_TESTPOINT_UNPARKED,	/* a member was parked, has not said that it runs */
+	KEVENT_TESTPOINT_GO_ON,		/* a member counts as running, and wakes others next */
+	KEVENT_TESTPOINT_MORE_WORK,	/* the work for the flag runs, lock not taken yet */
+	KEVENT_TESTPOINT_MORE_FAULT,	/* the flag faulted, and its page is here now */
+	KEVENT_TESTPOINT_MORE_DONE,	/* the work for the flag has stored it, is not over */
+	KEVENT_TESTPOINT_FAULT,		/* memory of a call is away, and will be faulted in */
+	KEVENT_TESTPOINT_FAULTED,	/* it was faulted in */
+	KEVENT_TESTPOINT_ATTACH,	/* a watch is to join its source */
+	KEVENT_TESTPOINT_ATTACHED,	/* a watch has joined its source, and is busy */
+	KEVENT_TESTPOINT_HANDED,	/* the caller of ADD has its event, the watch is busy */
+	KEVENT_TESTPOINT_FOUND,		/* a watch was found under RCU, ready_lock not taken yet */
+	KEVENT_TESTPOINT_MODIFIED,	/* what a watch wants was changed, its file not looked at */
+	KEVENT_TESTPOINT_HAND_ON,	/* a watch was modified, and has not handed on yet */
+	KEVENT_TESTPOINT_REARMED,	/* a source has armed a watch anew, which is busy */
+	KEVENT_TESTPOINT_ROOM,		/* READY has found no room, and will allocate some */
+	KEVENT_TESTPOINT_KILLED,	/* a watch is dead, and attached to its source */
+	KEVENT_TESTPOINT_DETACHED,	/* a dead watch is detached, and not handed over */
+	KEVENT_TESTPOINT_FIRE,		/* a wake-up has read what a watch wants, not reported */
+	KEVENT_TESTPOINT_LEAVE,		/* a dead watch has found its wait queue, not locked it */
+	KEVENT_TESTPOINT_POLL,		/* a caller of poll() has joined, and has not looked */
+	KEVENT_TESTPOINT_RELEASED,	/* the file of a queue is gone, its watches are not */
+	KEVENT_TESTPOINT_SLICE,		/* a slice of the timers that are due has expired */
+	KEVENT_TESTPOINT_PROC,		/* the leader of a process was found, and not looked at */
+	KEVENT_TESTPOINT_CLOCK_SET,	/* the clock was set, the timers of a queue are not told */
+	KEVENT_TESTPOINT_IDLE,		/* a serving thread is among the idle ones, and runs yet */
+	KEVENT_TESTPOINT_RAN,		/* a chain was run, and is not done yet */
+	KEVENT_TESTPOINT_CANCEL,	/* a chain that is to be cancelled was found under RCU */
+	KEVENT_TESTPOINT_DROPPED,	/* the chains of a process are cancelled, its crew is not */
 	KEVENT_NR_TESTPOINTS,
 };
 

@@ -35,11 +35,9 @@
 
 #include "busy_poll.h"
 #include "deadline.h"
-#include "deliver.h"
 #include "max_running.h"
 #include "queue.h"
 #include "report.h"
-#include "ring_flags.h"
 #include "ring_mapping.h"
 #include "testpoint.h"
 #include "wait.h"
@@ -160,17 +158,6 @@ static bool kevent_may_collect(struct kevent_queue *q,
 	if (list_empty(&q->ready))
 		return false;
 	return !news || kevent_has_room(q);
-}
-
-/* A consumer is about to sleep. What it waits for has not come, under this lock. */
-static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	__set_current_state(TASK_INTERRUPTIBLE);
-	w->woken = false;
-	w->look = false;
-	kevent_sleepers_add(q, w);
 }
 
 /* A consumer is awake. Returns whether it must look at level watches. */
@@ -334,7 +321,10 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		return -ETIME;
 	if (kevent_is_interrupted())
 		return -EINTR;
-	kevent_join(q, w);
+	__set_current_state(TASK_INTERRUPTIBLE);
+	w->woken = false;
+	w->look = false;
+	kevent_sleepers_add(q, w);
 	*sleep = true;
 	return 0;
 }
@@ -691,7 +681,7 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 }
 
 /**
- * kevent_wait_ring - have the ring filled, and wait for that
+ * kevent_wait_ring - have the ring filled, and wait for that, after kevent_awake_begin()
  * @q: the queue, whose ring is in the address space of the caller
  * @num: move up to so many events into the ring
  * @news: what the caller waits for
@@ -708,7 +698,6 @@ int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
 
 	num = min(num, q->ring.size);
 	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
-	kevent_awake_begin(q);
 	ret = kevent_collect(q, &q->ring, num, true);
 	kevent_awake_end(q);
 	stored = kevent_stored(q, news->old_kidx);

@@ -26,13 +26,15 @@
 /*
  * A watch that keeps the system awake is about to come. A queue has one wakeup source,
  * which is charged to its owner, and goes with it. May sleep. Returns 0, -EPERM without
- * CAP_BLOCK_SUSPEND, -ENOSPC or -ENOMEM.
+ * CAP_BLOCK_SUSPEND, -ENOSPC or -ENOMEM, or -EOPNOTSUPP where nothing suspends.
  */
 int kevent_awake_prepare(struct kevent_queue *q)
 {
 	struct wakeup_source *ws;
 	char name[24];
 
+	if (!IS_ENABLED(CONFIG_PM_SLEEP))
+		return -EOPNOTSUPP;
 	if (!capable(CAP_BLOCK_SUSPEND))
 		return -EPERM;
 	if (READ_ONCE(q->wakeup))

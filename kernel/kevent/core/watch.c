@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Watches: how they come and change
+ * Watches: how they come and change, and what close() does to those of a file
  */
 
 #include <linux/cleanup.h>
 #include <linux/err.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <trace/events/kevent.h>
 
 #include "../host.h"
-#include "index.h"
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"
-#include "remove.h"
 #include "source_ops.h"
 #include "state.h"
 #include "testpoint.h"
@@ -86,20 +86,6 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 
 /* Addition */
 
-/* Memory for a watch, charged, with arbitrary contents */
-static struct kevent *kevent_mem(struct kevent_owner *owner, u32 type)
-{
-	struct kevent *ke;
-
-	if (!kevent_charge(owner, kevent_cost(type)))
-		return ERR_PTR(-ENOSPC);
-	ke = kmem_cache_alloc(kevent_cache(type), GFP_KERNEL);
-	if (ke)
-		return ke;
-	kevent_uncharge(owner, kevent_cost(type));
-	return ERR_PTR(-ENOMEM);
-}
-
 /* What kevent_file_link(), kevent_key_link() and kevent_find() go by */
 static void kevent_set_key(struct kevent *ke,
 			   const struct kevent_source_ops *ops,
@@ -123,10 +109,13 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct kevent_source_ops *ops,
 				   const struct ukevent *uk, struct file *file)
 {
-	struct kevent *ke = kevent_mem(q->owner, uk->type);
+	struct kevent *ke;
 
-	if (IS_ERR(ke))
-		return ke;
+	if (!kevent_charge(q->owner, kevent_costs[uk->type]))
+		return ERR_PTR(-ENOSPC);
+	ke = kmem_cache_alloc(kevent_caches[uk->type], GFP_KERNEL);
+	if (!ke)
+		goto uncharge;
 	*ke = (struct kevent) {
 		.queue		= q,
 		.link		= LIST_HEAD_INIT(ke->link),
@@ -144,8 +133,9 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 	return ke;
 
 free:
-	kmem_cache_free(kevent_cache(uk->type), ke);
-	kevent_uncharge(q->owner, kevent_cost(uk->type));
+	kmem_cache_free(kevent_caches[uk->type], ke);
+uncharge:
+	kevent_uncharge(q->owner, kevent_costs[uk->type]);
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -489,4 +479,61 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		kfree(room);
 	}
 	return err;
+}
+
+/* close() */
+
+/*
+ * Kill a watch of the list, or one that shares its place. It is linked to its file, so it
+ * exists, and so does its queue.
+ */
+static struct kevent *kevent_file_kill_alike(struct kevent_file *kf)
+{
+	struct kevent_shared *shared = kevent_shared(kf), *other;
+
+	lockdep_assert_held(&kf->file->f_lock);
+
+	if (kevent_kill_one(&kf->ke, false))
+		return &kf->ke;
+	if (!shared)
+		return NULL;
+	list_for_each_entry(other, &shared->alike, alike)
+		if (kevent_kill_one(&other->kf.ke, false))
+			return &other->kf.ke;
+	return NULL;
+}
+
+/* Kill one watch of @file whose descriptor has left @table. */
+static struct kevent *kevent_file_kill_closed(struct file *file,
+					      struct files_struct *table)
+{
+	struct kevent *ke = NULL;
+	struct kevent_file *kf;
+
+	rcu_read_lock();
+	spin_lock(&file->f_lock);
+	for (kf = *host_watches(file); kf && !ke; kf = kf->next)
+		if (kf->table == table &&
+		    host_has_left(table, kf->ke.id_low, file))
+			ke = kevent_file_kill_alike(kf);
+	spin_unlock(&file->f_lock);
+	rcu_read_unlock();
+	return ke;
+}
+
+/*
+ * A descriptor of a file, which the caller has pinned, was closed in @table. Drop its
+ * watches.
+ */
+void __kevent_flush(struct file *file, fl_owner_t table)
+{
+	struct kevent *ke;
+
+	if (!table)
+		return;
+	while ((ke = kevent_file_kill_closed(file, table))) {
+		if (!host_bury_later(ke, file))
+			kevent_bury(ke, false);
+		host_close_pause();
+	}
 }

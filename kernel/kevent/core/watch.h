@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From request to watch, and back
+ * How watches come, change and go
  */
 #ifndef _KEVENT_WATCH_H
 #define _KEVENT_WATCH_H
@@ -9,12 +9,6 @@
 #include <linux/types.h>
 
 #include "queue.h"
-
-struct file;
-struct kevent;
-struct kevent_queue;
-struct kevent_source_ops;
-struct ukevent;
 
 struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
@@ -25,6 +19,13 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file);
 void kevent_fill(struct kevent *ke, struct ukevent *uk);
+
+int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
+		  const struct ukevent *uk, struct file *file);
+bool kevent_kill_one(struct kevent *ke, bool hold);
+void kevent_bury(struct kevent *ke, bool held);
+void kevent_free(struct kevent *ke);
+void kevent_remove_all(struct kevent_queue *q);
 
 /* The second word of the result of a watch whose conditions @ready hold */
 static inline u32 kevent_amount(struct kevent *ke, u32 ready)

@@ -552,8 +552,8 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 	/* A MODIFY may have stored the interest that is missing: look behind a barrier. */
 	if (unlikely(!(mask & keys)))
 		return ev_poll_wake_slow(kp, mask);
-	return kevent_ready_now(&kp->kf.ke,
-				ev_poll_key_events(&kp->kf.ke, mask));
+	return kevent_ready_amount(&kp->kf.ke,
+				   ev_poll_key_events(&kp->kf.ke, mask), 0, 0);
 }
 
 /* Callback of further wait queues, as ev_poll_wake() */

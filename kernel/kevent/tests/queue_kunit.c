@@ -8,8 +8,8 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../core/deliver.h"
 #include "../core/source.h"
+#include "../core/wait.h"
 
 #define SIZE	64
 
@@ -196,7 +196,7 @@ static u32 count_watches(struct kevent_index *index)
 static void insert(struct kunit *test, struct kevent_index *index,
 		   struct kevent **ke, u32 nr)
 {
-	struct kmem_cache *cache = kevent_cache(KEVENT_USER);
+	struct kmem_cache *cache = kevent_caches[KEVENT_USER];
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
@@ -459,6 +459,37 @@ static void sources_left_out_are_not_implemented(struct kunit *test)
 				    "type %u", sources[i].type);
 }
 
+/* What source_ops.h says of methods that go together */
+static void check_source(struct kunit *test, const struct kevent_source_ops *ops)
+{
+	const char *name = ops->name;
+
+	KUNIT_ASSERT_NOT_NULL(test, name);
+	KUNIT_EXPECT_TRUE_MSG(test, ops->check && ops->attach && ops->detach, "%s",
+			      name);
+	KUNIT_EXPECT_GE_MSG(test, ops->size,
+			    ops->file ? sizeof(struct kevent_file) :
+					sizeof(struct kevent_keyed), "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->file && (ops->key || ops->cancel), "%s",
+			       name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->count && !ops->delivered, "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->room && !ops->mark, "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->rearm && ops->hand_on, "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test,
+			       ops->level && (!ops->collect || ops->fill ||
+					      ops->delivered || ops->count),
+			       "%s", name);
+}
+
+static void sources_have_methods_that_go_together(struct kunit *test)
+{
+	int type;
+
+	for (type = 0; type < KEVENT_NR_TYPES; type++)
+		if (kevent_sources[type])
+			check_source(test, kevent_sources[type]);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(events_come_in_the_order_of_marks),
 	KUNIT_CASE(marks_merge_until_delivered),
@@ -474,6 +505,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(sleepers_are_found_by_what_they_wait_for),
 	KUNIT_CASE(types_are_known_reserved_or_invalid),
 	KUNIT_CASE(sources_left_out_are_not_implemented),
+	KUNIT_CASE(sources_have_methods_that_go_together),
 	{}
 };
 

@@ -201,6 +201,32 @@ static void event_that_is_handed_back_holds(struct queue *q)
 	CHECK_RELEASED();
 }
 
+/* The call that makes the change returns with its event. */
+static void event_that_a_change_hands_back_holds(void)
+{
+	struct kevent_change c = { .cmd = KEVENT_CTL_ADD };
+	struct kevent_wait_arg arg = {
+		.size		= sizeof(arg),
+		.clockid	= CLOCK_MONOTONIC,
+		.min_nr		= 1,
+		.changes	= (uintptr_t)&c,
+		.nr_changes	= 1,
+	};
+	struct queue q;
+	int fd[2];
+
+	open_pipe(fd);
+	put_byte(fd[1]);
+	open_queue(&q, 4);
+	kevent_set_pipe(&c.uk, fd[0], RECV, ET | HAND_BACK | STAY_AWAKE, 1);
+	CHECK_EQ(kevent_wait(q.fd, 4, 0, NULL, KEVENT_FLAGS_ARG, &arg), 0);
+	CHECK_EQ(c.result, 1);
+	CHECK_AWAKE();
+	CHECK_NO_EVENT(&q);
+	CHECK_RELEASED();
+	close_queue(&q);
+}
+
 /* Events of other watches do not hold it, however many there are. */
 static void other_events_do_not_hold(struct queue *q)
 {
@@ -427,6 +453,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(event_that_is_over_is_released),
 	TEST_EACH(event_that_is_over_before_a_look_is_released),
 	TEST_EACH(event_that_is_handed_back_holds),
+	TEST(event_that_a_change_hands_back_holds),
 	TEST_EACH(other_events_do_not_hold),
 	TEST_EACH(event_that_waits_holds),
 	TEST_EACH(marks_and_timers_hold),
