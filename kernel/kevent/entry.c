@@ -120,13 +120,8 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 /* Not in line: a call for an event takes 15 instructions less. */
 static noinline int kevent_look_for_ring(struct kevent_queue *q)
 {
-	unsigned long flags;
-	bool here;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	here = kevent_ring_here(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return here ? 0 : -EXDEV;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return kevent_ring_here(q) ? 0 : -EXDEV;
 }
 
 /**

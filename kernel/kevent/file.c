@@ -65,16 +65,11 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
  */
 static bool kevent_pending(struct kevent_queue *q)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
-	ret = q->nr_listed || q->nr_taken || q->wake_request ||
-	      q->ring.kidx != q->ring.uidx;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
+	return q->nr_listed || q->nr_taken || q->wake_request ||
+	       q->ring.kidx != q->ring.uidx;
 }
 
 static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)

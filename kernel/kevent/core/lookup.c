@@ -191,12 +191,9 @@ bool kevent_is_current(const struct kevent *ke)
 {
 	struct kevent_file *kf = to_kevent_file(ke);
 	struct files_struct *files = kf->table;
-	bool ret;
 
-	spin_lock(&files->file_lock);
-	ret = files_lookup_fd_locked(files, ke->id_low) == kf->file;
-	spin_unlock(&files->file_lock);
-	return ret;
+	guard(spinlock)(&files->file_lock);
+	return files_lookup_fd_locked(files, ke->id_low) == kf->file;
 }
 
 /* Watches without a file */

@@ -500,13 +500,11 @@ static void kevent_wake_requested(struct kevent_queue *q,
 void kevent_wake_one(struct kevent_queue *q)
 {
 	struct kevent_waiter *w;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(q);
 	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
 	if (w)
 		kevent_wake_requested(q, w);
 	else if (!kevent_limit_request(kevent_limit_peek(&q->limit)))
 		WRITE_ONCE(q->wake_request, true);
-	kevent_unlock(q, flags);
 }

@@ -139,15 +139,9 @@ bool kevent_attach_done(struct kevent *ke)
 /* Step 3 of the removal of a watch, see types.h. Returns true when a busy task frees it. */
 bool kevent_hand_over(struct kevent *ke)
 {
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-	bool busy;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	ke->state |= KE_DETACHED;
-	busy = ke->state & KE_BUSY;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return busy;
+	return ke->state & KE_BUSY;
 }
 
 /* What happens to a watch */

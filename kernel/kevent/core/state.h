@@ -369,13 +369,8 @@ void kevent_rearmed(struct kevent *ke, int mask);
  */
 static inline bool kevent_has_key(const struct kevent *ke)
 {
-	unsigned long flags;
-	bool dead;
-
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	dead = kevent_is_dead(ke);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
-	return !dead;
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
+	return !kevent_is_dead(ke);
 }
 
 /* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */

@@ -113,26 +113,16 @@ static bool kevent_news_there(struct kevent_queue *q,
 /* kevent_stored() with the lock */
 u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 {
-	unsigned long flags;
-	u32 stored;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	stored = (u32)q->ring.kidx - old_kidx;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return stored;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return (u32)q->ring.kidx - old_kidx;
 }
 
 /* kevent_has_news() when there are some, but too few: the ring may be full */
 static noinline bool kevent_has_some_news(struct kevent_queue *q,
 					  const struct kevent_news *news)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	ret = kevent_news_there(q, news);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return kevent_news_there(q, news);
 }
 
 /*
@@ -653,15 +643,10 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 /* Entries in the ring that nobody has taken? */
 static bool kevent_has_unread(struct kevent_queue *q)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
-	ret = kevent_unread(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
+	return kevent_unread(q);
 }
 
 /**

@@ -147,16 +147,14 @@ static enum hrtimer_restart window_over(struct hrtimer *timer)
 	struct kevent_hold_timer *end =
 		container_of(timer, struct kevent_hold_timer, timer);
 	struct kevent_queue *q = end->q;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (q->coalesce.left) {
 		if (!wake_for_held(q))
 			q->coalesce.batch = 1;
 		/* From this CPU: says nothing of wake-ups by others. */
 		q->coalesce.woken_at = 0;
 	}
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return HRTIMER_NORESTART;
 }
 

@@ -442,7 +442,6 @@ static int kevent_mark_once(struct kevent_queue *q,
 			    void **room)
 {
 	struct kevent *ke;
-	unsigned long flags;
 	int err;
 
 	guard(rcu)();
@@ -450,11 +449,10 @@ static int kevent_mark_once(struct kevent_queue *q,
 	if (!ke)
 		return -ENOENT;
 	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(q);
 	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
 	if (!err)
 		kevent_report(ke);
-	kevent_unlock(q, flags);
 	return err;
 }
 
