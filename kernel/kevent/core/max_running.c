@@ -337,21 +337,16 @@ bool kevent_limit_is_kept(struct kevent_limit *l)
 /* For fdinfo; @l may be NULL. */
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 {
-	u32 max, running, parked;
-
 	if (!l)
 		return;
-	scoped_guard(raw_spinlock_irq, &l->lock) {
-		max = l->max;
-		running = l->running;
-		parked = l->nr_parked;
-	}
+	/* Printing takes no lock. */
+	guard(raw_spinlock_irq)(&l->lock);
 	/* There may be no memory for the first member. */
-	if (!max)
+	if (!l->max)
 		return;
-	seq_printf(m, "kevent-max-running:\t%u\n", max);
-	seq_printf(m, "kevent-running:\t%u\n", running);
-	seq_printf(m, "kevent-parked:\t%u\n", parked);
+	seq_printf(m, "kevent-max-running:\t%u\n", l->max);
+	seq_printf(m, "kevent-running:\t%u\n", l->running);
+	seq_printf(m, "kevent-parked:\t%u\n", l->nr_parked);
 }
 
 /* The scheduler */
