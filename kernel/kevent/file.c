@@ -84,12 +84,16 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)
 {
-	long ret = kevent_coalesce_ioctl(file->private_data, cmd, arg);
-
-	if (ret != -ENOIOCTLCMD)
-		return ret;
-	ret = kevent_busy_ioctl(file->private_data, cmd, arg);
-	return ret != -ENOIOCTLCMD ? ret : host_ioctl(file, cmd, arg);
+	switch (cmd) {
+	case KEVENT_IOC_SET_DELAY:
+	case KEVENT_IOC_GET_DELAY:
+		return kevent_coalesce_ioctl(file->private_data, cmd, arg);
+	case EPIOCSPARAMS:
+	case EPIOCGPARAMS:
+		return kevent_busy_ioctl(file->private_data, cmd, arg);
+	default:
+		return host_ioctl(file, cmd, arg);
+	}
 }
 
 /* Consumers that fdinfo names */

@@ -102,7 +102,9 @@ struct kevent_queue *kevent_queue_alloc(void)
 	init_irq_work(&q->poll_work, kevent_poll_work);
 	kevent_nest_init(&q->nest);
 	kevent_index_init(&q->watches);
-	kevent_coalesce_init(&q->coalesce);
+	q->coalesce.max_ns = KEVENT_COALESCE_DEFAULT_NS;
+	q->coalesce.batch = 1;
+	q->coalesce.patience = KEVENT_COALESCE_PATIENCE;
 	q->keys.tree = RB_ROOT;
 	refcount_set(&q->refs, 1);
 	q->mm = current->mm;

@@ -375,8 +375,7 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
 		ret = kevent_sleep_locked(q, w, timed_out, looks, &sleep);
 		if (!sleep)
 			break;
-		window = timed_out ? kevent_coalesce_not(q, w) :
-				     kevent_coalesce_begin(q, w);
+		window = kevent_coalesce_begin(q, w, timed_out);
 		spin_unlock_irq(&q->ready_lock);
 		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
 		timed_out = kevent_sleep_once(q, w, until, window, timed_out,

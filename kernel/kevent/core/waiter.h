@@ -135,11 +135,4 @@ struct kevent_coalesce {
 	u64			held;
 };
 
-static inline void kevent_coalesce_init(struct kevent_coalesce *c)
-{
-	c->max_ns = KEVENT_COALESCE_DEFAULT_NS;
-	c->batch = 1;
-	c->patience = KEVENT_COALESCE_PATIENCE;
-}
-
 #endif /* _KEVENT_WAITER_H */
