@@ -112,7 +112,7 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (err)
 		return err;
-	kring_init_buffer(&to, buf, max_nr);
+	to = (struct kring) { .slots = buf, .size = max_nr };
 	return kevent_wait_buffer(file->private_data, &to, max(min_nr, 1U),
 				  &until);
 }

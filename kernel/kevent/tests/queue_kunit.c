@@ -86,9 +86,8 @@ static int mark(struct kunit *test, u64 id, u32 event)
 static int collect(struct kunit *test, u32 max)
 {
 	struct fixture *f = test->priv;
-	struct kring to;
+	struct kring to = { .slots = f->buf, .size = max };
 
-	kring_init_buffer(&to, f->buf, max);
 	return kevent_collect(f->q, &to, max, true);
 }
 
@@ -172,10 +171,9 @@ static void what_is_not_taken_stays(struct kunit *test)
 static void unwritable_memory_loses_nothing(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	struct kring to;
+	struct kring to = { .size = 1 };
 
 	add(test, 1, KEVENT_REQ_READY);
-	kring_init_buffer(&to, NULL, 1);
 	KUNIT_EXPECT_EQ(test, kevent_collect(f->q, &to, 1, true), -EFAULT);
 	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 1);
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
