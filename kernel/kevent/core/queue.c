@@ -28,10 +28,10 @@
  * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
  * then. So a wake-up never meets the same sleeper twice, nor passes over one.
  *
- * 32 consumers at most are woken under one hold of the lock. A task that wakes more
- * releases it in between: kevent_wake_others(), kevent_wake_askers(). WAKEUP_ALL may come
- * from an interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep
- * besides. Each thread that was woken wakes up to 32 of these as the first thing it does
+ * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
+ * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
+ * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep besides;
+ * kevent_wake_askers() does so too. Each thread that was woken wakes up to 32 of these as the first thing it does
  * with the lock (kevent_wake_rest()), also if it is killed, or leaves for the freezer. If
  * all of the first 32 are throttled by cpu.max, the others wait for one of them to run.
  *
@@ -95,7 +95,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->mappings);
 	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
-	INIT_LIST_HEAD(&q->askers);
 	INIT_LIST_HEAD(&q->ring_sleepers);
 	INIT_LIST_HEAD(&q->buffer_sleepers);
 	init_waitqueue_head(&q->poll_wait);
@@ -214,8 +213,6 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 	list_add_tail(&w->link, &q->sleepers);
 	q->nr_asleep++;
 	w->asks = q->nr_taken;
-	if (w->asks)
-		list_add_tail(&w->asking, &q->askers);
 	if (!w->news) {
 		list_add_tail(&w->peers, &q->buffer_sleepers);
 		return;
@@ -236,8 +233,6 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 	lockdep_assert_held(&q->ready_lock);
 
 	__list_del_entry(&w->link);
-	if (w->asks)
-		list_del(&w->asking);
 	if (w->news && w->news->min_nr > 1)
 		rb_erase_cached(&w->node, &q->many_sleepers);
 	else
@@ -416,7 +411,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	for (; q->wake_rest && left; q->wake_rest--, left--) {
-		w = kevent_next_sleeper(q, KEVENT_ANY, true);
+		w = kevent_pick(&q->sleepers, link, true);
 		if (!w) {
 			q->wake_rest = 0;
 			return;
@@ -446,53 +441,26 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 	} while (more && nr);
 }
 
-static bool kevent_wake_askers_locked(struct kevent_queue *q,
-				      struct list_head *askers)
+/*
+ * Files were looked at, of which nobody knew whether they are ready. Wakes those who came to
+ * sleep before that was known. They are the last of the sleepers: nr_taken becomes 0 under
+ * a hold of the lock that ends with this, so nobody who asks is left when one comes who does
+ * not. If too many ask for one hold, all that sleep are woken.
+ */
+void kevent_wake_askers(struct kevent_queue *q)
 {
 	u32 left = KEVENT_WAKE_AT_ONCE;
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	while (!list_empty(askers) && left--) {
-		w = list_first_entry(askers, struct kevent_waiter, asking);
-		kevent_wake_task(w->task);
-		kevent_sleepers_del(q, w);
-		w->woken = true;
-		q->nr_woken++;
+	while ((w = kevent_pick(&q->sleepers, link, false)) && w->asks) {
+		if (!left--) {
+			q->wake_rest = q->nr_asleep - q->nr_woken;
+			return;
+		}
+		kevent_wake_waiter(q, w, KEVENT_ANY);
 	}
-	return !list_empty(askers);
-}
-
-/*
- * Files were looked at, of which nobody knew whether they are ready. @askers came to sleep
- * before that was known; they may leave the list, which is empty when this returns. There
- * may be as many as there are threads: the caller, who has looked, wakes all of them, and
- * holds the lock for a few at a time.
- */
-void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers)
-{
-	bool more;
-
-	do {
-		spin_lock_irq(&q->ready_lock);
-		more = kevent_wake_askers_locked(q, askers);
-		spin_unlock_irq(&q->ready_lock);
-		cond_resched();
-	} while (more);
-}
-
-/* As kevent_wake_waiter(). The next request is for the next one. */
-static void kevent_wake_requested(struct kevent_queue *q,
-				  struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	w->requested = true;
-	kevent_wake_task(w->task);
-	kevent_sleepers_del(q, w);
-	w->woken = true;
-	q->nr_woken++;
 }
 
 /*
@@ -505,8 +473,10 @@ void kevent_wake_one(struct kevent_queue *q)
 
 	guard(kevent_queue)(q);
 	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
-	if (w)
-		kevent_wake_requested(q, w);
-	else if (!kevent_limit_request(kevent_limit_peek(&q->limit)))
+	if (w) {
+		w->requested = true;
+		kevent_wake_waiter(q, w, KEVENT_ANY);
+	} else if (!kevent_limit_request(kevent_limit_peek(&q->limit))) {
 		WRITE_ONCE(q->wake_request, true);
+	}
 }

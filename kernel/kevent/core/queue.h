@@ -127,8 +127,6 @@ struct kevent_keys {
  *		may be ready: nobody says of a queue that has some that nothing is
  * @looks:	R: counts how often consumers came back from that; never
  *		%KEVENT_LOOKS_UNKNOWN
- * @askers:	R: of @sleepers those who came while @nr_taken was not 0. The next consumer
- *		that comes back from looking wakes them to collect once more
  *
  * Consumers asleep:
  * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
@@ -198,7 +196,6 @@ struct kevent_queue {
 	u64			misses;
 	u32			nr_taken;
 	u32			looks;
-	struct list_head	askers;
 
 	struct list_head	ring_sleepers;
 	struct rb_root_cached	many_sleepers;
@@ -247,7 +244,7 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
 void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
-void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);
+void kevent_wake_askers(struct kevent_queue *q);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 
 /* Is a waiter one for which a limit holds? */
@@ -272,21 +269,14 @@ static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
 	return q->fair || q->warm >= KEVENT_WARM_MAX;
 }
 
-/* One end of a list of sleepers, which join at the other one; NULL if nobody sleeps */
-static inline struct list_head *kevent_end_of(const struct list_head *list,
-					      bool oldest)
-{
-	if (list_empty(list))
-		return NULL;
-	return oldest ? list->next : list->prev;
-}
-
-/* The consumer there, or NULL */
+/* The consumer at one end of a list of sleepers, which join at its end; or NULL */
 #define kevent_pick(list, member, oldest)				\
 ({									\
-	struct list_head *link_ = kevent_end_of(list, oldest);		\
+	const struct list_head *list_ = (list);				\
 									\
-	link_ ? list_entry(link_, struct kevent_waiter, member) : NULL;	\
+	list_empty(list_) ? NULL :					\
+		list_entry((oldest) ? list_->next : list_->prev,	\
+			   struct kevent_waiter, member);		\
 })
 
 /*
