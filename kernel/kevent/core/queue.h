@@ -91,12 +91,10 @@ struct kevent_notify {
  * struct kevent_keys - watches of sources without a file
  * @lock:	protects what is K
  * @tree:	K: the watches, by id and type
- * @last:	K: the last one in @tree
  */
 struct kevent_keys {
 	spinlock_t		lock;	/* see K */
 	struct rb_root		tree;
-	struct rb_node		*last;
 };
 
 /**
