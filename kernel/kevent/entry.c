@@ -148,6 +148,8 @@ int kevent_check_ring(const struct file *file)
 static int kevent_get_arg(struct kevent_wait_arg *arg,
 			  const struct kevent_wait_arg __user *from)
 {
+	const u32 clocks = BIT(CLOCK_REALTIME) | BIT(CLOCK_MONOTONIC) |
+			   BIT(CLOCK_BOOTTIME) | BIT(CLOCK_TAI);
 	u32 size;
 	int err;
 
@@ -158,16 +160,8 @@ static int kevent_get_arg(struct kevent_wait_arg *arg,
 	err = copy_struct_from_user(arg, sizeof(*arg), from, size);
 	if (err)
 		return err;
-	switch (arg->clockid) {
-	case CLOCK_REALTIME:
-	case CLOCK_MONOTONIC:
-	case CLOCK_BOOTTIME:
-	case CLOCK_TAI:
-		break;
-	default:
-		return -EINVAL;
-	}
-	if (arg->nr_changes > KEVENT_CTL_MAX)
+	if ((u32)arg->clockid > CLOCK_TAI || !(clocks & BIT(arg->clockid)) ||
+	    arg->nr_changes > KEVENT_CTL_MAX)
 		return -EINVAL;
 	return 0;
 }
