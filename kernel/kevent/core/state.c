@@ -51,7 +51,7 @@
  *				MODIFY arms anew: kevent_take_to_arm(), from idle, too
  *	taken -> idle, ready, disarmed, delivered
  *				kevent_put_back(), kevent_take_back(), kevent_rearmed()
- *	any but dead -> disarmed	MODIFY: kevent_arm(), kevent_restart()
+ *	any but dead -> disarmed	MODIFY: kevent_set_mode(), kevent_restart()
  *	any but dead -> dead	kevent_kill()
  *
  * What happens to a watch that is attaching, taken or disarmed is remembered by
@@ -248,20 +248,6 @@ void kevent_forget(struct kevent *ke)
 		ke->state |= KE_VERIFY;
 }
 
-/* Delivery disarms the watch. MODIFY reports what is left. */
-static void kevent_dispatched(struct kevent *ke)
-{
-	bool left = kevent_count(ke) ||
-		    (ke->ready && !kevent_source_of(ke)->collect);
-
-	ke->state |= KE_DISARMED;
-	if (left)
-		ke->state |= KE_FIRED;
-	else
-		ke->state &= ~KE_FIRED;
-	kevent_state_check(ke);
-}
-
 /*
  * User memory has the event of a watch; @ke->ready has conditions not yet delivered.
  * Decides what follows in the mode of the watch. With KEVENT_REQ_ONESHOT the caller removes
@@ -279,7 +265,11 @@ void kevent_delivered(struct kevent *ke)
 	}
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
 		kevent_dequeue(ke);
-		kevent_dispatched(ke);
+		ke->state &= ~KE_FIRED;
+		ke->state |= KE_DISARMED;
+		/* MODIFY reports what is left. */
+		if (kevent_count(ke) || (ke->ready && !ops->collect))
+			ke->state |= KE_FIRED;
 	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
 		ke->state &= ~KE_FIRED;
 		if (!ke->ready && ops->collect)

@@ -163,20 +163,6 @@ static void kevent_join(struct kevent_queue *q, struct kevent_waiter *w)
 	kevent_sleepers_add(q, w);
 }
 
-/* A consumer is awake. Returns whether it must look at level watches. */
-static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	if (!w->woken)
-		kevent_sleepers_del(q, w);
-	q->nr_asleep--;
-	q->nr_woken -= w->woken;
-	if (unlikely(q->wake_rest))
-		kevent_wake_rest(q);
-	return w->look && !list_empty(&q->level);
-}
-
 /*
  * A request that was made of a consumer ends its wait whatever else has happened.
  * Wake another one for the events.
@@ -222,11 +208,19 @@ static enum kevent_slept kevent_next_step(struct kevent_queue *q,
 static bool kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w,
 			 int *ret)
 {
+	lockdep_assert_held(&q->ready_lock);
+
 	if (w->done) {
 		*ret = KEVENT_SLEPT_SATISFIED;
 		return true;
 	}
-	if (!kevent_part(q, w) || w->requested)
+	if (!w->woken)
+		kevent_sleepers_del(q, w);
+	q->nr_asleep--;
+	q->nr_woken -= w->woken;
+	if (unlikely(q->wake_rest))
+		kevent_wake_rest(q);
+	if (!w->look || list_empty(&q->level) || w->requested)
 		return false;
 	/* A level watch may be ready for more than one consumer. */
 	*ret = KEVENT_SLEPT_RECHECK;
@@ -410,19 +404,10 @@ out:
  */
 
 /*
- * A member parks that may have been woken for an event. It is for one that runs, and for
- * consumers without a limit, if any sleep: see kevent_wake().
+ * Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. A member that parks may
+ * have been woken for an event. It is for one that runs, and for consumers without a limit,
+ * if any sleep: see kevent_wake().
  */
-static void kevent_park_hand_on(struct kevent_queue *q)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	/* If memory is away nobody is told by a flag. Who runs calls before it sleeps. */
-	kevent_leave(q, KEVENT_ANY);
-	kevent_pass_on(q);
-}
-
-/* Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. */
 static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 			      bool timed_out)
 {
@@ -437,8 +422,11 @@ static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 	ret = kevent_limit_park(m, why);
 	if (ret == -ECANCELED && !m->requested)
 		WRITE_ONCE(q->wake_request, false);
-	if (ret == KEVENT_PARKED)
-		kevent_park_hand_on(q);
+	if (ret == KEVENT_PARKED) {
+		/* If memory is away no flag says so. Who runs calls before it sleeps. */
+		kevent_leave(q, KEVENT_ANY);
+		kevent_pass_on(q);
+	}
 	return ret;
 }
 
@@ -573,15 +561,6 @@ int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
 	return min(kevent_park_enter(q, news->member, until), 0);
 }
 
-/* The current thread waits without a limit: it is no member of this queue's group. */
-static void kevent_leave_group(struct kevent_queue *q)
-{
-	struct kevent_limit *limit = kevent_limit_peek(&q->limit);
-
-	if (limit)
-		kevent_limit_leave(limit);
-}
-
 /*
  * A first collection into the ring or a buffer was not enough, and returned @ret. Wait for
  * @news->min_nr events, or for any after @min_wait_ns, unless that is 0. Returns what
@@ -596,8 +575,10 @@ static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 	const struct kevent_deadline *now = until;
 
 	kevent_deadline_start(until);
-	if (kevent_may_be_member() && !news->member && !until->nowait)
-		kevent_leave_group(q);
+	/* Who waits without a limit is no member of this queue's group. */
+	if (kevent_may_be_member() && !news->member && !until->nowait &&
+	    kevent_limit_peek(&q->limit))
+		kevent_limit_leave(q->limit);
 	if (unlikely(news->min_nr > 1) &&
 	    kevent_deadline_sooner(until, min_wait_ns, &sooner))
 		now = &sooner;
