@@ -546,15 +546,13 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
  */
 int kevent_commit(struct kevent_queue *q, u64 uidx)
 {
-	unsigned long flags;
 	u32 tries = 0;
 	int ret, stored;
 
 	do {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		ret = kevent_ring_here(q) ? kring_commit(&q->ring, uidx) :
-					    -EXDEV;
-		spin_unlock_irqrestore(&q->ready_lock, flags);
+		scoped_guard(spinlock_irqsave, &q->ready_lock)
+			ret = kevent_ring_here(q) ?
+			      kring_commit(&q->ring, uidx) : -EXDEV;
 		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_ring_fault_in(q, &q->ring) ?: -EAGAIN;
 	} while (ret == -EAGAIN && kevent_may_go_on(0));

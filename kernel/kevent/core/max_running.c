@@ -255,9 +255,9 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 /* May the current thread, which waits, go on? Then it counts. */
 bool kevent_limit_try(struct kevent_member *m)
 {
-	scoped_guard(raw_spinlock_irq, &m->limit->lock)
-		if (!kevent_limit_admits(m->limit, m))
-			return false;
+	guard(raw_spinlock_irq)(&m->limit->lock);
+	if (!kevent_limit_admits(m->limit, m))
+		return false;
 	m->waits = false;
 	return true;
 }
@@ -299,12 +299,9 @@ void kevent_limit_unparked(struct kevent_member *m)
 /* The wait of the current thread ends, whatever runs. */
 void kevent_limit_go_on(struct kevent_member *m)
 {
-	struct kevent_limit *l = m->limit;
-
-	scoped_guard(raw_spinlock_irq, &l->lock) {
-		kevent_limit_count(l, m);
-		m->requested = false;
-	}
+	guard(raw_spinlock_irq)(&m->limit->lock);
+	kevent_limit_count(m->limit, m);
+	m->requested = false;
 	m->waits = false;
 }
 

@@ -426,16 +426,14 @@ void kevent_wake_rest(struct kevent_queue *q)
  */
 void kevent_wake_others(struct kevent_queue *q, u64 nr)
 {
-	unsigned long flags;
 	bool more;
 	u32 now;
 
 	do {
 		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
-		spin_lock_irqsave(&q->ready_lock, flags);
-		more = !kevent_is_kept(q) &&
-		       kevent_wake_some(q, KEVENT_OF_RING, now);
-		kevent_unlock(q, flags);
+		scoped_guard(kevent_queue, q)
+			more = !kevent_is_kept(q) &&
+			       kevent_wake_some(q, KEVENT_OF_RING, now);
 		nr -= now;
 		cond_resched();
 	} while (more && nr);

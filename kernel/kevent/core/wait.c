@@ -443,13 +443,11 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 		       const struct kevent_deadline *until)
 {
 	bool timed_out = until->nowait;
-	unsigned long flags;
 	int ret;
 
 	for (;;) {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		ret = kevent_park_locked(q, m, timed_out);
-		spin_unlock_irqrestore(&q->ready_lock, flags);
+		scoped_guard(spinlock_irqsave, &q->ready_lock)
+			ret = kevent_park_locked(q, m, timed_out);
 		if (ret != KEVENT_PARKED)
 			return ret;
 		kevent_testpoint(q, KEVENT_TESTPOINT_PARKED);
