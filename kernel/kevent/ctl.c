@@ -253,12 +253,6 @@ static int eventfd_ring(struct file *file)
 }
 #endif
 
-static bool is_handoff(const struct kevent_change *c)
-{
-	return c->cmd == KEVENT_CTL_READY &&
-	       c->uk.req_flags & KEVENT_REQ_HANDOFF;
-}
-
 /*
  * The queue of a change that is for another one, or an ERR_PTR(). What the caller may do
  * there by a call of its own it may do here: of the other queue its refusals hold. NULL: it
@@ -282,7 +276,8 @@ static int request_one(struct kevent_requests *r, struct kevent_change *now)
 	struct kevent *back = NULL;
 	int result, err;
 
-	if (r->changes && unlikely(is_handoff(now))) {
+	if (r->changes && now->cmd == KEVENT_CTL_READY &&
+	    unlikely(now->uk.req_flags & KEVENT_REQ_HANDOFF)) {
 		to = fdget(now->result);
 		q = handoff_queue(fd_file(to));
 	}

@@ -314,13 +314,6 @@ static inline void kevent_list_add(struct kevent *ke, struct list_head *list)
 	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed + 1);
 }
 
-/* Take a watch off the list that it is on. */
-static inline void kevent_list_del(struct kevent *ke)
-{
-	list_del_init(&ke->link);
-	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
-}
-
 /* The first type without a bit of its own, that of which is REFUSE_LATER */
 #define KEVENT_TYPE_LATER	12U
 

@@ -172,7 +172,8 @@ static inline void kevent_dequeue(struct kevent *ke)
 
 	if (!(ke->state & KE_LISTED))
 		return;
-	kevent_list_del(ke);
+	list_del_init(&ke->link);
+	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
 	ke->state &= ~(KE_LISTED | KE_QUIET);
 }
 
