@@ -30,10 +30,11 @@
  *
  * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
  * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
- * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep besides;
- * kevent_wake_askers() does so too. Each thread that was woken wakes up to 32 of these as the first thing it does
- * with the lock (kevent_wake_rest()), also if it is killed, or leaves for the freezer. If
- * all of the first 32 are throttled by cpu.max, the others wait for one of them to run.
+ * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep besides.
+ * kevent_wake_askers() does likewise. Each thread that was woken wakes up to 32 of these as
+ * the first thing it does with the lock (kevent_wake_rest()), also if it is killed, or
+ * leaves for the freezer. If all of the first 32 are throttled by cpu.max, the others wait
+ * for one of them to run.
  *
  * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
  * A consumer that finds the ring full wakes one that has a buffer. If its memory is away,
@@ -398,7 +399,7 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
 }
 
 /*
- * A consumer is awake, and maybe all that slept are to be. Wakes the next ones, of any
+ * A consumer is awake, and maybe all that slept are to be. Wakes the oldest ones, of any
  * kind, so that nobody holds the lock for all of them. Each that was woken comes here
  * before it does anything else, also one that is killed or frozen. One that has come to
  * sleep since may be woken in the place of another that is awake by itself.
