@@ -33,7 +33,8 @@
  *
  *	-> attaching		ADD: kevent_state_new()
  *	attaching -> idle, ready, disarmed
- *				ADD: kevent_attach_done(), kevent_report()
+ *				ADD: kevent_attach_quiet(), kevent_attach_done(),
+ *				kevent_report()
  *	attaching -> taken	ADD hands its event back: kevent_hand_out()
  *	idle, delivered -> ready
  *				a source: kevent_ready_locked(), kevent_recheck_locked(),

@@ -301,6 +301,21 @@ static inline bool kevent_restart(struct kevent *ke)
 	return pending;
 }
 
+/*
+ * attach() of a watch has found nothing. Returns true when nothing has happened since
+ * either, and the watch is at rest, as most are that are added. Otherwise
+ * kevent_attach_done() and kevent_unbusy() follow.
+ */
+static inline bool kevent_attach_quiet(struct kevent *ke)
+{
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->state != (KE_NEW | KE_BUSY) || ke->req_flags & KEVENT_REQ_READY)
+		return false;
+	ke->state = 0;
+	return true;
+}
+
 /* state.c: for people */
 const char *kevent_state_word(const struct kevent *ke);
 

@@ -275,6 +275,10 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	spin_lock_irq(&q->ready_lock);
 	if (mask >= 0)
 		trace_kevent_add(ke, mask, 1, q->ring.size);
+	if (!mask && kevent_attach_quiet(ke)) {
+		spin_unlock_irq(&q->ready_lock);
+		return NULL;
+	}
 	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
 		kevent_unlock_irq(q);
 		return ke;
