@@ -208,16 +208,16 @@ struct kevent_key {
 	u32			type;
 };
 
-/* Ids differ more often than types. */
+/* Ids differ more often than types. The highest key comes first. */
 static int kevent_key_cmp(const void *what, const struct rb_node *node)
 {
 	const struct kevent_keyed *kk = node_keyed(node);
 	const struct kevent_key *key = what;
 
 	if (key->id != kk->id)
-		return key->id < kk->id ? -1 : 1;
+		return key->id < kk->id ? 1 : -1;
 	if (key->type != kk->ke.type)
-		return key->type < kk->ke.type ? -1 : 1;
+		return key->type < kk->ke.type ? 1 : -1;
 	return 0;
 }
 
@@ -236,15 +236,23 @@ static int kevent_key_cmp_new(struct rb_node *new, const struct rb_node *node)
 int kevent_key_link(struct kevent_keyed *kk)
 {
 	struct kevent_keys *keys = &kk->ke.queue->keys;
+	struct rb_root *root = &keys->tree.rb_root;
 	struct rb_node *other;
 
 	guard(spinlock)(&keys->lock);
-	other = rb_find_add(&kk->node, &keys->tree, kevent_key_cmp_new);
+	other = rb_first_cached(&keys->tree);
+	/* Many programs count ids up, so the end is tried first. */
+	if (!other || kevent_key_cmp_new(&kk->node, other) < 0) {
+		rb_link_node(&kk->node, other, other ? &other->rb_left : &root->rb_node);
+		rb_insert_color_cached(&kk->node, &keys->tree, true);
+		return 0;
+	}
+	other = rb_find_add(&kk->node, root, kevent_key_cmp_new);
 	if (!other)
 		return 0;
 	if (kevent_has_key(&node_keyed(other)->ke))
 		return -EEXIST;
-	rb_replace_node(other, &kk->node, &keys->tree);
+	rb_replace_node_cached(other, &kk->node, &keys->tree);
 	RB_CLEAR_NODE(other);
 	return 0;
 }
@@ -257,7 +265,7 @@ void kevent_key_unlink(struct kevent_keyed *kk)
 	guard(spinlock)(&keys->lock);
 	if (RB_EMPTY_NODE(&kk->node))
 		return;
-	rb_erase(&kk->node, &keys->tree);
+	rb_erase_cached(&kk->node, &keys->tree);
 	RB_CLEAR_NODE(&kk->node);
 }
 
@@ -268,6 +276,6 @@ struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 	struct rb_node *node;
 
 	guard(spinlock)(&q->keys.lock);
-	node = rb_find(&key, &q->keys.tree, kevent_key_cmp);
+	node = rb_find(&key, &q->keys.tree.rb_root, kevent_key_cmp);
 	return node ? &node_keyed(node)->ke : NULL;
 }

@@ -105,7 +105,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->coalesce.max_ns = KEVENT_COALESCE_DEFAULT_NS;
 	q->coalesce.batch = 1;
 	q->coalesce.patience = KEVENT_COALESCE_PATIENCE;
-	q->keys.tree = RB_ROOT;
+	q->keys.tree = RB_ROOT_CACHED;
 	refcount_set(&q->refs, 1);
 	q->mm = current->mm;
 	mmgrab(q->mm);

@@ -90,11 +90,11 @@ struct kevent_notify {
 /**
  * struct kevent_keys - watches of sources without a file
  * @lock:	protects what is K
- * @tree:	K: the watches, by id and type
+ * @tree:	K: the watches, by id and type, the highest first
  */
 struct kevent_keys {
 	spinlock_t		lock;	/* see K */
-	struct rb_root		tree;
+	struct rb_root_cached	tree;
 };
 
 /**
