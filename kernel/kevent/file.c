@@ -110,7 +110,7 @@ static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 	struct pid_namespace *ns = proc_pid_ns(file_inode(m->file)->i_sb);
 	u32 left = KEVENT_SHOWN_WAITERS;
 	struct kevent_waiter *w;
-	char gap = '\t';
+	const char *gap = "\t";
 	pid_t tid;
 
 	lockdep_assert_held(&q->ready_lock);
@@ -123,8 +123,8 @@ static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 		tid = task_pid_nr_ns(w->task, ns);
 		if (!tid)
 			continue;
-		seq_printf(m, "%c%d", gap, tid);
-		gap = ' ';
+		seq_put_decimal_ull(m, gap, tid);
+		gap = " ";
 	}
 	seq_putc(m, '\n');
 }
