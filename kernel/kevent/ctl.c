@@ -93,59 +93,32 @@ static int request_allowed(const struct kevent_queue *q, u32 cmd, u32 type,
 	return PTR_ERR_OR_ZERO(ops);
 }
 
-/* Consumers that this wakes are to run on this CPU, which the caller is to leave. */
-static int request_mark_here(struct kevent_queue *q,
-			     const struct kevent_source_ops *ops,
-			     const struct ukevent *uk, struct file *file)
+/* Consumers that a hand-off wakes are to run on this CPU, which the caller is to leave. */
+static int request_mark(struct kevent_queue *q,
+			const struct kevent_source_ops *ops,
+			const struct ukevent *uk, struct file *file)
 {
+	bool here = unlikely(uk->req_flags & KEVENT_REQ_HANDOFF);
 	int err;
 
-	host_handoff_begin();
+	if (here)
+		host_handoff_begin();
 	err = kevent_mark(q, ops, uk, file);
-	host_handoff_end();
+	if (here)
+		host_handoff_end();
 	return err;
 }
 
-/* Any command but ADD */
-static int request_change(struct kevent_queue *q,
-			  const struct kevent_source_ops *ops, u32 cmd,
-			  const struct ukevent *uk, struct file *file)
-{
-	switch (cmd) {
-	case KEVENT_CTL_REMOVE:
-		return kevent_remove(q, ops, uk, file);
-	case KEVENT_CTL_MODIFY:
-		return kevent_modify(q, ops, uk, file);
-	default:
-		if (unlikely(uk->req_flags & KEVENT_REQ_HANDOFF))
-			return request_mark_here(q, ops, uk, file);
-		return kevent_mark(q, ops, uk, file);
-	}
-}
-
-/* Returns 0, 1 when the event of @back is handed back, or -errno. */
-static int request_apply(struct kevent_queue *q,
-			 const struct kevent_source_ops *ops,
-			 struct kevent_change *now, struct fd f,
-			 struct kevent **back)
-{
-	struct kevent *ke;
-
-	if (now->cmd != KEVENT_CTL_ADD)
-		return request_change(q, ops, now->cmd, &now->uk, fd_file(f));
-	ke = kevent_add(q, ops, &now->uk, f);
-	if (IS_ERR(ke))
-		return PTR_ERR(ke);
-	*back = ke;
-	return !!ke;
-}
-
-/* As request_apply(), whatever the request is. The caller has to fdput() @f. */
+/*
+ * Returns 0, 1 when the event of @back is handed back, or -errno. The caller has to fdput()
+ * @f.
+ */
 static int request_make(struct kevent_queue *q, struct kevent_change *now,
 			struct fd *f, struct kevent **back)
 {
 	const struct kevent_source_ops *ops = kevent_source(now->uk.type);
 	int err = request_allowed(q, now->cmd, now->uk.type, ops);
+	struct kevent *ke;
 
 	if (err)
 		return err;
@@ -154,7 +127,20 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 		if (!fd_file(*f))
 			return -EBADF;
 	}
-	return request_apply(q, ops, now, *f, back);
+	switch (now->cmd) {
+	case KEVENT_CTL_ADD:
+		ke = kevent_add(q, ops, &now->uk, *f);
+		if (IS_ERR(ke))
+			return PTR_ERR(ke);
+		*back = ke;
+		return !!ke;
+	case KEVENT_CTL_REMOVE:
+		return kevent_remove(q, ops, &now->uk, fd_file(*f));
+	case KEVENT_CTL_MODIFY:
+		return kevent_modify(q, ops, &now->uk, fd_file(*f));
+	default:
+		return request_mark(q, ops, &now->uk, fd_file(*f));
+	}
 }
 
 /* Results */
@@ -266,12 +252,6 @@ static int eventfd_ring(struct file *file)
 }
 #endif
 
-static bool is_handoff(const struct kevent_change *c)
-{
-	return c->cmd == KEVENT_CTL_READY &&
-	       c->uk.req_flags & KEVENT_REQ_HANDOFF;
-}
-
 /*
  * The queue of a change that is for another one, or an ERR_PTR(). What the caller may do
  * there by a call of its own it may do here: of the other queue its refusals hold. NULL: it
@@ -295,7 +275,8 @@ static int request_one(struct kevent_requests *r, struct kevent_change *now)
 	struct kevent *back = NULL;
 	int result, err;
 
-	if (r->changes && unlikely(is_handoff(now))) {
+	if (r->changes && now->cmd == KEVENT_CTL_READY &&
+	    unlikely(now->uk.req_flags & KEVENT_REQ_HANDOFF)) {
 		to = fdget(now->result);
 		q = handoff_queue(fd_file(to));
 	}
@@ -360,8 +341,6 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 	struct kring ring;
 	int err;
 
-	if (kevent_refuses_cmd(q, KEVENT_CTL_ATTACH))
-		return -EPERM;
 	if (!q->ring.size || num != q->ring.size)
 		return -EINVAL;
 	err = kring_check(&ring, (struct kevent_ring __user *)arg, num) ?:
@@ -369,26 +348,18 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 	return err ?: kevent_ring_attach(q, &ring);
 }
 
-static int kevent_ctl_wake(struct kevent_queue *q)
-{
-	if (kevent_refuses_cmd(q, KEVENT_CTL_READY))
-		return -EPERM;
-	kevent_wake_one(q);
-	return 0;
-}
-
 /* Commands without entries */
 static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 			    struct ukevent __user *arg)
 {
-	switch (cmd) {
-	case KEVENT_CTL_ATTACH:
-		return kevent_ctl_attach(q, num, arg);
-	case KEVENT_CTL_READY:
-		return kevent_ctl_wake(q);
-	default:
+	if (cmd > KEVENT_CTL_ATTACH)
 		return -EINVAL;
-	}
+	if (kevent_refuses_cmd(q, cmd))
+		return -EPERM;
+	if (cmd == KEVENT_CTL_ATTACH)
+		return kevent_ctl_attach(q, num, arg);
+	kevent_wake_one(q);
+	return 0;
 }
 
 /* sys_kevent_ctl(), given the file of any descriptor, which the caller has pinned */

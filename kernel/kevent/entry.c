@@ -96,7 +96,7 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (err)
 		return err;
-	kring_init_buffer(&to, buf, max_nr);
+	to = (struct kring) { .slots = buf, .size = max_nr };
 	return kevent_wait_buffer(file->private_data, &to, max(min_nr, 1U),
 				  &until);
 }
@@ -104,13 +104,8 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 /* Not in line: a call for an event takes 15 instructions less. */
 static noinline int kevent_look_for_ring(struct kevent_queue *q)
 {
-	unsigned long flags;
-	bool here;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	here = kevent_ring_here(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return here ? 0 : -EXDEV;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return kevent_ring_here(q) ? 0 : -EXDEV;
 }
 
 /**
@@ -137,6 +132,8 @@ int kevent_check_ring(const struct file *file)
 static int kevent_get_arg(struct kevent_wait_arg *arg,
 			  const struct kevent_wait_arg __user *from)
 {
+	const u32 clocks = BIT(CLOCK_REALTIME) | BIT(CLOCK_MONOTONIC) |
+			   BIT(CLOCK_BOOTTIME) | BIT(CLOCK_TAI);
 	u32 size;
 	int err;
 
@@ -147,16 +144,8 @@ static int kevent_get_arg(struct kevent_wait_arg *arg,
 	err = copy_struct_from_user(arg, sizeof(*arg), from, size);
 	if (err)
 		return err;
-	switch (arg->clockid) {
-	case CLOCK_REALTIME:
-	case CLOCK_MONOTONIC:
-	case CLOCK_BOOTTIME:
-	case CLOCK_TAI:
-		break;
-	default:
-		return -EINVAL;
-	}
-	if (arg->nr_changes > KEVENT_CTL_MAX)
+	if ((u32)arg->clockid > CLOCK_TAI || !(clocks & BIT(arg->clockid)) ||
+	    arg->nr_changes > KEVENT_CTL_MAX)
 		return -EINVAL;
 	return 0;
 }

@@ -64,16 +64,11 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
  */
 static bool kevent_pending(struct kevent_queue *q)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
-	ret = q->nr_listed || q->nr_taken || q->wake_request ||
-	      q->ring.kidx != q->ring.uidx;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
+	return q->nr_listed || q->nr_taken || q->wake_request ||
+	       q->ring.kidx != q->ring.uidx;
 }
 
 static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
@@ -88,122 +83,85 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)
 {
-	long ret = kevent_coalesce_ioctl(file->private_data, cmd, arg);
-
-	if (ret != -ENOIOCTLCMD)
-		return ret;
-	if (IS_ENABLED(CONFIG_NET_RX_BUSY_POLL))
-		ret = kevent_busy_ioctl(file->private_data, cmd, arg);
-	else if (cmd == EPIOCSPARAMS || cmd == EPIOCGPARAMS)
-		ret = -EOPNOTSUPP;
-	return ret != -ENOIOCTLCMD ? ret : host_ioctl(file, cmd, arg);
+	switch (cmd) {
+	case KEVENT_IOC_SET_DELAY:
+	case KEVENT_IOC_GET_DELAY:
+		return kevent_coalesce_ioctl(file->private_data, cmd, arg);
+	case EPIOCSPARAMS:
+	case EPIOCGPARAMS:
+		if (!IS_ENABLED(CONFIG_NET_RX_BUSY_POLL))
+			return -EOPNOTSUPP;
+		return kevent_busy_ioctl(file->private_data, cmd, arg);
+	default:
+		return host_ioctl(file, cmd, arg);
+	}
 }
 
 /* Consumers that fdinfo names */
 #define KEVENT_SHOWN_WAITERS	64
 
-/**
- * struct kevent_info - what fdinfo says of a queue, as of one moment
- * @ring:	the ring
- * @collected:	see &struct kevent_queue
- * @copied:	see &struct kevent_queue
- * @misses:	see &struct kevent_queue
- * @held:	see &struct kevent_coalesce
- * @ready:	&kevent_queue.nr_listed
- * @spaces:	kevent_ring_spaces()
- * @waiting:	consumers asleep
- * @nr_tids:	entries of @tid
- * @tid:	of those that sleep longest; 0 for a thread of another pid namespace
- */
-struct kevent_info {
-	struct kring		ring;
-	u64			collected;
-	u64			copied;
-	u64			misses;
-	u64			held;
-	u32			ready;
-	u32			spaces;
-	u32			waiting;
-	u32			nr_tids;
-	pid_t			tid[KEVENT_SHOWN_WAITERS];
-};
-
 /*
- * Consumers join and leave under ready_lock, so none of them ends during this walk.
- * There may be as many as RLIMIT_NPROC allows their users: the walk is short, and
- * who reads fdinfo does not hold up the queue.
+ * Those that sleep longest; they join and leave under ready_lock, so none of them ends
+ * during this walk. There may be as many as RLIMIT_NPROC allows their users, so the walk is
+ * short: who reads fdinfo holds up the queue for less than a collection may. A thread of
+ * another pid namespace has no id.
  */
-static void kevent_info_waiters(struct kevent_info *info,
-				struct kevent_queue *q,
-				struct pid_namespace *ns)
+static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 {
+	struct pid_namespace *ns = proc_pid_ns(file_inode(m->file)->i_sb);
+	u32 left = KEVENT_SHOWN_WAITERS;
 	struct kevent_waiter *w;
+	const char *gap = "\t";
+	pid_t tid;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	info->waiting = q->nr_asleep - q->nr_woken;
-	list_for_each_entry(w, &q->sleepers, link) {
-		if (info->nr_tids == ARRAY_SIZE(info->tid))
-			break;
-		info->tid[info->nr_tids++] = task_pid_nr_ns(w->task, ns);
-	}
-}
-
-static void kevent_info_get(struct kevent_info *info, struct kevent_queue *q,
-			    struct pid_namespace *ns)
-{
-	spin_lock_irq(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
-	*info = (struct kevent_info) {
-		.ring		= q->ring,
-		.collected	= q->collected,
-		.copied		= q->copied,
-		.misses		= q->misses,
-		.held		= q->coalesce.held,
-		.ready		= q->nr_listed,
-		.spaces		= kevent_ring_spaces(q),
-	};
-	kevent_info_waiters(info, q, ns);
-	spin_unlock_irq(&q->ready_lock);
-}
-
-static void kevent_show_waiters(struct seq_file *m,
-				const struct kevent_info *info)
-{
-	u32 i;
-
-	seq_printf(m, "kevent-waiting:\t%u\n", info->waiting);
+	seq_printf(m, "kevent-waiting:\t%u\n", q->nr_asleep - q->nr_woken);
 	seq_puts(m, "kevent-waiters:");
-	for (i = 0; i < info->nr_tids; i++)
-		if (info->tid[i])
-			seq_printf(m, "%c%d", i ? ' ' : '\t', info->tid[i]);
+	list_for_each_entry(w, &q->sleepers, link) {
+		if (!left--)
+			break;
+		tid = task_pid_nr_ns(w->task, ns);
+		if (!tid)
+			continue;
+		seq_put_decimal_ull(m, gap, tid);
+		gap = " ";
+	}
 	seq_putc(m, '\n');
 }
 
-static void kevent_show_watch(struct seq_file *m, struct kevent_queue *q,
-			      struct kevent *ke)
+/* What is of one moment. Printing takes no lock, and does not sleep. */
+static void kevent_show_state(struct seq_file *m, struct kevent_queue *q)
+{
+	const struct kring *ring = &q->ring;
+
+	guard(spinlock_irq)(&q->ready_lock);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	seq_printf(m, "kevent-ready:\t%u\n", q->nr_listed);
+	seq_printf(m, "kevent-delivered:\t%llu\n", ring->kidx + q->copied);
+	seq_printf(m, "kevent-ring-size:\t%u\n", ring->size);
+	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring->kidx);
+	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring->uidx);
+	seq_printf(m, "kevent-ring-flags:\t%x\n", ring->flags);
+	seq_printf(m, "kevent-ring-spaces:\t%u\n", kevent_ring_spaces(q));
+	seq_printf(m, "kevent-hits:\t%llu\n", ring->kidx - q->collected);
+	seq_printf(m, "kevent-misses:\t%llu\n", q->misses);
+	seq_printf(m, "kevent-held:\t%llu\n", q->coalesce.held);
+	kevent_show_waiters(m, q);
+}
+
+static void kevent_show_watch(struct seq_file *m, struct kevent *ke)
 {
 	struct ukevent uk;
-	const char *state;
-	unsigned long flags;
-	u32 ready;
-	bool show;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	show = kevent_is_alive(ke);
-	if (show) {
-		kevent_fill(ke, &uk);
-		uk.event = ke->event;
-		ready = ke->ready;
-		state = kevent_state_word(ke);
-	}
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (!show)
+	guard(spinlock_irq)(&ke->queue->ready_lock);
+	if (!kevent_is_alive(ke))
 		return;
+	kevent_fill(ke, &uk);
 	seq_printf(m, "kevent: type:%s id:%llx event:%x flags:%x user:%llx ready:%x state:%s\n",
-		   kevent_source(uk.type)->name, uk.id.raw_u64, uk.event,
-		   uk.req_flags, uk.ptr, ready, state);
+		   kevent_source_of(ke)->name, uk.id.raw_u64, ke->event,
+		   uk.req_flags, uk.ptr, ke->ready, kevent_state_word(ke));
 }
 
 static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
@@ -217,7 +175,7 @@ static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
 		nr++;
 		index++;
 		if (show)
-			kevent_show_watch(m, q, ke);
+			kevent_show_watch(m, ke);
 		if (show && seq_has_overflowed(m))
 			break;
 		if (need_resched()) {
@@ -230,34 +188,13 @@ static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
 	return nr;
 }
 
-static void kevent_show_ring(struct seq_file *m, const struct kevent_info *info)
-{
-	const struct kring *ring = &info->ring;
-
-	seq_printf(m, "kevent-ring-size:\t%u\n", ring->size);
-	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring->kidx);
-	seq_printf(m, "kevent-ring-uidx:\t%llu\n", ring->uidx);
-	seq_printf(m, "kevent-ring-flags:\t%x\n", ring->flags);
-	seq_printf(m, "kevent-ring-spaces:\t%u\n", info->spaces);
-}
-
 static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct kevent_queue *q = file->private_data;
-	struct kevent_info info;
 
-	kevent_info_get(&info, q, proc_pid_ns(file_inode(m->file)->i_sb));
 	seq_printf(m, "kevent-watches:\t%u\n",
 		   kevent_show_watches(m, q, false));
-	seq_printf(m, "kevent-ready:\t%u\n", info.ready);
-	seq_printf(m, "kevent-delivered:\t%llu\n",
-		   info.ring.kidx + info.copied);
-	kevent_show_ring(m, &info);
-	seq_printf(m, "kevent-hits:\t%llu\n",
-		   info.ring.kidx - info.collected);
-	seq_printf(m, "kevent-misses:\t%llu\n", info.misses);
-	seq_printf(m, "kevent-held:\t%llu\n", info.held);
-	kevent_show_waiters(m, &info);
+	kevent_show_state(m, q);
 	kevent_limit_show(m, kevent_limit_peek(&q->limit));
 	seq_printf(m, "kevent-user-bytes:\t%lld\n",
 		   host_owner_bytes(q->owner));

@@ -130,8 +130,8 @@ static int kevent_busy_set(struct kevent_busy *busy,
 }
 
 /*
- * EPIOCSPARAMS and EPIOCGPARAMS. Returns 0, -EFAULT, -EINVAL for a bad value, -EPERM for a
- * budget that takes CAP_NET_ADMIN, or -ENOIOCTLCMD for any other command.
+ * EPIOCSPARAMS or EPIOCGPARAMS. Returns 0, -EFAULT, -EINVAL for a bad value, or -EPERM for a
+ * budget that takes CAP_NET_ADMIN.
  */
 long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg)
@@ -139,17 +139,13 @@ long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 	void __user *user = (void __user *)arg;
 	struct epoll_params params = {};
 
-	switch (cmd) {
-	case EPIOCSPARAMS:
+	if (cmd == EPIOCSPARAMS) {
 		if (copy_from_user(&params, user, sizeof(params)))
 			return -EFAULT;
 		return kevent_busy_set(&q->busy, &params);
-	case EPIOCGPARAMS:
-		params.busy_poll_usecs = READ_ONCE(q->busy.usecs);
-		params.busy_poll_budget = READ_ONCE(q->busy.budget);
-		params.prefer_busy_poll = READ_ONCE(q->busy.prefer);
-		return copy_to_user(user, &params, sizeof(params)) ? -EFAULT : 0;
-	default:
-		return -ENOIOCTLCMD;
 	}
+	params.busy_poll_usecs = READ_ONCE(q->busy.usecs);
+	params.busy_poll_budget = READ_ONCE(q->busy.budget);
+	params.prefer_busy_poll = READ_ONCE(q->busy.prefer);
+	return copy_to_user(user, &params, sizeof(params)) ? -EFAULT : 0;
 }

@@ -10,14 +10,15 @@
  * While a consumer polls watches without the lock they are on no list. They may be ready,
  * and kevent_queue.nr_taken says that there are some. A call that finds nothing, whatever
  * its timeout, does not say so while others poll. It joins the sleepers, so an ordinary
- * event wakes it, and kevent_queue.askers. The consumer that comes back wakes all of these
- * when its own events are delivered. kevent_queue.looks counts these polls. A call that
- * finds nothing compares it: somebody may have taken a watch and brought it back between
- * its collection and its sleep. Before the first comparison any watch on a list makes the
- * call collect once more. A call whose time is over does so 1000 times at most, since a
- * file whose ->poll() fires its own watch would keep it in the kernel for ever. It waits
- * three seconds at most for a ->poll() that does not return. A consumer that slept when
- * the poll began is not notified: one event wakes one consumer.
+ * event wakes it. The consumer that comes back wakes all who have done so when its own
+ * events are delivered: kevent_wake_askers(). kevent_queue.looks counts these polls. A call
+ * that finds nothing compares it: somebody may have taken a watch and brought it back
+ * between its collection and its sleep. Before the first comparison any watch on a list
+ * makes the call collect once more. A call whose time is over does so 1000 times at most,
+ * since a file whose ->poll() fires its own watch would keep it in the kernel for ever. It
+ * waits three seconds at most for a ->poll() that does not return. A consumer that slept
+ * when the poll began is not notified, unless more than 32 have come since: one event wakes
+ * one consumer.
  */
 
 #include <linux/minmax.h>
@@ -96,8 +97,6 @@ static bool kevent_may_go_on(u32 total)
  * @taken:	these watches, busy and held
  * @mask:	the conditions that turned out to hold
  * @files:	their files, held until the events are delivered
- * @asked:	somebody has come to sleep meanwhile
- * @askers:	R: who has, see &kevent_queue.askers
  * @dead:	watches to free, detached by others
  * @oneshot:	watches to bury, held, delivered for good
  */
@@ -115,8 +114,6 @@ struct kevent_collection {
 	struct kevent		*taken[KRING_BATCH];
 	u32			mask[KRING_BATCH];
 	struct file		*files[KRING_BATCH];
-	bool			asked;
-	struct list_head	askers;
 	struct list_head	dead;
 	struct list_head	oneshot;
 };
@@ -402,9 +399,6 @@ static void kevent_put_back_some(struct kevent_collection *c)
 		if (kevent_put_back(c->taken[i], c->mask[i]))
 			list_add(&c->taken[i]->link, &c->dead);
 	q->looks += q->looks == U32_MAX ? 2 : 1;
-	c->asked = !list_empty(&q->askers);
-	INIT_LIST_HEAD(&c->askers);
-	list_splice_tail_init(&q->askers, &c->askers);
 }
 
 /* The next watch, and maybe others behind it, can only be looked at without the lock. */
@@ -448,8 +442,6 @@ static void kevent_let_go(struct kevent_collection *c)
 	struct kevent *ke, *next;
 	u32 i;
 
-	if (c->asked)
-		kevent_wake_askers(c->q, &c->askers);
 	for (i = 0; i < c->nr_taken; i++)
 		kevent_unhold_file(c->files[i]);
 	list_for_each_entry_safe(ke, next, &c->dead, link)
@@ -474,8 +466,10 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 		kevent_look_unlocked(c);
 		looked = true;
 	}
-	if (looked)
+	if (looked) {
 		kevent_doubt_rest(c);
+		kevent_wake_askers(q);
+	}
 	c->again = stop == KEVENT_FAULTED || (stop && c->room && c->left);
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
 		/* A buffer that is full is no reason to pass over those with the ring. */
@@ -562,15 +556,13 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
  */
 int kevent_commit(struct kevent_queue *q, u64 uidx)
 {
-	unsigned long flags;
 	u32 tries = 0;
 	int ret, stored;
 
 	do {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		ret = kevent_ring_here(q) ? kring_commit(&q->ring, uidx) :
-					    -EXDEV;
-		spin_unlock_irqrestore(&q->ready_lock, flags);
+		scoped_guard(spinlock_irqsave, &q->ready_lock)
+			ret = kevent_ring_here(q) ?
+			      kring_commit(&q->ring, uidx) : -EXDEV;
 		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_ring_fault_in(q, &q->ring) ?: -EAGAIN;
 	} while (ret == -EAGAIN && kevent_may_go_on(0));

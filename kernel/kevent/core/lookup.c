@@ -191,92 +191,42 @@ bool kevent_is_current(const struct kevent *ke)
 {
 	struct kevent_file *kf = to_kevent_file(ke);
 	struct files_struct *files = kf->table;
-	bool ret;
 
-	spin_lock(&files->file_lock);
-	ret = files_lookup_fd_locked(files, ke->id_low) == kf->file;
-	spin_unlock(&files->file_lock);
-	return ret;
+	guard(spinlock)(&files->file_lock);
+	return files_lookup_fd_locked(files, ke->id_low) == kf->file;
 }
 
 /* Watches without a file */
 
-static struct kevent_keyed *node_keyed(struct rb_node *node)
+static struct kevent_keyed *node_keyed(const struct rb_node *node)
 {
 	return rb_entry(node, struct kevent_keyed, node);
 }
 
-/* Ids differ more often than types. */
-static int kevent_key_cmp(u32 type, u64 id, struct rb_node *node)
+struct kevent_key {
+	u64			id;
+	u32			type;
+};
+
+/* Ids differ more often than types. The highest key comes first. */
+static int kevent_key_cmp(const void *what, const struct rb_node *node)
 {
 	const struct kevent_keyed *kk = node_keyed(node);
+	const struct kevent_key *key = what;
 
-	if (id != kk->id)
-		return id < kk->id ? -1 : 1;
-	if (type != kk->ke.type)
-		return type < kk->ke.type ? -1 : 1;
+	if (key->id != kk->id)
+		return key->id < kk->id ? 1 : -1;
+	if (key->type != kk->ke.type)
+		return key->type < kk->ke.type ? 1 : -1;
 	return 0;
 }
 
-/* The place of a key, and above what that is, by a walk from the root */
-static struct rb_node **kevent_key_walk(struct kevent_queue *q, u32 type,
-					u64 id, struct rb_node **parent)
+static int kevent_key_cmp_new(struct rb_node *new, const struct rb_node *node)
 {
-	struct rb_node **at = &q->keys.tree.rb_node;
-	int c;
+	const struct kevent_keyed *kk = node_keyed(new);
+	struct kevent_key key = { .id = kk->id, .type = kk->ke.type };
 
-	lockdep_assert_held(&q->keys.lock);
-
-	*parent = NULL;
-	while (*at) {
-		c = kevent_key_cmp(type, id, *at);
-		if (!c)
-			break;
-		*parent = *at;
-		at = c < 0 ? &(*at)->rb_left : &(*at)->rb_right;
-	}
-	return at;
-}
-
-/*
- * The place of a key in the tree: of the watch that has it, or an empty one. Many
- * programs count ids up, so the end is tried first.
- */
-static struct rb_node **kevent_key_place(struct kevent_queue *q, u32 type,
-					 u64 id, struct rb_node **parent)
-{
-	*parent = q->keys.last;
-	if (*parent && kevent_key_cmp(type, id, *parent) > 0)
-		return &(*parent)->rb_right;
-	return kevent_key_walk(q, type, id, parent);
-}
-
-static void kevent_key_erase(struct kevent_queue *q, struct rb_node *node)
-{
-	lockdep_assert_held(&q->keys.lock);
-
-	if (q->keys.last == node)
-		q->keys.last = rb_prev(node);
-	rb_erase(node, &q->keys.tree);
-	RB_CLEAR_NODE(node);
-}
-
-static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
-{
-	struct rb_node *parent, **at;
-
-	at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
-	if (*at) {
-		if (kevent_has_key(&node_keyed(*at)->ke))
-			return -EEXIST;
-		kevent_key_erase(q, *at);
-		at = kevent_key_place(q, kk->ke.type, kk->id, &parent);
-	}
-	if (parent == q->keys.last && (!parent || at == &parent->rb_right))
-		q->keys.last = &kk->node;
-	rb_link_node(&kk->node, parent, at);
-	rb_insert_color(&kk->node, &q->keys.tree);
-	return 0;
+	return kevent_key_cmp(&key, node);
 }
 
 /*
@@ -285,33 +235,47 @@ static int kevent_key_insert(struct kevent_queue *q, struct kevent_keyed *kk)
  */
 int kevent_key_link(struct kevent_keyed *kk)
 {
-	struct kevent_queue *q = kk->ke.queue;
-	int err;
+	struct kevent_keys *keys = &kk->ke.queue->keys;
+	struct rb_root *root = &keys->tree.rb_root;
+	struct rb_node *other;
 
-	spin_lock(&q->keys.lock);
-	err = kevent_key_insert(q, kk);
-	spin_unlock(&q->keys.lock);
-	return err;
+	guard(spinlock)(&keys->lock);
+	other = rb_first_cached(&keys->tree);
+	/* Many programs count ids up, so the end is tried first. */
+	if (!other || kevent_key_cmp_new(&kk->node, other) < 0) {
+		rb_link_node(&kk->node, other, other ? &other->rb_left : &root->rb_node);
+		rb_insert_color_cached(&kk->node, &keys->tree, true);
+		return 0;
+	}
+	other = rb_find_add(&kk->node, root, kevent_key_cmp_new);
+	if (!other)
+		return 0;
+	if (kevent_has_key(&node_keyed(other)->ke))
+		return -EEXIST;
+	rb_replace_node_cached(other, &kk->node, &keys->tree);
+	RB_CLEAR_NODE(other);
+	return 0;
 }
 
 /* Undo kevent_key_link(), if that was done. */
 void kevent_key_unlink(struct kevent_keyed *kk)
 {
-	struct kevent_queue *q = kk->ke.queue;
+	struct kevent_keys *keys = &kk->ke.queue->keys;
 
-	spin_lock(&q->keys.lock);
-	if (!RB_EMPTY_NODE(&kk->node))
-		kevent_key_erase(q, &kk->node);
-	spin_unlock(&q->keys.lock);
+	guard(spinlock)(&keys->lock);
+	if (RB_EMPTY_NODE(&kk->node))
+		return;
+	rb_erase_cached(&kk->node, &keys->tree);
+	RB_CLEAR_NODE(&kk->node);
 }
 
 /* Look up a watch by type and id; NULL when there is none. */
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id)
 {
-	struct rb_node *node, *parent;
+	struct kevent_key key = { .id = id, .type = type };
+	struct rb_node *node;
 
-	spin_lock(&q->keys.lock);
-	node = *kevent_key_walk(q, type, id, &parent);
-	spin_unlock(&q->keys.lock);
+	guard(spinlock)(&q->keys.lock);
+	node = rb_find(&key, &q->keys.tree.rb_root, kevent_key_cmp);
 	return node ? &node_keyed(node)->ke : NULL;
 }

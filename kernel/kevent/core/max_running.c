@@ -255,9 +255,9 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 /* May the current thread, which waits, go on? Then it counts. */
 bool kevent_limit_try(struct kevent_member *m)
 {
-	scoped_guard(raw_spinlock_irq, &m->limit->lock)
-		if (!kevent_limit_admits(m->limit, m))
-			return false;
+	guard(raw_spinlock_irq)(&m->limit->lock);
+	if (!kevent_limit_admits(m->limit, m))
+		return false;
 	m->waits = false;
 	return true;
 }
@@ -299,12 +299,9 @@ void kevent_limit_unparked(struct kevent_member *m)
 /* The wait of the current thread ends, whatever runs. */
 void kevent_limit_go_on(struct kevent_member *m)
 {
-	struct kevent_limit *l = m->limit;
-
-	scoped_guard(raw_spinlock_irq, &l->lock) {
-		kevent_limit_count(l, m);
-		m->requested = false;
-	}
+	guard(raw_spinlock_irq)(&m->limit->lock);
+	kevent_limit_count(m->limit, m);
+	m->requested = false;
 	m->waits = false;
 }
 
@@ -337,21 +334,16 @@ bool kevent_limit_is_kept(struct kevent_limit *l)
 /* For fdinfo; @l may be NULL. */
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 {
-	u32 max, running, parked;
-
 	if (!l)
 		return;
-	scoped_guard(raw_spinlock_irq, &l->lock) {
-		max = l->max;
-		running = l->running;
-		parked = l->nr_parked;
-	}
+	/* Printing takes no lock. */
+	guard(raw_spinlock_irq)(&l->lock);
 	/* There may be no memory for the first member. */
-	if (!max)
+	if (!l->max)
 		return;
-	seq_printf(m, "kevent-max-running:\t%u\n", max);
-	seq_printf(m, "kevent-running:\t%u\n", running);
-	seq_printf(m, "kevent-parked:\t%u\n", parked);
+	seq_printf(m, "kevent-max-running:\t%u\n", l->max);
+	seq_printf(m, "kevent-running:\t%u\n", l->running);
+	seq_printf(m, "kevent-parked:\t%u\n", l->nr_parked);
 }
 
 /* The scheduler */

@@ -28,12 +28,13 @@
  * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
  * then. So a wake-up never meets the same sleeper twice, nor passes over one.
  *
- * 32 consumers at most are woken under one hold of the lock. A task that wakes more
- * releases it in between: kevent_wake_others(), kevent_wake_askers(). WAKEUP_ALL may come
- * from an interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep
- * besides. Each thread that was woken wakes up to 32 of these as the first thing it does
- * with the lock (kevent_wake_rest()), also if it is killed, or leaves for the freezer. If
- * all of the first 32 are throttled by cpu.max, the others wait for one of them to run.
+ * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
+ * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
+ * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep besides.
+ * kevent_wake_askers() does likewise. Each thread that was woken wakes up to 32 of these as
+ * the first thing it does with the lock (kevent_wake_rest()), also if it is killed, or
+ * leaves for the freezer. If all of the first 32 are throttled by cpu.max, the others wait
+ * for one of them to run.
  *
  * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
  * A consumer that finds the ring full wakes one that has a buffer. If its memory is away,
@@ -95,7 +96,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->mappings);
 	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
-	INIT_LIST_HEAD(&q->askers);
 	INIT_LIST_HEAD(&q->ring_sleepers);
 	INIT_LIST_HEAD(&q->buffer_sleepers);
 	init_waitqueue_head(&q->poll_wait);
@@ -103,8 +103,10 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_HLIST_HEAD(&q->nest.refs);
 	xa_init_flags(&q->nest.watched, XA_FLAGS_ACCOUNT);
 	kevent_index_init(&q->watches);
-	kevent_coalesce_init(&q->coalesce);
-	q->keys.tree = RB_ROOT;
+	q->coalesce.max_ns = KEVENT_COALESCE_DEFAULT_NS;
+	q->coalesce.batch = 1;
+	q->coalesce.patience = KEVENT_COALESCE_PATIENCE;
+	q->keys.tree = RB_ROOT_CACHED;
 	refcount_set(&q->refs, 1);
 	q->mm = current->mm;
 	mmgrab(q->mm);
@@ -198,8 +200,6 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 	list_add_tail(&w->link, &q->sleepers);
 	q->nr_asleep++;
 	w->asks = q->nr_taken;
-	if (w->asks)
-		list_add_tail(&w->asking, &q->askers);
 	if (!w->news) {
 		list_add_tail(&w->peers, &q->buffer_sleepers);
 		return;
@@ -220,8 +220,6 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 	lockdep_assert_held(&q->ready_lock);
 
 	__list_del_entry(&w->link);
-	if (w->asks)
-		list_del(&w->asking);
 	if (w->news && w->news->min_nr > 1)
 		rb_erase_cached(&w->node, &q->many_sleepers);
 	else
@@ -387,7 +385,7 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
 }
 
 /*
- * A consumer is awake, and maybe all that slept are to be. Wakes the next ones, of any
+ * A consumer is awake, and maybe all that slept are to be. Wakes the oldest ones, of any
  * kind, so that nobody holds the lock for all of them. Each that was woken comes here
  * before it does anything else, also one that is killed or frozen. One that has come to
  * sleep since may be woken in the place of another that is awake by itself.
@@ -400,7 +398,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	for (; q->wake_rest && left; q->wake_rest--, left--) {
-		w = kevent_next_sleeper(q, KEVENT_ANY, true);
+		w = kevent_pick(&q->sleepers, link, true);
 		if (!w) {
 			q->wake_rest = 0;
 			return;
@@ -415,68 +413,39 @@ void kevent_wake_rest(struct kevent_queue *q)
  */
 void kevent_wake_others(struct kevent_queue *q, u64 nr)
 {
-	unsigned long flags;
 	bool more;
 	u32 now;
 
 	do {
 		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
-		spin_lock_irqsave(&q->ready_lock, flags);
-		more = !kevent_is_kept(q) &&
-		       kevent_wake_some(q, KEVENT_OF_RING, now);
-		kevent_unlock(q, flags);
+		scoped_guard(kevent_queue, q)
+			more = !kevent_is_kept(q) &&
+			       kevent_wake_some(q, KEVENT_OF_RING, now);
 		nr -= now;
 		cond_resched();
 	} while (more && nr);
 }
 
-static bool kevent_wake_askers_locked(struct kevent_queue *q,
-				      struct list_head *askers)
+/*
+ * Files were looked at, of which nobody knew whether they are ready. Wakes those who came to
+ * sleep before that was known. They are the last of the sleepers: nr_taken becomes 0 under
+ * a hold of the lock that ends with this, so nobody who asks is left when one comes who does
+ * not. If too many ask for one hold, all that sleep are woken.
+ */
+void kevent_wake_askers(struct kevent_queue *q)
 {
 	u32 left = KEVENT_WAKE_AT_ONCE;
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	while (!list_empty(askers) && left--) {
-		w = list_first_entry(askers, struct kevent_waiter, asking);
-		kevent_wake_task(w->task);
-		kevent_sleepers_del(q, w);
-		w->woken = true;
-		q->nr_woken++;
+	while ((w = kevent_pick(&q->sleepers, link, false)) && w->asks) {
+		if (!left--) {
+			q->wake_rest = q->nr_asleep - q->nr_woken;
+			return;
+		}
+		kevent_wake_waiter(q, w, KEVENT_ANY);
 	}
-	return !list_empty(askers);
-}
-
-/*
- * Files were looked at, of which nobody knew whether they are ready. @askers came to sleep
- * before that was known; they may leave the list, which is empty when this returns. There
- * may be as many as there are threads: the caller, who has looked, wakes all of them, and
- * holds the lock for a few at a time.
- */
-void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers)
-{
-	bool more;
-
-	do {
-		spin_lock_irq(&q->ready_lock);
-		more = kevent_wake_askers_locked(q, askers);
-		spin_unlock_irq(&q->ready_lock);
-		cond_resched();
-	} while (more);
-}
-
-/* As kevent_wake_waiter(). The next request is for the next one. */
-static void kevent_wake_requested(struct kevent_queue *q,
-				  struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	w->requested = true;
-	kevent_wake_task(w->task);
-	kevent_sleepers_del(q, w);
-	w->woken = true;
-	q->nr_woken++;
 }
 
 /*
@@ -486,13 +455,13 @@ static void kevent_wake_requested(struct kevent_queue *q,
 void kevent_wake_one(struct kevent_queue *q)
 {
 	struct kevent_waiter *w;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(q);
 	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
-	if (w)
-		kevent_wake_requested(q, w);
-	else if (!kevent_limit_request(kevent_limit_peek(&q->limit)))
+	if (w) {
+		w->requested = true;
+		kevent_wake_waiter(q, w, KEVENT_ANY);
+	} else if (!kevent_limit_request(kevent_limit_peek(&q->limit))) {
 		WRITE_ONCE(q->wake_request, true);
-	kevent_unlock(q, flags);
+	}
 }

@@ -91,13 +91,11 @@ struct kevent_notify {
 /**
  * struct kevent_keys - watches of sources without a file
  * @lock:	protects what is K
- * @tree:	K: the watches, by id and type
- * @last:	K: the last one in @tree
+ * @tree:	K: the watches, by id and type, the highest first
  */
 struct kevent_keys {
 	spinlock_t		lock;	/* see K */
-	struct rb_root		tree;
-	struct rb_node		*last;
+	struct rb_root_cached	tree;
 };
 
 /**
@@ -146,8 +144,6 @@ struct kevent_index {
  *		may be ready: nobody says of a queue that has some that nothing is
  * @looks:	R: counts how often consumers came back from that; never
  *		%KEVENT_LOOKS_UNKNOWN
- * @askers:	R: of @sleepers those who came while @nr_taken was not 0. The next consumer
- *		that comes back from looking wakes them to collect once more
  *
  * Consumers asleep:
  * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
@@ -217,7 +213,6 @@ struct kevent_queue {
 	u64			misses;
 	u32			nr_taken;
 	u32			looks;
-	struct list_head	askers;
 
 	struct list_head	ring_sleepers;
 	struct rb_root_cached	many_sleepers;
@@ -266,7 +261,7 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
 void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
-void kevent_wake_askers(struct kevent_queue *q, struct list_head *askers);
+void kevent_wake_askers(struct kevent_queue *q);
 void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 
 void kevent_index_init(struct kevent_index *index);
@@ -297,14 +292,14 @@ static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
 	return q->fair || q->warm >= KEVENT_WARM_MAX;
 }
 
-/* The consumer at one end of a list of sleepers, which join at the other one; or NULL */
+/* The consumer at one end of a list of sleepers, which join at its end; or NULL */
 #define kevent_pick(list, member, oldest)				\
 ({									\
 	const struct list_head *list_ = (list);				\
-	struct list_head *link_ = (oldest) ? list_->next : list_->prev;	\
 									\
-	link_ == list_ ?						\
-	NULL : list_entry(link_, struct kevent_waiter, member);		\
+	list_empty(list_) ? NULL :					\
+		list_entry((oldest) ? list_->next : list_->prev,	\
+			   struct kevent_waiter, member);		\
 })
 
 /*
@@ -342,13 +337,6 @@ static inline void kevent_list_add(struct kevent *ke, struct list_head *list)
 {
 	list_add_tail(&ke->link, list);
 	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed + 1);
-}
-
-/* Take a watch off the list that it is on. */
-static inline void kevent_list_del(struct kevent *ke)
-{
-	list_del_init(&ke->link);
-	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
 }
 
 /* The first type without a bit of its own, that of which is REFUSE_LATER */

@@ -63,27 +63,6 @@ bool kevent_kill_one(struct kevent *ke, bool hold)
 	return true;
 }
 
-/* REMOVE of a watch whose end is always told */
-static int kevent_cancel(struct kevent_queue *q,
-			 const struct kevent_source_ops *ops,
-			 const struct ukevent *uk)
-{
-	int err = -ENOENT;
-	unsigned long flags;
-	struct kevent *ke;
-
-	guard(rcu)();
-	ke = kevent_find(ops, q, uk, NULL);
-	if (!ke)
-		return err;
-	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
-	spin_lock_irqsave(&q->ready_lock, flags);
-	if (!kevent_is_dead(ke))
-		err = ops->cancel(ke);
-	kevent_unlock(q, flags);
-	return err;
-}
-
 /**
  * kevent_remove - remove a watch
  * @q: the queue
@@ -104,16 +83,19 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 
 	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
-	if (unlikely(ops->cancel))
-		return kevent_cancel(q, ops, uk);
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {
 		kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 		spin_lock_irq(&q->ready_lock);
-		err = kevent_changeable(ke, ops);
-		mine = !err && kevent_kill(ke);
-		spin_unlock_irq(&q->ready_lock);
+		if (unlikely(ops->cancel)) {
+			/* The end of such a watch is always told. */
+			err = kevent_is_dead(ke) ? -ENOENT : ops->cancel(ke);
+		} else {
+			err = kevent_changeable(ke, ops);
+			mine = !err && kevent_kill(ke);
+		}
+		kevent_unlock_irq(q);
 	}
 	rcu_read_unlock();
 	if (mine)

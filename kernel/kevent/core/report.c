@@ -37,6 +37,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/irq_work.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <trace/events/kevent.h>
 
@@ -44,7 +45,6 @@
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
-#include "wake_coalesce.h"
 #include "watch.h"
 
 /* Not in line: the hot path has no more than a branch that is patched in. */
@@ -252,7 +252,8 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 	if (taken) {
 		taken = !kevent_is_leaving(ke);
 		mask &= ke->event;
-		kevent_coalesce_stop(q);
+		/* It is not held: somebody else could have taken it at once. */
+		q->coalesce.left = min(q->coalesce.left, 1U);
 		if (mask)
 			kevent_report_now(q, ke, mask, amount);
 		else

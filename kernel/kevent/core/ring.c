@@ -150,34 +150,6 @@ int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user)
 }
 
 /**
- * kring_init_buffer - let entries go to a plain array
- * @ring: what to set up
- * @buf: the array
- * @size: its entries
- */
-void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
-		       u32 size)
-{
-	*ring = (struct kring) {
-		.slots	= buf,
-		.size	= size,
-	};
-}
-
-static int kring_load_uidx(const struct kring *ring, u64 *uidx)
-{
-	if (!user_read_access_begin(&ring->user->ring_uidx, sizeof(*uidx)))
-		return -EFAULT;
-	unsafe_get_user(*uidx, &ring->user->ring_uidx, efault);
-	user_read_access_end();
-	return 0;
-
-efault:
-	user_read_access_end();
-	return -EFAULT;
-}
-
-/**
  * kring_sync - learn how far consumers are
  * @ring: the ring
  *
@@ -193,7 +165,7 @@ int kring_sync(struct kring *ring)
 	int err;
 
 	pagefault_disable();
-	err = kring_load_uidx(ring, &uidx);
+	err = __get_user(uidx, &ring->user->ring_uidx);
 	pagefault_enable();
 	if (!err)
 		WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, uidx));
@@ -261,7 +233,7 @@ int kring_commit(struct kring *ring, u64 uidx)
 	int err;
 
 	pagefault_disable();
-	err = kring_load_uidx(ring, &seen);
+	err = __get_user(seen, &ring->user->ring_uidx);
 	if (err)
 		goto out;
 	WRITE_ONCE(ring->uidx, kring_valid_uidx(ring, seen));

@@ -98,8 +98,6 @@ int kring_check(struct kring *ring, struct kevent_ring __user *user, u32 size);
 int kring_check_rights(const struct kring *ring);
 int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user);
 int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size);
-void kring_init_buffer(struct kring *ring, struct ukevent __user *buf,
-		       u32 size);
 int kring_sync(struct kring *ring);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);

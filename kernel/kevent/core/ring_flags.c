@@ -41,15 +41,13 @@
 /* Returns -EFAULT when the ring at @where needs to be faulted in first. */
 static int kevent_more_store(struct kevent_queue *q, struct kring *where)
 {
-	unsigned long flags;
 	int err = 0;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (!list_empty(&q->ready) && kevent_ring_here(q))
 		err = kring_set_flags(&q->ring,
 				      q->ring.flags | KEVENT_RING_MORE);
 	*where = q->ring;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return err;
 }
 
@@ -80,13 +78,12 @@ static void kevent_more_work(struct callback_head *work)
 {
 	struct kevent_queue *q = container_of(work, struct kevent_queue,
 					      notify.work);
-	unsigned long flags;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_MORE_WORK);
-	spin_lock_irqsave(&q->ready_lock, flags);
-	WARN_ON_ONCE(!q->notify.queued);
-	q->notify.queued = false;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	scoped_guard(spinlock_irqsave, &q->ready_lock) {
+		WARN_ON_ONCE(!q->notify.queued);
+		q->notify.queued = false;
+	}
 	kevent_more_try(q);
 	kevent_testpoint(q, KEVENT_TESTPOINT_MORE_DONE);
 	kevent_queue_put(q);
@@ -97,11 +94,9 @@ static struct mm_struct *kevent_consumer_mm(struct kevent_queue *q)
 {
 	struct task_struct *task;
 	struct mm_struct *mm;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	task = get_pid_task(q->notify.consumer, PIDTYPE_PID);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	scoped_guard(spinlock_irqsave, &q->ready_lock)
+		task = get_pid_task(q->notify.consumer, PIDTYPE_PID);
 	if (!task)
 		return NULL;
 	mm = get_task_mm(task);
@@ -283,16 +278,13 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 /* Store the flags of the ring, which faulted. Process context, no locks held. */
 void kevent_retry_flags(struct kevent_queue *q)
 {
-	unsigned long flags;
-
 	if (kevent_ring_fault_in(q, &q->ring))
 		return;
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_set_flags(&q->ring,
 				(q->ring.flags & KEVENT_RING_BROKEN) |
 				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
 /* kevent_follow() behind another thread */

@@ -184,12 +184,11 @@ u32 kevent_ring_spaces(const struct kevent_queue *q)
 /* Forget all mappings: the file of the queue is gone. */
 void kevent_mappings_free(struct kevent_queue *q)
 {
-	unsigned long flags;
 	LIST_HEAD(gone);
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	list_splice_init(&q->mappings, &gone);
-	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	scoped_guard(spinlock_irqsave, &q->ready_lock) {
+		list_splice_init(&q->mappings, &gone);
+		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
+	}
 	kevent_mappings_drop(q, &gone);
 }

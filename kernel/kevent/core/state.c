@@ -52,7 +52,7 @@
  *				MODIFY arms anew: kevent_take_to_arm(), from idle, too
  *	taken -> idle, ready, disarmed, delivered
  *				kevent_put_back(), kevent_take_back(), kevent_rearmed()
- *	any but dead -> disarmed	MODIFY: kevent_arm(), kevent_restart()
+ *	any but dead -> disarmed	MODIFY: kevent_set_mode(), kevent_restart()
  *	any but dead -> dead	kevent_kill()
  *
  * What happens to a watch that is attaching, taken or disarmed is remembered by
@@ -139,15 +139,9 @@ bool kevent_attach_done(struct kevent *ke)
 /* Step 3 of the removal of a watch, see types.h. Returns true when a busy task frees it. */
 bool kevent_hand_over(struct kevent *ke)
 {
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-	bool busy;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	ke->state |= KE_DETACHED;
-	busy = ke->state & KE_BUSY;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return busy;
+	return ke->state & KE_BUSY;
 }
 
 /* What happens to a watch */
@@ -172,7 +166,7 @@ static void kevent_enqueue(struct kevent *ke)
 	q->misses++;
 	trace_kevent_ready(ke, ke->ready, 1, false);
 	if (kevent_sleeps(q)) {
-		if (kevent_coalesce_holds(ke))
+		if (unlikely(q->coalesce.left) && kevent_coalesce_held(ke))
 			return;
 		kevent_wake_for(ke, KEVENT_ANY);
 	}
@@ -255,20 +249,6 @@ void kevent_forget(struct kevent *ke)
 		ke->state |= KE_VERIFY;
 }
 
-/* Delivery disarms the watch. MODIFY reports what is left. */
-static void kevent_dispatched(struct kevent *ke)
-{
-	bool left = kevent_count(ke) ||
-		    (ke->ready && !kevent_source_of(ke)->collect);
-
-	ke->state |= KE_DISARMED;
-	if (left)
-		ke->state |= KE_FIRED;
-	else
-		ke->state &= ~KE_FIRED;
-	kevent_state_check(ke);
-}
-
 /*
  * User memory has the event of a watch; @ke->ready has conditions not yet delivered.
  * Decides what follows in the mode of the watch. With KEVENT_REQ_ONESHOT the caller removes
@@ -286,7 +266,11 @@ void kevent_delivered(struct kevent *ke)
 	}
 	if (ke->req_flags & KEVENT_REQ_DISPATCH) {
 		kevent_dequeue(ke);
-		kevent_dispatched(ke);
+		ke->state &= ~KE_FIRED;
+		ke->state |= KE_DISARMED;
+		/* MODIFY reports what is left. */
+		if (kevent_count(ke) || (ke->ready && !ops->collect))
+			ke->state |= KE_FIRED;
 	} else if (ke->state & KE_FIRED || kevent_count(ke)) {
 		ke->state &= ~KE_FIRED;
 		if (!ke->ready && ops->collect)

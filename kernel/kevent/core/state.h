@@ -172,7 +172,8 @@ static inline void kevent_dequeue(struct kevent *ke)
 
 	if (!(ke->state & KE_LISTED))
 		return;
-	kevent_list_del(ke);
+	list_del_init(&ke->link);
+	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
 	ke->state &= ~(KE_LISTED | KE_QUIET);
 }
 
@@ -212,18 +213,6 @@ static inline void kevent_doubt(struct kevent *ke)
 
 /* Moves of control calls */
 
-/**
- * enum kevent_due - what is left to do for a watch
- * @KEVENT_NOTHING:	nothing
- * @KEVENT_BURY:	kevent_bury()
- * @KEVENT_FREE:	kevent_free()
- */
-enum kevent_due {
-	KEVENT_NOTHING,
-	KEVENT_BURY,
-	KEVENT_FREE,
-};
-
 /* The state of a watch that comes into being; kevent_awake_prepare() has returned 0. */
 static inline u16 kevent_state_new(u32 req_flags)
 {
@@ -258,44 +247,37 @@ static inline bool kevent_kill(struct kevent *ke)
 
 /*
  * The task that added or armed a watch is done with it, and may want to @kill it. While the
- * watch was new, others that killed it have left the rest to this task. Returns what the
- * caller must do after it has released the lock.
+ * watch was new, others that killed it have left the rest to this task. Returns true when
+ * the caller must go on with kevent_bury().
  */
-static inline enum kevent_due kevent_unbusy(struct kevent *ke, bool kill)
+static inline bool kevent_unbusy(struct kevent *ke, bool kill)
 {
 	bool mine = (ke->state & (KE_NEW | KE_DEAD)) == (KE_NEW | KE_DEAD);
-	bool detached = ke->state & KE_DETACHED;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	ke->state &= ~(KE_NEW | KE_BUSY);
-	mine |= kill && kevent_kill(ke);
-	if (mine)
-		return KEVENT_BURY;
-	return detached ? KEVENT_FREE : KEVENT_NOTHING;
+	return mine || (kill && kevent_kill(ke));
 }
 
-/* A watch, new or under ready_lock, is to be delivered, or not until it is modified. */
-static inline void kevent_arm(struct kevent *ke, bool armed)
+/*
+ * A watch is modified: it is to be delivered, or not until it is modified again, and its
+ * events keep the system awake, or do not. kevent_awake_prepare() has returned 0.
+ */
+static inline void kevent_set_mode(struct kevent *ke, u32 req_flags)
 {
-	if (armed) {
-		ke->state &= ~KE_DISARMED;
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	ke->state &= ~(KE_DISARMED | KE_AWAKE);
+	if (req_flags & KEVENT_REQ_STAY_AWAKE)
+		ke->state |= KE_AWAKE;
+	if (!(req_flags & KEVENT_REQ_DISABLED))
 		return;
-	}
 	if (ke->state & KE_LISTED) {
 		kevent_dequeue(ke);
 		ke->state |= KE_FIRED;
 	}
 	ke->state |= KE_DISARMED;
-}
-
-/*
- * The events of a watch, new or under ready_lock, keep the system awake, or do not.
- * kevent_awake_prepare() has returned 0.
- */
-static inline void kevent_set_awake(struct kevent *ke, bool awake)
-{
-	ke->state = (ke->state & ~KE_AWAKE) | (awake ? KE_AWAKE : 0);
 }
 
 /*
@@ -364,13 +346,8 @@ void kevent_rearmed(struct kevent *ke, int mask);
  */
 static inline bool kevent_has_key(const struct kevent *ke)
 {
-	unsigned long flags;
-	bool dead;
-
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	dead = kevent_is_dead(ke);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
-	return !dead;
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
+	return !kevent_is_dead(ke);
 }
 
 /* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */

@@ -111,26 +111,16 @@ static bool kevent_news_there(struct kevent_queue *q,
 /* kevent_stored() with the lock */
 u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 {
-	unsigned long flags;
-	u32 stored;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	stored = (u32)q->ring.kidx - old_kidx;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return stored;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return (u32)q->ring.kidx - old_kidx;
 }
 
 /* kevent_has_news() when there are some, but too few: the ring may be full */
 static noinline bool kevent_has_some_news(struct kevent_queue *q,
 					  const struct kevent_news *news)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	ret = kevent_news_there(q, news);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return kevent_news_there(q, news);
 }
 
 /*
@@ -158,20 +148,6 @@ static bool kevent_may_collect(struct kevent_queue *q,
 	if (list_empty(&q->ready))
 		return false;
 	return !news || kevent_has_room(q);
-}
-
-/* A consumer is awake. Returns whether it must look at level watches. */
-static bool kevent_part(struct kevent_queue *q, struct kevent_waiter *w)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	if (!w->woken)
-		kevent_sleepers_del(q, w);
-	q->nr_asleep--;
-	q->nr_woken -= w->woken;
-	if (unlikely(q->wake_rest))
-		kevent_wake_rest(q);
-	return w->look && !list_empty(&q->level);
 }
 
 /*
@@ -219,11 +195,19 @@ static enum kevent_slept kevent_next_step(struct kevent_queue *q,
 static bool kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w,
 			 int *ret)
 {
+	lockdep_assert_held(&q->ready_lock);
+
 	if (w->done) {
 		*ret = KEVENT_SLEPT_SATISFIED;
 		return true;
 	}
-	if (!kevent_part(q, w) || w->requested)
+	if (!w->woken)
+		kevent_sleepers_del(q, w);
+	q->nr_asleep--;
+	q->nr_woken -= w->woken;
+	if (unlikely(q->wake_rest))
+		kevent_wake_rest(q);
+	if (!w->look || list_empty(&q->level) || w->requested)
 		return false;
 	/* A level watch may be ready for more than one consumer. */
 	*ret = KEVENT_SLEPT_RECHECK;
@@ -375,8 +359,7 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
 		ret = kevent_sleep_locked(q, w, timed_out, looks, &sleep);
 		if (!sleep)
 			break;
-		window = timed_out ? kevent_coalesce_not(q, w) :
-				     kevent_coalesce_begin(q, w);
+		window = kevent_coalesce_begin(q, w, timed_out);
 		spin_unlock_irq(&q->ready_lock);
 		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
 		timed_out = kevent_sleep_once(q, w, until, window, timed_out,
@@ -411,19 +394,10 @@ out:
  */
 
 /*
- * A member parks that may have been woken for an event. It is for one that runs, and for
- * consumers without a limit, if any sleep: see kevent_wake().
+ * Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. A member that parks may
+ * have been woken for an event. It is for one that runs, and for consumers without a limit,
+ * if any sleep: see kevent_wake().
  */
-static void kevent_park_hand_on(struct kevent_queue *q)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	/* If memory is away nobody is told by a flag. Who runs calls before it sleeps. */
-	kevent_leave(q, KEVENT_ANY);
-	kevent_pass_on(q);
-}
-
-/* Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. */
 static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 			      bool timed_out)
 {
@@ -438,8 +412,11 @@ static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 	ret = kevent_limit_park(m, why);
 	if (ret == -ECANCELED && !m->requested)
 		WRITE_ONCE(q->wake_request, false);
-	if (ret == KEVENT_PARKED)
-		kevent_park_hand_on(q);
+	if (ret == KEVENT_PARKED) {
+		/* If memory is away no flag says so. Who runs calls before it sleeps. */
+		kevent_leave(q, KEVENT_ANY);
+		kevent_pass_on(q);
+	}
 	return ret;
 }
 
@@ -456,13 +433,11 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 		       const struct kevent_deadline *until)
 {
 	bool timed_out = until->nowait;
-	unsigned long flags;
 	int ret;
 
 	for (;;) {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		ret = kevent_park_locked(q, m, timed_out);
-		spin_unlock_irqrestore(&q->ready_lock, flags);
+		scoped_guard(spinlock_irqsave, &q->ready_lock)
+			ret = kevent_park_locked(q, m, timed_out);
 		if (ret != KEVENT_PARKED)
 			return ret;
 		kevent_testpoint(q, KEVENT_TESTPOINT_PARKED);
@@ -574,15 +549,6 @@ int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
 	return min(kevent_park_enter(q, news->member, until), 0);
 }
 
-/* The current thread waits without a limit: it is no member of this queue's group. */
-static void kevent_leave_group(struct kevent_queue *q)
-{
-	struct kevent_limit *limit = kevent_limit_peek(&q->limit);
-
-	if (limit)
-		kevent_limit_leave(limit);
-}
-
 /*
  * A first collection into the ring or a buffer was not enough, and returned @ret. Wait for
  * @news->min_nr events, or for any after @min_wait_ns, unless that is 0. Returns what
@@ -597,8 +563,10 @@ static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 	const struct kevent_deadline *now = until;
 
 	kevent_deadline_start(until);
-	if (kevent_may_be_member() && !news->member && !until->nowait)
-		kevent_leave_group(q);
+	/* Who waits without a limit is no member of this queue's group. */
+	if (kevent_may_be_member() && !news->member && !until->nowait &&
+	    kevent_limit_peek(&q->limit))
+		kevent_limit_leave(q->limit);
 	if (unlikely(news->min_nr > 1) &&
 	    kevent_deadline_sooner(until, min_wait_ns, &sooner))
 		now = &sooner;
@@ -643,15 +611,10 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
 /* Entries in the ring that nobody has taken? */
 static bool kevent_has_unread(struct kevent_queue *q)
 {
-	unsigned long flags;
-	bool ret;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
-	ret = kevent_unread(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return ret;
+	return kevent_unread(q);
 }
 
 /**

@@ -33,8 +33,6 @@ struct kevent_news {
  * @node: in &kevent_queue.many_sleepers
  * @end: with @news: &kring.kidx of the ring that ends its wait. Above it when it joins, so
  *	 one that waits for one entry and joins later does not have a lower one
- * @asking: if it @asks, on &kevent_queue.askers or, when these are being woken, on a list of
- *	    the waker
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on
  * @news: what it waits for, if it wants the ring filled
@@ -43,7 +41,7 @@ struct kevent_news {
  * @requested: it returns although nothing is ready
  * @woken: not among the sleepers any more, and counted in &kevent_queue.nr_woken
  * @look: it looks at level watches, whose events others may have had too
- * @asks: others looked at watches when it joined
+ * @asks: others looked at watches when it joined, see kevent_wake_askers()
  * @missed: others have looked at watches since it collected, so that it has to again
  * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
  *	  without ready_lock. Stored last: then this structure may be gone
@@ -58,7 +56,6 @@ struct kevent_waiter {
 		struct rb_node		node;
 	};
 	u64			end;
-	struct list_head	asking;
 	struct task_struct	*task;
 	const struct kevent_news *news;
 	u64			misses;
@@ -134,12 +131,5 @@ struct kevent_coalesce {
 	ktime_t			awake_at;
 	u64			held;
 };
-
-static inline void kevent_coalesce_init(struct kevent_coalesce *c)
-{
-	c->max_ns = KEVENT_COALESCE_DEFAULT_NS;
-	c->batch = 1;
-	c->patience = KEVENT_COALESCE_PATIENCE;
-}
 
 #endif /* _KEVENT_WAITER_H */

@@ -114,13 +114,14 @@ static bool wake_for_held(struct kevent_queue *q)
  * kevent_coalesce_begin() with several CPUs, or with what is held. Two that sleep may be
  * woken for two events: nothing is held then.
  */
-u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
+u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w,
+			     bool timed_out)
 {
 	struct kevent_coalesce *c = &q->coalesce;
 	u32 window;
 
 	wake_for_held(q);
-	w->measured = q->nr_asleep == 1 && may_coalesce(q, w);
+	w->measured = !timed_out && q->nr_asleep == 1 && may_coalesce(q, w);
 	if (!w->measured)
 		return 0;
 	w->misses = q->misses;
@@ -131,32 +132,19 @@ u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w)
 	return window;
 }
 
-/*
- * kevent_coalesce_begin() for a sleep of which nothing is learned. Nothing is held for it,
- * and nothing stays held. Returns 0.
- */
-u32 kevent_coalesce_not(struct kevent_queue *q, struct kevent_waiter *w)
-{
-	wake_for_held(q);
-	w->measured = false;
-	return 0;
-}
-
 static enum hrtimer_restart window_over(struct hrtimer *timer)
 {
 	struct kevent_hold_timer *end =
 		container_of(timer, struct kevent_hold_timer, timer);
 	struct kevent_queue *q = end->q;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (q->coalesce.left) {
 		if (!wake_for_held(q))
 			q->coalesce.batch = 1;
 		/* From this CPU: says nothing of wake-ups by others. */
 		q->coalesce.woken_at = 0;
 	}
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 	return HRTIMER_NORESTART;
 }
 
@@ -231,7 +219,10 @@ void kevent_coalesce_learn(struct kevent_queue *q,
 	c->awake_at = now;
 }
 
-/* kevent_coalesce_holds() while a consumer is to be left asleep */
+/*
+ * A consumer is to be left asleep: may it be for an event of a watch that was put on the
+ * ready list?
+ */
 bool kevent_coalesce_held(struct kevent *ke)
 {
 	struct kevent_coalesce *c = &ke->queue->coalesce;
@@ -247,18 +238,9 @@ bool kevent_coalesce_held(struct kevent *ke)
 	return true;
 }
 
-static int set_delay(struct kevent_coalesce *c, u32 ns)
-{
-	if (ns > KEVENT_DELAY_MAX)
-		return -EINVAL;
-	WRITE_ONCE(c->max_ns, ns);
-	return 0;
-}
-
 /*
- * KEVENT_IOC_SET_DELAY and KEVENT_IOC_GET_DELAY. What was set holds from the next sleep on.
- * Returns 0, -EFAULT, -EINVAL for more than KEVENT_DELAY_MAX, or -ENOIOCTLCMD for any other
- * command.
+ * KEVENT_IOC_SET_DELAY or KEVENT_IOC_GET_DELAY. What was set holds from the next sleep on.
+ * Returns 0, -EFAULT, or -EINVAL for more than KEVENT_DELAY_MAX.
  */
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 			   unsigned long arg)
@@ -266,14 +248,12 @@ long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 	u32 __user *user = (u32 __user *)arg;
 	u32 ns;
 
-	switch (cmd) {
-	case KEVENT_IOC_SET_DELAY:
-		if (get_user(ns, user))
-			return -EFAULT;
-		return set_delay(&q->coalesce, ns);
-	case KEVENT_IOC_GET_DELAY:
+	if (cmd == KEVENT_IOC_GET_DELAY)
 		return put_user(READ_ONCE(q->coalesce.max_ns), user);
-	default:
-		return -ENOIOCTLCMD;
-	}
+	if (get_user(ns, user))
+		return -EFAULT;
+	if (ns > KEVENT_DELAY_MAX)
+		return -EINVAL;
+	WRITE_ONCE(q->coalesce.max_ns, ns);
+	return 0;
 }

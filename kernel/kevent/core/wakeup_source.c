@@ -78,11 +78,8 @@ void kevent_awake_delivered(struct kevent_queue *q)
 
 void __kevent_awake_begin(struct kevent_queue *q)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	q->awake_new = false;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
 /* Does the ring have such entries that nobody has taken, as far as known? */
@@ -97,11 +94,8 @@ static bool kevent_awake_unread(struct kevent_queue *q)
 
 void __kevent_awake_end(struct kevent_queue *q)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&q->ready_lock);
 	if (!q->awake_new && list_empty(&q->ready) && !q->nr_taken &&
 	    !kevent_awake_unread(q))
 		__pm_relax(q->wakeup);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 }

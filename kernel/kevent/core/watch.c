@@ -27,11 +27,20 @@
 	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED |	\
 	 KEVENT_REQ_STAY_AWAKE)
 
-static void kevent_do(enum kevent_due due, struct kevent *ke)
+/*
+ * The task that added or armed a watch is done with it, and may want to @kill it. Releases
+ * ready_lock.
+ */
+static void kevent_done(struct kevent *ke, bool kill)
+	__releases(&ke->queue->ready_lock)
 {
-	if (due == KEVENT_BURY)
+	bool detached = ke->state & KE_DETACHED;
+	bool mine = kevent_unbusy(ke, kill);
+
+	kevent_unlock_irq(ke->queue);
+	if (mine)
 		kevent_bury(ke, false);
-	else if (due == KEVENT_FREE)
+	else if (detached)
 		kevent_free(ke);
 }
 
@@ -80,8 +89,7 @@ static void kevent_set(struct kevent *ke, const struct ukevent *uk)
 	/* Wake-ups look at these without ready_lock. */
 	WRITE_ONCE(ke->event, uk->event);
 	WRITE_ONCE(ke->req_flags, uk->req_flags);
-	kevent_arm(ke, !(uk->req_flags & KEVENT_REQ_DISABLED));
-	kevent_set_awake(ke, uk->req_flags & KEVENT_REQ_STAY_AWAKE);
+	kevent_set_mode(ke, uk->req_flags);
 }
 
 /* Addition */
@@ -239,7 +247,6 @@ struct kevent *kevent_add(struct kevent_queue *q,
 			  struct ukevent *uk, struct fd f)
 {
 	struct file *file = fd_file(f);
-	enum kevent_due due;
 	struct kevent *ke;
 	int mask;
 
@@ -266,9 +273,7 @@ struct kevent *kevent_add(struct kevent_queue *q,
 		kevent_unlock_irq(q);
 		return ke;
 	}
-	due = kevent_unbusy(ke, mask < 0);
-	kevent_unlock_irq(q);
-	kevent_do(due, ke);
+	kevent_done(ke, mask < 0);
 	return mask < 0 ? ERR_PTR(mask) : NULL;
 }
 
@@ -279,21 +284,17 @@ struct kevent *kevent_add(struct kevent_queue *q,
 void kevent_handed_back(struct kevent *ke, bool copied)
 {
 	struct kevent_queue *q = ke->queue;
-	enum kevent_due due;
 	bool last = false;
-	unsigned long flags;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_HANDED);
-	spin_lock_irqsave(&q->ready_lock, flags);
+	spin_lock_irq(&q->ready_lock);
 	if (!kevent_is_dead(ke) && kevent_take_back(ke, copied)) {
 		q->copied++;
 		last = ke->req_flags & KEVENT_REQ_ONESHOT;
 		if (last)
 			kevent_spend(ke);
 	}
-	due = kevent_unbusy(ke, last);
-	kevent_unlock(q, flags);
-	kevent_do(due, ke);
+	kevent_done(ke, last);
 }
 
 /* Change */
@@ -347,11 +348,9 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	int mask = ops->rearm(ke, uk);
 	struct kevent_queue *q = ke->queue;
-	enum kevent_due due;
-	unsigned long flags;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_REARMED);
-	spin_lock_irqsave(&q->ready_lock, flags);
+	spin_lock_irq(&q->ready_lock);
 	if (kevent_is_dead(ke)) {
 		mask = -ENOENT;
 	} else {
@@ -359,16 +358,8 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 		if (mask >= 0)
 			kevent_modify_locked(ke, ops, uk);
 	}
-	due = kevent_unbusy(ke, false);
-	kevent_unlock(q, flags);
-	kevent_do(due, ke);
+	kevent_done(ke, false);
 	return min(mask, 0);
-}
-
-static bool kevent_withdraws(const struct kevent *ke, const struct ukevent *uk)
-{
-	return ke->event & ~uk->event ||
-	       uk->req_flags & KEVENT_REQ_DISABLED;
 }
 
 static int kevent_modify_found(struct kevent *ke,
@@ -413,7 +404,8 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	if (ke) {
 		kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 		spin_lock_irq(&q->ready_lock);
-		withdraws = kevent_withdraws(ke, uk);
+		withdraws = ke->event & ~uk->event ||
+			    uk->req_flags & KEVENT_REQ_DISABLED;
 		err = kevent_modify_found(ke, ops, uk);
 		kevent_unlock_irq(q);
 		kevent_testpoint(q, KEVENT_TESTPOINT_HAND_ON);
@@ -432,7 +424,6 @@ static int kevent_mark_once(struct kevent_queue *q,
 			    void **room)
 {
 	struct kevent *ke;
-	unsigned long flags;
 	int err;
 
 	guard(rcu)();
@@ -440,11 +431,10 @@ static int kevent_mark_once(struct kevent_queue *q,
 	if (!ke)
 		return -ENOENT;
 	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(q);
 	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
 	if (!err)
 		kevent_report(ke);
-	kevent_unlock(q, flags);
 	return err;
 }
 

@@ -86,9 +86,8 @@ static int mark(struct kunit *test, u64 id, u32 event)
 static int collect(struct kunit *test, u32 max)
 {
 	struct fixture *f = test->priv;
-	struct kring to;
+	struct kring to = { .slots = f->buf, .size = max };
 
-	kring_init_buffer(&to, f->buf, max);
 	return kevent_collect(f->q, &to, max, true);
 }
 
@@ -172,10 +171,9 @@ static void what_is_not_taken_stays(struct kunit *test)
 static void unwritable_memory_loses_nothing(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	struct kring to;
+	struct kring to = { .size = 1 };
 
 	add(test, 1, KEVENT_REQ_READY);
-	kring_init_buffer(&to, NULL, 1);
 	KUNIT_EXPECT_EQ(test, kevent_collect(f->q, &to, 1, true), -EFAULT);
 	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 1);
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
@@ -276,26 +274,42 @@ static void removed_events_are_not_delivered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, event(test, 0).id.raw_u64, 2);
 }
 
+/* A watch on its way out, which the caller buries */
+static struct kevent *add_dead(struct kunit *test, u64 id)
+{
+	struct fixture *f = test->priv;
+	struct kevent *ke;
+
+	add(test, id, 0);
+	ke = kevent_key_find(f->q, KEVENT_USER, id);
+	KUNIT_ASSERT_NOT_NULL(test, ke);
+	KUNIT_ASSERT_TRUE(test, kevent_kill_one(ke, false));
+	return ke;
+}
+
 /* Its source may report until detach() returns. */
 static void dead_watches_report_nothing(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	struct kevent *ke;
-	unsigned long flags;
-	bool killed;
+	struct kevent *ke = add_dead(test, 1);
 
-	add(test, 1, 0);
-	ke = kevent_key_find(f->q, KEVENT_USER, 1);
-	KUNIT_ASSERT_NOT_NULL(test, ke);
-	spin_lock_irqsave(&f->q->ready_lock, flags);
-	killed = kevent_kill(ke);
-	spin_unlock_irqrestore(&f->q->ready_lock, flags);
-	KUNIT_ASSERT_TRUE(test, killed);
 	kevent_ready(ke, 0x1);
 	kevent_recheck(ke);
 	kevent_broken(ke);
 	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
 	kevent_bury(ke, false);
+}
+
+static void dead_watch_gives_way(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct kevent *ke = add_dead(test, 1);
+
+	add(test, 1, 0);
+	kevent_bury(ke, false);
+	KUNIT_EXPECT_NOT_NULL(test, kevent_key_find(f->q, KEVENT_USER, 1));
+	KUNIT_EXPECT_EQ(test, mark(test, 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 }
 
 static void a_key_is_used_once(struct kunit *test)
@@ -501,6 +515,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(dispatch_waits_for_modify),
 	KUNIT_CASE(removed_events_are_not_delivered),
 	KUNIT_CASE(dead_watches_report_nothing),
+	KUNIT_CASE(dead_watch_gives_way),
 	KUNIT_CASE(a_key_is_used_once),
 	KUNIT_CASE(sleepers_are_found_by_what_they_wait_for),
 	KUNIT_CASE(types_are_known_reserved_or_invalid),

@@ -91,6 +91,28 @@ static void wait_beside_a_look_reports_the_watch(struct queue *q)
 	look_beside_another(q, -1);
 }
 
+/* More than are woken under one hold of the lock */
+static void many_calls_beside_a_look_are_told(struct queue *q)
+{
+	struct consumer first = { .q = q }, c[40];
+	int fd = add_expired_timer(q);
+	size_t i;
+
+	CHECK(start_in_window(&first.actor, "verified", consumes_one, &first));
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		c[i] = (struct consumer){ .q = q, .ms = -1 };
+		start_actor(&c[i].actor, consumes_one, &c[i]);
+		CHECK(sleeps_in(c[i].actor.tid, call_of(&c[i])));
+	}
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		join_actor(&c[i].actor, PATIENCE_MS);
+		CHECK_EQ(c[i].actor.ret, 1);
+	}
+	close(fd);
+}
+
 /* It may turn out that nothing is ready. Then a call that may not wait says so. */
 static void call_beside_a_look_ends_with_it(struct queue *q)
 {
@@ -471,6 +493,7 @@ static const struct test_case cases[] = {
 	TEST(delivered_one_shot_watch_is_added_again),
 	TEST_EACH(call_beside_a_look_reports_the_watch),
 	TEST_EACH(wait_beside_a_look_reports_the_watch),
+	TEST_EACH(many_calls_beside_a_look_are_told),
 	TEST_EACH(call_beside_a_look_ends_with_it),
 	TEST_EACH(call_beside_a_look_without_end_gives_up),
 	TEST_EACH(looks_beside_a_look_without_end_do_not_prolong_it),

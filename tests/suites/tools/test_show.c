@@ -401,7 +401,7 @@ static int look_from_inside(void *arg)
 	CHILD_MUST(getpid() == 1);
 	CHILD_MUST(!mount("proc", "/proc", "proc", 0, NULL));
 	start_waiter(&w, q, 1);
-	snprintf(want, sizeof(want), " %d", w.actor.tid);
+	snprintf(want, sizeof(want), "\t%d", w.actor.tid);
 	CHILD_MUST(!strcmp(waiters_in("/proc", q->fd), want));
 	CHILD_MUST(fdinfo(q->fd, "kevent-waiting") == 2);
 	return 0;
