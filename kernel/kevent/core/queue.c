@@ -93,7 +93,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->ready);
 	INIT_LIST_HEAD(&q->level);
 	INIT_LIST_HEAD(&q->mappings);
-	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
 	INIT_LIST_HEAD(&q->askers);
 	INIT_LIST_HEAD(&q->ring_sleepers);

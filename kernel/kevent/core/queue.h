@@ -162,8 +162,6 @@ struct kevent_keys {
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @watches:	X: all watches
  * @keys:	those without a file
- * @guests:	K: address spaces other than @mm that watches keep; empty without
- *		watches
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
  *		kevent_unlock_later(). Idle once the file of the queue is gone
@@ -225,7 +223,6 @@ struct kevent_queue {
 	u32			refuses;
 	struct kevent_index	watches;
 	struct kevent_keys	keys;
-	struct list_head	guests;
 	struct kevent_nest	nest;
 	struct irq_work		poll_work;
 	bool			poll_uring;
