@@ -52,7 +52,7 @@ static int __init kevent_source_init(unsigned int type)
 	kevent_costs[type] = kevent_sizes[type] +
 			     KEVENT_INDEX_COST + ops->pins +
 			     (ops->file ? HOST_FILE_BYTES : 0);
-	return ops->init ? ops->init() : 0;
+	return 0;
 }
 
 /* Prepare all sources. Returns 0 or -ENOMEM. */
