@@ -123,6 +123,7 @@ void kevent_queue_put(struct kevent_queue *q)
 		return;
 	kevent_index_destroy(&q->watches);
 	kfree(q->crew);
+	kfree(q->timers);
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	host_owner_put(q->owner);

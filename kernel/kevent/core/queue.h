@@ -167,7 +167,7 @@ struct kevent_keys {
  *		kevent_unlock_later(). Idle once the file of the queue is gone
  * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
- *		first timer. Gone after kevent_timers_stop()
+ *		first timer. Paid for until kevent_timers_stop()
  * @crew:	serving threads, and chains for them; set once, by the first of either
  * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
  *		Read under RCU
