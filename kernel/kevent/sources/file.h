@@ -71,14 +71,17 @@ struct kevent_poll_more {
 	 EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND |	\
 	 EPOLLMSG | EPOLLRDHUP)
 
+/* What kevent_poll.wait.private says of further wait queues: the first one, or NULL */
+static inline struct kevent_poll_more *ev_poll_untag(void *private)
+{
+	return (unsigned long)private & EV_POLL_MORE ? private - EV_POLL_MORE :
+						       NULL;
+}
+
 static inline struct kevent_poll_more *ev_poll_more(const struct kevent_poll *kp)
 {
 	/* Pairs with ev_poll_tag(). */
-	unsigned long private = (unsigned long)smp_load_acquire(&kp->wait.private);
-
-	if (!(private & EV_POLL_MORE))
-		return NULL;
-	return (struct kevent_poll_more *)(private & ~EV_POLL_MORE);
+	return ev_poll_untag(smp_load_acquire(&kp->wait.private));
 }
 
 /* Where the head of kp->wait is remembered; NULL there when it is gone. */
