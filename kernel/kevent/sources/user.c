@@ -4,7 +4,6 @@
  */
 
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
