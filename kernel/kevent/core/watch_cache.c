@@ -36,8 +36,7 @@ static void __init kevent_source_check(const struct kevent_source_ops *ops)
 static struct kmem_cache *__init
 kevent_cache_create(const struct kevent_source_ops *ops)
 {
-	return host_cache(ops->name, ops->size, ops->align ?: __alignof__(u64),
-			  true);
+	return host_cache(ops->name, ops->size, ops->align ?: __alignof__(u64));
 }
 
 static int __init kevent_source_init(unsigned int type)

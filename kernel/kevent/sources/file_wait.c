@@ -51,7 +51,6 @@
 #include <linux/net.h>
 #include <linux/rcupdate.h>
 
-#include "../core/busy_poll.h"
 #include "../core/lookup.h"
 #include "../core/queue.h"
 #include "../core/report.h"
@@ -580,8 +579,9 @@ void file_wait_leave(wait_queue_entry_t *wait, void **slot)
  * not want any more are offered to others, even if the event was delivered: its consumer
  * need not have acted on it.
  */
-void file_wait_hand_on(struct kevent_poll *kp)
+void file_wait_hand_on(struct kevent *ke)
 {
+	struct kevent_poll *kp = to_poll(ke);
 	struct wait_queue_head *head;
 	__poll_t mask;
 
@@ -592,10 +592,10 @@ void file_wait_hand_on(struct kevent_poll *kp)
 		return;
 	guard(spinlock_irqsave)(&head->lock);
 	/* A watch that is dead hands on when it leaves, or has. */
-	if (head_of(kp) != head || kevent_is_dead(&kp->kf.ke))
+	if (head_of(kp) != head || kevent_is_dead(ke))
 		return;
 	mask = pending(kp);
-	if (!kevent_is_disarmed(&kp->kf.ke))
+	if (!kevent_is_disarmed(ke))
 		mask &= ~both_names(interest(kp));
 	if (mask)
 		hand_on(kp, head, mask);

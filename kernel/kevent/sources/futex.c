@@ -32,7 +32,6 @@
 
 #include <linux/cleanup.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 
 /* As io_uring/futex.c does */
 #include "../../kernel/futex/futex.h"

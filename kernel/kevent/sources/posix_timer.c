@@ -22,7 +22,6 @@
 #include <linux/kevent.h>
 #include <linux/posix-timers.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 
 #include "../core/source.h"
 

@@ -30,10 +30,8 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/pid.h>
-#include <linux/ptrace.h>
 #include <linux/rbtree.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 

@@ -42,7 +42,6 @@
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/slab.h>
-#include <linux/user_namespace.h>
 
 #include "../core/source.h"
 #include "../host_signal.h"
