@@ -88,7 +88,10 @@ static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 	return kp->kf.ke.queue;
 }
 
-/* The caller may have more than the limit with a capability, which a lock is no obstacle to. */
+/*
+ * Has the owner as many watches there as the caller may add to? Security modules are asked for
+ * capabilities under spinlocks, as by ptrace_may_access().
+ */
 static bool is_full(struct wait_queue_head *head,
 		    const struct kevent_owner *owner)
 {
