@@ -104,18 +104,15 @@ static void ev_futex_queue(struct kevent_futex *kf,
 	__releases(&hb->lock)
 {
 	struct kevent *ke = &kf->kk.ke;
-	unsigned long flags;
 
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	if (kevent_is_dead(ke)) {
-		spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 		futex_q_unlock(hb);
 		__release(&hb->lock);
 		return;
 	}
 	kf->armed = true;
 	futex_queue(&kf->q, hb, NULL);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 }
 
 /* May fault. The conditions that hold, or -errno */
@@ -207,20 +204,20 @@ static void ev_futex_destroy(struct kevent *ke)
 static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_futex *kf = to_futex(ke);
-	unsigned long flags;
 	bool woken, idle;
 
 	if (kf->mm != current->mm)
 		return -EXDEV;
 	ev_futex_leave(kf);
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	woken = kf->woken;
-	idle = kevent_is_dead(ke) || uk->req_flags & KEVENT_REQ_DISABLED;
-	if (woken && idle) {
-		kf->woken = false;
-		kevent_forget(ke);
+	scoped_guard(spinlock_irqsave, &ke->queue->ready_lock) {
+		woken = kf->woken;
+		idle = kevent_is_dead(ke) ||
+		       uk->req_flags & KEVENT_REQ_DISABLED;
+		if (woken && idle) {
+			kf->woken = false;
+			kevent_forget(ke);
+		}
 	}
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 	if (woken && idle)
 		futex_pass_on(&kf->q.key);
 	return woken || idle ? 0 : ev_futex_arm(kf, uk);

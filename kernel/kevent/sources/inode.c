@@ -283,34 +283,26 @@ static void ev_inode_user_put(struct ev_inode_user *user)
 	ev_inode_user_free(user);
 }
 
-/* Puts @made in the tree, unless another task was first: returns what is there. */
-static struct ev_inode_user *ev_inode_user_add(struct ev_inode_user *made)
-{
-	struct ev_inode_user *user;
-
-	guard(spinlock)(&ev_inode_users_lock);
-	user = rb_entry_safe(rb_find_add(&made->node, &ev_inode_users,
-					 ev_inode_node_cmp),
-			     struct ev_inode_user, node);
-	if (!user)
-		return made;
-	user->refs++;
-	return user;
-}
-
 /* With a reference, made if need be; NULL when there is no memory */
 static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = ev_inode_user_find(owner), *made;
+	struct rb_node *found;
 
 	if (user)
 		return user;
 	made = ev_inode_user_new(owner);
 	if (!made)
 		return NULL;
-	user = ev_inode_user_add(made);
-	if (user != made)
-		ev_inode_user_free(made);
+	scoped_guard(spinlock, &ev_inode_users_lock) {
+		found = rb_find_add(&made->node, &ev_inode_users,
+				    ev_inode_node_cmp);
+		if (!found)
+			return made;
+		user = rb_entry(found, struct ev_inode_user, node);
+		user->refs++;
+	}
+	ev_inode_user_free(made);
 	return user;
 }
 

@@ -110,35 +110,29 @@ static int kevent_tally_cmp(struct rb_node *a, const struct rb_node *b)
 	return 0;
 }
 
-/* Counts one more in @made or in what the tree has, which is returned. */
-static struct kevent_tally *kevent_tally_add(struct kevent_tally *made)
-{
-	struct kevent_tally *tally = made;
-	struct rb_node *found;
-
-	guard(spinlock)(&kevent_tally_lock);
-	found = rb_find_add(&made->node, &kevent_tallies, kevent_tally_cmp);
-	if (found)
-		tally = rb_entry(found, struct kevent_tally, node);
-	if (tally->nr >= EV_PROC_MAX)
-		return ERR_PTR(-ENOSPC);
-	tally->nr++;
-	return tally;
-}
-
 /* Before kevent_tally_put() neither @owner nor @pid goes. Fails with -ENOSPC or -ENOMEM. */
 static struct kevent_tally *kevent_tally_get(struct kevent_owner *owner,
 					     struct pid *pid)
 {
 	struct kevent_tally *made, *tally;
+	struct rb_node *found;
 
 	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
 	if (!made)
 		return ERR_PTR(-ENOMEM);
 	made->owner = owner;
 	made->pid = pid;
-	tally = kevent_tally_add(made);
-	if (tally != made)
+	scoped_guard(spinlock, &kevent_tally_lock) {
+		found = rb_find_add(&made->node, &kevent_tallies,
+				    kevent_tally_cmp);
+		tally = found ? rb_entry(found, struct kevent_tally, node) :
+				made;
+		if (tally->nr >= EV_PROC_MAX)
+			tally = ERR_PTR(-ENOSPC);
+		else
+			tally->nr++;
+	}
+	if (found)
 		kfree(made);
 	return tally;
 }

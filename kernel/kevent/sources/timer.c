@@ -383,32 +383,25 @@ static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 	return timers;
 }
 
-/* Returns false if the queue has some already. */
-static bool ev_timers_install(struct kevent_queue *q,
-			      struct kevent_timers *timers)
-{
-	guard(spinlock_irqsave)(&ev_timers_lock);
-	if (q->timers)
-		return false;
-	list_add_tail(&timers->link, &ev_timers_known);
-	/* Pairs with ev_timers_get(): others see them initialized. */
-	smp_store_release(&q->timers, timers);
-	return true;
-}
-
 /* The first timer of a queue brings what all of them need. */
 static int ev_timers_get(struct kevent_queue *q)
 {
 	struct kevent_timers *timers;
 
-	/* Pairs with ev_timers_install(). */
+	/* Pairs with the store below. */
 	if (smp_load_acquire(&q->timers))
 		return 0;
 	if (!kevent_charge(q->owner, EV_TIMERS_COST))
 		return -ENOSPC;
 	timers = ev_timers_alloc(q);
-	if (timers && ev_timers_install(q, timers))
-		return 0;
+	scoped_guard(spinlock_irqsave, &ev_timers_lock) {
+		if (timers && !q->timers) {
+			list_add_tail(&timers->link, &ev_timers_known);
+			/* Pairs with the load above: they are initialized. */
+			smp_store_release(&q->timers, timers);
+			return 0;
+		}
+	}
 	kevent_uncharge(q->owner, EV_TIMERS_COST);
 	kfree(timers);
 	return timers ? 0 : -ENOMEM;
