@@ -146,13 +146,6 @@ static int ev_poll_peek_pipe(struct kevent *ke,
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
-/* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
-static bool ev_poll_of_eventfd(__poll_t keys, const struct socket *sock,
-			       const struct pipe_inode_info *pipe)
-{
-	return keys & EV_POLL_EXACT && !sock && !pipe;
-}
-
 /* The same for a file that may be anything. Not in line: 8 instructions of an event */
 static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 				     struct file *file)
@@ -160,7 +153,8 @@ static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 	struct socket *sock = kevent_socket(file);
 	struct pipe_inode_info *pipe = sock ? NULL : host_pipe(file);
 
-	if (ev_poll_of_eventfd(keys, sock, pipe))
+	/* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
+	if (keys & EV_POLL_EXACT && !sock && !pipe)
 		return ev_poll_events(ke, vfs_poll(file, NULL));
 	if (keys & EV_POLL_UNSEEN)
 		return -EAGAIN;
