@@ -316,7 +316,7 @@ static u32 ev_signal_count(struct kevent *ke)
 	return to_signal(ke)->nr;
 }
 
-static struct kevent_siginfo *ev_signal_oldest(const struct kevent_signal *ks)
+static struct kevent_siginfo *ev_signal_oldest(struct kevent_signal *ks)
 {
 	return list_first_entry_or_null(&ks->infos, struct kevent_siginfo, link);
 }
