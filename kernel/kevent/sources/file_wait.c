@@ -190,7 +190,8 @@ int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
 	guard(spinlock_irq)(&head->lock);
 	if (is_full(head, kp->kf.ke.queue->owner))
 		return -ENOSPC;
-	peer = find_peer(kp, head);
+	/* The list of the file need not be read for one that is alone. */
+	peer = list_empty(&head->head) ? NULL : find_peer(kp, head);
 	if (peer)
 		list_add_tail(&kp->wait.entry, &peer->wait.entry);
 	else
