@@ -187,17 +187,17 @@ static inline s64 host_owner_bytes(struct kevent_owner *owner)
  * @what: they are
  * @size: of an object
  * @align: likewise
- * @paid: host_payer_charge() accounts for them
+ *
+ * host_payer_charge() accounts for them.
  */
 static inline struct kmem_cache *
-host_cache(const char *what, unsigned int size, unsigned int align, bool paid)
+host_cache(const char *what, unsigned int size, unsigned int align)
 {
 	/* Stays: the name of a cache that is merged with another one is not copied at boot. */
 	const char *name = kasprintf(GFP_KERNEL, "kevent_%s", what);
 
 	kmemleak_not_leak(name);
-	return kmem_cache_create(name, size, align,
-				 SLAB_PANIC | (paid ? 0 : SLAB_ACCOUNT), NULL);
+	return kmem_cache_create(name, size, align, SLAB_PANIC, NULL);
 }
 
 static inline void __init host_sysctl(const char *path,

@@ -160,12 +160,12 @@ enum siginfo_layout host_siginfo_layout(int sig, int code)
 /* What ends with the module */
 
 struct workqueue_struct *host_works __ro_after_init;
-static struct kmem_cache *caches[KEVENT_NR_TYPES + 4];
+static struct kmem_cache *caches[KEVENT_NR_TYPES + 1];
 static unsigned int nr_caches;
 static struct ctl_table_header *settings;
 
 struct kmem_cache *host_cache(const char *what, unsigned int size,
-			      unsigned int align, bool paid)
+			      unsigned int align)
 {
 	char *name = kasprintf(GFP_KERNEL, "kevent_%s", what);
 	struct kmem_cache *cache = NULL;

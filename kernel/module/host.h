@@ -144,7 +144,7 @@ static inline bool host_owner_charge(struct kevent_owner *owner, size_t bytes,
 #define host_payer_put(payer)			((void)(payer))
 
 struct kmem_cache *host_cache(const char *what, unsigned int size,
-			      unsigned int align, bool paid);
+			      unsigned int align);
 void host_sysctl(const char *path, struct ctl_table *table, size_t nr);
 
 /* Sources */

@@ -193,8 +193,7 @@ int __init host_watched_start(void)
 	host_watched_seed = get_random_u64() | 1;
 	if (err)
 		return err;
-	watched_cache = host_cache("watched", sizeof(struct host_watched), 0,
-				   false);
+	watched_cache = host_cache("watched", sizeof(struct host_watched), 0);
 	if (!watched_cache)
 		rhashtable_destroy(&watched);
 	return watched_cache ? 0 : -ENOMEM;

@@ -264,14 +264,13 @@ static int __init kevent_source_init(unsigned int type)
 	struct kmem_cache *cache;
 
 	/* Its objects are paid for in advance: see kevent_index_insert(). */
-	cache = host_cache(ops->name, ops->size,
-			   ops->align ?: __alignof__(u64), true);
+	cache = host_cache(ops->name, ops->size, ops->align ?: __alignof__(u64));
 	if (!cache)
 		return -ENOMEM;
 	kevent_caches[type] = cache;
 	kevent_costs[type] = kmem_cache_size(cache) + KEVENT_INDEX_COST +
 			     ops->pins + (ops->file ? HOST_FILE_BYTES : 0);
-	return ops->init ? ops->init() : 0;
+	return 0;
 }
 
 /* Prepare all sources. Returns 0 or -ENOMEM. */

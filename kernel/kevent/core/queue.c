@@ -94,7 +94,6 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->ready);
 	INIT_LIST_HEAD(&q->level);
 	INIT_LIST_HEAD(&q->mappings);
-	INIT_LIST_HEAD(&q->guests);
 	INIT_LIST_HEAD(&q->sleepers);
 	INIT_LIST_HEAD(&q->ring_sleepers);
 	INIT_LIST_HEAD(&q->buffer_sleepers);
@@ -127,6 +126,7 @@ void kevent_queue_put(struct kevent_queue *q)
 		return;
 	kevent_index_destroy(&q->watches);
 	kfree(q->crew);
+	kfree(q->timers);
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	host_owner_put(q->owner);

@@ -177,14 +177,12 @@ struct kevent_index {
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @watches:	X: all watches
  * @keys:	those without a file
- * @guests:	K: address spaces other than @mm that watches keep; empty without
- *		watches
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @poll_work:	wakes @poll_wait once for many POSIX timers, see
  *		kevent_recheck(). Idle once the file of the queue is gone
  * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
- *		first timer. Gone after kevent_timers_stop()
+ *		first timer. Paid for until kevent_timers_stop()
  * @crew:	serving threads, and chains for them; set once, by the first of either
  * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
  *		Read under RCU
@@ -239,7 +237,6 @@ struct kevent_queue {
 	u32			refuses;
 	struct kevent_index	watches;
 	struct kevent_keys	keys;
-	struct list_head	guests;
 	struct kevent_nest	nest;
 	struct irq_work		poll_work;
 	bool			poll_uring;

@@ -32,7 +32,6 @@
  * @align:	of that structure, 0: as the compiler wants it
  * @pins:	bytes of other objects that each watch keeps: charged with it
  * @room:	bytes that mark() takes with each mark; 0: none
- * @init:	once, before the first watch. 0 or -errno. Optional
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
  * @key:	the id by which a watch is found; only for sources without a file.
  *		Unlocked; other watches of the source may not have this id. Optional:
@@ -106,7 +105,6 @@ struct kevent_source_ops {
 	u32			align;
 	u32			pins;
 	u32			room;
-	int (*init)(void);
 	int (*check)(const struct ukevent *uk, struct file *file);
 	u64 (*key)(const struct ukevent *uk);
 	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,

@@ -71,14 +71,17 @@ struct kevent_poll_more {
 	 EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND |	\
 	 EPOLLMSG | EPOLLRDHUP)
 
+/* What kevent_poll.wait.private says of further wait queues: the first one, or NULL */
+static inline struct kevent_poll_more *ev_poll_untag(void *private)
+{
+	return (unsigned long)private & EV_POLL_MORE ? private - EV_POLL_MORE :
+						       NULL;
+}
+
 static inline struct kevent_poll_more *ev_poll_more(const struct kevent_poll *kp)
 {
 	/* Pairs with ev_poll_tag(). */
-	unsigned long private = (unsigned long)smp_load_acquire(&kp->wait.private);
-
-	if (!(private & EV_POLL_MORE))
-		return NULL;
-	return (struct kevent_poll_more *)(private & ~EV_POLL_MORE);
+	return ev_poll_untag(smp_load_acquire(&kp->wait.private));
 }
 
 /* Where the head of kp->wait is remembered; NULL there when it is gone. */
@@ -150,6 +153,8 @@ int ev_poll_peek(struct kevent *ke);
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready);
 u32 ev_poll_amount(struct kevent *ke, u32 ready);
 void ev_poll_note_socket(struct kevent *ke, struct file *file);
+bool kevent_sock_knows_empty(const struct socket *sock);
+void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key);
 void ev_poll_fire(struct kevent *ke, __poll_t key);
 bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key);
 
@@ -170,12 +175,7 @@ int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
 int file_wait_join_more(struct kevent_poll_more *more,
 			struct wait_queue_head *head);
 void file_wait_leave(wait_queue_entry_t *wait, void **slot);
-void file_wait_hand_on(struct kevent_poll *kp);
-
-/* file_sent.c, with CONFIG_NET: sockets all of whose data has arrived */
-bool kevent_sock_knows_empty(const struct socket *sock);
-bool kevent_sock_is_empty(struct socket *sock);
-void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key);
+void file_wait_hand_on(struct kevent *ke);
 
 /* file_nest.c, with CONFIG_EPOLL: queues and epoll files */
 int kevent_nest_link(struct kevent_poll *kp, struct file *file);

@@ -17,6 +17,92 @@
 #include "../host.h"
 #include "file.h"
 
+/*
+ * Sockets all of whose data has arrived: KEVENT_SOCKET_EMPTY
+ *
+ * TCP: all that was written is acknowledged. tcp_check_empty() says when, to
+ * sockets with SOCK_TELL_EMPTY. It clears the bit, and the callbacks of watches
+ * set it again: so it goes with the last watch.
+ *
+ * AF_UNIX: the receiver has freed all. It wakes the sender each time it frees
+ * some, as long as there is room, and then the callback looks.
+ */
+
+/* Does anything say when all has arrived? */
+bool kevent_sock_knows_empty(const struct socket *sock)
+{
+	const struct sock *sk = sock->sk;
+
+	return sk && (sk->sk_family == AF_UNIX ||
+		      (HOST_TCP_TELLS && sk_is_tcp(sk)));
+}
+
+/*
+ * Writers move one end and acknowledgements the other. If they look equal in this
+ * order, they were when the second one was read.
+ */
+static bool tcp_is_empty(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 una = READ_ONCE(tp->snd_una);
+
+	/* Orders the loads, see above. */
+	smp_rmb();
+	return una == READ_ONCE(tp->write_seq);
+}
+
+/* Look, and have TCP tell when that changes from false to true. */
+static bool tcp_look(struct socket *sock)
+{
+	const struct sock *sk = sock->sk;
+
+	host_tcp_tell(sock);
+	/* Pairs with tcp_check_space(). */
+	smp_mb__after_atomic();
+	if (tcp_is_empty(sk))
+		return true;
+	host_tcp_tell_next(sock);
+	/* Pairs with tcp_check_space(). */
+	smp_mb__after_atomic();
+	return tcp_is_empty(sk);
+}
+
+/*
+ * sock_wfree() keeps one byte while it wakes the sender. So some tasks may free
+ * at once, and each finds the socket empty.
+ */
+static bool unix_is_empty(const struct sock *sk)
+{
+	return refcount_read(&sk->sk_wmem_alloc) < SKB_TRUESIZE(0);
+}
+
+/*
+ * Has all that was written arrived? The socket exists, is one of kevent_sock_knows_empty(),
+ * and has a watch of this in its wait queue.
+ */
+static noinline bool kevent_sock_is_empty(struct socket *sock)
+{
+	const struct sock *sk = sock->sk;
+
+	if (!sk || READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		return false;
+	return sk->sk_family == AF_UNIX ? unix_is_empty(sk) : tcp_look(sock);
+}
+
+/*
+ * A wake-up of a watch that wants to know; the lock of the wait queue is held, interrupts
+ * are off. All such watches get the event, whatever else they wait for: they take no turns.
+ */
+void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
+{
+	if (key & EV_POLL_EMPTY)
+		host_tcp_tell(sock);
+	else if (!(key & EPOLLOUT) || sock->sk->sk_family != AF_UNIX ||
+		 !unix_is_empty(sock->sk))
+		return;
+	kevent_ready_amount(ke, KEVENT_SOCKET_EMPTY, 0, 0);
+}
+
 /* Masks of poll(), and conditions of a type */
 
 /* What a mask of poll() means to a watch */
@@ -60,13 +146,6 @@ static int ev_poll_peek_pipe(struct kevent *ke,
 	return ret > 0 ? ev_poll_events(ke, (__force __poll_t)ret) : ret;
 }
 
-/* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
-static bool ev_poll_of_eventfd(__poll_t keys, const struct socket *sock,
-			       const struct pipe_inode_info *pipe)
-{
-	return keys & EV_POLL_EXACT && !sock && !pipe;
-}
-
 /* The same for a file that may be anything. Not in line: 8 instructions of an event */
 static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 				     struct file *file)
@@ -74,7 +153,8 @@ static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 	struct socket *sock = kevent_socket(file);
 	struct pipe_inode_info *pipe = sock ? NULL : host_pipe(file);
 
-	if (ev_poll_of_eventfd(keys, sock, pipe))
+	/* The ->poll() of an eventfd reads a word. It takes no lock and arms nothing. */
+	if (keys & EV_POLL_EXACT && !sock && !pipe)
 		return ev_poll_events(ke, vfs_poll(file, NULL));
 	if (keys & EV_POLL_UNSEEN)
 		return -EAGAIN;

@@ -51,7 +51,6 @@
 #include <linux/net.h>
 #include <linux/rcupdate.h>
 
-#include "../core/busy_poll.h"
 #include "../core/lookup.h"
 #include "../core/queue.h"
 #include "../core/report.h"
@@ -89,17 +88,15 @@ static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 	return kp->kf.ke.queue;
 }
 
-static const struct kevent_owner *entry_owner(wait_queue_entry_t *wait)
-{
-	const struct kevent_queue *q = entry_queue(wait);
-
-	return q ? q->owner : NULL;
-}
-
+/*
+ * Has the owner as many watches there as the caller may add to? Security modules are asked for
+ * capabilities under spinlocks, as by ptrace_may_access().
+ */
 static bool is_full(struct wait_queue_head *head,
 		    const struct kevent_owner *owner)
 {
 	unsigned int nr = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
+	const struct kevent_queue *q;
 	wait_queue_entry_t *wait;
 
 	lockdep_assert_held(&head->lock);
@@ -107,9 +104,10 @@ static bool is_full(struct wait_queue_head *head,
 	list_for_each_entry(wait, &head->head, entry) {
 		if (!left--)
 			break;
-		if (entry_owner(wait) == owner &&
-		    ++nr >= KEVENT_MAX_PER_WAIT_QUEUE)
-			return true;
+		q = entry_queue(wait);
+		if (q && q->owner == owner && ++nr >= KEVENT_MAX_PER_WAIT_QUEUE)
+			return !ns_capable_noaudit(&init_user_ns,
+						   CAP_SYS_RESOURCE);
 	}
 	return false;
 }
@@ -119,13 +117,10 @@ static struct wait_queue_head *head_of(const struct kevent_poll *kp)
 {
 	/* Pairs with ev_poll_tag() and ev_poll_orphan(). */
 	void *private = smp_load_acquire(&kp->wait.private);
-	unsigned long tagged = (unsigned long)private;
+	struct kevent_poll_more *more = ev_poll_untag(private);
 
-	if (!(tagged & EV_POLL_MORE))
-		return private;
 	/* Pairs with ev_poll_orphan(). */
-	return smp_load_acquire(&((struct kevent_poll_more *)
-				  (tagged & ~EV_POLL_MORE))->head);
+	return more ? smp_load_acquire(&more->head) : private;
 }
 
 /*
@@ -182,59 +177,6 @@ static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
 }
 #endif
 
-static bool join_others(struct kevent_poll *kp, struct wait_queue_head *head,
-			bool limited)
-{
-	struct kevent_poll *peer;
-
-	lockdep_assert_held(&head->lock);
-
-	if (limited && is_full(head, kp->kf.ke.queue->owner))
-		return false;
-	peer = find_peer(kp, head);
-	if (peer)
-		list_add_tail(&kp->wait.entry, &peer->wait.entry);
-	else
-		__add_wait_queue(head, &kp->wait);
-	return true;
-}
-
-static int join_locked(struct kevent_poll *kp, struct wait_queue_head *head,
-		       struct socket *sock, bool limited)
-{
-	lockdep_assert_held(&head->lock);
-
-	if (list_empty(&head->head))
-		list_add(&kp->wait.entry, &head->head);
-	else if (!join_others(kp, head, limited))
-		return -ENOSPC;
-	/* Pairs with head_of(). */
-	smp_store_release(&kp->wait.private, head);
-	if (sock && head == &sock->wq.wait)
-		set_direct(kp, sock);
-	return 0;
-}
-
-static int join(struct kevent_poll *kp, struct wait_queue_head *head,
-		struct socket *sock, bool limited)
-{
-	int err;
-
-	guard(rcu)();
-	spin_lock_irq(&head->lock);
-	err = join_locked(kp, head, sock, limited);
-	spin_unlock_irq(&head->lock);
-	return err;
-}
-
-/* The user has too many watches there. */
-static int join_unlimited(struct kevent_poll *kp, struct wait_queue_head *head,
-			  struct socket *sock)
-{
-	return capable(CAP_SYS_RESOURCE) ? join(kp, head, sock, false) :
-					   -ENOSPC;
-}
-
 /*
  * Join the first wait queue of a file, next to watches of the same file. The watch is
  * linked to it. Returns 0, or -ENOSPC when the user has too many watches there.
@@ -242,34 +184,35 @@ static int join_unlimited(struct kevent_poll *kp, struct wait_queue_head *head,
 int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
 		   struct socket *sock)
 {
-	return join(kp, head, sock, true) ? join_unlimited(kp, head, sock) : 0;
-}
+	struct kevent_poll *peer;
 
-static int join_more(struct kevent_poll_more *more,
-		     struct wait_queue_head *head, bool limited)
-{
-	unsigned long flags;
-	bool full;
-
-	spin_lock_irqsave(&head->lock, flags);
-	full = limited && is_full(head, more->kp->kf.ke.queue->owner);
-	if (!full) {
-		more->wait.private = head;
-		__add_wait_queue(head, &more->wait);
-	}
-	spin_unlock_irqrestore(&head->lock, flags);
-	return full ? -ENOSPC : 0;
+	guard(rcu)();
+	guard(spinlock_irq)(&head->lock);
+	if (is_full(head, kp->kf.ke.queue->owner))
+		return -ENOSPC;
+	/* The list of the file need not be read for one that is alone. */
+	peer = list_empty(&head->head) ? NULL : find_peer(kp, head);
+	if (peer)
+		list_add_tail(&kp->wait.entry, &peer->wait.entry);
+	else
+		__add_wait_queue(head, &kp->wait);
+	/* Pairs with head_of(). */
+	smp_store_release(&kp->wait.private, head);
+	if (sock && head == &sock->wq.wait)
+		set_direct(kp, sock);
+	return 0;
 }
 
 /* Join a further wait queue, which has no turns. Returns as file_wait_join(). */
 int file_wait_join_more(struct kevent_poll_more *more,
 			struct wait_queue_head *head)
 {
-	int err = join_more(more, head, true);
-
-	if (err && capable(CAP_SYS_RESOURCE))
-		err = join_more(more, head, false);
-	return err;
+	guard(spinlock_irqsave)(&head->lock);
+	if (is_full(head, more->kp->kf.ke.queue->owner))
+		return -ENOSPC;
+	more->wait.private = head;
+	__add_wait_queue(head, &more->wait);
+	return 0;
 }
 
 /* Runs */
@@ -298,18 +241,6 @@ static struct kevent_poll *neighbour_behind(struct kevent_poll *kp,
 					    const struct wait_queue_head *head)
 {
 	return watch_at(kp->wait.entry.next, head, kp->kf.file);
-}
-
-static struct kevent_poll *first_of_run(struct kevent_poll *kp,
-					const struct wait_queue_head *head)
-{
-	struct kevent_poll *before;
-
-	lockdep_assert_held(&head->lock);
-
-	while ((before = neighbour_before(kp, head)))
-		kp = before;
-	return kp;
 }
 
 /* Turns */
@@ -593,11 +524,13 @@ static __poll_t pending_of_queue(const struct kevent_round *round,
 static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
 		    __poll_t mask)
 {
-	struct kevent_round round = { .head = head };
+	struct kevent_round round = { .head = head, .first = kp };
+	struct kevent_poll *before;
 
 	lockdep_assert_held(&head->lock);
 
-	round.first = first_of_run(kp, head);
+	while ((before = neighbour_before(round.first, head)))
+		round.first = before;
 	round.left = mask & ~pending_of_queue(&round, kp);
 	set_flags(kp, kp->wait.flags & ~pending_flags(mask));
 	if (round.left)
@@ -635,30 +568,14 @@ void file_wait_leave(wait_queue_entry_t *wait, void **slot)
 	if (!head)
 		return;
 	kevent_testpoint(entry_queue(wait), KEVENT_TESTPOINT_LEAVE);
-	spin_lock_irq(&head->lock);
+	guard(spinlock_irq)(&head->lock);
 	/* POLLFREE may have come first: then there is nothing to leave. */
-	if (*slot == head) {
-		if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
-			cut_ties(container_of(wait, struct kevent_poll, wait),
-				 head);
-		list_del_init(&wait->entry);
-		WRITE_ONCE(*slot, NULL);
-	}
-	spin_unlock_irq(&head->lock);
-}
-
-static void hand_on_unwanted(struct kevent_poll *kp,
-			     struct wait_queue_head *head)
-{
-	__poll_t mask = pending(kp);
-
-	/* A watch that is dead hands on when it leaves, or has. */
-	if (head_of(kp) != head || kevent_is_dead(&kp->kf.ke))
+	if (*slot != head)
 		return;
-	if (!kevent_is_disarmed(&kp->kf.ke))
-		mask &= ~both_names(interest(kp));
-	if (mask)
-		hand_on(kp, head, mask);
+	if (wait->func == ev_poll_wake && wait->flags & EV_POLL_TIES)
+		cut_ties(container_of(wait, struct kevent_poll, wait), head);
+	list_del_init(&wait->entry);
+	WRITE_ONCE(*slot, NULL);
 }
 
 /*
@@ -666,17 +583,24 @@ static void hand_on_unwanted(struct kevent_poll *kp,
  * not want any more are offered to others, even if the event was delivered: its consumer
  * need not have acted on it.
  */
-void file_wait_hand_on(struct kevent_poll *kp)
+void file_wait_hand_on(struct kevent *ke)
 {
+	struct kevent_poll *kp = to_poll(ke);
 	struct wait_queue_head *head;
-	unsigned long flags;
+	__poll_t mask;
 
 	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_PENDING)))
 		return;
 	head = head_of(kp);
 	if (!head)
 		return;
-	spin_lock_irqsave(&head->lock, flags);
-	hand_on_unwanted(kp, head);
-	spin_unlock_irqrestore(&head->lock, flags);
+	guard(spinlock_irqsave)(&head->lock);
+	/* A watch that is dead hands on when it leaves, or has. */
+	if (head_of(kp) != head || kevent_is_dead(ke))
+		return;
+	mask = pending(kp);
+	if (!kevent_is_disarmed(ke))
+		mask &= ~both_names(interest(kp));
+	if (mask)
+		hand_on(kp, head, mask);
 }

@@ -23,51 +23,27 @@
  * always among them, and a waiter for any bit is the last.
  *
  * The key of a private futex is an address and a struct mm_struct. The queue keeps its
- * own, and one for each other address space whose words it watches ("guests", at most 64),
- * from being reused, with mmgrab(). A requeue replaces the key. Keys of files need no
- * reference, their number is never used again. From a private word only the same process
+ * own from being reused, with mmgrab(), and each watch in another address space keeps that,
+ * and is charged for what may be left of it. A requeue replaces the key. Keys of files need
+ * no reference, their number is never used again. From a private word only the same process
  * can requeue. From a word in a file another process can, to a word of its own memory:
  * futex_requeue() wakes waiters without a task instead.
  */
 
 #include <linux/cleanup.h>
-#include <linux/cpumask.h>
-#include <linux/init.h>
-#include <linux/kernel.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 
 /* As io_uring/futex.c does */
 #include "../../kernel/futex/futex.h"
 
 #include "../core/source.h"
 
-/* Address spaces that watches of one queue keep, besides the queue's own */
-#define EV_FUTEX_MAX_GUESTS	64
-
-#define EV_FUTEX_GUEST_BYTES						\
-	(KEVENT_MM_BYTES + sizeof(struct ev_futex_guest))
-
-/**
- * struct ev_futex_guest - an address space that watches of a queue keep
- * @list:	K: on &kevent_queue.guests, at most %EV_FUTEX_MAX_GUESTS
- * @mm:		I: held by mmgrab()
- * @nr:		K: watches
- *
- * Charged with EV_FUTEX_GUEST_BYTES.
- */
-struct ev_futex_guest {
-	struct list_head	list;
-	struct mm_struct	*mm;
-	unsigned int		nr;
-};
-
 /**
  * struct kevent_futex - a watch that waits for a futex
  * @kk:		the watch, found by the address of the word
- * @mm:		I: the address space of that; held by the queue or by @guest, so that
- *		the key of a private futex is not that of another one
- * @guest:	I: counts the watch; NULL when @mm is the queue's
+ * @mm:		I: the address space of that, so that the key of a private futex is not
+ *		that of another one. Held by the queue if it is the queue's, else by the
+ *		watch, which is charged KEVENT_MM_BYTES for it
  * @q:		what FUTEX_WAKE finds
  * @armed:	R: @q was queued, and futex_unqueue() is due
  * @woken:	R: a FUTEX_WAKE was spent on the watch and is not delivered yet
@@ -80,7 +56,6 @@ struct ev_futex_guest {
 struct kevent_futex {
 	struct kevent_keyed	kk;
 	struct mm_struct	*mm;
-	struct ev_futex_guest	*guest;
 	struct futex_q		q;
 	bool			armed;
 	bool			woken;
@@ -91,99 +66,17 @@ static struct kevent_futex *to_futex(struct kevent *ke)
 	return container_of(ke, struct kevent_futex, kk.ke);
 }
 
-/* Address spaces */
-
-/* Counts one more of current->mm, if it is on the list. Otherwise says how many are. */
-static struct ev_futex_guest *ev_futex_guest_find(struct kevent_queue *q,
-						  unsigned int *others)
-{
-	struct ev_futex_guest *guest;
-
-	lockdep_assert_held(&q->keys.lock);
-
-	*others = 0;
-	list_for_each_entry(guest, &q->guests, list) {
-		if (guest->mm == current->mm) {
-			guest->nr++;
-			return guest;
-		}
-		++*others;
-	}
-	return NULL;
-}
-
-static struct ev_futex_guest *ev_futex_guest_add(struct kevent_queue *q,
-						 struct ev_futex_guest *new)
-{
-	struct ev_futex_guest *guest;
-	unsigned int others;
-
-	spin_lock(&q->keys.lock);
-	guest = ev_futex_guest_find(q, &others);
-	if (!guest && others >= EV_FUTEX_MAX_GUESTS) {
-		guest = ERR_PTR(-ENOSPC);
-	} else if (!guest) {
-		mmgrab(new->mm);
-		list_add(&new->list, &q->guests);
-		guest = new;
-	}
-	spin_unlock(&q->keys.lock);
-	return guest;
-}
-
-static struct ev_futex_guest *ev_futex_guest_new(struct kevent_queue *q)
-{
-	struct ev_futex_guest *new, *guest;
-
-	if (!kevent_charge(q->owner, EV_FUTEX_GUEST_BYTES))
-		return ERR_PTR(-ENOSPC);
-	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
-	if (new) {
-		new->mm = current->mm;
-		new->nr = 1;
-	}
-	guest = new ? ev_futex_guest_add(q, new) : ERR_PTR(-ENOMEM);
-	if (guest != new) {
-		kfree(new);
-		kevent_uncharge(q->owner, EV_FUTEX_GUEST_BYTES);
-	}
-	return guest;
-}
-
 static int ev_futex_hold_mm(struct kevent_futex *kf)
 {
 	struct kevent_queue *q = kf->kk.ke.queue;
-	struct ev_futex_guest *guest;
-	unsigned int others;
 
-	kf->mm = current->mm;
-	if (kf->mm == q->mm)
-		return 0;
-	scoped_guard(spinlock, &q->keys.lock)
-		guest = ev_futex_guest_find(q, &others);
-	if (!guest)
-		guest = ev_futex_guest_new(q);
-	if (IS_ERR(guest))
-		return PTR_ERR(guest);
-	kf->guest = guest;
-	return 0;
-}
-
-static void ev_futex_drop_mm(struct kevent_futex *kf)
-{
-	struct kevent_queue *q = kf->kk.ke.queue;
-	struct ev_futex_guest *guest = kf->guest;
-
-	if (!guest)
-		return;
-	scoped_guard(spinlock, &q->keys.lock) {
-		if (--guest->nr)
-			return;
-		list_del(&guest->list);
+	if (current->mm != q->mm) {
+		if (!kevent_charge(q->owner, KEVENT_MM_BYTES))
+			return -ENOSPC;
+		mmgrab(current->mm);
 	}
-	mmdrop(guest->mm);
-	kfree(guest);
-	kevent_uncharge(q->owner, EV_FUTEX_GUEST_BYTES);
+	kf->mm = current->mm;
+	return 0;
 }
 
 /* Wake-ups */
@@ -196,13 +89,11 @@ static void ev_futex_wake(struct wake_q_head *wake_q, struct futex_q *fq)
 {
 	struct kevent_futex *kf = container_of(fq, struct kevent_futex, q);
 	struct kevent *ke = &kf->kk.ke;
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	kf->woken = true;
-	kevent_ready_locked(ke, KEVENT_FUTEX_WAKE);
-	kevent_unlock(q, flags);
+	scoped_guard(kevent_queue, ke->queue) {
+		kf->woken = true;
+		kevent_ready_locked(ke, KEVENT_FUTEX_WAKE);
+	}
 	/* Last: futex_unqueue() does not wait for us from here on. */
 	__futex_wake_mark(fq);
 }
@@ -213,18 +104,15 @@ static void ev_futex_queue(struct kevent_futex *kf,
 	__releases(&hb->lock)
 {
 	struct kevent *ke = &kf->kk.ke;
-	unsigned long flags;
 
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	if (kevent_is_dead(ke)) {
-		spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 		futex_q_unlock(hb);
 		__release(&hb->lock);
 		return;
 	}
 	kf->armed = true;
 	futex_queue(&kf->q, hb, NULL);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 }
 
 /* May fault. The conditions that hold, or -errno */
@@ -251,14 +139,12 @@ static int ev_futex_arm(struct kevent_futex *kf, const struct ukevent *uk)
 
 static void ev_futex_leave(struct kevent_futex *kf)
 {
-	struct kevent_queue *q = kf->kk.ke.queue;
-	unsigned long flags;
 	bool armed;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
-	armed = kf->armed;
-	kf->armed = false;
-	spin_unlock_irqrestore(&q->ready_lock, flags);
+	scoped_guard(spinlock_irqsave, &kf->kk.ke.queue->ready_lock) {
+		armed = kf->armed;
+		kf->armed = false;
+	}
 	if (armed)
 		futex_unqueue(&kf->q);
 }
@@ -289,21 +175,25 @@ static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
 static void ev_futex_detach(struct kevent *ke)
 {
 	struct kevent_futex *kf = to_futex(ke);
-	unsigned long flags;
 	bool woken;
 
 	ev_futex_leave(kf);
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	woken = kf->woken;
-	kf->woken = false;
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
+	scoped_guard(spinlock_irqsave, &ke->queue->ready_lock) {
+		woken = kf->woken;
+		kf->woken = false;
+	}
 	if (woken)
 		futex_pass_on(&kf->q.key);
 }
 
 static void ev_futex_destroy(struct kevent *ke)
 {
-	ev_futex_drop_mm(to_futex(ke));
+	struct mm_struct *mm = to_futex(ke)->mm;
+
+	if (!mm || mm == ke->queue->mm)
+		return;
+	mmdrop(mm);
+	kevent_uncharge(ke->queue->owner, KEVENT_MM_BYTES);
 }
 
 /*
@@ -314,20 +204,20 @@ static void ev_futex_destroy(struct kevent *ke)
 static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_futex *kf = to_futex(ke);
-	unsigned long flags;
 	bool woken, idle;
 
 	if (kf->mm != current->mm)
 		return -EXDEV;
 	ev_futex_leave(kf);
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
-	woken = kf->woken;
-	idle = kevent_is_dead(ke) || uk->req_flags & KEVENT_REQ_DISABLED;
-	if (woken && idle) {
-		kf->woken = false;
-		kevent_forget(ke);
+	scoped_guard(spinlock_irqsave, &ke->queue->ready_lock) {
+		woken = kf->woken;
+		idle = kevent_is_dead(ke) ||
+		       uk->req_flags & KEVENT_REQ_DISABLED;
+		if (woken && idle) {
+			kf->woken = false;
+			kevent_forget(ke);
+		}
 	}
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 	if (woken && idle)
 		futex_pass_on(&kf->q.key);
 	return woken || idle ? 0 : ev_futex_arm(kf, uk);

@@ -35,6 +35,7 @@
 #include <linux/cleanup.h>
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
+#include <linux/log2.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
 
@@ -108,7 +109,6 @@ struct kevent_inode {
 	bool				nameless;
 };
 
-static struct kmem_cache *ev_inode_marks __ro_after_init;
 static DEFINE_SPINLOCK(ev_inode_users_lock);
 static struct rb_root ev_inode_users = RB_ROOT;	/* ev_inode_users_lock */
 
@@ -138,21 +138,26 @@ static bool ev_inode_lost_name(struct kevent_inode *ki,
 	return ki->nameless && !before;
 }
 
-/* What has to be asked for to learn of these. See also ev_inode_events(). */
+/* What has to be asked for to learn of what, besides the loss of a name */
+static const struct {
+	u32	event;
+	u32	mask;
+} ev_inode_pairs[] = {
+	{ KEVENT_INODE_CREATE,	FS_CREATE },
+	{ KEVENT_INODE_REMOVE,	FS_DELETE },
+	{ KEVENT_INODE_MODIFY,	FS_MODIFY },
+	{ KEVENT_INODE_ATTRIB,	FS_ATTRIB },
+	{ KEVENT_INODE_RENAME,	FS_MOVE | FS_MOVE_SELF },
+};
+
 static u32 ev_inode_fs_mask(u32 events)
 {
-	u32 mask = 0;
+	u32 mask = events & KEVENT_INODE_REMOVE ? FS_ATTRIB | FS_DELETE_SELF : 0;
+	int i;
 
-	if (events & KEVENT_INODE_CREATE)
-		mask |= FS_CREATE;
-	if (events & KEVENT_INODE_REMOVE)
-		mask |= FS_DELETE | FS_ATTRIB | FS_DELETE_SELF;
-	if (events & KEVENT_INODE_MODIFY)
-		mask |= FS_MODIFY;
-	if (events & KEVENT_INODE_ATTRIB)
-		mask |= FS_ATTRIB;
-	if (events & KEVENT_INODE_RENAME)
-		mask |= FS_MOVE | FS_MOVE_SELF;
+	for (i = 0; i < ARRAY_SIZE(ev_inode_pairs); i++)
+		if (events & ev_inode_pairs[i].event)
+			mask |= ev_inode_pairs[i].mask;
 	return mask;
 }
 
@@ -160,17 +165,11 @@ static u32 ev_inode_events(struct kevent_inode *ki, u32 mask,
 			   const struct inode *inode)
 {
 	u32 events = 0;
+	int i;
 
-	if (mask & FS_CREATE)
-		events |= KEVENT_INODE_CREATE;
-	if (mask & FS_DELETE)
-		events |= KEVENT_INODE_REMOVE;
-	if (mask & FS_MODIFY)
-		events |= KEVENT_INODE_MODIFY;
-	if (mask & FS_ATTRIB)
-		events |= KEVENT_INODE_ATTRIB;
-	if (mask & (FS_MOVE | FS_MOVE_SELF))
-		events |= KEVENT_INODE_RENAME;
+	for (i = 0; i < ARRAY_SIZE(ev_inode_pairs); i++)
+		if (mask & ev_inode_pairs[i].mask)
+			events |= ev_inode_pairs[i].event;
 	if (mask & (FS_ATTRIB | FS_DELETE_SELF) &&
 	    ev_inode_lost_name(ki, inode))
 		events |= KEVENT_INODE_REMOVE;
@@ -187,14 +186,13 @@ static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
 
 	mask &= READ_ONCE(mark->mask);
 	/* With a watch on the list, detach() waits for the lock. */
-	spin_lock(&fsn->lock);
+	guard(spinlock)(&fsn->lock);
 	list_for_each_entry(ki, &mark->watches, link) {
 		events = ev_inode_events(ki, mask, inode);
 		/* MODIFY sets this first, and makes us look afterwards. */
 		if (events & READ_ONCE(ki->kf.ke.event))
 			kevent_ready(&ki->kf.ke, events);
 	}
-	spin_unlock(&fsn->lock);
 	return 0;
 }
 
@@ -205,15 +203,14 @@ static void ev_inode_freeing(struct fsnotify_mark *fsn,
 	struct kevent_inode_mark *mark = to_mark(fsn);
 	struct kevent_inode *ki;
 
-	spin_lock(&fsn->lock);
+	guard(spinlock)(&fsn->lock);
 	list_for_each_entry(ki, &mark->watches, link)
 		kevent_broken(&ki->kf.ke);
-	spin_unlock(&fsn->lock);
 }
 
 static void ev_inode_free_mark(struct fsnotify_mark *fsn)
 {
-	kmem_cache_free(ev_inode_marks, to_mark(fsn));
+	kfree(to_mark(fsn));
 	host_unpin();
 }
 
@@ -246,12 +243,11 @@ static struct ev_inode_user *ev_inode_user_find(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user;
 
-	spin_lock(&ev_inode_users_lock);
+	guard(spinlock)(&ev_inode_users_lock);
 	user = rb_entry_safe(rb_find(owner, &ev_inode_users, ev_inode_user_cmp),
 			     struct ev_inode_user, node);
 	if (user)
 		user->refs++;
-	spin_unlock(&ev_inode_users_lock);
 	return user;
 }
 
@@ -287,35 +283,26 @@ static void ev_inode_user_put(struct ev_inode_user *user)
 	ev_inode_user_free(user);
 }
 
-/* Puts @made in the tree, unless another task was first: returns what is there. */
-static struct ev_inode_user *ev_inode_user_add(struct ev_inode_user *made)
-{
-	struct ev_inode_user *user = made;
-	struct rb_node *found;
-
-	spin_lock(&ev_inode_users_lock);
-	found = rb_find_add(&made->node, &ev_inode_users, ev_inode_node_cmp);
-	if (found) {
-		user = rb_entry(found, struct ev_inode_user, node);
-		user->refs++;
-	}
-	spin_unlock(&ev_inode_users_lock);
-	return user;
-}
-
 /* With a reference, made if need be; NULL when there is no memory */
 static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = ev_inode_user_find(owner), *made;
+	struct rb_node *found;
 
 	if (user)
 		return user;
 	made = ev_inode_user_new(owner);
 	if (!made)
 		return NULL;
-	user = ev_inode_user_add(made);
-	if (user != made)
-		ev_inode_user_free(made);
+	scoped_guard(spinlock, &ev_inode_users_lock) {
+		found = rb_find_add(&made->node, &ev_inode_users,
+				    ev_inode_node_cmp);
+		if (!found)
+			return made;
+		user = rb_entry(found, struct ev_inode_user, node);
+		user->refs++;
+	}
+	ev_inode_user_free(made);
 	return user;
 }
 
@@ -348,11 +335,10 @@ static void ev_inode_look(struct kevent_inode_mark *mark,
 {
 	struct kevent_inode *ki;
 
-	spin_lock(&mark->fsn.lock);
+	guard(spinlock)(&mark->fsn.lock);
 	list_for_each_entry(ki, &mark->watches, link)
 		if (ev_inode_lost_name(ki, inode))
 			kevent_ready(&ki->kf.ke, KEVENT_INODE_REMOVE);
-	spin_unlock(&mark->fsn.lock);
 }
 
 static void ev_inode_link(struct kevent_inode_mark *mark,
@@ -361,11 +347,10 @@ static void ev_inode_link(struct kevent_inode_mark *mark,
 	host_marks_assert(&mark->user->marks);
 
 	ki->mark = mark;
-	spin_lock(&mark->fsn.lock);
+	guard(spinlock)(&mark->fsn.lock);
 	/* The newest comes first, as with other files. */
 	list_add(&ki->link, &mark->watches);
 	mark->nr++;
-	spin_unlock(&mark->fsn.lock);
 }
 
 /* Returns whether it was the last. */
@@ -375,11 +360,9 @@ static bool ev_inode_unlink(struct kevent_inode *ki)
 
 	host_marks_assert(&mark->user->marks);
 
-	spin_lock(&mark->fsn.lock);
+	guard(spinlock)(&mark->fsn.lock);
 	list_del(&ki->link);
-	mark->nr--;
-	spin_unlock(&mark->fsn.lock);
-	return !mark->nr;
+	return !--mark->nr;
 }
 
 /* The first mark of the user on the inode; it takes over the reference of @user. */
@@ -389,14 +372,13 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	struct kevent_inode_mark *mark;
 	int err;
 
-	mark = kmem_cache_alloc(ev_inode_marks, GFP_KERNEL);
+	mark = kzalloc(sizeof(*mark), GFP_KERNEL_ACCOUNT);
 	if (!mark)
 		return -ENOMEM;
 	host_pin();
 	fsnotify_init_mark(&mark->fsn, user->marks.group);
 	mark->user = user;
 	INIT_LIST_HEAD(&mark->watches);
-	mark->nr = 0;
 	ev_inode_link(mark, ki);
 	mark->mask = ev_inode_wanted(mark);
 	err = host_mark_add(&user->marks, &mark->fsn, inode, mark->mask);
@@ -471,12 +453,8 @@ static int ev_inode_check(const struct ukevent *uk, struct file *file)
 /* The mark asks already, so no later loss of a name is missed. */
 static u32 ev_inode_holds(struct kevent_inode *ki, const struct inode *inode)
 {
-	bool lost;
-
-	spin_lock(&ki->mark->fsn.lock);
-	lost = ev_inode_lost_name(ki, inode);
-	spin_unlock(&ki->mark->fsn.lock);
-	return lost ? KEVENT_INODE_REMOVE : 0;
+	guard(spinlock)(&ki->mark->fsn.lock);
+	return ev_inode_lost_name(ki, inode) ? KEVENT_INODE_REMOVE : 0;
 }
 
 static int ev_inode_mark(struct kevent_inode *ki, struct inode *inode)
@@ -544,23 +522,14 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 		kevent_forget(ke);
 }
 
-static int ev_inode_init(void)
-{
-	ev_inode_marks = host_cache("inode_mark",
-				    sizeof(struct kevent_inode_mark),
-				    __alignof__(struct kevent_inode_mark), false);
-	return ev_inode_marks ? 0 : -ENOMEM;
-}
-
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
 	.file		= true,
 	.marks		= EV_INODE_EVENTS,
 	.size		= sizeof(struct kevent_inode),
 	/* As if it were alone on its inode. */
-	.pins		= sizeof(struct kevent_inode_mark) +
+	.pins		= roundup_pow_of_two(sizeof(struct kevent_inode_mark)) +
 			  sizeof(struct fsnotify_mark_connector),
-	.init		= ev_inode_init,
 	.check		= ev_inode_check,
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,

@@ -19,11 +19,9 @@
 #include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/file.h>
-#include <linux/init.h>
 #include <linux/kevent.h>
 #include <linux/posix-timers.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 
 #include "../core/source.h"
 
@@ -99,39 +97,34 @@ static void ev_posix_timer_expired(struct k_itimer *timer)
 static void ev_posix_timer_reset(struct k_itimer *timer)
 {
 	struct kevent *ke = timer->it_notify_data;
-	unsigned long flags;
 
 	lockdep_assert_held(&timer->it_lock);
 
 	if (!ke)
 		return;
 	to_posix_timer(ke)->fired = false;
-	spin_lock_irqsave(&ke->queue->ready_lock, flags);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	WRITE_ONCE(to_posix_timer(ke)->pending, 0);
 	kevent_forget(ke);
-	spin_unlock_irqrestore(&ke->queue->ready_lock, flags);
 }
 
 /* Removes the watch. What is not delivered is dropped. */
 static void ev_posix_timer_release(struct k_itimer *timer)
 {
 	bool mine = false;
-	unsigned long flags;
 	struct kevent *ke;
 
 	if (!READ_ONCE(timer->it_notify_data))
 		return;
 	/* Unlinked and killed by another, it may be freed from then on. */
 	rcu_read_lock();
-	spin_lock_irqsave(&timer->it_lock, flags);
-	ke = timer->it_notify_data;
-	if (ke) {
-		ev_posix_timer_unlink(timer, ke);
-		spin_lock(&ke->queue->ready_lock);
-		mine = kevent_kill(ke);
-		spin_unlock(&ke->queue->ready_lock);
+	scoped_guard(spinlock_irqsave, &timer->it_lock) {
+		ke = timer->it_notify_data;
+		if (ke) {
+			ev_posix_timer_unlink(timer, ke);
+			mine = kevent_kill_one(ke, false);
+		}
 	}
-	spin_unlock_irqrestore(&timer->it_lock, flags);
 	rcu_read_unlock();
 	if (mine)
 		kevent_bury(ke, false);
@@ -151,7 +144,6 @@ static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);
 	struct k_itimer *timer;
-	unsigned long flags;
 	int err;
 
 	memset_after(kp, 0, kk);
@@ -161,11 +153,10 @@ static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	if (err)
 		return err;
 	timer = container_of(uk, struct kevent_posix_request, uk)->timer;
-	spin_lock_irqsave(&timer->it_lock, flags);
+	guard(spinlock_irqsave)(&timer->it_lock);
 	timer->it_notify_data = ke;
 	timer->it_notify = &ev_posix_timer_notify;
 	rcu_assign_pointer(kp->timer, timer);
-	spin_unlock_irqrestore(&timer->it_lock, flags);
 	return 0;
 }
 
@@ -173,16 +164,14 @@ static void ev_posix_timer_detach(struct kevent *ke)
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);
 	struct k_itimer *timer;
-	unsigned long flags;
 
 	guard(rcu)();
 	timer = rcu_dereference(kp->timer);
 	if (!timer)
 		return;
-	spin_lock_irqsave(&timer->it_lock, flags);
+	guard(spinlock_irqsave)(&timer->it_lock);
 	if (timer->it_notify_data == ke)
 		ev_posix_timer_unlink(timer, ke);
-	spin_unlock_irqrestore(&timer->it_lock, flags);
 }
 
 /* Without it_signal the timer is not created yet, or deleted. */
@@ -198,9 +187,8 @@ static void ev_posix_timer_count(struct kevent_posix_timer *kp,
 		return;
 	kp->fired = false;
 	nr = posixtimer_take_expiries(timer);
-	spin_lock(&ke->queue->ready_lock);
+	guard(spinlock)(&ke->queue->ready_lock);
 	WRITE_ONCE(kp->pending, kp->pending + nr);
-	spin_unlock(&ke->queue->ready_lock);
 }
 
 /* The watch is busy: only settime, which takes it_lock, clears @pending. */
@@ -208,7 +196,6 @@ static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);
 	struct k_itimer *timer;
-	unsigned long flags;
 
 	/* it_lock comes before ready_lock. */
 	if (atomic)
@@ -217,9 +204,8 @@ static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 	timer = rcu_dereference(kp->timer);
 	if (!timer)
 		return 0;
-	spin_lock_irqsave(&timer->it_lock, flags);
-	ev_posix_timer_count(kp, timer);
-	spin_unlock_irqrestore(&timer->it_lock, flags);
+	scoped_guard(spinlock_irqsave, &timer->it_lock)
+		ev_posix_timer_count(kp, timer);
 	return READ_ONCE(kp->pending) ? KEVENT_POSIX_TIMER_FIRED : 0;
 }
 

@@ -29,12 +29,9 @@
 #include <linux/cleanup.h>
 #include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/init.h>
 #include <linux/pid.h>
-#include <linux/ptrace.h>
 #include <linux/rbtree.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -113,37 +110,29 @@ static int kevent_tally_cmp(struct rb_node *a, const struct rb_node *b)
 	return 0;
 }
 
-/* Counts one more in @made or in what the tree has, which is returned. */
-static struct kevent_tally *kevent_tally_add(struct kevent_tally *made)
-{
-	struct kevent_tally *tally = made;
-	struct rb_node *found;
-
-	spin_lock(&kevent_tally_lock);
-	found = rb_find_add(&made->node, &kevent_tallies, kevent_tally_cmp);
-	if (found)
-		tally = rb_entry(found, struct kevent_tally, node);
-	if (tally->nr >= EV_PROC_MAX)
-		tally = ERR_PTR(-ENOSPC);
-	else
-		tally->nr++;
-	spin_unlock(&kevent_tally_lock);
-	return tally;
-}
-
 /* Before kevent_tally_put() neither @owner nor @pid goes. Fails with -ENOSPC or -ENOMEM. */
 static struct kevent_tally *kevent_tally_get(struct kevent_owner *owner,
 					     struct pid *pid)
 {
 	struct kevent_tally *made, *tally;
+	struct rb_node *found;
 
 	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
 	if (!made)
 		return ERR_PTR(-ENOMEM);
 	made->owner = owner;
 	made->pid = pid;
-	tally = kevent_tally_add(made);
-	if (tally != made)
+	scoped_guard(spinlock, &kevent_tally_lock) {
+		found = rb_find_add(&made->node, &kevent_tallies,
+				    kevent_tally_cmp);
+		tally = found ? rb_entry(found, struct kevent_tally, node) :
+				made;
+		if (tally->nr >= EV_PROC_MAX)
+			tally = ERR_PTR(-ENOSPC);
+		else
+			tally->nr++;
+	}
+	if (found)
 		kfree(made);
 	return tally;
 }
@@ -249,55 +238,32 @@ static struct pid *ev_proc_pid(const struct ukevent *uk)
 	return find_get_pid(uk->id.raw[0]) ?: ERR_PTR(-ESRCH);
 }
 
-/* The process, referenced, or an ERR_PTR(). */
-static struct task_struct *ev_proc_task(struct pid *pid)
-{
-	struct task_struct *task;
-
-	/* An id that is being released is no thread's: see both or none. */
-	host_tasks_lock();
-	task = pid_task(pid, PIDTYPE_TGID);
-	if (task)
-		get_task_struct(task);
-	else
-		task = ERR_PTR(pid_task(pid, PIDTYPE_PID) ? -EINVAL : -ESRCH);
-	host_tasks_unlock();
-	return task;
-}
-
-/* Join the queue of the process. The conditions that hold, or -ESRCH. */
+/*
+ * Join the queue of the process, and find out who may know. The conditions that hold,
+ * -EINVAL for the id of another thread than the leader, or -ESRCH.
+ */
 static int ev_proc_join(struct kevent_proc *kp)
 {
 	wait_queue_head_t *head = &kp->pid->wait_pidfd;
+	struct task_struct *task;
 	int ret = -ESRCH;
 
 	/* While it is held, no process exits, is reaped or execs. */
 	host_tasks_lock();
+	task = pid_task(kp->pid, PIDTYPE_TGID);
+	if (task)
+		ev_proc_trust(kp, task);
 	spin_lock_irq(&head->lock);
 	__add_wait_queue(head, &kp->wait);
 	if (ev_proc_exited(kp))
 		ret = KEVENT_PROC_EXIT;
 	else if (pid_task(kp->pid, PIDTYPE_TGID))
 		ret = 0;
+	else if (pid_task(kp->pid, PIDTYPE_PID))
+		ret = -EINVAL;
 	spin_unlock_irq(&head->lock);
 	host_tasks_unlock();
 	return ret;
-}
-
-static int ev_proc_arm(struct kevent_proc *kp)
-{
-	struct task_struct *task = ev_proc_task(kp->pid);
-	int err;
-
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-	ev_proc_trust(kp, task);
-	put_task_struct(task);
-	err = kevent_key_link(&kp->kk);
-	if (err)
-		return err;
-	kp->tally = kevent_tally_get(kp->kk.ke.queue->owner, kp->pid);
-	return PTR_ERR_OR_ZERO(kp->tally) ?: ev_proc_join(kp);
 }
 
 static void ev_proc_modified(struct kevent *ke, const struct ukevent *uk)
@@ -311,6 +277,7 @@ static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_proc *kp = to_proc(ke);
 	struct pid *pid;
+	int err;
 
 	memset_after(kp, 0, kk);
 	init_waitqueue_func_entry(&kp->wait, ev_proc_wake);
@@ -324,7 +291,11 @@ static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
 		return -ESRCH;
 	ke->id_low = kp->kk.id;
 	ev_proc_modified(ke, uk);
-	return ev_proc_arm(kp);
+	err = kevent_key_link(&kp->kk);
+	if (err)
+		return err;
+	kp->tally = kevent_tally_get(ke->queue->owner, pid);
+	return PTR_ERR_OR_ZERO(kp->tally) ?: ev_proc_join(kp);
 }
 
 static void ev_proc_detach(struct kevent *ke)

@@ -35,13 +35,13 @@
 #include <linux/cleanup.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/slab.h>
-#include <linux/user_namespace.h>
 
 #include "../core/source.h"
 #include "../host_signal.h"
@@ -80,6 +80,9 @@ struct kevent_siginfo {
 	int			code;
 	int			value;
 };
+
+/* What kmalloc() takes for one that is not delivered yet */
+#define EV_SIGINFO_BYTES	roundup_pow_of_two(sizeof(struct kevent_siginfo))
 
 /**
  * struct kevent_signals - all watches of signals to one process
@@ -145,9 +148,6 @@ struct kevent_sent {
 	struct kevent_siginfo	info;
 };
 
-static struct kmem_cache *kevent_signals_cache;
-static struct kmem_cache *kevent_siginfo_cache;
-
 static struct kevent_signal *to_signal(struct kevent *ke)
 {
 	return container_of(ke, struct kevent_signal, kk.ke);
@@ -195,19 +195,14 @@ static int ev_signal_join(struct kevent_signal *ks, struct kevent_signals *all)
 
 static int ev_signal_link(struct kevent_signal *ks)
 {
+	struct kevent_signals *room = kzalloc(sizeof(*room), GFP_KERNEL_ACCOUNT);
 	struct signal_struct *signal = current->signal;
 	spinlock_t *lock = ev_signal_own_lock();
-	struct kevent_signals *room = NULL;
 	int err = 0;
 
+	if (!room)
+		return -ENOMEM;
 	spin_lock_irq(lock);
-	if (!host_signals(signal)) {
-		spin_unlock_irq(lock);
-		room = kmem_cache_zalloc(kevent_signals_cache, GFP_KERNEL);
-		if (!room)
-			return -ENOMEM;
-		spin_lock_irq(lock);
-	}
 	if (!host_signals(signal)) {
 		err = host_signals_add(signal, room, &room->host);
 		if (!err)
@@ -267,12 +262,11 @@ static void ev_signal_detach(struct kevent *ke)
 	struct kevent_signal *ks = to_signal(ke);
 	struct task_struct *t;
 
-	rcu_read_lock();
+	guard(rcu)();
 	/* A leader that another thread replaces by exec may be gone alone. */
 	do
 		t = pid_task(ks->tgid, PIDTYPE_TGID);
 	while (t && !ev_signal_unlink(ks, t));
-	rcu_read_unlock();
 }
 
 static void ev_signal_free_info(struct kevent_signal *ks,
@@ -281,8 +275,8 @@ static void ev_signal_free_info(struct kevent_signal *ks,
 	if (info == &ks->own)
 		return;
 	host_pending_uncharge(info->ucounts);
-	kevent_uncharge(ks->kk.ke.queue->owner, sizeof(*info));
-	kmem_cache_free(kevent_siginfo_cache, info);
+	kevent_uncharge(ks->kk.ke.queue->owner, EV_SIGINFO_BYTES);
+	kfree(info);
 }
 
 static void ev_signal_destroy(struct kevent *ke)
@@ -322,15 +316,18 @@ static u32 ev_signal_count(struct kevent *ke)
 	return to_signal(ke)->nr;
 }
 
+static struct kevent_siginfo *ev_signal_oldest(struct kevent_signal *ks)
+{
+	return list_first_entry_or_null(&ks->infos, struct kevent_siginfo, link);
+}
+
 static void ev_signal_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_signal *ks = to_signal(ke);
-	struct kevent_siginfo *info;
+	struct kevent_siginfo *info = ev_signal_oldest(ks);
 
 	uk->id.raw_u64 = ks->kk.id;
 	uk->ret_data[0] = 0;
-	info = list_first_entry_or_null(&ks->infos, struct kevent_siginfo,
-					link);
 	if (!info)
 		return;
 	uk->id.raw_u64 = info->id;
@@ -341,10 +338,8 @@ static void ev_signal_fill(struct kevent *ke, struct ukevent *uk)
 static void ev_signal_delivered(struct kevent *ke)
 {
 	struct kevent_signal *ks = to_signal(ke);
-	struct kevent_siginfo *info;
+	struct kevent_siginfo *info = ev_signal_oldest(ks);
 
-	info = list_first_entry_or_null(&ks->infos, struct kevent_siginfo,
-					link);
 	if (!info)
 		return;
 	list_del(&info->link);
@@ -354,33 +349,26 @@ static void ev_signal_delivered(struct kevent *ke)
 	ev_signal_free_info(ks, info);
 }
 
-static struct kevent_siginfo *ev_signal_alloc(struct task_struct *t)
-{
-	struct kevent_siginfo *info;
-	struct ucounts *ucounts;
-
-	if (!host_pending_charge(t, &ucounts))
-		return NULL;
-	info = kmem_cache_alloc(kevent_siginfo_cache, GFP_ATOMIC);
-	if (info)
-		info->ucounts = ucounts;
-	else
-		host_pending_uncharge(ucounts);
-	return info;
-}
-
 static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
 					     struct task_struct *t)
 {
-	struct kevent_queue *q = ks->kk.ke.queue;
+	struct kevent_owner *owner = ks->kk.ke.queue->owner;
 	struct kevent_siginfo *info;
+	struct ucounts *ucounts;
 
-	if (!kevent_charge(q->owner, sizeof(*info)))
+	if (!kevent_charge(owner, EV_SIGINFO_BYTES))
 		return NULL;
-	info = ev_signal_alloc(t);
-	if (!info)
-		kevent_uncharge(q->owner, sizeof(*info));
-	return info;
+	if (!host_pending_charge(t, &ucounts))
+		goto uncharge;
+	info = kmalloc(sizeof(*info), GFP_ATOMIC | __GFP_ACCOUNT);
+	if (info) {
+		info->ucounts = ucounts;
+		return info;
+	}
+	host_pending_uncharge(ucounts);
+uncharge:
+	kevent_uncharge(owner, EV_SIGINFO_BYTES);
+	return NULL;
 }
 
 static bool ev_signal_is_armed(const struct kevent_signal *ks)
@@ -406,20 +394,12 @@ static bool ev_signal_repeats(const struct kevent_signal *ks,
 static int ev_signal_reserve(struct kevent_signal *ks,
 			     const struct kevent_sent *sent)
 {
-	struct kevent_queue *q = ks->kk.ke.queue;
-	unsigned long flags;
-	int err = 0;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
 	ks->asked = ev_signal_is_armed(ks);
-	if (ks->asked && sent->sig >= SIGRTMIN &&
-	    !ev_signal_repeats(ks, sent)) {
-		ks->next = ev_signal_room(ks, sent->t);
-		if (!ks->next && sent->must_keep)
-			err = -EAGAIN;
-	}
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	return err;
+	if (!ks->asked || sent->sig < SIGRTMIN || ev_signal_repeats(ks, sent))
+		return 0;
+	ks->next = ev_signal_room(ks, sent->t);
+	return ks->next || !sent->must_keep ? 0 : -EAGAIN;
 }
 
 static void ev_signal_release(struct kevent_signal *ks)
@@ -460,17 +440,16 @@ static void ev_signal_append(struct kevent_signal *ks,
 static bool ev_signal_offer(struct kevent_signal *ks,
 			    const struct kevent_sent *sent, bool consume)
 {
-	struct kevent_queue *q = ks->kk.ke.queue;
-	unsigned long flags;
 	bool taken;
 
 	if (!ks->asked)
 		return false;
-	spin_lock_irqsave(&q->ready_lock, flags);
-	taken = ev_signal_is_armed(ks) && (ks->consume || !consume);
-	if (taken)
-		ev_signal_append(ks, sent, consume ? KEVENT_SIGNAL_NOMASK : 0);
-	kevent_unlock(q, flags);
+	scoped_guard(kevent_queue, ks->kk.ke.queue) {
+		taken = ev_signal_is_armed(ks) && (ks->consume || !consume);
+		if (taken)
+			ev_signal_append(ks, sent,
+					 consume ? KEVENT_SIGNAL_NOMASK : 0);
+	}
 	if (taken || !consume)
 		ev_signal_release(ks);
 	return taken;
@@ -584,69 +563,36 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 			ev_signal_offer(ks, &sent, false);
 }
 
-/* Returns whether the caller must bury it. */
-static bool ev_signal_drop(struct kevent_signal *ks)
-{
-	bool mine = kevent_kill_one(&ks->kk.ke, false);
-
-	ev_signal_leave(ks, current->signal);
-	return mine;
-}
-
-/*
- * Drop the watches of one signal; there are not many. Returns false when none is
- * left of any. The last one takes the list heads with it.
- */
-static bool ev_signal_drop_some(struct list_head *dead)
-{
-	spinlock_t *lock = ev_signal_own_lock();
-	struct kevent_signals *all;
-	struct kevent_signal *ks;
-	struct hlist_node *next;
-
-	spin_lock_irq(lock);
-	all = host_signals(current->signal);
-	if (all)
-		hlist_for_each_entry_safe(ks, next,
-					  &all->of[__ffs64(all->watched)], node)
-			if (ev_signal_drop(ks))
-				list_add(&ks->kk.ke.link, dead);
-	spin_unlock_irq(lock);
-	return all;
-}
-
 /*
  * The current process or its program ends. No other thread of it is left that could add a
- * watch.
+ * watch. The last one takes the list heads with it.
  */
 void __kevent_drop_signals(void)
 {
-	struct kevent *ke, *tmp;
-	LIST_HEAD(dead);
+	struct kevent_signals *all;
+	struct kevent_signal *ks;
+	bool mine;
 
-	while (ev_signal_drop_some(&dead))
-		;
-	list_for_each_entry_safe(ke, tmp, &dead, link)
-		kevent_bury(ke, false);
-}
-
-static int ev_signal_init(void)
-{
-	kevent_signals_cache = host_cache("signals", sizeof(struct kevent_signals),
-					  __alignof__(struct kevent_signals),
-					  false);
-	kevent_siginfo_cache = host_cache("siginfo", sizeof(struct kevent_siginfo),
-					  __alignof__(struct kevent_siginfo),
-					  false);
-	return kevent_signals_cache && kevent_siginfo_cache ? 0 : -ENOMEM;
+	for (;;) {
+		scoped_guard(spinlock_irq, ev_signal_own_lock()) {
+			all = host_signals(current->signal);
+			if (!all)
+				return;
+			ks = hlist_entry(all->of[__ffs64(all->watched)].first,
+					 struct kevent_signal, node);
+			mine = kevent_kill_one(&ks->kk.ke, false);
+			ev_signal_leave(ks, current->signal);
+		}
+		if (mine)
+			kevent_bury(&ks->kk.ke, false);
+	}
 }
 
 const struct kevent_source_ops kevent_signal_ops = {
 	.name		= "signal",
-	.pins		= sizeof(struct kevent_signals),
+	.pins		= roundup_pow_of_two(sizeof(struct kevent_signals)),
 	.marks		= KEVENT_SIGNAL_DELIVERY,
 	.size		= sizeof(struct kevent_signal),
-	.init		= ev_signal_init,
 	.check		= ev_signal_check,
 	.key		= signo_of,
 	.attach		= ev_signal_attach,

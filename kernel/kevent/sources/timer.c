@@ -41,9 +41,9 @@
  * its soft hrtimers again.
  */
 
+#include <linux/cleanup.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
-#include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
@@ -98,8 +98,7 @@ struct kevent_clock {
 /**
  * struct kevent_timers - what a queue with timers has
  * @clocks:	by enum ev_clock
- * @queue:	I: the queue. kevent_timers_stop() is called before it may be freed
- * @refs:	one for the file of the queue, one for the work that looks at it
+ * @queue:	I: the queue, which frees this with itself
  * @on_set:	R: timers to cancel when the clock is set, those that know of the
  *		fewest settings first. As many as the user may have watches;
  *		walked in slices
@@ -109,7 +108,6 @@ struct kevent_clock {
 struct kevent_timers {
 	struct kevent_clock	clocks[EV_NR_CLOCKS];
 	struct kevent_queue	*queue;
-	refcount_t		refs;
 	struct list_head	on_set;
 	struct list_head	link;
 };
@@ -198,18 +196,13 @@ static int ev_timer_check(const struct ukevent *uk, struct file *file)
 /* A relative time does not follow a clock that can be set. */
 static enum ev_clock ev_timer_clock(u32 event)
 {
-	bool absolute = event & KEVENT_TIMER_ABSTIME;
-
-	switch (event & EV_TIMER_CLOCKS) {
-	case KEVENT_TIMER_REALTIME:
-		return absolute ? EV_REALTIME : EV_MONOTONIC;
-	case KEVENT_TIMER_BOOTTIME:
+	if (event & KEVENT_TIMER_BOOTTIME)
 		return EV_BOOTTIME;
-	case KEVENT_TIMER_TAI:
-		return absolute ? EV_TAI : EV_MONOTONIC;
-	default:
+	if (!(event & KEVENT_TIMER_ABSTIME))
 		return EV_MONOTONIC;
-	}
+	if (event & KEVENT_TIMER_REALTIME)
+		return EV_REALTIME;
+	return event & KEVENT_TIMER_TAI ? EV_TAI : EV_MONOTONIC;
 }
 
 static ktime_t ev_timer_interval(const struct ukevent *uk)
@@ -237,19 +230,15 @@ static ktime_t ev_timer_first(clockid_t clock, const struct ukevent *uk)
 /* How often CLOCK_REALTIME was set so far */
 static u64 ev_clock_look(void)
 {
-	unsigned long flags;
 	ktime_t offset;
-	u64 settings;
 
-	spin_lock_irqsave(&ev_timers_lock, flags);
+	guard(spinlock_irqsave)(&ev_timers_lock);
 	offset = ktime_mono_to_real(0);
 	if (offset != ev_clock_offset) {
 		ev_clock_offset = offset;
 		ev_clock_settings++;
 	}
-	settings = ev_clock_settings;
-	spin_unlock_irqrestore(&ev_timers_lock, flags);
-	return settings;
+	return ev_clock_settings;
 }
 
 static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
@@ -355,15 +344,14 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 	struct kevent_queue *q = clock->queue;
 	unsigned int slices = hrtimer_resolution > EV_TIMER_PAUSE_NS ?
 		EV_TIMER_SLICES_LOW_RES : EV_TIMER_SLICES;
-	unsigned long flags;
 	bool more;
 
 	do {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		more = ev_clock_expire(clock);
-		if (!more || !--slices)
-			ev_clock_next(clock, more);
-		kevent_unlock(q, flags);
+		scoped_guard(kevent_queue, q) {
+			more = ev_clock_expire(clock);
+			if (!more || !--slices)
+				ev_clock_next(clock, more);
+		}
 		kevent_testpoint(q, KEVENT_TESTPOINT_SLICE);
 	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
@@ -388,7 +376,6 @@ static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 	if (!timers)
 		return NULL;
 	timers->queue = q;
-	refcount_set(&timers->refs, 1);
 	INIT_LIST_HEAD(&timers->on_set);
 	INIT_LIST_HEAD(&timers->link);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
@@ -396,56 +383,28 @@ static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 	return timers;
 }
 
-static void ev_timers_free(struct kevent_timers *timers)
-{
-	kevent_uncharge(timers->queue->owner, EV_TIMERS_COST);
-	kfree(timers);
-}
-
-/* Returns false if the queue has some already. */
-static bool ev_timers_install(struct kevent_queue *q,
-			      struct kevent_timers *timers)
-{
-	unsigned long flags;
-	bool first;
-
-	spin_lock_irqsave(&ev_timers_lock, flags);
-	first = !q->timers;
-	if (first) {
-		list_add_tail(&timers->link, &ev_timers_known);
-		/* Pairs with ev_timers_get(): others see them initialized. */
-		smp_store_release(&q->timers, timers);
-	}
-	spin_unlock_irqrestore(&ev_timers_lock, flags);
-	return first;
-}
-
 /* The first timer of a queue brings what all of them need. */
 static int ev_timers_get(struct kevent_queue *q)
 {
 	struct kevent_timers *timers;
 
-	/* Pairs with ev_timers_install(). */
+	/* Pairs with the store below. */
 	if (smp_load_acquire(&q->timers))
 		return 0;
 	if (!kevent_charge(q->owner, EV_TIMERS_COST))
 		return -ENOSPC;
 	timers = ev_timers_alloc(q);
-	if (timers && ev_timers_install(q, timers))
-		return 0;
-	if (timers) {
-		ev_timers_free(timers);
-		return 0;
+	scoped_guard(spinlock_irqsave, &ev_timers_lock) {
+		if (timers && !q->timers) {
+			list_add_tail(&timers->link, &ev_timers_known);
+			/* Pairs with the load above: they are initialized. */
+			smp_store_release(&q->timers, timers);
+			return 0;
+		}
 	}
 	kevent_uncharge(q->owner, EV_TIMERS_COST);
-	return -ENOMEM;
-}
-
-/* The queue still exists. */
-static void ev_timers_put(struct kevent_timers *timers)
-{
-	if (refcount_dec_and_test(&timers->refs))
-		ev_timers_free(timers);
+	kfree(timers);
+	return timers ? 0 : -ENOMEM;
 }
 
 /*
@@ -455,28 +414,15 @@ static void ev_timers_put(struct kevent_timers *timers)
 void kevent_timers_stop(struct kevent_queue *q)
 {
 	struct kevent_timers *timers = q->timers;
-	unsigned long flags;
 	int i;
 
 	if (!timers)
 		return;
-	spin_lock_irqsave(&ev_timers_lock, flags);
-	list_del_init(&timers->link);
-	spin_unlock_irqrestore(&ev_timers_lock, flags);
+	scoped_guard(spinlock_irqsave, &ev_timers_lock)
+		list_del_init(&timers->link);
 	for (i = 0; i < EV_NR_CLOCKS; i++)
 		hrtimer_cancel(&timers->clocks[i].timer);
-	ev_timers_put(timers);
-}
-
-/* Whether the clock is set from now on is seen by ev_clock_look(). */
-static void ev_timer_watch_clock(struct kevent_timer *kt)
-{
-	struct kevent_timers *timers = kt->kk.ke.queue->timers;
-
-	lockdep_assert_held(&timers->queue->ready_lock);
-
-	kt->settings = ev_clock_look();
-	list_add_tail(&kt->on_set, &timers->on_set);
+	kevent_uncharge(q->owner, EV_TIMERS_COST);
 }
 
 /* Start a timer, or give it a new setting. */
@@ -496,8 +442,11 @@ static void ev_timer_set(struct kevent_timer *kt, const struct ukevent *uk)
 	kt->expired = false;
 	if (uk->req_flags & KEVENT_REQ_DISABLED)
 		return;
-	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET)
-		ev_timer_watch_clock(kt);
+	if (uk->event & KEVENT_TIMER_CANCEL_ON_SET) {
+		/* Whether it is set from now on is seen by ev_clock_look(). */
+		kt->settings = ev_clock_look();
+		list_add_tail(&kt->on_set, &timers->on_set);
+	}
 	kt->node.expires = ev_timer_first(kt->clock->id, uk);
 	ev_timer_start(kt);
 }
@@ -513,9 +462,8 @@ static int ev_timer_attach(struct kevent *ke, const struct ukevent *uk,
 	err = ev_timers_get(ke->queue);
 	if (err)
 		return err;
-	spin_lock_irq(&ke->queue->ready_lock);
-	ev_timer_set(kt, uk);
-	spin_unlock_irq(&ke->queue->ready_lock);
+	scoped_guard(spinlock_irq, &ke->queue->ready_lock)
+		ev_timer_set(kt, uk);
 	return kevent_key_link(to_kevent_keyed(ke));
 }
 
@@ -530,10 +478,9 @@ static void ev_timer_detach(struct kevent *ke)
 	if (!data_race(timerqueue_node_queued(&kt->node)) &&
 	    list_empty(&kt->on_set))
 		return;
-	spin_lock_irq(&ke->queue->ready_lock);
+	guard(spinlock_irq)(&ke->queue->ready_lock);
 	ev_timer_stop(kt);
 	list_del_init(&kt->on_set);
-	spin_unlock_irq(&ke->queue->ready_lock);
 }
 
 /* What is not delivered yet was of the former setting. */
@@ -603,53 +550,43 @@ const struct kevent_source_ops kevent_timer_ops = {
 /* Cancel a slice of a queue's timers. Returns whether there are more. */
 static bool ev_timers_cancel(struct kevent_timers *timers)
 {
-	struct kevent_queue *q = timers->queue;
 	unsigned int left = EV_TIMER_SLICE;
 	struct kevent_timer *kt;
-	unsigned long flags;
-	bool more = false;
 	u64 settings;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(timers->queue);
 	settings = ev_clock_look();
 	while ((kt = list_first_entry_or_null(&timers->on_set,
 					      struct kevent_timer, on_set)) &&
 	       kt->settings != settings) {
-		more = !left--;
-		if (more)
-			break;
+		if (!left--)
+			return true;
 		ev_timer_cancel(kt, settings);
 	}
-	kevent_unlock(q, flags);
-	return more;
+	return false;
 }
 
 static void ev_clocks_restart(struct kevent_timers *timers)
 {
-	struct kevent_queue *q = timers->queue;
-	unsigned long flags;
 	int i;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(spinlock_irqsave)(&timers->queue->ready_lock);
 	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
 		ev_clock_next(&timers->clocks[i], false);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
-/* The caller gets a reference to it, and to its queue. */
+/* The caller gets a reference to its queue. */
 static struct kevent_timers *ev_timers_next_stale(void)
 {
 	struct kevent_timers *timers;
 
-	spin_lock_irq(&ev_timers_lock);
+	guard(spinlock_irq)(&ev_timers_lock);
 	timers = list_first_entry_or_null(&ev_timers_stale,
 					  struct kevent_timers, link);
 	if (timers) {
 		list_move_tail(&timers->link, &ev_timers_known);
-		refcount_inc(&timers->refs);
 		refcount_inc(&timers->queue->refs);
 	}
-	spin_unlock_irq(&ev_timers_lock);
 	return timers;
 }
 
@@ -658,16 +595,14 @@ static void ev_timers_look(struct work_struct *work)
 	struct kevent_timers *timers;
 	struct kevent_queue *q;
 
-	spin_lock_irq(&ev_timers_lock);
-	list_splice_tail_init(&ev_timers_known, &ev_timers_stale);
-	spin_unlock_irq(&ev_timers_lock);
+	scoped_guard(spinlock_irq, &ev_timers_lock)
+		list_splice_tail_init(&ev_timers_known, &ev_timers_stale);
 	while ((timers = ev_timers_next_stale())) {
 		q = timers->queue;
 		kevent_testpoint(q, KEVENT_TESTPOINT_CLOCK_SET);
 		ev_clocks_restart(timers);
 		while (ev_timers_cancel(timers))
 			cond_resched();
-		ev_timers_put(timers);
 		kevent_queue_put(q);
 		cond_resched();
 	}

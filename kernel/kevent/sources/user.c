@@ -4,7 +4,6 @@
  */
 
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -121,35 +120,26 @@ static u32 ev_user_count(struct kevent *ke)
 	return to_user(ke)->nr;
 }
 
-static void ev_user_fill_merged(struct ukevent *uk,
-				const struct kevent_user_merged *merged)
-{
-	uk->req_flags &= ~KEVENT_REQ_KEEP_EACH;
-	uk->ret_data[0] = merged->bits;
-	uk->ret_data[1] = merged->nr;
-}
-
-static void ev_user_fill_mark(struct ukevent *uk,
-			      const struct kevent_user_mark *m)
-{
-	uk->req_flags |= KEVENT_REQ_KEEP_EACH;
-	uk->event = m->bits;
-	uk->ret_data[0] = lower_32_bits(m->data);
-	uk->ret_data[1] = upper_32_bits(m->data);
-}
-
 /* An entry says in which mode its marks were made. */
 static void ev_user_fill(struct kevent *ke, struct ukevent *uk)
 {
 	struct kevent_user *ku = to_user(ke);
+	const struct kevent_user_mark *m = ku->oldest;
+	bool each = ku->keep_each;
 
 	uk->id.raw_u64 = ku->kk.id;
-	if (ku->keep_each)
+	if (ku->merged.nr) {
+		each = false;
+		uk->ret_data[0] = ku->merged.bits;
+		uk->ret_data[1] = ku->merged.nr;
+	} else if (m) {
+		each = true;
+		uk->event = m->bits;
+		uk->ret_data[0] = lower_32_bits(m->data);
+		uk->ret_data[1] = upper_32_bits(m->data);
+	}
+	if (each)
 		uk->req_flags |= KEVENT_REQ_KEEP_EACH;
-	if (ku->merged.nr)
-		ev_user_fill_merged(uk, &ku->merged);
-	else if (ku->oldest)
-		ev_user_fill_mark(uk, ku->oldest);
 }
 
 static void ev_user_delivered(struct kevent *ke)

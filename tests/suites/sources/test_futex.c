@@ -487,53 +487,64 @@ static void watch_stays_out_of_the_memory_of_others(void)
 
 /* What a queue keeps of processes that have ended */
 
-#define GUESTS	64
-
 struct guest {
 	struct queue	*q;
 	uint32_t	*word;
 	int		want;
 };
 
-static int adds_three(void *arg)
+static int adds_one(void *arg)
 {
 	struct guest *g = arg;
-	int i;
 
-	for (i = 0; i < 3; i++)
-		CHILD_MUST(ctl_futex(g->q->fd, KEVENT_CTL_ADD, g->word + i, 0,
-				     PRIVATE, 0) == g->want);
+	CHILD_MUST(add_futex(g->q->fd, g->word, 0, 0) == g->want);
 	return 0;
 }
 
+/* In a process of its own, which has ended when this returns */
+static void add_as_guest(struct queue *q, uint32_t *word, int want)
+{
+	struct guest g = { q, word, want };
+
+	CHECK_EQ(join_child(start_child(adds_one, &g), PATIENCE_MS), 0);
+}
+
+static long long charged(const struct queue *q)
+{
+	return fdinfo(q->fd, "kevent-user-bytes");
+}
+
+/* Each watch pays for the address space that it keeps. */
 static void address_spaces_of_a_queue_are_limited(void)
 {
 	uint32_t *words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct guest g;
+	long long before, own, each;
+	char old[32], value[32];
 	struct queue q;
-	int i;
 
 	open_queue(&q, 0);
-	for (i = 0; i < GUESTS + 1; i++) {
-		g = (struct guest){
-			&q, words + 3 * i, i < GUESTS ? 0 : -ENOSPC
-		};
-		CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS),
-			 0);
-	}
-	/* The address space of the queue's own process does not count. */
-	CHECK_EQ(add_futex(q.fd, words + 3 * i, 0, 0), 0);
-	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 3 * GUESTS + 1);
-	/* An address space goes with the last of its watches. */
-	g = (struct guest){ &q, words + 3 * GUESTS, -ENOSPC };
-	CHECK_EQ(remove_futex(q.fd, words), 0);
+	before = charged(&q);
+	/* The address space of the queue's own process is not charged. */
+	CHECK_EQ(add_futex(q.fd, words, 0, 0), 0);
+	own = charged(&q) - before;
+	CHECK(own < 4096);
+	add_as_guest(&q, words + 1, 0);
+	each = charged(&q) - before - own;
+	CHECK(each > own + 4096);
+	read_file(MAX_BYTES, old, sizeof(old));
+	snprintf(value, sizeof(value), "%lld", before + own + 2 * each);
+	write_file(MAX_BYTES, value);
+	add_as_guest(&q, words + 2, 0);
+	add_as_guest(&q, words + 3, -ENOSPC);
+	CHECK_EQ(charged(&q), before + own + 2 * each);
 	CHECK_EQ(remove_futex(q.fd, words + 1), 0);
-	CHECK_EQ(remove_futex(q.fd, words + 3 * i), 0);
-	CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS), 0);
+	add_as_guest(&q, words + 3, 0);
+	CHECK_EQ(remove_futex(q.fd, words), 0);
 	CHECK_EQ(remove_futex(q.fd, words + 2), 0);
-	g.want = 0;
-	CHECK_EQ(join_child(start_child(adds_three, &g), PATIENCE_MS), 0);
+	CHECK_EQ(remove_futex(q.fd, words + 3), 0);
+	write_file(MAX_BYTES, old);
+	CHECK_EQ(charged(&q), before);
 	close_queue(&q);
 }
 
