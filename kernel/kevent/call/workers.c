@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The serving threads of a queue, and the chains that wait for them
+ * AIO: the serving threads of a queue, and the chains that wait for them
+ *
+ * The rest of a chain that would block becomes a watch, keyed by the cookie and charged to
+ * the owner of the queue like any watch; its event is the end. ADD makes the same watch from
+ * user space, so nothing that kevent_call() submits is special. The watch is ONESHOT, and
+ * takes the usual way to the consumer by kevent_ready_locked(). It is not removed:
+ * kevent_source_ops.cancel says what REMOVE does in place of that.
  *
  * A chain that would block needs a task that can block, with the credentials, files and
  * memory of its program. The kernel has no such task, so the program lends one. A serving
@@ -51,13 +57,32 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
-#include "../core/deadline.h"
 #include "../core/max_running.h"
-#include "../core/queue.h"
 #include "../core/quota.h"
-#include "../core/state.h"
+#include "../core/source.h"
 #include "../core/testpoint.h"
+#include "chain.h"
 #include "workers.h"
+
+/**
+ * struct kevent_job - a chain that was left to serving threads: a watch of type AIO
+ * @kk:		the watch, found by its user value. While a thread runs the chain, which
+ *		has the queue's file, nobody removes the watch
+ * @link:	in &kevent_crew.jobs; empty when a thread has begun with it, or it is
+ *		cancelled. Under &kevent_crew.lock
+ * @run:	the chain, and where to begin; how it has ended. Under
+ *		&kevent_queue.ready_lock
+ */
+struct kevent_job {
+	struct kevent_keyed	kk;
+	struct list_head	link;
+	struct kevent_run	run;
+};
+
+static struct kevent_job *to_job(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_job, kk.ke);
+}
 
 /**
  * struct kevent_crew - serving threads of a queue and chains that wait for them
@@ -139,7 +164,7 @@ static void kevent_crew_dispatch(struct kevent_crew *crew)
 }
 
 /* A chain is to be run. kevent_crew_claim() has returned 0. */
-void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
+static void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
 {
 	struct kevent_crew *crew = q->crew;
 
@@ -152,7 +177,7 @@ void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
  * A chain is not to be run. Returns false when a thread has begun with it, or it was
  * dequeued before.
  */
-bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
+static bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
 {
 	guard(raw_spinlock_irqsave)(&q->crew->lock);
 	if (list_empty(&job->link))
@@ -189,7 +214,7 @@ static int kevent_crew_alloc(struct kevent_queue *q)
 }
 
 /* Are the chains of a queue those of the current process? */
-bool kevent_crew_is_mine(const struct kevent_queue *q)
+static bool kevent_crew_is_mine(const struct kevent_queue *q)
 {
 	struct kevent_crew *crew = kevent_crew_of(q);
 
@@ -202,7 +227,7 @@ bool kevent_crew_is_mine(const struct kevent_queue *q)
  * so a queue has the chains of the one that comes first, until it ends or executes another
  * program. Returns 0, -EXDEV when it is another one, or -ENOMEM.
  */
-int kevent_crew_claim(struct kevent_queue *q)
+static int kevent_crew_claim(struct kevent_queue *q)
 {
 	struct kevent_crew *crew = kevent_crew_of(q);
 
@@ -224,9 +249,9 @@ int kevent_crew_claim(struct kevent_queue *q)
  * on are not made. Returns 0, -EPERM for a chain of another process, or -EALREADY when a
  * thread has begun with it.
  */
-int kevent_crew_cancel(struct kevent *ke)
+static int kevent_crew_cancel(struct kevent *ke)
 {
-	struct kevent_job *job = container_of(ke, struct kevent_job, kk.ke);
+	struct kevent_job *job = to_job(ke);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -636,3 +661,100 @@ void __kevent_leave_limit(void)
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
 }
+
+/* The watch */
+
+/* Flags that mean something for a thing that happens once, and cannot be feigned */
+#define EV_AIO_REQ							\
+	(KEVENT_REQ_ONESHOT | KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL |	\
+	 KEVENT_REQ_STAY_AWAKE)
+
+static int ev_aio_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event != KEVENT_AIO_DONE || uk->req_flags & ~EV_AIO_REQ)
+		return -EINVAL;
+	if (!uk->ret_data[0] || uk->ret_data[0] > KEVENT_CALL_MAX ||
+	    uk->ret_data[1] >= uk->ret_data[0])
+		return -EINVAL;
+	if (!IS_ALIGNED(uk->id.raw_u64, sizeof(u64)))
+		return -EINVAL;
+	return kevent_call_allowed() ? 0 : -EPERM;
+}
+
+static u64 ev_aio_key(const struct ukevent *uk)
+{
+	return uk->ptr;
+}
+
+static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
+			 struct file *file)
+{
+	struct kevent_job *job = to_job(ke);
+	int err;
+
+	INIT_LIST_HEAD(&job->link);
+	job->run = (struct kevent_run) {
+		.chain	= u64_to_user_ptr(uk->id.raw_u64),
+		.queue	= ke->queue,
+		.nr	= uk->ret_data[0],
+		.at	= uk->ret_data[1],
+	};
+	/* A chain ends once. */
+	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
+	err = kevent_crew_claim(ke->queue) ?: kevent_key_link(&job->kk);
+	if (!err)
+		kevent_crew_enqueue(ke->queue, job);
+	return err;
+}
+
+static void ev_aio_detach(struct kevent *ke)
+{
+	if (ke->queue->crew)
+		kevent_crew_dequeue(ke->queue, to_job(ke));
+}
+
+/* Not a word of it can be changed. */
+static bool ev_aio_may_change(const struct kevent *ke)
+{
+	return false;
+}
+
+static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
+{
+	const struct kevent_run *run = &to_job(ke)->run;
+
+	uk->id.raw_u64 = run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
+	uk->ret_data[0] = lower_32_bits(run->result);
+	uk->ret_data[1] = upper_32_bits(run->result);
+}
+
+/*
+ * Leave the rest of a chain, from @run->at on, to a serving thread. Returns 0,
+ * -EEXIST, -EXDEV, -ENOSPC or -ENOMEM.
+ */
+int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
+		      u64 cookie)
+{
+	struct ukevent uk = {
+		.id.raw_u64	= (unsigned long)run->chain,
+		.type		= KEVENT_AIO,
+		.event		= KEVENT_AIO_DONE,
+		.ret_data	= { run->nr, run->at },
+		.ptr		= cookie,
+	};
+
+	return PTR_ERR_OR_ZERO(kevent_add(q, &kevent_aio_ops, &uk, EMPTY_FD));
+}
+
+const struct kevent_source_ops kevent_aio_ops = {
+	.name		= "aio",
+	.error		= -EFAULT,
+	.size		= sizeof(struct kevent_job),
+	.check		= ev_aio_check,
+	.key		= ev_aio_key,
+	.attach		= ev_aio_attach,
+	.detach		= ev_aio_detach,
+	.may_change	= ev_aio_may_change,
+	.cancel		= kevent_crew_cancel,
+	.fill		= ev_aio_fill,
+};
