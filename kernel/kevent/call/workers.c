@@ -85,42 +85,11 @@ static struct kevent_job *to_job(struct kevent *ke)
 }
 
 /**
- * struct kevent_crew - serving threads of a queue and chains that wait for them
- * @lock:	protects all but @queue, @process and @member. Held for a few list operations and
- *		one wake-up. The last one in the lock order, behind ready_lock, so it
- *		is taken with interrupts off; a raw one, since the scheduler takes it
- * @jobs:	chains that no thread has begun with, oldest first. Each is a watch that
- *		the owner of the queue is charged for; nobody walks the list
- * @idle:	&struct kevent_server asleep, the one that sleeps longest first;
- *		RLIMIT_NPROC limits them, and nobody walks the list
- * @running:	servers that run a chain and do not block in it, and those that have
- *		been given one
- * @limit:	as many as there shall be of them at most
- * @looks:	how often a descriptor of the queue was closed, see kevent_crew_look()
- * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
- *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
- *		it cancels its own chains only, and as many as there are
- * @member:	in &signal_struct.kevent_crews of that process, under
- *		kevent_crews_lock. A process has one for each of its queues
- * @queue:	I: the queue, with which the crew ends
- */
-struct kevent_crew {
-	raw_spinlock_t		lock;	/* see above */
-	struct list_head	jobs;
-	struct list_head	idle;
-	u32			running;
-	u32			limit;
-	u32			looks;
-	struct signal_struct	*process;
-	struct hlist_node	member;
-	struct kevent_queue	*queue;
-};
-
-/**
  * struct kevent_server - a serving thread
  * @worker:	for the hooks in the scheduler
  * @link:	in &kevent_crew.idle, or empty
- * @crew:	I: its crew
+ * @queue:	I: its queue
+ * @crew:	I: the crew of that
  * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock
  *		before it goes on
  * @job:	what it is to run
@@ -132,6 +101,7 @@ struct kevent_crew {
 struct kevent_server {
 	struct kevent_worker	worker;
 	struct list_head	link;
+	struct kevent_queue	*queue;
 	struct kevent_crew	*crew;
 	struct task_struct	*task;
 	struct kevent_job	*job;
@@ -166,7 +136,7 @@ static void kevent_crew_dispatch(struct kevent_crew *crew)
 /* A chain is to be run. kevent_crew_claim() has returned 0. */
 static void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
 {
-	struct kevent_crew *crew = q->crew;
+	struct kevent_crew *crew = &q->crew;
 
 	guard(raw_spinlock_irq)(&crew->lock);
 	list_add_tail(&job->link, &crew->jobs);
@@ -179,7 +149,7 @@ static void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
  */
 static bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
 {
-	guard(raw_spinlock_irqsave)(&q->crew->lock);
+	guard(raw_spinlock_irqsave)(&q->crew.lock);
 	if (list_empty(&job->link))
 		return false;
 	list_del_init(&job->link);
@@ -188,54 +158,24 @@ static bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
 
 /* Processes */
 
-static struct kevent_crew *kevent_crew_of(const struct kevent_queue *q)
-{
-	/* Pairs with kevent_crew_alloc(). */
-	return smp_load_acquire(&q->crew);
-}
-
-static int kevent_crew_alloc(struct kevent_queue *q)
-{
-	struct kevent_crew *crew = kzalloc(sizeof(*crew), GFP_KERNEL_ACCOUNT);
-
-	if (!crew)
-		return -ENOMEM;
-	raw_spin_lock_init(&crew->lock);
-	INIT_LIST_HEAD(&crew->jobs);
-	INIT_LIST_HEAD(&crew->idle);
-	crew->queue = q;
-	/*
-	 * Pairs with kevent_crew_of(). Full barrier: pairs with kevent_crew_look(), see
-	 * there.
-	 */
-	if (cmpxchg(&q->crew, NULL, crew))
-		kfree(crew);
-	return 0;
-}
-
 /* Are the chains of a queue those of the current process? */
 static bool kevent_crew_is_mine(const struct kevent_queue *q)
 {
-	struct kevent_crew *crew = kevent_crew_of(q);
-
 	/* Only the last thread of a process gives its crews up. */
-	return crew && READ_ONCE(crew->process) == current->signal;
+	return READ_ONCE(q->crew.process) == current->signal;
 }
 
 /*
  * The current process is to submit chains, or to serve. A chain is memory of one process,
  * so a queue has the chains of the one that comes first, until it ends or executes another
- * program. Returns 0, -EXDEV when it is another one, or -ENOMEM.
+ * program. Returns 0, or -EXDEV when it is another one.
  */
 static int kevent_crew_claim(struct kevent_queue *q)
 {
-	struct kevent_crew *crew = kevent_crew_of(q);
+	struct kevent_crew *crew = &q->crew;
 
 	if (kevent_crew_is_mine(q))
 		return 0;
-	if (!crew && kevent_crew_alloc(q))
-		return -ENOMEM;
-	crew = kevent_crew_of(q);
 	guard(spinlock)(&kevent_crews_lock);
 	if (!crew->process) {
 		WRITE_ONCE(crew->process, current->signal);
@@ -271,46 +211,43 @@ static int kevent_crew_cancel(struct kevent *ke)
  */
 static struct kevent_queue *kevent_crew_next(struct signal_struct *process)
 {
-	struct kevent_crew *crew;
+	struct kevent_queue *q;
 
 	guard(spinlock)(&kevent_crews_lock);
 	if (hlist_empty(&process->kevent_crews))
 		return NULL;
-	crew = hlist_entry(process->kevent_crews.first, struct kevent_crew,
-			   member);
-	hlist_del_init(&crew->member);
+	q = hlist_entry(process->kevent_crews.first, struct kevent_queue,
+			crew.member);
+	hlist_del_init(&q->crew.member);
 	/* The file has a reference as long as the crew is a member. */
-	refcount_inc(&crew->queue->refs);
-	return crew->queue;
+	refcount_inc(&q->refs);
+	return q;
 }
 
 /* The process of a chain is gone. Somebody may have cancelled it meanwhile. Under RCU. */
 static void kevent_job_cancel(struct kevent_job *job)
 {
 	struct kevent *ke = &job->kk.ke;
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	if (!kevent_is_dead(ke))
 		kevent_crew_cancel(ke);
 	else
-		kevent_crew_dequeue(q, job);
-	kevent_unlock(q, flags);
+		kevent_crew_dequeue(ke->queue, job);
 }
 
 /* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
-static bool kevent_crew_cancel_one(struct kevent_crew *crew)
+static bool kevent_crew_cancel_one(struct kevent_queue *q)
 {
 	struct kevent_job *job;
 
 	guard(rcu)();
-	scoped_guard(raw_spinlock_irq, &crew->lock)
-		job = list_first_entry_or_null(&crew->jobs, struct kevent_job,
+	scoped_guard(raw_spinlock_irq, &q->crew.lock)
+		job = list_first_entry_or_null(&q->crew.jobs, struct kevent_job,
 					       link);
 	if (!job)
 		return false;
-	kevent_testpoint(crew->queue, KEVENT_TESTPOINT_CANCEL);
+	kevent_testpoint(q, KEVENT_TESTPOINT_CANCEL);
 	kevent_job_cancel(job);
 	return true;
 }
@@ -325,7 +262,7 @@ void __kevent_drop_chains(void)
 	struct kevent_queue *q;
 
 	while ((q = kevent_crew_next(current->signal))) {
-		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q->crew))
+		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q))
 			cond_resched();
 		kevent_testpoint(q, KEVENT_TESTPOINT_DROPPED);
 		kevent_crew_end(q);
@@ -339,13 +276,12 @@ void __kevent_drop_chains(void)
  */
 void kevent_crew_end(struct kevent_queue *q)
 {
-	if (!q->crew)
+	/* Nobody becomes the process here: it would have the file, or be this one. */
+	if (!READ_ONCE(q->crew.process))
 		return;
 	guard(spinlock)(&kevent_crews_lock);
-	if (!q->crew->process)
-		return;
-	WRITE_ONCE(q->crew->process, NULL);
-	hlist_del_init(&q->crew->member);
+	WRITE_ONCE(q->crew.process, NULL);
+	hlist_del_init(&q->crew.member);
 }
 
 /* Serving */
@@ -368,16 +304,9 @@ static void kevent_crew_look_next(struct kevent_crew *crew)
 /* A descriptor of the queue was closed. Servers that came through it leave. */
 void kevent_crew_look(struct kevent_queue *q)
 {
-	struct kevent_crew *crew;
+	struct kevent_crew *crew = &q->crew;
 
-	/*
-	 * Pairs with kevent_crew_alloc(): either the crew is seen here, or its first
-	 * server sees that the descriptor is closed.
-	 */
-	smp_mb();
-	crew = kevent_crew_of(q);
-	if (!crew)
-		return;
+	/* A server that comes to the lock later sees that the descriptor is closed. */
 	guard(raw_spinlock_irq)(&crew->lock);
 	crew->looks++;
 	kevent_crew_look_next(crew);
@@ -406,7 +335,7 @@ static int kevent_server_block(struct kevent_server *s,
 	list_add_tail(&s->link, &crew->idle);
 	set_current_state(TASK_INTERRUPTIBLE);
 	raw_spin_unlock_irq(&crew->lock);
-	kevent_testpoint(crew->queue, KEVENT_TESTPOINT_IDLE);
+	kevent_testpoint(s->queue, KEVENT_TESTPOINT_IDLE);
 	if (at == KTIME_MAX)
 		schedule();
 	else
@@ -462,7 +391,7 @@ static bool kevent_server_is_closed(struct kevent_server *s, int fd)
 		return false;
 	s->looks = crew->looks;
 	kevent_crew_look_next(crew);
-	return !kevent_is_open(fd, crew->queue);
+	return !kevent_is_open(fd, s->queue);
 }
 
 /* A server that is to be frozen leaves chains to others. */
@@ -510,16 +439,13 @@ static void kevent_job_done(struct kevent_job *job, const struct kevent_run *run
 			    int err)
 {
 	struct kevent *ke = &job->kk.ke;
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	job->run = *run;
 	if (err)
 		kevent_broken_locked(ke);
 	else
 		kevent_ready_locked(ke, KEVENT_AIO_DONE);
-	kevent_unlock(q, flags);
 }
 
 static void kevent_server_run(struct kevent_server *s)
@@ -533,7 +459,7 @@ static void kevent_server_run(struct kevent_server *s)
 	current->flags &= ~PF_KEVENT_SERVER;
 	current->worker_private = NULL;
 	kevent_run_settle();
-	kevent_testpoint(s->crew->queue, KEVENT_TESTPOINT_RAN);
+	kevent_testpoint(s->queue, KEVENT_TESTPOINT_RAN);
 	kevent_job_done(s->job, &run, err);
 	guard(raw_spinlock_irq)(&s->crew->lock);
 	s->job = NULL;
@@ -561,7 +487,9 @@ static int kevent_server_loop(struct kevent_server *s, int fd,
 static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 			      struct kevent_deadline *until)
 {
-	struct kevent_server s = { .task = current, .worker.serves = true };
+	struct kevent_server s = {
+		.worker.serves = true, .task = current, .queue = q, .crew = &q->crew,
+	};
 	int err;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_SERVE);
@@ -570,7 +498,6 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 		return err;
 	/* It is counted here instead. */
 	kevent_limit_leave(NULL);
-	s.crew = q->crew;
 	INIT_LIST_HEAD(&s.link);
 	scoped_guard(raw_spinlock_irq, &s.crew->lock) {
 		s.crew->limit = limit;
@@ -583,7 +510,7 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 /*
  * Run the chains of a queue. From now on @limit servers of it may run at once. Returns the
  * number of chains that were run, which is 0 after the timeout, or -EINTR after a signal,
- * -EBADF, -EXDEV, -ENOMEM.
+ * -EBADF, -EXDEV.
  */
 int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 {
@@ -709,8 +636,7 @@ static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 
 static void ev_aio_detach(struct kevent *ke)
 {
-	if (ke->queue->crew)
-		kevent_crew_dequeue(ke->queue, to_job(ke));
+	kevent_crew_dequeue(ke->queue, to_job(ke));
 }
 
 /* Not a word of it can be changed. */

@@ -77,6 +77,36 @@ struct kevent_member {
 	bool			waits;
 };
 
+/**
+ * struct kevent_crew - serving threads of a queue and chains that wait for them
+ * @lock:	protects all but @process and @member. Held for a few list operations and
+ *		one wake-up. The last one in the lock order, behind ready_lock, so it
+ *		is taken with interrupts off; a raw one, since the scheduler takes it
+ * @jobs:	chains that no thread has begun with, oldest first. Each is a watch that
+ *		the owner of the queue is charged for; nobody walks the list
+ * @idle:	&struct kevent_server asleep, the one that sleeps longest first;
+ *		RLIMIT_NPROC limits them, and nobody walks the list
+ * @running:	servers that run a chain and do not block in it, and those that have
+ *		been given one
+ * @limit:	as many as there shall be of them at most
+ * @looks:	how often a descriptor of the queue was closed, see kevent_crew_look()
+ * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
+ *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
+ *		it cancels its own chains only, and as many as there are
+ * @member:	in &signal_struct.kevent_crews of that process, under
+ *		kevent_crews_lock. A process has one for each of its queues
+ */
+struct kevent_crew {
+	raw_spinlock_t		lock;	/* see above */
+	struct list_head	jobs;
+	struct list_head	idle;
+	u32			running;
+	u32			limit;
+	u32			looks;
+	struct signal_struct	*process;
+	struct hlist_node	member;
+};
+
 /* What kevent_limit_park() returns for a member that has to block */
 #define KEVENT_PARKED	1
 

@@ -104,6 +104,9 @@ struct kevent_queue *kevent_queue_alloc(void)
 	kevent_index_init(&q->watches);
 	kevent_coalesce_init(&q->coalesce);
 	q->keys.tree = RB_ROOT;
+	raw_spin_lock_init(&q->crew.lock);
+	INIT_LIST_HEAD(&q->crew.jobs);
+	INIT_LIST_HEAD(&q->crew.idle);
 	refcount_set(&q->refs, 1);
 	q->mm = current->mm;
 	mmgrab(q->mm);
@@ -123,7 +126,6 @@ void kevent_queue_put(struct kevent_queue *q)
 	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
-	kfree(q->crew);
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	host_owner_put(q->owner);

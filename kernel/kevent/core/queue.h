@@ -23,6 +23,7 @@
 #include <linux/workqueue.h>
 
 #include "index.h"
+#include "max_running.h"
 #include "nesting.h"
 #include "ring.h"
 #include "source_ops.h"
@@ -30,8 +31,6 @@
 #include "waiter.h"
 
 struct kevent_bound_table;
-struct kevent_crew;
-struct kevent_limit;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
@@ -170,7 +169,7 @@ struct kevent_keys {
  * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
- * @crew:	serving threads, and chains for them; set once, by the first of either
+ * @crew:	serving threads, and chains for them
  * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
  *		Read under RCU
  *
@@ -230,7 +229,7 @@ struct kevent_queue {
 	struct irq_work		poll_work;
 	bool			poll_uring;
 	struct kevent_timers	*timers;
-	struct kevent_crew	*crew;
+	struct kevent_crew	crew;
 	struct kevent_bound_table __rcu *bound;
 
 	u64			ino;
