@@ -30,7 +30,6 @@
 #include "types.h"
 #include "waiter.h"
 
-struct kevent_bound_table;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
@@ -170,8 +169,7 @@ struct kevent_keys {
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Gone after kevent_timers_stop()
  * @crew:	serving threads, and chains for them
- * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
- *		Read under RCU
+ * @bounds:	bound calls
  *
  * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
  * @refs:	one for the file and one for each watch; the work that cancels
@@ -230,7 +228,7 @@ struct kevent_queue {
 	bool			poll_uring;
 	struct kevent_timers	*timers;
 	struct kevent_crew	crew;
-	struct kevent_bound_table __rcu *bound;
+	struct kevent_bounds	bounds;
 
 	u64			ino;
 	refcount_t		refs;

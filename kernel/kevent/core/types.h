@@ -17,7 +17,9 @@
 
 struct file;
 struct files_struct;
+struct kevent_bound;
 struct kevent_queue;
+struct mm_struct;
 struct obj_cgroup;
 
 /*
@@ -133,18 +135,20 @@ struct kevent_file {
 	struct files_struct	*table;
 };
 
+/* Slots in a table of &struct kevent_bounds */
+#define KEVENT_BOUND_TABLE	1024U
+
 /**
- * struct kevent_shared - a watch of a descriptor that can have thousands of its type
- * @kf:		the watch; its source has &kevent_source_ops.find
- * @alike:	F: a ring of those of the same type, queue, descriptor and file table. The
- *		list of the file has one of them, and walks of others pass one. attach()
- *		initialises it first
- * @listed:	F: it is the one on the list
+ * struct kevent_bounds - bound calls
+ * @table:	tables of &struct kevent_bound by slot, K, read under RCU; each set once
+ * @mm:		K: whose calls they are or were, held by mmgrab(); NULL before the first. Changes
+ *		while there is none
+ * @nr:		K: slots that are taken
  */
-struct kevent_shared {
-	struct kevent_file	kf;
-	struct list_head	alike;
-	bool			listed;
+struct kevent_bounds {
+	struct kevent_bound	**table[KEVENT_BOUND_MAX / KEVENT_BOUND_TABLE];
+	struct mm_struct	*mm;
+	u32			nr;
 };
 
 /**
