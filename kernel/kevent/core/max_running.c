@@ -146,7 +146,7 @@ static void kevent_limit_uncount(struct kevent_limit *l,
 	kevent_limit_let_go(l);
 }
 
-/* May a member go on that waits? Then it counts. */
+/* May the current thread go on, which waits? Then it counts. */
 static bool kevent_limit_admits(struct kevent_limit *l, struct kevent_member *m)
 {
 	lockdep_assert_held(&l->lock);
@@ -155,6 +155,7 @@ static bool kevent_limit_admits(struct kevent_limit *l, struct kevent_member *m)
 		return false;
 	kevent_limit_count(l, m);
 	kevent_limit_let_go(l);
+	m->waits = false;
 	return true;
 }
 
@@ -252,20 +253,10 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 
 /* Waiting */
 
-/* May the current thread, which waits, go on? Then it counts. */
-bool kevent_limit_try(struct kevent_member *m)
-{
-	scoped_guard(raw_spinlock_irq, &m->limit->lock)
-		if (!kevent_limit_admits(m->limit, m))
-			return false;
-	m->waits = false;
-	return true;
-}
-
 /*
- * Have the current thread wait until fewer run, unless @why it must not is set. Interrupts
- * are off. Returns 0 if it may go on, KEVENT_PARKED if it has to block, -ECANCELED if it
- * was requested, or @why.
+ * Have the current thread wait until fewer run, unless @why it must not is set; if it waits
+ * for that, interrupts are off. Returns 0 if it may go on, KEVENT_PARKED if it has to block,
+ * -ECANCELED if it was requested, or @why.
  */
 int kevent_limit_park(struct kevent_member *m, int why)
 {

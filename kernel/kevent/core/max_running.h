@@ -129,7 +129,6 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 		      struct kevent_member **to);
 void kevent_limit_leave(const struct kevent_limit *l);
 void kevent_limit_put(struct kevent_limit *l);
-bool kevent_limit_try(struct kevent_member *m);
 int kevent_limit_park(struct kevent_member *m, int why);
 void kevent_limit_unparked(struct kevent_member *m);
 void kevent_limit_go_on(struct kevent_member *m);
