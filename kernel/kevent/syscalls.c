@@ -140,7 +140,7 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * ring, until @timeout. @num is how many threads that serve the queue may run at once;
  * @old_kidx is 0, and @uarg NULL. Return: the number of chains that it ran, -EBADF
  * also when @fd was closed, -EXDEV when the chains are another process's, -EINTR:
- * a signal, and it ran none, -EPERM: sysctl kernel.kevent_disabled.
+ * a signal, and it ran none, -ENOMEM, -EPERM: sysctl kernel.kevent_disabled.
  *
  * Return: number of events stored past @old_kidx; 0 after a timeout, a wake-up
  * by %KEVENT_CTL_READY, whatever was stored, or a change whose result must be

@@ -14,21 +14,13 @@
  * KEVENT_FLAGS_SERVE, and makes the calls of a chain as its own. So there is no kernel
  * thread, and no credential, file table or address space is kept.
  *
- * At most kevent_crew.limit of them run. One that blocks in a call does not count: the
- * scheduler says so, as it does for workqueues, and another one takes the next chain. All
- * is under one raw lock, the last in the lock order, because the scheduler takes it. A
- * chain is given to a thread that sleeps, which counts as running from then on, so a slow
- * wake-up gives no second thread the same place. A thread that leaves for a signal gives
- * back a chain that it was given and has not begun. A thread that wakes up in a call does
- * not wait for its place: it may hold a lock that others want. So for a while more may run
- * than the limit says; none of them takes another chain until enough have blocked or
- * ended.
- *
- * While a thread runs a chain it has PF_KEVENT_SERVER, and worker_private points to its
- * place on the stack, which is gone if a call oopses: do_exit() drops both before it can
- * block. schedule() calls kevent_server_sleeping() and kevent_server_running(), as it
- * calls those of workqueues. Before the event of a chain kevent_run_settle() does what its
- * calls have left for the way to user mode: the thread may sleep next, for long.
+ * A thread is a member of kevent_crew.limit, see core/max_running.c, as long as it serves, and
+ * at most so many of them run. One that blocks in a call does not count: the scheduler says
+ * so, as it does for workqueues, and another one takes the next chain. A thread that leaves
+ * for a signal gives back a chain that it was given and has not begun. If a call oopses,
+ * do_exit() drops the member before it can block. Before the event of a chain
+ * kevent_run_settle() does what its calls have left for the way to user mode: the thread may
+ * sleep next, for long.
  *
  * A queue has chains of one process, since they are addresses. kevent_crew.process is a
  * pointer to compare. If the last descriptor of the queue is closed while the process
@@ -50,12 +42,9 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/freezer.h>
-#include <linux/hrtimer.h>
 #include <linux/kevent.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/task_stack.h>
-#include <linux/slab.h>
 
 #include "../core/max_running.h"
 #include "../core/quota.h"
@@ -68,8 +57,8 @@
  * struct kevent_job - a chain that was left to serving threads: a watch of type AIO
  * @kk:		the watch, found by its user value. While a thread runs the chain, which
  *		has the queue's file, nobody removes the watch
- * @link:	in &kevent_crew.jobs; empty when a thread has begun with it, or it is
- *		cancelled. Under &kevent_crew.lock
+ * @link:	in &kevent_limit.jobs of the crew; empty when a thread has it, or it is
+ *		cancelled. Under &kevent_limit.lock
  * @run:	the chain, and where to begin; how it has ended. Under
  *		&kevent_queue.ready_lock
  */
@@ -84,77 +73,8 @@ static struct kevent_job *to_job(struct kevent *ke)
 	return container_of(ke, struct kevent_job, kk.ke);
 }
 
-/**
- * struct kevent_server - a serving thread
- * @worker:	for the hooks in the scheduler
- * @link:	in &kevent_crew.idle, or empty
- * @queue:	I: its queue
- * @crew:	I: the crew of that
- * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock
- *		before it goes on
- * @job:	what it is to run
- * @looks:	&kevent_crew.looks when it last looked at its descriptor
- * @blocked:	it waits in a call of its chain
- *
- * On the stack of @task. Protected by &kevent_crew.lock.
- */
-struct kevent_server {
-	struct kevent_worker	worker;
-	struct list_head	link;
-	struct kevent_queue	*queue;
-	struct kevent_crew	*crew;
-	struct task_struct	*task;
-	struct kevent_job	*job;
-	u32			looks;
-	bool			blocked;
-};
-
 /* Crews of processes: taken to claim a crew, and at the end of a process or queue */
 static DEFINE_SPINLOCK(kevent_crews_lock);
-
-/* Chains */
-
-/* Give a chain to a server that sleeps, if the limit allows. That gives the next one. */
-static void kevent_crew_dispatch(struct kevent_crew *crew)
-{
-	struct kevent_server *s;
-
-	lockdep_assert_held(&crew->lock);
-
-	if (list_empty(&crew->jobs) || crew->running >= crew->limit)
-		return;
-	s = list_first_entry_or_null(&crew->idle, struct kevent_server, link);
-	if (!s)
-		return;
-	s->job = list_first_entry(&crew->jobs, struct kevent_job, link);
-	list_del_init(&s->job->link);
-	list_del_init(&s->link);
-	crew->running++;
-	wake_up_process(s->task);
-}
-
-/* A chain is to be run. kevent_crew_claim() has returned 0. */
-static void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
-{
-	struct kevent_crew *crew = &q->crew;
-
-	guard(raw_spinlock_irq)(&crew->lock);
-	list_add_tail(&job->link, &crew->jobs);
-	kevent_crew_dispatch(crew);
-}
-
-/*
- * A chain is not to be run. Returns false when a thread has begun with it, or it was
- * dequeued before.
- */
-static bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
-{
-	guard(raw_spinlock_irqsave)(&q->crew.lock);
-	if (list_empty(&job->link))
-		return false;
-	list_del_init(&job->link);
-	return true;
-}
 
 /* Processes */
 
@@ -197,7 +117,7 @@ static int kevent_crew_cancel(struct kevent *ke)
 
 	if (!kevent_crew_is_mine(ke->queue))
 		return -EPERM;
-	if (!kevent_crew_dequeue(ke->queue, job))
+	if (!kevent_limit_del_job(&ke->queue->crew.limit, &job->link))
 		return -EALREADY;
 	job->run.refused = true;
 	job->run.result = -ECANCELED;
@@ -233,7 +153,7 @@ static void kevent_job_cancel(struct kevent_job *job)
 	if (!kevent_is_dead(ke))
 		kevent_crew_cancel(ke);
 	else
-		kevent_crew_dequeue(ke->queue, job);
+		kevent_limit_del_job(&ke->queue->crew.limit, &job->link);
 }
 
 /* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
@@ -242,9 +162,9 @@ static bool kevent_crew_cancel_one(struct kevent_queue *q)
 	struct kevent_job *job;
 
 	guard(rcu)();
-	scoped_guard(raw_spinlock_irq, &q->crew.lock)
-		job = list_first_entry_or_null(&q->crew.jobs, struct kevent_job,
-					       link);
+	scoped_guard(raw_spinlock_irq, &q->crew.limit.lock)
+		job = list_first_entry_or_null(&q->crew.limit.jobs,
+					       struct kevent_job, link);
 	if (!job)
 		return false;
 	kevent_testpoint(q, KEVENT_TESTPOINT_CANCEL);
@@ -286,30 +206,10 @@ void kevent_crew_end(struct kevent_queue *q)
 
 /* Serving */
 
-/*
- * A server is to look whether its descriptor is still there. Each that has looked
- * wakes the next one, so nobody holds the lock for all of them.
- */
-static void kevent_crew_look_next(struct kevent_crew *crew)
-{
-	struct kevent_server *s;
-
-	lockdep_assert_held(&crew->lock);
-
-	s = list_first_entry_or_null(&crew->idle, struct kevent_server, link);
-	if (s && s->looks != crew->looks)
-		wake_up_process(s->task);
-}
-
 /* A descriptor of the queue was closed. Servers that came through it leave. */
 void kevent_crew_look(struct kevent_queue *q)
 {
-	struct kevent_crew *crew = &q->crew;
-
-	/* A server that comes to the lock later sees that the descriptor is closed. */
-	guard(raw_spinlock_irq)(&crew->lock);
-	crew->looks++;
-	kevent_crew_look_next(crew);
+	kevent_limit_look(&q->crew.limit);
 }
 
 static bool kevent_is_open(int fd, const struct kevent_queue *q)
@@ -321,116 +221,33 @@ static bool kevent_is_open(int fd, const struct kevent_queue *q)
 	return file && is_kevent_file(file) && file->private_data == q;
 }
 
-/* Sleep until there is a job, or: -EINTR, -ETIME. With the lock, which it releases. */
-static int kevent_server_block(struct kevent_server *s,
-			       const struct kevent_deadline *until)
-	__must_hold(&s->crew->lock)
+/*
+ * Wait for a job: 0, -EINTR, -ETIME, -EBADF. It is interrupted before it looks at a job, and
+ * leaves chains to others when it is to be frozen.
+ */
+static int kevent_server_wait(struct kevent_member *m, struct kevent_queue *q,
+			      int fd, const struct kevent_deadline *until)
 {
-	struct kevent_crew *crew = s->crew;
-	ktime_t at = until->at;
-	int left = 1;
+	int ret, why = until->nowait ? -ETIME : 0;
 
-	lockdep_assert_held(&crew->lock);
-
-	list_add_tail(&s->link, &crew->idle);
-	set_current_state(TASK_INTERRUPTIBLE);
-	raw_spin_unlock_irq(&crew->lock);
-	kevent_testpoint(s->queue, KEVENT_TESTPOINT_IDLE);
-	if (at == KTIME_MAX)
-		schedule();
-	else
-		left = schedule_hrtimeout_range_clock(&at, until->slack,
-						      HRTIMER_MODE_ABS,
-						      until->clock);
-	__set_current_state(TASK_RUNNING);
-	kevent_recheck_signals();
-	raw_spin_lock_irq(&crew->lock);
-	list_del_init(&s->link);
-	if (kevent_is_interrupted())
-		return -EINTR;
-	return left ? 0 : -ETIME;
-}
-
-/* A server that was given a job leaves without having begun. */
-static void kevent_server_give_back(struct kevent_server *s)
-{
-	struct kevent_crew *crew = s->crew;
-
-	lockdep_assert_held(&crew->lock);
-
-	if (!s->job)
-		return;
-	list_add(&s->job->link, &crew->jobs);
-	s->job = NULL;
-	crew->running--;
-	kevent_crew_dispatch(crew);
-}
-
-static bool kevent_server_take(struct kevent_server *s)
-{
-	struct kevent_crew *crew = s->crew;
-
-	lockdep_assert_held(&crew->lock);
-
-	if (s->job)
-		return true;
-	if (list_empty(&crew->jobs) || crew->running >= crew->limit)
-		return false;
-	s->job = list_first_entry(&crew->jobs, struct kevent_job, link);
-	list_del_init(&s->job->link);
-	crew->running++;
-	return true;
-}
-
-/* Is the descriptor that the server came through closed? */
-static bool kevent_server_is_closed(struct kevent_server *s, int fd)
-{
-	struct kevent_crew *crew = s->crew;
-
-	if (s->looks == crew->looks)
-		return false;
-	s->looks = crew->looks;
-	kevent_crew_look_next(crew);
-	return !kevent_is_open(fd, s->queue);
-}
-
-/* A server that is to be frozen leaves chains to others. */
-static void kevent_server_freeze(struct kevent_server *s)
-	__must_hold(&s->crew->lock)
-{
-	struct kevent_crew *crew = s->crew;
-
-	kevent_server_give_back(s);
-	raw_spin_unlock_irq(&crew->lock);
-	kevent_freeze();
-	raw_spin_lock_irq(&crew->lock);
-}
-
-/* Wait for a job: 0, -EINTR, -ETIME, -EBADF. */
-static int kevent_server_wait(struct kevent_server *s, int fd,
-			      const struct kevent_deadline *until)
-{
-	int err = kevent_is_interrupted() ? -EINTR : 0;
-
-	guard(raw_spinlock_irq)(&s->crew->lock);
 	for (;;) {
-		if (kevent_server_is_closed(s, fd))
-			err = -EBADF;
-		if (err == -EBADF || err == -EINTR) {
-			kevent_server_give_back(s);
-			return err;
-		}
 		if (unlikely(freezing(current))) {
-			kevent_server_freeze(s);
+			kevent_limit_rest(m);
+			kevent_freeze();
+		}
+		ret = kevent_is_interrupted() ? -EINTR : kevent_limit_park(m, why);
+		if (ret == KEVENT_LOOK) {
+			if (!kevent_is_open(fd, q))
+				return -EBADF;
 			continue;
 		}
-		if (kevent_server_take(s)) {
-			kevent_crew_dispatch(s->crew);
-			return 0;
-		}
-		if (err || until->nowait)
-			return -ETIME;
-		err = kevent_server_block(s, until);
+		if (ret != KEVENT_PARKED)
+			return ret;
+		kevent_testpoint(q, KEVENT_TESTPOINT_IDLE);
+		if (kevent_schedule(until))
+			why = -ETIME;
+		kevent_limit_unparked(m);
+		kevent_recheck_signals();
 	}
 }
 
@@ -448,69 +265,47 @@ static void kevent_job_done(struct kevent_job *job, const struct kevent_run *run
 		kevent_ready_locked(ke, KEVENT_AIO_DONE);
 }
 
-static void kevent_server_run(struct kevent_server *s)
+static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q)
 {
-	struct kevent_run run = s->job->run;
+	struct kevent_job *job = list_entry(m->job, struct kevent_job, link);
+	struct kevent_run run = job->run;
 	int err;
 
-	current->worker_private = &s->worker;
-	current->flags |= PF_KEVENT_SERVER;
+	/* Nothing has blocked since it was given: the hook gives no chain back. */
+	m->job = NULL;
 	err = kevent_run_chain(&run, false);
-	current->flags &= ~PF_KEVENT_SERVER;
-	current->worker_private = NULL;
+	/* It counts until it parks or leaves. */
+	m->waits = true;
 	kevent_run_settle();
-	kevent_testpoint(s->queue, KEVENT_TESTPOINT_RAN);
-	kevent_job_done(s->job, &run, err);
-	guard(raw_spinlock_irq)(&s->crew->lock);
-	s->job = NULL;
-	s->crew->running--;
-}
-
-/* The number of chains that were run, or what ended it before the first */
-static int kevent_server_loop(struct kevent_server *s, int fd,
-			      struct kevent_deadline *until)
-{
-	int err, nr = 0;
-
-	kevent_deadline_start(until);
-	while (!(err = kevent_server_wait(s, fd, until))) {
-		kevent_server_run(s);
-		if (nr < INT_MAX)
-			nr++;
-	}
-	/* Others may go on with what it leaves. */
-	scoped_guard(raw_spinlock_irq, &s->crew->lock)
-		kevent_crew_dispatch(s->crew);
-	return nr || err == -ETIME ? nr : err;
+	kevent_testpoint(q, KEVENT_TESTPOINT_RAN);
+	kevent_job_done(job, &run, err);
 }
 
 static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 			      struct kevent_deadline *until)
 {
-	struct kevent_server s = {
-		.worker.serves = true, .task = current, .queue = q, .crew = &q->crew,
-	};
-	int err;
+	struct kevent_member *m;
+	int err, nr = 0;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_SERVE);
-	err = kevent_crew_claim(q);
+	err = kevent_crew_claim(q) ?: kevent_limit_serve(&q->crew.limit, limit, &m);
 	if (err)
 		return err;
-	/* It is counted here instead. */
-	kevent_limit_leave(NULL);
-	INIT_LIST_HEAD(&s.link);
-	scoped_guard(raw_spinlock_irq, &s.crew->lock) {
-		s.crew->limit = limit;
-		/* It looks at once: @fd may be closed since its file was found. */
-		s.looks = s.crew->looks - 1;
+	kevent_deadline_start(until);
+	while (!(err = kevent_server_wait(m, q, fd, until))) {
+		kevent_server_run(m, q);
+		if (nr < INT_MAX)
+			nr++;
 	}
-	return kevent_server_loop(&s, fd, until);
+	/* Others may go on with what it leaves. */
+	kevent_limit_leave(NULL);
+	return nr || err == -ETIME ? nr : err;
 }
 
 /*
  * Run the chains of a queue. From now on @limit servers of it may run at once. Returns the
  * number of chains that were run, which is 0 after the timeout, or -EINTR after a signal,
- * -EBADF, -EXDEV.
+ * -EBADF, -EXDEV, -ENOMEM.
  */
 int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 {
@@ -528,65 +323,25 @@ int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 
 /* The scheduler */
 
-/* A serving thread blocks in a call of its chain. */
-static void kevent_crew_sleeping(struct kevent_worker *w)
-{
-	struct kevent_server *s = container_of(w, struct kevent_server, worker);
-
-	guard(raw_spinlock_irq)(&s->crew->lock);
-	if (s->blocked)
-		return;
-	s->blocked = true;
-	s->crew->running--;
-	kevent_crew_dispatch(s->crew);
-}
-
-/* It does not wait for others: what blocked may be a lock that they want. */
-static void kevent_crew_running(struct kevent_worker *w)
-{
-	struct kevent_server *s = container_of(w, struct kevent_server, worker);
-
-	guard(raw_spinlock_irq)(&s->crew->lock);
-	if (!s->blocked)
-		return;
-	s->blocked = false;
-	s->crew->running++;
-}
-
-/* The current task, which serves or is a member, blocks. */
+/* The current task, which is a member, blocks. */
 void kevent_server_sleeping(struct task_struct *task)
 {
-	struct kevent_worker *w = task->worker_private;
-
-	if (w->serves)
-		kevent_crew_sleeping(w);
-	else
-		kevent_member_sleeping(w);
+	kevent_member_sleeping(task->worker_private);
 }
 
 /* Such a task goes on. */
 void kevent_server_running(struct task_struct *task)
 {
-	struct kevent_worker *w = task->worker_private;
-
-	if (w->serves)
-		kevent_crew_running(w);
-	else
-		kevent_member_running(w);
+	kevent_member_running(task->worker_private);
 }
 
 /*
  * The current thread exits, or executes a program. One that serves comes here when a call
- * of its chain has oopsed: nothing is left of what it had on its stack.
+ * of its chain has oopsed.
  */
 void __kevent_leave_limit(void)
 {
-	if (!object_is_on_stack(current->worker_private)) {
-		kevent_limit_leave(NULL);
-		return;
-	}
-	current->flags &= ~PF_KEVENT_SERVER;
-	current->worker_private = NULL;
+	kevent_limit_leave(NULL);
 }
 
 /* The watch */
@@ -630,13 +385,13 @@ static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
 	err = kevent_crew_claim(ke->queue) ?: kevent_key_link(&job->kk);
 	if (!err)
-		kevent_crew_enqueue(ke->queue, job);
+		kevent_limit_add_job(&ke->queue->crew.limit, &job->link);
 	return err;
 }
 
 static void ev_aio_detach(struct kevent *ke)
 {
-	kevent_crew_dequeue(ke->queue, to_job(ke));
+	kevent_limit_del_job(&ke->queue->crew.limit, &to_job(ke)->link);
 }
 
 /* Not a word of it can be changed. */

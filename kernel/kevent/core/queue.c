@@ -104,9 +104,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	kevent_index_init(&q->watches);
 	kevent_coalesce_init(&q->coalesce);
 	q->keys.tree = RB_ROOT;
-	raw_spin_lock_init(&q->crew.lock);
-	INIT_LIST_HEAD(&q->crew.jobs);
-	INIT_LIST_HEAD(&q->crew.idle);
+	kevent_limit_init(&q->crew.limit, true);
 	refcount_set(&q->refs, 1);
 	q->mm = current->mm;
 	mmgrab(q->mm);

@@ -38,7 +38,7 @@ struct obj_cgroup;
  *   sighand_struct.siglock, k_itimer.it_lock, a futex bucket; or kevent_queue.keys.lock
  *     kevent_queue.ready_lock
  *       ev_timers_lock, the lock of an hrtimer base, wakeup_source.lock,
- *       kevent_crew.lock and kevent_limit.lock, which the scheduler takes, too
+ *       kevent_limit.lock, which the scheduler takes, too
  *         task_struct.pi_lock of a task that is woken
  *
  * On their own: the locks of kevent_index.blocks and kevent_nest.watched, kevent_tally_lock,
