@@ -69,10 +69,14 @@
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 
 /* The arguments that are read for a call, as bits */
-#define ONE	0x01
-#define FEW	0x07
-#define FOUR	0x0f
-#define MANY	0x3f
+enum { ONE = 0x01, FEW = 0x07, FOUR = 0x0f, MANY = 0x3f };
+
+#define TAKES(name, bits)						\
+	[__NR_##name] = bits
+#define ONE(name)	TAKES(name, ONE)
+#define FEW(name)	TAKES(name, FEW)
+#define FOUR(name)	TAKES(name, FOUR)
+#define MANY(name)	TAKES(name, MANY)
 
 /*
  * Calls that may be in a chain: I/O, files, sockets and clocks. None of them
@@ -80,36 +84,20 @@
  * for the way back to user mode, as ppoll() and epoll_pwait() do.
  */
 static const u8 kevent_call_table[NR_syscalls] = {
-	[__NR_read] = FEW, [__NR_write] = FEW,
-	[__NR_readv] = FEW, [__NR_writev] = FEW,
-	[__NR_pread64] = FOUR, [__NR_pwrite64] = FOUR,
-	[__NR_preadv] = MANY, [__NR_pwritev] = MANY,
-	[__NR_preadv2] = MANY, [__NR_pwritev2] = MANY,
-	[__NR_lseek] = FEW, [__NR_close] = ONE,
-	[__NR_fsync] = ONE, [__NR_fdatasync] = ONE,
-	[__NR_ftruncate] = FEW, [__NR_fallocate] = FOUR,
-	[__NR_fadvise64] = FOUR, [__NR_sendfile] = FOUR,
-	[__NR_splice] = MANY, [__NR_tee] = FOUR,
-	[__NR_copy_file_range] = MANY, [__NR_getdents64] = FEW,
-	[__NR_fstat] = FEW, [__NR_fstatfs] = FEW, [__NR_statfs] = FEW,
-	[__NR_statx] = MANY, [__NR_newfstatat] = FOUR,
-	[__NR_openat] = FOUR, [__NR_openat2] = FOUR,
-	[__NR_faccessat] = FEW, [__NR_faccessat2] = FOUR,
-	[__NR_readlinkat] = FOUR, [__NR_mkdirat] = FEW,
-	[__NR_unlinkat] = FEW, [__NR_renameat2] = MANY,
-	[__NR_linkat] = MANY, [__NR_symlinkat] = FEW,
-	[__NR_utimensat] = FOUR, [__NR_pipe2] = FEW,
-	[__NR_socket] = FEW, [__NR_socketpair] = FOUR,
-	[__NR_bind] = FEW, [__NR_listen] = FEW, [__NR_connect] = FEW,
-	[__NR_accept] = FEW, [__NR_accept4] = FOUR,
-	[__NR_sendto] = MANY, [__NR_recvfrom] = MANY,
-	[__NR_sendmsg] = FEW, [__NR_recvmsg] = FEW,
-	[__NR_sendmmsg] = FOUR, [__NR_recvmmsg] = MANY,
-	[__NR_shutdown] = FEW, [__NR_getsockname] = FEW,
-	[__NR_getpeername] = FEW, [__NR_getsockopt] = MANY,
-	[__NR_setsockopt] = MANY,
-	[__NR_clock_gettime] = FEW, [__NR_clock_getres] = FEW,
-	[__NR_getpid] = ONE, [__NR_getppid] = ONE,
+	ONE(close), ONE(fsync), ONE(fdatasync), ONE(getpid), ONE(getppid),
+	FEW(read), FEW(write), FEW(readv), FEW(writev), FEW(lseek), FEW(ftruncate),
+	FEW(getdents64), FEW(fstat), FEW(fstatfs), FEW(statfs), FEW(faccessat),
+	FEW(mkdirat), FEW(unlinkat), FEW(symlinkat), FEW(pipe2), FEW(socket), FEW(bind),
+	FEW(listen), FEW(connect), FEW(accept), FEW(sendmsg), FEW(recvmsg),
+	FEW(shutdown), FEW(getsockname), FEW(getpeername), FEW(clock_gettime),
+	FEW(clock_getres),
+	FOUR(pread64), FOUR(pwrite64), FOUR(fallocate), FOUR(fadvise64), FOUR(sendfile),
+	FOUR(tee), FOUR(newfstatat), FOUR(openat), FOUR(openat2), FOUR(faccessat2),
+	FOUR(readlinkat), FOUR(utimensat), FOUR(socketpair), FOUR(accept4),
+	FOUR(sendmmsg),
+	MANY(preadv), MANY(pwritev), MANY(preadv2), MANY(pwritev2), MANY(splice),
+	MANY(copy_file_range), MANY(statx), MANY(renameat2), MANY(linkat), MANY(sendto),
+	MANY(recvfrom), MANY(recvmmsg), MANY(getsockopt), MANY(setsockopt),
 };
 
 /*
@@ -154,18 +142,6 @@ struct kevent_call_state {
 /* Where the arguments of a call are in its registers */
 #define ARG(n)	offsetof(struct pt_regs, KEVENT_CALL_ARG##n)
 static const u8 kevent_call_args[] = { ARG(0), ARG(1), ARG(2), ARG(3), ARG(4), ARG(5) };
-
-/*
- * Let entries up to *@at be accessed. The chain was checked as a whole; *@at is masked for
- * reads by which the processor runs ahead of that.
- */
-static __always_inline bool kevent_call_begin(struct kevent_call __user **at)
-{
-	if (!can_do_masked_user_access())
-		return user_access_begin(*at, sizeof(**at));
-	*at = masked_user_access_begin(*at);
-	return true;
-}
 
 /*
  * The arguments of the call of @c, as bits; 0: it is none of the table. In line, as all that
@@ -251,7 +227,7 @@ static int kevent_call_next(struct kevent_call_state *c,
 {
 	int kind;
 
-	if (!kevent_call_begin(&next))
+	if (!user_access_begin(next, sizeof(*next)))
 		return -EFAULT;
 	if (likely(at < next))
 		unsafe_put_user(ret, &at->result, fault);

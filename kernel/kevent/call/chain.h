@@ -32,7 +32,7 @@ struct kevent_run {
 int kevent_run_chain(struct kevent_run *run, bool nowait);
 void kevent_run_settle(void);
 
-/* async.c and fixed.c, with CONFIG_KEVENT_AIO */
+/* workers.c and fixed.c, with CONFIG_KEVENT_AIO */
 int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
 		      u64 cookie);
 void kevent_bound_drop(struct kevent_queue *q);

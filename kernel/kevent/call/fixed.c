@@ -6,18 +6,18 @@
  * of a descriptor, so it goes with the descriptor. A type of watches has one structure,
  * and that of AIO has no file: so bound calls are a type of their own, and a queue can
  * refuse them without refusing chains. A descriptor has one bound call in each slot, and
- * kevent.event, which MODIFY cannot change, is the slot; kevent_file_find() finds them in
- * the table. The program chooses the slot, because ADD writes nothing back for an entry
- * that it has fulfilled.
+ * kevent.event, which MODIFY cannot change, is the slot. The program chooses the slot,
+ * because ADD writes nothing back for an entry that it has fulfilled.
  *
- * A call is memory of one address space. The table of slots, kevent_queue.bound, belongs
- * to that, kevent_bound_table.mm, held by mmgrab() once and not by each watch. It is
- * allocated with the first bound call, replaced by a larger one under keys.lock when a slot
- * is beyond its end, and read under RCU. Each call compares the address space with the
- * caller's: another process could have the same file at the same descriptor, and would
- * write to an address that a stranger chose. A process can take a queue's table over when
- * it is empty, or when its address space has no task left. Watches of the process before,
- * which nothing would find any more, are removed first.
+ * A call is memory of one address space. All of a queue are those of kevent_bounds.mm, which
+ * is held by mmgrab() once and not by each watch. Each call compares the address space with
+ * the caller's: another process could have the same file at the same descriptor, and would
+ * write to an address that a stranger chose. The pointer in the watch says so for a call that
+ * was found under RCU: it was in its slot then, so the address space was held, and that of
+ * the caller is another one unless it is equal. A process can take a queue's slots over when
+ * they are empty, or when the address space has no task left. Watches of the process before
+ * are removed first. Slots are in tables of %KEVENT_BOUND_TABLE, each allocated for its first
+ * bound call, and freed when the file of the queue is gone.
  *
  * ADD checks what cannot change: which call it is, that its buffer is an address of a
  * program, that length and offset are not negative, and that the file is open for it. For
@@ -29,19 +29,12 @@
  * and is another one all the same has what the descriptor says; the call asks it for its
  * mode again, as any call does. The call finds the descriptor once more, so another thread
  * may put another file there in between.
- *
- * A new table is copied with keys.lock held, 128 KiB at most, and twice as large each time;
- * only tasks that add or remove watches of the same queue wait for that. The list of a
- * file has one entry for each queue and descriptor, see KEVENT_MAX_PER_FILE; a close finds
- * the rest from there.
  */
 
 #include <linux/cleanup.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/log2.h>
 #include <linux/nospec.h>
-#include <linux/overflow.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -55,137 +48,131 @@
 
 /**
  * struct kevent_bound - a bound call
- * @shared:	the watch; its event is the slot
+ * @kf:		the watch; its event is the slot
+ * @mm:		I: whose call it is, to compare
  * @nr:		I: number of the call
  * @arg:	I: its arguments behind the descriptor, as far as a call of the list in
  *		bound_check() has any; the others are 0
  */
 struct kevent_bound {
-	struct kevent_shared	shared;
+	struct kevent_file	kf;
+	struct mm_struct	*mm;
 	u32			nr;
 	u64			arg[3];
 };
 
 static inline struct kevent_bound *to_bound(struct kevent *ke)
 {
-	return container_of(ke, struct kevent_bound, shared.kf.ke);
+	return container_of(ke, struct kevent_bound, kf.ke);
 }
 
-#define KEVENT_BOUND_MIN	16U
+/* Slots */
 
-/* The table */
+#define KEVENT_BOUND_BYTES	(KEVENT_BOUND_TABLE * sizeof(struct kevent_bound *))
 
-/**
- * struct kevent_bound_table - slots of bound calls
- * @rcu:	for the freeing
- * @mm:		I: whose calls they are; a pointer to compare, held by mmgrab()
- * @cost:	I: bytes charged to the owner of the queue
- * @nr:		I: how many slots there are, up to %KEVENT_BOUND_MAX
- * @used:	K: how many are taken
- * @slot:	K: read under RCU
- *
- * A table that is too small is replaced by one of at least twice its size.
- */
-struct kevent_bound_table {
-	struct rcu_head		rcu;
-	struct mm_struct	*mm;
-	u32			cost;
-	u32			nr;
-	u32			used;
-	struct kevent_bound __rcu *slot[] __counted_by(nr);
-};
+static_assert(sizeof_field(struct kevent_bounds, table) * KEVENT_BOUND_TABLE ==
+	      KEVENT_BOUND_MAX * sizeof(void *));
 
-static struct kevent_bound_table *bound_table(struct kevent_queue *q)
+/* Where a slot is, less than %KEVENT_BOUND_MAX; NULL: there was no call near it. */
+static struct kevent_bound **bound_slot(struct kevent_queue *q, u32 slot)
 {
-	return rcu_dereference_protected(q->bound,
-					 lockdep_is_held(&q->keys.lock));
+	struct kevent_bound **table;
+
+	/* Pairs with bound_grow(). */
+	table = READ_ONCE(q->bounds.table[slot / KEVENT_BOUND_TABLE]);
+	return table ? &table[slot % KEVENT_BOUND_TABLE] : NULL;
 }
 
-/* Nobody can make the calls of an address space without tasks. */
-static bool bound_is_nobodys(const struct kevent_bound_table *t)
+/* Have a table for a slot. Returns 0, -ENOSPC or -ENOMEM. */
+static int bound_grow(struct kevent_queue *q, u32 slot)
 {
-	return !t->used || !atomic_read(&t->mm->mm_users);
-}
+	struct kevent_bound **table;
+	int err = -ENOMEM;
 
-static struct kevent_bound_table *bound_alloc(struct kevent_queue *q, u32 slot)
-{
-	u32 nr = roundup_pow_of_two(max(slot + 1, KEVENT_BOUND_MIN)), cost;
-	struct kevent_bound_table *t;
-
-	cost = struct_size(t, slot, nr);
-	if (current->mm != q->mm)
-		cost += KEVENT_MM_BYTES;
-	if (!kevent_charge(q->owner, cost))
-		return ERR_PTR(-ENOSPC);
-	t = kvzalloc(struct_size(t, slot, nr), GFP_KERNEL_ACCOUNT);
-	if (!t) {
-		kevent_uncharge(q->owner, cost);
-		return ERR_PTR(-ENOMEM);
+	if (bound_slot(q, slot))
+		return 0;
+	if (!kevent_charge(q->owner, KEVENT_BOUND_BYTES))
+		return -ENOSPC;
+	table = kzalloc(KEVENT_BOUND_BYTES, GFP_KERNEL_ACCOUNT);
+	if (table) {
+		/* Pairs with bound_slot(). */
+		if (!cmpxchg_release(&q->bounds.table[slot / KEVENT_BOUND_TABLE],
+				     NULL, table))
+			return 0;
+		kfree(table);
+		err = 0;
 	}
-	t->nr = nr;
-	t->cost = cost;
-	t->mm = current->mm;
-	mmgrab(t->mm);
-	return t;
+	kevent_uncharge(q->owner, KEVENT_BOUND_BYTES);
+	return err;
 }
 
 /*
- * Who compares @mm under RCU has an address space of its own, which is another one as
- * long as it does.
- */
-static void bound_free(struct kevent_queue *q, struct kevent_bound_table *t)
-{
-	if (!t)
-		return;
-	kevent_uncharge(q->owner, t->cost);
-	mmdrop(t->mm);
-	kvfree_rcu(t, rcu);
-}
-
-/* Returns the table that is not in use: the old one, or @new. */
-static struct kevent_bound_table *bound_replace(struct kevent_queue *q,
-						struct kevent_bound_table *new)
-{
-	struct kevent_bound_table *old = bound_table(q);
-
-	lockdep_assert_held(&q->keys.lock);
-
-	if (old && old->mm == new->mm) {
-		if (old->nr >= new->nr)
-			return new;
-		memcpy(new->slot, old->slot, flex_array_size(old, slot, old->nr));
-		new->used = old->used;
-	} else if (old && !bound_is_nobodys(old)) {
-		return new;
-	}
-	rcu_assign_pointer(q->bound, new);
-	return old;
-}
-
-/*
- * Kill a call of an address space without tasks, from the slot @i on. It is in the table,
- * so it exists. Its file does, too, until it is dead.
+ * Kill a call that nobody can make, since its address space has no tasks, from the slot @i
+ * on. In its slot it exists, and as long as it is not dead its file does.
  */
 static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
 {
-	struct kevent_bound_table *t;
-	struct kevent_bound *kb;
+	struct kevent_bounds *b = &q->bounds;
+	struct kevent_bound **at, *kb;
 
 	guard(spinlock)(&q->keys.lock);
-	t = bound_table(q);
-	if (!t || t->mm == current->mm || !bound_is_nobodys(t))
+	if (!b->nr || atomic_read(&b->mm->mm_users))
 		return NULL;
-	for (; *i < t->nr; ++*i) {
-		kb = rcu_dereference_protected(t->slot[*i], true);
-		if (kb && kevent_kill_one(&kb->shared.kf.ke, true))
-			return &kb->shared.kf.ke;
+	for (; *i < KEVENT_BOUND_MAX; ++*i) {
+		at = bound_slot(q, *i);
+		kb = at ? *at : NULL;
+		if (!kb)
+			continue;
+		WRITE_ONCE(*at, NULL);
+		b->nr--;
+		if (kevent_kill_one(&kb->kf.ke, true))
+			return &kb->kf.ke;
 	}
 	return NULL;
 }
 
-/* Calls that nobody can make would not be found once their table is replaced. */
-static void bound_bury_old(struct kevent_queue *q)
+/* The current process is to have calls in a queue. Returns 0, -EXDEV or -ENOSPC. */
+static int bound_claim(struct kevent_queue *q)
 {
+	struct kevent_bounds *b = &q->bounds;
+
+	lockdep_assert_held(&q->keys.lock);
+
+	if (b->mm == current->mm)
+		return 0;
+	if (b->nr)
+		return -EXDEV;
+	if (b->mm)
+		mmdrop(b->mm);
+	else if (!kevent_charge(q->owner, KEVENT_MM_BYTES))
+		return -ENOSPC;
+	mmgrab(current->mm);
+	WRITE_ONCE(b->mm, current->mm);
+	return 0;
+}
+
+/* As kevent_key_link(). Returns 0, -EEXIST, -EXDEV or -ENOSPC. */
+static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
+{
+	struct kevent_bound **at = bound_slot(q, kb->kf.ke.event);
+	int err;
+
+	guard(spinlock)(&q->keys.lock);
+	err = bound_claim(q);
+	if (err)
+		return err;
+	if (*at && !kevent_is_dead(&(*at)->kf.ke))
+		return -EEXIST;
+	q->bounds.nr += !*at;
+	kb->mm = current->mm;
+	/* Pairs with kevent_bound_unfold(). */
+	smp_store_release(at, kb);
+	return 0;
+}
+
+static int bound_link(struct kevent_bound *kb)
+{
+	struct kevent_queue *q = kb->kf.ke.queue;
 	struct kevent *ke;
 	u32 i = 0;
 
@@ -193,71 +180,28 @@ static void bound_bury_old(struct kevent_queue *q)
 		kevent_bury(ke, true);
 		cond_resched();
 	}
+	return bound_grow(q, kb->kf.ke.event) ?: bound_enter(q, kb);
 }
 
-static int bound_grow(struct kevent_queue *q, u32 slot)
-{
-	struct kevent_bound_table *t;
-
-	/* First: what it gives back may be what the new table is charged with. */
-	bound_bury_old(q);
-	t = bound_alloc(q, slot);
-	if (IS_ERR(t))
-		return PTR_ERR(t);
-	scoped_guard(spinlock, &q->keys.lock)
-		t = bound_replace(q, t);
-	bound_free(q, t);
-	return 0;
-}
-
-/* As kevent_key_link(); -EAGAIN: there is no such slot yet. */
-static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
-{
-	struct kevent_bound_table *t = bound_table(q);
-	u32 slot = kb->shared.kf.ke.event;
-	struct kevent_bound *old;
-
-	lockdep_assert_held(&q->keys.lock);
-
-	if (!t)
-		return -EAGAIN;
-	if (t->mm != current->mm)
-		return bound_is_nobodys(t) ? -EAGAIN : -EXDEV;
-	if (slot >= t->nr)
-		return -EAGAIN;
-	old = rcu_dereference_protected(t->slot[slot], true);
-	if (old && !kevent_is_dead(&old->shared.kf.ke))
-		return -EEXIST;
-	t->used += !old;
-	rcu_assign_pointer(t->slot[slot], kb);
-	return 0;
-}
-
-static int bound_link(struct kevent_bound *kb)
-{
-	struct kevent_queue *q = kb->shared.kf.ke.queue;
-	int err;
-
-	do {
-		scoped_guard(spinlock, &q->keys.lock)
-			err = bound_enter(q, kb);
-		if (err != -EAGAIN)
-			return err;
-		err = bound_grow(q, kb->shared.kf.ke.event);
-	} while (!err);
-	return err;
-}
-
-/* Give the table up: the file of the queue is gone. */
+/* The file of the queue is gone: nobody makes or binds calls. */
 void kevent_bound_drop(struct kevent_queue *q)
 {
-	struct kevent_bound_table *t;
+	struct kevent_bounds *b = &q->bounds;
+	u32 i;
 
-	scoped_guard(spinlock, &q->keys.lock) {
-		t = bound_table(q);
-		rcu_assign_pointer(q->bound, NULL);
+	guard(spinlock)(&q->keys.lock);
+	for (i = 0; i < ARRAY_SIZE(b->table); i++) {
+		if (!b->table[i])
+			continue;
+		kevent_uncharge(q->owner, KEVENT_BOUND_BYTES);
+		kfree(b->table[i]);
+		b->table[i] = NULL;
 	}
-	bound_free(q, t);
+	if (!b->mm)
+		return;
+	kevent_uncharge(q->owner, KEVENT_MM_BYTES);
+	mmdrop(b->mm);
+	b->mm = NULL;
 }
 
 /* The watch */
@@ -346,25 +290,22 @@ static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
 {
 	struct kevent_bound *kb = to_bound(ke);
 
-	memset_after(kb, 0, shared.kf);
-	INIT_LIST_HEAD(&kb->shared.alike);
+	memset_after(kb, 0, kf);
 	return bound_describe(kb, uk, file) ?:
-	       kevent_file_link(&kb->shared.kf, file) ?: bound_link(kb);
+	       kevent_file_link(&kb->kf, file) ?: bound_link(kb);
 }
 
 static void ev_bound_detach(struct kevent *ke)
 {
-	struct kevent_queue *q = ke->queue;
-	struct kevent_bound_table *t;
+	struct kevent_bound **at;
 
-	spin_lock(&q->keys.lock);
-	t = bound_table(q);
-	if (t && ke->event < t->nr &&
-	    rcu_access_pointer(t->slot[ke->event]) == to_bound(ke)) {
-		RCU_INIT_POINTER(t->slot[ke->event], NULL);
-		t->used--;
+	guard(spinlock)(&ke->queue->keys.lock);
+	at = bound_slot(ke->queue, ke->event);
+	/* Another one may have the slot: this one is dead. */
+	if (at && *at == to_bound(ke)) {
+		WRITE_ONCE(*at, NULL);
+		ke->queue->bounds.nr--;
 	}
-	spin_unlock(&q->keys.lock);
 }
 
 /* MODIFY: another call has another slot, or comes after REMOVE. */
@@ -373,81 +314,18 @@ static int ev_bound_rearm(struct kevent *ke, const struct ukevent *uk)
 	return -EPERM;
 }
 
-/* Its slot says which one a request means. */
-static struct kevent *ev_bound_find(struct kevent_queue *q,
-				    const struct ukevent *uk,
-				    const struct file *file)
-{
-	struct kevent_bound_table *t = rcu_dereference(q->bound);
-	struct kevent_file *kf;
-	struct kevent_bound *kb;
-
-	if (!t || uk->event >= t->nr)
-		return NULL;
-	kb = rcu_dereference(t->slot[array_index_nospec(uk->event, t->nr)]);
-	if (!kb)
-		return NULL;
-	kf = &kb->shared.kf;
-	if (kf->ke.id_low != uk->id.raw[0] || kf->file != file ||
-	    kevent_is_dead(&kf->ke))
-		return NULL;
-	return &kf->ke;
-}
-
 const struct kevent_source_ops kevent_bound_ops = {
 	.name		= "bound",
 	.file		= true,
+	.many		= true,
 	.size		= sizeof(struct kevent_bound),
 	.check		= ev_bound_check,
-	.find		= ev_bound_find,
 	.attach		= ev_bound_attach,
 	.detach		= ev_bound_detach,
 	.rearm		= ev_bound_rearm,
 };
 
 /* Calls */
-
-/*
- * The call in a slot, under RCU: its watch may be about to be removed, and its file be
- * gone. Or why there is none.
- */
-static struct kevent_bound *bound_get(struct kevent_queue *q, u64 slot)
-{
-	struct kevent_bound_table *t;
-	struct kevent_bound *kb;
-
-	if (!q || slot >= KEVENT_BOUND_MAX)
-		return ERR_PTR(-EINVAL);
-	t = rcu_dereference(q->bound);
-	if (!t)
-		return ERR_PTR(-EBADF);
-	if (t->mm != current->mm)
-		return ERR_PTR(-EXDEV);
-	if (slot >= t->nr)
-		return ERR_PTR(-EBADF);
-	kb = rcu_dereference(t->slot[array_index_nospec(slot, t->nr)]);
-	return kb ?: ERR_PTR(-EBADF);
-}
-
-/* Receives the call as a program would write it. Returns its file, to compare. */
-static struct file *bound_read(struct kevent_queue *q, u64 slot,
-			       struct pt_regs *regs, u32 *nr)
-{
-	struct kevent_bound *kb;
-
-	guard(rcu)();
-	kb = bound_get(q, slot);
-	if (IS_ERR(kb))
-		return ERR_CAST(kb);
-	*nr = kb->nr;
-	regs->KEVENT_CALL_ARG0 = kb->shared.kf.ke.id_low;
-	regs->KEVENT_CALL_ARG1 = kb->arg[0];
-	regs->KEVENT_CALL_ARG2 = kb->arg[1];
-	regs->KEVENT_CALL_ARG3 = kb->arg[2];
-	regs->KEVENT_CALL_ARG4 = 0;
-	regs->KEVENT_CALL_ARG5 = 0;
-	return kb->shared.kf.file;
-}
 
 /*
  * Look up a bound call, to make it: @regs receives its arguments. @slot is anything a
@@ -457,12 +335,32 @@ static struct file *bound_read(struct kevent_queue *q, u64 slot,
  */
 long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs)
 {
+	struct kevent_bound **at, *kb;
+	struct mm_struct *mm;
 	struct file *file;
 	u32 nr;
 
-	file = bound_read(q, slot, regs, &nr);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
+	if (!q || slot >= KEVENT_BOUND_MAX)
+		return -EINVAL;
+	/* Its watch may be about to be removed, and its file be gone. */
+	scoped_guard(rcu) {
+		at = bound_slot(q, array_index_nospec(slot, KEVENT_BOUND_MAX));
+		/* Pairs with bound_enter(). */
+		kb = at ? READ_ONCE(*at) : NULL;
+		mm = kb ? kb->mm : READ_ONCE(q->bounds.mm);
+		if (mm && mm != current->mm)
+			return -EXDEV;
+		if (!kb)
+			return -EBADF;
+		nr = kb->nr;
+		file = kb->kf.file;
+		regs->KEVENT_CALL_ARG0 = kb->kf.ke.id_low;
+		regs->KEVENT_CALL_ARG1 = kb->arg[0];
+		regs->KEVENT_CALL_ARG2 = kb->arg[1];
+		regs->KEVENT_CALL_ARG3 = kb->arg[2];
+		regs->KEVENT_CALL_ARG4 = 0;
+		regs->KEVENT_CALL_ARG5 = 0;
+	}
 	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
 	if (fd_file(f) != file)
 		return -EBADF;

@@ -67,17 +67,12 @@ static bool nowait_is_local(const struct super_block *sb)
 	}
 }
 
-static bool nowait_is_stream(const struct file *file)
-{
-	umode_t mode = file_inode(file)->i_mode;
-
-	return S_ISSOCK(mode) || S_ISFIFO(mode);
-}
-
 /* Does the program expect -EAGAIN of this file? */
 static bool nowait_is_nonblock(const struct file *file)
 {
-	return file->f_flags & O_NONBLOCK && nowait_is_stream(file);
+	umode_t mode = file_inode(file)->i_mode;
+
+	return file->f_flags & O_NONBLOCK && (S_ISSOCK(mode) || S_ISFIFO(mode));
 }
 
 /* Is all data of a file in shared memory there, or a hole? */
@@ -96,35 +91,20 @@ static bool nowait_asks_permission(struct super_block *sb)
 
 /* Reading */
 
-/* Does a file have data of its own? */
-static bool nowait_is_stored(const struct file *file)
-{
-	umode_t mode = file_inode(file)->i_mode;
-
-	return S_ISREG(mode) || S_ISBLK(mode);
-}
-
 /*
- * Reads less than a read that waits would: then nothing was read. The data that was
- * stored is that which will be stored again.
+ * Reads less than a read that waits would, of a file with data of its own: then nothing was
+ * read. The data that was stored is that which will be stored again.
  */
 static bool nowait_read_is_short(const struct file *file, loff_t pos,
 				 size_t want, ssize_t got)
 {
-	const struct inode *inode = S_ISBLK(file_inode(file)->i_mode) ?
-				    file->f_mapping->host : file_inode(file);
+	const struct inode *inode = file_inode(file);
 
-	return nowait_is_stored(file) && got < want &&
-	       pos + got < i_size_read(inode);
-}
-
-/*
- * Does a device decide what is read, and what is gone then? A read that does not wait may
- * get a part: of /dev/zero what there is time for.
- */
-static bool nowait_read_splits(const struct file *file)
-{
-	return S_ISCHR(file_inode(file)->i_mode);
+	if (S_ISBLK(inode->i_mode))
+		inode = file->f_mapping->host;
+	else if (!S_ISREG(inode->i_mode))
+		return false;
+	return got < want && pos + got < i_size_read(inode);
 }
 
 /* RWF_NOWAIT; 0: all is in memory; or KEVENT_CALL_ELSEWHERE */
@@ -132,10 +112,14 @@ static long nowait_read_flags(const struct file *file)
 {
 	struct inode *inode = file_inode(file);
 
-	/* A direct read waits for the device, whatever it was asked. */
+	/*
+	 * A direct read waits for the device, whatever it was asked. A character device
+	 * decides what is read, and that is gone then: of /dev/zero a read that does not
+	 * wait gets what there is time for.
+	 */
 	if (!file->f_op->read_iter || !(file->f_mode & FMODE_READ) ||
 	    file->f_flags & O_DIRECT || nowait_asks_permission(inode->i_sb) ||
-	    nowait_read_splits(file))
+	    S_ISCHR(inode->i_mode))
 		return KEVENT_CALL_ELSEWHERE;
 	if (file->f_mode & FMODE_NOWAIT)
 		return (__force int)RWF_NOWAIT;
@@ -274,11 +258,21 @@ static long nowait_with_flag(struct pt_regs *regs, u32 nr, unsigned long *flags)
 	return ret == -EAGAIN ? KEVENT_CALL_ELSEWHERE : ret;
 }
 
+/* The result of a call that makes @file, or has failed, for a descriptor that was taken */
+static long nowait_install(int fd, struct file *file)
+{
+	if (!IS_ERR(file)) {
+		fd_install(fd, file);
+		return fd;
+	}
+	put_unused_fd(fd);
+	return PTR_ERR(file) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(file);
+}
+
 static long nowait_accept(struct file *file, const struct pt_regs *regs,
 			  int flags)
 {
 	struct proto_accept_arg arg = { .flags = O_NONBLOCK };
-	struct file *conn;
 	int fd;
 
 	if (!kevent_socket(file) || flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
@@ -286,15 +280,9 @@ static long nowait_accept(struct file *file, const struct pt_regs *regs,
 	fd = get_unused_fd_flags(flags);
 	if (fd < 0)
 		return fd;
-	conn = do_accept(file, &arg,
-			 (struct sockaddr __user *)regs->KEVENT_CALL_ARG1,
-			 (int __user *)regs->KEVENT_CALL_ARG2, flags);
-	if (!IS_ERR(conn)) {
-		fd_install(fd, conn);
-		return fd;
-	}
-	put_unused_fd(fd);
-	return PTR_ERR(conn) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(conn);
+	return nowait_install(fd, do_accept(file, &arg,
+					    (struct sockaddr __user *)regs->KEVENT_CALL_ARG1,
+					    (int __user *)regs->KEVENT_CALL_ARG2, flags));
 }
 
 /* Names */
@@ -323,53 +311,29 @@ bool kevent_opens(const struct path *path)
 	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_DIRECTORY |	\
 	 O_NOATIME | O_NOCTTY | O_LARGEFILE | O_NOFOLLOW)
 
-/* Names that are known, of files that exist */
-static int nowait_open_flags(int flags, struct open_flags *op)
-{
-	struct open_how how = build_open_how(flags, 0);
-	int err;
-
-	how.resolve = RESOLVE_CACHED;
-	err = build_open_flags(&how, op);
-	op->lookup_flags |= LOOKUP_KEVENT;
-	return err;
-}
-
-static long nowait_open(int dir, struct filename *name, int flags,
-			const struct open_flags *op)
-{
-	int fd = get_unused_fd_flags(flags);
-	struct file *file;
-
-	if (fd < 0)
-		return fd;
-	file = do_filp_open(dir, name, op);
-	if (!IS_ERR(file)) {
-		fd_install(fd, file);
-		return fd;
-	}
-	put_unused_fd(fd);
-	return PTR_ERR(file) == -EAGAIN ? KEVENT_CALL_ELSEWHERE : PTR_ERR(file);
-}
-
 static long nowait_openat(const struct pt_regs *regs)
 {
-	int flags = regs->KEVENT_CALL_ARG2, err;
+	const int large = force_o_largefile() ? O_LARGEFILE : 0;
+	int flags = regs->KEVENT_CALL_ARG2, fd, err;
+	struct open_how how = build_open_how(flags | large, 0);
 	struct filename *name;
 	struct open_flags op;
 	long ret;
 
 	if (flags & ~NOWAIT_OPEN_FLAGS)
 		return KEVENT_CALL_ELSEWHERE;
-	if (force_o_largefile())
-		flags |= O_LARGEFILE;
-	err = nowait_open_flags(flags, &op);
+	/* Names that are known, of files that exist */
+	how.resolve = RESOLVE_CACHED;
+	err = build_open_flags(&how, &op);
 	if (err)
 		return err;
+	op.lookup_flags |= LOOKUP_KEVENT;
 	name = getname((const char __user *)regs->KEVENT_CALL_ARG1);
 	if (IS_ERR(name))
 		return PTR_ERR(name);
-	ret = nowait_open(regs->KEVENT_CALL_ARG0, name, flags, &op);
+	fd = get_unused_fd_flags(flags);
+	ret = fd < 0 ? fd : nowait_install(fd, do_filp_open(regs->KEVENT_CALL_ARG0,
+							    name, &op));
 	putname(name);
 	return ret;
 }
@@ -417,18 +381,14 @@ static bool nowait_is_known(const struct file *file)
 	return !inode->i_op->getattr || nowait_is_local(inode->i_sb);
 }
 
-static bool nowait_seeks(const struct file *file, unsigned int whence)
-{
-	return whence <= SEEK_END && S_ISREG(file_inode(file)->i_mode) &&
-	       nowait_is_local(file_inode(file)->i_sb);
-}
-
 static long nowait_lseek(struct file *file, const struct pt_regs *regs)
 {
+	const struct inode *inode = file_inode(file);
 	unsigned int whence = regs->KEVENT_CALL_ARG2;
 	long ret;
 
-	if (!nowait_seeks(file, whence) || !nowait_lock_pos(file))
+	if (whence > SEEK_END || !S_ISREG(inode->i_mode) ||
+	    !nowait_is_local(inode->i_sb) || !nowait_lock_pos(file))
 		return KEVENT_CALL_ELSEWHERE;
 	ret = vfs_llseek(file, regs->KEVENT_CALL_ARG1, whence);
 	nowait_unlock_pos(file);
@@ -437,51 +397,31 @@ static long nowait_lseek(struct file *file, const struct pt_regs *regs)
 
 /* Calls */
 
-/* Calls of a file that were written for one that does not block */
-static bool nowait_is_io(u32 nr)
-{
-	switch (nr) {
-	case __NR_read:
-	case __NR_write:
-	case __NR_readv:
-	case __NR_writev:
-	case __NR_connect:
-	case __NR_accept:
-	case __NR_accept4:
-	case __NR_sendto:
-	case __NR_recvfrom:
-	case __NR_sendmsg:
-	case __NR_recvmsg:
-		return true;
-	default:
-		return false;
-	}
-}
+/*
+ * Calls that wait for nobody; those of a file that were written for one that does not
+ * block; and others that fail at once without a file. 0: another call
+ */
+enum { NEVER_WAITS = 1, IO, NEEDS_FILE };
 
-/* Does a call that is made here fail at once without a file? */
-static bool nowait_needs_file(u32 nr)
-{
-	return nowait_is_io(nr) || nr == __NR_pread64 || nr == __NR_fstat ||
-	       nr == __NR_lseek;
-}
-
-static long nowait_of_socket(struct pt_regs *regs, u32 nr)
-{
-	switch (nr) {
-	case __NR_recvfrom:
-	case __NR_sendto:
-		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3);
-	case __NR_recvmsg:
-	case __NR_sendmsg:
-		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2);
-	default:
-		return KEVENT_CALL_ELSEWHERE;
-	}
-}
+static const u8 nowait_kind[NR_syscalls] = {
+	[__NR_getpid] = NEVER_WAITS, [__NR_getppid] = NEVER_WAITS,
+	[__NR_clock_gettime] = NEVER_WAITS, [__NR_clock_getres] = NEVER_WAITS,
+	[__NR_pipe2] = NEVER_WAITS, [__NR_socket] = NEVER_WAITS,
+	[__NR_socketpair] = NEVER_WAITS, [__NR_listen] = NEVER_WAITS,
+	[__NR_shutdown] = NEVER_WAITS, [__NR_getsockname] = NEVER_WAITS,
+	[__NR_getpeername] = NEVER_WAITS, [__NR_getsockopt] = NEVER_WAITS,
+	[__NR_setsockopt] = NEVER_WAITS,
+	[__NR_read] = IO, [__NR_write] = IO, [__NR_readv] = IO, [__NR_writev] = IO,
+	[__NR_connect] = IO, [__NR_accept] = IO, [__NR_accept4] = IO,
+	[__NR_sendto] = IO, [__NR_recvfrom] = IO,
+	[__NR_sendmsg] = IO, [__NR_recvmsg] = IO,
+	[__NR_pread64] = NEEDS_FILE, [__NR_fstat] = NEEDS_FILE,
+	[__NR_lseek] = NEEDS_FILE,
+};
 
 static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 {
-	if (nowait_is_io(nr) && nowait_is_nonblock(file))
+	if (nowait_kind[nr] == IO && nowait_is_nonblock(file))
 		return kevent_call_dispatch(regs, nr);
 	if (nowait_splits(file, nr))
 		return KEVENT_CALL_ELSEWHERE;
@@ -494,43 +434,35 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 		return nowait_accept(file, regs, 0);
 	case __NR_accept4:
 		return nowait_accept(file, regs, regs->KEVENT_CALL_ARG3);
+	case __NR_recvfrom:
+	case __NR_sendto:
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG3);
+	case __NR_recvmsg:
+	case __NR_sendmsg:
+		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2);
 	case __NR_fstat:
 		return nowait_is_known(file) ? kevent_call_dispatch(regs, nr) :
 					       KEVENT_CALL_ELSEWHERE;
 	case __NR_lseek:
 		return nowait_lseek(file, regs);
 	default:
-		return nowait_of_socket(regs, nr);
+		return KEVENT_CALL_ELSEWHERE;
 	}
 }
 
-/* Make a call if it does not block. Otherwise returns KEVENT_CALL_ELSEWHERE. */
+/* Make a call of the table of chains if it does not block, or KEVENT_CALL_ELSEWHERE. */
 long kevent_call_nowait(struct pt_regs *regs, u32 nr)
 {
-	switch (nr) {
-	case __NR_getpid:
-	case __NR_getppid:
-	case __NR_clock_gettime:
-	case __NR_clock_getres:
-	case __NR_pipe2:
-	case __NR_socket:
-	case __NR_socketpair:
-	case __NR_listen:
-	case __NR_shutdown:
-	case __NR_getsockname:
-	case __NR_getpeername:
-	case __NR_getsockopt:
-	case __NR_setsockopt:
+	if (nowait_kind[nr] == NEVER_WAITS)
 		return kevent_call_dispatch(regs, nr);
-	case __NR_openat:
+	if (nr == __NR_openat)
 		return nowait_openat(regs);
-	case __NR_close:
+	if (nr == __NR_close)
 		return nowait_close(regs);
-	}
 	/* A call that closes the descriptor runs only behind this one. */
 	CLASS(fd, f)(regs->KEVENT_CALL_ARG0);
 	if (!fd_file(f))
-		return nowait_needs_file(nr) ? kevent_call_dispatch(regs, nr) :
-					       KEVENT_CALL_ELSEWHERE;
+		return nowait_kind[nr] ? kevent_call_dispatch(regs, nr) :
+					 KEVENT_CALL_ELSEWHERE;
 	return nowait_of_file(fd_file(f), regs, nr);
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The serving threads of a queue, and the chains that wait for them
+ * AIO: the serving threads of a queue, and the chains that wait for them
+ *
+ * The rest of a chain that would block becomes a watch, keyed by the cookie and charged to
+ * the owner of the queue like any watch; its event is the end. ADD makes the same watch from
+ * user space, so nothing that kevent_call() submits is special. The watch is ONESHOT, and
+ * takes the usual way to the consumer by kevent_ready_locked(). It is not removed:
+ * kevent_source_ops.cancel says what REMOVE does in place of that.
  *
  * A chain that would block needs a task that can block, with the credentials, files and
  * memory of its program. The kernel has no such task, so the program lends one. A serving
@@ -8,21 +14,13 @@
  * KEVENT_FLAGS_SERVE, and makes the calls of a chain as its own. So there is no kernel
  * thread, and no credential, file table or address space is kept.
  *
- * At most kevent_crew.limit of them run. One that blocks in a call does not count: the
- * scheduler says so, as it does for workqueues, and another one takes the next chain. All
- * is under one raw lock, the last in the lock order, because the scheduler takes it. A
- * chain is given to a thread that sleeps, which counts as running from then on, so a slow
- * wake-up gives no second thread the same place. A thread that leaves for a signal gives
- * back a chain that it was given and has not begun. A thread that wakes up in a call does
- * not wait for its place: it may hold a lock that others want. So for a while more may run
- * than the limit says; none of them takes another chain until enough have blocked or
- * ended.
- *
- * While a thread runs a chain it has PF_KEVENT_SERVER, and worker_private points to its
- * place on the stack, which is gone if a call oopses: do_exit() drops both before it can
- * block. schedule() calls kevent_server_sleeping() and kevent_server_running(), as it
- * calls those of workqueues. Before the event of a chain kevent_run_settle() does what its
- * calls have left for the way to user mode: the thread may sleep next, for long.
+ * A thread is a member of kevent_crew.limit, see core/max_running.c, as long as it serves, and
+ * at most so many of them run. One that blocks in a call does not count: the scheduler says
+ * so, as it does for workqueues, and another one takes the next chain. A thread that leaves
+ * for a signal gives back a chain that it was given and has not begun. If a call oopses,
+ * do_exit() drops the member before it can block. Before the event of a chain
+ * kevent_run_settle() does what its calls have left for the way to user mode: the thread may
+ * sleep next, for long.
  *
  * A queue has chains of one process, since they are addresses. kevent_crew.process is a
  * pointer to compare. If the last descriptor of the queue is closed while the process
@@ -44,173 +42,60 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/freezer.h>
-#include <linux/hrtimer.h>
 #include <linux/kevent.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/task_stack.h>
-#include <linux/slab.h>
 
-#include "../core/deadline.h"
 #include "../core/max_running.h"
-#include "../core/queue.h"
 #include "../core/quota.h"
-#include "../core/state.h"
+#include "../core/source.h"
 #include "../core/testpoint.h"
+#include "chain.h"
 #include "workers.h"
 
 /**
- * struct kevent_crew - serving threads of a queue and chains that wait for them
- * @lock:	protects all but @queue, @process and @member. Held for a few list operations and
- *		one wake-up. The last one in the lock order, behind ready_lock, so it
- *		is taken with interrupts off; a raw one, since the scheduler takes it
- * @jobs:	chains that no thread has begun with, oldest first. Each is a watch that
- *		the owner of the queue is charged for; nobody walks the list
- * @idle:	&struct kevent_server asleep, the one that sleeps longest first;
- *		RLIMIT_NPROC limits them, and nobody walks the list
- * @running:	servers that run a chain and do not block in it, and those that have
- *		been given one
- * @limit:	as many as there shall be of them at most
- * @looks:	how often a descriptor of the queue was closed, see kevent_crew_look()
- * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
- *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
- *		it cancels its own chains only, and as many as there are
- * @member:	in &signal_struct.kevent_crews of that process, under
- *		kevent_crews_lock. A process has one for each of its queues
- * @queue:	I: the queue, with which the crew ends
+ * struct kevent_job - a chain that was left to serving threads: a watch of type AIO
+ * @kk:		the watch, found by its user value. While a thread runs the chain, which
+ *		has the queue's file, nobody removes the watch
+ * @link:	in &kevent_limit.jobs of the crew; empty when a thread has it, or it is
+ *		cancelled. Under &kevent_limit.lock
+ * @run:	the chain, and where to begin; how it has ended. Under
+ *		&kevent_queue.ready_lock
  */
-struct kevent_crew {
-	raw_spinlock_t		lock;	/* see above */
-	struct list_head	jobs;
-	struct list_head	idle;
-	u32			running;
-	u32			limit;
-	u32			looks;
-	struct signal_struct	*process;
-	struct hlist_node	member;
-	struct kevent_queue	*queue;
+struct kevent_job {
+	struct kevent_keyed	kk;
+	struct list_head	link;
+	struct kevent_run	run;
 };
 
-/**
- * struct kevent_server - a serving thread
- * @worker:	for the hooks in the scheduler
- * @link:	in &kevent_crew.idle, or empty
- * @crew:	I: its crew
- * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock
- *		before it goes on
- * @job:	what it is to run
- * @looks:	&kevent_crew.looks when it last looked at its descriptor
- * @blocked:	it waits in a call of its chain
- *
- * On the stack of @task. Protected by &kevent_crew.lock.
- */
-struct kevent_server {
-	struct kevent_worker	worker;
-	struct list_head	link;
-	struct kevent_crew	*crew;
-	struct task_struct	*task;
-	struct kevent_job	*job;
-	u32			looks;
-	bool			blocked;
-};
+static struct kevent_job *to_job(struct kevent *ke)
+{
+	return container_of(ke, struct kevent_job, kk.ke);
+}
 
 /* Crews of processes: taken to claim a crew, and at the end of a process or queue */
 static DEFINE_SPINLOCK(kevent_crews_lock);
 
-/* Chains */
-
-/* Give a chain to a server that sleeps, if the limit allows. That gives the next one. */
-static void kevent_crew_dispatch(struct kevent_crew *crew)
-{
-	struct kevent_server *s;
-
-	lockdep_assert_held(&crew->lock);
-
-	if (list_empty(&crew->jobs) || crew->running >= crew->limit)
-		return;
-	s = list_first_entry_or_null(&crew->idle, struct kevent_server, link);
-	if (!s)
-		return;
-	s->job = list_first_entry(&crew->jobs, struct kevent_job, link);
-	list_del_init(&s->job->link);
-	list_del_init(&s->link);
-	crew->running++;
-	wake_up_process(s->task);
-}
-
-/* A chain is to be run. kevent_crew_claim() has returned 0. */
-void kevent_crew_enqueue(struct kevent_queue *q, struct kevent_job *job)
-{
-	struct kevent_crew *crew = q->crew;
-
-	guard(raw_spinlock_irq)(&crew->lock);
-	list_add_tail(&job->link, &crew->jobs);
-	kevent_crew_dispatch(crew);
-}
-
-/*
- * A chain is not to be run. Returns false when a thread has begun with it, or it was
- * dequeued before.
- */
-bool kevent_crew_dequeue(struct kevent_queue *q, struct kevent_job *job)
-{
-	guard(raw_spinlock_irqsave)(&q->crew->lock);
-	if (list_empty(&job->link))
-		return false;
-	list_del_init(&job->link);
-	return true;
-}
-
 /* Processes */
 
-static struct kevent_crew *kevent_crew_of(const struct kevent_queue *q)
-{
-	/* Pairs with kevent_crew_alloc(). */
-	return smp_load_acquire(&q->crew);
-}
-
-static int kevent_crew_alloc(struct kevent_queue *q)
-{
-	struct kevent_crew *crew = kzalloc(sizeof(*crew), GFP_KERNEL_ACCOUNT);
-
-	if (!crew)
-		return -ENOMEM;
-	raw_spin_lock_init(&crew->lock);
-	INIT_LIST_HEAD(&crew->jobs);
-	INIT_LIST_HEAD(&crew->idle);
-	crew->queue = q;
-	/*
-	 * Pairs with kevent_crew_of(). Full barrier: pairs with kevent_crew_look(), see
-	 * there.
-	 */
-	if (cmpxchg(&q->crew, NULL, crew))
-		kfree(crew);
-	return 0;
-}
-
 /* Are the chains of a queue those of the current process? */
-bool kevent_crew_is_mine(const struct kevent_queue *q)
+static bool kevent_crew_is_mine(const struct kevent_queue *q)
 {
-	struct kevent_crew *crew = kevent_crew_of(q);
-
 	/* Only the last thread of a process gives its crews up. */
-	return crew && READ_ONCE(crew->process) == current->signal;
+	return READ_ONCE(q->crew.process) == current->signal;
 }
 
 /*
  * The current process is to submit chains, or to serve. A chain is memory of one process,
  * so a queue has the chains of the one that comes first, until it ends or executes another
- * program. Returns 0, -EXDEV when it is another one, or -ENOMEM.
+ * program. Returns 0, or -EXDEV when it is another one.
  */
-int kevent_crew_claim(struct kevent_queue *q)
+static int kevent_crew_claim(struct kevent_queue *q)
 {
-	struct kevent_crew *crew = kevent_crew_of(q);
+	struct kevent_crew *crew = &q->crew;
 
 	if (kevent_crew_is_mine(q))
 		return 0;
-	if (!crew && kevent_crew_alloc(q))
-		return -ENOMEM;
-	crew = kevent_crew_of(q);
 	guard(spinlock)(&kevent_crews_lock);
 	if (!crew->process) {
 		WRITE_ONCE(crew->process, current->signal);
@@ -224,15 +109,15 @@ int kevent_crew_claim(struct kevent_queue *q)
  * on are not made. Returns 0, -EPERM for a chain of another process, or -EALREADY when a
  * thread has begun with it.
  */
-int kevent_crew_cancel(struct kevent *ke)
+static int kevent_crew_cancel(struct kevent *ke)
 {
-	struct kevent_job *job = container_of(ke, struct kevent_job, kk.ke);
+	struct kevent_job *job = to_job(ke);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (!kevent_crew_is_mine(ke->queue))
 		return -EPERM;
-	if (!kevent_crew_dequeue(ke->queue, job))
+	if (!kevent_limit_del_job(&ke->queue->crew.limit, &job->link))
 		return -EALREADY;
 	job->run.refused = true;
 	job->run.result = -ECANCELED;
@@ -246,46 +131,43 @@ int kevent_crew_cancel(struct kevent *ke)
  */
 static struct kevent_queue *kevent_crew_next(struct signal_struct *process)
 {
-	struct kevent_crew *crew;
+	struct kevent_queue *q;
 
 	guard(spinlock)(&kevent_crews_lock);
 	if (hlist_empty(&process->kevent_crews))
 		return NULL;
-	crew = hlist_entry(process->kevent_crews.first, struct kevent_crew,
-			   member);
-	hlist_del_init(&crew->member);
+	q = hlist_entry(process->kevent_crews.first, struct kevent_queue,
+			crew.member);
+	hlist_del_init(&q->crew.member);
 	/* The file has a reference as long as the crew is a member. */
-	refcount_inc(&crew->queue->refs);
-	return crew->queue;
+	refcount_inc(&q->refs);
+	return q;
 }
 
 /* The process of a chain is gone. Somebody may have cancelled it meanwhile. Under RCU. */
 static void kevent_job_cancel(struct kevent_job *job)
 {
 	struct kevent *ke = &job->kk.ke;
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	if (!kevent_is_dead(ke))
 		kevent_crew_cancel(ke);
 	else
-		kevent_crew_dequeue(q, job);
-	kevent_unlock(q, flags);
+		kevent_limit_del_job(&ke->queue->crew.limit, &job->link);
 }
 
 /* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
-static bool kevent_crew_cancel_one(struct kevent_crew *crew)
+static bool kevent_crew_cancel_one(struct kevent_queue *q)
 {
 	struct kevent_job *job;
 
 	guard(rcu)();
-	scoped_guard(raw_spinlock_irq, &crew->lock)
-		job = list_first_entry_or_null(&crew->jobs, struct kevent_job,
-					       link);
+	scoped_guard(raw_spinlock_irq, &q->crew.limit.lock)
+		job = list_first_entry_or_null(&q->crew.limit.jobs,
+					       struct kevent_job, link);
 	if (!job)
 		return false;
-	kevent_testpoint(crew->queue, KEVENT_TESTPOINT_CANCEL);
+	kevent_testpoint(q, KEVENT_TESTPOINT_CANCEL);
 	kevent_job_cancel(job);
 	return true;
 }
@@ -300,7 +182,7 @@ void __kevent_drop_chains(void)
 	struct kevent_queue *q;
 
 	while ((q = kevent_crew_next(current->signal))) {
-		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q->crew))
+		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q))
 			cond_resched();
 		kevent_testpoint(q, KEVENT_TESTPOINT_DROPPED);
 		kevent_crew_end(q);
@@ -314,48 +196,20 @@ void __kevent_drop_chains(void)
  */
 void kevent_crew_end(struct kevent_queue *q)
 {
-	if (!q->crew)
+	/* Nobody becomes the process here: it would have the file, or be this one. */
+	if (!READ_ONCE(q->crew.process))
 		return;
 	guard(spinlock)(&kevent_crews_lock);
-	if (!q->crew->process)
-		return;
-	WRITE_ONCE(q->crew->process, NULL);
-	hlist_del_init(&q->crew->member);
+	WRITE_ONCE(q->crew.process, NULL);
+	hlist_del_init(&q->crew.member);
 }
 
 /* Serving */
 
-/*
- * A server is to look whether its descriptor is still there. Each that has looked
- * wakes the next one, so nobody holds the lock for all of them.
- */
-static void kevent_crew_look_next(struct kevent_crew *crew)
-{
-	struct kevent_server *s;
-
-	lockdep_assert_held(&crew->lock);
-
-	s = list_first_entry_or_null(&crew->idle, struct kevent_server, link);
-	if (s && s->looks != crew->looks)
-		wake_up_process(s->task);
-}
-
 /* A descriptor of the queue was closed. Servers that came through it leave. */
 void kevent_crew_look(struct kevent_queue *q)
 {
-	struct kevent_crew *crew;
-
-	/*
-	 * Pairs with kevent_crew_alloc(): either the crew is seen here, or its first
-	 * server sees that the descriptor is closed.
-	 */
-	smp_mb();
-	crew = kevent_crew_of(q);
-	if (!crew)
-		return;
-	guard(raw_spinlock_irq)(&crew->lock);
-	crew->looks++;
-	kevent_crew_look_next(crew);
+	kevent_limit_look(&q->crew.limit);
 }
 
 static bool kevent_is_open(int fd, const struct kevent_queue *q)
@@ -367,116 +221,33 @@ static bool kevent_is_open(int fd, const struct kevent_queue *q)
 	return file && is_kevent_file(file) && file->private_data == q;
 }
 
-/* Sleep until there is a job, or: -EINTR, -ETIME. With the lock, which it releases. */
-static int kevent_server_block(struct kevent_server *s,
-			       const struct kevent_deadline *until)
-	__must_hold(&s->crew->lock)
+/*
+ * Wait for a job: 0, -EINTR, -ETIME, -EBADF. It is interrupted before it looks at a job, and
+ * leaves chains to others when it is to be frozen.
+ */
+static int kevent_server_wait(struct kevent_member *m, struct kevent_queue *q,
+			      int fd, const struct kevent_deadline *until)
 {
-	struct kevent_crew *crew = s->crew;
-	ktime_t at = until->at;
-	int left = 1;
+	int ret, why = until->nowait ? -ETIME : 0;
 
-	lockdep_assert_held(&crew->lock);
-
-	list_add_tail(&s->link, &crew->idle);
-	set_current_state(TASK_INTERRUPTIBLE);
-	raw_spin_unlock_irq(&crew->lock);
-	kevent_testpoint(crew->queue, KEVENT_TESTPOINT_IDLE);
-	if (at == KTIME_MAX)
-		schedule();
-	else
-		left = schedule_hrtimeout_range_clock(&at, until->slack,
-						      HRTIMER_MODE_ABS,
-						      until->clock);
-	__set_current_state(TASK_RUNNING);
-	kevent_recheck_signals();
-	raw_spin_lock_irq(&crew->lock);
-	list_del_init(&s->link);
-	if (kevent_is_interrupted())
-		return -EINTR;
-	return left ? 0 : -ETIME;
-}
-
-/* A server that was given a job leaves without having begun. */
-static void kevent_server_give_back(struct kevent_server *s)
-{
-	struct kevent_crew *crew = s->crew;
-
-	lockdep_assert_held(&crew->lock);
-
-	if (!s->job)
-		return;
-	list_add(&s->job->link, &crew->jobs);
-	s->job = NULL;
-	crew->running--;
-	kevent_crew_dispatch(crew);
-}
-
-static bool kevent_server_take(struct kevent_server *s)
-{
-	struct kevent_crew *crew = s->crew;
-
-	lockdep_assert_held(&crew->lock);
-
-	if (s->job)
-		return true;
-	if (list_empty(&crew->jobs) || crew->running >= crew->limit)
-		return false;
-	s->job = list_first_entry(&crew->jobs, struct kevent_job, link);
-	list_del_init(&s->job->link);
-	crew->running++;
-	return true;
-}
-
-/* Is the descriptor that the server came through closed? */
-static bool kevent_server_is_closed(struct kevent_server *s, int fd)
-{
-	struct kevent_crew *crew = s->crew;
-
-	if (s->looks == crew->looks)
-		return false;
-	s->looks = crew->looks;
-	kevent_crew_look_next(crew);
-	return !kevent_is_open(fd, crew->queue);
-}
-
-/* A server that is to be frozen leaves chains to others. */
-static void kevent_server_freeze(struct kevent_server *s)
-	__must_hold(&s->crew->lock)
-{
-	struct kevent_crew *crew = s->crew;
-
-	kevent_server_give_back(s);
-	raw_spin_unlock_irq(&crew->lock);
-	kevent_freeze();
-	raw_spin_lock_irq(&crew->lock);
-}
-
-/* Wait for a job: 0, -EINTR, -ETIME, -EBADF. */
-static int kevent_server_wait(struct kevent_server *s, int fd,
-			      const struct kevent_deadline *until)
-{
-	int err = kevent_is_interrupted() ? -EINTR : 0;
-
-	guard(raw_spinlock_irq)(&s->crew->lock);
 	for (;;) {
-		if (kevent_server_is_closed(s, fd))
-			err = -EBADF;
-		if (err == -EBADF || err == -EINTR) {
-			kevent_server_give_back(s);
-			return err;
-		}
 		if (unlikely(freezing(current))) {
-			kevent_server_freeze(s);
+			kevent_limit_rest(m);
+			kevent_freeze();
+		}
+		ret = kevent_is_interrupted() ? -EINTR : kevent_limit_park(m, why);
+		if (ret == KEVENT_LOOK) {
+			if (!kevent_is_open(fd, q))
+				return -EBADF;
 			continue;
 		}
-		if (kevent_server_take(s)) {
-			kevent_crew_dispatch(s->crew);
-			return 0;
-		}
-		if (err || until->nowait)
-			return -ETIME;
-		err = kevent_server_block(s, until);
+		if (ret != KEVENT_PARKED)
+			return ret;
+		kevent_testpoint(q, KEVENT_TESTPOINT_IDLE);
+		if (kevent_schedule(until))
+			why = -ETIME;
+		kevent_limit_unparked(m);
+		kevent_recheck_signals();
 	}
 }
 
@@ -485,74 +256,50 @@ static void kevent_job_done(struct kevent_job *job, const struct kevent_run *run
 			    int err)
 {
 	struct kevent *ke = &job->kk.ke;
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	job->run = *run;
 	if (err)
 		kevent_broken_locked(ke);
 	else
 		kevent_ready_locked(ke, KEVENT_AIO_DONE);
-	kevent_unlock(q, flags);
 }
 
-static void kevent_server_run(struct kevent_server *s)
+static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q)
 {
-	struct kevent_run run = s->job->run;
+	struct kevent_job *job = list_entry(m->job, struct kevent_job, link);
+	struct kevent_run run = job->run;
 	int err;
 
-	current->worker_private = &s->worker;
-	current->flags |= PF_KEVENT_SERVER;
+	/* Nothing has blocked since it was given: the hook gives no chain back. */
+	m->job = NULL;
 	err = kevent_run_chain(&run, false);
-	current->flags &= ~PF_KEVENT_SERVER;
-	current->worker_private = NULL;
+	/* It counts until it parks or leaves. */
+	m->waits = true;
 	kevent_run_settle();
-	kevent_testpoint(s->crew->queue, KEVENT_TESTPOINT_RAN);
-	kevent_job_done(s->job, &run, err);
-	guard(raw_spinlock_irq)(&s->crew->lock);
-	s->job = NULL;
-	s->crew->running--;
-}
-
-/* The number of chains that were run, or what ended it before the first */
-static int kevent_server_loop(struct kevent_server *s, int fd,
-			      struct kevent_deadline *until)
-{
-	int err, nr = 0;
-
-	kevent_deadline_start(until);
-	while (!(err = kevent_server_wait(s, fd, until))) {
-		kevent_server_run(s);
-		if (nr < INT_MAX)
-			nr++;
-	}
-	/* Others may go on with what it leaves. */
-	scoped_guard(raw_spinlock_irq, &s->crew->lock)
-		kevent_crew_dispatch(s->crew);
-	return nr || err == -ETIME ? nr : err;
+	kevent_testpoint(q, KEVENT_TESTPOINT_RAN);
+	kevent_job_done(job, &run, err);
 }
 
 static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 			      struct kevent_deadline *until)
 {
-	struct kevent_server s = { .task = current, .worker.serves = true };
-	int err;
+	struct kevent_member *m;
+	int err, nr = 0;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_SERVE);
-	err = kevent_crew_claim(q);
+	err = kevent_crew_claim(q) ?: kevent_limit_serve(&q->crew.limit, limit, &m);
 	if (err)
 		return err;
-	/* It is counted here instead. */
-	kevent_limit_leave(NULL);
-	s.crew = q->crew;
-	INIT_LIST_HEAD(&s.link);
-	scoped_guard(raw_spinlock_irq, &s.crew->lock) {
-		s.crew->limit = limit;
-		/* It looks at once: @fd may be closed since its file was found. */
-		s.looks = s.crew->looks - 1;
+	kevent_deadline_start(until);
+	while (!(err = kevent_server_wait(m, q, fd, until))) {
+		kevent_server_run(m, q);
+		if (nr < INT_MAX)
+			nr++;
 	}
-	return kevent_server_loop(&s, fd, until);
+	/* Others may go on with what it leaves. */
+	kevent_limit_leave(NULL);
+	return nr || err == -ETIME ? nr : err;
 }
 
 /*
@@ -576,63 +323,119 @@ int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 
 /* The scheduler */
 
-/* A serving thread blocks in a call of its chain. */
-static void kevent_crew_sleeping(struct kevent_worker *w)
-{
-	struct kevent_server *s = container_of(w, struct kevent_server, worker);
-
-	guard(raw_spinlock_irq)(&s->crew->lock);
-	if (s->blocked)
-		return;
-	s->blocked = true;
-	s->crew->running--;
-	kevent_crew_dispatch(s->crew);
-}
-
-/* It does not wait for others: what blocked may be a lock that they want. */
-static void kevent_crew_running(struct kevent_worker *w)
-{
-	struct kevent_server *s = container_of(w, struct kevent_server, worker);
-
-	guard(raw_spinlock_irq)(&s->crew->lock);
-	if (!s->blocked)
-		return;
-	s->blocked = false;
-	s->crew->running++;
-}
-
-/* The current task, which serves or is a member, blocks. */
+/* The current task, which is a member, blocks. */
 void kevent_server_sleeping(struct task_struct *task)
 {
-	struct kevent_worker *w = task->worker_private;
-
-	if (w->serves)
-		kevent_crew_sleeping(w);
-	else
-		kevent_member_sleeping(w);
+	kevent_member_sleeping(task->worker_private);
 }
 
 /* Such a task goes on. */
 void kevent_server_running(struct task_struct *task)
 {
-	struct kevent_worker *w = task->worker_private;
-
-	if (w->serves)
-		kevent_crew_running(w);
-	else
-		kevent_member_running(w);
+	kevent_member_running(task->worker_private);
 }
 
 /*
  * The current thread exits, or executes a program. One that serves comes here when a call
- * of its chain has oopsed: nothing is left of what it had on its stack.
+ * of its chain has oopsed.
  */
 void __kevent_leave_limit(void)
 {
-	if (!object_is_on_stack(current->worker_private)) {
-		kevent_limit_leave(NULL);
-		return;
-	}
-	current->flags &= ~PF_KEVENT_SERVER;
-	current->worker_private = NULL;
+	kevent_limit_leave(NULL);
 }
+
+/* The watch */
+
+/* Flags that mean something for a thing that happens once, and cannot be feigned */
+#define EV_AIO_REQ							\
+	(KEVENT_REQ_ONESHOT | KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL |	\
+	 KEVENT_REQ_STAY_AWAKE)
+
+static int ev_aio_check(const struct ukevent *uk, struct file *file)
+{
+	if (uk->event != KEVENT_AIO_DONE || uk->req_flags & ~EV_AIO_REQ)
+		return -EINVAL;
+	if (!uk->ret_data[0] || uk->ret_data[0] > KEVENT_CALL_MAX ||
+	    uk->ret_data[1] >= uk->ret_data[0])
+		return -EINVAL;
+	if (!IS_ALIGNED(uk->id.raw_u64, sizeof(u64)))
+		return -EINVAL;
+	return kevent_call_allowed() ? 0 : -EPERM;
+}
+
+static u64 ev_aio_key(const struct ukevent *uk)
+{
+	return uk->ptr;
+}
+
+static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
+			 struct file *file)
+{
+	struct kevent_job *job = to_job(ke);
+	int err;
+
+	INIT_LIST_HEAD(&job->link);
+	job->run = (struct kevent_run) {
+		.chain	= u64_to_user_ptr(uk->id.raw_u64),
+		.queue	= ke->queue,
+		.nr	= uk->ret_data[0],
+		.at	= uk->ret_data[1],
+	};
+	/* A chain ends once. */
+	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
+	err = kevent_crew_claim(ke->queue) ?: kevent_key_link(&job->kk);
+	if (!err)
+		kevent_limit_add_job(&ke->queue->crew.limit, &job->link);
+	return err;
+}
+
+static void ev_aio_detach(struct kevent *ke)
+{
+	kevent_limit_del_job(&ke->queue->crew.limit, &to_job(ke)->link);
+}
+
+/* Not a word of it can be changed. */
+static bool ev_aio_may_change(const struct kevent *ke)
+{
+	return false;
+}
+
+static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
+{
+	const struct kevent_run *run = &to_job(ke)->run;
+
+	uk->id.raw_u64 = run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
+	uk->ret_data[0] = lower_32_bits(run->result);
+	uk->ret_data[1] = upper_32_bits(run->result);
+}
+
+/*
+ * Leave the rest of a chain, from @run->at on, to a serving thread. Returns 0,
+ * -EEXIST, -EXDEV, -ENOSPC or -ENOMEM.
+ */
+int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
+		      u64 cookie)
+{
+	struct ukevent uk = {
+		.id.raw_u64	= (unsigned long)run->chain,
+		.type		= KEVENT_AIO,
+		.event		= KEVENT_AIO_DONE,
+		.ret_data	= { run->nr, run->at },
+		.ptr		= cookie,
+	};
+
+	return PTR_ERR_OR_ZERO(kevent_add(q, &kevent_aio_ops, &uk, EMPTY_FD));
+}
+
+const struct kevent_source_ops kevent_aio_ops = {
+	.name		= "aio",
+	.error		= -EFAULT,
+	.size		= sizeof(struct kevent_job),
+	.check		= ev_aio_check,
+	.key		= ev_aio_key,
+	.attach		= ev_aio_attach,
+	.detach		= ev_aio_detach,
+	.may_change	= ev_aio_may_change,
+	.cancel		= kevent_crew_cancel,
+	.fill		= ev_aio_fill,
+};

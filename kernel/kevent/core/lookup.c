@@ -20,46 +20,27 @@
 /* Watches of descriptors */
 
 static bool kevent_file_matches(const struct kevent_file *kf,
-				const struct kevent_queue *q, u32 type, u32 fd)
+				const struct kevent_queue *q, u32 type, u32 fd,
+				u32 event)
 {
 	return kf->ke.queue == q && kf->ke.type == type &&
-	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke);
+	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke) &&
+	       (!kevent_sources[type]->many || kf->ke.event == event);
 }
 
-/*
- * May a watch share the place of another one on the list? Those are found by their source,
- * and must only go with the descriptor.
- */
-static bool kevent_file_is_alike(const struct kevent_file *kf,
-				 const struct kevent_file *other)
+/* Walk the list of a file before a watch joins: 0, -EEXIST or -ENOSPC. */
+static int kevent_file_check(const struct kevent_file *kf, struct file *file)
 {
-	return kf->ke.type == other->ke.type && kevent_source_of(&kf->ke)->find &&
-	       kf->ke.queue == other->ke.queue && kf->table == other->table &&
-	       kf->ke.id_low == other->ke.id_low;
-}
-
-/*
- * Walk the list of a file to find a place for a watch: 0 for one of its own, -EEXIST,
- * -ENOSPC, or 1 when @alike was set to one whose place it shares.
- */
-static int kevent_file_place(struct kevent_file *kf, struct file *file,
-			     struct kevent_file **alike)
-{
-	struct kevent_owner *owner = kf->ke.queue->owner;
+	const struct kevent *ke = &kf->ke;
+	struct kevent_owner *owner = ke->queue->owner;
 	unsigned int nr = 0, users = 0;
 	struct kevent_file *other;
 
 	lockdep_assert_held(&file->f_lock);
 
 	for (other = *host_watches(file); other; other = other->next) {
-		if (kevent_file_is_alike(kf, other)) {
-			*alike = other;
-			return 1;
-		}
-		/* A source that finds its watches knows whether this one is there. */
-		if (!kevent_source_of(&kf->ke)->find &&
-		    kevent_file_matches(other, kf->ke.queue, kf->ke.type,
-					kf->ke.id_low) &&
+		if (kevent_file_matches(other, ke->queue, ke->type, ke->id_low,
+					ke->event) &&
 		    kevent_has_key(&other->ke))
 			return -EEXIST;
 		nr += other->ke.queue->owner == owner;
@@ -79,106 +60,66 @@ static int kevent_file_place(struct kevent_file *kf, struct file *file,
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
-	struct kevent_shared *shared = kevent_shared(kf);
-	struct kevent_file *alike = NULL, **first;
+	struct kevent_file **first;
 	int err = host_watches_get(file);
 
 	if (err)
 		return err;
 	spin_lock(&file->f_lock);
-	err = kevent_file_place(kf, file, &alike);
+	err = kevent_file_check(kf, file);
 	if (err) {
 		host_watches_put(file);
 	} else {
-		if (shared)
-			shared->listed = true;
 		first = host_watches(file);
 		kf->next = *first;
 		/* There are walks under RCU only. */
 		smp_store_release(first, kf);
 	}
-	if (alike)
-		list_add_tail(&shared->alike, &kevent_shared(alike)->alike);
 	spin_unlock(&file->f_lock);
-	return alike ? 0 : err;
-}
-
-/* What the list has in the place of @kf from now on */
-static struct kevent_file *kevent_file_heir(struct kevent_file *kf)
-{
-	struct kevent_shared *shared = kevent_shared(kf), *heir;
-
-	if (!shared || list_empty(&shared->alike))
-		return kf->next;
-	heir = list_first_entry(&shared->alike, struct kevent_shared, alike);
-	heir->listed = true;
-	heir->kf.next = kf->next;
-	return &heir->kf;
-}
-
-static void kevent_file_unlist(struct kevent_file *kf, struct file *file)
-{
-	struct kevent_file **at, *heir;
-
-	lockdep_assert_held(&file->f_lock);
-
-	for (at = host_watches(file); *at; at = &(*at)->next) {
-		if (*at != kf)
-			continue;
-		heir = kevent_file_heir(kf);
-		/* There are walks under RCU only. */
-		smp_store_release(at, heir);
-		if (heir == kf->next)
-			host_watches_put(file);
-		break;
-	}
+	return err;
 }
 
 /* Undo kevent_file_link(), if that was done; the file is pinned. */
 void kevent_file_unlink(struct kevent_file *kf)
 {
-	struct kevent_shared *shared = kevent_shared(kf);
 	struct file *file = kf->file;
+	struct kevent_file **at;
 
 	spin_lock(&file->f_lock);
-	if (!shared || shared->listed)
-		kevent_file_unlist(kf, file);
-	if (shared)
-		list_del_init(&shared->alike);
+	for (at = host_watches(file); *at; at = &(*at)->next) {
+		if (*at != kf)
+			continue;
+		/* There are walks under RCU only. */
+		smp_store_release(at, kf->next);
+		host_watches_put(file);
+		break;
+	}
 	spin_unlock(&file->f_lock);
 }
 
 /*
- * Look up a watch by type, descriptor, file, and what else find() reads of @uk. The type is
- * valid, and the caller has pinned the file. Under RCU.
+ * Look up a watch by type, descriptor and file, and by its event if there may be many. The
+ * type is valid, and the caller has pinned the file. Under RCU.
  */
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file)
 {
-	const struct kevent_source_ops *ops = kevent_sources[uk->type];
 	struct kevent_file *kf;
 
-	if (ops->find)
-		return ops->find(q, uk, file);
-	/* Pairs with kevent_file_link(), kevent_file_unlist(). */
+	/* Pairs with kevent_file_link(), kevent_file_unlink(). */
 	kf = READ_ONCE(*host_watches(file));
-	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0]))
+	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0],
+					  uk->event))
 		kf = READ_ONCE(kf->next);
 	return kf ? &kf->ke : NULL;
 }
 
-/*
- * Would kevent_file_link() find that the queue has such a watch? Under RCU. A source with
- * find() answers when the watch is attached.
- */
+/* Would kevent_file_link() find that the queue has such a watch? Under RCU. */
 bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
 		     struct file *file)
 {
-	const struct kevent *ke;
+	const struct kevent *ke = kevent_file_find(q, uk, file);
 
-	if (kevent_sources[uk->type]->find)
-		return false;
-	ke = kevent_file_find(q, uk, file);
 	return ke && kevent_has_key(ke);
 }
 

@@ -12,11 +12,12 @@
  * one that waits parks: it sleeps, and does not take events.
  *
  * A member has a struct kevent_member, which worker_private points to, and
- * PF_KEVENT_SERVER, as a thread has that runs a chain; kevent_worker.serves distinguishes
- * the two. The hooks of the scheduler are those of chains, and a task without the flag
- * pays nothing. The member refers to the limit, not to the queue: once the queue is gone
- * the limit is some memory until the thread leaves. Only the thread itself makes, changes
- * and frees its member, so no race needs care there.
+ * PF_KEVENT_SERVER; a task without the flag pays nothing. Threads that serve a queue are
+ * members, too, of another limit of it, see call/workers.c: one of these is let go if
+ * there is a job as well, and who lets it go gives it the job. The member refers to the
+ * limit, not to the queue: once the queue is gone the limit is some memory until the
+ * thread leaves. Only the thread itself makes, changes and frees its member, so no race
+ * needs care there.
  *
  * A member is counted in "running", or not. It is counted when it gives the limit, and
  *
@@ -76,17 +77,9 @@
 
 #include "max_running.h"
 
-static struct kevent_worker *kevent_worker_of(const struct task_struct *task)
-{
-	return task->flags & PF_KEVENT_SERVER ? task->worker_private : NULL;
-}
-
 static struct kevent_member *kevent_member_of(const struct task_struct *task)
 {
-	struct kevent_worker *w = kevent_worker_of(task);
-
-	return w && !w->serves ? container_of(w, struct kevent_member, worker) :
-				 NULL;
+	return task->flags & PF_KEVENT_SERVER ? task->worker_private : NULL;
 }
 
 /* Counting */
@@ -97,6 +90,16 @@ static void kevent_limit_count(struct kevent_limit *l, struct kevent_member *m)
 
 	l->running += !m->counted;
 	m->counted = true;
+}
+
+/* A member may go on. If it serves, there is a job. */
+static void kevent_limit_give(struct kevent_limit *l, struct kevent_member *m)
+{
+	kevent_limit_count(l, m);
+	if (l->serves) {
+		m->job = l->jobs.next;
+		list_del_init(m->job);
+	}
 }
 
 static void kevent_limit_unpark(struct kevent_limit *l, struct kevent_member *m)
@@ -118,10 +121,16 @@ static bool kevent_limit_release(struct kevent_limit *l, bool requested)
 	if (!m)
 		return false;
 	kevent_limit_unpark(l, m);
-	kevent_limit_count(l, m);
+	kevent_limit_give(l, m);
 	m->requested = requested;
 	wake_up_process(m->task);
 	return true;
+}
+
+/* May one more go on beside @running? */
+static bool kevent_limit_has_room(const struct kevent_limit *l, u32 running)
+{
+	return running < l->max && (!l->serves || !list_empty(&l->jobs));
 }
 
 /*
@@ -132,7 +141,7 @@ static void kevent_limit_let_go(struct kevent_limit *l)
 {
 	lockdep_assert_held(&l->lock);
 
-	if (l->running < l->max)
+	if (kevent_limit_has_room(l, l->running))
 		kevent_limit_release(l, false);
 }
 
@@ -143,22 +152,38 @@ static void kevent_limit_uncount(struct kevent_limit *l,
 
 	l->running -= m->counted;
 	m->counted = false;
+	if (m->job)
+		list_add(m->job, &l->jobs);
+	m->job = NULL;
 	kevent_limit_let_go(l);
 }
 
-/* May a member go on that waits? Then it counts. */
+/* May the current thread go on, which waits? Then it counts. */
 static bool kevent_limit_admits(struct kevent_limit *l, struct kevent_member *m)
 {
 	lockdep_assert_held(&l->lock);
 
-	if (l->running - m->counted >= l->max)
-		return false;
-	kevent_limit_count(l, m);
+	if (!m->job) {
+		if (!kevent_limit_has_room(l, l->running - m->counted))
+			return false;
+		kevent_limit_give(l, m);
+	}
 	kevent_limit_let_go(l);
+	m->waits = false;
 	return true;
 }
 
 /* Members */
+
+/* A limit of nobody, with one reference. It is zeroed. */
+void kevent_limit_init(struct kevent_limit *l, bool serves)
+{
+	raw_spin_lock_init(&l->lock);
+	INIT_LIST_HEAD(&l->parked);
+	INIT_LIST_HEAD(&l->jobs);
+	refcount_set(&l->refs, 1);
+	l->serves = serves;
+}
 
 static int kevent_limit_alloc(struct kevent_limit **where)
 {
@@ -166,9 +191,7 @@ static int kevent_limit_alloc(struct kevent_limit **where)
 
 	if (!l)
 		return -ENOMEM;
-	raw_spin_lock_init(&l->lock);
-	INIT_LIST_HEAD(&l->parked);
-	refcount_set(&l->refs, 1);
+	kevent_limit_init(l, false);
 	/* Pairs with kevent_limit_peek(). */
 	if (cmpxchg_release(where, NULL, l))
 		kfree(l);
@@ -192,7 +215,7 @@ static struct kevent_member *kevent_member_alloc(struct kevent_limit *l)
 	m->task = current;
 	m->limit = l;
 	refcount_inc(&l->refs);
-	current->worker_private = &m->worker;
+	current->worker_private = m;
 	current->flags |= PF_KEVENT_SERVER;
 	return m;
 }
@@ -229,7 +252,7 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 	struct kevent_member *m = kevent_member_of(current);
 	struct kevent_limit *l;
 
-	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || (!m && kevent_worker_of(current)))
+	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || (m && m->limit->serves))
 		return -EINVAL;
 	if (!kevent_limit_peek(where) && kevent_limit_alloc(where))
 		return -ENOMEM;
@@ -250,22 +273,29 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 	return 0;
 }
 
-/* Waiting */
-
-/* May the current thread, which waits, go on? Then it counts. */
-bool kevent_limit_try(struct kevent_member *m)
+/*
+ * Make the current thread a member @to that serves, and of no queue's group. @max shall run at
+ * once. It looks at its descriptor first. Returns 0 or -ENOMEM.
+ */
+int kevent_limit_serve(struct kevent_limit *l, u32 max, struct kevent_member **to)
 {
-	guard(raw_spinlock_irq)(&m->limit->lock);
-	if (!kevent_limit_admits(m->limit, m))
-		return false;
-	m->waits = false;
-	return true;
+	kevent_limit_leave(NULL);
+	*to = kevent_member_alloc(l);
+	if (!*to)
+		return -ENOMEM;
+	(*to)->waits = true;
+	guard(raw_spinlock_irq)(&l->lock);
+	l->max = max;
+	(*to)->looks = l->looks - 1;
+	return 0;
 }
 
+/* Waiting */
+
 /*
- * Have the current thread wait until fewer run, unless @why it must not is set. Interrupts
- * are off. Returns 0 if it may go on, KEVENT_PARKED if it has to block, -ECANCELED if it
- * was requested, or @why.
+ * Have the current thread wait until fewer run, unless @why it must not is set; if it waits
+ * for that, interrupts are off. Returns 0 if it may go on, KEVENT_PARKED if it has to block,
+ * -ECANCELED if it was requested, KEVENT_LOOK, or @why.
  */
 int kevent_limit_park(struct kevent_member *m, int why)
 {
@@ -274,6 +304,10 @@ int kevent_limit_park(struct kevent_member *m, int why)
 	guard(raw_spinlock_irqsave)(&l->lock);
 	if (m->requested)
 		return -ECANCELED;
+	if (m->looks != l->looks) {
+		m->looks = l->looks;
+		return KEVENT_LOOK;
+	}
 	if (kevent_limit_admits(l, m))
 		return 0;
 	if (why)
@@ -286,6 +320,18 @@ int kevent_limit_park(struct kevent_member *m, int why)
 	return KEVENT_PARKED;
 }
 
+/* The member that is parked longest is to look, unless it has. It wakes the next one. */
+static void kevent_limit_look_next(struct kevent_limit *l)
+{
+	struct kevent_member *m;
+
+	lockdep_assert_held(&l->lock);
+
+	m = list_first_entry_or_null(&l->parked, struct kevent_member, link);
+	if (m && m->looks != l->looks)
+		wake_up_process(m->task);
+}
+
 /* The current thread was parked and is awake, maybe for another reason. */
 void kevent_limit_unparked(struct kevent_member *m)
 {
@@ -294,6 +340,7 @@ void kevent_limit_unparked(struct kevent_member *m)
 	guard(raw_spinlock_irq)(&l->lock);
 	if (!list_empty(&m->link))
 		kevent_limit_unpark(l, m);
+	kevent_limit_look_next(l);
 }
 
 /* The wait of the current thread ends, whatever runs. */
@@ -331,6 +378,33 @@ bool kevent_limit_is_kept(struct kevent_limit *l)
 	return l->nr_parked && l->running >= l->max;
 }
 
+/* There is a job for a member that serves. */
+void kevent_limit_add_job(struct kevent_limit *l, struct list_head *job)
+{
+	guard(raw_spinlock_irq)(&l->lock);
+	list_add_tail(job, &l->jobs);
+	kevent_limit_let_go(l);
+}
+
+/* A job is not to be done. Returns false when a member has it, or it was taken before. */
+bool kevent_limit_del_job(struct kevent_limit *l, struct list_head *job)
+{
+	guard(raw_spinlock_irqsave)(&l->lock);
+	if (list_empty(job))
+		return false;
+	list_del_init(job);
+	return true;
+}
+
+/* Members are to look whether their descriptors are still there. */
+void kevent_limit_look(struct kevent_limit *l)
+{
+	/* One that comes to the lock later sees that the descriptor is closed. */
+	guard(raw_spinlock_irq)(&l->lock);
+	l->looks++;
+	kevent_limit_look_next(l);
+}
+
 /* For fdinfo; @l may be NULL. */
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 {
@@ -349,9 +423,8 @@ void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 /* The scheduler */
 
 /* A member blocks. */
-void kevent_member_sleeping(struct kevent_worker *w)
+void kevent_member_sleeping(struct kevent_member *m)
 {
-	struct kevent_member *m = container_of(w, struct kevent_member, worker);
 	struct kevent_limit *l = m->limit;
 
 	if (m->waits)
@@ -361,9 +434,8 @@ void kevent_member_sleeping(struct kevent_worker *w)
 }
 
 /* A member goes on. It does not wait for others: what blocked may be a lock that they want. */
-void kevent_member_running(struct kevent_worker *w)
+void kevent_member_running(struct kevent_member *m)
 {
-	struct kevent_member *m = container_of(w, struct kevent_member, worker);
 	struct kevent_limit *l = m->limit;
 
 	if (m->waits)

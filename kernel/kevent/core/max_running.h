@@ -15,31 +15,24 @@
 struct seq_file;
 
 /**
- * struct kevent_worker - what &task_struct.worker_private of a thread refers to
- * @serves: the thread runs a chain, and this is in a &struct kevent_server; otherwise it
- *	    is in a &struct kevent_member
- *
- * While the thread has PF_KEVENT_SERVER, which only the thread itself changes.
- */
-struct kevent_worker {
-	bool			serves;
-};
-
-/**
  * struct kevent_limit - the members of a queue
  * @lock:	protects all. Held for a few list operations and one wake-up. The last one in
  *		the lock order, behind ready_lock, so it is taken with interrupts off; a raw
  *		one, since the scheduler takes it
- * @parked:	&struct kevent_member that wait until fewer run, oldest first. As many threads
- *		as wait, which RLIMIT_NPROC limits; nobody walks the list, and one is let go
- *		at a time
+ * @parked:	&struct kevent_member that wait until they may go on, oldest first. As many
+ *		threads as wait, which RLIMIT_NPROC limits; nobody walks the list, and one is
+ *		let go at a time
  * @nr_parked:	their number
  * @running:	members that are counted, see &struct kevent_member. May exceed @max: one that
  *		has blocked does not wait when it goes on, nor one that a signal, a timeout or
  *		a request ends the wait of
  * @refs:	of the queue and of each member
- * @max:	as many shall run, at least 1; of the call that came last. Any process with the
- *		ring can set it, and hold members up by running, as it could take their events
+ * @max:	as many shall run; of the call that came last. Any process with the ring can
+ *		set it, and hold members up by running, as it could take their events
+ * @serves:	I: the members serve, see workers.c: each takes a job when it is let go
+ * @jobs:	jobs that no member has, oldest first: chains, each of which is a watch that
+ *		the owner of the queue is charged for. Nobody walks the list
+ * @looks:	how often members were to look whether their descriptor is still there
  */
 struct kevent_limit {
 	raw_spinlock_t		lock;	/* see above */
@@ -48,37 +41,60 @@ struct kevent_limit {
 	u32			running;
 	u32			max;
 	refcount_t		refs;
+	bool			serves;
+	struct list_head	jobs;
+	u32			looks;
 };
 
 /**
- * struct kevent_member - a thread that is a member of a queue's group
- * @worker:	for the hooks in the scheduler
+ * struct kevent_member - a thread that is a member of a queue's group, or serves a queue
  * @link:	in &kevent_limit.parked, or empty
  * @limit:	I: of its queue, referenced. Once the queue is gone that is some memory which
  *		the thread keeps until it leaves; a thread has one
  * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock before
  *		it goes on
+ * @job:	what it was given of &kevent_limit.jobs and has not begun, or NULL
+ * @looks:	&kevent_limit.looks when it last looked at its descriptor
  * @counted:	in &kevent_limit.running. Who lets it go counts it, so that a wake-up that
  *		takes long gives nobody the same place
  * @requested:	its wait ends although it may not go on
  * @waits:	it sleeps in kevent_wait() of the queue, and says itself when it runs: the hooks
  *		do nothing. Read and written by the thread alone
  *
- * @link, @counted and @requested are protected by &kevent_limit.lock. The thread frees it:
- * when it leaves, at the latest when it exits or executes a program.
+ * &task_struct.worker_private of a thread with PF_KEVENT_SERVER, which only the thread itself
+ * changes. @link, @job, @looks, @counted and @requested are protected by &kevent_limit.lock.
+ * The thread frees it: when it leaves, at the latest when it exits or executes a program.
  */
 struct kevent_member {
-	struct kevent_worker	worker;
 	struct list_head	link;
 	struct kevent_limit	*limit;
 	struct task_struct	*task;
+	struct list_head	*job;
+	u32			looks;
 	bool			counted;
 	bool			requested;
 	bool			waits;
 };
 
+/**
+ * struct kevent_crew - serving threads of a queue and chains that wait for them
+ * @limit:	the threads and the chains. The queue, with which it ends, keeps a reference
+ * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
+ *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
+ *		it cancels its own chains only, and as many as there are
+ * @member:	in &signal_struct.kevent_crews of that process, under
+ *		kevent_crews_lock. A process has one for each of its queues
+ */
+struct kevent_crew {
+	struct kevent_limit	limit;
+	struct signal_struct	*process;
+	struct hlist_node	member;
+};
+
 /* What kevent_limit_park() returns for a member that has to block */
 #define KEVENT_PARKED	1
+/* and for one that has to look at its descriptor first */
+#define KEVENT_LOOK	2
 
 /* The limit of a queue, which it has at @where from its first member on */
 static inline struct kevent_limit *
@@ -95,19 +111,24 @@ static inline bool kevent_may_be_member(void)
 	       unlikely(current->flags & PF_KEVENT_SERVER);
 }
 
+void kevent_limit_init(struct kevent_limit *l, bool serves);
 int kevent_limit_join(struct kevent_limit **where, u32 max,
 		      struct kevent_member **to);
+int kevent_limit_serve(struct kevent_limit *l, u32 max,
+		       struct kevent_member **to);
 void kevent_limit_leave(const struct kevent_limit *l);
 void kevent_limit_put(struct kevent_limit *l);
-bool kevent_limit_try(struct kevent_member *m);
 int kevent_limit_park(struct kevent_member *m, int why);
 void kevent_limit_unparked(struct kevent_member *m);
 void kevent_limit_go_on(struct kevent_member *m);
 void kevent_limit_rest(struct kevent_member *m);
 bool kevent_limit_request(struct kevent_limit *l);
+void kevent_limit_add_job(struct kevent_limit *l, struct list_head *job);
+bool kevent_limit_del_job(struct kevent_limit *l, struct list_head *job);
+void kevent_limit_look(struct kevent_limit *l);
 bool kevent_limit_is_kept(struct kevent_limit *l);
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l);
-void kevent_member_sleeping(struct kevent_worker *w);
-void kevent_member_running(struct kevent_worker *w);
+void kevent_member_sleeping(struct kevent_member *m);
+void kevent_member_running(struct kevent_member *m);
 
 #endif /* _KEVENT_MAX_RUNNING_H */

@@ -106,6 +106,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->coalesce.batch = 1;
 	q->coalesce.patience = KEVENT_COALESCE_PATIENCE;
 	q->keys.tree = RB_ROOT_CACHED;
+	kevent_limit_init(&q->crew.limit, true);
 	refcount_set(&q->refs, 1);
 	q->mm = current->mm;
 	mmgrab(q->mm);
@@ -125,7 +126,6 @@ void kevent_queue_put(struct kevent_queue *q)
 	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
-	kfree(q->crew);
 	kfree(q->timers);
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);

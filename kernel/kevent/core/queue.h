@@ -23,6 +23,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "max_running.h"
 #include "nesting.h"
 #include "ring.h"
 #include "source_ops.h"
@@ -30,9 +31,6 @@
 #include "waiter.h"
 
 struct kevent_block;
-struct kevent_bound_table;
-struct kevent_crew;
-struct kevent_limit;
 struct kevent_timers;
 struct mm_struct;
 struct pid;
@@ -183,9 +181,8 @@ struct kevent_index {
  * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Paid for until kevent_timers_stop()
- * @crew:	serving threads, and chains for them; set once, by the first of either
- * @bound:	K: slots of bound calls; NULL before the first, and once the file is gone.
- *		Read under RCU
+ * @crew:	serving threads, and chains for them
+ * @bounds:	bound calls
  *
  * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
  * @refs:	one for the file and one for each watch; the work that cancels
@@ -241,8 +238,8 @@ struct kevent_queue {
 	struct irq_work		poll_work;
 	bool			poll_uring;
 	struct kevent_timers	*timers;
-	struct kevent_crew	*crew;
-	struct kevent_bound_table __rcu *bound;
+	struct kevent_crew	crew;
+	struct kevent_bounds	bounds;
 
 	u64			ino;
 	refcount_t		refs;

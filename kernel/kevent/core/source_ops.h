@@ -21,6 +21,7 @@
  * @name:	in fdinfo
  * @file:	the id is a file descriptor, and the structure of its watches begins
  *		with a &struct kevent_file; otherwise with a &struct kevent_keyed
+ * @many:	a queue has a watch of a descriptor for each event; otherwise one
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds. An entry is what collect() sees
  *		and an amount: there is no fill(), delivered() or count()
@@ -36,10 +37,6 @@
  * @key:	the id by which a watch is found; only for sources without a file.
  *		Unlocked; other watches of the source may not have this id. Optional:
  *		the id of the request
- * @find:	the watch that a request means, of those of a descriptor of @file, or NULL;
- *		under RCU. For a source of which a descriptor can have thousands of
- *		watches, each a &struct kevent_shared: they are not looked for on the
- *		list of the file. Optional: there is one for each queue and descriptor
  * @attach:	set what the source adds to the watch, which has arbitrary contents; call
  *		kevent_file_link() or kevent_key_link(), and arm the watch, which is
  *		busy; kevent_ready() may be called from then on. May sleep. Returns the conditions
@@ -97,6 +94,7 @@
 struct kevent_source_ops {
 	const char		*name;
 	bool			file;
+	bool			many;
 	bool			level;
 	u32			flags;
 	u32			marks;
@@ -107,8 +105,6 @@ struct kevent_source_ops {
 	u32			room;
 	int (*check)(const struct ukevent *uk, struct file *file);
 	u64 (*key)(const struct ukevent *uk);
-	struct kevent *(*find)(struct kevent_queue *q, const struct ukevent *uk,
-			       const struct file *file);
 	int (*attach)(struct kevent *ke, const struct ukevent *uk,
 		      struct file *file);
 	void (*detach)(struct kevent *ke);
@@ -156,13 +152,6 @@ static inline const struct kevent_source_ops *
 kevent_source_of(const struct kevent *ke)
 {
 	return kevent_sources[ke->type];
-}
-
-/* A watch that may share its place on the list of its file, or NULL for others */
-static inline struct kevent_shared *kevent_shared(struct kevent_file *kf)
-{
-	return kevent_source_of(&kf->ke)->find ?
-	       container_of(kf, struct kevent_shared, kf) : NULL;
 }
 
 /*

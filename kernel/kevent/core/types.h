@@ -17,7 +17,9 @@
 
 struct file;
 struct files_struct;
+struct kevent_bound;
 struct kevent_queue;
+struct mm_struct;
 struct obj_cgroup;
 
 /*
@@ -36,7 +38,7 @@ struct obj_cgroup;
  *   sighand_struct.siglock, k_itimer.it_lock, a futex bucket; or kevent_queue.keys.lock
  *     kevent_queue.ready_lock
  *       ev_timers_lock, the lock of an hrtimer base, wakeup_source.lock,
- *       kevent_crew.lock and kevent_limit.lock, which the scheduler takes, too
+ *       kevent_limit.lock, which the scheduler takes, too
  *         task_struct.pi_lock of a task that is woken
  *
  * On their own: the locks of kevent_index.blocks and kevent_nest.watched, kevent_tally_lock,
@@ -133,18 +135,20 @@ struct kevent_file {
 	struct files_struct	*table;
 };
 
+/* Slots in a table of &struct kevent_bounds */
+#define KEVENT_BOUND_TABLE	1024U
+
 /**
- * struct kevent_shared - a watch of a descriptor that can have thousands of its type
- * @kf:		the watch; its source has &kevent_source_ops.find
- * @alike:	F: a ring of those of the same type, queue, descriptor and file table. The
- *		list of the file has one of them, and walks of others pass one. attach()
- *		initialises it first
- * @listed:	F: it is the one on the list
+ * struct kevent_bounds - bound calls
+ * @table:	tables of &struct kevent_bound by slot, K, read under RCU; each set once
+ * @mm:		K: whose calls they are or were, held by mmgrab(); NULL before the first. Changes
+ *		while there is none
+ * @nr:		K: slots that are taken
  */
-struct kevent_shared {
-	struct kevent_file	kf;
-	struct list_head	alike;
-	bool			listed;
+struct kevent_bounds {
+	struct kevent_bound	**table[KEVENT_BOUND_MAX / KEVENT_BOUND_TABLE];
+	struct mm_struct	*mm;
+	u32			nr;
 };
 
 /**

@@ -460,7 +460,7 @@ static int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
 {
 	int ret;
 
-	if (kevent_limit_try(m))
+	if (!kevent_limit_park(m, -EAGAIN))
 		return KEVENT_SLEPT_COLLECT;
 	ret = kevent_park(q, m, until);
 	kevent_limit_go_on(m);

@@ -473,26 +473,6 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 
 /* close() */
 
-/*
- * Kill a watch of the list, or one that shares its place. It is linked to its file, so it
- * exists, and so does its queue.
- */
-static struct kevent *kevent_file_kill_alike(struct kevent_file *kf)
-{
-	struct kevent_shared *shared = kevent_shared(kf), *other;
-
-	lockdep_assert_held(&kf->file->f_lock);
-
-	if (kevent_kill_one(&kf->ke, false))
-		return &kf->ke;
-	if (!shared)
-		return NULL;
-	list_for_each_entry(other, &shared->alike, alike)
-		if (kevent_kill_one(&other->kf.ke, false))
-			return &other->kf.ke;
-	return NULL;
-}
-
 /* Kill one watch of @file whose descriptor has left @table. */
 static struct kevent *kevent_file_kill_closed(struct file *file,
 					      struct files_struct *table)
@@ -504,8 +484,9 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 	spin_lock(&file->f_lock);
 	for (kf = *host_watches(file); kf && !ke; kf = kf->next)
 		if (kf->table == table &&
-		    host_has_left(table, kf->ke.id_low, file))
-			ke = kevent_file_kill_alike(kf);
+		    host_has_left(table, kf->ke.id_low, file) &&
+		    kevent_kill_one(&kf->ke, false))
+			ke = &kf->ke;
 	spin_unlock(&file->f_lock);
 	rcu_read_unlock();
 	return ke;

@@ -8,6 +8,7 @@
 #include <linux/irqflags.h>
 #include <linux/kevent.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include "../core/quota.h"
 #include "../core/max_running.h"
@@ -36,16 +37,21 @@ static void threads_without_user_mode_have_no_chains(struct kunit *test)
 }
 
 #ifdef CONFIG_KEVENT_AIO
-/* A call of a chain has oopsed. The place on the stack is no more when the thread exits. */
+/* A call of a chain has oopsed. The thread exits, and makes room for others. */
 static void threads_that_die_in_a_chain_serve_no_more(struct kunit *test)
 {
-	struct kevent_worker w = { .serves = true };
-	void *own, *left;
+	struct kevent_member *m = kzalloc(sizeof(*m), GFP_KERNEL);
+	struct kevent_limit l = { .running = 1 };
+	void *own = current->worker_private, *left;
 	bool serves;
 
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	kevent_limit_init(&l, true);
+	refcount_inc(&l.refs);
+	m->limit = &l;
+	m->counted = true;
 	scoped_guard(irqsave) {
-		own = current->worker_private;
-		current->worker_private = &w;
+		current->worker_private = m;
 		current->flags |= PF_KEVENT_SERVER;
 		kevent_leave_limit();
 		serves = current->flags & PF_KEVENT_SERVER;
@@ -54,7 +60,9 @@ static void threads_that_die_in_a_chain_serve_no_more(struct kunit *test)
 		current->worker_private = own;
 	}
 	KUNIT_EXPECT_FALSE(test, serves);
+	KUNIT_EXPECT_EQ(test, l.running, 0);
 	KUNIT_EXPECT_NULL(test, left);
+	KUNIT_EXPECT_EQ(test, refcount_read(&l.refs), 1);
 }
 #endif
 

@@ -1254,7 +1254,7 @@ static void chains_and_bound_calls(void)
 	};
 
 	fail_each(&submit, NULL, 2);
-	fail_each(&serve, NULL, 2);
+	fail_each(&serve, NULL, 1);
 	fail_each(&bind, NULL, 4);
 }
 
