@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 PACKAGE = os.path.abspath(f"{__file__}/../..")
-KERNEL_ONLY = {"close-leaves-watches", "no-amount", "selector-is-stale"}
+KERNEL_ONLY = {"close-leaves-watches", "fair-is-forgotten", "no-amount",
+               "selector-is-stale"}
 # Name, file, text, what takes its place
 MUTANTS = [
     ("closed-queue-is-used", "_queue.py", "        if self._closed:\n"
@@ -27,6 +28,8 @@ MUTANTS = [
      "if self._closed and self._open and len(self._users) > 1:", "if False:"),
     ("close-at-once", "_queue.py", "if self._closed and not self._users:",
      "if self._closed:"),
+    ("fair-is-forgotten", "_queue.py",
+     " | (_lib.INIT_FAIR if fair else 0)", ""),
     ("close-leaves-watches", "_queue.py",
      "lib.kevent_ctl(q.fd, _lib.CTL_REMOVE, len(part), entries)", "pass"),
     ("close-leaves-descriptor", "_queue.py",

@@ -490,6 +490,30 @@ class Threads(Case):
             self.assertEqual(problems, [])
             self.assertEqual(queue._users, [])
 
+    def first_of_three(self, fair):
+        """Which of three threads that wait has the first event; 0 slept first."""
+        queue = kevent.Queue(64, fair=fair)
+        self.addCleanup(queue.close)
+        user, got, first = queue.user(), [], threading.Event()
+
+        def take(number):
+            try:
+                queue.get()
+            except ValueError:		# closed
+                return
+            got.append(number)
+            first.set()
+
+        for number in range(3):
+            until_asleep(self.thread(take, number))
+        user.mark()
+        self.assertTrue(first.wait(SOON))
+        queue.close()
+        return got[0]
+
+    def test_fair_queue_wakes_who_sleeps_longest(self):
+        self.assertIn(self.first_of_three(True), [0] if self.on_kevent else range(3))
+
 
 class Errors(Case):
 
