@@ -170,17 +170,25 @@ static int bound_enter(struct kevent_queue *q, struct kevent_bound *kb)
 	return 0;
 }
 
-static int bound_link(struct kevent_bound *kb)
+/*
+ * Before a call is linked to its file: end those of a program that is gone, which would be in
+ * its way there. Returns 0, -EXDEV, -ENOSPC or -ENOMEM.
+ */
+static int bound_prepare(struct kevent_queue *q, u32 slot)
 {
-	struct kevent_queue *q = kb->kf.ke.queue;
 	struct kevent *ke;
 	u32 i = 0;
+	int err;
 
 	while ((ke = bound_kill_old(q, &i))) {
 		kevent_bury(ke, true);
 		cond_resched();
 	}
-	return bound_grow(q, kb->kf.ke.event) ?: bound_enter(q, kb);
+	err = bound_grow(q, slot);
+	if (err)
+		return err;
+	guard(spinlock)(&q->keys.lock);
+	return bound_claim(q);
 }
 
 /* The file of the queue is gone: nobody makes or binds calls. */
@@ -292,7 +300,8 @@ static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
 
 	memset_after(kb, 0, kf);
 	return bound_describe(kb, uk, file) ?:
-	       kevent_file_link(&kb->kf, file) ?: bound_link(kb);
+	       bound_prepare(ke->queue, ke->event) ?:
+	       kevent_file_link(&kb->kf, file) ?: bound_enter(ke->queue, kb);
 }
 
 static void ev_bound_detach(struct kevent *ke)

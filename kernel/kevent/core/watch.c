@@ -253,7 +253,8 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	mask = kevent_check(q, ops, uk, file);
 	if (mask)
 		return ERR_PTR(mask);
-	if (ops->file && kevent_is_there(q, uk, file))
+	/* One of many may be that of a program that is gone: its attach() knows. */
+	if (ops->file && !ops->many && kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
 	ke = kevent_alloc(q, ops, uk, file);
 	if (IS_ERR(ke))

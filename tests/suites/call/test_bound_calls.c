@@ -440,6 +440,7 @@ static int child_is_refused(void *arg)
 	CHILD_MUST(refusal(q->fd, 1) == -EXDEV);
 	/* The child may have the descriptor of a slot that is empty. */
 	CHILD_MUST(refusal(q->fd, 2) == -EXDEV);
+	CHILD_MUST(bind_slot(q->fd, 1, &null_call) == -EXDEV);
 	CHILD_MUST(bind_null(q->fd, 2) == -EXDEV);
 	/* The library makes the ordinary call. */
 	c[0].args[1] = c[1].args[1] = KEVENT_ARG(&bound);
@@ -477,11 +478,15 @@ static void process_that_ends_leaves_the_slots(struct queue *q)
 	CHECK_EQ(join_child(start_child(child_binds, q), PATIENCE_MS), 0);
 }
 
+/* Does the program bind the file that it has inherited, or one that it opens? */
+static bool binds_inherited;
+
 static int binds_and_executes(void *arg)
 {
 	struct queue *q = arg;
 	char kq[16], fd[16];
-	char *const argv[] = { "kevent-tests", "--bound", kq, fd, NULL };
+	char *const argv[] = { "kevent-tests", "--bound", kq, fd,
+			       binds_inherited ? "inherited" : "opened", NULL };
 
 	CHILD_MUST(bind_null(q->fd, 1) == 0);
 	CHILD_MUST(!fcntl(q->fd, F_SETFD, 0));
@@ -494,17 +499,22 @@ static int binds_and_executes(void *arg)
 /* The program that the child executes: the slots were those of the one before. */
 int bound_after_exec(int argc, char **argv)
 {
+	bool inherited;
 	int kq, fd;
 
-	if (argc != 4 || sscanf(argv[2], "%d", &kq) != 1 ||
+	if (argc != 5 || sscanf(argv[2], "%d", &kq) != 1 ||
 	    sscanf(argv[3], "%d", &fd) != 1)
 		return 3;
+	inherited = !strcmp(argv[4], "inherited");
 	CHILD_MUST(fdinfo(kq, "kevent-watches") == 1);
 	CHILD_MUST(refusal(kq, 1) == -EXDEV);
-	CHILD_MUST(bind_null(kq, 1) == 0);
+	null_call = CALL(SYS_write, fd, null_buf, 4, 0);
+	CHILD_MUST((inherited ? bind_slot(kq, 1, &null_call) : bind_null(kq, 1)) == 0);
 	CHILD_MUST(made(kq, 1) == 4);
 	/* The first one that it binds ends them. */
 	CHILD_MUST(fdinfo(kq, "kevent-watches") == 1);
+	if (inherited)
+		return 0;
 	CHILD_MUST(unbind(kq, 1, fd) == -ENOENT);
 	CHILD_MUST(made(kq, 1) == 4);
 	return 0;
@@ -512,6 +522,15 @@ int bound_after_exec(int argc, char **argv)
 
 static void exec_ends_them(struct queue *q)
 {
+	binds_inherited = false;
+	CHECK_EQ(join_child(start_child(binds_and_executes, q), PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+}
+
+/* The same descriptor and slot, which the call of the program before has */
+static void exec_may_bind_the_same(struct queue *q)
+{
+	binds_inherited = true;
 	CHECK_EQ(join_child(start_child(binds_and_executes, q), PATIENCE_MS), 0);
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
@@ -1001,6 +1020,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(calls_are_those_of_one_process),
 	TEST_EACH(process_that_ends_leaves_the_slots),
 	TEST_EACH(exec_ends_them),
+	TEST_EACH(exec_may_bind_the_same),
 	TEST_EACH(queue_may_be_sent),
 	TEST_EACH(slots_are_checked),
 	TEST_EACH(entries_are_checked_before_slots),
