@@ -58,7 +58,7 @@ PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick"),
 def run(results, command, seconds, **variables):
     """Run a command; a log and the report get its output line by line."""
     path = LOG / f"test-{results.name}.log"
-    print(f"{results.name:12}started, log: {path}", flush=True)
+    print(f"{results.name:11} started, log: {path}", flush=True)
     with open(path, "w") as log, tempfile.TemporaryFile("w+") as errors, \
          subprocess.Popen(command, stdout=subprocess.PIPE,
                           stderr=errors, text=True, errors="replace",
@@ -238,7 +238,7 @@ def run_stock(config=STOCK, **variables):
     add(results, versions.run(report.Report(config)))
     add(results, run_guest(config, config, KEVENT_BACKEND="module",
                            KEVENT_STORM_SECONDS=STORM_SHORT, **variables))
-    print(f"{config:12}{results.exceptions} exceptions")
+    print(f"{config:11} {results.exceptions} exceptions")
     return results
 
 
@@ -369,7 +369,7 @@ def run_counting(results, name, command):
     """Run a command that counts its results itself."""
     start = time.monotonic()
     log = LOG / f"{results.name}-{name}.log"
-    print(f"{results.name:12}{name}, log: {log}", flush=True)
+    print(f"{results.name:11} {name}, log: {log}", flush=True)
     status = run_logged(command, log, SECONDS[results.name])
     lines = log.read_text(errors="replace").splitlines()
     passed, failed = report.counts(lines)
@@ -377,7 +377,7 @@ def run_counting(results, name, command):
         results.fail(name, [f"exit status {status}", *lines[-40:]],
                      failed or 1)
     results.passed += passed
-    print(f"{results.name:12}{name:16}{passed:4} passed"
+    print(f"{results.name:11} {name:16}{passed:4} passed"
           + f", {failed} failed" * bool(failed)
           + f"  ({time.monotonic() - start:.0f} s)", flush=True)
     return results

@@ -157,7 +157,7 @@ class Report:
         failed = self.failed - failed
         exceptions = self.exceptions - exceptions
         if self.suite:
-            print(f"{self.name:12}{self.suite:16}"
+            print(f"{self.name:11} {self.suite:16}"
                   f"{self.passed - passed:4} passed"
                   + f", {failed} failed" * bool(failed)
                   + f", {exceptions} exceptions" * bool(exceptions)
