@@ -179,8 +179,11 @@ static inline int host_pipe_peek(const struct pipe_inode_info *pipe,
 
 	if (!(mode & FMODE_READ) || !READ_ONCE(pipe->writers))
 		return -EAGAIN;
-	/* First, as F_SETPIPE_SZ moves both down */
-	head = smp_load_acquire(&pipe->head);
+	/*
+	 * First, as F_SETPIPE_SZ moves both down. Pipes store it plainly, and ->poll() reads
+	 * it like this: nothing but whether there is something follows from it.
+	 */
+	head = data_race(smp_load_acquire(&pipe->head));
 	if (head == READ_ONCE(pipe->tail))
 		return 0;
 	return (__force int)(EPOLLIN | EPOLLRDNORM);
