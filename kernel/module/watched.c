@@ -2,9 +2,10 @@
 /*
  * The watches of a file, a process or a user, without a member of its structure
  *
- * They hang on what is found by the address of the object in a hash that grows, and takes a new seed
- * if a chain becomes long. There are at most as many of these as there are watches, and each watch is
- * charged with one: of a file it is a &struct host_watched, see HOST_FILE_BYTES.
+ * They hang on what is found by the address of the object in a hash that grows. Its function has to
+ * spread addresses well: the hash refuses an entry of a long chain while it has yet to grow. There
+ * are at most as many entries as there are watches, and each watch is charged with one: of a file it
+ * is a &struct host_watched, see HOST_FILE_BYTES.
  *
  * Each close() of the system asks whether its file has watches. For most a table of counters, of the
  * files whose addresses lead to an entry, says that it has none, without a lock.
@@ -30,15 +31,7 @@ struct host_watched {
 	unsigned int		nr;
 };
 
-/* A multiplier that nobody knows: each close() of the system comes here. */
-static u32 watched_hash(const void *data, u32 len, u32 seed)
-{
-	unsigned long of = *(const unsigned long *)data;
-	u64 odd = ((u64)seed << 32 | ~seed) * 0x9e3779b97f4a7c15ULL | 1;
-
-	return (of * odd) >> 32;
-}
-
+/* In line, which memcmp() would not be */
 static int watched_cmp(struct rhashtable_compare_arg *arg, const void *obj)
 {
 	const struct host_tag *tag = obj;
@@ -50,7 +43,6 @@ static const struct rhashtable_params watched_params = {
 	.key_len		= sizeof(void *),
 	.key_offset		= offsetof(struct host_tag, of),
 	.head_offset		= offsetof(struct host_tag, node),
-	.hashfn			= watched_hash,
 	.obj_cmpfn		= watched_cmp,
 	.automatic_shrinking	= true,
 };

@@ -31,6 +31,7 @@
 #define RELOAD_SECONDS	600	/* for 100 of them, on a busy host */
 #define FILES		200
 #define CLOSES		2000
+#define WATCHED		4000	/* so that the table grows often */
 
 /* 0 or -errno */
 static int try_write(const char *path, const char *text)
@@ -224,6 +225,33 @@ static void many_closes_at_once_are_heard_of(void)
 	close_queue(&q);
 }
 
+/*
+ * The kernel makes the table of watched files larger in a worker of this CPU, which does not run
+ * while this thread does. Until then files are added to a table that is too small.
+ */
+static void adds_do_not_wait_for_a_larger_table(void)
+{
+	static int fd[WATCHED][2];
+	struct queue q;
+	int i;
+
+	open_fds(2 * WATCHED + 64);
+	share_cpu();
+	for (i = 0; i < WATCHED; i++)
+		open_pipe(fd[i]);
+	open_queue(&q, 0);
+	go_first();
+	for (i = 0; i < WATCHED; i++)
+		MUST_EQ(add_pipe(q.fd, fd[i][0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, i), 0);
+	go_as_others();
+	CHECK_EQ(watches(&q), WATCHED);
+	for (i = 0; i < WATCHED; i++)
+		close(fd[i][0]);
+	CHECK_EQ(watches(&q), 0);
+	close_queue(&q);
+	leave_cpu();
+}
+
 /* The hook */
 
 static void tracing_is_mounted(void)
@@ -333,7 +361,6 @@ static void module_stays_as_long_as_a_mark(void)
 	open_to_all();
 }
 
-/* Watches that are on their way out, some by close() and others with their queue */
 /* A thread that waits for the ring of a queue last, and then blocks elsewhere */
 struct late {
 	struct queue	q;
@@ -429,6 +456,7 @@ static void load_that_fails_leaves_nothing(void)
 	CHECK(faults > 0);
 }
 
+/* Watches that are on their way out, some by close() and others with their queue */
 static void unload_waits_for_what_has_just_ended(void)
 {
 	int fd[FILES], i;
@@ -530,6 +558,7 @@ static const struct test_case cases[] = {
 	TEST(other_descriptors_of_a_file_are_left_alone),
 	TEST(processes_that_end_are_heard_of),
 	TEST_LIMIT(many_closes_at_once_are_heard_of, 60),
+	TEST(adds_do_not_wait_for_a_larger_table),
 	TEST(hook_cannot_be_switched_off),
 	TEST(tracer_of_the_function_stands_beside_it),
 	TEST(kprobe_of_the_function_stands_beside_it),
