@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,22 +122,6 @@ static int fail_in_two_ways(void *arg)
 	return 0;
 }
 
-static bool is_traced(pid_t pid)
-{
-	char path[40], line[100];
-	bool traced = false;
-	FILE *file;
-	int tracer;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "r");
-	while (file && fgets(line, sizeof(line), file))
-		traced |= sscanf(line, "TracerPid: %d", &tracer) == 1 && tracer;
-	if (file)
-		fclose(file);
-	return traced;
-}
-
 static int go[2];
 
 static int wait_and_fail(void *arg)
@@ -165,8 +150,8 @@ static void running_process_is_traced_and_errors_have_names(void)
 	MUST_EQ(pipe(go), 0);
 	pid = start_child(wait_and_fail, NULL);
 	tracer = start_child(trace_pid, &pid);
-	while (!is_traced(pid))
-		MUST(patient(start, PATIENCE_MS));
+	/* It waits for the first stop: each thread was told to stop before. */
+	MUST(sleeps_in(tracer, SYS_wait4));
 	MUST_EQ(write(go[1], "", 1), 1);
 	while (!matches("*kevent_ctl(*, 77, 1, *) = -EINVAL"))
 		MUST(patient(start, 2 * PATIENCE_MS));
