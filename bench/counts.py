@@ -7,30 +7,29 @@ import subprocess
 from collections import Counter
 
 from lib import cli, vm
-from lib.paths import BUILD, LINUX, LOG, TOP
+from lib.paths import BUILD, LOG, TOP
 
+GUEST = TOP / "bench/guest"
 PROGRAM = BUILD / "bench/kevent-bench"
 AMOUNT = {"ctl": ("--watches", 8000), "timers": ("--watches", 20000)}
 USUAL = ("--events", 40000)
-TEXT = re.compile(r"^([0-9a-f]+) [tTwWi] (\S+)$", re.M)
+TEXT = re.compile(r"^([0-9a-f]+) [tTwWi] (\S+)", re.M)
 # As tests/vm/profile.c prints them after an address and how often its block ran, and
 # switches from one task to another
 PRINTED = ("instr", "steps", "calls", "irets", "windows", "locked", "tables", "msrs",
            "returns")
 KINDS = (*PRINTED, "switches")
 SWITCH = "__switch_to_asm"
-# Functions are where System.map has them, and one CPU keeps its lock prefixes.
+# Functions of the kernel are at the same place in all boots, and one CPU keeps its lock prefixes.
 APPEND = "nokaslr noreplace-smp"
+# What the kernel has in the end, modules and trampolines of ftrace too
+SCRIPT = '"$@" && cat /proc/kallsyms'
 
 
 class Symbols:
     """The functions of a kernel and of the program, which is linked statically."""
 
-    def __init__(self, config):
-        if not PROGRAM.exists():
-            cli.die(f"no {PROGRAM}; build it with make -C bench")
-        vm.config_hash(config)		# there is such a kernel
-        kernel = (LINUX / config / "System.map").read_text()
+    def __init__(self, kernel):
         program = subprocess.run(["nm", PROGRAM], check=True, text=True,
                                  stdout=subprocess.PIPE).stdout
         found = sorted((int(address, 16), name) for address, name in
@@ -59,26 +58,28 @@ def read(lines, symbols):
     return counts
 
 
-def boot(config, symbols, workload, options, amount):
+def boot(config, workload, options, amount):
     """The counts of a boot with an amount of work."""
     out = LOG / "profile.txt"
     machine = vm.Boot(LOG / "bench-profile.log",
-                      [TOP / "bench/guest", PROGRAM, "--workload", workload,
-                       "--runs", "1", *options, *amount],
+                      ["/bin/sh", "-c", SCRIPT, "sh", GUEST, PROGRAM,
+                       "--workload", workload, "--runs", "1", *options, *amount],
                       "--config", config, "--icount", "--profile", str(out),
-                      "--append", APPEND, "--timeout", "1200", copies=[PROGRAM],
-                      KEVENT_ICOUNT="1")
-    for line in machine.lines():
-        pass
+                      "--append", APPEND, "--timeout", "1200",
+                      copies=[GUEST, PROGRAM], KEVENT_ICOUNT="1")
+    symbols = Symbols("\n".join(machine.lines()))
     if machine.status:
         cli.die(f"the workload failed, see {machine.log}")
     return read(out.read_text().splitlines(), symbols)
 
 
-def each(config, symbols, workload, options):
+def each(config, workload, options):
     """{kind: Counter of functions} of an event: the difference of two boots."""
+    if not PROGRAM.exists():
+        cli.die(f"no {PROGRAM}; build it with make -C bench")
+    vm.config_hash(config)		# there is such a kernel
     option, number = AMOUNT.get(workload, USUAL)
-    once, twice = (boot(config, symbols, workload, options, (option, str(number * n)))
+    once, twice = (boot(config, workload, options, (option, str(number * n)))
                    for n in (1, 2))
     return {kind: Counter({name: (twice[kind][name] - once[kind][name]) / number
                            for name in twice[kind] | once[kind]})

@@ -310,29 +310,44 @@ PROFILES = (("none,locked,copy,getcpu+2", {"calls": 2, "locked": 1, "steps": 256
             ("futex", {"calls": 4, "switches": 2, "tables": 2}))
 # Interrupts are in the counts, and steps of pages that are cleared
 PROFILE_SLACK, PROFILE_SHARE = 0.05, 0.01
+PROFILE_MODULE = {"kevent_add", "kevent_remove", "ftrace_trampoline"}
 NATIVE = (r"^native: .* GHz, \d+ CPUs, Linux \d", r"^a system call that does nothing +\d",
           r"^a switch, without its instructions +\d", r"^epoll-echo( +[\d.]+){4} +-?\d+%",
           r"^errors: [+-]\d+% to ", r"^marks, this machine: ",
           r"^one way to another CPU, both awake +\d", r"^native: \d+ s, ")
 
 
+def profile(config, workload, *options):
+    """What bench/profile prints, or an empty list, and the words for a failure."""
+    done = subprocess.run([TOP / "bench/profile", "--config", config, "--top", "400",
+                           workload, "--", *options], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    lines = done.stdout.splitlines()
+    return [] if done.returncode else lines, lines[:20]
+
+
 def check_profile(results):
-    """bench/profile counts calls, switches and so on of programs that are known."""
+    """bench/profile counts calls, switches and so on of programs that are known, and knows the
+    functions of the module and how close() comes to them."""
     for sources, expected in PROFILES:
-        done = subprocess.run([TOP / "bench/profile", "--config", "base", "units", "--",
-                               "--backend", "limit", "--source", sources], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        lines = done.stdout.splitlines()
+        lines, words = profile("base", "units", "--backend", "limit", "--source", sources)
         kinds, row = (lines + ["", ""])[:2]
         kinds = kinds.split()
         cells = dict(zip(kinds, (float(row[n * 9:n * 9 + 9].strip() or 0)
                                  for n in range(len(kinds)))))
-        if done.returncode or not row.endswith("  all") or \
+        if not row.endswith("  all") or \
            any(abs(cells[kind] - number) > max(PROFILE_SLACK, PROFILE_SHARE * number)
                for kind, number in expected.items()):
-            results.fail(f"bench.profile {sources}", lines[:20])
+            results.fail(f"bench.profile {sources}", words)
         else:
             results.passed += 1
+    lines, words = profile(STOCK, "ctl", "--backend", "kevent", "--mode", "et", "--source",
+                           "pipe", "--batch", "1")
+    missing = PROFILE_MODULE - {line.split()[-1] for line in lines}
+    if missing:
+        results.fail("bench.profile module", [f"missing: {missing}", *words])
+    else:
+        results.passed += 1
 
 
 def check_native(results):
