@@ -11,8 +11,8 @@ const char *kevent_strerror(int error)
 {
 	switch (error) {
 	case -ENOSYS:
-		return "this kernel has no kevent: load the module, boot one that has it "
-		       "(CONFIG_KEVENT), or let the library use epoll";
+		return "this kernel has no kevent, or not this part of it: load the module, "
+		       "boot one that has all (CONFIG_KEVENT), or let the library use epoll";
 	case -EACCES:
 		return "you may not open /dev/kevent: join the group kevent, or let the "
 		       "library use epoll";

@@ -56,6 +56,7 @@ all! {
         ready_at_add_is_queued_by_default
         a_pipe_reports_both_ends
         poll_takes_any_file
+        queues_do_not_watch_each_other
         a_closed_descriptor_takes_its_watch_along
         a_directory_reports_changes
         a_removed_file_is_reported;
