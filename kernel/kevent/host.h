@@ -41,31 +41,27 @@ struct kevent;
 
 /* The watches of a file */
 
-/**
- * host_watches - where the list of the watches of a file begins
- * @file: the file
- *
- * Under &file.f_lock, which protects the list, or to read under RCU.
- */
-static inline struct kevent_file **host_watches(struct file *file)
+/* In each of them, by which the host finds the first one */
+struct host_file {};
+
+/* The first watch of a file; under &file.f_lock, which protects the list, or RCU. */
+static inline struct kevent_file *host_watches(struct file *file)
 {
-	return &file->f_kevent;
+	return READ_ONCE(file->f_kevent);
 }
 
 /**
- * host_watches_get - see that a file can have one more entry on its list
- * @file: the file, which the caller has pinned
- *
- * May sleep. host_watches_put() must follow when the entry goes, or does not come. Return: 0
- * or -ENOMEM.
+ * host_watches_set - let the list of the watches of a file begin with another one
+ * @file: the file, whose f_lock is held
+ * @old: the first one, which goes; NULL when there is none
+ * @first: what takes its place, and has not been the first yet; or NULL
  */
-static inline int host_watches_get(struct file *file)
+static inline void host_watches_set(struct file *file, struct kevent_file *old,
+				    struct kevent_file *first)
 {
-	return 0;
+	/* There are walks under RCU only. */
+	smp_store_release(&file->f_kevent, first);
 }
-
-/* Undo host_watches_get(), under &file.f_lock. */
-static inline void host_watches_put(struct file *file) {}
 
 /*
  * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of
@@ -76,9 +72,6 @@ static inline bool host_has_left(struct files_struct *table, unsigned int fd,
 {
 	return files_lookup_fd_raw(table, fd) != file;
 }
-
-/* What a watch of a descriptor keeps besides itself */
-#define HOST_FILE_BYTES		0
 
 /* Between two watches that close() removes: lets others run, where a task may sleep there. */
 static inline void host_close_pause(void)

@@ -24,19 +24,15 @@ static inline struct kevent_signals *host_signals(struct signal_struct *signal)
 	return signal->kevent_signals;
 }
 
-/* 0 or -ENOMEM */
-static inline int host_signals_add(struct signal_struct *signal,
-				   struct kevent_signals *all,
-				   struct host_signals *host)
+static inline void host_signals_add(struct signal_struct *signal,
+				    struct kevent_signals *all)
 {
 	WRITE_ONCE(signal->kevent_signals, all);
-	return 0;
 }
 
 /* They are free after that. */
 static inline void host_signals_end(struct signal_struct *signal,
-				    struct kevent_signals *all,
-				    struct host_signals *host)
+				    struct kevent_signals *all)
 {
 	WRITE_ONCE(signal->kevent_signals, NULL);
 	kfree(all);

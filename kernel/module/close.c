@@ -26,26 +26,24 @@
 
 #define CLOSE_FUNCTION	"locks_remove_posix"
 
-/* Not in line: the hook of most files needs no stack. */
-static noinline void close_of_some(struct file *file, fl_owner_t table)
-{
-	if (host_is_watched(file))
-		__kevent_flush(file, table);
-}
-
 static void notrace close_hook(unsigned long ip, unsigned long parent,
 			       struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct file *file = (void *)compat_ftrace_arg(fregs, 0);
 
-	if (unlikely(atomic_read(host_watched_count(file))))
-		close_of_some(file, (fl_owner_t)compat_ftrace_arg(fregs, 1));
+	/*
+	 * Who adds a watch puts it there, and then looks whether the descriptor is, under the lock
+	 * under which that was cleared before this.
+	 */
+	if (unlikely(!hlist_bl_empty(host_tag_place(file))))
+		__kevent_flush(file, (fl_owner_t)compat_ftrace_arg(fregs, 1));
 }
 
 static void end_hook(unsigned long ip, unsigned long parent,
 		     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	WARN_ONCE(host_is_watched((void *)compat_ftrace_arg(fregs, 0)),
+	guard(rcu)();
+	WARN_ONCE(host_watches((void *)compat_ftrace_arg(fregs, 0)),
 		  "kevent: a file ends with a watch\n");
 }
 
@@ -65,6 +63,7 @@ static void leave_hook(unsigned long ip, unsigned long parent,
 {
 	void *arg = (void *)compat_ftrace_arg(fregs, 0);
 
+	guard(rcu)();
 	if ((arg == current->files ||
 	     (arg == current && !atomic_read(&current->signal->live))) &&
 	    host_signals(current->signal))
@@ -119,12 +118,13 @@ static void hook_off(struct hook *hook)
 /* A queue is about to be made. 0, or -errno if it must not be. */
 int host_close_needed(void)
 {
-	int i, err = 0;
+	int i, err;
 
 	/* Pairs with the store below. */
 	if (likely(smp_load_acquire(&hooked)))
 		return 0;
 	mutex_lock(&hooks_lock);
+	err = host_tags_start();
 	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++)
 		err = hook_on(&hooks[i]);
 	if (!err && !hooked)

@@ -15,11 +15,12 @@
 #include <linux/anon_inodes.h>
 #include <linux/fdtable.h>
 #include <linux/fsnotify_backend.h>
+#include <linux/hash.h>
 #include <linux/magic.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/pipe_fs_i.h>
-#include <linux/rhashtable-types.h>
+#include <linux/rculist_bl.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sysctl.h>
@@ -44,27 +45,39 @@ static inline bool is_kevent_file(const struct file *file)
 }
 
 /**
- * struct host_tag - the beginning of what is found by an object of the kernel: watched.c
- * @node:	in the hash
+ * struct host_tag - a part of what is found by an object of the kernel: watched.c
+ * @node:	at the place of the object
  * @of:		I: the address of the object
- * @rcu:	for kfree() of the whole
+ * @rcu:	for the freeing, where the whole has no other
  */
 struct host_tag {
-	struct rhash_head	node;
+	struct hlist_bl_node	node;
 	const void		*of;
 	struct rcu_head		rcu;
 };
 
-/* What it returns is there under RCU, or under the lock of the object. */
+extern struct hlist_bl_head *host_tags;
+extern unsigned int host_tags_bits;
+
+static inline struct hlist_bl_head *host_tag_place(const void *of)
+{
+	return &host_tags[hash_ptr(of, host_tags_bits)];
+}
+
 struct host_tag *host_tag_find(const void *of);
-int host_tag_add(struct host_tag *tag, const void *of);
+void host_tag_add(struct host_tag *tag, const void *of);
 void host_tag_remove(struct host_tag *tag);
 
 /* The watches of a file: watched.c, later.c */
 
-struct kevent_file **host_watches(struct file *file);
-int host_watches_get(struct file *file);
-void host_watches_put(struct file *file);
+/* Only that of the first watch of a file is in use. What follows it begins a cache line. */
+struct host_file {
+	struct host_tag		tag;
+};
+
+struct kevent_file *host_watches(struct file *file);
+void host_watches_set(struct file *file, struct kevent_file *old,
+		      struct kevent_file *first);
 bool host_bury_later(struct kevent *ke, struct file *file);
 void __kevent_flush(struct file *file, fl_owner_t table);
 
@@ -78,9 +91,6 @@ int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
 void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 			 struct task_struct *t, bool timer, bool failed);
 void __kevent_drop_signals(void);
-
-/* What a watch of a descriptor keeps here, as if it were alone on its file */
-#define HOST_FILE_BYTES		64
 
 /* A task that closes a file is in a callback of ftrace. */
 #define host_close_pause()
@@ -303,10 +313,12 @@ struct host_signals {
 
 #define host_signals(signal)						\
 	((struct kevent_signals *)host_tag_find(signal))
-#define host_signals_add(signal, all, host)				\
-	host_tag_add(&(host)->tag, signal)
-#define host_signals_end(signal, all, host)				\
-	host_tag_remove(&(host)->tag)
+#define host_signals_add(signal, all)	host_tag_add(&(all)->host.tag, signal)
+#define host_signals_end(signal, all)					\
+do {									\
+	host_tag_remove(&(all)->host.tag);				\
+	kfree_rcu(all, host.tag.rcu);					\
+} while (0)
 
 struct sighand_struct *host_sighand_lock(struct task_struct *t,
 					 unsigned long *flags);
@@ -323,22 +335,8 @@ void host_signals_stop(void);
 
 /* For one another */
 
-/*
- * Of files whose addresses lead to an entry, how many have watches. Who adds a watch counts it before
- * it looks whether the descriptor is still there, under the lock under which close() has cleared that.
- */
-#define HOST_NR_WATCHED		4096
-extern atomic_t host_nr_watched[];
-extern u64 host_watched_seed;
-
-static inline atomic_t *host_watched_count(const struct file *file)
-{
-	return &host_nr_watched[((unsigned long)file * host_watched_seed) >> 52];
-}
-
-bool host_is_watched(struct file *file);
-int host_watched_start(void);
-void host_watched_stop(void);
+int host_tags_start(void);
+void host_tags_stop(void);
 int host_start(void);
 void host_stop(void);
 void host_free(void);

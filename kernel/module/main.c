@@ -149,24 +149,15 @@ static void stop(void)
 	host_close_stop();
 	kevent_testpoints_stop();
 	host_stop();
-	host_watched_stop();
+	host_tags_stop();
 	host_free();
-}
-
-static int __init start(void)
-{
-	int err = host_start() ?: kevent_start() ?: host_close_start();
-
-	return err ?: misc_register(&dev);
 }
 
 static int __init kevent_module_init(void)
 {
-	int err = host_watched_start();
+	int err = host_start() ?: kevent_start() ?: host_close_start() ?:
+		  misc_register(&dev);
 
-	if (err)
-		return err;
-	err = start();
 	if (err)
 		stop();
 	return err;

@@ -2,148 +2,82 @@
 /*
  * The watches of a file, a process or a user, without a member of its structure
  *
- * They hang on what is found by the address of the object in a hash that grows. Its function has to
- * spread addresses well: the hash refuses an entry of a long chain while it has yet to grow. There
- * are at most as many entries as there are watches, and each watch is charged with one: of a file it
- * is a &struct host_watched, see HOST_FILE_BYTES.
+ * What they hang on is found by the address of the object, in a table that stays as large as it is.
+ * Of a file that is its first watch, so nothing is made for it, and each close() of the system asks
+ * without a lock whether the place of its file is empty.
  *
- * Each close() of the system asks whether its file has watches. For most a table of counters, of the
- * files whose addresses lead to an entry, says that it has none, without a lock.
+ * Nobody can make others slow by long lists. Watches of one user at the limit put three files on each
+ * place, with up to 64 GB of memory. hash_ptr() spreads addresses at equal distances so evenly
+ * that, if all of that memory was files, no place would have more than 106.
  */
 
 #include <linux/cred.h>
-#include <linux/random.h>
-#include <linux/rhashtable.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
 
 #include "../kevent/core/types.h"
 
-/**
- * struct host_watched - a file with watches
- * @tag:	of the file, whose end comes after that of this object
- * @first:	F: its watches
- * @nr:		F: places taken on that list
- *
- * F: &file.f_lock
- */
-struct host_watched {
-	struct host_tag		tag;
-	struct kevent_file	*first;
-	unsigned int		nr;
-};
+/* Places: one for two pages of memory, or for up to four; 32 MB at most */
+#define HOST_TAGS_MAX_BITS	22
 
-/* In line, which memcmp() would not be */
-static int watched_cmp(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	const struct host_tag *tag = obj;
+struct hlist_bl_head *host_tags;
+unsigned int host_tags_bits;
 
-	return tag->of != *(const void *const *)arg->key;
-}
-
-static const struct rhashtable_params watched_params = {
-	.key_len		= sizeof(void *),
-	.key_offset		= offsetof(struct host_tag, of),
-	.head_offset		= offsetof(struct host_tag, node),
-	.obj_cmpfn		= watched_cmp,
-	.automatic_shrinking	= true,
-};
-
-static struct rhashtable watched;
-static struct kmem_cache *watched_cache;
-static struct kevent_file *no_watches;
-
-static void tag_free(struct rcu_head *rcu)
-{
-	kfree(container_of(rcu, struct host_tag, rcu));
-}
-
-static_assert(sizeof(struct host_watched) <= HOST_FILE_BYTES);
-
-atomic_t host_nr_watched[HOST_NR_WATCHED];
-u64 host_watched_seed __ro_after_init;
-
+/* Under the lock of the object, or RCU, which keeps those of others */
 struct host_tag *host_tag_find(const void *of)
 {
-	return rhashtable_lookup_fast(&watched, &of, watched_params);
+	struct hlist_bl_node *node;
+	struct host_tag *tag;
+
+	RCU_LOCKDEP_WARN(!rcu_read_lock_any_held(), "kevent: a tag may go");
+	hlist_bl_for_each_entry_rcu(tag, node, host_tag_place(of), node)
+		if (tag->of == of)
+			return tag;
+	return NULL;
 }
 
-int host_tag_add(struct host_tag *tag, const void *of)
+/* Under the lock of the object. Once for each tag: a walk may still be there. */
+void host_tag_add(struct host_tag *tag, const void *of)
 {
+	struct hlist_bl_head *place = host_tag_place(of);
+	unsigned long flags;
+
 	tag->of = of;
-	return rhashtable_insert_fast(&watched, &tag->node, watched_params) ?
-	       -ENOMEM : 0;
+	local_irq_save(flags);
+	hlist_bl_lock(place);
+	hlist_bl_add_head_rcu(&tag->node, place);
+	hlist_bl_unlock(place);
+	local_irq_restore(flags);
 }
 
 void host_tag_remove(struct host_tag *tag)
 {
-	rhashtable_remove_fast(&watched, &tag->node, watched_params);
-	call_rcu(&tag->rcu, tag_free);
+	struct hlist_bl_head *place = host_tag_place(tag->of);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	hlist_bl_lock(place);
+	hlist_bl_del_rcu(&tag->node);
+	hlist_bl_unlock(place);
+	local_irq_restore(flags);
 }
 
-static struct host_watched *watched_find(struct file *file)
+struct kevent_file *host_watches(struct file *file)
 {
-	/* NULL stays NULL: the tag comes first. */
-	return container_of(host_tag_find(file), struct host_watched, tag);
+	struct host_tag *tag = host_tag_find(file);
+
+	return tag ? container_of(tag, struct kevent_file, host.tag) : NULL;
 }
 
-struct kevent_file **host_watches(struct file *file)
+void host_watches_set(struct file *file, struct kevent_file *old,
+		      struct kevent_file *first)
 {
-	struct host_watched *w = watched_find(file);
-
-	return w ? &w->first : &no_watches;
-}
-
-/* Takes a place in what is there, or in @made. */
-static int watched_take(struct file *file, struct host_watched *made)
-{
-	struct host_watched *w;
-	int err = -ENOENT;
-
-	spin_lock(&file->f_lock);
-	w = watched_find(file);
-	if (w) {
-		w->nr++;
-		err = -EEXIST;
-	} else if (made) {
-		err = host_tag_add(&made->tag, file);
-		if (!err)
-			atomic_inc(host_watched_count(file));
-	}
-	spin_unlock(&file->f_lock);
-	return err;
-}
-
-int host_watches_get(struct file *file)
-{
-	struct host_watched *made;
-	int err = watched_take(file, NULL);
-
-	if (err == -EEXIST)
-		return 0;
-	made = kmem_cache_zalloc(watched_cache, GFP_KERNEL);
-	if (!made)
-		return -ENOMEM;
-	made->nr = 1;
-	err = watched_take(file, made);
-	if (err)
-		kmem_cache_free(watched_cache, made);
-	return err == -EEXIST ? 0 : err;
-}
-
-void host_watches_put(struct file *file)
-{
-	struct host_watched *w = watched_find(file);
-
-	lockdep_assert_held(&file->f_lock);
-
-	if (WARN_ON_ONCE(!w) || --w->nr)
-		return;
-	host_tag_remove(&w->tag);
-	atomic_dec(host_watched_count(file));
-}
-
-bool host_is_watched(struct file *file)
-{
-	return host_tag_find(file);
+	/* In this order: a walk finds one of them. */
+	if (first)
+		host_tag_add(&first->host.tag, file);
+	if (old)
+		host_tag_remove(&old->host.tag);
 }
 
 /* Owners: as many as there are users with queues. No object has a user's number for address. */
@@ -160,10 +94,11 @@ struct kevent_owner *host_owner_get(void)
 		return NULL;
 	spin_lock(&owners_lock);
 	owner = container_of(host_tag_find(uid), struct kevent_owner, tag);
-	if (!owner && !host_tag_add(&made->tag, uid))
+	if (!owner) {
+		host_tag_add(&made->tag, uid);
 		swap(owner, made);
-	if (owner)
-		owner->refs++;
+	}
+	owner->refs++;
 	spin_unlock(&owners_lock);
 	kfree(made);
 	return owner;
@@ -172,29 +107,28 @@ struct kevent_owner *host_owner_get(void)
 /* The last queue of a user has returned all bytes. In a hook it must not sleep, nor here. */
 void host_owner_put(struct kevent_owner *owner)
 {
-	spin_lock(&owners_lock);
-	if (!--owner->refs)
-		host_tag_remove(&owner->tag);
-	spin_unlock(&owners_lock);
+	guard(spinlock)(&owners_lock);
+	if (--owner->refs)
+		return;
+	host_tag_remove(&owner->tag);
+	kfree_rcu(owner, tag.rcu);
 }
 
-int __init host_watched_start(void)
+/* Before the first queue, under the lock of hooks. Returns 0 or -ENOMEM. */
+int host_tags_start(void)
 {
-	int err = rhashtable_init(&watched, &watched_params);
-
-	host_watched_seed = get_random_u64() | 1;
-	if (err)
-		return err;
-	watched_cache = host_cache("watched", sizeof(struct host_watched), 0);
-	if (!watched_cache)
-		rhashtable_destroy(&watched);
-	return watched_cache ? 0 : -ENOMEM;
+	if (host_tags)
+		return 0;
+	host_tags_bits = min(ilog2(totalram_pages()) - 1, HOST_TAGS_MAX_BITS);
+	host_tags = kvcalloc(BIT(host_tags_bits), sizeof(*host_tags), GFP_KERNEL);
+	return host_tags ? 0 : -ENOMEM;
 }
 
-void host_watched_stop(void)
+void host_tags_stop(void)
 {
 	/* No queue is left, and no watch. */
-	WARN_ON_ONCE(atomic_read(&watched.nelems) ||
-		     memchr_inv(host_nr_watched, 0, sizeof(host_nr_watched)));
-	rhashtable_destroy(&watched);
+	WARN_ON_ONCE(host_tags &&
+		     memchr_inv(host_tags, 0,
+				sizeof(*host_tags) << host_tags_bits));
+	kvfree(host_tags);
 }

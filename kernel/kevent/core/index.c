@@ -269,7 +269,7 @@ static int __init kevent_source_init(unsigned int type)
 		return -ENOMEM;
 	kevent_caches[type] = cache;
 	kevent_costs[type] = kmem_cache_size(cache) + KEVENT_INDEX_COST +
-			     ops->pins + (ops->file ? HOST_FILE_BYTES : 0);
+			     ops->pins;
 	return 0;
 }
 

@@ -28,17 +28,17 @@ static bool kevent_file_matches(const struct kevent_file *kf,
 	       (!kevent_sources[type]->many || kf->ke.event == event);
 }
 
-/* Walk the list of a file before a watch joins: 0, -EEXIST or -ENOSPC. */
-static int kevent_file_check(const struct kevent_file *kf, struct file *file)
+/* Walk the list of a file, from @other on, before a watch joins: 0, -EEXIST or -ENOSPC. */
+static int kevent_file_check(const struct kevent_file *kf,
+			     const struct kevent_file *other, struct file *file)
 {
 	const struct kevent *ke = &kf->ke;
 	struct kevent_owner *owner = ke->queue->owner;
 	unsigned int nr = 0, users = 0;
-	struct kevent_file *other;
 
 	lockdep_assert_held(&file->f_lock);
 
-	for (other = *host_watches(file); other; other = other->next) {
+	for (; other; other = other->next) {
 		if (kevent_file_matches(other, ke->queue, ke->type, ke->id_low,
 					ke->event) &&
 		    kevent_has_key(&other->ke))
@@ -55,25 +55,24 @@ static int kevent_file_check(const struct kevent_file *kf, struct file *file)
 /*
  * Let a watch that is being attached be found through its file, which the caller has
  * pinned. All that MODIFY changes in the watch must have been set: another task may modify
- * it from here on. May sleep. Returns 0, -EEXIST when the queue has such a watch, -ENOSPC
- * when the file has too many of the queue's owner, or of all users, or -ENOMEM.
+ * it from here on. Returns 0, -EEXIST when the queue has such a watch, or -ENOSPC when the
+ * file has too many of the queue's owner, or of all users.
  */
 int kevent_file_link(struct kevent_file *kf, struct file *file)
 {
-	struct kevent_file **first;
-	int err = host_watches_get(file);
+	struct kevent_file *first;
+	int err = 0;
 
-	if (err)
-		return err;
 	spin_lock(&file->f_lock);
-	err = kevent_file_check(kf, file);
-	if (err) {
-		host_watches_put(file);
-	} else {
-		first = host_watches(file);
-		kf->next = *first;
+	first = host_watches(file);
+	if (first)
+		err = kevent_file_check(kf, first, file);
+	else
+		host_watches_set(file, NULL, kf);
+	if (first && !err) {
+		kf->next = first->next;
 		/* There are walks under RCU only. */
-		smp_store_release(first, kf);
+		smp_store_release(&first->next, kf);
 	}
 	spin_unlock(&file->f_lock);
 	return err;
@@ -83,17 +82,21 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 void kevent_file_unlink(struct kevent_file *kf)
 {
 	struct file *file = kf->file;
-	struct kevent_file **at;
+	struct kevent_file *at;
 
 	spin_lock(&file->f_lock);
-	for (at = host_watches(file); *at; at = &(*at)->next) {
-		if (*at != kf)
-			continue;
-		/* There are walks under RCU only. */
-		smp_store_release(at, kf->next);
-		host_watches_put(file);
-		break;
+	at = host_watches(file);
+	if (at == kf) {
+		host_watches_set(file, kf, kf->next);
+		goto out;
 	}
+	while (at && at->next != kf)
+		at = at->next;
+	if (!at)
+		goto out;
+	/* There are walks under RCU only. */
+	smp_store_release(&at->next, kf->next);
+out:
 	spin_unlock(&file->f_lock);
 }
 
@@ -107,7 +110,7 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 	struct kevent_file *kf;
 
 	/* Pairs with kevent_file_link(), kevent_file_unlink(). */
-	kf = READ_ONCE(*host_watches(file));
+	kf = host_watches(file);
 	while (kf && !kevent_file_matches(kf, q, uk->type, uk->id.raw[0],
 					  uk->event))
 		kf = READ_ONCE(kf->next);

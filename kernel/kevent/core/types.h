@@ -15,6 +15,8 @@
 #include <linux/types.h>
 #include <linux/ukevent.h>
 
+#include "../host.h"
+
 struct file;
 struct files_struct;
 struct kevent_bound;
@@ -127,12 +129,14 @@ struct kevent_keyed {
  * @next:	F: next watch of @file; may be followed under RCU. See
  *		%KEVENT_MAX_PER_FILE
  * @table:	I: the file table the watch was added through, to compare
+ * @host:	F: what host_watches() finds it by
  */
 struct kevent_file {
 	struct kevent		ke;
 	struct file		*file;
 	struct kevent_file	*next;
 	struct files_struct	*table;
+	struct host_file	host;
 };
 
 /* Slots in a table of &struct kevent_bounds */

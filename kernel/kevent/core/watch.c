@@ -227,7 +227,7 @@ static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
 	guard(rcu)();
-	return READ_ONCE(*host_watches(file)) && kevent_file_has(q, uk, file);
+	return host_watches(file) && kevent_file_has(q, uk, file);
 }
 
 /**
@@ -483,7 +483,7 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 
 	rcu_read_lock();
 	spin_lock(&file->f_lock);
-	for (kf = *host_watches(file); kf && !ke; kf = kf->next)
+	for (kf = host_watches(file); kf && !ke; kf = kf->next)
 		if (kf->table == table &&
 		    host_has_left(table, kf->ke.id_low, file) &&
 		    kevent_kill_one(&kf->ke, false))

@@ -360,5 +360,5 @@ const struct kevent_source_ops kevent_poll_ops = {
 static_assert(((__force u32)EV_POLL_EVENTS &
 	       (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA |
 			     EV_POLL_NESTING)) == 0);
-static_assert(sizeof(struct kevent_poll) <= 128 ||
+static_assert(sizeof(struct kevent_poll) <= 128 + sizeof(struct host_file) ||
 	      IS_ENABLED(CONFIG_DEBUG_SPINLOCK));

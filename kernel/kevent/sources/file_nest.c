@@ -173,7 +173,7 @@ static int depth_above(struct kevent_nest *nest, int depth)
  */
 int kevent_nest_up(struct file *file, int depth)
 {
-	struct kevent_file *kf = READ_ONCE(*host_watches(file));
+	struct kevent_file *kf = host_watches(file);
 	int result = 0;
 
 	for (; kf; kf = READ_ONCE(kf->next))
@@ -188,7 +188,7 @@ int kevent_nest_up(struct file *file, int depth)
  */
 int kevent_nest_paths(struct file *file, int depth)
 {
-	struct kevent_file *kf = READ_ONCE(*host_watches(file));
+	struct kevent_file *kf = host_watches(file);
 	struct kevent_nest *nest;
 	struct file *above;
 	int err = 0;

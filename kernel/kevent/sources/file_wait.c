@@ -126,7 +126,7 @@ static struct wait_queue_head *head_of(const struct kevent_poll *kp)
 /*
  * A watch of the same file in the same wait queue. It is linked to the file before it
  * joins, and unlinked before it leaves: of those that stay, who has joined is found. The
- * list is as long as KEVENT_MAX_OF_USERS allows, and has its newest watch in front.
+ * list is as long as KEVENT_MAX_OF_USERS allows, and has its newest watch behind the first.
  */
 static struct kevent_poll *find_peer(struct kevent_poll *kp,
 				     struct wait_queue_head *head)
@@ -137,7 +137,7 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 	lockdep_assert_held(&head->lock);
 
 	/* Pairs with kevent_file_link(). */
-	kf = READ_ONCE(*host_watches(kp->kf.file));
+	kf = host_watches(kp->kf.file);
 	for (; kf; kf = READ_ONCE(kf->next)) {
 		peer = container_of(kf, struct kevent_poll, kf);
 		if (peer != kp && kevent_is_poll(&kf->ke) &&

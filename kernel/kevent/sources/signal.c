@@ -198,17 +198,16 @@ static int ev_signal_link(struct kevent_signal *ks)
 	struct kevent_signals *room = kzalloc(sizeof(*room), GFP_KERNEL_ACCOUNT);
 	struct signal_struct *signal = current->signal;
 	spinlock_t *lock = ev_signal_own_lock();
-	int err = 0;
+	int err;
 
 	if (!room)
 		return -ENOMEM;
 	spin_lock_irq(lock);
 	if (!host_signals(signal)) {
-		err = host_signals_add(signal, room, &room->host);
-		if (!err)
-			room = NULL;
+		host_signals_add(signal, room);
+		room = NULL;
 	}
-	err = err ?: ev_signal_join(ks, host_signals(signal));
+	err = ev_signal_join(ks, host_signals(signal));
 	spin_unlock_irq(lock);
 	kfree(room);
 	return err;
@@ -226,7 +225,7 @@ static void ev_signal_leave(struct kevent_signal *ks,
 	if (hlist_empty(&all->of[ks->kk.id - 1]))
 		all->watched &= ~BIT_ULL(ks->kk.id - 1);
 	if (!all->watched)
-		host_signals_end(signal, all, &all->host);
+		host_signals_end(signal, all);
 }
 
 static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
