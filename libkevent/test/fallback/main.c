@@ -654,6 +654,32 @@ static void epoll_with_numbers_of_the_library_is_left_alone(void)
 	}
 }
 
+/* Somebody else has the file of the watch, and something to read comes. */
+static void refused_request_ends_the_watch(void)
+{
+	static const __u32 cmds[] = {
+		KEVENT_CTL_MODIFY, KEVENT_CTL_REMOVE, KEVENT_CTL_READY,
+	};
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], other[2];
+	unsigned int i;
+
+	open_queue(&q);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(pipe(fd), 0);
+		kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+		CHECK(dup(fd[0]) >= 0);
+		CHECK_EQ(pipe(other), 0);
+		CHECK_EQ(dup2(other[0], fd[0]), fd[0]);
+		CHECK_EQ(kevent_ctl_one(q.fd, cmds[i], &ev), -ENOENT);
+		CHECK_EQ(write(fd[1], "", 1), 1);
+		CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 0);
+	}
+	kevent_queue_close(&q);
+}
+
 static int wait_with_a_mark(int queue)
 {
 	struct kevent_change change = { .cmd = KEVENT_CTL_READY };
@@ -1545,6 +1571,7 @@ static const struct test tests[] = {
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
 	TEST(file_with_the_number_of_the_kick_is_not_written),
+	TEST(refused_request_ends_the_watch),
 	TEST(change_with_an_old_number_is_refused),
 	TEST(call_with_an_older_number_takes_nothing),
 	TEST(epoll_with_an_old_number_is_not_replaced),
