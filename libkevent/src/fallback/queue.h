@@ -347,7 +347,6 @@ void fb_hide(struct fb_queue *q);
 void fb_deliver(struct fb_queue *q, struct fb_dest *d);
 void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	     struct fb_dest *d, __u32 call);
-bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d);
 
 /* collect.c */
 void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
