@@ -113,27 +113,26 @@ static int fb_wake_one(struct fb_queue *q)
 	return 0;
 }
 
-static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
-			 struct ukevent *arg)
-{
-	int ret;
-
-	if (cmd == KEVENT_CTL_READY && !num)
-		return fb_wake_one(q);
-	if (num && !arg)
-		return -EFAULT;
-	ret = cmd == KEVENT_CTL_ADD ? fb_add_all(q, num, arg) :
-				      fb_make_all(q, cmd, num, arg);
-	if (q->nr_ready)
-		fb_kick(q);
-	return ret;
-}
-
 static int fb_attach(const struct fb_queue *q, __u32 num)
 {
 	if (q->refuses & KEVENT_INIT_REFUSE_ATTACH)
 		return -EPERM;
 	return q->ring && num == q->size ? -EOPNOTSUPP : -EINVAL;
+}
+
+static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
+			 struct ukevent *arg)
+{
+	if (cmd == KEVENT_CTL_ATTACH)
+		return fb_attach(q, num);
+	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
+		return -EINVAL;
+	if (cmd == KEVENT_CTL_READY && !num)
+		return fb_wake_one(q);
+	if (num && !arg)
+		return -EFAULT;
+	return cmd == KEVENT_CTL_ADD ? fb_add_all(q, num, arg) :
+				       fb_make_all(q, cmd, num, arg);
 }
 
 static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
@@ -143,14 +142,16 @@ static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
 
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
-	if (fb_queue_check(q, fd))
+	fb_queue_lock(q, -1);
+	/* Is it a descriptor of the queue? Marks, which are to kick, find out by that. */
+	if (cmd == KEVENT_CTL_READY && q->counted ? fb_kick_first(q, fd) :
+						    fb_queue_check(q, fd)) {
+		fb_queue_unlock(q);
 		return fb_not_this(fd, q);
-	if (cmd == KEVENT_CTL_ATTACH)
-		return fb_attach(q, num);
-	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
-		return -EINVAL;
-	fb_queue_lock(q, fd);
+	}
+	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
 	ret = fb_ctl_locked(q, cmd, num, arg);
+	fb_kick_if_needed(q);
 	fb_queue_unlock(q);
 	return ret;
 }

@@ -83,14 +83,14 @@ static __s64 fb_deadline_left(struct fb_deadline *until)
 	return early < left ? early : left;
 }
 
-void fb_deadline_span(struct fb_deadline *until, bool content,
-		      struct fb_span *span)
+bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span)
 {
-	__s64 left = content ? 0 : fb_deadline_left(until);
+	__s64 left = fb_deadline_left(until);
 
 	span->endless = left == FB_TIME_MAX;
 	span->ts.tv_sec = left / FB_NSEC_PER_SEC;
 	span->ts.tv_nsec = left % FB_NSEC_PER_SEC;
+	return left;
 }
 
 bool fb_deadline_over(struct fb_deadline *until)

@@ -49,9 +49,8 @@ __s64 fb_time_add(__s64 at, __u64 ns);
 int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 		     const struct timespec *timeout);
 void fb_deadline_now(struct fb_deadline *until);
-/* How long from now; not at all if the caller has what it wants */
-void fb_deadline_span(struct fb_deadline *until, bool content,
-		      struct fb_span *span);
+/* How long from now; is that at all? */
+bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span);
 bool fb_deadline_over(struct fb_deadline *until);
 /* Some time from now, too; is that sooner? */
 bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,

@@ -71,7 +71,7 @@ static __u32 fb_count(struct fb_watch *w)
 }
 
 /* Does an unread entry say as much? Its consumer has yet to look at the file. */
-bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
+static inline bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
 {
 	return d->ring && fb_ops_of(w)->mergeable && w->stored > d->uidx &&
 	       !(w->state & FB_BROKEN) && !(w->ready & ~w->reported);

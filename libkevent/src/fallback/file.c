@@ -117,16 +117,12 @@ static bool fb_file_same(struct fb_watch *w)
 	       st.st_ino == file->ino;
 }
 
-static int fb_file_refused(struct fb_watch *w)
+static int fb_file_refused(struct fb_watch *w, const struct stat *st)
 {
 	struct fb_file *file = to_file(w);
-	struct stat st;
-	int err = fb_call(fstat(fb_file_fd(w), &st));
 
-	if (err)
-		return err;
-	file->dev = st.st_dev;
-	file->ino = st.st_ino;
+	file->dev = st->st_dev;
+	file->ino = st->st_ino;
 	w->state |= FB_ALWAYS;
 	w->state &= ~(FB_REPEATED | FB_TAKES);
 	return w->state & FB_DISARMED ? 0 :
@@ -150,39 +146,47 @@ static int fb_check_nesting(int fd, const struct stat *st)
 	return strstr(name, "[io_uring]") ? -ELOOP : 0;
 }
 
-static int fb_check_file(const struct ukevent *uk, __u32 all, mode_t kind,
-			 int other)
+static int fb_file_look(const struct ukevent *uk, struct stat *st)
 {
 	int fd = (int)uk->id.raw[0];
+
+	if (fb_call(fstat(fd, st)))
+		return -EBADF;
+	if (uk->type == KEVENT_SOCKET && !S_ISSOCK(st->st_mode))
+		return -ENOTSOCK;
+	if (uk->type == KEVENT_PIPE && !S_ISFIFO(st->st_mode))
+		return -EINVAL;
+	return fb_check_nesting(fd, st);
+}
+
+static int fb_file_object(const struct ukevent *uk)
+{
 	struct stat st;
 
-	if (fb_call(fstat(fd, &st)))
-		return -EBADF;
-	if (uk->event & ~all)
-		return -EINVAL;
-	if (kind && (st.st_mode & S_IFMT) != kind)
-		return other;
-	return fb_check_nesting(fd, &st);
+	return fb_file_look(uk, &st);
 }
 
 static int fb_socket_check(const struct ukevent *uk)
 {
-	int err = fb_check_file(uk, FB_READABLE | KEVENT_SOCKET_SEND |
-				KEVENT_SOCKET_EMPTY, S_IFSOCK, -ENOTSOCK);
+	int err;
 
+	if (uk->event & ~(FB_READABLE | KEVENT_SOCKET_SEND | KEVENT_SOCKET_EMPTY))
+		return -EINVAL;
+	if (!(uk->event & KEVENT_SOCKET_EMPTY))
+		return 0;
 	/* No poll mask has it. */
-	return !err && uk->event & KEVENT_SOCKET_EMPTY ? -EOPNOTSUPP : err;
+	err = fb_file_object(uk);
+	return err ? err : -EOPNOTSUPP;
 }
 
 static int fb_pipe_check(const struct ukevent *uk)
 {
-	return fb_check_file(uk, KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND,
-			     S_IFIFO, -EINVAL);
+	return uk->event & ~(KEVENT_SOCKET_RECV | KEVENT_SOCKET_SEND) ? -EINVAL : 0;
 }
 
 static int fb_poll_check(const struct ukevent *uk)
 {
-	return fb_check_file(uk, FB_POLL_ALL, 0, 0);
+	return uk->event & ~FB_POLL_ALL ? -EINVAL : 0;
 }
 
 /* Watches */
@@ -264,20 +268,6 @@ static int fb_file_ask(struct fb_queue *q, struct fb_watch *w)
 	return (int)ready;
 }
 
-/*
- * Regular files with a poll method say what happened since the last poll, as
- * /proc/self/mounts does: a second one, by epoll or for a request, finds nothing. So what
- * a poll finds is kept, and epoll polls when there is something new, once.
- */
-static void fb_file_find_takes(struct fb_watch *w)
-{
-	struct stat st;
-
-	if (w->type == KEVENT_POLL && !fb_call(fstat(fb_file_fd(w), &st)) &&
-	    S_ISREG(st.st_mode))
-		w->state |= FB_TAKES;
-}
-
 /* Epoll polls the file when the watch is registered: what there was, is taken before. */
 static __u32 fb_file_take_first(struct fb_watch *w)
 {
@@ -287,17 +277,25 @@ static __u32 fb_file_take_first(struct fb_watch *w)
 static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk)
 {
-	int err = fb_token_get(q, w);
+	struct stat st;
+	int err = fb_file_look(uk, &st);
 	__u32 taken;
 
-	(void)uk;
+	if (!err)
+		err = fb_token_get(q, w);
 	if (err)
 		return err;
-	fb_file_find_takes(w);
+	/*
+	 * Regular files with a poll method say what happened since the last poll, as
+	 * /proc/self/mounts does: a second one, by epoll or for a request, finds nothing.
+	 * So what a poll finds is kept, and epoll polls when there is something new, once.
+	 */
+	if (w->type == KEVENT_POLL && S_ISREG(st.st_mode))
+		w->state |= FB_TAKES;
 	taken = fb_file_take_first(w);
 	err = fb_file_register(q, w);
 	if (err == -EPERM && w->type == KEVENT_POLL)
-		return fb_file_refused(w);
+		return fb_file_refused(w, &st);
 	/* That is what epoll says of itself. */
 	if (err == -EINVAL)
 		err = -ELOOP;
@@ -308,12 +306,34 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	return w->state & FB_TAKES ? (int)taken : fb_file_ask(q, w);
 }
 
+/* Epoll has not found a watch: why. It says more of a file that cannot be polled. */
+static int fb_file_gone(int err)
+{
+	return err && err != -EBADF ? -ENOENT : err;
+}
+
+static int fb_file_unregister(struct fb_queue *q, struct fb_watch *w)
+{
+	if (w->state & FB_ALWAYS)
+		return fb_file_same(w) ? 0 : -ENOENT;
+	return fb_file_gone(fb_call(epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
+					      EPOLL_CTL_DEL, fb_file_fd(w), NULL)));
+}
+
 static void fb_file_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	/* Epoll may keep a file that is open by another descriptor: rebuild.c. */
-	if (w->token && !(w->state & FB_ALWAYS))
-		fb_call(epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
-				  EPOLL_CTL_DEL, fb_file_fd(w), NULL));
+	if (w->token)
+		fb_file_unregister(q, w);
+}
+
+static int fb_file_remove(struct fb_queue *q, struct fb_watch *w)
+{
+	int err = fb_file_unregister(q, w);
+
+	fb_token_put(q, w);
+	fb_kill(q, w);
+	return err;
 }
 
 /* Registers it as it is: to epoll the file and the descriptor are one key. */
@@ -327,24 +347,29 @@ static int fb_file_current(struct fb_queue *q, struct fb_watch *w)
 	err = fb_epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
 			   EPOLL_CTL_ADD, fb_file_fd(w), EPOLLONESHOT,
 			   w->token);
-	return err == -EEXIST ? 0 : err ? err : -ENOENT;
+	return err == -EEXIST ? 0 : err == -EBADF ? err : -ENOENT;
 }
 
 static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk, const struct fb_watch *old)
 {
 	__u32 taken = w->state & FB_TAKES ? w->ready : 0;
-	int err;
+	int err = 0;
 
 	(void)uk;
 	(void)old;
 	fb_dequeue(q, w);
 	w->ready = 0;
+	/* Of another file nothing is taken. */
+	if (w->state & (FB_ALWAYS | FB_TAKES))
+		err = fb_file_current(q, w);
+	if (err)
+		return err;
 	if (w->state & FB_ALWAYS)
 		return w->state & FB_DISARMED ? 0 :
 		       (int)fb_file_events(w, FB_POLL_REGULAR);
 	taken |= fb_file_take_first(w);
-	err = fb_file_ctl(q, w, EPOLL_CTL_MOD);
+	err = fb_file_gone(fb_file_ctl(q, w, EPOLL_CTL_MOD));
 	return err ? err : (int)fb_file_events(w, taken);
 }
 
@@ -424,16 +449,18 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 		w->state &= ~FB_REPEATED;
 }
 
-#define FB_FILE_OPS(_name, _check)			\
-	.name		= _name,			\
+#define FB_FILE_OPS(_name)				\
+	.name		= #_name,			\
 	.size		= sizeof(struct fb_file),	\
 	.file		= true,				\
 	.fd		= true,				\
 	.mergeable	= true,				\
-	.check		= _check,			\
+	.check		= fb_##_name##_check,		\
+	.object		= fb_file_object,		\
 	.attach		= fb_file_attach,		\
 	.detach		= fb_file_detach,		\
 	.modify		= fb_file_modify,		\
+	.remove		= fb_file_remove,		\
 	.current	= fb_file_current,		\
 	.mark		= fb_file_mark,			\
 	.repoll		= fb_file_repoll_any,		\
@@ -441,13 +468,13 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 	.register_one	= fb_file_register_one
 
 const struct fb_ops fb_socket_ops = {
-	FB_FILE_OPS("socket", fb_socket_check),
+	FB_FILE_OPS(socket),
 };
 
 const struct fb_ops fb_pipe_ops = {
-	FB_FILE_OPS("pipe", fb_pipe_check),
+	FB_FILE_OPS(pipe),
 };
 
 const struct fb_ops fb_poll_ops = {
-	FB_FILE_OPS("poll", fb_poll_check),
+	FB_FILE_OPS(poll),
 };

@@ -30,6 +30,17 @@ void fb_queue_unlock(struct fb_queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
+/* Epoll looks at an eventfd anew, and reports it if it has a count. */
+static int fb_kick_by(struct fb_queue *q, int fd)
+{
+	return fb_epoll_ctl(fd, EPOLL_CTL_MOD, q->kick, EPOLLIN | EPOLLET,
+			    FB_TOKEN_KICK);
+}
+
+/*
+ * That takes less than a write, which is for the first time, and for when the descriptor
+ * is closed: another one may have sleepers.
+ */
 void fb_kick(struct fb_queue *q)
 {
 	static const __u64 one = 1;
@@ -39,7 +50,36 @@ void fb_kick(struct fb_queue *q)
 	q->kicked = true;
 	/* Before a sleeper finds the kick. */
 	fb_queue_note_work(q);
+	if (q->counted && !fb_kick_by(q, q->fd))
+		return;
 	fb_sys(SYS_write, q->kick, &one, sizeof(one));
+	q->counted = true;
+}
+
+int fb_kick_first(struct fb_queue *q, int fd)
+{
+	int err = fb_kick_by(q, fd);
+
+	q->kicked |= !err;
+	return err;
+}
+
+/* Nobody needs the kick any more: the descriptor is not readable because of it. */
+static void fb_unkick(struct fb_queue *q)
+{
+	__u64 nr;
+
+	fb_sys(SYS_read, q->kick, &nr, sizeof(nr));
+	q->kicked = false;
+	q->counted = false;
+}
+
+void fb_kick_if_needed(struct fb_queue *q)
+{
+	if (q->nr_ready || q->wakes || q->herd)
+		fb_kick(q);
+	else if (q->kicked && !__atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST))
+		fb_unkick(q);
 }
 
 void fb_kick_all(struct fb_queue *q)

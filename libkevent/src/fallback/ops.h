@@ -20,6 +20,7 @@
  * @fd:		the id is a descriptor
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @check:	pure validation of a request: 0 or -errno
+ * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
  * @key:	the key of a request, or -errno
  * @attach:	arm a new watch. The conditions that hold already, or -errno
  * @detach:	disarm; after attach() has returned, whatever it said. Optional
@@ -27,8 +28,10 @@
  *		queue is that of the parent process. Optional
  * @modify:	arm anew, after the watch was changed to what the request says. The
  *		conditions that hold already, or -errno: then the watch is what it
- *		was. @old is a copy of that. NULL: nothing changes the watch
- * @remove:	%KEVENT_CTL_REMOVE: 0 or -errno, and the watch stays. Optional: it goes
+ *		was, or goes if it is one of @file. @old is a copy of that. NULL: nothing
+ *		changes the watch
+ * @remove:	%KEVENT_CTL_REMOVE: 0 or -errno, and says whether the watch goes. Optional:
+ *		it does
  * @current:	does the watch still mean what the request does? 0, or -errno when it
  *		does not: the watch goes
  * @count:	occurrences not yet delivered. Optional: one
@@ -63,6 +66,7 @@ struct fb_ops {
 	bool		fd;
 	bool		mergeable;
 	int (*check)(const struct ukevent *uk);
+	int (*object)(const struct ukevent *uk);
 	int (*key)(const struct ukevent *uk, __u64 *key);
 	int (*attach)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk);

@@ -30,6 +30,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->work = false;
 	q->idle = false;
 	q->kicked = false;
+	q->counted = false;
 	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
 	q->herd = 0;
 	q->kidx = 0;
@@ -139,23 +140,9 @@ void fb_queue_let_go(struct fb_queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Nobody needs the kick any more: the descriptor is not readable because of it. */
-static void fb_unkick(struct fb_queue *q)
-{
-	__u64 nr;
-
-	fb_sys(SYS_read, q->kick, &nr, sizeof(nr));
-	q->kicked = false;
-}
-
 void fb_leave(struct fb_queue *q)
 {
-	bool sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
-
-	if (!sleepers)
+	if (!__atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST))
 		fb_show(q);
-	if (q->nr_ready || q->wakes || q->herd)
-		fb_kick(q);
-	else if (q->kicked && !sleepers)
-		fb_unkick(q);
+	fb_kick_if_needed(q);
 }

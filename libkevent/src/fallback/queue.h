@@ -153,6 +153,7 @@ struct fb_serving {
  *		the lock: a call that misses it gets a kick
  * @idle:	the last collection left nothing; read and written without the lock
  * @kicked:	epoll has a kick that no call has seen
+ * @counted:	@kick has a count: each look of epoll is a kick
  * @wakes:	calls that READY without entries is to end
  * @herd:	of @sleepers, those that are still to be woken for a watch with
  *		WAKEUP_ALL. While there are any, there is a kick: each call that
@@ -194,6 +195,7 @@ struct fb_queue {
 	bool			work;
 	bool			idle;
 	bool			kicked;
+	bool			counted;
 	__u32			wakes;
 	__u32			herd;
 	__u32			round;
@@ -238,6 +240,13 @@ void fb_queue_lock(struct fb_queue *q, int fd);
 void fb_queue_unlock(struct fb_queue *q);
 /* Make the epoll descriptor readable, and a sleeper look. */
 void fb_kick(struct fb_queue *q);
+/*
+ * Before there is something to kick for: 0, or -errno if that is no descriptor of the queue.
+ * There is a count.
+ */
+int fb_kick_first(struct fb_queue *q, int fd);
+/* If there is something for others, and otherwise have none. */
+void fb_kick_if_needed(struct fb_queue *q);
 /* The same, until all of the sleepers have woken up. */
 void fb_kick_all(struct fb_queue *q);
 /* Wake threads that serve. The queue need not be locked. */
@@ -338,7 +347,6 @@ void fb_hide(struct fb_queue *q);
 void fb_deliver(struct fb_queue *q, struct fb_dest *d);
 void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	     struct fb_dest *d, __u32 call);
-bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d);
 
 /* collect.c */
 void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,

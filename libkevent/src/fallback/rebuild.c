@@ -53,10 +53,11 @@ static int fb_rebuild_rest(struct fb_queue *q)
 	return err;
 }
 
-/* Those who sleep, sleep in the old instance. */
+/* Those who sleep, sleep in the old instance: a write reaches both. */
 static void fb_rebuild_wake(struct fb_queue *q)
 {
 	q->kicked = false;
+	q->counted = false;
 	fb_kick_all(q);
 	fb_kick(q);
 }

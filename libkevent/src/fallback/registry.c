@@ -37,7 +37,7 @@ static struct fb_queue *fb_suspect;
 /* States of a queue. The lock of the table is held to leave FREE and LIVE. */
 enum { FB_FREE, FB_LIVE, FB_DYING, FB_DEAD };
 
-static fb_entry *fb_table_entry(int fd, bool make)
+static inline fb_entry *fb_table_entry(int fd, bool make)
 {
 	unsigned int nr = (unsigned int)fd / FB_CHUNK;
 	fb_entry *chunk;
@@ -76,7 +76,7 @@ void fb_put(struct fb_queue *q)
 	fb_set_state(q, FB_FREE);
 }
 
-static struct fb_queue *fb_get_named(int fd)
+static inline struct fb_queue *fb_get_named(int fd)
 {
 	fb_entry *entry = fb_table_entry(fd, false);
 	struct fb_queue *q;

@@ -6,21 +6,12 @@
 #ifndef LIBKEVENT_FB_SYS_H
 #define LIBKEVENT_FB_SYS_H
 
-#include <errno.h>
-#include <unistd.h>
-#include <sys/syscall.h>
+#include "api/syscall.h"
 
-#define fb_sys(...)						\
-__extension__ ({						\
-	int __saved = errno;					\
-	long __ret = syscall(__VA_ARGS__);			\
-								\
-	if (__ret < 0) {					\
-		__ret = -errno;					\
-		errno = __saved;				\
-	}							\
-	__ret;							\
-})
+#define fb_sys6(nr, a, b, c, d, e, f, ...)				\
+	kevent_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d),	\
+		     (long)(e), (long)(f))
+#define fb_sys(...)	fb_sys6(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
 /* The same for functions of the C library that are no cancellation points */
 #define fb_call(expression)					\

@@ -34,6 +34,7 @@
  * @again:	see &struct fb_dest
  * @mask:	signal mask during the call, or NULL
  * @until:	when to give up
+ * @events:	what epoll has said
  */
 struct fb_wait {
 	struct fb_queue		*q;
@@ -50,6 +51,7 @@ struct fb_wait {
 	bool			again;
 	const void		*mask;
 	struct fb_deadline	until;
+	struct epoll_event	events[FB_BATCH];
 };
 
 static void fb_wait_dest(struct fb_wait *c, struct fb_dest *d)
@@ -112,15 +114,14 @@ static void fb_wait_prepare(struct fb_wait *c, bool relist)
 }
 
 /* The queue is locked. */
-static void fb_wait_process(struct fb_wait *c, const struct epoll_event *events,
-			    int nr)
+static void fb_wait_process(struct fb_wait *c, int nr)
 {
 	struct fb_queue *q = c->q;
 	struct fb_dest d;
 	__u32 round = q->round;
 
 	fb_wait_dest(c, &d);
-	fb_collected(q, events, nr, &d, c->call);
+	fb_collected(q, c->events, nr, &d, c->call);
 	if (q->nr_ready)
 		fb_deliver(q, &d);
 	fb_wait_stored(c, &d);
@@ -133,21 +134,20 @@ static void fb_wait_process(struct fb_wait *c, const struct epoll_event *events,
 
 static bool fb_no_pwait2;
 
-static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events,
-			 int max, const struct fb_span *span)
+static int fb_epoll_wait(struct fb_wait *c, int max, const struct fb_span *span)
 {
 	long ret = -ENOSYS;
 
 	if (span->endless)
-		return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, -1,
+		return (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max, -1,
 				   c->mask, (size_t)8);
 	if (!__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
-		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max, &span->ts,
+		ret = fb_sys(SYS_epoll_pwait2, c->fd, c->events, max, &span->ts,
 			     c->mask, (size_t)8);
 	if (ret != -ENOSYS)
 		return (int)ret;
 	__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
-	return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max,
+	return (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max,
 			   fb_span_ms(span), c->mask, (size_t)8);
 }
 
@@ -207,8 +207,7 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 }
 
 /* Each of a herd was counted once, and is subtracted here. */
-static void fb_wait_end_sleep(struct fb_wait *c,
-			      const struct epoll_event *events, int nr)
+static void fb_wait_end_sleep(struct fb_wait *c, int nr)
 {
 	struct fb_queue *q = c->q;
 
@@ -217,7 +216,7 @@ static void fb_wait_end_sleep(struct fb_wait *c,
 	if (fb_wait_note_herd(c))
 		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
 	if (nr > 0)
-		fb_wait_process(c, events, nr);
+		fb_wait_process(c, nr);
 	fb_queue_unlock(q);
 }
 
@@ -246,17 +245,16 @@ static int fb_wait_had(struct fb_wait *c, int nr, int max)
 /* The same of what is there. No other call sees the queue without it. */
 static int fb_wait_poll(struct fb_wait *c)
 {
-	struct epoll_event events[FB_BATCH];
 	struct fb_queue *q = c->q;
 	int nr = 0, max;
 
 	fb_queue_lock(q, c->fd);
 	max = fb_wait_max(c, false);
 	if (max)
-		nr = (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, 0, NULL,
-				 (size_t)8);
+		nr = (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max, 0,
+				 NULL, (size_t)8);
 	if (nr > 0)
-		fb_wait_process(c, events, nr);
+		fb_wait_process(c, nr);
 	fb_queue_unlock(q);
 	return max ? fb_wait_had(c, nr, max) : 0;
 }
@@ -282,13 +280,12 @@ static int fb_wait_poll_on(struct fb_wait *c)
 
 static int fb_wait_sleep(struct fb_wait *c, const struct fb_span *span)
 {
-	struct epoll_event events[FB_BATCH];
 	int max = fb_wait_max(c, true), nr;
 
 	if (!fb_wait_begin_sleep(c))
 		return 0;
-	nr = fb_epoll_wait(c, events, max, span);
-	fb_wait_end_sleep(c, events, nr);
+	nr = fb_epoll_wait(c, max, span);
+	fb_wait_end_sleep(c, nr);
 	return fb_wait_had(c, nr, max);
 }
 
@@ -305,22 +302,28 @@ static void fb_wait_hide(struct fb_wait *c)
 }
 
 /*
- * Take what there is, if need be after a sleep. Who has taken anything looks at the
- * lists before it sleeps: that may have been a kick. Returns 0 or -errno.
+ * Take what there is, if need be after a sleep, unless @until is NULL. Who has taken
+ * anything looks at the lists before it sleeps: that may have been a kick. Returns 0 or
+ * -errno.
  */
-static int fb_wait_collect(struct fb_wait *c, const struct fb_span *span)
+static int fb_wait_collect(struct fb_wait *c, struct fb_deadline *until)
 {
-	bool sleep = span->endless || span->ts.tv_sec || span->ts.tv_nsec;
-	int ret = sleep ? fb_wait_give_way(c) : 0;
+	struct fb_span span;
+	int ret = until ? fb_wait_give_way(c) : 0;
 
-	if (ret >= 0)
+	while (ret >= 0) {
 		ret = fb_wait_poll_on(c);
-	if (sleep && c->again)
-		fb_wait_hide(c);
-	else if (sleep && !ret)
-		ret = fb_wait_sleep(c, span);
-	if (ret > 1 && !c->again)
-		ret = fb_wait_poll_on(c);
+		if (!until || (ret && !c->again) || !fb_deadline_span(until, &span))
+			break;
+		if (c->again) {
+			fb_wait_hide(c);
+			break;
+		}
+		ret = fb_wait_sleep(c, &span);
+		if (ret < 2 || c->again)
+			break;
+		until = NULL;
+	}
 	return ret < 0 ? ret : 0;
 }
 
@@ -362,8 +365,6 @@ static bool fb_wait_has_work(const struct fb_wait *c)
  */
 static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relist)
 {
-	static const struct fb_span none;
-	struct fb_span span;
 	bool content;
 	int ret;
 
@@ -374,14 +375,13 @@ static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relis
 		content = fb_wait_content(c);
 		if (!content && fb_wait_requested(c))
 			return -ECANCELED;
-		fb_deadline_span(until, content, &span);
-		ret = fb_wait_collect(c, &span);
+		ret = fb_wait_collect(c, content ? NULL : until);
 		if (c->herded)
 			relist = !c->got;
 		c->herded = false;
 		/* The signal may be an event of the queue. */
 		if (ret == -EINTR && !fb_wait_content(c))
-			fb_wait_collect(c, &none);
+			fb_wait_collect(c, NULL);
 		if (content || fb_wait_content(c))
 			return 0;
 		if (ret)

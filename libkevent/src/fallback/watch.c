@@ -50,22 +50,38 @@ static int fb_key(const struct fb_ops *ops, const struct ukevent *uk,
 	return ops->key ? ops->key(uk, key) : 0;
 }
 
+/* What the request names may be nothing that the source watches. */
+static int fb_object_error(const struct fb_ops *ops, const struct ukevent *uk,
+			   int err)
+{
+	int object = ops->object ? ops->object(uk) : 0;
+
+	return fb_fd_error(ops, uk, object ? object : err);
+}
+
+/* The watch of a request. NULL, and why, if there is none */
+static struct fb_watch *fb_find_request(struct fb_queue *q,
+					const struct ukevent *uk, int *err)
+{
+	__u64 key;
+
+	*err = fb_key(fb_sources[uk->type], uk, &key);
+	if (*err)
+		return NULL;
+	*err = -ENOENT;
+	return fb_find(q, uk->type, key);
+}
+
 /*
- * The watch of a request, if it is about the same object: the number of a closed
- * descriptor may come back as that of another file. NULL, and why, if there is none.
+ * The same, if it is about the same object: the number of a closed descriptor may come
+ * back as that of another file.
  */
 static struct fb_watch *fb_find_current(struct fb_queue *q,
 					const struct ukevent *uk, int *err)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
-	struct fb_watch *w;
-	__u64 key;
+	struct fb_watch *w = fb_find_request(q, uk, err);
 
-	*err = fb_key(ops, uk, &key);
-	if (*err)
-		return NULL;
-	*err = -ENOENT;
-	w = fb_find(q, uk->type, key);
 	if (!w || !ops->current)
 		return w;
 	*err = ops->current(q, w);
@@ -203,9 +219,11 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 	ret = fb_check(ops, uk);
 	if (ret)
 		return fb_fd_error(ops, uk, ret);
-	w = fb_find_current(q, uk, &ret);
+	/* To epoll the file and the descriptor are one key: it says if they are others. */
+	w = ops->file ? fb_find_request(q, uk, &ret) :
+			fb_find_current(q, uk, &ret);
 	if (!w)
-		return fb_fd_error(ops, uk, ret);
+		return fb_object_error(ops, uk, ret);
 	if (!ops->modify)
 		return -EPERM;
 	old = *w;
@@ -215,7 +233,9 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 		w->user = old.user;
 		w->event = old.event;
 		w->req_flags = old.req_flags;
-		return fb_fd_error(ops, uk, ret);
+		if (ops->file)
+			fb_kill(q, w);
+		return fb_object_error(ops, uk, ret);
 	}
 	w->stored = 0;
 	w->call = 0;
@@ -231,11 +251,12 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk)
 
 	if (fb_bad_id(ops, uk))
 		return fb_fd_error(ops, uk, -EINVAL);
-	w = fb_find_current(q, uk, &err);
+	w = ops->remove ? fb_find_request(q, uk, &err) :
+			  fb_find_current(q, uk, &err);
 	if (!w)
 		return fb_fd_error(ops, uk, err);
 	if (ops->remove)
-		return ops->remove(q, w);
+		return fb_fd_error(ops, uk, ops->remove(q, w));
 	fb_kill(q, w);
 	return 0;
 }

@@ -654,6 +654,32 @@ static void epoll_with_numbers_of_the_library_is_left_alone(void)
 	}
 }
 
+/* Somebody else has the file of the watch, and something to read comes. */
+static void refused_request_ends_the_watch(void)
+{
+	static const __u32 cmds[] = {
+		KEVENT_CTL_MODIFY, KEVENT_CTL_REMOVE, KEVENT_CTL_READY,
+	};
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], other[2];
+	unsigned int i;
+
+	open_queue(&q);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(pipe(fd), 0);
+		kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+		CHECK(dup(fd[0]) >= 0);
+		CHECK_EQ(pipe(other), 0);
+		CHECK_EQ(dup2(other[0], fd[0]), fd[0]);
+		CHECK_EQ(kevent_ctl_one(q.fd, cmds[i], &ev), -ENOENT);
+		CHECK_EQ(write(fd[1], "", 1), 1);
+		CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 0);
+	}
+	kevent_queue_close(&q);
+}
+
 static int wait_with_a_mark(int queue)
 {
 	struct kevent_change change = { .cmd = KEVENT_CTL_READY };
@@ -1269,6 +1295,86 @@ static void level_watch_is_seen_by_each_look(void)
 	kevent_queue_close(&q);
 }
 
+/* So the queue has been kicked, and the kick was taken. */
+static void open_marked_queue(struct kevent_queue *q)
+{
+	struct ukevent ev;
+
+	open_queue(q);
+	CHECK_EQ(add_mark(q->fd, KEVENT_REQ_ET), 0);
+	CHECK_EQ(mark(q->fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 1);
+	CHECK_EQ(readable(q->fd), 0);
+}
+
+static void mark_of_nothing_leaves_no_kick(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2];
+
+	open_marked_queue(&q);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(readable(q.fd), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	kevent_set_mark(&ev, 2, 1, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), -ENOENT);
+	CHECK_EQ(readable(q.fd), 0);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, KEVENT_CTL_MAX + 1, &ev), -EINVAL);
+	CHECK_EQ(readable(q.fd), 0);
+	CHECK_EQ(mark(q.fd, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), 1);
+	CHECK_EQ(readable(q.fd), 0);
+	kevent_queue_close(&q);
+}
+
+static void mark_with_an_old_number_is_refused(void)
+{
+	struct kevent_queue q;
+	int copy;
+
+	open_marked_queue(&q);
+	copy = dup(q.fd);
+	CHECK_EQ(look(copy), 0);
+	CHECK_EQ(close(q.fd), 0);
+	CHECK_EQ(epoll_create1(EPOLL_CLOEXEC), q.fd);
+	CHECK_EQ(mark(q.fd, 0), -EINVAL);
+	CHECK_EQ(look(copy), 0);
+	CHECK_EQ(mark(copy, 0), 1);
+	CHECK_EQ(look(copy), 1);
+	kevent_fb_close(copy);
+}
+
+/* The descriptor that was used last is closed; a call sleeps by another one. */
+static void kick_needs_no_open_descriptor(void)
+{
+	static __u32 word;
+	struct kevent_queue q;
+	struct ukevent ev;
+	pthread_t thread;
+	int copy;
+
+	open_marked_queue(&q);
+	kevent_set_futex(&ev, &word, 0, KEVENT_FUTEX_PRIVATE, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	copy = dup(q.fd);
+	CHECK_EQ(pthread_create(&thread, NULL, take_one, &copy), 0);
+	while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
+		sched_yield();
+	CHECK_EQ(close(q.fd), 0);
+	syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(mark(copy, 0), 1);
+	CHECK_EQ(look(copy), 1);
+	close(copy);
+}
+
 /* Two calls sleep, and one of them is woken; looks of others do not wake the other one. */
 static void look_beside_a_sleeper(void)
 {
@@ -1545,6 +1651,7 @@ static const struct test tests[] = {
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
 	TEST(file_with_the_number_of_the_kick_is_not_written),
+	TEST(refused_request_ends_the_watch),
 	TEST(change_with_an_old_number_is_refused),
 	TEST(call_with_an_older_number_takes_nothing),
 	TEST(epoll_with_an_old_number_is_not_replaced),
@@ -1562,6 +1669,9 @@ static const struct test tests[] = {
 	TEST(threads_share_a_queue),
 	TEST(watch_without_a_descriptor_is_emfile),
 	TEST(level_event_for_all_is_for_each),
+	TEST(mark_of_nothing_leaves_no_kick),
+	TEST(mark_with_an_old_number_is_refused),
+	TEST(kick_needs_no_open_descriptor),
 	TEST(level_watch_is_seen_by_each_look),
 	TEST(level_watch_is_seen_beside_a_sleeper),
 	TEST(level_watch_shows_after_a_sleep),

@@ -120,6 +120,68 @@ static void dup2_over_the_descriptor_removes_the_watch(void)
 	close_queue(&q);
 }
 
+static int request(int queue, uint32_t cmd, uint32_t type, int fd)
+{
+	struct ukevent ev;
+
+	kevent_set_pipe(&ev, fd, RECV, 0, 7);
+	ev.type = type;
+	return kevent_ctl_one(queue, cmd, &ev);
+}
+
+/* A file of a kind that nobody has open elsewhere gets the number. */
+static void put_file(int fd, unsigned int kind)
+{
+	int other[2] = { -1, -1 };
+
+	if (kind == 0)
+		open_pipe(other);
+	else if (kind == 1)
+		other[0] = socket(AF_UNIX, SOCK_DGRAM, 0);
+	else
+		other[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	MUST_EQ(dup2(other[0], fd), fd);
+	close(other[0]);
+	if (kind == 0)
+		close(other[1]);
+}
+
+/* The first request that names the number is told so, and the file can be watched. */
+static void request_about_another_file_is_refused(void)
+{
+	static const struct {
+		uint32_t	cmd;
+		int		says[3];	/* of a pipe, a socket, /dev/null */
+	} cases[] = {
+		{ KEVENT_CTL_MODIFY, { -ENOENT, -EINVAL, -EINVAL } },
+		{ KEVENT_CTL_REMOVE, { -ENOENT, -ENOENT, -ENOENT } },
+		{ KEVENT_CTL_READY, { -ENOENT, -ENOENT, -ENOENT } },
+	};
+	struct queue q;
+	unsigned int i, kind;
+	int fd[2];
+
+	open_queue(&q, 0);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (kind = 0; kind < 3; kind++) {
+			watch_pipe(&q, fd, 0, 1);
+			put_file(fd[0], kind);
+			CHECK_EQ(request(q.fd, cases[i].cmd, KEVENT_PIPE, fd[0]),
+				 cases[i].says[kind]);
+			CHECK_EQ(watches(&q), 0);
+			CHECK_EQ(add_poll(q.fd, fd[0], KEVENT_POLL_POLLPRI, 0, 1), 0);
+			CHECK_EQ(request(q.fd, KEVENT_CTL_MODIFY, KEVENT_SOCKET, fd[0]),
+				 kind == 1 ? -ENOENT : -ENOTSOCK);
+			put_file(fd[0], (kind + 1) % 3);
+			CHECK_EQ(request(q.fd, cases[i].cmd, KEVENT_POLL, fd[0]), -ENOENT);
+			CHECK_EQ(watches(&q), 0);
+			close(fd[0]);
+			close(fd[1]);
+		}
+	}
+	close_queue(&q);
+}
+
 /* The slot holds the file all the time. */
 static void dup2_of_the_same_file_leaves_the_watch(void)
 {
@@ -610,6 +672,7 @@ static const struct test_case cases[] = {
 	TEST(entry_in_the_ring_outlives_its_watch),
 	TEST(close_of_a_copy_leaves_the_watch),
 	TEST(dup2_over_the_descriptor_removes_the_watch),
+	TEST(request_about_another_file_is_refused),
 	TEST(dup2_of_the_same_file_leaves_the_watch),
 	TEST(close_range_removes_watches),
 	TEST(last_reference_in_flight_removes_nothing_twice),
