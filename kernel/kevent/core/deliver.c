@@ -42,13 +42,10 @@
  *	    %KEVENT_ELSEWHERE when its memory is away
  *
  * Wakes another consumer for the remaining events, unless one is already waking.
- *
- * Return: 0, -EFAULT when KEVENT_RING_MORE could not be stored.
  */
-int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
+void kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 {
 	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
-	int err = 0;
 
 	lockdep_assert_held(&q->ready_lock);
 
@@ -57,12 +54,10 @@ int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 		if (!q->nr_woken)
 			kevent_wake(q, others);
 	}
-	if (flags != q->ring.flags && kevent_ring_here(q))
-		err = kring_set_flags(&q->ring, flags);
-	else
-		kevent_more_left(q);
 	/* A flag that stays has consumers call once more than they need to. */
-	return flags & KEVENT_RING_MORE ? err : 0;
+	if (flags == q->ring.flags || !kevent_ring_here(q) ||
+	    kring_set_flags(&q->ring, flags))
+		kevent_more_left(q);
 }
 
 /*
@@ -92,7 +87,6 @@ static bool kevent_may_go_on(u32 total)
  * @left:	how many more watches may be passed. Without a limit a file whose ->poll()
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
- * @flags_err:	the flag of the ring that says whether there is more was not stored
  * @nr_taken:	how many watches were looked at without the lock, under this hold of it
  * @taken:	these watches, busy and held
  * @mask:	the conditions that turned out to hold
@@ -109,7 +103,6 @@ struct kevent_collection {
 	u32			room;
 	u32			left;
 	bool			again;
-	int			flags_err;
 	u32			nr_taken;
 	struct kevent		*taken[KRING_BATCH];
 	u32			mask[KRING_BATCH];
@@ -474,8 +467,7 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
 		/* A buffer that is full is no reason to pass over those with the ring. */
 		full = kring_is_ring(c->to) && !c->room && c->total < c->max;
-		c->flags_err = kevent_leave(q, full ? KEVENT_OF_BUFFER :
-						      KEVENT_ANY);
+		kevent_leave(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY);
 	}
 	kevent_unlock_irq(q);
 	if (looked)
@@ -491,8 +483,7 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	bool away = err == -EFAULT && to->user;
 
 	spin_lock_irq(&q->ready_lock);
-	if (kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY))
-		kevent_more_left(q);
+	kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY);
 	if (away && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
@@ -518,7 +509,6 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.max = max;
 	c.relist = relist;
 	c.total = 0;
-	c.flags_err = 0;
 	c.room = max;
 	/* One that must be looked at without the lock is passed, taken, and passed again. */
 	c.left = 3 * READ_ONCE(q->nr_listed) + KRING_BATCH;
@@ -539,8 +529,6 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	if (c.again) {
 		err = err ?: -EINTR;
 		kevent_give_up(q, to, err);
-	} else if (c.flags_err) {
-		kevent_retry_flags(q);
 	}
 	return c.total ?: err;
 }

@@ -275,18 +275,6 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	return err;
 }
 
-/* Store the flags of the ring, which faulted. Process context, no locks held. */
-void kevent_retry_flags(struct kevent_queue *q)
-{
-	if (kevent_ring_fault_in(q, &q->ring))
-		return;
-	guard(spinlock_irqsave)(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_set_flags(&q->ring,
-				(q->ring.flags & KEVENT_RING_BROKEN) |
-				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
-}
-
 /* kevent_follow() behind another thread */
 struct pid *__kevent_follow(struct kevent_queue *q)
 {
