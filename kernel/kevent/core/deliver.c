@@ -178,17 +178,16 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 	list_add_tail(&ke->link, dead);
 }
 
-/* User memory has @nr occurrences of a watch. */
-static void kevent_settle(struct kevent_collection *c, struct kevent *ke,
-			  u32 nr)
+/* User memory has an occurrence of a watch. */
+static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 {
-	trace_kevent_deliver(ke, ke->ready, nr, c->to->user);
+	trace_kevent_deliver(ke, ke->ready, 1, c->to->user);
 	if (c->to->user) {
 		ke->stored = c->to->kidx;
 		ke->reported = ke->ready;
-		c->q->collected += nr;
+		c->q->collected++;
 	} else {
-		c->q->copied += nr;
+		c->q->copied++;
 	}
 	ke->ready = 0;
 	if (unlikely(kevent_is_awake(ke)))
@@ -199,30 +198,18 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke,
 		kevent_delivered(ke);
 }
 
-/* How many occurrences of a watch go into the next @room entries */
-static u32 kevent_share(struct kevent *ke, u32 room)
-{
-	if (!kevent_source_of(ke)->count ||
-	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return 1;
-	return clamp(kevent_count(ke), 1, min(room, KRING_BATCH));
-}
-
-/* Store what the source says of @nr occurrences. Returns how many were stored. */
-static u32 kevent_store_filled(struct kring *to, struct kevent *ke, u32 nr)
+/* Store what the source says of the oldest occurrence. */
+static bool kevent_store_filled(struct kring *to, struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct ukevent uk __uninitialized;
-	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		kevent_fill(ke, &uk);
-		if (!kring_store(to, &uk))
-			break;
-		if (ops->delivered)
-			ops->delivered(ke);
-	}
-	return i;
+	kevent_fill(ke, &uk);
+	if (!kring_store(to, &uk))
+		return false;
+	if (ops->delivered)
+		ops->delivered(ke);
+	return true;
 }
 
 /* The same for a watch whose entry is conditions and an amount: it needs no memory. */
@@ -235,26 +222,22 @@ static bool kevent_store_level(struct kring *to, struct kevent *ke)
 	return kring_store(to, &uk);
 }
 
-/* Store the event of a watch, or some of its occurrences. What is not stored stays. */
+/* Store the event of a watch. If it has more, it is passed again behind the others. */
 static enum kevent_stop kevent_store(struct kevent_collection *c,
 				     struct kevent *ke)
 {
-	u32 i, nr = 1;
+	bool level = likely(kevent_source_of(ke)->level && !kevent_is_broken(ke));
 
-	if (likely(kevent_source_of(ke)->level && !kevent_is_broken(ke))) {
-		i = kevent_store_level(c->to, ke);
-	} else {
-		nr = kevent_share(ke, c->room);
-		i = kevent_store_filled(c->to, ke, nr);
+	if (!(level ? kevent_store_level(c->to, ke) :
+		      kevent_store_filled(c->to, ke))) {
+		if (kevent_is_checked(ke))
+			kevent_doubt(ke);
+		return KEVENT_FAULTED;
 	}
-	c->room -= i;
-	if (i) {
-		kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
-		kevent_settle(c, ke, i);
-	} else if (kevent_is_checked(ke)) {
-		kevent_doubt(ke);
-	}
-	return i == nr ? KEVENT_AT_END : KEVENT_FAULTED;
+	c->room--;
+	kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
+	kevent_settle(c, ke);
+	return KEVENT_AT_END;
 }
 
 /* Deal with a watch that is listed, unless the hold of the lock must end first. */
