@@ -114,15 +114,6 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 	return kf ? &kf->ke : NULL;
 }
 
-/* Would kevent_file_link() find that the queue has such a watch? Under RCU. */
-bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
-		     struct file *file)
-{
-	const struct kevent *ke = kevent_file_find(q, uk, file);
-
-	return ke && kevent_has_key(ke);
-}
-
 /*
  * Is the descriptor of a watch, which is linked, still what it was? close() and its like
  * clear the slot under file_lock, and then look for watches: either they see this one, or

@@ -81,8 +81,7 @@
  *		of itself. Optional: an entry has the conditions, and one that is unread and
  *		has the same makes another one redundant
  * @amount:	the second word of the result, for conditions that hold; under ready_lock,
- *		any context. Optional, for sources that say no more of an occurrence. With
- *		@fill it is not called
+ *		any context. Optional, for sources without fill()
  * @delivered:	the entry made by fill() of the oldest occurrence has reached
  *		user memory; under ready_lock. Optional
  * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
