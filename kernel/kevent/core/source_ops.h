@@ -50,9 +50,6 @@
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
  *		kevent_forget(). Optional. With @level it is for other events only
- * @modify_done: watches of @file have been modified, unlocked, and MODIFY returns
- *		after this; they may be gone. May sleep. Optional, for sources
- *		with a file and without rearm()
  * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what was
  *		reported to it in the place of others, and it does not want any
  *		more, is for them. It may be dead since. Under RCU, with the
@@ -109,7 +106,6 @@ struct kevent_source_ops {
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
-	void (*modify_done)(struct kevent_queue *q, struct file *file);
 	void (*hand_on)(struct kevent *ke);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	bool (*may_change)(const struct kevent *ke);

@@ -415,8 +415,6 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 			ops->hand_on(ke);
 	}
 	rcu_read_unlock();
-	if (!err && ops->modify_done)
-		ops->modify_done(q, file);
 	return !err && ops->rearm ? kevent_rearm(ke, uk) : err;
 }
 
