@@ -3,7 +3,6 @@
  * The file a queue's descriptor refers to
  */
 
-#include <linux/file.h>
 #include <linux/export.h>
 #include <linux/irq_work.h>
 #include <linux/pid_namespace.h>

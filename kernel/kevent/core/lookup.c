@@ -8,7 +8,6 @@
 
 #include <linux/cleanup.h>
 #include <linux/fdtable.h>
-#include <linux/file.h>
 #include <linux/rbtree.h>
 
 #include "../host.h"

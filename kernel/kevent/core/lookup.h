@@ -5,7 +5,6 @@
 #ifndef _KEVENT_LOOKUP_H
 #define _KEVENT_LOOKUP_H
 
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/net.h>
 #include <linux/ukevent.h>

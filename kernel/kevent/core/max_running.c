@@ -71,7 +71,6 @@
 #include <linux/cleanup.h>
 #include <linux/errno.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 

@@ -5,7 +5,6 @@
 #ifndef _KEVENT_MAX_RUNNING_H
 #define _KEVENT_MAX_RUNNING_H
 
-#include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>

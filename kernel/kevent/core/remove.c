@@ -4,7 +4,6 @@
  */
 
 #include <linux/cleanup.h>
-#include <linux/file.h>
 #include <linux/sched.h>
 
 #include "../host.h"

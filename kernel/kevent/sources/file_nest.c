@@ -51,7 +51,6 @@
  * way held. A queue ends that: kevent_poll_work() wakes its pollers later, without a lock.
  */
 
-#include <linux/cleanup.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
