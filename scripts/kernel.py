@@ -205,25 +205,6 @@ def check_version(tree):
                       "the one in patches/linux/BASE")
 
 
-# What the design depends on: file, pattern, description
-PREREQUISITES = (
-    ("fs/aio.c", r"if \(iocb->ki_eventfd\) \{\s*iocb = NULL;\s*"
-     r"INIT_WORK\(&req->work, aio_poll_put_work\)",
-     "aio signals eventfds from wake-ups"),
-    ("io_uring/io_uring.c",
-     r"io_eventfd_signal\(ctx, flags & IOU_F_TWQ_IN_WAKE\)",
-     "io_uring signals eventfds from wake-ups"),
-)
-
-
-def check_prerequisites(tree):
-    """See "Prerequisites" in Documentation/kevent-internals.rst."""
-    for name, pattern, words in PREREQUISITES:
-        if not re.search(pattern, (tree / name).read_text()):
-            die(f"{SOURCE}: {words}, which deadlocks with a queue: "
-                f"a newer {BASE.series} is needed")
-
-
 def apply_series(tree, names):
     for name in names:
         step("kernel-patch", ["patch", "-d", tree, "-p1", "-F0",
@@ -283,7 +264,6 @@ def prepare(source=SRC):
         else:
             unpack(new)
             check_version(new)
-        check_prerequisites(new)
         apply_series(new, names)
         if old.get("source") != stamp["source"]:
             remove_builds(source)

@@ -79,7 +79,6 @@ int kevent_nest_up(struct file *file, int depth);
 int kevent_nest_paths(struct file *file, int depth);
 int kevent_nest_check(void);
 void kevent_nest_done(void);
-unsigned int kevent_nest_wakes(struct file *file);
 
 #else
 
@@ -109,11 +108,6 @@ static inline int kevent_nest_check(void)
 }
 
 static inline void kevent_nest_done(void) {}
-
-static inline unsigned int kevent_nest_wakes(struct file *file)
-{
-	return 1;
-}
 
 #endif /* CONFIG_KEVENT && CONFIG_EPOLL */
 

@@ -126,6 +126,8 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 		*f = fdget(now->uk.id.raw[0]);
 		if (!fd_file(*f))
 			return -EBADF;
+		if (now->uk.id.raw[1])
+			return -EINVAL;
 	}
 	switch (now->cmd) {
 	case KEVENT_CTL_ADD:
@@ -231,7 +233,6 @@ static int request_put(struct kevent_requests *r, struct kevent_change *now,
 
 /* Hand-off */
 
-#ifdef CONFIG_EVENTFD
 /* Not by write(), which would wait while the counter is full. */
 static int eventfd_ring(struct file *file)
 {
@@ -245,12 +246,6 @@ static int eventfd_ring(struct file *file)
 	eventfd_ctx_put(ctx);
 	return 0;
 }
-#else
-static int eventfd_ring(struct file *file)
-{
-	return -EINVAL;
-}
-#endif
 
 /*
  * The queue of a change that is for another one, or an ERR_PTR(). What the caller may do

@@ -6,7 +6,6 @@
 #include <linux/cleanup.h>
 #include <linux/file.h>
 #include <linux/init.h>
-#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
 #include "core/deadline.h"

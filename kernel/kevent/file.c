@@ -3,7 +3,6 @@
  * The file a queue's descriptor refers to
  */
 
-#include <linux/file.h>
 #include <linux/export.h>
 #include <linux/irq_work.h>
 #include <linux/pid_namespace.h>
@@ -14,7 +13,6 @@
 #include <uapi/linux/eventpoll.h>
 
 #include "call/chain.h"
-#include "call/workers.h"
 #include "core/busy_poll.h"
 #include "core/max_running.h"
 #include "core/queue.h"
@@ -30,9 +28,11 @@
 /* Each close() of a descriptor, and so each end of a process that has one */
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
-	kevent_wake_left(file->private_data);
-	if (IS_ENABLED(CONFIG_KEVENT_AIO))
-		kevent_crew_look(file->private_data);
+	struct kevent_queue *q = file->private_data;
+
+	kevent_wake_left(q);
+	/* Servers that came through the descriptor leave. */
+	kevent_limit_look(&q->crew.limit);
 	return 0;
 }
 

@@ -17,7 +17,6 @@
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
-#include <linux/io_uring_types.h>
 #include <linux/kevent.h>
 #include <linux/kmemleak.h>
 #include <linux/lockdep.h>
@@ -113,14 +112,6 @@ static inline long host_ioctl(struct file *file, unsigned int cmd,
 }
 
 #define host_llseek	noop_llseek
-
-/*
- * May those who poll a queue be woken in the wake-up of a watched file? Not by a kernel in which
- * they signal an eventfd there: see "Prerequisites" in kevent-internals.rst. One without this flag
- * is such a kernel.
- */
-#define HOST_WAKES_POLLERS	true
-static_assert(IOU_F_TWQ_IN_WAKE);
 
 /* Users, and what they have the kernel keep */
 

@@ -48,25 +48,13 @@ static inline struct fsnotify_mark *host_mark_find(struct host_marks *marks,
 	return fsnotify_find_inode_mark(inode, marks->group);
 }
 
-/* Under the lock, as the three below. The mark is to be called for @mask. */
+/* Under the lock, as the one below. The mark is to be called for @mask. */
 static inline int host_mark_add(struct host_marks *marks,
 				struct fsnotify_mark *fsn, struct inode *inode,
 				u32 mask)
 {
 	fsn->mask = mask;
 	return fsnotify_add_inode_mark_locked(fsn, inode, 0);
-}
-
-static inline void host_mark_ask(struct fsnotify_mark *fsn, u32 mask)
-{
-	bool changed;
-
-	spin_lock(&fsn->lock);
-	changed = fsn->mask != mask;
-	fsn->mask = mask;
-	spin_unlock(&fsn->lock);
-	if (changed)
-		fsnotify_recalc_mask(fsn->connector);
 }
 
 static inline void host_mark_detach(struct host_marks *marks,

@@ -10,7 +10,7 @@
 #include <linux/init.h>
 #include <linux/syscalls.h>
 
-#include "call/workers.h"
+#include "call/chain.h"
 #include "core/deadline.h"
 #include "entry.h"
 
@@ -113,7 +113,7 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
 	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
 	int err;
 
-	if (!limit || old_kidx || uarg ||
+	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || !limit || old_kidx || uarg ||
 	    flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
 		return -EINVAL;
 	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);

@@ -44,9 +44,6 @@
 #define host_sleeper_setup_on_stack	hrtimer_setup_sleeper_on_stack
 #endif
 
-/* In 6.1 those who poll a queue may signal an eventfd from the wake-up. */
-#define HOST_WAKES_POLLERS	(!compat_before(6, 12))
-
 #if compat_before(6, 12)
 #define fd_file(f)			((f).file)
 #define EMPTY_FD			((struct fd) {})

@@ -232,13 +232,6 @@ static inline int host_marks_init(struct host_marks *marks,
 #define host_marks_assert(marks)	lockdep_assert_held(&(marks)->lock)
 #define host_mark_find(marks, inode)	compat_fsnotify_find(inode, (marks)->group)
 
-/*
- * The mask of an inode cannot be calculated again: a mark asks for all that it may ask for, and
- * the engine passes over what it does not want.
- */
-#define HOST_MARK_MASK	(FS_CREATE | FS_DELETE | FS_MODIFY | FS_ATTRIB |	\
-			 FS_MOVE | FS_DELETE_SELF | FS_MOVE_SELF)
-
 static inline int host_mark_add(struct host_marks *marks,
 				struct fsnotify_mark *fsn, struct inode *inode,
 				u32 mask)
@@ -246,13 +239,12 @@ static inline int host_mark_add(struct host_marks *marks,
 	unsigned int nofs = memalloc_nofs_save();
 	int err;
 
-	fsn->mask = HOST_MARK_MASK;
+	fsn->mask = mask;
 	err = fsnotify_add_inode_mark(fsn, inode, 0);
 	memalloc_nofs_restore(nofs);
 	return err;
 }
 
-#define host_mark_ask(fsn, mask)	((void)(mask))
 #define host_mark_detach(marks, fsn)	fsnotify_destroy_mark(fsn, (marks)->group)
 #define host_mark_free(fsn)
 

@@ -48,7 +48,6 @@
 
 #include <linux/compat.h>
 #include <linux/errno.h>
-#include <linux/file.h>
 #include <linux/kevent.h>
 #include <linux/nospec.h>
 #include <linux/ptrace.h>

@@ -51,7 +51,6 @@
 #include "../core/source.h"
 #include "../core/testpoint.h"
 #include "chain.h"
-#include "workers.h"
 
 /**
  * struct kevent_job - a chain that was left to serving threads: a watch of type AIO
@@ -206,12 +205,6 @@ void kevent_crew_end(struct kevent_queue *q)
 
 /* Serving */
 
-/* A descriptor of the queue was closed. Servers that came through it leave. */
-void kevent_crew_look(struct kevent_queue *q)
-{
-	kevent_limit_look(&q->crew.limit);
-}
-
 static bool kevent_is_open(int fd, const struct kevent_queue *q)
 {
 	struct file *file;
@@ -319,29 +312,6 @@ int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 	if (!kevent_call_allowed())
 		return -EPERM;
 	return kevent_serve_queue(file->private_data, fd, limit, until);
-}
-
-/* The scheduler */
-
-/* The current task, which is a member, blocks. */
-void kevent_server_sleeping(struct task_struct *task)
-{
-	kevent_member_sleeping(task->worker_private);
-}
-
-/* Such a task goes on. */
-void kevent_server_running(struct task_struct *task)
-{
-	kevent_member_running(task->worker_private);
-}
-
-/*
- * The current thread exits, or executes a program. One that serves comes here when a call
- * of its chain has oopsed.
- */
-void __kevent_leave_limit(void)
-{
-	kevent_limit_leave(NULL);
 }
 
 /* The watch */

@@ -42,13 +42,10 @@
  *	    %KEVENT_ELSEWHERE when its memory is away
  *
  * Wakes another consumer for the remaining events, unless one is already waking.
- *
- * Return: 0, -EFAULT when KEVENT_RING_MORE could not be stored.
  */
-int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
+void kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 {
 	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
-	int err = 0;
 
 	lockdep_assert_held(&q->ready_lock);
 
@@ -57,12 +54,10 @@ int kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 		if (!q->nr_woken)
 			kevent_wake(q, others);
 	}
-	if (flags != q->ring.flags && kevent_ring_here(q))
-		err = kring_set_flags(&q->ring, flags);
-	else
-		kevent_more_left(q);
 	/* A flag that stays has consumers call once more than they need to. */
-	return flags & KEVENT_RING_MORE ? err : 0;
+	if (flags == q->ring.flags || !kevent_ring_here(q) ||
+	    kring_set_flags(&q->ring, flags))
+		kevent_more_left(q);
 }
 
 /*
@@ -92,7 +87,6 @@ static bool kevent_may_go_on(u32 total)
  * @left:	how many more watches may be passed. Without a limit a file whose ->poll()
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
- * @flags_err:	the flag of the ring that says whether there is more was not stored
  * @nr_taken:	how many watches were looked at without the lock, under this hold of it
  * @taken:	these watches, busy and held
  * @mask:	the conditions that turned out to hold
@@ -109,7 +103,6 @@ struct kevent_collection {
 	u32			room;
 	u32			left;
 	bool			again;
-	int			flags_err;
 	u32			nr_taken;
 	struct kevent		*taken[KRING_BATCH];
 	u32			mask[KRING_BATCH];
@@ -185,17 +178,16 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 	list_add_tail(&ke->link, dead);
 }
 
-/* User memory has @nr occurrences of a watch. */
-static void kevent_settle(struct kevent_collection *c, struct kevent *ke,
-			  u32 nr)
+/* User memory has an occurrence of a watch. */
+static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 {
-	trace_kevent_deliver(ke, ke->ready, nr, c->to->user);
+	trace_kevent_deliver(ke, ke->ready, 1, c->to->user);
 	if (c->to->user) {
 		ke->stored = c->to->kidx;
 		ke->reported = ke->ready;
-		c->q->collected += nr;
+		c->q->collected++;
 	} else {
-		c->q->copied += nr;
+		c->q->copied++;
 	}
 	ke->ready = 0;
 	if (unlikely(kevent_is_awake(ke)))
@@ -206,30 +198,18 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke,
 		kevent_delivered(ke);
 }
 
-/* How many occurrences of a watch go into the next @room entries */
-static u32 kevent_share(struct kevent *ke, u32 room)
-{
-	if (!kevent_source_of(ke)->count ||
-	    ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return 1;
-	return clamp(kevent_count(ke), 1, min(room, KRING_BATCH));
-}
-
-/* Store what the source says of @nr occurrences. Returns how many were stored. */
-static u32 kevent_store_filled(struct kring *to, struct kevent *ke, u32 nr)
+/* Store what the source says of the oldest occurrence. */
+static bool kevent_store_filled(struct kring *to, struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	struct ukevent uk __uninitialized;
-	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		kevent_fill(ke, &uk);
-		if (!kring_store(to, &uk))
-			break;
-		if (ops->delivered)
-			ops->delivered(ke);
-	}
-	return i;
+	kevent_fill(ke, &uk);
+	if (!kring_store(to, &uk))
+		return false;
+	if (ops->delivered)
+		ops->delivered(ke);
+	return true;
 }
 
 /* The same for a watch whose entry is conditions and an amount: it needs no memory. */
@@ -242,26 +222,22 @@ static bool kevent_store_level(struct kring *to, struct kevent *ke)
 	return kring_store(to, &uk);
 }
 
-/* Store the event of a watch, or some of its occurrences. What is not stored stays. */
+/* Store the event of a watch. If it has more, it is passed again behind the others. */
 static enum kevent_stop kevent_store(struct kevent_collection *c,
 				     struct kevent *ke)
 {
-	u32 i, nr = 1;
+	bool level = likely(kevent_source_of(ke)->level && !kevent_is_broken(ke));
 
-	if (likely(kevent_source_of(ke)->level && !kevent_is_broken(ke))) {
-		i = kevent_store_level(c->to, ke);
-	} else {
-		nr = kevent_share(ke, c->room);
-		i = kevent_store_filled(c->to, ke, nr);
+	if (!(level ? kevent_store_level(c->to, ke) :
+		      kevent_store_filled(c->to, ke))) {
+		if (kevent_is_checked(ke))
+			kevent_doubt(ke);
+		return KEVENT_FAULTED;
 	}
-	c->room -= i;
-	if (i) {
-		kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
-		kevent_settle(c, ke, i);
-	} else if (kevent_is_checked(ke)) {
-		kevent_doubt(ke);
-	}
-	return i == nr ? KEVENT_AT_END : KEVENT_FAULTED;
+	c->room--;
+	kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
+	kevent_settle(c, ke);
+	return KEVENT_AT_END;
 }
 
 /* Deal with a watch that is listed, unless the hold of the lock must end first. */
@@ -474,8 +450,7 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
 		/* A buffer that is full is no reason to pass over those with the ring. */
 		full = kring_is_ring(c->to) && !c->room && c->total < c->max;
-		c->flags_err = kevent_leave(q, full ? KEVENT_OF_BUFFER :
-						      KEVENT_ANY);
+		kevent_leave(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY);
 	}
 	kevent_unlock_irq(q);
 	if (looked)
@@ -491,8 +466,7 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	bool away = err == -EFAULT && to->user;
 
 	spin_lock_irq(&q->ready_lock);
-	if (kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY))
-		kevent_more_left(q);
+	kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY);
 	if (away && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
@@ -518,7 +492,6 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.max = max;
 	c.relist = relist;
 	c.total = 0;
-	c.flags_err = 0;
 	c.room = max;
 	/* One that must be looked at without the lock is passed, taken, and passed again. */
 	c.left = 3 * READ_ONCE(q->nr_listed) + KRING_BATCH;
@@ -539,8 +512,6 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	if (c.again) {
 		err = err ?: -EINTR;
 		kevent_give_up(q, to, err);
-	} else if (c.flags_err) {
-		kevent_retry_flags(q);
 	}
 	return c.total ?: err;
 }

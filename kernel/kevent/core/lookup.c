@@ -8,7 +8,6 @@
 
 #include <linux/cleanup.h>
 #include <linux/fdtable.h>
-#include <linux/file.h>
 #include <linux/rbtree.h>
 
 #include "../host.h"
@@ -115,15 +114,6 @@ struct kevent *kevent_file_find(struct kevent_queue *q,
 					  uk->event))
 		kf = READ_ONCE(kf->next);
 	return kf ? &kf->ke : NULL;
-}
-
-/* Would kevent_file_link() find that the queue has such a watch? Under RCU. */
-bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
-		     struct file *file)
-{
-	const struct kevent *ke = kevent_file_find(q, uk, file);
-
-	return ke && kevent_has_key(ke);
 }
 
 /*

@@ -5,7 +5,6 @@
 #ifndef _KEVENT_LOOKUP_H
 #define _KEVENT_LOOKUP_H
 
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/net.h>
 #include <linux/ukevent.h>
@@ -27,8 +26,6 @@ int kevent_file_link(struct kevent_file *kf, struct file *file);
 void kevent_file_unlink(struct kevent_file *kf);
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file);
-bool kevent_file_has(struct kevent_queue *q, const struct ukevent *uk,
-		     struct file *file);
 bool kevent_is_current(const struct kevent *ke);
 int kevent_key_link(struct kevent_keyed *kk);
 void kevent_key_unlink(struct kevent_keyed *kk);

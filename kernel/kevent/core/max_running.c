@@ -71,10 +71,10 @@
 #include <linux/cleanup.h>
 #include <linux/errno.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "../host.h"
 #include "max_running.h"
 
 static struct kevent_member *kevent_member_of(const struct task_struct *task)
@@ -420,11 +420,21 @@ void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 	seq_printf(m, "kevent-parked:\t%u\n", l->nr_parked);
 }
 
-/* The scheduler */
+#ifdef CONFIG_KEVENT_AIO
 
-/* A member blocks. */
-void kevent_member_sleeping(struct kevent_member *m)
+/*
+ * The current thread exits, or executes a program. One that serves comes here when a call
+ * of its chain has oopsed.
+ */
+void __kevent_leave_limit(void)
 {
+	kevent_limit_leave(NULL);
+}
+
+/* The current task, which is a member, blocks. */
+void kevent_server_sleeping(struct task_struct *task)
+{
+	struct kevent_member *m = task->worker_private;
 	struct kevent_limit *l = m->limit;
 
 	if (m->waits)
@@ -433,9 +443,10 @@ void kevent_member_sleeping(struct kevent_member *m)
 	kevent_limit_uncount(l, m);
 }
 
-/* A member goes on. It does not wait for others: what blocked may be a lock that they want. */
-void kevent_member_running(struct kevent_member *m)
+/* It goes on, and does not wait for others: what blocked may be a lock that they want. */
+void kevent_server_running(struct task_struct *task)
 {
+	struct kevent_member *m = task->worker_private;
 	struct kevent_limit *l = m->limit;
 
 	if (m->waits)
@@ -443,3 +454,5 @@ void kevent_member_running(struct kevent_member *m)
 	guard(raw_spinlock_irq)(&l->lock);
 	kevent_limit_count(l, m);
 }
+
+#endif /* CONFIG_KEVENT_AIO */

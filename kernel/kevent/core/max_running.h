@@ -5,7 +5,6 @@
 #ifndef _KEVENT_MAX_RUNNING_H
 #define _KEVENT_MAX_RUNNING_H
 
-#include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
@@ -128,7 +127,5 @@ bool kevent_limit_del_job(struct kevent_limit *l, struct list_head *job);
 void kevent_limit_look(struct kevent_limit *l);
 bool kevent_limit_is_kept(struct kevent_limit *l);
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l);
-void kevent_member_sleeping(struct kevent_member *m);
-void kevent_member_running(struct kevent_member *m);
 
 #endif /* _KEVENT_MAX_RUNNING_H */

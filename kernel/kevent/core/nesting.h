@@ -6,7 +6,6 @@
 #define _KEVENT_NESTING_H
 
 #include <linux/list.h>
-#include <linux/minmax.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
@@ -26,8 +25,6 @@ struct file;
  * @gen:	M: the check that came here last
  * @depth:	M: what it has found: links to the end of the longest path
  * @next:	M: of those that it has come to on its way down
- * @wakes:	lockdep's subclass of &kevent_queue.poll_wait, while that is woken
- *		and locked
  *
  * M: epoll's mutex for nesting.
  */
@@ -38,35 +35,12 @@ struct kevent_nest {
 	u64			gen;
 	struct kevent_nest	*next;
 	u8			depth;
-	u8			wakes;
 };
 
 /* Is this a set of files that can be watched itself? */
 static inline bool kevent_is_nesting(struct file *file)
 {
 	return is_kevent_file(file) || host_is_epoll(file);
-}
-
-/*
- * What a wake-up of a watched file passes on to those who poll the queue:
- * EPOLL_URING_WAKE, and lockdep's subclass in the low bits
- */
-#define KEVENT_CHAIN_NESTS	7U
-
-/*
- * What a wake-up of a watched file passes on. The lock of the wait queue is held. @nesting:
- * the file is a queue or an epoll file.
- */
-static inline u32 kevent_wake_context(struct file *file, bool nesting,
-				      __poll_t key)
-{
-	u32 chain = (__force u32)(key & EPOLL_URING_WAKE);
-
-#if defined(CONFIG_DEBUG_LOCK_ALLOC) && HOST_NESTS
-	if (nesting)
-		chain |= min(ep_wake_nests(file), KEVENT_CHAIN_NESTS);
-#endif
-	return chain;
 }
 
 #endif /* _KEVENT_NESTING_H */

@@ -70,7 +70,22 @@
 #include "max_running.h"
 #include "queue.h"
 
-static void kevent_poll_work(struct irq_work *work);
+/*
+ * Wakes those who poll() a queue, once for all that has become ready since it was queued, in an
+ * interrupt of its own or at the next tick. Nobody's lock is held there: those who are woken
+ * may wake others, and nothing limits their number. What becomes ready meanwhile queues it again.
+ */
+static void kevent_poll_work(struct irq_work *work)
+{
+	struct kevent_queue *q = container_of(work, struct kevent_queue,
+					      poll_work);
+	__poll_t uring = 0;
+
+	/* An event that goes in a circle through io_uring must end. */
+	if (xchg(&q->poll_uring, 0))
+		uring = EPOLL_URING_WAKE;
+	wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM | uring);
+}
 
 /* Make a queue without a ring, with one reference; NULL without memory. */
 struct kevent_queue *kevent_queue_alloc(void)
@@ -134,50 +149,6 @@ void kevent_queue_put(struct kevent_queue *q)
 	mmdrop(q->mm);
 	kfree_rcu(q, rcu);
 	host_unpin();
-}
-
-/*
- * A queue that polls this one may be woken here, one that polls that one there, and
- * so on: lockdep must see that the locks of their wait queues have an order.
- */
-static void wake_pollers(struct kevent_queue *q, u32 chain)
-{
-	__poll_t uring = (__force __poll_t)chain & EPOLL_URING_WAKE;
-	unsigned int nests = chain & KEVENT_CHAIN_NESTS;
-	unsigned long flags;
-
-	spin_lock_irqsave_nested(&q->poll_wait.lock, flags, nests);
-	q->nest.wakes = nests;
-	wake_up_locked_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM | uring);
-	q->nest.wakes = 0;
-	spin_unlock_irqrestore(&q->poll_wait.lock, flags);
-}
-
-static void kevent_poll_work(struct irq_work *work)
-{
-	struct kevent_queue *q = container_of(work, struct kevent_queue,
-					      poll_work);
-	u32 chain = 0;
-
-	if (!HOST_WAKES_POLLERS && xchg(&q->poll_uring, false))
-		chain = (__force u32)EPOLL_URING_WAKE;
-	wake_pollers(q, chain);
-}
-
-/*
- * Wake those who poll() a queue. ready_lock is not held, that of a watched file's wait
- * queue may be. @chain is of kevent_wake_context(), or 0.
- */
-void kevent_wake_pollers(struct kevent_queue *q, u32 chain)
-{
-	if (HOST_WAKES_POLLERS) {
-		wake_pollers(q, chain);
-		return;
-	}
-	/* An event that goes in a circle through io_uring must end. */
-	if (chain & (__force u32)EPOLL_URING_WAKE)
-		WRITE_ONCE(q->poll_uring, true);
-	irq_work_queue(&q->poll_work);
 }
 
 /* Consumers that are woken under one hold of the lock, with interrupts off */

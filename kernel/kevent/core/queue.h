@@ -176,9 +176,8 @@ struct kevent_index {
  * @watches:	X: all watches
  * @keys:	those without a file
  * @nest:	the queue as a source of others, and what it watches of that kind
- * @poll_work:	wakes @poll_wait once for many POSIX timers, see
- *		kevent_recheck(). Idle once the file of the queue is gone
- * @poll_uring:	@poll_work comes from io_uring, see kevent_wake_pollers()
+ * @poll_work:	wakes @poll_wait. Idle once the file of the queue is gone
+ * @poll_uring:	@poll_work comes from io_uring. Written without a lock
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Paid for until kevent_timers_stop()
  * @crew:	serving threads, and chains for them
@@ -236,7 +235,7 @@ struct kevent_queue {
 	struct kevent_keys	keys;
 	struct kevent_nest	nest;
 	struct irq_work		poll_work;
-	bool			poll_uring;
+	u32			poll_uring;
 	struct kevent_timers	*timers;
 	struct kevent_crew	crew;
 	struct kevent_bounds	bounds;
@@ -256,7 +255,6 @@ void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
 void kevent_wake_askers(struct kevent_queue *q);
-void kevent_wake_pollers(struct kevent_queue *q, u32 chain);
 
 void kevent_index_init(struct kevent_index *index);
 void kevent_index_destroy(struct kevent_index *index);
@@ -366,37 +364,27 @@ static inline u64 kevent_unread(const struct kevent_queue *q)
 	return READ_ONCE(q->ring.kidx) - READ_ONCE(q->ring.uidx);
 }
 
-static inline bool kevent_poll_waits(struct kevent_queue *q)
+/* Have those who poll() the queue woken, behind this hold of the lock: see kevent_poll_work(). */
+static inline void kevent_wake_pollers(struct kevent_queue *q)
 {
+	lockdep_assert_held(&q->ready_lock);
+
 	/*
 	 * A caller of poll() joins poll_wait before it takes ready_lock to
 	 * look, see kevent_fop_poll(). If it saw nothing, it is seen here.
 	 */
-	return waitqueue_active(&q->poll_wait) &&
-	       (!list_empty(&q->ready) || q->wake_request ||
-		q->ring.kidx != q->ring.uidx);
+	if (waitqueue_active(&q->poll_wait) &&
+	    (!list_empty(&q->ready) || q->wake_request ||
+	     q->ring.kidx != q->ring.uidx))
+		irq_work_queue(&q->poll_work);
 }
 
-/*
- * Release ready_lock, then wake those who poll() the queue, which somebody keeps alive.
- * @chain is of kevent_wake_context(), when a wake-up of a watched file is the reason.
- */
-static inline void kevent_unlock_chain(struct kevent_queue *q,
-				       unsigned long flags, u32 chain)
-	__releases(&q->ready_lock)
-{
-	bool wake = kevent_poll_waits(q);
-
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (wake)
-		kevent_wake_pollers(q, chain);
-}
-
-/* The same for any other reason */
+/* Release ready_lock, where something may have become ready. */
 static inline void kevent_unlock(struct kevent_queue *q, unsigned long flags)
 	__releases(&q->ready_lock)
 {
-	kevent_unlock_chain(q, flags, 0);
+	kevent_wake_pollers(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
 }
 
 /* guard(kevent_queue)(q): ready_lock, and kevent_unlock() at the end of the block */
@@ -408,11 +396,8 @@ DEFINE_LOCK_GUARD_1(kevent_queue, struct kevent_queue,
 static inline void kevent_unlock_irq(struct kevent_queue *q)
 	__releases(&q->ready_lock)
 {
-	bool wake = kevent_poll_waits(q);
-
+	kevent_wake_pollers(q);
 	spin_unlock_irq(&q->ready_lock);
-	if (wake)
-		kevent_wake_pollers(q, 0);
 }
 
 #endif /* _KEVENT_QUEUE_H */

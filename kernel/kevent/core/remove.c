@@ -4,7 +4,6 @@
  */
 
 #include <linux/cleanup.h>
-#include <linux/file.h>
 #include <linux/sched.h>
 
 #include "../host.h"
@@ -70,9 +69,8 @@ bool kevent_kill_one(struct kevent *ke, bool hold)
  * @uk: names the watch
  * @file: as for kevent_add()
  *
- * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT,
- * -EINVAL, -EPERM when it is another process's, or what the source's cancel() says:
- * -EALREADY.
+ * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT, -EPERM when it
+ * is another process's, or what the source's cancel() says: -EALREADY.
  */
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
@@ -81,8 +79,6 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	bool mine = false;
 	int err = -ENOENT;
 
-	if (ops->file && uk->id.raw[1])
-		return -EINVAL;
 	rcu_read_lock();
 	ke = kevent_find(ops, q, uk, file);
 	if (ke) {

@@ -36,7 +36,6 @@
  */
 
 #include <linux/cleanup.h>
-#include <linux/irq_work.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <trace/events/kevent.h>
@@ -141,8 +140,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 /*
  * kevent_hit_late() of the only watch that is ready, which nobody has to look at. It was
  * reported where the ring is not, or by a source whose entries say more than conditions:
- * these are for a collection, as is what comes behind a full or broken ring, or memory that
- * was away.
+ * these are for a collection, as is what comes behind a full or broken ring.
  */
 bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 {
@@ -152,7 +150,7 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_source_of(ke)->level ||
-	    q->ring.flags || q->ring.away || !kevent_ring_here(q) ||
+	    q->ring.flags || !kevent_ring_here(q) ||
 	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
 		return false;
 	stored = q->ring.kidx != kidx;
@@ -198,13 +196,12 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
  * A source, with collect() and without count(), reports conditions that hold at this
  * moment: all there is to say. Stores the event in the ring if that can be done at once.
  * Otherwise it is looked up before it is delivered, if that is the mode of the watch. As
- * kevent_ready(), but interrupts are off. @amount is the second word of the entry, @chain of
- * kevent_wake_context(). Returns 1, as callbacks of wait queues do.
+ * kevent_ready(), but interrupts are off. @amount is the second word of the entry. Returns 1,
+ * as callbacks of wait queues do.
  */
-int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
 {
 	struct kevent_queue *q = ke->queue;
-	bool wake;
 
 	/* With PREEMPT_RT no interrupt takes this lock. */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
@@ -212,10 +209,8 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain)
 
 	spin_lock(&q->ready_lock);
 	kevent_report_now(q, ke, mask, amount);
-	wake = kevent_poll_waits(q);
+	kevent_wake_pollers(q);
 	spin_unlock(&q->ready_lock);
-	if (wake)
-		kevent_wake_pollers(q, chain);
 	return 1;
 }
 
@@ -240,14 +235,12 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
  * was offered, if it is neither removed nor modified before that. Otherwise others must
  * have it.
  */
-bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
-		  u32 chain)
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 {
 	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
 	bool taken;
 
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(q);
 	taken = kevent_is_armed(ke) && (ke->keys & keys) == keys;
 	if (taken) {
 		taken = !kevent_is_leaving(ke);
@@ -259,7 +252,6 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
 		else
 			kevent_recheck_locked(ke);
 	}
-	kevent_unlock_chain(q, flags, chain);
 	return taken;
 }
 
@@ -273,34 +265,11 @@ void kevent_ready(struct kevent *ke, u32 mask)
 	kevent_ready_locked(ke, mask);
 }
 
-/*
- * Something has happened to a watch, and collect() knows what. For a source that may report
- * many watches of a queue in one hard interrupt: those who poll() the queue, and nothing
- * limits their number, are woken once behind it.
- */
+/* Something has happened to a watch, and collect() knows what. */
 void kevent_recheck(struct kevent *ke)
 {
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-	bool wake;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
+	guard(kevent_queue)(ke->queue);
 	kevent_recheck_locked(ke);
-	wake = kevent_poll_waits(q);
-	spin_unlock_irqrestore(&q->ready_lock, flags);
-	if (wake)
-		irq_work_queue(&q->poll_work);
-}
-
-/* kevent_recheck() from a wake-up of a watched file; @chain is of kevent_wake_context(). */
-void kevent_recheck_chain(struct kevent *ke, u32 chain)
-{
-	struct kevent_queue *q = ke->queue;
-	unsigned long flags;
-
-	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_recheck_locked(ke);
-	kevent_unlock_chain(q, flags, chain);
 }
 
 /*

@@ -17,14 +17,12 @@
 /* kevent_ready_locked() and its like are in state.h. */
 void kevent_ready(struct kevent *ke, u32 mask);
 void kevent_recheck(struct kevent *ke);
-void kevent_recheck_chain(struct kevent *ke, u32 chain);
 void kevent_broken(struct kevent *ke);
 
 /* For conditions of level sources: these can go straight to the ring. */
-int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount, u32 chain);
+int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount);
 void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount);
-bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount,
-		  u32 chain);
+bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount);
 
 bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke);
 

@@ -183,8 +183,7 @@ static void kevent_more_later(struct kevent_queue *q)
 
 /*
  * Something has become ready, and no consumer is on its way: say so in the ring. Called for
- * the first watch on the ready list. Does not try memory that a wake-up has just found
- * away: each fault takes as long as a dozen stores, with interrupts off. Any context.
+ * the first watch on the ready list. Any context.
  */
 void kevent_more(struct kevent_queue *q)
 {
@@ -193,7 +192,7 @@ void kevent_more(struct kevent_queue *q)
 	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE ||
 	    (q->notify.queued && !q->notify.elsewhere))
 		return;
-	if (q->ring.away || !kevent_ring_here(q) ||
+	if (!kevent_ring_here(q) ||
 	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
 		kevent_more_later(q);
 }
@@ -273,18 +272,6 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	err = kring_fault_in(&where);
 	kevent_testpoint(q, KEVENT_TESTPOINT_FAULTED);
 	return err;
-}
-
-/* Store the flags of the ring, which faulted. Process context, no locks held. */
-void kevent_retry_flags(struct kevent_queue *q)
-{
-	if (kevent_ring_fault_in(q, &q->ring))
-		return;
-	guard(spinlock_irqsave)(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_set_flags(&q->ring,
-				(q->ring.flags & KEVENT_RING_BROKEN) |
-				(list_empty(&q->ready) ? 0 : KEVENT_RING_MORE));
 }
 
 /* kevent_follow() behind another thread */

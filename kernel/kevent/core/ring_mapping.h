@@ -26,7 +26,6 @@ void kevent_more_left(struct kevent_queue *q);
 void kevent_pass_on(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
-void kevent_retry_flags(struct kevent_queue *q);
 struct pid *__kevent_follow(struct kevent_queue *q);
 
 /*

@@ -50,9 +50,6 @@
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
  *		kevent_forget(). Optional. With @level it is for other events only
- * @modify_done: watches of @file have been modified, unlocked, and MODIFY returns
- *		after this; they may be gone. May sleep. Optional, for sources
- *		with a file and without rearm()
  * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what was
  *		reported to it in the place of others, and it does not want any
  *		more, is for them. It may be dead since. Under RCU, with the
@@ -81,8 +78,7 @@
  *		of itself. Optional: an entry has the conditions, and one that is unread and
  *		has the same makes another one redundant
  * @amount:	the second word of the result, for conditions that hold; under ready_lock,
- *		any context. Optional, for sources that say no more of an occurrence. With
- *		@fill it is not called
+ *		any context. Optional, for sources without fill()
  * @delivered:	the entry made by fill() of the oldest occurrence has reached
  *		user memory; under ready_lock. Optional
  * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
@@ -110,7 +106,6 @@ struct kevent_source_ops {
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
-	void (*modify_done)(struct kevent_queue *q, struct file *file);
 	void (*hand_on)(struct kevent *ke);
 	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
 	bool (*may_change)(const struct kevent *ke);

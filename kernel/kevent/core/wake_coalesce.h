@@ -5,7 +5,6 @@
 #ifndef _KEVENT_WAKE_COALESCE_H
 #define _KEVENT_WAKE_COALESCE_H
 
-#include <linux/compiler.h>
 #include <linux/cpumask.h>
 #include <linux/types.h>
 

@@ -53,12 +53,10 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk)
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	*uk = kevent_entry(ke, ke->ready, 0);
+	*uk = kevent_entry(ke, ke->ready, kevent_amount(ke, ke->ready));
 	uk->req_flags = kevent_req_flags(ke);
 	if (ops->fill)
 		ops->fill(ke, uk);
-	else if (ops->amount)
-		uk->ret_data[1] = ops->amount(ke, ke->ready);
 	if (kevent_is_broken(ke)) {
 		uk->ret_flags |= KEVENT_RET_BROKEN;
 		uk->ret_data[1] = ops->error ?: -EIDRM;
@@ -74,8 +72,6 @@ static int kevent_check(struct kevent_queue *q,
 	int err;
 
 	if (uk->req_flags & ~(KEVENT_REQ_ALL | ops->flags))
-		return -EINVAL;
-	if (ops->file && uk->id.raw[1])
 		return -EINVAL;
 	err = ops->check(uk, file);
 	if (unlikely(uk->req_flags & KEVENT_REQ_STAY_AWAKE) && !err)
@@ -226,8 +222,13 @@ static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
 static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 			    struct file *file)
 {
+	const struct kevent *ke;
+
 	guard(rcu)();
-	return host_watches(file) && kevent_file_has(q, uk, file);
+	if (!host_watches(file))
+		return false;
+	ke = kevent_file_find(q, uk, file);
+	return ke && kevent_has_key(ke);
 }
 
 /**
@@ -414,8 +415,6 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 			ops->hand_on(ke);
 	}
 	rcu_read_unlock();
-	if (!err && ops->modify_done)
-		ops->modify_done(q, file);
 	return !err && ops->rearm ? kevent_rearm(ke, uk) : err;
 }
 
@@ -456,8 +455,6 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	void *room = NULL;
 	int err;
 
-	if (ops->file && uk->id.raw[1])
-		return -EINVAL;
 	err = kevent_mark_once(q, ops, uk, file, &room);
 	if (err == -ENOBUFS) {
 		kevent_testpoint(q, KEVENT_TESTPOINT_ROOM);

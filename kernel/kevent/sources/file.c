@@ -23,7 +23,6 @@
 
 /* Keys */
 
-#ifdef CONFIG_EVENTFD
 static bool ev_poll_is_eventfd(struct file *file)
 {
 	struct eventfd_ctx *ctx = eventfd_ctx_fileget(file);
@@ -33,12 +32,6 @@ static bool ev_poll_is_eventfd(struct file *file)
 	eventfd_ctx_put(ctx);
 	return true;
 }
-#else
-static bool ev_poll_is_eventfd(struct file *file)
-{
-	return false;
-}
-#endif
 
 static bool ev_poll_is_exact(struct file *file)
 {

@@ -47,16 +47,10 @@
  * does not come. The other walks follow at most 660 paths of more than one link from a
  * set, and the watches that a file may have.
  *
- * Wake-ups of nested sets run one inside the other, with the locks of all poll_wait on the
- * way held; ready_lock and ep->lock are released before the next one. The order is the
- * order of the links, which have no loop. lockdep sees two classes of locks, in any order,
- * and needs a subclass for each level: the subclass of a queue is one more than that of
- * the queue that is waking it. ep_wake_nests() and kevent_nest_wakes() ask the set below,
- * while its poll_wait is locked. kevent_wake_context() passes that on from the callback to
- * kevent_unlock(), together with EPOLL_URING_WAKE, in one word.
+ * Wake-ups of nested epolls run one inside the other, with the locks of all poll_wait on the
+ * way held. A queue ends that: kevent_poll_work() wakes its pollers later, without a lock.
  */
 
-#include <linux/cleanup.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched.h>
@@ -94,14 +88,6 @@ struct hlist_head *kevent_nest_refs(struct file *file)
 {
 	return &nest_of(file)->refs;
 }
-
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-/* Lockdep's subclass for what a queue's wake-up leads to; poll_wait is locked. */
-unsigned int kevent_nest_wakes(struct file *file)
-{
-	return nest_of(file)->wakes + 1;
-}
-#endif
 
 /* The next file from a number on, with a reference */
 static struct file *next_watched(struct kevent_nest *nest, unsigned long *index)

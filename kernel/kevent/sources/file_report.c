@@ -100,7 +100,7 @@ void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
 	else if (!(key & EPOLLOUT) || sock->sk->sk_family != AF_UNIX ||
 		 !unix_is_empty(sock->sk))
 		return;
-	kevent_ready_amount(ke, KEVENT_SOCKET_EMPTY, 0, 0);
+	kevent_ready_amount(ke, KEVENT_SOCKET_EMPTY, 0);
 }
 
 /* Masks of poll(), and conditions of a type */
@@ -234,6 +234,9 @@ static u32 ev_poll_says(struct kevent *ke, __poll_t key, u32 *amount)
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	u32 events;
 
+	/* Those who poll the queue have to know that io_uring is behind it. */
+	if (key & EPOLL_URING_WAKE)
+		WRITE_ONCE(ke->queue->poll_uring, 1);
 	*amount = 0;
 	if (!ev_poll_key_suffices(keys, key))
 		return 0;
@@ -244,14 +247,6 @@ static u32 ev_poll_says(struct kevent *ke, __poll_t key, u32 *amount)
 	return events;
 }
 
-/* What those who poll the queue have to know of a wake-up */
-static u32 ev_poll_chain(struct kevent *ke, __poll_t key)
-{
-	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
-
-	return kevent_wake_context(to_poll(ke)->kf.file, keys & EV_POLL_NESTING, key);
-}
-
 /*
  * A wake-up is for a watch; the lock of the wait queue is held. A @key of 0 does not say
  * what has become true.
@@ -259,19 +254,18 @@ static u32 ev_poll_chain(struct kevent *ke, __poll_t key)
 void ev_poll_fire(struct kevent *ke, __poll_t key)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
-	u32 events, amount, chain;
+	u32 events, amount;
 
 	if (key && !(key & keys))
 		return;
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_FIRE);
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	events = ev_poll_says(ke, key, &amount);
-	chain = ev_poll_chain(ke, key);
 	/* What becomes true after a look has a wake-up of its own. */
 	if (events)
-		kevent_ready_amount(ke, events, amount, chain);
+		kevent_ready_amount(ke, events, amount);
 	else if (key || ev_poll_peek(ke))
-		kevent_recheck_chain(ke, chain);
+		kevent_recheck(ke);
 }
 
 /*
@@ -287,6 +281,5 @@ bool ev_poll_offer(struct kevent *ke, __poll_t wanted, __poll_t key)
 	events = ev_poll_says(ke, key, &amount);
 	if (!key && !ev_poll_peek(ke))
 		return true;
-	return kevent_offer(ke, (__force u16)wanted, events, amount,
-			    ev_poll_chain(ke, key));
+	return kevent_offer(ke, (__force u16)wanted, events, amount);
 }

@@ -484,7 +484,7 @@ int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 	if (unlikely(!(mask & keys)))
 		return ev_poll_wake_slow(kp, mask);
 	return kevent_ready_amount(&kp->kf.ke,
-				   ev_poll_key_events(&kp->kf.ke, mask), 0, 0);
+				   ev_poll_key_events(&kp->kf.ke, mask), 0);
 }
 
 /* Callback of further wait queues, as ev_poll_wake() */

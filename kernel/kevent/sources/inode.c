@@ -7,15 +7,14 @@
  * inode that his queues watch. The watches of that inode are on the mark's list, at most
  * 128. So a task that changes the inode calls 128 callbacks per user, however many queues
  * that user has, and an inode has no more of these marks than it has users. A group has
- * one mutex, under which marks come and go and change their mask: ADD holds it while it
- * may allocate (without file system recursion), MODIFY and detach() take it, and nobody
- * holds it over a fault or a ->poll(). Each user has a mutex of his own.
+ * one mutex, under which marks come and go: ADD holds it while it may allocate (without
+ * file system recursion), detach() takes it, and nobody holds it over a fault or a
+ * ->poll(). Each user has a mutex of his own.
  *
- * The mask of a mark is what its watches ask for together. MODIFY changes the interest
- * under ready_lock, where the mask of the inode can't be recalculated; modify_done() does
- * that afterwards, before MODIFY returns. It needs the inode only, which the caller has
- * pinned, so the watch may be gone by then. It also checks whether a name was lost while
- * nobody asked for that.
+ * A mark asks for all that its watches may ask for, so MODIFY has nothing to do there: under
+ * ready_lock the mask of an inode can't be recalculated. A write to a file that is watched for
+ * something else calls one callback per user. MODIFY itself finds a name that was lost while
+ * the watch did not ask for that. Both look at the count of links under ready_lock.
  *
  * fsnotify calls ev_inode_handle() under SRCU only, and a worker waits for that before it
  * frees a mark. A listener of fanotify that does not answer may hold a mark without end.
@@ -47,7 +46,7 @@
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
 	 KEVENT_INODE_ATTRIB | KEVENT_INODE_RENAME)
 
-/* What a watch may ask for, now or by MODIFY: security modules are asked once. */
+/* What a watch may ask for, now or by MODIFY: marks ask, and security modules are asked, once. */
 #define EV_INODE_FS_EVENTS						\
 	(FS_CREATE | FS_DELETE | FS_MODIFY | FS_ATTRIB | FS_MOVE |	\
 	 FS_DELETE_SELF | FS_MOVE_SELF)
@@ -80,9 +79,8 @@ struct ev_inode_user {
 /**
  * struct kevent_inode_mark - what fsnotify knows of the watches of one user and
  *			      one inode
- * @fsn:	the mark; its mask has what the watches ask for
+ * @fsn:	the mark
  * @user:	I: whose it is, with a reference until the last watch has gone
- * @mask:	what the watches ask for; under mark_mutex, read by callbacks
  * @watches:	the watches, at most %EV_INODE_MAX: each callback walks them, under
  *		@fsn.lock. Changed under that and mark_mutex
  * @nr:		their number; under mark_mutex
@@ -90,7 +88,6 @@ struct ev_inode_user {
 struct kevent_inode_mark {
 	struct fsnotify_mark	fsn;
 	struct ev_inode_user	*user;
-	u32			mask;
 	struct list_head	watches;
 	unsigned int		nr;
 };
@@ -100,7 +97,7 @@ struct kevent_inode_mark {
  * @kf:		the watch
  * @mark:	I: what it is on; NULL when attach() failed early
  * @link:	in &kevent_inode_mark.watches
- * @nameless:	the inode was seen without a name; under the lock of the mark
+ * @nameless:	R: the inode was seen without a name
  */
 struct kevent_inode {
 	struct kevent_file		kf;
@@ -124,21 +121,23 @@ static struct kevent_inode_mark *to_mark(struct fsnotify_mark *fsn)
 
 /* Events */
 
-/* Has the inode lost its last name since the watch saw it with one? */
+/* Has the inode lost its last name since the watch, which wants to know, saw it with one? */
 static bool ev_inode_lost_name(struct kevent_inode *ki,
 			       const struct inode *inode)
 {
 	bool before = ki->nameless;
 
-	lockdep_assert_held(&ki->mark->fsn.lock);
+	lockdep_assert_held(&ki->kf.ke.queue->ready_lock);
 
+	if (!(ki->kf.ke.event & KEVENT_INODE_REMOVE))
+		return false;
 	/* Not all file systems count the links of a directory. */
 	ki->nameless = S_ISDIR(inode->i_mode) ? IS_DEADDIR(inode) :
 						!READ_ONCE(inode->i_nlink);
 	return ki->nameless && !before;
 }
 
-/* What has to be asked for to learn of what, besides the loss of a name */
+/* What says what, besides the loss of a name */
 static const struct {
 	u32	event;
 	u32	mask;
@@ -150,19 +149,7 @@ static const struct {
 	{ KEVENT_INODE_RENAME,	FS_MOVE | FS_MOVE_SELF },
 };
 
-static u32 ev_inode_fs_mask(u32 events)
-{
-	u32 mask = events & KEVENT_INODE_REMOVE ? FS_ATTRIB | FS_DELETE_SELF : 0;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(ev_inode_pairs); i++)
-		if (events & ev_inode_pairs[i].event)
-			mask |= ev_inode_pairs[i].mask;
-	return mask;
-}
-
-static u32 ev_inode_events(struct kevent_inode *ki, u32 mask,
-			   const struct inode *inode)
+static u32 ev_inode_events(u32 mask)
 {
 	u32 events = 0;
 	int i;
@@ -170,10 +157,19 @@ static u32 ev_inode_events(struct kevent_inode *ki, u32 mask,
 	for (i = 0; i < ARRAY_SIZE(ev_inode_pairs); i++)
 		if (mask & ev_inode_pairs[i].mask)
 			events |= ev_inode_pairs[i].event;
-	if (mask & (FS_ATTRIB | FS_DELETE_SELF) &&
-	    ev_inode_lost_name(ki, inode))
-		events |= KEVENT_INODE_REMOVE;
 	return events;
+}
+
+/* @inode: it may have lost its last name; or NULL */
+static void ev_inode_report(struct kevent_inode *ki, u32 events,
+			    const struct inode *inode)
+{
+	struct kevent *ke = &ki->kf.ke;
+
+	guard(kevent_queue)(ke->queue);
+	if (inode && ev_inode_lost_name(ki, inode))
+		events |= KEVENT_INODE_REMOVE;
+	kevent_ready_locked(ke, events);
 }
 
 static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
@@ -181,18 +177,16 @@ static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
 			   const struct qstr *name, u32 cookie)
 {
 	struct kevent_inode_mark *mark = to_mark(fsn);
+	u32 events = ev_inode_events(mask);
 	struct kevent_inode *ki;
-	u32 events;
 
-	mask &= READ_ONCE(mark->mask);
+	if (!(mask & (FS_ATTRIB | FS_DELETE_SELF)))
+		inode = NULL;
 	/* With a watch on the list, detach() waits for the lock. */
 	guard(spinlock)(&fsn->lock);
-	list_for_each_entry(ki, &mark->watches, link) {
-		events = ev_inode_events(ki, mask, inode);
-		/* MODIFY sets this first, and makes us look afterwards. */
-		if (events & READ_ONCE(ki->kf.ke.event))
-			kevent_ready(&ki->kf.ke, events);
-	}
+	list_for_each_entry(ki, &mark->watches, link)
+		if (inode || events & READ_ONCE(ki->kf.ke.event))
+			ev_inode_report(ki, events, inode);
 	return 0;
 }
 
@@ -308,39 +302,6 @@ static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 
 /* Marks */
 
-/* What its watches want a mark to ask for. After a MODIFY that comes later this is called again. */
-static u32 ev_inode_wanted(const struct kevent_inode_mark *mark)
-{
-	const struct kevent_inode *ki;
-	u32 events = 0;
-
-	host_marks_assert(&mark->user->marks);
-
-	list_for_each_entry(ki, &mark->watches, link)
-		events |= READ_ONCE(ki->kf.ke.event);
-	return ev_inode_fs_mask(events);
-}
-
-static void ev_inode_update(struct kevent_inode_mark *mark)
-{
-	u32 mask = ev_inode_wanted(mark);
-
-	WRITE_ONCE(mark->mask, mask);
-	host_mark_ask(&mark->fsn, mask);
-}
-
-/* What happened to the name while nobody asked for it */
-static void ev_inode_look(struct kevent_inode_mark *mark,
-			  const struct inode *inode)
-{
-	struct kevent_inode *ki;
-
-	guard(spinlock)(&mark->fsn.lock);
-	list_for_each_entry(ki, &mark->watches, link)
-		if (ev_inode_lost_name(ki, inode))
-			kevent_ready(&ki->kf.ke, KEVENT_INODE_REMOVE);
-}
-
 static void ev_inode_link(struct kevent_inode_mark *mark,
 			  struct kevent_inode *ki)
 {
@@ -380,8 +341,7 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	mark->user = user;
 	INIT_LIST_HEAD(&mark->watches);
 	ev_inode_link(mark, ki);
-	mark->mask = ev_inode_wanted(mark);
-	err = host_mark_add(&user->marks, &mark->fsn, inode, mark->mask);
+	err = host_mark_add(&user->marks, &mark->fsn, inode, EV_INODE_FS_EVENTS);
 	if (err) {
 		ev_inode_unlink(ki);
 		ki->mark = NULL;
@@ -399,14 +359,12 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 
 	host_marks_lock(&user->marks);
 	fsn = host_mark_find(&user->marks, inode);
-	if (!fsn) {
+	if (!fsn)
 		err = ev_inode_new_mark(ki, inode, user);
-	} else if (to_mark(fsn)->nr >= EV_INODE_MAX) {
+	else if (to_mark(fsn)->nr >= EV_INODE_MAX)
 		err = -ENOSPC;
-	} else {
+	else
 		ev_inode_link(to_mark(fsn), ki);
-		ev_inode_update(to_mark(fsn));
-	}
 	host_marks_unlock(&user->marks);
 	if (fsn)
 		fsnotify_put_mark(fsn);
@@ -426,8 +384,6 @@ static void ev_inode_leave(struct kevent_inode *ki)
 	last = ev_inode_unlink(ki);
 	if (last)
 		host_mark_detach(&user->marks, &mark->fsn);
-	else
-		ev_inode_update(mark);
 	host_marks_unlock(&user->marks);
 	if (!last)
 		return;
@@ -453,7 +409,7 @@ static int ev_inode_check(const struct ukevent *uk, struct file *file)
 /* The mark asks already, so no later loss of a name is missed. */
 static u32 ev_inode_holds(struct kevent_inode *ki, const struct inode *inode)
 {
-	guard(spinlock)(&ki->mark->fsn.lock);
+	guard(spinlock_irq)(&ki->kf.ke.queue->ready_lock);
 	return ev_inode_lost_name(ki, inode) ? KEVENT_INODE_REMOVE : 0;
 }
 
@@ -482,7 +438,7 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 		kevent_broken(ke);
 	else if (err)
 		return err;
-	return err ? 0 : ev_inode_holds(ki, inode) & uk->event;
+	return err ? 0 : ev_inode_holds(ki, inode);
 }
 
 static void ev_inode_detach(struct kevent *ke)
@@ -493,33 +449,16 @@ static void ev_inode_detach(struct kevent *ke)
 		ev_inode_leave(ki);
 }
 
-/* The watch may be gone by now; which one it was does not matter. */
-static void ev_inode_modify_done(struct kevent_queue *q, struct file *file)
-{
-	struct ev_inode_user *user = ev_inode_user_find(q->owner);
-	struct inode *inode = file_inode(file);
-	struct fsnotify_mark *fsn;
-
-	if (!user)
-		return;
-	host_marks_lock(&user->marks);
-	fsn = host_mark_find(&user->marks, inode);
-	if (fsn) {
-		ev_inode_update(to_mark(fsn));
-		ev_inode_look(to_mark(fsn), inode);
-	}
-	host_marks_unlock(&user->marks);
-	if (fsn)
-		fsnotify_put_mark(fsn);
-	ev_inode_user_put(user);
-}
-
-/* What is not wanted any more is not reported. */
+/* What is not wanted any more is not reported. A name may have been lost before. */
 static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 {
+	struct kevent_inode *ki = to_inode(ke);
+
 	ke->ready &= uk->event;
 	if (!ke->ready && !kevent_is_broken(ke))
 		kevent_forget(ke);
+	if (ev_inode_lost_name(ki, file_inode(ki->kf.file)))
+		kevent_ready_locked(ke, KEVENT_INODE_REMOVE);
 }
 
 const struct kevent_source_ops kevent_inode_ops = {
@@ -534,5 +473,4 @@ const struct kevent_source_ops kevent_inode_ops = {
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,
 	.modified	= ev_inode_modified,
-	.modify_done	= ev_inode_modify_done,
 };

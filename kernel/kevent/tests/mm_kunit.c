@@ -82,7 +82,7 @@ static void interrupt(struct kevent *ke, struct mm_struct *mm)
 	local_irq_save(flags);
 	switch_mm_irqs_off(home, mm, current);
 	preempt_count_add(HARDIRQ_OFFSET);
-	kevent_ready_amount(ke, 1, 0, 0);
+	kevent_ready_amount(ke, 1, 0);
 	preempt_count_sub(HARDIRQ_OFFSET);
 	switch_mm_irqs_off(mm, home, current);
 	local_irq_restore(flags);

@@ -5,6 +5,7 @@
  *	W sleeps	request, event		W returns 0, MORE is set
  *	W sleeps	event, the ring is full	W sleeps on, MORE is set
  *	W of a child	two events		W takes one, MORE is set
+ *	W has a buffer	fork, two events	likewise
  *	W sleeps	event			W is stuck in a fault, MORE is set
  *	V W sleep	event, V is stuck	W takes it, if it has the ring elsewhere
  *	V B W sleep	entry, V leaves it	W returns, and B sleeps on
@@ -155,6 +156,68 @@ static void event_left_by_one_without_the_ring_is_told(void)
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	MUST_EVENT(&q, ev);
 	leave_cpu();
+	close_queue(&q);
+}
+
+static int stay_until_closed(void *arg)
+{
+	int *end = arg;
+	char byte;
+
+	close(end[1]);
+	CHILD_MUST(read(end[0], &byte, 1) == 0);
+	return 0;
+}
+
+struct taker {
+	struct actor	actor;
+	struct queue	*q;
+	struct ukevent	*to;
+};
+
+static long take_one(void *arg)
+{
+	struct taker *t = arg;
+
+	return get_events(t->q->fd, 1, 1, -1, t->to);
+}
+
+/*
+ * The first store to the ring's header copies its page, which the child has, too. That of the
+ * buffer is there.
+ */
+static void event_left_behind_a_fork_is_told(void)
+{
+	struct ukevent ev[2];
+	struct taker t;
+	struct queue q;
+	int end[2], i;
+	pid_t pid;
+
+	open_queue(&q, 8);
+	t.q = &q;
+	t.to = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	MUST(t.to != MAP_FAILED);
+	add_marks(&q, 2);
+	for (i = 0; i < 2; i++)
+		kevent_set_user(&ev[i], i, 1, 0, 0);
+	MUST_EQ(pipe2(end, O_CLOEXEC), 0);
+	share_cpu();
+	start_actor(&t.actor, take_one, &t);
+	MUST(sleeps_in(t.actor.tid, __NR_kevent_get_events));
+	pid = start_child(stay_until_closed, end);
+	go_first();
+	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 2, ev), 2);
+	go_as_others();
+	join_actor(&t.actor, PATIENCE_MS);
+	CHECK_EQ(t.actor.ret, 1);
+	await_more(&q);
+	close(end[1]);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	MUST_EVENT(&q, ev);
+	leave_cpu();
+	munmap(t.to, PAGE);
 	close_queue(&q);
 }
 
@@ -385,6 +448,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(each_request_ends_a_wait),
 	TEST(event_for_a_sleeper_on_a_full_ring_is_told),
 	TEST(event_left_by_one_without_the_ring_is_told),
+	TEST(event_left_behind_a_fork_is_told),
 	TEST(event_for_one_stuck_in_a_fault_is_told),
 	TEST(entries_left_are_for_those_who_wait_for_them),
 	TEST(event_is_for_who_can_write_the_ring),

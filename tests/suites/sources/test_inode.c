@@ -299,6 +299,10 @@ static void file_without_a_name_is_removed_at_add(struct queue *q)
 	CHECK_EQ(remove_file(q->fd, KEVENT_INODE, fd), 0);
 	CHECK_EQ(add_inode(q->fd, fd, MODIFY, 0, 5), 0);
 	CHECK_NO_EVENT(q);
+	CHECK_EQ(modify_inode(q->fd, fd, REMOVE, 0, 8), 0);
+	check_only(q, fd, REMOVE, 8);
+	CHECK_EQ(modify_inode(q->fd, fd, REMOVE | MODIFY, 0, 9), 0);
+	CHECK_NO_EVENT(q);
 	CHECK_EQ(remove_file(q->fd, KEVENT_INODE, fd), 0);
 	CHECK_EQ(add_inode(q->fd, fd, REMOVE, KEVENT_REQ_DISABLED, 6), 0);
 	CHECK_NO_EVENT(q);
