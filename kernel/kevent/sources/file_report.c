@@ -80,7 +80,7 @@ static bool unix_is_empty(const struct sock *sk)
  * Has all that was written arrived? The socket exists, is one of kevent_sock_knows_empty(),
  * and has a watch of this in its wait queue.
  */
-static noinline bool kevent_sock_is_empty(struct socket *sock)
+static bool kevent_sock_is_empty(struct socket *sock)
 {
 	const struct sock *sk = sock->sk;
 
