@@ -312,6 +312,9 @@ do {									\
 	kfree_rcu(all, host.tag.rcu);					\
 } while (0)
 
+/* Not exported where there is lockdep */
+#define lockdep_assert_task_sighand_held(task)
+
 struct sighand_struct *host_sighand_lock(struct task_struct *t,
 					 unsigned long *flags);
 

@@ -30,10 +30,15 @@ struct host_tag *host_tag_find(const void *of)
 	struct hlist_bl_node *node;
 	struct host_tag *tag;
 
-	RCU_LOCKDEP_WARN(!rcu_read_lock_any_held(), "kevent: a tag may go");
-	hlist_bl_for_each_entry_rcu(tag, node, host_tag_place(of), node)
+	/* As hlist_bl_for_each_entry_rcu(), for which a spinlock is not enough */
+	node = rcu_dereference_check(host_tag_place(of)->first,
+				     rcu_read_lock_any_held());
+	node = (void *)((unsigned long)node & ~LIST_BL_LOCKMASK);
+	for (; node; node = rcu_dereference_raw(node->next)) {
+		tag = hlist_bl_entry(node, struct host_tag, node);
 		if (tag->of == of)
 			return tag;
+	}
 	return NULL;
 }
 
