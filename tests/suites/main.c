@@ -28,7 +28,7 @@
 #include "ktap.h"
 #include "module.h"
 
-#define DEFAULT_SECONDS	15
+#define DEFAULT_SECONDS	45
 #define DEBUG_SLOWNESS	8
 #define EXCEPTION_SECONDS 3	/* of a test that must fail, which may wait for what never comes */
 #define MAX_JOBS	8

@@ -74,7 +74,7 @@ static inline uint64_t quick_ns(void)
 	return (slowness > 1 ? 3 : 1) * 1000000000ull;
 }
 
-#define PATIENCE_MS	5000	/* for a state that will come */
+#define PATIENCE_MS	15000	/* for a state that will come */
 
 uint64_t now_ns(void);
 /* Is the kernel one with PREEMPT_RT? */
