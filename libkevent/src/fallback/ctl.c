@@ -144,8 +144,8 @@ static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
 		return fb_queue_abroad(q, fd);
 	fb_queue_lock(q, -1);
 	/* Is it a descriptor of the queue? Marks, which are to kick, find out by that. */
-	if (cmd == KEVENT_CTL_READY && q->counted ? fb_kick_first(q, fd) :
-						    fb_queue_check(q, fd)) {
+	if (cmd == KEVENT_CTL_READY ? fb_kick_first(q, fd) :
+				      fb_queue_check(q, fd)) {
 		fb_queue_unlock(q);
 		return fb_not_this(fd, q);
 	}

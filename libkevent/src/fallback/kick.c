@@ -56,11 +56,15 @@ void fb_kick(struct fb_queue *q)
 	q->counted = true;
 }
 
+/* Not twice: a call may have the first kick, and not the lock yet. */
 int fb_kick_first(struct fb_queue *q, int fd)
 {
-	int err = fb_kick_by(q, fd);
+	int err;
 
-	q->kicked |= !err;
+	if (!q->counted || q->kicked)
+		return fb_queue_check(q, fd);
+	err = fb_kick_by(q, fd);
+	q->kicked = !err;
 	return err;
 }
 

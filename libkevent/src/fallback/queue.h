@@ -241,8 +241,8 @@ void fb_queue_unlock(struct fb_queue *q);
 /* Make the epoll descriptor readable, and a sleeper look. */
 void fb_kick(struct fb_queue *q);
 /*
- * Before there is something to kick for: 0, or -errno if that is no descriptor of the queue.
- * There is a count.
+ * As fb_queue_check(), for a call that will kick: it may do so here, before there is
+ * something to kick for.
  */
 int fb_kick_first(struct fb_queue *q, int fd);
 /* If there is something for others, and otherwise have none. */
