@@ -533,7 +533,7 @@ static int mark_until_full(void *arg)
 	return 0;
 }
 
-/* The group gets 4 MiB, which is less than FULL_WATCHES watches may keep. */
+/* The group gets 2 MiB, which is less than FULL_WATCHES watches may keep. */
 static void full_memory_group_is_enomem(void)
 {
 	char group[] = "/sys/fs/cgroup/kevent-XXXXXX", procs[64], max[64];
@@ -542,7 +542,7 @@ static void full_memory_group_is_enomem(void)
 	MUST(mkdtemp(group));
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
 	snprintf(max, sizeof(max), "%s/memory.max", group);
-	write_file(max, "4194304");
+	write_file(max, "2097152");
 	CHECK_EQ(join_child(start_child(mark_until_full, procs),
 			    2 * PATIENCE_MS), 0);
 	CHECK_EQ(rmdir(group), 0);
