@@ -139,7 +139,8 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 /*
  * kevent_hit_late() of the only watch that is ready, which nobody has to look at. It was
  * reported where the ring is not, or by a source whose entries say more than conditions:
- * these are for a collection, as is what comes behind a full or broken ring.
+ * these are for a collection, as is what comes behind a full or broken ring, or memory that
+ * was away.
  */
 bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 {
@@ -149,7 +150,7 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_source_of(ke)->level ||
-	    q->ring.flags || !kevent_ring_here(q) ||
+	    q->ring.flags || q->ring.away || !kevent_ring_here(q) ||
 	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
 		return false;
 	stored = q->ring.kidx != kidx;

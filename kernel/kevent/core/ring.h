@@ -26,6 +26,8 @@
  * @slots:	its slots
  * @size:	number of slots; a power of two when @user is set
  * @flags:	what kevent_ring.ring_flags holds
+ * @away:	kring_push() found the memory away, and no store by a call has found
+ *		it since
  * @kidx:	entries ever stored; user memory holds a copy
  * @uidx:	last valid value seen in kevent_ring.ring_uidx: never decreases,
  *		never passes @kidx. Stays 0 for a buffer
@@ -39,6 +41,7 @@ struct kring {
 	struct ukevent __user		*slots;
 	u32				size;
 	u32				flags;
+	bool				away;
 	u64				kidx;
 	u64				uidx;
 };
@@ -145,6 +148,7 @@ static __always_inline bool kring_store(struct kring *ring,
 		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
 		smp_wmb();
 		unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, end);
+		ring->away = false;
 	}
 	WRITE_ONCE(ring->kidx, ring->kidx + 1);
 	done = true;
@@ -207,6 +211,8 @@ end:
 	user_access_end();
 out:
 	pagefault_enable();
+	if (unlikely(!done))
+		ring->away = kring_free_slots(ring);
 	return done;
 }
 

@@ -183,7 +183,8 @@ static void kevent_more_later(struct kevent_queue *q)
 
 /*
  * Something has become ready, and no consumer is on its way: say so in the ring. Called for
- * the first watch on the ready list. Any context.
+ * the first watch on the ready list. Does not try memory that a wake-up has just found
+ * away: each fault takes as long as a dozen stores, with interrupts off. Any context.
  */
 void kevent_more(struct kevent_queue *q)
 {
@@ -192,7 +193,7 @@ void kevent_more(struct kevent_queue *q)
 	if (!q->ring.size || q->ring.flags & KEVENT_RING_MORE ||
 	    (q->notify.queued && !q->notify.elsewhere))
 		return;
-	if (!kevent_ring_here(q) ||
+	if (q->ring.away || !kevent_ring_here(q) ||
 	    kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE))
 		kevent_more_later(q);
 }
