@@ -85,9 +85,10 @@ static int inode_ctl(struct fqueue *q, const struct op *op, struct watch *w,
 		break;
 	case KEVENT_CTL_MODIFY:
 		w->pending[0] &= op->event;
-		/* Whether it is reported depends on the watches there were. */
+		w->may &= op->event;
+		/* Whether it is reported depends on what the watch saw before. It waits then. */
 		if (!W.end[w->end].name)
-			w->may = op->event & ~w->event & KEVENT_INODE_REMOVE;
+			w->may |= op->event & ~w->event & KEVENT_INODE_REMOVE;
 		break;
 	case KEVENT_CTL_READY:
 		if (op->event && !(op->event & w->event))
