@@ -83,20 +83,17 @@ void kevent_file_unlink(struct kevent_file *kf)
 	struct file *file = kf->file;
 	struct kevent_file *at;
 
-	spin_lock(&file->f_lock);
+	guard(spinlock)(&file->f_lock);
 	at = host_watches(file);
 	if (at == kf) {
 		host_watches_set(file, kf, kf->next);
-		goto out;
+		return;
 	}
 	while (at && at->next != kf)
 		at = at->next;
-	if (!at)
-		goto out;
 	/* There are walks under RCU only. */
-	smp_store_release(&at->next, kf->next);
-out:
-	spin_unlock(&file->f_lock);
+	if (at)
+		smp_store_release(&at->next, kf->next);
 }
 
 /*
