@@ -91,8 +91,8 @@ void kevent_file_unlink(struct kevent_file *kf)
 	}
 	while (at && at->next != kf)
 		at = at->next;
-	/* There are walks under RCU only. */
 	if (at)
+		/* There are walks under RCU only. */
 		smp_store_release(&at->next, kf->next);
 }
 
