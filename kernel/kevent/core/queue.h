@@ -177,7 +177,8 @@ struct kevent_index {
  * @keys:	those without a file
  * @nest:	the queue as a source of others, and what it watches of that kind
  * @poll_work:	wakes @poll_wait. Idle once the file of the queue is gone
- * @poll_uring:	@poll_work comes from io_uring. Written without a lock
+ * @poll_uring:	io_uring is behind an event. Set without a lock before that queues @poll_work,
+ *		which takes it, maybe for an earlier event: then no multishot poll is left
  * @timers:	what the source of timers keeps for the queue; set once, by the
  *		first timer. Paid for until kevent_timers_stop()
  * @crew:	serving threads, and chains for them
