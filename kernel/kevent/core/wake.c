@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who sleeps, and who is woken
+ *
+ * Consumers sleep on kevent_queue.sleepers, a plain list, and join and leave it under
+ * ready_lock. A wait queue would have a lock of its own and call a function for each
+ * waiter. kevent_wake() takes a waiter off the list. One that sleeps for the ring, and has
+ * its entry, is "done": nothing is left of it in the queue, and it returns without the
+ * lock. All others take the lock and read the ready list.
+ *
+ * A wake-up must find its waiter in a few instructions, with any number of sleepers:
+ * kevent_next_sleeper() reads the ends of a list. The next one is the consumer that slept
+ * last, since its stack and its data are in the caches of a CPU. After KEVENT_WARM_MAX such
+ * wake-ups it is the oldest, so nobody sleeps for ever beside events. In a queue that is
+ * fair, and where all are woken, it is always the oldest. Each sleeper is also on one of
+ * three lists:
+ *
+ * - ring_sleepers: it wants the ring filled, and one entry is enough. It has seen all
+ *   entries when it joins, or it would not sleep. So the list is in the order of positions
+ *   too, and if the oldest has nothing new, none has.
+ * - many_sleepers: it waits for several entries. A tree, by the position that ends the
+ *   wait (kevent_waiter.end).
+ * - buffer_sleepers: it takes events into a buffer.
+ *
+ * An entry in the ring is for that one of the first two whose position is lower. If it has
+ * not been reached, no other's has, and nobody is woken, unless the ring is full. An event
+ * in the kernel is for any sleeper. A woken waiter leaves its lists, even if it
+ * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
+ * then. So a wake-up never meets the same sleeper twice, nor passes over one.
+ *
+ * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
+ * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
+ * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep besides.
+ * kevent_wake_askers() does likewise. Each thread that was woken wakes up to 32 of these as
+ * the first thing it does with the lock (kevent_wake_rest()), also if it is killed, or
+ * leaves for the freezer. If all of the first 32 are throttled by cpu.max, the others wait
+ * for one of them to run.
+ *
+ * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
+ * A consumer that finds the ring full wakes one that has a buffer. If its memory is away,
+ * one that has a buffer comes first; if none sleeps, it is any: another process has the
+ * ring elsewhere, and may write there. One that has no better memory fails too, and wakes
+ * the next. kevent_commit(), which fills the ring for others, wakes those whose entries
+ * are there. A consumer that waits for several entries stores the events that come and
+ * sleeps again; kevent_wake_others() then wakes those it is enough for.
+ *
+ * A consumer that goes without the event it may have been woken for calls
+ * kevent_pass_on(). An entry in the ring is no use to one with a buffer, nor to one that
+ * had seen it when it went to sleep. So that wakes one for the events that are listed, and
+ * one whose entries are there for the unread ones. When a process closes its descriptor
+ * several of its threads may have been woken, for entries that nobody will take:
+ * kevent_wake_left() wakes as many as entries are unread. A consumer that takes listed
+ * events wakes the next one itself.
+ *
+ * A wake request is kept in the waiter it was made of, and ends its wait even if there are
+ * events: kevent_is_requested() wakes another consumer for these. WAKEUP_ALL passes
+ * KEVENT_RECHECK to the waiters, so that each of them polls the level list: the first one has
+ * moved the watch there. kevent_pass_on() passes it, too.
+ */
+
+#include <linux/minmax.h>
+#include <linux/sched.h>
+
+#include "../host.h"
+#include "max_running.h"
+#include "queue.h"
+
+/* Consumers that are woken under one hold of the lock, with interrupts off */
+#define KEVENT_WAKE_AT_ONCE	32U
+
+/* Who sleeps */
+
+static bool kevent_ends_before(struct rb_node *node,
+			       const struct rb_node *other)
+{
+	return rb_entry(node, struct kevent_waiter, node)->end <
+	       rb_entry(other, struct kevent_waiter, node)->end;
+}
+
+/* A consumer is about to sleep. What it waits for has not come, under this hold of the lock. */
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	list_add_tail(&w->link, &q->sleepers);
+	q->nr_asleep++;
+	w->asks = q->nr_taken;
+	if (!w->news) {
+		list_add_tail(&w->peers, &q->buffer_sleepers);
+		return;
+	}
+	w->end = q->ring.kidx + w->news->min_nr -
+		 ((u32)q->ring.kidx - w->news->old_kidx);
+	if (w->news->min_nr == 1)
+		list_add_tail(&w->peers, &q->ring_sleepers);
+	else
+		rb_add_cached(&w->node, &q->many_sleepers, kevent_ends_before);
+	if (unlikely(w->news->member))
+		q->nr_members++;
+}
+
+/* A consumer that sleeps is awake, or on its way. */
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	__list_del_entry(&w->link);
+	if (w->news && w->news->min_nr > 1)
+		rb_erase_cached(&w->node, &q->many_sleepers);
+	else
+		__list_del_entry(&w->peers);
+	if (unlikely(kevent_is_member(w)))
+		q->nr_members--;
+}
+
+/* Are the entries in the ring that a consumer of the ring waits for? */
+static bool kevent_waiter_has_news(const struct kevent_queue *q,
+				   const struct kevent_waiter *w)
+{
+	return w->end <= q->ring.kidx;
+}
+
+/* The one that has what it waits for first, of those that wait for several entries */
+static struct kevent_waiter *kevent_first_of_many(const struct kevent_queue *q)
+{
+	struct rb_node *node = rb_first_cached(&q->many_sleepers);
+
+	return rb_entry_safe(node, struct kevent_waiter, node);
+}
+
+/*
+ * Who is next for entries in the ring, of those whose entries are there. If neither the one
+ * that slept last has its entry nor the one that sleeps longest, then nobody has; one that
+ * waits for several has it before. When the ring is full any new entry is enough.
+ */
+static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q,
+						 bool oldest)
+{
+	struct kevent_waiter *w, *many = kevent_first_of_many(q);
+
+	w = kevent_pick(&q->ring_sleepers, peers, oldest);
+	if (w && !kevent_waiter_has_news(q, w))
+		w = kevent_pick(&q->ring_sleepers, peers, true);
+	if (!w || (many && many->end < w->end))
+		w = many;
+	if (w && !kevent_waiter_has_news(q, w) && kring_free_slots(&q->ring))
+		return NULL;
+	return w;
+}
+
+/* Whom to wake next. Takes a few instructions, however many sleep. */
+static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
+						 enum kevent_consumers kind,
+						 bool oldest)
+{
+	struct kevent_waiter *many;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (kind == KEVENT_OF_RING)
+		return kevent_next_of_ring(q, oldest);
+	if (kind == KEVENT_OF_BUFFER ||
+	    (kind == KEVENT_ELSEWHERE && !list_empty(&q->buffer_sleepers)))
+		return kevent_pick(&q->buffer_sleepers, peers, oldest);
+	/* One that waits for several, and has them, is first, as with an entry. */
+	many = kevent_first_of_many(q);
+	if (many && kevent_waiter_has_news(q, many))
+		return many;
+	return kevent_pick(&q->sleepers, link, oldest);
+}
+
+/* Who is woken */
+
+static void kevent_wake_task(struct task_struct *task)
+{
+	if (host_handoff_wanted())
+		host_wake_here(task);
+	else
+		wake_up_process(task);
+}
+
+/*
+ * A waiter that runs was woken by something else, and has yet to come for the lock. It
+ * looks then, whatever woke it, so it is as good as any other. One that has its news
+ * needs nothing more of the queue, so it does not come for the lock.
+ */
+static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
+			       unsigned int what)
+{
+	if (w->measured)
+		q->coalesce.woken_at = ktime_get();
+	kevent_wake_task(w->task);
+	kevent_sleepers_del(q, w);
+	if (what == KEVENT_OF_RING && kevent_waiter_has_news(q, w)) {
+		q->nr_asleep--;
+		/* Pairs with kevent_sleep(): it may return now. */
+		smp_store_release(&w->done, true);
+		return;
+	}
+	w->woken = true;
+	w->look = what & KEVENT_RECHECK;
+	q->nr_woken++;
+}
+
+/*
+ * Would each consumer that sleeps park if it was woken? It need not be woken for an event
+ * as long as somebody looks for it: one is parked, and will be let go when a member that
+ * runs comes back, blocks or leaves.
+ */
+static bool kevent_is_kept(struct kevent_queue *q)
+{
+	return unlikely(q->nr_members) &&
+	       q->nr_members == q->nr_asleep - q->nr_woken &&
+	       kevent_limit_is_kept(q->limit);
+}
+
+/*
+ * Wake a consumer of a @kind: the one that slept last, or longest, see
+ * kevent_wakes_oldest(), or the one whose entries came first. With KEVENT_RECHECK it looks at
+ * level watches again. Wakes nobody while a limit would have each of them park. Returns
+ * whether one was woken.
+ */
+bool kevent_wake(struct kevent_queue *q, unsigned int kind)
+{
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (kevent_is_kept(q))
+		return false;
+	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK,
+				kevent_wakes_oldest(q));
+	if (!w)
+		return false;
+	q->warm = list_is_first(&w->link, &q->sleepers) ? 0 : q->warm + 1;
+	kevent_wake_waiter(q, w, kind);
+	return true;
+}
+
+/* Wake up to @nr consumers of a @kind, whatever a limit says. Returns whether all were. */
+static bool kevent_wake_some(struct kevent_queue *q, unsigned int kind, u32 nr)
+{
+	struct kevent_waiter *w;
+
+	while (nr--) {
+		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, true);
+		if (!w)
+			return false;
+		kevent_wake_waiter(q, w, kind);
+	}
+	return true;
+}
+
+/*
+ * Wake all consumers of a @kind: the first KEVENT_WAKE_AT_ONCE, each of which wakes more,
+ * see kevent_wake_rest(). Returns whether so many were woken.
+ */
+bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
+{
+	bool more;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	/* Somebody is on the way who wakes the rest: those who have come since, too. */
+	more = q->wake_rest ||
+	       kevent_wake_some(q, kind, KEVENT_WAKE_AT_ONCE);
+	if (more)
+		q->wake_rest = q->nr_asleep - q->nr_woken;
+	return more;
+}
+
+/*
+ * A consumer is awake, and maybe all that slept are to be. Wakes the oldest ones, of any
+ * kind, so that nobody holds the lock for all of them. Each that was woken comes here
+ * before it does anything else, also one that is killed or frozen. One that has come to
+ * sleep since may be woken in the place of another that is awake by itself.
+ */
+void kevent_wake_rest(struct kevent_queue *q)
+{
+	u32 left = KEVENT_WAKE_AT_ONCE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	for (; q->wake_rest && left; q->wake_rest--, left--) {
+		w = kevent_pick(&q->sleepers, link, true);
+		if (!w) {
+			q->wake_rest = 0;
+			return;
+		}
+		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_RECHECK);
+	}
+}
+
+/*
+ * @nr entries are in the ring that the current thread does not wait for. They may be enough
+ * for others. Process context, no locks held.
+ */
+void kevent_wake_others(struct kevent_queue *q, u64 nr)
+{
+	bool more;
+	u32 now;
+
+	do {
+		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
+		scoped_guard(kevent_queue, q)
+			more = !kevent_is_kept(q) &&
+			       kevent_wake_some(q, KEVENT_OF_RING, now);
+		nr -= now;
+		cond_resched();
+	} while (more && nr);
+}
+
+/*
+ * Files were looked at, of which nobody knew whether they are ready. Wakes those who came to
+ * sleep before that was known. They are the last of the sleepers: nr_taken becomes 0 under
+ * a hold of the lock that ends with this, so nobody who asks is left when one comes who does
+ * not. If too many ask for one hold, all that sleep are woken.
+ */
+void kevent_wake_askers(struct kevent_queue *q)
+{
+	u32 left = KEVENT_WAKE_AT_ONCE;
+	struct kevent_waiter *w;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	while ((w = kevent_pick(&q->sleepers, link, false)) && w->asks) {
+		if (!left--) {
+			q->wake_rest = q->nr_asleep - q->nr_woken;
+			return;
+		}
+		kevent_wake_waiter(q, w, KEVENT_ANY);
+	}
+}
+
+/*
+ * Have one consumer return although nothing is ready: the one that sleeps longest, else the
+ * one that a limit keeps parked longest, else the next one that finds nothing.
+ */
+void kevent_wake_one(struct kevent_queue *q)
+{
+	struct kevent_waiter *w;
+
+	guard(kevent_queue)(q);
+	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
+	if (w) {
+		w->requested = true;
+		kevent_wake_waiter(q, w, KEVENT_ANY);
+	} else if (!kevent_limit_request(kevent_limit_peek(&q->limit))) {
+		WRITE_ONCE(q->wake_request, true);
+	}
+}
