@@ -15,6 +15,7 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kevent.h>
@@ -26,6 +27,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
+#include <linux/security.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
@@ -60,16 +62,6 @@ static inline void host_watches_set(struct file *file, struct kevent_file *old,
 {
 	/* There are walks under RCU only. */
 	smp_store_release(&file->f_kevent, first);
-}
-
-/*
- * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of
- * the table, which clears the slot first, as does the end of the table.
- */
-static inline bool host_has_left(struct files_struct *table, unsigned int fd,
-				 const struct file *file)
-{
-	return files_lookup_fd_raw(table, fd) != file;
 }
 
 /* Between two watches that close() removes: lets others run, where a task may sleep there. */
@@ -226,6 +218,13 @@ static inline int host_sock_peek(const struct socket *sock)
 	const struct proto_ops *ops = READ_ONCE(sock->ops);
 
 	return sock->sk && ops->peek_poll ? ops->peek_poll(sock) : -EAGAIN;
+}
+
+/* Do security modules allow the current task to learn of changes of a file? */
+static inline int host_may_notify(struct file *file, u64 mask)
+{
+	return security_path_notify(&file->f_path, mask,
+				    FSNOTIFY_OBJ_TYPE_INODE);
 }
 
 /* Does TCP say when all that was written is acknowledged? */

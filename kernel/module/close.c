@@ -5,15 +5,8 @@
  * Each descriptor that leaves a file table comes to locks_remove_posix(), by filp_flush() or
  * filp_close(), with the arguments of kevent_flush() in patches/linux, and before its
  * reference to the file is dropped. ftrace calls close_hook() at its entry. If that was ever missed
- * a file would end with a watch, whose wait queue is gone. So:
- *
- * - FTRACE_OPS_FL_PERMANENT: kernel.ftrace_enabled=0 fails while the hook is there, and
- *   other tracers of the function call it beside their own.
- * - The module is not loaded where the hook does not hear of a close that it makes itself
- *   (hook_test()), nor built for a kernel with LTO, where the function may be inlined.
- * - The hook comes with the first queue, and stays until the module goes, which no queue, no
- *   watch that is on its way out and no callback may outlive: see main.c.
- * - With the parameter "check" a second hook at the end of each file warns when a watch is left.
+ * a file would end with a watch, whose wait queue is gone: Documentation/module.rst says what is
+ * done against that.
  *
  * fcntl() calls the function too, and a close that is refused: a watch is dropped only if the slot
  * of its descriptor in the table has another file, see core/watch.c.
@@ -74,19 +67,15 @@ static bool check_ends;
 module_param_named(check, check_ends, bool, 0444);
 MODULE_PARM_DESC(check, "Warn when a file ends with a watch. For tests: each file's end pays for it.");
 
-/* A function whose calls the module hears of */
-struct hook {
-	struct ftrace_ops	ops;
-	char			where[24];
-	bool			on;		/* registered; under hooks_lock */
-};
-
 #define HOOK(function, name)						\
 	{ .ops = { .func = function, .flags = FTRACE_OPS_FL_PERMANENT },	\
 	  .where = name }
 
-/* The first is what all depends on, the last is for tests. */
-static struct hook hooks[] = {
+/* Functions whose calls the module hears of: all depends on the first, the last is for tests. */
+static struct hook {
+	struct ftrace_ops	ops;
+	char			where[24];
+} hooks[] = {
 	HOOK(close_hook, CLOSE_FUNCTION),
 	HOOK(clock_hook, "timerfd_clock_was_set"),
 	HOOK(clock_hook, "timerfd_resume_work"),
@@ -99,20 +88,9 @@ static DEFINE_MUTEX(hooks_lock);
 /* All hooks are there, for good; written under hooks_lock. */
 static bool hooked;
 
-static int hook_on(struct hook *hook)
+static bool is_on(const struct hook *hook)
 {
-	int err = hook->on ? 0 : register_ftrace_function(&hook->ops);
-
-	if (!err)
-		hook->on = true;
-	return err;
-}
-
-static void hook_off(struct hook *hook)
-{
-	if (hook->on)
-		unregister_ftrace_function(&hook->ops);
-	hook->on = false;
+	return hook->ops.flags & FTRACE_OPS_FL_ENABLED;
 }
 
 /* A queue is about to be made. 0, or -errno if it must not be. */
@@ -126,7 +104,7 @@ int host_close_needed(void)
 	mutex_lock(&hooks_lock);
 	err = host_tags_start();
 	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++)
-		err = hook_on(&hooks[i]);
+		err = is_on(&hooks[i]) ? 0 : register_ftrace_function(&hooks[i].ops);
 	if (!err && !hooked)
 		err = host_signals_start();
 	if (!err)
@@ -183,20 +161,14 @@ int host_close_start(void)
 		err = ftrace_set_filter(&hooks[i].ops, hooks[i].where,
 					strlen(hooks[i].where), true);
 	hooks[0].ops.func = test_hook;
-	err = err ?: hook_on(&hooks[0]) ?: test_close();
-	hook_off(&hooks[0]);
+	err = err ?: register_ftrace_function(&hooks[0].ops) ?: test_close();
+	if (is_on(&hooks[0]))
+		unregister_ftrace_function(&hooks[0].ops);
 	hooks[0].ops.func = close_hook;
 	if (err)
 		pr_err("kevent: a close does not lead to %s(), which ftrace watches: %d\n",
 		       CLOSE_FUNCTION, err);
 	return err;
-}
-
-/* Once and for all. What it filters by is memory of ftrace's. */
-static void hook_end(struct hook *hook)
-{
-	hook_off(hook);
-	ftrace_free_filter(&hook->ops);
 }
 
 /* No queue is left, nor will be. Returns when no task is in a hook. */
@@ -206,8 +178,12 @@ void host_close_stop(void)
 
 	if (hooked)
 		host_signals_stop();
-	for (i = ARRAY_SIZE(hooks); i--;)
-		hook_end(&hooks[i]);
+	for (i = ARRAY_SIZE(hooks); i--;) {
+		if (is_on(&hooks[i]))
+			unregister_ftrace_function(&hooks[i].ops);
+		/* Memory of ftrace's */
+		ftrace_free_filter(&hooks[i].ops);
+	}
 	/* One that entered before may be on its way out. */
 	synchronize_rcu_tasks();
 }

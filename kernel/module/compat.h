@@ -55,15 +55,13 @@
 #define register_sysctl_sz(path, table, nr)	register_sysctl(path, table)
 #define get_user_pages(start, nr, flags, pages)				\
 	get_user_pages(start, nr, flags, pages, NULL)
-#define compat_fsnotify_find(inode, group)				\
+#define fsnotify_find_inode_mark(inode, group)				\
 	fsnotify_find_mark(&(inode)->i_fsnotify_marks, group)
 #define compat_ftrace_arg(fregs, n)	regs_get_kernel_argument(&(fregs)->regs, n)
 
 /* host.c */
-struct file *compat_anon_inode(const char *name, const struct file_operations *fops,
-			       void *data, int flags);
-int compat_anon_start(void);
-void compat_anon_stop(void);
+struct file *host_queue_file(const struct file_operations *fops, void *q,
+			     int flags);
 
 /* The file of a pidfd has the struct pid, and the inode of all anonymous files. */
 #define compat_pidfd_pid(file)						\
@@ -104,13 +102,9 @@ static inline size_t hlist_count_nodes(struct hlist_head *head)
 #else
 #define host_fd_counted(f)		((f).word & FDPUT_FPUT)
 #define host_fput(file)			__fput_sync(file)
-#define compat_fsnotify_find(inode, group)				\
-	fsnotify_find_inode_mark(inode, group)
 #define compat_ftrace_arg(fregs, n)	ftrace_regs_get_argument(fregs, n)
-#define compat_anon_inode(name, fops, q, flags)				\
-	anon_inode_create_getfile(name, fops, q, flags, NULL)
-#define compat_anon_start()		0
-#define compat_anon_stop()
+#define host_queue_file(fops, q, flags)					\
+	anon_inode_create_getfile("[kevent]", fops, q, flags, NULL)
 /* A pidfd is a regular file of pidfs, whose inode has the struct pid. */
 #define compat_pidfd_pid(file)						\
 	(file_inode(file)->i_sb->s_magic == PID_FS_MAGIC &&		\

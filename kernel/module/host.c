@@ -4,7 +4,6 @@
  */
 
 #include <linux/init.h>
-#include <linux/module.h>
 #include <linux/rcupdate.h>
 
 #include "../kevent/core/source_ops.h"
@@ -13,64 +12,44 @@ uint host_busy_poll_usecs;
 module_param_named(busy_poll, host_busy_poll_usecs, uint, 0644);
 MODULE_PARM_DESC(busy_poll, "As net.core.busy_poll, for queues: microseconds");
 
-static int stream_peek(const struct sock *sk, u8 state, u8 shutdown,
-		       bool readable)
+/* Are there bytes that wake the reader? -EAGAIN: who knows */
+static int tcp_readable(const struct sock *sk)
 {
-	__poll_t mask = 0;
-
-	/* Pairs with smp_wmb() in tcp_done_with_error() */
-	smp_rmb();
-	if (READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_prot)->sock_is_readable ||
-	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+	if (READ_ONCE(tcp_sk(sk)->rcv_nxt) == READ_ONCE(tcp_sk(sk)->copied_seq))
+		return false;
+	if (READ_ONCE(tcp_sk(sk)->urg_data) || READ_ONCE(sk->sk_rcvlowat) > 1)
 		return -EAGAIN;
-	if (readable)
-		mask |= EPOLLIN | EPOLLRDNORM;
-	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
-		mask |= EPOLLHUP;
-	if (shutdown & RCV_SHUTDOWN)
-		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	return (__force int)mask;
+	return true;
 }
 
-/* States in which tcp_poll() looks for data as in an established connection */
-#define PEEK_STATES	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |	\
-			 TCPF_CLOSE_WAIT | TCPF_CLOSE)
-
-static int tcp_peek(const struct sock *sk)
+static int stream_readable(const struct socket *sock)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	int state = inet_sk_state_load(sk);
-	u8 shutdown = READ_ONCE(sk->sk_shutdown);
-	bool readable;
+	const struct sock *sk = sock->sk;
 
-	if (state == TCP_LISTEN)
-		return (__force int)inet_csk_listen_poll(sk);
-	if (!((1 << state) & PEEK_STATES))
+	/* TLS and espintcp have another one. */
+	if (READ_ONCE(sock->ops)->poll == tcp_poll)
+		return tcp_readable(sk);
+	if (sk->sk_family != AF_UNIX || sk->sk_type != SOCK_STREAM)
 		return -EAGAIN;
-	readable = READ_ONCE(tp->rcv_nxt) != READ_ONCE(tp->copied_seq);
-	if (readable && (READ_ONCE(tp->urg_data) ||
-			 READ_ONCE(sk->sk_rcvlowat) > 1))
-		return -EAGAIN;
-	return stream_peek(sk, state, shutdown, readable);
+	return !skb_queue_empty_lockless(&sk->sk_receive_queue);
 }
 
-/* TLS and espintcp have a ->poll() of their own. */
+#define PEEK_STATES	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2)
+
+/* Of streams that have no error, and whose peer has not closed them */
 int host_sock_peek(const struct socket *sock)
 {
 	const struct sock *sk = sock->sk;
-	u8 shutdown;
+	int ret;
 
-	if (!sk)
+	/* As inet_sk_state_load() */
+	if (!sk || !(1 << smp_load_acquire(&sk->sk_state) & PEEK_STATES) ||
+	    READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||
+	    READ_ONCE(sk->sk_prot)->sock_is_readable ||
+	    !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return -EAGAIN;
-	if (READ_ONCE(sock->ops)->poll == tcp_poll)
-		return tcp_peek(sk);
-	if (sk->sk_family != AF_UNIX || sk->sk_type != SOCK_STREAM)
-		return -EAGAIN;
-	shutdown = READ_ONCE(sk->sk_shutdown);
-	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
-		return -EAGAIN;
-	return stream_peek(sk, TCP_ESTABLISHED, shutdown,
-			   !skb_queue_empty_lockless(&sk->sk_receive_queue));
+	ret = stream_readable(sock);
+	return ret > 0 ? (__force int)(EPOLLIN | EPOLLRDNORM) : ret;
 }
 
 /* As set_user_sigmask(). Sets of 32 and 64 bits are of one size, and of one order on x86. */
@@ -115,13 +94,11 @@ ktime_t host_timens(clockid_t clock, ktime_t at)
 /* With a reference. Of a thread's pidfd, too. */
 struct pid *host_pidfd_pid(unsigned int fd)
 {
-	struct file *file = fget(fd);
-	struct pid *pid;
+	CLASS(fd, f)(fd);
+	struct pid *pid = NULL;
 
-	if (!file)
-		return ERR_PTR(-EBADF);
-	pid = get_pid(compat_pidfd_pid(file));
-	fput(file);
+	if (fd_file(f))
+		pid = get_pid(compat_pidfd_pid(fd_file(f)));
 	return pid ?: ERR_PTR(-EBADF);
 }
 
@@ -160,22 +137,15 @@ enum siginfo_layout host_siginfo_layout(int sig, int code)
 /* What ends with the module */
 
 struct workqueue_struct *host_works __ro_after_init;
-static struct kmem_cache *caches[KEVENT_NR_TYPES + 1];
-static unsigned int nr_caches;
 static struct ctl_table_header *settings;
 
 struct kmem_cache *host_cache(const char *what, unsigned int size,
 			      unsigned int align)
 {
-	char *name = kasprintf(GFP_KERNEL, "kevent_%s", what);
-	struct kmem_cache *cache = NULL;
+	char name[32];
 
-	if (name && !WARN_ON(nr_caches == ARRAY_SIZE(caches)))
-		cache = kmem_cache_create(name, size, align, SLAB_ACCOUNT, NULL);
-	if (cache)
-		caches[nr_caches++] = cache;
-	kfree(name);
-	return cache;
+	snprintf(name, sizeof(name), "kevent_%s", what);
+	return kmem_cache_create(name, size, align, SLAB_ACCOUNT, NULL);
 }
 
 /*
@@ -194,52 +164,42 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
 }
 
 #if compat_before(6, 12)
-/* Of anonymous files */
-static struct vfsmount *anon_mnt __ro_after_init;
-
-/* As anon_inode_create_getfile(), which comes later: each queue has a number. */
-struct file *compat_anon_inode(const char *name, const struct file_operations *fops,
-			       void *data, int flags)
+/*
+ * As anon_inode_create_getfile(), which comes later: each queue has a number. Where anonymous
+ * files are is learnt from one.
+ */
+struct file *host_queue_file(const struct file_operations *fops, void *q,
+			     int flags)
 {
-	struct inode *inode = alloc_anon_inode(anon_mnt->mnt_sb);
-	struct file *file;
+	static const struct file_operations none;
+	struct file *file, *other = anon_inode_getfile("[]", &none, NULL, O_RDWR);
+	struct inode *inode;
 
-	if (IS_ERR(inode))
+	if (IS_ERR(other))
+		return other;
+	inode = alloc_anon_inode(file_inode(other)->i_sb);
+	if (IS_ERR(inode)) {
+		host_fput(other);
 		return ERR_CAST(inode);
-	file = alloc_file_pseudo(inode, anon_mnt, name,
+	}
+	file = alloc_file_pseudo(inode, other->f_path.mnt, "[kevent]",
 				 flags & (O_ACCMODE | O_NONBLOCK), fops);
+	host_fput(other);
 	if (IS_ERR(file)) {
 		iput(inode);
 		return file;
 	}
 	/* The caller is in an ioctl of the device. */
 	__module_get(fops->owner);
-	file->private_data = data;
+	file->private_data = q;
 	return file;
-}
-
-int __init compat_anon_start(void)
-{
-	static const struct file_operations none;
-	struct file *file = anon_inode_getfile("[kevent]", &none, NULL, O_RDWR);
-
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	anon_mnt = mntget(file->f_path.mnt);
-	host_fput(file);
-	return 0;
-}
-
-void compat_anon_stop(void)
-{
-	mntput(anon_mnt);
 }
 #endif
 
 int __init host_start(void)
 {
 	host_works = alloc_workqueue("kevent", WQ_UNBOUND, 0);
-	return host_works ? compat_anon_start() : -ENOMEM;
+	return host_works ? 0 : -ENOMEM;
 }
 
 void host_stop(void)
@@ -249,11 +209,5 @@ void host_stop(void)
 	unregister_sysctl_table(settings);
 	/* Of watches, and of what they hung on */
 	rcu_barrier();
-}
-
-void host_free(void)
-{
-	compat_anon_stop();
-	while (nr_caches)
-		kmem_cache_destroy(caches[--nr_caches]);
+	host_tags_stop();
 }

@@ -2,12 +2,11 @@
 /*
  * What kevent needs of the kernel that it is in: a kernel without patches/linux
  *
- * It is included first, and takes the place of the five ../kevent/host*.h, which say what each
+ * It is included first, and takes the place of the four ../kevent/host*.h, which say what each
  * function is for. Here it is only said how.
  */
 #ifndef _KEVENT_HOST_H
 #define _KEVENT_HOST_H
-#define _KEVENT_HOST_INODE_H
 #define _KEVENT_HOST_PAYER_H
 #define _KEVENT_HOST_PROCESS_H
 #define _KEVENT_HOST_SIGNAL_H
@@ -95,20 +94,7 @@ void __kevent_drop_signals(void);
 /* A task that closes a file is in a callback of ftrace. */
 #define host_close_pause()
 
-/*
- * Whose last user ends a table need not clear its slots, and 7.3 does not. It has taken the count
- * to 0 before, and is alone with the table.
- */
-static inline bool host_has_left(struct files_struct *table, unsigned int fd,
-				 const struct file *file)
-{
-	return files_lookup_fd_raw(table, fd) != file ||
-	       !atomic_read(&table->count);
-}
-
 /* Files of queues: main.c */
-
-#define host_queue_file(fops, q, flags)	compat_anon_inode("[kevent]", fops, q, flags)
 
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 loff_t host_llseek(struct file *file, loff_t pos, int whence);
@@ -208,45 +194,7 @@ int host_sock_peek(const struct socket *sock);
 
 extern uint host_busy_poll_usecs;
 
-static inline unsigned long host_busy_poll(void)
-{
-	return READ_ONCE(host_busy_poll_usecs);
-}
-
-/* The marks of a user: what they belong to, and who may take one out and destroy it */
-struct host_marks {
-	struct fsnotify_group	*group;
-	struct mutex		lock;		/* the mutex called mark_mutex */
-};
-
-static inline int host_marks_init(struct host_marks *marks,
-				  const struct fsnotify_ops *ops)
-{
-	mutex_init(&marks->lock);
-	marks->group = fsnotify_alloc_group(ops, FSNOTIFY_GROUP_USER);
-	return PTR_ERR_OR_ZERO(marks->group);
-}
-
-#define host_marks_lock(marks)		mutex_lock(&(marks)->lock)
-#define host_marks_unlock(marks)	mutex_unlock(&(marks)->lock)
-#define host_marks_assert(marks)	lockdep_assert_held(&(marks)->lock)
-#define host_mark_find(marks, inode)	compat_fsnotify_find(inode, (marks)->group)
-
-static inline int host_mark_add(struct host_marks *marks,
-				struct fsnotify_mark *fsn, struct inode *inode,
-				u32 mask)
-{
-	unsigned int nofs = memalloc_nofs_save();
-	int err;
-
-	fsn->mask = mask;
-	err = fsnotify_add_inode_mark(fsn, inode, 0);
-	memalloc_nofs_restore(nofs);
-	return err;
-}
-
-#define host_mark_detach(marks, fsn)	fsnotify_destroy_mark(fsn, (marks)->group)
-#define host_mark_free(fsn)
+#define host_busy_poll()	((unsigned long)READ_ONCE(host_busy_poll_usecs))
 
 /* security_path_notify() is not exported: who can read a file may watch it. */
 #define host_may_notify(file, mask)	0
@@ -269,8 +217,8 @@ static inline bool host_mm_in_use(void)
 }
 
 /* The scheduler is not asked to place a task: a hand-off is a mark. */
-#define host_handoff_begin()
-#define host_handoff_end()
+#define host_handoff_begin()		((void)0)
+#define host_handoff_end()		((void)0)
 #define host_handoff_wanted()		false
 #define host_wake_here(task)
 
@@ -334,7 +282,6 @@ int host_tags_start(void);
 void host_tags_stop(void);
 int host_start(void);
 void host_stop(void);
-void host_free(void);
 int host_close_start(void);
 int host_close_needed(void);
 void host_close_stop(void);

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kevent as a module: its device, whose ioctls are the system calls
+ * kevent as a module: its device, whose ioctls are the system calls, and its end
  *
- * A queue is an anonymous file as ever, and holds the module, also after its file has gone, when
- * a watch waits for its end, or a thread or a work item has yet to store the flag of the ring. So
- * does a mark that fsnotify holds (host_pin()). The end of the module waits for work items,
- * callbacks of RCU, and tasks that are in a hook, or still in the function that let it go.
+ * What holds the module (host_pin()), and what its end waits for, is in Documentation/module.rst.
  */
 
-#include <linux/fdtable.h>
 #include <linux/init.h>
 #include <linux/miscdevice.h>
-#include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/ukevent.h>
 
@@ -21,8 +16,6 @@
 #include "../kevent/core/wait.h"
 #include "../kevent/core/wakeup_source.h"
 #include "../kevent/entry.h"
-
-/* Calls of a queue */
 
 union call {
 	struct kevent_dev_ctl		c;
@@ -146,11 +139,13 @@ static struct miscdevice dev = {
 
 static void stop(void)
 {
+	u32 type;
+
 	host_close_stop();
 	kevent_testpoints_stop();
 	host_stop();
-	host_tags_stop();
-	host_free();
+	for (type = 0; type < KEVENT_NR_TYPES; type++)
+		kmem_cache_destroy(kevent_caches[type]);
 }
 
 static int __init kevent_module_init(void)

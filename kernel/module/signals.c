@@ -2,10 +2,8 @@
 /*
  * How the module learns of signals
  *
- * Each signal that is sent comes to the tracepoint signal_generate, under the siglock, also if it is
- * ignored, blocked, or pending already. By then it may be queued, and a task may be woken for it: so a
- * watch observes, and cannot consume. The wait queue of signalfd would say less: it is woken for none
- * of those three but the blocked one, and does not know which signal that is.
+ * Each signal that is sent comes to the tracepoint signal_generate, under the siglock, and may be
+ * queued by then. Documentation/module.rst says what that means, and why nothing else would do.
  */
 
 #include <linux/tracepoint.h>

@@ -5,10 +5,7 @@
  * What they hang on is found by the address of the object, in a table that stays as large as it is.
  * Of a file that is its first watch, so nothing is made for it, and each close() of the system asks
  * without a lock whether the place of its file is empty.
- *
- * Nobody can make others slow by long lists. Watches of one user at the limit put three files on each
- * place, with up to 64 GB of memory. hash_ptr() spreads addresses at equal distances so evenly
- * that, if all of that memory was files, no place would have more than 106.
+ * Nobody can make others slow by long lists: see Memory in Documentation/module.rst.
  */
 
 #include <linux/cred.h>
@@ -46,26 +43,22 @@ struct host_tag *host_tag_find(const void *of)
 void host_tag_add(struct host_tag *tag, const void *of)
 {
 	struct hlist_bl_head *place = host_tag_place(of);
-	unsigned long flags;
 
+	guard(irqsave)();
 	tag->of = of;
-	local_irq_save(flags);
 	hlist_bl_lock(place);
 	hlist_bl_add_head_rcu(&tag->node, place);
 	hlist_bl_unlock(place);
-	local_irq_restore(flags);
 }
 
 void host_tag_remove(struct host_tag *tag)
 {
 	struct hlist_bl_head *place = host_tag_place(tag->of);
-	unsigned long flags;
 
-	local_irq_save(flags);
+	guard(irqsave)();
 	hlist_bl_lock(place);
 	hlist_bl_del_rcu(&tag->node);
 	hlist_bl_unlock(place);
-	local_irq_restore(flags);
 }
 
 struct kevent_file *host_watches(struct file *file)

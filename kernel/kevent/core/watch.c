@@ -471,6 +471,18 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 
 /* close() */
 
+/*
+ * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of the
+ * table, which clears the slot first. The end of a table need not: its last user has taken the
+ * count to 0 before, and is alone with it.
+ */
+static bool kevent_has_left(struct files_struct *table, unsigned int fd,
+			    const struct file *file)
+{
+	return files_lookup_fd_raw(table, fd) != file ||
+	       !atomic_read(&table->count);
+}
+
 /* Kill one watch of @file whose descriptor has left @table. */
 static struct kevent *kevent_file_kill_closed(struct file *file,
 					      struct files_struct *table)
@@ -482,7 +494,7 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
 	spin_lock(&file->f_lock);
 	for (kf = host_watches(file); kf && !ke; kf = kf->next)
 		if (kf->table == table &&
-		    host_has_left(table, kf->ke.id_low, file) &&
+		    kevent_has_left(table, kf->ke.id_low, file) &&
 		    kevent_kill_one(&kf->ke, false))
 			ke = &kf->ke;
 	spin_unlock(&file->f_lock);

@@ -6,10 +6,9 @@
  * make that long. A user has one group of fsnotify, and one fsnotify mark in it for each
  * inode that his queues watch. The watches of that inode are on the mark's list, at most
  * 128. So a task that changes the inode calls 128 callbacks per user, however many queues
- * that user has, and an inode has no more of these marks than it has users. A group has
- * one mutex, under which marks come and go: ADD holds it while it may allocate (without
- * file system recursion), detach() takes it, and nobody holds it over a fault or a
- * ->poll(). Each user has a mutex of his own.
+ * that user has, and an inode has no more of these marks than it has users. Each user has
+ * a mutex, under which marks come and go: ADD holds it while it may allocate, detach() takes
+ * it, and nobody holds it over a fault or a ->poll().
  *
  * A mark asks for all that its watches may ask for, so MODIFY has nothing to do there: under
  * ready_lock the mask of an inode can't be recalculated. A write to a file that is watched for
@@ -20,11 +19,11 @@
  * frees a mark. A listener of fanotify that does not answer may hold a mark without end.
  * So the mark is an object of its own, and mark->lock covers list and report: detach()
  * takes the watch off the list, and no callback that still runs finds it. The order is
- * mutex of the group > mark->lock > ready_lock. The file is pinned where we destroy marks,
- * so the reference to the inode that goes with it is never the last one. For the same
- * reason a group does not end by fsnotify_destroy_group(), which waits for all who hold
- * its marks, but is put after its last mark was detached; a task that holds a mark holds
- * its group.
+ * mark_mutex > mutex of the group > mark->lock > ready_lock. The file is pinned where we
+ * destroy marks, so the reference to the inode that goes with it is never the last one. For
+ * the same reason a group does not end by fsnotify_destroy_group(), which waits for all who
+ * hold its marks, but is put after its last mark was detached; a task that holds a mark
+ * holds its group.
  *
  * While a descriptor is open, FS_DELETE_SELF does not come. FS_ATTRIB does when a name is
  * removed; a count of links that is zero then means REMOVE, once until the inode has a
@@ -35,12 +34,12 @@
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/log2.h>
+#include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
 
 #include "../core/source.h"
 #include "../host.h"
-#include "../host_inode.h"
 
 #define EV_INODE_EVENTS							\
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
@@ -62,9 +61,9 @@
  * struct ev_inode_user - the marks of a user
  * @node:	in ev_inode_users, under its lock
  * @owner:	I: the user; a pointer to compare, held by the queues of @refs
- * @marks:	their group, I, with a reference, and its mutex, mark_mutex: that makes
- *		ADD, MODIFY and REMOVE of this user wait for one another, and for
- *		nobody else's
+ * @group:	I: the group of the marks, with a reference
+ * @mark_mutex:	who holds it may take a mark out and destroy it. It makes ADD, MODIFY and
+ *		REMOVE of this user wait for one another, and for nobody else's
  * @refs:	marks, and calls at work; under the lock of ev_inode_users
  *
  * As many as there are users with INODE watches.
@@ -72,7 +71,8 @@
 struct ev_inode_user {
 	struct rb_node		node;
 	struct kevent_owner	*owner;
-	struct host_marks	marks;
+	struct fsnotify_group	*group;
+	struct mutex		mark_mutex;	/* order: see above */
 	unsigned int		refs;
 };
 
@@ -251,10 +251,13 @@ static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 
 	if (!user)
 		return NULL;
-	if (host_marks_init(&user->marks, &ev_inode_fsnotify_ops)) {
+	user->group = fsnotify_alloc_group(&ev_inode_fsnotify_ops,
+					   FSNOTIFY_GROUP_USER);
+	if (IS_ERR(user->group)) {
 		kfree(user);
 		return NULL;
 	}
+	mutex_init(&user->mark_mutex);
 	user->owner = owner;
 	user->refs = 1;
 	return user;
@@ -263,7 +266,7 @@ static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 /* No mark of the group is attached, nor will be. Those that others hold keep the group. */
 static void ev_inode_user_free(struct ev_inode_user *user)
 {
-	fsnotify_put_group(user->marks.group);
+	fsnotify_put_group(user->group);
 	kfree(user);
 }
 
@@ -305,7 +308,7 @@ static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 static void ev_inode_link(struct kevent_inode_mark *mark,
 			  struct kevent_inode *ki)
 {
-	host_marks_assert(&mark->user->marks);
+	lockdep_assert_held(&mark->user->mark_mutex);
 
 	ki->mark = mark;
 	guard(spinlock)(&mark->fsn.lock);
@@ -319,7 +322,7 @@ static bool ev_inode_unlink(struct kevent_inode *ki)
 {
 	struct kevent_inode_mark *mark = ki->mark;
 
-	host_marks_assert(&mark->user->marks);
+	lockdep_assert_held(&mark->user->mark_mutex);
 
 	guard(spinlock)(&mark->fsn.lock);
 	list_del(&ki->link);
@@ -337,11 +340,12 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	if (!mark)
 		return -ENOMEM;
 	host_pin();
-	fsnotify_init_mark(&mark->fsn, user->marks.group);
+	fsnotify_init_mark(&mark->fsn, user->group);
+	mark->fsn.mask = EV_INODE_FS_EVENTS;
 	mark->user = user;
 	INIT_LIST_HEAD(&mark->watches);
 	ev_inode_link(mark, ki);
-	err = host_mark_add(&user->marks, &mark->fsn, inode, EV_INODE_FS_EVENTS);
+	err = fsnotify_add_inode_mark(&mark->fsn, inode, 0);
 	if (err) {
 		ev_inode_unlink(ki);
 		ki->mark = NULL;
@@ -357,15 +361,15 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 	struct fsnotify_mark *fsn;
 	int err = 0;
 
-	host_marks_lock(&user->marks);
-	fsn = host_mark_find(&user->marks, inode);
+	mutex_lock(&user->mark_mutex);
+	fsn = fsnotify_find_inode_mark(inode, user->group);
 	if (!fsn)
 		err = ev_inode_new_mark(ki, inode, user);
 	else if (to_mark(fsn)->nr >= EV_INODE_MAX)
 		err = -ENOSPC;
 	else
 		ev_inode_link(to_mark(fsn), ki);
-	host_marks_unlock(&user->marks);
+	mutex_unlock(&user->mark_mutex);
 	if (fsn)
 		fsnotify_put_mark(fsn);
 	if (fsn || err)
@@ -380,14 +384,13 @@ static void ev_inode_leave(struct kevent_inode *ki)
 	struct ev_inode_user *user = mark->user;
 	bool last;
 
-	host_marks_lock(&user->marks);
+	mutex_lock(&user->mark_mutex);
 	last = ev_inode_unlink(ki);
 	if (last)
-		host_mark_detach(&user->marks, &mark->fsn);
-	host_marks_unlock(&user->marks);
+		fsnotify_destroy_mark(&mark->fsn, user->group);
+	mutex_unlock(&user->mark_mutex);
 	if (!last)
 		return;
-	host_mark_free(&mark->fsn);
 	fsnotify_put_mark(&mark->fsn);
 	ev_inode_user_put(user);
 }
