@@ -239,7 +239,8 @@ kernel-arm64:
 stock: setup-run
 	@scripts/stock.py fetch $(stock)
 
-module: setup-run
+# The headers of 7.3 need a newer Debian, which debootstrap makes.
+module: setup-run $(if $(filter stock-7.%,$(stock)),setup-deb-test)
 	@scripts/stock.py module $(stock)
 
 mutant: kernel
