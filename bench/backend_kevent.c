@@ -279,7 +279,7 @@ static void *queue_native(struct bench_queue *q)
 	return &q->q;
 }
 
-static int queue_probe(const char *mode)
+int bench_kevent_probe(const char *mode)
 {
 	/* KEVENT_BACKEND=epoll measures the fallback; nothing else does. */
 	__u32 flags = getenv("KEVENT_BACKEND") ? 0 : KEVENT_INIT_NO_FALLBACK;
@@ -297,7 +297,7 @@ const struct bench_backend backend_kevent = {
 	.name	= "kevent",
 	.modes	= modes,
 	.closes	= true,
-	.probe	= queue_probe,
+	.probe	= bench_kevent_probe,
 	.open	= queue_open,
 	.close	= queue_close,
 	.add	= queue_add,

@@ -55,6 +55,7 @@ struct bench_queue;
  *	same I/O in an order that it knows. Others are compared with it
  * @linear: a wait costs time for each watch, so workloads give it fewer events
  * @closes: the close of a file removes its watches
+ * @only: the workload that it is for, which calls no member that it lacks; NULL: all
  * @probe: 0, or a negative errno when the kernel has no such interface in @mode
  * @open: a queue for so many watches, of which @ready may be ready at once
  * @close: free all of it
@@ -77,6 +78,7 @@ struct bench_backend {
 	bool			blind;
 	bool			linear;
 	bool			closes;
+	const char		*only;
 	int (*probe)(const char *mode);
 	struct bench_queue *(*open)(const char *mode, unsigned int watches,
 				    unsigned int ready);
@@ -289,6 +291,14 @@ void bench_sort(double *figures, unsigned int nr);
  */
 void bench_expect_nothing(const struct bench_contestant *c,
 			  struct bench_queue *q);
+
+/**
+ * bench_kevent_probe() - bench_backend.probe() of those that use kevent
+ * @mode: any
+ *
+ * Return: 0, or a negative errno when there is no kevent.
+ */
+int bench_kevent_probe(const char *mode);
 
 /**
  * bench_alloc() - memory for an array, cleared

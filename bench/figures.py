@@ -89,7 +89,7 @@ def duel(records):
     """(kevent, best peer, limit), each a record or None."""
     ours = [r for r in records if r["backend"] == "kevent"]
     limit = [r for r in records if r["backend"] == "limit"]
-    peers = [r for r in records if r["backend"] not in ("kevent", "limit")]
+    peers = [r for r in records if r["backend"] not in ("kevent", "limit", "raw")]
     return best(ours), best(peers), best(limit)
 
 

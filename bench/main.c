@@ -339,6 +339,8 @@ static void add_contestants(const struct options *o,
 {
 	const char *const *mode;
 
+	if (b->only && strcmp(b->only, o->workload->name))
+		return;
 	for (mode = b->modes; *mode; mode++) {
 		if (o->modes && !b->blind && !listed(o->modes, *mode))
 			continue;

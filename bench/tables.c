@@ -7,7 +7,7 @@
 #include "bench.h"
 
 extern const struct bench_backend backend_limit, backend_kevent, backend_epoll;
-extern const struct bench_backend backend_uring, backend_poll;
+extern const struct bench_backend backend_uring, backend_poll, backend_raw;
 extern const struct bench_workload work_notify, work_idle, work_ctl;
 extern const struct bench_workload work_dumazet, work_herd, work_timers;
 extern const struct bench_workload work_wake, work_round, work_ipc, work_calls;
@@ -19,6 +19,7 @@ const struct bench_backend *const bench_backends[] = {
 	&backend_epoll,
 	&backend_uring,
 	&backend_poll,
+	&backend_raw,
 	NULL
 };
 

@@ -31,7 +31,7 @@ BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
 HTTP_BACKENDS, HTTP_RUNS = ("kevent", "epoll"), 2
 HTTP_POINT = "ab/close/10/0/200"
 HTTP_RATE = re.compile(r"figure \S+ \S+ rate requests/s [1-9]")
-BENCH_BACKENDS = {"limit": 1, "kevent": 4, "epoll": 2, "uring": 2, "poll": 1}
+BENCH_BACKENDS = {"limit": 1, "kevent": 4, "epoll": 2, "uring": 2, "poll": 1, "raw": 1}
 WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "pipe_wakes_all_without_memory", "pipe_takes_turns",
          "socket_wakes_all", "fifo_with_many_files", "inode_in_one_queue",
@@ -262,7 +262,7 @@ LOSSES = (
     (False, 3, "kevent", "et", 102), (False, 3, "epoll", "et", 100),
     (False, 4, "kevent", "et", 150), (False, 4, "kevent", "copy", 400),
     (False, 4, "epoll", "et", 100), (False, 4, "uring", "defer", 120),
-    (False, 4, "limit", "none", 10),
+    (False, 4, "limit", "none", 10), (False, 5, "raw", "et", 50),
     (False, 5, "kevent", "et", 200), (False, 5, "uring", "defer", 100),
     (True, 1, "kevent", "et", 900), (True, 1, "epoll", "et", 100))
 

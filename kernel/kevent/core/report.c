@@ -52,7 +52,7 @@ static void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
 	trace_kevent_ready(ke, ready, 1, true);
 }
 
-static void kevent_trace_hit(const struct kevent *ke, u32 ready)
+static __always_inline void kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	if (trace_kevent_ready_enabled())
 		__kevent_trace_hit(ke, ready);

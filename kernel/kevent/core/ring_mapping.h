@@ -32,7 +32,7 @@ struct pid *__kevent_follow(struct kevent_queue *q);
  * Point the ring to where it is in current->mm. Returns false when it is not mapped here,
  * as far as the queue knows, or when there is none.
  */
-static inline bool kevent_ring_here(struct kevent_queue *q)
+static __always_inline bool kevent_ring_here(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 

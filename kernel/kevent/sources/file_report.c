@@ -229,7 +229,8 @@ void ev_poll_note_socket(struct kevent *ke, struct file *file)
  * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
  * looked up
  */
-static u32 ev_poll_says(struct kevent *ke, __poll_t key, u32 *amount)
+static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
+					u32 *amount)
 {
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	u32 events;
