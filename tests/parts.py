@@ -19,7 +19,8 @@ import wrong
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "stock-6.12": 900, "stock-6.1": 900, "fallback": 60, "asan": 180,
+           "base": 240, "stock-6.12": 900, "stock-6.1": 900, "stock-7.3": 900,
+           "fallback": 60, "asan": 180,
            "huge": 900, "tsan": 240, "fallback-vm": 240, "lowres": 120, "suspend": 120, "compat": 180,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600,
            "module-debug": 1800, "module-kcsan": 1800, "mutants": 1800,

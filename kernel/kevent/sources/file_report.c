@@ -227,7 +227,7 @@ void ev_poll_note_socket(struct kevent *ke, struct file *file)
 
 /*
  * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
- * looked up
+ * looked up. In line: what is said stays in registers, so the caller has no stack protector.
  */
 static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
 					u32 *amount)
