@@ -354,6 +354,18 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	return err;
 }
 
+/*
+ * Others may destroy the mark meanwhile, as a last name goes: they clear the flag under mark->lock,
+ * and then break what is on the list. Returns -ENOENT for one that may have come too late.
+ */
+static int ev_inode_join_mark(struct kevent_inode *ki,
+			      struct kevent_inode_mark *mark)
+{
+	ev_inode_link(mark, ki);
+	return READ_ONCE(mark->fsn.flags) & FSNOTIFY_MARK_FLAG_ALIVE ? 0 :
+								       -ENOENT;
+}
+
 /* @user: with a reference, which is dropped unless a new mark takes it over */
 static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 			 struct ev_inode_user *user)
@@ -368,7 +380,7 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 	else if (to_mark(fsn)->nr >= EV_INODE_MAX)
 		err = -ENOSPC;
 	else
-		ev_inode_link(to_mark(fsn), ki);
+		err = ev_inode_join_mark(ki, to_mark(fsn));
 	mutex_unlock(&user->mark_mutex);
 	if (fsn)
 		fsnotify_put_mark(fsn);
