@@ -47,7 +47,7 @@
 #include "watch.h"
 
 /* Cold: the hot path has no more than a branch that is patched in. */
-static void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
+static noinline void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	trace_kevent_ready(ke, ready, 1, true);
 }
