@@ -38,6 +38,9 @@ static const struct exception exceptions[] = {
 	  " storm_signal.signals_race_remove_and_close"
 	  " calls_random.random_chains_do_as_calls_one_by_one " },
 	{ "6.12", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
+	{ "7.3", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
+	{ "7.3", "nobody can switch ftrace off",
+	  " module.module_is_not_loaded_where_ftrace_is_off " },
 	{ "6.1", "io_uring does not say that it is behind its eventfd",
 	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ ALL, "there is no SIGEV_KEVENT",

@@ -50,7 +50,7 @@
  * Cold: the hot path has no more than a branch that is patched in. In line, as kevent_ring_here()
  * and host_mm_in_use(): as calls these take 18 to 21 instructions of an event.
  */
-static void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
+static noinline void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	trace_kevent_ready(ke, ready, 1, true);
 }

@@ -303,9 +303,12 @@ static void tracing_is_mounted(void)
 static void hook_cannot_be_switched_off(void)
 {
 	struct queue q;
+	int err;
 
 	open_queue(&q, 0);
-	CHECK_EQ(try_write(FTRACE, "0"), -EBUSY);
+	err = try_write(FTRACE, "0");
+	/* 7.3 refuses it in any case. */
+	CHECK(err == -EBUSY || err == -EOPNOTSUPP);
 	check_close(&q);
 	close_queue(&q);
 }
@@ -559,16 +562,17 @@ static void device_is_for_root_at_first(void)
 
 static void module_is_not_loaded_where_ftrace_is_off(void)
 {
-	int err;
+	int off, err;
 
 	MUST_EQ(unload_at_last(), 0);
-	MUST_EQ(try_write(FTRACE, "0"), 0);
+	off = try_write(FTRACE, "0");
 	err = load("");
-	CHECK(err < 0);
-	MUST_EQ(try_write(FTRACE, "1"), 0);
-	CHECK(!module_is_there());
+	MUST_EQ(off ?: try_write(FTRACE, "1"), off);
+	CHECK(!err || !module_is_there());
 	CHECK_EQ(err ? load("") : 0, 0);
 	open_to_all();
+	CHECK_EQ(off, 0);
+	CHECK(err < 0);
 }
 
 /* It closes a descriptor of its own, to see that it hears of that. */
