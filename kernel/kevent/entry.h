@@ -25,6 +25,10 @@ int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 		  struct ukevent __user *arg);
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr);
+bool is_kevent_bell(const struct file *file);
+int kevent_bell_make(struct kevent_queue *q);
+int kevent_bell_ring(const struct file *bell);
+int kevent_bell_hand_off(unsigned long fd);
 int kevent_check_ring(const struct file *file);
 
 #endif /* _KEVENT_ENTRY_H */

@@ -49,6 +49,7 @@ static const struct test_suite *const suites[] = {
 	&max_running_suite,
 	&handover_suite,
 	&handoff_suite,
+	&bell_suite,
 	&suspend_suite,
 	&turns_suite,
 	&hand_on_suite,

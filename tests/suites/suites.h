@@ -86,6 +86,7 @@ extern const struct test_suite futex_lock_suite;
 extern const struct test_suite hand_on_suite;
 extern const struct test_suite handover_suite;
 extern const struct test_suite handoff_suite;
+extern const struct test_suite bell_suite;
 extern const struct test_suite suspend_suite;
 extern const struct test_suite huge_suite;
 extern const struct test_suite inode_suite;
