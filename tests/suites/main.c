@@ -97,6 +97,7 @@ static const struct test_suite *const suites[] = {
 	&calls_audited_suite,
 #endif
 	&lanes_suite,
+	&lane_bells_suite,
 	&storm_lanes_suite,
 	&limits_suite,
 	&fuse_suite,

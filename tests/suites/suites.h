@@ -64,6 +64,7 @@ extern const struct test_suite calls_random_suite;
 extern const struct test_suite calls_observed_suite;
 extern const struct test_suite calls_audited_suite;
 extern const struct test_suite lanes_suite;
+extern const struct test_suite lane_bells_suite;
 extern const struct test_suite storm_lanes_suite;
 extern const struct test_suite awake_suite;
 extern const struct test_suite tracepoints_suite;

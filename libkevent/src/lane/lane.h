@@ -62,16 +62,27 @@ static inline bool lane_gone(const struct kevent_lane *l)
 	return __atomic_load_n(&l->gone, __ATOMIC_ACQUIRE);
 }
 
+/* Of kevent_lane_side.asleep: the bell of the queue is enough */
+#define LANE_BY_BELL	1U
+
 /*
- * Wakes the peer's queue. A bell that is full has an event under way. False: there
- * was no memory for it, so the next message tries again.
+ * An event for the peer. An eventfd that is full has one under way. False: there was no
+ * memory for it, so the next message tries again.
  */
-bool kevent_lane_ring(const struct kevent_lane *l);
+bool kevent_lane_notify(const struct kevent_lane *l);
+/* Wakes the peer from a sleep: by the bell of its queue, if that is enough, or so. */
+bool kevent_lane_ring(struct kevent_lane *l, __u64 asleep);
+/* The bell that is enough for a sleep of the peer, or -1. For the sender only */
+int kevent_lane_bell_for(struct kevent_lane *l, __u64 asleep);
 
 /* Of kevent_lane_out.hold: kevent_lane_send_get() rings later, and has to */
 enum { LANE_RING_NOW, LANE_RING_LATER, LANE_RING_DUE };
 
 /* Takes the watches from the queue. */
 void kevent_lane_unwatch(struct kevent_lane *l);
+
+/* lane_setup.c: what goes through the socket. Both return the bytes, or -errno. */
+int kevent_lane_pass_bell(const struct kevent_lane *l, int bell);
+int kevent_lane_read(struct kevent_lane *l, int flags);
 
 #endif /* LIBKEVENT_LANE_PRIVATE_H */

@@ -69,7 +69,8 @@ static void clear(struct kevent_lane *l)
 	memset(l, 0, sizeof(*l));
 	l->fd = -1;
 	l->sock = -1;
-	l->bell = -1;
+	l->eventfd = -1;
+	l->peer_eventfd = -1;
 	l->peer_bell = -1;
 	l->queue = -1;
 }
@@ -93,7 +94,8 @@ static void let_go(struct kevent_lane *l)
 	l->out.ends = NULL;
 	close_fd(&l->fd);
 	close_fd(&l->sock);
-	close_fd(&l->bell);
+	close_fd(&l->eventfd);
+	close_fd(&l->peer_eventfd);
 	close_fd(&l->peer_bell);
 }
 
@@ -163,11 +165,11 @@ static int make_memory(struct kevent_lane *l, const struct shape *s)
 	return 0;
 }
 
-static int make_bells(struct kevent_lane *l)
+static int make_eventfds(struct kevent_lane *l)
 {
-	l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->peer_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return l->bell < 0 || l->peer_bell < 0 ? -errno : 0;
+	l->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->peer_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return l->eventfd < 0 || l->peer_eventfd < 0 ? -errno : 0;
 }
 
 static int make_lane(struct kevent_lane *l, const struct shape *s, __u32 flags)
@@ -177,7 +179,7 @@ static int make_lane(struct kevent_lane *l, const struct shape *s, __u32 flags)
 	if (!ret)
 		ret = map_lane(l, s);
 	if (!ret && !(flags & KEVENT_LANE_SOCKET))
-		ret = make_bells(l);
+		ret = make_eventfds(l);
 	if (ret)
 		return ret;
 	memcpy(l->mem->slots, s->slots, sizeof(s->slots));
@@ -219,32 +221,47 @@ union control {
 	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
 };
 
-static int send_hello(const struct kevent_lane *l, int sock)
+/* Returns the bytes that were sent, or -errno. */
+static int send_fds(int sock, struct iovec *iov, const int *fds, size_t nr)
 {
-	/* The bell of one is the peer_bell of the other. */
-	int fds[MAX_FDS] = { l->fd, l->peer_bell, l->bell };
-	int nr = l->bell < 0 ? 1 : MAX_FDS;
-	struct hello hello = { .magic = KEVENT_LANE_MAGIC,
-			       .flags = l->bell < 0 ? KEVENT_LANE_SOCKET : 0 };
-	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
 	union control c;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1,
 			      .msg_control = &c };
 	struct cmsghdr *head;
-	long ret;
 
 	memset(&c, 0, sizeof(c));
-	msg.msg_controllen = (socklen_t)CMSG_SPACE((size_t)nr * sizeof(int));
+	msg.msg_controllen = (socklen_t)CMSG_SPACE(nr * sizeof(int));
 	head = CMSG_FIRSTHDR(&msg);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (socklen_t)CMSG_LEN((size_t)nr * sizeof(int));
-	memcpy(CMSG_DATA(head), fds, (size_t)nr * sizeof(int));
-	ret = kevent_call6(SYS_sendmsg, sock, (long)&msg,
-			   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+	head->cmsg_len = (socklen_t)CMSG_LEN(nr * sizeof(int));
+	memcpy(CMSG_DATA(head), fds, nr * sizeof(int));
+	return (int)kevent_call6(SYS_sendmsg, sock, (long)&msg,
+				 MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+}
+
+static int send_hello(const struct kevent_lane *l, int sock)
+{
+	/* The eventfd of one is the peer_eventfd of the other. */
+	int fds[MAX_FDS] = { l->fd, l->peer_eventfd, l->eventfd };
+	int nr = l->eventfd < 0 ? 1 : MAX_FDS;
+	struct hello hello = { .magic = KEVENT_LANE_MAGIC,
+			       .flags = l->eventfd < 0 ? KEVENT_LANE_SOCKET : 0 };
+	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
+	int ret = send_fds(sock, &iov, fds, (size_t)nr);
+
 	if (ret < 0)
-		return (int)ret;
+		return ret;
 	return ret == sizeof(hello) ? 0 : -EAGAIN;
+}
+
+int kevent_lane_pass_bell(const struct kevent_lane *l, int bell)
+{
+	/* It also wakes, as any byte does. */
+	char byte = 1;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+
+	return send_fds(l->sock, &iov, &bell, 1);
 }
 
 int kevent_lane_pass(struct kevent_lane *l, int sock)
@@ -266,8 +283,8 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 
 /* --- the other side ------------------------------------------------------ */
 
-/* The descriptors of @msg: it has no room for more than MAX_FDS. */
-static int take_fds(const struct msghdr *msg, int *fds)
+/* The descriptors of @msg, at most @max: it has no room for more. */
+static int take_fds(const struct msghdr *msg, int *fds, size_t max)
 {
 	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
 	size_t nr;
@@ -276,34 +293,49 @@ static int take_fds(const struct msghdr *msg, int *fds)
 	    head->cmsg_type != SCM_RIGHTS)
 		return 0;
 	nr = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (nr > MAX_FDS)
-		nr = MAX_FDS;
+	if (nr > max)
+		nr = max;
 	memcpy(fds, CMSG_DATA(head), nr * sizeof(int));
 	return (int)nr;
+}
+
+/*
+ * Returns the bytes, 0 at the end, or -errno. @nr: how many descriptors were with them, at
+ * most @max; -1: others were cut off.
+ */
+static int receive_fds(int sock, int flags, struct iovec *iov, int *fds,
+		       size_t max, int *nr)
+{
+	union control c;
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1,
+			      .msg_control = &c };
+	long ret;
+
+	/* CMSG_SPACE() would leave room for one more. */
+	msg.msg_controllen = max ? (socklen_t)CMSG_LEN(max * sizeof(int)) : 0;
+	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
+			   flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
+	if (ret <= 0)
+		return (int)ret;
+	*nr = take_fds(&msg, fds, max);
+	if (msg.msg_flags & MSG_CTRUNC)
+		*nr = -1;
+	return (int)ret;
 }
 
 static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 {
 	int fds[MAX_FDS] = { -1, -1, -1 }, nr;
 	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
-	union control c;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-			      .msg_control = &c };
-	long ret;
+	int ret = receive_fds(sock, 0, &iov, fds, MAX_FDS, &nr);
 
-	/* CMSG_SPACE() would leave room for one more. */
-	msg.msg_controllen = (socklen_t)CMSG_LEN(sizeof(fds));
-	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
-			   MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
 	if (ret <= 0)
-		return ret ? (int)ret : -ECONNRESET;
-	nr = take_fds(&msg, fds);
+		return ret ? ret : -ECONNRESET;
 	l->fd = fds[0];
-	l->bell = fds[1];
-	l->peer_bell = fds[2];
-	if (ret != sizeof(*hello) || (msg.msg_flags & MSG_CTRUNC) ||
-	    hello->magic != KEVENT_LANE_MAGIC || hello->__pad0 ||
-	    (hello->flags & ~KEVENT_LANE_SOCKET))
+	l->eventfd = fds[1];
+	l->peer_eventfd = fds[2];
+	if (ret != sizeof(*hello) || hello->magic != KEVENT_LANE_MAGIC ||
+	    hello->__pad0 || (hello->flags & ~KEVENT_LANE_SOCKET))
 		return -EPROTO;
 	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : MAX_FDS) ?
 	       0 : -EPROTO;
@@ -363,6 +395,37 @@ static bool is_anonymous(int fd)
 	return same;
 }
 
+static bool put_fd(int *to, int fd)
+{
+	int none = -1;
+
+	return __atomic_compare_exchange_n(to, &none, fd, 0, __ATOMIC_RELEASE,
+					   __ATOMIC_RELAXED);
+}
+
+static bool has_fd(const int *fd)
+{
+	return __atomic_load_n(fd, __ATOMIC_RELAXED) >= 0;
+}
+
+/*
+ * The first descriptor that comes after the hello is the bell, which two threads may find.
+ * Other files are not closed before the lane: that may wait for who has made them.
+ */
+int kevent_lane_read(struct kevent_lane *l, int flags)
+{
+	char bytes[256];
+	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	bool wanted = !has_fd(&l->peer_bell) && !has_fd(&l->fd);
+	int fd = -1, nr, saved = errno;
+	int ret = receive_fds(l->sock, flags, &iov, &fd, wanted, &nr);
+
+	if (fd >= 0 && !(is_anonymous(fd) && put_fd(&l->peer_bell, fd)))
+		put_fd(&l->fd, fd);
+	errno = saved;
+	return ret;
+}
+
 /* The sizes in the memory are read here and never again. */
 static int read_shape(int fd, struct shape *s)
 {
@@ -389,8 +452,8 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 		return ret;
 	if (flags & ~hello.flags)
 		return -EPERM;
-	if (l->bell >= 0 && (!is_anonymous(l->bell) ||
-			     !is_anonymous(l->peer_bell)))
+	if (l->eventfd >= 0 && (!is_anonymous(l->eventfd) ||
+			     !is_anonymous(l->peer_eventfd)))
 		return -EPROTO;
 	ret = check_memory(l->fd, max_bytes);
 	if (!ret)
@@ -427,7 +490,7 @@ static void say_closed(struct kevent_lane *l)
 	lane_full_barrier();
 	if (l->sock >= 0 && (lane_load(&l->peer->asleep) ||
 			     lane_load(&l->peer->room)))
-		kevent_lane_ring(l);
+		kevent_lane_notify(l);
 }
 
 void kevent_lane_close(struct kevent_lane *l)
