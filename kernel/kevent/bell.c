@@ -16,44 +16,18 @@
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/module.h>
 #include <linux/refcount.h>
-#include <linux/seq_file.h>
 
 #include "core/queue.h"
 #include "entry.h"
 #include "host.h"
 
-/* Has the queue a file? Without a lock a hint: a ring that comes too late wakes nobody. */
-static bool bell_has_queue(const struct kevent_queue *q)
+/* Has its queue a file? Without a lock a hint: a ring that comes too late wakes nobody. */
+bool kevent_bell_has_queue(const struct file *bell)
 {
+	const struct kevent_queue *q = bell->private_data;
+
 	return READ_ONCE(q->nest.file);
-}
-
-static int bell_fop_release(struct inode *inode, struct file *file)
-{
-	kevent_queue_put(file->private_data);
-	return 0;
-}
-
-/* No more than a ring says */
-static void bell_fop_show_fdinfo(struct seq_file *m, struct file *file)
-{
-	seq_printf(m, "kevent-bell:\t%u\n", bell_has_queue(file->private_data));
-}
-
-/* The module is called by ioctl(). */
-static const struct file_operations bell_fops = {
-	.owner		= THIS_MODULE,
-	.release	= bell_fop_release,
-	.unlocked_ioctl	= host_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.show_fdinfo	= bell_fop_show_fdinfo,
-};
-
-bool is_kevent_bell(const struct file *file)
-{
-	return file->f_op == &bell_fops;
 }
 
 /* Make a bell of a queue, whose file the caller has pinned. Returns a descriptor or -errno. */
@@ -62,7 +36,7 @@ int kevent_bell_make(struct kevent_queue *q)
 	int fd;
 
 	refcount_inc(&q->refs);
-	fd = anon_inode_getfd("[kevent-bell]", &bell_fops, q,
+	fd = anon_inode_getfd("[kevent-bell]", &kevent_bell_fops, q,
 			      O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		kevent_queue_put(q);
@@ -72,11 +46,9 @@ int kevent_bell_make(struct kevent_queue *q)
 /* Returns 0, or -EPIPE when the queue is closed. */
 int kevent_bell_ring(const struct file *bell)
 {
-	struct kevent_queue *q = bell->private_data;
-
-	if (!bell_has_queue(q))
+	if (!kevent_bell_has_queue(bell))
 		return -EPIPE;
-	kevent_wake_one(q);
+	kevent_wake_one(bell->private_data);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/uio.h>
 
 #include "libkevent.h"
 #include "api/process.h"
@@ -81,8 +82,18 @@ enum { LANE_RING_NOW, LANE_RING_LATER, LANE_RING_DUE };
 /* Takes the watches from the queue. */
 void kevent_lane_unwatch(struct kevent_lane *l);
 
-/* lane_setup.c: what goes through the socket. Both return the bytes, or -errno. */
+/*
+ * lane_socket.c: what goes through the socket. Most functions return the bytes, or -errno.
+ * @nr of those that are received, at most @max; -1: others were cut off.
+ */
+#define LANE_MAX_FDS	3
+
+int kevent_lane_send_fds(int sock, struct iovec *iov, const int *fds, size_t nr);
+int kevent_lane_receive_fds(int sock, int flags, struct iovec *iov, int *fds,
+			    size_t max, int *nr);
 int kevent_lane_pass_bell(const struct kevent_lane *l, int bell);
 int kevent_lane_read(struct kevent_lane *l, int flags);
+/* Is it one of the files without an inode of their own: no device, /proc or pipe? */
+bool kevent_lane_is_anonymous(int fd);
 
 #endif /* LIBKEVENT_LANE_PRIVATE_H */

@@ -18,7 +18,6 @@
 #include "lane.h"
 
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#define MAX_FDS		3
 #define DEFAULT_BYTES	((size_t)64 << 20)
 
 /* What goes through the socket, with the memory and, without SOCKET, two eventfds */
@@ -216,52 +215,19 @@ static bool is_unix_stream(int sock)
 	       domain == AF_UNIX && type == SOCK_STREAM;
 }
 
-union control {
-	struct cmsghdr	head;
-	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
-};
-
-/* Returns the bytes that were sent, or -errno. */
-static int send_fds(int sock, struct iovec *iov, const int *fds, size_t nr)
-{
-	union control c;
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1,
-			      .msg_control = &c };
-	struct cmsghdr *head;
-
-	memset(&c, 0, sizeof(c));
-	msg.msg_controllen = (socklen_t)CMSG_SPACE(nr * sizeof(int));
-	head = CMSG_FIRSTHDR(&msg);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (socklen_t)CMSG_LEN(nr * sizeof(int));
-	memcpy(CMSG_DATA(head), fds, nr * sizeof(int));
-	return (int)kevent_call6(SYS_sendmsg, sock, (long)&msg,
-				 MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
-}
-
 static int send_hello(const struct kevent_lane *l, int sock)
 {
 	/* The eventfd of one is the peer_eventfd of the other. */
-	int fds[MAX_FDS] = { l->fd, l->peer_eventfd, l->eventfd };
-	int nr = l->eventfd < 0 ? 1 : MAX_FDS;
+	int fds[LANE_MAX_FDS] = { l->fd, l->peer_eventfd, l->eventfd };
+	int nr = l->eventfd < 0 ? 1 : LANE_MAX_FDS;
 	struct hello hello = { .magic = KEVENT_LANE_MAGIC,
 			       .flags = l->eventfd < 0 ? KEVENT_LANE_SOCKET : 0 };
 	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
-	int ret = send_fds(sock, &iov, fds, (size_t)nr);
+	int ret = kevent_lane_send_fds(sock, &iov, fds, (size_t)nr);
 
 	if (ret < 0)
 		return ret;
 	return ret == sizeof(hello) ? 0 : -EAGAIN;
-}
-
-int kevent_lane_pass_bell(const struct kevent_lane *l, int bell)
-{
-	/* It also wakes, as any byte does. */
-	char byte = 1;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-
-	return send_fds(l->sock, &iov, &bell, 1);
 }
 
 int kevent_lane_pass(struct kevent_lane *l, int sock)
@@ -283,51 +249,11 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 
 /* --- the other side ------------------------------------------------------ */
 
-/* The descriptors of @msg, at most @max: it has no room for more. */
-static int take_fds(const struct msghdr *msg, int *fds, size_t max)
-{
-	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
-	size_t nr;
-
-	if (!head || head->cmsg_level != SOL_SOCKET ||
-	    head->cmsg_type != SCM_RIGHTS)
-		return 0;
-	nr = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (nr > max)
-		nr = max;
-	memcpy(fds, CMSG_DATA(head), nr * sizeof(int));
-	return (int)nr;
-}
-
-/*
- * Returns the bytes, 0 at the end, or -errno. @nr: how many descriptors were with them, at
- * most @max; -1: others were cut off.
- */
-static int receive_fds(int sock, int flags, struct iovec *iov, int *fds,
-		       size_t max, int *nr)
-{
-	union control c;
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 1,
-			      .msg_control = &c };
-	long ret;
-
-	/* CMSG_SPACE() would leave room for one more. */
-	msg.msg_controllen = max ? (socklen_t)CMSG_LEN(max * sizeof(int)) : 0;
-	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
-			   flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
-	if (ret <= 0)
-		return (int)ret;
-	*nr = take_fds(&msg, fds, max);
-	if (msg.msg_flags & MSG_CTRUNC)
-		*nr = -1;
-	return (int)ret;
-}
-
 static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 {
-	int fds[MAX_FDS] = { -1, -1, -1 }, nr;
+	int fds[LANE_MAX_FDS] = { -1, -1, -1 }, nr;
 	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
-	int ret = receive_fds(sock, 0, &iov, fds, MAX_FDS, &nr);
+	int ret = kevent_lane_receive_fds(sock, 0, &iov, fds, LANE_MAX_FDS, &nr);
 
 	if (ret <= 0)
 		return ret ? ret : -ECONNRESET;
@@ -337,7 +263,7 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 	if (ret != sizeof(*hello) || hello->magic != KEVENT_LANE_MAGIC ||
 	    hello->__pad0 || (hello->flags & ~KEVENT_LANE_SOCKET))
 		return -EPROTO;
-	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : MAX_FDS) ?
+	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : LANE_MAX_FDS) ?
 	       0 : -EPROTO;
 }
 
@@ -358,72 +284,6 @@ static int check_memory(int fd, size_t bytes)
 	if (st.st_size < (off_t)KEVENT_LANE_HEAD)
 		return -EPROTO;
 	return (__u64)st.st_size > bytes ? -EFBIG : 0;
-}
-
-/* As struct statx, STATX_INO and AT_STATX_DONT_SYNC, which older headers lack */
-struct identity {
-	__u64	__unused0[4];
-	__u64	ino;
-	__u64	__unused1[12];
-	__u32	dev[2];
-	__u64	__unused2[14];
-};
-
-static_assert(sizeof(struct identity) == 256, "as struct statx");
-
-#define ONLY_INO	0x100
-#define DONT_SYNC	0x4000
-
-/* Asks no file system, which may be one that does not answer. */
-static bool identify(int fd, struct identity *id)
-{
-	return !kevent_call6(SYS_statx, fd, (long)"", AT_EMPTY_PATH | DONT_SYNC,
-			     ONLY_INO, (long)id, 0);
-}
-
-/* One of the files without an inode of their own: no device, /proc or pipe */
-static bool is_anonymous(int fd)
-{
-	int probe = eventfd(0, EFD_CLOEXEC);
-	struct identity id, own;
-	bool same;
-
-	same = probe >= 0 && identify(probe, &own) && identify(fd, &id) &&
-	       id.ino == own.ino && id.dev[0] == own.dev[0] &&
-	       id.dev[1] == own.dev[1];
-	close_fd(&probe);
-	return same;
-}
-
-static bool put_fd(int *to, int fd)
-{
-	int none = -1;
-
-	return __atomic_compare_exchange_n(to, &none, fd, 0, __ATOMIC_RELEASE,
-					   __ATOMIC_RELAXED);
-}
-
-static bool has_fd(const int *fd)
-{
-	return __atomic_load_n(fd, __ATOMIC_RELAXED) >= 0;
-}
-
-/*
- * The first descriptor that comes after the hello is the bell, which two threads may find.
- * Other files are not closed before the lane: that may wait for who has made them.
- */
-int kevent_lane_read(struct kevent_lane *l, int flags)
-{
-	char bytes[256];
-	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
-	bool wanted = !has_fd(&l->peer_bell) && !has_fd(&l->fd);
-	int fd = -1, nr, saved = errno;
-	int ret = receive_fds(l->sock, flags, &iov, &fd, wanted, &nr);
-
-	if (fd >= 0 && !(is_anonymous(fd) && put_fd(&l->peer_bell, fd)))
-		put_fd(&l->fd, fd);
-	errno = saved;
-	return ret;
 }
 
 /* The sizes in the memory are read here and never again. */
@@ -452,8 +312,8 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 		return ret;
 	if (flags & ~hello.flags)
 		return -EPERM;
-	if (l->eventfd >= 0 && (!is_anonymous(l->eventfd) ||
-			     !is_anonymous(l->peer_eventfd)))
+	if (l->eventfd >= 0 && (!kevent_lane_is_anonymous(l->eventfd) ||
+			     !kevent_lane_is_anonymous(l->peer_eventfd)))
 		return -EPROTO;
 	ret = check_memory(l->fd, max_bytes);
 	if (!ret)
