@@ -202,13 +202,11 @@ constants! {
     CTL_MODIFY: u32 = 2;
     CTL_READY: u32 = 3;
     CTL_ATTACH: u32 = 4;
-    CTL_BELL: u32 = 5;
     CTL_MAX: u32 = 4096;
 
     FLAGS_ABSTIME: u32 = 0x1;
     FLAGS_ARG: u32 = 0x2;
     FLAGS_SERVE: u32 = 0x4;
-    FLAGS_RING: u32 = 0x8;
 
     SOCKET: u32 = 0;
     INODE: u32 = 1;
