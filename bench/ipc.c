@@ -106,9 +106,6 @@ static void watch_lane(struct ipc_side *s)
 		ret = kevent_queue_init(&s->q, &s->ring.ring, IPC_RING, 0);
 	if (!ret)
 		ret = kevent_lane_watch(&s->lane, s->q.fd, 0);
-	/* Where queues have no bells, an event does it. */
-	if (!ret)
-		kevent_lane_bell(&s->lane);
 	if (ret)
 		bench_die("cannot watch a lane: %s", strerror(-ret));
 }
@@ -148,9 +145,9 @@ void ipc_close(struct ipc_side *s)
 static void await_lane(struct ipc_side *s)
 {
 	struct ukevent ev;
-	int ret = kevent_queue_get(&s->q, &ev, 1, NULL);
 
-	if (ret < 0 || (ret && kevent_lane_event(&s->lane, &ev)))
+	if (kevent_queue_get(&s->q, &ev, 1, NULL) != 1 ||
+	    kevent_lane_event(&s->lane, &ev))
 		bench_die("the other end of a lane has gone");
 }
 

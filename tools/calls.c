@@ -159,8 +159,6 @@ static void begin_wait(struct call *call)
 	if (flags & KEVENT_FLAGS_ARG) {
 		say(&call->to, ", ");
 		say_arg(call, call->arg[5]);
-	} else if (flags & KEVENT_FLAGS_RING) {
-		say(&call->to, ", %d", (int)call->arg[5]);
 	}
 }
 

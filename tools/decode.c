@@ -82,7 +82,7 @@ void say_command(struct text *t, __u32 cmd)
 	static const char *const names[] = {
 		[KEVENT_CTL_ADD] = "ADD", [KEVENT_CTL_REMOVE] = "REMOVE",
 		[KEVENT_CTL_MODIFY] = "MODIFY", [KEVENT_CTL_READY] = "READY",
-		[KEVENT_CTL_ATTACH] = "ATTACH", [KEVENT_CTL_BELL] = "BELL",
+		[KEVENT_CTL_ATTACH] = "ATTACH",
 	};
 
 	say_name(t, names, ARRAY_SIZE(names), cmd);
@@ -212,7 +212,7 @@ void say_wait_flags(struct text *t, __u32 flags)
 {
 	static const struct bit bits[] = {
 		{ KEVENT_FLAGS_ABSTIME, "ABSTIME" }, { KEVENT_FLAGS_ARG, "ARG" },
-		{ KEVENT_FLAGS_SERVE, "SERVE" }, { KEVENT_FLAGS_RING, "RING" },
+		{ KEVENT_FLAGS_SERVE, "SERVE" },
 	};
 
 	say_bits(t, bits, ARRAY_SIZE(bits), flags);

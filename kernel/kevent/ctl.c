@@ -347,14 +347,12 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 			    struct ukevent __user *arg)
 {
-	if (cmd > KEVENT_CTL_BELL)
+	if (cmd > KEVENT_CTL_ATTACH)
 		return -EINVAL;
 	if (kevent_refuses_cmd(q, cmd))
 		return -EPERM;
 	if (cmd == KEVENT_CTL_ATTACH)
 		return kevent_ctl_attach(q, num, arg);
-	if (cmd == KEVENT_CTL_BELL)
-		return num || arg ? -EINVAL : kevent_bell_make(q);
 	kevent_wake_one(q);
 	return 0;
 }
@@ -365,8 +363,6 @@ int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 {
 	struct kevent_queue *q;
 
-	if (is_kevent_bell(file) && cmd == KEVENT_CTL_READY && !num)
-		return kevent_bell_ring(file);
 	if (!is_kevent_file(file))
 		return -EINVAL;
 	q = file->private_data;

@@ -216,17 +216,13 @@ int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 
 	if (ret)
 		return ret;
-	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG |
-			      KEVENT_FLAGS_RING))
+	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
 		return -EINVAL;
 	if (flags & KEVENT_FLAGS_ARG)
-		return flags & KEVENT_FLAGS_RING ? -EINVAL :
-		       kevent_wait_with_arg(file->private_data, num, old_kidx,
+		return kevent_wait_with_arg(file->private_data, num, old_kidx,
 					    timeout, flags, uarg);
 	until.clock = CLOCK_MONOTONIC;
 	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
-	if (unlikely(flags & KEVENT_FLAGS_RING) && !ret)
-		ret = kevent_bell_hand_off((unsigned long)uarg);
 	if (ret)
 		return ret;
 	kevent_awake_begin(file->private_data);

@@ -5,11 +5,11 @@
 #ifndef _KEVENT_ENTRY_H
 #define _KEVENT_ENTRY_H
 
-#include <linux/fs.h>
 #include <linux/time_types.h>
 #include <linux/types.h>
 #include <linux/ukevent.h>
 
+struct file;
 struct kevent_queue;
 
 int kevent_start(void);
@@ -25,18 +25,6 @@ int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 		  struct ukevent __user *arg);
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr);
-bool kevent_bell_has_queue(const struct file *bell);
-int kevent_bell_make(struct kevent_queue *q);
-int kevent_bell_ring(const struct file *bell);
-int kevent_bell_hand_off(unsigned long fd);
 int kevent_check_ring(const struct file *file);
-
-/* file.c */
-extern const struct file_operations kevent_bell_fops;
-
-static inline bool is_kevent_bell(const struct file *file)
-{
-	return file->f_op == &kevent_bell_fops;
-}
 
 #endif /* _KEVENT_ENTRY_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files that descriptors of queues and of bells refer to
+ * The file a queue's descriptor refers to
  */
 
 #include <linux/export.h>
@@ -23,7 +23,6 @@
 #include "core/wake_coalesce.h"
 #include "core/wakeup_source.h"
 #include "core/watch.h"
-#include "entry.h"
 #include "host.h"
 
 /* Each close() of a descriptor, and so each end of a process that has one */
@@ -212,25 +211,4 @@ const struct file_operations kevent_fops = {
 	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= kevent_fop_show_fdinfo,
 	.llseek		= host_llseek,
-};
-
-static int bell_fop_release(struct inode *inode, struct file *file)
-{
-	kevent_queue_put(file->private_data);
-	return 0;
-}
-
-/* No more than a ring says */
-static void bell_fop_show_fdinfo(struct seq_file *m, struct file *file)
-{
-	seq_printf(m, "kevent-bell:\t%u\n", kevent_bell_has_queue(file));
-}
-
-/* The module is called by ioctl(). */
-const struct file_operations kevent_bell_fops = {
-	.owner		= THIS_MODULE,
-	.release	= bell_fop_release,
-	.unlocked_ioctl	= host_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.show_fdinfo	= bell_fop_show_fdinfo,
 };

@@ -51,25 +51,19 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
  * the ring, and @num the size of the ring. kevent_wait() and kevent_commit()
  * work there from then on.
  *
- * %KEVENT_CTL_BELL, with @num 0 and @arg NULL, makes a bell of the queue: a descriptor for
- * which %KEVENT_CTL_READY with @num 0 is the only command, and does what it does for the queue.
- *
  * Return: ADD: entries handed back, which are then the first in @arg; they are
  * ready at once, or failed. REMOVE, MODIFY: entries that failed. READY: entries
- * marked. ATTACH: 0. BELL: a new file descriptor. Or
+ * marked. ATTACH: 0. Or
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large. ATTACH: @fd has
- *   no ring, or one of another size, or @arg is not aligned, or not that ring.
- *   BELL: @num or @arg is not 0. @fd is a bell, and this is no READY with @num 0
+ *   no ring, or one of another size, or @arg is not aligned, or not that ring
  * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
  *   the caller may not write all of the memory
  * * -EINTR: killed before the first entry
  * * -ENOSPC: ATTACH: too many processes, or the owner of the queue is charged with
  *   too much
- * * -ENOMEM: ATTACH, BELL
- * * -EMFILE, -ENFILE: BELL
- * * -EPERM: the queue refuses ATTACH, or READY and with it BELL
- * * -EPIPE: READY: @fd is a bell, and its queue is closed
+ * * -ENOMEM: ATTACH
+ * * -EPERM: the queue refuses ATTACH, or READY
  */
 SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 		struct ukevent __user *, arg)
@@ -133,17 +127,13 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * @old_kidx: low half of the newest kevent_ring.ring_kidx the caller has seen
  * @timeout: how long to wait: NULL without a limit, zero not at all
  * @flags: %KEVENT_FLAGS_ABSTIME: @timeout is a point of time;
- *	   %KEVENT_FLAGS_ARG: @uarg is given; %KEVENT_FLAGS_RING, %KEVENT_FLAGS_SERVE:
- *	   see below
+ *	   %KEVENT_FLAGS_ARG: @arg is given; %KEVENT_FLAGS_SERVE: see below
  * @uarg: clock, signal mask, numbers to wait for, changes to make first, how many
  *	  threads that wait may run; see &struct kevent_wait_arg. Without it the clock is
  *	  CLOCK_MONOTONIC
  *
  * Waits only while the ring holds nothing newer than @old_kidx. While it is full
  * of unread entries that takes a kevent_commit().
- *
- * With %KEVENT_FLAGS_RING @uarg is a bell of another queue, which is rung first; who is
- * woken is to run on this CPU. The call does not wait if that fails.
  *
  * With %KEVENT_FLAGS_SERVE the calling thread runs chains of the queue, which needs no
  * ring, until @timeout. @num is how many threads that serve the queue may run at once;
@@ -154,9 +144,9 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * Return: number of events stored past @old_kidx; 0 after a timeout, a wake-up
  * by %KEVENT_CTL_READY, whatever was stored, or a change whose result must be
  * looked at; or
- * * -EBADF: @fd is not open, or the bell
+ * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, @old_kidx
- *   ahead of the ring, invalid @timeout; no bell; @uarg with a size that is too small, an
+ *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an
  *   unknown clock, a bad sigsetsize, too many changes, a limit where the kernel has
  *   none, or in a chain that the thread runs for others
  * * -E2BIG: @uarg has members this kernel does not know
@@ -164,7 +154,6 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be
  *   read, or the ring not written; events stay in the kernel
  * * -EINTR: a signal, and no entry is unread
- * * -EPIPE: the queue of the bell is closed
  * * -ENOMEM: with a limit
  */
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,

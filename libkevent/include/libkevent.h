@@ -107,7 +107,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
  * kevent_ctl() - add, remove, change or mark watches
  * @fd: a queue
  * @cmd: %KEVENT_CTL_ADD, %KEVENT_CTL_REMOVE, %KEVENT_CTL_MODIFY or
- *	%KEVENT_CTL_READY, %KEVENT_CTL_BELL; for %KEVENT_CTL_ATTACH see kevent_attach()
+ *	%KEVENT_CTL_READY; for %KEVENT_CTL_ATTACH see kevent_attach()
  * @num: number of entries, at most %KEVENT_CTL_MAX
  * @arg: the entries; results are written back to them
  *
@@ -160,7 +160,7 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
  *	the ring
  * @timeout: how long to wait; NULL: without end, zero: not at all
  * @flags: %KEVENT_FLAGS_ABSTIME when @timeout is a point of time,
- *	%KEVENT_FLAGS_ARG when @arg is given, %KEVENT_FLAGS_RING when it is a bell
+ *	%KEVENT_FLAGS_ARG when @arg is given
  * @arg: clock, numbers to wait for, signal mask, changes to make first;
  *	kevent_wait_arg_init() fills in the rest. Without it the clock is
  *	CLOCK_MONOTONIC

@@ -29,7 +29,7 @@ struct timespec;
 #define KEVENT_LANE_HEAD	512U
 
 /*
- * A flag of kevent_lane_create() and kevent_lane_attach(): wake by a byte through
+ * A flag of kevent_lane_create() and kevent_lane_attach(): ring by a byte through
  * the socket, not by an eventfd. A peer can make a write to an eventfd block, and
  * cannot do that to the socket: for peers that are not trusted.
  */
@@ -53,8 +53,8 @@ struct kevent_lane_slot {
  * struct kevent_lane_side - what one side says; only that side writes it
  * @taken: number of messages it has taken; what they occupied is free
  * @__pad0: 0; the other side reads what follows more often
- * @asleep: 0: it looks at its messages; else twice the number of this sleep, never
- *	used before, and 1 more if the bell of its queue is enough to wake it
+ * @asleep: 0: it looks at its messages; else the number of this sleep, never used
+ *	before
  * @room: 0, or the number of its wait for room
  * @closed: 0: open; else one more than the number of messages it has sent in all
  * @__pad1: 0
@@ -181,17 +181,14 @@ struct kevent_lane_in {
  * @bytes: of @mem
  * @fd: of @mem, until it was passed on; -1: it was
  * @sock: socket to the peer, -1: none yet
- * @eventfd: that the peer writes to, -1: the socket
- * @peer_eventfd: that the peer waits for, -1: the socket
- * @queue: which watches @eventfd and @sock, -1: none
+ * @bell: eventfd that the peer rings, -1: the socket
+ * @peer_bell: eventfd that the peer waits for, -1: the socket
+ * @queue: which watches @bell and @sock, -1: none
  * @number: 0: the creator, 1: the other side
  * @process: as in struct kevent_queue
  * @state: 0, or the error that ended it
  * @gone: whether the socket has said that the peer has ended
  * @stopped: whether @state or @gone is set
- * @peer_bell: of the peer's queue, -1: the peer has passed none
- * @looked: whether the sender has looked for it in @sock
- * @bell: 0: none was passed to the peer; 1: that of @queue; 2: of an earlier queue
  * @spare: for later versions
  */
 struct kevent_lane {
@@ -206,18 +203,15 @@ struct kevent_lane {
 	size_t				bytes;
 	int				fd;
 	int				sock;
-	int				eventfd;
-	int				peer_eventfd;
+	int				bell;
+	int				peer_bell;
 	int				queue;
 	__u32				number;
 	__u32				process;
 	int				state;
 	int				gone;
 	int				stopped;
-	int				peer_bell;
-	__u32				looked;
-	__u32				bell;
-	__u32				spare[3];
+	__u32				spare[6];
 };
 
 /**
@@ -330,7 +324,7 @@ int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len);
  * Does what kevent_lane_send(), kevent_lane_arm() and kevent_queue_get() do. If the
  * peer sleeps, the call of the kernel that waits also wakes it, and asks the
  * scheduler to run it on this CPU: for a request whose answer the caller waits for.
- * If the socket wakes the peer, and on the fallback, these are two calls.
+ * With a bell that is the socket, and on the fallback, these are two calls.
  *
  * Return: number of events copied; 0 when the lane has a message, or after
  * @timeout or a wake-up without an event. Or
@@ -400,26 +394,6 @@ int kevent_lane_recv(struct kevent_lane *l, void *buf, __u32 size);
 int kevent_lane_watch(struct kevent_lane *l, int fd, __u64 user);
 
 /**
- * kevent_lane_bell() - have messages wake this side without an event
- * @l: a lane that a queue watches, for which one thread waits
- *
- * Passes a bell of the queue to the peer. When a message ends a sleep of
- * kevent_lane_arm(), kevent_lanes_get() or kevent_lane_send_get(), the wait for the
- * queue then returns 0 instead of an event: receive from all lanes that were armed.
- * That takes a sixth less. Another thread that waits for the queue may take such a
- * wake-up, so there must be none. Events still come for room, for the end of the
- * peer, and if the peer does not know the bell.
- *
- * Return: 0, or, and then the lane goes on as before,
- * -EINVAL when no queue watches the lane, or its queue has no bells, as on the
- * fallback;
- * -EALREADY when a bell was passed before, also one of another queue;
- * -EPERM when the queue refuses marks;
- * -EAGAIN when the socket is full; -EXDEV; or an errno of sendmsg(2).
- */
-int kevent_lane_bell(struct kevent_lane *l);
-
-/**
  * kevent_lane_event() - act on an event of a lane
  * @l: the lane
  * @ev: an event with the user value of kevent_lane_watch()
@@ -436,7 +410,7 @@ int kevent_lane_event(struct kevent_lane *l, const struct ukevent *ev);
  *
  * Before a wait for the queue, unless kevent_lanes_get() does it.
  *
- * Return: 0: wait; an event will come, or a bell. 1: there is a message or the end of the
+ * Return: 0: wait; an event will come. 1: there is a message or the end of the
  * peer, so this side has not said that it sleeps. -EXDEV.
  */
 int kevent_lane_arm(struct kevent_lane *l);

@@ -22,7 +22,6 @@ static void after_load(void);
 #define kevent_queue_init	stepped_queue_init
 #define kevent_queue_pop	stepped_queue_pop
 #define kevent_queue_ring_and_get stepped_queue_ring_and_get
-#define kevent_queue_ring_bell_and_get stepped_queue_ring_bell_and_get
 #define kevent_queue_wait	stepped_queue_wait
 #define kevent_timespec_valid	stepped_timespec_valid
 

@@ -143,7 +143,6 @@ static const struct skip skips[] = {
 	{ "empty", " empty abi.each_unknown_bit_is_refused " },
 	{ "awake", " awake " },
 	{ "handoff", " handoff.waker_and_woken_share_a_cpu " },
-	{ "bell", " bell lane_bells " },
 	{ "busy_poll", " busy_poll " },
 	{ "delay", " coalesce " },
 	{ "limit",

@@ -49,7 +49,6 @@ static const struct test_suite *const suites[] = {
 	&max_running_suite,
 	&handover_suite,
 	&handoff_suite,
-	&bell_suite,
 	&suspend_suite,
 	&turns_suite,
 	&hand_on_suite,
@@ -97,7 +96,6 @@ static const struct test_suite *const suites[] = {
 	&calls_audited_suite,
 #endif
 	&lanes_suite,
-	&lane_bells_suite,
 	&storm_lanes_suite,
 	&limits_suite,
 	&fuse_suite,

@@ -87,7 +87,7 @@ static const struct exception exceptions[] = {
 	{ ALL, "nobody tells a module that a thread blocks",
 	  " max_running storm_max_running confined.held_thread_keeps_no_place " },
 	{ ALL, "a woken thread runs where the scheduler likes",
-	  " handoff.waker_and_woken_share_a_cpu bell.woken_by_a_wait_runs_here " },
+	  " handoff.waker_and_woken_share_a_cpu " },
 	{ ALL, "TCP does not tell a module of acknowledgements",
 	  " empty.tcp_stream_is_empty_when_all_is_acknowledged"
 	  " empty.tcp_level_holds_while_empty empty.lost_data_is_sent_again"

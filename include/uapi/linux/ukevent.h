@@ -264,7 +264,6 @@ struct kevent_call {
 #define KEVENT_CTL_MODIFY	2U
 #define KEVENT_CTL_READY	3U
 #define KEVENT_CTL_ATTACH	4U	/* arg: this process's mapping of the ring */
-#define KEVENT_CTL_BELL		5U	/* returns a descriptor that only wakes */
 
 /* Most entries in one kevent_ctl() call */
 #define KEVENT_CTL_MAX		4096U
@@ -273,7 +272,6 @@ struct kevent_call {
 #define KEVENT_FLAGS_ABSTIME	0x1U	/* the timeout is a point of time */
 #define KEVENT_FLAGS_ARG	0x2U	/* kevent_wait(): arg is given */
 #define KEVENT_FLAGS_SERVE	0x4U	/* kevent_wait(): run chains */
-#define KEVENT_FLAGS_RING	0x8U	/* kevent_wait(): arg is a bell: ring it first */
 
 /* Types */
 #define KEVENT_SOCKET		0U

@@ -185,7 +185,7 @@ struct kevent_index {
  * @bounds:	bound calls
  *
  * @ino:	I: number of the file's inode: names the queue in traces and fdinfo
- * @refs:	one for the file, one for each watch and one for each bell; the work that cancels
+ * @refs:	one for the file and one for each watch; the work that cancels
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
  *
@@ -351,7 +351,6 @@ static inline bool kevent_refuses_cmd(const struct kevent_queue *q, u32 cmd)
 	case KEVENT_CTL_MODIFY:
 		return q->refuses & KEVENT_INIT_REFUSE_CHANGE;
 	case KEVENT_CTL_READY:
-	case KEVENT_CTL_BELL:
 		return q->refuses & KEVENT_INIT_REFUSE_READY;
 	case KEVENT_CTL_ATTACH:
 		return q->refuses & KEVENT_INIT_REFUSE_ATTACH;

@@ -177,18 +177,6 @@ static struct timespec deadline_of(const struct timespec *timeout)
 	return at;
 }
 
-/**
- * struct queue_first - what the first call of the kernel does besides
- * @flags: of kevent_wait()
- * @arg: its argument
- * @ret: what it has returned, if it was made
- */
-struct queue_first {
-	__u32		flags;
-	const void	*arg;
-	int		ret;
-};
-
 /*
  * The ring was empty at @kidx: wait until @deadline, which @flags explain, for what nobody
  * else takes. @first is for the first call of the kernel.
@@ -196,7 +184,7 @@ struct queue_first {
 static inline int queue_sleep(struct kevent_queue *q, struct ukevent *ev,
 			      __u32 max, __u32 kidx,
 			      const struct timespec *deadline, __u32 flags,
-			      struct queue_first *first)
+			      const struct kevent_wait_arg *first)
 {
 	__u32 nr;
 	int ret;
@@ -204,10 +192,8 @@ static inline int queue_sleep(struct kevent_queue *q, struct ukevent *ev,
 	for (;;) {
 		queue_enters(q);
 		ret = kevent_wait(q->fd, q->size, kidx, deadline,
-				  first ? flags | first->flags : flags,
-				  first ? first->arg : NULL);
-		if (first)
-			first->ret = ret;
+				  first ? flags | KEVENT_FLAGS_ARG : flags,
+				  first);
 		if (ret <= 0)
 			return ret;
 		first = NULL;
@@ -220,7 +206,7 @@ static inline int queue_sleep(struct kevent_queue *q, struct ukevent *ev,
 
 static inline __attribute__((always_inline)) int
 queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
-	  const struct timespec *timeout, struct queue_first *first)
+	  const struct timespec *timeout, const struct kevent_wait_arg *first)
 {
 	struct timespec deadline;
 	__u32 kidx, nr;
@@ -252,12 +238,12 @@ int kevent_queue_get(struct kevent_queue *q, struct ukevent *ev, __u32 max,
 
 int kevent_queue_ring_and_get(struct kevent_queue *q, struct ukevent *ev,
 			      __u32 max, const struct timespec *timeout,
-			      int eventfd, bool *rung)
+			      int bell, bool *rung)
 {
 	struct kevent_change change = {
 		.uk.req_flags = KEVENT_REQ_HANDOFF,
 		.cmd = KEVENT_CTL_READY,
-		.result = eventfd,
+		.result = bell,
 	};
 	const struct kevent_wait_arg arg = {
 		.size = sizeof(arg),
@@ -265,25 +251,8 @@ int kevent_queue_ring_and_get(struct kevent_queue *q, struct ukevent *ev,
 		.changes = (__u64)(unsigned long)&change,
 		.nr_changes = 1,
 	};
-	struct queue_first first = { .flags = KEVENT_FLAGS_ARG, .arg = &arg };
-	int ret = queue_get(q, ev, max, timeout, &first);
+	int ret = queue_get(q, ev, max, timeout, &arg);
 
 	*rung = change.uk.ret_flags == KEVENT_RET_DONE;
-	return ret;
-}
-
-int kevent_queue_ring_bell_and_get(struct kevent_queue *q, struct ukevent *ev,
-				   __u32 max, const struct timespec *timeout,
-				   int bell, bool *rung)
-{
-	struct queue_first first = {
-		.flags = KEVENT_FLAGS_RING,
-		.arg = (const void *)(long)bell,
-		.ret = -EAGAIN,
-	};
-	int ret = queue_get(q, ev, max, timeout, &first);
-
-	/* Other errors are found before the bell is rung. */
-	*rung = first.ret >= 0 || first.ret == -EINTR || first.ret == -EFAULT;
 	return ret;
 }

@@ -17,7 +17,7 @@ bool kevent_timespec_valid(const struct timespec *ts);
  * @ev: where to copy events to
  * @max: at most so many
  * @timeout: as for kevent_queue_get()
- * @eventfd: the eventfd
+ * @bell: the eventfd
  * @rung: set to whether 1 was added: the call that waits does it, and there is none
  *	when the ring has events
  *
@@ -25,21 +25,6 @@ bool kevent_timespec_valid(const struct timespec *ts);
  */
 int kevent_queue_ring_and_get(struct kevent_queue *q, struct ukevent *ev,
 			      __u32 max, const struct timespec *timeout,
-			      int eventfd, bool *rung);
-
-/**
- * kevent_queue_ring_bell_and_get() - kevent_queue_get() that rings a bell
- * @q: the queue
- * @ev: where to copy events to
- * @max: at most so many
- * @timeout: as for kevent_queue_get()
- * @bell: the bell of another queue
- * @rung: as of kevent_queue_ring_and_get(), whether it was rung
- *
- * Return: as kevent_queue_get(), or, and then it was not rung, an errno for the bell.
- */
-int kevent_queue_ring_bell_and_get(struct kevent_queue *q, struct ukevent *ev,
-				   __u32 max, const struct timespec *timeout,
-				   int bell, bool *rung);
+			      int bell, bool *rung);
 
 #endif /* LIBKEVENT_QUEUE_PRIVATE_H */

@@ -35,8 +35,6 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "EPOLLWAKEUP ends with the next epoll_wait(), whatever was processed" },
 	{ "handoff", "who is woken with KEVENT_REQ_HANDOFF runs where the scheduler likes",
 	  "no call of epoll or eventfd has the wish" },
-	{ "bell", "KEVENT_CTL_BELL and KEVENT_FLAGS_RING fail with EINVAL",
-	  "what wakes a wait of epoll is an event" },
 	{ "busy_poll", "kevent_busy_poll() sets what epoll has: it polls devices only",
 	  "the loop that looks at the queue is in the kernel" },
 	{ "delay", "kevent_set_delay() fails with ENOTTY: no event waits for others",

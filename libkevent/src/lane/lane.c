@@ -18,45 +18,18 @@
 
 #define likely(condition)	__builtin_expect(!!(condition), 1)
 
-bool kevent_lane_notify(const struct kevent_lane *l)
+bool kevent_lane_ring(const struct kevent_lane *l)
 {
 	const __u64 one = 1;
 	long ret;
 
-	if (l->peer_eventfd >= 0)
-		ret = kevent_call6(SYS_write, l->peer_eventfd, (long)&one,
+	if (l->peer_bell >= 0)
+		ret = kevent_call6(SYS_write, l->peer_bell, (long)&one,
 				   sizeof(one), 0, 0, 0);
 	else
 		ret = kevent_call6(SYS_sendto, l->sock, (long)&one, 1,
 				   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
 	return ret != -ENOMEM && ret != -ENOBUFS;
-}
-
-/*
- * A peer that says so has passed its bell before. A thread that only sends reads no socket:
- * it looks once, and leaves the bytes to the one that they are to wake.
- */
-int kevent_lane_bell_for(struct kevent_lane *l, __u64 asleep)
-{
-	int bell;
-
-	if (!(asleep & LANE_BY_BELL))
-		return -1;
-	bell = __atomic_load_n(&l->peer_bell, __ATOMIC_ACQUIRE);
-	if (bell >= 0 || l->looked)
-		return bell;
-	l->looked = 1;
-	kevent_lane_read(l, MSG_PEEK);
-	return __atomic_load_n(&l->peer_bell, __ATOMIC_ACQUIRE);
-}
-
-/* By kevent_ctl(), which says of other files that they are no bell, and does not wait. */
-bool kevent_lane_ring(struct kevent_lane *l, __u64 asleep)
-{
-	int bell = kevent_lane_bell_for(l, asleep);
-
-	return (bell >= 0 && !kevent_ctl(bell, KEVENT_CTL_READY, 0, NULL)) ||
-	       kevent_lane_notify(l);
 }
 
 /* Nothing is wrong with the lane; what it is else, the long way finds out. */
@@ -206,7 +179,7 @@ static __attribute__((noinline)) void ring_sleeper(struct kevent_lane *l,
 {
 	if (l->out.hold)
 		l->out.hold = LANE_RING_DUE;
-	else if (!kevent_lane_ring(l, asleep))
+	else if (!kevent_lane_ring(l))
 		return;
 	l->out.rung = asleep;
 }
@@ -299,7 +272,7 @@ static __attribute__((noinline)) void peer_wants_room(struct kevent_lane *l)
 	in->told = in->pos;
 	lane_full_barrier();
 	room = lane_load(&l->peer->room);
-	if (room && room != in->rung && kevent_lane_notify(l))
+	if (room && room != in->rung && kevent_lane_ring(l))
 		in->rung = room;
 }
 

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/uio.h>
 
 #include "libkevent.h"
 #include "api/process.h"
@@ -63,37 +62,16 @@ static inline bool lane_gone(const struct kevent_lane *l)
 	return __atomic_load_n(&l->gone, __ATOMIC_ACQUIRE);
 }
 
-/* Of kevent_lane_side.asleep: the bell of the queue is enough */
-#define LANE_BY_BELL	1U
-
 /*
- * An event for the peer. An eventfd that is full has one under way. False: there was no
- * memory for it, so the next message tries again.
+ * Wakes the peer's queue. A bell that is full has an event under way. False: there
+ * was no memory for it, so the next message tries again.
  */
-bool kevent_lane_notify(const struct kevent_lane *l);
-/* Wakes the peer from a sleep: by the bell of its queue, if that is enough, or so. */
-bool kevent_lane_ring(struct kevent_lane *l, __u64 asleep);
-/* The bell that is enough for a sleep of the peer, or -1. For the sender only */
-int kevent_lane_bell_for(struct kevent_lane *l, __u64 asleep);
+bool kevent_lane_ring(const struct kevent_lane *l);
 
 /* Of kevent_lane_out.hold: kevent_lane_send_get() rings later, and has to */
 enum { LANE_RING_NOW, LANE_RING_LATER, LANE_RING_DUE };
 
 /* Takes the watches from the queue. */
 void kevent_lane_unwatch(struct kevent_lane *l);
-
-/*
- * lane_socket.c: what goes through the socket. Most functions return the bytes, or -errno.
- * @nr of those that are received, at most @max; -1: others were cut off.
- */
-#define LANE_MAX_FDS	3
-
-int kevent_lane_send_fds(int sock, struct iovec *iov, const int *fds, size_t nr);
-int kevent_lane_receive_fds(int sock, int flags, struct iovec *iov, int *fds,
-			    size_t max, int *nr);
-int kevent_lane_pass_bell(const struct kevent_lane *l, int bell);
-int kevent_lane_read(struct kevent_lane *l, int flags);
-/* Is it one of the files without an inode of their own: no device, /proc or pipe? */
-bool kevent_lane_is_anonymous(int fd);
 
 #endif /* LIBKEVENT_LANE_PRIVATE_H */

@@ -18,6 +18,7 @@
 #include "lane.h"
 
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define MAX_FDS		3
 #define DEFAULT_BYTES	((size_t)64 << 20)
 
 /* What goes through the socket, with the memory and, without SOCKET, two eventfds */
@@ -68,8 +69,7 @@ static void clear(struct kevent_lane *l)
 	memset(l, 0, sizeof(*l));
 	l->fd = -1;
 	l->sock = -1;
-	l->eventfd = -1;
-	l->peer_eventfd = -1;
+	l->bell = -1;
 	l->peer_bell = -1;
 	l->queue = -1;
 }
@@ -93,8 +93,7 @@ static void let_go(struct kevent_lane *l)
 	l->out.ends = NULL;
 	close_fd(&l->fd);
 	close_fd(&l->sock);
-	close_fd(&l->eventfd);
-	close_fd(&l->peer_eventfd);
+	close_fd(&l->bell);
 	close_fd(&l->peer_bell);
 }
 
@@ -164,11 +163,11 @@ static int make_memory(struct kevent_lane *l, const struct shape *s)
 	return 0;
 }
 
-static int make_eventfds(struct kevent_lane *l)
+static int make_bells(struct kevent_lane *l)
 {
-	l->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->peer_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return l->eventfd < 0 || l->peer_eventfd < 0 ? -errno : 0;
+	l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->peer_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return l->bell < 0 || l->peer_bell < 0 ? -errno : 0;
 }
 
 static int make_lane(struct kevent_lane *l, const struct shape *s, __u32 flags)
@@ -178,7 +177,7 @@ static int make_lane(struct kevent_lane *l, const struct shape *s, __u32 flags)
 	if (!ret)
 		ret = map_lane(l, s);
 	if (!ret && !(flags & KEVENT_LANE_SOCKET))
-		ret = make_eventfds(l);
+		ret = make_bells(l);
 	if (ret)
 		return ret;
 	memcpy(l->mem->slots, s->slots, sizeof(s->slots));
@@ -215,18 +214,36 @@ static bool is_unix_stream(int sock)
 	       domain == AF_UNIX && type == SOCK_STREAM;
 }
 
+union control {
+	struct cmsghdr	head;
+	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+};
+
 static int send_hello(const struct kevent_lane *l, int sock)
 {
-	/* The eventfd of one is the peer_eventfd of the other. */
-	int fds[LANE_MAX_FDS] = { l->fd, l->peer_eventfd, l->eventfd };
-	int nr = l->eventfd < 0 ? 1 : LANE_MAX_FDS;
+	/* The bell of one is the peer_bell of the other. */
+	int fds[MAX_FDS] = { l->fd, l->peer_bell, l->bell };
+	int nr = l->bell < 0 ? 1 : MAX_FDS;
 	struct hello hello = { .magic = KEVENT_LANE_MAGIC,
-			       .flags = l->eventfd < 0 ? KEVENT_LANE_SOCKET : 0 };
+			       .flags = l->bell < 0 ? KEVENT_LANE_SOCKET : 0 };
 	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
-	int ret = kevent_lane_send_fds(sock, &iov, fds, (size_t)nr);
+	union control c;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = &c };
+	struct cmsghdr *head;
+	long ret;
 
+	memset(&c, 0, sizeof(c));
+	msg.msg_controllen = (socklen_t)CMSG_SPACE((size_t)nr * sizeof(int));
+	head = CMSG_FIRSTHDR(&msg);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = (socklen_t)CMSG_LEN((size_t)nr * sizeof(int));
+	memcpy(CMSG_DATA(head), fds, (size_t)nr * sizeof(int));
+	ret = kevent_call6(SYS_sendmsg, sock, (long)&msg,
+			   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
 	if (ret < 0)
-		return ret;
+		return (int)ret;
 	return ret == sizeof(hello) ? 0 : -EAGAIN;
 }
 
@@ -249,21 +266,46 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 
 /* --- the other side ------------------------------------------------------ */
 
+/* The descriptors of @msg: it has no room for more than MAX_FDS. */
+static int take_fds(const struct msghdr *msg, int *fds)
+{
+	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
+	size_t nr;
+
+	if (!head || head->cmsg_level != SOL_SOCKET ||
+	    head->cmsg_type != SCM_RIGHTS)
+		return 0;
+	nr = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	if (nr > MAX_FDS)
+		nr = MAX_FDS;
+	memcpy(fds, CMSG_DATA(head), nr * sizeof(int));
+	return (int)nr;
+}
+
 static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 {
-	int fds[LANE_MAX_FDS] = { -1, -1, -1 }, nr;
+	int fds[MAX_FDS] = { -1, -1, -1 }, nr;
 	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
-	int ret = kevent_lane_receive_fds(sock, 0, &iov, fds, LANE_MAX_FDS, &nr);
+	union control c;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = &c };
+	long ret;
 
+	/* CMSG_SPACE() would leave room for one more. */
+	msg.msg_controllen = (socklen_t)CMSG_LEN(sizeof(fds));
+	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
+			   MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
 	if (ret <= 0)
-		return ret ? ret : -ECONNRESET;
+		return ret ? (int)ret : -ECONNRESET;
+	nr = take_fds(&msg, fds);
 	l->fd = fds[0];
-	l->eventfd = fds[1];
-	l->peer_eventfd = fds[2];
-	if (ret != sizeof(*hello) || hello->magic != KEVENT_LANE_MAGIC ||
-	    hello->__pad0 || (hello->flags & ~KEVENT_LANE_SOCKET))
+	l->bell = fds[1];
+	l->peer_bell = fds[2];
+	if (ret != sizeof(*hello) || (msg.msg_flags & MSG_CTRUNC) ||
+	    hello->magic != KEVENT_LANE_MAGIC || hello->__pad0 ||
+	    (hello->flags & ~KEVENT_LANE_SOCKET))
 		return -EPROTO;
-	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : LANE_MAX_FDS) ?
+	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : MAX_FDS) ?
 	       0 : -EPROTO;
 }
 
@@ -284,6 +326,41 @@ static int check_memory(int fd, size_t bytes)
 	if (st.st_size < (off_t)KEVENT_LANE_HEAD)
 		return -EPROTO;
 	return (__u64)st.st_size > bytes ? -EFBIG : 0;
+}
+
+/* As struct statx, STATX_INO and AT_STATX_DONT_SYNC, which older headers lack */
+struct identity {
+	__u64	__unused0[4];
+	__u64	ino;
+	__u64	__unused1[12];
+	__u32	dev[2];
+	__u64	__unused2[14];
+};
+
+static_assert(sizeof(struct identity) == 256, "as struct statx");
+
+#define ONLY_INO	0x100
+#define DONT_SYNC	0x4000
+
+/* Asks no file system, which may be one that does not answer. */
+static bool identify(int fd, struct identity *id)
+{
+	return !kevent_call6(SYS_statx, fd, (long)"", AT_EMPTY_PATH | DONT_SYNC,
+			     ONLY_INO, (long)id, 0);
+}
+
+/* One of the files without an inode of their own: no device, /proc or pipe */
+static bool is_anonymous(int fd)
+{
+	int probe = eventfd(0, EFD_CLOEXEC);
+	struct identity id, own;
+	bool same;
+
+	same = probe >= 0 && identify(probe, &own) && identify(fd, &id) &&
+	       id.ino == own.ino && id.dev[0] == own.dev[0] &&
+	       id.dev[1] == own.dev[1];
+	close_fd(&probe);
+	return same;
 }
 
 /* The sizes in the memory are read here and never again. */
@@ -312,8 +389,8 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 		return ret;
 	if (flags & ~hello.flags)
 		return -EPERM;
-	if (l->eventfd >= 0 && (!kevent_lane_is_anonymous(l->eventfd) ||
-			     !kevent_lane_is_anonymous(l->peer_eventfd)))
+	if (l->bell >= 0 && (!is_anonymous(l->bell) ||
+			     !is_anonymous(l->peer_bell)))
 		return -EPROTO;
 	ret = check_memory(l->fd, max_bytes);
 	if (!ret)
@@ -350,7 +427,7 @@ static void say_closed(struct kevent_lane *l)
 	lane_full_barrier();
 	if (l->sock >= 0 && (lane_load(&l->peer->asleep) ||
 			     lane_load(&l->peer->room)))
-		kevent_lane_notify(l);
+		kevent_lane_ring(l);
 }
 
 void kevent_lane_close(struct kevent_lane *l)

@@ -2,14 +2,14 @@
 /*
  * Lanes: sleeping, being woken, and sets of lanes
  *
- * A peer is woken by an eventfd or a byte through the socket, which are events of its
- * queue, or by the bell of its queue, which is none. It can't be a mark on that queue: who
- * has a queue can take its events, and queues of the fallback work in one process only.
- * Nobody reads the eventfd: the watch reports edges.
+ * The bell is an eventfd, or a byte through the socket. It can't be a mark on the
+ * peer's queue: who has a queue can take its events, and queues of the fallback work
+ * in one process only. Nobody reads the eventfd: the watch reports edges.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "api/queue.h"
@@ -19,14 +19,11 @@
 #define TURN		64	/* messages of one lane while others may have some */
 #define IDLE		64	/* looks in vain after which a lane sleeps */
 
-/* Of kevent_lane.bell */
-enum { BELL_NONE, BELL_OF_QUEUE, BELL_OF_ANOTHER };
-
 /* --- the queue ----------------------------------------------------------- */
 
-static void set_eventfd(struct ukevent *ev, const struct kevent_lane *l, __u64 user)
+static void set_bell(struct ukevent *ev, const struct kevent_lane *l, __u64 user)
 {
-	kevent_set_poll(ev, l->eventfd, POLLIN, KEVENT_REQ_ET, user);
+	kevent_set_poll(ev, l->bell, POLLIN, KEVENT_REQ_ET, user);
 }
 
 /* A level watch: the end of the peer may be behind bytes that ring. */
@@ -51,9 +48,9 @@ int kevent_lane_watch(struct kevent_lane *l, int fd, __u64 user)
 	if (ret < 0)
 		return ret;
 	l->queue = fd;
-	if (l->eventfd < 0)
+	if (l->bell < 0)
 		return 0;
-	set_eventfd(&ev, l, user);
+	set_bell(&ev, l, user);
 	ret = kevent_ctl_one(fd, KEVENT_CTL_ADD, &ev);
 	if (ret < 0)
 		kevent_lane_unwatch(l);
@@ -69,44 +66,21 @@ void kevent_lane_unwatch(struct kevent_lane *l)
 		return;
 	set_sock(&ev, l, 0);
 	kevent_ctl_one(l->queue, KEVENT_CTL_REMOVE, &ev);
-	if (l->eventfd >= 0) {
-		set_eventfd(&ev, l, 0);
+	if (l->bell >= 0) {
+		set_bell(&ev, l, 0);
 		kevent_ctl_one(l->queue, KEVENT_CTL_REMOVE, &ev);
 	}
 	l->queue = -1;
-	if (l->bell)
-		l->bell = BELL_OF_ANOTHER;
 }
 
-/*
- * The peer takes the first bell only, so that it can't be made to close what others pass it.
- */
-int kevent_lane_bell(struct kevent_lane *l)
-{
-	int bell, ret;
-
-	if (!kevent_process_is(l->process))
-		return -EXDEV;
-	if (l->queue < 0)
-		return -EINVAL;
-	if (l->bell)
-		return -EALREADY;
-	bell = kevent_ctl(l->queue, KEVENT_CTL_BELL, 0, NULL);
-	if (bell < 0)
-		return bell;
-	ret = kevent_lane_pass_bell(l, bell);
-	kevent_call6(SYS_close, bell, 0, 0, 0, 0, 0);
-	if (ret < 0)
-		return ret;
-	l->bell = BELL_OF_QUEUE;
-	return 0;
-}
-
-/* Bytes that wake say nothing; the end of the socket does. */
+/* Bytes that ring say nothing; the end of the socket does. */
 static void read_socket(struct kevent_lane *l)
 {
-	int ret = kevent_lane_read(l, 0);
+	char bytes[256];
+	long ret;
 
+	ret = kevent_call6(SYS_recvfrom, l->sock, (long)bytes, sizeof(bytes),
+			   MSG_DONTWAIT, 0, 0);
 	if (ret > 0 || ret == -EAGAIN || ret == -EINTR || ret == -ENOMEM)
 		return;
 	/* What the peer had published before can be seen after this. */
@@ -117,16 +91,10 @@ static void read_socket(struct kevent_lane *l)
 
 /* --- sleeping ------------------------------------------------------------ */
 
-static void say_asleep(struct kevent_lane *l, __u64 how)
+static void say_asleep(struct kevent_lane *l)
 {
-	lane_store(&l->me->asleep, ++l->in.sleep << 1 | how);
+	lane_store(&l->me->asleep, ++l->in.sleep);
 	l->in.armed = 1;
-}
-
-/* How a sleep may end that is the only one of the thread which looks at the lane after it */
-static __u64 by_bell(const struct kevent_lane *l)
-{
-	return l->bell == BELL_OF_QUEUE ? LANE_BY_BELL : 0;
 }
 
 static void say_awake(struct kevent_lane *l)
@@ -143,24 +111,19 @@ static bool is_satisfied(const struct kevent_lane *l)
 	       lane_load(&l->peer->closed);
 }
 
-static int arm(struct kevent_lane *l, __u64 how)
+int kevent_lane_arm(struct kevent_lane *l)
 {
 	if (!kevent_process_is(l->process))
 		return -EXDEV;
 	if (!l->mem)
 		return 1;
-	say_asleep(l, how);
+	say_asleep(l);
 	/* Pairs with wake_sleeper() of the peer. */
 	lane_full_barrier();
 	if (!is_satisfied(l))
 		return 0;
 	say_awake(l);
 	return 1;
-}
-
-int kevent_lane_arm(struct kevent_lane *l)
-{
-	return arm(l, by_bell(l));
 }
 
 /* --- hand-off ------------------------------------------------------------ */
@@ -178,33 +141,7 @@ static int send_held(struct kevent_lane *l, const void *data, __u32 len,
 	return ret;
 }
 
-static int get_or_pop(struct kevent_lane *l, struct kevent_queue *q,
-		      struct ukevent *ev, __u32 max,
-		      const struct timespec *timeout)
-{
-	return kevent_lane_arm(l) ? kevent_queue_pop(q, ev, max) :
-				    kevent_queue_get(q, ev, max, timeout);
-}
-
-/* By a bell that may be of no use. Then the wait has not begun, and begins after that. */
-static int ring_bell_and_get(struct kevent_lane *l, struct kevent_queue *q,
-			     struct ukevent *ev, __u32 max,
-			     const struct timespec *timeout, int bell)
-{
-	bool rung = false;
-	int ret;
-
-	if (kevent_lane_arm(l))
-		ret = kevent_queue_pop(q, ev, max);
-	else
-		ret = kevent_queue_ring_bell_and_get(q, ev, max, timeout, bell,
-						     &rung);
-	if (rung)
-		return ret;
-	kevent_lane_ring(l, l->out.rung);
-	return ret < 0 ? get_or_pop(l, q, ev, max, timeout) : ret;
-}
-
+/* The wait rings, so that the peer runs on this CPU as soon as this side sleeps. */
 static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 			struct ukevent *ev, __u32 max,
 			const struct timespec *timeout)
@@ -216,25 +153,10 @@ static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 		ret = kevent_queue_pop(q, ev, max);
 	else
 		ret = kevent_queue_ring_and_get(q, ev, max, timeout,
-						l->peer_eventfd, &rung);
+						l->peer_bell, &rung);
 	if (!rung)
-		kevent_lane_notify(l);
+		kevent_lane_ring(l);
 	return ret;
-}
-
-/* The wait rings, so that the peer runs on this CPU as soon as this side sleeps. */
-static int due_and_get(struct kevent_lane *l, struct kevent_queue *q,
-		       struct ukevent *ev, __u32 max,
-		       const struct timespec *timeout)
-{
-	int bell = kevent_lane_bell_for(l, l->out.rung);
-
-	if (bell >= 0)
-		return ring_bell_and_get(l, q, ev, max, timeout, bell);
-	if (l->peer_eventfd >= 0)
-		return ring_and_get(l, q, ev, max, timeout);
-	kevent_lane_notify(l);
-	return get_or_pop(l, q, ev, max, timeout);
 }
 
 int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
@@ -250,8 +172,12 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	ret = send_held(l, data, len, &due);
 	if (ret)
 		return ret;
-	return due ? due_and_get(l, q, ev, max, timeout) :
-		     get_or_pop(l, q, ev, max, timeout);
+	if (due && l->peer_bell >= 0)
+		return ring_and_get(l, q, ev, max, timeout);
+	if (due)
+		kevent_lane_ring(l);
+	return kevent_lane_arm(l) ? kevent_queue_pop(q, ev, max) :
+				    kevent_queue_get(q, ev, max, timeout);
 }
 
 /* --- sets ---------------------------------------------------------------- */
@@ -323,14 +249,11 @@ static void next_turn(struct kevent_lanes *set)
 	set->turn = 0;
 }
 
-/*
- * A lane without messages for long says that this side sleeps, and leaves. Nobody looks
- * there after a bell, so it needs an event.
- */
+/* A lane without messages for long says that this side sleeps, and leaves. */
 static void found_empty(struct kevent_lanes *set, struct kevent_lane *l)
 {
 	next_turn(set);
-	if (++l->in.empty > IDLE && !arm(l, 0))
+	if (++l->in.empty > IDLE && !kevent_lane_arm(l))
 		set_drop_hot(set, l);
 }
 
@@ -382,7 +305,7 @@ int kevent_lanes_arm(struct kevent_lanes *set)
 	__u32 left;
 
 	for (left = set->nr_hot; left; left--, l = l->next)
-		say_asleep(l, by_bell(l));
+		say_asleep(l);
 	/* One barrier for all. Pairs with wake_sleeper() of each peer. */
 	lane_full_barrier();
 	if (!set_is_satisfied(set))

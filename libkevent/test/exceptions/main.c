@@ -433,16 +433,6 @@ static void handoff(void)
 	CHECK_EQ(get(&other, &ev), 1);
 }
 
-static void bell(void)
-{
-	struct kevent_queue q;
-
-	open_queue(&q);
-	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_BELL, 0, NULL), -EINVAL);
-	CHECK_EQ(kevent_wait(q.fd, 1, 0, &no_time, KEVENT_FLAGS_RING,
-			     (void *)(long)q.fd), -EINVAL);
-}
-
 /* As struct epoll_params and EPIOCGPARAMS */
 struct params {
 	__u32	usecs;
@@ -806,7 +796,6 @@ static const struct test tests[] = {
 	TEST(empty),
 	TEST(awake),
 	TEST(handoff),
-	TEST(bell),
 	TEST(busy_poll),
 	TEST(delay),
 	TEST(nested),

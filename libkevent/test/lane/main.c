@@ -755,77 +755,6 @@ static void memory_is_sealed(void)
 	kevent_lane_close(&a);
 }
 
-/* Where a bell would come, from @b to @a */
-static void pass_instead(int fd)
-{
-	union {
-		struct cmsghdr	head;
-		char		bytes[CMSG_SPACE(sizeof(fd))];
-	} c = {};
-	char byte = 1;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-			      .msg_control = &c, .msg_controllen = sizeof(c) };
-
-	c.head.cmsg_level = SOL_SOCKET;
-	c.head.cmsg_type = SCM_RIGHTS;
-	c.head.cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(&c.head), &fd, sizeof(fd));
-	CHECK_EQ(sendmsg(b.sock, &msg, 0), 1);
-}
-
-/* A sleep that a bell could end; the sender has none, or another file. */
-static void expect_event_without_a_bell(__u64 nr)
-{
-	b.bell = 1;
-	CHECK_EQ(kevent_lane_arm(&b), 0);
-	CHECK_EQ(a.peer->asleep & 1, 1);
-	CHECK_EQ(send_nr(&a, nr), 0);
-	expect_event(&qb, &b, 0);
-	expect_nr(&b, nr);
-}
-
-static void sleep_without_a_bell_ends_with_an_event(void)
-{
-	open_usual();
-	open_queues();
-	CHECK_EQ(kevent_lane_arm(&b), 0);
-	CHECK_EQ(a.peer->asleep & 1, 0);
-	expect_event_without_a_bell(1);
-	expect_event_without_a_bell(2);
-	close_lane();
-}
-
-/* It is not written to, the first one is kept, and no byte is taken from who waits. */
-static void other_files_are_no_bells(void)
-{
-	int fd[] = { eventfd(0, EFD_NONBLOCK), dup(STDIN_FILENO) };
-	struct ukevent ev;
-	unsigned int i;
-	__u64 nr;
-	int before;
-
-	for (i = 0; i < 2; i++) {
-		open_usual();
-		open_queues();
-		before = nr_open();
-		pass_instead(fd[i]);
-		expect_event_without_a_bell(i);
-		expect_event(&qa, &a, 0);
-		pass_instead(fd[i]);
-		expect_event(&qa, &a, 0);
-		CHECK_EQ(nr_open(), before + 1);
-		b.bell = 1;
-		CHECK_EQ(kevent_lane_arm(&b), 0);
-		CHECK_EQ(kevent_lane_send_get(&a, &nr, 0, &qa, &ev, 1, &no_time), 0);
-		expect_event(&qb, &b, 0);
-		close_lane();
-	}
-	CHECK_EQ(read(fd[0], &nr, sizeof(nr)), -1);
-	close(fd[0]);
-	close(fd[1]);
-}
-
 static void nothing_is_left_open(void)
 {
 	int before = nr_open();
@@ -911,8 +840,6 @@ static const struct test tests[] = {
 	TEST(parcels_are_checked),
 	TEST(socket_is_checked),
 	TEST(memory_is_sealed),
-	TEST(sleep_without_a_bell_ends_with_an_event),
-	TEST(other_files_are_no_bells),
 	TEST(nothing_is_left_open),
 	TEST(child_has_no_lane),
 };
