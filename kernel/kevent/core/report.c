@@ -46,15 +46,16 @@
 #include "testpoint.h"
 #include "watch.h"
 
-/*
- * Cold: the hot path has no more than a branch that is patched in. In line, as kevent_ring_here()
- * and host_mm_in_use(): as calls these take 18 to 21 instructions of an event.
- */
+/* Cold: the hot path has no more than a branch that is patched in. */
 static noinline void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	trace_kevent_ready(ke, ready, 1, true);
 }
 
+/*
+ * In line, as kevent_ring_here() and host_mm_in_use(): calls of the three take 18 to 21
+ * instructions of an event of a pipe.
+ */
 static __always_inline void kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	if (trace_kevent_ready_enabled())
