@@ -65,7 +65,7 @@ int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
 	if (!q)
 		return -ENOMEM;
 	q->ring = kring;
-	q->home = kring.user;
+	q->home.user = kring.user;
 	q->fair = flags & KEVENT_INIT_FAIR;
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	ret = kevent_install(q, flags);
@@ -104,7 +104,7 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 static noinline int kevent_look_for_ring(struct kevent_queue *q)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
-	return kevent_ring_here(q) ? 0 : -EXDEV;
+	return kevent_ring_back(q) ? 0 : -EXDEV;
 }
 
 /**

@@ -31,6 +31,7 @@ static int kevent_fop_flush(struct file *file, fl_owner_t id)
 	struct kevent_queue *q = file->private_data;
 
 	kevent_wake_left(q);
+	kevent_ring_leave(q);
 	/* Servers that came through the descriptor leave. */
 	kevent_limit_look(&q->crew.limit);
 	return 0;

@@ -68,8 +68,8 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->keys.tree = RB_ROOT_CACHED;
 	kevent_limit_init(&q->crew.limit, true);
 	refcount_set(&q->refs, 1);
-	q->mm = current->mm;
-	mmgrab(q->mm);
+	q->home.mm = current->mm;
+	mmgrab(q->home.mm);
 	q->ring_mm = KEVENT_NO_MM;
 	q->looks = 1;
 	q->notify.consumer = get_pid(task_pid(current));
@@ -91,7 +91,7 @@ void kevent_queue_put(struct kevent_queue *q)
 	xa_destroy(&q->nest.watched);
 	host_owner_put(q->owner);
 	put_pid(q->notify.consumer);
-	mmdrop(q->mm);
+	mmdrop(q->home.mm);
 	kfree_rcu(q, rcu);
 	host_unpin();
 }

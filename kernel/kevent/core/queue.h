@@ -87,6 +87,24 @@ struct kevent_notify {
 };
 
 /**
+ * struct kevent_mapping - where an address space has the ring
+ * @list:	R: on &kevent_queue.mappings, unless it is that of the creator
+ * @mm:		I: a pointer to compare, held by mmgrab()
+ * @user:	R: the ring there
+ * @left:	R: a descriptor was closed there, and no call was made since: the memory may be
+ *		in use for something else, so wake-ups do not store
+ *
+ * Charged with KEVENT_MAPPING_BYTES if it is on the list. One of a process that has ended
+ * stays until the next process attaches the ring.
+ */
+struct kevent_mapping {
+	struct list_head		list;
+	struct mm_struct		*mm;
+	struct kevent_ring __user	*user;
+	bool				left;
+};
+
+/**
  * struct kevent_keys - watches of sources without a file
  * @lock:	protects what is K
  * @tree:	K: the watches, by id and type, the highest first
@@ -126,8 +144,8 @@ struct kevent_index {
  * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
  *		RLIMIT_NPROC limits them. Nobody walks them, see kevent_next_sleeper()
  * @ring_mm:	R: the address space for which @ring says where it is, or
- *		KEVENT_NO_MM; @mm or one of @mappings, and @ring is not known to
- *		be broken
+ *		KEVENT_NO_MM; that of @home or of one of @mappings, which it has not left,
+ *		and @ring is not known to be broken
  * @poll_wait:	poll() on the queue's own descriptor
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
  *		user memory is valid after kevent_ring_here(), under the same
@@ -165,9 +183,7 @@ struct kevent_index {
  * @awake_pos:	R: where the ring was then
  *
  * Where the ring is:
- * @mm:		I: address space that created the ring; a pointer to compare,
- *		held by mmgrab()
- * @home:	R: the ring there
+ * @home:	in the address space that created the queue; its user is NULL without a ring
  * @mappings:	R: where others have it
  *
  * Watches, and what sources keep for the queue:
@@ -226,8 +242,7 @@ struct kevent_queue {
 	bool			awake_new;
 	u64			awake_pos;
 
-	struct mm_struct	*mm;
-	struct kevent_ring __user *home;
+	struct kevent_mapping	home;
 	struct list_head	mappings;
 
 	struct kevent_owner	*owner;

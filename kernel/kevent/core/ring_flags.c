@@ -264,7 +264,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY);
 		kevent_more_left(q);
 	}
-	here = !to->user || kevent_ring_here(q);
+	here = !to->user || kevent_ring_back(q);
 	where = *to;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!here)

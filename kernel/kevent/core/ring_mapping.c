@@ -14,31 +14,17 @@
 /* Address spaces that attach one ring, besides the creator's */
 #define KEVENT_MAX_MAPPINGS	64
 
-/**
- * struct kevent_mapping - where an address space other than the creator's has
- *			   the ring
- * @list:	R: on &kevent_queue.mappings
- * @mm:		I: a pointer to compare, held by mmgrab()
- * @user:	R: the ring there
- *
- * Charged with KEVENT_MAPPING_BYTES. One of a process that has ended stays until the
- * next process attaches the ring.
- */
-struct kevent_mapping {
-	struct list_head		list;
-	struct mm_struct		*mm;
-	struct kevent_ring __user	*user;
-};
-
 #define KEVENT_MAPPING_BYTES	(KEVENT_MM_BYTES + sizeof(struct kevent_mapping))
 
-static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
-						  struct mm_struct *mm)
+/* That of current->mm, or NULL */
+static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
 
+	if (q->home.mm == current->mm)
+		return &q->home;
 	list_for_each_entry(map, &q->mappings, list)
-		if (map->mm == mm)
+		if (map->mm == current->mm)
 			return map;
 	return NULL;
 }
@@ -46,22 +32,56 @@ static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q,
 /* kevent_ring_here() where it has to be searched for */
 bool kevent_ring_elsewhere(struct kevent_queue *q)
 {
-	struct kevent_ring __user *user = q->home;
 	struct kevent_mapping *map;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->mm != current->mm) {
-		map = kevent_mapping_find(q, current->mm);
-		user = map ? map->user : NULL;
-	}
-	if (!user)
+	map = kevent_mapping_find(q);
+	if (!map || !map->user || map->left)
 		return false;
-	kring_move(&q->ring, user);
+	kring_move(&q->ring, map->user);
 	/* Where it is broken wake-ups keep away, see kevent_queue_may_hit(). */
 	if (!(q->ring.flags & KEVENT_RING_BROKEN))
 		WRITE_ONCE(q->ring_mm, current->mm);
 	return true;
+}
+
+/*
+ * kevent_ring_here() in a call: a descriptor is left, and the memory is the ring's. One that
+ * began before another was closed finds out when it has to fault memory in.
+ */
+bool kevent_ring_back(struct kevent_queue *q)
+{
+	struct kevent_mapping *map;
+
+	if (likely(kevent_ring_here(q)))
+		return true;
+	map = kevent_mapping_find(q);
+	if (!map || !map->left)
+		return false;
+	map->left = false;
+	return kevent_ring_here(q);
+}
+
+/*
+ * A descriptor is being closed. The program may use the memory of the ring for something
+ * else after that, and the queue may live on: a child or a message has it, or somebody reads
+ * its fdinfo. So nothing is stored here any more until there is a call. A consumer that has
+ * another descriptor, and only reads memory, is told to make one.
+ */
+void kevent_ring_leave(struct kevent_queue *q)
+{
+	struct kevent_mapping *map;
+
+	guard(spinlock_irqsave)(&q->ready_lock);
+	map = kevent_mapping_find(q);
+	if (!map || !map->user || map->left)
+		return;
+	if (kevent_ring_here(q))
+		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
+	map->left = true;
+	if (q->ring_mm == current->mm)
+		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 }
 
 /* Take mappings of address spaces off the list that nobody runs in any more. */
@@ -102,14 +122,13 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 
 	/* It may be gone, or the ring be somewhere else there. */
 	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
-	map = kevent_mapping_find(q, current->mm);
+	map = kevent_mapping_find(q);
 	err = kring_check_copy(&q->ring, user);
 	if (err)
 		return err;
-	if (q->mm == current->mm) {
-		q->home = user;
-	} else if (map) {
+	if (map) {
 		map->user = user;
+		map->left = false;
 	} else if (others >= KEVENT_MAX_MAPPINGS) {
 		err = -ENOSPC;
 	} else {
@@ -170,7 +189,7 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 /* In how many address spaces of living processes is the ring? */
 u32 kevent_ring_spaces(const struct kevent_queue *q)
 {
-	u32 nr = q->home && atomic_read(&q->mm->mm_users);
+	u32 nr = q->home.user && atomic_read(&q->home.mm->mm_users);
 	const struct kevent_mapping *map;
 
 	lockdep_assert_held(&q->ready_lock);

@@ -17,6 +17,8 @@
 #include "queue.h"
 
 bool kevent_ring_elsewhere(struct kevent_queue *q);
+bool kevent_ring_back(struct kevent_queue *q);
+void kevent_ring_leave(struct kevent_queue *q);
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
 u32 kevent_ring_spaces(const struct kevent_queue *q);
 void kevent_mappings_free(struct kevent_queue *q);
@@ -30,7 +32,8 @@ struct pid *__kevent_follow(struct kevent_queue *q);
 
 /*
  * Point the ring to where it is in current->mm. Returns false when it is not mapped here,
- * as far as the queue knows, or when there is none.
+ * as far as the queue knows, when a descriptor was closed here and no call came after that,
+ * or when there is none.
  */
 static __always_inline bool kevent_ring_here(struct kevent_queue *q)
 {
@@ -69,7 +72,7 @@ static inline void kevent_more_listed(struct kevent_queue *q)
  */
 static inline bool kevent_may_store(const struct kevent_queue *q)
 {
-	return q->mm == current->mm || !list_empty(&q->mappings);
+	return q->home.mm == current->mm || !list_empty(&q->mappings);
 }
 
 #endif /* _KEVENT_RING_MAPPING_H */

@@ -70,7 +70,7 @@ static int ev_futex_hold_mm(struct kevent_futex *kf)
 {
 	struct kevent_queue *q = kf->kk.ke.queue;
 
-	if (current->mm != q->mm) {
+	if (current->mm != q->home.mm) {
 		if (!kevent_charge(q->owner, KEVENT_MM_BYTES))
 			return -ENOSPC;
 		mmgrab(current->mm);
@@ -190,7 +190,7 @@ static void ev_futex_destroy(struct kevent *ke)
 {
 	struct mm_struct *mm = to_futex(ke)->mm;
 
-	if (!mm || mm == ke->queue->mm)
+	if (!mm || mm == ke->queue->home.mm)
 		return;
 	mmdrop(mm);
 	kevent_uncharge(ke->queue->owner, KEVENT_MM_BYTES);

@@ -29,7 +29,7 @@ static struct kevent *watch_with_ring(struct kunit *test,
 
 	KUNIT_ASSERT_NOT_NULL(test, q);
 	KUNIT_ASSERT_EQ(test, kring_init(&q->ring, user, SIZE), 0);
-	q->home = user;
+	q->home.user = user;
 	KUNIT_ASSERT_NULL(test, kevent_add(q, &kevent_user_ops, &uk,
 					   EMPTY_FD));
 	guard(rcu)();

@@ -166,7 +166,7 @@ void kevent_testpoint_enter(const struct kevent_queue *q, enum kevent_testpoint 
 	might_sleep_if(info->sleeps);
 	/* Pairs with kevent_testpoint_arm(): who sees it armed sees whose it is. */
 	if (smp_load_acquire(&kevent_testpoint_armed) == w &&
-	    q->mm == READ_ONCE(kevent_testpoint_mm) &&
+	    q->home.mm == READ_ONCE(kevent_testpoint_mm) &&
 	    cmpxchg(&kevent_testpoint_armed, w, KEVENT_NR_TESTPOINTS) == w)
 		kevent_testpoint_hold_up(info);
 	kevent_testpoint_delay(info);

@@ -321,6 +321,131 @@ static void moved_ring_leaves_the_old_place_alone(void)
 	close_queue(&a.q);
 }
 
+/* The memory of a ring whose descriptor is closed, while others have the queue */
+
+static int receive_ready(int sock, struct ukevent *ev)
+{
+	int fd = receive_fd(sock), ret = get_events(fd, 1, 1, 0, ev);
+
+	close(fd);
+	return ret;
+}
+
+/* A message has the queue when its only descriptor is closed. */
+static void check_closed(const struct kind *kind)
+{
+	int fd[2], sock[2];
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, SIZE);
+	kind->open(fd);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	MUST_EQ(add_user(q.fd, 1, 1, KEVENT_REQ_READY | KEVENT_REQ_ONESHOT, 5), 0);
+	must_report(&q, 5);
+	MUST_EQ(kind->add(q.fd, fd[0], RECV, kind->flags, 7), 0);
+	send_fd(sock[0], q.fd);
+	close(q.fd);
+	memset(q.ring, FILL, q.bytes);
+	put_byte(fd[1]);
+	CHECK(untouched(q.ring, q.bytes));
+	CHECK_EQ(receive_ready(sock[1], &ev), 1);
+	CHECK_EQ(ev.ptr, 7);
+	CHECK(untouched(q.ring, q.bytes));
+	munmap(q.ring, q.bytes);
+	close(fd[0]);
+	close(fd[1]);
+	close(sock[0]);
+	close(sock[1]);
+}
+
+static void closed_queue_leaves_memory_alone(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		check_closed(&kinds[i]);
+}
+
+/* The first event waits in the kernel, which the ring says; after a call all is as before. */
+static void closed_copy_costs_a_call(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, SIZE);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 7), 0);
+	put_byte(fd[1]);
+	must_report(&q, 7);
+	close(dup(q.fd));
+	CHECK(has_more(&q));
+	put_byte(fd[1]);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 0);
+	must_report(&q, 7);
+	CHECK(!has_more(&q));
+	put_byte(fd[1]);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 1);
+	MUST_EVENT(&q, &ev);
+	close(dup(q.fd));
+	CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 1);
+	close_queue(&q);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* A wait that began before another descriptor was closed gets its event. */
+static void closed_copy_ends_no_wait(void)
+{
+	struct waiter w;
+	struct queue q;
+	int fd[2], copy;
+
+	open_queue(&q, SIZE);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, 0, 7), 0);
+	copy = dup(q.fd);
+	start_waiter(&w, &q, SIZE);
+	close(copy);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(kevent_ring_count(q.ring, q.size), 1);
+	close_queue(&q);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* A process that had the ring closes its descriptor, and uses the address for something else. */
+static int leave_and_write(void *arg)
+{
+	struct attached *a = arg;
+	int other = dup(a->q.fd);
+
+	CHILD_MUST(attach_ring(&a->q) == 0);
+	CHILD_MUST(hit(a, &a->q) == 0);
+	CHILD_MUST(kevent_commit(a->q.fd, 1, 0) == 0);
+	close(other);
+	close(a->q.fd);
+	CHILD_MUST(cover(&a->q, ANONYMOUS));
+	CHILD_MUST(write(a->fd[1], "", 1) == 1);
+	CHILD_MUST(untouched(a->q.ring, a->q.bytes));
+	return 0;
+}
+
+static void process_that_left_keeps_its_memory(void)
+{
+	struct attached a;
+
+	open_attached(&a);
+	MUST_EQ(add_pipe(a.q.fd, a.fd[0], RECV, ET, 7), 0);
+	CHECK_EQ(join_child(start_child(leave_and_write, &a), PATIENCE_MS), 0);
+	must_report(&a.q, 7);
+	close_queue(&a.q);
+}
+
 /* The child made the last call with the ring before the event comes. */
 static int wake_the_parent(void *arg)
 {
@@ -597,6 +722,10 @@ static const struct test_case cases[] = {
 	TEST(wake_up_leaves_own_memory_alone),
 	TEST(ring_is_stored_where_each_process_has_it),
 	TEST(moved_ring_leaves_the_old_place_alone),
+	TEST(closed_queue_leaves_memory_alone),
+	TEST(closed_copy_costs_a_call),
+	TEST(closed_copy_ends_no_wait),
+	TEST(process_that_left_keeps_its_memory),
 	TEST(sleeper_finds_its_own_ring),
 	TEST(one_that_attaches_does_not_do_so_for_others),
 	TEST(amount_is_told_where_the_ring_is),
