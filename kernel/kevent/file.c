@@ -47,11 +47,12 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 		kevent_crew_end(q);
 	kevent_testpoint(q, KEVENT_TESTPOINT_RELEASED);
 	kevent_remove_all(q);
-	irq_work_sync(&q->poll_work);
 	if (IS_ENABLED(CONFIG_KEVENT_TIMER))
 		kevent_timers_stop(q);
 	kevent_awake_stop(q);
+	/* Who found a watch before, and has ready_lock, lets go of it, and queues no more work. */
 	kevent_mappings_free(q);
+	irq_work_sync(&q->poll_work);
 	if (IS_ENABLED(CONFIG_KEVENT_AIO))
 		kevent_bound_drop(q);
 	kevent_queue_put(q);
