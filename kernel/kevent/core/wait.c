@@ -631,6 +631,9 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 {
 	u32 stored;
 
+	/* A program that is executed keeps the descriptor, and nobody closes it for this thread. */
+	if (fatal_signal_pending(current))
+		kevent_wake_left(q);
 	/* Whatever was stored: another thread may have taken it. */
 	if (ret == -ECANCELED)
 		return 0;

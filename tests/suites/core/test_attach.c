@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -281,6 +282,45 @@ static void event_of_a_killed_process_is_for_another(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* The thread that is woken does not run before its process is another program. */
+static int exec_kills_the_one_that_was_woken(void *arg)
+{
+	struct shared *s = arg;
+	struct waiter w;
+	uint64_t start;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	CHILD_MUST(fcntl(s->q.fd, F_SETFD, 0) == 0);
+	CHILD_MUST(dup2(open("/dev/null", O_WRONLY), 1) == 1);
+	share_cpu();
+	start_waiter(&w, &s->q, SIZE);
+	atomic_store(&s->ready, 1);
+	for (start = now_ns(); !atomic_load(&s->stop); )
+		CHILD_MUST(patient(start, PATIENCE_MS));
+	go_first();
+	CHILD_MUST(mark_user(s->q.fd, 1, 1) == 1);
+	exec_and_run();
+	return 50;
+}
+
+static void event_of_a_thread_that_exec_kills_is_for_another(void)
+{
+	struct shared *s = open_shared();
+	struct waiter w;
+	uint64_t start;
+	pid_t pid;
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 9), 0);
+	pid = start_child(exec_kills_the_one_that_was_woken, s);
+	for (start = now_ns(); !atomic_load(&s->ready); )
+		MUST(patient(start, PATIENCE_MS));
+	start_waiter(&w, &s->q, SIZE);
+	atomic_store(&s->stop, 1);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	waitpid(pid, NULL, 0);
+}
+
 static int takes_a_level_event(void *arg)
 {
 	struct shared *s = arg;
@@ -521,6 +561,7 @@ static const struct test_case cases[] = {
 	TEST(copy_of_a_private_ring_is_void),
 	TEST(child_that_attaches_a_shared_ring_pops),
 	TEST(event_of_a_killed_process_is_for_another),
+	TEST(event_of_a_thread_that_exec_kills_is_for_another),
 	TEST(level_event_of_a_killed_process_is_for_another),
 	TEST(each_event_goes_to_one_process),
 	TEST(bad_mappings_are_refused),
