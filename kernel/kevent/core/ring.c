@@ -292,6 +292,20 @@ int kring_fault_in(const struct kring *ring)
 	return ok ? 0 : -EFAULT;
 }
 
+/*
+ * Can nobody hold up a fault in this memory? Before a page of a mapped file is written its file
+ * system is asked, which may be a program. It waits whatever the flags of the fault are.
+ */
+static bool kring_faults_at_once(const struct kring *ring, struct mm_struct *mm)
+{
+	const struct vm_area_struct *vma =
+		vma_lookup(mm, untagged_addr_remote(mm, (unsigned long)ring->user));
+
+	mmap_assert_locked(mm);
+
+	return vma && !(vma->vm_ops && vma->vm_ops->page_mkwrite);
+}
+
 /**
  * kring_fault_in_flags - make the next kring_set_flags() possible, if nobody waits
  * @ring: the ring; a copy taken under the owner's lock
@@ -300,7 +314,7 @@ int kring_fault_in(const struct kring *ring)
  * I/O or a pager in user space. Call without any lock.
  *
  * A kernel thread that uses the address space does not wait for its lock, which a pager may
- * hold up.
+ * hold up, nor for a file system.
  *
  * Return: 0 if the flags can be written now, -EFAULT, -EAGAIN to try again later, -EINTR on
  * a fatal signal.
@@ -308,7 +322,7 @@ int kring_fault_in(const struct kring *ring)
 int kring_fault_in_flags(const struct kring *ring)
 {
 	struct mm_struct *mm = current->mm;
-	long nr;
+	long nr = 0;
 
 	if (current->flags & PF_KTHREAD) {
 		if (!mmap_read_trylock(mm))
@@ -316,8 +330,9 @@ int kring_fault_in_flags(const struct kring *ring)
 	} else if (mmap_read_lock_killable(mm)) {
 		return -EINTR;
 	}
-	nr = get_user_pages((unsigned long)&ring->user->ring_flags, 1,
-			    FOLL_WRITE | FOLL_NOWAIT, NULL);
+	if (!(current->flags & PF_KTHREAD) || kring_faults_at_once(ring, mm))
+		nr = get_user_pages((unsigned long)&ring->user->ring_flags, 1,
+				    FOLL_WRITE | FOLL_NOWAIT, NULL);
 	mmap_read_unlock(mm);
 	return nr == 1 ? 0 : -EFAULT;
 }
