@@ -46,7 +46,8 @@ static inline struct sighand_struct *host_sighand_lock(struct task_struct *t,
 }
 
 /* The rules of __sigqueue_alloc(). May one more be kept for @t? Then it is charged to *@payer. */
-static inline bool host_pending_charge(struct task_struct *t,
+static inline bool host_pending_charge(struct kevent_owner *owner,
+				       struct task_struct *t,
 				       struct ucounts **payer)
 {
 	long pending;
@@ -63,7 +64,8 @@ static inline bool host_pending_charge(struct task_struct *t,
 	return false;
 }
 
-static inline void host_pending_uncharge(struct ucounts *payer)
+static inline void host_pending_uncharge(struct kevent_owner *owner,
+					 struct ucounts *payer)
 {
 	dec_rlimit_put_ucounts(payer, UCOUNT_RLIMIT_SIGPENDING);
 }

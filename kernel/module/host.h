@@ -106,11 +106,13 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence);
  * @tag:	of the user's number
  * @refs:	queues; under the lock of owners
  * @bytes:	what they have the kernel keep
+ * @pending:	signals that they keep
  */
 struct kevent_owner {
 	struct host_tag		tag;
 	unsigned int		refs;
 	atomic_long_t		bytes;
+	atomic_long_t		pending;
 };
 
 struct kevent_owner *host_owner_get(void);
@@ -266,9 +268,23 @@ do {									\
 struct sighand_struct *host_sighand_lock(struct task_struct *t,
 					 unsigned long *flags);
 
-/* The counters of RLIMIT_SIGPENDING are not exported: the owner of the queue pays. */
-#define host_pending_charge(t, payer)	(*(payer) = NULL, true)
-#define host_pending_uncharge(payer)	((void)(payer))
+/*
+ * The counters of RLIMIT_SIGPENDING are not exported: the owner of the queue has one of its own,
+ * with the limit of the receiver. As many as that are freed at once when a process ends.
+ */
+#define host_pending_uncharge(owner, payer)	atomic_long_dec(&(owner)->pending)
+
+static inline bool host_pending_charge(struct kevent_owner *owner,
+				       struct task_struct *t,
+				       struct ucounts **payer)
+{
+	*payer = NULL;
+	if (atomic_long_inc_return(&owner->pending) <=
+	    task_rlimit(t, RLIMIT_SIGPENDING))
+		return true;
+	host_pending_uncharge(owner, *payer);
+	return false;
+}
 
 enum siginfo_layout host_siginfo_layout(int sig, int code);
 #define siginfo_layout(sig, code)	host_siginfo_layout(sig, code)

@@ -271,10 +271,12 @@ static void ev_signal_detach(struct kevent *ke)
 static void ev_signal_free_info(struct kevent_signal *ks,
 				struct kevent_siginfo *info)
 {
+	struct kevent_owner *owner = ks->kk.ke.queue->owner;
+
 	if (info == &ks->own)
 		return;
-	host_pending_uncharge(info->ucounts);
-	kevent_uncharge(ks->kk.ke.queue->owner, EV_SIGINFO_BYTES);
+	host_pending_uncharge(owner, info->ucounts);
+	kevent_uncharge(owner, EV_SIGINFO_BYTES);
 	kfree(info);
 }
 
@@ -357,14 +359,14 @@ static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
 
 	if (!kevent_charge(owner, EV_SIGINFO_BYTES))
 		return NULL;
-	if (!host_pending_charge(t, &ucounts))
+	if (!host_pending_charge(owner, t, &ucounts))
 		goto uncharge;
 	info = kmalloc(sizeof(*info), GFP_ATOMIC | __GFP_ACCOUNT);
 	if (info) {
 		info->ucounts = ucounts;
 		return info;
 	}
-	host_pending_uncharge(ucounts);
+	host_pending_uncharge(owner, ucounts);
 uncharge:
 	kevent_uncharge(owner, EV_SIGINFO_BYTES);
 	return NULL;

@@ -192,6 +192,28 @@ static void sender_gets_eagain_at_the_limit(void)
 }
 
 /* Either the watch or the pending signal lacks memory: no receiver gets it. */
+/* Beyond the limit they become one. A program that observes ignores them: none is pending. */
+static void limit_holds_for_all_that_are_kept(void)
+{
+	int consume = as_can_be(), i, nr, turn;
+	struct ukevent ev;
+	struct queue q;
+
+	set_limit(20);
+	if (!consume)
+		handle(RT, SIG_IGN);
+	open_queue(&q, 0);
+	MUST_EQ(add_signal(q.fd, RT, consume, 0), 0);
+	for (turn = 0; turn < 2; turn++) {
+		for (i = 0; i < 60; i++)
+			MUST_EQ(kill(getpid(), RT), 0);
+		for (nr = 0; next_event(&q, &ev, 0) == 1; nr++)
+			;
+		CHECK_EQ(nr, 21);
+	}
+	close_queue(&q);
+}
+
 static void signal_that_failed_is_nowhere(void)
 {
 	struct timespec zero = {};
@@ -498,6 +520,7 @@ static const struct test_case cases[] = {
 	TEST(many_come_in_order_through_a_ring_of_16),
 	TEST(many_come_in_order_through_a_full_ring),
 	TEST(sender_gets_eagain_at_the_limit),
+	TEST(limit_holds_for_all_that_are_kept),
 	TEST(signal_that_failed_is_nowhere),
 	TEST(remove_drops_what_is_not_delivered),
 	TEST(queued_signals_are_charged_in_bytes),
