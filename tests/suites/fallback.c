@@ -186,6 +186,7 @@ static const struct skip skips[] = {
 	  " signal.consumed_signals_are_not_delivered"
 	  " signal.consumed_signals_do_not_interrupt"
 	  " signal_queued.sender_gets_eagain_at_the_limit"
+	  " signal_queued.limit_holds_for_all_that_are_kept"
 	  " signal_queued.remove_drops_what_is_not_delivered"
 	  " signal_queued.expiries_in_a_row_merge"
 	  " signal_queued.consumed_expiries_are_overruns_later"
