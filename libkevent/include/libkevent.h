@@ -414,7 +414,8 @@ const char *kevent_strerror(int error);
  *
  * Enters the kernel only if the ring is empty and %KEVENT_RING_MORE says that
  * events wait in the kernel. Never sleeps. A level watch whose condition still
- * holds is reported again by a call only: most programs want kevent_queue_get().
+ * holds, and an event that another process or an interrupt has made, may be reported
+ * by a call only: most programs want kevent_queue_get().
  *
  * Return: the number of events, 0 when there is none, -EXDEV in a child of the
  * process that opened the queue, or an errno of kevent_wait().

@@ -43,11 +43,9 @@ static const struct skip skips[] = {
 	{ "hit",
 	  " hits hit_faults storm_hits left"
 	  " races_promises.wake_up_takes_no_longer_with_sleepers"
-	  " ring.flag_that_faults_is_one_piece_of_work ring.entries_come_in_order_of_events"
+	  " ring.entries_come_in_order_of_events"
 	  " ring.wait_moves_at_most_num ring.event_that_is_queued_sets_the_flag"
 	  " ring.event_for_a_sleeper_sets_no_flag"
-	  " ring.consumer_that_waited_is_told_without_a_call"
-	  " ring.consumer_that_polls_is_told_without_a_call"
 	  " ring.many_unread_level_entries_are_not_repeated"
 	  " ring.full_ring_keeps_events_in_the_kernel"
 	  " ring.commit_frees_slots_and_refills_them"

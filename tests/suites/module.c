@@ -109,7 +109,6 @@ static const struct exception exceptions[] = {
 	  " fail_nth.queue_of_another_process fail_nth.chains_and_bound_calls " },
 	{ ALL, no_windows,
 	  " looks show.watch_that_is_looked_at_is_busy"
-	  " ring.flag_that_faults_is_one_piece_of_work"
 	  " modes.modify_counts_although_a_consumer_has_looked"
 	  " hits.level_entry_may_be_taken_during_the_hit"
 	  " hits.one_shot_handed_back_is_not_queued"

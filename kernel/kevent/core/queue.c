@@ -6,7 +6,6 @@
 #include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/irq_work.h>
-#include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -72,14 +71,12 @@ struct kevent_queue *kevent_queue_alloc(void)
 	mmgrab(q->home.mm);
 	q->ring_mm = KEVENT_NO_MM;
 	q->looks = 1;
-	q->notify.consumer = get_pid(task_pid(current));
 	host_pin();
 	return q;
 }
 
 /*
- * Drop a reference. After the queue's file only watches on their way out have any, and the work
- * for the flag of the ring.
+ * Drop a reference. After the queue's file only watches on their way out have any.
  */
 void kevent_queue_put(struct kevent_queue *q)
 {
@@ -90,7 +87,6 @@ void kevent_queue_put(struct kevent_queue *q)
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	host_owner_put(q->owner);
-	put_pid(q->notify.consumer);
 	mmdrop(q->home.mm);
 	kfree_rcu(q, rcu);
 	host_unpin();

@@ -20,7 +20,6 @@
 #include <linux/types.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "max_running.h"
@@ -33,7 +32,6 @@
 struct kevent_block;
 struct kevent_timers;
 struct mm_struct;
-struct pid;
 struct kevent_owner;
 struct wakeup_source;
 
@@ -62,28 +60,6 @@ struct kevent_busy {
 	u16			budget;
 	u8			prefer;
 	atomic_t		spinning;
-};
-
-/**
- * struct kevent_notify - KEVENT_RING_MORE in the address space of a consumer
- * @consumer:	R: the thread that last waited for the ring, or created it; see
- *		kevent_more()
- * @work:	R: runs in the thread that was @consumer, and holds a reference to the queue
- * @worker:	R: does the same for @consumer when that is @elsewhere, and holds a reference,
- *		too; set by the first miss that needs it
- * @pause:	of @worker alone: between its last two tries, in jiffies
- * @queued:	R: @work is on the task's list. Set by who puts it there, cleared by
- *		kevent_more_work() as its first step and by nobody else: after that
- *		another miss may queue it again at any time
- * @elsewhere:	R: @consumer is another thread since @work was queued last
- */
-struct kevent_notify {
-	struct pid		*consumer;
-	struct callback_head	work;
-	struct delayed_work	worker;
-	unsigned long		pause;
-	bool			queued;
-	bool			elsewhere;
 };
 
 /**
@@ -173,7 +149,6 @@ struct kevent_index {
  * @warm:	R: how often the one that slept last was woken since the oldest was
  * @fair:	I: the oldest is always woken
  * @nr_members:	R: those on @sleepers that are members of the group of @limit
- * @notify:	the thread that learns of events without an entry
  * @busy:	for busy polling
  * @coalesce:	for waking a consumer once for several events
  * @limit:	threads of which a number may run at once; set once, by the first of them
@@ -234,7 +209,6 @@ struct kevent_queue {
 	u32			warm;
 	bool			fair;
 	u32			nr_members;
-	struct kevent_notify	notify;
 	struct kevent_busy	busy;
 	struct kevent_coalesce	coalesce;
 	struct kevent_limit	*limit;

@@ -102,7 +102,6 @@ int kring_sync(struct kring *ring);
 int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
-int kring_fault_in_flags(const struct kring *ring);
 
 /* Inside a user access window. Returns false on a fault. */
 static __always_inline bool kring_put(struct ukevent __user *to,

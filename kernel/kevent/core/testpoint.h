@@ -34,9 +34,6 @@ enum kevent_testpoint {
 	KEVENT_TESTPOINT_PARKED,	/* a member is parked, and runs yet */
 	KEVENT_TESTPOINT_UNPARKED,	/* a member was parked, has not said that it runs */
 	KEVENT_TESTPOINT_GO_ON,		/* a member counts as running, and wakes others next */
-	KEVENT_TESTPOINT_MORE_WORK,	/* the work for the flag runs, lock not taken yet */
-	KEVENT_TESTPOINT_MORE_FAULT,	/* the flag faulted, and its page is here now */
-	KEVENT_TESTPOINT_MORE_DONE,	/* the work for the flag has stored it, is not over */
 	KEVENT_TESTPOINT_FAULT,		/* memory of a call is away, and will be faulted in */
 	KEVENT_TESTPOINT_FAULTED,	/* it was faulted in */
 	KEVENT_TESTPOINT_ATTACH,	/* a watch is to join its source */

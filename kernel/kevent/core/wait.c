@@ -29,7 +29,6 @@
 #include <linux/freezer.h>
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
-#include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <trace/events/kevent.h>
 
@@ -343,7 +342,6 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
 			struct kevent_looks *looks)
 {
 	bool timed_out = until->nowait || looks->over;
-	struct pid *last = NULL;
 	bool sleep;
 	u32 window;
 	int ret;
@@ -352,8 +350,6 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
 	kevent_busy_wait(q, news, until);
 	kevent_testpoint(q, KEVENT_TESTPOINT_SLEEP);
 	spin_lock_irq(&q->ready_lock);
-	if (news)
-		last = kevent_follow(q);
 	w->missed = kevent_missed_look(q, looks);
 	for (;;) {
 		ret = kevent_sleep_locked(q, w, timed_out, looks, &sleep);
@@ -382,8 +378,6 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
 	spin_unlock_irq(&q->ready_lock);
 out:
 	trace_kevent_wait(q, news, ret);
-	if (unlikely(last))
-		put_pid(last);
 	return ret;
 }
 

@@ -37,16 +37,6 @@ void see_entries(struct fqueue *q)
 	}
 }
 
-static void check_more(struct fqueue *q)
-{
-	if (W.fallback || !q->size || !model_waits(q))
-		return;
-	if (!(__atomic_load_n(&q->ring->ring_flags, __ATOMIC_ACQUIRE) &
-	      KEVENT_RING_MORE))
-		fail("queue %d has an event in the kernel, and KEVENT_RING_MORE is not set",
-		     (int)(q - W.q));
-}
-
 static void check_readable(struct fqueue *q)
 {
 	struct pollfd p = { .fd = q->fd, .events = POLLIN };
@@ -69,7 +59,6 @@ void check_queues(void)
 	for (i = 0; i < NR_QUEUES; i++) {
 		if (W.q[i].fd < 0)
 			continue;
-		check_more(&W.q[i]);
 		check_readable(&W.q[i]);
 	}
 }

@@ -4,12 +4,9 @@
  *
  *	W sleeps	request, event		W returns 0, MORE is set
  *	W sleeps	event, the ring is full	W sleeps on, MORE is set
- *	W of a child	two events		W takes one, MORE is set
- *	W has a buffer	fork, two events	likewise
  *	W sleeps	event			W is stuck in a fault, MORE is set
  *	V W sleep	event, V is stuck	W takes it, if it has the ring elsewhere
  *	V B W sleep	entry, V leaves it	W returns, and B sleeps on
- *	V is to say it, blocks; W waits		events that come then: MORE is set
  *	W X sleep	W runs; two requests	both return
  *
  * The main thread goes first on the CPU of the others: who it wakes runs after all that it
@@ -106,118 +103,6 @@ static void event_for_a_sleeper_on_a_full_ring_is_told(void)
 	await_more(&q);
 	request(&q);
 	CHECK_EQ(join_waiter(&w), 0);
-	close_queue(&q);
-}
-
-struct outsider {
-	struct queue	*q;
-	int		took[2], end[2];
-};
-
-/* Its end would tell of the other event, so it waits for that of the test. */
-static int outsider_takes(void *arg)
-{
-	struct outsider *o = arg;
-	struct ukevent ev;
-	char byte;
-
-	close(o->end[1]);
-	CHILD_MUST(get_events(o->q->fd, 1, 1, -1, &ev) == 1);
-	CHILD_MUST(write(o->took[1], "", 1) == 1);
-	CHILD_MUST(read(o->end[0], &byte, 1) == 0);
-	return 0;
-}
-
-static void event_left_by_one_without_the_ring_is_told(void)
-{
-	struct ukevent ev[2];
-	struct outsider o;
-	struct queue q;
-	pid_t pid;
-	char byte;
-	int i;
-
-	open_queue(&q, 8);
-	o.q = &q;
-	add_marks(&q, 2);
-	for (i = 0; i < 2; i++)
-		kevent_set_user(&ev[i], i, 1, 0, 0);
-	MUST_EQ(pipe2(o.took, O_CLOEXEC), 0);
-	MUST_EQ(pipe2(o.end, O_CLOEXEC), 0);
-	share_cpu();
-	pid = start_child(outsider_takes, &o);
-	MUST(sleeps_in(pid, __NR_kevent_get_events));
-	go_first();
-	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 2, ev), 2);
-	go_as_others();
-	MUST_EQ(read(o.took[0], &byte, 1), 1);
-	await_more(&q);
-	close(o.end[1]);
-	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	MUST_EVENT(&q, ev);
-	leave_cpu();
-	close_queue(&q);
-}
-
-static int stay_until_closed(void *arg)
-{
-	int *end = arg;
-	char byte;
-
-	close(end[1]);
-	CHILD_MUST(read(end[0], &byte, 1) == 0);
-	return 0;
-}
-
-struct taker {
-	struct actor	actor;
-	struct queue	*q;
-	struct ukevent	*to;
-};
-
-static long take_one(void *arg)
-{
-	struct taker *t = arg;
-
-	return get_events(t->q->fd, 1, 1, -1, t->to);
-}
-
-/*
- * The first store to the ring's header copies its page, which the child has, too. That of the
- * buffer is there.
- */
-static void event_left_behind_a_fork_is_told(void)
-{
-	struct ukevent ev[2];
-	struct taker t;
-	struct queue q;
-	int end[2], i;
-	pid_t pid;
-
-	open_queue(&q, 8);
-	t.q = &q;
-	t.to = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	MUST(t.to != MAP_FAILED);
-	add_marks(&q, 2);
-	for (i = 0; i < 2; i++)
-		kevent_set_user(&ev[i], i, 1, 0, 0);
-	MUST_EQ(pipe2(end, O_CLOEXEC), 0);
-	share_cpu();
-	start_actor(&t.actor, take_one, &t);
-	MUST(sleeps_in(t.actor.tid, __NR_kevent_get_events));
-	pid = start_child(stay_until_closed, end);
-	go_first();
-	MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 2, ev), 2);
-	go_as_others();
-	join_actor(&t.actor, PATIENCE_MS);
-	CHECK_EQ(t.actor.ret, 1);
-	await_more(&q);
-	close(end[1]);
-	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	MUST_EVENT(&q, ev);
-	leave_cpu();
-	munmap(t.to, PAGE);
 	close_queue(&q);
 }
 
@@ -395,64 +280,13 @@ static void event_is_for_who_can_write_the_ring(void)
 	close_queue(&o.q);
 }
 
-/* A thread that waits for the ring once and then blocks in another call */
-struct absent {
-	struct actor	actor;
-	struct queue	*q;
-	int		fd[2];
-};
-
-static long wait_and_block(void *arg)
-{
-	struct absent *a = arg;
-	char byte;
-
-	return wait_ring(a->q, 1, 0) + read(a->fd[0], &byte, 1);
-}
-
-/*
- * The thread that is to set the flag on its way to user mode is not on its way. Another one
- * has waited since, and looks at memory only.
- */
-static void event_is_told_to_who_waited_last(void)
-{
-	struct ukevent ev;
-	struct absent a;
-	struct queue q;
-	int fd[2], i;
-
-	open_queue(&q, 8);
-	open_pipe(fd);
-	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
-	a.q = &q;
-	MUST_EQ(pipe2(a.fd, O_CLOEXEC), 0);
-	start_actor(&a.actor, wait_and_block, &a);
-	MUST(sleeps_in(a.actor.tid, __NR_read));
-	put_byte_from_outside(fd[1]);
-	MUST_EVENT(&q, &ev);
-	for (i = 0; i < 2; i++) {
-		CHECK_EQ(wait_ring(&q, 1, 0), 0);
-		put_byte_from_outside(fd[1]);
-		await_more(&q);
-		MUST_EVENT(&q, &ev);
-		CHECK(!has_more(&q));
-	}
-	put_byte(a.fd[1]);
-	join_actor(&a.actor, PATIENCE_MS);
-	CHECK_EQ(a.actor.ret, 1);
-	close_queue(&q);
-}
-
 static const struct test_case cases[] = {
 	TEST(event_beside_a_request_is_told),
 	TEST_EACH(each_request_ends_a_wait),
 	TEST(event_for_a_sleeper_on_a_full_ring_is_told),
-	TEST(event_left_by_one_without_the_ring_is_told),
-	TEST(event_left_behind_a_fork_is_told),
 	TEST(event_for_one_stuck_in_a_fault_is_told),
 	TEST(entries_left_are_for_those_who_wait_for_them),
 	TEST(event_is_for_who_can_write_the_ring),
-	TEST(event_is_told_to_who_waited_last),
 	{}
 };
 

@@ -21,7 +21,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/fuse.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,7 +29,6 @@
 #include "helpers.h"
 
 #define FILE_NODE	2
-#define FILE_SIZE	4096
 
 struct daemon {
 	int	dev;
@@ -65,7 +63,7 @@ static void unmount_fuse(struct daemon *d)
 static void reply(struct daemon *d, uint64_t unique, int error,
 		  const void *out, size_t size)
 {
-	static char buf[256 + FILE_SIZE];
+	char buf[256];
 	struct fuse_out_header *hdr = (struct fuse_out_header *)buf;
 
 	*hdr = (struct fuse_out_header){
@@ -84,11 +82,10 @@ static void fill_attr(struct fuse_attr *attr, uint64_t node)
 		.ino = node,
 		.mode = node == FILE_NODE ? S_IFREG | 0600 : S_IFDIR | 0700,
 		.nlink = 1,
-		.size = node == FILE_NODE ? FILE_SIZE : 0,
 	};
 }
 
-/* Answers one request, other than POLL and WRITE, as the simplest daemon would. */
+/* Answers one request, other than POLL, as the simplest daemon would. */
 static void answer_request(struct daemon *d, const struct fuse_in_header *in)
 {
 	struct fuse_init_out init = {
@@ -101,7 +98,6 @@ static void answer_request(struct daemon *d, const struct fuse_in_header *in)
 	};
 	struct fuse_attr_out attr = { .attr_valid = 3600 };
 	struct fuse_open_out opened = { .open_flags = FOPEN_NOFLUSH };
-	static const char zeroes[FILE_SIZE];
 
 	switch (in->opcode) {
 	case FUSE_INIT:
@@ -117,9 +113,6 @@ static void answer_request(struct daemon *d, const struct fuse_in_header *in)
 		break;
 	case FUSE_OPEN:
 		reply(d, in->unique, 0, &opened, sizeof(opened));
-		break;
-	case FUSE_READ:
-		reply(d, in->unique, 0, zeroes, sizeof(zeroes));
 		break;
 	case FUSE_RELEASE:
 		reply(d, in->unique, 0, NULL, 0);
@@ -142,7 +135,7 @@ static void await_request(struct daemon *d)
 	MUST(pfd.revents & POLLIN);
 }
 
-/* Answers all requests up to the first @opcode, which is answered too, unless that is WRITE. */
+/* Answers all requests up to the first @opcode, which is answered too. */
 static void serve_until(struct daemon *d, uint32_t opcode)
 {
 	static char buf[FUSE_MIN_READ_BUFFER + 4096];
@@ -155,7 +148,7 @@ static void serve_until(struct daemon *d, uint32_t opcode)
 		MUST(len >= (ssize_t)sizeof(*in));
 		if (in->opcode == FUSE_POLL)
 			d->poll_unique = in->unique;
-		else if (in->opcode != FUSE_WRITE)
+		else
 			answer_request(d, in);
 	} while (in->opcode != opcode);
 }
@@ -461,93 +454,6 @@ static void file_that_fires_in_each_poll_keeps_nobody(void)
 	unmount_fuse(&d);
 }
 
-/* A thread that is to say in the ring what is ready, and blocks in another call */
-struct absent {
-	struct actor	actor;
-	struct queue	*q;
-	int		fd[2];
-};
-
-static long wait_and_block(void *arg)
-{
-	struct absent *a = arg;
-	char byte;
-
-	return wait_ring(a->q, 1, 0) + read(a->fd[0], &byte, 1);
-}
-
-static int changes_its_memory(uint64_t until)
-{
-	uint64_t start;
-	void *p;
-
-	do {
-		start = now_ns();
-		p = mmap(NULL, FILE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-		CHILD_MUST(p != MAP_FAILED && munmap(p, FILE_SIZE) == 0);
-		CHILD_MUST(now_ns() - start < quick_ns());
-	} while (now_ns() < until);
-	return 0;
-}
-
-/*
- * The ring is in the file. A page that is being written to it must not be written by others
- * before the daemon has answered. The worker that would say so in the ring has mmap_lock.
- */
-static int has_its_ring_there(void *arg)
-{
-	struct daemon *d = arg;
-	struct absent a = {};
-	struct ukevent ev;
-	struct victim v;
-	int fd[2];
-
-	CHILD_MUST(open_victim(&v, d) == 0);
-	v.q = (struct queue){ .size = 8, .bytes = FILE_SIZE };
-	v.q.ring = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-			v.fd, 0);
-	CHILD_MUST((void *)v.q.ring != MAP_FAILED);
-	/* The end of a process that has it waits for the daemon. */
-	CHILD_MUST(madvise(v.q.ring, FILE_SIZE, MADV_DONTFORK) == 0);
-	v.q.fd = kevent_init(v.q.ring, 8, 0);
-	CHILD_MUST(v.q.fd >= 0);
-	CHILD_MUST(pipe(fd) == 0);
-	CHILD_MUST(add_pipe(v.q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET,
-			    7) == 0);
-	a.q = &v.q;
-	CHILD_MUST(pipe(a.fd) == 0);
-	start_actor(&a.actor, wait_and_block, &a);
-	CHILD_MUST(sleeps_in(a.actor.tid, __NR_read));
-	put_byte_from_outside(fd[1]);
-	CHILD_MUST(next_event(&v.q, &ev, 0) == 1 && ev.ptr == 7);
-	CHILD_MUST(wait_ring(&v.q, 1, 0) == 0);
-	CHILD_MUST(sync_file_range(v.fd, 0, 0, SYNC_FILE_RANGE_WRITE) == 0);
-	CHILD_MUST(heard_go(d->sock[0]));
-	put_byte_from_outside(fd[1]);
-	CHILD_MUST(changes_its_memory(now_ns() + quick_ns() / 4) == 0);
-	CHILD_MUST(write(d->sock[0], "", 1) == 1);
-	return 0;
-}
-
-static void ring_in_its_file_holds_up_no_worker(void)
-{
-	struct pollfd said = { .events = POLLIN };
-	struct daemon d;
-	pid_t pid;
-
-	mount_fuse(&d);
-	pid = start_child(has_its_ring_there, &d);
-	close(d.sock[0]);
-	serve_until(&d, FUSE_WRITE);
-	MUST_EQ(write(d.sock[1], "", 1), 1);
-	said.fd = d.sock[1];
-	CHECK_EQ(poll(&said, 1, PATIENCE_MS * slowness), 1);
-	CHECK_EQ(said.revents, POLLIN);
-	unmount_fuse(&d);
-	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-}
-
 #ifdef __LP64__	/* a chain of a 32-bit program is refused */
 
 /* Nobody answers from now on: what asks the daemon must be left to a server. */
@@ -600,7 +506,6 @@ static const struct test_case cases[] = {
 	TEST(answered_poll_is_an_event),
 	TEST(consumer_stuck_in_poll_blocks_no_other),
 	TEST(file_that_fires_in_each_poll_keeps_nobody),
-	TEST(ring_in_its_file_holds_up_no_worker),
 #ifdef __LP64__
 	TEST(chains_leave_its_files_to_servers),
 #endif

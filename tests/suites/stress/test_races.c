@@ -5,9 +5,9 @@
  *	things		files of several kinds that one queue watches in several modes
  *	writers		a thread, and a process without the ring, make things ready
  *	consumers	threads and processes. In each scene each has a role: it waits for
- *			the ring, with or without a limit, or for a buffer, or looks at
- *			memory only, or blocks elsewhere, or is frozen, stopped or killed,
- *			or may not write the ring
+ *			the ring, with or without a limit, or for a buffer, or looks
+ *			without sleeping, or blocks elsewhere, or is frozen, stopped or
+ *			killed, or may not write the ring
  *	hands		take the ring's memory away and bring it back, fork, watch files
  *			that they close at once
  *
@@ -73,7 +73,7 @@ enum role {
 	WAITS_LIMITED,	/* likewise, with a limit */
 	WAITS_MANY,	/* likewise, for more than one entry */
 	WAITS_BUFFER,
-	LOOKS,		/* at memory only */
+	LOOKS,		/* at memory, and calls when the ring is empty */
 	CALLS,		/* for a buffer, again and again, and does not wait */
 	BLOCKS,		/* was the last to wait, and is in a call of another file */
 	READS_ONLY,	/* waits for a ring that it may not write */
@@ -409,32 +409,15 @@ static void play_buffer(struct world *w, struct consumer *c, int64_t ms)
 	}
 }
 
-/*
- * A ring whose header is not in memory, or a thread that was killed, may have no flag: a
- * call now and then finds out.
- */
+/* Calls when it finds the ring empty, and does not sleep. */
 static void play_looks(struct world *w, struct consumer *c)
 {
-	bool calls = atomic_load(&w->b->fragile), first = true;
-	uint64_t next = now_ns();
-	uint32_t flags;
-	int ret;
-
 	while (!over(c)) {
 		if (take_from_ring(w, c))
 			continue;
-		flags = __atomic_load_n(&w->q.ring->ring_flags, __ATOMIC_ACQUIRE);
-		if (first || flags & KEVENT_RING_MORE ||
-		    (calls && now_ns() > next)) {
-			ret = wait_for(w, ring_position(w), 0, NULL);
-			check_wait(c, ret);
-			next = now_ns() + 100000000;
-			/* Once more while the ring is empty */
-			first = first && ret;
-			atomic_store(&c->begun, atomic_load(&c->go));
-		} else {
-			sched_yield();
-		}
+		check_wait(c, wait_for(w, ring_position(w), 0, NULL));
+		atomic_store(&c->begun, atomic_load(&c->go));
+		sched_yield();
 	}
 }
 
@@ -883,8 +866,7 @@ static int any_fate(struct world *w, bool *frozen)
 }
 
 /*
- * @anchor can take all there is: it waits for the ring, or looks at it. Who looks only is
- * not told of what threads were woken for that do something else with it.
+ * @anchor can take all there is: it waits for the ring, or looks at it.
  */
 static void cast_roles(struct world *w, unsigned int anchor, bool look)
 {
@@ -929,7 +911,7 @@ static void burst(struct world *w, bool outside)
 
 	if (below(w, 2))
 		what |= 1u << below(w, THINGS);
-	/* Who looks at memory has many misses to be told of. */
+	/* Who looks gets little at a time. */
 	if (below(w, w->looks ? 3 : 32))
 		order(w, what, 1, outside);
 	else
