@@ -374,7 +374,7 @@ int kevent_lane_publish(struct kevent_lane *l, __u32 len);
  * -ECONNRESET when the peer has ended without that, and all it has published was
  * taken;
  * -EPROTO when the peer has broken the lane;
- * -EOPNOTSUPP when the lane has no slots in this direction;
+ * -EOPNOTSUPP when the lane has no slots in this direction, and the peer has not ended;
  * -EXDEV in a child of the process that made @l.
  */
 int kevent_lane_recv(struct kevent_lane *l, void *buf, __u32 size);

@@ -522,6 +522,48 @@ static void sudden_end_is_an_event(void)
 	close_lane();
 }
 
+/*
+ * The set names a lane whose peer has ended, once it has taken all: also one that has
+ * no slots to receive from, which the peer decides. Else the receiver never sleeps, and
+ * never closes the lane.
+ */
+static void set_names_an_end(const struct kevent_lane_options *o, int error)
+{
+	struct kevent_lane *from = NULL;
+	struct kevent_lanes set;
+	struct ukevent ev;
+	__u64 nr;
+
+	open_lane(o);
+	open_queues();
+	kevent_lanes_init(&set, 0);
+	kevent_lanes_add(&set, &b);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), -EAGAIN);
+	if (error == -EPIPE)
+		kevent_lane_close(&a);
+	else
+		CHECK_EQ(shutdown(a.sock, SHUT_RDWR), 0);
+	if (kevent_lanes_get(&set, &qb, &ev, 1, &a_while) == 1)
+		kevent_lane_event(&b, &ev);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), error);
+	CHECK(from == &b);
+	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	close_lane();
+	CHECK_EQ(kevent_lanes_get(&set, &qb, &ev, 1, &no_time), 0);
+	kevent_queue_close(&qa);
+	kevent_queue_close(&qb);
+}
+
+static void set_names_ended_lanes(void)
+{
+	static const struct kevent_lane_options to_creator = { .recv_slots = 2 };
+
+	set_names_an_end(&usual, -EPIPE);
+	set_names_an_end(&usual, -ECONNRESET);
+	set_names_an_end(&to_creator, -EPIPE);
+	set_names_an_end(&to_creator, -ECONNRESET);
+}
+
 /* --- what a hostile peer writes ------------------------------------------ */
 
 static void receiver_refuses_lengths(void)
@@ -832,6 +874,7 @@ static const struct test tests[] = {
 	TEST(close_is_an_event),
 	TEST(close_is_an_event_of_the_socket),
 	TEST(sudden_end_is_an_event),
+	TEST(set_names_ended_lanes),
 	TEST(receiver_refuses_lengths),
 	TEST(receiver_takes_next_numbers_only),
 	TEST(sender_refuses_positions),
