@@ -91,15 +91,19 @@ static void read_socket(struct kevent_lane *l)
 
 /* --- sleeping ------------------------------------------------------------ */
 
+/* A child has copies of its parent's sets of lanes: there these two do nothing. */
+
 static void say_asleep(struct kevent_lane *l)
 {
+	if (!kevent_process_is(l->process))
+		return;
 	lane_store(&l->me->asleep, ++l->in.sleep);
 	l->in.armed = 1;
 }
 
 static void say_awake(struct kevent_lane *l)
 {
-	if (l->in.armed)
+	if (l->in.armed && kevent_process_is(l->process))
 		lane_store(&l->me->asleep, 0);
 	l->in.armed = 0;
 }

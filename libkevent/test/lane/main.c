@@ -830,26 +830,60 @@ static int in_child(void)
 	return failed;
 }
 
-static void child_has_no_lane(void)
+static int status_of_child(int (*fn)(void))
 {
 	int status = 1;
 
-	open_usual();
-	kevent_lanes_init(&family, 0);
-	kevent_lanes_add(&family, &b);
-	CHECK_EQ(send_nr(&a, 1), 0);
 	fflush(stdout);
 	if (!fork()) {
-		status = in_child();
+		status = fn();
 		fflush(stdout);
 		_exit(status);
 	}
 	wait(&status);
-	CHECK_EQ(status, 0);
+	return status;
+}
+
+static void child_has_no_lane(void)
+{
+	open_usual();
+	kevent_lanes_init(&family, 0);
+	kevent_lanes_add(&family, &b);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(status_of_child(in_child), 0);
 	expect_nr(&b, 1);
 	CHECK_EQ(send_nr(&a, 2), 0);
 	expect_nr(&b, 2);
 	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EAGAIN);
+	close_lane();
+}
+
+/* It has a copy of a set that sleeps, and of one that is awake. */
+static int sleeps_in_child(void)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_lanes_arm(&family), 1);
+	CHECK_EQ(kevent_lanes_get(&family, &qb, &ev, 1, &no_time), -EXDEV);
+	return failed;
+}
+
+static void child_wakes_and_sends_nobody_to_sleep(void)
+{
+	open_usual();
+	open_queues();
+	kevent_lanes_init(&family, 0);
+	kevent_lanes_add(&family, &b);
+	CHECK_EQ(status_of_child(sleeps_in_child), 0);
+	CHECK_EQ(b.me->asleep, 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	expect_no_event(&qb);
+	expect_nr(&b, 1);
+	CHECK_EQ(kevent_lanes_arm(&family), 0);
+	CHECK_EQ(status_of_child(sleeps_in_child), 0);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	expect_event(&qb, &b, 0);
+	expect_nr(&b, 2);
 	close_lane();
 }
 
@@ -885,6 +919,7 @@ static const struct test tests[] = {
 	TEST(memory_is_sealed),
 	TEST(nothing_is_left_open),
 	TEST(child_has_no_lane),
+	TEST(child_wakes_and_sends_nobody_to_sleep),
 };
 
 int main(void)
