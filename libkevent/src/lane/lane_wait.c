@@ -170,6 +170,9 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	bool due;
 	int ret;
 
+	/* The watch has ended with the peer. */
+	if (lane_gone(l))
+		return kevent_lane_send(l, data, len);
 	if (!max || l->queue < 0 || l->queue != q->fd ||
 	    (timeout && !kevent_timespec_valid(timeout)))
 		return -EINVAL;

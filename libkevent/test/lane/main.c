@@ -516,9 +516,11 @@ static void sudden_end_is_an_event(void)
 	CHECK_EQ(kevent_lane_event(&b, &ev), 1);
 	/* The watch of the socket is gone, so it does not repeat. */
 	expect_no_event(&qb);
+	CHECK_EQ(send_get(&b, &qb, 1), -EPIPE);
 	expect_nr(&b, 1);
 	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -ECONNRESET);
 	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	CHECK_EQ(send_get(&b, &qb, 1), -EPIPE);
 	close_lane();
 }
 
