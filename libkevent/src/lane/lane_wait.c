@@ -145,6 +145,13 @@ static int send_held(struct kevent_lane *l, const void *data, __u32 len,
 	return ret;
 }
 
+/* It counts as rung for since send_held(). */
+static void ring_late(struct kevent_lane *l)
+{
+	if (!kevent_lane_ring(l))
+		l->out.rung = 0;
+}
+
 /* The wait rings, so that the peer runs on this CPU as soon as this side sleeps. */
 static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 			struct ukevent *ev, __u32 max,
@@ -159,7 +166,7 @@ static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 		ret = kevent_queue_ring_and_get(q, ev, max, timeout,
 						l->peer_bell, &rung);
 	if (!rung)
-		kevent_lane_ring(l);
+		ring_late(l);
 	return ret;
 }
 
@@ -182,7 +189,7 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	if (due && l->peer_bell >= 0)
 		return ring_and_get(l, q, ev, max, timeout);
 	if (due)
-		kevent_lane_ring(l);
+		ring_late(l);
 	return kevent_lane_arm(l) ? kevent_queue_pop(q, ev, max) :
 				    kevent_queue_get(q, ev, max, timeout);
 }

@@ -8,13 +8,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "libkevent.h"
@@ -378,6 +383,53 @@ static void wait_rings_an_eventfd(void)
 static void wait_rings_by_the_socket(void)
 {
 	wait_rings_for_a_sleeper(&by_socket);
+}
+
+/* From now on the kernel has no memory for a call @nr with the descriptor @fd. */
+static void run_short(long nr, int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (__u32)nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (__u32)fd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = ARRAY_SIZE(code), .filter = code };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+/* The send and wait of @a, whose descriptor @bell is, finds no memory to ring. */
+static void late_ring_is_tried_again(long nr, int *bell)
+{
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	/* A message is there, so there is no wait that rings. */
+	CHECK_EQ(kevent_lane_send(&b, buf, 1), 0);
+	run_short(nr, *bell);
+	CHECK_EQ(send_get(&a, &qa, 1), 0);
+	expect_no_event(&qb);
+	*bell = dup(*bell);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	expect_event(&qb, &b, 0);
+	close_lane();
+}
+
+static void eventfd_is_written_to_again(void)
+{
+	open_usual();
+	open_queues();
+	late_ring_is_tried_again(SYS_write, &a.peer_bell);
+}
+
+static void socket_is_written_to_again(void)
+{
+	open_lane(&by_socket);
+	open_queues();
+	late_ring_is_tried_again(SYS_sendto, &a.sock);
 }
 
 /* What is wrong with the wait is said before the message is sent. */
@@ -903,6 +955,8 @@ static const struct test tests[] = {
 	TEST(socket_wakes_a_sleeper),
 	TEST(wait_rings_an_eventfd),
 	TEST(wait_rings_by_the_socket),
+	TEST(eventfd_is_written_to_again),
+	TEST(socket_is_written_to_again),
 	TEST(send_and_wait_is_checked),
 	TEST(room_is_reported),
 	TEST(room_in_the_arena_is_reported),
