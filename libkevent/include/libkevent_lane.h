@@ -189,6 +189,7 @@ struct kevent_lane_in {
  * @state: 0, or the error that ended it
  * @gone: whether the socket has said that the peer has ended
  * @stopped: whether @state or @gone is set
+ * @skipped: how often kevent_lane_send_get() did not wait, as there was a message
  * @spare: for later versions
  */
 struct kevent_lane {
@@ -211,7 +212,8 @@ struct kevent_lane {
 	int				state;
 	int				gone;
 	int				stopped;
-	__u32				spare[6];
+	__u32				skipped;
+	__u32				spare[5];
 };
 
 /**
@@ -220,6 +222,7 @@ struct kevent_lane {
  * @nr_hot: their number
  * @turn: messages in a row from the same lane
  * @looks: how often kevent_lanes_get() looks before it sleeps
+ * @skipped: how often that did not wait, as there was a message
  * @spare: for later versions
  */
 struct kevent_lanes {
@@ -227,7 +230,8 @@ struct kevent_lanes {
 	__u32			nr_hot;
 	__u32			turn;
 	__u32			looks;
-	__u32			spare[3];
+	__u32			skipped;
+	__u32			spare[2];
 };
 
 /**
@@ -472,8 +476,9 @@ int kevent_lanes_arm(struct kevent_lanes *set);
  * @timeout: as for kevent_queue_get()
  *
  * Give events of lanes to kevent_lane_event(). If there are messages, it does not
- * wait; a program whose lanes never become empty calls it now and then for its
- * other events.
+ * wait, and mostly takes only what the ring has: level watches are looked at each
+ * 64th time, and whenever it waits. A program whose lanes never become empty calls it
+ * now and then for its other events.
  *
  * Return: the number of events; 0 when there is a message, after @timeout or when
  * %KEVENT_CTL_READY with no entries woke the caller; or an errno of

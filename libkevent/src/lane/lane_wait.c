@@ -18,6 +18,7 @@
 
 #define TURN		64	/* messages of one lane while others may have some */
 #define IDLE		64	/* looks in vain after which a lane sleeps */
+#define SKIPS		64	/* waits that a message replaces, up to a call */
 
 /* --- the queue ----------------------------------------------------------- */
 
@@ -130,6 +131,20 @@ int kevent_lane_arm(struct kevent_lane *l)
 	return 1;
 }
 
+/*
+ * Instead of a wait, as there is a message. The ring has a level watch once only; a
+ * call, now and then, has them looked at.
+ */
+static int get_beside(__u32 *skipped, struct kevent_queue *q, struct ukevent *ev,
+		      __u32 max)
+{
+	static const struct timespec no_time;
+
+	if (++*skipped % SKIPS)
+		return kevent_queue_pop(q, ev, max);
+	return kevent_queue_get(q, ev, max, &no_time);
+}
+
 /* --- hand-off ------------------------------------------------------------ */
 
 /* Sends, and says whether the peer has to be woken. */
@@ -161,7 +176,7 @@ static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 	int ret;
 
 	if (kevent_lane_arm(l))
-		ret = kevent_queue_pop(q, ev, max);
+		ret = get_beside(&l->skipped, q, ev, max);
 	else
 		ret = kevent_queue_ring_and_get(q, ev, max, timeout,
 						l->peer_bell, &rung);
@@ -190,7 +205,7 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 		return ring_and_get(l, q, ev, max, timeout);
 	if (due)
 		ring_late(l);
-	return kevent_lane_arm(l) ? kevent_queue_pop(q, ev, max) :
+	return kevent_lane_arm(l) ? get_beside(&l->skipped, q, ev, max) :
 				    kevent_queue_get(q, ev, max, timeout);
 }
 
@@ -358,7 +373,7 @@ int kevent_lanes_get(struct kevent_lanes *set, struct kevent_queue *q,
 	int ret;
 
 	if (look_around(set, q) || kevent_lanes_arm(set))
-		return kevent_queue_pop(q, ev, max);
+		return get_beside(&set->skipped, q, ev, max);
 	ret = kevent_queue_get(q, ev, max, timeout);
 	set_awake(set);
 	return ret;
