@@ -170,10 +170,12 @@ static int seek(int fd, __u32 num, __u32 old_kidx, int whence)
 #endif
 }
 
-/* What pipes and sockets say of it */
-static int no_seek(int ret)
+/* Other files have no position, or one that is 0: so a queue without events says EAGAIN. */
+static int sought(int ret)
 {
-	return ret == -ESPIPE ? -EINVAL : ret;
+	if (ret == -EAGAIN)
+		return 0;
+	return !ret || ret == -ESPIPE ? -EINVAL : ret;
 }
 
 /* More is as good as a whole ring, but no position of a file. */
@@ -200,8 +202,8 @@ int kevent_device_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
 	struct kevent_dev_wait a;
 
 	if (may_seek(timeout, flags, arg))
-		return no_seek(seek(fd, seek_num(num), old_kidx,
-				    timeout ? SEEK_SET : SEEK_CUR));
+		return sought(seek(fd, seek_num(num), old_kidx,
+				   timeout ? SEEK_SET : SEEK_CUR));
 	a = (struct kevent_dev_wait){
 		.num = num,
 		.old_kidx = old_kidx,
