@@ -80,7 +80,7 @@ static void close_fd(int *fd)
 
 	*fd = -1;
 	if (old >= 0)
-		kevent_call6(SYS_close, old, 0, 0, 0, 0, 0);
+		kevent_close_fd(old);
 }
 
 static void let_go(struct kevent_lane *l)
@@ -367,9 +367,11 @@ static bool is_anonymous(int fd)
 static int read_shape(int fd, struct shape *s)
 {
 	struct kevent_lane_memory head;
+	struct iovec iov = { .iov_base = &head, .iov_len = sizeof(head) };
 	struct stat st;
 
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	/* Two words are the offset, in each ABI. */
+	if (kevent_call6(SYS_preadv, fd, (long)&iov, 1, 0, 0, 0) != sizeof(head) ||
 	    fstat(fd, &st) || head.magic != KEVENT_LANE_MAGIC)
 		return -EPROTO;
 	memcpy(s->slots, head.slots, sizeof(s->slots));

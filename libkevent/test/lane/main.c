@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -862,6 +863,51 @@ static void nothing_is_left_open(void)
 	CHECK_EQ(nr_open(), before);
 }
 
+/* Where a thread that shall end has come */
+static int steps;
+
+/* Each call that opens, closes or reads descriptors, with a cancellation under way */
+static void *calls_to_the_end(void *none)
+{
+	const __u32 flags = KEVENT_INIT_FALLBACK_ONLY | KEVENT_INIT_ALL_TYPES;
+	int stray;
+
+	pthread_cancel(pthread_self());
+	open_usual();
+	steps++;
+	open_queues();
+	steps++;
+	kevent_supported();
+	kevent_types(qa.fd);
+	steps++;
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	close_lane();
+	steps++;
+	CHECK_EQ(kevent_init(NULL, 0, flags), -EOPNOTSUPP);
+	steps++;
+	stray = qa.fd;
+	kevent_queue_close(&qa);
+	qa.fd = stray;
+	errno = 1234;
+	kevent_queue_close(&qa);
+	CHECK_EQ(errno, 1234);
+	kevent_queue_close(&qb);
+	steps++;
+	pthread_testcancel();
+	steps++;
+	return none;
+}
+
+static void no_call_is_a_cancellation_point(void)
+{
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, calls_to_the_end, NULL), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(steps, 6);
+}
+
 /* A set with the lane b, in the parent and in its copy */
 static struct kevent_lanes family;
 
@@ -974,6 +1020,7 @@ static const struct test tests[] = {
 	TEST(socket_is_checked),
 	TEST(memory_is_sealed),
 	TEST(nothing_is_left_open),
+	TEST(no_call_is_a_cancellation_point),
 	TEST(child_has_no_lane),
 	TEST(child_wakes_and_sends_nobody_to_sleep),
 };
