@@ -19,7 +19,12 @@
 
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define MAX_FDS		3
+#define LABEL		256	/* of a process, for a security module */
 #define DEFAULT_BYTES	((size_t)64 << 20)
+
+#ifndef SCM_PIDFD
+#define SCM_PIDFD	0x04
+#endif
 
 /* What goes through the socket, with the memory and, without SOCKET, two eventfds */
 struct hello {
@@ -214,9 +219,12 @@ static bool is_unix_stream(int sock)
 	       domain == AF_UNIX && type == SOCK_STREAM;
 }
 
+/* Has room for what SO_PASSCRED, SO_PASSPIDFD and SO_PASSSEC of the program add, too. */
 union control {
 	struct cmsghdr	head;
-	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int)) +
+			      CMSG_SPACE(sizeof(struct ucred)) +
+			      CMSG_SPACE(sizeof(int)) + CMSG_SPACE(LABEL)];
 };
 
 static int send_hello(const struct kevent_lane *l, int sock)
@@ -266,20 +274,35 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 
 /* --- the other side ------------------------------------------------------ */
 
-/* The descriptors of @msg: it has no room for more than MAX_FDS. */
-static int take_fds(const struct msghdr *msg, int *fds)
+/* Takes the descriptors of @head, after @nr others, and closes those that are not wanted. */
+static int take_part(struct cmsghdr *head, int *fds, int nr)
 {
-	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
-	size_t nr;
+	size_t left = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	const unsigned char *data = CMSG_DATA(head);
+	int fd;
 
-	if (!head || head->cmsg_level != SOL_SOCKET ||
-	    head->cmsg_type != SCM_RIGHTS)
-		return 0;
-	nr = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (nr > MAX_FDS)
-		nr = MAX_FDS;
-	memcpy(fds, CMSG_DATA(head), nr * sizeof(int));
-	return (int)nr;
+	if (head->cmsg_level != SOL_SOCKET ||
+	    (head->cmsg_type != SCM_RIGHTS && head->cmsg_type != SCM_PIDFD))
+		return nr;
+	for (; left; left--, data += sizeof(fd)) {
+		memcpy(&fd, data, sizeof(fd));
+		if (head->cmsg_type == SCM_RIGHTS && nr++ < MAX_FDS)
+			fds[nr - 1] = fd;
+		else
+			close_fd(&fd);
+	}
+	return nr;
+}
+
+/* Returns how many were passed; there is room for MAX_FDS in @fds. */
+static int take_fds(struct msghdr *msg, int *fds)
+{
+	struct cmsghdr *head;
+	int nr = 0;
+
+	for (head = CMSG_FIRSTHDR(msg); head; head = CMSG_NXTHDR(msg, head))
+		nr = take_part(head, fds, nr);
+	return nr;
 }
 
 static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
@@ -288,11 +311,9 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
 	union control c;
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-			      .msg_control = &c };
+			      .msg_control = &c, .msg_controllen = sizeof(c) };
 	long ret;
 
-	/* CMSG_SPACE() would leave room for one more. */
-	msg.msg_controllen = (socklen_t)CMSG_LEN(sizeof(fds));
 	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
 			   MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
 	if (ret <= 0)

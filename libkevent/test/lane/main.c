@@ -26,6 +26,10 @@
 #include "libkevent.h"
 #include "../processes.h"
 
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD	76
+#endif
+
 #define SIZE		16U
 #define SLOTS		4U
 #define ARENA		1024U
@@ -811,7 +815,7 @@ static void parcels_are_checked(void)
 	CHECK_EQ(parcel_is(&p), -EPROTO);
 	p.nr = 0;
 	CHECK_EQ(parcel_is(&p), -EPROTO);
-	/* One too many: the kernel closes it. */
+	/* One too many: it is closed. */
 	p.nr = 4;
 	p.fd[3] = bell;
 	CHECK_EQ(parcel_is(&p), -EPROTO);
@@ -839,6 +843,26 @@ static void socket_is_checked(void)
 	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, KEVENT_LANE_SOCKET), -EPERM);
 	kevent_lane_close(&a);
 	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), -ECONNRESET);
+}
+
+/* The program has asked for more than descriptors with each message: a lane comes too. */
+static void credentials_may_come_beside(void)
+{
+	int before = nr_open(), one = 1, sock[2];
+	__u64 nr = 0;
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	CHECK_EQ(setsockopt(sock[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+	/* Not of each kernel */
+	setsockopt(sock[1], SOL_SOCKET, SO_PASSSEC, &one, sizeof(one));
+	setsockopt(sock[1], SOL_SOCKET, SO_PASSPIDFD, &one, sizeof(one));
+	CHECK_EQ(kevent_lane_create(&a, &usual), 0);
+	CHECK_EQ(kevent_lane_pass(&a, sock[0]), 0);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(kevent_lane_recv(&b, &nr, 8), 8);
+	close_lane();
+	CHECK_EQ(nr_open(), before);
 }
 
 /* Nobody can take memory from under the peer. */
@@ -1018,6 +1042,7 @@ static const struct test tests[] = {
 	TEST(sizes_are_checked),
 	TEST(parcels_are_checked),
 	TEST(socket_is_checked),
+	TEST(credentials_may_come_beside),
 	TEST(memory_is_sealed),
 	TEST(nothing_is_left_open),
 	TEST(no_call_is_a_cancellation_point),
