@@ -22,6 +22,9 @@
 #define LABEL		256	/* of a process, for a security module */
 #define DEFAULT_BYTES	((size_t)64 << 20)
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL	0x8U
+#endif
 #ifndef SCM_PIDFD
 #define SCM_PIDFD	0x04
 #endif
@@ -159,9 +162,18 @@ static int map_lane(struct kevent_lane *l, const struct shape *s)
 
 /* --- the creator --------------------------------------------------------- */
 
+/* A system may allow no other memory than what cannot be executed; old kernels know no flag. */
+static int new_memory(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("kevent-lane", flags | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("kevent-lane", flags) : fd;
+}
+
 static int make_memory(struct kevent_lane *l, const struct shape *s)
 {
-	l->fd = memfd_create("kevent-lane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	l->fd = new_memory();
 	if (l->fd < 0 || ftruncate(l->fd, (off_t)s->bytes) ||
 	    fcntl(l->fd, F_ADD_SEALS, SEALS))
 		return -errno;

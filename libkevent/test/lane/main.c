@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,13 @@
 
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD	76
+#endif
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL	0x8U
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC	0x20
 #endif
 
 #define SIZE		16U
@@ -390,6 +398,14 @@ static void wait_rings_by_the_socket(void)
 	wait_rings_for_a_sleeper(&by_socket);
 }
 
+static void filter_calls(struct sock_filter *code, size_t nr)
+{
+	struct sock_fprog filter = { .len = (unsigned short)nr, .filter = code };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
 /* From now on the kernel has no memory for a call @nr with the descriptor @fd. */
 static void run_short(long nr, int fd)
 {
@@ -402,10 +418,8 @@ static void run_short(long nr, int fd)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog filter = { .len = ARRAY_SIZE(code), .filter = code };
 
-	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+	filter_calls(code, ARRAY_SIZE(code));
 }
 
 /* The send and wait of @a, whose descriptor @bell is, finds no memory to ring. */
@@ -871,9 +885,43 @@ static void memory_is_sealed(void)
 	CHECK_EQ(kevent_lane_create(&a, &usual), 0);
 	CHECK_EQ(ftruncate(a.fd, 0), -1);
 	CHECK_EQ(ftruncate(a.fd, 1 << 20), -1);
-	CHECK_EQ(fcntl(a.fd, F_GET_SEALS),
+	/* Where there is one against execution, that, too */
+	CHECK_EQ(fcntl(a.fd, F_GET_SEALS) & ~F_SEAL_EXEC,
 		 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	kevent_lane_close(&a);
+}
+
+/* Memory that may be executed, or memory that may not, is refused with @error from now on. */
+static void refuse_memory(bool executable, __u32 error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MFD_NOEXEC_SEAL,
+			 executable, !executable),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	filter_calls(code, ARRAY_SIZE(code));
+}
+
+/* As with vm.memfd_noexec=2 */
+static void memory_need_not_be_executable(void)
+{
+	refuse_memory(true, EACCES);
+	open_usual();
+	close_lane();
+}
+
+/* As before Linux 6.3 */
+static void old_kernels_make_memory(void)
+{
+	refuse_memory(false, EINVAL);
+	open_usual();
+	close_lane();
 }
 
 static void nothing_is_left_open(void)
@@ -1044,6 +1092,8 @@ static const struct test tests[] = {
 	TEST(socket_is_checked),
 	TEST(credentials_may_come_beside),
 	TEST(memory_is_sealed),
+	TEST(memory_need_not_be_executable),
+	TEST(old_kernels_make_memory),
 	TEST(nothing_is_left_open),
 	TEST(no_call_is_a_cancellation_point),
 	TEST(child_has_no_lane),
