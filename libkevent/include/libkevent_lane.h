@@ -272,7 +272,8 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * @max_bytes: most memory that is accepted; 0: 64 MiB
  * @flags: 0; %KEVENT_LANE_SOCKET: accept no lane without it
  *
- * Does not wait. What the peer has sent is checked and then never read again.
+ * Does not wait, but for close(2) of what the peer has passed in place of a lane.
+ * What the peer has sent is checked and then never read again.
  *
  * Return: 0, or
  * -EAGAIN when nothing has arrived yet;
