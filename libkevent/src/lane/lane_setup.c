@@ -306,14 +306,21 @@ static int take_part(struct cmsghdr *head, int *fds, int nr)
 	return nr;
 }
 
-/* Returns how many were passed; there is room for MAX_FDS in @fds. */
-static int take_fds(struct msghdr *msg, int *fds)
+/*
+ * Returns how many are in the @len bytes of @c; there is room for MAX_FDS in @fds.
+ * CMSG_NXTHDR() of musl has conversions that the compiler warns of.
+ */
+static int take_fds(union control *c, size_t len, int *fds)
 {
 	struct cmsghdr *head;
+	size_t at = 0;
 	int nr = 0;
 
-	for (head = CMSG_FIRSTHDR(msg); head; head = CMSG_NXTHDR(msg, head))
+	while (at + sizeof(*head) <= len) {
+		head = (struct cmsghdr *)(void *)(c->bytes + at);
 		nr = take_part(head, fds, nr);
+		at += CMSG_SPACE(head->cmsg_len - CMSG_LEN(0));
+	}
 	return nr;
 }
 
@@ -330,7 +337,7 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 			   MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
 	if (ret <= 0)
 		return ret ? (int)ret : -ECONNRESET;
-	nr = take_fds(&msg, fds);
+	nr = take_fds(&c, msg.msg_controllen, fds);
 	l->fd = fds[0];
 	l->bell = fds[1];
 	l->peer_bell = fds[2];
