@@ -120,6 +120,8 @@ fill_and_take(struct bench_queue *q, uint64_t *cookies, unsigned int max, int ti
 	do {
 		ret = q->module ? lseek(q->fd, KEVENT_SEEK(size, at), timeout ? SEEK_CUR : SEEK_SET) :
 		      syscall(CALL_WAIT, q->fd, size, at, timeout ? NULL : at_once, 0, NULL);
+		if (ret < 0 && errno == EAGAIN)
+			return 0;
 		if (ret < 0 && errno != EINTR)
 			bench_die("raw: a wait: %s", strerror(errno));
 		kidx = __atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE);

@@ -324,6 +324,9 @@ void call_begins(struct call *call, __u64 nr, const __u64 arg[6])
 
 void call_ends(struct call *call, __s64 ret)
 {
+	/* From lseek(), see KEVENT_SEEK(). */
+	if (call->nr == WAIT && ret == -EAGAIN)
+		ret = 0;
 	if (ret < 0)
 		say(&call->to, " = -%s", strerrorname_np((int)-ret));
 	else if (call->nr == CALL)

@@ -62,7 +62,7 @@ long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /*
  * The cheapest way into a file: no security module is asked. SEEK_SET does not wait, SEEK_CUR
- * waits without a limit. @pos is of KEVENT_SEEK().
+ * waits without a limit. @pos is of KEVENT_SEEK(). Never 0, as other files answer.
  */
 loff_t host_llseek(struct file *file, loff_t pos, int whence)
 {
@@ -81,7 +81,7 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence)
 	kevent_deadline_get(&until, false, NULL);
 	until.nowait = whence == SEEK_SET;
 	kevent_awake_begin(file->private_data);
-	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
+	return kevent_wait_ring(file->private_data, num, &news, 0, &until) ?: -EAGAIN;
 }
 
 /* The device */

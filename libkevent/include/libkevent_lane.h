@@ -189,6 +189,7 @@ struct kevent_lane_in {
  * @state: 0, or the error that ended it
  * @gone: whether the socket has said that the peer has ended
  * @stopped: whether @state or @gone is set
+ * @skipped: how often kevent_lane_send_get() did not wait, as there was a message
  * @spare: for later versions
  */
 struct kevent_lane {
@@ -211,7 +212,8 @@ struct kevent_lane {
 	int				state;
 	int				gone;
 	int				stopped;
-	__u32				spare[6];
+	__u32				skipped;
+	__u32				spare[5];
 };
 
 /**
@@ -220,6 +222,7 @@ struct kevent_lane {
  * @nr_hot: their number
  * @turn: messages in a row from the same lane
  * @looks: how often kevent_lanes_get() looks before it sleeps
+ * @skipped: how often that did not wait, as there was a message
  * @spare: for later versions
  */
 struct kevent_lanes {
@@ -227,7 +230,8 @@ struct kevent_lanes {
 	__u32			nr_hot;
 	__u32			turn;
 	__u32			looks;
-	__u32			spare[3];
+	__u32			skipped;
+	__u32			spare[2];
 };
 
 /**
@@ -268,7 +272,8 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * @max_bytes: most memory that is accepted; 0: 64 MiB
  * @flags: 0; %KEVENT_LANE_SOCKET: accept no lane without it
  *
- * Does not wait. What the peer has sent is checked and then never read again.
+ * Does not wait, but for close(2) of what the peer has passed in place of a lane.
+ * What the peer has sent is checked and then never read again.
  *
  * Return: 0, or
  * -EAGAIN when nothing has arrived yet;
@@ -374,7 +379,7 @@ int kevent_lane_publish(struct kevent_lane *l, __u32 len);
  * -ECONNRESET when the peer has ended without that, and all it has published was
  * taken;
  * -EPROTO when the peer has broken the lane;
- * -EOPNOTSUPP when the lane has no slots in this direction;
+ * -EOPNOTSUPP when the lane has no slots in this direction, and the peer has not ended;
  * -EXDEV in a child of the process that made @l.
  */
 int kevent_lane_recv(struct kevent_lane *l, void *buf, __u32 size);
@@ -472,8 +477,9 @@ int kevent_lanes_arm(struct kevent_lanes *set);
  * @timeout: as for kevent_queue_get()
  *
  * Give events of lanes to kevent_lane_event(). If there are messages, it does not
- * wait; a program whose lanes never become empty calls it now and then for its
- * other events.
+ * wait, and mostly takes only what the ring has: level watches are looked at each
+ * 64th time, and whenever it waits. A program whose lanes never become empty calls it
+ * now and then for its other events.
  *
  * Return: the number of events; 0 when there is a message, after @timeout or when
  * %KEVENT_CTL_READY with no entries woke the caller; or an errno of

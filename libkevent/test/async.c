@@ -146,6 +146,19 @@ static void arguments_are_checked(void)
 	CHECK_EQ(kevent_call(FD, calls, KEVENT_CALL_MAX, ASYNC, 1), SUBMITTED);
 }
 
+/* Also where the library looks at it, and not the kernel */
+static void chain_that_is_not_there_is_no_chain(void)
+{
+	says(-ENOSYS);
+	fake_kernel = answer;
+	CHECK_EQ(kevent_call(-1, NULL, 1, 0, 0), -EFAULT);
+	CHECK_EQ(kevent_call(-1, NULL, 2, 0, 0), -EFAULT);
+	CHECK_EQ(kevent_call(FD, NULL, 1, 0, 0), -EFAULT);
+	CHECK_EQ(kevent_call(FD, NULL, 1, ASYNC, 1), -EFAULT);
+	CHECK_EQ(kevent_call(FD, NULL, 0, 0, 0), -EINVAL);
+	CHECK_EQ(kernel.nr_made, 0);
+}
+
 /* Also after calls that the kernel did make */
 static void refused_call_is_left_to_a_thread(void)
 {
@@ -464,6 +477,7 @@ static void call_behind_a_bound_one_is_checked(void)
 const struct test_case async_tests[] = {
 	{ "submit_passes_arguments", submit_passes_arguments },
 	{ "arguments_are_checked", arguments_are_checked },
+	{ "chain_that_is_not_there_is_no_chain", chain_that_is_not_there_is_no_chain },
 	{ "refused_call_is_left_to_a_thread",
 	  refused_call_is_left_to_a_thread },
 	{ "result_of_a_call_is_no_refusal", result_of_a_call_is_no_refusal },

@@ -146,11 +146,17 @@ static void supported_tells_why_not(void)
 	CHECK_EQ(kevent_supported(), -EPERM);
 }
 
+static long close_or_record(const struct fake_call *call)
+{
+	return call->nr == SYS_close ? close((int)call->arg[0]) : record(call);
+}
+
 static void supported_closes_its_queue(void)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	answer_with(fd);
+	fake_kernel = close_or_record;
 	CHECK_EQ(kevent_supported(), 0);
 	CHECK_EQ(last.nr, 480);
 	CHECK_EQ(last.arg[0], 0);

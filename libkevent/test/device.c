@@ -429,6 +429,10 @@ static void errors_of_calls(void)
 	CHECK_EQ(kevent_types(9), 0);
 	module.answer = -ESPIPE;
 	CHECK_EQ(kevent_wait(9, 1, 0, NULL, 0, NULL), -EINVAL);
+	/* As an eventfd, an epoll or /dev/null: queues never say so. */
+	module.answer = 0;
+	CHECK_EQ(kevent_wait(9, 1, 0, NULL, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_wait(9, 1, 0, &(struct timespec){ 0 }, 0, NULL), -EINVAL);
 	CHECK_EQ(errno, 1234);
 }
 
@@ -482,9 +486,11 @@ static void loop_seeks(void)
 	struct ukevent ev;
 
 	CHECK_EQ(kevent_queue_init(&q, &mem.ring, 8, 0), 0);
+	module.answer = -EAGAIN;
 	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 0);
 	CHECK_EQ(kevent_queue_get(&q, &ev, 1, NULL), 0);
 	CHECK_EQ(seeks, 2);
+	module.answer = 0;
 	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &a_second), 0);
 	CHECK_EQ(seeks, 2);
 }
@@ -503,8 +509,10 @@ static void from_elsewhere(void)
 	CHECK_EQ(kevent_wait(9, 1, 2, NULL, 0, NULL), 0);
 	CHECK_EQ(calls, 1);
 	CHECK_EQ(seeks, 0);
+	module.answer = -EAGAIN;
 	CHECK_EQ(kevent_wait(9, 1, 2, NULL, 0, NULL), 0);
 	CHECK_EQ(seeks, 1);
+	module.answer = 0;
 	CHECK(!strcmp(kevent_backend(9), "module"));
 	CHECK_EQ(kevent_types(9), module.types);
 	CHECK_EQ(opened, 0);

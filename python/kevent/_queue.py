@@ -150,7 +150,7 @@ class Queue:
         if not self._closed:
             self._closed = True
             self._open.clear()
-            os.close(self._q.fd)
+            lib.kevent_queue_close(self._q)
 
     def close(self):
         """Close the queue. Threads that wait in get() get ValueError.

@@ -42,6 +42,8 @@ MUTANTS = [
      ""),
     ("child-keeps-queue", "_queue.py",
      "os.register_at_fork(after_in_child=_abandon_all)", ""),
+    ("child-keeps-descriptors", "_queue.py",
+     "            lib.kevent_queue_close(self._q)\n", ""),
     ("no-warning", "_queue.py", "warnings.warn(", "str("),
     ("forgotten-queue-stays-open", "_queue.py",
      "source=self)\n            self.close()", "source=self)"),

@@ -125,6 +125,22 @@ class Life(Case):
         self.assertEqual(os.waitstatus_to_exitcode(status), 7)
         self.assertEqual(self.one().fd, read.fileno())
 
+    def test_fork_leaves_nothing_open(self):
+        """Nor does a queue whose descriptor the program has closed keep others open."""
+        self.queue.close()
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            queue = kevent.Queue(fallback="only")
+            self.addCleanup(queue.close)
+            queue.timer(1000)
+        first = next(one for one in kevent._queue._queues if not one.closed)
+        os.close(first.fileno())
+        pid = os.fork()
+        if not pid:
+            os._exit(len(os.listdir("/proc/self/fd")) != before)
+        status = os.waitpid(pid, 0)[1]
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
     def test_close_leaves_no_watch_to_others(self):
         """Another process may have the descriptor; the ring's memory is freed."""
         if not self.on_kevent:

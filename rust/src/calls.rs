@@ -14,6 +14,7 @@ use crate::sys::{checked, number};
 
 const ENOENT: i32 = 2;
 const ENXIO: i32 = 6;
+const EAGAIN: i32 = 11;
 const ENODEV: i32 = 19;
 const ENOTDIR: i32 = 20;
 const SEEK_SET: usize = 0;
@@ -164,6 +165,15 @@ pub unsafe fn get_events(
     unsafe { checked(abi::SYS_GET_EVENTS, args) }
 }
 
+/// Other files have no position, or one that is 0: so a queue without events says EAGAIN.
+fn sought(result: io::Result<usize>) -> io::Result<usize> {
+    match result {
+        Ok(0) => Err(crate::error(crate::EINVAL)),
+        Err(error) if error.raw_os_error() == Some(EAGAIN) => Ok(0),
+        other => other,
+    }
+}
+
 /// The cheapest wait of the module: without an argument, and without end or not at all.
 fn seek(
     fd: RawFd,
@@ -179,7 +189,9 @@ fn seek(
     // Negative, so another file that has got the number stays where it is.
     let position = 1 << 63 | (slots as usize) << 32 | seen as usize;
     // SAFETY: the kernel writes to the ring, which its owner allows.
-    Some(unsafe { checked(number::LSEEK, [fd as usize, position, whence, 0, 0, 0]) })
+    let result =
+        unsafe { checked(number::LSEEK, [fd as usize, position, whence, 0, 0, 0]) };
+    Some(sought(result))
 }
 
 /// kevent_wait() up to a point of time.

@@ -441,6 +441,7 @@ struct kevent_dev_commit {		/* kevent_commit() */
  * lseek(queue, KEVENT_SEEK(num, old_kidx), whence) is kevent_wait() without flags, and cheaper than
  * an ioctl. SEEK_CUR waits without a limit of time, SEEK_SET does not wait. @num is below 2^31. The
  * position is negative, so another file, which has got the number of the queue, stays where it is.
+ * Some of these return 0; a queue fails with EAGAIN where kevent_wait() returns 0.
  */
 #define KEVENT_SEEK(num, old_kidx)					\
 	((__s64)(1ULL << 63 | (__u64)(num) << 32 | (__u32)(old_kidx)))

@@ -24,11 +24,6 @@ static int dev_ioctl(int fd, unsigned long request, void *arg)
 	return kevent_syscall(SYS_ioctl, fd, request, arg, 0, 0, 0);
 }
 
-static void close_local(int fd)
-{
-	(void)kevent_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-}
-
 /* The program may have closed all descriptors, and the number may be another file's. */
 static bool is_device(int fd)
 {
@@ -45,7 +40,7 @@ static int above_standard(int fd)
 	if (fd < 0 || fd > STDERR_FILENO)
 		return fd;
 	up = kevent_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1, 0, 0, 0);
-	close_local(fd);
+	kevent_close_fd(fd);
 	return up;
 }
 
@@ -71,13 +66,13 @@ static int keep_device(int old)
 	if (fd < 0)
 		return fd;
 	if (!is_device(fd)) {
-		close_local(fd);
+		kevent_close_fd(fd);
 		return -ENOSYS;
 	}
 	if (__atomic_compare_exchange_n(&device, &old, fd, 0, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return fd;
-	close_local(fd);
+	kevent_close_fd(fd);
 	return old;
 }
 
@@ -170,10 +165,12 @@ static int seek(int fd, __u32 num, __u32 old_kidx, int whence)
 #endif
 }
 
-/* What pipes and sockets say of it */
-static int no_seek(int ret)
+/* Other files have no position, or one that is 0: so a queue without events says EAGAIN. */
+static int sought(int ret)
 {
-	return ret == -ESPIPE ? -EINVAL : ret;
+	if (ret == -EAGAIN)
+		return 0;
+	return !ret || ret == -ESPIPE ? -EINVAL : ret;
 }
 
 /* More is as good as a whole ring, but no position of a file. */
@@ -200,8 +197,8 @@ int kevent_device_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
 	struct kevent_dev_wait a;
 
 	if (may_seek(timeout, flags, arg))
-		return no_seek(seek(fd, seek_num(num), old_kidx,
-				    timeout ? SEEK_SET : SEEK_CUR));
+		return sought(seek(fd, seek_num(num), old_kidx,
+				   timeout ? SEEK_SET : SEEK_CUR));
 	a = (struct kevent_dev_wait){
 		.num = num,
 		.old_kidx = old_kidx,

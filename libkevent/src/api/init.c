@@ -3,12 +3,12 @@
  * New queues: who makes them, and which types they have
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
 #include "device.h"
 #include "kernel.h"
+#include "syscall.h"
 
 #define NR_TYPES	(KEVENT_BOUND + 1)
 /* Those with a bit of their own in the flags of kevent_init() */
@@ -33,7 +33,7 @@ static __u32 types_of(__u32 flags)
 static void close_queue(int fd)
 {
 	kevent_fb_close(fd);
-	close(fd);
+	kevent_close_fd(fd);
 }
 
 /* What another one may make shall not be one that lacks a type. */
@@ -87,7 +87,7 @@ int kevent_supported(void)
 		fd = or_else(fd, kevent_device_init(NULL, 0, 0));
 	if (fd < 0)
 		return fd;
-	close(fd);
+	kevent_close_fd(fd);
 	return 0;
 }
 

@@ -70,7 +70,7 @@ void kevent_queue_close(struct kevent_queue *q)
 	if (fd < 0)
 		return;
 	kevent_fb_close(fd);
-	close(fd);
+	kevent_close_fd(fd);
 }
 
 static __u32 queue_kidx(const struct kevent_queue *q)

@@ -90,4 +90,10 @@ static inline long kevent_call6(long nr, long a, long b, long c, long d, long e,
 	((int)kevent_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), \
 			   (long)(e), (long)(f)))
 
+/* close() of the C library is a cancellation point, and changes errno. */
+static inline void kevent_close_fd(int fd)
+{
+	(void)kevent_call6(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
 #endif /* LIBKEVENT_SYSCALL_H */

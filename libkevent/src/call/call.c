@@ -24,7 +24,9 @@ static int check(int fd, const struct kevent_call *chain, __u32 nr, __u32 flags,
 		return -EINVAL;
 	if (!flags && (fd < -1 || cookie))
 		return -EINVAL;
-	return (uintptr_t)chain % sizeof(__u64) ? -EINVAL : 0;
+	if ((uintptr_t)chain % sizeof(__u64))
+		return -EINVAL;
+	return chain ? 0 : -EFAULT;
 }
 
 /*
@@ -159,7 +161,7 @@ static int decide(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 	if (flags)
 		return submit(fd, chain, nr, cookie);
 	/* Alone, a call is quicker without a chain. */
-	if (nr == 1 && fd < 0 && chain->nr < KEVENT_CALL_BOUND) {
+	if (nr == 1 && fd < 0 && (!chain || chain->nr < KEVENT_CALL_BOUND)) {
 		err = check(fd, chain, nr, 0, cookie);
 		return err ? err : kevent_call_rest(chain, 0, 1);
 	}

@@ -350,10 +350,10 @@ static __attribute__((noinline)) int recv_any(struct kevent_lane *l, void *buf,
 
 	if (ret)
 		return ret;
-	if (!l->in.size)
-		return -EOPNOTSUPP;
 	if (!lane_has_message(l)) {
 		ret = none_left(l);
+		if (ret == -EAGAIN && !l->in.size)
+			return -EOPNOTSUPP;
 		if (ret)
 			return ret;
 	}

@@ -19,7 +19,15 @@
 
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define MAX_FDS		3
+#define LABEL		256	/* of a process, for a security module */
 #define DEFAULT_BYTES	((size_t)64 << 20)
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL	0x8U
+#endif
+#ifndef SCM_PIDFD
+#define SCM_PIDFD	0x04
+#endif
 
 /* What goes through the socket, with the memory and, without SOCKET, two eventfds */
 struct hello {
@@ -80,7 +88,7 @@ static void close_fd(int *fd)
 
 	*fd = -1;
 	if (old >= 0)
-		kevent_call6(SYS_close, old, 0, 0, 0, 0, 0);
+		kevent_close_fd(old);
 }
 
 static void let_go(struct kevent_lane *l)
@@ -154,9 +162,18 @@ static int map_lane(struct kevent_lane *l, const struct shape *s)
 
 /* --- the creator --------------------------------------------------------- */
 
+/* A system may allow no other memory than what cannot be executed; old kernels know no flag. */
+static int new_memory(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("kevent-lane", flags | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("kevent-lane", flags) : fd;
+}
+
 static int make_memory(struct kevent_lane *l, const struct shape *s)
 {
-	l->fd = memfd_create("kevent-lane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	l->fd = new_memory();
 	if (l->fd < 0 || ftruncate(l->fd, (off_t)s->bytes) ||
 	    fcntl(l->fd, F_ADD_SEALS, SEALS))
 		return -errno;
@@ -214,9 +231,12 @@ static bool is_unix_stream(int sock)
 	       domain == AF_UNIX && type == SOCK_STREAM;
 }
 
+/* Has room for what SO_PASSCRED, SO_PASSPIDFD and SO_PASSSEC of the program add, too. */
 union control {
 	struct cmsghdr	head;
-	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int)) +
+			      CMSG_SPACE(sizeof(struct ucred)) +
+			      CMSG_SPACE(sizeof(int)) + CMSG_SPACE(LABEL)];
 };
 
 static int send_hello(const struct kevent_lane *l, int sock)
@@ -266,20 +286,42 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 
 /* --- the other side ------------------------------------------------------ */
 
-/* The descriptors of @msg: it has no room for more than MAX_FDS. */
-static int take_fds(const struct msghdr *msg, int *fds)
+/* Takes the descriptors of @head, after @nr others, and closes those that are not wanted. */
+static int take_part(struct cmsghdr *head, int *fds, int nr)
 {
-	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
-	size_t nr;
+	size_t left = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	const unsigned char *data = CMSG_DATA(head);
+	int fd;
 
-	if (!head || head->cmsg_level != SOL_SOCKET ||
-	    head->cmsg_type != SCM_RIGHTS)
-		return 0;
-	nr = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (nr > MAX_FDS)
-		nr = MAX_FDS;
-	memcpy(fds, CMSG_DATA(head), nr * sizeof(int));
-	return (int)nr;
+	if (head->cmsg_level != SOL_SOCKET ||
+	    (head->cmsg_type != SCM_RIGHTS && head->cmsg_type != SCM_PIDFD))
+		return nr;
+	for (; left; left--, data += sizeof(fd)) {
+		memcpy(&fd, data, sizeof(fd));
+		if (head->cmsg_type == SCM_RIGHTS && nr++ < MAX_FDS)
+			fds[nr - 1] = fd;
+		else
+			close_fd(&fd);
+	}
+	return nr;
+}
+
+/*
+ * Returns how many are in the @len bytes of @c; there is room for MAX_FDS in @fds.
+ * CMSG_NXTHDR() of musl has conversions that the compiler warns of.
+ */
+static int take_fds(union control *c, size_t len, int *fds)
+{
+	struct cmsghdr *head;
+	size_t at = 0;
+	int nr = 0;
+
+	while (at + sizeof(*head) <= len) {
+		head = (struct cmsghdr *)(void *)(c->bytes + at);
+		nr = take_part(head, fds, nr);
+		at += CMSG_SPACE(head->cmsg_len - CMSG_LEN(0));
+	}
+	return nr;
 }
 
 static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
@@ -288,16 +330,14 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
 	union control c;
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-			      .msg_control = &c };
+			      .msg_control = &c, .msg_controllen = sizeof(c) };
 	long ret;
 
-	/* CMSG_SPACE() would leave room for one more. */
-	msg.msg_controllen = (socklen_t)CMSG_LEN(sizeof(fds));
 	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
 			   MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
 	if (ret <= 0)
 		return ret ? (int)ret : -ECONNRESET;
-	nr = take_fds(&msg, fds);
+	nr = take_fds(&c, msg.msg_controllen, fds);
 	l->fd = fds[0];
 	l->bell = fds[1];
 	l->peer_bell = fds[2];
@@ -367,9 +407,11 @@ static bool is_anonymous(int fd)
 static int read_shape(int fd, struct shape *s)
 {
 	struct kevent_lane_memory head;
+	struct iovec iov = { .iov_base = &head, .iov_len = sizeof(head) };
 	struct stat st;
 
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	/* Two words are the offset, in each ABI. */
+	if (kevent_call6(SYS_preadv, fd, (long)&iov, 1, 0, 0, 0) != sizeof(head) ||
 	    fstat(fd, &st) || head.magic != KEVENT_LANE_MAGIC)
 		return -EPROTO;
 	memcpy(s->slots, head.slots, sizeof(s->slots));

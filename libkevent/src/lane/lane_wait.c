@@ -18,6 +18,7 @@
 
 #define TURN		64	/* messages of one lane while others may have some */
 #define IDLE		64	/* looks in vain after which a lane sleeps */
+#define SKIPS		64	/* waits that a message replaces, up to a call */
 
 /* --- the queue ----------------------------------------------------------- */
 
@@ -91,15 +92,19 @@ static void read_socket(struct kevent_lane *l)
 
 /* --- sleeping ------------------------------------------------------------ */
 
+/* A child has copies of its parent's sets of lanes: there these two do nothing. */
+
 static void say_asleep(struct kevent_lane *l)
 {
+	if (!kevent_process_is(l->process))
+		return;
 	lane_store(&l->me->asleep, ++l->in.sleep);
 	l->in.armed = 1;
 }
 
 static void say_awake(struct kevent_lane *l)
 {
-	if (l->in.armed)
+	if (l->in.armed && kevent_process_is(l->process))
 		lane_store(&l->me->asleep, 0);
 	l->in.armed = 0;
 }
@@ -126,6 +131,20 @@ int kevent_lane_arm(struct kevent_lane *l)
 	return 1;
 }
 
+/*
+ * Instead of a wait, as there is a message. The ring has a level watch once only; a
+ * call, now and then, has them looked at.
+ */
+static int get_beside(__u32 *skipped, struct kevent_queue *q, struct ukevent *ev,
+		      __u32 max)
+{
+	static const struct timespec no_time;
+
+	if (++*skipped % SKIPS)
+		return kevent_queue_pop(q, ev, max);
+	return kevent_queue_get(q, ev, max, &no_time);
+}
+
 /* --- hand-off ------------------------------------------------------------ */
 
 /* Sends, and says whether the peer has to be woken. */
@@ -141,6 +160,13 @@ static int send_held(struct kevent_lane *l, const void *data, __u32 len,
 	return ret;
 }
 
+/* It counts as rung for since send_held(). */
+static void ring_late(struct kevent_lane *l)
+{
+	if (!kevent_lane_ring(l))
+		l->out.rung = 0;
+}
+
 /* The wait rings, so that the peer runs on this CPU as soon as this side sleeps. */
 static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 			struct ukevent *ev, __u32 max,
@@ -150,12 +176,12 @@ static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 	int ret;
 
 	if (kevent_lane_arm(l))
-		ret = kevent_queue_pop(q, ev, max);
+		ret = get_beside(&l->skipped, q, ev, max);
 	else
 		ret = kevent_queue_ring_and_get(q, ev, max, timeout,
 						l->peer_bell, &rung);
 	if (!rung)
-		kevent_lane_ring(l);
+		ring_late(l);
 	return ret;
 }
 
@@ -166,6 +192,9 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	bool due;
 	int ret;
 
+	/* The watch has ended with the peer. */
+	if (lane_gone(l))
+		return kevent_lane_send(l, data, len);
 	if (!max || l->queue < 0 || l->queue != q->fd ||
 	    (timeout && !kevent_timespec_valid(timeout)))
 		return -EINVAL;
@@ -175,8 +204,8 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	if (due && l->peer_bell >= 0)
 		return ring_and_get(l, q, ev, max, timeout);
 	if (due)
-		kevent_lane_ring(l);
-	return kevent_lane_arm(l) ? kevent_queue_pop(q, ev, max) :
+		ring_late(l);
+	return kevent_lane_arm(l) ? get_beside(&l->skipped, q, ev, max) :
 				    kevent_queue_get(q, ev, max, timeout);
 }
 
@@ -344,7 +373,7 @@ int kevent_lanes_get(struct kevent_lanes *set, struct kevent_queue *q,
 	int ret;
 
 	if (look_around(set, q) || kevent_lanes_arm(set))
-		return kevent_queue_pop(q, ev, max);
+		return get_beside(&set->skipped, q, ev, max);
 	ret = kevent_queue_get(q, ev, max, timeout);
 	set_awake(set);
 	return ret;

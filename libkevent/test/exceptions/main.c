@@ -704,6 +704,35 @@ static void inode(void)
 	}
 }
 
+static int late[2];
+
+static void write_late(int sig)
+{
+	CHECK_EQ(write(late[1], "", sig != 0), 1);
+}
+
+/* A handler makes the pipe readable while a call of a chain waits for it. */
+static void call_goes_on_after_a_handler(int fd)
+{
+	struct sigaction restart = { .sa_handler = write_late, .sa_flags = SA_RESTART };
+	struct sigevent to = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	const struct itimerspec soon = { .it_value.tv_nsec = 20000000 };
+	struct kevent_call calls[1];
+	struct kevent_chain c;
+	timer_t id;
+	char byte;
+
+	CHECK_EQ(pipe(late), 0);
+	CHECK_EQ(sigaction(SIGUSR1, &restart, NULL), 0);
+	CHECK_EQ(timer_create(CLOCK_MONOTONIC, &to, &id), 0);
+	CHECK_EQ(timer_settime(id, 0, &soon, NULL), 0);
+	kevent_chain_init(&c, calls, ARRAY_SIZE(calls));
+	kevent_chain_call(&c, SYS_read, late[0], &byte, 1);
+	CHECK_EQ(kevent_chain_end(&c), 0);
+	CHECK_EQ(kevent_call(fd, calls, 1, 0, 0), 0);
+	CHECK_EQ(calls[0].result, 1);
+}
+
 static void call(void)
 {
 	struct kevent_call calls[1];
@@ -711,6 +740,7 @@ static void call(void)
 	struct kevent_chain c;
 
 	open_queue(&q);
+	call_goes_on_after_a_handler(q.fd);
 	kevent_chain_init(&c, calls, ARRAY_SIZE(calls));
 	kevent_chain_call(&c, SYS_read, 0, NULL, 0);
 	CHECK_EQ(kevent_chain_end(&c), 0);

@@ -8,17 +8,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "libkevent.h"
 #include "../processes.h"
+
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD	76
+#endif
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL	0x8U
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC	0x20
+#endif
 
 #define SIZE		16U
 #define SLOTS		4U
@@ -380,6 +398,59 @@ static void wait_rings_by_the_socket(void)
 	wait_rings_for_a_sleeper(&by_socket);
 }
 
+static void filter_calls(struct sock_filter *code, size_t nr)
+{
+	struct sock_fprog filter = { .len = (unsigned short)nr, .filter = code };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+/* From now on the kernel has no memory for a call @nr with the descriptor @fd. */
+static void run_short(long nr, int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (__u32)nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (__u32)fd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	filter_calls(code, ARRAY_SIZE(code));
+}
+
+/* The send and wait of @a, whose descriptor @bell is, finds no memory to ring. */
+static void late_ring_is_tried_again(long nr, int *bell)
+{
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	/* A message is there, so there is no wait that rings. */
+	CHECK_EQ(kevent_lane_send(&b, buf, 1), 0);
+	run_short(nr, *bell);
+	CHECK_EQ(send_get(&a, &qa, 1), 0);
+	expect_no_event(&qb);
+	*bell = dup(*bell);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	expect_event(&qb, &b, 0);
+	close_lane();
+}
+
+static void eventfd_is_written_to_again(void)
+{
+	open_usual();
+	open_queues();
+	late_ring_is_tried_again(SYS_write, &a.peer_bell);
+}
+
+static void socket_is_written_to_again(void)
+{
+	open_lane(&by_socket);
+	open_queues();
+	late_ring_is_tried_again(SYS_sendto, &a.sock);
+}
+
 /* What is wrong with the wait is said before the message is sent. */
 static void send_and_wait_is_checked(void)
 {
@@ -516,10 +587,54 @@ static void sudden_end_is_an_event(void)
 	CHECK_EQ(kevent_lane_event(&b, &ev), 1);
 	/* The watch of the socket is gone, so it does not repeat. */
 	expect_no_event(&qb);
+	CHECK_EQ(send_get(&b, &qb, 1), -EPIPE);
 	expect_nr(&b, 1);
 	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -ECONNRESET);
 	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	CHECK_EQ(send_get(&b, &qb, 1), -EPIPE);
 	close_lane();
+}
+
+/*
+ * The set names a lane whose peer has ended, once it has taken all: also one that has
+ * no slots to receive from, which the peer decides. Else the receiver never sleeps, and
+ * never closes the lane.
+ */
+static void set_names_an_end(const struct kevent_lane_options *o, int error)
+{
+	struct kevent_lane *from = NULL;
+	struct kevent_lanes set;
+	struct ukevent ev;
+	__u64 nr;
+
+	open_lane(o);
+	open_queues();
+	kevent_lanes_init(&set, 0);
+	kevent_lanes_add(&set, &b);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), -EAGAIN);
+	if (error == -EPIPE)
+		kevent_lane_close(&a);
+	else
+		CHECK_EQ(shutdown(a.sock, SHUT_RDWR), 0);
+	if (kevent_lanes_get(&set, &qb, &ev, 1, &a_while) == 1)
+		kevent_lane_event(&b, &ev);
+	CHECK_EQ(kevent_lanes_recv(&set, &from, &nr, 8), error);
+	CHECK(from == &b);
+	CHECK_EQ(send_nr(&b, 1), -EPIPE);
+	close_lane();
+	CHECK_EQ(kevent_lanes_get(&set, &qb, &ev, 1, &no_time), 0);
+	kevent_queue_close(&qa);
+	kevent_queue_close(&qb);
+}
+
+static void set_names_ended_lanes(void)
+{
+	static const struct kevent_lane_options to_creator = { .recv_slots = 2 };
+
+	set_names_an_end(&usual, -EPIPE);
+	set_names_an_end(&usual, -ECONNRESET);
+	set_names_an_end(&to_creator, -EPIPE);
+	set_names_an_end(&to_creator, -ECONNRESET);
 }
 
 /* --- what a hostile peer writes ------------------------------------------ */
@@ -714,7 +829,7 @@ static void parcels_are_checked(void)
 	CHECK_EQ(parcel_is(&p), -EPROTO);
 	p.nr = 0;
 	CHECK_EQ(parcel_is(&p), -EPROTO);
-	/* One too many: the kernel closes it. */
+	/* One too many: it is closed. */
 	p.nr = 4;
 	p.fd[3] = bell;
 	CHECK_EQ(parcel_is(&p), -EPROTO);
@@ -744,15 +859,69 @@ static void socket_is_checked(void)
 	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), -ECONNRESET);
 }
 
+/* The program has asked for more than descriptors with each message: a lane comes too. */
+static void credentials_may_come_beside(void)
+{
+	int before = nr_open(), one = 1, sock[2];
+	__u64 nr = 0;
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	CHECK_EQ(setsockopt(sock[1], SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+	/* Not of each kernel */
+	setsockopt(sock[1], SOL_SOCKET, SO_PASSSEC, &one, sizeof(one));
+	setsockopt(sock[1], SOL_SOCKET, SO_PASSPIDFD, &one, sizeof(one));
+	CHECK_EQ(kevent_lane_create(&a, &usual), 0);
+	CHECK_EQ(kevent_lane_pass(&a, sock[0]), 0);
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(kevent_lane_recv(&b, &nr, 8), 8);
+	close_lane();
+	CHECK_EQ(nr_open(), before);
+}
+
 /* Nobody can take memory from under the peer. */
 static void memory_is_sealed(void)
 {
 	CHECK_EQ(kevent_lane_create(&a, &usual), 0);
 	CHECK_EQ(ftruncate(a.fd, 0), -1);
 	CHECK_EQ(ftruncate(a.fd, 1 << 20), -1);
-	CHECK_EQ(fcntl(a.fd, F_GET_SEALS),
+	/* Where there is one against execution, that, too */
+	CHECK_EQ(fcntl(a.fd, F_GET_SEALS) & ~F_SEAL_EXEC,
 		 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	kevent_lane_close(&a);
+}
+
+/* Memory that may be executed, or memory that may not, is refused with @error from now on. */
+static void refuse_memory(bool executable, __u32 error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MFD_NOEXEC_SEAL,
+			 executable, !executable),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	filter_calls(code, ARRAY_SIZE(code));
+}
+
+/* As with vm.memfd_noexec=2 */
+static void memory_need_not_be_executable(void)
+{
+	refuse_memory(true, EACCES);
+	open_usual();
+	close_lane();
+}
+
+/* As before Linux 6.3 */
+static void old_kernels_make_memory(void)
+{
+	refuse_memory(false, EINVAL);
+	open_usual();
+	close_lane();
 }
 
 static void nothing_is_left_open(void)
@@ -764,6 +933,51 @@ static void nothing_is_left_open(void)
 	open_lane(&by_socket);
 	close_lane();
 	CHECK_EQ(nr_open(), before);
+}
+
+/* Where a thread that shall end has come */
+static int steps;
+
+/* Each call that opens, closes or reads descriptors, with a cancellation under way */
+static void *calls_to_the_end(void *none)
+{
+	const __u32 flags = KEVENT_INIT_FALLBACK_ONLY | KEVENT_INIT_ALL_TYPES;
+	int stray;
+
+	pthread_cancel(pthread_self());
+	open_usual();
+	steps++;
+	open_queues();
+	steps++;
+	kevent_supported();
+	kevent_types(qa.fd);
+	steps++;
+	CHECK_EQ(kevent_lane_arm(&b), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	close_lane();
+	steps++;
+	CHECK_EQ(kevent_init(NULL, 0, flags), -EOPNOTSUPP);
+	steps++;
+	stray = qa.fd;
+	kevent_queue_close(&qa);
+	qa.fd = stray;
+	errno = 1234;
+	kevent_queue_close(&qa);
+	CHECK_EQ(errno, 1234);
+	kevent_queue_close(&qb);
+	steps++;
+	pthread_testcancel();
+	steps++;
+	return none;
+}
+
+static void no_call_is_a_cancellation_point(void)
+{
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, calls_to_the_end, NULL), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(steps, 6);
 }
 
 /* A set with the lane b, in the parent and in its copy */
@@ -788,26 +1002,60 @@ static int in_child(void)
 	return failed;
 }
 
-static void child_has_no_lane(void)
+static int status_of_child(int (*fn)(void))
 {
 	int status = 1;
 
-	open_usual();
-	kevent_lanes_init(&family, 0);
-	kevent_lanes_add(&family, &b);
-	CHECK_EQ(send_nr(&a, 1), 0);
 	fflush(stdout);
 	if (!fork()) {
-		status = in_child();
+		status = fn();
 		fflush(stdout);
 		_exit(status);
 	}
 	wait(&status);
-	CHECK_EQ(status, 0);
+	return status;
+}
+
+static void child_has_no_lane(void)
+{
+	open_usual();
+	kevent_lanes_init(&family, 0);
+	kevent_lanes_add(&family, &b);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(status_of_child(in_child), 0);
 	expect_nr(&b, 1);
 	CHECK_EQ(send_nr(&a, 2), 0);
 	expect_nr(&b, 2);
 	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EAGAIN);
+	close_lane();
+}
+
+/* It has a copy of a set that sleeps, and of one that is awake. */
+static int sleeps_in_child(void)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_lanes_arm(&family), 1);
+	CHECK_EQ(kevent_lanes_get(&family, &qb, &ev, 1, &no_time), -EXDEV);
+	return failed;
+}
+
+static void child_wakes_and_sends_nobody_to_sleep(void)
+{
+	open_usual();
+	open_queues();
+	kevent_lanes_init(&family, 0);
+	kevent_lanes_add(&family, &b);
+	CHECK_EQ(status_of_child(sleeps_in_child), 0);
+	CHECK_EQ(b.me->asleep, 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	expect_no_event(&qb);
+	expect_nr(&b, 1);
+	CHECK_EQ(kevent_lanes_arm(&family), 0);
+	CHECK_EQ(status_of_child(sleeps_in_child), 0);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	expect_event(&qb, &b, 0);
+	expect_nr(&b, 2);
 	close_lane();
 }
 
@@ -825,6 +1073,8 @@ static const struct test tests[] = {
 	TEST(socket_wakes_a_sleeper),
 	TEST(wait_rings_an_eventfd),
 	TEST(wait_rings_by_the_socket),
+	TEST(eventfd_is_written_to_again),
+	TEST(socket_is_written_to_again),
 	TEST(send_and_wait_is_checked),
 	TEST(room_is_reported),
 	TEST(room_in_the_arena_is_reported),
@@ -832,6 +1082,7 @@ static const struct test tests[] = {
 	TEST(close_is_an_event),
 	TEST(close_is_an_event_of_the_socket),
 	TEST(sudden_end_is_an_event),
+	TEST(set_names_ended_lanes),
 	TEST(receiver_refuses_lengths),
 	TEST(receiver_takes_next_numbers_only),
 	TEST(sender_refuses_positions),
@@ -839,9 +1090,14 @@ static const struct test tests[] = {
 	TEST(sizes_are_checked),
 	TEST(parcels_are_checked),
 	TEST(socket_is_checked),
+	TEST(credentials_may_come_beside),
 	TEST(memory_is_sealed),
+	TEST(memory_need_not_be_executable),
+	TEST(old_kernels_make_memory),
 	TEST(nothing_is_left_open),
+	TEST(no_call_is_a_cancellation_point),
 	TEST(child_has_no_lane),
+	TEST(child_wakes_and_sends_nobody_to_sleep),
 };
 
 int main(void)

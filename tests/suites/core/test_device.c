@@ -8,8 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/time_types.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -115,7 +121,7 @@ static void lseek_waits(void)
 	open_queue(&q, SLOTS);
 	open_pipe(fd);
 	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 7), 0);
-	CHECK_EQ(look(&q, 0), 0);
+	CHECK_EQ(look(&q, 0), -EAGAIN);
 	start_actor(&a, seek_for_ever, &q);
 	MUST(sleeps_in(a.tid, SYS_lseek));
 	put_byte(fd[1]);
@@ -123,7 +129,7 @@ static void lseek_waits(void)
 	CHECK_EQ(a.ret, 1);
 	CHECK_EQ(q.ring->event[0].ptr, 7);
 	CHECK_EQ(look(&q, 0), 1);
-	CHECK_EQ(look(&q, 1), 0);
+	CHECK_EQ(look(&q, 1), -EAGAIN);
 	close_queue(&q);
 }
 
@@ -157,6 +163,38 @@ static void position_of_a_wait_moves_no_other_file(void)
 	close(fd);
 }
 
+static void expect_no_queue(int fd)
+{
+	const struct timespec no_time = {};
+
+	MUST(fd >= 0);
+	CHECK_EQ(kevent_wait(fd, SLOTS, 0, NULL, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_wait(fd, SLOTS, 0, &no_time, 0, NULL), -EINVAL);
+	close(fd);
+}
+
+/* Most of them know lseek(), and take it for nothing. */
+static void other_files_are_no_queues(void)
+{
+	sigset_t none;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, SLOTS);
+	sigemptyset(&none);
+	open_pipe(fd);
+	expect_no_queue(fd[0]);
+	expect_no_queue(eventfd(0, EFD_CLOEXEC));
+	expect_no_queue(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+	expect_no_queue(signalfd(-1, &none, SFD_CLOEXEC));
+	expect_no_queue(epoll_create1(EPOLL_CLOEXEC));
+	expect_no_queue(inotify_init1(IN_CLOEXEC));
+	expect_no_queue(socket(AF_UNIX, SOCK_STREAM, 0));
+	expect_no_queue(open("/dev/null", O_RDWR | O_CLOEXEC));
+	expect_no_queue(open_device());
+	close_queue(&q);
+}
+
 /* Such a file is asked under locks that a look of another queue may hold. */
 static void queues_and_epolls_cannot_be_watched(void)
 {
@@ -188,6 +226,7 @@ static const struct test_case cases[] = {
 	TEST(lseek_waits),
 	TEST(other_positions_are_refused),
 	TEST(position_of_a_wait_moves_no_other_file),
+	TEST(other_files_are_no_queues),
 	TEST(queues_and_epolls_cannot_be_watched),
 	TEST(settings_are_those_of_users_only),
 	{}

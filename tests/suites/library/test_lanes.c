@@ -505,6 +505,57 @@ static void other_events_come_beside(void)
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 }
 
+static int get_by_set(struct end *e, struct ukevent *ev)
+{
+	return kevent_lanes_get(&e->set, &e->q, ev, 1, NULL);
+}
+
+static int get_by_send(struct end *e, struct ukevent *ev)
+{
+	uint64_t nr = 0;
+
+	return kevent_lane_send_get(&e->lane, &nr, sizeof(nr), &e->q, ev, 1, NULL);
+}
+
+/* There is a message before each wait, and the pipe is readable all the time. */
+static unsigned int level_events(int (*get)(struct end *e, struct ukevent *ev))
+{
+	unsigned int events = 0, i;
+	static struct end e, peer;
+	struct kevent_lane *from;
+	struct ukevent ev;
+	uint64_t nr = 0;
+	int fd[2], ret;
+
+	MUST_EQ(open_end(&e, 0), 0);
+	MUST_EQ(join_lane(&peer, make_lane(&e.lane, &to_child)), 0);
+	MUST_EQ(kevent_lane_watch(&e.lane, e.q.fd, 0), 0);
+	kevent_lanes_add(&e.set, &e.lane);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(e.q.fd, fd[0], KEVENT_SOCKET_RECV, 0, END), 0);
+	put_byte(fd[1]);
+	for (i = 0; i < 1000; i++) {
+		MUST_EQ(kevent_lane_send(&peer.lane, &nr, sizeof(nr)), 0);
+		ret = get(&e, &ev);
+		MUST(ret >= 0);
+		events += ret == 1 && ev.ptr == END;
+		MUST_EQ(kevent_lanes_recv(&e.set, &from, &nr, 8), 8);
+		kevent_lane_recv(&peer.lane, &nr, 8);
+	}
+	kevent_lane_close(&e.lane);
+	kevent_lane_close(&peer.lane);
+	kevent_queue_close(&e.q);
+	kevent_queue_close(&peer.q);
+	note("%u events beside %u messages", events, i);
+	return events;
+}
+
+static void level_watches_come_beside_messages(void)
+{
+	CHECK(level_events(get_by_set) > 10);
+	CHECK(level_events(get_by_send) > 10);
+}
+
 /* As in libev or libevent: the loop watches the descriptor of the queue. */
 static int loop_takes_one(struct end *e, int loop, uint64_t *nr)
 {
@@ -814,6 +865,7 @@ static const struct test_case cases[] = {
 	TEST(message_meets_a_sleeper),
 	TEST(room_meets_a_waiter),
 	TEST(other_events_come_beside),
+	TEST(level_watches_come_beside_messages),
 	TEST(other_loops_wait_for_the_queue),
 	TEST(awake_sides_make_no_call),
 	TEST_LIMIT(killed_sender_has_sent_what_it_published, 900),
