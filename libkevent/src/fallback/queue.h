@@ -232,6 +232,11 @@ int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token);
 int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
 /* Does an epoll instance watch a file by that number? Changes nothing that it has. */
 bool fb_epoll_has(int epoll, int fd);
+/*
+ * The same without a lock, for handlers of signals. It is true as well while another
+ * thread looks at the same, which is possible only if the instance does not have it.
+ */
+bool fb_epoll_probe(int epoll, int fd);
 /* Does the descriptor refer to the epoll instance of the queue? 0, -EBADF or -EINVAL */
 int fb_queue_check(struct fb_queue *q, int fd);
 

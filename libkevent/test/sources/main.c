@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -717,6 +718,50 @@ static void handler_is_not_left_by_a_jump(void)
 	kevent_queue_close(&q);
 }
 
+/* The alarm waits for the end of a handler. */
+static void *end_what_hangs(void *arg)
+{
+	poll(NULL, 0, SECONDS * 500);
+	printf("# it hangs\n");
+	fflush(stdout);
+	(void)arg;
+	_exit(1);
+}
+
+static void raise_rt(void)
+{
+	raise(RT);
+}
+
+/* A thread that looks whether it has the bell, to ring it for another queue, is interrupted. */
+static void handler_needs_nothing_of_its_thread(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct kevent_queue q, other;
+	pthread_t thread;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	CHECK_EQ(pthread_create(&thread, NULL, end_what_hangs, NULL), 0);
+	open_queue(&q);
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	/* Behind an epoll instance that has it */
+	look_at = dup(0) + 1;
+	close(look_at - 1);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, RT, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, RT, 0), 0);
+	raise(RT);
+	at_look = raise_rt;
+	check_signal(&q, RT);
+	CHECK(!at_look);
+	check_signal(&q, RT);
+	check_signal(&other, RT);
+	check_signal(&other, RT);
+	must_be_silent(&q);
+	kevent_queue_close(&other);
+	kevent_queue_close(&q);
+}
+
 /* One is for the handler, and one for the signalfd. */
 static void send_two(void)
 {
@@ -1260,6 +1305,7 @@ static const struct test tests[] = {
 	TEST(fault_is_delivered_as_well),
 	TEST(handler_never_waits_for_room),
 	TEST(handler_is_not_left_by_a_jump),
+	TEST(handler_needs_nothing_of_its_thread),
 	TEST(signal_that_is_one_too_many_comes_back),
 	TEST(handler_of_the_program_has_its_mask),
 	TEST(handlers_hand_on_without_end),
