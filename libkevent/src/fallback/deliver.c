@@ -147,11 +147,6 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 		fb_recheck_later(q, w);
 }
 
-static bool fb_has_sleepers(const struct fb_queue *q)
-{
-	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
-}
-
 /* Is it ready, and not left to epoll? */
 static bool fb_repoll(struct fb_queue *q, struct fb_watch *w)
 {

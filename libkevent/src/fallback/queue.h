@@ -161,6 +161,10 @@ struct fb_serving {
  * @round:	changes when a herd is woken, behind @work; a call begins to read it without
  *		the lock
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
+ * @left:	entries of the ring that were stored beside @sleepers, each of which is to
+ *		end a call. While there are any, there is a kick
+ * @soonest:	no sleeper has what it waits for in the ring before this position
+ * @several:	the same of those that wait for several entries
  * @ready:	watches with something to deliver
  * @recheck:	level watches that the next call polls
  * @shown:	with @edges: level watches that epoll repeats until a call is to sleep
@@ -200,6 +204,9 @@ struct fb_queue {
 	__u32			herd;
 	__u32			round;
 	__u32			sleepers;
+	__u32			left;
+	__u64			soonest;
+	__u64			several;
 	struct fb_list		ready;
 	struct fb_list		recheck;
 	struct fb_list		shown;
@@ -256,6 +263,11 @@ void fb_kick_if_needed(struct fb_queue *q);
 void fb_kick_all(struct fb_queue *q);
 /* Wake threads that serve. The queue need not be locked. */
 void fb_wake_servers(struct fb_serving *s, int nr);
+
+static inline bool fb_has_sleepers(const struct fb_queue *q)
+{
+	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+}
 
 /* queue.c */
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
