@@ -29,6 +29,7 @@
  * @q:		the queue
  * @fd:		its descriptor
  * @buf:	where the next entry goes; NULL: to the ring
+ * @num:	most entries of the ring that a collection may store
  * @max:	most entries to store from now on
  * @got:	entries stored in @buf so far
  * @old_kidx:	of the ring, as the caller has seen it
@@ -46,6 +47,7 @@ struct fb_wait {
 	struct fb_queue		*q;
 	int			fd;
 	struct ukevent		*buf;
+	__u32			num;
 	__u32			max;
 	__u32			got;
 	__u32			old_kidx;
@@ -440,6 +442,8 @@ static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relis
 	int ret;
 
 	for (;;) {
+		if (!c->buf)
+			c->max = c->num;
 		if (fb_wait_has_work(c))
 			fb_wait_prepare(c, relist);
 		relist = false;
@@ -641,7 +645,7 @@ static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
 		return fb_not_this(fd, q);
 	fb_wait_init(&c, q, fd);
 	c.buf = NULL;
-	c.max = num;
+	c.num = num;
 	c.min = 1;
 	c.old_kidx = old_kidx;
 	if (more)
@@ -695,8 +699,9 @@ static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
 	c.max = q->size;
 	c.min = 1;
 	c.old_kidx = (__u32)q->kidx;
-	fb_deadline_now(&c.until);
-	ret = fb_wait_fill(&c, &c.until, true);
+	if (fb_wait_has_work(&c))
+		fb_wait_prepare(&c, true);
+	ret = fb_wait_collect(&c, NULL);
 	/* The caller did not ask for events: they are for those who did. */
 	fb_wait_leave(&c, false);
 	return ret == -EBADF || ret == -EINVAL ? fb_wait_error(&c, ret) : freed;

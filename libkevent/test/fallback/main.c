@@ -1097,6 +1097,33 @@ static void several_are_there_whoever_takes_them(void)
 
 #define HERDS	500U
 
+/* A collection is limited to fewer than the caller waits for. */
+static void fewer_at_a_time_are_enough(void)
+{
+	struct kevent_wait_arg wait;
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, KEVENT_REQ_KEEP_EACH), 0);
+	CHECK_EQ(mark(q.fd, 1), 1);
+	CHECK_EQ(mark(q.fd, 2), 1);
+	kevent_wait_arg_init(&wait);
+	wait.min_nr = 2;
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, NULL, KEVENT_FLAGS_ARG, &wait), 2);
+	kevent_queue_close(&q);
+}
+
+static void commit_leaves_wake_requests(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, NULL, 0, NULL), 0);
+	kevent_queue_close(&q);
+}
+
 static void *take_one(void *arg)
 {
 	const int *queue = arg;
@@ -1807,6 +1834,8 @@ static const struct test tests[] = {
 	TEST(too_few_for_one_are_for_another),
 	TEST(several_are_there_whoever_takes_them),
 	TEST(commit_is_for_those_with_the_ring),
+	TEST(commit_leaves_wake_requests),
+	TEST(fewer_at_a_time_are_enough),
 	TEST(watch_without_a_descriptor_is_emfile),
 	TEST(level_event_for_all_is_for_each),
 	TEST(mark_of_nothing_leaves_no_kick),

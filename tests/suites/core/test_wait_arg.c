@@ -438,6 +438,21 @@ static void what_one_has_found_is_for_another(void)
 	}
 }
 
+/* A collection is limited to fewer than the caller waits for. */
+static void fewer_at_a_time_are_enough(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+
+	open_marks(&q, 8, 3);
+	MUST_EQ(mark_user(q.fd, 0, 1), 1);
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	MUST_EQ(mark_user(q.fd, 2, 1), 1);
+	arg.min_nr = 2;
+	CHECK(kevent_wait(q.fd, 1, 0, NULL, ARG, &arg) >= 2);
+	close_queue(&q);
+}
+
 /*
  * A commit wakes the waiter that its entries are enough for, not the oldest
  * one.
@@ -748,6 +763,7 @@ static const struct test_case cases[] = {
 	TEST(timeout_returns_what_is_there),
 	TEST(what_is_too_little_for_one_is_for_another),
 	TEST(what_one_has_found_is_for_another),
+	TEST(fewer_at_a_time_are_enough),
 	TEST(commit_passes_over_who_wants_more),
 	TEST(min_wait_is_waited_for),
 	TEST(after_min_wait_one_is_enough),
