@@ -28,6 +28,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 
 #include "fallback/fallback.h"
@@ -150,6 +151,51 @@ static void point_of_time_follows_its_clock(void)
 		wait_for_two(settable[i], 2 * HOUR, KEVENT_FLAGS_ABSTIME, &at,
 			     2 * HOUR * 1000 * MS);
 	}
+}
+
+/* A clock that cannot be set here: the next timerfd that is programmed says that it was. */
+static bool clock_was_set;
+static int cancellable;
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *to,
+		    struct itimerspec *old)
+{
+	int ret = (int)syscall(SYS_timerfd_settime, fd, flags, to, old);
+
+	if (!(flags & TFD_TIMER_CANCEL_ON_SET))
+		return ret;
+	cancellable++;
+	if (!clock_was_set)
+		return ret;
+	clock_was_set = false;
+	errno = ECANCELED;
+	return -1;
+}
+
+static void add_cancelled(struct kevent_queue *q, __u64 at, __u64 user)
+{
+	struct ukevent ev;
+
+	kevent_set_timer(&ev, at, 0, KEVENT_TIMER_ABSTIME |
+			 KEVENT_TIMER_REALTIME | KEVENT_TIMER_CANCEL_ON_SET, 0,
+			 user);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+}
+
+static void timer_that_never_expires_is_cancelled(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	add_cancelled(&q, ~0ULL >> 1, 1);
+	CHECK_EQ(cancellable, 1);
+	clock_was_set = true;
+	add_cancelled(&q, ~0ULL >> 2, 2);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.ptr, 1);
+	CHECK_EQ((int)ev.ret_data[1], -ECANCELED);
+	kevent_queue_close(&q);
 }
 
 /* INODE, when inotify drops reports because there are too many */
@@ -1295,6 +1341,7 @@ static const struct test tests[] = {
 	TEST(span_of_time_ignores_steps_of_its_clock),
 	TEST(min_wait_ignores_steps_of_the_clock),
 	TEST(point_of_time_follows_its_clock),
+	TEST(timer_that_never_expires_is_cancelled),
 	TEST(change_behind_too_many_is_told),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),
