@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -1267,6 +1268,51 @@ static void status_is_for_those_who_may_read_it(void)
 	end_seen_by_another(true, 0);
 }
 
+/* A child that ends with @code after a byte, by that number if it is not 0; -1: not for us */
+static pid_t child_by_number(pid_t number, int start, int code)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = number ? (__u64)(uintptr_t)&number : 0,
+		.set_tid_size = number != 0,
+	};
+	pid_t pid;
+	char c;
+
+	fflush(stdout);
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (!pid)
+		_exit(read(start, &c, 1) < 0 ? 99 : code);
+	return pid;
+}
+
+/* The process was reaped, and another one with its number has ended. */
+static void status_is_not_that_of_another_process(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	siginfo_t info;
+	pid_t pid, other;
+	int start[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(start), 0);
+	pid = child_by_number(0, start[0], 7);
+	kevent_set_proc(&ev, pid, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(write(start[1], "", 1), 1);
+	CHECK_EQ(status_of(pid), 7 << 8);
+	CHECK_EQ(write(start[1], "", 1), 1);
+	other = child_by_number(pid, start[0], 9);
+	CHECK(other == pid || (other < 0 && errno == EPERM));
+	if (other == pid)
+		CHECK_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, NULL), 1);
+	CHECK_EQ(ev.ret_data[1], 0);
+	CHECK_EQ(ev.ret_data[0], 0);
+	kevent_queue_close(&q);
+}
+
 /* Waits until so many threads of this process sleep in a system call. */
 static void await_sleepers(int call, int nr)
 {
@@ -1362,6 +1408,7 @@ static const struct test tests[] = {
 	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
 	TEST(status_is_for_those_who_may_read_it),
+	TEST(status_is_not_that_of_another_process),
 	TEST(delay_is_not_of_this_queue),
 };
 
