@@ -228,12 +228,11 @@ static int fb_proc_modify(struct fb_queue *q, struct fb_watch *w,
 }
 
 static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
-			 struct ukevent *uk, __u32 nth)
+			 struct ukevent *uk)
 {
 	struct fb_proc *proc = to_proc(w);
 
 	(void)q;
-	(void)nth;
 	uk->ret_data[0] = proc->known ? proc->status : 0;
 	uk->ret_data[1] = proc->known ? KEVENT_PROC_STATUS : 0;
 }

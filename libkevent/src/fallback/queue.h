@@ -352,9 +352,8 @@ void fb_free_all(struct fb_queue *q);
 
 /* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
-void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
-	     __u32 nth);
-void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr);
+void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
+void fb_delivered(struct fb_queue *q, struct fb_watch *w);
 void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call);
 /* No call sleeps: have poll() of the queue say what is ready. */

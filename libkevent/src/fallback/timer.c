@@ -488,12 +488,11 @@ static void fb_timer_count(struct fb_timer *t)
 }
 
 static void fb_timer_fill(struct fb_queue *q, struct fb_watch *w,
-			  struct ukevent *uk, __u32 nth)
+			  struct ukevent *uk)
 {
 	struct fb_timer *t = to_timer(w);
 
 	(void)q;
-	(void)nth;
 	if (t->expired && t->interval)
 		fb_timer_count(t);
 	uk->ret_data[0] = (__u32)t->ticks;

@@ -946,6 +946,31 @@ static void *make_marks(void *arg)
 	return NULL;
 }
 
+#define KEPT	65536U
+
+/* No walk from the first of them to each: that is 2 billion steps. */
+static void kept_marks_are_delivered_one_by_one(void)
+{
+	struct ukevent *ev = calloc(KEPT, sizeof(*ev));
+	struct kevent_queue q;
+	long long start;
+	__u32 i;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, KEVENT_REQ_KEEP_EACH), 0);
+	for (i = 0; i < KEPT; i++)
+		if (mark(q.fd, i) != 1)
+			CHECK(!"marked");
+	start = cpu_ms();
+	CHECK_EQ(kevent_get_events(q.fd, KEPT, KEPT, NULL, ev, 0), KEPT);
+	CHECK(cpu_ms() - start < 1000);
+	for (i = 0; i < KEPT; i++)
+		if (kevent_mark_data(&ev[i]) != i)
+			CHECK_EQ(kevent_mark_data(&ev[i]), i);
+	kevent_queue_close(&q);
+	free(ev);
+}
+
 static unsigned char seen[2 * MARKS];
 static unsigned int taken;
 
@@ -1829,6 +1854,7 @@ static const struct test tests[] = {
 	TEST(copy_of_the_descriptor_is_the_queue),
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(pop_finds_what_came),
+	TEST(kept_marks_are_delivered_one_by_one),
 	TEST(threads_share_a_queue),
 	TEST(each_entry_ends_a_call),
 	TEST(too_few_for_one_are_for_another),
