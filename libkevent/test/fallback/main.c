@@ -819,6 +819,40 @@ static void check_sources_by_number(void)
 	kevent_queue_close(&q);
 }
 
+/* A thread that is to end at the next cancellation point rings an eventfd. */
+static void *ring_while_cancelled(void *arg)
+{
+	struct kevent_change change = {
+		.uk.req_flags = KEVENT_REQ_HANDOFF,
+		.cmd = KEVENT_CTL_READY,
+		.result = eventfd(0, EFD_CLOEXEC),
+	};
+	struct kevent_wait_arg wait;
+	struct kevent_queue *q = arg;
+
+	kevent_wait_arg_init(&wait);
+	wait.changes = (__u64)(uintptr_t)&change;
+	wait.nr_changes = 1;
+	pthread_cancel(pthread_self());
+	CHECK_EQ(kevent_wait(q->fd, 1, 0, &no_time, KEVENT_FLAGS_ARG, &wait), 0);
+	CHECK_EQ(change.result, 0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+static void calls_are_no_cancellation_points(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	void *ret;
+
+	open_queue(&q);
+	CHECK_EQ(pthread_create(&thread, NULL, ring_while_cancelled, &q), 0);
+	CHECK_EQ(pthread_join(thread, &ret), 0);
+	CHECK(ret == &q);
+	kevent_queue_close(&q);
+}
+
 static pthread_t first;
 
 static void *outlive_the_first(void *arg)
@@ -1855,6 +1889,7 @@ static const struct test tests[] = {
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(pop_finds_what_came),
 	TEST(kept_marks_are_delivered_one_by_one),
+	TEST(calls_are_no_cancellation_points),
 	TEST(threads_share_a_queue),
 	TEST(each_entry_ends_a_call),
 	TEST(too_few_for_one_are_for_another),
