@@ -178,10 +178,9 @@ struct fb_serving {
  * @stray:	token of no watch that epoll has reported, @strays times again
  * @strays_other: others since then
  * @delivered:	entries handed to user memory
- * @users:	calls in progress, an atomic count
+ * @users:	calls in progress, and free, live, dying: without a name, or dead: being
+ *		freed, by who dropped them to 0. One atomic word, see registry.c
  * @names:	descriptors of the table that mean this queue; under the table's lock
- * @life:	free, live, dying: without a name, or dead: being freed, by who dropped
- *		@users to 0. Atomic, see registry.c
  * @next:	list of all queues ever made; they are used again, not freed
  */
 struct fb_queue {
@@ -229,7 +228,6 @@ struct fb_queue {
 	__u64			delivered;
 	__u32			users;
 	__u32			names;
-	__u32			life;
 	struct fb_queue		*next;
 };
 
