@@ -1092,6 +1092,9 @@ static void each_entry_ends_a_call(void)
 		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < 2 * (i + 1))
 			sched_yield();
 	}
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&shared);
 }
 
 static void *wait_for_one(void *arg)
@@ -1213,6 +1216,10 @@ static void commit_is_for_those_with_the_ring(void)
 	await_sleepers(shared.fd, 2);
 	CHECK_EQ(kevent_commit(shared.fd, 0, 0), 0);
 	pthread_join(ring, NULL);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	for (i = 0; i < 2; i++)
+		pthread_join(plain[i], NULL);
+	kevent_queue_close(&shared);
 }
 
 /* --- in a child ------------------------------------------------------------- */
