@@ -122,7 +122,6 @@ static const struct skip skips[] = {
 	  " wake.ready_without_entries_wakes_one_waiter"
 	  " wake.signal_counts_beside_events_of_others"
 	  " wake_order.oldest_waiter_has_its_turn"
-	  " wake_order.waiter_for_several_has_them_soon"
 	  " wake_order.newest_of_both_kinds_is_woken"
 	  " wake_order.entry_left_is_for_one_that_has_not_seen_it"
 	  " wait_arg.changes_are_made_before_the_wait"

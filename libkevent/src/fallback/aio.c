@@ -151,12 +151,11 @@ static int fb_aio_remove(struct fb_queue *q, struct fb_watch *w)
 }
 
 static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
-			struct ukevent *uk, __u32 nth)
+			struct ukevent *uk)
 {
 	const struct fb_aio *a = to_aio(w);
 
 	(void)q;
-	(void)nth;
 	uk->id.raw_u64 = a->end;
 	uk->ret_data[0] = (__u32)a->result;
 	uk->ret_data[1] = (__u32)((__u64)a->result >> 32);

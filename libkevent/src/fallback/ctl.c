@@ -190,12 +190,14 @@ static int fb_ring(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	const __u64 one = 1;
+	long now[2] = { 0, 0 };
 
 	if (fb_sys(SYS_fcntl, fd, F_GETFD) < 0)
 		return -EBADF;
 	if (!fb_is_eventfd(fd))
 		return -EINVAL;
-	if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT)
+	if (fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) == 1 &&
+	    p.revents & POLLOUT)
 		fb_sys(SYS_write, fd, &one, sizeof(one));
 	return 0;
 }

@@ -42,8 +42,7 @@ void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 
 /* Entries */
 
-void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
-	     __u32 nth)
+void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_ops_of(w);
 
@@ -56,7 +55,7 @@ void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
 	uk->ret_data[1] = 0;
 	uk->ptr = w->user;
 	if (ops->fill)
-		ops->fill(q, w, uk, nth);
+		ops->fill(q, w, uk);
 	if (w->state & FB_BROKEN) {
 		uk->ret_flags |= KEVENT_RET_BROKEN;
 		uk->ret_data[1] = (__u32)(ops->error ? ops->error : -EIDRM);
@@ -77,14 +76,14 @@ static inline bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
 	       !(w->state & FB_BROKEN) && !(w->ready & ~w->reported);
 }
 
-/* What follows in the mode of a watch; @nr occurrences are delivered. */
-void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr)
+/* What follows in the mode of a watch whose last occurrence of a call is delivered */
+void fb_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	const struct fb_ops *ops = fb_ops_of(w);
 
 	fb_dequeue(q, w);
 	w->ready = 0;
-	while (nr-- && ops->delivered)
+	if (ops->delivered)
 		ops->delivered(q, w);
 	w->state &= ~FB_BROKEN;
 	if (w->req_flags & KEVENT_REQ_ONESHOT) {
@@ -105,7 +104,7 @@ void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr)
 void fb_handed_back(struct fb_queue *q, struct fb_watch *w)
 {
 	q->delivered++;
-	fb_delivered(q, w, 1);
+	fb_delivered(q, w);
 }
 
 static __u32 fb_share(struct fb_watch *w, __u32 room)
@@ -121,19 +120,22 @@ static __u32 fb_share(struct fb_watch *w, __u32 room)
 static void fb_deliver_one(struct fb_queue *q, struct fb_watch *w,
 			   struct fb_dest *d)
 {
-	__u32 i, nr = fb_share(w, d->room);
+	__u32 nr = fb_share(w, d->room);
 	struct ukevent uk;
 
-	for (i = 0; i < nr; i++) {
-		fb_fill(q, w, &uk, i);
+	q->delivered += nr;
+	for (;;) {
+		fb_fill(q, w, &uk);
 		fb_store(d, &uk);
+		if (!--nr)
+			break;
+		fb_ops_of(w)->delivered(q, w);
 	}
 	if (d->ring) {
 		w->stored = d->kidx;
 		w->reported = w->ready;
 	}
-	q->delivered += nr;
-	fb_delivered(q, w, nr);
+	fb_delivered(q, w);
 }
 
 /* What there is repeats an unread entry, or one of this call. */
@@ -145,11 +147,6 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 		d->again = true;
 	if (fb_is_level(w) && !(w->state & FB_DISARMED))
 		fb_recheck_later(q, w);
-}
-
-static bool fb_has_sleepers(const struct fb_queue *q)
-{
-	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
 }
 
 /* Is it ready, and not left to epoll? */

@@ -20,22 +20,29 @@ int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token)
 	return fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
 }
 
+bool fb_epoll_probe(int epoll, int fd)
+{
+	struct epoll_event event = { .events = EPOLLONESHOT };
+	int err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+
+	if (!err)
+		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
+	return err == -EEXIST;
+}
+
 /*
  * The instance may be any of the program, and a child has that of its parent. What one
  * thread adds, another one must not find: the lock is held until it is deleted.
  */
 bool fb_epoll_has(int epoll, int fd)
 {
-	struct epoll_event event = { .events = EPOLLONESHOT };
 	pthread_mutex_t *lock = kevent_process_probe(fd);
-	int err;
+	bool ret;
 
 	pthread_mutex_lock(lock);
-	err = fb_call(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
-	if (!err)
-		fb_call(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
+	ret = fb_epoll_probe(epoll, fd);
 	pthread_mutex_unlock(lock);
-	return err == -EEXIST;
+	return ret;
 }
 
 int fb_queue_check(struct fb_queue *q, int fd)

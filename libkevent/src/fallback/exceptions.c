@@ -41,7 +41,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "epoll wakes a thread for each event" },
 	{ "nested", "a queue watches queues and epoll as far as an epoll instance does, and no io_uring; ELOOP, depth and width are those of epoll, too many paths are EINVAL; POLLRDNORM alone wakes nobody",
 	  "a queue is an epoll instance" },
-	{ "limit", "no limits of kevent, its sysctls or memory cgroups; those of epoll, inotify and RLIMIT_NOFILE hold, and a PROC watch takes a descriptor",
+	{ "limit", "no limits of kevent, its sysctls or memory cgroups; those of epoll, inotify and RLIMIT_NOFILE hold, a queue whose number would be 1048576 or more is EMFILE, and a PROC watch takes a descriptor",
 	  "there is nobody to charge" },
 	{ "fdinfo", "fdinfo shows the epoll instance; kevent-trace, kevent-show, kevent-top and tracepoints show nothing",
 	  "the kernel does not know the watches" },

@@ -19,7 +19,7 @@ void fb_queue_lock(struct fb_queue *q, int fd)
 static void fb_queue_note_work(struct fb_queue *q)
 {
 	bool work = q->nr_ready || q->nr_recheck || q->wakes || q->herd ||
-		    q->kicked;
+		    q->left || q->kicked;
 
 	__atomic_store_n(&q->work, work, __ATOMIC_RELEASE);
 }
@@ -80,9 +80,9 @@ static void fb_unkick(struct fb_queue *q)
 
 void fb_kick_if_needed(struct fb_queue *q)
 {
-	if (q->nr_ready || q->wakes || q->herd)
+	if (q->nr_ready || q->wakes || q->herd || q->left)
 		fb_kick(q);
-	else if (q->kicked && !__atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST))
+	else if (q->kicked && !fb_has_sleepers(q))
 		fb_unkick(q);
 }
 
@@ -97,6 +97,10 @@ void fb_kick_all(struct fb_queue *q)
 	__atomic_store_n(&q->work, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&q->herd, sleepers, __ATOMIC_RELAXED);
+	/* They look at the ring, and say anew what they wait for. */
+	q->left = 0;
+	q->soonest = ~0ULL;
+	q->several = ~0ULL;
 	if (sleepers)
 		fb_kick(q);
 }

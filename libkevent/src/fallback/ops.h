@@ -35,7 +35,7 @@
  * @current:	does the watch still mean what the request does? 0, or -errno when it
  *		does not: the watch goes
  * @count:	occurrences not yet delivered. Optional: one
- * @fill:	put what the source knows of the @nth occurrence into an entry. Optional
+ * @fill:	put what the source knows of the oldest occurrence into an entry. Optional
  * @delivered:	the oldest occurrence was stored. Optional
  * @mark:	%KEVENT_CTL_READY: 0 or -errno. Adds to &fb_watch.ready. Optional
  *
@@ -77,8 +77,7 @@ struct fb_ops {
 	int (*remove)(struct fb_queue *q, struct fb_watch *w);
 	int (*current)(struct fb_queue *q, struct fb_watch *w);
 	__u32 (*count)(struct fb_watch *w);
-	void (*fill)(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
-		     __u32 nth);
+	void (*fill)(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
 	void (*delivered)(struct fb_queue *q, struct fb_watch *w);
 	int (*mark)(struct fb_queue *q, struct fb_watch *w,
 		    const struct ukevent *uk);

@@ -140,7 +140,8 @@ static bool fb_proc_readable(const struct fb_proc *proc)
 
 /*
  * Others may know if they may read it: it is the last number. To those who may not, the
- * kernel says 0. It is asked first: later the process may be no more.
+ * kernel says 0. It is asked first: later the process may be no more. By then the number
+ * may be that of another one, unless the pidfd still has it.
  */
 static bool fb_proc_stat(struct fb_proc *proc)
 {
@@ -155,7 +156,7 @@ static bool fb_proc_stat(struct fb_proc *proc)
 		return false;
 	at = strrchr(at, ' ');
 	proc->status = (__u32)strtoul(at + 1, NULL, 10);
-	return true;
+	return fb_proc_pid(proc->pidfd) == (int)proc->w.id;
 }
 
 static void fb_proc_find_status(struct fb_proc *proc)
@@ -227,12 +228,11 @@ static int fb_proc_modify(struct fb_queue *q, struct fb_watch *w,
 }
 
 static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
-			 struct ukevent *uk, __u32 nth)
+			 struct ukevent *uk)
 {
 	struct fb_proc *proc = to_proc(w);
 
 	(void)q;
-	(void)nth;
 	uk->ret_data[0] = proc->known ? proc->status : 0;
 	uk->ret_data[1] = proc->known ? KEVENT_PROC_STATUS : 0;
 }

@@ -33,6 +33,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->counted = false;
 	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
 	q->herd = 0;
+	q->left = 0;
 	q->kidx = 0;
 	q->nr_ready = 0;
 	q->nr_recheck = 0;
@@ -142,7 +143,7 @@ void fb_queue_let_go(struct fb_queue *q)
 
 void fb_leave(struct fb_queue *q)
 {
-	if (!__atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST))
+	if (!fb_has_sleepers(q))
 		fb_show(q);
 	fb_kick_if_needed(q);
 }

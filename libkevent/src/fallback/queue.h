@@ -161,6 +161,10 @@ struct fb_serving {
  * @round:	changes when a herd is woken, behind @work; a call begins to read it without
  *		the lock
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
+ * @left:	entries of the ring that were stored beside @sleepers, each of which is to
+ *		end a call. While there are any, there is a kick
+ * @soonest:	no sleeper has what it waits for in the ring before this position
+ * @several:	the same of those that wait for several entries
  * @ready:	watches with something to deliver
  * @recheck:	level watches that the next call polls
  * @shown:	with @edges: level watches that epoll repeats until a call is to sleep
@@ -174,10 +178,9 @@ struct fb_serving {
  * @stray:	token of no watch that epoll has reported, @strays times again
  * @strays_other: others since then
  * @delivered:	entries handed to user memory
- * @users:	calls in progress, an atomic count
+ * @users:	calls in progress, and free, live, dying: without a name, or dead: being
+ *		freed, by who dropped them to 0. One atomic word, see registry.c
  * @names:	descriptors of the table that mean this queue; under the table's lock
- * @life:	free, live, dying: without a name, or dead: being freed, by who dropped
- *		@users to 0. Atomic, see registry.c
  * @next:	list of all queues ever made; they are used again, not freed
  */
 struct fb_queue {
@@ -200,6 +203,9 @@ struct fb_queue {
 	__u32			herd;
 	__u32			round;
 	__u32			sleepers;
+	__u32			left;
+	__u64			soonest;
+	__u64			several;
 	struct fb_list		ready;
 	struct fb_list		recheck;
 	struct fb_list		shown;
@@ -222,7 +228,6 @@ struct fb_queue {
 	__u64			delivered;
 	__u32			users;
 	__u32			names;
-	__u32			life;
 	struct fb_queue		*next;
 };
 
@@ -232,6 +237,11 @@ int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token);
 int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
 /* Does an epoll instance watch a file by that number? Changes nothing that it has. */
 bool fb_epoll_has(int epoll, int fd);
+/*
+ * The same without a lock, for handlers of signals. It is true as well while another
+ * thread looks at the same, which is possible only if the instance does not have it.
+ */
+bool fb_epoll_probe(int epoll, int fd);
 /* Does the descriptor refer to the epoll instance of the queue? 0, -EBADF or -EINVAL */
 int fb_queue_check(struct fb_queue *q, int fd);
 
@@ -251,6 +261,11 @@ void fb_kick_if_needed(struct fb_queue *q);
 void fb_kick_all(struct fb_queue *q);
 /* Wake threads that serve. The queue need not be locked. */
 void fb_wake_servers(struct fb_serving *s, int nr);
+
+static inline bool fb_has_sleepers(const struct fb_queue *q)
+{
+	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+}
 
 /* queue.c */
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
@@ -335,9 +350,8 @@ void fb_free_all(struct fb_queue *q);
 
 /* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
-void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk,
-	     __u32 nth);
-void fb_delivered(struct fb_queue *q, struct fb_watch *w, __u32 nr);
+void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
+void fb_delivered(struct fb_queue *q, struct fb_watch *w);
 void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call);
 /* No call sleeps: have poll() of the queue say what is ready. */

@@ -34,8 +34,11 @@ static struct fb_queue *fb_queues;
 /* The next one to be looked at, whether it was closed. Under the lock. */
 static struct fb_queue *fb_suspect;
 
-/* States of a queue. The lock of the table is held to leave FREE and LIVE. */
-enum { FB_FREE, FB_LIVE, FB_DYING, FB_DEAD };
+/*
+ * States of a queue, in the low bits of fb_queue.users, and a user above them. The lock of
+ * the table is held to leave FREE and LIVE.
+ */
+enum { FB_FREE, FB_LIVE, FB_DYING, FB_DEAD, FB_USER };
 
 static inline fb_entry *fb_table_entry(int fd, bool make)
 {
@@ -52,25 +55,39 @@ static inline fb_entry *fb_table_entry(int fd, bool make)
 	return chunk ? &chunk[(unsigned int)fd % FB_CHUNK] : NULL;
 }
 
+/* Users come and go meanwhile. */
 static void fb_set_state(struct fb_queue *q, __u32 state)
 {
-	__atomic_store_n(&q->life, state, __ATOMIC_SEQ_CST);
+	__u32 users = __atomic_load_n(&q->users, __ATOMIC_SEQ_CST);
+
+	while (!__atomic_compare_exchange_n(&q->users, &users,
+					    users - users % FB_USER + state, 0,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+}
+
+static __u32 fb_state(struct fb_queue *q)
+{
+	return __atomic_load_n(&q->users, __ATOMIC_SEQ_CST) % FB_USER;
 }
 
 bool fb_is_live(struct fb_queue *q)
 {
-	return __atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_LIVE;
+	return fb_state(q) == FB_LIVE;
+}
+
+/* True: the caller has made it dead. It is what it was, so nobody came or went. */
+static bool fb_make_dead(struct fb_queue *q, __u32 dying)
+{
+	return __atomic_compare_exchange_n(&q->users, &dying,
+					   dying - FB_DYING + FB_DEAD, 0,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 void fb_put(struct fb_queue *q)
 {
-	__u32 dying = FB_DYING;
-
-	if (fb_count_add(&q->users, -1U) ||
-	    __atomic_load_n(&q->life, __ATOMIC_SEQ_CST) != FB_DYING)
-		return;
-	if (!__atomic_compare_exchange_n(&q->life, &dying, FB_DEAD, 0,
-					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	if (fb_count_add(&q->users, -(__u32)FB_USER) != FB_DYING ||
+	    !fb_make_dead(q, FB_DYING))
 		return;
 	fb_queue_teardown(q);
 	fb_set_state(q, FB_FREE);
@@ -87,7 +104,7 @@ static inline struct fb_queue *fb_get_named(int fd)
 		q = __atomic_load_n(entry, __ATOMIC_SEQ_CST);
 		if (!q)
 			return NULL;
-		fb_count_add(&q->users, 1);
+		fb_count_add(&q->users, FB_USER);
 		if (__atomic_load_n(entry, __ATOMIC_SEQ_CST) == q)
 			return q;
 		fb_put(q);
@@ -105,7 +122,7 @@ static struct fb_queue *fb_clear(fb_entry *entry)
 	__atomic_store_n(entry, NULL, __ATOMIC_SEQ_CST);
 	if (--q->names)
 		return NULL;
-	fb_count_add(&q->users, 1);
+	fb_count_add(&q->users, FB_USER);
 	fb_set_state(q, FB_DYING);
 	fb_wake_servers(&q->serving, INT_MAX);
 	return q;
@@ -118,12 +135,15 @@ static struct fb_queue *fb_clear(fb_entry *entry)
  */
 static void fb_end(struct fb_queue *q)
 {
-	__u32 dying = FB_DYING;
+	__u32 users;
 
-	if (!kevent_process_is(q->process) &&
-	    __atomic_compare_exchange_n(&q->life, &dying, FB_DEAD, 0,
-					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		fb_queue_let_go(q);
+	while (!kevent_process_is(q->process)) {
+		users = __atomic_load_n(&q->users, __ATOMIC_SEQ_CST);
+		if (users % FB_USER != FB_DYING)
+			break;
+		if (fb_make_dead(q, users))
+			fb_queue_let_go(q);
+	}
 	fb_put(q);
 }
 
@@ -198,7 +218,7 @@ static struct fb_queue *fb_queue_new(void)
 	struct fb_queue *q;
 
 	for (q = fb_queues; q; q = q->next)
-		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_FREE &&
+		if (fb_state(q) == FB_FREE &&
 		    kevent_process_is(q->process))
 			return q;
 	q = calloc(1, sizeof(*q));
@@ -244,7 +264,7 @@ struct fb_queue *fb_queue_alloc(void)
 	pthread_mutex_lock(kevent_process_lock());
 	q = fb_queue_new();
 	if (q) {
-		fb_count_add(&q->users, 1);
+		fb_count_add(&q->users, FB_USER);
 		fb_set_state(q, FB_LIVE);
 	}
 	pthread_mutex_unlock(kevent_process_lock());
@@ -261,8 +281,8 @@ static struct fb_queue *fb_alias(int fd)
 	q = fb_queues;
 	pthread_mutex_unlock(kevent_process_lock());
 	for (; q; q = q->next) {
-		fb_count_add(&q->users, 1);
-		if (__atomic_load_n(&q->life, __ATOMIC_SEQ_CST) == FB_LIVE &&
+		fb_count_add(&q->users, FB_USER);
+		if (fb_is_live(q) &&
 		    kevent_process_is(q->process) &&
 		    !fb_queue_check(q, fd) && !fb_publish(fd, q))
 			return q;

@@ -298,14 +298,12 @@ static __u32 fb_signal_count(struct fb_watch *w)
 }
 
 static void fb_signal_fill(struct fb_queue *q, struct fb_watch *w,
-			   struct ukevent *uk, __u32 nth)
+			   struct ukevent *uk)
 {
 	struct fb_signal *s = to_signal(w);
 	const struct fb_kept *kept = s->kept.oldest;
 
 	(void)q;
-	while (kept && nth--)
-		kept = kept->next;
 	uk->id.raw_u64 = fb_signal_nr(w);
 	uk->ret_data[0] = 0;
 	if (!kept)

@@ -195,12 +195,14 @@ static bool fb_hub_has(const struct fb_hub *hub, int fd)
 	return fb_epoll_has(__atomic_load_n(&hub->home, __ATOMIC_RELAXED), fd);
 }
 
+/* By the handler, too: the thread may hold any lock. */
 static void fb_hub_ring(const struct fb_hub *hub)
 {
+	int home = __atomic_load_n(&hub->home, __ATOMIC_RELAXED);
 	int bell = __atomic_load_n(&hub->bell, __ATOMIC_RELAXED);
 	static const __u64 one = 1;
 
-	if (fb_hub_has(hub, bell))
+	if (fb_epoll_probe(home, bell))
 		fb_sys(SYS_write, bell, &one, sizeof(one));
 }
 

@@ -59,6 +59,7 @@ struct fb_timer {
  * @fd:		a timerfd, or -1
  * @nr:		its number
  * @at:		when the timerfd expires; not after the first timer
+ * @was_set:	the clock was, and the timers have yet to be cancelled
  * @heap:	binary heap by time, from 1; each timer of the queue has room in it
  * @len:	its length, @room for how many there is memory
  */
@@ -66,6 +67,7 @@ struct fb_clock {
 	int		fd;
 	int		nr;
 	__s64		at;
+	bool		was_set;
 	struct fb_timer	**heap;
 	__u32		len;
 	__u32		room;
@@ -174,11 +176,16 @@ static void fb_clock_program(struct fb_clock *clock, __s64 at)
 	clock->at = at;
 	if (clock->nr == FB_CANCELLED)
 		flags |= TFD_TIMER_CANCEL_ON_SET;
-	if (when < 1)
+	if (when < 1 || clock->was_set)
 		when = 1;
 	its.it_value.tv_sec = (time_t)(when / FB_NSEC_PER_SEC);
 	its.it_value.tv_nsec = (long)(when % FB_NSEC_PER_SEC);
-	fb_call(timerfd_settime(clock->fd, flags, &its, NULL));
+	if (fb_call(timerfd_settime(clock->fd, flags, &its, NULL)) == -ECANCELED &&
+	    !clock->was_set) {
+		/* The kernel says so only once: have somebody look now. */
+		clock->was_set = true;
+		fb_clock_program(clock, at);
+	}
 }
 
 static int fb_clock_register(struct fb_queue *q, struct fb_clock *clock)
@@ -265,7 +272,9 @@ static void fb_timer_start(struct fb_timer *t)
 	struct fb_clock *clock = t->clock;
 
 	fb_heap_up(clock, ++clock->len, t);
-	if (t->index == 1 && t->expires < clock->at)
+	/* One that never expires may be cancelled. */
+	if (t->index == 1 &&
+	    (t->expires < clock->at || clock->nr == FB_CANCELLED))
 		fb_clock_program(clock, t->expires);
 }
 
@@ -294,9 +303,12 @@ static void fb_clock_poll(struct fb_queue *q, struct fb_clock *clock)
 {
 	__u64 nr;
 
-	if (clock->nr == FB_CANCELLED && clock->fd >= 0 &&
-	    fb_sys(SYS_read, clock->fd, &nr, sizeof(nr)) == -ECANCELED)
+	if (clock->nr != FB_CANCELLED || clock->fd < 0)
+		return;
+	if (fb_sys(SYS_read, clock->fd, &nr, sizeof(nr)) == -ECANCELED ||
+	    clock->was_set)
 		fb_timers_cancel(q);
+	clock->was_set = false;
 }
 
 static void fb_clock_expire(struct fb_queue *q, struct fb_clock *clock)
@@ -476,12 +488,11 @@ static void fb_timer_count(struct fb_timer *t)
 }
 
 static void fb_timer_fill(struct fb_queue *q, struct fb_watch *w,
-			  struct ukevent *uk, __u32 nth)
+			  struct ukevent *uk)
 {
 	struct fb_timer *t = to_timer(w);
 
 	(void)q;
-	(void)nth;
 	if (t->expired && t->interval)
 		fb_timer_count(t);
 	uk->ret_data[0] = (__u32)t->ticks;

@@ -123,27 +123,15 @@ static void fb_user_fill_mark(struct ukevent *uk,
 
 /* An entry says in which mode its marks were made. */
 static void fb_user_fill(struct fb_queue *q, struct fb_watch *w,
-			 struct ukevent *uk, __u32 nth)
+			 struct ukevent *uk)
 {
 	struct fb_user *user = to_user(w);
-	const struct fb_user_merged *merged = &user->merged;
-	const struct fb_user_mark *mark = user->oldest;
 
 	(void)q;
-	for (;;) {
-		if (merged->nr && !nth--) {
-			fb_user_fill_merged(uk, merged);
-			return;
-		}
-		if (!mark)
-			return;
-		if (!nth--) {
-			fb_user_fill_mark(uk, mark);
-			return;
-		}
-		merged = &mark->after;
-		mark = mark->next;
-	}
+	if (user->merged.nr)
+		fb_user_fill_merged(uk, &user->merged);
+	else if (user->oldest)
+		fb_user_fill_mark(uk, user->oldest);
 }
 
 static void fb_user_delivered(struct fb_queue *q, struct fb_watch *w)

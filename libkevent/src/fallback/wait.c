@@ -6,6 +6,12 @@
  * is woken for an event of its own, by a kick, or not at all. A call takes under the
  * lock what is there, and sleeps if that is nothing: so only one that was woken has
  * taken what other calls do not see yet.
+ *
+ * Who takes several events stores what others were woken for, or would have been: each
+ * entry ends one call, as in the kernel. A call that returns for entries kicks once if
+ * that leaves any, and so does the one that this wakes. The kick wakes the newest sleeper.
+ * If the entries are not enough for that one, or it has seen them, or another one waits
+ * for several and has them, all look.
  */
 #include <limits.h>
 #include <signal.h>
@@ -23,6 +29,7 @@
  * @q:		the queue
  * @fd:		its descriptor
  * @buf:	where the next entry goes; NULL: to the ring
+ * @num:	most entries of the ring that a collection may store
  * @max:	most entries to store from now on
  * @got:	entries stored in @buf so far
  * @old_kidx:	of the ring, as the caller has seen it
@@ -40,6 +47,7 @@ struct fb_wait {
 	struct fb_queue		*q;
 	int			fd;
 	struct ukevent		*buf;
+	__u32			num;
 	__u32			max;
 	__u32			got;
 	__u32			old_kidx;
@@ -74,6 +82,8 @@ static void fb_wait_stored(struct fb_wait *c, const struct fb_dest *d)
 	} else {
 		nr = (__u32)(d->kidx - c->q->kidx);
 		fb_dest_publish(c->q, d);
+		if (fb_has_sleepers(c->q))
+			c->q->left += nr;
 	}
 	c->max -= nr;
 	c->again |= d->again;
@@ -94,6 +104,13 @@ static bool fb_wait_content(const struct fb_wait *c)
 		return c->got >= c->min;
 	stored = fb_stored(c);
 	return stored >= c->min || (stored && fb_unread(c->q) >= c->q->size);
+}
+
+/* May one of those who sleep be content? The queue is locked. */
+static bool fb_is_for_sleepers(const struct fb_queue *q)
+{
+	return fb_has_sleepers(q) &&
+	       (q->kidx >= q->soonest || fb_unread(q) >= q->size);
 }
 
 /* Lists */
@@ -183,27 +200,59 @@ static bool fb_wait_note_herd(struct fb_wait *c)
 	return true;
 }
 
+/* The queue is locked. The caller, who is to sleep, has no use for the entries. */
+static bool fb_wait_pass_on(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+	bool others = q->left && fb_is_for_sleepers(q);
+
+	if (others)
+		fb_kick_all(q);
+	/* The caller is none of the herd that it wakes. */
+	c->round = q->round;
+	q->left = 0;
+	return others;
+}
+
+/* The queue is locked. What the caller waits for in the ring is beyond its last entry. */
+static void fb_wait_expect(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+	__u64 end = c->buf ? ~0ULL : q->kidx + c->min - fb_stored(c);
+	bool first = !fb_has_sleepers(q);
+
+	if (first || end < q->soonest)
+		q->soonest = end;
+	if (c->min == 1)
+		end = ~0ULL;
+	if (first || end < q->several)
+		q->several = end;
+}
+
 /*
  * Epoll does not wake the caller for what was delivered, but says what is ready.
- * A herd that is woken from now on counts the caller. One that was woken before
- * does not: then the caller may not sleep, as no kick is for it.
+ * A herd that is woken from now on counts the caller, and so do entries that are stored
+ * from now on. Of what was before, nobody tells the caller, who may not sleep then. Nor
+ * may one that has woken others: it gives way to them first.
  */
 static bool fb_wait_begin_sleep(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
-	bool herded;
+	bool sleeps;
 
 	fb_queue_lock(q, c->fd);
-	herded = fb_wait_note_herd(c);
-	if (!herded) {
+	sleeps = !fb_wait_note_herd(c) && !fb_wait_content(c) &&
+		 !fb_wait_pass_on(c);
+	if (sleeps) {
 		/* Both may have begun before either slept. */
-		if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
+		if (fb_has_sleepers(q))
 			fb_use_edges(q);
 		fb_hide(q);
+		fb_wait_expect(c);
 		fb_count_add(&q->sleepers, 1);
 	}
 	fb_queue_unlock(q);
-	return !herded;
+	return sleeps;
 }
 
 /* Each of a herd was counted once, and is subtracted here. */
@@ -342,21 +391,45 @@ static bool fb_wait_requested(struct fb_wait *c)
 	return ret;
 }
 
-/* Others may want what the caller leaves: let one of them, or poll(), know. */
-static void fb_wait_leave(struct fb_wait *c)
+/*
+ * The queue is locked. Of the entries one is for the caller, if it @has any, and those that
+ * nobody has taken are for others. Who waits for several has them, whoever takes them.
+ */
+static void fb_wait_share(struct fb_wait *c, bool has)
 {
 	struct fb_queue *q = c->q;
+	__u32 unread = fb_unread(q);
 
-	if (!__atomic_load_n(&q->work, __ATOMIC_ACQUIRE))
-		return;
-	fb_queue_lock(q, c->fd);
-	fb_leave(q);
-	fb_queue_unlock(q);
+	q->left -= has;
+	if (!fb_is_for_sleepers(q))
+		q->left = 0;
+	else if (q->kidx >= q->several)
+		fb_kick_all(q);
+	else if (q->left > unread)
+		q->left = unread;
 }
 
 static bool fb_wait_has_work(const struct fb_wait *c)
 {
 	return __atomic_load_n(&c->q->work, __ATOMIC_ACQUIRE);
+}
+
+static void fb_wait_leave_work(struct fb_wait *c, bool has)
+{
+	struct fb_queue *q = c->q;
+
+	fb_queue_lock(q, c->fd);
+	if (q->left)
+		fb_wait_share(c, has);
+	fb_leave(q);
+	fb_queue_unlock(q);
+}
+
+/* Others may want what the caller leaves: let one of them, or poll(), know. */
+static void fb_wait_leave(struct fb_wait *c, bool has)
+{
+	if (fb_wait_has_work(c))
+		fb_wait_leave_work(c, has);
 }
 
 /*
@@ -369,6 +442,8 @@ static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relis
 	int ret;
 
 	for (;;) {
+		if (!c->buf)
+			c->max = c->num;
 		if (fb_wait_has_work(c))
 			fb_wait_prepare(c, relist);
 		relist = false;
@@ -457,7 +532,7 @@ static int fb_get_events(struct fb_queue *q, int fd, __u32 min_nr, __u32 max_nr,
 	c.max = max_nr;
 	c.min = min_nr ? min_nr : 1;
 	err = fb_wait_fill(&c, &c.until, true);
-	fb_wait_leave(&c);
+	fb_wait_leave(&c, false);
 	if (c.got || !err || err == -ETIME || err == -ECANCELED)
 		return (int)c.got;
 	return fb_wait_error(&c, err);
@@ -570,7 +645,7 @@ static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
 		return fb_not_this(fd, q);
 	fb_wait_init(&c, q, fd);
 	c.buf = NULL;
-	c.max = num;
+	c.num = num;
 	c.min = 1;
 	c.old_kidx = old_kidx;
 	if (more)
@@ -579,7 +654,7 @@ static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
 		return ret;
 	c.min = !c.min ? 1 : c.min > q->size ? q->size : c.min;
 	ret = fb_wait_ring(&c, more ? arg->min_wait_ns : 0);
-	fb_wait_leave(&c);
+	fb_wait_leave(&c, ret != -ECANCELED && fb_stored(&c));
 	return fb_wait_result(&c, ret);
 }
 
@@ -624,15 +699,11 @@ static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
 	c.max = q->size;
 	c.min = 1;
 	c.old_kidx = (__u32)q->kidx;
-	fb_deadline_now(&c.until);
-	ret = fb_wait_fill(&c, &c.until, true);
-	/* The caller did not ask for events: wake one that did. */
-	if (fb_stored(&c) && __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST)) {
-		fb_queue_lock(q, fd);
-		fb_kick(q);
-		fb_queue_unlock(q);
-	}
-	fb_wait_leave(&c);
+	if (fb_wait_has_work(&c))
+		fb_wait_prepare(&c, true);
+	ret = fb_wait_collect(&c, NULL);
+	/* The caller did not ask for events: they are for those who did. */
+	fb_wait_leave(&c, false);
 	return ret == -EBADF || ret == -EINVAL ? fb_wait_error(&c, ret) : freed;
 }
 

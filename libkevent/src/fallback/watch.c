@@ -137,7 +137,7 @@ static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 
 	if (mask && fb_hands_back(w)) {
 		w->ready = mask;
-		fb_fill(q, w, uk, 0);
+		fb_fill(q, w, uk);
 		w->reported = mask;
 		fb_handed_back(q, w);
 		return 1;

@@ -819,6 +819,40 @@ static void check_sources_by_number(void)
 	kevent_queue_close(&q);
 }
 
+/* A thread that is to end at the next cancellation point rings an eventfd. */
+static void *ring_while_cancelled(void *arg)
+{
+	struct kevent_change change = {
+		.uk.req_flags = KEVENT_REQ_HANDOFF,
+		.cmd = KEVENT_CTL_READY,
+		.result = eventfd(0, EFD_CLOEXEC),
+	};
+	struct kevent_wait_arg wait;
+	struct kevent_queue *q = arg;
+
+	kevent_wait_arg_init(&wait);
+	wait.changes = (__u64)(uintptr_t)&change;
+	wait.nr_changes = 1;
+	pthread_cancel(pthread_self());
+	CHECK_EQ(kevent_wait(q->fd, 1, 0, &no_time, KEVENT_FLAGS_ARG, &wait), 0);
+	CHECK_EQ(change.result, 0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return arg;
+}
+
+static void calls_are_no_cancellation_points(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	void *ret;
+
+	open_queue(&q);
+	CHECK_EQ(pthread_create(&thread, NULL, ring_while_cancelled, &q), 0);
+	CHECK_EQ(pthread_join(thread, &ret), 0);
+	CHECK(ret == &q);
+	kevent_queue_close(&q);
+}
+
 static pthread_t first;
 
 static void *outlive_the_first(void *arg)
@@ -946,6 +980,31 @@ static void *make_marks(void *arg)
 	return NULL;
 }
 
+#define KEPT	65536U
+
+/* No walk from the first of them to each: that is 2 billion steps. */
+static void kept_marks_are_delivered_one_by_one(void)
+{
+	struct ukevent *ev = calloc(KEPT, sizeof(*ev));
+	struct kevent_queue q;
+	long long start;
+	__u32 i;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, KEVENT_REQ_KEEP_EACH), 0);
+	for (i = 0; i < KEPT; i++)
+		if (mark(q.fd, i) != 1)
+			CHECK(!"marked");
+	start = cpu_ms();
+	CHECK_EQ(kevent_get_events(q.fd, KEPT, KEPT, NULL, ev, 0), KEPT);
+	CHECK(cpu_ms() - start < 1000);
+	for (i = 0; i < KEPT; i++)
+		if (kevent_mark_data(&ev[i]) != i)
+			CHECK_EQ(kevent_mark_data(&ev[i]), i);
+	kevent_queue_close(&q);
+	free(ev);
+}
+
 static unsigned char seen[2 * MARKS];
 static unsigned int taken;
 
@@ -985,7 +1044,147 @@ static void threads_share_a_queue(void)
 	kevent_queue_close(&shared);
 }
 
+/* Waits until so many threads sleep in calls of the queue. */
+static void await_sleepers(int queue, int nr)
+{
+	while (kevent_fb_info(queue, "kevent-waiting") != nr)
+		sched_yield();
+}
+
+#define ROUNDS	2000U
+
+static unsigned int begun;
+
+/* In each round one */
+static void *take_ones(void *arg)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	(void)arg;
+	for (i = 1; i <= ROUNDS; i++) {
+		CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 1);
+		__atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) <= i && i < ROUNDS)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* Who stores all of them takes one; the alarm ends a test without a thread for the rest. */
+static void each_entry_ends_a_call(void)
+{
+	pthread_t thread[2];
+	struct ukevent ev[2];
+	unsigned int i;
+
+	open_queue(&shared);
+	for (i = 0; i < 2; i++) {
+		kevent_set_user(&ev[i], i, 1, 0, i);
+		CHECK_EQ(kevent_ctl_one(shared.fd, KEVENT_CTL_ADD, &ev[i]), 0);
+		CHECK_EQ(pthread_create(&thread[i], NULL, take_ones, NULL), 0);
+	}
+	for (i = 0; i < ROUNDS; i++) {
+		__atomic_store_n(&begun, i + 1, __ATOMIC_SEQ_CST);
+		if (i % 2)
+			await_sleepers(shared.fd, 2);
+		CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 2, ev), 2);
+		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < 2 * (i + 1))
+			sched_yield();
+	}
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&shared);
+}
+
+static void *wait_for_one(void *arg)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 1);
+	(void)arg;
+	return NULL;
+}
+
+static void *wait_for_several(void *arg)
+{
+	struct kevent_wait_arg wait;
+
+	(void)arg;
+	kevent_wait_arg_init(&wait);
+	wait.min_nr = 2;
+	CHECK_EQ(kevent_wait(shared.fd, SIZE, 0, NULL, KEVENT_FLAGS_ARG, &wait),
+		 2);
+	return NULL;
+}
+
+static void too_few_for_one_are_for_another(void)
+{
+	pthread_t one, several;
+
+	open_queue(&shared);
+	CHECK_EQ(add_mark(shared.fd, KEVENT_REQ_KEEP_EACH), 0);
+	CHECK_EQ(pthread_create(&one, NULL, wait_for_one, NULL), 0);
+	await_sleepers(shared.fd, 1);
+	CHECK_EQ(pthread_create(&several, NULL, wait_for_several, NULL), 0);
+	await_sleepers(shared.fd, 2);
+	CHECK_EQ(mark(shared.fd, 1), 1);
+	pthread_join(one, NULL);
+	CHECK_EQ(mark(shared.fd, 2), 1);
+	pthread_join(several, NULL);
+	kevent_queue_close(&shared);
+}
+
+/* A newer one takes each of them. */
+static void several_are_there_whoever_takes_them(void)
+{
+	pthread_t one, several;
+	__u64 i;
+
+	open_queue(&shared);
+	CHECK_EQ(add_mark(shared.fd, KEVENT_REQ_KEEP_EACH), 0);
+	CHECK_EQ(pthread_create(&several, NULL, wait_for_several, NULL), 0);
+	await_sleepers(shared.fd, 1);
+	CHECK_EQ(pthread_create(&one, NULL, wait_for_one, NULL), 0);
+	for (i = 1; i < 3; i++) {
+		await_sleepers(shared.fd, 2);
+		CHECK_EQ(mark(shared.fd, i), 1);
+		pthread_join(one, NULL);
+		if (i < 2)
+			CHECK_EQ(pthread_create(&one, NULL, wait_for_one, NULL), 0);
+	}
+	pthread_join(several, NULL);
+	kevent_queue_close(&shared);
+}
+
 #define HERDS	500U
+
+/* A collection is limited to fewer than the caller waits for. */
+static void fewer_at_a_time_are_enough(void)
+{
+	struct kevent_wait_arg wait;
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK_EQ(add_mark(q.fd, KEVENT_REQ_KEEP_EACH), 0);
+	CHECK_EQ(mark(q.fd, 1), 1);
+	CHECK_EQ(mark(q.fd, 2), 1);
+	kevent_wait_arg_init(&wait);
+	wait.min_nr = 2;
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, NULL, KEVENT_FLAGS_ARG, &wait), 2);
+	kevent_queue_close(&q);
+}
+
+static void commit_leaves_wake_requests(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	CHECK_EQ(kevent_commit(q.fd, 0, 0), 0);
+	CHECK_EQ(kevent_wait(q.fd, 1, 0, NULL, 0, NULL), 0);
+	kevent_queue_close(&q);
+}
 
 static void *take_one(void *arg)
 {
@@ -994,6 +1193,33 @@ static void *take_one(void *arg)
 
 	CHECK_EQ(kevent_get_events(*queue, 1, 1, NULL, &ev, 0), 1);
 	return NULL;
+}
+
+/* The newest sleeper has a buffer: an entry in the ring is nothing to it. */
+static void commit_is_for_those_with_the_ring(void)
+{
+	pthread_t ring, plain[2];
+	int fd[2], i;
+
+	open_queue(&shared);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(shared.fd, fd[0], 0), 0);
+	CHECK_EQ(pthread_create(&ring, NULL, wait_for_one, NULL), 0);
+	for (i = 0; i < 2; i++) {
+		await_sleepers(shared.fd, i + 1);
+		CHECK_EQ(pthread_create(&plain[i], NULL, take_one,
+					&shared.fd), 0);
+	}
+	await_sleepers(shared.fd, 3);
+	/* One of these two takes it, and leaves the pipe as it is. */
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	await_sleepers(shared.fd, 2);
+	CHECK_EQ(kevent_commit(shared.fd, 0, 0), 0);
+	pthread_join(ring, NULL);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	for (i = 0; i < 2; i++)
+		pthread_join(plain[i], NULL);
+	kevent_queue_close(&shared);
 }
 
 /* --- in a child ------------------------------------------------------------- */
@@ -1368,7 +1594,10 @@ static void kick_needs_no_open_descriptor(void)
 	while (kevent_fb_info(q.fd, "kevent-waiting") != 1)
 		sched_yield();
 	CHECK_EQ(close(q.fd), 0);
-	syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	/* The thread of the library may not wait for the word yet. */
+	while (!syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL,
+			NULL, 0))
+		sched_yield();
 	pthread_join(thread, NULL);
 	CHECK_EQ(mark(copy, 0), 1);
 	CHECK_EQ(look(copy), 1);
@@ -1666,7 +1895,15 @@ static const struct test tests[] = {
 	TEST(copy_of_the_descriptor_is_the_queue),
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(pop_finds_what_came),
+	TEST(kept_marks_are_delivered_one_by_one),
+	TEST(calls_are_no_cancellation_points),
 	TEST(threads_share_a_queue),
+	TEST(each_entry_ends_a_call),
+	TEST(too_few_for_one_are_for_another),
+	TEST(several_are_there_whoever_takes_them),
+	TEST(commit_is_for_those_with_the_ring),
+	TEST(commit_leaves_wake_requests),
+	TEST(fewer_at_a_time_are_enough),
 	TEST(watch_without_a_descriptor_is_emfile),
 	TEST(level_event_for_all_is_for_each),
 	TEST(mark_of_nothing_leaves_no_kick),

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -27,6 +29,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 
 #include "fallback/fallback.h"
@@ -149,6 +152,51 @@ static void point_of_time_follows_its_clock(void)
 		wait_for_two(settable[i], 2 * HOUR, KEVENT_FLAGS_ABSTIME, &at,
 			     2 * HOUR * 1000 * MS);
 	}
+}
+
+/* A clock that cannot be set here: the next timerfd that is programmed says that it was. */
+static bool clock_was_set;
+static int cancellable;
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *to,
+		    struct itimerspec *old)
+{
+	int ret = (int)syscall(SYS_timerfd_settime, fd, flags, to, old);
+
+	if (!(flags & TFD_TIMER_CANCEL_ON_SET))
+		return ret;
+	cancellable++;
+	if (!clock_was_set)
+		return ret;
+	clock_was_set = false;
+	errno = ECANCELED;
+	return -1;
+}
+
+static void add_cancelled(struct kevent_queue *q, __u64 at, __u64 user)
+{
+	struct ukevent ev;
+
+	kevent_set_timer(&ev, at, 0, KEVENT_TIMER_ABSTIME |
+			 KEVENT_TIMER_REALTIME | KEVENT_TIMER_CANCEL_ON_SET, 0,
+			 user);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev), 0);
+}
+
+static void timer_that_never_expires_is_cancelled(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	add_cancelled(&q, ~0ULL >> 1, 1);
+	CHECK_EQ(cancellable, 1);
+	clock_was_set = true;
+	add_cancelled(&q, ~0ULL >> 2, 2);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(ev.ptr, 1);
+	CHECK_EQ((int)ev.ret_data[1], -ECANCELED);
+	kevent_queue_close(&q);
 }
 
 /* INODE, when inotify drops reports because there are too many */
@@ -717,6 +765,50 @@ static void handler_is_not_left_by_a_jump(void)
 	kevent_queue_close(&q);
 }
 
+/* The alarm waits for the end of a handler. */
+static void *end_what_hangs(void *arg)
+{
+	poll(NULL, 0, SECONDS * 500);
+	printf("# it hangs\n");
+	fflush(stdout);
+	(void)arg;
+	_exit(1);
+}
+
+static void raise_rt(void)
+{
+	raise(RT);
+}
+
+/* A thread that looks whether it has the bell, to ring it for another queue, is interrupted. */
+static void handler_needs_nothing_of_its_thread(void)
+{
+	static KEVENT_RING_STORAGE(SIZE) more;
+	struct kevent_queue q, other;
+	pthread_t thread;
+
+	if (SIGNALS_ARE_HELD)
+		return;
+	CHECK_EQ(pthread_create(&thread, NULL, end_what_hangs, NULL), 0);
+	open_queue(&q);
+	CHECK_EQ(kevent_queue_init(&other, &more.ring, SIZE, 0), 0);
+	/* Behind an epoll instance that has it */
+	look_at = dup(0) + 1;
+	close(look_at - 1);
+	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, RT, 0), 0);
+	CHECK_EQ(ctl_signal(&other, KEVENT_CTL_ADD, RT, 0), 0);
+	raise(RT);
+	at_look = raise_rt;
+	check_signal(&q, RT);
+	CHECK(!at_look);
+	check_signal(&q, RT);
+	check_signal(&other, RT);
+	check_signal(&other, RT);
+	must_be_silent(&q);
+	kevent_queue_close(&other);
+	kevent_queue_close(&q);
+}
+
 /* One is for the handler, and one for the signalfd. */
 static void send_two(void)
 {
@@ -1176,6 +1268,51 @@ static void status_is_for_those_who_may_read_it(void)
 	end_seen_by_another(true, 0);
 }
 
+/* A child that ends with @code after a byte, by that number if it is not 0; -1: not for us */
+static pid_t child_by_number(pid_t number, int start, int code)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = number ? (__u64)(uintptr_t)&number : 0,
+		.set_tid_size = number != 0,
+	};
+	pid_t pid;
+	char c;
+
+	fflush(stdout);
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (!pid)
+		_exit(read(start, &c, 1) < 0 ? 99 : code);
+	return pid;
+}
+
+/* The process was reaped, and another one with its number has ended. */
+static void status_is_not_that_of_another_process(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	siginfo_t info;
+	pid_t pid, other;
+	int start[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(start), 0);
+	pid = child_by_number(0, start[0], 7);
+	kevent_set_proc(&ev, pid, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(write(start[1], "", 1), 1);
+	CHECK_EQ(status_of(pid), 7 << 8);
+	CHECK_EQ(write(start[1], "", 1), 1);
+	other = child_by_number(pid, start[0], 9);
+	CHECK(other == pid || (other < 0 && errno == EPERM));
+	if (other == pid)
+		CHECK_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, NULL), 1);
+	CHECK_EQ(ev.ret_data[1], 0);
+	CHECK_EQ(ev.ret_data[0], 0);
+	kevent_queue_close(&q);
+}
+
 /* Waits until so many threads of this process sleep in a system call. */
 static void await_sleepers(int call, int nr)
 {
@@ -1250,6 +1387,7 @@ static const struct test tests[] = {
 	TEST(span_of_time_ignores_steps_of_its_clock),
 	TEST(min_wait_ignores_steps_of_the_clock),
 	TEST(point_of_time_follows_its_clock),
+	TEST(timer_that_never_expires_is_cancelled),
 	TEST(change_behind_too_many_is_told),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),
@@ -1260,6 +1398,7 @@ static const struct test tests[] = {
 	TEST(fault_is_delivered_as_well),
 	TEST(handler_never_waits_for_room),
 	TEST(handler_is_not_left_by_a_jump),
+	TEST(handler_needs_nothing_of_its_thread),
 	TEST(signal_that_is_one_too_many_comes_back),
 	TEST(handler_of_the_program_has_its_mask),
 	TEST(handlers_hand_on_without_end),
@@ -1269,6 +1408,7 @@ static const struct test tests[] = {
 	TEST(descriptors_of_signals_go_with_the_last_queue),
 	TEST(removed_watch_takes_no_wake_up_away),
 	TEST(status_is_for_those_who_may_read_it),
+	TEST(status_is_not_that_of_another_process),
 	TEST(delay_is_not_of_this_queue),
 };
 

@@ -383,23 +383,73 @@ static void timeout_returns_what_is_there(void)
 	close_queue(&q);
 }
 
-/* The second waiter wants fewer, and gets those that the first cannot use. */
+/* One waits for two entries, and one for any, which is the newest or not */
+static void start_both(struct queue *q, struct arg_waiter *many,
+		       struct waiter *one, bool one_last)
+{
+	open_marks(q, 8, 2);
+	*many = (struct arg_waiter){
+		.q = q, .arg = plain_arg(), .forever = true
+	};
+	many->arg.min_nr = 2;
+	if (!one_last)
+		start_waiter(one, q, 8);
+	start_arg_waiter(many);
+	if (one_last)
+		start_waiter(one, q, 8);
+}
+
+/* One waiter wants fewer, and gets those that the other cannot use. */
 static void what_is_too_little_for_one_is_for_another(void)
 {
-	struct arg_waiter many = { .arg = plain_arg(), .forever = true };
+	struct arg_waiter many;
 	struct waiter one;
 	struct queue q;
+	int i;
 
-	open_marks(&q, 8, 2);
-	many.q = &q;
-	many.arg.min_nr = 2;
-	start_arg_waiter(&many);
-	start_waiter(&one, &q, 8);
+	for (i = 0; i < 2; i++) {
+		start_both(&q, &many, &one, i);
+		MUST_EQ(mark_user(q.fd, 0, 1), 1);
+		CHECK_EQ(join_waiter(&one), 1);
+		MUST(sleeps_in(many.actor.tid, __NR_kevent_wait));
+		MUST_EQ(mark_user(q.fd, 1, 1), 1);
+		CHECK_EQ(join_arg_waiter(&many), 2);
+		close_queue(&q);
+	}
+}
+
+/* Whoever stores the entries, they are in the ring for both. */
+static void what_one_has_found_is_for_another(void)
+{
+	struct arg_waiter many;
+	struct ukevent ev[2];
+	struct waiter one;
+	struct queue q;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		kevent_set_user(&ev[i], i, 1, 0, 0);
+	for (i = 0; i < 2; i++) {
+		start_both(&q, &many, &one, i);
+		CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 2, ev), 2);
+		CHECK(join_waiter(&one) > 0);
+		CHECK_EQ(join_arg_waiter(&many), 2);
+		close_queue(&q);
+	}
+}
+
+/* A collection is limited to fewer than the caller waits for. */
+static void fewer_at_a_time_are_enough(void)
+{
+	struct kevent_wait_arg arg = plain_arg();
+	struct queue q;
+
+	open_marks(&q, 8, 3);
 	MUST_EQ(mark_user(q.fd, 0, 1), 1);
-	CHECK_EQ(join_waiter(&one), 1);
-	MUST(sleeps_in(many.actor.tid, __NR_kevent_wait));
 	MUST_EQ(mark_user(q.fd, 1, 1), 1);
-	CHECK_EQ(join_arg_waiter(&many), 2);
+	MUST_EQ(mark_user(q.fd, 2, 1), 1);
+	arg.min_nr = 2;
+	CHECK(kevent_wait(q.fd, 1, 0, NULL, ARG, &arg) >= 2);
 	close_queue(&q);
 }
 
@@ -712,6 +762,8 @@ static const struct test_case cases[] = {
 	TEST(a_full_ring_is_enough),
 	TEST(timeout_returns_what_is_there),
 	TEST(what_is_too_little_for_one_is_for_another),
+	TEST(what_one_has_found_is_for_another),
+	TEST(fewer_at_a_time_are_enough),
 	TEST(commit_passes_over_who_wants_more),
 	TEST(min_wait_is_waited_for),
 	TEST(after_min_wait_one_is_enough),

@@ -124,6 +124,41 @@ static void burst_wakes_one_waiter_per_event(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
+static long get_one(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_queue lib = {
+		.fd = q->fd, .size = q->size, .ring = q->ring
+	};
+	struct ukevent ev;
+
+	return kevent_queue_get(&lib, &ev, 1, NULL);
+}
+
+/* A thread that takes one entry is woken for one, and leaves the rest to others. */
+static void entry_that_one_leaves_wakes_another(void)
+{
+	struct actor a[NR];
+	struct ukevent ev[NR];
+	struct queue q;
+	int i;
+
+	open_queue(&q, 8);
+	for (i = 0; i < NR; i++) {
+		MUST_EQ(add_user(q.fd, i, 1, 0, i), 0);
+		kevent_set_user(&ev[i], i, 1, 0, 0);
+		start_actor(&a[i], get_one, &q);
+		MUST(sleeps_in(a[i].tid, __NR_kevent_wait));
+	}
+	CHECK_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, NR, ev), NR);
+	for (i = 0; i < NR; i++) {
+		join_actor(&a[i], PATIENCE_MS);
+		CHECK_EQ(a[i].ret, 1);
+	}
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 /*
  * One CPU: the first waiter runs after both marks and takes two events. The
  * second one was woken for the other event.
@@ -1303,6 +1338,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(one_event_wakes_the_oldest_waiter_only),
 	TEST(returning_waiter_queues_at_the_end),
 	TEST_EACH(burst_wakes_one_waiter_per_event),
+	TEST(entry_that_one_leaves_wakes_another),
 	TEST(no_waiter_is_woken_for_nothing),
 	TEST(wakeup_all_wakes_every_waiter),
 	TEST_EACH(wakeup_all_wakes_every_waiter_of_a_level_watch),
