@@ -103,7 +103,6 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 /* Not in line: a call for an event takes 15 instructions less. */
 static noinline int kevent_look_for_ring(struct kevent_queue *q)
 {
-	guard(spinlock_irqsave)(&q->ready_lock);
 	return kevent_ring_back(q) ? 0 : -EXDEV;
 }
 

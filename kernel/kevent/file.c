@@ -69,6 +69,8 @@ static bool kevent_pending(struct kevent_queue *q)
 	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
+	/* Who sleeps here looks at the ring next, and has it. */
+	kevent_more_left(q);
 	return q->nr_listed || q->nr_taken || q->wake_request ||
 	       q->ring.kidx != q->ring.uidx;
 }

@@ -537,7 +537,8 @@ impl<'a> Change<'a> {
 /// to one. In a child of fork() there are none.
 ///
 /// A watch that is not [`edge`](Watch::edge) is looked at again by [`Queue::get`] and
-/// [`Queue::next`] only.
+/// [`Queue::next`] only, and an event that another process or an interrupt has made may come
+/// by these only.
 ///
 /// ```
 /// use kevent::{Queue, Watch, What};

@@ -532,8 +532,8 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 
 	do {
 		scoped_guard(spinlock_irqsave, &q->ready_lock)
-			ret = kevent_ring_back(q) ?
-			      kring_commit(&q->ring, uidx) : -EXDEV;
+			ret = kevent_ring_here(q) ?
+			      kring_commit(&q->ring, uidx) : -EFAULT;
 		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_ring_fault_in(q, &q->ring) ?: -EAGAIN;
 	} while (ret == -EAGAIN && kevent_may_go_on(0));

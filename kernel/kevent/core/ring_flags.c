@@ -87,7 +87,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 {
 	struct kring where;
 	unsigned long flags;
-	bool here;
+	bool here = !to->user || kevent_ring_back(q);
 	int err;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
@@ -95,7 +95,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY);
 		kevent_more_left(q);
 	}
-	here = !to->user || kevent_ring_back(q);
+	here = here && (!to->user || kevent_ring_here(q));
 	where = *to;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!here)

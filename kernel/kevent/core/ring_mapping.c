@@ -3,6 +3,7 @@
  * Where the ring is: in the address space of its creator and of others
  */
 
+#include <linux/fdtable.h>
 #include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -46,21 +47,47 @@ bool kevent_ring_elsewhere(struct kevent_queue *q)
 	return true;
 }
 
+static int kevent_is_file(const void *file, struct file *other, unsigned int fd)
+{
+	return file == other ? fd + 1 : 0;
+}
+
+/* Clear the mark of a mapping if the descriptor @fd of the queue is still open. */
+static bool kevent_mapping_back(struct kevent_queue *q, unsigned int fd)
+{
+	struct kevent_mapping *map;
+	bool open;
+
+	guard(spinlock_irqsave)(&q->ready_lock);
+	scoped_guard(rcu)
+		open = files_lookup_fd_raw(current->files, fd) == q->nest.file;
+	map = kevent_mapping_find(q);
+	if (open && map)
+		map->left = false;
+	return open;
+}
+
 /*
- * kevent_ring_here() in a call: a descriptor is left, and the memory is the ring's. One that
- * began before another was closed finds out when it has to fault memory in.
+ * kevent_ring_here() for a call, without the lock. A call pins the file, and may go on when
+ * another thread has closed the last descriptor: then the memory is not the ring's any more.
+ * A close takes the descriptor out of the table first, and marks the mapping after that. So
+ * who finds it in the table under ready_lock is before the mark.
  */
 bool kevent_ring_back(struct kevent_queue *q)
 {
-	struct kevent_mapping *map;
+	unsigned int found;
 
-	if (likely(kevent_ring_here(q)))
-		return true;
-	map = kevent_mapping_find(q);
-	if (!map || !map->left)
-		return false;
-	map->left = false;
-	return kevent_ring_here(q);
+	scoped_guard(spinlock_irqsave, &q->ready_lock) {
+		struct kevent_mapping *map = kevent_mapping_find(q);
+
+		if (!map || !map->left)
+			return kevent_ring_here(q);
+	}
+	do
+		found = iterate_fd(current->files, 0, kevent_is_file,
+				   q->nest.file);
+	while (found && !kevent_mapping_back(q, found - 1));
+	return found;
 }
 
 /*
@@ -128,7 +155,6 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 		return err;
 	if (map) {
 		map->user = user;
-		map->left = false;
 	} else if (others >= KEVENT_MAX_MAPPINGS) {
 		err = -ENOSPC;
 	} else {

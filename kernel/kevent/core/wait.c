@@ -625,7 +625,10 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 {
 	u32 stored;
 
-	/* A program that is executed keeps the descriptor, and nobody closes it for this thread. */
+	/*
+	 * A program that is executed keeps the descriptor, and nobody closes it for this thread.
+	 * One that is killed after this look keeps an entry in the ring from others.
+	 */
 	if (fatal_signal_pending(current))
 		kevent_wake_left(q);
 	/* Whatever was stored: another thread may have taken it. */

@@ -418,6 +418,38 @@ static void closed_copy_ends_no_wait(void)
 	close(fd[1]);
 }
 
+/*
+ * A wait goes on when the last descriptor is closed. Its end is an error, as it has no ring any
+ * more, and the event is for others.
+ */
+static void wait_outlives_the_descriptor(void)
+{
+	struct ukevent ev;
+	int fd[2], sock[2];
+	struct waiter w;
+	struct queue q;
+
+	open_queue(&q, SIZE);
+	open_pipe(fd);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 7), 0);
+	send_fd(sock[0], q.fd);
+	start_waiter(&w, &q, SIZE);
+	close(q.fd);
+	memset(q.ring, FILL, q.bytes);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&w), -EFAULT);
+	put_byte(fd[1]);
+	CHECK(untouched(q.ring, q.bytes));
+	CHECK_EQ(receive_ready(sock[1], &ev), 1);
+	CHECK_EQ(ev.ptr, 7);
+	munmap(q.ring, q.bytes);
+	close(fd[0]);
+	close(fd[1]);
+	close(sock[0]);
+	close(sock[1]);
+}
+
 /* A process that had the ring closes its descriptor, and uses the address for something else. */
 static int leave_and_write(void *arg)
 {
@@ -725,6 +757,7 @@ static const struct test_case cases[] = {
 	TEST(closed_queue_leaves_memory_alone),
 	TEST(closed_copy_costs_a_call),
 	TEST(closed_copy_ends_no_wait),
+	TEST(wait_outlives_the_descriptor),
 	TEST(process_that_left_keeps_its_memory),
 	TEST(sleeper_finds_its_own_ring),
 	TEST(one_that_attaches_does_not_do_so_for_others),

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -159,6 +160,28 @@ static void event_that_is_queued_sets_the_flag(void)
 	CHECK_EQ(ev.ptr, 5);
 	CHECK(!has_more(&q));
 	close_queue(&q);
+}
+
+/* poll() of the queue says so where the ring is: a program that then pops makes a call. */
+static void poll_sets_the_flag(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 5), 0);
+	put_byte_from_outside(fd[1]);
+	CHECK(!has_more(&q));
+	/* fork() had it shared. */
+	touch_ring(&q);
+	p.fd = q.fd;
+	CHECK_EQ(poll(&p, 1, 0), 1);
+	CHECK(has_more(&q));
+	close_queue(&q);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /*
@@ -855,6 +878,7 @@ static const struct test_case cases[] = {
 	TEST(wait_returns_at_once_when_the_ring_moved),
 	TEST(position_ahead_of_the_ring_is_refused),
 	TEST(event_that_is_queued_sets_the_flag),
+	TEST(poll_sets_the_flag),
 	TEST(event_for_a_sleeper_sets_no_flag),
 	TEST(consumer_that_runs_is_not_interrupted),
 	TEST(level_watch_is_seen_beside_a_busy_one),
