@@ -93,8 +93,8 @@ bool kevent_ring_back(struct kevent_queue *q)
 /*
  * A descriptor is being closed. The program may use the memory of the ring for something
  * else after that, and the queue may live on: a child or a message has it, or somebody reads
- * its fdinfo. So nothing is stored here any more until there is a call. A consumer that has
- * another descriptor, and only reads memory, is told to make one.
+ * its fdinfo. So nothing is stored here any more until there is a call. Nor is it now: some
+ * programs free the ring first.
  */
 void kevent_ring_leave(struct kevent_queue *q)
 {
@@ -102,10 +102,8 @@ void kevent_ring_leave(struct kevent_queue *q)
 
 	guard(spinlock_irqsave)(&q->ready_lock);
 	map = kevent_mapping_find(q);
-	if (!map || !map->user || map->left)
+	if (!map)
 		return;
-	if (kevent_ring_here(q))
-		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
 	map->left = true;
 	if (q->ring_mm == current->mm)
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);

@@ -345,8 +345,8 @@ static void check_closed(const struct kind *kind)
 	must_report(&q, 5);
 	MUST_EQ(kind->add(q.fd, fd[0], RECV, kind->flags, 7), 0);
 	send_fd(sock[0], q.fd);
-	close(q.fd);
 	memset(q.ring, FILL, q.bytes);
+	close(q.fd);
 	put_byte(fd[1]);
 	CHECK(untouched(q.ring, q.bytes));
 	CHECK_EQ(receive_ready(sock[1], &ev), 1);
@@ -367,7 +367,7 @@ static void closed_queue_leaves_memory_alone(void)
 		check_closed(&kinds[i]);
 }
 
-/* The first event waits in the kernel, which the ring says; after a call all is as before. */
+/* The first event waits in the kernel; after a call all is as before. */
 static void closed_copy_costs_a_call(void)
 {
 	struct ukevent ev;
@@ -380,11 +380,9 @@ static void closed_copy_costs_a_call(void)
 	put_byte(fd[1]);
 	must_report(&q, 7);
 	close(dup(q.fd));
-	CHECK(has_more(&q));
 	put_byte(fd[1]);
 	CHECK_EQ(kevent_ring_count(q.ring, q.size), 0);
 	must_report(&q, 7);
-	CHECK(!has_more(&q));
 	put_byte(fd[1]);
 	CHECK_EQ(kevent_ring_count(q.ring, q.size), 1);
 	MUST_EVENT(&q, &ev);

@@ -405,49 +405,6 @@ static void module_stays_as_long_as_a_mark(void)
 }
 
 /* A thread that waits for the ring of a queue last, and then blocks elsewhere */
-struct late {
-	struct queue	q;
-	int		event[2], end[2];
-	_Atomic bool	waits;
-};
-
-static long wait_elsewhere(void *arg)
-{
-	struct late *l = arg;
-	char byte;
-
-	open_queue(&l->q, 8);
-	MUST_EQ(add_pipe(l->q.fd, l->event[0], KEVENT_SOCKET_RECV, 0, 0), 0);
-	atomic_store(&l->waits, true);
-	return read(l->end[0], &byte, 1);
-}
-
-/* An event from where the ring is not has that thread set a flag on its way to user mode. */
-static void module_stays_as_long_as_a_thread_has_work(void)
-{
-	struct late l = {};
-	uint64_t start = now_ns();
-	struct actor a;
-
-	open_pipe(l.event);
-	MUST_EQ(pipe2(l.end, O_CLOEXEC), 0);
-	start_actor(&a, wait_elsewhere, &l);
-	while (!atomic_load(&l.waits))
-		MUST(patient(start, PATIENCE_MS));
-	MUST(sleeps_in(a.tid, SYS_read));
-	put_byte_from_outside(l.event[1]);
-	close_queue(&l.q);
-	close(l.event[0]);
-	close(l.event[1]);
-	CHECK_EQ(unload(), -EWOULDBLOCK);
-	put_byte(l.end[1]);
-	join_actor(&a, PATIENCE_MS);
-	CHECK_EQ(a.ret, 1);
-	CHECK_EQ(unload_at_last(), 0);
-	CHECK_EQ(load(""), 0);
-	open_to_all();
-}
-
 #define FAULTS	60		/* while the module starts */
 #define MANY	1000000		/* more than a load has */
 
@@ -609,7 +566,6 @@ static const struct test_case cases[] = {
 	TEST(kprobe_of_the_function_stands_beside_it),
 	TEST(module_stays_as_long_as_a_queue),
 	TEST(module_stays_as_long_as_a_mark),
-	TEST(module_stays_as_long_as_a_thread_has_work),
 	TEST(unload_waits_for_what_has_just_ended),
 	TEST_LIMIT(module_is_loaded_again_and_again, RELOAD_SECONDS),
 	TEST(device_is_for_root_at_first),
