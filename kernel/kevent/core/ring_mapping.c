@@ -7,6 +7,7 @@
 #include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "quota.h"
@@ -83,10 +84,13 @@ bool kevent_ring_back(struct kevent_queue *q)
 		if (!map || !map->left)
 			return kevent_ring_here(q);
 	}
-	do
+	/* Threads may open and close descriptors as fast as this looks. */
+	do {
+		cond_resched();
 		found = iterate_fd(current->files, 0, kevent_is_file,
 				   q->nest.file);
-	while (found && !kevent_mapping_back(q, found - 1));
+	} while (found && !kevent_mapping_back(q, found - 1) &&
+		 !fatal_signal_pending(current));
 	return found;
 }
 
