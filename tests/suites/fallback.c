@@ -45,6 +45,7 @@ static const struct skip skips[] = {
 	  " races_promises.wake_up_takes_no_longer_with_sleepers"
 	  " ring.entries_come_in_order_of_events"
 	  " ring.wait_moves_at_most_num ring.event_that_is_queued_sets_the_flag"
+	  " ring.poll_sets_the_flag ring.consumer_that_runs_is_not_interrupted"
 	  " ring.event_for_a_sleeper_sets_no_flag"
 	  " ring.many_unread_level_entries_are_not_repeated"
 	  " ring.full_ring_keeps_events_in_the_kernel"
