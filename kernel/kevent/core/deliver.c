@@ -55,9 +55,8 @@ void kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 			kevent_wake(q, others);
 	}
 	/* A flag that stays has consumers call once more than they need to. */
-	if (flags == q->ring.flags || !kevent_ring_here(q) ||
-	    kring_set_flags(&q->ring, flags))
-		kevent_more_left(q);
+	if (flags != q->ring.flags && kevent_ring_here(q))
+		kring_set_flags(&q->ring, flags);
 }
 
 /*
