@@ -67,8 +67,9 @@ struct kevent_busy {
  * @list:	R: on &kevent_queue.mappings, unless it is that of the creator
  * @mm:		I: a pointer to compare, held by mmgrab()
  * @user:	R: the ring there
- * @left:	R: a descriptor was closed there, and no call was made since: the memory may be
- *		in use for something else, so wake-ups do not store
+ * @left:	R: a descriptor was closed there: the memory may be in use for something else,
+ *		so nothing is stored there. Set by kevent_ring_leave(). Cleared by a call that
+ *		finds another descriptor in its table, see kevent_ring_back()
  *
  * Charged with KEVENT_MAPPING_BYTES if it is on the list. One of a process that has ended
  * stays until the next process attaches the ring.

@@ -23,6 +23,8 @@ static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
 
+	lockdep_assert_held(&q->ready_lock);
+
 	if (q->home.mm == current->mm)
 		return &q->home;
 	list_for_each_entry(map, &q->mappings, list)
