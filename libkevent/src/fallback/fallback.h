@@ -65,6 +65,9 @@ void kevent_fb_lost(int fd);
 /* Is the descriptor a queue of the fallback? */
 bool kevent_fb_has(int fd);
 
+/* Was it one when it was last used? That takes no system call. */
+bool kevent_fb_names(int fd);
+
 /*
  * Has the last collection found all there was? Then an empty ring is no reason to
  * look again at once. Says so once.

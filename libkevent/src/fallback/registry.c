@@ -312,6 +312,15 @@ int fb_queue_abroad(struct fb_queue *q, int fd)
 	return fb_queue_check(q, fd) ? fb_not_this(fd, q) : -EXDEV;
 }
 
+bool kevent_fb_names(int fd)
+{
+	struct fb_queue *q = kevent_fb_on() ? fb_get_named(fd) : NULL;
+
+	if (q)
+		fb_put(q);
+	return q;
+}
+
 bool kevent_fb_has(int fd)
 {
 	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;

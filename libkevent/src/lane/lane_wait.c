@@ -14,6 +14,7 @@
 
 #include "api/queue.h"
 #include "api/syscall.h"
+#include "fallback/fallback.h"
 #include "lane.h"
 
 #define TURN		64	/* messages of one lane while others may have some */
@@ -167,7 +168,10 @@ static void ring_late(struct kevent_lane *l)
 		l->out.rung = 0;
 }
 
-/* The wait rings, so that the peer runs on this CPU as soon as this side sleeps. */
+/*
+ * The wait rings, so that the peer runs on this CPU as soon as this side sleeps. A fallback
+ * would write to the bell, too, after it has found out what that is.
+ */
 static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 			struct ukevent *ev, __u32 max,
 			const struct timespec *timeout)
@@ -201,7 +205,7 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	ret = send_held(l, data, len, &due);
 	if (ret)
 		return ret;
-	if (due && l->peer_bell >= 0)
+	if (due && l->peer_bell >= 0 && !kevent_fb_names(q->fd))
 		return ring_and_get(l, q, ev, max, timeout);
 	if (due)
 		ring_late(l);
