@@ -126,10 +126,6 @@ static void test_hook(unsigned long ip, unsigned long parent,
 		test_owner = (fl_owner_t)compat_ftrace_arg(fregs, 1);
 }
 
-static const struct file_operations test_fops = {
-	.owner	= THIS_MODULE,
-};
-
 static int test_close(void)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
@@ -137,18 +133,16 @@ static int test_close(void)
 
 	if (fd < 0)
 		return fd;
-	file = anon_inode_getfile("[kevent-test]", &test_fops, NULL, O_RDWR);
+	/* It ends when the task may find no module any more, if this load fails. */
+	file = anon_inode_getfile("[kevent-test]", &generic_ro_fops, NULL, O_RDONLY);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
-	get_file(file);
 	WRITE_ONCE(test_file, file);
 	fd_install(fd, file);
 	close_fd(fd);
 	WRITE_ONCE(test_file, NULL);
-	/* It ends here: later the task might find no module, if this load fails. */
-	host_fput(file);
 	return test_owner == current->files ? 0 : -EOPNOTSUPP;
 }
 

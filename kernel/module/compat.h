@@ -79,15 +79,14 @@ struct epoll_params {
 #define EPIOCGPARAMS			_IOR(0x8A, 0x02, struct epoll_params)
 
 /*
- * A task does not end a file at once but on its way to user mode. A consumer sleeps before that: so
- * it puts the file as an interrupt does, and what interrupts have put ends here.
+ * A task ends a file on its way to user mode. A consumer sleeps before that: so it puts the file as
+ * an interrupt does, and a worker ends it.
  */
 static inline void host_fput(struct file *file)
 {
 	local_bh_disable();
 	fput(file);
 	local_bh_enable();
-	flush_delayed_fput();
 }
 
 static inline size_t hlist_count_nodes(struct hlist_head *head)

@@ -171,20 +171,19 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr)
 struct file *host_queue_file(const struct file_operations *fops, void *q,
 			     int flags)
 {
-	static const struct file_operations none;
-	struct file *file, *other = anon_inode_getfile("[]", &none, NULL, O_RDWR);
+	struct file *file, *other = anon_inode_getfile("[]", &generic_ro_fops, NULL, O_RDONLY);
 	struct inode *inode;
 
 	if (IS_ERR(other))
 		return other;
 	inode = alloc_anon_inode(file_inode(other)->i_sb);
 	if (IS_ERR(inode)) {
-		host_fput(other);
+		fput(other);
 		return ERR_CAST(inode);
 	}
 	file = alloc_file_pseudo(inode, other->f_path.mnt, "[kevent]",
 				 flags & (O_ACCMODE | O_NONBLOCK), fops);
-	host_fput(other);
+	fput(other);
 	if (IS_ERR(file)) {
 		iput(inode);
 		return file;
