@@ -61,6 +61,22 @@ void host_tag_remove(struct host_tag *tag)
 	hlist_bl_unlock(place);
 }
 
+/* The new one stands where the old one did: a walk finds one of them. */
+static void tag_replace(struct host_tag *old, struct host_tag *new)
+{
+	struct hlist_bl_head *place = host_tag_place(old->of);
+
+	guard(irqsave)();
+	hlist_bl_lock(place);
+	new->of = old->of;
+	new->node.next = old->node.next;
+	/* There are walks under RCU only: who comes to it goes on. */
+	smp_wmb();
+	hlist_bl_add_behind(&new->node, &old->node);
+	hlist_bl_del_rcu(&old->node);
+	hlist_bl_unlock(place);
+}
+
 struct kevent_file *host_watches(struct file *file)
 {
 	struct host_tag *tag = host_tag_find(file);
@@ -71,11 +87,12 @@ struct kevent_file *host_watches(struct file *file)
 void host_watches_set(struct file *file, struct kevent_file *old,
 		      struct kevent_file *first)
 {
-	/* In this order: a walk finds one of them. */
-	if (first)
+	if (!old)
 		host_tag_add(&first->host.tag, file);
-	if (old)
+	else if (!first)
 		host_tag_remove(&old->host.tag);
+	else
+		tag_replace(&old->host.tag, &first->host.tag);
 }
 
 /* Owners: as many as there are users with queues. No object has a user's number for address. */
