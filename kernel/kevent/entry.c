@@ -161,6 +161,12 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 	int ret;
 
 	kevent_awake_begin(q);
+	/* It may fail: nothing is changed then. */
+	if (arg->max_running) {
+		ret = kevent_limit_join(&q->limit, arg->max_running, &news.member);
+		if (ret)
+			return ret;
+	}
 	if (arg->nr_changes) {
 		ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
 					  arg->nr_changes);
@@ -168,11 +174,6 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 			return ret;
 		if (ret)
 			until->nowait = true;
-	}
-	if (arg->max_running) {
-		ret = kevent_limit_join(&q->limit, arg->max_running, &news.member);
-		if (ret)
-			return ret;
 	}
 	ret = kevent_enter(q, &news, until);
 	if (ret)

@@ -554,6 +554,24 @@ static void load_that_cannot_try_a_close_leaves_nothing(void)
 	CHECK(!kernel_has_warned());
 }
 
+/* The module has no limit of threads that run. */
+static void refused_limit_leaves_changes_undone(void)
+{
+	struct kevent_change c = { .cmd = KEVENT_CTL_ADD };
+	const struct kevent_wait_arg arg = {
+		.size = sizeof(arg), .clockid = CLOCK_MONOTONIC,
+		.changes = (uintptr_t)&c, .nr_changes = 1, .max_running = 1,
+	};
+	const struct timespec none = {};
+	struct queue q;
+
+	open_queue(&q, 8);
+	kevent_set_user(&c.uk, 1, 1, 0, 0);
+	CHECK_EQ(kevent_wait(q.fd, q.size, 0, &none, KEVENT_FLAGS_ARG, &arg), -EINVAL);
+	CHECK_EQ(add_user(q.fd, 1, 1, 0, 0), 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(each_way_to_close_is_heard_of),
 	TEST(other_descriptors_of_a_file_are_left_alone),
@@ -569,6 +587,7 @@ static const struct test_case cases[] = {
 	TEST(unload_waits_for_what_has_just_ended),
 	TEST_LIMIT(module_is_loaded_again_and_again, RELOAD_SECONDS),
 	TEST(device_is_for_root_at_first),
+	TEST(refused_limit_leaves_changes_undone),
 	TEST(module_is_not_loaded_where_ftrace_is_off),
 	TEST(load_that_cannot_try_a_close_leaves_nothing),
 	TEST_LIMIT(load_that_fails_leaves_nothing, 120),
