@@ -243,7 +243,7 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
 
 struct pid *host_pidfd_pid(unsigned int fd);
 
-/* Signals: watched.c, signals.c */
+/* Signals: watched.c, signals.c, host.c */
 
 /* A signal is shown when it is pending: a watch observes. */
 #define HOST_SIGNALS_FIRST	false
