@@ -24,10 +24,11 @@
  * leave a signal mask to be restored on the way to user mode, and a second one would
  * overwrite it. An index_nospec bounds the number.
  *
- * The work that the way to user mode would do for a call is done before the next one: task
- * work, so the last reference to a file that was passed through a socket is gone when the
- * next call begins. Things that only user mode can notice wait for the end of the chain:
- * signals, rseq, a new offset of the stack, and the delay of memory.high.
+ * The work that the way to user mode would do for a call is done before the next one, as
+ * io_uring does it for its workers, since a serving thread may never go there: task work, so
+ * the last reference to a file that was passed through a socket is gone when the next call
+ * begins, and the delays of memory.high and of block I/O. Signals and a new offset of the
+ * stack wait for the end of the chain.
  * TIF_NOTIFY_SIGNAL is no signal: its task work is done and the call is made again.
  *
  * Observers are found by the flags that the entry of system calls reads. So anything that
@@ -52,9 +53,9 @@
 #include <linux/nospec.h>
 #include <linux/ptrace.h>
 #include <linux/restart_block.h>
+#include <linux/resume_user_mode.h>
 #include <linux/sched/signal.h>
 #include <linux/syscalls.h>
-#include <linux/task_work.h>
 #include <linux/uaccess.h>
 #include <linux/ukevent.h>
 
@@ -248,8 +249,8 @@ static void kevent_call_work(void)
 {
 	if (test_thread_flag(TIF_NOTIFY_SIGNAL))
 		clear_notify_signal();
-	if (task_work_pending(current))
-		task_work_run();
+	/* It clears TIF_NOTIFY_RESUME, which each switch sets where a thread has rseq. */
+	resume_user_mode_work(NULL);
 	cond_resched();
 }
 

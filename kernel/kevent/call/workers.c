@@ -20,7 +20,7 @@
  * for a signal gives back a chain that it was given and has not begun. If a call oopses,
  * do_exit() drops the member before it can block. Before the event of a chain
  * kevent_run_settle() does what its calls have left for the way to user mode: the thread may
- * sleep next, for long.
+ * sleep next, for long. If that blocks, it does not count either.
  *
  * A queue has chains of one process, since they are addresses. kevent_crew.process is a
  * pointer to compare. If the last descriptor of the queue is closed while the process
@@ -267,9 +267,9 @@ static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q)
 	/* Nothing has blocked since it was given: the hook gives no chain back. */
 	m->job = NULL;
 	err = kevent_run_chain(&run, false);
+	kevent_run_settle();
 	/* It counts until it parks or leaves. */
 	m->waits = true;
-	kevent_run_settle();
 	kevent_testpoint(q, KEVENT_TESTPOINT_RAN);
 	kevent_job_done(job, &run, err);
 }

@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../call/chain.h"
 #include "../core/quota.h"
 #include "../core/max_running.h"
 
@@ -34,6 +35,14 @@ static void threads_without_user_mode_have_no_chains(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kevent_call_allowed());
 	KUNIT_EXPECT_FALSE(test, allowed_with(PF_IO_WORKER));
 	KUNIT_EXPECT_FALSE(test, allowed_with(PF_USER_WORKER));
+}
+
+/* Whoever delays a task on its way to user mode sets the flag. */
+static void what_user_mode_would_see_done_is_done(struct kunit *test)
+{
+	set_thread_flag(TIF_NOTIFY_RESUME);
+	kevent_run_settle();
+	KUNIT_EXPECT_FALSE(test, test_thread_flag(TIF_NOTIFY_RESUME));
 }
 
 #ifdef CONFIG_KEVENT_AIO
@@ -68,6 +77,7 @@ static void threads_that_die_in_a_chain_serve_no_more(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(threads_without_user_mode_have_no_chains),
+	KUNIT_CASE(what_user_mode_would_see_done_is_done),
 #ifdef CONFIG_KEVENT_AIO
 	KUNIT_CASE(threads_that_die_in_a_chain_serve_no_more),
 #endif

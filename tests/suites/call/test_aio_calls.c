@@ -758,6 +758,45 @@ static void file_that_a_server_used_last_is_closed(struct queue *q)
 	end_servers(q, &s, 1);
 }
 
+/* Its close waits until the peer has the bytes, and the peer reads none. */
+static void fill_and_linger(int fd)
+{
+	const struct linger wait = { .l_onoff = 1, .l_linger = 4 * PATIENCE_MS / 1000 };
+	static char page[4096];
+
+	MUST_EQ(setsockopt(fd, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)), 0);
+	while (send(fd, page, sizeof(page), MSG_DONTWAIT) > 0)
+		;
+	MUST_EQ(errno, EAGAIN);
+	MUST_EQ(fcntl(fd, F_SETFL, 0), 0);
+}
+
+static void thread_that_blocks_in_what_calls_have_left_makes_room(struct queue *q)
+{
+	struct server s[2] = {};
+	struct kevent_call c[2], other = GETPPID;
+	struct ukevent ev;
+	char buf[8];
+	int fd[2];
+
+	tcp_pair(fd);
+	fill_and_linger(fd[0]);
+	start_read(q, &s[0], c, fd[0], buf);
+	start_server(&s[1], q->fd, 1);
+	MUST(sleeps_in(s[0].actor.tid, __NR_kevent_wait));
+	/* Not the last reference */
+	close(fd[0]);
+	MUST_EQ(write(fd[1], "abcd", 4), 4);
+	MUST_EQ(add_chain(q->fd, &other, 1, COOKIE + 1), 0);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE + 1, 0, getppid());
+	/* The peer goes, and the close ends. */
+	close(fd[1]);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 1, 4);
+	end_servers(q, s, 2);
+}
+
 static void chain_that_runs_is_not_cancelled(struct queue *q)
 {
 	struct server s = {};
@@ -1217,6 +1256,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(refusal_that_cannot_be_written_is_efault),
 	TEST_EACH(chain_that_waits_is_cancelled),
 	TEST_EACH(file_that_a_server_used_last_is_closed),
+	TEST_EACH(thread_that_blocks_in_what_calls_have_left_makes_room),
 	TEST_EACH(chain_that_runs_is_not_cancelled),
 	TEST_EACH(chain_is_neither_modified_nor_marked),
 	TEST_EACH(thread_that_blocks_makes_room_for_another),
