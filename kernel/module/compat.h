@@ -88,16 +88,6 @@ static inline void host_fput(struct file *file)
 	fput(file);
 	local_bh_enable();
 }
-
-static inline size_t hlist_count_nodes(struct hlist_head *head)
-{
-	struct hlist_node *node;
-	size_t nr = 0;
-
-	hlist_for_each(node, head)
-		nr++;
-	return nr;
-}
 #else
 #define host_fd_counted(f)		((f).word & FDPUT_FPUT)
 #define host_fput(file)			__fput_sync(file)

@@ -127,7 +127,6 @@ static const struct file_operations dev_fops = {
 	.owner		= THIS_MODULE,
 	.unlocked_ioctl	= device_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
-	.llseek		= noop_llseek,
 };
 
 static struct miscdevice dev = {

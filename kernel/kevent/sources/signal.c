@@ -183,10 +183,14 @@ static spinlock_t *ev_signal_own_lock(void)
 static int ev_signal_join(struct kevent_signal *ks, struct kevent_signals *all)
 {
 	struct hlist_head *head = &all->of[ks->kk.id - 1];
+	struct hlist_node *other;
+	u32 nr = 0;
 
 	lockdep_assert_held(ev_signal_own_lock());
 
-	if (hlist_count_nodes(head) >= KEVENT_MAX_PER_SIGNAL)
+	hlist_for_each(other, head)
+		nr++;
+	if (nr >= KEVENT_MAX_PER_SIGNAL)
 		return -ENOSPC;
 	hlist_add_head(&ks->node, head);
 	all->watched |= BIT_ULL(ks->kk.id - 1);
