@@ -45,6 +45,13 @@ ifneq ($(words $(if $(filter-out demo help,$(MAKECMDGOALS)),$(BUILD) $(CURDIR),$
 $(error a folder has a space in its name: $(BUILD); make demo works in such a tree, and in no such BUILD)
 endif
 
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+refused := $(shell scripts/build-folder '$(BUILD)' 2>&1)
+ifneq ($(.SHELLSTATUS),0)
+$(error $(refused))
+endif
+endif
+
 help:
 	@sed -n 's/^#? \{0,1\}//p' Makefile
 
@@ -100,7 +107,8 @@ help:
 #? make tools         build kevent-trace, kevent-show and kevent-top
 #? make clean         remove what was built
 #?
-#? BUILD=dir          put everything generated there (build)
+#? BUILD=dir          put everything generated there (build): a new folder, an empty
+#?                    one, or one that kevent has made
 #? KERNEL=name        with make stock, module, run, bench, programs-test: stock-6.12, stock-6.1,
 #?                    stock-7.3, or one with -full; stock is the first of them;
 #?                    with make run and bench also tree, the patched kernel
@@ -295,5 +303,6 @@ uninstall:
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs stock module \
-		libev libuv mio redis nginx rust docs check-docs python deb)
+		libev libuv mio redis nginx rust docs check-docs check-prose coverage demo \
+		mutants python deb .kevent)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -33,7 +33,7 @@ import kernel
 import stock
 from lib import cli
 from lib.cli import die
-from lib.paths import BUILD, LINUX, LOG, TOP
+from lib.paths import BUILD, LINUX, LOG, TOP, make_folders
 
 DEB = BUILD / "deb"
 PACKAGE = LINUX / "package"
@@ -243,8 +243,7 @@ def main(*names):
     if not names:
         cli.usage()
     cli.unknown("package", names, builders)
-    for folder in (DEB, LOG):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folders(DEB)
     for name in names:
         builders[name]()
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from lib import cli
 from lib.cli import die
-from lib.paths import LINUX, LOG, TOP
+from lib.paths import LINUX, LOG, TOP, make_folders
 
 SRC = LINUX / "src"
 # Kernels without the patches and the overlay, and their source
@@ -253,7 +253,6 @@ def prepare(source=SRC):
     old = read_stamp(stamp_file)
     if old != stamp or not source.exists():
         print(f"kernel: unpacking{' and patching' * bool(names)} {SOURCE.name}", flush=True)
-        LINUX.mkdir(parents=True, exist_ok=True)
         for name in ("kernel-unpack", "kernel-patch"):
             (LOG / f"{name}.log").unlink(missing_ok=True)
         new = LINUX / f"{source.name}.new"
@@ -410,8 +409,7 @@ def compile_kernel(config, src, out):
 @contextlib.contextmanager
 def locked():
     """Two builds at once would use the same folders."""
-    LINUX.mkdir(parents=True, exist_ok=True)
-    LOG.mkdir(parents=True, exist_ok=True)
+    make_folders(LINUX)
     with open(LINUX / "lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

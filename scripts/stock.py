@@ -29,7 +29,7 @@ from typing import NamedTuple
 import kernel
 from lib import cli
 from lib.cli import die
-from lib.paths import BUILD, LOG, TOP
+from lib.paths import BUILD, LOG, TOP, make_folders
 
 STOCK = BUILD / "stock"
 MODULE = BUILD / "module"
@@ -310,8 +310,7 @@ def build_module(stock):
 @contextlib.contextmanager
 def locked():
     """Two at once would use the same folders."""
-    for folder in (STOCK, MODULE, LOG):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folders(STOCK, MODULE)
     with open(STOCK / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

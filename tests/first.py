@@ -15,7 +15,7 @@ from pathlib import Path
 from lib.paths import LOG, TOP
 
 TOOLS = ("sh", "env", "sed", "grep", "xargs", "dirname", "basename", "mkdir", "tail", "cat",
-         "make", "awk", "nproc", "sort", "uname", "tr", "echo", "find", "cp", "rm")
+         "make", "awk", "nproc", "sort", "uname", "tr", "echo", "find", "cp", "rm", "ls", "du")
 APT = """#!/bin/sh
 echo "$*" >>"$APT_LOG"
 [ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }
@@ -113,8 +113,14 @@ def setup_of_nothing(bare):
 
 
 def too_little_disk(bare):
-    yield from expect(bare.run("make", "kernel", FREE_MB="1"), 2,
-                      "^make kernel: only 1 MB are free there; use BUILD=dir$")
+    """What is built already takes none."""
+    for goal in ("kernel", "kernel", "demo"):
+        yield from expect(bare.run("make", goal, FREE_MB="1"), 2,
+                          f"^make {goal}: only 1 MB are free there; use BUILD=dir$")
+    (bare.folder / "build/log").mkdir(exist_ok=True)
+    (bare.folder / "build/log/long").write_bytes(bytes(3 << 20))
+    yield from expect(bare.run("make", "demo", FREE_MB="1", PATH=f"{bare.bin}:{os.environ['PATH']}"),
+                      0)
 
 
 def vm_without_programs(bare):
@@ -153,6 +159,42 @@ def tree_with_space(bare):
                           "a folder has a space in its name: ")
     if not kept.exists():
         yield "a folder of somebody else is gone"
+
+
+def folder_of_others(bare):
+    """What a BUILD had in it stays, and so do the sources."""
+    others, tree = bare.folder / "others", bare.folder / "tree"
+    kept = [others / "linux/kept", others / "nginx/src/kept", others / "python/kept"]
+    for path in kept:
+        path.parent.mkdir(parents=True)
+        path.touch()
+    tree.mkdir()
+    for name in ("Makefile", "include", "patches", "python", "scripts"):
+        subprocess.run(["cp", "-r", TOP / name, tree], check=True)
+    kept += [path for path in tree.rglob("*") if path.is_file()]
+    for build, why in ((others, "is not empty; use another, or touch .*/others/.kevent if"),
+                       (tree, "has the sources"), (bare.folder, "has the sources")):
+        for words in ("make clean", "make -C python", "scripts/program nginx",
+                      "scripts/kernel.py build base", "scripts/setup docs"):
+            yield from expect(bare.run("env", *words.split(), folder=tree, BUILD=str(build),
+                                       PATH=f"{bare.bin}:{os.environ['PATH']}"), 1,
+                              f"BUILD={build}: this folder {why}")
+    yield from (f"{path} is gone" for path in kept if not path.exists())
+
+
+def folder_of_ours(bare):
+    """One that was empty, and build/ as older versions left it, are built in and removed."""
+    tree = bare.folder / "tree"
+    for name in ("build/log", "empty"):
+        (tree / name).mkdir(parents=True)
+    for name in ("Makefile", "include", "libkevent", "scripts"):
+        subprocess.run(["cp", "-r", TOP / name, tree], check=True)
+    for build in ("build", "empty", "new"):
+        for goal in ("demo", "demo", "clean"):
+            yield from expect(bare.run("make", goal, folder=tree, PATH=os.environ["PATH"],
+                                       BUILD=build), 0)
+        if (tree / build).exists():
+            yield f"{build} is left"
 
 
 def warnings_stop_only_us(bare):
@@ -212,7 +254,8 @@ def wrong_words(bare):
 
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
-         vm_without_programs, tree_with_space, warnings_stop_only_us, wrong_words)
+         vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
+         warnings_stop_only_us, wrong_words)
 
 
 def run(results):

@@ -141,6 +141,7 @@ def make_build(folder, case):
         (folder / "linux" / image).parent.mkdir(parents=True)
         (folder / "linux" / image).symlink_to(LINUX / image)
     (folder / "bin").mkdir()
+    (folder / ".kevent").touch()
     (folder / "bin" / QEMU).symlink_to(TOP / "tests/vm/broken-qemu")
     return {**os.environ, "BUILD": str(folder),
             "KVM_DEVICE": "/dev/null" if case in KVM else "/none",
