@@ -292,13 +292,13 @@ tools: libkevent
 guest-32 guest-asan guest-tsan guest-arm64: guest-%: libkevent
 	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD) TARGET=$*
 
-install: libkevent
-	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) install
-	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) install
+# Where to is meant from here, not from the folders of the two.
+to = $(foreach name,DESTDIR PREFIX,$(if $($(name)),'$(name)=$(abspath $($(name)))'))
 
-uninstall:
-	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) uninstall
-	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) uninstall
+install: libkevent
+install uninstall:
+	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) $(to) $@
+	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) $(to) $@
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \

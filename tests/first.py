@@ -119,8 +119,8 @@ def too_little_disk(bare):
                           f"^make {goal}: only 1 MB are free there; use BUILD=dir$")
     (bare.folder / "build/log").mkdir(exist_ok=True)
     (bare.folder / "build/log/long").write_bytes(bytes(3 << 20))
-    yield from expect(bare.run("make", "demo", FREE_MB="1", PATH=f"{bare.bin}:{os.environ['PATH']}"),
-                      0)
+    yield from expect(bare.run("make", "demo", FREE_MB="1",
+                               PATH=f"{bare.bin}:{os.environ['PATH']}"), 0)
 
 
 def vm_without_programs(bare):
@@ -197,6 +197,33 @@ def folder_of_ours(bare):
             yield f"{build} is left"
 
 
+def install_where_told(bare):
+    """Relative to the tree; for all to read; and nothing is removed where a name has a space."""
+    tree, kept = bare.folder / "tree", bare.folder / "my"
+    tree.mkdir()
+    kept.touch()
+    for name in ("Makefile", "libkevent", "include", "scripts", "tools"):
+        subprocess.run(["cp", "-r", TOP / name, tree], check=True)
+    path = {"PATH": os.environ["PATH"]}
+    install = "umask 077; make tools install DESTDIR=to/here PREFIX=/usr"
+    yield from expect(bare.run("sh", "-c", install, folder=tree, **path), 0)
+    found = list((tree / "to/here").rglob("*"))
+    yield from (f"{path} is only for its owner" for path in found
+                if path.stat().st_mode & 0o444 != 0o444)
+    if not (tree / "to/here/usr/bin/kevent-top").exists():
+        yield "no kevent-top is installed"
+    for words in (f"PREFIX={kept} apps", f"DESTDIR={kept} apps"):
+        yield from expect(bare.run("make", "uninstall", words, folder=tree, **path), 2,
+                          "a folder to install to has a space in its name")
+        for name in ("libkevent", "tools"):
+            yield from expect(bare.run("make", "-C", name, "uninstall", words, folder=tree,
+                                       **path), 2, "has a space")
+    yield from expect(bare.run("make", "uninstall", "DESTDIR=to/here", "PREFIX=/usr", folder=tree,
+                               **path), 0)
+    if any(path.is_file() for path in found) or not kept.exists():
+        yield "what uninstall leaves or removes is wrong"
+
+
 def warnings_stop_only_us(bare):
     """A compiler that knows more warnings builds what users build; our tests do not pass."""
     (bare.bin / "cc").write_text(CC)
@@ -255,7 +282,7 @@ def wrong_words(bare):
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
          vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
-         warnings_stop_only_us, wrong_words)
+         install_where_told, warnings_stop_only_us, wrong_words)
 
 
 def run(results):
