@@ -166,6 +166,7 @@ def configure(out, text, modules):
     if kernel.read_stamp(stamp_file) == stamp and (out / ".config").exists():
         return
     out.mkdir(exist_ok=True)
+    stamp_file.unlink(missing_ok=True)
     (LOG / "deb-config.log").unlink(missing_ok=True)
     (out / ".config").write_text(merged(text))
     make = kernel.make_command(SRC, out)

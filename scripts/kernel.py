@@ -339,6 +339,7 @@ def write_config(config, wanted, src, out, arch):
         return
     print(f"kernel {config}: configuring", flush=True)
     out.mkdir(parents=True, exist_ok=True)
+    stamp_file.unlink(missing_ok=True)
     allconfig = out / ".kevent-fragment"
     allconfig.write_text("".join(f"{k}={v}\n" for k, v in wanted.items()))
     (LOG / f"config-{config}.log").unlink(missing_ok=True)

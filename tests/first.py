@@ -234,6 +234,34 @@ def warnings_stop_only_us(bare):
                                **path), 2, "-Werror=cpp")
 
 
+CONFIGURE = """
+import kernel
+from pathlib import Path
+src, out = Path("src").resolve(), Path("out").resolve()
+def configure(wanted):
+    kernel.write_config("first", wanted, src, out, kernel.X86)
+configure({"CONFIG_A": "y"})
+before = (out / ".config").read_text()
+try:
+    configure({"CONFIG_B": "y", "CONFIG_NONE_SUCH": "y"})
+except SystemExit:
+    configure({"CONFIG_A": "y"})
+    print("as before" if (out / ".config").read_text() == before else "not as before")
+"""
+
+
+def configuration_after_an_error(bare):
+    """One that failed does not stay for that of before."""
+    (bare.folder / "src/init").mkdir(parents=True)
+    (bare.folder / "build/log").mkdir(parents=True)
+    (bare.folder / "src/init/Kconfig").touch()
+    (bare.folder / "src/Makefile").write_text(
+        "allnoconfig:\n\tgrep -v NONE_SUCH $$KCONFIG_ALLCONFIG >$(O)/.config\n")
+    yield from expect(bare.run("python3", "-c", CONFIGURE, folder=bare.folder,
+                               PYTHONPATH=str(TOP / "scripts"), PATH=os.environ["PATH"]), 0,
+                      "^as before$")
+
+
 # Commands that lack what they need, or get what is not there, and a line that they say
 WRONG = (
     ("LIBEV_SRC=/none scripts/program libev", r"libev: no libev source /none"),
@@ -282,7 +310,7 @@ def wrong_words(bare):
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
          vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
-         install_where_told, warnings_stop_only_us, wrong_words)
+         install_where_told, configuration_after_an_error, warnings_stop_only_us, wrong_words)
 
 
 def run(results):
