@@ -5,6 +5,7 @@ They run with a PATH that has what a bare Debian has. Its apt-get notes what it 
 and then fails, so that nothing is installed or built.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -19,6 +20,10 @@ TOOLS = ("sh", "env", "sed", "grep", "xargs", "dirname", "basename", "mkdir", "t
 APT = """#!/bin/sh
 echo "$*" >>"$APT_LOG"
 [ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }
+"""
+NO_SOURCE = """#!/bin/sh
+echo "$2" >>"$APT_LOG"
+[ "$2" != source ]
 """
 CC = """#!/bin/sh
 echo '#warning as a later compiler has it' >"$0.h"
@@ -234,6 +239,28 @@ def warnings_stop_only_us(bare):
                                **path), 2, "-Werror=cpp")
 
 
+def source_by_half(bare):
+    """It is fetched again, once more with new lists."""
+    tree, debian = bare.folder / "tree", bare.folder / "build/nginx/debian"
+    tree.mkdir()
+    for name in ("patches", "scripts"):
+        subprocess.run(["cp", "-r", TOP / name, tree], check=True)
+    debian.mkdir(parents=True)
+    (bare.folder / "build/.kevent").touch()
+    (debian / "a.tar").write_text("upstream")
+    (tree / "patches/nginx/BASE").write_text(
+        f"nginx 1\n{hashlib.sha256(b'upstream').hexdigest()}  a.tar\n")
+    (bare.bin / "apt-cache").write_text("#!/bin/sh\nprintf 'Package: nginx\\nVersion: 1\\n'\n")
+    (bare.bin / "apt-get").write_text(NO_SOURCE)
+    (bare.bin / "apt-cache").chmod(0o755)
+    yield from expect(bare.run("scripts/program", "nginx", folder=tree,
+                               PATH=f"{bare.bin}:{os.environ['PATH']}"), 1,
+                      "^scripts/setup: apt gets no source of nginx$")
+    asked = re.findall("source|update", bare.asked.read_text())
+    if asked != ["source", "update", "source"]:
+        yield f"apt is asked for {asked}"
+
+
 CONFIGURE = """
 import kernel
 from pathlib import Path
@@ -310,7 +337,7 @@ def wrong_words(bare):
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
          vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
-         install_where_told, configuration_after_an_error, warnings_stop_only_us, wrong_words)
+         install_where_told, source_by_half, configuration_after_an_error, warnings_stop_only_us, wrong_words)
 
 
 def run(results):
