@@ -127,6 +127,7 @@ help:
 #? PROGRAMS="..."     with make programs-test: names in tests/programs
 #? TORTURE="..."      with make torture: options of tests/long/torture, see its
 #?                    --help
+#? NO_SETUP=1         install no packages; what is missing fails where it is needed
 #? JOBS=n             compiler processes (one per CPU)
 #?
 #? tests/vm/run --help: run a command of your own on the kernel

@@ -113,8 +113,26 @@ def setup_of_nothing(bare):
     yield from expect(bare.run("scripts/setup", "nothing"), 1,
                       "^scripts/setup: unknown command nothing$")
     (bare.bin / "apt-get").unlink()
-    yield from expect(bare.run("scripts/setup"), 1,
-                      "^scripts/setup: this is not Debian; install by hand: .*qemu")
+    for words, names in (([], "build-essential .*qemu.*"), (["docs"], "python3-sphinx mandoc"),
+                         (["rust"], "cargo")):
+        yield from expect(bare.run("scripts/setup", *words), 1,
+                          "^scripts/setup: this is not Debian; install what of these is missing, "
+                          f"and set NO_SETUP=1: {names}$")
+        yield from expect(bare.run("scripts/setup", *words, NO_SETUP="1"), 0)
+    (bare.bin / "cargo").symlink_to("echo")
+    yield from expect(bare.run("scripts/setup", "rust"), 0)
+
+
+def setup_by_sudo(bare):
+    """It says for what a password is asked, and not why another run failed."""
+    (bare.bin / "sudo").write_text("#!/bin/sh\necho sudo: no tty\nexit 1\n")
+    (bare.bin / "sudo").chmod(0o755)
+    (bare.folder / "build/log").mkdir(parents=True)
+    (bare.folder / "build/.kevent").touch()
+    (bare.folder / "build/log/setup.log").write_text("E: an error of before\n")
+    yield from expect(bare.run("scripts/setup", "docs", user=1000), 1,
+                      "^setup: sudo env .*apt-get -qy update$",
+                      "^scripts/setup: apt-get update failed, see .*/setup.log: sudo: no tty$")
 
 
 def too_little_disk(bare):
@@ -335,9 +353,10 @@ def wrong_words(bare):
         yield from expect(done, 1, f"^{line}$")
 
 
-TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, too_little_disk,
-         vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
-         install_where_told, source_by_half, configuration_after_an_error, warnings_stop_only_us, wrong_words)
+TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, setup_by_sudo,
+         too_little_disk, vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
+         install_where_told, source_by_half, configuration_after_an_error, warnings_stop_only_us,
+         wrong_words)
 
 
 def run(results):
