@@ -125,7 +125,7 @@ def find(name):
 # --- packages -------------------------------------------------------------
 
 class Apt:
-    """apt with lists of its own; proxies and other settings are those of the machine."""
+    """apt with lists and a choice of its own; proxies and others are those of the machine."""
 
     def __init__(self, stock):
         self.suite = stock.suite
@@ -147,9 +147,11 @@ class Apt:
     def command(self, program, *words):
         options = {"Dir::Etc::sourcelist": self.state / "sources.list",
                    "Dir::Etc::sourceparts": "-",
+                   "Dir::Etc::preferences": "/dev/null",
                    "Dir::Etc::preferencesparts": self.state / "preferences",
                    "Dir::State": self.state, "Dir::State::status": "/dev/null",
                    "Dir::Cache": self.state / "cache", "APT::Sandbox::User": "root",
+                   "APT::Default-Release": "",
                    "APT::Architecture": "amd64", "APT::Architectures": "amd64"}
         return [program, "-q", *(word for pair in options.items()
                                  for word in ("-o", f"{pair[0]}={pair[1]}")), *words]

@@ -279,6 +279,24 @@ def source_by_half(bare):
         yield f"apt is asked for {asked}"
 
 
+LISTS = """
+import stock
+from lib import paths
+paths.make_folders()
+apt = stock.Apt(stock.find("stock-6.12"))
+(apt.state / "lists/partial").mkdir(parents=True)
+print("packages:", *apt.packages())
+"""
+
+
+def another_release(bare):
+    """What this machine prefers to install is not what its kernels are taken from."""
+    (bare.folder / "apt.conf").write_text('APT::Default-Release "none";\n')
+    yield from expect(bare.run("python3", "-c", LISTS, PYTHONPATH=str(TOP / "scripts"),
+                               APT_CONFIG=str(bare.folder / "apt.conf"),
+                               PATH=os.environ["PATH"]), 0, "^packages:$")
+
+
 CONFIGURE = """
 import kernel
 from pathlib import Path
@@ -355,8 +373,8 @@ def wrong_words(bare):
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, setup_by_sudo,
          too_little_disk, vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
-         install_where_told, source_by_half, configuration_after_an_error, warnings_stop_only_us,
-         wrong_words)
+         install_where_told, source_by_half, another_release, configuration_after_an_error,
+         warnings_stop_only_us, wrong_words)
 
 
 def run(results):
