@@ -79,9 +79,9 @@ def publish(folder, deb, *names):
 def changelog():
     """Debian's form of the last release; CHANGES says what is new in it."""
     path = TOP / "libkevent/CHANGES"
-    git = subprocess.run(["git", "-C", TOP, "log", "-1", "--format=%ct", "--", path],
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         text=True).stdout.strip()
+    git = shutil.which("git") and subprocess.run(
+        ["git", "-C", TOP, "log", "-1", "--format=%ct", "--", path],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
     date = email.utils.formatdate(int(git or path.stat().st_mtime))
     control = (TOP / "packaging/debian/control").read_text()
     maintainer = re.search(r"^Maintainer: (.*)$", control, re.M)[1]

@@ -114,11 +114,11 @@ def read_stamp(path):
 
 
 def show_errors(log):
-    """Print the lines of a failed step's log that have its errors."""
+    """Print the lines of a failed step's log that have its errors, and a few before."""
     lines = log.read_text(errors="replace").splitlines()
     bad = [n for n, line in enumerate(lines)
            if re.search(r"error:|Error |FAILED|undefined reference", line)]
-    start = max(0, min(bad[:1] + [len(lines) - 15]))
+    start = max(0, min([n - 5 for n in bad[:1]] + [len(lines) - 15]))
     print("\n".join(lines[start:][:15]), file=sys.stderr)
 
 
@@ -320,6 +320,8 @@ def make_env(src):
 
 
 def check_tools(arch):
+    if not arch.cross and os.uname().machine != "x86_64":
+        die(f"a kernel for {arch.name} is built on x86_64 only")
     if not shutil.which(f"{arch.cross}gcc"):
         die(f"no {arch.cross}gcc; install it with scripts/setup {arch.name}")
 
