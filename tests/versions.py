@@ -4,6 +4,7 @@
 Only the preprocessor runs. Headers of the kernel are empty here.
 """
 
+import os
 import re
 import subprocess
 import tempfile
@@ -41,7 +42,7 @@ def errors(folder, version, options):
          "-DKERNEL_VERSION(a,b,c)=((a)*65536+(b)*256+(c))",
          f"-DLINUX_VERSION_CODE=KERNEL_VERSION({a},{b},{c})",
          *(f"-D{option}=1" for option in options), COMPAT],
-        stderr=subprocess.PIPE, text=True, check=False)
+        stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     found = re.findall(r'error: #error "(.*)"', done.stderr)
     return found or ([done.stderr] if done.returncode else [])
 
