@@ -39,10 +39,13 @@ endif
 stock := $(or $(filter stock-%,$(KERNEL)),stock-6.12)
 on-tree := $(filter tree,$(KERNEL))
 
-# Neither make nor Linux can build where a name has a space. The demo's names are relative.
+# Neither make, Linux nor QEMU can work where a name has one of these. The demo's names are
+# relative.
+comma := ,
+odd = $(subst :,$(space),$(subst $(comma),$(space),$(subst %,$(space),$(1))))
 demo := $(subst $(CURDIR)/,../,$(BUILD)/demo)
-ifneq ($(words $(if $(filter-out demo help,$(MAKECMDGOALS)),$(BUILD) $(CURDIR),$(demo) .)),2)
-$(error a folder has a space in its name: $(BUILD); make demo works in such a tree, and in no such BUILD)
+ifneq ($(words $(if $(filter-out demo help,$(MAKECMDGOALS)),$(call odd,$(BUILD) $(CURDIR)),$(demo) .)),2)
+$(error a folder has a space, a colon, a comma or a % in its name: $(BUILD); make demo works in such a tree, and in no such BUILD)
 endif
 
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)

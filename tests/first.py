@@ -166,20 +166,21 @@ def vm_without_programs(bare):
         yield "a verdict is kept"
 
 
-def tree_with_space(bare):
+def tree_with_odd_name(bare):
     """The demo works there; other goals say why they don't, and remove nothing."""
-    tree, kept = bare.folder / "my tree", bare.folder / "my" / "file"
-    tree.mkdir()
+    kept = bare.folder / "my" / "file"
     kept.parent.mkdir()
     kept.touch()
-    for name in ("Makefile", "libkevent", "include", "scripts"):
-        subprocess.run(["cp", "-r", TOP / name, tree], check=True)
     path = {"PATH": os.environ["PATH"], "BUILD": "build"}
-    yield from expect(bare.run("make", "demo", folder=tree, **path), 0,
-                      "^pipe a: 1\npipe b: 2\nbackend: ")
-    for goal in ("clean", "libkevent", "run"):
-        yield from expect(bare.run("make", goal, folder=tree, **path), 2,
-                          "a folder has a space in its name: ")
+    for tree in (bare.folder / "my tree", bare.folder / "a:b,c%"):
+        tree.mkdir()
+        for name in ("Makefile", "libkevent", "include", "scripts"):
+            subprocess.run(["cp", "-r", TOP / name, tree], check=True)
+        yield from expect(bare.run("make", "demo", folder=tree, **path), 0,
+                          "^pipe a: 1\npipe b: 2\nbackend: ")
+        for goal in ("clean", "libkevent", "run"):
+            yield from expect(bare.run("make", goal, folder=tree, **path), 2,
+                              "a folder has a space, a colon, a comma or a % in its name: ")
     if not kept.exists():
         yield "a folder of somebody else is gone"
 
@@ -297,6 +298,36 @@ def another_release(bare):
                                PATH=os.environ["PATH"]), 0, "^packages:$")
 
 
+# What scripts say where something else is there than here, by their own functions
+IMPORTED = (("a package without git", "import deb; print(deb.changelog())", r"^ -- .* \d{4} "),
+            ("x86 elsewhere", "import kernel, types; kernel.os.uname = lambda: "
+             "types.SimpleNamespace(machine='aarch64'); kernel.check_tools(kernel.X86)",
+             "a kernel for x86_64 is built on x86_64 only$"),
+            ("a missing tool", "import kernel, pathlib; kernel.show_errors(pathlib.Path('log'))",
+             "^flex: not found$"))
+
+
+def imported(bare):
+    """Each says what is wrong, or does without it."""
+    (bare.folder / "log").write_text("flex: not found\nmake: Error 127\n" + "  CC x\n" * 40)
+    for what, words, line in IMPORTED:
+        done = bare.run("python3", "-c", words, folder=bare.folder, PYTHONPATH=str(TOP / "scripts"))
+        if not re.search(line, done.stdout, re.M) or "Traceback" in done.stdout:
+            yield from (what, *done.stdout.splitlines()[-20:])
+
+
+def header_by_half(bare):
+    """What could not be written is not taken for made by the next make."""
+    words = ("make", "-C", "libkevent", f"{bare.folder}/build/include/libkevent.h")
+    path = {"PATH": f"{bare.bin}:{os.environ['PATH']}"}
+    (bare.bin / "cp").unlink()
+    (bare.bin / "cp").write_text("#!/bin/sh\necho >$2\nexit 1\n")
+    (bare.bin / "cp").chmod(0o755)
+    yield from expect(bare.run(*words, **path), 2)
+    (bare.bin / "cp").unlink()
+    yield from expect(bare.run(*words, **path), 0, "^cp ")
+
+
 CONFIGURE = """
 import kernel
 from pathlib import Path
@@ -372,9 +403,9 @@ def wrong_words(bare):
 
 
 TESTS = (packages_of_goals, setup_without_root, setup_of_nothing, setup_by_sudo,
-         too_little_disk, vm_without_programs, tree_with_space, folder_of_others, folder_of_ours,
-         install_where_told, source_by_half, another_release, configuration_after_an_error,
-         warnings_stop_only_us, wrong_words)
+         too_little_disk, vm_without_programs, tree_with_odd_name, folder_of_others, folder_of_ours,
+         install_where_told, source_by_half, another_release, imported, header_by_half,
+         configuration_after_an_error, warnings_stop_only_us, wrong_words)
 
 
 def run(results):

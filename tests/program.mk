@@ -37,5 +37,6 @@ clean:
 	rm -rf $(PROGRAM) $(OBJ)
 
 .PHONY: all clean
+.DELETE_ON_ERROR:
 
 -include $(OBJS:.o=.d)
