@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from lib.paths import BUILD, LOG, TOP
 import first
 import versions
 import wrong
+from session import session, status_of
 
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
@@ -60,20 +60,15 @@ def run(results, command, seconds, **variables):
     """Run a command; a log and the report get its output line by line."""
     path = LOG / f"test-{results.name}.log"
     print(f"{results.name:11} started, log: {path}", flush=True)
+    seconds += 60
     with open(path, "w") as log, tempfile.TemporaryFile("w+") as errors, \
-         subprocess.Popen(command, stdout=subprocess.PIPE,
-                          stderr=errors, text=True, errors="replace",
-                          start_new_session=True,
-                          env={**os.environ, **variables}) as process:
-        signal.signal(signal.SIGALRM,
-                      lambda *_: os.killpg(process.pid, signal.SIGKILL))
-        signal.alarm(seconds + 60)
+         session(command, seconds, stdout=subprocess.PIPE, stderr=errors, text=True,
+                 errors="replace", env={**os.environ, **variables}) as process:
         for text in process.stdout:
             log.write(text)
             log.flush()
             results.line(text.rstrip("\r\n"))
-        status = process.wait()
-        signal.alarm(0)
+        status = status_of(process, seconds, errors)
         errors.seek(0)
         words = errors.read()
         log.write(words)
@@ -476,12 +471,8 @@ def run_dkms():
 
 
 def run_logged(command, log, seconds):
-    with open(log, "w") as out:
-        try:
-            return subprocess.run(command, stdout=out, stderr=out,
-                                  timeout=seconds).returncode
-        except subprocess.TimeoutExpired:
-            return "time-out"
+    with open(log, "w") as out, session(command, seconds, stdout=out, stderr=out) as process:
+        return status_of(process, seconds, out)
 
 
 def run_base():

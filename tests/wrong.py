@@ -10,7 +10,9 @@ import contextlib
 import io
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import NamedTuple
 
 from lib import report, vm
 from lib.paths import BUILD, LINUX, LOG, TOP
+from session import session, status_of
 
 QEMU = "qemu-system-x86_64"
 AT_ONCE = 4		# they sleep most of the time
@@ -195,6 +198,72 @@ def try_case(case):
     return found and [*found, *done.stderr.splitlines()[-20:], *sum(logs, [])]
 
 
+# A program in the place of kevent-tests that ends when it is killed
+ENDLESS = """#!/bin/sh
+exec 3>"$BUILD/pipe"
+echo began >&3
+sleep 60
+"""
+
+
+class Fakes:
+    """A BUILD with such programs, whose output comes by a pipe that has an end when none of them
+    is left."""
+
+    def __init__(self, folder, text, names):
+        self.variables = {**os.environ, "BUILD": str(folder)}
+        os.mkfifo(folder / "pipe")
+        self.pipe = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(self.pipe, True)
+        (folder / "guest").mkdir()
+        for name in names:
+            (folder / "guest" / name).write_text(text)
+            (folder / "guest" / name).chmod(0o755)
+
+    def begun(self, number):
+        """Whether so many begin."""
+        return all(self.ready() and os.read(self.pipe, 6) for _ in range(number))
+
+    def ready(self):
+        return bool(select.select([self.pipe], [], [], 30)[0])
+
+    def rest(self):
+        """What is wrong when all should have ended."""
+        if not self.ready():
+            return ["a process is left"]
+        return ["another began"] if os.read(self.pipe, 6) else []
+
+
+def wrong_end(folder):
+    """Ctrl-C ends all parts, and none begins."""
+    fakes = Fakes(folder, ENDLESS, ("kevent-tests", "kevent-tests-asan", "kevent-tests-tsan"))
+    with subprocess.Popen([TOP / "tests/run", "fallback", "asan", "tsan"], env=fakes.variables,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          start_new_session=True) as process:
+        begun = fakes.begun(2)
+        os.killpg(process.pid, signal.SIGINT)
+        output = process.communicate()[0]
+    if not begun or process.returncode != 130 or "Traceback" in output:
+        yield f"exit status {process.returncode}, {output!r}"
+    yield from fakes.rest()
+
+
+def wrong_time(folder):
+    """What a command has started ends with it when its time is over."""
+    fakes = Fakes(folder, ENDLESS, ("kevent-tests",))
+    log = folder / "log"
+    with open(log, "w") as out, session([folder / "guest/kevent-tests"], 1,
+                                        env=fakes.variables) as process:
+        begun = fakes.begun(1)
+        status = status_of(process, 1, out)
+    if not begun or status != -signal.SIGKILL or log.read_text() != "no end within 1 s\n":
+        yield f"status {status}, {log.read_text()!r}"
+    yield from fakes.rest()
+
+
+RUNS = {"interrupt_ends_all": wrong_end, "time_ends_all": wrong_time}
+
+
 def note(results, name, found):
     if found:
         results.fail(f"hang.{name}", found)
@@ -208,4 +277,7 @@ def run(results):
         for case, found in zip(cases, pool.map(try_case, cases)):
             note(results, case.name, found)
     note(results, "reports_say_what_is_missing", list(wrong_reports()))
+    for name, test in RUNS.items():
+        with tempfile.TemporaryDirectory(prefix=f"wrong-{name}.", dir=LOG) as folder:
+            note(results, name, list(test(Path(folder))))
     return results
