@@ -248,6 +248,15 @@ def wrong_end(folder):
     yield from fakes.rest()
 
 
+def wrong_worker(folder):
+    """Who kills the process of a part does not take the sum of all others."""
+    fakes = Fakes(folder, "#!/bin/sh\nkill -9 $PPID\n", ("kevent-tests", "kevent-tests-asan"))
+    done = subprocess.run([TOP / "tests/run", "fallback", "asan"], env=fakes.variables, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 1 or not done.stdout.endswith("\n0 passed, 2 failed\n"):
+        yield f"exit status {done.returncode}, {done.stdout!r}"
+
+
 def wrong_time(folder):
     """What a command has started ends with it when its time is over."""
     fakes = Fakes(folder, ENDLESS, ("kevent-tests",))
@@ -261,7 +270,8 @@ def wrong_time(folder):
     yield from fakes.rest()
 
 
-RUNS = {"interrupt_ends_all": wrong_end, "time_ends_all": wrong_time}
+RUNS = {"interrupt_ends_all": wrong_end, "time_ends_all": wrong_time,
+        "killed_part_has_failed": wrong_worker}
 
 
 def note(results, name, found):
