@@ -6,19 +6,36 @@ import os
 import signal
 import subprocess
 
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+def unblock():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+
+
+def started(command, options):
+    """We must not be interrupted before we know whom to kill: STOPS are blocked then."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        return subprocess.Popen(command, start_new_session=True, preexec_fn=unblock, **options)
+    except OSError:
+        unblock()
+        raise
+
 
 @contextlib.contextmanager
 def session(command, seconds, **options):
     """A process in a session of its own, all of which is killed when its time is over, and
     when we are interrupted."""
-    with subprocess.Popen(command, start_new_session=True, **options) as process:
+    with started(command, options) as process:
         def kill(*_):
             with contextlib.suppress(ProcessLookupError):	# it has just ended
                 os.killpg(process.pid, signal.SIGKILL)
 
-        signal.signal(signal.SIGALRM, kill)
-        signal.alarm(seconds)
         try:
+            signal.signal(signal.SIGALRM, kill)
+            signal.alarm(seconds)
+            unblock()
             yield process
         except BaseException:
             kill()

@@ -7,6 +7,7 @@ folder of their own as BUILD, whose kernel is the one of the tree, and tests/vm/
 
 from concurrent.futures import ThreadPoolExecutor
 import contextlib
+import fcntl
 import io
 import os
 import re
@@ -257,6 +258,21 @@ def wrong_worker(folder):
         yield f"exit status {done.returncode}, {done.stdout!r}"
 
 
+def wrong_twice(folder):
+    """A part waits for the same part of another run."""
+    fakes = Fakes(folder, "#!/bin/sh\n", ("kevent-tests",))
+    (folder / "log").mkdir()
+    with open(folder / "log/test-fallback.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with subprocess.Popen([TOP / "tests/run", "fallback"], env=fakes.variables, text=True,
+                              stdout=subprocess.PIPE) as process:
+            said = process.stdout.readline()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            rest = process.communicate()[0]
+    if said != "fallback    waits for another run\n" or not rest.startswith("fallback    started"):
+        yield repr(said + rest)
+
+
 def wrong_time(folder):
     """What a command has started ends with it when its time is over."""
     fakes = Fakes(folder, ENDLESS, ("kevent-tests",))
@@ -271,7 +287,7 @@ def wrong_time(folder):
 
 
 RUNS = {"interrupt_ends_all": wrong_end, "time_ends_all": wrong_time,
-        "killed_part_has_failed": wrong_worker}
+        "killed_part_has_failed": wrong_worker, "same_part_waits": wrong_twice}
 
 
 def note(results, name, found):
