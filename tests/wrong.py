@@ -45,28 +45,36 @@ class Case(NamedTuple):
 
 
 # The command runs without KVM
+NO_KVM = r"vm: KVM fails, using TCG until \S+/vm/kvm is removed: "
 KVM = (
-    Case("kvm_in_bios", 0, r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+    Case("kvm_in_bios", 0, NO_KVM + r"no end within 15 s; console: (\S+)",
          ("CPU 0 is not at a function of the kernel",
           "CPU 1 is not at a function of the kernel"), output=SAID, broken="kvm bios"),
     Case("kvm_is_silent", 0,
-         r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         NO_KVM + r"no end within 15 s; console: (\S+)",
          ("QEMU's thread", "QEMU does not answer: ", "the kernel is not asked: "),
          output=SAID, broken="kvm silent"),
     Case("kvm_says_nonsense", 0,
-         r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         NO_KVM + r"no end within 15 s; console: (\S+)",
          ("QEMU does not answer: JSONDecodeError", "the kernel is not asked: "),
          output=SAID, broken="kvm nonsense"),
     Case("kvm_leaves_a_process", 0,
-         r"vm: KVM fails, using TCG: no end within 15 s; console: (\S+)",
+         NO_KVM + r"no end within 15 s; console: (\S+)",
          ("from the console",), output=SAID, broken="kvm stays"),
-    Case("kvm_panics", 0, r"vm: KVM fails, using TCG: .*; console: (\S+)",
-         (), output=SAID, broken="kvm panic"),
-    Case("kvm_refuses", 0, r"vm: KVM fails, using TCG: the guest ended without a verdict "
+    Case("kvm_panics", 0, NO_KVM + r"the guest ended without a verdict; console: (\S+)",
+         ("Kernel panic",), output=SAID, broken="kvm panic"),
+    Case("kvm_refuses", 0, NO_KVM + r"the guest ended without a verdict "
          r"failed to initialize: no such thing QEMU ended with status 1; console: (\S+)",
          (), output=SAID, broken="kvm refuses"),
-    Case("kvm_is_killed", 0, r"vm: KVM fails, using TCG: the guest ended without a verdict "
+    Case("kvm_is_killed", 0, NO_KVM + r"the guest ended without a verdict "
          r"QEMU ended with status -9; console: (\S+)", (), output=SAID, broken="kvm killed"),
+)
+# Not for KVM's fault, so no verdict is kept, or a good one
+NOT_KVM = (
+    Case("kvm_and_tcg_panic", 125, r"vm: the kernel reported a problem; console: (\S+)",
+         ("Kernel panic",), broken=" panic"),
+    Case("kvm_works_without_our_words", 0, r"vm: KVM works", output=SAID,
+         options=("--append", "maxcpus=1", "--cpus", "1"), broken="kvm works"),
 )
 # There is no KVM
 GUESTS = (
@@ -148,7 +156,7 @@ def make_build(folder, case):
     (folder / ".kevent").touch()
     (folder / "bin" / QEMU).symlink_to(TOP / "tests/vm/broken-qemu")
     return {**os.environ, "BUILD": str(folder),
-            "KVM_DEVICE": "/dev/null" if case in KVM else "/none",
+            "KVM_DEVICE": "/none" if case in GUESTS else "/dev/null",
             "BROKEN": f"{case.broken or 'none none'} {shutil.which(QEMU)}",
             "PATH": f"{folder}/bin:{os.environ['PATH']}"}
 
@@ -179,12 +187,14 @@ def problems(folder, case, variables, done):
         yield f"output {done.stdout!r}"
     if not match:
         yield f"the last line is not {case.said!r}"
-    log = Path(match[1]).read_text(errors="replace") if match and case.said else ""
+    log = Path(match[1]).read_text(errors="replace") if match and match.groups() else ""
     yield from (f"no {text!r} in the log" for text in case.log if text not in log)
     if "Traceback" in done.stderr + log:
         yield "a traceback"
     if case in KVM:
         yield from problems_of_kvm(folder, case, variables, done)
+    elif (folder / "vm/kvm").exists() and "fails" in (folder / "vm/kvm").read_text():
+        yield "a verdict is kept"
 
 
 def try_case(case):
@@ -298,7 +308,7 @@ def note(results, name, found):
 
 
 def run(results):
-    cases = (*KVM, *GUESTS)
+    cases = (*KVM, *NOT_KVM, *GUESTS)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for case, found in zip(cases, pool.map(try_case, cases)):
             note(results, case.name, found)
