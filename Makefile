@@ -220,6 +220,10 @@ setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-native setup-p
 setup-run setup-rust: setup-%:
 	@scripts/setup $*
 
+kernel kernel-debug kernel-rt kernel-kcsan kernel-gcov kernel-bench kernel-disk \
+kernel-plain-debug kernel-plain-kcsan: setup
+kernel-arm64 guest-arm64: setup-arm64
+
 kernel:
 	@scripts/kernel.py build base
 
@@ -282,7 +286,7 @@ example-httpd: libkevent
 python: setup-python
 	@$(MAKE) -s --no-print-directory -C python BUILD=$(BUILD)
 
-guest: libkevent
+guest: setup libkevent
 	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD)
 	@$(MAKE) -s --no-print-directory -C tests/long/fuzz BUILD=$(BUILD)
 	@$(MAKE) -s --no-print-directory -C tests/long/search BUILD=$(BUILD)
@@ -293,7 +297,7 @@ bench-program: libkevent
 tools: libkevent
 	@$(MAKE) -s --no-print-directory -C tools BUILD=$(BUILD)
 
-guest-32 guest-asan guest-tsan guest-arm64: guest-%: libkevent
+guest-32 guest-asan guest-tsan guest-arm64: guest-%: setup libkevent
 	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD) TARGET=$*
 
 # Where to is meant from here, not from the folders of the two.

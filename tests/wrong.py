@@ -223,6 +223,7 @@ class Fakes:
 
     def __init__(self, folder, text, names):
         self.variables = {**os.environ, "BUILD": str(folder)}
+        (folder / ".kevent").touch()
         os.mkfifo(folder / "pipe")
         self.pipe = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
         os.set_blocking(self.pipe, True)
