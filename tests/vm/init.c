@@ -200,6 +200,8 @@ static char **read_words(const char *path)
 	size = fd < 0 ? -1 : read(fd, text, MAX_TEXT - 1);
 	if (size < 0)
 		finish("error: %s: %s", path, strerror(errno));
+	if (size == MAX_TEXT - 1)
+		finish("error: %s: more than %d bytes", path, MAX_TEXT - 2);
 	close(fd);
 	for (char *word = text; word < text + size; word += strlen(word) + 1) {
 		if (nr == MAX_ARGS - 1)
