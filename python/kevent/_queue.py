@@ -199,22 +199,33 @@ class Queue:
 
     # --- watches ----------------------------------------------------------
 
-    def _control(self, command, entry):
+    def _request(self, command, entry):
         self._enter()
         try:
-            _lib.check(lib.kevent_ctl_one(self._q.fd, command, entry))
+            return lib.kevent_ctl_one(self._q.fd, command, entry)
         finally:
             self._leave()
 
+    def _control(self, command, entry):
+        _lib.check(self._request(command, entry))
+
     def _add(self, watch):
         handle = watch._handle = next(self._handles)
+        entry = watch._entry()
         # First, because the event may come before the call has returned
         self._watches[handle] = watch
         try:
-            self._control(_lib.CTL_ADD, watch._entry())
+            self._control(_lib.CTL_ADD, entry)
+            return self._added(watch)
         except BaseException:
+            # A signal handler's exception may come after the call, which marks
+            # only what it refuses
+            if not self._closed and not entry.ret_flags & _lib.RET_BROKEN:
+                self._request(_lib.CTL_REMOVE, entry)
             self._forget(watch)
             raise
+
+    def _added(self, watch):
         key = watch._key()
         old = self._keys.get(key)
         if watch.queue is not None:	# no event has ended it yet
@@ -226,23 +237,24 @@ class Queue:
         return watch
 
     def _names(self, watch):
-        """Does the watch's key name it, and not one that was added later?"""
-        return self._keys.get(watch._key()) is watch
+        """Does the watch's key name it, and not one that was added later?
+
+        The key may be absent: see _forget().
+        """
+        return self._keys.get(watch._key(), watch) is watch
 
     def _forget(self, watch):
         watch.queue = None
         self._watches.pop(watch._handle, None)
         key = watch._key()
         if self._keys.get(key) is watch:
-            self._keys.pop(key, None)	# close() may be faster
+            # Another thread may have cleared it, or added a new watch
+            self._keys.pop(key, None)
 
     def _remove(self, watch):
-        entry, named = watch._entry(), self._names(watch)
-        self._forget(watch)
-        if not named:
-            return
         try:
-            self._control(_lib.CTL_REMOVE, entry)
+            if self._names(watch):
+                self._control(_lib.CTL_REMOVE, watch._entry())
         except ValueError:
             if not self._closed:
                 raise
@@ -250,6 +262,8 @@ class Queue:
             # It went with its descriptor
             if problem.errno not in (errno.ENOENT, errno.EBADF):
                 raise
+        # Not before, because the kernel reports what an exception leaves there
+        self._forget(watch)
 
     def watch(self, file, events=Poll.IN, *, data=None, **flags):
         """Watch any file that poll(2) takes, an object or a descriptor.
@@ -355,12 +369,16 @@ class Queue:
         elif max < 1:
             raise ValueError(f"max is less than 1: {max!r}")
         deadline = None if timeout is None else _deadline(timeout)
+        stale = 0
         while True:
             taken = self._take(max, deadline)
-            if not taken:
-                return []
             events = [event for event in map(self._event, taken) if event]
-            if events:
+            if events or not taken:
+                return events
+            # The ring cannot have as many of removed watches. There is one that
+            # this object has not, and each call reports it
+            stale += len(taken)
+            if stale > self._size and _is_over(deadline):
                 return events
 
     def _event(self, entry):
@@ -422,6 +440,10 @@ def _deadline(timeout):
     if timeout > FOREVER:
         return None
     return timeout and time.monotonic_ns() + math.ceil(timeout * NS)
+
+
+def _is_over(deadline):
+    return deadline is not None and time.monotonic_ns() >= deadline
 
 
 def _time_left(deadline):

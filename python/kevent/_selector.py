@@ -5,7 +5,7 @@ import selectors
 
 from . import _lib, _watches
 from ._events import Poll
-from ._queue import Queue, _deadline
+from ._queue import Queue, _deadline, _is_over
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 POLL = {READ: Poll.IN, WRITE: Poll.OUT, READ | WRITE: Poll.IN | Poll.OUT}
@@ -75,7 +75,7 @@ class Selector(selectors._BaseSelectorImpl):
             # begins again with the first
             if len(taken) == size and len(ready) > before:
                 deadline = 0
-            elif found or not taken or deadline == 0:
+            elif found or not taken or _is_over(deadline):
                 break
         return list(ready.values())
 
@@ -89,7 +89,8 @@ class Selector(selectors._BaseSelectorImpl):
                 found |= self._other(entry)
                 continue
             key = keys.get(watch.fd)
-            if key is None:
+            if key is None:	# an exception has left it
+                watch.remove()
                 continue
             events = watch.events(entry)
             found = True

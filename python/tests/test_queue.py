@@ -9,6 +9,7 @@ import threading
 import time
 import unittest
 import warnings
+from unittest import mock
 
 import kevent
 from helpers import SOON, Case, until_asleep
@@ -321,6 +322,27 @@ class Watches(Case):
         os.kill(os.getpid(), old._signum)
         self.assertIs(self.one().watch, new)
 
+    def test_watch_is_added_while_another_thread_forgets_the_old_one(self):
+        read, write = self.pipe()
+        new = []
+
+        class Keys(dict):
+            def pop(self, *args):
+                if not new:
+                    new.append(queue.watch(read))
+                return super().pop(*args)
+
+        queue = self.queue
+        queue.watch(read, oneshot=True)
+        queue._keys = Keys(queue._keys)
+        write.write(b"x")
+        self.one()
+        new[0].modify()
+        self.assertIs(self.one().watch, new[0])
+        new[0].remove()
+        self.none()
+        queue.watch(read)
+
     def test_last_event_comes_beside_a_new_watch(self):
         olds = {self.queue.signal(number, consume=True, oneshot=True)
                 for number in (signal.SIGUSR1, signal.SIGUSR2)}
@@ -391,6 +413,56 @@ class Waiting(Case):
         start = time.monotonic()
         self.assertEqual(self.queue.get(timeout=0.05), [])
         self.assertGreaterEqual(time.monotonic() - start, 0.05)
+
+    def test_stale_entries_do_not_hide_an_event(self):
+        for _ in range(5):
+            user = self.queue.user(oneshot=True)
+            user.mark()
+            self.queue._watches.pop(user._handle)
+        last = self.queue.user(oneshot=True)
+        last.mark()
+        self.assertIs(self.queue.get(1, 0)[0].watch, last)
+
+    def test_watch_that_nobody_knows_does_not_prolong_a_wait(self):
+        read, write = self.pipe()
+        self.queue._watches.pop(self.queue.watch(read)._handle)
+        write.write(b"x")
+        for timeout in (0, 0.05):
+            self.assertEqual(self.queue.get(timeout=timeout), [])
+
+    def test_exception_of_a_signal_handler_leaves_no_new_watch(self):
+        """It may come after the kernel has added the watch."""
+        read, write = self.pipe()
+        write.write(b"x")
+        with mock.patch("kevent._lib.check", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                self.queue.watch(read)
+        self.assertEqual(len(self.queue), 0)
+        self.queue.watch(read)
+        self.one()
+
+    def test_exception_leaves_a_watch_that_was_there(self):
+        """A request that the kernel has refused has added nothing."""
+        read, write = self.pipe()
+        watch = self.queue.watch(read)
+        with mock.patch("kevent._lib.check", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                self.queue.watch(read)
+        write.write(b"x")
+        self.assertIs(self.one().watch, watch)
+
+    def test_exception_of_a_signal_handler_in_remove(self):
+        """It may come before the kernel has removed the watch, or after."""
+        read, write = self.pipe()
+        write.write(b"x")
+        for place in ("kevent.Queue._enter", "kevent._lib.check"):
+            watch = self.queue.watch(read)
+            with mock.patch(place, side_effect=KeyboardInterrupt):
+                with self.assertRaises(KeyboardInterrupt):
+                    watch.remove()
+            watch.remove()
+            self.assertFalse(watch.active)
+            self.none()
 
     def test_signal_handler_runs_and_the_wait_goes_on(self):
         seen = []

@@ -113,6 +113,25 @@ class Selectors(Case):
         self.assertEqual([event.watch for event in seen], [user])
         self.assertFalse(user.active)
 
+    def test_watch_that_nobody_knows_does_not_prolong_a_wait(self):
+        read, write = self.pipe()
+        self.queue._watches.pop(self.queue.watch(read)._handle)
+        write.write(b"x")
+        self.assertEqual(self.selector.select(0.05), [])
+
+    def test_watch_without_a_key_goes(self):
+        """An exception of a signal handler may leave one."""
+        read, write = self.pipe()
+        self.selector.register(read, EVENT_READ)
+        write.write(b"x")
+        with mock.patch("kevent.Watch.remove", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                self.selector.unregister(read)
+        self.assertEqual(self.selector.select(0), [])
+        self.assertEqual(len(self.queue), 0)
+        self.selector.register(read, EVENT_READ, "again")
+        self.assertEqual(self.ready(), {"again": EVENT_READ})
+
     def test_refuses_its_queue(self):
         with self.assertRaises(OSError) as caught:
             self.selector.register(self.queue, EVENT_READ)
