@@ -395,8 +395,10 @@ class Queue:
         """Wait until a point of time; returns the members of entries."""
         self._enter()
         try:
-            buffer = self._buffers.pop() if self._buffers else \
-                ffi.new("struct ukevent[]", self._size)
+            try:
+                buffer = self._buffers.pop()
+            except IndexError:
+                buffer = ffi.new("struct ukevent[]", self._size)
             while True:
                 nr = lib.kevent_queue_get(self._q, buffer, max,
                                           _time_left(deadline))

@@ -90,6 +90,10 @@ MUTANTS = [
     ("long-timeout", "_queue.py", "if timeout > FOREVER:", "if False:"),
     ("timeout-is-too-short", "_queue.py", "max(deadline - time.monotonic_ns(), 0)",
      "max(deadline - time.monotonic_ns() - 2000000, 0)"),
+    ("last-buffer-is-shared", "_queue.py",
+     "            try:\n                buffer = self._buffers.pop()\n"
+     "            except IndexError:\n                buffer =",
+     "            buffer = self._buffers.pop() if self._buffers else \\\n               "),
     ("wake-does-nothing", "_queue.py",
      "_lib.check(lib.kevent_ctl(self._q.fd, _lib.CTL_READY, 0, ffi.NULL))",
      "pass"),

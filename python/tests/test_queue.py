@@ -578,6 +578,15 @@ class Threads(Case):
             self.assertEqual(problems, [])
             self.assertEqual(queue._users, [])
 
+    def test_another_thread_takes_the_last_buffer(self):
+        class Buffers(list):
+            def __len__(self):
+                return 1
+
+        self.queue._buffers = Buffers()
+        self.queue.user(oneshot=True).mark()
+        self.one()
+
     def first_of_three(self, fair):
         """Which of three threads that wait has the first event; 0 slept first."""
         queue = kevent.Queue(64, fair=fair)
