@@ -299,11 +299,8 @@ class Queue:
         cancel_on_set	report an error if the clock is set; for
 				Clock.REALTIME and absolute=True
         """
-        if not interval:
-            flags.setdefault("oneshot", not flags.get("dispatch"))
         return self._add(_watches.TimerWatch(
-            self, first, interval, clock, absolute, cancel_on_set, data,
-            _watches.flags_of(flags)))
+            self, first, interval, clock, absolute, cancel_on_set, data, flags))
 
     def signal(self, signum, *, consume=False, data=None, **flags):
         """Watch a signal to this process.

@@ -177,7 +177,11 @@ class TimerWatch(Watch):
 
     def __init__(self, queue, first, interval, clock, absolute, cancel_on_set,
                  data, flags):
-        super().__init__(queue, data, flags)
+        # Ends with its only expiry, which the program has not asked for
+        self._ends_itself = not interval and "oneshot" not in flags
+        if self._ends_itself:
+            flags["oneshot"] = not flags.get("dispatch")
+        super().__init__(queue, data, flags_of(flags))
         self._first = nanoseconds(first, "first")
         self._interval = nanoseconds(interval, "interval")
         self._clock = (_events.Clock(clock) |
@@ -186,6 +190,8 @@ class TimerWatch(Watch):
 
     def modify(self, first, interval=0, **flags):
         """Start the timer anew. The clock stays."""
+        if interval and self._ends_itself:
+            flags.setdefault("oneshot", False)
         self._modify(flags, _first=nanoseconds(first, "first"),
                      _interval=nanoseconds(interval, "interval"))
 

@@ -94,6 +94,19 @@ class Timers(Case):
         watch.modify(5 * MS)
         self.assertIs(self.one().watch, watch)
 
+    def test_modify_gives_an_interval(self):
+        """A watch that ended with its only expiry goes on, unless it was to end."""
+        watch = self.queue.timer(1000)
+        once = self.queue.timer(1000, oneshot=True)
+        watch.modify(MS, MS)
+        for _ in range(3):
+            self.assertIs(self.one().watch, watch)
+        self.assertTrue(watch.active)
+        watch.remove()
+        once.modify(MS, MS)
+        self.assertIs(self.one().watch, once)
+        self.assertFalse(once.active)
+
     def test_is_never_early(self):
         for _ in range(20):
             start = time.monotonic_ns()
