@@ -20,17 +20,14 @@ extern "C" {
 
 /**
  * struct kevent_handle - a slot of a table of handles; for the library only
- * @handle:	of the object, or the next one of a free slot: the slot's index, and
- *		in the upper half how often it was used, never 0
- * @object:	the object
- * @next:	index + 1 of the next free slot; 0: there is none
+ * @handle:	of the object: the slot's index, and in the upper half how often it was
+ *		used, never 0. In a free slot the lower half is the complement of the
+ *		next one's index + 1, or of 0: never the slot's index
+ * @object:	the object; NULL in a free slot
  */
 struct kevent_handle {
 	__u64			handle;
-	union {
-		void		*object;
-		__u32		next;
-	};
+	void			*object;
 };
 
 /**
@@ -48,16 +45,22 @@ struct kevent_handles {
 	__u32			free;
 };
 
-/* The slots from @from on are new: link them in front of the free ones. */
+/* Link the slot @i, which was used @used - 1 times, in front of the free ones. */
+static inline void __kevent_handle_free(struct kevent_handles *t, __u32 i,
+					__u32 used)
+{
+	t->slot[i].handle = (__u64)used << 32 | (__u32)~t->free;
+	t->slot[i].object = NULL;
+	t->free = i + 1;
+}
+
+/* The slots from @from on are new. */
 static inline void __kevent_handles_add(struct kevent_handles *t, __u32 from)
 {
 	__u32 i = t->mask + 1;
 
-	while (i-- > from) {
-		t->slot[i].handle = (__u64)1 << 32 | i;
-		t->slot[i].next = t->free;
-		t->free = i + 1;
-	}
+	while (i-- > from)
+		__kevent_handle_free(t, i, 1);
 }
 
 /**
@@ -105,12 +108,14 @@ KEVENT_INLINE void kevent_handles_grow(struct kevent_handles *t,
  */
 KEVENT_INLINE __u64 kevent_handle_new(struct kevent_handles *t, void *object)
 {
+	__u32 i = t->free - 1;
 	struct kevent_handle *slot;
 
 	if (!t->free)
 		return 0;
-	slot = &t->slot[t->free - 1];
-	t->free = slot->next;
+	slot = &t->slot[i];
+	t->free = ~(__u32)slot->handle;
+	slot->handle = slot->handle >> 32 << 32 | i;
 	slot->object = object;
 	return slot->handle;
 }
@@ -142,17 +147,12 @@ KEVENT_INLINE void *kevent_handle_object(const struct kevent_handles *t,
 KEVENT_INLINE void *kevent_handle_release(struct kevent_handles *t,
 					  __u64 handle)
 {
-	struct kevent_handle *slot = &t->slot[(__u32)handle & t->mask];
-	void *object;
+	__u32 i = (__u32)handle & t->mask, used = (__u32)(handle >> 32) + 1;
+	void *object = t->slot[i].object;
 
-	if (slot->handle != handle)
+	if (t->slot[i].handle != handle || i != (__u32)handle)
 		return NULL;
-	object = slot->object;
-	slot->handle += (__u64)1 << 32;
-	if (!(slot->handle >> 32))
-		slot->handle += (__u64)1 << 32;
-	slot->next = t->free;
-	t->free = (__u32)(slot - t->slot) + 1;
+	__kevent_handle_free(t, i, used ? used : 1);
 	return object;
 }
 

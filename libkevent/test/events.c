@@ -90,6 +90,31 @@ static void numbers_that_are_no_handles_have_no_object(void)
 	CHECK(!kevent_handle_release(&t, 0));
 }
 
+/* Each number that a slot without an object may have in it */
+static void handles_that_were_not_given_have_no_object(void)
+{
+	struct kevent_handle slots[SLOTS];
+	struct kevent_handles t;
+	unsigned int i;
+	__u64 handle;
+
+	kevent_handles_init(&t, slots, SLOTS);
+	handle = kevent_handle_new(&t, &t);
+	CHECK(kevent_handle_release(&t, handle) == &t);
+	for (i = 0; i < SLOTS; i++) {
+		handle = 1ull << 32 | i;
+		CHECK(!kevent_handle_object(&t, handle));
+		CHECK(!kevent_handle_release(&t, handle));
+		CHECK(!kevent_handle_object(&t, handle + (1ull << 32)));
+		CHECK(!kevent_handle_release(&t, handle + (1ull << 32)));
+		CHECK(!kevent_handle_object(&t, slots[i].handle));
+		CHECK(!kevent_handle_release(&t, slots[i].handle));
+	}
+	for (i = 0; i < SLOTS; i++)
+		CHECK(kevent_handle_new(&t, &t));
+	CHECK_EQ(kevent_handle_new(&t, &t), 0);
+}
+
 static void table_that_is_full_grows(void)
 {
 	struct kevent_handle slots[2 * SLOTS];
@@ -120,7 +145,7 @@ static void handle_that_was_used_up_is_no_small_number(void)
 	__u64 handle;
 
 	kevent_handles_init(&t, slots, 1);
-	slots[0].handle = 0xffffffffull << 32;
+	slots[0].handle |= 0xffffffffull << 32;
 	handle = kevent_handle_new(&t, &t);
 	CHECK_EQ(handle, 0xffffffffull << 32);
 	CHECK(kevent_handle_release(&t, handle) == &t);
@@ -144,6 +169,8 @@ const struct test_case event_tests[] = {
 	  handle_finds_its_object_until_it_is_released },
 	{ "numbers_that_are_no_handles_have_no_object",
 	  numbers_that_are_no_handles_have_no_object },
+	{ "handles_that_were_not_given_have_no_object",
+	  handles_that_were_not_given_have_no_object },
 	{ "table_that_is_full_grows", table_that_is_full_grows },
 	{ "handle_that_was_used_up_is_no_small_number",
 	  handle_that_was_used_up_is_no_small_number },
