@@ -16,7 +16,6 @@ class EventLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self, selector=None):
-        self._kevent_callbacks = {}
         selector = Selector() if selector is None else selector
         super().__init__(selector)
         selector.on_event = self._kevent_event
@@ -29,24 +28,21 @@ class EventLoop(asyncio.SelectorEventLoop):
     def add_watch(self, watch, callback, *args):
         """Have callback(event, *args) called for each event of a watch."""
         self._check_closed()
-        self._kevent_callbacks[watch] = callback, args
+        watch._callback = callback, args
 
     def remove_watch(self, watch):
         """Remove a watch and its callback. Returns whether it had one."""
         watch.remove()
-        return self._kevent_callbacks.pop(watch, None) is not None
+        old, watch._callback = watch._callback, None
+        return old is not None
 
     def _kevent_event(self, event):
-        callback, args = self._kevent_callbacks.get(event.watch, (None, ()))
+        called = event.watch._callback
         if not event.watch.active:	# that was its last event
-            self._kevent_callbacks.pop(event.watch, None)
-        if callback is not None:
+            event.watch._callback = None
+        if called is not None:
+            callback, args = called
             self.call_soon(callback, event, *args)
-
-    def close(self):
-        """Close the loop and its queue."""
-        super().close()
-        self._kevent_callbacks.clear()
 
 
 class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):

@@ -70,6 +70,7 @@ class Watch:
     queue	the queue, or None once the watch was removed
     """
     _event = _events.Event
+    _callback = None		# of an EventLoop, with its arguments
 
     def __init__(self, queue, data, flags):
         self.data = data

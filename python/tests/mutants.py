@@ -167,7 +167,7 @@ MUTANTS = [
     ("selector-leaves-queue-open", "_selector.py",
      "        self.queue.close()\n", ""),
     ("callback-stays", "_loop.py",
-     "self._kevent_callbacks.pop(event.watch, None)\n        if", "pass\n        if"),
+     "            event.watch._callback = None\n", "            pass\n"),
     ("callback-without-arguments", "_loop.py",
      "self.call_soon(callback, event, *args)", "self.call_soon(callback, event)"),
     ("policy-makes-the-old-loop", "_loop.py", "_loop_factory = EventLoop",

@@ -2,11 +2,13 @@
 """The event loop, besides what CPython's own tests check; see run_cpython.py."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+import weakref
 
 import kevent
 from helpers import SOON
@@ -94,6 +96,18 @@ class Loops(unittest.TestCase):
             return seen
 
         self.assertEqual(self.run_in(main()), [kevent.Inode.CREATE] * 2)
+
+    def test_removed_watch_keeps_nothing(self):
+        """Its callback goes with it, also if the callback has it."""
+        async def main():
+            user = self.loop.queue.user()
+            self.loop.add_watch(user, print, user)
+            user.remove()
+            return weakref.ref(user)
+
+        watch = self.run_in(main())
+        gc.collect()
+        self.assertIsNone(watch())
 
     def test_mark_of_a_thread(self):
         async def main():
