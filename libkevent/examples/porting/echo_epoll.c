@@ -22,6 +22,8 @@ int main(void)
 	watch(epfd, listener);
 	for (;;) {
 		nr = epoll_wait(epfd, ev, 64, -1);
+		if (nr < 0 && errno != EINTR)
+			check(nr, "epoll_wait");
 		for (i = 0; i < nr; i++) {
 			if (ev[i].data.fd != listener) {
 				if (!echo(ev[i].data.fd))

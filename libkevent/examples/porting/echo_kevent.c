@@ -34,6 +34,8 @@ int main(void)
 	watch(&q, listener, KEVENT_SOCKET_ACCEPT);
 	for (;;) {
 		nr = kevent_queue_get(&q, ev, 64, NULL);
+		if (nr != -EINTR)
+			check_kevent(nr, "kevent_queue_get");
 		for (i = 0; i < nr; i++) {
 			if (kevent_fd(&ev[i]) != listener) {
 				if (!echo(kevent_fd(&ev[i])))

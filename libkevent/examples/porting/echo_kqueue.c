@@ -23,6 +23,8 @@ int main(void)
 	watch(kq, listener);
 	for (;;) {
 		nr = kevent(kq, NULL, 0, ev, 64, NULL);
+		if (nr < 0 && errno != EINTR)
+			check(nr, "kevent");
 		for (i = 0; i < nr; i++) {
 			if ((int)ev[i].ident != listener) {
 				if (!echo((int)ev[i].ident))

@@ -19,7 +19,7 @@ static void watch(struct io_uring *ring, int fd)
 
 int main(void)
 {
-	int listener = start_server(), fd, conn;
+	int listener = start_server(), fd, conn, ret;
 	struct io_uring_cqe *cqe;
 	struct io_uring ring;
 
@@ -27,7 +27,10 @@ int main(void)
 		check(-1, "io_uring_queue_init");
 	watch(&ring, listener);
 	for (;;) {
-		io_uring_submit_and_wait(&ring, 1);
+		ret = io_uring_submit_and_wait(&ring, 1);
+		errno = ret < 0 ? -ret : 0;
+		if (errno && errno != EINTR)
+			check(-1, "io_uring_submit_and_wait");
 		while (!io_uring_peek_cqe(&ring, &cqe)) {
 			fd = (int)(intptr_t)io_uring_cqe_get_data(cqe);
 			io_uring_cqe_seen(&ring, cqe);
