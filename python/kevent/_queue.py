@@ -129,8 +129,8 @@ class Queue:
             q = self._open.pop()
         except IndexError:	# another thread was faster
             return
-        # Another process may have the descriptor, which keeps the queue: it must
-        # have no watch that writes to the ring's memory, which is free now
+        # Another process may have the descriptor, which keeps the queue: watches
+        # would go on, and take signals that nobody gets
         watches = list(self._keys.values())
         for first in range(0, len(watches), _lib.CTL_MAX):
             part = watches[first:first + _lib.CTL_MAX]

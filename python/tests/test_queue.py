@@ -143,7 +143,7 @@ class Life(Case):
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
 
     def test_close_leaves_no_watch_to_others(self):
-        """Another process may have the descriptor; the ring's memory is freed."""
+        """Another process may have the descriptor, and would keep them."""
         if not self.on_kevent:
             self.skipTest("a queue of the fallback is for one process")
         read, _ = self.pipe()
