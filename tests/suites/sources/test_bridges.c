@@ -4,7 +4,7 @@
  *
  *	/proc/self/mounts	PRI: the table of mounts has changed
  *	eventfd of an aio read	IN: it is done
- *	netlink socket		RECV: a link went down
+ *	netlink socket		RECV: a link went up or down
  *	message queue		IN: a message
  *	PSI file		PRI: tasks have waited for memory
  */
@@ -17,6 +17,7 @@
 #include <linux/rtnetlink.h>
 #include <mqueue.h>
 #include <net/if.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,23 +139,26 @@ static void state_of_a_link_comes_by_netlink(void)
 		.nl_family = AF_NETLINK,
 		.nl_groups = RTMGRP_LINK,
 	};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
 	struct ukevent ev;
 	char buf[4096];
 	struct queue q;
+	int fd;
 
+	/* With a link of its own, which is down */
+	MUST_EQ(unshare(CLONE_NEWNET), 0);
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
 	MUST(fd >= 0);
 	MUST_EQ(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	open_queue(&q, 4);
 	MUST_EQ(add_socket(q.fd, fd, KEVENT_SOCKET_RECV, 0, 7), 0);
 	CHECK_NO_EVENT(&q);
-	set_link("lo", false);
+	set_link("lo", true);
 	MUST_EVENT(&q, &ev);
 	CHECK_EQ(ev.ptr, 7);
 	while (recv(fd, buf, sizeof(buf), 0) > 0)
 		;
 	CHECK_NO_EVENT(&q);
-	set_link("lo", true);
+	set_link("lo", false);
 	MUST_EVENT(&q, &ev);
 	close_queue(&q);
 }
