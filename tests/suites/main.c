@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <CUnit/CUnit.h>
@@ -137,6 +138,7 @@ struct job {
 	const struct test_case	*test;
 	struct report		*report;
 	uint64_t		deadline;
+	dev_t			tmp;
 	pid_t			pid;
 };
 
@@ -234,6 +236,14 @@ static const char *exception_of(const struct test_suite *suite, const struct tes
 	return on_module() ? module_exception(suite->name, test->name) : NULL;
 }
 
+/* The file system there, which is the same after each test */
+static dev_t device_of_tmp(void)
+{
+	struct stat st;
+
+	return stat("/tmp", &st) ? 0 : st.st_dev;
+}
+
 static void start_job(struct job *job, const struct test_suite *suite,
 		      const struct test_case *test)
 {
@@ -245,7 +255,9 @@ static void start_job(struct job *job, const struct test_suite *suite,
 		seconds = EXCEPTION_SECONDS;
 	if (suite == &module_suite)
 		close_device();
-	*job = (struct job){ .suite = suite, .test = test };
+	*job = (struct job){
+		.suite = suite, .test = test, .tmp = device_of_tmp(),
+	};
 	job->report = mmap(NULL, sizeof(*job->report), PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job->report == MAP_FAILED) {
@@ -351,6 +363,10 @@ static bool finish_job(struct job *job)
 	}
 	if (job->pid > 0)
 		kill(-job->pid, SIGKILL);
+	if (device_of_tmp() != job->tmp) {
+		report_line(job->report, "something is mounted at /tmp, for all to see");
+		ok = false;
+	}
 	ok = report_result(job, ok);
 	munmap(job->report, sizeof(*job->report));
 	return ok;

@@ -11,9 +11,11 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -450,6 +452,15 @@ int mark_user(int kq, uint64_t id, uint32_t event)
 
 	kevent_set_user(&ev, id, event, 0, 0);
 	return kevent_ctl_one(kq, KEVENT_CTL_READY, &ev);
+}
+
+void enter_tmpfs(void)
+{
+	MUST_EQ(unshare(CLONE_NEWNS), 0);
+	MUST_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	mkdir("/tmp", 0700);
+	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, NULL), 0);
+	MUST_EQ(chdir("/tmp"), 0);
 }
 
 bool on_fallback(void)

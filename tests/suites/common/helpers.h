@@ -103,6 +103,9 @@ void read_file(const char *path, char *buf, size_t size);
 void send_fd(int sock, int fd);
 int receive_fd(int sock);
 
+/* Mounts a tmpfs that only this test sees, and makes it the working directory. */
+void enter_tmpfs(void);
+
 /* Queues */
 
 /* The library makes queues of epoll, see kevent_fallback(7). */

@@ -16,8 +16,6 @@
 #define RENAME	KEVENT_INODE_RENAME
 #define ALL	(CREATE | REMOVE | MODIFY | ATTRIB | RENAME)
 
-/* Mounts a tmpfs for this test alone and makes it the working directory. */
-void enter_tmpfs(void);
 void touch(const char *path);
 int open_file(const char *path);	/* O_RDWR | O_CREAT */
 int open_dir(const char *path);

@@ -21,15 +21,6 @@
 
 #define FILES	1000
 
-void enter_tmpfs(void)
-{
-	MUST_EQ(unshare(CLONE_NEWNS), 0);
-	MUST_EQ(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-	mkdir("/tmp", 0700);
-	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, NULL), 0);
-	MUST_EQ(chdir("/tmp"), 0);
-}
-
 void touch(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -169,10 +169,7 @@ static void core_dump_is_told(void)
 	struct ukevent ev;
 	struct queue q;
 
-	MUST_EQ(unshare(CLONE_NEWNS), 0);
-	mkdir("/tmp", 0700);
-	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, NULL), 0);
-	MUST_EQ(chdir("/tmp"), 0);
+	enter_tmpfs();
 	MUST_EQ(setrlimit(RLIMIT_CORE, &limit), 0);
 	open_queue(&q, 8);
 	spawn(&c, 0);

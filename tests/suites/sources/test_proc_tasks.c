@@ -183,9 +183,7 @@ static void status_is_withheld_after_a_setuid_exec(void)
 {
 	struct child c = { .fn = nobody_execs_setuid };
 
-	MUST_EQ(unshare(CLONE_NEWNS), 0);
-	mkdir("/tmp", 0755);
-	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, "mode=755"), 0);
+	enter_tmpfs();
 	copy_program("/tmp/setuid");
 	CHECK_EQ(seen_by_nobody(&c, 0), 100);
 	CHECK_EQ(reap(&c), 1 << 8);
@@ -214,9 +212,7 @@ static void status_is_withheld_after_any_exec(void)
 		{ .fn = execs_plain }, { .fn = execs_plain },
 	};
 
-	MUST_EQ(unshare(CLONE_NEWNS), 0);
-	mkdir("/tmp", 0755);
-	MUST_EQ(mount("none", "/tmp", "tmpfs", 0, "mode=755"), 0);
+	enter_tmpfs();
 	copy_program("/tmp/plain");
 	MUST_EQ(chmod("/tmp/plain", 0755), 0);
 	CHECK_EQ(seen_by_nobody(&c[0], NOBODY), 100);
