@@ -5,6 +5,15 @@
 #ifndef FALLBACK_H
 #define FALLBACK_H
 
+#include <stdbool.h>
+
+/**
+ * own_machine() - may tests change the machine?
+ *
+ * Return: true in a guest of tests/vm/run.
+ */
+bool own_machine(void);
+
 /**
  * left_out() - is a test left out on the fallback?
  * @suite: its suite

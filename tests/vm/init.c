@@ -2,7 +2,7 @@
 /*
  * PID 1 of the guest. It mounts what programs expect, loads the modules in
  * /vm/modules and runs the command in /vm/command with the variables of
- * /vm/environment. It copies the output to one
+ * /vm/environment and KEVENT_TEST_MACHINE, see kevent-tests --help. It copies the output to one
  * virtio port. When no process of the command is left, it reports the exit status
  * on another port. The host acknowledges that when it has all the output; then the
  * guest powers off.
@@ -248,6 +248,7 @@ static void run_command(int out)
 	setenv("HOME", "/root", 1);
 	setenv("LANG", "C.UTF-8", 1);
 	setenv("TERM", "dumb", 1);
+	setenv("KEVENT_TEST_MACHINE", "1", 1);
 	while (*variables)
 		putenv(*variables++);
 	dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
