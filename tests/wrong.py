@@ -29,6 +29,7 @@ HELLO = ["echo", "hello"]
 SAID = "hello\n"
 SERVER = BUILD / "libkevent/examples/echo"
 SCRIPT = TOP / "scripts/server.sh"
+SETPRIV = "/usr/bin/setpriv"
 TESTS = BUILD / "guest/kevent-tests"
 KEPT = re.compile(r"[-0-9a-f]{36} fails\n")
 
@@ -95,6 +96,11 @@ GUESTS = (
          ["sh", "-c", f"unset KEVENT_TEST_MACHINE; {TESTS} timer; KEVENT_BACKEND=epoll {TESTS} "
           "--list timer bridges | grep -e memory_pressure -e clock_that_is_set"],
          "Bail out! this may be somebody's machine.*\n", (f"--copy={TESTS}",)),
+    Case("user_is_not_root", 0, "", (),
+         ["sh", "-c", "unset KEVENT_TEST_MACHINE; export KEVENT_BACKEND=epoll; "
+          f"{SETPRIV} --reuid 65534 --clear-groups {TESTS} bridges inode proc wake signal_queued"],
+         r"(?s).*left out: inode.changes_are_merged \(root: .*# pass:\d+ fail:0 .*\n",
+         (f"--copy={TESTS}", f"--copy={SETPRIV}")),
     Case("kernel_panics", 125, r"vm: the kernel reported a problem; console: (\S+)",
          ("Kernel panic - not syncing: sysrq triggered crash",),
          ["sh", "-c", "echo c >/proc/sysrq-trigger"]),

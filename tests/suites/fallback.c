@@ -3,12 +3,13 @@
  * Tests that make no sense on queues that the library makes of epoll
  *
  * Each is left out under the name of an exception of kevent_fallback(7), or because
- * it needs the machine for itself, or because the kernel lacks what it needs.
+ * it needs the machine for itself, or because the kernel or the user lacks what it needs.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
 
@@ -27,6 +28,8 @@ extern const struct kevent_fb_exception kevent_fb_exceptions[];
 
 /* Not an exception: the test changes settings of the machine, or needs ours */
 #define MACHINE		"machine"
+/* Nor this: the user may not do what the test does beside its watches */
+#define ROOT		"root"
 /* Neither: the kernel is not configured for the test */
 #define FAIL_NTH	"fail_nth"
 #define LANDLOCK	"landlock"
@@ -238,6 +241,13 @@ static const struct skip skips[] = {
 	  " timer.clock_that_skips_their_time_cancels"
 	  " storm_timer.control_calls_race_expiries"
 	  " storm_timer.close_races_expiries scale suspend " },
+	/* Mounts and links of their own, real-time priorities, and more signals that wait */
+	{ ROOT,
+	  " inode inode_deeds storm_inode bridges.changed_mounts_are_pri"
+	  " bridges.state_of_a_link_comes_by_netlink proc.core_dump_is_told"
+	  " wake.sleeper_leaves_the_second_event wake.full_buffer_hands_the_event_on"
+	  " signal_queued.many_come_in_order_by_small_batches"
+	  " signal_queued.many_come_in_order_through_a_ring_of_16 " },
 };
 
 const char *why_left_out(const char *exception)
@@ -246,6 +256,8 @@ const char *why_left_out(const char *exception)
 
 	if (!strcmp(exception, MACHINE))
 		return "it needs a machine of its own";
+	if (!strcmp(exception, ROOT))
+		return "it needs CAP_SYS_ADMIN, CAP_SYS_NICE and CAP_SYS_RESOURCE";
 	if (!strcmp(exception, FAIL_NTH))
 		return "the kernel has no /proc/self/fail-nth";
 	if (!strcmp(exception, LANDLOCK))
@@ -273,6 +285,18 @@ bool own_machine(void)
 	return getenv("KEVENT_TEST_MACHINE");
 }
 
+static bool has_rights(void)
+{
+	const __u32 rights = CAP_TO_MASK(CAP_SYS_ADMIN) | CAP_TO_MASK(CAP_SYS_NICE) |
+			     CAP_TO_MASK(CAP_SYS_RESOURCE);
+	struct __user_cap_header_struct hdr = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	return !syscall(SYS_capget, &hdr, data) && (data[0].effective & rights) == rights;
+}
+
 /* With kevent in the kernel: does the kernel lack something else? */
 static const char *lacks(const char *name)
 {
@@ -298,6 +322,8 @@ const char *left_out(const char *suite, const char *test)
 		return lacks(name);
 	for (i = 0; i < ARRAY_SIZE(skips); i++) {
 		if (own_machine() && !strcmp(skips[i].exception, MACHINE))
+			continue;
+		if (has_rights() && !strcmp(skips[i].exception, ROOT))
 			continue;
 		if (is_among(skips[i].tests, suite) ||
 		    is_among(skips[i].tests, name))
