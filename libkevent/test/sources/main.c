@@ -566,6 +566,12 @@ static void each_queue_gets_the_signal(void)
 	kevent_queue_close(&q);
 }
 
+/* Without a child, -1 would stand for all processes. */
+static int kill_child(pid_t pid, int sig)
+{
+	return pid > 0 ? kill(pid, sig) : -1;
+}
+
 static int status_of(pid_t pid)
 {
 	int status = -1;
@@ -579,14 +585,14 @@ static void children_have_no_part_in_it(void)
 {
 	char *const words[] = { (char *)"sleep", (char *)"60", NULL };
 	struct kevent_queue q;
+	pid_t pid = -1;
 	int status;
-	pid_t pid;
 
 	open_queue(&q);
 	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTERM, 0), 0);
 	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGTSTP, 0), 0);
 	CHECK_EQ(posix_spawnp(&pid, "sleep", NULL, NULL, words, environ), 0);
-	CHECK_EQ(kill(pid, SIGTERM), 0);
+	CHECK_EQ(kill_child(pid, SIGTERM), 0);
 	status = status_of(pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 	pid = fork();
@@ -596,10 +602,10 @@ static void children_have_no_part_in_it(void)
 		pause();
 	/* SIGTSTP stops nobody in a process group without a parent outside. */
 	CHECK_EQ(setpgid(pid, pid), 0);
-	CHECK_EQ(kill(pid, SIGTSTP), 0);
+	CHECK_EQ(kill_child(pid, SIGTSTP), 0);
 	status = status_of(pid);
 	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP);
-	CHECK_EQ(kill(pid, SIGTERM) | kill(pid, SIGCONT), 0);
+	CHECK_EQ(kill_child(pid, SIGTERM) | kill_child(pid, SIGCONT), 0);
 	status = status_of(pid);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 	must_be_silent(&q);
@@ -1256,7 +1262,7 @@ static void end_seen_by_another(bool nobody, int code)
 	}
 	waitpid(watcher, &status, 0);
 	CHECK_EQ(status, 0);
-	kill(pid, SIGKILL);
+	kill_child(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 

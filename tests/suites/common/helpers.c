@@ -882,6 +882,8 @@ int join_child(pid_t pid, unsigned int ms)
 	uint64_t start = now_ns();
 	int status;
 
+	/* -1 would be all processes. */
+	MUST(pid > 0);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (patient(start, ms))
 			continue;

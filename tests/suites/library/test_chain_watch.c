@@ -385,10 +385,10 @@ static void count_signal(int sig)
 	handled++;
 }
 
+/* Not to the parent that it may have later */
 static int sends_signals(void *arg)
 {
-	(void)arg;
-	while (!kill(getppid(), SIGUSR1))
+	while (!kill(*(pid_t *)arg, SIGUSR1))
 		usleep(100);
 	return 1;
 }
@@ -398,13 +398,13 @@ static void signals_end_no_chain(struct queue *q)
 {
 	struct sigaction act = { .sa_handler = count_signal, .sa_flags = SA_RESTART };
 	unsigned int runs = 0;
+	pid_t child, parent = getpid();
 	struct scene s;
-	pid_t child;
 
 	open_scene(&s, q);
 	MUST_EQ(watch_chain(&s, KEVENT_REQ_ET), 0);
 	MUST_EQ(sigaction(SIGUSR1, &act, NULL), 0);
-	child = start_child(sends_signals, NULL);
+	child = start_child(sends_signals, &parent);
 	while (runs < 200 || !handled) {
 		put(s.sv[1], 1);
 		must_receive(&s, 1);
