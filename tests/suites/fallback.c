@@ -241,13 +241,11 @@ static const struct skip skips[] = {
 	  " timer.clock_that_skips_their_time_cancels"
 	  " storm_timer.control_calls_race_expiries"
 	  " storm_timer.close_races_expiries scale suspend " },
-	/* Mounts and links of their own, real-time priorities, and more signals that wait */
+	/* Mounts and links of their own, and real-time priorities */
 	{ ROOT,
 	  " inode inode_deeds storm_inode bridges.changed_mounts_are_pri"
 	  " bridges.state_of_a_link_comes_by_netlink proc.core_dump_is_told"
-	  " wake.sleeper_leaves_the_second_event wake.full_buffer_hands_the_event_on"
-	  " signal_queued.many_come_in_order_by_small_batches"
-	  " signal_queued.many_come_in_order_through_a_ring_of_16 " },
+	  " wake.sleeper_leaves_the_second_event wake.full_buffer_hands_the_event_on " },
 };
 
 const char *why_left_out(const char *exception)
@@ -257,7 +255,7 @@ const char *why_left_out(const char *exception)
 	if (!strcmp(exception, MACHINE))
 		return "it needs a machine of its own";
 	if (!strcmp(exception, ROOT))
-		return "it needs CAP_SYS_ADMIN, CAP_SYS_NICE and CAP_SYS_RESOURCE";
+		return "it needs CAP_SYS_ADMIN and CAP_SYS_NICE";
 	if (!strcmp(exception, FAIL_NTH))
 		return "the kernel has no /proc/self/fail-nth";
 	if (!strcmp(exception, LANDLOCK))
@@ -287,8 +285,7 @@ bool own_machine(void)
 
 static bool has_rights(void)
 {
-	const __u32 rights = CAP_TO_MASK(CAP_SYS_ADMIN) | CAP_TO_MASK(CAP_SYS_NICE) |
-			     CAP_TO_MASK(CAP_SYS_RESOURCE);
+	const __u32 rights = CAP_TO_MASK(CAP_SYS_ADMIN) | CAP_TO_MASK(CAP_SYS_NICE);
 	struct __user_cap_header_struct hdr = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};

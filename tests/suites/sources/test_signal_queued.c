@@ -18,7 +18,7 @@
 
 #include "signals.h"
 
-#define MANY	10000
+#define MANY	3000	/* A user may have 3934 with 1 GB of memory. */
 
 static void standard_signals_merge_into_the_first(struct queue *q)
 {
