@@ -146,7 +146,10 @@ static void program_may_demand(void)
 	CHECK_EQ(kevent_init(NULL, SIZE, KEVENT_INIT_FALLBACK_ONLY), -EINVAL);
 }
 
-/* Of this program, for nobody to execute with the rights of root; -1: it has none here */
+/* Which no other process should have */
+#define GROUP		65533U
+
+/* Of this program, for GROUP to execute with the rights of root; -1: it has none here */
 static int copy_program(char *path)
 {
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkstemp(path);
@@ -159,7 +162,7 @@ static int copy_program(char *path)
 	if (fstatvfs(to, &fs) || fs.f_flag & (ST_NOSUID | ST_NOEXEC) ||
 	    sendfile(to, from, &(off_t){ 0 }, (size_t)len) != len)
 		return -1;
-	return fchmod(to, 04755) || close(from) || close(to);
+	return fchown(to, 0, GROUP) || fchmod(to, 04750) || close(from) || close(to);
 }
 
 /* As main() says it. */
@@ -169,7 +172,7 @@ static int nobody_says(const char *path, const char *backend)
 
 	if (!fork()) {
 		setenv("KEVENT_BACKEND", backend, 1);
-		if (!setgid(65534) && !setuid(65534))
+		if (!setgid(GROUP) && !setuid(65534))
 			execl(path, path, "--backend", NULL);
 		_exit(127);
 	}

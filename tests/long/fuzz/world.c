@@ -161,7 +161,7 @@ void remove_files(pid_t pid)
 static void open_file(int x)
 {
 	unsigned int name = ++W.names;
-	int fd = open(file_name(name), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	int fd = open(file_name(name), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		fail("no file in /tmp");

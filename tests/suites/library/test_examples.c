@@ -271,11 +271,11 @@ struct everything {
 	char	said[1 << 14];
 };
 
-#define WATCHED	"/tmp/everything"
+static char watched[] = "/tmp/everything-XXXXXX";
 
 static void start_everything(struct everything *e)
 {
-	int in[2], out[2], fd = open(WATCHED, O_CREAT | O_WRONLY, 0600);
+	int in[2], out[2], fd = mkstemp(watched);
 
 	MUST(fd >= 0);
 	close(fd);
@@ -288,7 +288,7 @@ static void start_everything(struct everything *e)
 		dup2(out[1], 1);
 		close(in[1]);
 		close(out[0]);
-		execl(example("everything"), "everything", WATCHED, NULL);
+		execl(example("everything"), "everything", watched, NULL);
 		_exit(127);
 	}
 	close(in[0]);
@@ -417,7 +417,7 @@ static void everything(void)
 	MUST_EQ(write(e.in, "abc", 3), 3);
 	must_say(&e, "input 3\n");
 	send_values(&e);
-	fd = open(WATCHED, O_WRONLY);
+	fd = open(watched, O_WRONLY);
 	MUST_EQ(write(fd, "x", 1), 1);
 	must_say(&e, "file 0x4\n");
 	MUST_EQ(fchmod(fd, 0600), 0);
@@ -431,7 +431,7 @@ static void everything(void)
 	CHECK_EQ(count_lines(&e, "input "), 1);
 	CHECK_EQ(count_lines(&e, "value "), 3);
 	CHECK_EQ(count_lines(&e, "file "), 2);
-	unlink(WATCHED);
+	unlink(watched);
 }
 
 /* --- the HTTP servers ----------------------------------------------------- */

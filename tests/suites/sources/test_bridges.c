@@ -167,14 +167,15 @@ static void state_of_a_link_comes_by_netlink(void)
 static void message_in_a_queue_is_in(void)
 {
 	struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 8 };
-	mqd_t mq = mq_open("/kevent-test", O_RDWR | O_CREAT | O_NONBLOCK,
-			   0600, &attr);
+	char name[40], buf[8];
 	struct ukevent ev;
 	struct queue q;
-	char buf[8];
+	mqd_t mq;
 
+	snprintf(name, sizeof(name), "/kevent-test-%d", getpid());
+	mq = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_NONBLOCK, 0600, &attr);
 	MUST(mq != (mqd_t)-1);
-	mq_unlink("/kevent-test");
+	mq_unlink(name);
 	open_queue(&q, 4);
 	MUST_EQ(add_poll(q.fd, mq, KEVENT_POLL_POLLIN, 0, 8), 0);
 	CHECK_NO_EVENT(&q);
