@@ -233,6 +233,7 @@ static const struct skip skips[] = {
 	  " storm_aio bound_calls " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
+	  " proc.core_dump_is_told"
 	  " wait_arg.setting_the_clock_does_not_shorten_a_span"
 	  " wait_arg.setting_the_clock_does_not_lengthen_a_span"
 	  " wait_arg.min_wait_does_not_follow_the_clock"
@@ -244,7 +245,7 @@ static const struct skip skips[] = {
 	/* Mounts and links of their own, and real-time priorities */
 	{ ROOT,
 	  " inode inode_deeds storm_inode bridges.changed_mounts_are_pri"
-	  " bridges.state_of_a_link_comes_by_netlink proc.core_dump_is_told"
+	  " bridges.state_of_a_link_comes_by_netlink"
 	  " wake.sleeper_leaves_the_second_event wake.full_buffer_hands_the_event_on " },
 };
 
