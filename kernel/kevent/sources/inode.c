@@ -97,7 +97,7 @@ struct kevent_inode_mark {
  * @kf:		the watch
  * @mark:	I: what it is on; NULL when attach() failed early
  * @link:	in &kevent_inode_mark.watches
- * @nameless:	R: the inode was seen without a name
+ * @nameless:	R: KEVENT_INODE_REMOVE was reported since the inode had a name
  */
 struct kevent_inode {
 	struct kevent_file		kf;
@@ -121,20 +121,21 @@ static struct kevent_inode_mark *to_mark(struct fsnotify_mark *fsn)
 
 /* Events */
 
-/* Has the inode lost its last name since the watch, which wants to know, saw it with one? */
+/* Does the watch want to know that the inode has no name, and does it not know yet? */
 static bool ev_inode_lost_name(struct kevent_inode *ki,
 			       const struct inode *inode)
 {
-	bool before = ki->nameless;
+	/* Not all file systems count the links of a directory. */
+	bool gone = S_ISDIR(inode->i_mode) ? IS_DEADDIR(inode) :
+					     !READ_ONCE(inode->i_nlink);
+	bool lost = gone && !ki->nameless &&
+		    ki->kf.ke.event & KEVENT_INODE_REMOVE;
 
 	lockdep_assert_held(&ki->kf.ke.queue->ready_lock);
 
-	if (!(ki->kf.ke.event & KEVENT_INODE_REMOVE))
-		return false;
-	/* Not all file systems count the links of a directory. */
-	ki->nameless = S_ISDIR(inode->i_mode) ? IS_DEADDIR(inode) :
-						!READ_ONCE(inode->i_nlink);
-	return ki->nameless && !before;
+	if (lost || !gone)
+		ki->nameless = gone;
+	return lost;
 }
 
 /* What says what, besides the loss of a name */

@@ -198,6 +198,33 @@ static void file_can_lose_its_name_again(void)
 	close_queue(&q);
 }
 
+/* The watch has said that there is no name, and does not ask while there is one again. */
+static void name_lost_again_while_nobody_asks(void)
+{
+	char path[40];
+	struct queue q;
+	int fd;
+
+	enter_tmpfs();
+	open_queue(&q, 8);
+	fd = open(".", O_TMPFILE | O_RDWR, 0600);
+	MUST(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	MUST_EQ(add_inode(q.fd, fd, REMOVE | ATTRIB, 0, 3), 0);
+	check_only(&q, fd, REMOVE, 3);
+	MUST_EQ(modify_inode(q.fd, fd, ATTRIB, 0, 4), 0);
+	CHECK_NO_EVENT(&q);
+	MUST_EQ(linkat(AT_FDCWD, path, AT_FDCWD, "f", AT_SYMLINK_FOLLOW), 0);
+	check_only(&q, fd, ATTRIB, 4);
+	MUST_EQ(unlink("f"), 0);
+	check_only(&q, fd, ATTRIB, 4);
+	MUST_EQ(modify_inode(q.fd, fd, REMOVE, 0, 5), 0);
+	check_only(&q, fd, REMOVE, 5);
+	MUST_EQ(modify_inode(q.fd, fd, REMOVE | ATTRIB, 0, 6), 0);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 static void file_replaced_by_rename_is_removed(void)
 {
 	struct queue q;
@@ -640,6 +667,7 @@ static const struct test_case cases[] = {
 	TEST(full_ring),
 	TEST(nameless_file_goes_on),
 	TEST(file_can_lose_its_name_again),
+	TEST(name_lost_again_while_nobody_asks),
 	TEST(file_replaced_by_rename_is_removed),
 	TEST(directory_replaced_by_rename_is_removed),
 	TEST(rmdir_is_told_to_the_parent),
