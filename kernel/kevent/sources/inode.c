@@ -444,17 +444,17 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 	int err;
 
 	memset_after(ki, 0, kf);
-	err = kevent_file_link(&ki->kf, file);
-	if (!err)
-		err = host_may_notify(file, EV_INODE_FS_EVENTS);
-	if (!err)
-		err = ev_inode_mark(ki, inode);
-	/* The inode's marks are being destroyed: so would this one. */
-	if (err == -ENOENT)
-		kevent_broken(ke);
-	else if (err)
+	err = kevent_file_link(&ki->kf, file) ?:
+	      host_may_notify(file, EV_INODE_FS_EVENTS);
+	if (err)
 		return err;
-	return err ? 0 : ev_inode_holds(ki, inode);
+	err = ev_inode_mark(ki, inode);
+	/* The inode's marks are being destroyed: so would this one. */
+	if (err == -ENOENT) {
+		kevent_broken(ke);
+		return 0;
+	}
+	return err ?: ev_inode_holds(ki, inode);
 }
 
 static void ev_inode_detach(struct kevent *ke)
