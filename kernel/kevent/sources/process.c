@@ -15,11 +15,12 @@
  * ADD decides who may know the status: in a wake-up the task that exits runs and not the
  * watcher, and a security module compares more than ids. All that it compares is in the
  * credentials of the process, which are never changed in place but replaced. So the watch
- * keeps those, and reports the status if the process still has the same object. A parent
- * is not checked: neither is it by wait(), and SIGCHLD carries the status. Dumpability is
- * in the address space. exit_mm() keeps it for a zombie in task_struct.user_dumpable, and
- * the wake-up asks that as /proc does; ADD has found out whether the watcher has
- * CAP_SYS_PTRACE.
+ * keeps those until the exit, and reports the status if the process still has the same
+ * object. Their groups are not charged: a process that is alive can keep as much by each of
+ * its descriptors. A parent is not checked: neither is it by wait(), and SIGCHLD carries the
+ * status. Dumpability is in the address space. exit_mm() keeps it for a zombie in
+ * task_struct.user_dumpable, and the wake-up asks that as /proc does; ADD has found out
+ * whether the watcher has CAP_SYS_PTRACE.
  *
  * The list of wait_pidfd has the watches of all users, and pollers, and an exit walks it.
  * A tally, found by user and struct pid, counts how many are of one user.
@@ -72,8 +73,9 @@ static struct rb_root kevent_tallies = RB_ROOT;	/* kevent_tally_lock */
  * @pid:	I: the process, with a reference; NULL when there is none
  * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
  * @wait:	W: in &pid.wait_pidfd until the process has exited
- * @cred:	I: the event has the status if the process still has these
- *		credentials, the same object, and may be looked at; NULL: see @trusted
+ * @cred:	W: the event has the status if the process still has these
+ *		credentials, the same object, and may be looked at. NULL: see @trusted,
+ *		or the process has exited
  * @trusted:	I: the event has the status in any case
  * @traces:	I: the caller of ADD may look at processes that others may not
  * @known:	W: @status is valid, written before kevent_ready()
@@ -204,6 +206,8 @@ static bool ev_proc_exited(struct kevent_proc *kp)
 		return false;
 	sig = task->signal;
 	kp->known = ev_proc_may_know(kp, task);
+	put_cred(kp->cred);
+	kp->cred = NULL;
 	if (kp->known)
 		kp->status = sig->flags & SIGNAL_GROUP_EXIT ?
 			     sig->group_exit_code : task->exit_code;

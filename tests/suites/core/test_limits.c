@@ -468,18 +468,35 @@ static long charged_kernel(const char *group)
 	return at ? atol(at + strlen("\nkernel ")) : -1;
 }
 
-static int adds_in_a_memory_group(void *arg)
+static bool join_memory_group(const char *group)
 {
-	const char *group = arg;
-	long before, after;
 	char procs[128], pid[16];
-	uint64_t start;
-	int kq, i, fd;
+	int fd;
 
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	fd = open(procs, O_WRONLY | O_CLOEXEC);
-	CHILD_MUST(write(fd, pid, strlen(pid)) > 0);
+	return write(fd, pid, strlen(pid)) > 0;
+}
+
+static void run_in_a_memory_group(int (*fn)(void *arg))
+{
+	char group[] = "/sys/fs/cgroup/kevent-XXXXXX";
+
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	MUST(mkdtemp(group));
+	CHECK_EQ(join_child(start_child(fn, group), 4 * PATIENCE_MS), 0);
+	CHECK_EQ(rmdir(group), 0);
+}
+
+static int adds_in_a_memory_group(void *arg)
+{
+	const char *group = arg;
+	long before, after;
+	uint64_t start;
+	int kq, i;
+
+	CHILD_MUST(join_memory_group(group));
 	kq = kevent_init(NULL, 0, 0);
 	CHILD_MUST(kq >= 0);
 	before = charged_kernel(group);
@@ -506,15 +523,92 @@ static int adds_in_a_memory_group(void *arg)
 
 static void watches_are_charged_to_the_memory_group(void)
 {
-	char group[] = "/sys/fs/cgroup/kevent-XXXXXX";
-	int ret;
+	run_in_a_memory_group(adds_in_a_memory_group);
+}
 
-	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	MUST(mkdtemp(group));
-	ret = join_child(start_child(adds_in_a_memory_group, group),
-			 4 * PATIENCE_MS);
-	CHECK_EQ(ret, 0);
-	CHECK_EQ(rmdir(group), 0);
+#define ENDING		20
+#define GROUP_BYTES	(65536 * 4)
+
+/* Processes with many groups, and one that watches them and is not their parent */
+struct grouped {
+	pid_t	pid[ENDING];
+	int	ready[2], end[2], stay[2];
+};
+
+static int has_many_groups(void *arg)
+{
+	static const gid_t groups[65536];
+	struct grouped *g = arg;
+	char byte;
+
+	close(g->end[1]);
+	CHILD_MUST(!setgroups(65536, groups));
+	put_byte(g->ready[1]);
+	return read(g->end[0], &byte, 1);
+}
+
+static int watches_the_grouped(void *arg)
+{
+	struct grouped *g = arg;
+	int kq = kevent_init(NULL, 0, 0), i;
+	struct ukevent ev;
+	char byte;
+
+	close(g->end[1]);
+	close(g->stay[1]);
+	for (i = 0; i < ENDING; i++) {
+		kevent_set_proc(&ev, g->pid[i], KEVENT_REQ_DISABLED, 0);
+		CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
+	}
+	put_byte(g->ready[1]);
+	CHILD_MUST(read(g->stay[0], &byte, 1) == 0);
+	CHILD_MUST(fdinfo(kq, "kevent-watches") == ENDING);
+	return 0;
+}
+
+static bool await_kernel(const char *group, bool more, long than)
+{
+	uint64_t start = now_ns();
+
+	while ((charged_kernel(group) > than) != more)
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
+/* Their watches stay. */
+static int ends_grouped_processes(void *arg)
+{
+	const char *group = arg;
+	struct grouped g;
+	long before;
+	pid_t watcher;
+	char byte;
+	int i;
+
+	CHILD_MUST(join_memory_group(group));
+	CHILD_MUST(!pipe(g.ready) && !pipe(g.end) && !pipe(g.stay));
+	before = charged_kernel(group);
+	for (i = 0; i < ENDING; i++) {
+		g.pid[i] = start_child(has_many_groups, &g);
+		CHILD_MUST(read(g.ready[0], &byte, 1) == 1);
+	}
+	CHILD_MUST(await_kernel(group, true, before + ENDING * GROUP_BYTES));
+	watcher = start_child(watches_the_grouped, &g);
+	CHILD_MUST(read(g.ready[0], &byte, 1) == 1);
+	close(g.end[1]);
+	for (i = 0; i < ENDING; i++)
+		CHILD_MUST(waitpid(g.pid[i], NULL, 0) == g.pid[i]);
+	CHILD_MUST(await_kernel(group, false,
+				before + ENDING * GROUP_BYTES / 4));
+	close(g.stay[1]);
+	CHILD_MUST(waitpid(watcher, &i, 0) == watcher && i == 0);
+	return 0;
+}
+
+static void ended_processes_leave_no_groups(void)
+{
+	run_in_a_memory_group(ends_grouped_processes);
 }
 
 /* Whether root, a user, and a member of kevent_group may make a queue */
@@ -684,6 +778,7 @@ static const struct test_case cases[] = {
 #endif
 	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
+	TEST_LIMIT(ended_processes_leave_no_groups, 30),
 	TEST(switch_off_has_three_positions),
 	TEST(switch_off_leaves_open_queues_alone),
 #ifdef __LP64__
