@@ -173,6 +173,10 @@ static noinline int ev_poll_join_more(struct kevent_poll *kp,
 	more = kzalloc(sizeof(*more), GFP_KERNEL_ACCOUNT);
 	if (!more)
 		return -ENOMEM;
+	if (!kevent_charge(kp->kf.ke.queue->owner, sizeof(*more))) {
+		kfree(more);
+		return -ENOSPC;
+	}
 	more->kp = kp;
 	init_waitqueue_func_entry(&more->wait, ev_poll_wake_more);
 	INIT_LIST_HEAD(&more->wait.entry);
@@ -265,6 +269,7 @@ static void ev_poll_destroy(struct kevent *ke)
 
 	for (; more; more = next) {
 		next = more->next;
+		kevent_uncharge(ke->queue->owner, sizeof(*more));
 		kfree_rcu(more, rcu);
 	}
 }

@@ -457,6 +457,55 @@ static void watches_per_wait_queue_are_limited(void)
 	unlink("/tmp/limits");
 }
 
+static long long fifo_watch_bytes(int kq, int flags)
+{
+	int fd = open("/tmp/limits", flags | O_NONBLOCK);
+	long long before = fdinfo(kq, "kevent-user-bytes"), bytes;
+
+	MUST(fd >= 0);
+	MUST_EQ(add_pipe(kq, fd, 1, KEVENT_REQ_ET, 0), 0);
+	bytes = fdinfo(kq, "kevent-user-bytes") - before;
+	close(fd);
+	CHECK_EQ(fdinfo(kq, "kevent-user-bytes"), before);
+	return bytes;
+}
+
+struct last_room {
+	int	kq, fd;
+};
+
+static int has_no_room_for_two(void *arg)
+{
+	struct last_room *b = arg;
+	long long before = fdinfo(b->kq, "kevent-user-bytes");
+
+	CHILD_MUST(add_pipe(b->kq, b->fd, 1, KEVENT_REQ_ET, 0) == -ENOSPC);
+	CHILD_MUST(fdinfo(b->kq, "kevent-user-bytes") == before);
+	return 0;
+}
+
+static void second_wait_queue_is_charged(void)
+{
+	long long one, two;
+	struct last_room b;
+	struct queue q;
+	char value[32];
+
+	MUST_EQ(mkfifo("/tmp/limits", 0600), 0);
+	open_queue(&q, 0);
+	one = fifo_watch_bytes(q.fd, O_RDONLY);
+	two = fifo_watch_bytes(q.fd, O_RDWR);
+	/* A wait queue entry of 40 bytes, and what leads to it */
+	CHECK(two >= one + 40);
+	b = (struct last_room){ q.fd, open("/tmp/limits", O_RDWR) };
+	snprintf(value, sizeof(value), "%lld",
+		 fdinfo(q.fd, "kevent-user-bytes") + two - 1);
+	with_setting(MAX_BYTES, value, has_no_room_for_two, &b);
+	close(b.fd);
+	close_queue(&q);
+	unlink("/tmp/limits");
+}
+
 /* The kernel memory that the group of this process is charged with */
 static long charged_kernel(const char *group)
 {
@@ -777,6 +826,7 @@ static const struct test_case cases[] = {
 	TEST(watches_per_file_are_limited_for_all_users),
 #endif
 	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
+	TEST(second_wait_queue_is_charged),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
 	TEST_LIMIT(ended_processes_leave_no_groups, 30),
 	TEST(switch_off_has_three_positions),
