@@ -49,7 +49,8 @@ static const struct exception exceptions[] = {
 	  " refuse.types_without_a_bit_can_be_refused"
 	  " limits.watches_of_every_type_are_limited show.other_watches_have_words " },
 	{ ALL, "there are no futexes",
-	  " futex futex_lock limits.address_spaces_are_charged examples.futex " },
+	  " futex futex_lock limits.address_spaces_are_charged examples.futex"
+	  " limits.futex_watches_are_as_few_as_threads " },
 	{ ALL, "a watch sees a signal that is pending, and cannot consume it",
 	  " signal.watch_is_of_the_whole_process"
 	  " signal.exit_of_a_child_is_a_signal signal.consumed_signals_are_not_delivered"

@@ -28,10 +28,15 @@
  * no reference, their number is never used again. From a private word only the same process
  * can requeue. From a word in a file another process can, to a word of its own memory:
  * futex_requeue() wakes waiters without a task instead.
+ *
+ * FUTEX_WAKE walks all waiters of a hash bucket, of whatever word and process, and a requeue
+ * can bring all that a user has there. So a watch is charged as the stack of a thread that
+ * waits: by default a user has fewer watches than RLIMIT_NPROC allows threads.
  */
 
 #include <linux/cleanup.h>
 #include <linux/sched/mm.h>
+#include <linux/thread_info.h>
 
 /* As io_uring/futex.c does */
 #include "../../kernel/futex/futex.h"
@@ -246,6 +251,8 @@ const struct kevent_source_ops kevent_futex_ops = {
 	.name		= "futex",
 	.marks		= KEVENT_FUTEX_WAKE,
 	.size		= sizeof(struct kevent_futex),
+	/* Not kept: a limit, see above. */
+	.pins		= THREAD_SIZE,
 	.check		= ev_futex_check,
 	.attach		= ev_futex_attach,
 	.detach		= ev_futex_detach,

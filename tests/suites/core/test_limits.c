@@ -171,11 +171,47 @@ static void watches_of_every_type_are_limited(void)
 	with_setting(MAX_BYTES, "0", no_type_is_free, NULL);
 }
 
+static int add_futex(int kq, uint32_t *word)
+{
+	struct ukevent ev;
+
+	kevent_set_futex(&ev, word, 0, KEVENT_FUTEX_PRIVATE, 0, 0);
+	return kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
+}
+
+/* A stack of a thread is 16 KiB, or twice as much on some kernels. */
+static int has_as_many_futexes_as_threads(void *arg)
+{
+	static uint32_t words[65];
+	int kq, nr = 0;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	while (nr < 65 && add_futex(kq, &words[nr]) == 0)
+		nr++;
+	CHILD_MUST(nr > 16 && nr < 65);
+	CHILD_MUST(add_futex(kq, &words[nr]) == -ENOSPC);
+	/* Another kind of watch finds room still. */
+	CHILD_MUST(add_user(kq, 1, 1, 0, 0) == 0);
+	CHILD_MUST(close(kq) == 0);
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(fdinfo(kq, "kevent-user-bytes") == 0);
+	return 0;
+}
+
+/* Each FUTEX_WAKE of others may walk all that a user has. */
+static void futex_watches_are_as_few_as_threads(void)
+{
+	with_setting(MAX_BYTES, "1048576", has_as_many_futexes_as_threads,
+		     NULL);
+}
+
 /* What is left of an address space costs more than some watches. */
 static int adds_futex_of_another_process(void *arg)
 {
 	static uint32_t word[2];
-	struct ukevent ev;
 	int kq, status;
 	pid_t pid;
 
@@ -183,23 +219,30 @@ static int adds_futex_of_another_process(void *arg)
 	CHILD_MUST(!become_user());
 	kq = kevent_init(NULL, 0, 0);
 	CHILD_MUST(kq >= 0);
-	kevent_set_futex(&ev, &word[0], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
-	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
+	CHILD_MUST(add_futex(kq, &word[0]) == 0);
 	pid = fork();
-	if (!pid) {
-		kevent_set_futex(&ev, &word[1], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
-		_exit(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) != -ENOSPC);
-	}
+	if (!pid)
+		_exit(add_futex(kq, &word[1]) != -ENOSPC);
 	CHILD_MUST(waitpid(pid, &status, 0) == pid && status == 0);
 	/* Nothing of the charge is left. */
-	kevent_set_futex(&ev, &word[1], 0, KEVENT_FUTEX_PRIVATE, 0, 0);
-	CHILD_MUST(kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev) == 0);
+	CHILD_MUST(add_futex(kq, &word[1]) == 0);
 	return 0;
 }
 
 static void address_spaces_are_charged(void)
 {
-	with_setting(MAX_BYTES, "4096", adds_futex_of_another_process, NULL);
+	static uint32_t word;
+	struct queue q;
+	char value[32];
+	long long each;
+
+	open_queue(&q, 0);
+	each = -fdinfo(q.fd, "kevent-user-bytes");
+	MUST_EQ(add_futex(q.fd, &word), 0);
+	each += fdinfo(q.fd, "kevent-user-bytes");
+	close_queue(&q);
+	snprintf(value, sizeof(value), "%lld", 2 * each + 4096);
+	with_setting(MAX_BYTES, value, adds_futex_of_another_process, NULL);
 }
 
 struct race {
@@ -818,6 +861,7 @@ static const struct test_case cases[] = {
 	TEST_LIMIT(watches_per_user_are_limited_exactly, 30),
 	TEST(watches_of_every_type_are_limited),
 	TEST(kept_marks_are_charged),
+	TEST(futex_watches_are_as_few_as_threads),
 	TEST(address_spaces_are_charged),
 	TEST(limit_is_exact_when_threads_race_for_it),
 	TEST(watches_per_file_are_limited),
