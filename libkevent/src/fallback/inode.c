@@ -121,14 +121,16 @@ static __u32 fb_inode_may_have(struct fb_inode *inode)
 /* An inode that is open is not deleted: its last name goes by a change of links. */
 static __u32 fb_inode_lost_name(struct fb_inode *inode)
 {
-	bool gone = inode->gone;
+	__u32 lost = inode->w.event & KEVENT_INODE_REMOVE;
 	struct stat st;
 
-	if (!(inode->w.event & KEVENT_INODE_REMOVE) ||
-	    !fb_inode_stat(inode, &st))
+	if (!fb_inode_stat(inode, &st))
 		return 0;
-	inode->gone = !st.st_nlink;
-	return inode->gone && !gone ? KEVENT_INODE_REMOVE : 0;
+	if (inode->gone || st.st_nlink)
+		lost = 0;
+	if (lost || st.st_nlink)
+		inode->gone = lost;
+	return lost;
 }
 
 static int fb_inode_check(const struct ukevent *uk)
@@ -259,7 +261,7 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 		return;
 	if (ev->mask & IN_ATTRIB)
 		events |= fb_inode_lost_name(inode);
-	if (ev->mask & IN_DELETE_SELF)
+	if (ev->mask & IN_DELETE_SELF && inode->w.event & KEVENT_INODE_REMOVE)
 		inode->gone = true;
 	if (ev->mask & IN_UNMOUNT)
 		inode->w.state |= FB_BROKEN;
@@ -404,9 +406,7 @@ static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 	}
 	w->ready &= w->event;
 	fb_dequeue(q, w);
-	if (!(old->event & (KEVENT_INODE_REMOVE | KEVENT_INODE_ATTRIB)))
-		return (int)(w->ready | fb_inode_lost_name(inode));
-	return (int)w->ready;
+	return (int)(w->ready | fb_inode_lost_name(inode));
 }
 
 const struct fb_ops fb_inode_ops = {
