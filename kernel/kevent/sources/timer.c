@@ -535,7 +535,7 @@ static void ev_timer_delivered(struct kevent *ke)
 
 const struct kevent_source_ops kevent_timer_ops = {
 	.name		= "timer",
-	.marks		= EV_TIMER_ALL,
+	.marks		= KEVENT_TIMER_FIRED,
 	.error		= -ECANCELED,
 	.size		= sizeof(struct kevent_timer),
 	.check		= ev_timer_check,

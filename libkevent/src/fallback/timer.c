@@ -515,7 +515,7 @@ static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 const struct fb_ops fb_timer_ops = {
 	.name		= "timer",
 	.size		= sizeof(struct fb_timer),
-	.marks		= FB_TIMER_ALL,
+	.marks		= KEVENT_TIMER_FIRED,
 	.error		= -ECANCELED,
 	.check		= fb_timer_check,
 	.key		= fb_timer_key,

@@ -447,6 +447,11 @@ static void mark_reports_what_has_expired_so_far(struct queue *q)
 	kevent_set_timer(&ev, 0, 0, REALTIME, 0, 1);
 	ev.event = REALTIME;
 	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
+	/* A clock and the like are no condition. */
+	MUST_EQ(add_timer(q->fd, HOUR, NONE, REALTIME, 0, 2), 0);
+	ev.ptr = 2;
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &ev), -EINVAL);
+	CHECK_NO_EVENT(q);
 }
 
 static const struct {
