@@ -56,8 +56,9 @@
  *		watched object pinned. Optional, for sources without rearm()
  * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
  *		anew: like attach() it may sleep and returns the conditions that
- *		hold, or -errno, and the watch is not changed. detach() may
- *		be called at the same time, once the watch is dead. Optional
+ *		hold, or -errno: then the watch keeps its events and flags, but may
+ *		be disarmed. detach() may be called at the same time, once the
+ *		watch is dead. Optional
  * @may_change:	may the current task modify, remove or mark the watch, or only
  *		take its events? Under ready_lock. Optional: all who have the
  *		queue may

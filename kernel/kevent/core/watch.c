@@ -385,9 +385,10 @@ static int kevent_modify_found(struct kevent *ke,
  * @file: as for kevent_add()
  *
  * Arms the watch again, and has its condition checked by the next collection,
- * or by the source at once. Return: 0, -ENOENT, -EPERM when it is another
- * process's, -EBUSY when another call arms it, or what the source's check() and
- * rearm() say: -EINVAL, -EACCES, -ENOTSOCK, -EFAULT, -EXDEV.
+ * or by the source at once. If rearm() fails, the watch may be left disarmed.
+ * Return: 0, -ENOENT, -EPERM when it is another process's, -EBUSY when another
+ * call arms it, or what the source's check() and rearm() say: -EINVAL, -EACCES,
+ * -ENOTSOCK, -EFAULT, -EXDEV.
  */
 int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
