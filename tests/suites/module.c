@@ -118,7 +118,8 @@ static const struct exception exceptions[] = {
 	  " awake.event_that_is_over_before_a_look_is_released"
 	  " proc_tasks.exec_beside_an_add_is_no_exit " },
 	{ "6.1", "the kernel drops the marks of an open file with its last name",
-	  " inode.last_link_of_another_name " },
+	  " inode.last_link_of_another_name"
+	  " inode.name_lost_again_while_nobody_asks " },
 	{ "6.1", "epoll has no EPIOCSPARAMS to compare with",
 	  " busy_poll.parameters_are_those_of_epoll " },
 };
