@@ -132,6 +132,13 @@ impl Event {
         self.entry.user
     }
 
+    /// The same event with another token, for a program with a table of its own.
+    #[must_use]
+    pub fn with_token(mut self, token: u64) -> Event {
+        self.entry.user = token;
+        self
+    }
+
     /// The entry as the kernel stored it.
     #[must_use]
     pub fn entry(&self) -> &Entry {
@@ -299,8 +306,9 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_type_is_no_error() {
+    fn an_unknown_type_is_no_error_and_has_a_token() {
         assert_eq!(event(77, |_| ()).what(), What::Other { kind: 77 });
         assert_eq!(event(77, |_| ()).token(), 9);
+        assert_eq!(event(77, |_| ()).with_token(8).token(), 8);
     }
 }
