@@ -78,6 +78,25 @@ static void a_file_that_is_ready_in_uv_poll_init(void)
 	CHECK(events == 1);
 }
 
+static void a_loop_leaves_no_descriptor(void)
+{
+	int first = dup(0), fd;
+	uv_loop_t loop;
+
+	close(first);
+	CHECK(!uv_loop_init(&loop) && !uv_loop_close(&loop));
+	uv_library_shutdown();
+	for (fd = first; fd < first + 64; fd++)
+		CHECK(fcntl(fd, F_GETFD) == -1);
+}
+
+/* libkevent then uses epoll. */
+static void a_loop_on_the_fallback_leaves_no_descriptor(void)
+{
+	setenv("KEVENT_BACKEND", "epoll", 1);
+	a_loop_leaves_no_descriptor();
+}
+
 static int passes(void (*test)(void))
 {
 	int status;
@@ -101,6 +120,8 @@ int main(void)
 		void (*run)(void);
 	} tests[] = {
 		TEST(a_file_that_is_ready_in_uv_poll_init),
+		TEST(a_loop_leaves_no_descriptor),
+		TEST(a_loop_on_the_fallback_leaves_no_descriptor),
 	};
 	unsigned int i;
 	int failed = 0;
