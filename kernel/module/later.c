@@ -9,13 +9,18 @@
 
 #include <linux/task_work.h>
 
-#include "../kevent/core/types.h"
+#include "../kevent/core/lookup.h"
 #include "../kevent/core/watch.h"
 
 /* @head is the rcu member of a watch that waits for its end. Its file is pinned. */
 static void bury(struct callback_head *head)
 {
-	kevent_bury(container_of(head, struct kevent, rcu), true);
+	struct kevent *ke = container_of(head, struct kevent, rcu);
+	struct file *file = kevent_held_file(ke);
+
+	kevent_bury(ke, false);
+	/* It ends on the way to user mode, as after any close. */
+	fput(file);
 }
 
 bool host_bury_later(struct kevent *ke, struct file *file)

@@ -7,7 +7,6 @@
 
 #include <linux/init.h>
 #include <linux/miscdevice.h>
-#include <linux/rcupdate.h>
 #include <linux/ukevent.h>
 
 #include "../kevent/core/deadline.h"

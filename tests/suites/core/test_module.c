@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fanotify.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -554,6 +555,25 @@ static void load_that_cannot_try_a_close_leaves_nothing(void)
 	CHECK(!kernel_has_warned());
 }
 
+/* The watch holds the file for a while, and puts the last reference. */
+static void file_of_a_watch_ends_with_its_close(void)
+{
+	unsigned int i;
+	struct queue q;
+	int fd;
+
+	enter_tmpfs();
+	open_queue(&q, 8);
+	for (i = 0; i < FILES; i++) {
+		fd = open("f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		MUST(fd >= 0);
+		CHECK_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
+		MUST_EQ(add_inode(q.fd, fd, KEVENT_INODE_MODIFY, 0, 1), 0);
+		close(fd);
+	}
+	close_queue(&q);
+}
+
 /* The module has no limit of threads that run. */
 static void refused_limit_leaves_changes_undone(void)
 {
@@ -588,6 +608,7 @@ static const struct test_case cases[] = {
 	TEST_LIMIT(module_is_loaded_again_and_again, RELOAD_SECONDS),
 	TEST(device_is_for_root_at_first),
 	TEST(refused_limit_leaves_changes_undone),
+	TEST(file_of_a_watch_ends_with_its_close),
 	TEST(module_is_not_loaded_where_ftrace_is_off),
 	TEST(load_that_cannot_try_a_close_leaves_nothing),
 	TEST_LIMIT(load_that_fails_leaves_nothing, 120),
