@@ -470,6 +470,8 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_inode *ki = to_inode(ke);
 
+	if (ke->ready & ~uk->event & KEVENT_INODE_REMOVE)
+		ki->nameless = false;
 	ke->ready &= uk->event;
 	if (!ke->ready && !kevent_is_broken(ke))
 		kevent_forget(ke);

@@ -404,6 +404,8 @@ static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 		fb_inode_drop(q, wd);
 		return -ENOENT;
 	}
+	if (w->ready & ~w->event & KEVENT_INODE_REMOVE)
+		inode->gone = false;
 	w->ready &= w->event;
 	fb_dequeue(q, w);
 	return (int)(w->ready | fb_inode_lost_name(inode));

@@ -225,6 +225,31 @@ static void name_lost_again_while_nobody_asks(void)
 	close_queue(&q);
 }
 
+static int unlinks(void *path)
+{
+	return unlink(path);
+}
+
+/* Of another process, so that the event waits in the kernel. */
+static void name_lost_unreported_is_reported_later(void)
+{
+	struct queue q;
+	int fd;
+
+	enter_tmpfs();
+	open_queue(&q, 8);
+	touch("f");
+	fd = open("f", O_RDWR);
+	MUST(fd >= 0);
+	MUST_EQ(add_inode(q.fd, fd, REMOVE, 0, 3), 0);
+	MUST_EQ(join_child(start_child(unlinks, "f"), PATIENCE_MS), 0);
+	MUST_EQ(modify_inode(q.fd, fd, ATTRIB, 0, 4), 0);
+	CHECK_NO_EVENT(&q);
+	MUST_EQ(modify_inode(q.fd, fd, REMOVE, 0, 5), 0);
+	check_only(&q, fd, REMOVE, 5);
+	close_queue(&q);
+}
+
 static void file_replaced_by_rename_is_removed(void)
 {
 	struct queue q;
@@ -668,6 +693,7 @@ static const struct test_case cases[] = {
 	TEST(nameless_file_goes_on),
 	TEST(file_can_lose_its_name_again),
 	TEST(name_lost_again_while_nobody_asks),
+	TEST(name_lost_unreported_is_reported_later),
 	TEST(file_replaced_by_rename_is_removed),
 	TEST(directory_replaced_by_rename_is_removed),
 	TEST(rmdir_is_told_to_the_parent),
