@@ -787,6 +787,8 @@ static void thread_that_blocks_in_what_calls_have_left_makes_room(struct queue *
 	/* Not the last reference */
 	close(fd[0]);
 	MUST_EQ(write(fd[1], "abcd", 4), 4);
+	/* From here on it has not blocked but in the close. */
+	await_begun(&c[1]);
 	MUST_EQ(add_chain(q->fd, &other, 1, COOKIE + 1), 0);
 	MUST_EVENT(q, &ev);
 	check_done(&ev, COOKIE + 1, 0, getppid());
