@@ -161,7 +161,7 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 	int ret;
 
 	kevent_awake_begin(q);
-	/* It may fail: nothing is changed then. */
+	/* If it fails no change is made. If the changes fail, the thread runs, and counts. */
 	if (arg->max_running) {
 		ret = kevent_limit_join(&q->limit, arg->max_running, &news.member);
 		if (ret)

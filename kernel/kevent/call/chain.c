@@ -24,11 +24,11 @@
  * leave a signal mask to be restored on the way to user mode, and a second one would
  * overwrite it. An index_nospec bounds the number.
  *
- * The work that the way to user mode would do for a call is done before the next one, as
- * io_uring does it for its workers, since a serving thread may never go there: task work, so
- * the last reference to a file that was passed through a socket is gone when the next call
- * begins, and the delays of memory.high and of block I/O. Signals and a new offset of the
- * stack wait for the end of the chain.
+ * The work that the way to user mode would do for a call is done before the next one, since a
+ * serving thread may never go there: task work, so the last reference to a file that was
+ * passed through a socket is gone when the next call begins, the CPU that rseq tells, and the
+ * delays of memory.high and of block I/O. Signals and a new offset of the stack wait for the
+ * end of the chain.
  * TIF_NOTIFY_SIGNAL is no signal: its task work is done and the call is made again.
  *
  * Observers are found by the flags that the entry of system calls reads. So anything that

@@ -37,6 +37,7 @@ static void threads_without_user_mode_have_no_chains(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, allowed_with(PF_USER_WORKER));
 }
 
+#if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 /* Whoever delays a task on its way to user mode sets the flag. */
 static void what_user_mode_would_see_done_is_done(struct kunit *test)
 {
@@ -44,6 +45,7 @@ static void what_user_mode_would_see_done_is_done(struct kunit *test)
 	kevent_run_settle();
 	KUNIT_EXPECT_FALSE(test, test_thread_flag(TIF_NOTIFY_RESUME));
 }
+#endif
 
 #ifdef CONFIG_KEVENT_AIO
 /* A call of a chain has oopsed. The thread exits, and makes room for others. */
@@ -77,7 +79,9 @@ static void threads_that_die_in_a_chain_serve_no_more(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(threads_without_user_mode_have_no_chains),
+#if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 	KUNIT_CASE(what_user_mode_would_see_done_is_done),
+#endif
 #ifdef CONFIG_KEVENT_AIO
 	KUNIT_CASE(threads_that_die_in_a_chain_serve_no_more),
 #endif
