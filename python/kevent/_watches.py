@@ -191,10 +191,13 @@ class TimerWatch(Watch):
 
     def modify(self, first, interval=0, **flags):
         """Start the timer anew. The clock stays."""
-        if interval and self._ends_itself:
-            flags.setdefault("oneshot", False)
+        ends = self._ends_itself and "oneshot" not in flags
+        if ends:
+            flags["oneshot"] = not interval and not flags.get(
+                "dispatch", self._flags & FLAGS["dispatch"])
         self._modify(flags, _first=nanoseconds(first, "first"),
                      _interval=nanoseconds(interval, "interval"))
+        self._ends_itself = ends
 
     def _key(self):
         return _lib.TIMER, self._handle

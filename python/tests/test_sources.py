@@ -102,7 +102,9 @@ class Timers(Case):
         for _ in range(3):
             self.assertIs(self.one().watch, watch)
         self.assertTrue(watch.active)
-        watch.remove()
+        watch.modify(MS)
+        self.assertIs(self.one().watch, watch)
+        self.assertFalse(watch.active)
         once.modify(MS, MS)
         self.assertIs(self.one().watch, once)
         self.assertFalse(once.active)
