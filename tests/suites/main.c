@@ -216,6 +216,8 @@ static void run_test(struct job *job)
 	CU_pTest test;
 
 	setpgid(0, 0);
+	/* Who is killed has no time to kill its test. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	current_report = job->report;
 	current_test = job->test;
 	init_flags = job->suite->init_flags;
