@@ -243,7 +243,7 @@ static void name_lost_unreported_is_reported_later(void)
 	MUST(fd >= 0);
 	MUST_EQ(add_inode(q.fd, fd, REMOVE, 0, 3), 0);
 	MUST_EQ(join_child(start_child(unlinks, "f"), PATIENCE_MS), 0);
-	MUST_EQ(modify_inode(q.fd, fd, ATTRIB, 0, 4), 0);
+	MUST_EQ(modify_inode(q.fd, fd, KEVENT_INODE_MODIFY, 0, 4), 0);
 	CHECK_NO_EVENT(&q);
 	MUST_EQ(modify_inode(q.fd, fd, REMOVE, 0, 5), 0);
 	check_only(&q, fd, REMOVE, 5);
