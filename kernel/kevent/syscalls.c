@@ -153,7 +153,7 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
  * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be
  *   read, or the ring not written; events stay in the kernel
- * * -EINTR: a signal, and no entry is unread
+ * * -EINTR: a signal, and no entry is unread, or none past @old_kidx
  * * -ENOMEM: with a limit
  */
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,

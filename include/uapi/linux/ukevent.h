@@ -28,8 +28,8 @@
  *
  * Commit before process. A consumer advances @ring_uidx past an entry, executes
  * a full barrier, and only then looks at the state the entry is about (reads
- * the file, say). The kernel stores no second entry for a watch while an
- * unread one already says as much, and pairs this barrier with the one it
+ * the file, say). The kernel stores no second entry for a watch of a file while
+ * an unread one already says as much, and pairs this barrier with the one it
  * executes between observing the event and reading @ring_uidx. A consumer
  * that reads the file first can miss an event.
  *
@@ -247,8 +247,8 @@ struct kevent_call {
  * %KEVENT_INIT_REFUSE_READY: READY; each event comes from its source.
  * %KEVENT_INIT_REFUSE_ATTACH: ATTACH; the ring stays where it was created.
  *
- * The answer is in the entry, that of ATTACH, READY without entries and
- * timer_create() in the call. A seccomp filter sees the flags as the third
+ * The answer is in the entry, that of ATTACH, READY without entries,
+ * timer_create() and %KEVENT_CALL_ASYNC in the call. A seccomp filter sees the flags as the third
  * argument of kevent_init().
  */
 #define KEVENT_INIT_REFUSE(type)	(0x10000U << (type))
@@ -366,7 +366,7 @@ struct kevent_call {
 #define KEVENT_REQ_ET		0x04U	/* one report per activity */
 #define KEVENT_REQ_LAST_CHECK	0x08U	/* always verify before delivery */
 #define KEVENT_REQ_HAND_BACK	0x10U	/* ADD returns what is ready at once */
-#define KEVENT_REQ_READY	0x20U	/* ADD marks the watch ready */
+#define KEVENT_REQ_READY	0x20U	/* ADD, MODIFY: mark the watch ready */
 #define KEVENT_REQ_DISPATCH	0x40U	/* disarm at delivery, MODIFY re-arms */
 #define KEVENT_REQ_DISABLED	0x80U	/* report nothing until MODIFY */
 #define KEVENT_REQ_KEEP_EACH	0x100U	/* USER: an event for each mark */
@@ -427,7 +427,7 @@ struct kevent_dev_commit {		/* kevent_commit() */
 	__u64	uidx;			/* whole position */
 };
 
-/* of /dev/kevent: bit 1 << type for each source it has */
+/* of /dev/kevent: bit 1 << type for each source, but SIGNAL, which only observes */
 #define KEVENT_IOC_TYPES	_IOR(0xBE, 0x00, __u64)
 /* of /dev/kevent; returns the queue's descriptor */
 #define KEVENT_IOC_INIT		_IOW(0xBE, 0x01, struct kevent_dev_init)

@@ -28,10 +28,10 @@
  * max_ns, so an event waits a few times as long as it would have waited anyway. wake_ns is
  * a mean with a weight of one eighth for the newest wake-up, measured from kevent_wake()
  * to the consumer, and not from the callback of the hrtimer, which mostly runs on the CPU
- * of the consumer. It includes the time for which the consumer has waited for a CPU. The
- * design has a bound of 50 us. A bound that is a number of wake-ups is about that on a
- * machine that wakes in 6 us, and is right for others: in an emulator a wake-up takes 30
- * to 200 us, and 50 us hold next to nothing.
+ * of the consumer. It includes the time for which the consumer has waited for a CPU. A
+ * bound that is a number of wake-ups is about 50 us on a machine that wakes in 6 us, and
+ * is right for others: in an emulator a wake-up takes 30 to 200 us, and 50 us hold next to
+ * nothing.
  *
  * A batch that fills up doubles, up to 16. One that does not shrinks at once to what came,
  * and one of two that did not fill up doubles "patience", up to 1024: so many wake-ups in
