@@ -174,7 +174,7 @@ static void call_by_lane(struct ipc_side *s, const struct ipc_message *m)
 
 void ipc_send_last(struct ipc_side *s, const struct ipc_message *m)
 {
-	if (s->is_lane)
+	if (s->is_lane && !s->two_calls)
 		call_by_lane(s, m);
 	else
 		ipc_send(s, m);

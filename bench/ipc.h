@@ -33,6 +33,7 @@ struct ipc_message {
  * @q: the queue that watches @lane
  * @ring: the ring of @q
  * @looks: how often to look into @lane before a sleep
+ * @two_calls: a lane sends, and then waits by another call
  * @rd: file to read messages from
  * @wr: file to write messages to
  * @queue: watches @rd; NULL: reads block
@@ -48,6 +49,7 @@ struct ipc_side {
 	struct kevent_queue		q;
 	KEVENT_RING_STORAGE(IPC_RING)	ring;
 	unsigned int			looks;
+	bool				two_calls;
 	int				rd, wr;
 	struct bench_queue		*queue;
 	bool				packets;
@@ -88,7 +90,7 @@ void ipc_send(struct ipc_side *s, const struct ipc_message *m);
  * @s: the end; both must have room for a message
  * @m: the message
  *
- * With a lane it waits at once.
+ * With a lane it waits at once, and hands the CPU to the receiver, but for @two_calls.
  */
 void ipc_send_last(struct ipc_side *s, const struct ipc_message *m);
 

@@ -11,6 +11,9 @@
  *	asleep		from the start of the send to the message in hand of a
  *			process that sleeps
  *	ping-pong	a request and its answer; both processes sleep
+ *	unpinned	the same where the scheduler chooses the CPUs
+ *	two calls	the same with lanes that send, and then wait by another call, so that
+ *			no CPU is handed to the other process
  *	stream		one process sends, the other receives
  */
 #include <errno.h>
@@ -58,6 +61,7 @@ static struct board *board;
  * @run: what it does with its end
  * @nr: how often
  * @priority: on one CPU
+ * @cpu: where it runs
  * @pid: the process
  */
 struct peer {
@@ -65,6 +69,7 @@ struct peer {
 	void		(*run)(struct ipc_side *s, unsigned int nr);
 	unsigned int	nr;
 	int		priority;
+	unsigned int	cpu;
 	pid_t		pid;
 };
 
@@ -77,7 +82,7 @@ static void start_peer(struct peer *o)
 	if (o->pid)
 		return;
 	signal(SIGALRM, SIG_DFL);
-	bench_pin(RECEIVER_CPU);
+	bench_pin(o->cpu);
 	if (bench_one_cpu())
 		bench_realtime(o->priority);
 	ipc_watch(&o->side[1]);
@@ -152,6 +157,7 @@ static void open_both(struct peer *o, const struct bench_point *p,
 {
 	ipc_open(p->source, c, o->side);
 	ipc_watch(&o->side[0]);
+	o->cpu = RECEIVER_CPU;
 }
 
 /* --- awake --------------------------------------------------------------- */
@@ -271,32 +277,56 @@ static void answer_each(struct ipc_side *s, unsigned int nr)
 	ipc_send(s, &m);
 }
 
-static double ping_pong(const struct bench_point *p,
-			const struct bench_contestant *c)
+static double round_trips(struct peer *o, const struct bench_point *p)
 {
 	struct ipc_message m = {}, got;
-	static struct peer o;
 	uint64_t start = 0;
 	unsigned int i;
 
-	open_both(&o, p, c);
-	o.run = answer_each;
-	o.nr = PINGS(p) + WARM_UP;
-	o.priority = SENDER;
-	start_peer(&o);
+	o->run = answer_each;
+	o->nr = PINGS(p) + WARM_UP;
+	o->priority = SENDER;
+	start_peer(o);
 	await_start();
-	for (i = 0; i < o.nr; i++) {
+	for (i = 0; i < o->nr; i++) {
 		if (i == WARM_UP)
 			start = bench_now();
 		m.nr = i;
-		ipc_send_last(&o.side[0], &m);
-		ipc_receive(&o.side[0], &got);
+		ipc_send_last(&o->side[0], &m);
+		ipc_receive(&o->side[0], &got);
 		if (got.nr != i)
 			bench_die("an answer was lost");
 	}
 	start = bench_now() - start;
-	end_peer(&o);
+	end_peer(o);
 	return (double)start / PINGS(p);
+}
+
+static double ping_pong(const struct bench_point *p,
+			const struct bench_contestant *c)
+{
+	static struct peer o;
+
+	open_both(&o, p, c);
+	return round_trips(&o, p);
+}
+
+static double unpinned(const struct bench_point *p,
+		       const struct bench_contestant *c, bool two_calls)
+{
+	static struct peer o;
+	double time;
+
+	if (bench_one_cpu() || (two_calls && strcmp(c->backend->name, "kevent")))
+		return NAN;
+	open_both(&o, p, c);
+	o.side[0].two_calls = two_calls;
+	o.side[1].two_calls = two_calls;
+	o.cpu = BENCH_ANY_CPU;
+	bench_pin(BENCH_ANY_CPU);
+	time = round_trips(&o, p);
+	bench_pin(SENDER_CPU);
+	return time;
 }
 
 /* --- stream -------------------------------------------------------------- */
@@ -369,6 +399,8 @@ static void ipc_measure(const struct bench_point *p,
 	value[2] = asleep(p, c);
 	value[3] = ping_pong(p, c);
 	value[4] = stream(p, c);
+	value[5] = unpinned(p, c, false);
+	value[6] = unpinned(p, c, true);
 	if (bench_one_cpu())
 		bench_realtime(0);
 }
@@ -379,6 +411,8 @@ static const struct bench_metric metrics[] = {
 	{ .name = "asleep", .unit = "ns", .pairs = true },
 	{ .name = "ping-pong", .unit = "ns/round trip", .pairs = true },
 	{ .name = "stream", .unit = "ns/message", .pairs = true },
+	{ .name = "unpinned", .unit = "ns/round trip", .pairs = true },
+	{ .name = "two calls", .unit = "ns/round trip" },
 };
 
 const struct bench_workload work_ipc = {
