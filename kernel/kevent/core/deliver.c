@@ -486,6 +486,11 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	bool faulted;
 	int err = 0;
 
+	/* Who is being killed takes nothing any more, and may have been woken for an event. */
+	if (unlikely(fatal_signal_pending(current))) {
+		kevent_give_up(q, to, -EINTR);
+		return -EINTR;
+	}
 	c.q = q;
 	c.to = to;
 	c.max = max;

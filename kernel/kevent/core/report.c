@@ -44,6 +44,7 @@
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
+#include "wake_coalesce.h"
 #include "watch.h"
 
 /* Cold: the hot path has no more than a branch that is patched in. */
@@ -250,7 +251,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 		taken = !kevent_is_leaving(ke);
 		mask &= ke->event;
 		/* It is not held: somebody else could have taken it at once. */
-		q->coalesce.left = min(q->coalesce.left, 1U);
+		kevent_coalesce_stop(q);
 		if (mask)
 			kevent_report_now(q, ke, mask, amount);
 		else

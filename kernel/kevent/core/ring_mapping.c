@@ -141,7 +141,10 @@ static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 	}
 }
 
-/* Note that current->mm has the ring at @user, if the header says so. */
+/*
+ * Note that current->mm has the ring at @user, if the header says so. -ENOENT: that takes
+ * a @new mapping.
+ */
 static int kevent_mapping_enter(struct kevent_queue *q,
 				struct kevent_ring __user *user,
 				struct kevent_mapping **new, u32 others)
@@ -161,6 +164,8 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 		map->user = user;
 	} else if (others >= KEVENT_MAX_MAPPINGS) {
 		err = -ENOSPC;
+	} else if (!*new) {
+		err = -ENOENT;
 	} else {
 		(*new)->user = user;
 		list_add(&(*new)->list, &q->mappings);
@@ -169,21 +174,24 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 	return err;
 }
 
-static struct kevent_mapping *kevent_mapping_alloc(struct kevent_queue *q)
+/* Returns 0, -ENOSPC or -ENOMEM. */
+static int kevent_mapping_alloc(struct kevent_queue *q,
+				struct kevent_mapping **new)
 {
 	struct kevent_mapping *map;
 
 	if (!kevent_charge(q->owner, KEVENT_MAPPING_BYTES))
-		return ERR_PTR(-ENOSPC);
+		return -ENOSPC;
 	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map) {
 		kevent_uncharge(q->owner, KEVENT_MAPPING_BYTES);
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	}
 	map->mm = current->mm;
 	mmgrab(map->mm);
 	INIT_LIST_HEAD(&map->list);
-	return map;
+	*new = map;
+	return 0;
 }
 
 /*
@@ -193,14 +201,12 @@ static struct kevent_mapping *kevent_mapping_alloc(struct kevent_queue *q)
  */
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 {
-	struct kevent_mapping *new = kevent_mapping_alloc(q);
+	struct kevent_mapping *new = NULL;
 	unsigned long flags;
 	LIST_HEAD(gone);
 	u32 tries = 0;
 	int err;
 
-	if (IS_ERR(new))
-		return PTR_ERR(new);
 	do {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		err = kevent_mapping_enter(q, ring->user, &new,
@@ -208,6 +214,8 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 		spin_unlock_irqrestore(&q->ready_lock, flags);
 		if (err == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			err = kring_fault_in(ring) ?: -EAGAIN;
+		else if (err == -ENOENT)
+			err = kevent_mapping_alloc(q, &new) ?: -EAGAIN;
 		cond_resched();
 	} while (err == -EAGAIN);
 	if (new)

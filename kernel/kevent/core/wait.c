@@ -182,6 +182,9 @@ static enum kevent_slept kevent_next_step(struct kevent_queue *q,
 		return KEVENT_SLEPT_SATISFIED;
 	if (w->look || w->missed)
 		return KEVENT_SLEPT_RECHECK;
+	/* As for __kevent_collect(), which follows */
+	if (unlikely(fatal_signal_pending(current)))
+		return KEVENT_SLEPT_COLLECT;
 	return kevent_wants_one(w) && kevent_hit_late(q) ?
 	       KEVENT_SLEPT_SATISFIED : KEVENT_SLEPT_COLLECT;
 }

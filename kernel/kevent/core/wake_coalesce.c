@@ -17,8 +17,8 @@
  *   wake it if not. So the time counts from the beginning of the sleep, an event waits for
  *   its rest, and the callback of a queue that is idle runs once.
  * - Anything else that ends the sleep leads to kevent_sleep_locked(), which reads the
- *   ready list. If the consumer leaves without the event, kevent_more_left() sets
- *   KEVENT_RING_MORE.
+ *   ready list, or is an event in the ring that found that list empty. If the consumer
+ *   leaves without the event, kevent_more_left() sets KEVENT_RING_MORE.
  * - A second consumer that is about to sleep ends the holding, and wakes one of the two for
  *   what is held. It would not sleep beside it, unless the ring is full.
  * - kevent_offer() ends the holding: an event that several queues could take goes to one
@@ -98,7 +98,7 @@ static bool may_coalesce(const struct kevent_queue *q,
 }
 
 /* Hold nothing more. Returns whether a consumer was woken for what was held. */
-static bool wake_for_held(struct kevent_queue *q)
+bool kevent_coalesce_stop(struct kevent_queue *q)
 {
 	bool held = q->coalesce.left && !list_empty(&q->ready);
 
@@ -120,7 +120,7 @@ u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w,
 	struct kevent_coalesce *c = &q->coalesce;
 	u32 window;
 
-	wake_for_held(q);
+	kevent_coalesce_stop(q);
 	w->measured = !timed_out && q->nr_asleep == 1 && may_coalesce(q, w);
 	if (!w->measured)
 		return 0;
@@ -140,7 +140,7 @@ static enum hrtimer_restart window_over(struct hrtimer *timer)
 
 	guard(spinlock_irqsave)(&q->ready_lock);
 	if (q->coalesce.left) {
-		if (!wake_for_held(q))
+		if (!kevent_coalesce_stop(q))
 			q->coalesce.batch = 1;
 		/* From this CPU: says nothing of wake-ups by others. */
 		q->coalesce.woken_at = 0;

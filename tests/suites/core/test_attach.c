@@ -193,6 +193,22 @@ static void address_space_that_attached_is_charged(void)
 	CHECK(fdinfo(s->q.fd, "kevent-user-bytes") < before + 2 * 16384);
 }
 
+static void ring_is_attached_again_at_the_limit(void)
+{
+	struct shared *s = open_shared();
+	char old[32], value[32];
+	int again;
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 0), 0);
+	read_file(MAX_BYTES, old, sizeof(old));
+	snprintf(value, sizeof(value), "%lld",
+		 fdinfo(s->q.fd, "kevent-user-bytes"));
+	write_file(MAX_BYTES, value);
+	again = attach(s->q.fd, SIZE, s->q.ring);
+	write_file(MAX_BYTES, old);
+	CHECK_EQ(again, 0);
+}
+
 static int pops_after_fork(void *arg)
 {
 	struct kevent_queue *lib = arg;
@@ -357,6 +373,61 @@ static void level_event_of_a_killed_process_is_for_another(void)
 	CHECK_EQ(join_waiter(&w), 1);
 	CHECK_EQ(w.ev[0].ptr, 9);
 	waitpid(pid, NULL, 0);
+	close_queue(&q);
+}
+
+/* In kevent_wait() with a ring that no other process reads, or in kevent_get_events() */
+static int sleeps_until_it_is_killed(void *arg)
+{
+	struct shared *s = arg;
+	struct ukevent ev;
+
+	if (!s->q.size)
+		return get_events(s->q.fd, 1, 1, -1, &ev);
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	return wait_ring(&s->q, SIZE, -1);
+}
+
+static void dies_before_it_runs(struct shared *s, bool before)
+{
+	struct queue others = { .fd = s->q.fd };
+	struct waiter w;
+	int fd[2];
+	pid_t pid;
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(others.fd, fd[0], RECV, ET, 9), 0);
+	start_waiter(&w, &others, 1);
+	share_cpu();
+	pid = start_child(sleeps_until_it_is_killed, s);
+	MUST(sleeps_in(pid, s->q.size ? __NR_kevent_wait :
+					__NR_kevent_get_events));
+	go_first();
+	if (before)
+		MUST_EQ(kill(pid, SIGKILL), 0);
+	put_byte(fd[1]);
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	go_as_others();
+	leave_cpu();
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK_EQ(w.ev[0].ptr, 9);
+	waitpid(pid, NULL, 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* It is woken for the event, or wakes as it is killed and the event is for it. */
+static void killed_waiter_takes_no_event(void)
+{
+	struct shared *s = open_shared();
+	struct queue q;
+
+	dies_before_it_runs(s, false);
+	dies_before_it_runs(s, true);
+	open_queue(&q, 0);
+	s->q = q;
+	dies_before_it_runs(s, false);
+	dies_before_it_runs(s, true);
 	close_queue(&q);
 }
 
@@ -563,6 +634,8 @@ static const struct test_case cases[] = {
 	TEST(event_of_a_killed_process_is_for_another),
 	TEST(event_of_a_thread_that_exec_kills_is_for_another),
 	TEST(level_event_of_a_killed_process_is_for_another),
+	TEST(killed_waiter_takes_no_event),
+	TEST(ring_is_attached_again_at_the_limit),
 	TEST(each_event_goes_to_one_process),
 	TEST(bad_mappings_are_refused),
 	TEST(ring_can_be_moved),
