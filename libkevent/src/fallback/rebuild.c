@@ -53,7 +53,10 @@ static int fb_rebuild_rest(struct fb_queue *q)
 	return err;
 }
 
-/* Those who sleep, sleep in the old instance: a write reaches both. */
+/*
+ * Those who sleep, sleep in the old instance: a write reaches both. There the kick is to be
+ * level, as each write wakes one of them only: so who has it wakes the next, and goes.
+ */
 static void fb_rebuild_wake(struct fb_queue *q)
 {
 	q->kicked = false;
@@ -74,6 +77,7 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 	/* The program may have closed it, and have another file there. */
 	if (fb_queue_check(q, old))
 		return;
+	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->kick, EPOLLIN, FB_TOKEN_KICK);
 	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	fb_rebuild_wake(q);
 }

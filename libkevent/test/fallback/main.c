@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 
 #include "fallback/fallback.h"
+#include "fallback/queue.h"
 #include "api/syscall.h"
 #include "libkevent.h"
 #include "../processes.h"
@@ -1054,6 +1055,38 @@ static void await_sleepers(int queue, int nr)
 		sched_yield();
 }
 
+/* The same, and that they have no need of the descriptor any more. */
+static int in_epoll(int thread)
+{
+	char path[48];
+	long nr = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%ld", &nr) != 1)
+		nr = -1;
+	if (file)
+		fclose(file);
+	return nr == SYS_epoll_pwait;
+}
+
+static void await_epoll(int nr)
+{
+	struct dirent *thread;
+	int found = -1;
+	DIR *dir;
+
+	while (found != nr) {
+		sched_yield();
+		found = 0;
+		dir = opendir("/proc/self/task");
+		while ((thread = readdir(dir)))
+			found += in_epoll(atoi(thread->d_name));
+		closedir(dir);
+	}
+}
+
 #define ROUNDS	2000U
 
 static unsigned int begun;
@@ -1673,6 +1706,81 @@ static void level_watch_shows_after_a_sleep(void)
 	kevent_queue_close(&q);
 }
 
+/* Does the epoll instance of the queue have that number? */
+static bool epoll_has(int queue, int fd)
+{
+	char path[40], line[80], want[16];
+	bool found = false;
+	FILE *info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", queue);
+	snprintf(want, sizeof(want), "tfd: %8d ", fd);
+	info = fopen(path, "r");
+	while (info && fgets(line, sizeof(line), info))
+		found |= !strncmp(line, want, strlen(want));
+	if (info)
+		fclose(info);
+	return found;
+}
+
+/* Changes when a call takes an event of no watch. */
+static __u64 strays(int queue)
+{
+	struct fb_queue *found = fb_get(queue);
+	__u64 ret;
+
+	fb_queue_lock(found, -1);
+	ret = found->stray + found->strays;
+	fb_queue_unlock(found);
+	fb_put(found);
+	return ret;
+}
+
+/*
+ * The queue gets a new instance, as events of a file come that none of its watches has.
+ * So many threads sleep in the old one.
+ */
+static void lose_a_file(int queue, int sleepers)
+{
+	int bell = eventfd(0, EFD_CLOEXEC), copy = dup(bell);
+	struct ukevent ev;
+	__u64 before;
+
+	kevent_set_poll(&ev, bell, KEVENT_POLL_POLLIN, KEVENT_REQ_ET, 0);
+	CHECK_EQ(kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev), 0);
+	close(bell);
+	CHECK_EQ(kevent_ctl_one(queue, KEVENT_CTL_REMOVE, &ev), -EBADF);
+	while (epoll_has(queue, bell)) {
+		before = strays(queue);
+		await_epoll(sleepers);
+		CHECK_EQ(write(copy, &(__u64){ 1 }, 8), 8);
+		if (!sleepers)
+			look(queue);
+		while (strays(queue) == before)
+			sched_yield();
+	}
+	close(copy);
+}
+
+/* They were asleep in the old one. The alarm ends a test with one that is not woken. */
+static void new_instance_is_for_all_sleepers(void)
+{
+	pthread_t thread[3];
+	unsigned int i;
+
+	open_queue(&shared);
+	CHECK_EQ(add_mark(shared.fd, KEVENT_REQ_KEEP_EACH), 0);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, wait_for_one, NULL), 0);
+	lose_a_file(shared.fd, ARRAY_SIZE(thread));
+	await_sleepers(shared.fd, ARRAY_SIZE(thread));
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		CHECK_EQ(mark(shared.fd, i), 1);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&shared);
+}
+
 static void word_that_changes_is_an_event(void)
 {
 	static __u32 word;
@@ -1897,6 +2005,7 @@ static const struct test tests[] = {
 	TEST(child_never_waits_for_its_parent),
 	TEST(copy_of_the_descriptor_is_the_queue),
 	TEST(lost_file_does_not_keep_a_wait_awake),
+	TEST(new_instance_is_for_all_sleepers),
 	TEST(pop_finds_what_came),
 	TEST(kept_marks_are_delivered_one_by_one),
 	TEST(calls_are_no_cancellation_points),
