@@ -149,14 +149,28 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 		fb_recheck_later(q, w);
 }
 
+/*
+ * A watch was not to be polled. If the call's number of the queue was closed while it slept,
+ * a call by another one is to do so; what an epoll of the program has got goes again.
+ */
+static void fb_repoll_failed(struct fb_queue *q, struct fb_watch *w)
+{
+	if (!fb_queue_check(q, q->fd)) {
+		fb_kill(q, w);
+		return;
+	}
+	fb_ops_of(w)->detach(q, w);
+	w->state &= ~FB_REPEATED;
+	fb_recheck_later(q, w);
+}
+
 /* Is it ready, and not left to epoll? */
 static bool fb_repoll(struct fb_queue *q, struct fb_watch *w)
 {
-	if (fb_ops_of(w)->repoll(q, w, fb_has_sleepers(q))) {
-		fb_kill(q, w);
-		return false;
-	}
-	return w->state & FB_READY;
+	if (!fb_ops_of(w)->repoll(q, w, fb_has_sleepers(q)))
+		return w->state & FB_READY;
+	fb_repoll_failed(q, w);
+	return false;
 }
 
 static void fb_deliver_new(struct fb_queue *q, struct fb_watch *w,

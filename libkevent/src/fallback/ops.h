@@ -42,7 +42,8 @@
  * Of watches that epoll knows by their token:
  *
  * @repoll:	of @file: poll it again. Reports what it finds, or has epoll do so; while
- *		calls sleep, @alone, epoll must not. -errno: its file has gone
+ *		calls sleep, @alone, epoll must not. -errno: its file, or the number
+ *		of the queue, has gone
  * @use_edge:	of @file: epoll repeats it, and is to report edges of it
  * @found:	of others: epoll reports it
  * @register_one: register it in a new instance: 0 or -errno

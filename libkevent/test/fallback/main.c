@@ -1640,6 +1640,30 @@ static void kick_needs_no_open_descriptor(void)
 	close(copy);
 }
 
+static void close_of_a_copy_leaves_level_watches(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	pthread_t thread;
+	int copy, fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	copy = dup(q.fd);
+	CHECK_EQ(pthread_create(&thread, NULL, take_one, &copy), 0);
+	await_epoll(1);
+	/* From now on epoll has edges while a call sleeps. */
+	CHECK_EQ(look(q.fd), 0);
+	CHECK_EQ(close(copy), 0);
+	CHECK_EQ(write(fd[1], "", 1), 1);
+	pthread_join(thread, NULL);
+	CHECK_EQ(look(q.fd), 1);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	kevent_queue_close(&q);
+}
+
 /* Two calls sleep, and one of them is woken; looks of others do not wake the other one. */
 static void look_beside_a_sleeper(void)
 {
@@ -2021,6 +2045,7 @@ static const struct test tests[] = {
 	TEST(mark_of_nothing_leaves_no_kick),
 	TEST(mark_with_an_old_number_is_refused),
 	TEST(kick_needs_no_open_descriptor),
+	TEST(close_of_a_copy_leaves_level_watches),
 	TEST(level_watch_is_seen_by_each_look),
 	TEST(level_watch_is_seen_beside_a_sleeper),
 	TEST(level_watch_shows_after_a_sleep),
