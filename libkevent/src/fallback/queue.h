@@ -161,6 +161,7 @@ struct fb_serving {
  * @round:	changes when a herd is woken, behind @work; a call begins to read it without
  *		the lock
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
+ * @buffers:	of @sleepers, those with a buffer
  * @left:	entries of the ring that were stored beside @sleepers, each of which is to
  *		end a call. While there are any, there is a kick
  * @soonest:	no sleeper has what it waits for in the ring before this position
@@ -203,6 +204,7 @@ struct fb_queue {
 	__u32			herd;
 	__u32			round;
 	__u32			sleepers;
+	__u32			buffers;
 	__u32			left;
 	__u64			soonest;
 	__u64			several;

@@ -200,12 +200,19 @@ static bool fb_wait_note_herd(struct fb_wait *c)
 	return true;
 }
 
-/* The queue is locked. The caller, who is to sleep, has no use for the entries. */
+/*
+ * The queue is locked. The caller, who is to sleep, has no use for the entries, nor for what
+ * waits for room in the ring: who brings a buffer has that. If that is the caller, another
+ * one may have taken the kick since it looked.
+ */
 static bool fb_wait_pass_on(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
-	bool others = q->left && fb_is_for_sleepers(q);
+	bool others = (q->left && fb_is_for_sleepers(q)) ||
+		      (q->nr_ready && q->buffers);
 
+	if (c->buf && q->nr_ready)
+		return true;
 	if (others)
 		fb_kick_all(q);
 	/* The caller is none of the herd that it wakes. */
@@ -250,6 +257,7 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 		fb_hide(q);
 		fb_wait_expect(c);
 		fb_count_add(&q->sleepers, 1);
+		q->buffers += c->buf != NULL;
 	}
 	fb_queue_unlock(q);
 	return sleeps;
@@ -262,6 +270,7 @@ static void fb_wait_end_sleep(struct fb_wait *c, int nr)
 
 	fb_queue_lock(q, c->fd);
 	fb_count_add(&q->sleepers, -1U);
+	q->buffers -= c->buf != NULL;
 	if (fb_wait_note_herd(c))
 		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
 	if (nr > 0)

@@ -1258,6 +1258,39 @@ static void commit_is_for_those_with_the_ring(void)
 	kevent_queue_close(&shared);
 }
 
+static void *wait_for_room(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(kevent_wait(shared.fd, SIZE, SIZE, NULL, 0, NULL), 0);
+	return NULL;
+}
+
+/* The newest sleeper finds the ring full. */
+static void full_ring_hands_the_event_on(void)
+{
+	pthread_t plain[2], ring;
+	__u64 i;
+
+	open_queue(&shared);
+	CHECK_EQ(add_mark(shared.fd, KEVENT_REQ_KEEP_EACH), 0);
+	for (i = 0; i < SIZE; i++)
+		CHECK_EQ(mark(shared.fd, i), 1);
+	CHECK_EQ(kevent_wait(shared.fd, SIZE, 0, &no_time, 0, NULL), SIZE);
+	for (i = 0; i < 2; i++) {
+		CHECK_EQ(pthread_create(&plain[i], NULL, take_one, &shared.fd), 0);
+		await_sleepers(shared.fd, (int)i + 1);
+	}
+	CHECK_EQ(pthread_create(&ring, NULL, wait_for_room, NULL), 0);
+	await_sleepers(shared.fd, 3);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(mark(shared.fd, i), 1);
+	for (i = 0; i < 2; i++)
+		pthread_join(plain[i], NULL);
+	CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	pthread_join(ring, NULL);
+	kevent_queue_close(&shared);
+}
+
 /* --- in a child ------------------------------------------------------------- */
 
 /* Opens queues until each number of the parent's was used. */
@@ -2038,6 +2071,7 @@ static const struct test tests[] = {
 	TEST(too_few_for_one_are_for_another),
 	TEST(several_are_there_whoever_takes_them),
 	TEST(commit_is_for_those_with_the_ring),
+	TEST(full_ring_hands_the_event_on),
 	TEST(commit_leaves_wake_requests),
 	TEST(fewer_at_a_time_are_enough),
 	TEST(watch_without_a_descriptor_is_emfile),
