@@ -9,15 +9,34 @@
 #include "sys.h"
 
 #define FB_REQ_ALL	0xffU	/* request flags that all sources know */
+/* States that a request sets anew */
+#define FB_SET		(FB_DISARMED | FB_FIRED | FB_BROKEN)
 
 static void fb_set(struct fb_watch *w, const struct ukevent *uk)
 {
 	w->user = uk->ptr;
 	w->event = uk->event;
 	w->req_flags = uk->req_flags;
-	w->state &= ~(FB_DISARMED | FB_FIRED | FB_BROKEN);
+	w->state &= ~FB_SET;
 	if (uk->req_flags & KEVENT_REQ_DISABLED)
 		w->state |= FB_DISARMED;
+}
+
+/* The reverse, with what was reported in between */
+static void fb_set_back(struct fb_queue *q, struct fb_watch *w,
+			const struct fb_watch *old)
+{
+	bool came = w->state & (FB_FIRED | FB_READY);
+
+	w->user = old->user;
+	w->event = old->event;
+	w->req_flags = old->req_flags;
+	w->state &= ~(FB_DISARMED | FB_FIRED);
+	w->state |= old->state & FB_SET;
+	if (w->state & FB_DISARMED)
+		fb_dequeue(q, w);
+	if (came)
+		fb_report(q, w, 0);
 }
 
 static bool fb_bad_id(const struct fb_ops *ops, const struct ukevent *uk)
@@ -230,11 +249,10 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 	fb_set(w, uk);
 	ret = ops->modify(q, w, uk, &old);
 	if (ret < 0) {
-		w->user = old.user;
-		w->event = old.event;
-		w->req_flags = old.req_flags;
 		if (ops->file)
 			fb_kill(q, w);
+		else
+			fb_set_back(q, w, &old);
 		return fb_object_error(ops, uk, ret);
 	}
 	w->stored = 0;

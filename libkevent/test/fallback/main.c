@@ -38,7 +38,8 @@
 
 #define SIZE		8U
 
-static const struct timespec no_time, a_while = { .tv_nsec = 200000000 };
+static const struct timespec no_time, a_while = { .tv_nsec = 200000000 },
+			     a_second = { .tv_sec = 1 };
 static const char *man_page;
 
 static KEVENT_RING_STORAGE(SIZE) mem;
@@ -71,6 +72,13 @@ static int mark(int queue, __u64 data)
 
 	kevent_set_mark(&ev, 1, 1, data);
 	return kevent_ctl_one(queue, KEVENT_CTL_READY, &ev);
+}
+
+static int look(int queue)
+{
+	struct ukevent ev;
+
+	return kevent_get_events(queue, 1, 1, &no_time, &ev, 0);
 }
 
 static int open_fds(void)
@@ -1488,10 +1496,6 @@ static void child_never_waits_for_its_parent(void)
 	kevent_queue_close(&q);
 }
 
-/*
- * The file stays ready, so each of them has an event, also one that was woken,
- * found the event taken and is about to sleep again.
- */
 /* An entry that needs a descriptor says so, and can be added when there is one. */
 static void watch_without_a_descriptor_is_emfile(void)
 {
@@ -1517,6 +1521,38 @@ static void watch_without_a_descriptor_is_emfile(void)
 	close(folder);
 }
 
+static void failed_modify_leaves_the_watch(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	__u32 flags;
+
+	open_queue(&q);
+	for (flags = 0; flags < 2; flags++) {
+		kevent_set_timer(&ev, 100000000, 0, 0, flags ? KEVENT_REQ_DISABLED : 0,
+				 1 + flags);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	}
+	limit_fds(0);
+	for (flags = 0; flags < 2; flags++) {
+		kevent_set_timer(&ev, 1, 0,
+				 KEVENT_TIMER_REALTIME | KEVENT_TIMER_ABSTIME,
+				 flags ? 0 : KEVENT_REQ_DISABLED, 1 + flags);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), -EMFILE);
+	}
+	ev.event = 0;
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), 1);
+	/* The first is still armed, and the second is not. */
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &a_second, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 1);
+	CHECK_EQ(look(q.fd), 0);
+	kevent_queue_close(&q);
+}
+
+/*
+ * The file stays ready, so each of them has an event, also one that was woken,
+ * found the event taken and is about to sleep again.
+ */
 static void level_event_for_all_is_for_each(void)
 {
 	pthread_t thread[4];
@@ -1538,13 +1574,6 @@ static void level_event_for_all_is_for_each(void)
 		close(fd[1]);
 		close(queue);
 	}
-}
-
-static int look(int queue)
-{
-	struct ukevent ev;
-
-	return kevent_get_events(queue, 1, 1, &no_time, &ev, 0);
 }
 
 static int readable(int fd)
@@ -2075,6 +2104,7 @@ static const struct test tests[] = {
 	TEST(commit_leaves_wake_requests),
 	TEST(fewer_at_a_time_are_enough),
 	TEST(watch_without_a_descriptor_is_emfile),
+	TEST(failed_modify_leaves_the_watch),
 	TEST(level_event_for_all_is_for_each),
 	TEST(mark_of_nothing_leaves_no_kick),
 	TEST(mark_with_an_old_number_is_refused),
