@@ -175,7 +175,8 @@ int fb_publish(int fd, struct fb_queue *q)
 
 	pthread_mutex_lock(kevent_process_lock());
 	entry = fb_table_entry(fd, true);
-	if (entry) {
+	/* Another thread may have found the queue by this number. */
+	if (entry && *entry != q) {
 		last = fb_vacate(fd, entry);
 		q->names++;
 		__atomic_store_n(entry, q, __ATOMIC_SEQ_CST);

@@ -916,6 +916,20 @@ static void plain_close_leaves_a_few_descriptors(void)
 	CHECK(open_fds() - before < 10);
 }
 
+/* Two threads have found that a number is the queue's. */
+static void name_that_is_given_twice_is_one(void)
+{
+	struct kevent_queue q;
+	struct fb_queue *found;
+
+	open_queue(&q);
+	found = fb_get(q.fd);
+	CHECK_EQ(fb_publish(q.fd, found), 0);
+	fb_put(found);
+	CHECK_EQ(add_mark(q.fd, 0), 0);
+	kevent_queue_close(&q);
+}
+
 static void copy_of_the_descriptor_is_the_queue(void)
 {
 	struct kevent_queue q;
@@ -2090,6 +2104,7 @@ static const struct test tests[] = {
 	TEST(child_forgets_numbers),
 	TEST(child_never_waits_for_its_parent),
 	TEST(copy_of_the_descriptor_is_the_queue),
+	TEST(name_that_is_given_twice_is_one),
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(new_instance_is_for_all_sleepers),
 	TEST(pop_finds_what_came),
