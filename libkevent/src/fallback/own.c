@@ -81,7 +81,7 @@ int fb_own(int *at, long fd, const char *kind)
 	if (fb_own_keep(at, (int)fd, kind))
 		return 0;
 	fb_sys(SYS_close, fd);
-	return -ENOMEM;
+	return fd < (long)(FB_CHUNK * FB_CHUNKS) ? -ENOMEM : -EMFILE;
 }
 
 /* The number is nobody's before it may be somebody else's. */

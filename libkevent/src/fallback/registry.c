@@ -184,10 +184,10 @@ int fb_publish(int fd, struct fb_queue *q)
 	pthread_mutex_unlock(kevent_process_lock());
 	if (last)
 		fb_end(last);
-	if (entry)
-		__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK,
-				  __ATOMIC_ACQ_REL);
-	return entry ? 0 : -EMFILE;
+	if (!entry)
+		return fd < (int)(FB_CHUNK * FB_CHUNKS) ? -ENOMEM : -EMFILE;
+	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK, __ATOMIC_ACQ_REL);
+	return 0;
 }
 
 void kevent_fb_lost(int fd)

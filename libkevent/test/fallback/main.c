@@ -465,6 +465,22 @@ static void init_without_descriptors_closes_none(void)
 	check_open(0, true);
 }
 
+/* A limit has to be raised before there are such numbers: nothing is open there. */
+static void number_beyond_the_tables_is_emfile(void)
+{
+	struct kevent_queue q;
+	struct fb_queue *found;
+	int at;
+
+	open_queue(&q);
+	found = fb_get(q.fd);
+	CHECK_EQ(fb_own(&at, 1 << 20, "[eventfd]"), -EMFILE);
+	CHECK_EQ(at, -1);
+	CHECK_EQ(fb_publish(1 << 20, found), -EMFILE);
+	fb_put(found);
+	kevent_queue_close(&q);
+}
+
 #define FILES	24
 
 /* Its descriptors are of all kinds that a queue has. */
@@ -2086,6 +2102,7 @@ static const struct test tests[] = {
 	TEST(close_frees_all_descriptors),
 	TEST(plain_close_leaves_a_few_descriptors),
 	TEST(init_without_descriptors_closes_none),
+	TEST(number_beyond_the_tables_is_emfile),
 	TEST(failed_init_leaves_old_numbers_alone),
 	TEST(files_with_numbers_of_the_library_stay_open),
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
