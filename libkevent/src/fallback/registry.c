@@ -31,8 +31,8 @@ typedef struct fb_queue *fb_entry;
 static fb_entry *fb_table[FB_CHUNKS];
 /* All queues ever made: the most there were at a time. Under the lock. */
 static struct fb_queue *fb_queues;
-/* The next one to be looked at, whether it was closed. Under the lock. */
-static struct fb_queue *fb_suspect;
+/* Where to look next for a number that was closed. Under the lock. */
+static int fb_suspect;
 
 /*
  * States of a queue, in the low bits of fb_queue.users, and a user above them. The lock of
@@ -235,18 +235,31 @@ static struct fb_queue *fb_queue_new(void)
 	return q;
 }
 
-/* Free a queue that was closed while nobody looked: the others in turn. */
+/* The next number from @fd on that means a queue, or -1 */
+static int fb_next_name(int fd)
+{
+	fb_entry *entry;
+
+	while (fd < (int)(FB_CHUNK * FB_CHUNKS)) {
+		entry = fb_table_entry(fd, false);
+		if (entry && __atomic_load_n(entry, __ATOMIC_RELAXED))
+			return fd;
+		fd += entry ? 1 : (int)FB_CHUNK - fd % (int)FB_CHUNK;
+	}
+	return -1;
+}
+
+/* Forget a number that was closed while nobody looked: all of them in turn. */
 static void fb_sweep(void)
 {
 	struct fb_queue *q;
-	int fd = -1;
+	int fd;
 
 	pthread_mutex_lock(kevent_process_lock());
-	q = fb_suspect ? fb_suspect : fb_queues;
-	if (q) {
-		fb_suspect = q->next;
-		fd = __atomic_load_n(&q->fd, __ATOMIC_RELAXED);
-	}
+	fd = fb_next_name(fb_suspect);
+	if (fd < 0)
+		fd = fb_next_name(0);
+	fb_suspect = fd + 1;
 	pthread_mutex_unlock(kevent_process_lock());
 	q = fb_get_named(fd);
 	if (!q)

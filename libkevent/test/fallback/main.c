@@ -932,6 +932,24 @@ static void plain_close_leaves_a_few_descriptors(void)
 	CHECK(open_fds() - before < 10);
 }
 
+/* Both numbers of each come to be other files, and no call asks for them. */
+static void plain_close_of_copies_leaves_a_few_descriptors(void)
+{
+	struct kevent_queue other, q;
+	int i, copy, before;
+
+	open_queue(&other);
+	before = open_fds();
+	for (i = 0; i < 100; i++) {
+		open_queue(&q);
+		copy = dup(q.fd);
+		CHECK_EQ(look(copy), 0);
+		CHECK_EQ(dup2(0, q.fd), q.fd);
+		CHECK_EQ(dup2(0, copy), copy);
+	}
+	CHECK(open_fds() - before - 2 * i < 10);
+}
+
 /* Two threads have found that a number is the queue's. */
 static void name_that_is_given_twice_is_one(void)
 {
@@ -2101,6 +2119,7 @@ static const struct test tests[] = {
 	TEST(end_of_a_queue_leaves_other_files_alone),
 	TEST(close_frees_all_descriptors),
 	TEST(plain_close_leaves_a_few_descriptors),
+	TEST(plain_close_of_copies_leaves_a_few_descriptors),
 	TEST(init_without_descriptors_closes_none),
 	TEST(number_beyond_the_tables_is_emfile),
 	TEST(failed_init_leaves_old_numbers_alone),
