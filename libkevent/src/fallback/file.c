@@ -95,7 +95,7 @@ static int fb_second_open(struct fb_queue *q)
 
 	if (q->second >= 0)
 		return 0;
-	err = fb_own(&q->second, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
+	err = fb_own(q, &q->second, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
 		     "[eventpoll]");
 	if (err)
 		return err;

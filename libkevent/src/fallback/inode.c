@@ -169,7 +169,7 @@ static int fb_inodes_get(struct fb_queue *q)
 	inodes = calloc(1, sizeof(*inodes));
 	if (!inodes)
 		return -ENOMEM;
-	err = fb_own(&inodes->fd,
+	err = fb_own(q, &inodes->fd,
 		     fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), "inotify");
 	if (!err)
 		err = fb_epoll_add(q, inodes->fd, EPOLLIN,

@@ -10,7 +10,8 @@
 #pragma GCC visibility push(hidden)
 
 /**
- * struct fb_ops - what a source does; all but free_all() under the lock of the queue
+ * struct fb_ops - what a source does; all but free_all() and let_go() under the lock of the
+ *	queue
  * @name:	of the type
  * @size:	of its watches, which begin with a &struct fb_watch
  * @flags:	request flags above 0xff that it knows
@@ -24,8 +25,7 @@
  * @key:	the key of a request, or -errno
  * @attach:	arm a new watch. The conditions that hold already, or -errno
  * @detach:	disarm; after attach() has returned, whatever it said. Optional
- * @release:	free memory and close descriptors, after detach(), or alone where the
- *		queue is that of the parent process. Optional
+ * @release:	free memory and close descriptors, after detach(). Optional
  * @modify:	arm anew, after the watch was changed to what the request says. The
  *		conditions that hold already, or -errno: then the watch is what it
  *		was, or goes if it is one of @file. @old is a copy of that. NULL: nothing
@@ -54,8 +54,9 @@
  * @register_all: register its descriptors in a new instance: 0 or -errno
  * @check_all:	are its descriptors still its own? See fb_own_check()
  * @free_all:	nobody else uses the queue, which has no watches any more, and is not
- *		locked; in a child it may be
- * @let_go:	give up its descriptors, in a child where the rest may be half done
+ *		locked
+ * @let_go:	in a child: close descriptors that are not in the record of the queue, and
+ *		look at nothing else, as it may be half done
  */
 struct fb_ops {
 	const char	*name;

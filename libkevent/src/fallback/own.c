@@ -23,12 +23,14 @@
 /**
  * struct fb_place - a number and who keeps it: each number of a queue that is not -1 has
  *	one
+ * @queue:	whose it is; NULL: the hub's
  * @at:		where it is kept; NULL: nobody does
  * @kind:	a word in the name of such files
  */
 struct fb_place {
-	int		*at;
-	const char	*kind;
+	const struct fb_queue	*queue;
+	int			*at;
+	const char		*kind;
 };
 
 /* By number. All of it is under kevent_process_lock(); a chunk, once there, stays. */
@@ -56,7 +58,8 @@ void fb_own_lost(int fd)
 	place->at = NULL;
 }
 
-static bool fb_own_keep(int *at, int fd, const char *kind)
+static bool fb_own_keep(const struct fb_queue *q, int *at, int fd,
+			const char *kind)
 {
 	pthread_mutex_t *lock = kevent_process_lock();
 	struct fb_place *place;
@@ -65,20 +68,22 @@ static bool fb_own_keep(int *at, int fd, const char *kind)
 	fb_own_lost(fd);
 	place = fb_place_of(fd, true);
 	if (place) {
-		place->at = at;
+		place->queue = q;
 		place->kind = kind;
+		/* Last: a child may see half of it. */
+		__atomic_store_n(&place->at, at, __ATOMIC_RELEASE);
 		__atomic_store_n(at, fd, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(lock);
 	return place;
 }
 
-int fb_own(int *at, long fd, const char *kind)
+int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind)
 {
 	*at = -1;
 	if (fd < 0)
 		return (int)fd;
-	if (fb_own_keep(at, (int)fd, kind))
+	if (fb_own_keep(q, at, (int)fd, kind))
 		return 0;
 	fb_sys(SYS_close, fd);
 	return fd < (long)(FB_CHUNK * FB_CHUNKS) ? -ENOMEM : -EMFILE;
@@ -130,6 +135,11 @@ static bool fb_is_kind(int fd, const char *kind)
 	return *name != '/' && strstr(name, kind);
 }
 
+static bool fb_is_own(int fd, const char *kind, int epoll)
+{
+	return (epoll >= 0 && fb_epoll_has(epoll, fd)) || fb_is_kind(fd, kind);
+}
+
 void fb_own_check(int *at, int epoll)
 {
 	pthread_mutex_t *lock = kevent_process_lock();
@@ -141,8 +151,41 @@ void fb_own_check(int *at, int epoll)
 	if (fd >= 0)
 		kind = fb_place_of(fd, false)->kind;
 	pthread_mutex_unlock(lock);
-	if (fd < 0 || (epoll >= 0 && fb_epoll_has(epoll, fd)))
-		return;
-	if (!fb_is_kind(fd, kind))
+	if (fd >= 0 && !fb_is_own(fd, kind, epoll))
 		fb_disown(at);
+}
+
+/* The next number of the queue from @fd on, or -1. It is nobody's any more. */
+static int fb_own_take(const struct fb_queue *q, int fd, const char **kind)
+{
+	struct fb_place *place = NULL;
+
+	for (; fd < (int)(FB_CHUNK * FB_CHUNKS); fd++) {
+		place = fb_place_of(fd, false);
+		if (!place)
+			fd |= (int)FB_CHUNK - 1;
+		else if (place->at && place->queue == q)
+			break;
+	}
+	if (fd >= (int)(FB_CHUNK * FB_CHUNKS))
+		return -1;
+	place->at = NULL;
+	*kind = place->kind;
+	return fd;
+}
+
+/* By the record alone: the memory where a number is kept may have another use by now. */
+void fb_own_let_go(const struct fb_queue *q, int epoll)
+{
+	pthread_mutex_t *lock = kevent_process_lock();
+	const char *kind;
+	int fd = -1;
+
+	do {
+		pthread_mutex_lock(lock);
+		fd = fb_own_take(q, fd + 1, &kind);
+		pthread_mutex_unlock(lock);
+		if (fd >= 0 && fb_is_own(fd, kind, epoll))
+			fb_sys(SYS_close, fd);
+	} while (fd >= 0);
 }

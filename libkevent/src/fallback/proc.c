@@ -85,7 +85,8 @@ static int fb_proc_key(const struct ukevent *uk, __u64 *key)
  * Of a process, not of a thread. The process id may be given away at any time, unless
  * @id is a pidfd that still has it afterwards.
  */
-static int fb_proc_open(struct fb_proc *proc, const struct ukevent *uk)
+static int fb_proc_open(struct fb_queue *q, struct fb_proc *proc,
+			const struct ukevent *uk)
 {
 	bool by_fd = uk->event & KEVENT_PROC_PIDFD;
 	int id = (int)uk->id.raw[0];
@@ -99,7 +100,7 @@ static int fb_proc_open(struct fb_proc *proc, const struct ukevent *uk)
 	if (fd == -ENOENT)
 		return -EINVAL;
 	proc->w.id = (__u32)pid;
-	err = fb_own(&proc->pidfd, fd, "pidfd");
+	err = fb_own(q, &proc->pidfd, fd, "pidfd");
 	if (!err && by_fd &&
 	    (fb_proc_pid(proc->pidfd) != pid || fb_proc_pid(id) != pid))
 		return -ESRCH;
@@ -201,7 +202,7 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 
 	w->req_flags |= KEVENT_REQ_ONESHOT;
 	proc->pidfd = -1;
-	err = fb_proc_open(proc, uk);
+	err = fb_proc_open(q, proc, uk);
 	if (!err)
 		err = fb_token_get(q, w);
 	if (!err && fb_proc_is_over(proc)) {

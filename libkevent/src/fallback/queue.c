@@ -59,8 +59,9 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	err = fb_queue_tables(q);
 	if (!err)
-		err = fb_own(&q->kick, fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC |
-						   EFD_NONBLOCK), "[eventfd]");
+		err = fb_own(q, &q->kick,
+			     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
+			     "[eventfd]");
 	if (err)
 		return err;
 	err = fb_epoll_add(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
@@ -116,29 +117,18 @@ void fb_queue_teardown(struct fb_queue *q)
 
 /*
  * In a child: the files behind the descriptors are those of the parent, too, so the child
- * closes and frees, and changes nothing. If a thread had the lock at fork(), there is no
- * such thread here, and what it changed is half done: that memory stays as it is.
+ * closes them, and changes nothing. Threads of the parent went on while fork() copied its
+ * memory, page by page: what they changed is half done here, and stays as it is.
  */
 void fb_queue_let_go(struct fb_queue *q)
 {
+	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
 	__u32 i;
 
-	if (pthread_mutex_trylock(&q->lock)) {
-		for (i = 0; i < FB_NR_TYPES; i++)
-			if (fb_sources[i] && fb_sources[i]->let_go)
-				fb_sources[i]->let_go(q);
-		fb_own_check(&q->second, -1);
-		fb_own_check(&q->kick, -1);
-		fb_close_fd(&q->second);
-		fb_close_fd(&q->kick);
-		return;
-	}
-	fb_queue_check_own(q);
-	if (q->hash)
-		fb_free_all(q);
-	q->nr_hash = 0;
-	fb_queue_free(q);
-	pthread_mutex_unlock(&q->lock);
+	for (i = 0; i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->let_go)
+			fb_sources[i]->let_go(q);
+	fb_own_let_go(q, epoll);
 }
 
 void fb_leave(struct fb_queue *q)

@@ -280,10 +280,10 @@ void fb_leave(struct fb_queue *q);
 
 /*
  * own.c: descriptors that a queue keeps. A number is -1 before it is opened and after it
- * was closed. fb_own() takes what a system call has returned; @kind is a word in the
- * name of the file. Returns 0 or -errno.
+ * was closed. fb_own() takes what a system call has returned, for a queue, or for the hub if
+ * @q is NULL; @kind is a word in the name of the file. Returns 0 or -errno.
  */
-int fb_own(int *at, long fd, const char *kind);
+int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind);
 void fb_close_fd(int *at);
 /* The same without closing it. Returns what it was. */
 int fb_disown(int *at);
@@ -292,6 +292,8 @@ int fb_disown(int *at);
  * should have it, or -1.
  */
 void fb_own_check(int *at, int epoll);
+/* In a child: close all that a queue of the parent has, unless they are other files. */
+void fb_own_let_go(const struct fb_queue *q, int epoll);
 /* The program has it now. The lock of the process is held. */
 void fb_own_lost(int fd);
 
@@ -349,8 +351,6 @@ void fb_dequeue(struct fb_queue *q, struct fb_watch *w);
 void fb_use_edges(struct fb_queue *q);
 void fb_kill(struct fb_queue *q, struct fb_watch *w);
 void fb_kill_all(struct fb_queue *q);
-/* Their memory and descriptors only; the queue has no watches any more */
-void fb_free_all(struct fb_queue *q);
 
 /* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);

@@ -145,12 +145,13 @@ static int fb_signals_register(struct fb_queue *q)
 static void fb_signals_let_go(struct fb_queue *q)
 {
 	if (q->signals)
-		fb_hub_quit(q->signals->hub);
+		fb_hub_leave_parent();
 }
 
 static void fb_signals_free(struct fb_queue *q)
 {
-	fb_signals_let_go(q);
+	if (q->signals)
+		fb_hub_quit(q->signals->hub);
 	free(q->signals);
 	q->signals = NULL;
 }
@@ -265,7 +266,6 @@ static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 	fb_signal_ignore(w);
 }
 
-/* In a child the hub is that of the parent. */
 static void fb_signal_release(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);

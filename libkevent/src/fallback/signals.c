@@ -270,15 +270,17 @@ static int fb_hub_open_fds(struct fb_hub *hub)
 	struct epoll_event event = { .events = EPOLLONESHOT };
 	int err;
 
-	err = fb_own(&hub->home, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
+	err = fb_own(NULL, &hub->home, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
 		     "[eventpoll]");
 	if (!err)
-		err = fb_own(&hub->bell, fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC |
-						EFD_NONBLOCK), "[eventfd]");
+		err = fb_own(NULL, &hub->bell,
+			     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
+			     "[eventfd]");
 	if (!err)
-		err = fb_own(&hub->fd, fb_sys(SYS_signalfd4, -1, &hub->mask,
-					      sizeof(hub->mask), SFD_CLOEXEC |
-					      SFD_NONBLOCK), "[signalfd]");
+		err = fb_own(NULL, &hub->fd,
+			     fb_sys(SYS_signalfd4, -1, &hub->mask,
+				    sizeof(hub->mask), SFD_CLOEXEC | SFD_NONBLOCK),
+			     "[signalfd]");
 	if (!err)
 		err = fb_call(epoll_ctl(hub->home, EPOLL_CTL_ADD, hub->bell,
 					&event));
@@ -465,12 +467,16 @@ int fb_hub_join(struct fb_hub *hub, struct fb_queue *q)
 	return err;
 }
 
+void fb_hub_leave_parent(void)
+{
+	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
+
+	if (hub && !fb_hub_is_ours(hub))
+		fb_hub_let_go(hub);
+}
+
 void fb_hub_quit(struct fb_hub *hub)
 {
-	if (!fb_hub_is_ours(hub)) {
-		fb_hub_let_go(hub);
-		return;
-	}
 	fb_hub_lock(hub);
 	if (!--hub->queues)
 		fb_hub_close(hub);

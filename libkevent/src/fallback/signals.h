@@ -57,8 +57,10 @@ void fb_hub_unlock(struct fb_hub *hub);
  */
 int fb_hub_join(struct fb_hub *hub, struct fb_queue *q);
 int fb_hub_register(struct fb_hub *hub, struct fb_queue *q);
-/* A queue that has joined goes; the hub may be that of the parent process. */
+/* A queue that has joined goes. */
 void fb_hub_quit(struct fb_hub *hub);
+/* In a child one of the parent's goes: close the copies of the descriptors. */
+void fb_hub_leave_parent(void);
 
 /* The lock is held from here on. */
 

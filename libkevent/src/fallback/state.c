@@ -174,13 +174,6 @@ void fb_use_edges(struct fb_queue *q)
 
 /* Life */
 
-static void fb_free(struct fb_watch *w)
-{
-	if (fb_ops_of(w)->release)
-		fb_ops_of(w)->release(w);
-	free(w);
-}
-
 void fb_kill(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_dequeue(q, w);
@@ -189,7 +182,9 @@ void fb_kill(struct fb_queue *q, struct fb_watch *w)
 		fb_ops_of(w)->detach(q, w);
 	fb_token_put(q, w);
 	q->nr_watches--;
-	fb_free(w);
+	if (fb_ops_of(w)->release)
+		fb_ops_of(w)->release(w);
+	free(w);
 }
 
 void fb_kill_all(struct fb_queue *q)
@@ -199,17 +194,4 @@ void fb_kill_all(struct fb_queue *q)
 	for (i = 0; i < q->nr_hash; i++)
 		while (q->hash[i])
 			fb_kill(q, q->hash[i]);
-}
-
-void fb_free_all(struct fb_queue *q)
-{
-	struct fb_watch *w, *next;
-	__u32 i;
-
-	for (i = 0; i < q->nr_hash; i++) {
-		for (w = q->hash[i]; w; w = next) {
-			next = w->hash_next;
-			fb_free(w);
-		}
-	}
 }

@@ -213,7 +213,7 @@ static int fb_clock_open(struct fb_queue *q, struct fb_clock *clock)
 		return 0;
 	if (id == CLOCK_TAI)
 		id = CLOCK_REALTIME;
-	err = fb_own(&clock->fd,
+	err = fb_own(q, &clock->fd,
 		     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)),
 		     "[timerfd]");
 	if (err)

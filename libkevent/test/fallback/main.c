@@ -474,7 +474,7 @@ static void number_beyond_the_tables_is_emfile(void)
 
 	open_queue(&q);
 	found = fb_get(q.fd);
-	CHECK_EQ(fb_own(&at, 1 << 20, "[eventfd]"), -EMFILE);
+	CHECK_EQ(fb_own(found, &at, 1 << 20, "[eventfd]"), -EMFILE);
 	CHECK_EQ(at, -1);
 	CHECK_EQ(fb_publish(1 << 20, found), -EMFILE);
 	fb_put(found);
@@ -1390,9 +1390,11 @@ static void expect(struct kevent_queue *q, __u64 user)
 	CHECK_EQ(ev.ptr, user);
 }
 
-static void child_leaves_watches_alone(int how)
+/* @locked: a thread was in a call when the child was made */
+static void child_leaves_watches_alone(int how, bool locked)
 {
 	struct kevent_queue q;
+	struct fb_queue *found;
 	int fd[2], file[2], i;
 	struct ukevent ev;
 
@@ -1409,9 +1411,15 @@ static void child_leaves_watches_alone(int how)
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
 	/* Nobody has taken it when the child closes its copy. */
 	CHECK_EQ(write(file[0], "a", 1), 1);
+	found = fb_get(q.fd);
+	if (locked)
+		fb_queue_lock(found, -1);
 	fflush(stdout);
 	if (!fork())
 		_exit(child_closes(&q, how));
+	if (locked)
+		fb_queue_unlock(found);
+	fb_put(found);
 	wait_for_child();
 	CHECK_EQ(write(file[1], "a", 1), 1);
 	expect(&q, 10);
@@ -1428,12 +1436,17 @@ static void child_leaves_watches_alone(int how)
 
 static void child_that_closes_leaves_watches_alone(void)
 {
-	child_leaves_watches_alone(1);
+	child_leaves_watches_alone(1, false);
+}
+
+static void child_of_a_locked_queue_closes_all_of_it(void)
+{
+	child_leaves_watches_alone(1, true);
 }
 
 static void child_that_uses_the_number_leaves_watches_alone(void)
 {
-	child_leaves_watches_alone(0);
+	child_leaves_watches_alone(0, false);
 }
 
 /* Threads of the parent are in calls, and its queue has a thread of its own. */
@@ -2170,6 +2183,7 @@ static const struct test tests[] = {
 	TEST(thread_has_its_own_descriptors),
 	TEST(child_that_closes_leaves_watches_alone),
 	TEST(child_that_uses_the_number_leaves_watches_alone),
+	TEST(child_of_a_locked_queue_closes_all_of_it),
 	TEST(child_closes_what_sleepers_have),
 	TEST(child_forgets_numbers),
 	TEST(child_never_waits_for_its_parent),
