@@ -9,7 +9,8 @@
  * the first one watches. So activity and polls of watches do not mix.
  *
  * All of a queue is under its lock, but for what says otherwise. The lock is not
- * held while a call sleeps. Nothing is allocated to deliver an event.
+ * held while a call sleeps. Nothing is allocated to deliver an event, but for a
+ * real-time signal when it is taken.
  */
 #ifndef LIBKEVENT_FB_QUEUE_H
 #define LIBKEVENT_FB_QUEUE_H

@@ -74,7 +74,7 @@ static __u32 fb_signal_nr(const struct fb_watch *w)
 
 /* Signals that wait */
 
-static void fb_fifo_drop(struct fb_fifo *fifo)
+static struct fb_kept *fb_fifo_take(struct fb_fifo *fifo)
 {
 	struct fb_kept *kept = fifo->oldest;
 
@@ -82,8 +82,26 @@ static void fb_fifo_drop(struct fb_fifo *fifo)
 	fifo->oldest = kept->next;
 	if (!fifo->oldest)
 		fifo->last = NULL;
+	return kept;
+}
+
+static void fb_fifo_drop(struct fb_fifo *fifo)
+{
+	struct fb_kept *kept = fb_fifo_take(fifo);
+
 	if (kept != &fifo->spare)
 		free(kept);
+}
+
+static void fb_fifo_put(struct fb_fifo *fifo, struct fb_kept *kept)
+{
+	kept->next = NULL;
+	if (fifo->last)
+		fifo->last->next = kept;
+	else
+		fifo->oldest = kept;
+	fifo->last = kept;
+	fifo->nr++;
 }
 
 /* Standard signals merge, and so do others when there is no memory. */
@@ -97,14 +115,20 @@ static void fb_fifo_add(struct fb_fifo *fifo, const struct fb_siginfo *si)
 		return;
 	if (!kept)
 		kept = &fifo->spare;
-	kept->next = NULL;
 	kept->si = *si;
-	if (fifo->last)
-		fifo->last->next = kept;
+	fb_fifo_put(fifo, kept);
+}
+
+static void fb_fifo_move(struct fb_fifo *to, struct fb_fifo *from)
+{
+	struct fb_kept *kept = fb_fifo_take(from);
+
+	if (kept == &from->spare)
+		fb_fifo_add(to, &kept->si);
+	else if (to->nr < FB_MAX_KEPT)
+		fb_fifo_put(to, kept);
 	else
-		fifo->oldest = kept;
-	fifo->last = kept;
-	fifo->nr++;
+		free(kept);
 }
 
 static void fb_signal_arrived(struct fb_listener *l, const struct fb_siginfo *si)
@@ -160,10 +184,8 @@ static void fb_signals_free(struct fb_queue *q)
 static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 {
 	fb_hub_lock(s->hub);
-	while (s->inbox.nr) {
-		fb_fifo_add(&s->kept, &s->inbox.oldest->si);
-		fb_fifo_drop(&s->inbox);
-	}
+	while (s->inbox.nr)
+		fb_fifo_move(&s->kept, &s->inbox);
 	fb_hub_unlock(s->hub);
 	if (s->kept.nr)
 		fb_report(q, &s->w, KEVENT_SIGNAL_DELIVERY);
