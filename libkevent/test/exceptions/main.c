@@ -465,6 +465,25 @@ static void delay(void)
 	CHECK_EQ(kevent_set_delay(q.fd, 100), -ENOTTY);
 }
 
+/* Four queues watch each of those below, where there was one at first. */
+static int add_layers(void)
+{
+	int below[4] = { kevent_init(NULL, 0, 0) }, here[4] = { 0 };
+	int nr, i, j, err = 0;
+	struct ukevent ev;
+
+	for (nr = 1, i = 0; i < 3; i++, nr = 4) {
+		for (j = 0; j < 4 * nr && !err; j++) {
+			if (j < 4)
+				here[j] = kevent_init(NULL, 0, 0);
+			kevent_set_poll(&ev, below[j / 4], KEVENT_POLL_POLLIN, 0, 0);
+			err = kevent_ctl_one(here[j % 4], KEVENT_CTL_ADD, &ev);
+		}
+		memcpy(below, here, sizeof(here));
+	}
+	return err;
+}
+
 static void nested(void)
 {
 	struct kevent_queue q, other;
@@ -477,6 +496,7 @@ static void nested(void)
 	CHECK_EQ(add(&q, &ev), 0);
 	CHECK_EQ(mark(&other), 1);
 	check_silent(&q);
+	CHECK_EQ(add_layers(), -ELOOP);
 }
 
 #define QUEUES	65
