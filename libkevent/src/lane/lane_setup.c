@@ -353,7 +353,7 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
  * Memory of tmpfs that can't become shorter: no access to it is SIGBUS, and no
  * access to it waits for another process.
  */
-static int check_memory(int fd, size_t bytes)
+static int check_memory(int fd, size_t max_bytes, size_t *bytes)
 {
 	struct statfs fs;
 	struct stat st;
@@ -365,7 +365,8 @@ static int check_memory(int fd, size_t bytes)
 		return -EPROTO;
 	if (st.st_size < (off_t)KEVENT_LANE_HEAD)
 		return -EPROTO;
-	return (__u64)st.st_size > bytes ? -EFBIG : 0;
+	*bytes = (size_t)st.st_size;
+	return (__u64)st.st_size > max_bytes ? -EFBIG : 0;
 }
 
 /* As struct statx, STATX_INO and AT_STATX_DONT_SYNC, which older headers lack */
@@ -403,28 +404,29 @@ static bool is_anonymous(int fd)
 	return same;
 }
 
-/* The sizes in the memory are read here and never again. */
-static int read_shape(int fd, struct shape *s)
+/*
+ * The sizes in the memory are read here and never again. It had @bytes when it was
+ * checked: the peer may have made it longer since.
+ */
+static int read_shape(int fd, size_t bytes, struct shape *s)
 {
 	struct kevent_lane_memory head;
 	struct iovec iov = { .iov_base = &head, .iov_len = sizeof(head) };
-	struct stat st;
 
 	/* Two words are the offset, in each ABI. */
 	if (kevent_call6(SYS_preadv, fd, (long)&iov, 1, 0, 0, 0) != sizeof(head) ||
-	    fstat(fd, &st) || head.magic != KEVENT_LANE_MAGIC)
+	    head.magic != KEVENT_LANE_MAGIC)
 		return -EPROTO;
 	memcpy(s->slots, head.slots, sizeof(s->slots));
 	memcpy(s->arena, head.arena, sizeof(s->arena));
-	if (!shape_ok(s) || (__u64)st.st_size < s->bytes)
-		return -EPROTO;
-	return 0;
+	return shape_ok(s) && s->bytes <= bytes ? 0 : -EPROTO;
 }
 
 static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags)
 {
 	struct hello hello = { 0 };
 	struct shape s;
+	size_t bytes;
 	int ret = receive_hello(l, sock, &hello);
 
 	if (ret)
@@ -434,9 +436,9 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 	if (l->bell >= 0 && (!is_anonymous(l->bell) ||
 			     !is_anonymous(l->peer_bell)))
 		return -EPROTO;
-	ret = check_memory(l->fd, max_bytes);
+	ret = check_memory(l->fd, max_bytes, &bytes);
 	if (!ret)
-		ret = read_shape(l->fd, &s);
+		ret = read_shape(l->fd, bytes, &s);
 	if (!ret)
 		ret = map_lane(l, &s);
 	return ret;

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -782,6 +783,37 @@ static int make_memory(const struct kevent_lane_memory *head, off_t size, int se
 	return fd;
 }
 
+/* Its peer makes this memory longer, as soon as the library has seen how long it is. */
+static int growing = -1;
+
+int fstat(int fd, struct stat *st)
+{
+	const struct kevent_lane_memory head = {
+		.magic = KEVENT_LANE_MAGIC, .slots = { 2, 0 },
+		.arena = { 1 << 26, 0 },
+	};
+	int ret = (int)syscall(SYS_fstat, fd, st);
+
+	if (growing < 0)
+		return ret;
+	CHECK_EQ(ftruncate(growing, 65 << 20), 0);
+	CHECK_EQ(pwrite(growing, &head, sizeof(head), 0), sizeof(head));
+	growing = -1;
+	return ret;
+}
+
+static void memory_grows_above_no_limit(void)
+{
+	const struct kevent_lane_memory head = {};
+	int bell = eventfd(0, EFD_NONBLOCK);
+	struct parcel p = { KEVENT_LANE_MAGIC, 0, 0, { -1, bell, bell }, 3 };
+
+	p.fd[0] = make_memory(&head, 4096, F_SEAL_SHRINK);
+	growing = p.fd[0];
+	CHECK_EQ(parcel_is(&p), -EPROTO);
+	CHECK_EQ(growing, -1);
+}
+
 static void parcels_are_checked(void)
 {
 	struct kevent_lane_memory head = {
@@ -1088,6 +1120,7 @@ static const struct test tests[] = {
 	TEST(sender_refuses_positions),
 	TEST(false_end_breaks_the_lane),
 	TEST(sizes_are_checked),
+	TEST(memory_grows_above_no_limit),
 	TEST(parcels_are_checked),
 	TEST(socket_is_checked),
 	TEST(credentials_may_come_beside),
