@@ -269,11 +269,14 @@ static __attribute__((noinline)) void peer_wants_room(struct kevent_lane *l)
 
 	if (in->told == in->pos)
 		return;
-	in->told = in->pos;
 	lane_full_barrier();
 	room = lane_load(&l->peer->room);
-	if (room && room != in->rung && kevent_lane_ring(l))
+	if (room && room != in->rung) {
+		if (!kevent_lane_ring(l))
+			return;
 		in->rung = room;
+	}
+	in->told = in->pos;
 }
 
 /*

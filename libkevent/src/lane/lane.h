@@ -64,7 +64,7 @@ static inline bool lane_gone(const struct kevent_lane *l)
 
 /*
  * Wakes the peer's queue. A bell that is full has an event under way. False: there
- * was no memory for it, so the next message tries again.
+ * was no memory for it, so the next message tries again, or the next look for one.
  */
 bool kevent_lane_ring(const struct kevent_lane *l);
 

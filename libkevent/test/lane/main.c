@@ -452,6 +452,28 @@ static void socket_is_written_to_again(void)
 	late_ring_is_tried_again(SYS_sendto, &a.sock);
 }
 
+/* The receiver finds no memory to say that there is room, and tries again. */
+static void room_is_rung_for_again(void)
+{
+	__u64 nr;
+
+	open_lane(&by_socket);
+	open_queues();
+	for (nr = 0; nr < SLOTS; nr++)
+		CHECK_EQ(send_nr(&a, nr), 0);
+	CHECK_EQ(send_nr(&a, nr), -EAGAIN);
+	run_short(SYS_sendto, b.sock);
+	for (nr = 0; nr < SLOTS; nr++)
+		expect_nr(&b, nr);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EAGAIN);
+	expect_no_event(&qa);
+	b.sock = dup(b.sock);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EAGAIN);
+	expect_event(&qa, &a, 0);
+	CHECK_EQ(send_nr(&a, nr), 0);
+	close_lane();
+}
+
 /* What is wrong with the wait is said before the message is sent. */
 static void send_and_wait_is_checked(void)
 {
@@ -1107,6 +1129,7 @@ static const struct test tests[] = {
 	TEST(wait_rings_by_the_socket),
 	TEST(eventfd_is_written_to_again),
 	TEST(socket_is_written_to_again),
+	TEST(room_is_rung_for_again),
 	TEST(send_and_wait_is_checked),
 	TEST(room_is_reported),
 	TEST(room_in_the_arena_is_reported),
