@@ -347,7 +347,8 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
  * @len: its length at most
  * @data: set to where the message goes, in the shared memory
  *
- * For messages that are made in place. Another call takes the place of this one.
+ * For messages that are made in place. Another call takes the place of this one, also
+ * one that fails, and so does kevent_lane_send().
  *
  * Return: 0, or an errno of kevent_lane_send().
  */

@@ -162,6 +162,8 @@ int kevent_lane_reserve(struct kevent_lane *l, __u32 len, void **data)
 	struct kevent_lane_out *out = &l->out;
 	int ret = may_send(l, len);
 
+	/* Its place in the arena is that of this one, whether or not there is room. */
+	out->reserved = 0;
 	if (!ret && !has_room(out, len))
 		ret = make_room(l, len);
 	if (ret)

@@ -291,6 +291,26 @@ static void message_is_made_in_place(void)
 	close_lane();
 }
 
+/* One that there is no room for takes the place of the one before, too. */
+static void message_in_place_is_the_last_one(void)
+{
+	void *at;
+
+	open_usual();
+	CHECK_EQ(kevent_lane_send(&a, buf, 512), 0);
+	CHECK_EQ(kevent_lane_reserve(&a, 400, &at), 0);
+	CHECK_EQ(kevent_lane_reserve(&a, 800, &at), -EAGAIN);
+	CHECK_EQ(kevent_lane_publish(&a, 400), -EINVAL);
+	CHECK_EQ(kevent_lane_reserve(&a, 400, &at), 0);
+	CHECK_EQ(kevent_lane_send(&a, buf, ARENA + 1), -EMSGSIZE);
+	CHECK_EQ(kevent_lane_publish(&a, 400), -EINVAL);
+	CHECK_EQ(kevent_lane_reserve(&a, 400, &at), 0);
+	CHECK_EQ(kevent_lane_publish(&a, 400), 0);
+	CHECK_EQ(kevent_lane_recv(&b, buf, ARENA), 512);
+	CHECK_EQ(kevent_lane_recv(&b, buf, ARENA), 400);
+	close_lane();
+}
+
 static void long_message_waits_for_a_buffer(void)
 {
 	open_usual();
@@ -1121,6 +1141,7 @@ static const struct test tests[] = {
 	TEST(longest_fits_when_all_is_taken),
 	TEST(arena_is_not_given_back_twice),
 	TEST(message_is_made_in_place),
+	TEST(message_in_place_is_the_last_one),
 	TEST(long_message_waits_for_a_buffer),
 	TEST(sleeper_is_rung_for_once),
 	TEST(eventfd_wakes_a_sleeper),
