@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "ops.h"
@@ -19,6 +20,8 @@
 			 KEVENT_INODE_MODIFY | KEVENT_INODE_ATTRIB | \
 			 KEVENT_INODE_RENAME)
 #define FB_INODE_CHAINS	64U
+/* Of the inode, not of a child: its last name may be gone, or what inotify has of it. */
+#define FB_INODE_SELF	(IN_ATTRIB | IN_DELETE_SELF | IN_UNMOUNT | IN_IGNORED)
 
 /**
  * struct fb_inode - a watch of an inode
@@ -250,9 +253,11 @@ static void fb_inode_relisten(struct fb_queue *q, struct fb_inode *inode)
 static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 			  const struct inotify_event *ev)
 {
-	__u32 events = fb_inode_events(ev);
+	__u32 events = fb_inode_events(ev) & inode->w.event;
 	struct stat st;
 
+	if (!events && (ev->len || !(ev->mask & FB_INODE_SELF)))
+		return;
 	/*
 	 * The watch went with its descriptor. It stays for the next request that
 	 * names it, as the caller may be one.
@@ -267,9 +272,8 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 		inode->w.state |= FB_BROKEN;
 	else if (ev->mask & IN_IGNORED && !(inode->w.state & FB_BROKEN))
 		fb_inode_relisten(q, inode);
-	if (!(events & inode->w.event) && !(inode->w.state & FB_BROKEN))
-		return;
-	fb_report(q, &inode->w, events & inode->w.event);
+	if (events || inode->w.state & FB_BROKEN)
+		fb_report(q, &inode->w, events);
 }
 
 static void fb_inode_happened(struct fb_queue *q, const struct inotify_event *ev)
@@ -311,6 +315,7 @@ static void fb_inodes_missed(struct fb_queue *q)
 	}
 }
 
+/* What there is now: those who change files may be faster than this loop. */
 static void fb_inodes_read(struct fb_queue *q)
 {
 	union {
@@ -319,8 +324,13 @@ static void fb_inodes_read(struct fb_queue *q)
 	} buf;
 	const struct inotify_event *ev;
 	long len, at;
+	int left = 0;
 
-	while ((len = fb_sys(SYS_read, q->inodes->fd, &buf, sizeof(buf))) > 0) {
+	fb_sys(SYS_ioctl, q->inodes->fd, FIONREAD, &left);
+	for (; left > 0; left -= (int)len) {
+		len = fb_sys(SYS_read, q->inodes->fd, &buf, sizeof(buf));
+		if (len <= 0)
+			return;
 		for (at = 0; at < len; at += (long)(sizeof(*ev) + ev->len)) {
 			ev = (const void *)(buf.bytes + at);
 			if (ev->mask & IN_Q_OVERFLOW)

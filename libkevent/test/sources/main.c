@@ -286,6 +286,47 @@ static void change_behind_too_many_is_told(void)
 	kevent_queue_close(&q);
 }
 
+static int busy[2];
+static unsigned int changes;
+static bool enough;
+
+static void *change_on(void *none)
+{
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		if (pwrite(busy[0], "", 1, 0) != 1 || pwrite(busy[1], "", 1, 0) != 1)
+			CHECK(!"written");
+		__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+	}
+	return none;
+}
+
+/* They come faster than the queue takes them, which has many watches of each file. */
+static void changes_without_end_hold_up_no_call(void)
+{
+	pthread_t thread;
+	struct kevent_queue q;
+	struct ukevent ev;
+	int i;
+
+	enter_folder();
+	open_queue(&q);
+	busy[0] = make_file("a");
+	busy[1] = make_file("b");
+	for (i = 0; i < 128; i++)
+		add_inode(&q, dup(busy[i % 2]), KEVENT_INODE_MODIFY);
+	CHECK_EQ(pthread_create(&thread, NULL, change_on, NULL), 0);
+	while (__atomic_load_n(&changes, __ATOMIC_RELAXED) < 100)
+		sched_yield();
+	/* The alarm ends one that does not return. */
+	for (i = 0; i < 16;)
+		i += kevent_queue_get(&q, &ev, 1, &no_time);
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(unlink("a") | unlink("b"), 0);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
 /* POLL of a file whose poll method takes the event */
 
 #define PRI	KEVENT_POLL_POLLPRI
@@ -1395,6 +1436,7 @@ static const struct test tests[] = {
 	TEST(point_of_time_follows_its_clock),
 	TEST(timer_that_never_expires_is_cancelled),
 	TEST(change_behind_too_many_is_told),
+	TEST(changes_without_end_hold_up_no_call),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),
 	TEST(signal_is_consumed_whoever_blocks_it),
