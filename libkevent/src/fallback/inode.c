@@ -86,7 +86,7 @@ static __u32 fb_inode_events(const struct inotify_event *ev)
 
 	if (ev->mask & IN_CREATE)
 		events |= KEVENT_INODE_CREATE;
-	if (ev->mask & (IN_DELETE | IN_DELETE_SELF))
+	if (ev->mask & IN_DELETE)
 		events |= KEVENT_INODE_REMOVE;
 	if (ev->mask & IN_MODIFY && !ev->len)
 		events |= KEVENT_INODE_MODIFY;
@@ -264,10 +264,8 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 	 */
 	if (!fb_inode_stat(inode, &st))
 		return;
-	if (ev->mask & IN_ATTRIB)
+	if (ev->mask & (IN_ATTRIB | IN_DELETE_SELF))
 		events |= fb_inode_lost_name(inode);
-	if (ev->mask & IN_DELETE_SELF && inode->w.event & KEVENT_INODE_REMOVE)
-		inode->gone = true;
 	if (ev->mask & IN_UNMOUNT)
 		inode->w.state |= FB_BROKEN;
 	else if (ev->mask & IN_IGNORED && !(inode->w.state & FB_BROKEN))

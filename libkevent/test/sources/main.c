@@ -286,6 +286,29 @@ static void change_behind_too_many_is_told(void)
 	kevent_queue_close(&q);
 }
 
+/* Inotify says it of the count of links, and of the last of its directory entries. */
+static void last_name_goes_once(void)
+{
+	struct kevent_queue q;
+	int fd, other;
+
+	enter_folder();
+	open_queue(&q);
+	fd = make_file("a");
+	CHECK_EQ(link("a", "b"), 0);
+	other = make_file("b");
+	add_inode(&q, fd, KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY);
+	CHECK_EQ(unlink("a") | unlink("b"), 0);
+	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_REMOVE);
+	CHECK_EQ(close(other), 0);
+	CHECK_EQ(conditions_of(&q, fd), 0);
+	/* Inotify has forgotten the file, and is asked again. */
+	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
 static int busy[2];
 static unsigned int changes;
 static bool enough;
@@ -1436,6 +1459,7 @@ static const struct test tests[] = {
 	TEST(point_of_time_follows_its_clock),
 	TEST(timer_that_never_expires_is_cancelled),
 	TEST(change_behind_too_many_is_told),
+	TEST(last_name_goes_once),
 	TEST(changes_without_end_hold_up_no_call),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),
