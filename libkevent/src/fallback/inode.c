@@ -27,7 +27,7 @@
  * struct fb_inode - a watch of an inode
  * @w:		the watch
  * @next:	in its chain of fb_inodes.chains
- * @wd:		what inotify calls it; -1: nothing
+ * @wd:		what inotify calls it; -1: nothing, also when the watch is broken
  * @dev:	of the inode, with @ino: the descriptor may come to mean another one
  * @gone:	it has no name any more, and that was reported
  */
@@ -237,13 +237,20 @@ static void fb_inode_unlink(struct fb_queue *q, struct fb_inode *inode)
 	inode->wd = -1;
 }
 
+/* What inotify says of the inode is not for the watch any more. */
+static void fb_inode_break(struct fb_queue *q, struct fb_inode *inode)
+{
+	fb_inode_unlink(q, inode);
+	inode->w.state |= FB_BROKEN;
+}
+
 /* Inotify forgets an inode with its last name; the file goes on. */
 static void fb_inode_relisten(struct fb_queue *q, struct fb_inode *inode)
 {
 	int wd = fb_inode_listen(q, inode);
 
 	if (wd < 0) {
-		inode->w.state |= FB_BROKEN;
+		fb_inode_break(q, inode);
 		return;
 	}
 	fb_inode_unlink(q, inode);
@@ -267,8 +274,8 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 	if (ev->mask & (IN_ATTRIB | IN_DELETE_SELF))
 		events |= fb_inode_lost_name(inode);
 	if (ev->mask & IN_UNMOUNT)
-		inode->w.state |= FB_BROKEN;
-	else if (ev->mask & IN_IGNORED && !(inode->w.state & FB_BROKEN))
+		fb_inode_break(q, inode);
+	else if (ev->mask & IN_IGNORED)
 		fb_inode_relisten(q, inode);
 	if (events || inode->w.state & FB_BROKEN)
 		fb_report(q, &inode->w, events);
@@ -294,8 +301,7 @@ static void fb_inode_missed(struct fb_queue *q, struct fb_inode *inode)
 	if (!fb_inode_stat(inode, &st))
 		return;
 	events |= fb_inode_lost_name(inode);
-	if (!(inode->w.state & FB_BROKEN))
-		fb_inode_relisten(q, inode);
+	fb_inode_relisten(q, inode);
 	if (events || inode->w.state & FB_BROKEN)
 		fb_report(q, &inode->w, events);
 }
@@ -394,28 +400,39 @@ static void fb_inode_detach(struct fb_queue *q, struct fb_watch *w)
 	fb_inode_drop(q, wd);
 }
 
+/* Nothing, if the watch is broken. */
+static int fb_inode_listen_on(struct fb_queue *q, struct fb_inode *inode)
+{
+	int wd;
+
+	if (inode->wd < 0)
+		return 0;
+	wd = fb_inode_listen(q, inode);
+	if (wd < 0 || wd == inode->wd)
+		return wd < 0 ? wd : 0;
+	/* Another thread has the descriptor mean another file by now. */
+	fb_inode_drop(q, wd);
+	return -ENOENT;
+}
+
 /* Changes so far count as far as the new interest has them. */
 static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 			   const struct ukevent *uk, const struct fb_watch *old)
 {
 	struct fb_inode *inode = to_inode(w);
-	int wd;
+	int err;
 
 	(void)uk;
 	fb_inodes_read(q);
 	w->state |= old->state & FB_BROKEN;
-	wd = fb_inode_listen(q, inode);
-	if (wd < 0)
-		return wd;
-	/* Another thread has the descriptor mean another file by now. */
-	if (wd != inode->wd) {
-		fb_inode_drop(q, wd);
-		return -ENOENT;
-	}
+	err = fb_inode_listen_on(q, inode);
+	if (err)
+		return err;
 	if (w->ready & ~w->event & KEVENT_INODE_REMOVE)
 		inode->gone = false;
 	w->ready &= w->event;
-	fb_dequeue(q, w);
+	if (!(w->state & FB_BROKEN))
+		fb_dequeue(q, w);
 	return (int)(w->ready | fb_inode_lost_name(inode));
 }
 

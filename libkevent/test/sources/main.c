@@ -24,6 +24,7 @@
 #include <linux/sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/signalfd.h>
@@ -303,6 +304,45 @@ static void last_name_goes_once(void)
 	CHECK_EQ(close(other), 0);
 	CHECK_EQ(conditions_of(&q, fd), 0);
 	/* Inotify has forgotten the file, and is asked again. */
+	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
+/* There may be too many watches of inotify. */
+static bool no_watches;
+
+int inotify_add_watch(int fd, const char *path, __u32 mask)
+{
+	if (!no_watches)
+		return (int)syscall(SYS_inotify_add_watch, fd, path, mask);
+	errno = ENOSPC;
+	return -1;
+}
+
+static void broken_watch_can_be_modified(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd;
+
+	enter_folder();
+	open_queue(&q);
+	fd = make_file("a");
+	CHECK_EQ(link("a", "b"), 0);
+	add_inode(&q, fd, KEVENT_INODE_ATTRIB);
+	no_watches = true;
+	CHECK_EQ(unlink("a") | unlink("b"), 0);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(kevent_error(&ev), -EIDRM);
+	no_watches = false;
+	kevent_set_inode(&ev, fd, KEVENT_INODE_MODIFY, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
+	must_be_silent(&q);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+	add_inode(&q, fd, KEVENT_INODE_MODIFY);
 	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
 	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
 	leave_folder();
@@ -1460,6 +1500,7 @@ static const struct test tests[] = {
 	TEST(timer_that_never_expires_is_cancelled),
 	TEST(change_behind_too_many_is_told),
 	TEST(last_name_goes_once),
+	TEST(broken_watch_can_be_modified),
 	TEST(changes_without_end_hold_up_no_call),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),
