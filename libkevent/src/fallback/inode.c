@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "api/identity.h"
 #include "ops.h"
 #include "sys.h"
 
@@ -27,16 +28,17 @@
  * struct fb_inode - a watch of an inode
  * @w:		the watch
  * @next:	in its chain of fb_inodes.chains
+ * @ino:	of the inode, with @dev: the descriptor may come to mean another one
+ * @dev:	as statx() has it
  * @wd:		what inotify calls it; -1: nothing, also when the watch is broken
- * @dev:	of the inode, with @ino: the descriptor may come to mean another one
  * @gone:	it has no name any more, and that was reported
  */
 struct fb_inode {
 	struct fb_watch	w;
 	struct fb_inode	*next;
+	__u64		ino;
+	__u32		dev[2];
 	int		wd;
-	dev_t		dev;
-	ino_t		ino;
 	bool		gone;
 };
 
@@ -104,34 +106,24 @@ static int fb_inode_fd(const struct fb_watch *w)
 	return (int)(__u32)w->id;
 }
 
-static bool fb_inode_stat(struct fb_inode *inode, struct stat *st)
+static bool fb_inode_identify(struct fb_inode *inode, struct kevent_identity *id)
 {
-	return !fb_call(fstat(fb_inode_fd(&inode->w), st)) &&
-	       st->st_dev == inode->dev && st->st_ino == inode->ino;
-}
-
-static __u32 fb_inode_may_have(struct fb_inode *inode)
-{
-	__u32 events = inode->w.event;
-	struct stat st;
-
-	/* A file is removed when it has no name, and that can be seen. */
-	if (fb_inode_stat(inode, &st) && !S_ISDIR(st.st_mode))
-		events &= ~KEVENT_INODE_REMOVE;
-	return events;
+	return kevent_identify(fb_inode_fd(&inode->w), id) &&
+	       id->ino == inode->ino && id->dev[0] == inode->dev[0] &&
+	       id->dev[1] == inode->dev[1];
 }
 
 /* An inode that is open is not deleted: its last name goes by a change of links. */
 static __u32 fb_inode_lost_name(struct fb_inode *inode)
 {
 	__u32 lost = inode->w.event & KEVENT_INODE_REMOVE;
-	struct stat st;
+	struct kevent_identity id;
 
-	if (!fb_inode_stat(inode, &st))
+	if (!fb_inode_identify(inode, &id))
 		return 0;
-	if (inode->gone || st.st_nlink)
+	if (inode->gone || id.nlink)
 		lost = 0;
-	if (lost || st.st_nlink)
+	if (lost || id.nlink)
 		inode->gone = lost;
 	return lost;
 }
@@ -139,23 +131,23 @@ static __u32 fb_inode_lost_name(struct fb_inode *inode)
 static int fb_inode_check(const struct ukevent *uk)
 {
 	int fd = (int)uk->id.raw[0], flags = fb_call(fcntl(fd, F_GETFL));
-	struct stat st;
+	struct kevent_identity id;
 
-	if (flags < 0 || flags & O_PATH || fb_call(fstat(fd, &st)))
+	if (flags < 0 || flags & O_PATH || !kevent_identify(fd, &id))
 		return -EBADF;
 	if (!uk->event || uk->event & ~FB_INODE_ALL)
 		return -EINVAL;
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+	if (!S_ISREG(id.mode) && !S_ISDIR(id.mode))
 		return -EINVAL;
 	return (flags & O_ACCMODE) == O_WRONLY ? -EACCES : 0;
 }
 
 static int fb_inode_current(struct fb_queue *q, struct fb_watch *w)
 {
-	struct stat st;
+	struct kevent_identity id;
 
 	(void)q;
-	if (fb_inode_stat(to_inode(w), &st))
+	if (fb_inode_identify(to_inode(w), &id))
 		return 0;
 	return fb_call(fcntl(fb_inode_fd(w), F_GETFD)) < 0 ? -EBADF : -ENOENT;
 }
@@ -261,7 +253,7 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 			  const struct inotify_event *ev)
 {
 	__u32 events = fb_inode_events(ev) & inode->w.event;
-	struct stat st;
+	struct kevent_identity id;
 
 	if (!events && (ev->len || !(ev->mask & FB_INODE_SELF)))
 		return;
@@ -269,7 +261,7 @@ static void fb_inode_tell(struct fb_queue *q, struct fb_inode *inode,
 	 * The watch went with its descriptor. It stays for the next request that
 	 * names it, as the caller may be one.
 	 */
-	if (!fb_inode_stat(inode, &st))
+	if (!fb_inode_identify(inode, &id))
 		return;
 	if (ev->mask & (IN_ATTRIB | IN_DELETE_SELF))
 		events |= fb_inode_lost_name(inode);
@@ -295,11 +287,14 @@ static void fb_inode_happened(struct fb_queue *q, const struct inotify_event *ev
 /* Inotify has dropped some: anything may have happened to each, or it is forgotten. */
 static void fb_inode_missed(struct fb_queue *q, struct fb_inode *inode)
 {
-	__u32 events = fb_inode_may_have(inode);
-	struct stat st;
+	__u32 events = inode->w.event;
+	struct kevent_identity id;
 
-	if (!fb_inode_stat(inode, &st))
+	if (!fb_inode_identify(inode, &id))
 		return;
+	/* A file is removed when it has no name, and that can be seen. */
+	if (!S_ISDIR(id.mode))
+		events &= ~KEVENT_INODE_REMOVE;
 	events |= fb_inode_lost_name(inode);
 	fb_inode_relisten(q, inode);
 	if (events || inode->w.state & FB_BROKEN)
@@ -357,7 +352,7 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 			   const struct ukevent *uk)
 {
 	struct fb_inode *inode = to_inode(w);
-	struct stat st;
+	struct kevent_identity id;
 	int ret;
 
 	(void)uk;
@@ -365,10 +360,10 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	ret = fb_inodes_get(q);
 	if (ret)
 		return ret;
-	if (fb_call(fstat(fb_inode_fd(w), &st)))
+	if (!kevent_identify(fb_inode_fd(w), &id))
 		return -EBADF;
-	inode->dev = st.st_dev;
-	inode->ino = st.st_ino;
+	inode->ino = id.ino;
+	memcpy(inode->dev, id.dev, sizeof(id.dev));
 	/* What was reported so far is not for this watch. */
 	fb_inodes_read(q);
 	ret = fb_inode_listen(q, inode);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "api/identity.h"
 #include "api/syscall.h"
 #include "lane.h"
 
@@ -369,37 +370,16 @@ static int check_memory(int fd, size_t max_bytes, size_t *bytes)
 	return (__u64)st.st_size > max_bytes ? -EFBIG : 0;
 }
 
-/* As struct statx, STATX_INO and AT_STATX_DONT_SYNC, which older headers lack */
-struct identity {
-	__u64	__unused0[4];
-	__u64	ino;
-	__u64	__unused1[12];
-	__u32	dev[2];
-	__u64	__unused2[14];
-};
-
-static_assert(sizeof(struct identity) == 256, "as struct statx");
-
-#define ONLY_INO	0x100
-#define DONT_SYNC	0x4000
-
-/* Asks no file system, which may be one that does not answer. */
-static bool identify(int fd, struct identity *id)
-{
-	return !kevent_call6(SYS_statx, fd, (long)"", AT_EMPTY_PATH | DONT_SYNC,
-			     ONLY_INO, (long)id, 0);
-}
-
 /* One of the files without an inode of their own: no device, /proc or pipe */
 static bool is_anonymous(int fd)
 {
 	int probe = eventfd(0, EFD_CLOEXEC);
-	struct identity id, own;
+	struct kevent_identity id, own;
 	bool same;
 
-	same = probe >= 0 && identify(probe, &own) && identify(fd, &id) &&
-	       id.ino == own.ino && id.dev[0] == own.dev[0] &&
-	       id.dev[1] == own.dev[1];
+	same = probe >= 0 && kevent_identify(probe, &own) &&
+	       kevent_identify(fd, &id) && id.ino == own.ino &&
+	       id.dev[0] == own.dev[0] && id.dev[1] == own.dev[1];
 	close_fd(&probe);
 	return same;
 }

@@ -14,19 +14,23 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -38,6 +42,7 @@
 #include "../processes.h"
 
 #define SIZE		8U
+#define DONT_SYNC	0x4000		/* AT_STATX_DONT_SYNC */
 #define MS		1000000LL
 #define HOUR		3600
 
@@ -345,6 +350,49 @@ static void broken_watch_can_be_modified(void)
 	add_inode(&q, fd, KEVENT_INODE_MODIFY);
 	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
 	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
+/* From now on a file system that is asked about a file fails. */
+static void refuse_to_ask(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstat, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, DONT_SYNC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = ARRAY_SIZE(code), .filter = code };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+/* It may be one of a program that does not answer. */
+static void file_system_is_not_asked(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd;
+
+	enter_folder();
+	open_queue(&q);
+	fd = make_file("a");
+	refuse_to_ask();
+	add_inode(&q, fd, KEVENT_INODE_MODIFY | KEVENT_INODE_REMOVE);
+	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
+	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
+	kevent_set_inode(&ev, fd, KEVENT_INODE_REMOVE, 0, (__u64)fd);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	CHECK_EQ(unlink("a"), 0);
+	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_REMOVE);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
 	leave_folder();
 	kevent_queue_close(&q);
 }
@@ -1501,6 +1549,7 @@ static const struct test tests[] = {
 	TEST(change_behind_too_many_is_told),
 	TEST(last_name_goes_once),
 	TEST(broken_watch_can_be_modified),
+	TEST(file_system_is_not_asked),
 	TEST(changes_without_end_hold_up_no_call),
 	TEST(event_that_a_look_takes_is_kept),
 	TEST(level_of_such_a_file_is_repeated),

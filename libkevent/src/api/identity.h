@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Which inode a descriptor is of
+ */
+#ifndef LIBKEVENT_IDENTITY_H
+#define LIBKEVENT_IDENTITY_H
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "syscall.h"
+
+/* As struct statx, which older headers lack */
+struct kevent_identity {
+	__u32	__unused0[4];
+	__u32	nlink;
+	__u32	__unused1[2];
+	__u16	mode;
+	__u16	__unused2;
+	__u64	ino;
+	__u64	__unused3[12];
+	__u32	dev[2];
+	__u64	__unused4[14];
+};
+
+static_assert(sizeof(struct kevent_identity) == 256, "as struct statx");
+
+/*
+ * Asks no file system, which may be one that does not answer: what the kernel knows. The
+ * flags are AT_STATX_DONT_SYNC, and STATX_TYPE, STATX_NLINK and STATX_INO.
+ */
+static inline bool kevent_identify(int fd, struct kevent_identity *id)
+{
+	return !kevent_call6(SYS_statx, fd, (long)"", AT_EMPTY_PATH | 0x4000, 0x105,
+			     (long)id, 0);
+}
+
+#endif /* LIBKEVENT_IDENTITY_H */
