@@ -3,6 +3,7 @@
  * PROC, by pidfds; and what there is of POSIX_TIMER
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,18 +174,10 @@ static void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)
 
 static bool fb_proc_is_over(const struct fb_proc *proc)
 {
-	struct epoll_event event;
-	int epfd = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
-	bool ret;
+	struct pollfd p = { .fd = proc->pidfd, .events = POLLIN };
+	long now[2] = { 0, 0 };
 
-	if (epfd < 0)
-		return false;
-	event.events = EPOLLIN;
-	event.data.u64 = 0;
-	fb_call(epoll_ctl(epfd, EPOLL_CTL_ADD, proc->pidfd, &event));
-	ret = fb_sys(SYS_epoll_pwait, epfd, &event, 1, 0, NULL, (size_t)8) > 0;
-	fb_close_local(epfd);
-	return ret;
+	return fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) > 0;
 }
 
 /* One report: the exit stays an exit. */
