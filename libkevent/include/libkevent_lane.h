@@ -278,6 +278,7 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * Return: 0, or
  * -EAGAIN when nothing has arrived yet;
  * -ECONNRESET when the peer has closed the socket;
+ * -EMFILE, -ENFILE when out of descriptors or files: the lane that had arrived is lost;
  * -EPROTO when what has arrived is no lane;
  * -EFBIG when it takes more than @max_bytes;
  * -EPERM when it lacks %KEVENT_LANE_SOCKET and @flags has that;

@@ -342,10 +342,12 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 	l->fd = fds[0];
 	l->bell = fds[1];
 	l->peer_bell = fds[2];
-	if (ret != sizeof(*hello) || (msg.msg_flags & MSG_CTRUNC) ||
-	    hello->magic != KEVENT_LANE_MAGIC || hello->__pad0 ||
-	    (hello->flags & ~KEVENT_LANE_SOCKET))
+	if (ret != sizeof(*hello) || hello->magic != KEVENT_LANE_MAGIC ||
+	    hello->__pad0 || (hello->flags & ~KEVENT_LANE_SOCKET))
 		return -EPROTO;
+	/* This process can have no more descriptors, or there were too many for a lane. */
+	if (msg.msg_flags & MSG_CTRUNC)
+		return nr < MAX_FDS ? -EMFILE : -EPROTO;
 	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : MAX_FDS) ?
 	       0 : -EPROTO;
 }
@@ -370,18 +372,26 @@ static int check_memory(int fd, size_t max_bytes, size_t *bytes)
 	return (__u64)st.st_size > max_bytes ? -EFBIG : 0;
 }
 
-/* One of the files without an inode of their own: no device, /proc or pipe */
-static bool is_anonymous(int fd)
+static bool is_like(int fd, int probe)
+{
+	struct kevent_identity id, own;
+
+	return kevent_identify(probe, &own) && kevent_identify(fd, &id) &&
+	       id.ino == own.ino && id.dev[0] == own.dev[0] &&
+	       id.dev[1] == own.dev[1];
+}
+
+/* Of the files without an inode of their own: no device, /proc or pipe */
+static int check_bells(const struct kevent_lane *l)
 {
 	int probe = eventfd(0, EFD_CLOEXEC);
-	struct kevent_identity id, own;
-	bool same;
+	bool good;
 
-	same = probe >= 0 && kevent_identify(probe, &own) &&
-	       kevent_identify(fd, &id) && id.ino == own.ino &&
-	       id.dev[0] == own.dev[0] && id.dev[1] == own.dev[1];
+	if (probe < 0)
+		return -errno;
+	good = is_like(l->bell, probe) && is_like(l->peer_bell, probe);
 	close_fd(&probe);
-	return same;
+	return good ? 0 : -EPROTO;
 }
 
 /*
@@ -413,10 +423,10 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 		return ret;
 	if (flags & ~hello.flags)
 		return -EPERM;
-	if (l->bell >= 0 && (!is_anonymous(l->bell) ||
-			     !is_anonymous(l->peer_bell)))
-		return -EPROTO;
-	ret = check_memory(l->fd, max_bytes, &bytes);
+	if (l->bell >= 0)
+		ret = check_bells(l);
+	if (!ret)
+		ret = check_memory(l->fd, max_bytes, &bytes);
 	if (!ret)
 		ret = read_shape(l->fd, bytes, &s);
 	if (!ret)

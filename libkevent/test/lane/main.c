@@ -20,6 +20,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -43,6 +44,7 @@
 #define SLOTS		4U
 #define ARENA		1024U
 #define USER		7
+#define FDS		64		/* descriptors where there are few */
 
 static const struct timespec no_time, a_while = { .tv_sec = 5 };
 
@@ -915,6 +917,40 @@ static void parcels_are_checked(void)
 	CHECK_EQ(nr_open() - before, 7);
 }
 
+/* So many descriptors are @left to the one that attaches. */
+static void attach_with(const struct kevent_lane_options *o, int left, int want)
+{
+	int sock[2], fd, last = 0, before;
+
+	for (fd = 3; fd < FDS; fd++)
+		close(fd);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	CHECK_EQ(kevent_lane_create(&a, o), 0);
+	CHECK_EQ(kevent_lane_pass(&a, sock[0]), 0);
+	while ((fd = dup(1)) >= 0)
+		last = fd;
+	for (fd = 0; fd < left; fd++)
+		close(last - fd);
+	before = nr_open();
+	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), want);
+	if (want)
+		CHECK_EQ(nr_open(), before);
+}
+
+/* Memory and two eventfds arrive, and one more is made to compare these with. */
+static void lack_of_descriptors_is_no_bad_lane(void)
+{
+	const struct rlimit limit = { FDS, FDS };
+
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	attach_with(&usual, 0, -EMFILE);
+	attach_with(&usual, 2, -EMFILE);
+	attach_with(&usual, 3, -EMFILE);
+	attach_with(&usual, 4, 0);
+	attach_with(&by_socket, 0, -EMFILE);
+	attach_with(&by_socket, 1, 0);
+}
+
 static void socket_is_checked(void)
 {
 	int sock[2], fd[2];
@@ -1166,6 +1202,7 @@ static const struct test tests[] = {
 	TEST(sizes_are_checked),
 	TEST(memory_grows_above_no_limit),
 	TEST(parcels_are_checked),
+	TEST(lack_of_descriptors_is_no_bad_lane),
 	TEST(socket_is_checked),
 	TEST(credentials_may_come_beside),
 	TEST(memory_is_sealed),
