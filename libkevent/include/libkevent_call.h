@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 #include <linux/ukevent.h>
+#include "libkevent_inline.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -160,7 +161,7 @@ int kevent_chain_end(struct kevent_chain *c);
  *
  * Return: see kevent_call().
  */
-static inline int kevent_chain_run(const struct kevent_chain *c)
+KEVENT_INLINE int kevent_chain_run(const struct kevent_chain *c)
 {
 	return kevent_call(-1, c->calls, c->nr, 0, 0);
 }
@@ -209,7 +210,7 @@ struct kevent_call *kevent_chain_bound(struct kevent_chain *c, int slot,
  *
  * Return: see kevent_call().
  */
-static inline int kevent_chain_run_in(int fd, const struct kevent_chain *c)
+KEVENT_INLINE int kevent_chain_run_in(int fd, const struct kevent_chain *c)
 {
 	return kevent_call(fd, c->calls, c->nr, 0, 0);
 }
