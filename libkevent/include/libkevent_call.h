@@ -103,7 +103,7 @@ void kevent_chain_init(struct kevent_chain *c, struct kevent_call *calls,
 struct kevent_call *kevent_chain_add(struct kevent_chain *c, __u32 nr, __u64 a,
 				     __u64 b, __u64 d, __u64 e, __u64 f, __u64 g);
 
-/* An integer of any type, or a pointer, as an argument of a call */
+/* A pointer, or an integer of at most that size, as an argument of a call */
 #define KEVENT_ARG(x)	((__u64)(intptr_t)(x))
 
 /*
@@ -147,7 +147,8 @@ void kevent_chain_label(struct kevent_chain *c, unsigned int name);
 
 /**
  * kevent_chain_end() - end the building of a chain
- * @c: the chain, which may run any number of times from here on
+ * @c: the chain, which may run any number of times from here on. Once only: the jumps take
+ *	the place of their names
  *
  * Return: 0, -ENOSPC: there was no room for an entry, -EINVAL: a function got a bad
  * argument, -EEXIST: a place got two names, -ENOENT: a jump to a name that
@@ -260,6 +261,8 @@ int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie);
  * if it returns -EAGAIN, the rest is not made.
  *
  * Return: 0, or -errno:
+ * -EINVAL when the chain has no entries or could not be built, or @req_flags has
+ * %KEVENT_REQ_HAND_BACK;
  * -EEXIST when the queue has a watch of %KEVENT_POLL of the descriptor;
  * -EBADF, -EPERM, -EINVAL, -ENOSPC, -ENOMEM, -ELOOP as for kevent_ctl().
  */
