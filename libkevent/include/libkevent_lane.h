@@ -335,7 +335,8 @@ int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len);
  * Return: number of events copied; 0 when the lane has a message, or after
  * @timeout or a wake-up without an event. Or
  * -EINVAL when @max is 0, @timeout is no time, or @q does not watch @l;
- * what kevent_lane_send() returns: nothing was sent;
+ * -EXDEV also when @q is one of the caller's parent, and what else kevent_lane_send()
+ * returns: nothing was sent;
  * -EINTR and what else kevent_queue_get() returns: the message was sent.
  */
 int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,

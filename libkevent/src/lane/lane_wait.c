@@ -202,6 +202,9 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 	if (!max || l->queue < 0 || l->queue != q->fd ||
 	    (timeout && !kevent_timespec_valid(timeout)))
 		return -EINVAL;
+	/* The wait would fail when the message was sent. */
+	if (!kevent_process_is(q->process))
+		return -EXDEV;
 	ret = send_held(l, data, len, &due);
 	if (ret)
 		return ret;

@@ -1126,6 +1126,23 @@ static int status_of_child(int (*fn)(void))
 	return status;
 }
 
+/* The kernel has a queue of the parent watch a lane of the child. */
+static int sends_and_waits_in_child(void)
+{
+	open_usual();
+	a.queue = qa.fd;
+	CHECK_EQ(send_get(&a, &qa, 1), -EXDEV);
+	CHECK_EQ(kevent_lane_recv(&b, buf, 8), -EAGAIN);
+	return failed;
+}
+
+static void queue_of_a_parent_is_refused_before_the_send(void)
+{
+	CHECK_EQ(kevent_queue_init(&qa, &mem_a.ring, SIZE, 0), 0);
+	CHECK_EQ(status_of_child(sends_and_waits_in_child), 0);
+	kevent_queue_close(&qa);
+}
+
 static void child_has_no_lane(void)
 {
 	open_usual();
@@ -1210,6 +1227,7 @@ static const struct test tests[] = {
 	TEST(old_kernels_make_memory),
 	TEST(nothing_is_left_open),
 	TEST(no_call_is_a_cancellation_point),
+	TEST(queue_of_a_parent_is_refused_before_the_send),
 	TEST(child_has_no_lane),
 	TEST(child_wakes_and_sends_nobody_to_sleep),
 };
