@@ -115,7 +115,7 @@ static bool has_room(struct kevent_lane_out *out, __u32 len)
 
 /*
  * Says that this side waits for room, and looks once more. Pairs with
- * peer_wants_room() of the peer, which does the opposite.
+ * peer_wants_room() and say_closed() of the peer, which do the opposite.
  */
 static int await_room(struct kevent_lane *l, __u32 len)
 {
@@ -123,6 +123,8 @@ static int await_room(struct kevent_lane *l, __u32 len)
 
 	lane_store(&l->me->room, ++l->out.room);
 	lane_full_barrier();
+	if (lane_load(&l->peer->closed))
+		return -EPIPE;
 	ret = read_taken(l);
 	if (ret)
 		return ret;

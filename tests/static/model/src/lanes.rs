@@ -24,6 +24,8 @@ pub struct Rules {
     sender_fences_after_room: bool,
     receiver_fences_before_room: bool,
     sender_looks_again: bool,
+    sender_looks_for_the_end: bool,
+    end_fences_before_room: bool,
     sleeps_have_numbers: bool,
     end_says_how_many: bool,
 }
@@ -38,6 +40,8 @@ const RULES: Rules = Rules {
     sender_fences_after_room: true,
     receiver_fences_before_room: true,
     sender_looks_again: true,
+    sender_looks_for_the_end: true,
+    end_fences_before_room: true,
     sleeps_have_numbers: true,
     end_says_how_many: true,
 };
@@ -103,12 +107,15 @@ impl Sender {
         self.pos - s.taken.load(Ordering::Acquire) < SLOTS
     }
 
-    /// await_room(): true when there is room after all.
+    /// await_room(): true when there is room after all, or the peer has ended.
     fn await_room(&mut self, s: &Shared) -> bool {
         self.room += 1;
         s.room.store(self.room, Ordering::Release);
         if self.rules.sender_fences_after_room {
             fence(Ordering::SeqCst);
+        }
+        if self.rules.sender_looks_for_the_end && s.closed.load(Ordering::Acquire) != 0 {
+            return true;
         }
         if self.rules.sender_looks_again && self.has_room(s) {
             s.room.store(0, Ordering::Release);
@@ -204,6 +211,17 @@ impl Receiver {
         }
     }
 
+    /// say_closed(): the socket need not end, as others may have copies of it.
+    fn close(&self, s: &Shared) {
+        s.closed.store(1, Ordering::Release);
+        if self.rules.end_fences_before_room {
+            fence(Ordering::SeqCst);
+        }
+        if s.room.load(Ordering::Acquire) != 0 {
+            s.room_bell.swap(true, Ordering::AcqRel);
+        }
+    }
+
     /// kevent_lane_arm(): true when it may sleep.
     fn arm(&mut self, s: &Shared) -> bool {
         self.sleep += 1;
@@ -292,6 +310,20 @@ fn no_lost_room(rules: Rules) {
     assert!(sent || s.room_bell.load(Ordering::Relaxed), "lost room");
 }
 
+/// A full lane that the receiver closes: the sender sees that, or is rung for.
+fn no_wait_for_nobody(rules: Rules) {
+    let s = Shared::new();
+    let mut sender = Sender::new(rules);
+    for _ in 0..SLOTS {
+        assert!(sender.send(&s));
+    }
+    let theirs = s.clone();
+    let receiver = thread::spawn(move || Receiver::new(rules).close(&theirs));
+    let done = sender.await_room(&s);
+    receiver.join().unwrap();
+    assert!(done || s.room_bell.load(Ordering::Relaxed), "wait for nobody");
+}
+
 /// A message, then the end: the receiver never takes the end for the message.
 fn no_early_end(rules: Rules) {
     let s = Shared::new();
@@ -320,6 +352,7 @@ pub fn cases() -> Vec<Case> {
     const WAKE: Option<&str> = Some("lost wake-up");
     const ROOM: Option<&str> = Some("lost room");
     const HALF: Option<&str> = Some("half a message");
+    const NOBODY: Option<&str> = Some("wait for nobody");
     let without = |change: fn(&mut Rules)| {
         let mut rules = RULES;
         change(&mut rules);
@@ -331,6 +364,7 @@ pub fn cases() -> Vec<Case> {
         ("lane, two slots", no_half_message, RULES, None),
         ("lane, no room", no_lost_room, RULES, None),
         ("lane, end", no_early_end, RULES, None),
+        ("lane, end and no room", no_wait_for_nobody, RULES, None),
         (
             "sender without its full barrier before it reads asleep",
             no_lost_wake_up,
@@ -390,6 +424,24 @@ pub fn cases() -> Vec<Case> {
             no_lost_room,
             without(|r| r.sender_looks_again = false),
             ROOM,
+        ),
+        (
+            "sender that does not look for the end before it waits for room",
+            no_wait_for_nobody,
+            without(|r| r.sender_looks_for_the_end = false),
+            NOBODY,
+        ),
+        (
+            "sender without its full barrier before it looks for the end",
+            no_wait_for_nobody,
+            without(|r| r.sender_fences_after_room = false),
+            NOBODY,
+        ),
+        (
+            "end without its full barrier before it reads room",
+            no_wait_for_nobody,
+            without(|r| r.end_fences_before_room = false),
+            NOBODY,
         ),
         (
             "end that does not say how many messages there were",
