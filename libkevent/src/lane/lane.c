@@ -289,8 +289,9 @@ static __attribute__((noinline)) void peer_wants_room(struct kevent_lane *l)
  */
 static int none_left(struct kevent_lane *l)
 {
-	__u64 closed = lane_load(&l->peer->closed);
+	/* First: a peer that has closed the lane has said so before the socket ended. */
 	bool gone = lane_gone(l);
+	__u64 closed = lane_load(&l->peer->closed);
 
 	peer_wants_room(l);
 	if (!closed && !gone)

@@ -28,6 +28,7 @@ pub struct Rules {
     end_fences_before_room: bool,
     sleeps_have_numbers: bool,
     end_says_how_many: bool,
+    receiver_loads_closed_last: bool,
 }
 
 const RULES: Rules = Rules {
@@ -44,6 +45,7 @@ const RULES: Rules = Rules {
     end_fences_before_room: true,
     sleeps_have_numbers: true,
     end_says_how_many: true,
+    receiver_loads_closed_last: true,
 };
 
 struct Slot {
@@ -58,6 +60,7 @@ struct Shared {
     asleep: AtomicU64,
     room: AtomicU64,
     closed: AtomicU64,
+    gone: AtomicBool,
     bell: AtomicBool,
     room_bell: AtomicBool,
 }
@@ -75,6 +78,7 @@ impl Shared {
             asleep: word(),
             room: word(),
             closed: word(),
+            gone: AtomicBool::new(false),
             bell: AtomicBool::new(false),
             room_bell: AtomicBool::new(false),
         })
@@ -346,6 +350,25 @@ fn no_early_end(rules: Rules) {
     sender.join().unwrap();
 }
 
+/// The peer closes the lane, and a thread sees the socket end: that is no sudden end.
+fn no_sudden_end(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let sender = thread::spawn(move || {
+        theirs.closed.store(1, Ordering::Release);
+        theirs.gone.store(true, Ordering::Release);
+    });
+    let early = s.closed.load(Ordering::Acquire);
+    let gone = s.gone.load(Ordering::Acquire);
+    let closed = if rules.receiver_loads_closed_last {
+        s.closed.load(Ordering::Acquire)
+    } else {
+        early
+    };
+    assert!(!gone || closed != 0, "sudden end");
+    sender.join().unwrap();
+}
+
 type Case = (&'static str, fn(Rules), Rules, Option<&'static str>);
 
 pub fn cases() -> Vec<Case> {
@@ -365,6 +388,7 @@ pub fn cases() -> Vec<Case> {
         ("lane, no room", no_lost_room, RULES, None),
         ("lane, end", no_early_end, RULES, None),
         ("lane, end and no room", no_wait_for_nobody, RULES, None),
+        ("lane, end and socket", no_sudden_end, RULES, None),
         (
             "sender without its full barrier before it reads asleep",
             no_lost_wake_up,
@@ -448,6 +472,12 @@ pub fn cases() -> Vec<Case> {
             no_early_end,
             without(|r| r.end_says_how_many = false),
             Some("early end"),
+        ),
+        (
+            "receiver that loads closed before it knows of the end",
+            no_sudden_end,
+            without(|r| r.receiver_loads_closed_last = false),
+            Some("sudden end"),
         ),
     ]
 }
