@@ -31,7 +31,7 @@ struct timespec;
 /*
  * A flag of kevent_lane_create() and kevent_lane_attach(): ring by a byte through
  * the socket, not by an eventfd. A peer can make a write to an eventfd block, and
- * cannot do that to the socket: for peers that are not trusted.
+ * cannot do that to a send: for peers that are not trusted.
  */
 #define KEVENT_LANE_SOCKET	0x1U
 
@@ -272,7 +272,8 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * @max_bytes: most memory that is accepted; 0: 64 MiB
  * @flags: 0; %KEVENT_LANE_SOCKET: accept no lane without it
  *
- * Does not wait, but for close(2) of what the peer has passed in place of a lane.
+ * Does not wait, but for close(2) of what the peer has passed in place of a lane, as
+ * kevent_lane_event() and kevent_lane_close() may at any time: see kevent_lane(3).
  * What the peer has sent is checked and then never read again.
  *
  * Return: 0, or
