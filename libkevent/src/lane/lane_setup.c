@@ -353,8 +353,8 @@ static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 }
 
 /*
- * Memory of tmpfs that can't become shorter: no access to it is SIGBUS, and no
- * access to it waits for another process.
+ * Memory of tmpfs that can't become shorter: no access to it is SIGBUS, unless memory is
+ * not overcommitted, and no access to it waits for another process.
  */
 static int check_memory(int fd, size_t max_bytes, size_t *bytes)
 {
