@@ -325,7 +325,10 @@ fn no_wait_for_nobody(rules: Rules) {
     let receiver = thread::spawn(move || Receiver::new(rules).close(&theirs));
     let done = sender.await_room(&s);
     receiver.join().unwrap();
-    assert!(done || s.room_bell.load(Ordering::Relaxed), "wait for nobody");
+    assert!(
+        done || s.room_bell.load(Ordering::Relaxed),
+        "wait for nobody"
+    );
 }
 
 /// A message, then the end: the receiver never takes the end for the message.
