@@ -67,7 +67,7 @@ static inline void __kevent_handles_add(struct kevent_handles *t, __u32 from)
  * kevent_handles_init() - make a table of handles
  * @t: to be filled in
  * @slot: memory of the program, for as long as the table is used
- * @nr: number of slots there, a power of two up to 2^31
+ * @nr: number of slots there, at least 1: a power of two up to 2^31
  */
 KEVENT_INLINE void kevent_handles_init(struct kevent_handles *t,
 				       struct kevent_handle *slot, __u32 nr)
