@@ -68,16 +68,20 @@ static void serve(int fd)
 static int server(int listener)
 {
 	struct epoll_event ev[8];
-	int nr, i;
+	int nr, i, fd;
 
 	watch(listener);
 	while (gone < KV_CLIENTS) {
 		nr = epoll_wait(loop, ev, 8, -1);
-		for (i = 0; i < nr; i++)
-			if (ev[i].data.fd == listener)
-				watch(accept(listener, NULL, NULL));
-			else
+		for (i = 0; i < nr; i++) {
+			if (ev[i].data.fd != listener) {
 				serve(ev[i].data.fd);
+				continue;
+			}
+			fd = accept(listener, NULL, NULL);
+			if (fd >= 0)
+				watch(fd);
+		}
 	}
 	printf("%d requests served\n", served);
 	return served != KV_CLIENTS * KV_ROUNDS;

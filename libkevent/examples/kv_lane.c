@@ -79,8 +79,12 @@ static void accept_client(int listener)
 {
 	int fd = accept(listener, NULL, NULL);
 
-	if (fd < 0 || nr_clients == KV_CLIENTS)
+	if (fd < 0)
 		return;
+	if (nr_clients == KV_CLIENTS) {
+		close(fd);
+		return;
+	}
 	sock[nr_clients] = fd;
 	watch(fd, KEVENT_SOCKET_RECV, KEVENT_REQ_ONESHOT, (__u64)nr_clients++);
 }
@@ -99,13 +103,17 @@ static void act_client(const struct ukevent *ev, int nr)
 
 	if (sock[nr] < 0)
 		return;
-	if (l->mem)
+	if (l->mem) {
 		kevent_lane_event(l, ev);
-	else if (kevent_lane_attach(l, sock[nr], 1 << 20, KEVENT_LANE_SOCKET) ||
-		 kevent_lane_watch(l, q.fd, ev->ptr))
+	} else if (kevent_lane_attach(l, sock[nr], 1 << 20, KEVENT_LANE_SOCKET)) {
+		/* It is not the lane's. */
+		close(sock[nr]);
 		leave(nr);
-	else
+	} else if (kevent_lane_watch(l, q.fd, ev->ptr)) {
+		leave(nr);
+	} else {
 		kevent_lanes_add(&lanes, l);
+	}
 }
 
 static void act(const struct ukevent *ev, int listener)
