@@ -5,6 +5,9 @@
  * A connection is watched for input, or for room to write while some of its
  * answer is left. An event may arrive for a connection that was closed before: its
  * handle finds nothing then, even if the descriptor is in use again.
+ *
+ * The listener is watched for edges: with no descriptor left for a client, a level would
+ * keep the loop busy. It tries again after a while.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +20,7 @@
 
 #define RING_SIZE	1024
 #define MAX		1024		/* connections, and the listener */
+#define RETRY_MS	100		/* until a descriptor may be free */
 
 struct connection {
 	__u64 handle;
@@ -28,6 +32,7 @@ struct connection {
 static struct kevent_queue queue;
 static struct kevent_handle slots[MAX];
 static struct kevent_handles handles;
+static int starved;		/* accept4() has failed */
 
 static void die(const char *what, int err)
 {
@@ -37,9 +42,10 @@ static void die(const char *what, int err)
 
 static int watch(__u32 cmd, const struct connection *c, __u32 event)
 {
+	__u32 flags = event == KEVENT_SOCKET_ACCEPT ? KEVENT_REQ_ET : 0;
 	struct ukevent ev;
 
-	kevent_set_socket(&ev, c->fd, event, 0, c->handle);
+	kevent_set_socket(&ev, c->fd, event, flags, c->handle);
 	return kevent_ctl_one(queue.fd, cmd, &ev);
 }
 
@@ -75,6 +81,7 @@ static void accept_all(int listener)
 	while ((fd = accept4(listener, NULL, NULL,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
 		new_connection(fd, KEVENT_SOCKET_RECV);
+	starved = errno != EAGAIN;
 }
 
 /* Send what there is; 0 when the connection is gone */
@@ -153,6 +160,7 @@ static in_port_t port_of(const char *word)
 
 int main(int argc, char **argv)
 {
+	static const struct timespec retry = { .tv_nsec = RETRY_MS * 1000000L };
 	static KEVENT_RING_STORAGE(RING_SIZE) mem;
 	int fd = listen_on(port_of(argc > 1 ? argv[1] : "7777"));
 	struct connection *listener;
@@ -167,9 +175,11 @@ int main(int argc, char **argv)
 	if (!listener)
 		die("ADD of the listener", -ENOMEM);
 	for (;;) {
-		nr = kevent_queue_get(&queue, ev, 64, NULL);
+		nr = kevent_queue_get(&queue, ev, 64, starved ? &retry : NULL);
 		if (nr < 0 && nr != -EINTR)
 			die("kevent_queue_get", nr);
+		if (starved)
+			accept_all(fd);
 		for (i = 0; i < nr; i++)
 			handle(&ev[i], listener);
 	}
