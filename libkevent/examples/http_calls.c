@@ -98,14 +98,24 @@ static int finish(const struct kevent_chain *c, const struct ukevent *ev)
 	return ret == -EAGAIN ? ret : must_end(ret);
 }
 
+/* Of what a turn makes there is no more than what it takes can make. */
+static void must_fit(__u32 nr, __u32 max)
+{
+	if (nr < max)
+		return;
+	fprintf(stderr, "too much in a turn\n");
+	exit(1);
+}
+
 /* --- what a client waits for ---------------------------------------------- */
 
 static void attach(int fd)
 {
-	struct kevent_change *change = &changes[nr_changes++];
+	struct kevent_change *change = &changes[nr_changes];
 	struct http_client *c = &http_clients[fd];
 	const __u64 cookie = kevent_cookie((__u32)fd, c->gen);
 
+	must_fit(nr_changes++, CHANGES);
 	inputs[fd] = (struct kevent_call){
 		.nr = SYS_recvfrom, .args = { (__u64)fd },
 	};
@@ -138,6 +148,7 @@ static void go_on(int fd, enum http_next next)
 	if (next == HTTP_RECV || next == HTTP_END)
 		next = http_serve(fd, next);
 	if (next == HTTP_SEND) {
+		must_fit(to_send->nr, BUSY);
 		http_clients[fd].listed = 1;
 		to_send->fd[to_send->nr++] = fd;
 	} else if (next == HTTP_CLOSE) {
