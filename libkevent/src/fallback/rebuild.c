@@ -17,25 +17,16 @@
 /* So many others come before another one is counted */
 #define FB_STRAYS_OTHER	64U
 
-/*
- * In one instance at a time: otherwise half of what fs.epoll.max_user_watches allows would
- * be too much. Those who sleep in the @old one are woken, and look.
- */
-static void fb_rebuild_watch(struct fb_queue *q, struct fb_watch *w, int old)
+static void fb_rebuild_watches(struct fb_queue *q)
 {
-	if (fb_ops_of(w)->file)
-		fb_epoll_ctl(old, EPOLL_CTL_DEL, (int)(__u32)w->id, 0, 0);
-	if (fb_ops_of(w)->register_one(q, w))
-		fb_kill(q, w);
-}
-
-static void fb_rebuild_watches(struct fb_queue *q, int old)
-{
+	struct fb_watch *w;
 	__u32 i;
 
-	for (i = 0; i < q->nr_slots; i++)
-		if (q->slots[i].watch)
-			fb_rebuild_watch(q, q->slots[i].watch, old);
+	for (i = 0; i < q->nr_slots; i++) {
+		w = q->slots[i].watch;
+		if (w && fb_ops_of(w)->register_one(q, w))
+			fb_kill(q, w);
+	}
 }
 
 /* In the old instance: a watch that is not in it must not get into the new one. */
@@ -85,7 +76,7 @@ static void fb_rebuild_name(struct fb_queue *q, int fd)
 	fb_sys(SYS_dup3, q->fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 }
 
-static void fb_rebuild_in_place(struct fb_queue *q, int old)
+static void fb_rebuild_in_place(struct fb_queue *q)
 {
 	int fd = -1;
 
@@ -93,7 +84,7 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 		return;
 	/* The watches that it has go to the new instance. */
 	fb_close_fd(&q->second);
-	fb_rebuild_watches(q, old);
+	fb_rebuild_watches(q);
 	while ((fd = fb_next_name(q, fd + 1)) >= 0)
 		fb_rebuild_name(q, fd);
 	fb_rebuild_wake(q);
@@ -125,7 +116,7 @@ void fb_stray(struct fb_queue *q, __u64 token)
 	if (new < 0)
 		return;
 	__atomic_store_n(&q->fd, new, __ATOMIC_RELAXED);
-	fb_rebuild_in_place(q, old);
+	fb_rebuild_in_place(q);
 	/* Before the number is free for another file */
 	__atomic_store_n(&q->fd, old, __ATOMIC_RELAXED);
 	fb_close_local(new);

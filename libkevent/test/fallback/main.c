@@ -1924,25 +1924,6 @@ static void lose_a_file(int queue, int sleepers)
 	close(copy);
 }
 
-/* By a copy that the library does not know the old one can be seen. */
-static void watch_is_in_one_instance(void)
-{
-	struct kevent_queue q;
-	int copy, fd[2];
-
-	open_queue(&q);
-	CHECK_EQ(pipe(fd), 0);
-	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
-	copy = dup(q.fd);
-	CHECK_EQ(epoll_has(copy, fd[0]), true);
-	lose_a_file(q.fd, 0);
-	CHECK_EQ(epoll_has(copy, fd[0]), false);
-	CHECK_EQ(epoll_has(q.fd, fd[0]), true);
-	CHECK_EQ(write(fd[1], "", 1), 1);
-	CHECK_EQ(look(q.fd), 1);
-	kevent_queue_close(&q);
-}
-
 /* They were asleep in the old one. The alarm ends a test with one that is not woken. */
 static void new_instance_is_for_all_sleepers(void)
 {
@@ -2192,7 +2173,6 @@ static const struct test tests[] = {
 	TEST(lost_file_does_not_keep_a_wait_awake),
 	TEST(lost_file_leaves_a_queue_with_two_numbers),
 	TEST(new_instance_is_for_all_sleepers),
-	TEST(watch_is_in_one_instance),
 	TEST(pop_finds_what_came),
 	TEST(kept_marks_are_delivered_one_by_one),
 	TEST(calls_are_no_cancellation_points),
