@@ -306,8 +306,6 @@ void fb_forget(int fd, struct fb_queue *q);
 /* Does the queue have a name still? */
 bool fb_is_live(struct fb_queue *q);
 int fb_publish(int fd, struct fb_queue *q);
-/* The next number from @fd on that means the queue, or any one if it is NULL; or -1 */
-int fb_next_name(const struct fb_queue *q, int fd);
 /* A queue that nobody else knows, with a reference; without a name */
 struct fb_queue *fb_queue_alloc(void);
 /* In place of fb_put(), for a queue that got no name */

@@ -65,28 +65,20 @@ static void fb_rebuild_wake(struct fb_queue *q)
 	fb_kick(q);
 }
 
-/* The program may have closed the number, and have another file there. */
-static void fb_rebuild_name(struct fb_queue *q, int fd)
+static void fb_rebuild_in_place(struct fb_queue *q, int old)
 {
-	int flags = fb_call(fcntl(fd, F_GETFD));
+	int flags = fb_call(fcntl(old, F_GETFD));
 
-	if (flags < 0 || fb_queue_check(q, fd))
-		return;
-	fb_epoll_ctl(fd, EPOLL_CTL_MOD, q->kick, EPOLLIN, FB_TOKEN_KICK);
-	fb_sys(SYS_dup3, q->fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-}
-
-static void fb_rebuild_in_place(struct fb_queue *q)
-{
-	int fd = -1;
-
-	if (fb_rebuild_rest(q))
+	if (flags < 0 || fb_rebuild_rest(q))
 		return;
 	/* The watches that it has go to the new instance. */
 	fb_close_fd(&q->second);
 	fb_rebuild_watches(q);
-	while ((fd = fb_next_name(q, fd + 1)) >= 0)
-		fb_rebuild_name(q, fd);
+	/* The program may have closed it, and have another file there. */
+	if (fb_queue_check(q, old))
+		return;
+	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->kick, EPOLLIN, FB_TOKEN_KICK);
+	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	fb_rebuild_wake(q);
 }
 
@@ -108,7 +100,8 @@ void fb_stray(struct fb_queue *q, __u64 token)
 {
 	int old = q->fd, new;
 
-	if (!fb_stray_repeats(q, token) || fb_queue_check(q, old))
+	if (!fb_stray_repeats(q, token) || q->names > 1 ||
+	    fb_queue_check(q, old))
 		return;
 	q->stray = 0;
 	fb_rebuild_drop(q);
@@ -116,7 +109,7 @@ void fb_stray(struct fb_queue *q, __u64 token)
 	if (new < 0)
 		return;
 	__atomic_store_n(&q->fd, new, __ATOMIC_RELAXED);
-	fb_rebuild_in_place(q);
+	fb_rebuild_in_place(q, old);
 	/* Before the number is free for another file */
 	__atomic_store_n(&q->fd, old, __ATOMIC_RELAXED);
 	fb_close_local(new);

@@ -235,15 +235,14 @@ static struct fb_queue *fb_queue_new(void)
 	return q;
 }
 
-int fb_next_name(const struct fb_queue *q, int fd)
+/* The next number from @fd on that means a queue, or -1 */
+static int fb_next_name(int fd)
 {
-	const struct fb_queue *found;
 	fb_entry *entry;
 
 	while (fd < (int)(FB_CHUNK * FB_CHUNKS)) {
 		entry = fb_table_entry(fd, false);
-		found = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : NULL;
-		if (found && (!q || found == q))
+		if (entry && __atomic_load_n(entry, __ATOMIC_RELAXED))
 			return fd;
 		fd += entry ? 1 : (int)FB_CHUNK - fd % (int)FB_CHUNK;
 	}
@@ -257,9 +256,9 @@ static void fb_sweep(void)
 	int fd;
 
 	pthread_mutex_lock(kevent_process_lock());
-	fd = fb_next_name(NULL, fb_suspect);
+	fd = fb_next_name(fb_suspect);
 	if (fd < 0)
-		fd = fb_next_name(NULL, 0);
+		fd = fb_next_name(0);
 	fb_suspect = fd + 1;
 	pthread_mutex_unlock(kevent_process_lock());
 	q = fb_get_named(fd);
