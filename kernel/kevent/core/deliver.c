@@ -488,7 +488,8 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 
 	/* Who is being killed takes nothing any more, and may have been woken for an event. */
 	if (unlikely(fatal_signal_pending(current))) {
-		kevent_give_up(q, to, -EINTR);
+		guard(kevent_queue)(q);
+		kevent_pass_on(q);
 		return -EINTR;
 	}
 	c.q = q;
