@@ -229,10 +229,24 @@ static void fb_inode_unlink(struct fb_queue *q, struct fb_inode *inode)
 	inode->wd = -1;
 }
 
+/* Inotify need not watch what no watch of the queue is about. */
+static void fb_inode_drop(struct fb_queue *q, int wd)
+{
+	struct fb_inode *inode = *fb_inode_chain(q, wd);
+
+	for (; inode; inode = inode->next)
+		if (inode->wd == wd)
+			return;
+	fb_call(inotify_rm_watch(q->inodes->fd, wd));
+}
+
 /* What inotify says of the inode is not for the watch any more. */
 static void fb_inode_break(struct fb_queue *q, struct fb_inode *inode)
 {
+	int wd = inode->wd;
+
 	fb_inode_unlink(q, inode);
+	fb_inode_drop(q, wd);
 	inode->w.state |= FB_BROKEN;
 }
 
@@ -373,17 +387,6 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	return (int)fb_inode_lost_name(inode);
 }
 
-/* Inotify need not watch what no watch of the queue is about. */
-static void fb_inode_drop(struct fb_queue *q, int wd)
-{
-	struct fb_inode *inode = *fb_inode_chain(q, wd);
-
-	for (; inode; inode = inode->next)
-		if (inode->wd == wd)
-			return;
-	fb_call(inotify_rm_watch(q->inodes->fd, wd));
-}
-
 static void fb_inode_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_inode *inode = to_inode(w);
@@ -415,14 +418,24 @@ static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 			   const struct ukevent *uk, const struct fb_watch *old)
 {
 	struct fb_inode *inode = to_inode(w);
+	__u32 event = w->event;
 	int err;
 
 	(void)uk;
+	/* If this fails, they are for the watch as it was. */
+	w->event |= old->event;
 	fb_inodes_read(q);
+	w->event = event;
 	w->state |= old->state & FB_BROKEN;
 	err = fb_inode_listen_on(q, inode);
-	if (err)
+	if (err) {
+		w->ready &= old->event;
+		if (!w->ready && !(w->state & FB_BROKEN)) {
+			fb_dequeue(q, w);
+			w->state &= ~FB_FIRED;
+		}
 		return err;
+	}
 	if (w->ready & ~w->event & KEVENT_INODE_REMOVE)
 		inode->gone = false;
 	w->ready &= w->event;

@@ -175,9 +175,10 @@ static void fb_proc_ended(struct fb_queue *q, struct fb_watch *w)
 static bool fb_proc_is_over(const struct fb_proc *proc)
 {
 	struct pollfd p = { .fd = proc->pidfd, .events = POLLIN };
-	long now[2] = { 0, 0 };
+	static const __u64 now[2];
 
-	return fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) > 0;
+	return fb_sys(SYS_ppoll, &p, 1, now, NULL, (size_t)8) == 1 &&
+	       p.revents & POLLIN;
 }
 
 /* One report: the exit stays an exit. */

@@ -219,7 +219,7 @@ static void fb_modified(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 {
 	const struct fb_ops *ops = fb_ops_of(w);
 	bool report = mask || (ops->count && ops->count(w)) ||
-		      (fired && w->ready);
+		      (fired && (w->ready || w->state & FB_BROKEN));
 
 	if (uk->req_flags & KEVENT_REQ_READY)
 		report |= fb_add_mark(q, w, uk, &mask);

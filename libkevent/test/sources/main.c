@@ -32,6 +32,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -350,6 +351,54 @@ static void broken_watch_can_be_modified(void)
 	add_inode(&q, fd, KEVENT_INODE_MODIFY);
 	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
 	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
+static void watch_that_broke_while_disabled_says_so(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd;
+
+	enter_folder();
+	open_queue(&q);
+	fd = make_file("a");
+	CHECK_EQ(link("a", "b"), 0);
+	kevent_set_inode(&ev, fd, KEVENT_INODE_ATTRIB, KEVENT_REQ_DISABLED, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	no_watches = true;
+	CHECK_EQ(unlink("a") | unlink("b"), 0);
+	must_be_silent(&q);
+	no_watches = false;
+	kevent_set_inode(&ev, fd, KEVENT_INODE_MODIFY, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), 0);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
+	CHECK_EQ(kevent_error(&ev), -EIDRM);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
+/* What inotify has by then is for the watch as it was. */
+static void failed_modify_loses_no_change(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd;
+
+	enter_folder();
+	open_queue(&q);
+	fd = make_file("a");
+	add_inode(&q, fd, KEVENT_INODE_MODIFY);
+	CHECK_EQ(pwrite(fd, "", 1, 0), 1);
+	CHECK_EQ(fchmod(fd, 0600), 0);
+	no_watches = true;
+	kevent_set_inode(&ev, fd, KEVENT_INODE_ATTRIB, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_MODIFY, &ev), -ENOSPC);
+	no_watches = false;
+	CHECK_EQ(conditions_of(&q, fd), KEVENT_INODE_MODIFY);
+	must_be_silent(&q);
+	CHECK_EQ(unlink("a"), 0);
 	leave_folder();
 	kevent_queue_close(&q);
 }
@@ -1549,6 +1598,8 @@ static const struct test tests[] = {
 	TEST(change_behind_too_many_is_told),
 	TEST(last_name_goes_once),
 	TEST(broken_watch_can_be_modified),
+	TEST(watch_that_broke_while_disabled_says_so),
+	TEST(failed_modify_loses_no_change),
 	TEST(file_system_is_not_asked),
 	TEST(changes_without_end_hold_up_no_call),
 	TEST(event_that_a_look_takes_is_kept),
