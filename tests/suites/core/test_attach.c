@@ -28,6 +28,7 @@
 struct shared {
 	struct queue	q;
 	_Atomic int	ready, stop, ended;
+	int		fd;			/* a pipe to write to, or 0 */
 	_Atomic int	got[EVENTS];
 };
 
@@ -314,19 +315,18 @@ static int exec_kills_the_one_that_was_woken(void *arg)
 	for (start = now_ns(); !atomic_load(&s->stop); )
 		CHILD_MUST(patient(start, PATIENCE_MS));
 	go_first();
-	CHILD_MUST(mark_user(s->q.fd, 1, 1) == 1);
+	CHILD_MUST(s->fd ? write(s->fd, "", 1) == 1 :
+			   mark_user(s->q.fd, 1, 1) == 1);
 	exec_and_run();
 	return 50;
 }
 
-static void event_of_a_thread_that_exec_kills_is_for_another(void)
+static void exec_kills_beside_an_event(struct shared *s)
 {
-	struct shared *s = open_shared();
 	struct waiter w;
 	uint64_t start;
 	pid_t pid;
 
-	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 9), 0);
 	pid = start_child(exec_kills_the_one_that_was_woken, s);
 	for (start = now_ns(); !atomic_load(&s->ready); )
 		MUST(patient(start, PATIENCE_MS));
@@ -335,6 +335,21 @@ static void event_of_a_thread_that_exec_kills_is_for_another(void)
 	CHECK_EQ(join_waiter(&w), 1);
 	CHECK_EQ(kill(pid, SIGKILL), 0);
 	waitpid(pid, NULL, 0);
+}
+
+/* It was woken for an event in the kernel, or for one that is in the ring already. */
+static void event_of_a_thread_that_exec_kills_is_for_another(void)
+{
+	struct shared *s = open_shared();
+	int fd[2];
+
+	MUST_EQ(add_user(s->q.fd, 1, 1, 0, 9), 0);
+	exec_kills_beside_an_event(s);
+	s = open_shared();
+	open_pipe(fd);
+	MUST_EQ(add_pipe(s->q.fd, fd[0], RECV, ET, 9), 0);
+	s->fd = fd[1];
+	exec_kills_beside_an_event(s);
 }
 
 static int takes_a_level_event(void *arg)
@@ -380,7 +395,8 @@ static void level_event_of_a_killed_process_is_for_another(void)
 static int sleeps_until_it_is_killed(void *arg)
 {
 	struct shared *s = arg;
-	struct ukevent ev;
+	/* Written, so that the kernel can store there without a fault. */
+	struct ukevent ev = {};
 
 	if (!s->q.size)
 		return get_events(s->q.fd, 1, 1, -1, &ev);
