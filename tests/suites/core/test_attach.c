@@ -413,11 +413,14 @@ static void dies_before_it_runs(struct shared *s, bool before)
 
 	open_pipe(fd);
 	MUST_EQ(add_pipe(others.fd, fd[0], RECV, ET, 9), 0);
-	start_waiter(&w, &others, 1);
 	share_cpu();
 	pid = start_child(sleeps_until_it_is_killed, s);
 	MUST(sleeps_in(pid, s->q.size ? __NR_kevent_wait :
 					__NR_kevent_get_events));
+	/* The queue is fair: it wakes the child, which slept first. */
+	start_waiter(&w, &others, 1);
+	/* The ring is the child's: a close leaves it, so nothing is stored from here. */
+	close(dup(others.fd));
 	go_first();
 	if (before)
 		MUST_EQ(kill(pid, SIGKILL), 0);
