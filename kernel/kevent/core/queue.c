@@ -56,6 +56,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->sleepers);
 	INIT_LIST_HEAD(&q->ring_sleepers);
 	INIT_LIST_HEAD(&q->buffer_sleepers);
+	INIT_LIST_HEAD(&q->buffer_several);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
 	INIT_HLIST_HEAD(&q->nest.refs);

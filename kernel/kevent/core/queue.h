@@ -142,7 +142,12 @@ struct kevent_index {
  * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
  *		which is also that of &kevent_waiter.end
  * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
- * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers
+ * @many_seen:	R: the same, by the position that they have seen
+ * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers, if
+ *		one event is enough
+ * @buffer_several: R: likewise, if it is not
+ * @nr_several:	R: those of @many_sleepers and @buffer_several
+ * @nr_slept:	R: how many ever came to sleep, for &kevent_waiter.since
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
@@ -203,7 +208,11 @@ struct kevent_queue {
 
 	struct list_head	ring_sleepers;
 	struct rb_root_cached	many_sleepers;
+	struct rb_root_cached	many_seen;
 	struct list_head	buffer_sleepers;
+	struct list_head	buffer_several;
+	u32			nr_several;
+	u64			nr_slept;
 	u32			nr_woken;
 	u32			nr_asleep;
 	u32			wake_rest;
@@ -240,6 +249,7 @@ struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
 void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
+struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest);
 bool kevent_wake(struct kevent_queue *q, unsigned int kind);
 bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
 void kevent_wake_rest(struct kevent_queue *q);
@@ -285,16 +295,31 @@ static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
 			   struct kevent_waiter, member);		\
 })
 
+/* The next one of those for whom one event in the kernel is enough, or NULL */
+static inline struct kevent_waiter *kevent_next_content(struct kevent_queue *q, bool oldest)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	return likely(!q->nr_several) ? kevent_pick(&q->sleepers, link, oldest) :
+					kevent_next_of_kinds(q, oldest);
+}
+
+/*
+ * Who is woken for one event in the kernel? Somebody for whom it is enough, if any sleeps.
+ * Those come first also if others have slept for longer.
+ */
+static inline struct kevent_waiter *kevent_next_of_any(struct kevent_queue *q, bool oldest)
+{
+	return kevent_next_content(q, oldest) ?: kevent_pick(&q->sleepers, link, oldest);
+}
+
 /*
  * Can the next consumer take an event from the ring? Not if the one that would be woken
  * looks at the queue only.
  */
-static inline bool kevent_may_wait_for_ring(const struct kevent_queue *q)
+static inline bool kevent_may_wait_for_ring(struct kevent_queue *q)
 {
-	lockdep_assert_held(&q->ready_lock);
-
-	struct kevent_waiter *w = kevent_pick(&q->sleepers, link,
-					      kevent_wakes_oldest(q));
+	struct kevent_waiter *w = kevent_next_of_any(q, kevent_wakes_oldest(q));
 
 	return !w || w->news;
 }

@@ -60,7 +60,7 @@ void kevent_pass_on(struct kevent_queue *q)
  * A process has closed its descriptor, maybe by being killed. Several of its threads may
  * have been woken for events that they did not take. Who takes one that is listed wakes
  * another consumer for the rest. Each entry in the ring has a consumer, as far as some
- * sleep. Process context, no locks held.
+ * sleep whose entries are there. Process context, no locks held.
  */
 void kevent_wake_left(struct kevent_queue *q)
 {
@@ -92,7 +92,7 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
-		kevent_wake(q, to->user ? KEVENT_ELSEWHERE : KEVENT_ANY);
+		kevent_wake(q, KEVENT_ELSEWHERE);
 		kevent_more_left(q);
 	}
 	here = here && (!to->user || kevent_ring_here(q));

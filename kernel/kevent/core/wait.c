@@ -515,6 +515,7 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kring *to, u32 num,
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
+		w->several = !of_ring && (u32)to->kidx + 1 < news->min_nr;
 		slept = first ? 0 : kevent_try_again(until, &looks);
 		if (!slept)
 			slept = kevent_sleep(q, w, of_ring, until, &looks);

@@ -29,16 +29,19 @@ struct kevent_news {
 /**
  * struct kevent_waiter - a consumer asleep
  * @link: on &kevent_queue.sleepers
- * @peers: on &kevent_queue.ring_sleepers or buffer_sleepers
+ * @peers: on &kevent_queue.ring_sleepers, buffer_sleepers or buffer_several
  * @node: in &kevent_queue.many_sleepers
+ * @seen_node: in &kevent_queue.many_seen
  * @end: with @news: &kring.kidx of the ring that ends its wait. Above it when it joins, so
  *	 one that waits for one entry and joins later does not have a lower one
+ * @since: how many had come to sleep before it: the order of those on different lists
  * @task: the thread. It is alive as long as @done is false: it takes ready_lock before
  *	  it goes on
  * @news: what it waits for, if it wants the ring filled
  * @misses: &kevent_queue.misses when it fell asleep, if @measured
  * @measured: the queue learns from its sleep, see wake_coalesce.c
  * @requested: it returns although nothing is ready
+ * @several: with a buffer: one more event is not enough. The task sets it before the sleep
  * @woken: not among the sleepers any more, and counted in &kevent_queue.nr_woken
  * @look: it looks at level watches, whose events others may have had too
  * @asks: others looked at watches when it joined, see kevent_wake_askers()
@@ -55,12 +58,15 @@ struct kevent_waiter {
 		struct list_head	peers;
 		struct rb_node		node;
 	};
+	struct rb_node		seen_node;
 	u64			end;
+	u64			since;
 	struct task_struct	*task;
 	const struct kevent_news *news;
 	u64			misses;
 	bool			measured;
 	bool			requested;
+	bool			several;
 	bool			woken;
 	bool			look;
 	bool			asks;
@@ -87,8 +93,8 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
  * @KEVENT_ANY:		any
  * @KEVENT_OF_RING:	those whose entries are in the ring
  * @KEVENT_OF_BUFFER:	those that need no room in the ring
- * @KEVENT_ELSEWHERE:	likewise; any if none sleeps: others may have the ring in memory
- *			that can be written
+ * @KEVENT_ELSEWHERE:	likewise, if one event is enough; if none sleeps, any that it is enough
+ *			for: others may have the ring in memory that can be written
  */
 enum kevent_consumers {
 	KEVENT_ANY,

@@ -13,18 +13,21 @@
  * last, since its stack and its data are in the caches of a CPU. After KEVENT_WARM_MAX such
  * wake-ups it is the oldest, so nobody sleeps for ever beside events. In a queue that is
  * fair, and where all are woken, it is always the oldest. Each sleeper is also on one of
- * three lists:
+ * four lists:
  *
  * - ring_sleepers: it wants the ring filled, and one entry is enough. It has seen all
  *   entries when it joins, or it would not sleep. So the list is in the order of positions
  *   too, and if the oldest has nothing new, none has.
  * - many_sleepers: it waits for several entries. A tree, by the position that ends the
- *   wait (kevent_waiter.end).
- * - buffer_sleepers: it takes events into a buffer.
+ *   wait (kevent_waiter.end). many_seen is a second one, by the position it has seen.
+ * - buffer_sleepers: it takes events into a buffer, and one is enough.
+ * - buffer_several: one is not enough.
  *
  * An entry in the ring is for that one of the first two whose position is lower. If it has
- * not been reached, no other's has, and nobody is woken, unless the ring is full. An event
- * in the kernel is for any sleeper. A woken waiter leaves its lists, even if it
+ * not been reached, no other's has, and nobody is woken. A full ring gets no more entries, so
+ * any that it has not seen is enough for one that waits for several: many_seen finds it. An
+ * event in the kernel is for any sleeper, first for one that it is enough for: one that needs
+ * more would move it to the ring, where those with a buffer cannot take it. A woken waiter leaves its lists, even if it
  * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
  * then. So a wake-up never meets the same sleeper twice, nor passes over one.
  *
@@ -38,9 +41,10 @@
  *
  * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
  * A consumer that finds the ring full wakes one that has a buffer. If its memory is away,
- * one that has a buffer comes first; if none sleeps, it is any: another process has the
- * ring elsewhere, and may write there. One that has no better memory fails too, and wakes
- * the next. kevent_commit(), which fills the ring for others, wakes those whose entries
+ * one that has a buffer comes first; if none sleeps, it is any that one event is enough for:
+ * another process has the ring elsewhere, and may write there. One that has no better memory
+ * fails too, and wakes the next. One that needs more events would take this one, and sleep
+ * on; the next event is for it anyway. kevent_commit(), which fills the ring for others, wakes those whose entries
  * are there. A consumer that waits for several entries stores the events that come and
  * sleeps again; kevent_wake_others() then wakes those it is enough for.
  *
@@ -77,6 +81,18 @@ static bool kevent_ends_before(struct rb_node *node,
 	       rb_entry(other, struct kevent_waiter, node)->end;
 }
 
+/* The newest position that one of many_sleepers has seen */
+static u64 kevent_waiter_seen(const struct kevent_waiter *w)
+{
+	return w->end - w->news->min_nr;
+}
+
+static bool kevent_has_seen_less(struct rb_node *node, const struct rb_node *other)
+{
+	return kevent_waiter_seen(rb_entry(node, struct kevent_waiter, seen_node)) <
+	       kevent_waiter_seen(rb_entry(other, struct kevent_waiter, seen_node));
+}
+
 /* A consumer is about to sleep. What it waits for has not come, under this hold of the lock. */
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 {
@@ -85,16 +101,22 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
 	list_add_tail(&w->link, &q->sleepers);
 	q->nr_asleep++;
 	w->asks = q->nr_taken;
+	w->since = q->nr_slept++;
 	if (!w->news) {
-		list_add_tail(&w->peers, &q->buffer_sleepers);
+		list_add_tail(&w->peers, w->several ? &q->buffer_several :
+						      &q->buffer_sleepers);
+		q->nr_several += w->several;
 		return;
 	}
 	w->end = q->ring.kidx + w->news->min_nr -
 		 ((u32)q->ring.kidx - w->news->old_kidx);
-	if (w->news->min_nr == 1)
+	if (w->news->min_nr == 1) {
 		list_add_tail(&w->peers, &q->ring_sleepers);
-	else
+	} else {
 		rb_add_cached(&w->node, &q->many_sleepers, kevent_ends_before);
+		rb_add_cached(&w->seen_node, &q->many_seen, kevent_has_seen_less);
+		q->nr_several++;
+	}
 	if (unlikely(w->news->member))
 		q->nr_members++;
 }
@@ -105,10 +127,14 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
 	lockdep_assert_held(&q->ready_lock);
 
 	__list_del_entry(&w->link);
-	if (w->news && w->news->min_nr > 1)
+	if (w->news && w->news->min_nr > 1) {
 		rb_erase_cached(&w->node, &q->many_sleepers);
-	else
+		rb_erase_cached(&w->seen_node, &q->many_seen);
+		q->nr_several--;
+	} else {
 		__list_del_entry(&w->peers);
+		q->nr_several -= !w->news && w->several;
+	}
 	if (unlikely(kevent_is_member(w)))
 		q->nr_members--;
 }
@@ -128,10 +154,20 @@ static struct kevent_waiter *kevent_first_of_many(const struct kevent_queue *q)
 	return rb_entry_safe(node, struct kevent_waiter, node);
 }
 
+/* One that waits for several entries, and has not seen the newest one; or NULL */
+static struct kevent_waiter *kevent_first_with_some(const struct kevent_queue *q)
+{
+	struct rb_node *node = rb_first_cached(&q->many_seen);
+	struct kevent_waiter *w = rb_entry_safe(node, struct kevent_waiter, seen_node);
+
+	return w && kevent_waiter_seen(w) < q->ring.kidx ? w : NULL;
+}
+
 /*
  * Who is next for entries in the ring, of those whose entries are there. If neither the one
  * that slept last has its entry nor the one that sleeps longest, then nobody has; one that
- * waits for several has it before. When the ring is full any new entry is enough.
+ * waits for several has it before. When the ring is full any new entry is enough. Who has seen
+ * all of a full ring waits for room, and is woken for nothing by anybody.
  */
 static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q,
 						 bool oldest)
@@ -143,8 +179,34 @@ static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q,
 		w = kevent_pick(&q->ring_sleepers, peers, true);
 	if (!w || (many && many->end < w->end))
 		w = many;
-	if (w && !kevent_waiter_has_news(q, w) && kring_free_slots(&q->ring))
-		return NULL;
+	if (!w || kevent_waiter_has_news(q, w))
+		return w;
+	return kring_free_slots(&q->ring) ? NULL : kevent_first_with_some(q);
+}
+
+/* That one of two, each of which may be NULL, who has slept for longer, or is the last */
+static struct kevent_waiter *kevent_either(struct kevent_waiter *a,
+					   struct kevent_waiter *b, bool oldest)
+{
+	if (!a || !b)
+		return a ?: b;
+	return (a->since < b->since) == oldest ? a : b;
+}
+
+/* kevent_next_content() if there are some for whom one event is not enough */
+struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
+{
+	struct kevent_waiter *w, *many = kevent_first_of_many(q);
+
+	lockdep_assert_held(&q->ready_lock);
+
+	/* One that has its entries is first, as with an entry. */
+	if (many && kevent_waiter_has_news(q, many))
+		return many;
+	w = kevent_either(kevent_pick(&q->ring_sleepers, peers, oldest),
+			  kevent_pick(&q->buffer_sleepers, peers, oldest), oldest);
+	if (many && many->end == q->ring.kidx + 1)
+		w = kevent_either(w, many, oldest);
 	return w;
 }
 
@@ -153,20 +215,20 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 						 enum kevent_consumers kind,
 						 bool oldest)
 {
-	struct kevent_waiter *many;
+	struct kevent_waiter *w = kevent_pick(&q->buffer_sleepers, peers, oldest);
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (kind == KEVENT_OF_RING)
+	switch (kind) {
+	case KEVENT_OF_RING:
 		return kevent_next_of_ring(q, oldest);
-	if (kind == KEVENT_OF_BUFFER ||
-	    (kind == KEVENT_ELSEWHERE && !list_empty(&q->buffer_sleepers)))
-		return kevent_pick(&q->buffer_sleepers, peers, oldest);
-	/* One that waits for several, and has them, is first, as with an entry. */
-	many = kevent_first_of_many(q);
-	if (many && kevent_waiter_has_news(q, many))
-		return many;
-	return kevent_pick(&q->sleepers, link, oldest);
+	case KEVENT_OF_BUFFER:
+		return w ?: kevent_pick(&q->buffer_several, peers, oldest);
+	case KEVENT_ELSEWHERE:
+		return w ?: kevent_next_content(q, oldest);
+	default:
+		return kevent_next_of_any(q, oldest);
+	}
 }
 
 /* Who is woken */
@@ -222,17 +284,22 @@ static bool kevent_is_kept(struct kevent_queue *q)
  */
 bool kevent_wake(struct kevent_queue *q, unsigned int kind)
 {
+	enum kevent_consumers of = kind & ~KEVENT_RECHECK;
+	bool oldest = kevent_wakes_oldest(q);
 	struct kevent_waiter *w;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_is_kept(q))
 		return false;
-	w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK,
-				kevent_wakes_oldest(q));
+	w = kevent_next_sleeper(q, of, oldest);
 	if (!w)
 		return false;
-	q->warm = list_is_first(&w->link, &q->sleepers) ? 0 : q->warm + 1;
+	/* The oldest of all may be one that the event is not enough for. */
+	if (list_is_first(&w->link, &q->sleepers) || (oldest && of == KEVENT_ANY))
+		q->warm = 0;
+	else
+		q->warm++;
 	kevent_wake_waiter(q, w, kind);
 	return true;
 }

@@ -325,6 +325,25 @@ static void a_key_is_used_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 }
 
+/* Those that wait for several are also found by what they have seen. */
+static void check_many_seen(struct kunit *test, struct kevent_queue *q)
+{
+	struct kevent_waiter *w;
+	struct rb_node *node;
+	u64 seen = 0;
+	u32 nr = 0;
+
+	for (node = rb_first_cached(&q->many_seen); node; node = rb_next(node)) {
+		w = rb_entry(node, struct kevent_waiter, seen_node);
+		KUNIT_EXPECT_GE(test, w->end - w->news->min_nr, seen);
+		seen = w->end - w->news->min_nr;
+		nr++;
+	}
+	list_for_each_entry(w, &q->buffer_several, peers)
+		nr++;
+	KUNIT_EXPECT_EQ(test, nr, q->nr_several);
+}
+
 /* What kevent_next_sleeper() relies on */
 static void check_sleepers(struct kunit *test)
 {
@@ -353,9 +372,16 @@ static void check_sleepers(struct kunit *test)
 	}
 	list_for_each_entry(w, &q->buffer_sleepers, peers) {
 		KUNIT_EXPECT_NULL(test, w->news);
+		KUNIT_EXPECT_FALSE(test, w->several);
+		peers++;
+	}
+	list_for_each_entry(w, &q->buffer_several, peers) {
+		KUNIT_EXPECT_NULL(test, w->news);
+		KUNIT_EXPECT_TRUE(test, w->several);
 		peers++;
 	}
 	KUNIT_EXPECT_EQ(test, peers, nr);
+	check_many_seen(test, q);
 }
 
 /* How many sleepers of the ring have what they wait for, and the end of the first one */
@@ -403,6 +429,7 @@ static void sleeper_joins(struct kunit *test, struct kevent_waiter *w,
 	news->min_nr = 1 + i * 7 % 5;
 	news->old_kidx = (u32)q->ring.kidx - i % news->min_nr;
 	kevent_waiter_init(w, i % 4 ? news : NULL);
+	w->several = !(i % 8);
 	kevent_sleepers_add(q, w);
 	if (w->news)
 		KUNIT_EXPECT_EQ(test, (u32)w->end,
@@ -434,6 +461,84 @@ static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->nr_asleep, SIZE / 4);
 	KUNIT_EXPECT_FALSE(test, kevent_wake_all(q, KEVENT_OF_BUFFER));
 	KUNIT_EXPECT_EQ(test, q->nr_woken, SIZE / 4);
+	q->ring.size = 0;
+	check_sleepers(test);
+	spin_unlock_irq(&q->ready_lock);
+}
+
+static void sleeper_with(struct kunit *test, struct kevent_waiter *w,
+			 struct kevent_news *news, u32 min_nr, u32 seen)
+{
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+
+	news->min_nr = min_nr;
+	news->old_kidx = (u32)q->ring.kidx - seen;
+	kevent_waiter_init(w, news);
+	w->several = false;
+	kevent_sleepers_add(q, w);
+}
+
+/* The first needs fewer entries than the second, but the second has some, and no more come. */
+static void full_ring_wakes_who_has_some(struct kunit *test)
+{
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+	struct kevent_waiter *w = kunit_kcalloc(test, 3, sizeof(*w), GFP_KERNEL);
+	struct kevent_news *news = kunit_kcalloc(test, 3, sizeof(*news),
+						 GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_NOT_NULL(test, news);
+	spin_lock_irq(&q->ready_lock);
+	q->ring.size = 8;
+	q->ring.kidx = 20;
+	q->ring.uidx = 13;
+	sleeper_with(test, &w[0], &news[0], 2, 0);
+	sleeper_with(test, &w[1], &news[1], 4, 1);
+	sleeper_with(test, &w[2], &news[2], 1, 0);
+	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_RING));
+	q->ring.uidx--;
+	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_OF_RING));
+	KUNIT_EXPECT_TRUE(test, w[1].woken);
+	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_RING));
+	KUNIT_EXPECT_FALSE(test, w[0].woken || w[2].woken || w[2].done);
+	q->ring.size = 0;
+	check_sleepers(test);
+	spin_unlock_irq(&q->ready_lock);
+}
+
+/* One event is for one that it is enough for, whoever came first or last. */
+static void event_is_for_one_that_it_is_enough_for(struct kunit *test)
+{
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+	struct kevent_waiter *w = kunit_kcalloc(test, 4, sizeof(*w), GFP_KERNEL);
+	struct kevent_news *news = kunit_kcalloc(test, 2, sizeof(*news),
+						 GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_NOT_NULL(test, news);
+	spin_lock_irq(&q->ready_lock);
+	q->ring.size = 8;
+	q->ring.kidx = 20;
+	q->ring.uidx = 20;
+	sleeper_with(test, &w[0], &news[0], 3, 0);
+	kevent_waiter_init(&w[1], NULL);
+	w[1].several = false;
+	kevent_sleepers_add(q, &w[1]);
+	kevent_waiter_init(&w[2], NULL);
+	w[2].several = true;
+	kevent_sleepers_add(q, &w[2]);
+	sleeper_with(test, &w[3], &news[1], 3, 2);
+	/* It lacks one, and was the last. */
+	KUNIT_EXPECT_TRUE(test, kevent_may_wait_for_ring(q));
+	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
+	KUNIT_EXPECT_TRUE(test, w[3].woken);
+	KUNIT_EXPECT_FALSE(test, kevent_may_wait_for_ring(q));
+	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
+	KUNIT_EXPECT_TRUE(test, w[1].woken);
+	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_OF_BUFFER));
+	KUNIT_EXPECT_TRUE(test, w[2].woken);
+	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
+	KUNIT_EXPECT_TRUE(test, w[0].woken);
 	q->ring.size = 0;
 	check_sleepers(test);
 	spin_unlock_irq(&q->ready_lock);
@@ -518,6 +623,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(dead_watch_gives_way),
 	KUNIT_CASE(a_key_is_used_once),
 	KUNIT_CASE(sleepers_are_found_by_what_they_wait_for),
+	KUNIT_CASE(full_ring_wakes_who_has_some),
+	KUNIT_CASE(event_is_for_one_that_it_is_enough_for),
 	KUNIT_CASE(types_are_known_reserved_or_invalid),
 	KUNIT_CASE(sources_left_out_are_not_implemented),
 	KUNIT_CASE(sources_have_methods_that_go_together),

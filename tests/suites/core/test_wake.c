@@ -347,7 +347,6 @@ static void waiters_for_several_wake_when_they_have_them(void)
 		start_actor(&c[i].actor, collect, &c[i]);
 		MUST(sleeps_in(c[i].actor.tid, __NR_kevent_wait));
 	}
-	start_waiter(&plain, &bare, 1);
 	put_byte(fd[0][1]);
 	for (i = 1; i < 5; i++) {
 		put_byte(fd[i][1]);
@@ -355,7 +354,7 @@ static void waiters_for_several_wake_when_they_have_them(void)
 		CHECK_EQ(c[order[i - 1]].actor.ret, i + 1);
 	}
 	CHECK_EQ(kevent_ring_count(q.ring, q.size), 5);
-	CHECK(waiter_asleep(&plain));
+	start_waiter(&plain, &bare, 1);
 	put_byte(fd[5][1]);
 	CHECK_EQ(join_waiter(&plain), 1);
 	CHECK_EQ(plain.ev[0].ptr, 5);

@@ -11,6 +11,8 @@
  * The order of queues with KEVENT_INIT_FAIR is in test_wake.c.
  */
 #define _GNU_SOURCE
+#include <unistd.h>
+
 #include "helpers.h"
 
 #define NR		4
@@ -88,9 +90,13 @@ static void newest_of_both_kinds_is_woken(void)
 	close_queue(&q);
 }
 
+/* A process that may have taken events, and ends */
 static int leave(void *arg)
 {
-	(void)arg;
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(get_events(q->fd, 1, 1, 0, &ev) == 0);
 	return 0;
 }
 
@@ -112,7 +118,7 @@ static void entry_left_is_for_one_that_has_not_seen_it(void)
 	put_byte(fd[1]);
 	CHECK_EQ(join_waiter(&w[1]), 1);
 	start_waiter(&w[2], &q, 1);
-	CHECK_EQ(join_child(start_child(leave, NULL), PATIENCE_MS), 0);
+	CHECK_EQ(join_child(start_child(leave, &q), PATIENCE_MS), 0);
 	CHECK_EQ(join_waiter(&w[0]), 1);
 	CHECK(waiter_asleep(&w[2]));
 	MUST(kevent_ring_next(q.ring, q.size, &ev));
@@ -158,12 +164,108 @@ static void waiter_for_several_has_them_soon(void)
 	close_queue(&q);
 }
 
+/*
+ * One event, for which a thread waits that slept before others who want more: it is woken.
+ * @of_ring: it waits for the ring, @outside: the event is one of another process.
+ */
+static void one_event_is_enough(bool of_ring, bool outside)
+{
+	struct actor several;
+	struct waiter one, more;
+	struct queue q, bare;
+	struct ukevent ev;
+	int fd[2];
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	open_watched(&q, fd);
+	start_waiter(&one, of_ring ? &q : &bare, 1);
+	start_actor(&several, wait_for_three, &q);
+	MUST(sleeps_in(several.tid, __NR_kevent_wait));
+	start_waiter_for(&more, &bare, 3, 3, -1);
+	if (outside)
+		put_byte_from_outside(fd[1]);
+	else
+		put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&one), 1);
+	CHECK_EQ(fdinfo(q.fd, "kevent-waiting"), 2);
+	if (of_ring)
+		MUST(kevent_ring_next(q.ring, q.size, &ev));
+	while (!actor_ended(&several) || !actor_ended(&more.actor)) {
+		MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+		pause_us(1000);
+	}
+	join_actor(&several, PATIENCE_MS);
+	join_waiter(&more);
+	close_queue(&q);
+}
+
+static void event_is_for_who_it_is_enough_for(void)
+{
+	one_event_is_enough(false, false);
+	one_event_is_enough(false, true);
+	one_event_is_enough(true, false);
+	one_event_is_enough(true, true);
+}
+
+#define FULL_SLEEPERS	40
+
+static int leaves_many_times(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		CHILD_MUST(leave(arg) == 0);
+		CHILD_MUST(close(dup(((struct queue *)arg)->fd)) == 0);
+	}
+	return 0;
+}
+
+static long long sleeps_of(struct waiter *w, unsigned int nr)
+{
+	long long sum = 0;
+
+	while (nr--)
+		sum += sleeps_so_far(w[nr].actor.tid);
+	return sum;
+}
+
+/* Threads that have seen all of a full ring wait for room. Nobody who leaves wakes them. */
+static void full_ring_wakes_nobody_in_vain(void)
+{
+	static struct waiter w[FULL_SLEEPERS];
+	long long before;
+	struct ukevent ev;
+	struct queue q;
+	int i;
+
+	open_queue(&q, 8);
+	MUST_EQ(add_user(q.fd, 1, 1, KEVENT_REQ_KEEP_EACH, 7), 0);
+	for (i = 0; i < 8; i++)
+		MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	MUST_EQ(wait_ring(&q, 8, 0), 8);
+	for (i = 0; i < FULL_SLEEPERS; i++)
+		start_waiter(&w[i], &q, 1);
+	before = sleeps_of(w, FULL_SLEEPERS);
+	CHECK_EQ(join_child(start_child(leaves_many_times, &q), PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-waiting"), FULL_SLEEPERS);
+	CHECK_EQ(sleeps_of(w, FULL_SLEEPERS), before);
+	MUST(kevent_ring_next(q.ring, q.size, &ev));
+	for (i = 0; i < FULL_SLEEPERS; i++)
+		MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+	for (i = 0; i < FULL_SLEEPERS; i++)
+		CHECK_EQ(join_waiter(&w[i]), 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(newest_waiter_is_woken),
 	TEST_EACH(oldest_waiter_has_its_turn),
 	TEST(newest_of_both_kinds_is_woken),
 	TEST(entry_left_is_for_one_that_has_not_seen_it),
 	TEST(waiter_for_several_has_them_soon),
+	TEST(event_is_for_who_it_is_enough_for),
+	TEST(full_ring_wakes_nobody_in_vain),
 	{}
 };
 
