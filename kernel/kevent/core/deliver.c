@@ -7,11 +7,11 @@
  * of the watch, all under one hold of the lock. It releases the lock, and goes on, when it
  * has passed many watches, when a look takes a lock or sleep, and when user memory is away.
  *
- * While a consumer polls watches without the lock they are on no list. They may be ready,
+ * While a consumer polls a watch without the lock it is on no list. It may be ready,
  * and kevent_queue.nr_taken says that there are some. A call that finds nothing, whatever
  * its timeout, does not say so while others poll. It joins the sleepers, so an ordinary
  * event wakes it. The consumer that comes back wakes all who have done so when its own
- * events are delivered: kevent_wake_askers(). kevent_queue.looks counts these polls. A call
+ * event is delivered: kevent_wake_askers(). kevent_queue.looks counts these polls. A call
  * that finds nothing compares it: somebody may have taken a watch and brought it back
  * between its collection and its sleep. Before the first comparison any watch on a list
  * makes the call collect once more. A call whose time is over does so 1000 times at most,
@@ -19,6 +19,12 @@
  * waits three seconds at most for a ->poll() that does not return. A consumer that slept
  * when the poll began is not notified, unless more than 32 have come since: one event wakes
  * one consumer.
+ *
+ * A ->poll() may take for ever. So a consumer takes one watch at a time, and delivers its
+ * event before it takes the next: the others stay where all can deliver them, and no
+ * reference keeps their files. A call that has an event that nobody will see again (an edge,
+ * ONESHOT, DISPATCH) polls no more, and leaves the rest to the next call. Who was killed
+ * meanwhile takes nothing: a poll ends with that question, and what was found stays ready.
  */
 
 #include <linux/minmax.h>
@@ -86,11 +92,11 @@ static bool kevent_may_go_on(u32 total)
  * @left:	how many more watches may be passed. Without a limit a file whose ->poll()
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
- * @nr_taken:	how many watches were looked at without the lock, under this hold of it
- * @taken:	these watches, busy and held
- * @mask:	the conditions that turned out to hold
- * @files:	their files, held until the events are delivered
- * @dead:	watches to free, detached by others
+ * @once:	an event was stored that is not reported again: whoever has it must get it soon
+ * @looked:	the watch that was looked at without the lock, or NULL. Valid until the lock is
+ *		released: others may remove it then
+ * @file:	its file, to let go of when the lock is released, or NULL
+ * @dead:	a watch to free, detached by others, or NULL
  * @oneshot:	watches to bury, held, delivered for good
  */
 struct kevent_collection {
@@ -102,11 +108,10 @@ struct kevent_collection {
 	u32			room;
 	u32			left;
 	bool			again;
-	u32			nr_taken;
-	struct kevent		*taken[KRING_BATCH];
-	u32			mask[KRING_BATCH];
-	struct file		*files[KRING_BATCH];
-	struct list_head	dead;
+	bool			once;
+	struct kevent		*looked;
+	struct file		*file;
+	struct kevent		*dead;
 	struct list_head	oneshot;
 };
 
@@ -116,6 +121,7 @@ struct kevent_collection {
  * @KEVENT_ENOUGH:	enough watches were passed
  * @KEVENT_NEEDS_TASK:	the next watch must be looked at without the lock
  * @KEVENT_FAULTED:	user memory is away
+ * @KEVENT_KILLED:	the consumer is being killed
  *
  * But for the first, the next watch is as it was.
  */
@@ -124,6 +130,7 @@ enum kevent_stop {
 	KEVENT_ENOUGH,
 	KEVENT_NEEDS_TASK,
 	KEVENT_FAULTED,
+	KEVENT_KILLED,
 };
 
 /* How many of @max events fit now; -EFAULT when that can't be read. */
@@ -195,6 +202,7 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 		kevent_expire(ke, &c->oneshot);
 	else
 		kevent_delivered(ke);
+	c->once |= (ke->state & KE_DELIVERED) != KE_DELIVERED;
 }
 
 /* Store what the source says of the oldest occurrence. */
@@ -340,122 +348,106 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 
 /* Look without the lock */
 
-/* Take those of the first ready watches that must be looked at without the lock. */
-static void kevent_take_some(struct kevent_collection *c)
+/*
+ * The lock is about to be released, after a look: what was found is delivered, or is old the
+ * next time that it is. Tells those who wait for the answer.
+ */
+static void kevent_end_look(struct kevent_collection *c)
 {
-	u32 want = min(c->room, KRING_BATCH);
-	struct kevent *ke, *next;
+	struct kevent *ke = c->looked;
 
 	lockdep_assert_held(&c->q->ready_lock);
 
-	list_for_each_entry_safe(ke, next, &c->q->ready, link) {
-		if (!want--)
-			break;
-		if (kevent_is_unread(ke, c->to) || !kevent_must_verify(ke) ||
-		    kevent_source_of(ke)->collect(ke, true) >= 0)
-			continue;
-		kevent_hold(ke);
-		kevent_take(ke);
-		c->taken[c->nr_taken++] = ke;
-	}
-	c->left -= min(c->left, c->nr_taken);
+	if (ke && kevent_is_announced(ke) && kevent_is_checked(ke))
+		kevent_doubt(ke);
+	c->looked = NULL;
+	kevent_wake_askers(c->q);
 }
 
-/* Put them in front again. Those that died since, and are detached, are left to be freed. */
-static void kevent_put_back_some(struct kevent_collection *c)
-{
-	struct kevent_queue *q = c->q;
-	u32 i = c->nr_taken;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	INIT_LIST_HEAD(&c->dead);
-	while (i--)
-		if (kevent_put_back(c->taken[i], c->mask[i]))
-			list_add(&c->taken[i]->link, &c->dead);
-	q->looks += q->looks == U32_MAX ? 2 : 1;
-}
-
-/* The next watch, and maybe others behind it, can only be looked at without the lock. */
-static void kevent_look_unlocked(struct kevent_collection *c)
-	__must_hold(&c->q->ready_lock)
-{
-	struct kevent *ke;
-	u32 i;
-
-	kevent_take_some(c);
-	/* What is left waits as long as the poll takes: programs that only read the ring call. */
-	kevent_more_left(c->q);
-	spin_unlock_irq(&c->q->ready_lock);
-	kevent_testpoint(c->q, KEVENT_TESTPOINT_TAKEN);
-	for (i = 0; i < c->nr_taken; i++) {
-		ke = c->taken[i];
-		c->mask[i] = kevent_source_of(ke)->collect(ke, false);
-		c->files[i] = kevent_held_file(ke);
-	}
-	kevent_testpoint(c->q, KEVENT_TESTPOINT_VERIFIED);
-	spin_lock_irq(&c->q->ready_lock);
-	kevent_put_back_some(c);
-}
-
-/* Of what was looked at, some does not go, for want of room or memory. */
-static void kevent_doubt_rest(struct kevent_collection *c)
-{
-	struct kevent *ke;
-	u32 i;
-
-	for (i = 0; i < c->nr_taken; i++) {
-		ke = c->taken[i];
-		if (kevent_is_announced(ke) && kevent_is_checked(ke))
-			kevent_doubt(ke);
-	}
-}
-
-/* The events are delivered: let go of what was looked at. Files that were closed end. */
+/*
+ * Without the lock: let go of what was looked at, and of what was delivered for good. A file
+ * that was closed meanwhile ends.
+ */
 static void kevent_let_go(struct kevent_collection *c)
 {
 	struct kevent *ke, *next;
-	u32 i;
 
-	for (i = 0; i < c->nr_taken; i++)
-		kevent_unhold_file(c->files[i]);
-	list_for_each_entry_safe(ke, next, &c->dead, link)
-		kevent_free(ke);
+	kevent_unhold_file(c->file);
+	c->file = NULL;
+	if (c->dead)
+		kevent_free(c->dead);
+	c->dead = NULL;
+	list_for_each_entry_safe(ke, next, &c->oneshot, link)
+		kevent_bury(ke, true);
+	INIT_LIST_HEAD(&c->oneshot);
 }
 
-/* One hold of the lock, or two around a look without it */
+/*
+ * The first ready watch can only be looked at without the lock. It is put in front again if
+ * it is ready. Returns false if the consumer is being killed: what is ready is for others.
+ */
+static bool kevent_look_unlocked(struct kevent_collection *c)
+	__must_hold(&c->q->ready_lock)
+{
+	struct kevent_queue *q = c->q;
+	struct kevent *ke = list_first_entry(&q->ready, struct kevent, link);
+	u32 mask;
+
+	kevent_hold(ke);
+	kevent_take(ke);
+	c->left -= min(c->left, 1U);
+	/* What is left waits as long as the poll takes: programs that only read the ring call. */
+	kevent_more_left(q);
+	spin_unlock_irq(&q->ready_lock);
+	kevent_let_go(c);
+	kevent_testpoint(q, KEVENT_TESTPOINT_TAKEN);
+	mask = kevent_source_of(ke)->collect(ke, false);
+	c->file = kevent_held_file(ke);
+	kevent_testpoint(q, KEVENT_TESTPOINT_VERIFIED);
+	spin_lock_irq(&q->ready_lock);
+	if (kevent_put_back(ke, mask))
+		c->dead = ke;
+	else if (!kevent_is_dead(ke))
+		c->looked = ke;
+	q->looks += q->looks == U32_MAX ? 2 : 1;
+	return likely(!fatal_signal_pending(current));
+}
+
+/* Watches that are looked at before a consumer asks whether to go on */
+#define KEVENT_LOOKS_AT_ONCE	KRING_BATCH
+
+/* One hold of the lock, or several around looks without it */
 static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 {
 	struct kevent_queue *q = c->q;
-	struct kevent *ke, *next;
+	u32 looks = 0;
 	enum kevent_stop stop;
-	bool full, looked = false;
+	bool full;
 
-	c->nr_taken = 0;
-	INIT_LIST_HEAD(&c->oneshot);
 	spin_lock_irq(&q->ready_lock);
 	for (;;) {
 		stop = kevent_walk(c);
-		if (stop != KEVENT_NEEDS_TASK || looked)
+		if (looks)
+			kevent_end_look(c);
+		if (stop != KEVENT_NEEDS_TASK || c->once ||
+		    looks++ == KEVENT_LOOKS_AT_ONCE)
 			break;
-		kevent_look_unlocked(c);
-		looked = true;
+		if (!kevent_look_unlocked(c)) {
+			kevent_end_look(c);
+			stop = KEVENT_KILLED;
+			break;
+		}
 	}
-	if (looked) {
-		kevent_doubt_rest(c);
-		kevent_wake_askers(q);
-	}
-	c->again = stop == KEVENT_FAULTED || (stop && c->room && c->left);
+	c->again = stop == KEVENT_FAULTED || stop == KEVENT_KILLED ||
+		   (stop && c->room && c->left &&
+		    !(stop == KEVENT_NEEDS_TASK && c->once));
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
 		/* A buffer that is full is no reason to pass over those with the ring. */
 		full = kring_is_ring(c->to) && !c->room && c->total < c->max;
 		kevent_leave(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY);
 	}
 	kevent_unlock_irq(q);
-	if (looked)
-		kevent_let_go(c);
-	list_for_each_entry_safe(ke, next, &c->oneshot, link)
-		kevent_bury(ke, true);
+	kevent_let_go(c);
 	return stop;
 }
 
@@ -465,6 +457,9 @@ static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	bool away = err == -EFAULT && to->user;
 
 	spin_lock_irq(&q->ready_lock);
+	/* Who is being killed may have been woken for an event, also one that is in the ring. */
+	if (fatal_signal_pending(current))
+		kevent_pass_on(q);
 	kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY);
 	if (away && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
@@ -498,6 +493,11 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.relist = relist;
 	c.total = 0;
 	c.room = max;
+	c.once = false;
+	c.looked = NULL;
+	c.file = NULL;
+	c.dead = NULL;
+	INIT_LIST_HEAD(&c.oneshot);
 	/* One that must be looked at without the lock is passed, taken, and passed again. */
 	c.left = 3 * READ_ONCE(q->nr_listed) + KRING_BATCH;
 	do {

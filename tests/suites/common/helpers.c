@@ -741,7 +741,13 @@ static void start_actor_on(struct actor *a, int cpu, long (*fn)(void *arg), void
 	pthread_attr_destroy(&attr);
 }
 
-static bool window_entered(void)
+void window_arm(const char *name)
+{
+	MUST_EQ(sched_getaffinity(0, sizeof(cpus_before), &cpus_before), 0);
+	write_file(WINDOW, name);
+}
+
+bool window_entered(void)
 {
 	uint64_t start = now_ns();
 	char state[16];

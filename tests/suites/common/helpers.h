@@ -236,6 +236,12 @@ void leave_cpu(void);
  */
 bool start_in_window(struct actor *a, const char *name, long (*fn)(void *arg),
 		     void *arg);
+/*
+ * The two halves of that, where a child is to stop in a window in which a task may sleep. The
+ * queue is one that the caller has made.
+ */
+void window_arm(const char *name);
+bool window_entered(void);
 /* Lets it go on as far as window @name; returns likewise. */
 bool window_next(const char *name);
 /* Lets the actor go on, or disarms the window. */

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -450,6 +452,85 @@ static void killed_waiter_takes_no_event(void)
 	close_queue(&q);
 }
 
+/* Ways to have an event that only a look at the file finds */
+static int expired_timer(void)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+	struct pollfd pfd = { .events = POLLIN };
+
+	pfd.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	MUST(pfd.fd >= 0);
+	MUST_EQ(timerfd_settime(pfd.fd, 0, &soon, NULL), 0);
+	MUST_EQ(poll(&pfd, 1, PATIENCE_MS), 1);
+	return pfd.fd;
+}
+
+static int consumes_when_told(void *arg)
+{
+	struct shared *s = arg;
+	struct ukevent ev[4];
+
+	if (s->q.size)
+		CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	atomic_store(&s->ready, 1);
+	while (!atomic_load(&s->stop))
+		sched_yield();
+	if (s->q.size)
+		return wait_ring(&s->q, SIZE, -1);
+	return get_events(s->q.fd, 1, 4, -1, ev);
+}
+
+/* Three watches that are reported once; a consumer is killed while it looks at the second. */
+static void dies_while_it_looks(struct shared *s, uint32_t mode)
+{
+	int fd[3], i, got, all = 0;
+	struct ukevent ev[4];
+	uint64_t start;
+	pid_t pid;
+
+	for (i = 0; i < 3; i++) {
+		fd[i] = expired_timer();
+		MUST_EQ(add_poll(s->q.fd, fd[i], POLLIN, mode, i), 0);
+	}
+	s->ready = 0;
+	s->stop = 0;
+	pid = start_child(consumes_when_told, s);
+	for (start = now_ns(); !atomic_load(&s->ready); )
+		MUST(patient(start, PATIENCE_MS));
+	window_arm("verified");
+	atomic_store(&s->stop, 1);
+	CHECK(window_entered());
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	window_release();
+	waitpid(pid, NULL, 0);
+	for (start = now_ns(); all != 7 && patient(start, PATIENCE_MS); )
+		for (got = get_events(s->q.fd, 1, 4, 0, ev); got-- > 0; )
+			all |= 1 << ev[got].ptr;
+	CHECK_EQ(all, 7);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+static void consumer_killed_while_it_looks_takes_nothing(void)
+{
+	const uint32_t modes[] = {
+		KEVENT_REQ_ONESHOT, KEVENT_REQ_DISPATCH, ET | KEVENT_REQ_LAST_CHECK, 0,
+	};
+	struct shared *s;
+	struct queue q;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		s = open_shared();
+		dies_while_it_looks(s, modes[i]);
+		close(s->q.fd);
+		open_queue(&q, 0);
+		s->q = q;
+		dies_while_it_looks(s, modes[i]);
+		close_queue(&q);
+	}
+}
+
 static int consume(void *arg)
 {
 	struct shared *s = arg;
@@ -654,6 +735,7 @@ static const struct test_case cases[] = {
 	TEST(event_of_a_thread_that_exec_kills_is_for_another),
 	TEST(level_event_of_a_killed_process_is_for_another),
 	TEST(killed_waiter_takes_no_event),
+	TEST(consumer_killed_while_it_looks_takes_nothing),
 	TEST(ring_is_attached_again_at_the_limit),
 	TEST(each_event_goes_to_one_process),
 	TEST(bad_mappings_are_refused),

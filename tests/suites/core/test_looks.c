@@ -7,6 +7,7 @@
  * meanwhile, poll() of the queue does not deny it, and close() is close().
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -41,6 +42,13 @@ static int add_expired_timer(struct queue *q)
 	MUST_EQ(add_poll(q->fd, pfd.fd, POLLIN, 0, 7), 0);
 	return pfd.fd;
 }
+
+struct taker {
+	struct actor	actor;
+	struct queue	*q;
+	int64_t		ms;
+	struct ukevent	ev[200];
+};
 
 struct consumer {
 	struct actor	actor;
@@ -146,6 +154,76 @@ static void call_beside_a_look_without_end_gives_up(struct queue *q)
 	join_actor(&first.actor, PATIENCE_MS);
 	CHECK_EQ(first.actor.ret, 1);
 	close(fd);
+}
+
+static long takes_all(void *arg)
+{
+	struct taker *t = arg;
+
+	return get_events(t->q->fd, 1, 16, t->ms, t->ev);
+}
+
+/*
+ * Four files wait to be looked at, and the first look does not end: the other three are
+ * reported meanwhile, and one that is closed ends.
+ */
+static void look_without_end_takes_no_other_file(void)
+{
+	static struct taker first;
+	int fd[3], sock[2], i;
+	struct ukevent ev[16];
+	struct queue q;
+
+	open_queue(&q, 0);
+	first = (struct taker){ .q = &q, .ms = -1 };
+	for (i = 0; i < 3; i++)
+		fd[i] = add_expired_timer(&q);
+	MUST_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sock), 0);
+	MUST_EQ(write(sock[1], "x", 1), 1);
+	MUST_EQ(add_poll(q.fd, sock[0], POLLIN | POLLPRI, 0, 8), 0);
+	CHECK(start_in_window(&first.actor, "taken", takes_all, &first));
+	CHECK_EQ(get_events(q.fd, 1, 16, 0, ev), 3);
+	close(sock[0]);
+	errno = 0;
+	CHECK_EQ(send(sock[1], "x", 1, MSG_NOSIGNAL), -1);
+	CHECK_EQ(errno, ECONNREFUSED);
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	CHECK_EQ(first.actor.ret, 1);
+	for (i = 0; i < 3; i++)
+		close(fd[i]);
+	close(sock[1]);
+	close_queue(&q);
+}
+
+/*
+ * A look may not end. A call that has an event that is reported once returns with it, and
+ * leaves the look to the next call.
+ */
+static void call_with_an_edge_does_not_look(void)
+{
+	static struct taker first;
+	struct ukevent ev[16];
+	struct queue q;
+	int fd[2], tfd;
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, 9), 0);
+	put_byte(fd[1]);
+	tfd = add_expired_timer(&q);
+	CHECK_EQ(get_events(q.fd, 1, 16, 0, ev), 1);
+	CHECK_EQ(ev[0].ptr, 9);
+	first = (struct taker){ .q = &q, .ms = -1 };
+	CHECK(start_in_window(&first.actor, "taken", takes_all, &first));
+	window_release();
+	join_actor(&first.actor, PATIENCE_MS);
+	CHECK_EQ(first.actor.ret, 1);
+	CHECK_EQ(first.ev[0].ptr, 7);
+	close(tfd);
+	close(fd[0]);
+	close(fd[1]);
+	close_queue(&q);
 }
 
 /* An inotify descriptor tells its wait queue of an event, and not that it means POLLIN. */
@@ -421,12 +499,6 @@ static void event_beside_a_look_is_flagged(void)
 	close_queue(&q);
 }
 
-struct taker {
-	struct actor actor;
-	struct queue *q;
-	struct ukevent ev[200];
-};
-
 static long takes_many(void *arg)
 {
 	struct taker *t = arg;
@@ -442,7 +514,7 @@ static void signal_ends_a_call_that_has_events(void)
 	int i;
 
 	open_queue(&q, 0);
-	t = (struct taker) { .q = &q };
+	t = (struct taker){ .q = &q };
 	for (i = 0; i < 200; i++) {
 		MUST_EQ(add_user(q.fd, i, 1, ET, i), 0);
 		MUST_EQ(mark_user(q.fd, i, 1), 1);
@@ -489,6 +561,8 @@ static void delivered_one_shot_watch_is_added_again(void)
 
 static const struct test_case cases[] = {
 	TEST(event_beside_a_look_is_flagged),
+	TEST(look_without_end_takes_no_other_file),
+	TEST(call_with_an_edge_does_not_look),
 	TEST(signal_ends_a_call_that_has_events),
 	TEST(delivered_one_shot_watch_is_added_again),
 	TEST_EACH(call_beside_a_look_reports_the_watch),
