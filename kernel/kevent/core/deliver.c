@@ -93,6 +93,9 @@ static bool kevent_may_go_on(u32 total)
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
  * @once:	an event was stored that is not reported again: whoever has it must get it soon
+ * @kept:	level watches whose entries are unread, under this hold of the lock. They go
+ *		before those that are delivered now: a ring that is read in part gets the
+ *		next entries in the order of the last ones
  * @looked:	the watch that was looked at without the lock, or NULL. Valid until the lock is
  *		released: others may remove it then
  * @file:	its file, to let go of when the lock is released, or NULL
@@ -109,6 +112,7 @@ struct kevent_collection {
 	u32			left;
 	bool			again;
 	bool			once;
+	struct list_head	kept;
 	struct kevent		*looked;
 	struct file		*file;
 	struct kevent		*dead;
@@ -254,7 +258,7 @@ static enum kevent_stop kevent_pass(struct kevent_collection *c,
 	int mask;
 
 	if (kevent_is_unread(ke, c->to)) {
-		list_move_tail(&ke->link, &c->q->level);
+		list_move_tail(&ke->link, &c->kept);
 		return KEVENT_AT_END;
 	}
 	if (kevent_must_verify(ke)) {
@@ -336,10 +340,11 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	c->total += stored;
 	if (stored)
 		kring_set_flags(c->to, c->to->flags & ~KEVENT_RING_BROKEN);
+	if (stop && relist)
+		kevent_postpone(q, last);
+	list_splice_init(&c->kept, &q->level);
 	if (!stop)
 		return KEVENT_AT_END;
-	if (relist)
-		kevent_postpone(q, last);
 	/* The room limits what is stored. */
 	c->left += stored;
 	c->left -= min(c->left, passed);
@@ -494,6 +499,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.total = 0;
 	c.room = max;
 	c.once = false;
+	INIT_LIST_HEAD(&c.kept);
 	c.looked = NULL;
 	c.file = NULL;
 	c.dead = NULL;

@@ -133,6 +133,42 @@ static void level_watches_take_turns(struct queue *q)
 		CHECK_EQ(counts[i], 3);
 }
 
+/* More are ready than the program takes at a time from the ring, which has room for all. */
+static void takes_from_the_ring_are_even(int (*add)(int kq, int fd, uint32_t event,
+						    uint32_t flags, uint64_t user))
+{
+	unsigned int counts[13] = {}, i, took;
+	struct ukevent ev;
+	struct queue q;
+	int fd[13][2];
+
+	open_queue(&q, 64);
+	for (i = 0; i < 13; i++) {
+		open_pipe(fd[i]);
+		MUST_EQ(add(q.fd, fd[i][0], RECV, 0, i), 0);
+		put_byte(fd[i][1]);
+	}
+	for (took = 0; took < 13 * 30; took++) {
+		if (took % 3 == 0)
+			wait_ring(&q, 64, 0);
+		MUST(kevent_ring_next(q.ring, q.size, &ev));
+		MUST(ev.ptr < 13);
+		counts[ev.ptr]++;
+	}
+	for (i = 0; i < 13; i++) {
+		CHECK_EQ(counts[i], 30);
+		close(fd[i][0]);
+		close(fd[i][1]);
+	}
+	close_queue(&q);
+}
+
+static void level_watches_take_turns_in_the_ring(void)
+{
+	takes_from_the_ring_are_even(add_pipe);
+	takes_from_the_ring_are_even(add_poll);
+}
+
 /* Both watches were found ready, but the call took one event. */
 static void level_watch_that_had_no_room_is_looked_at_again(void)
 {
@@ -509,6 +545,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(level_does_not_report_the_past),
 	TEST_EACH(level_ready_at_add_is_handed_back),
 	TEST_EACH(level_watches_take_turns),
+	TEST(level_watches_take_turns_in_the_ring),
 	TEST(level_watch_that_had_no_room_is_looked_at_again),
 	TEST(event_that_could_not_be_stored_is_verified_again),
 	TEST(many_level_watches_are_all_looked_at),
