@@ -48,8 +48,10 @@
  *	    %KEVENT_ELSEWHERE when its memory is away
  *
  * Wakes another consumer for the remaining events, unless one is already waking.
+ * Return: false if the ring should say that there are some, and its memory is away:
+ * kevent_say_more() must follow.
  */
-void kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
+bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 {
 	u32 flags = q->ring.flags & KEVENT_RING_BROKEN;
 
@@ -61,8 +63,8 @@ void kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 			kevent_wake(q, others);
 	}
 	/* A flag that stays has consumers call once more than they need to. */
-	if (flags != q->ring.flags && kevent_ring_here(q))
-		kring_set_flags(&q->ring, flags);
+	return flags == q->ring.flags || !kevent_ring_here(q) ||
+	       !kring_set_flags(&q->ring, flags) || !(flags & KEVENT_RING_MORE);
 }
 
 /*
@@ -93,6 +95,7 @@ static bool kevent_may_go_on(u32 total)
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
  * @once:	an event was stored that is not reported again: whoever has it must get it soon
+ * @unsaid:	events are left, and the ring's memory was away when its flags were to say so
  * @kept:	level watches whose entries are unread, under this hold of the lock. They go
  *		before those that are delivered now: a ring that is read in part gets the
  *		next entries in the order of the last ones
@@ -112,6 +115,7 @@ struct kevent_collection {
 	u32			left;
 	bool			again;
 	bool			once;
+	bool			unsaid;
 	struct list_head	kept;
 	struct kevent		*looked;
 	struct file		*file;
@@ -449,28 +453,30 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
 		/* A buffer that is full is no reason to pass over those with the ring. */
 		full = kring_is_ring(c->to) && !c->room && c->total < c->max;
-		kevent_leave(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY);
+		c->unsaid = !kevent_leave(q, full ? KEVENT_OF_BUFFER : KEVENT_ANY);
 	}
 	kevent_unlock_irq(q);
 	kevent_let_go(c);
 	return stop;
 }
 
-/* A consumer goes early: its memory is gone, or a signal has come. */
-static void kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
+/* A consumer goes early: its memory is gone, or a signal has come. Returns as kevent_leave(). */
+static bool kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 {
 	bool away = err == -EFAULT && to->user;
+	bool said;
 
 	spin_lock_irq(&q->ready_lock);
 	/* Who is being killed may have been woken for an event, also one that is in the ring. */
 	if (fatal_signal_pending(current))
 		kevent_pass_on(q);
-	kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY);
+	said = kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY);
 	if (away && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	}
 	kevent_unlock_irq(q);
+	return said || away;
 }
 
 /*
@@ -499,6 +505,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.total = 0;
 	c.room = max;
 	c.once = false;
+	c.unsaid = false;
 	INIT_LIST_HEAD(&c.kept);
 	c.looked = NULL;
 	c.file = NULL;
@@ -522,8 +529,10 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 
 	if (c.again) {
 		err = err ?: -EINTR;
-		kevent_give_up(q, to, err);
+		c.unsaid = !kevent_give_up(q, to, err);
 	}
+	if (unlikely(c.unsaid))
+		kevent_say_more(q);
 	return c.total ?: err;
 }
 

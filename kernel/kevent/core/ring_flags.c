@@ -13,6 +13,8 @@
  * that leaves events behind sets the flag too, and one that leaves none clears it.
  */
 
+#include <linux/sched/signal.h>
+
 #include "ring_mapping.h"
 #include "testpoint.h"
 
@@ -104,4 +106,27 @@ int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 	err = kring_fault_in(&where);
 	kevent_testpoint(q, KEVENT_TESTPOINT_FAULTED);
 	return err;
+}
+
+/*
+ * A call leaves events behind, and the page of the ring's header was not writable when the
+ * flag was to be set: after a fork() both processes share it until one writes. Sets the flag,
+ * unless somebody is on the way to the events. Process context, no locks held.
+ */
+void kevent_say_more(struct kevent_queue *q)
+{
+	u32 tries = 0;
+	int err;
+
+	do {
+		err = 0;
+		scoped_guard(spinlock_irqsave, &q->ready_lock) {
+			if (!list_empty(&q->ready) && !q->nr_woken &&
+			    q->ring.size && kevent_ring_here(q))
+				err = kring_set_flags(&q->ring, q->ring.flags |
+						      KEVENT_RING_MORE);
+		}
+	} while (err && ++tries < KRING_FAULT_TRIES &&
+		 !fatal_signal_pending(current) &&
+		 !kevent_ring_fault_in(q, &q->ring));
 }

@@ -570,6 +570,9 @@ static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 		now = &sooner;
 	for (;;) {
 		ret = kevent_wait_loop(q, to, num, news, now, &w, ret);
+		/* A request leaves whatever is ready, see kevent_is_requested(). */
+		if (unlikely(ret == -ECANCELED))
+			kevent_say_more(q);
 		if (likely(ret != -ETIME) || now == until)
 			return ret;
 		now = until;

@@ -133,6 +133,37 @@ static void position_ahead_of_the_ring_is_refused(void)
 	close_queue(&q);
 }
 
+static int stays(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+}
+
+/* fork() has made the ring's page one that nobody can write without a fault. */
+static void call_that_leaves_events_says_so_after_fork(void)
+{
+	struct ukevent ev;
+	struct queue q;
+	pid_t pid;
+	int i;
+
+	open_queue(&q, 8);
+	for (i = 0; i < 2; i++)
+		MUST_EQ(add_user(q.fd, i, 1, ET, i), 0);
+	touch_ring(&q);
+	pid = start_child(stays, NULL);
+	for (i = 0; i < 2; i++)
+		MUST_EQ(mark_user(q.fd, i, 1), 1);
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
+	CHECK(has_more(&q));
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
+	CHECK(!has_more(&q));
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), -SIGKILL);
+	close_queue(&q);
+}
+
 /*
  * A flag in the ring says that the kernel has more events, if they were made where the ring
  * is.
@@ -878,6 +909,7 @@ static const struct test_case cases[] = {
 	TEST(wait_returns_at_once_when_the_ring_moved),
 	TEST(position_ahead_of_the_ring_is_refused),
 	TEST(event_that_is_queued_sets_the_flag),
+	TEST(call_that_leaves_events_says_so_after_fork),
 	TEST(poll_sets_the_flag),
 	TEST(event_for_a_sleeper_sets_no_flag),
 	TEST(consumer_that_runs_is_not_interrupted),
