@@ -59,6 +59,19 @@ void kevent_pass_on(struct kevent_queue *q)
 }
 
 /*
+ * A consumer of the ring may be stopped or frozen before it takes the entry that it was woken
+ * for. Another one takes it. Process context, no locks held.
+ */
+void kevent_pass_unread(struct kevent_queue *q)
+{
+	guard(spinlock_irqsave)(&q->ready_lock);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	if (kevent_unread(q))
+		kevent_wake(q, KEVENT_OF_RING);
+}
+
+/*
  * A process has closed its descriptor, maybe by being killed. Several of its threads may
  * have been woken for events that they did not take. Who takes one that is listed wakes
  * another consumer for the rest. Each entry in the ring has a consumer, as far as some

@@ -25,6 +25,7 @@ void kevent_more(struct kevent_queue *q);
 void kevent_more_left(struct kevent_queue *q);
 void kevent_say_more(struct kevent_queue *q);
 void kevent_pass_on(struct kevent_queue *q);
+void kevent_pass_unread(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 

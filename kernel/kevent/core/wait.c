@@ -634,10 +634,13 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 
 	/*
 	 * A program that is executed keeps the descriptor, and nobody closes it for this thread.
-	 * One that is killed after this look keeps an entry in the ring from others.
+	 * One that is killed after this look keeps an entry in the ring from others. The signal
+	 * may be one that stops the thread, or the freezer's: then others take its entry.
 	 */
 	if (fatal_signal_pending(current))
 		kevent_wake_left(q);
+	else if (signal_pending(current))
+		kevent_pass_unread(q);
 	/* Whatever was stored: another thread may have taken it. */
 	if (ret == -ECANCELED)
 		return 0;

@@ -452,6 +452,42 @@ static void killed_waiter_takes_no_event(void)
 	close_queue(&q);
 }
 
+static int waits_to_be_stopped(void *arg)
+{
+	struct shared *s = arg;
+
+	CHILD_MUST(attach(s->q.fd, SIZE, s->q.ring) == 0);
+	wait_ring(&s->q, SIZE, -1);
+	return 0;
+}
+
+/* It is woken for an entry, and stopped before it runs: the next one takes the entry. */
+static void stopped_waiter_keeps_no_entry(void)
+{
+	struct shared *s = open_shared();
+	struct waiter w;
+	int fd[2];
+	pid_t pid;
+
+	open_pipe(fd);
+	MUST_EQ(add_pipe(s->q.fd, fd[0], RECV, ET, 9), 0);
+	share_cpu();
+	pid = start_child(waits_to_be_stopped, s);
+	MUST(sleeps_in(pid, __NR_kevent_wait));
+	/* The queue is fair: it wakes the child, which slept first. */
+	start_waiter(&w, &s->q, SIZE);
+	go_first();
+	put_byte(fd[1]);
+	MUST_EQ(kill(pid, SIGSTOP), 0);
+	go_as_others();
+	leave_cpu();
+	CHECK_EQ(join_waiter(&w), 1);
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	waitpid(pid, NULL, 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* Ways to have an event that only a look at the file finds */
 static int expired_timer(void)
 {
@@ -735,6 +771,7 @@ static const struct test_case cases[] = {
 	TEST(event_of_a_thread_that_exec_kills_is_for_another),
 	TEST(level_event_of_a_killed_process_is_for_another),
 	TEST(killed_waiter_takes_no_event),
+	TEST(stopped_waiter_keeps_no_entry),
 	TEST(consumer_killed_while_it_looks_takes_nothing),
 	TEST(ring_is_attached_again_at_the_limit),
 	TEST(each_event_goes_to_one_process),
