@@ -25,13 +25,18 @@
 #include "core/watch.h"
 #include "host.h"
 
-/* Each close() of a descriptor, and so each end of a process that has one */
+/*
+ * Each close() of a descriptor, and so each end of a process that has one. The program may
+ * have freed the memory of the ring: it is left before anything else is done. A child that
+ * has taken no events has none to leave to others.
+ */
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
 	struct kevent_queue *q = file->private_data;
 
-	kevent_wake_left(q);
 	kevent_ring_leave(q);
+	if (kevent_may_have_taken(q, id))
+		kevent_wake_left(q);
 	/* Servers that came through the descriptor leave. */
 	kevent_limit_look(&q->crew.limit);
 	return 0;

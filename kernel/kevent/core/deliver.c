@@ -498,6 +498,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		kevent_pass_on(q);
 		return -EINTR;
 	}
+	kevent_note_taker(q);
 	c.q = q;
 	c.to = to;
 	c.max = max;

@@ -68,6 +68,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->keys.tree = RB_ROOT_CACHED;
 	kevent_limit_init(&q->crew.limit, true);
 	refcount_set(&q->refs, 1);
+	q->taker = current->files;
 	q->home.mm = current->mm;
 	mmgrab(q->home.mm);
 	q->ring_mm = KEVENT_NO_MM;

@@ -41,6 +41,9 @@ struct wakeup_source;
  */
 #define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
 
+/* For kevent_queue.taker: several processes */
+#define KEVENT_TAKERS		((const void *)ERR_PTR(-EUSERS))
+
 /* For kevent_queue.ring_mm: kernel threads have NULL. */
 #define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
 
@@ -169,6 +172,8 @@ struct kevent_index {
  *
  * Watches, and what sources keep for the queue:
  * @owner:	I: who pays for watches
+ * @taker:	the table of descriptors, to compare, of all who may have taken events, or
+ *		%KEVENT_TAKERS if there are several. Only ever becomes that; without a lock
  * @refuses:	I: KEVENT_INIT_REFUSE_*
  * @watches:	X: all watches
  * @keys:	those without a file
@@ -230,6 +235,7 @@ struct kevent_queue {
 	struct list_head	mappings;
 
 	struct kevent_owner	*owner;
+	const void		*taker;
 	u32			refuses;
 	struct kevent_index	watches;
 	struct kevent_keys	keys;
@@ -322,6 +328,26 @@ static inline bool kevent_may_wait_for_ring(struct kevent_queue *q)
 	struct kevent_waiter *w = kevent_next_of_any(q, kevent_wakes_oldest(q));
 
 	return !w || w->news;
+}
+
+/*
+ * The current thread may take events. Its process has to leave them to others if it ends.
+ * One that never comes here, as a child that only executes a program, has taken none.
+ */
+static inline void kevent_note_taker(struct kevent_queue *q)
+{
+	const void *taker = READ_ONCE(q->taker);
+
+	if (unlikely(taker != current->files && taker != KEVENT_TAKERS))
+		WRITE_ONCE(q->taker, KEVENT_TAKERS);
+}
+
+/* Has a process with this table of descriptors taken events? */
+static inline bool kevent_may_have_taken(const struct kevent_queue *q, const void *table)
+{
+	const void *taker = READ_ONCE(q->taker);
+
+	return taker == table || taker == KEVENT_TAKERS;
 }
 
 /*

@@ -207,6 +207,7 @@ int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 	u32 tries = 0;
 	int err;
 
+	kevent_note_taker(q);
 	do {
 		spin_lock_irqsave(&q->ready_lock, flags);
 		err = kevent_mapping_enter(q, ring->user, &new,

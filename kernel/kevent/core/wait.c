@@ -560,6 +560,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 	struct kevent_deadline sooner __uninitialized;
 	const struct kevent_deadline *now = until;
 
+	kevent_note_taker(q);
 	kevent_deadline_start(until);
 	/* Who waits without a limit is no member of this queue's group. */
 	if (kevent_may_be_member() && !news->member && !until->nowait &&

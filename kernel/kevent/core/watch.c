@@ -287,6 +287,7 @@ void kevent_handed_back(struct kevent *ke, bool copied)
 	struct kevent_queue *q = ke->queue;
 	bool last = false;
 
+	kevent_note_taker(q);
 	kevent_testpoint(q, KEVENT_TESTPOINT_HANDED);
 	spin_lock_irq(&q->ready_lock);
 	if (!kevent_is_dead(ke) && kevent_take_back(ke, copied)) {

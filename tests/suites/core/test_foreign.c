@@ -331,6 +331,39 @@ static int receive_ready(int sock, struct ukevent *ev)
 	return ret;
 }
 
+/*
+ * The program is done with the ring, and has other data there, before it closes the queue.
+ * @waits: an event waits in the kernel.
+ */
+static void check_freed_first(const struct kind *kind, bool waits)
+{
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, SIZE);
+	kind->open(fd);
+	MUST_EQ(kind->add(q.fd, fd[0], RECV, kind->flags, 7), 0);
+	if (waits)
+		put_byte_from_outside(fd[1]);
+	memset(q.ring, FILL, q.bytes);
+	close(q.fd);
+	CHECK(untouched(q.ring, q.bytes));
+	munmap(q.ring, q.bytes);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void ring_may_be_freed_before_the_close(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		note("kind %zu", i);
+		check_freed_first(&kinds[i], false);
+		check_freed_first(&kinds[i], true);
+	}
+}
+
 /* A message has the queue when its only descriptor is closed. */
 static void check_closed(const struct kind *kind)
 {
@@ -753,6 +786,7 @@ static const struct test_case cases[] = {
 	TEST(ring_is_stored_where_each_process_has_it),
 	TEST(moved_ring_leaves_the_old_place_alone),
 	TEST(closed_queue_leaves_memory_alone),
+	TEST(ring_may_be_freed_before_the_close),
 	TEST(closed_copy_costs_a_call),
 	TEST(closed_copy_ends_no_wait),
 	TEST(wait_outlives_the_descriptor),

@@ -258,6 +258,43 @@ static void full_ring_wakes_nobody_in_vain(void)
 	close_queue(&q);
 }
 
+static int takes_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static int took_it_too(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(get_events(q->fd, 1, 1, 0, &ev) == 1);
+	return 0;
+}
+
+/* A thread is at work on a connection when the process has system() done. */
+static void child_that_took_nothing_wakes_nobody(void)
+{
+	struct waiter idle, busy;
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, 0, 7), 0);
+	start_waiter(&idle, &q, 1);
+	start_waiter(&busy, &q, 1);
+	put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&busy), 1);
+	CHECK_EQ(join_child(start_child(takes_nothing, NULL), PATIENCE_MS), 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-waiting"), 1);
+	/* One that has taken events leaves the watch to others. */
+	CHECK_EQ(join_child(start_child(took_it_too, &q), PATIENCE_MS), 0);
+	CHECK_EQ(join_waiter(&idle), 1);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(newest_waiter_is_woken),
 	TEST_EACH(oldest_waiter_has_its_turn),
@@ -266,6 +303,7 @@ static const struct test_case cases[] = {
 	TEST(waiter_for_several_has_them_soon),
 	TEST(event_is_for_who_it_is_enough_for),
 	TEST(full_ring_wakes_nobody_in_vain),
+	TEST(child_that_took_nothing_wakes_nobody),
 	{}
 };
 
