@@ -60,6 +60,7 @@ static const struct test_suite *const suites[] = {
 	&awake_suite,
 	&tracepoints_suite,
 	&lifetime_suite,
+	&numbers_suite,
 	&pipe_suite,
 	&socket_suite,
 	&empty_suite,

@@ -92,6 +92,7 @@ extern const struct test_suite inode_suite;
 extern const struct test_suite inode_deeds_suite;
 extern const struct test_suite inode_limits_suite;
 extern const struct test_suite lifetime_suite;
+extern const struct test_suite numbers_suite;
 extern const struct test_suite left_suite;
 extern const struct test_suite looks_suite;
 extern const struct test_suite limits_suite;

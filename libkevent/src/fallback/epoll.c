@@ -15,11 +15,6 @@ int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token)
 	return fb_call(epoll_ctl(epoll, op, fd, &event));
 }
 
-int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token)
-{
-	return fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
-}
-
 bool fb_epoll_probe(int epoll, int fd)
 {
 	struct epoll_event event = { .events = EPOLLONESHOT };

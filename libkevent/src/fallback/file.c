@@ -80,12 +80,21 @@ static int fb_file_fd(const struct fb_watch *w)
 	return (int)(__u32)w->id;
 }
 
+static int fb_file_epoll(const struct fb_queue *q, const struct fb_watch *w)
+{
+	return w->state & FB_SECOND ? q->second : q->fd;
+}
+
+/*
+ * Of the watches with a number and a token, each instance has one. So what is asked by the
+ * number is done to the watch itself, or, if the number means another file, to nothing.
+ */
 static int fb_file_ctl(struct fb_queue *q, struct fb_watch *w, int op)
 {
 	__u32 events = fb_file_registration(q, w);
 
-	return fb_epoll_ctl(w->state & FB_SECOND ? q->second : q->fd, op,
-			    fb_file_fd(w), events, w->token);
+	return w->token ? fb_epoll_ctl(fb_file_epoll(q, w), op, fb_file_fd(w),
+				       events, w->token) : -ENOENT;
 }
 
 /* For the second watch of a descriptor */
@@ -99,7 +108,7 @@ static int fb_second_open(struct fb_queue *q)
 		     "[eventpoll]");
 	if (err)
 		return err;
-	err = fb_epoll_add(q, q->second, EPOLLIN, FB_TOKEN_SECOND);
+	err = fb_register_own(q, q->second, EPOLLIN, FB_TOKEN_SECOND);
 	if (!err)
 		return 0;
 	fb_close_fd(&q->second);
@@ -303,6 +312,8 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 		fb_token_put(q, w);
 		return err;
 	}
+	/* Epoll did not have the number: another watch that it has there is of a closed one. */
+	fb_number_changed(q, fb_file_fd(w), w);
 	return w->state & FB_TAKES ? (int)taken : fb_file_ask(q, w);
 }
 
@@ -314,17 +325,18 @@ static int fb_file_gone(int err)
 
 static int fb_file_unregister(struct fb_queue *q, struct fb_watch *w)
 {
+	if (!w->token)
+		return -ENOENT;
 	if (w->state & FB_ALWAYS)
 		return fb_file_same(w) ? 0 : -ENOENT;
-	return fb_file_gone(fb_call(epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
-					      EPOLL_CTL_DEL, fb_file_fd(w), NULL)));
+	return fb_file_gone(fb_call(epoll_ctl(fb_file_epoll(q, w), EPOLL_CTL_DEL,
+					      fb_file_fd(w), NULL)));
 }
 
 static void fb_file_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	/* Epoll may keep a file that is open by another descriptor: rebuild.c. */
-	if (w->token)
-		fb_file_unregister(q, w);
+	fb_file_unregister(q, w);
 }
 
 static int fb_file_remove(struct fb_queue *q, struct fb_watch *w)
@@ -336,18 +348,15 @@ static int fb_file_remove(struct fb_queue *q, struct fb_watch *w)
 	return err;
 }
 
-/* Registers it as it is: to epoll the file and the descriptor are one key. */
 static int fb_file_current(struct fb_queue *q, struct fb_watch *w)
 {
-	int err;
+	int fd = fb_file_fd(w);
+	bool same = w->token && (w->state & FB_ALWAYS ? fb_file_same(w) :
+				 fb_epoll_has(fb_file_epoll(q, w), fd));
 
-	if (w->state & FB_ALWAYS)
-		return fb_file_same(w) ? 0 : -ENOENT;
-	/* An add that succeeds has found another file. */
-	err = fb_epoll_ctl(w->state & FB_SECOND ? q->second : q->fd,
-			   EPOLL_CTL_ADD, fb_file_fd(w), EPOLLONESHOT,
-			   w->token);
-	return err == -EEXIST ? 0 : err == -EBADF ? err : -ENOENT;
+	if (same)
+		return 0;
+	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -ENOENT;
 }
 
 static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
@@ -376,18 +385,20 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 /* An error: the descriptor means another file. The caller decides on the watch. */
 static int fb_file_repoll(struct fb_queue *q, struct fb_watch *w)
 {
-	__u32 always = fb_file_events(w, FB_POLL_REGULAR);
+	__u32 mask;
+	int err;
 
 	if (w->state & FB_DISARMED)
 		return 0;
-	if (w->state & FB_TAKES)
-		always = fb_file_poll(w);
-	else if (!(w->state & FB_ALWAYS))
+	if (!(w->state & (FB_ALWAYS | FB_TAKES)))
 		return fb_file_ctl(q, w, EPOLL_CTL_MOD);
-	else if (!fb_file_same(w))
-		return -ENOENT;
-	if (always)
-		fb_report(q, w, always);
+	err = fb_file_current(q, w);
+	if (err)
+		return err;
+	mask = w->state & FB_TAKES ? fb_file_poll(w) :
+				     fb_file_events(w, FB_POLL_REGULAR);
+	if (mask)
+		fb_report(q, w, mask);
 	return 0;
 }
 
@@ -403,13 +414,12 @@ static int fb_file_repoll_alone(struct fb_queue *q, struct fb_watch *w)
 	if (w->state & (FB_DISARMED | FB_ALWAYS | FB_TAKES) ||
 	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
 		return fb_file_repoll(q, w);
-	err = fb_file_current(q, w);
-	if (err)
-		return err;
 	mask = fb_file_poll(w);
-	if (mask)
+	/* Afterwards: before, another thread could have the number mean another file since. */
+	err = fb_file_current(q, w);
+	if (!err && mask)
 		fb_report(q, w, mask);
-	return 0;
+	return err;
 }
 
 static int fb_file_repoll_any(struct fb_queue *q, struct fb_watch *w, bool alone)
@@ -419,11 +429,14 @@ static int fb_file_repoll_any(struct fb_queue *q, struct fb_watch *w, bool alone
 
 static int fb_file_register_one(struct fb_queue *q, struct fb_watch *w)
 {
+	__u32 taken;
+
 	if (w->state & FB_ALWAYS)
 		return 0;
 	w->state &= ~FB_SECOND;
-	if (w->state & FB_TAKES)
-		fb_file_repoll(q, w);
+	taken = fb_file_take_first(w);
+	if (taken)
+		fb_report(q, w, taken);
 	return fb_file_register(q, w);
 }
 

@@ -167,8 +167,8 @@ static int fb_inodes_get(struct fb_queue *q)
 	err = fb_own(q, &inodes->fd,
 		     fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), "inotify");
 	if (!err)
-		err = fb_epoll_add(q, inodes->fd, EPOLLIN,
-				   fb_source_token(KEVENT_INODE, 0));
+		err = fb_register_own(q, inodes->fd, EPOLLIN,
+				      fb_source_token(KEVENT_INODE, 0));
 	if (!err) {
 		q->inodes = inodes;
 		return 0;
@@ -180,8 +180,8 @@ static int fb_inodes_get(struct fb_queue *q)
 
 static int fb_inodes_register(struct fb_queue *q)
 {
-	return q->inodes ? fb_epoll_add(q, q->inodes->fd, EPOLLIN,
-					fb_source_token(KEVENT_INODE, 0)) : 0;
+	return q->inodes ? fb_register_own(q, q->inodes->fd, EPOLLIN,
+					   fb_source_token(KEVENT_INODE, 0)) : 0;
 }
 
 static void fb_inodes_check(struct fb_queue *q, int epoll)

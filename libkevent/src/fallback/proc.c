@@ -184,8 +184,8 @@ static bool fb_proc_is_over(const struct fb_proc *proc)
 /* One report: the exit stays an exit. */
 static int fb_proc_register(struct fb_queue *q, struct fb_watch *w)
 {
-	return fb_epoll_add(q, to_proc(w)->pidfd, EPOLLIN | EPOLLONESHOT,
-			    w->token);
+	return fb_register_own(q, to_proc(w)->pidfd, EPOLLIN | EPOLLONESHOT,
+			       w->token);
 }
 
 static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,

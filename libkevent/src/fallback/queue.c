@@ -64,7 +64,7 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 			     "[eventfd]");
 	if (err)
 		return err;
-	err = fb_epoll_add(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+	err = fb_register_own(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
 	if (!err && ring)
 		fb_ring_clear(ring);
 	return err;

@@ -236,8 +236,6 @@ struct fb_queue {
 
 /* epoll.c: 0 or -errno */
 int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token);
-/* Register a descriptor in the instance of the queue. */
-int fb_epoll_add(struct fb_queue *q, int fd, __u32 events, __u64 token);
 /* Does an epoll instance watch a file by that number? Changes nothing that it has. */
 bool fb_epoll_has(int epoll, int fd);
 /*
@@ -344,6 +342,13 @@ struct fb_watch *fb_find(struct fb_queue *q, __u32 type, __u64 key);
 void fb_watch_link(struct fb_queue *q, struct fb_watch *w);
 int fb_token_get(struct fb_queue *q, struct fb_watch *w);
 void fb_token_put(struct fb_queue *q, struct fb_watch *w);
+/*
+ * The number has come to be that of another file, the one of @of or, if that is NULL, of the
+ * library: its watches are gone. Nothing is freed, and epoll is not asked.
+ */
+void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of);
+/* Register a descriptor of the library in the instance of the queue: 0 or -errno. */
+int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token);
 void fb_enqueue(struct fb_queue *q, struct fb_watch *w);
 void fb_dequeue(struct fb_queue *q, struct fb_watch *w);
 /* A level watch was seen by a thread that must not get it. */

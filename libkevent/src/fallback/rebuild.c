@@ -44,7 +44,7 @@ static void fb_rebuild_drop(struct fb_queue *q)
 
 static int fb_rebuild_rest(struct fb_queue *q)
 {
-	int err = fb_epoll_add(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+	int err = fb_register_own(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
 	__u32 i;
 
 	for (i = 0; !err && i < FB_NR_TYPES; i++)

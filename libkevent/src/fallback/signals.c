@@ -419,11 +419,11 @@ static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
 	int err = fb_hub_check(hub);
 
 	if (!err)
-		err = fb_epoll_add(q, hub->bell, EPOLLIN | EPOLLET,
-				   fb_source_token(KEVENT_SIGNAL, 0));
+		err = fb_register_own(q, hub->bell, EPOLLIN | EPOLLET,
+				      fb_source_token(KEVENT_SIGNAL, 0));
 	if (err)
 		return err;
-	err = fb_epoll_add(q, hub->fd, EPOLLIN, fb_source_token(KEVENT_SIGNAL, 0));
+	err = fb_register_own(q, hub->fd, EPOLLIN, fb_source_token(KEVENT_SIGNAL, 0));
 	if (err)
 		fb_call(epoll_ctl(q->fd, EPOLL_CTL_DEL, hub->bell, NULL));
 	return err;

@@ -172,6 +172,45 @@ void fb_use_edges(struct fb_queue *q)
 			fb_use_edge(q, w);
 }
 
+/* Numbers */
+
+static void fb_lose_number(struct fb_queue *q, struct fb_watch *w)
+{
+	fb_dequeue(q, w);
+	fb_token_put(q, w);
+}
+
+/*
+ * Whoever has the watch at hand may go on. It goes with the next request that names it, or
+ * with the queue.
+ */
+void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of)
+{
+	struct fb_watch *w;
+	__u32 type;
+
+	for (type = 0; type < FB_NR_TYPES; type++) {
+		if (!fb_sources[type] || !fb_sources[type]->file)
+			continue;
+		w = fb_find(q, type, (__u32)fd);
+		if (w && (!of || (w != of && !((w->state ^ of->state) & FB_SECOND))))
+			fb_lose_number(q, w);
+	}
+}
+
+/*
+ * To epoll a number and its file are a key. While a watch had the number, what it asks of
+ * epoll would be done to the descriptor of the library.
+ */
+int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token)
+{
+	int err = fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
+
+	if (!err)
+		fb_number_changed(q, fd, NULL);
+	return err;
+}
+
 /* Life */
 
 void fb_kill(struct fb_queue *q, struct fb_watch *w)

@@ -190,8 +190,8 @@ static void fb_clock_program(struct fb_clock *clock, __s64 at)
 
 static int fb_clock_register(struct fb_queue *q, struct fb_clock *clock)
 {
-	return fb_epoll_add(q, clock->fd, EPOLLIN | EPOLLET,
-			    fb_source_token(KEVENT_TIMER, (__u32)clock->nr));
+	return fb_register_own(q, clock->fd, EPOLLIN | EPOLLET,
+			       fb_source_token(KEVENT_TIMER, (__u32)clock->nr));
 }
 
 static int fb_timers_register(struct fb_queue *q)

@@ -110,23 +110,6 @@ static struct fb_watch *fb_find_current(struct fb_queue *q,
 	return NULL;
 }
 
-/*
- * Watches of other types of a descriptor that means another file by now go first:
- * once that is registered, epoll cannot tell them from its watches.
- */
-static void fb_drop_stale(struct fb_queue *q, const struct ukevent *uk)
-{
-	static const __u32 types[] = { KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL };
-	struct fb_watch *w;
-	size_t i;
-
-	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		w = fb_find(q, types[i], uk->id.raw[0]);
-		if (w && fb_ops_of(w)->current(q, w))
-			fb_kill(q, w);
-	}
-}
-
 /* Requests */
 
 /*
@@ -193,8 +176,6 @@ int fb_add(struct fb_queue *q, struct ukevent *uk)
 	ret = fb_check(ops, uk);
 	if (ret)
 		return fb_fd_error(ops, uk, ret);
-	if (ops->file)
-		fb_drop_stale(q, uk);
 	w = fb_find_current(q, uk, &ret);
 	if (w)
 		return -EEXIST;

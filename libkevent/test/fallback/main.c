@@ -816,6 +816,64 @@ static void threads_look_at_an_epoll_of_the_program(void)
 	kevent_queue_close(&q);
 }
 
+/*
+ * The number of a closed descriptor comes back as the library's. Nothing is done to that by
+ * what was watched, which is @told, and looked at again by the next call.
+ */
+static void number_of_a_watch_comes_back_here(bool told)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_LAST_CHECK), 0);
+	CHECK_EQ(write(fd[1], "x", 1), 1);
+	if (told)
+		CHECK_EQ(look(q.fd), 1);
+	close(fd[0]);
+	kevent_set_timer(&ev, 1, 0, KEVENT_TIMER_FIRED, KEVENT_REQ_ONESHOT, 1000);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK(fcntl(fd[0], F_GETFD) >= 0);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+	if (!told)
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -ENOENT);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &a_second, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 1000);
+	CHECK_EQ(look(q.fd), 0);
+	close(fd[1]);
+	kevent_queue_close(&q);
+}
+
+static void number_of_a_watch_comes_back(void)
+{
+	number_of_a_watch_comes_back_here(true);
+	number_of_a_watch_comes_back_here(false);
+}
+
+/* Two watches of a number, in one instance of epoll: it has the file of the second. */
+static void number_of_a_watch_is_watched_anew(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], other[2];
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], 0), 0);
+	CHECK_EQ(pipe(other), 0);
+	CHECK_EQ(dup2(other[0], fd[0]), fd[0]);
+	kevent_set_poll(&ev, fd[0], POLLIN, 0, 1000);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -ENOENT);
+	CHECK_EQ(write(other[1], "x", 1), 1);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &no_time, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 1000);
+	kevent_queue_close(&q);
+}
+
 /* What asks /proc for a descriptor of the caller's */
 static void check_sources_by_number(void)
 {
@@ -2145,6 +2203,8 @@ static const struct test tests[] = {
 	TEST(call_with_an_older_number_takes_nothing),
 	TEST(epoll_with_an_old_number_is_not_replaced),
 	TEST(threads_look_at_an_epoll_of_the_program),
+	TEST(number_of_a_watch_comes_back),
+	TEST(number_of_a_watch_is_watched_anew),
 	TEST(process_goes_on_without_its_first_thread),
 	TEST(thread_has_its_own_descriptors),
 	TEST(child_that_closes_leaves_watches_alone),
