@@ -150,15 +150,22 @@ static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 }
 
 /*
- * A watch was not to be polled. If the call's number of the queue was closed while it slept,
- * a call by another one is to do so; what an epoll of the program has got goes again.
+ * A watch of a file was not found. If the call's number of the queue was closed while it
+ * slept, that says nothing: a call by another one is to look.
  */
+static bool fb_is_gone(struct fb_queue *q, struct fb_watch *w)
+{
+	if (fb_ops_of(w)->file && fb_queue_check(q, q->fd))
+		return false;
+	fb_kill(q, w);
+	return true;
+}
+
+/* What an epoll of the program has got goes again. */
 static void fb_repoll_failed(struct fb_queue *q, struct fb_watch *w)
 {
-	if (!fb_queue_check(q, q->fd)) {
-		fb_kill(q, w);
+	if (fb_is_gone(q, w))
 		return;
-	}
 	fb_ops_of(w)->detach(q, w);
 	w->state &= ~FB_REPEATED;
 	fb_recheck_later(q, w);
@@ -182,9 +189,17 @@ static void fb_deliver_new(struct fb_queue *q, struct fb_watch *w,
 		fb_deliver_one(q, w, d);
 }
 
+static bool fb_is_current(struct fb_queue *q, struct fb_watch *w)
+{
+	const struct fb_ops *ops = fb_ops_of(w);
+
+	return !ops->current || !ops->current(q, w);
+}
+
 /*
  * Conditions of files may have passed since they were found, so those that did not
- * fit are polled again. Others wait here.
+ * fit are polled again. Others wait here; nothing is said of a descriptor that was closed
+ * meanwhile.
  */
 void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 {
@@ -197,6 +212,10 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 			w->ready = 0;
 			if (!fb_repoll(q, w))
 				continue;
+		} else if (!fb_is_current(q, w)) {
+			if (fb_is_gone(q, w))
+				continue;
+			return;
 		}
 		fb_deliver_new(q, w, d);
 	}

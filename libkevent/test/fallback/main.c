@@ -874,6 +874,27 @@ static void number_of_a_watch_is_watched_anew(void)
 	kevent_queue_close(&q);
 }
 
+static void found_event_ends_with_its_descriptor(void)
+{
+	int fd[2], other[2], dir = open("/tmp", O_RDONLY | O_CLOEXEC);
+	struct kevent_queue q;
+	struct ukevent ev;
+
+	open_queue(&q);
+	CHECK_EQ(pipe(fd), 0);
+	CHECK_EQ(pipe(other), 0);
+	CHECK_EQ(add_pipe(q.fd, fd[0], KEVENT_REQ_ET), 0);
+	kevent_set_inode(&ev, dir, KEVENT_INODE_ATTRIB, KEVENT_REQ_READY, 1);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(write(fd[1], "x", 1), 1);
+	CHECK_EQ(write(other[1], "x", 1), 1);
+	CHECK_EQ(add_pipe(q.fd, other[0], KEVENT_REQ_ET | KEVENT_REQ_HAND_BACK), 1);
+	close(dir);
+	close(fd[0]);
+	CHECK_EQ(look(q.fd), 0);
+	kevent_queue_close(&q);
+}
+
 /* What asks /proc for a descriptor of the caller's */
 static void check_sources_by_number(void)
 {
@@ -2205,6 +2226,7 @@ static const struct test tests[] = {
 	TEST(threads_look_at_an_epoll_of_the_program),
 	TEST(number_of_a_watch_comes_back),
 	TEST(number_of_a_watch_is_watched_anew),
+	TEST(found_event_ends_with_its_descriptor),
 	TEST(process_goes_on_without_its_first_thread),
 	TEST(thread_has_its_own_descriptors),
 	TEST(child_that_closes_leaves_watches_alone),

@@ -6,6 +6,7 @@
  *	  the queue needs a descriptor	its source works, n has no event
  *	  another file is opened	n has its events alone
  *	  REMOVE, MODIFY, READY of n	is refused, and changes nothing else
+ *	  a call takes events		n has none, also of what it found before
  *
  * Queues of the kernel need no descriptors. On the others these are the library's, which
  * get the lowest number, as those of all do.
@@ -315,6 +316,132 @@ static void file_that_tells_once_loses_the_number(void)
 	close_queue(&q);
 }
 
+/* Events that nobody has taken yet when their descriptor is closed */
+
+/* What has left them in the queue */
+enum waiting { FOR_NOTHING, FOR_ADD, FOR_A_FULL_RING, FOR_A_SMALL_RING, NR_WAITING };
+
+static const struct kind {
+	uint32_t	type;
+	uint32_t	flags;
+	const char	*path;	/* of the file; NULL: a pipe */
+} kinds[] = {
+	{ KEVENT_PIPE, 0, NULL },
+	{ KEVENT_PIPE, ET, NULL },
+	{ KEVENT_PIPE, ONESHOT, NULL },
+	{ KEVENT_PIPE, ET | ONESHOT, NULL },
+	{ KEVENT_PIPE, ET | DISPATCH, NULL },
+	{ KEVENT_PIPE, ET | KEVENT_REQ_LAST_CHECK, NULL },
+	{ KEVENT_POLL, 0, "/dev/null" },
+	{ KEVENT_POLL, ET, "/dev/null" },
+	{ KEVENT_POLL, ET | ONESHOT, "/dev/null" },
+	{ KEVENT_POLL, 0, "file" },
+	{ KEVENT_POLL, ET, "file" },
+	{ KEVENT_POLL, 0, "/proc/self/mounts" },
+	{ KEVENT_POLL, ET, "/proc/self/mounts" },
+	{ KEVENT_INODE, 0, "file" },
+	{ KEVENT_INODE, ONESHOT, "file" },
+};
+
+static int open_kind(const struct kind *kind, int *writer)
+{
+	int fd[2] = { -1, -1 };
+
+	if (!kind->path)
+		open_pipe(fd);
+	else if (!strcmp(kind->path, "file"))
+		fd[0] = open_file("file");
+	else
+		fd[0] = open(kind->path, O_RDONLY | O_CLOEXEC);
+	MUST(fd[0] >= 0);
+	*writer = fd[1];
+	return fd[0];
+}
+
+static int add_kind(int kq, const struct kind *kind, int fd, uint64_t user)
+{
+	if (kind->type == KEVENT_PIPE)
+		return add_pipe(kq, fd, RECV, kind->flags, user);
+	if (kind->type == KEVENT_POLL)
+		return add_poll(kq, fd, IN, kind->flags, user);
+	return add_inode(kq, fd, MODIFY, kind->flags, user);
+}
+
+static void make_ready(const struct kind *kind, int writer)
+{
+	if (kind->type == KEVENT_PIPE)
+		put_byte(writer);
+	else if (kind->type == KEVENT_INODE)
+		write_path("file");
+}
+
+/* The kernel may have stored them before. */
+static void take_two(struct queue *q)
+{
+	MUST(wait_ring(q, 2, 0) >= 0);
+	MUST_EQ(kevent_ring_count(q->ring, q->size), 2);
+}
+
+static void fill_ring(struct queue *q)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		MUST_EQ(add_user(q->fd, i, 1, ONESHOT, OTHER), 0);
+		MUST_EQ(mark_user(q->fd, i, 1), 1);
+	}
+	take_two(q);
+}
+
+static void leave_waiting(struct queue *q, enum waiting waiting, const int other[2])
+{
+	if (waiting == FOR_ADD) {
+		put_byte(other[1]);
+		MUST_EQ(add_pipe(q->fd, other[0], RECV, ET | HAND_BACK, OTHER), 1);
+	} else if (waiting == FOR_A_FULL_RING) {
+		MUST(wait_ring(q, 2, 1) >= 0);
+	} else if (waiting == FOR_A_SMALL_RING) {
+		take_two(q);
+	}
+}
+
+static void try_waiting(const struct kind *kind, enum waiting waiting)
+{
+	int fd[3], writer[3], other[2], i;
+	struct queue q;
+
+	open_queue(&q, 2);
+	open_pipe(other);
+	if (waiting == FOR_A_FULL_RING)
+		fill_ring(&q);
+	for (i = 0; i < 3; i++) {
+		fd[i] = open_kind(kind, &writer[i]);
+		MUST_EQ(add_kind(q.fd, kind, fd[i], DEAD), 0);
+	}
+	for (i = 0; i < 3; i++)
+		make_ready(kind, writer[i]);
+	leave_waiting(&q, waiting, other);
+	for (i = 0; i < 3; i++) {
+		close(fd[i]);
+		if (writer[i] >= 0)
+			close(writer[i]);
+	}
+	forget_entries(&q);
+	CHECK_NO_EVENT(&q);
+	close_pair(other);
+	close_queue(&q);
+}
+
+static void event_waits_no_longer_than_its_descriptor(void)
+{
+	unsigned int i, waiting;
+
+	enter_tmpfs();
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		for (waiting = 0; waiting < NR_WAITING; waiting++)
+			try_waiting(&kinds[i], waiting);
+}
+
 static const struct test_case cases[] = {
 	TEST(timer_gets_the_number),
 	TEST(inode_gets_the_number),
@@ -323,6 +450,7 @@ static const struct test_case cases[] = {
 	TEST(second_watch_gets_the_number),
 	TEST(other_type_gets_the_number),
 	TEST(file_that_tells_once_loses_the_number),
+	TEST(event_waits_no_longer_than_its_descriptor),
 	{}
 };
 
