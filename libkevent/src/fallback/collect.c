@@ -8,7 +8,7 @@
 #include "ops.h"
 #include "sys.h"
 
-/* The second instance has what it has; it is never waited for. */
+/* The second instance is never waited for. There may be no room for what it has. */
 static void fb_collect_second(struct fb_queue *q, struct fb_dest *d, __u32 call)
 {
 	struct epoll_event events[FB_BATCH];
@@ -29,8 +29,7 @@ static void fb_collect_source(struct fb_queue *q, __u64 token)
 		ops->readable(q, (__u32)(token % FB_TOKEN_SOURCE));
 }
 
-static void fb_collect_other(struct fb_queue *q, __u64 token,
-			     struct fb_dest *d, __u32 call)
+static void fb_collect_other(struct fb_queue *q, __u64 token)
 {
 	switch (token) {
 	case FB_TOKEN_KICK:
@@ -40,7 +39,6 @@ static void fb_collect_other(struct fb_queue *q, __u64 token,
 			fb_kick(q);
 		break;
 	case FB_TOKEN_SECOND:
-		fb_collect_second(q, d, call);
 		break;
 	default:
 		fb_collect_source(q, token);
@@ -58,16 +56,23 @@ static void fb_collect_stray(struct fb_queue *q, __u64 token,
 		fb_stray(q, token);
 }
 
-/* The queue is locked. */
+/*
+ * The queue is locked. The caller has room for as many entries as epoll was asked for, so
+ * the watches of the first instance find theirs, and the second one has what is left: at
+ * least the place of its own token. If it came first, a level watch behind it could find no
+ * room each time.
+ */
 void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
 		  struct fb_dest *d, __u32 call)
 {
 	struct fb_watch *w;
+	bool second = false;
 	int i;
 
 	for (i = 0; i < nr; i++) {
 		if (events[i].data.u64 <= UINT_MAX) {
-			fb_collect_other(q, events[i].data.u64, d, call);
+			second |= events[i].data.u64 == FB_TOKEN_SECOND;
+			fb_collect_other(q, events[i].data.u64);
 			continue;
 		}
 		w = fb_by_token(q, events[i].data.u64);
@@ -78,6 +83,8 @@ void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
 		else
 			fb_ops_of(w)->found(q, w);
 	}
+	if (second)
+		fb_collect_second(q, d, call);
 }
 
 /* Take what epoll has, for kevent_ctl(); nothing is stored but on the ready list. */

@@ -221,17 +221,30 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 	}
 }
 
+/* The call has it, or has no room and cannot leave it to epoll, which comes after that. */
+static bool fb_recheck_waits(const struct fb_watch *w, const struct fb_dest *d,
+			     __u32 call)
+{
+	return (!d->ring && w->call == call) ||
+	       (!d->room && w->state & (FB_ALWAYS | FB_TAKES));
+}
+
 /*
  * Poll the level watches that were delivered before. If epoll does so, there is room
  * for what it says; if not, those that find none wait for another call.
  */
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call)
 {
+	struct fb_list *next = q->recheck.next;
 	struct fb_watch *w;
 	__u32 nr = q->nr_recheck;
 
 	while (nr-- && (d->room || !fb_has_sleepers(q))) {
-		w = fb_container(q->recheck.next, struct fb_watch, link);
+		w = fb_container(next, struct fb_watch, link);
+		next = next->next;
+		/* It stays before those that are delivered, for the next call. */
+		if (fb_recheck_waits(w, d, call))
+			continue;
 		fb_dequeue(q, w);
 		if (!fb_repoll(q, w) || !d->room)
 			continue;

@@ -31,6 +31,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	q->idle = false;
 	q->kicked = false;
 	q->counted = false;
+	q->gave_way = false;
 	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
 	q->herd = 0;
 	q->left = 0;

@@ -163,6 +163,8 @@ struct fb_serving {
  *		the lock
  * @sleepers:	calls that may sleep, an atomic count; changed under the lock
  * @buffers:	of @sleepers, those with a buffer
+ * @gave_way:	the last time that level watches on @recheck could fill the room, a call has
+ *		asked epoll first
  * @left:	entries of the ring that were stored beside @sleepers, each of which is to
  *		end a call. While there are any, there is a kick
  * @soonest:	no sleeper has what it waits for in the ring before this position
@@ -201,6 +203,7 @@ struct fb_queue {
 	bool			idle;
 	bool			kicked;
 	bool			counted;
+	bool			gave_way;
 	__u32			wakes;
 	__u32			herd;
 	__u32			round;

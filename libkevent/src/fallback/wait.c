@@ -115,19 +115,37 @@ static bool fb_is_for_sleepers(const struct fb_queue *q)
 
 /* Lists */
 
-/* Store what waits here, and poll level watches if the call is to repeat them. */
-static void fb_wait_prepare(struct fb_wait *c, bool relist)
+/*
+ * Level watches that are polled here, and not by epoll, may fill the room in each call. So
+ * they give way to what epoll has each second time.
+ */
+static bool fb_recheck_gives_way(struct fb_queue *q, const struct fb_dest *d)
+{
+	if (!d->room || q->nr_recheck < d->room)
+		return false;
+	q->gave_way = !q->gave_way;
+	return q->gave_way;
+}
+
+/*
+ * Store what waits here, and poll level watches if the call is to repeat them. Returns
+ * whether it is to do so when it has asked epoll, if it @may.
+ */
+static bool fb_wait_prepare(struct fb_wait *c, bool relist, bool may)
 {
 	struct fb_queue *q = c->q;
 	struct fb_dest d;
+	bool later;
 
 	fb_queue_lock(q, c->fd);
 	fb_wait_dest(c, &d);
 	fb_deliver(q, &d);
-	if (relist)
+	later = relist && may && fb_recheck_gives_way(q, &d);
+	if (relist && !later)
 		fb_recheck(q, &d, c->call);
 	fb_wait_stored(c, &d);
 	fb_queue_unlock(q);
+	return later;
 }
 
 /* The queue is locked. */
@@ -447,19 +465,20 @@ static void fb_wait_leave(struct fb_wait *c, bool has)
  */
 static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relist)
 {
-	bool content;
+	bool content, later = false;
 	int ret;
 
 	for (;;) {
-		if (!c->buf)
+		if (!c->buf && !later)
 			c->max = c->num;
-		if (fb_wait_has_work(c))
-			fb_wait_prepare(c, relist);
-		relist = false;
+		later = fb_wait_has_work(c) && fb_wait_prepare(c, relist, !later);
+		relist = later;
 		content = fb_wait_content(c);
 		if (!content && fb_wait_requested(c))
 			return -ECANCELED;
-		ret = fb_wait_collect(c, content ? NULL : until);
+		ret = fb_wait_collect(c, content || later ? NULL : until);
+		if (later && !ret)
+			continue;
 		if (c->herded)
 			relist = !c->got;
 		c->herded = false;
@@ -709,7 +728,7 @@ static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
 	c.min = 1;
 	c.old_kidx = (__u32)q->kidx;
 	if (fb_wait_has_work(&c))
-		fb_wait_prepare(&c, true);
+		fb_wait_prepare(&c, true, true);
 	ret = fb_wait_collect(&c, NULL);
 	/* The caller did not ask for events: they are for those who did. */
 	fb_wait_leave(&c, false);

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "helpers.h"
+#include "pairs.h"
 
 #define LAST_CHECK	KEVENT_REQ_LAST_CHECK
 
@@ -167,6 +168,95 @@ static void level_watches_take_turns_in_the_ring(void)
 {
 	takes_from_the_ring_are_even(add_pipe);
 	takes_from_the_ring_are_even(add_poll);
+}
+
+#define TURNS	8	/* most entries of a call that takes turns */
+
+/* Takes up to @room events at a time: each of @nr watches is reported. */
+static void check_turns(struct queue *q, unsigned int room, unsigned int nr)
+{
+	struct kevent_queue lib = { .fd = q->fd, .size = q->size, .ring = q->ring };
+	unsigned int counts[2 * TURNS + 2] = {}, round, i;
+	struct timespec now = {};
+	struct ukevent ev[TURNS];
+	int got;
+
+	for (round = 0; round < 8 * nr; round++) {
+		got = q->size ? kevent_queue_get(&lib, ev, room, &now) :
+				get_events(q->fd, 1, room, 0, ev);
+		MUST(got >= 0);
+		while (got--) {
+			MUST(ev[got].ptr < nr);
+			counts[ev[got].ptr]++;
+		}
+	}
+	for (i = 0; i < nr; i++)
+		CHECK(counts[i] > 0);
+}
+
+/* Of some descriptors there are two watches: the library has one elsewhere. */
+static void try_turns_of_pairs(uint32_t size, unsigned int room, bool early)
+{
+	int fd[TURNS + 1][2];
+	struct queue q;
+	unsigned int i;
+
+	open_queue(&q, size);
+	for (i = 0; i <= room; i++)
+		open_pipe(fd[i]);
+	for (i = 0; i < room; i++)
+		MUST_EQ(add_poll(q.fd, fd[i][1], KEVENT_POLL_POLLOUT, 0, i), 0);
+	if (early)
+		MUST_EQ(add_pipe(q.fd, fd[room][1], SEND, 0, 2 * room), 0);
+	for (i = 0; i < room; i++)
+		MUST_EQ(add_pipe(q.fd, fd[i][1], SEND, 0, room + i), 0);
+	if (!early)
+		MUST_EQ(add_pipe(q.fd, fd[room][1], SEND, 0, 2 * room), 0);
+	check_turns(&q, room, 2 * room + 1);
+	for (i = 0; i <= room; i++)
+		close_pair(fd[i]);
+	close_queue(&q);
+}
+
+/* Beside files that are always ready there is a level watch, and an event that comes once. */
+static void try_turns_of_files(uint32_t size, unsigned int room, unsigned int files)
+{
+	struct queue q;
+	unsigned int i;
+	int fd[2], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int copy[TURNS + 1];
+
+	open_queue(&q, size);
+	open_pipe(fd);
+	for (i = 0; i < files; i++) {
+		copy[i] = dup(null);
+		MUST_EQ(add_poll(q.fd, copy[i], IN, 0, i), 0);
+	}
+	MUST_EQ(add_pipe(q.fd, fd[1], SEND, 0, files), 0);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET, files + 1), 0);
+	put_byte(fd[1]);
+	check_turns(&q, room, files + 2);
+	for (i = 0; i < files; i++)
+		close(copy[i]);
+	close(null);
+	close_pair(fd);
+	close_queue(&q);
+}
+
+static void level_watch_of_each_kind_has_its_turn(void)
+{
+	unsigned int room;
+
+	for (room = 2; room <= TURNS; room *= 2) {
+		try_turns_of_pairs(0, room, false);
+		try_turns_of_pairs(0, room, true);
+		try_turns_of_pairs(room, room, false);
+		try_turns_of_pairs(room, room, true);
+		try_turns_of_files(0, room, room);
+		try_turns_of_files(0, room, room + 1);
+		try_turns_of_files(room, room, room);
+		try_turns_of_files(room, room, room + 1);
+	}
 }
 
 /* Both watches were found ready, but the call took one event. */
@@ -546,6 +636,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(level_ready_at_add_is_handed_back),
 	TEST_EACH(level_watches_take_turns),
 	TEST(level_watches_take_turns_in_the_ring),
+	TEST(level_watch_of_each_kind_has_its_turn),
 	TEST(level_watch_that_had_no_room_is_looked_at_again),
 	TEST(event_that_could_not_be_stored_is_verified_again),
 	TEST(many_level_watches_are_all_looked_at),
