@@ -17,7 +17,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "a library reads and writes memory as the program does" },
 	{ "process", "in a child of the process that made the queue all calls fail with EXDEV, ATTACH with EOPNOTSUPP, and in other processes and after exec the descriptor is no queue",
 	  "the watches are in the memory of one process" },
-	{ "close", "close of a descriptor ends its watch if nobody else has the file open, else events go on until REMOVE, or ADD with the same number; edges may come again then, a queue inside another epoll instance must be added to it again, and a copy of its descriptor that no call has used must not be used; of a queue with two descriptors such a file, while it stays ready, keeps a wait awake",
+	{ "close", "close of a descriptor ends its watch if nobody else has the file open, else events go on until REMOVE, or ADD with the same number; edges may come again then, a queue inside another epoll instance must be added to it again, and a copy of its descriptor that no call has used must not be used; of a queue with two descriptors such a file, while it stays ready, keeps a wait awake; a number that means the same open file again has its watch still, and what a call of another thread found before the close may come after it",
 	  "epoll knows files, and the library sees no close()" },
 	{ "readable", "the queue is not readable for unread entries in the ring, nor, while a call sleeps, for a level watch that was reported; what wakes a call is not seen by others until that call has stored it",
 	  "the program takes entries without a call that could clear the state; what makes epoll readable wakes its sleepers, and who is woken has the event" },

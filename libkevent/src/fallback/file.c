@@ -22,12 +22,13 @@
 /**
  * struct fb_file - a watch of a file
  * @w:		the watch
- * @dev:	of a file that epoll refuses, with @ino: to know it again
+ * @dev:	of a file that epoll refuses, with @ino and @opened: to know it again
  */
 struct fb_file {
 	struct fb_watch	w;
 	dev_t		dev;
 	ino_t		ino;
+	__u32		opened;
 };
 
 static struct fb_file *to_file(struct fb_watch *w)
@@ -123,7 +124,7 @@ static bool fb_file_same(struct fb_watch *w)
 	struct stat st;
 
 	return !fb_call(fstat(fb_file_fd(w), &st)) && st.st_dev == file->dev &&
-	       st.st_ino == file->ino;
+	       st.st_ino == file->ino && fb_opened_is(fb_file_fd(w), file->opened);
 }
 
 static int fb_file_refused(struct fb_watch *w, const struct stat *st)
@@ -132,6 +133,7 @@ static int fb_file_refused(struct fb_watch *w, const struct stat *st)
 
 	file->dev = st->st_dev;
 	file->ino = st->st_ino;
+	file->opened = fb_opened(fb_file_fd(w));
 	w->state |= FB_ALWAYS;
 	w->state &= ~(FB_REPEATED | FB_TAKES);
 	return w->state & FB_DISARMED ? 0 :

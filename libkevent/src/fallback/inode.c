@@ -30,6 +30,7 @@
  * @next:	in its chain of fb_inodes.chains
  * @ino:	of the inode, with @dev: the descriptor may come to mean another one
  * @dev:	as statx() has it
+ * @opened:	see fb_opened()
  * @wd:		what inotify calls it; -1: nothing, also when the watch is broken
  * @gone:	it has no name any more, and that was reported
  */
@@ -38,6 +39,7 @@ struct fb_inode {
 	struct fb_inode	*next;
 	__u64		ino;
 	__u32		dev[2];
+	__u32		opened;
 	int		wd;
 	bool		gone;
 };
@@ -110,7 +112,8 @@ static bool fb_inode_identify(struct fb_inode *inode, struct kevent_identity *id
 {
 	return kevent_identify(fb_inode_fd(&inode->w), id) &&
 	       id->ino == inode->ino && id->dev[0] == inode->dev[0] &&
-	       id->dev[1] == inode->dev[1];
+	       id->dev[1] == inode->dev[1] &&
+	       fb_opened_is(fb_inode_fd(&inode->w), inode->opened);
 }
 
 /* An inode that is open is not deleted: its last name goes by a change of links. */
@@ -378,6 +381,7 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 		return -EBADF;
 	inode->ino = id.ino;
 	memcpy(inode->dev, id.dev, sizeof(id.dev));
+	inode->opened = fb_opened(fb_inode_fd(w));
 	/* What was reported so far is not for this watch. */
 	fb_inodes_read(q);
 	ret = fb_inode_listen(q, inode);

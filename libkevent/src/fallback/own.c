@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Which descriptors are the library's
+ * What numbers of descriptors mean: which are the library's, and which are those of a file
+ * that was opened anew
  *
  * A program may close descriptors that it has not opened, all from 3 on for instance.
  * Their numbers come back, as those of other queues or of files of the program. So each
@@ -9,6 +10,7 @@
  * closed, a file of the program shows by the name that /proc has for it.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +24,17 @@
 
 /**
  * struct fb_place - a number and who keeps it: each number of a queue that is not -1 has
- *	one
+ *	one, and each that was marked
  * @queue:	whose it is; NULL: the hub's
  * @at:		where it is kept; NULL: nobody does
  * @kind:	a word in the name of such files
+ * @marks:	open files by that number that were marked
  */
 struct fb_place {
 	const struct fb_queue	*queue;
 	int			*at;
 	const char		*kind;
+	__u32			marks;
 };
 
 /* By number. All of it is under kevent_process_lock(); a chunk, once there, stays. */
@@ -188,4 +192,47 @@ void fb_own_let_go(const struct fb_queue *q, int epoll)
 		if (fd >= 0 && fb_is_own(fd, kind, epoll))
 			fb_sys(SYS_close, fd);
 	} while (fd >= 0);
+}
+
+/*
+ * Epoll knows an open file, but refuses many, and inotify knows inodes. A number that was
+ * closed may come back as the same file, opened anew. So open files have a mark: the signal
+ * of fcntl(2). It is SIGIO in either case, but a new file says that nobody has set one.
+ * A mark that is set says that the number has another file than before.
+ */
+#define FB_MARK_SIGNAL	SIGIO
+
+__u32 fb_opened(int fd)
+{
+	pthread_mutex_t *lock = kevent_process_lock();
+	struct fb_place *place;
+	int marked = -1;
+	__u32 nr = 0;
+
+	pthread_mutex_lock(lock);
+	place = fb_place_of(fd, true);
+	if (place)
+		marked = fb_call(fcntl(fd, F_GETSIG));
+	if (!marked) {
+		marked = !fb_call(fcntl(fd, F_SETSIG, FB_MARK_SIGNAL));
+		place->marks += (__u32)marked;
+	}
+	if (marked > 0)
+		nr = place->marks + 1;
+	pthread_mutex_unlock(lock);
+	return nr;
+}
+
+bool fb_opened_is(int fd, __u32 nr)
+{
+	pthread_mutex_t *lock = kevent_process_lock();
+	bool same;
+
+	if (!nr)
+		return true;
+	pthread_mutex_lock(lock);
+	same = fb_call(fcntl(fd, F_GETSIG)) > 0 &&
+	       fb_place_of(fd, false)->marks + 1 == nr;
+	pthread_mutex_unlock(lock);
+	return same;
 }

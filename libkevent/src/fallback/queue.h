@@ -299,6 +299,14 @@ void fb_own_let_go(const struct fb_queue *q, int epoll);
 /* The program has it now. The lock of the process is held. */
 void fb_own_lost(int fd);
 
+/*
+ * The open file that a number means, among those that it has meant; 0: that cannot be told.
+ * It is marked, if need be.
+ */
+__u32 fb_opened(int fd);
+/* Does the number mean that one still, as far as can be told? */
+bool fb_opened_is(int fd, __u32 nr);
+
 /* registry.c: the queue, referenced, or NULL */
 struct fb_queue *fb_get(int fd);
 void fb_put(struct fb_queue *q);

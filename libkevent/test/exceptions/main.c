@@ -175,6 +175,12 @@ static void close_of_a_copy(void)
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), -EBADF);
 	CHECK_EQ(write(fd[1], "", 1), 1);
 	check_silent(&q);
+	CHECK_EQ(dup2(copy, fd[0]), fd[0]);
+	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_ET), 0);
+	CHECK_EQ(get(&q, &ev), 1);
+	CHECK_EQ(close(fd[0]), 0);
+	CHECK_EQ(dup2(copy, fd[0]), fd[0]);
+	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_ET), -EEXIST);
 	CHECK_EQ(close(copy), 0);
 }
 

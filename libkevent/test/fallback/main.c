@@ -895,6 +895,42 @@ static void found_event_ends_with_its_descriptor(void)
 	kevent_queue_close(&q);
 }
 
+/* A number of the same file, opened again; the program may have set the signal itself. */
+static void file_that_is_opened_again(int type, int signal)
+{
+	const char *name = type == KEVENT_INODE ? "/tmp" : "/dev/null";
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	struct kevent_queue q;
+	struct ukevent ev;
+	int other;
+
+	open_queue(&q);
+	other = kevent_init(NULL, 0, 0);
+	if (signal)
+		CHECK_EQ(fcntl(fd, F_SETSIG, signal), 0);
+	kevent_set_poll(&ev, fd, type == KEVENT_INODE ? KEVENT_INODE_RENAME : POLLIN, 0, 1);
+	ev.type = (__u32)type;
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(kevent_ctl_one(other, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(fcntl(fd, F_GETSIG), signal ? signal : SIGIO);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), -EEXIST);
+	close(fd);
+	CHECK_EQ(open(name, O_RDONLY | O_CLOEXEC), fd);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	CHECK_EQ(kevent_ctl_one(other, KEVENT_CTL_ADD, &ev), 0);
+	close(fd);
+	close(other);
+	kevent_queue_close(&q);
+}
+
+static void opened_file_has_a_mark(void)
+{
+	file_that_is_opened_again(KEVENT_POLL, 0);
+	file_that_is_opened_again(KEVENT_POLL, SIGUSR1);
+	file_that_is_opened_again(KEVENT_INODE, 0);
+	file_that_is_opened_again(KEVENT_INODE, SIGUSR1);
+}
+
 /* What asks /proc for a descriptor of the caller's */
 static void check_sources_by_number(void)
 {
@@ -2227,6 +2263,7 @@ static const struct test tests[] = {
 	TEST(number_of_a_watch_comes_back),
 	TEST(number_of_a_watch_is_watched_anew),
 	TEST(found_event_ends_with_its_descriptor),
+	TEST(opened_file_has_a_mark),
 	TEST(process_goes_on_without_its_first_thread),
 	TEST(thread_has_its_own_descriptors),
 	TEST(child_that_closes_leaves_watches_alone),

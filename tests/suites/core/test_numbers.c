@@ -442,6 +442,115 @@ static void event_waits_no_longer_than_its_descriptor(void)
 			try_waiting(&kinds[i], waiting);
 }
 
+/* The same file, opened again */
+
+static void write_to(const struct kind *kind, int fd)
+{
+	if (kind->type == KEVENT_INODE)
+		write_path("file");
+	else if (!strcmp(kind->path, "fifo"))
+		put_byte(fd);
+}
+
+static int open_again(const struct kind *kind, int number)
+{
+	int fd = open(kind->path, O_RDWR | O_CLOEXEC);
+
+	MUST(fd >= 0);
+	if (number >= 0 && fd != number) {
+		MUST_EQ(dup2(fd, number), number);
+		close(fd);
+		fd = number;
+	}
+	return fd;
+}
+
+/* The watch went with the descriptor: it has no event, and no request finds it. */
+static void try_again(const struct kind *kind, const uint32_t *cmd, uint32_t size)
+{
+	struct queue q[2];
+	struct ukevent ev;
+	int fd, i;
+
+	fd = open_again(kind, -1);
+	for (i = 0; i < 2; i++) {
+		open_queue(&q[i], size);
+		MUST_EQ(add_kind(q[i].fd, kind, fd, DEAD), 0);
+	}
+	close(fd);
+	for (i = 0; i < 2; i++)
+		forget_entries(&q[i]);
+	MUST_EQ(open_again(kind, fd), fd);
+	write_to(kind, fd);
+	for (i = 0; i < 2; i++) {
+		if (cmd)
+			CHECK(request(q[i].fd, *cmd, kind->type, fd, DEAD) < 0);
+		else
+			CHECK_NO_EVENT(&q[i]);
+		CHECK_EQ(add_kind(q[i].fd, kind, fd, LIVE), 0);
+		CHECK_EQ(add_kind(q[i].fd, kind, fd, LIVE), -EEXIST);
+	}
+	write_to(kind, fd);
+	for (i = 0; i < 2; i++) {
+		MUST_EVENT(&q[i], &ev);
+		CHECK_EQ(ev.ptr, LIVE);
+	}
+	close(fd);
+	close_queue(&q[0]);
+	close_queue(&q[1]);
+}
+
+static void file_that_is_opened_again_is_another(void)
+{
+	static const struct kind again[] = {
+		{ KEVENT_POLL, 0, "/dev/null" },
+		{ KEVENT_POLL, ET, "/dev/null" },
+		{ KEVENT_POLL, 0, "file" },
+		{ KEVENT_POLL, 0, "fifo" },
+		{ KEVENT_INODE, 0, "file" },
+		{ KEVENT_INODE, ET, "file" },
+	};
+	static const uint32_t cmds[] = {
+		KEVENT_CTL_REMOVE, KEVENT_CTL_MODIFY, KEVENT_CTL_READY
+	};
+	unsigned int i, cmd;
+
+	enter_tmpfs();
+	touch("file");
+	MUST_EQ(mkfifo("fifo", 0600), 0);
+	for (i = 0; i < ARRAY_SIZE(again); i++) {
+		try_again(&again[i], NULL, 0);
+		try_again(&again[i], NULL, 8);
+		for (cmd = 0; cmd < ARRAY_SIZE(cmds); cmd++)
+			try_again(&again[i], &cmds[cmd], 0);
+	}
+}
+
+/* Another file has the device and the inode number of a watched one, whose tmpfs has gone. */
+static void file_of_a_later_file_system_is_another(void)
+{
+	const struct kind kind = { KEVENT_INODE, 0, "m/file" };
+	struct ukevent ev;
+	struct queue q;
+	int fd, i;
+
+	enter_tmpfs();
+	MUST_EQ(mkdir("m", 0700), 0);
+	open_queue(&q, 0);
+	for (i = 0; i < 3; i++) {
+		MUST_EQ(mount("none", "m", "tmpfs", 0, NULL), 0);
+		touch("m/file");
+		fd = open_again(&kind, -1);
+		MUST_EQ(add_kind(q.fd, &kind, fd, i), 0);
+		write_path("m/file");
+		MUST_EVENT(&q, &ev);
+		CHECK_EQ(ev.ptr, i);
+		close(fd);
+		MUST_EQ(umount("m"), 0);
+	}
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST(timer_gets_the_number),
 	TEST(inode_gets_the_number),
@@ -451,6 +560,8 @@ static const struct test_case cases[] = {
 	TEST(other_type_gets_the_number),
 	TEST(file_that_tells_once_loses_the_number),
 	TEST(event_waits_no_longer_than_its_descriptor),
+	TEST(file_that_is_opened_again_is_another),
+	TEST(file_of_a_later_file_system_is_another),
 	{}
 };
 
