@@ -100,14 +100,14 @@ static int fb_make_all(struct fb_queue *q, __u32 cmd, __u32 num,
 	return (int)count;
 }
 
-/* Sleepers that are in the call, or one that would sleep later */
+/* One for each that sleeps, and one for the next one that finds nothing */
 static int fb_wake_one(struct fb_queue *q)
 {
 	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
 
 	if (q->refuses & KEVENT_INIT_REFUSE_READY)
 		return -EPERM;
-	if (q->wakes < (sleepers ? sleepers : 1))
+	if (q->wakes <= sleepers)
 		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
 	fb_kick(q);
 	return 0;

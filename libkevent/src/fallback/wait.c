@@ -38,6 +38,7 @@
  * @round:	of the herd, when it last looked
  * @herded:	a herd was woken since then: it has to poll level watches again
  * @slept:	it has slept before
+ * @requested:	it has taken a request to return
  * @again:	see &struct fb_dest
  * @mask:	signal mask during the call, or NULL
  * @until:	when to give up
@@ -56,6 +57,7 @@ struct fb_wait {
 	__u32			round;
 	bool			herded;
 	bool			slept;
+	bool			requested;
 	bool			again;
 	const void		*mask;
 	struct fb_deadline	until;
@@ -281,7 +283,22 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 	return sleeps;
 }
 
-/* Each of a herd was counted once, and is subtracted here. */
+/* The queue is locked. Is the caller, or one of those who sleep, asked to return? */
+static void fb_wait_take_request(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+
+	if (!q->wakes || c->requested)
+		return;
+	__atomic_store_n(&q->wakes, q->wakes - 1, __ATOMIC_RELAXED);
+	c->requested = true;
+}
+
+/*
+ * Each of a herd was counted once, and is subtracted here. A request is taken with the same
+ * hold of the lock: as long as it is there, and the caller is not among those who sleep, it
+ * would stand for a request to another one.
+ */
 static void fb_wait_end_sleep(struct fb_wait *c, int nr)
 {
 	struct fb_queue *q = c->q;
@@ -293,6 +310,8 @@ static void fb_wait_end_sleep(struct fb_wait *c, int nr)
 		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
 	if (nr > 0)
 		fb_wait_process(c, nr);
+	if (!fb_wait_content(c))
+		fb_wait_take_request(c);
 	fb_queue_unlock(q);
 }
 
@@ -403,18 +422,19 @@ static int fb_wait_collect(struct fb_wait *c, struct fb_deadline *until)
 	return ret < 0 ? ret : 0;
 }
 
-/* Was the caller, or one of those who sleep, asked to return? */
+/* Is the call to return? Then it has done as it was asked. */
 static bool fb_wait_requested(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
 	bool ret;
 
-	if (!__atomic_load_n(&q->wakes, __ATOMIC_RELAXED))
-		return false;
-	fb_queue_lock(q, c->fd);
-	ret = q->wakes;
-	__atomic_store_n(&q->wakes, q->wakes - ret, __ATOMIC_RELAXED);
-	fb_queue_unlock(q);
+	if (!c->requested && __atomic_load_n(&q->wakes, __ATOMIC_RELAXED)) {
+		fb_queue_lock(q, c->fd);
+		fb_wait_take_request(c);
+		fb_queue_unlock(q);
+	}
+	ret = c->requested;
+	c->requested = false;
 	return ret;
 }
 
@@ -448,14 +468,19 @@ static void fb_wait_leave_work(struct fb_wait *c, bool has)
 	fb_queue_lock(q, c->fd);
 	if (q->left)
 		fb_wait_share(c, has);
+	if (c->requested)
+		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
 	fb_leave(q);
 	fb_queue_unlock(q);
 }
 
-/* Others may want what the caller leaves: let one of them, or poll(), know. */
+/*
+ * Others may want what the caller leaves, as a request if it returns for something else: let
+ * one of them, or poll(), know.
+ */
 static void fb_wait_leave(struct fb_wait *c, bool has)
 {
-	if (fb_wait_has_work(c))
+	if (c->requested || fb_wait_has_work(c))
 		fb_wait_leave_work(c, has);
 }
 
@@ -505,6 +530,7 @@ static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
 	c->got = 0;
 	c->herded = false;
 	c->slept = false;
+	c->requested = false;
 	c->again = false;
 	c->mask = NULL;
 	c->call = fb_count_add(&q->call, 1);

@@ -1304,6 +1304,50 @@ static void each_entry_ends_a_call(void)
 	kevent_queue_close(&shared);
 }
 
+/* In each round one */
+static void *take_requests(void *arg)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	(void)arg;
+	for (i = 1; i <= ROUNDS; i++) {
+		CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 0);
+		__atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) <= i && i < ROUNDS)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/*
+ * The second request comes as soon as the first thread does not sleep any more. It is for
+ * the other one, whatever the first one does; the alarm ends a test where it is for nobody.
+ */
+static void each_request_ends_a_sleep(void)
+{
+	pthread_t thread[2];
+	unsigned int i;
+
+	open_queue(&shared);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, take_requests, NULL), 0);
+	for (i = 0; i < ROUNDS; i++) {
+		__atomic_store_n(&begun, i + 1, __ATOMIC_SEQ_CST);
+		await_sleepers(shared.fd, 2);
+		CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
+		while (kevent_fb_info(shared.fd, "kevent-waiting") == 2)
+			if (i % 2)
+				sched_yield();
+		CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
+		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < 2 * (i + 1))
+			sched_yield();
+	}
+	for (i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&shared);
+}
+
 static void *wait_for_one(void *arg)
 {
 	struct ukevent ev;
@@ -2281,6 +2325,7 @@ static const struct test tests[] = {
 	TEST(calls_are_no_cancellation_points),
 	TEST(threads_share_a_queue),
 	TEST(each_entry_ends_a_call),
+	TEST(each_request_ends_a_sleep),
 	TEST(too_few_for_one_are_for_another),
 	TEST(several_are_there_whoever_takes_them),
 	TEST(commit_is_for_those_with_the_ring),

@@ -632,6 +632,27 @@ static void ready_without_entries_wakes_one_waiter(struct queue *q)
 	}
 }
 
+/* A request more than there are waiters is for the next one that would sleep. */
+static void request_beside_requested_waiters_is_kept(struct queue *q)
+{
+	struct waiter w[2];
+	struct ukevent ev;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		start_waiter(&w[i], q, 1);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(kevent_ctl(q->fd, KEVENT_CTL_READY, 0, NULL), 0);
+	for (i = 0; i < 2; i++)
+		CHECK_EQ(join_waiter(&w[i]), 0);
+	CHECK_EQ(next_event(q, &ev, -1), 0);
+	/* The fourth one was nothing new: this one sleeps. */
+	start_waiter(&w[0], q, 1);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 0), 0);
+	MUST_EQ(mark_user(q->fd, 1, 1), 1);
+	CHECK_EQ(join_waiter(&w[0]), 1);
+}
+
 static void ready_without_entries_and_waiters_is_kept(struct queue *q)
 {
 	struct waiter w;
@@ -1362,6 +1383,7 @@ static const struct test_case cases[] = {
 	TEST(waiter_on_a_full_ring_wakes_at_commit),
 	TEST_EACH(ready_without_entries_wakes_one_waiter),
 	TEST_EACH(ready_without_entries_and_waiters_is_kept),
+	TEST_EACH(request_beside_requested_waiters_is_kept),
 	TEST(wake_request_loses_no_event),
 	TEST_EACH(long_timeouts_sleep_until_the_event),
 	TEST_EACH(timeouts_end_in_time_and_not_before),
