@@ -1304,6 +1304,9 @@ static void each_entry_ends_a_call(void)
 	kevent_queue_close(&shared);
 }
 
+#define MANY	16
+#define ASKED	200U	/* rounds */
+
 /* In each round one */
 static void *take_requests(void *arg)
 {
@@ -1311,39 +1314,40 @@ static void *take_requests(void *arg)
 	unsigned int i;
 
 	(void)arg;
-	for (i = 1; i <= ROUNDS; i++) {
+	for (i = 1; i <= ASKED; i++) {
 		CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 0);
 		__atomic_add_fetch(&taken, 1, __ATOMIC_SEQ_CST);
-		while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) <= i && i < ROUNDS)
+		while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) <= i && i < ASKED)
 			sched_yield();
 	}
 	return NULL;
 }
 
 /*
- * The second request comes as soon as the first thread does not sleep any more. It is for
- * the other one, whatever the first one does; the alarm ends a test where it is for nobody.
+ * Each request but the first comes as soon as fewer threads sleep. It is for one of those that
+ * do, whatever others do; the alarm ends a test where it is for nobody.
  */
 static void each_request_ends_a_sleep(void)
 {
-	pthread_t thread[2];
+	pthread_t thread[MANY];
 	unsigned int i;
+	int left;
 
 	open_queue(&shared);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < MANY; i++)
 		CHECK_EQ(pthread_create(&thread[i], NULL, take_requests, NULL), 0);
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < ASKED; i++) {
 		__atomic_store_n(&begun, i + 1, __ATOMIC_SEQ_CST);
-		await_sleepers(shared.fd, 2);
-		CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
-		while (kevent_fb_info(shared.fd, "kevent-waiting") == 2)
-			if (i % 2)
-				sched_yield();
-		CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
-		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < 2 * (i + 1))
+		await_sleepers(shared.fd, MANY);
+		for (left = MANY; left; left--) {
+			CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
+			while (kevent_fb_info(shared.fd, "kevent-waiting") >= left)
+				;
+		}
+		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < MANY * (i + 1))
 			sched_yield();
 	}
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < MANY; i++)
 		pthread_join(thread[i], NULL);
 	kevent_queue_close(&shared);
 }
