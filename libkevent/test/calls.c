@@ -336,11 +336,14 @@ static void wait_arg_asks_for_nothing(void)
 	CHECK(!memcmp(&arg, &want, sizeof(arg)));
 }
 
+/* What the kernel, or a filter, says of chains */
+static long no_chain = -ENOSYS;
+
 /* Calls return their first argument; the kernel makes no chains. */
 static long makes_no_chain(const struct fake_call *call)
 {
 	if (call->nr == 485)
-		return -ENOSYS;
+		return no_chain;
 	last = *call;
 	return call->arg[0];
 }
@@ -388,6 +391,22 @@ static void results_become_arguments(void)
 	}
 	CHECK_EQ(run_three(c, 7, 0x40, 1), 2 | KEVENT_CALL_REFUSED);
 	CHECK_EQ(c[2].result, -EINVAL);
+}
+
+static void refused_chain_is_made_call_by_call(void)
+{
+	static const int why[] = { EPERM, EACCES, EOPNOTSUPP, EIO, ENOSYS };
+	struct kevent_call c[3];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(why) / sizeof(*why); i++) {
+		no_chain = -why[i];
+		CHECK_EQ(run_three(c, 7, 1, 2), 2);
+		CHECK_EQ(c[2].result, 7);
+	}
+	no_chain = -EFAULT;
+	CHECK_EQ(run_three(c, 7, 1, 2), -EFAULT);
+	no_chain = -ENOSYS;
 }
 
 /* The kernel has made the first call when a signal comes. */
@@ -446,6 +465,7 @@ const struct test_case call_tests[] = {
 	{ "mark_hands_on_its_data", mark_hands_on_its_data },
 	{ "wait_arg_asks_for_nothing", wait_arg_asks_for_nothing },
 	{ "results_become_arguments", results_become_arguments },
+	{ "refused_chain_is_made_call_by_call", refused_chain_is_made_call_by_call },
 	{ "rest_is_made_after_a_signal", rest_is_made_after_a_signal },
 	{ "cookie_holds_index_and_generation",
 	  cookie_holds_index_and_generation },

@@ -30,12 +30,14 @@ static int check(int fd, const struct kevent_call *chain, __u32 nr, __u32 flags,
 }
 
 /*
- * -ENOSYS: no such kernel, or a filter. -EPERM: the sysctl, or a filter.
- * -EOPNOTSUPP: an architecture without chains.
+ * All that the call does not say of its arguments. -ENOSYS: no such kernel, or a filter.
+ * -EPERM: the sysctl, or a filter, which may have other errors, too. -EOPNOTSUPP: an
+ * architecture without chains.
  */
 static bool missing(int ret)
 {
-	return ret == -ENOSYS || ret == -EPERM || ret == -EOPNOTSUPP;
+	return ret < 0 && ret != -EINVAL && ret != -EFAULT && ret != -EBADF &&
+	       ret != -EINTR && ret != -ENOMEM;
 }
 
 /* Is an ordinary call made where the kernel has not made one? */

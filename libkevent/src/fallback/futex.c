@@ -22,11 +22,6 @@
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv		449
 #endif
-#ifdef SYS_futex_time64
-#define FB_SYS_FUTEX		SYS_futex_time64
-#else
-#define FB_SYS_FUTEX		SYS_futex
-#endif
 
 #define FB_WAITV_MAX		128U	/* words of one futex_waitv() */
 #define FB_WAITV_U32		2U
@@ -94,11 +89,14 @@ static int fb_futex_op(const struct fb_watch *w, int op)
 	return w->event & KEVENT_FUTEX_PRIVATE ? op | FUTEX_PRIVATE_FLAG : op;
 }
 
-/* Conditions of the word now, or -errno; it is not touched. */
+/*
+ * Conditions of the word now, or -errno; it is not touched. A time of zero is the same in each
+ * layout: a call for a later one may be refused.
+ */
 static int fb_futex_poll(const struct fb_futex *f)
 {
 	static const struct timespec none;
-	long ret = fb_sys(FB_SYS_FUTEX, fb_futex_word(&f->w),
+	long ret = fb_sys(SYS_futex, fb_futex_word(&f->w),
 			  fb_futex_op(&f->w, FUTEX_WAIT), f->expected, &none,
 			  NULL, 0);
 
@@ -113,7 +111,7 @@ static void fb_futex_pass_on(struct fb_futex *f)
 	if (!f->woken)
 		return;
 	f->woken = false;
-	fb_sys(FB_SYS_FUTEX, fb_futex_word(&f->w),
+	fb_sys(SYS_futex, fb_futex_word(&f->w),
 	       fb_futex_op(&f->w, FUTEX_WAKE), 1, NULL, NULL, 0);
 }
 
@@ -122,7 +120,7 @@ static void fb_futex_pass_on(struct fb_futex *f)
 static void fb_futexes_changed(struct fb_futexes *futexes)
 {
 	__atomic_add_fetch(&futexes->word, 1, __ATOMIC_SEQ_CST);
-	fb_sys(FB_SYS_FUTEX, &futexes->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
+	fb_sys(SYS_futex, &futexes->word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1,
 	       NULL, NULL, 0);
 }
 
@@ -176,7 +174,7 @@ static void fb_waitv_pass_on(const struct fb_waitv *v)
 {
 	int private = (int)v->flags & FUTEX_PRIVATE_FLAG;
 
-	fb_sys(FB_SYS_FUTEX, (uintptr_t)v->uaddr, FUTEX_WAKE | private, 1,
+	fb_sys(SYS_futex, (uintptr_t)v->uaddr, FUTEX_WAKE | private, 1,
 	       NULL, NULL, 0);
 }
 
@@ -199,6 +197,36 @@ static void fb_futexes_poll(struct fb_queue *q, const struct fb_waiting *of,
 	}
 }
 
+/* A filter came after the thread: nothing can be waited for but the word of its own. */
+static void fb_futexes_refused(struct fb_queue *q, const struct fb_waiting *of)
+{
+	struct fb_futex *f;
+	__u32 i;
+
+	fb_queue_lock(q, -1);
+	for (i = 1; i < q->futexes->len; i++) {
+		f = q->futexes->armed[i];
+		if (!f)
+			continue;
+		f->w.state |= FB_BROKEN;
+		fb_futex_fire(q, f, false);
+	}
+	fb_queue_unlock(q);
+	fb_sys(SYS_futex, &q->futexes->word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+	       of->v[0].val, NULL, NULL, 0);
+}
+
+/* Which word was woken, or what the call says itself */
+static long fb_futexes_wait(struct fb_queue *q, const struct fb_waiting *of)
+{
+	long ret = fb_sys(SYS_futex_waitv, of->v, of->nr, 0, NULL, 0);
+
+	if (ret >= 0 || ret == -EAGAIN || ret == -EINTR || ret == -EFAULT)
+		return ret;
+	fb_futexes_refused(q, of);
+	return -EAGAIN;
+}
+
 static void *fb_futex_thread(void *arg)
 {
 	struct fb_queue *q = arg;
@@ -212,8 +240,7 @@ static void *fb_futex_thread(void *arg)
 			break;
 		fb_futexes_copy(futexes, &waiting);
 		fb_queue_unlock(q);
-		woken = fb_sys(SYS_futex_waitv, waiting.v, waiting.nr, 0, NULL,
-			       0);
+		woken = fb_futexes_wait(q, &waiting);
 		fb_queue_lock(q, -1);
 		fb_futexes_poll(q, &waiting, woken);
 		fb_queue_unlock(q);
@@ -235,15 +262,23 @@ static int fb_futexes_start(struct fb_queue *q)
 	return err ? -ENOMEM : 0;
 }
 
+/* Kernels before 5.16 do not have it, and filters may refuse it by any error but this. */
+static bool fb_futex_there(void)
+{
+	static bool there;
+
+	if (!__atomic_load_n(&there, __ATOMIC_RELAXED))
+		__atomic_store_n(&there, fb_sys(SYS_futex_waitv, NULL, 0, 0, NULL,
+						0) == -EINVAL, __ATOMIC_RELAXED);
+	return __atomic_load_n(&there, __ATOMIC_RELAXED);
+}
+
 static int fb_futexes_get(struct fb_queue *q)
 {
 	int err;
 
 	if (q->futexes)
 		return 0;
-	/* Kernels before 5.16 do not have it. */
-	if (fb_sys(SYS_futex_waitv, NULL, 0, 0, NULL, 0) == -ENOSYS)
-		return -ENOSYS;
 	q->futexes = calloc(1, sizeof(*q->futexes));
 	if (!q->futexes)
 		return -ENOMEM;
@@ -355,6 +390,7 @@ const struct fb_ops fb_futex_ops = {
 	.name		= "futex",
 	.size		= sizeof(struct fb_futex),
 	.marks		= KEVENT_FUTEX_WAKE,
+	.there		= fb_futex_there,
 	.check		= fb_futex_check,
 	.attach		= fb_futex_attach,
 	.detach		= fb_futex_detach,

@@ -331,7 +331,10 @@ static void fb_inodes_missed(struct fb_queue *q)
 	}
 }
 
-/* What there is now: those who change files may be faster than this loop. */
+/*
+ * What there is now: those who change files may be faster than this loop. Where that is not to
+ * be had, as much as fits at once.
+ */
 static void fb_inodes_read(struct fb_queue *q)
 {
 	union {
@@ -340,7 +343,7 @@ static void fb_inodes_read(struct fb_queue *q)
 	} buf;
 	const struct inotify_event *ev;
 	long len, at;
-	int left = 0;
+	int left = 1;
 
 	fb_sys(SYS_ioctl, q->inodes->fd, FIONREAD, &left);
 	for (; left > 0; left -= (int)len) {

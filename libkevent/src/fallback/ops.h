@@ -20,6 +20,7 @@
  * @file:	the id has a descriptor that epoll watches, or always ready
  * @fd:		the id is a descriptor
  * @mergeable:	an unread entry that says as much makes another one redundant
+ * @there:	does the kernel have what the source takes, and may it be called? Optional: yes
  * @check:	pure validation of a request: 0 or -errno
  * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
  * @key:	the key of a request, or -errno
@@ -67,6 +68,7 @@ struct fb_ops {
 	bool		file;
 	bool		fd;
 	bool		mergeable;
+	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);
 	int (*object)(const struct ukevent *uk);
 	int (*key)(const struct ukevent *uk, __u64 *key);

@@ -62,6 +62,17 @@ static int fb_proc_pid(int pidfd)
 	return atoi(at + 5) > 0 ? atoi(at + 5) : -ESRCH;
 }
 
+/* Filters of sandboxes may refuse it, by any error. This one the call gives itself. */
+static bool fb_proc_there(void)
+{
+	static bool there;
+
+	if (!__atomic_load_n(&there, __ATOMIC_RELAXED))
+		__atomic_store_n(&there, fb_sys(SYS_pidfd_open, -1, 0) == -EINVAL,
+				 __ATOMIC_RELAXED);
+	return __atomic_load_n(&there, __ATOMIC_RELAXED);
+}
+
 static int fb_proc_check(const struct ukevent *uk)
 {
 	if (uk->id.raw[1] || !(uk->event & KEVENT_PROC_EXIT) ||
@@ -235,6 +246,7 @@ static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
 const struct fb_ops fb_proc_ops = {
 	.name		= "proc",
 	.size		= sizeof(struct fb_proc),
+	.there		= fb_proc_there,
 	.check		= fb_proc_check,
 	.key		= fb_proc_key,
 	.attach		= fb_proc_attach,

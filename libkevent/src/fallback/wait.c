@@ -171,6 +171,13 @@ static void fb_wait_process(struct fb_wait *c, int nr)
 
 static bool fb_no_pwait2;
 
+/* What the call says itself. A filter may say anything else of it, and not only ENOSYS. */
+static bool fb_pwait2_said(long ret)
+{
+	return ret >= 0 || ret == -EINTR || ret == -EINVAL || ret == -EBADF ||
+	       ret == -EFAULT;
+}
+
 static int fb_epoll_wait(struct fb_wait *c, int max, const struct fb_span *span)
 {
 	long ret = -ENOSYS;
@@ -181,7 +188,7 @@ static int fb_epoll_wait(struct fb_wait *c, int max, const struct fb_span *span)
 	if (!__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
 		ret = fb_sys(SYS_epoll_pwait2, c->fd, c->events, max, &span->ts,
 			     c->mask, (size_t)8);
-	if (ret != -ENOSYS)
+	if (fb_pwait2_said(ret))
 		return (int)ret;
 	__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
 	return (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max,
@@ -323,11 +330,13 @@ static int fb_wait_give_way(struct fb_wait *c)
 {
 	static const long nap[2] = { 0, 50000 };
 	bool slept = c->slept;
+	long ret;
 
 	c->slept = true;
 	if (!slept || !__atomic_load_n(&c->q->herd, __ATOMIC_RELAXED))
 		return 0;
-	return (int)fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL);
+	ret = fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL);
+	return ret == -EINTR ? -EINTR : 0;
 }
 
 /* What epoll had of at most @max: 0: nothing, 1: all, 2: maybe not all, or -errno */

@@ -169,7 +169,7 @@ static int new_memory(void)
 	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create("kevent-lane", flags | MFD_NOEXEC_SEAL);
 
-	return fd < 0 && errno == EINVAL ? memfd_create("kevent-lane", flags) : fd;
+	return fd < 0 ? memfd_create("kevent-lane", flags) : fd;
 }
 
 static int make_memory(struct kevent_lane *l, const struct shape *s)
