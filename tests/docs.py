@@ -21,6 +21,8 @@ SAME = 12		# words in a row that no two places share
 INTERNAL = {"ENOBUFS", "EWOULDBLOCK", "ERESTARTSYS", "ERESTARTNOINTR",
             "ERESTARTNOHAND"}
 OF_EVENTS = {"EIDRM", "ECANCELED"}
+# What only the library says, in a page of a system call
+LIBRARY = "Of the library alone:"
 # What the entries of kevent_ctl() may fail with is in the comments of these
 ENTRIES = ("kevent_remove", "kevent_modify", "kevent_mark")
 ERRNO = re.compile(r"\bE[A-Z2][A-Z0-9]+\b")
@@ -181,6 +183,7 @@ def page_errnos(name):
     """Of the call, and of an entry where a page tells them apart."""
     text = plain((TOP / f"libkevent/man/{name}").read_text())
     call, _, entry = section(text, "ERRORS").partition("Of an entry:")
+    call = call.partition(LIBRARY)[0]
     tags = [set(), set()]
     for at, part in enumerate((call, entry)):
         for tag in re.findall(r"^\.TP\n(.*)$", part, re.M):
@@ -201,6 +204,18 @@ def call_errnos():
         for name in sorted(wanted ^ found):
             where = "the page" if name in found else "the kernel"
             yield f"{path.name}: {name} is in {where} only"
+
+
+def library_errnos():
+    """A page has the errnos of the comment in the library's header."""
+    header = (TOP / "libkevent/include/libkevent.h").read_text()
+    for path in PAGES:
+        comment = re.search(rf"^/\*\*\n \* {path.stem}\(\) - .*?\*/", header, re.M | re.S)
+        if path.suffix != ".2" or not comment:
+            continue
+        call = section(plain(path.read_text()), "ERRORS").partition("Of an entry:")[0]
+        for name in sorted(errnos(comment[0].partition("Return:")[2]) - errnos(call)):
+            yield f"{path.name}: {name} is in libkevent.h only"
 
 
 def entry_errnos():
@@ -442,6 +457,7 @@ def everything(out):
     yield from constants()
     yield from names()
     yield from call_errnos()
+    yield from library_errnos()
     yield from entry_errnos()
     yield from known_errnos()
     yield from promises()

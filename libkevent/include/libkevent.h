@@ -122,6 +122,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
  * -EFAULT when @arg can't be accessed and nothing was done;
  * -EINTR when a fatal signal arrived;
  * -EPERM when the queue refuses READY, and @num is 0;
+ * -EXDEV in a child of the process that made the queue of epoll;
  * -ENOSYS when the kernel has no kevent.
  */
 int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
@@ -146,6 +147,7 @@ int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
  * -EFAULT when @buf can't be written and nothing was copied, or @timeout can't
  * be read;
  * -EINTR when a signal arrived and nothing was copied;
+ * -EXDEV in a child of the process that made the queue of epoll;
  * -ENOSYS when the kernel has no kevent.
  */
 int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
@@ -218,6 +220,7 @@ KEVENT_INLINE void kevent_wait_arg_init(struct kevent_wait_arg *arg)
  * -ENOSPC when too many processes have attached it, or its owner is charged with
  * too much;
  * -ENOMEM when out of memory;
+ * -EOPNOTSUPP when the library has made the queue of epoll;
  * -ENOSYS when the kernel has no kevent.
  */
 KEVENT_INLINE int kevent_attach(int fd, struct kevent_ring *ring,
@@ -341,6 +344,9 @@ struct kevent_queue {
 	__u32			entered;
 };
 
+/* A queue that is not open, which kevent_queue_close() takes: struct kevent_queue q = ... */
+#define KEVENT_QUEUE_NONE	{ -1, 0, 0, 0, 0 }
+
 /**
  * kevent_queue_init() - create a queue with a ring
  * @q: to be filled in; its fd is -1 after a failure
@@ -367,7 +373,8 @@ int kevent_queue_attach(struct kevent_queue *q);
 /**
  * kevent_queue_close() - close a queue
  * @q: a queue no other thread uses any more, except in kevent_chain_serve(), which
- *	returns; may be closed already
+ *	returns; may be closed already, and never opened if it is zeros or
+ *	%KEVENT_QUEUE_NONE
  *
  * Entries in the ring stay readable; the memory is the caller's again.
  */

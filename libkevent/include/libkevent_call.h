@@ -108,14 +108,19 @@ struct kevent_call *kevent_chain_add(struct kevent_chain *c, __u32 nr, __u64 a,
 
 /*
  * kevent_chain_call(c, SYS_read, fd, buf, size): kevent_chain_add() with up to six
- * arguments
+ * arguments. A seventh one is taken for the function, and does not compile.
  */
-#define kevent_chain_call(c, ...) \
-	kevent_chain_call_(c, __VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
-#define kevent_chain_call_(c, nr, a, b, d, e, f, g, ...)		\
-	kevent_chain_add((c), (__u32)(nr), KEVENT_ARG(a), KEVENT_ARG(b), \
-			 KEVENT_ARG(d), KEVENT_ARG(e), KEVENT_ARG(f),	\
-			 KEVENT_ARG(g))
+#define kevent_chain_call(c, ...)					\
+	kevent_chain_eighth_(__VA_ARGS__, kevent_chain_add,		\
+			     kevent_chain_add, kevent_chain_add,	\
+			     kevent_chain_add, kevent_chain_add,	\
+			     kevent_chain_add, kevent_chain_add, 0)	\
+	kevent_chain_args_(c, __VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define kevent_chain_eighth_(nr, a, b, d, e, f, g, function, ...)	\
+	(function)
+#define kevent_chain_args_(c, nr, a, b, d, e, f, g, ...)		\
+	((c), (__u32)(nr), KEVENT_ARG(a), KEVENT_ARG(b), KEVENT_ARG(d),	\
+	 KEVENT_ARG(e), KEVENT_ARG(f), KEVENT_ARG(g))
 
 /**
  * kevent_chain_pass() - make a result an argument of the entry that was added last

@@ -291,7 +291,8 @@ int kevent_lane_attach(struct kevent_lane *l, int sock, size_t max_bytes,
 
 /**
  * kevent_lane_close() - end one side of a lane
- * @l: a lane that no thread uses any more; may be closed already
+ * @l: a lane that no thread uses any more; may be closed already, and never made if it is
+ *	zeros
  *
  * The peer receives all that was sent, and then -EPIPE. In a child of the process
  * that made @l the lane goes on, and only the child's descriptors are closed.

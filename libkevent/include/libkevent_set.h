@@ -85,7 +85,8 @@ KEVENT_INLINE void kevent_set_pipe(struct ukevent *ev, int fd, __u32 event,
  * kevent_set_poll() - fill in an entry for any file poll(2) takes
  * @ev: to be filled in
  * @fd: a file
- * @event: %KEVENT_POLL_POLLIN and its like
+ * @event: %KEVENT_POLL_POLLIN and its like. Bits of %KEVENT_SOCKET mean something else
+ *	here: %KEVENT_SOCKET_ACCEPT is %KEVENT_POLL_POLLPRI, which a listener never has
  * @req_flags: %KEVENT_REQ_ONESHOT and its like
  * @user: returned with each event, in ptr
  */

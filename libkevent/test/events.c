@@ -155,7 +155,10 @@ static void handle_that_was_used_up_is_no_small_number(void)
 static void errors_say_what_to_do(void)
 {
 	CHECK(strstr(kevent_strerror(-ENOSYS), "CONFIG_KEVENT"));
+	CHECK(strstr(kevent_strerror(-ENOSYS), "kevent_types()"));
 	CHECK(strstr(kevent_strerror(-EPERM), "kernel.kevent_disabled"));
+	CHECK(strstr(kevent_strerror(-EPERM), "KEVENT_INIT_REFUSE"));
+	CHECK(strstr(kevent_strerror(-EINVAL), "power of two"));
 	CHECK(strstr(kevent_strerror(-EACCES), "/dev/kevent"));
 	CHECK(strstr(kevent_strerror(-EXDEV), "fork"));
 	CHECK(!strcmp(kevent_strerror(-EMFILE), strerror(EMFILE)));

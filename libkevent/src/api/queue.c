@@ -67,7 +67,8 @@ void kevent_queue_close(struct kevent_queue *q)
 	int fd = q->fd;
 
 	q->fd = -1;
-	if (fd < 0)
+	/* Zeros are a queue that was never opened: no queue of this kind is without a ring. */
+	if (fd < 0 || (!fd && !q->ring))
 		return;
 	kevent_fb_close(fd);
 	kevent_close_fd(fd);

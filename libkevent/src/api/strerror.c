@@ -11,15 +11,19 @@ const char *kevent_strerror(int error)
 {
 	switch (error) {
 	case -ENOSYS:
-		return "this kernel has no kevent, or not this part of it: load the module, "
-		       "boot one that has all (CONFIG_KEVENT), or let the library use epoll";
+		return "there is no kevent here, or not this type of events: the module lacks "
+		       "some, kevent_types() says which; a kernel with CONFIG_KEVENT has all, and "
+		       "the library can use epoll";
 	case -EACCES:
 		return "you may not open /dev/kevent: join the group kevent, or let the "
 		       "library use epoll";
 	case -EPERM:
-		return "kevent is forbidden here: see the sysctl "
-		       "kernel.kevent_disabled, and seccomp filters of the "
-		       "service or container";
+		return "the queue refuses this type or command (KEVENT_INIT_REFUSE), or kevent "
+		       "is forbidden here: see the sysctl kernel.kevent_disabled, and seccomp "
+		       "filters of the service or container";
+	case -EINVAL:
+		return "an argument is not allowed: a ring has a power of two of slots, 2 or more, "
+		       "and begins at a multiple of 8; unknown bits are refused";
 	case -EXDEV:
 		return "the ring belongs to the process that opened the queue: "
 		       "open a queue after fork()";

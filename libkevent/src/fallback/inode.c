@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "api/identity.h"
@@ -368,6 +369,25 @@ static void fb_inodes_readable(struct fb_queue *q, __u32 nr)
 
 /* Watches */
 
+/*
+ * Of kernels from 6.14 on, inotify hears nothing of who writes there. Such a file has no name,
+ * and all of them are in one file system.
+ */
+static bool fb_inode_is_memfd(const struct kevent_identity *id)
+{
+	struct kevent_identity own;
+	bool same;
+	int fd;
+
+	if (id->nlink)
+		return false;
+	fd = fb_call(memfd_create("kevent", MFD_CLOEXEC));
+	same = fd >= 0 && kevent_identify(fd, &own) &&
+	       id->dev[0] == own.dev[0] && id->dev[1] == own.dev[1];
+	fb_close_local(fd);
+	return same;
+}
+
 static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 			   const struct ukevent *uk)
 {
@@ -382,6 +402,8 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 		return ret;
 	if (!kevent_identify(fb_inode_fd(w), &id))
 		return -EBADF;
+	if (fb_inode_is_memfd(&id))
+		return -EOPNOTSUPP;
 	inode->ino = id.ino;
 	memcpy(inode->dev, id.dev, sizeof(id.dev));
 	inode->opened = fb_opened(fb_inode_fd(w));

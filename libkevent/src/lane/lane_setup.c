@@ -469,7 +469,10 @@ void kevent_lane_close(struct kevent_lane *l)
 	int saved = errno;
 
 	kevent_lanes_remove(l);
-	if (l->mem && lane_state(l) != -EXDEV) {
+	if (!l->mem) {
+		/* Zeros are a lane that was never made, and no descriptors. */
+		clear(l);
+	} else if (lane_state(l) != -EXDEV) {
 		kevent_lane_unwatch(l);
 		say_closed(l);
 	}

@@ -10,9 +10,17 @@ static KEVENT_RING_STORAGE(4) mem;
 int main(void)
 {
 	struct kevent_wait_arg arg;
-	struct kevent_queue q;
+	struct kevent_queue q = KEVENT_QUEUE_NONE;
+	struct kevent_call calls[2];
+	struct kevent_chain chain;
 	struct ukevent ev;
 
+	kevent_chain_init(&chain, calls, 2);
+	kevent_chain_call(&chain, 1);
+	kevent_chain_call(&chain, 1, 1, 2, 3, 4, 5, &ev);
+#ifdef SEVEN
+	kevent_chain_call(&chain, 1, 1, 2, 3, 4, 5, 6, 7);
+#endif
 	if (kevent_queue_init(&q, &mem.ring, 4, 0))
 		return 1;
 	kevent_wait_arg_init(&arg);

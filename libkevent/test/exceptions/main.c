@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -728,6 +729,12 @@ static void inode(void)
 		CHECK_EQ(get(&q, &ev), 1);
 		CHECK_EQ(ev.ret_data[0], both);
 	}
+	kevent_set_inode(&ev, memfd_create("a", MFD_CLOEXEC), both, 0, 0);
+	CHECK_EQ(add(&q, &ev), -EOPNOTSUPP);
+	/* One that has a file system of its own goes on without a name, too. */
+	kevent_set_inode(&ev, fd[0], KEVENT_INODE_MODIFY, 0, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+	CHECK_EQ(add(&q, &ev), 0);
 }
 
 static int late[2];

@@ -102,6 +102,25 @@ static long long cpu_ms(void)
 	       (use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
 }
 
+/* A program cleans up what it has not opened yet; a queue may have the number 0, too. */
+static void zeros_are_a_closed_queue(void)
+{
+	struct kevent_queue none = KEVENT_QUEUE_NONE;
+	struct kevent_queue q;
+
+	CHECK_EQ(dup2(open("/dev/null", O_RDONLY), STDIN_FILENO), STDIN_FILENO);
+	memset(&q, 0, sizeof(q));
+	kevent_queue_close(&q);
+	kevent_queue_close(&q);
+	kevent_queue_close(&none);
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	CHECK_EQ(close(STDIN_FILENO), 0);
+	open_queue(&q);
+	CHECK_EQ(q.fd, STDIN_FILENO);
+	kevent_queue_close(&q);
+	CHECK_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+
 static void backend_has_a_name(void)
 {
 	struct kevent_queue q;
@@ -2281,6 +2300,7 @@ static void page_has_the_exceptions(void)
 }
 
 static const struct test tests[] = {
+	TEST(zeros_are_a_closed_queue),
 	TEST(backend_has_a_name),
 	TEST(program_may_refuse),
 	TEST(environment_may_refuse),

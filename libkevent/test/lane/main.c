@@ -1034,6 +1034,21 @@ static void old_kernels_make_memory(void)
 	close_lane();
 }
 
+/* A program cleans up what it has not made yet. */
+static void zeros_are_a_closed_lane(void)
+{
+	static struct kevent_lane lane;
+	__u64 nr;
+
+	CHECK_EQ(dup2(open("/dev/null", O_RDONLY), STDIN_FILENO), STDIN_FILENO);
+	kevent_lane_close(&lane);
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	CHECK_EQ(kevent_lane_send(&lane, "", 1), -EPIPE);
+	CHECK_EQ(kevent_lane_recv(&lane, &nr, 8), -EPIPE);
+	kevent_lane_close(&lane);
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+}
+
 static void nothing_is_left_open(void)
 {
 	int before = nr_open();
@@ -1225,6 +1240,7 @@ static const struct test tests[] = {
 	TEST(memory_is_sealed),
 	TEST(memory_need_not_be_executable),
 	TEST(old_kernels_make_memory),
+	TEST(zeros_are_a_closed_lane),
 	TEST(nothing_is_left_open),
 	TEST(no_call_is_a_cancellation_point),
 	TEST(queue_of_a_parent_is_refused_before_the_send),
