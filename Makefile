@@ -12,7 +12,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 
 .PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk bench-native torture check model docs \
 	programs-test series series-check setup \
-	setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-native setup-programs \
+	setup-arm64 setup-deb setup-deb-libkevent setup-deb-test setup-docs setup-model setup-native setup-programs \
 	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
@@ -200,7 +200,9 @@ model: setup-model
 
 deb: deb-libkevent deb-kernel
 
-deb-libkevent deb-kernel: deb-%: setup-deb
+deb-libkevent: setup-deb-libkevent
+deb-kernel: setup-deb
+deb-libkevent deb-kernel: deb-%:
 	@scripts/deb.py $*
 
 docs: setup-docs
@@ -211,13 +213,13 @@ needs:
 	@for goal in $(MAKECMDGOALS); do \
 		BUILD="$(BUILD)" KERNEL="$(KERNEL)" scripts/needs $$goal || exit 1; done
 
-setup setup-native demo libkevent kernel module: needs
+setup setup-native setup-deb-libkevent demo libkevent kernel module: needs
 
 setup:
 	@scripts/setup
 
-setup-arm64 setup-deb setup-deb-test setup-docs setup-model setup-native setup-programs setup-python \
-setup-run setup-rust: setup-%:
+setup-arm64 setup-deb setup-deb-libkevent setup-deb-test setup-docs setup-model setup-native \
+setup-programs setup-python setup-run setup-rust: setup-%:
 	@scripts/setup $*
 
 kernel kernel-debug kernel-rt kernel-kcsan kernel-gcov kernel-bench kernel-disk \

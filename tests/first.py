@@ -45,7 +45,7 @@ SETS = {"docs": "mandoc python3-sphinx",
 KERNEL_ONLY = r"linux-source|flex|bison|clang|ccache"
 VM_ONLY = re.compile(rf"{KERNEL_ONLY}|qemu|busybox")
 # Goals with a VM, and what they do not need
-NOT_IN = {**dict.fromkeys(("test", "kernel", "guest-asan", "deb-libkevent")),
+NOT_IN = {**dict.fromkeys(("test", "kernel", "guest-asan")),
           **dict.fromkeys(("run", "module"), re.compile(KERNEL_ONLY))}
 
 

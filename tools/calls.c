@@ -14,6 +14,7 @@
 
 #include "../libkevent/src/api/syscall.h"
 #include "calls.h"
+#include "errname.h"
 
 #define MOST	8	/* entries of an array that are shown */
 
@@ -220,8 +221,7 @@ static void say_end(struct call *call, __s64 ret)
 	say(&call->to, " = %llu", (unsigned long long)at);
 	if (at != (__u64)ret &&
 	    peek(call->tid, call->arg[1] + at * sizeof(c), &c, sizeof(c)))
-		say(&call->to, " refused: -%s",
-		    strerrorname_np((int)-c.result));
+		say(&call->to, " refused: -%s", errname((int)-c.result));
 }
 
 /* What an ioctl of the module, or of its queue, reads */
@@ -328,7 +328,7 @@ void call_ends(struct call *call, __s64 ret)
 	if (call->nr == WAIT && ret == -EAGAIN)
 		ret = 0;
 	if (ret < 0)
-		say(&call->to, " = -%s", strerrorname_np((int)-ret));
+		say(&call->to, " = -%s", errname((int)-ret));
 	else if (call->nr == CALL)
 		say_end(call, ret);
 	else

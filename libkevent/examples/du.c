@@ -13,6 +13,7 @@
  * than there are descriptors: of folders that are far up only the identity is kept, and
  * ".." leads back.
  */
+#define _GNU_SOURCE 1
 #include <libkevent.h>
 #include <errno.h>
 #include <fcntl.h>

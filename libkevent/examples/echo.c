@@ -9,6 +9,7 @@
  * The listener is watched for edges: with no descriptor left for a client, a level would
  * keep the loop busy. It tries again after a while.
  */
+#define _GNU_SOURCE 1
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libkevent.h>

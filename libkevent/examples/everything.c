@@ -7,6 +7,7 @@
  * a mark set by the child. Prints a line for each event; SIGINT ends it. Without kevent in
  * the kernel there is no POSIX timer, and the parent sets the mark.
  */
+#define _GNU_SOURCE 1
 #include <libkevent.h>
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -8,6 +8,7 @@
  * client receives. One more chain answers and closes, for all of them. Calls that are rare
  * are made on their own.
  */
+#define _GNU_SOURCE 1
 #include <sys/syscall.h>
 
 #define NEW	64			/* clients that a chain accepts */

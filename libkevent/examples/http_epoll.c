@@ -5,6 +5,7 @@
  * Edge-triggered. A client that has sent its request before accept4() is never watched,
  * unless its connection is kept.
  */
+#define _GNU_SOURCE 1
 #include <sys/epoll.h>
 
 #include "http.h"

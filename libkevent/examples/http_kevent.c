@@ -4,6 +4,7 @@
  *
  * As http_epoll.c, but a watch takes no call of its own, nor do events in the ring.
  */
+#define _GNU_SOURCE 1
 #include "http_kevent.h"
 
 static void serve(int fd, enum http_next next)

@@ -2,6 +2,7 @@
 /*
  * An echo server on epoll
  */
+#define _GNU_SOURCE 1
 #include <sys/epoll.h>
 
 #include "server.h"

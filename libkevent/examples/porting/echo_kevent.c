@@ -2,6 +2,7 @@
 /*
  * An echo server on kevent
  */
+#define _GNU_SOURCE 1
 #include <libkevent.h>
 
 #include "server.h"

@@ -2,6 +2,7 @@
 /*
  * An echo server on kqueue; on Linux with libkqueue
  */
+#define _GNU_SOURCE 1
 #include <sys/event.h>
 
 #include "server.h"

@@ -2,6 +2,7 @@
 /*
  * An echo server on io_uring, which it uses for readiness only
  */
+#define _GNU_SOURCE 1
 #include <liburing.h>
 #include <poll.h>
 

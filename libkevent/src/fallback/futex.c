@@ -20,7 +20,7 @@
 #include "sys.h"
 
 #ifndef SYS_futex_waitv
-#define SYS_futex_waitv		449
+#define SYS_futex_waitv		(KEVENT_NR_BASE + 449)
 #endif
 
 #define FB_WAITV_MAX		128U	/* words of one futex_waitv() */

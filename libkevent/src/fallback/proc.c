@@ -13,7 +13,7 @@
 #include "sys.h"
 
 #ifndef SYS_pidfd_open
-#define SYS_pidfd_open	434
+#define SYS_pidfd_open	(KEVENT_NR_BASE + 434)
 #endif
 #ifndef P_PIDFD
 #define P_PIDFD		3

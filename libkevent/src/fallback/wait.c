@@ -24,6 +24,11 @@
 #include "sys.h"
 #include "deadline.h"
 
+/* Headers before Linux 5.11 do not know it. */
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2	(KEVENT_NR_BASE + 441)
+#endif
+
 /**
  * struct fb_wait - a call that collects
  * @q:		the queue
