@@ -26,6 +26,8 @@ LIBRARY = "Of the library alone:"
 # What the entries of kevent_ctl() may fail with is in the comments of these
 ENTRIES = ("kevent_remove", "kevent_modify", "kevent_mark")
 ERRNO = re.compile(r"\bE[A-Z2][A-Z0-9]+\b")
+# Functions of the library's own that libkevent-ffi 1.0.0 exported
+OF_1_0 = {"kevent_process_mark", "kevent_process_word"}
 KNOWN = {"EXIT", "EDGE", "EVENT", "EACH", "EPOLL", "EXAMPLES", "ERRORS", "END"}
 
 
@@ -111,9 +113,19 @@ def section(text, name):
     return found[1] if found else ""
 
 
+def macros():
+    return {name for path in HEADERS
+            for name in re.findall(r"^#define (\w+)\(", path.read_text(), re.M)}
+
+
+def exported(library):
+    return set(re.findall(r"^\t\t(\w+);", (
+        TOP / f"libkevent/{library}.map").read_text(), re.M))
+
+
 def functions():
     """The headers and the synopses have the same functions, each with words."""
-    synopses, described, exported = set(), set(), set()
+    synopses, described = set(), set()
     for path in PAGES:
         text = plain(path.read_text())
         synopses |= set(re.findall(r"\b((?:kevent|KEVENT)_\w+)\(",
@@ -125,10 +137,10 @@ def functions():
         yield f"{name} is in {where} only"
     for name in sorted(synopses - described):
         yield f"{name} is in no DESCRIPTION"
-    exported = set(re.findall(r"^\t\t(\w+);", (
-        TOP / "libkevent/libkevent.map").read_text(), re.M))
-    for name in sorted(exported - declared()):
+    for name in sorted(exported("libkevent") - declared()):
         yield f"libkevent.map exports {name}, which no header declares"
+    for name in sorted(exported("libkevent-ffi") - OF_1_0 ^ declared() - macros()):
+        yield f"{name} is in libkevent-ffi.map only, or in a header only"
 
 
 def constants():
