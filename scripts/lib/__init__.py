@@ -6,6 +6,7 @@ cli	errors, usage, Ctrl-C
 build	logs, compilers
 vm	commands in a VM, and on what machine they ran
 report	results of tests, and the line that counts them
+tables	tables of reStructuredText, and figures that must be in one
 
 A program finds this package in scripts/: it puts that folder into sys.path.
 """
