@@ -137,6 +137,14 @@ uint64_t storm_ns(void)
 	return given ? strtoull(given, NULL, 10) * 1000000000 : 2500000000;
 }
 
+bool storm_goes_on(uint64_t start, bool enough)
+{
+	uint64_t took = now_ns() - start;
+
+	return took < storm_ns() ||
+	       (!enough && took < PATIENCE_MS * 1000000ull * slowness);
+}
+
 void pause_us(unsigned int us)
 {
 	const struct timespec ts = { .tv_nsec = us * 1000l };

@@ -65,15 +65,6 @@ extern const char *kconfig;
 /* How much slower than the plain kernel this one may be. */
 extern unsigned int slowness;
 
-/*
- * Something that must not be blocked takes less than 1 s. A debug kernel on a
- * busy host gets 3 s, which is less than any test blocks things.
- */
-static inline uint64_t quick_ns(void)
-{
-	return (slowness > 1 ? 3 : 1) * 1000000000ull;
-}
-
 #define PATIENCE_MS	15000	/* for a state that will come */
 
 uint64_t now_ns(void);
@@ -87,6 +78,11 @@ bool patient(uint64_t start, unsigned int ms);
 
 /* Budget of a storm: KEVENT_STORM_SECONDS in the environment, or 2.5 s */
 uint64_t storm_ns(void);
+/*
+ * Does a storm that began at @start go on? It does after its time, too, until it has seen
+ * @enough, for PATIENCE_MS * slowness: how fast a machine is decides no test.
+ */
+bool storm_goes_on(uint64_t start, bool enough);
 void pause_us(unsigned int us);
 int64_t clock_ns(clockid_t clock);
 bool two_cpus(void);		/* notes if there is one only */

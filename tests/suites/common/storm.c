@@ -12,15 +12,17 @@
 void storm_begin(struct storm *s)
 {
 	s->seed = test_seed();
-	s->until = now_ns() + storm_ns();
+	s->start = now_ns();
+	s->until = s->start + storm_ns();
 }
 
 static long work(void *arg)
 {
 	struct stormer *me = arg;
 
-	for (; storm_on(me->storm); me->acts++)
+	do
 		me->act(me);
+	while (++me->acts, storm_on(me->storm));
 	atomic_fetch_sub(&me->storm->working, 1);
 	return 0;
 }
@@ -78,13 +80,14 @@ void storm_takes(struct stormer *me)
 void storm_run(struct storm *s, void (*act)(struct storm *s))
 {
 	struct ukevent ev;
+	bool first = true;
 	unsigned int i;
 
-	while (storm_on(s) || atomic_load(&s->working)) {
+	for (; first || storm_on(s) || atomic_load(&s->working); first = false) {
 		for (i = 0; s->account && i < AT_ONCE &&
 		     next_event(&s->q, &ev, 1) == 1; i++)
 			storm_account(s, &ev);
-		if (act && storm_on(s))
+		if (act && (first || storm_on(s)))
 			act(s);
 		else if (!s->account)
 			sched_yield();

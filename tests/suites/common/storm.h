@@ -31,8 +31,10 @@ struct storm {
 	void		*world;		/* of the test */
 	/* Called by whoever took an event; without it storm_run() takes none. */
 	void		(*account)(struct storm *s, const struct ukevent *ev);
+	/* What must have happened: the storm goes on until then, see storm_goes_on(). */
+	bool		(*enough)(const struct storm *s);
 	uint64_t	seed;
-	uint64_t	until;
+	uint64_t	start, until;
 	_Atomic long	taken;		/* events */
 	_Atomic long	wrong;		/* what must not be */
 	_Atomic bool	stop;		/* helpers end */
@@ -43,7 +45,7 @@ struct storm {
 
 /* Begins the time, storm_ns(); starts nobody. */
 void storm_begin(struct storm *s);
-/* The first of @nr threads; each makes @act again and again. */
+/* The first of @nr threads; each makes @act again and again, once at least. */
 struct stormer *storm_workers(struct storm *s, unsigned int nr,
 			      void (*act)(struct stormer *me));
 struct stormer *storm_helpers(struct storm *s, unsigned int nr,
@@ -51,8 +53,8 @@ struct stormer *storm_helpers(struct storm *s, unsigned int nr,
 /* An act: takes events */
 void storm_takes(struct stormer *me);
 /*
- * Takes events, and makes @act in between if there is one, until the time is over and
- * the workers have ended.
+ * Takes events, and makes @act in between if there is one, once at least, until the time is
+ * over and the workers have ended.
  */
 void storm_run(struct storm *s, void (*act)(struct storm *s));
 /* Ends the helpers, and makes @act until they have ended. */
@@ -64,7 +66,8 @@ void storm_close(struct storm *s, long watches);
 
 static inline bool storm_on(const struct storm *s)
 {
-	return now_ns() < s->until;
+	return now_ns() < s->until ||
+	       (s->enough && storm_goes_on(s->start, s->enough(s)));
 }
 
 static inline void storm_expect(struct storm *s, bool ok)

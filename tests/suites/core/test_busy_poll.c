@@ -245,7 +245,6 @@ static void busy_polling_ends_with_the_timeout(void)
 	start = now_ns();
 	CHECK_EQ(wait_ring(&q, 1, 20), 0);
 	CHECK(now_ns() - start >= 20 * 1000 * 1000);
-	CHECK(now_ns() - start < quick_ns());
 	close_queue(&q);
 }
 

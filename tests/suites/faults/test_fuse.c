@@ -198,12 +198,10 @@ static int open_victim(struct victim *v, struct daemon *d)
 	return 0;
 }
 
-static bool quick(const char *what, uint64_t start)
+/* The daemon answers after that: what waited for it would never return. */
+static void has_ended(const char *what, uint64_t start)
 {
-	uint64_t took = now_ns() - start;
-
-	note("%s: %llu us", what, (unsigned long long)took / 1000);
-	return took < quick_ns();
+	note("%s: %llu us", what, (unsigned long long)(now_ns() - start) / 1000);
 }
 
 /*
@@ -224,14 +222,14 @@ static int closes_meanwhile(void *arg)
 	CHILD_MUST(heard_go(d->sock[0]));
 	start = now_ns();
 	CHILD_MUST(close(v.fd) == 0);
-	CHILD_MUST(quick("close of the file", start));
+	has_ended("close of the file", start);
 	start = now_ns();
 	CHILD_MUST(write(v.pipe[1], "", 1) == 1);
 	CHILD_MUST(get_events(kq, 1, 1, 0, &ev) == 1 && ev.ptr == 6);
-	CHILD_MUST(quick("another event", start));
+	has_ended("another event", start);
 	start = now_ns();
 	CHILD_MUST(close(v.q.fd) == 0);
-	CHILD_MUST(quick("close of the queue", start));
+	has_ended("close of the queue", start);
 	CHILD_MUST(write(d->sock[0], "", 1) == 1);
 	join_actor(&v.stuck, PATIENCE_MS);
 	/* The file was closed before the watch was complete. */
@@ -287,7 +285,7 @@ static void check_victim_end(int sig)
 	else
 		MUST_EQ(write(d.sock[1], "", 1), 1);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), -sig);
-	CHECK(quick(sig ? "SIGKILL" : "exit", start));
+	has_ended(sig ? "SIGKILL" : "exit", start);
 	unmount_fuse(&d);
 }
 
@@ -357,10 +355,10 @@ static int collects_meanwhile(void *arg)
 	start = now_ns();
 	CHILD_MUST(write(v.pipe[1], "", 1) == 1);
 	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 1 && ev.ptr == 6);
-	CHILD_MUST(quick("another event", start));
+	has_ended("another event", start);
 	start = now_ns();
 	CHILD_MUST(close(v.fd) == 0);
-	CHILD_MUST(quick("close of the file", start));
+	has_ended("close of the file", start);
 	CHILD_MUST(remove_file(v.q.fd, KEVENT_POLL, v.fd) == -EBADF);
 	CHILD_MUST(write(d->sock[0], "", 1) == 1);
 	CHILD_MUST(heard_go(d->sock[0]));

@@ -813,7 +813,6 @@ static void check_fault(unsigned int cmd, uint32_t event)
 {
 	struct late l = { .cmd = cmd, .event = event };
 	uint32_t other = 0;
-	uint64_t start;
 
 	l.word = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -822,13 +821,11 @@ static void check_fault(unsigned int cmd, uint32_t event)
 	if (cmd == KEVENT_CTL_MODIFY)
 		MUST_EQ(add_futex(l.q.fd, l.word, 0, 0), 0);
 	get_stuck(&l);
-	start = now_ns();
 	MUST_EQ(add_futex(l.q.fd, &other, 0, 0), 0);
 	CHECK_EQ(wake_private(&other, 1), 1);
 	check_woken_event(&l.q, &other);
 	CHECK_EQ(ctl_futex(l.q.fd, KEVENT_CTL_MODIFY, l.word, 0, event, 0),
 		 -EBUSY);
-	CHECK(now_ns() - start < quick_ns());
 	get_loose(&l, 0);
 	CHECK_EQ(event & PRIVATE ? wake_private(l.word, 1) :
 		 wake_shared(l.word, 1), 1);
@@ -838,10 +835,8 @@ static void check_fault(unsigned int cmd, uint32_t event)
 	if (cmd == KEVENT_CTL_MODIFY)
 		MUST_EQ(add_futex(l.q.fd, l.word, 0, 0), 0);
 	get_stuck(&l);
-	start = now_ns();
 	CHECK_EQ(remove_futex(l.q.fd, l.word), 0);
 	CHECK_EQ(add_futex(l.q.fd, l.word, 0, KEVENT_REQ_DISABLED), 0);
-	CHECK(now_ns() - start < quick_ns());
 	get_loose(&l, cmd == KEVENT_CTL_ADD ? 0 : -ENOENT);
 	CHECK_EQ(wake_private(l.word, 1), 0);
 	CHECK_EQ(wake_shared(l.word, 1), 0);

@@ -39,6 +39,7 @@ static int ctl_lock(int kq, unsigned int cmd, uint32_t *word,
 struct lock {
 	uint32_t	word;
 	unsigned long	inside;		/* protected by the lock */
+	_Atomic unsigned int begun;	/* threads: they have to meet */
 };
 
 struct locker {
@@ -112,6 +113,9 @@ static long use_lock(void *arg)
 	struct lock *l = me->lock;
 	long ret;
 
+	atomic_fetch_add(&l->begun, 1);
+	while (atomic_load(&l->begun) < LOCKERS)
+		sched_yield();
 	while (me->rounds < ROUNDS) {
 		ret = take_lock(me);
 		if (ret)
@@ -165,7 +169,8 @@ static void locks_on_several_queues_lose_no_wake(void)
 
 struct churner {
 	struct queue	q;
-	unsigned long	events, removed;
+	_Atomic unsigned long events;
+	unsigned long	removed;
 };
 
 struct wakes {
@@ -277,10 +282,21 @@ static void wake_some(struct storm *s)
 	empty_sinks(w);
 }
 
+static bool churner_has_events(const struct storm *s)
+{
+	struct wakes *w = s->world;
+	unsigned int i;
+
+	for (i = 0; i < CHURNERS; i++)
+		if (w->churners[i].events)
+			return true;
+	return false;
+}
+
 static void each_wake_is_delivered_once_in_a_storm(void)
 {
 	struct wakes w = { .word = 2 };
-	struct storm s = { .world = &w };
+	struct storm s = { .world = &w, .enough = churner_has_events };
 	unsigned long events = 0, removed = 0;
 	unsigned int i;
 

@@ -373,13 +373,13 @@ static bool race_for_a_link(struct half *h, unsigned int round, bool queue,
 
 static void threads_close_no_loop_together(void)
 {
-	uint64_t rnd = test_seed(), until = now_ns() + storm_ns();
+	uint64_t rnd = test_seed(), start = now_ns();
 	static struct half h;
 	unsigned int nr = 0, first = 0;
 	struct actor a;
 
 	start_actor(&a, close_loop, &h);
-	while (now_ns() < until) {
+	while (storm_goes_on(start, nr)) {
 		nr++;
 		first += race_for_a_link(&h, nr, nr % 2,
 					 next_random(&rnd) % 4000);

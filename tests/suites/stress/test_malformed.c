@@ -41,7 +41,7 @@ enum call { INIT, CTL, GET_EVENTS, WAIT, COMMIT, CALL, NR_CALLS };
 struct caller {
 	struct actor	actor;
 	uint64_t	rnd;
-	uint64_t	until;
+	uint64_t	start;
 	uint64_t	calls;
 	uint64_t	most;
 	uint64_t	refused;
@@ -441,7 +441,8 @@ static long make_calls(void *arg)
 	struct caller *c = arg;
 	unsigned int i;
 
-	while (!*c->wrong && (c->most ? c->calls < c->most : now_ns() < c->until))
+	while (!*c->wrong && (c->most ? c->calls < c->most :
+			      storm_goes_on(c->start, c->refused && c->refused < c->calls)))
 		for (i = 0; i < CALLS && !*c->wrong; i++)
 			call_and_check(c);
 	return 0;
@@ -487,7 +488,7 @@ static void open_caller(struct caller *c, uint64_t seed)
 {
 	memset(c, 0, sizeof(*c));
 	c->rnd = seed | 1;
-	c->until = now_ns() + storm_ns();
+	c->start = now_ns();
 	c->most = strtoull(getenv("KEVENT_CALLS") ?: "0", NULL, 0) / THREADS;
 	c->pages = map_pages();
 	c->entries = map_pages();

@@ -127,17 +127,17 @@ static bool look_and_pop(struct duel *d)
 }
 
 /*
- * Runs until an event is lost or the time is over; returns the number of good
- * rounds.
+ * Runs until an event is lost, if one @must be, or the time is over; returns the number of
+ * good rounds.
  */
-static unsigned long consume_duel(struct duel *d,
-				  bool (*consume)(struct duel *d), bool *lost)
+static unsigned long consume_duel(struct duel *d, bool (*consume)(struct duel *d),
+				  bool must, bool *lost)
 {
-	const uint64_t until = now_ns() + storm_ns();
+	const uint64_t start = now_ns();
 	unsigned long bytes;
 
 	*lost = false;
-	while (now_ns() < until && !*lost) {
+	while (storm_goes_on(start, !must && atomic_load(&d->read) > 1) && !*lost) {
 		bytes = atomic_load(&d->bytes);
 		if (consume(d))
 			continue;
@@ -150,7 +150,7 @@ static unsigned long consume_duel(struct duel *d,
 	return atomic_load(&d->read) / 2;
 }
 
-static unsigned long run_duel(bool (*consume)(struct duel *d), bool *lost)
+static unsigned long run_duel(bool (*consume)(struct duel *d), bool must, bool *lost)
 {
 	const uint64_t seed = test_seed();
 	struct duel d = { .rnd = seed, .pause = ~seed | 1 };
@@ -161,7 +161,7 @@ static unsigned long run_duel(bool (*consume)(struct duel *d), bool *lost)
 	open_pipe(d.fd);
 	MUST_EQ(add_pipe(d.q.fd, d.fd[0], RECV, ET, 0), 0);
 	start_actor(&a, duel_writer, &d);
-	rounds = consume_duel(&d, consume, lost);
+	rounds = consume_duel(&d, consume, must, lost);
 	atomic_store(&d.stop, true);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, 0);
@@ -174,7 +174,7 @@ static void no_event_is_lost_between_pop_and_store(void)
 {
 	bool lost;
 
-	CHECK(run_duel(pop_and_look, &lost) > 0);
+	CHECK(run_duel(pop_and_look, false, &lost) > 0);
 	CHECK(!lost);
 }
 
@@ -183,7 +183,7 @@ static void event_is_lost_by_looking_before_popping(void)
 {
 	bool lost;
 
-	run_duel(look_and_pop, &lost);
+	run_duel(look_and_pop, true, &lost);
 	CHECK(lost);
 }
 
@@ -585,12 +585,12 @@ static void have_a_guest(struct guests *g)
 static void attached_processes_come_and_go(void)
 {
 	struct guests *g = open_guests();
-	uint64_t until = now_ns() + storm_ns();
+	uint64_t start = now_ns();
 	unsigned int i, nr = 0;
 	struct actor a;
 
 	start_actor(&a, write_ours, g);
-	for (; now_ns() < until; nr++)
+	for (; storm_goes_on(start, g->by_guests); nr++)
 		have_a_guest(g);
 	atomic_store(&g->stop, true);
 	join_actor(&a, PATIENCE_MS);

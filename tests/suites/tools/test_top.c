@@ -102,14 +102,26 @@ static void start_load(struct load *load, struct actor *a)
 	start_actor(a, make_hits, load);
 }
 
+/* Of the time between two looks, in which the threads may not have had a CPU */
+static bool is_active(const struct line *line)
+{
+	return atof(line->rate) > 0 && atof(line->hits) > 0 &&
+	       atof(line->misses) < atof(line->hits) &&
+	       atof(line->share) > 50 && atof(line->share) <= 100;
+}
+
 static void active_queue_has_rates(void)
 {
 	struct line first, last;
+	uint64_t start = now_ns();
 	struct load load;
 	struct actor a;
 
 	start_load(&load, &a);
-	RUN_TOP("-b", "-n", "2", "-d", "0.2");
+	do {
+		RUN_TOP("-b", "-n", "2", "-d", "0.2");
+	} while (top.status == 0 && find_line(&load.q, 1, &last) && !is_active(&last) &&
+		 patient(start, PATIENCE_MS));
 	atomic_store(&load.stop, true);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, 0);
@@ -118,10 +130,7 @@ static void active_queue_has_rates(void)
 	MUST(find_line(&load.q, 1, &last));
 	CHECK(!strcmp(first.rate, "-") && !strcmp(first.share, "-"));
 	CHECK_EQ(last.watches, 1);
-	CHECK(atof(last.rate) > 0);
-	CHECK(atof(last.hits) > 0);
-	CHECK(atof(last.misses) < atof(last.hits));
-	if (!CHECK(atof(last.share) > 50 && atof(last.share) <= 100))
+	if (!CHECK(is_active(&last)))
 		note("%s", top.said);
 	CHECK_EQ(said_lines(&top, "kevent-top ??:??:?? queues: *, watches: *, events/s: *, waiting: *"),
 		 2);
@@ -141,31 +150,41 @@ static long make_misses(void *arg)
 }
 
 /* Rates are per second: what is counted in the kernel in between is in proportion. */
+static bool rate_is_near(struct load *load, struct line *last)
+{
+	long long before = fdinfo(load->q.fd, "kevent-delivered"), events;
+	uint64_t start = now_ns(), took;
+	double rate;
+
+	RUN_TOP("-b", "-n", "2", "-d", "1");
+	took = now_ns() - start;
+	events = fdinfo(load->q.fd, "kevent-delivered") - before;
+	MUST(find_line(&load->q, 1, last));
+	/* It saw a part of these events, in at least a second. */
+	rate = atof(last->rate);
+	CHECK(rate <= (double)events);
+	return rate > 0 && rate >= (double)events * 1e9 / (double)took / 5;
+}
+
 static void rates_are_per_second(void)
 {
 	struct load load = { .stop = false };
-	long long before, events;
-	uint64_t start, took;
+	uint64_t start = now_ns();
 	struct line last;
 	struct actor a;
-	double rate;
+	bool near;
 
 	open_queue(&load.q, 0);
 	MUST_EQ(add_user(load.q.fd, 1, 1, 0, 0), 0);
 	start_actor(&a, make_misses, &load);
-	before = fdinfo(load.q.fd, "kevent-delivered");
-	start = now_ns();
-	RUN_TOP("-b", "-n", "2", "-d", "1");
-	took = now_ns() - start;
-	events = fdinfo(load.q.fd, "kevent-delivered") - before;
+	/* Events come evenly some time, if the host is not too busy. */
+	do {
+		near = rate_is_near(&load, &last);
+	} while (!near && patient(start, PATIENCE_MS));
+	CHECK(near);
 	atomic_store(&load.stop, true);
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, 0);
-	MUST(find_line(&load.q, 1, &last));
-	/* It saw a part of these events, in at least a second. */
-	rate = atof(last.rate);
-	CHECK(rate > 0 && rate <= (double)events);
-	CHECK(rate >= (double)events * 1e9 / (double)took / 5);
 	CHECK(!strcmp(last.hits, "0.0"));
 	CHECK(!strcmp(last.misses, last.rate) || atof(last.misses) > 0);
 	CHECK(!strcmp(last.share, "0.0"));
@@ -265,20 +284,23 @@ static uint64_t cpu_ns(void)
 /* A look at 10,000 watches takes long, and 100 ms are less than ten times that. */
 static void looks_leave_time_to_others(void)
 {
-	uint64_t start, cpu, took;
+	uint64_t begun, start, cpu, took;
 	struct queue q;
 	unsigned int i;
 
 	open_queue(&q, 0);
 	for (i = 0; i < 10000; i++)
 		MUST_EQ(add_user(q.fd, i, 1, 0, 0), 0);
-	start = now_ns();
-	cpu = cpu_ns();
-	RUN_TOP("-b", "-n", "4", "-d", "0.1");
-	took = now_ns() - start;
-	cpu = cpu_ns() - cpu;
-	CHECK_EQ(top.status, 0);
-	CHECK(took > 300000000ull);
+	begun = now_ns();
+	do {
+		start = now_ns();
+		cpu = cpu_ns();
+		RUN_TOP("-b", "-n", "4", "-d", "0.1");
+		took = now_ns() - start;
+		cpu = cpu_ns() - cpu;
+		CHECK_EQ(top.status, 0);
+		CHECK(took > 300000000ull);
+	} while (cpu >= took / 4 && patient(begun, PATIENCE_MS));
 	CHECK(cpu < took / 4);
 	note("%llu ms of CPU time in %llu ms",
 	     (unsigned long long)cpu / 1000000,
