@@ -41,7 +41,7 @@ SETS = {"docs": "mandoc python3-sphinx",
         "deb-libkevent": "build-essential debhelper",
         "kernel": "build-essential flex linux-source-6.12",
         "guest-asan": "build-essential libcunit1-dev",
-        "test": "qemu-system-x86 linux-source-6.12 mandoc"}
+        "test": "qemu-system-x86 linux-source-6.12 mandoc debhelper dkms lintian"}
 KERNEL_ONLY = r"linux-source|flex|bison|clang|ccache"
 VM_ONLY = re.compile(rf"{KERNEL_ONLY}|qemu|busybox")
 # Goals with a VM, and what they do not need

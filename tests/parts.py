@@ -26,7 +26,7 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600,
            "module-debug": 1800, "module-kcsan": 1800, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
-           "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
+           "check": 1800, "package": 900, "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds, unless another is set
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -40,7 +40,7 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
-MUTANT_SHARES = 16
+SHARES = 16
 # Programs and tools, which other parts run: make torture has them on the debug kernel, too
 NOT_ON_DEBUG = ("examples", "top", "show")
 # Whose structures 32-bit callers pass. All suites run with 32 bits in make torture.
@@ -425,11 +425,26 @@ def commits():
     return int(done.stdout or 0)
 
 
+def share():
+    """Each commit has another one."""
+    return f"{commits() % SHARES}/{SHARES}"
+
+
 def run_share_of_mutants():
-    """Each commit has another share. The log's name of it repeats the run."""
-    share = f"{commits() % MUTANT_SHARES}/{MUTANT_SHARES}"
-    print(f"mutants     tests/mutants/run --share {share}")
-    return run_mutants("--share", share)
+    """The log's name of the share repeats the run."""
+    print(f"mutants     tests/mutants/run --share {share()}")
+    return run_mutants("--share", share())
+
+
+def run_check():
+    """All that takes seconds, and a share of what builds in many configurations."""
+    print(f"check       tests/check --share {share()}")
+    return run_counting(report.Report("check"), "check",
+                        [TOP / "tests/check", "--share", share()])
+
+
+def run_package():
+    return run_counting(report.Report("package"), "package", [TOP / "tests/package"])
 
 
 def run_mutants(*names):
