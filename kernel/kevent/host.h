@@ -64,13 +64,19 @@ static inline void host_watches_set(struct file *file, struct kevent_file *old,
 	smp_store_release(&file->f_kevent, first);
 }
 
-/* Between two watches that close() removes: lets others run, where a task may sleep there. */
+/*
+ * Between two watches, or parts of one, that a close, an exit or an exec removes: lets others run,
+ * where a task may do so there.
+ */
 static inline void host_close_pause(void)
 {
 	cond_resched();
 }
 
-/* A watch is dead, since a descriptor of @file was closed. Does the host bury it, later? */
+/*
+ * A watch is dead, since a descriptor of @file was closed, or a program has ended: then @file is
+ * NULL. Does the host bury it, later?
+ */
 static inline bool host_bury_later(struct kevent *ke, struct file *file)
 {
 	return false;

@@ -11,7 +11,7 @@
  * fcntl() calls the function too, and a close that is refused: a watch is dropped only if the slot
  * of its descriptor in the table has another file, see core/close.c.
  *
- * The callback must not sleep: what removes a watch takes spinlocks only, but for later.c.
+ * The callback must not wait for others: what removes a watch takes spinlocks only, but for later.c.
  */
 
 #include <linux/file.h>
@@ -55,11 +55,14 @@ static void leave_hook(unsigned long ip, unsigned long parent,
 		       struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	void *arg = (void *)compat_ftrace_arg(fregs, 0);
+	bool watched;
 
-	guard(rcu)();
-	if ((arg == current->files ||
-	     (arg == current && !atomic_read(&current->signal->live))) &&
-	    host_signals(current->signal))
+	if (arg != current->files &&
+	    (arg != current || atomic_read(&current->signal->live)))
+		return;
+	scoped_guard(rcu)
+		watched = host_signals(current->signal);
+	if (watched)
 		__kevent_drop_signals();
 }
 

@@ -91,8 +91,21 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 			 struct task_struct *t, bool timer, bool failed);
 void __kevent_drop_signals(void);
 
-/* A task that closes a file is in a callback of ftrace. */
-#define host_close_pause()
+/*
+ * May the current task let others run? In a callback of ftrace it may, unless another tracer is
+ * on the function, when preemption is off. What waits for such tasks before the code goes away
+ * knows of them only where there is preemption.
+ */
+static inline bool host_can_pause(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPTION) && preemptible();
+}
+
+static inline void host_close_pause(void)
+{
+	if (host_can_pause())
+		cond_resched();
+}
 
 /* Files of queues: main.c */
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Watches whose removal may sleep, as a hook must not
+ * Watches that a hook must not remove
  *
- * Those are of INODE, whose marks have a mutex. A dead one is buried by its task on the way to user
- * mode, with a reference to its file. A table ends before its last task takes no more such work, and
- * no kernel thread has one with watches.
+ * The removal of those of INODE may sleep, as their marks have a mutex. That of others may be long,
+ * many of them above all, and some hooks cannot let other tasks run. A dead one is buried by its task
+ * on the way to user mode, with a reference to its file; others run between two of them. A table and
+ * a program end before the last task takes no more such work, and no kernel thread has watches.
  */
 
 #include <linux/task_work.h>
@@ -12,7 +13,7 @@
 #include "../kevent/core/lookup.h"
 #include "../kevent/core/watch.h"
 
-/* @head is the rcu member of a watch that waits for its end. Its file is pinned. */
+/* @head is the rcu member of a watch that waits for its end. Its file, if any, is pinned. */
 static void bury(struct callback_head *head)
 {
 	struct kevent *ke = container_of(head, struct kevent, rcu);
@@ -20,14 +21,16 @@ static void bury(struct callback_head *head)
 
 	kevent_bury(ke, false);
 	/* It ends on the way to user mode, as after any close. */
-	fput(file);
+	if (file)
+		fput(file);
 }
 
 bool host_bury_later(struct kevent *ke, struct file *file)
 {
-	if (ke->type != KEVENT_INODE)
+	if (ke->type != KEVENT_INODE && host_can_pause())
 		return false;
-	get_file(file);
+	if (file)
+		get_file(file);
 	init_task_work(&ke->rcu, bury);
 	WARN_ON_ONCE(task_work_add(current, &ke->rcu, TWA_RESUME));
 	return true;

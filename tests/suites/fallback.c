@@ -147,7 +147,7 @@ static const struct skip skips[] = {
 	{ "busy_poll", " busy_poll " },
 	{ "delay", " coalesce " },
 	{ "limit",
-	  " limits inode_limits worst user.full_memory_group_is_enomem"
+	  " limits inode_limits worst stall user.full_memory_group_is_enomem"
 	  " inode.watches_of_a_file_are_limited"
 	  " timer.timers_at_one_instant_expire_bit_by_bit"
 	  " signal_queued.queued_signals_are_charged_in_bytes"

@@ -118,6 +118,7 @@ static const struct test_suite *const suites[] = {
 	&storm_signal_suite,
 	&storm_proc_suite,
 	&worst_suite,
+	&stall_suite,
 	&huge_suite,
 	&examples_suite,
 	&trace_suite,
@@ -394,8 +395,8 @@ static bool only_by_name(const struct test_suite *suite)
 	if (suite == &calls_audited_suite)
 		return true;
 #endif
-	return suite == &worst_suite || suite == &huge_suite ||
-	       suite == &suspend_suite;
+	return suite == &worst_suite || suite == &stall_suite ||
+	       suite == &huge_suite || suite == &suspend_suite;
 }
 
 static bool is_without(const char *name)

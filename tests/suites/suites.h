@@ -118,6 +118,7 @@ extern const struct test_suite signal_suite;
 extern const struct test_suite signal_life_suite;
 extern const struct test_suite signal_queued_suite;
 extern const struct test_suite socket_suite;
+extern const struct test_suite stall_suite;
 extern const struct test_suite storm_suite;
 extern const struct test_suite storm_hits_suite;
 extern const struct test_suite storm_inode_suite;

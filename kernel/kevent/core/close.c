@@ -3,6 +3,7 @@
  * close(): watches of a descriptor go with it
  */
 
+#include <linux/cleanup.h>
 #include <linux/fdtable.h>
 #include <linux/fs.h>
 
@@ -22,23 +23,35 @@ static bool kevent_has_left(struct files_struct *table, unsigned int fd,
 	       !atomic_read(&table->count);
 }
 
-/* Kill one watch of @file whose descriptor has left @table. */
-static struct kevent *kevent_file_kill_closed(struct file *file,
-					      struct files_struct *table)
-{
-	struct kevent *ke = NULL;
-	struct kevent_file *kf;
+/* So many watches die under one hold of the lock of their file, and are buried after it. */
+#define KEVENT_CLOSE_AT_ONCE	32
 
-	rcu_read_lock();
-	spin_lock(&file->f_lock);
-	for (kf = host_watches(file); kf && !ke; kf = kf->next)
+/*
+ * Kill watches of @file whose descriptor has left @table, and unlink them: one walk, as the list
+ * may be long and may be that of others. Returns how many; if that is less than
+ * %KEVENT_CLOSE_AT_ONCE, no more are left.
+ */
+static unsigned int kevent_file_kill_closed(struct file *file,
+					    struct files_struct *table,
+					    struct kevent_file *dead[])
+{
+	struct kevent_file *kf, *before = NULL;
+	unsigned int nr = 0;
+
+	guard(rcu)();
+	guard(spinlock)(&file->f_lock);
+	for (kf = host_watches(file); kf && nr < KEVENT_CLOSE_AT_ONCE;
+	     kf = kf->next) {
 		if (kf->table == table &&
 		    kevent_has_left(table, kf->ke.id_low, file) &&
-		    kevent_kill_one(&kf->ke, false))
-			ke = &kf->ke;
-	spin_unlock(&file->f_lock);
-	rcu_read_unlock();
-	return ke;
+		    kevent_kill_one(&kf->ke, false)) {
+			kevent_file_cut(kf, before);
+			dead[nr++] = kf;
+		} else {
+			before = kf;
+		}
+	}
+	return nr;
 }
 
 /*
@@ -47,13 +60,17 @@ static struct kevent *kevent_file_kill_closed(struct file *file,
  */
 void __kevent_flush(struct file *file, fl_owner_t table)
 {
-	struct kevent *ke;
+	struct kevent_file *dead[KEVENT_CLOSE_AT_ONCE];
+	unsigned int nr, i;
 
 	if (!table)
 		return;
-	while ((ke = kevent_file_kill_closed(file, table))) {
-		if (!host_bury_later(ke, file))
-			kevent_bury(ke, false);
-		host_close_pause();
-	}
+	do {
+		nr = kevent_file_kill_closed(file, table, dead);
+		for (i = 0; i < nr; i++) {
+			if (!host_bury_later(&dead[i]->ke, file))
+				kevent_bury(&dead[i]->ke, false);
+			host_close_pause();
+		}
+	} while (nr == KEVENT_CLOSE_AT_ONCE);
 }

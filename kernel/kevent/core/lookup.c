@@ -77,23 +77,37 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 	return err;
 }
 
-/* Undo kevent_file_link(), if that was done; the file is pinned. */
+/*
+ * Take a watch, which is dead, off the list of its file. @before: the one in front of it, or
+ * NULL when it is the first. Its @next stays: there may be walks under RCU.
+ */
+void kevent_file_cut(struct kevent_file *kf, struct kevent_file *before)
+{
+	lockdep_assert_held(&kf->file->f_lock);
+
+	if (before)
+		/* There are walks under RCU only. */
+		smp_store_release(&before->next, kf->next);
+	else
+		host_watches_set(kf->file, kf, kf->next);
+	kf->table = NULL;
+}
+
+/*
+ * Undo kevent_file_link(), if that was done; the file is pinned. Only the task that killed the
+ * watch cuts it off: it knows without the lock whether it has.
+ */
 void kevent_file_unlink(struct kevent_file *kf)
 {
-	struct file *file = kf->file;
-	struct kevent_file *at;
+	struct kevent_file *at, *before = NULL;
 
-	guard(spinlock)(&file->f_lock);
-	at = host_watches(file);
-	if (at == kf) {
-		host_watches_set(file, kf, kf->next);
+	if (!kf->table)
 		return;
-	}
-	while (at && at->next != kf)
-		at = at->next;
+	guard(spinlock)(&kf->file->f_lock);
+	for (at = host_watches(kf->file); at && at != kf; at = at->next)
+		before = at;
 	if (at)
-		/* There are walks under RCU only. */
-		smp_store_release(&at->next, kf->next);
+		kevent_file_cut(kf, before);
 }
 
 /*

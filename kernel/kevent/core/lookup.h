@@ -23,6 +23,7 @@
 #define KEVENT_MAX_OF_USERS	(4 * KEVENT_MAX_PER_FILE)
 
 int kevent_file_link(struct kevent_file *kf, struct file *file);
+void kevent_file_cut(struct kevent_file *kf, struct kevent_file *before);
 void kevent_file_unlink(struct kevent_file *kf);
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file);

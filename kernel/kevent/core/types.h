@@ -127,7 +127,8 @@ struct kevent_keyed {
  * @file:	I: the file; no reference is held, detach() comes before its end
  * @next:	F: next watch of @file; may be followed under RCU. See
  *		%KEVENT_MAX_PER_FILE
- * @table:	I: the file table the watch was added through, to compare
+ * @table:	F: the file table the watch was added through, to compare. NULL since the
+ *		watch was on the list of @file
  * @host:	F: what host_watches() finds it by
  */
 struct kevent_file {

@@ -588,8 +588,9 @@ void __kevent_drop_signals(void)
 			mine = kevent_kill_one(&ks->kk.ke, false);
 			ev_signal_leave(ks, current->signal);
 		}
-		if (mine)
+		if (mine && !host_bury_later(&ks->kk.ke, NULL))
 			kevent_bury(&ks->kk.ke, false);
+		host_close_pause();
 	}
 }
 

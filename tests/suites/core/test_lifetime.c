@@ -201,6 +201,35 @@ static void dup2_of_the_same_file_leaves_the_watch(void)
 	close_queue(&q);
 }
 
+/* More than are removed at once, between those of a copy */
+static void close_removes_many_watches_of_a_file(void)
+{
+	struct queue q[70];
+	int fd[2], copy, i;
+	struct ukevent ev;
+
+	open_pipe(fd);
+	copy = dup(fd[0]);
+	for (i = 0; i < 70; i++) {
+		open_queue(&q[i], 0);
+		if (i % 3)
+			MUST_EQ(add_pipe(q[i].fd, copy, RECV, KEVENT_REQ_WAKEUP_ALL, 2), 0);
+		MUST_EQ(add_pipe(q[i].fd, fd[0], RECV, KEVENT_REQ_WAKEUP_ALL, 1), 0);
+	}
+	CHECK_EQ(close(fd[0]), 0);
+	put_byte(fd[1]);
+	for (i = 0; i < 70; i++) {
+		CHECK_EQ(watches(&q[i]), !!(i % 3));
+		if (i % 3) {
+			MUST_EVENT(&q[i], &ev);
+			CHECK_EQ(ev.ptr, 2);
+		}
+		close_queue(&q[i]);
+	}
+	close(copy);
+	close(fd[1]);
+}
+
 static void close_range_removes_watches(void)
 {
 	int fd[2], other[2], first;
@@ -674,6 +703,7 @@ static const struct test_case cases[] = {
 	TEST(dup2_over_the_descriptor_removes_the_watch),
 	TEST(request_about_another_file_is_refused),
 	TEST(dup2_of_the_same_file_leaves_the_watch),
+	TEST(close_removes_many_watches_of_a_file),
 	TEST(close_range_removes_watches),
 	TEST(last_reference_in_flight_removes_nothing_twice),
 	TEST(closing_the_queue_ends_its_watches),

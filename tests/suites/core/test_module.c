@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 #define RELOAD_SECONDS	600	/* for 100 of them, on a busy host */
 #define FILES		200
 #define CLOSES		2000
+#define MANY_OF_A_FILE	70
 #define WATCHED		4000
 #define WATCHED_SECONDS	300	/* for all rounds, on a busy host with KASAN */
 
@@ -105,7 +107,7 @@ static bool kernel_has_warned(void)
 
 /* Closes: each leaves no watch behind. */
 
-static long long watches(struct queue *q)
+static long long watches(const struct queue *q)
 {
 	return fdinfo(q->fd, "kevent-watches");
 }
@@ -315,17 +317,81 @@ static void hook_cannot_be_switched_off(void)
 	close_queue(&q);
 }
 
-static void tracer_of_the_function_stands_beside_it(void)
+/* More watches of a file than die at once */
+static void check_many_of_a_file(void)
+{
+	struct queue q[MANY_OF_A_FILE];
+	int fd[2], i;
+
+	open_pipe(fd);
+	for (i = 0; i < MANY_OF_A_FILE; i++) {
+		open_queue(&q[i], 0);
+		MUST_EQ(add_pipe(q[i].fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 0), 0);
+	}
+	close(fd[0]);
+	for (i = 0; i < MANY_OF_A_FILE; i++) {
+		CHECK_EQ(watches(&q[i]), 0);
+		close_queue(&q[i]);
+	}
+	close(fd[1]);
+}
+
+static int keep_signals(void *arg)
+{
+	const struct queue *q = arg;
+	struct ukevent ev;
+	int i;
+
+	signal(SIGRTMIN, SIG_IGN);
+	kevent_set_signal(&ev, SIGRTMIN, 0, 0, 0);
+	CHILD_MUST(!kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev));
+	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+	CHILD_MUST(!kevent_ctl_one(q->fd, KEVENT_CTL_ADD, &ev));
+	for (i = 0; i < 10; i++)
+		CHILD_MUST(!sigqueue(getpid(), SIGRTMIN, (union sigval){}));
+	return 0;
+}
+
+static int keep_signals_and_exec(void *arg)
+{
+	if (!keep_signals(arg))
+		exec_and_end();
+	return 1;
+}
+
+/* What watches have kept goes with them. */
+static void check_signals(const struct queue *q)
+{
+	long long before = fdinfo(q->fd, "kevent-user-bytes");
+
+	CHECK_EQ(join_child(start_child(keep_signals, (void *)q), PATIENCE_MS), 0);
+	CHECK_EQ(watches(q), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-user-bytes"), before);
+	CHECK_EQ(join_child(start_child(keep_signals_and_exec, (void *)q), PATIENCE_MS), 0);
+	CHECK_EQ(watches(q), 0);
+	CHECK_EQ(fdinfo(q->fd, "kevent-user-bytes"), before);
+}
+
+static void check_ends(struct queue *q)
+{
+	check_close(q);
+	check_many_of_a_file();
+	check_signals(q);
+}
+
+/* A hook has preemption off where another tracer is on its function: then removals come later. */
+static void tracer_of_the_functions_stands_beside_them(void)
 {
 	struct queue q;
 
 	tracing_is_mounted();
 	open_queue(&q, 0);
-	MUST_EQ(try_write(TRACING "set_ftrace_filter", "locks_remove_posix"), 0);
+	MUST_EQ(try_write(TRACING "set_ftrace_filter",
+			  "locks_remove_posix exit_files do_close_on_exec"), 0);
 	MUST_EQ(try_write(TRACING "current_tracer", "function"), 0);
-	check_close(&q);
+	check_ends(&q);
 	MUST_EQ(try_write(TRACING "current_tracer", "nop"), 0);
-	check_close(&q);
+	check_ends(&q);
 	MUST_EQ(try_write(TRACING "set_ftrace_filter", "\n"), 0);
 	close_queue(&q);
 }
@@ -601,7 +667,7 @@ static const struct test_case cases[] = {
 	TEST(close_is_heard_of_without_the_first_watch),
 	TEST_LIMIT(many_watched_files_make_no_add_slower, WATCHED_SECONDS),
 	TEST(hook_cannot_be_switched_off),
-	TEST(tracer_of_the_function_stands_beside_it),
+	TEST(tracer_of_the_functions_stands_beside_them),
 	TEST(kprobe_of_the_function_stands_beside_it),
 	TEST(module_stays_as_long_as_a_queue),
 	TEST(module_stays_as_long_as_a_mark),

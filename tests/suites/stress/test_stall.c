@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The longest time in which a real-time task does not run: for what users can make large together,
+ * as much as the limits allow
+ *
+ * tests/long/worst runs this, on one CPU whose clock counts instructions. A thread with a real-time
+ * priority sleeps until the next 100 us, again and again. How late it is at worst is what
+ * interrupts, softirqs and tasks that are not preempted take from it. Each input is made by several
+ * users, twice as large each time until a limit stops it, and once without a watch. A line in the
+ * report has its name, its size, and how late the thread was. tests/long/worst judges.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "helpers.h"
+
+#define USER		2000	/* the first of them */
+#define FILES		300000	/* descriptors */
+#define SECONDS		1800
+#define PERIOD_NS	100000
+
+/**
+ * struct input - what is made large
+ * @name:	in the report
+ * @first:	its smallest size
+ * @most:	a size where it ends if no limit is found
+ * @build:	makes it as large as that, or as a limit allows; returns how large
+ * @trigger:	what may take long
+ */
+struct input {
+	const char	*name;
+	unsigned int	first, most;
+	unsigned int	(*build)(unsigned int size);
+	void		(*trigger)(void);
+};
+
+/* What a child has found */
+struct found {
+	unsigned int	size;
+	uint64_t	late;
+};
+
+/* The task that wants to run */
+
+static atomic_bool watching, over;
+static uint64_t late;
+
+static void *run_real_time(void *arg)
+{
+	const struct sched_param first = { .sched_priority = 50 };
+	uint64_t now, at;
+	struct timespec ts;
+
+	(void)arg;
+	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first))
+		abort();
+	for (at = now_ns(); !over;) {
+		at += PERIOD_NS;
+		ts = (struct timespec){ .tv_sec = at / 1000000000,
+					.tv_nsec = at % 1000000000 };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		now = now_ns();
+		if (watching && now - at > late)
+			late = now - at;
+		at = now - now % PERIOD_NS;
+	}
+	return NULL;
+}
+
+/* What RCU, workers and the way to user mode have left is done meanwhile. */
+static void settle(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+}
+
+static void measure(const struct input *input, unsigned int size,
+		    struct found *found)
+{
+	pthread_t thread;
+
+	found->size = input->build(size);
+	if (pthread_create(&thread, NULL, run_real_time, NULL))
+		abort();
+	settle();
+	watching = true;
+	input->trigger();
+	settle();
+	over = true;
+	pthread_join(thread, NULL);
+	found->late = late;
+}
+
+/* Each size in a child, whose end takes all of it away */
+static void measure_in_child(const struct input *input, unsigned int size,
+			     struct found *found)
+{
+	pid_t pid = fork();
+
+	*found = (struct found){};
+	if (!pid) {
+		measure(input, size, found);
+		_exit(0);
+	}
+	MUST(pid > 0);
+	MUST_EQ(waitpid(pid, NULL, 0), pid);
+	CHECK(found->late > 0);
+	settle();
+}
+
+static void run_input(const struct input *input)
+{
+	const struct rlimit files = { 2 * FILES, 2 * FILES };
+	struct found *found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int size;
+
+	MUST(found != MAP_FAILED);
+	MUST_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	measure_in_child(input, 0, found);
+	note("stall\t%s\t0\t%llu", input->name,
+	     (unsigned long long)found->late / 1000);
+	for (size = input->first; size <= input->most; size *= 2) {
+		measure_in_child(input, size, found);
+		note("stall\t%s\t%u\t%llu", input->name, found->size,
+		     (unsigned long long)found->late / 1000);
+		if (found->size < size)
+			return;
+	}
+}
+
+/* Users: many in one process. Their queues stay theirs. */
+
+static void become(uid_t uid)
+{
+	if (syscall(SYS_setresuid, -1, 0, -1) ||
+	    syscall(SYS_setresuid, uid, uid, 0))
+		abort();
+}
+
+static int queue_of(unsigned int user)
+{
+	int kq;
+
+	become(USER + user);
+	kq = kevent_init(NULL, 0, 0);
+	become(0);
+	if (kq < 0)
+		abort();
+	return kq;
+}
+
+/* One open file, which users share */
+
+static int shared, copy, other_end;
+
+static void share_file(void)
+{
+	shared = open("/tmp/stall", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	copy = dup(shared);
+	if (shared < 0 || copy < 0)
+		abort();
+}
+
+static void share_pipe(void)
+{
+	int fd[2];
+
+	open_pipe(fd);
+	shared = fd[0];
+	other_end = fd[1];
+}
+
+/* Watches of @fd, @each of a user, from user @user on. Returns how many there are. */
+static unsigned int watch_as_users(int fd, uint32_t flags, unsigned int user,
+				   unsigned int each, unsigned int size)
+{
+	unsigned int nr;
+	int kq;
+
+	for (nr = 0; nr < size; nr++) {
+		kq = queue_of(user + nr / each);
+		if (add_poll(kq, fd, KEVENT_POLL_POLLIN, flags, nr) < 0) {
+			close(kq);
+			break;
+		}
+	}
+	return nr;
+}
+
+/* The oldest watches go, which are at the end of the list of the file. */
+static unsigned int build_close(unsigned int size)
+{
+	const uint32_t flags = KEVENT_REQ_DISABLED;
+	unsigned int nr;
+
+	share_file();
+	nr = watch_as_users(shared, flags, 0, 1000, size / 4);
+	return nr + watch_as_users(copy, flags, 1 + size / 4000, 1000, size - nr);
+}
+
+static void close_shared(void)
+{
+	close(shared);
+}
+
+/* Each that goes hands on what it was told, to one that goes next. */
+static unsigned int build_close_told(unsigned int size)
+{
+	share_pipe();
+	return watch_as_users(shared, KEVENT_REQ_ET, 0, 192, size);
+}
+
+static void write_and_close_shared(void)
+{
+	if (write(other_end, "", 1) != 1)
+		abort();
+	close(shared);
+}
+
+/* Signals that watches have kept */
+
+#define OF_SIGNAL	16	/* watches of a signal to a process */
+
+static struct queue keepers[OF_SIGNAL];
+static int go[2];
+static pid_t child;
+
+/* The kernel keeps none of them: they are ignored. */
+static unsigned int keep_signals(unsigned int size)
+{
+	const struct rlimit most = { 2 * FILES, 2 * FILES };
+	unsigned int i, each = size / OF_SIGNAL;
+	struct ukevent ev;
+
+	signal(SIGRTMIN, SIG_IGN);
+	if (setrlimit(RLIMIT_SIGPENDING, &most))
+		abort();
+	for (i = 0; i < OF_SIGNAL; i++) {
+		keepers[i].fd = queue_of(i);
+		kevent_set_signal(&ev, SIGRTMIN, 0, 0, i);
+		if (kevent_ctl_one(keepers[i].fd, KEVENT_CTL_ADD, &ev))
+			abort();
+	}
+	for (i = 0; i < each; i++)
+		if (sigqueue(getpid(), SIGRTMIN, (union sigval){}))
+			break;
+	return i * OF_SIGNAL;
+}
+
+static unsigned int build_signals_exit(unsigned int size)
+{
+	unsigned int nr;
+	int up[2];
+	char byte;
+
+	if (pipe(go) || pipe(up))
+		abort();
+	child = fork();
+	if (!child) {
+		nr = size ? keep_signals(size) : 0;
+		if (write(up[1], &nr, sizeof(nr)) != sizeof(nr) ||
+		    read(go[0], &byte, 1) != 1)
+			abort();
+		_exit(0);
+	}
+	if (child < 0 || read(up[0], &nr, sizeof(nr)) != sizeof(nr))
+		abort();
+	return nr;
+}
+
+static void end_child(void)
+{
+	if (write(go[1], "", 1) != 1 || waitpid(child, NULL, 0) != child)
+		abort();
+}
+
+static unsigned int build_signals_remove(unsigned int size)
+{
+	return size ? keep_signals(size) : 0;
+}
+
+static void remove_signals(void)
+{
+	struct ukevent ev;
+	unsigned int i;
+
+	for (i = 0; i < OF_SIGNAL; i++) {
+		kevent_set_signal(&ev, SIGRTMIN, 0, 0, i);
+		kevent_ctl_one(keepers[i].fd, KEVENT_CTL_REMOVE, &ev);
+	}
+}
+
+/* Inputs */
+
+static void shared_file_is_closed(void)
+{
+	run_input(&(struct input){ "close, one file", 500, 16000, build_close,
+				   close_shared });
+}
+
+static void shared_pipe_is_closed(void)
+{
+	run_input(&(struct input){ "close, one pipe, told", 240, 7680,
+				   build_close_told, write_and_close_shared });
+}
+
+static void kept_signals_end(void)
+{
+	run_input(&(struct input){ "SIGNAL, exit", 32768, 262144,
+				   build_signals_exit, end_child });
+}
+
+static void kept_signals_are_removed(void)
+{
+	run_input(&(struct input){ "SIGNAL, REMOVE", 32768, 262144,
+				   build_signals_remove, remove_signals });
+}
+
+#define STALL(fn)	TEST_LIMIT(fn, SECONDS)
+
+static const struct test_case cases[] = {
+	STALL(shared_file_is_closed),
+	STALL(shared_pipe_is_closed),
+	STALL(kept_signals_end),
+	STALL(kept_signals_are_removed),
+	{}
+};
+
+const struct test_suite stall_suite = { .name = "stall", .cases = cases };
