@@ -6,6 +6,7 @@
  * queued by then. Documentation/module.rst says what that means, and why nothing else would do.
  */
 
+#include <linux/sched/task_stack.h>
 #include <linux/tracepoint.h>
 #include <trace/events/signal.h>
 
@@ -16,7 +17,9 @@ static struct tracepoint *generate;
 static void signal_probe(void *unused, int sig, struct kernel_siginfo *info,
 			 struct task_struct *t, int group, int result)
 {
-	bool timer = info > SEND_SIG_PRIV && info->si_code == SI_TIMER;
+	/* A program may send one that says so: it is copied to the stack. That of a timer is kept. */
+	bool timer = info > SEND_SIG_PRIV && info->si_code == SI_TIMER &&
+		     !object_is_on_stack(info);
 
 	if (result == TRACE_SIGNAL_OVERFLOW_FAIL || !host_signals(t->signal))
 		return;

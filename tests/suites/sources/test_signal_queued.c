@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "signals.h"
@@ -422,6 +423,28 @@ static void expiries_in_a_row_merge(void)
 	close_queue(&q);
 }
 
+/* The sender is no timer. */
+static void signals_in_the_name_of_a_timer_are_kept_each(void)
+{
+	int consume = as_can_be(), i;
+	struct queue q;
+	siginfo_t info;
+
+	if (!consume)
+		handle(RT, SIG_IGN);
+	open_queue(&q, 0);
+	MUST_EQ(add_signal(q.fd, RT, consume, 0), 0);
+	for (i = 0; i < 3; i++) {
+		info = (siginfo_t){ .si_signo = RT, .si_code = SI_TIMER };
+		info.si_value.sival_int = i;
+		MUST_EQ(syscall(SYS_rt_sigqueueinfo, getpid(), RT, &info), 0);
+	}
+	for (i = 0; i < 3; i++)
+		must_signal(&q, RT, consume, 0, SI_TIMER, i);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 static void consumed_expiries_are_overruns_later(void)
 {
 	siginfo_t info;
@@ -527,6 +550,7 @@ static const struct test_case cases[] = {
 	TEST(owner_of_the_queue_limits_them),
 	TEST_EACH(posix_timer_goes_on_when_observed_or_consumed),
 	TEST(expiries_in_a_row_merge),
+	TEST(signals_in_the_name_of_a_timer_are_kept_each),
 	TEST(consumed_expiries_are_overruns_later),
 	TEST(timers_need_no_room_at_the_limit),
 	TEST_EACH(itimer_goes_on_when_observed_or_consumed),
