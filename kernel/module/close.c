@@ -96,6 +96,36 @@ static bool is_on(const struct hook *hook)
 	return hook->ops.flags & FTRACE_OPS_FL_ENABLED;
 }
 
+/* Why there is no hook: of 0 nothing is said. */
+static void say_why(const char *where, int err)
+{
+	if (err == -EBUSY)
+		pr_err_ratelimited("kevent: ftrace is switched off, by which a close is heard of: sysctl kernel.ftrace_enabled=1 switches it on\n");
+	else if (err)
+		pr_err_ratelimited("kevent: ftrace does not tell of calls of %s(): %d\n",
+				   where, err);
+}
+
+/*
+ * Take a hook away. ftrace does not if it has failed before, anywhere: then the code that it calls
+ * must stay, for good, and so do the module and its rmmod.
+ */
+static void hook_off(struct hook *hook)
+{
+	bool said = false;
+	int err;
+
+	while (is_on(hook)) {
+		err = unregister_ftrace_function(&hook->ops);
+		if (err && !said)
+			pr_err("kevent: ftrace goes on to call the module from %s(): %d. It cannot be unloaded before the next boot.\n",
+			       hook->where, err);
+		said = err;
+		if (err)
+			schedule_timeout_idle(10 * HZ);
+	}
+}
+
 /* A queue is about to be made. 0, or -errno if it must not be. */
 int host_close_needed(void)
 {
@@ -106,8 +136,10 @@ int host_close_needed(void)
 		return 0;
 	mutex_lock(&hooks_lock);
 	err = host_tags_start();
-	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++)
+	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++) {
 		err = is_on(&hooks[i]) ? 0 : register_ftrace_function(&hooks[i].ops);
+		say_why(hooks[i].where, err);
+	}
 	if (!err && !hooked)
 		err = host_signals_start();
 	if (!err)
@@ -158,13 +190,16 @@ int host_close_start(void)
 		err = ftrace_set_filter(&hooks[i].ops, hooks[i].where,
 					strlen(hooks[i].where), true);
 	hooks[0].ops.func = test_hook;
-	err = err ?: register_ftrace_function(&hooks[0].ops) ?: test_close();
-	if (is_on(&hooks[0]))
-		unregister_ftrace_function(&hooks[0].ops);
-	hooks[0].ops.func = close_hook;
+	err = err ?: register_ftrace_function(&hooks[0].ops);
+	say_why(CLOSE_FUNCTION, err);
+	if (err)
+		return err;
+	err = test_close();
 	if (err)
 		pr_err("kevent: a close does not lead to %s(), which ftrace watches: %d\n",
 		       CLOSE_FUNCTION, err);
+	hook_off(&hooks[0]);
+	hooks[0].ops.func = close_hook;
 	return err;
 }
 
@@ -176,8 +211,7 @@ void host_close_stop(void)
 	if (hooked)
 		host_signals_stop();
 	for (i = ARRAY_SIZE(hooks); i--;) {
-		if (is_on(&hooks[i]))
-			unregister_ftrace_function(&hooks[i].ops);
+		hook_off(&hooks[i]);
 		/* Memory of ftrace's */
 		ftrace_free_filter(&hooks[i].ops);
 	}

@@ -40,7 +40,8 @@ static const struct exception exceptions[] = {
 	{ "6.12", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ "7.3", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ "7.3", "nobody can switch ftrace off",
-	  " module.module_is_not_loaded_where_ftrace_is_off " },
+	  " module.module_is_not_loaded_where_ftrace_is_off"
+	  " module.no_queue_is_made_where_ftrace_is_off " },
 	{ "6.1", "io_uring does not say that it is behind its eventfd",
 	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ ALL, "there is no SIGEV_KEVENT",

@@ -105,6 +105,19 @@ static bool kernel_has_warned(void)
 	return atol(tainted) & 1 << 9;
 }
 
+#define SYSLOG_READ_ALL	3
+#define SYSLOG_CLEAR	5
+
+static bool log_says(const char *what)
+{
+	static char log[1 << 18];
+	long len = syscall(SYS_syslog, SYSLOG_READ_ALL, log, sizeof(log) - 1);
+
+	MUST(len >= 0);
+	log[len] = 0;
+	return strstr(log, what);
+}
+
 /* Closes: each leaves no watch behind. */
 
 static long long watches(const struct queue *q)
@@ -591,13 +604,35 @@ static void module_is_not_loaded_where_ftrace_is_off(void)
 
 	MUST_EQ(unload_at_last(), 0);
 	off = try_write(FTRACE, "0");
+	syscall(SYS_syslog, SYSLOG_CLEAR, NULL, 0);
 	err = load("");
+	CHECK(off || log_says("sysctl kernel.ftrace_enabled=1"));
 	MUST_EQ(off ?: try_write(FTRACE, "1"), off);
 	CHECK(!err || !module_is_there());
 	CHECK_EQ(err ? load("") : 0, 0);
 	open_to_all();
 	CHECK_EQ(off, 0);
 	CHECK(err < 0);
+}
+
+/* The hook comes with the first queue. */
+static void no_queue_is_made_where_ftrace_is_off(void)
+{
+	int off, kq;
+
+	MUST_EQ(unload_at_last(), 0);
+	MUST_EQ(load(""), 0);
+	open_to_all();
+	off = try_write(FTRACE, "0");
+	syscall(SYS_syslog, SYSLOG_CLEAR, NULL, 0);
+	kq = kevent_init(NULL, 0, 0);
+	MUST_EQ(off ?: try_write(FTRACE, "1"), off);
+	CHECK_EQ(kq, -EBUSY);
+	CHECK(log_says("sysctl kernel.ftrace_enabled=1"));
+	kq = kevent_init(NULL, 0, 0);
+	CHECK(kq >= 0);
+	close(kq);
+	CHECK_EQ(off, 0);
 }
 
 /* It closes a descriptor of its own, to see that it hears of that. */
@@ -677,6 +712,7 @@ static const struct test_case cases[] = {
 	TEST(refused_limit_leaves_changes_undone),
 	TEST(file_of_a_watch_ends_with_its_close),
 	TEST(module_is_not_loaded_where_ftrace_is_off),
+	TEST(no_queue_is_made_where_ftrace_is_off),
 	TEST(load_that_cannot_try_a_close_leaves_nothing),
 	TEST_LIMIT(load_that_fails_leaves_nothing, 120),
 	{}
