@@ -45,6 +45,9 @@ struct kevent;
 /* In each of them, by which the host finds the first one */
 struct host_file {};
 
+/* A watch of @file is about to be linked to it. */
+static inline void host_watches_begin(struct file *file) {}
+
 /* The first watch of a file; under &file.f_lock, which protects the list, or RCU. */
 static inline struct kevent_file *host_watches(struct file *file)
 {

@@ -18,6 +18,12 @@
 #include <linux/ftrace.h>
 
 #define CLOSE_FUNCTION	"locks_remove_posix"
+/* Has the same arguments, and calls ->flush() before that. */
+#if compat_before(6, 12)
+#define FLUSH_FUNCTION	"filp_close"
+#else
+#define FLUSH_FUNCTION	"filp_flush"
+#endif
 
 static void notrace close_hook(unsigned long ip, unsigned long parent,
 			       struct ftrace_ops *ops, struct ftrace_regs *fregs)
@@ -87,9 +93,15 @@ static struct hook {
 	HOOK(end_hook, "locks_remove_file"),
 };
 
+/*
+ * Where ->flush() may wait, a watch must not report meanwhile: others get the number of its
+ * descriptor. Files have that method from the first such watch on.
+ */
+static struct hook flush_hook = HOOK(close_hook, FLUSH_FUNCTION);
+
 static DEFINE_MUTEX(hooks_lock);
-/* All hooks are there, for good; written under hooks_lock. */
-static bool hooked;
+/* All hooks are there, for good, or that of ->flush() is; written under hooks_lock. */
+static bool hooked, flush_hooked;
 
 static bool is_on(const struct hook *hook)
 {
@@ -147,6 +159,30 @@ int host_close_needed(void)
 		smp_store_release(&hooked, true);
 	mutex_unlock(&hooks_lock);
 	return err;
+}
+
+static int hook_on(struct hook *hook)
+{
+	return ftrace_set_filter(&hook->ops, hook->where, strlen(hook->where), true) ?:
+	       register_ftrace_function(&hook->ops);
+}
+
+/* A file with ->flush() is about to be watched. The watch is as safe without this hook. */
+void host_flush_needed(void)
+{
+	int err;
+
+	/* Pairs with the store below. */
+	if (likely(smp_load_acquire(&flush_hooked)))
+		return;
+	mutex_lock(&hooks_lock);
+	err = flush_hooked ? 0 : hook_on(&flush_hook);
+	/* Pairs with the load above. */
+	smp_store_release(&flush_hooked, true);
+	mutex_unlock(&hooks_lock);
+	if (err)
+		pr_warn("kevent: no call of %s() is heard of: a close that waits in ->flush() ends watches after that: %d\n",
+			FLUSH_FUNCTION, err);
 }
 
 /* Whether the hook works */
@@ -210,6 +246,8 @@ void host_close_stop(void)
 
 	if (hooked)
 		host_signals_stop();
+	hook_off(&flush_hook);
+	ftrace_free_filter(&flush_hook.ops);
 	for (i = ARRAY_SIZE(hooks); i--;) {
 		hook_off(&hooks[i]);
 		/* Memory of ftrace's */

@@ -78,6 +78,15 @@ struct kevent_file *host_watches(struct file *file);
 void host_watches_set(struct file *file, struct kevent_file *old,
 		      struct kevent_file *first);
 bool host_bury_later(struct kevent *ke, struct file *file);
+void host_flush_needed(void);
+
+/* May sleep. */
+static inline void host_watches_begin(struct file *file)
+{
+	if (unlikely(file->f_op->flush))
+		host_flush_needed();
+}
+
 void __kevent_flush(struct file *file, fl_owner_t table);
 
 /* sources/timer.c */

@@ -62,6 +62,7 @@ int kevent_file_link(struct kevent_file *kf, struct file *file)
 	struct kevent_file *first;
 	int err = 0;
 
+	host_watches_begin(file);
 	spin_lock(&file->f_lock);
 	first = host_watches(file);
 	if (first)

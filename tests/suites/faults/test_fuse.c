@@ -35,6 +35,8 @@ struct daemon {
 	char	dir[32];
 	int	sock[2];	/* [0] is the victim's end */
 	uint64_t poll_unique;	/* of the last POLL request that was read */
+	bool	flushes;	/* a close waits for the daemon */
+	bool	no_poll;	/* files are always ready */
 };
 
 static void mount_fuse(struct daemon *d)
@@ -97,7 +99,9 @@ static void answer_request(struct daemon *d, const struct fuse_in_header *in)
 		.nodeid = FILE_NODE, .entry_valid = 3600, .attr_valid = 3600,
 	};
 	struct fuse_attr_out attr = { .attr_valid = 3600 };
-	struct fuse_open_out opened = { .open_flags = FOPEN_NOFLUSH };
+	struct fuse_open_out opened = {
+		.open_flags = d->flushes ? 0 : FOPEN_NOFLUSH,
+	};
 
 	switch (in->opcode) {
 	case FUSE_INIT:
@@ -114,6 +118,7 @@ static void answer_request(struct daemon *d, const struct fuse_in_header *in)
 	case FUSE_OPEN:
 		reply(d, in->unique, 0, &opened, sizeof(opened));
 		break;
+	case FUSE_FLUSH:
 	case FUSE_RELEASE:
 		reply(d, in->unique, 0, NULL, 0);
 		break;
@@ -146,7 +151,7 @@ static void serve_until(struct daemon *d, uint32_t opcode)
 		await_request(d);
 		len = read(d->dev, buf, sizeof(buf));
 		MUST(len >= (ssize_t)sizeof(*in));
-		if (in->opcode == FUSE_POLL)
+		if (in->opcode == FUSE_POLL && !d->no_poll)
 			d->poll_unique = in->unique;
 		else
 			answer_request(d, in);
@@ -240,7 +245,7 @@ static int closes_meanwhile(void *arg)
 
 static void close_ends_while_add_is_stuck(void)
 {
-	struct daemon d;
+	struct daemon d = {};
 	pid_t pid;
 
 	mount_fuse(&d);
@@ -270,7 +275,7 @@ static int gets_stuck(void *arg)
 /* @sig 0: the victim exits by itself. */
 static void check_victim_end(int sig)
 {
-	struct daemon d;
+	struct daemon d = {};
 	uint64_t start;
 	pid_t pid;
 
@@ -317,7 +322,7 @@ static int waits_for_the_answer(void *arg)
 /* The answer comes: ADD hands the event back, and level reports it again. */
 static void answered_poll_is_an_event(void)
 {
-	struct daemon d;
+	struct daemon d = {};
 	pid_t pid;
 
 	mount_fuse(&d);
@@ -371,7 +376,7 @@ static int collects_meanwhile(void *arg)
 
 static void consumer_stuck_in_poll_blocks_no_other(void)
 {
-	struct daemon d;
+	struct daemon d = {};
 	pid_t pid;
 
 	mount_fuse(&d);
@@ -438,7 +443,7 @@ static unsigned int serve_and_fire(struct daemon *d)
 static void file_that_fires_in_each_poll_keeps_nobody(void)
 {
 	unsigned int looks;
-	struct daemon d;
+	struct daemon d = {};
 	pid_t pid;
 
 	mount_fuse(&d);
@@ -448,6 +453,51 @@ static void file_that_fires_in_each_poll_keeps_nobody(void)
 	note("%u looks", looks);
 	CHECK(looks > 2);
 	CHECK(looks < MOST_LOOKS);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	unmount_fuse(&d);
+}
+
+static long close_file(void *arg)
+{
+	struct victim *v = arg;
+
+	return close(v->fd);
+}
+
+/* T1 is stuck in the close of the file, whose number is another one's by now. */
+static int uses_the_number(void *arg)
+{
+	struct daemon *d = arg;
+	struct ukevent ev;
+	struct victim v;
+
+	CHILD_MUST(open_victim(&v, d) == 0);
+	CHILD_MUST(add_fuse_file(&v) == 1);
+	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 1 && ev.ptr == 5);
+	start_actor(&v.stuck, close_file, &v);
+	CHILD_MUST(heard_go(d->sock[0]));
+	CHILD_MUST(fcntl(v.pipe[0], F_DUPFD, v.fd) == v.fd);
+	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 0);
+	CHILD_MUST(fdinfo(v.q.fd, "kevent-watches") == 1);
+	CHILD_MUST(!actor_ended(&v.stuck));
+	CHILD_MUST(write(d->sock[0], "", 1) == 1);
+	join_actor(&v.stuck, PATIENCE_MS);
+	return 0;
+}
+
+static void watch_ends_before_the_file_is_flushed(void)
+{
+	struct daemon d = { .flushes = true, .no_poll = true };
+	pid_t pid;
+
+	mount_fuse(&d);
+	pid = start_child(uses_the_number, &d);
+	close(d.sock[0]);
+	serve_until(&d, FUSE_POLL);
+	await_request(&d);
+	MUST_EQ(write(d.sock[1], "", 1), 1);
+	MUST(heard_go(d.sock[1]));
+	serve_until(&d, FUSE_FLUSH);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 	unmount_fuse(&d);
 }
@@ -484,7 +534,7 @@ static int submits_calls(void *arg)
 
 static void chains_leave_its_files_to_servers(void)
 {
-	struct daemon d;
+	struct daemon d = {};
 	pid_t pid;
 
 	mount_fuse(&d);
@@ -504,6 +554,7 @@ static const struct test_case cases[] = {
 	TEST(answered_poll_is_an_event),
 	TEST(consumer_stuck_in_poll_blocks_no_other),
 	TEST(file_that_fires_in_each_poll_keeps_nobody),
+	TEST(watch_ends_before_the_file_is_flushed),
 #ifdef __LP64__
 	TEST(chains_leave_its_files_to_servers),
 #endif
