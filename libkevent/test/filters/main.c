@@ -452,8 +452,7 @@ static const struct entry known[] = {
 static const struct entry of_program[] = {
 	ENTRY(exit), ENTRY(exit_group), ENTRY(rt_sigreturn), ENTRY(brk), ENTRY(mprotect),
 	ENTRY(clone), ENTRY(set_robust_list), ENTRY(rt_sigaction), ENTRY(rt_sigprocmask),
-	ENTRY(wait4),
-	ENTRY(pipe2), ENTRY(socketpair), ENTRY(getppid), ENTRY(munmap), ENTRY(getrandom),
+	ENTRY(wait4), ENTRY(pipe2), ENTRY(socketpair), ENTRY(getppid), ENTRY(munmap), ENTRY(getrandom),
 	ENTRY(unlinkat), ENTRY(sched_yield), ENTRY(prctl), ENTRY(clock_gettime),
 #ifdef SYS_clone3
 	ENTRY(clone3),
@@ -462,7 +461,11 @@ static const struct entry of_program[] = {
 	ENTRY(rseq),
 #endif
 #ifdef SYS_unlink
-	ENTRY(unlink),
+	ENTRY(unlink), ENTRY(open), ENTRY(fork),
+#endif
+#ifndef __GLIBC__
+	/* For fork() and printf() of musl */
+	ENTRY(gettid), ENTRY(set_tid_address), ENTRY(writev),
 #endif
 };
 
