@@ -26,7 +26,8 @@ SECONDS = {"host": 300, "compilers": 120, "install": 120,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600,
            "module-debug": 1800, "module-kcsan": 1800, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,
-           "check": 1800, "package": 900, "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
+           "check": 1800, "package": 900, "systems": 3600,
+           "fuzz": 300, "search": 1800, "syzkaller": 300, "races": 900}
 STORMS = 50			# tests with a time budget, at most
 STORM_SHORT = "1"		# that budget in seconds, unless another is set
 BENCH_SOURCES, BENCH_BATCHES = ("pipe", "unix", "inet"), ("1", "16")
@@ -494,6 +495,10 @@ def run_deb():
 
 def run_dkms():
     return run_counting(report.Report("dkms"), "dkms", [TOP / "tests/long/dkms"])
+
+
+def run_systems():
+    return run_counting(report.Report("systems"), "systems", [TOP / "tests/long/systems"])
 
 
 def run_logged(command, log, seconds):

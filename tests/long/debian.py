@@ -14,8 +14,9 @@ OTHERS = ("var/lib/dpkg", "var/lib/apt", "var/log", "var/cache", "proc", "packag
 class Debian:
     """A copy, at root, of what debootstrap made once, at base."""
 
-    def __init__(self, base, root, log, include):
+    def __init__(self, base, root, log, include, suite="bookworm"):
         self.base, self.root, self.log, self.include = base, root, log, include
+        self.suite = suite
 
     def run(self, *command, **kwargs):
         """Returns what subprocess.run() does; .stdout has all output."""
@@ -28,8 +29,9 @@ class Debian:
                         "DEBIAN_FRONTEND=noninteractive", "HOME=/root",
                         "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *command)
 
-    def mirror(self, suite="bookworm", default="http://deb.debian.org/debian"):
+    def mirror(self, suite=None, default="http://deb.debian.org/debian"):
         """Where this machine gets a suite from."""
+        suite = suite or self.suite
         lines = self.run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)",
                          "Created-By: Packages", "Origin: Debian").stdout.splitlines()
         found = [line.split() for line in lines if line.endswith(f" {suite}")]
@@ -41,7 +43,7 @@ class Debian:
             new = self.base.with_name(f"{self.base.name}.new")
             shutil.rmtree(new, ignore_errors=True)
             if self.run("debootstrap", "--variant=minbase", f"--include={self.include}",
-                        "bookworm", new, self.mirror()).returncode:
+                        self.suite, new, self.mirror()).returncode:
                 cli.die(f"debootstrap failed, see {self.log}")
             new.rename(self.base)
         shutil.rmtree(self.root, ignore_errors=True)
