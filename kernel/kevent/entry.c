@@ -239,8 +239,11 @@ int kevent_do_commit(struct file *file, u64 uidx)
 /* The start: what is done once, before the first queue. Returns 0 or -ENOMEM. */
 int __init kevent_start(void)
 {
-	int err = kevent_sources_init();
+	int err;
 
+	if (IS_ENABLED(CONFIG_KEVENT_TIMER))
+		kevent_timers_init();
+	err = kevent_sources_init();
 	if (err)
 		return err;
 	kevent_quota_init();

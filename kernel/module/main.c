@@ -141,6 +141,8 @@ static void stop(void)
 
 	host_close_stop();
 	kevent_testpoints_stop();
+	if (host_works)
+		kevent_timers_exit();
 	host_stop();
 	for (type = 0; type < KEVENT_NR_TYPES; type++)
 		kmem_cache_destroy(kevent_caches[type]);

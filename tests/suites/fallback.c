@@ -150,6 +150,7 @@ static const struct skip skips[] = {
 	  " limits inode_limits worst stall user.full_memory_group_is_enomem"
 	  " inode.watches_of_a_file_are_limited"
 	  " timer.timers_at_one_instant_expire_bit_by_bit"
+	  " timer.timers_of_many_queues_share_a_softirq"
 	  " signal_queued.queued_signals_are_charged_in_bytes"
 	  " signal_queued.owner_of_the_queue_limits_them"
 	  " timer.who_sets_the_clock_does_not_cancel_timers"

@@ -77,6 +77,15 @@ struct kevent_queue *kevent_queue_alloc(void)
 	return q;
 }
 
+/* A softirq may look for timers until then. */
+static void kevent_queue_free(struct rcu_head *rcu)
+{
+	struct kevent_queue *q = container_of(rcu, struct kevent_queue, rcu);
+
+	kfree(q->timers);
+	kfree(q);
+}
+
 /*
  * Drop a reference. After the queue's file only watches on their way out have any.
  */
@@ -85,11 +94,10 @@ void kevent_queue_put(struct kevent_queue *q)
 	if (!refcount_dec_and_test(&q->refs))
 		return;
 	kevent_index_destroy(&q->watches);
-	kfree(q->timers);
 	kevent_limit_put(q->limit);
 	xa_destroy(&q->nest.watched);
 	host_owner_put(q->owner);
 	mmdrop(q->home.mm);
-	kfree_rcu(q, rcu);
+	call_rcu(&q->rcu, kevent_queue_free);
 	host_unpin();
 }

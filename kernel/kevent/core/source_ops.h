@@ -140,8 +140,10 @@ extern struct kmem_cache *kevent_caches[];
 extern u32 kevent_costs[];
 int kevent_sources_init(void);
 
-/* sources/timer.c: the queue's file is gone, and its watches are */
+/* sources/timer.c: the start, the queue's file and its watches are gone, the end of the module */
+void kevent_timers_init(void);
 void kevent_timers_stop(struct kevent_queue *q);
+void kevent_timers_exit(void);
 
 /* The source of a watch */
 static inline const struct kevent_source_ops *

@@ -39,7 +39,7 @@ struct obj_cgroup;
  *   a lock of the source: f_lock, the lock of a wait queue head, fsnotify_mark.lock,
  *   sighand_struct.siglock, k_itimer.it_lock, a futex bucket; or kevent_queue.keys.lock
  *     kevent_queue.ready_lock
- *       ev_timers_lock, the lock of an hrtimer base, wakeup_source.lock,
+ *       ev_timers_lock, ev_waiting_lock, the lock of an hrtimer base, wakeup_source.lock,
  *       kevent_limit.lock, which the scheduler takes, too
  *         task_struct.pi_lock of a task that is woken
  *

@@ -4,11 +4,13 @@
  *
  * 100,000 timers may expire at one instant, and neither interrupts nor other tasks may
  * wait for all of them. So the hrtimers expire in softirq context, on PREEMPT_RT in a
- * thread. The callback expires 32 timers under one hold of ready_lock, 128 in one run, and
- * comes back 50 us later if more are due. One softirq runs the callbacks of all hrtimers
- * that are due: many queues whose timers expire at one instant on one CPU share it, each
- * with 128 timers. Without high resolution timers the next run would be at the next tick,
- * so 2048 expire in one.
+ * thread. The callback expires 32 timers under one hold of ready_lock. One softirq runs the
+ * callbacks of all hrtimers that are due, of many queues. It expires 128 timers in all. The
+ * rest waits: the queues that have more are on a list of the CPU, whose own hrtimer goes on
+ * 50 us later, with the one that waits longest. A queue has 32 timers in its turn. While some
+ * wait, others join them, so that nobody is overtaken. Without high resolution timers the next
+ * run would be at the next tick, so 2048 expire in one. Where a queue is to wait, its hrtimer
+ * takes the softirq 285 instructions; that of a timerfd takes an interrupt 220.
  *
  * A queue has a tree of running timers for each clock, in the time of that clock, and one
  * hrtimer for the earliest of each. They come with the queue's first timer and stay until
@@ -43,7 +45,9 @@
 
 #include <linux/cleanup.h>
 #include <linux/hrtimer.h>
+#include <linux/kernel_stat.h>
 #include <linux/list.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
@@ -62,7 +66,7 @@
 /* Timers dealt with under one hold of ready_lock; each may wake a consumer */
 #define EV_TIMER_SLICE		32
 /*
- * Slices of one softirq, and how long the CPU is left to others after that:
+ * Slices of one softirq, of all queues, and how long the CPU is left to others after that:
  * until the next tick when there are no high resolution timers
  */
 #define EV_TIMER_SLICES		4
@@ -84,7 +88,9 @@ enum ev_clock {
  * @queue:	I: the queue
  * @running:	R: the timers that run, in time of this clock. As many as the
  *		user may have watches
- * @at:		R: when @timer expires, at the latest
+ * @at:		R: when @timer expires, at the latest; KTIME_MIN from when it is to wait
+ *		for its turn until then
+ * @waiting:	protected by ev_waiting_lock: on &ev_share.waiting of a CPU
  * @id:		I: CLOCK_MONOTONIC and its like
  */
 struct kevent_clock {
@@ -92,7 +98,23 @@ struct kevent_clock {
 	struct kevent_queue	*queue;
 	struct timerqueue_head	running;
 	ktime_t			at;
+	struct list_head	waiting;
 	clockid_t		id;
+};
+
+/**
+ * struct ev_share - what all queues share on a CPU
+ * @waiting:	protected by ev_waiting_lock: clocks that wait for their turn, those that wait
+ *		longest first. As many as users may have descriptors, and not walked
+ * @next:	their next turns, started while there are some
+ * @run:	the softirq of this CPU that has @left. Both are used by softirqs of the CPU only
+ * @left:	timers that it may expire
+ */
+struct ev_share {
+	struct list_head	waiting;
+	struct hrtimer		next;
+	unsigned int		run;
+	unsigned int		left;
 };
 
 /**
@@ -161,6 +183,10 @@ static LIST_HEAD(ev_timers_known);
 static LIST_HEAD(ev_timers_stale);
 static u64 ev_clock_settings;
 static ktime_t ev_clock_offset;
+
+/* Nests in ready_lock. Taken where many timers are due only. */
+static DEFINE_SPINLOCK(ev_waiting_lock);
+static DEFINE_PER_CPU(struct ev_share, ev_shares);
 
 static struct kevent_timer *to_timer(struct kevent *ke)
 {
@@ -304,58 +330,170 @@ static void ev_timer_expire(struct kevent_timer *kt)
 	kevent_ready_locked(&kt->kk.ke, KEVENT_TIMER_FIRED);
 }
 
-/* Expire a slice of what is due. Returns whether there is more. */
-static bool ev_clock_expire(struct kevent_clock *clock)
+/* Expire a slice of what is due, at most *@left. Returns whether there is more. */
+static bool ev_clock_expire(struct kevent_clock *clock, unsigned int *left)
 {
 	ktime_t now = kevent_clock_now(clock->id);
-	unsigned int left = EV_TIMER_SLICE;
+	unsigned int slice = EV_TIMER_SLICE;
 	struct timerqueue_node *node;
 
 	lockdep_assert_held(&clock->queue->ready_lock);
 
 	while ((node = timerqueue_getnext(&clock->running)) &&
 	       node->expires <= now) {
-		if (!left--)
+		if (!slice-- || !*left)
 			return true;
+		--*left;
 		ev_timer_expire(container_of(node, struct kevent_timer, node));
 	}
 	return false;
 }
 
 /* Start the hrtimer anew: it is through, or the clock was set. */
-static void ev_clock_next(struct kevent_clock *clock, bool more)
+static void ev_clock_next(struct kevent_clock *clock)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
 
 	lockdep_assert_held(&clock->queue->ready_lock);
 
 	clock->at = KTIME_MAX;
-	if (!node)
-		return;
-	ev_clock_program(clock, !more ? node->expires :
-			 ktime_add_ns(kevent_clock_now(clock->id),
-				      EV_TIMER_PAUSE_NS));
+	if (node)
+		ev_clock_program(clock, node->expires);
+}
+
+/* Turns */
+
+static bool ev_low_res(void)
+{
+	return hrtimer_resolution > EV_TIMER_PAUSE_NS;
+}
+
+/* That of this CPU; in its softirq, which may be a new one */
+static struct ev_share *ev_share_here(void)
+{
+	unsigned int run = kstat_softirqs_cpu(HRTIMER_SOFTIRQ, smp_processor_id());
+	struct ev_share *share = this_cpu_ptr(&ev_shares);
+
+	if (share->run != run) {
+		share->run = run;
+		share->left = EV_TIMER_SLICE * (ev_low_res() ? EV_TIMER_SLICES_LOW_RES :
+						EV_TIMER_SLICES);
+	}
+	return share;
+}
+
+/* Turns follow when others have had the CPU. */
+static void ev_share_go_on(struct ev_share *share)
+{
+	lockdep_assert_held(&ev_waiting_lock);
+
+	hrtimer_start(&share->next, ktime_add_ns(ktime_get(), EV_TIMER_PAUSE_NS),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* A timer of the clock is due, which is not on the list. Its hrtimer is not started. */
+static void ev_clock_wait(struct kevent_clock *clock, struct ev_share *share)
+{
+	lockdep_assert_held(&clock->queue->ready_lock);
+
+	clock->at = KTIME_MIN;
+	guard(spinlock)(&ev_waiting_lock);
+	if (list_empty(&share->waiting))
+		ev_share_go_on(share);
+	list_add_tail(&clock->waiting, &share->waiting);
+}
+
+/*
+ * Who waits longest leaves the list. Its queue may be closed then: as softirqs have RCU it
+ * exists, without timers.
+ */
+static struct kevent_clock *ev_share_pop(struct ev_share *share)
+{
+	struct kevent_clock *clock;
+
+	guard(spinlock_irqsave)(&ev_waiting_lock);
+	clock = list_first_entry_or_null(&share->waiting, struct kevent_clock, waiting);
+	if (clock)
+		list_del_init(&clock->waiting);
+	return clock;
+}
+
+/* The turn of a clock, which lasts as long as *@left; it waits for the next one if it has more. */
+static void ev_clock_turn(struct kevent_clock *clock, struct ev_share *share,
+			  unsigned int *left)
+{
+	struct kevent_queue *q = clock->queue;
+
+	scoped_guard(kevent_queue, q) {
+		if (ev_clock_expire(clock, left))
+			ev_clock_wait(clock, share);
+		else
+			ev_clock_next(clock);
+	}
+	kevent_testpoint(q, KEVENT_TESTPOINT_SLICE);
+}
+
+static void ev_share_give_turns(struct ev_share *share, unsigned int *left)
+{
+	struct kevent_clock *clock;
+
+	while (*left && (clock = ev_share_pop(share)))
+		ev_clock_turn(clock, share, left);
 }
 
 static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 {
 	struct kevent_clock *clock = container_of(timer, struct kevent_clock,
 						  timer);
-	struct kevent_queue *q = clock->queue;
-	unsigned int slices = hrtimer_resolution > EV_TIMER_PAUSE_NS ?
-		EV_TIMER_SLICES_LOW_RES : EV_TIMER_SLICES;
-	bool more;
+	struct ev_share *share = ev_share_here();
 
-	do {
-		scoped_guard(kevent_queue, q) {
-			more = ev_clock_expire(clock);
-			if (!more || !--slices)
-				ev_clock_next(clock, more);
-		}
-		kevent_testpoint(q, KEVENT_TESTPOINT_SLICE);
-	} while (more && slices);
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
+	if (!share->left || !list_empty(&share->waiting)) {
+		guard(kevent_queue)(clock->queue);
+		if (timerqueue_getnext(&clock->running))
+			ev_clock_wait(clock, share);
+		else
+			clock->at = KTIME_MAX;
+		return HRTIMER_NORESTART;
+	}
+	ev_clock_turn(clock, share, &share->left);
+	ev_share_give_turns(share, &share->left);
 	return HRTIMER_NORESTART;
+}
+
+/* The softirq is that of another CPU if the one that has the list went offline. */
+static enum hrtimer_restart ev_share_fn(struct hrtimer *timer)
+{
+	struct ev_share *share = container_of(timer, struct ev_share, next);
+
+	ev_share_give_turns(share, &ev_share_here()->left);
+	guard(spinlock_irqsave)(&ev_waiting_lock);
+	if (!list_empty(&share->waiting))
+		ev_share_go_on(share);
+	return HRTIMER_NORESTART;
+}
+
+/* Before the first queue */
+void __init kevent_timers_init(void)
+{
+	struct ev_share *share;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		share = per_cpu_ptr(&ev_shares, cpu);
+		INIT_LIST_HEAD(&share->waiting);
+		host_timer_setup(&share->next, ev_share_fn, CLOCK_MONOTONIC,
+				 HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
+}
+
+/* After the last queue: nobody waits. */
+void kevent_timers_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu_ptr(&ev_shares, cpu)->next);
 }
 
 static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, clockid_t id)
@@ -363,6 +501,7 @@ static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, cl
 	clock->queue = q;
 	clock->id = id;
 	clock->at = KTIME_MAX;
+	INIT_LIST_HEAD(&clock->waiting);
 	timerqueue_init_head(&clock->running);
 	host_timer_setup(&clock->timer, ev_clock_fn, id, HRTIMER_MODE_ABS_SOFT);
 }
@@ -420,8 +559,11 @@ void kevent_timers_stop(struct kevent_queue *q)
 		return;
 	scoped_guard(spinlock_irqsave, &ev_timers_lock)
 		list_del_init(&timers->link);
-	for (i = 0; i < EV_NR_CLOCKS; i++)
+	for (i = 0; i < EV_NR_CLOCKS; i++) {
 		hrtimer_cancel(&timers->clocks[i].timer);
+		guard(spinlock_irqsave)(&ev_waiting_lock);
+		list_del_init(&timers->clocks[i].waiting);
+	}
 	kevent_uncharge(q->owner, EV_TIMERS_COST);
 }
 
@@ -571,8 +713,10 @@ static void ev_clocks_restart(struct kevent_timers *timers)
 	int i;
 
 	guard(spinlock_irqsave)(&timers->queue->ready_lock);
+	/* One that waits for its turn looks at its clock then. */
 	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
-		ev_clock_next(&timers->clocks[i], false);
+		if (timers->clocks[i].at != KTIME_MIN)
+			ev_clock_next(&timers->clocks[i]);
 }
 
 /* The caller gets a reference to its queue. */

@@ -847,6 +847,82 @@ static void timers_at_one_instant_expire_bit_by_bit(void)
 	restore_limit(old);
 }
 
+#define SHARERS		64	/* queues whose timers expire at one instant */
+#define OF_SHARER	100	/* timers */
+
+static void arm_sharers(struct queue *q, int64_t at)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < SHARERS; i++) {
+		open_queue(&q[i], 0);
+		for (k = 0; k < OF_SHARER; k++)
+			MUST_EQ(add_timer(q[i].fd, at, NONE, ABS, ONESHOT, k), 0);
+	}
+	MUST(now_ns() < (uint64_t)at);
+}
+
+static void take_all_of_sharers(struct queue *q)
+{
+	unsigned int i, k, seen[OF_SHARER];
+	struct ukevent ev;
+
+	for (i = 0; i < SHARERS; i++) {
+		memset(seen, 0, sizeof(seen));
+		for (k = 0; k < OF_SHARER; k++) {
+			MUST_EVENT(&q[i], &ev);
+			seen[ev.ptr]++;
+		}
+		for (k = 0; k < OF_SHARER; k++)
+			CHECK_EQ(seen[k], 1);
+		CHECK_NO_EVENT(&q[i]);
+		close_queue(&q[i]);
+	}
+}
+
+/* However many queues they are of */
+static void timers_of_many_queues_share_a_softirq(void)
+{
+	struct queue q[SHARERS];
+	long long softirqs;
+	cpu_set_t all;
+
+	MUST_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	stay_on_first_cpu();
+	arm_sharers(q, now_ns() + 2 * SECOND * slowness);
+	softirqs = hrtimer_softirqs();
+	take_all_of_sharers(q);
+	softirqs = hrtimer_softirqs() - softirqs;
+	sched_setaffinity(0, sizeof(all), &all);
+	note("%lld softirqs", softirqs);
+	CHECK(softirqs >= SHARERS * OF_SHARER / most_of_a_softirq());
+}
+
+/* Those that wait for their turn on a CPU that goes offline have it on another one. */
+static void timers_outlive_their_cpu(void)
+{
+	const char *online = "/sys/devices/system/cpu/cpu1/online";
+	struct queue q[SHARERS];
+	struct ukevent first;
+	cpu_set_t all, one;
+
+	/* It is a CPU of a guest. */
+	if (on_fallback() || !two_cpus() || access(online, W_OK))
+		return;
+	MUST_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(1, &one);
+	MUST_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	arm_sharers(q, now_ns() + 2 * SECOND * slowness);
+	sched_setaffinity(0, sizeof(all), &all);
+	/* One of them has come: add it again. */
+	MUST_EVENT(&q[0], &first);
+	MUST_EQ(add_timer(q[0].fd, 1, NONE, ABS, ONESHOT, first.ptr), 0);
+	write_file(online, "0");
+	take_all_of_sharers(q);
+	write_file(online, "1");
+}
+
 static bool is_cancelled(const struct ukevent *ev)
 {
 	return ev->ret_flags & KEVENT_RET_BROKEN;
@@ -948,6 +1024,8 @@ static const struct test_case cases[] = {
 	TEST(tiny_period_keeps_nobody),
 	TEST(timers_belong_to_the_queue_not_to_the_process),
 	TEST_LIMIT(timers_at_one_instant_expire_bit_by_bit, 60),
+	TEST_LIMIT(timers_of_many_queues_share_a_softirq, 60),
+	TEST_LIMIT(timers_outlive_their_cpu, 60),
 	TEST_LIMIT(who_sets_the_clock_does_not_cancel_timers, 60),
 	TEST_LIMIT(many_timers_expire_once_and_not_early, 60),
 	{}

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -303,6 +304,75 @@ static void remove_signals(void)
 	}
 }
 
+/* Timers of many queues at one instant */
+
+#define OF_QUEUE	128	/* timers */
+
+static uint64_t instant;
+
+/* Time to add as many, and then some */
+static void set_instant(unsigned int nr)
+{
+	instant = now_ns() + 1000000000 + nr * 12000ull;
+}
+
+static bool add_timers_at(int kq, uint64_t at, unsigned int nr)
+{
+	static struct ukevent ev[OF_QUEUE];
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		kevent_set_timer(&ev[i], at, 0, KEVENT_TIMER_ABSTIME, 0, i);
+	return !kevent_ctl(kq, KEVENT_CTL_ADD, (int)nr, ev);
+}
+
+static unsigned int build_timers(unsigned int size)
+{
+	unsigned int nr;
+
+	set_instant(size * OF_QUEUE);
+	for (nr = 0; nr < size; nr++)
+		if (!add_timers_at(queue_of(nr / 500), instant, OF_QUEUE))
+			break;
+	return nr;
+}
+
+static unsigned int build_timers_one_each(unsigned int size)
+{
+	unsigned int nr;
+
+	set_instant(10 * size);
+	for (nr = 0; nr < size; nr++)
+		if (!add_timers_at(queue_of(nr / 500), instant, 1))
+			break;
+	return nr;
+}
+
+static unsigned int build_timerfds(unsigned int size)
+{
+	struct itimerspec its = {};
+	unsigned int nr;
+	int fd;
+
+	set_instant(10 * size);
+	its.it_value.tv_sec = instant / 1000000000;
+	its.it_value.tv_nsec = instant % 1000000000;
+	for (nr = 0; nr < size; nr++) {
+		fd = timerfd_create(CLOCK_MONOTONIC, 0);
+		if (fd < 0 || timerfd_settime(fd, TFD_TIMER_ABSTIME, &its, NULL))
+			break;
+	}
+	return nr;
+}
+
+static void be_past_it(void)
+{
+	if (now_ns() > instant)
+		abort();
+	while (now_ns() < instant + 1000000000)
+		settle();
+}
+
 /* Inputs */
 
 static void shared_file_is_closed(void)
@@ -329,6 +399,25 @@ static void kept_signals_are_removed(void)
 				   build_signals_remove, remove_signals });
 }
 
+static void timers_expire(void)
+{
+	run_input(&(struct input){ "TIMER, 128 in each queue", 500, 4000,
+				   build_timers, be_past_it });
+}
+
+static void timers_of_queues_expire(void)
+{
+	run_input(&(struct input){ "TIMER, one in each queue", 1000, 16000,
+				   build_timers_one_each, be_past_it });
+}
+
+/* What the kernel takes for as many of its own */
+static void timerfds_expire(void)
+{
+	run_input(&(struct input){ "timerfds", 1000, 16000, build_timerfds,
+				   be_past_it });
+}
+
 #define STALL(fn)	TEST_LIMIT(fn, SECONDS)
 
 static const struct test_case cases[] = {
@@ -336,6 +425,9 @@ static const struct test_case cases[] = {
 	STALL(shared_pipe_is_closed),
 	STALL(kept_signals_end),
 	STALL(kept_signals_are_removed),
+	STALL(timers_expire),
+	STALL(timers_of_queues_expire),
+	STALL(timerfds_expire),
 	{}
 };
 
