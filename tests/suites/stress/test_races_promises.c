@@ -385,13 +385,13 @@ static void *want_more(void *arg)
 	return NULL;
 }
 
-/* What is in the ring is not for them. */
+/* What is in the ring is not for them, and one event is not enough. */
 static void *want_none(void *arg)
 {
 	struct crowd *c = arg;
-	struct ukevent ev;
+	struct ukevent ev[2];
 
-	get_events(c->q.fd, 1, 1, -1, &ev);
+	get_events(c->q.fd, 2, 2, -1, ev);
 	return NULL;
 }
 
