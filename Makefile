@@ -301,6 +301,8 @@ tools: libkevent
 
 guest-32 guest-asan guest-tsan guest-arm64: guest-%: setup libkevent
 	@$(MAKE) -s --no-print-directory -C tests/suites BUILD=$(BUILD) TARGET=$*
+	@$(if $(filter asan,$*),$(MAKE) -s --no-print-directory -C tests/long/fuzz \
+		BUILD=$(BUILD) TARGET=$*)
 
 # Where to is meant from here, not from the folders of the two.
 to = $(foreach name,DESTDIR PREFIX,$(if $($(name)),'$(name)=$(abspath $($(name)))'))

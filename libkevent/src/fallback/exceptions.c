@@ -25,7 +25,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "epoll has the waiters, and lists of its own" },
 	{ "turn", "each queue that watches a file is notified, nothing is handed on",
 	  "queues do not know of each other" },
-	{ "edge", "an ET entry has all conditions that hold when it is made",
+	{ "edge", "an ET entry has all conditions that hold when a call finds it",
 	  "epoll does not pass on what a wake-up said" },
 	{ "amount", "ret_data[1] of SOCKET is 0, and RDHUP comes with RECV or ACCEPT only",
 	  "an amount takes a system call for each event; epoll would repeat RDHUP" },

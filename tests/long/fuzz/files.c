@@ -106,7 +106,7 @@ void file_made(struct fqueue *q, struct watch *w, const struct ukevent *uk)
 	else
 		check_edge(q, w, mask);
 	w->must &= ~mask;
-	w->may = 0;
+	w->may = W.fallback && w->reasons > 1 ? file_holds(w) : 0;
 	w->look = false;
 	/* The library need not merge what it finds with what epoll has. */
 	w->reasons = W.fallback && w->reasons ? w->reasons - 1 : 0;
@@ -170,6 +170,9 @@ static void happened(struct fqueue *q, struct watch *w, uint32_t must,
 	if (!(may | must))
 		return;
 	w->may |= may | must;
+	/* Epoll says all that holds, and the library may ask now and have no room till later. */
+	if (W.fallback)
+		w->may |= file_holds(w);
 	w->reasons++;
 	w->must |= must & ~covered(q, w);
 }

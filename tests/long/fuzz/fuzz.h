@@ -56,6 +56,8 @@ enum op_code {
 	OP_NONE,
 	OP_OPEN,	/* x: first slot, n: kind, q: of KIND_QUEUE */
 	OP_CLOSE,	/* x: slot */
+	OP_AGAIN,	/* x: slot of a regular file: it is closed, and opened again */
+	OP_STALE,	/* x: slot that was closed, and a request about it, as of OP_CTL */
 	OP_DUP,		/* x to y */
 	OP_WRITE,	/* x, n bytes; 0: until it is full */
 	OP_READ,	/* x, n bytes; 0: until it is empty */
@@ -155,6 +157,7 @@ struct end {
 struct slot {
 	int		fd;
 	int		end;	/* -1: closed */
+	int		was;	/* the number that was closed last, or -1 */
 };
 
 #include "model.h"
@@ -244,6 +247,8 @@ void put_end(int slot);
 void world_init(void);
 void fill_slot(int x, int fd, enum kind kind);
 bool world_open(int x, enum kind kind, int q);
+/* The file of a slot that was closed, by the same number */
+void world_open_again(int x, unsigned int name);
 bool many_open(void);
 char *file_name(unsigned int name);
 void remove_files(pid_t pid);

@@ -36,6 +36,7 @@ struct mix {
 		FILES,		/* watches of files */
 		IDS,		/* other sources */
 		SHARED,		/* queues that share a file that stays open */
+		CLOSES,		/* descriptors that come and go beside all sources */
 		THEMES,
 	}		theme;
 	enum kind	kinds[NR_SLOTS + 1];
@@ -60,7 +61,8 @@ static const struct {
 	uint8_t		code;
 	uint8_t		weight;
 } weights[] = {
-	{ OP_OPEN, 6 }, { OP_CLOSE, 2 }, { OP_DUP, 3 },
+	{ OP_OPEN, 6 }, { OP_CLOSE, 2 }, { OP_AGAIN, 2 }, { OP_STALE, 2 },
+	{ OP_DUP, 3 },
 	{ OP_WRITE, 20 }, { OP_READ, 12 }, { OP_SHUTDOWN, 1 },
 	{ OP_CHANGE, 6 }, { OP_CTL, 32 }, { OP_POP, 12 }, { OP_COMMIT, 3 },
 	{ OP_COLLECT, 30 }, { OP_REOPEN, 1 }, { OP_HOLD, 1 },
@@ -74,24 +76,30 @@ static bool is_out(struct mix *m, uint8_t code)
 	if (m->lazy && (code == OP_COLLECT || code == OP_COMMIT) &&
 	    !one_in(m, 5))
 		return true;
-	/* The library does not see a close, and has a queue in one process. */
+	/* A close of one of several descriptors; and a queue of the library is in one process. */
 	if (m->fallback && (code == OP_DUP || code == OP_HOLD ||
 			    code == OP_KILL || code == OP_WAKE ||
 			    code == OP_SETTIME))
 		return true;
-	if (code >= OP_KILL && m->theme != ANY && m->theme != IDS)
+	if (code >= OP_KILL && m->theme != ANY && m->theme != IDS &&
+	    m->theme != CLOSES)
 		return true;
 	if (m->theme == IDS && (code <= OP_CHANGE || code == OP_HOLD))
 		return true;
 	return m->theme == SHARED &&
-	       (code == OP_CLOSE || code == OP_DUP || code == OP_REOPEN ||
-		code == OP_SHUTDOWN || code == OP_CHANGE || code == OP_OPEN);
+	       (code == OP_CLOSE || code == OP_AGAIN || code == OP_STALE ||
+		code == OP_DUP || code == OP_REOPEN || code == OP_SHUTDOWN || code == OP_CHANGE || code == OP_OPEN);
 }
 
 static uint8_t pick_code(struct mix *m)
 {
+	static const uint8_t closes[] = {
+		OP_CLOSE, OP_CLOSE, OP_OPEN, OP_OPEN, OP_AGAIN, OP_STALE,
+	};
 	unsigned int i, sum = 0, at;
 
+	if (m->theme == CLOSES && one_in(m, 3))
+		return closes[below(m, ARRAY_SIZE(closes))];
 	for (i = 0; i < ARRAY_SIZE(weights); i++)
 		sum += weights[i].weight;
 	do {
@@ -177,10 +185,12 @@ static uint8_t pick_type(struct mix *m, unsigned int x)
 		KEVENT_FUTEX, KEVENT_POSIX_TIMER,
 	};
 
+	unsigned int nr_ids = m->fallback ? 4 : ARRAY_SIZE(ids);
+
 	if (m->theme == IDS && one_in(m, 2))
-		return ids[m->often % (m->fallback ? 3 : ARRAY_SIZE(ids))];
-	if (m->theme == IDS || (m->theme == ANY && one_in(m, 2)))
-		return ids[below(m, m->fallback ? 3 : ARRAY_SIZE(ids))];
+		return ids[m->often % nr_ids];
+	if (m->theme == IDS || ((m->theme == ANY || m->theme == CLOSES) && one_in(m, 2)))
+		return ids[below(m, nr_ids)];
 	if (one_in(m, 8))
 		return files[below(m, ARRAY_SIZE(files))];
 	return file_type(m, x);
@@ -222,12 +232,25 @@ static void generate_ctl(struct mix *m, struct op *op)
 	op->n = below(m, 1000);
 	/* A mark among signals that wait has no place of its own. */
 	if (op->type == KEVENT_SIGNAL) {
+		op->n |= m->fallback;	/* the library only consumes */
 		op->flags &= ~KEVENT_REQ_READY;
 		if (op->cmd == KEVENT_CTL_READY)
 			op->cmd = KEVENT_CTL_MODIFY;
 	}
 	op->child = !m->fallback && one_in(m, 12) &&
 		    op->cmd != KEVENT_CTL_ADD;
+}
+
+static void generate_stale(struct mix *m, struct op *op)
+{
+	static const uint8_t cmds[] = {
+		KEVENT_CTL_REMOVE, KEVENT_CTL_MODIFY, KEVENT_CTL_READY,
+	};
+
+	op->cmd = cmds[below(m, ARRAY_SIZE(cmds))];
+	op->type = file_type(m, op->x);
+	op->event = pick_event(m, op->type);
+	op->flags = op->cmd == KEVENT_CTL_REMOVE ? 0 : pick_flags(m);
 }
 
 static void generate_number(struct mix *m, struct op *op)
@@ -289,6 +312,8 @@ static void generate_op(struct mix *m, struct op *op)
 	};
 	if (op->code == OP_CTL)
 		generate_ctl(m, op);
+	else if (op->code == OP_STALE)
+		generate_stale(m, op);
 	else
 		generate_number(m, op);
 }

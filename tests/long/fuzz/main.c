@@ -82,7 +82,7 @@ void print_op(FILE *to, const struct op *op)
 {
 	fprintf(to, "%s q %u%s x %u y %u n %u", op_name(op->code), op->q,
 		op->child ? " child" : "", op->x, op->y, op->n);
-	if (op->code == OP_CTL || op->code == OP_MANY_ADD)
+	if (op->code == OP_CTL || op->code == OP_STALE || op->code == OP_MANY_ADD)
 		fprintf(to, " cmd %u type %u event %#x flags %#x", op->cmd,
 			op->type, op->event, op->flags);
 	fputc('\n', to);

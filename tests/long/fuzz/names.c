@@ -9,6 +9,7 @@
 
 static const char *const op_names[NR_OPS] = {
 	[OP_NONE] = "none", [OP_OPEN] = "open", [OP_CLOSE] = "close",
+	[OP_AGAIN] = "again", [OP_STALE] = "stale",
 	[OP_DUP] = "dup", [OP_WRITE] = "write", [OP_READ] = "read",
 	[OP_SHUTDOWN] = "shutdown", [OP_CHANGE] = "change",
 	[OP_CTL] = "ctl", [OP_POP] = "pop", [OP_COMMIT] = "commit",

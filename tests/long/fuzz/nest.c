@@ -26,7 +26,7 @@ bool nest_open(int x, int q)
 	for (i = 0; i < NR_ENDS && !is_of(&W.end[i], q); i++)
 		;
 	if (i < NR_ENDS) {
-		W.slot[x] = (struct slot){ dup(W.q[q].fd), i };
+		W.slot[x] = (struct slot){ .fd = dup(W.q[q].fd), .end = i, .was = -1 };
 		W.end[i].slots++;
 		return true;
 	}

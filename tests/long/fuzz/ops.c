@@ -48,23 +48,14 @@ static void do_open(const struct op *op)
 
 static void forget_slot(int x)
 {
-	struct ukevent uk = { .id.raw = { W.slot[x].fd } };
 	unsigned int i, n;
 	struct watch *w;
 
 	for (i = 0; i < NR_QUEUES; i++)
 		for (n = 0; n < W.q[i].nr; n++) {
 			w = &W.q[i].w[n];
-			if (!w->used || w->end < 0 ||
-			    w->key != (uint32_t)x)
-				continue;
-			/* The library does not see the close. */
-			uk.type = w->type;
-			if (W.fallback && kevent_ctl_one(W.q[i].fd,
-							 KEVENT_CTL_REMOVE,
-							 &uk))
-				fail("REMOVE before a close fails");
-			drop_watch(w);
+			if (w->used && w->end >= 0 && w->key == (uint32_t)x)
+				drop_watch(w);
 		}
 }
 
@@ -101,6 +92,21 @@ void do_close(const struct op *op)
 	look_at_files();
 	if (peer >= 0)
 		file_activity(peer, rising(peer), W.end[peer].now, true);
+}
+
+static void do_again(const struct op *op)
+{
+	const struct end *e;
+	unsigned int name;
+
+	if (W.slot[op->x].end < 0)
+		return;
+	e = &W.end[W.slot[op->x].end];
+	name = e->name;
+	if (e->slots > 1 || e->held || !name)
+		return;
+	do_close(op);
+	world_open_again(op->x, name);
 }
 
 static void do_dup(const struct op *op)
@@ -485,6 +491,45 @@ static void do_ctl(const struct op *op)
 	W.call = false;
 }
 
+static bool has_number(int fd)
+{
+	int i;
+
+	for (i = 0; i < NR_SLOTS; i++)
+		if (W.slot[i].end >= 0 && W.slot[i].fd == fd)
+			return true;
+	for (i = 0; W.has_many && i < NR_MANY; i++)
+		if (W.many[i] == fd)
+			return true;
+	return false;
+}
+
+/* A program that closes first and removes then; the number may be the library's. */
+static void do_stale(const struct op *op)
+{
+	struct request r = {
+		.fd = W.q[op->q].fd,
+		.cmd = op->cmd == KEVENT_CTL_ADD ? KEVENT_CTL_REMOVE : op->cmd,
+		.uk = {
+			.id.raw = { (uint32_t)W.slot[op->x].was },
+			.type = op->type,
+			.event = op->event,
+			.req_flags = op->flags,
+		},
+	};
+	int ret;
+
+	if (r.fd < 0 || W.slot[op->x].end >= 0 || W.slot[op->x].was < 0 ||
+	    has_number(W.slot[op->x].was))
+		return;
+	emit("CHECK(ctl(false, q[%d].fd, %s, %u, fd[%d], %#x, %#x, 0, 0, 0) < 0);",
+	     op->q, cmd_names[r.cmd], op->type, op->x, op->event, op->flags);
+	ret = request(&r);
+	if (ret >= 0)
+		fail("%s of type %u of a closed descriptor returns %d",
+		     cmd_names[r.cmd], op->type, ret);
+}
+
 /* Queues */
 
 static void open_queue(int i, uint32_t size)
@@ -634,7 +679,8 @@ void open_world(bool fallback)
 }
 
 static void (*const makers[NR_OPS])(const struct op *op) = {
-	[OP_OPEN] = do_open, [OP_CLOSE] = do_close, [OP_DUP] = do_dup,
+	[OP_OPEN] = do_open, [OP_CLOSE] = do_close, [OP_AGAIN] = do_again,
+	[OP_STALE] = do_stale, [OP_DUP] = do_dup,
 	[OP_WRITE] = do_transfer, [OP_READ] = do_transfer,
 	[OP_SHUTDOWN] = do_shutdown, [OP_CHANGE] = do_change,
 	[OP_CTL] = do_ctl, [OP_POP] = do_consume, [OP_COMMIT] = do_consume,

@@ -26,7 +26,7 @@ void world_init(void)
 
 	memset(&W, 0, sizeof(W));
 	for (i = 0; i < NR_SLOTS; i++)
-		W.slot[i] = (struct slot){ .fd = -1, .end = -1 };
+		W.slot[i] = (struct slot){ .fd = -1, .end = -1, .was = -1 };
 	for (i = 0; i < NR_QUEUES; i++)
 		W.q[i].fd = -1;
 }
@@ -158,6 +158,20 @@ void remove_files(pid_t pid)
 	}
 }
 
+void world_open_again(int x, unsigned int name)
+{
+	int was = W.slot[x].was;
+	int fd = open(file_name(name), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		fail("a file is not opened again");
+	emit("fd[%d] = open(\"/tmp/fuzzed-%u\", O_RDWR | O_CLOEXEC);", x, name);
+	if (fd != was && (dup3(fd, was, O_CLOEXEC) != was || close(fd)))
+		fail("dup3() fails");
+	fill_slot(x, was, KIND_FILE);
+	W.end[W.slot[x].end].name = name;
+}
+
 static void open_file(int x)
 {
 	unsigned int name = ++W.names;
@@ -215,7 +229,7 @@ void put_end(int slot)
 	struct end *e = &W.end[W.slot[slot].end];
 	int i = W.slot[slot].end;
 
-	W.slot[slot] = (struct slot){ .fd = -1, .end = -1 };
+	W.slot[slot] = (struct slot){ .fd = -1, .end = -1, .was = W.slot[slot].fd };
 	if (--e->slots || e->held)
 		return;
 	if (e->peer >= 0 && W.end[e->peer].peer == i)
