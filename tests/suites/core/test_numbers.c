@@ -132,7 +132,7 @@ static void close_scene(struct scene *s, enum source source)
 
 	if (source != SRC_PROC)
 		let_go(&s->child);
-	reap(&s->child);
+	CHECK_EQ(reap(&s->child), 0);
 	unlink("new");
 	for (i = 0; i < NR_DEAD; i++)
 		close(s->fd[i][1]);
@@ -195,7 +195,7 @@ static void try_source(enum source source, uint32_t size, enum before before,
 {
 	unsigned int i, times = source == SRC_TIMER ? 3 : 1;
 	struct ukevent ev;
-	struct scene s;
+	struct scene s = {};
 
 	open_scene(&s, size, before, shared);
 	close_dead(&s);
