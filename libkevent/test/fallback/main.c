@@ -1323,8 +1323,8 @@ static void each_entry_ends_a_call(void)
 	kevent_queue_close(&shared);
 }
 
-#define MANY	16
-#define ASKED	200U	/* rounds */
+#define MANY	4
+#define ASKED	5000U	/* rounds */
 
 /* In each round one */
 static void *take_requests(void *arg)
@@ -1349,7 +1349,7 @@ static void *take_requests(void *arg)
 static void each_request_ends_a_sleep(void)
 {
 	pthread_t thread[MANY];
-	unsigned int i;
+	unsigned int i, looks;
 	int left;
 
 	open_queue(&shared);
@@ -1360,8 +1360,9 @@ static void each_request_ends_a_sleep(void)
 		await_sleepers(shared.fd, MANY);
 		for (left = MANY; left; left--) {
 			CHECK_EQ(kevent_ctl(shared.fd, KEVENT_CTL_READY, 0, NULL), 0);
-			while (kevent_fb_info(shared.fd, "kevent-waiting") >= left)
-				;
+			for (looks = 0; kevent_fb_info(shared.fd, "kevent-waiting") >= left;)
+				if (++looks > 100)
+					sched_yield();
 		}
 		while (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) < MANY * (i + 1))
 			sched_yield();
