@@ -124,9 +124,12 @@ struct kevent_owner {
 	struct user_struct	of;
 };
 
-static inline struct kevent_owner *host_owner_get(void)
+/* NULL without memory */
+static inline struct kevent_owner *host_owner_get(kuid_t uid)
 {
-	return container_of(get_uid(current_user()), struct kevent_owner, of);
+	struct user_struct *user = alloc_uid(uid);
+
+	return user ? container_of(user, struct kevent_owner, of) : NULL;
 }
 
 static inline void host_owner_put(struct kevent_owner *owner)

@@ -137,7 +137,7 @@ struct kevent_owner {
 	atomic_long_t		pending;
 };
 
-struct kevent_owner *host_owner_get(void);
+struct kevent_owner *host_owner_get(kuid_t uid);
 void host_owner_put(struct kevent_owner *owner);
 
 #define host_owner_is_root(owner)	(!(owner)->tag.of)

@@ -99,9 +99,9 @@ void host_watches_set(struct file *file, struct kevent_file *old,
 
 static DEFINE_SPINLOCK(owners_lock);
 
-struct kevent_owner *host_owner_get(void)
+struct kevent_owner *host_owner_get(kuid_t kuid)
 {
-	const void *uid = (void *)(unsigned long)__kuid_val(current_uid());
+	const void *uid = (void *)(unsigned long)__kuid_val(kuid);
 	struct kevent_owner *owner, *made;
 
 	made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);

@@ -13,6 +13,7 @@
 #include "../host.h"
 #include "max_running.h"
 #include "queue.h"
+#include "quota.h"
 
 /*
  * Wakes those who poll() a queue, once for all that has become ready since it was queued, in an
@@ -43,7 +44,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 
 	if (!q)
 		return NULL;
-	q->owner = host_owner_get();
+	q->owner = host_owner_get(kevent_owner_uid());
 	if (!q->owner) {
 		kfree(q);
 		return NULL;

@@ -39,6 +39,22 @@ bool kevent_allowed(void)
 	}
 }
 
+/*
+ * To whom what the current task has the kernel keep is charged. One account may have thousands of
+ * user ids in a user namespace that it makes, by newuidmap: all of them count as its own, as with
+ * ucounts. Where root has made the namespace each of its users counts.
+ */
+kuid_t kevent_owner_uid(void)
+{
+	struct user_namespace *ns;
+	kuid_t uid = current_uid();
+
+	for (ns = current_user_ns(); ns != &init_user_ns; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /* May the current task run chains? */
 bool kevent_call_allowed(void)
 {

@@ -6,6 +6,7 @@
 #define _KEVENT_QUOTA_H
 
 #include <linux/types.h>
+#include <linux/uidgid.h>
 
 #include "../host.h"
 
@@ -28,6 +29,7 @@ static inline void kevent_uncharge(struct kevent_owner *owner, size_t bytes)
 	host_owner_uncharge(owner, bytes);
 }
 
+kuid_t kevent_owner_uid(void);
 bool kevent_allowed(void);
 bool kevent_call_allowed(void);
 void kevent_quota_init(void);

@@ -40,8 +40,8 @@
  * notification that comes while it is busy would go with that delivery, so others are
  * notified, too.
  *
- * The number of watches of a user in a wait queue is limited. ADD counts them by walking
- * the queue. That walk ends after 4096 entries: where there are more, other waiters than
+ * The number of watches of a user in a wait queue is limited, and that of all users. ADD counts
+ * them by walking the queue. That walk ends after 4096 entries: where there are more, other waiters than
  * these watches, which no limit counts, make most of the time of a wake-up.
  */
 
@@ -60,11 +60,12 @@
 #include "file.h"
 
 /*
- * Watches of a user in one wait queue, which bounds what one wake-up does for them
- * with interrupts off. ADD looks at no more than so many entries to count them: if
- * there are more, most of what a wake-up takes is not due to this user's watches.
+ * Watches in one wait queue, of a user, and of all users but root, as %KEVENT_MAX_OF_USERS. They
+ * bound what one wake-up does for them with interrupts off. ADD looks at no more than so many
+ * entries to count them: if there are more, most of what a wake-up takes is not due to watches.
  */
 #define KEVENT_MAX_PER_WAIT_QUEUE	192
+#define KEVENT_MAX_OF_WAIT_QUEUE	(4 * KEVENT_MAX_PER_WAIT_QUEUE)
 #define KEVENT_WAIT_QUEUE_LOOKS		4096
 
 /* Joining */
@@ -89,13 +90,14 @@ static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 }
 
 /*
- * Has the owner as many watches there as the caller may add to? Security modules are asked for
- * capabilities under spinlocks, as by ptrace_may_access().
+ * Has the owner as many watches there as the caller may add to, or have all users? Security modules
+ * are asked for capabilities under spinlocks, as by ptrace_may_access().
  */
 static bool is_full(struct wait_queue_head *head,
 		    const struct kevent_owner *owner)
 {
-	unsigned int nr = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
+	unsigned int nr = 0, users = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
+	bool root = host_owner_is_root(owner);
 	const struct kevent_queue *q;
 	wait_queue_entry_t *wait;
 
@@ -105,7 +107,12 @@ static bool is_full(struct wait_queue_head *head,
 		if (!left--)
 			break;
 		q = entry_queue(wait);
-		if (q && q->owner == owner && ++nr >= KEVENT_MAX_PER_WAIT_QUEUE)
+		if (!q)
+			continue;
+		nr += q->owner == owner;
+		users += !host_owner_is_root(q->owner);
+		if (nr >= KEVENT_MAX_PER_WAIT_QUEUE ||
+		    (!root && users >= KEVENT_MAX_OF_WAIT_QUEUE))
 			return !ns_capable_noaudit(&init_user_ns,
 						   CAP_SYS_RESOURCE);
 	}

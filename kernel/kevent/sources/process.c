@@ -23,7 +23,8 @@
  * whether the watcher has CAP_SYS_PTRACE.
  *
  * The list of wait_pidfd has the watches of all users, and pollers, and an exit walks it.
- * A tally, found by user and struct pid, counts how many are of one user.
+ * A tally, found by user and struct pid, counts how many are of one user, and another one those of
+ * all users. Parents and root do not count there: others cannot keep them from watching a child.
  */
 
 #include <linux/capability.h>
@@ -41,15 +42,16 @@
 #include "../host_process.h"
 
 /*
- * Watches of one process, over all queues of a user: their callbacks run with
- * interrupts off, under tasklist_lock. Each may wake a consumer.
+ * Watches of one process, over all queues of a user, and of all users but its parent and root:
+ * their callbacks run with interrupts off, under tasklist_lock. Each may wake a consumer.
  */
-#define EV_PROC_MAX	64
+#define EV_PROC_MAX		64U
+#define EV_PROC_MAX_OF_USERS	(4 * EV_PROC_MAX)
 
 /**
  * struct kevent_tally - the watches of one user of one process
  * @node:	in kevent_tallies
- * @owner:	I: the user; a pointer to compare, held by the watches
+ * @owner:	I: the user, NULL for all users; a pointer to compare, held by the watches
  * @pid:	I: likewise
  * @nr:		watches, at least 1; under kevent_tally_lock
  *
@@ -72,6 +74,8 @@ static struct rb_root kevent_tallies = RB_ROOT;	/* kevent_tally_lock */
  * @kk:		the watch, found by the process id
  * @pid:	I: the process, with a reference; NULL when there is none
  * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
+ * @all:	I: likewise those of all users, up to %EV_PROC_MAX_OF_USERS; NULL for a parent
+ *		and root
  * @wait:	W: in &pid.wait_pidfd until the process has exited
  * @cred:	W: the event has the status if the process still has these
  *		credentials, the same object, and may be looked at. NULL: see @trusted,
@@ -85,6 +89,7 @@ struct kevent_proc {
 	struct kevent_keyed	kk;
 	struct pid		*pid;
 	struct kevent_tally	*tally;
+	struct kevent_tally	*all;
 	wait_queue_entry_t	wait;
 	const struct cred	*cred;
 	bool			trusted;
@@ -114,7 +119,7 @@ static int kevent_tally_cmp(struct rb_node *a, const struct rb_node *b)
 
 /* Before kevent_tally_put() neither @owner nor @pid goes. Fails with -ENOSPC or -ENOMEM. */
 static struct kevent_tally *kevent_tally_get(struct kevent_owner *owner,
-					     struct pid *pid)
+					     struct pid *pid, unsigned int most)
 {
 	struct kevent_tally *made, *tally;
 	struct rb_node *found;
@@ -129,7 +134,7 @@ static struct kevent_tally *kevent_tally_get(struct kevent_owner *owner,
 				    kevent_tally_cmp);
 		tally = found ? rb_entry(found, struct kevent_tally, node) :
 				made;
-		if (tally->nr >= EV_PROC_MAX)
+		if (tally->nr >= most)
 			tally = ERR_PTR(-ENOSPC);
 		else
 			tally->nr++;
@@ -276,6 +281,26 @@ static void ev_proc_modified(struct kevent *ke, const struct ukevent *uk)
 	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
 }
 
+static bool ev_proc_is_parent(struct pid *pid)
+{
+	struct task_struct *task;
+
+	guard(rcu)();
+	task = pid_task(pid, PIDTYPE_TGID);
+	return task && ev_proc_is_child(task);
+}
+
+static int ev_proc_count(struct kevent_proc *kp)
+{
+	struct kevent_owner *owner = kp->kk.ke.queue->owner;
+
+	kp->tally = kevent_tally_get(owner, kp->pid, EV_PROC_MAX);
+	if (IS_ERR(kp->tally) || host_owner_is_root(owner) || ev_proc_is_parent(kp->pid))
+		return PTR_ERR_OR_ZERO(kp->tally);
+	kp->all = kevent_tally_get(NULL, kp->pid, EV_PROC_MAX_OF_USERS);
+	return PTR_ERR_OR_ZERO(kp->all);
+}
+
 static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
 			  struct file *file)
 {
@@ -298,8 +323,7 @@ static int ev_proc_attach(struct kevent *ke, const struct ukevent *uk,
 	err = kevent_key_link(&kp->kk);
 	if (err)
 		return err;
-	kp->tally = kevent_tally_get(ke->queue->owner, pid);
-	return PTR_ERR_OR_ZERO(kp->tally) ?: ev_proc_join(kp);
+	return ev_proc_count(kp) ?: ev_proc_join(kp);
 }
 
 static void ev_proc_detach(struct kevent *ke)
@@ -315,6 +339,7 @@ static void ev_proc_destroy(struct kevent *ke)
 	struct kevent_proc *kp = to_proc(ke);
 
 	kevent_tally_put(kp->tally);
+	kevent_tally_put(kp->all);
 	put_pid(kp->pid);
 	put_cred(kp->cred);
 }
@@ -350,7 +375,7 @@ const struct kevent_source_ops kevent_proc_ops = {
 	.size		= sizeof(struct kevent_proc),
 	/* As if it were alone to watch its process, which is gone. */
 	.pins		= sizeof(struct pid) + sizeof(struct upid) +
-			  sizeof(struct cred) + sizeof(struct kevent_tally),
+			  sizeof(struct cred) + 2 * sizeof(struct kevent_tally),
 	.check		= ev_proc_check,
 	.key		= ev_proc_key,
 	.attach		= ev_proc_attach,

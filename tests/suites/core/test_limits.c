@@ -358,11 +358,12 @@ static void watches_per_file_are_counted_per_user(void)
 	close_queue(&q);
 }
 
-#ifdef __LP64__	/* a 32-bit program has no bound calls */
 struct sharer {
 	uid_t	uid;
 	int	fd, ready, go;
 };
+
+#ifdef __LP64__	/* a 32-bit program has no bound calls */
 
 /* Wait queues have limits of their own, which bound calls are not in. */
 static int bind_read(int kq, int fd)
@@ -496,6 +497,61 @@ static void watches_per_wait_queue_are_limited(void)
 					&(int){ O_RDONLY }),
 			    2 * PATIENCE_MS), 0);
 	close_queue(&q);
+	close(keep);
+	unlink("/tmp/limits");
+}
+
+/* Watches a FIFO until it must not any more, or has as many as it wants. */
+static int watches_the_fifo(void *arg)
+{
+	struct sharer *s = arg;
+	int kq, fd, nr, err = 0;
+	char byte;
+
+	CHILD_MUST(!setgroups(0, NULL) && !setresuid(s->uid, s->uid, s->uid));
+	kq = kevent_init(NULL, 0, 0);
+	CHILD_MUST(kq >= 0);
+	for (nr = 0; nr < WAIT_QUEUE_LIMIT && !err; nr++) {
+		fd = open("/tmp/limits", O_RDONLY | O_NONBLOCK);
+		CHILD_MUST(fd >= 0);
+		err = add_pipe(kq, fd, 1, KEVENT_REQ_ET, 0);
+	}
+	CHILD_MUST(!err || err == -ENOSPC);
+	CHILD_MUST(write(s->ready, err ? "f" : "a", 1) == 1);
+	CHILD_MUST(read(s->go, &byte, 1) == 1);
+	return 0;
+}
+
+/* A wake-up calls those of all users. */
+static void watches_per_wait_queue_are_limited_for_all_users(void)
+{
+	int keep, fd, ready[2], go[2], i;
+	struct sharer s[5];
+	pid_t child[5];
+	struct queue q;
+	char byte;
+
+	open_fds(2000);
+	unlink("/tmp/limits");
+	MUST_EQ(mkfifo("/tmp/limits", 0600), 0);
+	MUST_EQ(chmod("/tmp/limits", 0666), 0);
+	keep = open("/tmp/limits", O_RDWR | O_NONBLOCK);
+	MUST_EQ(pipe(ready), 0);
+	MUST_EQ(pipe(go), 0);
+	for (i = 0; i < 5; i++) {
+		s[i] = (struct sharer){ SOME_USER + 1 + (uid_t)i, -1, ready[1], go[0] };
+		child[i] = start_child(watches_the_fifo, &s[i]);
+		MUST_EQ(read(ready[0], &byte, 1), 1);
+		CHECK_EQ(byte, i < 4 ? 'a' : 'f');
+	}
+	/* Root has a place that they cannot take. */
+	open_queue(&q, 0);
+	fd = open("/tmp/limits", O_RDONLY | O_NONBLOCK);
+	CHECK_EQ(add_pipe(q.fd, fd, 1, KEVENT_REQ_ET, 0), 0);
+	close_queue(&q);
+	MUST_EQ(write(go[1], "abcde", 5), 5);
+	for (i = 0; i < 5; i++)
+		CHECK_EQ(join_child(child[i], PATIENCE_MS), 0);
 	close(keep);
 	unlink("/tmp/limits");
 }
@@ -870,6 +926,7 @@ static const struct test_case cases[] = {
 	TEST(watches_per_file_are_limited_for_all_users),
 #endif
 	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
+	TEST_LIMIT(watches_per_wait_queue_are_limited_for_all_users, 30),
 	TEST(second_wait_queue_is_charged),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
 	TEST_LIMIT(ended_processes_leave_no_groups, 30),

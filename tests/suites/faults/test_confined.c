@@ -17,7 +17,9 @@
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -552,6 +554,53 @@ static void root_of_a_user_namespace_has_the_limits(void)
 	close_scene(&s);
 }
 
+/* An account with many user ids, as newuidmap gives them */
+struct account {
+	int	fd;		/* what is watched */
+	int	outside[2];	/* of the socket to who writes the map */
+};
+
+static int has_many_ids(void *arg)
+{
+	struct account *a = arg;
+	int kq, i, nr = 0;
+	char byte;
+
+	CHILD_MUST(!setresuid(SOME_USER, SOME_USER, SOME_USER));
+	CHILD_MUST(!prctl(PR_SET_DUMPABLE, 1));
+	CHILD_MUST(!unshare(CLONE_NEWUSER));
+	CHILD_MUST(write(a->outside[1], "", 1) == 1);
+	CHILD_MUST(read(a->outside[1], &byte, 1) == 1);
+	for (i = 0; i < WAIT_QUEUE_LIMIT + 1; i++) {
+		CHILD_MUST(!setresuid(i % 7, i % 7, 0));
+		kq = kevent_init(NULL, 0, 0);
+		CHILD_MUST(kq >= 0);
+		nr += !add_pipe(kq, a->fd, 1, KEVENT_REQ_ET, 0);
+		CHILD_MUST(!setresuid(0, 0, 0));
+	}
+	return nr == WAIT_QUEUE_LIMIT ? 0 : 1 + nr % 100;
+}
+
+static void ids_of_a_user_namespace_are_one_user(void)
+{
+	struct account a;
+	struct scene s;
+	char path[40], byte;
+	pid_t pid;
+
+	open_scene(&s);
+	open_fds(2000);
+	a.fd = s.fd[0];
+	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, a.outside), 0);
+	pid = start_child(has_many_ids, &a);
+	MUST_EQ(read(a.outside[0], &byte, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	write_file(path, "0 100000 1000");
+	MUST_EQ(write(a.outside[0], "", 1), 1);
+	CHECK_EQ(join_child(pid, 2 * PATIENCE_MS), 0);
+	close_scene(&s);
+}
+
 static const struct test_case cases[] = {
 	TEST(frozen_consumer_leaves_its_events_to_others),
 	TEST(event_waits_for_frozen_consumers),
@@ -567,6 +616,7 @@ static const struct test_case cases[] = {
 #endif
 	TEST(process_killed_for_memory_leaves_nothing),
 	TEST(root_of_a_user_namespace_has_the_limits),
+	TEST(ids_of_a_user_namespace_are_one_user),
 	{}
 };
 

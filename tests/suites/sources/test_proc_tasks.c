@@ -301,6 +301,77 @@ static void watches_of_a_process_are_limited_for_each_user(void)
 	CHECK_EQ(reap(&c), 0);
 }
 
+struct stranger {
+	pid_t	pid;
+	uid_t	uid;
+	int	ready, go;
+};
+
+/* Watches a process, and says how often it could. */
+static int watches_a_stranger(void *arg)
+{
+	const struct stranger *s = arg;
+	uint32_t nr = 0;
+	char byte;
+
+	CHILD_MUST(!setresuid(s->uid, s->uid, s->uid));
+	while (nr < LIMIT && !add_proc(kevent_init(NULL, 0, 0), s->pid, 0, 3))
+		nr++;
+	CHILD_MUST(write(s->ready, &nr, sizeof(nr)) == sizeof(nr));
+	CHILD_MUST(read(s->go, &byte, 1) == 1);
+	return 0;
+}
+
+/* The parent, no root either: has a child, and watches it when it is told to. */
+static int has_a_child(void *arg)
+{
+	struct stranger *s = arg;
+	pid_t pid;
+	char byte;
+
+	CHILD_MUST(!setresuid(s->uid, s->uid, s->uid));
+	pid = fork();
+	if (!pid)
+		while (pause())
+			;
+	CHILD_MUST(write(s->ready, &pid, sizeof(pid)) == sizeof(pid));
+	CHILD_MUST(read(s->go, &byte, 1) == 1);
+	CHILD_MUST(add_proc(kevent_init(NULL, 0, 0), pid, 0, 3) == 0);
+	CHILD_MUST(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	return 0;
+}
+
+/* Under the lock of all tasks. Those who wait for a child may watch it all the same. */
+static void watches_of_a_process_are_limited_for_all_users(void)
+{
+	int ready[2], go[2], tell[2], i;
+	struct stranger s, parent;
+	pid_t pid[5], of_parent;
+	struct queue q;
+	uint32_t nr;
+
+	MUST_EQ(pipe(ready), 0);
+	MUST_EQ(pipe(go), 0);
+	MUST_EQ(pipe(tell), 0);
+	parent = (struct stranger){ 0, 4300, ready[1], tell[0] };
+	of_parent = start_child(has_a_child, &parent);
+	s = (struct stranger){ 0, 4242, ready[1], go[0] };
+	MUST_EQ(read(ready[0], &s.pid, sizeof(s.pid)), sizeof(s.pid));
+	for (i = 0; i < 5; i++, s.uid++) {
+		pid[i] = start_child(watches_a_stranger, &s);
+		MUST_EQ(read(ready[0], &nr, sizeof(nr)), sizeof(nr));
+		CHECK_EQ(nr, i < 4 ? LIMIT : 0);
+	}
+	open_queue(&q, 0);
+	CHECK_EQ(add_proc(q.fd, s.pid, 0, 3), 0);
+	close_queue(&q);
+	MUST_EQ(write(tell[1], "", 1), 1);
+	CHECK_EQ(join_child(of_parent, PATIENCE_MS), 0);
+	MUST_EQ(write(go[1], "abcde", 5), 5);
+	for (i = 0; i < 5; i++)
+		CHECK_EQ(join_child(pid[i], PATIENCE_MS), 0);
+}
+
 /* Threads */
 
 /* Only system calls: the C library must not end the process. */
@@ -532,6 +603,7 @@ static const struct test_case cases[] = {
 	TEST(status_is_withheld_after_any_exec),
 	TEST(status_is_withheld_after_a_change_of_credentials),
 	TEST(watches_of_a_process_are_limited_for_each_user),
+	TEST(watches_of_a_process_are_limited_for_all_users),
 	TEST_EACH(last_thread_ends_the_process),
 	TEST(exit_of_a_thread_is_none),
 	TEST(exec_is_no_exit),
