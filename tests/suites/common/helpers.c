@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <CUnit/TestRun.h>
@@ -173,6 +175,18 @@ bool two_cpus(void)
 void open_pipe(int fd[2])
 {
 	MUST_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+}
+
+int open_expired_timer(void)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+	struct pollfd pfd = { .events = POLLIN };
+
+	pfd.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	MUST(pfd.fd >= 0);
+	MUST_EQ(timerfd_settime(pfd.fd, 0, &soon, NULL), 0);
+	MUST_EQ(poll(&pfd, 1, PATIENCE_MS), 1);
+	return pfd.fd;
 }
 
 void open_fds(unsigned int nr)

@@ -90,6 +90,8 @@ bool two_cpus(void);		/* notes if there is one only */
 /* Files */
 
 void open_pipe(int fd[2]);	/* non-blocking, close-on-exec */
+/* A timerfd that has expired: ready, as only its ->poll() knows */
+int open_expired_timer(void);
 void open_fds(unsigned int nr);	/* raises RLIMIT_NOFILE to @nr */
 void put_byte(int fd);
 unsigned int take_bytes(int fd);	/* reads until the file is empty */

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -488,19 +487,6 @@ static void stopped_waiter_keeps_no_entry(void)
 	close(fd[1]);
 }
 
-/* Ways to have an event that only a look at the file finds */
-static int expired_timer(void)
-{
-	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
-	struct pollfd pfd = { .events = POLLIN };
-
-	pfd.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	MUST(pfd.fd >= 0);
-	MUST_EQ(timerfd_settime(pfd.fd, 0, &soon, NULL), 0);
-	MUST_EQ(poll(&pfd, 1, PATIENCE_MS), 1);
-	return pfd.fd;
-}
-
 static int consumes_when_told(void *arg)
 {
 	struct shared *s = arg;
@@ -525,7 +511,7 @@ static void dies_while_it_looks(struct shared *s, uint32_t mode)
 	pid_t pid;
 
 	for (i = 0; i < 3; i++) {
-		fd[i] = expired_timer();
+		fd[i] = open_expired_timer();
 		MUST_EQ(add_poll(s->q.fd, fd[i], POLLIN, mode, i), 0);
 	}
 	s->ready = 0;

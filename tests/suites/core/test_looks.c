@@ -16,7 +16,6 @@
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "helpers.h"
@@ -32,15 +31,10 @@ static bool is_readable(int fd)
 /* A level watch that stays ready, and that only ->poll() knows of */
 static int add_expired_timer(struct queue *q)
 {
-	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
-	struct pollfd pfd = { .events = POLLIN };
+	int fd = open_expired_timer();
 
-	pfd.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	MUST(pfd.fd >= 0);
-	MUST_EQ(timerfd_settime(pfd.fd, 0, &soon, NULL), 0);
-	MUST_EQ(poll(&pfd, 1, PATIENCE_MS), 1);
-	MUST_EQ(add_poll(q->fd, pfd.fd, POLLIN, 0, 7), 0);
-	return pfd.fd;
+	MUST_EQ(add_poll(q->fd, fd, POLLIN, 0, 7), 0);
+	return fd;
 }
 
 struct taker {
