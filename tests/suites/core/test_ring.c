@@ -136,8 +136,7 @@ static void position_ahead_of_the_ring_is_refused(void)
 static int stays(void *arg)
 {
 	(void)arg;
-	for (;;)
-		pause();
+	return pause();
 }
 
 /* fork() has made the ring's page one that nobody can write without a fault. */
