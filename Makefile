@@ -65,7 +65,8 @@ help:
 #? make test          all tests in VMs, on a plain and on a debug kernel
 #? make mutants       see that the tests notice each known way to break the kernel
 #? make coverage      the lines and branches of kernel/kevent that tests reach
-#? make worst         the longest stretch with interrupts off for the worst inputs
+#? make worst         the longest stretch with interrupts off for the worst inputs, and
+#?                    the longest time in which a real-time task does not run
 #? make bench         measure kevent, epoll, io_uring and poll in VMs, half an hour;
 #?                    KERNEL=stock: the module, in the workload notify
 #? make bench-http    measure lighttpd with kevent, epoll and poll; SERVER=nginx: nginx;
@@ -151,8 +152,10 @@ mutants: setup guest kernel module
 coverage: setup guest guest-32 kernel-gcov
 	tests/long/coverage
 
-worst: setup guest kernel
+worst: setup guest kernel module
 	tests/long/worst $(WORST)
+	tests/long/stall
+	tests/long/stall --config stock-6.12
 
 bench-http: setup $(server-$(SERVER)) kernel-bench
 	@$(MAKE) -s --no-print-directory -C bench/http BUILD=$(BUILD)

@@ -387,6 +387,7 @@ WRONG = (
     ("tests/mutants/run none", r"mutant .* NOT BUILT: the base kernel .*"),
     ("tests/programs/run none", r"tests/programs/run: no none; there are: .*"),
     ("tests/long/worst", r"tests/long/worst: no base kernel; build it with make kernel"),
+    ("tests/long/stall", r"tests/long/stall: no base kernel; build it with make kernel"),
     ("tests/long/fuzz/run --quick",
      r"tests/long/fuzz/run: no kevent-fuzz; build it with make guest"),
     ("tests/long/search/run --replay", r"tests/long/search/run: no kevent-search; .* make guest"),

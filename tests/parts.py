@@ -42,6 +42,8 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
 SHARES = 16
+STALL = ("shared_file_is_closed", "kept_signals_end", "pipe_of_users_is_written",
+         "process_of_users_ends", "timers_of_queues_expire")
 # Programs and tools, which other parts run: make torture has them on the debug kernel, too
 NOT_ON_DEBUG = ("examples", "top", "show")
 # Whose structures 32-bit callers pass. All suites run with 32 bits in make torture.
@@ -453,10 +455,11 @@ def run_mutants(*names):
                         [TOP / "tests/mutants/run", *names])
 
 
-def run_worst(*names):
-    """Inputs made by hand, and those that the search has found."""
+def run_worst(*names, stall=()):
+    """Inputs made by hand, those of many users, and those that the search has found."""
     results = run_counting(report.Report("worst"), "worst",
                            [TOP / "tests/long/worst", *names])
+    results = run_counting(results, "stall", [TOP / "tests/long/stall", *stall])
     return run_counting(results, "search", [TOP / "tests/long/search/run", "--replay"])
 
 

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -189,14 +190,15 @@ static unsigned int watch_as_users(int fd, uint32_t flags, unsigned int user,
 				   unsigned int each, unsigned int size)
 {
 	unsigned int nr;
-	int kq;
+	int kq, err;
 
 	for (nr = 0; nr < size; nr++) {
 		kq = queue_of(user + nr / each);
-		if (add_poll(kq, fd, KEVENT_POLL_POLLIN, flags, nr) < 0) {
-			close(kq);
+		become(USER + user + nr / each);
+		err = add_poll(kq, fd, KEVENT_POLL_POLLIN, flags, nr);
+		become(0);
+		if (err < 0)
 			break;
-		}
 	}
 	return nr;
 }
@@ -373,6 +375,119 @@ static void be_past_it(void)
 		settle();
 }
 
+/* Wake-ups of what many users watch: 192 of each in a wait queue, 64 of a process */
+
+static unsigned int build_pipe(unsigned int size)
+{
+	share_pipe();
+	return watch_as_users(shared, KEVENT_REQ_ET | KEVENT_REQ_WAKEUP_ALL, 0,
+			      192, size);
+}
+
+static unsigned int build_pipe_turns(unsigned int size)
+{
+	share_pipe();
+	return watch_as_users(shared, KEVENT_REQ_ET, 0, 192, size);
+}
+
+static unsigned int build_fifo(unsigned int size)
+{
+	unsigned int nr;
+	int kq, fd, err;
+
+	unlink("/tmp/stall-fifo");
+	if (mkfifo("/tmp/stall-fifo", 0600))
+		abort();
+	other_end = open("/tmp/stall-fifo", O_RDWR | O_NONBLOCK);
+	for (nr = 0; nr < size; nr++) {
+		kq = queue_of(nr / 192);
+		fd = open("/tmp/stall-fifo", O_RDONLY | O_NONBLOCK);
+		become(USER + nr / 192);
+		err = add_pipe(kq, fd, KEVENT_SOCKET_RECV, KEVENT_REQ_ET, nr);
+		become(0);
+		if (err)
+			break;
+	}
+	return nr;
+}
+
+static void write_shared(void)
+{
+	if (write(other_end, "", 1) != 1)
+		abort();
+}
+
+/* A child that waits for one of its own, which does nothing. Returns the latter. */
+static pid_t start_grandchild(void)
+{
+	int up[2], ret;
+	pid_t pid;
+	char byte;
+
+	if (pipe(go) || pipe(up))
+		abort();
+	child = fork();
+	if (!child) {
+		pid = fork();
+		if (!pid)
+			_exit(read(go[0], &byte, 1) != 1);
+		ret = write(up[1], &pid, sizeof(pid)) != sizeof(pid);
+		_exit(ret || waitpid(pid, NULL, 0) != pid);
+	}
+	if (read(up[0], &pid, sizeof(pid)) != sizeof(pid))
+		abort();
+	return pid;
+}
+
+static unsigned int build_exit(unsigned int size)
+{
+	pid_t pid = start_grandchild();
+	struct ukevent ev;
+	unsigned int nr;
+
+	for (nr = 0; nr < size; nr++) {
+		kevent_set_proc(&ev, pid, 0, nr);
+		if (kevent_ctl_one(queue_of(nr / 64), KEVENT_CTL_ADD, &ev))
+			break;
+	}
+	return nr;
+}
+
+static unsigned int build_inode(unsigned int size)
+{
+	struct ukevent ev;
+	unsigned int nr;
+	int kq, fd;
+
+	unlink("/tmp/stall-inode");
+	other_end = open("/tmp/stall-inode", O_RDWR | O_CREAT, 0666);
+	for (nr = 0; nr < size; nr++) {
+		kq = queue_of(nr / 128);
+		fd = open("/tmp/stall-inode", O_RDONLY);
+		kevent_set_inode(&ev, fd, KEVENT_INODE_MODIFY, KEVENT_REQ_ET, nr);
+		if (kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev))
+			break;
+	}
+	return nr;
+}
+
+/* What RCU frees after a grace period */
+static unsigned int build_many(unsigned int size)
+{
+	unsigned int nr;
+
+	keepers[0].fd = queue_of(0);
+	for (nr = 0; nr < size; nr++)
+		if (add_user(keepers[0].fd, nr, 1, 0, nr))
+			break;
+	return nr;
+}
+
+static void close_queue_of_many(void)
+{
+	close(keepers[0].fd);
+}
+
 /* Inputs */
 
 static void shared_file_is_closed(void)
@@ -418,6 +533,41 @@ static void timerfds_expire(void)
 				   be_past_it });
 }
 
+static void pipe_of_users_is_written(void)
+{
+	run_input(&(struct input){ "pipe, all are told", 192, 6144, build_pipe,
+				   write_shared });
+}
+
+static void pipe_of_users_takes_turns(void)
+{
+	run_input(&(struct input){ "pipe, turns", 192, 6144, build_pipe_turns,
+				   write_shared });
+}
+
+static void fifo_of_users_is_written(void)
+{
+	run_input(&(struct input){ "FIFO, many files", 192, 12288, build_fifo,
+				   write_shared });
+}
+
+static void process_of_users_ends(void)
+{
+	run_input(&(struct input){ "PROC, exit", 64, 4096, build_exit, end_child });
+}
+
+static void inode_of_users_changes(void)
+{
+	run_input(&(struct input){ "INODE, write", 128, 4096, build_inode,
+				   write_shared });
+}
+
+static void queue_of_many_is_closed(void)
+{
+	run_input(&(struct input){ "close of a queue", 25000, 400000, build_many,
+				   close_queue_of_many });
+}
+
 #define STALL(fn)	TEST_LIMIT(fn, SECONDS)
 
 static const struct test_case cases[] = {
@@ -425,6 +575,12 @@ static const struct test_case cases[] = {
 	STALL(shared_pipe_is_closed),
 	STALL(kept_signals_end),
 	STALL(kept_signals_are_removed),
+	STALL(pipe_of_users_is_written),
+	STALL(pipe_of_users_takes_turns),
+	STALL(fifo_of_users_is_written),
+	STALL(process_of_users_ends),
+	STALL(inode_of_users_changes),
+	STALL(queue_of_many_is_closed),
 	STALL(timers_expire),
 	STALL(timers_of_queues_expire),
 	STALL(timerfds_expire),
