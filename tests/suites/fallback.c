@@ -48,6 +48,7 @@ static const struct skip skips[] = {
 	  " races_promises.wake_up_takes_no_longer_with_sleepers"
 	  " ring.entries_come_in_order_of_events"
 	  " ring.wait_moves_at_most_num ring.event_that_is_queued_sets_the_flag"
+	  " ring.call_that_leaves_events_says_so_after_fork"
 	  " ring.poll_sets_the_flag ring.consumer_that_runs_is_not_interrupted"
 	  " ring.event_for_a_sleeper_sets_no_flag"
 	  " ring.many_unread_level_entries_are_not_repeated"
@@ -90,6 +91,8 @@ static const struct skip skips[] = {
 	  " futex.event_that_cannot_be_handed_back_is_queued"
 	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
 	{ "process",
+	  " wake_order.full_ring_wakes_nobody_in_vain"
+	  " wake_order.child_that_took_nothing_wakes_nobody"
 	  " attach confined foreign huge races signal_life abi.compat_calls_share_the_layout abi.compat_chains_are_refused"
 	  " futex.word_is_of_the_process_that_added_it"
 	  " futex.watch_of_a_process_that_is_gone"
@@ -114,6 +117,8 @@ static const struct skip skips[] = {
 	  " wake.full_ring_hands_the_event_on " },
 	{ "readable", " nesting.poll_sees_unread_entries " },
 	{ "order",
+	  " modes.level_watches_take_turns_in_the_ring"
+	  " wake_order.event_is_for_who_it_is_enough_for"
 	  " wake.one_event_wakes_the_oldest_waiter_only"
 	  " wake.returning_waiter_queues_at_the_end"
 	  " wake.no_waiter_is_woken_for_nothing"
@@ -155,7 +160,8 @@ static const struct skip skips[] = {
 	  " signal_queued.owner_of_the_queue_limits_them"
 	  " timer.who_sets_the_clock_does_not_cancel_timers"
 	  " timer.many_timers_expire_once_and_not_early"
-	  " proc_tasks.watches_of_a_process_are_limited_for_each_user " },
+	  " proc_tasks.watches_of_a_process_are_limited_for_each_user"
+	  " proc_tasks.watches_of_a_process_are_limited_for_all_users " },
 	{ "fdinfo",
 	  " ring.fdinfo_tells_the_positions ring.fdinfo_lists_the_watches"
 	  " modes.modify_counts_although_a_consumer_has_looked trace looks"
@@ -234,6 +240,7 @@ static const struct skip skips[] = {
 	  " storm_aio bound_calls " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
+	  " timer.timers_outlive_their_cpu"
 	  " proc.core_dump_is_told"
 	  " wait_arg.setting_the_clock_does_not_shorten_a_span"
 	  " wait_arg.setting_the_clock_does_not_lengthen_a_span"

@@ -22,9 +22,10 @@
  *
  * A ->poll() may take for ever. So a consumer takes one watch at a time, and delivers its
  * event before it takes the next: the others stay where all can deliver them, and no
- * reference keeps their files. A call that has an event that nobody will see again (an edge,
- * ONESHOT, DISPATCH) polls no more, and leaves the rest to the next call. Who was killed
- * meanwhile takes nothing: a poll ends with that question, and what was found stays ready.
+ * reference keeps their files. What is in the ring is for all. A buffer is one thread's, so
+ * a call that has an event in it that nobody will see again (an edge, ONESHOT, DISPATCH)
+ * polls no more, and leaves the rest to the next call. Who was killed meanwhile takes
+ * nothing: a poll ends with that question, and what was found stays ready.
  */
 
 #include <linux/minmax.h>
@@ -94,7 +95,8 @@ static bool kevent_may_go_on(u32 total)
  * @left:	how many more watches may be passed. Without a limit a file whose ->poll()
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
- * @once:	an event was stored that is not reported again: whoever has it must get it soon
+ * @once:	an event was copied to a buffer that is not reported again: a look must not
+ *		keep it from its thread
  * @unsaid:	events are left, and the ring's memory was away when its flags were to say so
  * @kept:	level watches whose entries are unread, under this hold of the lock. They go
  *		before those that are delivered now: a ring that is read in part gets the
@@ -210,7 +212,7 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 		kevent_expire(ke, &c->oneshot);
 	else
 		kevent_delivered(ke);
-	c->once |= (ke->state & KE_DELIVERED) != KE_DELIVERED;
+	c->once |= !c->to->user && (ke->state & KE_DELIVERED) != KE_DELIVERED;
 }
 
 /* Store what the source says of the oldest occurrence. */
