@@ -11,7 +11,8 @@
  * fcntl() calls the function too, and a close that is refused: a watch is dropped only if the slot
  * of its descriptor in the table has another file, see core/close.c.
  *
- * The callback must not wait for others: what removes a watch takes spinlocks only, but for later.c.
+ * The callback must not wait for others: but for later.c, what removes a watch takes spinlocks
+ * only.
  */
 
 #include <linux/file.h>

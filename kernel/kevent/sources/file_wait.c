@@ -40,9 +40,10 @@
  * notification that comes while it is busy would go with that delivery, so others are
  * notified, too.
  *
- * The number of watches of a user in a wait queue is limited, and that of all users. ADD counts
- * them by walking the queue. That walk ends after 4096 entries: where there are more, other waiters than
- * these watches, which no limit counts, make most of the time of a wake-up.
+ * The number of watches of a user in a wait queue is limited, and that of all users.
+ * ADD counts them by walking the queue. That walk ends after 4096 entries: where there
+ * are more, other waiters than these watches, which no limit counts, make most of the time
+ * of a wake-up.
  */
 
 #include <linux/capability.h>
