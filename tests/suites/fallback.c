@@ -155,7 +155,7 @@ static const struct skip skips[] = {
 	  " limits inode_limits worst stall user.full_memory_group_is_enomem"
 	  " inode.watches_of_a_file_are_limited"
 	  " timer.timers_at_one_instant_expire_bit_by_bit"
-	  " timer.timers_of_many_queues_share_a_softirq"
+	  " timer.timers_of_many_queues_share_a_softirq timer.timers_outlive_their_cpu"
 	  " signal_queued.queued_signals_are_charged_in_bytes"
 	  " signal_queued.owner_of_the_queue_limits_them"
 	  " timer.who_sets_the_clock_does_not_cancel_timers"
@@ -240,7 +240,6 @@ static const struct skip skips[] = {
 	  " storm_aio bound_calls " },
 	{ MACHINE,
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
-	  " timer.timers_outlive_their_cpu"
 	  " proc.core_dump_is_told"
 	  " wait_arg.setting_the_clock_does_not_shorten_a_span"
 	  " wait_arg.setting_the_clock_does_not_lengthen_a_span"

@@ -111,6 +111,7 @@ static const struct exception exceptions[] = {
 	  " fail_nth.queue_of_another_process fail_nth.chains_and_bound_calls " },
 	{ ALL, no_windows,
 	  " looks show.watch_that_is_looked_at_is_busy"
+	  " attach.consumer_killed_while_it_looks_takes_nothing"
 	  " modes.modify_counts_although_a_consumer_has_looked"
 	  " hits.level_entry_may_be_taken_during_the_hit"
 	  " hits.one_shot_handed_back_is_not_queued"
