@@ -139,29 +139,6 @@ static void hook_off(struct hook *hook)
 	}
 }
 
-/* A queue is about to be made. 0, or -errno if it must not be. */
-int host_close_needed(void)
-{
-	int i, err;
-
-	/* Pairs with the store below. */
-	if (likely(smp_load_acquire(&hooked)))
-		return 0;
-	mutex_lock(&hooks_lock);
-	err = host_tags_start();
-	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++) {
-		err = is_on(&hooks[i]) ? 0 : register_ftrace_function(&hooks[i].ops);
-		say_why(hooks[i].where, err);
-	}
-	if (!err && !hooked)
-		err = host_signals_start();
-	if (!err)
-		/* Pairs with the load above. */
-		smp_store_release(&hooked, true);
-	mutex_unlock(&hooks_lock);
-	return err;
-}
-
 static int hook_on(struct hook *hook)
 {
 	return ftrace_set_filter(&hook->ops, hook->where, strlen(hook->where), true) ?:
@@ -169,7 +146,7 @@ static int hook_on(struct hook *hook)
 }
 
 /* A file with ->flush() is about to be watched. The watch is as safe without this hook. */
-void host_flush_needed(void)
+static void flush_needed(void)
 {
 	int err;
 
@@ -184,6 +161,30 @@ void host_flush_needed(void)
 	if (err)
 		pr_warn("kevent: no call of %s() is heard of: a close that waits in ->flush() ends watches after that: %d\n",
 			FLUSH_FUNCTION, err);
+}
+
+/* A queue is about to be made. 0, or -errno if it must not be. */
+int host_close_needed(void)
+{
+	int i, err;
+
+	/* Pairs with the store below. */
+	if (likely(smp_load_acquire(&hooked)))
+		return 0;
+	mutex_lock(&hooks_lock);
+	host_flush_needed = flush_needed;
+	err = host_tags_start();
+	for (i = 0; i < ARRAY_SIZE(hooks) - !check_ends && !err; i++) {
+		err = is_on(&hooks[i]) ? 0 : register_ftrace_function(&hooks[i].ops);
+		say_why(hooks[i].where, err);
+	}
+	if (!err && !hooked)
+		err = host_signals_start();
+	if (!err)
+		/* Pairs with the load above. */
+		smp_store_release(&hooked, true);
+	mutex_unlock(&hooks_lock);
+	return err;
 }
 
 /* Whether the hook works */

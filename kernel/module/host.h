@@ -78,7 +78,7 @@ struct kevent_file *host_watches(struct file *file);
 void host_watches_set(struct file *file, struct kevent_file *old,
 		      struct kevent_file *first);
 bool host_bury_later(struct kevent *ke, struct file *file);
-void host_flush_needed(void);
+extern void (*host_flush_needed)(void);
 
 /* May sleep. */
 static inline void host_watches_begin(struct file *file)

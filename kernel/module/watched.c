@@ -18,6 +18,9 @@
 /* Places: one for two pages of memory, or for up to four; 32 MB at most */
 #define HOST_TAGS_MAX_BITS	22
 
+/* Written by close.c, which is above this, before there is a queue */
+void (*host_flush_needed)(void);
+
 struct hlist_bl_head *host_tags;
 unsigned int host_tags_bits;
 

@@ -24,8 +24,9 @@
  * event before it takes the next: the others stay where all can deliver them, and no
  * reference keeps their files. What is in the ring is for all. A buffer is one thread's, so
  * a call that has an event in it that nobody will see again (an edge, ONESHOT, DISPATCH)
- * polls no more, and leaves the rest to the next call. Who was killed meanwhile takes
- * nothing: a poll ends with that question, and what was found stays ready.
+ * polls no file that may be of any driver, and leaves the rest to the next call. Who was
+ * killed meanwhile takes nothing: a poll ends with that question, and what was found stays
+ * ready.
  */
 
 #include <linux/minmax.h>
@@ -424,6 +425,14 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 	return likely(!fatal_signal_pending(current));
 }
 
+/* Must the next look, at the first ready watch, wait for another call? */
+static bool kevent_look_waits(const struct kevent_collection *c)
+{
+	const struct kevent *ke = list_first_entry(&c->q->ready, struct kevent, link);
+
+	return c->once && kevent_source_of(ke)->foreign;
+}
+
 /* Watches that are looked at before a consumer asks whether to go on */
 #define KEVENT_LOOKS_AT_ONCE	KRING_BATCH
 
@@ -433,14 +442,15 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	struct kevent_queue *q = c->q;
 	u32 looks = 0;
 	enum kevent_stop stop;
-	bool full;
+	bool full, waits = false;
 
 	spin_lock_irq(&q->ready_lock);
 	for (;;) {
 		stop = kevent_walk(c);
 		if (looks)
 			kevent_end_look(c);
-		if (stop != KEVENT_NEEDS_TASK || c->once ||
+		waits = stop == KEVENT_NEEDS_TASK && kevent_look_waits(c);
+		if (stop != KEVENT_NEEDS_TASK || waits ||
 		    looks++ == KEVENT_LOOKS_AT_ONCE)
 			break;
 		if (!kevent_look_unlocked(c)) {
@@ -450,8 +460,7 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 		}
 	}
 	c->again = stop == KEVENT_FAULTED || stop == KEVENT_KILLED ||
-		   (stop && c->room && c->left &&
-		    !(stop == KEVENT_NEEDS_TASK && c->once));
+		   (stop && c->room && c->left && !waits);
 	if (!c->again && (!list_empty(&q->ready) || q->ring.flags)) {
 		/* A buffer that is full is no reason to pass over those with the ring. */
 		full = kring_is_ring(c->to) && !c->room && c->total < c->max;

@@ -25,6 +25,7 @@
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds. An entry is what collect() sees
  *		and an amount: there is no fill(), delivered() or count()
+ * @foreign:	its files may be of any driver: collect(), where it is not atomic, may never return
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
  *		collect() and mark()
@@ -93,6 +94,7 @@ struct kevent_source_ops {
 	bool			file;
 	bool			many;
 	bool			level;
+	bool			foreign;
 	u32			flags;
 	u32			marks;
 	int			error;

@@ -27,9 +27,10 @@
  * not been reached, no other's has, and nobody is woken. A full ring gets no more entries, so
  * any that it has not seen is enough for one that waits for several: many_seen finds it. An
  * event in the kernel is for any sleeper, first for one that it is enough for: one that needs
- * more would move it to the ring, where those with a buffer cannot take it. A woken waiter leaves its lists, even if it
- * runs already, for a timeout or a signal: it has yet to come for ready_lock, and collects
- * then. So a wake-up never meets the same sleeper twice, nor passes over one.
+ * more would move it to the ring, where those with a buffer cannot take it. A woken waiter
+ * leaves its lists, even if it runs already, for a timeout or a signal: it has yet to come for
+ * ready_lock, and collects then. So a wake-up never meets the same sleeper twice, nor passes
+ * over one.
  *
  * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
  * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
@@ -44,9 +45,9 @@
  * one that has a buffer comes first; if none sleeps, it is any that one event is enough for:
  * another process has the ring elsewhere, and may write there. One that has no better memory
  * fails too, and wakes the next. One that needs more events would take this one, and sleep
- * on; the next event is for it anyway. kevent_commit(), which fills the ring for others, wakes those whose entries
- * are there. A consumer that waits for several entries stores the events that come and
- * sleeps again; kevent_wake_others() then wakes those it is enough for.
+ * on; the next event is for it anyway. kevent_commit(), which fills the ring for others, wakes
+ * those whose entries are there. A consumer that waits for several entries stores the events
+ * that come and sleeps again; kevent_wake_others() then wakes those it is enough for.
  *
  * A consumer that goes without the event it may have been woken for calls
  * kevent_pass_on(). An entry in the ring is no use to one with a buffer, nor to one that

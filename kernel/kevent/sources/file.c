@@ -353,6 +353,7 @@ const struct kevent_source_ops kevent_pipe_ops = {
 
 const struct kevent_source_ops kevent_poll_ops = {
 	EV_POLL_OPS("poll", ev_poll_check),
+	.foreign = true,
 };
 
 static_assert(((__force u32)EV_POLL_EVENTS &
