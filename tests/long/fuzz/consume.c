@@ -74,13 +74,13 @@ static uint32_t room(const struct fqueue *q, uint32_t max)
 }
 
 /*
- * @copied: to a buffer. With an event there that is not reported again the kernel asks no file,
- * and leaves the rest to the next call, as if that were the limit.
+ * @copied: to a buffer. With an event there that is not reported again the kernel asks no file of
+ * POLL, and leaves it and what is behind it to the next call, as if that were the limit.
  */
 static void judge(struct fqueue *q, uint32_t made, uint32_t limit, bool copied)
 {
 	uint32_t least = model_owing(q);
-	bool left = copied && made && made < least && !W.fallback;
+	bool left = copied && made && !W.fallback && model_leaves_a_poll(q);
 
 	if (made > limit)
 		fail("a call for %u events has made %u", limit, made);

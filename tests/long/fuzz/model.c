@@ -365,6 +365,17 @@ unsigned int model_owing(const struct fqueue *q)
 	return sum;
 }
 
+/* Is there a watch of POLL that owes an entry, and was there none? */
+bool model_leaves_a_poll(const struct fqueue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < q->nr; i++)
+		if (q->w[i].owing && !q->w[i].made && q->w[i].type == KEVENT_POLL)
+			return true;
+	return false;
+}
+
 static void check_owed(struct fqueue *q, struct watch *w)
 {
 	if (w->owing && !w->made)

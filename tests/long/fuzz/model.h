@@ -118,6 +118,7 @@ void model_begin(struct fqueue *q);
 void model_end(struct fqueue *q, bool all);
 /* A lower bound for the entries the call makes */
 unsigned int model_owing(const struct fqueue *q);
+bool model_leaves_a_poll(const struct fqueue *q);
 /* The events in the kernel that were not reported before */
 bool model_waits(const struct fqueue *q);
 void model_queue_gone(struct fqueue *q);
