@@ -10,10 +10,14 @@
  *			killed, or may not write the ring
  *	hands		take the ring's memory away and bring it back, fork, watch files
  *			that they close at once
+ *	strangers	processes of other users, whose own queues watch the same files
+ *	a daemon	serves a file whose ->poll() takes long, or does not end before
+ *			consumers have taken all else
  *
  * In each round a few things become ready. Then nothing else does before consumers have
  * taken all of it: an event that is held back stays so, and is found. At least one
- * consumer of each scene is able to take whatever there is.
+ * consumer of each scene is able to take whatever there is. Where the world ends, the
+ * ring's memory may be used for something else before the queue is closed.
  *
  * Tasks are delayed in windows of the kernel at random, see races.h; the words for
  * KEVENT_RACES are in kinds[]. KEVENT_STORM_SECONDS sets the budget.
@@ -28,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/fuse.h>
 #include <linux/futex.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -38,6 +43,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "fuse.h"
 #include "helpers.h"
 #include "races.h"
 
@@ -45,6 +51,9 @@
 #define THREADS		4
 #define PROCESSES	4
 #define CONSUMERS	(THREADS + PROCESSES)
+#define STRANGERS	2
+#define FILL		0xa5
+#define FIRST_USER	5001		/* of the strangers */
 #define MOST_TIMES	128		/* a thing is given in one go */
 #define NOISE		1000		/* user value of files that come and go */
 #define LEVEL_MODES	4		/* of those in make_thing() */
@@ -55,7 +64,7 @@
 /* What KEVENT_RACES selects */
 enum kind {
 	MEMORY, FORK, OUTSIDE, POLLERS, BLOCKED, MIXED, LIMIT, KILL, FREEZE, STOP, THROTTLE,
-	READ_ONLY, MODIFY, CLOSE, TURNS, NR_KINDS,
+	READ_ONLY, MODIFY, CLOSE, TURNS, SEVERAL, FREE, USERS, SILENT, NR_KINDS,
 };
 
 static const char *const kinds[NR_KINDS] = {
@@ -65,6 +74,8 @@ static const char *const kinds[NR_KINDS] = {
 	[KILL] = "kill", [FREEZE] = "freeze", [STOP] = "stop",
 	[THROTTLE] = "throttle", [READ_ONLY] = "read-only",
 	[MODIFY] = "modify", [CLOSE] = "close", [TURNS] = "turns",
+	[SEVERAL] = "several", [FREE] = "free", [USERS] = "users",
+	[SILENT] = "silent",
 };
 
 enum role {
@@ -77,11 +88,14 @@ enum role {
 	CALLS,		/* for a buffer, again and again, and does not wait */
 	BLOCKS,		/* was the last to wait, and is in a call of another file */
 	READS_ONLY,	/* waits for a ring that it may not write */
+	WAITS_SEVERAL,	/* for two to four entries */
+	BUFFER_SEVERAL,	/* likewise, for a buffer */
 };
 
 static const char *const roles[] = {
 	"absent", "waits", "waits with a limit", "waits for many",
 	"waits for a buffer", "looks", "calls", "blocks", "may not write",
+	"waits for several", "waits for a buffer of several",
 };
 
 /* Of events that are not handled yet */
@@ -145,8 +159,16 @@ struct world {
 	struct thing	t[THINGS];
 	struct actor	threads[THREADS];
 	struct actor	writer, hand;
-	pid_t		outsider;
+	pid_t		outsider, strangers[STRANGERS];
+	struct daemon	daemon;
+	struct actor	serving;
+	int		served;		/* the daemon's file; -1: there is none */
+	_Atomic bool	silent;		/* the daemon reads no request */
+	_Atomic bool	served_enough;
+	bool		strange;	/* there are strangers */
+	unsigned int	stranger;	/* the next one to start */
 	pthread_mutex_t	memory;		/* held while some of it is away, and to fork */
+	bool		no_fork;	/* nothing but an event wakes a consumer */
 	uint64_t	began;
 	int		block[2];	/* nobody writes there */
 	bool		freezer, throttle;
@@ -154,6 +176,7 @@ struct world {
 	_Atomic unsigned int what, times;
 	_Atomic bool	stop;
 	bool		looks;		/* in this scene nobody sleeps */
+	bool		one_is_silent;	/* likewise, a look does not end */
 	unsigned int	scenes, rounds, deaths;
 };
 
@@ -305,9 +328,9 @@ static void handle_event(struct world *w, const struct ukevent *ev)
 		atomic_fetch_add(&b->odd, 1);
 		return;
 	}
+	sum = take_given(&w->t[i]);
 	if (w->t[i].mode & KEVENT_REQ_ONESHOT)
 		atomic_store(&b->again[i], 1);
-	sum = take_given(&w->t[i]);
 	if (w->t[i].mode & KEVENT_REQ_DISPATCH &&
 	    change(w, KEVENT_CTL_MODIFY, i, w->t[i].event))
 		atomic_fetch_add(&b->odd, 1);
@@ -352,6 +375,11 @@ static void check_wait(struct consumer *c, int ret)
 		complain(c, __NR_kevent_wait, ret);
 }
 
+static unsigned int several(const struct consumer *c)
+{
+	return 2 + c->nr % 3;
+}
+
 static int wait_for(struct world *w, uint64_t kidx, int64_t ms,
 		    const struct kevent_wait_arg *arg)
 {
@@ -375,13 +403,15 @@ static void play_waits(struct world *w, struct consumer *c,
 	}
 }
 
-static void play_limited(struct world *w, struct consumer *c, bool many)
+static void play_limited(struct world *w, struct consumer *c, int role)
 {
 	struct kevent_wait_arg arg;
 
 	kevent_wait_arg_init(&arg);
-	if (many)
+	if (role == WAITS_MANY)
 		arg.min_nr = 1000;
+	else if (role == WAITS_SEVERAL)
+		arg.min_nr = several(c);
 	else
 		arg.max_running = 1 + c->nr % 2;
 	play_waits(w, c, &arg);
@@ -390,15 +420,16 @@ static void play_limited(struct world *w, struct consumer *c, bool many)
 	take_from_ring(w, c);
 }
 
-static void play_buffer(struct world *w, struct consumer *c, int64_t ms)
+static void play_buffer(struct world *w, struct consumer *c, uint32_t min, uint32_t max,
+			int64_t ms)
 {
-	struct ukevent ev[3];
+	struct ukevent ev[4];
 	int i, ret;
 
 	while (!over(c)) {
 		atomic_store(&c->holding, MAYBE);
 		atomic_store(&c->begun, atomic_load(&c->go));
-		ret = get_events(w->q.fd, 1, 1 + c->nr % 3, ms, ev);
+		ret = get_events(w->q.fd, min, max, ms, ev);
 		if (ret > 0)
 			atomic_store(&c->holding, SOME);
 		for (i = 0; i < ret; i++)
@@ -453,17 +484,23 @@ static void play_reads_only(struct world *w, struct consumer *c)
 
 static void play(struct world *w, struct consumer *c)
 {
-	switch (atomic_load(&c->role)) {
+	int role = atomic_load(&c->role);
+
+	switch (role) {
 	case WAITS:
 		play_waits(w, c, NULL);
 		break;
 	case WAITS_LIMITED:
 	case WAITS_MANY:
-		play_limited(w, c, atomic_load(&c->role) == WAITS_MANY);
+	case WAITS_SEVERAL:
+		play_limited(w, c, role);
 		break;
 	case WAITS_BUFFER:
 	case CALLS:
-		play_buffer(w, c, atomic_load(&c->role) == CALLS ? 0 : -1);
+		play_buffer(w, c, 1, 1 + c->nr % 3, role == CALLS ? 0 : -1);
+		break;
+	case BUFFER_SEVERAL:
+		play_buffer(w, c, several(c), 4, -1);
 		break;
 	case LOOKS:
 		play_looks(w, c);
@@ -567,6 +604,98 @@ static int run_outsider(void *arg)
 	return 0;
 }
 
+/* What the user is charged with; the queue that is asked is in it. */
+static long long user_bytes(void)
+{
+	int kq = kevent_init(NULL, 0, 0);
+	long long bytes = fdinfo(kq, "kevent-user-bytes");
+
+	close(kq);
+	return bytes;
+}
+
+static bool pays_for(long long bytes)
+{
+	uint64_t start = now_ns();
+
+	while (user_bytes() != bytes)
+		if (!patient(start, PATIENCE_MS))
+			return false;
+	return true;
+}
+
+/* A user's queue of the same files. It is told of each event beside another queue. */
+static int watch_as_stranger(struct world *w)
+{
+	static const uint32_t modes[] = {
+		0, KEVENT_REQ_ET, KEVENT_REQ_ONESHOT, KEVENT_REQ_LAST_CHECK,
+	};
+	int kq = kevent_init(NULL, 0, 0);
+	unsigned int i;
+
+	CHILD_MUST(kq >= 0);
+	for (i = 0; i < THINGS; i++)
+		if (below(w, 4))
+			CHILD_MUST(change_in(kq, &w->t[i], KEVENT_CTL_ADD, w->t[i].event,
+					     KEVENT_REQ_WAKEUP_ALL | modes[below(w, 4)],
+					     i) == 0);
+	return kq;
+}
+
+/* A user of its own: nobody else is charged for what it does. */
+static int run_stranger(void *arg)
+{
+	struct world *w = arg;
+	uid_t uid = FIRST_USER + w->stranger;
+	struct ukevent ev[THINGS];
+	long long bytes;
+	int kq;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CHILD_MUST(!setresuid(uid, uid, uid));
+	w->rnd ^= (uint64_t)uid << 40;
+	bytes = user_bytes();
+	while (!atomic_load(&w->b->ends)) {
+		kq = watch_as_stranger(w);
+		CHILD_MUST(get_events(kq, 1, 1 + below(w, THINGS), below(w, 20), ev) >= 0);
+		pause_us(below(w, 20000));
+		close(kq);
+	}
+	CHILD_MUST(pays_for(bytes));
+	return 0;
+}
+
+/* The file of the daemon is not ready, or is so now and then; its name is told to nobody. */
+static long run_daemon(void *arg)
+{
+	struct world *w = arg;
+	struct daemon *d = &w->daemon;
+	struct pollfd pfd = { .fd = d->dev, .events = POLLIN };
+	uint64_t rnd = w->rnd | 1;
+	bool was_silent = false;
+
+	while (!atomic_load(&w->served_enough)) {
+		if (atomic_load(&w->silent)) {
+			/* The next look does not end. */
+			if (!was_silent && d->poll_kh)
+				wake_pollers(d);
+			was_silent = true;
+			pause_us(100);
+			continue;
+		}
+		was_silent = false;
+		if (poll(&pfd, 1, 1) == 1) {
+			if (serve_one(d) != FUSE_POLL)
+				continue;
+			pause_us(next_random(&rnd) % 300);
+			answer_poll(d, next_random(&rnd) % 2 ? POLLIN : 0);
+		} else if (d->poll_kh && next_random(&rnd) % 4 == 0) {
+			wake_pollers(d);
+		}
+	}
+	return 0;
+}
+
 static void order(struct world *w, unsigned int what, unsigned int times,
 		  bool outside)
 {
@@ -624,14 +753,22 @@ static void take_memory(struct world *w, uint64_t *rnd)
 	pthread_mutex_unlock(&w->memory);
 }
 
-/* A page table is copied, and each private page becomes one to copy. */
-static void fork_once(void)
+/*
+ * A page table is copied, and each private page becomes one to copy. The end of the child
+ * may wake consumers.
+ */
+static void fork_once(struct world *w)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
-	if (!pid)
-		_exit(0);
-	waitpid(pid, NULL, 0);
+	pthread_mutex_lock(&w->memory);
+	if (!w->no_fork) {
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+	pthread_mutex_unlock(&w->memory);
 }
 
 /* A file that is watched, ready, and closed while somebody may look at it */
@@ -661,7 +798,7 @@ static long run_hand(void *arg)
 		if (atomic_load(&w->b->fragile) && w->kind[MEMORY])
 			take_memory(w, &rnd);
 		if (w->kind[FORK] && next_random(&rnd) % 4 == 0)
-			fork_once();
+			fork_once(w);
 		if (w->kind[CLOSE] && w->idle_queue < 0 && next_random(&rnd) % 2)
 			make_noise(w, &rnd);
 		pause_us(next_random(&rnd) % 300);
@@ -865,8 +1002,25 @@ static int any_fate(struct world *w, bool *frozen)
 	return w->throttle && chance(w, THROTTLE, 4) ? THROTTLES : LEFT_ALONE;
 }
 
+/* Consumers who wait for one event, where others wait for several */
+static void cast_turn(struct world *w, unsigned int anchor)
+{
+	unsigned int i, nr = nr_consumers(w);
+	int role;
+
+	for (i = 0; i < nr; i++) {
+		if (i == anchor)
+			role = below(w, 2) ? WAITS : WAITS_BUFFER;
+		else
+			role = below(w, 3) ? below(w, 2) ? WAITS_SEVERAL : BUFFER_SEVERAL :
+					     ABSENT;
+		atomic_store(&w->b->c[i].role, role);
+	}
+}
+
 /*
- * @anchor can take all there is: it waits for the ring, or looks at it.
+ * @anchor can take all there is: it waits for the ring, or looks at it. While a look may not
+ * end there is a second one, as one consumer at most is in it.
  */
 static void cast_roles(struct world *w, unsigned int anchor, bool look)
 {
@@ -879,6 +1033,8 @@ static void cast_roles(struct world *w, unsigned int anchor, bool look)
 		c = &w->b->c[i];
 		if (i == anchor)
 			role = look ? LOOKS : WAITS;
+		else if (w->one_is_silent && i == (anchor + 1) % nr)
+			role = LOOKS;
 		else if (look)
 			role = role_without_sleep(w);
 		else
@@ -964,6 +1120,8 @@ static void say_where_it_is(struct world *w)
 	note("a call takes %d", get_events(w->q.fd, 1, 2 * THINGS, 0, ev));
 	delay_no_more();
 	say_delays();
+	pause_us(1000000);
+	note("without delays they come%s", all_taken(w) ? "" : " neither");
 	if (w->idle_queue >= 0)
 		note("the queue where nobody waits has %d",
 		     get_events(w->idle_queue, 1, 2 * THINGS, 0, ev));
@@ -1097,6 +1255,7 @@ static bool play_round(struct world *w)
 	unsigned int bursts = 1 + below(w, 3);
 	bool lost = false;
 
+	atomic_store(&w->silent, w->one_is_silent);
 	if (chance(w, MODIFY, 3))
 		modify_beside(w, chance(w, OUTSIDE, 2));
 	while (bursts--) {
@@ -1110,20 +1269,38 @@ static bool play_round(struct world *w)
 	wait_for_writers(w);
 	if (!lost)
 		wait_until_taken(w);
+	atomic_store(&w->silent, false);
 	return !lost;
 }
 
+/* Whoever is told of one event, or keeps what he takes until there are more, must sleep. */
+static bool is_at_rest(const struct consumer *c, bool anchor)
+{
+	int role = atomic_load(&c->role);
+
+	if (role == WAITS_SEVERAL || (anchor && role == WAITS))
+		return is_asleep_in(atomic_load(&c->tid), __NR_kevent_wait);
+	if (role == BUFFER_SEVERAL || anchor)
+		return is_asleep_in(atomic_load(&c->tid), __NR_kevent_get_events);
+	return true;
+}
+
 /*
- * Only one thing, while consumers sleep: the idle queue must not have it. No other event
- * and no fault may wake them then.
+ * Only one thing, while consumers sleep: the idle queue must not have it, and one who waits
+ * for one event is told of it. No other event and no fault may wake them then.
  */
-static bool play_turn(struct world *w, const struct consumer *anchor)
+static bool play_turn(struct world *w, unsigned int anchor)
 {
 	struct ukevent ev[THINGS];
 	uint64_t start = now_ns();
+	unsigned int i;
 
-	while (!is_asleep_in(atomic_load(&anchor->tid), __NR_kevent_wait))
-		MUST(patient(start, PATIENCE_MS));
+	for (i = 0; i < nr_consumers(w); i++)
+		while (!is_at_rest(&w->b->c[i], i == anchor))
+			if (!patient(start, PATIENCE_MS)) {
+				say_what_it_does(&w->b->c[i]);
+				MUST(!"it sleeps");
+			}
 	get_events(w->idle_queue, 1, THINGS, 0, ev);
 	order(w, 1u << below(w, THINGS), 1, chance(w, OUTSIDE, 2));
 	wait_until_taken(w);
@@ -1138,11 +1315,18 @@ static void play_scene(struct world *w)
 	w->scenes++;
 	atomic_store(&w->b->fragile, !turns && chance(w, MEMORY, 2));
 	w->looks = !turns && chance(w, POLLERS, 3);
-	cast_roles(w, anchor, w->looks);
+	w->one_is_silent = w->looks && w->served >= 0 && below(w, 2);
+	pthread_mutex_lock(&w->memory);
+	w->no_fork = turns && chance(w, SEVERAL, 2);
+	pthread_mutex_unlock(&w->memory);
+	if (w->no_fork)
+		cast_turn(w, anchor);
+	else
+		cast_roles(w, anchor, w->looks);
 	begin_scene(w, anchor);
 	while (on && rounds--) {
 		w->rounds++;
-		on = turns ? play_turn(w, &w->b->c[anchor]) : play_round(w);
+		on = turns ? play_turn(w, anchor) : play_round(w);
 		must_be_well(w);
 	}
 	end_scene(w);
@@ -1192,6 +1376,33 @@ static void watch_by_idle_queue(struct world *w)
 				  w->t[i].event, KEVENT_REQ_ET, i), 0);
 }
 
+static void start_strangers(struct world *w)
+{
+	for (w->stranger = 0; w->stranger < STRANGERS; w->stranger++)
+		w->strangers[w->stranger] = start_child(run_stranger, w);
+}
+
+/* A file whose ->poll() is asked of the test */
+static void serve_a_file(struct world *w)
+{
+	atomic_store(&w->served_enough, false);
+	mount_fuse(&w->daemon);
+	start_actor(&w->serving, run_daemon, w);
+	w->served = open_fuse_file(&w->daemon);
+	MUST(w->served >= 0);
+	MUST_EQ(add_poll(w->q.fd, w->served, KEVENT_POLL_POLLIN, 0, NOISE), 0);
+}
+
+static void serve_no_more(struct world *w)
+{
+	close(w->served);
+	atomic_store(&w->served_enough, true);
+	join_actor(&w->serving, PATIENCE_MS);
+	close(w->daemon.sock[0]);
+	close(w->daemon.sock[1]);
+	unmount_fuse(&w->daemon);
+}
+
 static void open_world(struct world *w)
 {
 	unsigned int i;
@@ -1205,6 +1416,12 @@ static void open_world(struct world *w)
 	for (i = 0; i < THINGS; i++)
 		make_thing(w, i);
 	watch_by_idle_queue(w);
+	w->served = -1;
+	if (w->idle_queue < 0 && chance(w, SILENT, 2))
+		serve_a_file(w);
+	w->strange = w->idle_queue < 0 && chance(w, USERS, 2);
+	if (w->strange)
+		start_strangers(w);
 	for (i = 0; i < CONSUMERS; i++)
 		w->b->c[i].nr = i;
 	for (i = THREADS; i < nr_consumers(w); i++)
@@ -1215,6 +1432,25 @@ static void open_world(struct world *w)
 		start_actor(&w->threads[i], run_consumer, &w->b->c[i]);
 	start_actor(&w->writer, run_writer, w);
 	start_actor(&w->hand, run_hand, w);
+}
+
+/* Events wait in the kernel, and other data is where the ring was, when the queue is closed. */
+static void free_ring_first(struct world *w)
+{
+	unsigned char *at = (unsigned char *)w->q.ring;
+	unsigned int i;
+	size_t byte;
+
+	give_all(w, (1u << THINGS) - 1, 1);
+	MUST(mmap(at, w->q.bytes, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+	memset(at, FILL, w->q.bytes);
+	close(w->q.fd);
+	for (i = 0; i < THINGS; i++)
+		drop_thing(&w->t[i]);
+	for (byte = 0; byte < w->q.bytes; byte++)
+		MUST_EQ(at[byte], FILL);
+	munmap(at, w->q.bytes);
 }
 
 static void close_world(struct world *w)
@@ -1230,35 +1466,25 @@ static void close_world(struct world *w)
 	for (i = THREADS; i < nr_consumers(w); i++)
 		CHECK_EQ(join_child(atomic_load(&w->b->c[i].pid), PATIENCE_MS), 0);
 	CHECK_EQ(join_child(w->outsider, PATIENCE_MS), 0);
-	for (i = 0; i < THINGS; i++)
-		drop_thing(&w->t[i]);
-	CHECK_EQ(fdinfo(w->q.fd, "kevent-watches"), 0);
+	for (i = 0; w->strange && i < STRANGERS; i++)
+		CHECK_EQ(join_child(w->strangers[i], PATIENCE_MS), 0);
+	if (w->served >= 0)
+		serve_no_more(w);
+	if (chance(w, FREE, 3)) {
+		free_ring_first(w);
+	} else {
+		for (i = 0; i < THINGS; i++)
+			drop_thing(&w->t[i]);
+		CHECK_EQ(fdinfo(w->q.fd, "kevent-watches"), 0);
+		close_queue(&w->q);
+	}
 	if (w->idle_queue >= 0)
 		close(w->idle_queue);
-	close_queue(&w->q);
 	if (w->memfd >= 0)
 		close(w->memfd);
 	close(w->block[0]);
 	close(w->block[1]);
 	munmap(w->b, sizeof(*w->b));
-}
-
-/* What the user is charged with; the queue that is asked is in it. */
-static long long user_bytes(void)
-{
-	int kq = kevent_init(NULL, 0, 0);
-	long long bytes = fdinfo(kq, "kevent-user-bytes");
-
-	close(kq);
-	return bytes;
-}
-
-static void must_pay_for(long long bytes)
-{
-	uint64_t start = now_ns();
-
-	while (user_bytes() != bytes)
-		MUST(patient(start, PATIENCE_MS));
 }
 
 static void choose_kinds(struct world *w)
@@ -1275,6 +1501,7 @@ static void choose_kinds(struct world *w)
 	 * that is there meanwhile, and the kernel dies of it ("Oops: int3").
 	 */
 	w->kind[FREEZE] &= !on_module();
+	w->kind[SILENT] &= !access("/dev/fuse", R_OK | W_OK);
 }
 
 static void no_event_stays_behind(void)
@@ -1300,7 +1527,7 @@ static void no_event_stays_behind(void)
 		while (now_ns() < next && now_ns() < until);
 		delay_no_more();
 		close_world(&w);
-		must_pay_for(bytes);
+		MUST(pays_for(bytes));
 	} while (now_ns() < until);
 	say_when(&w);
 	say_delays();
