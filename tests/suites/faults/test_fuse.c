@@ -206,6 +206,7 @@ static long collect(void *arg)
 /* T1 is blocked in the re-check of a level watch; others can work. */
 static int collects_meanwhile(void *arg)
 {
+	int other = open_expired_timer();
 	struct daemon *d = arg;
 	struct ukevent ev;
 	struct victim v;
@@ -215,6 +216,13 @@ static int collects_meanwhile(void *arg)
 	CHILD_MUST(add_fuse_file(&v) == 1);
 	start_actor(&v.stuck, collect, &v);
 	CHILD_MUST(heard_go(d->sock[0]));
+	start = now_ns();
+	CHILD_MUST(add_poll(v.q.fd, other, POLLIN, 0, 8) == 0);
+	/* The first call believes what ADD saw. */
+	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 1 && ev.ptr == 8);
+	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 1 && ev.ptr == 8);
+	has_ended("a look at another file", start);
+	CHILD_MUST(remove_file(v.q.fd, KEVENT_POLL, other) == 0);
 	start = now_ns();
 	CHILD_MUST(write(v.pipe[1], "", 1) == 1);
 	CHILD_MUST(get_events(v.q.fd, 1, 1, 0, &ev) == 1 && ev.ptr == 6);
