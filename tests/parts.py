@@ -480,10 +480,12 @@ def run_syzkaller(seconds):
 
 
 def run_races(seconds):
-    """Each test for so long, on three kernels. The logs have the seeds."""
+    """Each test for so long, on three kernels and with the module on a fourth. The logs have
+    the seeds."""
     results = report.Report("races")
-    for config in ("base", "debug", "kcsan"):
-        more = run_guest("races", config, suites=RACES,
+    for config, backend in (("base", ""), ("debug", ""), ("kcsan", ""),
+                            ("plain-debug", "module")):
+        more = run_guest("races", config, suites=RACES, KEVENT_BACKEND=backend,
                          KEVENT_STORM_SECONDS=str(seconds))
         results.passed += more.passed
         results.failed += more.failed
