@@ -119,6 +119,7 @@ static const struct skip skips[] = {
 	{ "order",
 	  " modes.level_watches_take_turns_in_the_ring"
 	  " wake_order.event_is_for_who_it_is_enough_for"
+	  " wake_order.event_that_repeats_an_entry_is_for_a_buffer"
 	  " wake.one_event_wakes_the_oldest_waiter_only"
 	  " wake.returning_waiter_queues_at_the_end"
 	  " wake.no_waiter_is_woken_for_nothing"

@@ -314,7 +314,7 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	struct kevent_queue *q = c->q;
 	struct list_head *link, *last = q->level.prev;
 	enum kevent_stop stop = KEVENT_AT_END;
-	bool relist = c->relist && !list_empty(&q->level);
+	bool asked = c->relist, relist = asked && !list_empty(&q->level);
 	u32 room, stored, passed = 0;
 	int fits;
 
@@ -352,6 +352,11 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	list_splice_init(&c->kept, &q->level);
 	if (!stop)
 		return KEVENT_AT_END;
+	/*
+	 * Others may take what is ready before the next hold. That is not denied to this call.
+	 * After a look kevent_missed_look() says so.
+	 */
+	c->relist = asked && !c->total && stop != KEVENT_NEEDS_TASK;
 	/* The room limits what is stored. */
 	c->left += stored;
 	c->left -= min(c->left, passed);

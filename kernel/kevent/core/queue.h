@@ -350,22 +350,6 @@ static inline bool kevent_may_have_taken(const struct kevent_queue *q, const voi
 	return taker == table || taker == KEVENT_TAKERS;
 }
 
-/*
- * Wake consumers of a @kind that can take an event, as its watch wants it. With
- * WAKEUP_ALL, and an entry in the ring, those with a buffer look at the watch.
- */
-static inline void kevent_wake_for(struct kevent *ke,
-				   enum kevent_consumers kind)
-{
-	if (likely(!(ke->req_flags & KEVENT_REQ_WAKEUP_ALL))) {
-		kevent_wake(ke->queue, kind);
-		return;
-	}
-	kevent_wake_all(ke->queue, kind | KEVENT_RECHECK);
-	if (kind == KEVENT_OF_RING)
-		kevent_wake_all(ke->queue, KEVENT_OF_BUFFER | KEVENT_RECHECK);
-}
-
 /* Put a watch that is on no list at the end of @list. */
 static inline void kevent_list_add(struct kevent *ke, struct list_head *list)
 {

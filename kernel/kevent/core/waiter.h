@@ -91,6 +91,7 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
 /**
  * enum kevent_consumers - which consumers a wake-up is for
  * @KEVENT_ANY:		any
+ * @KEVENT_CONTENT:	those that one event in the kernel is enough for
  * @KEVENT_OF_RING:	those whose entries are in the ring
  * @KEVENT_OF_BUFFER:	those that need no room in the ring
  * @KEVENT_ELSEWHERE:	likewise, if one event is enough; if none sleeps, any that it is enough
@@ -98,13 +99,14 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
  */
 enum kevent_consumers {
 	KEVENT_ANY,
+	KEVENT_CONTENT,
 	KEVENT_OF_RING,
 	KEVENT_OF_BUFFER,
 	KEVENT_ELSEWHERE,
 };
 
 /* With the above: have them look at the level watches again */
-#define KEVENT_RECHECK		BIT(2)
+#define KEVENT_RECHECK		BIT(3)
 
 /* Until a program sets another limit: how long an event may wait for others */
 #define KEVENT_COALESCE_DEFAULT_NS	(1000 * 1000U)

@@ -194,9 +194,14 @@ static struct kevent_waiter *kevent_either(struct kevent_waiter *a,
 	return (a->since < b->since) == oldest ? a : b;
 }
 
-/* kevent_next_content() if there are some for whom one event is not enough */
+/*
+ * kevent_next_content() if there are some for whom one event is not enough. An event that an
+ * unread entry says already makes no further one: it does those no good who have seen that
+ * entry, so one with a buffer comes first.
+ */
 struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
 {
+	struct kevent_waiter *buffer = kevent_pick(&q->buffer_sleepers, peers, oldest);
 	struct kevent_waiter *w, *many = kevent_first_of_many(q);
 
 	lockdep_assert_held(&q->ready_lock);
@@ -204,8 +209,10 @@ struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
 	/* One that has its entries is first, as with an entry. */
 	if (many && kevent_waiter_has_news(q, many))
 		return many;
-	w = kevent_either(kevent_pick(&q->ring_sleepers, peers, oldest),
-			  kevent_pick(&q->buffer_sleepers, peers, oldest), oldest);
+	w = kevent_pick(&q->ring_sleepers, peers, oldest);
+	if (kevent_unread(q))
+		return buffer ?: w;
+	w = kevent_either(w, buffer, oldest);
 	if (many && many->end == q->ring.kidx + 1)
 		w = kevent_either(w, many, oldest);
 	return w;
@@ -221,6 +228,8 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 	lockdep_assert_held(&q->ready_lock);
 
 	switch (kind) {
+	case KEVENT_CONTENT:
+		return kevent_next_content(q, oldest);
 	case KEVENT_OF_RING:
 		return kevent_next_of_ring(q, oldest);
 	case KEVENT_OF_BUFFER:
@@ -338,10 +347,10 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
 }
 
 /*
- * A consumer is awake, and maybe all that slept are to be. Wakes the oldest ones, of any
- * kind, so that nobody holds the lock for all of them. Each that was woken comes here
- * before it does anything else, also one that is killed or frozen. One that has come to
- * sleep since may be woken in the place of another that is awake by itself.
+ * A consumer is awake, and maybe all that slept are to be. Wakes the oldest ones, first those
+ * that one event is enough for, so that nobody holds the lock for all of them. Each that was
+ * woken comes here before it does anything else, also one that is killed or frozen. One that
+ * has come to sleep since may be woken in the place of another that is awake by itself.
  */
 void kevent_wake_rest(struct kevent_queue *q)
 {
@@ -351,7 +360,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	for (; q->wake_rest && left; q->wake_rest--, left--) {
-		w = kevent_pick(&q->sleepers, link, true);
+		w = kevent_next_of_any(q, true);
 		if (!w) {
 			q->wake_rest = 0;
 			return;

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -148,6 +149,48 @@ static void call_beside_a_look_without_end_gives_up(struct queue *q)
 	join_actor(&first.actor, PATIENCE_MS);
 	CHECK_EQ(first.actor.ret, 1);
 	close(fd);
+}
+
+/* It does not touch the ring itself. */
+static long waits_at_0(void *arg)
+{
+	struct queue *q = arg;
+
+	return kevent_wait(q->fd, q->size, 0, NULL, 0, NULL);
+}
+
+/*
+ * A waiter is woken with all others, and the memory of the ring is away for a moment, in which
+ * another call takes the event of the level watch: the waiter is told of it all the same.
+ */
+static void waiter_that_faults_is_told_of_the_watch(void)
+{
+	struct actor waiter;
+	struct ukevent ev;
+	struct queue q;
+	int fd[2], mem;
+
+	open_queue(&q, 8);
+	mem = memfd_create("ring", MFD_CLOEXEC);
+	MUST(mem >= 0);
+	MUST_EQ(ftruncate(mem, q.bytes), 0);
+	MUST(mmap(q.ring, q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, mem,
+		  0) == q.ring);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, KEVENT_REQ_WAKEUP_ALL, 7), 0);
+	start_actor(&waiter, waits_at_0, &q);
+	MUST(sleeps_in(waiter.tid, __NR_kevent_wait));
+	window_arm("fault");
+	put_byte_from_outside(fd[1]);
+	CHECK(window_entered());
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 1);
+	window_release();
+	join_actor(&waiter, PATIENCE_MS);
+	CHECK_EQ(waiter.ret, 1);
+	close(fd[0]);
+	close(fd[1]);
+	close(mem);
+	close_queue(&q);
 }
 
 static long takes_all(void *arg)
@@ -554,6 +597,7 @@ static void delivered_one_shot_watch_is_added_again(void)
 }
 
 static const struct test_case cases[] = {
+	TEST(waiter_that_faults_is_told_of_the_watch),
 	TEST(event_beside_a_look_is_flagged),
 	TEST(look_without_end_takes_no_other_file),
 	TEST(call_with_an_edge_does_not_look),

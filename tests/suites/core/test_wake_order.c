@@ -200,6 +200,63 @@ static void one_event_is_enough(bool of_ring, bool outside)
 	close_queue(&q);
 }
 
+static long wait_for_two(void *arg)
+{
+	struct queue *q = arg;
+	struct kevent_wait_arg wait = {
+		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC, .min_nr = 2,
+	};
+
+	return kevent_wait(q->fd, 8, 0, NULL, KEVENT_FLAGS_ARG, &wait);
+}
+
+/*
+ * An unread entry says what the event says, so that makes no further one: who waits for a
+ * second entry can't use it, and who slept before, with a buffer, can.
+ */
+static void one_repeats_an_entry(uint32_t flags, bool outside)
+{
+	const struct timespec none = {};
+	struct actor several;
+	struct queue q, bare;
+	struct waiter one;
+	long long before;
+	int fd[2];
+
+	open_queue(&q, 8);
+	bare = (struct queue){ .fd = q.fd };
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET | flags, 7), 0);
+	put_byte(fd[1]);
+	MUST_EQ(kevent_wait(q.fd, 8, 0, &none, 0, NULL), 1);
+	start_waiter(&one, &bare, 1);
+	start_actor(&several, wait_for_two, &q);
+	MUST(sleeps_in(several.tid, __NR_kevent_wait));
+	before = sleeps_so_far(several.tid);
+	if (outside)
+		put_byte_from_outside(fd[1]);
+	else
+		put_byte(fd[1]);
+	CHECK_EQ(join_waiter(&one), 1);
+	CHECK_EQ(sleeps_so_far(several.tid), before);
+	while (!actor_ended(&several)) {
+		MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
+		pause_us(1000);
+	}
+	join_actor(&several, PATIENCE_MS);
+	close(fd[0]);
+	close(fd[1]);
+	close_queue(&q);
+}
+
+static void event_that_repeats_an_entry_is_for_a_buffer(void)
+{
+	one_repeats_an_entry(0, false);
+	one_repeats_an_entry(0, true);
+	one_repeats_an_entry(KEVENT_REQ_WAKEUP_ALL, false);
+	one_repeats_an_entry(KEVENT_REQ_WAKEUP_ALL, true);
+}
+
 static void event_is_for_who_it_is_enough_for(void)
 {
 	one_event_is_enough(false, false);
@@ -302,6 +359,7 @@ static const struct test_case cases[] = {
 	TEST(entry_left_is_for_one_that_has_not_seen_it),
 	TEST(waiter_for_several_has_them_soon),
 	TEST(event_is_for_who_it_is_enough_for),
+	TEST(event_that_repeats_an_entry_is_for_a_buffer),
 	TEST(full_ring_wakes_nobody_in_vain),
 	TEST(child_that_took_nothing_wakes_nobody),
 	{}

@@ -1285,6 +1285,28 @@ static bool is_at_rest(const struct consumer *c, bool anchor)
 	return true;
 }
 
+/* All of them at one moment: nobody was woken between the first look and the last. */
+static void wait_until_at_rest(struct world *w, unsigned int anchor)
+{
+	unsigned int i, nr = nr_consumers(w);
+	uint64_t start = now_ns();
+	long long before, after;
+
+	do {
+		before = after = 0;
+		for (i = 0; i < nr; i++)
+			before += sleeps_so_far(atomic_load(&w->b->c[i].tid));
+		for (i = 0; i < nr; i++)
+			while (!is_at_rest(&w->b->c[i], i == anchor))
+				if (!patient(start, PATIENCE_MS)) {
+					say_what_it_does(&w->b->c[i]);
+					MUST(!"it sleeps");
+				}
+		for (i = 0; i < nr; i++)
+			after += sleeps_so_far(atomic_load(&w->b->c[i].tid));
+	} while (w->no_fork && before != after);
+}
+
 /*
  * Only one thing, while consumers sleep: the idle queue must not have it, and one who waits
  * for one event is told of it. No other event and no fault may wake them then.
@@ -1292,15 +1314,8 @@ static bool is_at_rest(const struct consumer *c, bool anchor)
 static bool play_turn(struct world *w, unsigned int anchor)
 {
 	struct ukevent ev[THINGS];
-	uint64_t start = now_ns();
-	unsigned int i;
 
-	for (i = 0; i < nr_consumers(w); i++)
-		while (!is_at_rest(&w->b->c[i], i == anchor))
-			if (!patient(start, PATIENCE_MS)) {
-				say_what_it_does(&w->b->c[i]);
-				MUST(!"it sleeps");
-			}
+	wait_until_at_rest(w, anchor);
 	get_events(w->idle_queue, 1, THINGS, 0, ev);
 	order(w, 1u << below(w, THINGS), 1, chance(w, OUTSIDE, 2));
 	wait_until_taken(w);
