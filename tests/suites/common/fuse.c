@@ -47,6 +47,7 @@ int open_fuse_file(const struct daemon *d)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
+/* One that is killed waits for no answer: ENOENT. */
 static void reply(struct daemon *d, uint64_t unique, int error,
 		  const void *out, size_t size)
 {
@@ -60,7 +61,8 @@ static void reply(struct daemon *d, uint64_t unique, int error,
 	};
 	if (size)
 		memcpy(buf + sizeof(*hdr), out, size);
-	MUST_EQ(write(d->dev, buf, hdr->len), hdr->len);
+	if (write(d->dev, buf, hdr->len) != (ssize_t)hdr->len)
+		MUST_EQ(errno, ENOENT);
 }
 
 static void fill_attr(struct fuse_attr *attr, uint64_t node)
@@ -129,7 +131,10 @@ uint32_t serve_one(struct daemon *d)
 	const struct fuse_in_header *in = (struct fuse_in_header *)buf;
 	const struct fuse_poll_in *look = (struct fuse_poll_in *)(in + 1);
 
-	MUST(read(d->dev, buf, sizeof(buf)) >= (ssize_t)sizeof(*in));
+	if (read(d->dev, buf, sizeof(buf)) < (ssize_t)sizeof(*in)) {
+		MUST(errno == EAGAIN || errno == ENOENT || errno == EINTR);
+		return 0;
+	}
 	if (in->opcode == FUSE_POLL && !d->no_poll) {
 		d->poll_unique = in->unique;
 		d->poll_kh = look->kh;

@@ -30,8 +30,8 @@ int open_fuse_file(const struct daemon *d);
 void await_request(struct daemon *d);
 
 /*
- * Reads a request and returns its opcode. POLL is left to answer_poll(), others are answered
- * as the simplest daemon would.
+ * Reads a request and returns its opcode, or 0 if who asked was killed. POLL is left to
+ * answer_poll(), others are answered as the simplest daemon would.
  */
 uint32_t serve_one(struct daemon *d);
 /* Answers all requests up to the first @opcode, which is answered too. */
