@@ -353,10 +353,10 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	if (!stop)
 		return KEVENT_AT_END;
 	/*
-	 * Others may take what is ready before the next hold. That is not denied to this call.
+	 * Others may take what is ready while the memory is away. That is not denied to this call.
 	 * After a look kevent_missed_look() says so.
 	 */
-	c->relist = asked && !c->total && stop != KEVENT_NEEDS_TASK;
+	c->relist = asked && !c->total && stop == KEVENT_FAULTED;
 	/* The room limits what is stored. */
 	c->left += stored;
 	c->left -= min(c->left, passed);

@@ -38,7 +38,7 @@
 
 #define SIZE		8U
 
-static const struct timespec no_time, a_while = { .tv_nsec = 200000000 },
+static const struct timespec no_time, a_while = { .tv_sec = 20 },
 			     a_second = { .tv_sec = 1 };
 static const char *man_page;
 
