@@ -9,6 +9,7 @@
 
 load_seconds=$seconds
 few_files=20		# of a server without connections
+group=/sys/fs/cgroup/server	# of those that in-group starts
 busy_usecs=200
 
 die()
@@ -136,6 +137,18 @@ stop_server()
 	[ $status -eq 0 ] || [ $status -eq 143 ] ||
 		die "$server with $backend ended with status $status"
 	! listening || die "$server with $backend left its socket"
+}
+
+# The CPU time that servers have used, in the kernel, too
+server_us()
+{
+	awk '$1 == "usage_usec" { print $2 }' $group/cpu.stat
+}
+
+per_request()
+{
+	awk -v sum="$1" -v requests="$requests" \
+		'BEGIN { printf "%.6g\n", sum / requests }'
 }
 
 # die_of_load CLIENT STATUS: show the server, then die

@@ -218,6 +218,14 @@ struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
 	return w;
 }
 
+/* One that waits for one more entry, which the event makes if no unread one says the same */
+static struct kevent_waiter *kevent_next_with_one_more(const struct kevent_queue *q)
+{
+	struct kevent_waiter *many = kevent_first_of_many(q);
+
+	return many && many->end == q->ring.kidx + 1 ? many : NULL;
+}
+
 /* Whom to wake next. Takes a few instructions, however many sleep. */
 static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 						 enum kevent_consumers kind,
@@ -235,7 +243,7 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 	case KEVENT_OF_BUFFER:
 		return w ?: kevent_pick(&q->buffer_several, peers, oldest);
 	case KEVENT_ELSEWHERE:
-		return w ?: kevent_next_content(q, oldest);
+		return w ?: kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
 	default:
 		return kevent_next_of_any(q, oldest);
 	}
