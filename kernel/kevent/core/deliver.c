@@ -161,20 +161,6 @@ static int kevent_fits(struct kevent_queue *q, struct kring *to, u32 max)
 }
 
 /*
- * Does a watch only say what its newest entry, which is unread, says already? The consumer
- * advances ring_uidx, executes a full barrier, and only then looks at the watched object.
- * Here the change of the object comes first, then the full barrier of kevent_fits() or
- * kevent_hit_store(), then the load of ring_uidx: if that still shows the entry as unread,
- * the consumer will see the change.
- */
-static bool kevent_repeats(const struct kevent *ke, const struct kring *to)
-{
-	return to->user && kring_is_unread(to, ke->stored) &&
-	       !(ke->ready & ~ke->reported) &&
-	       !kevent_source_of(ke)->fill && !kevent_is_broken(ke);
-}
-
-/*
  * A level watch that was delivered, and has reported nothing since: while its entry is
  * unread, its consumer has yet to look itself, and the call after that looks at the watch.
  */

@@ -175,6 +175,20 @@ static inline bool kevent_is_leaving(const struct kevent *ke)
 	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
 }
 
+/*
+ * Does a watch only say what its newest entry, which is unread, says already? The consumer
+ * advances ring_uidx, executes a full barrier, and only then looks at the watched object.
+ * Here the change of the object comes first, then the full barrier of kevent_fits() or
+ * kevent_hit_store(), then the load of ring_uidx: if that still shows the entry as unread,
+ * the consumer will see the change.
+ */
+static inline bool kevent_repeats(const struct kevent *ke, const struct kring *to)
+{
+	return to->user && kring_is_unread(to, ke->stored) &&
+	       !(ke->ready & ~ke->reported) &&
+	       !kevent_source_of(ke)->fill && !kevent_is_broken(ke);
+}
+
 /* Occurrences that are not delivered yet; 0 for a source that does not keep each one */
 static inline u32 kevent_count(struct kevent *ke)
 {

@@ -45,7 +45,8 @@
  * one that has a buffer comes first; if none sleeps, it is any that one event is enough for:
  * another process has the ring elsewhere, and may write there. One that has no better memory
  * fails too, and wakes the next. One that needs more events would take this one, and sleep
- * on; the next event is for it anyway. kevent_commit(), which fills the ring for others, wakes
+ * on; the next event is for it anyway. An event that an unread entry says already would be
+ * gone if it was moved to the ring: that waits for a buffer. kevent_commit(), which fills the ring for others, wakes
  * those whose entries are there. A consumer that waits for several entries stores the events
  * that come and sleeps again; kevent_wake_others() then wakes those it is enough for.
  *
@@ -69,6 +70,8 @@
 #include "../host.h"
 #include "max_running.h"
 #include "queue.h"
+#include "ring_mapping.h"
+#include "state.h"
 
 /* Consumers that are woken under one hold of the lock, with interrupts off */
 #define KEVENT_WAKE_AT_ONCE	32U
@@ -226,6 +229,24 @@ static struct kevent_waiter *kevent_next_with_one_more(const struct kevent_queue
 	return many && many->end == q->ring.kidx + 1 ? many : NULL;
 }
 
+/*
+ * Does the only event that is ready say what an unread entry says? It is no use but for a
+ * buffer. Who can't see the ring, or has to look at the watch, says no.
+ */
+static bool kevent_only_repeats(struct kevent_queue *q)
+{
+	const struct kevent *ke;
+
+	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_here(q))
+		return false;
+	/* Full barrier: pairs with consumers, see kevent_repeats(). */
+	smp_mb__after_spinlock();
+	if (kring_sync(&q->ring))
+		return false;
+	ke = list_first_entry(&q->ready, struct kevent, link);
+	return ke->ready && !kevent_must_verify(ke) && kevent_repeats(ke, &q->ring);
+}
+
 /* Whom to wake next. Takes a few instructions, however many sleep. */
 static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 						 enum kevent_consumers kind,
@@ -243,7 +264,9 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 	case KEVENT_OF_BUFFER:
 		return w ?: kevent_pick(&q->buffer_several, peers, oldest);
 	case KEVENT_ELSEWHERE:
-		return w ?: kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
+		if (w || kevent_only_repeats(q))
+			return w;
+		return kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
 	default:
 		return kevent_next_of_any(q, oldest);
 	}

@@ -212,7 +212,8 @@ static long wait_for_two(void *arg)
 
 /*
  * An unread entry says what the event says, so that makes no further one: who waits for a
- * second entry can't use it, and who slept before, with a buffer, can.
+ * second entry can't use it, and who slept before, with a buffer, can. After a fork() that
+ * buffer is not writable at first.
  */
 static void one_repeats_an_entry(uint32_t flags, bool outside)
 {
@@ -238,6 +239,8 @@ static void one_repeats_an_entry(uint32_t flags, bool outside)
 	else
 		put_byte(fd[1]);
 	CHECK_EQ(join_waiter(&one), 1);
+	/* If it was woken it runs until it sleeps again. */
+	MUST(sleeps_in(several.tid, __NR_kevent_wait));
 	CHECK_EQ(sleeps_so_far(several.tid), before);
 	while (!actor_ended(&several)) {
 		MUST_EQ(kevent_ctl(q.fd, KEVENT_CTL_READY, 0, NULL), 0);
