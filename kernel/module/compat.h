@@ -46,6 +46,7 @@
 
 #if compat_before(6, 12)
 #define fd_file(f)			((f).file)
+#define dequeue_signal(mask, info, type)	dequeue_signal(current, mask, info, type)
 #define EMPTY_FD			((struct fd) {})
 #define rt_or_dl_task(task)		rt_task(task)
 #define host_fd_counted(f)		((f).flags & FDPUT_FPUT)

@@ -267,7 +267,7 @@ struct pid *host_pidfd_pid(unsigned int fd);
 
 /* Signals: watched.c, signals.c, host.c */
 
-/* A signal is shown when it is pending: a watch observes. */
+/* A signal is shown when it is pending. */
 #define HOST_SIGNALS_FIRST	false
 
 /* The tag comes first in a &struct kevent_signals, too. */

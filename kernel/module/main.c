@@ -103,11 +103,23 @@ static long dev_types(u64 __user *arg)
 	u64 types = 0;
 	u32 type;
 
-	/* SIGNAL cannot consume: who asks for the type may need that. */
 	for (type = 0; type < KEVENT_NR_TYPES; type++)
-		if (kevent_sources[type] && type != KEVENT_SIGNAL)
+		if (kevent_sources[type])
 			types |= BIT_ULL(type);
 	return put_user(types, arg);
+}
+
+static long dev_post(const struct ukevent __user *arg)
+{
+	const struct kevent_source_ops *ops;
+	struct ukevent uk;
+
+	if (copy_from_user(&uk, arg, sizeof(uk)))
+		return -EFAULT;
+	ops = kevent_source(uk.type);
+	if (IS_ERR(ops))
+		return PTR_ERR(ops);
+	return ops->post ? ops->post(&uk) : -EOPNOTSUPP;
 }
 
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -117,6 +129,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return dev_init((void __user *)arg);
 	case KEVENT_IOC_TYPES:
 		return dev_types((u64 __user *)arg);
+	case KEVENT_IOC_POST:
+		return dev_post((const struct ukevent __user *)arg);
 	default:
 		return -ENOTTY;
 	}

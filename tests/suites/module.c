@@ -34,8 +34,6 @@ static const struct exception exceptions[] = {
 	  " looks.modify_or_the_wake_up_of_an_eventfd_sees_the_other"
 	  " looks.modify_or_the_wake_up_of_a_socket_sees_the_other"
 	  " nested.other_types_refuse_sets storm_max_running.ends_race_everything"
-	  " storm_signal.exit_races_signals_and_remove"
-	  " storm_signal.signals_race_remove_and_close"
 	  " calls_random.random_chains_do_as_calls_one_by_one " },
 	{ "6.12", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ "7.3", NULL, " nested.circle_through_the_eventfd_of_io_uring_ends " },
@@ -52,30 +50,18 @@ static const struct exception exceptions[] = {
 	{ ALL, "there are no futexes",
 	  " futex futex_lock limits.address_spaces_are_charged examples.futex"
 	  " limits.futex_watches_are_as_few_as_threads " },
-	{ ALL, "a watch sees a signal that is pending, and cannot consume it",
-	  " signal.watch_is_of_the_whole_process"
-	  " signal.exit_of_a_child_is_a_signal signal.consumed_signals_are_not_delivered"
-	  " signal.signalfd_gets_what_is_observed_only signal.tracer_sees_no_consumed_signal"
-	  " signal.faults_are_observed_but_not_consumed signal.signal_without_information_is_the_own"
-	  " signal.consumed_sigcont_continues signal.two_queues_get_it_and_one_consumes"
-	  " signal.consumed_signals_do_not_interrupt signal.oneshot_and_dispatch_take_one_signal"
-	  " signal.disabled_watch_takes_nothing signal.mark_tells_of_no_signal"
-	  " signal.wrong_requests_are_refused signal.background_process_stops_at_the_terminal signal.signal_a_tracer_requeues_is_observed_once"
-	  " signal_queued.standard_signals_merge_into_the_first signal_queued.merging_ends_at_delivery"
-	  " signal_queued.many_come_in_order_by_small_batches"
-	  " signal_queued.many_come_in_order_through_a_ring_of_16"
-	  " signal_queued.many_come_in_order_through_a_full_ring"
+	{ ALL, "a signal is taken when it is pending, or by a handler",
+	  " signal.blocked_signals_are_consumed_and_not_pending"
+	  " signal.tracer_sees_no_consumed_signal signal.consumed_signals_do_not_interrupt"
+	  " signal.signal_a_tracer_requeues_is_observed_once"
 	  " signal_queued.sender_gets_eagain_at_the_limit signal_queued.signal_that_failed_is_nowhere"
+	  " signal_queued.limit_holds_for_all_that_are_kept"
 	  " signal_queued.remove_drops_what_is_not_delivered"
 	  " signal_queued.queued_signals_are_charged_in_bytes"
 	  " signal_queued.owner_of_the_queue_limits_them"
-	  " signal_queued.posix_timer_goes_on_when_observed_or_consumed"
 	  " signal_queued.expiries_in_a_row_merge signal_queued.consumed_expiries_are_overruns_later"
 	  " signal_queued.timers_need_no_room_at_the_limit"
-	  " signal_queued.itimer_goes_on_when_observed_or_consumed"
-	  " signal_queued.itimer_expires_once_when_consumed"
-	  " signal_life.child_being_forked_gets_what_is_consumed storm_signal examples.signals"
-	  " examples.everything " },
+	  " signal_life.child_being_forked_gets_what_is_consumed " },
 	{ ALL, "the kernel makes no calls of a chain",
 	  " calls calls_observed calls_audited calls_random aio_calls nowait storm_aio"
 	  " limits.switch_off_is_for_chains_of_open_queues_too trace.chains_have_calls"

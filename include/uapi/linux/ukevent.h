@@ -346,6 +346,8 @@ struct kevent_call {
 /* Event of KEVENT_SIGNAL, and bit of its id: no normal delivery */
 #define KEVENT_SIGNAL_DELIVERY	0x1U
 #define KEVENT_SIGNAL_NOMASK	0x8000000000000000ULL
+/* Of requests to the module, which need it with NOMASK: a handler uses KEVENT_IOC_POST */
+#define KEVENT_SIGNAL_POSTED	0x4000000000000000ULL
 
 /* Events of KEVENT_PROC */
 #define KEVENT_PROC_EXIT	0x1U
@@ -395,19 +397,16 @@ struct kevent_call {
 
 struct kevent_dev_init {		/* kevent_init() */
 	__u64	ring;
-	__u32	ring_size;
-	__u32	flags;
+	__u32	ring_size, flags;
 };
 
 struct kevent_dev_ctl {			/* kevent_ctl() */
-	__u32	cmd;
-	__u32	num;
+	__u32	cmd, num;
 	__u64	arg;
 };
 
 struct kevent_dev_get {			/* kevent_get_events() */
-	__u32	min_nr;
-	__u32	max_nr;
+	__u32	min_nr, max_nr;
 	__u64	timeout;
 	__u64	buf;
 	__u32	flags;
@@ -415,11 +414,9 @@ struct kevent_dev_get {			/* kevent_get_events() */
 };
 
 struct kevent_dev_wait {		/* kevent_wait() */
-	__u32	num;
-	__u32	old_kidx;
+	__u32	num, old_kidx;
 	__u64	timeout;
-	__u32	flags;
-	__u32	reserved;
+	__u32	flags, reserved;
 	__u64	arg;
 };
 
@@ -427,10 +424,12 @@ struct kevent_dev_commit {		/* kevent_commit() */
 	__u64	uidx;			/* whole position */
 };
 
-/* of /dev/kevent: bit 1 << type for each source, but SIGNAL, which only observes */
+/* of /dev/kevent: bit 1 << type for each source */
 #define KEVENT_IOC_TYPES	_IOR(0xBE, 0x00, __u64)
 /* of /dev/kevent; returns the queue's descriptor */
 #define KEVENT_IOC_INIT		_IOW(0xBE, 0x01, struct kevent_dev_init)
+/* of /dev/kevent, by a handler: has a watch of the process this event? ENOENT: none wants it */
+#define KEVENT_IOC_POST		_IOW(0xBE, 0x02, struct ukevent)
 /* of the queue */
 #define KEVENT_IOC_CTL		_IOW(0xBE, 0x10, struct kevent_dev_ctl)
 #define KEVENT_IOC_GET_EVENTS	_IOW(0xBE, 0x11, struct kevent_dev_get)

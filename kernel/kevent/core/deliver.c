@@ -244,6 +244,19 @@ static enum kevent_stop kevent_store(struct kevent_collection *c,
 	return KEVENT_AT_END;
 }
 
+/*
+ * Tasks of another process can look at a watch, and this one cannot. It joins the level
+ * list, for their next calls, and those that sleep are woken once.
+ */
+static void kevent_pass_by(struct kevent *ke)
+{
+	bool announced = kevent_is_announced(ke);
+
+	kevent_recheck_later(ke);
+	if (announced)
+		kevent_wake_all(ke->queue, KEVENT_ANY | KEVENT_RECHECK);
+}
+
 /* Deal with a watch that is listed, unless the hold of the lock must end first. */
 static enum kevent_stop kevent_pass(struct kevent_collection *c,
 				    struct kevent *ke)
@@ -256,6 +269,10 @@ static enum kevent_stop kevent_pass(struct kevent_collection *c,
 	}
 	if (kevent_must_verify(ke)) {
 		mask = kevent_source_of(ke)->collect(ke, true);
+		if (mask == -EXDEV) {
+			kevent_pass_by(ke);
+			return KEVENT_AT_END;
+		}
 		if (mask < 0 && c->room)
 			return KEVENT_NEEDS_TASK;
 		if (mask >= 0)

@@ -46,9 +46,10 @@
  * another process has the ring elsewhere, and may write there. One that has no better memory
  * fails too, and wakes the next. One that needs more events would take this one, and sleep
  * on; the next event is for it anyway. An event that an unread entry says already would be
- * gone if it was moved to the ring: that waits for a buffer. kevent_commit(), which fills the ring for others, wakes
- * those whose entries are there. A consumer that waits for several entries stores the events
- * that come and sleeps again; kevent_wake_others() then wakes those it is enough for.
+ * gone if it was moved to the ring: that waits for a buffer. kevent_commit(), which fills
+ * the ring for others, wakes those whose entries are there. A consumer that waits for
+ * several entries stores the events that come and sleeps again; kevent_wake_others() then
+ * wakes those it is enough for.
  *
  * A consumer that goes without the event it may have been woken for calls
  * kevent_pass_on(). An entry in the ring is no use to one with a buffer, nor to one that

@@ -29,6 +29,13 @@
  * to the receiver like that of a pending signal, and to the owner of the queue as well.
  * Those that may neither fail nor be lost use the room of the watch when there is no
  * memory.
+ *
+ * A watch that consumes may find a signal that is pending, from before ADD or MODIFY. Then
+ * it does what a signalfd does: a task of the process that added it takes the signal when
+ * it collects events, for all watches of that process that consume. A host that is no part
+ * of the kernel sees each signal when it is pending already, and tells such watches of it.
+ * A signal that a handler of the process got is offered to them by the handler: see
+ * ev_signal_post().
  */
 
 #include <linux/bitops.h>
@@ -52,6 +59,9 @@
  */
 #define KEVENT_MAX_PER_SIGNAL	16U
 
+/* Signals that a watch keeps at most of those that were pending, or came to a handler */
+#define KEVENT_SIGNAL_MAX_KEPT	65536U
+
 /* What the CPU can make of an instruction; as in dequeue_signal(). */
 #define FAULTS	(rt_sigmask(SIGSEGV) | rt_sigmask(SIGBUS) |		\
 		 rt_sigmask(SIGILL) | rt_sigmask(SIGTRAP) |		\
@@ -66,11 +76,12 @@
 /**
  * struct kevent_siginfo - a signal, as its event will describe it
  * @link:	in &kevent_signal.infos
- * @ucounts:	who is charged for it
+ * @ucounts:	who is charged for it, if it @counts as a pending signal
  * @id:		as in the event
  * @timer:	the POSIX timer it comes from, or -1
  * @code:	si_code
  * @value:	si_int, or 0
+ * @counts:	in RLIMIT_SIGPENDING
  */
 struct kevent_siginfo {
 	struct list_head	link;
@@ -79,6 +90,7 @@ struct kevent_siginfo {
 	int			timer;
 	int			code;
 	int			value;
+	bool			counts;
 };
 
 /* What kmalloc() takes for one that is not delivered yet */
@@ -112,6 +124,9 @@ struct kevent_signals {
  * @nr:		R: how many
  * @consume:	R: %KEVENT_SIGNAL_NOMASK
  * @own_used:	R: @own is in @infos
+ * @marked:	R: a mark by %KEVENT_CTL_READY, without a signal
+ * @told:	R: a signal that it may consume was pending. Set and cleared under S as well,
+ *		by who sends one, and by who sees that none is left
  * @own:	one that takes no memory and no charge
  *
  * S is the siglock of the process, whose order is siglock > ready_lock. The
@@ -129,6 +144,8 @@ struct kevent_signal {
 	u32			nr;
 	bool			consume;
 	bool			own_used;
+	bool			marked;
+	bool			told;
 	struct kevent_siginfo	own;
 };
 
@@ -138,6 +155,7 @@ struct kevent_signal {
  * @sig:	the signal
  * @fault:	what the task does now caused it, so it must be delivered
  * @must_keep:	it fails if it cannot be kept
+ * @taken:	it was pending, and is not any more
  * @info:	what the event will say
  */
 struct kevent_sent {
@@ -145,6 +163,7 @@ struct kevent_sent {
 	int			sig;
 	bool			fault;
 	bool			must_keep;
+	bool			taken;
 	struct kevent_siginfo	info;
 };
 
@@ -155,15 +174,16 @@ static struct kevent_signal *to_signal(struct kevent *ke)
 
 static u64 signo_of(const struct ukevent *uk)
 {
-	return uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK;
+	const u64 bits = KEVENT_SIGNAL_NOMASK |
+			 (HOST_SIGNALS_FIRST ? 0 : KEVENT_SIGNAL_POSTED);
+
+	return uk->id.raw_u64 & ~bits;
 }
 
 static int ev_signal_check(const struct ukevent *uk, struct file *file)
 {
 	u64 sig = signo_of(uk);
 
-	if (!HOST_SIGNALS_FIRST && uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK)
-		return -ENOSYS;
 	if (uk->event != KEVENT_SIGNAL_DELIVERY)
 		return -EINVAL;
 	if (sig < 1 || sig > _NSIG || sig_kernel_only(sig))
@@ -171,7 +191,16 @@ static int ev_signal_check(const struct ukevent *uk, struct file *file)
 	if (uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK &&
 	    siginmask(sig, STOPS_AT_TTY))
 		return -EINVAL;
-	return 0;
+	if (HOST_SIGNALS_FIRST)
+		return 0;
+	switch (uk->id.raw_u64 & (KEVENT_SIGNAL_NOMASK | KEVENT_SIGNAL_POSTED)) {
+	case KEVENT_SIGNAL_NOMASK:
+		return -ENOSYS;
+	case KEVENT_SIGNAL_POSTED:
+		return -EINVAL;
+	default:
+		return 0;
+	}
 }
 
 /* It does not change but in exec, when no other thread is left. */
@@ -232,16 +261,22 @@ static void ev_signal_leave(struct kevent_signal *ks,
 		host_signals_end(signal, all);
 }
 
+static void ev_signal_take(struct kevent_signal *ks);
+
 static int ev_signal_attach(struct kevent *ke, const struct ukevent *uk,
 			    struct file *file)
 {
 	struct kevent_signal *ks = to_signal(ke);
+	int err;
 
 	memset_after(ks, 0, kk);
 	INIT_LIST_HEAD(&ks->infos);
 	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
 	ks->tgid = get_pid(task_tgid(current));
-	return kevent_key_link(to_kevent_keyed(ke)) ?: ev_signal_link(ks);
+	err = kevent_key_link(to_kevent_keyed(ke)) ?: ev_signal_link(ks);
+	if (!err)
+		ev_signal_take(ks);
+	return err;
 }
 
 /* false: @t is gone */
@@ -279,7 +314,8 @@ static void ev_signal_free_info(struct kevent_signal *ks,
 
 	if (info == &ks->own)
 		return;
-	host_pending_uncharge(owner, info->ucounts);
+	if (info->counts)
+		host_pending_uncharge(owner, info->ucounts);
 	kevent_uncharge(owner, EV_SIGINFO_BYTES);
 	kfree(info);
 }
@@ -301,6 +337,7 @@ static void ev_signal_modified(struct kevent *ke, const struct ukevent *uk)
 	struct kevent_signal *ks = to_signal(ke);
 
 	ks->consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
+	ks->told &= ks->consume;
 	/* What KEVENT_REQ_DISPATCH has held back */
 	if (ks->nr)
 		kevent_ready_locked(ke, KEVENT_SIGNAL_DELIVERY);
@@ -318,7 +355,9 @@ static bool ev_signal_may_change(const struct kevent *ke)
 
 static u32 ev_signal_count(struct kevent *ke)
 {
-	return to_signal(ke)->nr;
+	const struct kevent_signal *ks = to_signal(ke);
+
+	return ks->nr + ks->marked + ks->told;
 }
 
 static struct kevent_siginfo *ev_signal_oldest(struct kevent_signal *ks)
@@ -345,8 +384,10 @@ static void ev_signal_delivered(struct kevent *ke)
 	struct kevent_signal *ks = to_signal(ke);
 	struct kevent_siginfo *info = ev_signal_oldest(ks);
 
-	if (!info)
+	if (!info) {
+		ks->marked = false;
 		return;
+	}
 	list_del(&info->link);
 	ks->nr--;
 	if (info == &ks->own)
@@ -354,23 +395,28 @@ static void ev_signal_delivered(struct kevent *ke)
 	ev_signal_free_info(ks, info);
 }
 
+/* What was pending has been counted when it was sent. */
 static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
-					     struct task_struct *t)
+					     const struct kevent_sent *sent)
 {
+	bool counts = !sent->taken;
 	struct kevent_owner *owner = ks->kk.ke.queue->owner;
 	struct kevent_siginfo *info;
-	struct ucounts *ucounts;
+	struct ucounts *ucounts = NULL;
 
 	if (!kevent_charge(owner, EV_SIGINFO_BYTES))
 		return NULL;
-	if (!host_pending_charge(owner, t, &ucounts))
+	if (counts ? !host_pending_charge(owner, sent->t, &ucounts) :
+		     ks->nr >= KEVENT_SIGNAL_MAX_KEPT)
 		goto uncharge;
 	info = kmalloc(sizeof(*info), GFP_ATOMIC | __GFP_ACCOUNT);
 	if (info) {
 		info->ucounts = ucounts;
+		info->counts = counts;
 		return info;
 	}
-	host_pending_uncharge(owner, ucounts);
+	if (counts)
+		host_pending_uncharge(owner, ucounts);
 uncharge:
 	kevent_uncharge(owner, EV_SIGINFO_BYTES);
 	return NULL;
@@ -395,15 +441,26 @@ static bool ev_signal_repeats(const struct kevent_signal *ks,
 			       link)->timer == sent->info.timer;
 }
 
+/* What has become pending was offered to those that observe, and is taken by the others. */
+static bool ev_signal_is_for(const struct kevent_signal *ks,
+			     const struct kevent_sent *sent)
+{
+	if (sent->taken)
+		return ks->consume;
+	return HOST_SIGNALS_FIRST || sent->fault || !ks->consume;
+}
+
 /* Returns -EAGAIN when the signal cannot be kept. */
 static int ev_signal_reserve(struct kevent_signal *ks,
 			     const struct kevent_sent *sent)
 {
 	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
-	ks->asked = ev_signal_is_armed(ks);
+	ks->asked = ev_signal_is_armed(ks) && ev_signal_is_for(ks, sent);
 	if (!ks->asked || sent->sig < SIGRTMIN || ev_signal_repeats(ks, sent))
 		return 0;
-	ks->next = ev_signal_room(ks, sent->t);
+	if (sent->taken && !ks->own_used)
+		return 0;
+	ks->next = ev_signal_room(ks, sent);
 	return ks->next || !sent->must_keep ? 0 : -EAGAIN;
 }
 
@@ -515,6 +572,14 @@ static struct hlist_head *ev_signal_watches(int sig, struct task_struct *t)
 	return &host_signals(t->signal)->of[sig - 1];
 }
 
+/* A signal is pending. */
+static void ev_signal_tell(struct kevent_signal *ks)
+{
+	guard(kevent_queue)(ks->kk.ke.queue);
+	ks->told = true;
+	kevent_recheck_locked(&ks->kk.ke);
+}
+
 /*
  * Offer a signal to watches, under the siglock of @t. @info may be SEND_SIG_NOINFO or
  * SEND_SIG_PRIV. @timer: it is the expiry of a POSIX timer. Returns 0, 1 when it is
@@ -538,8 +603,12 @@ int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
 			return -EAGAIN;
 	if (sent.fault)
 		return 0;
-	hlist_for_each_entry(ks, watches, node)
-		consumed |= ev_signal_offer(ks, &sent, true);
+	hlist_for_each_entry(ks, watches, node) {
+		if (HOST_SIGNALS_FIRST)
+			consumed |= ev_signal_offer(ks, &sent, true);
+		else if (ks->consume)
+			ev_signal_tell(ks);
+	}
 	if (consumed && sig == SIGALRM)
 		ev_signal_restart_itimer(t->signal);
 	return consumed;
@@ -566,6 +635,119 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 			ev_signal_release(ks);
 		else
 			ev_signal_offer(ks, &sent, false);
+}
+
+/* Pending signals */
+
+/* Offer a signal that is not pending any more to the watches of the current process. */
+static bool ev_signal_share(struct kevent_sent *sent)
+{
+	struct kevent_signals *all = host_signals(current->signal);
+	struct kevent_signal *ks;
+	bool taken = false;
+
+	lockdep_assert_held(ev_signal_own_lock());
+
+	if (!all)
+		return false;
+	hlist_for_each_entry(ks, &all->of[sent->sig - 1], node) {
+		ev_signal_reserve(ks, sent);
+		taken |= ev_signal_offer(ks, sent, true);
+	}
+	return taken;
+}
+
+/*
+ * May a signal be taken for the watch? No other one is sent until the siglock is released, so
+ * what is pending has come before the answer.
+ */
+static bool ev_signal_wants(struct kevent_signal *ks)
+{
+	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
+	return ks->consume && !ks->nr && ev_signal_is_armed(ks);
+}
+
+static bool ev_signal_is_pending(int sig)
+{
+	return sigismember(&current->pending.signal, sig) ||
+	       sigismember(&current->signal->shared_pending.signal, sig);
+}
+
+/*
+ * Take a signal of the current process. What dequeues one may release the siglock when it
+ * has it: the watch that wanted it gets it in any case, as if nobody had changed it since.
+ */
+static void ev_signal_take(struct kevent_signal *ks)
+{
+	struct kevent_sent sent = { .t = current, .sig = ks->kk.id, .taken = true };
+	struct kernel_siginfo si;
+	enum pid_type type;
+	sigset_t others;
+	bool found;
+
+	sigfillset(&others);
+	sigdelset(&others, sent.sig);
+	guard(spinlock_irq)(ev_signal_own_lock());
+	if (hlist_unhashed(&ks->node) || !ev_signal_wants(ks))
+		return;
+	found = dequeue_signal(&others, &si, &type);
+	if (found) {
+		ev_signal_describe(&sent, &si, false);
+		ev_signal_share(&sent);
+	}
+	guard(kevent_queue)(ks->kk.ke.queue);
+	if (found && !ks->nr)
+		ev_signal_append(ks, &sent, KEVENT_SIGNAL_NOMASK);
+	ks->told = ev_signal_is_pending(sent.sig);
+}
+
+static int ev_signal_collect(struct kevent *ke, bool atomic)
+{
+	struct kevent_signal *ks = to_signal(ke);
+
+	if (atomic) {
+		if (ks->nr || ks->marked)
+			return KEVENT_SIGNAL_DELIVERY;
+		if (!ks->consume)
+			return 0;
+		return ev_signal_may_change(ke) ? -EAGAIN : -EXDEV;
+	}
+	ev_signal_take(ks);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
+	return ks->nr || ks->marked ? KEVENT_SIGNAL_DELIVERY : 0;
+}
+
+static int ev_signal_mark(struct kevent *ke, const struct ukevent *uk, void **room)
+{
+	if (uk->event && uk->event != KEVENT_SIGNAL_DELIVERY)
+		return -EINVAL;
+	to_signal(ke)->marked = true;
+	ke->ready |= KEVENT_SIGNAL_DELIVERY;
+	return 0;
+}
+
+/*
+ * A handler of the current process got a signal: its watches that consume may have it. @uk
+ * is what its event says. Returns 0, -ENOENT when none wants it, or -EINVAL.
+ */
+static int ev_signal_post(const struct ukevent *uk)
+{
+	struct kevent_sent sent = {
+		.t = current,
+		.sig = uk->id.raw[0],
+		.taken = true,
+		.info = {
+			.id = uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK,
+			.timer = -1,
+			.code = uk->ret_data[0],
+			.value = uk->ret_data[1],
+		},
+	};
+
+	if (!valid_signal(uk->id.raw[0]) || !sent.sig)
+		return -EINVAL;
+	guard(spinlock_irq)(ev_signal_own_lock());
+	return ev_signal_share(&sent) ? 0 : -ENOENT;
 }
 
 /*
@@ -597,7 +779,6 @@ void __kevent_drop_signals(void)
 const struct kevent_source_ops kevent_signal_ops = {
 	.name		= "signal",
 	.pins		= roundup_pow_of_two(sizeof(struct kevent_signals)),
-	.marks		= KEVENT_SIGNAL_DELIVERY,
 	.size		= sizeof(struct kevent_signal),
 	.check		= ev_signal_check,
 	.key		= signo_of,
@@ -606,7 +787,10 @@ const struct kevent_source_ops kevent_signal_ops = {
 	.destroy	= ev_signal_destroy,
 	.modified	= ev_signal_modified,
 	.may_change	= ev_signal_may_change,
+	.collect	= ev_signal_collect,
 	.count		= ev_signal_count,
 	.fill		= ev_signal_fill,
 	.delivered	= ev_signal_delivered,
+	.mark		= ev_signal_mark,
+	.post		= HOST_SIGNALS_FIRST ? NULL : ev_signal_post,
 };

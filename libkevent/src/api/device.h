@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * Queues of the kevent module
+ * The device of the kevent module
  *
- * A kernel with the module has no system calls of kevent. An ioctl of the device makes a
- * queue, and the calls of the queue are ioctls of it. The ioctls have a range of their own:
- * whatever file has the descriptor, none of them is another one's.
+ * The ioctls of the module have a range of their own: whatever file has the descriptor, none
+ * of them is another one's.
  */
 #ifndef LIBKEVENT_DEVICE_H
 #define LIBKEVENT_DEVICE_H
 
-#include <stdbool.h>
 #include "libkevent.h"
+#include "syscall.h"
 
 #pragma GCC visibility push(hidden)
 
-/* As the system calls. -ENOSYS from init(): there is no module; others: the error of open() */
-int kevent_device_init(void *ring, __u32 ring_size, __u32 flags);
-int kevent_device_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
-int kevent_device_get_events(int fd, __u32 min_nr, __u32 max_nr, const void *timeout,
-			     struct ukevent *buf, __u32 flags);
-int kevent_device_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
-		       __u32 flags, const struct kevent_wait_arg *arg);
-int kevent_device_commit(int fd, __u64 uidx);
+static inline int kevent_ioctl(int fd, unsigned long request, void *arg)
+{
+	return kevent_syscall(SYS_ioctl, fd, request, arg, 0, 0, 0);
+}
 
-/* Is it a queue of the module? Only a process that knows of one asks. */
-bool kevent_device_has(int fd);
+/* Its descriptor, which stays open: -ENOSYS: there is none; others: the error of open() */
+int kevent_device(void);
+
+/*
+ * Offer to all watches of the process what a handler of its has got; @uk is what their event
+ * says: 0 or -errno. Async-signal-safe
+ */
+int kevent_device_post(const struct ukevent *uk);
 
 #pragma GCC visibility pop
 

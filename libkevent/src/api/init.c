@@ -6,7 +6,7 @@
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
-#include "device.h"
+#include "module.h"
 #include "kernel.h"
 #include "syscall.h"
 
@@ -69,7 +69,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 	if (backends & KEVENT_BY_CALLS)
 		ret = kevent_kernel_init(ring, ring_size, plain);
 	if (!is_final(ret) && backends & KEVENT_BY_MODULE)
-		ret = or_else(ret, kevent_device_init(ring, ring_size, plain));
+		ret = or_else(ret, kevent_module_init(ring, ring_size, plain));
 	if (ret >= 0) {
 		kevent_fb_lost(ret);
 		ret = check_types(ret, flags);
@@ -84,7 +84,7 @@ int kevent_supported(void)
 	int fd = kevent_kernel_init(NULL, 0, 0);
 
 	if (!is_final(fd))
-		fd = or_else(fd, kevent_device_init(NULL, 0, 0));
+		fd = or_else(fd, kevent_module_init(NULL, 0, 0));
 	if (fd < 0)
 		return fd;
 	kevent_close_fd(fd);
@@ -101,24 +101,16 @@ const char *kevent_backend(int fd)
 	return kevent_kernel_there() ? "kevent" : "module";
 }
 
-/*
- * Requests that none can make: a type that the queue lacks, or refuses, says so first. SIGNAL of the
- * module cannot consume: it says so to each request with that bit.
- */
+/* Requests that none can make: a type that the queue lacks, or refuses, says so first. */
 __u32 kevent_types(int fd)
 {
 	struct ukevent uk[NR_TYPES];
 	__u32 types = 0, i;
 
-	for (i = 0; i < NR_TYPES; i++) {
+	for (i = 0; i < NR_TYPES; i++)
 		uk[i] = (struct ukevent){
 			.id.raw[0] = -1U, .type = i, .req_flags = -1U,
 		};
-		if (i == KEVENT_SIGNAL)
-			uk[i] = (struct ukevent){
-				.id.raw_u64 = KEVENT_SIGNAL_NOMASK, .type = i,
-			};
-	}
 	if (kevent_ctl(fd, KEVENT_CTL_ADD, NR_TYPES, uk) != NR_TYPES)
 		return 0;
 	for (i = 0; i < NR_TYPES; i++) {

@@ -6,7 +6,7 @@
 
 #include "libkevent.h"
 #include "fallback/fallback.h"
-#include "device.h"
+#include "module.h"
 #include "kernel.h"
 #include "syscall.h"
 
@@ -40,7 +40,7 @@ static __attribute__((noinline)) int any_ctl(int fd, __u32 cmd, __u32 num,
 	if (ret != KEVENT_FB_PASS)
 		return ret;
 	return kevent_kernel_there() ? kernel_ctl(fd, cmd, num, arg) :
-				       kevent_device_ctl(fd, cmd, num, arg);
+				       kevent_module_ctl(fd, cmd, num, arg);
 }
 
 int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
@@ -48,7 +48,7 @@ int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 	if (kevent_only_kernel())
 		return kernel_ctl(fd, cmd, num, arg);
 	if (kevent_only_device())
-		return kevent_device_ctl(fd, cmd, num, arg);
+		return kevent_module_ctl(fd, cmd, num, arg);
 	return any_ctl(fd, cmd, num, arg);
 }
 
@@ -70,7 +70,7 @@ any_get_events(int fd, __u32 min_nr, __u32 max_nr, const struct timespec *timeou
 		return ret;
 	if (kevent_kernel_there())
 		return kernel_get_events(fd, min_nr, max_nr, timeout, buf, flags);
-	return kevent_device_get_events(fd, min_nr, max_nr, KERNEL_TIMESPEC(timeout),
+	return kevent_module_get_events(fd, min_nr, max_nr, KERNEL_TIMESPEC(timeout),
 					buf, flags);
 }
 
@@ -81,7 +81,7 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
 	if (kevent_only_kernel())
 		return kernel_get_events(fd, min_nr, max_nr, timeout, buf, flags);
 	if (kevent_only_device())
-		return kevent_device_get_events(fd, min_nr, max_nr,
+		return kevent_module_get_events(fd, min_nr, max_nr,
 						KERNEL_TIMESPEC(timeout), buf, flags);
 	return any_get_events(fd, min_nr, max_nr, timeout, buf, flags);
 }
@@ -104,7 +104,7 @@ any_wait(int fd, __u32 num, __u32 old_kidx, const struct timespec *timeout,
 		return ret;
 	if (kevent_kernel_there())
 		return kernel_wait(fd, num, old_kidx, timeout, flags, arg);
-	return kevent_device_wait(fd, num, old_kidx, KERNEL_TIMESPEC(timeout), flags,
+	return kevent_module_wait(fd, num, old_kidx, KERNEL_TIMESPEC(timeout), flags,
 				  arg);
 }
 
@@ -115,7 +115,7 @@ int kevent_wait(int fd, __u32 num, __u32 old_kidx,
 	if (kevent_only_kernel())
 		return kernel_wait(fd, num, old_kidx, timeout, flags, arg);
 	if (kevent_only_device())
-		return kevent_device_wait(fd, num, old_kidx,
+		return kevent_module_wait(fd, num, old_kidx,
 					  KERNEL_TIMESPEC(timeout), flags, arg);
 	return any_wait(fd, num, old_kidx, timeout, flags, arg);
 }
@@ -130,6 +130,6 @@ int kevent_commit(int fd, __u32 new_uidx, __u32 over)
 	if (ret != KEVENT_FB_PASS)
 		return ret;
 	if (!kevent_kernel_there())
-		return kevent_device_commit(fd, uidx);
+		return kevent_module_commit(fd, uidx);
 	return kevent_syscall(__NR_kevent_commit, fd, new_uidx, over, 0, 0, 0);
 }

@@ -20,7 +20,7 @@
 #include <sys/signalfd.h>
 
 #include "api/process.h"
-#include "before.h"
+#include "signal/before.h"
 #include "ops.h"
 #include "signals.h"
 #include "sys.h"
@@ -117,32 +117,6 @@ void fb_hub_unlock(struct fb_hub *hub)
 }
 
 /* The handler: it may interrupt any code, itself included. */
-
-static bool fb_is_fault(int signal, const siginfo_t *info)
-{
-	return info->si_code > 0 &&
-	       (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
-		signal == SIGTRAP || signal == SIGFPE || signal == SIGSYS);
-}
-
-/* Members of siginfo share their memory: which ones are there, the code says. */
-static struct fb_siginfo fb_siginfo_of(int signal, const siginfo_t *info)
-{
-	struct fb_siginfo si = {
-		.signal = (__u32)signal,
-		.code = (__u32)info->si_code,
-		.observed = fb_is_fault(signal, info),
-	};
-
-	if (info->si_code > 0 ? signal == SIGCHLD :
-	    info->si_code != SI_TIMER && info->si_code != SI_SIGIO) {
-		si.pid = (__u32)info->si_pid;
-		si.uid = (__u32)info->si_uid;
-	}
-	if (info->si_code < 0 && info->si_code != SI_SIGIO)
-		si.value = (__u32)info->si_value.sival_int;
-	return si;
-}
 
 /* Take a place in the ring, if there is one. */
 static struct fb_caught *fb_ring_place(struct fb_hub *hub, __u32 *at)

@@ -5,27 +5,13 @@
 #ifndef LIBKEVENT_FB_SIGNALS_H
 #define LIBKEVENT_FB_SIGNALS_H
 
+#include "signal/siginfo.h"
 #include "queue.h"
 
 #pragma GCC visibility push(hidden)
 
 #define FB_NR_SIGNALS	64U
 #define FB_SIGRTMIN	32U
-
-/**
- * struct fb_siginfo - what an event says of a signal
- * @signal:	its number
- * @code:	si_code, and likewise @value, @pid and @uid; 0 where there is none
- * @observed:	it was delivered as well
- */
-struct fb_siginfo {
-	__u32	signal;
-	__u32	code;
-	__u32	value;
-	__u32	pid;
-	__u32	uid;
-	bool	observed;
-};
 
 /**
  * struct fb_listener - who wants a signal; under the lock of the hub

@@ -63,19 +63,6 @@ int remove_signal(int kq, int sig)
 	return change_signal(kq, KEVENT_CTL_REMOVE, sig, 0, 0);
 }
 
-int as_can_be(void)
-{
-	static int how = -1;
-	int kq;
-
-	if (how < 0) {
-		kq = kevent_init(NULL, 0, 0);
-		how = add_signal(kq, SIGWINCH, CONSUME, 0) != -ENOSYS;
-		close(kq);
-	}
-	return how;
-}
-
 int queue_value(int sig, int value)
 {
 	return sigqueue(getpid(), sig, (union sigval){ .sival_int = value }) ?

@@ -33,9 +33,6 @@ int change_signal(int kq, uint32_t cmd, int sig, int consume, uint32_t flags);
 int add_signal(int kq, int sig, int consume, uint32_t flags);
 int remove_signal(int kq, int sig);
 
-/* CONSUME, or OBSERVE where a signal cannot be consumed: the program has to ignore it then. */
-int as_can_be(void);
-
 /* Expects @sig next, consumed or not, with this siginfo. */
 void must_signal(struct queue *q, int sig, bool consumed, pid_t pid, int code,
 		 int value);

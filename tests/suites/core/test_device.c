@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "signals.h"
 
 #define SLOTS	16
 
@@ -57,11 +59,74 @@ static void it_names_the_types_that_can_be_watched(void)
 		if (err != -ENOSYS)
 			added |= 1ull << type;
 	}
-	/* Watches of signals can only observe, so a program that needs them is to know. */
-	CHECK_EQ(types, added & ~(uint64_t)KEVENT_TYPE(KEVENT_SIGNAL));
+	CHECK_EQ(types, added);
 	CHECK(types & KEVENT_TYPE(KEVENT_INODE));
 	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_TYPES, (void *)1), -EFAULT);
 	close(kq);
+	close(dev);
+}
+
+static int add_raw(int kq, uint64_t id)
+{
+	struct ukevent ev;
+	struct kevent_dev_ctl a = { .cmd = KEVENT_CTL_ADD, .num = 1, .arg = (uintptr_t)&ev };
+
+	kevent_set_signal(&ev, SIGUSR1, 0, 0, 0);
+	ev.id.raw_u64 = id;
+	MUST(ioctl(kq, KEVENT_IOC_CTL, &a) >= 0);
+	return kevent_error(&ev);
+}
+
+static int post(int dev, uint32_t type, uint64_t id, uint32_t value)
+{
+	struct ukevent ev = {
+		.type = type, .id.raw_u64 = id, .ret_data = { (uint32_t)SI_QUEUE, value },
+	};
+
+	return try_ioctl(dev, KEVENT_IOC_POST, &ev);
+}
+
+static int posts_to_its_parent(void *arg)
+{
+	CHILD_MUST(post(*(int *)arg, KEVENT_SIGNAL, SIGUSR1, 1) == -ENOENT);
+	return 0;
+}
+
+/* A process says what its handler has got to its own watches, and to nobody else's. */
+static void signals_are_posted_by_their_process(void)
+{
+	int dev = open_device(), i;
+	struct queue a, b;
+
+	open_queue(&a, 0);
+	open_queue(&b, 8);
+	CHECK_EQ(post(dev, KEVENT_SIGNAL, SIGUSR1, 1), -ENOENT);
+	CHECK_EQ(add_raw(a.fd, NOMASK | SIGUSR1), -ENOSYS);
+	CHECK_EQ(add_raw(a.fd, KEVENT_SIGNAL_POSTED | SIGUSR1), -EINVAL);
+	CHECK_EQ(add_raw(a.fd, NOMASK | KEVENT_SIGNAL_POSTED | SIGUSR1), 0);
+	MUST_EQ(add_signal(b.fd, SIGUSR1, CONSUME, KEVENT_REQ_ONESHOT), 0);
+	CHECK_EQ(join_child(start_child(posts_to_its_parent, &dev), PATIENCE_MS), 0);
+	for (i = 1; i <= 2; i++)
+		CHECK_EQ(post(dev, KEVENT_SIGNAL, 77ULL << 32 | SIGUSR1, i), 0);
+	/* A standard signal merges. */
+	MUST_EQ(change_signal(a.fd, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME, 0), 0);
+	must_signal(&a, SIGUSR1, true, 77, SI_QUEUE, 1);
+	must_signal(&b, SIGUSR1, true, 77, SI_QUEUE, 1);
+	CHECK_NO_EVENT(&a);
+	CHECK_EQ(fdinfo(b.fd, "kevent-watches"), 0);
+	MUST_EQ(change_signal(a.fd, KEVENT_CTL_MODIFY, SIGUSR1, OBSERVE, 0), 0);
+	CHECK_EQ(post(dev, KEVENT_SIGNAL, SIGUSR1, 1), -ENOENT);
+	CHECK_EQ(post(dev, KEVENT_SIGNAL, 0, 1), -EINVAL);
+	CHECK_EQ(post(dev, KEVENT_SIGNAL, 65, 1), -EINVAL);
+	CHECK_EQ(post(dev, KEVENT_SIGNAL, -1u, 1), -EINVAL);
+	CHECK_EQ(post(dev, KEVENT_USER, 1, 1), -EOPNOTSUPP);
+	CHECK_EQ(post(dev, KEVENT_FUTEX, 1, 1), -ENOSYS);
+	CHECK_EQ(post(dev, -1u, 1, 1), -EINVAL);
+	CHECK_EQ(post(a.fd, KEVENT_SIGNAL, SIGUSR1, 1), -ENOTTY);
+	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_POST, (void *)1), -EFAULT);
+	CHECK_NO_EVENT(&a);
+	close_queue(&b);
+	close_queue(&a);
 	close(dev);
 }
 
@@ -221,6 +286,7 @@ static void settings_are_those_of_users_only(void)
 
 static const struct test_case cases[] = {
 	TEST(it_names_the_types_that_can_be_watched),
+	TEST(signals_are_posted_by_their_process),
 	TEST(ioctls_of_others_are_refused),
 	TEST(reserved_members_are_refused),
 	TEST(lseek_waits),

@@ -24,6 +24,7 @@
 
 #include "helpers.h"
 #include "inode.h"
+#include "signals.h"
 
 #define MODULE		"/vm/kevent.ko"
 #define TRACING		"/sys/kernel/tracing/"
@@ -437,6 +438,57 @@ static void kprobe_of_the_function_stands_beside_it(void)
 	close_queue(&q);
 }
 
+/* Signals */
+
+/* A child that has the queue can't take signals of its parent, which then takes them. */
+static int takes_nothing(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		CHILD_MUST(next_event(q, &ev, 0) == 0);
+	return 0;
+}
+
+static int waits_for_marks(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	CHILD_MUST(get_events(q->fd, 1, 1, -1, &ev) == 1);
+	CHILD_MUST(ev.type == KEVENT_USER);
+	return 0;
+}
+
+static void consumer_of_another_process_leaves_a_signal(void)
+{
+	struct queue q;
+	struct waiter w;
+	pid_t pid;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 1), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(join_child(start_child(takes_nothing, &q), PATIENCE_MS), 0);
+	must_signal(&q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_NO_EVENT(&q);
+	/* Who slept last is woken first: that is the child. */
+	start_waiter(&w, &q, 1);
+	pid = start_child(waits_for_marks, &q);
+	MUST(sleeps_in(pid, __NR_kevent_get_events));
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK(!is_pending(SIGUSR1));
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
 /* Unloading and loading */
 
 static void module_stays_as_long_as_a_queue(void)
@@ -717,6 +769,7 @@ static const struct test_case cases[] = {
 	TEST(hook_cannot_be_switched_off),
 	TEST(tracer_of_the_functions_stands_beside_them),
 	TEST(kprobe_of_the_function_stands_beside_it),
+	TEST(consumer_of_another_process_leaves_a_signal),
 	TEST(module_stays_as_long_as_a_queue),
 	TEST(module_stays_as_long_as_a_mark),
 	TEST(unload_waits_for_what_has_just_ended),

@@ -154,7 +154,7 @@ static void add_source(struct scene *s, enum source source)
 		MUST_EQ(add_inode(kq, s->dir, CREATE, 0, LIVE), 0);
 		break;
 	case SRC_SIGNAL:
-		MUST_EQ(add_signal(kq, SIGUSR1, as_can_be(), 0), 0);
+		MUST_EQ(add_signal(kq, SIGUSR1, CONSUME, 0), 0);
 		break;
 	case SRC_PROC:
 		MUST_EQ(add_proc(kq, s->child.pid, 0, LIVE), 0);
@@ -216,7 +216,6 @@ static void each_try(enum source source)
 
 	enter_tmpfs();
 	handle(SIGUSR1, count_signal);
-	as_can_be();	/* which makes a queue the first time */
 	for (before = 0; before < NR_BEFORE; before++) {
 		for (deed = 0; deed < NR_DEEDS; deed++) {
 			try_source(source, 0, before, deed, false);

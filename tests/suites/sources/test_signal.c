@@ -134,9 +134,9 @@ static void exit_of_a_child_is_a_signal(struct queue *q)
 		_exit(3);
 	must_signal(q, SIGCHLD, false, pid, CLD_EXITED, 0);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 3);
+	handle(SIGCHLD, count_signal);
 	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, SIGCHLD, CONSUME, 0),
 		0);
-	handle(SIGCHLD, count_signal);
 	pid = fork();
 	if (!pid)
 		_exit(4);
@@ -171,16 +171,97 @@ static void consumed_signals_are_not_delivered(struct queue *q)
 	must_signal(q, SIGTERM, true, getpid(), SI_USER, 0);
 	CHECK_EQ(queue_value(RT, 9), 0);
 	must_signal(q, RT, true, getpid(), SI_QUEUE, 9);
+	CHECK_EQ(handled, 0);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(handled, 1);
+}
+
+static void blocked_signals_are_consumed_and_not_pending(struct queue *q)
+{
+	handle(SIGUSR1, count_signal);
+	MUST_EQ(add_signal(q->fd, SIGUSR1, CONSUME, 0), 0);
 	block(SIGUSR1, SIG_BLOCK);
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	CHECK(!is_pending(SIGUSR1));
 	block(SIGUSR1, SIG_UNBLOCK);
 	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK_EQ(handled, 0);
+}
+
+/* What is blocked is taken as well, in order, and for each queue, whoever asks first. */
+static void blocked_signals_are_consumed_by_each_queue(void)
+{
+	struct queue a, b;
+	int i;
+
+	open_queue(&a, 0);
+	open_queue(&b, 8);
+	handle(RT, count_signal);
+	block(RT, SIG_BLOCK);
+	MUST_EQ(add_signal(a.fd, RT, CONSUME, 0), 0);
+	MUST_EQ(add_signal(b.fd, RT, CONSUME, 0), 0);
+	for (i = 0; i < 5; i++)
+		CHECK_EQ(queue_value(RT, i), 0);
+	must_signal(&a, RT, true, getpid(), SI_QUEUE, 0);
+	for (i = 0; i < 5; i++)
+		must_signal(&b, RT, true, getpid(), SI_QUEUE, i);
+	CHECK_NO_EVENT(&b);
+	for (i = 1; i < 5; i++)
+		must_signal(&a, RT, true, getpid(), SI_QUEUE, i);
+	CHECK_NO_EVENT(&a);
+	CHECK(!is_pending(RT));
+	block(RT, SIG_UNBLOCK);
+	CHECK_EQ(handled, 0);
+	close_queue(&b);
+	close_queue(&a);
+}
+
+/* A watch that consumes takes what is pending when it is added, or armed again. */
+static void pending_signals_are_taken_by_add(struct queue *q)
+{
+	handle(RT, count_signal);
+	block(RT, SIG_BLOCK);
+	CHECK_EQ(queue_value(RT, 1), 0);
+	CHECK_EQ(queue_value(RT, 2), 0);
+	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_DISPATCH), 0);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 1);
 	CHECK_NO_EVENT(q);
-	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
-	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK(is_pending(RT));
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME, KEVENT_REQ_DISABLED), 0);
+	CHECK_EQ(queue_value(RT, 3), 0);
+	CHECK_NO_EVENT(q);
+	MUST_EQ(change_signal(q->fd, KEVENT_CTL_MODIFY, RT, CONSUME, 0), 0);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 2);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 3);
+	CHECK_NO_EVENT(q);
+	CHECK(!is_pending(RT));
+	CHECK_EQ(remove_signal(q->fd, RT), 0);
+	CHECK_EQ(queue_value(RT, 4), 0);
+	MUST_EQ(add_signal(q->fd, RT, CONSUME, KEVENT_REQ_ONESHOT), 0);
+	must_signal(q, RT, true, getpid(), SI_QUEUE, 4);
+	CHECK_EQ(queue_value(RT, 5), 0);
+	CHECK_NO_EVENT(q);
+	block(RT, SIG_UNBLOCK);
 	CHECK_EQ(handled, 1);
+}
+
+/* A thread that sleeps in a wait takes what all threads block. */
+static void blocked_signal_ends_a_wait(void)
+{
+	struct waiter w;
+	struct queue q;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	start_waiter(&w, &q, 1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK(!is_pending(SIGUSR1));
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
 }
 
 static void signalfd_gets_what_is_observed_only(void)
@@ -213,10 +294,14 @@ static void signalfd_gets_what_is_observed_only(void)
 static sigjmp_buf after_fault;
 static volatile char *volatile nowhere;
 
+static volatile bool faults;
+
+/* A signal that a process sent returns. */
 static void leave_fault(int sig)
 {
-	(void)sig;
-	siglongjmp(after_fault, 1);
+	count_signal(sig);
+	if (faults)
+		siglongjmp(after_fault, 1);
 }
 
 static int die_of_fault(void *arg)
@@ -236,20 +321,22 @@ static void faults_are_observed_but_not_consumed(void)
 	open_queue(&q, 0);
 	CHECK_EQ(join_child(start_child(die_of_fault, &q), PATIENCE_MS),
 		 -SIGSEGV);
-	MUST_EQ(add_signal(q.fd, SIGSEGV, CONSUME, 0), 0);
 	handle(SIGSEGV, leave_fault);
+	MUST_EQ(add_signal(q.fd, SIGSEGV, CONSUME, 0), 0);
+	faults = true;
 	if (!sigsetjmp(after_fault, 1)) {
 		*nowhere = 1;
 		CHECK(!"fault");
 	}
+	faults = false;
+	CHECK_EQ(handled, 1);
 	MUST_EVENT(&q, &ev);
 	CHECK_EQ(ev.id.raw_u64, SIGSEGV);
 	CHECK_EQ(ev.ret_data[0], SEGV_MAPERR);
 	/* If a process sends it, it is a signal like any other. */
-	handle(SIGSEGV, count_signal);
 	CHECK_EQ(kill(getpid(), SIGSEGV), 0);
 	must_signal(&q, SIGSEGV, true, getpid(), SI_USER, 0);
-	CHECK_EQ(handled, 0);
+	CHECK_EQ(handled, 1);
 	close_queue(&q);
 }
 
@@ -685,6 +772,10 @@ static const struct test_case cases[] = {
 	TEST(watch_is_of_the_whole_process),
 	TEST_EACH(exit_of_a_child_is_a_signal),
 	TEST_EACH(consumed_signals_are_not_delivered),
+	TEST_EACH(blocked_signals_are_consumed_and_not_pending),
+	TEST(blocked_signals_are_consumed_by_each_queue),
+	TEST_EACH(pending_signals_are_taken_by_add),
+	TEST(blocked_signal_ends_a_wait),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
 	TEST(faults_are_observed_but_not_consumed),

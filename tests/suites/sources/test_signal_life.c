@@ -73,13 +73,13 @@ static void fork_does_not_inherit_watches(void)
 
 	open_team(&t, 0);
 	handle(SIGUSR1, count_signal);
-	MUST_EQ(add_signal(t.q.fd, SIGUSR1, as_can_be(), 0), 0);
+	MUST_EQ(add_signal(t.q.fd, SIGUSR1, CONSUME, 0), 0);
 	CHECK_EQ(join_child(start_child(child_without_watch, &t),
 			    PATIENCE_MS), 0);
 	CHECK_NO_EVENT(&t.q);
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
-	must_signal(&t.q, SIGUSR1, as_can_be(), getpid(), SI_USER, 0);
-	CHECK_EQ(handled, !as_can_be());
+	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_EQ(handled, 0);
 	close_queue(&t.q);
 }
 
@@ -89,7 +89,7 @@ static int watching_child(void *arg)
 	struct team *t = arg;
 
 	signal(RT, SIG_IGN);
-	CHILD_MUST(add_signal(t->q.fd, RT, as_can_be(), 0) == 0);
+	CHILD_MUST(add_signal(t->q.fd, RT, CONSUME, 0) == 0);
 	CHILD_MUST(queue_value(RT, 1) == 0);
 	CHILD_MUST(signal_peer(t->to_parent) && await(t->to_child));
 	CHILD_MUST(queue_value(RT, 2) == 0);
@@ -107,16 +107,16 @@ static void check_exit(uint32_t size)
 		pid_t pid = start_child(watching_child, &t);
 
 		MUST(await(t.to_parent));
-		must_signal(&t.q, RT, as_can_be(), pid, SI_QUEUE, 1);
+		must_signal(&t.q, RT, true, pid, SI_QUEUE, 1);
 		CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
-		CHECK_EQ(add_signal(t.q.fd, RT, as_can_be(), 0), -EEXIST);
+		CHECK_EQ(add_signal(t.q.fd, RT, CONSUME, 0), -EEXIST);
 		CHECK(signal_peer(t.to_child));
 		CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 		CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 0);
 		CHECK_EQ(fdinfo(t.q.fd, "kevent-ready"), 0);
 		CHECK_NO_EVENT(&t.q);
 	}
-	CHECK_EQ(add_signal(t.q.fd, RT, as_can_be(), 0), 0);
+	CHECK_EQ(add_signal(t.q.fd, RT, CONSUME, 0), 0);
 	close_queue(&t.q);
 }
 
@@ -147,7 +147,7 @@ static int leader_that_leaves(void *arg)
 	pthread_t thread;
 
 	signal(SIGUSR1, SIG_IGN);
-	CHILD_MUST(add_signal(t->q.fd, SIGUSR1, as_can_be(), 0) == 0);
+	CHILD_MUST(add_signal(t->q.fd, SIGUSR1, CONSUME, 0) == 0);
 	CHILD_MUST(pthread_create(&thread, NULL, (void *(*)(void *))
 				  (void *)survive_leader, t) == 0);
 	syscall(SYS_exit, 1);
@@ -164,7 +164,7 @@ static void watch_outlives_the_first_thread(void)
 	MUST(await(t.to_parent));
 	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
 	CHECK_EQ(kill(pid, SIGUSR1), 0);
-	must_signal(&t.q, SIGUSR1, as_can_be(), getpid(), SI_USER, 0);
+	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), -EPERM);
 	CHECK_EQ(fdinfo(t.q.fd, "kevent-watches"), 1);
 	CHECK(signal_peer(t.to_child));
@@ -186,7 +186,7 @@ int signals_after_exec(int argc, char **argv)
 		return 101;
 	if (get_events(kq, 1, 1, 0, &ev) != 0)
 		return 102;
-	if (add_signal(kq, SIGUSR1, as_can_be(), 0) != 0)
+	if (add_signal(kq, SIGUSR1, CONSUME, 0) != 0)
 		return 103;
 	kill(getpid(), SIGUSR1);
 	if (get_events(kq, 1, 1, 0, &ev) != 1 || ev.id.raw[0] != SIGUSR1)
@@ -210,7 +210,7 @@ static int exec_child(void *arg)
 	struct actor a;
 
 	signal(SIGUSR1, SIG_IGN);
-	CHILD_MUST(add_signal(t->q.fd, SIGUSR1, as_can_be(), 0) == 0);
+	CHILD_MUST(add_signal(t->q.fd, SIGUSR1, CONSUME, 0) == 0);
 	CHILD_MUST(kill(getpid(), SIGUSR1) == 0);
 	CHILD_MUST(fcntl(t->q.fd, F_SETFD, 0) == 0);
 	if (t->q.size)		/* by another thread */
@@ -236,7 +236,7 @@ static int exec_fails(void *arg)
 	struct ukevent ev;
 
 	signal(SIGUSR1, SIG_IGN);
-	CHILD_MUST(add_signal(q->fd, SIGUSR1, as_can_be(), 0) == 0);
+	CHILD_MUST(add_signal(q->fd, SIGUSR1, CONSUME, 0) == 0);
 	execl("/nonexistent", "nonexistent", NULL);
 	CHILD_MUST(kill(getpid(), SIGUSR1) == 0);
 	CHILD_MUST(next_event(q, &ev, 0) == 1);
@@ -259,12 +259,12 @@ static int stranger(void *arg)
 
 	CHILD_MUST(kq >= 0);
 	atomic_store(&handled, 0);
-	CHILD_MUST(add_signal(kq, SIGUSR1, as_can_be(), 0) == 0);
+	CHILD_MUST(add_signal(kq, SIGUSR1, CONSUME, 0) == 0);
 	CHILD_MUST(close(kq) == 0);
 	CHILD_MUST(signal_peer(t->to_parent) && await(t->to_child));
-	CHILD_MUST(handled == !as_can_be());
+	CHILD_MUST(handled == 0);
 	CHILD_MUST(signal_peer(t->to_parent) && await(t->to_child));
-	CHILD_MUST(handled == 1 + !as_can_be());
+	CHILD_MUST(handled == 1);
 	return 0;
 }
 
@@ -293,7 +293,7 @@ static void passed_queue_tells_of_who_added_the_watch(void)
 		 -EPERM);
 	CHECK_EQ(remove_signal(t.q.fd, SIGUSR1), -EPERM);
 	CHECK_EQ(kill(pid, SIGUSR1), 0);
-	must_signal(&t.q, SIGUSR1, as_can_be(), getpid(), SI_USER, 0);
+	must_signal(&t.q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK(signal_peer(t.to_child) && await(t.to_parent));
 	/* The watch ends with the queue, which another process closes. */
 	close_queue(&t.q);
@@ -310,7 +310,7 @@ static int meddles(void *arg)
 	struct ukevent ev;
 
 	CHILD_MUST(change_signal(q->fd, KEVENT_CTL_MODIFY, SIGUSR1,
-				 as_can_be(), 0) == -EPERM);
+				 CONSUME, 0) == -EPERM);
 	CHILD_MUST(remove_signal(q->fd, SIGUSR1) == -EPERM);
 	/* With ONESHOT it would end the watch. */
 	CHILD_MUST(change_signal(q->fd, KEVENT_CTL_READY, SIGUSR1, 0, 0) ==
@@ -325,7 +325,7 @@ static int meddles(void *arg)
 static long changes_in_thread(void *arg)
 {
 	return change_signal(*(int *)arg, KEVENT_CTL_MODIFY, SIGUSR1,
-			     as_can_be(), 0);
+			     CONSUME, 0);
 }
 
 static void others_may_not_change_a_watch(struct queue *q)
@@ -344,8 +344,8 @@ static void others_may_not_change_a_watch(struct queue *q)
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, 0);
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
-	CHECK_EQ(handled, 1 + !as_can_be());
-	must_signal(q, SIGUSR1, as_can_be(), getpid(), SI_USER, 0);
+	CHECK_EQ(handled, 1);
+	must_signal(q, SIGUSR1, true, getpid(), SI_USER, 0);
 	CHECK_EQ(join_child(start_child(meddles, q), PATIENCE_MS), 0);
 	CHECK_EQ(remove_signal(q->fd, SIGUSR1), 0);
 }

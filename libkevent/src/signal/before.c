@@ -12,7 +12,7 @@
 #include <ucontext.h>
 
 #include "before.h"
-#include "sys.h"
+#include "fallback/sys.h"
 
 /* As the kernel has it */
 struct fb_mask {

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Queues of the kevent module
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <linux/time_types.h>
+
+#include "signal/posted.h"
+#include "device.h"
+#include "kernel.h"
+#include "module.h"
+
+/* Ioctls have answered: so the kernel has no system calls of kevent. */
+static int proved(int ret)
+{
+	if (ret >= 0 && !(kevent_ways_now() & KEVENT_WAY_DEVICE))
+		__atomic_or_fetch(&kevent_ways, KEVENT_WAY_DEVICE, __ATOMIC_ACQ_REL);
+	return ret;
+}
+
+int kevent_module_init(void *ring, __u32 ring_size, __u32 flags)
+{
+	struct kevent_dev_init arg = {
+		.ring = (uintptr_t)ring,
+		.ring_size = ring_size,
+		.flags = flags,
+	};
+	int fd = kevent_device();
+
+	return fd < 0 ? fd : proved(kevent_ioctl(fd, KEVENT_IOC_INIT, &arg));
+}
+
+/*
+ * The descriptor is no queue. As long as the process knows of no queue at all, the answer is
+ * that of a kernel without kevent.
+ */
+static int said(int ret)
+{
+	const unsigned int any = KEVENT_WAY_DEVICE | KEVENT_WAY_FALLBACK;
+
+	if (ret >= 0)
+		return proved(ret);
+	if (kevent_ways_now() & any)
+		return ret == -ENOTTY ? -EINVAL : ret;
+	return ret == -ENOTTY || ret == -EBADF ? -ENOSYS : ret;
+}
+
+static int queue_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
+{
+	struct kevent_dev_ctl a = { .cmd = cmd, .num = num, .arg = (uintptr_t)arg };
+
+	return said(kevent_ioctl(fd, KEVENT_IOC_CTL, &a));
+}
+
+/* Make a request again if it lacked a handler of signals. Returns whether nothing is left to say of it. */
+static bool made_again(int fd, __u32 cmd, struct ukevent *uk)
+{
+	int ret;
+
+	if (!kevent_signal_retry(uk))
+		return false;
+	ret = queue_ctl(fd, cmd, 1, uk);
+	kevent_signal_retried(uk, ret);
+	return !ret;
+}
+
+/* Entries of ADD that failed, or have an event, are in front. How many there are now */
+static __attribute__((noinline)) int add_again(int fd, struct ukevent *arg, int nr)
+{
+	struct ukevent made;
+	int i = 0;
+
+	while (i < nr) {
+		if (!made_again(fd, KEVENT_CTL_ADD, &arg[i])) {
+			i++;
+			continue;
+		}
+		made = arg[i];
+		arg[i] = arg[--nr];
+		arg[nr] = made;
+	}
+	return nr;
+}
+
+/* Those of MODIFY that failed are where they were. */
+static __attribute__((noinline)) int modify_again(int fd, __u32 num, struct ukevent *arg,
+						  int nr)
+{
+	int left = nr;
+
+	for (; num-- && left; arg++) {
+		if (!kevent_error(arg))
+			continue;
+		left--;
+		nr -= made_again(fd, KEVENT_CTL_MODIFY, arg);
+	}
+	return nr;
+}
+
+int kevent_module_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
+{
+	int ret = queue_ctl(fd, cmd, num, arg);
+
+	if (ret > 0 && cmd == KEVENT_CTL_ADD)
+		return add_again(fd, arg, ret);
+	if (ret > 0 && cmd == KEVENT_CTL_MODIFY)
+		return modify_again(fd, num, arg, ret);
+	return ret;
+}
+
+int kevent_module_get_events(int fd, __u32 min_nr, __u32 max_nr, const void *timeout,
+			     struct ukevent *buf, __u32 flags)
+{
+	struct kevent_dev_get a = {
+		.min_nr = min_nr,
+		.max_nr = max_nr,
+		.timeout = (uintptr_t)timeout,
+		.buf = (uintptr_t)buf,
+		.flags = flags,
+	};
+
+	return said(kevent_ioctl(fd, KEVENT_IOC_GET_EVENTS, &a));
+}
+
+#if defined(__LP64__) || defined(SYS__llseek)
+#define HAVE_SEEK	1
+#else
+#define HAVE_SEEK	0
+#endif
+
+/* No security module looks at lseek(): it costs half of an ioctl. */
+static int seek(int fd, __u32 num, __u32 old_kidx, int whence)
+{
+#ifdef __LP64__
+	return kevent_syscall(SYS_lseek, fd, KEVENT_SEEK(num, old_kidx), whence, 0, 0, 0);
+#elif HAVE_SEEK
+	__u32 high = (__u64)KEVENT_SEEK(num, 0) >> 32;
+	__s64 result;
+	int ret = kevent_syscall(SYS__llseek, fd, high, old_kidx, &result, whence, 0);
+
+	return ret ? ret : (int)result;
+#else
+	(void)fd;
+	(void)num;
+	(void)old_kidx;
+	(void)whence;
+	return -ENOTTY;
+#endif
+}
+
+/* Other files have no position, or one that is 0: so a queue without events says EAGAIN. */
+static int sought(int ret)
+{
+	if (ret == -EAGAIN)
+		return 0;
+	return !ret || ret == -ESPIPE ? -EINVAL : ret;
+}
+
+/* More is as good as a whole ring, but no position of a file. */
+static __u32 seek_num(__u32 num)
+{
+	return num < KEVENT_RING_MAX ? num : KEVENT_RING_MAX;
+}
+
+static bool is_zero(const struct __kernel_timespec *ts)
+{
+	return !ts->tv_sec && !ts->tv_nsec;
+}
+
+/* Other files know lseek(), too: it is only for a process that knows the module. */
+static bool may_seek(const struct __kernel_timespec *timeout, __u32 flags, const void *arg)
+{
+	return HAVE_SEEK && !flags && !arg && (!timeout || is_zero(timeout)) &&
+	       kevent_ways_now() & KEVENT_WAY_DEVICE;
+}
+
+#define PAGE		4096U		/* the least */
+/* An argument of a program that knows of changes has them up to here. */
+#define CHANGES_END	(offsetof(struct kevent_wait_arg, nr_changes) + sizeof(__u32))
+
+/*
+ * May the change @at be read, where the one before could? The kernel stops at one that it
+ * cannot read, and does not say where that was.
+ */
+static bool readable(const struct kevent_change *at)
+{
+	const uintptr_t end = (uintptr_t)(at + 1) - 1;
+	char byte;
+	struct iovec to = { &byte, 1 }, from = { (void *)end, 1 };
+
+	return end / PAGE == (uintptr_t)at / PAGE ||
+	       kevent_syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) !=
+	       -EFAULT;
+}
+
+/*
+ * Make changes again that lacked a handler of signals. Returns whether some were made, and none
+ * has kept the call from its wait.
+ */
+static __attribute__((noinline)) bool change_again(int fd, const struct kevent_wait_arg *arg)
+{
+	struct kevent_change *at = (void *)(uintptr_t)arg->changes;
+	bool again = false, held = false;
+	__u32 left;
+
+	for (left = arg->nr_changes; left--; at++) {
+		if (!readable(at))
+			return false;
+		if (at->result == -ENOSYS && (at->cmd == KEVENT_CTL_ADD ||
+					      at->cmd == KEVENT_CTL_MODIFY) &&
+		    made_again(fd, at->cmd, &at->uk)) {
+			at->result = 0;
+			again = true;
+		}
+		held |= !!at->result;
+	}
+	return again && !held;
+}
+
+static int queue_wait(int fd, const struct kevent_dev_wait *a)
+{
+	return said(kevent_ioctl(fd, KEVENT_IOC_WAIT, (void *)(uintptr_t)a));
+}
+
+/* The same call, whose changes are made */
+static int wait_on(int fd, const struct kevent_dev_wait *a, const struct kevent_wait_arg *arg)
+{
+	struct kevent_wait_arg rest = { .size = 0 };
+	struct kevent_dev_wait again = *a;
+
+	memcpy(&rest, arg, arg->size < sizeof(rest) ? arg->size : sizeof(rest));
+	rest.nr_changes = 0;
+	again.arg = (uintptr_t)&rest;
+	return queue_wait(fd, &again);
+}
+
+int kevent_module_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
+		       __u32 flags, const struct kevent_wait_arg *arg)
+{
+	struct kevent_dev_wait a;
+	int ret;
+
+	if (may_seek(timeout, flags, arg))
+		return sought(seek(fd, seek_num(num), old_kidx,
+				   timeout ? SEEK_SET : SEEK_CUR));
+	a = (struct kevent_dev_wait){
+		.num = num,
+		.old_kidx = old_kidx,
+		.timeout = (uintptr_t)timeout,
+		.flags = flags,
+		.arg = (uintptr_t)arg,
+	};
+	ret = queue_wait(fd, &a);
+	if (ret >= 0 && flags & KEVENT_FLAGS_ARG && arg->size >= CHANGES_END &&
+	    arg->nr_changes && change_again(fd, arg))
+		return wait_on(fd, &a, arg);
+	return ret;
+}
+
+int kevent_module_commit(int fd, __u64 uidx)
+{
+	struct kevent_dev_commit a = { .uidx = uidx };
+
+	return said(kevent_ioctl(fd, KEVENT_IOC_COMMIT, &a));
+}
+
+bool kevent_module_has(int fd)
+{
+	return kevent_ways_now() & KEVENT_WAY_DEVICE &&
+	       !kevent_module_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
+}
