@@ -41,7 +41,9 @@ WORST = ("pipe_wakes_all", "pipe_wakes_all_sleepers",
          "timers_of_one_queue_at_once", "signal_consumed",
          "posix_timers_at_once", "process_ends", "futex_is_woken",
          "mark_wakes_all", "full_ring_with_level_watches")
-SHARES = 16
+# Of what is slow each commit has another share, and make torture has all of it.
+SHARES = 24			# of mutants, and of checks that build
+HALVES = 2			# of the suites on the debug kernel
 STALL = ("shared_file_is_closed", "kept_signals_end", "pipe_of_users_is_written",
          "process_of_users_ends", "timers_of_queues_expire")
 # Programs and tools, which other parts run: make torture has them on the debug kernel, too
@@ -61,8 +63,10 @@ STORMS_TIMED = ("storm", "storm_timer", "storm_posix_timer", "storm_proc", "stor
                 "storm_inode", "storm_aio", "storm_lanes", "storm_hits", "storm_max_running",
                 "hit_faults", "nested_random", "futex_lock", "malformed", "soak",
                 "races_promises")
-PROGRAMS = [("libevent", "quick"), ("libev", "quick"), ("python", "quick"),
-            ("redis", "quick"), ("libuv", "quick"), ("nginx", "quick")]
+PROGRAMS = [("libev", "quick"), ("python", "quick")]
+# These take a minute each.
+LARGE_PROGRAMS = [("libevent", "quick"), ("redis", "quick"), ("libuv", "quick"),
+                  ("nginx", "quick")]
 
 
 def run(results, command, seconds, **variables):
@@ -409,11 +413,16 @@ def run_counting(results, name, command):
     return results
 
 
-def run_programs():
+def run_programs(programs=(*PROGRAMS, *LARGE_PROGRAMS)):
     results = report.Report("programs")
-    for name, *words in PROGRAMS:
+    for name, *words in programs:
         run_counting(results, name, [TOP / "tests/programs" / name, *words])
     return results
+
+
+def run_share_of_programs():
+    """The small ones, and one of the others."""
+    return run_programs((*PROGRAMS, *turn(LARGE_PROGRAMS, len(LARGE_PROGRAMS))))
 
 
 def run_rust():
@@ -426,6 +435,11 @@ def commits():
     done = subprocess.run(["git", "-C", TOP, "rev-list", "--count", "HEAD"],
                           stdout=subprocess.PIPE, text=True, check=False)
     return int(done.stdout or 0)
+
+
+def turn(words, shares):
+    """Those that it is the turn of: as many commits in a row as there are shares have all."""
+    return words[commits() % shares::shares]
 
 
 def share():
@@ -524,9 +538,22 @@ def run_audit():
                      suites=("calls_audited",))
 
 
-def run_debug(without=NOT_ON_DEBUG, **variables):
+def run_debug(suites=(), **variables):
     variables.setdefault("KEVENT_STORM_SECONDS",
                          os.environ.get("KEVENT_STORM_SECONDS", STORM_SHORT))
-    return run_guest("debug", "debug", "--kunit", "--kmemleak",
-                     suites=[word for name in without for word in ("--without", name)],
-                     **variables)
+    return run_guest("debug", "debug", "--kunit", "--kmemleak", suites=suites, **variables)
+
+
+def debug_suites():
+    done = subprocess.run([GUEST / "kevent-tests", "--list"], text=True,
+                          env={**os.environ, "KEVENT_BACKEND": "kernel"},
+                          stdout=subprocess.PIPE, check=True)
+    names = dict.fromkeys(line.partition(".")[0] for line in done.stdout.splitlines())
+    return [name for name in names if name not in NOT_ON_DEBUG]
+
+
+def run_share_of_debug():
+    """Every second suite. The log's name of the share repeats the run."""
+    suites = turn(debug_suites(), HALVES)
+    print(f"debug       suites {commits() % HALVES}/{HALVES}: {suites[0]} to {suites[-1]}")
+    return run_debug(suites)
