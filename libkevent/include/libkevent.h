@@ -12,6 +12,7 @@
 #define LIBKEVENT_H
 
 #include <assert.h>
+#include <errno.h>
 #include <time.h>
 #include <linux/ukevent.h>
 #include "libkevent_inline.h"
@@ -464,6 +465,54 @@ KEVENT_INLINE int kevent_ctl_one(int fd, __u32 cmd, struct ukevent *ev)
 	if (ret < 0)
 		return ret;
 	return kevent_error(ev) ? kevent_error(ev) : ret;
+}
+
+/**
+ * kevent_add_or_modify() - add a watch, or change the one that is there
+ * @fd: a queue
+ * @ev: the entry; the result is written back to it
+ *
+ * Whether the watch is there need not be known: so a timer that may have expired for the
+ * last time is started again. A change is one of %KEVENT_CTL_MODIFY, and else the watch is
+ * new. The call goes on while other threads add and remove the watch.
+ *
+ * Return: as kevent_ctl_one() for %KEVENT_CTL_ADD, but never -EEXIST, or an errno of
+ * %KEVENT_CTL_MODIFY.
+ */
+KEVENT_INLINE int kevent_add_or_modify(int fd, struct ukevent *ev)
+{
+	const struct ukevent request = *ev;
+	int ret;
+
+	do {
+		*ev = request;
+		ret = kevent_ctl_one(fd, KEVENT_CTL_MODIFY, ev);
+		if (ret != -ENOENT)
+			return ret;
+		*ev = request;
+		ret = kevent_ctl_one(fd, KEVENT_CTL_ADD, ev);
+	} while (ret == -EEXIST);
+	return ret;
+}
+
+/**
+ * kevent_wake() - have one wait return, though there is no event
+ * @fd: a queue
+ *
+ * The wait that lasts longest returns 0, or the next one, if nobody waits: several requests
+ * are one then. When all threads of a pool are to end, each that ends calls this for the next
+ * one: so one that was about to wait ends as well. Not for handlers of signals.
+ *
+ * Return: 0, or
+ * -EBADF when @fd is not open;
+ * -EINVAL when @fd is no queue;
+ * -EPERM when the queue refuses %KEVENT_CTL_READY;
+ * -EXDEV in a child of the process that made the queue of epoll;
+ * -ENOSYS when the kernel has no kevent.
+ */
+KEVENT_INLINE int kevent_wake(int fd)
+{
+	return kevent_ctl(fd, KEVENT_CTL_READY, 0, 0);
 }
 
 /**

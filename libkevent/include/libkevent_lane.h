@@ -216,6 +216,13 @@ struct kevent_lane {
 	__u32				spare[5];
 };
 
+/* A lane that is not open, which kevent_lane_close() takes: struct kevent_lane lane = ... */
+#ifdef __cplusplus
+#define KEVENT_LANE_NONE	{}
+#else
+#define KEVENT_LANE_NONE	{ 0 }
+#endif
+
 /**
  * struct kevent_lanes - lanes that one thread receives from
  * @hot: those that are looked at: the next one of a circle

@@ -84,6 +84,7 @@ static const struct test_suite *const suites[] = {
 	&nested_random_suite,
 	&busy_poll_suite,
 	&coalesce_suite,
+	&wrappers_suite,
 	&chain_suite,
 	&chain_watch_suite,
 #ifdef __LP64__

@@ -11,6 +11,7 @@ int main(void)
 {
 	struct kevent_wait_arg arg;
 	struct kevent_queue q = KEVENT_QUEUE_NONE;
+	struct kevent_lane lane = KEVENT_LANE_NONE;
 	struct kevent_call calls[2];
 	struct kevent_chain chain;
 	struct ukevent ev;
@@ -26,5 +27,6 @@ int main(void)
 	kevent_wait_arg_init(&arg);
 	kevent_set_timer(&ev, 1, 0, 0, 0, kevent_from_pointer(&q));
 	kevent_set_signal(&ev, 10, KEVENT_SIGNAL_CONSUME, 0, 0);
+	kevent_lane_close(&lane);
 	return kevent_queue_get(&q, &ev, 1, NULL) != 1;
 }
