@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * usage: kevent-show [-b] [-j] PID...
+ *        kevent-show --host
  *
  * Prints the queues of processes: the ring, the watches, what was delivered, who waits,
- * and who else has the queue.
+ * and who else has the queue. Or what a program gets here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "host.h"
 #include "json.h"
 #include "queues.h"
 #include "version.h"
@@ -417,8 +419,10 @@ static __attribute__((noreturn)) void usage(int status)
 {
 	fprintf(status ? stderr : stdout,
 		"usage: kevent-show [-b] [-j] PID...\n"
+		"       kevent-show --host\n"
 		"  -b, --brief  without the watches\n"
 		"  -j, --json   as JSON, in one line\n"
+		"  --host       what programs get here: the kernel, its module, or epoll\n"
 		"  --version\n");
 	exit(status);
 }
@@ -429,9 +433,11 @@ static void read_options(int argc, char **argv)
 		{ "brief", no_argument, NULL, 'b' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "host", no_argument, NULL, 'H' },
 		{ "version", no_argument, NULL, 'v' },
 		{}
 	};
+	bool host = false;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "bj", options, NULL)) != -1) {
@@ -439,13 +445,17 @@ static void read_options(int argc, char **argv)
 			brief = true;
 		else if (opt == 'j')
 			json = true;
+		else if (opt == 'H')
+			host = true;
 		else if (opt == 'v')
 			show_version("kevent-show");
 		else
 			usage(opt == 'h' ? 0 : 2);
 	}
-	if (optind == argc)
+	if ((optind == argc) != host || (host && (brief || json)))
 		usage(2);
+	if (host)
+		exit(show_host());
 }
 
 static pid_t pid_of(const char *word)

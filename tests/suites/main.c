@@ -124,6 +124,7 @@ static const struct test_suite *const suites[] = {
 	&examples_suite,
 	&trace_suite,
 	&show_suite,
+	&which_host_suite,
 	&top_suite,
 	&device_suite,
 	/* The last one: it unloads the module */

@@ -54,6 +54,7 @@ struct test_suite {
 extern const struct test_suite abi_suite;
 extern const struct test_suite attach_suite;
 extern const struct test_suite chain_suite;
+extern const struct test_suite which_host_suite;
 extern const struct test_suite wrappers_suite;
 extern const struct test_suite calls_suite;
 extern const struct test_suite aio_calls_suite;
