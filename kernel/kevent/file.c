@@ -20,6 +20,7 @@
 #include "core/source_ops.h"
 #include "core/state.h"
 #include "core/testpoint.h"
+#include "core/wait.h"
 #include "core/wake_coalesce.h"
 #include "core/wakeup_source.h"
 #include "core/watch.h"
@@ -74,6 +75,7 @@ static bool kevent_pending(struct kevent_queue *q)
 	guard(spinlock_irqsave)(&q->ready_lock);
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
+	kevent_ask(q);
 	/* Who sleeps here looks at the ring next, and has it. */
 	kevent_more_left(q);
 	return q->nr_listed || q->nr_taken || q->wake_request ||

@@ -46,11 +46,27 @@ static long do_call(struct file *file, unsigned int cmd, const union call *a)
 	}
 }
 
+static long do_post(const struct ukevent __user *arg)
+{
+	const struct kevent_source_ops *ops;
+	struct ukevent uk;
+
+	if (copy_from_user(&uk, arg, sizeof(uk)))
+		return -EFAULT;
+	ops = kevent_source(uk.type);
+	if (IS_ERR(ops))
+		return PTR_ERR(ops);
+	return ops->post ? ops->post(&uk) : -EOPNOTSUPP;
+}
+
 /* Those of ../kevent/file.c have been tried. */
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	union call call;
 
+	/* A handler may find that the program has closed the device. */
+	if (cmd == KEVENT_IOC_POST)
+		return do_post((const struct ukevent __user *)arg);
 	if (_IOC_TYPE(cmd) != _IOC_TYPE(KEVENT_IOC_CTL) ||
 	    _IOC_SIZE(cmd) > sizeof(call))
 		return -ENOIOCTLCMD;
@@ -109,19 +125,6 @@ static long dev_types(u64 __user *arg)
 	return put_user(types, arg);
 }
 
-static long dev_post(const struct ukevent __user *arg)
-{
-	const struct kevent_source_ops *ops;
-	struct ukevent uk;
-
-	if (copy_from_user(&uk, arg, sizeof(uk)))
-		return -EFAULT;
-	ops = kevent_source(uk.type);
-	if (IS_ERR(ops))
-		return PTR_ERR(ops);
-	return ops->post ? ops->post(&uk) : -EOPNOTSUPP;
-}
-
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	switch (cmd) {
@@ -130,7 +133,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case KEVENT_IOC_TYPES:
 		return dev_types((u64 __user *)arg);
 	case KEVENT_IOC_POST:
-		return dev_post((const struct ukevent __user *)arg);
+		return do_post((const struct ukevent __user *)arg);
 	default:
 		return -ENOTTY;
 	}

@@ -428,7 +428,7 @@ struct kevent_dev_commit {		/* kevent_commit() */
 #define KEVENT_IOC_TYPES	_IOR(0xBE, 0x00, __u64)
 /* of /dev/kevent; returns the queue's descriptor */
 #define KEVENT_IOC_INIT		_IOW(0xBE, 0x01, struct kevent_dev_init)
-/* of /dev/kevent, by a handler: has a watch of the process this event? ENOENT: none wants it */
+/* of both, by a handler: has a watch of the process this event? ENOENT: none wants it */
 #define KEVENT_IOC_POST		_IOW(0xBE, 0x02, struct ukevent)
 /* of the queue */
 #define KEVENT_IOC_CTL		_IOW(0xBE, 0x10, struct kevent_dev_ctl)

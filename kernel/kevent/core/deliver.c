@@ -245,16 +245,13 @@ static enum kevent_stop kevent_store(struct kevent_collection *c,
 }
 
 /*
- * Tasks of another process can look at a watch, and this one cannot. It joins the level
- * list, for their next calls, and those that sleep are woken once.
+ * Tasks of another process can look at a watch, and this one cannot. Those that sleep are
+ * woken. Each of them asks before it collects or sleeps again: see kevent_ask().
  */
 static void kevent_pass_by(struct kevent *ke)
 {
-	bool announced = kevent_is_announced(ke);
-
-	kevent_recheck_later(ke);
-	if (announced)
-		kevent_wake_all(ke->queue, KEVENT_ANY | KEVENT_RECHECK);
+	kevent_looked(ke, 0);
+	kevent_wake_all(ke->queue, KEVENT_ANY);
 }
 
 /* Deal with a watch that is listed, unless the hold of the lock must end first. */
@@ -453,6 +450,7 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	bool full, waits = false;
 
 	spin_lock_irq(&q->ready_lock);
+	kevent_ask(q);
 	for (;;) {
 		stop = kevent_walk(c);
 		if (looks)

@@ -161,6 +161,9 @@ struct kevent_index {
  * @busy:	for busy polling
  * @coalesce:	for waking a consumer once for several events
  * @limit:	threads of which a number may run at once; set once, by the first of them
+ * @consumes:	R: signals that watches consume or have consumed, bit by bit
+ * @ask:	has watches of the current process looked at that may take a pending signal;
+ *		set before @consumes
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @awake_new:	R: an event for which @wakeup is active was delivered since a consumer
  *		came back
@@ -210,6 +213,8 @@ struct kevent_queue {
 	u64			misses;
 	u32			nr_taken;
 	u32			looks;
+	u64			consumes;
+	void (*ask)(struct kevent_queue *q);
 
 	struct list_head	ring_sleepers;
 	struct rb_root_cached	many_sleepers;

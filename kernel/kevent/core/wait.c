@@ -289,6 +289,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		return -ECANCELED;
 	while (unlikely(freezing(current)))
 		kevent_sleep_frozen(q, w, looks);
+	kevent_ask(q);
 	/* Nobody sleeps beside what it can take, not even until others come back. */
 	if ((!looks->over || q->nr_taken) && kevent_may_collect(q, w->news))
 		return kevent_next_step(q, w);

@@ -6,6 +6,8 @@
 #define _KEVENT_WAIT_H
 
 #include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/sched/signal.h>
 #include <linux/types.h>
 
 #include "queue.h"
@@ -42,6 +44,28 @@ static inline bool kevent_is_idle(const struct kevent_queue *q,
 		return !READ_ONCE(q->nr_listed);
 	/* It is changed by plain stores: an old answer will do. */
 	return data_race(list_empty_careful(&q->ready));
+}
+
+/*
+ * The current task collects, or is about to sleep, and may have a signal pending that a watch
+ * takes. Others who collected could not, and have passed the watch by: it is on no list. The
+ * peek may miss a signal that is being sent: the sender has yet to come for ready_lock, and
+ * makes the watch ready.
+ */
+static inline void kevent_ask(struct kevent_queue *q)
+{
+	u64 pending;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	if (likely(!q->consumes))
+		return;
+	/* Peeks, see above */
+	pending = data_race(current->pending.signal.sig[0]);
+	/* Likewise */
+	pending |= data_race(current->signal->shared_pending.signal.sig[0]);
+	if (pending & q->consumes)
+		q->ask(q);
 }
 
 /**

@@ -75,13 +75,26 @@ int kevent_device(void)
 	return is_device(fd) ? fd : keep_device(fd);
 }
 
-int kevent_device_post(const struct ukevent *uk)
+static int post(int fd, const struct ukevent *uk)
+{
+	return kevent_ioctl(fd, KEVENT_IOC_POST, (void *)(uintptr_t)uk);
+}
+
+/* No number is kept: the handler may run in a child of vfork(), which shares the memory. */
+int kevent_device_post(const struct ukevent *uk, int queue)
 {
 	int fd = __atomic_load_n(&device, __ATOMIC_ACQUIRE);
-	int ret = kevent_ioctl(fd, KEVENT_IOC_POST, (void *)(uintptr_t)uk);
+	int ret = post(fd, uk);
 
-	if (!ret || is_device(fd))
+	/* No other file has these ioctls, and a queue or device says ENOENT. */
+	if (ret && ret != -ENOENT)
+		ret = post(queue, uk);
+	if (!ret || ret == -ENOENT)
 		return ret;
-	fd = keep_device(fd);
-	return fd < 0 ? fd : kevent_ioctl(fd, KEVENT_IOC_POST, (void *)(uintptr_t)uk);
+	fd = open_device();
+	if (fd < 0)
+		return fd;
+	ret = post(fd, uk);
+	kevent_close_fd(fd);
+	return ret;
 }

@@ -23,9 +23,10 @@ int kevent_device(void);
 
 /*
  * Offer to all watches of the process what a handler of its has got; @uk is what their event
- * says: 0 or -errno. Async-signal-safe
+ * says. The program may have closed the device; @queue is one of the module, or was. 0 or
+ * -errno. Async-signal-safe
  */
-int kevent_device_post(const struct ukevent *uk);
+int kevent_device_post(const struct ukevent *uk, int queue);
 
 #pragma GCC visibility pop
 

@@ -58,16 +58,19 @@ static int queue_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 	return said(kevent_ioctl(fd, KEVENT_IOC_CTL, &a));
 }
 
-/* Make a request again if it lacked a handler of signals. Returns whether nothing is left to say of it. */
-static bool made_again(int fd, __u32 cmd, struct ukevent *uk)
+/*
+ * Make a request again if it lacked a handler of signals. Returns 0, when nothing is left to
+ * say of it, 1 when an event is handed back, or -errno.
+ */
+static int make_again(int fd, __u32 cmd, struct ukevent *uk)
 {
 	int ret;
 
-	if (!kevent_signal_retry(uk))
-		return false;
+	if (!kevent_signal_retry(uk, fd))
+		return kevent_error(uk) ? kevent_error(uk) : 1;
 	ret = queue_ctl(fd, cmd, 1, uk);
 	kevent_signal_retried(uk, ret);
-	return !ret;
+	return kevent_error(uk) ? kevent_error(uk) : ret;
 }
 
 /* Entries of ADD that failed, or have an event, are in front. How many there are now */
@@ -77,7 +80,7 @@ static __attribute__((noinline)) int add_again(int fd, struct ukevent *arg, int 
 	int i = 0;
 
 	while (i < nr) {
-		if (!made_again(fd, KEVENT_CTL_ADD, &arg[i])) {
+		if (make_again(fd, KEVENT_CTL_ADD, &arg[i])) {
 			i++;
 			continue;
 		}
@@ -98,7 +101,7 @@ static __attribute__((noinline)) int modify_again(int fd, __u32 num, struct ukev
 		if (!kevent_error(arg))
 			continue;
 		left--;
-		nr -= made_again(fd, KEVENT_CTL_MODIFY, arg);
+		nr -= !make_again(fd, KEVENT_CTL_MODIFY, arg);
 	}
 	return nr;
 }
@@ -185,8 +188,8 @@ static bool may_seek(const struct __kernel_timespec *timeout, __u32 flags, const
 #define CHANGES_END	(offsetof(struct kevent_wait_arg, nr_changes) + sizeof(__u32))
 
 /*
- * May the change @at be read, where the one before could? The kernel stops at one that it
- * cannot read, and does not say where that was.
+ * May the change @at be read and written, behind others that were? The kernel stops at one
+ * that it cannot read, and does not say where that was. Where nobody knows, it may not.
  */
 static bool readable(const struct kevent_change *at)
 {
@@ -194,9 +197,8 @@ static bool readable(const struct kevent_change *at)
 	char byte;
 	struct iovec to = { &byte, 1 }, from = { (void *)end, 1 };
 
-	return end / PAGE == (uintptr_t)at / PAGE ||
-	       kevent_syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) !=
-	       -EFAULT;
+	return end / PAGE == ((uintptr_t)at - 1) / PAGE ||
+	       kevent_syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) == 1;
 }
 
 /*
@@ -210,13 +212,13 @@ static __attribute__((noinline)) bool change_again(int fd, const struct kevent_w
 	__u32 left;
 
 	for (left = arg->nr_changes; left--; at++) {
-		if (!readable(at))
+		if (left + 1 < arg->nr_changes && !readable(at))
 			return false;
 		if (at->result == -ENOSYS && (at->cmd == KEVENT_CTL_ADD ||
 					      at->cmd == KEVENT_CTL_MODIFY) &&
-		    made_again(fd, at->cmd, &at->uk)) {
-			at->result = 0;
-			again = true;
+		    kevent_error(&at->uk) == -ENOSYS) {
+			at->result = make_again(fd, at->cmd, &at->uk);
+			again |= !at->result;
 		}
 		held |= !!at->result;
 	}
@@ -235,6 +237,7 @@ static int wait_on(int fd, const struct kevent_dev_wait *a, const struct kevent_
 	struct kevent_dev_wait again = *a;
 
 	memcpy(&rest, arg, arg->size < sizeof(rest) ? arg->size : sizeof(rest));
+	rest.size = arg->size < sizeof(rest) ? arg->size : sizeof(rest);
 	rest.nr_changes = 0;
 	again.arg = (uintptr_t)&rest;
 	return queue_wait(fd, &again);

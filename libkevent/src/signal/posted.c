@@ -23,6 +23,10 @@
 /* By signal; changed under kevent_process_lock() */
 static struct fb_before olds[NR_SIGNALS];
 
+/* Atomic: the process that has watches, not a child of its, and a queue of the latest */
+static pid_t watching;
+static int queue = -1;
+
 /* It may interrupt any code, itself included. */
 static void caught(int signal, siginfo_t *info, void *context)
 {
@@ -33,33 +37,37 @@ static void caught(int signal, siginfo_t *info, void *context)
 	uk.id.raw_u64 |= (__u64)(si.pid & 0x7fffffffU) << 32;
 	uk.ret_data[0] = si.code;
 	uk.ret_data[1] = si.value;
-	if (si.observed || kevent_device_post(&uk))
+	if (si.observed || __atomic_load_n(&watching, __ATOMIC_ACQUIRE) != getpid() ||
+	    kevent_device_post(&uk, __atomic_load_n(&queue, __ATOMIC_RELAXED)))
 		fb_as_before(&olds[signal - 1], signal, info, context);
 }
 
-/* Children that nobody waits for send no signal, and are not to send one. */
-static int catch_signal(int signal)
+/*
+ * Children that nobody waits for send no signal, and are not to send one. The C library has
+ * two signals for itself: without a handler, a watch takes what is blocked.
+ */
+static void catch_signal(int signal, int fd)
 {
 	struct sigaction now;
-	int err;
 
 	pthread_mutex_lock(kevent_process_lock());
-	err = fb_call(sigaction(signal, NULL, &now));
-	if (!err && !fb_has_handler(&now, caught) &&
+	__atomic_store_n(&queue, fd, __ATOMIC_RELAXED);
+	__atomic_store_n(&watching, getpid(), __ATOMIC_RELEASE);
+	if (!fb_call(sigaction(signal, NULL, &now)) && !fb_has_handler(&now, caught) &&
 	    !(signal == SIGCHLD && now.sa_handler == SIG_IGN))
-		err = fb_before_replace(&olds[signal - 1], signal, &now, caught);
+		fb_before_replace(&olds[signal - 1], signal, &now, caught);
 	pthread_mutex_unlock(kevent_process_lock());
-	return err;
 }
 
-bool kevent_signal_retry(struct ukevent *uk)
+bool kevent_signal_retry(struct ukevent *uk, int fd)
 {
 	__u64 signal = uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK;
 
 	if (uk->type != KEVENT_SIGNAL || kevent_error(uk) != -ENOSYS ||
 	    !(uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK) || !signal ||
-	    signal > NR_SIGNALS || catch_signal((int)signal))
+	    signal > NR_SIGNALS)
 		return false;
+	catch_signal((int)signal, fd);
 	uk->id.raw_u64 |= KEVENT_SIGNAL_POSTED;
 	uk->ret_flags = 0;
 	return true;

@@ -13,10 +13,11 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Has the module refused a request, since it does not know that a handler posts signals which
- * are not blocked? Then there is one on return, and the request is ready to be made again.
+ * Has the module refused a request of queue @fd, since it does not know that a handler posts
+ * signals which are not blocked? Then there is one on return, and the request is ready to be
+ * made again.
  */
-bool kevent_signal_retry(struct ukevent *uk);
+bool kevent_signal_retry(struct ukevent *uk, int fd);
 
 /* It was made again, with this result: 0, 1 or -errno. The entry is as the program knows it. */
 void kevent_signal_retried(struct ukevent *uk, int result);

@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
 #include <sys/fanotify.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -489,6 +492,271 @@ static void consumer_of_another_process_leaves_a_signal(void)
 	close_queue(&q);
 }
 
+static int polls_on(void *arg)
+{
+	struct queue *q = arg;
+	struct ukevent ev;
+
+	for (;;)
+		CHILD_MUST(get_events(q->fd, 1, 1, 0, &ev) == 0);
+	return 0;
+}
+
+/* A stranger that polls comes between a wake-up and the look of who was woken. */
+static void stranger_that_polls_holds_up_nobody(void)
+{
+	struct waiter w;
+	struct queue q;
+	pid_t pid;
+	int i;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	pid = start_child(polls_on, &q);
+	for (i = 0; i < 200; i++) {
+		start_waiter(&w, &q, 1);
+		MUST_EQ(kill(getpid(), SIGUSR1), 0);
+		MUST_EQ(join_waiter(&w), 1);
+	}
+	kill(pid, SIGKILL);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), -SIGKILL);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
+/* One that waits for readiness sees it once, and the process that has the signal sees it. */
+static int sees_it_once(void *arg)
+{
+	struct pollfd pfd = { .fd = ((struct queue *)arg)->fd, .events = POLLIN };
+	struct ukevent ev;
+
+	poll(&pfd, 1, 0);
+	CHILD_MUST(get_events(pfd.fd, 1, 1, 0, &ev) == 0);
+	CHILD_MUST(poll(&pfd, 1, 0) == 0);
+	return 0;
+}
+
+static void stranger_is_not_told_again(void)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct queue q;
+
+	open_queue(&q, 0);
+	pfd.fd = q.fd;
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(join_child(start_child(sees_it_once, &q), PATIENCE_MS), 0);
+	CHECK_EQ(poll(&pfd, 1, 0), 1);
+	must_signal(&q, SIGUSR1, true, getpid(), SI_USER, 0);
+	CHECK_NO_EVENT(&q);
+	CHECK_EQ(poll(&pfd, 1, 0), 0);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
+static int takes_no_event(void *arg)
+{
+	struct ukevent ev;
+
+	CHILD_MUST(get_events(((struct queue *)arg)->fd, 1, 1, 0, &ev) == 0);
+	return 0;
+}
+
+/* The entry of the first signal is unread when a stranger looks for the second. */
+static void unread_entry_withholds_no_signal(void)
+{
+	struct queue q;
+
+	open_queue(&q, 8);
+	block(RT, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	CHECK_EQ(queue_value(RT, 1), 0);
+	MUST_EQ(wait_ring(&q, 8, 0), 1);
+	CHECK_EQ(queue_value(RT, 2), 0);
+	CHECK_EQ(join_child(start_child(takes_no_event, &q), PATIENCE_MS), 0);
+	CHECK_EQ(kevent_wait(q.fd, 8, 1, &(struct timespec){}, 0, NULL), 1);
+	must_signal(&q, RT, true, getpid(), SI_QUEUE, 1);
+	must_signal(&q, RT, true, getpid(), SI_QUEUE, 2);
+	CHECK_NO_EVENT(&q);
+	block(RT, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
+static int takes_the_pipe(void *arg)
+{
+	struct ukevent ev[8];
+
+	CHILD_MUST(get_events(((struct queue *)arg)->fd, 1, 8, 0, ev) == 1);
+	CHILD_MUST(ev[0].type == KEVENT_PIPE);
+	return 0;
+}
+
+/* A queue that always has other events takes the signal that a stranger left. */
+static void busy_queue_takes_what_a_stranger_left(void)
+{
+	struct ukevent ev[8];
+	struct queue q;
+	int fd[2];
+
+	open_queue(&q, 0);
+	open_pipe(fd);
+	put_byte(fd[1]);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_pipe(q.fd, fd[0], KEVENT_SOCKET_RECV, 0, 0), 0);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	CHECK_EQ(join_child(start_child(takes_the_pipe, &q), PATIENCE_MS), 0);
+	CHECK_EQ(get_events(q.fd, 1, 8, 0, ev), 2);
+	CHECK(!is_pending(SIGUSR1));
+	block(SIGUSR1, SIG_UNBLOCK);
+	close(fd[0]);
+	close(fd[1]);
+	close_queue(&q);
+}
+
+/* A signal to one thread waits for that thread, whoever looks first. */
+static void signal_to_a_thread_is_for_that_thread(void)
+{
+	struct waiter w, other;
+	struct ukevent ev;
+	struct queue q;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	MUST_EQ(add_user(q.fd, 1, 1, 0, 1), 0);
+	start_waiter(&w, &q, 1);
+	/* It looks, and finds nothing; so does a call of this thread. */
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	start_waiter(&w, &q, 1);
+	CHECK_EQ(kill_thread(SIGUSR1), 0);
+	MUST(sleeps_in(w.actor.tid, __NR_kevent_get_events));
+	must_signal(&q, SIGUSR1, true, getpid(), SI_TKILL, 0);
+	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 0);
+	/* Who slept last is woken first, and finds nothing. */
+	start_waiter(&other, &q, 1);
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK(waiter_asleep(&other));
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(join_waiter(&other), 1);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
+struct poster {
+	_Atomic bool	stop;
+	int		dev;
+};
+
+static long posts_on(void *arg)
+{
+	struct ukevent ev = { .type = KEVENT_SIGNAL, .id.raw_u64 = RT };
+	struct poster *p = arg;
+
+	while (!p->stop)
+		if (ioctl(p->dev, KEVENT_IOC_POST, &ev) && errno != ENOENT)
+			return -errno;
+	return 0;
+}
+
+/* What was reserved for a signal is given back if the watch is changed before it has it. */
+static void posts_race_changes(void)
+{
+	struct poster p = { .dev = open(KEVENT_DEVICE, O_RDWR | O_CLOEXEC) };
+	uint64_t start = now_ns();
+	long long before;
+	struct actor a;
+	struct queue q, other;
+
+	open_queue(&q, 0);
+	open_queue(&other, 0);
+	before = fdinfo(other.fd, "kevent-user-bytes");
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	start_actor(&a, posts_on, &p);
+	while (now_ns() - start < 500000000) {
+		MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, RT, CONSUME, KEVENT_REQ_DISABLED),
+			0);
+		MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, RT, CONSUME, 0), 0);
+	}
+	p.stop = true;
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	close_queue(&q);
+	CHECK_EQ(fdinfo(other.fd, "kevent-user-bytes"), before);
+	close_queue(&other);
+	close(p.dev);
+}
+
+/* A program closes what it has not opened, and may not open the device any more. */
+static int loses_the_device(void *arg)
+{
+	struct ukevent ev;
+	struct queue q;
+	int fd;
+
+	(void)arg;
+	open_queue(&q, 0);
+	CHILD_MUST(add_signal(q.fd, SIGUSR1, CONSUME, 0) == 0);
+	for (fd = 3; fd < 100; fd++)
+		if (fd != q.fd)
+			close(fd);
+	CHILD_MUST(chmod(KEVENT_DEVICE, 0600) == 0);
+	CHILD_MUST(setresuid(NOBODY, NOBODY, NOBODY) == 0);
+	CHILD_MUST(open(KEVENT_DEVICE, O_RDWR) < 0);
+	CHILD_MUST(kill(getpid(), SIGUSR1) == 0);
+	CHILD_MUST(next_event(&q, &ev, 0) == 1 && ev.id.raw[0] == SIGUSR1);
+	return 0;
+}
+
+static void signal_is_consumed_without_the_device(void)
+{
+	CHECK_EQ(join_child(start_child(loses_the_device, NULL), PATIENCE_MS), 0);
+	open_to_all();
+}
+
+/* Changes of a wait, which the library makes again */
+static void changes_that_wait_for_a_handler(void)
+{
+	struct {
+		struct kevent_wait_arg	arg;
+		uint64_t		more;
+	} big = { .arg = { .size = sizeof(big), .clockid = CLOCK_MONOTONIC, .nr_changes = 1 } };
+	const struct timespec none = {};
+	struct kevent_change *at, c = { .cmd = KEVENT_CTL_ADD };
+	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct queue q;
+
+	open_queue(&q, 8);
+	big.arg.changes = (uintptr_t)&c;
+	kevent_set_signal(&c.uk, SIGUSR1, CONSUME, 0, SIGUSR1 + 100);
+	CHECK_EQ(kevent_wait(q.fd, 8, 0, &none, KEVENT_FLAGS_ARG, &big.arg), 0);
+	CHECK_EQ(c.result, 0);
+	CHECK_EQ(c.uk.id.raw_u64, NOMASK | SIGUSR1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	must_signal(&q, SIGUSR1, true, getpid(), SI_USER, 0);
+	/* The result is that of the second time. */
+	CHECK_EQ(kevent_wait(q.fd, 8, 1, &none, KEVENT_FLAGS_ARG, &big.arg), 0);
+	CHECK_EQ(c.result, -EEXIST);
+	CHECK_EQ(kevent_error(&c.uk), -EEXIST);
+	/* The second change begins where memory ends. */
+	at = (struct kevent_change *)(page + PAGE) - 1;
+	MUST_EQ(munmap(page + PAGE, PAGE), 0);
+	*at = (struct kevent_change){ .cmd = KEVENT_CTL_ADD };
+	kevent_set_signal(&at->uk, SIGUSR2, CONSUME, 0, SIGUSR2 + 100);
+	big.arg.changes = (uintptr_t)at;
+	big.arg.nr_changes = 2;
+	CHECK_EQ(kevent_wait(q.fd, 8, 1, &none, KEVENT_FLAGS_ARG, &big.arg), 0);
+	CHECK_EQ(at->result, 0);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 2);
+	munmap(page, PAGE);
+	close_queue(&q);
+}
+
 /* Unloading and loading */
 
 static void module_stays_as_long_as_a_queue(void)
@@ -770,6 +1038,14 @@ static const struct test_case cases[] = {
 	TEST(tracer_of_the_functions_stands_beside_them),
 	TEST(kprobe_of_the_function_stands_beside_it),
 	TEST(consumer_of_another_process_leaves_a_signal),
+	TEST(stranger_that_polls_holds_up_nobody),
+	TEST(stranger_is_not_told_again),
+	TEST(unread_entry_withholds_no_signal),
+	TEST(busy_queue_takes_what_a_stranger_left),
+	TEST(signal_to_a_thread_is_for_that_thread),
+	TEST(posts_race_changes),
+	TEST(signal_is_consumed_without_the_device),
+	TEST(changes_that_wait_for_a_handler),
 	TEST(module_stays_as_long_as_a_queue),
 	TEST(module_stays_as_long_as_a_mark),
 	TEST(unload_waits_for_what_has_just_ended),

@@ -193,6 +193,7 @@ static void blocked_signals_are_consumed_and_not_pending(struct queue *q)
 /* What is blocked is taken as well, in order, and for each queue, whoever asks first. */
 static void blocked_signals_are_consumed_by_each_queue(void)
 {
+	struct ukevent ev[8];
 	struct queue a, b;
 	int i;
 
@@ -208,8 +209,16 @@ static void blocked_signals_are_consumed_by_each_queue(void)
 	for (i = 0; i < 5; i++)
 		must_signal(&b, RT, true, getpid(), SI_QUEUE, i);
 	CHECK_NO_EVENT(&b);
+	/* One call has all that are left. */
+	MUST_EQ(get_events(a.fd, 1, 8, 0, ev), 4);
 	for (i = 1; i < 5; i++)
-		must_signal(&a, RT, true, getpid(), SI_QUEUE, i);
+		CHECK_EQ((int)ev[i - 1].ret_data[1], i);
+	CHECK_EQ(queue_value(RT, 5), 0);
+	CHECK_EQ(queue_value(RT, 6), 0);
+	MUST_EQ(get_events(a.fd, 1, 8, 0, ev), 2);
+	CHECK_EQ((int)ev[1].ret_data[1], 6);
+	must_signal(&b, RT, true, getpid(), SI_QUEUE, 5);
+	must_signal(&b, RT, true, getpid(), SI_QUEUE, 6);
 	CHECK_NO_EVENT(&a);
 	CHECK(!is_pending(RT));
 	block(RT, SIG_UNBLOCK);
@@ -245,6 +254,29 @@ static void pending_signals_are_taken_by_add(struct queue *q)
 	CHECK_NO_EVENT(q);
 	block(RT, SIG_UNBLOCK);
 	CHECK_EQ(handled, 1);
+}
+
+/* One that sleeps is woken for what was pending before ADD, or MODIFY. */
+static void pending_signal_wakes_a_sleeper(void)
+{
+	struct waiter w;
+	struct queue q;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	start_waiter(&w, &q, 1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME, KEVENT_REQ_DISABLED),
+		0);
+	start_waiter(&w, &q, 1);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, SIGUSR1, CONSUME, 0), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	CHECK(!is_pending(SIGUSR1));
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
 }
 
 /* A thread that sleeps in a wait takes what all threads block. */
@@ -775,6 +807,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(blocked_signals_are_consumed_and_not_pending),
 	TEST(blocked_signals_are_consumed_by_each_queue),
 	TEST_EACH(pending_signals_are_taken_by_add),
+	TEST(pending_signal_wakes_a_sleeper),
 	TEST(blocked_signal_ends_a_wait),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signals that are pending, and taken by watches that consume
+ *
+ * A signal is pending from before ADD or MODIFY, or because the host is told of it when it is:
+ * see signal.c. Only tasks of the process can take it. One that collects and is of another
+ * process passes the watch by, which is then on no list: kevent_ask() finds it for the others.
+ */
+
+#include <linux/bitops.h>
+#include <linux/cleanup.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/signal.h>
+
+#include "../core/lookup.h"
+#include "signal.h"
+
+/* A signal is pending, of the process or of @t. */
+void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t)
+{
+	guard(kevent_queue)(ks->kk.ke.queue);
+	ks->told = true;
+	ks->of_thread |= sigismember(&t->pending.signal, ks->kk.id);
+	kevent_recheck_locked(&ks->kk.ke);
+}
+
+/* Offer a signal that is not pending any more to the watches of the current process. */
+static bool ev_signal_share(struct kevent_sent *sent)
+{
+	struct kevent_signals *all = host_signals(current->signal);
+	struct kevent_signal *ks;
+	bool taken = false;
+
+	lockdep_assert_held(ev_signal_own_lock());
+
+	if (!all)
+		return false;
+	hlist_for_each_entry(ks, &all->of[sent->sig - 1], node) {
+		ev_signal_reserve(ks, sent);
+		taken |= ev_signal_offer(ks, sent, true);
+		/* It may have been modified in between, and have taken nothing. */
+		ev_signal_release(ks);
+	}
+	return taken;
+}
+
+/*
+ * May a signal be taken for the watch? No other one is sent until the siglock is released, so
+ * what is pending has come before the answer.
+ */
+static bool ev_signal_wants(struct kevent_signal *ks)
+{
+	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
+	return ks->consume && !ks->nr && ev_signal_is_armed(ks);
+}
+
+static bool ev_signal_is_pending(int sig)
+{
+	return sigismember(&current->pending.signal, sig) ||
+	       sigismember(&current->signal->shared_pending.signal, sig);
+}
+
+/*
+ * Take a signal of the current process. What dequeues one may release the siglock when it
+ * has it: the watch that wanted it gets it in any case, as if nobody had changed it since.
+ */
+void ev_signal_take(struct kevent_signal *ks)
+{
+	struct kevent_sent sent = { .t = current, .sig = ks->kk.id, .taken = true };
+	struct kernel_siginfo si;
+	enum pid_type type;
+	sigset_t others;
+	bool found;
+
+	sigfillset(&others);
+	sigdelset(&others, sent.sig);
+	guard(spinlock_irq)(ev_signal_own_lock());
+	if (hlist_unhashed(&ks->node) || !ev_signal_wants(ks))
+		return;
+	found = dequeue_signal(&others, &si, &type);
+	if (found) {
+		ev_signal_describe(&sent, &si, false);
+		ev_signal_share(&sent);
+	}
+	guard(kevent_queue)(ks->kk.ke.queue);
+	if (found && !ks->nr)
+		ev_signal_append(ks, &sent, KEVENT_SIGNAL_NOMASK);
+	ks->told = ev_signal_is_pending(sent.sig);
+	/* The thread that has it may sleep: it asks before it sleeps on. */
+	if (!found && ks->of_thread)
+		kevent_wake_all(ks->kk.ke.queue, KEVENT_ANY);
+	ks->of_thread &= found;
+}
+
+/*
+ * The current task has signals pending that watches consume. Those of its process are looked
+ * at next. Each can take one, so that the caller does not come here for ever.
+ */
+static void ev_signal_ask(struct kevent_queue *q)
+{
+	struct kevent *ke;
+	int sig;
+
+	guard(rcu)();
+	for (sig = 1; sig <= _NSIG; sig++) {
+		if (!(q->consumes & BIT_ULL(sig - 1)) || !ev_signal_is_pending(sig))
+			continue;
+		ke = kevent_key_find(q, KEVENT_SIGNAL, sig);
+		if (ke && !kevent_is_dead(ke) && ev_signal_may_change(ke) &&
+		    to_signal(ke)->consume && !to_signal(ke)->nr &&
+		    ev_signal_is_armed(to_signal(ke)))
+			kevent_recheck_locked(ke);
+	}
+}
+
+/* Under ready_lock. */
+void ev_signal_consume(struct kevent_signal *ks, bool consume)
+{
+	struct kevent_queue *q = ks->kk.ke.queue;
+
+	ks->consume = consume;
+	ks->told &= consume;
+	if (!consume)
+		return;
+	q->ask = ev_signal_ask;
+	q->consumes |= BIT_ULL(ks->kk.id - 1);
+}
+
+int ev_signal_collect(struct kevent *ke, bool atomic)
+{
+	struct kevent_signal *ks = to_signal(ke);
+
+	if (atomic) {
+		if (ks->nr || ks->marked)
+			return KEVENT_SIGNAL_DELIVERY;
+		if (!ks->consume)
+			return 0;
+		return ev_signal_may_change(ke) ? -EAGAIN : -EXDEV;
+	}
+	ev_signal_take(ks);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
+	return ks->nr || ks->marked ? KEVENT_SIGNAL_DELIVERY : 0;
+}
+
+int ev_signal_mark(struct kevent *ke, const struct ukevent *uk, void **room)
+{
+	if (uk->event && uk->event != KEVENT_SIGNAL_DELIVERY)
+		return -EINVAL;
+	to_signal(ke)->marked = true;
+	ke->ready |= KEVENT_SIGNAL_DELIVERY;
+	return 0;
+}
+
+/*
+ * A handler of the current process got a signal: its watches that consume may have it. @uk
+ * is what its event says. Returns 0, -ENOENT when none wants it, or -EINVAL.
+ */
+int ev_signal_post(const struct ukevent *uk)
+{
+	struct kevent_sent sent = {
+		.t = current,
+		.sig = uk->id.raw[0],
+		.taken = true,
+		.info = {
+			.id = uk->id.raw_u64 &
+			      ~(KEVENT_SIGNAL_NOMASK | KEVENT_SIGNAL_POSTED),
+			.timer = -1,
+			.code = uk->ret_data[0],
+			.value = uk->ret_data[1],
+		},
+	};
+
+	if (!valid_signal(uk->id.raw[0]) || !sent.sig)
+		return -EINVAL;
+	guard(spinlock_irq)(ev_signal_own_lock());
+	return ev_signal_share(&sent) ? 0 : -ENOENT;
+}
