@@ -60,6 +60,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	INIT_LIST_HEAD(&q->buffer_several);
 	init_waitqueue_head(&q->poll_wait);
 	init_irq_work(&q->poll_work, kevent_poll_work);
+	INIT_HLIST_HEAD(&q->takers);
 	INIT_HLIST_HEAD(&q->nest.refs);
 	xa_init_flags(&q->nest.watched, XA_FLAGS_ACCOUNT);
 	kevent_index_init(&q->watches);

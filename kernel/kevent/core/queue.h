@@ -162,7 +162,8 @@ struct kevent_index {
  * @coalesce:	for waking a consumer once for several events
  * @limit:	threads of which a number may run at once; set once, by the first of them
  * @consumes:	R: signals that watches consume or have consumed, bit by bit
- * @ask:	has watches of the current process looked at that may take a pending signal;
+ * @takers:	R: these watches, at most one of each signal
+ * @ask:	has those of @takers looked at that may take a signal of the current task;
  *		set before @consumes
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @awake_new:	R: an event for which @wakeup is active was delivered since a consumer
@@ -214,6 +215,7 @@ struct kevent_queue {
 	u32			nr_taken;
 	u32			looks;
 	u64			consumes;
+	struct hlist_head	takers;
 	void (*ask)(struct kevent_queue *q);
 
 	struct list_head	ring_sleepers;

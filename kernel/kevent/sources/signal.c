@@ -184,6 +184,8 @@ static void ev_signal_detach(struct kevent *ke)
 	struct kevent_signal *ks = to_signal(ke);
 	struct task_struct *t;
 
+	scoped_guard(spinlock_irqsave, &ke->queue->ready_lock)
+		hlist_del_init(&ks->taker);
 	guard(rcu)();
 	/* A leader that another thread replaces by exec may be gone alone. */
 	do

@@ -53,6 +53,7 @@ struct kevent_signals {
  * struct kevent_signal - a watch of one signal to one process
  * @kk:		the watch, found by its signal
  * @node:	S: in &kevent_signals.of
+ * @taker:	R: in &kevent_queue.takers, once it has consumed
  * @tgid:	I: the process
  * @next:	S: memory for the signal that is being sent
  * @asked:	S: the watch may take that signal
@@ -76,6 +77,7 @@ struct kevent_signals {
 struct kevent_signal {
 	struct kevent_keyed	kk;
 	struct hlist_node	node;
+	struct hlist_node	taker;
 	struct pid		*tgid;
 	struct kevent_siginfo	*next;
 	bool			asked;

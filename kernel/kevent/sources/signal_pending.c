@@ -13,7 +13,6 @@
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 
-#include "../core/lookup.h"
 #include "signal.h"
 
 /* A signal is pending, of the process or of @t. */
@@ -99,19 +98,12 @@ void ev_signal_take(struct kevent_signal *ks)
  */
 static void ev_signal_ask(struct kevent_queue *q)
 {
-	struct kevent *ke;
-	int sig;
+	struct kevent_signal *ks;
 
-	guard(rcu)();
-	for (sig = 1; sig <= _NSIG; sig++) {
-		if (!(q->consumes & BIT_ULL(sig - 1)) || !ev_signal_is_pending(sig))
-			continue;
-		ke = kevent_key_find(q, KEVENT_SIGNAL, sig);
-		if (ke && !kevent_is_dead(ke) && ev_signal_may_change(ke) &&
-		    to_signal(ke)->consume && !to_signal(ke)->nr &&
-		    ev_signal_is_armed(to_signal(ke)))
-			kevent_recheck_locked(ke);
-	}
+	hlist_for_each_entry(ks, &q->takers, taker)
+		if (ev_signal_is_pending(ks->kk.id) && ev_signal_may_change(&ks->kk.ke) &&
+		    ks->consume && !ks->nr && ev_signal_is_armed(ks))
+			kevent_recheck_locked(&ks->kk.ke);
 }
 
 /* Under ready_lock. */
@@ -123,6 +115,8 @@ void ev_signal_consume(struct kevent_signal *ks, bool consume)
 	ks->told &= consume;
 	if (!consume)
 		return;
+	if (hlist_unhashed(&ks->taker))
+		hlist_add_head(&ks->taker, &q->takers);
 	q->ask = ev_signal_ask;
 	q->consumes |= BIT_ULL(ks->kk.id - 1);
 }

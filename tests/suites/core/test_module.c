@@ -640,7 +640,7 @@ static void signal_to_a_thread_is_for_that_thread(void)
 	start_waiter(&other, &q, 1);
 	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
 	CHECK_EQ(join_waiter(&w), 1);
-	CHECK(waiter_asleep(&other));
+	MUST(sleeps_in(other.actor.tid, __NR_kevent_get_events));
 	MUST_EQ(mark_user(q.fd, 1, 1), 1);
 	CHECK_EQ(join_waiter(&other), 1);
 	block(SIGUSR1, SIG_UNBLOCK);
