@@ -260,6 +260,7 @@ constants! {
 
     SIGNAL_DELIVERY: u32 = 0x1;
     SIGNAL_NOMASK: u64 = 0x8000_0000_0000_0000;
+    SIGNAL_POSTED: u64 = 0x4000_0000_0000_0000;
 
     PROC_EXIT: u32 = 0x1;
     PROC_PIDFD: u32 = 0x2;
@@ -292,6 +293,7 @@ constants! {
     // ioctl() of the device of the module, and of its queues
     IOC_TYPES: u32 = 0x8008_be00;
     IOC_INIT: u32 = 0x4010_be01;
+    IOC_POST: u32 = 0x4028_be02;
     IOC_CTL: u32 = 0x4010_be10;
     IOC_GET_EVENTS: u32 = 0x4020_be11;
     IOC_WAIT: u32 = 0x4020_be12;

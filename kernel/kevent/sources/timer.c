@@ -391,13 +391,19 @@ static void ev_share_go_on(struct ev_share *share)
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
-/* A timer of the clock is due, which is not on the list. Its hrtimer is not started. */
+/*
+ * A timer of the clock is due. The clock may be on the list of this or another CPU: a timer that
+ * is earlier than the last one starts the hrtimer while its callback has yet to get ready_lock,
+ * and that expires once more.
+ */
 static void ev_clock_wait(struct kevent_clock *clock, struct ev_share *share)
 {
 	lockdep_assert_held(&clock->queue->ready_lock);
 
 	clock->at = KTIME_MIN;
 	guard(spinlock)(&ev_waiting_lock);
+	if (!list_empty(&clock->waiting))
+		return;
 	if (list_empty(&share->waiting))
 		ev_share_go_on(share);
 	list_add_tail(&clock->waiting, &share->waiting);
