@@ -292,7 +292,7 @@ struct sighand_struct *host_sighand_lock(struct task_struct *t,
 
 /*
  * The counters of RLIMIT_SIGPENDING are not exported: the owner of the queue has one of its own,
- * with the limit of the receiver. As many as that are freed at once when a process ends.
+ * with the limit of the receiver. Those that a handler has posted do not count.
  */
 #define host_pending_uncharge(owner, payer)	atomic_long_dec(&(owner)->pending)
 

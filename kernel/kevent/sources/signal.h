@@ -57,9 +57,10 @@ struct kevent_signals {
  * @tgid:	I: the process
  * @next:	S: memory for the signal that is being sent
  * @asked:	S: the watch may take that signal
- * @infos:	R: signals not yet delivered, oldest first. Senders make it long,
- *		as far as RLIMIT_SIGPENDING of the process and
- *		fs.kevent.max_user_bytes let them
+ * @infos:	R: signals not yet delivered, oldest first. Senders make it long, as far as
+ *		RLIMIT_SIGPENDING of the process lets them, and the process itself by
+ *		those it posts, up to %KEVENT_SIGNAL_MAX_KEPT. fs.kevent.max_user_bytes
+ *		limits both
  * @nr:		R: how many
  * @consume:	R: %KEVENT_SIGNAL_NOMASK
  * @own_used:	R: @own is in @infos

@@ -9,6 +9,7 @@
 
 #include <linux/bitops.h>
 #include <linux/cleanup.h>
+#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
@@ -167,6 +168,7 @@ int ev_signal_post(const struct ukevent *uk)
 
 	if (!valid_signal(uk->id.raw[0]) || !sent.sig)
 		return -EINVAL;
+	sent.sig = array_index_nospec(sent.sig, _NSIG + 1);
 	guard(spinlock_irq)(ev_signal_own_lock());
 	return ev_signal_share(&sent) ? 0 : -ENOENT;
 }
