@@ -628,6 +628,14 @@ static void signal_to_a_thread_is_for_that_thread(void)
 	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
 	MUST_EQ(add_user(q.fd, 1, 1, 0, 1), 0);
 	start_waiter(&w, &q, 1);
+	/* Who slept last is woken first, and finds nothing. */
+	start_waiter(&other, &q, 1);
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
+	CHECK_EQ(join_waiter(&w), 1);
+	MUST(sleeps_in(other.actor.tid, __NR_kevent_get_events));
+	MUST_EQ(mark_user(q.fd, 1, 1), 1);
+	CHECK_EQ(join_waiter(&other), 1);
+	start_waiter(&w, &q, 1);
 	/* It looks, and finds nothing; so does a call of this thread. */
 	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
 	CHECK_EQ(join_waiter(&w), 1);
@@ -636,13 +644,8 @@ static void signal_to_a_thread_is_for_that_thread(void)
 	MUST(sleeps_in(w.actor.tid, __NR_kevent_get_events));
 	must_signal(&q, SIGUSR1, true, getpid(), SI_TKILL, 0);
 	CHECK_EQ(get_events(q.fd, 1, 1, 0, &ev), 0);
-	/* Who slept last is woken first, and finds nothing. */
-	start_waiter(&other, &q, 1);
 	CHECK_EQ(syscall(SYS_tgkill, getpid(), w.actor.tid, SIGUSR1), 0);
 	CHECK_EQ(join_waiter(&w), 1);
-	MUST(sleeps_in(other.actor.tid, __NR_kevent_get_events));
-	MUST_EQ(mark_user(q.fd, 1, 1), 1);
-	CHECK_EQ(join_waiter(&other), 1);
 	block(SIGUSR1, SIG_UNBLOCK);
 	close_queue(&q);
 }
