@@ -365,14 +365,20 @@ unsigned int model_owing(const struct fqueue *q)
 	return sum;
 }
 
-/* Is there a watch of POLL that owes an entry, and was there none? */
+/* Is there a watch of POLL that a collection may have to look at, and was there no entry? */
 bool model_leaves_a_poll(const struct fqueue *q)
 {
+	const struct watch *w;
 	unsigned int i;
 
-	for (i = 0; i < q->nr; i++)
-		if (q->w[i].owing && !q->w[i].made && q->w[i].type == KEVENT_POLL)
+	for (i = 0; i < q->nr; i++) {
+		w = &q->w[i];
+		if (w->type != KEVENT_POLL || w->made)
+			continue;
+		if (w->owing || (w->used && w->armed &&
+				 (w->reasons || w->listed || w->perhaps)))
 			return true;
+	}
 	return false;
 }
 
