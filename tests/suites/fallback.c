@@ -166,6 +166,7 @@ static const struct skip skips[] = {
 	{ "fdinfo",
 	  " ring.fdinfo_tells_the_positions ring.fdinfo_lists_the_watches"
 	  " modes.modify_counts_although_a_consumer_has_looked trace looks"
+	  " timer.clock_that_waits_for_its_turn_is_started_again"
 	  " user.oneshot_with_marks_left_is_queued_once"
 	  " wake.each_wake_up_is_counted_once"
 	  " show top tracepoints nested.refused_watch_leaves_nothing"

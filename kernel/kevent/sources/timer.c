@@ -455,6 +455,7 @@ static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
 
 	/* Others start it, too, which HRTIMER_RESTART would undo. */
 	if (!share->left || !list_empty(&share->waiting)) {
+		kevent_testpoint(clock->queue, KEVENT_TESTPOINT_DUE);
 		guard(kevent_queue)(clock->queue);
 		if (timerqueue_getnext(&clock->running))
 			ev_clock_wait(clock, share);

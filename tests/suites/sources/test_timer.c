@@ -898,6 +898,52 @@ static void timers_of_many_queues_share_a_softirq(void)
 	CHECK(softirqs >= SHARERS * OF_SHARER / most_of_a_softirq());
 }
 
+static unsigned int more_than_a_softirq(void)
+{
+	return most_of_a_softirq() + 16;
+}
+
+/*
+ * The timers of the first queue take the softirq; that of the second one is due at the same
+ * instant, and waits for its turn behind the rest of the first, which needs no turn after that.
+ */
+static long arm_two(void *arg)
+{
+	struct queue *q = arg;
+	int64_t at = now_ns() + 100 * MS * slowness;
+	unsigned int i;
+
+	for (i = 0; i < more_than_a_softirq(); i++)
+		MUST_EQ(add_timer(q[0].fd, at, NONE, ABS, ONESHOT, i), 0);
+	MUST_EQ(add_timer(q[1].fd, at, NONE, ABS, ONESHOT, 0), 0);
+	return 0;
+}
+
+/* An earlier timer starts the hrtimer again before its callback says that it waits. */
+static void clock_that_waits_for_its_turn_is_started_again(void)
+{
+	struct actor armer;
+	struct queue q[2];
+	struct ukevent ev;
+	bool seen[2] = {};
+	unsigned int i;
+
+	open_queue(&q[0], 0);
+	open_queue(&q[1], 0);
+	MUST(start_in_window(&armer, "due", arm_two, q));
+	MUST_EQ(add_timer(q[1].fd, 1, NONE, ABS, ONESHOT, 1), 0);
+	window_release();
+	join_actor(&armer, PATIENCE_MS);
+	for (i = 0; i < 2; i++) {
+		MUST_EVENT(&q[1], &ev);
+		seen[ev.ptr] = true;
+	}
+	CHECK(seen[0] && seen[1]);
+	take_each_once(&q[0], more_than_a_softirq(), is_in_time);
+	close_queue(&q[0]);
+	close_queue(&q[1]);
+}
+
 /* Those that wait for their turn on a CPU that goes offline have it on another one. */
 static void timers_outlive_their_cpu(void)
 {
@@ -1025,6 +1071,7 @@ static const struct test_case cases[] = {
 	TEST(timers_belong_to_the_queue_not_to_the_process),
 	TEST_LIMIT(timers_at_one_instant_expire_bit_by_bit, 60),
 	TEST_LIMIT(timers_of_many_queues_share_a_softirq, 60),
+	TEST(clock_that_waits_for_its_turn_is_started_again),
 	TEST_LIMIT(timers_outlive_their_cpu, 60),
 	TEST_LIMIT(who_sets_the_clock_does_not_cancel_timers, 60),
 	TEST_LIMIT(many_timers_expire_once_and_not_early, 60),
