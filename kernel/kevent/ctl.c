@@ -81,6 +81,12 @@ fault:
 
 /* Making */
 
+/* Of a type that is driven the library makes it: it has to arm the watch. */
+static bool request_is_driven(const struct ukevent *uk, const struct kevent_source_ops *ops)
+{
+	return HOST_DRIVES && unlikely(ops->driven) && !(uk->req_flags & KEVENT_REQ_DRIVEN);
+}
+
 /* Whether a request of a source may be made */
 static int request_allowed(const struct kevent_queue *q, u32 cmd, u32 type,
 			   const struct kevent_source_ops *ops)
@@ -122,6 +128,8 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 
 	if (err)
 		return err;
+	if (request_is_driven(&now->uk, ops))
+		return -ENOIOCTLCMD;
 	if (ops->file) {
 		*f = fdget(now->uk.id.raw[0]);
 		if (!fd_file(*f))
@@ -225,8 +233,12 @@ static int change_put(struct kevent_requests *r, struct kevent_change *now,
 static int request_put(struct kevent_requests *r, struct kevent_change *now,
 		       int result)
 {
-	if (result <= 0)
+	if (HOST_DRIVES && unlikely(result == -ENOIOCTLCMD)) {
+		now->uk.ret_flags = KEVENT_RET_DONE | KEVENT_RET_DRIVE;
+		result = -ENOSYS;
+	} else if (result <= 0) {
 		kevent_set_result(&now->uk, result);
+	}
 	return r->changes ? change_put(r, now, result) :
 			    entry_put(r, now, result);
 }

@@ -201,6 +201,8 @@ static inline void __init host_sysctl(const char *path,
 
 /* May a queue watch epoll files and queues? Then epoll's check against loops knows queues. */
 #define HOST_NESTS	IS_ENABLED(CONFIG_EPOLL)
+/* Types without a source are driven: the processes post the events of their watches. */
+#define HOST_DRIVES	0
 
 static inline bool host_is_epoll(struct file *file)
 {

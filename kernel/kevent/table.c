@@ -4,6 +4,7 @@
  */
 
 #include "core/source_ops.h"
+#include "host.h"
 
 const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 	[KEVENT_SOCKET]	= &kevent_socket_ops,
@@ -18,7 +19,7 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #ifdef CONFIG_KEVENT_SIGNAL
 	[KEVENT_SIGNAL]	= &kevent_signal_ops,
 #endif
-#ifdef CONFIG_KEVENT_POSIX_TIMER
+#if defined(CONFIG_KEVENT_POSIX_TIMER) || HOST_DRIVES
 	[KEVENT_POSIX_TIMER] = &kevent_posix_timer_ops,
 #endif
 #ifdef CONFIG_KEVENT_USER
@@ -27,11 +28,13 @@ const struct kevent_source_ops *const kevent_sources[KEVENT_NR_TYPES] = {
 #ifdef CONFIG_KEVENT_PROC
 	[KEVENT_PROC]	= &kevent_proc_ops,
 #endif
-#ifdef CONFIG_KEVENT_FUTEX
+#if defined(CONFIG_KEVENT_FUTEX) || HOST_DRIVES
 	[KEVENT_FUTEX]	= &kevent_futex_ops,
 #endif
-#ifdef CONFIG_KEVENT_AIO
+#if defined(CONFIG_KEVENT_AIO) || HOST_DRIVES
 	[KEVENT_AIO]	= &kevent_aio_ops,
+#endif
+#ifdef CONFIG_KEVENT_AIO
 	[KEVENT_BOUND]	= &kevent_bound_ops,
 #endif
 };

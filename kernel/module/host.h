@@ -170,6 +170,7 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr);
 /* Sources */
 
 #define HOST_NESTS	0
+#define HOST_DRIVES	1
 
 /* The name cannot be chosen by user space. */
 static inline bool host_is_anon(const struct file *file, const char *name)

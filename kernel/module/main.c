@@ -15,6 +15,7 @@
 #include "../kevent/core/wait.h"
 #include "../kevent/core/wakeup_source.h"
 #include "../kevent/entry.h"
+#include "driven.h"
 
 union call {
 	struct kevent_dev_ctl		c;
@@ -67,6 +68,8 @@ long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	/* A handler may find that the program has closed the device. */
 	if (cmd == KEVENT_IOC_POST)
 		return do_post((const struct ukevent __user *)arg);
+	if (cmd == KEVENT_IOC_DRIVE)
+		return driven_ioctl(file->private_data, (const struct ukevent __user *)arg);
 	if (_IOC_TYPE(cmd) != _IOC_TYPE(KEVENT_IOC_CTL) ||
 	    _IOC_SIZE(cmd) > sizeof(call))
 		return -ENOIOCTLCMD;
@@ -120,7 +123,7 @@ static long dev_types(u64 __user *arg)
 	u32 type;
 
 	for (type = 0; type < KEVENT_NR_TYPES; type++)
-		if (kevent_sources[type])
+		if (kevent_sources[type] && !kevent_sources[type]->driven)
 			types |= BIT_ULL(type);
 	return put_user(types, arg);
 }

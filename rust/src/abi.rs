@@ -280,10 +280,12 @@ constants! {
     REQ_KEEP_EACH: u32 = 0x100;
     REQ_STAY_AWAKE: u32 = 0x200;
     REQ_HANDOFF: u32 = 0x400;
+    REQ_DRIVEN: u32 = 0x800;
 
     RET_BROKEN: u32 = 0x1;
     RET_DONE: u32 = 0x2;
     RET_COPY_FAILED: u32 = 0x4;
+    RET_DRIVE: u32 = 0x8;
 
     // ioctl() of a queue
     IOC_SET_DELAY: u32 = 0x4004_8a10;
@@ -298,4 +300,5 @@ constants! {
     IOC_GET_EVENTS: u32 = 0x4020_be11;
     IOC_WAIT: u32 = 0x4020_be12;
     IOC_COMMIT: u32 = 0x4008_be13;
+    IOC_DRIVE: u32 = 0x4028_be14;
 }

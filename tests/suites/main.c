@@ -85,6 +85,8 @@ static const struct test_suite *const suites[] = {
 	&busy_poll_suite,
 	&coalesce_suite,
 	&wrappers_suite,
+	&driven_suite,
+	&drives_suite,
 	&chain_suite,
 	&chain_watch_suite,
 #ifdef __LP64__

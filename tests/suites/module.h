@@ -15,6 +15,15 @@
 const char *module_exception(const char *suite, const char *test);
 
 /**
+ * module_may_pass() - may such a test pass on the module, as luck has it?
+ * @suite: its suite
+ * @test: its name in the suite
+ *
+ * Return: whether it is to be left out always.
+ */
+bool module_may_pass(const char *suite, const char *test);
+
+/**
  * module_exception_of_nothing() - names in the list that no test has
  * @known: is there a suite, or a suite.test, of this name?
  *

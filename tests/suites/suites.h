@@ -56,6 +56,8 @@ extern const struct test_suite attach_suite;
 extern const struct test_suite chain_suite;
 extern const struct test_suite which_host_suite;
 extern const struct test_suite wrappers_suite;
+extern const struct test_suite driven_suite;
+extern const struct test_suite drives_suite;
 extern const struct test_suite calls_suite;
 extern const struct test_suite aio_calls_suite;
 extern const struct test_suite nowait_suite;

@@ -374,11 +374,13 @@ struct kevent_call {
 #define KEVENT_REQ_KEEP_EACH	0x100U	/* USER: an event for each mark */
 #define KEVENT_REQ_STAY_AWAKE	0x200U	/* no suspend until it is processed */
 #define KEVENT_REQ_HANDOFF	0x400U	/* READY: who is woken runs on this CPU */
+#define KEVENT_REQ_DRIVEN	0x800U	/* module: the process posts the events */
 
 /* Return flags */
 #define KEVENT_RET_BROKEN	0x1U	/* ret_data[1] holds -errno */
 #define KEVENT_RET_DONE		0x2U	/* the entry was processed */
 #define KEVENT_RET_COPY_FAILED	0x4U	/* reserved */
+#define KEVENT_RET_DRIVE	0x8U	/* module: only with KEVENT_REQ_DRIVEN */
 
 /*
  * ioctl() of a queue: how long an event of a file may wait for others, in nanoseconds,
@@ -424,17 +426,17 @@ struct kevent_dev_commit {		/* kevent_commit() */
 	__u64	uidx;			/* whole position */
 };
 
-/* of /dev/kevent: bit 1 << type for each source */
+/* of /dev/kevent: bit 1 << type for each source; a new queue, whose descriptor is returned */
 #define KEVENT_IOC_TYPES	_IOR(0xBE, 0x00, __u64)
-/* of /dev/kevent; returns the queue's descriptor */
 #define KEVENT_IOC_INIT		_IOW(0xBE, 0x01, struct kevent_dev_init)
 /* of both, by a handler: has a watch of the process this event? ENOENT: none wants it */
 #define KEVENT_IOC_POST		_IOW(0xBE, 0x02, struct ukevent)
-/* of the queue */
+/* of the queue; DRIVE: an event of a driven watch; without event bits: take it back */
 #define KEVENT_IOC_CTL		_IOW(0xBE, 0x10, struct kevent_dev_ctl)
 #define KEVENT_IOC_GET_EVENTS	_IOW(0xBE, 0x11, struct kevent_dev_get)
 #define KEVENT_IOC_WAIT		_IOW(0xBE, 0x12, struct kevent_dev_wait)
 #define KEVENT_IOC_COMMIT	_IOW(0xBE, 0x13, struct kevent_dev_commit)
+#define KEVENT_IOC_DRIVE	_IOW(0xBE, 0x14, struct ukevent)
 
 /*
  * lseek(queue, KEVENT_SEEK(num, old_kidx), whence) is kevent_wait() without flags, and cheaper than

@@ -25,6 +25,7 @@
  * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
  *		collect(), and reported again while it holds. An entry is what collect() sees
  *		and an amount: there is no fill(), delivered() or count()
+ * @driven:	a process posts the events of its watches: see kernel/module/driven.c
  * @foreign:	its files may be of any driver: collect(), where it is not atomic, may never return
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
@@ -97,6 +98,7 @@ struct kevent_source_ops {
 	bool			file;
 	bool			many;
 	bool			level;
+	bool			driven;
 	bool			foreign;
 	u32			flags;
 	u32			marks;

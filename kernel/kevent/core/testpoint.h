@@ -50,7 +50,7 @@ enum kevent_testpoint {
 	KEVENT_TESTPOINT_LEAVE,		/* a dead watch has found its wait queue, not locked it */
 	KEVENT_TESTPOINT_POLL,		/* a caller of poll() has joined, and has not looked */
 	KEVENT_TESTPOINT_RELEASED,	/* the file of a queue is gone, its watches are not */
-	KEVENT_TESTPOINT_DUE,		/* a clock is to wait for its turn, ready_lock not taken yet */
+	KEVENT_TESTPOINT_DUE,		/* a clock is to wait for its turn, not locked yet */
 	KEVENT_TESTPOINT_SLICE,		/* a slice of the timers that are due has expired */
 	KEVENT_TESTPOINT_PROC,		/* the leader of a process was found, and not looked at */
 	KEVENT_TESTPOINT_CLOCK_SET,	/* the clock was set, the timers of a queue are not told */

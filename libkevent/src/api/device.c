@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "kernel.h"
 
 /*
  * The device, or -1. It stays open, so that a program which gives up its rights or its view
@@ -97,4 +98,12 @@ int kevent_device_post(const struct ukevent *uk, int queue)
 	ret = post(fd, uk);
 	kevent_close_fd(fd);
 	return ret;
+}
+
+/* A change of nothing is refused by all but queues. */
+bool kevent_device_has(int fd)
+{
+	struct kevent_dev_ctl a = { .cmd = KEVENT_CTL_ADD };
+
+	return kevent_ways_now() & KEVENT_WAY_DEVICE && !kevent_ioctl(fd, KEVENT_IOC_CTL, &a);
 }

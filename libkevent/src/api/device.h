@@ -8,6 +8,7 @@
 #ifndef LIBKEVENT_DEVICE_H
 #define LIBKEVENT_DEVICE_H
 
+#include <stdbool.h>
 #include "libkevent.h"
 #include "syscall.h"
 
@@ -27,6 +28,9 @@ int kevent_device(void);
  * -errno. Async-signal-safe
  */
 int kevent_device_post(const struct ukevent *uk, int queue);
+
+/* Is it a queue of the module? Only a process that knows of one asks. */
+bool kevent_device_has(int fd);
 
 #pragma GCC visibility pop
 

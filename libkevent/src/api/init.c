@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "libkevent.h"
+#include "fallback/driven.h"
 #include "fallback/fallback.h"
 #include "module.h"
 #include "kernel.h"
@@ -101,10 +102,18 @@ const char *kevent_backend(int fd)
 	return kevent_kernel_there() ? "kevent" : "module";
 }
 
+/* The module has these types, for those who drive their watches. */
+static bool is_missing(__u32 type)
+{
+	return (type == KEVENT_FUTEX || type == KEVENT_POSIX_TIMER || type == KEVENT_AIO) &&
+	       kevent_driven_lacks(type);
+}
+
 /* Requests that none can make: a type that the queue lacks, or refuses, says so first. */
 __u32 kevent_types(int fd)
 {
 	struct ukevent uk[NR_TYPES];
+	bool driven = !kevent_kernel_there() && !kevent_fb_has(fd);
 	__u32 types = 0, i;
 
 	for (i = 0; i < NR_TYPES; i++)
@@ -114,7 +123,8 @@ __u32 kevent_types(int fd)
 	if (kevent_ctl(fd, KEVENT_CTL_ADD, NR_TYPES, uk) != NR_TYPES)
 		return 0;
 	for (i = 0; i < NR_TYPES; i++) {
-		if (kevent_error(&uk[i]) != -ENOSYS && kevent_error(&uk[i]) != -EPERM)
+		if (kevent_error(&uk[i]) != -ENOSYS && kevent_error(&uk[i]) != -EPERM &&
+		    !(driven && is_missing(uk[i].type)))
 			types |= KEVENT_TYPE(uk[i].type);
 	}
 	return types;

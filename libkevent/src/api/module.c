@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <linux/time_types.h>
 
+#include "fallback/driven.h"
 #include "signal/posted.h"
 #include "device.h"
 #include "kernel.h"
@@ -33,7 +34,12 @@ int kevent_module_init(void *ring, __u32 ring_size, __u32 flags)
 	};
 	int fd = kevent_device();
 
-	return fd < 0 ? fd : proved(kevent_ioctl(fd, KEVENT_IOC_INIT, &arg));
+	if (fd < 0)
+		return fd;
+	fd = proved(kevent_ioctl(fd, KEVENT_IOC_INIT, &arg));
+	if (fd >= 0)
+		kevent_driven_close(fd);
+	return fd;
 }
 
 /*
@@ -59,13 +65,15 @@ static int queue_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 }
 
 /*
- * Make a request again if it lacked a handler of signals. Returns 0, when nothing is left to
- * say of it, 1 when an event is handed back, or -errno.
+ * Make a request again if it lacked a handler of signals, or is for a type that the library
+ * drives. Returns 0, when nothing is left to say of it, 1 when an event is handed back, or -errno.
  */
 static int make_again(int fd, __u32 cmd, struct ukevent *uk)
 {
 	int ret;
 
+	if (uk->ret_flags & KEVENT_RET_DRIVE)
+		return kevent_driven_make(fd, cmd, uk);
 	if (!kevent_signal_retry(uk, fd))
 		return kevent_error(uk) ? kevent_error(uk) : 1;
 	ret = queue_ctl(fd, cmd, 1, uk);
@@ -91,17 +99,33 @@ static __attribute__((noinline)) int add_again(int fd, struct ukevent *arg, int 
 	return nr;
 }
 
-/* Those of MODIFY that failed are where they were. */
-static __attribute__((noinline)) int modify_again(int fd, __u32 num, struct ukevent *arg,
-						  int nr)
-{
-	int left = nr;
+#define PAGE		4096U		/* the least */
 
-	for (; num-- && left; arg++) {
-		if (!kevent_error(arg))
+/*
+ * May what is @at, behind others that were read and written, be so, too? The kernel stops where
+ * it cannot read, and does not say where that was. Where nobody knows, it may not.
+ */
+static bool readable(const void *at, size_t size)
+{
+	const uintptr_t end = (uintptr_t)at + size - 1;
+	char byte;
+	struct iovec to = { &byte, 1 }, from = { (void *)end, 1 };
+
+	return end / PAGE == ((uintptr_t)at - 1) / PAGE ||
+	       kevent_syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+/* Of other commands those that failed, @left of them, are where they were. How many fail now */
+static __attribute__((noinline)) int change_again(int fd, __u32 cmd, struct ukevent *arg, int left)
+{
+	struct ukevent *first = arg;
+	int nr = left;
+
+	for (; left && (arg == first || readable(arg, sizeof(*arg))); arg++) {
+		if (!kevent_error(arg) && !(arg->ret_flags & KEVENT_RET_DRIVE))
 			continue;
 		left--;
-		nr -= !make_again(fd, KEVENT_CTL_MODIFY, arg);
+		nr -= !make_again(fd, cmd, arg);
 	}
 	return nr;
 }
@@ -112,8 +136,10 @@ int kevent_module_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 
 	if (ret > 0 && cmd == KEVENT_CTL_ADD)
 		return add_again(fd, arg, ret);
-	if (ret > 0 && cmd == KEVENT_CTL_MODIFY)
-		return modify_again(fd, num, arg, ret);
+	if (ret > 0 && (cmd == KEVENT_CTL_MODIFY || cmd == KEVENT_CTL_REMOVE))
+		return change_again(fd, cmd, arg, ret);
+	if (ret >= 0 && cmd == KEVENT_CTL_READY && (__u32)ret < num)
+		return (int)num - change_again(fd, cmd, arg, (int)num - ret);
 	return ret;
 }
 
@@ -183,40 +209,33 @@ static bool may_seek(const struct __kernel_timespec *timeout, __u32 flags, const
 	       kevent_ways_now() & KEVENT_WAY_DEVICE;
 }
 
-#define PAGE		4096U		/* the least */
 /* An argument of a program that knows of changes has them up to here. */
 #define CHANGES_END	(offsetof(struct kevent_wait_arg, nr_changes) + sizeof(__u32))
 
-/*
- * May the change @at be read and written, behind others that were? The kernel stops at one
- * that it cannot read, and does not say where that was. Where nobody knows, it may not.
- */
-static bool readable(const struct kevent_change *at)
+/* A hand-off to another queue has lost which one it was for. */
+static bool may_make_again(const struct kevent_change *c)
 {
-	const uintptr_t end = (uintptr_t)(at + 1) - 1;
-	char byte;
-	struct iovec to = { &byte, 1 }, from = { (void *)end, 1 };
-
-	return end / PAGE == ((uintptr_t)at - 1) / PAGE ||
-	       kevent_syscall(SYS_process_vm_readv, getpid(), &to, 1, &from, 1, 0) == 1;
+	if (c->result != -ENOSYS || c->uk.req_flags & KEVENT_REQ_HANDOFF)
+		return false;
+	return c->uk.ret_flags & KEVENT_RET_DRIVE ||
+	       ((c->cmd == KEVENT_CTL_ADD || c->cmd == KEVENT_CTL_MODIFY) &&
+		kevent_error(&c->uk) == -ENOSYS);
 }
 
 /*
- * Make changes again that lacked a handler of signals. Returns whether some were made, and none
+ * Make changes again, as make_again() does. Returns whether some were made, and none
  * has kept the call from its wait.
  */
-static __attribute__((noinline)) bool change_again(int fd, const struct kevent_wait_arg *arg)
+static __attribute__((noinline)) bool changes_again(int fd, const struct kevent_wait_arg *arg)
 {
 	struct kevent_change *at = (void *)(uintptr_t)arg->changes;
 	bool again = false, held = false;
 	__u32 left;
 
 	for (left = arg->nr_changes; left--; at++) {
-		if (left + 1 < arg->nr_changes && !readable(at))
+		if (left + 1 < arg->nr_changes && !readable(at, sizeof(*at)))
 			return false;
-		if (at->result == -ENOSYS && (at->cmd == KEVENT_CTL_ADD ||
-					      at->cmd == KEVENT_CTL_MODIFY) &&
-		    kevent_error(&at->uk) == -ENOSYS) {
+		if (may_make_again(at)) {
 			at->result = make_again(fd, at->cmd, &at->uk);
 			again |= !at->result;
 		}
@@ -243,12 +262,30 @@ static int wait_on(int fd, const struct kevent_dev_wait *a, const struct kevent_
 	return queue_wait(fd, &again);
 }
 
+/* The module runs no chains: the library does. */
+static __attribute__((noinline)) int serve(int fd, __u32 limit,
+					   const struct __kernel_timespec *timeout, __u32 flags)
+{
+	struct timespec ts;
+	int err = queue_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
+
+	if (err)
+		return err;
+	if (!timeout)
+		return kevent_driven_serve(fd, limit, NULL, flags);
+	ts.tv_sec = (time_t)timeout->tv_sec;
+	ts.tv_nsec = (long)timeout->tv_nsec;
+	return kevent_driven_serve(fd, limit, &ts, flags);
+}
+
 int kevent_module_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
 		       __u32 flags, const struct kevent_wait_arg *arg)
 {
 	struct kevent_dev_wait a;
 	int ret;
 
+	if (flags & KEVENT_FLAGS_SERVE)
+		return old_kidx || arg ? -EINVAL : serve(fd, num, timeout, flags);
 	if (may_seek(timeout, flags, arg))
 		return sought(seek(fd, seek_num(num), old_kidx,
 				   timeout ? SEEK_SET : SEEK_CUR));
@@ -261,7 +298,7 @@ int kevent_module_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
 	};
 	ret = queue_wait(fd, &a);
 	if (ret >= 0 && flags & KEVENT_FLAGS_ARG && arg->size >= CHANGES_END &&
-	    arg->nr_changes && change_again(fd, arg))
+	    arg->nr_changes && changes_again(fd, arg))
 		return wait_on(fd, &a, arg);
 	return ret;
 }
@@ -271,10 +308,4 @@ int kevent_module_commit(int fd, __u64 uidx)
 	struct kevent_dev_commit a = { .uidx = uidx };
 
 	return said(kevent_ioctl(fd, KEVENT_IOC_COMMIT, &a));
-}
-
-bool kevent_module_has(int fd)
-{
-	return kevent_ways_now() & KEVENT_WAY_DEVICE &&
-	       !kevent_module_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
 }

@@ -23,9 +23,6 @@ int kevent_module_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
 		       __u32 flags, const struct kevent_wait_arg *arg);
 int kevent_module_commit(int fd, __u64 uidx);
 
-/* Is it a queue of the module? Only a process that knows of one asks. */
-bool kevent_module_has(int fd);
-
 #pragma GCC visibility pop
 
 #endif /* LIBKEVENT_MODULE_H */

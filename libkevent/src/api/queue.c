@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "libkevent.h"
+#include "fallback/driven.h"
 #include "fallback/fallback.h"
 #include "process.h"
 #include "queue.h"
@@ -71,6 +72,7 @@ void kevent_queue_close(struct kevent_queue *q)
 	if (fd < 0 || (!fd && !q->ring))
 		return;
 	kevent_fb_close(fd);
+	kevent_driven_close(fd);
 	kevent_close_fd(fd);
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "libkevent.h"
+#include "api/device.h"
 #include "fallback/fallback.h"
 #include "call.h"
 
@@ -142,7 +143,7 @@ static int submit(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
 		return hand_over(fd, chain, nr, 0, cookie);
 	ret = kevent_kernel_there() ?
 	      kevent_call_chain(fd, chain, nr, KEVENT_CALL_ASYNC, cookie) : -ENOSYS;
-	if (ret == -EOPNOTSUPP)
+	if (ret == -EOPNOTSUPP || (ret == -ENOSYS && kevent_device_has(fd)))
 		return hand_over(fd, chain, nr, 0, cookie);
 	if (ret < 0)
 		return kevent_call_explain(fd, ret);

@@ -14,6 +14,7 @@
 #include "call/run.h"
 #include "api/process.h"
 #include "deadline.h"
+#include "driven.h"
 #include "fallback.h"
 #include "ops.h"
 #include "sys.h"
@@ -52,6 +53,7 @@ struct fb_aio {
  * struct fb_server - a call that serves
  * @q:		the queue
  * @fd:		its descriptor
+ * @queues:	of a shadow: fb_queue.call when the call began
  * @ran:	chains that the call has run
  * @asleep:	it is one of fb_serving.asleep
  * @until:	when to return
@@ -59,6 +61,7 @@ struct fb_aio {
 struct fb_server {
 	struct fb_queue		*q;
 	int			fd;
+	__u32			queues;
 	int			ran;
 	bool			asleep;
 	struct fb_deadline	until;
@@ -135,8 +138,7 @@ static void fb_aio_end(struct fb_queue *q, struct fb_aio *a, __u32 end,
 	a->state = FB_AIO_ENDED;
 	a->end = end;
 	a->result = result;
-	fb_report(q, &a->w, KEVENT_AIO_DONE);
-	fb_kick(q);
+	fb_occurred(q, &a->w, KEVENT_AIO_DONE);
 }
 
 static int fb_aio_remove(struct fb_queue *q, struct fb_watch *w)
@@ -161,6 +163,12 @@ static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
 	uk->ret_data[1] = (__u32)((__u64)a->result >> 32);
 }
 
+static enum fb_stage fb_aio_stage(const struct fb_watch *w)
+{
+	return fb_container(w, const struct fb_aio, w)->state == FB_AIO_ENDED ? FB_IDLE :
+									 FB_WAITS;
+}
+
 const struct fb_ops fb_aio_ops = {
 	.name		= "aio",
 	.size		= sizeof(struct fb_aio),
@@ -170,6 +178,7 @@ const struct fb_ops fb_aio_ops = {
 	.detach		= fb_aio_detach,
 	.remove		= fb_aio_remove,
 	.fill		= fb_aio_fill,
+	.stage		= fb_aio_stage,
 };
 
 /* Serving threads */
@@ -184,15 +193,30 @@ static void fb_server_asleep(struct fb_server *c, bool asleep)
 	c->asleep = asleep;
 }
 
+/* The first chain of a queue that is open; the lock is held. */
+static struct fb_aio *fb_aio_first(struct fb_queue *q)
+{
+	struct fb_serving *s = &q->serving;
+	struct fb_aio *a;
+
+	while (fb_serve_may(s)) {
+		a = fb_container(s->chains.next, struct fb_aio, link);
+		if (fb_is_there(q, &a->w))
+			return a;
+		fb_kill(q, &a->w);
+	}
+	return NULL;
+}
+
 /* A chain to run, or NULL: then whoever adds one wakes a thread. */
 static struct fb_aio *fb_server_take(struct fb_server *c)
 {
 	struct fb_serving *s = &c->q->serving;
-	struct fb_aio *a = NULL;
+	struct fb_aio *a;
 
 	fb_queue_lock(c->q, c->fd);
-	if (fb_serve_may(s)) {
-		a = fb_container(s->chains.next, struct fb_aio, link);
+	a = fb_aio_first(c->q);
+	if (a) {
 		fb_list_del(&a->link);
 		a->state = FB_AIO_RUNS;
 		s->running++;
@@ -211,8 +235,6 @@ static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 
 	fb_queue_lock(c->q, c->fd);
 	c->q->serving.running--;
-	/* The queue may have been closed in the time that the chain took. */
-	fb_own_check(&c->q->kick, c->fd);
 	fb_aio_end(c->q, a, end, result);
 	fb_queue_unlock(c->q);
 	if (c->ran < INT_MAX)
@@ -222,6 +244,9 @@ static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 /* A number that has come back as that of another file is closed, too. */
 static bool fb_server_closed(struct fb_server *c)
 {
+	if (c->q->shadow)
+		return fb_queue_check(c->q, c->fd) ||
+		       __atomic_load_n(&c->q->call, __ATOMIC_SEQ_CST) != c->queues;
 	if (!fb_is_live(c->q))
 		return true;
 	if (!fb_queue_check(c->q, c->fd))
@@ -307,7 +332,11 @@ static void fb_server_leave(struct fb_server *c)
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags)
 {
-	struct fb_server c = { .q = q, .fd = fd };
+	struct fb_server c = {
+		.q = q,
+		.fd = fd,
+		.queues = __atomic_load_n(&q->call, __ATOMIC_SEQ_CST),
+	};
 	int ret;
 
 	if (!kevent_process_is(q->process))
@@ -326,4 +355,11 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	ret = fb_server_loop(&c);
 	fb_server_leave(&c);
 	return c.ran ? c.ran : ret;
+}
+
+int kevent_driven_serve(int fd, __u32 limit, const struct timespec *timeout, __u32 flags)
+{
+	struct fb_queue *q = fb_shadow(fd);
+
+	return q ? fb_serve(q, fd, limit, timeout, flags) : -ENOMEM;
 }

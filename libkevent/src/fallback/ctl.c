@@ -53,7 +53,7 @@ static int fb_apply(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
 	}
 }
 
-static void fb_set_result(struct ukevent *uk, int ret)
+void fb_set_result(struct ukevent *uk, int ret)
 {
 	uk->ret_flags = KEVENT_RET_DONE;
 	if (!ret)

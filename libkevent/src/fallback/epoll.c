@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 
+#include "api/device.h"
 #include "api/process.h"
 #include "queue.h"
 #include "sys.h"
@@ -42,7 +43,7 @@ bool fb_epoll_has(int epoll, int fd)
 
 int fb_queue_check(struct fb_queue *q, int fd)
 {
-	if (fb_epoll_has(fd, q->kick))
+	if (q->shadow ? kevent_device_has(fd) : fb_epoll_has(fd, q->kick))
 		return 0;
 	return fb_call(fcntl(fd, F_GETFD)) < 0 ? -EBADF : -EINVAL;
 }

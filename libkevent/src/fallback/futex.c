@@ -163,10 +163,7 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 {
 	fb_futex_disarm(q, f);
 	f->woken = woken;
-	/* No call has said that the queue is open. */
-	fb_own_check(&q->kick, q->fd);
-	fb_report(q, &f->w, KEVENT_FUTEX_WAKE);
-	fb_kick(q);
+	fb_occurred(q, &f->w, KEVENT_FUTEX_WAKE);
 }
 
 /* The watch that a word was waited for has gone: it is somebody else's turn. */
@@ -386,6 +383,13 @@ static void fb_futex_delivered(struct fb_queue *q, struct fb_watch *w)
 	to_futex(w)->woken = false;
 }
 
+static enum fb_stage fb_futex_stage(const struct fb_watch *w)
+{
+	const struct fb_futex *f = fb_container(w, const struct fb_futex, w);
+
+	return f->slot >= 0 ? FB_WAITS : f->woken ? FB_OWES : FB_IDLE;
+}
+
 const struct fb_ops fb_futex_ops = {
 	.name		= "futex",
 	.size		= sizeof(struct fb_futex),
@@ -396,5 +400,6 @@ const struct fb_ops fb_futex_ops = {
 	.detach		= fb_futex_detach,
 	.modify		= fb_futex_modify,
 	.delivered	= fb_futex_delivered,
+	.stage		= fb_futex_stage,
 	.free_all	= fb_futexes_free,
 };

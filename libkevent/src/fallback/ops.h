@@ -9,6 +9,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/* What is under way for a watch */
+enum fb_stage {
+	FB_IDLE,	/* nothing */
+	FB_WAITS,	/* it waits for what happens, or that is being done */
+	FB_OWES,	/* that was for it alone, and is not delivered yet: detach() gives it away */
+};
+
 /**
  * struct fb_ops - what a source does; all but free_all() and let_go() under the lock of the
  *	queue
@@ -38,6 +45,7 @@
  * @count:	occurrences not yet delivered. Optional: one
  * @fill:	put what the source knows of the oldest occurrence into an entry. Optional
  * @delivered:	the oldest occurrence was stored. Optional
+ * @stage:	of sources that serve the module, too
  * @mark:	%KEVENT_CTL_READY: 0 or -errno. Adds to &fb_watch.ready. Optional
  *
  * Of watches that epoll knows by their token:
@@ -83,6 +91,7 @@ struct fb_ops {
 	__u32 (*count)(struct fb_watch *w);
 	void (*fill)(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
 	void (*delivered)(struct fb_queue *q, struct fb_watch *w);
+	enum fb_stage (*stage)(const struct fb_watch *w);
 	int (*mark)(struct fb_queue *q, struct fb_watch *w,
 		    const struct ukevent *uk);
 	int (*repoll)(struct fb_queue *q, struct fb_watch *w, bool alone);

@@ -24,7 +24,7 @@ static int fb_queue_tables(struct fb_queue *q)
 	return 0;
 }
 
-static void fb_queue_clear(struct fb_queue *q)
+int fb_queue_clear(struct fb_queue *q)
 {
 	q->edges = false;
 	q->work = false;
@@ -46,6 +46,7 @@ static void fb_queue_clear(struct fb_queue *q)
 	fb_list_init(&q->recheck);
 	fb_list_init(&q->shown);
 	fb_list_init(&q->serving.chains);
+	return fb_queue_tables(q);
 }
 
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
@@ -53,12 +54,11 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 {
 	int err;
 
-	fb_queue_clear(q);
+	err = fb_queue_clear(q);
 	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
 	q->ring = ring;
 	q->size = size;
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
-	err = fb_queue_tables(q);
 	if (!err)
 		err = fb_own(q, &q->kick,
 			     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),

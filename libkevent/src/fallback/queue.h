@@ -69,7 +69,7 @@ struct fb_futexes;
  * @ready:	conditions not yet delivered
  * @reported:	conditions of the newest entry in the ring
  * @stored:	position after that; 0: it makes no other one redundant
- * @call:	the call that took it last
+ * @call:	the call that took it last; in a shadow: its number in the module
  * @state:	FB_READY and its like
  */
 struct fb_watch {
@@ -140,13 +140,15 @@ struct fb_serving {
  * struct fb_queue - a queue of the fallback
  * @lock:	protects all that follows but for what says otherwise
  * @fd:		a descriptor of the epoll instance: the one that was used last
+ * @shadow:	it has what a queue of the module lacks, whose descriptor @fd is: driven.c
  * @second:	another instance, in the first, or -1
  * @kick:	an eventfd, edge-triggered in epoll: something has become ready here
  * @process:	of kevent_process_mark(): the process it works in
  * @ring:	the ring, or NULL; @size its slots
  * @kidx:	position after the newest entry of the ring
  * @refuses:	%KEVENT_INIT_REFUSE_ALL
- * @call:	counts calls, to tell what was taken before from what was taken since
+ * @call:	counts calls, to tell what was taken before from what was taken since; of a
+ *		shadow: queues that had the number. Read without the lock
  * @edges:	level watches are registered as edges and polled by each call
  *		while a call sleeps, because epoll would repeat them to a thread that
  *		must sleep. Set once and for all; read without the lock
@@ -192,6 +194,7 @@ struct fb_queue {
 	int			fd;
 	int			second;
 	int			kick;
+	bool			shadow;
 	__u32			process;
 	struct kevent_ring	*ring;
 	__u32			size;
@@ -272,6 +275,8 @@ static inline bool fb_has_sleepers(const struct fb_queue *q)
 }
 
 /* queue.c */
+/* What needs no epoll: 0 or -errno */
+int fb_queue_clear(struct fb_queue *q);
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 		   __u32 size, __u32 flags);
 void fb_queue_teardown(struct fb_queue *q);
@@ -390,6 +395,9 @@ int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d);
 void fb_stray(struct fb_queue *q, __u64 token);
 
 /* watch.c */
+int fb_check_request(const struct ukevent *uk);
+/* A new watch of a request, which is linked, or NULL */
+struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, __u64 key);
 int fb_add(struct fb_queue *q, struct ukevent *uk);
 int fb_modify(struct fb_queue *q, const struct ukevent *uk);
 int fb_remove(struct fb_queue *q, const struct ukevent *uk);
@@ -409,6 +417,14 @@ static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags);
 
+/* driven.c: something has happened to a watch, which may be gone after this */
+void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask);
+/* Of a queue of the module; NULL without memory */
+struct fb_queue *fb_shadow(int fd);
+/* Does the queue have the watch still? */
+bool fb_is_there(struct fb_queue *q, struct fb_watch *w);
+
+void fb_set_result(struct ukevent *uk, int ret);
 /* ctl.c: 0, 1 when a result must be looked at, or -errno */
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,
 		    __u32 nr);

@@ -15,7 +15,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "api/module.h"
+#include "api/device.h"
 #include "api/process.h"
 #include "count.h"
 #include "fallback.h"
@@ -310,7 +310,7 @@ struct fb_queue *fb_get(int fd)
 	struct fb_queue *q = fb_get_named(fd);
 
 	if (q || fb_call(fcntl(fd, F_GETFD)) < 0 || kevent_kernel_has(fd) ||
-	    kevent_module_has(fd))
+	    kevent_device_has(fd))
 		return q;
 	return fb_alias(fd);
 }

@@ -44,8 +44,10 @@ static bool fb_bad_id(const struct fb_ops *ops, const struct ukevent *uk)
 	return ops->fd && uk->id.raw[1];
 }
 
-static int fb_check(const struct fb_ops *ops, const struct ukevent *uk)
+int fb_check_request(const struct ukevent *uk)
 {
+	const struct fb_ops *ops = fb_sources[uk->type];
+
 	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags))
 		return -EINVAL;
 	if (fb_bad_id(ops, uk))
@@ -152,10 +154,9 @@ static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	return 0;
 }
 
-static struct fb_watch *fb_watch_new(const struct fb_ops *ops,
-				     const struct ukevent *uk, __u64 key)
+struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, __u64 key)
 {
-	struct fb_watch *w = calloc(1, ops->size);
+	struct fb_watch *w = calloc(1, fb_sources[uk->type]->size);
 
 	if (!w)
 		return NULL;
@@ -163,6 +164,7 @@ static struct fb_watch *fb_watch_new(const struct fb_ops *ops,
 	w->key = key;
 	w->id = uk->id.raw_u64;
 	fb_set(w, uk);
+	fb_watch_link(q, w);
 	return w;
 }
 
@@ -173,7 +175,7 @@ int fb_add(struct fb_queue *q, struct ukevent *uk)
 	__u64 key = 0;
 	int ret;
 
-	ret = fb_check(ops, uk);
+	ret = fb_check_request(uk);
 	if (ret)
 		return fb_fd_error(ops, uk, ret);
 	w = fb_find_current(q, uk, &ret);
@@ -183,10 +185,9 @@ int fb_add(struct fb_queue *q, struct ukevent *uk)
 		ret = fb_key(ops, uk, &key);
 	if (ret)
 		return ret;
-	w = fb_watch_new(ops, uk, key);
+	w = fb_watch_new(q, uk, key);
 	if (!w)
 		return -ENOMEM;
-	fb_watch_link(q, w);
 	ret = ops->attach(q, w, uk);
 	if (ret >= 0)
 		return fb_attached(q, w, (__u32)ret, uk);
@@ -216,7 +217,7 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 	struct fb_watch *w, old;
 	int ret;
 
-	ret = fb_check(ops, uk);
+	ret = fb_check_request(uk);
 	if (ret)
 		return fb_fd_error(ops, uk, ret);
 	/* To epoll the file and the descriptor are one key: it says if they are others. */

@@ -48,15 +48,18 @@ static long look(struct queue *q, uint32_t seen)
 static void it_names_the_types_that_can_be_watched(void)
 {
 	uint64_t types = 0, added = 0;
-	int dev = open_device(), kq = kevent_init(NULL, 0, 0), err;
+	int dev = open_device(), kq = kevent_init(NULL, 0, 0);
 	struct ukevent ev;
+	const struct kevent_dev_ctl a = { KEVENT_CTL_ADD, 1, (uintptr_t)&ev };
 	uint32_t type;
 
 	MUST_EQ(try_ioctl(dev, KEVENT_IOC_TYPES, &types), 0);
 	for (type = 0; type <= KEVENT_BOUND; type++) {
-		ev = (struct ukevent){ .type = type, .event = ~0u, .req_flags = ~0u };
-		err = kevent_ctl_one(kq, KEVENT_CTL_ADD, &ev);
-		if (err != -ENOSYS)
+		ev = (struct ukevent){
+			.type = type, .event = ~0u, .req_flags = ~KEVENT_REQ_DRIVEN,
+		};
+		MUST_EQ(ioctl(kq, KEVENT_IOC_CTL, &a), 1);
+		if (kevent_error(&ev) != -ENOSYS && !(ev.ret_flags & KEVENT_RET_DRIVE))
 			added |= 1ull << type;
 	}
 	CHECK_EQ(types, added);
@@ -120,7 +123,8 @@ static void signals_are_posted_by_their_process(void)
 	CHECK_EQ(post(dev, KEVENT_SIGNAL, 65, 1), -EINVAL);
 	CHECK_EQ(post(dev, KEVENT_SIGNAL, -1u, 1), -EINVAL);
 	CHECK_EQ(post(dev, KEVENT_USER, 1, 1), -EOPNOTSUPP);
-	CHECK_EQ(post(dev, KEVENT_FUTEX, 1, 1), -ENOSYS);
+	CHECK_EQ(post(dev, KEVENT_FUTEX, 1, 1), -EOPNOTSUPP);
+	CHECK_EQ(post(dev, KEVENT_BOUND, 1, 1), -ENOSYS);
 	CHECK_EQ(post(dev, -1u, 1, 1), -EINVAL);
 	CHECK_EQ(post(a.fd, KEVENT_SIGNAL, SIGUSR1, 1), -ENOENT);
 	CHECK_EQ(try_ioctl(dev, KEVENT_IOC_POST, (void *)1), -EFAULT);

@@ -711,7 +711,8 @@ static void bad_requests_are_refused(void)
 	struct queue q;
 
 	open_queue(&q, 0);
-	MUST_EQ(munmap(hole, PAGE), 0);
+	/* Not unmapped: the stack of a thread may come to be there. */
+	MUST_EQ(mprotect(hole, PAGE, PROT_NONE), 0);
 	CHECK_EQ(add_futex(q.fd, (void *)((char *)word + 2), 0, 0), -EINVAL);
 	CHECK_EQ(ctl_futex(q.fd, KEVENT_CTL_ADD, word, 0, 4, 0), -EINVAL);
 	kevent_set_futex(&ev, word, 0, 0, 0, 0);
@@ -733,7 +734,8 @@ static void bad_requests_are_refused(void)
 	kevent_set_futex(&ev, word, 0, 0, 0, 0);
 	ev.event = PRIVATE;
 	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_READY, &ev), -EINVAL);
-	if (!on_fallback()) {
+	/* A thread that waits for words may not have come to wait. */
+	if (!on_fallback() && !on_module()) {
 		CHECK_EQ(wake_private(word, INT_MAX), 1);
 		check_woken_event(&q, word);
 	}
