@@ -60,6 +60,9 @@
 	fsnotify_find_mark(&(inode)->i_fsnotify_marks, group)
 #define compat_ftrace_arg(fregs, n)	regs_get_kernel_argument(&(fregs)->regs, n)
 
+/* Of a queue that is pinned: sources/file_nest.c */
+#define get_file_active(file)		get_file(*(file))
+
 /* host.c */
 struct file *host_queue_file(const struct file_operations *fops, void *q,
 			     int flags);

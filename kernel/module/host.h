@@ -169,8 +169,17 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr);
 
 /* Sources */
 
-#define HOST_NESTS	0
 #define HOST_DRIVES	1
+
+/* Queues only: nest.c */
+#define HOST_NESTS	1
+
+struct hlist_head *kevent_nest_refs(struct file *file);
+int kevent_nest_down(struct file *file, int depth);
+int kevent_nest_up(struct file *file, int depth);
+int kevent_nest_paths(struct file *file, int depth);
+int kevent_nest_check(void);
+void kevent_nest_done(void);
 
 /* The name cannot be chosen by user space. */
 static inline bool host_is_anon(const struct file *file, const char *name)

@@ -21,10 +21,10 @@ enum Failure {
     Wrong(String),
 }
 
-/// ENOSYS for a type, and ELOOP for a queue that is to watch another one.
+/// ENOSYS for a type.
 fn failure(error: Box<dyn Error>) -> Failure {
     let number = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-    if Path::new(DEVICE).exists() && matches!(number, Some(38 | 40)) {
+    if Path::new(DEVICE).exists() && number == Some(38) {
         return Failure::Absent;
     }
     Failure::Wrong(error.to_string())

@@ -138,10 +138,11 @@ static const struct skip skips[] = {
 	  " handover.commit_wakes_a_waiter_of_the_ring " },
 	{ "turn", " turns hand_on nested.queues_take_turns_with_a_set " },
 	{ "nested",
-	  " nested.other_name_of_data_wakes_too"
-	  " nested.number_of_paths_is_limited"
+	  " nested.other_name_of_data_wakes_too nested.epoll_in_each_mode"
+	  " nested.number_of_paths_of_queues_is_limited nested.number_of_paths_is_limited"
 	  " nested.width_of_a_checked_queue_is_limited"
 	  " nested.circle_through_io_uring_ends"
+	  " nested_random.random_nesting_of_queues_does_as_the_model_says"
 	  " nested_random.random_nesting_does_as_the_model_says " },
 	{ "amount",
 	  " socket.tcp_stream_says_how_much"

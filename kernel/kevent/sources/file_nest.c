@@ -47,6 +47,8 @@
  * does not come. The other walks follow at most 660 paths of more than one link from a
  * set, and the watches that a file may have.
  *
+ * The module has no epolls in queues, and its nest.c in the place of epoll's functions.
+ *
  * Wake-ups of nested epolls run one inside the other, with the locks of all poll_wait on the
  * way held. A queue ends that: kevent_poll_work() wakes its pollers later, without a lock.
  */

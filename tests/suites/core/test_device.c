@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "helpers.h"
+#include "sets.h"
 #include "signals.h"
 
 #define SLOTS	16
@@ -264,20 +265,39 @@ static void other_files_are_no_queues(void)
 	close_queue(&q);
 }
 
-/* Such a file is asked under locks that a look of another queue may hold. */
-static void queues_and_epolls_cannot_be_watched(void)
+/* The module cannot see what an epoll watches: be that nothing, or the queue. */
+static void epolls_cannot_be_watched(void)
 {
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct queue q, other;
+	struct set below, above, epoll;
 
-	open_queue(&q, SLOTS);
-	open_queue(&other, SLOTS);
-	MUST(epoll >= 0);
-	CHECK_EQ(add_poll(q.fd, other.fd, KEVENT_SOCKET_RECV, 0, 0), -ELOOP);
-	CHECK_EQ(add_poll(q.fd, q.fd, KEVENT_SOCKET_RECV, 0, 0), -ELOOP);
-	CHECK_EQ(add_poll(q.fd, epoll, KEVENT_SOCKET_RECV, 0, 0), -ELOOP);
-	close_queue(&other);
-	close_queue(&q);
+	open_set(&below, true);
+	open_set(&above, true);
+	open_set(&epoll, false);
+	CHECK_EQ(set_add(&below, epoll.q.fd, 0, 0), -ELOOP);
+	MUST_EQ(set_add(&above, below.q.fd, 0, 0), 0);
+	MUST_EQ(set_add(&epoll, above.q.fd, 0, 0), 0);
+	CHECK_EQ(set_add(&below, epoll.q.fd, 0, 0), -ELOOP);
+	CHECK_EQ(fdinfo(below.q.fd, "kevent-watches"), 0);
+	close_set(&epoll);
+	close_set(&above);
+	close_set(&below);
+}
+
+/* epoll does not count the queues below its own chain, nor do these count that. */
+static void longest_chains_of_queues_and_epolls_add_up(void)
+{
+	struct set s[2 * MAX_CHAIN];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(s); i++)
+		open_set(&s[i], i < MAX_CHAIN);
+	for (i = 1; i < ARRAY_SIZE(s); i++)
+		MUST_EQ(set_add(&s[i], s[i - 1].q.fd, 0, 0), 0);
+	CHECK_EQ(poll_now(s[i - 1].q.fd), 0);
+	MUST_EQ(add_user(s[0].q.fd, 1, 1, KEVENT_REQ_READY, 0), 0);
+	CHECK_EQ(poll_now(s[i - 1].q.fd), POLLIN | POLLRDNORM);
+	while (i--)
+		close_set(&s[i]);
 }
 
 /* The settings of this name say that the kernel has the system calls. */
@@ -297,7 +317,8 @@ static const struct test_case cases[] = {
 	TEST(other_positions_are_refused),
 	TEST(position_of_a_wait_moves_no_other_file),
 	TEST(other_files_are_no_queues),
-	TEST(queues_and_epolls_cannot_be_watched),
+	TEST(epolls_cannot_be_watched),
+	TEST(longest_chains_of_queues_and_epolls_add_up),
 	TEST(settings_are_those_of_users_only),
 	{}
 };

@@ -26,13 +26,12 @@
 enum kind {
 	PLAIN_QUEUE,
 	RING_QUEUE,
-	EPOLL,
 	URING,
-	KINDS
+	EPOLL,
 };
 
 static const char *const kind_names[] = {
-	"queue", "queue with a ring", "epoll", "io_uring"
+	"queue", "queue with a ring", "io_uring", "epoll"
 };
 
 struct source {
@@ -185,21 +184,28 @@ static void dispatch_waits_for_modify(struct queue *q, struct source *s)
 	make_idle(s);
 }
 
-static void each_source(struct queue *q,
+static void with_source(struct queue *q, enum kind kind,
 			void (*fn)(struct queue *q, struct source *s))
 {
 	struct source s;
+
+	note("%s", kind_names[kind]);
+	open_source(&s, kind);
+	fn(q, &s);
+	close_source(&s);
+	/* The watch goes with the descriptor of the source. */
+	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
+	CHECK_NO_EVENT(q);
+}
+
+/* But for epolls, which the module refuses */
+static void each_source(struct queue *q,
+			void (*fn)(struct queue *q, struct source *s))
+{
 	enum kind kind;
 
-	for (kind = 0; kind < KINDS; kind++) {
-		note("%s", kind_names[kind]);
-		open_source(&s, kind);
-		fn(q, &s);
-		close_source(&s);
-		/* The watch goes with the descriptor of the source. */
-		CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
-		CHECK_NO_EVENT(q);
-	}
+	for (kind = 0; kind < EPOLL; kind++)
+		with_source(q, kind, fn);
 }
 
 static void level_watch_of_each_source_repeats(struct queue *q)
@@ -225,6 +231,7 @@ static void dispatch_watch_of_each_source_waits(struct queue *q)
 /* EPOLLRDNORM alone: epoll and io_uring wake up with EPOLLIN only. */
 static void other_name_of_data(struct queue *q, struct source *s)
 {
+	struct ukevent ev;
 	struct waiter w;
 
 	MUST_EQ(add_poll(q->fd, s->fd, KEVENT_POLL_POLLRDNORM, 0, USER), 0);
@@ -232,21 +239,12 @@ static void other_name_of_data(struct queue *q, struct source *s)
 	make_ready(s);
 	CHECK_EQ(join_waiter(&w), 1);
 	make_idle(s);
+	next_event(q, &ev, 0);
 }
 
 static void other_name_of_data_wakes_too(struct queue *q)
 {
-	struct source s;
-	struct ukevent ev;
-	enum kind kind;
-
-	for (kind = 0; kind < KINDS; kind++) {
-		note("%s", kind_names[kind]);
-		open_source(&s, kind);
-		other_name_of_data(q, &s);
-		next_event(q, &ev, 0);
-		close_source(&s);
-	}
+	each_source(q, other_name_of_data);
 }
 
 static void source_that_is_ready_at_add(struct queue *q, struct source *s)
@@ -264,6 +262,35 @@ static void source_may_be_ready_at_add(struct queue *q)
 	each_source(q, source_that_is_ready_at_add);
 }
 
+/* Several queues on one set take turns, as on any file. */
+static void take_turns(struct queue *q, struct source *s)
+{
+	struct ukevent ev;
+	struct queue other;
+	int i, here = 0;
+
+	open_queue(&other, 0);
+	MUST_EQ(add_poll(q->fd, s->fd, IN, ET, USER), 0);
+	MUST_EQ(add_poll(other.fd, s->fd, IN, ET, USER), 0);
+	for (i = 0; i < 4; i++) {
+		make_ready(s);
+		if (next_event(q, &ev, 0) == 1)
+			here++;
+		else
+			MUST_EVENT(&other, &ev);
+		CHECK_NO_EVENT(&other);
+		make_idle(s);
+	}
+	/* The kernel may take a ring that was read for unread. */
+	CHECK(here == 2 || q->size);
+	close_queue(&other);
+}
+
+static void queues_take_turns_with_a_set(struct queue *q)
+{
+	each_source(q, take_turns);
+}
+
 /* Types that a set is not of */
 static void set_is_neither_socket_nor_pipe(struct queue *q, struct source *s)
 {
@@ -274,9 +301,27 @@ static void set_is_neither_socket_nor_pipe(struct queue *q, struct source *s)
 static void other_types_refuse_sets(struct queue *q)
 {
 	each_source(q, set_is_neither_socket_nor_pipe);
+	with_source(q, EPOLL, set_is_neither_socket_nor_pipe);
+}
+
+static void epoll_in_each_mode(struct queue *q)
+{
+	with_source(q, EPOLL, level_repeats);
+	with_source(q, EPOLL, edge_reports_once);
+	with_source(q, EPOLL, oneshot_ends);
+	with_source(q, EPOLL, dispatch_waits_for_modify);
+	with_source(q, EPOLL, other_name_of_data);
+	with_source(q, EPOLL, source_that_is_ready_at_add);
+	with_source(q, EPOLL, take_turns);
 }
 
 /* Chains */
+
+/* Does a queue of the chain watch an epoll? Queues are where @kinds has a bit. */
+static bool epoll_is_watched(unsigned int kinds)
+{
+	return kinds & (kinds + 1);
+}
 
 /* Opens @nr sets, queues where @kinds has a bit. */
 static void open_sets(struct set *s, unsigned int nr, unsigned int kinds)
@@ -341,12 +386,22 @@ static void check_chain(unsigned int kinds)
 	close_sets(s, MAX_CHAIN);
 }
 
+static void event_wakes_chains_of_queues_below_epolls(void)
+{
+	unsigned int kinds;
+
+	for (kinds = 0; kinds < 1 << MAX_CHAIN; kinds++)
+		if (!epoll_is_watched(kinds))
+			check_chain(kinds);
+}
+
 static void event_wakes_each_mixed_chain(void)
 {
 	unsigned int kinds;
 
 	for (kinds = 0; kinds < 1 << MAX_CHAIN; kinds++)
-		check_chain(kinds);
+		if (epoll_is_watched(kinds))
+			check_chain(kinds);
 }
 
 /* Loops */
@@ -369,12 +424,22 @@ static void check_loop(unsigned int nr, unsigned int kinds, bool downwards)
 	close_sets(s, nr);
 }
 
+static void loop_of_queues_is_refused(void)
+{
+	unsigned int nr;
+
+	for (nr = 1; nr <= MAX_CHAIN; nr++) {
+		check_loop(nr, (1u << nr) - 1, false);
+		check_loop(nr, (1u << nr) - 1, true);
+	}
+}
+
 static void loop_of_any_kinds_is_refused(void)
 {
 	unsigned int nr, kinds;
 
 	for (nr = 1; nr <= MAX_CHAIN; nr++)
-		for (kinds = 0; kinds < 1u << nr; kinds++) {
+		for (kinds = 0; kinds < (1u << nr) - 1; kinds++) {
 			check_loop(nr, kinds, false);
 			check_loop(nr, kinds, true);
 		}
@@ -421,10 +486,14 @@ static void loop_through_another_descriptor(unsigned int kinds)
 
 static void loop_through_another_descriptor_is_refused(void)
 {
-	unsigned int kinds;
+	loop_through_another_descriptor(3);
+	/* An epoll watches the queue. */
+	loop_through_another_descriptor(1);
+}
 
-	for (kinds = 1; kinds < 4; kinds++)
-		loop_through_another_descriptor(kinds);
+static void loop_of_an_epoll_through_another_descriptor_is_refused(void)
+{
+	loop_through_another_descriptor(2);
 }
 
 /* A set in its own socket: watches hold no references, so all of it goes. */
@@ -472,11 +541,21 @@ static void check_too_long(unsigned int kinds, unsigned int last)
 	close_sets(s, MAX_CHAIN + 1);
 }
 
+#define ALL_QUEUES	((1 << (MAX_CHAIN + 1)) - 1)
+
+static void chain_of_queues_has_five_sets(void)
+{
+	unsigned int last;
+
+	for (last = 1; last <= MAX_CHAIN; last++)
+		check_too_long(ALL_QUEUES, last);
+}
+
 static void chain_of_any_kinds_has_five_sets(void)
 {
 	unsigned int kinds, last;
 
-	for (kinds = 0; kinds < 1 << (MAX_CHAIN + 1); kinds++)
+	for (kinds = 0; kinds < ALL_QUEUES; kinds++)
 		for (last = 1; last <= MAX_CHAIN; last++)
 			check_too_long(kinds, last);
 }
@@ -485,7 +564,7 @@ static void chain_of_any_kinds_has_five_sets(void)
  * From the set at the bottom there are 1, 4, 16, 64 paths upwards over layers of 4. The
  * limits of epoll for 2, 3, 4 sets on the way are 500, 100, 50.
  */
-static void check_paths(bool top)
+static void check_paths(unsigned int kinds, bool top)
 {
 	struct set bottom, layer[3][4], last;
 	unsigned int i, j, k;
@@ -493,7 +572,7 @@ static void check_paths(bool top)
 	open_set(&bottom, true);
 	open_set(&last, top);
 	for (i = 0; i < 3; i++)
-		open_sets(layer[i], 4, 0x5);
+		open_sets(layer[i], 4, kinds);
 	for (j = 0; j < 4; j++)
 		MUST_EQ(set_add(&layer[0][j], bottom.q.fd, 0, 0), 0);
 	for (i = 1; i < 3; i++)
@@ -511,10 +590,15 @@ static void check_paths(bool top)
 	close_set(&bottom);
 }
 
+static void number_of_paths_of_queues_is_limited(void)
+{
+	check_paths(0xf, true);
+}
+
 static void number_of_paths_is_limited(void)
 {
-	check_paths(true);
-	check_paths(false);
+	check_paths(0x5, true);
+	check_paths(0x5, false);
 }
 
 #define MANY	4200
@@ -522,25 +606,22 @@ static void number_of_paths_is_limited(void)
 /* A check follows 4096 links of queues. */
 static void width_of_a_checked_queue_is_limited(void)
 {
-	struct set wide, top;
-	int fd, refused;
+	struct set wide, top, below;
 	unsigned int i;
 
 	open_fds(MANY + 100);
 	open_set(&wide, true);
 	open_set(&top, true);
 	for (i = 0; i < 4096; i++) {
-		fd = epoll_create1(EPOLL_CLOEXEC);
-		MUST(fd >= 0);
-		MUST_EQ(set_add(&wide, fd, 0, 0), 0);
+		open_set(&below, true);
+		MUST_EQ(set_add(&wide, below.q.fd, 0, 0), 0);
 	}
 	CHECK_EQ(set_add(&top, wide.q.fd, 0, 0), 0);
 	MUST_EQ(set_remove(&top, wide.q.fd), 0);
-	fd = epoll_create1(EPOLL_CLOEXEC);
-	MUST_EQ(set_add(&wide, fd, 0, 0), 0);
-	refused = set_add(&top, wide.q.fd, 0, 0);
-	CHECK_EQ(refused, -ELOOP);
-	close(fd);
+	open_set(&below, true);
+	MUST_EQ(set_add(&wide, below.q.fd, 0, 0), 0);
+	CHECK_EQ(set_add(&top, wide.q.fd, 0, 0), -ELOOP);
+	close_set(&below);
 	CHECK_EQ(set_add(&top, wide.q.fd, 0, 0), 0);
 	close_set(&top);
 	close_set(&wide);
@@ -618,37 +699,6 @@ static void circle_through_the_eventfd_of_io_uring_ends(void)
 	close_set(&s);
 }
 
-/* Several queues on one set take turns, as on any file. */
-static void queues_take_turns_with_a_set(struct queue *q)
-{
-	struct ukevent ev;
-	struct source s;
-	struct queue other;
-	enum kind kind;
-	int i, here;
-
-	open_queue(&other, 0);
-	for (kind = 0; kind < KINDS; kind++) {
-		note("%s", kind_names[kind]);
-		open_source(&s, kind);
-		MUST_EQ(add_poll(q->fd, s.fd, IN, ET, USER), 0);
-		MUST_EQ(add_poll(other.fd, s.fd, IN, ET, USER), 0);
-		for (i = here = 0; i < 4; i++) {
-			make_ready(&s);
-			if (next_event(q, &ev, 0) == 1)
-				here++;
-			else
-				MUST_EVENT(&other, &ev);
-			CHECK_NO_EVENT(&other);
-			make_idle(&s);
-		}
-		/* The kernel may take a ring that was read for unread. */
-		CHECK(here == 2 || q->size);
-		close_source(&s);
-	}
-	close_queue(&other);
-}
-
 static const struct test_case cases[] = {
 	TEST_EACH(level_watch_of_each_source_repeats),
 	TEST_EACH(edge_watch_of_each_source_reports_once),
@@ -658,12 +708,18 @@ static const struct test_case cases[] = {
 	TEST_EACH(source_may_be_ready_at_add),
 	TEST_EACH(other_types_refuse_sets),
 	TEST_EACH(queues_take_turns_with_a_set),
+	TEST_EACH(epoll_in_each_mode),
+	TEST(event_wakes_chains_of_queues_below_epolls),
 	TEST(event_wakes_each_mixed_chain),
+	TEST(loop_of_queues_is_refused),
 	TEST(loop_of_any_kinds_is_refused),
 	TEST(refused_watch_leaves_nothing),
 	TEST(loop_through_another_descriptor_is_refused),
+	TEST(loop_of_an_epoll_through_another_descriptor_is_refused),
 	TEST(queue_in_a_socket_that_it_watches_goes),
+	TEST(chain_of_queues_has_five_sets),
 	TEST(chain_of_any_kinds_has_five_sets),
+	TEST(number_of_paths_of_queues_is_limited),
 	TEST(number_of_paths_is_limited),
 	TEST_LIMIT(width_of_a_checked_queue_is_limited, 60),
 	TEST(circle_through_io_uring_ends),

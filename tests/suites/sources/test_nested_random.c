@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random graphs of queues and epolls, checked against a model
+ * Random graphs of queues, or of queues and epolls, checked against a model
  *
  * The model knows who watches whom, and the files below. It predicts what each
  * addition returns: a loop, too long a path, too many paths, or success; and who is
@@ -29,6 +29,7 @@ static const unsigned int path_limits[] = { ~0u, 500, 100, 50, 10 };
 
 struct graph {
 	uint64_t	rnd;
+	bool		epolls;
 	struct set	set[SETS];
 	int		leaf[LEAVES];
 	/* What the first watches: the flags of the watch + 1, or 0 */
@@ -209,7 +210,7 @@ static void close_any_set(struct graph *g)
 	for (j = 0; j < SETS; j++)
 		g->on[i][j] = g->on[j][i] = 0;
 	memset(g->on_leaf[i], 0, sizeof(g->on_leaf[i]));
-	open_set(&g->set[i], any(g, 2));
+	open_set(&g->set[i], !g->epolls || any(g, 2));
 }
 
 /* epoll counts paths for a file that is added to a nested epoll; queues do not. */
@@ -305,15 +306,14 @@ static void change_graph(struct graph *g)
 		wake_any_leaf(g);
 }
 
-static void random_nesting_does_as_the_model_says(void)
+static void nest_at_random(bool epolls)
 {
 	const char *given = getenv("KEVENT_NESTINGS");
 	unsigned int i, want = given ? strtoul(given, NULL, 0) : 3000;
-	static struct graph g;
+	struct graph g = { .rnd = test_seed(), .epolls = epolls };
 
-	g.rnd = test_seed();
 	for (i = 0; i < SETS; i++)
-		open_set(&g.set[i], i % 2);
+		open_set(&g.set[i], !epolls || i % 2);
 	for (i = 0; i < LEAVES; i++)
 		g.leaf[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	while (g.added < want)
@@ -324,6 +324,16 @@ static void random_nesting_does_as_the_model_says(void)
 		close_set(&g.set[i]);
 	/* With another seed or number these may be missing. */
 	CHECK(given || (g.loops && g.long_paths && g.wakes));
+}
+
+static void random_nesting_of_queues_does_as_the_model_says(void)
+{
+	nest_at_random(false);
+}
+
+static void random_nesting_does_as_the_model_says(void)
+{
+	nest_at_random(true);
 }
 
 /* Two threads, each of which adds one half of a loop at the same time */
@@ -371,17 +381,17 @@ static bool race_for_a_link(struct half *h, unsigned int round, bool queue,
 	return !ret;
 }
 
-static void threads_close_no_loop_together(void)
+static void race_for_links(bool epolls)
 {
 	uint64_t rnd = test_seed(), start = now_ns();
-	static struct half h;
+	struct half h = { 0 };
 	unsigned int nr = 0, first = 0;
 	struct actor a;
 
 	start_actor(&a, close_loop, &h);
 	while (storm_goes_on(start, nr)) {
 		nr++;
-		first += race_for_a_link(&h, nr, nr % 2,
+		first += race_for_a_link(&h, nr, !epolls,
 					 next_random(&rnd) % 4000);
 	}
 	atomic_store(&h.over, true);
@@ -390,8 +400,20 @@ static void threads_close_no_loop_together(void)
 	CHECK(nr > 0);
 }
 
+static void threads_close_no_loop_of_queues_together(void)
+{
+	race_for_links(false);
+}
+
+static void threads_close_no_loop_together(void)
+{
+	race_for_links(true);
+}
+
 static const struct test_case cases[] = {
+	TEST_LIMIT(random_nesting_of_queues_does_as_the_model_says, 60),
 	TEST_LIMIT(random_nesting_does_as_the_model_says, 60),
+	TEST(threads_close_no_loop_of_queues_together),
 	TEST(threads_close_no_loop_together),
 	{}
 };
