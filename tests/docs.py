@@ -415,7 +415,7 @@ def licences():
                   key=len, default=None)
         if row:
             file = TOP / path
-            text = file.read_text(errors="replace")[:300] if file.exists() else ""
+            text = file.read_text(errors="replace")[:300] if file.is_file() else ""
             said = re.search(r"SPDX-License-Identifier: (.*?)(?: \*/)?$", text, re.M)
             rows[row][1].extend([said[1]] if said else [])
         elif not path.startswith((".", "patches/", "LICENSES/", "COPYING")):

@@ -3,8 +3,8 @@
 //!
 //! A [`Queue`] collects events: sockets, pipes and other files that become ready,
 //! timers, signals, exits of processes, changes of files, futex wake-ups, and marks
-//! that the program sets itself. The kernel stores them in a ring in memory of the
-//! process, which [`Queue::get`] reads without a system call.
+//! that the program sets itself. They are in a ring in memory of the process, which
+//! [`Queue::get`] reads without a system call.
 //!
 //! Each [`Watch`] has a token, by which the program knows what an [`Event`] is about;
 //! [`Event::what`] says what happened.
@@ -34,8 +34,11 @@
 //! nonblocking, or use [`Watch::last_check`]. An event in the ring outlives its watch:
 //! [`Handles`] are tokens that never mean something else.
 //!
-//! The kernel needs kevent, or its module, see [`supported`]. The crate makes the system calls
-//! itself, on x86-64 and 64-bit ARM, and depends on nothing but the standard library.
+//! What makes a queue is the kernel, if it has kevent, or its module, or else epoll and its
+//! like, which libkevent knows how to use: see [`Queue::backend`]. kevent_fallback(7) says what
+//! the latter two lack. Without the feature `libkevent` the crate makes the calls of the kernel
+//! and of the module itself, and there is no epoll. It depends on no other crate, and is for
+//! x86-64 and 64-bit ARM.
 
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -48,7 +51,6 @@ pub mod abi;
 mod calls;
 mod event;
 mod handles;
-mod kernel;
 mod mask;
 mod process;
 mod queue;

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const NSEC_PER_SEC: i64 = 1_000_000_000;
 ///
 /// After fork() the child cannot take events from the ring, because its copy of the
 /// ring has those that the parent will take: each call that would do so is an error
-/// with `EXDEV`. [`Queue::get_past_ring`] works.
+/// with `EXDEV`. [`Queue::get_past_ring`] works, but on epoll.
 ///
 /// ```
 /// use kevent::{Event, Queue, Ready, Watch, What};
@@ -49,7 +49,7 @@ const NSEC_PER_SEC: i64 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Queue {
     // Closed before the ring's memory goes away: fields are dropped in this order
-    fd: OwnedFd,
+    fd: calls::Descriptor,
     ring: RingMemory,
     process: Process,
     /// How far the ring was read at the last call. Threads may lose one another's
@@ -128,10 +128,10 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a bad number of slots; `ENOSYS` when the kernel has no kevent,
-    /// nor a module; `EPERM` when the sysctl kernel.kevent_disabled or a filter forbids it;
-    /// `EACCES` when the device of the module may not be opened; `EMFILE`, `ENFILE` and
-    /// `ENOMEM`.
+    /// `EINVAL` for a bad number of slots; `EMFILE`, `ENFILE` and `ENOMEM`. Without epoll, which
+    /// the feature `libkevent` has: `ENOSYS` when the kernel has no kevent, nor a module;
+    /// `EPERM` when the sysctl kernel.kevent_disabled or a filter forbids it; `EACCES` when the
+    /// device of the module may not be opened.
     pub fn open(self) -> io::Result<Queue> {
         let ring = RingMemory::new(self.slots)?;
         let process = Process::current()?;
@@ -140,8 +140,8 @@ impl Options {
     }
 }
 
-/// Finds out whether kevent works here: looks for the sysctl kernel.kevent_disabled and for
-/// /dev/kevent, the device of the module, and opens a queue if one is there. A program that
+/// Finds out whether there are queues here, as [`Options::open`] would make one: looks for the
+/// sysctl kernel.kevent_disabled and for /dev/kevent, the device of the module. A program that
 /// hides /proc or /dev from itself, or gives up its right to open the device, calls this
 /// before.
 ///
@@ -189,7 +189,15 @@ impl Queue {
     }
 
     fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.fd.as_fd().as_raw_fd()
+    }
+
+    /// What makes the queue: `"kevent"` for the kernel, `"module"` for its module, or
+    /// `"epoll"` for libkevent. `KEVENT_BACKEND` in the environment, `kernel`, `module` or
+    /// `epoll`, chooses for all queues of a program.
+    #[must_use]
+    pub fn backend(&self) -> &'static str {
+        calls::backend(self.raw())
     }
 
     /// Adds a watch. What is ready already is queued like any other event.
@@ -333,6 +341,12 @@ impl Queue {
         self.enter(self.ring.kidx().wrapping_sub(1), Some(&Timespec::default()), None)
     }
 
+    /// An entry that is not in the ring yet, without waiting.
+    fn fetch(&self) -> Option<Entry> {
+        self.entered.store(self.ring.uidx(), Ordering::Relaxed);
+        calls::fetch(self.raw(), &self.ring)
+    }
+
     /// Waits until `take` finds something in the ring.
     fn sleep(
         &self,
@@ -427,7 +441,8 @@ impl Queue {
     }
 
     /// Takes events out of the kernel, past the ring: those in the ring are not
-    /// returned. Works in a child, too, and in other processes that have the descriptor.
+    /// returned. Works in a child, too, and in other processes that have the descriptor, but on
+    /// epoll.
     ///
     /// Replaces what is in `events`, up to its capacity, or one event if it has none.
     ///
@@ -463,7 +478,7 @@ impl AsFd for Queue {
 
 impl AsRawFd for Queue {
     fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.raw()
     }
 }
 
@@ -530,7 +545,8 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Events of the ring, without a system call unless the kernel says that it has more.
+/// Events of the ring, without a system call unless the ring says that there are more. It always
+/// does on epoll, whose events are stored in calls.
 ///
 /// An event is taken before it is returned, with the barrier that "commit before
 /// process" in `linux/ukevent.h` asks for. Threads may iterate at once; each event goes
@@ -568,8 +584,8 @@ impl Iterator for Ring<'_> {
         self.queue.check_process().ok()?;
         let ring = &self.queue.ring;
         let mut entry = ring.pop_one();
-        if entry.is_none() && ring.has_more() && self.queue.refill().is_ok() {
-            entry = ring.pop_one();
+        if entry.is_none() && ring.has_more() {
+            entry = self.queue.fetch();
         }
         entry.map(Event::new)
     }

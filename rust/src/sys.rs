@@ -5,8 +5,10 @@ use std::io;
 
 #[cfg(target_arch = "x86_64")]
 pub mod number {
+    #[cfg(not(feature = "libkevent"))]
     pub const LSEEK: usize = 8;
     pub const MMAP: usize = 9;
+    #[cfg(not(feature = "libkevent"))]
     pub const IOCTL: usize = 16;
     pub const MADVISE: usize = 28;
     pub const GETPID: usize = 39;
@@ -15,7 +17,9 @@ pub mod number {
 
 #[cfg(target_arch = "aarch64")]
 pub mod number {
+    #[cfg(not(feature = "libkevent"))]
     pub const IOCTL: usize = 29;
+    #[cfg(not(feature = "libkevent"))]
     pub const LSEEK: usize = 62;
     pub const MMAP: usize = 222;
     pub const MADVISE: usize = 233;

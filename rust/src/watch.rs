@@ -93,7 +93,8 @@ impl<'a> Watch<'a> {
     /// nothing to report while the word is `expected`.
     ///
     /// The event disarms the watch. [`Queue::modify`](crate::Queue::modify), with the
-    /// value that is expected now, arms it again.
+    /// value that is expected now, arms it again. The module has none of it: `ENOSYS`. On epoll
+    /// a wake-up that leaves the word as it is may be lost.
     pub fn futex(word: &'a AtomicU32, expected: u32) -> Watch<'a> {
         let mut watch = Watch::shared_futex(word, expected);
         watch.entry.event |= abi::FUTEX_PRIVATE;
@@ -117,7 +118,8 @@ impl Watch<'static> {
         watch.token(token)
     }
 
-    /// A signal to this process, which is delivered as well.
+    /// A signal to this process, which is delivered as well. Only the kernel has that:
+    /// `EOPNOTSUPP` on the module and on epoll.
     pub fn signal(number: i32) -> Watch<'static> {
         Watch::new(abi::SIGNAL, u64::from(number as u32), abi::SIGNAL_DELIVERY)
     }
@@ -195,7 +197,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Keeps the system from being suspended until an event is processed. Needs
-    /// CAP_BLOCK_SUSPEND.
+    /// CAP_BLOCK_SUSPEND, and is not there on epoll.
     pub fn stay_awake(self) -> Watch<'a> {
         self.with(abi::REQ_STAY_AWAKE)
     }

@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
-//! Tests that need a kernel with kevent. Without one they are skipped.
+//! Tests of queues, on whatever makes them here: the kernel, its module, or epoll.
 //!
 //! Prints KTAP. The tests run one after the other, because signals and children are
-//! those of the process. A test that does not end in time has failed. One that ends with what
-//! the module says of the types that it lacks is skipped there.
+//! those of the process. A test that does not end in time has failed. What a host lacks is
+//! skipped there, see cases/mod.rs; without libkevent and kevent everything is.
 
 mod cases;
 
-use kevent::abi::DEVICE;
-use std::error::Error;
-use std::path::Path;
+use kevent::Queue;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use std::{env, io, panic, process, thread};
+use std::{env, panic, process, thread};
 
 const TIME: Duration = Duration::from_secs(60);
 
-enum Failure {
-    Absent,
-    Wrong(String),
-}
-
-/// ENOSYS for a type.
-fn failure(error: Box<dyn Error>) -> Failure {
-    let number = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-    if Path::new(DEVICE).exists() && number == Some(38) {
-        return Failure::Absent;
-    }
-    Failure::Wrong(error.to_string())
-}
-
 /// Runs a test in a thread of its own; the error says what went wrong.
-fn run(test: cases::Test) -> Result<(), Failure> {
+fn run(test: cases::Test) -> Result<(), String> {
     let (done, result) = channel();
     let thread = thread::spawn(move || {
         let outcome = panic::catch_unwind(test);
         // The receiver waits unless the time is over
         let _ = done.send(match outcome {
-            Ok(result) => result.map_err(failure),
-            Err(_) => Err(Failure::Wrong("panicked".into())),
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err("panicked".into()),
         });
     });
     match result.recv_timeout(TIME) {
@@ -46,7 +30,23 @@ fn run(test: cases::Test) -> Result<(), Failure> {
             let _ = thread.join();
             outcome
         }
-        Err(_) => Err(Failure::Wrong("no end in time".into())),
+        Err(_) => Err("no end in time".into()),
+    }
+}
+
+/// The name of what makes queues. The crate without libkevent has less of the module.
+fn host() -> Result<String, String> {
+    let queue = Queue::new(2).map_err(|error| format!("no kevent: {}", error))?;
+    let raw = if cfg!(feature = "libkevent") { "" } else { "raw " };
+    Ok(format!("{}{}", raw, queue.backend()))
+}
+
+/// Why a test does not run.
+fn skip(host: &Result<String, String>, name: &str) -> Option<String> {
+    match host {
+        Ok(host) => cases::exception(host, name)
+            .map(|why| format!("an exception of {}: {}", host, why)),
+        Err(why) => Some(why.clone()),
     }
 }
 
@@ -61,13 +61,14 @@ fn main() {
             wanted.is_empty() || wanted.iter().any(|word| name.contains(*word))
         })
         .collect();
-    let skip = kevent::supported().err();
+    let host = host();
     let (mut passed, mut failed) = (0, 0);
+    println!("# on {}", host.as_deref().unwrap_or("nothing"));
     println!("1..{}", tests.len());
     for (number, (name, test)) in (1..).zip(&tests) {
         println!("# run {}", name);
-        if let Some(error) = &skip {
-            println!("ok {} {} # SKIP no kevent: {}", number, name, error);
+        if let Some(why) = skip(&host, name) {
+            println!("ok {} {} # SKIP {}", number, name, why);
             continue;
         }
         match run(*test) {
@@ -75,10 +76,7 @@ fn main() {
                 passed += 1;
                 println!("ok {} {}", number, name);
             }
-            Err(Failure::Absent) => {
-                println!("ok {} {} # SKIP absent from the module", number, name);
-            }
-            Err(Failure::Wrong(why)) => {
+            Err(why) => {
                 failed += 1;
                 println!("# {}", why);
                 println!("not ok {} {}", number, name);

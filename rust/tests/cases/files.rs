@@ -8,6 +8,14 @@ use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
+/// Epoll does not say how much there is.
+fn amount(queue: &Queue, amount: u32) -> u32 {
+    match queue.backend() {
+        "epoll" => 0,
+        _ => amount,
+    }
+}
+
 pub fn a_socket_reports_bytes_to_read() -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut peer = TcpStream::connect(listener.local_addr()?)?;
@@ -18,7 +26,8 @@ pub fn a_socket_reports_bytes_to_read() -> Outcome {
     peer.write_all(&[0; 77])?;
     let event = next(&queue)?;
     let fd = socket.as_raw_fd();
-    assert_eq!(event.what(), What::Socket { fd, ready: Ready::RECV, amount: 77 });
+    let amount = amount(&queue, 77);
+    assert_eq!(event.what(), What::Socket { fd, ready: Ready::RECV, amount });
     assert_eq!(event.token(), 3);
     Ok(())
 }
@@ -30,7 +39,8 @@ pub fn a_listener_reports_connections() -> Outcome {
     let _clients = [TcpStream::connect(address)?, TcpStream::connect(address)?];
     queue.add(&Watch::socket(&listener, Ready::ACCEPT))?;
     let fd = listener.as_raw_fd();
-    assert_eq!(next_what(&queue)?, What::Socket { fd, ready: Ready::ACCEPT, amount: 2 });
+    let amount = amount(&queue, 2);
+    assert_eq!(next_what(&queue)?, What::Socket { fd, ready: Ready::ACCEPT, amount });
     Ok(())
 }
 
@@ -184,20 +194,34 @@ pub fn poll_takes_any_file() -> Outcome {
 
 pub fn queues_do_not_watch_each_other() -> Outcome {
     let (queue, other) = (Queue::new(8)?, Queue::new(2)?);
-    queue.add(&Watch::poll(&other, Poll::IN))?;
+    let first = queue.add(&Watch::poll(&other, Poll::IN));
+    // The module refuses each queue
+    assert_eq!(first.is_ok(), queue.backend() != "module");
     assert_eq!(errno(other.add(&Watch::poll(&queue, Poll::IN))), Some(40));
     Ok(())
 }
 
 pub fn a_closed_descriptor_takes_its_watch_along() -> Outcome {
-    let (socket, mut peer) = UnixStream::pair()?;
+    let (socket, peer) = readable()?;
+    let queue = Queue::new(8)?;
+    queue.add(&Watch::socket(&socket, Ready::RECV).token(1))?;
+    let number = socket.as_raw_fd();
+    drop((socket, peer));
+    nothing(&queue);
+    let (socket, _peer) = readable()?;
+    assert_eq!(socket.as_raw_fd(), number);
+    queue.add(&Watch::socket(&socket, Ready::RECV).token(2))?;
+    assert_eq!(next(&queue)?.token(), 2);
+    Ok(())
+}
+
+pub fn a_watch_goes_with_its_descriptor_and_not_the_file() -> Outcome {
+    let (socket, _peer) = readable()?;
     let queue = Queue::new(8)?;
     queue.add(&Watch::socket(&socket, Ready::RECV))?;
-    let keep = socket.try_clone()?;
+    let _other = socket.try_clone()?;
     drop(socket);
-    peer.write_all(b"x")?;
     nothing(&queue);
-    drop(keep);
     Ok(())
 }
 

@@ -54,7 +54,7 @@ pub fn a_watch_is_added_once() -> Outcome {
 
 pub fn a_watch_that_is_not_there_is_enoent() -> Outcome {
     let queue = Queue::new(8)?;
-    let watch = Watch::signal(10);
+    let watch = Watch::user(10, 0);
     assert_eq!(errno(queue.modify(&watch)), Some(2));
     assert_eq!(errno(queue.remove(&watch)), Some(2));
     assert_eq!(errno(queue.mark_ready(&watch)), Some(2));
@@ -99,6 +99,22 @@ pub fn a_wake_request_ends_a_wait() -> Outcome {
     let queue = Queue::new(8)?;
     queue.wake()?;
     assert_eq!(queue.next(None)?, None);
+    Ok(())
+}
+
+fn descriptors() -> io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/fd")?.count())
+}
+
+pub fn a_dropped_queue_leaves_no_descriptor() -> Outcome {
+    // Has what all queues share; a new one would close what others have left
+    let _other = Queue::new(8)?;
+    let before = descriptors()?;
+    let queue = Queue::new(8)?;
+    queue.add(&Watch::timer(Timer::after(Duration::ZERO), 1))?;
+    next(&queue)?;
+    drop(queue);
+    assert_eq!(descriptors()?, before);
     Ok(())
 }
 
@@ -173,6 +189,18 @@ pub fn the_ring_iterator_takes_what_is_there() -> Outcome {
     Ok(())
 }
 
+/// Each call reports such a watch; the iterator ends where one has found no more.
+pub fn the_ring_iterator_ends_at_a_level_watch() -> Outcome {
+    let queue = Queue::new(8)?;
+    let (socket, mut peer) = UnixStream::pair()?;
+    peer.write_all(b"x")?;
+    queue.add(&Watch::socket(&socket, Ready::RECV))?;
+    next(&queue)?;
+    assert!(queue.ring()?.take(20).count() < 20);
+    next(&queue)?;
+    Ok(())
+}
+
 fn queue_with_an_entry() -> io::Result<Queue> {
     let queue = Queue::new(8)?;
     queue.add(&Watch::messages(1, 0))?;
@@ -229,6 +257,7 @@ pub fn a_queue_that_outlives_the_ring_does_no_harm() -> Outcome {
     let (socket, mut peer) = UnixStream::pair()?;
     queue.add(&Watch::socket(&socket, Ready::RECV).edge())?;
     let duplicate = queue.as_fd().try_clone_to_owned()?;
+    let in_library = queue.backend() == "epoll";
     drop(queue);
     let memory: Vec<Vec<u8>> = (0..200).map(|_| vec![0x5a; 48 << 10]).collect();
     for _ in 0..100 {
@@ -237,7 +266,7 @@ pub fn a_queue_that_outlives_the_ring_does_no_harm() -> Outcome {
     assert!(memory.iter().flatten().all(|&byte| byte == 0x5a));
     let path = format!("/proc/self/fdinfo/{}", duplicate.as_raw_fd());
     let text = std::fs::read_to_string(path)?;
-    assert!(text.contains("kevent-ready:\t1\n"), "{}", text);
+    assert!(in_library || text.contains("kevent-ready:\t1\n"), "{}", text);
     Ok(())
 }
 

@@ -158,14 +158,34 @@ fn wake(word: &AtomicU32, private: i64) -> i64 {
 
 pub fn a_futex_is_woken_and_armed_again() -> Outcome {
     let word = AtomicU32::new(5);
+    let address = &word as *const AtomicU32 as usize;
     let queue = Queue::new(8)?;
     queue.add(&Watch::futex(&word, 5))?;
     nothing(&queue);
+    for value in 5..8 {
+        word.store(value + 1, Ordering::Release);
+        wake(&word, 128);
+        assert_eq!(next_what(&queue)?, What::Futex { address });
+        nothing(&queue);
+        queue.modify(&Watch::futex(&word, value + 1))?;
+        nothing(&queue);
+    }
+    queue.remove(&Watch::futex(&word, 8))?;
+    queue.add(&Watch::shared_futex(&word, 8))?;
+    word.store(9, Ordering::Release);
+    wake(&word, 0);
+    next(&queue)?;
+    Ok(())
+}
+
+pub fn a_futex_watch_is_a_waiter() -> Outcome {
+    let word = AtomicU32::new(5);
+    let queue = Queue::new(8)?;
+    queue.add(&Watch::futex(&word, 5))?;
     assert_eq!(wake(&word, 0), 0);
     for _ in 0..3 {
         assert_eq!(wake(&word, 128), 1);
-        let address = &word as *const AtomicU32 as usize;
-        assert_eq!(next_what(&queue)?, What::Futex { address });
+        next(&queue)?;
         assert_eq!(wake(&word, 128), 0);
         queue.modify(&Watch::futex(&word, 5))?;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
-//! The calls of kevent: system calls, or ioctls of the module.
+//! Without libkevent: system calls, or ioctls of the module.
 //!
 //! A kernel with the calls takes no module, so all queues of a process are of one kind.
 
@@ -8,9 +8,13 @@ use std::io;
 use std::os::unix::io::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::abi::{self, DevCtl, DevGet, DevInit, DevWait, Timespec, WaitArg};
-use crate::kernel;
+use super::{flags_of, kernel};
+use crate::abi::{self, DevCtl, DevGet, DevInit, DevWait, Entry, Timespec, WaitArg};
+use crate::ring::RingMemory;
 use crate::sys::{checked, number};
+
+/// The descriptor of a queue.
+pub type Descriptor = OwnedFd;
 
 const ENOENT: i32 = 2;
 const ENXIO: i32 = 6;
@@ -136,10 +140,6 @@ fn address_of(time: Option<&Timespec>) -> usize {
     time.map_or(0, |time| time as *const Timespec as usize)
 }
 
-fn flags_of(until: Option<&Timespec>) -> u32 {
-    u32::from(until.is_some()) * abi::FLAGS_ABSTIME
-}
-
 /// kevent_get_events() up to a point of time.
 ///
 /// # Safety
@@ -224,4 +224,22 @@ pub unsafe fn wait(
         [fd as usize, slots as usize, seen as usize, timeout, flags as usize, more];
     // SAFETY: as the caller says.
     unsafe { checked(abi::SYS_WAIT, args) }
+}
+
+/// An entry that is not in the ring yet, without waiting. Claims to be one event behind, so
+/// the call does not wait.
+pub fn fetch(fd: RawFd, ring: &RingMemory) -> Option<Entry> {
+    let (seen, now) = (ring.kidx().wrapping_sub(1), Timespec::default());
+    // SAFETY: the kernel writes to the ring.
+    unsafe { wait(fd, ring.slots(), seen as u32, Some(&now), None) }.ok()?;
+    ring.pop_one()
+}
+
+/// What the queue is made of.
+pub fn backend(_: RawFd) -> &'static str {
+    if by_module() {
+        "module"
+    } else {
+        "kevent"
+    }
 }
