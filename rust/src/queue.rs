@@ -16,6 +16,9 @@ use crate::sys;
 use crate::watch::Watch;
 
 const NSEC_PER_SEC: i64 = 1_000_000_000;
+/// `KEVENT_INIT_ALL_TYPES` of libkevent.h.
+#[cfg(feature = "libkevent")]
+const INIT_ALL_TYPES: u32 = 0x2000;
 
 /// A queue of events with a ring in memory of this process.
 ///
@@ -107,6 +110,23 @@ impl Options {
     pub fn refuse(self, kind: u32) -> Options {
         assert!(kind <= abi::FUTEX, "no type {}", kind);
         self.with(0x10000 << kind)
+    }
+
+    /// Refuses all types but these. Where the kernel or its module lacks one of them, the queue
+    /// is one of epoll.
+    ///
+    /// # Errors
+    ///
+    /// [`Options::open`] fails with `EOPNOTSUPP` when epoll lacks one, too.
+    ///
+    /// # Panics
+    ///
+    /// When one is no type of [`abi`].
+    #[cfg(feature = "libkevent")]
+    pub fn only(self, kinds: &[u32]) -> Options {
+        assert!(kinds.iter().all(|&kind| kind <= abi::FUTEX), "no types {:?}", kinds);
+        let others = (0..=abi::FUTEX).filter(|kind| !kinds.contains(kind));
+        others.fold(self.refuse_later().with(INIT_ALL_TYPES), Options::refuse)
     }
 
     /// Refuses the types that later kernels may have.

@@ -30,6 +30,7 @@ all! {
         a_bad_number_of_slots_is_einval
         the_descriptor_is_closed_at_exec_unless_asked_otherwise
         what_is_refused_is_eperm
+        types_that_the_program_needs_are_there
         a_watch_is_added_once
         a_watch_that_is_not_there_is_enoent
         changes_have_results
@@ -96,6 +97,7 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     ("module", "sources.a_futex_is_woken_and_armed_again", "no FUTEX"),
     ("module", "sources.a_futex_watch_is_a_waiter", "no FUTEX"),
     ("module", "sources.a_futex_with_another_value_is_reported", "no FUTEX"),
+    ("raw", "queue.types_that_the_program_needs_are_there", "no choice without libkevent"),
     ("raw module", "sources.a_signal_is_consumed", "no SIGNAL without libkevent"),
 ];
 

@@ -41,6 +41,18 @@ pub fn what_is_refused_is_eperm() -> Outcome {
     Ok(())
 }
 
+/// On the module it is one of epoll.
+pub fn types_that_the_program_needs_are_there() -> Outcome {
+    #[cfg(feature = "libkevent")]
+    {
+        let word = std::sync::atomic::AtomicU32::new(5);
+        let queue = Options::new(8).only(&[abi::FUTEX]).open()?;
+        assert!(queue.add_now(&Watch::futex(&word, 4))?.is_some());
+        assert_eq!(errno(queue.add(&Watch::user(1, 0))), Some(1));
+    }
+    Ok(())
+}
+
 pub fn a_watch_is_added_once() -> Outcome {
     let queue = Queue::new(8)?;
     let (socket, _peer) = UnixStream::pair()?;
