@@ -138,12 +138,16 @@ static int listen_on(in_port_t port)
 		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
+	socklen_t len = sizeof(sin);
 	int on = 1;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) || listen(fd, 128))
+	if (bind(fd, (struct sockaddr *)&sin, len) || listen(fd, 128) ||
+	    getsockname(fd, (struct sockaddr *)&sin, &len))
 		die("listen", -errno);
+	printf("port %u\n", ntohs(sin.sin_port));
+	fflush(stdout);
 	return fd;
 }
 

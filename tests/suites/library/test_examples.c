@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "examples.h"
 #include "helpers.h"
 
 /* They are in a folder next to this program. */
@@ -1040,6 +1041,9 @@ static const struct test_case cases[] = {
 	TEST(chain),
 	TEST(aio),
 	TEST(everything),
+	TEST(backend_says_the_host),
+	TEST(two_pipes),
+	TEST(echo_servers),
 	TEST(search),
 	TEST(du),
 	TEST(wrong_ports_are_refused),
