@@ -205,3 +205,166 @@ void echo_servers(void)
 		join_child(p.pid, PATIENCE_MS);
 	}
 }
+
+/* --- chat ------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/chat-XXXXXX", config[64];
+
+/* Rewrites the file in place, or puts another in its place. */
+static void configure(const char *greeting, int idle, bool rename_it)
+{
+	char text[2000], signal[800], echo[800], other[sizeof(config) + 8];
+	FILE *file;
+
+	strcpy(signal, example("signal"));
+	strcpy(echo, example("echo"));
+	snprintf(other, sizeof(other), "%s.new", config);
+	snprintf(text, sizeof(text), "greeting %s\nidle %d\ncommand signal %s\n"
+		 "command wait %s 0\ncommand none /none\n", greeting, idle, signal, echo);
+	file = fopen(rename_it ? other : config, "w");
+	MUST(file);
+	MUST(fputs(text, file) >= 0);
+	MUST_EQ(fclose(file), 0);
+	MUST(!rename_it || rename(other, config) == 0);
+}
+
+/* In turns: what comes next is said when all have heard what was before. */
+static void all_hear(struct line_reader *const *all, const char *line)
+{
+	for (; *all; all++)
+		must_hear(*all, line);
+}
+
+static void talk_in_room(struct program *p, int port)
+{
+	struct line_reader a, b, *const room[] = { &p->said, &a, &b, NULL };
+	struct line_reader *const two[] = { &p->said, &a, NULL };
+	char long_line[600];
+
+	a = connect_to(port, "a");
+	must_hear(&p->said, "guest1 joined");
+	must_hear(&a, "guest1 joined");
+	must_hear(&a, "Welcome");
+	b = connect_to(port, "b");
+	all_hear(room, "guest2 joined");
+	must_hear(&b, "Welcome");
+	say(&a, "hel");
+	say(&b, "hello\r\n");
+	all_hear(room, "guest2: hello ");
+	say(&a, "lo\n");
+	all_hear(room, "guest1: hello");
+	memset(long_line, 'x', sizeof(long_line));
+	long_line[511] = 0;
+	say(&a, long_line);
+	memmove(long_line + 8, long_line, 512);
+	memcpy(long_line, "guest1: ", 8);
+	all_hear(room, long_line);
+
+	say(&b, "/run signal\n");
+	all_hear(room, "guest2 runs signal");
+	all_hear(room, "signal: values 123, then SIGTERM");
+	all_hear(room, "signal exited with 0");
+	say(&a, "/run none\n");
+	all_hear(room, "guest1 runs none");
+	all_hear(room, "none: /none: No such file or directory");
+	all_hear(room, "none exited with 127");
+	say(&a, "/run no\n/run none /none\n");
+	must_hear(&a, "there is no command no");
+	must_hear(&a, "there is no command none /none");
+
+	configure("Hi", 3600, true);
+	all_hear(room, "configured: idle 3600, Hi");
+	MUST_EQ(kill(p->pid, SIGHUP), 0);
+	all_hear(room, "configured: idle 3600, Hi");
+	close(b.fd);
+	all_hear(two, "guest2 left: bye");
+	configure("Hi", 1, false);
+	all_hear(two, "configured: idle 1, Hi");
+	must_hear(&p->said, "guest1 left: idle");
+	must_end(&a);
+}
+
+void chat(void)
+{
+	struct program p = { .args = { "chat", config, "0" } };
+	struct line_reader c, *const room[] = { &p.said, &c, NULL };
+	int port, i;
+
+	MUST(mkdtemp(folder));
+	snprintf(config, sizeof(config), "%s/config", folder);
+	configure("Welcome", 3600, false);
+	start_program(&p);
+	must_hear(&p.said, "configured: idle 3600, Welcome");
+	port = port_of(&p);
+	talk_in_room(&p, port);
+	/* The file that came by rename() is watched, too, and so is the next one. */
+	configure("Again", 3600, true);
+	must_hear(&p.said, "configured: idle 3600, Again");
+	c = connect_to(port, "c");
+	all_hear(room, "guest3 joined");
+	must_hear(&c, "Again");
+	say(&c, "/run wait\n");
+	all_hear(room, "guest3 runs wait");
+	for (i = 0; i < 2; i++)
+		MUST(!strncmp(next_line(room[i]), "wait: port ", 11));
+	MUST_EQ(kill(p.pid, SIGTERM), 0);
+	all_hear(room, "the server ends");
+	must_end(&c);
+	must_end_program(&p);
+	unlink(config);
+	rmdir(folder);
+}
+
+/* --- pool ------------------------------------------------------------------- */
+
+#define CONNECTIONS	12
+
+static void ask_pool(struct line_reader *c, int port)
+{
+	int i;
+
+	for (i = 0; i < CONNECTIONS; i++)
+		c[i] = connect_to(port, "connection");
+	for (i = 0; i < CONNECTIONS; i++)
+		say(&c[i], "360\n999999999989\n0\n9");
+	for (i = 0; i < CONNECTIONS; i++) {
+		must_hear(&c[i], "360: 2 2 2 3 3 5");
+		must_hear(&c[i], "999999999989: 999999999989");
+		must_hear(&c[i], "no number from 1 to 1000000000000");
+	}
+	for (i = 0; i < CONNECTIONS; i++)
+		say(&c[i], "1\n");
+	for (i = 0; i < CONNECTIONS; i++)
+		must_hear(&c[i], "91: 7 13");
+}
+
+/* Half of the connections end before the server does. */
+static void run_pool(const char *threads)
+{
+	static struct line_reader c[CONNECTIONS];
+	struct program p = { .args = { "pool", threads, "0" } };
+	char line[64];
+	int i;
+
+	start_program(&p);
+	ask_pool(c, port_of(&p));
+	for (i = 0; i < CONNECTIONS / 2; i++) {
+		shutdown(c[i].fd, SHUT_WR);
+		must_end(&c[i]);
+	}
+	MUST_EQ(kill(p.pid, SIGTERM), 0);
+	snprintf(line, sizeof(line), "%s threads have ended, %d connections", threads,
+		 CONNECTIONS);
+	must_hear(&p.said, line);
+	must_end_program(&p);
+	for (; i < CONNECTIONS; i++)
+		must_end(&c[i]);
+}
+
+void pool(void)
+{
+	run_pool("1");
+	run_pool("2");
+	run_pool("4");
+	run_pool("64");
+}

@@ -8,5 +8,7 @@
 void backend_says_the_host(void);
 void two_pipes(void);
 void echo_servers(void);
+void chat(void);
+void pool(void);
 
 #endif /* EXAMPLES_H */

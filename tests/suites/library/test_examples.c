@@ -1026,6 +1026,15 @@ static void wrong_ports_are_refused(void)
 
 			check_program(&p, 2, "");
 		}
+	for (j = 0; j < ARRAY_SIZE(ports); j++) {
+		struct program chat = { .args = { "chat", "/tmp/none", ports[j], NULL } };
+		struct program pool = { .args = { "pool", "1", ports[j], NULL } };
+		struct program none = { .args = { "pool", ports[j], NULL } };
+
+		check_program(&chat, 2, "");
+		check_program(&pool, 2, "");
+		check_program(&none, 2, "");
+	}
 }
 
 static const struct test_case cases[] = {
@@ -1044,6 +1053,8 @@ static const struct test_case cases[] = {
 	TEST(backend_says_the_host),
 	TEST(two_pipes),
 	TEST(echo_servers),
+	TEST(chat),
+	TEST(pool),
 	TEST(search),
 	TEST(du),
 	TEST(wrong_ports_are_refused),
