@@ -11,12 +11,14 @@
  * The order of queues with KEVENT_INIT_FAIR is in test_wake.c.
  */
 #define _GNU_SOURCE
+#include <stddef.h>
 #include <unistd.h>
 
 #include "helpers.h"
 
 #define NR		4
 #define WARM_MAX	63
+#define A_PAGE		4096
 
 static void open_watched(struct queue *q, int fd[2])
 {
@@ -217,10 +219,15 @@ static long wait_for_two(void *arg)
  */
 static void one_repeats_an_entry(uint32_t flags, bool outside)
 {
+	/* Its buffer has a page that nobody else writes to: it is not writable until the event. */
+	static struct {
+		char		fill[A_PAGE - offsetof(struct waiter, ev)];
+		struct waiter	one;
+	} __attribute__((aligned(A_PAGE))) apart;
 	const struct timespec none = {};
+	struct waiter *one = &apart.one;
 	struct actor several;
 	struct queue q, bare;
-	struct waiter one;
 	long long before;
 	int fd[2];
 
@@ -230,7 +237,7 @@ static void one_repeats_an_entry(uint32_t flags, bool outside)
 	MUST_EQ(add_pipe(q.fd, fd[0], RECV, ET | flags, 7), 0);
 	put_byte(fd[1]);
 	MUST_EQ(kevent_wait(q.fd, 8, 0, &none, 0, NULL), 1);
-	start_waiter(&one, &bare, 1);
+	start_waiter(one, &bare, 1);
 	start_actor(&several, wait_for_two, &q);
 	MUST(sleeps_in(several.tid, __NR_kevent_wait));
 	before = sleeps_so_far(several.tid);
@@ -238,7 +245,7 @@ static void one_repeats_an_entry(uint32_t flags, bool outside)
 		put_byte_from_outside(fd[1]);
 	else
 		put_byte(fd[1]);
-	CHECK_EQ(join_waiter(&one), 1);
+	CHECK_EQ(join_waiter(one), 1);
 	/* If it was woken it runs until it sleeps again. */
 	MUST(sleeps_in(several.tid, __NR_kevent_wait));
 	CHECK_EQ(sleeps_so_far(several.tid), before);
