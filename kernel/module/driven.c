@@ -174,13 +174,16 @@ static int driven_take_back(struct kevent *ke)
 static void driven_post(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_driven *kd = to_driven(ke);
+	u64 data = kd->data;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (!(uk->event & ke->event))
 		return;
 	kd->id = uk->id.raw_u64;
-	kd->data = driven_data(uk) + (ke->type == KEVENT_POSIX_TIMER ? kd->data : 0);
+	kd->data = driven_data(uk);
+	if (ke->type == KEVENT_POSIX_TIMER)
+		kd->data += data + 1;
 	kevent_ready_locked(ke, uk->event & ke->event);
 }
 

@@ -5,7 +5,7 @@
  * One thread, one ring: a TCP server, its connections, standard input,
  * two timers, a POSIX timer, SIGINT and SIGRTMIN, a child, changes of FILE, and
  * a mark set by the child. Prints a line for each event; SIGINT ends it. Without kevent in
- * the kernel there is no POSIX timer, and the parent sets the mark.
+ * the kernel the parent sets the mark.
  */
 #define _GNU_SOURCE 1
 #include <libkevent.h>
@@ -21,13 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef sigev_notify_thread_id	/* as musl has it */
-#define sigev_notify_thread_id	_sigev_un._tid
-#endif
 
-#ifndef SYS_timer_settime64	/* 32-bit machines have both */
-#define SYS_timer_settime64	SYS_timer_settime
-#endif
 
 #define SIZE		64
 #define MS		1000000		/* in nanoseconds */
@@ -86,14 +80,10 @@ static void add_posix_timer(void)
 		.it_value.tv_nsec = 10 * MS,
 		.it_interval.tv_nsec = 20 * MS,
 	};
-	struct sigevent notify = { .sigev_notify = SIGEV_KEVENT };
-	int id;
+	int timer = kevent_timer_create(queue.fd, CLOCK_MONOTONIC, POSIX);
 
-	notify.sigev_value.sival_int = POSIX;
-	notify.sigev_notify_thread_id = queue.fd;
-	if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &notify, &id) ||
-	    syscall(SYS_timer_settime64, id, 0, &posix, NULL))
-		die("timer_create");
+	if (timer < 0 || kevent_timer_settime(timer, 0, &posix, NULL))
+		die("timer");
 }
 
 static void add_timers(void)
@@ -105,10 +95,7 @@ static void add_timers(void)
 	kevent_set_timer(&ev, 10 * MS, 20 * MS, KEVENT_TIMER_BOOTTIME, 0,
 			 TICK);
 	add(&ev);
-	if (in_kernel())
-		add_posix_timer();
-	else
-		puts("no POSIX timer: the kernel has no kevent");
+	add_posix_timer();
 }
 
 static int set_mark(void)

@@ -495,6 +495,51 @@ KEVENT_INLINE int kevent_add_or_modify(int fd, struct ukevent *ev)
 	return ret;
 }
 
+struct itimerspec;
+
+/**
+ * kevent_timer_create() - make a POSIX timer whose expiries are events of a queue
+ * @queue: the queue
+ * @clock: the clock of timer_create(2), also one of CPU time
+ * @user: comes back in the events
+ *
+ * The watch is one of %KEVENT_POSIX_TIMER, with the number of the timer as its id. Where the
+ * kernel has no SIGEV_KEVENT, a thread of the library, which the first call starts and which stays,
+ * takes a signal for each expiry, and counts.
+ *
+ * Return: the number of the timer, which stands still, or
+ * -EBADF, -EINVAL when @queue is not open, or no queue; -EINVAL for other clocks, too;
+ * -EPERM when the queue refuses the type;
+ * -EAGAIN when the user has too many timers or threads;
+ * -EOPNOTSUPP when the clock has no timers;
+ * -ENOSPC, -ENOMEM as ADD;
+ * -EXDEV in a child of the process that made the queue of epoll;
+ * -ENOSYS when there is no queue.
+ */
+int kevent_timer_create(int queue, int clock, __u64 user);
+
+/**
+ * kevent_timer_settime() - start or stop a timer
+ * @timer: of kevent_timer_create()
+ * @flags: as for timer_settime(2)
+ * @value: first expiry, and interval
+ * @old: if not NULL, what was left
+ *
+ * What has expired before, and is not delivered, is dropped.
+ *
+ * Return: 0, or -EINVAL when there is no such timer, or @value is no time.
+ */
+int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
+			 struct itimerspec *old);
+
+/**
+ * kevent_timer_delete() - delete a timer, and its watch
+ * @timer: of kevent_timer_create()
+ *
+ * Return: 0, or -EINVAL when there is no such timer.
+ */
+int kevent_timer_delete(int timer);
+
 /**
  * kevent_wake() - have one wait return, though there is no event
  * @fd: a queue

@@ -65,6 +65,8 @@ static const struct skip skips[] = {
 	  " nested.dispatch_watch_of_each_source_waits"
 	  " nested.source_may_be_ready_at_add " },
 	{ "address",
+	  " posix_timer.events_that_cannot_be_stored_lose_nothing"
+	  " posix_timer.settime_drops_what_is_pending posix_timer.delete_drops_what_is_pending"
 	  " faults malformed rights abi.ctl_faults_on_bad_memory"
 	  " abi.malformed_timeouts_are_refused abi.bad_calls_lose_nothing"
 	  " abi.init_needs_a_writable_ring"
@@ -91,6 +93,8 @@ static const struct skip skips[] = {
 	  " futex.event_that_cannot_be_handed_back_is_queued"
 	  " proc.exit_that_cannot_be_handed_back_is_queued fuse " },
 	{ "process",
+	  " posix_timer.timers_end_at_exec posix_timer.timers_end_with_their_process"
+	  " posix_timer.processes_that_share_a_queue_have_their_own_timers"
 	  " wake_order.full_ring_wakes_nobody_in_vain"
 	  " wake_order.child_that_took_nothing_wakes_nobody"
 	  " attach confined foreign huge races signal_life abi.compat_calls_share_the_layout abi.compat_chains_are_refused"
@@ -204,9 +208,12 @@ static const struct skip skips[] = {
 	  " signal_queued.timers_need_no_room_at_the_limit"
 	  " signal_queued.itimer_goes_on_when_observed_or_consumed " },
 	{ "posix_timer",
-	  " posix_timer storm_posix_timer refuse.posix_timers_can_be_refused"
-	  " refuse.each_type_can_be_refused"
-	  " refuse.types_without_a_bit_can_be_refused " },
+	  " posix_timer.intervals_agree_with_the_clock posix_timer.overrun_counts_what_nobody_took"
+	  " posix_timer.expiry_before_the_clock_stepped_back_is_told"
+	  " posix_timer.modify_changes_the_mode posix_timer.proc_names_the_way_of_notification"
+	  " posix_timer.invalid_requests_are_refused posix_timer.compat_call"
+	  " posix_timer.many_intervals_agree_with_the_clock storm_posix_timer"
+	  " posix_timer.expiry_of_a_thread_that_ended_is_told posix_timer.clocks_of_the_cpu " },
 	{ "status",
 	  " storm_proc proc.event_outlives_the_process"
 	  " proc.ignored_children_are_reported"
@@ -242,6 +249,7 @@ static const struct skip skips[] = {
 	  " calls calls_observed calls_audited calls_random aio_calls nowait"
 	  " storm_aio bound_calls " },
 	{ MACHINE,
+	  " posix_timer.each_clock_once"
 	  " bridges.memory_pressure_is_pri bridges.pressure_of_a_group_ends_with_it"
 	  " proc.core_dump_is_told"
 	  " wait_arg.setting_the_clock_does_not_shorten_a_span"

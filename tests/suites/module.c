@@ -26,7 +26,7 @@ struct exception {
 /* A module for tests has them. */
 static const char no_windows[] = "there is no " TESTPOINT;
 /* Which is there in time, or not: so these tests may pass. */
-static const char by_a_thread[] = "a thread of the library waits for futexes";
+static const char by_a_thread[] = "a thread of the library waits for futexes and timers";
 
 /* The first row that has a test counts. */
 static const struct exception exceptions[] = {
@@ -44,11 +44,6 @@ static const struct exception exceptions[] = {
 	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
 	{ "6.1", "a multishot poll of io_uring goes on in a circle, through epoll, too",
 	  " nested.circle_through_io_uring_ends " },
-	{ ALL, "there is no SIGEV_KEVENT",
-	  " posix_timer storm_posix_timer refuse.posix_timers_can_be_refused"
-	  " examples.posix_timer refuse.each_type_can_be_refused"
-	  " refuse.types_without_a_bit_can_be_refused"
-	  " limits.watches_of_every_type_are_limited show.other_watches_have_words " },
 	{ ALL, by_a_thread,
 	  " futex.wake_is_one_event futex.modify_arms_again"
 	  " futex.oneshot_goes_with_its_wake futex.disabled_watch_is_no_waiter"
@@ -64,6 +59,14 @@ static const struct exception exceptions[] = {
 	  " futex.failed_modify_disarms futex.fault_at_add_holds_up_nobody"
 	  " futex.fault_at_modify_holds_up_nobody"
 	  " futex_lock.each_wake_is_delivered_once_in_a_storm"
+	  " posix_timer.intervals_agree_with_the_clock posix_timer.overrun_counts_what_nobody_took"
+	  " posix_timer.expiry_before_the_clock_stepped_back_is_told"
+	  " posix_timer.expiry_of_a_thread_that_ended_is_told posix_timer.clocks_of_the_cpu"
+	  " posix_timer.modify_changes_the_mode posix_timer.proc_names_the_way_of_notification"
+	  " posix_timer.invalid_requests_are_refused posix_timer.compat_call"
+	  " posix_timer.many_intervals_agree_with_the_clock"
+	  " posix_timer.timers_end_at_exec posix_timer.timers_end_with_their_process"
+	  " storm_posix_timer.control_calls_race_expiries storm_posix_timer.exits_race_collections"
 	  " limits.futex_watches_are_as_few_as_threads"
 	  " futex.address_spaces_of_a_queue_are_limited limits.address_spaces_are_charged " },
 	{ ALL, "a signal is taken when it is pending, or by a handler",

@@ -116,12 +116,13 @@ static bool readable(const void *at, size_t size)
 }
 
 /* Of other commands those that failed, @left of them, are where they were. How many fail now */
-static __attribute__((noinline)) int change_again(int fd, __u32 cmd, struct ukevent *arg, int left)
+static __attribute__((noinline)) int change_again(int fd, __u32 cmd, __u32 num,
+						  struct ukevent *arg, int left)
 {
 	struct ukevent *first = arg;
 	int nr = left;
 
-	for (; left && (arg == first || readable(arg, sizeof(*arg))); arg++) {
+	for (; num-- && left && (arg == first || readable(arg, sizeof(*arg))); arg++) {
 		if (!kevent_error(arg) && !(arg->ret_flags & KEVENT_RET_DRIVE))
 			continue;
 		left--;
@@ -137,9 +138,9 @@ int kevent_module_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 	if (ret > 0 && cmd == KEVENT_CTL_ADD)
 		return add_again(fd, arg, ret);
 	if (ret > 0 && (cmd == KEVENT_CTL_MODIFY || cmd == KEVENT_CTL_REMOVE))
-		return change_again(fd, cmd, arg, ret);
+		return change_again(fd, cmd, num, arg, ret);
 	if (ret >= 0 && cmd == KEVENT_CTL_READY && (__u32)ret < num)
-		return (int)num - change_again(fd, cmd, arg, (int)num - ret);
+		return (int)num - change_again(fd, cmd, num, arg, (int)num - ret);
 	return ret;
 }
 

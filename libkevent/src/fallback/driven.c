@@ -79,8 +79,19 @@ void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 	} else if (fb_ops_of(w)->stage(w) == FB_OWES) {
 		fb_enqueue(q, w);
 	} else {
+		if (fb_ops_of(w)->stage(w) == FB_WAITS)
+			fb_ops_of(w)->delivered(q, w);
 		drop_idle(q, w);
 	}
+}
+
+void fb_take_back(struct fb_queue *q, struct fb_watch *w)
+{
+	if (q->shadow)
+		drive(q->fd, q, w, 0);
+	w->ready = 0;
+	w->state &= ~FB_FIRED;
+	fb_dequeue(q, w);
 }
 
 bool fb_is_there(struct fb_queue *q, struct fb_watch *w)
@@ -123,40 +134,63 @@ static struct fb_queue *shadow_new(int fd)
 	return q;
 }
 
-/* The next one of this process behind @q, or NULL */
-static struct fb_queue *next_shadow(struct fb_queue *q)
+/* kevent_process_lock() is held. The next one of this process behind @q, or NULL */
+static struct fb_queue *next_locked(struct fb_queue *q)
 {
-	pthread_mutex_lock(kevent_process_lock());
 	q = q ? q->next : shadows;
-	pthread_mutex_unlock(kevent_process_lock());
 	while (q && !kevent_process_is(q->process))
 		q = q->next;
 	return q;
 }
 
-static struct fb_queue *find_shadow(int fd)
+static struct fb_queue *find_locked(int fd)
 {
-	struct fb_queue *q = next_shadow(NULL);
+	struct fb_queue *q = next_locked(NULL);
 
 	while (q && q->fd != fd)
-		q = next_shadow(q);
+		q = next_locked(q);
 	return q;
 }
 
-/* Two threads may make one each: the later one is in front, and is found. */
+static struct fb_queue *next_shadow(struct fb_queue *q)
+{
+	pthread_mutex_lock(kevent_process_lock());
+	q = next_locked(q);
+	pthread_mutex_unlock(kevent_process_lock());
+	return q;
+}
+
+static struct fb_queue *find_shadow(int fd)
+{
+	struct fb_queue *q;
+
+	pthread_mutex_lock(kevent_process_lock());
+	q = find_locked(fd);
+	pthread_mutex_unlock(kevent_process_lock());
+	return q;
+}
+
+/* Threads may come at once, and get the same one. */
 struct fb_queue *fb_shadow(int fd)
 {
-	struct fb_queue *q = find_shadow(fd);
+	struct fb_queue *q = find_shadow(fd), *made;
 
 	if (q)
 		return q;
-	q = shadow_new(fd);
-	if (!q)
-		return NULL;
+	made = shadow_new(fd);
 	pthread_mutex_lock(kevent_process_lock());
-	q->next = shadows;
-	shadows = q;
+	q = find_locked(fd);
+	if (!q && made) {
+		made->next = shadows;
+		shadows = made;
+		q = made;
+	}
 	pthread_mutex_unlock(kevent_process_lock());
+	if (made && q != made) {
+		free(made->hash);
+		free(made->slots);
+		free(made);
+	}
 	return q;
 }
 
@@ -236,6 +270,17 @@ static struct fb_watch *arm(struct fb_queue *q, const struct ukevent *uk, int *r
 	return NULL;
 }
 
+void fb_end_watch(struct fb_queue *q, struct fb_watch *w)
+{
+	struct ukevent uk;
+
+	if (q->shadow && fb_is_there(q, w)) {
+		fb_fill(q, w, &uk);
+		ask(q->fd, KEVENT_CTL_REMOVE, &uk);
+	}
+	fb_kill(q, w);
+}
+
 static struct fb_watch *find_watch(struct fb_queue *q, const struct ukevent *uk)
 {
 	__u64 key;
@@ -280,6 +325,18 @@ static void keep_owed(struct fb_queue *q, struct fb_watch *old, struct fb_watch 
 	fb_occurred(q, old, mask);
 }
 
+/* It goes on as it is. */
+static int modify_timer(int fd, const struct ukevent *uk, const struct fb_watch *w)
+{
+	struct ukevent k = *uk;
+	int err = fb_check_request(uk);
+
+	if (err)
+		return err;
+	k.ret_flags = w ? w->call : 0;
+	return ask(fd, KEVENT_CTL_MODIFY, &k);
+}
+
 static int modify(struct fb_queue *q, int fd, struct ukevent *uk)
 {
 	struct fb_watch *old = find_watch(q, uk), *w;
@@ -288,6 +345,8 @@ static int modify(struct fb_queue *q, int fd, struct ukevent *uk)
 
 	if (!fb_sources[uk->type]->modify)
 		return -EPERM;
+	if (uk->type == KEVENT_POSIX_TIMER)
+		return modify_timer(fd, uk, old);
 	w = arm(q, uk, &ret);
 	if (!w)
 		return ret;
@@ -351,6 +410,8 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 	case KEVENT_CTL_REMOVE:
 		return remove_watch(q, fd, uk);
 	default:
+		if (uk->type == KEVENT_POSIX_TIMER)
+			return find_watch(q, uk) ? 0 : -ENOENT;
 		return fb_sources[uk->type]->modify ? ask(fd, cmd, &k) : -EPERM;
 	}
 }

@@ -53,7 +53,7 @@ const struct kevent_fb_exception kevent_fb_exceptions[] = {
 	  "a signal that all threads block is seen by who takes it" },
 	{ "signal", "a signal is taken by a handler of the library, which ends calls that are not restarted and stands in the place of what sigaction(2) has set, until the program sets it anew, and by a signalfd while all threads block it: then it is pending until a call collects it, also one from before ADD, counts against RLIMIT_SIGPENDING, and its timer stands still; one sent to a thread that blocks it waits until that thread does not, or collects; tracers, sigwait(3) and other signalfds may see it; expiries of a timer do not merge; those that several threads take may swap; what was ignored has the default in children that are executed; of 65536 real-time signals that came to the handler and wait, those that follow merge; after close(2) of a queue, in place of kevent_queue_close(), its watches take signals until kevent_init() makes a later one",
 	  "a library sees a signal when the process does" },
-	{ "posix_timer", "there is no SIGEV_KEVENT",
+	{ "posix_timer", "there is no SIGEV_KEVENT: kevent_timer_create() has a thread that counts an expiry and starts the timer again when it comes, not when the entry is made; timer_getoverrun(2) and /proc/<pid>/timers know of no queue, and timer_delete(2), in place of kevent_timer_delete(), leaves the watch",
 	  "timer_create() is a call of the kernel" },
 	{ "status", "the status of a process is known if it is not reaped when a call collects its exit, and if the caller may read it then",
 	  "the library looks at the exit later" },

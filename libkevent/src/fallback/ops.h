@@ -26,6 +26,7 @@ enum fb_stage {
  * @error:	-errno in the entry of a broken watch
  * @file:	the id has a descriptor that epoll watches, or always ready
  * @fd:		the id is a descriptor
+ * @silent:	a mark alone is no event
  * @mergeable:	an unread entry that says as much makes another one redundant
  * @there:	does the kernel have what the source takes, and may it be called? Optional: yes
  * @check:	pure validation of a request: 0 or -errno
@@ -75,6 +76,7 @@ struct fb_ops {
 	int		error;
 	bool		file;
 	bool		fd;
+	bool		silent;
 	bool		mergeable;
 	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);

@@ -256,27 +256,3 @@ const struct fb_ops fb_proc_ops = {
 	.found		= fb_proc_ended,
 	.register_one	= fb_proc_register,
 };
-
-/* POSIX_TIMER: only timer_create() makes a watch, and it needs the kernel. */
-
-static int fb_posix_timer_check(const struct ukevent *uk)
-{
-	return uk->event != KEVENT_POSIX_TIMER_FIRED || uk->id.raw[1] ?
-	       -EINVAL : 0;
-}
-
-static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
-				 const struct ukevent *uk)
-{
-	(void)q;
-	(void)w;
-	(void)uk;
-	return -EINVAL;
-}
-
-const struct fb_ops fb_posix_timer_ops = {
-	.name		= "posix_timer",
-	.size		= sizeof(struct fb_watch),
-	.check		= fb_posix_timer_check,
-	.attach		= fb_posix_timer_attach,
-};

@@ -315,6 +315,8 @@ bool fb_opened_is(int fd, __u32 nr);
 /* registry.c: the queue, referenced, or NULL */
 struct fb_queue *fb_get(int fd);
 void fb_put(struct fb_queue *q);
+/* A reference to one that was found otherwise. False: it goes away */
+bool fb_ref(struct fb_queue *q);
 /* The descriptor does not mean the queue any more. */
 void fb_forget(int fd, struct fb_queue *q);
 /* Does the queue have a name still? */
@@ -423,6 +425,9 @@ void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask);
 struct fb_queue *fb_shadow(int fd);
 /* Does the queue have the watch still? */
 bool fb_is_there(struct fb_queue *q, struct fb_watch *w);
+/* Drop what is not delivered; remove the watch */
+void fb_take_back(struct fb_queue *q, struct fb_watch *w);
+void fb_end_watch(struct fb_queue *q, struct fb_watch *w);
 
 void fb_set_result(struct ukevent *uk, int ret);
 /* ctl.c: 0, 1 when a result must be looked at, or -errno */

@@ -285,6 +285,15 @@ struct fb_queue *fb_queue_alloc(void)
 	return q;
 }
 
+bool fb_ref(struct fb_queue *q)
+{
+	fb_count_add(&q->users, FB_USER);
+	if (q->shadow || fb_is_live(q))
+		return true;
+	fb_put(q);
+	return false;
+}
+
 /* Another descriptor of the epoll instance of a queue, by dup() for example */
 static struct fb_queue *fb_alias(int fd)
 {
@@ -295,9 +304,9 @@ static struct fb_queue *fb_alias(int fd)
 	q = fb_queues;
 	pthread_mutex_unlock(kevent_process_lock());
 	for (; q; q = q->next) {
-		fb_count_add(&q->users, FB_USER);
-		if (fb_is_live(q) &&
-		    kevent_process_is(q->process) &&
+		if (!fb_ref(q))
+			continue;
+		if (kevent_process_is(q->process) &&
 		    !fb_queue_check(q, fd) && !fb_publish(fd, q))
 			return q;
 		fb_put(q);

@@ -130,7 +130,7 @@ static bool fb_add_mark(struct fb_queue *q, struct fb_watch *w,
 	if (ops->mark(q, w, uk))
 		return *mask;
 	*mask |= w->ready;
-	return *mask || !ops->file;
+	return *mask || !(ops->file || ops->silent);
 }
 
 /* Conditions hold. Returns 1 when they are handed back in @uk. */
@@ -278,7 +278,7 @@ static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
 			mask &= uk->event;
 		err = mask ? 0 : -EINVAL;
 	}
-	if (err || ops->file)
+	if (err || ops->file || ops->silent)
 		return err;
 	fb_report(q, w, mask);
 	fb_kick(q);

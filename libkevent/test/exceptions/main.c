@@ -657,6 +657,7 @@ static void signal_of_all(void)
 static void posix_timer(void)
 {
 	struct sigevent to = { .sigev_notify = 8 };	/* SIGEV_KEVENT */
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
 	struct kevent_queue q;
 	struct ukevent ev;
 	int id;
@@ -666,6 +667,14 @@ static void posix_timer(void)
 	CHECK_EQ(syscall(SYS_timer_create, CLOCK_MONOTONIC, &to, &id), -1);
 	kevent_set_posix_timer(&ev, 0, 0, 0);
 	CHECK_EQ(add(&q, &ev), -EINVAL);
+	id = kevent_timer_create(q.fd, CLOCK_MONOTONIC, 7);
+	CHECK(id >= 0);
+	CHECK_EQ(kevent_timer_settime(id, 0, &soon, NULL), 0);
+	CHECK_EQ(kevent_queue_get(&q, &ev, 1, NULL), 1);
+	CHECK_EQ(ev.ptr, 7);
+	CHECK_EQ(syscall(SYS_timer_delete, id), 0);
+	kevent_set_posix_timer(&ev, (__u32)id, 0, 0);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
 }
 
 static void status(void)

@@ -446,12 +446,9 @@ int add_user(int kq, uint64_t id, uint32_t event, uint32_t flags,
 
 int create_posix_timer(int kq)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_KEVENT };
-	int id;
+	int id = kevent_timer_create(kq, CLOCK_MONOTONIC, 0);
 
-	event._sigev_un._tid = kq;
-	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) ?
-	       -errno : 0;
+	return id < 0 ? id : 0;
 }
 
 int try_ioctl(int fd, unsigned long cmd, void *arg)

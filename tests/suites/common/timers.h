@@ -102,9 +102,9 @@ static inline void step_clock(int64_t ns)
 	set_clock(clock_ns(CLOCK_REALTIME) + ns);
 }
 
-/* POSIX_TIMER, by system calls: -errno on failure */
+/* POSIX_TIMER: -errno on failure */
 
-/* The id of a new timer, or -errno. The C library refuses SIGEV_KEVENT. */
+/* The id of a new timer, by the system call. The C library refuses SIGEV_KEVENT. */
 static inline int create_as(clockid_t clock, int notify, int fd, uint64_t user)
 {
 	struct sigevent sev = { .sigev_notify = notify };
@@ -119,7 +119,7 @@ static inline int create_as(clockid_t clock, int notify, int fd, uint64_t user)
 
 static inline int create(int kq, clockid_t clock, uint64_t user)
 {
-	return create_as(clock, SIGEV_KEVENT, kq, user);
+	return kevent_timer_create(kq, clock, user);
 }
 
 static inline int settime(int id, int flags, int64_t first, int64_t interval)
@@ -129,7 +129,7 @@ static inline int settime(int id, int flags, int64_t first, int64_t interval)
 		.it_interval = to_timespec(interval),
 	};
 
-	return syscall(SYS_timer_settime64, id, flags, &its, NULL) ? -errno : 0;
+	return kevent_timer_settime(id, flags, &its, NULL);
 }
 
 /* Time left, or -errno */
@@ -144,7 +144,7 @@ static inline int64_t gettime(int id)
 
 static inline int delete(int id)
 {
-	return syscall(SYS_timer_delete, id) ? -errno : 0;
+	return kevent_timer_delete(id);
 }
 
 static inline int control_posix_timer(int kq, uint32_t cmd, uint32_t id, uint32_t flags,

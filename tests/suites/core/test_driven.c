@@ -288,6 +288,60 @@ static void chain_that_runs_is_not_removed(void)
 	CHECK_EQ(server.ret, 1);
 }
 
+#define SERVERS		4
+
+static long serve_many(void *arg)
+{
+	return kevent_chain_serve(*(int *)arg, SERVERS, NULL);
+}
+
+static void wait_for_bytes(int fd, unsigned int nr)
+{
+	char byte;
+
+	for (; nr; nr--) {
+		MUST_EQ(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, PATIENCE_MS), 1);
+		MUST_EQ(read(fd, &byte, 1), 1);
+	}
+}
+
+/* Each of them has a chain, and none ends before all have begun. */
+static void threads_that_come_at_once_serve_one_queue(void)
+{
+	struct kevent_call calls[SERVERS][2];
+	struct actor server[SERVERS];
+	struct kevent_chain c[SERVERS];
+	int gate[2], begun[2], i;
+	struct ukevent ev;
+	struct queue q;
+	char byte;
+
+	open_pipe(gate);
+	open_pipe(begun);
+	MUST_EQ(fcntl(gate[0], F_SETFL, 0), 0);
+	open_queue(&q, 0);
+	for (i = 0; i < SERVERS; i++)
+		start_actor(&server[i], serve_many, &q.fd);
+	for (i = 0; i < SERVERS; i++) {
+		kevent_chain_init(&c[i], calls[i], 2);
+		kevent_chain_call(&c[i], SYS_write, begun[1], "b", 1);
+		kevent_chain_call(&c[i], SYS_read, gate[0], &byte, 1);
+		MUST_EQ(kevent_chain_end(&c[i]), 0);
+		submit(&q, &c[i], i);
+	}
+	wait_for_bytes(begun[0], SERVERS);
+	for (i = 0; i < SERVERS; i++)
+		put_byte(gate[1]);
+	for (i = 0; i < SERVERS; i++) {
+		MUST_EVENT(&q, &ev);
+		MUST(ev.ptr < SERVERS);
+		CHECK_EQ(kevent_chain_finish(&c[ev.ptr], &ev), 1);
+	}
+	close_queue(&q);
+	for (i = 0; i < SERVERS; i++)
+		join_actor(&server[i], PATIENCE_MS);
+}
+
 /* The module */
 
 static int raw(int kq, unsigned long request, void *arg)
@@ -399,6 +453,7 @@ static const struct test_case cases[] = {
 	TEST(number_that_comes_back_has_no_watches),
 	TEST(chain_of_a_closed_queue_is_not_run),
 	TEST(chain_that_runs_is_not_removed),
+	TEST(threads_that_come_at_once_serve_one_queue),
 	{}
 };
 

@@ -88,7 +88,7 @@ static void make_requests(struct requests *r)
 	ev[KEVENT_NAIO].type = KEVENT_NAIO;
 	kevent_set_aio(&ev[KEVENT_AIO], &r->call, 1, 0, 0, 0);
 	kevent_set_pipe(&ev[KEVENT_PIPE], r->fd[0], RECV, 0, 0);
-	kevent_set_signal(&ev[KEVENT_SIGNAL], SIGUSR1, 0, 0, 0);
+	kevent_set_signal(&ev[KEVENT_SIGNAL], SIGUSR1, KEVENT_SIGNAL_CONSUME, 0, 0);
 	kevent_set_posix_timer(&ev[KEVENT_POSIX_TIMER], 0, 0, 0);
 	kevent_set_user(&ev[KEVENT_USER], 1, 1, 0, 0);
 	kevent_set_proc(&ev[KEVENT_PROC], getpid(), 0, 0);

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * POSIX_TIMER: timers of timer_create(), whose signals a thread of the library takes
+ *
+ * The kernel sends the signal of a timer to that thread alone, which is one of a process. It is
+ * the one that C libraries have for timers, so programs neither block nor handle it. The thread
+ * finds the queue of the timer, and counts. Signals come in order: who stops a timer sends one of
+ * its own, and waits until the thread has it. Then no expiry of before is under way.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "api/process.h"
+#include "fallback.h"
+#include "ops.h"
+#include "sys.h"
+
+#ifndef sigev_notify_thread_id	/* as musl has it */
+#define sigev_notify_thread_id	_sigev_un._tid
+#endif
+
+/* On 32-bit machines the call without 64 has 32-bit times. */
+#ifndef SYS_timer_settime64
+#define SYS_timer_settime64	SYS_timer_settime
+#endif
+
+#define TIMER_SIGNAL		32
+#define TIMER_SET		(1ULL << (TIMER_SIGNAL - 1))
+#define BUCKETS			64U
+
+/**
+ * struct fb_posix - the watch of a POSIX timer
+ * @w:		the watch
+ * @next:	in timers
+ * @q:		the queue
+ * @expired:	how often, since the last entry
+ */
+struct fb_posix {
+	struct fb_watch		w;
+	struct fb_posix		*next;
+	struct fb_queue		*q;
+	__u64			expired;
+};
+
+/* By id; under kevent_process_lock(), which nests in the lock of a queue */
+static struct fb_posix *timers[BUCKETS];
+/* A timer that is being made, of the caller; -1: none */
+static _Thread_local int in_making = -1;
+/* The thread, and the process that has it. Under kevent_process_lock(); the first is a futex. */
+static __u32 thread;
+static __u32 process;
+/* How often the thread has said that it has all: a futex. One at a time waits for that. */
+static __u32 passed;
+static pthread_mutex_t passing = PTHREAD_MUTEX_INITIALIZER;
+
+static struct fb_posix *to_posix(struct fb_watch *w)
+{
+	return fb_container(w, struct fb_posix, w);
+}
+
+static struct fb_posix **place_of(__u32 id)
+{
+	return &timers[id % BUCKETS];
+}
+
+static void stop(int id)
+{
+	static const struct __kernel_itimerspec never;
+
+	fb_sys(SYS_timer_settime64, id, 0, &never, NULL);
+}
+
+/* The queue of a timer, referenced, or NULL */
+static struct fb_queue *queue_of(int id)
+{
+	struct fb_queue *q = NULL;
+	struct fb_posix *p;
+
+	pthread_mutex_lock(kevent_process_lock());
+	if (kevent_process_is(process)) {
+		p = *place_of((__u32)id);
+		while (p && p->w.id != (__u32)id)
+			p = p->next;
+		if (p && fb_ref(p->q))
+			q = p->q;
+	}
+	pthread_mutex_unlock(kevent_process_lock());
+	return q;
+}
+
+/* The thread */
+
+static void expired(int id, int overrun)
+{
+	struct fb_queue *q = queue_of(id);
+	struct fb_watch *w;
+
+	if (!q) {
+		stop(id);
+		return;
+	}
+	fb_queue_lock(q, -1);
+	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	if (w) {
+		to_posix(w)->expired += 1 + (__u64)overrun;
+		fb_occurred(q, w, KEVENT_POSIX_TIMER_FIRED);
+	}
+	fb_queue_unlock(q);
+	fb_put(q);
+}
+
+/* Wait until the thread has what was sent before. */
+static void pass(void)
+{
+	siginfo_t info = { .si_signo = TIMER_SIGNAL, .si_code = SI_QUEUE };
+	__u32 now;
+
+	info.si_value.sival_ptr = timers;
+	pthread_mutex_lock(&passing);
+	now = __atomic_load_n(&passed, __ATOMIC_ACQUIRE);
+	if (!fb_sys(SYS_rt_tgsigqueueinfo, getpid(), thread, TIMER_SIGNAL, &info))
+		while (__atomic_load_n(&passed, __ATOMIC_ACQUIRE) == now)
+			fb_sys(SYS_futex, &passed, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, now,
+			       NULL, NULL, 0);
+	pthread_mutex_unlock(&passing);
+}
+
+/* Others may send the signal to a program that is more than they are. They do not know the value. */
+static void took(const siginfo_t *info)
+{
+	if (info->si_value.sival_ptr != timers)
+		return;
+	if (info->si_code == SI_TIMER)
+		expired(info->si_timerid, info->si_overrun);
+	if (info->si_code != SI_QUEUE)
+		return;
+	__atomic_add_fetch(&passed, 1, __ATOMIC_RELEASE);
+	fb_sys(SYS_futex, &passed, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+static void *take_signals(void *arg)
+{
+	const __u64 set = TIMER_SET;
+	siginfo_t info;
+
+	fb_sys(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof(set));
+	__atomic_store_n(&thread, (__u32)fb_sys(SYS_gettid), __ATOMIC_RELEASE);
+	fb_sys(SYS_futex, &thread, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+	for (;;) {
+		if (fb_sys(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set)) == TIMER_SIGNAL)
+			took(&info);
+	}
+	return arg;
+}
+
+/* It handles no signals. Those that C libraries have for themselves it does not block. */
+static int start_thread(void)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t it;
+	int err;
+
+	if (pthread_attr_init(&attr))
+		return -ENOMEM;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	thread = 0;
+	err = pthread_create(&it, &attr, take_signals, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (err)
+		return -EAGAIN;
+	while (!__atomic_load_n(&thread, __ATOMIC_ACQUIRE))
+		fb_sys(SYS_futex, &thread, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
+	return 0;
+}
+
+/* Its id, or -errno. A child has neither the thread nor timers. */
+static int get_thread(void)
+{
+	int ret = 0;
+	__u32 i;
+
+	pthread_mutex_lock(kevent_process_lock());
+	if (!process || !kevent_process_is(process)) {
+		for (i = 0; i < BUCKETS; i++)
+			timers[i] = NULL;
+		pthread_mutex_init(&passing, NULL);
+		ret = start_thread();
+		process = ret ? 0 : kevent_process_mark();
+	}
+	if (!ret)
+		ret = (int)thread;
+	pthread_mutex_unlock(kevent_process_lock());
+	return ret;
+}
+
+/* The source */
+
+static int fb_posix_timer_check(const struct ukevent *uk)
+{
+	return uk->event != KEVENT_POSIX_TIMER_FIRED || uk->id.raw[1] ?
+	       -EINVAL : 0;
+}
+
+/* Only kevent_timer_create() makes a watch. */
+static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
+				 const struct ukevent *uk)
+{
+	struct fb_posix **at = place_of(uk->id.raw[0]), *p = to_posix(w);
+
+	if (in_making < 0 || uk->id.raw[0] != (__u32)in_making)
+		return -EINVAL;
+	pthread_mutex_lock(kevent_process_lock());
+	p->q = q;
+	p->next = *at;
+	*at = p;
+	pthread_mutex_unlock(kevent_process_lock());
+	return 0;
+}
+
+/* The timer goes on without notifying anybody, until the thread hears of it. */
+static void fb_posix_timer_detach(struct fb_queue *q, struct fb_watch *w)
+{
+	struct fb_posix **at = place_of((__u32)w->id), *p = to_posix(w);
+
+	(void)q;
+	if (!p->q)
+		return;
+	pthread_mutex_lock(kevent_process_lock());
+	while (*at && *at != p)
+		at = &(*at)->next;
+	if (*at)
+		*at = p->next;
+	pthread_mutex_unlock(kevent_process_lock());
+}
+
+static int fb_posix_timer_modify(struct fb_queue *q, struct fb_watch *w,
+				 const struct ukevent *uk, const struct fb_watch *old)
+{
+	(void)q;
+	(void)uk;
+	(void)old;
+	return to_posix(w)->expired ? (int)KEVENT_POSIX_TIMER_FIRED : 0;
+}
+
+static void fb_posix_timer_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk)
+{
+	__u64 overrun = to_posix(w)->expired;
+
+	(void)q;
+	overrun -= !!overrun;
+	uk->ret_data[0] = (__u32)overrun;
+	uk->ret_data[1] = (__u32)(overrun >> 32);
+}
+
+static void fb_posix_timer_delivered(struct fb_queue *q, struct fb_watch *w)
+{
+	(void)q;
+	to_posix(w)->expired = 0;
+}
+
+/* What has expired is reported anyway. */
+static int fb_posix_timer_mark(struct fb_queue *q, struct fb_watch *w, const struct ukevent *uk)
+{
+	(void)q;
+	(void)w;
+	(void)uk;
+	return 0;
+}
+
+static enum fb_stage fb_posix_timer_stage(const struct fb_watch *w)
+{
+	(void)w;
+	return FB_WAITS;
+}
+
+const struct fb_ops fb_posix_timer_ops = {
+	.name		= "posix_timer",
+	.size		= sizeof(struct fb_posix),
+	.silent		= true,
+	.check		= fb_posix_timer_check,
+	.attach		= fb_posix_timer_attach,
+	.detach		= fb_posix_timer_detach,
+	.modify		= fb_posix_timer_modify,
+	.fill		= fb_posix_timer_fill,
+	.delivered	= fb_posix_timer_delivered,
+	.mark		= fb_posix_timer_mark,
+	.stage		= fb_posix_timer_stage,
+};
+
+/* The calls */
+
+static int create(int clock, int notify, int signal, int to, __u64 user)
+{
+	struct sigevent sev = { .sigev_notify = notify, .sigev_signo = signal };
+	int id = 0, ret;
+
+	sev.sigev_value.sival_ptr = (void *)(uintptr_t)user;
+	sev.sigev_notify_thread_id = to;
+	ret = (int)fb_sys(SYS_timer_create, clock, &sev, &id);
+	return ret < 0 ? ret : id;
+}
+
+static int add_watch(int queue, int id, __u64 user)
+{
+	struct ukevent uk;
+	int err;
+
+	kevent_set_posix_timer(&uk, (__u32)id, 0, user);
+	in_making = id;
+	err = kevent_ctl_one(queue, KEVENT_CTL_ADD, &uk);
+	in_making = -1;
+	return err;
+}
+
+int kevent_timer_create(int queue, int clock, __u64 user)
+{
+	int to, id, err;
+
+	if (kevent_kernel_there() && !kevent_fb_has(queue))
+		return create(clock, SIGEV_KEVENT, 0, queue, user);
+	err = kevent_ctl(queue, KEVENT_CTL_ADD, 0, NULL);
+	if (err)
+		return err;
+	to = get_thread();
+	if (to < 0)
+		return to;
+	id = create(clock, SIGEV_THREAD_ID, TIMER_SIGNAL, to, (uintptr_t)timers);
+	if (id < 0)
+		return id;
+	err = add_watch(queue, id, user);
+	if (!err)
+		return id;
+	fb_sys(SYS_timer_delete, id);
+	return err;
+}
+
+/* Stop a timer, and drop what it has reported. Returns 0, or -errno. */
+static int stop_and_forget(int id, struct fb_queue *q, struct __kernel_itimerspec *was)
+{
+	static const struct __kernel_itimerspec never;
+	struct fb_watch *w;
+	int err = (int)fb_sys(SYS_timer_settime64, id, 0, &never, was);
+
+	if (err)
+		return err;
+	pass();
+	fb_queue_lock(q, -1);
+	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	if (w) {
+		to_posix(w)->expired = 0;
+		fb_take_back(q, w);
+	}
+	fb_queue_unlock(q);
+	return 0;
+}
+
+static bool is_time(const struct timespec *ts)
+{
+	return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000;
+}
+
+static struct __kernel_timespec kernel_time(const struct timespec *ts)
+{
+	return (struct __kernel_timespec){ ts->tv_sec, ts->tv_nsec };
+}
+
+static struct timespec user_time(const struct __kernel_timespec *ts)
+{
+	return (struct timespec){ (time_t)ts->tv_sec, (long)ts->tv_nsec };
+}
+
+int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
+			 struct itimerspec *old)
+{
+	struct fb_queue *q = queue_of(timer);
+	struct __kernel_itimerspec now, was;
+	int ret = 0;
+
+	now.it_interval = kernel_time(&value->it_interval);
+	now.it_value = kernel_time(&value->it_value);
+	if (!is_time(&value->it_interval) || !is_time(&value->it_value))
+		ret = -EINVAL;
+	else if (q)
+		ret = stop_and_forget(timer, q, &was);
+	if (!ret)
+		ret = (int)fb_sys(SYS_timer_settime64, timer, flags, &now, q ? NULL : &was);
+	if (q)
+		fb_put(q);
+	if (!ret && old) {
+		old->it_interval = user_time(&was.it_interval);
+		old->it_value = user_time(&was.it_value);
+	}
+	return ret;
+}
+
+int kevent_timer_delete(int timer)
+{
+	struct fb_queue *q = queue_of(timer);
+	struct __kernel_itimerspec was;
+	struct fb_watch *w;
+
+	if (q) {
+		stop_and_forget(timer, q, &was);
+		fb_queue_lock(q, -1);
+		w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)timer);
+		if (w)
+			fb_end_watch(q, w);
+		fb_queue_unlock(q);
+		fb_put(q);
+	}
+	return (int)fb_sys(SYS_timer_delete, timer);
+}
