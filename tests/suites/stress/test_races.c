@@ -10,6 +10,7 @@
  *			killed, or may not write the ring
  *	hands		take the ring's memory away and bring it back, fork, watch files
  *			that they close at once
+ *	posts		what the process posts for a watch that it drives, where that is the module's
  *	strangers	processes of other users, whose own queues watch the same files
  *	a daemon	serves a file whose ->poll() takes long, or does not end before
  *			consumers have taken all else
@@ -35,6 +36,7 @@
 #include <linux/fuse.h>
 #include <linux/futex.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -64,7 +66,8 @@
 /* What KEVENT_RACES selects */
 enum kind {
 	MEMORY, FORK, OUTSIDE, POLLERS, BLOCKED, MIXED, LIMIT, KILL, FREEZE, STOP, THROTTLE,
-	READ_ONLY, MODIFY, CLOSE, TURNS, SEVERAL, FREE, USERS, SILENT, NR_KINDS,
+	READ_ONLY, MODIFY, CLOSE, TURNS, SEVERAL, FREE, USERS, SILENT, POSTS,
+	NR_KINDS,
 };
 
 static const char *const kinds[NR_KINDS] = {
@@ -75,7 +78,7 @@ static const char *const kinds[NR_KINDS] = {
 	[THROTTLE] = "throttle", [READ_ONLY] = "read-only",
 	[MODIFY] = "modify", [CLOSE] = "close", [TURNS] = "turns",
 	[SEVERAL] = "several", [FREE] = "free", [USERS] = "users",
-	[SILENT] = "silent",
+	[SILENT] = "silent", [POSTS] = "posts",
 };
 
 enum role {
@@ -136,6 +139,7 @@ struct board {
 	_Atomic unsigned long	sent[THINGS];
 	_Atomic unsigned long	taken[THINGS];
 	_Atomic unsigned int	again[THINGS];	/* one-shot watches to add */
+	_Atomic unsigned long	posted;		/* of the driven thing: given, and not taken */
 	_Atomic unsigned int	odd;		/* events that nobody made */
 	_Atomic unsigned int	order;		/* for the process that writes */
 	_Atomic unsigned int	obeyed;
@@ -144,7 +148,7 @@ struct board {
 };
 
 struct thing {
-	int		fd[2];
+	int		fd[2];		/* -1: it is driven */
 	uint32_t	type, event, mode;
 };
 
@@ -155,6 +159,7 @@ struct world {
 	int		memfd;		/* -1: private memory */
 	int		idle_queue;	/* nobody waits there */
 	bool		level;		/* all watches report again what is not taken */
+	pid_t		pid;		/* who may post */
 	struct board	*b;
 	struct thing	t[THINGS];
 	struct actor	threads[THREADS];
@@ -223,6 +228,39 @@ static void on_fault(int sig __attribute__((unused)))
 
 /* Things */
 
+#define DRIVEN_ID	64
+#define NUMBER		7
+
+static bool is_driven(const struct thing *t)
+{
+	return t->fd[0] < 0;
+}
+
+static int post(struct world *w)
+{
+	struct ukevent ev = {
+		.id.raw_u64 = DRIVEN_ID, .type = KEVENT_FUTEX, .event = KEVENT_FUTEX_WAKE,
+		.ret_flags = NUMBER,
+	};
+
+	return ioctl(w->q.fd, KEVENT_IOC_DRIVE, &ev);
+}
+
+static int change_driven(struct world *w, uint32_t cmd, uint32_t mode, uint64_t user)
+{
+	struct ukevent ev = {
+		.id.raw_u64 = DRIVEN_ID, .type = KEVENT_FUTEX, .event = KEVENT_FUTEX_WAKE,
+		.req_flags = mode | KEVENT_REQ_DRIVEN, .ret_flags = NUMBER, .ptr = user,
+	};
+	struct kevent_dev_ctl a = { .cmd = cmd, .num = 1, .arg = (uintptr_t)&ev };
+	int ret = ioctl(w->q.fd, KEVENT_IOC_CTL, &a);
+
+	/* What was posted while there was no watch */
+	if (!ret && cmd != KEVENT_CTL_REMOVE && atomic_load(&w->b->posted))
+		MUST_EQ(post(w), 0);
+	return ret <= 0 ? ret : kevent_error(&ev);
+}
+
 static int change_in(int kq, const struct thing *t, uint32_t cmd, uint32_t event,
 		     uint32_t flags, uint64_t user)
 {
@@ -235,7 +273,23 @@ static int change_in(int kq, const struct thing *t, uint32_t cmd, uint32_t event
 
 static int change(struct world *w, uint32_t cmd, unsigned int i, uint32_t event)
 {
+	if (is_driven(&w->t[i]))
+		return change_driven(w, cmd, w->t[i].mode, i);
 	return change_in(w->q.fd, &w->t[i], cmd, event, w->t[i].mode, i);
+}
+
+/* In place of the last thing. It has no level, and is disarmed by its process only. */
+static bool make_driven_thing(struct world *w, unsigned int i)
+{
+	static const uint32_t modes[] = { 0, KEVENT_REQ_WAKEUP_ALL, KEVENT_REQ_ONESHOT };
+
+	if (i != THINGS - 1 || !on_module() || w->level || !chance(w, POSTS, 2))
+		return false;
+	w->t[i] = (struct thing){
+		.fd = { -1, -1 }, .mode = modes[below(w, 3)], .event = KEVENT_FUTEX_WAKE,
+	};
+	MUST_EQ(change(w, KEVENT_CTL_ADD, i, 0), 0);
+	return true;
 }
 
 static void make_thing(struct world *w, unsigned int i)
@@ -247,6 +301,8 @@ static void make_thing(struct world *w, unsigned int i)
 	};
 	struct thing *t = &w->t[i];
 
+	if (make_driven_thing(w, i))
+		return;
 	*t = (struct thing){
 		.mode = modes[below(w, w->level ? LEVEL_MODES : ARRAY_SIZE(modes))],
 		.event = RECV,
@@ -271,24 +327,40 @@ static void make_thing(struct world *w, unsigned int i)
 
 static void drop_thing(struct thing *t)
 {
+	if (is_driven(t))
+		return;
 	close(t->fd[0]);
 	if (t->fd[1] != t->fd[0])
 		close(t->fd[1]);
 }
 
-static unsigned long give(const struct thing *t)
+/* Without a watch, for a moment, who adds it again posts what there is. */
+static unsigned long give_posted(struct world *w)
+{
+	if (getpid() != w->pid)
+		return 0;
+	atomic_fetch_add(&w->b->posted, 1);
+	post(w);
+	return 1;
+}
+
+static unsigned long give(struct world *w, const struct thing *t)
 {
 	const uint64_t one = 1;
 
+	if (is_driven(t))
+		return give_posted(w);
 	return write(t->fd[1], &one, sizeof(one)) == sizeof(one);
 }
 
 /* How much was given since the last time */
-static unsigned long take_given(const struct thing *t)
+static unsigned long take_given(struct world *w, const struct thing *t)
 {
 	unsigned long sum = 0;
 	uint64_t value;
 
+	if (is_driven(t))
+		return atomic_exchange(&w->b->posted, 0);
 	while (read(t->fd[0], &value, sizeof(value)) == sizeof(value))
 		sum += value;
 	return sum;
@@ -302,7 +374,7 @@ static void give_all(struct world *w, unsigned int what, unsigned int times)
 	while (times--) {
 		for (i = 0; i < THINGS; i++)
 			if (what & 1u << i)
-				atomic_fetch_add(&w->b->sent[i], give(&w->t[i]));
+				atomic_fetch_add(&w->b->sent[i], give(w, &w->t[i]));
 		if (times)
 			sched_yield();
 	}
@@ -328,7 +400,7 @@ static void handle_event(struct world *w, const struct ukevent *ev)
 		atomic_fetch_add(&b->odd, 1);
 		return;
 	}
-	sum = take_given(&w->t[i]);
+	sum = take_given(w, &w->t[i]);
 	if (w->t[i].mode & KEVENT_REQ_ONESHOT)
 		atomic_store(&b->again[i], 1);
 	if (w->t[i].mode & KEVENT_REQ_DISPATCH &&
@@ -635,7 +707,7 @@ static int watch_as_stranger(struct world *w)
 
 	CHILD_MUST(kq >= 0);
 	for (i = 0; i < THINGS; i++)
-		if (below(w, 4))
+		if (below(w, 4) && !is_driven(&w->t[i]))
 			CHILD_MUST(change_in(kq, &w->t[i], KEVENT_CTL_ADD, w->t[i].event,
 					     KEVENT_REQ_WAKEUP_ALL | modes[below(w, 4)],
 					     i) == 0);
@@ -1215,7 +1287,7 @@ static void forget(struct world *w)
 
 	wait_for_writers(w);
 	for (i = 0; i < THINGS; i++) {
-		take_given(&w->t[i]);
+		take_given(w, &w->t[i]);
 		atomic_store(&w->b->taken[i], atomic_load(&w->b->sent[i]));
 		if (w->t[i].mode & KEVENT_REQ_ONESHOT)
 			change(w, KEVENT_CTL_ADD, i, w->t[i].event);
@@ -1240,7 +1312,7 @@ static void modify_beside(struct world *w, bool outside)
 {
 	unsigned int i = below(w, THINGS), pause = below(w, 300);
 
-	if (w->t[i].mode & KEVENT_REQ_ONESHOT)
+	if (w->t[i].mode & KEVENT_REQ_ONESHOT || is_driven(&w->t[i]))
 		return;
 	MUST_EQ(change(w, KEVENT_CTL_MODIFY, i, 0), 0);
 	order(w, 1u << i, 1, outside);
@@ -1387,8 +1459,9 @@ static void watch_by_idle_queue(struct world *w)
 	w->idle_queue = kevent_init(NULL, 0, 0);
 	MUST(w->idle_queue >= 0);
 	for (i = 0; i < THINGS; i++)
-		MUST_EQ(change_in(w->idle_queue, &w->t[i], KEVENT_CTL_ADD,
-				  w->t[i].event, KEVENT_REQ_ET, i), 0);
+		if (!is_driven(&w->t[i]))
+			MUST_EQ(change_in(w->idle_queue, &w->t[i], KEVENT_CTL_ADD,
+					  w->t[i].event, KEVENT_REQ_ET, i), 0);
 }
 
 static void start_strangers(struct world *w)
@@ -1426,6 +1499,7 @@ static void open_world(struct world *w)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(w->b != MAP_FAILED);
 	MUST_EQ(pipe2(w->block, O_CLOEXEC), 0);
+	w->pid = getpid();
 	open_ring(w);
 	w->level = below(w, 2);
 	for (i = 0; i < THINGS; i++)
@@ -1497,6 +1571,8 @@ static void close_world(struct world *w)
 	} else {
 		for (i = 0; i < THINGS; i++)
 			drop_thing(&w->t[i]);
+		if (is_driven(&w->t[THINGS - 1]))
+			change(w, KEVENT_CTL_REMOVE, THINGS - 1, 0);
 		CHECK_EQ(fdinfo(w->q.fd, "kevent-watches"), 0);
 		close_queue(&w->q);
 	}
