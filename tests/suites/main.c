@@ -489,7 +489,7 @@ static bool is_known(const char *name)
 static void say_what_is_left_out(char *const *args)
 {
 	const struct test_case *test;
-	const char *reason;
+	const char *reason, *why;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(suites); i++) {
@@ -497,9 +497,11 @@ static void say_what_is_left_out(char *const *args)
 			if (!selected(suites[i], test, args))
 				continue;
 			reason = left_out(suites[i]->name, test->name);
-			if (reason)
-				ktap_left_out(suites[i]->name, test->name,
-					      reason, why_left_out(reason));
+			if (!reason)
+				continue;
+			why = exception_of(suites[i], test);
+			ktap_left_out(suites[i]->name, test->name, reason,
+				      why ?: why_left_out(reason));
 		}
 	}
 }
