@@ -165,8 +165,11 @@ static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
 
 static enum fb_stage fb_aio_stage(const struct fb_watch *w)
 {
-	return fb_container(w, const struct fb_aio, w)->state == FB_AIO_ENDED ? FB_IDLE :
-									 FB_WAITS;
+	static const enum fb_stage stages[] = {
+		[FB_AIO_WAITS] = FB_WAITS, [FB_AIO_RUNS] = FB_RUNS, [FB_AIO_ENDED] = FB_IDLE,
+	};
+
+	return stages[fb_container(w, const struct fb_aio, w)->state];
 }
 
 const struct fb_ops fb_aio_ops = {
@@ -228,13 +231,21 @@ static struct fb_aio *fb_server_take(struct fb_server *c)
 	return a;
 }
 
+/* Was the queue of a shadow closed since? */
+static bool fb_server_is_late(const struct fb_server *c)
+{
+	return c->q->shadow &&
+	       __atomic_load_n(&c->q->call, __ATOMIC_SEQ_CST) != c->queues;
+}
+
 static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 {
 	__u32 end = (__u32)kevent_call_rest(a->calls, a->from, a->nr);
 	__s64 result = a->calls[end & ~KEVENT_CALL_REFUSED].result;
 
 	fb_queue_lock(c->q, c->fd);
-	c->q->serving.running--;
+	if (!fb_server_is_late(c))
+		c->q->serving.running--;
 	fb_aio_end(c->q, a, end, result);
 	fb_queue_unlock(c->q);
 	if (c->ran < INT_MAX)
@@ -245,8 +256,7 @@ static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 static bool fb_server_closed(struct fb_server *c)
 {
 	if (c->q->shadow)
-		return fb_queue_check(c->q, c->fd) ||
-		       __atomic_load_n(&c->q->call, __ATOMIC_SEQ_CST) != c->queues;
+		return fb_queue_check(c->q, c->fd) || fb_server_is_late(c);
 	if (!fb_is_live(c->q))
 		return true;
 	if (!fb_queue_check(c->q, c->fd))

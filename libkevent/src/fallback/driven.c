@@ -55,6 +55,8 @@ static int drive(int fd, struct fb_queue *q, struct fb_watch *w, __u32 event)
 /* The module has what there is to know. */
 static void drop(struct fb_queue *q, struct fb_watch *w)
 {
+	if (fb_ops_of(w)->stage(w) == FB_RUNS)
+		return;
 	if (fb_ops_of(w)->delivered)
 		fb_ops_of(w)->delivered(q, w);
 	fb_kill(q, w);
@@ -445,25 +447,38 @@ int kevent_driven_make(int fd, __u32 cmd, struct ukevent *uk)
 /* What was not delivered is for others. */
 static void end_watch(struct fb_queue *q, struct fb_watch *w)
 {
-	if (fb_ops_of(w)->stage(w) == FB_OWES && !drive(q->fd, q, w, 0))
+	enum fb_stage stage = fb_ops_of(w)->stage(w);
+
+	if (stage == FB_RUNS || (stage == FB_OWES && !drive(q->fd, q, w, 0)))
 		drop(q, w);
 	else
 		fb_kill(q, w);
 }
 
+static void end_watches(struct fb_queue *q)
+{
+	struct fb_watch *w, *next;
+	__u32 i;
+
+	for (i = 0; i < q->nr_hash; i++) {
+		for (w = q->hash[i]; w; w = next) {
+			next = w->hash_next;
+			end_watch(q, w);
+		}
+	}
+}
+
 void kevent_driven_close(int fd)
 {
 	struct fb_queue *q = find_shadow(fd);
-	__u32 i;
 
 	if (!q)
 		return;
 	fb_queue_lock(q, -1);
-	for (i = 0; i < q->nr_hash; i++)
-		while (q->hash[i])
-			end_watch(q, q->hash[i]);
-	/* Who serves finds that it serves another queue. */
+	end_watches(q);
+	/* Who serves finds that it serves another queue, where its chain does not count. */
 	__atomic_add_fetch(&q->call, 1, __ATOMIC_SEQ_CST);
+	q->serving.running = 0;
 	fb_queue_unlock(q);
 	fb_wake_servers(&q->serving, INT_MAX);
 }

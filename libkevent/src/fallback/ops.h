@@ -12,7 +12,8 @@
 /* What is under way for a watch */
 enum fb_stage {
 	FB_IDLE,	/* nothing */
-	FB_WAITS,	/* it waits for what happens, or that is being done */
+	FB_WAITS,	/* it waits for what happens */
+	FB_RUNS,	/* a thread does that without the lock: the watch stays until it reports */
 	FB_OWES,	/* that was for it alone, and is not delivered yet: detach() gives it away */
 };
 

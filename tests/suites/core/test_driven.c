@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <linux/futex.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -342,6 +344,58 @@ static void threads_that_come_at_once_serve_one_queue(void)
 		join_actor(&server[i], PATIENCE_MS);
 }
 
+/* What the chain was kept in is not used any more if this is found there. */
+static void take_freed_memory(void)
+{
+	size_t size;
+	int i;
+
+	for (size = 32; size <= 256; size += 16)
+		for (i = 0; i < 8; i++)
+			memset(malloc(size), 0xff, size);
+}
+
+/* It blocks, and counts neither for the queue that has the number next nor against its limit. */
+static void chain_that_runs_outlives_its_queue(void)
+{
+	static const struct timespec zero;
+	struct kevent_call calls[2], other[1];
+	struct kevent_chain c, d;
+	struct actor server;
+	int fd[2], begun[2], old;
+	struct ukevent ev;
+	struct queue q;
+	char byte;
+
+	open_pipe(fd);
+	open_pipe(begun);
+	MUST_EQ(fcntl(fd[0], F_SETFL, 0), 0);
+	open_queue(&q, 0);
+	old = q.fd;
+	kevent_chain_init(&c, calls, 2);
+	kevent_chain_call(&c, SYS_write, begun[1], "b", 1);
+	kevent_chain_call(&c, SYS_read, fd[0], &byte, 1);
+	kevent_chain_init(&d, other, 1);
+	kevent_chain_call(&d, SYS_getpid);
+	MUST(!kevent_chain_end(&c) && !kevent_chain_end(&d));
+	submit(&q, &c, 1);
+	start_actor(&server, serve_one, &old);
+	wait_for_bytes(begun[0], 1);
+	close_queue(&q);
+	open_queue(&q, 0);
+	take_freed_memory();
+	submit(&q, &d, 1);
+	CHECK_EQ(kevent_chain_serve(q.fd, 1, &zero), 1);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(kevent_chain_finish(&d, &ev), 0);
+	put_byte(fd[1]);
+	join_actor(&server, PATIENCE_MS);
+	CHECK_EQ(server.ret, 1);
+	CHECK_EQ(calls[1].result, 1);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+}
+
 /* The module */
 
 static int raw(int kq, unsigned long request, void *arg)
@@ -454,6 +508,7 @@ static const struct test_case cases[] = {
 	TEST(chain_of_a_closed_queue_is_not_run),
 	TEST(chain_that_runs_is_not_removed),
 	TEST(threads_that_come_at_once_serve_one_queue),
+	TEST(chain_that_runs_outlives_its_queue),
 	{}
 };
 
