@@ -27,6 +27,7 @@
  * @id:		R: what an entry has as its id
  * @data:	R: what it has as its result, of the event that is not delivered; of a POSIX timer
  *		how often it has expired
+ * @from:	I: of a chain: the entry that it begins with
  */
 struct kevent_driven {
 	struct kevent_keyed	kk;
@@ -34,6 +35,7 @@ struct kevent_driven {
 	u32			number;
 	u64			id;
 	u64			data;
+	u32			from;
 };
 
 static struct kevent_driven *to_driven(struct kevent *ke)
@@ -71,6 +73,7 @@ static int driven_attach(struct kevent *ke, const struct ukevent *uk, struct fil
 	kd->number = uk->ret_flags;
 	kd->id = uk->id.raw_u64;
 	kd->data = 0;
+	kd->from = uk->ret_data[1];
 	return kevent_key_link(to_kevent_keyed(ke)) ?:
 	       (int)(uk->ret_data[0] & uk->event & S32_MAX);
 }
@@ -91,18 +94,32 @@ static void driven_modified(struct kevent *ke, const struct ukevent *uk)
 	to_driven(ke)->number = uk->ret_flags;
 }
 
-/* Until the process is gone it alone can know what the watch is to say. */
+/* Until the process is gone it alone can know what the watch is to say. Under RCU */
+static bool driven_is_left(const struct kevent_driven *kd)
+{
+	return !pid_task(kd->tgid, PIDTYPE_TGID);
+}
+
 static bool driven_may_change(const struct kevent *ke)
 {
-	struct pid *tgid = container_of(ke, struct kevent_driven, kk.ke)->tgid;
+	const struct kevent_driven *kd = container_of(ke, struct kevent_driven, kk.ke);
 
-	return tgid == task_tgid(current) || !pid_task(tgid, PIDTYPE_TGID);
+	return kd->tgid == task_tgid(current) || driven_is_left(kd);
 }
 
 /* The library cancels a chain that no thread runs yet, and posts its end. */
 static int driven_cancel(struct kevent *ke)
 {
-	return -EALREADY;
+	struct kevent_driven *kd = to_driven(ke);
+
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (ke->ready || !driven_is_left(kd))
+		return -EALREADY;
+	kd->id = KEVENT_CALL_REFUSED | kd->from;
+	kd->data = -ECANCELED;
+	kevent_ready_locked(ke, KEVENT_AIO_DONE);
+	return 0;
 }
 
 static void driven_fill(struct kevent *ke, struct ukevent *uk)

@@ -498,6 +498,52 @@ static void process_drives_its_own_watches(void)
 	close_queue(&q);
 }
 
+static struct ukevent raw_chain(void)
+{
+	return (struct ukevent){
+		.id.raw_u64 = 64, .type = KEVENT_AIO, .event = KEVENT_AIO_DONE, .ptr = 5,
+		.req_flags = KEVENT_REQ_DRIVEN | KEVENT_REQ_ONESHOT, .ret_flags = 1,
+		.ret_data = { 0, 3 },
+	};
+}
+
+static int add_chain(void *arg)
+{
+	struct ukevent ev = raw_chain();
+
+	CHILD_MUST(raw_ctl(*(int *)arg, KEVENT_CTL_ADD, &ev) == 0);
+	return 0;
+}
+
+/* Who would have run it is gone: REMOVE ends it, as a chain that waits. */
+static void chain_of_a_process_that_is_gone_is_cancelled(void)
+{
+	struct ukevent ev = raw_chain();
+	struct queue q;
+
+	open_queue(&q, 0);
+	CHECK_EQ(raw_ctl(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	ev = raw_chain();
+	CHECK_EQ(raw_ctl(q.fd, KEVENT_CTL_REMOVE, &ev), 1);
+	CHECK_EQ(kevent_error(&ev), -EALREADY);
+	CHECK_NO_EVENT(&q);
+	close_queue(&q);
+
+	open_queue(&q, 0);
+	CHECK_EQ(join_child(start_child(add_chain, &q.fd), PATIENCE_MS), 0);
+	CHECK_NO_EVENT(&q);
+	ev = raw_chain();
+	CHECK_EQ(raw_ctl(q.fd, KEVENT_CTL_REMOVE, &ev), 0);
+	MUST_EVENT(&q, &ev);
+	CHECK_EQ(ev.type, KEVENT_AIO);
+	CHECK_EQ(ev.ptr, 5);
+	CHECK_EQ(ev.id.raw_u64, KEVENT_CALL_REFUSED | 3);
+	CHECK_EQ(ev.ret_data[0], (uint32_t)-ECANCELED);
+	CHECK_EQ(ev.ret_data[1], -1U);
+	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(word_that_changes_is_an_event),
 	TEST(event_that_waits_is_of_the_new_setting),
@@ -517,6 +563,7 @@ const struct test_suite driven_suite = { .name = "driven", .cases = cases };
 static const struct test_case drives_cases[] = {
 	TEST(raw_requests_come_back_as_they_were),
 	TEST(process_drives_its_own_watches),
+	TEST(chain_of_a_process_that_is_gone_is_cancelled),
 	{}
 };
 
