@@ -514,7 +514,7 @@ struct itimerspec;
  * -EOPNOTSUPP when the clock has no timers;
  * -ENOSPC, -ENOMEM as ADD;
  * -EXDEV in a child of the process that made the queue of epoll;
- * -ENOSYS when there is no queue.
+ * -ENOSYS when there is no queue, or a filter refuses the signals.
  */
 int kevent_timer_create(int queue, int clock, __u64 user);
 

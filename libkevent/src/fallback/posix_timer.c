@@ -7,6 +7,7 @@
  * finds the queue of the timer, and counts. Signals come in order: who stops a timer sends one of
  * its own, and waits until the thread has it. Then no expiry of before is under way.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -143,15 +144,35 @@ static void took(const siginfo_t *info)
 	fb_sys(SYS_futex, &passed, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
+/*
+ * Does the thread get a signal, which it sends? Its id, or -errno: filters may refuse what that
+ * takes by any error. A time of zero is the same in each layout.
+ */
+static int try_signal(const __u64 *set)
+{
+	static const struct timespec none;
+	siginfo_t info = { .si_signo = TIMER_SIGNAL, .si_code = SI_QUEUE };
+	int tid = (int)fb_sys(SYS_gettid);
+	long ret = fb_sys(SYS_rt_tgsigqueueinfo, getpid(), tid, TIMER_SIGNAL, &info);
+
+	if (ret == -EAGAIN)
+		return -EAGAIN;
+	if (!ret)
+		ret = fb_sys(SYS_rt_sigtimedwait, set, &info, &none, sizeof(*set));
+	return ret == TIMER_SIGNAL ? tid : -ENOSYS;
+}
+
 static void *take_signals(void *arg)
 {
 	const __u64 set = TIMER_SET;
 	siginfo_t info;
+	int tid;
 
 	fb_sys(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof(set));
-	__atomic_store_n(&thread, (__u32)fb_sys(SYS_gettid), __ATOMIC_RELEASE);
+	tid = try_signal(&set);
+	__atomic_store_n(&thread, (__u32)tid, __ATOMIC_RELEASE);
 	fb_sys(SYS_futex, &thread, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
-	for (;;) {
+	while (tid > 0) {
 		if (fb_sys(SYS_rt_sigtimedwait, &set, &info, NULL, sizeof(set)) == TIMER_SIGNAL)
 			took(&info);
 	}
@@ -179,7 +200,7 @@ static int start_thread(void)
 		return -EAGAIN;
 	while (!__atomic_load_n(&thread, __ATOMIC_ACQUIRE))
 		fb_sys(SYS_futex, &thread, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
-	return 0;
+	return (int)thread > 0 ? 0 : (int)thread;
 }
 
 /* Its id, or -errno. A child has neither the thread nor timers. */

@@ -179,6 +179,18 @@ static void watch_a_timer(void)
 	expect(&ev, 't');
 }
 
+static void watch_a_posix_timer(void)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+	struct ukevent ev;
+	int id = kevent_timer_create(q.fd, CLOCK_MONOTONIC, 'P');
+
+	CHECK(id >= 0);
+	CHECK_EQ(kevent_timer_settime(id, 0, &soon, NULL), 0);
+	expect(&ev, 'P');
+	CHECK_EQ(kevent_timer_delete(id), 0);
+}
+
 static void watch_a_signal(void)
 {
 	struct ukevent ev;
@@ -437,7 +449,8 @@ static const struct entry known[] = {
 	ENTRY(madvise), ENTRY(mmap), ENTRY(munmap), ENTRY(futex), ENTRY(clock_nanosleep),
 	ENTRY(faccessat), ENTRY(readlinkat), ENTRY(openat), ENTRY(ioctl), ENTRY(lseek),
 	ENTRY(fstat), ENTRY(statx), ENTRY(ppoll), ENTRY(timerfd_create),
-	ENTRY(timerfd_settime), ENTRY(signalfd4), ENTRY(rt_sigaction), ENTRY(rt_sigprocmask),
+	ENTRY(timerfd_settime), ENTRY(timer_create), ENTRY(timer_settime), ENTRY(timer_delete),
+	ENTRY(rt_sigtimedwait), ENTRY(rt_tgsigqueueinfo), ENTRY(signalfd4), ENTRY(rt_sigaction), ENTRY(rt_sigprocmask),
 	ENTRY(rt_sigqueueinfo), ENTRY(tgkill), ENTRY(kill), ENTRY(getpid), ENTRY(gettid),
 	ENTRY(sched_yield), ENTRY(pidfd_open), ENTRY(waitid), ENTRY(inotify_init1),
 	ENTRY(inotify_add_watch), ENTRY(inotify_rm_watch), ENTRY(futex_waitv),
@@ -445,6 +458,9 @@ static const struct entry known[] = {
 	ENTRY(sendmsg), ENTRY(recvmsg), ENTRY(sendto), ENTRY(recvfrom), ENTRY(preadv),
 #ifdef SYS_newfstatat
 	ENTRY(newfstatat),
+#endif
+#ifdef SYS_timer_settime64
+	ENTRY(timer_settime64),
 #endif
 };
 
@@ -478,6 +494,7 @@ static const struct operation {
 	{ "for each queue ", mark_for_all },
 	{ "for files ", watch_files },
 	{ "for TIMER ", watch_a_timer },
+	{ "for POSIX_TIMER ", watch_a_posix_timer },
 	{ "for SIGNAL ", watch_a_signal },
 	{ "for PROC ", watch_a_process },
 	{ "for INODE ", watch_an_inode },
@@ -615,11 +632,41 @@ static void words_end_when_they_cannot_be_waited_for(void)
 	kevent_queue_close(&q);
 }
 
+static void make_a_timer_without(long nr, int error)
+{
+	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, KEVENT_INIT_FALLBACK_ONLY), 0);
+	refuse(nr, (__u32)error);
+	CHECK_EQ(kevent_timer_create(q.fd, CLOCK_MONOTONIC, 0), -ENOSYS);
+	kevent_queue_close(&q);
+}
+
+/* The thread that takes their signals says so, and nobody waits for it. */
+static void timers_are_not_made_without_their_signals(void)
+{
+	static const long calls[] = { SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo };
+	int status;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(calls) * ARRAY_SIZE(errors); i++) {
+		fflush(stdout);
+		if (!fork()) {
+			alarm(SECONDS);
+			failed = 0;
+			make_a_timer_without(calls[i % 2], errors[i / 2]);
+			fflush(stdout);
+			_exit(failed);
+		}
+		wait(&status);
+		CHECK_EQ(status, 0);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(each_optional_call_may_be_refused),
 	TEST(each_optional_call_may_be_refused_later),
 	TEST(calls_of_the_page_are_enough),
 	TEST(words_end_when_they_cannot_be_waited_for),
+	TEST(timers_are_not_made_without_their_signals),
 };
 
 int main(int argc, char **argv)
