@@ -357,8 +357,9 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 			       flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
-	if (fb_queue_check(q, fd))
-		return fb_not_this(fd, q);
+	ret = fb_queue_check(q, fd);
+	if (ret)
+		return q->shadow ? ret : fb_not_this(fd, q);
 	/* The time begins now. */
 	fb_deadline_over(&c.until);
 	fb_server_enter(&c, limit);

@@ -544,6 +544,45 @@ static void chain_of_a_process_that_is_gone_is_cancelled(void)
 	close_queue(&q);
 }
 
+struct number {
+	int	kq, nr;
+	bool	stop;
+};
+
+static long close_and_open(void *arg)
+{
+	struct number *n = arg;
+
+	while (!__atomic_load_n(&n->stop, __ATOMIC_RELAXED)) {
+		MUST_EQ(dup2(n->kq, n->nr), n->nr);
+		close(n->nr);
+	}
+	return 0;
+}
+
+/* The call looks twice: EINVAL says that the number is back when it asks why it failed. */
+static void number_is_closed_beside_a_call_that_serves(void)
+{
+	static const struct timespec zero;
+	struct number n = {};
+	struct actor closer;
+	struct queue q;
+	int i, ret;
+
+	open_queue(&q, 0);
+	n.kq = q.fd;
+	n.nr = dup(q.fd);
+	start_actor(&closer, close_and_open, &n);
+	for (i = 0; i < 20000; i++) {
+		ret = kevent_chain_serve(n.nr, 1, &zero);
+		if (ret && ret != -EINVAL)
+			MUST_EQ(ret, -EBADF);
+	}
+	__atomic_store_n(&n.stop, true, __ATOMIC_RELAXED);
+	join_actor(&closer, PATIENCE_MS);
+	close_queue(&q);
+}
+
 static const struct test_case cases[] = {
 	TEST_EACH(word_that_changes_is_an_event),
 	TEST(event_that_waits_is_of_the_new_setting),
@@ -564,6 +603,7 @@ static const struct test_case drives_cases[] = {
 	TEST(raw_requests_come_back_as_they_were),
 	TEST(process_drives_its_own_watches),
 	TEST(chain_of_a_process_that_is_gone_is_cancelled),
+	TEST(number_is_closed_beside_a_call_that_serves),
 	{}
 };
 
