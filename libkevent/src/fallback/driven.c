@@ -123,7 +123,11 @@ static struct fb_queue *shadow_new(int fd)
 {
 	struct fb_queue *q = calloc(1, sizeof(*q));
 
-	if (!q || fb_queue_clear(q)) {
+	if (!q)
+		return NULL;
+	if (fb_queue_clear(q)) {
+		free(q->hash);
+		free(q->slots);
 		free(q);
 		return NULL;
 	}
@@ -402,6 +406,7 @@ static int remove_watch(struct fb_queue *q, int fd, struct ukevent *uk)
 static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 {
 	struct ukevent k = *uk;
+	struct fb_watch *w;
 
 	look_at_some(q);
 	switch (cmd) {
@@ -412,8 +417,10 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 	case KEVENT_CTL_REMOVE:
 		return remove_watch(q, fd, uk);
 	default:
+		/* What has expired is reported anyway. */
+		w = find_watch(q, uk);
 		if (uk->type == KEVENT_POSIX_TIMER)
-			return find_watch(q, uk) ? 0 : -ENOENT;
+			return w && !drive(fd, q, w, QUERY) ? 0 : -ENOENT;
 		return fb_sources[uk->type]->modify ? ask(fd, cmd, &k) : -EPERM;
 	}
 }

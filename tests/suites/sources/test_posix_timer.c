@@ -576,6 +576,7 @@ static void modify_changes_the_mode(struct queue *q)
 
 static void ready_reports_nothing_by_itself(void)
 {
+	struct ukevent ev;
 	struct queue q;
 	int id;
 
@@ -587,6 +588,10 @@ static void ready_reports_nothing_by_itself(void)
 	MUST_EQ(modify_posix_timer(q.fd, id, KEVENT_REQ_READY, 1), 0);
 	CHECK_NO_EVENT(&q);
 	CHECK_EQ(control_posix_timer(q.fd, KEVENT_CTL_READY, id + 1, 0, 1), -ENOENT);
+	MUST_EQ(modify_posix_timer(q.fd, id, ONESHOT, 1), 0);
+	MUST_EQ(settime(id, 0, 1, 0), 0);
+	must_expire(&q, &ev, id, 1);
+	CHECK_EQ(control_posix_timer(q.fd, KEVENT_CTL_READY, id, 0, 1), -ENOENT);
 	close_queue(&q);
 }
 
