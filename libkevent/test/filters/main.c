@@ -181,12 +181,12 @@ static void watch_a_timer(void)
 
 static void watch_a_posix_timer(void)
 {
-	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+	const struct itimerspec first = { .it_value.tv_nsec = 1 };
 	struct ukevent ev;
 	int id = kevent_timer_create(q.fd, CLOCK_MONOTONIC, 'P');
 
 	CHECK(id >= 0);
-	CHECK_EQ(kevent_timer_settime(id, 0, &soon, NULL), 0);
+	CHECK_EQ(kevent_timer_settime(id, 0, &first, NULL), 0);
 	expect(&ev, 'P');
 	CHECK_EQ(kevent_timer_delete(id), 0);
 }
