@@ -101,14 +101,14 @@ static unsigned int kevent_collect(uint32_t *ids, unsigned int max)
 	return (unsigned int)nr;
 }
 
-static void kevent_close(void)
+static void kevent_timers_close(void)
 {
 	kevent_queue_close(&queue);
 }
 
 const struct timer_peer timers_kevent = {
 	kevent_open, kevent_arm, kevent_rearm, kevent_cancel,
-	kevent_collect, kevent_close
+	kevent_collect, kevent_timers_close
 };
 
 /* --- timerfd with epoll -------------------------------------------------- */

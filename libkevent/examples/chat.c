@@ -151,7 +151,7 @@ static void free_peer(struct peer *p)
 	kevent_ctl_one(queue.fd, KEVENT_CTL_REMOVE, &ev);
 	kevent_handle_release(&handles, p->handle);
 	if (p->fd >= 0)
-		close(p->fd);
+		kevent_close(queue.fd, p->fd);
 	free(p);
 }
 
@@ -250,7 +250,7 @@ static void take_output(struct peer *job)
 {
 	if (read_lines(job, say_output))
 		return;
-	close(job->fd);
+	kevent_close(queue.fd, job->fd);
 	job->fd = -1;
 }
 
@@ -370,7 +370,7 @@ static int watch_config(void)
 	kevent_set_inode(&ev, fd, KEVENT_INODE_MODIFY, 0, CONFIG);
 	ret = add(&ev);
 	if (!ret && config_fd >= 0)
-		close(config_fd);
+		kevent_close(queue.fd, config_fd);
 	if (ret)
 		close(fd);
 	else

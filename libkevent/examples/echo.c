@@ -71,7 +71,7 @@ static struct connection *new_connection(int fd, __u32 event)
 static void hang_up(struct connection *c)
 {
 	kevent_handle_release(&handles, c->handle);
-	close(c->fd);
+	kevent_close(queue.fd, c->fd);
 	free(c);
 }
 

@@ -132,7 +132,7 @@ static void serve(int fd, const struct ukevent *ev)
 
 	if (len > 0 && write(fd, buf, (size_t)len) == len)
 		printf("connection %zd of %u\n", len, kevent_amount(ev));
-	if (len == 0 && !close(fd))
+	if (len == 0 && !kevent_close(queue.fd, fd))
 		puts("connection closed");
 }
 

@@ -25,7 +25,7 @@ static const struct timespec at_once;
 
 static inline void hang_up(int fd)
 {
-	HTTP_CALL(close(fd));
+	HTTP_CALL(kevent_close(queue, fd));
 }
 
 /* The descriptor of an event, or -1: it is of an earlier client. */

@@ -66,7 +66,7 @@ static void free_connection(struct connection *c)
 	if (c->next)
 		c->next->link = c->link;
 	pthread_mutex_unlock(&lock);
-	close(c->fd);
+	kevent_close(queue.fd, c->fd);
 	free(c);
 }
 

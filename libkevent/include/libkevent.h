@@ -372,6 +372,19 @@ int kevent_queue_init(struct kevent_queue *q, struct kevent_ring *ring,
 int kevent_queue_attach(struct kevent_queue *q);
 
 /**
+ * kevent_close() - close a descriptor that a queue watches
+ * @fd: the queue
+ * @file: the descriptor; its watches in the queue end: SOCKET, PIPE, POLL, INODE
+ *
+ * A kernel with kevent, and the module, notice each close(), so this is close() there. A queue
+ * of epoll does not, and would have events of a file that others have open. For several queues
+ * that watch the descriptor, remove the watch from all but one. Any thread may call it.
+ *
+ * Return: 0, or an errno of close(2). @fd is not checked: @file is closed in any case.
+ */
+int kevent_close(int fd, int file);
+
+/**
  * kevent_queue_close() - close a queue
  * @q: a queue no other thread uses any more, except in kevent_chain_serve(), which
  *	returns; may be closed already, and never opened if it is zeros or

@@ -16,6 +16,7 @@ static void after_load(void);
 	__value;						\
 })
 
+#define kevent_close		stepped_close
 #define kevent_queue_attach	stepped_queue_attach
 #define kevent_queue_close	stepped_queue_close
 #define kevent_queue_get	stepped_queue_get

@@ -40,7 +40,7 @@ int main(void)
 		for (i = 0; i < nr; i++) {
 			if (kevent_fd(&ev[i]) != listener) {
 				if (!echo(kevent_fd(&ev[i])))
-					close(kevent_fd(&ev[i]));
+					kevent_close(q.fd, kevent_fd(&ev[i]));
 				continue;
 			}
 			while ((fd = next_connection(listener)) >= 0)

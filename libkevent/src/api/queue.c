@@ -76,6 +76,13 @@ void kevent_queue_close(struct kevent_queue *q)
 	kevent_close_fd(fd);
 }
 
+int kevent_close(int fd, int file)
+{
+	if (kevent_fb_on())
+		kevent_fb_unwatch(fd, file);
+	return kevent_syscall(SYS_close, file, 0, 0, 0, 0, 0);
+}
+
 static __u32 queue_kidx(const struct kevent_queue *q)
 {
 	return (__u32)__atomic_load_n(&q->ring->ring_kidx, __ATOMIC_ACQUIRE);

@@ -170,6 +170,34 @@ int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 	return ret;
 }
 
+/* As close() of the kernel, which asks no one: a queue that refuses REMOVE is no exception. */
+static void fb_unwatch(struct fb_queue *q, int file)
+{
+	static const __u32 types[] = { KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL, KEVENT_INODE };
+	struct ukevent uk = { .id.raw[0] = (__u32)file };
+	size_t i;
+
+	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		uk.type = types[i];
+		(void)fb_remove(q, &uk);
+	}
+}
+
+void kevent_fb_unwatch(int fd, int file)
+{
+	struct fb_queue *q = fb_get(fd);
+
+	if (!q)
+		return;
+	if (kevent_process_is(q->process)) {
+		fb_queue_lock(q, -1);
+		if (!fb_queue_check(q, fd))
+			fb_unwatch(q, file);
+		fb_queue_unlock(q);
+	}
+	fb_put(q);
+}
+
 /* What else it is, it does not say: only eventfds have such a line. */
 static bool fb_is_eventfd(int fd)
 {

@@ -59,6 +59,9 @@ int kevent_fb_commit(int fd, __u64 uidx);
 /* The descriptor is about to be closed: free what belongs to it. */
 void kevent_fb_close(int fd);
 
+/* The descriptor @file is about to be closed: remove its watches. */
+void kevent_fb_unwatch(int fd, int file);
+
 /* A new descriptor of somebody else: what had the number before is closed. */
 void kevent_fb_lost(int fd);
 

@@ -182,6 +182,8 @@ static void close_of_a_copy(void)
 	CHECK_EQ(close(fd[0]), 0);
 	CHECK_EQ(dup2(copy, fd[0]), fd[0]);
 	CHECK_EQ(add_pipe(&q, fd[0], KEVENT_REQ_ET), -EEXIST);
+	CHECK_EQ(kevent_close(q.fd, fd[0]), 0);
+	check_silent(&q);
 	CHECK_EQ(close(copy), 0);
 }
 

@@ -56,6 +56,51 @@ static void close_removes_the_watch_though_the_file_lives(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
+/* On each host, though epoll hears of no close() of a file that is open elsewhere */
+static void kevent_close_ends_the_watches_of_a_file(struct queue *q)
+{
+	struct ukevent ev;
+	int fd[2], copy;
+
+	watch_pipe(q, fd, 0, 1);
+	MUST_EQ(add_poll(q->fd, fd[0], KEVENT_POLL_POLLIN, KEVENT_REQ_ET, 2), 0);
+	copy = dup(fd[0]);
+	CHECK_EQ(kevent_close(q->fd, fd[0]), 0);
+	CHECK_EQ(fcntl(fd[0], F_GETFD), -1);
+	put_byte(fd[1]);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(watches(q), 0);
+	CHECK_EQ(dup2(copy, fd[0]), fd[0]);
+	CHECK_EQ(add_pipe(q->fd, fd[0], RECV, KEVENT_REQ_ET, 3), 0);
+	CHECK_EQ(next_event(q, &ev, 0), 1);
+	CHECK_EQ(ev.ptr, 3);
+	CHECK_NO_EVENT(q);
+	CHECK_EQ(kevent_close(q->fd, fd[0]), 0);
+	CHECK_EQ(kevent_close(q->fd, fd[0]), -EBADF);
+	CHECK_EQ(kevent_close(-1, copy), 0);
+	CHECK_EQ(fcntl(copy, F_GETFD), -1);
+}
+
+static void kevent_close_asks_no_refusal(void)
+{
+	static const struct timespec at_once;
+	static KEVENT_RING_STORAGE(8) mem;
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2], copy;
+
+	MUST_EQ(kevent_queue_init(&q, &mem.ring, 8, KEVENT_INIT_REFUSE_CHANGE), 0);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(q.fd, fd[0], RECV, 0, 1), 0);
+	copy = dup(fd[0]);
+	CHECK_EQ(kevent_close(q.fd, fd[0]), 0);
+	put_byte(fd[1]);
+	CHECK_EQ(kevent_queue_pop(&q, &ev, 1), 0);
+	CHECK_EQ(kevent_get_events(q.fd, 1, 1, &at_once, &ev, 0), 0);
+	close(copy);
+	kevent_queue_close(&q);
+}
+
 static void close_withdraws_a_pending_event(struct queue *q)
 {
 	int fd[2];
@@ -701,6 +746,8 @@ static void threads_share_the_ring(void)
 
 static const struct test_case cases[] = {
 	TEST_EACH(close_removes_the_watch_though_the_file_lives),
+	TEST_EACH(kevent_close_ends_the_watches_of_a_file),
+	TEST(kevent_close_asks_no_refusal),
 	TEST_EACH(close_withdraws_a_pending_event),
 	TEST(entry_in_the_ring_outlives_its_watch),
 	TEST(close_of_a_copy_leaves_the_watch),
