@@ -10,7 +10,6 @@ usage: run.py [--kernel] [--seconds N] [MODULE[.CLASS[.TEST]]]...
 The last line is "N passed, N failed". A test that is skipped says why.
 """
 
-import errno
 import faulthandler
 import os
 import signal
@@ -29,7 +28,6 @@ class Result(unittest.TextTestResult):
     """A result for each test. One that takes too long ends the run."""
     passed = 0
     limit = 120
-    backend = None
 
     def startTest(self, test):
         super().startTest(test)
@@ -38,14 +36,6 @@ class Result(unittest.TextTestResult):
     def stopTest(self, test):
         signal.alarm(0)
         super().stopTest(test)
-
-    def addError(self, test, err):
-        """The module has not all types."""
-        if isinstance(err[1], kevent.Error) and err[1].errno == errno.ENOSYS and \
-           self.backend == "module":
-            self.addSkip(test, "absent from the module")
-        else:
-            super().addError(test, err)
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -69,7 +59,6 @@ def main(*arguments):
         Result.limit = int(words[place + 1])
         del words[place:place + 2]
     with kevent.Queue() as queue:
-        Result.backend = queue.backend
         print(f"on {queue.backend}", flush=True)
         if kernel and queue.backend not in ("kevent", "module"):
             sys.exit("run.py: this kernel has no kevent")

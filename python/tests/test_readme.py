@@ -8,8 +8,6 @@ import sys
 import tempfile
 import unittest
 
-import kevent
-
 PACKAGE = os.path.abspath(f"{__file__}/../..")
 
 
@@ -19,9 +17,6 @@ class Readme(unittest.TestCase):
         with open(f"{PACKAGE}/README.md", encoding="utf-8") as file:
             _, program, output, *_ = re.findall(
                 r"(?:^    .*\n)(?:^    .*\n|^\n)*", file.read(), re.M)
-        with kevent.Queue() as queue:
-            if queue.backend == "module":
-                program = program.replace("Queue()", 'Queue(fallback="only")')
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write("\n".join(line[4:] for line in program.split("\n")))
             file.flush()

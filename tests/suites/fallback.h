@@ -19,16 +19,16 @@ bool own_machine(void);
  * @suite: its suite
  * @test: its name in the suite
  *
- * Return: the name of the exception, or NULL when the test is run.
+ * Return: the name of the row, or NULL when the test is run.
  */
 const char *left_out(const char *suite, const char *test);
 
 /**
  * why_left_out() - what the fallback does instead
- * @exception: of left_out()
+ * @row: of left_out()
  *
  * Return: a line for the report.
  */
-const char *why_left_out(const char *exception);
+const char *why_left_out(const char *row);
 
 #endif /* FALLBACK_H */

@@ -17,7 +17,9 @@
 
 struct exception {
 	const char	*kernel;	/* its version without the last number */
-	const char	*why;		/* NULL: they pass, although a row below has their suite */
+	const char	*why;		/* a row of kevent_fallback(7), or words of our own;
+					 * NULL: they pass, although a row below has their suite
+					 */
 	const char	*tests;		/* suites, or suite.test, between spaces */
 };
 
@@ -25,8 +27,8 @@ struct exception {
 
 /* A module for tests has them. */
 static const char no_windows[] = "there is no " TESTPOINT;
-/* Which is there in time, or not: so these tests may pass. */
-static const char by_a_thread[] = "a thread of the library waits for futexes and timers";
+/* A thread is there in time, or not: so these tests may pass. */
+static const char by_a_thread[] = "thread";
 
 /* The first row that has a test counts. */
 static const struct exception exceptions[] = {
@@ -37,13 +39,33 @@ static const struct exception exceptions[] = {
 	  " looks.modify_or_the_wake_up_of_a_socket_sees_the_other"
 	  " storm_max_running.ends_race_everything"
 	  " calls_random.random_chains_do_as_calls_one_by_one " },
-	{ "7.3", "nobody can switch ftrace off",
-	  " module.module_is_not_loaded_where_ftrace_is_off"
-	  " module.no_queue_is_made_where_ftrace_is_off " },
-	{ "6.1", "io_uring does not say that it is behind its eventfd",
-	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
-	{ "6.1", "a multishot poll of io_uring goes on in a circle, through epoll, too",
-	  " nested.circle_through_io_uring_ends " },
+	/* Rows of kevent_fallback(7): tests/check hosts */
+	{ ALL, "process",
+	  " proc_tasks.status_is_for_those_who_may_know " },
+	{ ALL, "wait",
+	  " handoff.waker_and_woken_share_a_cpu " },
+	{ ALL, "amount",
+	  " empty.tcp_stream_is_empty_when_all_is_acknowledged"
+	  " empty.tcp_level_holds_while_empty empty.lost_data_is_sent_again"
+	  " empty.full_stream_becomes_empty empty.modified_watch_becomes_empty"
+	  " empty.end_of_the_stream_is_acknowledged_too empty.reset_is_not_empty"
+	  " empty.listener_is_never_empty empty.epoll_is_left_alone " },
+	{ ALL, "signal",
+	  " signal.blocked_signals_are_consumed_and_not_pending"
+	  " signal.tracer_sees_no_consumed_signal"
+	  " signal.consumed_signals_do_not_interrupt"
+	  " signal.signal_a_tracer_requeues_is_observed_once"
+	  " signal_queued.sender_gets_eagain_at_the_limit"
+	  " signal_queued.signal_that_failed_is_nowhere"
+	  " signal_queued.limit_holds_for_all_that_are_kept"
+	  " signal_queued.remove_drops_what_is_not_delivered"
+	  " signal_queued.queued_signals_are_charged_in_bytes"
+	  " signal_queued.owner_of_the_queue_limits_them"
+	  " signal_queued.expiries_in_a_row_merge"
+	  " signal_queued.consumed_expiries_are_overruns_later"
+	  " signal_queued.timers_need_no_room_at_the_limit"
+	  " signal_life.child_being_forked_gets_what_is_consumed"
+	  " fail_nth.signals_that_are_consumed " },
 	{ ALL, by_a_thread,
 	  " futex.wake_is_one_event futex.modify_arms_again"
 	  " futex.oneshot_goes_with_its_wake futex.disabled_watch_is_no_waiter"
@@ -59,65 +81,49 @@ static const struct exception exceptions[] = {
 	  " futex.failed_modify_disarms futex.fault_at_add_holds_up_nobody"
 	  " futex.fault_at_modify_holds_up_nobody"
 	  " futex_lock.each_wake_is_delivered_once_in_a_storm"
-	  " posix_timer.intervals_agree_with_the_clock posix_timer.overrun_counts_what_nobody_took"
+	  " posix_timer.intervals_agree_with_the_clock"
+	  " posix_timer.overrun_counts_what_nobody_took"
 	  " posix_timer.expiry_before_the_clock_stepped_back_is_told"
-	  " posix_timer.expiry_of_a_thread_that_ended_is_told posix_timer.clocks_of_the_cpu"
-	  " posix_timer.modify_changes_the_mode posix_timer.proc_names_the_way_of_notification"
+	  " posix_timer.expiry_of_a_thread_that_ended_is_told"
+	  " posix_timer.clocks_of_the_cpu posix_timer.modify_changes_the_mode"
+	  " posix_timer.proc_names_the_way_of_notification"
 	  " posix_timer.invalid_requests_are_refused posix_timer.compat_call"
 	  " posix_timer.many_intervals_agree_with_the_clock"
 	  " posix_timer.timers_end_at_exec posix_timer.timers_end_with_their_process"
-	  " storm_posix_timer.control_calls_race_expiries storm_posix_timer.exits_race_collections"
+	  " storm_posix_timer.control_calls_race_expiries"
+	  " storm_posix_timer.exits_race_collections"
 	  " limits.futex_watches_are_as_few_as_threads"
-	  " futex.address_spaces_of_a_queue_are_limited limits.address_spaces_are_charged " },
-	{ ALL, "a signal is taken when it is pending, or by a handler",
-	  " signal.blocked_signals_are_consumed_and_not_pending"
-	  " signal.tracer_sees_no_consumed_signal signal.consumed_signals_do_not_interrupt"
-	  " signal.signal_a_tracer_requeues_is_observed_once"
-	  " signal_queued.sender_gets_eagain_at_the_limit signal_queued.signal_that_failed_is_nowhere"
-	  " signal_queued.limit_holds_for_all_that_are_kept"
-	  " signal_queued.remove_drops_what_is_not_delivered"
-	  " signal_queued.queued_signals_are_charged_in_bytes"
-	  " signal_queued.owner_of_the_queue_limits_them"
-	  " signal_queued.expiries_in_a_row_merge signal_queued.consumed_expiries_are_overruns_later"
-	  " signal_queued.timers_need_no_room_at_the_limit"
-	  " signal_life.child_being_forked_gets_what_is_consumed " },
-	{ ALL, "the kernel makes no calls of a chain",
+	  " futex.address_spaces_of_a_queue_are_limited limits.address_spaces_are_charged"
+	  " fail_nth.add_of_each_source fail_nth.modify_of_each_source"
+	  " fail_nth.remove_of_each_source fail_nth.timer_of_a_queue"
+	  " fail_nth.calls_that_wait fail_nth.queue_of_another_process " },
+	{ ALL, "chain",
 	  " calls calls_observed calls_audited calls_random aio_calls nowait storm_aio"
 	  " limits.switch_off_is_for_chains_of_open_queues_too trace.chains_have_calls"
-	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain " },
-	{ ALL, "no call is bound",
-	  " bound_calls limits.watches_per_file_are_limited_for_all_users " },
-	{ ALL, "the status of an exit is for the parent, and for root",
-	  " proc_tasks.status_is_for_those_who_may_know " },
-	{ ALL, "a queue watches no epoll",
+	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain"
+	  " bound_calls limits.watches_per_file_are_limited_for_all_users max_running"
+	  " storm_max_running confined.held_thread_keeps_no_place"
+	  " fail_nth.chains_and_bound_calls " },
+	{ ALL, "nested",
 	  " nested.epoll_in_each_mode nested.event_wakes_each_mixed_chain"
 	  " nested.loop_of_any_kinds_is_refused nested.chain_of_any_kinds_has_five_sets"
 	  " nested.loop_of_an_epoll_through_another_descriptor_is_refused"
 	  " nested.number_of_paths_is_limited"
 	  " nested_random.random_nesting_does_as_the_model_says " },
-	{ ALL, "nobody tells a module that a thread blocks",
-	  " max_running storm_max_running confined.held_thread_keeps_no_place " },
-	{ ALL, "a woken thread runs where the scheduler likes",
-	  " handoff.waker_and_woken_share_a_cpu " },
-	{ ALL, "TCP does not tell a module of acknowledgements",
-	  " empty.tcp_stream_is_empty_when_all_is_acknowledged"
-	  " empty.tcp_level_holds_while_empty empty.lost_data_is_sent_again"
-	  " empty.full_stream_becomes_empty empty.modified_watch_becomes_empty"
-	  " empty.end_of_the_stream_is_acknowledged_too empty.reset_is_not_empty"
-	  " empty.listener_is_never_empty empty.epoll_is_left_alone " },
-	{ ALL, "a filter of system calls sees ioctls of a queue",
+	{ ALL, "limit",
 	  " refuse.seccomp_filter_can_demand_refusals"
-	  " refuse.seccomp_filter_can_deny_all_changes " },
-	{ ALL, "who may make a queue is the mode of the device",
+	  " refuse.seccomp_filter_can_deny_all_changes"
 	  " limits.switch_off_has_three_positions"
-	  " limits.switch_off_leaves_open_queues_alone " },
-	{ ALL, "there are no numbers of system calls",
-	  " abi.compat_calls_share_the_layout abi.compat_chains_are_refused " },
-	{ ALL, "fail_nth asks for types, calls and limits that are absent",
-	  " fail_nth.add_of_each_source fail_nth.modify_of_each_source"
-	  " fail_nth.remove_of_each_source fail_nth.timer_of_a_queue"
-	  " fail_nth.calls_that_wait fail_nth.signals_that_are_consumed"
-	  " fail_nth.queue_of_another_process fail_nth.chains_and_bound_calls " },
+	  " limits.switch_off_leaves_open_queues_alone abi.compat_calls_share_the_layout"
+	  " abi.compat_chains_are_refused " },
+	/* No difference of the module: what a kernel lacks, or a module that is not for tests */
+	{ "7.3", "nobody can switch ftrace off",
+	  " module.module_is_not_loaded_where_ftrace_is_off"
+	  " module.no_queue_is_made_where_ftrace_is_off " },
+	{ "6.1", "io_uring does not say that it is behind its eventfd",
+	  " nested.circle_through_the_eventfd_of_io_uring_ends " },
+	{ "6.1", "a multishot poll of io_uring goes on in a circle, through epoll, too",
+	  " nested.circle_through_io_uring_ends " },
 	{ ALL, no_windows,
 	  " looks show.watch_that_is_looked_at_is_busy"
 	  " attach.consumer_killed_while_it_looks_takes_nothing"
@@ -130,8 +136,7 @@ static const struct exception exceptions[] = {
 	  " timer.clock_that_waits_for_its_turn_is_started_again"
 	  " proc_tasks.exec_beside_an_add_is_no_exit " },
 	{ "6.1", "the kernel drops the marks of an open file with its last name",
-	  " inode.last_link_of_another_name"
-	  " inode.name_lost_again_while_nobody_asks " },
+	  " inode.last_link_of_another_name inode.name_lost_again_while_nobody_asks " },
 	{ "6.1", "epoll has no EPIOCSPARAMS to compare with",
 	  " busy_poll.parameters_are_those_of_epoll " },
 };

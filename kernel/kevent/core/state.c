@@ -104,7 +104,7 @@ void kevent_state_check(const struct kevent *ke)
 
 #endif /* CONFIG_KEVENT_DEBUG */
 
-/* The state of a watch, alive, for people: "Seeing queues" in kevent.rst explains it. */
+/* The state of a watch, alive, for people: "Seeing queues" in kevent-kernel.rst explains it. */
 const char *kevent_state_word(const struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);

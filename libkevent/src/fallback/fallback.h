@@ -83,21 +83,6 @@ bool kevent_fb_idle(int fd);
  */
 long long kevent_fb_info(int fd, const char *key);
 
-/**
- * struct kevent_fb_exception - something the fallback does not do as the kernel
- * @name: a word for it
- * @what: what the fallback does
- * @why: the reason
- */
-struct kevent_fb_exception {
-	const char	*name;
-	const char	*what;
-	const char	*why;
-};
-
-/* Ends with an entry without a name. Not exported. */
-extern const struct kevent_fb_exception kevent_fb_exceptions[];
-
 #pragma GCC visibility pop
 
 #endif /* LIBKEVENT_FALLBACK_H */

@@ -41,7 +41,6 @@
 /* Long enough for what does not come; and for what comes, on a machine that is busy */
 static const struct timespec no_time, a_while = { .tv_nsec = 200000000 },
 			     patience = { .tv_sec = 60 };
-static const char *man_page;
 
 static KEVENT_RING_STORAGE(SIZE) mem;
 
@@ -2263,44 +2262,6 @@ static void watched_chain_can_be_refused(void)
 	kevent_queue_close(&q);
 }
 
-/* The text of a page without requests, in words with one space between them */
-static void read_words(char *to, size_t size)
-{
-	FILE *file = fopen(man_page, "r");
-	char line[512], *word, *c;
-	size_t len = 0;
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (*line == '.')
-			continue;
-		for (word = strtok(line, " \n"); word;
-		     word = strtok(NULL, " \n")) {
-			for (c = word; *c && len < size - 2; c++)
-				if (*c != '\\')
-					to[len++] = *c;
-			to[len++] = ' ';
-		}
-	}
-	if (file)
-		fclose(file);
-	to[len] = '\0';
-}
-
-static void page_has_the_exceptions(void)
-{
-	const struct kevent_fb_exception *e = kevent_fb_exceptions;
-	static char text[1 << 16], want[2048];
-
-	read_words(text, sizeof(text));
-	for (; e->name; e++) {
-		snprintf(want, sizeof(want), "%s. Reason: %s.", e->what + 1,
-			 e->why);
-		if (!strstr(text, want))
-			printf("# not in %s: %s\n", man_page, want);
-		CHECK(strstr(text, want));
-	}
-}
-
 static const struct test tests[] = {
 	TEST(zeros_are_a_closed_queue),
 	TEST(backend_has_a_name),
@@ -2373,7 +2334,6 @@ static const struct test tests[] = {
 	TEST(watched_chain_without_input_is_no_event),
 	TEST(watched_chain_is_changed_and_removed),
 	TEST(watched_chain_can_be_refused),
-	TEST(page_has_the_exceptions),
 };
 
 /* For nobody_says(): is it epoll? 0 or 1 */
@@ -2388,6 +2348,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "--backend"))
 		return say_backend();
-	man_page = argc > 1 ? argv[1] : "";
 	return run_tests("fallback", tests, ARRAY_SIZE(tests));
 }
