@@ -24,6 +24,7 @@
 /* Neither: the kernel is not configured for the test */
 #define FAIL_NTH	"fail_nth"
 #define LANDLOCK	"landlock"
+#define TOO_OLD		"too_old"
 /* Nor is there the module, which two suites are about */
 #define MODULE		"module"
 #define ABSENT	"absent"
@@ -243,6 +244,8 @@ const char *why_left_out(const char *row)
 		return "the kernel has no /proc/self/fail-nth";
 	if (!strcmp(row, LANDLOCK))
 		return "the kernel has no Landlock, or lsm= leaves it out";
+	if (!strcmp(row, TOO_OLD))
+		return "this kernel has a fault, see tests/suites/module.c";
 	if (!strcmp(row, MODULE))
 		return "the queues here are not those of the module";
 	if (!strcmp(row, ABSENT))
@@ -297,6 +300,8 @@ const char *left_out(const char *suite, const char *test)
 		return ABSENT;
 	if (!on_fallback())
 		return lacks(name);
+	if (kernel_is_too_old(suite, test))
+		return TOO_OLD;
 	for (i = 0; i < ARRAY_SIZE(skips); i++) {
 		if (own_machine() && !strcmp(skips[i].row, MACHINE))
 			continue;

@@ -173,6 +173,13 @@ const char *module_exception(const char *suite, const char *test)
 	return e ? e->why : NULL;
 }
 
+bool kernel_is_too_old(const char *suite, const char *test)
+{
+	const struct exception *e = find_exception(suite, test);
+
+	return e && *e->kernel;
+}
+
 bool module_may_pass(const char *suite, const char *test)
 {
 	const struct exception *e = find_exception(suite, test);

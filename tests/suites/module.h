@@ -15,6 +15,15 @@
 const char *module_exception(const char *suite, const char *test);
 
 /**
+ * kernel_is_too_old() - does a test fail with any queues, as the kernel has a fault?
+ * @suite: its suite
+ * @test: its name in the suite
+ *
+ * Return: whether it is to be left out on epoll.
+ */
+bool kernel_is_too_old(const char *suite, const char *test);
+
+/**
  * module_may_pass() - may such a test pass on the module, as luck has it?
  * @suite: its suite
  * @test: its name in the suite
