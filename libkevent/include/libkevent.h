@@ -123,8 +123,7 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);
  * -EFAULT when @arg can't be accessed and nothing was done;
  * -EINTR when a fatal signal arrived;
  * -EPERM when the queue refuses READY, and @num is 0;
- * -EXDEV in a child of the process that made the queue of epoll;
- * -ENOSYS when the kernel has no kevent.
+ * -EXDEV in a child of the process that made the queue of epoll.
  */
 int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
 
@@ -148,8 +147,7 @@ int kevent_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg);
  * -EFAULT when @buf can't be written and nothing was copied, or @timeout can't
  * be read;
  * -EINTR when a signal arrived and nothing was copied;
- * -EXDEV in a child of the process that made the queue of epoll;
- * -ENOSYS when the kernel has no kevent.
+ * -EXDEV in a child of the process that made the queue of epoll.
  */
 int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
 		      const struct timespec *timeout, struct ukevent *buf,
@@ -181,8 +179,7 @@ int kevent_get_events(int fd, __u32 min_nr, __u32 max_nr,
  * -EFAULT when the ring can't be accessed and nothing was stored, or @timeout,
  * @arg or what it points to can't be read;
  * -EINTR when a signal arrived and there is nothing to report;
- * -ENOMEM when out of memory, with a limit in @arg;
- * -ENOSYS when the kernel has no kevent.
+ * -ENOMEM when out of memory, with a limit in @arg.
  */
 int kevent_wait(int fd, __u32 num, __u32 old_kidx,
 		const struct timespec *timeout, __u32 flags,
@@ -221,8 +218,7 @@ KEVENT_INLINE void kevent_wait_arg_init(struct kevent_wait_arg *arg)
  * -ENOSPC when too many processes have attached it, or its owner is charged with
  * too much;
  * -ENOMEM when out of memory;
- * -EOPNOTSUPP when the library has made the queue of epoll;
- * -ENOSYS when the kernel has no kevent.
+ * -EOPNOTSUPP when the library has made the queue of epoll.
  */
 KEVENT_INLINE int kevent_attach(int fd, struct kevent_ring *ring,
 				__u32 ring_size)
@@ -247,8 +243,7 @@ KEVENT_INLINE int kevent_attach(int fd, struct kevent_ring *ring,
  * ring_kidx;
  * -EXDEV when the ring belongs to another process and is not attached;
  * -EFAULT when the ring can't be accessed;
- * -EINTR when a fatal signal arrived;
- * -ENOSYS when the kernel has no kevent.
+ * -EINTR when a fatal signal arrived.
  */
 int kevent_commit(int fd, __u32 new_uidx, __u32 over);
 
@@ -565,8 +560,7 @@ int kevent_timer_delete(int timer);
  * -EBADF when @fd is not open;
  * -EINVAL when @fd is no queue;
  * -EPERM when the queue refuses %KEVENT_CTL_READY;
- * -EXDEV in a child of the process that made the queue of epoll;
- * -ENOSYS when the kernel has no kevent.
+ * -EXDEV in a child of the process that made the queue of epoll.
  */
 KEVENT_INLINE int kevent_wake(int fd)
 {

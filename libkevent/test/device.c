@@ -531,10 +531,10 @@ static void no_queue_at_all(void)
 	struct ukevent ev;
 
 	fake_device = NULL;
-	CHECK_EQ(kevent_wait(9, 1, 2, NULL, 0, NULL), -ENOSYS);
-	CHECK_EQ(kevent_get_events(9, 1, 1, NULL, &ev, 0), -ENOSYS);
-	CHECK_EQ(kevent_ctl(9, KEVENT_CTL_ADD, 0, NULL), -ENOSYS);
-	CHECK_EQ(kevent_commit(9, 0, 0), -ENOSYS);
+	CHECK_EQ(kevent_wait(9, 1, 2, NULL, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_get_events(9, 1, 1, NULL, &ev, 0), -EINVAL);
+	CHECK_EQ(kevent_ctl(9, KEVENT_CTL_ADD, 0, NULL), -EINVAL);
+	CHECK_EQ(kevent_commit(9, 0, 0), -EINVAL);
 	CHECK_EQ(seeks, 0);
 	CHECK(!kevent_backend(9));
 }

@@ -42,19 +42,10 @@ int kevent_module_init(void *ring, __u32 ring_size, __u32 flags)
 	return fd;
 }
 
-/*
- * The descriptor is no queue. As long as the process knows of no queue at all, the answer is
- * that of a kernel without kevent.
- */
+/* ENOTTY: the descriptor is open, and no queue. */
 static int said(int ret)
 {
-	const unsigned int any = KEVENT_WAY_DEVICE | KEVENT_WAY_FALLBACK;
-
-	if (ret >= 0)
-		return proved(ret);
-	if (kevent_ways_now() & any)
-		return ret == -ENOTTY ? -EINVAL : ret;
-	return ret == -ENOTTY || ret == -EBADF ? -ENOSYS : ret;
+	return ret == -ENOTTY ? -EINVAL : proved(ret);
 }
 
 static int queue_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)

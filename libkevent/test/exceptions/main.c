@@ -845,18 +845,6 @@ static void max_running(void)
 	pthread_join(thread, NULL);
 }
 
-/* Unless it has it */
-static void kernel(void)
-{
-	struct kevent_queue q;
-
-	if (kevent_supported() != -ENOSYS)
-		return;
-	CHECK_EQ(kevent_ctl(0, KEVENT_CTL_ADD, 0, NULL), -ENOSYS);
-	open_queue(&q);
-	CHECK_EQ(kevent_ctl(0, KEVENT_CTL_ADD, 0, NULL), -EINVAL);
-}
-
 /* Each name begins with that of a row of kevent_fallback(7): tests/check hosts. */
 static const struct test tests[] = {
 	{ "stored_hit", hit },
@@ -887,7 +875,6 @@ static const struct test tests[] = {
 	{ "limit", limit },
 	{ "limit_fdinfo", fdinfo },
 	{ "limit_inode", inode },
-	{ "limit_kernel", kernel },
 };
 
 int main(void)

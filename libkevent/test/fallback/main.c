@@ -273,6 +273,23 @@ static void kernel_without_kevent_is_not_called(void)
 	CHECK(kevent_init(NULL, 0, 0) >= 0);
 }
 
+/* It has made no queue, and nobody knows whether it will. */
+static void process_without_a_queue_has_descriptors(void)
+{
+	const int fd[] = { 0, -1, open("/", O_PATH | O_CLOEXEC) };
+	struct ukevent ev;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(fd); i++) {
+		err = i ? -EBADF : -EINVAL;
+		CHECK_EQ(kevent_ctl(fd[i], KEVENT_CTL_ADD, 0, NULL), err);
+		CHECK_EQ(kevent_wait(fd[i], 1, 0, &no_time, 0, NULL), err);
+		CHECK_EQ(kevent_get_events(fd[i], 1, 1, &no_time, &ev, 0), err);
+		CHECK_EQ(kevent_commit(fd[i], 0, 0), err);
+	}
+}
+
 static void flag_avoids_the_kernel(void)
 {
 	if (access("/proc/sys/kernel/kevent_disabled", F_OK))
@@ -2270,6 +2287,7 @@ static const struct test tests[] = {
 	TEST(program_may_demand),
 	TEST(raised_rights_ignore_the_environment),
 	TEST(kernel_without_kevent_is_not_called),
+	TEST(process_without_a_queue_has_descriptors),
 	TEST(flag_avoids_the_kernel),
 	TEST(filters_are_not_believed),
 	TEST(child_has_no_queue),

@@ -111,10 +111,14 @@ static void init_needs_both_ring_and_size(void)
 
 static void init_refuses_each_unknown_flag(void)
 {
+	const uint32_t of_the_library = KEVENT_INIT_NO_FALLBACK |
+		KEVENT_INIT_FALLBACK_ONLY | KEVENT_INIT_ALL_TYPES;
 	void *ring = map_pages(1, PROT_READ | PROT_WRITE);
 	unsigned int bit;
 
 	for (bit = 2; bit < 16; bit++) {
+		if (on_fallback() && of_the_library & 1u << bit)
+			continue;
 		CHECK_EQ(raw_init(ring, 8, 1u << bit), -EINVAL);
 		CHECK_EQ(raw_init(NULL, 0, 1u << bit | 1), -EINVAL);
 	}
