@@ -57,6 +57,11 @@ void fb_deadline_now(struct fb_deadline *until)
 	until->nowait = true;
 }
 
+bool fb_deadline_steps(const struct fb_deadline *until)
+{
+	return until->clock != fb_span_clock(until->clock) && until->at != FB_TIME_MAX;
+}
+
 static __s64 fb_time_left(clockid_t clock, __s64 at)
 {
 	__s64 now;

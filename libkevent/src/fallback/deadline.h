@@ -49,6 +49,8 @@ __s64 fb_time_add(__s64 at, __u64 ns);
 int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 		     const struct timespec *timeout);
 void fb_deadline_now(struct fb_deadline *until);
+/* May somebody set its clock? Then the time that is left changes. */
+bool fb_deadline_steps(const struct fb_deadline *until);
 /* How long from now; is that at all? */
 bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span);
 bool fb_deadline_over(struct fb_deadline *until);

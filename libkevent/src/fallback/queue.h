@@ -415,6 +415,12 @@ static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token
 	return q->slots[index].watch;
 }
 
+/*
+ * timer.c: a step of CLOCK_REALTIME wakes all who sleep. True: from now on; false: as
+ * before, or there is no descriptor for it
+ */
+bool fb_hear_steps(struct fb_queue *q);
+
 /* aio.c: kevent_wait() with KEVENT_FLAGS_SERVE */
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags);

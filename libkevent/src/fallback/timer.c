@@ -21,7 +21,7 @@
 			 KEVENT_TIMER_INTERVAL | \
 			 KEVENT_TIMER_CANCEL_ON_SET | FB_TIMER_CLOCKS)
 
-/* FB_CANCELLED is CLOCK_REALTIME, for timers that go when it is set. */
+/* FB_CANCELLED is CLOCK_REALTIME, for timers that go when it is set, and calls that look then. */
 enum fb_clock_nr {
 	FB_MONOTONIC, FB_REALTIME, FB_BOOTTIME, FB_TAI, FB_CANCELLED,
 	FB_NR_CLOCKS
@@ -219,9 +219,10 @@ static int fb_clock_open(struct fb_queue *q, struct fb_clock *clock)
 	if (err)
 		return err;
 	err = fb_clock_register(q, clock);
-	if (!err)
-		return 0;
-	fb_close_fd(&clock->fd);
+	if (err)
+		fb_close_fd(&clock->fd);
+	else if (clock->nr == FB_CANCELLED)
+		fb_clock_program(clock, FB_TIME_MAX);
 	return err;
 }
 
@@ -272,9 +273,7 @@ static void fb_timer_start(struct fb_timer *t)
 	struct fb_clock *clock = t->clock;
 
 	fb_heap_up(clock, ++clock->len, t);
-	/* One that never expires may be cancelled. */
-	if (t->index == 1 &&
-	    (t->expires < clock->at || clock->nr == FB_CANCELLED))
+	if (t->index == 1 && t->expires < clock->at)
 		fb_clock_program(clock, t->expires);
 }
 
@@ -306,8 +305,11 @@ static void fb_clock_poll(struct fb_queue *q, struct fb_clock *clock)
 	if (clock->nr != FB_CANCELLED || clock->fd < 0)
 		return;
 	if (fb_sys(SYS_read, clock->fd, &nr, sizeof(nr)) == -ECANCELED ||
-	    clock->was_set)
+	    clock->was_set) {
 		fb_timers_cancel(q);
+		/* Those who sleep until a time of the clock count anew. */
+		fb_kick_all(q);
+	}
 	clock->was_set = false;
 }
 
@@ -338,8 +340,14 @@ static void fb_timer_expired(struct fb_queue *q, __u32 nr)
 	clock->at = FB_TIME_MAX;
 	if (clock->len)
 		fb_clock_program(clock, clock->heap[1]->expires);
-	else if (nr == FB_CANCELLED)
-		fb_clock_program(clock, FB_TIME_MAX);
+}
+
+bool fb_hear_steps(struct fb_queue *q)
+{
+	struct fb_timers *timers = fb_timers_get(q);
+
+	return timers && timers->clocks[FB_CANCELLED].fd < 0 &&
+	       !fb_clock_open(q, &timers->clocks[FB_CANCELLED]);
 }
 
 /* Requests */

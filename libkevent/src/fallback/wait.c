@@ -272,7 +272,8 @@ static void fb_wait_expect(struct fb_wait *c)
  * Epoll does not wake the caller for what was delivered, but says what is ready.
  * A herd that is woken from now on counts the caller, and so do entries that are stored
  * from now on. Of what was before, nobody tells the caller, who may not sleep then. Nor
- * may one that has woken others: it gives way to them first.
+ * may one that has woken others: it gives way to them first. Nor one whose time may have
+ * changed before the queue heard of steps of the clock.
  */
 static bool fb_wait_begin_sleep(struct fb_wait *c)
 {
@@ -281,7 +282,8 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 
 	fb_queue_lock(q, c->fd);
 	sleeps = !fb_wait_note_herd(c) && !fb_wait_content(c) &&
-		 !fb_wait_pass_on(c);
+		 !fb_wait_pass_on(c) &&
+		 !(fb_deadline_steps(&c->until) && fb_hear_steps(q));
 	if (sleeps) {
 		/* Both may have begun before either slept. */
 		if (fb_has_sleepers(q))

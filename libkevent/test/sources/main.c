@@ -78,8 +78,9 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int ret = (int)syscall(SYS_clock_gettime, clock, now);
 
-	if (!ret && (clock == CLOCK_REALTIME || clock == CLOCK_TAI) && looks++)
-		now->tv_sec += step;
+	if (!ret && (clock == CLOCK_REALTIME || clock == CLOCK_TAI) &&
+	    __atomic_fetch_add(&looks, 1, __ATOMIC_RELAXED))
+		now->tv_sec += __atomic_load_n(&step, __ATOMIC_RELAXED);
 	return ret;
 }
 
@@ -163,6 +164,8 @@ static void point_of_time_follows_its_clock(void)
 
 /* A clock that cannot be set here: the next timerfd that is programmed says that it was. */
 static bool clock_was_set;
+/* Or nobody says it, as that is the first one. */
+static time_t first_step;
 static int cancellable;
 
 int timerfd_settime(int fd, int flags, const struct itimerspec *to,
@@ -172,7 +175,8 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *to,
 
 	if (!(flags & TFD_TIMER_CANCEL_ON_SET))
 		return ret;
-	cancellable++;
+	if (!cancellable++)
+		__atomic_store_n(&step, first_step, __ATOMIC_RELAXED);
 	if (!clock_was_set)
 		return ret;
 	clock_was_set = false;
@@ -203,6 +207,55 @@ static void timer_that_never_expires_is_cancelled(void)
 	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
 	CHECK_EQ(ev.ptr, 1);
 	CHECK_EQ((int)ev.ret_data[1], -ECANCELED);
+	kevent_queue_close(&q);
+}
+
+static void *wait_an_hour(void *arg)
+{
+	const struct kevent_queue *q = arg;
+	struct kevent_wait_arg more;
+	struct timespec at;
+
+	kevent_wait_arg_init(&more);
+	more.clockid = CLOCK_TAI;
+	CHECK_EQ(syscall(SYS_clock_gettime, CLOCK_TAI, &at), 0);
+	at.tv_sec += HOUR;
+	CHECK(kevent_wait(q->fd, SIZE, 0, &at, KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG,
+			  &more) >= 0);
+	return NULL;
+}
+
+/* The alarm ends those that sleep on. The event, which is one, would end one of them. */
+static void step_ends_each_sleep(void)
+{
+	struct kevent_queue q;
+	pthread_t thread[3];
+	size_t i;
+
+	open_queue(&q);
+	looks = 1;
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, wait_an_hour, &q), 0);
+	while (kevent_fb_info(q.fd, "kevent-waiting") != ARRAY_SIZE(thread))
+		sched_yield();
+	CHECK_EQ(cancellable, 1);
+	__atomic_store_n(&step, 2 * HOUR, __ATOMIC_RELAXED);
+	clock_was_set = true;
+	add_cancelled(&q, ~0ULL >> 2, 1);
+	for (i = 0; i < ARRAY_SIZE(thread); i++)
+		pthread_join(thread[i], NULL);
+	kevent_queue_close(&q);
+}
+
+static void step_before_the_queue_hears_of_it_ends_the_sleep(void)
+{
+	struct kevent_queue q;
+
+	open_queue(&q);
+	looks = 1;
+	first_step = 2 * HOUR;
+	wait_an_hour(&q);
+	CHECK_EQ(cancellable, 1);
 	kevent_queue_close(&q);
 }
 
@@ -1595,6 +1648,8 @@ static const struct test tests[] = {
 	TEST(min_wait_ignores_steps_of_the_clock),
 	TEST(point_of_time_follows_its_clock),
 	TEST(timer_that_never_expires_is_cancelled),
+	TEST(step_ends_each_sleep),
+	TEST(step_before_the_queue_hears_of_it_ends_the_sleep),
 	TEST(change_behind_too_many_is_told),
 	TEST(last_name_goes_once),
 	TEST(broken_watch_can_be_modified),
