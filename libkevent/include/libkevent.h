@@ -315,11 +315,11 @@ int kevent_busy_poll(int fd, __u32 usecs);
  *
  * Where events come in short succession, the kernel wakes the only thread that waits once
  * for several of them. 1000000 in a new queue. The kernel also limits the time to a few times
- * that of a wake-up. Nothing waits with a single CPU.
+ * that of a wake-up. Nothing waits with a single CPU, nor in a queue of epoll.
  *
  * Return: 0, or
  * -EBADF when @fd is not open;
- * -ENOTTY when @fd is no queue of a kernel that has this: nothing waits then;
+ * -ENOTTY when @fd is no queue, or the kernel has no such delay;
  * -EINVAL when @ns exceeds KEVENT_DELAY_MAX.
  */
 int kevent_set_delay(int fd, __u32 ns);

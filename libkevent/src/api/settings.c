@@ -3,10 +3,10 @@
  * Ioctls that change a queue, whichever makes it
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
 #include "libkevent.h"
+#include "fallback/fallback.h"
 
 /* As struct epoll_params and EPIOCSPARAMS, which older headers lack */
 struct busy_poll_params {
@@ -37,15 +37,12 @@ int kevent_busy_poll(int fd, __u32 usecs)
 	return ioctl_said(ioctl(fd, BUSY_POLL_SET, &params), saved);
 }
 
-/* EINVAL is what the kernel says of the time, and epoll of an ioctl that it lacks. */
+/* No event waits in a queue of epoll: that is within each limit. */
 int kevent_set_delay(int fd, __u32 ns)
 {
 	int saved = errno;
-	int ret = ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
-	const char *backend;
 
-	if (ret != -EINVAL)
-		return ret;
-	backend = kevent_backend(fd);
-	return backend && strcmp(backend, "epoll") ? -EINVAL : -ENOTTY;
+	if (kevent_fb_has(fd))
+		return ns > KEVENT_DELAY_MAX ? -EINVAL : 0;
+	return ioctl_said(ioctl(fd, KEVENT_IOC_SET_DELAY, &ns), saved);
 }

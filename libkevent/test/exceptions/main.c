@@ -466,14 +466,6 @@ static void busy_poll(void)
 	CHECK_EQ(params.usecs, 100);
 }
 
-static void delay(void)
-{
-	struct kevent_queue q;
-
-	open_queue(&q);
-	CHECK_EQ(kevent_set_delay(q.fd, 100), -ENOTTY);
-}
-
 /* Four queues watch each of those below, where there was one at first. */
 static int add_layers(void)
 {
@@ -868,7 +860,6 @@ static const struct test tests[] = {
 	{ "wait_awake", awake },
 	{ "wait_handoff", handoff },
 	{ "wait_busy_poll", busy_poll },
-	{ "wait_delay", delay },
 	{ "wait_clock", clock_step },
 	{ "amount", amount },
 	{ "amount_empty", empty },
