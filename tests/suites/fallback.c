@@ -116,7 +116,6 @@ static const struct skip skips[] = {
 	  " proc_tasks.status_is_withheld_after_a_change_of_credentials"
 	  " proc_tasks.exec_beside_an_add_is_no_exit " },
 	{ "order",
-	  " modes.level_watches_take_turns_in_the_ring"
 	  " wake_order.event_is_for_who_it_is_enough_for"
 	  " wake_order.event_that_repeats_an_entry_is_for_a_buffer"
 	  " wake.one_event_wakes_the_oldest_waiter_only"

@@ -389,7 +389,7 @@ void fb_take(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	     struct fb_dest *d, __u32 call);
 
 /* collect.c */
-void fb_collected(struct fb_queue *q, const struct epoll_event *events, int nr,
+void fb_collected(struct fb_queue *q, struct epoll_event *events, int nr,
 		  struct fb_dest *d, __u32 call);
 int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d);
 

@@ -2026,6 +2026,32 @@ static void level_watch_is_seen_beside_a_sleeper(void)
 }
 
 /* Another call came while one slept; now none does. */
+/* The program takes two of five entries before it has more stored. */
+static void level_watches_take_turns_in_the_ring(void)
+{
+	unsigned int counts[5] = { 0 }, i, took;
+	struct kevent_queue q;
+	struct ukevent ev;
+	int fd[2];
+
+	open_queue(&q);
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		CHECK_EQ(pipe(fd), 0);
+		kevent_set_pipe(&ev, fd[0], KEVENT_SOCKET_RECV, 0, i);
+		CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+		CHECK_EQ(write(fd[1], "", 1), 1);
+	}
+	for (took = 0; took < 30 * ARRAY_SIZE(counts); took++) {
+		if (took % 2 == 0)
+			kevent_wait(q.fd, SIZE, q.ring->ring_kidx & -1U, &no_time, 0, NULL);
+		CHECK_EQ(kevent_ring_next(q.ring, SIZE, &ev), 1);
+		counts[ev.ptr % ARRAY_SIZE(counts)]++;
+	}
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		CHECK_EQ(counts[i], 30);
+	kevent_queue_close(&q);
+}
+
 static void level_watch_shows_after_a_sleep(void)
 {
 	struct kevent_queue q;
@@ -2346,6 +2372,7 @@ static const struct test tests[] = {
 	TEST(close_of_a_copy_leaves_level_watches),
 	TEST(level_watch_is_seen_by_each_look),
 	TEST(level_watch_is_seen_beside_a_sleeper),
+	TEST(level_watches_take_turns_in_the_ring),
 	TEST(level_watch_shows_after_a_sleep),
 	TEST(word_that_changes_is_an_event),
 	TEST(watched_chain_runs_while_there_is_input),
