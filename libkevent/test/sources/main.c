@@ -456,6 +456,29 @@ static void failed_modify_loses_no_change(void)
 	kevent_queue_close(&q);
 }
 
+/* Two watches of an inode, and a change before the second, which no call has collected */
+static void change_before_a_watch_is_for_the_first(void)
+{
+	struct kevent_queue q;
+	struct ukevent ev[2];
+	int fd[2];
+
+	enter_folder();
+	open_queue(&q);
+	fd[0] = make_file("a");
+	fd[1] = open("a", O_RDWR | O_CLOEXEC);
+	add_inode(&q, fd[0], KEVENT_INODE_MODIFY);
+	CHECK_EQ(pwrite(fd[0], "", 1, 0), 1);
+	add_inode(&q, fd[1], KEVENT_INODE_MODIFY);
+	CHECK_EQ(kevent_queue_get(&q, ev, 2, &no_time), 1);
+	CHECK_EQ(ev[0].ptr, fd[0]);
+	CHECK_EQ(pwrite(fd[0], "", 1, 0), 1);
+	CHECK_EQ(kevent_queue_get(&q, ev, 2, &no_time), 2);
+	CHECK_EQ(unlink("a"), 0);
+	leave_folder();
+	kevent_queue_close(&q);
+}
+
 /* From now on a file system that is asked about a file fails. */
 static void refuse_to_ask(void)
 {
@@ -1657,6 +1680,7 @@ static const struct test tests[] = {
 	TEST(broken_watch_can_be_modified),
 	TEST(watch_that_broke_while_disabled_says_so),
 	TEST(failed_modify_loses_no_change),
+	TEST(change_before_a_watch_is_for_the_first),
 	TEST(file_system_is_not_asked),
 	TEST(changes_without_end_hold_up_no_call),
 	TEST(event_that_a_look_takes_is_kept),
