@@ -31,6 +31,15 @@ uint64_t bench_patience(void)
 	return (bench_one_cpu() ? 100 : BENCH_LOST_MS) * 1000000ull;
 }
 
+void bench_await_seen(const unsigned int *seen, unsigned int nr)
+{
+	uint64_t start = bench_now();
+
+	while (__atomic_load_n(seen, __ATOMIC_ACQUIRE) != nr)
+		if (bench_now() - start > bench_patience())
+			bench_die("an event was lost");
+}
+
 void bench_pin(unsigned int cpu)
 {
 	cpu_set_t set;

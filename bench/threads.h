@@ -30,6 +30,13 @@ bool bench_one_cpu(void);
 uint64_t bench_patience(void);
 
 /**
+ * bench_await_seen() - wait, without sleep, until another side has seen all that was sent
+ * @seen: how many messages it has seen
+ * @nr: how many were sent
+ */
+void bench_await_seen(const unsigned int *seen, unsigned int nr);
+
+/**
  * bench_pin() - keep the calling thread on a CPU
  * @cpu: the CPU, modulo the number there is, or BENCH_ANY_CPU
  */

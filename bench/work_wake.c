@@ -136,12 +136,6 @@ static void *waiter(void *arg)
 
 /* --- the writer --------------------------------------------------------- */
 
-static void check_patience(uint64_t start, const char *what)
-{
-	if (bench_now() - start > bench_patience())
-		bench_die("%s", what);
-}
-
 static bool sleeps(const struct run *run)
 {
 	char text[256], *state;
@@ -159,7 +153,8 @@ static void await_sleep(const struct run *run)
 	uint64_t start = bench_now();
 
 	while (!bench_one_cpu() && !sleeps(run))
-		check_patience(start, "the waiter does not sleep");
+		if (bench_now() - start > bench_patience())
+			bench_die("the waiter does not sleep");
 }
 
 static uint64_t send_one(struct run *run, unsigned int nr)
@@ -172,8 +167,7 @@ static uint64_t send_one(struct run *run, unsigned int nr)
 	start = bench_now();
 	if (write(pair.wr, &message, 8) != 8)
 		bench_die("write: %s", strerror(errno));
-	while (__atomic_load_n(&run->seen, __ATOMIC_ACQUIRE) != nr + 1)
-		check_patience(start, "an event was lost");
+	bench_await_seen(&run->seen, nr + 1);
 	return run->when - start;
 }
 
