@@ -4,8 +4,8 @@
  *
  * The only thread the library starts: one for each queue that has such a watch. It
  * waits for all words that are armed, and for a word of its own, by which it learns
- * that there are others. Then it polls all of them: a wake-up that comes while it
- * does is lost unless the word has changed.
+ * that there are others. A wake-up that comes while it does not wait is lost unless the
+ * word has changed: the next call says so, and does not say which word that is.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -90,15 +90,14 @@ static int fb_futex_op(const struct fb_watch *w, int op)
 }
 
 /*
- * Conditions of the word now, or -errno; it is not touched. A time of zero is the same in each
- * layout: a call for a later one may be refused.
+ * Conditions of the word now, or -errno; it is not touched. To wait for no time would be to sleep
+ * for the slack of a timer. A requeue of nobody only compares.
  */
 static int fb_futex_poll(const struct fb_futex *f)
 {
-	static const struct timespec none;
 	long ret = fb_sys(SYS_futex, fb_futex_word(&f->w),
-			  fb_futex_op(&f->w, FUTEX_WAIT), f->expected, &none,
-			  NULL, 0);
+			  fb_futex_op(&f->w, FUTEX_CMP_REQUEUE), 0, 0,
+			  fb_futex_word(&f->w), f->expected);
 
 	if (ret == -EAGAIN)
 		return (int)KEVENT_FUTEX_WAKE;
@@ -175,22 +174,35 @@ static void fb_waitv_pass_on(const struct fb_waitv *v)
 	       NULL, NULL, 0);
 }
 
-/* Of the words that were waited for, @woken was woken; others may have changed. */
-static void fb_futexes_poll(struct fb_queue *q, const struct fb_waiting *of,
-			    long woken)
+/* The watch that slot @i of the wait was for, or NULL */
+static struct fb_futex *fb_waited_for(struct fb_queue *q, const struct fb_waiting *of, __u32 i)
+{
+	__u32 slot = of->slot[i];
+
+	return q->futexes->age[slot] == of->age[i] ? q->futexes->armed[slot] : NULL;
+}
+
+/* One was woken. If others have changed since, the next wait says so. */
+static void fb_futexes_woken(struct fb_queue *q, const struct fb_waiting *of, __u32 i)
+{
+	struct fb_futex *f = fb_waited_for(q, of, i);
+
+	if (f)
+		fb_futex_fire(q, f, true);
+	else
+		fb_waitv_pass_on(&of->v[i]);
+}
+
+/* Some have changed, or are not there. */
+static void fb_futexes_poll(struct fb_queue *q, const struct fb_waiting *of)
 {
 	struct fb_futex *f;
 	__u32 i;
 
 	for (i = 1; i < of->nr; i++) {
-		f = q->futexes->armed[of->slot[i]];
-		if (!f || q->futexes->age[of->slot[i]] != of->age[i]) {
-			if ((long)i == woken)
-				fb_waitv_pass_on(&of->v[i]);
-			continue;
-		}
-		if ((long)i == woken || fb_futex_poll(f))
-			fb_futex_fire(q, f, (long)i == woken);
+		f = fb_waited_for(q, of, i);
+		if (f && fb_futex_poll(f))
+			fb_futex_fire(q, f, false);
 	}
 }
 
@@ -231,16 +243,16 @@ static void *fb_futex_thread(void *arg)
 	struct fb_waiting waiting;
 	long woken;
 
-	for (;;) {
-		fb_queue_lock(q, -1);
-		if (futexes->stop)
-			break;
+	fb_queue_lock(q, -1);
+	while (!futexes->stop) {
 		fb_futexes_copy(futexes, &waiting);
 		fb_queue_unlock(q);
 		woken = fb_futexes_wait(q, &waiting);
 		fb_queue_lock(q, -1);
-		fb_futexes_poll(q, &waiting, woken);
-		fb_queue_unlock(q);
+		if (woken > 0)
+			fb_futexes_woken(q, &waiting, (__u32)woken);
+		else if (woken < 0)
+			fb_futexes_poll(q, &waiting);
 	}
 	fb_queue_unlock(q);
 	return NULL;
