@@ -4,8 +4,8 @@
  *
  * The kernel sends the signal of a timer to that thread alone, which is one of a process. It is
  * the one that C libraries have for timers, so programs neither block nor handle it. The thread
- * finds the queue of the timer, and counts. Signals come in order: who stops a timer sends one of
- * its own, and waits until the thread has it. Then no expiry of before is under way.
+ * finds the queue of the timer, and counts. Signals come in order: if an expiry may be under way
+ * when a timer is set, a signal is sent, too, and awaited. Then none of before is.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -40,24 +40,32 @@
  * @next:	in timers
  * @q:		the queue
  * @expired:	how often, since the last entry
+ * @reported:	an expiry may not be delivered yet
+ * @taken:	of a timer without an interval: no expiry can be under way once it stands still
+ * @steady:	nobody can set its clock back
  */
 struct fb_posix {
 	struct fb_watch		w;
 	struct fb_posix		*next;
 	struct fb_queue		*q;
 	__u64			expired;
+	bool			reported;
+	bool			taken;
+	bool			steady;
 };
 
 /* By id; under kevent_process_lock(), which nests in the lock of a queue */
 static struct fb_posix *timers[BUCKETS];
-/* A timer that is being made, of the caller; -1: none */
+/* A timer that is being made, of the caller; -1: none. And its clock */
 static _Thread_local int in_making = -1;
+static _Thread_local int clock_of_it;
 /* The thread, and the process that has it. Under kevent_process_lock(); the first is a futex. */
 static __u32 thread;
 static __u32 process;
-/* How often the thread has said that it has all: a futex. One at a time waits for that. */
+/* How often the thread has said that it has all: a futex */
 static __u32 passed;
-static pthread_mutex_t passing = PTHREAD_MUTEX_INITIALIZER;
+/* One at a time sets or deletes a timer; the locks of queues nest in it */
+static pthread_mutex_t setting = PTHREAD_MUTEX_INITIALIZER;
 
 static struct fb_posix *to_posix(struct fb_watch *w)
 {
@@ -69,11 +77,17 @@ static struct fb_posix **place_of(__u32 id)
 	return &timers[id % BUCKETS];
 }
 
-static void stop(int id)
+static int settime(int id, int flags, const struct __kernel_itimerspec *to,
+		   struct __kernel_itimerspec *was)
+{
+	return (int)fb_sys(SYS_timer_settime64, id, flags, to, was);
+}
+
+static int stop(int id, struct __kernel_itimerspec *was)
 {
 	static const struct __kernel_itimerspec never;
 
-	fb_sys(SYS_timer_settime64, id, 0, &never, NULL);
+	return settime(id, 0, &never, was);
 }
 
 /* The queue of a timer, referenced, or NULL */
@@ -102,33 +116,32 @@ static void expired(int id, int overrun)
 	struct fb_watch *w;
 
 	if (!q) {
-		stop(id);
+		stop(id, NULL);
 		return;
 	}
 	fb_queue_lock(q, -1);
 	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
 	if (w) {
 		to_posix(w)->expired += 1 + (__u64)overrun;
+		to_posix(w)->reported = true;
+		to_posix(w)->taken = true;
 		fb_occurred(q, w, KEVENT_POSIX_TIMER_FIRED);
 	}
 	fb_queue_unlock(q);
 	fb_put(q);
 }
 
-/* Wait until the thread has what was sent before. */
+/* Wait until the thread has what was sent before. Under @setting */
 static void pass(void)
 {
 	siginfo_t info = { .si_signo = TIMER_SIGNAL, .si_code = SI_QUEUE };
-	__u32 now;
+	__u32 now = __atomic_load_n(&passed, __ATOMIC_ACQUIRE);
 
 	info.si_value.sival_ptr = timers;
-	pthread_mutex_lock(&passing);
-	now = __atomic_load_n(&passed, __ATOMIC_ACQUIRE);
 	if (!fb_sys(SYS_rt_tgsigqueueinfo, getpid(), thread, TIMER_SIGNAL, &info))
 		while (__atomic_load_n(&passed, __ATOMIC_ACQUIRE) == now)
 			fb_sys(SYS_futex, &passed, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, now,
 			       NULL, NULL, 0);
-	pthread_mutex_unlock(&passing);
 }
 
 /* Others may send the signal to a program that is more than they are. They do not know the value. */
@@ -213,7 +226,7 @@ static int get_thread(void)
 	if (!process || !kevent_process_is(process)) {
 		for (i = 0; i < BUCKETS; i++)
 			timers[i] = NULL;
-		pthread_mutex_init(&passing, NULL);
+		pthread_mutex_init(&setting, NULL);
 		ret = start_thread();
 		process = ret ? 0 : kevent_process_mark();
 	}
@@ -240,6 +253,9 @@ static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
 	if (in_making < 0 || uk->id.raw[0] != (__u32)in_making)
 		return -EINVAL;
 	pthread_mutex_lock(kevent_process_lock());
+	p->taken = true;
+	p->steady = clock_of_it != CLOCK_REALTIME && clock_of_it != CLOCK_REALTIME_ALARM &&
+		    clock_of_it != CLOCK_TAI;
 	p->q = q;
 	p->next = *at;
 	*at = p;
@@ -330,13 +346,14 @@ static int create(int clock, int notify, int signal, int to, __u64 user)
 	return ret < 0 ? ret : id;
 }
 
-static int add_watch(int queue, int id, __u64 user)
+static int add_watch(int queue, int id, int clock, __u64 user)
 {
 	struct ukevent uk;
 	int err;
 
 	kevent_set_posix_timer(&uk, (__u32)id, 0, user);
 	in_making = id;
+	clock_of_it = clock;
 	err = kevent_ctl_one(queue, KEVENT_CTL_ADD, &uk);
 	in_making = -1;
 	return err;
@@ -346,42 +363,104 @@ int kevent_timer_create(int queue, int clock, __u64 user)
 {
 	int to, id, err;
 
-	if (kevent_kernel_there() && !kevent_fb_has(queue))
-		return create(clock, SIGEV_KEVENT, 0, queue, user);
-	err = kevent_ctl(queue, KEVENT_CTL_ADD, 0, NULL);
-	if (err)
-		return err;
+	if (!kevent_fb_has(queue)) {
+		if (kevent_kernel_there())
+			return create(clock, SIGEV_KEVENT, 0, queue, user);
+		err = kevent_ctl(queue, KEVENT_CTL_ADD, 0, NULL);
+		if (err)
+			return err;
+	}
 	to = get_thread();
 	if (to < 0)
 		return to;
 	id = create(clock, SIGEV_THREAD_ID, TIMER_SIGNAL, to, (uintptr_t)timers);
 	if (id < 0)
 		return id;
-	err = add_watch(queue, id, user);
+	err = add_watch(queue, id, clock, user);
 	if (!err)
 		return id;
 	fb_sys(SYS_timer_delete, id);
 	return err;
 }
 
-/* Stop a timer, and drop what it has reported. Returns 0, or -errno. */
-static int stop_and_forget(int id, struct fb_queue *q, struct __kernel_itimerspec *was)
+static bool is_zero(const struct __kernel_timespec *ts)
 {
-	static const struct __kernel_itimerspec never;
-	struct fb_watch *w;
-	int err = (int)fb_sys(SYS_timer_settime64, id, 0, &never, was);
+	return !ts->tv_sec && !ts->tv_nsec;
+}
 
-	if (err)
-		return err;
+/* It has expired, and the kernel has not dealt with that yet. */
+static bool is_due(const struct __kernel_timespec *left)
+{
+	return !left->tv_sec && left->tv_nsec == 1;
+}
+
+/* May a signal of the timer, as it @was, be under way? If its clock was set back, nobody knows. */
+static bool may_come(const struct fb_posix *p, const struct __kernel_itimerspec *was)
+{
+	if (!is_zero(&was->it_interval))
+		return true;
+	if (is_zero(&was->it_value))
+		return !p->taken;
+	return !p->steady || is_due(&was->it_value);
+}
+
+static void forget(struct fb_queue *q, struct fb_posix *p)
+{
+	p->expired = 0;
+	p->reported = false;
+	fb_take_back(q, &p->w);
+}
+
+/* Under @setting and the lock of the queue, which is released meanwhile */
+static void flush(struct fb_queue *q, int id)
+{
+	struct fb_watch *w;
+
+	stop(id, NULL);
+	fb_queue_unlock(q);
 	pass();
 	fb_queue_lock(q, -1);
 	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
-	if (w) {
-		to_posix(w)->expired = 0;
-		fb_take_back(q, w);
+	if (w)
+		forget(q, to_posix(w));
+}
+
+/*
+ * Set a timer, and drop what it has reported. The thread waits for the lock if the timer expires
+ * at once. Returns 0, or -errno.
+ */
+static int set_anew(struct fb_queue *q, int id, int flags, const struct __kernel_itimerspec *to,
+		    struct __kernel_itimerspec *was)
+{
+	int err = settime(id, flags, to, was);
+	struct fb_watch *w;
+
+	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	if (err || !w)
+		return err;
+	if (may_come(to_posix(w), was)) {
+		flush(q, id);
+		err = settime(id, flags, to, NULL);
+		w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	} else if (to_posix(w)->reported) {
+		forget(q, to_posix(w));
 	}
+	if (w)
+		to_posix(w)->taken = is_zero(&to->it_value);
+	return err;
+}
+
+static int set_locked(struct fb_queue *q, int id, int flags,
+		      const struct __kernel_itimerspec *to, struct __kernel_itimerspec *was)
+{
+	int err;
+
+	pthread_mutex_lock(&setting);
+	fb_queue_lock(q, -1);
+	err = set_anew(q, id, flags, to, was);
 	fb_queue_unlock(q);
-	return 0;
+	pthread_mutex_unlock(&setting);
+	return err;
 }
 
 static bool is_time(const struct timespec *ts)
@@ -404,16 +483,16 @@ int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
 {
 	struct fb_queue *q = queue_of(timer);
 	struct __kernel_itimerspec now, was;
-	int ret = 0;
+	int ret = -EINVAL;
 
 	now.it_interval = kernel_time(&value->it_interval);
 	now.it_value = kernel_time(&value->it_value);
-	if (!is_time(&value->it_interval) || !is_time(&value->it_value))
-		ret = -EINVAL;
-	else if (q)
-		ret = stop_and_forget(timer, q, &was);
-	if (!ret)
-		ret = (int)fb_sys(SYS_timer_settime64, timer, flags, &now, q ? NULL : &was);
+	if (is_time(&value->it_interval) && is_time(&value->it_value)) {
+		if (q)
+			ret = set_locked(q, timer, flags, &now, &was);
+		else
+			ret = settime(timer, flags, &now, &was);
+	}
 	if (q)
 		fb_put(q);
 	if (!ret && old) {
@@ -425,12 +504,13 @@ int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
 
 int kevent_timer_delete(int timer)
 {
+	static const struct __kernel_itimerspec never;
 	struct fb_queue *q = queue_of(timer);
 	struct __kernel_itimerspec was;
 	struct fb_watch *w;
 
 	if (q) {
-		stop_and_forget(timer, q, &was);
+		set_locked(q, timer, 0, &never, &was);
 		fb_queue_lock(q, -1);
 		w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)timer);
 		if (w)

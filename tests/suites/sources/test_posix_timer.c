@@ -328,6 +328,24 @@ static void settime_drops_what_is_pending(struct queue *q)
 	MUST_EQ(delete(id), 0);
 }
 
+/* A timer that expires while it is set anew: the expiry is of before, or there is none. */
+static void settime_drops_what_is_under_way(struct queue *q)
+{
+	int id = create(q->fd, CLOCK_MONOTONIC, 1), i;
+	struct ukevent ev;
+
+	MUST(id >= 0);
+	for (i = 0; i < 2000; i++) {
+		MUST_EQ(settime(id, 0, 1 + i * 10, 0), 0);
+		MUST_EQ(settime(id, 0, HOUR, 0), 0);
+		CHECK_NO_EVENT(q);
+	}
+	MUST_EQ(settime(id, 0, MS, 0), 0);
+	must_expire(q, &ev, id, 1);
+	CHECK_EQ(overrun(&ev), 0);
+	MUST_EQ(delete(id), 0);
+}
+
 static void delete_drops_what_is_pending(struct queue *q)
 {
 	int id[2] = {
@@ -729,6 +747,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(expiry_of_a_thread_that_ended_is_told),
 	TEST_EACH(expiry_before_the_clock_stepped_back_is_told),
 	TEST_EACH(settime_drops_what_is_pending),
+	TEST_EACH(settime_drops_what_is_under_way),
 	TEST_EACH(delete_drops_what_is_pending),
 	TEST(timers_end_at_exec),
 	TEST_EACH(timers_end_with_their_process),
