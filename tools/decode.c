@@ -82,7 +82,7 @@ void say_command(struct text *t, __u32 cmd)
 	static const char *const names[] = {
 		[KEVENT_CTL_ADD] = "ADD", [KEVENT_CTL_REMOVE] = "REMOVE",
 		[KEVENT_CTL_MODIFY] = "MODIFY", [KEVENT_CTL_READY] = "READY",
-		[KEVENT_CTL_ATTACH] = "ATTACH",
+		[KEVENT_CTL_ATTACH] = "ATTACH", [KEVENT_CTL_WAKE_ALL] = "WAKE_ALL",
 	};
 
 	say_name(t, names, ARRAY_SIZE(names), cmd);

@@ -359,14 +359,22 @@ static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
 static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 			    struct ukevent __user *arg)
 {
-	if (cmd > KEVENT_CTL_ATTACH)
+	if (cmd > KEVENT_CTL_WAKE_ALL)
 		return -EINVAL;
 	if (kevent_refuses_cmd(q, cmd))
 		return -EPERM;
-	if (cmd == KEVENT_CTL_ATTACH)
+	switch (cmd) {
+	case KEVENT_CTL_ATTACH:
 		return kevent_ctl_attach(q, num, arg);
-	kevent_wake_one(q);
-	return 0;
+	case KEVENT_CTL_WAKE_ALL:
+		if (num || arg)
+			return -EINVAL;
+		kevent_end_waits(q);
+		return 0;
+	default:
+		kevent_wake_one(q);
+		return 0;
+	}
 }
 
 /* sys_kevent_ctl(), given the file of any descriptor, which the caller has pinned */

@@ -68,7 +68,8 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 /*
  * Level watches that were delivered count until the next collection finds them
  * idle, and so do watches that a consumer looks at: they may be ready. Unread entries
- * in the ring count as far as this can be known without a fault.
+ * in the ring count as far as this can be known without a fault. That each wait ends does
+ * not count: nobody takes that back, and a loop that polls the queue would spin.
  */
 static bool kevent_pending(struct kevent_queue *q)
 {
@@ -78,7 +79,7 @@ static bool kevent_pending(struct kevent_queue *q)
 	kevent_ask(q);
 	/* Who sleeps here looks at the ring next, and has it. */
 	kevent_more_left(q);
-	return q->nr_listed || q->nr_taken || q->wake_request ||
+	return q->nr_listed || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
 	       q->ring.kidx != q->ring.uidx;
 }
 

@@ -45,7 +45,9 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
  *
  * Entries are dealt with in order, each on its own. What went wrong with one is
  * in its ret_flags and ret_data[1]. %KEVENT_CTL_READY with @num 0 wakes one
- * waiter of the queue.
+ * waiter of the queue. After %KEVENT_CTL_WAKE_ALL, with @num 0 and @arg NULL, each
+ * wait for events returns where it would sleep, those that sleep now and all later
+ * ones.
  *
  * %KEVENT_CTL_ATTACH is different: @arg is where the caller has the memory of
  * the ring, and @num the size of the ring. kevent_wait() and kevent_commit()
@@ -53,17 +55,18 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
  *
  * Return: ADD: entries handed back, which are then the first in @arg; they are
  * ready at once, or failed. REMOVE, MODIFY: entries that failed. READY: entries
- * marked. ATTACH: 0. Or
+ * marked. ATTACH, WAKE_ALL: 0. Or
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large. ATTACH: @fd has
- *   no ring, or one of another size, or @arg is not aligned, or not that ring
+ *   no ring, or one of another size, or @arg is not aligned, or not that ring.
+ *   WAKE_ALL: @num or @arg is not 0
  * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
  *   the caller may not write all of the memory
  * * -EINTR: killed before the first entry
  * * -ENOSPC: ATTACH: too many processes, or the owner of the queue is charged with
  *   too much
  * * -ENOMEM: ATTACH
- * * -EPERM: the queue refuses ATTACH, or READY
+ * * -EPERM: the queue refuses ATTACH, or READY, and so WAKE_ALL
  */
 SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 		struct ukevent __user *, arg)
@@ -87,7 +90,8 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
  * the descriptor. What cannot be written stays in the kernel.
  *
  * Return: number of events, less than @min_nr after a timeout, a signal, a
- * wake-up by %KEVENT_CTL_READY or a fault; or when there are none
+ * wake-up by %KEVENT_CTL_READY or %KEVENT_CTL_WAKE_ALL, or a fault; or when there
+ * are none
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue, unknown flag, @max_nr 0, too large or less
  *   than @min_nr, invalid @timeout
@@ -141,9 +145,9 @@ static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
  * also when @fd was closed, -EXDEV when the chains are another process's, -EINTR:
  * a signal, and it ran none, -ENOMEM, -EPERM: sysctl kernel.kevent_disabled.
  *
- * Return: number of events stored past @old_kidx; 0 after a timeout, a wake-up
- * by %KEVENT_CTL_READY, whatever was stored, or a change whose result must be
- * looked at; or
+ * Return: number of events stored past @old_kidx; 0 after a timeout or
+ * %KEVENT_CTL_WAKE_ALL, a wake-up by %KEVENT_CTL_READY, whatever was stored, or a
+ * change whose result must be looked at; or
  * * -EBADF: @fd is not open
  * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, @old_kidx
  *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an

@@ -202,6 +202,7 @@ constants! {
     CTL_MODIFY: u32 = 2;
     CTL_READY: u32 = 3;
     CTL_ATTACH: u32 = 4;
+    CTL_WAKE_ALL: u32 = 5;
     CTL_MAX: u32 = 4096;
 
     FLAGS_ABSTIME: u32 = 0x1;

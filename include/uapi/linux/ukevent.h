@@ -244,12 +244,11 @@ struct kevent_call {
  * %KEVENT_INIT_REFUSE_LATER: all types that have no bit of their own, so also
  * those of later kernels.
  * %KEVENT_INIT_REFUSE_CHANGE: MODIFY and REMOVE; a watch stays as it was added.
- * %KEVENT_INIT_REFUSE_READY: READY; each event comes from its source.
+ * %KEVENT_INIT_REFUSE_READY: READY and WAKE_ALL; each event comes from its source.
  * %KEVENT_INIT_REFUSE_ATTACH: ATTACH; the ring stays where it was created.
  *
- * The answer is in the entry, that of ATTACH, READY without entries,
- * timer_create() and %KEVENT_CALL_ASYNC in the call. A seccomp filter sees the flags as the third
- * argument of kevent_init().
+ * The answer is in the entry; without entries, and of timer_create() and %KEVENT_CALL_ASYNC, in
+ * the call. A seccomp filter sees the flags as the third argument of kevent_init().
  */
 #define KEVENT_INIT_REFUSE(type)	(0x10000U << (type))
 #define KEVENT_INIT_REFUSE_LATER	0x10000000U
@@ -264,6 +263,7 @@ struct kevent_call {
 #define KEVENT_CTL_MODIFY	2U
 #define KEVENT_CTL_READY	3U
 #define KEVENT_CTL_ATTACH	4U	/* arg: this process's mapping of the ring */
+#define KEVENT_CTL_WAKE_ALL	5U	/* from now on no wait for events sleeps */
 
 /* Most entries in one kevent_ctl() call */
 #define KEVENT_CTL_MAX		4096U

@@ -59,7 +59,8 @@
  *
  * A request (kevent_wake_one()) takes the oldest sleeper, else the member that is parked
  * longest, else it stays in wake_request for the next that finds nothing or is about to
- * park.
+ * park. A request for all (kevent_end_waits()) ends the limit: nobody parks any more, and
+ * those that are parked wake each other by kevent_limit_look_next().
  *
  * The lock is raw and the last in the lock order, since the scheduler takes it. The list
  * of parked members is as long as RLIMIT_NPROC allows; nobody walks it, and one member is
@@ -396,10 +397,15 @@ bool kevent_limit_del_job(struct kevent_limit *l, struct list_head *job)
 	return true;
 }
 
-/* Members are to look whether their descriptors are still there. */
+/*
+ * Members that are parked are to look: whether their descriptors are still there, or whether
+ * each wait ends. @l may be NULL.
+ */
 void kevent_limit_look(struct kevent_limit *l)
 {
-	/* One that comes to the lock later sees that the descriptor is closed. */
+	if (!l)
+		return;
+	/* One that comes to the lock later sees what the caller has done before. */
 	guard(raw_spinlock_irq)(&l->lock);
 	l->looks++;
 	kevent_limit_look_next(l);

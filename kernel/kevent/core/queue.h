@@ -44,6 +44,11 @@ struct wakeup_source;
 /* For kevent_queue.taker: several processes */
 #define KEVENT_TAKERS		((const void *)ERR_PTR(-EUSERS))
 
+/* For kevent_queue.wake_request: the next consumer that would sleep returns */
+#define KEVENT_REQUEST_NEXT	1U
+/* Each consumer that would sleep returns. It stays until the queue is gone */
+#define KEVENT_REQUEST_ALL	2U
+
 /* For kevent_queue.ring_mm: kernel threads have NULL. */
 #define KEVENT_NO_MM		((struct mm_struct *)ERR_PTR(-ENOENT))
 
@@ -117,7 +122,7 @@ struct kevent_index {
  *
  * What a hit touches, in two cache lines; struct kring is the last of it:
  * @ready_lock:	taken in wake-up callbacks, interrupts off
- * @wake_request: R: the next consumer returns instead of waiting
+ * @wake_request: R: %KEVENT_REQUEST_NEXT, %KEVENT_REQUEST_ALL or 0
  * @nr_listed:	R: watches on @ready and @level. Counts a level watch before its entry
  *		can be seen: a consumer that has taken the entry does not find 0
  * @ready:	R: watches with something to report, oldest first
@@ -267,6 +272,7 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind);
 bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
 void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
+void kevent_end_waits(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
 void kevent_wake_askers(struct kevent_queue *q);
 
@@ -383,6 +389,7 @@ static inline bool kevent_refuses_cmd(const struct kevent_queue *q, u32 cmd)
 	case KEVENT_CTL_MODIFY:
 		return q->refuses & KEVENT_INIT_REFUSE_CHANGE;
 	case KEVENT_CTL_READY:
+	case KEVENT_CTL_WAKE_ALL:
 		return q->refuses & KEVENT_INIT_REFUSE_READY;
 	case KEVENT_CTL_ATTACH:
 		return q->refuses & KEVENT_INIT_REFUSE_ATTACH;
@@ -407,7 +414,7 @@ static inline void kevent_wake_pollers(struct kevent_queue *q)
 	 * look, see kevent_fop_poll(). If it saw nothing, it is seen here.
 	 */
 	if (waitqueue_active(&q->poll_wait) &&
-	    (!list_empty(&q->ready) || q->wake_request ||
+	    (!list_empty(&q->ready) || q->wake_request == KEVENT_REQUEST_NEXT ||
 	     q->ring.kidx != q->ring.uidx))
 		irq_work_queue(&q->poll_work);
 }

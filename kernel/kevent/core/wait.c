@@ -277,6 +277,20 @@ static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_waiter *w,
 }
 
 /*
+ * Takes a request for the next consumer that would sleep. The other one, for all, is not
+ * taken: nobody clears it, so a thread that comes at any time finds it.
+ */
+static bool kevent_take_request(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->wake_request != KEVENT_REQUEST_NEXT)
+		return false;
+	WRITE_ONCE(q->wake_request, 0);
+	return true;
+}
+
+/*
  * Has a consumer to @sleep? It is among the sleepers then. If not, returns what
  * kevent_sleep() does.
  */
@@ -298,8 +312,10 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		kevent_more_left(q);
 	}
 	if (q->wake_request) {
-		WRITE_ONCE(q->wake_request, false);
-		return -ECANCELED;
+		if (kevent_take_request(q))
+			return -ECANCELED;
+		if (!timed_out && !w->missed)
+			return -ETIME;
 	}
 	if (w->missed)
 		return KEVENT_SLEPT_RECHECK;
@@ -403,13 +419,17 @@ static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->wake_request)
+	if (q->wake_request) {
+		/* The limit holds nobody any more: what is there is taken before the wait ends. */
+		if (q->wake_request == KEVENT_REQUEST_ALL)
+			return 0;
 		why = -ECANCELED;
-	else if (!why && kevent_is_interrupted())
+	} else if (!why && kevent_is_interrupted()) {
 		why = -EINTR;
+	}
 	ret = kevent_limit_park(m, why);
 	if (ret == -ECANCELED && !m->requested)
-		WRITE_ONCE(q->wake_request, false);
+		kevent_take_request(q);
 	if (ret == KEVENT_PARKED) {
 		/* If memory is away no flag says so. Who runs calls before it sleeps. */
 		kevent_leave(q, KEVENT_ANY);

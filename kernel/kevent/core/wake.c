@@ -63,6 +63,9 @@
  * events: kevent_is_requested() wakes another consumer for these. WAKEUP_ALL passes
  * KEVENT_RECHECK to the waiters, so that each of them polls the level list: the first one has
  * moved the watch there. kevent_pass_on() passes it, too.
+ *
+ * A request for all stays in the queue, see kevent_end_waits(), and hides no event: it is as
+ * if the time of each wait was over.
  */
 
 #include <linux/minmax.h>
@@ -455,7 +458,23 @@ void kevent_wake_one(struct kevent_queue *q)
 	if (w) {
 		w->requested = true;
 		kevent_wake_waiter(q, w, KEVENT_ANY);
-	} else if (!kevent_limit_request(kevent_limit_peek(&q->limit))) {
-		WRITE_ONCE(q->wake_request, true);
+	} else if (!q->wake_request &&
+		   !kevent_limit_request(kevent_limit_peek(&q->limit))) {
+		WRITE_ONCE(q->wake_request, KEVENT_REQUEST_NEXT);
 	}
+}
+
+/*
+ * From now on a consumer returns where it would sleep or park, for want of events. Those that
+ * do so already are woken, and look once more, as new calls do. Nobody is missed: a consumer
+ * joins the sleepers or those that are parked under ready_lock, and has found the request
+ * unset under the same hold.
+ */
+void kevent_end_waits(struct kevent_queue *q)
+{
+	scoped_guard(kevent_queue, q) {
+		WRITE_ONCE(q->wake_request, KEVENT_REQUEST_ALL);
+		kevent_wake_all(q, KEVENT_ANY | KEVENT_RECHECK);
+	}
+	kevent_limit_look(kevent_limit_peek(&q->limit));
 }
