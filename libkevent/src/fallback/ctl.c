@@ -109,9 +109,22 @@ static int fb_wake_one(struct fb_queue *q)
 
 	if (q->refuses & KEVENT_INIT_REFUSE_READY)
 		return -EPERM;
+	if (q->ended)
+		return 0;
 	if (q->wakes <= sleepers)
 		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
 	fb_kick(q);
+	return 0;
+}
+
+/* Those who sleep are a herd, and look once more. Requests for single ones are none then. */
+static int fb_wake_all(struct fb_queue *q)
+{
+	if (q->refuses & KEVENT_INIT_REFUSE_READY)
+		return -EPERM;
+	__atomic_store_n(&q->ended, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
+	fb_kick_all(q);
 	return 0;
 }
 
@@ -127,6 +140,8 @@ static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
 {
 	if (cmd == KEVENT_CTL_ATTACH)
 		return fb_attach(q, num);
+	if (cmd == KEVENT_CTL_WAKE_ALL)
+		return num || arg ? -EINVAL : fb_wake_all(q);
 	if (cmd > KEVENT_CTL_READY || num > KEVENT_CTL_MAX)
 		return -EINVAL;
 	if (cmd == KEVENT_CTL_READY && !num)

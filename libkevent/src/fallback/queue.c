@@ -32,6 +32,7 @@ int fb_queue_clear(struct fb_queue *q)
 	q->kicked = false;
 	q->counted = false;
 	q->gave_way = false;
+	__atomic_store_n(&q->ended, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
 	q->herd = 0;
 	q->left = 0;

@@ -158,6 +158,7 @@ struct fb_serving {
  * @kicked:	epoll has a kick that no call has seen
  * @counted:	@kick has a count: each look of epoll is a kick
  * @wakes:	calls that READY without entries is to end
+ * @ended:	by WAKE_ALL: no call sleeps any more. Set once and for all; read without the lock
  * @herd:	of @sleepers, those that are still to be woken for a watch with
  *		WAKEUP_ALL. While there are any, there is a kick: each call that
  *		collects it kicks again. Read without the lock
@@ -207,6 +208,7 @@ struct fb_queue {
 	bool			kicked;
 	bool			counted;
 	bool			gave_way;
+	bool			ended;
 	__u32			wakes;
 	__u32			herd;
 	__u32			round;

@@ -282,7 +282,7 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 
 	fb_queue_lock(q, c->fd);
 	sleeps = !fb_wait_note_herd(c) && !fb_wait_content(c) &&
-		 !fb_wait_pass_on(c) &&
+		 !fb_wait_pass_on(c) && !q->ended &&
 		 !(fb_deadline_steps(&c->until) && fb_hear_steps(q));
 	if (sleeps) {
 		/* Both may have begun before either slept. */
@@ -534,7 +534,9 @@ static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relis
 			continue;
 		if (fb_wait_requested(c))
 			return -ECANCELED;
-		if (fb_deadline_over(until))
+		/* Who has not looked since the waits came to end is one of a herd, and has gone on. */
+		if (fb_deadline_over(until) ||
+		    __atomic_load_n(&c->q->ended, __ATOMIC_ACQUIRE))
 			return -ETIME;
 	}
 }
