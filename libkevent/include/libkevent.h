@@ -403,8 +403,8 @@ void kevent_queue_close(struct kevent_queue *q);
  * empty does not keep the events of level watches out. If other threads take all
  * events, it goes on waiting.
  *
- * Return: the number of events; 0 after @timeout or when %KEVENT_CTL_READY with no
- * entries woke the caller;
+ * Return: the number of events; 0 after @timeout, when kevent_wake() woke the
+ * caller, or after kevent_wake_all();
  * -EINVAL for a malformed @timeout or when @max is 0;
  * -EXDEV in a child of the process that opened the queue;
  * -EINTR when a signal handler ran; or an errno of kevent_wait().
@@ -448,8 +448,8 @@ int kevent_queue_pop(struct kevent_queue *q, struct ukevent *ev, __u32 max);
  * there is nothing to pop, and the caller calls again.
  *
  * Return: the number of unread entries, or of those that came while it waited, if
- * other consumers have taken them; 0 after @timeout or when %KEVENT_CTL_READY
- * with no entries woke the caller; -EINVAL for a malformed @timeout; -EXDEV in
+ * other consumers have taken them; 0 after @timeout, when kevent_wake() woke the
+ * caller, or after kevent_wake_all(); -EINVAL for a malformed @timeout; -EXDEV in
  * a child of the process that opened the queue; or an errno of kevent_wait().
  */
 int kevent_queue_wait(struct kevent_queue *q, const struct timespec *timeout);
@@ -553,8 +553,7 @@ int kevent_timer_delete(int timer);
  * @fd: a queue
  *
  * The wait that lasts longest returns 0, or the next one, if nobody waits: several requests
- * are one then. When all threads of a pool are to end, each that ends calls this for the next
- * one: so one that was about to wait ends as well. Not for handlers of signals.
+ * are one then. To end a pool of threads, use kevent_wake_all(). Not for handlers of signals.
  *
  * Return: 0, or
  * -EBADF when @fd is not open;
@@ -565,6 +564,26 @@ int kevent_timer_delete(int timer);
 KEVENT_INLINE int kevent_wake(int fd)
 {
 	return kevent_ctl(fd, KEVENT_CTL_READY, 0, 0);
+}
+
+/**
+ * kevent_wake_all() - have each wait return where it would sleep, from now on
+ * @fd: a queue
+ *
+ * Ends a pool of threads with one call. A wait that sleeps returns 0, and so does each later
+ * wait, until the queue is gone: a thread that is about to wait ends as well. It is as if the
+ * time of each wait was over. Events that are there come first: a wait reports them, and the
+ * next one returns 0. A level watch that stays ready is reported by each wait.
+ *
+ * It holds for all processes that have the queue. A limit of kevent_wait() holds up nobody any
+ * more. poll() of the queue tells of events only, and kevent_chain_serve() goes on until the
+ * queue is closed. Further calls change nothing. Not for handlers of signals.
+ *
+ * Return: as kevent_wake(), or -EINVAL also when the kernel has an older kevent.
+ */
+KEVENT_INLINE int kevent_wake_all(int fd)
+{
+	return kevent_ctl(fd, KEVENT_CTL_WAKE_ALL, 0, 0);
 }
 
 /**

@@ -1398,6 +1398,47 @@ static void *wait_for_one(void *arg)
 	return NULL;
 }
 
+static void *wait_for_none(void *arg)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 0);
+	return arg;
+}
+
+/* Also a new queue, which has the memory and the number of the old one, does not end waits. */
+static void waits_end_until_the_queue_is_closed(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	pthread_t thread[MANY];
+	struct ukevent ev;
+	unsigned int i;
+
+	open_queue(&shared);
+	p.fd = shared.fd;
+	for (i = 0; i < MANY; i++)
+		CHECK_EQ(pthread_create(&thread[i], NULL, wait_for_none, NULL), 0);
+	await_sleepers(shared.fd, MANY);
+	CHECK_EQ(kevent_wake_all(shared.fd), 0);
+	for (i = 0; i < MANY; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_EQ(kevent_wake(shared.fd), 0);
+	CHECK_EQ(poll(&p, 1, 0), 0);
+	CHECK_EQ(add_mark(shared.fd, 0), 0);
+	CHECK_EQ(mark(shared.fd, 1), 1);
+	CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 1);
+	CHECK_EQ(kevent_queue_get(&shared, &ev, 1, NULL), 0);
+	kevent_queue_close(&shared);
+	open_queue(&shared);
+	CHECK_EQ(p.fd, shared.fd);
+	CHECK_EQ(add_mark(shared.fd, 0), 0);
+	CHECK_EQ(pthread_create(&thread[0], NULL, wait_for_one, NULL), 0);
+	await_sleepers(shared.fd, 1);
+	CHECK_EQ(mark(shared.fd, 1), 1);
+	pthread_join(thread[0], NULL);
+	kevent_queue_close(&shared);
+}
+
 static void *wait_for_several(void *arg)
 {
 	struct kevent_wait_arg wait;
@@ -2357,6 +2398,7 @@ static const struct test tests[] = {
 	TEST(threads_share_a_queue),
 	TEST(each_entry_ends_a_call),
 	TEST(each_request_ends_a_sleep),
+	TEST(waits_end_until_the_queue_is_closed),
 	TEST(too_few_for_one_are_for_another),
 	TEST(several_are_there_whoever_takes_them),
 	TEST(commit_is_for_those_with_the_ring),
