@@ -169,19 +169,26 @@ static int serve(struct connection *c)
 
 /* --- threads ---------------------------------------------------------------- */
 
+/* Events come before the end of a wait: the variable has busy threads leave them. */
+static void end(int err)
+{
+	failed = err;
+	ending = 1;
+	kevent_wake_all(queue.fd);
+}
+
 static void handle(const struct ukevent *ev)
 {
 	struct connection *c = kevent_pointer(ev);
 
 	if (ev->type == KEVENT_SIGNAL)
-		ending = 1;
+		end(0);
 	else if (ev->type == KEVENT_TIMER || c == &listener)
 		accept_all();
 	else if (!serve(c) || watch(KEVENT_CTL_MODIFY, c))
 		hang_up(c);
 }
 
-/* Each thread that ends wakes one more. The last request is for nobody. */
 static void *work(void *arg)
 {
 	struct ukevent ev;
@@ -192,9 +199,8 @@ static void *work(void *arg)
 		if (ret == 1)
 			handle(&ev);
 		else if (ret < 0 && ret != -EINTR)
-			ending = failed = ret;
+			end(ret);
 	}
-	kevent_wake(queue.fd);
 	return arg;
 }
 
