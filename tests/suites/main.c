@@ -43,6 +43,7 @@ static const struct test_suite *const suites[] = {
 	&modes_suite,
 	&wake_suite,
 	&wake_order_suite,
+	&wake_all_suite,
 	&left_suite,
 	&looks_suite,
 	&hits_suite,

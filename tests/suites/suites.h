@@ -139,6 +139,7 @@ extern const struct test_suite max_running_suite;
 extern const struct test_suite storm_max_running_suite;
 extern const struct test_suite wake_suite;
 extern const struct test_suite wake_order_suite;
+extern const struct test_suite wake_all_suite;
 extern const struct test_suite worst_suite;
 extern const struct test_suite hit_faults_suite;
 extern const struct test_suite hits_suite;
