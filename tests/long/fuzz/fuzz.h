@@ -67,6 +67,7 @@ enum op_code {
 	OP_POP,		/* n entries of the ring */
 	OP_COMMIT,	/* n entries of the ring */
 	OP_COLLECT,	/* n entries at most */
+	OP_WAKE_ALL,	/* calls that do not wait do as before */
 	OP_REOPEN,	/* n: slots of the new ring */
 	OP_HOLD,	/* a child keeps all descriptors open */
 	OP_RELEASE,	/* it ends */

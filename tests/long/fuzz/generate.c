@@ -65,7 +65,7 @@ static const struct {
 	{ OP_DUP, 3 },
 	{ OP_WRITE, 20 }, { OP_READ, 12 }, { OP_SHUTDOWN, 1 },
 	{ OP_CHANGE, 6 }, { OP_CTL, 32 }, { OP_POP, 12 }, { OP_COMMIT, 3 },
-	{ OP_COLLECT, 30 }, { OP_REOPEN, 1 }, { OP_HOLD, 1 },
+	{ OP_COLLECT, 30 }, { OP_WAKE_ALL, 1 }, { OP_REOPEN, 1 }, { OP_HOLD, 1 },
 	{ OP_RELEASE, 1 }, { OP_KILL, 6 }, { OP_SPAWN, 2 }, { OP_END, 2 },
 	{ OP_REAP, 1 }, { OP_SET, 3 }, { OP_WAKE, 6 }, { OP_SETTIME, 2 },
 	{ OP_NAP, 2 }, { OP_SETTLE, 1 },

@@ -13,7 +13,7 @@ static const char *const op_names[NR_OPS] = {
 	[OP_DUP] = "dup", [OP_WRITE] = "write", [OP_READ] = "read",
 	[OP_SHUTDOWN] = "shutdown", [OP_CHANGE] = "change",
 	[OP_CTL] = "ctl", [OP_POP] = "pop", [OP_COMMIT] = "commit",
-	[OP_COLLECT] = "collect", [OP_REOPEN] = "reopen",
+	[OP_COLLECT] = "collect", [OP_WAKE_ALL] = "wake_all", [OP_REOPEN] = "reopen",
 	[OP_HOLD] = "hold", [OP_RELEASE] = "release",
 	[OP_MANY_ADD] = "many_add", [OP_MANY_WRITE] = "many_write",
 	[OP_MANY_READ] = "many_read", [OP_KILL] = "kill",

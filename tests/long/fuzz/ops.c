@@ -491,6 +491,18 @@ static void do_ctl(const struct op *op)
 	W.call = false;
 }
 
+static void do_wake_all(const struct op *op)
+{
+	int fd = W.q[op->q].fd, ret;
+
+	if (fd < 0)
+		return;
+	emit("CHECK_EQ(kevent_wake_all(q[%d].fd), 0);", op->q);
+	ret = kevent_wake_all(fd);
+	if (ret)
+		fail("kevent_wake_all() of queue %d returns %d", op->q, ret);
+}
+
 static bool has_number(int fd)
 {
 	int i;
@@ -684,7 +696,7 @@ static void (*const makers[NR_OPS])(const struct op *op) = {
 	[OP_WRITE] = do_transfer, [OP_READ] = do_transfer,
 	[OP_SHUTDOWN] = do_shutdown, [OP_CHANGE] = do_change,
 	[OP_CTL] = do_ctl, [OP_POP] = do_consume, [OP_COMMIT] = do_consume,
-	[OP_COLLECT] = do_consume, [OP_REOPEN] = do_reopen,
+	[OP_COLLECT] = do_consume, [OP_WAKE_ALL] = do_wake_all, [OP_REOPEN] = do_reopen,
 	[OP_HOLD] = do_hold, [OP_RELEASE] = do_release,
 	[OP_MANY_ADD] = do_many_add, [OP_MANY_WRITE] = do_many,
 	[OP_MANY_READ] = do_many,
