@@ -61,6 +61,7 @@ class Queue:
         self._users = []
         self._open = []
         self._closed = True
+        self._ended = False
         self._buffers = []
         self._handles = itertools.count(1 << 32)
         self._watches = {}	# by handle, which no other watch ever has
@@ -357,7 +358,7 @@ class Queue:
         max	at most that many; None: as many as the ring has slots
         timeout	seconds; None: without end, 0: do not wait
 
-        The list is empty after the timeout and after wake(). Events in the ring
+        The list is empty after the timeout, wake() and wake_all(). Events in the ring
         are taken without a system call. Signal handlers run while the call waits,
         which it goes on with.
         """
@@ -420,15 +421,31 @@ class Queue:
         finally:
             self._leave()
 
+    def wake_all(self):
+        """From now on get() returns an empty list where it would wait.
+
+        Ends a pool of threads: those that wait return, and so does each later call, in all
+        processes that have the queue. Events that are there come first.
+        """
+        self._enter()
+        try:
+            _lib.check(lib.kevent_ctl(self._q.fd, _lib.CTL_WAKE_ALL, 0, ffi.NULL))
+            self._ended = True
+        finally:
+            self._leave()
+
     def __iter__(self):
-        """Yield events one after the other, until the queue is closed."""
+        """Yield events one after the other, until the queue is closed, or wake_all()."""
         while not self._closed:
             try:
+                ended = self._ended
                 events = self.get()
             except ValueError:
                 if self._closed:
                     return
                 raise
+            if ended and not events:
+                return
             yield from events
 
 

@@ -97,6 +97,9 @@ MUTANTS = [
     ("wake-does-nothing", "_queue.py",
      "_lib.check(lib.kevent_ctl(self._q.fd, _lib.CTL_READY, 0, ffi.NULL))",
      "pass"),
+    ("wake-all-is-for-one", "_queue.py",
+     "self._q.fd, _lib.CTL_WAKE_ALL, 0", "self._q.fd, _lib.CTL_READY, 0"),
+    ("iteration-does-not-end", "_queue.py", "if ended and not events:", "if False:"),
     ("iteration-raises", "_queue.py", "                if self._closed:\n"
      "                    return\n                raise\n",
      "                raise\n"),

@@ -33,7 +33,7 @@ class Life(Case):
         self.queue.close()
         self.queue.close()
         for call in (self.queue.get, self.queue.fileno, self.queue.wake,
-                     self.queue.user, self.queue.__enter__, watch.modify,
+                     self.queue.wake_all, self.queue.user, self.queue.__enter__, watch.modify,
                      user.mark, lambda: self.queue.watch(read),
                      lambda: self.queue.timer(1),
                      lambda: self.queue.get(timeout=0),
@@ -404,6 +404,20 @@ class Waiting(Case):
         self.queue.wake()
         self.join(thread)
         self.assertEqual(results, [[]])
+
+    def test_wake_all(self):
+        results = []
+        threads = [self.thread(lambda: results.append(self.queue.get()))
+                   for _ in range(3)]
+        for thread in threads:
+            until_asleep(thread)
+        self.queue.wake_all()
+        for thread in threads:
+            self.join(thread)
+        self.assertEqual(results, [[]] * 3)
+        self.queue.user(data=7).mark()
+        self.join(self.thread(lambda: results.extend(self.queue)))
+        self.assertEqual([event.data for event in results[3:]], [7])
 
     def test_stale_entries_do_not_end_a_wait(self):
         read, write = self.pipe()
