@@ -139,7 +139,7 @@ impl Options {
         self.with(abi::INIT_REFUSE_CHANGE)
     }
 
-    /// Refuses marks and wake requests: each event comes from its source.
+    /// Refuses marks, [`Queue::wake`] and [`Queue::wake_all`]: each event comes from its source.
     pub fn refuse_marks(self) -> Options {
         self.with(abi::INIT_REFUSE_READY)
     }
@@ -304,6 +304,18 @@ impl Queue {
         unsafe { calls::ctl(self.raw(), abi::CTL_READY, 0, 0) }.map(drop)
     }
 
+    /// Has each wait of the queue return where it would sleep, from now on: ends a pool
+    /// of threads. Those that wait return without an event, and so does each later wait,
+    /// in all processes that have the queue. Events that are there come first.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` when the queue refuses marks; `EINVAL` when the kernel does not know it.
+    pub fn wake_all(&self) -> io::Result<()> {
+        // SAFETY: without entries the kernel accesses no memory.
+        unsafe { calls::ctl(self.raw(), abi::CTL_WAKE_ALL, 0, 0) }.map(drop)
+    }
+
     /// Makes changes in order, each on its own, by one system call. Each has its
     /// result afterwards.
     ///
@@ -411,8 +423,8 @@ impl Queue {
     /// Replaces what is in `events`, up to its capacity, or one event if it has none.
     /// Takes what the ring holds without a system call. If the ring is empty, it has
     /// the kernel look at watches and waits; without a timeout, until there is
-    /// something. Returns the number of events: 0 after the timeout, or after
-    /// [`Queue::wake`].
+    /// something. Returns the number of events: 0 after the timeout, [`Queue::wake`] or
+    /// [`Queue::wake_all`].
     ///
     /// # Errors
     ///
@@ -436,7 +448,8 @@ impl Queue {
         taken.map(|nr| nr as usize)
     }
 
-    /// Waits for one event and takes it; none after the timeout or [`Queue::wake`].
+    /// Waits for one event and takes it; none after the timeout, [`Queue::wake`] or
+    /// [`Queue::wake_all`].
     ///
     /// # Errors
     ///

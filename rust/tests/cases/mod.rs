@@ -36,6 +36,7 @@ all! {
         changes_have_results
         a_timeout_ends_a_wait
         a_wake_request_ends_a_wait
+        an_end_of_waits_stays
         a_dropped_queue_leaves_no_descriptor
         the_queue_is_readable_while_it_has_events
         a_full_ring_loses_nothing

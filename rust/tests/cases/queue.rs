@@ -38,6 +38,7 @@ pub fn what_is_refused_is_eperm() -> Outcome {
     assert_eq!(errno(queue.remove(&Watch::user(1, 0))), Some(1));
     assert_eq!(errno(queue.mark(1, 0)), Some(1));
     assert_eq!(errno(queue.wake()), Some(1));
+    assert_eq!(errno(queue.wake_all()), Some(1));
     Ok(())
 }
 
@@ -110,6 +111,17 @@ pub fn a_timeout_ends_a_wait() -> Outcome {
 pub fn a_wake_request_ends_a_wait() -> Outcome {
     let queue = Queue::new(8)?;
     queue.wake()?;
+    assert_eq!(queue.next(None)?, None);
+    Ok(())
+}
+
+pub fn an_end_of_waits_stays() -> Outcome {
+    let queue = Queue::new(8)?;
+    queue.add(&Watch::user(1, 1))?;
+    queue.mark(1, 1)?;
+    queue.wake_all()?;
+    assert!(queue.next(None)?.is_some());
+    assert_eq!(queue.next(None)?, None);
     assert_eq!(queue.next(None)?, None);
     Ok(())
 }
