@@ -292,7 +292,7 @@ BEGINNING = re.compile(r"(?:^|[.:?!]['\")]*\s+)['\"(]*"
 PRIVATE = re.compile(r"(?<![\w-])(told|tells?|ow(?:e|es|ed)|look(?:s|ed|ing)?(?! up\b)|"
                      r"whoever|bur(?:y|ies|ied)|let go|lets go)(?![\w-])", re.I)
 # Lines that a document has at most
-LONGEST = {"benchmarks.rst": 599, "kevent.rst": 1049, "kevent-kernel.rst": 649, "kevent-internals.rst": 599}
+LONGEST = {"benchmarks.rst": 599, "kevent.rst": 959, "kevent-kernel.rst": 799, "kevent-internals.rst": 599}
 # Their tables have names of tests
 TABLES_OF_NAMES = {"testing.rst", "coverage.rst"}
 # What each pattern has to find, or not
