@@ -311,7 +311,7 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 		kevent_wake(q, KEVENT_OF_BUFFER);
 		kevent_more_left(q);
 	}
-	if (q->wake_request) {
+	if (unlikely(q->wake_request)) {
 		if (kevent_take_request(q))
 			return -ECANCELED;
 		if (!timed_out && !w->missed)

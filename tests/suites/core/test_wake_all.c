@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -206,7 +207,13 @@ static long waits_in_group(void *arg)
 	}
 }
 
-/* The caller runs, as the only one that may. */
+/* A thread that runs, as the only one that may, until it is told to stop */
+struct runner {
+	struct actor	actor;
+	struct queue	*q;
+	_Atomic int	runs, stop;
+};
+
 static int runs_in_group(struct queue *q)
 {
 	struct kevent_wait_arg more = {
@@ -218,35 +225,70 @@ static int runs_in_group(struct queue *q)
 	return kevent_wait(q->fd, 1, 0, &now, KEVENT_FLAGS_ARG, &more);
 }
 
-static void limit_holds_nobody(void)
+static long runs_on(void *arg)
+{
+	struct runner *r = arg;
+	int ret = runs_in_group(r->q);
+
+	atomic_store(&r->runs, 1);
+	while (!atomic_load(&r->stop))
+		sched_yield();
+	return ret;
+}
+
+static void start_runner(struct runner *r, struct queue *q)
+{
+	uint64_t start = now_ns();
+
+	*r = (struct runner){ .q = q };
+	start_actor(&r->actor, runs_on, r);
+	while (!atomic_load(&r->runs))
+		MUST(patient(start, PATIENCE_MS));
+}
+
+static void end_runner(struct runner *r)
+{
+	atomic_store(&r->stop, 1);
+	join_actor(&r->actor, PATIENCE_MS);
+	CHECK_EQ(r->actor.ret, 0);
+}
+
+static void check_limit(struct queue *q)
 {
 	struct actor a[NR];
-	struct queue q;
+	struct runner r;
 	long sum = 0;
-	int i, ret;
+	int i;
 
-	open_queue(&q, 8);
-	ret = runs_in_group(&q);
-	/* The module has no limit. */
-	CHECK_EQ(ret, on_module() ? -EINVAL : 0);
-	for (i = 0; i < NR && !ret; i++) {
-		start_actor(&a[i], waits_in_group, &q);
+	MUST_EQ(add_user(q->fd, 1, 1, 0, 7), 0);
+	start_runner(&r, q);
+	for (i = 0; i < NR; i++) {
+		start_actor(&a[i], waits_in_group, q);
 		MUST(sleeps_in(a[i].tid, __NR_kevent_wait));
 	}
-	if (!ret) {
-		/* The main thread goes on, and the others may not. */
-		MUST_EQ(add_user(q.fd, 1, 1, 0, 7), 0);
-		MUST_EQ(mark_user(q.fd, 1, 1), 1);
-		CHECK_EQ(wake_all(&q), 0);
-		for (i = 0; i < NR; i++) {
-			join_actor(&a[i], PATIENCE_MS);
-			sum += a[i].ret;
-		}
-		CHECK_EQ(sum, 7);
-		MUST_EQ(mark_user(q.fd, 1, 1), 1);
-		CHECK_EQ(result_of(waits_in_group, &q), 7);
-		CHECK_EQ(result_of(waits_in_group, &q), 0);
+	MUST_EQ(mark_user(q->fd, 1, 1), 1);
+	CHECK_EQ(wake_all(q), 0);
+	for (i = 0; i < NR; i++) {
+		join_actor(&a[i], PATIENCE_MS);
+		sum += a[i].ret;
 	}
+	CHECK_EQ(sum, 7);
+	MUST_EQ(mark_user(q->fd, 1, 1), 1);
+	CHECK_EQ(result_of(waits_in_group, q), 7);
+	CHECK_EQ(result_of(waits_in_group, q), 0);
+	end_runner(&r);
+}
+
+static void limit_holds_nobody(void)
+{
+	struct queue q;
+
+	open_queue(&q, 8);
+	/* The module has no limit. */
+	if (on_module())
+		CHECK_EQ(runs_in_group(&q), -EINVAL);
+	else
+		check_limit(&q);
 	close_queue(&q);
 }
 
@@ -416,16 +458,18 @@ static void check_windows(const char *name)
 
 static void check_window_of_group(const char *name)
 {
+	struct runner r;
 	struct actor a;
 	struct queue q;
 
 	open_queue(&q, 8);
-	MUST_EQ(runs_in_group(&q), 0);
+	start_runner(&r, &q);
 	CHECK(start_in_window(&a, name, waits_in_group, &q));
 	CHECK_EQ(wake_all(&q), 0);
 	window_release();
 	join_actor(&a, PATIENCE_MS);
 	CHECK_EQ(a.ret, 0);
+	end_runner(&r);
 	close_queue(&q);
 }
 
