@@ -43,9 +43,14 @@ int kevent_module_init(void *ring, __u32 ring_size, __u32 flags)
 }
 
 /* ENOTTY: the descriptor is open, and no queue. */
-static int said(int ret)
+static __attribute__((noinline)) int refused(int ret)
 {
-	return ret == -ENOTTY ? -EINVAL : proved(ret);
+	return ret == -ENOTTY ? -EINVAL : ret;
+}
+
+static inline int said(int ret)
+{
+	return ret < 0 ? refused(ret) : proved(ret);
 }
 
 static int queue_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
@@ -122,17 +127,37 @@ static __attribute__((noinline)) int change_again(int fd, __u32 cmd, __u32 num,
 	return nr;
 }
 
+/* Some failed, or have an event. What to return, as kevent_ctl() does */
+static __attribute__((noinline)) int ctl_again(int fd, const struct kevent_dev_ctl *a, int ret)
+{
+	struct ukevent *arg = (void *)(uintptr_t)a->arg;
+
+	switch (a->cmd) {
+	case KEVENT_CTL_ADD:
+		return add_again(fd, arg, ret);
+	case KEVENT_CTL_MODIFY:
+	case KEVENT_CTL_REMOVE:
+		return change_again(fd, a->cmd, a->num, arg, ret);
+	case KEVENT_CTL_READY:
+		ret = (int)a->num - ret;
+		return (int)a->num - change_again(fd, a->cmd, a->num, arg, ret);
+	default:
+		return ret;
+	}
+}
+
+/* The usual call saves one register: ctl_again() deals with requests that failed. */
 int kevent_module_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 {
-	int ret = queue_ctl(fd, cmd, num, arg);
+	struct kevent_dev_ctl a = { .cmd = cmd, .num = num, .arg = (uintptr_t)arg };
+	int ret = kevent_ioctl(fd, KEVENT_IOC_CTL, &a);
 
-	if (ret > 0 && cmd == KEVENT_CTL_ADD)
-		return add_again(fd, arg, ret);
-	if (ret > 0 && (cmd == KEVENT_CTL_MODIFY || cmd == KEVENT_CTL_REMOVE))
-		return change_again(fd, cmd, num, arg, ret);
-	if (ret >= 0 && cmd == KEVENT_CTL_READY && (__u32)ret < num)
-		return (int)num - change_again(fd, cmd, num, arg, (int)num - ret);
-	return ret;
+	if (ret < 0)
+		return refused(ret);
+	proved(ret);
+	if (ret == (a.cmd == KEVENT_CTL_READY ? (int)a.num : 0))
+		return ret;
+	return ctl_again(fd, &a, ret);
 }
 
 int kevent_module_get_events(int fd, __u32 min_nr, __u32 max_nr, const void *timeout,
@@ -270,29 +295,36 @@ static __attribute__((noinline)) int serve(int fd, __u32 limit,
 	return kevent_driven_serve(fd, limit, &ts, flags);
 }
 
-int kevent_module_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
-		       __u32 flags, const struct kevent_wait_arg *arg)
+static __attribute__((noinline)) int wait_by_ioctl(int fd, __u32 num, __u32 old_kidx,
+						   const struct __kernel_timespec *timeout,
+						   __u32 flags, const struct kevent_wait_arg *arg)
 {
-	struct kevent_dev_wait a;
-	int ret;
-
-	if (flags & KEVENT_FLAGS_SERVE)
-		return old_kidx || arg ? -EINVAL : serve(fd, num, timeout, flags);
-	if (may_seek(timeout, flags, arg))
-		return sought(seek(fd, seek_num(num), old_kidx,
-				   timeout ? SEEK_SET : SEEK_CUR));
-	a = (struct kevent_dev_wait){
+	const struct kevent_dev_wait a = {
 		.num = num,
 		.old_kidx = old_kidx,
 		.timeout = (uintptr_t)timeout,
 		.flags = flags,
 		.arg = (uintptr_t)arg,
 	};
+	int ret;
+
+	if (flags & KEVENT_FLAGS_SERVE)
+		return old_kidx || arg ? -EINVAL : serve(fd, num, timeout, flags);
 	ret = queue_wait(fd, &a);
 	if (ret >= 0 && flags & KEVENT_FLAGS_ARG && arg->size >= CHANGES_END &&
 	    arg->nr_changes && changes_again(fd, arg))
 		return wait_on(fd, &a, arg);
 	return ret;
+}
+
+/* The usual wait saves no register. */
+int kevent_module_wait(int fd, __u32 num, __u32 old_kidx, const void *timeout,
+		       __u32 flags, const struct kevent_wait_arg *arg)
+{
+	if (may_seek(timeout, flags, arg))
+		return sought(seek(fd, seek_num(num), old_kidx,
+				   timeout ? SEEK_SET : SEEK_CUR));
+	return wait_by_ioctl(fd, num, old_kidx, timeout, flags, arg);
 }
 
 int kevent_module_commit(int fd, __u64 uidx)
