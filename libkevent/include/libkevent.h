@@ -576,7 +576,7 @@ KEVENT_INLINE int kevent_wake(int fd)
  * next one returns 0. A level watch that stays ready is reported by each wait.
  *
  * It holds for all processes that have the queue. A limit of kevent_wait() holds up nobody any
- * more. poll() of the queue tells of events only, and kevent_chain_serve() goes on until the
+ * more. poll() of the queue reports events only, and kevent_chain_serve() goes on until the
  * queue is closed. Further calls change nothing. Not for handlers of signals.
  *
  * Return: as kevent_wake(), or -EINVAL also when the kernel has an older kevent.
