@@ -28,7 +28,10 @@
 /* Watches whose event may be delivered since, looked at by each request */
 #define LOOKS		2
 
-/* All that were ever made, one for each number that was a queue. Under kevent_process_lock() */
+/*
+ * All that were ever made, one for each number that was a queue. They are added under
+ * kevent_process_lock(), and none is taken off.
+ */
 static struct fb_queue *shadows;
 /* The latest number of a watch. Atomic */
 static __u32 numbers;
@@ -119,6 +122,7 @@ static void look_at_some(struct fb_queue *q)
 
 /* Shadows */
 
+/* kevent_process_lock() is held. */
 static struct fb_queue *shadow_new(int fd)
 {
 	struct fb_queue *q = calloc(1, sizeof(*q));
@@ -137,66 +141,41 @@ static struct fb_queue *shadow_new(int fd)
 	q->shadow = true;
 	q->process = kevent_process_mark();
 	pthread_mutex_init(&q->lock, NULL);
+	q->next = shadows;
+	__atomic_store_n(&shadows, q, __ATOMIC_RELEASE);
 	return q;
 }
 
-/* kevent_process_lock() is held. The next one of this process behind @q, or NULL */
-static struct fb_queue *next_locked(struct fb_queue *q)
+/* The next one of this process behind @q, or NULL */
+static struct fb_queue *next_shadow(struct fb_queue *q)
 {
-	q = q ? q->next : shadows;
+	q = q ? q->next : __atomic_load_n(&shadows, __ATOMIC_ACQUIRE);
 	while (q && !kevent_process_is(q->process))
 		q = q->next;
 	return q;
 }
 
-static struct fb_queue *find_locked(int fd)
-{
-	struct fb_queue *q = next_locked(NULL);
-
-	while (q && q->fd != fd)
-		q = next_locked(q);
-	return q;
-}
-
-static struct fb_queue *next_shadow(struct fb_queue *q)
-{
-	pthread_mutex_lock(kevent_process_lock());
-	q = next_locked(q);
-	pthread_mutex_unlock(kevent_process_lock());
-	return q;
-}
-
 static struct fb_queue *find_shadow(int fd)
 {
-	struct fb_queue *q;
+	struct fb_queue *q = next_shadow(NULL);
 
-	pthread_mutex_lock(kevent_process_lock());
-	q = find_locked(fd);
-	pthread_mutex_unlock(kevent_process_lock());
+	while (q && q->fd != fd)
+		q = next_shadow(q);
 	return q;
 }
 
 /* Threads may come at once, and get the same one. */
 struct fb_queue *fb_shadow(int fd)
 {
-	struct fb_queue *q = find_shadow(fd), *made;
+	struct fb_queue *q = find_shadow(fd);
 
 	if (q)
 		return q;
-	made = shadow_new(fd);
 	pthread_mutex_lock(kevent_process_lock());
-	q = find_locked(fd);
-	if (!q && made) {
-		made->next = shadows;
-		shadows = made;
-		q = made;
-	}
+	q = find_shadow(fd);
+	if (!q)
+		q = shadow_new(fd);
 	pthread_mutex_unlock(kevent_process_lock());
-	if (made && q != made) {
-		free(made->hash);
-		free(made->slots);
-		free(made);
-	}
 	return q;
 }
 
