@@ -11,8 +11,8 @@ import re
 from lib.paths import TOP
 
 MOST_ON_EPOLL, MOST_ON_THE_MODULE = 12, 10
-# Reasons that are of the machine and not of a host
-OF_THE_MACHINE = {"MACHINE", "ROOT", "CALLS"}
+# Reasons that are of the machine and not of a host, and none
+OF_THE_MACHINE = {"MACHINE", "ROOT", "CALLS", "NULL"}
 
 
 def rows_of_the_page():
