@@ -251,20 +251,16 @@ int __kevent_signal_begin(int sig, const struct kernel_siginfo *info,
 			return -EAGAIN;
 	if (sent.fault)
 		return 0;
-	hlist_for_each_entry(ks, watches, node) {
-		if (HOST_SIGNALS_FIRST)
-			consumed |= ev_signal_offer(ks, &sent, true);
-		else if (ks->consume)
-			ev_signal_tell(ks, t);
-	}
+	hlist_for_each_entry(ks, watches, node)
+		consumed |= HOST_SIGNALS_FIRST && ev_signal_offer(ks, &sent, true);
 	if (consumed && sig == SIGALRM)
 		ev_signal_restart_itimer(t->signal);
 	return consumed;
 }
 
 /*
- * Have watches observe a signal, or forget it if it has @failed. The arguments are those of
- * __kevent_signal_begin(), and the siglock is held since.
+ * Have watches observe a signal, or take it later, or forget it if it has @failed. The arguments
+ * are those of __kevent_signal_begin(), and the siglock is held since.
  */
 void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 			 struct task_struct *t, bool timer, bool failed)
@@ -278,11 +274,12 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 	if (hlist_empty(watches))
 		return;
 	ev_signal_describe(&sent, info, timer);
-	hlist_for_each_entry(ks, watches, node)
+	hlist_for_each_entry(ks, watches, node) {
 		if (failed)
 			ev_signal_release(ks);
-		else
-			ev_signal_offer(ks, &sent, false);
+		else if (!ev_signal_offer(ks, &sent, false))
+			ev_signal_tell(ks, t);
+	}
 }
 
 /*

@@ -65,9 +65,10 @@ struct kevent_signals {
  * @consume:	R: %KEVENT_SIGNAL_NOMASK
  * @own_used:	R: @own is in @infos
  * @marked:	R: a mark by %KEVENT_CTL_READY, without a signal
- * @told:	R: a signal that it may consume was pending. Set and cleared under S as well,
- *		by who sends one, and by who sees that none is left for it
- * @of_thread:	R: such a signal was sent to one thread, as the last two
+ * @told:	R: a signal that it may consume is pending, beside those kept: who looks under S
+ *		sees whether one is left for it
+ * @of_thread:	R: one may be pending of a thread that has not looked. The next look of any
+ *		thread wakes all
  * @own:	one that takes no memory and no charge
  *
  * S is the siglock of the process, whose order is siglock > ready_lock. The

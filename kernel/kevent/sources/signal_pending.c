@@ -20,6 +20,8 @@
 void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t)
 {
 	guard(kevent_queue)(ks->kk.ke.queue);
+	if (!ks->consume)
+		return;
 	ks->told = true;
 	ks->of_thread |= sigismember(&t->pending.signal, ks->kk.id);
 	kevent_recheck_locked(&ks->kk.ke);
@@ -87,10 +89,10 @@ void ev_signal_take(struct kevent_signal *ks)
 	if (found && !ks->nr)
 		ev_signal_append(ks, &sent, KEVENT_SIGNAL_NOMASK);
 	ks->told = ev_signal_is_pending(sent.sig);
-	/* The thread that has it may sleep: it asks before it sleeps on. */
-	if (!found && ks->of_thread)
+	/* The thread that has one may sleep: it asks before it sleeps on. */
+	if (ks->of_thread)
 		kevent_wake_all(ks->kk.ke.queue, KEVENT_ANY);
-	ks->of_thread &= found;
+	ks->of_thread = false;
 }
 
 /*
@@ -112,8 +114,12 @@ void ev_signal_consume(struct kevent_signal *ks, bool consume)
 {
 	struct kevent_queue *q = ks->kk.ke.queue;
 
+	if (consume != ks->consume) {
+		/* It was not told of what is pending. */
+		ks->told = consume;
+		ks->of_thread = consume;
+	}
 	ks->consume = consume;
-	ks->told &= consume;
 	if (!consume)
 		return;
 	if (hlist_unhashed(&ks->taker))
