@@ -17,7 +17,6 @@
 #include <linux/uaccess.h>
 
 #include "../kevent/core/source.h"
-#include "driven.h"
 
 /**
  * struct kevent_driven - a watch whose events its process posts

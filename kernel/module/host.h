@@ -33,7 +33,9 @@
 
 struct kevent;
 struct kevent_file;
+struct kevent_queue;
 struct kevent_signals;
+struct ukevent;
 
 /* file.c */
 extern const struct file_operations kevent_fops;
@@ -170,6 +172,8 @@ void host_sysctl(const char *path, struct ctl_table *table, size_t nr);
 /* Sources */
 
 #define HOST_DRIVES	1
+
+int driven_ioctl(struct kevent_queue *q, const struct ukevent __user *arg);
 
 /* Queues only: nest.c */
 #define HOST_NESTS	1
@@ -321,6 +325,7 @@ static inline bool host_pending_charge(struct kevent_owner *owner,
 enum siginfo_layout host_siginfo_layout(int sig, int code);
 #define siginfo_layout(sig, code)	host_siginfo_layout(sig, code)
 
+long host_signal_post(const struct ukevent __user *arg);
 int host_signals_start(void);
 void host_signals_stop(void);
 

@@ -15,7 +15,6 @@
 #include "../kevent/core/wait.h"
 #include "../kevent/core/wakeup_source.h"
 #include "../kevent/entry.h"
-#include "driven.h"
 
 union call {
 	struct kevent_dev_ctl		c;
@@ -47,19 +46,6 @@ static long do_call(struct file *file, unsigned int cmd, const union call *a)
 	}
 }
 
-static long do_post(const struct ukevent __user *arg)
-{
-	const struct kevent_source_ops *ops;
-	struct ukevent uk;
-
-	if (copy_from_user(&uk, arg, sizeof(uk)))
-		return -EFAULT;
-	ops = kevent_source(uk.type);
-	if (IS_ERR(ops))
-		return PTR_ERR(ops);
-	return ops->post ? ops->post(&uk) : -EOPNOTSUPP;
-}
-
 /* Those of ../kevent/file.c have been tried. */
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -67,7 +53,7 @@ long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	/* A handler may find that the program has closed the device. */
 	if (cmd == KEVENT_IOC_POST)
-		return do_post((const struct ukevent __user *)arg);
+		return host_signal_post((const struct ukevent __user *)arg);
 	if (cmd == KEVENT_IOC_DRIVE)
 		return driven_ioctl(file->private_data, (const struct ukevent __user *)arg);
 	if (_IOC_TYPE(cmd) != _IOC_TYPE(KEVENT_IOC_CTL) ||
@@ -136,7 +122,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case KEVENT_IOC_TYPES:
 		return dev_types((u64 __user *)arg);
 	case KEVENT_IOC_POST:
-		return do_post((const struct ukevent __user *)arg);
+		return host_signal_post((const struct ukevent __user *)arg);
 	default:
 		return -ENOTTY;
 	}

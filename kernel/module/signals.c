@@ -6,11 +6,14 @@
  * queued by then. Documentation/module.rst says what that means, and why nothing else would do.
  */
 
+#include <linux/cleanup.h>
+#include <linux/nospec.h>
 #include <linux/sched/task_stack.h>
 #include <linux/tracepoint.h>
+#include <linux/uaccess.h>
 #include <trace/events/signal.h>
 
-#include "../kevent/core/types.h"
+#include "../kevent/sources/signal.h"
 
 static struct tracepoint *generate;
 
@@ -25,6 +28,29 @@ static void signal_probe(void *unused, int sig, struct kernel_siginfo *info,
 		return;
 	__kevent_signal_begin(sig, info, t, timer);
 	__kevent_signal_end(sig, info, t, timer, false);
+}
+
+/*
+ * A handler of the current process got a signal: its watches that consume may have it. @arg is
+ * what its event says. Returns 0, -ENOENT when none wants it, -EINVAL or -EFAULT.
+ */
+long host_signal_post(const struct ukevent __user *arg)
+{
+	const u64 bits = KEVENT_SIGNAL_NOMASK | KEVENT_SIGNAL_POSTED;
+	struct kevent_sent sent = { .t = current, .taken = true };
+	struct ukevent uk;
+
+	if (copy_from_user(&uk, arg, sizeof(uk)))
+		return -EFAULT;
+	if (uk.type != KEVENT_SIGNAL || !uk.id.raw[0] || !valid_signal(uk.id.raw[0]))
+		return -EINVAL;
+	sent.sig = array_index_nospec(uk.id.raw[0], _NSIG + 1);
+	sent.info.id = uk.id.raw_u64 & ~bits;
+	sent.info.timer = -1;
+	sent.info.code = uk.ret_data[0];
+	sent.info.value = uk.ret_data[1];
+	guard(spinlock_irq)(ev_signal_own_lock());
+	return ev_signal_share(&sent) ? 0 : -ENOENT;
 }
 
 static void find_generate(struct tracepoint *tp, void *unused)

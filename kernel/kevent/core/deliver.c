@@ -244,16 +244,6 @@ static enum kevent_stop kevent_store(struct kevent_collection *c,
 	return KEVENT_AT_END;
 }
 
-/*
- * Tasks of another process can look at a watch, and this one cannot. Those that sleep are
- * woken. Each of them asks before it collects or sleeps again: see kevent_ask().
- */
-static void kevent_pass_by(struct kevent *ke)
-{
-	kevent_looked(ke, 0);
-	kevent_wake_all(ke->queue, KEVENT_ANY);
-}
-
 /* Deal with a watch that is listed, unless the hold of the lock must end first. */
 static enum kevent_stop kevent_pass(struct kevent_collection *c,
 				    struct kevent *ke)
@@ -266,10 +256,6 @@ static enum kevent_stop kevent_pass(struct kevent_collection *c,
 	}
 	if (kevent_must_verify(ke)) {
 		mask = kevent_source_of(ke)->collect(ke, true);
-		if (mask == -EXDEV) {
-			kevent_pass_by(ke);
-			return KEVENT_AT_END;
-		}
 		if (mask < 0 && c->room)
 			return KEVENT_NEEDS_TASK;
 		if (mask >= 0)

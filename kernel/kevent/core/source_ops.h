@@ -70,9 +70,9 @@
  * @collect:	the conditions that hold now, 0 when there is nothing to report.
  *		Either the watch is busy and held, and the call may sleep. Or it
  *		is @atomic: under ready_lock, for a watch that is not dead;
- *		-EAGAIN when it takes a lock or sleep, and -EXDEV when only a task of
- *		another process could know. Optional: what happened is only known from
- *		kevent_ready() and attach(), and kept until it is delivered
+ *		-EAGAIN when it takes a lock or sleep. Optional: what happened is
+ *		only known from kevent_ready() and attach(), and kept until it is
+ *		delivered
  * @count:	occurrences not yet delivered; under ready_lock. For sources that
  *		keep each one. Optional: one, while the watch is on the ready
  *		list
@@ -89,9 +89,6 @@
  *		without any it returns -ENOBUFS and is called again. 0 or -errno.
  *		Optional: sources with collect() are asked, others report what
  *		@marks allows
- * @post:	something happened to the current process that its watches of any queue
- *		may have, as their event would say it. 0, or -ENOENT when none wants it.
- *		Unlocked. Optional
  */
 struct kevent_source_ops {
 	const char		*name;
@@ -124,7 +121,6 @@ struct kevent_source_ops {
 	u32 (*amount)(struct kevent *ke, u32 ready);
 	void (*delivered)(struct kevent *ke);
 	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);
-	int (*post)(const struct ukevent *uk);
 };
 
 extern const struct kevent_source_ops kevent_socket_ops;

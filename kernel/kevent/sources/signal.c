@@ -35,7 +35,7 @@
  * it collects events, for all watches of that process that consume. A host that is no part
  * of the kernel sees each signal when it is pending already, and tells such watches of it.
  * A signal that a handler of the process got is offered to them by the handler: see
- * ev_signal_post().
+ * host_signal_post() in kernel/module.
  */
 
 #include <linux/bitops.h>
@@ -73,25 +73,19 @@ static u64 signo_of(const struct ukevent *uk)
 
 static int ev_signal_check(const struct ukevent *uk, struct file *file)
 {
+	bool nomask = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
+	bool posted = uk->id.raw_u64 & KEVENT_SIGNAL_POSTED;
 	u64 sig = signo_of(uk);
 
 	if (uk->event != KEVENT_SIGNAL_DELIVERY)
 		return -EINVAL;
 	if (sig < 1 || sig > _NSIG || sig_kernel_only(sig))
 		return -EINVAL;
-	if (uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK &&
-	    siginmask(sig, STOPS_AT_TTY))
+	if (nomask && siginmask(sig, STOPS_AT_TTY))
 		return -EINVAL;
-	if (HOST_SIGNALS_FIRST)
+	if (HOST_SIGNALS_FIRST || nomask == posted)
 		return 0;
-	switch (uk->id.raw_u64 & (KEVENT_SIGNAL_NOMASK | KEVENT_SIGNAL_POSTED)) {
-	case KEVENT_SIGNAL_NOMASK:
-		return -ENOSYS;
-	case KEVENT_SIGNAL_POSTED:
-		return -EINVAL;
-	default:
-		return 0;
-	}
+	return nomask ? -ENOSYS : -EINVAL;
 }
 
 static int ev_signal_join(struct kevent_signal *ks, struct kevent_signals *all)
@@ -324,5 +318,4 @@ const struct kevent_source_ops kevent_signal_ops = {
 	.fill		= ev_signal_fill,
 	.delivered	= ev_signal_delivered,
 	.mark		= ev_signal_mark,
-	.post		= HOST_SIGNALS_FIRST ? NULL : ev_signal_post,
 };

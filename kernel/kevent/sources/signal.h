@@ -154,6 +154,6 @@ void ev_signal_take(struct kevent_signal *ks);
 void ev_signal_consume(struct kevent_signal *ks, bool consume);
 int ev_signal_collect(struct kevent *ke, bool atomic);
 int ev_signal_mark(struct kevent *ke, const struct ukevent *uk, void **room);
-int ev_signal_post(const struct ukevent *uk);
+bool ev_signal_share(struct kevent_sent *sent);
 
 #endif /* _KEVENT_SIGNAL_H */

@@ -9,7 +9,6 @@
 
 #include <linux/bitops.h>
 #include <linux/cleanup.h>
-#include <linux/nospec.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
@@ -28,7 +27,7 @@ void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t)
 }
 
 /* Offer a signal that is not pending any more to the watches of the current process. */
-static bool ev_signal_share(struct kevent_sent *sent)
+bool ev_signal_share(struct kevent_sent *sent)
 {
 	struct kevent_signals *all = host_signals(current->signal);
 	struct kevent_signal *ks;
@@ -137,7 +136,11 @@ int ev_signal_collect(struct kevent *ke, bool atomic)
 			return KEVENT_SIGNAL_DELIVERY;
 		if (!ks->consume)
 			return 0;
-		return ev_signal_may_change(ke) ? -EAGAIN : -EXDEV;
+		if (ev_signal_may_change(ke))
+			return -EAGAIN;
+		/* Tasks of its process can look. Each asks before it sleeps on. */
+		kevent_wake_all(ke->queue, KEVENT_ANY);
+		return 0;
 	}
 	ev_signal_take(ks);
 	guard(spinlock_irqsave)(&ke->queue->ready_lock);
@@ -151,30 +154,4 @@ int ev_signal_mark(struct kevent *ke, const struct ukevent *uk, void **room)
 	to_signal(ke)->marked = true;
 	ke->ready |= KEVENT_SIGNAL_DELIVERY;
 	return 0;
-}
-
-/*
- * A handler of the current process got a signal: its watches that consume may have it. @uk
- * is what its event says. Returns 0, -ENOENT when none wants it, or -EINVAL.
- */
-int ev_signal_post(const struct ukevent *uk)
-{
-	struct kevent_sent sent = {
-		.t = current,
-		.sig = uk->id.raw[0],
-		.taken = true,
-		.info = {
-			.id = uk->id.raw_u64 &
-			      ~(KEVENT_SIGNAL_NOMASK | KEVENT_SIGNAL_POSTED),
-			.timer = -1,
-			.code = uk->ret_data[0],
-			.value = uk->ret_data[1],
-		},
-	};
-
-	if (!valid_signal(uk->id.raw[0]) || !sent.sig)
-		return -EINVAL;
-	sent.sig = array_index_nospec(sent.sig, _NSIG + 1);
-	guard(spinlock_irq)(ev_signal_own_lock());
-	return ev_signal_share(&sent) ? 0 : -ENOENT;
 }
