@@ -279,6 +279,95 @@ static void pending_signal_wakes_a_sleeper(void)
 	close_queue(&q);
 }
 
+/* Each takes one, and hands on what is left: a signal waits for no other, however many do. */
+static void pending_signals_reach_all_who_sleep(void)
+{
+	struct waiter w[20];
+	struct queue q;
+	size_t i;
+
+	open_queue(&q, 0);
+	block(RT, SIG_BLOCK);
+	/* It has looked. */
+	MUST_EQ(add_signal(q.fd, RT, CONSUME, 0), 0);
+	CHECK_NO_EVENT(&q);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, RT, CONSUME, KEVENT_REQ_DISABLED), 0);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		CHECK_EQ(queue_value(RT, i), 0);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		start_waiter(&w[i], &q, 1);
+	MUST_EQ(change_signal(q.fd, KEVENT_CTL_MODIFY, RT, CONSUME, 0), 0);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		CHECK_EQ(join_waiter(&w[i]), 1);
+	CHECK(!is_pending(RT));
+	block(RT, SIG_UNBLOCK);
+	close_queue(&q);
+}
+
+/* The second has slept last, and is woken first. */
+struct two_waiters {
+	struct queue	q;
+	struct waiter	w, other;
+};
+
+static void two_wait(struct two_waiters *t)
+{
+	start_waiter(&t->w, &t->q, 1);
+	start_waiter(&t->other, &t->q, 1);
+}
+
+static void send_to_the_first(struct two_waiters *t)
+{
+	CHECK_EQ(syscall(SYS_tgkill, getpid(), t->w.actor.tid, SIGUSR1), 0);
+}
+
+static void end_of_the_first(struct two_waiters *t)
+{
+	CHECK_EQ(join_waiter(&t->w), 1);
+	MUST_EQ(mark_user(t->q.fd, 1, 1), 1);
+	CHECK_EQ(join_waiter(&t->other), 1);
+}
+
+static int change_usr1(struct two_waiters *t, int consume, uint32_t flags)
+{
+	return change_signal(t->q.fd, KEVENT_CTL_MODIFY, SIGUSR1, consume, flags);
+}
+
+/* Only that thread can take it, whoever looks first. */
+static void signal_of_a_thread_wakes_that_thread(void)
+{
+	struct two_waiters t;
+
+	open_queue(&t.q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(add_user(t.q.fd, 1, 1, 0, 1), 0);
+	two_wait(&t);
+	send_to_the_first(&t);
+	MUST_EQ(add_signal(t.q.fd, SIGUSR1, CONSUME, 0), 0);
+	end_of_the_first(&t);
+	MUST_EQ(change_usr1(&t, CONSUME, KEVENT_REQ_DISABLED), 0);
+	two_wait(&t);
+	send_to_the_first(&t);
+	MUST_EQ(change_usr1(&t, CONSUME, 0), 0);
+	end_of_the_first(&t);
+	MUST_EQ(change_usr1(&t, OBSERVE, KEVENT_REQ_DISABLED), 0);
+	two_wait(&t);
+	send_to_the_first(&t);
+	MUST_EQ(change_usr1(&t, CONSUME, 0), 0);
+	end_of_the_first(&t);
+	/* One look finds that of the process. */
+	MUST_EQ(change_usr1(&t, CONSUME, KEVENT_REQ_DISABLED), 0);
+	two_wait(&t);
+	send_to_the_first(&t);
+	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
+	MUST_EQ(change_usr1(&t, CONSUME, 0), 0);
+	CHECK_EQ(join_waiter(&t.w), 1);
+	CHECK_EQ(join_waiter(&t.other), 1);
+	CHECK(!is_pending(SIGUSR1));
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&t.q);
+}
+
 /* A thread that sleeps in a wait takes what all threads block. */
 static void blocked_signal_ends_a_wait(void)
 {
@@ -808,6 +897,8 @@ static const struct test_case cases[] = {
 	TEST(blocked_signals_are_consumed_by_each_queue),
 	TEST_EACH(pending_signals_are_taken_by_add),
 	TEST(pending_signal_wakes_a_sleeper),
+	TEST(pending_signals_reach_all_who_sleep),
+	TEST(signal_of_a_thread_wakes_that_thread),
 	TEST(blocked_signal_ends_a_wait),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
