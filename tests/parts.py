@@ -57,7 +57,7 @@ COMPAT = ("abi", "errors", "ring", "modes", "wait_arg", "attach", "handover",
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
 TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
         "timer", "nesting", "nested", "storm_inode")
-RACES = ("races", "races_promises")
+RACES = ("races", "races_promises", "races_signals")
 # Whose tests have a time: without any they still see what they must
 STORMS_TIMED = ("storm", "storm_timer", "storm_posix_timer", "storm_proc", "storm_signal",
                 "storm_inode", "storm_aio", "storm_lanes", "storm_hits", "storm_max_running",

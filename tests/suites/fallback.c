@@ -137,7 +137,7 @@ static const struct skip skips[] = {
 	  " posix_timer.processes_that_share_a_queue_have_their_own_timers"
 	  " wake_order.full_ring_wakes_nobody_in_vain"
 	  " wake_order.child_that_took_nothing_wakes_nobody attach confined foreign huge"
-	  " races signal_life abi.compat_calls_share_the_layout"
+	  " races races_signals signal_life abi.compat_calls_share_the_layout"
 	  " abi.compat_chains_are_refused futex.word_is_of_the_process_that_added_it"
 	  " futex.watch_of_a_process_that_is_gone"
 	  " futex.address_spaces_of_a_queue_are_limited"

@@ -113,6 +113,7 @@ static const struct test_suite *const suites[] = {
 	&malformed_suite,
 	&races_suite,
 	&races_promises_suite,
+	&races_signals_suite,
 	&storm_suite,
 	&storm_hits_suite,
 	&storm_inode_suite,
@@ -644,6 +645,8 @@ int main(int argc, char **argv)
 		return after_exec_attached(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "--signals-after-exec"))
 		return signals_after_exec(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "--races-after-exec"))
+		return races_after_exec(argc, argv);
 #ifdef __LP64__
 	if (argc > 1 && !strcmp(argv[1], "--bound"))
 		return bound_after_exec(argc, argv);

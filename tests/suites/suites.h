@@ -115,6 +115,7 @@ extern const struct test_suite proc_tasks_suite;
 extern const struct test_suite refuse_suite;
 extern const struct test_suite races_suite;
 extern const struct test_suite races_promises_suite;
+extern const struct test_suite races_signals_suite;
 extern const struct test_suite rights_suite;
 extern const struct test_suite ring_suite;
 extern const struct test_suite scale_suite;

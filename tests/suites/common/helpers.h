@@ -302,6 +302,8 @@ int after_exec(int argc, char **argv);
 int after_exec_attached(int argc, char **argv);
 /* The same for signal_life_suite */
 int signals_after_exec(int argc, char **argv);
+/* The same for races_signals_suite */
+int races_after_exec(int argc, char **argv);
 /* The same for bound_calls_suite */
 int bound_after_exec(int argc, char **argv);
 
