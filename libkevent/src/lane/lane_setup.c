@@ -3,32 +3,18 @@
  * Lanes: the memory, and how two processes come to share it
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/magic.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 
 #include "api/identity.h"
 #include "api/syscall.h"
 #include "lane.h"
+#include "parcel.h"
 
-#define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#define MAX_FDS		3
-#define LABEL		256	/* of a process, for a security module */
 #define DEFAULT_BYTES	((size_t)64 << 20)
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL	0x8U
-#endif
-#ifndef SCM_PIDFD
-#define SCM_PIDFD	0x04
-#endif
 
 /* What goes through the socket, with the memory and, without SOCKET, two eventfds */
 struct hello {
@@ -163,21 +149,13 @@ static int map_lane(struct kevent_lane *l, const struct shape *s)
 
 /* --- the creator --------------------------------------------------------- */
 
-/* A system may allow no other memory than what cannot be executed; old kernels know no flag. */
-static int new_memory(void)
-{
-	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create("kevent-lane", flags | MFD_NOEXEC_SEAL);
-
-	return fd < 0 ? memfd_create("kevent-lane", flags) : fd;
-}
-
 static int make_memory(struct kevent_lane *l, const struct shape *s)
 {
-	l->fd = new_memory();
-	if (l->fd < 0 || ftruncate(l->fd, (off_t)s->bytes) ||
-	    fcntl(l->fd, F_ADD_SEALS, SEALS))
-		return -errno;
+	int fd = kevent_parcel_memory("kevent-lane", s->bytes);
+
+	if (fd < 0)
+		return fd;
+	l->fd = fd;
 	return 0;
 }
 
@@ -222,47 +200,16 @@ int kevent_lane_create(struct kevent_lane *l,
 	return ret;
 }
 
-static bool is_unix_stream(int sock)
-{
-	socklen_t len = sizeof(int);
-	int domain, type;
-
-	return !getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &len) &&
-	       !getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &len) &&
-	       domain == AF_UNIX && type == SOCK_STREAM;
-}
-
-/* Has room for what SO_PASSCRED, SO_PASSPIDFD and SO_PASSSEC of the program add, too. */
-union control {
-	struct cmsghdr	head;
-	char		bytes[CMSG_SPACE(MAX_FDS * sizeof(int)) +
-			      CMSG_SPACE(sizeof(struct ucred)) +
-			      CMSG_SPACE(sizeof(int)) + CMSG_SPACE(LABEL)];
-};
-
 static int send_hello(const struct kevent_lane *l, int sock)
 {
 	/* The bell of one is the peer_bell of the other. */
-	int fds[MAX_FDS] = { l->fd, l->peer_bell, l->bell };
-	int nr = l->bell < 0 ? 1 : MAX_FDS;
+	int fds[KEVENT_PARCEL_FDS] = { l->fd, l->peer_bell, l->bell };
+	int nr = l->bell < 0 ? 1 : KEVENT_PARCEL_FDS;
 	struct hello hello = { .magic = KEVENT_LANE_MAGIC,
 			       .flags = l->bell < 0 ? KEVENT_LANE_SOCKET : 0 };
 	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
-	union control c;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-			      .msg_control = &c };
-	struct cmsghdr *head;
-	long ret;
+	long ret = kevent_parcel_send(sock, &iov, 1, fds, nr);
 
-	memset(&c, 0, sizeof(c));
-	msg.msg_controllen = (socklen_t)CMSG_SPACE((size_t)nr * sizeof(int));
-	head = CMSG_FIRSTHDR(&msg);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (socklen_t)CMSG_LEN((size_t)nr * sizeof(int));
-	memcpy(CMSG_DATA(head), fds, (size_t)nr * sizeof(int));
-	ret = kevent_call6(SYS_sendmsg, sock, (long)&msg,
-			   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
 	if (ret < 0)
 		return (int)ret;
 	return ret == sizeof(hello) ? 0 : -EAGAIN;
@@ -276,7 +223,7 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 		return ret;
 	if (l->sock >= 0)
 		return -EALREADY;
-	ret = is_unix_stream(sock) ? send_hello(l, sock) : -EINVAL;
+	ret = kevent_parcel_socket(sock) ? send_hello(l, sock) : -EINVAL;
 	if (!ret) {
 		close_fd(&l->fd);
 		l->sock = sock;
@@ -287,89 +234,25 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 
 /* --- the other side ------------------------------------------------------ */
 
-/* Takes the descriptors of @head, after @nr others, and closes those that are not wanted. */
-static int take_part(struct cmsghdr *head, int *fds, int nr)
-{
-	size_t left = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	const unsigned char *data = CMSG_DATA(head);
-	int fd;
-
-	if (head->cmsg_level != SOL_SOCKET ||
-	    (head->cmsg_type != SCM_RIGHTS && head->cmsg_type != SCM_PIDFD))
-		return nr;
-	for (; left; left--, data += sizeof(fd)) {
-		memcpy(&fd, data, sizeof(fd));
-		if (head->cmsg_type == SCM_RIGHTS && nr++ < MAX_FDS)
-			fds[nr - 1] = fd;
-		else
-			close_fd(&fd);
-	}
-	return nr;
-}
-
-/*
- * Returns how many are in the @len bytes of @c; there is room for MAX_FDS in @fds.
- * CMSG_NXTHDR() of musl has conversions that the compiler warns of.
- */
-static int take_fds(union control *c, size_t len, int *fds)
-{
-	struct cmsghdr *head;
-	size_t at = 0;
-	int nr = 0;
-
-	while (at + sizeof(*head) <= len) {
-		head = (struct cmsghdr *)(void *)(c->bytes + at);
-		nr = take_part(head, fds, nr);
-		at += CMSG_SPACE(head->cmsg_len - CMSG_LEN(0));
-	}
-	return nr;
-}
-
 static int receive_hello(struct kevent_lane *l, int sock, struct hello *hello)
 {
-	int fds[MAX_FDS] = { -1, -1, -1 }, nr;
 	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
-	union control c;
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-			      .msg_control = &c, .msg_controllen = sizeof(c) };
-	long ret;
+	struct kevent_parcel p;
+	long ret = kevent_parcel_recv(sock, &iov, 1, &p);
 
-	ret = kevent_call6(SYS_recvmsg, sock, (long)&msg,
-			   MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
 	if (ret <= 0)
 		return ret ? (int)ret : -ECONNRESET;
-	nr = take_fds(&c, msg.msg_controllen, fds);
-	l->fd = fds[0];
-	l->bell = fds[1];
-	l->peer_bell = fds[2];
+	l->fd = p.fds[0];
+	l->bell = p.fds[1];
+	l->peer_bell = p.fds[2];
 	if (ret != sizeof(*hello) || hello->magic != KEVENT_LANE_MAGIC ||
 	    hello->__pad0 || (hello->flags & ~KEVENT_LANE_SOCKET))
 		return -EPROTO;
 	/* This process can have no more descriptors, or there were too many for a lane. */
-	if (msg.msg_flags & MSG_CTRUNC)
-		return nr < MAX_FDS ? -EMFILE : -EPROTO;
-	return nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : MAX_FDS) ?
+	if (p.cut)
+		return p.nr < KEVENT_PARCEL_FDS ? -EMFILE : -EPROTO;
+	return p.nr == (hello->flags & KEVENT_LANE_SOCKET ? 1 : KEVENT_PARCEL_FDS) ?
 	       0 : -EPROTO;
-}
-
-/*
- * Memory of tmpfs that can't become shorter: no access to it is SIGBUS, unless memory is
- * not overcommitted, and no access to it waits for another process.
- */
-static int check_memory(int fd, size_t max_bytes, size_t *bytes)
-{
-	struct statfs fs;
-	struct stat st;
-	int seals;
-
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) ||
-	    fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC || fstat(fd, &st))
-		return -EPROTO;
-	if (st.st_size < (off_t)KEVENT_LANE_HEAD)
-		return -EPROTO;
-	*bytes = (size_t)st.st_size;
-	return (__u64)st.st_size > max_bytes ? -EFBIG : 0;
 }
 
 static bool is_like(int fd, int probe)
@@ -426,7 +309,7 @@ static int attach(struct kevent_lane *l, int sock, size_t max_bytes, __u32 flags
 	if (l->bell >= 0)
 		ret = check_bells(l);
 	if (!ret)
-		ret = check_memory(l->fd, max_bytes, &bytes);
+		ret = kevent_parcel_check(l->fd, KEVENT_LANE_HEAD, max_bytes, &bytes);
 	if (!ret)
 		ret = read_shape(l->fd, bytes, &s);
 	if (!ret)
@@ -441,7 +324,7 @@ int kevent_lane_attach(struct kevent_lane *l, int sock, size_t max_bytes,
 
 	clear(l);
 	l->number = 1;
-	if (!(flags & ~KEVENT_LANE_SOCKET) && is_unix_stream(sock))
+	if (!(flags & ~KEVENT_LANE_SOCKET) && kevent_parcel_socket(sock))
 		ret = attach(l, sock, max_bytes ? max_bytes : DEFAULT_BYTES,
 			     flags);
 	if (ret)
