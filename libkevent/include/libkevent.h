@@ -20,6 +20,7 @@
 #include "libkevent_get.h"
 #include "libkevent_handles.h"
 #include "libkevent_lane.h"
+#include "libkevent_stream.h"
 #include "libkevent_ring.h"
 #include "libkevent_set.h"
 #include "libkevent_version.h"

@@ -71,6 +71,22 @@ bool kevent_lane_ring(const struct kevent_lane *l);
 /* Of kevent_lane_out.hold: kevent_lane_send_get() rings later, and has to */
 enum { LANE_RING_NOW, LANE_RING_LATER, LANE_RING_DUE };
 
+/*
+ * Instead of a wait, as there is a message. The ring has a level watch once only; a
+ * call, now and then, has them looked at.
+ */
+int kevent_lane_get_beside(__u32 *skipped, struct kevent_queue *q, struct ukevent *ev,
+			   __u32 max);
+
+static inline void kevent_lane_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* Takes the watches from the queue. */
 void kevent_lane_unwatch(struct kevent_lane *l);
 

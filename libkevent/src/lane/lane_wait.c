@@ -132,12 +132,8 @@ int kevent_lane_arm(struct kevent_lane *l)
 	return 1;
 }
 
-/*
- * Instead of a wait, as there is a message. The ring has a level watch once only; a
- * call, now and then, has them looked at.
- */
-static int get_beside(__u32 *skipped, struct kevent_queue *q, struct ukevent *ev,
-		      __u32 max)
+int kevent_lane_get_beside(__u32 *skipped, struct kevent_queue *q, struct ukevent *ev,
+			   __u32 max)
 {
 	static const struct timespec no_time;
 
@@ -180,7 +176,7 @@ static int ring_and_get(struct kevent_lane *l, struct kevent_queue *q,
 	int ret;
 
 	if (kevent_lane_arm(l))
-		ret = get_beside(&l->skipped, q, ev, max);
+		ret = kevent_lane_get_beside(&l->skipped, q, ev, max);
 	else
 		ret = kevent_queue_ring_and_get(q, ev, max, timeout,
 						l->peer_bell, &rung);
@@ -212,7 +208,7 @@ int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 		return ring_and_get(l, q, ev, max, timeout);
 	if (due)
 		ring_late(l);
-	return kevent_lane_arm(l) ? get_beside(&l->skipped, q, ev, max) :
+	return kevent_lane_arm(l) ? kevent_lane_get_beside(&l->skipped, q, ev, max) :
 				    kevent_queue_get(q, ev, max, timeout);
 }
 
@@ -350,15 +346,6 @@ int kevent_lanes_arm(struct kevent_lanes *set)
 	return 1;
 }
 
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Looks for messages, and for events that are in the ring, for a while. */
 static bool look_around(const struct kevent_lanes *set,
 			const struct kevent_queue *q)
@@ -368,7 +355,7 @@ static bool look_around(const struct kevent_lanes *set,
 	for (i = 0; i < set->looks; i++) {
 		if (set_is_satisfied(set) || kevent_ring_count(q->ring, q->size))
 			return true;
-		relax();
+		kevent_lane_relax();
 	}
 	return false;
 }
@@ -380,7 +367,7 @@ int kevent_lanes_get(struct kevent_lanes *set, struct kevent_queue *q,
 	int ret;
 
 	if (look_around(set, q) || kevent_lanes_arm(set))
-		return get_beside(&set->skipped, q, ev, max);
+		return kevent_lane_get_beside(&set->skipped, q, ev, max);
 	ret = kevent_queue_get(q, ev, max, timeout);
 	set_awake(set);
 	return ret;
