@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The ring of include/uapi/linux/ukevent.h under the C11 memory model; lanes.rs has
-//! the lanes of libkevent, modify.rs has MODIFY and wake-ups in the kernel.
+//! the lanes of libkevent, streams.rs its streams, modify.rs has MODIFY and wake-ups in the kernel.
 //!
 //! loom runs each scenario in all interleavings, and has relaxed loads return
 //! every value that the model allows. The kernel's side is kring_push(), the
@@ -14,6 +14,7 @@
 
 mod lanes;
 mod modify;
+mod streams;
 
 use loom::sync::atomic::{fence, AtomicU64, AtomicUsize, Ordering};
 use loom::sync::Arc;
@@ -312,6 +313,6 @@ fn run<T: Copy + Send + Sync + 'static>(
 
 fn main() {
     std::panic::set_hook(Box::new(|_| {}));
-    let failed = run(cases()) + run(lanes::cases()) + run(modify::cases());
+    let failed = run(cases()) + run(lanes::cases()) + run(modify::cases()) + run(streams::cases());
     std::process::exit((failed > 0) as i32);
 }

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The streams of libkevent/src/stream, operation by operation: the ready bits and the sleep
+//! of a pair of processes, the ring that begins again, the change to memory, and back.
+//!
+//! What the kernel does with a byte through the socket is a read-modify-write of one word,
+//! with acquire and release: its lock orders as much.
+
+use loom::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
+use loom::sync::Arc;
+use loom::thread;
+
+/// What the sides do right; all of it is what the code does.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    sender_releases_head: bool,
+    receiver_acquires_head: bool,
+    sender_sets_the_bit_last: bool,
+    sender_releases_the_bit: bool,
+    receiver_acquires_the_bits: bool,
+    receiver_clears_first: bool,
+    sender_fences_before_asleep: bool,
+    receiver_fences_after_asleep: bool,
+    receiver_looks_again: bool,
+    sender_looks_whether_it_is_empty: bool,
+    receiver_loads_base_last: bool,
+    sender_joins_before_bells: bool,
+    sender_releases_joined: bool,
+    receiver_acquires_joined: bool,
+    receiver_loads_joined_last: bool,
+    leaver_fences: bool,
+    offer_is_withdrawn_by_cas: bool,
+    offer_is_accepted_by_cas: bool,
+}
+
+const RULES: Rules = Rules {
+    sender_releases_head: true,
+    receiver_acquires_head: true,
+    sender_sets_the_bit_last: true,
+    sender_releases_the_bit: true,
+    receiver_acquires_the_bits: true,
+    receiver_clears_first: true,
+    sender_fences_before_asleep: true,
+    receiver_fences_after_asleep: true,
+    receiver_looks_again: true,
+    sender_looks_whether_it_is_empty: true,
+    receiver_loads_base_last: true,
+    sender_joins_before_bells: true,
+    sender_releases_joined: true,
+    receiver_acquires_joined: true,
+    receiver_loads_joined_last: true,
+    leaver_fences: true,
+    offer_is_withdrawn_by_cas: true,
+    offer_is_accepted_by_cas: true,
+};
+
+fn release_if(rule: bool) -> Ordering {
+    if rule {
+        Ordering::Release
+    } else {
+        Ordering::Relaxed
+    }
+}
+
+fn acquire_if(rule: bool) -> Ordering {
+    if rule {
+        Ordering::Acquire
+    } else {
+        Ordering::Relaxed
+    }
+}
+
+/// The shared memory, the socket, and the bell of the receiver.
+struct Shared {
+    ring: [AtomicU64; 2],
+    head: AtomicU64,
+    base: AtomicU64,
+    taken: AtomicU64,
+    bits: AtomicU64,
+    asleep: AtomicU64,
+    raw: AtomicU64,
+    joined: AtomicU64,
+    leaving: [AtomicU64; 2],
+    phase: AtomicU64,
+    sock: AtomicU64,
+    bell: AtomicBool,
+}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        let word = || AtomicU64::new(0);
+        Arc::new(Shared {
+            ring: [word(), word()],
+            head: word(),
+            base: word(),
+            taken: word(),
+            bits: word(),
+            asleep: word(),
+            raw: word(),
+            joined: word(),
+            leaving: [word(), word()],
+            phase: word(),
+            sock: word(),
+            bell: AtomicBool::new(false),
+        })
+    }
+}
+
+/// write_memory() and kevent_stream_notify(): the byte at position @pos is @pos + 1.
+fn write(rules: Rules, s: &Shared, pos: u64, base: u64) {
+    s.ring[((pos - base) % 2) as usize].store(pos + 1, Ordering::Relaxed);
+    if !rules.sender_sets_the_bit_last {
+        s.bits.fetch_or(1, Ordering::Release);
+    }
+    s.head
+        .store(pos + 1, release_if(rules.sender_releases_head));
+    if rules.sender_sets_the_bit_last {
+        s.bits
+            .fetch_or(1, release_if(rules.sender_releases_the_bit));
+    }
+    if rules.sender_fences_before_asleep {
+        fence(Ordering::SeqCst);
+    }
+    if s.asleep.load(Ordering::Acquire) != 0 {
+        s.bell.swap(true, Ordering::AcqRel);
+    }
+}
+
+/// kevent_streams_arm(): true when it may sleep.
+fn arm(rules: Rules, s: &Shared) -> bool {
+    s.asleep.store(1, Ordering::Release);
+    if rules.receiver_fences_after_asleep {
+        fence(Ordering::SeqCst);
+    }
+    if rules.receiver_looks_again && s.bits.load(Ordering::Acquire) != 0 {
+        s.asleep.store(0, Ordering::Release);
+        return false;
+    }
+    true
+}
+
+/// take_ready() and a read: how far it has read.
+fn take(rules: Rules, s: &Shared, pos: u64) -> u64 {
+    if s.bits.load(Ordering::Relaxed) == 0 {
+        return pos;
+    }
+    let early = s.head.load(Ordering::Acquire);
+    s.bits.swap(0, acquire_if(rules.receiver_acquires_the_bits));
+    if rules.receiver_clears_first {
+        s.head.load(Ordering::Acquire)
+    } else {
+        early
+    }
+}
+
+/// read_memory(): checks the bytes, and says how far it has read.
+fn read(rules: Rules, s: &Shared, pos: u64) -> u64 {
+    let early = s.base.load(Ordering::Acquire);
+    let head = s.head.load(acquire_if(rules.receiver_acquires_head));
+    let base = if rules.receiver_loads_base_last {
+        s.base.load(Ordering::Acquire)
+    } else {
+        early
+    };
+    for at in pos..head {
+        let cell = &s.ring[(at.wrapping_sub(base) % 2) as usize];
+        assert!(cell.load(Ordering::Relaxed) == at + 1, "wrong bytes");
+    }
+    s.taken.store(head, Ordering::Release);
+    head
+}
+
+/// One byte meets a receiver that falls asleep.
+fn no_lost_wake_up(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let sender = thread::spawn(move || write(rules, &theirs, 0, 0));
+    let asleep = arm(rules, &s);
+    sender.join().unwrap();
+    assert!(!asleep || s.bell.load(Ordering::Relaxed), "lost wake-up");
+}
+
+/// Two bytes meet a receiver that clears the bits: none is left without a bit.
+fn no_lost_stream(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let sender = thread::spawn(move || {
+        write(rules, &theirs, 0, 0);
+        write(rules, &theirs, 1, 0);
+    });
+    let mut pos = take(rules, &s, 0);
+    pos = take(rules, &s, pos);
+    sender.join().unwrap();
+    assert!(
+        s.bits.load(Ordering::Relaxed) != 0 || pos == 2,
+        "lost stream"
+    );
+}
+
+/// Two bytes, the second at the start of the ring again if the first was read.
+fn no_wrong_bytes(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let sender = thread::spawn(move || {
+        write(rules, &theirs, 0, 0);
+        let empty = theirs.taken.load(Ordering::Acquire) == 1;
+        let again = empty || !rules.sender_looks_whether_it_is_empty;
+        if again {
+            theirs.base.store(1, Ordering::Release);
+        }
+        write(rules, &theirs, 1, u64::from(again));
+    });
+    let pos = read(rules, &s, 0);
+    read(rules, &s, pos);
+    sender.join().unwrap();
+}
+
+/// A byte through the socket, the change to memory, and a bell.
+fn no_bell_among_the_bytes(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let sender = thread::spawn(move || {
+        theirs.sock.fetch_add(1, Ordering::AcqRel);
+        if !rules.sender_joins_before_bells {
+            theirs.sock.fetch_add(1, Ordering::AcqRel);
+        }
+        theirs.raw.store(1, Ordering::Relaxed);
+        theirs
+            .joined
+            .store(1, release_if(rules.sender_releases_joined));
+        if rules.sender_joins_before_bells {
+            theirs.sock.fetch_add(1, Ordering::AcqRel);
+        }
+    });
+    let order = acquire_if(rules.receiver_acquires_joined);
+    let early = s.joined.load(order);
+    let got = s.sock.load(Ordering::Acquire);
+    let joined = if rules.receiver_loads_joined_last {
+        s.joined.load(order)
+    } else {
+        early
+    };
+    let bytes = if joined == 1 {
+        got.min(s.raw.load(Ordering::Relaxed))
+    } else {
+        got
+    };
+    assert!(bytes == got.min(1), "a bell among the bytes");
+    sender.join().unwrap();
+}
+
+/// leave_out(): whether the last bell is sent at once.
+fn leave(rules: Rules, s: &Shared, me: usize) -> bool {
+    s.leaving[me].store(1, Ordering::Release);
+    if rules.leaver_fences {
+        fence(Ordering::SeqCst);
+    }
+    s.leaving[1 - me].load(Ordering::Acquire) == 1
+}
+
+/// Both sides leave: the last bell of one wakes the other.
+fn no_wait_for_each_other(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let other = thread::spawn(move || leave(rules, &theirs, 1));
+    let mine = leave(rules, &s, 0);
+    let others = other.join().unwrap();
+    assert!(mine || others, "both wait");
+}
+
+/// From 0, an offer, to 1 or 2: whether it has worked.
+fn change_phase(by_cas: bool, s: &Shared, to: u64) -> bool {
+    if by_cas {
+        return s
+            .phase
+            .compare_exchange(0, to, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok();
+    }
+    let free = s.phase.load(Ordering::SeqCst) == 0;
+    if free {
+        s.phase.store(to, Ordering::SeqCst);
+    }
+    free
+}
+
+/// An offer is withdrawn while it is accepted: one of the two is so.
+fn no_half_agreement(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let other = thread::spawn(move || change_phase(rules.offer_is_accepted_by_cas, &theirs, 1));
+    let withdrawn = change_phase(rules.offer_is_withdrawn_by_cas, &s, 2);
+    let accepted = other.join().unwrap();
+    assert!(withdrawn != accepted, "half an agreement");
+}
+
+type Case = (&'static str, fn(Rules), Rules, Option<&'static str>);
+
+pub fn cases() -> Vec<Case> {
+    const WAKE: Option<&str> = Some("lost wake-up");
+    const LOST: Option<&str> = Some("lost stream");
+    const WRONG: Option<&str> = Some("wrong bytes");
+    const BELL: Option<&str> = Some("a bell among the bytes");
+    const HALF: Option<&str> = Some("half an agreement");
+    let without = |change: fn(&mut Rules)| {
+        let mut rules = RULES;
+        change(&mut rules);
+        rules
+    };
+    vec![
+        ("stream, a sleep", no_lost_wake_up, RULES, None),
+        ("stream, ready bits", no_lost_stream, RULES, None),
+        (
+            "stream, a ring that begins again",
+            no_wrong_bytes,
+            RULES,
+            None,
+        ),
+        ("stream, to memory", no_bell_among_the_bytes, RULES, None),
+        ("stream, to the socket", no_wait_for_each_other, RULES, None),
+        ("stream, an offer", no_half_agreement, RULES, None),
+        (
+            "stream: sender without its full barrier before it reads asleep",
+            no_lost_wake_up,
+            without(|r| r.sender_fences_before_asleep = false),
+            WAKE,
+        ),
+        (
+            "stream: receiver without its full barrier after it stored asleep",
+            no_lost_wake_up,
+            without(|r| r.receiver_fences_after_asleep = false),
+            WAKE,
+        ),
+        (
+            "stream: receiver that does not look again before it sleeps",
+            no_lost_wake_up,
+            without(|r| r.receiver_looks_again = false),
+            WAKE,
+        ),
+        (
+            "stream: sender that sets the bit before head",
+            no_lost_stream,
+            without(|r| r.sender_sets_the_bit_last = false),
+            LOST,
+        ),
+        (
+            "stream: sender that does not release the bit",
+            no_lost_stream,
+            without(|r| {
+                r.sender_releases_the_bit = false;
+                r.sender_fences_before_asleep = false;
+            }),
+            LOST,
+        ),
+        (
+            "stream: receiver that does not acquire the bits",
+            no_lost_stream,
+            without(|r| r.receiver_acquires_the_bits = false),
+            LOST,
+        ),
+        (
+            "stream: receiver that loads head before it clears the bits",
+            no_lost_stream,
+            without(|r| r.receiver_clears_first = false),
+            LOST,
+        ),
+        (
+            "stream: sender that does not release head",
+            no_wrong_bytes,
+            without(|r| r.sender_releases_head = false),
+            WRONG,
+        ),
+        (
+            "stream: receiver that does not acquire head",
+            no_wrong_bytes,
+            without(|r| r.receiver_acquires_head = false),
+            WRONG,
+        ),
+        (
+            "stream: sender that begins again before all is read",
+            no_wrong_bytes,
+            without(|r| r.sender_looks_whether_it_is_empty = false),
+            WRONG,
+        ),
+        (
+            "stream: receiver that loads base before head",
+            no_wrong_bytes,
+            without(|r| r.receiver_loads_base_last = false),
+            WRONG,
+        ),
+        (
+            "stream: sender that rings before it has joined",
+            no_bell_among_the_bytes,
+            without(|r| r.sender_joins_before_bells = false),
+            BELL,
+        ),
+        (
+            "stream: sender that does not release joined",
+            no_bell_among_the_bytes,
+            without(|r| r.sender_releases_joined = false),
+            BELL,
+        ),
+        (
+            "stream: receiver that does not acquire joined",
+            no_bell_among_the_bytes,
+            without(|r| r.receiver_acquires_joined = false),
+            BELL,
+        ),
+        (
+            "stream: receiver that loads joined before it reads the socket",
+            no_bell_among_the_bytes,
+            without(|r| r.receiver_loads_joined_last = false),
+            BELL,
+        ),
+        (
+            "stream: side that leaves without its full barrier",
+            no_wait_for_each_other,
+            without(|r| r.leaver_fences = false),
+            Some("both wait"),
+        ),
+        (
+            "stream: offer that is withdrawn by a store",
+            no_half_agreement,
+            without(|r| r.offer_is_withdrawn_by_cas = false),
+            HALF,
+        ),
+        (
+            "stream: offer that is accepted by a store",
+            no_half_agreement,
+            without(|r| r.offer_is_accepted_by_cas = false),
+            HALF,
+        ),
+    ]
+}
