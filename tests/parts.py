@@ -60,8 +60,9 @@ TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
 RACES = ("races", "races_promises", "races_signals")
 # Whose tests have a time: without any they still see what they must
 STORMS_TIMED = ("storm", "storm_timer", "storm_posix_timer", "storm_proc", "storm_signal",
-                "storm_inode", "storm_aio", "storm_lanes", "storm_hits", "storm_max_running",
-                "hit_faults", "nested_random", "futex_lock", "malformed", "soak",
+                "storm_inode", "storm_aio", "storm_lanes", "streams", "storm_streams",
+                "storm_hits", "storm_max_running", "hit_faults",
+                "nested_random", "futex_lock", "malformed", "soak",
                 "races_promises")
 PROGRAMS = [("libev", "quick"), ("python", "quick")]
 # These take a minute each.
@@ -133,6 +134,13 @@ def run_lanes(**variables):
     return run(report.Report("lanes"),
                [str(GUEST / "kevent-tests"), "lanes"], SECONDS["lanes"],
                KEVENT_BACKEND="epoll", **variables)
+
+
+def run_streams(seconds):
+    """Streams between processes, and one that is hostile, with AddressSanitizer."""
+    return run(report.Report("streams"),
+               [str(GUEST / "kevent-tests-asan"), "streams", "storm_streams"], 4 * seconds,
+               KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=str(seconds))
 
 
 def run_fallback_vm():

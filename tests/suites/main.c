@@ -103,6 +103,8 @@ static const struct test_suite *const suites[] = {
 #endif
 	&lanes_suite,
 	&storm_lanes_suite,
+	&streams_suite,
+	&storm_streams_suite,
 	&limits_suite,
 	&fuse_suite,
 	&faults_suite,

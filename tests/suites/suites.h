@@ -69,6 +69,8 @@ extern const struct test_suite calls_observed_suite;
 extern const struct test_suite calls_audited_suite;
 extern const struct test_suite lanes_suite;
 extern const struct test_suite storm_lanes_suite;
+extern const struct test_suite streams_suite;
+extern const struct test_suite storm_streams_suite;
 extern const struct test_suite awake_suite;
 extern const struct test_suite tracepoints_suite;
 extern const struct test_suite empty_suite;
