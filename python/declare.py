@@ -60,6 +60,29 @@ void kevent_set_pidfd(struct ukevent *ev, int pidfd, uint32_t req_flags,
 void kevent_set_futex(struct ukevent *ev, const uint32_t *word,
 		      uint32_t expected, uint32_t event, uint32_t req_flags,
 		      uint64_t user);
+
+struct kevent_streams;
+struct kevent_stream;
+int kevent_streams_new(struct kevent_streams **set, struct kevent_queue *q,
+		       uint32_t looks);
+void kevent_streams_free(struct kevent_streams *set);
+int kevent_stream_open(struct kevent_streams *set, int sock, uint32_t flags,
+		       uint64_t user, struct kevent_stream **s);
+void kevent_stream_close(struct kevent_stream *s);
+ssize_t kevent_stream_read(struct kevent_stream *s, void *buf, size_t size);
+ssize_t kevent_stream_peek(struct kevent_stream *s, void *buf, size_t size);
+ssize_t kevent_stream_write(struct kevent_stream *s, const void *data, size_t len);
+int kevent_stream_shutdown(struct kevent_stream *s);
+int kevent_stream_leave(struct kevent_stream *s);
+int kevent_stream_join(struct kevent_stream *s, uint64_t sent, uint64_t received);
+int kevent_stream_fd(const struct kevent_stream *s);
+uint64_t kevent_stream_user(const struct kevent_stream *s);
+int kevent_stream_memory(const struct kevent_stream *s);
+int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev);
+struct kevent_stream *kevent_streams_next(struct kevent_streams *set);
+int kevent_streams_arm(struct kevent_streams *set);
+int kevent_streams_get(struct kevent_streams *set, struct ukevent *ev, uint32_t max,
+		       const struct timespec *timeout);
 """
 FIRST = "# SPDX-License-Identifier: LGPL-2.1 OR MIT\n"
 

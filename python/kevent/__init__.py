@@ -2,6 +2,7 @@
 """kevent: event notification for Linux with a ring in user memory
 
 Queue		a queue of events of files, timers, signals, processes and others
+Streams		Unix sockets whose bytes go through memory
 Selector	as the classes of the module selectors
 EventLoop	as the event loop of asyncio; EventLoopPolicy makes it the default
 """
@@ -13,6 +14,7 @@ from ._lib import (Error, ExistsError, ForbiddenError, FullError,
                    NoProcessError, NotFoundError, supported)
 from ._queue import Queue
 from ._selector import Selector
+from ._streams import Stream, Streams
 from ._version import __version__
 from ._watches import (FileWatch, FutexWatch, InodeWatch, ProcessWatch,
                        SignalWatch, SocketWatch, TimerWatch, UserWatch, Watch)
@@ -23,7 +25,8 @@ __all__ = [
     "FutexEvent", "FutexWatch", "Inode", "InodeEvent", "InodeWatch",
     "NoProcessError", "NotFoundError", "Poll", "ProcessEvent",
     "ProcessWatch", "Queue", "Selector", "SignalEvent", "SignalWatch",
-    "Sock", "SocketEvent", "SocketWatch", "TimerEvent", "TimerWatch",
+    "Sock", "SocketEvent", "SocketWatch", "Stream", "Streams", "TimerEvent",
+    "TimerWatch",
     "UserEvent", "UserWatch", "Watch", "supported",
 ]
 

@@ -22,6 +22,19 @@ KERNEL_ONLY = {"close-leaves-watches", "fair-is-forgotten", "no-amount",
                "selector-is-stale"}
 # Name, file, text, what takes its place
 MUTANTS = [
+    ("closed-stream-is-read", "_streams.py",
+     "        if self._stream is None:\n"
+     "            raise ValueError(\"the stream is closed\")\n", ""),
+    ("closed-set-keeps-streams", "_streams.py",
+     "            stream._stream = None\n", "            pass\n"),
+    ("stream-offers-nothing", "_streams.py", "STREAM_OFFER if offer else 0", "0"),
+    ("no-bytes-are-an-error", "_streams.py",
+     "        if result == -errno.EAGAIN:\n            return None\n"
+     "        return ffi.buffer", "        return ffi.buffer"),
+    ("join-forgets-counts", "_streams.py", "self._check(), sent, received",
+     "self._check(), 0, 0"),
+    ("sleeper-does-not-say-so", "_streams.py",
+     "not _lib.check(lib.kevent_streams_arm(self._check()))", "True"),
     ("closed-queue-is-used", "_queue.py", "        if self._closed:\n"
      "            self._leave()\n            self._check()\n", ""),
     ("close-wakes-nobody", "_queue.py",

@@ -21,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), HERE]
 import kevent
 
-MODULES = "test_import", "test_queue", "test_sources", "test_selector", "test_loop", "test_readme"
+MODULES = ("test_import", "test_queue", "test_sources", "test_selector", "test_loop", "test_streams",
+           "test_readme")
 
 
 class Result(unittest.TextTestResult):

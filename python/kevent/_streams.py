@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: LGPL-2.1 OR MIT
+"""Streams: bytes of Unix sockets through memory, see kevent_stream(3)."""
+
+import errno
+import itertools
+import mmap
+import warnings
+
+from . import _lib
+from ._lib import ffi, lib
+from ._queue import _deadline, _time_left
+
+STREAM_OFFER = 0x1
+SENDS, RECEIVES = 0x1, 0x2
+SIZE = 64			# of the ring, and events of one call
+
+
+class Streams:
+    """A set of streams, with a queue of its own.
+
+    looks	how often get() looks before it sleeps: a few hundred if the peers run on
+		other CPUs, 0 if not
+
+    One thread at a time uses a set and its streams. Another event loop may watch
+    fileno(): it calls arm() before it waits, and get(0) afterwards. A child of fork() has
+    no use of them. A set is closed, with its streams, at the end of a ``with`` block.
+    """
+
+    def __init__(self, looks=0):
+        self._set = None
+        self._streams = {}	# by number
+        self._numbers = itertools.count(1)
+        self._events = ffi.new("struct ukevent[]", SIZE)
+        self._memory = mmap.mmap(-1, _lib.HEADER_BYTES + SIZE * _lib.ENTRY.size,
+                                 mmap.MAP_PRIVATE)
+        self._ring = ffi.from_buffer(self._memory)
+        self._q = ffi.new("struct kevent_queue *")
+        _lib.check(lib.kevent_queue_init(self._q, self._ring, SIZE, 0))
+        new = ffi.new("struct kevent_streams **")
+        result = lib.kevent_streams_new(new, self._q, looks)
+        if result < 0:
+            lib.kevent_queue_close(self._q)
+            raise _lib.error(result)
+        self._set = new[0]
+
+    def __repr__(self):
+        return f"<kevent.Streams {'closed' if self._set is None else len(self._streams)}>"
+
+    def __enter__(self):
+        self._check()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if self._set is not None:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self)
+            self.close()
+
+    def _check(self):
+        if self._set is None:
+            raise ValueError("the set is closed")
+        return self._set
+
+    def close(self):
+        """Close the set, its streams and their sockets."""
+        if self._set is None:
+            return
+        for stream in self._streams.values():
+            stream._stream = None
+        self._streams.clear()
+        lib.kevent_streams_free(self._set)
+        lib.kevent_queue_close(self._q)
+        self._set = None
+
+    def fileno(self):
+        """The descriptor of the queue."""
+        self._check()
+        return self._q.fd
+
+    def open(self, sock, *, offer=False):
+        """Make a stream of a connected Unix socket, which is detached.
+
+        offer	pass memory with the first bytes: of the side that has connected
+        """
+        number = next(self._numbers)
+        new = ffi.new("struct kevent_stream **")
+        _lib.check(lib.kevent_stream_open(self._check(), sock.fileno(),
+                                          STREAM_OFFER if offer else 0, number, new))
+        sock.detach()
+        stream = Stream(self, new[0], number)
+        self._streams[number] = stream
+        return stream
+
+    def arm(self):
+        """Say that this side will sleep; false if a stream has something to do."""
+        return not _lib.check(lib.kevent_streams_arm(self._check()))
+
+    def _ready(self):
+        stream = lib.kevent_streams_next(self._check())
+        while stream != ffi.NULL:
+            yield self._streams[lib.kevent_stream_user(stream)]
+            stream = lib.kevent_streams_next(self._check())
+
+    def get(self, timeout=None):
+        """The streams with something to do; waits for one if there is none.
+
+        Read each until None, and write what had no room. The list is empty after the
+        timeout, in seconds, or if what has come is for none.
+        """
+        deadline = None if timeout is None else _deadline(timeout)
+        ready = list(dict.fromkeys(self._ready()))
+        if ready:
+            return ready
+        nr = _lib.check(lib.kevent_streams_get(self._check(), self._events, SIZE,
+                                               _time_left(deadline)))
+        for event in self._events[0:nr]:
+            stream = self._streams.get(event.ptr)
+            if stream:
+                lib.kevent_stream_event(stream._stream, ffi.addressof(event))
+        # One may come again if it changes meanwhile
+        return list(dict.fromkeys(self._ready()))
+
+
+class Stream:
+    """A stream of Streams.open(). No method waits."""
+
+    def __init__(self, streams, stream, number):
+        self._streams = streams
+        self._stream = stream
+        self._number = number
+
+    def __repr__(self):
+        return f"<kevent.Stream {'closed' if self._stream is None else self._number}>"
+
+    def __enter__(self):
+        self._check()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _check(self):
+        if self._stream is None:
+            raise ValueError("the stream is closed")
+        return self._stream
+
+    def close(self):
+        """Close the stream and its socket; the peer reads all, and then the end."""
+        if self._stream is None:
+            return
+        stream, self._stream = self._stream, None
+        del self._streams._streams[self._number]
+        lib.kevent_stream_close(stream)
+
+    def fileno(self):
+        """The socket, which the program may use after leave()."""
+        return lib.kevent_stream_fd(self._check())
+
+    def _read(self, function, size):
+        buffer = ffi.new("char[]", size)
+        result = function(self._check(), buffer, size)
+        if result == -errno.EAGAIN:
+            return None
+        return ffi.buffer(buffer, _lib.check(result))[:]
+
+    def read(self, size=65536):
+        """Up to so many bytes; b"" at the end, None if there are none now."""
+        return self._read(lib.kevent_stream_read, size)
+
+    def peek(self, size=65536):
+        """The same, but the bytes stay."""
+        return self._read(lib.kevent_stream_peek, size)
+
+    def write(self, data):
+        """Write what there is room for: the number of bytes, None if there is none."""
+        with ffi.from_buffer(data) as buffer:
+            result = lib.kevent_stream_write(self._check(), buffer, len(buffer))
+        if result == -errno.EAGAIN:
+            return None
+        return _lib.check(result)
+
+    def shutdown(self):
+        """End the direction of this side."""
+        _lib.check(lib.kevent_stream_shutdown(self._check()))
+
+    def leave(self):
+        """Go back to the socket. False: not yet; read, and try again after get()."""
+        result = lib.kevent_stream_leave(self._check())
+        return result != -errno.EAGAIN and not _lib.check(result)
+
+    def join(self, sent=0, received=0):
+        """Use memory again, after so many bytes that the program has passed itself."""
+        _lib.check(lib.kevent_stream_join(self._check(), sent, received))
+
+    @property
+    def in_memory(self):
+        """Do both directions go through memory?"""
+        return lib.kevent_stream_memory(self._check()) == SENDS | RECEIVES
