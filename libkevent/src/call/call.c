@@ -109,7 +109,8 @@ static int hand_over(int fd, struct kevent_call *chain, __u32 nr, __u32 at,
 
 /*
  * The arguments are good, or the descriptor is no queue. A kernel that leaves no chains
- * to others does not know the flag, and one without kevent does not know descriptors.
+ * to others does not know the flag. Elsewhere the number is that of a queue again, which it
+ * was not when the call was made.
  */
 int kevent_call_explain(int fd, int ret)
 {
@@ -118,7 +119,9 @@ int kevent_call_explain(int fd, int ret)
 	if (ret != -EINVAL && ret != -ENOSYS)
 		return ret;
 	err = kevent_ctl(fd, KEVENT_CTL_ADD, 0, NULL);
-	return err ? err : -ENOSYS;
+	if (err)
+		return err;
+	return kevent_kernel_there() ? -ENOSYS : ret;
 }
 
 /*
