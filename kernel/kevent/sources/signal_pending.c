@@ -96,16 +96,25 @@ void ev_signal_take(struct kevent_signal *ks)
 
 /*
  * The current task has signals pending that watches consume. Those of its process are looked
- * at next. Each can take one, so that the caller does not come here for ever.
+ * at next. Each can take one, so that the caller does not come here for ever. One that keeps a
+ * signal, or is disarmed, is looked at when that is over, and the current task, which may sleep
+ * by then, is woken.
  */
 static void ev_signal_ask(struct kevent_queue *q)
 {
 	struct kevent_signal *ks;
 
-	hlist_for_each_entry(ks, &q->takers, taker)
-		if (ev_signal_is_pending(ks->kk.id) && ev_signal_may_change(&ks->kk.ke) &&
-		    ks->consume && !ks->nr && ev_signal_is_armed(ks))
+	hlist_for_each_entry(ks, &q->takers, taker) {
+		if (!ks->consume || !ev_signal_is_pending(ks->kk.id) ||
+		    !ev_signal_may_change(&ks->kk.ke))
+			continue;
+		if (!ks->nr && ev_signal_is_armed(ks)) {
 			kevent_recheck_locked(&ks->kk.ke);
+			continue;
+		}
+		ks->told = true;
+		ks->of_thread = true;
+	}
 }
 
 /* Under ready_lock. */
