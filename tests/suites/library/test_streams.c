@@ -76,6 +76,12 @@ static bool is_right(struct side *me, uint64_t pos, ssize_t len)
 	return true;
 }
 
+static bool unexpected(const char *call, ssize_t ret)
+{
+	note("%s: %zd", call, ret);
+	return false;
+}
+
 /* What a read has returned: false if a socket could not */
 static bool account_read(struct side *me, struct part *p, ssize_t ret)
 {
@@ -91,7 +97,8 @@ static bool account_read(struct side *me, struct part *p, ssize_t ret)
 	}
 	if (ret == -EAGAIN)
 		p->can_read = false;
-	return ret == -EAGAIN || (me->kills && ret == -ECONNRESET);
+	return ret == -EAGAIN || (me->kills && ret == -ECONNRESET) ||
+	       unexpected("read", ret);
 }
 
 static bool account_write(struct side *me, struct part *p, ssize_t ret)
@@ -104,7 +111,9 @@ static bool account_write(struct side *me, struct part *p, ssize_t ret)
 		p->can_write = false;
 	if (ret == -EPIPE)
 		p->out_done = true;
-	return ret == -EAGAIN || (me->kills && ret == -EPIPE);
+	/* A peer that ends during the call, and has not read all, is ECONNRESET once. */
+	return ret == -EAGAIN || (me->kills && (ret == -EPIPE || ret == -ECONNRESET)) ||
+	       unexpected("write", ret);
 }
 
 static size_t some_size(struct side *me)
