@@ -110,6 +110,8 @@ static void ev_signal_ask(struct kevent_queue *q)
 			continue;
 		if (!ks->nr && ev_signal_is_armed(ks)) {
 			kevent_recheck_locked(&ks->kk.ke);
+			/* It is looked at when that task is done, by any thread. */
+			ks->of_thread |= kevent_is_busy(&ks->kk.ke);
 			continue;
 		}
 		ks->told = true;

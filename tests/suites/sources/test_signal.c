@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -366,6 +367,54 @@ static void signal_of_a_thread_wakes_that_thread(void)
 	CHECK(!is_pending(SIGUSR1));
 	block(SIGUSR1, SIG_UNBLOCK);
 	close_queue(&t.q);
+}
+
+struct beside_an_add {
+	struct two_waiters	t;
+	sem_t			has_signal, added;
+};
+
+static long adds_usr1(void *arg)
+{
+	const struct beside_an_add *b = arg;
+
+	return add_signal(b->t.q.fd, SIGUSR1, CONSUME, 0);
+}
+
+static long waits_with_a_signal(void *arg)
+{
+	struct beside_an_add *b = arg;
+
+	if (syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1))
+		return -errno;
+	sem_post(&b->has_signal);
+	sem_wait(&b->added);
+	return get_events(b->t.q.fd, 1, 1, -1, b->t.w.ev);
+}
+
+/* The watch has looked for the thread that adds it. When that is done, another one looks. */
+static void signal_of_a_thread_is_found_beside_an_add(void)
+{
+	struct beside_an_add b;
+	struct actor adds;
+
+	open_queue(&b.t.q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	MUST_EQ(sem_init(&b.has_signal, 0, 0), 0);
+	MUST_EQ(sem_init(&b.added, 0, 0), 0);
+	MUST_EQ(add_user(b.t.q.fd, 1, 1, 0, 1), 0);
+	start_actor(&b.t.w.actor, waits_with_a_signal, &b);
+	sem_wait(&b.has_signal);
+	CHECK(start_in_window(&adds, "attached", adds_usr1, &b));
+	sem_post(&b.added);
+	CHECK(sleeps_in(b.t.w.actor.tid, __NR_kevent_get_events));
+	start_waiter(&b.t.other, &b.t.q, 1);
+	window_release();
+	join_actor(&adds, PATIENCE_MS);
+	CHECK_EQ(adds.ret, 0);
+	end_of_the_first(&b.t);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&b.t.q);
 }
 
 /* A thread that sleeps in a wait takes what all threads block. */
@@ -899,6 +948,7 @@ static const struct test_case cases[] = {
 	TEST(pending_signal_wakes_a_sleeper),
 	TEST(pending_signals_reach_all_who_sleep),
 	TEST(signal_of_a_thread_wakes_that_thread),
+	TEST(signal_of_a_thread_is_found_beside_an_add),
 	TEST(blocked_signal_ends_a_wait),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
