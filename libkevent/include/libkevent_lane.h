@@ -223,6 +223,26 @@ struct kevent_lane {
 #define KEVENT_LANE_NONE	{ 0 }
 #endif
 
+/*
+ * In place of a number of looks before a sleep: as long as looks have paid lately, and never
+ * longer than a wake-up takes
+ */
+#define KEVENT_LOOKS_LEARNED	0xffffffffU
+
+/**
+ * struct kevent_look - what a set has learned of its looks; for the library only
+ * @debt: what they have cost above what they have saved
+ * @need: nanoseconds that the successful ones took lately; 0: not known
+ * @rest: waits without a look after the last debt that was too much
+ * @left: of these, still to come
+ */
+struct kevent_look {
+	__u16	debt;
+	__u16	need;
+	__u16	rest;
+	__u16	left;
+};
+
 /**
  * struct kevent_lanes - lanes that one thread receives from
  * @hot: those that are looked at: the next one of a circle
@@ -230,7 +250,7 @@ struct kevent_lane {
  * @turn: messages in a row from the same lane
  * @looks: how often kevent_lanes_get() looks before it sleeps
  * @skipped: how often that did not wait, as there was a message
- * @spare: for later versions
+ * @look: what @looks has learned
  */
 struct kevent_lanes {
 	struct kevent_lane	*hot;
@@ -238,7 +258,7 @@ struct kevent_lanes {
 	__u32			turn;
 	__u32			looks;
 	__u32			skipped;
-	__u32			spare[2];
+	struct kevent_look	look;
 };
 
 /**
@@ -435,8 +455,8 @@ int kevent_lane_arm(struct kevent_lane *l);
 /**
  * kevent_lanes_init() - make a set of lanes
  * @set: to be filled in
- * @looks: how often kevent_lanes_get() looks for messages before it sleeps; 0 where
- *	the peers run on the same CPU
+ * @looks: how often kevent_lanes_get() looks for messages before it sleeps; 0: it sleeps
+ *	at once; %KEVENT_LOOKS_LEARNED: for as long as that has paid lately
  *
  * For a thread that receives from many lanes. It looks at those that had messages
  * lately. The others say that this side sleeps, and come back with an event.

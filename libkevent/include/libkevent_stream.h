@@ -34,13 +34,13 @@ struct timespec;
  * @set: set to the new one
  * @q: the queue that watches them, which stays open and in its place until
  *	kevent_streams_free()
- * @looks: how often kevent_streams_get() looks before it sleeps; 0 where the peers run
- *	on the same CPU
+ * @looks: 0: kevent_streams_get() sleeps at once; %KEVENT_LOOKS_LEARNED: it looks before
+ *	that, for as long as that has paid lately
  *
  * One thread at a time uses a set, its queue and its streams: a server with several
  * threads has a set for each.
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, -EINVAL for another value of @looks, or -ENOMEM.
  */
 int kevent_streams_new(struct kevent_streams **set, struct kevent_queue *q,
 		       __u32 looks);

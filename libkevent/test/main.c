@@ -19,7 +19,7 @@
 
 static const struct test_case *const suites[] = {
 	kernel_tests, device_tests, call_tests, async_tests, watch_tests, ring_tests,
-	step_tests, queue_tests, event_tests, cxx_tests,
+	step_tests, queue_tests, event_tests, look_tests, cxx_tests,
 };
 
 unsigned int test_events = 2000000;

@@ -20,7 +20,7 @@ struct test_case {
 
 extern const struct test_case kernel_tests[], device_tests[], call_tests[], async_tests[],
 			      watch_tests[], ring_tests[], step_tests[], queue_tests[],
-			      event_tests[], cxx_tests[];
+			      event_tests[], look_tests[], cxx_tests[];
 
 /* How many events the tests with threads pass on */
 extern unsigned int test_events;

@@ -11,6 +11,7 @@ from ._lib import ffi, lib
 from ._queue import _deadline, _time_left
 
 STREAM_OFFER = 0x1
+LOOKS_LEARNED = 0xffffffff
 SENDS, RECEIVES = 0x1, 0x2
 SIZE = 64			# of the ring, and events of one call
 
@@ -18,15 +19,14 @@ SIZE = 64			# of the ring, and events of one call
 class Streams:
     """A set of streams, with a queue of its own.
 
-    looks	how often get() looks before it sleeps: a few hundred if the peers run on
-		other CPUs, 0 if not
+    busy_poll	poll before a sleep, for as long as that has paid lately
 
     One thread at a time uses a set and its streams. Another event loop may watch
     fileno(): it calls arm() before it waits, and get(0) afterwards. A child of fork() has
     no use of them. A set is closed, with its streams, at the end of a ``with`` block.
     """
 
-    def __init__(self, looks=0):
+    def __init__(self, *, busy_poll=True):
         self._set = None
         self._streams = {}	# by number
         self._numbers = itertools.count(1)
@@ -37,7 +37,8 @@ class Streams:
         self._q = ffi.new("struct kevent_queue *")
         _lib.check(lib.kevent_queue_init(self._q, self._ring, SIZE, 0))
         new = ffi.new("struct kevent_streams **")
-        result = lib.kevent_streams_new(new, self._q, looks)
+        result = lib.kevent_streams_new(new, self._q,
+                                        LOOKS_LEARNED if busy_poll else 0)
         if result < 0:
             lib.kevent_queue_close(self._q)
             raise _lib.error(result)

@@ -13,7 +13,7 @@ from helpers import SOON
 class TestStreams(unittest.TestCase):
 
     def setUp(self):
-        self.sets = [kevent.Streams(), kevent.Streams(looks=10)]
+        self.sets = [kevent.Streams(), kevent.Streams(busy_poll=False)]
         for each in self.sets:
             self.addCleanup(each.close)
         self.a, self.b = [streams.open(sock, offer=streams is self.sets[0])

@@ -78,15 +78,6 @@ enum { LANE_RING_NOW, LANE_RING_LATER, LANE_RING_DUE };
 int kevent_lane_get_beside(__u32 *skipped, struct kevent_queue *q, struct ukevent *ev,
 			   __u32 max);
 
-static inline void kevent_lane_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Takes the watches from the queue. */
 void kevent_lane_unwatch(struct kevent_lane *l);
 

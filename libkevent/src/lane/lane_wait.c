@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "api/look.h"
 #include "api/queue.h"
 #include "api/syscall.h"
 #include "fallback/fallback.h"
@@ -346,27 +347,28 @@ int kevent_lanes_arm(struct kevent_lanes *set)
 	return 1;
 }
 
-/* Looks for messages, and for events that are in the ring, for a while. */
-static bool look_around(const struct kevent_lanes *set,
-			const struct kevent_queue *q)
-{
-	__u32 i;
+/* What a wait is for: messages, and events that are in the ring */
+struct awaited {
+	const struct kevent_lanes *set;
+	const struct kevent_queue *q;
+};
 
-	for (i = 0; i < set->looks; i++) {
-		if (set_is_satisfied(set) || kevent_ring_count(q->ring, q->size))
-			return true;
-		kevent_lane_relax();
-	}
-	return false;
+static bool has_come(const void *what)
+{
+	const struct awaited *w = what;
+
+	return set_is_satisfied(w->set) || kevent_ring_count(w->q->ring, w->q->size);
 }
 
 int kevent_lanes_get(struct kevent_lanes *set, struct kevent_queue *q,
 		     struct ukevent *ev, __u32 max,
 		     const struct timespec *timeout)
 {
+	const struct awaited w = { .set = set, .q = q };
 	int ret;
 
-	if (look_around(set, q) || kevent_lanes_arm(set))
+	if ((set->looks && kevent_look(&set->look, set->looks, timeout, has_come, &w)) ||
+	    kevent_lanes_arm(set))
 		return kevent_lane_get_beside(&set->skipped, q, ev, max);
 	ret = kevent_queue_get(q, ev, max, timeout);
 	set_awake(set);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "api/look.h"
 #include "api/syscall.h"
 #include "lane/parcel.h"
 #include "stream.h"
@@ -186,16 +187,11 @@ int kevent_streams_arm(struct kevent_streams *set)
 	return 1;
 }
 
-static bool look_around(const struct kevent_streams *set)
+static bool has_come(const void *what)
 {
-	__u32 i;
+	const struct kevent_streams *set = what;
 
-	for (i = 0; i < set->looks; i++) {
-		if (set_has_ready(set) || kevent_ring_count(set->q->ring, set->q->size))
-			return true;
-		kevent_lane_relax();
-	}
-	return false;
+	return set_has_ready(set) || kevent_ring_count(set->q->ring, set->q->size);
 }
 
 int kevent_streams_get(struct kevent_streams *set, struct ukevent *ev, __u32 max,
@@ -205,7 +201,9 @@ int kevent_streams_get(struct kevent_streams *set, struct ukevent *ev, __u32 max
 
 	if (!kevent_process_is(set->process))
 		return -EXDEV;
-	if (set_has_ready(set) || look_around(set) || kevent_streams_arm(set))
+	if (set_has_ready(set) ||
+	    (set->looks && kevent_look(&set->look, set->looks, timeout, has_come, set)) ||
+	    kevent_streams_arm(set))
 		return kevent_lane_get_beside(&set->skipped, set->q, ev, max);
 	ret = kevent_queue_get(set->q, ev, max, timeout);
 	say_awake(set);
@@ -230,6 +228,8 @@ int kevent_streams_new(struct kevent_streams **set, struct kevent_queue *q, __u3
 {
 	int saved = errno;
 
+	if (looks && looks != KEVENT_LOOKS_LEARNED)
+		return -EINVAL;
 	*set = calloc(1, sizeof(**set));
 	errno = saved;
 	if (!*set)

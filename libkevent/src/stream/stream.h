@@ -115,6 +115,7 @@ struct kevent_streams {
 	__u64			sleep;
 	__u32			process;
 	__u32			looks;
+	struct kevent_look	look;
 	__u32			skipped;
 	bool			armed;
 };

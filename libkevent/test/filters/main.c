@@ -294,6 +294,8 @@ static void use_a_lane(void)
 		.send_slots = 4, .recv_slots = 4,
 	};
 	struct kevent_lane a, b;
+	struct kevent_lanes set;
+	struct ukevent ev;
 	int sock[2], ret;
 	char text[4];
 
@@ -309,6 +311,9 @@ static void use_a_lane(void)
 	CHECK_EQ(kevent_lane_attach(&b, sock[1], 0, 0), 0);
 	CHECK_EQ(kevent_lane_send(&a, "abc", 4), 0);
 	CHECK_EQ(kevent_lane_recv(&b, text, 4), 4);
+	kevent_lanes_init(&set, KEVENT_LOOKS_LEARNED);
+	kevent_lanes_add(&set, &b);
+	CHECK_EQ(kevent_lanes_get(&set, &q, &ev, 1, &soon), 0);
 	kevent_lane_close(&a);
 	kevent_lane_close(&b);
 }

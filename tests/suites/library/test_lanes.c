@@ -273,6 +273,11 @@ static void receiver_may_look_for_a_while(void)
 	many_senders(200);
 }
 
+static void receiver_may_learn_to_look(void)
+{
+	many_senders(KEVENT_LOOKS_LEARNED);
+}
+
 /* --- wake-ups ------------------------------------------------------------ */
 
 static int echo_messages(void *arg)
@@ -859,6 +864,7 @@ static void child_of_a_sender_changes_nothing(void)
 static const struct test_case cases[] = {
 	TEST(each_sender_keeps_its_order),
 	TEST(receiver_may_look_for_a_while),
+	TEST(receiver_may_learn_to_look),
 	TEST(eventfd_loses_no_wake_up),
 	TEST(socket_loses_no_wake_up),
 	TEST(send_and_wait_lose_no_wake_up),

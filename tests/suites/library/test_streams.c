@@ -289,7 +289,8 @@ static int open_side(struct side *me)
 	int i, ret = kevent_queue_init(&me->q, &ring.ring, RING, 0);
 
 	if (!ret)
-		ret = kevent_streams_new(&me->set, &me->q, next_random(&me->seed) % 2 * 50);
+		ret = kevent_streams_new(&me->set, &me->q, next_random(&me->seed) % 2 ?
+					 KEVENT_LOOKS_LEARNED : 0);
 	for (i = 0; i < STREAMS && !ret; i++) {
 		p = &me->part[i];
 		close(me->sock[i][!me->nr]);
