@@ -10,8 +10,8 @@ extern const struct bench_backend backend_limit, backend_kevent, backend_epoll;
 extern const struct bench_backend backend_uring, backend_poll, backend_raw;
 extern const struct bench_workload work_notify, work_idle, work_ctl;
 extern const struct bench_workload work_dumazet, work_herd, work_timers;
-extern const struct bench_workload work_wake, work_round, work_ipc, work_calls;
-extern const struct bench_workload work_marks, work_signal, work_futex;
+extern const struct bench_workload work_wake, work_round, work_ipc, work_requests;
+extern const struct bench_workload work_calls, work_marks, work_signal, work_futex;
 extern const struct bench_workload work_posix_timer, work_units;
 
 const struct bench_backend *const bench_backends[] = {
@@ -34,6 +34,7 @@ const struct bench_workload *const bench_workloads[] = {
 	&work_wake,
 	&work_round,
 	&work_ipc,
+	&work_requests,
 	&work_calls,
 	&work_marks,
 	&work_signal,
