@@ -233,6 +233,19 @@ int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev);
 struct kevent_stream *kevent_streams_next(struct kevent_streams *set);
 
 /**
+ * kevent_streams_look() - look for something to do, as kevent_streams_get() does first
+ * @set: the set
+ * @timeout: how long the caller would sleep at most; NULL: no limit
+ *
+ * For programs that wait for the descriptor of the queue in another loop, before
+ * kevent_streams_arm(). It returns at once unless the set learns how long to look.
+ *
+ * Return: 1: a stream has something to do, or the queue's ring has an event. 0: nothing
+ * has. -EXDEV.
+ */
+int kevent_streams_look(struct kevent_streams *set, const struct timespec *timeout);
+
+/**
  * kevent_streams_arm() - say to all peers that this side will sleep
  * @set: the set
  *

@@ -194,16 +194,23 @@ static bool has_come(const void *what)
 	return set_has_ready(set) || kevent_ring_count(set->q->ring, set->q->size);
 }
 
+int kevent_streams_look(struct kevent_streams *set, const struct timespec *timeout)
+{
+	if (!kevent_process_is(set->process))
+		return -EXDEV;
+	return set_has_ready(set) ||
+	       (set->looks && kevent_look(&set->look, set->looks, timeout, has_come, set));
+}
+
 int kevent_streams_get(struct kevent_streams *set, struct ukevent *ev, __u32 max,
 		       const struct timespec *timeout)
 {
 	int ret;
 
-	if (!kevent_process_is(set->process))
-		return -EXDEV;
-	if (set_has_ready(set) ||
-	    (set->looks && kevent_look(&set->look, set->looks, timeout, has_come, set)) ||
-	    kevent_streams_arm(set))
+	ret = kevent_streams_look(set, timeout);
+	if (ret < 0)
+		return ret;
+	if (ret || kevent_streams_arm(set))
 		return kevent_lane_get_beside(&set->skipped, set->q, ev, max);
 	ret = kevent_queue_get(set->q, ev, max, timeout);
 	say_awake(set);

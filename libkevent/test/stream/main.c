@@ -450,6 +450,24 @@ static void settle_many(void)
 	}
 }
 
+/* For a wait in another loop; a set that learns remembers that it was in vain. */
+static void look_before_another_loop(void)
+{
+	int i;
+
+	open_usual();
+	for (i = 0; i < 2; i++) {
+		sb->looks = i ? KEVENT_LOOKS_LEARNED : 0;
+		settle(sb);
+		CHECK_EQ(kevent_streams_look(sb, NULL), 0);
+		CHECK_EQ(sb->look.debt > 0, i);
+		say(a, "m");
+		CHECK_EQ(kevent_streams_look(sb, NULL), 1);
+		expect(b, "m");
+	}
+	close_sets();
+}
+
 /* One sleep, one bell, and all streams with something come. */
 static void sleeper_is_rung_for_once(int from, struct kevent_streams *to)
 {
@@ -1353,6 +1371,7 @@ static int use_in_child(void)
 	CHECK_EQ(kevent_stream_leave(a), -EXDEV);
 	CHECK_EQ(kevent_stream_join(a, 0, 0), -EXDEV);
 	CHECK_EQ(kevent_stream_event(a, &ev), -EXDEV);
+	CHECK_EQ(kevent_streams_look(sa, NULL), -EXDEV);
 	CHECK_EQ(kevent_streams_arm(sa), -EXDEV);
 	CHECK_EQ(kevent_streams_get(sa, &ev, 1, &no_time), -EXDEV);
 	CHECK_EQ(kevent_stream_open(sa, 0, 0, USER, &s), -EXDEV);
@@ -1403,6 +1422,7 @@ static const struct test tests[] = {
 	TEST(stream_wakes_a_sleeper),
 	TEST(first_answer_wakes_a_sleeper),
 	TEST(stream_comes_once),
+	TEST(look_before_another_loop),
 	TEST(wait_ends_with_bytes),
 	TEST(half_closed_stream_goes_on),
 	TEST(half_close_wakes_a_sleeper),
