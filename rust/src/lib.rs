@@ -55,6 +55,8 @@ mod mask;
 mod process;
 mod queue;
 mod ring;
+#[cfg(feature = "libkevent")]
+mod streams;
 mod sys;
 mod watch;
 
@@ -62,6 +64,8 @@ pub use event::{Event, What};
 pub use handles::Handles;
 pub use mask::{Changes, Poll, Ready};
 pub use queue::{supported, Change, Options, Queue, Ring};
+#[cfg(feature = "libkevent")]
+pub use streams::{Stream, Streams};
 pub use watch::{Clock, Timer, Watch};
 
 const EXDEV: i32 = 18;

@@ -57,6 +57,8 @@ fn main() {
         arguments.iter().filter(|word| !word.starts_with('-')).collect();
     let tests: Vec<_> = cases::ALL
         .iter()
+        .copied()
+        .flatten()
         .filter(|(name, _)| {
             wanted.is_empty() || wanted.iter().any(|word| name.contains(*word))
         })

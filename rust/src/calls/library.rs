@@ -12,13 +12,20 @@ use crate::abi::{self, Entry, RingHeader, Timespec, WaitArg};
 use crate::ring::RingMemory;
 
 /// `struct kevent_queue`.
+#[derive(Default)]
 #[repr(C)]
-struct LibraryQueue {
+pub struct LibraryQueue {
     fd: c_int,
     size: u32,
     ring: usize,
     process: u32,
     entered: u32,
+}
+
+impl LibraryQueue {
+    pub fn fd(&self) -> RawFd {
+        self.fd
+    }
 }
 
 extern "C" {

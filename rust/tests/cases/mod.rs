@@ -4,6 +4,8 @@
 mod files;
 mod queue;
 mod sources;
+#[cfg(feature = "libkevent")]
+mod streams;
 mod threads;
 
 use kevent::{Event, Queue, What};
@@ -18,10 +20,11 @@ pub const SOON: Option<Duration> = Some(Duration::from_secs(30));
 pub const NOW: Option<Duration> = Some(Duration::ZERO);
 
 macro_rules! all {
-    ($($module:ident: $($name:ident)*;)*) => {
-        pub const ALL: &[(&str, Test)] = &[
-            $($((concat!(stringify!($module), ".", stringify!($name)), $module::$name),)*)*
-        ];
+    ($($(#[$only:meta])? $module:ident: $($name:ident)*;)*) => {
+        pub const ALL: &[&[(&str, Test)]] = &[$(
+            $(#[$only])?
+            &[$((concat!(stringify!($module), ".", stringify!($name)), $module::$name),)*],
+        )*];
     };
 }
 
@@ -79,6 +82,18 @@ all! {
         a_futex_with_another_value_is_reported
         marks_merge
         messages_do_not;
+    #[cfg(feature = "libkevent")]
+    streams:
+        bytes_go_through_memory
+        a_peer_without_streams_reads_its_bytes
+        a_wait_ends_with_bytes
+        a_wait_ends_with_its_time
+        another_loop_is_woken
+        an_end_comes_behind_all_bytes
+        a_stream_goes_back_to_its_socket_and_forth
+        a_stream_keeps_its_set
+        a_child_has_no_streams
+        a_refused_socket_is_closed;
     threads:
         each_event_goes_to_one_of_many_threads
         another_thread_ends_a_wait
