@@ -12,6 +12,7 @@
 #include <linux/magic.h>
 #include <linux/types.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -56,10 +57,21 @@ static int new_memory(const char *name)
 	return fd < 0 ? memfd_create(name, flags) : fd;
 }
 
+/* Above RLIMIT_FSIZE ftruncate() sends a signal that ends most programs. */
+static bool may_have(size_t bytes)
+{
+	struct rlimit most;
+
+	return getrlimit(RLIMIT_FSIZE, &most) || most.rlim_cur >= bytes;
+}
+
 int kevent_parcel_memory(const char *name, size_t bytes)
 {
-	int fd = new_memory(name), ret;
+	int fd, ret;
 
+	if (!may_have(bytes))
+		return -EFBIG;
+	fd = new_memory(name);
 	if (fd >= 0 && !ftruncate(fd, (off_t)bytes) && !fcntl(fd, F_ADD_SEALS, SEALS))
 		return fd;
 	ret = -errno;

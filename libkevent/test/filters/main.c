@@ -377,6 +377,7 @@ static const struct optional {
 	{ .name = "ioctl", .nr = SYS_ioctl },
 	{ .name = "pidfd_open", .nr = SYS_pidfd_open, .type = KEVENT_PROC },
 	{ .name = "futex_waitv", .nr = SYS_futex_waitv, .type = KEVENT_FUTEX },
+	{ .name = "prlimit64", .nr = SYS_prlimit64 },
 	{ .name = "memfd_create", .nr = SYS_memfd_create, .memory = true },
 };
 static const int errors[] = { EPERM, ENOSYS, EACCES, EOPNOTSUPP, EIO };
@@ -459,7 +460,7 @@ static const struct entry known[] = {
 	ENTRY(rt_sigqueueinfo), ENTRY(tgkill), ENTRY(kill), ENTRY(getpid), ENTRY(gettid),
 	ENTRY(sched_yield), ENTRY(pidfd_open), ENTRY(waitid), ENTRY(inotify_init1),
 	ENTRY(inotify_add_watch), ENTRY(inotify_rm_watch), ENTRY(futex_waitv),
-	ENTRY(memfd_create), ENTRY(ftruncate), ENTRY(fstatfs), ENTRY(getsockopt),
+	ENTRY(prlimit64), ENTRY(memfd_create), ENTRY(ftruncate), ENTRY(fstatfs), ENTRY(getsockopt),
 	ENTRY(sendmsg), ENTRY(recvmsg), ENTRY(sendto), ENTRY(recvfrom), ENTRY(preadv),
 #ifdef SYS_newfstatat
 	ENTRY(newfstatat),

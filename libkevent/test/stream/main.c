@@ -1229,6 +1229,27 @@ static void parcels_are_checked(void)
 	close_sets();
 }
 
+/* Memory is a file, and a process may be forbidden to make one of that size. */
+static void limit_of_file_sizes_is_no_signal(void)
+{
+	struct rlimit before, few;
+
+	open_sets();
+	CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+	few = before;
+	few.rlim_cur = STREAM_BYTES - 1;
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
+	CHECK_EQ(kevent_parcel_memory("test", STREAM_BYTES), -EFBIG);
+	open_pair(true);
+	say(a, "x");
+	expect(b, "x");
+	say(b, "y");
+	expect(a, "y");
+	CHECK_EQ(kevent_stream_memory(a), 0);
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+	close_sets();
+}
+
 /* Memory that is good, with a page that is none: the page in the memory is used. */
 static void pages_are_checked(void)
 {
@@ -1454,6 +1475,7 @@ static const struct test tests[] = {
 	TEST(count_of_the_socket_is_checked),
 	TEST(all_bits_may_be_set),
 	TEST(parcels_are_checked),
+	TEST(limit_of_file_sizes_is_no_signal),
 	TEST(pages_are_checked),
 	TEST(each_set_has_a_slot),
 	TEST(listeners_have_pages_of_their_own),
