@@ -270,6 +270,7 @@ void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
 struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest);
 bool kevent_wake(struct kevent_queue *q, unsigned int kind);
 bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
+void kevent_ask_all(struct kevent_queue *q);
 void kevent_wake_rest(struct kevent_queue *q);
 void kevent_wake_one(struct kevent_queue *q);
 void kevent_end_waits(struct kevent_queue *q);

@@ -446,6 +446,20 @@ void kevent_wake_askers(struct kevent_queue *q)
 }
 
 /*
+ * Have each consumer find out what only it can take, see kevent_ask(): those that sleep, and
+ * those in poll(), for whom there is nothing on a list. Who joins either later asks by itself.
+ */
+void kevent_ask_all(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	kevent_wake_all(q, KEVENT_ANY);
+	/* As for kevent_wake_pollers() */
+	if (waitqueue_active(&q->poll_wait))
+		irq_work_queue(&q->poll_work);
+}
+
+/*
  * Have one consumer return although nothing is ready: the one that sleeps longest, else the
  * one that a limit keeps parked longest, else the next one that finds nothing.
  */

@@ -90,7 +90,7 @@ void ev_signal_take(struct kevent_signal *ks)
 	ks->told = ev_signal_is_pending(sent.sig);
 	/* The thread that has one may sleep: it asks before it sleeps on. */
 	if (ks->of_thread)
-		kevent_wake_all(ks->kk.ke.queue, KEVENT_ANY);
+		kevent_ask_all(ks->kk.ke.queue);
 	ks->of_thread = false;
 }
 
@@ -150,7 +150,7 @@ int ev_signal_collect(struct kevent *ke, bool atomic)
 		if (ev_signal_may_change(ke))
 			return -EAGAIN;
 		/* Tasks of its process can look. Each asks before it sleeps on. */
-		kevent_wake_all(ke->queue, KEVENT_ANY);
+		kevent_ask_all(ke->queue);
 		return 0;
 	}
 	ev_signal_take(ks);

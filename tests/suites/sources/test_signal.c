@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -415,6 +416,35 @@ static void signal_of_a_thread_is_found_beside_an_add(void)
 	end_of_the_first(&b.t);
 	block(SIGUSR1, SIG_UNBLOCK);
 	close_queue(&b.t.q);
+}
+
+static long polls_with_a_signal(void *arg)
+{
+	const struct queue *q = arg;
+	struct pollfd pfd = { .fd = q->fd, .events = POLLIN };
+	struct ukevent ev;
+
+	if (syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1) ||
+	    syscall(SYS_ppoll, &pfd, 1, NULL, NULL, 0) != 1)
+		return -errno;
+	return get_events(q->fd, 1, 1, 0, &ev);
+}
+
+/* Nothing is ready for the thread that adds the watch, and so nothing is on a list. */
+static void signal_of_a_thread_ends_its_poll(void)
+{
+	struct actor polls;
+	struct queue q;
+
+	open_queue(&q, 0);
+	block(SIGUSR1, SIG_BLOCK);
+	start_actor(&polls, polls_with_a_signal, &q);
+	CHECK(sleeps_in(polls.tid, SYS_ppoll));
+	MUST_EQ(add_signal(q.fd, SIGUSR1, CONSUME, 0), 0);
+	join_actor(&polls, PATIENCE_MS);
+	CHECK_EQ(polls.ret, 1);
+	block(SIGUSR1, SIG_UNBLOCK);
+	close_queue(&q);
 }
 
 /* A thread that sleeps in a wait takes what all threads block. */
@@ -949,6 +979,7 @@ static const struct test_case cases[] = {
 	TEST(pending_signals_reach_all_who_sleep),
 	TEST(signal_of_a_thread_wakes_that_thread),
 	TEST(signal_of_a_thread_is_found_beside_an_add),
+	TEST(signal_of_a_thread_ends_its_poll),
 	TEST(blocked_signal_ends_a_wait),
 	TEST(signalfd_gets_what_is_observed_only),
 	TEST(tracer_sees_no_consumed_signal),
