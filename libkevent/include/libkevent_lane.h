@@ -54,7 +54,7 @@ struct kevent_lane_slot {
  * @taken: number of messages it has taken; what they occupied is free
  * @__pad0: 0; the other side reads what follows more often
  * @asleep: 0: it looks at its messages; else the number of this sleep, never used
- *	before
+ *	before; with the highest bit that of all lanes of a set
  * @room: 0, or the number of its wait for room
  * @closed: 0: open; else one more than the number of messages it has sent in all
  * @__pad1: 0
@@ -153,7 +153,7 @@ struct kevent_lane_out {
  * @size: number of slots
  * @bytes: size of the arena
  * @empty: looks in a row that found nothing
- * @armed: whether this side says that it sleeps
+ * @armed: whether this side says that it sleeps, and whether its set does
  */
 struct kevent_lane_in {
 	const struct kevent_lane_slot	*slot;
@@ -190,6 +190,7 @@ struct kevent_lane_in {
  * @gone: whether the socket has said that the peer has ended
  * @stopped: whether @state or @gone is set
  * @skipped: how often kevent_lane_send_get() did not wait, as there was a message
+ * @origin: the process behind @sock; 0: not known
  * @spare: for later versions
  */
 struct kevent_lane {
@@ -213,7 +214,8 @@ struct kevent_lane {
 	int				gone;
 	int				stopped;
 	__u32				skipped;
-	__u32				spare[5];
+	__u32				origin;
+	__u32				spare[4];
 };
 
 /* A lane that is not open, which kevent_lane_close() takes: struct kevent_lane lane = ... */

@@ -12,6 +12,7 @@
 
 #include "api/syscall.h"
 #include "lane.h"
+#include "rung.h"
 
 /* Messages in the arena begin at multiples of this. */
 #define ARENA_UNIT	64U
@@ -181,14 +182,18 @@ int kevent_lane_reserve(struct kevent_lane *l, __u32 len, void **data)
 static __attribute__((noinline)) void ring_sleeper(struct kevent_lane *l,
 						   __u64 asleep)
 {
-	if (l->out.hold)
-		l->out.hold = LANE_RING_DUE;
-	else if (!kevent_lane_ring(l))
-		return;
+	if (!kevent_rung_for(l, asleep)) {
+		if (l->out.hold)
+			l->out.hold = LANE_RING_DUE;
+		else if (!kevent_lane_ring(l))
+			return;
+		else
+			kevent_rung_note(l, asleep);
+	}
 	l->out.rung = asleep;
 }
 
-/* Pairs with kevent_lane_arm() of the peer. */
+/* Pairs with kevent_lane_arm() and kevent_lanes_arm() of the peer. */
 static inline void wake_sleeper(struct kevent_lane *l)
 {
 	__u64 asleep;

@@ -68,6 +68,9 @@ static inline bool lane_gone(const struct kevent_lane *l)
  */
 bool kevent_lane_ring(const struct kevent_lane *l);
 
+/* Of kevent_lane_in.armed: with a number of its own, or with that of its set */
+enum { LANE_AWAKE, LANE_ASLEEP, LANE_ASLEEP_IN_SET };
+
 /* Of kevent_lane_out.hold: kevent_lane_send_get() rings later, and has to */
 enum { LANE_RING_NOW, LANE_RING_LATER, LANE_RING_DUE };
 

@@ -13,6 +13,7 @@
 #include "api/syscall.h"
 #include "lane.h"
 #include "parcel.h"
+#include "rung.h"
 
 #define DEFAULT_BYTES	((size_t)64 << 20)
 
@@ -227,6 +228,7 @@ int kevent_lane_pass(struct kevent_lane *l, int sock)
 	if (!ret) {
 		close_fd(&l->fd);
 		l->sock = sock;
+		l->origin = kevent_rung_origin(sock);
 	}
 	errno = saved;
 	return ret;
@@ -327,12 +329,13 @@ int kevent_lane_attach(struct kevent_lane *l, int sock, size_t max_bytes,
 	if (!(flags & ~KEVENT_LANE_SOCKET) && kevent_parcel_socket(sock))
 		ret = attach(l, sock, max_bytes ? max_bytes : DEFAULT_BYTES,
 			     flags);
-	if (ret)
+	if (ret) {
 		forget(l);
-	else
+	} else {
 		close_fd(&l->fd);
-	if (!ret)
 		l->sock = sock;
+		l->origin = kevent_rung_origin(sock);
+	}
 	errno = saved;
 	return ret;
 }

@@ -17,6 +17,7 @@
 #include "api/syscall.h"
 #include "fallback/fallback.h"
 #include "lane.h"
+#include "rung.h"
 
 #define TURN		64	/* messages of one lane while others may have some */
 #define IDLE		64	/* looks in vain after which a lane sleeps */
@@ -96,19 +97,20 @@ static void read_socket(struct kevent_lane *l)
 
 /* A child has copies of its parent's sets of lanes: there these two do nothing. */
 
-static void say_asleep(struct kevent_lane *l)
+/* @sleep is that of a set, 0: the lane's own. */
+static void say_asleep(struct kevent_lane *l, __u64 sleep)
 {
 	if (!kevent_process_is(l->process))
 		return;
-	lane_store(&l->me->asleep, ++l->in.sleep);
-	l->in.armed = 1;
+	lane_store(&l->me->asleep, sleep ? sleep : ++l->in.sleep);
+	l->in.armed = sleep ? LANE_ASLEEP_IN_SET : LANE_ASLEEP;
 }
 
 static void say_awake(struct kevent_lane *l)
 {
 	if (l->in.armed && kevent_process_is(l->process))
 		lane_store(&l->me->asleep, 0);
-	l->in.armed = 0;
+	l->in.armed = LANE_AWAKE;
 }
 
 /* Is there something that a sleeper would not be woken for any more? */
@@ -124,7 +126,7 @@ int kevent_lane_arm(struct kevent_lane *l)
 		return -EXDEV;
 	if (!l->mem)
 		return 1;
-	say_asleep(l);
+	say_asleep(l, 0);
 	/* Pairs with wake_sleeper() of the peer. */
 	lane_full_barrier();
 	if (!is_satisfied(l))
@@ -257,10 +259,28 @@ void kevent_lanes_add(struct kevent_lanes *set, struct kevent_lane *l)
 	set_add_hot(set, l);
 }
 
+/* A peer may have rung by this lane for all: the queue will not hear of that. */
+static void pass_bell(const struct kevent_lane *l)
+{
+	const struct kevent_lane *other;
+	const __u64 one = 1;
+
+	if (l->in.armed != LANE_ASLEEP_IN_SET || !kevent_process_is(l->process))
+		return;
+	for (other = l->next; other != l; other = other->next) {
+		if (other->in.armed != LANE_ASLEEP_IN_SET)
+			continue;
+		kevent_call6(SYS_write, other->bell, (long)&one, sizeof(one), 0, 0, 0);
+		return;
+	}
+}
+
 void kevent_lanes_remove(struct kevent_lane *l)
 {
-	if (l->set && l->next)
+	if (l->set && l->next) {
+		pass_bell(l);
 		set_drop_hot(l->set, l);
+	}
 	l->set = NULL;
 }
 
@@ -335,10 +355,12 @@ static bool set_is_satisfied(const struct kevent_lanes *set)
 int kevent_lanes_arm(struct kevent_lanes *set)
 {
 	struct kevent_lane *l = set->hot;
+	__u64 sleep = l ? kevent_rung_sleep(l->process) : 0;
 	__u32 left;
 
+	/* pass_bell() has no bell that is the socket. */
 	for (left = set->nr_hot; left; left--, l = l->next)
-		say_asleep(l);
+		say_asleep(l, l->bell < 0 ? 0 : sleep);
 	/* One barrier for all. Pairs with wake_sleeper() of each peer. */
 	lane_full_barrier();
 	if (!set_is_satisfied(set))

@@ -461,6 +461,7 @@ static const struct entry known[] = {
 	ENTRY(sched_yield), ENTRY(pidfd_open), ENTRY(waitid), ENTRY(inotify_init1),
 	ENTRY(inotify_add_watch), ENTRY(inotify_rm_watch), ENTRY(futex_waitv),
 	ENTRY(prlimit64), ENTRY(memfd_create), ENTRY(ftruncate), ENTRY(fstatfs), ENTRY(getsockopt),
+	ENTRY(getsockname), ENTRY(getpeername),
 	ENTRY(sendmsg), ENTRY(recvmsg), ENTRY(sendto), ENTRY(recvfrom), ENTRY(preadv),
 #ifdef SYS_newfstatat
 	ENTRY(newfstatat),

@@ -24,9 +24,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
-#include "libkevent.h"
+#include "api/process.h"
+#include "lane/rung.h"
 #include "../processes.h"
 
 #ifndef SO_PASSPIDFD
@@ -586,6 +588,197 @@ static void set_looks_at_all_lanes(void)
 	CHECK_EQ(set.nr_hot, 0);
 }
 
+/* --- the sleep of a set -------------------------------------------------- */
+
+static struct kevent_lane a2, b2;	/* another lane, from @a2 to @b2 */
+static struct kevent_lanes family;
+
+static void connect_by_name(int *sock)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK_EQ(bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)&name, &len), 0);
+	CHECK_EQ(listen(fd, 1), 0);
+	sock[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(connect(sock[0], (struct sockaddr *)&name, len), 0);
+	sock[1] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	close(fd);
+}
+
+static void open_one_of(struct kevent_lane *from, struct kevent_lane *to,
+			const struct kevent_lane_options *o, bool named)
+{
+	int sock[2];
+
+	if (named)
+		connect_by_name(sock);
+	else
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	CHECK_EQ(kevent_lane_create(from, o), 0);
+	CHECK_EQ(kevent_lane_pass(from, sock[0]), 0);
+	CHECK_EQ(kevent_lane_attach(to, sock[1], 0, 0), 0);
+	CHECK_EQ(kevent_lane_watch(to, qb.fd, to == &b ? USER : USER + 1), 0);
+	kevent_lanes_add(&family, to);
+}
+
+/* Two lanes to one set */
+static void open_family(const struct kevent_lane_options *o, bool named)
+{
+	CHECK_EQ(kevent_queue_init(&qb, &mem_b.ring, SIZE, 0), 0);
+	kevent_lanes_init(&family, 0);
+	open_one_of(&a, &b, o, named);
+	open_one_of(&a2, &b2, o, named);
+}
+
+static void close_family(void)
+{
+	close_lane();
+	kevent_lane_close(&a2);
+	kevent_lane_close(&b2);
+	kevent_queue_close(&qb);
+}
+
+/* How many bells are rung for a message through each lane while the set sleeps? */
+static void expect_bells(int want)
+{
+	struct kevent_lane *from;
+	struct ukevent ev[8];
+	__u64 nr;
+	int i, got;
+
+	CHECK_EQ(kevent_lanes_arm(&family), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	CHECK_EQ(send_nr(&a2, 1), 0);
+	CHECK_EQ(send_nr(&a, 2), 0);
+	got = kevent_queue_get(&qb, ev, 8, &a_while);
+	CHECK_EQ(got, want);
+	for (i = 0; i < got; i++)
+		kevent_lane_event(ev[i].ptr == USER ? &b : &b2, &ev[i]);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(kevent_lanes_recv(&family, &from, &nr, sizeof(nr)), sizeof(nr));
+	CHECK_EQ(kevent_queue_get(&qb, ev, 8, &no_time), 0);
+}
+
+static void expect_other_event(void)
+{
+	struct ukevent ev;
+
+	CHECK_EQ(kevent_queue_get(&qb, &ev, 1, &a_while), 1);
+	CHECK_EQ(ev.ptr, USER + 1);
+	CHECK_EQ(kevent_lane_event(&b2, &ev), 0);
+}
+
+static void set_is_rung_for_once(void)
+{
+	int i;
+
+	open_family(&usual, true);
+	for (i = 0; i < 200; i++)
+		expect_bells(1);
+	close_family();
+}
+
+/* Who is behind a socket without a name is not known. */
+static void lanes_without_a_name_are_rung_for(void)
+{
+	open_family(&usual, false);
+	expect_bells(2);
+	expect_bells(2);
+	close_family();
+	/* A lane that is closed cannot pass on a byte. */
+	open_family(&by_socket, true);
+	expect_bells(2);
+	expect_bells(2);
+	close_family();
+}
+
+/* A process that writes the number of another one's sleep has that not woken. */
+static void number_of_another_process_is_rung_for(void)
+{
+	open_family(&usual, true);
+	CHECK_EQ(a.origin, getpid());
+	CHECK_EQ(b.origin, getpid());
+	a2.origin++;
+	expect_bells(2);
+	expect_bells(2);
+	close_family();
+}
+
+/* The bell has not rung if there was no memory for it. */
+static void bell_that_is_lost_rings_by_another_lane(void)
+{
+	open_family(&usual, true);
+	CHECK_EQ(kevent_lanes_arm(&family), 0);
+	run_short(SYS_write, a.peer_bell);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	expect_no_event(&qb);
+	CHECK_EQ(send_nr(&a2, 1), 0);
+	expect_other_event();
+	close_family();
+}
+
+/* The peer has rung by the lane that is closed, and does not ring by the other one. */
+static void closed_lane_passes_the_bell_on(void)
+{
+	struct ukevent ev;
+
+	open_family(&usual, true);
+	CHECK_EQ(kevent_lanes_arm(&family), 0);
+	CHECK_EQ(send_nr(&a, 1), 0);
+	kevent_lane_close(&b);
+	CHECK_EQ(send_nr(&a2, 2), 0);
+	expect_other_event();
+	expect_nr(&b2, 2);
+	/* There is nothing to pass on when the set is awake. */
+	kevent_lane_close(&a);
+	open_one_of(&a, &b, &usual, true);
+	CHECK_EQ(kevent_lanes_get(&family, &qb, &ev, 1, &no_time), 0);
+	kevent_lane_close(&b);
+	expect_no_event(&qb);
+	close_family();
+}
+
+/* A lane that was left alone sleeps for itself, whatever its set does. */
+static void lane_that_is_left_alone_is_rung_for(void)
+{
+	struct kevent_lane *from;
+	__u64 nr, i;
+
+	open_family(&usual, true);
+	for (i = 0; i < 300 && family.nr_hot > 1; i++) {
+		CHECK_EQ(send_nr(&a, i), 0);
+		CHECK_EQ(kevent_lanes_recv(&family, &from, &nr, sizeof(nr)), sizeof(nr));
+		CHECK_EQ(kevent_lanes_recv(&family, &from, &nr, sizeof(nr)), -EAGAIN);
+	}
+	CHECK_EQ(family.nr_hot, 1);
+	expect_bells(2);
+	close_family();
+}
+
+static int child_sleeps_apart(void)
+{
+	static __u64 mine;
+	__u64 next = kevent_rung_sleep(kevent_process_mark());
+
+	CHECK(next != *(volatile __u64 *)buf);
+	mine = kevent_rung_sleep(kevent_process_mark());
+	CHECK_EQ(mine, next + 1);
+	return failed;
+}
+
+static int status_of_child(int (*fn)(void));
+
+/* A child may be behind the same name as its parent. */
+static void child_has_other_numbers(void)
+{
+	*(__u64 *)buf = kevent_rung_sleep(kevent_process_mark()) + 1;
+	CHECK_EQ(status_of_child(child_sleeps_apart), 0);
+	CHECK_EQ(kevent_rung_sleep(kevent_process_mark()), *(__u64 *)buf);
+}
+
 /* --- ends ---------------------------------------------------------------- */
 
 static void orderly_end_comes_last(const struct kevent_lane_options *o)
@@ -1105,9 +1298,6 @@ static void no_call_is_a_cancellation_point(void)
 	CHECK_EQ(steps, 6);
 }
 
-/* A set with the lane b, in the parent and in its copy */
-static struct kevent_lanes family;
-
 static int in_child(void)
 {
 	struct kevent_lane *from;
@@ -1223,6 +1413,13 @@ static const struct test tests[] = {
 	TEST(room_is_reported),
 	TEST(room_in_the_arena_is_reported),
 	TEST(set_looks_at_all_lanes),
+	TEST(set_is_rung_for_once),
+	TEST(lanes_without_a_name_are_rung_for),
+	TEST(number_of_another_process_is_rung_for),
+	TEST(bell_that_is_lost_rings_by_another_lane),
+	TEST(closed_lane_passes_the_bell_on),
+	TEST(lane_that_is_left_alone_is_rung_for),
+	TEST(child_has_other_numbers),
 	TEST(close_is_an_event),
 	TEST(close_is_an_event_of_the_socket),
 	TEST(sudden_end_is_an_event),

@@ -28,6 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "helpers.h"
@@ -323,6 +324,111 @@ static void ping_pong(uint32_t flags)
 		MUST_EQ(nr, i);
 	}
 	kevent_lane_close(&e.lane);
+	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
+}
+
+/* All lanes between two processes, each with one set for them */
+struct family {
+	struct end		e;
+	struct kevent_lane	lane[SENDERS];
+	int			listener;
+};
+
+static int watch_all(struct family *f)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < SENDERS && !ret; i++) {
+		ret = kevent_lane_watch(&f->lane[i], f->e.q.fd, i);
+		if (!ret)
+			kevent_lanes_add(&f->e.set, &f->lane[i]);
+	}
+	return ret;
+}
+
+/* -ETIME: a wait was not woken. */
+static int recv_from_any(struct family *f, struct kevent_lane **from, uint64_t *nr)
+{
+	struct timespec limit = patience();
+	struct ukevent ev[4];
+	uint64_t start;
+	int ret, got, i;
+
+	while ((ret = kevent_lanes_recv(&f->e.set, from, nr, sizeof(*nr))) == -EAGAIN) {
+		start = now_ns();
+		got = kevent_lanes_get(&f->e.set, &f->e.q, ev, 4, &limit);
+		for (i = 0; i < got; i++)
+			kevent_lane_event(&f->lane[ev[i].ptr], &ev[i]);
+		if (got < 0 || now_ns() - start >= PATIENCE_MS * slowness * 1000000ull)
+			return -ETIME;
+	}
+	return ret;
+}
+
+/* Answers each message by all lanes. */
+static int answer_by_all(void *arg)
+{
+	static struct family f;
+	struct kevent_lane *from;
+	uint64_t nr;
+	int i, ret;
+
+	CHILD_MUST(open_end(&f.e, 0) == 0);
+	for (i = 0; i < SENDERS; i++)
+		CHILD_MUST(kevent_lane_attach(&f.lane[i], accept(*(int *)arg, NULL, NULL),
+					      0, 0) == 0);
+	CHILD_MUST(watch_all(&f) == 0);
+	while ((ret = recv_from_any(&f, &from, &nr)) == sizeof(nr))
+		for (i = 0; i < SENDERS; i++)
+			CHILD_MUST(kevent_lane_send(&f.lane[(nr + i) % SENDERS], &nr,
+						    sizeof(nr)) == 0);
+	CHILD_MUST(ret == -EPIPE);
+	return 0;
+}
+
+/* Sockets with a name, so that both know which process the other one is */
+static void pass_by_name(struct family *f)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(name);
+	int i, sock;
+
+	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	MUST_EQ(bind(f->listener, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+	MUST_EQ(getsockname(f->listener, (struct sockaddr *)&name, &len), 0);
+	MUST_EQ(listen(f->listener, SENDERS), 0);
+	for (i = 0; i < SENDERS; i++) {
+		sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		MUST_EQ(connect(sock, (struct sockaddr *)&name, len), 0);
+		MUST_EQ(kevent_lane_create(&f->lane[i], &to_child), 0);
+		MUST_EQ(kevent_lane_pass(&f->lane[i], sock), 0);
+	}
+}
+
+static void set_loses_no_wake_up(void)
+{
+	uint64_t i, nr, from_each[SENDERS], start = now_ns();
+	static struct family f;
+	struct kevent_lane *from;
+	pid_t pid;
+	int left;
+
+	pass_by_name(&f);
+	pid = start_child(answer_by_all, &f.listener);
+	close(f.listener);
+	MUST_EQ(open_end(&f.e, 0), 0);
+	MUST_EQ(watch_all(&f), 0);
+	for (i = 0; now_ns() - start < RACE_NS / 2; i++) {
+		MUST_EQ(kevent_lane_send(&f.lane[i % SENDERS], &i, sizeof(i)), 0);
+		memset(from_each, 0, sizeof(from_each));
+		for (left = SENDERS; left; left--) {
+			MUST_EQ(recv_from_any(&f, &from, &nr), sizeof(nr));
+			MUST_EQ(nr, i);
+			MUST_EQ(from_each[from - f.lane]++, 0);
+		}
+	}
+	for (i = 0; i < SENDERS; i++)
+		kevent_lane_close(&f.lane[i]);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
 }
 
@@ -865,6 +971,7 @@ static const struct test_case cases[] = {
 	TEST(each_sender_keeps_its_order),
 	TEST(receiver_may_look_for_a_while),
 	TEST(receiver_may_learn_to_look),
+	TEST(set_loses_no_wake_up),
 	TEST(eventfd_loses_no_wake_up),
 	TEST(socket_loses_no_wake_up),
 	TEST(send_and_wait_lose_no_wake_up),

@@ -283,6 +283,73 @@ fn no_lost_second_wake_up(rules: Rules) {
     );
 }
 
+/// Two lanes to one set, and the bell of its queue
+struct Set {
+    seq: [AtomicU64; 2],
+    asleep: [AtomicU64; 2],
+    bell: AtomicBool,
+}
+
+/// kevent_lanes_arm(): true when it may sleep.
+fn arm_set(rules: Rules, s: &Set, taken: &[u64; 2], sleep: u64) -> bool {
+    let number = if rules.sleeps_have_numbers { sleep } else { 1 };
+    for asleep in &s.asleep {
+        asleep.store(number, Ordering::Release);
+    }
+    if rules.receiver_fences_after_asleep {
+        fence(Ordering::SeqCst);
+    }
+    !rules.receiver_looks_again
+        || (0..2).all(|lane| s.seq[lane].load(Ordering::Acquire) == taken[lane])
+}
+
+/// A message through each lane: the sender rings once for a sleep, by either lane.
+fn send_through_both(rules: Rules, s: &Set) {
+    let mut rung = 0;
+    for lane in 0..2 {
+        s.seq[lane].store(1, Ordering::Release);
+        if rules.sender_fences_before_asleep {
+            fence(Ordering::SeqCst);
+        }
+        let asleep = s.asleep[lane].load(Ordering::Acquire);
+        if asleep != 0 && asleep != rung {
+            s.bell.swap(true, Ordering::AcqRel);
+            rung = asleep;
+        }
+    }
+}
+
+/// Two sleeps of a set: the message of a lane whose bell was not rung is seen, too.
+fn no_lost_wake_up_of_a_set(rules: Rules) {
+    let word = || AtomicU64::new(0);
+    let s = Arc::new(Set {
+        seq: [word(), word()],
+        asleep: [word(), word()],
+        bell: AtomicBool::new(false),
+    });
+    let theirs = s.clone();
+    let sender = thread::spawn(move || send_through_both(rules, &theirs));
+    let mut taken = [0; 2];
+    let mut asleep = false;
+    for sleep in 1..3 {
+        asleep = arm_set(rules, &s, &taken, sleep);
+        if asleep && !s.bell.swap(false, Ordering::AcqRel) {
+            break;
+        }
+        asleep = false;
+        for (lane, taken) in taken.iter_mut().enumerate() {
+            s.asleep[lane].store(0, Ordering::Release);
+            *taken = s.seq[lane].load(Ordering::Acquire);
+        }
+    }
+    sender.join().unwrap();
+    let unread = (0..2).any(|lane| s.seq[lane].load(Ordering::Acquire) != taken[lane]);
+    assert!(
+        !asleep || !unread || s.bell.load(Ordering::Relaxed),
+        "lost wake-up"
+    );
+}
+
 /// Three messages through two slots: each is whole.
 fn no_half_message(rules: Rules) {
     let s = Shared::new();
@@ -387,6 +454,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         ("lane, one sleep", no_lost_wake_up, RULES, None),
         ("lane, two sleeps", no_lost_second_wake_up, RULES, None),
+        ("lanes, two sleeps", no_lost_wake_up_of_a_set, RULES, None),
         ("lane, two slots", no_half_message, RULES, None),
         ("lane, no room", no_lost_room, RULES, None),
         ("lane, end", no_early_end, RULES, None),
@@ -414,6 +482,30 @@ pub fn cases() -> Vec<Case> {
             "sleeps without numbers",
             no_lost_second_wake_up,
             without(|r| r.sleeps_have_numbers = false),
+            WAKE,
+        ),
+        (
+            "sleeps of a set without numbers",
+            no_lost_wake_up_of_a_set,
+            without(|r| r.sleeps_have_numbers = false),
+            WAKE,
+        ),
+        (
+            "set without its full barrier after it stored asleep",
+            no_lost_wake_up_of_a_set,
+            without(|r| r.receiver_fences_after_asleep = false),
+            WAKE,
+        ),
+        (
+            "sender without its full barrier before it reads asleep of a set",
+            no_lost_wake_up_of_a_set,
+            without(|r| r.sender_fences_before_asleep = false),
+            WAKE,
+        ),
+        (
+            "set that does not look again before it sleeps",
+            no_lost_wake_up_of_a_set,
+            without(|r| r.receiver_looks_again = false),
             WAKE,
         ),
         (
