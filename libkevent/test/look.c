@@ -204,6 +204,7 @@ static void debt_is_limited(void)
 
 static unsigned int nr_looks, nr_yields, nr_reads;
 static __u64 yield_ns;		/* that others have this CPU */
+static __u64 look_ns;		/* that a look takes */
 static bool answers;
 
 static __u64 now_ns(void)
@@ -230,8 +231,11 @@ static long late_kernel(const struct fake_call *call)
 
 static bool count_looks(const void *set)
 {
+	__u64 start = now_ns();
+
 	(void)set;
-	nr_looks++;
+	for (nr_looks++; now_ns() - start < look_ns;)
+		;
 	return answers && nr_yields;
 }
 
@@ -300,6 +304,16 @@ static void long_yield_is_a_whole_debt(void)
 	yield_for_long();
 }
 
+/* A wake-up costs 50 us here. One look comes before the time counts. */
+static void large_set_is_looked_at_less_often(void)
+{
+	answers = false;
+	look_ns = 10000;
+	CHECK(!look(KEVENT_LOOKS_LEARNED, -1));
+	CHECK(nr_looks <= 1 + 5);
+	look_ns = 0;
+}
+
 static void short_wait_does_not_look(void)
 {
 	answers = false;
@@ -325,6 +339,7 @@ const struct test_case look_tests[] = {
 	{ "number_of_looks_is_kept", number_of_looks_is_kept },
 	{ "peer_answers_while_this_side_yields", peer_answers_while_this_side_yields },
 	{ "long_yield_is_a_whole_debt", long_yield_is_a_whole_debt },
+	{ "large_set_is_looked_at_less_often", large_set_is_looked_at_less_often },
 	{ "short_wait_does_not_look", short_wait_does_not_look },
 	{ }
 };

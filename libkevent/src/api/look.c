@@ -152,15 +152,21 @@ static bool look_learned(struct kevent_look *l, __u32 cost, __u32 bound,
 			 bool (*found)(const void *set), const void *set)
 {
 	__u64 start, now = now_ns(), away = 0, spent = 0;
+	__u32 looks = 1;
 	bool is_found;
 
 	for (;;) {
 		start = now;
-		is_found = look_often(PAUSES, found, set);
+		is_found = look_often(looks, found, set);
 		now = now_ns();
 		spent += now - start;
 		if (is_found || spent >= bound || away >= LONG)
 			break;
+		/* A set may be so large that several looks take longer than a wake-up. */
+		if (looks == 1 && now - start < bound / PAUSES) {
+			looks = PAUSES;
+			continue;
+		}
 		start = now;
 		kevent_call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 		now = now_ns();
