@@ -225,8 +225,9 @@ int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev);
  * kevent_streams_next() - the next stream with something to do
  * @set: the set
  *
- * Read it until -EAGAIN or fewer bytes than there was room for, and write what had no
- * room. A stream comes again when there is more, or when its direction or its peer ends.
+ * Read it until -EAGAIN, and write what had no room. A stream comes again when there is
+ * more, or when its direction or its peer ends. It comes once for bytes and an end that
+ * this side has seen together.
  *
  * Return: the stream, or NULL.
  */
