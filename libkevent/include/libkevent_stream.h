@@ -148,6 +148,19 @@ ssize_t kevent_stream_writev(struct kevent_stream *s, const struct iovec *iov,
 			     unsigned int nr);
 
 /**
+ * kevent_stream_poll() - what poll(2) would say of the socket
+ * @s: a stream
+ * @events: any of %POLLIN, %POLLOUT and %POLLRDHUP
+ *
+ * It asks the kernel only about a direction that does not go through memory. Where %POLLOUT
+ * is in @events and not in the result, kevent_streams_next() has the stream when there is
+ * room.
+ *
+ * Return: those of @events that are true, and %POLLHUP and %POLLERR; or -EXDEV.
+ */
+int kevent_stream_poll(struct kevent_stream *s, int events);
+
+/**
  * kevent_stream_shutdown() - end the direction of this side
  * @s: a stream
  *

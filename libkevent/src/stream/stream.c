@@ -163,6 +163,24 @@ static int await_room(struct kevent_stream *s)
 	return see_taken(s);
 }
 
+/* 0: a write would not return -EAGAIN. After -EAGAIN the peer says when there is room. */
+int kevent_stream_await_room(struct kevent_stream *s)
+{
+	int ret;
+
+	if (s->out.shut || s->sock_end || lane_load(&s->peer->gone))
+		return 0;
+	ret = see_taken(s);
+	if (!ret && s->out.head - s->out.taken == STREAM_RING)
+		ret = await_room(s);
+	if (ret)
+		return ret == AGAIN || ret == -EPIPE ? 0 : ret;
+	if (s->out.head - s->out.taken == STREAM_RING)
+		return -EAGAIN;
+	lane_store(&s->me->room, 0);
+	return 0;
+}
+
 static ssize_t write_memory(struct kevent_stream *s, const struct iovec *iov,
 			    unsigned int nr)
 {

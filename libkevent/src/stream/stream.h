@@ -224,6 +224,9 @@ void kevent_pair_leave(struct kevent_stream *s);
 void kevent_pair_put(struct pair *p);
 void kevent_pairs_free(struct kevent_streams *set);
 
+/* stream.c */
+int kevent_stream_await_room(struct kevent_stream *s);
+
 /* memory.c */
 size_t kevent_stream_room(struct kevent_stream *s, size_t want);
 long kevent_stream_offer(struct kevent_stream *s, const struct iovec *iov, size_t nr);

@@ -279,6 +279,132 @@ static void vectors_are_one_stream(void)
 	close_sets();
 }
 
+/* --- poll ---------------------------------------------------------------- */
+
+#define ALL	(POLLIN | POLLOUT | POLLRDHUP)
+
+static int plain[2];	/* what happens to a and b happens to these, too */
+
+static int poll_plain(int i)
+{
+	struct pollfd fd = { .fd = plain[i], .events = ALL };
+
+	CHECK(poll(&fd, 1, 0) >= 0);
+	return fd.revents;
+}
+
+static void polls_are_equal(void)
+{
+	CHECK_EQ(kevent_stream_poll(a, ALL), poll_plain(0));
+	CHECK_EQ(kevent_stream_poll(b, ALL), poll_plain(1));
+	CHECK_EQ(kevent_stream_poll(a, POLLIN), poll_plain(0) & ~(POLLOUT | POLLRDHUP));
+}
+
+static void open_beside_plain(bool memory)
+{
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, plain), 0);
+	open_sets();
+	open_pair(true);
+	polls_are_equal();
+	if (memory)
+		to_memory();
+	polls_are_equal();
+}
+
+static void poll_follows_bytes_and_ends(bool memory)
+{
+	open_beside_plain(memory);
+	say(a, "ab");
+	CHECK_EQ(write(plain[0], "ab", 2), 2);
+	polls_are_equal();
+	expect(b, "a");
+	CHECK_EQ(read(plain[1], buf, 1), 1);
+	polls_are_equal();
+	CHECK_EQ(kevent_stream_shutdown(a), 0);
+	CHECK_EQ(shutdown(plain[0], SHUT_WR), 0);
+	polls_are_equal();
+	expect(b, "b");
+	CHECK_EQ(read(plain[1], buf, 1), 1);
+	polls_are_equal();
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	polls_are_equal();
+	CHECK_EQ(kevent_stream_shutdown(b), 0);
+	CHECK_EQ(shutdown(plain[1], SHUT_WR), 0);
+	CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+	polls_are_equal();
+	close(plain[0]);
+	close(plain[1]);
+	close_sets();
+}
+
+static void poll_is_that_of_a_socket(void)
+{
+	poll_follows_bytes_and_ends(false);
+	poll_follows_bytes_and_ends(true);
+}
+
+/* @sudden: as the end of the process */
+static void poll_sees_the_close(bool memory, bool sudden)
+{
+	open_beside_plain(memory);
+	settle(sb);
+	say(a, "m");
+	if (sudden) {
+		CHECK_EQ(shutdown(a->sock, SHUT_RDWR), 0);
+		settle(sb);
+	} else {
+		kevent_stream_close(a);
+	}
+	CHECK_EQ(write(plain[0], "m", 1), 1);
+	close(plain[0]);
+	CHECK_EQ(kevent_stream_poll(b, ALL), poll_plain(1));
+	expect(b, "m");
+	CHECK_EQ(read(plain[1], buf, 1), 1);
+	CHECK_EQ(kevent_stream_poll(b, ALL), poll_plain(1));
+	close(plain[1]);
+	close_sets();
+}
+
+static void poll_sees_that_the_peer_has_gone(void)
+{
+	poll_sees_the_close(false, false);
+	poll_sees_the_close(true, false);
+	poll_sees_the_close(true, true);
+}
+
+/* Only the poll asks: no write has found that there is none. */
+static void fill_up(void)
+{
+	if (kevent_stream_memory(a)) {
+		CHECK_EQ(kevent_stream_write(a, big, BIG), STREAM_RING);
+		return;
+	}
+	while (send(a->sock, big, 1000, MSG_DONTWAIT) > 0)
+		;
+}
+
+static void poll_asks_for_room(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		open_sets();
+		open_pair(true);
+		if (i)
+			to_memory();
+		settle(sa);
+		fill_up();
+		CHECK_EQ(kevent_stream_poll(a, ALL), 0);
+		CHECK_EQ(kevent_streams_arm(sa), 0);
+		while (kevent_stream_read(b, buf, BIG) > 0)
+			;
+		expect_wake_up(sa, a);
+		CHECK_EQ(kevent_stream_poll(a, ALL), POLLOUT);
+		CHECK_EQ(kevent_stream_write(a, big, 1), 1);
+		close_sets();
+	}
+}
+
 /* --- the ring ------------------------------------------------------------ */
 
 static void fill(void)
@@ -1433,6 +1559,9 @@ static const struct test tests[] = {
 	TEST(order_is_kept_when_memory_begins),
 	TEST(peek_takes_nothing),
 	TEST(vectors_are_one_stream),
+	TEST(poll_is_that_of_a_socket),
+	TEST(poll_sees_that_the_peer_has_gone),
+	TEST(poll_asks_for_room),
 	TEST(each_size_passes),
 	TEST(memory_stays_small),
 	TEST(room_is_an_event),

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: LGPL-2.1 OR MIT
+/*
+ * Streams: what poll(2) would say of the socket if the bytes went through it
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <sys/syscall.h>
+
+#include "api/syscall.h"
+#include "stream.h"
+
+static int poll_socket(const struct kevent_stream *s)
+{
+	struct pollfd fd = { .fd = s->sock, .events = POLLIN | POLLOUT | POLLRDHUP };
+	struct timespec none = { .tv_sec = 0 };
+
+	return kevent_call6(SYS_ppoll, (long)&fd, 1, (long)&none, 0, 0, 0) == 1 ?
+	       fd.revents : 0;
+}
+
+/* @sock: of the socket, where the direction does not go through memory */
+static int poll_in(struct kevent_stream *s, int sock)
+{
+	ssize_t ret;
+	char byte;
+
+	if (s->in.end)
+		return POLLIN | POLLRDHUP;
+	/* A read would take the error of the socket away. */
+	if (!s->in.mem && (!(sock & POLLIN) || (sock & POLLERR)))
+		return sock & (POLLIN | POLLRDHUP);
+	ret = kevent_stream_peek(s, &byte, 1);
+	return (ret == -EAGAIN ? 0 : POLLIN) | (s->in.end ? POLLRDHUP : 0);
+}
+
+static int poll_out(struct kevent_stream *s, int sock)
+{
+	int ret;
+
+	if (s->out.mem) {
+		ret = kevent_stream_await_room(s);
+		return ret == -EAGAIN ? 0 : POLLOUT;
+	}
+	if (!(sock & POLLOUT))
+		kevent_stream_await_out(s);
+	return sock & POLLOUT;
+}
+
+/* Of both directions */
+static int poll_ends(const struct kevent_stream *s, int sock)
+{
+	bool gone;
+
+	if (!s->in.mem && !s->out.mem)
+		return sock & (POLLHUP | POLLERR | POLLRDHUP);
+	/* Once this side is back, the peer may have ended only the stream, and not its socket. */
+	gone = s->sock_end || (s->out.mem && lane_load(&s->peer->gone));
+	return (gone || lane_load(&s->peer->closed) ? POLLRDHUP : 0) |
+	       (gone || (s->in.end && s->out.shut) ? POLLHUP : 0);
+}
+
+int kevent_stream_poll(struct kevent_stream *s, int events)
+{
+	int got, sock = 0;
+
+	if (!stream_is_here(s))
+		return -EXDEV;
+	if (stream_follow(s))
+		return POLLERR | POLLHUP | (events & (POLLIN | POLLOUT));
+	if (!s->in.mem || (!s->out.mem && (events & POLLOUT)))
+		sock = poll_socket(s);
+	/* First: what comes together with an end is there when the end is seen. */
+	got = poll_ends(s, sock);
+	got |= poll_in(s, sock);
+	if (events & POLLOUT)
+		got |= poll_out(s, sock);
+	return got & (events | POLLERR | POLLHUP);
+}
