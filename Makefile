@@ -108,7 +108,7 @@ help:
 #? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
 #?                    guest-asan, guest-tsan, guest-arm64
-#? make tools         build kevent-trace, kevent-show and kevent-top
+#? make tools         build kevent-trace, kevent-show, kevent-top and kevent-lane
 #? make clean         remove what was built
 #?
 #? BUILD=dir          put everything generated there (build): a new folder, an empty

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: calls on one descriptor
+ */
+#include <string.h>
+#include <sys/un.h>
+#include <linux/sockios.h>
+
+#include "lane.h"
+
+void __chk_fail(void) __attribute__((noreturn));
+
+static inline bool is_conn(int fd)
+{
+	return __builtin_expect(lane_find_kind(fd, CONN) != NULL, 0);
+}
+
+static bool recv_one(int fd, void *buf, size_t size, int flags, ssize_t *ret)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = size };
+
+	return is_conn(fd) && lane_recv(fd, &iov, 1, flags, ret);
+}
+
+static bool send_one(int fd, const void *buf, size_t len, int flags, ssize_t *ret)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return is_conn(fd) && lane_send(fd, &iov, 1, flags, ret);
+}
+
+/* --- reading ------------------------------------------------------------- */
+
+EXPORT ssize_t read(int fd, void *buf, size_t size)
+{
+	ssize_t ret;
+
+	return recv_one(fd, buf, size, 0, &ret) ? ret : real()->read(fd, buf, size);
+}
+
+EXPORT ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
+{
+	if (size > room)
+		__chk_fail();
+	return read(fd, buf, size);
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *iov, int nr)
+{
+	ssize_t ret;
+
+	return is_conn(fd) && lane_recv(fd, iov, nr, 0, &ret) ? ret : real()->readv(fd, iov, nr);
+}
+
+EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
+{
+	ssize_t ret;
+
+	return recv_one(fd, buf, size, flags, &ret) ? ret : real()->recv(fd, buf, size, flags);
+}
+
+EXPORT ssize_t __recv_chk(int fd, void *buf, size_t size, size_t room, int flags)
+{
+	if (size > room)
+		__chk_fail();
+	return recv(fd, buf, size, flags);
+}
+
+/* A peer without a name has none, and not an empty one. */
+static void put_name(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (getpeername(fd, addr, len) || *len <= sizeof(sa_family_t))
+		*len = 0;
+}
+
+EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
+			socklen_t *len)
+{
+	ssize_t ret;
+
+	if (!recv_one(fd, buf, size, flags, &ret))
+		return real()->recvfrom(fd, buf, size, flags, addr, len);
+	if (ret >= 0 && addr && len)
+		put_name(fd, addr, len);
+	return ret;
+}
+
+EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t size, size_t room, int flags,
+			      struct sockaddr *addr, socklen_t *len)
+{
+	if (size > room)
+		__chk_fail();
+	return recvfrom(fd, buf, size, flags, addr, len);
+}
+
+static ssize_t recv_msg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t ret;
+
+	if (!lane_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret))
+		return real()->recvmsg(fd, msg, flags);
+	if (ret < 0)
+		return ret;
+	if (msg->msg_name)
+		put_name(fd, msg->msg_name, &msg->msg_namelen);
+	msg->msg_controllen = 0;
+	msg->msg_flags = 0;
+	return ret;
+}
+
+/* Control data come through the socket only; the bytes of memory are in front of them. */
+EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	if (!is_conn(fd))
+		return real()->recvmsg(fd, msg, flags);
+	if (msg->msg_controllen && lane_leave(fd, false))
+		return -1;
+	return recv_msg(fd, msg, flags);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+EXPORT ssize_t write(int fd, const void *buf, size_t len)
+{
+	ssize_t ret;
+
+	return send_one(fd, buf, len, 0, &ret) ? ret : real()->write(fd, buf, len);
+}
+
+EXPORT ssize_t writev(int fd, const struct iovec *iov, int nr)
+{
+	ssize_t ret;
+
+	return is_conn(fd) && lane_send(fd, iov, nr, 0, &ret) ? ret :
+	       real()->writev(fd, iov, nr);
+}
+
+EXPORT ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	ssize_t ret;
+
+	return send_one(fd, buf, len, flags, &ret) ? ret : real()->send(fd, buf, len, flags);
+}
+
+/* With an address the socket has the error. */
+EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
+		      const struct sockaddr *addr, socklen_t addr_len)
+{
+	ssize_t ret;
+
+	return !addr && send_one(fd, buf, len, flags, &ret) ? ret :
+	       real()->sendto(fd, buf, len, flags, addr, addr_len);
+}
+
+/* A descriptor that goes to another process takes its connection out of memory. */
+static int leave_passed(const struct msghdr *msg)
+{
+	struct cmsghdr *c;
+	size_t i, nr;
+	int ret = 0, fd;
+
+	for (c = CMSG_FIRSTHDR(msg); c && !ret; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		nr = (c->cmsg_len - CMSG_LEN(0)) / sizeof(fd);
+		for (i = 0; i < nr && !ret; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			ret = lane_find(fd) ? lane_leave(fd, true) : 0;
+		}
+	}
+	return ret;
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t ret;
+
+	if (lane_settings.paths && msg->msg_controllen && leave_passed(msg))
+		return -1;
+	if (!is_conn(fd) || msg->msg_name)
+		return real()->sendmsg(fd, msg, flags);
+	if (msg->msg_controllen && lane_leave(fd, false))
+		return -1;
+	return lane_send(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret) ? ret :
+	       real()->sendmsg(fd, msg, flags);
+}
+
+/* --- calls that are made on the socket, after the memory is left --------- */
+
+#define LEAVES(type, name, fd, reads, params, args) \
+	EXPORT type name params \
+	{ \
+		if (is_conn(fd) && lane_leave(fd, reads)) \
+			return (type)-1; \
+		return real()->name args; \
+	}
+
+LEAVES(ssize_t, preadv2, fd, true, (int fd, const struct iovec *iov, int nr, off_t at, int flags),
+       (fd, iov, nr, at, flags))
+LEAVES(ssize_t, pwritev2, fd, false,
+       (int fd, const struct iovec *iov, int nr, off_t at, int flags), (fd, iov, nr, at, flags))
+LEAVES(int, recvmmsg, fd, true,
+       (int fd, struct mmsghdr *vec, unsigned int nr, int flags, struct timespec *timeout),
+       (fd, vec, nr, flags, timeout))
+LEAVES(ssize_t, sendfile, fd, false, (int fd, int in, off_t *at, size_t nr), (fd, in, at, nr))
+LEAVES(ssize_t, sendfile64, fd, false, (int fd, int in, off64_t *at, size_t nr),
+       (fd, in, at, nr))
+LEAVES(int, vdprintf, fd, false, (int fd, const char *format, va_list ap), (fd, format, ap))
+LEAVES(int, aio_read, cb->aio_fildes, true, (struct aiocb *cb), (cb))
+LEAVES(int, aio_write, cb->aio_fildes, false, (struct aiocb *cb), (cb))
+
+EXPORT int dprintf(int fd, const char *format, ...)
+{
+	va_list ap;
+	int ret;
+
+	va_start(ap, format);
+	ret = vdprintf(fd, format, ap);
+	va_end(ap);
+	return ret;
+}
+
+EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags)
+{
+	unsigned int i;
+
+	for (i = 0; lane_settings.paths && i < nr; i++)
+		if (vec[i].msg_hdr.msg_controllen && leave_passed(&vec[i].msg_hdr))
+			return -1;
+	if (is_conn(fd) && lane_leave(fd, false))
+		return -1;
+	return real()->sendmmsg(fd, vec, nr, flags);
+}
+
+EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t nr,
+		      unsigned int flags)
+{
+	if ((is_conn(in) && lane_leave(in, true)) || (is_conn(out) && lane_leave(out, false)))
+		return -1;
+	return real()->splice(in, in_at, out, out_at, nr, flags);
+}
+
+EXPORT int lio_listio(int mode, struct aiocb *const list[], int nr, struct sigevent *event)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (list[i] && is_conn(list[i]->aio_fildes) &&
+		    lane_leave(list[i]->aio_fildes, list[i]->aio_lio_opcode == LIO_READ))
+			return -1;
+	return real()->lio_listio(mode, list, nr, event);
+}
+
+/* stdio of libc calls nothing of this object. */
+EXPORT FILE *fdopen(int fd, const char *mode)
+{
+	FILE *file;
+
+	if (!is_conn(fd))
+		return real()->fdopen(fd, mode);
+	if (lane_leave(fd, true))
+		return NULL;
+	file = real()->fdopen(fd, mode);
+	if (file) {
+		lane_lock();
+		lane_table_set(fd, NULL);
+		lane_unlock();
+	}
+	return file;
+}
+
+/* --- the socket ---------------------------------------------------------- */
+
+static int shut_down(int fd, int how)
+{
+	struct conn *c = lane_conn(fd, false);
+	int ret = 0;
+
+	if (!c)
+		return NOT_OURS;
+	if (c->state == LOST)
+		return -EIO;
+	if (how == SHUT_WR) {
+		ret = kevent_stream_shutdown(c->s);
+		lane_conn_ready(c);
+		lane_wake_all();
+		return ret;
+	}
+	ret = how == SHUT_RD ? lane_conn_leave(c, FOREVER) : lane_conn_cut(c, fd);
+	return ret ? ret : NOT_OURS;
+}
+
+EXPORT int shutdown(int fd, int how)
+{
+	int ret;
+
+	if (!is_conn(fd) || how < SHUT_RD || how > SHUT_RDWR)
+		return real()->shutdown(fd, how);
+	lane_lock();
+	ret = shut_down(fd, how);
+	lane_unlock();
+	if (ret == NOT_OURS)
+		return real()->shutdown(fd, how);
+	if (ret)
+		errno = -ret;
+	return ret ? -1 : 0;
+}
+
+EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (level == SOL_SOCKET && (name == SO_PEEK_OFF || name == SO_PASSCRED) &&
+	    is_conn(fd) && lane_leave(fd, false))
+		return -1;
+	return real()->setsockopt(fd, level, name, value, len);
+}
+
+/* FIONREAD: bytes that can be read; at most so many are in memory */
+static int count_bytes(int fd, int *nr)
+{
+	static unsigned char bytes[256 << 10];
+	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	struct conn *c = lane_conn(fd, true);
+	ssize_t ret = 0, rest = 0;
+
+	if (!c)
+		return NOT_OURS;
+	if (lane_has_rest(c))
+		rest = lane_rest_read(c, &iov, 1, true);
+	if (c->state == STREAM)
+		ret = kevent_stream_peek(c->s, bytes, sizeof(bytes));
+	else if (!real()->ioctl(fd, FIONREAD, nr))
+		ret = *nr;
+	*nr = (int)(rest + (ret > 0 ? ret : 0));
+	return 0;
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	int ret = NOT_OURS;
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (!is_conn(fd))
+		return real()->ioctl(fd, request, arg);
+	if (request == FIONREAD) {
+		lane_lock();
+		ret = count_bytes(fd, arg);
+		lane_unlock();
+	} else if ((request == SIOCOUTQ || request == FIOASYNC) && lane_leave(fd, false)) {
+		return -1;
+	}
+	return ret == NOT_OURS ? real()->ioctl(fd, request, arg) : ret;
+}
+
+/* --- new connections ----------------------------------------------------- */
+
+static bool is_stream_socket(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
+}
+
+EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct object *o;
+	int ret = real()->bind(fd, addr, len);
+
+	if (ret || !lane_is_listed(addr, len) || !is_stream_socket(fd))
+		return ret;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return ret;
+	o->kind = LISTENER;
+	o->refs = 1;
+	lane_lock();
+	if (!lane_table_set(fd, o))
+		lane_put(o);
+	lane_unlock();
+	return ret;
+}
+
+EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int ret = real()->connect(fd, addr, len);
+
+	if (!ret && lane_is_listed(addr, len) && is_stream_socket(fd))
+		lane_conn_new(fd, true);
+	return ret;
+}
+
+EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	int ret = real()->accept(fd, addr, len);
+
+	if (ret >= 0 && lane_find_kind(fd, LISTENER))
+		lane_conn_new(ret, false);
+	return ret;
+}
+
+EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	int ret = real()->accept4(fd, addr, len, flags);
+
+	if (ret >= 0 && lane_find_kind(fd, LISTENER))
+		lane_conn_new(ret, false);
+	return ret;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: epoll
+ *
+ * Interests in streams are kept here, and other ones in the kernel. An instance has a list of
+ * those that may be ready; each is looked at once in a call, so they take turns. What is
+ * not ready leaves the list, and comes back when the set of streams has its stream.
+ */
+#include <sys/single_threaded.h>
+#include <time.h>
+
+#include "lane.h"
+
+#define BEAT		32	/* calls that find streams, for one that looks at other files */
+#define IN_BITS		(EPOLLIN | EPOLLRDNORM)
+#define OUT_BITS	(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)
+#define MODE_BITS	(EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
+
+static void list(struct interest *i)
+{
+	if (i->listed)
+		return;
+	i->listed = true;
+	i->epoll->nr_ready++;
+	TAILQ_INSERT_TAIL(&i->epoll->ready, i, ready);
+}
+
+static void unlist(struct interest *i)
+{
+	if (!i->listed)
+		return;
+	i->listed = false;
+	i->epoll->nr_ready--;
+	TAILQ_REMOVE(&i->epoll->ready, i, ready);
+}
+
+static void drop(struct interest *i)
+{
+	unlist(i);
+	LIST_REMOVE(i, of_conn);
+	LIST_REMOVE(i, of_epoll);
+	free(i);
+}
+
+void lane_conn_ready(struct conn *c)
+{
+	struct interest *i;
+
+	LIST_FOREACH(i, &c->interests, of_conn)
+		list(i);
+}
+
+void lane_drop_interests(struct conn *c)
+{
+	while (!LIST_EMPTY(&c->interests))
+		drop(LIST_FIRST(&c->interests));
+}
+
+void lane_epoll_end(struct epoll *ep)
+{
+	while (!LIST_EMPTY(&ep->interests))
+		drop(LIST_FIRST(&ep->interests));
+}
+
+/* --- back to the kernel -------------------------------------------------- */
+
+static void to_kernel(struct interest *i)
+{
+	int epfd = lane_number_of(&i->epoll->o, 0), fd = i->fd;
+
+	if (lane_find(fd) != &i->conn->o)
+		fd = lane_number_of(&i->conn->o, 0);
+	if (real()->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &i->ev))
+		lane_say("epoll lacks memory for a connection", fd);
+	drop(i);
+}
+
+/* Of a connection that is a socket again. Only here is it known that there is a rest. */
+void lane_settle_interests(struct conn *c)
+{
+	struct interest *i = LIST_FIRST(&c->interests), *next;
+
+	for (; i && c->state == PLAIN; i = next) {
+		next = LIST_NEXT(i, of_conn);
+		if ((i->ev.events & IN_BITS) && lane_has_rest(c))
+			list(i);
+		else
+			to_kernel(i);
+	}
+}
+
+int lane_epoll_leave(struct epoll *ep)
+{
+	int ret = 0;
+
+	while (!ret && !LIST_EMPTY(&ep->interests)) {
+		struct conn *c = LIST_FIRST(&ep->interests)->conn;
+
+		ret = lane_conn_leave(c, FOREVER);
+		if (!ret && lane_has_rest(c))
+			ret = -EIO;
+	}
+	return ret;
+}
+
+/* --- epoll_ctl ----------------------------------------------------------- */
+
+static struct interest *find_interest(struct conn *c, const struct epoll *ep, int fd)
+{
+	struct interest *i;
+
+	LIST_FOREACH(i, &c->interests, of_conn)
+		if (i->epoll == ep && i->fd == fd)
+			break;
+	return i;
+}
+
+static int add(struct conn *c, struct epoll *ep, int fd, const struct epoll_event *ev)
+{
+	struct interest *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return -ENOMEM;
+	i->conn = c;
+	i->epoll = ep;
+	i->fd = fd;
+	i->ev = *ev;
+	LIST_INSERT_HEAD(&c->interests, i, of_conn);
+	LIST_INSERT_HEAD(&ep->interests, i, of_epoll);
+	list(i);
+	return 0;
+}
+
+static int change(struct conn *c, struct epoll *ep, int op, int fd,
+		  const struct epoll_event *ev)
+{
+	struct interest *i = find_interest(c, ep, fd);
+	int ret = 0;
+
+	if (c->state == LOST)
+		return -EIO;
+	if (op == EPOLL_CTL_ADD) {
+		ret = i ? -EEXIST : add(c, ep, fd, ev);
+	} else if (!i) {
+		return -ENOENT;
+	} else if (op == EPOLL_CTL_DEL) {
+		drop(i);
+	} else {
+		i->ev = *ev;
+		list(i);
+	}
+	lane_settle_interests(c);
+	lane_wake_all();
+	return ret;
+}
+
+/* False: for the kernel */
+static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *ret)
+{
+	struct epoll *ep = lane_find_kind(epfd, EPOLL), *inner = lane_find_kind(fd, EPOLL);
+	struct conn *c = lane_conn(fd, true);
+
+	*ret = 0;
+	if (inner)
+		*ret = lane_epoll_leave(inner);
+	else if (c && !ep)
+		*ret = lane_conn_leave(c, FOREVER);
+	if (!c || !ep || *ret)
+		return *ret;
+	if (op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD)
+		*ret = -EINVAL;
+	else if (op != EPOLL_CTL_DEL && !ev)
+		*ret = -EFAULT;
+	else
+		*ret = change(c, ep, op, fd, ev);
+	return true;
+}
+
+EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	const struct object *o = lane_find(fd);
+	bool here;
+	int ret;
+
+	if (!o || (o->kind != CONN && o->kind != EPOLL))
+		return real()->epoll_ctl(epfd, op, fd, ev);
+	lane_lock();
+	here = change_here(epfd, op, fd, ev, &ret);
+	lane_unlock();
+	if (!here)
+		return real()->epoll_ctl(epfd, op, fd, ev);
+	if (ret)
+		errno = -ret;
+	return ret ? -1 : 0;
+}
+
+/* --- epoll_wait ---------------------------------------------------------- */
+
+static __u32 poll_interest(const struct interest *i)
+{
+	__u32 want = i->ev.events, got;
+	int ask = (want & IN_BITS ? POLLIN : 0) | (want & OUT_BITS ? POLLOUT : 0) |
+		  (want & EPOLLRDHUP ? POLLRDHUP : 0);
+
+	/* After EPOLLONESHOT nothing is reported, ends neither. */
+	if (!(want & ~MODE_BITS))
+		return 0;
+	got = (__u32)lane_conn_poll(i->conn, i->fd, ask);
+	return (got & POLLIN ? want & IN_BITS : 0) | (got & POLLOUT ? want & OUT_BITS : 0) |
+	       (got & POLLRDHUP ? want & EPOLLRDHUP : 0) | (got & (POLLHUP | POLLERR));
+}
+
+static int collect(struct epoll *ep, struct epoll_event *ev, int max)
+{
+	unsigned int left = ep->nr_ready;
+	struct interest *i;
+	__u32 got;
+	int nr = 0;
+
+	for (; left && nr < max; left--) {
+		i = TAILQ_FIRST(&ep->ready);
+		unlist(i);
+		got = poll_interest(i);
+		if (!got)
+			continue;
+		ev[nr].events = got;
+		ev[nr++].data = i->ev.data;
+		if (i->ev.events & EPOLLONESHOT)
+			i->ev.events &= MODE_BITS;
+		else if (!(i->ev.events & EPOLLET))
+			list(i);
+	}
+	return nr;
+}
+
+bool lane_epoll_is_ready(struct epoll *ep)
+{
+	const struct interest *i;
+
+	TAILQ_FOREACH(i, &ep->ready, ready)
+		if (poll_interest(i))
+			return true;
+	return false;
+}
+
+/* Streams that are ready; each so often other files first, as both may fill @ev */
+static int take(struct epoll *ep, int epfd, struct epoll_event *ev, int max)
+{
+	int nr = 0;
+
+	if (ep->nr_ready && !(++ep->beat % BEAT)) {
+		lane_take_events();
+		nr = real()->epoll_wait(epfd, ev, max > 1 ? max / 2 : 1, 0);
+		if (nr < 0)
+			nr = 0;
+	}
+	lane_dispatch();
+	return nr + collect(ep, ev + nr, max - nr);
+}
+
+static int wait_here(struct epoll *ep, int epfd, struct epoll_event *ev, int max,
+		     int64_t deadline, const sigset_t *mask)
+{
+	struct pollfd fds[3];
+	int nr, ret;
+
+	for (;;) {
+		nr = take(ep, epfd, ev, max);
+		if (nr)
+			return nr;
+		fds[2] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+		ret = lane_sleep(fds, 3, deadline, mask);
+		if (ret)
+			return ret;
+		if (fds[2].revents) {
+			nr = collect(ep, ev, max);
+			ret = nr < max ? real()->epoll_wait(epfd, ev + nr, max - nr, 0) : 0;
+			if (ret < 0)
+				return nr ? nr : -errno;
+			if (nr + ret)
+				return nr + ret;
+		} else if (lane_is_over(deadline)) {
+			return take(ep, epfd, ev, max);
+		}
+	}
+}
+
+static bool wait_streams(int epfd, struct epoll_event *ev, int max, int64_t span,
+			 const sigset_t *mask, int *ret)
+{
+	struct epoll *ep;
+
+	lane_lock();
+	ep = lane_find_kind(epfd, EPOLL);
+	if (ep && max > 0) {
+		ep->o.refs++;
+		*ret = wait_here(ep, epfd, ev, max, lane_deadline(span), mask);
+		lane_put(&ep->o);
+	}
+	lane_unlock();
+	if (!ep || max <= 0)
+		return false;
+	if (*ret < 0) {
+		errno = -*ret;
+		*ret = -1;
+	}
+	return true;
+}
+
+/* Without interests here the kernel has all; another thread may add one at any time. */
+static bool is_here(int epfd)
+{
+	const struct epoll *ep = lane_find_kind(epfd, EPOLL);
+
+	return ep && (!LIST_EMPTY(&ep->interests) || !__libc_single_threaded);
+}
+
+EXPORT int epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout)
+{
+	int ret;
+
+	if (is_here(epfd) && wait_streams(epfd, ev, max, timeout * 1000000LL, NULL, &ret))
+		return ret;
+	return real()->epoll_wait(epfd, ev, max, timeout);
+}
+
+EXPORT int epoll_pwait(int epfd, struct epoll_event *ev, int max, int timeout,
+		       const sigset_t *mask)
+{
+	int ret;
+
+	if (is_here(epfd) && wait_streams(epfd, ev, max, timeout * 1000000LL, mask, &ret))
+		return ret;
+	return real()->epoll_pwait(epfd, ev, max, timeout, mask);
+}
+
+EXPORT int epoll_pwait2(int epfd, struct epoll_event *ev, int max,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	int64_t span = timeout ? timeout->tv_sec * 1000000000LL + timeout->tv_nsec : FOREVER;
+	int ret;
+
+	if (is_here(epfd) && wait_streams(epfd, ev, max, span, mask, &ret))
+		return ret;
+	return real()->epoll_pwait2(epfd, ev, max, timeout, mask);
+}
+
+/* --- instances ----------------------------------------------------------- */
+
+static int enter(int epfd)
+{
+	struct epoll *ep = epfd >= 0 && lane_settings.paths ? calloc(1, sizeof(*ep)) : NULL;
+
+	if (!ep)
+		return epfd;
+	ep->o.kind = EPOLL;
+	ep->o.refs = 1;
+	TAILQ_INIT(&ep->ready);
+	lane_lock();
+	if (!lane_table_set(epfd, &ep->o))
+		lane_put(&ep->o);
+	lane_unlock();
+	return epfd;
+}
+
+EXPORT int epoll_create(int size)
+{
+	return enter(real()->epoll_create(size));
+}
+
+EXPORT int epoll_create1(int flags)
+{
+	return enter(real()->epoll_create1(flags));
+}

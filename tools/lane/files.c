@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: copies and the end of descriptors, children, other programs
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <linux/close_range.h>
+
+#include "lane.h"
+
+/* --- copies -------------------------------------------------------------- */
+
+/* @fd was copied to @copy, with the lock. */
+static void copied(int fd, int copy)
+{
+	struct object *o = lane_find(fd);
+
+	if (o && o->kind != PRIVATE && o != lane_find(copy)) {
+		o->refs++;
+		if (!lane_table_set(copy, o))
+			lane_put(o);
+	} else if (!o) {
+		lane_table_set(copy, NULL);
+	}
+}
+
+static bool is_private(int fd)
+{
+	return lane_find_kind(fd, PRIVATE) != NULL;
+}
+
+static bool is_watched(int fd)
+{
+	return lane_find(fd) != NULL;
+}
+
+#define COPIES(fd, to, call) \
+	({ \
+		int copy_; \
+		lane_lock(); \
+		copy_ = call; \
+		if (copy_ >= 0) \
+			copied(fd, copy_); \
+		lane_unlock(); \
+		copy_; \
+	})
+
+EXPORT int dup(int fd)
+{
+	return is_watched(fd) ? COPIES(fd, -1, real()->dup(fd)) : real()->dup(fd);
+}
+
+static bool is_taken(int fd, int to)
+{
+	if (!is_private(fd) && !is_private(to))
+		return false;
+	errno = is_private(fd) ? EBADF : EBUSY;
+	return true;
+}
+
+EXPORT int dup2(int fd, int to)
+{
+	if (!is_watched(fd) && !is_watched(to))
+		return real()->dup2(fd, to);
+	return is_taken(fd, to) ? -1 : COPIES(fd, to, real()->dup2(fd, to));
+}
+
+EXPORT int dup3(int fd, int to, int flags)
+{
+	if (!is_watched(fd) && !is_watched(to))
+		return real()->dup3(fd, to, flags);
+	return is_taken(fd, to) ? -1 : COPIES(fd, to, real()->dup3(fd, to, flags));
+}
+
+static int control(int fd, int command, void *arg)
+{
+	if (!is_watched(fd))
+		return real()->fcntl(fd, command, arg);
+	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+		return COPIES(fd, -1, real()->fcntl(fd, command, arg));
+	if (command == F_SETFL && ((long)arg & O_ASYNC) && lane_leave(fd, false))
+		return -1;
+	return real()->fcntl(fd, command, arg);
+}
+
+EXPORT int fcntl(int fd, int command, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, command);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	return control(fd, command, arg);
+}
+
+EXPORT int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));
+
+/* --- close --------------------------------------------------------------- */
+
+EXPORT int close(int fd)
+{
+	if (!is_watched(fd))
+		return real()->close(fd);
+	if (is_private(fd)) {
+		errno = EBADF;
+		return -1;
+	}
+	lane_lock();
+	lane_table_set(fd, NULL);
+	lane_unlock();
+	return real()->close(fd);
+}
+
+/* Those in between that are streams' own stay. */
+EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+{
+	unsigned int end;
+	int fd;
+
+	if (first > last || first > INT_MAX || (flags & (int)CLOSE_RANGE_CLOEXEC))
+		return real()->close_range(first, last, flags);
+	while (first <= last) {
+		fd = lane_number_of(NULL, (int)first);
+		end = fd < 0 || (unsigned int)fd > last ? last + 1 : (unsigned int)fd;
+		if (end > first && real()->close_range(first, end - 1, flags))
+			return -1;
+		if (end == last + 1)
+			break;
+		close(fd);
+		first = end + 1;
+	}
+	return 0;
+}
+
+EXPORT void closefrom(int first)
+{
+	close_range(first < 0 ? 0 : (unsigned int)first, ~0U, 0);
+}
+
+/* --- children ------------------------------------------------------------ */
+
+/* Both may use a connection afterwards: it has to be a socket again. */
+static void before_fork(void)
+{
+	int64_t deadline;
+	struct conn *c;
+
+	lane_lock();
+	if (lane_settings.forks_alone || LIST_EMPTY(&lane_conns))
+		return;
+	deadline = lane_deadline(FORK_LIMIT);
+	/* At first to all peers, so that they follow at the same time */
+	LIST_FOREACH(c, &lane_conns, all)
+		if (c->state == STREAM)
+			kevent_stream_leave(c->s);
+again:
+	LIST_FOREACH(c, &lane_conns, all)
+		if (c->state == STREAM && !lane_conn_leave(c, deadline))
+			goto again;
+}
+
+static void in_child(void)
+{
+	lane_forget_parent();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, lane_unlock, in_child);
+}
+
+/* Its child would change the table of the parent. */
+EXPORT pid_t vfork(void)
+{
+	return fork();
+}
+
+/* --- other programs ------------------------------------------------------ */
+
+/*
+ * A program that is begun with a descriptor gets a socket. If the peer does not follow, or
+ * bytes from memory are left, it gets no descriptor, and so an error when it uses it.
+ */
+static void before_exec(void)
+{
+	struct conn *c;
+	int fd, flags;
+
+	if (LIST_EMPTY(&lane_conns))
+		return;
+	lane_lock();
+	for (fd = lane_number_of(NULL, 0); fd >= 0; fd = lane_number_of(NULL, fd + 1)) {
+		c = lane_find_kind(fd, CONN);
+		flags = real()->fcntl(fd, F_GETFD);
+		if (!c || flags < 0 || (flags & FD_CLOEXEC))
+			continue;
+		if (!lane_conn_leave(c, lane_deadline(FORK_LIMIT)) && !lane_has_rest(c))
+			continue;
+		real()->fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+		lane_say("not passed on, its bytes are in memory", fd);
+	}
+	lane_unlock();
+}
+
+#define EXECS(type, name, params, args) \
+	EXPORT type name params \
+	{ \
+		before_exec(); \
+		return real()->name args; \
+	}
+
+EXECS(int, execve, (const char *path, char *const argv[], char *const envp[]),
+      (path, argv, envp))
+EXECS(int, execvpe, (const char *file, char *const argv[], char *const envp[]),
+      (file, argv, envp))
+EXECS(int, fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
+EXECS(int, execveat,
+      (int fd, const char *path, char *const argv[], char *const envp[], int flags),
+      (fd, path, argv, envp, flags))
+EXECS(int, posix_spawn,
+      (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+       const posix_spawnattr_t *attr, char *const argv[], char *const envp[]),
+      (pid, path, actions, attr, argv, envp))
+EXECS(int, posix_spawnp,
+      (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+       const posix_spawnattr_t *attr, char *const argv[], char *const envp[]),
+      (pid, file, actions, attr, argv, envp))
+EXECS(int, system, (const char *command), (command))
+EXECS(FILE *, popen, (const char *command, const char *mode), (command, mode))
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+/* The arguments of @ap behind @first, and the environment for execle() */
+#define EXEC_LIST(name, call, envp) \
+	EXPORT int name(const char *path, const char *first, ...) \
+	{ \
+		char *const *env = environ; \
+		int nr = 1, i; \
+		va_list ap; \
+		\
+		va_start(ap, first); \
+		while (nr++ < INT_MAX - 1 && va_arg(ap, char *)) \
+			; \
+		va_end(ap); \
+		char *argv[nr + 1]; \
+		va_start(ap, first); \
+		argv[0] = (char *)first; \
+		for (i = 1; i < nr; i++) \
+			argv[i] = va_arg(ap, char *); \
+		if (envp) \
+			env = va_arg(ap, char *const *); \
+		va_end(ap); \
+		return call(path, argv, env); \
+	}
+
+EXEC_LIST(execl, execve, false)
+EXEC_LIST(execlp, execvpe, false)
+EXEC_LIST(execle, execve, true)
+
+EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
+{
+	if (lane_find_kind(fd, CONN) && lane_leave(fd, true))
+		return errno;
+	return real()->posix_spawn_file_actions_adddup2(actions, fd, to);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kevent-lane: what the files of the preloaded object share
+ *
+ * All state is under one lock, lane_lock(), but the table of descriptors, which is read
+ * without it. No thread sleeps with the lock.
+ */
+#ifndef LANE_H
+#define LANE_H
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <libkevent.h>
+
+#include "real.h"
+
+#define EXPORT		__attribute__((visibility("default")))
+#define FOREVER		(-1)
+#define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
+#define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
+
+enum kind { CONN, LISTENER, EPOLL, PRIVATE };
+
+struct object {
+	enum kind	kind;
+	int		refs;
+};
+
+/* What was in memory when a connection left it. Parents and children share it. */
+struct rest {
+	size_t		size;
+	size_t		at;
+	unsigned char	bytes[];
+};
+
+enum state { CANDIDATE, STREAM, PLAIN, LOST };
+
+struct interest {
+	TAILQ_ENTRY(interest)	ready;
+	LIST_ENTRY(interest)	of_conn, of_epoll;
+	struct conn		*conn;
+	struct epoll		*epoll;
+	struct epoll_event	ev;
+	int			fd;
+	bool			listed;
+};
+
+/* A connection on a listed path; LOST: its memory is in use by the parent. */
+struct conn {
+	struct object		o;
+	enum state		state;
+	bool			offers;
+	struct kevent_stream	*s;
+	__u64			user;		/* of the events of @s */
+	struct rest		*rest;
+	LIST_HEAD(, interest)	interests;
+	LIST_ENTRY(conn)	all;
+};
+
+/* The descriptor that a stream has for itself */
+struct private {
+	struct object	o;
+	struct conn	*conn;
+};
+
+struct epoll {
+	struct object		o;
+	LIST_HEAD(, interest)	interests;
+	TAILQ_HEAD(, interest)	ready;
+	unsigned int		nr_ready, beat;
+};
+
+struct lane_settings {
+	const char	*paths;		/* one a line */
+	__u32		looks;
+	bool		forks_alone;	/* children use no connections */
+	bool		stats;
+};
+
+extern struct lane_settings lane_settings;
+extern LIST_HEAD(conns, conn) lane_conns;
+extern struct lane_stats {
+	__u64	streams, sleeps, in_memory, in_socket, out_memory, out_socket;
+} lane_stats;
+
+/* table.c */
+#define PAGE_SLOTS	1024U
+#define PAGES		1024U
+
+extern struct object **lane_table[PAGES];
+
+static inline struct object *lane_find(int fd)
+{
+	unsigned int nr = (unsigned int)fd;
+	struct object **page;
+
+	if (nr >= PAGES * PAGE_SLOTS)
+		return NULL;
+	page = __atomic_load_n(&lane_table[nr / PAGE_SLOTS], __ATOMIC_ACQUIRE);
+	return page ? __atomic_load_n(&page[nr % PAGE_SLOTS], __ATOMIC_ACQUIRE) : NULL;
+}
+
+static inline void *lane_find_kind(int fd, enum kind kind)
+{
+	struct object *o = lane_find(fd);
+
+	return o && o->kind == kind ? o : NULL;
+}
+
+/* Takes over a reference; what was there loses its own. False: there is no memory. */
+bool lane_table_set(int fd, struct object *o);
+int lane_number_of(const struct object *o, int first);
+void lane_put(struct object *o);
+void lane_lock(void);
+void lane_unlock(void);
+void lane_lock_in_child(void);
+bool lane_is_inside(void);
+
+/* signals.c */
+extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
+	__attribute__((tls_model("initial-exec")));
+void lane_signals_again(void);
+
+/* stream.c */
+void lane_dispatch(void);
+void lane_take_events(void);
+int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);
+void lane_wake_all(void);
+int64_t lane_deadline(int64_t span);
+bool lane_is_over(int64_t deadline);
+struct conn *lane_conn(int fd, bool reads);
+void lane_conn_new(int fd, bool offers);
+void lane_conn_end(struct conn *c);
+int lane_conn_poll(struct conn *c, int fd, int events);
+int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline);
+int lane_conn_leave(struct conn *c, int64_t deadline);
+int lane_conn_cut(struct conn *c, int fd);
+void lane_forget_parent(void);
+/* Before a call that is not covered: 0, or -1 and errno. */
+int lane_leave(int fd, bool reads);
+void lane_say(const char *what, int fd);
+
+/* rest.c */
+bool lane_has_rest(const struct conn *c);
+ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool peek);
+int lane_rest_add(struct conn *c, const void *data, size_t len);
+void lane_rest_free(struct conn *c);
+
+/* epoll.c */
+void lane_conn_ready(struct conn *c);
+void lane_settle_interests(struct conn *c);
+void lane_drop_interests(struct conn *c);
+void lane_epoll_end(struct epoll *ep);
+int lane_epoll_leave(struct epoll *ep);
+bool lane_epoll_is_ready(struct epoll *ep);
+
+/* paths.c */
+bool lane_is_listed(const struct sockaddr *addr, socklen_t len);
+
+/* transfer.c; false: the caller makes the call on the socket. */
+bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got);
+bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent);
+
+#endif /* LANE_H */

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: poll and select
+ *
+ * Streams are looked at here, in the kernel are the other files and the queue.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "lane.h"
+
+#define OWN	2	/* entries that lane_sleep() uses */
+#define IN_BITS	(POLLIN | POLLRDNORM)
+#define OUT_BITS (POLLOUT | POLLWRNORM | POLLWRBAND)
+
+void __chk_fail(void) __attribute__((noreturn));
+
+static short poll_stream(struct conn *c, int fd, short want)
+{
+	int got = lane_conn_poll(c, fd, (want & IN_BITS ? POLLIN : 0) |
+				 (want & OUT_BITS ? POLLOUT : 0) | (want & POLLRDHUP));
+
+	return (short)((got & POLLIN ? want & IN_BITS : 0) |
+		       (got & POLLOUT ? want & OUT_BITS : 0) |
+		       (got & want & POLLRDHUP) | (got & (POLLHUP | POLLERR)));
+}
+
+/* Looks at the streams of @fds; @all gets what the kernel looks at. Returns how many are ready. */
+static int look(struct pollfd *fds, nfds_t nr, struct pollfd *all)
+{
+	int ready = 0;
+	nfds_t i;
+
+	for (i = 0; i < nr; i++) {
+		struct epoll *ep = lane_find_kind(fds[i].fd, EPOLL);
+		struct conn *c = lane_conn(fds[i].fd, true);
+
+		all[i] = fds[i];
+		fds[i].revents = 0;
+		if (c) {
+			all[i].fd = -1;
+			fds[i].revents = poll_stream(c, fds[i].fd, fds[i].events);
+		} else if (ep && lane_epoll_is_ready(ep)) {
+			fds[i].revents = fds[i].events & IN_BITS;
+		}
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+static int add_real(struct pollfd *fds, nfds_t nr, const struct pollfd *all)
+{
+	int ready = 0;
+	nfds_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (all[i].fd >= 0)
+			fds[i].revents |= all[i].revents;
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t deadline,
+		     const sigset_t *mask)
+{
+	int ret;
+
+	for (;;) {
+		lane_dispatch();
+		if (look(fds, nr, all + OWN) || lane_is_over(deadline)) {
+			ret = real()->poll(all + OWN, nr, 0);
+			return ret < 0 ? -errno : add_real(fds, nr, all + OWN);
+		}
+		ret = lane_sleep(all, nr + OWN, deadline, mask);
+		if (ret)
+			return ret;
+		ret = add_real(fds, nr, all + OWN);
+		if (ret) {
+			look(fds, nr, all + OWN);
+			real()->poll(all + OWN, nr, 0);
+			ret = add_real(fds, nr, all + OWN);
+			if (ret)
+				return ret;
+		}
+	}
+}
+
+static bool is_here(struct pollfd *fds, nfds_t nr)
+{
+	const struct object *o;
+	nfds_t i;
+
+	for (i = 0; i < nr; i++) {
+		o = lane_find(fds[i].fd);
+		if (o && (o->kind == CONN || o->kind == EPOLL))
+			return true;
+	}
+	return false;
+}
+
+static int poll_streams(struct pollfd *fds, nfds_t nr, int64_t span, const sigset_t *mask)
+{
+	struct pollfd few[64], *all = few;
+	int ret;
+
+	if (nr + OWN > 64)
+		all = malloc((nr + OWN) * sizeof(*all));
+	if (!all) {
+		errno = ENOMEM;
+		return -1;
+	}
+	lane_lock();
+	ret = poll_here(fds, nr, all, lane_deadline(span), mask);
+	lane_unlock();
+	if (all != few)
+		free(all);
+	if (ret < 0)
+		errno = -ret;
+	return ret < 0 ? -1 : ret;
+}
+
+static int64_t span_of(const struct timespec *t)
+{
+	return t ? t->tv_sec * 1000000000LL + t->tv_nsec : FOREVER;
+}
+
+EXPORT int poll(struct pollfd *fds, nfds_t nr, int timeout)
+{
+	return is_here(fds, nr) ? poll_streams(fds, nr, timeout * 1000000LL, NULL) :
+	       real()->poll(fds, nr, timeout);
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	return is_here(fds, nr) ? poll_streams(fds, nr, span_of(timeout), mask) :
+	       real()->ppoll(fds, nr, timeout, mask);
+}
+
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t nr, int timeout, size_t room)
+{
+	if (room / sizeof(*fds) < nr)
+		__chk_fail();
+	return poll(fds, nr, timeout);
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+		       const sigset_t *mask, size_t room)
+{
+	if (room / sizeof(*fds) < nr)
+		__chk_fail();
+	return ppoll(fds, nr, timeout, mask);
+}
+
+/* --- select -------------------------------------------------------------- */
+
+struct sets {
+	fd_set	*in, *out, *except;
+};
+
+static bool has(const fd_set *set, int fd)
+{
+	return set && (set->fds_bits[fd / NFDBITS] >> fd % NFDBITS & 1);
+}
+
+static short events_of(const struct sets *s, int fd)
+{
+	return (short)((has(s->in, fd) ? POLLIN : 0) | (has(s->out, fd) ? POLLOUT : 0) |
+		       (has(s->except, fd) ? POLLPRI : 0));
+}
+
+/* All sets have as many bytes as the kernel reads of them: a program may have larger ones. */
+static nfds_t fill(const struct sets *s, int nr, struct pollfd *fds)
+{
+	nfds_t used = 0;
+	int fd;
+
+	for (fd = 0; fd < nr; fd++)
+		if (events_of(s, fd))
+			fds[used++] = (struct pollfd){ .fd = fd, .events = events_of(s, fd) };
+	return used;
+}
+
+static int put_set(fd_set *set, int nr, const struct pollfd *fds, nfds_t used, short asked,
+		   short bits)
+{
+	int ready = 0;
+	nfds_t i;
+
+	if (!set)
+		return 0;
+	memset(set, 0, (size_t)(nr + NFDBITS - 1) / NFDBITS * sizeof(fd_mask));
+	for (i = 0; i < used; i++) {
+		if (!(fds[i].events & asked) || !(fds[i].revents & bits))
+			continue;
+		set->fds_bits[fds[i].fd / NFDBITS] |= (fd_mask)1 << fds[i].fd % NFDBITS;
+		ready++;
+	}
+	return ready;
+}
+
+/* As poll, of those in the sets. Only a descriptor that is not open makes it fail. */
+static int select_streams(struct sets *s, int nr, int64_t span, const sigset_t *mask)
+{
+	struct pollfd *fds = calloc((size_t)nr + 1, sizeof(*fds));
+	nfds_t used, i;
+	int ret = -1;
+
+	if (!fds) {
+		errno = ENOMEM;
+		return -1;
+	}
+	used = fill(s, nr, fds);
+	ret = poll_streams(fds, used, span, mask);
+	for (i = 0; ret > 0 && i < used; i++) {
+		if (!(fds[i].revents & POLLNVAL))
+			continue;
+		errno = EBADF;
+		ret = -1;
+	}
+	if (ret >= 0)
+		ret = put_set(s->in, nr, fds, used, POLLIN, POLLIN | POLLHUP | POLLERR) +
+		      put_set(s->out, nr, fds, used, POLLOUT, POLLOUT | POLLERR) +
+		      put_set(s->except, nr, fds, used, POLLPRI, POLLPRI);
+	free(fds);
+	return ret;
+}
+
+static bool is_selected_here(const struct sets *s, int nr)
+{
+	const struct object *o;
+	int fd;
+
+	for (fd = 0; fd < nr; fd++) {
+		o = events_of(s, fd) ? lane_find(fd) : NULL;
+		if (o && (o->kind == CONN || o->kind == EPOLL))
+			return true;
+	}
+	return false;
+}
+
+EXPORT int select(int nr, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct sets s = { in, out, except };
+	int64_t span = FOREVER, left;
+	int ret;
+
+	if (!is_selected_here(&s, nr))
+		return real()->select(nr, in, out, except, timeout);
+	if (timeout)
+		span = timeout->tv_sec * 1000000000LL + timeout->tv_usec * 1000LL;
+	left = lane_deadline(span);
+	ret = select_streams(&s, nr, span, NULL);
+	if (timeout && span > 0) {
+		left -= lane_deadline(1);
+		left = left > 0 ? left : 0;
+		timeout->tv_sec = left / 1000000000;
+		timeout->tv_usec = left % 1000000000 / 1000;
+	}
+	return ret;
+}
+
+EXPORT int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
+		   const struct timespec *timeout, const sigset_t *mask)
+{
+	struct sets s = { in, out, except };
+
+	return is_selected_here(&s, nr) ?
+	       select_streams(&s, nr, span_of(timeout), mask) :
+	       real()->pselect(nr, in, out, except, timeout, mask);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: the functions of libc, and what the command has set
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lane.h"
+
+struct real_calls real_calls;
+struct lane_settings lane_settings;
+
+/* Nobody may have this object read a program that has more rights than its user. */
+static void read_settings(void)
+{
+	const char *looks = secure_getenv("KEVENT_LANE_LOOKS");
+	const char *children = secure_getenv("KEVENT_LANE_CHILDREN");
+
+	lane_settings.looks = looks ? (__u32)strtoul(looks, NULL, 10) : 0;
+	lane_settings.forks_alone = children && !strcmp(children, "none");
+	lane_settings.stats = secure_getenv("KEVENT_LANE_STATS");
+	lane_settings.paths = secure_getenv("KEVENT_LANE_PATHS");
+}
+
+void real_find(void)
+{
+	struct real_calls found;
+
+#define X(name) found.name = (__typeof__(found.name))dlsym(RTLD_NEXT, #name);
+	REAL_CALLS(X)
+#undef X
+	memcpy(&real_calls, &found, sizeof(found));
+	read_settings();
+}
+
+__attribute__((destructor)) static void say_stats(void)
+{
+	const struct lane_stats *s = &lane_stats;
+
+	if (lane_settings.stats)
+		dprintf(2, "kevent-lane: %s: %llu streams, in %llu bytes by memory and %llu by "
+			"socket, out %llu and %llu, %llu sleeps\n",
+			program_invocation_short_name, s->streams, s->in_memory, s->in_socket,
+			s->out_memory, s->out_socket, s->sleeps);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: handlers of signals
+ *
+ * A handler that the program installs is called by on_signal(). So a wait knows whether
+ * the call that it stands for goes on (SA_RESTART), and a handler which interrupts a thread
+ * within the lock runs when the thread leaves it: the handler may use a stream.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "lane.h"
+
+#define NR_SIGNALS	65
+
+static struct sigaction handlers[NR_SIGNALS];	/* as the program has given them */
+
+__thread volatile sig_atomic_t lane_interrupted;
+__thread volatile sig_atomic_t lane_put_off;
+static __thread siginfo_t put_off[NR_SIGNALS];
+static __thread volatile sig_atomic_t is_put_off[NR_SIGNALS];
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS;
+}
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+	struct sigaction act = handlers[sig];
+
+	if (lane_is_inside() && !is_fault(sig) && !(act.sa_flags & (int)SA_RESETHAND)) {
+		put_off[sig] = *info;
+		is_put_off[sig] = 1;
+		lane_put_off = 1;
+		return;
+	}
+	if (!(act.sa_flags & SA_RESTART))
+		lane_interrupted = 1;
+	if (act.sa_flags & SA_SIGINFO)
+		act.sa_sigaction(sig, info, context);
+	else
+		act.sa_handler(sig);
+}
+
+void lane_signals_again(void)
+{
+	int sig;
+
+	lane_put_off = 0;
+	for (sig = 1; sig < NR_SIGNALS; sig++) {
+		if (!is_put_off[sig])
+			continue;
+		is_put_off[sig] = 0;
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, &put_off[sig]);
+	}
+}
+
+EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	struct sigaction mine, before;
+	int ret;
+
+	if (sig <= 0 || sig >= NR_SIGNALS || !lane_settings.paths)
+		return real()->sigaction(sig, act, old);
+	before = handlers[sig];
+	if (act && act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN) {
+		mine = *act;
+		mine.sa_flags |= SA_SIGINFO;
+		mine.sa_sigaction = on_signal;
+		handlers[sig] = *act;
+		act = &mine;
+	}
+	ret = real()->sigaction(sig, act, old);
+	if (ret)
+		handlers[sig] = before;
+	if (!ret && old && old->sa_sigaction == on_signal)
+		*old = before;
+	return ret;
+}
+
+EXPORT sighandler_t signal(int sig, sighandler_t handler)
+{
+	struct sigaction act = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	sigemptyset(&act.sa_mask);
+	return sigaction(sig, &act, &act) ? SIG_ERR : act.sa_handler;
+}
+
+EXPORT int siginterrupt(int sig, int on)
+{
+	struct sigaction act;
+
+	if (sigaction(sig, NULL, &act))
+		return -1;
+	if (on)
+		act.sa_flags &= ~SA_RESTART;
+	else
+		act.sa_flags |= SA_RESTART;
+	return sigaction(sig, &act, NULL);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: reading and writing, as a socket does it: with waits, and all or some bytes
+ */
+#include <string.h>
+#include <sys/time.h>
+
+#include "lane.h"
+
+#define MAX_IOV		1024
+#define UNKNOWN		(-2)	/* deadline: no wait yet */
+#define RECV_FLAGS	(MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | \
+			 MSG_CMSG_CLOEXEC)
+#define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
+
+static bool is_nonblocking(int fd, int flags)
+{
+	return (flags & MSG_DONTWAIT) || (real()->fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* How long a call on the socket would wait, by SO_RCVTIMEO or SO_SNDTIMEO */
+static int64_t socket_deadline(int fd, int option)
+{
+	struct timeval most = { .tv_sec = 0 };
+	socklen_t len = sizeof(most);
+
+	if (getsockopt(fd, SOL_SOCKET, option, &most, &len) || (!most.tv_sec && !most.tv_usec))
+		return FOREVER;
+	return lane_deadline(most.tv_sec * 1000000000LL + most.tv_usec * 1000LL);
+}
+
+static size_t length(const struct iovec *iov, int nr)
+{
+	size_t len = 0;
+
+	while (nr--)
+		len += iov[nr].iov_len;
+	return len;
+}
+
+/* The buffers of a call, as far as they are not used */
+struct vector {
+	struct iovec	*iov;
+	int		nr;
+	size_t		done;
+};
+
+static void advance(struct vector *v, size_t done)
+{
+	v->done += done;
+	while (v->nr && done >= v->iov->iov_len) {
+		done -= v->iov->iov_len;
+		v->iov++;
+		v->nr--;
+	}
+	if (v->nr) {
+		v->iov->iov_base = (char *)v->iov->iov_base + done;
+		v->iov->iov_len -= done;
+	}
+}
+
+/* --- reading ------------------------------------------------------------- */
+
+/* A peer that has begun, and has offered no memory, will never do so. */
+static void see_plain_peer(struct conn *c)
+{
+	if (!c->offers && !kevent_stream_memory(c->s))
+		lane_conn_leave(c, 0);
+	c->offers = true;
+}
+
+static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool peek)
+{
+	int memory = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
+	ssize_t ret;
+
+	while (peek && nr > 1 && !iov->iov_len) {
+		iov++;
+		nr--;
+	}
+	ret = peek ? kevent_stream_peek(c->s, iov->iov_base, iov->iov_len) :
+		     kevent_stream_readv(c->s, iov, (unsigned int)nr);
+	if (ret <= 0 || peek)
+		return ret;
+	if (memory)
+		lane_stats.in_memory += (__u64)ret;
+	else
+		lane_stats.in_socket += (__u64)ret;
+	see_plain_peer(c);
+	return ret;
+}
+
+static ssize_t read_once(struct conn *c, const struct iovec *iov, int nr, int flags)
+{
+	if (c->state == LOST)
+		return -EIO;
+	if (lane_has_rest(c))
+		return lane_rest_read(c, iov, nr, flags & MSG_PEEK);
+	if (c->state == PLAIN)
+		return NOT_OURS;
+	return read_stream(c, iov, nr, flags & MSG_PEEK);
+}
+
+/* -EAGAIN: for a call that waits, there may be more now. */
+static ssize_t wait_for(struct conn *c, int fd, int flags, int events, int64_t *deadline)
+{
+	if (is_nonblocking(fd, flags))
+		return -EAGAIN;
+	if (*deadline == UNKNOWN)
+		*deadline = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
+	return lane_conn_wait(c, fd, events, *deadline);
+}
+
+/* What ends the call: 0, an error, or NOT_OURS if the socket has the rest of it */
+static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags)
+{
+	bool all = (flags & MSG_WAITALL) && !(flags & MSG_PEEK);
+	size_t want = length(v->iov, v->nr);
+	int64_t deadline = UNKNOWN;
+	ssize_t ret;
+
+	for (;;) {
+		ret = read_once(c, v->iov, v->nr, flags);
+		if (ret > 0)
+			advance(v, (size_t)ret);
+		if (!ret || (ret > 0 && (!all || v->done == want)))
+			return 0;
+		if (ret == -EAGAIN)
+			ret = wait_for(c, fd, flags, POLLIN, &deadline);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+/* For the caller of the call: false if it has to make it */
+static bool result(const struct vector *v, ssize_t ret, ssize_t *got)
+{
+	if (!v->done && ret == NOT_OURS)
+		return false;
+	*got = v->done || ret >= 0 ? (ssize_t)v->done : -1;
+	if (*got < 0)
+		errno = (int)-ret;
+	return true;
+}
+
+static bool refuse(int error, ssize_t *got)
+{
+	errno = error;
+	*got = -1;
+	return true;
+}
+
+bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
+{
+	struct iovec copy[nr > 0 && nr <= MAX_IOV ? nr : 1];
+	struct vector v = { .iov = copy, .nr = nr };
+	struct conn *c;
+	ssize_t ret = NOT_OURS;
+
+	if (nr < 0 || nr > MAX_IOV)
+		return refuse(EINVAL, got);
+	if ((flags & ~RECV_FLAGS) && lane_leave(fd, true))
+		return refuse(errno, got);
+	memcpy(copy, iov, (size_t)nr * sizeof(*iov));
+	lane_lock();
+	c = lane_conn(fd, true);
+	if (c) {
+		c->o.refs++;
+		ret = read_all(c, fd, &v, flags);
+		lane_put(&c->o);
+	}
+	lane_unlock();
+	if (ret == NOT_OURS && v.done) {
+		struct msghdr msg = { .msg_iov = v.iov, .msg_iovlen = (size_t)v.nr };
+
+		ret = real()->recvmsg(fd, &msg, flags);
+		v.done += ret > 0 ? (size_t)ret : 0;
+	}
+	return result(&v, ret, got);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+static ssize_t write_once(struct conn *c, const struct iovec *iov, int nr)
+{
+	int memory;
+	ssize_t ret;
+
+	if (c->state == LOST)
+		return -EIO;
+	if (c->state == PLAIN)
+		return NOT_OURS;
+	ret = kevent_stream_writev(c->s, iov, (unsigned int)nr);
+	if (ret <= 0)
+		return ret;
+	memory = kevent_stream_memory(c->s) & KEVENT_STREAM_SENDS;
+	if (memory)
+		lane_stats.out_memory += (__u64)ret;
+	else
+		lane_stats.out_socket += (__u64)ret;
+	return ret;
+}
+
+static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
+{
+	size_t want = length(v->iov, v->nr);
+	int64_t deadline = UNKNOWN;
+	ssize_t ret;
+
+	for (;;) {
+		ret = write_once(c, v->iov, v->nr);
+		if (ret > 0)
+			advance(v, (size_t)ret);
+		if (ret >= 0 && v->done == want)
+			return 0;
+		if (ret == -EAGAIN)
+			ret = wait_for(c, fd, flags, POLLOUT, &deadline);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent)
+{
+	struct iovec copy[nr > 0 && nr <= MAX_IOV ? nr : 1];
+	struct vector v = { .iov = copy, .nr = nr };
+	struct conn *c;
+	ssize_t ret = NOT_OURS;
+
+	if (nr < 0 || nr > MAX_IOV)
+		return refuse(EINVAL, sent);
+	if ((flags & ~SEND_FLAGS) && lane_leave(fd, false))
+		return refuse(errno, sent);
+	memcpy(copy, iov, (size_t)nr * sizeof(*iov));
+	lane_lock();
+	c = lane_conn(fd, false);
+	if (c) {
+		c->o.refs++;
+		ret = write_all(c, fd, &v, flags);
+		lane_put(&c->o);
+	}
+	lane_unlock();
+	if (ret == NOT_OURS && v.done) {
+		struct msghdr msg = { .msg_iov = v.iov, .msg_iovlen = (size_t)v.nr };
+
+		ret = real()->sendmsg(fd, &msg, flags);
+		v.done += ret > 0 ? (size_t)ret : 0;
+	}
+	if (ret == -EPIPE && !v.done && !(flags & MSG_NOSIGNAL))
+		raise(SIGPIPE);
+	return result(&v, ret, sent);
+}
