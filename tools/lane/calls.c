@@ -93,12 +93,49 @@ EXPORT ssize_t __recvfrom_chk(int fd, void *buf, size_t size, size_t room, int f
 	return recvfrom(fd, buf, size, flags, addr, len);
 }
 
+static bool is_offer(int fd)
+{
+	char name[64], link[32];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, name, sizeof(name));
+	return len > 14 && !memcmp(name, "/memfd:kevent-", 14);
+}
+
+/* A peer has offered memory with its first bytes. The program has not asked for it. */
+static void drop_offer(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	char *next;
+	int fd;
+
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len < CMSG_LEN(sizeof(fd)))
+		return;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (!is_offer(fd))
+		return;
+	for (next = (char *)CMSG_DATA(c); next < (char *)c + c->cmsg_len; next += sizeof(fd)) {
+		memcpy(&fd, next, sizeof(fd));
+		real()->close(fd);
+	}
+	next = (char *)c + CMSG_ALIGN(c->cmsg_len);
+	msg->msg_controllen -= CMSG_ALIGN(c->cmsg_len) < msg->msg_controllen ?
+			       CMSG_ALIGN(c->cmsg_len) : msg->msg_controllen;
+	memmove(c, next, msg->msg_controllen);
+	msg->msg_flags &= ~MSG_CTRUNC;
+}
+
 static ssize_t recv_msg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t ret;
 
-	if (!lane_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret))
-		return real()->recvmsg(fd, msg, flags);
+	if (!lane_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret)) {
+		ret = real()->recvmsg(fd, msg, flags);
+		if (ret > 0)
+			drop_offer(msg);
+		return ret;
+	}
 	if (ret < 0)
 		return ret;
 	if (msg->msg_name)
@@ -199,9 +236,6 @@ LEAVES(ssize_t, preadv2, fd, true, (int fd, const struct iovec *iov, int nr, off
        (fd, iov, nr, at, flags))
 LEAVES(ssize_t, pwritev2, fd, false,
        (int fd, const struct iovec *iov, int nr, off_t at, int flags), (fd, iov, nr, at, flags))
-LEAVES(int, recvmmsg, fd, true,
-       (int fd, struct mmsghdr *vec, unsigned int nr, int flags, struct timespec *timeout),
-       (fd, vec, nr, flags, timeout))
 LEAVES(ssize_t, sendfile, fd, false, (int fd, int in, off_t *at, size_t nr), (fd, in, at, nr))
 LEAVES(ssize_t, sendfile64, fd, false, (int fd, int in, off64_t *at, size_t nr),
        (fd, in, at, nr))
@@ -217,6 +251,19 @@ EXPORT int dprintf(int fd, const char *format, ...)
 	va_start(ap, format);
 	ret = vdprintf(fd, format, ap);
 	va_end(ap);
+	return ret;
+}
+
+EXPORT int recvmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags,
+		    struct timespec *timeout)
+{
+	int i, ret;
+
+	if (is_conn(fd) && lane_leave(fd, true))
+		return -1;
+	ret = real()->recvmmsg(fd, vec, nr, flags, timeout);
+	for (i = 0; i < ret && is_conn(fd); i++)
+		drop_offer(&vec[i].msg_hdr);
 	return ret;
 }
 

@@ -131,6 +131,18 @@ static int add(struct conn *c, struct epoll *ep, int fd, const struct epoll_even
 	return 0;
 }
 
+/* Of a connection with a rest: the interest is here if the kernel cannot report it. */
+static int change_plain(struct conn *c, struct epoll *ep, int epfd, int op, int fd,
+			struct epoll_event *ev)
+{
+	if (real()->epoll_ctl(epfd, op, fd, ev))
+		return -errno;
+	if (op == EPOLL_CTL_DEL || !(ev->events & IN_BITS))
+		return 0;
+	real()->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL);
+	return add(c, ep, fd, ev);
+}
+
 static int change(struct conn *c, struct epoll *ep, int op, int fd,
 		  const struct epoll_event *ev)
 {
@@ -171,6 +183,8 @@ static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *r
 		*ret = -EINVAL;
 	else if (op != EPOLL_CTL_DEL && !ev)
 		*ret = -EFAULT;
+	else if (c->state == PLAIN && !find_interest(c, ep, fd))
+		*ret = change_plain(c, ep, epfd, op, fd, ev);
 	else
 		*ret = change(c, ep, op, fd, ev);
 	return true;
@@ -229,6 +243,8 @@ static int collect(struct epoll *ep, struct epoll_event *ev, int max)
 			i->ev.events &= MODE_BITS;
 		else if (!(i->ev.events & EPOLLET))
 			list(i);
+		else if (i->conn->state == PLAIN)
+			to_kernel(i);	/* has the edges of the socket behind the rest */
 	}
 	return nr;
 }

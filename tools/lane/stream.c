@@ -82,6 +82,36 @@ void lane_wake_all(void)
 			continue;
 }
 
+/*
+ * Takes the bytes that keep a connection from leaving the memory: those in it, and those of
+ * the socket before it. Later reads have them first.
+ */
+static int take_bytes(struct conn *c, bool of_memory)
+{
+	static unsigned char bytes[CHUNK];
+	int memory, ret = 0;
+	ssize_t nr;
+
+	while (!ret) {
+		memory = kevent_stream_memory(c->s);
+		if (!memory || (!of_memory && (memory & KEVENT_STREAM_RECEIVES)))
+			break;
+		nr = kevent_stream_read(c->s, bytes, sizeof(bytes));
+		if (nr <= 0)
+			return nr == -EAGAIN ? 0 : (int)nr;
+		ret = lane_rest_add(c, bytes, (size_t)nr);
+	}
+	return ret;
+}
+
+/* A peer that leaves the memory waits until this side has read what came before it. */
+static void serve(struct conn *c)
+{
+	if (take_bytes(c, false))
+		lane_say("lacks memory to follow a peer", kevent_stream_fd(c->s));
+	lane_conn_ready(c);
+}
+
 /* If the leader sleeps, its peers are told so again. */
 void lane_dispatch(void)
 {
@@ -95,7 +125,7 @@ void lane_dispatch(void)
 			struct conn *c = conn_of(kevent_stream_user(s));
 
 			if (c)
-				lane_conn_ready(c);
+				serve(c);
 			any = true;
 		}
 	} while (leader && kevent_streams_arm(hub->set) == 1);
@@ -358,29 +388,13 @@ void lane_say(const char *what, int fd)
 	dprintf(2, "kevent-lane: %s: descriptor %d of process %d\n", what, fd, (int)getpid());
 }
 
-/* Takes what is in memory: later reads have it first. */
-static int empty_memory(struct conn *c)
-{
-	static unsigned char bytes[CHUNK];
-	ssize_t nr;
-	int ret = 0;
-
-	while (!ret && (kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES)) {
-		nr = kevent_stream_read(c->s, bytes, sizeof(bytes));
-		if (nr <= 0)
-			return nr == -EAGAIN ? 0 : (int)nr;
-		ret = lane_rest_add(c, bytes, (size_t)nr);
-	}
-	return ret;
-}
-
 static int leave_step(struct conn *c)
 {
 	int ret = kevent_stream_leave(c->s), error;
 
 	if (ret != -EAGAIN)
 		return ret;
-	error = empty_memory(c);
+	error = take_bytes(c, true);
 	if (error)
 		return error;
 	ret = kevent_stream_leave(c->s);
@@ -435,7 +449,7 @@ int lane_conn_cut(struct conn *c, int fd)
 {
 	bool bells = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
 	char bytes[256];
-	int ret = empty_memory(c);
+	int ret = take_bytes(c, true);
 
 	if (ret)
 		return ret;
