@@ -298,22 +298,25 @@ EXPORT int lio_listio(int mode, struct aiocb *const list[], int nr, struct sigev
 	return real()->lio_listio(mode, list, nr, event);
 }
 
-/* stdio of libc calls nothing of this object. */
+static bool is_stream_socket(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
+}
+
+/* stdio of libc calls nothing of this object. A socket may be connected afterwards. */
 EXPORT FILE *fdopen(int fd, const char *mode)
 {
-	FILE *file;
+	int saved = errno;
 
-	if (!is_conn(fd))
-		return real()->fdopen(fd, mode);
-	if (lane_leave(fd, true))
+	if (lane_settings.paths && !lane_find(fd) && is_stream_socket(fd))
+		lane_conn_new(fd, true);
+	errno = saved;
+	if (is_conn(fd) && lane_leave(fd, true))
 		return NULL;
-	file = real()->fdopen(fd, mode);
-	if (file) {
-		lane_lock();
-		lane_table_set(fd, NULL);
-		lane_unlock();
-	}
-	return file;
+	return real()->fdopen(fd, mode);
 }
 
 /* --- the socket ---------------------------------------------------------- */
@@ -355,7 +358,8 @@ EXPORT int shutdown(int fd, int how)
 
 EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	if (level == SOL_SOCKET && (name == SO_PEEK_OFF || name == SO_PASSCRED) &&
+	if (level == SOL_SOCKET &&
+	    (name == SO_PEEK_OFF || name == SO_PASSCRED || name == SO_RCVLOWAT) &&
 	    is_conn(fd) && lane_leave(fd, false))
 		return -1;
 	return real()->setsockopt(fd, level, name, value, len);
@@ -404,14 +408,6 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 
 /* --- new connections ----------------------------------------------------- */
 
-static bool is_stream_socket(int fd)
-{
-	socklen_t len = sizeof(int);
-	int type;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
-}
-
 EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct object *o;
@@ -435,7 +431,7 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int ret = real()->connect(fd, addr, len);
 
-	if (!ret && lane_is_listed(addr, len) && is_stream_socket(fd))
+	if (!ret && !is_conn(fd) && lane_is_listed(addr, len) && is_stream_socket(fd))
 		lane_conn_new(fd, true);
 	return ret;
 }

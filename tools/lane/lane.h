@@ -57,6 +57,7 @@ struct conn {
 	struct object		o;
 	enum state		state;
 	bool			offers;
+	bool			said;		/* that it is lost */
 	struct kevent_stream	*s;
 	__u64			user;		/* of the events of @s */
 	struct rest		*rest;
@@ -124,6 +125,10 @@ void lane_lock_in_child(void);
 bool lane_is_inside(void);
 
 /* signals.c */
+/* Of handlers that ran in the last sleep */
+#define RESTART		1
+#define NO_RESTART	2
+
 extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
 	__attribute__((tls_model("initial-exec")));
 void lane_signals_again(void);
@@ -146,9 +151,11 @@ void lane_forget_parent(void);
 /* Before a call that is not covered: 0, or -1 and errno. */
 int lane_leave(int fd, bool reads);
 void lane_say(const char *what, int fd);
+int lane_is_lost(struct conn *c, int fd);
 
 /* rest.c */
 bool lane_has_rest(const struct conn *c);
+bool lane_rest_is_large(const struct conn *c);
 ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool peek);
 int lane_rest_add(struct conn *c, const void *data, size_t len);
 void lane_rest_free(struct conn *c);

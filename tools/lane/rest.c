@@ -10,9 +10,17 @@
 
 #include "lane.h"
 
+#define LARGE	(512 << 10)	/* more than a socket has by default */
+
 bool lane_has_rest(const struct conn *c)
 {
 	return c->rest && __atomic_load_n(&c->rest->at, __ATOMIC_ACQUIRE) < c->rest->size;
+}
+
+/* A peer that breaks the rules could send without end. */
+bool lane_rest_is_large(const struct conn *c)
+{
+	return lane_has_rest(c) && c->rest->size - c->rest->at >= LARGE;
 }
 
 static size_t copy_out(const struct rest *r, size_t at, const struct iovec *iov, int nr)
@@ -46,19 +54,17 @@ ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool pee
 /* Before another process has it: while the connection goes back to the socket. */
 int lane_rest_add(struct conn *c, const void *data, size_t len)
 {
-	size_t old = c->rest ? c->rest->size : 0;
+	size_t old = lane_has_rest(c) ? c->rest->size - c->rest->at : 0;
 	struct rest *r = mmap(NULL, sizeof(*r) + old + len, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (r == MAP_FAILED)
 		return -ENOMEM;
 	r->size = old + len;
-	if (old) {
-		r->at = c->rest->at;
-		memcpy(r->bytes, c->rest->bytes, old);
-		munmap(c->rest, sizeof(*r) + old);
-	}
+	if (old)
+		memcpy(r->bytes, c->rest->bytes + c->rest->at, old);
 	memcpy(r->bytes + old, data, len);
+	lane_rest_free(c);
 	c->rest = r;
 	return 0;
 }

@@ -36,8 +36,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		lane_put_off = 1;
 		return;
 	}
-	if (!(act.sa_flags & SA_RESTART))
-		lane_interrupted = 1;
+	lane_interrupted |= act.sa_flags & SA_RESTART ? RESTART : NO_RESTART;
 	if (act.sa_flags & SA_SIGINFO)
 		act.sa_sigaction(sig, info, context);
 	else

@@ -36,6 +36,7 @@ struct lane_stats lane_stats;
 static struct hub *hub;
 static LIST_HEAD(, sleeper) sleepers = LIST_HEAD_INITIALIZER(sleepers);
 static const struct sleeper *leader;
+static __thread bool leading __attribute__((tls_model("initial-exec")));
 static __u32 serial;
 static const struct timespec no_time;
 
@@ -94,7 +95,8 @@ static int take_bytes(struct conn *c, bool of_memory)
 
 	while (!ret) {
 		memory = kevent_stream_memory(c->s);
-		if (!memory || (!of_memory && (memory & KEVENT_STREAM_RECEIVES)))
+		if (!memory || (!of_memory && ((memory & KEVENT_STREAM_RECEIVES) ||
+					       lane_rest_is_large(c))))
 			break;
 		nr = kevent_stream_read(c->s, bytes, sizeof(bytes));
 		if (nr <= 0)
@@ -196,14 +198,16 @@ static bool look(void)
 	return see_events(ev, kevent_streams_get(hub->set, ev, RING_SIZE, &no_time));
 }
 
-static void wake_up(struct sleeper *me)
+/* @outer: the sleep of this thread that a signal handler, which sleeps, has interrupted */
+static void wake_up(struct sleeper *me, const struct sleeper *outer)
 {
 	LIST_REMOVE(me, all);
 	if (me->fd >= 0)
 		real()->close(me->fd);
 	if (leader != me)
 		return;
-	leader = NULL;
+	leader = outer;
+	leading = outer;
 	lane_take_events();
 	lane_dispatch();
 	lane_wake_all();
@@ -216,17 +220,19 @@ static void wake_up(struct sleeper *me)
  */
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask)
 {
+	const struct sleeper *outer = leading ? leader : NULL;
 	struct sleeper me = { .fd = -1 };
 	int ret;
 
 	fds[0] = (struct pollfd){ .fd = -1 };
 	fds[1] = (struct pollfd){ .fd = -1 };
-	if (hub && !leader) {
+	if (hub && (!leader || leading)) {
 		if (look() || kevent_streams_arm(hub->set) == 1) {
 			lane_dispatch();
 			return 0;
 		}
 		leader = &me;
+		leading = true;
 		fds[0] = (struct pollfd){ .fd = hub->q.fd, .events = POLLIN };
 	}
 	if (!__libc_single_threaded) {
@@ -237,9 +243,10 @@ int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *
 	lane_stats.sleeps++;
 	lane_interrupted = 0;
 	lane_unlock();
-	ret = real_sleep(fds, nr, deadline, mask);
+	/* A handler that was put off has run now. */
+	ret = lane_interrupted ? -EINTR : real_sleep(fds, nr, deadline, mask);
 	lane_lock();
-	wake_up(&me);
+	wake_up(&me, outer);
 	return ret;
 }
 
@@ -350,7 +357,7 @@ int lane_conn_poll(struct conn *c, int fd, int events)
 	int got = 0;
 
 	if (c->state == LOST)
-		return POLLERR | events;
+		return POLLERR | events;	/* the call says why */
 	if (lane_has_rest(c))
 		got = POLLIN & events;
 	if (c->state == STREAM)
@@ -374,7 +381,7 @@ int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline)
 			break;
 		}
 		ret = lane_sleep(fds, 2, deadline, NULL);
-		if (ret == -EINTR && !lane_interrupted && deadline < 0)
+		if (ret == -EINTR && !(lane_interrupted & NO_RESTART) && deadline < 0)
 			ret = 0;
 	}
 	lane_put(&c->o);
@@ -382,6 +389,15 @@ int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline)
 }
 
 /* --- back to the socket -------------------------------------------------- */
+
+/* A call of a child on what its parent has in memory */
+int lane_is_lost(struct conn *c, int fd)
+{
+	if (!c->said)
+		lane_say("its parent has it in memory", fd);
+	c->said = true;
+	return -EIO;
+}
 
 void lane_say(const char *what, int fd)
 {
@@ -490,6 +506,7 @@ void lane_forget_parent(void)
 	lane_lock_in_child();
 	LIST_INIT(&sleepers);
 	leader = NULL;
+	leading = false;
 	if (hub)
 		kevent_queue_close(&hub->q);
 	hub = NULL;

@@ -90,10 +90,10 @@ static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool
 	return ret;
 }
 
-static ssize_t read_once(struct conn *c, const struct iovec *iov, int nr, int flags)
+static ssize_t read_once(struct conn *c, int fd, const struct iovec *iov, int nr, int flags)
 {
 	if (c->state == LOST)
-		return -EIO;
+		return lane_is_lost(c, fd);
 	if (lane_has_rest(c))
 		return lane_rest_read(c, iov, nr, flags & MSG_PEEK);
 	if (c->state == PLAIN)
@@ -120,7 +120,7 @@ static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags)
 	ssize_t ret;
 
 	for (;;) {
-		ret = read_once(c, v->iov, v->nr, flags);
+		ret = read_once(c, fd, v->iov, v->nr, flags);
 		if (ret > 0)
 			advance(v, (size_t)ret);
 		if (!ret || (ret > 0 && (!all || v->done == want)))
@@ -181,13 +181,13 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 
 /* --- writing ------------------------------------------------------------- */
 
-static ssize_t write_once(struct conn *c, const struct iovec *iov, int nr)
+static ssize_t write_once(struct conn *c, int fd, const struct iovec *iov, int nr)
 {
 	int memory;
 	ssize_t ret;
 
 	if (c->state == LOST)
-		return -EIO;
+		return lane_is_lost(c, fd);
 	if (c->state == PLAIN)
 		return NOT_OURS;
 	ret = kevent_stream_writev(c->s, iov, (unsigned int)nr);
@@ -208,7 +208,7 @@ static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
 	ssize_t ret;
 
 	for (;;) {
-		ret = write_once(c, v->iov, v->nr);
+		ret = write_once(c, fd, v->iov, v->nr);
 		if (ret > 0)
 			advance(v, (size_t)ret);
 		if (ret >= 0 && v->done == want)
