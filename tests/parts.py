@@ -64,7 +64,7 @@ STORMS_TIMED = ("storm", "storm_timer", "storm_posix_timer", "storm_proc", "stor
                 "storm_hits", "storm_max_running", "hit_faults",
                 "nested_random", "futex_lock", "malformed", "soak",
                 "races_promises")
-PROGRAMS = [("libev", "quick"), ("python", "quick")]
+PROGRAMS = [("libev", "quick"), ("python", "quick"), ("lane", "quick")]
 # These take a minute each.
 LARGE_PROGRAMS = [("libevent", "quick"), ("redis", "quick"), ("libuv", "quick"),
                   ("nginx", "quick")]
