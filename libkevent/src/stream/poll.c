@@ -55,8 +55,8 @@ static int poll_ends(const struct kevent_stream *s, int sock)
 
 	if (!s->in.mem && !s->out.mem)
 		return sock & (POLLHUP | POLLERR | POLLRDHUP);
-	/* Once this side is back, the peer may have ended only the stream, and not its socket. */
-	gone = s->sock_end || (s->out.mem && lane_load(&s->peer->gone));
+	/* In a direction through the socket, the peer may have ended only the stream. */
+	gone = s->sock_end || (s->in.mem && s->out.mem && lane_load(&s->peer->gone));
 	return (gone || lane_load(&s->peer->closed) ? POLLRDHUP : 0) |
 	       (gone || (s->in.end && s->out.shut) ? POLLHUP : 0);
 }
