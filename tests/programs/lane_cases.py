@@ -706,6 +706,22 @@ def accept_child_client(conn):
     say(read_all(conn, 5), conn.recv(1))
 
 
+def accept_both_server(conn):
+    """A child that is plain, and its parent"""
+    pid = os.fork()
+    if not pid:
+        socket.send_fds(conn, [b'child'], [0])
+        os._exit(0)
+    say(os.waitpid(pid, 0)[1])
+    conn.sendall(b'parent')
+    say(read_all(conn, 5))
+
+
+def accept_both_client(conn):
+    say(read_all(conn, 11))
+    conn.sendall(b'hello')
+
+
 CAT = 'import os,sys; os.write(1, b"prog " + os.read(0, 5))'
 
 

@@ -155,6 +155,8 @@ static void before_fork(void)
 	LIST_FOREACH(c, &lane_conns, all)
 		if (c->state == STREAM)
 			kevent_stream_leave(c->s);
+		else if (c->state == CANDIDATE && !c->rest)
+			lane_rest_add(c, NULL, 0);
 again:
 	LIST_FOREACH(c, &lane_conns, all)
 		if (c->state == STREAM && !lane_conn_leave(c, deadline))

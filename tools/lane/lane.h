@@ -23,6 +23,7 @@
 
 #define EXPORT		__attribute__((visibility("default")))
 #define FOREVER		(-1)
+#define EVERYBODY	(-1)	/* uses a connection as a socket */
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
 
@@ -33,8 +34,12 @@ struct object {
 	int		refs;
 };
 
-/* What was in memory when a connection left it. Parents and children share it. */
+/*
+ * Shared by parents and children: what was in memory when a connection left it, and which
+ * process has made a stream of one that was a candidate at fork().
+ */
 struct rest {
+	pid_t		owner;
 	size_t		size;
 	size_t		at;
 	unsigned char	bytes[];
@@ -52,7 +57,7 @@ struct interest {
 	bool			listed;
 };
 
-/* A connection on a listed path; LOST: its memory is in use by the parent. */
+/* A connection on a listed path; LOST: another process, which has a copy, uses it. */
 struct conn {
 	struct object		o;
 	enum state		state;
@@ -158,6 +163,7 @@ bool lane_has_rest(const struct conn *c);
 bool lane_rest_is_large(const struct conn *c);
 ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool peek);
 int lane_rest_add(struct conn *c, const void *data, size_t len);
+pid_t lane_rest_claim(struct conn *c, pid_t who);
 void lane_rest_free(struct conn *c);
 
 /* epoll.c */

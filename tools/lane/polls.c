@@ -64,12 +64,14 @@ static int add_real(struct pollfd *fds, nfds_t nr, const struct pollfd *all)
 static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t deadline,
 		     const sigset_t *mask)
 {
-	int ret;
+	const struct timespec no_time = { .tv_sec = 0 };
+	int ready, ret;
 
 	for (;;) {
 		lane_dispatch();
-		if (look(fds, nr, all + OWN) || lane_is_over(deadline)) {
-			ret = real()->poll(all + OWN, nr, 0);
+		ready = look(fds, nr, all + OWN);
+		if (ready || lane_is_over(deadline)) {
+			ret = real()->ppoll(all + OWN, nr, &no_time, ready ? NULL : mask);
 			return ret < 0 ? -errno : add_real(fds, nr, all + OWN);
 		}
 		ret = lane_sleep(all, nr + OWN, deadline, mask);

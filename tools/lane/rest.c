@@ -69,6 +69,17 @@ int lane_rest_add(struct conn *c, const void *data, size_t len)
 	return 0;
 }
 
+/* Who uses the connection, if @who wants to? EVERYBODY: it is a socket for all. */
+pid_t lane_rest_claim(struct conn *c, pid_t who)
+{
+	pid_t owner = 0;
+
+	if (!c->rest || __atomic_compare_exchange_n(&c->rest->owner, &owner, who, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return who;
+	return owner;
+}
+
 void lane_rest_free(struct conn *c)
 {
 	if (c->rest)

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #include "lane.h"
 
@@ -34,6 +35,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		put_off[sig] = *info;
 		is_put_off[sig] = 1;
 		lane_put_off = 1;
+		/* Later ones stay in the kernel until then. */
+		sigaddset(&((ucontext_t *)context)->uc_sigmask, sig);
 		return;
 	}
 	lane_interrupted |= act.sa_flags & SA_RESTART ? RESTART : NO_RESTART;
@@ -45,15 +48,19 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 void lane_signals_again(void)
 {
+	sigset_t again;
 	int sig;
 
+	sigemptyset(&again);
 	lane_put_off = 0;
 	for (sig = 1; sig < NR_SIGNALS; sig++) {
 		if (!is_put_off[sig])
 			continue;
 		is_put_off[sig] = 0;
 		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, &put_off[sig]);
+		sigaddset(&again, sig);
 	}
+	pthread_sigmask(SIG_UNBLOCK, &again, NULL);
 }
 
 EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)

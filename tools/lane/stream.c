@@ -40,6 +40,23 @@ static __thread bool leading __attribute__((tls_model("initial-exec")));
 static __u32 serial;
 static const struct timespec no_time;
 
+/* The program shall not close it. */
+static bool make_private(int fd, struct conn *c)
+{
+	struct private *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return false;
+	p->o.kind = PRIVATE;
+	p->o.refs = 1;
+	p->conn = c;
+	if (!lane_table_set(fd, &p->o)) {
+		free(p);
+		return false;
+	}
+	return true;
+}
+
 static bool have_hub(void)
 {
 	struct hub *h = hub;
@@ -60,6 +77,7 @@ static bool have_hub(void)
 		return false;
 	}
 	hub = h;
+	make_private(h->q.fd, NULL);
 	return true;
 }
 
@@ -272,32 +290,27 @@ void lane_conn_new(int fd, bool offers)
 /* A descriptor of its own: the program may close its own, and leave copies. */
 static int private_copy(int fd, struct conn *c)
 {
-	struct private *p = calloc(1, sizeof(*p));
 	struct rlimit most;
 	int sock, from = PRIVATE_FROM;
 
-	if (!p)
-		return -1;
-	p->o.kind = PRIVATE;
-	p->o.refs = 1;
-	p->conn = c;
 	if (!getrlimit(RLIMIT_NOFILE, &most) && most.rlim_cur / 2 < PRIVATE_FROM)
 		from = (int)(most.rlim_cur / 2);
 	sock = real()->fcntl(fd, F_DUPFD_CLOEXEC, from);
-	if (sock >= 0 && lane_table_set(sock, &p->o))
+	if (sock >= 0 && make_private(sock, c))
 		return sock;
 	if (sock >= 0)
 		real()->close(sock);
-	free(p);
 	return -1;
 }
 
 static void open_stream(struct conn *c, int fd)
 {
-	int sock, ret = -ENOMEM;
+	int sock, ret;
+	pid_t owner;
 
-	c->state = PLAIN;
-	if (!have_hub())
+	owner = lane_rest_claim(c, getpid());
+	c->state = owner == EVERYBODY || owner == getpid() ? PLAIN : LOST;
+	if (owner != getpid() || !have_hub())
 		return;
 	sock = private_copy(fd, c);
 	if (sock < 0)
@@ -390,11 +403,11 @@ int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline)
 
 /* --- back to the socket -------------------------------------------------- */
 
-/* A call of a child on what its parent has in memory */
+/* A call on what a parent or a child has in memory */
 int lane_is_lost(struct conn *c, int fd)
 {
 	if (!c->said)
-		lane_say("its parent has it in memory", fd);
+		lane_say("another process has it in memory", fd);
 	c->said = true;
 	return -EIO;
 }
@@ -439,7 +452,7 @@ int lane_conn_leave(struct conn *c, int64_t deadline)
 	int ret = 0;
 
 	if (c->state == CANDIDATE)
-		c->state = PLAIN;
+		c->state = lane_rest_claim(c, EVERYBODY) == EVERYBODY ? PLAIN : LOST;
 	if (c->state == LOST)
 		return -EIO;
 	c->o.refs++;
@@ -507,8 +520,10 @@ void lane_forget_parent(void)
 	LIST_INIT(&sleepers);
 	leader = NULL;
 	leading = false;
-	if (hub)
+	if (hub) {
+		lane_table_set(hub->q.fd, NULL);
 		kevent_queue_close(&hub->q);
+	}
 	hub = NULL;
 	LIST_FOREACH(c, &lane_conns, all)
 		if (c->state == STREAM)
