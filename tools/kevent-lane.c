@@ -166,24 +166,33 @@ static void set_children(const char *text)
 	setenv("KEVENT_LANE_CHILDREN", text, 1);
 }
 
-/* The object is ../lib/kevent/ of the command's folder, or beside it where it was built. */
-static void preload(void)
+/* Beside the command where both were built; where they are installed, by LIBDIR or PREFIX */
+static void find_object(char *object, size_t size)
 {
-	const char *before = getenv("LD_PRELOAD");
-	char self[PATH_MAX - 64], *dir, *all;
-	char object[PATH_MAX];
+	static const char *const places[] = { "%s/kevent-lane.so", LANE_OBJECT,
+					      "%s/../lib/kevent/kevent-lane.so" };
+	char self[PATH_MAX - 64];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t i;
 
 	if (len < 0)
 		fail("/proc/self/exe: %s", strerror(errno));
 	self[len] = '\0';
-	dir = strrchr(self, '/');
-	*dir = '\0';
-	snprintf(object, sizeof(object), "%s/kevent-lane.so", self);
-	if (access(object, R_OK))
-		snprintf(object, sizeof(object), "%s", LANE_OBJECT);
-	if (access(object, R_OK))
-		fail("%s: %s; install it", object, strerror(errno));
+	*strrchr(self, '/') = '\0';
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(object, size, places[i], self);
+		if (!access(object, R_OK))
+			return;
+	}
+	fail("there is no %s; install it", LANE_OBJECT);
+}
+
+static void preload(void)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char object[PATH_MAX], *all;
+
+	find_object(object, sizeof(object));
 	if (strpbrk(object, " :"))
 		fail("%s: the loader takes no object whose name has a space or a colon", object);
 	if (asprintf(&all, "%s%s%s", object, before && *before ? ":" : "",

@@ -20,9 +20,9 @@
 #define CHUNK		65536
 
 struct hub {
-	KEVENT_RING_STORAGE(RING_SIZE)	mem;
 	struct kevent_queue		q;
 	struct kevent_streams		*set;
+	KEVENT_RING_STORAGE(RING_SIZE)	mem;
 };
 
 struct sleeper {
