@@ -40,6 +40,14 @@ def sync():
     assert beside.recv(1) == b's'
 
 
+def sync_beside(conn):
+    """The same, and waits for the connection, so that its other side may leave the memory."""
+    beside.sendall(b's')
+    while beside not in select.select([conn, beside], [], [], LIMIT)[0]:
+        pass
+    assert beside.recv(1) == b's'
+
+
 def catch(call, *args):
     """The result of a call, or the name of its error."""
     try:
@@ -187,14 +195,15 @@ def rd_client(conn):
     say(catch(conn.send, b'x'))
 
 
-def timeo(conn, option):
-    conn.setsockopt(socket.SOL_SOCKET, option, struct.pack('ll', 0, 100000))
+def timeo(conn, option, ms=100):
+    conn.setsockopt(socket.SOL_SOCKET, option, struct.pack('ll', ms // 1000, ms % 1000 * 1000))
 
 
 def rcvtimeo_server(conn):
     warm(conn)
     timeo(conn, socket.SO_RCVTIMEO)
     say(catch(conn.recv, 1))
+    timeo(conn, socket.SO_RCVTIMEO, LIMIT * 1000)
     sync()
     say(conn.recv(1))
 
@@ -493,6 +502,12 @@ def nested_server(conn):
     outer.register(inner.fileno(), select.EPOLLIN)
     conn.sendall(b'k')
     say(len(outer.poll(LIMIT)), len(inner.poll(LIMIT)), conn.recv(10))
+    other, _ = listener.accept()
+    warm(other)
+    inner.register(other.fileno(), select.EPOLLIN)
+    say(outer.poll(0))
+    other.sendall(b'k')
+    say(len(outer.poll(LIMIT)), len(inner.poll(LIMIT)), other.recv(10))
 
 
 def nested_client(conn):
@@ -502,7 +517,12 @@ def nested_client(conn):
     sync()
     say(read_all(conn, 2))
     conn.sendall(b'y')
-    say(conn.recv(1))
+    other = socket.socket(socket.AF_UNIX)
+    other.connect(path)
+    warm(other)
+    say(other.recv(1))
+    other.sendall(b'z')
+    say(other.recv(1))
 
 
 def mixed_server(conn):
@@ -740,8 +760,7 @@ def exec_server(conn):
 
 def exec_client(conn):
     warm(conn)
-    say(select.select([conn], [], [], 0.3)[0])
-    sync()
+    sync_beside(conn)
     conn.sendall(b'hello')
     say(read_all(conn, 16))
 
@@ -778,8 +797,7 @@ def spawn_server(conn):
 
 def spawn_client(conn):
     warm(conn)
-    say(select.select([conn], [], [], 0.3)[0])
-    sync()
+    sync_beside(conn)
     conn.sendall(b'hello')
     say(read_all(conn, 10))
     conn.sendall(b'again')

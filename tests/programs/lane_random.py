@@ -280,6 +280,7 @@ class Side:
                 poll.unregister(fd)
 
     def serve(self):
+        self.order.sendall(b"here")
         while True:
             words = self.next_order()
             if not words:
@@ -301,11 +302,14 @@ class Driver:
         self.orders = orders
         self.rand = random.Random(seed)
         self.log = []
+        for order in orders:
+            order.settimeout(LIMIT)
+            if order.recv(4) != b"here":
+                raise Different("a side has not begun")
 
     def order(self, nr, name):
         self.log.append(f"{nr}:{name}")
         self.orders[nr].sendall(f"{name} {self.rand.randrange(1 << 30)}".encode())
-        self.orders[nr].settimeout(LIMIT)
         try:
             answer = self.orders[nr].recv(1000).decode()
         except TimeoutError:
@@ -318,7 +322,8 @@ class Driver:
         self.log = []
         self.orders[1].sendall(b"open 0")
         self.order(0, "open")
-        self.orders[1].recv(100)
+        if not self.orders[1].recv(100).startswith(b"ok"):
+            raise Different("no connection")
         under_way = [0, 0]	# sent by either side, and not received
         ended = [False, False]
         for _ in range(self.rand.randrange(3, 80)):

@@ -93,6 +93,7 @@ int lane_epoll_leave(struct epoll *ep)
 {
 	int ret = 0;
 
+	ep->nested = true;
 	while (!ret && !LIST_EMPTY(&ep->interests)) {
 		struct conn *c = LIST_FIRST(&ep->interests)->conn;
 
@@ -175,11 +176,14 @@ static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *r
 	*ret = 0;
 	if (inner)
 		*ret = lane_epoll_leave(inner);
-	else if (c && !ep)
+	else if (c && (!ep || ep->nested))
 		*ret = lane_conn_leave(c, FOREVER);
-	if (!c || !ep || *ret)
+	c = lane_conn(fd, true);
+	if (!c || !ep || *ret || (ep->nested && op == EPOLL_CTL_DEL))
 		return *ret;
-	if (op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD)
+	if (ep->nested)
+		*ret = -EIO;
+	else if (op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD)
 		*ret = -EINVAL;
 	else if (op != EPOLL_CTL_DEL && !ev)
 		*ret = -EFAULT;

@@ -62,6 +62,7 @@ struct conn {
 	struct object		o;
 	enum state		state;
 	bool			offers;
+	bool			begun;		/* bytes were read */
 	bool			said;		/* that it is lost */
 	struct kevent_stream	*s;
 	__u64			user;		/* of the events of @s */
@@ -81,6 +82,7 @@ struct epoll {
 	LIST_HEAD(, interest)	interests;
 	TAILQ_HEAD(, interest)	ready;
 	unsigned int		nr_ready, beat;
+	bool			nested;		/* watched: the kernel has all */
 };
 
 struct lane_settings {
@@ -139,6 +141,7 @@ extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
 void lane_signals_again(void);
 
 /* stream.c */
+void lane_count_in(int memory, ssize_t nr);
 void lane_dispatch(void);
 void lane_take_events(void);
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);

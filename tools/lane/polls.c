@@ -35,8 +35,8 @@ static int look(struct pollfd *fds, nfds_t nr, struct pollfd *all)
 		struct epoll *ep = lane_find_kind(fds[i].fd, EPOLL);
 		struct conn *c = lane_conn(fds[i].fd, true);
 
-		all[i] = fds[i];
 		fds[i].revents = 0;
+		all[i] = fds[i];
 		if (c) {
 			all[i].fd = -1;
 			fds[i].revents = poll_stream(c, fds[i].fd, fds[i].events);

@@ -101,6 +101,14 @@ void lane_wake_all(void)
 			continue;
 }
 
+void lane_count_in(int memory, ssize_t nr)
+{
+	if (memory & KEVENT_STREAM_RECEIVES)
+		lane_stats.in_memory += (__u64)nr;
+	else
+		lane_stats.in_socket += (__u64)nr;
+}
+
 /*
  * Takes the bytes that keep a connection from leaving the memory: those in it, and those of
  * the socket before it. Later reads have them first.
@@ -119,6 +127,7 @@ static int take_bytes(struct conn *c, bool of_memory)
 		nr = kevent_stream_read(c->s, bytes, sizeof(bytes));
 		if (nr <= 0)
 			return nr == -EAGAIN ? 0 : (int)nr;
+		lane_count_in(memory, nr);
 		ret = lane_rest_add(c, bytes, (size_t)nr);
 	}
 	return ret;
@@ -127,7 +136,7 @@ static int take_bytes(struct conn *c, bool of_memory)
 /* A peer that leaves the memory waits until this side has read what came before it. */
 static void serve(struct conn *c)
 {
-	if (take_bytes(c, false))
+	if (take_bytes(c, false) == -ENOMEM)
 		lane_say("lacks memory to follow a peer", kevent_stream_fd(c->s));
 	lane_conn_ready(c);
 }
@@ -255,6 +264,8 @@ int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *
 	}
 	if (!__libc_single_threaded) {
 		me.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (me.fd < 0 && leader != &me)
+			return -errno;
 		fds[1] = (struct pollfd){ .fd = me.fd, .events = POLLIN };
 	}
 	LIST_INSERT_HEAD(&sleepers, &me, all);
@@ -414,7 +425,13 @@ int lane_is_lost(struct conn *c, int fd)
 
 void lane_say(const char *what, int fd)
 {
-	dprintf(2, "kevent-lane: %s: descriptor %d of process %d\n", what, fd, (int)getpid());
+	char line[128];
+	int len = snprintf(line, sizeof(line), "kevent-lane: %s: descriptor %d of process %d\n",
+			   what, fd, (int)getpid());
+
+	/* It is called with the lock. */
+	if (!lane_find_kind(2, CONN) && real()->write(2, line, (size_t)len) < 0)
+		return;
 }
 
 static int leave_step(struct conn *c)

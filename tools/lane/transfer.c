@@ -64,14 +64,14 @@ static void advance(struct vector *v, size_t done)
 /* A peer that has begun, and has offered no memory, will never do so. */
 static void see_plain_peer(struct conn *c)
 {
-	if (!c->offers && !kevent_stream_memory(c->s))
+	if (!c->offers && !c->begun && !kevent_stream_memory(c->s))
 		lane_conn_leave(c, 0);
-	c->offers = true;
+	c->begun = true;
 }
 
 static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool peek)
 {
-	int memory = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
+	int memory = kevent_stream_memory(c->s);
 	ssize_t ret;
 
 	while (peek && nr > 1 && !iov->iov_len) {
@@ -82,10 +82,7 @@ static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool
 		     kevent_stream_readv(c->s, iov, (unsigned int)nr);
 	if (ret <= 0 || peek)
 		return ret;
-	if (memory)
-		lane_stats.in_memory += (__u64)ret;
-	else
-		lane_stats.in_socket += (__u64)ret;
+	lane_count_in(memory, ret);
 	see_plain_peer(c);
 	return ret;
 }
