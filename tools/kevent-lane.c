@@ -201,6 +201,15 @@ static void preload(void)
 	setenv("LD_PRELOAD", all, 1);
 }
 
+/* The program has this process's number. */
+static void set_stats(void)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("KEVENT_LANE_STATS", pid, 1);
+}
+
 static void read_options(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -224,7 +233,7 @@ static void read_options(int argc, char **argv)
 			set_children(optarg);
 			break;
 		case 's':
-			setenv("KEVENT_LANE_STATS", "1", 1);
+			set_stats();
 			break;
 		default:
 			fputs(usage, stderr);

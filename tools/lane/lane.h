@@ -89,7 +89,7 @@ struct lane_settings {
 	const char	*paths;		/* one a line */
 	__u32		looks;
 	bool		forks_alone;	/* children use no connections */
-	bool		stats;
+	pid_t		stats;		/* 0, or the first program that says them */
 };
 
 extern struct lane_settings lane_settings;
@@ -140,21 +140,27 @@ extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
 	__attribute__((tls_model("initial-exec")));
 void lane_signals_again(void);
 
-/* stream.c */
-void lane_count_in(int memory, ssize_t nr);
+/* hub.c */
+bool lane_make_private(int fd, struct conn *c);
+struct kevent_streams *lane_set(void);
 void lane_dispatch(void);
 void lane_take_events(void);
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);
 void lane_wake_all(void);
 int64_t lane_deadline(int64_t span);
 bool lane_is_over(int64_t deadline);
+void lane_hub_forget(void);
+
+/* conn.c */
 struct conn *lane_conn(int fd, bool reads);
 void lane_conn_new(int fd, bool offers);
 void lane_conn_end(struct conn *c);
+void lane_conn_serve(struct conn *c);
 int lane_conn_poll(struct conn *c, int fd, int events);
 int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline);
 int lane_conn_leave(struct conn *c, int64_t deadline);
 int lane_conn_cut(struct conn *c, int fd);
+void lane_count_in(int memory, ssize_t nr);
 void lane_forget_parent(void);
 /* Before a call that is not covered: 0, or -1 and errno. */
 int lane_leave(int fd, bool reads);

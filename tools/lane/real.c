@@ -16,10 +16,11 @@ static void read_settings(void)
 {
 	const char *looks = secure_getenv("KEVENT_LANE_LOOKS");
 	const char *children = secure_getenv("KEVENT_LANE_CHILDREN");
+	const char *stats = secure_getenv("KEVENT_LANE_STATS");
 
 	lane_settings.looks = looks ? (__u32)strtoul(looks, NULL, 10) : 0;
 	lane_settings.forks_alone = children && !strcmp(children, "none");
-	lane_settings.stats = secure_getenv("KEVENT_LANE_STATS");
+	lane_settings.stats = stats ? atoi(stats) : 0;
 	lane_settings.paths = secure_getenv("KEVENT_LANE_PATHS");
 }
 
@@ -38,7 +39,7 @@ __attribute__((destructor)) static void say_stats(void)
 {
 	const struct lane_stats *s = &lane_stats;
 
-	if (lane_settings.stats)
+	if (lane_settings.stats && (s->streams || getpid() == lane_settings.stats))
 		dprintf(2, "kevent-lane: %s: %llu streams, in %llu bytes by memory and %llu by "
 			"socket, out %llu and %llu, %llu sleeps\n",
 			program_invocation_short_name, s->streams, s->in_memory, s->in_socket,

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kevent-lane: connections, from candidate to stream and back
+ */
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "lane.h"
+
+#define PRIVATE_FROM	2048	/* at most: above what select() takes */
+#define CHUNK		65536
+
+struct conns lane_conns = LIST_HEAD_INITIALIZER(lane_conns);
+struct lane_stats lane_stats;
+
+static __u32 serial;
+
+void lane_conn_new(int fd, bool offers)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return;
+	c->o.kind = CONN;
+	c->o.refs = 1;
+	c->offers = offers;
+	LIST_INIT(&c->interests);
+	lane_lock();
+	LIST_INSERT_HEAD(&lane_conns, c, all);
+	if (!lane_table_set(fd, &c->o))
+		lane_put(&c->o);
+	lane_unlock();
+}
+
+/* A descriptor of its own: the program may close its own, and leave copies. */
+static int private_copy(int fd, struct conn *c)
+{
+	struct rlimit most;
+	int sock, from = PRIVATE_FROM;
+
+	if (!getrlimit(RLIMIT_NOFILE, &most) && most.rlim_cur / 2 < PRIVATE_FROM)
+		from = (int)(most.rlim_cur / 2);
+	sock = real()->fcntl(fd, F_DUPFD_CLOEXEC, from);
+	if (sock >= 0 && lane_make_private(sock, c))
+		return sock;
+	if (sock >= 0)
+		real()->close(sock);
+	return -1;
+}
+
+static void open_stream(struct conn *c, int fd)
+{
+	pid_t owner = lane_rest_claim(c, getpid());
+	struct kevent_streams *set = lane_set();
+	int sock, ret;
+
+	c->state = owner == EVERYBODY || owner == getpid() ? PLAIN : LOST;
+	if (owner != getpid() || !set)
+		return;
+	sock = private_copy(fd, c);
+	if (sock < 0)
+		return;
+	c->user = (__u64)++serial << 32 | (__u32)sock;
+	ret = kevent_stream_open(set, sock, c->offers ? KEVENT_STREAM_OFFER : 0, c->user,
+				 &c->s);
+	if (ret) {
+		lane_table_set(sock, NULL);
+		real()->close(sock);
+		c->s = NULL;
+		return;
+	}
+	c->state = STREAM;
+	lane_stats.streams++;
+	lane_wake_all();
+}
+
+/* The connection @fd, if the call is to be made here: not if it is a plain socket again */
+struct conn *lane_conn(int fd, bool reads)
+{
+	struct conn *c = lane_find_kind(fd, CONN);
+
+	if (c && c->state == CANDIDATE)
+		open_stream(c, fd);
+	if (!c || (c->state == PLAIN && !(reads && lane_has_rest(c))))
+		return NULL;
+	return c;
+}
+
+static void close_stream(struct conn *c)
+{
+	int sock;
+
+	if (!c->s)
+		return;
+	sock = kevent_stream_fd(c->s);
+	kevent_stream_close(c->s);
+	c->s = NULL;
+	lane_table_set(sock, NULL);
+}
+
+void lane_conn_end(struct conn *c)
+{
+	lane_drop_interests(c);
+	close_stream(c);
+	lane_rest_free(c);
+	LIST_REMOVE(c, all);
+	lane_wake_all();
+}
+
+/* --- waiting for one connection ------------------------------------------ */
+
+int lane_conn_poll(struct conn *c, int fd, int events)
+{
+	struct pollfd real_fd = { .fd = fd, .events = (short)events };
+	int got = 0;
+
+	if (c->state == LOST)
+		return POLLERR | events;	/* the call says why */
+	if (lane_has_rest(c))
+		got = POLLIN & events;
+	if (c->state == STREAM)
+		return got | kevent_stream_poll(c->s, events);
+	if (real()->poll(&real_fd, 1, 0) == 1)
+		got |= real_fd.revents;
+	return got;
+}
+
+/* 0: look again. -EINTR: a handler ran whose calls do not go on. -EAGAIN: it is over. */
+int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline)
+{
+	struct pollfd fds[2];
+	int ret = 0;
+
+	c->o.refs++;
+	lane_dispatch();
+	while (!ret && c->state == STREAM && !lane_conn_poll(c, fd, events)) {
+		if (lane_is_over(deadline)) {
+			ret = -EAGAIN;
+			break;
+		}
+		ret = lane_sleep(fds, 2, deadline, NULL);
+		if (ret == -EINTR && !(lane_interrupted & NO_RESTART) && deadline < 0)
+			ret = 0;
+	}
+	lane_put(&c->o);
+	return ret;
+}
+
+/* --- bytes that keep it in memory ---------------------------------------- */
+
+void lane_count_in(int memory, ssize_t nr)
+{
+	if (memory & KEVENT_STREAM_RECEIVES)
+		lane_stats.in_memory += (__u64)nr;
+	else
+		lane_stats.in_socket += (__u64)nr;
+}
+
+/*
+ * Takes the bytes that keep a connection from leaving the memory: those in it, and those of
+ * the socket before it. Later reads have them first.
+ */
+static int take_bytes(struct conn *c, bool of_memory)
+{
+	static unsigned char bytes[CHUNK];
+	int memory, ret = 0;
+	ssize_t nr;
+
+	while (!ret) {
+		memory = kevent_stream_memory(c->s);
+		if (!memory || (!of_memory && ((memory & KEVENT_STREAM_RECEIVES) ||
+					       lane_rest_is_large(c))))
+			break;
+		nr = kevent_stream_read(c->s, bytes, sizeof(bytes));
+		if (nr <= 0)
+			return nr == -EAGAIN ? 0 : (int)nr;
+		lane_count_in(memory, nr);
+		ret = lane_rest_add(c, bytes, (size_t)nr);
+	}
+	return ret;
+}
+
+/* A peer that leaves the memory waits until this side has read what came before it. */
+void lane_conn_serve(struct conn *c)
+{
+	if (take_bytes(c, false) == -ENOMEM)
+		lane_say("lacks memory to follow a peer", kevent_stream_fd(c->s));
+	lane_conn_ready(c);
+}
+
+/* --- back to the socket -------------------------------------------------- */
+
+/* A call on what a parent or a child has in memory */
+int lane_is_lost(struct conn *c, int fd)
+{
+	if (!c->said)
+		lane_say("another process has it in memory", fd);
+	c->said = true;
+	return -EIO;
+}
+
+void lane_say(const char *what, int fd)
+{
+	char line[128];
+	int len = snprintf(line, sizeof(line), "kevent-lane: %s: descriptor %d of process %d\n",
+			   what, fd, (int)getpid());
+
+	/* It is called with the lock. */
+	if (!lane_find_kind(2, CONN) && real()->write(2, line, (size_t)len) < 0)
+		return;
+}
+
+static int leave_step(struct conn *c)
+{
+	int ret = kevent_stream_leave(c->s), error;
+
+	if (ret != -EAGAIN)
+		return ret;
+	error = take_bytes(c, true);
+	if (error)
+		return error;
+	ret = kevent_stream_leave(c->s);
+	/* A peer that has gone does not follow any more. */
+	if (ret == -EAGAIN && (kevent_stream_poll(c->s, 0) & POLLHUP))
+		ret = -EPIPE;
+	return ret;
+}
+
+static void become_plain(struct conn *c)
+{
+	c->state = PLAIN;
+	close_stream(c);
+	lane_settle_interests(c);
+	lane_wake_all();
+}
+
+/*
+ * Leaves the memory for good. Meanwhile the other streams are served: two sides that leave
+ * different ones do not wait for each other. 0: all further bytes go through the socket,
+ * but for the rest. -EAGAIN: the peer has not followed until @deadline; call again.
+ */
+int lane_conn_leave(struct conn *c, int64_t deadline)
+{
+	struct pollfd fds[2];
+	int ret = 0;
+
+	if (c->state == CANDIDATE)
+		c->state = lane_rest_claim(c, EVERYBODY) == EVERYBODY ? PLAIN : LOST;
+	if (c->state == LOST)
+		return -EIO;
+	c->o.refs++;
+	while (c->state == STREAM) {
+		ret = leave_step(c);
+		if (ret != -EAGAIN)
+			break;
+		if (lane_is_over(deadline))
+			break;
+		lane_sleep(fds, 2, deadline, NULL);
+	}
+	if (!ret && c->state == STREAM)
+		become_plain(c);
+	lane_put(&c->o);
+	return ret;
+}
+
+/*
+ * Before both directions end: the peer is not waited for. It sees the end of the stream, and
+ * what is in the socket after its end is no byte of the stream if that was in memory.
+ */
+int lane_conn_cut(struct conn *c, int fd)
+{
+	bool bells = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
+	char bytes[256];
+	int ret = take_bytes(c, true);
+
+	if (ret)
+		return ret;
+	become_plain(c);
+	ret = real()->shutdown(fd, SHUT_RDWR);
+	while (bells && real()->recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	return ret ? -errno : 0;
+}
+
+int lane_leave(int fd, bool reads)
+{
+	struct conn *c;
+	int ret = 0;
+
+	lane_lock();
+	c = lane_find_kind(fd, CONN);
+	if (c) {
+		c->o.refs++;
+		ret = lane_conn_leave(c, FOREVER);
+		if (!ret && reads && lane_has_rest(c)) {
+			lane_say("bytes from memory cannot go to this call", fd);
+			ret = -EIO;
+		}
+		lane_put(&c->o);
+	}
+	lane_unlock();
+	if (ret)
+		errno = -ret;
+	return ret ? -1 : 0;
+}
+
+/* In a child: what its parent has in memory is not the child's. */
+void lane_forget_parent(void)
+{
+	struct conn *c;
+
+	lane_lock_in_child();
+	lane_hub_forget();
+	lane_stats = (struct lane_stats){ .streams = 0 };
+	LIST_FOREACH(c, &lane_conns, all)
+		if (c->state == STREAM)
+			c->state = LOST;
+}
