@@ -64,13 +64,15 @@ void lane_epoll_end(struct epoll *ep)
 
 /* --- back to the kernel -------------------------------------------------- */
 
+/* A child that has read the rest before has added it: they share the instance. */
 static void to_kernel(struct interest *i)
 {
 	int epfd = lane_number_of(&i->epoll->o, 0), fd = i->fd;
 
 	if (lane_find(fd) != &i->conn->o)
 		fd = lane_number_of(&i->conn->o, 0);
-	if (real()->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &i->ev))
+	if (real()->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &i->ev) &&
+	    real()->epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &i->ev))
 		lane_say("epoll lacks memory for a connection", fd);
 	drop(i);
 }
@@ -144,7 +146,7 @@ static int change_plain(struct conn *c, struct epoll *ep, int epfd, int op, int 
 	return add(c, ep, fd, ev);
 }
 
-static int change(struct conn *c, struct epoll *ep, int op, int fd,
+static int change(struct conn *c, struct epoll *ep, int epfd, int op, int fd,
 		  const struct epoll_event *ev)
 {
 	struct interest *i = find_interest(c, ep, fd);
@@ -158,6 +160,8 @@ static int change(struct conn *c, struct epoll *ep, int op, int fd,
 		return -ENOENT;
 	} else if (op == EPOLL_CTL_DEL) {
 		drop(i);
+		if (c->state == PLAIN)
+			real()->epoll_ctl(epfd, op, fd, NULL);
 	} else {
 		i->ev = *ev;
 		list(i);
@@ -190,7 +194,7 @@ static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *r
 	else if (c->state == PLAIN && !find_interest(c, ep, fd))
 		*ret = change_plain(c, ep, epfd, op, fd, ev);
 	else
-		*ret = change(c, ep, op, fd, ev);
+		*ret = change(c, ep, epfd, op, fd, ev);
 	return true;
 }
 
