@@ -138,7 +138,8 @@ bool lane_is_inside(void);
 
 extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
 	__attribute__((tls_model("initial-exec")));
-void lane_signals_again(void);
+/* Handlers that were put off; in a child they are the parent's. */
+void lane_signals_again(bool in_child);
 
 /* hub.c */
 bool lane_make_private(int fd, struct conn *c);

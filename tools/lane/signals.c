@@ -46,7 +46,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		act.sa_handler(sig);
 }
 
-void lane_signals_again(void)
+void lane_signals_again(bool in_child)
 {
 	sigset_t again;
 	int sig;
@@ -57,7 +57,9 @@ void lane_signals_again(void)
 		if (!is_put_off[sig])
 			continue;
 		is_put_off[sig] = 0;
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, &put_off[sig]);
+		if (!in_child)
+			syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig,
+				&put_off[sig]);
 		sigaddset(&again, sig);
 	}
 	pthread_sigmask(SIG_UNBLOCK, &again, NULL);
@@ -68,7 +70,8 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 	struct sigaction mine, before;
 	int ret;
 
-	if (sig <= 0 || sig >= NR_SIGNALS || !lane_settings.paths)
+	/* Maybe the first call: real() reads the settings. */
+	if (!real()->sigaction || !lane_settings.paths || sig <= 0 || sig >= NR_SIGNALS)
 		return real()->sigaction(sig, act, old);
 	before = handlers[sig];
 	if (act && act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN) {
@@ -86,12 +89,59 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 	return ret;
 }
 
-EXPORT sighandler_t signal(int sig, sighandler_t handler)
+static sighandler_t set_handler(int sig, sighandler_t handler, unsigned int flags)
 {
-	struct sigaction act = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	struct sigaction act = { .sa_handler = handler, .sa_flags = (int)flags };
 
 	sigemptyset(&act.sa_mask);
 	return sigaction(sig, &act, &act) ? SIG_ERR : act.sa_handler;
+}
+
+static sighandler_t handler_of(int sig)
+{
+	struct sigaction act;
+
+	return sigaction(sig, NULL, &act) ? SIG_ERR : act.sa_handler;
+}
+
+EXPORT sighandler_t signal(int sig, sighandler_t handler)
+{
+	return set_handler(sig, handler, SA_RESTART);
+}
+
+EXPORT sighandler_t bsd_signal(int sig, sighandler_t handler)
+{
+	return signal(sig, handler);
+}
+
+EXPORT sighandler_t ssignal(int sig, sighandler_t handler)
+{
+	return signal(sig, handler);
+}
+
+EXPORT sighandler_t sysv_signal(int sig, sighandler_t handler)
+{
+	return set_handler(sig, handler, SA_RESETHAND | SA_NODEFER);
+}
+
+EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
+{
+	return sysv_signal(sig, handler);
+}
+
+/* It unblocks what is not SIG_HOLD, and says whether that was blocked. */
+EXPORT sighandler_t sigset(int sig, sighandler_t handler)
+{
+	sigset_t set, before;
+	sighandler_t old;
+
+	sigemptyset(&set);
+	if (sigaddset(&set, sig) || pthread_sigmask(SIG_SETMASK, NULL, &before))
+		return SIG_ERR;
+	old = handler == SIG_HOLD ? handler_of(sig) : set_handler(sig, handler, 0);
+	if (old != SIG_ERR)
+		pthread_sigmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+	return old == SIG_ERR || !sigismember(&before, sig) ? old : SIG_HOLD;
 }
 
 EXPORT int siginterrupt(int sig, int on)

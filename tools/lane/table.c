@@ -32,7 +32,7 @@ void lane_unlock(void)
 	}
 	inside = 0;
 	if (__builtin_expect(lane_put_off, 0))
-		lane_signals_again();
+		lane_signals_again(false);
 }
 
 void lane_lock_in_child(void)
@@ -40,6 +40,7 @@ void lane_lock_in_child(void)
 	pthread_mutex_init(&mutex, NULL);
 	locked = false;
 	inside = 0;
+	lane_signals_again(true);
 }
 
 bool lane_is_inside(void)
