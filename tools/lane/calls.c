@@ -415,11 +415,9 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (ret || !lane_is_listed(addr, len) || !is_stream_socket(fd))
 		return ret;
-	o = calloc(1, sizeof(*o));
+	o = lane_new(LISTENER, sizeof(*o));
 	if (!o)
 		return ret;
-	o->kind = LISTENER;
-	o->refs = 1;
 	lane_lock();
 	if (!lane_table_set(fd, o))
 		lane_put(o);

@@ -17,12 +17,10 @@ static __u32 serial;
 
 void lane_conn_new(int fd, bool offers)
 {
-	struct conn *c = calloc(1, sizeof(*c));
+	struct conn *c = lane_new(CONN, sizeof(*c));
 
 	if (!c)
 		return;
-	c->o.kind = CONN;
-	c->o.refs = 1;
 	c->offers = offers;
 	LIST_INIT(&c->interests);
 	lane_lock();

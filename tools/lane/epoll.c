@@ -200,11 +200,10 @@ static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *r
 
 EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
-	const struct object *o = lane_find(fd);
 	bool here;
 	int ret;
 
-	if (!o || (o->kind != CONN && o->kind != EPOLL))
+	if (!lane_is_waited(fd))
 		return real()->epoll_ctl(epfd, op, fd, ev);
 	lane_lock();
 	here = change_here(epfd, op, fd, ev, &ret);
@@ -336,7 +335,7 @@ static bool is_here(int epfd)
 {
 	const struct epoll *ep = lane_find_kind(epfd, EPOLL);
 
-	return ep && (!LIST_EMPTY(&ep->interests) || !__libc_single_threaded);
+	return ep && (!__libc_single_threaded || !LIST_EMPTY(&ep->interests));
 }
 
 EXPORT int epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout)
@@ -373,12 +372,11 @@ EXPORT int epoll_pwait2(int epfd, struct epoll_event *ev, int max,
 
 static int enter(int epfd)
 {
-	struct epoll *ep = epfd >= 0 && lane_settings.paths ? calloc(1, sizeof(*ep)) : NULL;
+	struct epoll *ep = epfd >= 0 && lane_settings.paths ? lane_new(EPOLL, sizeof(*ep)) :
+		     NULL;
 
 	if (!ep)
 		return epfd;
-	ep->o.kind = EPOLL;
-	ep->o.refs = 1;
 	TAILQ_INIT(&ep->ready);
 	lane_lock();
 	if (!lane_table_set(epfd, &ep->o))

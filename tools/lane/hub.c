@@ -35,12 +35,10 @@ static const struct timespec no_time;
 /* The program shall not close it. */
 bool lane_make_private(int fd, struct conn *c)
 {
-	struct private *p = calloc(1, sizeof(*p));
+	struct private *p = lane_new(PRIVATE, sizeof(*p));
 
 	if (!p)
 		return false;
-	p->o.kind = PRIVATE;
-	p->o.refs = 1;
 	p->conn = c;
 	if (!lane_table_set(fd, &p->o)) {
 		free(p);

@@ -32,6 +32,7 @@ enum kind { CONN, LISTENER, EPOLL, PRIVATE };
 struct object {
 	enum kind	kind;
 	int		refs;
+	__u64		serial;		/* of all objects */
 };
 
 /*
@@ -102,25 +103,45 @@ extern struct lane_stats {
 #define PAGE_SLOTS	1024U
 #define PAGES		1024U
 
-extern struct object **lane_table[PAGES];
+/*
+ * The address of the object, and its kind in the lowest bits: without the lock, the object
+ * may be freed at any time.
+ */
+#define KIND_BITS	3UL
+
+extern uintptr_t *lane_table[PAGES];
+
+static inline uintptr_t lane_slot(int fd)
+{
+	unsigned int nr = (unsigned int)fd;
+	uintptr_t *page;
+
+	if (nr >= PAGES * PAGE_SLOTS)
+		return 0;
+	page = __atomic_load_n(&lane_table[nr / PAGE_SLOTS], __ATOMIC_ACQUIRE);
+	return page ? __atomic_load_n(&page[nr % PAGE_SLOTS], __ATOMIC_ACQUIRE) : 0;
+}
 
 static inline struct object *lane_find(int fd)
 {
-	unsigned int nr = (unsigned int)fd;
-	struct object **page;
-
-	if (nr >= PAGES * PAGE_SLOTS)
-		return NULL;
-	page = __atomic_load_n(&lane_table[nr / PAGE_SLOTS], __ATOMIC_ACQUIRE);
-	return page ? __atomic_load_n(&page[nr % PAGE_SLOTS], __ATOMIC_ACQUIRE) : NULL;
+	return (struct object *)(lane_slot(fd) & ~KIND_BITS);
 }
 
 static inline void *lane_find_kind(int fd, enum kind kind)
 {
-	struct object *o = lane_find(fd);
+	uintptr_t slot = lane_slot(fd);
 
-	return o && o->kind == kind ? o : NULL;
+	return (slot & KIND_BITS) == kind ? (void *)(slot & ~KIND_BITS) : NULL;
 }
+
+/* Do waits for it have to look here? */
+static inline bool lane_is_waited(int fd)
+{
+	return lane_find_kind(fd, CONN) || lane_find_kind(fd, EPOLL);
+}
+
+/* With one reference. NULL: there is no memory. */
+void *lane_new(enum kind kind, size_t size);
 
 /* Takes over a reference; what was there loses its own. False: there is no memory. */
 bool lane_table_set(int fd, struct object *o);

@@ -90,14 +90,11 @@ static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t 
 
 static bool is_here(struct pollfd *fds, nfds_t nr)
 {
-	const struct object *o;
 	nfds_t i;
 
-	for (i = 0; i < nr; i++) {
-		o = lane_find(fds[i].fd);
-		if (o && (o->kind == CONN || o->kind == EPOLL))
+	for (i = 0; i < nr; i++)
+		if (lane_is_waited(fds[i].fd))
 			return true;
-	}
 	return false;
 }
 
@@ -231,14 +228,11 @@ static int select_streams(struct sets *s, int nr, int64_t span, const sigset_t *
 
 static bool is_selected_here(const struct sets *s, int nr)
 {
-	const struct object *o;
 	int fd;
 
-	for (fd = 0; fd < nr; fd++) {
-		o = events_of(s, fd) ? lane_find(fd) : NULL;
-		if (o && (o->kind == CONN || o->kind == EPOLL))
+	for (fd = 0; fd < nr; fd++)
+		if (events_of(s, fd) && lane_is_waited(fd))
 			return true;
-	}
 	return false;
 }
 

@@ -7,7 +7,7 @@
 
 #include "lane.h"
 
-struct object **lane_table[PAGES];
+uintptr_t *lane_table[PAGES];
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool locked;	/* @mutex, and not only the single thread */
@@ -48,6 +48,19 @@ bool lane_is_inside(void)
 	return inside;
 }
 
+void *lane_new(enum kind kind, size_t size)
+{
+	static __u64 serial;
+	struct object *o = calloc(1, size);
+
+	if (!o)
+		return NULL;
+	o->kind = kind;
+	o->refs = 1;
+	o->serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+	return o;
+}
+
 static void end_object(struct object *o)
 {
 	if (o->kind == CONN)
@@ -63,10 +76,10 @@ void lane_put(struct object *o)
 		end_object(o);
 }
 
-static struct object **slot_of(int fd, bool make)
+static uintptr_t *slot_of(int fd, bool make)
 {
 	unsigned int nr = (unsigned int)fd;
-	struct object **page;
+	uintptr_t *page;
 
 	if (nr >= PAGES * PAGE_SLOTS)
 		return NULL;
@@ -80,12 +93,12 @@ static struct object **slot_of(int fd, bool make)
 
 bool lane_table_set(int fd, struct object *o)
 {
-	struct object **slot = slot_of(fd, o), *old;
+	struct object *old = lane_find(fd);
+	uintptr_t *slot = slot_of(fd, o);
 
 	if (!slot)
 		return false;
-	old = *slot;
-	__atomic_store_n(slot, o, __ATOMIC_RELEASE);
+	__atomic_store_n(slot, (uintptr_t)o | (o ? o->kind : 0), __ATOMIC_RELEASE);
 	if (old)
 		lane_put(old);
 	return true;
@@ -97,11 +110,11 @@ int lane_number_of(const struct object *o, int first)
 	unsigned int nr = (unsigned int)first;
 
 	while (nr < PAGES * PAGE_SLOTS) {
-		struct object **page = lane_table[nr / PAGE_SLOTS];
+		const struct object *found = lane_find((int)nr);
 
-		if (!page)
+		if (!lane_table[nr / PAGE_SLOTS])
 			nr |= PAGE_SLOTS - 1;
-		else if (o ? page[nr % PAGE_SLOTS] == o : page[nr % PAGE_SLOTS] != NULL)
+		else if (o ? found == o : found != NULL)
 			return (int)nr;
 		nr++;
 	}
