@@ -30,6 +30,11 @@ static void list(struct pair *p)
 	p->next = p->set->pairs;
 	p->set->pairs = p;
 	p->listed = true;
+	if (!p->set->armed)
+		return;
+	/* The set looks at it after this. Pairs with kevent_stream_notify() of each peer. */
+	lane_store(pair_asleep(p), p->set->sleep);
+	lane_full_barrier();
 }
 
 static void unlist(struct pair *p)
@@ -49,7 +54,7 @@ static void end_page(struct pair *p)
 	unlist(p);
 	/* Another set may have it now. In a child of fork() it is the parent's. */
 	if (p->side && kevent_process_is(p->set->process)) {
-		lane_store(&p->page->slot[p->slot].asleep, 0);
+		lane_store(pair_asleep(p), 0);
 		lane_store(&p->page->slot[p->slot].owner, 0);
 	}
 	if (p->map)

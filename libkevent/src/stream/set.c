@@ -85,11 +85,6 @@ static __u64 *ready_of(const struct pair *p)
 	return p->side ? p->page->slot[p->slot].ready : p->page->ready;
 }
 
-static __u64 *asleep_of(const struct pair *p)
-{
-	return p->side ? &p->page->slot[p->slot].asleep : &p->page->asleep;
-}
-
 static bool has_ready(const struct pair *p)
 {
 	const __u64 *ready = ready_of(p);
@@ -144,7 +139,7 @@ static void say_awake(struct kevent_streams *set)
 		return;
 	set->armed = false;
 	for (p = set->pairs; p; p = p->next)
-		lane_store(asleep_of(p), 0);
+		lane_store(pair_asleep(p), 0);
 }
 
 struct kevent_stream *kevent_streams_next(struct kevent_streams *set)
@@ -178,7 +173,7 @@ int kevent_streams_arm(struct kevent_streams *set)
 	set->sleep++;
 	set->armed = true;
 	for (p = set->pairs; p; p = p->next)
-		lane_store(asleep_of(p), set->sleep);
+		lane_store(pair_asleep(p), set->sleep);
 	/* One barrier for all. Pairs with kevent_stream_notify() of each peer. */
 	lane_full_barrier();
 	if (!set_has_ready(set))

@@ -171,6 +171,12 @@ struct kevent_stream {
 	struct kevent_stream	*next, **prev;	/* all of the set */
 };
 
+/* Of the side that has @p */
+static inline __u64 *pair_asleep(const struct pair *p)
+{
+	return p->side ? &p->page->slot[p->slot].asleep : &p->page->asleep;
+}
+
 static inline __u64 phase_of(__u64 turn, __u64 state)
 {
 	return turn << 2 | state;

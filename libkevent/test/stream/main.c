@@ -594,6 +594,29 @@ static void look_before_another_loop(void)
 	close_sets();
 }
 
+/* A program may read between kevent_streams_arm() and its sleep. */
+static void memory_that_comes_in_a_sleep_is_heard(bool named)
+{
+	open_sets();
+	open_pair(named);
+	say(a, "1");
+	settle(sb);
+	CHECK_EQ(kevent_streams_arm(sb), 0);
+	expect(b, "1");
+	settle(sa);
+	expect_no_event(sb);
+	say(a, "2");
+	expect_wake_up(sb, b);
+	expect(b, "2");
+	close_sets();
+}
+
+static void new_memory_is_heard_in_a_sleep(void)
+{
+	memory_that_comes_in_a_sleep_is_heard(true);
+	memory_that_comes_in_a_sleep_is_heard(false);
+}
+
 /* One sleep, one bell, and all streams with something come. */
 static void sleeper_is_rung_for_once(int from, struct kevent_streams *to)
 {
@@ -1573,6 +1596,7 @@ static const struct test tests[] = {
 	TEST(first_answer_wakes_a_sleeper),
 	TEST(stream_comes_once),
 	TEST(look_before_another_loop),
+	TEST(new_memory_is_heard_in_a_sleep),
 	TEST(wait_ends_with_bytes),
 	TEST(half_closed_stream_goes_on),
 	TEST(half_close_wakes_a_sleeper),
