@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -185,6 +187,256 @@ static void fork_server(void)
 	first_server();
 }
 
+static void begin(pthread_t *thread, void *(*run)(void *), int conn)
+{
+	check(!pthread_create(thread, NULL, run, (void *)(long)conn), "thread");
+}
+
+static atomic_int thread_id;
+
+/* Until the thread that has said its number sleeps: it calls nothing else after that. */
+static void await_sleep(void)
+{
+	char name[64], text[256] = "";
+	int fd;
+
+	do {
+		sched_yield();
+		snprintf(name, sizeof(name), "/proc/%d/stat", thread_id);
+		fd = open(name, O_RDONLY);
+		if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+			continue;
+		close(fd);
+	} while (!thread_id || !strstr(text, ") S "));
+	thread_id = 0;
+}
+
+/* A thread waits for edges, and another one reads first. */
+static int edges;
+
+static void *wait_for_edges(void *conn)
+{
+	struct epoll_event ev;
+	int *pipe = conn;
+
+	for (;;) {
+		thread_id = gettid();
+		if (epoll_wait(edges, &ev, 1, -1) == 1 && write(pipe[1], "e", 1) != 1)
+			return NULL;
+	}
+}
+
+static void edge_server(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int conn = take(), side[2], i;
+	char byte, word[8];
+	pthread_t thread;
+
+	edges = epoll_create1(0);
+	fcntl(conn, F_SETFL, O_NONBLOCK);
+	epoll_ctl(edges, EPOLL_CTL_ADD, conn, &ev);
+	check(!pipe(side), "pipe");
+	pthread_create(&thread, NULL, wait_for_edges, side);
+	for (i = 0; i < 5; i++) {
+		do {
+			check(read(side[0], &byte, 1) == 1, "edge");
+			await_sleep();
+		} while (read(conn, word, sizeof(word)) != 4);
+		check(read(conn, word, sizeof(word)) < 0 && errno == EAGAIN, "end");
+		put(conn, "pong");
+	}
+}
+
+static void edge_client(void)
+{
+	int conn = reach(), i;
+
+	for (i = 0; i < 5; i++)
+		ask(conn);
+	puts("all");
+}
+
+/* Threads that cannot have a descriptor of their own */
+static void *answer_always(void *conn)
+{
+	char word[4];
+	ssize_t nr;
+
+	thread_id = gettid();
+	while ((nr = read((int)(long)conn, word, 4)) == 4)
+		put((int)(long)conn, "pong");
+	return NULL;
+}
+
+static void limit_server(void)
+{
+	struct rlimit most;
+	int one = take(), two = take();
+	pthread_t threads[2];
+
+	warm(one, answer);
+	warm(two, answer);
+	getrlimit(RLIMIT_NOFILE, &most);
+	most.rlim_cur = 256;
+	setrlimit(RLIMIT_NOFILE, &most);
+	while (open("/dev/null", O_RDONLY) >= 0)
+		;
+	begin(&threads[0], answer_always, one);
+	begin(&threads[1], answer_always, two);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+}
+
+static void limit_client(void)
+{
+	int one = reach(), two = reach(), i;
+
+	warm(one, ask);
+	warm(two, ask);
+	for (i = 0; i < 300; i++)
+		ask(i % 3 ? one : two);
+	puts("all");
+}
+
+/* A thread is cancelled while it waits; its stack has another use then. */
+static void *use_stack(void *unused)
+{
+	volatile char bytes[200000];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 'x';
+	return unused;
+}
+
+static void cancel_server(void)
+{
+	int one = take(), two = take();
+	pthread_t thread;
+	char byte;
+
+	warm(one, answer);
+	warm(two, answer);
+	begin(&thread, answer_always, one);
+	await_sleep();
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	begin(&thread, use_stack, 0);
+	pthread_join(thread, NULL);
+	put(two, "next");
+	warm(two, answer);
+	close(one);
+	printf("end %zd\n", read(two, &byte, 1));
+}
+
+/* The connection that the thread has used ends. */
+static void cancel_client(void)
+{
+	int one = reach(), two = reach();
+	char byte;
+
+	warm(one, ask);
+	warm(two, ask);
+	get(two);
+	warm(two, ask);
+	printf("end %zd\n", read(one, &byte, 1));
+}
+
+/* A handler leaves the call. */
+static sigjmp_buf out;
+
+static void leave(int sig)
+{
+	(void)sig;
+	siglongjmp(out, 1);
+}
+
+static void jump_server(void)
+{
+	int one = take(), two = take(), i;
+	volatile int left = 0;
+	char byte;
+
+	signal(SIGALRM, leave);
+	warm(one, answer);
+	warm(two, answer);
+	for (i = 0; i < 3; i++) {
+		if (sigsetjmp(out, 1)) {
+			left++;
+			continue;
+		}
+		ualarm(30000, 0);
+		(void)!read(one, &byte, 1);
+	}
+	printf("left %d\n", left);
+	warm(two, answer);
+	close(one);
+	get(two);
+}
+
+static void jump_client(void)
+{
+	int one = reach(), two = reach();
+	char byte;
+
+	warm(one, ask);
+	warm(two, ask);
+	warm(two, ask);
+	printf("end %zd\n", read(one, &byte, 1));
+	put(two, "done");
+}
+
+/* A handler waits for another connection, or ends the one that the call waits for. */
+static int of_handler, of_call;
+
+static void use_other(int sig)
+{
+	(void)sig;
+	ask(of_handler);
+	if (sig == SIGUSR1)
+		close(of_call);
+}
+
+static void handler_client(void)
+{
+	char byte;
+
+	of_call = reach();
+	of_handler = reach();
+	warm(of_call, ask);
+	warm(of_handler, ask);
+	signal(SIGALRM, use_other);
+	ualarm(30000, 0);
+	ask(of_call);
+	signal(SIGUSR1, use_other);
+	put(of_handler, "kill");
+	printf("%zd\n", read(of_call, &byte, 1));
+	printf("%s\n", strerrorname_np(errno));
+	put(of_handler, "done");
+}
+
+static void handler_server(void)
+{
+	int one = take(), two = take();
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	char byte;
+
+	warm(one, answer);
+	warm(two, answer);
+	answer(two);
+	answer(one);
+	get(two);
+	getsockopt(one, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	thread_id = peer.pid;
+	await_sleep();
+	kill(peer.pid, SIGUSR1);
+	answer(two);
+	printf("end %zd\n", read(one, &byte, 1));
+	get(two);
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -192,7 +444,8 @@ static const struct {
 	void		(*server)(void);
 	void		(*client)(void);
 } cases[] = {
-	CASE(first), CASE(fork),
+	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
+	CASE(handler),
 };
 
 int main(int argc, char **argv)

@@ -3,17 +3,13 @@
  * kevent-lane: connections, from candidate to stream and back
  */
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "lane.h"
 
-#define PRIVATE_FROM	2048	/* at most: above what select() takes */
 #define CHUNK		65536
 
 struct conns lane_conns = LIST_HEAD_INITIALIZER(lane_conns);
 struct lane_stats lane_stats;
-
-static __u32 serial;
 
 void lane_conn_new(int fd, bool offers)
 {
@@ -30,22 +26,6 @@ void lane_conn_new(int fd, bool offers)
 	lane_unlock();
 }
 
-/* A descriptor of its own: the program may close its own, and leave copies. */
-static int private_copy(int fd, struct conn *c)
-{
-	struct rlimit most;
-	int sock, from = PRIVATE_FROM;
-
-	if (!getrlimit(RLIMIT_NOFILE, &most) && most.rlim_cur / 2 < PRIVATE_FROM)
-		from = (int)(most.rlim_cur / 2);
-	sock = real()->fcntl(fd, F_DUPFD_CLOEXEC, from);
-	if (sock >= 0 && lane_make_private(sock, c))
-		return sock;
-	if (sock >= 0)
-		real()->close(sock);
-	return -1;
-}
-
 static void open_stream(struct conn *c, int fd)
 {
 	pid_t owner = lane_rest_claim(c, getpid());
@@ -55,10 +35,11 @@ static void open_stream(struct conn *c, int fd)
 	c->state = owner == EVERYBODY || owner == getpid() ? PLAIN : LOST;
 	if (owner != getpid() || !set)
 		return;
-	sock = private_copy(fd, c);
+	/* The program may close its own, and leave copies. */
+	sock = lane_private_copy(fd, c);
 	if (sock < 0)
 		return;
-	c->user = (__u64)++serial << 32 | (__u32)sock;
+	c->user = c->o.serial << 32 | (__u32)sock;
 	ret = kevent_stream_open(set, sock, c->offers ? KEVENT_STREAM_OFFER : 0, c->user,
 				 &c->s);
 	if (ret) {
@@ -127,9 +108,10 @@ int lane_conn_poll(struct conn *c, int fd, int events)
 int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline)
 {
 	struct pollfd fds[2];
+	struct hold h;
 	int ret = 0;
 
-	c->o.refs++;
+	lane_hold(&h, &c->o);
 	lane_dispatch();
 	while (!ret && c->state == STREAM && !lane_conn_poll(c, fd, events)) {
 		if (lane_is_over(deadline)) {
@@ -140,7 +122,7 @@ int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline)
 		if (ret == -EINTR && !(lane_interrupted & NO_RESTART) && deadline < 0)
 			ret = 0;
 	}
-	lane_put(&c->o);
+	lane_release(&h);
 	return ret;
 }
 
@@ -240,24 +222,25 @@ static void become_plain(struct conn *c)
 int lane_conn_leave(struct conn *c, int64_t deadline)
 {
 	struct pollfd fds[2];
+	struct hold h;
 	int ret = 0;
 
 	if (c->state == CANDIDATE)
 		c->state = lane_rest_claim(c, EVERYBODY) == EVERYBODY ? PLAIN : LOST;
 	if (c->state == LOST)
 		return -EIO;
-	c->o.refs++;
-	while (c->state == STREAM) {
+	lane_hold(&h, &c->o);
+	while (!ret && c->state == STREAM) {
 		ret = leave_step(c);
-		if (ret != -EAGAIN)
+		if (!ret)
+			become_plain(c);
+		if (ret != -EAGAIN || lane_is_over(deadline))
 			break;
-		if (lane_is_over(deadline))
-			break;
-		lane_sleep(fds, 2, deadline, NULL);
+		ret = lane_sleep(fds, 2, deadline, NULL);
+		if (ret == -EINTR && (deadline > 0 || !(lane_interrupted & NO_RESTART)))
+			ret = 0;
 	}
-	if (!ret && c->state == STREAM)
-		become_plain(c);
-	lane_put(&c->o);
+	lane_release(&h);
 	return ret;
 }
 
@@ -283,18 +266,19 @@ int lane_conn_cut(struct conn *c, int fd)
 int lane_leave(int fd, bool reads)
 {
 	struct conn *c;
+	struct hold h;
 	int ret = 0;
 
 	lane_lock();
 	c = lane_find_kind(fd, CONN);
 	if (c) {
-		c->o.refs++;
+		lane_hold(&h, &c->o);
 		ret = lane_conn_leave(c, FOREVER);
 		if (!ret && reads && lane_has_rest(c)) {
 			lane_say("bytes from memory cannot go to this call", fd);
 			ret = -EIO;
 		}
-		lane_put(&c->o);
+		lane_release(&h);
 	}
 	lane_unlock();
 	if (ret)
@@ -308,6 +292,7 @@ void lane_forget_parent(void)
 	struct conn *c;
 
 	lane_lock_in_child();
+	lane_threads_forget();
 	lane_hub_forget();
 	lane_stats = (struct lane_stats){ .streams = 0 };
 	LIST_FOREACH(c, &lane_conns, all)

@@ -312,13 +312,14 @@ static bool wait_streams(int epfd, struct epoll_event *ev, int max, int64_t span
 			 const sigset_t *mask, int *ret)
 {
 	struct epoll *ep;
+	struct hold h;
 
 	lane_lock();
 	ep = lane_find_kind(epfd, EPOLL);
 	if (ep && max > 0) {
-		ep->o.refs++;
+		lane_hold(&h, &ep->o);
 		*ret = wait_here(ep, epfd, ev, max, lane_deadline(span), mask);
-		lane_put(&ep->o);
+		lane_release(&h);
 	}
 	lane_unlock();
 	if (!ep || max <= 0)

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kevent-lane: the queue, and sleeping
- *
- * A process has one queue and one set of streams. Of the threads that sleep, the leader
- * watches the queue. All have an eventfd, by which a thread that has taken something from
- * the set, or has ended the sleep of the leader, wakes them to look again.
+ * kevent-lane: the queue, and the set of streams of the process
  */
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/single_threaded.h>
-#include <time.h>
+#include <sys/resource.h>
 
 #include "lane.h"
 
 #define RING_SIZE	64U
+#define PRIVATE_FROM	2048	/* at most */
 
 struct hub {
 	struct kevent_queue		q;
@@ -21,19 +16,11 @@ struct hub {
 	KEVENT_RING_STORAGE(RING_SIZE)	mem;
 };
 
-struct sleeper {
-	LIST_ENTRY(sleeper)	all;
-	int			fd;
-};
-
 static struct hub *hub;
-static LIST_HEAD(, sleeper) sleepers = LIST_HEAD_INITIALIZER(sleepers);
-static const struct sleeper *leader;
-static __thread bool leading __attribute__((tls_model("initial-exec")));
 static const struct timespec no_time;
 
 /* The program shall not close it. */
-bool lane_make_private(int fd, struct conn *c)
+static bool make_private(int fd, struct conn *c)
 {
 	struct private *p = lane_new(PRIVATE, sizeof(*p));
 
@@ -45,6 +32,22 @@ bool lane_make_private(int fd, struct conn *c)
 		return false;
 	}
 	return true;
+}
+
+/* A copy of @fd above the numbers that programs expect, and that select() takes; or -1 */
+int lane_private_copy(int fd, struct conn *c)
+{
+	struct rlimit most;
+	int copy, from = PRIVATE_FROM;
+
+	if (!getrlimit(RLIMIT_NOFILE, &most) && most.rlim_cur / 2 < PRIVATE_FROM)
+		from = (int)(most.rlim_cur / 2);
+	copy = real()->fcntl(fd, F_DUPFD_CLOEXEC, from);
+	if (copy >= 0 && make_private(copy, c))
+		return copy;
+	if (copy >= 0)
+		real()->close(copy);
+	return -1;
 }
 
 static bool make_hub(void)
@@ -65,7 +68,7 @@ static bool make_hub(void)
 		return false;
 	}
 	hub = h;
-	lane_make_private(h->q.fd, NULL);
+	make_private(h->q.fd, NULL);
 	return true;
 }
 
@@ -85,17 +88,7 @@ static struct conn *conn_of(__u64 user)
 	return p && p->conn && p->conn->user == user ? p->conn : NULL;
 }
 
-void lane_wake_all(void)
-{
-	const __u64 one = 1;
-	const struct sleeper *s;
-
-	LIST_FOREACH(s, &sleepers, all)
-		if (s->fd >= 0 && real()->write(s->fd, &one, sizeof(one)) < 0)
-			continue;
-}
-
-/* If the leader sleeps, its peers are told so again. */
+/* If threads sleep, their peers are told so again. */
 void lane_dispatch(void)
 {
 	struct kevent_stream *s;
@@ -111,134 +104,59 @@ void lane_dispatch(void)
 				lane_conn_serve(c);
 			any = true;
 		}
-	} while (leader && kevent_streams_arm(hub->set) == 1);
+	} while (lane_has_sleepers() && kevent_streams_arm(hub->set) == 1);
 	if (any)
 		lane_wake_all();
 }
 
-static bool see_events(const struct ukevent *ev, int nr)
+/* A step may have left something to do for the threads that sleep. */
+void lane_settle(void)
 {
-	int i;
+	if (hub && lane_has_sleepers() && kevent_streams_look(hub->set, &no_time) == 1)
+		lane_dispatch();
+}
 
+void lane_take_events(void)
+{
+	struct ukevent ev[RING_SIZE];
+	int i, nr;
+
+	nr = hub ? kevent_queue_get(&hub->q, ev, RING_SIZE, &no_time) : 0;
 	for (i = 0; i < nr; i++) {
 		struct conn *c = conn_of(ev[i].ptr);
 
 		if (c && c->s)
 			kevent_stream_event(c->s, &ev[i]);
 	}
-	return nr > 0;
-}
-
-void lane_take_events(void)
-{
-	struct ukevent ev[RING_SIZE];
-
-	if (hub)
-		see_events(ev, kevent_queue_get(&hub->q, ev, RING_SIZE, &no_time));
-}
-
-/* --- sleeping ------------------------------------------------------------ */
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
-int64_t lane_deadline(int64_t span)
-{
-	return span < 0 ? FOREVER : span ? now_ns() + span : 0;
-}
-
-bool lane_is_over(int64_t deadline)
-{
-	return deadline >= 0 && (!deadline || now_ns() >= deadline);
-}
-
-static int real_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask)
-{
-	int64_t left = deadline < 0 ? 0 : deadline ? deadline - now_ns() : 0;
-	struct timespec span;
-
-	if (left < 0)
-		left = 0;
-	span.tv_sec = left / 1000000000;
-	span.tv_nsec = left % 1000000000;
-	return real()->ppoll(fds, nr, deadline < 0 ? NULL : &span, mask) < 0 ? -errno : 0;
-}
-
-/* Before the sleep: as often as the user has asked for */
-static bool look(void)
-{
-	struct ukevent ev[RING_SIZE];
-
-	if (!lane_settings.looks)
-		return false;
-	return see_events(ev, kevent_streams_get(hub->set, ev, RING_SIZE, &no_time));
-}
-
-/* @outer: the sleep of this thread that a signal handler, which sleeps, has interrupted */
-static void wake_up(struct sleeper *me, const struct sleeper *outer)
-{
-	LIST_REMOVE(me, all);
-	if (me->fd >= 0)
-		real()->close(me->fd);
-	if (leader != me)
-		return;
-	leader = outer;
-	leading = outer;
-	lane_take_events();
-	lane_dispatch();
-	lane_wake_all();
 }
 
 /*
- * Sleeps until there may be something to do, or one of @fds from the third on is ready:
- * the first two are used here. What was ready before is to be looked at before, in the same
- * section of the lock. Return: 0, -EINTR or another error.
+ * Before a sleep of @timeout, NULL: without an end. The number of the queue to be watched, -1
+ * if there is none, or -2: do not sleep, there is something to do.
  */
-int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask)
+int lane_queue_to_watch(bool looks, const struct timespec *timeout)
 {
-	const struct sleeper *outer = leading ? leader : NULL;
-	struct sleeper me = { .fd = -1 };
-	int ret;
-
-	fds[0] = (struct pollfd){ .fd = -1 };
-	fds[1] = (struct pollfd){ .fd = -1 };
-	if (hub && (!leader || leading)) {
-		if (look() || kevent_streams_arm(hub->set) == 1) {
-			lane_dispatch();
-			return 0;
-		}
-		leader = &me;
-		leading = true;
-		fds[0] = (struct pollfd){ .fd = hub->q.fd, .events = POLLIN };
-	}
-	if (!__libc_single_threaded) {
-		me.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (me.fd < 0 && leader != &me)
-			return -errno;
-		fds[1] = (struct pollfd){ .fd = me.fd, .events = POLLIN };
-	}
-	LIST_INSERT_HEAD(&sleepers, &me, all);
-	lane_stats.sleeps++;
-	lane_interrupted = 0;
-	lane_unlock();
-	/* A handler that was put off has run now. */
-	ret = lane_interrupted ? -EINTR : real_sleep(fds, nr, deadline, mask);
-	lane_lock();
-	wake_up(&me, outer);
-	return ret;
+	if (!hub)
+		return -1;
+	if ((looks && kevent_streams_look(hub->set, timeout) == 1) ||
+	    kevent_streams_arm(hub->set) == 1)
+		return -2;
+	return hub->q.fd;
 }
 
 /* In a child: the parent goes on with its own. */
 void lane_hub_forget(void)
 {
-	LIST_INIT(&sleepers);
-	leader = NULL;
-	leading = false;
+	int fd;
+
+	for (fd = lane_number_of(NULL, 0); fd >= 0; fd = lane_number_of(NULL, fd + 1)) {
+		const struct private *p = lane_find_kind(fd, PRIVATE);
+
+		if (!p || p->conn || (hub && fd == hub->q.fd))
+			continue;
+		lane_table_set(fd, NULL);
+		real()->close(fd);
+	}
 	if (!hub)
 		return;
 	lane_table_set(hub->q.fd, NULL);

@@ -149,6 +149,7 @@ int lane_number_of(const struct object *o, int first);
 void lane_put(struct object *o);
 void lane_lock(void);
 void lane_unlock(void);
+void lane_unlock_only(void);
 void lane_lock_in_child(void);
 bool lane_is_inside(void);
 
@@ -163,15 +164,32 @@ extern __thread volatile sig_atomic_t lane_interrupted, lane_put_off
 void lane_signals_again(bool in_child);
 
 /* hub.c */
-bool lane_make_private(int fd, struct conn *c);
+int lane_private_copy(int fd, struct conn *c);
 struct kevent_streams *lane_set(void);
 void lane_dispatch(void);
+void lane_settle(void);
 void lane_take_events(void);
+int lane_queue_to_watch(bool looks, const struct timespec *timeout);
+void lane_hub_forget(void);
+
+/* sleep.c */
+/* An object that the thread uses when it goes on after a sleep; the last one goes first. */
+struct hold {
+	struct hold	*outer;
+	struct object	*o;		/* NULL: lost in the sleep */
+	__u64		serial;
+};
+
+void lane_hold(struct hold *h, struct object *o);
+void lane_release(struct hold *h);
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);
+bool lane_has_sleepers(void);
 void lane_wake_all(void);
+struct pollfd *lane_before_handler(void);
+void lane_after_handler(struct pollfd *fds);
+void lane_threads_forget(void);
 int64_t lane_deadline(int64_t span);
 bool lane_is_over(int64_t deadline);
-void lane_hub_forget(void);
 
 /* conn.c */
 struct conn *lane_conn(int fd, bool reads);

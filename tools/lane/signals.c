@@ -27,23 +27,40 @@ static bool is_fault(int sig)
 	       sig == SIGTRAP || sig == SIGSYS;
 }
 
+static int install(int sig, const struct sigaction *act, struct sigaction *old);
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction act = handlers[sig];
+	struct pollfd *sleep;
 
-	if (lane_is_inside() && !is_fault(sig) && !(act.sa_flags & (int)SA_RESETHAND)) {
+	if (lane_is_inside() && !is_fault(sig)) {
 		put_off[sig] = *info;
 		is_put_off[sig] = 1;
 		lane_put_off = 1;
+		if (act.sa_flags & (int)SA_RESETHAND)
+			install(sig, &act, NULL);
 		/* Later ones stay in the kernel until then. */
 		sigaddset(&((ucontext_t *)context)->uc_sigmask, sig);
 		return;
 	}
-	lane_interrupted |= act.sa_flags & SA_RESTART ? RESTART : NO_RESTART;
+	sleep = lane_before_handler();
 	if (act.sa_flags & SA_SIGINFO)
 		act.sa_sigaction(sig, info, context);
 	else
 		act.sa_handler(sig);
+	lane_after_handler(sleep);
+	/* The handler may have slept, too. */
+	lane_interrupted |= act.sa_flags & SA_RESTART ? RESTART : NO_RESTART;
+}
+
+static int install(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	struct sigaction mine = *act;
+
+	mine.sa_flags |= SA_SIGINFO;
+	mine.sa_sigaction = on_signal;
+	return real()->sigaction(sig, &mine, old);
 }
 
 void lane_signals_again(bool in_child)
@@ -67,7 +84,7 @@ void lane_signals_again(bool in_child)
 
 EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
-	struct sigaction mine, before;
+	struct sigaction before;
 	int ret;
 
 	/* Maybe the first call: real() reads the settings. */
@@ -75,13 +92,11 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 		return real()->sigaction(sig, act, old);
 	before = handlers[sig];
 	if (act && act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN) {
-		mine = *act;
-		mine.sa_flags |= SA_SIGINFO;
-		mine.sa_sigaction = on_signal;
 		handlers[sig] = *act;
-		act = &mine;
+		ret = install(sig, act, old);
+	} else {
+		ret = real()->sigaction(sig, act, old);
 	}
-	ret = real()->sigaction(sig, act, old);
 	if (ret)
 		handlers[sig] = before;
 	if (!ret && old && old->sa_sigaction == on_signal)

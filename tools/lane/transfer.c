@@ -152,6 +152,7 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 	struct iovec copy[nr > 0 && nr <= MAX_IOV ? nr : 1];
 	struct vector v = { .iov = copy, .nr = nr };
 	struct conn *c;
+	struct hold h;
 	ssize_t ret = NOT_OURS;
 
 	if (nr < 0 || nr > MAX_IOV)
@@ -162,9 +163,9 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 	lane_lock();
 	c = lane_conn(fd, true);
 	if (c) {
-		c->o.refs++;
+		lane_hold(&h, &c->o);
 		ret = read_all(c, fd, &v, flags);
-		lane_put(&c->o);
+		lane_release(&h);
 	}
 	lane_unlock();
 	if (ret == NOT_OURS && v.done) {
@@ -222,6 +223,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 	struct iovec copy[nr > 0 && nr <= MAX_IOV ? nr : 1];
 	struct vector v = { .iov = copy, .nr = nr };
 	struct conn *c;
+	struct hold h;
 	ssize_t ret = NOT_OURS;
 
 	if (nr < 0 || nr > MAX_IOV)
@@ -232,9 +234,9 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 	lane_lock();
 	c = lane_conn(fd, false);
 	if (c) {
-		c->o.refs++;
+		lane_hold(&h, &c->o);
 		ret = write_all(c, fd, &v, flags);
-		lane_put(&c->o);
+		lane_release(&h);
 	}
 	lane_unlock();
 	if (ret == NOT_OURS && v.done) {
