@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -437,6 +439,71 @@ static void handler_server(void)
 	get(two);
 }
 
+/* A file for a client that is stopped: the server has others. */
+static void stop_server(void)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLET };
+	int one = take(), two, file = open("/proc/self/exe", O_RDONLY), ep = epoll_create1(0);
+	struct pollfd fd = { .fd = one, .events = POLLOUT };
+	struct sigaction act = { .sa_handler = ignore };
+	off_t at = 0;
+	ssize_t nr;
+
+	warm(one, answer);
+	two = take();
+	warm(two, answer);
+	get(two);
+	sigaction(SIGALRM, &act, NULL);
+	ualarm(30000, 30000);
+	nr = sendfile(one, file, &at, 1000);
+	check(nr == 1000 || (nr < 0 && errno == EINTR), "sendfile that waits");
+	ualarm(0, 0);
+	fcntl(one, F_SETFL, O_NONBLOCK);
+	epoll_ctl(ep, EPOLL_CTL_ADD, one, &ev);
+	epoll_wait(ep, &ev, 1, 0);
+	nr = sendfile(one, file, &at, 1000);
+	check(nr == 1000 || (nr < 0 && errno == EAGAIN), "sendfile");
+	check(poll(&fd, 1, 0) == (nr > 0), "poll");
+	answer(two);
+	while (at < 5000) {
+		check(epoll_wait(ep, &ev, 1, -1) == 1, "epoll_wait");
+		nr = sendfile(one, file, &at, (size_t)(5000 - at));
+		check(nr > 0 || errno == EAGAIN, "sendfile");
+	}
+	put(one, "done");
+}
+
+static void stopped(void)
+{
+	int conn = reach(), nr = 0;
+	char byte;
+
+	warm(conn, ask);
+	raise(SIGSTOP);
+	while (read(conn, &byte, 1) == 1)
+		nr++;
+	printf("%d\n", nr);
+}
+
+static void stop_client(void)
+{
+	pid_t child = fork();
+	int conn;
+
+	if (!child) {
+		stopped();
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(child, NULL, WUNTRACED);
+	conn = reach();
+	warm(conn, ask);
+	put(conn, "stop");
+	ask(conn);
+	kill(child, SIGCONT);
+	waitpid(child, NULL, 0);
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -445,7 +512,7 @@ static const struct {
 	void		(*client)(void);
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
-	CASE(handler),
+	CASE(handler), CASE(stop),
 };
 
 int main(int argc, char **argv)

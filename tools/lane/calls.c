@@ -150,7 +150,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (!is_conn(fd))
 		return real()->recvmsg(fd, msg, flags);
-	if (msg->msg_controllen && lane_leave(fd, false))
+	if (msg->msg_controllen && lane_leave_to_call(fd, false, flags))
 		return -1;
 	return recv_msg(fd, msg, flags);
 }
@@ -216,7 +216,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return -1;
 	if (!is_conn(fd) || msg->msg_name)
 		return real()->sendmsg(fd, msg, flags);
-	if (msg->msg_controllen && lane_leave(fd, false))
+	if (msg->msg_controllen && lane_leave_to_call(fd, false, flags))
 		return -1;
 	return lane_send(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret) ? ret :
 	       real()->sendmsg(fd, msg, flags);
@@ -227,7 +227,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 #define LEAVES(type, name, fd, reads, params, args) \
 	EXPORT type name params \
 	{ \
-		if (is_conn(fd) && lane_leave(fd, reads)) \
+		if (is_conn(fd) && lane_leave_to_call(fd, reads, 0)) \
 			return (type)-1; \
 		return real()->name args; \
 	}
@@ -259,7 +259,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags,
 {
 	int i, ret;
 
-	if (is_conn(fd) && lane_leave(fd, true))
+	if (is_conn(fd) && lane_leave_to_call(fd, true, flags))
 		return -1;
 	ret = real()->recvmmsg(fd, vec, nr, flags, timeout);
 	for (i = 0; i < ret && is_conn(fd); i++)
@@ -274,7 +274,7 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags)
 	for (i = 0; lane_settings.paths && i < nr; i++)
 		if (vec[i].msg_hdr.msg_controllen && leave_passed(&vec[i].msg_hdr))
 			return -1;
-	if (is_conn(fd) && lane_leave(fd, false))
+	if (is_conn(fd) && lane_leave_to_call(fd, false, flags))
 		return -1;
 	return real()->sendmmsg(fd, vec, nr, flags);
 }
@@ -282,7 +282,8 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags)
 EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t nr,
 		      unsigned int flags)
 {
-	if ((is_conn(in) && lane_leave(in, true)) || (is_conn(out) && lane_leave(out, false)))
+	if ((is_conn(in) && lane_leave_to_call(in, true, 0)) ||
+	    (is_conn(out) && lane_leave_to_call(out, false, 0)))
 		return -1;
 	return real()->splice(in, in_at, out, out_at, nr, flags);
 }

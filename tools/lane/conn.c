@@ -98,7 +98,8 @@ int lane_conn_poll(struct conn *c, int fd, int events)
 	if (lane_has_rest(c))
 		got = POLLIN & events;
 	if (c->state == STREAM)
-		return got | kevent_stream_poll(c->s, events);
+		return c->leaves ? kevent_stream_poll(c->s, 0) :
+				   got | kevent_stream_poll(c->s, events);
 	if (real()->poll(&real_fd, 1, 0) == 1)
 		got |= real_fd.revents;
 	return got;
@@ -160,14 +161,6 @@ static int take_bytes(struct conn *c, bool of_memory)
 	return ret;
 }
 
-/* A peer that leaves the memory waits until this side has read what came before it. */
-void lane_conn_serve(struct conn *c)
-{
-	if (take_bytes(c, false) == -ENOMEM)
-		lane_say("lacks memory to follow a peer", kevent_stream_fd(c->s));
-	lane_conn_ready(c);
-}
-
 /* --- back to the socket -------------------------------------------------- */
 
 /* A call on what a parent or a child has in memory */
@@ -212,6 +205,25 @@ static void become_plain(struct conn *c)
 	close_stream(c);
 	lane_settle_interests(c);
 	lane_wake_all();
+}
+
+/*
+ * A peer that leaves the memory waits until this side has read what came before it, and a
+ * call of this side until the peer has followed.
+ */
+void lane_conn_serve(struct conn *c)
+{
+	int ret = take_bytes(c, false);
+
+	if (ret == -ENOMEM)
+		lane_say("lacks memory to follow a peer", kevent_stream_fd(c->s));
+	if (c->leaves)
+		ret = leave_step(c);
+	if (c->leaves && !ret)
+		become_plain(c);
+	else if (ret != -EAGAIN)
+		c->leaves = false;
+	lane_conn_ready(c);
 }
 
 /*
@@ -263,7 +275,7 @@ int lane_conn_cut(struct conn *c, int fd)
 	return ret ? -errno : 0;
 }
 
-int lane_leave(int fd, bool reads)
+static int leave(int fd, bool reads, bool again)
 {
 	struct conn *c;
 	struct hold h;
@@ -273,7 +285,9 @@ int lane_leave(int fd, bool reads)
 	c = lane_find_kind(fd, CONN);
 	if (c) {
 		lane_hold(&h, &c->o);
-		ret = lane_conn_leave(c, FOREVER);
+		ret = lane_conn_leave(c, again ? 0 : FOREVER);
+		if (ret == -EAGAIN)
+			c->leaves = true;
 		if (!ret && reads && lane_has_rest(c)) {
 			lane_say("bytes from memory cannot go to this call", fd);
 			ret = -EIO;
@@ -284,6 +298,16 @@ int lane_leave(int fd, bool reads)
 	if (ret)
 		errno = -ret;
 	return ret ? -1 : 0;
+}
+
+int lane_leave(int fd, bool reads)
+{
+	return leave(fd, reads, false);
+}
+
+int lane_leave_to_call(int fd, bool reads, int flags)
+{
+	return leave(fd, reads, lane_is_nonblocking(fd, flags));
 }
 
 /* In a child: what its parent has in memory is not the child's. */

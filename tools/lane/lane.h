@@ -65,6 +65,7 @@ struct conn {
 	bool			offers;
 	bool			begun;		/* bytes were read */
 	bool			said;		/* that it is lost */
+	bool			leaves;		/* it is not ready before it is a socket */
 	struct kevent_stream	*s;
 	__u64			user;		/* of the events of @s */
 	struct rest		*rest;
@@ -202,8 +203,12 @@ int lane_conn_leave(struct conn *c, int64_t deadline);
 int lane_conn_cut(struct conn *c, int fd);
 void lane_count_in(int memory, ssize_t nr);
 void lane_forget_parent(void);
-/* Before a call that is not covered: 0, or -1 and errno. */
+/*
+ * Before a call that is not covered: 0, or -1 and errno. The second one is for a call that
+ * moves bytes: it does not wait where that call would not, but fails with EAGAIN.
+ */
 int lane_leave(int fd, bool reads);
+int lane_leave_to_call(int fd, bool reads, int flags);
 void lane_say(const char *what, int fd);
 int lane_is_lost(struct conn *c, int fd);
 
@@ -227,6 +232,7 @@ bool lane_epoll_is_ready(struct epoll *ep);
 bool lane_is_listed(const struct sockaddr *addr, socklen_t len);
 
 /* transfer.c; false: the caller makes the call on the socket. */
+bool lane_is_nonblocking(int fd, int flags);
 bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got);
 bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent);
 

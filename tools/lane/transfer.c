@@ -13,7 +13,7 @@
 			 MSG_CMSG_CLOEXEC)
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_EOR)
 
-static bool is_nonblocking(int fd, int flags)
+bool lane_is_nonblocking(int fd, int flags)
 {
 	return (flags & MSG_DONTWAIT) || (real()->fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
@@ -101,7 +101,7 @@ static ssize_t read_once(struct conn *c, int fd, const struct iovec *iov, int nr
 /* -EAGAIN: for a call that waits, there may be more now. */
 static ssize_t wait_for(struct conn *c, int fd, int flags, int events, int64_t *deadline)
 {
-	if (is_nonblocking(fd, flags))
+	if (lane_is_nonblocking(fd, flags))
 		return -EAGAIN;
 	if (*deadline == UNKNOWN)
 		*deadline = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
@@ -157,7 +157,7 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 
 	if (nr < 0 || nr > MAX_IOV)
 		return refuse(EINVAL, got);
-	if ((flags & ~RECV_FLAGS) && lane_leave(fd, true))
+	if ((flags & ~RECV_FLAGS) && lane_leave_to_call(fd, true, flags))
 		return refuse(errno, got);
 	memcpy(copy, iov, (size_t)nr * sizeof(*iov));
 	lane_lock();
@@ -228,7 +228,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 
 	if (nr < 0 || nr > MAX_IOV)
 		return refuse(EINVAL, sent);
-	if ((flags & ~SEND_FLAGS) && lane_leave(fd, false))
+	if ((flags & ~SEND_FLAGS) && lane_leave_to_call(fd, false, flags))
 		return refuse(errno, sent);
 	memcpy(copy, iov, (size_t)nr * sizeof(*iov));
 	lane_lock();
