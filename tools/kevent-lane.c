@@ -24,7 +24,7 @@
 static const char *const refused[] = { "dbus-daemon", "dbus-broker", "systemd" };
 
 static const char usage[] =
-	"usage: kevent-lane run --path PATH [--path PATH]... [--looks N] [--children none]\n"
+	"usage: kevent-lane run --path PATH [--path PATH]... [--no-looks] [--children none]\n"
 	"                   [--stats] PROGRAM [ARGUMENT]...\n";
 
 static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
@@ -149,16 +149,6 @@ static void add_path(const char *path)
 	paths = more;
 }
 
-static void set_looks(const char *text)
-{
-	char *end;
-	unsigned long nr = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || nr > 1000000)
-		fail("--looks needs a number up to 1000000, not %s", text);
-	setenv("KEVENT_LANE_LOOKS", text, 1);
-}
-
 static void set_children(const char *text)
 {
 	if (strcmp(text, "none"))
@@ -214,7 +204,7 @@ static void read_options(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "path", required_argument, NULL, 'p' },
-		{ "looks", required_argument, NULL, 'l' },
+		{ "no-looks", no_argument, NULL, 'n' },
 		{ "children", required_argument, NULL, 'c' },
 		{ "stats", no_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
@@ -226,8 +216,8 @@ static void read_options(int argc, char **argv)
 		case 'p':
 			add_path(optarg);
 			break;
-		case 'l':
-			set_looks(optarg);
+		case 'n':
+			setenv("KEVENT_LANE_NO_LOOKS", "1", 1);
 			break;
 		case 'c':
 			set_children(optarg);

@@ -14,11 +14,10 @@ struct lane_settings lane_settings;
 /* Nobody may have this object read a program that has more rights than its user. */
 static void read_settings(void)
 {
-	const char *looks = secure_getenv("KEVENT_LANE_LOOKS");
 	const char *children = secure_getenv("KEVENT_LANE_CHILDREN");
 	const char *stats = secure_getenv("KEVENT_LANE_STATS");
 
-	lane_settings.looks = looks ? (__u32)strtoul(looks, NULL, 10) : 0;
+	lane_settings.looks = secure_getenv("KEVENT_LANE_NO_LOOKS") ? 0 : KEVENT_LOOKS_LEARNED;
 	lane_settings.forks_alone = children && !strcmp(children, "none");
 	lane_settings.stats = stats ? atoi(stats) : 0;
 	lane_settings.paths = secure_getenv("KEVENT_LANE_PATHS");
