@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/own.h"
 #include "api/process.h"
 #include "queue.h"
 #include "sys.h"
@@ -87,6 +88,7 @@ int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind)
 	*at = -1;
 	if (fd < 0)
 		return (int)fd;
+	fd = kevent_own_place((int)fd);
 	if (fb_own_keep(q, at, (int)fd, kind))
 		return 0;
 	fb_sys(SYS_close, fd);

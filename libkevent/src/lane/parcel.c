@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "api/own.h"
 #include "api/syscall.h"
 #include "parcel.h"
 
@@ -72,6 +73,8 @@ int kevent_parcel_memory(const char *name, size_t bytes)
 	if (!may_have(bytes))
 		return -EFBIG;
 	fd = new_memory(name);
+	if (fd >= 0)
+		fd = kevent_own_place(fd);
 	if (fd >= 0 && !ftruncate(fd, (off_t)bytes) && !fcntl(fd, F_ADD_SEALS, SEALS))
 		return fd;
 	ret = -errno;
