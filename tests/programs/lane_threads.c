@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -504,6 +505,54 @@ static void stop_client(void)
 	waitpid(child, NULL, 0);
 }
 
+/* A program that has its own files at fixed numbers: nothing else writes to them. */
+static int take_numbers(int from)
+{
+	int file = memfd_create("numbers", 0), fd;
+
+	check(file >= 0, "memfd_create");
+	for (fd = from; fd < 64; fd++)
+		check(fd == file || dup2(file, fd) == fd, "dup2");
+	return file;
+}
+
+#define MANY	1000000
+
+static void number_server(void)
+{
+	int one = take(), two, file;
+	static char bytes[MANY];
+	ssize_t got, nr = 0;
+
+	warm(one, answer);
+	file = take_numbers(one + 1);
+	warm(one, answer);
+	two = take();
+	while (nr < MANY) {
+		got = read(two, bytes, MANY);
+		check(got > 0, "read");
+		nr += got;
+	}
+	put(two, "done");
+	get(one);
+	printf("%ld\n", (long)lseek(file, 0, SEEK_END));
+}
+
+static void number_client(void)
+{
+	int one = reach(), two, file;
+	static char bytes[MANY];
+
+	warm(one, ask);
+	file = take_numbers(one + 1);
+	warm(one, ask);
+	two = reach();
+	check(write(two, bytes, MANY) == MANY, "write");
+	get(two);
+	put(one, "done");
+	printf("%ld\n", (long)lseek(file, 0, SEEK_END));
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -512,7 +561,7 @@ static const struct {
 	void		(*client)(void);
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
-	CASE(handler), CASE(stop),
+	CASE(handler), CASE(stop), CASE(number),
 };
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "api/own.h"
 #include "lane.h"
 
 #define RING_SIZE	64U
@@ -34,20 +35,41 @@ static bool make_private(int fd, struct conn *c)
 	return true;
 }
 
+static int private_from(void)
+{
+	struct rlimit most;
+
+	if (!getrlimit(RLIMIT_NOFILE, &most) && most.rlim_cur / 2 < PRIVATE_FROM)
+		return (int)(most.rlim_cur / 2);
+	return PRIVATE_FROM;
+}
+
 /* A copy of @fd above the numbers that programs expect, and that select() takes; or -1 */
 int lane_private_copy(int fd, struct conn *c)
 {
-	struct rlimit most;
-	int copy, from = PRIVATE_FROM;
+	int copy = real()->fcntl(fd, F_DUPFD_CLOEXEC, private_from());
 
-	if (!getrlimit(RLIMIT_NOFILE, &most) && most.rlim_cur / 2 < PRIVATE_FROM)
-		from = (int)(most.rlim_cur / 2);
-	copy = real()->fcntl(fd, F_DUPFD_CLOEXEC, from);
 	if (copy >= 0 && make_private(copy, c))
 		return copy;
 	if (copy >= 0)
 		real()->close(copy);
 	return -1;
+}
+
+/* The program may have a use for its number. */
+static bool move_queue(struct kevent_queue *q)
+{
+	struct kevent_queue before = *q;
+	struct ukevent ev;
+	int fd = lane_private_copy(q->fd, NULL);
+
+	if (fd < 0)
+		return false;
+	q->fd = fd;
+	/* The library knows the queue by both numbers then. */
+	kevent_queue_get(q, &ev, 1, &no_time);
+	kevent_queue_close(&before);
+	return true;
 }
 
 static bool make_hub(void)
@@ -58,17 +80,18 @@ static bool make_hub(void)
 	if (!h)
 		return false;
 	memset(h, 0, sizeof(*h));
+	kevent_own_from = private_from();
 	if (kevent_queue_init(&h->q, &h->mem.ring, RING_SIZE, 0)) {
 		free(h);
 		return false;
 	}
-	if (kevent_streams_new(&h->set, &h->q, lane_settings.looks)) {
+	if (!move_queue(&h->q) || kevent_streams_new(&h->set, &h->q, lane_settings.looks)) {
+		lane_table_set(h->q.fd, NULL);
 		kevent_queue_close(&h->q);
 		free(h);
 		return false;
 	}
 	hub = h;
-	make_private(h->q.fd, NULL);
 	return true;
 }
 
