@@ -302,6 +302,51 @@ static void limit_client(void)
 	puts("all");
 }
 
+/* The thread that has slept first does something else while the other one sleeps on. */
+static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+
+static void *answer_once(void *conn)
+{
+	thread_id = gettid();
+	answer((int)(long)conn);
+	pthread_mutex_lock(&busy);
+	pthread_mutex_unlock(&busy);
+	return NULL;
+}
+
+static void watch_server(void)
+{
+	int one = take(), two = take(), three;
+	pthread_t threads[2];
+
+	warm(one, answer);
+	warm(two, answer);
+	pthread_mutex_lock(&busy);
+	begin(&threads[0], answer_once, one);
+	await_sleep();
+	begin(&threads[1], answer_once, two);
+	await_sleep();
+	put(one, "next");
+	three = accept(listener, NULL, NULL);
+	pthread_mutex_unlock(&busy);
+	get(three);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+}
+
+static void watch_client(void)
+{
+	int one = reach(), two = reach();
+
+	warm(one, ask);
+	warm(two, ask);
+	get(one);
+	ask(one);
+	ask(two);
+	puts("both");
+	put(reach(), "done");
+}
+
 /* A thread is cancelled while it waits; its stack has another use then. */
 static void *use_stack(void *unused)
 {
@@ -561,7 +606,7 @@ static const struct {
 	void		(*client)(void);
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
-	CASE(handler), CASE(stop), CASE(number),
+	CASE(handler), CASE(stop), CASE(number), CASE(watch),
 };
 
 int main(int argc, char **argv)

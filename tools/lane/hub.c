@@ -115,7 +115,6 @@ static struct conn *conn_of(__u64 user)
 void lane_dispatch(void)
 {
 	struct kevent_stream *s;
-	bool any = false;
 
 	if (!hub)
 		return;
@@ -123,20 +122,22 @@ void lane_dispatch(void)
 		while ((s = kevent_streams_next(hub->set))) {
 			struct conn *c = conn_of(kevent_stream_user(s));
 
-			if (c)
-				lane_conn_serve(c);
-			any = true;
+			if (!c)
+				continue;
+			lane_conn_serve(c);
+			lane_wake(c);
 		}
 	} while (lane_has_sleepers() && kevent_streams_arm(hub->set) == 1);
-	if (any)
-		lane_wake_all();
 }
 
 /* A step may have left something to do for the threads that sleep. */
 void lane_settle(void)
 {
-	if (hub && lane_has_sleepers() && kevent_streams_look(hub->set, &no_time) == 1)
+	if (!hub || !lane_has_sleepers())
+		return;
+	if (kevent_streams_look(hub->set, &no_time) == 1)
 		lane_dispatch();
+	lane_have_watcher();
 }
 
 void lane_take_events(void)

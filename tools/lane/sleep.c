@@ -2,8 +2,8 @@
 /*
  * kevent-lane: the threads, and sleeping
  *
- * All threads that sleep watch the queue, and each has an eventfd, by which a thread that
- * has taken something from the queue or the set wakes the others to look again.
+ * One of the threads that sleep watches the queue. Each has an eventfd, by which it is woken:
+ * the stream that it waits for has something, or nobody watches the queue.
  *
  * A thread may not come back from a sleep: it is cancelled, or a handler leaves by
  * siglongjmp(). So before a handler runs, the sleep ends for the other threads, and what the
@@ -31,6 +31,7 @@ struct thread {
 
 static __thread struct thread me __attribute__((tls_model("initial-exec"))) = { .wake = -1 };
 static LIST_HEAD(, thread) sleepers = LIST_HEAD_INITIALIZER(sleepers);
+static const struct thread *watcher;
 static pthread_key_t at_end;
 
 bool lane_has_sleepers(void)
@@ -38,14 +39,47 @@ bool lane_has_sleepers(void)
 	return !LIST_EMPTY(&sleepers);
 }
 
-void lane_wake_all(void)
+static void wake(struct thread *t)
 {
 	const __u64 one = 1;
+
+	if (t->wake >= 0 && !t->woken)
+		t->woken = real()->write(t->wake, &one, sizeof(one)) > 0;
+}
+
+/* A thread that holds a connection last waits for nothing else. */
+void lane_wake(const struct conn *c)
+{
+	const struct object *o;
 	struct thread *t;
 
+	LIST_FOREACH(t, &sleepers, sleepers) {
+		o = t->holds ? t->holds->o : NULL;
+		if (!c || !o || o->kind != CONN || o == &c->o)
+			wake(t);
+	}
+}
+
+void lane_wake_all(void)
+{
+	lane_wake(NULL);
+}
+
+/* Before this thread leaves the lock: one that is woken already will watch. */
+void lane_have_watcher(void)
+{
+	struct thread *t;
+
+	if (watcher)
+		return;
 	LIST_FOREACH(t, &sleepers, sleepers)
-		if (t->wake >= 0 && !t->woken)
-			t->woken = real()->write(t->wake, &one, sizeof(one)) > 0;
+		if (t->woken)
+			return;
+	LIST_FOREACH(t, &sleepers, sleepers) {
+		wake(t);
+		if (t->woken)
+			return;
+	}
 }
 
 /* --- what a thread holds ------------------------------------------------- */
@@ -68,6 +102,8 @@ static void stop_sleeping(void)
 {
 	LIST_REMOVE(&me, sleepers);
 	me.fds = NULL;
+	if (watcher == &me)
+		watcher = NULL;
 }
 
 static void put_all(void)
@@ -144,6 +180,7 @@ __attribute__((constructor)) static void watch_ends(void)
 void lane_threads_forget(void)
 {
 	LIST_INIT(&sleepers);
+	watcher = NULL;
 	me.fds = NULL;
 	me.wake = -1;
 	me.woken = false;
@@ -247,7 +284,10 @@ int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *
 	make_wake();
 	if (me.wake < 0 && !__libc_single_threaded && (!left || deadline - now_ns() > UNWOKEN))
 		left = span_until(now_ns() + UNWOKEN, &span);
-	fds[0] = (struct pollfd){ .fd = queue, .events = POLLIN };
+	/* One whom nobody can wake watches, too. */
+	fds[0] = (struct pollfd){ .fd = watcher && me.wake >= 0 ? -1 : queue, .events = POLLIN };
+	if (!watcher && queue >= 0)
+		watcher = &me;
 	fds[1] = (struct pollfd){ .fd = me.wake, .events = POLLIN };
 	me.fds = fds;
 	LIST_INSERT_HEAD(&sleepers, &me, sleepers);
