@@ -672,9 +672,9 @@ def thread_epoll_client(conn):
     sync()
 
 
-def fork_server(conn):
+def fork_server(conn, fork=os.fork):
     warm(conn)
-    pid = os.fork()
+    pid = fork()
     if not pid:
         data = catch(read_all, conn, 5)
         catch(conn.sendall, b'child ' + data if isinstance(data, bytes) else b'failed')
@@ -689,6 +689,13 @@ def fork_client(conn):
     conn.sendall(b'hello')
     say(read_all(conn, 17))
     conn.sendall(b'end')
+
+
+def raw_fork_server(conn):
+    fork_server(conn, libc._Fork)
+
+
+raw_fork_client = fork_client
 
 
 def fork_rest_server(conn):
@@ -903,6 +910,31 @@ def splice_client(conn):
     say(read_all(conn, 9))
     conn.sendall(b'hello')
     say(read_all(conn, 3))
+
+
+def variants_server(conn):
+    """Other names of functions: of _FORTIFY_SOURCE, and of 64 bits"""
+    fd = conn.fileno()
+    for name in ('__dprintf_chk', 'pwritev64v2', '__write'):
+        warm(conn)
+        if name == '__dprintf_chk':
+            say(getattr(libc, name)(fd, 1, b'%d.', 42))
+        elif name == '__write':
+            say(getattr(libc, name)(fd, b'abc', 3))
+        else:
+            text = ctypes.create_string_buffer(b'xyz', 3)
+            iov = (ctypes.c_void_p * 2)(ctypes.addressof(text), 3)
+            say(getattr(libc, name)(fd, iov, 1, ctypes.c_long(-1), 0))
+        conn, _ = listener.accept()
+        fd = conn.fileno()
+
+
+def variants_client(conn):
+    for _ in range(3):
+        warm(conn)
+        say(read_all(conn, 3))
+        conn = socket.socket(socket.AF_UNIX)
+        conn.connect(path)
 
 
 def reuse_server(conn):

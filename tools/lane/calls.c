@@ -38,6 +38,8 @@ EXPORT ssize_t read(int fd, void *buf, size_t size)
 	return recv_one(fd, buf, size, 0, &ret) ? ret : real()->read(fd, buf, size);
 }
 
+ALIAS(__read, read);
+
 EXPORT ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
 {
 	if (size > room)
@@ -164,6 +166,8 @@ EXPORT ssize_t write(int fd, const void *buf, size_t len)
 	return send_one(fd, buf, len, 0, &ret) ? ret : real()->write(fd, buf, len);
 }
 
+ALIAS(__write, write);
+
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int nr)
 {
 	ssize_t ret;
@@ -178,6 +182,8 @@ EXPORT ssize_t send(int fd, const void *buf, size_t len, int flags)
 
 	return send_one(fd, buf, len, flags, &ret) ? ret : real()->send(fd, buf, len, flags);
 }
+
+ALIAS(__send, send);
 
 /* With an address the socket has the error. */
 EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
@@ -236,12 +242,18 @@ LEAVES(ssize_t, preadv2, fd, true, (int fd, const struct iovec *iov, int nr, off
        (fd, iov, nr, at, flags))
 LEAVES(ssize_t, pwritev2, fd, false,
        (int fd, const struct iovec *iov, int nr, off_t at, int flags), (fd, iov, nr, at, flags))
+ALIAS(preadv64v2, preadv2);
+ALIAS(pwritev64v2, pwritev2);
 LEAVES(ssize_t, sendfile, fd, false, (int fd, int in, off_t *at, size_t nr), (fd, in, at, nr))
 LEAVES(ssize_t, sendfile64, fd, false, (int fd, int in, off64_t *at, size_t nr),
        (fd, in, at, nr))
 LEAVES(int, vdprintf, fd, false, (int fd, const char *format, va_list ap), (fd, format, ap))
+LEAVES(int, __vdprintf_chk, fd, false, (int fd, int flag, const char *format, va_list ap),
+       (fd, flag, format, ap))
 LEAVES(int, aio_read, cb->aio_fildes, true, (struct aiocb *cb), (cb))
+LEAVES(int, aio_read64, cb->aio_fildes, true, (struct aiocb64 *cb), (cb))
 LEAVES(int, aio_write, cb->aio_fildes, false, (struct aiocb *cb), (cb))
+LEAVES(int, aio_write64, cb->aio_fildes, false, (struct aiocb64 *cb), (cb))
 
 EXPORT int dprintf(int fd, const char *format, ...)
 {
@@ -250,6 +262,17 @@ EXPORT int dprintf(int fd, const char *format, ...)
 
 	va_start(ap, format);
 	ret = vdprintf(fd, format, ap);
+	va_end(ap);
+	return ret;
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+	va_list ap;
+	int ret;
+
+	va_start(ap, format);
+	ret = __vdprintf_chk(fd, flag, format, ap);
 	va_end(ap);
 	return ret;
 }
@@ -288,16 +311,21 @@ EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t n
 	return real()->splice(in, in_at, out, out_at, nr, flags);
 }
 
-EXPORT int lio_listio(int mode, struct aiocb *const list[], int nr, struct sigevent *event)
-{
-	int i;
+#define LISTS(name, type) \
+	EXPORT int name(int mode, struct type *const list[], int nr, struct sigevent *event) \
+	{ \
+		int i; \
+		\
+		for (i = 0; i < nr; i++) \
+			if (list[i] && is_conn(list[i]->aio_fildes) && \
+			    lane_leave(list[i]->aio_fildes, \
+				       list[i]->aio_lio_opcode == LIO_READ)) \
+				return -1; \
+		return real()->name(mode, list, nr, event); \
+	}
 
-	for (i = 0; i < nr; i++)
-		if (list[i] && is_conn(list[i]->aio_fildes) &&
-		    lane_leave(list[i]->aio_fildes, list[i]->aio_lio_opcode == LIO_READ))
-			return -1;
-	return real()->lio_listio(mode, list, nr, event);
-}
+LISTS(lio_listio, aiocb)
+LISTS(lio_listio64, aiocb64)
 
 static bool is_stream_socket(int fd)
 {
@@ -319,6 +347,8 @@ EXPORT FILE *fdopen(int fd, const char *mode)
 		return NULL;
 	return real()->fdopen(fd, mode);
 }
+
+ALIAS(_IO_fdopen, fdopen);
 
 /* --- the socket ---------------------------------------------------------- */
 
@@ -434,6 +464,8 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 		lane_conn_new(fd, true);
 	return ret;
 }
+
+ALIAS(__connect, connect);
 
 EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *len)
 {

@@ -66,6 +66,8 @@ EXPORT int dup2(int fd, int to)
 	return is_taken(fd, to) ? -1 : COPIES(fd, to, real()->dup2(fd, to));
 }
 
+ALIAS(__dup2, dup2);
+
 EXPORT int dup3(int fd, int to, int flags)
 {
 	if (!is_watched(fd) && !is_watched(to))
@@ -95,7 +97,8 @@ EXPORT int fcntl(int fd, int command, ...)
 	return control(fd, command, arg);
 }
 
-EXPORT int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));
+ALIAS(fcntl64, fcntl);
+ALIAS(__fcntl, fcntl);
 
 /* --- close --------------------------------------------------------------- */
 
@@ -112,6 +115,8 @@ EXPORT int close(int fd)
 	lane_unlock();
 	return real()->close(fd);
 }
+
+ALIAS(__close, close);
 
 /* Those in between that are streams' own stay. */
 EXPORT int close_range(unsigned int first, unsigned int last, int flags)
@@ -179,6 +184,10 @@ EXPORT pid_t vfork(void)
 	return fork();
 }
 
+ALIAS(__vfork, vfork);
+/* It runs none of the functions above. */
+ALIAS(_Fork, vfork);
+
 /* --- other programs ------------------------------------------------------ */
 
 /*
@@ -231,6 +240,8 @@ EXECS(int, posix_spawnp,
       (pid, file, actions, attr, argv, envp))
 EXECS(int, system, (const char *command), (command))
 EXECS(FILE *, popen, (const char *command, const char *mode), (command, mode))
+
+ALIAS(_IO_popen, popen);
 
 EXPORT int execv(const char *path, char *const argv[])
 {

@@ -22,6 +22,8 @@
 #include "real.h"
 
 #define EXPORT		__attribute__((visibility("default")))
+/* Another name by which libc exports a function */
+#define ALIAS(name, of)	EXPORT __typeof__(of) name __attribute__((alias(#of), copy(of)))
 #define FOREVER		(-1)
 #define EVERYBODY	(-1)	/* uses a connection as a socket */
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */

@@ -130,6 +130,8 @@ EXPORT int poll(struct pollfd *fds, nfds_t nr, int timeout)
 	       real()->poll(fds, nr, timeout);
 }
 
+ALIAS(__poll, poll);
+
 EXPORT int ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 		 const sigset_t *mask)
 {
@@ -256,6 +258,8 @@ EXPORT int select(int nr, fd_set *in, fd_set *out, fd_set *except, struct timeva
 	}
 	return ret;
 }
+
+ALIAS(__select, select);
 
 EXPORT int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
 		   const struct timespec *timeout, const sigset_t *mask)

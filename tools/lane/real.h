@@ -23,15 +23,19 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
+
 #define REAL_CALLS(X) \
 	X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(preadv2) \
 	X(write) X(writev) X(send) X(sendto) X(sendmsg) X(sendmmsg) X(pwritev2) \
 	X(sendfile) X(sendfile64) X(splice) X(shutdown) X(setsockopt) X(ioctl) X(fcntl) \
-	X(close) X(close_range) X(dup) X(dup2) X(dup3) X(fdopen) X(vdprintf) \
+	X(close) X(close_range) X(dup) X(dup2) X(dup3) X(fdopen) \
+	X(vdprintf) X(__vdprintf_chk) \
 	X(accept) X(accept4) X(connect) X(bind) X(poll) X(ppoll) \
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \
 	X(epoll_pwait2) X(select) X(pselect) X(sigaction) \
-	X(aio_read) X(aio_write) X(lio_listio) X(execve) X(execvpe) X(fexecve) X(execveat) \
+	X(aio_read) X(aio_write) X(lio_listio) X(aio_read64) X(aio_write64) X(lio_listio64) \
+	X(execve) X(execvpe) X(fexecve) X(execveat) \
 	X(posix_spawn) X(posix_spawnp) X(posix_spawn_file_actions_adddup2) X(system) X(popen)
 
 struct real_calls {

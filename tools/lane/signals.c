@@ -104,6 +104,8 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 	return ret;
 }
 
+ALIAS(__sigaction, sigaction);
+
 static sighandler_t set_handler(int sig, sighandler_t handler, unsigned int flags)
 {
 	struct sigaction act = { .sa_handler = handler, .sa_flags = (int)flags };
@@ -124,25 +126,15 @@ EXPORT sighandler_t signal(int sig, sighandler_t handler)
 	return set_handler(sig, handler, SA_RESTART);
 }
 
-EXPORT sighandler_t bsd_signal(int sig, sighandler_t handler)
-{
-	return signal(sig, handler);
-}
-
-EXPORT sighandler_t ssignal(int sig, sighandler_t handler)
-{
-	return signal(sig, handler);
-}
+ALIAS(bsd_signal, signal);
+ALIAS(ssignal, signal);
 
 EXPORT sighandler_t sysv_signal(int sig, sighandler_t handler)
 {
 	return set_handler(sig, handler, SA_RESETHAND | SA_NODEFER);
 }
 
-EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
-{
-	return sysv_signal(sig, handler);
-}
+ALIAS(__sysv_signal, sysv_signal);
 
 /* It unblocks what is not SIG_HOLD, and says whether that was blocked. */
 EXPORT sighandler_t sigset(int sig, sighandler_t handler)
