@@ -487,6 +487,53 @@ def oneshot_client(conn):
     sync()
 
 
+def early_server(conn):
+    other, _ = listener.accept()
+    warm(other)
+    other.sendall(noise(600000, 5))
+    say(read_all(other, 4))
+
+
+def early_client(conn):
+    """What is done to a socket before it is connected holds afterwards."""
+    ep, sock = select.epoll(), socket.socket(socket.AF_UNIX)
+    copy = sock.dup()
+    ep.register(sock.fileno(), select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
+    say([bits for _, bits in events(ep, 0)], events(ep, 0))
+    sock.connect(path)
+    warm(sock)
+    sock.setblocking(False)
+    data = b''
+    while len(data) < 600000:
+        more = catch(sock.recv, 100000)
+        if more != 'EAGAIN':
+            data += more
+        elif not events(ep):
+            say('no event')
+            break
+    say(digest(data))
+    copy.setblocking(True)
+    copy.sendall(b'copy')
+
+
+def early_listen_server(conn):
+    """A listener that is watched before it listens"""
+    ep, other = select.epoll(), socket.socket(socket.AF_UNIX)
+    ep.register(other.fileno(), select.EPOLLIN)
+    other.bind(path + '.2')
+    other.listen()
+    sync()
+    say(len(events(ep)))
+    warm(other.accept()[0])
+
+
+def early_listen_client(conn):
+    sync()
+    other = socket.socket(socket.AF_UNIX)
+    other.connect(path + '.2')
+    warm(other)
+
+
 def nested_server(conn):
     warm(conn)
     inner, outer = select.epoll(), select.epoll()

@@ -327,22 +327,9 @@ EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t n
 LISTS(lio_listio, aiocb)
 LISTS(lio_listio64, aiocb64)
 
-static bool is_stream_socket(int fd)
-{
-	socklen_t len = sizeof(int);
-	int type;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
-}
-
 /* stdio of libc calls nothing of this object. A socket may be connected afterwards. */
 EXPORT FILE *fdopen(int fd, const char *mode)
 {
-	int saved = errno;
-
-	if (lane_settings.paths && !lane_find(fd) && is_stream_socket(fd))
-		lane_conn_new(fd, true);
-	errno = saved;
 	if (is_conn(fd) && lane_leave(fd, true))
 		return NULL;
 	return real()->fdopen(fd, mode);
@@ -439,20 +426,37 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 
 /* --- new connections ----------------------------------------------------- */
 
+EXPORT int socket(int domain, int type, int protocol)
+{
+	int fd = real()->socket(domain, type, protocol);
+
+	if (fd >= 0 && domain == AF_UNIX && lane_settings.paths &&
+	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM)
+		lane_conn_new(fd, NEW);
+	return fd;
+}
+
 EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	struct object *o;
 	int ret = real()->bind(fd, addr, len);
+	struct conn *c;
 
-	if (ret || !lane_is_listed(addr, len) || !is_stream_socket(fd))
-		return ret;
-	o = lane_new(LISTENER, sizeof(*o));
-	if (!o)
+	if (ret || !is_conn(fd))
 		return ret;
 	lane_lock();
-	if (!lane_table_set(fd, o))
-		lane_put(o);
+	c = lane_find_kind(fd, CONN);
+	if (c)
+		c->bound = lane_is_listed(addr, len);
 	lane_unlock();
+	return 0;
+}
+
+EXPORT int listen(int fd, int backlog)
+{
+	int ret = real()->listen(fd, backlog);
+
+	if (!ret && is_conn(fd))
+		lane_conn_listens(fd);
 	return ret;
 }
 
@@ -460,27 +464,28 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int ret = real()->connect(fd, addr, len);
 
-	if (!ret && !is_conn(fd) && lane_is_listed(addr, len) && is_stream_socket(fd))
-		lane_conn_new(fd, true);
+	if (!ret && is_conn(fd))
+		lane_conn_connected(fd, lane_is_listed(addr, len));
 	return ret;
 }
 
 ALIAS(__connect, connect);
 
+static int accepted(int listener, int fd)
+{
+	const struct conn *c = lane_find_kind(listener, CONN);
+
+	if (fd >= 0 && c && c->bound)
+		lane_conn_new(fd, CANDIDATE);
+	return fd;
+}
+
 EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	int ret = real()->accept(fd, addr, len);
-
-	if (ret >= 0 && lane_find_kind(fd, LISTENER))
-		lane_conn_new(ret, false);
-	return ret;
+	return accepted(fd, real()->accept(fd, addr, len));
 }
 
 EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	int ret = real()->accept4(fd, addr, len, flags);
-
-	if (ret >= 0 && lane_find_kind(fd, LISTENER))
-		lane_conn_new(ret, false);
-	return ret;
+	return accepted(fd, real()->accept4(fd, addr, len, flags));
 }

@@ -11,13 +11,15 @@
 struct conns lane_conns = LIST_HEAD_INITIALIZER(lane_conns);
 struct lane_stats lane_stats;
 
-void lane_conn_new(int fd, bool offers)
+/* Where stdio of libc may be used, which calls nothing of this object, it is a plain socket. */
+void lane_conn_new(int fd, enum state state)
 {
-	struct conn *c = lane_new(CONN, sizeof(*c));
+	struct conn *c = fd > STDERR_FILENO ? lane_new(CONN, sizeof(*c)) : NULL;
 
 	if (!c)
 		return;
-	c->offers = offers;
+	c->state = state;
+	c->offers = state == NEW;
 	LIST_INIT(&c->interests);
 	lane_lock();
 	LIST_INSERT_HEAD(&lane_conns, c, all);
@@ -60,7 +62,7 @@ struct conn *lane_conn(int fd, bool reads)
 
 	if (c && c->state == CANDIDATE)
 		open_stream(c, fd);
-	if (!c || (c->state == PLAIN && !(reads && lane_has_rest(c))))
+	if (!c || c->state == NEW || (c->state == PLAIN && !(reads && lane_has_rest(c))))
 		return NULL;
 	return c;
 }
@@ -207,6 +209,39 @@ static void become_plain(struct conn *c)
 	lane_wake_all();
 }
 
+void lane_conn_connected(int fd, bool listed)
+{
+	struct conn *c;
+
+	lane_lock();
+	c = lane_find_kind(fd, CONN);
+	if (c && c->state == NEW && !listed) {
+		become_plain(c);
+		lane_table_set(fd, NULL);
+	} else if (c && c->state == NEW) {
+		c->state = CANDIDATE;
+		if (!LIST_EMPTY(&c->interests) && !lane_conn(fd, false))
+			become_plain(c);
+		lane_conn_ready(c);
+		lane_wake_all();
+	}
+	lane_unlock();
+}
+
+void lane_conn_listens(int fd)
+{
+	struct conn *c;
+
+	lane_lock();
+	c = lane_find_kind(fd, CONN);
+	if (c && c->state == NEW) {
+		become_plain(c);
+		if (!c->bound)
+			lane_table_set(fd, NULL);
+	}
+	lane_unlock();
+}
+
 /*
  * A peer that leaves the memory waits until this side has read what came before it, and a
  * call of this side until the peer has followed.
@@ -237,6 +272,8 @@ int lane_conn_leave(struct conn *c, int64_t deadline)
 	struct hold h;
 	int ret = 0;
 
+	if (c->state == NEW)
+		become_plain(c);
 	if (c->state == CANDIDATE)
 		c->state = lane_rest_claim(c, EVERYBODY) == EVERYBODY ? PLAIN : LOST;
 	if (c->state == LOST)

@@ -171,18 +171,25 @@ static int change(struct conn *c, struct epoll *ep, int epfd, int op, int fd,
 	return ret;
 }
 
+static struct conn *conn_of(int fd)
+{
+	struct conn *c = lane_find_kind(fd, CONN);
+
+	return c && c->state == NEW ? c : lane_conn(fd, true);
+}
+
 /* False: for the kernel */
 static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *ret)
 {
 	struct epoll *ep = lane_find_kind(epfd, EPOLL), *inner = lane_find_kind(fd, EPOLL);
-	struct conn *c = lane_conn(fd, true);
+	struct conn *c = conn_of(fd);
 
 	*ret = 0;
 	if (inner)
 		*ret = lane_epoll_leave(inner);
 	else if (c && (!ep || ep->nested))
 		*ret = lane_conn_leave(c, FOREVER);
-	c = lane_conn(fd, true);
+	c = conn_of(fd);
 	if (!c || !ep || *ret || (ep->nested && op == EPOLL_CTL_DEL))
 		return *ret;
 	if (ep->nested)

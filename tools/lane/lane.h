@@ -29,7 +29,7 @@
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
 
-enum kind { CONN, LISTENER, EPOLL, PRIVATE };
+enum kind { CONN, EPOLL, PRIVATE };
 
 struct object {
 	enum kind	kind;
@@ -48,7 +48,7 @@ struct rest {
 	unsigned char	bytes[];
 };
 
-enum state { CANDIDATE, STREAM, PLAIN, LOST };
+enum state { NEW, CANDIDATE, STREAM, PLAIN, LOST };
 
 struct interest {
 	TAILQ_ENTRY(interest)	ready;
@@ -60,10 +60,14 @@ struct interest {
 	bool			listed;
 };
 
-/* A connection on a listed path; LOST: another process, which has a copy, uses it. */
+/*
+ * A socket: NEW until it is connected or listens, a CANDIDATE if that is on a listed path until
+ * it is used. LOST: another process, which has a copy, uses it.
+ */
 struct conn {
 	struct object		o;
 	enum state		state;
+	bool			bound;		/* to a listed path */
 	bool			offers;
 	bool			begun;		/* bytes were read */
 	bool			said;		/* that it is lost */
@@ -198,7 +202,9 @@ bool lane_is_over(int64_t deadline);
 
 /* conn.c */
 struct conn *lane_conn(int fd, bool reads);
-void lane_conn_new(int fd, bool offers);
+void lane_conn_new(int fd, enum state state);
+void lane_conn_connected(int fd, bool listed);
+void lane_conn_listens(int fd);
 void lane_conn_end(struct conn *c);
 void lane_conn_serve(struct conn *c);
 int lane_conn_poll(struct conn *c, int fd, int events);

@@ -31,7 +31,7 @@ int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
 	X(sendfile) X(sendfile64) X(splice) X(shutdown) X(setsockopt) X(ioctl) X(fcntl) \
 	X(close) X(close_range) X(dup) X(dup2) X(dup3) X(fdopen) \
 	X(vdprintf) X(__vdprintf_chk) \
-	X(accept) X(accept4) X(connect) X(bind) X(poll) X(ppoll) \
+	X(socket) X(bind) X(listen) X(accept) X(accept4) X(connect) X(poll) X(ppoll) \
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \
 	X(epoll_pwait2) X(select) X(pselect) X(sigaction) \
 	X(aio_read) X(aio_write) X(lio_listio) X(aio_read64) X(aio_write64) X(lio_listio64) \
