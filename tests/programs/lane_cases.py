@@ -796,6 +796,27 @@ def accept_both_client(conn):
     conn.sendall(b'hello')
 
 
+def halves_server(conn):
+    """A child reads and its parent writes, from the start"""
+    pid = os.fork()
+    if not pid:
+        os._exit(read_all(conn, 500) != b'halfs' * 100)
+    for _ in range(100):
+        conn.sendall(b'other')
+    say(os.waitpid(pid, 0)[1])
+    conn.close()
+
+
+def halves_client(conn):
+    pid = os.fork()
+    if not pid:
+        os._exit(read_all(conn, 500) != b'other' * 100)
+    for _ in range(100):
+        conn.sendall(b'halfs')
+    say(os.waitpid(pid, 0)[1])
+    say(conn.recv(1))
+
+
 CAT = 'import os,sys; os.write(1, b"prog " + os.read(0, 5))'
 
 

@@ -30,12 +30,11 @@ void lane_conn_new(int fd, enum state state)
 
 static void open_stream(struct conn *c, int fd)
 {
-	pid_t owner = lane_rest_claim(c, getpid());
 	struct kevent_streams *set = lane_set();
 	int sock, ret;
 
-	c->state = owner == EVERYBODY || owner == getpid() ? PLAIN : LOST;
-	if (owner != getpid() || !set)
+	c->state = PLAIN;
+	if (!set || lane_rest_is_shared(c))
 		return;
 	/* The program may close its own, and leave copies. */
 	sock = lane_private_copy(fd, c);
@@ -242,6 +241,16 @@ void lane_conn_listens(int fd)
 	lane_unlock();
 }
 
+/* Does not sleep: -EAGAIN when the peer has not followed. */
+int lane_conn_try_leave(struct conn *c)
+{
+	int ret = c->state == LOST ? -EIO : c->state == STREAM ? leave_step(c) : 0;
+
+	if (!ret && c->state != PLAIN)
+		become_plain(c);
+	return ret;
+}
+
 /*
  * A peer that leaves the memory waits until this side has read what came before it, and a
  * call of this side until the peer has followed.
@@ -272,17 +281,9 @@ int lane_conn_leave(struct conn *c, int64_t deadline)
 	struct hold h;
 	int ret = 0;
 
-	if (c->state == NEW)
-		become_plain(c);
-	if (c->state == CANDIDATE)
-		c->state = lane_rest_claim(c, EVERYBODY) == EVERYBODY ? PLAIN : LOST;
-	if (c->state == LOST)
-		return -EIO;
 	lane_hold(&h, &c->o);
-	while (!ret && c->state == STREAM) {
-		ret = leave_step(c);
-		if (!ret)
-			become_plain(c);
+	while (!ret) {
+		ret = lane_conn_try_leave(c);
 		if (ret != -EAGAIN || lane_is_over(deadline))
 			break;
 		ret = lane_sleep(fds, 2, deadline, NULL);
@@ -357,6 +358,6 @@ void lane_forget_parent(void)
 	lane_hub_forget();
 	lane_stats = (struct lane_stats){ .streams = 0 };
 	LIST_FOREACH(c, &lane_conns, all)
-		if (c->state == STREAM)
+		if (c->state == STREAM || (c->state == CANDIDATE && lane_settings.forks_alone))
 			c->state = LOST;
 }

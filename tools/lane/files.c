@@ -146,9 +146,28 @@ EXPORT void closefrom(int first)
 
 /* --- children ------------------------------------------------------------ */
 
+/* The parent of a child that serves an accepted connection closes it before its first use. */
+static bool is_for_child(const struct conn *c)
+{
+	return c->state == CANDIDATE && !c->offers;
+}
+
+/* All peers follow at the same time. False: one has not. */
+static bool leave_all(void)
+{
+	bool all_left = true;
+	struct conn *c;
+
+	LIST_FOREACH(c, &lane_conns, all)
+		if (!is_for_child(c) && lane_conn_try_leave(c) == -EAGAIN)
+			all_left = false;
+	return all_left;
+}
+
 /* Both may use a connection afterwards: it has to be a socket again. */
 static void before_fork(void)
 {
+	struct pollfd fds[2];
 	int64_t deadline;
 	struct conn *c;
 
@@ -156,16 +175,11 @@ static void before_fork(void)
 	if (lane_settings.forks_alone || LIST_EMPTY(&lane_conns))
 		return;
 	deadline = lane_deadline(FORK_LIMIT);
-	/* At first to all peers, so that they follow at the same time */
+	while (!leave_all() && !lane_is_over(deadline))
+		lane_sleep(fds, 2, deadline, NULL);
 	LIST_FOREACH(c, &lane_conns, all)
-		if (c->state == STREAM)
-			kevent_stream_leave(c->s);
-		else if (c->state == CANDIDATE && !c->rest)
-			lane_rest_add(c, NULL, 0);
-again:
-	LIST_FOREACH(c, &lane_conns, all)
-		if (c->state == STREAM && !lane_conn_leave(c, deadline))
-			goto again;
+		if (is_for_child(c) && !lane_rest_share(c))
+			lane_conn_try_leave(c);
 }
 
 static void in_child(void)

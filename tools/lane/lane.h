@@ -25,7 +25,6 @@
 /* Another name by which libc exports a function */
 #define ALIAS(name, of)	EXPORT __typeof__(of) name __attribute__((alias(#of), copy(of)))
 #define FOREVER		(-1)
-#define EVERYBODY	(-1)	/* uses a connection as a socket */
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
 
@@ -38,11 +37,11 @@ struct object {
 };
 
 /*
- * Shared by parents and children: what was in memory when a connection left it, and which
- * process has made a stream of one that was a candidate at fork().
+ * Shared by parents and children: what was in memory when a connection left it. Of a candidate:
+ * how many processes have not closed it; one that uses it as a socket counts for ever.
  */
 struct rest {
-	pid_t		owner;
+	unsigned int	holders;
 	size_t		size;
 	size_t		at;
 	unsigned char	bytes[];
@@ -209,6 +208,7 @@ void lane_conn_end(struct conn *c);
 void lane_conn_serve(struct conn *c);
 int lane_conn_poll(struct conn *c, int fd, int events);
 int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline);
+int lane_conn_try_leave(struct conn *c);
 int lane_conn_leave(struct conn *c, int64_t deadline);
 int lane_conn_cut(struct conn *c, int fd);
 void lane_count_in(int memory, ssize_t nr);
@@ -227,7 +227,8 @@ bool lane_has_rest(const struct conn *c);
 bool lane_rest_is_large(const struct conn *c);
 ssize_t lane_rest_read(struct conn *c, const struct iovec *iov, int nr, bool peek);
 int lane_rest_add(struct conn *c, const void *data, size_t len);
-pid_t lane_rest_claim(struct conn *c, pid_t who);
+bool lane_rest_share(struct conn *c);
+bool lane_rest_is_shared(const struct conn *c);
 void lane_rest_free(struct conn *c);
 
 /* epoll.c */

@@ -69,19 +69,27 @@ int lane_rest_add(struct conn *c, const void *data, size_t len)
 	return 0;
 }
 
-/* Who uses the connection, if @who wants to? EVERYBODY: it is a socket for all. */
-pid_t lane_rest_claim(struct conn *c, pid_t who)
+/* Before fork(), of a candidate: the child will have it, too. */
+bool lane_rest_share(struct conn *c)
 {
-	pid_t owner = 0;
+	if (!c->rest) {
+		if (lane_rest_add(c, NULL, 0))
+			return false;
+		c->rest->holders = 1;
+	}
+	__atomic_add_fetch(&c->rest->holders, 1, __ATOMIC_RELAXED);
+	return true;
+}
 
-	if (!c->rest || __atomic_compare_exchange_n(&c->rest->owner, &owner, who, false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return who;
-	return owner;
+bool lane_rest_is_shared(const struct conn *c)
+{
+	return c->rest && __atomic_load_n(&c->rest->holders, __ATOMIC_ACQUIRE) > 1;
 }
 
 void lane_rest_free(struct conn *c)
 {
+	if (c->rest && c->state == CANDIDATE)
+		__atomic_sub_fetch(&c->rest->holders, 1, __ATOMIC_RELEASE);
 	if (c->rest)
 		munmap(c->rest, sizeof(*c->rest) + c->rest->size);
 	c->rest = NULL;
