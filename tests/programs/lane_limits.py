@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""A child of a program whose peer does not run: it gets an error, and the parent goes on.
+"""A child of a program whose peer does not run: it gets an error, and the parent goes on. So it
+does if a thread closes a connection while another one waits for its peer.
 
 usage: kevent-lane run --path PATH lane_limits.py PATH
 """
+import ctypes
 import errno
 import os
+import select
 import signal
 import socket
 import sys
+import threading
 
 
 def exchange(conn, nr):
@@ -18,11 +22,12 @@ def exchange(conn, nr):
 
 
 def client(path):
-    conn = socket.socket(socket.AF_UNIX)
-    conn.connect(path)
-    exchange(conn, 5)
+    conns = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+    for conn in conns:
+        conn.connect(path)
+        exchange(conn, 5)
     os.kill(os.getpid(), signal.SIGSTOP)
-    exchange(conn, 5)
+    exchange(conns[0], 5)
 
 
 def answer(conn, nr):
@@ -38,6 +43,32 @@ def use(conn):
             print(errno.errorcode[error.errno], flush=True)
 
 
+def close_beside(conn, then, call, *args):
+    """Closes it when the call lets another thread run, which this does not."""
+    begin = threading.Event()
+
+    def close():
+        begin.wait()
+        conn.close()
+        then()
+    closer = threading.Thread(target=close)
+    closer.start()
+    sys.setswitchinterval(10)
+    begin.set()
+    ret = call(*args)
+    if ret == 0:
+        os._exit(0)
+    closer.join()
+    return ret
+
+
+def watch_nested(conn, then):
+    """An instance with the connection, which leaves the memory when the peer runs again"""
+    inner, outer = select.epoll(), select.epoll()
+    inner.register(conn.fileno(), select.EPOLLIN)
+    close_beside(conn, then, outer.register, inner.fileno(), select.EPOLLIN)
+
+
 def main(path):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -46,15 +77,19 @@ def main(path):
     if not peer:
         client(path)
         os._exit(0)
-    conn, _ = listener.accept()
-    answer(conn, 5)
+    conns = []
+    for _ in range(3):
+        conns.append(listener.accept()[0])
+        answer(conns[-1], 5)
+    conn = conns[0]
     assert os.WIFSTOPPED(os.waitpid(peer, os.WUNTRACED)[1])
     child = os.fork()
     if not child:
         use(conn)
         os._exit(0)
     os.waitpid(child, 0)
-    os.kill(peer, signal.SIGCONT)
+    os.waitpid(close_beside(conns[2], lambda: None, ctypes.CDLL(None).fork), 0)
+    watch_nested(conns[1], lambda: os.kill(peer, signal.SIGCONT))
     answer(conn, 5)
     print("peer ended with", os.waitpid(peer, 0)[1])
 

@@ -71,7 +71,8 @@ static void to_kernel(struct interest *i)
 
 	if (lane_find(fd) != &i->conn->o)
 		fd = lane_number_of(&i->conn->o, 0);
-	if (real()->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &i->ev) &&
+	/* Either may be closed, and only be used by a call that has not ended. */
+	if (epfd >= 0 && fd >= 0 && real()->epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &i->ev) &&
 	    real()->epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &i->ev))
 		lane_say("epoll lacks memory for a connection", fd);
 	drop(i);
@@ -91,18 +92,23 @@ void lane_settle_interests(struct conn *c)
 	}
 }
 
+/* Another thread may close any of them meanwhile. */
 int lane_epoll_leave(struct epoll *ep)
 {
 	int ret = 0;
 
 	ep->nested = true;
+	ep->o.refs++;
 	while (!ret && !LIST_EMPTY(&ep->interests)) {
 		struct conn *c = LIST_FIRST(&ep->interests)->conn;
 
+		c->o.refs++;
 		ret = lane_conn_leave(c, FOREVER);
-		if (!ret && lane_has_rest(c))
+		if (!ret && c->o.refs > 1 && lane_has_rest(c))
 			ret = -EIO;
+		lane_put(&c->o);
 	}
+	lane_put(&ep->o);
 	return ret;
 }
 
@@ -189,6 +195,8 @@ static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *r
 		*ret = lane_epoll_leave(inner);
 	else if (c && (!ep || ep->nested))
 		*ret = lane_conn_leave(c, FOREVER);
+	/* It may have slept. */
+	ep = lane_find_kind(epfd, EPOLL);
 	c = conn_of(fd);
 	if (!c || !ep || *ret || (ep->nested && op == EPOLL_CTL_DEL))
 		return *ret;

@@ -212,6 +212,7 @@ static void before_exec(void)
 {
 	struct conn *c;
 	int fd, flags;
+	bool left;
 
 	if (LIST_EMPTY(&lane_conns))
 		return;
@@ -221,7 +222,10 @@ static void before_exec(void)
 		flags = real()->fcntl(fd, F_GETFD);
 		if (!c || flags < 0 || (flags & FD_CLOEXEC))
 			continue;
-		if (!lane_conn_leave(c, lane_deadline(FORK_LIMIT)) && !lane_has_rest(c))
+		c->o.refs++;
+		left = !lane_conn_leave(c, lane_deadline(FORK_LIMIT)) && !lane_has_rest(c);
+		lane_put(&c->o);
+		if (left)
 			continue;
 		real()->fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 		lane_say("not passed on, its bytes are in memory", fd);
