@@ -124,10 +124,11 @@ ssize_t kevent_stream_peek(struct kevent_stream *s, void *buf, size_t size);
  * @data: the bytes
  * @len: how many
  *
- * Never waits, and sends no SIGPIPE. After -EAGAIN, and after fewer bytes than @len and then
+ * Never waits, and sends no SIGPIPE. Up to 32 KiB are written as a whole, or not, unless
+ * memory is lacking; of more as much as there is room for. After -EAGAIN, and after fewer bytes than @len and then
  * -EAGAIN, kevent_streams_next() has the stream when there is room.
  *
- * Return: the number of bytes that were written, as many as fit, or
+ * Return: the number of bytes that were written, or
  * -EAGAIN when there is no room;
  * -EPIPE when the peer has gone, or after kevent_stream_shutdown();
  * -EPROTO when the peer has broken the stream;
@@ -152,9 +153,9 @@ ssize_t kevent_stream_writev(struct kevent_stream *s, const struct iovec *iov,
  * @s: a stream
  * @events: any of %POLLIN, %POLLOUT and %POLLRDHUP
  *
- * It asks the kernel only about a direction that does not go through memory. Where %POLLOUT
- * is in @events and not in the result, kevent_streams_next() has the stream when there is
- * room.
+ * It asks the kernel only about a direction that does not go through memory. In memory,
+ * %POLLOUT means room for 32 KiB. Where it is in @events and not in the result,
+ * kevent_streams_next() has the stream when there is room.
  *
  * Return: those of @events that are true, and %POLLHUP and %POLLERR; or -EXDEV.
  */

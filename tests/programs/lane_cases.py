@@ -1094,6 +1094,28 @@ def fill_client(conn):
     sync()
 
 
+def whole_server(conn):
+    """Short writes that do not wait are whole, or not made."""
+    warm(conn)
+    conn.setblocking(False)
+    data, sent = noise(1000, 6), 0
+    while (nr := catch(conn.send, data)) != 'EAGAIN':
+        if nr != 1000:
+            say('cut', nr)
+            break
+        sent += nr
+    beside.sendall(struct.pack('q', sent))
+    poll = select.poll()
+    poll.register(conn.fileno(), select.POLLOUT)
+    say(len(poll.poll(LIMIT * 1000)), conn.send(data))
+
+
+def whole_client(conn):
+    warm(conn)
+    sent, = struct.unpack('q', beside.recv(8))
+    say(read_all(conn, sent + 1000) == noise(1000, 6) * (sent // 1000 + 1))
+
+
 def fill_epoll_server(conn):
     warm(conn)
     conn.setblocking(False)

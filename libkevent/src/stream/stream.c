@@ -16,14 +16,13 @@
 #define MAX_TURNS	8	/* changes between socket and memory in one call */
 #define AGAIN		(-4096)	/* no errno: there was a change */
 
-static bool is_empty(const struct iovec *iov, unsigned int nr)
+static size_t length(const struct iovec *iov, unsigned int nr)
 {
-	unsigned int i;
+	size_t len = 0;
 
-	for (i = 0; i < nr; i++)
-		if (iov[i].iov_len)
-			return false;
-	return true;
+	while (nr--)
+		len += iov[nr].iov_len;
+	return len;
 }
 
 /* --- through the socket -------------------------------------------------- */
@@ -123,12 +122,22 @@ static int see_taken(struct kevent_stream *s)
 	return 0;
 }
 
-/* Copies what fits. It is there when head is stored. */
-static size_t put(struct kevent_stream *s, const struct iovec *iov, unsigned int nr)
+static bool has_room(const struct stream_out *out, size_t len)
+{
+	return STREAM_RING - (out->head - out->taken) >= len;
+}
+
+/*
+ * Copies what fits, but a part of a short write only for lack of memory: several writers to one
+ * stream may rely on that. It is there when head is stored.
+ */
+static size_t put(struct kevent_stream *s, const struct iovec *iov, unsigned int nr, size_t all)
 {
 	struct stream_out *out = &s->out;
 	size_t done = 0, skip = 0, len;
 
+	if (all <= STREAM_WHOLE && !has_room(out, all))
+		return 0;
 	while (nr) {
 		if (skip == iov->iov_len) {
 			skip = 0;
@@ -163,7 +172,7 @@ static int await_room(struct kevent_stream *s)
 	return see_taken(s);
 }
 
-/* 0: a write would not return -EAGAIN. After -EAGAIN the peer says when there is room. */
+/* 0: no short write would return -EAGAIN. After -EAGAIN the peer says when there is room. */
 int kevent_stream_await_room(struct kevent_stream *s)
 {
 	int ret;
@@ -171,18 +180,18 @@ int kevent_stream_await_room(struct kevent_stream *s)
 	if (s->out.shut || s->sock_end || lane_load(&s->peer->gone))
 		return 0;
 	ret = see_taken(s);
-	if (!ret && s->out.head - s->out.taken == STREAM_RING)
+	if (!ret && !has_room(&s->out, STREAM_WHOLE))
 		ret = await_room(s);
 	if (ret)
 		return ret == AGAIN || ret == -EPIPE ? 0 : ret;
-	if (s->out.head - s->out.taken == STREAM_RING)
+	if (!has_room(&s->out, STREAM_WHOLE))
 		return -EAGAIN;
 	lane_store(&s->me->room, 0);
 	return 0;
 }
 
 static ssize_t write_memory(struct kevent_stream *s, const struct iovec *iov,
-			    unsigned int nr)
+			    unsigned int nr, size_t len)
 {
 	size_t done;
 	int ret;
@@ -192,12 +201,12 @@ static ssize_t write_memory(struct kevent_stream *s, const struct iovec *iov,
 	ret = see_taken(s);
 	if (ret)
 		return ret;
-	done = put(s, iov, nr);
+	done = put(s, iov, nr, len);
 	if (!done) {
 		ret = await_room(s);
 		if (ret)
 			return ret;
-		done = put(s, iov, nr);
+		done = put(s, iov, nr, len);
 		if (!done)
 			return -EAGAIN;
 		lane_store(&s->me->room, 0);
@@ -290,7 +299,7 @@ static ssize_t read_any(struct kevent_stream *s, const struct iovec *iov, unsign
 		return -EXDEV;
 	if (nr > MAX_IOV)
 		return -EINVAL;
-	if (is_empty(iov, nr))
+	if (!length(iov, nr))
 		return 0;
 	for (i = 0; i < MAX_TURNS; i++) {
 		ret = stream_follow(s);
@@ -330,13 +339,15 @@ ssize_t kevent_stream_writev(struct kevent_stream *s, const struct iovec *iov,
 			     unsigned int nr)
 {
 	ssize_t ret = 0;
+	size_t len;
 	int i;
 
 	if (!stream_is_here(s))
 		return -EXDEV;
 	if (nr > MAX_IOV)
 		return -EINVAL;
-	if (is_empty(iov, nr))
+	len = length(iov, nr);
+	if (!len)
 		return 0;
 	for (i = 0; i < MAX_TURNS; i++) {
 		ret = stream_follow(s);
@@ -344,7 +355,8 @@ ssize_t kevent_stream_writev(struct kevent_stream *s, const struct iovec *iov,
 			return ret;
 		if (s->out.shut)
 			return -EPIPE;
-		ret = s->out.mem ? write_memory(s, iov, nr) : write_socket(s, iov, nr);
+		ret = s->out.mem ? write_memory(s, iov, nr, len) :
+				   write_socket(s, iov, nr);
 		if (ret != AGAIN)
 			return ret;
 	}

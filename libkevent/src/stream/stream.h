@@ -17,6 +17,7 @@
 #define PAIR_MAGIC	0x656e616c766b5001ULL
 #define STREAM_HEAD	4096U
 #define STREAM_RING	65536U	/* of each direction, as far as it is touched */
+#define STREAM_WHOLE	(STREAM_RING / 2)	/* a write of so much has room for all, or none */
 #define STREAM_STEP	16384U	/* in which it is */
 #define STREAM_START	4096U	/* of it from the start */
 #define STREAM_BYTES	(STREAM_HEAD + 2 * STREAM_RING)

@@ -497,6 +497,33 @@ static void room_is_an_event(void)
 	close_sets();
 }
 
+/* As through a socket: all of it, or none */
+static void a_short_write_is_whole(void)
+{
+	struct iovec iov[2] = {
+		{ .iov_base = big, .iov_len = 100 },
+		{ .iov_base = big, .iov_len = STREAM_WHOLE - 100 },
+	};
+
+	open_usual();
+	settle(sa);
+	CHECK_EQ(kevent_stream_write(a, big, BIG), STREAM_RING);
+	CHECK_EQ(kevent_stream_read(b, buf, STREAM_WHOLE - 1), STREAM_WHOLE - 1);
+	CHECK_EQ(kevent_stream_writev(a, iov, 2), -EAGAIN);
+	CHECK_EQ(kevent_stream_poll(a, POLLOUT), 0);
+	CHECK_EQ(kevent_streams_arm(sa), 0);
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 1);
+	expect_wake_up(sa, a);
+	CHECK_EQ(kevent_stream_poll(a, POLLOUT), POLLOUT);
+	CHECK_EQ(kevent_stream_writev(a, iov, 2), STREAM_WHOLE);
+	CHECK_EQ(kevent_stream_read(b, buf, 100), 100);
+	CHECK_EQ(kevent_stream_write(a, big, 101), -EAGAIN);
+	CHECK_EQ(kevent_stream_write(a, big, 100), 100);
+	CHECK_EQ(kevent_stream_read(b, buf, 100), 100);
+	CHECK_EQ(kevent_stream_write(a, big, STREAM_WHOLE + 1), 100);
+	close_sets();
+}
+
 static void room_in_the_socket_is_an_event(void)
 {
 	ssize_t nr = 0, got = 0, ret;
@@ -1588,6 +1615,7 @@ static const struct test tests[] = {
 	TEST(each_size_passes),
 	TEST(memory_stays_small),
 	TEST(room_is_an_event),
+	TEST(a_short_write_is_whole),
 	TEST(room_in_the_socket_is_an_event),
 	TEST(accepting_side_is_rung_for_once),
 	TEST(connecting_side_is_rung_for_once),
