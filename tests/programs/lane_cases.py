@@ -1094,6 +1094,24 @@ def fill_client(conn):
     sync()
 
 
+def loggers_server(conn):
+    warm(conn)
+    seen = [read_all(conn, 96) for _ in range(4 * 3000)]
+    say(sorted({data[:1] for data in seen}), all(len(set(data)) == 1 for data in seen))
+
+
+def loggers_client(conn):
+    """Threads that write short messages to one connection"""
+    warm(conn)
+    writers = [threading.Thread(target=lambda data: [os.write(conn.fileno(), data) for _ in
+                                                     range(3000)], args=(letter * 96,))
+               for letter in (b'a', b'b', b'c', b'd')]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+
 def whole_server(conn):
     """Short writes that do not wait are whole, or not made."""
     warm(conn)

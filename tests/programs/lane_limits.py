@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """A child of a program whose peer does not run: it gets an error, and the parent goes on. So it
-does if a thread closes a connection while another one waits for its peer.
+does if a thread closes a connection while another one waits for its peer. Threads write long
+messages to one connection, and each stays together.
 
 usage: kevent-lane run --path PATH lane_limits.py PATH
 """
 import ctypes
 import errno
+import itertools
 import os
 import select
 import signal
@@ -21,13 +23,21 @@ def exchange(conn, nr):
         assert conn.recv(1) == b"x"
 
 
-def client(path):
+def client(path, begun):
     conns = [socket.socket(socket.AF_UNIX) for _ in range(3)]
     for conn in conns:
         conn.connect(path)
         exchange(conn, 5)
     os.kill(os.getpid(), signal.SIGSTOP)
     exchange(conns[0], 5)
+    writers = [threading.Thread(target=os.write, args=(conns[0].fileno(), bytes([letter]) * 300000))
+               for letter in b"abcdefgh"]
+    for writer in writers:
+        writer.start()
+    os.write(begun, b"x")
+    for writer in writers:
+        writer.join()
+    conns[0].close()
 
 
 def answer(conn, nr):
@@ -73,9 +83,10 @@ def main(path):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen()
+    has_begun, begun = os.pipe()
     peer = os.fork()
     if not peer:
-        client(path)
+        client(path, begun)
         os._exit(0)
     conns = []
     for _ in range(3):
@@ -91,6 +102,9 @@ def main(path):
     os.waitpid(close_beside(conns[2], lambda: None, ctypes.CDLL(None).fork), 0)
     watch_nested(conns[1], lambda: os.kill(peer, signal.SIGCONT))
     answer(conn, 5)
+    os.read(has_begun, 1)
+    data = b"".join(iter(lambda: conn.recv(100000), b""))
+    print("long writes:", len(data), "bytes,", len(list(itertools.groupby(data))), "parts")
     print("peer ended with", os.waitpid(peer, 0)[1])
 
 

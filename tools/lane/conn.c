@@ -89,6 +89,12 @@ void lane_conn_end(struct conn *c)
 
 /* --- waiting for one connection ------------------------------------------ */
 
+/* The bytes of one call stay together: another thread waits for room for the rest of its own. */
+bool lane_is_others_turn(const struct conn *c)
+{
+	return c->state == STREAM && c->writer && c->writer != pthread_self();
+}
+
 int lane_conn_poll(struct conn *c, int fd, int events)
 {
 	struct pollfd real_fd = { .fd = fd, .events = (short)events };
@@ -98,6 +104,8 @@ int lane_conn_poll(struct conn *c, int fd, int events)
 		return POLLERR | events;	/* the call says why */
 	if (lane_has_rest(c))
 		got = POLLIN & events;
+	if (lane_is_others_turn(c))
+		events &= ~POLLOUT;
 	if (c->state == STREAM)
 		return c->leaves ? kevent_stream_poll(c->s, 0) :
 				   got | kevent_stream_poll(c->s, events);

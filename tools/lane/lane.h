@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,6 +72,7 @@ struct conn {
 	bool			begun;		/* bytes were read */
 	bool			said;		/* that it is lost */
 	bool			leaves;		/* it is not ready before it is a socket */
+	pthread_t		writer;		/* 0, or waits to write the rest of a call */
 	struct kevent_stream	*s;
 	__u64			user;		/* of the events of @s */
 	struct rest		*rest;
@@ -206,6 +208,7 @@ void lane_conn_connected(int fd, bool listed);
 void lane_conn_listens(int fd);
 void lane_conn_end(struct conn *c);
 void lane_conn_serve(struct conn *c);
+bool lane_is_others_turn(const struct conn *c);
 int lane_conn_poll(struct conn *c, int fd, int events);
 int lane_conn_wait(struct conn *c, int fd, int events, int64_t deadline);
 int lane_conn_try_leave(struct conn *c);

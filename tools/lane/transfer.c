@@ -188,6 +188,9 @@ static ssize_t write_once(struct conn *c, int fd, const struct iovec *iov, int n
 		return lane_is_lost(c, fd);
 	if (c->state == PLAIN)
 		return NOT_OURS;
+	/* To a peer that has gone, no turn is waited for. */
+	if (lane_is_others_turn(c) && !(kevent_stream_poll(c->s, 0) & POLLHUP))
+		return -EAGAIN;
 	ret = kevent_stream_writev(c->s, iov, (unsigned int)nr);
 	if (ret <= 0)
 		return ret;
@@ -197,6 +200,15 @@ static ssize_t write_once(struct conn *c, int fd, const struct iovec *iov, int n
 	else
 		lane_stats.out_socket += (__u64)ret;
 	return ret;
+}
+
+static void end_turn(struct conn *c)
+{
+	if (c->writer != pthread_self())
+		return;
+	c->writer = 0;
+	lane_conn_ready(c);
+	lane_wake_all();
 }
 
 static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
@@ -211,6 +223,8 @@ static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
 			advance(v, (size_t)ret);
 		if (ret >= 0 && v->done == want)
 			return 0;
+		if (ret > 0)
+			c->writer = pthread_self();
 		if (ret == -EAGAIN)
 			ret = wait_for(c, fd, flags, POLLOUT, &deadline);
 		if (ret < 0)
@@ -236,6 +250,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 	if (c) {
 		lane_hold(&h, &c->o);
 		ret = write_all(c, fd, &v, flags);
+		end_turn(c);
 		lane_release(&h);
 	}
 	lane_unlock();
