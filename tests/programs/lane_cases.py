@@ -929,6 +929,31 @@ def stdio_client(conn):
     conn.sendall(b'bye')
 
 
+def standard_server(conn):
+    """stdio of libc writes to a copy of a connection."""
+    warm(conn)
+    out = os.dup(1)
+    os.dup2(conn.fileno(), 1)
+    libc.printf(b'text\n')
+    libc.fflush(None)
+    other, _ = listener.accept()
+    warm(other)
+    os.close(1)
+    say(os.dup(other.fileno()))
+    libc.printf(b'more\n')
+    libc.fflush(None)
+    os.dup2(out, 1)
+
+
+def standard_client(conn):
+    warm(conn)
+    say(read_all(conn, 5))
+    other = socket.socket(socket.AF_UNIX)
+    other.connect(path)
+    warm(other)
+    say(read_all(other, 5))
+
+
 def makefile_server(conn):
     warm(conn)
     file = conn.makefile('rwb')

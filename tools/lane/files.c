@@ -35,7 +35,14 @@ static bool is_watched(int fd)
 	return lane_find(fd) != NULL;
 }
 
-#define COPIES(fd, to, call) \
+/* stdio of libc, which calls nothing of this object, may use the standard numbers. */
+static int leave_for_stdio(int fd, int copy)
+{
+	return lane_find_kind(fd, CONN) && copy >= 0 && copy <= STDERR_FILENO ?
+	       lane_leave(fd, copy == STDIN_FILENO) : 0;
+}
+
+#define COPIES(fd, call) \
 	({ \
 		int copy_; \
 		lane_lock(); \
@@ -46,15 +53,29 @@ static bool is_watched(int fd)
 		copy_; \
 	})
 
-EXPORT int dup(int fd)
+/* The kernel chooses the number. */
+static int copy_to_any(int fd, int command, void *first)
 {
-	return is_watched(fd) ? COPIES(fd, -1, real()->dup(fd)) : real()->dup(fd);
+	int copy = COPIES(fd, real()->fcntl(fd, command, first)), error;
+
+	if (!leave_for_stdio(fd, copy))
+		return copy;
+	error = errno;
+	close(copy);
+	errno = error;
+	return -1;
 }
 
-static bool is_taken(int fd, int to)
+EXPORT int dup(int fd)
+{
+	return is_watched(fd) ? copy_to_any(fd, F_DUPFD, NULL) : real()->dup(fd);
+}
+
+/* Where one is the object's own, or stdio could lose bytes */
+static bool may_not_copy(int fd, int to)
 {
 	if (!is_private(fd) && !is_private(to))
-		return false;
+		return leave_for_stdio(fd, to);
 	errno = is_private(fd) ? EBADF : EBUSY;
 	return true;
 }
@@ -63,7 +84,7 @@ EXPORT int dup2(int fd, int to)
 {
 	if (!is_watched(fd) && !is_watched(to))
 		return real()->dup2(fd, to);
-	return is_taken(fd, to) ? -1 : COPIES(fd, to, real()->dup2(fd, to));
+	return may_not_copy(fd, to) ? -1 : COPIES(fd, real()->dup2(fd, to));
 }
 
 ALIAS(__dup2, dup2);
@@ -72,7 +93,7 @@ EXPORT int dup3(int fd, int to, int flags)
 {
 	if (!is_watched(fd) && !is_watched(to))
 		return real()->dup3(fd, to, flags);
-	return is_taken(fd, to) ? -1 : COPIES(fd, to, real()->dup3(fd, to, flags));
+	return may_not_copy(fd, to) ? -1 : COPIES(fd, real()->dup3(fd, to, flags));
 }
 
 static int control(int fd, int command, void *arg)
@@ -80,7 +101,7 @@ static int control(int fd, int command, void *arg)
 	if (!is_watched(fd))
 		return real()->fcntl(fd, command, arg);
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-		return COPIES(fd, -1, real()->fcntl(fd, command, arg));
+		return copy_to_any(fd, command, arg);
 	if (command == F_SETFL && ((long)arg & O_ASYNC) && lane_leave(fd, false))
 		return -1;
 	return real()->fcntl(fd, command, arg);
