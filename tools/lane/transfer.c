@@ -8,6 +8,7 @@
 #include "lane.h"
 
 #define MAX_IOV		1024
+#define PART		16	/* buffers that one further step takes */
 #define UNKNOWN		(-2)	/* deadline: no wait yet */
 #define RECV_FLAGS	(MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | \
 			 MSG_CMSG_CLOEXEC)
@@ -38,25 +39,54 @@ static size_t length(const struct iovec *iov, int nr)
 	return len;
 }
 
-/* The buffers of a call, as far as they are not used */
+/* The buffers of a call, as far as they are not used; @skip bytes of the first one are. */
 struct vector {
-	struct iovec	*iov;
-	int		nr;
-	size_t		done;
+	const struct iovec	*iov;
+	int			nr;
+	size_t			skip, done;
+	struct iovec		part[PART];
 };
 
 static void advance(struct vector *v, size_t done)
 {
 	v->done += done;
-	while (v->nr && done >= v->iov->iov_len) {
-		done -= v->iov->iov_len;
+	v->skip += done;
+	while (v->nr && v->skip >= v->iov->iov_len) {
+		v->skip -= v->iov->iov_len;
 		v->iov++;
 		v->nr--;
 	}
-	if (v->nr) {
-		v->iov->iov_base = (char *)v->iov->iov_base + done;
-		v->iov->iov_len -= done;
-	}
+}
+
+/* What the next step takes: all, or a part of few, as a stack may be small */
+static const struct iovec *next_part(struct vector *v, int *nr)
+{
+	*nr = v->nr;
+	if (!v->skip)
+		return v->iov;
+	if (*nr > PART)
+		*nr = PART;
+	memcpy(v->part, v->iov, (size_t)*nr * sizeof(*v->iov));
+	v->part[0].iov_base = (char *)v->part[0].iov_base + v->skip;
+	v->part[0].iov_len -= v->skip;
+	return v->part;
+}
+
+/* The connection has become a socket: the rest of the call */
+static void go_on(struct vector *v, int fd, int flags,
+		  ssize_t (*call)(int fd, struct msghdr *msg, int flags))
+{
+	struct msghdr msg = { .msg_iovlen = 0 };
+	ssize_t ret;
+	int nr;
+
+	do {
+		msg.msg_iov = (struct iovec *)next_part(v, &nr);
+		msg.msg_iovlen = (size_t)nr;
+		ret = call(fd, &msg, flags);
+		if (ret > 0)
+			advance(v, (size_t)ret);
+	} while (ret > 0 && nr == PART && v->nr);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -87,8 +117,11 @@ static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool
 	return ret;
 }
 
-static ssize_t read_once(struct conn *c, int fd, const struct iovec *iov, int nr, int flags)
+static ssize_t read_once(struct conn *c, int fd, struct vector *v, int flags)
 {
+	int nr;
+	const struct iovec *iov = next_part(v, &nr);
+
 	if (c->state == LOST)
 		return lane_is_lost(c, fd);
 	if (lane_has_rest(c))
@@ -117,7 +150,7 @@ static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags)
 	ssize_t ret;
 
 	for (;;) {
-		ret = read_once(c, fd, v->iov, v->nr, flags);
+		ret = read_once(c, fd, v, flags);
 		if (ret > 0)
 			advance(v, (size_t)ret);
 		if (!ret || (ret > 0 && (!all || v->done == want)))
@@ -149,8 +182,7 @@ static bool refuse(int error, ssize_t *got)
 
 bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 {
-	struct iovec copy[nr > 0 && nr <= MAX_IOV ? nr : 1];
-	struct vector v = { .iov = copy, .nr = nr };
+	struct vector v = { .iov = iov, .nr = nr };
 	struct conn *c;
 	struct hold h;
 	ssize_t ret = NOT_OURS;
@@ -159,7 +191,6 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 		return refuse(EINVAL, got);
 	if ((flags & ~RECV_FLAGS) && lane_leave_to_call(fd, true, flags))
 		return refuse(errno, got);
-	memcpy(copy, iov, (size_t)nr * sizeof(*iov));
 	lane_lock();
 	c = lane_conn(fd, true);
 	if (c) {
@@ -168,20 +199,17 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 		lane_release(&h);
 	}
 	lane_unlock();
-	if (ret == NOT_OURS && v.done) {
-		struct msghdr msg = { .msg_iov = v.iov, .msg_iovlen = (size_t)v.nr };
-
-		ret = real()->recvmsg(fd, &msg, flags);
-		v.done += ret > 0 ? (size_t)ret : 0;
-	}
+	if (ret == NOT_OURS && v.done)
+		go_on(&v, fd, flags, real()->recvmsg);
 	return result(&v, ret, got);
 }
 
 /* --- writing ------------------------------------------------------------- */
 
-static ssize_t write_once(struct conn *c, int fd, const struct iovec *iov, int nr)
+static ssize_t write_once(struct conn *c, int fd, struct vector *v)
 {
-	int memory;
+	int memory, nr;
+	const struct iovec *iov = next_part(v, &nr);
 	ssize_t ret;
 
 	if (c->state == LOST)
@@ -218,7 +246,7 @@ static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
 	ssize_t ret;
 
 	for (;;) {
-		ret = write_once(c, fd, v->iov, v->nr);
+		ret = write_once(c, fd, v);
 		if (ret > 0)
 			advance(v, (size_t)ret);
 		if (ret >= 0 && v->done == want)
@@ -232,10 +260,14 @@ static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
 	}
 }
 
+static ssize_t send_msg(int fd, struct msghdr *msg, int flags)
+{
+	return real()->sendmsg(fd, msg, flags);
+}
+
 bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent)
 {
-	struct iovec copy[nr > 0 && nr <= MAX_IOV ? nr : 1];
-	struct vector v = { .iov = copy, .nr = nr };
+	struct vector v = { .iov = iov, .nr = nr };
 	struct conn *c;
 	struct hold h;
 	ssize_t ret = NOT_OURS;
@@ -244,7 +276,6 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 		return refuse(EINVAL, sent);
 	if ((flags & ~SEND_FLAGS) && lane_leave_to_call(fd, false, flags))
 		return refuse(errno, sent);
-	memcpy(copy, iov, (size_t)nr * sizeof(*iov));
 	lane_lock();
 	c = lane_conn(fd, false);
 	if (c) {
@@ -254,12 +285,8 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 		lane_release(&h);
 	}
 	lane_unlock();
-	if (ret == NOT_OURS && v.done) {
-		struct msghdr msg = { .msg_iov = v.iov, .msg_iovlen = (size_t)v.nr };
-
-		ret = real()->sendmsg(fd, &msg, flags);
-		v.done += ret > 0 ? (size_t)ret : 0;
-	}
+	if (ret == NOT_OURS && v.done)
+		go_on(&v, fd, flags, send_msg);
 	if (ret == -EPIPE && !v.done && !(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
 	return result(&v, ret, sent);
