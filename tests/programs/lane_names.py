@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which names of libc are those of functions that kevent-lane's object covers, and are not in it?"""
+"""Finds names of libc for functions that kevent-lane's object covers, which it does not have."""
 import ctypes
 import subprocess
 from pathlib import Path
