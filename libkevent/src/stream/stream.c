@@ -158,8 +158,9 @@ static size_t put(struct kevent_stream *s, const struct iovec *iov, unsigned int
 }
 
 /*
- * Says that this side waits for room, and looks once more. Pairs with say_taken() of the
- * peer, and with all that it does before it notifies this side.
+ * Says that this side waits for room, and looks once more. That stays said when there is room:
+ * another thread may sleep for it. Pairs with say_taken() of the peer, and with all that it does
+ * before it notifies this side.
  */
 static int await_room(struct kevent_stream *s)
 {
@@ -184,10 +185,7 @@ int kevent_stream_await_room(struct kevent_stream *s)
 		ret = await_room(s);
 	if (ret)
 		return ret == AGAIN || ret == -EPIPE ? 0 : ret;
-	if (!has_room(&s->out, STREAM_WHOLE))
-		return -EAGAIN;
-	lane_store(&s->me->room, 0);
-	return 0;
+	return has_room(&s->out, STREAM_WHOLE) ? 0 : -EAGAIN;
 }
 
 static ssize_t write_memory(struct kevent_stream *s, const struct iovec *iov,
@@ -209,7 +207,6 @@ static ssize_t write_memory(struct kevent_stream *s, const struct iovec *iov,
 		done = put(s, iov, nr, len);
 		if (!done)
 			return -EAGAIN;
-		lane_store(&s->me->room, 0);
 	}
 	lane_store(&s->me->head, s->out.head);
 	kevent_stream_notify(s);

@@ -524,6 +524,22 @@ static void a_short_write_is_whole(void)
 	close_sets();
 }
 
+/* One thread sleeps until there is room, and another one finds some. */
+static void a_look_ends_no_wait_for_room(void)
+{
+	open_usual();
+	settle(sa);
+	CHECK_EQ(kevent_stream_write(a, big, 30000), 30000);
+	CHECK_EQ(kevent_stream_write(a, big, 10000), 10000);
+	CHECK_EQ(kevent_stream_write(a, big, 30000), -EAGAIN);
+	CHECK_EQ(kevent_stream_read(b, buf, 8000), 8000);
+	CHECK_EQ(kevent_stream_poll(a, POLLOUT), POLLOUT);
+	CHECK_EQ(kevent_streams_arm(sa), 0);
+	CHECK_EQ(kevent_stream_read(b, buf, BIG), 32000);
+	expect_wake_up(sa, a);
+	close_sets();
+}
+
 static void room_in_the_socket_is_an_event(void)
 {
 	ssize_t nr = 0, got = 0, ret;
@@ -1616,6 +1632,7 @@ static const struct test tests[] = {
 	TEST(memory_stays_small),
 	TEST(room_is_an_event),
 	TEST(a_short_write_is_whole),
+	TEST(a_look_ends_no_wait_for_room),
 	TEST(room_in_the_socket_is_an_event),
 	TEST(accepting_side_is_rung_for_once),
 	TEST(connecting_side_is_rung_for_once),
