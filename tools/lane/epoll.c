@@ -95,20 +95,21 @@ void lane_settle_interests(struct conn *c)
 /* Another thread may close any of them meanwhile. */
 int lane_epoll_leave(struct epoll *ep)
 {
+	struct hold instance, conn;
 	int ret = 0;
 
 	ep->nested = true;
-	ep->o.refs++;
+	lane_hold(&instance, &ep->o);
 	while (!ret && !LIST_EMPTY(&ep->interests)) {
 		struct conn *c = LIST_FIRST(&ep->interests)->conn;
 
-		c->o.refs++;
+		lane_hold(&conn, &c->o);
 		ret = lane_conn_leave(c, FOREVER);
 		if (!ret && c->o.refs > 1 && lane_has_rest(c))
 			ret = -EIO;
-		lane_put(&c->o);
+		lane_release(&conn);
 	}
-	lane_put(&ep->o);
+	lane_release(&instance);
 	return ret;
 }
 

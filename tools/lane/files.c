@@ -232,6 +232,7 @@ ALIAS(_Fork, vfork);
 static void before_exec(void)
 {
 	struct conn *c;
+	struct hold h;
 	int fd, flags;
 	bool left;
 
@@ -243,9 +244,9 @@ static void before_exec(void)
 		flags = real()->fcntl(fd, F_GETFD);
 		if (!c || flags < 0 || (flags & FD_CLOEXEC))
 			continue;
-		c->o.refs++;
+		lane_hold(&h, &c->o);
 		left = !lane_conn_leave(c, lane_deadline(FORK_LIMIT)) && !lane_has_rest(c);
-		lane_put(&c->o);
+		lane_release(&h);
 		if (left)
 			continue;
 		real()->fcntl(fd, F_SETFD, flags | FD_CLOEXEC);

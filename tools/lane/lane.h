@@ -248,6 +248,7 @@ bool lane_is_listed(const struct sockaddr *addr, socklen_t len);
 /* transfer.c; false: the caller makes the call on the socket. */
 bool lane_is_nonblocking(int fd, int flags);
 bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got);
+void lane_end_turn(struct conn *c);
 bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent);
 
 #endif /* LANE_H */

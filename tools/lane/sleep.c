@@ -111,8 +111,13 @@ static void put_all(void)
 	struct hold *h;
 
 	stop_sleeping();
-	for (h = me.holds; h; h = h->outer)
+	for (h = me.holds; h; h = h->outer) {
+		if (!h->o)
+			continue;
+		if (h->o->kind == CONN)
+			lane_end_turn((struct conn *)h->o);
 		lane_put(h->o);
+	}
 	me.holds = NULL;
 }
 
@@ -122,7 +127,7 @@ static int take_back(struct hold *holds)
 	int ret = 0;
 
 	for (h = holds; h; h = h->outer) {
-		if (lane_number_of(h->o, 0) >= 0 && h->o->serial == h->serial) {
+		if (h->o && lane_number_of(h->o, 0) >= 0 && h->o->serial == h->serial) {
 			h->o->refs++;
 			continue;
 		}

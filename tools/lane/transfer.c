@@ -230,7 +230,8 @@ static ssize_t write_once(struct conn *c, int fd, struct vector *v)
 	return ret;
 }
 
-static void end_turn(struct conn *c)
+/* Also of a thread whose call a handler or its end cuts off */
+void lane_end_turn(struct conn *c)
 {
 	if (c->writer != pthread_self())
 		return;
@@ -281,7 +282,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 	if (c) {
 		lane_hold(&h, &c->o);
 		ret = write_all(c, fd, &v, flags);
-		end_turn(c);
+		lane_end_turn(c);
 		lane_release(&h);
 	}
 	lane_unlock();
