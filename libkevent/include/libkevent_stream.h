@@ -33,7 +33,7 @@ struct timespec;
  * kevent_streams_new() - make a set of streams
  * @set: set to the new one
  * @q: the queue that watches them, which stays open and in its place until
- *	kevent_streams_free()
+ *	kevent_streams_free(); NULL: the program watches them, see kevent_stream_events()
  * @looks: 0: kevent_streams_get() sleeps at once; %KEVENT_LOOKS_LEARNED: it looks before
  *	that, for as long as that has paid lately
  *
@@ -236,6 +236,29 @@ int kevent_stream_memory(const struct kevent_stream *s);
 int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev);
 
 /**
+ * kevent_stream_events() - what to watch the socket of a stream for
+ * @s: a stream of a set without a queue
+ *
+ * For programs that have a loop of their own. It watches kevent_stream_fd() for edges
+ * (%EPOLLET), from kevent_stream_open() until kevent_stream_close(). The result changes
+ * only in calls for the set, and kevent_streams_next() has the stream then.
+ *
+ * Return: %POLLIN and %POLLRDHUP, and %POLLOUT while bytes wait for room in the socket.
+ */
+int kevent_stream_events(const struct kevent_stream *s);
+
+/**
+ * kevent_stream_ready() - act on what the program's loop says of a socket
+ * @s: a stream of a set without a queue
+ * @events: what has happened, of %POLLIN, %POLLOUT, %POLLRDHUP, %POLLHUP and %POLLERR
+ *
+ * kevent_streams_next() has the stream if there is something to do.
+ *
+ * Return: 0, or -EXDEV.
+ */
+int kevent_stream_ready(struct kevent_stream *s, int events);
+
+/**
  * kevent_streams_next() - the next stream with something to do
  * @set: the set
  *
@@ -252,8 +275,8 @@ struct kevent_stream *kevent_streams_next(struct kevent_streams *set);
  * @set: the set
  * @timeout: how long the caller would sleep at most; NULL: no limit
  *
- * For programs that wait for the descriptor of the queue in another loop, before
- * kevent_streams_arm(). It returns at once unless the set learns how long to look.
+ * For programs that wait for the descriptor of the queue, or for the sockets, in another
+ * loop, before kevent_streams_arm(). It returns at once unless the set learns how long to look.
  *
  * Return: 1: a stream has something to do, or the queue's ring has an event. 0: nothing
  * has. -EXDEV.
@@ -264,8 +287,8 @@ int kevent_streams_look(struct kevent_streams *set, const struct timespec *timeo
  * kevent_streams_arm() - say to all peers that this side will sleep
  * @set: the set
  *
- * For programs that wait for the descriptor of the queue in another loop. When they run
- * again, they call kevent_streams_next(), which says that this side is awake.
+ * For programs that wait for the descriptor of the queue, or for the sockets, in another
+ * loop. When they run again, they call kevent_streams_next(), which says that this side is awake.
  *
  * Return: 0: wait. 1: a stream has something to do. -EXDEV.
  */
@@ -282,8 +305,8 @@ int kevent_streams_arm(struct kevent_streams *set);
  * has: see kevent_lanes_get().
  *
  * Return: the number of events; 0 when a stream has something to do, after @timeout, or
- * when %KEVENT_CTL_READY with no entries woke the caller; -EXDEV, or an errno of
- * kevent_queue_get().
+ * when %KEVENT_CTL_READY with no entries woke the caller; -EXDEV; -EINVAL for a set
+ * without a queue; or an errno of kevent_queue_get().
  */
 int kevent_streams_get(struct kevent_streams *set, struct ukevent *ev, __u32 max,
 		       const struct timespec *timeout);

@@ -16,6 +16,8 @@ int kevent_stream_watch_out(const struct kevent_stream *s, __u32 cmd)
 {
 	struct ukevent ev;
 
+	if (!s->set->q)
+		return 0;
 	kevent_set_poll(&ev, s->sock, POLLOUT, KEVENT_REQ_ONESHOT, s->user);
 	return kevent_ctl_one(s->set->q->fd, cmd, &ev);
 }
@@ -25,10 +27,9 @@ void kevent_stream_await_out(struct kevent_stream *s)
 	if (s->awaits_out)
 		return;
 	/* Without memory for it the program is asked to try again. */
-	if (kevent_stream_watch_out(s, KEVENT_CTL_ADD) < 0)
+	s->awaits_out = !s->set->q || kevent_stream_watch_out(s, KEVENT_CTL_ADD) >= 0;
+	if (!s->set->q || !s->awaits_out)
 		kevent_stream_queue(s);
-	else
-		s->awaits_out = true;
 }
 
 void kevent_stream_queue(struct kevent_stream *s)

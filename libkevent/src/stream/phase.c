@@ -27,7 +27,7 @@ static bool is_back(const struct kevent_stream *s)
 /* --- bells --------------------------------------------------------------- */
 
 /* One read: 1: there may be more, 0: there are none, -EPROTO: that was no bell. */
-static int read_bells(struct kevent_stream *s, bool one)
+static int read_bells(struct kevent_stream *s, bool one, bool ends)
 {
 	unsigned char bytes[256];
 	long i, nr = kevent_call6(SYS_recvfrom, s->sock, (long)bytes,
@@ -48,14 +48,14 @@ static int read_bells(struct kevent_stream *s, bool one)
 		if (bytes[i] != STREAM_BELL)
 			return stream_break(s);
 	}
-	return 1;
+	return one || ends || nr < 0 || nr == (long)sizeof(bytes);
 }
 
 /*
- * Reads all bells: the queue reports edges, and so what is left there would never be
- * reported.
+ * Reads all bells: edges are watched, and so what is left there would never be reported.
+ * @ends: an end may be behind them, too, which has no edge of its own any more.
  */
-int kevent_stream_drain(struct kevent_stream *s)
+int kevent_stream_drain(struct kevent_stream *s, bool ends)
 {
 	bool one = state_of(s->phase) == STREAM_SOCKET;
 	int i, ret = 1;
@@ -63,7 +63,7 @@ int kevent_stream_drain(struct kevent_stream *s)
 	for (i = 0; ret > 0 && !s->in.last && !s->sock_end; i++) {
 		if (i == MAX_READS)
 			return stream_break(s);
-		ret = read_bells(s, one);
+		ret = read_bells(s, one, ends);
 	}
 	return ret < 0 ? ret : 0;
 }
@@ -121,7 +121,7 @@ static int join_in(struct kevent_stream *s)
 	s->in.last = false;
 	/* Its edges may be gone, so it is read here; the program may be writing only. */
 	kevent_stream_queue(s);
-	return kevent_stream_drain(s);
+	return kevent_stream_drain(s, true);
 }
 
 /* --- to the socket ------------------------------------------------------- */

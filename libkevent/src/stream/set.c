@@ -6,6 +6,7 @@
  * events.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -20,6 +21,8 @@ static int change_watch(const struct kevent_stream *s, __u32 cmd)
 {
 	struct ukevent ev;
 
+	if (!s->set->q)
+		return 0;
 	kevent_set_socket(&ev, s->sock, KEVENT_SOCKET_RECV, KEVENT_REQ_ET, s->user);
 	return kevent_ctl_one(s->set->q->fd, cmd, &ev);
 }
@@ -32,23 +35,40 @@ static void unwatch(struct kevent_stream *s)
 		kevent_stream_watch_out(s, KEVENT_CTL_REMOVE);
 }
 
-int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev)
+int kevent_stream_events(const struct kevent_stream *s)
 {
+	return POLLIN | POLLRDHUP | (s->awaits_out ? POLLOUT : 0);
+}
+
+static void see_input(struct kevent_stream *s, bool ends)
+{
+	if (s->in.mem && !s->in.last) {
+		kevent_stream_drain(s, ends);
+		if (!s->in.last && !s->sock_end && !s->error)
+			return;
+	}
+	kevent_stream_queue(s);
+}
+
+int kevent_stream_ready(struct kevent_stream *s, int events)
+{
+	int ends = events & (POLLRDHUP | POLLHUP | POLLERR);
+
 	if (!stream_is_here(s))
 		return -EXDEV;
-	if (ev->type == KEVENT_POLL) {
+	if (events & POLLOUT) {
 		s->awaits_out = false;
 		kevent_stream_queue(s);
-	} else if (!s->in.mem) {
-		kevent_stream_queue(s);
-	} else if (!s->in.last) {
-		kevent_stream_drain(s);
-		if (s->in.last || s->sock_end || s->error)
-			kevent_stream_queue(s);
-	} else {
-		kevent_stream_queue(s);
 	}
+	if (ends || (events & POLLIN))
+		see_input(s, ends);
 	return 0;
+}
+
+/* An event of the queue does not say whether the socket has ended, too. */
+int kevent_stream_event(struct kevent_stream *s, const struct ukevent *ev)
+{
+	return kevent_stream_ready(s, ev->type == KEVENT_POLL ? POLLOUT : POLLIN | POLLRDHUP);
 }
 
 /* --- streams with something to do ---------------------------------------- */
@@ -186,7 +206,8 @@ static bool has_come(const void *what)
 {
 	const struct kevent_streams *set = what;
 
-	return set_has_ready(set) || kevent_ring_count(set->q->ring, set->q->size);
+	return set_has_ready(set) ||
+	       (set->q && kevent_ring_count(set->q->ring, set->q->size));
 }
 
 int kevent_streams_look(struct kevent_streams *set, const struct timespec *timeout)
@@ -202,6 +223,8 @@ int kevent_streams_get(struct kevent_streams *set, struct ukevent *ev, __u32 max
 {
 	int ret;
 
+	if (!set->q)
+		return -EINVAL;
 	ret = kevent_streams_look(set, timeout);
 	if (ret < 0)
 		return ret;

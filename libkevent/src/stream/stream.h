@@ -109,7 +109,7 @@ struct pair {
 };
 
 struct kevent_streams {
-	struct kevent_queue	*q;
+	struct kevent_queue	*q;		/* NULL: the program watches the sockets */
 	struct pair		*pairs;
 	struct kevent_stream	*all;
 	struct kevent_stream	*first, *last;	/* with something to do */
@@ -218,7 +218,7 @@ void kevent_stream_queue(struct kevent_stream *s);
  * for the bell, so the next call tries again.
  */
 bool kevent_stream_notify(struct kevent_stream *s);
-/* Has the queue say when the socket takes bytes. */
+/* Has the queue, or the program, say when the socket takes bytes. */
 void kevent_stream_await_out(struct kevent_stream *s);
 int kevent_stream_watch_out(const struct kevent_stream *s, __u32 cmd);
 
@@ -242,7 +242,7 @@ void kevent_stream_unmap(struct kevent_stream *s);
 
 /* phase.c */
 int kevent_stream_catch_up(struct kevent_stream *s, __u64 phase);
-int kevent_stream_drain(struct kevent_stream *s);
+int kevent_stream_drain(struct kevent_stream *s, bool ends);
 bool kevent_stream_withdraw(struct kevent_stream *s);
 
 /* Follows what the peer has done to the phase, and does what is due. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -26,12 +27,27 @@ static KEVENT_RING_STORAGE(SIZE) mem_a, mem_b;
 static struct kevent_queue qa, qb;
 static struct kevent_streams *sa, *sb;
 
+/* The tests run with queues, and with a loop of their own: an instance of epoll for each set. */
+static bool own_loops;
+static int loop_a, loop_b;
+
+#define MAX_WATCHED	1024
+
+/* What the loops watch sockets for */
+static struct {
+	struct kevent_stream	*s;
+	int			events;
+} watched[MAX_WATCHED];
+
 static void open_sets(void)
 {
+	memset(watched, 0, sizeof(watched));
+	loop_a = epoll_create1(EPOLL_CLOEXEC);
+	loop_b = epoll_create1(EPOLL_CLOEXEC);
 	CHECK_EQ(kevent_queue_init(&qa, &mem_a.ring, SIZE, 0), 0);
 	CHECK_EQ(kevent_queue_init(&qb, &mem_b.ring, SIZE, 0), 0);
-	CHECK_EQ(kevent_streams_new(&sa, &qa, 0), 0);
-	CHECK_EQ(kevent_streams_new(&sb, &qb, 0), 0);
+	CHECK_EQ(kevent_streams_new(&sa, own_loops ? NULL : &qa, 0), 0);
+	CHECK_EQ(kevent_streams_new(&sb, own_loops ? NULL : &qb, 0), 0);
 }
 
 static void close_sets(void)
@@ -40,6 +56,65 @@ static void close_sets(void)
 	kevent_streams_free(sb);
 	kevent_queue_close(&qa);
 	kevent_queue_close(&qb);
+	close(loop_a);
+	close(loop_b);
+}
+
+/* Of a set with a loop: those whose events have changed, only, as each change has new edges */
+static void watch_sockets(struct kevent_streams *set, int loop)
+{
+	struct epoll_event ev = { .events = EPOLLET };
+	struct kevent_stream *s;
+	int i, free_slot;
+
+	for (s = set->all; s; s = s->next) {
+		free_slot = -1;
+		for (i = 0; i < MAX_WATCHED && watched[i].s != s; i++)
+			if (!watched[i].s && free_slot < 0)
+				free_slot = i;
+		if (i < MAX_WATCHED && watched[i].events == kevent_stream_events(s))
+			continue;
+		ev.events = EPOLLET | (__u32)kevent_stream_events(s);
+		ev.data.ptr = s;
+		CHECK_EQ(epoll_ctl(loop, i < MAX_WATCHED ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+				   s->sock, &ev), 0);
+		i = i < MAX_WATCHED ? i : free_slot;
+		watched[i].s = s;
+		watched[i].events = kevent_stream_events(s);
+	}
+}
+
+static void close_stream(struct kevent_stream *s)
+{
+	int i;
+
+	for (i = 0; i < MAX_WATCHED; i++)
+		if (watched[i].s == s)
+			watched[i].s = NULL;
+	kevent_stream_close(s);
+}
+
+/* Takes an event of @set, and gives it to its stream, or to @s. Returns how many there were. */
+static int take_event(struct kevent_streams *set, struct kevent_stream *s,
+		      const struct timespec *timeout)
+{
+	int loop = set == sa ? loop_a : loop_b, nr;
+	struct epoll_event of_loop;
+	struct ukevent ev;
+
+	if (set->q) {
+		nr = kevent_queue_get(set->q, &ev, 1, timeout);
+		if (nr == 1) {
+			CHECK_EQ(ev.ptr, USER);
+			CHECK_EQ(kevent_stream_event(s, &ev), 0);
+		}
+		return nr;
+	}
+	watch_sockets(set, loop);
+	nr = epoll_wait(loop, &of_loop, 1, (int)timeout->tv_sec * 1000);
+	if (nr == 1)
+		CHECK_EQ(kevent_stream_ready(of_loop.data.ptr, (int)of_loop.events), 0);
+	return nr;
 }
 
 /* A listener with a name of its own that no file has */
