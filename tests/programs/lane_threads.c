@@ -598,6 +598,74 @@ static void number_client(void)
 	printf("%ld\n", (long)lseek(file, 0, SEEK_END));
 }
 
+/* A thread is cancelled in epoll_wait(), handlers leave it, and one waits for a connection. */
+static int epoll_of(int conn)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int ep = epoll_create1(0);
+
+	epoll_ctl(ep, EPOLL_CTL_ADD, conn, &ev);
+	return ep;
+}
+
+static void *wait_in_epoll(void *arg)
+{
+	struct epoll_event ev;
+
+	thread_id = gettid();
+	for (;;)
+		epoll_wait((int)(long)arg, &ev, 1, -1);
+	return arg;
+}
+
+static void epoll_server(void)
+{
+	int one = take(), two = take(), ep = epoll_of(one), i;
+	volatile int left = 0;
+	struct epoll_event ev;
+	pthread_t thread;
+
+	warm(one, answer);
+	warm(two, answer);
+	begin(&thread, wait_in_epoll, ep);
+	await_sleep();
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	begin(&thread, use_stack, 0);
+	pthread_join(thread, NULL);
+	signal(SIGALRM, leave);
+	for (i = 0; i < 3; i++) {
+		if (sigsetjmp(out, 1)) {
+			left++;
+			continue;
+		}
+		ualarm(30000, 0);
+		epoll_wait(ep, &ev, 1, i == 2 ? LIMIT * 1000 : -1);
+	}
+	printf("left %d\n", left);
+	of_handler = two;
+	signal(SIGALRM, use_other);
+	ualarm(30000, 0);
+	printf("%d\n", epoll_wait(ep, &ev, 1, -1));
+	printf("%s\n", strerrorname_np(errno));
+	put(two, "go");
+	printf("%d\n", epoll_wait(ep, &ev, 1, -1));
+	get(one);
+	get(two);
+}
+
+static void epoll_client(void)
+{
+	int one = reach(), two = reach();
+
+	warm(one, ask);
+	warm(two, ask);
+	answer(two);
+	get(two);
+	put(one, "event");
+	put(two, "done");
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -606,7 +674,7 @@ static const struct {
 	void		(*client)(void);
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
-	CASE(handler), CASE(stop), CASE(number), CASE(watch),
+	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
 };
 
 int main(int argc, char **argv)

@@ -28,6 +28,19 @@ void lane_conn_new(int fd, enum state state)
 	lane_unlock();
 }
 
+static void close_stream(struct conn *c)
+{
+	int sock;
+
+	if (!c->s)
+		return;
+	sock = kevent_stream_fd(c->s);
+	lane_hub_unwatch(c);
+	kevent_stream_close(c->s);
+	c->s = NULL;
+	lane_table_set(sock, NULL);
+}
+
 static void open_stream(struct conn *c, int fd)
 {
 	struct kevent_streams *set = lane_set();
@@ -45,8 +58,12 @@ static void open_stream(struct conn *c, int fd)
 				 &c->s);
 	if (ret) {
 		lane_table_set(sock, NULL);
-		real()->close(sock);
+		lane_call(SYS_close, sock);
 		c->s = NULL;
+		return;
+	}
+	if (!lane_hub_watch(c)) {
+		close_stream(c);
 		return;
 	}
 	c->state = STREAM;
@@ -64,18 +81,6 @@ struct conn *lane_conn(int fd, bool reads)
 	if (!c || c->state == NEW || (c->state == PLAIN && !(reads && lane_has_rest(c))))
 		return NULL;
 	return c;
-}
-
-static void close_stream(struct conn *c)
-{
-	int sock;
-
-	if (!c->s)
-		return;
-	sock = kevent_stream_fd(c->s);
-	kevent_stream_close(c->s);
-	c->s = NULL;
-	lane_table_set(sock, NULL);
 }
 
 void lane_conn_end(struct conn *c)
@@ -109,7 +114,7 @@ int lane_conn_poll(struct conn *c, int fd, int events)
 	if (c->state == STREAM)
 		return c->leaves ? kevent_stream_poll(c->s, 0) :
 				   got | kevent_stream_poll(c->s, events);
-	if (real()->poll(&real_fd, 1, 0) == 1)
+	if (lane_poll_now(&real_fd, 1, NULL) == 1)
 		got |= real_fd.revents;
 	return got;
 }
@@ -188,7 +193,7 @@ void lane_say(const char *what, int fd)
 			   what, fd, (int)getpid());
 
 	/* It is called with the lock. */
-	if (!lane_find_kind(2, CONN) && real()->write(2, line, (size_t)len) < 0)
+	if (!lane_find_kind(2, CONN) && lane_call(SYS_write, 2, line, (size_t)len) < 0)
 		return;
 }
 
@@ -275,6 +280,8 @@ void lane_conn_serve(struct conn *c)
 		become_plain(c);
 	else if (ret != -EAGAIN)
 		c->leaves = false;
+	if (c->s)
+		lane_hub_watch(c);
 	lane_conn_ready(c);
 }
 
@@ -316,7 +323,7 @@ int lane_conn_cut(struct conn *c, int fd)
 		return ret;
 	become_plain(c);
 	ret = real()->shutdown(fd, SHUT_RDWR);
-	while (bells && real()->recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+	while (bells && lane_call(SYS_recvfrom, fd, bytes, sizeof(bytes), MSG_DONTWAIT, NULL, NULL) > 0)
 		;
 	return ret ? -errno : 0;
 }

@@ -39,7 +39,10 @@ static void drop(struct interest *i)
 	unlist(i);
 	LIST_REMOVE(i, of_conn);
 	LIST_REMOVE(i, of_epoll);
-	free(i);
+	if (i == &i->conn->one)
+		i->conn = NULL;
+	else
+		free(i);
 }
 
 void lane_conn_ready(struct conn *c)
@@ -58,6 +61,7 @@ void lane_drop_interests(struct conn *c)
 
 void lane_epoll_end(struct epoll *ep)
 {
+	lane_hub_lose(ep);
 	while (!LIST_EMPTY(&ep->interests))
 		drop(LIST_FIRST(&ep->interests));
 }
@@ -127,10 +131,11 @@ static struct interest *find_interest(struct conn *c, const struct epoll *ep, in
 
 static int add(struct conn *c, struct epoll *ep, int fd, const struct epoll_event *ev)
 {
-	struct interest *i = calloc(1, sizeof(*i));
+	struct interest *i = c->one.conn ? malloc(sizeof(*i)) : &c->one;
 
 	if (!i)
 		return -ENOMEM;
+	i->listed = false;
 	i->conn = c;
 	i->epoll = ep;
 	i->fd = fd;
@@ -185,22 +190,30 @@ static struct conn *conn_of(int fd)
 	return c && c->state == NEW ? c : lane_conn(fd, true);
 }
 
-/* False: for the kernel */
-static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *ret)
+/* Another instance watches one of them, or both are to be in the kernel. It may sleep. */
+static int leave_to_kernel(int epfd, int fd)
 {
 	struct epoll *ep = lane_find_kind(epfd, EPOLL), *inner = lane_find_kind(fd, EPOLL);
 	struct conn *c = conn_of(fd);
 
-	*ret = 0;
 	if (inner)
-		*ret = lane_epoll_leave(inner);
-	else if (c && (!ep || ep->nested))
-		*ret = lane_conn_leave(c, FOREVER);
-	/* It may have slept. */
-	ep = lane_find_kind(epfd, EPOLL);
-	c = conn_of(fd);
-	if (!c || !ep || *ret || (ep->nested && op == EPOLL_CTL_DEL))
-		return *ret;
+		return lane_epoll_leave(inner);
+	return c && (!ep || ep->nested) ? lane_conn_leave(c, FOREVER) : 0;
+}
+
+/* False: for the kernel */
+static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *ret)
+{
+	struct epoll *ep = lane_find_kind(epfd, EPOLL);
+	struct conn *c = conn_of(fd);
+
+	if (!c || !ep || ep->nested) {
+		*ret = leave_to_kernel(epfd, fd);
+		ep = lane_find_kind(epfd, EPOLL);
+		c = conn_of(fd);
+		if (!c || !ep || *ret || (ep->nested && op == EPOLL_CTL_DEL))
+			return *ret;
+	}
 	if (ep->nested)
 		*ret = -EIO;
 	else if (op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD)
@@ -282,6 +295,16 @@ bool lane_epoll_is_ready(struct epoll *ep)
 	return false;
 }
 
+/* What the kernel has; all has come when that is nothing. */
+static int take_real(struct epoll *ep, int epfd, struct epoll_event *ev, int max)
+{
+	int nr = lane_epoll_now(epfd, ev, max);
+
+	if (!nr)
+		ep->stale = false;
+	return nr < 0 ? -errno : nr;
+}
+
 /* Streams that are ready; each so often other files first, as both may fill @ev */
 static int take(struct epoll *ep, int epfd, struct epoll_event *ev, int max)
 {
@@ -289,38 +312,43 @@ static int take(struct epoll *ep, int epfd, struct epoll_event *ev, int max)
 
 	if (ep->nr_ready && !(++ep->beat % BEAT)) {
 		lane_take_events();
-		nr = real()->epoll_wait(epfd, ev, max > 1 ? max / 2 : 1, 0);
-		if (nr < 0)
-			nr = 0;
+		ep->stale = true;
 	}
+	/* Both may be ready all the time, and there be room for one. */
+	if (ep->stale && (max > 1 || !ep->nr_ready || ep->beat % 2))
+		nr = take_real(ep, epfd, ev, ep->nr_ready && max > 1 ? max / 2 : max);
 	lane_dispatch();
-	return nr + collect(ep, ev + nr, max - nr);
+	return nr < 0 ? nr : nr + collect(ep, ev + nr, max - nr);
+}
+
+static int sleep_for(struct epoll *ep, int epfd, int64_t deadline, const sigset_t *mask)
+{
+	struct pollfd fds[3];
+	int ret;
+
+	if (lane_can_sleep_in_hub() && lane_hub_has(ep, epfd))
+		return lane_sleep_in_hub(deadline, mask);
+	fds[2] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	ret = lane_sleep(fds, 3, deadline, mask);
+	if (!ret && fds[2].revents)
+		ep->stale = true;
+	return ret;
 }
 
 static int wait_here(struct epoll *ep, int epfd, struct epoll_event *ev, int max,
 		     int64_t deadline, const sigset_t *mask)
 {
-	struct pollfd fds[3];
-	int nr, ret;
+	bool over = false;
+	int ret;
 
 	for (;;) {
-		nr = take(ep, epfd, ev, max);
-		if (nr)
-			return nr;
-		fds[2] = (struct pollfd){ .fd = epfd, .events = POLLIN };
-		ret = lane_sleep(fds, 3, deadline, mask);
+		ret = take(ep, epfd, ev, max);
+		if (ret || over)
+			return ret;
+		ret = sleep_for(ep, epfd, deadline, mask);
 		if (ret)
 			return ret;
-		if (fds[2].revents) {
-			nr = collect(ep, ev, max);
-			ret = nr < max ? real()->epoll_wait(epfd, ev + nr, max - nr, 0) : 0;
-			if (ret < 0)
-				return nr ? nr : -errno;
-			if (nr + ret)
-				return nr + ret;
-		} else if (lane_is_over(deadline)) {
-			return take(ep, epfd, ev, max);
-		}
+		over = lane_is_over(deadline);
 	}
 }
 

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kevent-lane: the queue, and the set of streams of the process
+ * kevent-lane: the set of streams of the process, and the instance of epoll for their sockets
  */
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 
-#include "api/own.h"
 #include "lane.h"
 
-#define RING_SIZE	64U
 #define PRIVATE_FROM	2048	/* at most */
 
-struct hub {
-	struct kevent_queue		q;
-	struct kevent_streams		*set;
-	KEVENT_RING_STORAGE(RING_SIZE)	mem;
-};
+/* Of events that are of no stream */
+enum { OF_WAKE, OF_INNER };
 
-static struct hub *hub;
+/*
+ * The sockets of all streams are watched for edges by @ep. So is @inner: the instance of a
+ * program that waits for one only. An edge that another thread takes is kept in its @stale.
+ */
+static struct {
+	int			ep, wake;	/* @wake: of the thread that sleeps in @ep */
+	struct kevent_streams	*set;
+	struct epoll		*inner;
+	bool			many;		/* no @inner any more */
+} hub = { .ep = -1, .wake = -1 };
+
 static const struct timespec no_time;
 
 /* The program shall not close it. */
@@ -57,48 +63,66 @@ int lane_private_copy(int fd, struct conn *c)
 }
 
 /* The program may have a use for its number. */
-static bool move_queue(struct kevent_queue *q)
+static int moved(int fd)
 {
-	struct kevent_queue before = *q;
-	struct ukevent ev;
-	int fd = lane_private_copy(q->fd, NULL);
+	int copy = fd < 0 ? -1 : lane_private_copy(fd, NULL);
 
+	if (fd >= 0)
+		lane_call(SYS_close, fd);
+	return copy;
+}
+
+static void close_private(int fd)
+{
 	if (fd < 0)
-		return false;
-	q->fd = fd;
-	/* The library knows the queue by both numbers then. */
-	kevent_queue_get(q, &ev, 1, &no_time);
-	kevent_queue_close(&before);
-	return true;
+		return;
+	lane_table_set(fd, NULL);
+	lane_call(SYS_close, fd);
 }
 
 static bool make_hub(void)
 {
-	struct hub *h;
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = OF_WAKE };
 
-	h = aligned_alloc(64, (sizeof(*h) + 63) & ~63UL);
-	if (!h)
-		return false;
-	memset(h, 0, sizeof(*h));
-	kevent_own_from = private_from();
-	if (kevent_queue_init(&h->q, &h->mem.ring, RING_SIZE, 0)) {
-		free(h);
-		return false;
-	}
-	if (!move_queue(&h->q) || kevent_streams_new(&h->set, &h->q, lane_settings.looks)) {
-		lane_table_set(h->q.fd, NULL);
-		kevent_queue_close(&h->q);
-		free(h);
-		return false;
-	}
-	hub = h;
-	return true;
+	hub.ep = moved(real()->epoll_create1(EPOLL_CLOEXEC));
+	hub.wake = moved(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (hub.ep >= 0 && hub.wake >= 0 &&
+	    !real()->epoll_ctl(hub.ep, EPOLL_CTL_ADD, hub.wake, &ev) &&
+	    !kevent_streams_new(&hub.set, NULL, lane_settings.looks))
+		return true;
+	close_private(hub.ep);
+	close_private(hub.wake);
+	hub.ep = hub.wake = -1;
+	return false;
 }
 
 /* The set of streams of the process; NULL: there is no memory for one */
 struct kevent_streams *lane_set(void)
 {
-	return hub || make_hub() ? hub->set : NULL;
+	return hub.set || make_hub() ? hub.set : NULL;
+}
+
+/* As long as the stream is open; it watches for more when the socket has no room. */
+bool lane_hub_watch(struct conn *c)
+{
+	int sock = kevent_stream_fd(c->s), events = kevent_stream_events(c->s);
+	struct epoll_event ev = { .data.u64 = c->user };
+
+	if (c->watched == events)
+		return true;
+	ev.events = (__u32)events | EPOLLET;
+	if (real()->epoll_ctl(hub.ep, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, sock, &ev))
+		return false;
+	c->watched = events;
+	return true;
+}
+
+/* Other descriptors of the socket may stay open. */
+void lane_hub_unwatch(struct conn *c)
+{
+	if (c->watched)
+		real()->epoll_ctl(hub.ep, EPOLL_CTL_DEL, kevent_stream_fd(c->s), NULL);
+	c->watched = 0;
 }
 
 /* --- what there is to do ------------------------------------------------- */
@@ -116,10 +140,10 @@ void lane_dispatch(void)
 {
 	struct kevent_stream *s;
 
-	if (!hub)
+	if (!hub.set)
 		return;
 	do {
-		while ((s = kevent_streams_next(hub->set))) {
+		while ((s = kevent_streams_next(hub.set))) {
 			struct conn *c = conn_of(kevent_stream_user(s));
 
 			if (!c)
@@ -127,45 +151,103 @@ void lane_dispatch(void)
 			lane_conn_serve(c);
 			lane_wake(c);
 		}
-	} while (lane_has_sleepers() && kevent_streams_arm(hub->set) == 1);
+	} while (lane_has_sleepers() && kevent_streams_arm(hub.set) == 1);
 }
 
 /* A step may have left something to do for the threads that sleep. */
 void lane_settle(void)
 {
-	if (!hub || !lane_has_sleepers())
+	if (!hub.set || !lane_has_sleepers())
 		return;
-	if (kevent_streams_look(hub->set, &no_time) == 1)
+	if (kevent_streams_look(hub.set, &no_time) == 1)
 		lane_dispatch();
 	lane_have_watcher();
 }
 
-void lane_take_events(void)
+/* --- sleeping ------------------------------------------------------------ */
+
+static void take_event(const struct epoll_event *ev)
 {
-	struct ukevent ev[RING_SIZE];
-	int i, nr;
+	struct conn *c;
+	__u64 nr;
 
-	nr = hub ? kevent_queue_get(&hub->q, ev, RING_SIZE, &no_time) : 0;
-	for (i = 0; i < nr; i++) {
-		struct conn *c = conn_of(ev[i].ptr);
-
+	if (ev->data.u64 == OF_WAKE) {
+		lane_call(SYS_read, hub.wake, (long)&nr, sizeof(nr));
+	} else if (ev->data.u64 == OF_INNER) {
+		if (hub.inner)
+			hub.inner->stale = true;
+	} else {
+		c = conn_of(ev->data.u64);
 		if (c && c->s)
-			kevent_stream_event(c->s, &ev[i]);
+			kevent_stream_ready(c->s, (int)ev->events);
 	}
 }
 
-/*
- * Before a sleep of @timeout, NULL: without an end. The number of the queue to be watched, -1
- * if there is none, or -2: do not sleep, there is something to do.
- */
-int lane_queue_to_watch(bool looks, const struct timespec *timeout)
+void lane_take_these(const struct epoll_event *ev, int nr)
 {
-	if (!hub)
-		return -1;
-	if ((looks && kevent_streams_look(hub->set, timeout) == 1) ||
-	    kevent_streams_arm(hub->set) == 1)
-		return -2;
-	return hub->q.fd;
+	int i;
+
+	for (i = 0; i < nr; i++)
+		take_event(&ev[i]);
+}
+
+void lane_take_events(void)
+{
+	struct epoll_event ev[LANE_EVENTS];
+
+	if (hub.ep >= 0)
+		lane_take_these(ev, lane_epoll_now(hub.ep, ev, LANE_EVENTS));
+}
+
+/* Before a sleep of @timeout, NULL: without an end. False: there is something to do. */
+bool lane_may_sleep(bool looks, const struct timespec *timeout)
+{
+	return !hub.set || ((!looks || kevent_streams_look(hub.set, timeout) != 1) &&
+			    kevent_streams_arm(hub.set) != 1);
+}
+
+int lane_hub_fd(void)
+{
+	return hub.ep;
+}
+
+int lane_hub_wake_fd(void)
+{
+	return hub.wake;
+}
+
+static void drop_inner(void)
+{
+	if (hub.inner)
+		real()->epoll_ctl(hub.ep, EPOLL_CTL_DEL, hub.inner->inner_fd, NULL);
+	hub.inner = NULL;
+}
+
+/*
+ * May a wait for @ep be one for @hub.ep? Then one call sleeps, and has the events. Threads with
+ * instances of their own would wake each other.
+ */
+bool lane_hub_has(struct epoll *ep, int epfd)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = OF_INNER };
+
+	if (hub.many || hub.ep < 0 || hub.inner == ep)
+		return hub.inner == ep;
+	hub.many = hub.inner || real()->epoll_ctl(hub.ep, EPOLL_CTL_ADD, epfd, &ev);
+	if (hub.many) {
+		drop_inner();
+		return false;
+	}
+	hub.inner = ep;
+	ep->inner_fd = epfd;
+	return true;
+}
+
+/* Events of an instance that has ended */
+void lane_hub_lose(const struct epoll *ep)
+{
+	if (hub.inner == ep)
+		hub.inner = NULL;
 }
 
 /* In a child: the parent goes on with its own. */
@@ -176,14 +258,9 @@ void lane_hub_forget(void)
 	for (fd = lane_number_of(NULL, 0); fd >= 0; fd = lane_number_of(NULL, fd + 1)) {
 		const struct private *p = lane_find_kind(fd, PRIVATE);
 
-		if (!p || p->conn || (hub && fd == hub->q.fd))
-			continue;
-		lane_table_set(fd, NULL);
-		real()->close(fd);
+		if (p && !p->conn)
+			close_private(fd);
 	}
-	if (!hub)
-		return;
-	lane_table_set(hub->q.fd, NULL);
-	kevent_queue_close(&hub->q);
-	hub = NULL;
+	memset(&hub, 0, sizeof(hub));
+	hub.ep = hub.wake = -1;
 }

@@ -27,6 +27,7 @@
 #define ALIAS(name, of)	EXPORT __typeof__(of) name __attribute__((alias(#of), copy(of)))
 #define FOREVER		(-1)
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
+#define LANE_EVENTS	64
 #define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
 
 enum kind { CONN, EPOLL, PRIVATE };
@@ -75,8 +76,10 @@ struct conn {
 	pthread_t		writer;		/* 0, or waits to write the rest of a call */
 	struct kevent_stream	*s;
 	__u64			user;		/* of the events of @s */
+	int			watched;	/* events, by the hub */
 	struct rest		*rest;
 	LIST_HEAD(, interest)	interests;
+	struct interest		one;		/* of them, if it has a conn */
 	LIST_ENTRY(conn)	all;
 };
 
@@ -92,6 +95,8 @@ struct epoll {
 	TAILQ_HEAD(, interest)	ready;
 	unsigned int		nr_ready, beat;
 	bool			nested;		/* watched: the kernel has all */
+	bool			stale;		/* the kernel may have events, and says so once */
+	int			inner_fd;	/* of the hub */
 };
 
 struct lane_settings {
@@ -177,7 +182,14 @@ struct kevent_streams *lane_set(void);
 void lane_dispatch(void);
 void lane_settle(void);
 void lane_take_events(void);
-int lane_queue_to_watch(bool looks, const struct timespec *timeout);
+void lane_take_these(const struct epoll_event *ev, int nr);
+bool lane_may_sleep(bool looks, const struct timespec *timeout);
+bool lane_hub_watch(struct conn *c);
+void lane_hub_unwatch(struct conn *c);
+bool lane_hub_has(struct epoll *ep, int epfd);
+void lane_hub_lose(const struct epoll *ep);
+int lane_hub_fd(void);
+int lane_hub_wake_fd(void);
 void lane_hub_forget(void);
 
 /* sleep.c */
@@ -191,12 +203,14 @@ struct hold {
 void lane_hold(struct hold *h, struct object *o);
 void lane_release(struct hold *h);
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);
+bool lane_can_sleep_in_hub(void);
+int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask);
 bool lane_has_sleepers(void);
 void lane_wake(const struct conn *c);
 void lane_wake_all(void);
 void lane_have_watcher(void);
-struct pollfd *lane_before_handler(void);
-void lane_after_handler(struct pollfd *fds);
+struct sleep *lane_before_handler(void);
+void lane_after_handler(struct sleep *s);
 void lane_threads_forget(void);
 int64_t lane_deadline(int64_t span);
 bool lane_is_over(int64_t deadline);

@@ -2,7 +2,7 @@
 /*
  * kevent-lane: poll and select
  *
- * Streams are looked at here, in the kernel are the other files and the queue.
+ * Streams are looked at here, in the kernel are the other files and the hub.
  */
 #include <string.h>
 #include <time.h>
@@ -64,14 +64,13 @@ static int add_real(struct pollfd *fds, nfds_t nr, const struct pollfd *all)
 static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t deadline,
 		     const sigset_t *mask)
 {
-	const struct timespec no_time = { .tv_sec = 0 };
 	int ready, ret;
 
 	for (;;) {
 		lane_dispatch();
 		ready = look(fds, nr, all + OWN);
 		if (ready || lane_is_over(deadline)) {
-			ret = real()->ppoll(all + OWN, nr, &no_time, ready ? NULL : mask);
+			ret = lane_poll_now(all + OWN, nr, ready ? NULL : mask);
 			return ret < 0 ? -errno : add_real(fds, nr, all + OWN);
 		}
 		ret = lane_sleep(all, nr + OWN, deadline, mask);
@@ -80,7 +79,7 @@ static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t 
 		ret = add_real(fds, nr, all + OWN);
 		if (ret) {
 			look(fds, nr, all + OWN);
-			real()->poll(all + OWN, nr, 0);
+			lane_poll_now(all + OWN, nr, NULL);
 			ret = add_real(fds, nr, all + OWN);
 			if (ret)
 				return ret;

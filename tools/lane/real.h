@@ -2,7 +2,8 @@
 /*
  * kevent-lane: the functions of libc behind those of the object
  *
- * They are called and not their system calls, so that threads can be cancelled in them.
+ * They are called and not their system calls, so that threads can be cancelled in them, but
+ * with the lock: see lane_call().
  */
 #ifndef LANE_REAL_H
 #define LANE_REAL_H
@@ -21,7 +22,23 @@
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+
+/* With the lock, where no thread is cancelled: this is no cancellation point. */
+#define lane_call	syscall
+
+static inline int lane_epoll_now(int ep, struct epoll_event *ev, int max)
+{
+	return (int)lane_call(SYS_epoll_pwait, ep, ev, max, 0, NULL, 0);
+}
+
+static inline int lane_poll_now(struct pollfd *fds, nfds_t nr, const sigset_t *mask)
+{
+	struct timespec none = { .tv_sec = 0 };
+
+	return (int)lane_call(SYS_ppoll, fds, nr, &none, mask, _NSIG / 8);
+}
 
 int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
 

@@ -32,7 +32,7 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old);
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction act = handlers[sig];
-	struct pollfd *sleep;
+	struct sleep *sleep;
 
 	if (lane_is_inside() && !is_fault(sig)) {
 		put_off[sig] = *info;

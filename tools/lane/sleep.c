@@ -2,8 +2,9 @@
 /*
  * kevent-lane: the threads, and sleeping
  *
- * One of the threads that sleep watches the queue. Each has an eventfd, by which it is woken:
- * the stream that it waits for has something, or nobody watches the queue.
+ * One of the threads that sleep watches the hub. Each has an eventfd, by which it is woken: the
+ * stream that it waits for has something, or nobody watches the hub. One that sleeps in the
+ * hub itself has that of the hub.
  *
  * A thread may not come back from a sleep: it is cancelled, or a handler leaves by
  * siglongjmp(). So before a handler runs, the sleep ends for the other threads, and what the
@@ -12,6 +13,7 @@
  */
 #include <limits.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/single_threaded.h>
 #include <time.h>
@@ -21,11 +23,18 @@
 #define NO_DESCRIPTOR	INT_MAX	/* is reported at once */
 #define UNWOKEN		10000000	/* ns that a thread sleeps whom nobody can wake */
 
+/* What a handler changes, so that the kernel does not sleep if it reads it afterwards */
+struct sleep {
+	struct pollfd	*fds;
+	struct timespec	*span;
+};
+
 struct thread {
 	LIST_ENTRY(thread)	sleepers;
 	struct hold		*holds;
-	struct pollfd		*fds;	/* it sleeps */
+	struct sleep		*sleep;	/* it sleeps */
 	int			wake;	/* its eventfd, or -1 */
+	bool			in_hub;
 	bool			woken;
 };
 
@@ -42,9 +51,10 @@ bool lane_has_sleepers(void)
 static void wake(struct thread *t)
 {
 	const __u64 one = 1;
+	int fd = t->in_hub ? lane_hub_wake_fd() : t->wake;
 
-	if (t->wake >= 0 && !t->woken)
-		t->woken = real()->write(t->wake, &one, sizeof(one)) > 0;
+	if (fd >= 0 && !t->woken)
+		t->woken = lane_call(SYS_write, fd, &one, sizeof(one)) > 0;
 }
 
 /* A thread that holds a connection last waits for nothing else. */
@@ -101,7 +111,10 @@ void lane_release(struct hold *h)
 static void stop_sleeping(void)
 {
 	LIST_REMOVE(&me, sleepers);
-	me.fds = NULL;
+	me.sleep = NULL;
+	if (me.in_hub)
+		me.woken = false;
+	me.in_hub = false;
 	if (watcher == &me)
 		watcher = NULL;
 }
@@ -141,23 +154,25 @@ static int take_back(struct hold *holds)
 /* --- a handler, or the end of the thread --------------------------------- */
 
 /* Before a handler runs; what it returns is for lane_after_handler(). */
-struct pollfd *lane_before_handler(void)
+struct sleep *lane_before_handler(void)
 {
-	struct pollfd *fds = me.fds;
+	struct sleep *s = me.sleep;
 
-	if (!fds)
+	if (!s)
 		return NULL;
 	lane_lock();
 	put_all();
 	lane_unlock();
-	return fds;
+	return s;
 }
 
-/* The sleep is over, also if the kernel has not read @fds yet. */
-void lane_after_handler(struct pollfd *fds)
+/* The sleep is over, also if the kernel has not read it yet. */
+void lane_after_handler(struct sleep *s)
 {
-	if (fds)
-		fds[0].fd = NO_DESCRIPTOR;
+	if (s && s->fds)
+		s->fds[0].fd = NO_DESCRIPTOR;
+	else if (s)
+		memset(s->span, 0, sizeof(*s->span));
 }
 
 static void cancelled(void *unused)
@@ -171,7 +186,7 @@ static void end_thread(void *unused)
 	cancelled(unused);
 	lane_lock();
 	lane_table_set(me.wake, NULL);
-	real()->close(me.wake);
+	lane_call(SYS_close, me.wake);
 	me.wake = -1;
 	lane_unlock();
 }
@@ -186,8 +201,9 @@ void lane_threads_forget(void)
 {
 	LIST_INIT(&sleepers);
 	watcher = NULL;
-	me.fds = NULL;
+	me.sleep = NULL;
 	me.wake = -1;
+	me.in_hub = false;
 	me.woken = false;
 }
 
@@ -239,12 +255,35 @@ static void make_wake(void)
 		return;
 	if (!pthread_setspecific(at_end, &me))
 		me.wake = lane_private_copy(fd, NULL);
-	real()->close(fd);
+	lane_call(SYS_close, fd);
+}
+
+static void begin_sleep(struct sleep *s)
+{
+	me.sleep = s;
+	LIST_INSERT_HEAD(&sleepers, &me, sleepers);
+	lane_stats.sleeps++;
+	lane_interrupted = 0;
+	lane_unlock_only();
+}
+
+static int end_sleep(struct hold *holds, int ret)
+{
+	__u64 nr;
+
+	if (me.sleep)
+		stop_sleeping();
+	else
+		ret = take_back(holds) ? -EBADF : -EINTR;
+	if (me.woken && lane_call(SYS_read, me.wake, &nr, sizeof(nr)) > 0)
+		me.woken = false;
+	lane_dispatch();
+	return ret;
 }
 
 /* A cancellation point */
-static int sleep_in_kernel(struct pollfd *fds, nfds_t nr, const struct timespec *span,
-			   const sigset_t *mask)
+static int sleep_in_poll(struct pollfd *fds, nfds_t nr, const struct timespec *span,
+			 const sigset_t *mask)
 {
 	int ret;
 
@@ -254,19 +293,15 @@ static int sleep_in_kernel(struct pollfd *fds, nfds_t nr, const struct timespec 
 	return ret;
 }
 
-static int wake_up(struct hold *holds, int ret)
+static bool may_sleep(int64_t deadline)
 {
-	__u64 nr;
+	struct timespec span;
 
-	if (me.fds)
-		stop_sleeping();
-	else
-		ret = take_back(holds) ? -EBADF : -EINTR;
-	if (me.woken && real()->read(me.wake, &nr, sizeof(nr)) > 0)
-		me.woken = false;
+	if (lane_may_sleep(!lane_has_sleepers(), span_until(deadline, &span)))
+		return true;
 	lane_take_events();
 	lane_dispatch();
-	return ret;
+	return false;
 }
 
 /*
@@ -278,28 +313,72 @@ static int wake_up(struct hold *holds, int ret)
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask)
 {
 	struct hold *holds = me.holds;
-	struct timespec span, *left = span_until(deadline, &span);
-	int ret, queue = lane_queue_to_watch(!lane_has_sleepers(), left);
+	struct sleep s = { .fds = fds };
+	struct timespec span, *left;
+	int ret;
 
-	if (queue < -1) {
-		lane_take_events();
-		lane_dispatch();
+	if (!may_sleep(deadline))
 		return 0;
-	}
 	make_wake();
+	left = span_until(deadline, &span);
 	if (me.wake < 0 && !__libc_single_threaded && (!left || deadline - now_ns() > UNWOKEN))
 		left = span_until(now_ns() + UNWOKEN, &span);
 	/* One whom nobody can wake watches, too. */
-	fds[0] = (struct pollfd){ .fd = watcher && me.wake >= 0 ? -1 : queue, .events = POLLIN };
-	if (!watcher && queue >= 0)
+	fds[0] = (struct pollfd){ .fd = watcher && me.wake >= 0 ? -1 : lane_hub_fd(),
+				  .events = POLLIN };
+	if (!watcher && fds[0].fd >= 0)
 		watcher = &me;
 	fds[1] = (struct pollfd){ .fd = me.wake, .events = POLLIN };
-	me.fds = fds;
-	LIST_INSERT_HEAD(&sleepers, &me, sleepers);
-	lane_stats.sleeps++;
-	lane_interrupted = 0;
-	lane_unlock_only();
-	ret = sleep_in_kernel(fds, nr, left, mask);
+	begin_sleep(&s);
+	ret = sleep_in_poll(fds, nr, left, mask);
 	lane_lock();
-	return wake_up(holds, ret);
+	lane_take_events();
+	return end_sleep(holds, ret);
+}
+
+/* --- sleeping in the hub ------------------------------------------------- */
+
+static bool lacks_pwait2;
+
+/* A cancellation point */
+static int sleep_in_epoll(struct epoll_event *ev, const struct timespec *span,
+			  const sigset_t *mask)
+{
+	int ret;
+
+	pthread_cleanup_push(cancelled, NULL);
+	ret = real()->epoll_pwait2(lane_hub_fd(), ev, LANE_EVENTS, span, mask);
+	if (ret < 0)
+		ret = -errno;
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+/* The kernel is to read the span itself, which glibc copies where times are of 32 bits. */
+bool lane_can_sleep_in_hub(void)
+{
+	return !watcher && !lacks_pwait2 && real()->epoll_pwait2 && sizeof(long) == 8;
+}
+
+/* As lane_sleep(), for an instance that the hub has: one call, which takes the events, too */
+int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask)
+{
+	struct epoll_event ev[LANE_EVENTS];
+	struct hold *holds = me.holds;
+	struct timespec span;
+	struct sleep s = { .span = &span };
+	int nr;
+
+	if (!may_sleep(deadline))
+		return 0;
+	if (!span_until(deadline, &span))
+		span = (struct timespec){ .tv_sec = INT_MAX };
+	watcher = &me;
+	me.in_hub = true;
+	begin_sleep(&s);
+	nr = sleep_in_epoll(ev, &span, mask);
+	lane_lock();
+	lacks_pwait2 = nr == -ENOSYS;
+	lane_take_these(ev, nr);
+	return end_sleep(holds, nr < 0 && nr != -ENOSYS ? nr : 0);
 }

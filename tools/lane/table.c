@@ -12,8 +12,6 @@ uintptr_t *lane_table[PAGES];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool locked;	/* @mutex, and not only the single thread */
 
-static __thread int cancel_state __attribute__((tls_model("initial-exec")));
-
 /* A handler that runs within the lock is put off: see signals.c. */
 static __thread volatile sig_atomic_t inside __attribute__((tls_model("initial-exec")));
 
@@ -22,7 +20,6 @@ void lane_lock(void)
 	inside = 1;
 	if (__libc_single_threaded)
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&mutex);
 	locked = true;
 }
@@ -33,7 +30,6 @@ void lane_unlock_only(void)
 	if (locked) {
 		locked = false;
 		pthread_mutex_unlock(&mutex);
-		pthread_setcancelstate(cancel_state, NULL);
 	}
 	inside = 0;
 	if (__builtin_expect(lane_put_off, 0))
@@ -49,8 +45,6 @@ void lane_unlock(void)
 void lane_lock_in_child(void)
 {
 	pthread_mutex_init(&mutex, NULL);
-	if (locked)
-		pthread_setcancelstate(cancel_state, NULL);
 	locked = false;
 	inside = 0;
 	lane_signals_again(true);

@@ -47,6 +47,14 @@ struct vector {
 	struct iovec		part[PART];
 };
 
+static void begin(struct vector *v, const struct iovec *iov, int nr)
+{
+	v->iov = iov;
+	v->nr = nr;
+	v->skip = 0;
+	v->done = 0;
+}
+
 static void advance(struct vector *v, size_t done)
 {
 	v->done += done;
@@ -182,8 +190,8 @@ static bool refuse(int error, ssize_t *got)
 
 bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 {
-	struct vector v = { .iov = iov, .nr = nr };
 	struct conn *c;
+	struct vector v;
 	struct hold h;
 	ssize_t ret = NOT_OURS;
 
@@ -191,6 +199,7 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 		return refuse(EINVAL, got);
 	if ((flags & ~RECV_FLAGS) && lane_leave_to_call(fd, true, flags))
 		return refuse(errno, got);
+	begin(&v, iov, nr);
 	lane_lock();
 	c = lane_conn(fd, true);
 	if (c) {
@@ -268,8 +277,8 @@ static ssize_t send_msg(int fd, struct msghdr *msg, int flags)
 
 bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent)
 {
-	struct vector v = { .iov = iov, .nr = nr };
 	struct conn *c;
+	struct vector v;
 	struct hold h;
 	ssize_t ret = NOT_OURS;
 
@@ -277,6 +286,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 		return refuse(EINVAL, sent);
 	if ((flags & ~SEND_FLAGS) && lane_leave_to_call(fd, false, flags))
 		return refuse(errno, sent);
+	begin(&v, iov, nr);
 	lane_lock();
 	c = lane_conn(fd, false);
 	if (c) {
