@@ -172,7 +172,8 @@ static void take_event(const struct epoll_event *ev)
 	__u64 nr;
 
 	if (ev->data.u64 == OF_WAKE) {
-		lane_call(SYS_read, hub.wake, (long)&nr, sizeof(nr));
+		if (!lane_another_sleeps_in_hub())
+			lane_call(SYS_read, hub.wake, (long)&nr, sizeof(nr));
 	} else if (ev->data.u64 == OF_INNER) {
 		if (hub.inner)
 			hub.inner->stale = true;

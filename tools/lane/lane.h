@@ -28,6 +28,7 @@
 #define FOREVER		(-1)
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define LANE_EVENTS	64
+#define LANE_OWN	2	/* entries of an array for poll() that lane_sleep() uses */
 #define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
 
 enum kind { CONN, EPOLL, PRIVATE };
@@ -204,6 +205,7 @@ void lane_hold(struct hold *h, struct object *o);
 void lane_release(struct hold *h);
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);
 bool lane_can_sleep_in_hub(void);
+bool lane_another_sleeps_in_hub(void);
 int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask);
 bool lane_has_sleepers(void);
 void lane_wake(const struct conn *c);

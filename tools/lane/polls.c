@@ -9,7 +9,6 @@
 
 #include "lane.h"
 
-#define OWN	2	/* entries that lane_sleep() uses */
 #define IN_BITS	(POLLIN | POLLRDNORM)
 #define OUT_BITS (POLLOUT | POLLWRNORM | POLLWRBAND)
 
@@ -25,12 +24,16 @@ static short poll_stream(struct conn *c, int fd, short want)
 		       (got & want & POLLRDHUP) | (got & (POLLHUP | POLLERR)));
 }
 
-/* Looks at the streams of @fds; @all gets what the kernel looks at. Returns how many are ready. */
-static int look(struct pollfd *fds, nfds_t nr, struct pollfd *all)
+/*
+ * Looks at the streams of @fds; @all gets what the kernel looks at, @others says whether that is
+ * anything. Returns how many are ready.
+ */
+static int look(struct pollfd *fds, nfds_t nr, struct pollfd *all, bool *others)
 {
 	int ready = 0;
 	nfds_t i;
 
+	*others = false;
 	for (i = 0; i < nr; i++) {
 		struct epoll *ep = lane_find_kind(fds[i].fd, EPOLL);
 		struct conn *c = lane_conn(fds[i].fd, true);
@@ -44,6 +47,7 @@ static int look(struct pollfd *fds, nfds_t nr, struct pollfd *all)
 			fds[i].revents = fds[i].events & IN_BITS;
 		}
 		ready += fds[i].revents != 0;
+		*others |= all[i].fd >= 0;
 	}
 	return ready;
 }
@@ -61,29 +65,34 @@ static int add_real(struct pollfd *fds, nfds_t nr, const struct pollfd *all)
 	return ready;
 }
 
+static int add_others(struct pollfd *fds, nfds_t nr, struct pollfd *all, bool others,
+		      const sigset_t *mask)
+{
+	if (others && lane_poll_now(all, nr, mask) < 0)
+		return -errno;
+	return add_real(fds, nr, all);
+}
+
 static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t deadline,
 		     const sigset_t *mask)
 {
-	int ready, ret;
+	bool ready, over, others, found = false;
+	struct pollfd *beside = all + LANE_OWN;
+	int ret;
 
 	for (;;) {
 		lane_dispatch();
-		ready = look(fds, nr, all + OWN);
-		if (ready || lane_is_over(deadline)) {
-			ret = lane_poll_now(all + OWN, nr, ready ? NULL : mask);
-			return ret < 0 ? -errno : add_real(fds, nr, all + OWN);
-		}
-		ret = lane_sleep(all, nr + OWN, deadline, mask);
-		if (ret)
-			return ret;
-		ret = add_real(fds, nr, all + OWN);
-		if (ret) {
-			look(fds, nr, all + OWN);
-			lane_poll_now(all + OWN, nr, NULL);
-			ret = add_real(fds, nr, all + OWN);
-			if (ret)
+		ready = look(fds, nr, beside, &others);
+		over = !ready && lane_is_over(deadline);
+		if (ready || over || found) {
+			ret = add_others(fds, nr, beside, others, over ? mask : NULL);
+			if (ret || over)
 				return ret;
 		}
+		ret = lane_sleep(all, others ? nr + LANE_OWN : LANE_OWN, deadline, mask);
+		if (ret)
+			return ret;
+		found = others && add_real(fds, nr, beside);
 	}
 }
 
@@ -102,8 +111,8 @@ static int poll_streams(struct pollfd *fds, nfds_t nr, int64_t span, const sigse
 	struct pollfd few[64], *all = few;
 	int ret;
 
-	if (nr + OWN > 64)
-		all = malloc((nr + OWN) * sizeof(*all));
+	if (nr + LANE_OWN > 64)
+		all = malloc((nr + LANE_OWN) * sizeof(*all));
 	if (!all) {
 		errno = ENOMEM;
 		return -1;

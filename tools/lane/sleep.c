@@ -57,6 +57,12 @@ static void wake(struct thread *t)
 		t->woken = lane_call(SYS_write, fd, &one, sizeof(one)) > 0;
 }
 
+/* It alone may take what has woken it: the kernel would let it sleep on. */
+bool lane_another_sleeps_in_hub(void)
+{
+	return watcher && watcher->in_hub && watcher != &me;
+}
+
 /* A thread that holds a connection last waits for nothing else. */
 void lane_wake(const struct conn *c)
 {
@@ -304,38 +310,6 @@ static bool may_sleep(int64_t deadline)
 	return false;
 }
 
-/*
- * Sleeps until there may be something to do, or one of @fds from the third on is ready:
- * the first two are used here. What was ready before is to be looked at before, in the same
- * section of the lock. Return: 0, -EINTR, -EBADF (what the thread holds is gone), or
- * another error.
- */
-int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask)
-{
-	struct hold *holds = me.holds;
-	struct sleep s = { .fds = fds };
-	struct timespec span, *left;
-	int ret;
-
-	if (!may_sleep(deadline))
-		return 0;
-	make_wake();
-	left = span_until(deadline, &span);
-	if (me.wake < 0 && !__libc_single_threaded && (!left || deadline - now_ns() > UNWOKEN))
-		left = span_until(now_ns() + UNWOKEN, &span);
-	/* One whom nobody can wake watches, too. */
-	fds[0] = (struct pollfd){ .fd = watcher && me.wake >= 0 ? -1 : lane_hub_fd(),
-				  .events = POLLIN };
-	if (!watcher && fds[0].fd >= 0)
-		watcher = &me;
-	fds[1] = (struct pollfd){ .fd = me.wake, .events = POLLIN };
-	begin_sleep(&s);
-	ret = sleep_in_poll(fds, nr, left, mask);
-	lane_lock();
-	lane_take_events();
-	return end_sleep(holds, ret);
-}
-
 /* --- sleeping in the hub ------------------------------------------------- */
 
 static bool lacks_pwait2;
@@ -357,10 +331,10 @@ static int sleep_in_epoll(struct epoll_event *ev, const struct timespec *span,
 /* The kernel is to read the span itself, which glibc copies where times are of 32 bits. */
 bool lane_can_sleep_in_hub(void)
 {
-	return !watcher && !lacks_pwait2 && real()->epoll_pwait2 && sizeof(long) == 8;
+	return !watcher && lane_hub_fd() >= 0 && !lacks_pwait2 && real()->epoll_pwait2 && sizeof(long) == 8;
 }
 
-/* As lane_sleep(), for an instance that the hub has: one call, which takes the events, too */
+/* As lane_sleep(), for what the hub has only: one call, which takes the events, too */
 int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask)
 {
 	struct epoll_event ev[LANE_EVENTS];
@@ -381,4 +355,41 @@ int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask)
 	lacks_pwait2 = nr == -ENOSYS;
 	lane_take_these(ev, nr);
 	return end_sleep(holds, nr < 0 && nr != -ENOSYS ? nr : 0);
+}
+
+/* --- sleeping beside other files ------------------------------------------ */
+
+/*
+ * Sleeps until there may be something to do, or one of @fds from the third on is ready:
+ * the first two are used here. What was ready before is to be looked at before, in the same
+ * section of the lock. Return: 0, -EINTR, -EBADF (what the thread holds is gone), or
+ * another error.
+ */
+int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask)
+{
+	struct hold *holds = me.holds;
+	struct sleep s = { .fds = fds };
+	struct timespec span, *left;
+	int ret;
+
+	if (nr == LANE_OWN && lane_can_sleep_in_hub())
+		return lane_sleep_in_hub(deadline, mask);
+	if (!may_sleep(deadline))
+		return 0;
+	make_wake();
+	left = span_until(deadline, &span);
+	if (me.wake < 0 && !__libc_single_threaded && (!left || deadline - now_ns() > UNWOKEN))
+		left = span_until(now_ns() + UNWOKEN, &span);
+	/* One whom nobody can wake watches, too. */
+	fds[0] = (struct pollfd){ .fd = watcher && me.wake >= 0 ? -1 : lane_hub_fd(),
+				  .events = POLLIN };
+	if (!watcher && fds[0].fd >= 0)
+		watcher = &me;
+	fds[1] = (struct pollfd){ .fd = me.wake, .events = POLLIN };
+	begin_sleep(&s);
+	ret = sleep_in_poll(fds, nr, left, mask);
+	lane_lock();
+	if (fds[0].revents)
+		lane_take_events();
+	return end_sleep(holds, ret);
 }
