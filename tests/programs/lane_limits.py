@@ -23,21 +23,26 @@ def exchange(conn, nr):
         assert conn.recv(1) == b"x"
 
 
+def connect(path):
+    conn = socket.socket(socket.AF_UNIX)
+    conn.connect(path)
+    exchange(conn, 5)
+    return conn
+
+
 def client(path, begun):
-    conns = [socket.socket(socket.AF_UNIX) for _ in range(3)]
-    for conn in conns:
-        conn.connect(path)
-        exchange(conn, 5)
+    conns = [connect(path) for _ in range(3)]
     os.kill(os.getpid(), signal.SIGSTOP)
     exchange(conns[0], 5)
-    writers = [threading.Thread(target=os.write, args=(conns[0].fileno(), bytes([letter]) * 300000))
+    conn = connect(path)
+    writers = [threading.Thread(target=os.write, args=(conn.fileno(), bytes([letter]) * 300000))
                for letter in b"abcdefgh"]
     for writer in writers:
         writer.start()
     os.write(begun, b"x")
     for writer in writers:
         writer.join()
-    conns[0].close()
+    conn.close()
 
 
 def answer(conn, nr):
@@ -101,6 +106,8 @@ def main(path):
     os.waitpid(child, 0)
     os.waitpid(close_beside(conns[2], lambda: None, ctypes.CDLL(None).fork), 0)
     watch_nested(conns[1], lambda: os.kill(peer, signal.SIGCONT))
+    answer(conn, 5)
+    conn = listener.accept()[0]
     answer(conn, 5)
     os.read(has_begun, 1)
     data = b"".join(iter(lambda: conn.recv(100000), b""))

@@ -666,6 +666,66 @@ static void epoll_client(void)
 	put(two, "done");
 }
 
+static void *wait_for_next(void *arg)
+{
+	thread_id = gettid();
+	check(!strcmp(get((int)(long)arg), "next"), "next");
+	return arg;
+}
+
+/* --- back to sockets: tests/programs/lane reads how many bytes went through memory --------- */
+
+static void many_server(void)
+{
+	int one = take(), i;
+
+	for (i = 0; i < 1000; i++)
+		answer(one);
+	get(one);
+}
+
+static void many_client(void)
+{
+	int one = reach(), i;
+
+	for (i = 0; i < 1000; i++)
+		ask(one);
+	put(one, "done");
+}
+
+/* A thread waits beside another one that does so all the time. */
+static void crowd_server(void)
+{
+	int two = take();
+
+	warm(two, answer);
+	many_server();
+	put(two, "next");
+	get(two);
+}
+
+static void crowd_client(void)
+{
+	struct timespec soon = { .tv_nsec = 20000 };
+	struct pollfd fd = { .events = POLLIN };
+	int two = reach(), i;
+	pthread_t thread;
+
+	warm(two, ask);
+	fd.fd = reach();
+	begin(&thread, wait_for_next, two);
+	await_sleep();
+	for (i = 0; i < 10; i++)
+		ask(fd.fd);
+	for (i = 0; i < 5000; i++)
+		ppoll(&fd, 1, &soon, NULL);
+	for (i = 10; i < 1000; i++)
+		ask(fd.fd);
+	put(fd.fd, "done");
+	pthread_join(thread, NULL);
+	put(two, "done");
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -675,6 +735,7 @@ static const struct {
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
+	CASE(many), CASE(crowd),
 };
 
 int main(int argc, char **argv)

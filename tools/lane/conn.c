@@ -71,18 +71,6 @@ static void open_stream(struct conn *c, int fd)
 	lane_wake_all();
 }
 
-/* The connection @fd, if the call is to be made here: not if it is a plain socket again */
-struct conn *lane_conn(int fd, bool reads)
-{
-	struct conn *c = lane_find_kind(fd, CONN);
-
-	if (c && c->state == CANDIDATE)
-		open_stream(c, fd);
-	if (!c || c->state == NEW || (c->state == PLAIN && !(reads && lane_has_rest(c))))
-		return NULL;
-	return c;
-}
-
 void lane_conn_end(struct conn *c)
 {
 	lane_drop_interests(c);
@@ -219,6 +207,47 @@ static void become_plain(struct conn *c)
 	close_stream(c);
 	lane_settle_interests(c);
 	lane_wake_all();
+}
+
+/* Of this side or the peer; until then it is used as ever. */
+static void quit(struct conn *c)
+{
+	if (!kevent_stream_leave(c->s))
+		become_plain(c);
+}
+
+/* A socket of which nothing is here any more, and no listener: its calls need not come here. */
+static bool is_of_kernel(const struct conn *c)
+{
+	return c->state == PLAIN && !c->bound && (c->offers || c->begun) && !lane_has_rest(c) &&
+	       LIST_EMPTY(&c->interests);
+}
+
+static void forget(struct conn *c)
+{
+	int fd = 0;
+
+	lane_rest_free(c);
+	while ((fd = lane_number_of(&c->o, fd)) >= 0)
+		lane_table_set(fd, NULL);
+}
+
+/* The connection @fd, if the call is to be made here: not if it is a plain socket again */
+struct conn *lane_conn(int fd, bool reads)
+{
+	struct conn *c = lane_find_kind(fd, CONN);
+
+	if (c && c->state == CANDIDATE)
+		open_stream(c, fd);
+	if (c && c->state == STREAM && (c->quits || lane_is_crowded()))
+		quit(c);
+	if (c && is_of_kernel(c)) {
+		forget(c);
+		return NULL;
+	}
+	if (!c || c->state == NEW || (c->state == PLAIN && !(reads && lane_has_rest(c))))
+		return NULL;
+	return c;
 }
 
 void lane_conn_connected(int fd, bool listed)

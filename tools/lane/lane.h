@@ -71,7 +71,11 @@ struct conn {
 	enum state		state;
 	bool			bound;		/* to a listed path */
 	bool			offers;
-	bool			begun;		/* bytes were read */
+	bool			begun;		/* bytes were read: no offer of the peer follows */
+	bool			joined;		/* it was in memory */
+	bool			asked;		/* bytes were written since the last read */
+	unsigned char		alone;		/* answers of a peer that has not accepted */
+	bool			quits;		/* for good, as soon as nothing is in memory */
 	bool			said;		/* that it is lost */
 	bool			leaves;		/* it is not ready before it is a socket */
 	pthread_t		writer;		/* 0, or waits to write the rest of a call */
@@ -208,6 +212,7 @@ bool lane_can_sleep_in_hub(void);
 bool lane_another_sleeps_in_hub(void);
 int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask);
 bool lane_has_sleepers(void);
+bool lane_is_crowded(void);
 void lane_wake(const struct conn *c);
 void lane_wake_all(void);
 void lane_have_watcher(void);

@@ -21,6 +21,7 @@
 #include "lane.h"
 
 #define NO_DESCRIPTOR	INT_MAX	/* is reported at once */
+#define CROWD		4096
 #define UNWOKEN		10000000	/* ns that a thread sleeps whom nobody can wake */
 
 /* What a handler changes, so that the kernel does not sleep if it reads it afterwards */
@@ -42,6 +43,27 @@ static __thread struct thread me __attribute__((tls_model("initial-exec"))) = { 
 static LIST_HEAD(, thread) sleepers = LIST_HEAD_INITIALIZER(sleepers);
 static const struct thread *watcher;
 static pthread_key_t at_end;
+
+/*
+ * Sleeps beside those of other threads, less those of a thread that was alone. Threads that wait
+ * at the same time wake each other, which costs more than memory saves.
+ */
+static unsigned int crowd;
+
+bool lane_is_crowded(void)
+{
+	return crowd == CROWD;
+}
+
+static void see_crowd(void)
+{
+	if (lane_is_crowded())
+		return;
+	if (lane_has_sleepers())
+		crowd++;
+	else if (crowd)
+		crowd--;
+}
 
 bool lane_has_sleepers(void)
 {
@@ -206,6 +228,7 @@ __attribute__((constructor)) static void watch_ends(void)
 void lane_threads_forget(void)
 {
 	LIST_INIT(&sleepers);
+	crowd = 0;
 	watcher = NULL;
 	me.sleep = NULL;
 	me.wake = -1;
@@ -266,6 +289,7 @@ static void make_wake(void)
 
 static void begin_sleep(struct sleep *s)
 {
+	see_crowd();
 	me.sleep = s;
 	LIST_INSERT_HEAD(&sleepers, &me, sleepers);
 	lane_stats.sleeps++;

@@ -9,6 +9,7 @@
 
 #define MAX_IOV		1024
 #define PART		16	/* buffers that one further step takes */
+#define ANSWERS		8
 #define UNKNOWN		(-2)	/* deadline: no wait yet */
 #define RECV_FLAGS	(MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | \
 			 MSG_CMSG_CLOEXEC)
@@ -99,12 +100,18 @@ static void go_on(struct vector *v, int fd, int flags,
 
 /* --- reading ------------------------------------------------------------- */
 
-/* A peer that has begun, and has offered no memory, will never do so. */
-static void see_plain_peer(struct conn *c)
+/*
+ * After a read: a peer that has begun without an offer makes none any more, one that has answered
+ * several times has dropped the offer of this side, and one that has left does not come back.
+ */
+static void see_peer(struct conn *c)
 {
-	if (!c->offers && !c->begun && !kevent_stream_memory(c->s))
-		lane_conn_leave(c, 0);
+	if (kevent_stream_memory(c->s))
+		c->joined = true;
+	else if (c->joined || !c->offers || (c->asked && ++c->alone == ANSWERS))
+		c->quits = true;
 	c->begun = true;
+	c->asked = false;
 }
 
 static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool peek)
@@ -121,7 +128,7 @@ static ssize_t read_stream(struct conn *c, const struct iovec *iov, int nr, bool
 	if (ret <= 0 || peek)
 		return ret;
 	lane_count_in(memory, ret);
-	see_plain_peer(c);
+	see_peer(c);
 	return ret;
 }
 
@@ -231,6 +238,7 @@ static ssize_t write_once(struct conn *c, int fd, struct vector *v)
 	ret = kevent_stream_writev(c->s, iov, (unsigned int)nr);
 	if (ret <= 0)
 		return ret;
+	c->asked = true;
 	memory = kevent_stream_memory(c->s) & KEVENT_STREAM_SENDS;
 	if (memory)
 		lane_stats.out_memory += (__u64)ret;
