@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -187,6 +188,18 @@ int open_expired_timer(void)
 	MUST_EQ(timerfd_settime(pfd.fd, 0, &soon, NULL), 0);
 	MUST_EQ(poll(&pfd, 1, PATIENCE_MS), 1);
 	return pfd.fd;
+}
+
+unsigned int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int nr = 0;
+
+	MUST(dir);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
 }
 
 void open_fds(unsigned int nr)

@@ -93,6 +93,7 @@ void open_pipe(int fd[2]);	/* non-blocking, close-on-exec */
 /* A timerfd that has expired: ready, as only its ->poll() knows */
 int open_expired_timer(void);
 void open_fds(unsigned int nr);	/* raises RLIMIT_NOFILE to @nr */
+unsigned int count_fds(void);	/* that are open, and what it needs itself */
 void put_byte(int fd);
 unsigned int take_bytes(int fd);	/* reads until the file is empty */
 void write_file(const char *path, const char *text);

@@ -13,7 +13,6 @@
  * /proc/self/fail-nth says which one, for this thread alone. Leaks are for kmemleak.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -159,18 +158,6 @@ static bool was_hit(void)
 }
 
 /* States */
-
-static unsigned int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned int nr = 0;
-
-	MUST(dir);
-	while (readdir(dir))
-		nr++;
-	closedir(dir);
-	return nr;
-}
 
 /* The numbers that are free. One that is reserved, without a file, is not. */
 static uint64_t free_fds(void)
