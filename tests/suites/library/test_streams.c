@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -52,6 +53,8 @@ struct side {
 	int			nr;		/* 0: has connected */
 	int			sock[STREAMS][2];
 	bool			kills;		/* the other one may be killed */
+	bool			small;		/* few bytes: each is some instructions */
+	unsigned int		turns;		/* of a process that is stepped, before that */
 	uint64_t		seed;
 	struct kevent_queue	q;
 	struct kevent_streams	*set;
@@ -120,7 +123,7 @@ static size_t some_size(struct side *me)
 {
 	static const uint32_t most[] = { 10, 1000, 9000, MOST };
 
-	return next_random(&me->seed) % most[next_random(&me->seed) % 4] + 1;
+	return next_random(&me->seed) % most[me->small ? 0 : next_random(&me->seed) % 4] + 1;
 }
 
 static bool read_some(struct side *me, struct part *p)
@@ -305,24 +308,106 @@ static int open_side(struct side *me)
 	return ret;
 }
 
+static struct part *find_work(struct side *me)
+{
+	uint32_t i, first = next_random(&me->seed);
+
+	for (i = 0; i < STREAMS; i++)
+		if (has_work(&me->part[(first + i) % STREAMS]))
+			return &me->part[(first + i) % STREAMS];
+	return NULL;
+}
+
+static bool act_until_done(struct side *me)
+{
+	struct part *p;
+
+	while (!is_done(me)) {
+		p = find_work(me);
+		if (p ? !act(me, p) : !await(me))
+			return false;
+	}
+	return true;
+}
+
 static int run_side(void *arg)
 {
 	struct side *me = arg;
-	uint32_t i, first;
 
 	CHILD_MUST(open_side(me) == 0);
-	while (!is_done(me)) {
-		first = next_random(&me->seed);
-		for (i = 0; i < STREAMS; i++)
-			if (has_work(&me->part[(first + i) % STREAMS]))
-				break;
-		if (i == STREAMS)
-			CHILD_MUST(await(me));
-		else
-			CHILD_MUST(act(me, &me->part[(first + i) % STREAMS]));
-	}
+	CHILD_MUST(act_until_done(me));
 	kevent_streams_free(me->set);
 	return 0;
+}
+
+/* --- a side that is stepped ---------------------------------------------- */
+
+/* What a process does between two stops, and the test between two of these */
+static bool take_turn(struct side *me)
+{
+	struct part *p = &me->part[next_random(&me->seed) % STREAMS];
+	const struct timespec now = {};
+	struct ukevent ev[4];
+	int i, nr;
+
+	switch (next_random(&me->seed) % 8) {
+	case 0:
+		return leave_some(me, p);
+	case 1:
+		nr = kevent_streams_get(me->set, ev, 4, &now);
+		for (i = 0; i < nr; i++)
+			kevent_stream_event(me->part[ev[i].ptr].s, &ev[i]);
+		return nr >= 0 && take_ready(me);
+	case 2 ... 4:
+		return p->in_done || read_some(me, p);
+	default:
+		return p->out_done || write_some(me, p);
+	}
+}
+
+/* Stops before each turn. */
+static int run_stepped(void *arg)
+{
+	struct side *me = arg;
+	unsigned int i;
+
+	CHILD_MUST(!ptrace(PTRACE_TRACEME, 0, 0, 0));
+	CHILD_MUST(open_side(me) == 0);
+	for (i = 0; i <= me->turns; i++) {
+		raise(SIGSTOP);
+		me->small = i == me->turns;
+		CHILD_MUST(take_turn(me));
+	}
+	raise(SIGSTOP);
+	return 0;
+}
+
+/* Returns the signal that it stops for, or 0. */
+static int stops_for(pid_t pid)
+{
+	int status = 0;
+
+	return waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+}
+
+static void go_to_stop(pid_t pid)
+{
+	MUST_EQ(ptrace(PTRACE_CONT, pid, 0, 0), 0);
+	MUST_EQ(stops_for(pid), SIGSTOP);
+}
+
+/* Makes @steps instructions of the turn. Returns how many there were. */
+static unsigned int step(pid_t pid, unsigned int steps)
+{
+	unsigned int done;
+	int sig = SIGTRAP;
+
+	for (done = 0; done < steps && sig != SIGSTOP; done++) {
+		MUST_EQ(ptrace(PTRACE_SINGLESTEP, pid, 0, 0), 0);
+		sig = stops_for(pid);
+		MUST(sig == SIGTRAP || sig == SIGSTOP);
+	}
+	return done;
 }
 
 /* --- tests --------------------------------------------------------------- */
@@ -441,9 +526,65 @@ static void killed_side_loses_nothing(void)
 	note("%llu kills", (unsigned long long)kills);
 }
 
+/* The test is the other side of a process that it kills at an instruction of its last turn. */
+static unsigned int kill_after(struct side *s, unsigned int steps)
+{
+	static struct side me;
+	unsigned int i, done;
+	pid_t pid;
+
+	s->world = new_world();
+	connect_all(s);
+	me = *s;
+	me.nr = !s->nr;
+	me.kills = true;
+	me.seed = s->seed * 3 | 1;
+	pid = start_child(run_stepped, s);
+	MUST_EQ(stops_for(pid), SIGSTOP);
+	MUST_EQ(open_side(&me), 0);
+	for (i = 0; i < STREAMS; i++)
+		close(s->sock[i][s->nr]);
+	for (i = 0; i < s->turns; i++) {
+		MUST(take_turn(&me));
+		go_to_stop(pid);
+	}
+	done = step(pid, steps);
+	MUST_EQ(kill(pid, SIGKILL), 0);
+	MUST_EQ(stops_for(pid), 0);
+	MUST(act_until_done(&me));
+	for (i = 0; i < STREAMS; i++)
+		MUST(s->world->dir[i][s->nr].read >= s->world->dir[i][s->nr].written);
+	kevent_streams_free(me.set);
+	kevent_queue_close(&me.q);
+	munmap(s->world, sizeof(*s->world));
+	return done;
+}
+
+/* Each turn is the same again: its seed is. Its calls are of some thousand instructions. */
+static void killed_at_each_instruction_it_loses_nothing(void)
+{
+	static struct side s;
+	uint64_t start = now_ns(), kills = 0, seed = test_seed();
+	unsigned int steps, stride, turns = 0;
+
+	for (; storm_goes_on(start, kills > 4); turns++) {
+		s.nr = next_random(&seed) % 2;
+		s.turns = next_random(&seed) % 30;
+		s.seed = next_random(&seed) | 1;
+		stride = next_random(&seed) % 4 ? next_random(&seed) % 500 + 1 : 1;
+		steps = next_random(&seed) % stride;
+		while (storm_goes_on(start, kills > 4) && kill_after(&s, steps) == steps) {
+			steps += stride;
+			kills++;
+		}
+	}
+	note("%llu kills in %u turns", (unsigned long long)kills, turns);
+}
+
 static const struct test_case cases[] = {
 	TEST_LIMIT(random_calls_are_as_of_sockets, 30),
 	TEST_LIMIT(killed_side_loses_nothing, 30),
+	TEST_LIMIT(killed_at_each_instruction_it_loses_nothing, 30),
 	{}
 };
 
