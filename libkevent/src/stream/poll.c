@@ -5,20 +5,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <sys/syscall.h>
 
-#include "api/syscall.h"
 #include "stream.h"
-
-static int poll_socket(const struct kevent_stream *s)
-{
-	struct pollfd fd = { .fd = s->sock, .events = POLLIN | POLLOUT | POLLRDHUP };
-	struct timespec none = { .tv_sec = 0 };
-
-	return kevent_call6(SYS_ppoll, (long)&fd, 1, (long)&none, 0, 0, 0) == 1 ?
-	       fd.revents : 0;
-}
 
 /* @sock: of the socket, where the direction does not go through memory */
 static int poll_in(struct kevent_stream *s, int sock)
@@ -72,7 +60,7 @@ int kevent_stream_poll(struct kevent_stream *s, int events)
 	if (stream_follow(s))
 		return POLLERR | POLLHUP | (events & (POLLIN | POLLOUT));
 	if (!s->in.mem || (!s->out.mem && (events & POLLOUT)))
-		sock = poll_socket(s);
+		sock = kevent_stream_poll_socket(s);
 	/* First: what comes together with an end is there when the end is seen. */
 	got = poll_ends(s, sock);
 	got |= poll_in(s, sock);

@@ -42,6 +42,8 @@ int kevent_stream_events(const struct kevent_stream *s)
 
 static void see_input(struct kevent_stream *s, bool ends)
 {
+	if (!s->in.mem && s->out.mem)
+		kevent_stream_poll_socket(s);
 	if (s->in.mem && !s->in.last) {
 		kevent_stream_drain(s, ends);
 		if (!s->in.last && !s->sock_end && !s->error)

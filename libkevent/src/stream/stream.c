@@ -166,7 +166,9 @@ static int await_room(struct kevent_stream *s)
 {
 	lane_store(&s->me->room, ++s->out.room);
 	lane_full_barrier();
-	if (lane_load(&s->peer->gone))
+	if (!s->in.mem)
+		kevent_stream_poll_socket(s);
+	if (s->sock_end || lane_load(&s->peer->gone))
 		return -EPIPE;
 	if (lane_load(&s->mem->phase) != s->phase)
 		return AGAIN;

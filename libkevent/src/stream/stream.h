@@ -218,6 +218,8 @@ void kevent_stream_queue(struct kevent_stream *s);
  * for the bell, so the next call tries again.
  */
 bool kevent_stream_notify(struct kevent_stream *s);
+/* Asks the kernel for all bits, and notes a peer that has gone. */
+int kevent_stream_poll_socket(struct kevent_stream *s);
 /* Has the queue, or the program, say when the socket takes bytes. */
 void kevent_stream_await_out(struct kevent_stream *s);
 int kevent_stream_watch_out(const struct kevent_stream *s, __u32 cmd);

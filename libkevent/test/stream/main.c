@@ -960,6 +960,65 @@ static void writer_that_waits_for_room_sees_the_end(void)
 	close_sets();
 }
 
+/*
+ * A peer that was killed before it has seen the acceptance: its bytes end in the socket, and
+ * nobody reads the memory. It may have ended its direction before.
+ */
+static void writer_sees_a_sudden_end_before_memory(bool half, bool full)
+{
+	open_sets();
+	open_pair(true);
+	say(a, "1");
+	expect(b, "1");
+	CHECK_EQ(kevent_stream_memory(b), KEVENT_STREAM_SENDS);
+	settle(sb);
+	if (half) {
+		shutdown(a->sock, SHUT_WR);
+		CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+		CHECK_EQ(kevent_stream_poll(b, ALL), POLLIN | POLLOUT | POLLRDHUP);
+		settle(sb);
+	}
+	if (full) {
+		CHECK_EQ(kevent_stream_write(b, big, BIG), STREAM_RING);
+		CHECK_EQ(kevent_stream_write(b, big, 1), -EAGAIN);
+	}
+	CHECK_EQ(kevent_streams_arm(sb), 0);
+	shutdown(a->sock, SHUT_RDWR);
+	expect_wake_up(sb, b);
+	CHECK_EQ(kevent_stream_write(b, big, 1), -EPIPE);
+	CHECK_EQ(kevent_stream_poll(b, ALL), POLLIN | POLLOUT | POLLRDHUP | POLLHUP);
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	close_sets();
+}
+
+static void sudden_end_before_memory_is_seen(void)
+{
+	writer_sees_a_sudden_end_before_memory(false, false);
+	writer_sees_a_sudden_end_before_memory(false, true);
+	writer_sees_a_sudden_end_before_memory(true, false);
+	writer_sees_a_sudden_end_before_memory(true, true);
+}
+
+/* No event has been taken since: a write without room asks itself, and so does a poll. */
+static void sudden_end_before_memory_needs_no_event(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		open_sets();
+		open_pair(true);
+		say(a, "1");
+		expect(b, "1");
+		CHECK_EQ(kevent_stream_write(b, big, BIG), STREAM_RING);
+		shutdown(a->sock, SHUT_RDWR);
+		if (i)
+			CHECK_EQ(kevent_stream_poll(b, ALL),
+				 POLLIN | POLLOUT | POLLRDHUP | POLLHUP);
+		CHECK_EQ(kevent_stream_write(b, big, 1), -EPIPE);
+		close_sets();
+	}
+}
+
 /* --- back to the socket -------------------------------------------------- */
 
 /* Reads and asks to leave until that is done; the peer uses its stream meanwhile. */
@@ -1658,6 +1717,8 @@ static const struct test tests[] = {
 	TEST(end_behind_a_bell_is_seen),
 	TEST(sudden_end_behind_a_change_loses_nothing),
 	TEST(writer_that_waits_for_room_sees_the_end),
+	TEST(sudden_end_before_memory_is_seen),
+	TEST(sudden_end_before_memory_needs_no_event),
 	TEST(stream_goes_back_and_forth),
 	TEST(descriptors_pass_meanwhile),
 	TEST(both_may_leave_at_once),
