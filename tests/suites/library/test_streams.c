@@ -29,6 +29,7 @@
 #define QUOTA		600000u		/* bytes of one direction, at most */
 #define ENDLESS		(1ull << 60)
 #define RARELY		400		/* a leave in so many calls */
+#define TURN		SIGUSR1		/* before each turn of a process that is stepped */
 
 struct direction {
 	_Atomic uint64_t	written, read;
@@ -365,7 +366,6 @@ static bool take_turn(struct side *me)
 	}
 }
 
-/* Stops before each turn. */
 static int run_stepped(void *arg)
 {
 	struct side *me = arg;
@@ -374,11 +374,11 @@ static int run_stepped(void *arg)
 	CHILD_MUST(!ptrace(PTRACE_TRACEME, 0, 0, 0));
 	CHILD_MUST(open_side(me) == 0);
 	for (i = 0; i <= me->turns; i++) {
-		raise(SIGSTOP);
+		raise(TURN);
 		me->small = i == me->turns;
 		CHILD_MUST(take_turn(me));
 	}
-	raise(SIGSTOP);
+	raise(TURN);
 	return 0;
 }
 
@@ -390,10 +390,16 @@ static int stops_for(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
 }
 
-static void go_to_stop(pid_t pid)
+/* Signals of others, as of a shell that stops all its jobs, are dropped. */
+static void go_to_turn(pid_t pid)
 {
-	MUST_EQ(ptrace(PTRACE_CONT, pid, 0, 0), 0);
-	MUST_EQ(stops_for(pid), SIGSTOP);
+	int sig;
+
+	do {
+		MUST_EQ(ptrace(PTRACE_CONT, pid, 0, 0), 0);
+		sig = stops_for(pid);
+		MUST(sig);
+	} while (sig != TURN);
 }
 
 /* Makes @steps instructions of the turn. Returns how many there were. */
@@ -402,10 +408,10 @@ static unsigned int step(pid_t pid, unsigned int steps)
 	unsigned int done;
 	int sig = SIGTRAP;
 
-	for (done = 0; done < steps && sig != SIGSTOP; done++) {
+	for (done = 0; done < steps && sig != TURN; done++) {
 		MUST_EQ(ptrace(PTRACE_SINGLESTEP, pid, 0, 0), 0);
 		sig = stops_for(pid);
-		MUST(sig == SIGTRAP || sig == SIGSTOP);
+		MUST(sig);
 	}
 	return done;
 }
@@ -540,13 +546,13 @@ static unsigned int kill_after(struct side *s, unsigned int steps)
 	me.kills = true;
 	me.seed = s->seed * 3 | 1;
 	pid = start_child(run_stepped, s);
-	MUST_EQ(stops_for(pid), SIGSTOP);
+	MUST_EQ(stops_for(pid), TURN);
 	MUST_EQ(open_side(&me), 0);
 	for (i = 0; i < STREAMS; i++)
 		close(s->sock[i][s->nr]);
 	for (i = 0; i < s->turns; i++) {
 		MUST(take_turn(&me));
-		go_to_stop(pid);
+		go_to_turn(pid);
 	}
 	done = step(pid, steps);
 	MUST_EQ(kill(pid, SIGKILL), 0);
@@ -560,25 +566,38 @@ static unsigned int kill_after(struct side *s, unsigned int steps)
 	return done;
 }
 
-/* Each turn is the same again: its seed is. Its calls are of some thousand instructions. */
+/* After each instruction of a turn: it is the same each time, as its seed is. */
+static unsigned int kill_after_each(struct side *s, uint64_t start)
+{
+	unsigned int steps = 0;
+
+	while (kill_after(s, steps) == steps && storm_goes_on(start, true))
+		steps++;
+	return steps;
+}
+
+/* A turn in so many is stepped through, and the others are killed somewhere. */
+#define WHOLE		100
+
 static void killed_at_each_instruction_it_loses_nothing(void)
 {
 	static struct side s;
-	uint64_t start = now_ns(), kills = 0, seed = test_seed();
-	unsigned int steps, stride, turns = 0;
+	uint64_t start = now_ns(), seed = test_seed();
+	unsigned int kills, whole = 0;
 
-	for (; storm_goes_on(start, kills > 4); turns++) {
+	for (kills = 0; storm_goes_on(start, kills > 4);) {
 		s.nr = next_random(&seed) % 2;
 		s.turns = next_random(&seed) % 30;
 		s.seed = next_random(&seed) | 1;
-		stride = next_random(&seed) % 4 ? next_random(&seed) % 500 + 1 : 1;
-		steps = next_random(&seed) % stride;
-		while (storm_goes_on(start, kills > 4) && kill_after(&s, steps) == steps) {
-			steps += stride;
+		if (next_random(&seed) % WHOLE == 0) {
+			kills += kill_after_each(&s, start);
+			whole++;
+		} else {
+			kill_after(&s, next_random(&seed) % (1u << next_random(&seed) % 14));
 			kills++;
 		}
 	}
-	note("%llu kills in %u turns", (unsigned long long)kills, turns);
+	note("%u kills, %u turns were stepped through", kills, whole);
 }
 
 static const struct test_case cases[] = {
