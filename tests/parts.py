@@ -139,8 +139,16 @@ def run_lanes(**variables):
 def run_streams(seconds):
     """Streams between processes, and one that is hostile, with AddressSanitizer."""
     return run(report.Report("streams"),
-               [str(GUEST / "kevent-tests-asan"), "streams", "storm_streams"], 4 * seconds,
+               [str(GUEST / "kevent-tests-asan"), "streams", "storm_streams"], 5 * seconds,
                KEVENT_BACKEND="epoll", KEVENT_STORM_SECONDS=str(seconds))
+
+
+def run_kevent_lane(seconds):
+    """Random calls of programs with kevent-lane, next to the same without it."""
+    SECONDS["kevent-lane"] = seconds + 300
+    return run_counting(report.Report("kevent-lane"), "random",
+                        ["env", f"LANE_SECONDS={seconds}", f"SEED={time.time_ns() >> 20}",
+                         TOP / "tests/programs/lane", "random"])
 
 
 def run_fallback_vm():

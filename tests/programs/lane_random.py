@@ -14,6 +14,7 @@ import random
 import select
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -37,6 +38,11 @@ def attempt(call, *args):
         return call(*args)
     except OSError as error:
         return error.errno
+
+
+def without_reset(result):
+    """The peer has closed, and had not read all: kevent-lane(1) has this difference."""
+    return b"" if result == errno.ECONNRESET else result
 
 
 class Side:
@@ -72,20 +78,31 @@ class Side:
     def do_send(self, rand):
         data = rand.randbytes(rand.choice((1, 10, 500, 5000, 15000)))
         how = rand.randrange(5)
-        for conn in self.pair:
-            if how == 0:
-                conn.sendall(data)
-            elif how == 1:
-                same(os.writev(conn.fileno(), [data[:7], b"", data[7:]]), len(data))
-            elif how == 2:
-                same(conn.sendmsg([data]), len(data))
-            elif how == 3:
-                same(os.write(conn.fileno(), data), len(data))
-            else:
-                writer = threading.Thread(target=conn.sendall, args=(data,))
-                writer.start()
-                writer.join()
-        return len(data)
+        lane, model = self.both(lambda conn: self.try_send(how, conn, data))
+        same(lane, model)
+        return 0 if model else len(data)
+
+    def try_send(self, how, conn, data):
+        """A peer that has closed, and had not read all, is ECONNRESET once."""
+        error = attempt(self.send_by, how, conn, data)
+        return errno.EPIPE if error == errno.ECONNRESET else error
+
+    def send_by(self, how, conn, data):
+        if how == 0:
+            conn.sendall(data)
+        elif how == 1:
+            same(os.writev(conn.fileno(), [data[:7], b"", data[7:]]), len(data))
+        elif how == 2:
+            same(conn.sendmsg([data]), len(data))
+        elif how == 3:
+            same(os.write(conn.fileno(), data), len(data))
+        else:
+            error = []
+            writer = threading.Thread(target=lambda: error.append(attempt(conn.sendall, data)))
+            writer.start()
+            writer.join()
+            if error[0]:
+                raise OSError(error[0], "in a thread")
 
     def do_sendfile(self, rand):
         data = rand.randbytes(3000)
@@ -105,13 +122,30 @@ class Side:
             os.close(r)
         return 2
 
-    def take(self, conn, size, flags):
+    def recv_by(self, how, conn, size):
+        """One call that does not wait"""
+        if how == 0:
+            return conn.recvmsg(size, 0, socket.MSG_DONTWAIT)[0]
+        if how == 1:
+            return conn.recvfrom(size, socket.MSG_DONTWAIT)[0]
+        if how == 2:
+            return conn.recv(size, socket.MSG_DONTWAIT)
+        os.set_blocking(conn.fileno(), False)
+        try:
+            if how == 3:
+                return os.read(conn.fileno(), size)
+            part = bytearray(size // 3), bytearray(size - size // 3)
+            nr = os.readv(conn.fileno(), part)
+            return bytes(part[0] + part[1])[:nr]
+        finally:
+            os.set_blocking(conn.fileno(), True)
+
+    def take(self, conn, size, how=2):
         """As many as there are, up to size: a lane may need two calls."""
         data = b""
         while len(data) < size:
-            more = attempt(conn.recv, size - len(data), flags | socket.MSG_DONTWAIT)
-            if more == errno.ECONNRESET:	# kevent-lane(1) has this difference
-                more = b""
+            more = attempt(self.recv_by, how, conn, size - len(data))
+            more = without_reset(more)
             if not isinstance(more, bytes) or not more:
                 return data or more
             data += more
@@ -119,14 +153,15 @@ class Side:
 
     def do_recv(self, rand):
         size = rand.choice((1, 9, 700, 6000, 50000))
-        lane, model = self.both(lambda conn: self.take(conn, size, 0))
+        how = rand.randrange(5)
+        lane, model = self.both(lambda conn: self.take(conn, size, how))
         same(lane, model)
         return len(model) if isinstance(model, bytes) else 0
 
     def all_of(self, conn, size):
         """Bytes with a descriptor end a call on a socket."""
         data = conn.recv(size, socket.MSG_WAITALL)
-        return data + self.take(conn, size - len(data), 0) if len(data) < size else data
+        return data + self.take(conn, size - len(data)) if len(data) < size else data
 
     def do_wait_all(self, rand):
         there = self.count(self.pair[1])
@@ -136,8 +171,8 @@ class Side:
         return size
 
     def do_peek(self, rand):
-        lane, model = self.both(lambda conn: attempt(
-            conn.recv, 20, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        lane, model = self.both(lambda conn: without_reset(attempt(
+            conn.recv, 20, socket.MSG_PEEK | socket.MSG_DONTWAIT)))
         same(type(lane), type(model))
         if isinstance(lane, bytes):
             same(lane, model[:len(lane)])
@@ -192,7 +227,8 @@ class Side:
         return [bits for _, bits in poll.poll(0)]
 
     def same_bits(self, lane, model):
-        """A lane may have room where a socket has none."""
+        """A lane may have room where a socket has none, and has no ECONNRESET."""
+        lane, model = [[bits & ~select.POLLERR for bits in polled] for polled in (lane, model)]
         if lane and not model[:1].count(lane[0]):
             lane = [bits for bits in [lane[0] & ~select.POLLOUT] if bits]
         same(lane, model)
@@ -233,6 +269,38 @@ class Side:
         for copy in copies:
             copy.close()
         return 0
+
+    def do_renumber(self, rand):
+        """dup2() onto a number that is in use, and back"""
+        for i, conn in enumerate(self.pair):
+            with open("/dev/null", "rb") as file:
+                to = os.dup(file.fileno())
+            os.dup2(conn.fileno(), to, False)
+            conn.close()
+            self.pair[i] = socket.socket(fileno=to)
+        self.epolls = [select.epoll(), select.epoll()]
+        return 0
+
+    def do_limit(self, rand):
+        """A call that waits until SO_RCVTIMEO has passed, or takes what is there"""
+        limit = struct.pack("ll", 0, rand.randrange(1, 20000))
+        results = []
+        for conn in self.pair:
+            conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+            results.append(without_reset(attempt(conn.recv, 1)))
+            conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, bytes(16))
+        same(*results)
+        return len(results[1]) if isinstance(results[1], bytes) else 0
+
+    def do_program(self, rand):
+        """Another program has the descriptors; here nothing is under way to it."""
+        size = rand.choice((1, 3000))
+        words = [sys.executable, "-c", f"import os, sys\nfor fd in sys.argv[1:]:\n"
+                 f" assert os.write(int(fd), b'x' * {size}) == {size}",
+                 *[str(conn.fileno()) for conn in self.pair]]
+        same(subprocess.run(words, pass_fds=[conn.fileno() for conn in self.pair],
+                            check=False).returncode, 0)
+        return size
 
     def do_child(self, rand):
         """A child reads and writes: the parent goes on behind it."""
@@ -293,8 +361,10 @@ class Side:
 
 
 SENDS = ("send", "send", "send", "sendfile", "pass")
-RECVS = ("recv", "recv", "recv", "wait_all", "take_control")
-OTHERS = ("peek", "count", "poll", "poll", "epoll", "events", "forget", "copy", "child")
+RECVS = ("recv", "recv", "recv", "wait_all", "take_control", "limit")
+OTHERS = ("peek", "count", "poll", "poll", "epoll", "events", "forget", "copy", "renumber",
+          "child", "program")
+AFTER_CLOSE = ("recv", "recv", "send", "poll", "peek", "epoll", "events", "limit", "copy")
 
 
 class Driver:
@@ -330,7 +400,10 @@ class Driver:
             self.step(self.rand.randrange(2), under_way, ended)
         first = self.rand.randrange(2)
         self.order(first, "close")
-        self.order(1 - first, "recv")
+        for _ in range(self.rand.randrange(8)):
+            name = self.rand.choice(AFTER_CLOSE)
+            if name != "send" or not ended[1 - first]:
+                self.order(1 - first, name)
         self.order(1 - first, "close")
 
     def step(self, nr, under_way, ended):
@@ -341,13 +414,17 @@ class Driver:
             under_way[1 - nr] -= int(self.order(nr, self.rand.choice(RECVS)))
         elif kind < 9 or self.rand.randrange(8):
             name = self.rand.choice(OTHERS)
-            if name == "child" and (ended[nr] or under_way[nr] > MOST):
+            if name in ("child", "program") and (ended[nr] or under_way[nr] > MOST):
+                return
+            if name == "program" and under_way[1 - nr]:
                 return
             result = self.order(nr, name)
             if name == "child":
                 received, sent = (int(word.strip("(,)")) for word in result.split())
                 under_way[1 - nr] -= received
                 under_way[nr] += sent
+            if name == "program":
+                under_way[nr] += int(result)
         else:
             self.order(nr, "end")
             ended[nr] = True
