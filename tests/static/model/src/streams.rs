@@ -28,6 +28,10 @@ pub struct Rules {
     receiver_acquires_joined: bool,
     receiver_loads_joined_last: bool,
     leaver_fences: bool,
+    leaver_waits_for_the_other: bool,
+    leaver_publishes_first: bool,
+    other_reads_in_bulk_first: bool,
+    other_loads_head_last: bool,
     offer_is_withdrawn_by_cas: bool,
     offer_is_accepted_by_cas: bool,
 }
@@ -49,6 +53,10 @@ const RULES: Rules = Rules {
     receiver_acquires_joined: true,
     receiver_loads_joined_last: true,
     leaver_fences: true,
+    leaver_waits_for_the_other: true,
+    leaver_publishes_first: true,
+    other_reads_in_bulk_first: true,
+    other_loads_head_last: true,
     offer_is_withdrawn_by_cas: true,
     offer_is_accepted_by_cas: true,
 };
@@ -267,6 +275,78 @@ fn no_wait_for_each_other(rules: Rules) {
     assert!(mine || others, "both wait");
 }
 
+/// What the socket has, in this order, while one side leaves.
+const SOME_BELL: u64 = 1;
+const LAST_BELL: u64 = 2;
+const BYTE: u64 = 4;
+
+/// leave_out(), after either side has ended the turn. One byte went through memory while this side
+/// did not know that; the one behind it goes through the socket.
+fn end_turn(rules: Rules, s: &Shared) {
+    s.phase.swap(1, Ordering::SeqCst);
+    if rules.leaver_publishes_first {
+        s.head.store(1, Ordering::Release);
+    }
+    s.sock.fetch_or(SOME_BELL, Ordering::AcqRel);
+    s.leaving[0].store(1, Ordering::Release);
+    fence(Ordering::SeqCst);
+    if !rules.leaver_waits_for_the_other || s.leaving[1].load(Ordering::Acquire) == 1 {
+        s.sock.fetch_or(LAST_BELL, Ordering::AcqRel);
+        s.sock.fetch_or(BYTE, Ordering::AcqRel);
+    }
+    if !rules.leaver_publishes_first {
+        s.head.store(1, Ordering::Release);
+    }
+}
+
+/// read_bells() in a turn that goes on, as far as this side knows
+fn read_in_bulk(s: &Shared) {
+    let got = s.sock.swap(0, Ordering::AcqRel);
+    assert!(got & BYTE == 0, "a byte among the bells");
+}
+
+/// read_bells() in a turn that ends: whether the last one has come
+fn read_one_by_one(s: &Shared) -> bool {
+    for bell in [SOME_BELL, LAST_BELL] {
+        if s.sock.load(Ordering::Acquire) & bell != 0 {
+            s.sock.fetch_and(!bell, Ordering::AcqRel);
+            if bell == LAST_BELL {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// One side ends the turn, and the other one takes its bells and bytes.
+fn no_byte_is_lost_on_the_way_back(rules: Rules) {
+    let s = Shared::new();
+    let theirs = s.clone();
+    let leaver = thread::spawn(move || end_turn(rules, &theirs));
+    let ends = s.phase.load(Ordering::SeqCst) == 1;
+    if ends || !rules.other_reads_in_bulk_first {
+        s.leaving[1].store(1, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+    if !ends {
+        read_in_bulk(&s);
+    }
+    if s.phase.load(Ordering::SeqCst) == 1 {
+        s.leaving[1].store(1, Ordering::Release);
+        fence(Ordering::SeqCst);
+        let early = s.head.load(Ordering::Acquire);
+        if read_one_by_one(&s) {
+            let head = if rules.other_loads_head_last {
+                s.head.load(Ordering::Acquire)
+            } else {
+                early
+            };
+            assert!(head == 1, "bytes left in memory");
+        }
+    }
+    leaver.join().unwrap();
+}
+
 /// From 0, an offer, to 1 or 2: whether it has worked.
 fn change_phase(by_cas: bool, s: &Shared, to: u64) -> bool {
     if by_cas {
@@ -316,6 +396,12 @@ pub fn cases() -> Vec<Case> {
         ),
         ("stream, to memory", no_bell_among_the_bytes, RULES, None),
         ("stream, to the socket", no_wait_for_each_other, RULES, None),
+        (
+            "stream, bytes on the way back",
+            no_byte_is_lost_on_the_way_back,
+            RULES,
+            None,
+        ),
         ("stream, an offer", no_half_agreement, RULES, None),
         (
             "stream: sender without its full barrier before it reads asleep",
@@ -415,6 +501,30 @@ pub fn cases() -> Vec<Case> {
             no_wait_for_each_other,
             without(|r| r.leaver_fences = false),
             Some("both wait"),
+        ),
+        (
+            "stream: side that sends its last bell before the other one has left",
+            no_byte_is_lost_on_the_way_back,
+            without(|r| r.leaver_waits_for_the_other = false),
+            Some("a byte among the bells"),
+        ),
+        (
+            "stream: side that says that it leaves, and then reads bells in bulk",
+            no_byte_is_lost_on_the_way_back,
+            without(|r| r.other_reads_in_bulk_first = false),
+            Some("a byte among the bells"),
+        ),
+        (
+            "stream: side that sends its last bell before it stores head",
+            no_byte_is_lost_on_the_way_back,
+            without(|r| r.leaver_publishes_first = false),
+            Some("bytes left in memory"),
+        ),
+        (
+            "stream: side that loads head before it reads the last bell",
+            no_byte_is_lost_on_the_way_back,
+            without(|r| r.other_loads_head_last = false),
+            Some("bytes left in memory"),
         ),
         (
             "stream: offer that is withdrawn by a store",
