@@ -892,6 +892,23 @@ def kill_client(conn):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def gone_server(conn):
+    """Control data is asked for, and the peer has gone."""
+    warm(conn)
+    beside.recv(1)
+    for size in (2, 10, 10):
+        data, control, _, _ = conn.recvmsg(size, 64)
+        say(data, len(control))
+    say(catch(socket.send_fds, conn, [b'x'], [0]))
+
+
+def gone_client(conn):
+    warm(conn)
+    conn.sendall(b'last words')
+    conn.close()
+    beside.sendall(b'g')
+
+
 def killed_server_server(conn):
     warm(conn)
     conn.sendall(b'last words')

@@ -185,6 +185,19 @@ void lane_say(const char *what, int fd)
 		return;
 }
 
+/* What the socket still has behind bytes of memory is no byte of the stream. */
+static void drop_bells(int fd)
+{
+	char bytes[256];
+
+	while (lane_call(SYS_recvfrom, fd, bytes, sizeof(bytes), MSG_DONTWAIT, NULL, NULL) > 0)
+		;
+}
+
+/*
+ * A peer that has gone does not follow any more, and need not: all its bytes were taken. The
+ * socket says the rest, to a call that reads as to one that writes.
+ */
 static int leave_step(struct conn *c)
 {
 	int ret = kevent_stream_leave(c->s), error;
@@ -195,10 +208,12 @@ static int leave_step(struct conn *c)
 	if (error)
 		return error;
 	ret = kevent_stream_leave(c->s);
-	/* A peer that has gone does not follow any more. */
-	if (ret == -EAGAIN && (kevent_stream_poll(c->s, 0) & POLLHUP))
-		ret = -EPIPE;
-	return ret;
+	if (ret != -EAGAIN || !(kevent_stream_poll(c->s, 0) & POLLHUP))
+		return ret;
+	error = take_bytes(c, true);
+	if (!error && (kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES))
+		drop_bells(kevent_stream_fd(c->s));
+	return error;
 }
 
 static void become_plain(struct conn *c)
@@ -345,16 +360,16 @@ int lane_conn_leave(struct conn *c, int64_t deadline)
 int lane_conn_cut(struct conn *c, int fd)
 {
 	bool bells = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
-	char bytes[256];
 	int ret = take_bytes(c, true);
 
 	if (ret)
 		return ret;
 	become_plain(c);
 	ret = real()->shutdown(fd, SHUT_RDWR);
-	while (bells && lane_call(SYS_recvfrom, fd, bytes, sizeof(bytes), MSG_DONTWAIT, NULL, NULL) > 0)
-		;
-	return ret ? -errno : 0;
+	ret = ret ? -errno : 0;
+	if (bells)
+		drop_bells(fd);
+	return ret;
 }
 
 static int leave(int fd, bool reads, bool again)
