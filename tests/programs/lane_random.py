@@ -204,8 +204,8 @@ class Side:
     def do_take_control(self, rand):
         model = self.control_of(self.pair[1], 2)
         lane = self.control_of(self.pair[0], 2)
-        if model == (b"", []) and lane == errno.EAGAIN:
-            # The end is on its way through the socket.
+        if model != errno.EAGAIN and lane == errno.EAGAIN:
+            # The peer follows, or the end is on its way through the socket.
             select.select([self.pair[0]], [], [], LIMIT)
             lane = self.control_of(self.pair[0], 2)
         same(lane, model)
@@ -364,7 +364,8 @@ SENDS = ("send", "send", "send", "sendfile", "pass")
 RECVS = ("recv", "recv", "recv", "wait_all", "take_control", "limit")
 OTHERS = ("peek", "count", "poll", "poll", "epoll", "events", "forget", "copy", "renumber",
           "child", "program")
-AFTER_CLOSE = ("recv", "recv", "send", "poll", "peek", "epoll", "events", "limit", "copy")
+AFTER_CLOSE = ("recv", "recv", "send", "poll", "peek", "epoll", "events", "limit", "copy",
+               "take_control")
 
 
 class Driver:
