@@ -28,7 +28,7 @@
 
 #define RING		16
 #define CALLS		3000	/* with one stream, at most */
-#define MOST		70000u	/* bytes of one call */
+#define MOST		100000u	/* bytes of one call */
 #define AREAS		4
 #define WORDS		(PAGE / 8)	/* of the first page: the rest are bytes of the stream */
 #define SET		50u	/* streams of one set */
@@ -58,7 +58,8 @@ struct hostile {
 	struct kevent_streams	*set;
 	struct kevent_stream	*s;
 	int			bare;	/* or this socket */
-	int			kept;	/* what was passed last, or -1 */
+	int			kept;	/* what was passed first, or -1 */
+	int			mem;	/* /proc/self/mem */
 	struct area		area[AREAS];
 	unsigned int		nr;
 	unsigned char		buf[MOST];
@@ -128,15 +129,30 @@ static uint64_t other_value(struct hostile *h, uint64_t old)
 	}
 }
 
+/* Mostly one that a stream has: its index, its slot, the phase, or those of a side */
+static uint32_t some_word(struct hostile *h)
+{
+	static const unsigned char used[] = {
+		1, 2, STREAM_PHASE, 16, 17, 18, 19, 24, 25, 32, 33, 34,
+		40, 41, 42, 43, 48, 49, 56, 57, 58,
+	};
+
+	return some(h, 4) ? used[some(h, ARRAY_SIZE(used))] : some(h, WORDS);
+}
+
+/* By the kernel: the library may have unmapped the memory meanwhile. */
 static void change_word(struct hostile *h)
 {
-	uint32_t words = some(h, 2) ? 64 : WORDS;
-	volatile uint64_t *word;
+	uint64_t value;
+	off_t at;
 
 	if (!h->nr)
 		return;
-	word = &h->area[some(h, h->nr)].at[some(h, words)];
-	*word = other_value(h, *word);
+	at = (off_t)(uintptr_t)&h->area[some(h, h->nr)].at[some_word(h)];
+	if (pread(h->mem, &value, sizeof(value), at) != sizeof(value))
+		return;
+	value = other_value(h, value);
+	(void)!pwrite(h->mem, &value, sizeof(value), at);
 }
 
 /* The page is all zeros afterwards. */
@@ -244,7 +260,7 @@ static int make_memory(struct hostile *h, size_t right, uint64_t magic)
 	if (fd < 0 || ftruncate(fd, (off_t)some_bytes(h, right)))
 		return fd;
 	put_magic(h, fd, magic);
-	fcntl(fd, F_ADD_SEALS, some(h, 4) ? SEALS : (int)some(h, 32));
+	fcntl(fd, F_ADD_SEALS, some(h, 2) ? SEALS : (int)some(h, 32));
 	if (some(h, 16))
 		return fd;
 	/* Not to be written to */
@@ -302,11 +318,13 @@ static void map_file(struct hostile *h, int fd)
 		h->nr = find_areas(h->area, AREAS);
 }
 
+/* The first one is what the test may have taken. */
 static void keep(struct hostile *h, int fd)
 {
-	if (h->kept >= 0)
-		close(h->kept);
-	h->kept = fd;
+	if (h->kept < 0)
+		h->kept = fd;
+	else
+		close(fd);
 }
 
 static void unmap_areas(struct hostile *h)
@@ -334,10 +352,7 @@ static void send_files(struct hostile *h, size_t len)
 	sendmsg(h->bare, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	for (i = 0; i < nr; i++) {
 		map_file(h, fd[i]);
-		if (i)
-			close(fd[i]);
-		else
-			keep(h, fd[i]);
+		keep(h, fd[i]);
 	}
 }
 
@@ -392,13 +407,13 @@ static void act_bare(struct hostile *h)
 	case 12 ... 23:
 		take_files(h);
 		break;
-	case 24:
+	case 24 ... 27:
 		/* Without the mappings: the process itself would get SIGBUS. */
 		unmap_areas(h);
 		if (ftruncate(h->kept, (off_t)some_bytes(h, 0)))
 			errno = 0;
 		break;
-	case 25:
+	case 28:
 		if (!some(h, 64))
 			shutdown(h->bare, some(h, 3));
 		break;
@@ -412,7 +427,8 @@ static void use_bare(struct hostile *h, int sock)
 	if (some(h, 8))
 		send_files(h, 1 + some(h, 8));
 	disturb(h, sock, act_bare);
-	keep(h, -1);
+	if (h->kept >= 0)
+		close(h->kept);
 	close(sock);
 }
 
@@ -433,6 +449,8 @@ static int run_hostile(void *arg)
 	int sock;
 
 	close(h->other);
+	h->mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	CHILD_MUST(h->mem >= 0);
 	CHILD_MUST(kevent_queue_init(&h->q, &ring.ring, RING, 0) == 0);
 	CHILD_MUST(kevent_streams_new(&h->set, &h->q, 0) == 0);
 	for (i = 0; (sock = receive_fd(h->sock)) >= 0; i++) {
@@ -490,9 +508,14 @@ static bool may_be(ssize_t ret, size_t size)
 	       ret == -EPIPE || ret == -ECONNRESET;
 }
 
-/* Room for so many bytes, and no more: a checker of memory sees the next one. */
+/*
+ * Room for so many bytes, and no more: a checker of memory sees the next one. One call through
+ * memory moves as many as the ring has at most.
+ */
 static ssize_t use_bytes(struct victim *v, uint32_t what)
 {
+	int way = what % 3 ? KEVENT_STREAM_RECEIVES : KEVENT_STREAM_SENDS;
+	bool memory = kevent_stream_memory(v->s) & way;
 	size_t size = next_random(&v->seed) % (next_random(&v->seed) % 4 ? 200 : MOST) + 1;
 	unsigned char *buf = malloc(size);
 	ssize_t ret;
@@ -506,6 +529,8 @@ static ssize_t use_bytes(struct victim *v, uint32_t what)
 		ret = kevent_stream_peek(v->s, buf, size);
 	free(buf);
 	MUST(may_be(ret, size));
+	if (memory && (kevent_stream_memory(v->s) & way))
+		MUST(ret <= (ssize_t)STREAM_RING);
 	if (ret > 0 && what % 3 < 2)
 		*(what % 3 ? &v->read : &v->wrote) += ret;
 	return ret;
