@@ -26,6 +26,7 @@ struct kevent_queue {
 	uint32_t process, entered;
 };
 struct timespec { int64_t tv_sec; long tv_nsec; };
+struct iovec { void *iov_base; size_t iov_len; };
 
 int kevent_ctl(int fd, uint32_t cmd, uint32_t num, struct ukevent *arg);
 int kevent_ctl_one(int fd, uint32_t cmd, struct ukevent *ev);
@@ -72,6 +73,8 @@ void kevent_stream_close(struct kevent_stream *s);
 ssize_t kevent_stream_read(struct kevent_stream *s, void *buf, size_t size);
 ssize_t kevent_stream_peek(struct kevent_stream *s, void *buf, size_t size);
 ssize_t kevent_stream_write(struct kevent_stream *s, const void *data, size_t len);
+ssize_t kevent_stream_writev(struct kevent_stream *s, const struct iovec *iov,
+			     unsigned int nr);
 int kevent_stream_shutdown(struct kevent_stream *s);
 int kevent_stream_leave(struct kevent_stream *s);
 int kevent_stream_join(struct kevent_stream *s, uint64_t sent, uint64_t received);

@@ -4,6 +4,7 @@
 import asyncio
 
 from ._selector import Selector
+from ._stream_sockets import StreamSelector, StreamSocket, is_stream_socket
 
 
 class EventLoop(asyncio.SelectorEventLoop):
@@ -13,10 +14,20 @@ class EventLoop(asyncio.SelectorEventLoop):
     Timeouts have nanoseconds instead of milliseconds. In addition the program may
     watch what asyncio cannot: it adds a watch to ``queue`` and names a callback by
     ``add_watch()``.
+
+    streams	have the bytes of Unix sockets go through memory, if the peer uses
+		streams, too: those of create_unix_connection(), create_unix_server() and
+		all that is made of them. Of such a transport sendfile() copies, and the
+		socket has no dup(). Connections with TLS are sockets as ever
     """
 
-    def __init__(self, selector=None):
-        selector = Selector() if selector is None else selector
+    _closed = True		# until it is made, for __del__()
+
+    def __init__(self, selector=None, *, streams=False):
+        if selector is None:
+            selector = StreamSelector() if streams else Selector()
+        elif streams:
+            raise ValueError("streams are for a selector that the loop makes")
         super().__init__(selector)
         selector.on_event = self._kevent_event
 
@@ -36,6 +47,16 @@ class EventLoop(asyncio.SelectorEventLoop):
         old, watch._callback = watch._callback, None
         return old is not None
 
+    def _make_socket_transport(self, sock, *args, **kwargs):
+        if isinstance(self._selector, StreamSelector) and is_stream_socket(sock):
+            sock = self._selector.stream_socket(sock)
+        return super()._make_socket_transport(sock, *args, **kwargs)
+
+    async def _sendfile_native(self, transport, file, offset, count):
+        if isinstance(transport._sock, StreamSocket):
+            raise asyncio.SendfileNotAvailableError("the bytes may go through memory")
+        return await super()._sendfile_native(transport, file, offset, count)
+
     def _kevent_event(self, event):
         called = event.watch._callback
         if not event.watch.active:	# that was its last event
@@ -50,5 +71,13 @@ class EventLoopPolicy(asyncio.DefaultEventLoopPolicy):
 
     Before Python 3.12: ``asyncio.set_event_loop_policy(kevent.EventLoopPolicy())``.
     Later, ``asyncio.run(main(), loop_factory=kevent.EventLoop)`` does it, too.
+
+    streams	as of EventLoop
     """
-    _loop_factory = EventLoop
+
+    def __init__(self, *, streams=False):
+        super().__init__()
+        self._streams = streams
+
+    def _loop_factory(self):
+        return EventLoop(streams=self._streams)

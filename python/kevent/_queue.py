@@ -389,6 +389,9 @@ class Queue:
             self._forget(watch)
         return event
 
+    def _wait(self, buffer, max, timeout):
+        return lib.kevent_queue_get(self._q, buffer, max, timeout)
+
     def _take(self, max, deadline):
         """Wait until a point of time; returns the members of entries."""
         self._enter()
@@ -398,8 +401,7 @@ class Queue:
             except IndexError:
                 buffer = ffi.new("struct ukevent[]", self._size)
             while True:
-                nr = lib.kevent_queue_get(self._q, buffer, max,
-                                          _time_left(deadline))
+                nr = self._wait(buffer, max, _time_left(deadline))
                 # Handlers of signals have run by now, and may have closed it
                 if self._closed:
                     self._check()

@@ -33,13 +33,16 @@ class Selector(selectors._BaseSelectorImpl):
         """Watch a file object or descriptor: EVENT_READ, EVENT_WRITE or both."""
         key = super().register(fileobj, events, data)
         try:
-            self._watch[key.fd] = self.queue._add(_SelectorWatch(
-                self.queue, key.fd, POLL[events], None,
-                _watches.FLAGS["last_check"] | _watches.FLAGS["wake_all"]))
+            self._watch[key.fd] = self._make_watch(key.fd, POLL[events])
         except BaseException:
             super().unregister(fileobj)
             raise
         return key
+
+    def _make_watch(self, fd, events):
+        return self.queue._add(_SelectorWatch(
+            self.queue, fd, events, None,
+            _watches.FLAGS["last_check"] | _watches.FLAGS["wake_all"]))
 
     def unregister(self, fileobj):
         """Watch it no more. It may be closed already."""

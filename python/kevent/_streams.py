@@ -16,7 +16,70 @@ SENDS, RECEIVES = 0x1, 0x2
 SIZE = 64			# of the ring, and events of one call
 
 
-class Streams:
+class StreamSet:
+    """What sets of streams have in common, whosever the queue is.
+
+    numbers	of its streams, for what the queue reports
+    """
+
+    def __init__(self, q, numbers, busy_poll):
+        self._set = None
+        self._streams = {}	# by number
+        self._numbers = numbers
+        new = ffi.new("struct kevent_streams **")
+        _lib.check(lib.kevent_streams_new(new, q, LOOKS_LEARNED if busy_poll else 0))
+        self._set = new[0]
+
+    def _check(self):
+        if self._set is None:
+            raise ValueError("the set is closed")
+        return self._set
+
+    def _free(self):
+        if self._set is None:
+            return
+        for stream in self._streams.values():
+            stream._stream = None
+        self._streams.clear()
+        lib.kevent_streams_free(self._set)
+        self._set = None
+
+    def _open(self, fd, offer, make):
+        """Make a stream of a descriptor, which it closes, and an object of a class."""
+        number = next(self._numbers)
+        new = ffi.new("struct kevent_stream **")
+        _lib.check(lib.kevent_stream_open(self._check(), fd, STREAM_OFFER if offer else 0,
+                                          number, new))
+        stream = self._streams[number] = make(self, new[0], number)
+        return stream
+
+    def _event(self, event):
+        """Act on an event of the queue; returns whether it is of a stream."""
+        stream = self._streams.get(event.ptr)
+        if stream is None:
+            return False
+        lib.kevent_stream_event(stream._stream, event)
+        return True
+
+    def _ready(self):
+        """The streams with something to do, each once.
+
+        One comes again if it changes meanwhile; a peer that goes on writing must not
+        keep us here.
+        """
+        ready = {}
+        while True:
+            stream = lib.kevent_streams_next(self._check())
+            if stream == ffi.NULL:
+                break
+            stream = self._streams[lib.kevent_stream_user(stream)]
+            if stream in ready:
+                break
+            ready[stream] = None
+        return list(ready)
+
+
+class Streams(StreamSet):
     """A set of streams, with a queue of its own.
 
     busy_poll	poll before a sleep, for as long as that has paid lately
@@ -28,21 +91,17 @@ class Streams:
 
     def __init__(self, *, busy_poll=True):
         self._set = None
-        self._streams = {}	# by number
-        self._numbers = itertools.count(1)
         self._events = ffi.new("struct ukevent[]", SIZE)
         self._memory = mmap.mmap(-1, _lib.HEADER_BYTES + SIZE * _lib.ENTRY.size,
                                  mmap.MAP_PRIVATE)
         self._ring = ffi.from_buffer(self._memory)
         self._q = ffi.new("struct kevent_queue *")
         _lib.check(lib.kevent_queue_init(self._q, self._ring, SIZE, 0))
-        new = ffi.new("struct kevent_streams **")
-        result = lib.kevent_streams_new(new, self._q,
-                                        LOOKS_LEARNED if busy_poll else 0)
-        if result < 0:
+        try:
+            super().__init__(self._q, itertools.count(1), busy_poll)
+        except BaseException:
             lib.kevent_queue_close(self._q)
-            raise _lib.error(result)
-        self._set = new[0]
+            raise
 
     def __repr__(self):
         return f"<kevent.Streams {'closed' if self._set is None else len(self._streams)}>"
@@ -59,21 +118,12 @@ class Streams:
             warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self)
             self.close()
 
-    def _check(self):
-        if self._set is None:
-            raise ValueError("the set is closed")
-        return self._set
-
     def close(self):
         """Close the set, its streams and their sockets."""
         if self._set is None:
             return
-        for stream in self._streams.values():
-            stream._stream = None
-        self._streams.clear()
-        lib.kevent_streams_free(self._set)
+        self._free()
         lib.kevent_queue_close(self._q)
-        self._set = None
 
     def fileno(self):
         """The descriptor of the queue."""
@@ -85,24 +135,13 @@ class Streams:
 
         offer	pass memory with the first bytes: of the side that has connected
         """
-        number = next(self._numbers)
-        new = ffi.new("struct kevent_stream **")
-        _lib.check(lib.kevent_stream_open(self._check(), sock.fileno(),
-                                          STREAM_OFFER if offer else 0, number, new))
+        stream = self._open(sock.fileno(), offer, Stream)
         sock.detach()
-        stream = Stream(self, new[0], number)
-        self._streams[number] = stream
         return stream
 
     def arm(self):
         """Say that this side will sleep; false if a stream has something to do."""
         return not _lib.check(lib.kevent_streams_arm(self._check()))
-
-    def _ready(self):
-        stream = lib.kevent_streams_next(self._check())
-        while stream != ffi.NULL:
-            yield self._streams[lib.kevent_stream_user(stream)]
-            stream = lib.kevent_streams_next(self._check())
 
     def get(self, timeout=None):
         """The streams with something to do; waits for one if there is none.
@@ -111,17 +150,14 @@ class Streams:
         timeout, in seconds, or if what has come is for none.
         """
         deadline = None if timeout is None else _deadline(timeout)
-        ready = list(dict.fromkeys(self._ready()))
+        ready = self._ready()
         if ready:
             return ready
         nr = _lib.check(lib.kevent_streams_get(self._check(), self._events, SIZE,
                                                _time_left(deadline)))
-        for event in self._events[0:nr]:
-            stream = self._streams.get(event.ptr)
-            if stream:
-                lib.kevent_stream_event(stream._stream, ffi.addressof(event))
-        # One may come again if it changes meanwhile
-        return list(dict.fromkeys(self._ready()))
+        for number in range(nr):
+            self._event(ffi.addressof(self._events, number))
+        return self._ready()
 
 
 class Stream:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR MIT
 """Run CPython's own tests of selectors and of asyncio's event loops on kevent.
 
-usage: run_cpython.py [--reference] [--seconds N] [MODULE[.CLASS[.TEST]]]...
+usage: run_cpython.py [--reference | --streams] [--seconds N] [MODULE[.CLASS[.TEST]]]...
 
 The tests are those of the package "test", which Debian has in
 libpython3.11-testsuite. Where CPython has a class of tests for each selector, such as
@@ -10,6 +10,8 @@ EPollEventLoopTests, there is a subclass here with the selector and the loop of
 kevent. The other classes run while kevent's loop is the default.
 
 --reference	run the same tests on the loop and the selector that CPython takes
+--streams	run those that may use Unix sockets, on a loop that makes streams of
+		them. A run fails in which no bytes went through memory
 --seconds N	a test that takes longer ends the run (300)
 
 Prints a line for each module, and for each test that did not pass, with the reason.
@@ -26,10 +28,16 @@ import time
 import unittest
 
 import kevent
+from kevent._stream_sockets import StreamSelector, StreamSocket
 
 OURS = kevent.EventLoop, kevent.Selector, kevent.EventLoopPolicy
 THEIRS = (asyncio.SelectorEventLoop, selectors.EpollSelector,
           asyncio.DefaultEventLoopPolicy)
+# Through memory
+STREAMS = ["test_asyncio.test_events", "test_asyncio.test_sendfile",
+           "test_asyncio.test_selector_events", "test_asyncio.test_streams",
+           "test_asyncio.test_unix_events", "test_asyncio.test_server",
+           "test_asyncio.test_buffered_proto", "test_asyncio.test_sslproto"]
 # With a class for each selector, by module: what the classes have in common
 PER_SELECTOR = {
     "test_selectors": ["BaseSelectorTestCase", "ScalableSelectorMixIn"],
@@ -53,6 +61,17 @@ DEFAULT_LOOP = {
 }
 
 
+class StreamLoop(kevent.EventLoop):
+    """EventLoop(streams=True), with a selector that a test has made."""
+
+    def __init__(self, selector=None):
+        super().__init__(StreamSelector() if selector is None else selector)
+
+
+class StreamPolicy(kevent.EventLoopPolicy):
+    _loop_factory = StreamLoop
+
+
 class Counter:
     """Counts what selectors return."""
 
@@ -67,6 +86,20 @@ class Counter:
             return ready
 
         selector.select = counting
+
+
+class Memory:
+    """Counts the streams that have used memory when they are closed."""
+
+    def __init__(self):
+        self.streams = 0
+        close = StreamSocket.close
+
+        def counting(this):
+            self.streams += this._stream is not None and this.in_memory
+            close(this)
+
+        StreamSocket.close = counting
 
 
 def make_class(module, name, loop, selector):
@@ -175,19 +208,28 @@ def modules_of(names):
         f"{name}.".startswith(f"{module}.") for name in names)]
 
 
+def option(words, name):
+    if name not in words:
+        return False
+    words.remove(name)
+    return True
+
+
 def main(*arguments):
     words = list(arguments)
     if {"-h", "--help"} & set(words):
         sys.exit(__doc__.strip())
-    reference = "--reference" in words
-    if reference:
-        words.remove("--reference")
+    reference = option(words, "--reference")
+    streams = option(words, "--streams")
     seconds = 300
     if "--seconds" in words:
         place = words.index("--seconds")
         seconds = float(words[place + 1])
         del words[place:place + 2]
     loop, selector, policy = THEIRS if reference else OURS
+    if streams:
+        loop, selector, policy = StreamLoop, StreamSelector, StreamPolicy
+        words = words or STREAMS
     asyncio.SelectorEventLoop = asyncio.unix_events.SelectorEventLoop = loop
     asyncio.DefaultEventLoopPolicy = policy
     asyncio.set_event_loop_policy(None)
@@ -195,7 +237,7 @@ def main(*arguments):
         with kevent.Queue() as queue:
             print(f"on {queue.backend}", flush=True)
     passed = failed = events = 0
-    counter = Counter(selector)
+    counter, memory = Counter(selector), Memory()
     for name in modules_of(words):
         start = time.monotonic()
         counter.rounds = counter.events = 0
@@ -207,6 +249,9 @@ def main(*arguments):
     if not events:
         print("no events came from the selector")
         failed += 1
+    if streams:
+        print(f"{memory.streams} streams in memory")
+        failed += not memory.streams
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
