@@ -8,13 +8,13 @@ JOBS ?= $(shell nproc)
 SERVER ?= lighttpd
 KERNEL ?= $(if $(filter run,$(MAKECMDGOALS)),stock,tree)
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
-	LIBUV_SRC NGINX_SRC MUTANT
+	LIBUV_SRC NGINX_SRC HIREDIS_SRC MUTANT
 
 .PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk bench-native torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-libkevent setup-deb-test setup-docs setup-model setup-native setup-programs \
 	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
-	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis nginx \
+	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis hiredis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python install uninstall clean
 .NOTPARALLEL:
@@ -104,6 +104,7 @@ help:
 #? make libev         build libev with the kevent backend
 #? make libuv         build libuv with kevent
 #? make redis         build redis with kevent, and with epoll to compare
+#? make hiredis       build hiredis with shared memory
 #? make nginx         build nginx with the event method kevent
 #? make python        build the Python package: build/python
 #? make guest         build the test programs that run in a VM; also: guest-32,
@@ -118,7 +119,8 @@ help:
 #?                    with make run and bench also tree, the patched kernel
 #? KERNEL_SRC=path    another tarball or tree of the series in patches/linux/BASE
 #? LIGHTTPD_SRC=path  another lighttpd 1.4 tarball or tree; also: LIBEV_SRC,
-#?                    LIBEVENT_SRC, LIBUV_SRC, REDIS_SRC, NGINX_SRC
+#?                    LIBEVENT_SRC, LIBUV_SRC, REDIS_SRC, HIREDIS_SRC,
+#?                    NGINX_SRC
 #? KCONFIG=file       with make deb: configure the kernel as this file says; see
 #?                    scripts/deb.py --help
 #? MUTANT=name        with make mutants or make test: only this mutant, that is
@@ -279,7 +281,7 @@ libkevent:
 rust: setup-rust
 	@$(MAKE) -s --no-print-directory -C rust BUILD=$(BUILD)
 
-lighttpd libev libevent libuv redis nginx:
+lighttpd libev libevent libuv redis hiredis nginx:
 	@scripts/program $@
 
 ev-httpd:
@@ -318,6 +320,6 @@ install uninstall:
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs stock module \
-		libev libuv mio redis nginx rust docs check-docs check-prose coverage demo \
+		libev libuv mio redis hiredis nginx rust docs check-docs check-prose coverage demo \
 		mutants python deb .kevent)
 	@rmdir $(BUILD) 2>/dev/null || true
