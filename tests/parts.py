@@ -67,7 +67,7 @@ STORMS_TIMED = ("storm", "storm_timer", "storm_posix_timer", "storm_proc", "stor
 PROGRAMS = [("libev", "quick"), ("python", "quick"), ("lane", "quick")]
 # These take a minute each.
 LARGE_PROGRAMS = [("libevent", "quick"), ("redis", "quick"), ("libuv", "quick"),
-                  ("nginx", "quick")]
+                  ("nginx", "quick"), ("hiredis",)]
 
 
 def run(results, command, seconds, **variables):
