@@ -18,6 +18,7 @@
 #include "core/queue.h"
 #include "core/ring_mapping.h"
 #include "core/source_ops.h"
+#include "core/wake.h"
 #include "core/watch.h"
 #include "entry.h"
 #include "host.h"

@@ -21,6 +21,7 @@
 #include "core/state.h"
 #include "core/testpoint.h"
 #include "core/wait.h"
+#include "core/wake.h"
 #include "core/wake_coalesce.h"
 #include "core/wakeup_source.h"
 #include "core/watch.h"

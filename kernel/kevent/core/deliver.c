@@ -40,6 +40,7 @@
 #include "state.h"
 #include "testpoint.h"
 #include "wait.h"
+#include "wake.h"
 #include "wakeup_source.h"
 #include "watch.h"
 
@@ -47,7 +48,7 @@
  * kevent_leave - a consumer returns, or will be away for a while
  * @q: the queue
  * @others: who can take events: %KEVENT_OF_BUFFER when the ring is full,
- *	    %KEVENT_ELSEWHERE when its memory is away
+ *	    kevent_consumers_elsewhere() when its memory is away
  *
  * Wakes another consumer for the remaining events, unless one is already waking.
  * Return: false if the ring should say that there are some, and its memory is away:
@@ -67,6 +68,84 @@ bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 	/* A flag that stays has consumers call once more than they need to. */
 	return flags == q->ring.flags || !kevent_ring_here(q) ||
 	       !kring_set_flags(&q->ring, flags) || !(flags & KEVENT_RING_MORE);
+}
+
+/*
+ * Does the only event that is ready say what an unread entry says? No, if the ring can't be
+ * seen, or the watch has to be polled.
+ */
+static bool kevent_only_repeats(struct kevent_queue *q)
+{
+	const struct kevent *ke;
+
+	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_here(q))
+		return false;
+	/* Full barrier: pairs with consumers, see kevent_repeats(). */
+	smp_mb__after_spinlock();
+	if (kring_sync(&q->ring))
+		return false;
+	ke = list_first_entry(&q->ready, struct kevent, link);
+	return ke->ready && !kevent_must_verify(ke) && kevent_repeats(ke, &q->ring);
+}
+
+/*
+ * The memory of the ring is away. Others may have it elsewhere, where an event that an unread
+ * entry says already is no use: that needs a buffer.
+ */
+static enum kevent_consumers kevent_consumers_elsewhere(struct kevent_queue *q)
+{
+	return kevent_only_repeats(q) ? KEVENT_OF_BUFFER_ONE : KEVENT_ELSEWHERE;
+}
+
+/*
+ * Make the memory of @to, the ring or a buffer, writable. Called without any lock, since
+ * the fault may never end. Before it, wakes a consumer for what is ready. Returns 0,
+ * -EFAULT, or -EINTR on a fatal signal.
+ */
+static int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
+{
+	struct kring where;
+	unsigned long flags;
+	bool here = !to->user || kevent_ring_back(q);
+	int err;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	if (!list_empty(&q->ready)) {
+		kevent_wake(q, kevent_consumers_elsewhere(q));
+		kevent_more_left(q);
+	}
+	here = here && (!to->user || kevent_ring_here(q));
+	where = *to;
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (!here)
+		return -EFAULT;
+	kevent_testpoint(q, KEVENT_TESTPOINT_FAULT);
+	err = kring_fault_in(&where);
+	kevent_testpoint(q, KEVENT_TESTPOINT_FAULTED);
+	return err;
+}
+
+/*
+ * A call leaves events behind, and the page of the ring's header was not writable when the
+ * flag was to be set: after a fork() both processes share it until one writes. Sets the flag,
+ * unless somebody is on the way to the events. Process context, no locks held.
+ */
+void kevent_say_more(struct kevent_queue *q)
+{
+	u32 tries = 0;
+	int err;
+
+	do {
+		err = 0;
+		scoped_guard(spinlock_irqsave, &q->ready_lock) {
+			if (!list_empty(&q->ready) && !q->nr_woken &&
+			    q->ring.size && kevent_ring_here(q))
+				err = kring_set_flags(&q->ring, q->ring.flags |
+						      KEVENT_RING_MORE);
+		}
+	} while (err && ++tries < KRING_FAULT_TRIES &&
+		 !fatal_signal_pending(current) &&
+		 !kevent_ring_fault_in(q, &q->ring));
 }
 
 /*
@@ -473,7 +552,7 @@ static bool kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	/* Who is being killed may have been woken for an event, also one that is in the ring. */
 	if (fatal_signal_pending(current))
 		kevent_pass_on(q);
-	said = kevent_leave(q, away ? KEVENT_ELSEWHERE : KEVENT_ANY);
+	said = kevent_leave(q, away ? kevent_consumers_elsewhere(q) : KEVENT_ANY);
 	if (away && kevent_ring_here(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);

@@ -44,6 +44,7 @@
 #include "ring_mapping.h"
 #include "state.h"
 #include "testpoint.h"
+#include "wake.h"
 #include "wake_coalesce.h"
 #include "watch.h"
 

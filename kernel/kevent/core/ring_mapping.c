@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the ring is: in the address space of its creator and of others
+ * Where the ring is: in the address space of its creator and of others; and KEVENT_RING_MORE
+ *
+ * A miss that finds nobody asleep sets KEVENT_RING_MORE, once, when the ready list was empty.
+ * Only calls move misses to the ring. A miss that is made where the ring is not, by another
+ * process or an interrupt of one, sets no flag: to tell a thread that runs elsewhere would take
+ * an interrupt of its CPU, and most threads call anyway when they find the ring empty.
+ *
+ * A miss that wakes a consumer sets no flag. So kevent_more_left() sets it when that consumer
+ * does not come to collect, or not soon: it was asked to return, it finds the ring full, it has
+ * to wait for a page, or it would have to park and its wait ends. A call that leaves events
+ * behind sets the flag too, and one that leaves none clears it.
  */
 
 #include <linux/fdtable.h>
@@ -249,4 +259,31 @@ void kevent_mappings_free(struct kevent_queue *q)
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	}
 	kevent_mappings_drop(q, &gone);
+}
+
+/* KEVENT_RING_MORE */
+
+/*
+ * Something has become ready, and no consumer is on its way: say so in the ring, if that is here.
+ * Called for the first watch on the ready list. Does not try memory that a wake-up has just found
+ * away: each fault takes as long as a dozen stores, with interrupts off. Any context.
+ */
+void kevent_more(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->ring.size && !q->ring.away && kevent_ring_here(q))
+		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
+}
+
+/*
+ * A consumer leaves watches on the ready list, or is held up. It may have been woken for
+ * them. Unless another one is on its way, the ring says that they are there.
+ */
+void kevent_more_left(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (!list_empty(&q->ready) && !q->nr_woken)
+		kevent_more(q);
 }

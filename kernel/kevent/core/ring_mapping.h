@@ -23,11 +23,6 @@ void kevent_mappings_free(struct kevent_queue *q);
 
 void kevent_more(struct kevent_queue *q);
 void kevent_more_left(struct kevent_queue *q);
-void kevent_say_more(struct kevent_queue *q);
-void kevent_pass_on(struct kevent_queue *q);
-void kevent_pass_unread(struct kevent_queue *q);
-void kevent_wake_left(struct kevent_queue *q);
-int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to);
 
 /*
  * Point the ring to where it is in current->mm. Returns false when it is not mapped here,

@@ -14,6 +14,7 @@
 
 #include "queue.h"
 #include "source_ops.h"
+#include "wake.h"
 
 /**
  * enum kevent_state - bits of &struct kevent.state

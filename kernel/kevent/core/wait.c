@@ -40,6 +40,7 @@
 #include "ring_mapping.h"
 #include "testpoint.h"
 #include "wait.h"
+#include "wake.h"
 #include "wake_coalesce.h"
 #include "wakeup_source.h"
 

@@ -17,6 +17,7 @@ struct kevent_deadline;
 
 int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		     bool relist);
+void kevent_say_more(struct kevent_queue *q);
 bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others);
 int kevent_commit(struct kevent_queue *q, u64 uidx);
 

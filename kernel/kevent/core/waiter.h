@@ -94,14 +94,16 @@ static inline void kevent_waiter_init(struct kevent_waiter *w,
  * @KEVENT_CONTENT:	those that one event in the kernel is enough for
  * @KEVENT_OF_RING:	those whose entries are in the ring
  * @KEVENT_OF_BUFFER:	those that need no room in the ring
- * @KEVENT_ELSEWHERE:	likewise, if one event is enough; if none sleeps, any that it is enough
- *			for: others may have the ring in memory that can be written
+ * @KEVENT_OF_BUFFER_ONE: likewise, if one event is enough
+ * @KEVENT_ELSEWHERE:	those; if none sleeps, any that one event is enough for: others may
+ *			have the ring in memory that can be written
  */
 enum kevent_consumers {
 	KEVENT_ANY,
 	KEVENT_CONTENT,
 	KEVENT_OF_RING,
 	KEVENT_OF_BUFFER,
+	KEVENT_OF_BUFFER_ONE,
 	KEVENT_ELSEWHERE,
 };
 

@@ -75,7 +75,7 @@
 #include "max_running.h"
 #include "queue.h"
 #include "ring_mapping.h"
-#include "state.h"
+#include "wake.h"
 
 /* Consumers that are woken under one hold of the lock, with interrupts off */
 #define KEVENT_WAKE_AT_ONCE	32U
@@ -233,24 +233,6 @@ static struct kevent_waiter *kevent_next_with_one_more(const struct kevent_queue
 	return many && many->end == q->ring.kidx + 1 ? many : NULL;
 }
 
-/*
- * Does the only event that is ready say what an unread entry says? It is no use but for a
- * buffer. Who can't see the ring, or has to look at the watch, says no.
- */
-static bool kevent_only_repeats(struct kevent_queue *q)
-{
-	const struct kevent *ke;
-
-	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_here(q))
-		return false;
-	/* Full barrier: pairs with consumers, see kevent_repeats(). */
-	smp_mb__after_spinlock();
-	if (kring_sync(&q->ring))
-		return false;
-	ke = list_first_entry(&q->ready, struct kevent, link);
-	return ke->ready && !kevent_must_verify(ke) && kevent_repeats(ke, &q->ring);
-}
-
 /* Whom to wake next. Takes a few instructions, however many sleep. */
 static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 						 enum kevent_consumers kind,
@@ -267,10 +249,10 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 		return kevent_next_of_ring(q, oldest);
 	case KEVENT_OF_BUFFER:
 		return w ?: kevent_pick(&q->buffer_several, peers, oldest);
+	case KEVENT_OF_BUFFER_ONE:
+		return w;
 	case KEVENT_ELSEWHERE:
-		if (w || kevent_only_repeats(q))
-			return w;
-		return kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
+		return w ?: kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
 	default:
 		return kevent_next_of_any(q, oldest);
 	}
@@ -491,4 +473,56 @@ void kevent_end_waits(struct kevent_queue *q)
 		kevent_wake_all(q, KEVENT_ANY | KEVENT_RECHECK);
 	}
 	kevent_limit_look(kevent_limit_peek(&q->limit));
+}
+
+/* A consumer goes without what it may have been woken for */
+
+/*
+ * A consumer does not take what it may have been woken for: a watch that is listed, or an
+ * entry in the ring, which only those can take whose entries are there.
+ */
+void kevent_pass_on(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	if (q->nr_listed)
+		kevent_wake(q, KEVENT_ANY | KEVENT_RECHECK);
+	if (kevent_unread(q))
+		kevent_wake(q, KEVENT_OF_RING);
+	kevent_more_left(q);
+}
+
+/*
+ * A consumer of the ring may be stopped or frozen before it takes the entry that it was woken
+ * for. Another one takes it. Process context, no locks held.
+ */
+void kevent_pass_unread(struct kevent_queue *q)
+{
+	guard(spinlock_irqsave)(&q->ready_lock);
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	if (kevent_unread(q))
+		kevent_wake(q, KEVENT_OF_RING);
+}
+
+/*
+ * A process has closed its descriptor, maybe by being killed. Several of its threads may
+ * have been woken for events that they did not take. Who takes one that is listed wakes
+ * another consumer for the rest. Each entry in the ring has a consumer, as far as some
+ * sleep whose entries are there. Process context, no locks held.
+ */
+void kevent_wake_left(struct kevent_queue *q)
+{
+	unsigned long flags;
+	u64 unread;
+
+	spin_lock_irqsave(&q->ready_lock, flags);
+	/* Programs take entries without a call. */
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+	kevent_pass_on(q);
+	unread = kevent_unread(q);
+	spin_unlock_irqrestore(&q->ready_lock, flags);
+	if (unread > 1)
+		kevent_wake_others(q, unread - 1);
 }

@@ -53,6 +53,7 @@
 #include "../host.h"
 #include "deadline.h"
 #include "source_ops.h"
+#include "wake.h"
 #include "wake_coalesce.h"
 
 /* The largest batch */

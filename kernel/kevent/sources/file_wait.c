@@ -57,6 +57,7 @@
 #include "../core/report.h"
 #include "../core/state.h"
 #include "../core/testpoint.h"
+#include "../core/wake.h"
 #include "../host.h"
 #include "file.h"
 

@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 
+#include "../core/wake.h"
 #include "signal.h"
 
 /* A signal is pending, of the process or of @t. */

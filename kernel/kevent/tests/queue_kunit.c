@@ -10,6 +10,7 @@
 
 #include "../core/source.h"
 #include "../core/wait.h"
+#include "../core/wake.h"
 
 #define SIZE	64
 
