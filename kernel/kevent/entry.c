@@ -8,6 +8,7 @@
 #include <linux/init.h>
 #include <linux/uaccess.h>
 
+#include "core/consumer.h"
 #include "core/deadline.h"
 #include "core/max_running.h"
 #include "core/queue.h"
@@ -81,7 +82,7 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 			 const struct __kernel_timespec __user *timeout,
 			 struct ukevent __user *buf, u32 flags)
 {
-	struct kevent_deadline until __uninitialized;
+	struct kevent_consumer c __uninitialized;
 	struct kring to __uninitialized;
 	int err;
 
@@ -91,13 +92,16 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 		return -EINVAL;
 	if (!max_nr || max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
 		return -EINVAL;
-	until.clock = CLOCK_MONOTONIC;
-	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	c.until.clock = CLOCK_MONOTONIC;
+	err = kevent_deadline_get(&c.until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (err)
 		return err;
 	to = (struct kring) { .slots = buf, .size = max_nr };
-	return kevent_wait_buffer(file->private_data, &to, max(min_nr, 1U),
-				  &until);
+	c.to = &to;
+	c.max = max_nr;
+	c.min_nr = max(min_nr, 1U);
+	c.member = NULL;
+	return kevent_wait_buffer(file->private_data, &c);
 }
 
 /* Not in line: a call for an event takes 15 instructions less. */
@@ -149,21 +153,15 @@ static int kevent_get_arg(struct kevent_wait_arg *arg,
 }
 
 /* The signal mask is the caller's wish by now. */
-static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
-				  u32 old_kidx,
-				  const struct kevent_wait_arg *arg,
-				  struct kevent_deadline *until)
+static int kevent_change_and_wait(struct kevent_queue *q, struct kevent_consumer *c,
+				  const struct kevent_wait_arg *arg)
 {
-	struct kevent_news news = {
-		.old_kidx	= old_kidx,
-		.min_nr		= arg->min_nr,
-	};
 	int ret;
 
 	kevent_awake_begin(q);
 	/* If it fails no change is made. If the changes fail, the thread runs, and counts. */
 	if (arg->max_running) {
-		ret = kevent_limit_join(&q->limit, arg->max_running, &news.member);
+		ret = kevent_limit_join(&q->limit, arg->max_running, &c->member);
 		if (ret)
 			return ret;
 	}
@@ -173,34 +171,34 @@ static int kevent_change_and_wait(struct kevent_queue *q, u32 num,
 		if (ret < 0)
 			return ret;
 		if (ret)
-			until->nowait = true;
+			c->until.nowait = true;
 	}
-	ret = kevent_enter(q, &news, until);
+	ret = kevent_enter(q, c);
 	if (ret)
-		return kevent_wait_end(q, &news, until, ret);
-	return kevent_wait_ring(q, num, &news, arg->min_wait_ns, until);
+		return kevent_wait_end(q, c, ret);
+	return kevent_wait_ring(q, c, arg->min_wait_ns);
 }
 
-static int kevent_wait_with_arg(struct kevent_queue *q, u32 num, u32 old_kidx,
+static int kevent_wait_with_arg(struct kevent_queue *q, struct kevent_consumer *c,
 				const struct __kernel_timespec __user *timeout,
 				u32 flags,
 				const struct kevent_wait_arg __user *uarg)
 {
-	struct kevent_deadline until;
 	struct kevent_wait_arg arg;
 	int ret;
 
 	ret = kevent_get_arg(&arg, uarg);
 	if (ret)
 		return ret;
-	until.clock = arg.clockid;
-	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	c->until.clock = arg.clockid;
+	c->min_nr = arg.min_nr;
+	ret = kevent_deadline_get(&c->until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
 	ret = host_sigmask_set(u64_to_user_ptr(arg.sigmask), arg.sigsetsize);
 	if (ret)
 		return ret;
-	ret = kevent_change_and_wait(q, num, old_kidx, &arg, &until);
+	ret = kevent_change_and_wait(q, c, &arg);
 	host_sigmask_restore(ret == -EINTR);
 	return ret;
 }
@@ -210,23 +208,26 @@ int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 		   const struct __kernel_timespec __user *timeout, u32 flags,
 		   const struct kevent_wait_arg __user *uarg)
 {
-	struct kevent_news news = { .old_kidx = old_kidx, .min_nr = 1 };
-	struct kevent_deadline until __uninitialized;
+	struct kevent_consumer c __uninitialized;
 	int ret = kevent_check_ring(file);
 
 	if (ret)
 		return ret;
 	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
 		return -EINVAL;
+	c.max = num;
+	c.old_kidx = old_kidx;
+	c.member = NULL;
 	if (flags & KEVENT_FLAGS_ARG)
-		return kevent_wait_with_arg(file->private_data, num, old_kidx,
-					    timeout, flags, uarg);
-	until.clock = CLOCK_MONOTONIC;
-	ret = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+		return kevent_wait_with_arg(file->private_data, &c, timeout, flags,
+					    uarg);
+	c.min_nr = 1;
+	c.until.clock = CLOCK_MONOTONIC;
+	ret = kevent_deadline_get(&c.until, flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
 	kevent_awake_begin(file->private_data);
-	return kevent_wait_ring(file->private_data, num, &news, 0, &until);
+	return kevent_wait_ring(file->private_data, &c, 0);
 }
 
 /* sys_kevent_commit(), given a file likewise */

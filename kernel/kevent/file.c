@@ -123,7 +123,7 @@ static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 {
 	struct pid_namespace *ns = proc_pid_ns(file_inode(m->file)->i_sb);
 	u32 left = KEVENT_SHOWN_WAITERS;
-	struct kevent_waiter *w;
+	struct kevent_consumer *c;
 	const char *gap = "\t";
 	pid_t tid;
 
@@ -131,10 +131,10 @@ static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 
 	seq_printf(m, "kevent-waiting:\t%u\n", q->nr_asleep - q->nr_woken);
 	seq_puts(m, "kevent-waiters:");
-	list_for_each_entry(w, &q->sleepers, link) {
+	list_for_each_entry(c, &q->sleepers, link) {
 		if (!left--)
 			break;
-		tid = task_pid_nr_ns(w->task, ns);
+		tid = task_pid_nr_ns(c->task, ns);
 		if (!tid)
 			continue;
 		seq_put_decimal_ull(m, gap, tid);

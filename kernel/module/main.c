@@ -70,9 +70,7 @@ long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
  */
 loff_t host_llseek(struct file *file, loff_t pos, int whence)
 {
-	struct kevent_news news = { .old_kidx = (u32)pos, .min_nr = 1 };
-	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
-	u32 num = pos >> 32 & S32_MAX;
+	struct kevent_consumer c __uninitialized;
 	int err;
 
 	if (whence != SEEK_SET && whence != SEEK_CUR)
@@ -80,12 +78,17 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence)
 	err = kevent_check_ring(file);
 	if (err)
 		return err;
-	if (pos >= 0 || !num)
+	c.max = pos >> 32 & S32_MAX;
+	if (pos >= 0 || !c.max)
 		return -EINVAL;
-	kevent_deadline_get(&until, false, NULL);
-	until.nowait = whence == SEEK_SET;
+	c.min_nr = 1;
+	c.old_kidx = (u32)pos;
+	c.member = NULL;
+	c.until.clock = CLOCK_MONOTONIC;
+	kevent_deadline_get(&c.until, false, NULL);
+	c.until.nowait = whence == SEEK_SET;
 	kevent_awake_begin(file->private_data);
-	return kevent_wait_ring(file->private_data, num, &news, 0, &until) ?: -EAGAIN;
+	return kevent_wait_ring(file->private_data, &c, 0) ?: -EAGAIN;
 }
 
 /* The device */

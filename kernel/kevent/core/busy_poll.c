@@ -40,13 +40,11 @@ static bool kevent_busy_timeout(const struct kevent_busy *busy,
 /**
  * struct kevent_busy_waiter - a consumer that polls
  * @q: its queue
- * @news: what it waits for in the ring, NULL if it needs none
- * @until: how long
+ * @c: the consumer
  */
 struct kevent_busy_waiter {
 	struct kevent_queue		*q;
-	const struct kevent_news	*news;
-	const struct kevent_deadline	*until;
+	const struct kevent_consumer	*c;
 };
 
 /* Is there something for the consumer? Peeks, while others change the list: a hint. */
@@ -58,8 +56,8 @@ static bool kevent_busy_found(const struct kevent_busy_waiter *w)
 	if (data_race(!list_empty_careful(&q->ready)) ||
 	    READ_ONCE(q->wake_request))
 		return true;
-	return w->news && (u32)READ_ONCE(q->ring.kidx) - w->news->old_kidx >=
-			  w->news->min_nr;
+	return kevent_wants_ring(q, w->c) &&
+	       (u32)READ_ONCE(q->ring.kidx) - w->c->old_kidx >= w->c->min_nr;
 }
 
 static bool kevent_busy_end(void *arg, unsigned long start)
@@ -68,7 +66,7 @@ static bool kevent_busy_end(void *arg, unsigned long start)
 
 	return kevent_busy_found(w) || signal_pending(current) ||
 	       kevent_busy_timeout(&w->q->busy, start) ||
-	       kevent_deadline_is_past(w->until);
+	       kevent_deadline_is_past(&w->c->until);
 }
 
 /*
@@ -90,23 +88,21 @@ static void kevent_busy_spin(struct kevent_busy_waiter *w)
 }
 
 /* kevent_busy_wait() once busy polling is on */
-void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_news *news,
-			 const struct kevent_deadline *until)
+void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_consumer *c)
 {
 	struct kevent_busy_waiter wait = {
 		.q	= q,
-		.news	= news,
-		.until	= until,
+		.c	= c,
 	};
 	struct kevent_busy *busy = &q->busy;
 	u32 id = READ_ONCE(busy->id);
 
 	if (id < MIN_NAPI_ID) {
-		if (!until->nowait && READ_ONCE(busy->usecs))
+		if (!c->until.nowait && READ_ONCE(busy->usecs))
 			kevent_busy_spin(&wait);
 		return;
 	}
-	napi_busy_loop(id, until->nowait ? NULL : kevent_busy_end, &wait,
+	napi_busy_loop(id, c->until.nowait ? NULL : kevent_busy_end, &wait,
 		       READ_ONCE(busy->prefer),
 		       READ_ONCE(busy->budget) ?: BUSY_POLL_BUDGET);
 	/* A socket that becomes ready brings it back. */

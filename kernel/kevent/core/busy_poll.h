@@ -9,13 +9,13 @@
 
 #include "../host.h"
 #include "queue.h"
+#include "wake.h"
 
-struct kevent_deadline;
+struct kevent_consumer;
 struct sock;
 
 void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk);
-void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_news *news,
-			 const struct kevent_deadline *until);
+void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_consumer *c);
 long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg);
 
@@ -34,19 +34,17 @@ static inline void kevent_busy_note(struct kevent_busy *busy,
 }
 
 /*
- * Busy polling before a consumer sleeps. @news is what it waits for in the ring, NULL if it
- * does not want the ring filled. If it does not sleep, a device queue is polled once.
+ * Busy polling before a consumer sleeps. If it may not sleep, a device queue is polled once.
  * Without a device queue the wait is for events from anywhere, if the queue has a time set
  * for that. A consumer that does not want the ring filled sleeps: only on
  * kevent_queue.sleepers it keeps wake-ups from storing its events there. Process context,
  * no locks held.
  */
 static inline void kevent_busy_wait(struct kevent_queue *q,
-				    const struct kevent_news *news,
-				    const struct kevent_deadline *until)
+				    const struct kevent_consumer *c)
 {
-	if (kevent_busy_on(&q->busy) && (news || !q->ring.size))
-		kevent_busy_wait_on(q, news, until);
+	if (kevent_busy_on(&q->busy) && (kevent_wants_ring(q, c) || !q->ring.size))
+		kevent_busy_wait_on(q, c);
 }
 
 #endif /* _KEVENT_BUSY_POLL_H */

@@ -90,28 +90,25 @@ int kevent_deadline_over(const struct kevent_deadline *until)
 	return until->nowait || kevent_deadline_is_past(until) ? -ETIME : 0;
 }
 
-/*
- * Set @sooner to @ns from now, or to @until if that comes first. Returns true when it may
- * be before @until, which has been started.
- */
-bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
-			    struct kevent_deadline *sooner)
+/* Have it end @ns from now, if that is sooner. It was started. Returns true when it may be. */
+bool kevent_deadline_bring_forward(struct kevent_deadline *until, u64 ns)
 {
 	clockid_t clock = kevent_span_clock(until->clock);
 	ktime_t at;
 
-	*sooner = *until;
-	if (!ns || until->nowait)
+	if (until->nowait)
 		return false;
 	at = ktime_add_safe(kevent_clock_now(clock),
 			    ns_to_ktime(min(ns, KTIME_MAX)));
 	if (until->at != KTIME_MAX && until->clock != clock) {
-		sooner->span = at;
+		until->span = at;
 		return true;
 	}
-	sooner->at = at;
-	sooner->clock = clock;
-	return ktime_compare(at, until->at) < 0;
+	if (ktime_compare(at, until->at) >= 0)
+		return false;
+	until->at = at;
+	until->clock = clock;
+	return true;
 }
 
 static bool kevent_block_until_at(const struct kevent_deadline *until)

@@ -38,8 +38,7 @@ int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
 void kevent_deadline_start_clock(struct kevent_deadline *until);
 bool kevent_deadline_is_past(const struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
-bool kevent_deadline_sooner(const struct kevent_deadline *until, u64 ns,
-			    struct kevent_deadline *sooner);
+bool kevent_deadline_bring_forward(struct kevent_deadline *until, u64 ns);
 bool kevent_block_until(const struct kevent_deadline *until);
 void kevent_freeze(void);
 void __kevent_recheck_signals(void);

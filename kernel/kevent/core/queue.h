@@ -11,6 +11,7 @@
 #include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
@@ -27,7 +28,6 @@
 #include "ring.h"
 #include "source_ops.h"
 #include "types.h"
-#include "waiter.h"
 
 struct kevent_block;
 struct kevent_timers;
@@ -68,6 +68,38 @@ struct kevent_busy {
 	u16			budget;
 	u8			prefer;
 	atomic_t		spinning;
+};
+
+/* Until a program sets another limit: how long an event may wait for others */
+#define KEVENT_COALESCE_DEFAULT_NS	(1000 * 1000U)
+/* Before a queue first tries to have an event wait: wake-ups in short succession */
+#define KEVENT_COALESCE_PATIENCE	8U
+
+/**
+ * struct kevent_coalesce - waking a consumer once for several events
+ * @max_ns:	how long an event may wait for others, 0: not at all. Read and written
+ *		without a lock
+ * @left:	the sleeper is woken when so many more events have come, 0: for the next
+ * @batch:	how many it is to sleep for
+ * @wake_ns:	mean time from a wake-up until the consumer runs
+ * @streak:	wake-ups in short succession, while @batch is 1
+ * @patience:	how many of these before a batch of two is tried
+ * @woken_at:	when the sleeper was woken, 0: that is not measured
+ * @awake_at:	when the last one was awake
+ * @held:	events that did not wake the sleeper
+ *
+ * All but @max_ns is protected by ready_lock. See wake_coalesce.c.
+ */
+struct kevent_coalesce {
+	u32			max_ns;
+	u32			left;
+	u32			batch;
+	u32			wake_ns;
+	u32			streak;
+	u32			patience;
+	ktime_t			woken_at;
+	ktime_t			awake_at;
+	u64			held;
 };
 
 /**
@@ -148,14 +180,14 @@ struct kevent_index {
  *
  * Consumers asleep:
  * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
- *		which is also that of &kevent_waiter.end
- * @many_sleepers: R: those that wait for several, by &kevent_waiter.end
+ *		which is also that of &kevent_consumer.end
+ * @many_sleepers: R: those that wait for several, by &kevent_consumer.end
  * @many_seen:	R: the same, by the position that they have seen
  * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers, if
  *		one event is enough
  * @buffer_several: R: likewise, if it is not
  * @nr_several:	R: those of @many_sleepers and @buffer_several
- * @nr_slept:	R: how many ever came to sleep, for &kevent_waiter.since
+ * @nr_slept:	R: how many ever came to sleep, for &kevent_consumer.since
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
  * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all

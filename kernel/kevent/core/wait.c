@@ -33,6 +33,7 @@
 #include <trace/events/kevent.h>
 
 #include "busy_poll.h"
+#include "consumer.h"
 #include "deadline.h"
 #include "max_running.h"
 #include "queue.h"
@@ -70,26 +71,6 @@ enum kevent_slept {
  */
 #define KEVENT_LOOKS_PATIENCE	(3 * HZ)
 
-/**
- * struct kevent_looks - what a call that found nothing knows of looks by others
- * @seen:	&kevent_queue.looks when it last asked, or %KEVENT_LOOKS_UNKNOWN
- * @left:	how often more it may ask when its time is over
- * @over:	its time is over: it collects for what others have looked at, and for
- *		nothing else
- * @waits:	its time is over, and it has begun to wait for others to come back
- * @until:	when it gives up, in jiffies, if it @waits
- */
-struct kevent_looks {
-	u32		seen;
-	u32		left;
-	bool		over;
-	bool		waits;
-	unsigned long	until;
-};
-
-#define KEVENT_LOOKS_INIT						\
-	{ .seen = KEVENT_LOOKS_UNKNOWN, .left = KEVENT_LOOKS_LEFT }
-
 /* Is there a slot free? A ring that can't be read is not for us to deal with. */
 static bool kevent_has_room(struct kevent_queue *q)
 {
@@ -99,13 +80,13 @@ static bool kevent_has_room(struct kevent_queue *q)
 
 /* Does the ring hold what a consumer waits for, or all it will ever hold? */
 static bool kevent_news_there(struct kevent_queue *q,
-			      const struct kevent_news *news)
+			      const struct kevent_consumer *c)
 {
-	u32 stored = (u32)q->ring.kidx - news->old_kidx;
+	u32 stored = (u32)q->ring.kidx - c->old_kidx;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	return stored >= news->min_nr || (stored && !kevent_has_room(q));
+	return stored >= c->min_nr || (stored && !kevent_has_room(q));
 }
 
 /* kevent_stored() with the lock */
@@ -117,10 +98,10 @@ u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 
 /* kevent_has_news() when there are some, but too few: the ring may be full */
 static noinline bool kevent_has_some_news(struct kevent_queue *q,
-					  const struct kevent_news *news)
+					  const struct kevent_consumer *c)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
-	return kevent_news_there(q, news);
+	return kevent_news_there(q, c);
 }
 
 /*
@@ -128,26 +109,28 @@ static noinline bool kevent_has_some_news(struct kevent_queue *q,
  * that was seen is not taken back, and what comes behind this look is seen before the sleep.
  */
 static bool kevent_has_news(struct kevent_queue *q,
-			    const struct kevent_news *news)
+			    const struct kevent_consumer *c)
 {
-	u32 stored = kevent_stored(q, news->old_kidx);
+	u32 stored = kevent_stored(q, c->old_kidx);
 
-	if (likely(!stored) || stored >= news->min_nr)
+	if (likely(!stored) || stored >= c->min_nr)
 		return stored;
-	return kevent_has_some_news(q, news);
+	return kevent_has_some_news(q, c);
 }
 
-/* May a consumer go on? @news is NULL unless it wants the ring filled. */
+/* May a consumer go on? */
 static bool kevent_may_collect(struct kevent_queue *q,
-			       const struct kevent_news *news)
+			       const struct kevent_consumer *c)
 {
+	bool ring = kevent_wants_ring(q, c);
+
 	lockdep_assert_held(&q->ready_lock);
 
-	if (news && kevent_news_there(q, news))
+	if (ring && kevent_news_there(q, c))
 		return true;
 	if (list_empty(&q->ready))
 		return false;
-	return !news || kevent_has_room(q);
+	return !ring || kevent_has_room(q);
 }
 
 /*
@@ -155,21 +138,15 @@ static bool kevent_may_collect(struct kevent_queue *q,
  * Wake another one for the events.
  */
 static bool kevent_is_requested(struct kevent_queue *q,
-				const struct kevent_waiter *w)
+				const struct kevent_consumer *c)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (w->requested && !list_empty(&q->ready) && !q->nr_woken) {
+	if (c->requested && !list_empty(&q->ready) && !q->nr_woken) {
 		kevent_wake(q, KEVENT_ANY);
 		kevent_more_left(q);
 	}
-	return w->requested;
-}
-
-/* Would one event, stored now, end the wait? A member may have to park first. */
-static bool kevent_wants_one(const struct kevent_waiter *w)
-{
-	return w->news && w->news->min_nr == 1 && !w->news->member;
+	return c->requested;
 }
 
 /*
@@ -177,16 +154,16 @@ static bool kevent_wants_one(const struct kevent_waiter *w)
  * watch to look at: one that was woken to look does so in any case.
  */
 static enum kevent_slept kevent_next_step(struct kevent_queue *q,
-					  const struct kevent_waiter *w)
+					  const struct kevent_consumer *c)
 {
 	if (list_empty(&q->ready))
 		return KEVENT_SLEPT_SATISFIED;
-	if (w->look || w->missed)
+	if (c->look || c->missed)
 		return KEVENT_SLEPT_RECHECK;
 	/* As for __kevent_collect(), which follows */
 	if (unlikely(fatal_signal_pending(current)))
 		return KEVENT_SLEPT_COLLECT;
-	return kevent_wants_one(w) && kevent_hit_late(q) ?
+	return kevent_wants_one(q, c) && kevent_hit_late(q) ?
 	       KEVENT_SLEPT_SATISFIED : KEVENT_SLEPT_COLLECT;
 }
 
@@ -195,22 +172,22 @@ static enum kevent_slept kevent_next_step(struct kevent_queue *q,
  * kevent_sleep(), or whether it has to look at the queue. It may have come for the lock
  * before the one that woke it had stored that it is done.
  */
-static bool kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w,
+static bool kevent_awoke(struct kevent_queue *q, struct kevent_consumer *c,
 			 int *ret)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (w->done) {
+	if (c->done) {
 		*ret = KEVENT_SLEPT_SATISFIED;
 		return true;
 	}
-	if (!w->woken)
-		kevent_sleepers_del(q, w);
+	if (!c->woken)
+		kevent_sleepers_del(q, c);
 	q->nr_asleep--;
-	q->nr_woken -= w->woken;
+	q->nr_woken -= c->woken;
 	if (unlikely(q->wake_rest))
 		kevent_wake_rest(q);
-	if (!w->look || list_empty(&q->level) || w->requested)
+	if (!c->look || list_empty(&q->level) || c->requested)
 		return false;
 	/* A level watch may be ready for more than one consumer. */
 	*ret = KEVENT_SLEPT_RECHECK;
@@ -219,17 +196,17 @@ static bool kevent_awoke(struct kevent_queue *q, struct kevent_waiter *w,
 
 /*
  * Was a level watch off the lists, because another consumer looked at it, when this one
- * collected? That was before ready_lock: if @looks is not known yet, a watch that is
+ * collected? That was before ready_lock: if that is not known yet, a watch that is
  * listed may be one.
  */
 static bool kevent_missed_look(const struct kevent_queue *q,
-			       struct kevent_looks *looks)
+			       struct kevent_consumer *c)
 {
-	u32 seen = looks->seen;
+	u32 seen = c->looks;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	looks->seen = q->looks;
+	c->looks = q->looks;
 	return seen == KEVENT_LOOKS_UNKNOWN ? q->nr_listed : seen != q->looks;
 }
 
@@ -237,44 +214,42 @@ static bool kevent_missed_look(const struct kevent_queue *q,
  * May a call that slept, or was to look, and found nothing go on? What was ready may turn out
  * not to be, again and again. Returns 0 to call kevent_sleep(), or -EINTR, -ETIME.
  */
-static int kevent_try_again(const struct kevent_deadline *until,
-			    struct kevent_looks *looks)
+static int kevent_try_again(struct kevent_consumer *c)
 {
-	int err = kevent_deadline_over(until);
+	int err = kevent_deadline_over(&c->until);
 
-	looks->over = err == -ETIME;
-	return looks->over && looks->left-- ? 0 : err;
+	c->over = err == -ETIME;
+	return c->over && c->looks_left-- ? 0 : err;
 }
 
 /* Has a call waited for others to come back for as long as it may? */
-static bool kevent_gives_up(const struct kevent_looks *looks)
+static bool kevent_gives_up(const struct kevent_consumer *c)
 {
-	return looks->waits && time_after_eq(jiffies, looks->until);
+	return c->patient && time_after_eq(jiffies, c->patience);
 }
 
 /* A call whose time is over waits for others to come back. */
-static void kevent_wait_for_looks(struct kevent_looks *looks)
+static void kevent_wait_for_looks(struct kevent_consumer *c)
 {
-	if (!looks->waits) {
-		looks->waits = true;
-		looks->until = jiffies + KEVENT_LOOKS_PATIENCE;
+	if (!c->patient) {
+		c->patient = true;
+		c->patience = jiffies + KEVENT_LOOKS_PATIENCE;
 	}
-	schedule_timeout(max((long)(looks->until - jiffies), 0L));
+	schedule_timeout(max((long)(c->patience - jiffies), 0L));
 }
 
 /*
  * A consumer is to be frozen, and takes neither what it was woken for nor what was held back
  * until it is. It sleeps on no list meanwhile, so events are for others.
  */
-static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_waiter *w,
-				struct kevent_looks *looks)
+static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_consumer *c)
 	__must_hold(&q->ready_lock)
 {
 	kevent_pass_on(q);
 	spin_unlock_irq(&q->ready_lock);
 	kevent_freeze();
 	spin_lock_irq(&q->ready_lock);
-	w->missed |= kevent_missed_look(q, looks);
+	c->missed |= kevent_missed_look(q, c);
 }
 
 /*
@@ -295,19 +270,18 @@ static bool kevent_take_request(struct kevent_queue *q)
  * Has a consumer to @sleep? It is among the sleepers then. If not, returns what
  * kevent_sleep() does.
  */
-static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
-			       bool timed_out, struct kevent_looks *looks,
-			       bool *sleep)
+static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_consumer *c,
+			       bool timed_out, bool *sleep)
 {
 	*sleep = false;
-	if (kevent_is_requested(q, w))
+	if (kevent_is_requested(q, c))
 		return -ECANCELED;
 	while (unlikely(freezing(current)))
-		kevent_sleep_frozen(q, w, looks);
+		kevent_sleep_frozen(q, c);
 	kevent_ask(q);
 	/* Nobody sleeps beside what it can take, not even until others come back. */
-	if ((!looks->over || q->nr_taken) && kevent_may_collect(q, w->news))
-		return kevent_next_step(q, w);
+	if ((!c->over || q->nr_taken) && kevent_may_collect(q, c))
+		return kevent_next_step(q, c);
 	if (!list_empty(&q->ready)) {
 		kevent_wake(q, KEVENT_OF_BUFFER);
 		kevent_more_left(q);
@@ -315,90 +289,86 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_waiter *w,
 	if (unlikely(q->wake_request)) {
 		if (kevent_take_request(q))
 			return -ECANCELED;
-		if (!timed_out && !w->missed)
+		if (!timed_out && !c->missed)
 			return -ETIME;
 	}
-	if (w->missed)
+	if (c->missed)
 		return KEVENT_SLEPT_RECHECK;
 	/* As long as others look, nobody knows that nothing is ready. */
-	if (timed_out && (!q->nr_taken || kevent_gives_up(looks)))
+	if (timed_out && (!q->nr_taken || kevent_gives_up(c)))
 		return -ETIME;
 	if (kevent_is_interrupted())
 		return -EINTR;
 	__set_current_state(TASK_INTERRUPTIBLE);
-	w->woken = false;
-	w->look = false;
-	kevent_sleepers_add(q, w);
+	c->woken = false;
+	c->look = false;
+	kevent_sleepers_add(q, c);
 	*sleep = true;
 	return 0;
 }
 
 /* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
-static bool kevent_sleep_once(struct kevent_queue *q,
-			      const struct kevent_waiter *w,
-			      const struct kevent_deadline *until, u32 window,
-			      bool timed_out, struct kevent_looks *looks)
+static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
+			      u32 window, bool timed_out)
 {
-	if (unlikely(kevent_is_member(w)))
-		kevent_limit_rest(w->news->member);
+	if (unlikely(c->member))
+		kevent_limit_rest(c->member);
 	if (timed_out) {
-		kevent_wait_for_looks(looks);
+		kevent_wait_for_looks(c);
 		return true;
 	}
-	return window ? kevent_coalesce_block(q, window, until) :
-			kevent_schedule(until);
+	return window ? kevent_coalesce_block(q, window, &c->until) :
+			kevent_schedule(&c->until);
 }
 
 /*
- * Wait until there is something to collect. @w is of the caller, and @news what a consumer
- * of the ring waits for, NULL for others.
- *
- * A call that may not wait waits all the same while others look at watches: see deliver.c.
+ * Wait until there is something to collect. A call that may not wait waits all the same while
+ * others look at watches: see deliver.c.
  *
  * Returns an &enum kevent_slept, or -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */
-static int kevent_sleep(struct kevent_queue *q, struct kevent_waiter *w,
-			const struct kevent_news *news,
-			const struct kevent_deadline *until,
-			struct kevent_looks *looks)
+static int kevent_sleep(struct kevent_queue *q, struct kevent_consumer *c)
 {
-	bool timed_out = until->nowait || looks->over;
+	bool timed_out = c->until.nowait || c->over;
 	bool sleep;
 	u32 window;
 	int ret;
 
-	kevent_waiter_init(w, news);
-	kevent_busy_wait(q, news, until);
+	c->measured = false;
+	c->requested = false;
+	c->woken = false;
+	c->look = false;
+	c->done = false;
+	kevent_busy_wait(q, c);
 	kevent_testpoint(q, KEVENT_TESTPOINT_SLEEP);
 	spin_lock_irq(&q->ready_lock);
-	w->missed = kevent_missed_look(q, looks);
+	c->missed = kevent_missed_look(q, c);
 	for (;;) {
-		ret = kevent_sleep_locked(q, w, timed_out, looks, &sleep);
+		ret = kevent_sleep_locked(q, c, timed_out, &sleep);
 		if (!sleep)
 			break;
-		window = kevent_coalesce_begin(q, w, timed_out);
+		window = kevent_coalesce_begin(q, c, timed_out);
 		spin_unlock_irq(&q->ready_lock);
 		kevent_testpoint(q, KEVENT_TESTPOINT_ASLEEP);
-		timed_out = kevent_sleep_once(q, w, until, window, timed_out,
-					      looks);
+		timed_out = kevent_sleep_once(q, c, window, timed_out);
 		kevent_recheck_signals();
 		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */
-		if (smp_load_acquire(&w->done)) {
+		if (smp_load_acquire(&c->done)) {
 			ret = KEVENT_SLEPT_SATISFIED;
 			goto out;
 		}
 		spin_lock_irq(&q->ready_lock);
-		kevent_coalesce_end(q, w);
+		kevent_coalesce_end(q, c);
 		/* One that slept when they began to look has missed nothing. */
-		w->missed = kevent_missed_look(q, looks) && w->asks;
-		looks->over = false;
-		if (kevent_awoke(q, w, &ret))
+		c->missed = kevent_missed_look(q, c) && c->asks;
+		c->over = false;
+		if (kevent_awoke(q, c, &ret))
 			break;
 	}
 	spin_unlock_irq(&q->ready_lock);
 out:
-	trace_kevent_wait(q, news, ret);
+	trace_kevent_wait(q, kevent_wants_ring(q, c), ret);
 	return ret;
 }
 
@@ -448,10 +418,10 @@ static void kevent_park_freeze(struct kevent_queue *q, struct kevent_member *m)
 }
 
 /* Returns what kevent_park_locked() does, but for KEVENT_PARKED. */
-static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
-		       const struct kevent_deadline *until)
+static int kevent_park(struct kevent_queue *q, struct kevent_consumer *c)
 {
-	bool timed_out = until->nowait;
+	struct kevent_member *m = c->member;
+	bool timed_out = c->until.nowait;
 	int ret;
 
 	for (;;) {
@@ -460,7 +430,7 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
 		if (ret != KEVENT_PARKED)
 			return ret;
 		kevent_testpoint(q, KEVENT_TESTPOINT_PARKED);
-		timed_out = kevent_schedule(until);
+		timed_out = kevent_schedule(&c->until);
 		kevent_testpoint(q, KEVENT_TESTPOINT_UNPARKED);
 		kevent_limit_unparked(m);
 		kevent_recheck_signals();
@@ -474,15 +444,14 @@ static int kevent_park(struct kevent_queue *q, struct kevent_member *m,
  * %KEVENT_SLEPT_RECHECK if it has been parked: then it looks at level watches, as others may
  * not have; -ECANCELED, -ETIME, -EINTR: it goes on without events.
  */
-static int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
-			     const struct kevent_deadline *until)
+static int kevent_park_enter(struct kevent_queue *q, struct kevent_consumer *c)
 {
 	int ret;
 
-	if (!kevent_limit_park(m, -EAGAIN))
+	if (!kevent_limit_park(c->member, -EAGAIN))
 		return KEVENT_SLEPT_COLLECT;
-	ret = kevent_park(q, m, until);
-	kevent_limit_go_on(m);
+	ret = kevent_park(q, c);
+	kevent_limit_go_on(c->member);
 	kevent_testpoint(q, KEVENT_TESTPOINT_GO_ON);
 	/* Others were not woken as long as it was parked: another one looks, or parks. */
 	kevent_wake_left(q);
@@ -494,61 +463,60 @@ static int kevent_park_enter(struct kevent_queue *q, struct kevent_member *m,
  * kevent_sleep() has returned. Returns the same, or, if it has to park first, what
  * kevent_park_enter() does.
  */
-static int kevent_park_awoke(struct kevent_queue *q, struct kevent_member *m,
-			     const struct kevent_deadline *until, int ret)
+static int kevent_park_awoke(struct kevent_queue *q, struct kevent_consumer *c,
+			     int ret)
 {
-	if (!m->waits)
+	if (!c->member->waits)
 		return ret;
 	if (ret >= 0)
-		return kevent_park_enter(q, m, until) ?: ret;
-	kevent_limit_go_on(m);
+		return kevent_park_enter(q, c) ?: ret;
+	kevent_limit_go_on(c->member);
 	return ret;
 }
 
 /* The loop */
 
 /* Has a consumer what it waits for? */
-static bool kevent_is_content(struct kevent_queue *q, const struct kring *to,
-			      const struct kevent_news *news)
+static bool kevent_is_content(struct kevent_queue *q,
+			      const struct kevent_consumer *c)
 {
-	return kring_is_ring(to) ? kevent_has_news(q, news) :
-				   (u32)to->kidx >= news->min_nr;
+	return kevent_wants_ring(q, c) ? kevent_has_news(q, c) :
+					 (u32)c->to->kidx >= c->min_nr;
 }
 
 /*
- * Sleep and collect, @num events at a time, until the ring or a buffer has what a consumer
- * wants. A first collection returned @nr, and @w is of the caller. Returns 0, or what ended
- * the wait early: -ETIME, -ECANCELED, -EINTR, -EFAULT. Entries may have been stored in any
- * case.
+ * Sleep and collect until the ring or a buffer has what a consumer wants. A first collection
+ * returned @nr. Returns 0, or what ended the wait early: -ETIME, -ECANCELED, -EINTR, -EFAULT.
+ * Entries may have been stored in any case.
  */
-static int kevent_wait_loop(struct kevent_queue *q, struct kring *to, u32 num,
-			    const struct kevent_news *news,
-			    const struct kevent_deadline *until,
-			    struct kevent_waiter *w, int nr)
+static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
+			    int nr)
 {
-	const struct kevent_news *of_ring = kring_is_ring(to) ? news : NULL;
-	struct kevent_looks looks = KEVENT_LOOKS_INIT;
+	const bool of_ring = kevent_wants_ring(q, c);
 	bool empty, first = true;
 	int slept;
 
-	while (nr >= 0 && !kevent_is_content(q, to, news)) {
+	c->looks = KEVENT_LOOKS_UNKNOWN;
+	c->looks_left = KEVENT_LOOKS_LEFT;
+	c->over = false;
+	c->patient = false;
+	while (nr >= 0 && !kevent_is_content(q, c)) {
 		/* Others may want what is not enough for this one. */
 		if (nr && of_ring) {
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
-		w->several = !of_ring && (u32)to->kidx + 1 < news->min_nr;
-		slept = first ? 0 : kevent_try_again(until, &looks);
+		slept = first ? 0 : kevent_try_again(c);
 		if (!slept)
-			slept = kevent_sleep(q, w, of_ring, until, &looks);
-		if (unlikely(news->member))
-			slept = kevent_park_awoke(q, news->member, until, slept);
+			slept = kevent_sleep(q, c);
+		if (unlikely(c->member))
+			slept = kevent_park_awoke(q, c, slept);
 		if (slept < 0 || slept == KEVENT_SLEPT_SATISFIED)
 			return min(slept, 0);
 		first = false;
 		/* One call reports a level watch once to a buffer. */
-		empty = of_ring || !to->kidx;
-		nr = kevent_collect(q, to, num,
+		empty = of_ring || !c->to->kidx;
+		nr = kevent_collect(q, c->to, c->max,
 				    slept == KEVENT_SLEPT_RECHECK && empty);
 		if (!nr && empty)
 			kevent_awake_end(q);
@@ -560,47 +528,47 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kring *to, u32 num,
  * Wait until the limit lets a consumer go on, if one holds. Returns 0, or why it does not
  * go on: -ECANCELED, -ETIME or -EINTR.
  */
-int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
-		 struct kevent_deadline *until)
+int kevent_enter(struct kevent_queue *q, struct kevent_consumer *c)
 {
-	if (likely(!news->member))
+	if (likely(!c->member))
 		return 0;
-	kevent_deadline_start(until);
-	return min(kevent_park_enter(q, news->member, until), 0);
+	kevent_deadline_start(&c->until);
+	return min(kevent_park_enter(q, c), 0);
 }
 
 /*
  * A first collection into the ring or a buffer was not enough, and returned @ret. Wait for
- * @news->min_nr events, or for any after @min_wait_ns, unless that is 0. Returns what
+ * @c->min_nr events, or for any after @min_wait_ns, unless that is 0. Returns what
  * kevent_wait_loop() does.
  */
-static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
-			   struct kevent_news *news, u64 min_wait_ns,
-			   struct kevent_deadline *until, int ret)
+static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
+			   u64 min_wait_ns, int ret)
 {
-	struct kevent_waiter w __uninitialized;
-	struct kevent_deadline sooner __uninitialized;
-	const struct kevent_deadline *now = until;
+	struct kevent_deadline last __uninitialized;
+	bool sooner = false;
 
 	kevent_note_taker(q);
-	kevent_deadline_start(until);
+	kevent_deadline_start(&c->until);
+	c->task = current;
 	/* Who waits without a limit is no member of this queue's group. */
-	if (kevent_may_be_member() && !news->member && !until->nowait &&
+	if (kevent_may_be_member() && !c->member && !c->until.nowait &&
 	    kevent_limit_peek(&q->limit))
 		kevent_limit_leave(q->limit);
-	if (unlikely(news->min_nr > 1) &&
-	    kevent_deadline_sooner(until, min_wait_ns, &sooner))
-		now = &sooner;
+	if (unlikely(c->min_nr > 1) && min_wait_ns) {
+		last = c->until;
+		sooner = kevent_deadline_bring_forward(&c->until, min_wait_ns);
+	}
 	for (;;) {
-		ret = kevent_wait_loop(q, to, num, news, now, &w, ret);
+		ret = kevent_wait_loop(q, c, ret);
 		/* A request leaves whatever is ready, see kevent_is_requested(). */
 		if (unlikely(ret == -ECANCELED))
 			kevent_say_more(q);
-		if (likely(ret != -ETIME) || now == until)
+		if (likely(ret != -ETIME) || !sooner)
 			return ret;
-		now = until;
-		news->min_nr = 1;
-		ret = kevent_enter(q, news, until);
+		sooner = false;
+		c->until = last;
+		c->min_nr = 1;
+		ret = kevent_enter(q, c);
 		if (ret)
 			return ret;
 	}
@@ -609,26 +577,22 @@ static int kevent_wait_for(struct kevent_queue *q, struct kring *to, u32 num,
 /**
  * kevent_wait_buffer - have a buffer filled, and wait for that
  * @q: the queue
- * @buf: the buffer
- * @min_nr: how many events the caller waits for, at least 1
- * @until: how long it waits
+ * @c: the consumer, with a buffer
  *
  * Return: as sys_kevent_get_events().
  */
-int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		       struct kevent_deadline *until)
+int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c)
 {
-	struct kevent_news news = { .min_nr = min_nr };
 	int ret;
 
 	kevent_awake_begin(q);
-	ret = kevent_collect(q, buf, buf->size, true);
+	ret = kevent_collect(q, c->to, c->max, true);
 	kevent_awake_end(q);
-	if (likely(ret < 0 || ret >= (int)min_nr))
+	if (likely(ret < 0 || ret >= (int)c->min_nr))
 		return ret;
-	ret = kevent_wait_for(q, buf, buf->size, &news, 0, until, ret);
-	if (buf->kidx || ret == -ETIME || ret == -ECANCELED)
-		return buf->kidx;
+	ret = kevent_wait_for(q, c, 0, ret);
+	if (c->to->kidx || ret == -ETIME || ret == -ECANCELED)
+		return c->to->kidx;
 	return ret;
 }
 
@@ -644,14 +608,12 @@ static bool kevent_has_unread(struct kevent_queue *q)
 /**
  * kevent_wait_end - the result of a wait for the ring
  * @q: the queue
- * @news: what the caller waited for
- * @until: how long
+ * @c: the consumer
  * @ret: what has ended the wait: 0 or -errno
  *
  * Return: as sys_kevent_wait().
  */
-int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
-		    const struct kevent_deadline *until, int ret)
+int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int ret)
 {
 	u32 stored;
 
@@ -667,10 +629,10 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 	/* Whatever was stored: another thread may have taken it. */
 	if (ret == -ECANCELED)
 		return 0;
-	if (kevent_is_interrupted() && !until->nowait && ret != -ETIME &&
+	if (kevent_is_interrupted() && !c->until.nowait && ret != -ETIME &&
 	    !kevent_has_unread(q))
 		return -EINTR;
-	stored = kevent_stored(q, news->old_kidx);
+	stored = kevent_stored(q, c->old_kidx);
 	if (stored > INT_MAX)
 		return -EINVAL;
 	return stored || ret == -ETIME ? stored : ret;
@@ -679,29 +641,27 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
 /**
  * kevent_wait_ring - have the ring filled, and wait for that, after kevent_awake_begin()
  * @q: the queue, whose ring is in the address space of the caller
- * @num: move up to so many events into the ring
- * @news: what the caller waits for
+ * @c: the consumer, but for what it moves events to
  * @min_wait_ns: how long it waits for more than one
- * @until: how long it waits
  *
  * Return: as sys_kevent_wait().
  */
-int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
-		     u64 min_wait_ns, struct kevent_deadline *until)
+int kevent_wait_ring(struct kevent_queue *q, struct kevent_consumer *c, u64 min_wait_ns)
 {
 	u32 stored;
 	int ret;
 
-	num = min(num, q->ring.size);
-	news->min_nr = clamp(news->min_nr, 1U, q->ring.size);
-	ret = kevent_collect(q, &q->ring, num, true);
+	c->to = &q->ring;
+	c->max = min(c->max, q->ring.size);
+	c->min_nr = clamp(c->min_nr, 1U, q->ring.size);
+	ret = kevent_collect(q, &q->ring, c->max, true);
 	kevent_awake_end(q);
-	stored = kevent_stored(q, news->old_kidx);
-	if (stored >= news->min_nr)
+	stored = kevent_stored(q, c->old_kidx);
+	if (stored >= c->min_nr)
 		return stored > INT_MAX ? -EINVAL : stored;
-	ret = kevent_wait_for(q, &q->ring, num, news, min_wait_ns, until, ret);
-	stored = kevent_stored(q, news->old_kidx);
+	ret = kevent_wait_for(q, c, min_wait_ns, ret);
+	stored = kevent_stored(q, c->old_kidx);
 	if (likely(!ret && stored <= INT_MAX && !signal_pending(current)))
 		return stored;
-	return kevent_wait_end(q, news, until, ret);
+	return kevent_wait_end(q, c, ret);
 }

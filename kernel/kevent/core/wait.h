@@ -10,10 +10,9 @@
 #include <linux/sched/signal.h>
 #include <linux/types.h>
 
+#include "consumer.h"
 #include "queue.h"
-#include "waiter.h"
-
-struct kevent_deadline;
+#include "wake.h"
 
 int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		     bool relist);
@@ -22,14 +21,10 @@ bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others);
 int kevent_commit(struct kevent_queue *q, u64 uidx);
 
 u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx);
-int kevent_wait_buffer(struct kevent_queue *q, struct kring *buf, u32 min_nr,
-		       struct kevent_deadline *until);
-int kevent_enter(struct kevent_queue *q, const struct kevent_news *news,
-		 struct kevent_deadline *until);
-int kevent_wait_ring(struct kevent_queue *q, u32 num, struct kevent_news *news,
-		     u64 min_wait_ns, struct kevent_deadline *until);
-int kevent_wait_end(struct kevent_queue *q, const struct kevent_news *news,
-		    const struct kevent_deadline *until, int ret);
+int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c);
+int kevent_enter(struct kevent_queue *q, struct kevent_consumer *c);
+int kevent_wait_ring(struct kevent_queue *q, struct kevent_consumer *c, u64 min_wait_ns);
+int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int ret);
 
 /*
  * Peeks, while others change the list: a consumer that is to sleep looks for ready

@@ -19,7 +19,7 @@
  *   entries when it joins, or it would not sleep. So the list is in the order of positions
  *   too, and if the oldest has nothing new, none has.
  * - many_sleepers: it waits for several entries. A tree, by the position that ends the
- *   wait (kevent_waiter.end). many_seen is a second one, by the position it has seen.
+ *   wait (kevent_consumer.end). many_seen is a second one, by the position it has seen.
  * - buffer_sleepers: it takes events into a buffer, and one is enough.
  * - buffer_several: one is not enough.
  *
@@ -85,90 +85,95 @@
 static bool kevent_ends_before(struct rb_node *node,
 			       const struct rb_node *other)
 {
-	return rb_entry(node, struct kevent_waiter, node)->end <
-	       rb_entry(other, struct kevent_waiter, node)->end;
+	return rb_entry(node, struct kevent_consumer, node)->end <
+	       rb_entry(other, struct kevent_consumer, node)->end;
 }
 
 /* The newest position that one of many_sleepers has seen */
-static u64 kevent_waiter_seen(const struct kevent_waiter *w)
+static u64 kevent_consumer_seen(const struct kevent_consumer *c)
 {
-	return w->end - w->news->min_nr;
+	return c->end - c->min_nr;
 }
 
 static bool kevent_has_seen_less(struct rb_node *node, const struct rb_node *other)
 {
-	return kevent_waiter_seen(rb_entry(node, struct kevent_waiter, seen_node)) <
-	       kevent_waiter_seen(rb_entry(other, struct kevent_waiter, seen_node));
+	return kevent_consumer_seen(rb_entry(node, struct kevent_consumer, seen_node)) <
+	       kevent_consumer_seen(rb_entry(other, struct kevent_consumer, seen_node));
+}
+
+/* Is one more event not enough? */
+static bool kevent_needs_several(const struct kevent_queue *q,
+				 const struct kevent_consumer *c)
+{
+	return (kevent_wants_ring(q, c) ? 0 : (u32)c->to->kidx) + 1 < c->min_nr;
 }
 
 /* A consumer is about to sleep. What it waits for has not come, under this hold of the lock. */
-void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w)
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	list_add_tail(&w->link, &q->sleepers);
+	list_add_tail(&c->link, &q->sleepers);
 	q->nr_asleep++;
-	w->asks = q->nr_taken;
-	w->since = q->nr_slept++;
-	if (!w->news) {
-		list_add_tail(&w->peers, w->several ? &q->buffer_several :
+	c->asks = q->nr_taken;
+	c->since = q->nr_slept++;
+	c->several = kevent_needs_several(q, c);
+	q->nr_several += c->several;
+	if (!kevent_wants_ring(q, c)) {
+		list_add_tail(&c->peers, c->several ? &q->buffer_several :
 						      &q->buffer_sleepers);
-		q->nr_several += w->several;
 		return;
 	}
-	w->end = q->ring.kidx + w->news->min_nr -
-		 ((u32)q->ring.kidx - w->news->old_kidx);
-	if (w->news->min_nr == 1) {
-		list_add_tail(&w->peers, &q->ring_sleepers);
+	c->end = q->ring.kidx + c->min_nr - ((u32)q->ring.kidx - c->old_kidx);
+	if (!c->several) {
+		list_add_tail(&c->peers, &q->ring_sleepers);
 	} else {
-		rb_add_cached(&w->node, &q->many_sleepers, kevent_ends_before);
-		rb_add_cached(&w->seen_node, &q->many_seen, kevent_has_seen_less);
-		q->nr_several++;
+		rb_add_cached(&c->node, &q->many_sleepers, kevent_ends_before);
+		rb_add_cached(&c->seen_node, &q->many_seen, kevent_has_seen_less);
 	}
-	if (unlikely(w->news->member))
+	if (unlikely(c->member))
 		q->nr_members++;
 }
 
 /* A consumer that sleeps is awake, or on its way. */
-void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w)
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_consumer *c)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	__list_del_entry(&w->link);
-	if (w->news && w->news->min_nr > 1) {
-		rb_erase_cached(&w->node, &q->many_sleepers);
-		rb_erase_cached(&w->seen_node, &q->many_seen);
-		q->nr_several--;
+	__list_del_entry(&c->link);
+	q->nr_several -= c->several;
+	if (c->several && kevent_wants_ring(q, c)) {
+		rb_erase_cached(&c->node, &q->many_sleepers);
+		rb_erase_cached(&c->seen_node, &q->many_seen);
 	} else {
-		__list_del_entry(&w->peers);
-		q->nr_several -= !w->news && w->several;
+		__list_del_entry(&c->peers);
 	}
-	if (unlikely(kevent_is_member(w)))
+	if (unlikely(c->member))
 		q->nr_members--;
 }
 
 /* Are the entries in the ring that a consumer of the ring waits for? */
-static bool kevent_waiter_has_news(const struct kevent_queue *q,
-				   const struct kevent_waiter *w)
+static bool kevent_has_entries(const struct kevent_queue *q,
+			       const struct kevent_consumer *c)
 {
-	return w->end <= q->ring.kidx;
+	return c->end <= q->ring.kidx;
 }
 
 /* The one that has what it waits for first, of those that wait for several entries */
-static struct kevent_waiter *kevent_first_of_many(const struct kevent_queue *q)
+static struct kevent_consumer *kevent_first_of_many(const struct kevent_queue *q)
 {
 	struct rb_node *node = rb_first_cached(&q->many_sleepers);
 
-	return rb_entry_safe(node, struct kevent_waiter, node);
+	return rb_entry_safe(node, struct kevent_consumer, node);
 }
 
 /* One that waits for several entries, and has not seen the newest one; or NULL */
-static struct kevent_waiter *kevent_first_with_some(const struct kevent_queue *q)
+static struct kevent_consumer *kevent_first_with_some(const struct kevent_queue *q)
 {
 	struct rb_node *node = rb_first_cached(&q->many_seen);
-	struct kevent_waiter *w = rb_entry_safe(node, struct kevent_waiter, seen_node);
+	struct kevent_consumer *c = rb_entry_safe(node, struct kevent_consumer, seen_node);
 
-	return w && kevent_waiter_seen(w) < q->ring.kidx ? w : NULL;
+	return c && kevent_consumer_seen(c) < q->ring.kidx ? c : NULL;
 }
 
 /*
@@ -177,24 +182,24 @@ static struct kevent_waiter *kevent_first_with_some(const struct kevent_queue *q
  * waits for several has it before. When the ring is full any new entry is enough. Who has seen
  * all of a full ring waits for room, and is woken for nothing by anybody.
  */
-static struct kevent_waiter *kevent_next_of_ring(struct kevent_queue *q,
-						 bool oldest)
+static struct kevent_consumer *kevent_next_of_ring(struct kevent_queue *q,
+						   bool oldest)
 {
-	struct kevent_waiter *w, *many = kevent_first_of_many(q);
+	struct kevent_consumer *c, *many = kevent_first_of_many(q);
 
-	w = kevent_pick(&q->ring_sleepers, peers, oldest);
-	if (w && !kevent_waiter_has_news(q, w))
-		w = kevent_pick(&q->ring_sleepers, peers, true);
-	if (!w || (many && many->end < w->end))
-		w = many;
-	if (!w || kevent_waiter_has_news(q, w))
-		return w;
+	c = kevent_pick(&q->ring_sleepers, peers, oldest);
+	if (c && !kevent_has_entries(q, c))
+		c = kevent_pick(&q->ring_sleepers, peers, true);
+	if (!c || (many && many->end < c->end))
+		c = many;
+	if (!c || kevent_has_entries(q, c))
+		return c;
 	return kring_free_slots(&q->ring) ? NULL : kevent_first_with_some(q);
 }
 
 /* That one of two, each of which may be NULL, who has slept for longer, or is the last */
-static struct kevent_waiter *kevent_either(struct kevent_waiter *a,
-					   struct kevent_waiter *b, bool oldest)
+static struct kevent_consumer *kevent_either(struct kevent_consumer *a,
+					     struct kevent_consumer *b, bool oldest)
 {
 	if (!a || !b)
 		return a ?: b;
@@ -206,39 +211,39 @@ static struct kevent_waiter *kevent_either(struct kevent_waiter *a,
  * unread entry says already makes no further one: it does those no good who have seen that
  * entry, so one with a buffer comes first.
  */
-struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
+struct kevent_consumer *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
 {
-	struct kevent_waiter *buffer = kevent_pick(&q->buffer_sleepers, peers, oldest);
-	struct kevent_waiter *w, *many = kevent_first_of_many(q);
+	struct kevent_consumer *buffer = kevent_pick(&q->buffer_sleepers, peers, oldest);
+	struct kevent_consumer *c, *many = kevent_first_of_many(q);
 
 	lockdep_assert_held(&q->ready_lock);
 
 	/* One that has its entries is first, as with an entry. */
-	if (many && kevent_waiter_has_news(q, many))
+	if (many && kevent_has_entries(q, many))
 		return many;
-	w = kevent_pick(&q->ring_sleepers, peers, oldest);
+	c = kevent_pick(&q->ring_sleepers, peers, oldest);
 	if (kevent_unread(q))
-		return buffer ?: w;
-	w = kevent_either(w, buffer, oldest);
+		return buffer ?: c;
+	c = kevent_either(c, buffer, oldest);
 	if (many && many->end == q->ring.kidx + 1)
-		w = kevent_either(w, many, oldest);
-	return w;
+		c = kevent_either(c, many, oldest);
+	return c;
 }
 
 /* One that waits for one more entry, which the event makes if no unread one says the same */
-static struct kevent_waiter *kevent_next_with_one_more(const struct kevent_queue *q)
+static struct kevent_consumer *kevent_next_with_one_more(const struct kevent_queue *q)
 {
-	struct kevent_waiter *many = kevent_first_of_many(q);
+	struct kevent_consumer *many = kevent_first_of_many(q);
 
 	return many && many->end == q->ring.kidx + 1 ? many : NULL;
 }
 
 /* Whom to wake next. Takes a few instructions, however many sleep. */
-static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
-						 enum kevent_consumers kind,
+static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
+						   enum kevent_consumers kind,
 						 bool oldest)
 {
-	struct kevent_waiter *w = kevent_pick(&q->buffer_sleepers, peers, oldest);
+	struct kevent_consumer *c = kevent_pick(&q->buffer_sleepers, peers, oldest);
 
 	lockdep_assert_held(&q->ready_lock);
 
@@ -248,11 +253,11 @@ static struct kevent_waiter *kevent_next_sleeper(struct kevent_queue *q,
 	case KEVENT_OF_RING:
 		return kevent_next_of_ring(q, oldest);
 	case KEVENT_OF_BUFFER:
-		return w ?: kevent_pick(&q->buffer_several, peers, oldest);
+		return c ?: kevent_pick(&q->buffer_several, peers, oldest);
 	case KEVENT_OF_BUFFER_ONE:
-		return w;
+		return c;
 	case KEVENT_ELSEWHERE:
-		return w ?: kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
+		return c ?: kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
 	default:
 		return kevent_next_of_any(q, oldest);
 	}
@@ -273,21 +278,21 @@ static void kevent_wake_task(struct task_struct *task)
  * looks then, whatever woke it, so it is as good as any other. One that has its news
  * needs nothing more of the queue, so it does not come for the lock.
  */
-static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_waiter *w,
+static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_consumer *c,
 			       unsigned int what)
 {
-	if (w->measured)
+	if (c->measured)
 		q->coalesce.woken_at = ktime_get();
-	kevent_wake_task(w->task);
-	kevent_sleepers_del(q, w);
-	if (what == KEVENT_OF_RING && kevent_waiter_has_news(q, w)) {
+	kevent_wake_task(c->task);
+	kevent_sleepers_del(q, c);
+	if (what == KEVENT_OF_RING && kevent_has_entries(q, c)) {
 		q->nr_asleep--;
 		/* Pairs with kevent_sleep(): it may return now. */
-		smp_store_release(&w->done, true);
+		smp_store_release(&c->done, true);
 		return;
 	}
-	w->woken = true;
-	w->look = what & KEVENT_RECHECK;
+	c->woken = true;
+	c->look = what & KEVENT_RECHECK;
 	q->nr_woken++;
 }
 
@@ -313,34 +318,34 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind)
 {
 	enum kevent_consumers of = kind & ~KEVENT_RECHECK;
 	bool oldest = kevent_wakes_oldest(q);
-	struct kevent_waiter *w;
+	struct kevent_consumer *c;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_is_kept(q))
 		return false;
-	w = kevent_next_sleeper(q, of, oldest);
-	if (!w)
+	c = kevent_next_sleeper(q, of, oldest);
+	if (!c)
 		return false;
 	/* The oldest of all may be one that the event is not enough for. */
-	if (list_is_first(&w->link, &q->sleepers) || (oldest && of == KEVENT_ANY))
+	if (list_is_first(&c->link, &q->sleepers) || (oldest && of == KEVENT_ANY))
 		q->warm = 0;
 	else
 		q->warm++;
-	kevent_wake_waiter(q, w, kind);
+	kevent_wake_waiter(q, c, kind);
 	return true;
 }
 
 /* Wake up to @nr consumers of a @kind, whatever a limit says. Returns whether all were. */
 static bool kevent_wake_some(struct kevent_queue *q, unsigned int kind, u32 nr)
 {
-	struct kevent_waiter *w;
+	struct kevent_consumer *c;
 
 	while (nr--) {
-		w = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, true);
-		if (!w)
+		c = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, true);
+		if (!c)
 			return false;
-		kevent_wake_waiter(q, w, kind);
+		kevent_wake_waiter(q, c, kind);
 	}
 	return true;
 }
@@ -372,17 +377,17 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
 void kevent_wake_rest(struct kevent_queue *q)
 {
 	u32 left = KEVENT_WAKE_AT_ONCE;
-	struct kevent_waiter *w;
+	struct kevent_consumer *c;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	for (; q->wake_rest && left; q->wake_rest--, left--) {
-		w = kevent_next_of_any(q, true);
-		if (!w) {
+		c = kevent_next_of_any(q, true);
+		if (!c) {
 			q->wake_rest = 0;
 			return;
 		}
-		kevent_wake_waiter(q, w, KEVENT_ANY | KEVENT_RECHECK);
+		kevent_wake_waiter(q, c, KEVENT_ANY | KEVENT_RECHECK);
 	}
 }
 
@@ -414,16 +419,16 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 void kevent_wake_askers(struct kevent_queue *q)
 {
 	u32 left = KEVENT_WAKE_AT_ONCE;
-	struct kevent_waiter *w;
+	struct kevent_consumer *c;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	while ((w = kevent_pick(&q->sleepers, link, false)) && w->asks) {
+	while ((c = kevent_pick(&q->sleepers, link, false)) && c->asks) {
 		if (!left--) {
 			q->wake_rest = q->nr_asleep - q->nr_woken;
 			return;
 		}
-		kevent_wake_waiter(q, w, KEVENT_ANY);
+		kevent_wake_waiter(q, c, KEVENT_ANY);
 	}
 }
 
@@ -447,13 +452,13 @@ void kevent_ask_all(struct kevent_queue *q)
  */
 void kevent_wake_one(struct kevent_queue *q)
 {
-	struct kevent_waiter *w;
+	struct kevent_consumer *c;
 
 	guard(kevent_queue)(q);
-	w = list_first_entry_or_null(&q->sleepers, struct kevent_waiter, link);
-	if (w) {
-		w->requested = true;
-		kevent_wake_waiter(q, w, KEVENT_ANY);
+	c = list_first_entry_or_null(&q->sleepers, struct kevent_consumer, link);
+	if (c) {
+		c->requested = true;
+		kevent_wake_waiter(q, c, KEVENT_ANY);
 	} else if (!q->wake_request &&
 		   !kevent_limit_request(kevent_limit_peek(&q->limit))) {
 		WRITE_ONCE(q->wake_request, KEVENT_REQUEST_NEXT);

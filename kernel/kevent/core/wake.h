@@ -5,16 +5,39 @@
 #ifndef _KEVENT_WAKE_H
 #define _KEVENT_WAKE_H
 
+#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/types.h>
 
+#include "consumer.h"
 #include "queue.h"
-#include "waiter.h"
 
-void kevent_sleepers_add(struct kevent_queue *q, struct kevent_waiter *w);
-void kevent_sleepers_del(struct kevent_queue *q, struct kevent_waiter *w);
-struct kevent_waiter *kevent_next_of_kinds(struct kevent_queue *q, bool oldest);
+/**
+ * enum kevent_consumers - which consumers a wake-up is for
+ * @KEVENT_ANY:		any
+ * @KEVENT_CONTENT:	those that one event in the kernel is enough for
+ * @KEVENT_OF_RING:	those whose entries are in the ring
+ * @KEVENT_OF_BUFFER:	those that need no room in the ring
+ * @KEVENT_OF_BUFFER_ONE: likewise, if one event is enough
+ * @KEVENT_ELSEWHERE:	those; if none sleeps, any that one event is enough for: others may
+ *			have the ring in memory that can be written
+ */
+enum kevent_consumers {
+	KEVENT_ANY,
+	KEVENT_CONTENT,
+	KEVENT_OF_RING,
+	KEVENT_OF_BUFFER,
+	KEVENT_OF_BUFFER_ONE,
+	KEVENT_ELSEWHERE,
+};
+
+/* With the above: have them look at the level watches again */
+#define KEVENT_RECHECK		BIT(3)
+
+void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c);
+void kevent_sleepers_del(struct kevent_queue *q, struct kevent_consumer *c);
+struct kevent_consumer *kevent_next_of_kinds(struct kevent_queue *q, bool oldest);
 bool kevent_wake(struct kevent_queue *q, unsigned int kind);
 bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
 void kevent_ask_all(struct kevent_queue *q);
@@ -27,10 +50,18 @@ void kevent_pass_on(struct kevent_queue *q);
 void kevent_pass_unread(struct kevent_queue *q);
 void kevent_wake_left(struct kevent_queue *q);
 
-/* Is a waiter one for which a limit holds? */
-static inline bool kevent_is_member(const struct kevent_waiter *w)
+/* Does a consumer of the queue want the ring filled? If not, it has a buffer. */
+static inline bool kevent_wants_ring(const struct kevent_queue *q,
+				     const struct kevent_consumer *c)
 {
-	return w->news && w->news->member;
+	return c->to == &q->ring;
+}
+
+/* Would one event, stored now, end its wait? A member may have to park first. */
+static inline bool kevent_wants_one(const struct kevent_queue *q,
+				    const struct kevent_consumer *c)
+{
+	return kevent_wants_ring(q, c) && c->min_nr == 1 && !c->member;
 }
 
 /* Does a consumer sleep? Without ready_lock a hint. */
@@ -56,11 +87,11 @@ static inline bool kevent_wakes_oldest(const struct kevent_queue *q)
 									\
 	list_empty(list_) ? NULL :					\
 		list_entry((oldest) ? list_->next : list_->prev,	\
-			   struct kevent_waiter, member);		\
+			   struct kevent_consumer, member);		\
 })
 
 /* The next one of those for whom one event in the kernel is enough, or NULL */
-static inline struct kevent_waiter *kevent_next_content(struct kevent_queue *q, bool oldest)
+static inline struct kevent_consumer *kevent_next_content(struct kevent_queue *q, bool oldest)
 {
 	lockdep_assert_held(&q->ready_lock);
 
@@ -72,7 +103,7 @@ static inline struct kevent_waiter *kevent_next_content(struct kevent_queue *q, 
  * Who is woken for one event in the kernel? Somebody for whom it is enough, if any sleeps.
  * Those come first also if others have slept for longer.
  */
-static inline struct kevent_waiter *kevent_next_of_any(struct kevent_queue *q, bool oldest)
+static inline struct kevent_consumer *kevent_next_of_any(struct kevent_queue *q, bool oldest)
 {
 	return kevent_next_content(q, oldest) ?: kevent_pick(&q->sleepers, link, oldest);
 }
@@ -83,9 +114,9 @@ static inline struct kevent_waiter *kevent_next_of_any(struct kevent_queue *q, b
  */
 static inline bool kevent_may_wait_for_ring(struct kevent_queue *q)
 {
-	struct kevent_waiter *w = kevent_next_of_any(q, kevent_wakes_oldest(q));
+	struct kevent_consumer *c = kevent_next_of_any(q, kevent_wakes_oldest(q));
 
-	return !w || w->news;
+	return !c || kevent_wants_ring(q, c);
 }
 
 #endif /* _KEVENT_WAKE_H */

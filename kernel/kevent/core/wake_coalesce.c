@@ -91,9 +91,9 @@ static u32 window_ns(const struct kevent_coalesce *c)
  * events of others come while it waits for that CPU.
  */
 static bool may_coalesce(const struct kevent_queue *q,
-			 const struct kevent_waiter *w)
+			 const struct kevent_consumer *w)
 {
-	return w->news && w->news->min_nr == 1 && !w->news->member &&
+	return kevent_wants_one(q, w) &&
 	       READ_ONCE(q->coalesce.max_ns) && num_online_cpus() > 1 &&
 	       !rt_or_dl_task(current);
 }
@@ -115,7 +115,7 @@ bool kevent_coalesce_stop(struct kevent_queue *q)
  * kevent_coalesce_begin() with several CPUs, or with what is held. Two that sleep may be
  * woken for two events: nothing is held then.
  */
-u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w,
+u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_consumer *w,
 			     bool timed_out)
 {
 	struct kevent_coalesce *c = &q->coalesce;
@@ -200,7 +200,7 @@ static void learn_from_one(struct kevent_coalesce *c, u64 came, ktime_t now)
 
 /* A consumer is awake whose sleep was measured. */
 void kevent_coalesce_learn(struct kevent_queue *q,
-			   const struct kevent_waiter *w)
+			   const struct kevent_consumer *w)
 {
 	struct kevent_coalesce *c = &q->coalesce;
 	u64 came = q->misses - w->misses;

@@ -8,16 +8,16 @@
 #include <linux/cpumask.h>
 #include <linux/types.h>
 
+#include "consumer.h"
 #include "queue.h"
 
-struct kevent_deadline;
 
-u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_waiter *w,
+u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_consumer *w,
 			     bool timed_out);
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until);
 void kevent_coalesce_learn(struct kevent_queue *q,
-			   const struct kevent_waiter *w);
+			   const struct kevent_consumer *w);
 bool kevent_coalesce_held(struct kevent *ke);
 bool kevent_coalesce_stop(struct kevent_queue *q);
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
@@ -28,7 +28,7 @@ long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
  * may be held, or 0. Nothing is held for one that has @timed_out, nor learned from it.
  */
 static inline u32 kevent_coalesce_begin(struct kevent_queue *q,
-					struct kevent_waiter *w, bool timed_out)
+					struct kevent_consumer *w, bool timed_out)
 {
 	lockdep_assert_held(&q->ready_lock);
 
@@ -40,7 +40,7 @@ static inline u32 kevent_coalesce_begin(struct kevent_queue *q,
 
 /* A consumer is awake. */
 static inline void kevent_coalesce_end(struct kevent_queue *q,
-				       const struct kevent_waiter *w)
+				       const struct kevent_consumer *w)
 {
 	lockdep_assert_held(&q->ready_lock);
 

@@ -329,15 +329,15 @@ static void a_key_is_used_once(struct kunit *test)
 /* Those that wait for several are also found by what they have seen. */
 static void check_many_seen(struct kunit *test, struct kevent_queue *q)
 {
-	struct kevent_waiter *w;
+	struct kevent_consumer *w;
 	struct rb_node *node;
 	u64 seen = 0;
 	u32 nr = 0;
 
 	for (node = rb_first_cached(&q->many_seen); node; node = rb_next(node)) {
-		w = rb_entry(node, struct kevent_waiter, seen_node);
-		KUNIT_EXPECT_GE(test, w->end - w->news->min_nr, seen);
-		seen = w->end - w->news->min_nr;
+		w = rb_entry(node, struct kevent_consumer, seen_node);
+		KUNIT_EXPECT_GE(test, w->end - w->min_nr, seen);
+		seen = w->end - w->min_nr;
 		nr++;
 	}
 	list_for_each_entry(w, &q->buffer_several, peers)
@@ -349,7 +349,7 @@ static void check_many_seen(struct kunit *test, struct kevent_queue *q)
 static void check_sleepers(struct kunit *test)
 {
 	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
-	struct kevent_waiter *w;
+	struct kevent_consumer *w;
 	struct rb_node *node;
 	u32 nr, peers = 0;
 	u64 end = 0;
@@ -357,7 +357,7 @@ static void check_sleepers(struct kunit *test)
 	nr = list_count_nodes(&q->sleepers);
 	KUNIT_EXPECT_EQ(test, nr, q->nr_asleep - q->nr_woken);
 	list_for_each_entry(w, &q->ring_sleepers, peers) {
-		KUNIT_EXPECT_EQ(test, w->news->min_nr, 1);
+		KUNIT_EXPECT_EQ(test, w->min_nr, 1);
 		KUNIT_EXPECT_GE(test, w->end, end);
 		end = w->end;
 		peers++;
@@ -365,19 +365,19 @@ static void check_sleepers(struct kunit *test)
 	end = 0;
 	for (node = rb_first_cached(&q->many_sleepers); node;
 	     node = rb_next(node)) {
-		w = rb_entry(node, struct kevent_waiter, node);
-		KUNIT_EXPECT_GT(test, w->news->min_nr, 1);
+		w = rb_entry(node, struct kevent_consumer, node);
+		KUNIT_EXPECT_GT(test, w->min_nr, 1);
 		KUNIT_EXPECT_GE(test, w->end, end);
 		end = w->end;
 		peers++;
 	}
 	list_for_each_entry(w, &q->buffer_sleepers, peers) {
-		KUNIT_EXPECT_NULL(test, w->news);
+		KUNIT_EXPECT_FALSE(test, kevent_wants_ring(q, w));
 		KUNIT_EXPECT_FALSE(test, w->several);
 		peers++;
 	}
 	list_for_each_entry(w, &q->buffer_several, peers) {
-		KUNIT_EXPECT_NULL(test, w->news);
+		KUNIT_EXPECT_FALSE(test, kevent_wants_ring(q, w));
 		KUNIT_EXPECT_TRUE(test, w->several);
 		peers++;
 	}
@@ -388,12 +388,12 @@ static void check_sleepers(struct kunit *test)
 /* How many sleepers of the ring have what they wait for, and the end of the first one */
 static u32 count_content(struct kevent_queue *q, u64 *first)
 {
-	struct kevent_waiter *w;
+	struct kevent_consumer *w;
 	u32 nr = 0;
 
 	*first = U64_MAX;
 	list_for_each_entry(w, &q->sleepers, link) {
-		if (!w->news || w->end > q->ring.kidx)
+		if (!kevent_wants_ring(q, w) || w->end > q->ring.kidx)
 			continue;
 		*first = min(*first, w->end);
 		nr++;
@@ -421,39 +421,45 @@ static void store_and_wake(struct kunit *test)
 	check_sleepers(test);
 }
 
-static void sleeper_joins(struct kunit *test, struct kevent_waiter *w,
-			  struct kevent_news *news, u32 i)
+/* A consumer that waits for @min_nr entries, of which it has seen some, or for events in @buf */
+static void sleeper_with(struct kunit *test, struct kevent_consumer *w,
+			 struct kring *buf, u32 min_nr, u32 seen)
 {
 	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
 
-	/* It has seen some of what it waits for, and positions wrap around. */
-	news->min_nr = 1 + i * 7 % 5;
-	news->old_kidx = (u32)q->ring.kidx - i % news->min_nr;
-	kevent_waiter_init(w, i % 4 ? news : NULL);
-	w->several = !(i % 8);
+	w->to = buf ?: &q->ring;
+	w->task = current;
+	w->min_nr = min_nr;
+	w->old_kidx = (u32)q->ring.kidx - seen;
 	kevent_sleepers_add(q, w);
-	if (w->news)
-		KUNIT_EXPECT_EQ(test, (u32)w->end,
-				news->old_kidx + news->min_nr);
+}
+
+static void sleeper_joins(struct kunit *test, struct kevent_consumer *w, u32 i)
+{
+	static struct kring empty;
+	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
+	u32 min_nr = 1 + i * 7 % 5;
+
+	/* It has seen some of what it waits for, and positions wrap around. */
+	sleeper_with(test, w, i % 4 ? NULL : &empty, min_nr, i % min_nr);
+	if (kevent_wants_ring(q, w))
+		KUNIT_EXPECT_EQ(test, (u32)w->end, w->old_kidx + min_nr);
 	check_sleepers(test);
 }
 
 static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 {
-	struct kevent_waiter *w = kunit_kcalloc(test, SIZE, sizeof(*w), GFP_KERNEL);
-	struct kevent_news *news = kunit_kcalloc(test, SIZE, sizeof(*news),
-						 GFP_KERNEL);
+	struct kevent_consumer *w = kunit_kcalloc(test, SIZE, sizeof(*w), GFP_KERNEL);
 	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	KUNIT_ASSERT_NOT_NULL(test, news);
 	spin_lock_irq(&q->ready_lock);
 	q->ring.size = SIZE;
 	q->ring.kidx = U32_MAX - 8ULL;
 	q->ring.uidx = q->ring.kidx;
 	for (i = 0; i < SIZE; i++) {
-		sleeper_joins(test, &w[i], &news[i], i);
+		sleeper_joins(test, &w[i], i);
 		if (i % 3 == 2)
 			store_and_wake(test);
 	}
@@ -467,35 +473,20 @@ static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 	spin_unlock_irq(&q->ready_lock);
 }
 
-static void sleeper_with(struct kunit *test, struct kevent_waiter *w,
-			 struct kevent_news *news, u32 min_nr, u32 seen)
-{
-	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
-
-	news->min_nr = min_nr;
-	news->old_kidx = (u32)q->ring.kidx - seen;
-	kevent_waiter_init(w, news);
-	w->several = false;
-	kevent_sleepers_add(q, w);
-}
-
 /* The first needs fewer entries than the second, but the second has some, and no more come. */
 static void full_ring_wakes_who_has_some(struct kunit *test)
 {
 	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
-	struct kevent_waiter *w = kunit_kcalloc(test, 3, sizeof(*w), GFP_KERNEL);
-	struct kevent_news *news = kunit_kcalloc(test, 3, sizeof(*news),
-						 GFP_KERNEL);
+	struct kevent_consumer *w = kunit_kcalloc(test, 3, sizeof(*w), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	KUNIT_ASSERT_NOT_NULL(test, news);
 	spin_lock_irq(&q->ready_lock);
 	q->ring.size = 8;
 	q->ring.kidx = 20;
 	q->ring.uidx = 13;
-	sleeper_with(test, &w[0], &news[0], 2, 0);
-	sleeper_with(test, &w[1], &news[1], 4, 1);
-	sleeper_with(test, &w[2], &news[2], 1, 0);
+	sleeper_with(test, &w[0], NULL, 2, 0);
+	sleeper_with(test, &w[1], NULL, 4, 1);
+	sleeper_with(test, &w[2], NULL, 1, 0);
 	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_RING));
 	q->ring.uidx--;
 	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_OF_RING));
@@ -511,24 +502,18 @@ static void full_ring_wakes_who_has_some(struct kunit *test)
 static void event_is_for_one_that_it_is_enough_for(struct kunit *test)
 {
 	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
-	struct kevent_waiter *w = kunit_kcalloc(test, 4, sizeof(*w), GFP_KERNEL);
-	struct kevent_news *news = kunit_kcalloc(test, 2, sizeof(*news),
-						 GFP_KERNEL);
+	static struct kring empty;
+	struct kevent_consumer *w = kunit_kcalloc(test, 4, sizeof(*w), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	KUNIT_ASSERT_NOT_NULL(test, news);
 	spin_lock_irq(&q->ready_lock);
 	q->ring.size = 8;
 	q->ring.kidx = 20;
 	q->ring.uidx = 20;
-	sleeper_with(test, &w[0], &news[0], 3, 0);
-	kevent_waiter_init(&w[1], NULL);
-	w[1].several = false;
-	kevent_sleepers_add(q, &w[1]);
-	kevent_waiter_init(&w[2], NULL);
-	w[2].several = true;
-	kevent_sleepers_add(q, &w[2]);
-	sleeper_with(test, &w[3], &news[1], 3, 2);
+	sleeper_with(test, &w[0], NULL, 3, 0);
+	sleeper_with(test, &w[1], &empty, 1, 0);
+	sleeper_with(test, &w[2], &empty, 2, 0);
+	sleeper_with(test, &w[3], NULL, 3, 2);
 	/* It lacks one, and was the last. */
 	KUNIT_EXPECT_TRUE(test, kevent_may_wait_for_ring(q));
 	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
