@@ -221,24 +221,29 @@ static bool kevent_is_open(int fd, const struct kevent_queue *q)
 static int kevent_server_wait(struct kevent_member *m, struct kevent_queue *q,
 			      int fd, const struct kevent_deadline *until)
 {
-	int ret, why = until->nowait ? -ETIME : 0;
+	bool timed_out = until->nowait;
 
 	for (;;) {
 		if (unlikely(freezing(current))) {
 			kevent_limit_rest(m);
 			kevent_freeze();
 		}
-		ret = kevent_is_interrupted() ? -EINTR : kevent_limit_park(m, why);
-		if (ret == KEVENT_LOOK) {
+		if (kevent_is_interrupted())
+			return -EINTR;
+		switch (kevent_limit_enter(m, !timed_out)) {
+		case KEVENT_LIMIT_ADMITTED:
+			return 0;
+		case KEVENT_LIMIT_LOOK:
 			if (!kevent_is_open(fd, q))
 				return -EBADF;
 			continue;
+		case KEVENT_LIMIT_PARKED:
+			break;
+		default:
+			return -ETIME;
 		}
-		if (ret != KEVENT_PARKED)
-			return ret;
 		kevent_testpoint(q, KEVENT_TESTPOINT_IDLE);
-		if (kevent_schedule(until))
-			why = -ETIME;
+		timed_out = kevent_schedule(until);
 		kevent_limit_unparked(m);
 		kevent_recheck_signals();
 	}

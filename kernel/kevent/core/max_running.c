@@ -293,32 +293,28 @@ int kevent_limit_serve(struct kevent_limit *l, u32 max, struct kevent_member **t
 
 /* Waiting */
 
-/*
- * Have the current thread wait until fewer run, unless @why it must not is set; if it waits
- * for that, interrupts are off. Returns 0 if it may go on, KEVENT_PARKED if it has to block,
- * -ECANCELED if it was requested, KEVENT_LOOK, or @why.
- */
-int kevent_limit_park(struct kevent_member *m, int why)
+/* May the current thread go on? If not, and it is to @park, interrupts are off. */
+enum kevent_admission kevent_limit_enter(struct kevent_member *m, bool park)
 {
 	struct kevent_limit *l = m->limit;
 
 	guard(raw_spinlock_irqsave)(&l->lock);
 	if (m->requested)
-		return -ECANCELED;
+		return KEVENT_LIMIT_REQUESTED;
 	if (m->looks != l->looks) {
 		m->looks = l->looks;
-		return KEVENT_LOOK;
+		return KEVENT_LIMIT_LOOK;
 	}
 	if (kevent_limit_admits(l, m))
-		return 0;
-	if (why)
-		return why;
+		return KEVENT_LIMIT_ADMITTED;
+	if (!park)
+		return KEVENT_LIMIT_FULL;
 	m->waits = true;
 	set_current_state(TASK_INTERRUPTIBLE);
 	kevent_limit_uncount(l, m);
 	list_add_tail(&m->link, &l->parked);
 	l->nr_parked++;
-	return KEVENT_PARKED;
+	return KEVENT_LIMIT_PARKED;
 }
 
 /* The member that is parked longest is to look, unless it has. It wakes the next one. */

@@ -90,10 +90,21 @@ struct kevent_crew {
 	struct hlist_node	member;
 };
 
-/* What kevent_limit_park() returns for a member that has to block */
-#define KEVENT_PARKED	1
-/* and for one that has to look at its descriptor first */
-#define KEVENT_LOOK	2
+/**
+ * enum kevent_admission - of a member that waits
+ * @KEVENT_LIMIT_ADMITTED:	it may go on, and counts
+ * @KEVENT_LIMIT_PARKED:	it has to block
+ * @KEVENT_LIMIT_FULL:		it may not go on, and was not to park
+ * @KEVENT_LIMIT_REQUESTED:	its wait ends although it may not go on
+ * @KEVENT_LIMIT_LOOK:		it has to look at its descriptor first
+ */
+enum kevent_admission {
+	KEVENT_LIMIT_ADMITTED,
+	KEVENT_LIMIT_PARKED,
+	KEVENT_LIMIT_FULL,
+	KEVENT_LIMIT_REQUESTED,
+	KEVENT_LIMIT_LOOK,
+};
 
 /* The limit of a queue, which it has at @where from its first member on */
 static inline struct kevent_limit *
@@ -117,7 +128,7 @@ int kevent_limit_serve(struct kevent_limit *l, u32 max,
 		       struct kevent_member **to);
 void kevent_limit_leave(const struct kevent_limit *l);
 void kevent_limit_put(struct kevent_limit *l);
-int kevent_limit_park(struct kevent_member *m, int why);
+enum kevent_admission kevent_limit_enter(struct kevent_member *m, bool park);
 void kevent_limit_unparked(struct kevent_member *m);
 void kevent_limit_go_on(struct kevent_member *m);
 void kevent_limit_rest(struct kevent_member *m);

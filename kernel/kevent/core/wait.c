@@ -46,16 +46,43 @@
 #include "wakeup_source.h"
 
 /**
- * enum kevent_slept - what a consumer does after a sleep, unless that has failed
- * @KEVENT_SLEPT_COLLECT:	it collects
- * @KEVENT_SLEPT_SATISFIED:	nothing: the ring has its news, and there is nothing to collect
- * @KEVENT_SLEPT_RECHECK:	it collects level watches as well
+ * enum kevent_outcome - of a look at the queue, a sleep, or a wait until fewer run
+ * @KEVENT_AWAKE:	it may be one for another consumer: this one looks at the queue
+ * @KEVENT_ASLEEP:	there is nothing: it is on a list, for others to wake it
+ * @KEVENT_COLLECT:	there is something to collect
+ * @KEVENT_RELIST:	likewise, and level watches may be ready again
+ * @KEVENT_STORED:	the ring has its entries, and there is nothing to collect
+ * @KEVENT_TIMED_OUT:	the time is over
+ * @KEVENT_INTERRUPTED:	a signal came
+ * @KEVENT_REQUESTED:	it was asked to return
+ *
+ * The first two do not leave kevent_sleep() and kevent_park(). The last three end the wait.
  */
-enum kevent_slept {
-	KEVENT_SLEPT_COLLECT,
-	KEVENT_SLEPT_SATISFIED,
-	KEVENT_SLEPT_RECHECK,
+enum kevent_outcome {
+	KEVENT_AWAKE,
+	KEVENT_ASLEEP,
+	KEVENT_COLLECT,
+	KEVENT_RELIST,
+	KEVENT_STORED,
+	KEVENT_TIMED_OUT,
+	KEVENT_INTERRUPTED,
+	KEVENT_REQUESTED,
 };
+
+/* What the wait ends with, or 0 */
+static int kevent_errno_of(enum kevent_outcome outcome)
+{
+	switch (outcome) {
+	case KEVENT_TIMED_OUT:
+		return -ETIME;
+	case KEVENT_INTERRUPTED:
+		return -EINTR;
+	case KEVENT_REQUESTED:
+		return -ECANCELED;
+	default:
+		return 0;
+	}
+}
 
 /* Of &kevent_queue.looks: never a value of it */
 #define KEVENT_LOOKS_UNKNOWN	0U
@@ -137,50 +164,45 @@ static bool kevent_may_collect(struct kevent_queue *q,
  * A request that was made of a consumer ends its wait whatever else has happened.
  * Wake another one for the events.
  */
-static bool kevent_is_requested(struct kevent_queue *q,
-				const struct kevent_consumer *c)
+static void kevent_leave_requested(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (c->requested && !list_empty(&q->ready) && !q->nr_woken) {
+	if (!list_empty(&q->ready) && !q->nr_woken) {
 		kevent_wake(q, KEVENT_ANY);
 		kevent_more_left(q);
 	}
-	return c->requested;
 }
 
 /*
- * What to do when the wait is over. Another consumer may be faster, and leave a level
+ * There is something for a consumer. Another one may be faster, and leave a level
  * watch to look at: one that was woken to look does so in any case.
  */
-static enum kevent_slept kevent_next_step(struct kevent_queue *q,
-					  const struct kevent_consumer *c)
+static enum kevent_outcome kevent_next_step(struct kevent_queue *q,
+					    const struct kevent_consumer *c)
 {
 	if (list_empty(&q->ready))
-		return KEVENT_SLEPT_SATISFIED;
+		return KEVENT_STORED;
 	if (c->look || c->missed)
-		return KEVENT_SLEPT_RECHECK;
+		return KEVENT_RELIST;
 	/* As for __kevent_collect(), which follows */
 	if (unlikely(fatal_signal_pending(current)))
-		return KEVENT_SLEPT_COLLECT;
+		return KEVENT_COLLECT;
 	return kevent_wants_one(q, c) && kevent_hit_late(q) ?
-	       KEVENT_SLEPT_SATISFIED : KEVENT_SLEPT_COLLECT;
+	       KEVENT_STORED : KEVENT_COLLECT;
 }
 
 /*
- * A consumer is awake and has the lock. Returns whether its wait is over, with @ret as of
- * kevent_sleep(), or whether it has to look at the queue. It may have come for the lock
- * before the one that woke it had stored that it is done.
+ * A consumer is awake and has the lock. It may have come for the lock before the one that
+ * woke it had stored that it is done.
  */
-static bool kevent_awoke(struct kevent_queue *q, struct kevent_consumer *c,
-			 int *ret)
+static enum kevent_outcome kevent_awoke(struct kevent_queue *q,
+					struct kevent_consumer *c)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (c->done) {
-		*ret = KEVENT_SLEPT_SATISFIED;
-		return true;
-	}
+	if (c->done)
+		return KEVENT_STORED;
 	if (!c->woken)
 		kevent_sleepers_del(q, c);
 	q->nr_asleep--;
@@ -188,10 +210,9 @@ static bool kevent_awoke(struct kevent_queue *q, struct kevent_consumer *c,
 	if (unlikely(q->wake_rest))
 		kevent_wake_rest(q);
 	if (!c->look || list_empty(&q->level) || c->requested)
-		return false;
+		return KEVENT_AWAKE;
 	/* A level watch may be ready for more than one consumer. */
-	*ret = KEVENT_SLEPT_RECHECK;
-	return true;
+	return KEVENT_RELIST;
 }
 
 /*
@@ -211,15 +232,17 @@ static bool kevent_missed_look(const struct kevent_queue *q,
 }
 
 /*
- * May a call that slept, or was to look, and found nothing go on? What was ready may turn out
- * not to be, again and again. Returns 0 to call kevent_sleep(), or -EINTR, -ETIME.
+ * A call that has slept, or was to look, found too little. What was ready may turn out not to
+ * be, again and again. Returns %KEVENT_AWAKE to call kevent_sleep(), or what ends the wait.
  */
-static int kevent_try_again(struct kevent_consumer *c)
+static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 {
 	int err = kevent_deadline_over(&c->until);
 
-	c->over = err == -ETIME;
-	return c->over && c->looks_left-- ? 0 : err;
+	if (err == -EINTR)
+		return KEVENT_INTERRUPTED;
+	c->over = err;
+	return c->over && !c->looks_left-- ? KEVENT_TIMED_OUT : KEVENT_AWAKE;
 }
 
 /* Has a call waited for others to come back for as long as it may? */
@@ -266,16 +289,14 @@ static bool kevent_take_request(struct kevent_queue *q)
 	return true;
 }
 
-/*
- * Has a consumer to @sleep? It is among the sleepers then. If not, returns what
- * kevent_sleep() does.
- */
-static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_consumer *c,
-			       bool timed_out, bool *sleep)
+/* Look at the queue under the lock. If there is nothing, the consumer joins the sleepers. */
+static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_consumer *c,
+				       bool timed_out)
 {
-	*sleep = false;
-	if (kevent_is_requested(q, c))
-		return -ECANCELED;
+	if (c->requested) {
+		kevent_leave_requested(q);
+		return KEVENT_REQUESTED;
+	}
 	while (unlikely(freezing(current)))
 		kevent_sleep_frozen(q, c);
 	kevent_ask(q);
@@ -288,23 +309,22 @@ static int kevent_sleep_locked(struct kevent_queue *q, struct kevent_consumer *c
 	}
 	if (unlikely(q->wake_request)) {
 		if (kevent_take_request(q))
-			return -ECANCELED;
+			return KEVENT_REQUESTED;
 		if (!timed_out && !c->missed)
-			return -ETIME;
+			return KEVENT_TIMED_OUT;
 	}
 	if (c->missed)
-		return KEVENT_SLEPT_RECHECK;
+		return KEVENT_RELIST;
 	/* As long as others look, nobody knows that nothing is ready. */
 	if (timed_out && (!q->nr_taken || kevent_gives_up(c)))
-		return -ETIME;
+		return KEVENT_TIMED_OUT;
 	if (kevent_is_interrupted())
-		return -EINTR;
+		return KEVENT_INTERRUPTED;
 	__set_current_state(TASK_INTERRUPTIBLE);
 	c->woken = false;
 	c->look = false;
 	kevent_sleepers_add(q, c);
-	*sleep = true;
-	return 0;
+	return KEVENT_ASLEEP;
 }
 
 /* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
@@ -324,15 +344,13 @@ static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
 /*
  * Wait until there is something to collect. A call that may not wait waits all the same while
  * others look at watches: see deliver.c.
- *
- * Returns an &enum kevent_slept, or -ECANCELED when a wake-up was requested, -ETIME, -EINTR.
  */
-static int kevent_sleep(struct kevent_queue *q, struct kevent_consumer *c)
+static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
+					struct kevent_consumer *c)
 {
 	bool timed_out = c->until.nowait || c->over;
-	bool sleep;
+	enum kevent_outcome outcome;
 	u32 window;
-	int ret;
 
 	c->measured = false;
 	c->requested = false;
@@ -343,9 +361,9 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_consumer *c)
 	kevent_testpoint(q, KEVENT_TESTPOINT_SLEEP);
 	spin_lock_irq(&q->ready_lock);
 	c->missed = kevent_missed_look(q, c);
-	for (;;) {
-		ret = kevent_sleep_locked(q, c, timed_out, &sleep);
-		if (!sleep)
+	do {
+		outcome = kevent_join(q, c, timed_out);
+		if (outcome != KEVENT_ASLEEP)
 			break;
 		window = kevent_coalesce_begin(q, c, timed_out);
 		spin_unlock_irq(&q->ready_lock);
@@ -355,7 +373,7 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_consumer *c)
 		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
 		/* Pairs with kevent_wake_waiter(). */
 		if (smp_load_acquire(&c->done)) {
-			ret = KEVENT_SLEPT_SATISFIED;
+			outcome = KEVENT_STORED;
 			goto out;
 		}
 		spin_lock_irq(&q->ready_lock);
@@ -363,13 +381,12 @@ static int kevent_sleep(struct kevent_queue *q, struct kevent_consumer *c)
 		/* One that slept when they began to look has missed nothing. */
 		c->missed = kevent_missed_look(q, c) && c->asks;
 		c->over = false;
-		if (kevent_awoke(q, c, &ret))
-			break;
-	}
+		outcome = kevent_awoke(q, c);
+	} while (outcome == KEVENT_AWAKE);
 	spin_unlock_irq(&q->ready_lock);
 out:
-	trace_kevent_wait(q, kevent_wants_ring(q, c), ret);
-	return ret;
+	trace_kevent_wait(q, kevent_wants_ring(q, c), kevent_errno_of(outcome));
+	return outcome;
 }
 
 /*
@@ -379,34 +396,40 @@ out:
  */
 
 /*
- * Returns 0 to go on, KEVENT_PARKED, or: -ECANCELED, -ETIME, -EINTR. A member that parks may
- * have been woken for an event. It is for one that runs, and for consumers without a limit,
- * if any sleep: see kevent_wake().
+ * Returns %KEVENT_RELIST to go on, %KEVENT_ASLEEP if the member is parked, or what ends the
+ * wait. One that parks may have been woken for an event. It is for one that runs, and for
+ * consumers without a limit, if any sleep: see kevent_wake().
  */
-static int kevent_park_locked(struct kevent_queue *q, struct kevent_member *m,
-			      bool timed_out)
+static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
+					      struct kevent_member *m, bool timed_out)
 {
-	int ret, why = timed_out ? -ETIME : 0;
+	enum kevent_outcome why = timed_out ? KEVENT_TIMED_OUT : KEVENT_ASLEEP;
 
 	lockdep_assert_held(&q->ready_lock);
 
 	if (q->wake_request) {
 		/* The limit holds nobody any more: what is there is taken before the wait ends. */
 		if (q->wake_request == KEVENT_REQUEST_ALL)
-			return 0;
-		why = -ECANCELED;
-	} else if (!why && kevent_is_interrupted()) {
-		why = -EINTR;
+			return KEVENT_RELIST;
+		why = KEVENT_REQUESTED;
+	} else if (!timed_out && kevent_is_interrupted()) {
+		why = KEVENT_INTERRUPTED;
 	}
-	ret = kevent_limit_park(m, why);
-	if (ret == -ECANCELED && !m->requested)
-		kevent_take_request(q);
-	if (ret == KEVENT_PARKED) {
+	switch (kevent_limit_enter(m, why == KEVENT_ASLEEP)) {
+	case KEVENT_LIMIT_ADMITTED:
+		return KEVENT_RELIST;
+	case KEVENT_LIMIT_REQUESTED:
+		return KEVENT_REQUESTED;
+	case KEVENT_LIMIT_PARKED:
 		/* If memory is away no flag says so. Who runs calls before it sleeps. */
 		kevent_leave(q, KEVENT_ANY);
 		kevent_pass_on(q);
+		break;
+	default:
+		if (why == KEVENT_REQUESTED)
+			kevent_take_request(q);
 	}
-	return ret;
+	return why;
 }
 
 /* A member that was parked is to be frozen. It may have been let go: then another one is. */
@@ -417,18 +440,19 @@ static void kevent_park_freeze(struct kevent_queue *q, struct kevent_member *m)
 	kevent_freeze();
 }
 
-/* Returns what kevent_park_locked() does, but for KEVENT_PARKED. */
-static int kevent_park(struct kevent_queue *q, struct kevent_consumer *c)
+/* Returns what kevent_park_locked() does, but for %KEVENT_ASLEEP. */
+static enum kevent_outcome kevent_park(struct kevent_queue *q,
+				       struct kevent_consumer *c)
 {
 	struct kevent_member *m = c->member;
 	bool timed_out = c->until.nowait;
-	int ret;
+	enum kevent_outcome outcome;
 
 	for (;;) {
 		scoped_guard(spinlock_irqsave, &q->ready_lock)
-			ret = kevent_park_locked(q, m, timed_out);
-		if (ret != KEVENT_PARKED)
-			return ret;
+			outcome = kevent_park_locked(q, m, timed_out);
+		if (outcome != KEVENT_ASLEEP)
+			return outcome;
 		kevent_testpoint(q, KEVENT_TESTPOINT_PARKED);
 		timed_out = kevent_schedule(&c->until);
 		kevent_testpoint(q, KEVENT_TESTPOINT_UNPARKED);
@@ -440,38 +464,37 @@ static int kevent_park(struct kevent_queue *q, struct kevent_consumer *c)
 }
 
 /*
- * Wait until a member may take events. Returns %KEVENT_SLEPT_COLLECT at once,
- * %KEVENT_SLEPT_RECHECK if it has been parked: then it looks at level watches, as others may
- * not have; -ECANCELED, -ETIME, -EINTR: it goes on without events.
+ * Wait until a member may take events. Returns @outcome if it may at once; %KEVENT_RELIST
+ * if it has been parked: then it looks at level watches, as others may not have; or what ends
+ * its wait: it goes on without events.
  */
-static int kevent_park_enter(struct kevent_queue *q, struct kevent_consumer *c)
+static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_consumer *c,
+					enum kevent_outcome outcome)
 {
-	int ret;
-
-	if (!kevent_limit_park(c->member, -EAGAIN))
-		return KEVENT_SLEPT_COLLECT;
-	ret = kevent_park(q, c);
+	if (kevent_limit_enter(c->member, false) == KEVENT_LIMIT_ADMITTED)
+		return outcome;
+	outcome = kevent_park(q, c);
 	kevent_limit_go_on(c->member);
 	kevent_testpoint(q, KEVENT_TESTPOINT_GO_ON);
 	/* Others were not woken as long as it was parked: another one looks, or parks. */
 	kevent_wake_left(q);
-	return ret ?: KEVENT_SLEPT_RECHECK;
+	return outcome;
 }
 
 /*
- * A member has slept among the consumers, or found something, and @ret is what
- * kevent_sleep() has returned. Returns the same, or, if it has to park first, what
- * kevent_park_enter() does.
+ * A consumer has looked at the queue, or slept, with this @outcome. A member that has slept
+ * does not count, and what it found is for it only if it is admitted.
  */
-static int kevent_park_awoke(struct kevent_queue *q, struct kevent_consumer *c,
-			     int ret)
+static enum kevent_outcome kevent_admit_again(struct kevent_queue *q,
+					      struct kevent_consumer *c,
+					      enum kevent_outcome outcome)
 {
-	if (!c->member->waits)
-		return ret;
-	if (ret >= 0)
-		return kevent_park_enter(q, c) ?: ret;
+	if (likely(!c->member) || !c->member->waits)
+		return outcome;
+	if (!kevent_errno_of(outcome))
+		return kevent_admit(q, c, outcome);
 	kevent_limit_go_on(c->member);
-	return ret;
+	return outcome;
 }
 
 /* The loop */
@@ -485,16 +508,30 @@ static bool kevent_is_content(struct kevent_queue *q,
 }
 
 /*
- * Sleep and collect until the ring or a buffer has what a consumer wants. A first collection
- * returned @nr. Returns 0, or what ended the wait early: -ETIME, -ECANCELED, -EINTR, -EFAULT.
- * Entries may have been stored in any case.
+ * Collect again, after a sleep. One call reports a level watch once to a buffer. Returns what
+ * kevent_collect() does.
+ */
+static int kevent_collect_again(struct kevent_queue *q, struct kevent_consumer *c,
+				enum kevent_outcome outcome)
+{
+	bool empty = kevent_wants_ring(q, c) || !c->to->kidx;
+	int nr = kevent_collect(q, c->to, c->max,
+				empty && outcome == KEVENT_RELIST);
+
+	if (!nr && empty)
+		kevent_awake_end(q);
+	return nr;
+}
+
+/*
+ * The loop of both calls: a first collection returned @nr, and was not enough. Returns 0 when
+ * the ring or the buffer has what a consumer wants, or what ended the wait early: -ETIME,
+ * -ECANCELED, -EINTR, -EFAULT. Entries may have been stored in any case.
  */
 static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 			    int nr)
 {
-	const bool of_ring = kevent_wants_ring(q, c);
-	bool empty, first = true;
-	int slept;
+	enum kevent_outcome outcome = KEVENT_AWAKE;
 
 	c->looks = KEVENT_LOOKS_UNKNOWN;
 	c->looks_left = KEVENT_LOOKS_LEFT;
@@ -502,24 +539,24 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 	c->patient = false;
 	while (nr >= 0 && !kevent_is_content(q, c)) {
 		/* Others may want what is not enough for this one. */
-		if (nr && of_ring) {
+		if (nr && kevent_wants_ring(q, c)) {
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
-		slept = first ? 0 : kevent_try_again(c);
-		if (!slept)
-			slept = kevent_sleep(q, c);
-		if (unlikely(c->member))
-			slept = kevent_park_awoke(q, c, slept);
-		if (slept < 0 || slept == KEVENT_SLEPT_SATISFIED)
-			return min(slept, 0);
-		first = false;
-		/* One call reports a level watch once to a buffer. */
-		empty = of_ring || !c->to->kidx;
-		nr = kevent_collect(q, c->to, c->max,
-				    slept == KEVENT_SLEPT_RECHECK && empty);
-		if (!nr && empty)
-			kevent_awake_end(q);
+		/* Not before the first sleep: few calls read the clock. */
+		if (outcome != KEVENT_AWAKE)
+			outcome = kevent_try_again(c);
+		if (outcome == KEVENT_AWAKE)
+			outcome = kevent_sleep(q, c);
+		outcome = kevent_admit_again(q, c, outcome);
+		switch (outcome) {
+		case KEVENT_COLLECT:
+		case KEVENT_RELIST:
+			nr = kevent_collect_again(q, c, outcome);
+			break;
+		default:
+			return kevent_errno_of(outcome);
+		}
 	}
 	return min(nr, 0);
 }
@@ -533,19 +570,20 @@ int kevent_enter(struct kevent_queue *q, struct kevent_consumer *c)
 	if (likely(!c->member))
 		return 0;
 	kevent_deadline_start(&c->until);
-	return min(kevent_park_enter(q, c), 0);
+	return kevent_errno_of(kevent_admit(q, c, KEVENT_COLLECT));
 }
 
 /*
- * A first collection into the ring or a buffer was not enough, and returned @ret. Wait for
+ * A first collection into the ring or a buffer returned @nr, and was not enough. Wait for
  * @c->min_nr events, or for any after @min_wait_ns, unless that is 0. Returns what
  * kevent_wait_loop() does.
  */
 static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
-			   u64 min_wait_ns, int ret)
+			   u64 min_wait_ns, int nr)
 {
 	struct kevent_deadline last __uninitialized;
 	bool sooner = false;
+	int err;
 
 	kevent_note_taker(q);
 	kevent_deadline_start(&c->until);
@@ -558,20 +596,19 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 		last = c->until;
 		sooner = kevent_deadline_bring_forward(&c->until, min_wait_ns);
 	}
-	for (;;) {
-		ret = kevent_wait_loop(q, c, ret);
-		/* A request leaves whatever is ready, see kevent_is_requested(). */
-		if (unlikely(ret == -ECANCELED))
-			kevent_say_more(q);
-		if (likely(ret != -ETIME) || !sooner)
-			return ret;
-		sooner = false;
+	err = kevent_wait_loop(q, c, nr);
+	if (unlikely(sooner && err == -ETIME)) {
 		c->until = last;
 		c->min_nr = 1;
-		ret = kevent_enter(q, c);
-		if (ret)
-			return ret;
+		err = kevent_enter(q, c);
+		if (err)
+			return err;
+		err = kevent_wait_loop(q, c, 0);
 	}
+	/* A request leaves whatever is ready, see kevent_leave_requested(). */
+	if (unlikely(err == -ECANCELED))
+		kevent_say_more(q);
+	return err;
 }
 
 /**

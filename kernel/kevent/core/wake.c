@@ -60,7 +60,7 @@
  * events wakes the next one itself.
  *
  * A wake request is kept in the waiter it was made of, and ends its wait even if there are
- * events: kevent_is_requested() wakes another consumer for these. WAKEUP_ALL passes
+ * events: kevent_leave_requested() wakes another for these. WAKEUP_ALL passes
  * KEVENT_RECHECK to the waiters, so that each of them polls the level list: the first one has
  * moved the watch there. kevent_pass_on() passes it, too.
  *

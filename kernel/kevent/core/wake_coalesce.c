@@ -16,7 +16,7 @@
  *   callback wakes the consumer if something is on the ready list, and has the next event
  *   wake it if not. So the time counts from the beginning of the sleep, an event waits for
  *   its rest, and the callback of a queue that is idle runs once.
- * - Anything else that ends the sleep leads to kevent_sleep_locked(), which reads the
+ * - Anything else that ends the sleep leads to kevent_join(), which reads the
  *   ready list, or is an event in the ring that found that list empty. If the consumer
  *   leaves without the event, kevent_more_left() sets KEVENT_RING_MORE.
  * - A second consumer that is about to sleep ends the holding, and wakes one of the two for

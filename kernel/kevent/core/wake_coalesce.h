@@ -11,7 +11,6 @@
 #include "consumer.h"
 #include "queue.h"
 
-
 u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_consumer *w,
 			     bool timed_out);
 bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
