@@ -370,10 +370,10 @@ static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 	case KEVENT_CTL_WAKE_ALL:
 		if (num || arg)
 			return -EINVAL;
-		kevent_end_waits(q);
+		kevent_request_all(q);
 		return 0;
 	default:
-		kevent_wake_one(q);
+		kevent_request_one(q);
 		return 0;
 	}
 }

@@ -63,7 +63,7 @@ bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 	if (!list_empty(&q->ready)) {
 		flags |= KEVENT_RING_MORE;
 		if (!q->nr_woken)
-			kevent_wake(q, others);
+			kevent_wake_one(q, others, false);
 	}
 	/* A flag that stays has consumers call once more than they need to. */
 	return flags == q->ring.flags || !kevent_ring_here(q) ||
@@ -111,7 +111,7 @@ static int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
-		kevent_wake(q, kevent_consumers_elsewhere(q));
+		kevent_wake_one(q, kevent_consumers_elsewhere(q), false);
 		kevent_more_left(q);
 	}
 	here = here && (!to->user || kevent_ring_here(q));

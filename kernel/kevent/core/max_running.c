@@ -46,7 +46,7 @@
  *   event stays. It parks under ready_lock. Then it passes the event on, by
  *   kevent_leave(), to a consumer without a limit, if one sleeps: nr_members counts the
  *   others.
- * - While one is parked, as many run as may, and all sleepers are members, kevent_wake()
+ * - While one is parked, as many run as may, and all sleepers are members, kevent_wake_one()
  *   wakes nobody, because the woken thread would park. The members that run are counted.
  *   Each of them will come back and collect, or block or leave, and then the parked member
  *   is admitted and collects. Either it takes ready_lock after the wake-up has released
@@ -57,9 +57,9 @@
  *   something, and nobody else is parked, a sleeper is woken. It collects, or parks in its
  *   place.
  *
- * A request (kevent_wake_one()) takes the oldest sleeper, else the member that is parked
+ * A request (kevent_request_one()) takes the oldest sleeper, else the member that is parked
  * longest, else it stays in wake_request for the next that finds nothing or is about to
- * park. A request for all (kevent_end_waits()) ends the limit: nobody parks any more, and
+ * park. A request for all (kevent_request_all()) ends the limit: nobody parks any more, and
  * those that are parked wake each other by kevent_limit_look_next().
  *
  * The lock is raw and the last in the lock order, since the scheduler takes it. The list

@@ -147,23 +147,23 @@ static inline bool kevent_is_level(const struct kevent *ke)
 }
 
 /*
- * Wake consumers of a @kind that can take an event, as its watch wants it. With
+ * Wake consumers that can take an event, as its watch wants it. With
  * WAKEUP_ALL, and an entry in the ring, those with a buffer look at the watch. All can have that
  * of a level watch, one that of an edge: who needs more events must not be faster than those
  * that it is enough for.
  */
 static inline void kevent_wake_for(struct kevent *ke,
-				   enum kevent_consumers kind)
+				   enum kevent_consumers whom)
 {
 	if (likely(!(ke->req_flags & KEVENT_REQ_WAKEUP_ALL))) {
-		kevent_wake(ke->queue, kind);
+		kevent_wake_one(ke->queue, whom, false);
 		return;
 	}
-	if (kind == KEVENT_ANY && !kevent_is_level(ke) && kevent_next_content(ke->queue, true))
-		kind = KEVENT_CONTENT;
-	kevent_wake_all(ke->queue, kind | KEVENT_RECHECK);
-	if (kind == KEVENT_OF_RING)
-		kevent_wake_all(ke->queue, KEVENT_OF_BUFFER | KEVENT_RECHECK);
+	if (whom == KEVENT_ANY && !kevent_is_level(ke) && kevent_next_content(ke->queue, true))
+		whom = KEVENT_CONTENT;
+	kevent_wake_all(ke->queue, whom, true);
+	if (whom == KEVENT_OF_RING)
+		kevent_wake_all(ke->queue, KEVENT_OF_BUFFER, true);
 }
 
 /*

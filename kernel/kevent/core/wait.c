@@ -18,7 +18,7 @@
  * event that comes meanwhile wakes somebody else. Events that one of these leaves wait for
  * the thread, too, because nr_woken says that it is on its way.
  *
- * A mark with KEVENT_REQ_HANDOFF sets a bit of the task that makes it, and kevent_wake()
+ * A mark with KEVENT_REQ_HANDOFF sets a bit of the task that makes it, and kevent_wake_one()
  * then asks for this CPU by __wake_up_on_current_cpu(). The bit is in the task, and not an
  * argument, because the mark may be one of an eventfd: between it and the watch is a wait
  * queue. An interrupt ignores the bit of the task that it interrupts. Such a change of
@@ -169,7 +169,7 @@ static void kevent_leave_requested(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (!list_empty(&q->ready) && !q->nr_woken) {
-		kevent_wake(q, KEVENT_ANY);
+		kevent_wake_one(q, KEVENT_ANY, false);
 		kevent_more_left(q);
 	}
 }
@@ -304,7 +304,7 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	if ((!c->over || q->nr_taken) && kevent_may_collect(q, c))
 		return kevent_next_step(q, c);
 	if (!list_empty(&q->ready)) {
-		kevent_wake(q, KEVENT_OF_BUFFER);
+		kevent_wake_one(q, KEVENT_OF_BUFFER, false);
 		kevent_more_left(q);
 	}
 	if (unlikely(q->wake_request)) {
@@ -371,7 +371,7 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 		timed_out = kevent_sleep_once(q, c, window, timed_out);
 		kevent_recheck_signals();
 		kevent_testpoint(q, KEVENT_TESTPOINT_AWOKE);
-		/* Pairs with kevent_wake_waiter(). */
+		/* Pairs with kevent_wake_consumer(). */
 		if (smp_load_acquire(&c->done)) {
 			outcome = KEVENT_STORED;
 			goto out;
@@ -398,7 +398,7 @@ out:
 /*
  * Returns %KEVENT_RELIST to go on, %KEVENT_ASLEEP if the member is parked, or what ends the
  * wait. One that parks may have been woken for an event. It is for one that runs, and for
- * consumers without a limit, if any sleep: see kevent_wake().
+ * consumers without a limit, if any sleep: see kevent_wake_one().
  */
 static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 					      struct kevent_member *m, bool timed_out)

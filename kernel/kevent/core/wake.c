@@ -4,7 +4,7 @@
  *
  * Consumers sleep on kevent_queue.sleepers, a plain list, and join and leave it under
  * ready_lock. A wait queue would have a lock of its own and call a function for each
- * waiter. kevent_wake() takes a waiter off the list. One that sleeps for the ring, and has
+ * waiter. kevent_wake_one() takes a waiter off the list. One that sleeps for the ring, and has
  * its entry, is "done": nothing is left of it in the queue, and it returns without the
  * lock. All others take the lock and read the ready list.
  *
@@ -60,11 +60,11 @@
  * events wakes the next one itself.
  *
  * A wake request is kept in the waiter it was made of, and ends its wait even if there are
- * events: kevent_leave_requested() wakes another for these. WAKEUP_ALL passes
- * KEVENT_RECHECK to the waiters, so that each of them polls the level list: the first one has
- * moved the watch there. kevent_pass_on() passes it, too.
+ * events: kevent_leave_requested() wakes another for these. Those that WAKEUP_ALL wakes
+ * collect level watches, too, as the first one has moved the watch there; and so does one that
+ * kevent_pass_on() wakes.
  *
- * A request for all stays in the queue, see kevent_end_waits(), and hides no event: it is as
+ * A request for all stays in the queue, see kevent_request_all(), and hides no event: it is as
  * if the time of each wait was over.
  */
 
@@ -240,14 +240,14 @@ static struct kevent_consumer *kevent_next_with_one_more(const struct kevent_que
 
 /* Whom to wake next. Takes a few instructions, however many sleep. */
 static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
-						   enum kevent_consumers kind,
+						   enum kevent_consumers whom,
 						 bool oldest)
 {
 	struct kevent_consumer *c = kevent_pick(&q->buffer_sleepers, peers, oldest);
 
 	lockdep_assert_held(&q->ready_lock);
 
-	switch (kind) {
+	switch (whom) {
 	case KEVENT_CONTENT:
 		return kevent_next_content(q, oldest);
 	case KEVENT_OF_RING:
@@ -275,24 +275,25 @@ static void kevent_wake_task(struct task_struct *task)
 
 /*
  * A waiter that runs was woken by something else, and has yet to come for the lock. It
- * looks then, whatever woke it, so it is as good as any other. One that has its news
- * needs nothing more of the queue, so it does not come for the lock.
+ * looks then, whatever woke it, so it is as good as any other. One that has its entries needs
+ * nothing more of the queue, so it does not come for the lock, unless it is to @recheck: it may be
+ * one of many, which kevent_wake_rest() counts on.
  */
-static void kevent_wake_waiter(struct kevent_queue *q, struct kevent_consumer *c,
-			       unsigned int what)
+static void kevent_wake_consumer(struct kevent_queue *q, struct kevent_consumer *c,
+				 enum kevent_consumers whom, bool recheck)
 {
 	if (c->measured)
 		q->coalesce.woken_at = ktime_get();
 	kevent_wake_task(c->task);
 	kevent_sleepers_del(q, c);
-	if (what == KEVENT_OF_RING && kevent_has_entries(q, c)) {
+	if (whom == KEVENT_OF_RING && !recheck && kevent_has_entries(q, c)) {
 		q->nr_asleep--;
 		/* Pairs with kevent_sleep(): it may return now. */
 		smp_store_release(&c->done, true);
 		return;
 	}
 	c->woken = true;
-	c->look = what & KEVENT_RECHECK;
+	c->look = recheck;
 	q->nr_woken++;
 }
 
@@ -309,14 +310,12 @@ static bool kevent_is_kept(struct kevent_queue *q)
 }
 
 /*
- * Wake a consumer of a @kind: the one that slept last, or longest, see
- * kevent_wakes_oldest(), or the one whose entries came first. With KEVENT_RECHECK it looks at
- * level watches again. Wakes nobody while a limit would have each of them park. Returns
- * whether one was woken.
+ * Wake one consumer: the one that slept last, or longest, see kevent_wakes_oldest(), or the one
+ * whose entries came first. @recheck: it looks at level watches again. Wakes nobody while a limit
+ * would have each of them park. Returns whether one was woken.
  */
-bool kevent_wake(struct kevent_queue *q, unsigned int kind)
+bool kevent_wake_one(struct kevent_queue *q, enum kevent_consumers whom, bool recheck)
 {
-	enum kevent_consumers of = kind & ~KEVENT_RECHECK;
 	bool oldest = kevent_wakes_oldest(q);
 	struct kevent_consumer *c;
 
@@ -324,37 +323,38 @@ bool kevent_wake(struct kevent_queue *q, unsigned int kind)
 
 	if (kevent_is_kept(q))
 		return false;
-	c = kevent_next_sleeper(q, of, oldest);
+	c = kevent_next_sleeper(q, whom, oldest);
 	if (!c)
 		return false;
 	/* The oldest of all may be one that the event is not enough for. */
-	if (list_is_first(&c->link, &q->sleepers) || (oldest && of == KEVENT_ANY))
+	if (list_is_first(&c->link, &q->sleepers) || (oldest && whom == KEVENT_ANY))
 		q->warm = 0;
 	else
 		q->warm++;
-	kevent_wake_waiter(q, c, kind);
+	kevent_wake_consumer(q, c, whom, recheck);
 	return true;
 }
 
-/* Wake up to @nr consumers of a @kind, whatever a limit says. Returns whether all were. */
-static bool kevent_wake_some(struct kevent_queue *q, unsigned int kind, u32 nr)
+/* Wake up to @nr consumers, whatever a limit says. Returns whether all were. */
+static bool kevent_wake_some(struct kevent_queue *q, enum kevent_consumers whom,
+			     bool recheck, u32 nr)
 {
 	struct kevent_consumer *c;
 
 	while (nr--) {
-		c = kevent_next_sleeper(q, kind & ~KEVENT_RECHECK, true);
+		c = kevent_next_sleeper(q, whom, true);
 		if (!c)
 			return false;
-		kevent_wake_waiter(q, c, kind);
+		kevent_wake_consumer(q, c, whom, recheck);
 	}
 	return true;
 }
 
 /*
- * Wake all consumers of a @kind: the first KEVENT_WAKE_AT_ONCE, each of which wakes more,
- * see kevent_wake_rest(). Returns whether so many were woken.
+ * Wake all consumers: the first KEVENT_WAKE_AT_ONCE, each of which wakes more, see
+ * kevent_wake_rest(). Returns whether so many were woken.
  */
-bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
+bool kevent_wake_all(struct kevent_queue *q, enum kevent_consumers whom, bool recheck)
 {
 	bool more;
 
@@ -362,7 +362,7 @@ bool kevent_wake_all(struct kevent_queue *q, unsigned int kind)
 
 	/* Somebody is on the way who wakes the rest: those who have come since, too. */
 	more = q->wake_rest ||
-	       kevent_wake_some(q, kind, KEVENT_WAKE_AT_ONCE);
+	       kevent_wake_some(q, whom, recheck, KEVENT_WAKE_AT_ONCE);
 	if (more)
 		q->wake_rest = q->nr_asleep - q->nr_woken;
 	return more;
@@ -387,7 +387,7 @@ void kevent_wake_rest(struct kevent_queue *q)
 			q->wake_rest = 0;
 			return;
 		}
-		kevent_wake_waiter(q, c, KEVENT_ANY | KEVENT_RECHECK);
+		kevent_wake_consumer(q, c, KEVENT_ANY, true);
 	}
 }
 
@@ -404,7 +404,7 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 		now = min_t(u64, nr, KEVENT_WAKE_AT_ONCE);
 		scoped_guard(kevent_queue, q)
 			more = !kevent_is_kept(q) &&
-			       kevent_wake_some(q, KEVENT_OF_RING, now);
+			       kevent_wake_some(q, KEVENT_OF_RING, false, now);
 		nr -= now;
 		cond_resched();
 	} while (more && nr);
@@ -428,7 +428,7 @@ void kevent_wake_askers(struct kevent_queue *q)
 			q->wake_rest = q->nr_asleep - q->nr_woken;
 			return;
 		}
-		kevent_wake_waiter(q, c, KEVENT_ANY);
+		kevent_wake_consumer(q, c, KEVENT_ANY, false);
 	}
 }
 
@@ -440,7 +440,7 @@ void kevent_ask_all(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	kevent_wake_all(q, KEVENT_ANY);
+	kevent_wake_all(q, KEVENT_ANY, false);
 	/* As for kevent_wake_pollers() */
 	if (waitqueue_active(&q->poll_wait))
 		irq_work_queue(&q->poll_work);
@@ -450,7 +450,7 @@ void kevent_ask_all(struct kevent_queue *q)
  * Have one consumer return although nothing is ready: the one that sleeps longest, else the
  * one that a limit keeps parked longest, else the next one that finds nothing.
  */
-void kevent_wake_one(struct kevent_queue *q)
+void kevent_request_one(struct kevent_queue *q)
 {
 	struct kevent_consumer *c;
 
@@ -458,7 +458,7 @@ void kevent_wake_one(struct kevent_queue *q)
 	c = list_first_entry_or_null(&q->sleepers, struct kevent_consumer, link);
 	if (c) {
 		c->requested = true;
-		kevent_wake_waiter(q, c, KEVENT_ANY);
+		kevent_wake_consumer(q, c, KEVENT_ANY, false);
 	} else if (!q->wake_request &&
 		   !kevent_limit_request(kevent_limit_peek(&q->limit))) {
 		WRITE_ONCE(q->wake_request, KEVENT_REQUEST_NEXT);
@@ -471,11 +471,11 @@ void kevent_wake_one(struct kevent_queue *q)
  * joins the sleepers or those that are parked under ready_lock, and has found the request
  * unset under the same hold.
  */
-void kevent_end_waits(struct kevent_queue *q)
+void kevent_request_all(struct kevent_queue *q)
 {
 	scoped_guard(kevent_queue, q) {
 		WRITE_ONCE(q->wake_request, KEVENT_REQUEST_ALL);
-		kevent_wake_all(q, KEVENT_ANY | KEVENT_RECHECK);
+		kevent_wake_all(q, KEVENT_ANY, true);
 	}
 	kevent_limit_look(kevent_limit_peek(&q->limit));
 }
@@ -491,9 +491,9 @@ void kevent_pass_on(struct kevent_queue *q)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (q->nr_listed)
-		kevent_wake(q, KEVENT_ANY | KEVENT_RECHECK);
+		kevent_wake_one(q, KEVENT_ANY, true);
 	if (kevent_unread(q))
-		kevent_wake(q, KEVENT_OF_RING);
+		kevent_wake_one(q, KEVENT_OF_RING, false);
 	kevent_more_left(q);
 }
 
@@ -507,7 +507,7 @@ void kevent_pass_unread(struct kevent_queue *q)
 	if (kevent_ring_here(q))
 		kring_sync(&q->ring);
 	if (kevent_unread(q))
-		kevent_wake(q, KEVENT_OF_RING);
+		kevent_wake_one(q, KEVENT_OF_RING, false);
 }
 
 /*

@@ -5,7 +5,6 @@
 #ifndef _KEVENT_WAKE_H
 #define _KEVENT_WAKE_H
 
-#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/types.h>
@@ -32,18 +31,15 @@ enum kevent_consumers {
 	KEVENT_ELSEWHERE,
 };
 
-/* With the above: have them look at the level watches again */
-#define KEVENT_RECHECK		BIT(3)
-
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c);
 void kevent_sleepers_del(struct kevent_queue *q, struct kevent_consumer *c);
 struct kevent_consumer *kevent_next_of_kinds(struct kevent_queue *q, bool oldest);
-bool kevent_wake(struct kevent_queue *q, unsigned int kind);
-bool kevent_wake_all(struct kevent_queue *q, unsigned int kind);
+bool kevent_wake_one(struct kevent_queue *q, enum kevent_consumers whom, bool recheck);
+bool kevent_wake_all(struct kevent_queue *q, enum kevent_consumers whom, bool recheck);
 void kevent_ask_all(struct kevent_queue *q);
 void kevent_wake_rest(struct kevent_queue *q);
-void kevent_wake_one(struct kevent_queue *q);
-void kevent_end_waits(struct kevent_queue *q);
+void kevent_request_one(struct kevent_queue *q);
+void kevent_request_all(struct kevent_queue *q);
 void kevent_wake_others(struct kevent_queue *q, u64 nr);
 void kevent_wake_askers(struct kevent_queue *q);
 void kevent_pass_on(struct kevent_queue *q);

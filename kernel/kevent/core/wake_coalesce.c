@@ -26,7 +26,7 @@
  *
  * The window is eight times what a wake-up takes until the consumer runs, and at most
  * max_ns, so an event waits a few times as long as it would have waited anyway. wake_ns is
- * a mean with a weight of one eighth for the newest wake-up, measured from kevent_wake()
+ * a mean with a weight of one eighth for the newest wake-up, measured from kevent_wake_one()
  * to the consumer, and not from the callback of the hrtimer, which mostly runs on the CPU
  * of the consumer. It includes the time for which the consumer has waited for a CPU. A
  * bound that is a number of wake-ups is about 50 us on a machine that wakes in 6 us, and
@@ -107,7 +107,7 @@ bool kevent_coalesce_stop(struct kevent_queue *q)
 
 	q->coalesce.left = 0;
 	if (held)
-		kevent_wake(q, KEVENT_ANY);
+		kevent_wake_one(q, KEVENT_ANY, false);
 	return held;
 }
 

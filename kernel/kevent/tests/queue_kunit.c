@@ -411,7 +411,7 @@ static void store_and_wake(struct kunit *test)
 
 	q->ring.uidx = ++q->ring.kidx;
 	content = count_content(q, &first);
-	woken = kevent_wake(q, KEVENT_OF_RING);
+	woken = kevent_wake_one(q, KEVENT_OF_RING, false);
 	KUNIT_EXPECT_EQ(test, woken, content > 0);
 	left = count_content(q, &next);
 	KUNIT_EXPECT_EQ(test, left, content - woken);
@@ -466,7 +466,7 @@ static void sleepers_are_found_by_what_they_wait_for(struct kunit *test)
 	for (i = 0; i < SIZE; i++)
 		store_and_wake(test);
 	KUNIT_EXPECT_EQ(test, q->nr_asleep, SIZE / 4);
-	KUNIT_EXPECT_FALSE(test, kevent_wake_all(q, KEVENT_OF_BUFFER));
+	KUNIT_EXPECT_FALSE(test, kevent_wake_all(q, KEVENT_OF_BUFFER, false));
 	KUNIT_EXPECT_EQ(test, q->nr_woken, SIZE / 4);
 	q->ring.size = 0;
 	check_sleepers(test);
@@ -487,11 +487,11 @@ static void full_ring_wakes_who_has_some(struct kunit *test)
 	sleeper_with(test, &w[0], NULL, 2, 0);
 	sleeper_with(test, &w[1], NULL, 4, 1);
 	sleeper_with(test, &w[2], NULL, 1, 0);
-	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_RING));
+	KUNIT_EXPECT_FALSE(test, kevent_wake_one(q, KEVENT_OF_RING, false));
 	q->ring.uidx--;
-	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_OF_RING));
+	KUNIT_EXPECT_TRUE(test, kevent_wake_one(q, KEVENT_OF_RING, false));
 	KUNIT_EXPECT_TRUE(test, w[1].woken);
-	KUNIT_EXPECT_FALSE(test, kevent_wake(q, KEVENT_OF_RING));
+	KUNIT_EXPECT_FALSE(test, kevent_wake_one(q, KEVENT_OF_RING, false));
 	KUNIT_EXPECT_FALSE(test, w[0].woken || w[2].woken || w[2].done);
 	q->ring.size = 0;
 	check_sleepers(test);
@@ -516,14 +516,14 @@ static void event_is_for_one_that_it_is_enough_for(struct kunit *test)
 	sleeper_with(test, &w[3], NULL, 3, 2);
 	/* It lacks one, and was the last. */
 	KUNIT_EXPECT_TRUE(test, kevent_may_wait_for_ring(q));
-	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
+	KUNIT_EXPECT_TRUE(test, kevent_wake_one(q, KEVENT_ANY, false));
 	KUNIT_EXPECT_TRUE(test, w[3].woken);
 	KUNIT_EXPECT_FALSE(test, kevent_may_wait_for_ring(q));
-	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
+	KUNIT_EXPECT_TRUE(test, kevent_wake_one(q, KEVENT_ANY, false));
 	KUNIT_EXPECT_TRUE(test, w[1].woken);
-	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_OF_BUFFER));
+	KUNIT_EXPECT_TRUE(test, kevent_wake_one(q, KEVENT_OF_BUFFER, false));
 	KUNIT_EXPECT_TRUE(test, w[2].woken);
-	KUNIT_EXPECT_TRUE(test, kevent_wake(q, KEVENT_ANY));
+	KUNIT_EXPECT_TRUE(test, kevent_wake_one(q, KEVENT_ANY, false));
 	KUNIT_EXPECT_TRUE(test, w[0].woken);
 	q->ring.size = 0;
 	check_sleepers(test);
