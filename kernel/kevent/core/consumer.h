@@ -27,11 +27,9 @@ struct kring;
  * @until: when the wait ends
  *
  * What it knows of polls by others:
- * @looks: &kevent_queue.looks when it last asked, or %KEVENT_LOOKS_UNKNOWN
- * @looks_left: how often more it may ask when its time is over
+ * @polls: &kevent_queue.polls when it last asked, 0: it has not yet
+ * @patience: what it has left for them when its time is over, see %KEVENT_PATIENCE
  * @over: its time is over: it collects for what others have polled, and for nothing else
- * @patient: its time is over, and it has begun to wait for others to come back
- * @patience: when it gives up, in jiffies, if it is @patient
  *
  * Asleep, in kevent_sleepers_add():
  * @link: on &kevent_queue.sleepers
@@ -48,9 +46,9 @@ struct kring;
  * @requested: it returns although nothing is ready
  * @several: one more event is not enough
  * @woken: not among the sleepers any more, and counted in &kevent_queue.nr_woken
- * @look: it looks at level watches, whose events others may have had too
- * @asks: others looked at watches when it joined, see kevent_wake_askers()
- * @missed: others have looked at watches since it collected, so that it has to again
+ * @recheck: it collects level watches, too: others may have had their events, or have polled
+ *	 them since it collected. Set by who wakes it, and by itself
+ * @asks: others polled watches when it joined, see kevent_wake_askers()
  * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
  *	  without ready_lock. Stored last: then this structure may be gone
  *
@@ -67,11 +65,9 @@ struct kevent_consumer {
 	struct kevent_member	*member;
 	struct kevent_deadline	until;
 
-	u32			looks;
-	u32			looks_left;
+	u64			polls;
+	long			patience;
 	bool			over;
-	bool			patient;
-	unsigned long		patience;
 
 	struct list_head	link;
 	union {
@@ -87,9 +83,8 @@ struct kevent_consumer {
 	bool			requested;
 	bool			several;
 	bool			woken;
-	bool			look;
+	bool			recheck;
 	bool			asks;
-	bool			missed;
 	bool			done;
 };
 

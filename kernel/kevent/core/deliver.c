@@ -11,14 +11,13 @@
  * and kevent_queue.nr_taken says that there are some. A call that finds nothing, whatever
  * its timeout, does not say so while others poll. It joins the sleepers, so an ordinary
  * event wakes it. The consumer that comes back wakes all who have done so when its own
- * event is delivered: kevent_wake_askers(). kevent_queue.looks counts these polls. A call
+ * event is delivered: kevent_wake_askers(). kevent_queue.polls counts these polls. A call
  * that finds nothing compares it: somebody may have taken a watch and brought it back
  * between its collection and its sleep. Before the first comparison any watch on a list
- * makes the call collect once more. A call whose time is over does so 1000 times at most,
- * since a file whose ->poll() fires its own watch would keep it in the kernel for ever. It
- * waits three seconds at most for a ->poll() that does not return. A consumer that slept
- * when the poll began is not notified, unless more than 32 have come since: one event wakes
- * one consumer.
+ * makes the call collect once more. A call whose time is over has %KEVENT_PATIENCE for all of
+ * that: three seconds of waiting, or as many collections as these have jiffies. A consumer that
+ * slept when the poll began is not notified, unless more than 32 have come since: one event
+ * wakes one consumer.
  *
  * A ->poll() may take for ever. So a consumer takes one watch at a time, and delivers its
  * event before it takes the next: the others stay where all can deliver them, and no
@@ -419,7 +418,7 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 		return KEVENT_AT_END;
 	/*
 	 * Others may take what is ready while the memory is away. That is not denied to this call.
-	 * After a look kevent_missed_look() says so.
+	 * After a poll kevent_note_polls() says so.
 	 */
 	c->relist = asked && !c->total && stop == KEVENT_FAULTED;
 	/* The room limits what is stored. */
@@ -491,7 +490,7 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 		c->dead = ke;
 	else if (!kevent_is_dead(ke))
 		c->looked = ke;
-	q->looks += q->looks == U32_MAX ? 2 : 1;
+	q->polls++;
 	return likely(!fatal_signal_pending(current));
 }
 

@@ -74,7 +74,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->home.mm = current->mm;
 	mmgrab(q->home.mm);
 	q->ring_mm = KEVENT_NO_MM;
-	q->looks = 1;
+	q->polls = 1;
 	host_pin();
 	return q;
 }

@@ -173,10 +173,9 @@ struct kevent_index {
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
- * @nr_taken:	R: watches that consumers look at without the lock. They are on no list, and
- *		may be ready: nobody says of a queue that has some that nothing is
- * @looks:	R: counts how often consumers came back from that; never
- *		%KEVENT_LOOKS_UNKNOWN
+ * @nr_taken:	R: watches that consumers poll without the lock. They are on no list, and may be
+ *		ready: while there are some, no call says that nothing is
+ * @polls:	R: how often consumers came back from that, and 1: never 0
  *
  * Consumers asleep:
  * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
@@ -250,7 +249,7 @@ struct kevent_queue {
 	u64			copied;
 	u64			misses;
 	u32			nr_taken;
-	u32			looks;
+	u64			polls;
 	u64			consumes;
 	struct hlist_head	takers;
 	void (*ask)(struct kevent_queue *q);

@@ -84,19 +84,12 @@ static int kevent_errno_of(enum kevent_outcome outcome)
 	}
 }
 
-/* Of &kevent_queue.looks: never a value of it */
-#define KEVENT_LOOKS_UNKNOWN	0U
 /*
- * How often a call whose time is over collects again because others look all the time. A
- * file whose ->poll() fires its own watch would have it do so for ever.
+ * What a call whose time is over spends on polls by others: each collection that they cause costs
+ * one, and so does each jiffy for which it waits for them to come back. A file whose ->poll()
+ * fires its own watch, or does not return, would keep the call for ever.
  */
-#define KEVENT_LOOKS_LEFT	1000U
-
-/*
- * How long, in jiffies, a call whose time is over waits for others who look at watches: all
- * of its waits together
- */
-#define KEVENT_LOOKS_PATIENCE	(3 * HZ)
+#define KEVENT_PATIENCE		(3L * HZ)
 
 /* Is there a slot free? A ring that can't be read is not for us to deal with. */
 static bool kevent_has_room(struct kevent_queue *q)
@@ -183,13 +176,27 @@ static enum kevent_outcome kevent_next_step(struct kevent_queue *q,
 {
 	if (list_empty(&q->ready))
 		return KEVENT_STORED;
-	if (c->look || c->missed)
+	if (c->recheck)
 		return KEVENT_RELIST;
 	/* As for __kevent_collect(), which follows */
 	if (unlikely(fatal_signal_pending(current)))
 		return KEVENT_COLLECT;
 	return kevent_wants_one(q, c) && kevent_hit_late(q) ?
 	       KEVENT_STORED : KEVENT_COLLECT;
+}
+
+/*
+ * Have others polled watches since the consumer collected? A watch that was off the lists then
+ * may be on one now. Before the first answer any watch that is listed may be one.
+ */
+static bool kevent_note_polls(const struct kevent_queue *q, struct kevent_consumer *c)
+{
+	bool missed = c->polls != q->polls;
+
+	lockdep_assert_held(&q->ready_lock);
+
+	c->polls = q->polls;
+	return missed;
 }
 
 /*
@@ -209,26 +216,9 @@ static enum kevent_outcome kevent_awoke(struct kevent_queue *q,
 	q->nr_woken -= c->woken;
 	if (unlikely(q->wake_rest))
 		kevent_wake_rest(q);
-	if (!c->look || list_empty(&q->level) || c->requested)
-		return KEVENT_AWAKE;
-	/* A level watch may be ready for more than one consumer. */
-	return KEVENT_RELIST;
-}
-
-/*
- * Was a level watch off the lists, because another consumer looked at it, when this one
- * collected? That was before ready_lock: if that is not known yet, a watch that is
- * listed may be one.
- */
-static bool kevent_missed_look(const struct kevent_queue *q,
-			       struct kevent_consumer *c)
-{
-	u32 seen = c->looks;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	c->looks = q->looks;
-	return seen == KEVENT_LOOKS_UNKNOWN ? q->nr_listed : seen != q->looks;
+	/* One that slept when the polls began has missed nothing. */
+	c->recheck |= kevent_note_polls(q, c) && c->asks;
+	return KEVENT_AWAKE;
 }
 
 /*
@@ -242,23 +232,7 @@ static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 	if (err == -EINTR)
 		return KEVENT_INTERRUPTED;
 	c->over = err;
-	return c->over && !c->looks_left-- ? KEVENT_TIMED_OUT : KEVENT_AWAKE;
-}
-
-/* Has a call waited for others to come back for as long as it may? */
-static bool kevent_gives_up(const struct kevent_consumer *c)
-{
-	return c->patient && time_after_eq(jiffies, c->patience);
-}
-
-/* A call whose time is over waits for others to come back. */
-static void kevent_wait_for_looks(struct kevent_consumer *c)
-{
-	if (!c->patient) {
-		c->patient = true;
-		c->patience = jiffies + KEVENT_LOOKS_PATIENCE;
-	}
-	schedule_timeout(max((long)(c->patience - jiffies), 0L));
+	return c->over && --c->patience <= 0 ? KEVENT_TIMED_OUT : KEVENT_AWAKE;
 }
 
 /*
@@ -272,7 +246,7 @@ static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_consumer *
 	spin_unlock_irq(&q->ready_lock);
 	kevent_freeze();
 	spin_lock_irq(&q->ready_lock);
-	c->missed |= kevent_missed_look(q, c);
+	c->recheck |= kevent_note_polls(q, c);
 }
 
 /*
@@ -293,6 +267,8 @@ static bool kevent_take_request(struct kevent_queue *q)
 static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_consumer *c,
 				       bool timed_out)
 {
+	bool recheck;
+
 	if (c->requested) {
 		kevent_leave_requested(q);
 		return KEVENT_REQUESTED;
@@ -300,6 +276,7 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	while (unlikely(freezing(current)))
 		kevent_sleep_frozen(q, c);
 	kevent_ask(q);
+	recheck = c->recheck && q->nr_listed;
 	/* Nobody sleeps beside what it can take, not even until others come back. */
 	if ((!c->over || q->nr_taken) && kevent_may_collect(q, c))
 		return kevent_next_step(q, c);
@@ -310,19 +287,19 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	if (unlikely(q->wake_request)) {
 		if (kevent_take_request(q))
 			return KEVENT_REQUESTED;
-		if (!timed_out && !c->missed)
+		if (!timed_out && !recheck)
 			return KEVENT_TIMED_OUT;
 	}
-	if (c->missed)
+	if (recheck)
 		return KEVENT_RELIST;
-	/* As long as others look, nobody knows that nothing is ready. */
-	if (timed_out && (!q->nr_taken || kevent_gives_up(c)))
+	/* As long as others poll, nobody knows that nothing is ready. */
+	if (timed_out && (!q->nr_taken || c->patience <= 0))
 		return KEVENT_TIMED_OUT;
 	if (kevent_is_interrupted())
 		return KEVENT_INTERRUPTED;
 	__set_current_state(TASK_INTERRUPTIBLE);
 	c->woken = false;
-	c->look = false;
+	c->recheck = false;
 	kevent_sleepers_add(q, c);
 	return KEVENT_ASLEEP;
 }
@@ -334,7 +311,7 @@ static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
 	if (unlikely(c->member))
 		kevent_limit_rest(c->member);
 	if (timed_out) {
-		kevent_wait_for_looks(c);
+		c->patience = schedule_timeout(c->patience);
 		return true;
 	}
 	return window ? kevent_coalesce_block(q, window, &c->until) :
@@ -355,12 +332,11 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 	c->measured = false;
 	c->requested = false;
 	c->woken = false;
-	c->look = false;
 	c->done = false;
 	kevent_busy_wait(q, c);
 	kevent_testpoint(q, KEVENT_TESTPOINT_SLEEP);
 	spin_lock_irq(&q->ready_lock);
-	c->missed = kevent_missed_look(q, c);
+	c->recheck = kevent_note_polls(q, c);
 	do {
 		outcome = kevent_join(q, c, timed_out);
 		if (outcome != KEVENT_ASLEEP)
@@ -378,8 +354,6 @@ static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 		}
 		spin_lock_irq(&q->ready_lock);
 		kevent_coalesce_end(q, c);
-		/* One that slept when they began to look has missed nothing. */
-		c->missed = kevent_missed_look(q, c) && c->asks;
 		c->over = false;
 		outcome = kevent_awoke(q, c);
 	} while (outcome == KEVENT_AWAKE);
@@ -533,10 +507,9 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 {
 	enum kevent_outcome outcome = KEVENT_AWAKE;
 
-	c->looks = KEVENT_LOOKS_UNKNOWN;
-	c->looks_left = KEVENT_LOOKS_LEFT;
+	c->polls = 0;
+	c->patience = KEVENT_PATIENCE;
 	c->over = false;
-	c->patient = false;
 	while (nr >= 0 && !kevent_is_content(q, c)) {
 		/* Others may want what is not enough for this one. */
 		if (nr && kevent_wants_ring(q, c)) {

@@ -293,7 +293,7 @@ static void kevent_wake_consumer(struct kevent_queue *q, struct kevent_consumer 
 		return;
 	}
 	c->woken = true;
-	c->look = recheck;
+	c->recheck = recheck;
 	q->nr_woken++;
 }
 
