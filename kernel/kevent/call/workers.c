@@ -16,8 +16,8 @@
  *
  * A thread is a member of kevent_crew.limit, see core/max_running.c, as long as it serves, and
  * at most so many of them run. One that blocks in a call does not count: the scheduler says
- * so, as it does for workqueues, and another one takes the next chain. A thread that leaves
- * for a signal gives back a chain that it was given and has not begun. If a call oopses,
+ * so, as it does for workqueues, and another one takes the next chain. A thread takes a chain
+ * when it begins it: one that leaves for a signal leaves it to another. If a call oopses,
  * do_exit() drops the member before it can block. Before the event of a chain
  * kevent_run_settle() does what its calls have left for the way to user mode: the thread may
  * sleep next, for long. If that blocks, it does not count either.
@@ -39,6 +39,7 @@
  */
 
 #include <linux/cleanup.h>
+#include <linux/err.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/freezer.h>
@@ -56,8 +57,8 @@
  * struct kevent_job - a chain that was left to serving threads: a watch of type AIO
  * @kk:		the watch, found by its user value. While a thread runs the chain, which
  *		has the queue's file, nobody removes the watch
- * @link:	in &kevent_limit.jobs of the crew; empty when a thread has it, or it is
- *		cancelled. Under &kevent_limit.lock
+ * @link:	in &kevent_crew.jobs; empty when a thread has begun it, or it is cancelled. Under
+ *		&kevent_limit.lock
  * @run:	the chain, and where to begin; how it has ended. Under
  *		&kevent_queue.ready_lock
  */
@@ -74,6 +75,39 @@ static struct kevent_job *to_job(struct kevent *ke)
 
 /* Crews of processes: taken to claim a crew, and at the end of a process or queue */
 static DEFINE_SPINLOCK(kevent_crews_lock);
+
+/* Jobs */
+
+static void kevent_job_add(struct kevent_crew *crew, struct kevent_job *job)
+{
+	guard(raw_spinlock_irq)(&crew->limit.lock);
+	list_add_tail(&job->link, &crew->jobs);
+	kevent_limit_add_job(&crew->limit);
+}
+
+/* A job is not to be done. Returns false when a thread has it, or it was taken before. */
+static bool kevent_job_del(struct kevent_crew *crew, struct kevent_job *job)
+{
+	guard(raw_spinlock_irqsave)(&crew->limit.lock);
+	if (list_empty(&job->link))
+		return false;
+	list_del_init(&job->link);
+	kevent_limit_del_job(&crew->limit);
+	return true;
+}
+
+/* A thread that goes on takes the oldest job. NULL: it was cancelled meanwhile. */
+static struct kevent_job *kevent_job_take(struct kevent_crew *crew, struct kevent_member *m)
+{
+	struct kevent_job *job;
+
+	guard(raw_spinlock_irq)(&crew->limit.lock);
+	m->job = false;
+	job = list_first_entry_or_null(&crew->jobs, struct kevent_job, link);
+	if (job)
+		list_del_init(&job->link);
+	return job;
+}
 
 /* Processes */
 
@@ -116,7 +150,7 @@ static int kevent_crew_cancel(struct kevent *ke)
 
 	if (!kevent_crew_is_mine(ke->queue))
 		return -EPERM;
-	if (!kevent_limit_del_job(&ke->queue->crew.limit, &job->link))
+	if (!kevent_job_del(&ke->queue->crew, job))
 		return -EALREADY;
 	job->run.refused = true;
 	job->run.result = -ECANCELED;
@@ -152,7 +186,7 @@ static void kevent_job_cancel(struct kevent_job *job)
 	if (!kevent_is_dead(ke))
 		kevent_crew_cancel(ke);
 	else
-		kevent_limit_del_job(&ke->queue->crew.limit, &job->link);
+		kevent_job_del(&ke->queue->crew, job);
 }
 
 /* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
@@ -162,8 +196,7 @@ static bool kevent_crew_cancel_one(struct kevent_queue *q)
 
 	guard(rcu)();
 	scoped_guard(raw_spinlock_irq, &q->crew.limit.lock)
-		job = list_first_entry_or_null(&q->crew.limit.jobs,
-					       struct kevent_job, link);
+		job = list_first_entry_or_null(&q->crew.jobs, struct kevent_job, link);
 	if (!job)
 		return false;
 	kevent_testpoint(q, KEVENT_TESTPOINT_CANCEL);
@@ -215,13 +248,14 @@ static bool kevent_is_open(int fd, const struct kevent_queue *q)
 }
 
 /*
- * Wait for a job: 0, -EINTR, -ETIME, -EBADF. It is interrupted before it looks at a job, and
- * leaves chains to others when it is to be frozen.
+ * Wait for a job, or an error: -EINTR, -ETIME, -EBADF. It is interrupted before it looks at a
+ * job, and leaves chains to others when it is to be frozen.
  */
-static int kevent_server_wait(struct kevent_member *m, struct kevent_queue *q,
-			      int fd, const struct kevent_deadline *until)
+static struct kevent_job *kevent_server_wait(struct kevent_member *m, struct kevent_queue *q,
+					     int fd, const struct kevent_deadline *until)
 {
 	bool timed_out = until->nowait;
+	struct kevent_job *job;
 
 	for (;;) {
 		if (unlikely(freezing(current))) {
@@ -229,18 +263,21 @@ static int kevent_server_wait(struct kevent_member *m, struct kevent_queue *q,
 			kevent_freeze();
 		}
 		if (kevent_is_interrupted())
-			return -EINTR;
+			return ERR_PTR(-EINTR);
 		switch (kevent_limit_enter(m, !timed_out)) {
 		case KEVENT_LIMIT_ADMITTED:
-			return 0;
+			job = kevent_job_take(&q->crew, m);
+			if (job)
+				return job;
+			continue;
 		case KEVENT_LIMIT_LOOK:
 			if (!kevent_is_open(fd, q))
-				return -EBADF;
+				return ERR_PTR(-EBADF);
 			continue;
 		case KEVENT_LIMIT_PARKED:
 			break;
 		default:
-			return -ETIME;
+			return ERR_PTR(-ETIME);
 		}
 		kevent_testpoint(q, KEVENT_TESTPOINT_IDLE);
 		timed_out = kevent_schedule(until);
@@ -263,15 +300,12 @@ static void kevent_job_done(struct kevent_job *job, const struct kevent_run *run
 		kevent_ready_locked(ke, KEVENT_AIO_DONE);
 }
 
-static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q)
+static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q,
+			      struct kevent_job *job)
 {
-	struct kevent_job *job = list_entry(m->job, struct kevent_job, link);
 	struct kevent_run run = job->run;
-	int err;
+	int err = kevent_run_chain(&run, false);
 
-	/* Nothing has blocked since it was given: the hook gives no chain back. */
-	m->job = NULL;
-	err = kevent_run_chain(&run, false);
 	kevent_run_settle();
 	/* It counts until it parks or leaves. */
 	m->waits = true;
@@ -283,6 +317,7 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 			      struct kevent_deadline *until)
 {
 	struct kevent_member *m;
+	struct kevent_job *job;
 	int err, nr = 0;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_SERVE);
@@ -290,13 +325,14 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 	if (err)
 		return err;
 	kevent_deadline_start(until);
-	while (!(err = kevent_server_wait(m, q, fd, until))) {
-		kevent_server_run(m, q);
+	while (!IS_ERR(job = kevent_server_wait(m, q, fd, until))) {
+		kevent_server_run(m, q, job);
 		if (nr < INT_MAX)
 			nr++;
 	}
 	/* Others may go on with what it leaves. */
 	kevent_limit_leave(NULL);
+	err = PTR_ERR(job);
 	return nr || err == -ETIME ? nr : err;
 }
 
@@ -360,13 +396,13 @@ static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
 	err = kevent_crew_claim(ke->queue) ?: kevent_key_link(&job->kk);
 	if (!err)
-		kevent_limit_add_job(&ke->queue->crew.limit, &job->link);
+		kevent_job_add(&ke->queue->crew, job);
 	return err;
 }
 
 static void ev_aio_detach(struct kevent *ke)
 {
-	kevent_limit_del_job(&ke->queue->crew.limit, &to_job(ke)->link);
+	kevent_job_del(&ke->queue->crew, to_job(ke));
 }
 
 /* Not a word of it can be changed. */

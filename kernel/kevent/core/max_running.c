@@ -14,8 +14,8 @@
  * A member has a struct kevent_member, which worker_private points to, and
  * PF_KEVENT_SERVER; a task without the flag pays nothing. Threads that serve a queue are
  * members, too, of another limit of it, see call/workers.c: one of these is let go if
- * there is a job as well, and who lets it go gives it the job. The member refers to the
- * limit, not to the queue: once the queue is gone the limit is some memory until the
+ * there is a job as well. How many there are is all that is known here. The member refers to
+ * the limit, not to the queue: once the queue is gone the limit is some memory until the
  * thread leaves. Only the thread itself makes, changes and frees its member, so no race
  * needs care there.
  *
@@ -94,13 +94,11 @@ static void kevent_limit_count(struct kevent_limit *l, struct kevent_member *m)
 }
 
 /* A member may go on. If it serves, there is a job. */
-static void kevent_limit_give(struct kevent_limit *l, struct kevent_member *m)
+static void kevent_limit_admit(struct kevent_limit *l, struct kevent_member *m)
 {
 	kevent_limit_count(l, m);
-	if (l->serves) {
-		m->job = l->jobs.next;
-		list_del_init(m->job);
-	}
+	m->job = l->serves;
+	l->jobs -= m->job;
 }
 
 static void kevent_limit_unpark(struct kevent_limit *l, struct kevent_member *m)
@@ -122,7 +120,7 @@ static bool kevent_limit_release(struct kevent_limit *l, bool requested)
 	if (!m)
 		return false;
 	kevent_limit_unpark(l, m);
-	kevent_limit_give(l, m);
+	kevent_limit_admit(l, m);
 	m->requested = requested;
 	wake_up_process(m->task);
 	return true;
@@ -131,7 +129,7 @@ static bool kevent_limit_release(struct kevent_limit *l, bool requested)
 /* May one more go on beside @running? */
 static bool kevent_limit_has_room(const struct kevent_limit *l, u32 running)
 {
-	return running < l->max && (!l->serves || !list_empty(&l->jobs));
+	return running < l->max && (!l->serves || l->jobs);
 }
 
 /*
@@ -153,9 +151,8 @@ static void kevent_limit_uncount(struct kevent_limit *l,
 
 	l->running -= m->counted;
 	m->counted = false;
-	if (m->job)
-		list_add(m->job, &l->jobs);
-	m->job = NULL;
+	l->jobs += m->job;
+	m->job = false;
 	kevent_limit_let_go(l);
 }
 
@@ -167,7 +164,7 @@ static bool kevent_limit_admits(struct kevent_limit *l, struct kevent_member *m)
 	if (!m->job) {
 		if (!kevent_limit_has_room(l, l->running - m->counted))
 			return false;
-		kevent_limit_give(l, m);
+		kevent_limit_admit(l, m);
 	}
 	kevent_limit_let_go(l);
 	m->waits = false;
@@ -181,7 +178,6 @@ void kevent_limit_init(struct kevent_limit *l, bool serves)
 {
 	raw_spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->parked);
-	INIT_LIST_HEAD(&l->jobs);
 	refcount_set(&l->refs, 1);
 	l->serves = serves;
 }
@@ -375,22 +371,22 @@ bool kevent_limit_is_kept(struct kevent_limit *l)
 	return l->nr_parked && l->running >= l->max;
 }
 
-/* There is a job for a member that serves. */
-void kevent_limit_add_job(struct kevent_limit *l, struct list_head *job)
+/* There is one more job for members that serve. */
+void kevent_limit_add_job(struct kevent_limit *l)
 {
-	guard(raw_spinlock_irq)(&l->lock);
-	list_add_tail(job, &l->jobs);
+	lockdep_assert_held(&l->lock);
+
+	l->jobs++;
 	kevent_limit_let_go(l);
 }
 
-/* A job is not to be done. Returns false when a member has it, or it was taken before. */
-bool kevent_limit_del_job(struct kevent_limit *l, struct list_head *job)
+/* There is one less. If a member goes on for each of them, one does so for nothing. */
+void kevent_limit_del_job(struct kevent_limit *l)
 {
-	guard(raw_spinlock_irqsave)(&l->lock);
-	if (list_empty(job))
-		return false;
-	list_del_init(job);
-	return true;
+	lockdep_assert_held(&l->lock);
+
+	if (l->jobs)
+		l->jobs--;
 }
 
 /*

@@ -28,9 +28,9 @@ struct seq_file;
  * @refs:	of the queue and of each member
  * @max:	as many shall run; of the call that came last. Any process with the ring can
  *		set it, and hold members up by running, as it could take their events
- * @serves:	I: the members serve, see workers.c: each takes a job when it is let go
- * @jobs:	jobs that no member has, oldest first: chains, each of which is a watch that
- *		the owner of the queue is charged for. Nobody walks the list
+ * @serves:	I: the members serve, see workers.c: each that goes on takes a job
+ * @jobs:	jobs that wait for a member to go on. There may be less, since jobs are taken
+ *		back: then one goes on for nothing
  * @looks:	how often members were to look whether their descriptor is still there
  */
 struct kevent_limit {
@@ -41,7 +41,7 @@ struct kevent_limit {
 	u32			max;
 	refcount_t		refs;
 	bool			serves;
-	struct list_head	jobs;
+	u32			jobs;
 	u32			looks;
 };
 
@@ -52,7 +52,7 @@ struct kevent_limit {
  *		the thread keeps until it leaves; a thread has one
  * @task:	I: the thread. Alive as long as @link is in the list: it takes the lock before
  *		it goes on
- * @job:	what it was given of &kevent_limit.jobs and has not begun, or NULL
+ * @job:	it goes on for one of &kevent_limit.jobs, and has not begun
  * @looks:	&kevent_limit.looks when it last looked at its descriptor
  * @counted:	in &kevent_limit.running. Who lets it go counts it, so that a wake-up that
  *		takes long gives nobody the same place
@@ -68,26 +68,11 @@ struct kevent_member {
 	struct list_head	link;
 	struct kevent_limit	*limit;
 	struct task_struct	*task;
-	struct list_head	*job;
 	u32			looks;
+	bool			job;
 	bool			counted;
 	bool			requested;
 	bool			waits;
-};
-
-/**
- * struct kevent_crew - serving threads of a queue and chains that wait for them
- * @limit:	the threads and the chains. The queue, with which it ends, keeps a reference
- * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
- *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
- *		it cancels its own chains only, and as many as there are
- * @member:	in &signal_struct.kevent_crews of that process, under
- *		kevent_crews_lock. A process has one for each of its queues
- */
-struct kevent_crew {
-	struct kevent_limit	limit;
-	struct signal_struct	*process;
-	struct hlist_node	member;
 };
 
 /**
@@ -133,8 +118,8 @@ void kevent_limit_unparked(struct kevent_member *m);
 void kevent_limit_go_on(struct kevent_member *m);
 void kevent_limit_rest(struct kevent_member *m);
 bool kevent_limit_request(struct kevent_limit *l);
-void kevent_limit_add_job(struct kevent_limit *l, struct list_head *job);
-bool kevent_limit_del_job(struct kevent_limit *l, struct list_head *job);
+void kevent_limit_add_job(struct kevent_limit *l);
+void kevent_limit_del_job(struct kevent_limit *l);
 void kevent_limit_look(struct kevent_limit *l);
 bool kevent_limit_is_kept(struct kevent_limit *l);
 void kevent_limit_show(struct seq_file *m, struct kevent_limit *l);

@@ -68,6 +68,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 	q->coalesce.batch = 1;
 	q->coalesce.patience = KEVENT_COALESCE_PATIENCE;
 	q->keys.tree = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&q->crew.jobs);
 	kevent_limit_init(&q->crew.limit, true);
 	refcount_set(&q->refs, 1);
 	q->taker = current->files;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The queue: its lists, and who sleeps and is woken
+ * The queue: its members and lists
  *
  * Protection of members is explained in types.h.
  */
@@ -147,6 +147,25 @@ struct kevent_index {
 	struct kevent_block	*last;
 	struct obj_cgroup	*payer;
 	u32			paid;
+};
+
+/**
+ * struct kevent_crew - serving threads of a queue and chains that wait for them
+ * @limit:	the threads, and how many chains. The queue, with which it ends, keeps a
+ *		reference
+ * @jobs:	chains that no thread has begun, oldest first, under the lock of @limit. Each is a
+ *		watch that the owner of the queue is charged for. Nobody walks the list
+ * @process:	whose chains these are, a pointer to compare; NULL: of nobody. Changed
+ *		under kevent_crews_lock. Who ends gives it up when no chain is left, so
+ *		it cancels its own chains only, and as many as there are
+ * @member:	in &signal_struct.kevent_crews of that process, under
+ *		kevent_crews_lock. A process has one for each of its queues
+ */
+struct kevent_crew {
+	struct kevent_limit	limit;
+	struct list_head	jobs;
+	struct signal_struct	*process;
+	struct hlist_node	member;
 };
 
 /**
