@@ -75,8 +75,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 static bool kevent_pending(struct kevent_queue *q)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
+	kevent_ring_sync(q);
 	kevent_ask(q);
 	/* Who sleeps here looks at the ring next, and has it. */
 	kevent_more_left(q);
@@ -149,8 +148,7 @@ static void kevent_show_state(struct seq_file *m, struct kevent_queue *q)
 	const struct kring *ring = &q->ring;
 
 	guard(spinlock_irq)(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
+	kevent_ring_sync(q);
 	seq_printf(m, "kevent-ready:\t%u\n", q->nr_listed);
 	seq_printf(m, "kevent-delivered:\t%llu\n", ring->kidx + q->copied);
 	seq_printf(m, "kevent-ring-size:\t%u\n", ring->size);

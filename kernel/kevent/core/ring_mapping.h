@@ -37,6 +37,13 @@ static __always_inline bool kevent_ring_here(struct kevent_queue *q)
 	       (likely(q->ring_mm == current->mm) || kevent_ring_elsewhere(q));
 }
 
+/* Learn how far consumers of the ring are, who take entries without a call. */
+static inline void kevent_ring_sync(struct kevent_queue *q)
+{
+	if (kevent_ring_here(q))
+		kring_sync(&q->ring);
+}
+
 /*
  * A watch was put on the ready list. If it is the only one and no consumer is on its way,
  * the ring says that there is more.

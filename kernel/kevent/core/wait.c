@@ -154,20 +154,6 @@ static bool kevent_may_collect(struct kevent_queue *q,
 }
 
 /*
- * A request that was made of a consumer ends its wait whatever else has happened.
- * Wake another one for the events.
- */
-static void kevent_leave_requested(struct kevent_queue *q)
-{
-	lockdep_assert_held(&q->ready_lock);
-
-	if (!list_empty(&q->ready) && !q->nr_woken) {
-		kevent_wake_one(q, KEVENT_ANY, false);
-		kevent_more_left(q);
-	}
-}
-
-/*
  * There is something for a consumer. Another one may be faster, and leave a level
  * watch to look at: one that was woken to look does so in any case.
  */
@@ -270,7 +256,11 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	bool recheck;
 
 	if (c->requested) {
-		kevent_leave_requested(q);
+		/* That ends the wait whatever else has happened. Events are for others. */
+		if (!list_empty(&q->ready) && !q->nr_woken) {
+			kevent_wake_one(q, KEVENT_ANY, false);
+			kevent_more_left(q);
+		}
 		return KEVENT_REQUESTED;
 	}
 	while (unlikely(freezing(current)))
@@ -406,14 +396,6 @@ static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 	return why;
 }
 
-/* A member that was parked is to be frozen. It may have been let go: then another one is. */
-static void kevent_park_freeze(struct kevent_queue *q, struct kevent_member *m)
-{
-	kevent_limit_rest(m);
-	kevent_wake_left(q);
-	kevent_freeze();
-}
-
 /* Returns what kevent_park_locked() does, but for %KEVENT_ASLEEP. */
 static enum kevent_outcome kevent_park(struct kevent_queue *q,
 				       struct kevent_consumer *c)
@@ -432,19 +414,28 @@ static enum kevent_outcome kevent_park(struct kevent_queue *q,
 		kevent_testpoint(q, KEVENT_TESTPOINT_UNPARKED);
 		kevent_limit_unparked(m);
 		kevent_recheck_signals();
-		if (unlikely(freezing(current)))
-			kevent_park_freeze(q, m);
+		/* It may have been let go: then another one is. */
+		if (unlikely(freezing(current))) {
+			kevent_limit_rest(m);
+			kevent_wake_left(q);
+			kevent_freeze();
+		}
 	}
 }
 
 /*
- * Wait until a member may take events. Returns @outcome if it may at once; %KEVENT_RELIST
- * if it has been parked: then it looks at level watches, as others may not have; or what ends
- * its wait: it goes on without events.
+ * A member is about to take events. If it has slept it does not count, and what it found, as
+ * @outcome says, is for it only if it is admitted. Returns @outcome if it is at once, or if that
+ * ends its wait; %KEVENT_RELIST if it was parked: then it looks at level watches, as others may
+ * not have; or what ended that.
  */
 static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_consumer *c,
 					enum kevent_outcome outcome)
 {
+	if (kevent_errno_of(outcome)) {
+		kevent_limit_go_on(c->member);
+		return outcome;
+	}
 	if (kevent_limit_enter(c->member, false) == KEVENT_LIMIT_ADMITTED)
 		return outcome;
 	outcome = kevent_park(q, c);
@@ -452,22 +443,6 @@ static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_co
 	kevent_testpoint(q, KEVENT_TESTPOINT_GO_ON);
 	/* Others were not woken as long as it was parked: another one looks, or parks. */
 	kevent_wake_left(q);
-	return outcome;
-}
-
-/*
- * A consumer has looked at the queue, or slept, with this @outcome. A member that has slept
- * does not count, and what it found is for it only if it is admitted.
- */
-static enum kevent_outcome kevent_admit_again(struct kevent_queue *q,
-					      struct kevent_consumer *c,
-					      enum kevent_outcome outcome)
-{
-	if (likely(!c->member) || !c->member->waits)
-		return outcome;
-	if (!kevent_errno_of(outcome))
-		return kevent_admit(q, c, outcome);
-	kevent_limit_go_on(c->member);
 	return outcome;
 }
 
@@ -521,7 +496,8 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 			outcome = kevent_try_again(c);
 		if (outcome == KEVENT_AWAKE)
 			outcome = kevent_sleep(q, c);
-		outcome = kevent_admit_again(q, c, outcome);
+		if (unlikely(c->member) && c->member->waits)
+			outcome = kevent_admit(q, c, outcome);
 		switch (outcome) {
 		case KEVENT_COLLECT:
 		case KEVENT_RELIST:
@@ -578,7 +554,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 			return err;
 		err = kevent_wait_loop(q, c, 0);
 	}
-	/* A request leaves whatever is ready, see kevent_leave_requested(). */
+	/* A request leaves whatever is ready, see kevent_join(). */
 	if (unlikely(err == -ECANCELED))
 		kevent_say_more(q);
 	return err;
@@ -610,8 +586,7 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c)
 static bool kevent_has_unread(struct kevent_queue *q)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
+	kevent_ring_sync(q);
 	return kevent_unread(q);
 }
 

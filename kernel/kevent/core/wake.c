@@ -60,7 +60,7 @@
  * events wakes the next one itself.
  *
  * A wake request is kept in the waiter it was made of, and ends its wait even if there are
- * events: kevent_leave_requested() wakes another for these. Those that WAKEUP_ALL wakes
+ * events: kevent_join() wakes another for these. Those that WAKEUP_ALL wakes
  * collect level watches, too, as the first one has moved the watch there; and so does one that
  * kevent_pass_on() wakes.
  *
@@ -167,6 +167,14 @@ static struct kevent_consumer *kevent_first_of_many(const struct kevent_queue *q
 	return rb_entry_safe(node, struct kevent_consumer, node);
 }
 
+/* One that waits for one more entry, which an event makes if no unread one says the same */
+static struct kevent_consumer *kevent_first_with_one_more(const struct kevent_queue *q)
+{
+	struct kevent_consumer *c = kevent_first_of_many(q);
+
+	return c && c->end == q->ring.kidx + 1 ? c : NULL;
+}
+
 /* One that waits for several entries, and has not seen the newest one; or NULL */
 static struct kevent_consumer *kevent_first_with_some(const struct kevent_queue *q)
 {
@@ -225,23 +233,12 @@ struct kevent_consumer *kevent_next_of_kinds(struct kevent_queue *q, bool oldest
 	if (kevent_unread(q))
 		return buffer ?: c;
 	c = kevent_either(c, buffer, oldest);
-	if (many && many->end == q->ring.kidx + 1)
-		c = kevent_either(c, many, oldest);
-	return c;
-}
-
-/* One that waits for one more entry, which the event makes if no unread one says the same */
-static struct kevent_consumer *kevent_next_with_one_more(const struct kevent_queue *q)
-{
-	struct kevent_consumer *many = kevent_first_of_many(q);
-
-	return many && many->end == q->ring.kidx + 1 ? many : NULL;
+	return kevent_either(c, kevent_first_with_one_more(q), oldest);
 }
 
 /* Whom to wake next. Takes a few instructions, however many sleep. */
 static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
-						   enum kevent_consumers whom,
-						 bool oldest)
+						   enum kevent_consumers whom, bool oldest)
 {
 	struct kevent_consumer *c = kevent_pick(&q->buffer_sleepers, peers, oldest);
 
@@ -257,21 +254,13 @@ static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
 	case KEVENT_OF_BUFFER_ONE:
 		return c;
 	case KEVENT_ELSEWHERE:
-		return c ?: kevent_next_content(q, oldest) ?: kevent_next_with_one_more(q);
+		return c ?: kevent_next_content(q, oldest) ?: kevent_first_with_one_more(q);
 	default:
 		return kevent_next_of_any(q, oldest);
 	}
 }
 
 /* Who is woken */
-
-static void kevent_wake_task(struct task_struct *task)
-{
-	if (host_handoff_wanted())
-		host_wake_here(task);
-	else
-		wake_up_process(task);
-}
 
 /*
  * A waiter that runs was woken by something else, and has yet to come for the lock. It
@@ -284,7 +273,10 @@ static void kevent_wake_consumer(struct kevent_queue *q, struct kevent_consumer 
 {
 	if (c->measured)
 		q->coalesce.woken_at = ktime_get();
-	kevent_wake_task(c->task);
+	if (host_handoff_wanted())
+		host_wake_here(c->task);
+	else
+		wake_up_process(c->task);
 	kevent_sleepers_del(q, c);
 	if (whom == KEVENT_OF_RING && !recheck && kevent_has_entries(q, c)) {
 		q->nr_asleep--;
@@ -504,8 +496,7 @@ void kevent_pass_on(struct kevent_queue *q)
 void kevent_pass_unread(struct kevent_queue *q)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
+	kevent_ring_sync(q);
 	if (kevent_unread(q))
 		kevent_wake_one(q, KEVENT_OF_RING, false);
 }
@@ -522,9 +513,7 @@ void kevent_wake_left(struct kevent_queue *q)
 	u64 unread;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	/* Programs take entries without a call. */
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
+	kevent_ring_sync(q);
 	kevent_pass_on(q);
 	unread = kevent_unread(q);
 	spin_unlock_irqrestore(&q->ready_lock, flags);

@@ -87,8 +87,7 @@ static bool kevent_awake_unread(struct kevent_queue *q)
 {
 	if (!q->ring.size)
 		return false;
-	if (kevent_ring_here(q))
-		kring_sync(&q->ring);
+	kevent_ring_sync(q);
 	return q->ring.uidx < q->awake_pos;
 }
 
