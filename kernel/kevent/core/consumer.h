@@ -52,10 +52,10 @@ struct kring;
  * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
  *	  without ready_lock. Stored last: then this structure may be gone
  *
- * On the stack of @task, and a call that finds events at once sets what it wants and no more.
- * Written by the task alone, and read by others only while it sleeps, which the hold of
- * ready_lock orders in which it joins; @link to @woken are written by others, too, under
- * ready_lock. @done is stored under ready_lock, and read without it.
+ * On the stack of @task. A call that finds events at once sets what it wants and no more. What is
+ * above @link only @task writes; others read it under ready_lock, while the consumer is asleep.
+ * The rest is protected by ready_lock: @task clears @requested, @woken and @recheck before it
+ * joins, and who wakes it sets them. @done is stored under ready_lock, and read without it.
  */
 struct kevent_consumer {
 	struct kring		*to;

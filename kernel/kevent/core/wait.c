@@ -257,10 +257,8 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 
 	if (c->requested) {
 		/* That ends the wait whatever else has happened. Events are for others. */
-		if (!list_empty(&q->ready) && !q->nr_woken) {
+		if (!list_empty(&q->ready) && !q->nr_woken)
 			kevent_wake_one(q, KEVENT_ANY, false);
-			kevent_more_left(q);
-		}
 		return KEVENT_REQUESTED;
 	}
 	while (unlikely(freezing(current)))
@@ -554,7 +552,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 			return err;
 		err = kevent_wait_loop(q, c, 0);
 	}
-	/* A request leaves whatever is ready, see kevent_join(). */
+	/* A request leaves whatever is ready, see kevent_join(): the ring says so. */
 	if (unlikely(err == -ECANCELED))
 		kevent_say_more(q);
 	return err;

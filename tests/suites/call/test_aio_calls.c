@@ -818,6 +818,28 @@ static void chain_that_runs_is_not_cancelled(struct queue *q)
 	end_servers(q, &s, 1);
 }
 
+/* A server was let go for a chain that is cancelled before it begins: it waits for the next. */
+static void chain_is_cancelled_until_it_is_begun(struct queue *q)
+{
+	struct server s = { .kq = q->fd, .limit = 1 };
+	struct kevent_call c[2] = { GETPPID, GETPPID };
+	struct ukevent ev;
+
+	CHECK(start_in_window(&s.actor, "idle", serve_on, &s));
+	MUST_EQ(add_chain(q->fd, &c[0], 1, COOKIE), 0);
+	CHECK_EQ(remove_chain(q->fd, COOKIE), 0);
+	window_release();
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, REFUSED, -ECANCELED);
+	CHECK_EQ(c[0].result, UNMADE);
+	CHECK(sleeps_in(s.actor.tid, __NR_kevent_wait));
+	MUST_EQ(add_chain(q->fd, &c[1], 1, COOKIE), 0);
+	MUST_EVENT(q, &ev);
+	check_done(&ev, COOKIE, 0, getppid());
+	end_servers(q, &s, 1);
+	CHECK_EQ(s.actor.ret, 1);
+}
+
 static void chain_is_neither_modified_nor_marked(struct queue *q)
 {
 	struct kevent_call c = GETPPID;
@@ -1260,6 +1282,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(file_that_a_server_used_last_is_closed),
 	TEST_EACH(thread_that_blocks_in_what_calls_have_left_makes_room),
 	TEST_EACH(chain_that_runs_is_not_cancelled),
+	TEST_EACH(chain_is_cancelled_until_it_is_begun),
 	TEST_EACH(chain_is_neither_modified_nor_marked),
 	TEST_EACH(thread_that_blocks_makes_room_for_another),
 	TEST_EACH(limit_holds),
