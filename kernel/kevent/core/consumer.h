@@ -28,7 +28,7 @@ struct kring;
  *
  * What it knows of polls by others:
  * @polls: &kevent_queue.polls when it last asked, 0: it has not yet
- * @patience: what it has left for them when its time is over, see %KEVENT_PATIENCE
+ * @patience: milliseconds that it has left for them when its time is over, see %KEVENT_PATIENCE
  * @over: its time is over: it collects for what others have polled, and for nothing else
  *
  * Asleep, in kevent_sleepers_add():
@@ -66,7 +66,7 @@ struct kevent_consumer {
 	struct kevent_deadline	until;
 
 	u64			polls;
-	long			patience;
+	int			patience;
 	bool			over;
 
 	struct list_head	link;

@@ -15,9 +15,8 @@
  * that finds nothing compares it: somebody may have taken a watch and brought it back
  * between its collection and its sleep. Before the first comparison any watch on a list
  * makes the call collect once more. A call whose time is over has %KEVENT_PATIENCE for all of
- * that: three seconds of waiting, or as many collections as these have jiffies. A consumer that
- * slept when the poll began is not notified, unless more than 32 have come since: one event
- * wakes one consumer.
+ * that: three seconds of waiting, or a thousand collections. A consumer that slept when the poll
+ * began is not notified, unless more than 32 have come since: one event wakes one consumer.
  *
  * A ->poll() may take for ever. So a consumer takes one watch at a time, and delivers its
  * event before it takes the next: the others stay where all can deliver them, and no

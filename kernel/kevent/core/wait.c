@@ -85,11 +85,12 @@ static int kevent_errno_of(enum kevent_outcome outcome)
 }
 
 /*
- * What a call whose time is over spends on polls by others: each collection that they cause costs
- * one, and so does each jiffy for which it waits for them to come back. A file whose ->poll()
- * fires its own watch, or does not return, would keep the call for ever.
+ * What a call whose time is over spends on polls by others, in milliseconds: each that it waits for
+ * them to come back, one at least, and %KEVENT_TRY for each collection. A file whose ->poll() fires
+ * its own watch, or does not return, would keep the call for ever.
  */
-#define KEVENT_PATIENCE		(3L * HZ)
+#define KEVENT_PATIENCE		3000
+#define KEVENT_TRY		3
 
 /* Is there a slot free? A ring that can't be read is not for us to deal with. */
 static bool kevent_has_room(struct kevent_queue *q)
@@ -218,7 +219,10 @@ static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 	if (err == -EINTR)
 		return KEVENT_INTERRUPTED;
 	c->over = err;
-	return c->over && --c->patience <= 0 ? KEVENT_TIMED_OUT : KEVENT_AWAKE;
+	if (!c->over)
+		return KEVENT_AWAKE;
+	c->patience -= KEVENT_TRY;
+	return c->patience <= 0 ? KEVENT_TIMED_OUT : KEVENT_AWAKE;
 }
 
 /*
@@ -265,6 +269,9 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 		kevent_sleep_frozen(q, c);
 	kevent_ask(q);
 	recheck = c->recheck && q->nr_listed;
+	/* Others count on the one that they have woken for level watches. */
+	if (unlikely(c->woken && recheck))
+		return KEVENT_RELIST;
 	/* Nobody sleeps beside what it can take, not even until others come back. */
 	if ((!c->over || q->nr_taken) && kevent_may_collect(q, c))
 		return kevent_next_step(q, c);
@@ -292,6 +299,14 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	return KEVENT_ASLEEP;
 }
 
+/* Others poll watches, and the time is over: wait for them, but not for ever. */
+static void kevent_wait_for_polls(struct kevent_consumer *c)
+{
+	long span = msecs_to_jiffies(c->patience), left = schedule_timeout(span);
+
+	c->patience -= max(1U, jiffies_to_msecs(span - left));
+}
+
 /* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
 static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
 			      u32 window, bool timed_out)
@@ -299,7 +314,7 @@ static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
 	if (unlikely(c->member))
 		kevent_limit_rest(c->member);
 	if (timed_out) {
-		c->patience = schedule_timeout(c->patience);
+		kevent_wait_for_polls(c);
 		return true;
 	}
 	return window ? kevent_coalesce_block(q, window, &c->until) :
@@ -379,6 +394,7 @@ static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 	}
 	switch (kevent_limit_enter(m, why == KEVENT_ASLEEP)) {
 	case KEVENT_LIMIT_ADMITTED:
+	case KEVENT_LIMIT_LOOK:
 		return KEVENT_RELIST;
 	case KEVENT_LIMIT_REQUESTED:
 		return KEVENT_REQUESTED;
