@@ -5,11 +5,27 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lane.h"
 
 struct real_calls real_calls;
 struct lane_settings lane_settings;
+
+/*
+ * Programs write titles of their processes over their environment. malloc() may be the
+ * program's, and call functions of this object.
+ */
+static const char *keep(const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 0;
+	void *copy;
+
+	if (!text)
+		return NULL;
+	copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return copy == MAP_FAILED ? NULL : memcpy(copy, text, size);
+}
 
 /* Nobody may have this object read a program that has more rights than its user. */
 static void read_settings(void)
@@ -20,7 +36,7 @@ static void read_settings(void)
 	lane_settings.looks = secure_getenv("KEVENT_LANE_NO_LOOKS") ? 0 : KEVENT_LOOKS_LEARNED;
 	lane_settings.forks_alone = children && !strcmp(children, "none");
 	lane_settings.stats = stats ? atoi(stats) : 0;
-	lane_settings.paths = secure_getenv("KEVENT_LANE_PATHS");
+	lane_settings.paths = keep(secure_getenv("KEVENT_LANE_PATHS"));
 }
 
 void real_find(void)
