@@ -8,6 +8,10 @@
 
 #include "lane.h"
 
+/* For an offer, with the credentials and the label of its sender in front of it */
+#define CONTROL_ROOM	(CMSG_SPACE(3 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred)) + \
+			 CMSG_SPACE(sizeof(int)) + CMSG_SPACE(256))
+
 void __chk_fail(void) __attribute__((noreturn));
 
 static inline bool is_conn(int fd)
@@ -105,39 +109,104 @@ static bool is_offer(int fd)
 	return len > 14 && !memcmp(name, "/memfd:kevent-", 14);
 }
 
+static void close_passed(struct cmsghdr *c)
+{
+	char *at;
+	int fd;
+
+	for (at = (char *)CMSG_DATA(c); at + sizeof(fd) <= (char *)c + c->cmsg_len;
+	     at += sizeof(fd)) {
+		memcpy(&fd, at, sizeof(fd));
+		real()->close(fd);
+	}
+}
+
+static struct cmsghdr *find_passed(struct msghdr *msg)
+{
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(int)))
+			return c;
+	return NULL;
+}
+
 /* A peer has offered memory with its first bytes. The program has not asked for it. */
 static void drop_offer(struct msghdr *msg)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	char *next;
+	struct cmsghdr *c = find_passed(msg);
+	size_t left, len;
 	int fd;
 
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len < CMSG_LEN(sizeof(fd)))
+	if (!c)
 		return;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	if (!is_offer(fd))
 		return;
-	for (next = (char *)CMSG_DATA(c); next < (char *)c + c->cmsg_len; next += sizeof(fd)) {
-		memcpy(&fd, next, sizeof(fd));
-		real()->close(fd);
-	}
-	next = (char *)c + CMSG_ALIGN(c->cmsg_len);
-	msg->msg_controllen -= CMSG_ALIGN(c->cmsg_len) < msg->msg_controllen ?
-			       CMSG_ALIGN(c->cmsg_len) : msg->msg_controllen;
-	memmove(c, next, msg->msg_controllen);
+	close_passed(c);
+	left = (size_t)((char *)msg->msg_control + msg->msg_controllen - (char *)c);
+	len = CMSG_ALIGN(c->cmsg_len) < left ? CMSG_ALIGN(c->cmsg_len) : left;
+	memmove(c, (char *)c + len, left - len);
+	msg->msg_controllen -= len;
 	msg->msg_flags &= ~MSG_CTRUNC;
+}
+
+/*
+ * Do the next bytes of the socket carry an offer? The kernel copies what they carry to this
+ * process. It waits for bytes as the call of the program would. Below 0: that call has failed.
+ */
+static int has_offer(int fd, int flags)
+{
+	union {
+		struct cmsghdr	align;
+		char		bytes[CONTROL_ROOM];
+	} control;
+	struct iovec none = { .iov_len = 0 };
+	struct msghdr msg = {
+		.msg_iov = &none, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	bool offer;
+	int passed;
+
+	flags &= MSG_DONTWAIT;
+	if (real()->recvmsg(fd, &msg, flags | MSG_PEEK | MSG_CMSG_CLOEXEC) < 0)
+		return -1;
+	c = find_passed(&msg);
+	if (!c)
+		return false;
+	memcpy(&passed, CMSG_DATA(c), sizeof(passed));
+	offer = is_offer(passed);
+	close_passed(c);
+	return offer;
+}
+
+/* Where an offer does not fit, the kernel says that control data of the peer are lost. */
+static ssize_t recv_socket(int fd, struct msghdr *msg, int flags)
+{
+	int offer = is_conn(fd) && msg->msg_controllen < CONTROL_ROOM ? has_offer(fd, flags) : 0;
+	ssize_t ret;
+
+	/* The socket says an error once. */
+	if (offer < 0)
+		return -1;
+	ret = real()->recvmsg(fd, msg, flags);
+	if (ret <= 0)
+		return ret;
+	drop_offer(msg);
+	if (offer)
+		msg->msg_flags &= ~MSG_CTRUNC;
+	return ret;
 }
 
 static ssize_t recv_msg(int fd, struct msghdr *msg, int flags)
 {
 	ssize_t ret;
 
-	if (!lane_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret)) {
-		ret = real()->recvmsg(fd, msg, flags);
-		if (ret > 0)
-			drop_offer(msg);
-		return ret;
-	}
+	if (!lane_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret))
+		return recv_socket(fd, msg, flags);
 	if (ret < 0)
 		return ret;
 	if (msg->msg_name)
