@@ -266,11 +266,22 @@ void kevent_pair_leave(struct kevent_stream *s)
 	s->page = NULL;
 }
 
-/* The side that connects keeps it for its next streams. */
+/* The side that connects keeps the last one for its next streams. */
 void kevent_pair_put(struct pair *p)
 {
-	if (!--p->refs && (p->side || p->full))
+	struct pair *other, *next;
+
+	if (--p->refs)
+		return;
+	if (p->side || p->full) {
 		end_page(p);
+		return;
+	}
+	for (other = p->set->pairs; other; other = next) {
+		next = other->next;
+		if (other != p && other->map && !other->side && !other->refs)
+			end_page(other);
+	}
 }
 
 void kevent_pairs_free(struct kevent_streams *set)
