@@ -892,6 +892,54 @@ def kill_client(conn):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+WAYS = (
+    socket.socket.close,
+    lambda conn: os.kill(os.getpid(), signal.SIGKILL),
+    lambda conn: os.execv('/bin/true', ['true']),
+    lambda conn: libc.exit(0),
+)
+
+
+def fill_and_end(conn, end):
+    """A child that ends while its peer has read nothing of all that there was room for"""
+    warm(conn)
+    conn.setblocking(False)
+    data, at = noise(1000000, 4), 0
+    while (nr := catch(conn.send, data[at:])) != 'EAGAIN':
+        at += nr
+    beside.sendall(struct.pack('i', at))
+    end(conn)
+    os._exit(0)
+
+
+def ends_server(conn):
+    for end in WAYS:
+        ready, go = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.read(ready, 1)
+            fill_and_end(conn, end)
+        conn.close()
+        os.write(go, b'g')
+        say(os.waitpid(pid, 0)[1])
+        sync()
+        conn = listener.accept()[0]
+
+
+def ends_client(conn):
+    """The end is seen first."""
+    for _ in WAYS:
+        warm(conn)
+        nr, = struct.unpack('i', read_all(beside, 4))
+        sync()
+        poll = select.poll()
+        poll.register(conn.fileno(), select.POLLRDHUP)
+        say([events for _, events in poll.poll(LIMIT * 1000)])
+        say(nr > 50000, read_all(conn, nr) == noise(1000000, 4)[:nr], conn.recv(1))
+        conn = socket.socket(socket.AF_UNIX)
+        conn.connect(path)
+
+
 def gone_server(conn):
     """Control data is asked for, and the peer has gone."""
     warm(conn)
