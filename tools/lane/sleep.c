@@ -355,7 +355,8 @@ static int sleep_in_epoll(struct epoll_event *ev, const struct timespec *span,
 /* The kernel is to read the span itself, which glibc copies where times are of 32 bits. */
 bool lane_can_sleep_in_hub(void)
 {
-	return !watcher && lane_hub_fd() >= 0 && !lacks_pwait2 && real()->epoll_pwait2 && sizeof(long) == 8;
+	return !watcher && lane_hub_fd() >= 0 && !lacks_pwait2 && real()->epoll_pwait2 &&
+	       sizeof(long) == 8;
 }
 
 /* As lane_sleep(), for what the hub has only: one call, which takes the events, too */
