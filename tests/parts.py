@@ -19,10 +19,10 @@ from session import session, status_of
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
 SECONDS = {"host": 300, "compilers": 120, "install": 120,
-           "base": 240, "stock-6.12": 900, "stock-6.1": 900, "stock-7.3": 900,
-           "fallback": 60, "asan": 180,
-           "huge": 900, "tsan": 240, "fallback-vm": 240, "lowres": 120, "timeless": 240,
-           "suspend": 120, "compat": 180,
+           "base": 600, "stock-6.12": 900, "stock-6.1": 900, "stock-7.3": 900,
+           "fallback": 120, "asan": 400,
+           "huge": 900, "tsan": 480, "fallback-vm": 480, "lowres": 240, "timeless": 480,
+           "suspend": 240, "compat": 360,
            "debug": 1800, "rt": 1800, "arm64": 900, "kcsan": 1800, "gcov": 2600,
            "module-debug": 1800, "module-kcsan": 1800, "mutants": 1800,
            "programs": 600, "rust": 600, "worst": 1800, "deb": 3600, "dkms": 1800,

@@ -662,7 +662,7 @@ static void timeout_of_a_parked_one_hands_on(void)
 	c = &t->w[2];
 	add_outside(t, &o, 77);
 	sleeps(a);
-	b->ms = 1000;
+	b->ms = 4000;	/* until the event is there */
 	sleeps(b);
 	sleeps(c);
 	mark(t, 1);
