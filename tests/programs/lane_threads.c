@@ -726,6 +726,44 @@ static void crowd_client(void)
 	put(two, "done");
 }
 
+/* Room for one event, while a stream and several other files have some */
+static void turns_server(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int conn = take(), ep = epoll_of(conn), pipes[2][2], i, left;
+	char byte;
+
+	warm(conn, answer);
+	for (i = 0; i < 2; i++) {
+		check(!pipe(pipes[i]), "pipe");
+		ev.data.fd = pipes[i][0];
+		epoll_ctl(ep, EPOLL_CTL_ADD, pipes[i][0], &ev);
+	}
+	for (i = 0; i < 10; i++) {
+		check(write(pipes[0][1], "a", 1) == 1 && write(pipes[1][1], "b", 1) == 1, "write");
+		put(conn, "next");
+		for (left = 3; left; left--) {
+			check(epoll_wait(ep, &ev, 1, -1) == 1, "epoll_wait");
+			if (ev.data.fd)
+				check(read(ev.data.fd, &byte, 1) == 1, "read");
+			else
+				get(conn);
+		}
+	}
+	puts("all");
+}
+
+static void turns_client(void)
+{
+	int conn = reach(), i;
+
+	warm(conn, ask);
+	for (i = 0; i < 10; i++) {
+		get(conn);
+		put(conn, "here");
+	}
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -735,7 +773,7 @@ static const struct {
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
-	CASE(many), CASE(crowd),
+	CASE(many), CASE(crowd), CASE(turns),
 };
 
 int main(int argc, char **argv)

@@ -345,6 +345,9 @@ static int wait_here(struct epoll *ep, int epfd, struct epoll_event *ev, int max
 		ret = take(ep, epfd, ev, max);
 		if (ret || over)
 			return ret;
+		/* It was the turn of streams, and no edge comes again. */
+		if (ep->stale)
+			continue;
 		ret = sleep_for(ep, epfd, deadline, mask);
 		if (ret)
 			return ret;
