@@ -764,6 +764,62 @@ static void turns_client(void)
 	}
 }
 
+/* A thread sleeps in one instance; another one looks at its own, which is always ready. */
+static void *use_instance(void *arg)
+{
+	struct epoll_event ev;
+
+	while (epoll_wait((int)(long)arg, &ev, 1, 0) == 1)
+		;
+	return NULL;
+}
+
+static void *pass_on(void *arg)
+{
+	struct epoll_event ev;
+	int *to = arg;
+	char byte;
+
+	while (epoll_wait(edges, &ev, 1, -1) == 1 && read(ev.data.fd, &byte, 1) == 1)
+		check(write(to[1], &byte, 1) == 1, "write");
+	return NULL;
+}
+
+static void instances_server(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int one = take(), two = take(), in[2], out_of[2], i;
+	pthread_t threads[2];
+	char byte;
+
+	warm(one, answer);
+	warm(two, answer);
+	edges = epoll_of(one);
+	check(!pipe(in) && !pipe(out_of), "pipe");
+	ev.data.fd = in[0];
+	epoll_ctl(edges, EPOLL_CTL_ADD, in[0], &ev);
+	put(two, "next");
+	check(poll(&(struct pollfd){ .fd = two, .events = POLLIN }, 1, -1) == 1, "poll");
+	begin(&threads[0], use_instance, epoll_of(two));
+	pthread_create(&threads[1], NULL, pass_on, out_of);
+	for (i = 0; i < 2000; i++)
+		check(write(in[1], "x", 1) == 1 && read(out_of[0], &byte, 1) == 1, "pipe");
+	puts("all");
+	exit(0);
+}
+
+static void instances_client(void)
+{
+	int one = reach(), two = reach();
+	char byte;
+
+	warm(one, ask);
+	warm(two, ask);
+	get(two);
+	put(two, "data");
+	(void)!read(one, &byte, 1);
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -773,7 +829,7 @@ static const struct {
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
-	CASE(many), CASE(crowd), CASE(turns),
+	CASE(many), CASE(crowd), CASE(turns), CASE(instances),
 };
 
 int main(int argc, char **argv)

@@ -177,6 +177,7 @@ static void take_event(const struct epoll_event *ev)
 	} else if (ev->data.u64 == OF_INNER) {
 		if (hub.inner)
 			hub.inner->stale = true;
+		lane_wake_in_hub();
 	} else {
 		c = conn_of(ev->data.u64);
 		if (c && c->s)

@@ -210,6 +210,7 @@ void lane_release(struct hold *h);
 int lane_sleep(struct pollfd *fds, nfds_t nr, int64_t deadline, const sigset_t *mask);
 bool lane_can_sleep_in_hub(void);
 bool lane_another_sleeps_in_hub(void);
+void lane_wake_in_hub(void);
 int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask);
 bool lane_has_sleepers(void);
 bool lane_is_crowded(void);

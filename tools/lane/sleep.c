@@ -41,7 +41,7 @@ struct thread {
 
 static __thread struct thread me __attribute__((tls_model("initial-exec"))) = { .wake = -1 };
 static LIST_HEAD(, thread) sleepers = LIST_HEAD_INITIALIZER(sleepers);
-static const struct thread *watcher;
+static struct thread *watcher;
 static pthread_key_t at_end;
 
 /*
@@ -83,6 +83,13 @@ static void wake(struct thread *t)
 bool lane_another_sleeps_in_hub(void)
 {
 	return watcher && watcher->in_hub && watcher != &me;
+}
+
+/* This thread has taken an edge that the other one does not see any more. */
+void lane_wake_in_hub(void)
+{
+	if (lane_another_sleeps_in_hub())
+		wake(watcher);
 }
 
 /* A thread that holds a connection last waits for nothing else. */
