@@ -820,6 +820,78 @@ static void instances_client(void)
 	(void)!read(one, &byte, 1);
 }
 
+/* A handler leaves epoll_wait() when that has the events already. */
+static volatile sig_atomic_t waits;
+
+static void leave_wait(int sig)
+{
+	(void)sig;
+	handled++;
+	if (waits)
+		siglongjmp(out, 1);
+}
+
+static atomic_int rounds;
+
+static void *event_and_signal(void *arg)
+{
+	int *pipe = arg, i;
+	pid_t main_thread = getpid();
+
+	for (i = 0; i < 300; i++) {
+		while (rounds != i)
+			sched_yield();
+		thread_id = main_thread;
+		await_sleep();
+		check(write(pipe[1], "x", 1) == 1, "write");
+		tgkill(main_thread, main_thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void taken_server(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int conn = take(), ep = epoll_of(conn), side[2];
+	cpu_set_t first;
+	volatile int got;
+	pthread_t thread;
+	char byte;
+
+	warm(conn, answer);
+	CPU_ZERO(&first);
+	CPU_SET(sched_getcpu(), &first);
+	sched_setaffinity(0, sizeof(first), &first);
+	check(!pipe(side), "pipe");
+	epoll_ctl(ep, EPOLL_CTL_ADD, side[0], &ev);
+	signal(SIGUSR1, leave_wait);
+	pthread_create(&thread, NULL, event_and_signal, side);
+	while (rounds < 300) {
+		got = 0;
+		if (!sigsetjmp(out, 1)) {
+			waits = 1;
+			got = epoll_wait(ep, &ev, 1, -1);
+		}
+		waits = 0;
+		if (got != 1)
+			continue;
+		check(read(side[0], &byte, 1) == 1, "read");
+		while (handled <= rounds)
+			sched_yield();
+		rounds++;
+	}
+	puts("all");
+}
+
+static void taken_client(void)
+{
+	int conn = reach();
+	char byte;
+
+	warm(conn, ask);
+	(void)!read(conn, &byte, 1);
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -829,7 +901,7 @@ static const struct {
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
-	CASE(many), CASE(crowd), CASE(turns), CASE(instances),
+	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken),
 };
 
 int main(int argc, char **argv)

@@ -189,7 +189,7 @@ void lane_take_these(const struct epoll_event *ev, int nr)
 {
 	int i;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr && ev[i].events; i++)
 		take_event(&ev[i]);
 }
 

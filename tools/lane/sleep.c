@@ -26,8 +26,9 @@
 
 /* What a handler changes, so that the kernel does not sleep if it reads it afterwards */
 struct sleep {
-	struct pollfd	*fds;
-	struct timespec	*span;
+	struct pollfd		*fds;
+	struct timespec		*span;
+	struct epoll_event	*ev;	/* that the kernel has taken from the hub, up to a 0 */
 };
 
 struct thread {
@@ -158,6 +159,9 @@ static void put_all(void)
 {
 	struct hold *h;
 
+	/* No edge comes again, and the thread may not go on. */
+	if (me.sleep->ev)
+		lane_take_these(me.sleep->ev, LANE_EVENTS);
 	stop_sleeping();
 	for (h = me.holds; h; h = h->outer) {
 		if (!h->o)
@@ -369,10 +373,10 @@ bool lane_can_sleep_in_hub(void)
 /* As lane_sleep(), for what the hub has only: one call, which takes the events, too */
 int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask)
 {
-	struct epoll_event ev[LANE_EVENTS];
+	struct epoll_event ev[LANE_EVENTS] = { { .events = 0 } };
 	struct hold *holds = me.holds;
 	struct timespec span;
-	struct sleep s = { .span = &span };
+	struct sleep s = { .span = &span, .ev = ev };
 	int nr;
 
 	if (!may_sleep(deadline))
