@@ -892,6 +892,43 @@ static void taken_client(void)
 	(void)!read(conn, &byte, 1);
 }
 
+/* An event is reported once; what comes next is not, before the program wants it again. */
+static void oneshot(bool nested)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
+	int conn = take(), ep = epoll_create1(0);
+	char byte;
+
+	epoll_ctl(ep, EPOLL_CTL_ADD, conn, &ev);
+	check(epoll_wait(ep, &ev, 1, -1) == 1, "epoll_wait");
+	answer(conn);
+	printf("end %zd\n", read(conn, &byte, 1));
+	printf("off %d\n", epoll_wait(ep, &ev, 1, 0));
+	check(epoll_ctl(ep, EPOLL_CTL_ADD, conn, &ev) && errno == EEXIST, "EPOLL_CTL_ADD");
+	if (nested)
+		check(!epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, ep, &ev), "nested");
+	ev.events = 0;
+	check(!epoll_ctl(ep, EPOLL_CTL_MOD, conn, &ev), "EPOLL_CTL_MOD");
+	printf("again %d\n", epoll_wait(ep, &ev, 1, 0));
+	printf("is %x\n", ev.events);
+	check(!epoll_ctl(ep, EPOLL_CTL_DEL, conn, NULL), "EPOLL_CTL_DEL");
+}
+
+static void oneshot_server(void)
+{
+	oneshot(false);
+	oneshot(true);
+}
+
+static void oneshot_client(void)
+{
+	int conn = reach();
+
+	ask(conn);
+	close(conn);
+	ask(reach());
+}
+
 #define CASE(name)	{ #name, name##_server, name##_client }
 
 static const struct {
@@ -901,7 +938,7 @@ static const struct {
 } cases[] = {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
-	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken),
+	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken), CASE(oneshot),
 };
 
 int main(int argc, char **argv)

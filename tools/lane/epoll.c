@@ -14,7 +14,6 @@
 #define BEAT		32	/* calls that find streams, for one that looks at other files */
 #define IN_BITS		(EPOLLIN | EPOLLRDNORM)
 #define OUT_BITS	(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)
-#define MODE_BITS	(EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
 static void list(struct interest *i)
 {
@@ -73,6 +72,8 @@ static void to_kernel(struct interest *i)
 {
 	int epfd = lane_number_of(&i->epoll->o, 0), fd = i->fd;
 
+	if (i->off)
+		i->ev.events = EPOLLONESHOT;
 	if (lane_find(fd) != &i->conn->o)
 		fd = lane_number_of(&i->conn->o, 0);
 	/* Either may be closed, and only be used by a call that has not ended. */
@@ -82,13 +83,18 @@ static void to_kernel(struct interest *i)
 	drop(i);
 }
 
-/* Of a connection that is a socket again. Only here is it known that there is a rest. */
+/*
+ * Of a connection that is a socket again. Only here is it known that there is a rest, and that the
+ * program has not asked again after EPOLLONESHOT: the kernel would report an end to it.
+ */
 void lane_settle_interests(struct conn *c)
 {
 	struct interest *i = LIST_FIRST(&c->interests), *next;
 
 	for (; i && c->state == PLAIN; i = next) {
 		next = LIST_NEXT(i, of_conn);
+		if (i->off && !i->epoll->nested)
+			continue;
 		if ((i->ev.events & IN_BITS) && lane_has_rest(c))
 			list(i);
 		else
@@ -111,6 +117,8 @@ int lane_epoll_leave(struct epoll *ep)
 		ret = lane_conn_leave(c, FOREVER);
 		if (!ret && c->o.refs > 1 && lane_has_rest(c))
 			ret = -EIO;
+		else if (!ret)
+			lane_settle_interests(c);
 		lane_release(&conn);
 	}
 	lane_release(&instance);
@@ -136,6 +144,7 @@ static int add(struct conn *c, struct epoll *ep, int fd, const struct epoll_even
 	if (!i)
 		return -ENOMEM;
 	i->listed = false;
+	i->off = false;
 	i->conn = c;
 	i->epoll = ep;
 	i->fd = fd;
@@ -176,6 +185,7 @@ static int change(struct conn *c, struct epoll *ep, int epfd, int op, int fd,
 			real()->epoll_ctl(epfd, op, fd, NULL);
 	} else {
 		i->ev = *ev;
+		i->off = false;
 		list(i);
 	}
 	lane_settle_interests(c);
@@ -183,18 +193,20 @@ static int change(struct conn *c, struct epoll *ep, int epfd, int op, int fd,
 	return ret;
 }
 
-static struct conn *conn_of(int fd)
+static struct conn *conn_of(const struct epoll *ep, int fd)
 {
 	struct conn *c = lane_find_kind(fd, CONN);
 
-	return c && c->state == NEW ? c : lane_conn(fd, true);
+	if (c && (c->state == NEW || (c->state == PLAIN && find_interest(c, ep, fd))))
+		return c;
+	return lane_conn(fd, true);
 }
 
 /* Another instance watches one of them, or both are to be in the kernel. It may sleep. */
 static int leave_to_kernel(int epfd, int fd)
 {
 	struct epoll *ep = lane_find_kind(epfd, EPOLL), *inner = lane_find_kind(fd, EPOLL);
-	struct conn *c = conn_of(fd);
+	struct conn *c = conn_of(ep, fd);
 
 	if (inner)
 		return lane_epoll_leave(inner);
@@ -205,12 +217,12 @@ static int leave_to_kernel(int epfd, int fd)
 static bool change_here(int epfd, int op, int fd, struct epoll_event *ev, int *ret)
 {
 	struct epoll *ep = lane_find_kind(epfd, EPOLL);
-	struct conn *c = conn_of(fd);
+	struct conn *c = conn_of(ep, fd);
 
 	if (!c || !ep || ep->nested) {
 		*ret = leave_to_kernel(epfd, fd);
 		ep = lane_find_kind(epfd, EPOLL);
-		c = conn_of(fd);
+		c = conn_of(ep, fd);
 		if (!c || !ep || *ret || (ep->nested && op == EPOLL_CTL_DEL))
 			return *ret;
 	}
@@ -252,8 +264,8 @@ static __u32 poll_interest(const struct interest *i)
 	int ask = (want & IN_BITS ? POLLIN : 0) | (want & OUT_BITS ? POLLOUT : 0) |
 		  (want & EPOLLRDHUP ? POLLRDHUP : 0);
 
-	/* After EPOLLONESHOT nothing is reported, ends neither. */
-	if (!(want & ~MODE_BITS))
+	/* Ends neither; those need not be wanted otherwise. */
+	if (i->off)
 		return 0;
 	got = (__u32)lane_conn_poll(i->conn, i->fd, ask);
 	return (got & POLLIN ? want & IN_BITS : 0) | (got & POLLOUT ? want & OUT_BITS : 0) |
@@ -276,7 +288,7 @@ static int collect(struct epoll *ep, struct epoll_event *ev, int max)
 		ev[nr].events = got;
 		ev[nr++].data = i->ev.data;
 		if (i->ev.events & EPOLLONESHOT)
-			i->ev.events &= MODE_BITS;
+			i->off = true;
 		else if (!(i->ev.events & EPOLLET))
 			list(i);
 		else if (i->conn->state == PLAIN)

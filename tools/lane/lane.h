@@ -60,6 +60,7 @@ struct interest {
 	struct epoll_event	ev;
 	int			fd;
 	bool			listed;
+	bool			off;	/* EPOLLONESHOT has reported it */
 };
 
 /*
