@@ -702,6 +702,20 @@ static void crowd_server(void)
 	many_server();
 	put(two, "next");
 	get(two);
+	answer(take());
+}
+
+/* A wait for the connection is there before the connection. */
+static void ask_early(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int conn = socket(AF_UNIX, SOCK_STREAM, 0), ep = epoll_of(conn);
+	struct sockaddr_un addr = address();
+
+	check(!connect(conn, (struct sockaddr *)&addr, sizeof(addr)), "connect");
+	put(conn, "ping");
+	check(epoll_wait(ep, &ev, 1, -1) == 1, "epoll_wait");
+	check(!strcmp(get(conn), "pong"), "answer");
 }
 
 static void crowd_client(void)
@@ -724,6 +738,7 @@ static void crowd_client(void)
 	put(fd.fd, "done");
 	pthread_join(thread, NULL);
 	put(two, "done");
+	ask_early();
 }
 
 /* Room for one event, while a stream and several other files have some */

@@ -265,6 +265,18 @@ struct conn *lane_conn(int fd, bool reads)
 	return c;
 }
 
+/* lane_conn() may forget it: it is held. */
+static void enter_early(struct conn *c, int fd)
+{
+	struct hold h;
+
+	lane_hold(&h, &c->o);
+	if (!lane_conn(fd, false))
+		become_plain(c);
+	lane_conn_ready(c);
+	lane_release(&h);
+}
+
 void lane_conn_connected(int fd, bool listed)
 {
 	struct conn *c;
@@ -276,9 +288,8 @@ void lane_conn_connected(int fd, bool listed)
 		lane_table_set(fd, NULL);
 	} else if (c && c->state == NEW) {
 		c->state = CANDIDATE;
-		if (!LIST_EMPTY(&c->interests) && !lane_conn(fd, false))
-			become_plain(c);
-		lane_conn_ready(c);
+		if (!LIST_EMPTY(&c->interests))
+			enter_early(c, fd);
 		lane_wake_all();
 	}
 	lane_unlock();
