@@ -58,7 +58,7 @@ int lane_private_copy(int fd, struct conn *c)
 	if (copy >= 0 && make_private(copy, c))
 		return copy;
 	if (copy >= 0)
-		real()->close(copy);
+		lane_call(SYS_close, copy);
 	return -1;
 }
 
