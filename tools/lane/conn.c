@@ -36,9 +36,10 @@ static void close_stream(struct conn *c)
 		return;
 	sock = kevent_stream_fd(c->s);
 	lane_hub_unwatch(c);
+	/* First: another thread may have the number as soon as it is free. */
+	lane_table_set(sock, NULL);
 	kevent_stream_close(c->s);
 	c->s = NULL;
-	lane_table_set(sock, NULL);
 }
 
 static void open_stream(struct conn *c, int fd)

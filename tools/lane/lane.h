@@ -3,7 +3,8 @@
  * kevent-lane: what the files of the preloaded object share
  *
  * All state is under one lock, lane_lock(), but the table of descriptors, which is read
- * without it. No thread sleeps with the lock.
+ * without it. No thread sleeps with the lock, or calls a function there in which it may be
+ * cancelled: see lane_call().
  */
 #ifndef LANE_H
 #define LANE_H

@@ -146,10 +146,14 @@ void lane_release(struct hold *h)
 
 static void stop_sleeping(void)
 {
+	__u64 nr;
+
 	LIST_REMOVE(&me, sleepers);
 	me.sleep = NULL;
-	if (me.in_hub)
-		me.woken = false;
+	/* What has woken it in the hub stays there: a handler may sleep again, elsewhere. */
+	if (me.woken && !me.in_hub)
+		lane_call(SYS_read, me.wake, &nr, sizeof(nr));
+	me.woken = false;
 	me.in_hub = false;
 	if (watcher == &me)
 		watcher = NULL;
@@ -310,14 +314,10 @@ static void begin_sleep(struct sleep *s)
 
 static int end_sleep(struct hold *holds, int ret)
 {
-	__u64 nr;
-
 	if (me.sleep)
 		stop_sleeping();
 	else
 		ret = take_back(holds) ? -EBADF : -EINTR;
-	if (me.woken && lane_call(SYS_read, me.wake, &nr, sizeof(nr)) > 0)
-		me.woken = false;
 	lane_dispatch();
 	return ret;
 }
