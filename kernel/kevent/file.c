@@ -79,7 +79,7 @@ static bool kevent_pending(struct kevent_queue *q)
 	kevent_ask(q);
 	/* Who sleeps here looks at the ring next, and has it. */
 	kevent_more_left(q);
-	return q->nr_listed || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
+	return q->nr_queued || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
 	       q->ring.kidx != q->ring.uidx;
 }
 
@@ -149,7 +149,7 @@ static void kevent_show_state(struct seq_file *m, struct kevent_queue *q)
 
 	guard(spinlock_irq)(&q->ready_lock);
 	kevent_ring_sync(q);
-	seq_printf(m, "kevent-ready:\t%u\n", q->nr_listed);
+	seq_printf(m, "kevent-ready:\t%u\n", q->nr_queued);
 	seq_printf(m, "kevent-delivered:\t%llu\n", ring->kidx + q->copied);
 	seq_printf(m, "kevent-ring-size:\t%u\n", ring->size);
 	seq_printf(m, "kevent-ring-kidx:\t%llu\n", ring->kidx);

@@ -176,7 +176,7 @@ const struct kevent_source_ops kevent_aio_ops = {
 /* The conditions that are not delivered; an entry that is on its way to a consumer is. */
 static int driven_take_back(struct kevent *ke)
 {
-	int ready = kevent_is_busy(ke) ? 0 : ke->ready & S32_MAX;
+	int ready = kevent_is_claimed(ke) ? 0 : ke->ready & S32_MAX;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 

@@ -321,7 +321,7 @@ static enum kevent_stop kevent_store(struct kevent_collection *c,
 	return KEVENT_AT_END;
 }
 
-/* Deal with a watch that is listed, unless the hold of the lock must end first. */
+/* Deal with a watch that is queued, unless the hold of the lock must end first. */
 static enum kevent_stop kevent_pass(struct kevent_collection *c,
 				    struct kevent *ke)
 {
@@ -593,7 +593,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	c.dead = NULL;
 	INIT_LIST_HEAD(&c.oneshot);
 	/* One that must be looked at without the lock is passed, taken, and passed again. */
-	c.left = 3 * READ_ONCE(q->nr_listed) + KRING_BATCH;
+	c.left = 3 * READ_ONCE(q->nr_queued) + KRING_BATCH;
 	do {
 		total = c.total;
 		faulted = kevent_collect_some(&c) == KEVENT_FAULTED;

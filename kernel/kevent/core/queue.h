@@ -174,7 +174,7 @@ struct kevent_crew {
  * What a hit touches, in two cache lines; struct kring is the last of it:
  * @ready_lock:	taken in wake-up callbacks, interrupts off
  * @wake_request: R: %KEVENT_REQUEST_NEXT, %KEVENT_REQUEST_ALL or 0
- * @nr_listed:	R: watches on @ready and @level. Counts a level watch before its entry
+ * @nr_queued:	R: watches on @ready and @level. Counts a level watch before its entry
  *		can be seen: a consumer that has taken the entry does not find 0
  * @ready:	R: watches with something to report, oldest first
  * @sleepers:	R: consumers asleep, oldest first; as many threads as wait, so
@@ -256,7 +256,7 @@ struct kevent_crew {
 struct kevent_queue {
 	spinlock_t		ready_lock;	/* lists and state, see R */
 	u8			wake_request;
-	u32			nr_listed;
+	u32			nr_queued;
 	struct list_head	ready;
 	struct list_head	sleepers;
 	struct mm_struct	*ring_mm;
@@ -346,7 +346,7 @@ static inline bool kevent_may_have_taken(const struct kevent_queue *q, const voi
 static inline void kevent_list_add(struct kevent *ke, struct list_head *list)
 {
 	list_add_tail(&ke->link, list);
-	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed + 1);
+	WRITE_ONCE(ke->queue->nr_queued, ke->queue->nr_queued + 1);
 }
 
 /* The first type without a bit of its own, that of which is REFUSE_LATER */

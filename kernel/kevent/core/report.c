@@ -23,8 +23,8 @@
  * - there is a free slot, and memory is at hand.
  *
  * The watch of a level hit goes to the level list before its entry is stored, and
- * nr_listed counts it: a consumer may take the entry while the hit is not over, read a
- * part of the data, and call. kevent_is_idle() then finds that something is listed, and
+ * nr_queued counts it: a consumer may take the entry while the hit is not over, read a
+ * part of the data, and call. kevent_is_idle() then finds that something is queued, and
  * takes the lock. The watch can be hit there again before anyone polls it. The next call
  * does not poll it while its entry is unread: its consumer has yet to read the file.
  *
@@ -113,7 +113,7 @@ static bool kevent_may_hit(const struct kevent *ke, enum kevent_mode mode,
 
 /*
  * Store a report in the ring, from where it is made, interrupts included; the queue may
- * hit. Returns false if that is not possible: then a level watch may be listed as delivered,
+ * hit. Returns false if that is not possible: then a level watch may be queued as delivered,
  * from where kevent_recheck_locked() takes it.
  */
 static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,

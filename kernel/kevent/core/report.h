@@ -37,7 +37,7 @@ static inline bool kevent_hit_late(struct kevent_queue *q)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	return ke->state == KE_LISTED && list_is_singular(&q->ready) &&
+	return ke->state == KE_QUEUED && list_is_singular(&q->ready) &&
 	       __kevent_hit_late(q, ke);
 }
 

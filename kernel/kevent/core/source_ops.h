@@ -41,8 +41,8 @@
  *		the id of the request
  * @attach:	set what the source adds to the watch, which has arbitrary contents; call
  *		kevent_file_link() or kevent_key_link(), and arm the watch, which is
- *		busy; kevent_ready() may be called from then on. May sleep. Returns the conditions
- *		that hold already, or -errno; detach() is called in either case
+ *		claimed; kevent_ready() may be called from then on. May sleep. Returns the
+ *		conditions that hold already, or -errno; detach() is called in either case
  * @detach:	disarm; on return no callback runs or will run, except under RCU
  *		one that expects a dead watch. Called in process context, with
  *		the watched object pinned and after kevent_unlink(); takes no
@@ -56,8 +56,8 @@
  *		reported to it in the place of others, and it does not want any
  *		more, is for them. It may be dead since. Under RCU, with the
  *		watched object pinned. Optional, for sources without rearm()
- * @rearm:	MODIFY is about to change the watch, which is busy, and arms it
- *		anew: like attach() it may sleep and returns the conditions that
+ * @rearm:	MODIFY is about to change the watch, which is claimed, and arms
+ *		it anew: like attach() it may sleep and returns the conditions that
  *		hold, or -errno: then the watch keeps its events and flags, but may
  *		be disarmed. detach() may be called at the same time, once the
  *		watch is dead. Optional
@@ -68,7 +68,7 @@
  *		removed, it reports that it is over. 0 or -errno. Optional, for sources
  *		without a file
  * @collect:	the conditions that hold now, 0 when there is nothing to report.
- *		Either the watch is busy and held, and the call may sleep. Or it
+ *		Either the watch is claimed and held, and the call may sleep. Or it
  *		is @atomic: under ready_lock, for a watch that is not dead;
  *		-EAGAIN when it takes a lock or sleep. Optional: what happened is
  *		only known from kevent_ready() and attach(), and kept until it is

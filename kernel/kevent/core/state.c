@@ -76,13 +76,13 @@ static const struct {
 	u16	more;
 } kevent_states[] = {
 	{ 0, KE_BROKEN },
-	{ KE_NEW | KE_BUSY,
+	{ KE_NEW | KE_CLAIMED,
 	  KE_FIRED | KE_STALE | KE_VERIFY | KE_DISARMED | KE_BROKEN },
-	{ KE_LISTED, KE_VERIFY | KE_FIRED | KE_BROKEN },
+	{ KE_QUEUED, KE_VERIFY | KE_FIRED | KE_BROKEN },
 	{ KE_DELIVERED, 0 },
-	{ KE_BUSY, KE_FIRED | KE_STALE | KE_VERIFY | KE_DISARMED | KE_BROKEN },
+	{ KE_CLAIMED, KE_FIRED | KE_STALE | KE_VERIFY | KE_DISARMED | KE_BROKEN },
 	{ KE_DISARMED, KE_FIRED | KE_VERIFY | KE_BROKEN },
-	{ KE_DEAD, (u16)~(KE_LISTED | KE_QUIET) },
+	{ KE_DEAD, (u16)~(KE_QUEUED | KE_QUIET) },
 };
 
 /* Warn when the state of a watch is not legal. */
@@ -111,9 +111,9 @@ const char *kevent_state_word(const struct kevent *ke)
 
 	if (ke->state & KE_DISARMED)
 		return "disabled";
-	if (ke->state & KE_BUSY)
+	if (ke->state & KE_CLAIMED)
 		return "busy";
-	if (ke->state & KE_LISTED)
+	if (ke->state & KE_QUEUED)
 		return ke->state & KE_QUIET ? "delivered" : "queued";
 	return ke->state & KE_BROKEN ? "broken" : "idle";
 }
@@ -130,7 +130,7 @@ bool kevent_attach_done(struct kevent *ke)
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	ke->state &= ~(KE_NEW | KE_BUSY | KE_FIRED | KE_STALE);
+	ke->state &= ~(KE_NEW | KE_CLAIMED | KE_FIRED | KE_STALE);
 	if (!fired)
 		kevent_state_check(ke);
 	return fired;
@@ -141,7 +141,7 @@ bool kevent_hand_over(struct kevent *ke)
 {
 	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	ke->state |= KE_DETACHED;
-	return ke->state & KE_BUSY;
+	return ke->state & KE_CLAIMED;
 }
 
 /* What happens to a watch */
@@ -157,11 +157,11 @@ static void kevent_enqueue(struct kevent *ke)
 		return;
 	if (unlikely(kevent_is_awake(ke)))
 		kevent_stay_awake(q);
-	if (ke->state & KE_LISTED)
+	if (ke->state & KE_QUEUED)
 		list_move_tail(&ke->link, &q->ready);
 	else
 		kevent_list_add(ke, &q->ready);
-	ke->state |= KE_LISTED;
+	ke->state |= KE_QUEUED;
 	ke->state &= ~KE_QUIET;
 	q->misses++;
 	trace_kevent_ready(ke, ke->ready, 1, false);
@@ -176,7 +176,7 @@ static void kevent_enqueue(struct kevent *ke)
 /* There is something to report. */
 static void kevent_happened(struct kevent *ke)
 {
-	if (ke->state & (KE_BUSY | KE_DISARMED))
+	if (ke->state & (KE_CLAIMED | KE_DISARMED))
 		ke->state |= KE_FIRED;
 	else
 		kevent_enqueue(ke);
@@ -242,7 +242,7 @@ void kevent_forget(struct kevent *ke)
 	kevent_dequeue(ke);
 	ke->ready = 0;
 	ke->state &= ~(KE_FIRED | KE_VERIFY | KE_BROKEN);
-	if (!(ke->state & KE_BUSY))
+	if (!(ke->state & KE_CLAIMED))
 		return;
 	ke->state |= KE_STALE;
 	if (kevent_source_of(ke)->collect)
@@ -298,7 +298,7 @@ void kevent_take(struct kevent *ke)
 	ke->queue->nr_taken++;
 	ke->ready = 0;
 	ke->state &= ~(KE_VERIFY | KE_FIRED);
-	ke->state |= KE_BUSY;
+	ke->state |= KE_CLAIMED;
 	kevent_state_check(ke);
 }
 
@@ -317,7 +317,7 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 	lockdep_assert_held(&q->ready_lock);
 
 	q->nr_taken--;
-	ke->state &= ~KE_BUSY;
+	ke->state &= ~KE_CLAIMED;
 	if (state & KE_DEAD)
 		return state & KE_DETACHED;
 	ke->state &= ~(KE_FIRED | KE_STALE);
@@ -328,7 +328,7 @@ bool kevent_put_back(struct kevent *ke, u32 mask)
 		if (kevent_must_verify(ke))
 			ke->state |= state & KE_FIRED;
 		ke->state &= ~KE_VERIFY;
-		ke->state |= KE_LISTED;
+		ke->state |= KE_QUEUED;
 		kevent_list_add(ke, q->ready.next);
 		/* Those that were woken while it was busy have found nothing. */
 		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
@@ -367,7 +367,7 @@ bool kevent_take_back(struct kevent *ke, bool copied)
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	ke->state &= ~(KE_BUSY | KE_STALE);
+	ke->state &= ~(KE_CLAIMED | KE_STALE);
 	if (copied && !stale) {
 		if (kevent_is_awake(ke))
 			kevent_awake_delivered(ke->queue);
@@ -394,13 +394,13 @@ int kevent_take_to_arm(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (ke->state & KE_BUSY)
+	if (ke->state & KE_CLAIMED)
 		return -EBUSY;
-	if (ke->state & KE_LISTED) {
+	if (ke->state & KE_QUEUED) {
 		kevent_dequeue(ke);
 		ke->state |= KE_FIRED;
 	}
-	ke->state |= KE_BUSY;
+	ke->state |= KE_CLAIMED;
 	kevent_state_check(ke);
 	return 0;
 }
@@ -413,7 +413,7 @@ void kevent_rearmed(struct kevent *ke, int mask)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	ke->state &= ~(KE_BUSY | KE_STALE);
+	ke->state &= ~(KE_CLAIMED | KE_STALE);
 	if (mask > 0) {
 		ke->ready |= mask;
 		ke->state |= KE_FIRED;

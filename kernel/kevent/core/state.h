@@ -22,9 +22,9 @@
  * @KE_DEAD:	life: removed, nothing is delivered any more
  * @KE_SPENT:	life: dead because it was delivered
  * @KE_DETACHED: life: dead, and detached from its source
- * @KE_LISTED:	place: on &kevent_queue.ready or &kevent_queue.level
- * @KE_QUIET:	place: listed, and nobody was woken for it
- * @KE_BUSY:	task: one works on it without a lock
+ * @KE_QUEUED:	place: on &kevent_queue.ready or &kevent_queue.level
+ * @KE_QUIET:	place: queued, and nobody was woken for it
+ * @KE_CLAIMED:	task: one works on it without a lock
  * @KE_FIRED:	task: something happened while it was busy, or disarmed
  * @KE_STALE:	task: it was modified while it was busy
  * @KE_VERIFY:	recheck: its condition is polled before delivery
@@ -38,9 +38,9 @@ enum kevent_state {
 	KE_DEAD		= BIT(1),
 	KE_SPENT	= BIT(2),
 	KE_DETACHED	= BIT(3),
-	KE_LISTED	= BIT(4),
+	KE_QUEUED	= BIT(4),
 	KE_QUIET	= BIT(5),
-	KE_BUSY		= BIT(6),
+	KE_CLAIMED		= BIT(6),
 	KE_FIRED	= BIT(7),
 	KE_STALE	= BIT(8),
 	KE_VERIFY	= BIT(9),
@@ -50,7 +50,7 @@ enum kevent_state {
 };
 
 /* A level watch that was delivered and waits for its next look */
-#define KE_DELIVERED	(KE_LISTED | KE_QUIET | KE_VERIFY)
+#define KE_DELIVERED	(KE_QUEUED | KE_QUIET | KE_VERIFY)
 
 #ifdef CONFIG_KEVENT_DEBUG
 void kevent_state_check(const struct kevent *ke);
@@ -97,15 +97,15 @@ static inline bool kevent_is_broken(const struct kevent *ke)
 	return kevent_peek_state(ke) & KE_BROKEN;
 }
 
-static inline bool kevent_is_busy(const struct kevent *ke)
+static inline bool kevent_is_claimed(const struct kevent *ke)
 {
-	return kevent_peek_state(ke) & KE_BUSY;
+	return kevent_peek_state(ke) & KE_CLAIMED;
 }
 
 /* Is it on no list, is no task busy with it, and may it be delivered? */
 static inline bool kevent_is_at_rest(const struct kevent *ke)
 {
-	return !(ke->state & (KE_LISTED | KE_BUSY | KE_DISARMED | KE_BROKEN));
+	return !(ke->state & (KE_QUEUED | KE_CLAIMED | KE_DISARMED | KE_BROKEN));
 }
 
 /* Do its events keep the system awake? */
@@ -124,7 +124,7 @@ static inline u32 kevent_req_flags(const struct kevent *ke)
 /* Listed, and a consumer was woken for it or has taken it */
 static inline bool kevent_is_announced(const struct kevent *ke)
 {
-	return (ke->state & (KE_LISTED | KE_QUIET)) == KE_LISTED;
+	return (ke->state & (KE_QUEUED | KE_QUIET)) == KE_QUEUED;
 }
 
 /* Has it been added and not removed? */
@@ -172,7 +172,7 @@ static inline void kevent_wake_for(struct kevent *ke,
  */
 static inline bool kevent_is_leaving(const struct kevent *ke)
 {
-	return ke->state & KE_BUSY &&
+	return ke->state & KE_CLAIMED &&
 	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
 }
 
@@ -205,11 +205,11 @@ static inline void kevent_dequeue(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (!(ke->state & KE_LISTED))
+	if (!(ke->state & KE_QUEUED))
 		return;
 	list_del_init(&ke->link);
-	WRITE_ONCE(ke->queue->nr_listed, ke->queue->nr_listed - 1);
-	ke->state &= ~(KE_LISTED | KE_QUIET);
+	WRITE_ONCE(ke->queue->nr_queued, ke->queue->nr_queued - 1);
+	ke->state &= ~(KE_QUEUED | KE_QUIET);
 }
 
 /* A level watch was delivered: the next collection looks at it again. */
@@ -219,7 +219,7 @@ static inline void kevent_recheck_later(struct kevent *ke)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (ke->state & KE_LISTED)
+	if (ke->state & KE_QUEUED)
 		list_move_tail(&ke->link, &q->level);
 	else
 		kevent_list_add(ke, &q->level);
@@ -229,7 +229,7 @@ static inline void kevent_recheck_later(struct kevent *ke)
 }
 
 /*
- * A listed watch was looked at under the lock. What was seen is delivered, or
+ * A queued watch was looked at under the lock. What was seen is delivered, or
  * doubted, before the lock is released.
  */
 static inline void kevent_looked(struct kevent *ke, u32 mask)
@@ -240,7 +240,7 @@ static inline void kevent_looked(struct kevent *ke, u32 mask)
 		kevent_dequeue(ke);
 }
 
-/* What was seen of a listed watch is old when it will be delivered. */
+/* What was seen of a queued watch is old when it will be delivered. */
 static inline void kevent_doubt(struct kevent *ke)
 {
 	ke->state |= KE_VERIFY;
@@ -251,7 +251,7 @@ static inline void kevent_doubt(struct kevent *ke)
 /* The state of a watch that comes into being; kevent_awake_prepare() has returned 0. */
 static inline u16 kevent_state_new(u32 req_flags)
 {
-	return KE_NEW | KE_BUSY |
+	return KE_NEW | KE_CLAIMED |
 	       (req_flags & KEVENT_REQ_DISABLED ? KE_DISARMED : 0) |
 	       (req_flags & KEVENT_REQ_STAY_AWAKE ? KE_AWAKE : 0);
 }
@@ -291,7 +291,7 @@ static inline bool kevent_unbusy(struct kevent *ke, bool kill)
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	ke->state &= ~(KE_NEW | KE_BUSY);
+	ke->state &= ~(KE_NEW | KE_CLAIMED);
 	return mine || (kill && kevent_kill(ke));
 }
 
@@ -308,7 +308,7 @@ static inline void kevent_set_mode(struct kevent *ke, u32 req_flags)
 		ke->state |= KE_AWAKE;
 	if (!(req_flags & KEVENT_REQ_DISABLED))
 		return;
-	if (ke->state & KE_LISTED) {
+	if (ke->state & KE_QUEUED) {
 		kevent_dequeue(ke);
 		ke->state |= KE_FIRED;
 	}
@@ -322,13 +322,13 @@ static inline void kevent_set_mode(struct kevent *ke, u32 req_flags)
  */
 static inline bool kevent_restart(struct kevent *ke)
 {
-	bool pending = ke->state & (KE_FIRED | KE_LISTED);
+	bool pending = ke->state & (KE_FIRED | KE_QUEUED);
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (ke->state & KE_BUSY)
+	if (ke->state & KE_CLAIMED)
 		ke->state |= KE_STALE;
-	else if (ke->state & KE_LISTED)
+	else if (ke->state & KE_QUEUED)
 		ke->state &= ~KE_FIRED;
 	else
 		ke->state &= ~(KE_FIRED | KE_VERIFY);
@@ -345,7 +345,7 @@ static inline bool kevent_attach_quiet(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (ke->state != (KE_NEW | KE_BUSY) || ke->req_flags & KEVENT_REQ_READY)
+	if (ke->state != (KE_NEW | KE_CLAIMED) || ke->req_flags & KEVENT_REQ_READY)
 		return false;
 	ke->state = 0;
 	return true;

@@ -22,7 +22,7 @@ enum kevent_testpoint {
 	KEVENT_TESTPOINT_HIT_STORED,	/* the entry of a level watch is stored, the hit not over */
 	KEVENT_TESTPOINT_SETTLE,	/* entries are stored, their watches not settled yet */
 	KEVENT_TESTPOINT_TURN,		/* a watch is to report for others, wait queue locked */
-	KEVENT_TESTPOINT_VERIFIED,	/* files were looked at, whose watches are still busy */
+	KEVENT_TESTPOINT_VERIFIED,	/* files were looked at, whose watches are still claimed */
 	KEVENT_TESTPOINT_SERVE,		/* a thread is to serve, its descriptor not looked at */
 	KEVENT_TESTPOINT_TAKEN,		/* watches were taken, whose files will be looked at */
 	KEVENT_TESTPOINT_AGAIN,		/* a collection has let the lock go, and goes on */
@@ -37,12 +37,12 @@ enum kevent_testpoint {
 	KEVENT_TESTPOINT_FAULT,		/* memory of a call is away, and will be faulted in */
 	KEVENT_TESTPOINT_FAULTED,	/* it was faulted in */
 	KEVENT_TESTPOINT_ATTACH,	/* a watch is to join its source */
-	KEVENT_TESTPOINT_ATTACHED,	/* a watch has joined its source, and is busy */
-	KEVENT_TESTPOINT_HANDED,	/* the caller of ADD has its event, the watch is busy */
+	KEVENT_TESTPOINT_ATTACHED,	/* a watch has joined its source, and is claimed */
+	KEVENT_TESTPOINT_HANDED,	/* the caller of ADD has its event, the watch is claimed */
 	KEVENT_TESTPOINT_FOUND,		/* a watch was found under RCU, ready_lock not taken yet */
 	KEVENT_TESTPOINT_MODIFIED,	/* what a watch wants was changed, its file not looked at */
 	KEVENT_TESTPOINT_HAND_ON,	/* a watch was modified, and has not handed on yet */
-	KEVENT_TESTPOINT_REARMED,	/* a source has armed a watch anew, which is busy */
+	KEVENT_TESTPOINT_REARMED,	/* a source has armed a watch anew, which is claimed */
 	KEVENT_TESTPOINT_ROOM,		/* READY has found no room, and will allocate some */
 	KEVENT_TESTPOINT_KILLED,	/* a watch is dead, and attached to its source */
 	KEVENT_TESTPOINT_DETACHED,	/* a dead watch is detached, and not handed over */

@@ -47,8 +47,8 @@ struct obj_cgroup;
  * kevent_crews_lock, ev_inode_users_lock, files_struct.file_lock. epnested_mutex and
  * eventpoll.mtx are outside of all that, and so is kevent_queue.poll_wait, which an irq_work
  * wakes. There is no mutex: control calls and consumers exclude one another per watch, by
- * %KE_BUSY. No lock is held during an access to user memory that may fault, or during a ->poll().
- * So neither a fault nor a driver that never returns delays a close, an exit,
+ * %KE_CLAIMED. No lock is held during an access to user memory that may fault, or during a
+ * ->poll(). So neither a fault nor a driver that never returns delays a close, an exit,
  * a wake-up or another caller.
  *
  * Lifetime of a watch. The task that sets KE_DEAD, with kevent_kill(), removes
@@ -61,7 +61,7 @@ struct obj_cgroup;
  * 2. kevent_unlink() and detach() disarm it: no lookup finds it any more, and no
  *    callback runs but kevent_wake_sock(), which RCU lets use the watch and its
  *    queue, dead.
- * 3. If a task is busy with the watch, KE_DETACHED makes that task do step 4.
+ * 3. If a task has claimed the watch, KE_DETACHED makes that task do step 4.
  * 4. kevent_free() takes the watch out of the queue's index, which frees it after a
  *    grace period, since lookups run under RCU, returns the user's quota, and drops
  *    the queue reference that the watch held.

@@ -174,7 +174,7 @@ static enum kevent_outcome kevent_next_step(struct kevent_queue *q,
 
 /*
  * Have others polled watches since the consumer collected? A watch that was off the lists then
- * may be on one now. Before the first answer any watch that is listed may be one.
+ * may be on one now. Before the first answer any watch that is queued may be one.
  */
 static bool kevent_note_polls(const struct kevent_queue *q, struct kevent_consumer *c)
 {
@@ -268,7 +268,7 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	while (unlikely(freezing(current)))
 		kevent_sleep_frozen(q, c);
 	kevent_ask(q);
-	recheck = c->recheck && q->nr_listed;
+	recheck = c->recheck && q->nr_queued;
 	/* Others count on the one that they have woken for level watches. */
 	if (unlikely(c->woken && recheck))
 		return KEVENT_RELIST;

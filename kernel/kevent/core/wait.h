@@ -29,7 +29,7 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int
 /*
  * Peeks, while others change the list: a consumer that is to sleep looks for ready
  * watches again, under ready_lock. It does not look for level watches, see
- * kevent_queue.nr_listed.
+ * kevent_queue.nr_queued.
  */
 static inline bool kevent_is_idle(const struct kevent_queue *q,
 				  const struct kring *to, bool relist)
@@ -37,7 +37,7 @@ static inline bool kevent_is_idle(const struct kevent_queue *q,
 	if (kring_is_ring(to) && READ_ONCE(to->flags))
 		return false;
 	if (relist)
-		return !READ_ONCE(q->nr_listed);
+		return !READ_ONCE(q->nr_queued);
 	/* It is changed by plain stores: an old answer will do. */
 	return data_race(list_empty_careful(&q->ready));
 }

@@ -53,10 +53,10 @@
  *
  * A consumer that goes without the event it may have been woken for calls
  * kevent_pass_on(). An entry in the ring is no use to one with a buffer, nor to one that
- * had seen it when it went to sleep. So that wakes one for the events that are listed, and
+ * had seen it when it went to sleep. So that wakes one for the events that are queued, and
  * one whose entries are there for the unread ones. When a process closes its descriptor
  * several of its threads may have been woken, for entries that nobody will take:
- * kevent_wake_left() wakes as many as entries are unread. A consumer that takes listed
+ * kevent_wake_left() wakes as many as entries are unread. A consumer that takes queued
  * events wakes the next one itself.
  *
  * A wake request is kept in the waiter it was made of, and ends its wait even if there are
@@ -475,14 +475,14 @@ void kevent_request_all(struct kevent_queue *q)
 /* A consumer goes without what it may have been woken for */
 
 /*
- * A consumer does not take what it may have been woken for: a watch that is listed, or an
+ * A consumer does not take what it may have been woken for: a watch that is queued, or an
  * entry in the ring, which only those can take whose entries are there.
  */
 void kevent_pass_on(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->nr_listed)
+	if (q->nr_queued)
 		kevent_wake_one(q, KEVENT_ANY, true);
 	if (kevent_unread(q))
 		kevent_wake_one(q, KEVENT_OF_RING, false);
@@ -503,7 +503,7 @@ void kevent_pass_unread(struct kevent_queue *q)
 
 /*
  * A process has closed its descriptor, maybe by being killed. Several of its threads may
- * have been woken for events that they did not take. Who takes one that is listed wakes
+ * have been woken for events that they did not take. Who takes one that is queued wakes
  * another consumer for the rest. Each entry in the ring has a consumer, as far as some
  * sleep whose entries are there. Process context, no locks held.
  */

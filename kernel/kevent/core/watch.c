@@ -105,7 +105,7 @@ static void kevent_set_key(struct kevent *ke,
 }
 
 /*
- * A new watch, busy and in the index, charged to the user. What its source adds to it is for
+ * A new watch, claimed and in the index, charged to the user. What its source adds to it is for
  * attach() to set: nobody else looks at that before.
  */
 static struct kevent *kevent_alloc(struct kevent_queue *q,
@@ -344,7 +344,7 @@ static void kevent_modify_locked(struct kevent *ke,
 		kevent_report(ke);
 }
 
-/* The source may sleep to arm a watch that is modified: it is busy until then. */
+/* The source may sleep to arm a watch that is modified: it is claimed until then. */
 static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -473,7 +473,7 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 /* Removal: the four steps of types.h, for one watch or all of a queue */
 
 /*
- * Step 4 of the removal of a watch, see types.h. No task is busy with it, no callback and
+ * Step 4 of the removal of a watch, see types.h. No task has claimed it, no callback and
  * no lookup finds it.
  */
 void kevent_free(struct kevent *ke)
@@ -501,10 +501,10 @@ void kevent_bury(struct kevent *ke, bool held)
 		kevent_unhold_file(kevent_held_file(ke));
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_DETACHED);
 	/*
-	 * A dead watch does not become busy again. The task that was busy
+	 * A dead watch is not claimed again. The task that has claimed it
 	 * clears the bit under ready_lock, and call_rcu() waits for that.
 	 */
-	if (!kevent_is_busy(ke) || !kevent_hand_over(ke))
+	if (!kevent_is_claimed(ke) || !kevent_hand_over(ke))
 		kevent_free(ke);
 }
 

@@ -35,9 +35,9 @@
  * The watch that is chosen may be modified before it is notified. So the flags are written
  * first. Then kevent_offer() checks under ready_lock whether the watch still wants all it
  * was chosen for. If it does not, the flags are taken back and the next watch is asked. If
- * it does, a MODIFY that comes later sees the flags. A watch that is busy is delivered
+ * it does, a MODIFY that comes later sees the flags. A watch that is claimed is delivered
  * with the conditions that were polled before. If it is ONESHOT or DISPATCH, a
- * notification that comes while it is busy would go with that delivery, so others are
+ * notification that comes while it is claimed would go with that delivery, so others are
  * notified, too.
  *
  * The number of watches of a user in a wait queue is limited, and that of all users.
@@ -319,7 +319,7 @@ static enum kevent_rank rank_of(struct kevent_queue *q)
 {
 	if (kevent_sleeps(q) || atomic_read(&q->busy.spinning))
 		return AWAITED;
-	return READ_ONCE(q->nr_listed) || kevent_unread(q) ? BEHIND : IDLE;
+	return READ_ONCE(q->nr_queued) || kevent_unread(q) ? BEHIND : IDLE;
 }
 
 static bool wants(const struct kevent_poll *kp, __poll_t mask)

@@ -9,7 +9,7 @@
  * bucket, and the watch may be freed.
  *
  * Arming reads user memory, so it is done where it may fault: by attach(), and for MODIFY
- * by rearm(), without a lock and with the watch busy. A second MODIFY fails with -EBUSY. A
+ * by rearm(), without a lock and with the watch claimed. A second MODIFY fails with -EBUSY. A
  * remover does not wait: the task that arms checks under ready_lock whether the watch is
  * dead when it joins the futex, in the same critical section in which detach() finds out
  * whether there is anything to leave. "armed" says who calls futex_unqueue().

@@ -191,7 +191,7 @@ static void ev_posix_timer_count(struct kevent_posix_timer *kp,
 	WRITE_ONCE(kp->pending, kp->pending + nr);
 }
 
-/* The watch is busy: only settime, which takes it_lock, clears @pending. */
+/* The watch is claimed: only settime, which takes it_lock, clears @pending. */
 static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);

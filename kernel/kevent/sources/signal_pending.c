@@ -112,7 +112,7 @@ static void ev_signal_ask(struct kevent_queue *q)
 		if (!ks->nr && ev_signal_is_armed(ks)) {
 			kevent_recheck_locked(&ks->kk.ke);
 			/* It is looked at when that task is done, by any thread. */
-			ks->of_thread |= kevent_is_busy(&ks->kk.ke);
+			ks->of_thread |= kevent_is_claimed(&ks->kk.ke);
 			continue;
 		}
 		ks->told = true;

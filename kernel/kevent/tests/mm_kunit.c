@@ -105,7 +105,7 @@ static void interrupt_in_foreign_mm_stores_nothing(struct kunit *test)
 	interrupt(ke, other);
 	KUNIT_EXPECT_EQ(test, kidx_in(test, other, user), 0);
 	KUNIT_EXPECT_EQ(test, kidx_in(test, current->mm, user), 1);
-	KUNIT_EXPECT_EQ(test, q->nr_listed, 1);
+	KUNIT_EXPECT_EQ(test, q->nr_queued, 1);
 	mmput(other);
 	kevent_remove_all(q);
 	kevent_queue_put(q);

@@ -50,7 +50,7 @@ static void teardown(struct kunit *test)
 	kevent_remove_all(f->q);
 	KUNIT_EXPECT_EQ(test, refcount_read(&f->q->refs), 1);
 	KUNIT_EXPECT_FALSE(test, has_watches(f->q));
-	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
+	KUNIT_EXPECT_EQ(test, f->q->nr_queued, 0);
 	kevent_queue_put(f->q);
 }
 
@@ -176,7 +176,7 @@ static void unwritable_memory_loses_nothing(struct kunit *test)
 
 	add(test, 1, KEVENT_REQ_READY);
 	KUNIT_EXPECT_EQ(test, kevent_collect(f->q, &to, 1, true), -EFAULT);
-	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 1);
+	KUNIT_EXPECT_EQ(test, f->q->nr_queued, 1);
 	KUNIT_EXPECT_EQ(test, collect(test, 1), 1);
 }
 
@@ -297,7 +297,7 @@ static void dead_watches_report_nothing(struct kunit *test)
 	kevent_ready(ke, 0x1);
 	kevent_recheck(ke);
 	kevent_broken(ke);
-	KUNIT_EXPECT_EQ(test, f->q->nr_listed, 0);
+	KUNIT_EXPECT_EQ(test, f->q->nr_queued, 0);
 	kevent_bury(ke, false);
 }
 
