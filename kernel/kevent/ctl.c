@@ -292,7 +292,7 @@ static int request_one(struct kevent_requests *r, struct kevent_change *now)
 				     request_make(q, now, &f, &back);
 	err = request_put(r, now, result);
 	if (back) {
-		kevent_handed_back(back, !err);
+		kevent_add_end(back, err);
 		err = 0;
 	}
 	fdput(f);

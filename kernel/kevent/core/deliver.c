@@ -254,7 +254,6 @@ static void kevent_expire(struct kevent *ke, struct list_head *dead)
 
 	kevent_hold(ke);
 	kevent_spend(ke);
-	kevent_kill(ke);
 	list_add_tail(&ke->link, dead);
 }
 
@@ -471,10 +470,10 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 {
 	struct kevent_queue *q = c->q;
 	struct kevent *ke = list_first_entry(&q->ready, struct kevent, link);
-	u32 mask;
+	int mask;
 
 	kevent_hold(ke);
-	kevent_take(ke);
+	kevent_claim(ke, KEVENT_TO_POLL);
 	c->left -= min(c->left, 1U);
 	/* What is left waits as long as the poll takes: programs that only read the ring call. */
 	kevent_more_left(q);
@@ -485,7 +484,7 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 	c->file = kevent_held_file(ke);
 	kevent_testpoint(q, KEVENT_TESTPOINT_VERIFIED);
 	spin_lock_irq(&q->ready_lock);
-	if (kevent_put_back(ke, mask))
+	if (kevent_release(ke, KEVENT_TO_POLL, mask))
 		c->dead = ke;
 	else if (!kevent_is_dead(ke))
 		c->looked = ke;

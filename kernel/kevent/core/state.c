@@ -118,32 +118,6 @@ const char *kevent_state_word(const struct kevent *ke)
 	return ke->state & KE_BROKEN ? "broken" : "idle";
 }
 
-/* Life */
-
-/*
- * attach() of a watch, not dead, has returned. Returns true when something has happened
- * since: kevent_report() must follow.
- */
-bool kevent_attach_done(struct kevent *ke)
-{
-	bool fired = ke->state & KE_FIRED;
-
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state &= ~(KE_NEW | KE_CLAIMED | KE_FIRED | KE_STALE);
-	if (!fired)
-		kevent_state_check(ke);
-	return fired;
-}
-
-/* Step 3 of the removal of a watch, see types.h. Returns true when a busy task frees it. */
-bool kevent_hand_over(struct kevent *ke)
-{
-	guard(spinlock_irqsave)(&ke->queue->ready_lock);
-	ke->state |= KE_DETACHED;
-	return ke->state & KE_CLAIMED;
-}
-
 /* What happens to a watch */
 
 /* Put it on the ready list once, and wake a consumer if it was not there. */
@@ -289,137 +263,138 @@ void kevent_delivered(struct kevent *ke)
 /* Tasks that work on a watch without the lock */
 
 /*
- * A consumer is about to look at a watch on the ready list without the lock.
- * kevent_put_back() must follow.
+ * Claim a watch for what the caller does next. The claim for attach() becomes one for the
+ * copy; otherwise nobody has claimed the watch. kevent_release() must follow.
  */
-void kevent_take(struct kevent *ke)
+void kevent_claim(struct kevent *ke, enum kevent_claim what)
 {
+	lockdep_assert_held(&ke->queue->ready_lock);
+
+	if (what == KEVENT_TO_ARM) {
+		if (ke->state & KE_QUEUED)
+			ke->state |= KE_FIRED;
+	} else if (what == KEVENT_TO_POLL) {
+		ke->queue->nr_taken++;
+		ke->ready = 0;
+		ke->state &= ~(KE_VERIFY | KE_FIRED);
+	} else {
+		ke->reported = ke->ready;
+		ke->ready = 0;
+		ke->state &= ~KE_NEW;
+		if (!(ke->state & KE_VERIFY))
+			ke->state &= ~KE_FIRED;
+	}
 	kevent_dequeue(ke);
-	ke->queue->nr_taken++;
-	ke->ready = 0;
-	ke->state &= ~(KE_VERIFY | KE_FIRED);
 	ke->state |= KE_CLAIMED;
 	kevent_state_check(ke);
 }
 
 /*
- * A consumer has looked at a watch that it took: the conditions in @mask hold. Puts a watch
- * that is ready in front, since the consumer delivers it next. The conditions that its
- * source reported since are in @ke->ready. FIRED stays for what the source could not name,
- * and causes another look after delivery. Returns true when the watch is dead and the
- * caller must free it.
+ * A consumer has polled a watch, which had the state @was until now: the conditions in @mask
+ * hold. A watch that is ready goes in front, since the consumer delivers it next. The
+ * conditions that its source reported since are in @ke->ready. FIRED stays for what the source
+ * could not name, and causes another poll after delivery.
  */
-bool kevent_put_back(struct kevent *ke, u32 mask)
+static void kevent_polled(struct kevent *ke, u32 mask, u16 was)
 {
-	struct kevent_queue *q = ke->queue;
-	u16 state = ke->state;
-
-	lockdep_assert_held(&q->ready_lock);
-
-	q->nr_taken--;
-	ke->state &= ~KE_CLAIMED;
-	if (state & KE_DEAD)
-		return state & KE_DETACHED;
-	ke->state &= ~(KE_FIRED | KE_STALE);
-	if (state & KE_DISARMED)
-		return false;
-	if (mask && !(state & KE_STALE)) {
+	ke->state &= ~KE_FIRED;
+	if (was & KE_DISARMED)
+		return;
+	if (mask && !(was & KE_STALE)) {
 		ke->ready |= mask;
 		if (kevent_must_verify(ke))
-			ke->state |= state & KE_FIRED;
+			ke->state |= was & KE_FIRED;
 		ke->state &= ~KE_VERIFY;
 		ke->state |= KE_QUEUED;
-		kevent_list_add(ke, q->ready.next);
-		/* Those that were woken while it was busy have found nothing. */
+		kevent_list_add(ke, ke->queue->ready.next);
+		/* Those that were woken while it was claimed have found nothing. */
 		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 			kevent_wake_for(ke, KEVENT_ANY);
-	} else if (state & (KE_FIRED | KE_STALE)) {
+	} else if (was & (KE_FIRED | KE_STALE)) {
 		kevent_enqueue(ke);
 	}
 	kevent_state_check(ke);
-	return false;
 }
 
-/*
- * attach() has returned, and ADD hands the event of the watch back to its caller.
- * kevent_take_back() must follow, unless the watch dies.
- */
-void kevent_hand_out(struct kevent *ke)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->reported = ke->ready;
-	ke->ready = 0;
-	ke->state &= ~KE_NEW;
-	if (!(ke->state & KE_VERIFY))
-		ke->state &= ~KE_FIRED;
-	kevent_state_check(ke);
-}
-
-/*
- * The caller of ADD has the event, or has not. The watch is not dead. Returns true when the
- * event is delivered; otherwise it is queued.
- */
-bool kevent_take_back(struct kevent *ke, bool copied)
+/* The caller of ADD has the event of a watch. Returns as kevent_release(). */
+static bool kevent_copied(struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	bool stale = ke->state & KE_STALE;
 
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state &= ~(KE_CLAIMED | KE_STALE);
-	if (copied && !stale) {
-		if (kevent_is_awake(ke))
-			kevent_awake_delivered(ke->queue);
-		if (ops->delivered)
-			ops->delivered(ke);
-		if (!(ke->req_flags & KEVENT_REQ_ONESHOT))
-			kevent_delivered(ke);
-		return true;
-	}
-	ke->state &= ~KE_FIRED;
-	if (ops->collect)
-		ke->state |= KE_VERIFY;
-	else
-		ke->ready |= ke->reported & ke->event;
-	kevent_report(ke);
+	ke->queue->copied++;
+	if (kevent_is_awake(ke))
+		kevent_awake_delivered(ke->queue);
+	if (ops->delivered)
+		ops->delivered(ke);
+	if (ke->req_flags & KEVENT_REQ_ONESHOT)
+		return kevent_spend(ke);
+	kevent_delivered(ke);
 	return false;
 }
 
 /*
- * A source is about to arm a watch anew, and may sleep. kevent_rearmed() must follow,
- * unless the watch dies. Returns 0 or -EBUSY.
+ * The claim of a watch ends. @result has the conditions that were found to hold, or -errno.
+ * What has happened meanwhile is queued. A watch whose attach() has failed dies, and so does
+ * a one-shot watch whose event was copied. Returns true if the watch is dead, and the caller
+ * must go on with its removal: with step 4 if it is detached, see types.h, or with step 2.
  */
-int kevent_take_to_arm(struct kevent *ke)
+bool kevent_release(struct kevent *ke, enum kevent_claim what, int result)
 {
+	bool collects = kevent_source_of(ke)->collect;
+	u16 was = ke->state;
+	bool pending = was & KE_FIRED;
+
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (ke->state & KE_CLAIMED)
-		return -EBUSY;
-	if (ke->state & KE_QUEUED) {
-		kevent_dequeue(ke);
-		ke->state |= KE_FIRED;
+	if (what == KEVENT_TO_POLL)
+		ke->queue->nr_taken--;
+	ke->state &= ~(KE_NEW | KE_CLAIMED);
+	if (was & KE_DEAD)
+		return was & (KE_NEW | KE_DETACHED);
+	ke->state &= ~KE_STALE;
+	switch (what) {
+	case KEVENT_TO_ATTACH:
+		if (result < 0)
+			return kevent_kill(ke);
+		/* Without collect() the condition is known from here only. */
+		if (result && !(collects && was & KE_DISARMED)) {
+			ke->ready |= result;
+			pending = true;
+		}
+		break;
+	case KEVENT_TO_COPY:
+		if (!result && !(was & KE_STALE))
+			return kevent_copied(ke);
+		if (collects)
+			ke->state |= KE_VERIFY;
+		else
+			ke->ready |= ke->reported & ke->event;
+		pending = true;
+		break;
+	case KEVENT_TO_POLL:
+		kevent_polled(ke, result, was);
+		return false;
+	case KEVENT_TO_ARM:
+		if (result < 0)
+			break;
+		/* The caller modifies the watch, and kevent_restart() finds that. */
+		ke->ready |= result;
+		if (result)
+			ke->state |= KE_FIRED;
+		return false;
 	}
-	ke->state |= KE_CLAIMED;
+	if (pending) {
+		ke->state &= ~KE_FIRED;
+		kevent_report(ke);
+	}
 	kevent_state_check(ke);
-	return 0;
+	return false;
 }
 
-/*
- * A source has armed a watch, not dead, anew; @mask has the conditions that hold already.
- * Or it has failed to: -errno. Without an error kevent_restart() must follow.
- */
-void kevent_rearmed(struct kevent *ke, int mask)
+/* Step 3 of the removal of a watch, see types.h. Returns true if it is claimed. */
+bool kevent_set_detached(struct kevent *ke)
 {
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state &= ~(KE_CLAIMED | KE_STALE);
-	if (mask > 0) {
-		ke->ready |= mask;
-		ke->state |= KE_FIRED;
-	}
-	if (mask >= 0 || !(ke->state & KE_FIRED))
-		return;
-	ke->state &= ~KE_FIRED;
-	kevent_report(ke);
+	guard(spinlock_irqsave)(&ke->queue->ready_lock);
+	ke->state |= KE_DETACHED;
+	return ke->state & KE_CLAIMED;
 }

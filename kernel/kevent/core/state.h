@@ -49,6 +49,20 @@ enum kevent_state {
 	KE_AWAKE	= BIT(12),
 };
 
+/**
+ * enum kevent_claim - what a task does with a watch that it has claimed
+ * @KEVENT_TO_ATTACH:	ADD calls attach(); the watch is claimed from the beginning
+ * @KEVENT_TO_COPY:	ADD copies the event of the watch to its caller
+ * @KEVENT_TO_POLL:	a consumer polls its condition
+ * @KEVENT_TO_ARM:	MODIFY calls rearm()
+ */
+enum kevent_claim {
+	KEVENT_TO_ATTACH,
+	KEVENT_TO_COPY,
+	KEVENT_TO_POLL,
+	KEVENT_TO_ARM,
+};
+
 /* A level watch that was delivered and waits for its next look */
 #define KE_DELIVERED	(KE_QUEUED | KE_QUIET | KE_VERIFY)
 
@@ -256,14 +270,6 @@ static inline u16 kevent_state_new(u32 req_flags)
 	       (req_flags & KEVENT_REQ_STAY_AWAKE ? KE_AWAKE : 0);
 }
 
-/* A watch is about to be killed because it was delivered. */
-static inline void kevent_spend(struct kevent *ke)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state |= KE_SPENT;
-}
-
 /*
  * Step 1 of the removal of a watch, see types.h. Returns true when the caller must go on
  * with kevent_bury().
@@ -280,19 +286,11 @@ static inline bool kevent_kill(struct kevent *ke)
 	return !(ke->state & KE_NEW);
 }
 
-/*
- * The task that added or armed a watch is done with it, and may want to @kill it. While the
- * watch was new, others that killed it have left the rest to this task. Returns true when
- * the caller must go on with kevent_bury().
- */
-static inline bool kevent_unbusy(struct kevent *ke, bool kill)
+/* kevent_kill() of a watch, not dead, that was delivered for good */
+static inline bool kevent_spend(struct kevent *ke)
 {
-	bool mine = (ke->state & (KE_NEW | KE_DEAD)) == (KE_NEW | KE_DEAD);
-
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	ke->state &= ~(KE_NEW | KE_CLAIMED);
-	return mine || (kill && kevent_kill(ke));
+	ke->state |= KE_SPENT;
+	return kevent_kill(ke);
 }
 
 /*
@@ -337,11 +335,10 @@ static inline bool kevent_restart(struct kevent *ke)
 }
 
 /*
- * attach() of a watch has found nothing. Returns true when nothing has happened since
- * either, and the watch is at rest, as most are that are added. Otherwise
- * kevent_attach_done() and kevent_unbusy() follow.
+ * kevent_release() of a watch whose attach() has found nothing, if nothing has happened since
+ * either: the frequent case. Returns false otherwise.
  */
-static inline bool kevent_attach_quiet(struct kevent *ke)
+static inline bool kevent_try_release(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
@@ -354,9 +351,10 @@ static inline bool kevent_attach_quiet(struct kevent *ke)
 /* state.c: for people */
 const char *kevent_state_word(const struct kevent *ke);
 
-/* state.c: life */
-bool kevent_attach_done(struct kevent *ke);
-bool kevent_hand_over(struct kevent *ke);
+/* state.c: tasks that work on a watch without the lock */
+void kevent_claim(struct kevent *ke, enum kevent_claim what);
+bool kevent_release(struct kevent *ke, enum kevent_claim what, int result);
+bool kevent_set_detached(struct kevent *ke);
 
 /* state.c: what happens to a watch */
 void kevent_report(struct kevent *ke);
@@ -365,14 +363,6 @@ void kevent_recheck_locked(struct kevent *ke);
 void kevent_broken_locked(struct kevent *ke);
 void kevent_forget(struct kevent *ke);
 void kevent_delivered(struct kevent *ke);
-
-/* state.c: tasks that work on a watch without the lock */
-void kevent_take(struct kevent *ke);
-bool kevent_put_back(struct kevent *ke, u32 mask);
-void kevent_hand_out(struct kevent *ke);
-bool kevent_take_back(struct kevent *ke, bool copied);
-int kevent_take_to_arm(struct kevent *ke);
-void kevent_rearmed(struct kevent *ke, int mask);
 
 /*
  * Has a watch its key, so that ADD of another one fails? Under RCU or the lock that the

@@ -26,21 +26,17 @@
 	 KEVENT_REQ_READY | KEVENT_REQ_DISPATCH | KEVENT_REQ_DISABLED |	\
 	 KEVENT_REQ_STAY_AWAKE)
 
-/*
- * The task that added or armed a watch is done with it, and may want to @kill it. Releases
- * ready_lock.
- */
-static void kevent_done(struct kevent *ke, bool kill)
+/* Release ready_lock after kevent_release(), which has returned @last. */
+static void kevent_finish(struct kevent *ke, bool last)
 	__releases(&ke->queue->ready_lock)
 {
-	bool detached = ke->state & KE_DETACHED;
-	bool mine = kevent_unbusy(ke, kill);
-
 	kevent_unlock_irq(ke->queue);
-	if (mine)
-		kevent_bury(ke, false);
-	else if (detached)
+	if (!last)
+		return;
+	if (ke->state & KE_DETACHED)
 		kevent_free(ke);
+	else
+		kevent_bury(ke, false);
 }
 
 /* Entries */
@@ -174,33 +170,25 @@ static bool kevent_mark_new(struct kevent *ke, const struct ukevent *uk)
 }
 
 /*
- * attach() found the conditions @mask. Returns true when they are handed back
- * in @uk, and otherwise has queued what there is to report.
+ * attach() has returned the conditions that hold, or -errno. Returns true when they are
+ * handed back in @uk, and the watch stays claimed for that. Otherwise the caller releases it.
  */
-static bool kevent_attached(struct kevent *ke, u32 mask, struct ukevent *uk)
+static bool kevent_attached(struct kevent *ke, int mask, struct ukevent *uk)
 {
 	u16 how = ke->req_flags & (KEVENT_REQ_HAND_BACK | KEVENT_REQ_READY);
-	bool report;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (kevent_is_dead(ke))
+	if (mask < 0 || kevent_is_dead(ke))
 		return false;
-	/* Without collect() the condition is known from here only. */
-	if (kevent_is_disarmed(ke) && kevent_source_of(ke)->collect)
-		mask = 0;
-	ke->ready |= mask;
-	if (mask && !kevent_is_disarmed(ke) && how == KEVENT_REQ_HAND_BACK) {
-		kevent_fill(ke, uk);
-		kevent_hand_out(ke);
-		return true;
-	}
-	report = kevent_attach_done(ke) || mask;
-	if (unlikely(ke->req_flags & KEVENT_REQ_READY))
-		report |= kevent_mark_new(ke, uk);
-	if (report)
+	if (unlikely(how & KEVENT_REQ_READY) && kevent_mark_new(ke, uk))
 		kevent_report(ke);
-	return false;
+	if (!mask || !kevent_is_armed(ke) || how != KEVENT_REQ_HAND_BACK)
+		return false;
+	ke->ready |= mask;
+	kevent_fill(ke, uk);
+	kevent_claim(ke, KEVENT_TO_COPY);
+	return true;
 }
 
 /*
@@ -236,10 +224,10 @@ static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
  * @ops: its source
  * @uk: the request; receives the event that is handed back
  * @f: what the request's descriptor refers to, of fdget(), for sources with a file;
- *     pinned until after kevent_handed_back()
+ *     pinned until after kevent_add_end()
  *
  * Return: NULL, or the watch when its event is handed back at once: the caller
- * must call kevent_handed_back(), and may sleep and fault before that.
+ * must call kevent_add_end(), and may sleep and fault before that.
  * Or an ERR_PTR().
  */
 struct kevent *kevent_add(struct kevent_queue *q,
@@ -266,37 +254,30 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	spin_lock_irq(&q->ready_lock);
 	if (mask >= 0)
 		trace_kevent_add(ke, mask, 1, q->ring.size);
-	if (!mask && kevent_attach_quiet(ke)) {
+	if (!mask && kevent_try_release(ke)) {
 		spin_unlock_irq(&q->ready_lock);
 		return NULL;
 	}
-	if (mask >= 0 && kevent_attached(ke, mask, uk)) {
+	if (kevent_attached(ke, mask, uk)) {
 		kevent_unlock_irq(q);
 		return ke;
 	}
-	kevent_done(ke, mask < 0);
+	kevent_finish(ke, kevent_release(ke, KEVENT_TO_ATTACH, mask));
 	return mask < 0 ? ERR_PTR(mask) : NULL;
 }
 
 /*
- * kevent_ctl() is done with an event it hands back: it has reached user memory, or is
- * queued.
+ * kevent_ctl() has copied the event of a watch that it added to user memory, or @err says
+ * that it could not: then the event is queued.
  */
-void kevent_handed_back(struct kevent *ke, bool copied)
+void kevent_add_end(struct kevent *ke, int err)
 {
 	struct kevent_queue *q = ke->queue;
-	bool last = false;
 
 	kevent_note_taker(q);
 	kevent_testpoint(q, KEVENT_TESTPOINT_HANDED);
 	spin_lock_irq(&q->ready_lock);
-	if (!kevent_is_dead(ke) && kevent_take_back(ke, copied)) {
-		q->copied++;
-		last = ke->req_flags & KEVENT_REQ_ONESHOT;
-		if (last)
-			kevent_spend(ke);
-	}
-	kevent_done(ke, last);
+	kevent_finish(ke, kevent_release(ke, KEVENT_TO_COPY, err));
 }
 
 /* Change */
@@ -350,17 +331,16 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	int mask = ops->rearm(ke, uk);
 	struct kevent_queue *q = ke->queue;
+	bool last;
 
 	kevent_testpoint(q, KEVENT_TESTPOINT_REARMED);
 	spin_lock_irq(&q->ready_lock);
-	if (kevent_is_dead(ke)) {
+	last = kevent_release(ke, KEVENT_TO_ARM, mask);
+	if (kevent_is_dead(ke))
 		mask = -ENOENT;
-	} else {
-		kevent_rearmed(ke, mask);
-		if (mask >= 0)
-			kevent_modify_locked(ke, ops, uk);
-	}
-	kevent_done(ke, false);
+	else if (mask >= 0)
+		kevent_modify_locked(ke, ops, uk);
+	kevent_finish(ke, last);
 	return min(mask, 0);
 }
 
@@ -372,9 +352,13 @@ static int kevent_modify_found(struct kevent *ke,
 
 	if (err)
 		return err;
-	if (ops->rearm)
-		return kevent_take_to_arm(ke);
-	kevent_modify_locked(ke, ops, uk);
+	if (!ops->rearm) {
+		kevent_modify_locked(ke, ops, uk);
+		return 0;
+	}
+	if (kevent_is_claimed(ke))
+		return -EBUSY;
+	kevent_claim(ke, KEVENT_TO_ARM);
 	return 0;
 }
 
@@ -504,7 +488,7 @@ void kevent_bury(struct kevent *ke, bool held)
 	 * A dead watch is not claimed again. The task that has claimed it
 	 * clears the bit under ready_lock, and call_rcu() waits for that.
 	 */
-	if (!kevent_is_claimed(ke) || !kevent_hand_over(ke))
+	if (!kevent_is_claimed(ke) || !kevent_set_detached(ke))
 		kevent_free(ke);
 }
 

@@ -13,7 +13,7 @@
 struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
 			  struct ukevent *uk, struct fd f);
-void kevent_handed_back(struct kevent *ke, bool copied);
+void kevent_add_end(struct kevent *ke, int err);
 int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file);
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
