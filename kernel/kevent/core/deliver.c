@@ -269,7 +269,7 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 		c->q->copied++;
 	}
 	ke->ready = 0;
-	if (unlikely(kevent_is_awake(ke)))
+	if (unlikely(ke->state & KE_AWAKE))
 		kevent_awake_delivered(c->q);
 	if (ke->req_flags & KEVENT_REQ_ONESHOT)
 		kevent_expire(ke, &c->oneshot);
@@ -437,7 +437,7 @@ static void kevent_end_look(struct kevent_collection *c)
 
 	lockdep_assert_held(&c->q->ready_lock);
 
-	if (ke && kevent_is_announced(ke) && kevent_is_checked(ke))
+	if (ke && ke->state & KE_QUEUED && kevent_is_checked(ke))
 		kevent_doubt(ke);
 	c->looked = NULL;
 	kevent_wake_askers(c->q);

@@ -249,7 +249,9 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 	guard(kevent_queue)(q);
 	taken = kevent_is_armed(ke) && (ke->keys & keys) == keys;
 	if (taken) {
-		taken = !kevent_is_leaving(ke);
+		/* Its delivery, which has begun without this, disarms or ends it. */
+		taken = !(ke->state & KE_CLAIMED &&
+			  ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH));
 		mask &= ke->event;
 		/* It is not held: somebody else could have taken it at once. */
 		kevent_coalesce_stop(q);

@@ -127,9 +127,9 @@ static void kevent_enqueue(struct kevent *ke)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (kevent_is_announced(ke))
+	if ((ke->state & (KE_QUEUED | KE_QUIET)) == KE_QUEUED)
 		return;
-	if (unlikely(kevent_is_awake(ke)))
+	if (unlikely(ke->state & KE_AWAKE))
 		kevent_stay_awake(q);
 	if (ke->state & KE_QUEUED)
 		list_move_tail(&ke->link, &q->ready);
@@ -249,11 +249,10 @@ void kevent_delivered(struct kevent *ke)
 		ke->state &= ~KE_FIRED;
 		if (!ke->ready && ops->collect)
 			ke->state |= KE_VERIFY;
-		/* The consumer that has the event goes on, or wakes another one. */
-		if (kevent_is_announced(ke))
+		/* Behind others: the consumer that has the event goes on, or wakes another one. */
+		if (ke->state & KE_QUEUED)
 			list_move_tail(&ke->link, &ke->queue->ready);
-		else
-			kevent_enqueue(ke);
+		kevent_enqueue(ke);
 	} else {
 		kevent_dequeue(ke);
 	}
@@ -322,7 +321,7 @@ static bool kevent_copied(struct kevent *ke)
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
 	ke->queue->copied++;
-	if (kevent_is_awake(ke))
+	if (ke->state & KE_AWAKE)
 		kevent_awake_delivered(ke->queue);
 	if (ops->delivered)
 		ops->delivered(ke);

@@ -95,11 +95,6 @@ static inline bool kevent_is_spent(const struct kevent *ke)
 	return kevent_peek_state(ke) & KE_SPENT;
 }
 
-static inline bool kevent_is_disarmed(const struct kevent *ke)
-{
-	return kevent_peek_state(ke) & KE_DISARMED;
-}
-
 /* May it be delivered? */
 static inline bool kevent_is_armed(const struct kevent *ke)
 {
@@ -116,29 +111,11 @@ static inline bool kevent_is_claimed(const struct kevent *ke)
 	return kevent_peek_state(ke) & KE_CLAIMED;
 }
 
-/* Is it on no list, is no task busy with it, and may it be delivered? */
-static inline bool kevent_is_at_rest(const struct kevent *ke)
-{
-	return !(ke->state & (KE_QUEUED | KE_CLAIMED | KE_DISARMED | KE_BROKEN));
-}
-
-/* Do its events keep the system awake? */
-static inline bool kevent_is_awake(const struct kevent *ke)
-{
-	return ke->state & KE_AWAKE;
-}
-
 /* Its request flags, those above 0xff too */
 static inline u32 kevent_req_flags(const struct kevent *ke)
 {
 	return ke->req_flags |
-	       (kevent_is_awake(ke) ? KEVENT_REQ_STAY_AWAKE : 0);
-}
-
-/* Listed, and a consumer was woken for it or has taken it */
-static inline bool kevent_is_announced(const struct kevent *ke)
-{
-	return (ke->state & (KE_QUEUED | KE_QUIET)) == KE_QUEUED;
+	       (ke->state & KE_AWAKE ? KEVENT_REQ_STAY_AWAKE : 0);
 }
 
 /* Has it been added and not removed? */
@@ -178,16 +155,6 @@ static inline void kevent_wake_for(struct kevent *ke,
 	kevent_wake_all(ke->queue, whom, true);
 	if (whom == KEVENT_OF_RING)
 		kevent_wake_all(ke->queue, KEVENT_OF_BUFFER, true);
-}
-
-/*
- * Will the task that is busy with it deliver what was known before, so that it is
- * dead or disarmed after that?
- */
-static inline bool kevent_is_leaving(const struct kevent *ke)
-{
-	return ke->state & KE_CLAIMED &&
-	       ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH);
 }
 
 /*

@@ -282,17 +282,6 @@ void kevent_add_end(struct kevent *ke, int err)
 
 /* Change */
 
-/*
- * A watch of a source with collect() was modified. Is there nothing to report, as far
- * as a look under the lock says? What comes later has its callback later.
- */
-static bool kevent_sees_nothing(struct kevent *ke,
-				const struct kevent_source_ops *ops)
-{
-	return kevent_is_at_rest(ke) &&
-	       !(ke->req_flags & KEVENT_REQ_READY) && !ops->collect(ke, true);
-}
-
 static void kevent_modify_locked(struct kevent *ke,
 				 const struct kevent_source_ops *ops,
 				 const struct ukevent *uk)
@@ -319,7 +308,9 @@ static void kevent_modify_locked(struct kevent *ke,
 		 * callbacks of wait queues in sources/file_wait.c and with kevent_sock_readable().
 		 */
 		smp_mb();
-		report = !kevent_sees_nothing(ke, ops);
+		/* An idle watch is polled here, if that takes no more than the lock. */
+		report = ke->state & ~KE_AWAKE || ke->req_flags & KEVENT_REQ_READY ||
+			 ops->collect(ke, true);
 	}
 	if (report)
 		kevent_report(ke);

@@ -608,7 +608,7 @@ void file_wait_hand_on(struct kevent *ke)
 	if (head_of(kp) != head || kevent_is_dead(ke))
 		return;
 	mask = pending(kp);
-	if (!kevent_is_disarmed(ke))
+	if (kevent_is_armed(ke))
 		mask &= ~both_names(interest(kp));
 	if (mask)
 		hand_on(kp, head, mask);
