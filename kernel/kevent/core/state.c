@@ -2,61 +2,45 @@
 /*
  * The state of a watch
  *
- * All bits are written under ready_lock, by this file and state.h. They come
- * in groups:
+ * All bits are written under ready_lock, by this file and state.h. These are the legal states.
+ * A bit in brackets may be there or not. AWAKE may be added to all, and BROKEN to all but
+ * "delivered".
  *
- *	life		NEW, DEAD, SPENT, DETACHED
- *	place		LISTED, QUIET
- *	task		BUSY, FIRED, STALE
- *	recheck		VERIFY
- *	condition	DISARMED, BROKEN
- *	mode		AWAKE
- *
- * These are the legal states. AWAKE may be added to all, BROKEN to all but
- * "delivered", and a bit in brackets may be there or not.
- *
- *	state		bits
+ *	attaching	NEW CLAIMED (FIRED) (STALE) (VERIFY) (DISARMED)
  *	idle		none
- *	attaching	NEW BUSY (FIRED) (STALE) (VERIFY) (DISARMED)
- *	ready		LISTED (VERIFY) (FIRED)
- *	delivered	LISTED QUIET VERIFY
- *	taken		BUSY (FIRED) (STALE) (VERIFY) (DISARMED)
+ *	queued		QUEUED (VERIFY) (FIRED)
+ *	delivered	QUEUED QUIET VERIFY
+ *	claimed		CLAIMED (FIRED) (STALE) (VERIFY) (DISARMED)
  *	disarmed	DISARMED (FIRED) (VERIFY)
- *	dead		DEAD (SPENT) (NEW) (BUSY) (DETACHED) and what was left
+ *	dead		DEAD (SPENT) (NEW) (CLAIMED) (DETACHED) and what was left
  *
- * "ready": a consumer was woken, or has moved the watch here to deliver it.
- * "delivered": a level watch waits for its next look, on the level list or,
- * when a consumer has had no room for it yet, on the ready list. FIRED of a
- * ready watch: after delivery it must be looked at again.
+ * A queued watch is on the ready list, and a consumer was woken for it or deals with it. A
+ * delivered one is a level watch that waits for its next poll, on the level list or, if a
+ * consumer has had no room for it yet, on the ready list. What happens where the table below
+ * says "noted" is in FIRED, VERIFY, BROKEN and &kevent.ready until the watch is released or
+ * modified. FIRED of a queued watch: after delivery it is polled again.
  *
- * Who moves a watch from where to where:
+ *	state		report	   nothing	stored		claim	   release
  *
- *	-> attaching		ADD: kevent_state_new()
- *	attaching -> idle, ready, disarmed
- *				ADD: kevent_attach_quiet(), kevent_attach_done(),
- *				kevent_report()
- *	attaching -> taken	ADD hands its event back: kevent_hand_out()
- *	idle, delivered -> ready
- *				a source: kevent_ready_locked(), kevent_recheck_locked(),
- *				kevent_broken_locked(). MODIFY, READY: kevent_report()
- *	idle, delivered -> delivered
- *				a source, by a hit: kevent_recheck_later()
- *	ready -> idle, delivered, disarmed, ready
- *				a consumer has the event: kevent_delivered(),
- *				kevent_recheck_later()
- *	ready, delivered -> idle
- *				a look under the lock found nothing: kevent_looked().
- *				A source: kevent_forget()
- *	ready, delivered -> taken
- *				a look needs more than the lock: kevent_take().
- *				MODIFY arms anew: kevent_take_to_arm(), from idle, too
- *	taken -> idle, ready, disarmed, delivered
- *				kevent_put_back(), kevent_take_back(), kevent_rearmed()
- *	any but dead -> disarmed	MODIFY: kevent_set_mode(), kevent_restart()
- *	any but dead -> dead	kevent_kill()
+ *	attaching	noted	   -		-		claimed	   A
+ *	idle		queued	   -		B		claimed	   -
+ *	queued		queued	   idle		B		claimed	   -
+ *	delivered	queued	   idle		B		claimed	   -
+ *	claimed		noted	   -		-		-	   A
+ *	disarmed	noted	   -		-		claimed	   -
  *
- * What happens to a watch that is attaching, taken or disarmed is remembered by
- * FIRED, VERIFY, BROKEN and &kevent.ready.
+ *	A	queued if something was found or noted, otherwise idle; disarmed. After the
+ *		copy of its event B
+ *	B	idle; delivered if it is a level watch; queued if there is more; disarmed with
+ *		DISPATCH; dead with ONESHOT
+ *
+ * report: a source calls kevent_ready_locked(), kevent_recheck_locked() or
+ * kevent_broken_locked(); MODIFY and READY call kevent_report(). nothing: a poll under the lock
+ * finds that nothing is ready, kevent_looked(), or a source calls kevent_forget(). stored: the
+ * ring or a buffer has the event, kevent_delivered() or kevent_spend(); a hit of a level watch
+ * calls kevent_recheck_later() before. claim and release: kevent_claim() and kevent_release().
+ * Besides MODIFY makes any watch disarmed, or armed again, by kevent_set_mode(), and
+ * kevent_kill() makes it dead.
  */
 
 #include <linux/bug.h>
