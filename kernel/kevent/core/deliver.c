@@ -46,7 +46,7 @@
  * kevent_leave - a consumer returns, or will be away for a while
  * @q: the queue
  * @others: who can take events: %KEVENT_OF_BUFFER when the ring is full,
- *	    kevent_consumers_elsewhere() when its memory is away
+ *	    kevent_choose_elsewhere() when its memory is away
  *
  * Wakes another consumer for the remaining events, unless one is already waking.
  * Return: false if the ring should say that there are some, and its memory is away:
@@ -64,19 +64,19 @@ bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 			kevent_wake_one(q, others, false);
 	}
 	/* A flag that stays has consumers call once more than they need to. */
-	return flags == q->ring.flags || !kevent_ring_here(q) ||
+	return flags == q->ring.flags || !kevent_ring_select(q) ||
 	       !kring_set_flags(&q->ring, flags) || !(flags & KEVENT_RING_MORE);
 }
 
 /*
- * Does the only event that is ready say what an unread entry says? No, if the ring can't be
- * seen, or the watch has to be polled.
+ * Find out whether the only event that is ready says what an unread entry says. Not if the ring
+ * can't be seen, or the watch has to be polled.
  */
-static bool kevent_only_repeats(struct kevent_queue *q)
+static bool kevent_find_repeat(struct kevent_queue *q)
 {
 	const struct kevent *ke;
 
-	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_here(q))
+	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_select(q))
 		return false;
 	/* Full barrier: pairs with consumers, see kevent_repeats(). */
 	smp_mb__after_spinlock();
@@ -90,9 +90,9 @@ static bool kevent_only_repeats(struct kevent_queue *q)
  * The memory of the ring is away. Others may have it elsewhere, where an event that an unread
  * entry says already is no use: that needs a buffer.
  */
-static enum kevent_consumers kevent_consumers_elsewhere(struct kevent_queue *q)
+static enum kevent_consumers kevent_choose_elsewhere(struct kevent_queue *q)
 {
-	return kevent_only_repeats(q) ? KEVENT_OF_BUFFER_ONE : KEVENT_ELSEWHERE;
+	return kevent_find_repeat(q) ? KEVENT_OF_BUFFER_ONE : KEVENT_ELSEWHERE;
 }
 
 /*
@@ -109,10 +109,10 @@ static int kevent_ring_fault_in(struct kevent_queue *q, const struct kring *to)
 
 	spin_lock_irqsave(&q->ready_lock, flags);
 	if (!list_empty(&q->ready)) {
-		kevent_wake_one(q, kevent_consumers_elsewhere(q), false);
+		kevent_wake_one(q, kevent_choose_elsewhere(q), false);
 		kevent_more_left(q);
 	}
-	here = here && (!to->user || kevent_ring_here(q));
+	here = here && (!to->user || kevent_ring_select(q));
 	where = *to;
 	spin_unlock_irqrestore(&q->ready_lock, flags);
 	if (!here)
@@ -137,7 +137,7 @@ void kevent_say_more(struct kevent_queue *q)
 		err = 0;
 		scoped_guard(spinlock_irqsave, &q->ready_lock) {
 			if (!list_empty(&q->ready) && !q->nr_woken &&
-			    q->ring.size && kevent_ring_here(q))
+			    q->ring.size && kevent_ring_select(q))
 				err = kring_set_flags(&q->ring, q->ring.flags |
 						      KEVENT_RING_MORE);
 		}
@@ -147,10 +147,10 @@ void kevent_say_more(struct kevent_queue *q)
 }
 
 /*
- * Between two holds of the lock. Returns false if the consumer is being killed, or if it has
- * events and a signal: others may make events as fast as it takes them.
+ * Let others run between two holds of the lock. Returns false if the consumer is being killed,
+ * or if it has events and a signal: others may make events as fast as it takes them.
  */
-static bool kevent_may_go_on(u32 total)
+static bool kevent_resched(u32 total)
 {
 	cond_resched();
 	return total ? !signal_pending(current) : !fatal_signal_pending(current);
@@ -221,14 +221,14 @@ enum kevent_stop {
 	KEVENT_KILLED,
 };
 
-/* How many of @max events fit now; -EFAULT when that can't be read. */
-static int kevent_fits(struct kevent_queue *q, struct kring *to, u32 max)
+/* Count the slots for events, at most @max. Returns -EFAULT when that can't be read. */
+static int kevent_count_slots(struct kevent_queue *q, struct kring *to, u32 max)
 {
 	lockdep_assert_held(&q->ready_lock);
 
 	if (!to->user)
 		return min3(max, to->size - (u32)to->kidx, INT_MAX);
-	if (!kevent_ring_here(q))
+	if (!kevent_ring_select(q))
 		return -EFAULT;
 	/* Full barrier: pairs with consumers, see kevent_repeats(). */
 	smp_mb__after_spinlock();
@@ -383,7 +383,7 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	c->relist = false;
 	if (list_empty(&q->ready) && !relist)
 		return KEVENT_AT_END;
-	fits = kevent_fits(q, c->to, c->max - c->total);
+	fits = kevent_count_slots(q, c->to, c->max - c->total);
 	if (fits < 0)
 		stop = KEVENT_FAULTED;
 	room = max(fits, 0);
@@ -549,8 +549,8 @@ static bool kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	/* Who is being killed may have been woken for an event, also one that is in the ring. */
 	if (fatal_signal_pending(current))
 		kevent_pass_on(q);
-	said = kevent_leave(q, away ? kevent_consumers_elsewhere(q) : KEVENT_ANY);
-	if (away && kevent_ring_here(q)) {
+	said = kevent_leave(q, away ? kevent_choose_elsewhere(q) : KEVENT_ANY);
+	if (away && kevent_ring_select(q)) {
 		kring_set_flags(to, to->flags | KEVENT_RING_BROKEN);
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	}
@@ -605,7 +605,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		}
 		if (c.again)
 			kevent_testpoint(q, KEVENT_TESTPOINT_AGAIN);
-	} while (c.again && !err && kevent_may_go_on(c.total));
+	} while (c.again && !err && kevent_resched(c.total));
 
 	if (c.again) {
 		err = err ?: -EINTR;
@@ -632,11 +632,11 @@ int kevent_commit(struct kevent_queue *q, u64 uidx)
 
 	do {
 		scoped_guard(spinlock_irqsave, &q->ready_lock)
-			ret = kevent_ring_here(q) ?
+			ret = kevent_ring_select(q) ?
 			      kring_commit(&q->ring, uidx) : -EFAULT;
 		if (ret == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			ret = kevent_ring_fault_in(q, &q->ring) ?: -EAGAIN;
-	} while (ret == -EAGAIN && kevent_may_go_on(0));
+	} while (ret == -EAGAIN && kevent_resched(0));
 	if (ret == -EAGAIN)
 		return -EINTR;
 	if (ret < 0)

@@ -156,8 +156,8 @@ static void kevent_limit_uncount(struct kevent_limit *l,
 	kevent_limit_let_go(l);
 }
 
-/* May the current thread go on, which waits? Then it counts. */
-static bool kevent_limit_admits(struct kevent_limit *l, struct kevent_member *m)
+/* Let the current thread go on, which waits, if it may: then it counts. */
+static bool kevent_limit_try_admit(struct kevent_limit *l, struct kevent_member *m)
 {
 	lockdep_assert_held(&l->lock);
 
@@ -301,7 +301,7 @@ enum kevent_admission kevent_limit_enter(struct kevent_member *m, bool park)
 		m->looks = l->looks;
 		return KEVENT_LIMIT_LOOK;
 	}
-	if (kevent_limit_admits(l, m))
+	if (kevent_limit_try_admit(l, m))
 		return KEVENT_LIMIT_ADMITTED;
 	if (!park)
 		return KEVENT_LIMIT_FULL;

@@ -184,7 +184,7 @@ struct kevent_crew {
  *		and @ring is not known to be broken
  * @poll_wait:	poll() on the queue's own descriptor
  * @ring:	R: the ring; of size 0 when the queue has none. Where it is in
- *		user memory is valid after kevent_ring_here(), under the same
+ *		user memory is valid after kevent_ring_select(), under the same
  *		hold of the lock
  *
  * Collections:

@@ -55,7 +55,7 @@ static noinline void __cold __kevent_trace_hit(const struct kevent *ke, u32 read
 }
 
 /*
- * In line, as kevent_ring_here() and host_mm_in_use(): calls of the three take 18 to 21
+ * In line, as kevent_ring_select() and host_mm_in_use(): calls of the three take 18 to 21
  * instructions of an event of a pipe.
  */
 static __always_inline void kevent_trace_hit(const struct kevent *ke, u32 ready)
@@ -80,12 +80,13 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 }
 
 /*
- * Can the ring take an event? Events stay in order, and the ring is in the address space in
- * use. One that has faulted is left to consumers: ring_mm does not say where it is.
+ * Select the mapping of the ring that is in use. Returns false if no event goes straight to
+ * it: events stay in order, and a ring that has faulted is left to consumers, as ring_mm does
+ * not say where it is.
  */
-static __always_inline bool kevent_queue_may_hit(struct kevent_queue *q)
+static __always_inline bool kevent_prepare_hit(struct kevent_queue *q)
 {
-	return list_empty(&q->ready) && kevent_ring_here(q) &&
+	return list_empty(&q->ready) && kevent_ring_select(q) &&
 	       q->ring_mm == current->mm;
 }
 
@@ -156,7 +157,7 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 	lockdep_assert_held(&q->ready_lock);
 
 	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_source_of(ke)->level ||
-	    q->ring.flags || q->ring.away || !kevent_ring_here(q) ||
+	    q->ring.flags || q->ring.away || !kevent_ring_select(q) ||
 	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
 		return false;
 	stored = q->ring.kidx != kidx;
@@ -182,7 +183,7 @@ static __always_inline void kevent_report_now(struct kevent_queue *q,
 	mask &= ke->event;
 	if (unlikely(!mask))
 		return;
-	if (q->ring.size && likely(kevent_queue_may_hit(q))) {
+	if (q->ring.size && likely(kevent_prepare_hit(q))) {
 		if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
 			   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
 			   kevent_hit_store(q, ke, mask, amount))) {

@@ -43,8 +43,8 @@ static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q)
 	return NULL;
 }
 
-/* kevent_ring_here() where it has to be searched for */
-bool kevent_ring_elsewhere(struct kevent_queue *q)
+/* kevent_ring_select() where the mapping has to be searched for */
+bool __kevent_ring_select(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
 
@@ -54,7 +54,7 @@ bool kevent_ring_elsewhere(struct kevent_queue *q)
 	if (!map || !map->user || map->left)
 		return false;
 	kring_move(&q->ring, map->user);
-	/* Where it is broken wake-ups keep away, see kevent_queue_may_hit(). */
+	/* Where it is broken wake-ups keep away, see kevent_prepare_hit(). */
 	if (!(q->ring.flags & KEVENT_RING_BROKEN))
 		WRITE_ONCE(q->ring_mm, current->mm);
 	return true;
@@ -81,7 +81,7 @@ static bool kevent_mapping_back(struct kevent_queue *q, unsigned int fd)
 }
 
 /*
- * kevent_ring_here() for a call, without the lock. A call pins the file, and may go on when
+ * kevent_ring_select() for a call, without the lock. A call pins the file, and may go on when
  * another thread has closed the last descriptor: then the memory is not the ring's any more.
  * A close takes the descriptor out of the table first, and marks the mapping after that. So
  * who finds it in the table under ready_lock is before the mark.
@@ -94,7 +94,7 @@ bool kevent_ring_back(struct kevent_queue *q)
 		struct kevent_mapping *map = kevent_mapping_find(q);
 
 		if (!map || !map->left)
-			return kevent_ring_here(q);
+			return kevent_ring_select(q);
 	}
 	/* Threads may open and close descriptors as fast as this looks. */
 	do {
@@ -272,7 +272,7 @@ void kevent_more(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
-	if (q->ring.size && !q->ring.away && kevent_ring_here(q))
+	if (q->ring.size && !q->ring.away && kevent_ring_select(q))
 		kring_set_flags(&q->ring, q->ring.flags | KEVENT_RING_MORE);
 }
 

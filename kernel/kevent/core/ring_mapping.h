@@ -14,7 +14,7 @@
 #include "../host.h"
 #include "queue.h"
 
-bool kevent_ring_elsewhere(struct kevent_queue *q);
+bool __kevent_ring_select(struct kevent_queue *q);
 bool kevent_ring_back(struct kevent_queue *q);
 void kevent_ring_leave(struct kevent_queue *q);
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring);
@@ -29,18 +29,18 @@ void kevent_more_left(struct kevent_queue *q);
  * as far as the queue knows, when a descriptor was closed here and no call came after that,
  * or when there is none.
  */
-static __always_inline bool kevent_ring_here(struct kevent_queue *q)
+static __always_inline bool kevent_ring_select(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 
 	return host_mm_in_use() &&
-	       (likely(q->ring_mm == current->mm) || kevent_ring_elsewhere(q));
+	       (likely(q->ring_mm == current->mm) || __kevent_ring_select(q));
 }
 
 /* Learn how far consumers of the ring are, who take entries without a call. */
 static inline void kevent_ring_sync(struct kevent_queue *q)
 {
-	if (kevent_ring_here(q))
+	if (kevent_ring_select(q))
 		kring_sync(&q->ring);
 }
 

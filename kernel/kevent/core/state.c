@@ -124,7 +124,7 @@ static void kevent_enqueue(struct kevent *ke)
 	q->misses++;
 	trace_kevent_ready(ke, ke->ready, 1, false);
 	if (kevent_sleeps(q)) {
-		if (unlikely(q->coalesce.left) && kevent_coalesce_held(ke))
+		if (unlikely(q->coalesce.left) && kevent_coalesce_hold(ke))
 			return;
 		kevent_wake_for(ke, KEVENT_ANY);
 	}

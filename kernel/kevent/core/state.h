@@ -160,7 +160,7 @@ static inline void kevent_wake_for(struct kevent *ke,
 /*
  * Does a watch only say what its newest entry, which is unread, says already? The consumer
  * advances ring_uidx, executes a full barrier, and only then looks at the watched object.
- * Here the change of the object comes first, then the full barrier of kevent_fits() or
+ * Here the change of the object comes first, then the full barrier of kevent_count_slots() or
  * kevent_hit_store(), then the load of ring_uidx: if that still shows the entry as unread,
  * the consumer will see the change.
  */

@@ -92,22 +92,21 @@ static int kevent_errno_of(enum kevent_outcome outcome)
 #define KEVENT_PATIENCE		3000
 #define KEVENT_TRY		3
 
-/* Is there a slot free? A ring that can't be read is not for us to deal with. */
-static bool kevent_has_room(struct kevent_queue *q)
+/* Find out whether a slot is free. A ring that can't be read is not for us to deal with. */
+static bool kevent_find_room(struct kevent_queue *q)
 {
-	return kring_free_slots(&q->ring) || !kevent_ring_here(q) ||
+	return kring_free_slots(&q->ring) || !kevent_ring_select(q) ||
 	       kring_sync(&q->ring) || kring_free_slots(&q->ring);
 }
 
-/* Does the ring hold what a consumer waits for, or all it will ever hold? */
-static bool kevent_news_there(struct kevent_queue *q,
-			      const struct kevent_consumer *c)
+/* Find out whether the ring holds what a consumer waits for, or all it will ever hold. */
+static bool kevent_find_entries(struct kevent_queue *q, const struct kevent_consumer *c)
 {
 	u32 stored = (u32)q->ring.kidx - c->old_kidx;
 
 	lockdep_assert_held(&q->ready_lock);
 
-	return stored >= c->min_nr || (stored && !kevent_has_room(q));
+	return stored >= c->min_nr || (stored && !kevent_find_room(q));
 }
 
 /* kevent_stored() with the lock */
@@ -117,41 +116,18 @@ u32 kevent_stored_locked(struct kevent_queue *q, u32 old_kidx)
 	return (u32)q->ring.kidx - old_kidx;
 }
 
-/* kevent_has_news() when there are some, but too few: the ring may be full */
-static noinline bool kevent_has_some_news(struct kevent_queue *q,
-					  const struct kevent_consumer *c)
-{
-	guard(spinlock_irqsave)(&q->ready_lock);
-	return kevent_news_there(q, c);
-}
-
-/*
- * Is a consumer of the ring content? When the ring is full, any news is enough. A position
- * that was seen is not taken back, and what comes behind this look is seen before the sleep.
- */
-static bool kevent_has_news(struct kevent_queue *q,
-			    const struct kevent_consumer *c)
-{
-	u32 stored = kevent_stored(q, c->old_kidx);
-
-	if (likely(!stored) || stored >= c->min_nr)
-		return stored;
-	return kevent_has_some_news(q, c);
-}
-
-/* May a consumer go on? */
-static bool kevent_may_collect(struct kevent_queue *q,
-			       const struct kevent_consumer *c)
+/* Find out whether there is something for a consumer. */
+static bool kevent_find_work(struct kevent_queue *q, const struct kevent_consumer *c)
 {
 	bool ring = kevent_wants_ring(q, c);
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (ring && kevent_news_there(q, c))
+	if (ring && kevent_find_entries(q, c))
 		return true;
 	if (list_empty(&q->ready))
 		return false;
-	return !ring || kevent_has_room(q);
+	return !ring || kevent_find_room(q);
 }
 
 /*
@@ -273,7 +249,7 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	if (unlikely(c->woken && recheck))
 		return KEVENT_RELIST;
 	/* Nobody sleeps beside what it can take, not even until others come back. */
-	if ((!c->over || q->nr_taken) && kevent_may_collect(q, c))
+	if ((!c->over || q->nr_taken) && kevent_find_work(q, c))
 		return kevent_next_step(q, c);
 	if (!list_empty(&q->ready)) {
 		kevent_wake_one(q, KEVENT_OF_BUFFER, false);
@@ -462,12 +438,28 @@ static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_co
 
 /* The loop */
 
-/* Has a consumer what it waits for? */
-static bool kevent_is_content(struct kevent_queue *q,
-			      const struct kevent_consumer *c)
+/* kevent_find_entries() with the lock: some are there, but too few, or the ring is full. */
+static noinline bool kevent_find_some(struct kevent_queue *q, const struct kevent_consumer *c)
 {
-	return kevent_wants_ring(q, c) ? kevent_has_news(q, c) :
-					 (u32)c->to->kidx >= c->min_nr;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	return kevent_find_entries(q, c);
+}
+
+/*
+ * Find out whether a consumer has what it waits for. When the ring is full, any entry is
+ * enough. A position that was seen is not taken back, and what comes behind this look is seen
+ * before the sleep.
+ */
+static bool kevent_find_enough(struct kevent_queue *q, const struct kevent_consumer *c)
+{
+	u32 stored;
+
+	if (!kevent_wants_ring(q, c))
+		return (u32)c->to->kidx >= c->min_nr;
+	stored = kevent_stored(q, c->old_kidx);
+	if (likely(!stored) || stored >= c->min_nr)
+		return stored;
+	return kevent_find_some(q, c);
 }
 
 /*
@@ -499,7 +491,7 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 	c->polls = 0;
 	c->patience = KEVENT_PATIENCE;
 	c->over = false;
-	while (nr >= 0 && !kevent_is_content(q, c)) {
+	while (nr >= 0 && !kevent_find_enough(q, c)) {
 		/* Others may want what is not enough for this one. */
 		if (nr && kevent_wants_ring(q, c)) {
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
@@ -596,8 +588,8 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c)
 	return ret;
 }
 
-/* Entries in the ring that nobody has taken? */
-static bool kevent_has_unread(struct kevent_queue *q)
+/* Find out whether the ring has entries that nobody has taken. */
+static bool kevent_find_unread(struct kevent_queue *q)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
 	kevent_ring_sync(q);
@@ -629,7 +621,7 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int
 	if (ret == -ECANCELED)
 		return 0;
 	if (kevent_is_interrupted() && !c->until.nowait && ret != -ETIME &&
-	    !kevent_has_unread(q))
+	    !kevent_find_unread(q))
 		return -EINTR;
 	stored = kevent_stored(q, c->old_kidx);
 	if (stored > INT_MAX)

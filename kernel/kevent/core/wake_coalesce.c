@@ -221,10 +221,10 @@ void kevent_coalesce_learn(struct kevent_queue *q,
 }
 
 /*
- * A consumer is to be left asleep: may it be for an event of a watch that was put on the
- * ready list?
+ * A consumer is to be left asleep. Hold the event of a watch that was put on the ready list, if
+ * that may be. Returns whether it is held.
  */
-bool kevent_coalesce_held(struct kevent *ke)
+bool kevent_coalesce_hold(struct kevent *ke)
 {
 	struct kevent_coalesce *c = &ke->queue->coalesce;
 

@@ -17,7 +17,7 @@ bool kevent_coalesce_block(struct kevent_queue *q, u32 window,
 			   const struct kevent_deadline *until);
 void kevent_coalesce_learn(struct kevent_queue *q,
 			   const struct kevent_consumer *w);
-bool kevent_coalesce_held(struct kevent *ke);
+bool kevent_coalesce_hold(struct kevent *ke);
 bool kevent_coalesce_stop(struct kevent_queue *q);
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,
 			   unsigned long arg);

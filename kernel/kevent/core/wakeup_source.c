@@ -82,19 +82,14 @@ void __kevent_awake_begin(struct kevent_queue *q)
 	q->awake_new = false;
 }
 
-/* Does the ring have such entries that nobody has taken, as far as known? */
-static bool kevent_awake_unread(struct kevent_queue *q)
-{
-	if (!q->ring.size)
-		return false;
-	kevent_ring_sync(q);
-	return q->ring.uidx < q->awake_pos;
-}
-
 void __kevent_awake_end(struct kevent_queue *q)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);
-	if (!q->awake_new && list_empty(&q->ready) && !q->nr_taken &&
-	    !kevent_awake_unread(q))
+	if (q->awake_new || !list_empty(&q->ready) || q->nr_taken)
+		return;
+	if (q->ring.size)
+		kevent_ring_sync(q);
+	/* Nor does the ring have such an entry that nobody has taken, as far as known. */
+	if (q->ring.uidx >= q->awake_pos)
 		__pm_relax(q->wakeup);
 }
