@@ -85,7 +85,7 @@ fault:
 /* Of a type that is driven the library makes it: it has to arm the watch. */
 static bool request_is_driven(const struct ukevent *uk, const struct kevent_source_ops *ops)
 {
-	return HOST_DRIVES && unlikely(ops->driven) && !(uk->req_flags & KEVENT_REQ_DRIVEN);
+	return HOST_DRIVES && unlikely(ops->flags & ~uk->req_flags & KEVENT_REQ_DRIVEN);
 }
 
 /* Whether a request of a source may be made */
@@ -131,7 +131,7 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 		return err;
 	if (request_is_driven(&now->uk, ops))
 		return -ENOIOCTLCMD;
-	if (ops->file) {
+	if (ops->flags & KEVENT_SOURCE_FILE) {
 		*f = fdget(now->uk.id.raw[0]);
 		if (!fd_file(*f))
 			return -EBADF;

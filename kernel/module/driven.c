@@ -99,13 +99,6 @@ static bool driven_is_left(const struct kevent_driven *kd)
 	return !pid_task(kd->tgid, PIDTYPE_TGID);
 }
 
-static bool driven_may_change(const struct kevent *ke)
-{
-	const struct kevent_driven *kd = container_of(ke, struct kevent_driven, kk.ke);
-
-	return kd->tgid == task_tgid(current) || driven_is_left(kd);
-}
-
 /* The library cancels a chain that no thread runs yet, and posts its end. */
 static int driven_cancel(struct kevent *ke)
 {
@@ -118,7 +111,20 @@ static int driven_cancel(struct kevent *ke)
 	kd->id = KEVENT_CALL_REFUSED | kd->from;
 	kd->data = -ECANCELED;
 	kevent_ready_locked(ke, KEVENT_AIO_DONE);
-	return 0;
+	return KEVENT_COMMAND_DONE;
+}
+
+static int driven_command(struct kevent *ke, u32 cmd, const struct ukevent *uk, void **room)
+{
+	const struct kevent_driven *kd = to_driven(ke);
+
+	if (cmd == KEVENT_CTL_REMOVE && ke->type == KEVENT_AIO)
+		return driven_cancel(ke);
+	if (kd->tgid != task_tgid(current) && !driven_is_left(kd))
+		return -EPERM;
+	if (cmd != KEVENT_CTL_READY)
+		return 0;
+	return kevent_mark_as(ke, uk, ke->type == KEVENT_FUTEX ? KEVENT_FUTEX_WAKE : 0);
 }
 
 static void driven_fill(struct kevent *ke, struct ukevent *uk)
@@ -142,7 +148,6 @@ static void driven_delivered(struct kevent *ke)
 }
 
 #define DRIVEN_OPS							\
-	.driven		= true,						\
 	.flags		= KEVENT_REQ_DRIVEN,				\
 	.size		= sizeof(struct kevent_driven),			\
 	.pins		= sizeof(struct pid),				\
@@ -152,14 +157,13 @@ static void driven_delivered(struct kevent *ke)
 	.detach		= driven_detach,				\
 	.destroy	= driven_destroy,				\
 	.modified	= driven_modified,				\
-	.may_change	= driven_may_change,				\
+	.command	= driven_command,				\
 	.fill		= driven_fill,					\
 	.delivered	= driven_delivered
 
 const struct kevent_source_ops kevent_futex_ops = {
 	DRIVEN_OPS,
 	.name	= "futex",
-	.marks	= KEVENT_FUTEX_WAKE,
 };
 
 const struct kevent_source_ops kevent_posix_timer_ops = {
@@ -170,7 +174,6 @@ const struct kevent_source_ops kevent_posix_timer_ops = {
 const struct kevent_source_ops kevent_aio_ops = {
 	DRIVEN_OPS,
 	.name	= "aio",
-	.cancel	= driven_cancel,
 };
 
 /* The conditions that are not delivered; an entry that is on its way to a consumer is. */
@@ -208,7 +211,7 @@ static struct kevent *driven_find(struct kevent_queue *q, const struct ukevent *
 {
 	const struct kevent_source_ops *ops = kevent_source(uk->type);
 
-	if (IS_ERR(ops) || !ops->driven)
+	if (IS_ERR(ops) || !(ops->flags & KEVENT_REQ_DRIVEN))
 		return NULL;
 	return kevent_find(ops, q, uk, NULL);
 }

@@ -112,7 +112,7 @@ static long dev_types(u64 __user *arg)
 	u32 type;
 
 	for (type = 0; type < KEVENT_NR_TYPES; type++)
-		if (kevent_sources[type] && !kevent_sources[type]->driven)
+		if (kevent_sources[type] && !(kevent_sources[type]->flags & KEVENT_REQ_DRIVEN))
 			types |= BIT_ULL(type);
 	return put_user(types, arg);
 }

@@ -325,13 +325,12 @@ static int ev_bound_rearm(struct kevent *ke, const struct ukevent *uk)
 
 const struct kevent_source_ops kevent_bound_ops = {
 	.name		= "bound",
-	.file		= true,
-	.many		= true,
+	.flags		= KEVENT_SOURCE_FILE | KEVENT_SOURCE_MANY | KEVENT_SOURCE_ARMS,
 	.size		= sizeof(struct kevent_bound),
 	.check		= ev_bound_check,
 	.attach		= ev_bound_attach,
 	.detach		= ev_bound_detach,
-	.rearm		= ev_bound_rearm,
+	.modify_unlocked = ev_bound_rearm,
 };
 
 /* Calls */

@@ -6,7 +6,7 @@
  * the owner of the queue like any watch; its event is the end. ADD makes the same watch from
  * user space, so nothing that kevent_call() submits is special. The watch is ONESHOT, and
  * takes the usual way to the consumer by kevent_ready_locked(). It is not removed:
- * kevent_source_ops.cancel says what REMOVE does in place of that.
+ * ev_aio_command() says what REMOVE does in place of that.
  *
  * A chain that would block needs a task that can block, with the credentials, files and
  * memory of its program. The kernel has no such task, so the program lends one. A serving
@@ -405,10 +405,13 @@ static void ev_aio_detach(struct kevent *ke)
 	kevent_job_del(&ke->queue->crew, to_job(ke));
 }
 
-/* Not a word of it can be changed. */
-static bool ev_aio_may_change(const struct kevent *ke)
+/* Not a word of it can be changed. The end of a chain is always reported. */
+static int ev_aio_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			  void **room)
 {
-	return false;
+	if (cmd != KEVENT_CTL_REMOVE)
+		return -EPERM;
+	return kevent_crew_cancel(ke) ?: KEVENT_COMMAND_DONE;
 }
 
 static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
@@ -417,7 +420,7 @@ static void ev_aio_fill(struct kevent *ke, struct ukevent *uk)
 
 	uk->id.raw_u64 = run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
 	uk->ret_data[0] = lower_32_bits(run->result);
-	uk->ret_data[1] = upper_32_bits(run->result);
+	uk->ret_data[1] = kevent_is_broken(ke) ? -EFAULT : upper_32_bits(run->result);
 }
 
 /*
@@ -440,13 +443,11 @@ int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
 
 const struct kevent_source_ops kevent_aio_ops = {
 	.name		= "aio",
-	.error		= -EFAULT,
 	.size		= sizeof(struct kevent_job),
 	.check		= ev_aio_check,
 	.key		= ev_aio_key,
 	.attach		= ev_aio_attach,
 	.detach		= ev_aio_detach,
-	.may_change	= ev_aio_may_change,
-	.cancel		= kevent_crew_cancel,
+	.command	= ev_aio_command,
 	.fill		= ev_aio_fill,
 };

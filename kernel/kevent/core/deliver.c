@@ -306,7 +306,7 @@ static bool kevent_store_level(struct kring *to, struct kevent *ke)
 static enum kevent_stop kevent_store(struct kevent_collection *c,
 				     struct kevent *ke)
 {
-	bool level = likely(kevent_source_of(ke)->level && !kevent_is_broken(ke));
+	bool level = likely(kevent_has_level(ke) && !kevent_is_broken(ke));
 
 	if (!(level ? kevent_store_level(c->to, ke) :
 		      kevent_store_filled(c->to, ke))) {
@@ -497,7 +497,7 @@ static bool kevent_look_waits(const struct kevent_collection *c)
 {
 	const struct kevent *ke = list_first_entry(&c->q->ready, struct kevent, link);
 
-	return c->once && kevent_source_of(ke)->foreign;
+	return c->once && kevent_source_of(ke)->flags & KEVENT_SOURCE_FOREIGN;
 }
 
 /* Watches that are looked at before a consumer asks whether to go on */

@@ -264,7 +264,8 @@ static int __init kevent_source_init(unsigned int type)
 	struct kmem_cache *cache;
 
 	/* Its objects are paid for in advance: see kevent_index_insert(). */
-	cache = host_cache(ops->name, ops->size, ops->align ?: __alignof__(u64));
+	cache = host_cache(ops->name, ops->size, ops->flags & KEVENT_SOURCE_LEVEL ?
+			   L1_CACHE_BYTES : __alignof__(u64));
 	if (!cache)
 		return -ENOMEM;
 	kevent_caches[type] = cache;

@@ -24,7 +24,8 @@ static bool kevent_file_matches(const struct kevent_file *kf,
 {
 	return kf->ke.queue == q && kf->ke.type == type &&
 	       kf->ke.id_low == fd && !kevent_is_dead(&kf->ke) &&
-	       (!kevent_sources[type]->many || kf->ke.event == event);
+	       (!(kevent_sources[type]->flags & KEVENT_SOURCE_MANY) ||
+		kf->ke.event == event);
 }
 
 /* Walk the list of a file, from @other on, before a watch joins: 0, -EEXIST or -ENOSPC. */

@@ -45,7 +45,7 @@ static inline struct kevent_keyed *to_kevent_keyed(const struct kevent *ke)
 /* Undo kevent_file_link() or kevent_key_link(). */
 static inline void kevent_unlink(struct kevent *ke)
 {
-	if (kevent_source_of(ke)->file)
+	if (kevent_has_file(ke))
 		kevent_file_unlink(to_kevent_file(ke));
 	else
 		kevent_key_unlink(to_kevent_keyed(ke));
@@ -60,7 +60,7 @@ static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
 					 const struct ukevent *uk,
 					 struct file *file)
 {
-	if (ops->file)
+	if (ops->flags & KEVENT_SOURCE_FILE)
 		return kevent_file_find(q, uk, file);
 	return kevent_key_find(q, uk->type,
 			       ops->key ? ops->key(uk) : uk->id.raw_u64);
@@ -73,14 +73,14 @@ static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
  */
 static inline void kevent_hold(struct kevent *ke)
 {
-	if (kevent_source_of(ke)->file)
+	if (kevent_has_file(ke))
 		get_file(to_kevent_file(ke)->file);
 }
 
 /* What kevent_hold() has pinned: NULL for a source without a file */
 static inline struct file *kevent_held_file(const struct kevent *ke)
 {
-	return kevent_source_of(ke)->file ? to_kevent_file(ke)->file : NULL;
+	return kevent_has_file(ke) ? to_kevent_file(ke)->file : NULL;
 }
 
 /*

@@ -156,7 +156,7 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_source_of(ke)->level ||
+	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_has_level(ke) ||
 	    q->ring.flags || q->ring.away || !kevent_ring_select(q) ||
 	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
 		return false;
@@ -283,7 +283,7 @@ void kevent_recheck(struct kevent *ke)
 
 /*
  * The source of a watch cannot deliver any more. The entry says it with
- * kevent_source_ops.error.
+ * what fill() makes of -EIDRM.
  */
 void kevent_broken(struct kevent *ke)
 {

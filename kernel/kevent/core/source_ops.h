@@ -5,6 +5,7 @@
 #ifndef _KEVENT_SOURCE_OPS_H
 #define _KEVENT_SOURCE_OPS_H
 
+#include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -16,25 +17,38 @@
 /* After the last type. A new source is declared below, and put into table.c. */
 #define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 
+/*
+ * kevent_source_ops.flags, beside the request flags above 0xff that a source knows:
+ * FILE: the id is a file descriptor, and the structure of a watch begins with a &struct
+ *	kevent_file; otherwise with a &struct kevent_keyed
+ * MANY: a queue has a watch of a descriptor for each event; otherwise one
+ * LEVEL: without %KEVENT_REQ_ET, what was delivered is looked up again by collect(), and
+ *	reported again while it holds. An entry is what collect() sees and an amount: there
+ *	is no fill() or delivered()
+ * FOREIGN: its files may be of any driver: collect(), where it is not atomic, may never return
+ * ARMS: modify_unlocked() arms the watch for a MODIFY
+ *
+ * With %KEVENT_REQ_DRIVEN a process posts the events of its watches: see kernel/module/driven.c.
+ */
+#define KEVENT_SOURCE_FILE	BIT(16)
+#define KEVENT_SOURCE_MANY	BIT(17)
+#define KEVENT_SOURCE_LEVEL	BIT(18)
+#define KEVENT_SOURCE_FOREIGN	BIT(19)
+#define KEVENT_SOURCE_ARMS	BIT(20)
+
+/* What command() returns when the source has done it all */
+#define KEVENT_COMMAND_DONE	1
+
+/* Bytes that command() may take with each %KEVENT_CTL_READY */
+#define KEVENT_MARK_BYTES	32
+
 /**
  * struct kevent_source_ops - what a source does
  * @name:	in fdinfo
- * @file:	the id is a file descriptor, and the structure of its watches begins
- *		with a &struct kevent_file; otherwise with a &struct kevent_keyed
- * @many:	a queue has a watch of a descriptor for each event; otherwise one
- * @level:	without %KEVENT_REQ_ET, what was delivered is looked up again by
- *		collect(), and reported again while it holds. An entry is what collect() sees
- *		and an amount: there is no fill(), delivered() or count()
- * @driven:	a process posts the events of its watches: see kernel/module/driven.c
- * @foreign:	its files may be of any driver: collect(), where it is not atomic, may never return
- * @flags:	request flags above 0xff that it knows
- * @marks:	conditions that %KEVENT_CTL_READY may report, for sources without
- *		collect() and mark()
- * @error:	-errno in the entry of a broken watch; 0: -EIDRM
- * @size:	of the structure of its watches
- * @align:	of that structure, 0: as the compiler wants it
+ * @flags:	%KEVENT_SOURCE_FILE and its like, and request flags above 0xff that it knows
+ * @size:	of the structure of its watches, which begins a cache line with
+ *		%KEVENT_SOURCE_LEVEL
  * @pins:	bytes of other objects that each watch keeps: charged with it
- * @room:	bytes that mark() takes with each mark; 0: none
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
  * @key:	the id by which a watch is found; only for sources without a file.
  *		Unlocked; other watches of the source may not have this id. Optional:
@@ -49,78 +63,61 @@
  *		lock that is held across a ->poll() or a fault. Called once,
  *		after attach() has returned
  * @destroy:	free what attach() allocated. Optional
+ * @command:	a task wants %KEVENT_CTL_MODIFY, REMOVE or READY of the watch, which is not dead;
+ *		under ready_lock. Returns 0 to have it done, %KEVENT_COMMAND_DONE, or -errno:
+ *		-EPERM if the task may only take events. REMOVE that is done leaves the watch,
+ *		which reports that it is over. READY is done by kevent_mark_as(), or adds to
+ *		&kevent.ready and takes *room, of %KEVENT_MARK_BYTES, if it needs that; without
+ *		any it returns -ENOBUFS and is called again. Optional: all who have the queue
+ *		may. READY then has collect() asked, or is refused without that
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
- *		kevent_forget(). Optional. With @level it is for other events only
- * @hand_on:	MODIFY has disabled the watch or dropped some of its events: what was
- *		reported to it in the place of others, and it does not want any
- *		more, is for them. It may be dead since. Under RCU, with the
- *		watched object pinned. Optional, for sources without rearm()
- * @rearm:	MODIFY is about to change the watch, which is claimed, and arms
- *		it anew: like attach() it may sleep and returns the conditions that
- *		hold, or -errno: then the watch keeps its events and flags, but may
- *		be disarmed. detach() may be called at the same time, once the
- *		watch is dead. Optional
- * @may_change:	may the current task modify, remove or mark the watch, or only
- *		take its events? Under ready_lock. Optional: all who have the
- *		queue may
- * @cancel:	REMOVE of a watch that is not dead, under ready_lock. Instead of being
- *		removed, it reports that it is over. 0 or -errno. Optional, for sources
- *		without a file
+ *		kevent_forget(). Optional. With %KEVENT_SOURCE_LEVEL it is for other events only
+ * @modify_unlocked: the part of MODIFY that is done without ready_lock. Optional.
+ *		With %KEVENT_SOURCE_ARMS it comes first, arms the claimed watch anew, and is like
+ *		attach(): if it fails, the watch keeps its events and flags, but may be
+ *		disarmed. detach() may be called at the same time, once the watch is dead.
+ *		Otherwise it comes last, if the watch was disabled or has lost some of its
+ *		events. What was reported to it in the place of others, and it does not want any
+ *		more, is for them. It may be dead since. Under RCU, with the watched object
+ *		pinned; the result is ignored
  * @collect:	the conditions that hold now, 0 when there is nothing to report.
  *		Either the watch is claimed and held, and the call may sleep. Or it
  *		is @atomic: under ready_lock, for a watch that is not dead;
  *		-EAGAIN when it takes a lock or sleep. Optional: what happened is
  *		only known from kevent_ready() and attach(), and kept until it is
  *		delivered
- * @count:	occurrences not yet delivered; under ready_lock. For sources that
- *		keep each one. Optional: one, while the watch is on the ready
- *		list
+ * @amount:	how much there is; under ready_lock, any context. With
+ *		%KEVENT_SOURCE_LEVEL: the second word of the result, for conditions that hold,
+ *		optional. Otherwise: occurrences not yet delivered, for sources that keep each
+ *		one; optional: one, while the watch is on the ready list
  * @fill:	put what the source knows of the oldest occurrence into an entry; under
  *		ready_lock, any context. When there is none, something the watch says
- *		of itself. Optional: an entry has the conditions, and one that is unread and
- *		has the same makes another one redundant
- * @amount:	the second word of the result, for conditions that hold; under ready_lock,
- *		any context. Optional, for sources without fill()
+ *		of itself. A broken watch has its -errno in the second word of the result, which
+ *		is -EIDRM before. Optional: an entry has the conditions, and one that is unread
+ *		and has the same makes another one redundant
  * @delivered:	the entry made by fill() of the oldest occurrence has reached
  *		user memory; under ready_lock. Optional
- * @mark:	%KEVENT_CTL_READY on a watch; under ready_lock. Adds to
- *		&kevent.ready. Takes *room, of @room bytes, if it needs that;
- *		without any it returns -ENOBUFS and is called again. 0 or -errno.
- *		Optional: sources with collect() are asked, others report what
- *		@marks allows
  */
 struct kevent_source_ops {
 	const char		*name;
-	bool			file;
-	bool			many;
-	bool			level;
-	bool			driven;
-	bool			foreign;
 	u32			flags;
-	u32			marks;
-	int			error;
 	u32			size;
-	u32			align;
 	u32			pins;
-	u32			room;
 	int (*check)(const struct ukevent *uk, struct file *file);
 	u64 (*key)(const struct ukevent *uk);
 	int (*attach)(struct kevent *ke, const struct ukevent *uk,
 		      struct file *file);
 	void (*detach)(struct kevent *ke);
 	void (*destroy)(struct kevent *ke);
+	int (*command)(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+		       void **room);
 	void (*modified)(struct kevent *ke, const struct ukevent *uk);
-	void (*hand_on)(struct kevent *ke);
-	int (*rearm)(struct kevent *ke, const struct ukevent *uk);
-	bool (*may_change)(const struct kevent *ke);
-	int (*cancel)(struct kevent *ke);
+	int (*modify_unlocked)(struct kevent *ke, const struct ukevent *uk);
 	int (*collect)(struct kevent *ke, bool atomic);
-	u32 (*count)(struct kevent *ke);
-	void (*fill)(struct kevent *ke, struct ukevent *uk);
 	u32 (*amount)(struct kevent *ke, u32 ready);
+	void (*fill)(struct kevent *ke, struct ukevent *uk);
 	void (*delivered)(struct kevent *ke);
-	int (*mark)(struct kevent *ke, const struct ukevent *uk, void **room);
 };
 
 extern const struct kevent_source_ops kevent_socket_ops;
@@ -156,6 +153,17 @@ kevent_source_of(const struct kevent *ke)
 	return kevent_sources[ke->type];
 }
 
+static inline bool kevent_has_file(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->flags & KEVENT_SOURCE_FILE;
+}
+
+/* Can what it reports be looked up? */
+static inline bool kevent_has_level(const struct kevent *ke)
+{
+	return kevent_source_of(ke)->flags & KEVENT_SOURCE_LEVEL;
+}
+
 /*
  * The source of a type, which is anything a caller may have written: ERR_PTR(-EINVAL) when
  * there is no such type, ERR_PTR(-ENOSYS) when this kernel has no source for it.
@@ -173,7 +181,7 @@ static inline const struct kevent_source_ops *kevent_source(u32 type)
 /* Is what a watch reports a condition that holds, and looked up again? */
 static inline bool kevent_is_checked(const struct kevent *ke)
 {
-	return kevent_source_of(ke)->level &&
+	return kevent_has_level(ke) &&
 	       (ke->req_flags & (KEVENT_REQ_ET | KEVENT_REQ_LAST_CHECK)) !=
 	       KEVENT_REQ_ET;
 }

@@ -133,7 +133,7 @@ static inline bool kevent_must_verify(const struct kevent *ke)
 /* Is it looked at again after delivery? */
 static inline bool kevent_is_level(const struct kevent *ke)
 {
-	return kevent_source_of(ke)->level &&
+	return kevent_has_level(ke) &&
 	       !(ke->req_flags & KEVENT_REQ_ET) && !(ke->state & KE_BROKEN);
 }
 
@@ -176,7 +176,8 @@ static inline u32 kevent_count(struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
-	return ops->count ? ops->count(ke) : 0;
+	return ops->amount && !(ops->flags & KEVENT_SOURCE_LEVEL) ?
+	       ops->amount(ke, 0) : 0;
 }
 
 /* Moves of hot paths, under ready_lock */
@@ -340,17 +341,6 @@ static inline bool kevent_has_key(const struct kevent *ke)
 {
 	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	return !kevent_is_dead(ke);
-}
-
-/* May the caller change a watch that it has found? 0, -ENOENT or -EPERM */
-static inline int kevent_changeable(const struct kevent *ke,
-				    const struct kevent_source_ops *ops)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	if (kevent_is_dead(ke))
-		return -ENOENT;
-	return ops->may_change && !ops->may_change(ke) ? -EPERM : 0;
 }
 
 #endif /* _KEVENT_STATE_H */

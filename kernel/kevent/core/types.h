@@ -164,7 +164,7 @@ struct kevent_bounds {
  *		  disarmed after it (ONESHOT, DISPATCH)
  *
  * A source without conditions that can be looked up, see
- * &kevent_source_ops.level, reports each thing once in any mode.
+ * %KEVENT_SOURCE_LEVEL, reports each thing once in any mode.
  */
 enum kevent_mode {
 	KEVENT_LEVEL,

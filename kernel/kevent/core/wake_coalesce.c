@@ -230,7 +230,7 @@ bool kevent_coalesce_hold(struct kevent *ke)
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (!kevent_source_of(ke)->level ||
+	if (!kevent_has_level(ke) ||
 	    ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 		c->left = 1;
 	if (!--c->left)

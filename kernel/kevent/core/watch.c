@@ -50,12 +50,12 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk)
 
 	*uk = kevent_entry(ke, ke->ready, kevent_amount(ke, ke->ready));
 	uk->req_flags = kevent_req_flags(ke);
-	if (ops->fill)
-		ops->fill(ke, uk);
 	if (kevent_is_broken(ke)) {
 		uk->ret_flags |= KEVENT_RET_BROKEN;
-		uk->ret_data[1] = ops->error ?: -EIDRM;
+		uk->ret_data[1] = -EIDRM;
 	}
+	if (ops->fill)
+		ops->fill(ke, uk);
 }
 
 /* Requests */
@@ -66,7 +66,7 @@ static int kevent_check(struct kevent_queue *q,
 {
 	int err;
 
-	if (uk->req_flags & ~(KEVENT_REQ_ALL | ops->flags))
+	if (uk->req_flags & ~(KEVENT_REQ_ALL | lower_16_bits(ops->flags)))
 		return -EINVAL;
 	err = ops->check(uk, file);
 	if (unlikely(uk->req_flags & KEVENT_REQ_STAY_AWAKE) && !err)
@@ -90,7 +90,7 @@ static void kevent_set_key(struct kevent *ke,
 			   const struct kevent_source_ops *ops,
 			   const struct ukevent *uk, struct file *file)
 {
-	if (ops->file) {
+	if (ops->flags & KEVENT_SOURCE_FILE) {
 		to_kevent_file(ke)->file = file;
 		to_kevent_file(ke)->next = NULL;
 		to_kevent_file(ke)->table = current->files;
@@ -138,26 +138,46 @@ uncharge:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* The caller reports it, if this returns 0 and not -errno. */
-static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
-			      void **room)
+/* Have a source do a command, or say that it may be done: see its command(). */
+static int kevent_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			  void **room)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	u32 mask = ke->event & ops->marks;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	if (ops->mark)
-		return ops->mark(ke, uk, room);
-	if (ops->collect) {
-		kevent_doubt(ke);
-		return 0;
-	}
+	if (kevent_is_dead(ke))
+		return -ENOENT;
+	return ops->command ? ops->command(ke, cmd, uk, room) : 0;
+}
+
+/*
+ * For the command() of a source: READY reports what the request, the watch and @may have in
+ * common. Returns what command() does.
+ */
+int kevent_mark_as(struct kevent *ke, const struct ukevent *uk, u32 may)
+{
+	u32 mask = ke->event & may;
+
 	if (uk->event)
 		mask &= uk->event;
 	if (!mask)
 		return -EINVAL;
 	ke->ready |= mask;
+	return KEVENT_COMMAND_DONE;
+}
+
+/* The caller reports it, if this returns 0 and not -errno. */
+static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
+			      void **room)
+{
+	int done = kevent_command(ke, KEVENT_CTL_READY, uk, room);
+
+	if (done)
+		return min(done, 0);
+	if (!kevent_source_of(ke)->collect)
+		return -EINVAL;
+	kevent_doubt(ke);
 	return 0;
 }
 
@@ -242,7 +262,8 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	if (mask)
 		return ERR_PTR(mask);
 	/* One of many may be that of a program that is gone: its attach() knows. */
-	if (ops->file && !ops->many && kevent_is_there(q, uk, file))
+	if ((ops->flags & (KEVENT_SOURCE_FILE | KEVENT_SOURCE_MANY)) == KEVENT_SOURCE_FILE &&
+	    kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
 	ke = kevent_alloc(q, ops, uk, file);
 	if (IS_ERR(ke))
@@ -286,7 +307,7 @@ static void kevent_modify_locked(struct kevent *ke,
 				 const struct kevent_source_ops *ops,
 				 const struct ukevent *uk)
 {
-	bool same = ops->level && ke->event == uk->event;
+	bool same = ops->flags & KEVENT_SOURCE_LEVEL && ke->event == uk->event;
 	bool report;
 
 	lockdep_assert_held(&ke->queue->ready_lock);
@@ -320,7 +341,7 @@ static void kevent_modify_locked(struct kevent *ke,
 static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	int mask = ops->rearm(ke, uk);
+	int mask = ops->modify_unlocked(ke, uk);
 	struct kevent_queue *q = ke->queue;
 	bool last;
 
@@ -339,11 +360,11 @@ static int kevent_modify_found(struct kevent *ke,
 			       const struct kevent_source_ops *ops,
 			       const struct ukevent *uk)
 {
-	int err = kevent_changeable(ke, ops);
+	int err = kevent_command(ke, KEVENT_CTL_MODIFY, uk, NULL);
 
 	if (err)
 		return err;
-	if (!ops->rearm) {
+	if (!(ops->flags & KEVENT_SOURCE_ARMS)) {
 		kevent_modify_locked(ke, ops, uk);
 		return 0;
 	}
@@ -361,15 +382,15 @@ static int kevent_modify_found(struct kevent *ke,
  * @file: as for kevent_add()
  *
  * Arms the watch again, and has its condition checked by the next collection,
- * or by the source at once. If rearm() fails, the watch may be left disarmed.
+ * or by the source at once. If modify_unlocked() fails, the watch may be left disarmed.
  * Return: 0, -ENOENT, -EPERM when it is another process's, -EBUSY when another
- * call arms it, or what the source's check() and rearm() say: -EINVAL, -EACCES,
+ * call arms it, or what the source's check() and modify_unlocked() say: -EINVAL, -EACCES,
  * -ENOTSOCK, -EFAULT, -EXDEV.
  */
 int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
 {
-	bool withdraws;
+	bool arms = ops->flags & KEVENT_SOURCE_ARMS, withdraws;
 	struct kevent *ke;
 	int err;
 
@@ -387,11 +408,11 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		err = kevent_modify_found(ke, ops, uk);
 		kevent_unlock_irq(q);
 		kevent_testpoint(q, KEVENT_TESTPOINT_HAND_ON);
-		if (withdraws && !err && ops->hand_on)
-			ops->hand_on(ke);
+		if (withdraws && !err && !arms && ops->modify_unlocked)
+			ops->modify_unlocked(ke, uk);
 	}
 	rcu_read_unlock();
-	return !err && ops->rearm ? kevent_rearm(ke, uk) : err;
+	return !err && arms ? kevent_rearm(ke, uk) : err;
 }
 
 static int kevent_mark_once(struct kevent_queue *q,
@@ -408,7 +429,7 @@ static int kevent_mark_once(struct kevent_queue *q,
 		return -ENOENT;
 	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 	guard(kevent_queue)(q);
-	err = kevent_changeable(ke, ops) ?: kevent_mark_locked(ke, uk, room);
+	err = kevent_mark_locked(ke, uk, room);
 	if (!err)
 		kevent_report(ke);
 	return err;
@@ -423,7 +444,7 @@ static int kevent_mark_once(struct kevent_queue *q,
  *
  * Return: 0, -ENOENT, -EPERM when it is another process's, -EINVAL when the
  * request has no event bit in common with the watch, -ENOMEM, or what the
- * source's mark() says: -EAGAIN.
+ * source's command() says: -EAGAIN.
  */
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file)
@@ -435,7 +456,7 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	if (err == -ENOBUFS) {
 		kevent_testpoint(q, KEVENT_TESTPOINT_ROOM);
 		/* A full memory cgroup is an error, not a reason to kill. */
-		room = kmalloc(ops->room,
+		room = kmalloc(KEVENT_MARK_BYTES,
 			       GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL);
 		if (!room)
 			return -ENOMEM;
@@ -502,7 +523,7 @@ bool kevent_kill_one(struct kevent *ke, bool hold)
  * @file: as for kevent_add()
  *
  * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT, -EPERM when it
- * is another process's, or what the source's cancel() says: -EALREADY.
+ * is another process's, or what the source's command() says: -EALREADY.
  */
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
@@ -516,19 +537,14 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	if (ke) {
 		kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
 		spin_lock_irq(&q->ready_lock);
-		if (unlikely(ops->cancel)) {
-			/* The end of such a watch is always told. */
-			err = kevent_is_dead(ke) ? -ENOENT : ops->cancel(ke);
-		} else {
-			err = kevent_changeable(ke, ops);
-			mine = !err && kevent_kill(ke);
-		}
+		err = kevent_command(ke, KEVENT_CTL_REMOVE, uk, NULL);
+		mine = !err && kevent_kill(ke);
 		kevent_unlock_irq(q);
 	}
 	rcu_read_unlock();
 	if (mine)
 		kevent_bury(ke, false);
-	return err;
+	return min(err, 0);
 }
 
 /* Kill the next watch from @index on. */

@@ -328,32 +328,33 @@ static int ev_pipe_check(const struct ukevent *uk, struct file *file)
 	return host_pipe(file) ? 0 : -EINVAL;
 }
 
+#define EV_POLL_FLAGS	(KEVENT_SOURCE_FILE | KEVENT_SOURCE_LEVEL)
+
 #define EV_POLL_OPS(_name, _check)			\
 	.name		= _name,			\
-	.file		= true,				\
-	.level		= true,				\
 	.size		= sizeof(struct kevent_poll),	\
-	.align		= L1_CACHE_BYTES,		\
 	.check		= _check,			\
 	.attach		= ev_poll_attach,		\
 	.detach		= ev_poll_detach,		\
 	.destroy	= ev_poll_destroy,		\
 	.modified	= ev_poll_modified,		\
-	.hand_on	= file_wait_hand_on,		\
+	.modify_unlocked = file_wait_hand_on,		\
 	.collect	= ev_poll_collect
 
 const struct kevent_source_ops kevent_socket_ops = {
 	EV_POLL_OPS("socket", ev_socket_check),
+	.flags		= EV_POLL_FLAGS,
 	.amount		= ev_poll_amount,
 };
 
 const struct kevent_source_ops kevent_pipe_ops = {
 	EV_POLL_OPS("pipe", ev_pipe_check),
+	.flags		= EV_POLL_FLAGS,
 };
 
 const struct kevent_source_ops kevent_poll_ops = {
 	EV_POLL_OPS("poll", ev_poll_check),
-	.foreign = true,
+	.flags		= EV_POLL_FLAGS | KEVENT_SOURCE_FOREIGN,
 };
 
 static_assert(((__force u32)EV_POLL_EVENTS &

@@ -175,7 +175,7 @@ int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
 int file_wait_join_more(struct kevent_poll_more *more,
 			struct wait_queue_head *head);
 void file_wait_leave(wait_queue_entry_t *wait, void **slot);
-void file_wait_hand_on(struct kevent *ke);
+int file_wait_hand_on(struct kevent *ke, const struct ukevent *uk);
 
 /* file_nest.c, with CONFIG_EPOLL: queues and epoll files */
 int kevent_nest_link(struct kevent_poll *kp, struct file *file);

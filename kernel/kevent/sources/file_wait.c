@@ -592,24 +592,25 @@ void file_wait_leave(wait_queue_entry_t *wait, void **slot)
  * not want any more are offered to others, even if the event was delivered: its consumer
  * need not have acted on it.
  */
-void file_wait_hand_on(struct kevent *ke)
+int file_wait_hand_on(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_poll *kp = to_poll(ke);
 	struct wait_queue_head *head;
 	__poll_t mask;
 
 	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_PENDING)))
-		return;
+		return 0;
 	head = head_of(kp);
 	if (!head)
-		return;
+		return 0;
 	guard(spinlock_irqsave)(&head->lock);
 	/* A watch that is dead hands on when it leaves, or has. */
 	if (head_of(kp) != head || kevent_is_dead(ke))
-		return;
+		return 0;
 	mask = pending(kp);
 	if (kevent_is_armed(ke))
 		mask &= ~both_names(interest(kp));
 	if (mask)
 		hand_on(kp, head, mask);
+	return 0;
 }

@@ -9,14 +9,14 @@
  * bucket, and the watch may be freed.
  *
  * Arming reads user memory, so it is done where it may fault: by attach(), and for MODIFY
- * by rearm(), without a lock and with the watch claimed. A second MODIFY fails with -EBUSY. A
+ * by modify_unlocked(), with the watch claimed. A second MODIFY fails with -EBUSY. A
  * remover does not wait: the task that arms checks under ready_lock whether the watch is
  * dead when it joins the futex, in the same critical section in which detach() finds out
  * whether there is anything to leave. "armed" says who calls futex_unqueue().
  *
  * A wake-up must not be lost with a watch. "woken" is a FUTEX_WAKE that went to the watch
  * and has not reached user memory. The function that clears it without delivery passes it
- * on to waiters with the same key: that is detach(), or rearm() of a watch that is
+ * on to waiters with the same key: that is detach(), or ev_futex_rearm() of a watch that is
  * disabled or has died. The callback does not get the bits of FUTEX_WAKE_BITSET.
  * futex_pass_on() goes through the waiters in their order and wakes each that has a bit
  * none of the woken ones so far has. The waiter that the wake-up would have found is
@@ -229,12 +229,15 @@ static int ev_futex_rearm(struct kevent *ke, const struct ukevent *uk)
 }
 
 /* The watch stands for a waiter of the process, until that is gone. */
-static bool ev_futex_may_change(const struct kevent *ke)
+static int ev_futex_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			    void **room)
 {
-	struct mm_struct *mm = container_of(ke, struct kevent_futex,
-					    kk.ke)->mm;
+	struct mm_struct *mm = to_futex(ke)->mm;
 
-	return mm == current->mm || !atomic_read(&mm->mm_users);
+	if (mm != current->mm && atomic_read(&mm->mm_users))
+		return -EPERM;
+	return cmd == KEVENT_CTL_READY ?
+	       kevent_mark_as(ke, uk, KEVENT_FUTEX_WAKE) : 0;
 }
 
 static void ev_futex_fill(struct kevent *ke, struct ukevent *uk)
@@ -249,7 +252,7 @@ static void ev_futex_delivered(struct kevent *ke)
 
 const struct kevent_source_ops kevent_futex_ops = {
 	.name		= "futex",
-	.marks		= KEVENT_FUTEX_WAKE,
+	.flags		= KEVENT_SOURCE_ARMS,
 	.size		= sizeof(struct kevent_futex),
 	/* Not kept: a limit, see above. */
 	.pins		= THREAD_SIZE,
@@ -257,8 +260,8 @@ const struct kevent_source_ops kevent_futex_ops = {
 	.attach		= ev_futex_attach,
 	.detach		= ev_futex_detach,
 	.destroy	= ev_futex_destroy,
-	.rearm		= ev_futex_rearm,
-	.may_change	= ev_futex_may_change,
+	.command	= ev_futex_command,
+	.modify_unlocked = ev_futex_rearm,
 	.fill		= ev_futex_fill,
 	.delivered	= ev_futex_delivered,
 };

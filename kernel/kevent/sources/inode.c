@@ -479,10 +479,16 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 		kevent_ready_locked(ke, KEVENT_INODE_REMOVE);
 }
 
+static int ev_inode_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			    void **room)
+{
+	return cmd == KEVENT_CTL_READY ?
+	       kevent_mark_as(ke, uk, EV_INODE_EVENTS) : 0;
+}
+
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
-	.file		= true,
-	.marks		= EV_INODE_EVENTS,
+	.flags		= KEVENT_SOURCE_FILE,
 	.size		= sizeof(struct kevent_inode),
 	/* As if it were alone on its inode. */
 	.pins		= roundup_pow_of_two(sizeof(struct kevent_inode_mark)) +
@@ -490,5 +496,6 @@ const struct kevent_source_ops kevent_inode_ops = {
 	.check		= ev_inode_check,
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,
+	.command	= ev_inode_command,
 	.modified	= ev_inode_modified,
 };

@@ -368,10 +368,9 @@ static void ev_proc_fill(struct kevent *ke, struct ukevent *uk)
 	uk->ret_data[1] = kp->known ? KEVENT_PROC_STATUS : 0;
 }
 
+/* No command(): an exit cannot be feigned. */
 const struct kevent_source_ops kevent_proc_ops = {
 	.name		= "proc",
-	/* An exit cannot be feigned. */
-	.marks		= 0,
 	.size		= sizeof(struct kevent_proc),
 	/* As if it were alone to watch its process, which is gone. */
 	.pins		= sizeof(struct pid) + sizeof(struct upid) +

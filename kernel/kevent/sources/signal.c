@@ -302,6 +302,20 @@ void __kevent_drop_signals(void)
 	}
 }
 
+static int ev_signal_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			     void **room)
+{
+	if (!ev_signal_may_change(ke))
+		return -EPERM;
+	if (cmd != KEVENT_CTL_READY)
+		return 0;
+	if (uk->event && uk->event != KEVENT_SIGNAL_DELIVERY)
+		return -EINVAL;
+	to_signal(ke)->marked = true;
+	ke->ready |= KEVENT_SIGNAL_DELIVERY;
+	return KEVENT_COMMAND_DONE;
+}
+
 const struct kevent_source_ops kevent_signal_ops = {
 	.name		= "signal",
 	.pins		= roundup_pow_of_two(sizeof(struct kevent_signals)),
@@ -311,11 +325,10 @@ const struct kevent_source_ops kevent_signal_ops = {
 	.attach		= ev_signal_attach,
 	.detach		= ev_signal_detach,
 	.destroy	= ev_signal_destroy,
+	.command	= ev_signal_command,
 	.modified	= ev_signal_modified,
-	.may_change	= ev_signal_may_change,
 	.collect	= ev_signal_collect,
-	.count		= ev_signal_count,
+	.amount		= ev_signal_amount,
 	.fill		= ev_signal_fill,
 	.delivered	= ev_signal_delivered,
-	.mark		= ev_signal_mark,
 };

@@ -126,15 +126,14 @@ static inline spinlock_t *ev_signal_own_lock(void)
  * Another process that has the queue could turn an observed signal into a
  * consumed one, or have one delivered that the process relies on to be consumed.
  */
-static inline bool ev_signal_may_change(const struct kevent *ke)
+static inline bool ev_signal_may_change(struct kevent *ke)
 {
-	return container_of(ke, struct kevent_signal, kk.ke)->tgid ==
-	       task_tgid(current);
+	return to_signal(ke)->tgid == task_tgid(current);
 }
 
 /* signal_kept.c */
 void ev_signal_destroy(struct kevent *ke);
-u32 ev_signal_count(struct kevent *ke);
+u32 ev_signal_amount(struct kevent *ke, u32 ready);
 void ev_signal_fill(struct kevent *ke, struct ukevent *uk);
 void ev_signal_delivered(struct kevent *ke);
 bool ev_signal_is_armed(const struct kevent_signal *ks);
@@ -153,7 +152,6 @@ void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t);
 void ev_signal_take(struct kevent_signal *ks);
 void ev_signal_consume(struct kevent_signal *ks, bool consume);
 int ev_signal_collect(struct kevent *ke, bool atomic);
-int ev_signal_mark(struct kevent *ke, const struct ukevent *uk, void **room);
 bool ev_signal_share(struct kevent_sent *sent);
 
 #endif /* _KEVENT_SIGNAL_H */

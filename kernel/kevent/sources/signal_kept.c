@@ -50,7 +50,7 @@ void ev_signal_destroy(struct kevent *ke)
 	put_pid(ks->tgid);
 }
 
-u32 ev_signal_count(struct kevent *ke)
+u32 ev_signal_amount(struct kevent *ke, u32 ready)
 {
 	const struct kevent_signal *ks = to_signal(ke);
 
@@ -69,6 +69,7 @@ void ev_signal_fill(struct kevent *ke, struct ukevent *uk)
 
 	uk->id.raw_u64 = ks->kk.id;
 	uk->ret_data[0] = 0;
+	uk->ret_data[1] = 0;
 	if (!info)
 		return;
 	uk->id.raw_u64 = info->id;

@@ -158,12 +158,3 @@ int ev_signal_collect(struct kevent *ke, bool atomic)
 	guard(spinlock_irqsave)(&ke->queue->ready_lock);
 	return ks->nr || ks->marked ? KEVENT_SIGNAL_DELIVERY : 0;
 }
-
-int ev_signal_mark(struct kevent *ke, const struct ukevent *uk, void **room)
-{
-	if (uk->event && uk->event != KEVENT_SIGNAL_DELIVERY)
-		return -EINVAL;
-	to_signal(ke)->marked = true;
-	ke->ready |= KEVENT_SIGNAL_DELIVERY;
-	return 0;
-}

@@ -667,7 +667,7 @@ static void ev_timer_fill(struct kevent *ke, struct ukevent *uk)
 		ev_timer_count(kt);
 	uk->id.raw_u64 = kt->when;
 	uk->ret_data[0] = lower_32_bits(kt->ticks);
-	uk->ret_data[1] = upper_32_bits(kt->ticks);
+	uk->ret_data[1] = kevent_is_broken(ke) ? -ECANCELED : upper_32_bits(kt->ticks);
 }
 
 static void ev_timer_delivered(struct kevent *ke)
@@ -682,15 +682,21 @@ static void ev_timer_delivered(struct kevent *ke)
 	ev_timer_start(kt);
 }
 
+static int ev_timer_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			    void **room)
+{
+	return cmd == KEVENT_CTL_READY ?
+	       kevent_mark_as(ke, uk, KEVENT_TIMER_FIRED) : 0;
+}
+
 const struct kevent_source_ops kevent_timer_ops = {
 	.name		= "timer",
-	.marks		= KEVENT_TIMER_FIRED,
-	.error		= -ECANCELED,
 	.size		= sizeof(struct kevent_timer),
 	.check		= ev_timer_check,
 	.key		= ev_timer_key,
 	.attach		= ev_timer_attach,
 	.detach		= ev_timer_detach,
+	.command	= ev_timer_command,
 	.modified	= ev_timer_modified,
 	.fill		= ev_timer_fill,
 	.delivered	= ev_timer_delivered,

@@ -115,7 +115,7 @@ static void ev_user_destroy(struct kevent *ke)
 	}
 }
 
-static u32 ev_user_count(struct kevent *ke)
+static u32 ev_user_amount(struct kevent *ke, u32 ready)
 {
 	return to_user(ke)->nr;
 }
@@ -182,13 +182,15 @@ static void ev_user_merge(struct kevent_user *ku, u32 bits)
 }
 
 /* A watch without event bits takes any, a request without means all. */
-static int ev_user_mark(struct kevent *ke, const struct ukevent *uk,
-			void **room)
+static int ev_user_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
+			   void **room)
 {
 	struct kevent_user *ku = to_user(ke);
 	u32 mask = uk->event ?: ke->event;
 	int err = 0;
 
+	if (cmd != KEVENT_CTL_READY)
+		return 0;
 	if (ke->event) {
 		mask &= ke->event;
 		if (!mask)
@@ -199,23 +201,25 @@ static int ev_user_mark(struct kevent *ke, const struct ukevent *uk,
 				   uk->ret_data[0], room);
 	else
 		ev_user_merge(ku, mask);
-	if (!err)
-		ke->ready |= mask;
-	return err;
+	if (err)
+		return err;
+	ke->ready |= mask;
+	return KEVENT_COMMAND_DONE;
 }
+
+static_assert(sizeof(struct kevent_user_mark) <= KEVENT_MARK_BYTES);
 
 const struct kevent_source_ops kevent_user_ops = {
 	.name		= "user",
 	.flags		= KEVENT_REQ_KEEP_EACH,
 	.size		= sizeof(struct kevent_user),
-	.room		= sizeof(struct kevent_user_mark),
 	.check		= ev_user_check,
 	.attach		= ev_user_attach,
 	.detach		= ev_user_detach,
 	.destroy	= ev_user_destroy,
+	.command	= ev_user_command,
 	.modified	= ev_user_modified,
-	.count		= ev_user_count,
+	.amount		= ev_user_amount,
 	.fill		= ev_user_fill,
 	.delivered	= ev_user_delivered,
-	.mark		= ev_user_mark,
 };

@@ -567,22 +567,22 @@ static void sources_left_out_are_not_implemented(struct kunit *test)
 /* What source_ops.h says of methods that go together */
 static void check_source(struct kunit *test, const struct kevent_source_ops *ops)
 {
+	bool level = ops->flags & KEVENT_SOURCE_LEVEL;
 	const char *name = ops->name;
 
 	KUNIT_ASSERT_NOT_NULL(test, name);
 	KUNIT_EXPECT_TRUE_MSG(test, ops->check && ops->attach && ops->detach, "%s",
 			      name);
 	KUNIT_EXPECT_GE_MSG(test, ops->size,
-			    ops->file ? sizeof(struct kevent_file) :
+			    ops->flags & KEVENT_SOURCE_FILE ? sizeof(struct kevent_file) :
 					sizeof(struct kevent_keyed), "%s", name);
-	KUNIT_EXPECT_FALSE_MSG(test, ops->file && (ops->key || ops->cancel), "%s",
+	KUNIT_EXPECT_FALSE_MSG(test, ops->flags & KEVENT_SOURCE_FILE && ops->key, "%s",
 			       name);
-	KUNIT_EXPECT_FALSE_MSG(test, ops->count && !ops->delivered, "%s", name);
-	KUNIT_EXPECT_FALSE_MSG(test, ops->room && !ops->mark, "%s", name);
-	KUNIT_EXPECT_FALSE_MSG(test, ops->rearm && ops->hand_on, "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->amount && !level && !ops->delivered, "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->flags & KEVENT_SOURCE_ARMS && !ops->modify_unlocked,
+			       "%s", name);
 	KUNIT_EXPECT_FALSE_MSG(test,
-			       ops->level && (!ops->collect || ops->fill ||
-					      ops->delivered || ops->count),
+			       level && (!ops->collect || ops->fill || ops->delivered),
 			       "%s", name);
 }
 
