@@ -15,8 +15,9 @@
 
 #include "../host.h"
 #include "../host_payer.h"
-#include "queue.h"
+#include "index.h"
 #include "source_ops.h"
+#include "types.h"
 
 #define KEVENT_BLOCK_SIZE	512
 #define KEVENT_SLOT_BITS	6

@@ -21,15 +21,14 @@
 #include <linux/types.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 #include "max_running.h"
+#include "index.h"
 #include "nesting.h"
 #include "ring.h"
 #include "source_ops.h"
 #include "types.h"
 
-struct kevent_block;
 struct kevent_timers;
 struct mm_struct;
 struct kevent_owner;
@@ -129,24 +128,6 @@ struct kevent_mapping {
 struct kevent_keys {
 	spinlock_t		lock;	/* see K */
 	struct rb_root_cached	tree;
-};
-
-/**
- * struct kevent_index - all watches of a queue
- * @blocks:	X: their blocks
- * @room:	X: the blocks that are not full
- * @last:	X: the block that a watch was last taken out of, NULL: none
- * @payer:	I: memory cgroup that is charged with the watches: that of the task that
- *		made the queue; NULL: the root
- * @paid:	X: bytes that it is charged with for watches to come; a page for each
- *		task that adds, at most
- */
-struct kevent_index {
-	struct xarray		blocks;
-	struct list_head	room;
-	struct kevent_block	*last;
-	struct obj_cgroup	*payer;
-	u32			paid;
 };
 
 /**
@@ -315,12 +296,6 @@ struct kevent_queue {
 
 struct kevent_queue *kevent_queue_alloc(void);
 void kevent_queue_put(struct kevent_queue *q);
-
-void kevent_index_init(struct kevent_index *index);
-void kevent_index_destroy(struct kevent_index *index);
-int kevent_index_insert(struct kevent_index *index, struct kevent *ke);
-void kevent_index_erase(struct kevent_index *index, struct kevent *ke);
-struct kevent *kevent_index_next(struct kevent_index *index, u32 *at);
 
 /*
  * The current thread may take events. Its process has to leave them to others if it ends.

@@ -12,7 +12,10 @@
 #include "../core/busy_poll.h"
 #include "../core/source.h"
 #include "../host.h"
-#include "file.h"
+#include "file_nest.h"
+#include "file_report.h"
+#include "file_wait.h"
+#include "file_watch.h"
 
 /*
  * Wake-up keys contain these although they have not become true, or contain none for
@@ -357,8 +360,5 @@ const struct kevent_source_ops kevent_poll_ops = {
 	.flags		= EV_POLL_FLAGS | KEVENT_SOURCE_FOREIGN,
 };
 
-static_assert(((__force u32)EV_POLL_EVENTS &
-	       (__force u32)(EV_POLL_EXACT | EV_POLL_EXTRA |
-			     EV_POLL_NESTING)) == 0);
 static_assert(sizeof(struct kevent_poll) <= 128 + sizeof(struct host_file) ||
 	      IS_ENABLED(CONFIG_DEBUG_SPINLOCK));

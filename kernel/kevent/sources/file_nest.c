@@ -61,7 +61,7 @@
 #include "../core/queue.h"
 #include "../core/quota.h"
 #include "../host.h"
-#include "file.h"
+#include "file_nest.h"
 
 /*
  * Links of queues that one check follows downwards. It holds the mutex that all who

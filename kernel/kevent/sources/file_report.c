@@ -15,7 +15,8 @@
 #include "../core/ring_mapping.h"
 #include "../core/testpoint.h"
 #include "../host.h"
-#include "file.h"
+#include "file_report.h"
+#include "file_watch.h"
 
 /*
  * Sockets all of whose data has arrived: KEVENT_SOCKET_EMPTY

@@ -59,7 +59,9 @@
 #include "../core/testpoint.h"
 #include "../core/wake.h"
 #include "../host.h"
-#include "file.h"
+#include "file_report.h"
+#include "file_wait.h"
+#include "file_watch.h"
 
 /*
  * Watches in one wait queue, of a user, and of all users but root, as %KEVENT_MAX_OF_USERS. They

@@ -49,7 +49,8 @@
 #include <linux/signal.h>
 #include <linux/slab.h>
 
-#include "signal.h"
+#include "signal_kept.h"
+#include "signal_pending.h"
 
 /*
  * Watches of one signal to one process, in all queues. The sender of the signal goes

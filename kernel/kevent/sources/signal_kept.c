@@ -12,7 +12,7 @@
 #include <linux/signal.h>
 #include <linux/slab.h>
 
-#include "signal.h"
+#include "signal_kept.h"
 
 /* Signals that a watch keeps at most of those that were pending, or came to a handler */
 #define KEVENT_SIGNAL_MAX_KEPT	65536U

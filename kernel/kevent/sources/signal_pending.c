@@ -14,7 +14,8 @@
 #include <linux/signal.h>
 
 #include "../core/wake.h"
-#include "signal.h"
+#include "signal_kept.h"
+#include "signal_pending.h"
 
 /* A signal is pending, of the process or of @t. */
 void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t)

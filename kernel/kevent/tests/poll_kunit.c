@@ -11,7 +11,7 @@
 #include <linux/pipe_fs_i.h>
 
 #include "../core/source.h"
-#include "../sources/file.h"
+#include "../sources/file_report.h"
 
 static const struct file_operations no_pipe_fops = {
 	.owner = THIS_MODULE,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watches of signals, and what they keep
+ * A watch of a signal, and what it keeps
  */
-#ifndef _KEVENT_SIGNAL_H
-#define _KEVENT_SIGNAL_H
+#ifndef _KEVENT_SIGNAL_WATCH_H
+#define _KEVENT_SIGNAL_WATCH_H
 
 #include <linux/list.h>
 #include <linux/pid.h>
@@ -131,27 +131,4 @@ static inline bool ev_signal_may_change(struct kevent *ke)
 	return to_signal(ke)->tgid == task_tgid(current);
 }
 
-/* signal_kept.c */
-void ev_signal_destroy(struct kevent *ke);
-u32 ev_signal_amount(struct kevent *ke, u32 ready);
-void ev_signal_fill(struct kevent *ke, struct ukevent *uk);
-void ev_signal_delivered(struct kevent *ke);
-bool ev_signal_is_armed(const struct kevent_signal *ks);
-int ev_signal_reserve(struct kevent_signal *ks,
-		      const struct kevent_sent *sent);
-void ev_signal_release(struct kevent_signal *ks);
-void ev_signal_append(struct kevent_signal *ks,
-		      const struct kevent_sent *sent, u64 nomask);
-bool ev_signal_offer(struct kevent_signal *ks,
-		     const struct kevent_sent *sent, bool consume);
-void ev_signal_describe(struct kevent_sent *sent,
-			const struct kernel_siginfo *si, bool timer);
-
-/* signal_pending.c */
-void ev_signal_tell(struct kevent_signal *ks, struct task_struct *t);
-void ev_signal_take(struct kevent_signal *ks);
-void ev_signal_consume(struct kevent_signal *ks, bool consume);
-int ev_signal_collect(struct kevent *ke, bool atomic);
-bool ev_signal_share(struct kevent_sent *sent);
-
-#endif /* _KEVENT_SIGNAL_H */
+#endif /* _KEVENT_SIGNAL_WATCH_H */
