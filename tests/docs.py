@@ -204,18 +204,14 @@ def page_errnos(name):
 
 
 def call_errnos():
-    """A page has the errnos of the comment of its system call."""
-    for path in PAGES:
-        if path.suffix != ".2":
-            continue
-        said = comment_of(f"sys_{path.stem}")
-        if said is None:
-            yield f"no kernel-doc comment of sys_{path.stem}"
-            continue
-        wanted, found = errnos(said) | {"ENOSYS"}, page_errnos(path.name)[0]
-        for name in sorted(wanted ^ found):
-            where = "the page" if name in found else "the kernel"
-            yield f"{path.name}: {name} is in {where} only"
+    """The errnos of a system call are in its page, and not in the kernel as well."""
+    for path in sources():
+        for comment, name in re.findall(r"^(/\*(?:(?!\*/).)*\*/\n)?SYSCALL_DEFINE\d\((\w+)",
+                                        path.read_text(), re.M | re.S):
+            if errnos(comment):
+                yield f"{path.name}: errnos of {name}() are in {name}.2"
+            if not page_errnos(f"{name}.2")[0]:
+                yield f"{name}.2 has no errnos"
 
 
 def library_errnos():

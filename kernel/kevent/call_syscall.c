@@ -68,36 +68,6 @@ static long kevent_call_queue(int fd, struct kevent_run *run, u32 flags,
 	return kevent_run_chain(run, false) ?: kevent_call_ended(run);
 }
 
-/**
- * sys_kevent_call - run a chain of system calls
- * @fd: a queue, whose bound calls the chain may make; -1: none, without
- *	%KEVENT_CALL_ASYNC
- * @chain: the entries
- * @nr: how many there are, 1 to %KEVENT_CALL_MAX
- * @flags: 0 or %KEVENT_CALL_ASYNC: leave what would block to a serving thread
- * @cookie: the user value of the event; 0 without %KEVENT_CALL_ASYNC
- *
- * A call that was not made has a result that says why: -EOPNOTSUPP if somebody
- * sees or filters the system calls of the task, -ENOSYS if the call may not be
- * in a chain, -EINTR if a signal came before it, -EINVAL for flags, for the result of no
- * entry in front as an argument, and for a bound call without a queue or with a slot that
- * no queue has, -EXDEV for a bound call of another process. If the call would block, and
- * no serving thread can have the rest of the chain, it is what ADD of %KEVENT_AIO would say:
- * -EEXIST if a chain with this @cookie has not been delivered, -EXDEV if the queue has
- * chains of another process, -ENOSPC, -ENOMEM.
- *
- * Return: the index of the entry that ended the chain, to which
- * %KEVENT_CALL_REFUSED is added if its call was not made;
- * %KEVENT_CALL_SUBMITTED if an event will say that. Otherwise
- * * -EINVAL: bad @nr, @flags, @fd or @cookie, or @chain not aligned to 8 bytes
- * * -EBADF: @fd is not open
- * * -EFAULT: an entry could not be read, or its result could not be written;
- *   calls that were made before stay made, and also the one whose result it is
- * * -EPERM: sysctl kernel.kevent_disabled, not a thread of user space, or the
- *   queue refuses %KEVENT_AIO
- * * -ENOSYS: this kernel has no %KEVENT_AIO
- * * -EOPNOTSUPP: no chains on this architecture
- */
 SYSCALL_DEFINE5(kevent_call, int, fd, struct kevent_call __user *, chain,
 		u32, nr, u32, flags, u64, cookie)
 {

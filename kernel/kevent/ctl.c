@@ -7,12 +7,14 @@
  * changes: each is an entry with a command and a result of its own.
  */
 
+#include <linux/cleanup.h>
 #include <linux/err.h>
 #include <linux/eventfd.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
 #include "core/queue.h"
@@ -20,7 +22,7 @@
 #include "core/source_ops.h"
 #include "core/wake.h"
 #include "core/watch.h"
-#include "entry.h"
+#include "ctl.h"
 #include "host.h"
 
 /**
@@ -378,7 +380,7 @@ static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 	}
 }
 
-/* sys_kevent_ctl(), given the file of any descriptor, which the caller has pinned */
+/* @file is that of any descriptor, which the caller has pinned. */
 int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 		  struct ukevent __user *arg)
 {
@@ -392,6 +394,15 @@ int kevent_do_ctl(struct file *file, u32 cmd, u32 num,
 	if (num > KEVENT_CTL_MAX)
 		return -EINVAL;
 	return requests_all(q, arg, num, cmd, false);
+}
+
+SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
+		struct ukevent __user *, arg)
+{
+	CLASS(fd, f)(fd);
+	if (!fd_file(f))
+		return -EBADF;
+	return kevent_do_ctl(fd_file(f), cmd, num, arg);
 }
 
 /*

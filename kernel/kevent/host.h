@@ -17,6 +17,7 @@
 #include <linux/fs.h>
 #include <linux/fsnotify_backend.h>
 #include <linux/hrtimer.h>
+#include <linux/init.h>
 #include <linux/io_uring.h>
 #include <linux/kevent.h>
 #include <linux/kmemleak.h>
@@ -39,6 +40,9 @@
 #include <asm/tlb.h>
 
 struct kevent;
+
+/* Called before the first queue is made; not in a module, which calls it */
+#define host_initcall(start)	fs_initcall(start)
 
 /* The watches of a file */
 

@@ -1,103 +1,125 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The system calls but kevent_call(), and the start of a kernel that has kevent
+ * The system calls but kevent_ctl() and kevent_call(), and the start
  *
- * A call finds the file and leaves the rest to entry.c and ctl.c.
+ * Section 2 of the manual pages has their arguments and errors. A module has no system calls,
+ * and functions for the file of a queue.
  */
 
 #include <linux/cleanup.h>
 #include <linux/file.h>
 #include <linux/init.h>
 #include <linux/syscalls.h>
+#include <linux/uaccess.h>
 
 #include "call/chain.h"
+#include "core/cache.h"
+#include "core/consumer.h"
 #include "core/deadline.h"
-#include "entry.h"
+#include "core/max_running.h"
+#include "core/queue.h"
+#include "core/quota.h"
+#include "core/ring_mapping.h"
+#include "core/source_ops.h"
+#include "core/testpoint.h"
+#include "core/wait.h"
+#include "core/wakeup_source.h"
+#include "ctl.h"
+#include "host.h"
+#include "syscalls.h"
 
-/**
- * sys_kevent_init - create a queue
- * @ring: where its ring is, or NULL
- * @ring_size: number of slots, a power of two from 2 to 2^20; 0 without a ring
- * @flags: 0 or %KEVENT_INIT_NOCLOEXEC, %KEVENT_INIT_FAIR; %KEVENT_INIT_REFUSE() and its like
- *
- * The ring belongs to the caller's address space. Its header is set to zero.
- *
- * Return: a new file descriptor, or
- * * -EINVAL: unknown flag, bad @ring_size, @ring not aligned to 8 bytes, or only
- *   one of @ring and @ring_size given
- * * -EFAULT: the caller may not write all of the ring
- * * -EPERM: sysctl kernel.kevent_disabled
- * * -EINTR: killed
- * * -EMFILE, -ENFILE, -ENOMEM
- */
+/* kevent_init() */
+
+static int kevent_install(struct kevent_queue *q, u32 flags)
+{
+	int cloexec = flags & KEVENT_INIT_NOCLOEXEC ? 0 : O_CLOEXEC;
+	struct file *file;
+	int fd;
+
+	fd = get_unused_fd_flags(cloexec);
+	if (fd < 0)
+		return fd;
+	file = host_queue_file(&kevent_fops, q, O_RDWR | cloexec);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	q->nest.file = file;
+	q->ino = file_inode(file)->i_ino;
+	fd_install(fd, file);
+	return fd;
+}
+
+int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags)
+{
+	struct kring kring = {};
+	struct kevent_queue *q;
+	int ret;
+
+	if (!kevent_allowed())
+		return -EPERM;
+	if (flags & ~(KEVENT_INIT_NOCLOEXEC | KEVENT_INIT_FAIR |
+		      KEVENT_INIT_REFUSE_ALL))
+		return -EINVAL;
+	if (!ring != !ring_size)
+		return -EINVAL;
+	if (ring) {
+		ret = kring_init(&kring, ring, ring_size);
+		if (ret)
+			return ret;
+	}
+	q = kevent_queue_alloc();
+	if (!q)
+		return -ENOMEM;
+	q->ring = kring;
+	q->home.user = kring.user;
+	q->fair = flags & KEVENT_INIT_FAIR;
+	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
+	ret = kevent_install(q, flags);
+	if (ret < 0)
+		kevent_queue_put(q);
+	return ret;
+}
+
 SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 		u32, flags)
 {
 	return kevent_do_init(ring, ring_size, flags);
 }
 
-/**
- * sys_kevent_ctl - add, remove, modify or mark watches
- * @fd: the queue
- * @cmd: %KEVENT_CTL_ADD and its like
- * @num: number of entries, up to %KEVENT_CTL_MAX
- * @arg: the entries
- *
- * Entries are dealt with in order, each on its own. What went wrong with one is
- * in its ret_flags and ret_data[1]. %KEVENT_CTL_READY with @num 0 wakes one
- * waiter of the queue. After %KEVENT_CTL_WAKE_ALL, with @num 0 and @arg NULL, each
- * wait for events returns where it would sleep, those that sleep now and all later
- * ones.
- *
- * %KEVENT_CTL_ATTACH is different: @arg is where the caller has the memory of
- * the ring, and @num the size of the ring. kevent_wait() and kevent_commit()
- * work there from then on.
- *
- * Return: ADD: entries handed back, which are then the first in @arg; they are
- * ready at once, or failed. REMOVE, MODIFY: entries that failed. READY: entries
- * marked. ATTACH, WAKE_ALL: 0. Or
- * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue, unknown @cmd, @num too large. ATTACH: @fd has
- *   no ring, or one of another size, or @arg is not aligned, or not that ring.
- *   WAKE_ALL: @num or @arg is not 0
- * * -EFAULT: the first entry cannot be read, or cannot be handed back. ATTACH:
- *   the caller may not write all of the memory
- * * -EINTR: killed before the first entry
- * * -ENOSPC: ATTACH: too many processes, or the owner of the queue is charged with
- *   too much
- * * -ENOMEM: ATTACH
- * * -EPERM: the queue refuses ATTACH, or READY, and so WAKE_ALL
- */
-SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
-		struct ukevent __user *, arg)
+/* Taking events */
+
+static int kevent_get_time(struct kevent_deadline *until, struct kevent_timeout t)
 {
-	CLASS(fd, f)(fd);
-	if (!fd_file(f))
-		return -EBADF;
-	return kevent_do_ctl(fd_file(f), cmd, num, arg);
+	return kevent_deadline_get(until, t.flags & KEVENT_FLAGS_ABSTIME, t.time);
 }
 
-/**
- * sys_kevent_get_events - take events out of the queue
- * @fd: the queue
- * @min_nr: wait for so many; 0 is 1
- * @max_nr: take no more
- * @timeout: how long to wait: NULL without a limit, zero not at all
- * @buf: where to put the events
- * @flags: 0 or %KEVENT_FLAGS_ABSTIME: @timeout is a time of CLOCK_MONOTONIC
- *
- * Events are taken from the kernel, not from the ring, by any process that has
- * the descriptor. What cannot be written stays in the kernel.
- *
- * Return: number of events, less than @min_nr after a timeout, a signal, a
- * wake-up by %KEVENT_CTL_READY or %KEVENT_CTL_WAKE_ALL, or a fault; or when there
- * are none
- * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue, unknown flag, @max_nr 0, too large or less
- *   than @min_nr, invalid @timeout
- * * -EFAULT: @timeout cannot be read or @buf not written
- * * -EINTR: a signal
- */
+/* @file is that of any descriptor, which the caller has pinned; here and below. */
+int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
+			 struct kevent_timeout timeout, struct ukevent __user *buf)
+{
+	struct kevent_consumer c __uninitialized;
+	struct kring to __uninitialized;
+	int err;
+
+	if (!is_kevent_file(file))
+		return -EINVAL;
+	if (timeout.flags & ~KEVENT_FLAGS_ABSTIME)
+		return -EINVAL;
+	if (!max_nr || max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
+		return -EINVAL;
+	c.until.clock = CLOCK_MONOTONIC;
+	err = kevent_get_time(&c.until, timeout);
+	if (err)
+		return err;
+	to = (struct kring) { .slots = buf, .size = max_nr };
+	c.to = &to;
+	c.max = max_nr;
+	c.min_nr = max(min_nr, 1U);
+	c.member = NULL;
+	return kevent_wait_buffer(file->private_data, &c);
+}
+
 SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 		const struct __kernel_timespec __user *, timeout,
 		struct ukevent __user *, buf, u32, flags)
@@ -105,92 +127,169 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
 		return -EBADF;
-	return kevent_do_get_events(fd_file(f), min_nr, max_nr, timeout, buf,
-				    flags);
+	return kevent_do_get_events(fd_file(f), min_nr, max_nr,
+				    (struct kevent_timeout){ timeout, flags }, buf);
 }
 
-static int kevent_wait_to_serve(int fd, u32 limit, u32 old_kidx,
-				const struct __kernel_timespec __user *timeout,
-				u32 flags,
+/* Having the ring filled */
+
+/* Not in line: a call for an event takes 15 instructions less. */
+static noinline int kevent_look_for_ring(struct kevent_queue *q)
+{
+	return kevent_ring_back(q) ? 0 : -EXDEV;
+}
+
+/**
+ * kevent_check_ring - can the current task make calls that are about the ring?
+ * @file: of any descriptor
+ *
+ * They are for address spaces that have the ring. Return: 0, -EINVAL or -EXDEV.
+ */
+int kevent_check_ring(const struct file *file)
+{
+	struct kevent_queue *q = file->private_data;
+
+	if (!is_kevent_file(file) || !q->ring.size)
+		return -EINVAL;
+	/* A mapping of a task that runs is not forgotten. */
+	if (likely(READ_ONCE(q->ring_mm) == current->mm))
+		return 0;
+	return kevent_look_for_ring(q);
+}
+
+/* Version 0 of the structure */
+#define KEVENT_WAIT_ARG_SIZE	offsetofend(struct kevent_wait_arg, max_running)
+
+static int kevent_get_arg(struct kevent_wait_arg *arg,
+			  const struct kevent_wait_arg __user *from)
+{
+	const u32 clocks = BIT(CLOCK_REALTIME) | BIT(CLOCK_MONOTONIC) |
+			   BIT(CLOCK_BOOTTIME) | BIT(CLOCK_TAI);
+	u32 size;
+	int err;
+
+	if (get_user(size, &from->size))
+		return -EFAULT;
+	if (size < KEVENT_WAIT_ARG_SIZE || size > PAGE_SIZE)
+		return size < KEVENT_WAIT_ARG_SIZE ? -EINVAL : -E2BIG;
+	err = copy_struct_from_user(arg, sizeof(*arg), from, size);
+	if (err)
+		return err;
+	if ((u32)arg->clockid > CLOCK_TAI || !(clocks & BIT(arg->clockid)) ||
+	    arg->nr_changes > KEVENT_CTL_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+/* The signal mask is the caller's wish by now. */
+static int kevent_change_and_wait(struct kevent_queue *q, struct kevent_consumer *c,
+				  const struct kevent_wait_arg *arg)
+{
+	int ret;
+
+	kevent_awake_begin(q);
+	/* If it fails no change is made. If the changes fail, the thread runs, and counts. */
+	if (arg->max_running) {
+		ret = kevent_limit_join(&q->limit, arg->max_running, &c->member);
+		if (ret)
+			return ret;
+	}
+	if (arg->nr_changes) {
+		ret = kevent_make_changes(q, u64_to_user_ptr(arg->changes),
+					  arg->nr_changes);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			c->until.nowait = true;
+	}
+	ret = kevent_enter(q, c);
+	if (ret)
+		return kevent_wait_end(q, c, ret);
+	return kevent_wait_ring(q, c, arg->min_wait_ns);
+}
+
+static int kevent_wait_with_arg(struct kevent_queue *q, struct kevent_consumer *c,
+				struct kevent_timeout timeout,
 				const struct kevent_wait_arg __user *uarg)
+{
+	struct kevent_wait_arg arg;
+	int ret;
+
+	ret = kevent_get_arg(&arg, uarg);
+	if (ret)
+		return ret;
+	c->until.clock = arg.clockid;
+	c->min_nr = arg.min_nr;
+	ret = kevent_get_time(&c->until, timeout);
+	if (ret)
+		return ret;
+	ret = host_sigmask_set(u64_to_user_ptr(arg.sigmask), arg.sigsetsize);
+	if (ret)
+		return ret;
+	ret = kevent_change_and_wait(q, c, &arg);
+	host_sigmask_restore(ret == -EINTR);
+	return ret;
+}
+
+/* kevent_wait() without %KEVENT_FLAGS_SERVE */
+int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
+		   struct kevent_timeout timeout,
+		   const struct kevent_wait_arg __user *uarg)
+{
+	struct kevent_consumer c __uninitialized;
+	int ret = kevent_check_ring(file);
+
+	if (ret)
+		return ret;
+	if (!num || timeout.flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
+		return -EINVAL;
+	c.max = num;
+	c.old_kidx = old_kidx;
+	c.member = NULL;
+	if (timeout.flags & KEVENT_FLAGS_ARG)
+		return kevent_wait_with_arg(file->private_data, &c, timeout, uarg);
+	c.min_nr = 1;
+	c.until.clock = CLOCK_MONOTONIC;
+	ret = kevent_get_time(&c.until, timeout);
+	if (ret)
+		return ret;
+	kevent_awake_begin(file->private_data);
+	return kevent_wait_ring(file->private_data, &c, 0);
+}
+
+static int kevent_wait_to_serve(int fd, u32 limit, struct kevent_timeout timeout)
 {
 	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
 	int err;
 
-	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || !limit || old_kidx || uarg ||
-	    flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
+	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || !limit ||
+	    timeout.flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
 		return -EINVAL;
-	err = kevent_deadline_get(&until, flags & KEVENT_FLAGS_ABSTIME, timeout);
+	err = kevent_get_time(&until, timeout);
 	return err ?: kevent_serve(fd, limit, &until);
 }
 
-/**
- * sys_kevent_wait - have the ring filled
- * @fd: the queue
- * @num: move up to so many events into the ring
- * @old_kidx: low half of the newest kevent_ring.ring_kidx the caller has seen
- * @timeout: how long to wait: NULL without a limit, zero not at all
- * @flags: %KEVENT_FLAGS_ABSTIME: @timeout is a point of time;
- *	   %KEVENT_FLAGS_ARG: @arg is given; %KEVENT_FLAGS_SERVE: see below
- * @uarg: clock, signal mask, numbers to wait for, changes to make first, how many
- *	  threads that wait may run; see &struct kevent_wait_arg. Without it the clock is
- *	  CLOCK_MONOTONIC
- *
- * Waits only while the ring holds nothing newer than @old_kidx. While it is full
- * of unread entries that takes a kevent_commit().
- *
- * With %KEVENT_FLAGS_SERVE the calling thread runs chains of the queue, which needs no
- * ring, until @timeout. @num is how many threads that serve the queue may run at once;
- * @old_kidx is 0, and @uarg NULL. Return: the number of chains that it ran, -EBADF
- * also when @fd was closed, -EXDEV when the chains are another process's, -EINTR:
- * a signal, and it ran none, -ENOMEM, -EPERM: sysctl kernel.kevent_disabled.
- *
- * Return: number of events stored past @old_kidx; 0 after a timeout or
- * %KEVENT_CTL_WAKE_ALL, a wake-up by %KEVENT_CTL_READY, whatever was stored, or a
- * change whose result must be looked at; or
- * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue with a ring, unknown flag, @num 0, @old_kidx
- *   ahead of the ring, invalid @timeout; @uarg with a size that is too small, an
- *   unknown clock, a bad sigsetsize, too many changes, a limit where the kernel has
- *   none, or in a chain that the thread runs for others
- * * -E2BIG: @uarg has members this kernel does not know
- * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
- * * -EFAULT: @timeout, @uarg, the signal mask or the first change cannot be
- *   read, or the ring not written; events stay in the kernel
- * * -EINTR: a signal, and no entry is unread, or none past @old_kidx
- * * -ENOMEM: with a limit
- */
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 		const struct __kernel_timespec __user *, timeout, u32, flags,
 		const struct kevent_wait_arg __user *, uarg)
 {
+	struct kevent_timeout t = { timeout, flags };
+
 	if (unlikely(flags & KEVENT_FLAGS_SERVE))
-		return kevent_wait_to_serve(fd, num, old_kidx, timeout, flags,
-					    uarg);
+		return old_kidx || uarg ? -EINVAL : kevent_wait_to_serve(fd, num, t);
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
 		return -EBADF;
-	return kevent_do_wait(fd_file(f), num, old_kidx, timeout, flags, uarg);
+	return kevent_do_wait(fd_file(f), num, old_kidx, t, uarg);
 }
 
-/**
- * sys_kevent_commit - free slots of the ring
- * @fd: the queue
- * @new_uidx: low half of the position of the first entry that stays unread
- * @over: high half of that position
- *
- * Moves kevent_ring.ring_uidx forward and refills the ring with events that wait
- * in the kernel.
- *
- * Return: slots freed, 0 when the position is not ahead of
- * kevent_ring.ring_uidx; or
- * * -EBADF: @fd is not open
- * * -EINVAL: @fd is not a queue with a ring, or the position is beyond
- *   kevent_ring.ring_kidx
- * * -EXDEV: the ring is not mapped in this process, as far as the queue knows
- * * -EFAULT: the ring's header cannot be written
- * * -EINTR: killed
- */
+int kevent_do_commit(struct file *file, u64 uidx)
+{
+	return kevent_check_ring(file) ?:
+	       kevent_commit(file->private_data, uidx);
+}
+
+/* @over is the high half of the position. */
 SYSCALL_DEFINE3(kevent_commit, int, fd, u32, new_uidx, u32, over)
 {
 	CLASS(fd, f)(fd);
@@ -199,4 +298,18 @@ SYSCALL_DEFINE3(kevent_commit, int, fd, u32, new_uidx, u32, over)
 	return kevent_do_commit(fd_file(f), (u64)over << 32 | new_uidx);
 }
 
-fs_initcall(kevent_start);
+/* The start: what is done once, before the first queue. Returns 0 or -ENOMEM. */
+int __init kevent_start(void)
+{
+	int err;
+
+	if (IS_ENABLED(CONFIG_KEVENT_TIMER))
+		kevent_timers_init();
+	err = kevent_caches_init();
+	if (err)
+		return err;
+	kevent_quota_init();
+	kevent_testpoints_start();
+	return 0;
+}
+host_initcall(kevent_start);

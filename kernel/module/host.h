@@ -22,6 +22,7 @@
 #include <linux/rculist_bl.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/syscalls.h>
 #include <linux/sysctl.h>
 #include <linux/time_namespace.h>
 #include <linux/user_namespace.h>
@@ -36,6 +37,13 @@ struct kevent_file;
 struct kevent_queue;
 struct kevent_signals;
 struct ukevent;
+
+/* There are no system calls: ioctls of the device call the functions behind them. */
+#undef SYSCALL_DEFINEx
+#define SYSCALL_DEFINEx(x, name, ...)					\
+	static long __maybe_unused sys##name(__MAP(x, __SC_DECL, __VA_ARGS__))
+
+#define host_initcall(start)	extern int start(void)
 
 /* file.c */
 extern const struct file_operations kevent_fops;

@@ -9,12 +9,14 @@
 #include <linux/miscdevice.h>
 #include <linux/ukevent.h>
 
+#include "../kevent/core/cache.h"
 #include "../kevent/core/deadline.h"
 #include "../kevent/core/source_ops.h"
 #include "../kevent/core/testpoint.h"
 #include "../kevent/core/wait.h"
 #include "../kevent/core/wakeup_source.h"
-#include "../kevent/entry.h"
+#include "../kevent/ctl.h"
+#include "../kevent/syscalls.h"
 
 union call {
 	struct kevent_dev_ctl		c;
@@ -23,13 +25,18 @@ union call {
 	struct kevent_dev_commit	m;
 };
 
+static struct kevent_timeout timeout(u64 time, u32 flags)
+{
+	return (struct kevent_timeout){ u64_to_user_ptr(time), flags };
+}
+
 static long do_call(struct file *file, unsigned int cmd, const union call *a)
 {
 	switch (cmd) {
 	case KEVENT_IOC_WAIT:
 		return a->w.reserved ? -EINVAL :
 		       kevent_do_wait(file, a->w.num, a->w.old_kidx,
-				      u64_to_user_ptr(a->w.timeout), a->w.flags,
+				      timeout(a->w.timeout, a->w.flags),
 				      u64_to_user_ptr(a->w.arg));
 	case KEVENT_IOC_CTL:
 		return kevent_do_ctl(file, a->c.cmd, a->c.num,
@@ -37,8 +44,8 @@ static long do_call(struct file *file, unsigned int cmd, const union call *a)
 	case KEVENT_IOC_GET_EVENTS:
 		return a->g.reserved ? -EINVAL :
 		       kevent_do_get_events(file, a->g.min_nr, a->g.max_nr,
-					    u64_to_user_ptr(a->g.timeout),
-					    u64_to_user_ptr(a->g.buf), a->g.flags);
+					    timeout(a->g.timeout, a->g.flags),
+					    u64_to_user_ptr(a->g.buf));
 	case KEVENT_IOC_COMMIT:
 		return kevent_do_commit(file, a->m.uidx);
 	default:

@@ -13,7 +13,6 @@
 #include <linux/uaccess.h>
 #include <trace/events/signal.h>
 
-#include "../kevent/sources/signal_kept.h"
 #include "../kevent/sources/signal_pending.h"
 
 static struct tracepoint *generate;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Index of all watches of a queue, by a number of its own choice; the slab caches of
- * watches, and what a watch costs its owner
+ * Index of all watches of a queue, by a number of its own choice
  *
  * Watches are looked up by what they watch. The index is for those who want
  * all of them, and is made to be changed cheaply. A memory cgroup is charged with
@@ -9,14 +8,13 @@
  */
 
 #include <linux/build_bug.h>
-#include <linux/init.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "../host.h"
 #include "../host_payer.h"
+#include "cache.h"
 #include "index.h"
-#include "source_ops.h"
 #include "types.h"
 
 #define KEVENT_BLOCK_SIZE	512
@@ -249,44 +247,4 @@ struct kevent *kevent_index_next(struct kevent_index *index, u32 *at)
 		}
 	}
 	return NULL;
-}
-
-/* The caches, one for each source */
-
-/* What a watch takes in the index of its queue, at most */
-#define KEVENT_INDEX_COST	16
-
-struct kmem_cache *kevent_caches[KEVENT_NR_TYPES] __ro_after_init;
-u32 kevent_costs[KEVENT_NR_TYPES] __ro_after_init;
-
-static int __init kevent_source_init(unsigned int type)
-{
-	const struct kevent_source_ops *ops = kevent_sources[type];
-	struct kmem_cache *cache;
-
-	/* Its objects are paid for in advance: see kevent_index_insert(). */
-	cache = host_cache(ops->name, ops->size, ops->flags & KEVENT_SOURCE_LEVEL ?
-			   L1_CACHE_BYTES : __alignof__(u64));
-	if (!cache)
-		return -ENOMEM;
-	kevent_caches[type] = cache;
-	kevent_costs[type] = kmem_cache_size(cache) + KEVENT_INDEX_COST +
-			     ops->pins;
-	return 0;
-}
-
-/* Prepare all sources. Returns 0 or -ENOMEM. */
-int __init kevent_sources_init(void)
-{
-	unsigned int i;
-	int err = 0;
-
-	/* A pointer to a watch is one to what it is a part of. */
-	BUILD_BUG_ON(offsetof(struct kevent_keyed, ke));
-	BUILD_BUG_ON(offsetof(struct kevent_file, ke));
-
-	for (i = 0; i < KEVENT_NR_TYPES && !err; i++)
-		if (kevent_sources[i])
-			err = kevent_source_init(i);
-	return err;
 }

@@ -8,7 +8,6 @@
 #include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/nospec.h>
-#include <linux/slab.h>
 #include <linux/types.h>
 #include <linux/ukevent.h>
 
@@ -135,11 +134,6 @@ extern const struct kevent_source_ops kevent_bound_ops;
 
 /* table.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
-
-/* index.c: where watches are from, and with how many bytes their owners are charged */
-extern struct kmem_cache *kevent_caches[];
-extern u32 kevent_costs[];
-int kevent_sources_init(void);
 
 /* sources/timer.c: the start, the queue's file and its watches are gone, the end of the module */
 void kevent_timers_init(void);

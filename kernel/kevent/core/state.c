@@ -50,7 +50,6 @@
 #include "wake_coalesce.h"
 #include "wakeup_source.h"
 
-#define CREATE_TRACE_POINTS
 #include <trace/events/kevent.h>
 
 #ifdef CONFIG_KEVENT_DEBUG
