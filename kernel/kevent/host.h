@@ -311,7 +311,7 @@ static inline void host_sleeper_setup_on_stack(struct hrtimer_sleeper *sleeper,
  * is not: a firmware call, by a driver for a user's read() too, runs in efi_mm with
  * interrupts on. A task that stores itself is not in such a place.
  */
-static __always_inline bool host_mm_in_use(void)
+static inline bool host_mm_in_use(void)
 {
 	return likely(in_task()) || nmi_uaccess_okay();
 }

@@ -256,7 +256,7 @@ extern struct workqueue_struct *host_works;
 /* No thread is a member of a group: the scheduler does not say when it blocks. */
 #define PF_KEVENT_SERVER	0
 
-static __always_inline bool host_mm_in_use(void)
+static inline bool host_mm_in_use(void)
 {
 	return likely(in_task()) ||
 	       (current->mm && read_cr3_pa() == __pa(current->mm->pgd));

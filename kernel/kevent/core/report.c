@@ -48,24 +48,20 @@
 #include "wake_coalesce.h"
 #include "watch.h"
 
-/* Cold: the hot path has no more than a branch that is patched in. */
+/* Not in line: the hot path has no more than a branch that is patched in. */
 static noinline void __cold __kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	trace_kevent_ready(ke, ready, 1, true);
 }
 
-/*
- * In line, as kevent_ring_select() and host_mm_in_use(): calls of the three take 18 to 21
- * instructions of an event of a pipe.
- */
-static __always_inline void kevent_trace_hit(const struct kevent *ke, u32 ready)
+static inline void kevent_trace_hit(const struct kevent *ke, u32 ready)
 {
 	if (trace_kevent_ready_enabled())
 		__kevent_trace_hit(ke, ready);
 }
 
 /*
- * Store an entry, or find an unread one that says as much. In line, with the two below: an
+ * Store an entry, or find an unread one that says as much. In line, as kevent_report_now(): an
  * edge triggered event takes 56 instructions less.
  */
 static __always_inline bool kevent_hit_store(struct kevent_queue *q,
@@ -84,7 +80,7 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
  * it: events stay in order, and a ring that has faulted is left to consumers, as ring_mm does
  * not say where it is.
  */
-static __always_inline bool kevent_prepare_hit(struct kevent_queue *q)
+static inline bool kevent_prepare_hit(struct kevent_queue *q)
 {
 	return list_empty(&q->ready) && kevent_ring_select(q) &&
 	       q->ring_mm == current->mm;

@@ -103,7 +103,7 @@ int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
 
-/* Inside a user access window. Returns false on a fault. */
+/* In line, because it is inside a user access window. Returns false on a fault. */
 static __always_inline bool kring_put(struct ukevent __user *to,
 				      const struct ukevent *uk)
 {

@@ -29,7 +29,7 @@ void kevent_more_left(struct kevent_queue *q);
  * as far as the queue knows, when a descriptor was closed here and no call came after that,
  * or when there is none.
  */
-static __always_inline bool kevent_ring_select(struct kevent_queue *q)
+static inline bool kevent_ring_select(struct kevent_queue *q)
 {
 	lockdep_assert_held(&q->ready_lock);
 

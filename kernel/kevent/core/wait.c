@@ -438,7 +438,10 @@ static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_co
 
 /* The loop */
 
-/* kevent_find_entries() with the lock: some are there, but too few, or the ring is full. */
+/*
+ * kevent_find_entries() with the lock: some are there, but too few, or the ring is full. Not
+ * in line, as it is rare.
+ */
 static noinline bool kevent_find_some(struct kevent_queue *q, const struct kevent_consumer *c)
 {
 	guard(spinlock_irqsave)(&q->ready_lock);

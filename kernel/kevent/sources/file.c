@@ -66,10 +66,10 @@ static struct socket *ev_poll_socket(const struct kevent_poll *kp,
 	return kp->kf.ke.type == KEVENT_PIPE ? NULL : kevent_socket(file);
 }
 
-/* @sock: of ev_poll_socket(). In line: ADD takes 24 instructions less. */
-static __always_inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
-					     struct file *file,
-					     const struct socket *sock)
+/* @sock: of ev_poll_socket() */
+static inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
+				    struct file *file,
+				    const struct socket *sock)
 {
 	bool pipe = kp->kf.ke.type == KEVENT_PIPE;
 	u32 event = kp->kf.ke.event;
