@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <linux/time_types.h>
 
-#include "../libkevent/src/api/syscall.h"
+#include "../libkevent/src/api/raw_syscall.h"
 #include "calls.h"
 #include "errname.h"
 

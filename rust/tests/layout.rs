@@ -11,7 +11,7 @@ use std::mem::{align_of, size_of, MaybeUninit};
 
 const HEADER: &str = include_str!("../../include/uapi/linux/ukevent.h");
 const LAYOUT: &str = include_str!("../../libkevent/test/layout.c");
-const CALLS: &str = include_str!("../../libkevent/src/api/syscall.h");
+const CALLS: &str = include_str!("../../libkevent/src/api/raw_syscall.h");
 const README: &str = include_str!("../README.md");
 const EXAMPLE: &str = include_str!("../examples/readme.rs");
 /// Of parts of a union, and of memory that the type in Rust leaves out.

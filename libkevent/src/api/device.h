@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 #include "libkevent.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <linux/types.h>
 
-#include "syscall.h"
+#include "raw_syscall.h"
 
 /* As struct statx, which older headers lack */
 struct kevent_identity {

@@ -9,7 +9,7 @@
 #include "fallback/fallback.h"
 #include "module.h"
 #include "kernel.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 #define NR_TYPES	(KEVENT_BOUND + 1)
 /* Those with a bit of their own in the flags of kevent_init() */

@@ -10,7 +10,7 @@
 
 #include "kernel.h"
 #include "libkevent.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 #define SYSCTL		"/proc/sys/kernel/kevent_disabled"
 /* The process may go on without its first thread, a thread may have a table of its own. */

@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 
 #include "look.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 #define DEBT		8U		/* wake-ups that looks may cost above what they save */
 #define PART		64U		/* of a wake-up: the unit of a debt */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "syscall.h"
+#include "raw_syscall.h"
 
 /*
  * From which number on; 0: the lowest that is free, as all files have it. It is for what is

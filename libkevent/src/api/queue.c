@@ -14,7 +14,7 @@
 #include "fallback/fallback.h"
 #include "process.h"
 #include "queue.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 #define NSEC_PER_SEC	1000000000L
 

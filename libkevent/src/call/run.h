@@ -11,7 +11,7 @@
 
 #include "libkevent.h"
 #include "api/kernel.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 
 #pragma GCC visibility push(hidden)
 

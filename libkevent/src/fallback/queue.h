@@ -276,7 +276,7 @@ static inline bool fb_has_sleepers(const struct fb_queue *q)
 	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
 }
 
-/* queue.c */
+/* setup.c */
 /* What needs no epoll: 0 or -errno */
 int fb_queue_clear(struct fb_queue *q);
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,

@@ -6,7 +6,7 @@
 #ifndef LIBKEVENT_FB_SYS_H
 #define LIBKEVENT_FB_SYS_H
 
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 
 #define fb_sys6(nr, a, b, c, d, e, f, ...)				\
 	kevent_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d),	\

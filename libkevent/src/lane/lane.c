@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "lane.h"
 #include "rung.h"
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "api/identity.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "lane.h"
 #include "parcel.h"
 #include "rung.h"

@@ -14,7 +14,7 @@
 
 #include "api/look.h"
 #include "api/queue.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "fallback/fallback.h"
 #include "lane.h"
 #include "rung.h"

@@ -18,7 +18,7 @@
 #include <sys/vfs.h>
 
 #include "api/own.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "parcel.h"
 
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)

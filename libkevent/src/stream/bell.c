@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "stream.h"
 
 /*

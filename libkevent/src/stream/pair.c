@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 
 #include "api/identity.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "lane/parcel.h"
 #include "stream.h"
 

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "stream.h"
 
 #define MAX_READS	1024	/* of bells; a peer that plays by the rules has fewer */

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "api/look.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "lane/parcel.h"
 #include "stream.h"
 

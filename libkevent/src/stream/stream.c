@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "stream.h"
 
 #define MAX_IOV		1024U

@@ -32,7 +32,7 @@
 
 #include "fallback/fallback.h"
 #include "fallback/queue.h"
-#include "api/syscall.h"
+#include "api/raw_syscall.h"
 #include "libkevent.h"
 #include "../processes.h"
 

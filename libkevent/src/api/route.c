@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * The calls of a queue
+ * The calls of a queue: each to the kernel, the module or the fallback
  */
 #include <linux/time_types.h>
 
@@ -8,7 +8,7 @@
 #include "fallback/fallback.h"
 #include "module.h"
 #include "kernel.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 /*
  * The kernel's type has 64-bit members on every machine. The C library's is the same

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * Queues of the fallback: how they begin and end, and what is seen of them in between
+ * Queues of the fallback: how they begin and end
  */
 #include <stdlib.h>
 #include <sys/eventfd.h>

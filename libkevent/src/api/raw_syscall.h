@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * The numbers of the system calls
+ * System calls by number
  */
-#ifndef LIBKEVENT_SYSCALL_H
-#define LIBKEVENT_SYSCALL_H
+#ifndef LIBKEVENT_RAW_SYSCALL_H
+#define LIBKEVENT_RAW_SYSCALL_H
 
 #include <errno.h>
 #include <unistd.h>
@@ -96,4 +96,4 @@ static inline void kevent_close_fd(int fd)
 	(void)kevent_call6(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-#endif /* LIBKEVENT_SYSCALL_H */
+#endif /* LIBKEVENT_RAW_SYSCALL_H */
