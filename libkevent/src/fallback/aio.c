@@ -217,7 +217,7 @@ static struct fb_aio *fb_server_take(struct fb_server *c)
 	struct fb_serving *s = &c->q->serving;
 	struct fb_aio *a;
 
-	fb_queue_lock(c->q, c->fd);
+	FB_HOLD_QUEUE(c->q, c->fd);
 	a = fb_aio_first(c->q);
 	if (a) {
 		fb_list_del(&a->link);
@@ -227,7 +227,6 @@ static struct fb_aio *fb_server_take(struct fb_server *c)
 	fb_server_asleep(c, !a);
 	if (a)
 		fb_serve_next(s);
-	fb_queue_unlock(c->q);
 	return a;
 }
 
@@ -243,13 +242,12 @@ static void fb_server_run(struct fb_server *c, struct fb_aio *a)
 	__u32 end = (__u32)kevent_call_rest(a->calls, a->from, a->nr);
 	__s64 result = a->calls[end & ~KEVENT_CALL_REFUSED].result;
 
-	fb_queue_lock(c->q, c->fd);
+	if (c->ran < INT_MAX)
+		c->ran++;
+	FB_HOLD_QUEUE(c->q, c->fd);
 	if (!fb_server_is_late(c))
 		c->q->serving.running--;
 	fb_aio_end(c->q, a, end, result);
-	fb_queue_unlock(c->q);
-	if (c->ran < INT_MAX)
-		c->ran++;
 }
 
 /* A number that has come back as that of another file is closed, too. */
@@ -325,18 +323,16 @@ static int fb_server_loop(struct fb_server *c)
 /* The latest call says for all how many may run. */
 static void fb_server_enter(struct fb_server *c, __u32 limit)
 {
-	fb_queue_lock(c->q, c->fd);
+	FB_HOLD_QUEUE(c->q, c->fd);
 	c->q->serving.limit = limit;
-	fb_queue_unlock(c->q);
 }
 
 /* A chain that the caller was woken for, or leaves, is for another thread. */
 static void fb_server_leave(struct fb_server *c)
 {
-	fb_queue_lock(c->q, -1);
+	FB_HOLD_QUEUE(c->q, -1);
 	fb_server_asleep(c, false);
 	fb_serve_next(&c->q->serving);
-	fb_queue_unlock(c->q);
 }
 
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,

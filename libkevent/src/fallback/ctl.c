@@ -152,37 +152,33 @@ static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,
 				       fb_make_all(q, cmd, num, arg);
 }
 
+/* KEVENT_FB_PASS: it is no descriptor of the queue. Marks, which are to kick, find out by that. */
 static int fb_ctl_named(struct fb_queue *q, int fd, __u32 cmd, __u32 num,
 			struct ukevent *arg)
 {
 	int ret;
 
-	if (!kevent_process_is(q->process))
-		return fb_queue_abroad(q, fd);
-	fb_queue_lock(q, -1);
-	/* Is it a descriptor of the queue? Marks, which are to kick, find out by that. */
+	FB_HOLD_QUEUE(q, -1);
 	if (cmd == KEVENT_CTL_READY ? fb_kick_first(q, fd) :
-				      fb_queue_check(q, fd)) {
-		fb_queue_unlock(q);
-		return fb_not_this(fd, q);
-	}
+				      fb_queue_check(q, fd))
+		return KEVENT_FB_PASS;
 	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
 	ret = fb_ctl_locked(q, cmd, num, arg);
 	fb_kick_if_needed(q);
-	fb_queue_unlock(q);
 	return ret;
 }
 
 int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 {
-	struct fb_queue *q = fb_get(fd);
+	struct fb_queue *q FB_PUT = fb_get(fd);
 	int ret;
 
 	if (!q)
 		return KEVENT_FB_PASS;
+	if (!kevent_process_is(q->process))
+		return fb_queue_abroad(q, fd);
 	ret = fb_ctl_named(q, fd, cmd, num, arg);
-	fb_put(q);
-	return ret;
+	return ret == KEVENT_FB_PASS ? fb_not_this(fd, q) : ret;
 }
 
 /* As close() of the kernel, which asks no one: a queue that refuses REMOVE is no exception. */
@@ -200,17 +196,13 @@ static void fb_unwatch(struct fb_queue *q, int file)
 
 void kevent_fb_unwatch(int fd, int file)
 {
-	struct fb_queue *q = fb_get(fd);
+	struct fb_queue *q FB_PUT = fb_get(fd);
 
-	if (!q)
+	if (!q || !kevent_process_is(q->process))
 		return;
-	if (kevent_process_is(q->process)) {
-		fb_queue_lock(q, -1);
-		if (!fb_queue_check(q, fd))
-			fb_unwatch(q, file);
-		fb_queue_unlock(q);
-	}
-	fb_put(q);
+	FB_HOLD_QUEUE(q, -1);
+	if (!fb_queue_check(q, fd))
+		fb_unwatch(q, file);
 }
 
 /* What else it is, it does not say: only eventfds have such a line. */
@@ -265,14 +257,10 @@ static int fb_hand_off(struct kevent_change *c)
 
 static int fb_change(struct fb_queue *q, int fd, struct kevent_change *c)
 {
-	int ret;
-
 	if (c->cmd == KEVENT_CTL_READY && c->uk.req_flags & KEVENT_REQ_HANDOFF)
 		return fb_hand_off(c);
-	fb_queue_lock(q, fd);
-	ret = fb_make(q, c->cmd, &c->uk);
-	fb_queue_unlock(q);
-	return ret;
+	FB_HOLD_QUEUE(q, fd);
+	return fb_make(q, c->cmd, &c->uk);
 }
 
 int fb_make_changes(struct fb_queue *q, int fd, struct kevent_change *changes,

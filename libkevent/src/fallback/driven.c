@@ -171,12 +171,9 @@ struct fb_queue *fb_shadow(int fd)
 
 	if (q)
 		return q;
-	pthread_mutex_lock(kevent_process_lock());
+	FB_HOLD(kevent_process_lock());
 	q = find_shadow(fd);
-	if (!q)
-		q = shadow_new(fd);
-	pthread_mutex_unlock(kevent_process_lock());
-	return q;
+	return q ? q : shadow_new(fd);
 }
 
 static int key_of(const struct ukevent *uk, __u64 *key)
@@ -190,15 +187,12 @@ static bool has_watch(struct fb_queue *q, int fd, const struct ukevent *uk)
 {
 	struct fb_watch *w;
 	__u64 key;
-	bool has;
 
 	if (key_of(uk, &key))
 		return false;
-	fb_queue_lock(q, -1);
+	FB_HOLD_QUEUE(q, -1);
 	w = fb_find(q, uk->type, key);
-	has = w && !drive(fd, q, w, QUERY);
-	fb_queue_unlock(q);
-	return has;
+	return w && !drive(fd, q, w, QUERY);
 }
 
 /* The watch may have come by another descriptor of the queue. */
@@ -420,9 +414,8 @@ int kevent_driven_make(int fd, __u32 cmd, struct ukevent *uk)
 		q = shadow_for(fd, cmd, uk);
 		ret = -ENOMEM;
 		if (q) {
-			fb_queue_lock(q, -1);
+			FB_HOLD_QUEUE(q, -1);
 			ret = make(q, fd, cmd, uk);
-			fb_queue_unlock(q);
 		}
 	}
 	if (ret <= 0)

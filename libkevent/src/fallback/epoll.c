@@ -32,13 +32,9 @@ bool fb_epoll_probe(int epoll, int fd)
  */
 bool fb_epoll_has(int epoll, int fd)
 {
-	pthread_mutex_t *lock = kevent_process_probe(fd);
-	bool ret;
+	FB_HOLD(kevent_process_probe(fd));
 
-	pthread_mutex_lock(lock);
-	ret = fb_epoll_probe(epoll, fd);
-	pthread_mutex_unlock(lock);
-	return ret;
+	return fb_epoll_probe(epoll, fd);
 }
 
 int fb_queue_check(struct fb_queue *q, int fd)

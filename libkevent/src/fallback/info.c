@@ -63,16 +63,10 @@ static long long fb_info(struct fb_queue *q, const char *key)
 
 long long kevent_fb_info(int fd, const char *key)
 {
-	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
-	long long ret = -1;
+	struct fb_queue *q FB_PUT = kevent_fb_on() ? fb_get(fd) : NULL;
 
-	if (!q)
+	if (!q || !kevent_process_is(q->process))
 		return -1;
-	if (kevent_process_is(q->process)) {
-		fb_queue_lock(q, fd);
-		ret = fb_info(q, key);
-		fb_queue_unlock(q);
-	}
-	fb_put(q);
-	return ret;
+	FB_HOLD_QUEUE(q, fd);
+	return fb_info(q, key);
 }

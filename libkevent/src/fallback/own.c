@@ -66,21 +66,19 @@ void fb_own_lost(int fd)
 static bool fb_own_keep(const struct fb_queue *q, int *at, int fd,
 			const char *kind)
 {
-	pthread_mutex_t *lock = kevent_process_lock();
 	struct fb_place *place;
 
-	pthread_mutex_lock(lock);
+	FB_HOLD(kevent_process_lock());
 	fb_own_lost(fd);
 	place = fb_place_of(fd, true);
-	if (place) {
-		place->queue = q;
-		place->kind = kind;
-		/* Last: a child may see half of it. */
-		__atomic_store_n(&place->at, at, __ATOMIC_RELEASE);
-		__atomic_store_n(at, fd, __ATOMIC_RELAXED);
-	}
-	pthread_mutex_unlock(lock);
-	return place;
+	if (!place)
+		return false;
+	place->queue = q;
+	place->kind = kind;
+	/* Last: a child may see half of it. */
+	__atomic_store_n(&place->at, at, __ATOMIC_RELEASE);
+	__atomic_store_n(at, fd, __ATOMIC_RELAXED);
+	return true;
 }
 
 int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind)
@@ -98,17 +96,15 @@ int fb_own(const struct fb_queue *q, int *at, long fd, const char *kind)
 /* The number is nobody's before it may be somebody else's. */
 int fb_disown(int *at)
 {
-	pthread_mutex_t *lock = kevent_process_lock();
 	struct fb_place *place;
 	int fd;
 
-	pthread_mutex_lock(lock);
+	FB_HOLD(kevent_process_lock());
 	fd = *at;
 	__atomic_store_n(at, -1, __ATOMIC_RELAXED);
 	place = fb_place_of(fd, false);
 	if (place)
 		place->at = NULL;
-	pthread_mutex_unlock(lock);
 	return fd;
 }
 
@@ -148,15 +144,15 @@ static bool fb_is_own(int fd, const char *kind, int epoll)
 
 void fb_own_check(int *at, int epoll)
 {
-	pthread_mutex_t *lock = kevent_process_lock();
 	const char *kind = "";
 	int fd;
 
-	pthread_mutex_lock(lock);
-	fd = *at;
-	if (fd >= 0)
-		kind = fb_place_of(fd, false)->kind;
-	pthread_mutex_unlock(lock);
+	{
+		FB_HOLD(kevent_process_lock());
+		fd = *at;
+		if (fd >= 0)
+			kind = fb_place_of(fd, false)->kind;
+	}
 	if (fd >= 0 && !fb_is_own(fd, kind, epoll))
 		fb_disown(at);
 }
@@ -166,6 +162,7 @@ static int fb_own_take(const struct fb_queue *q, int fd, const char **kind)
 {
 	struct fb_place *place = NULL;
 
+	FB_HOLD(kevent_process_lock());
 	for (; fd < (int)(FB_CHUNK * FB_CHUNKS); fd++) {
 		place = fb_place_of(fd, false);
 		if (!place)
@@ -183,14 +180,11 @@ static int fb_own_take(const struct fb_queue *q, int fd, const char **kind)
 /* By the record alone: the memory where a number is kept may have another use by now. */
 void fb_own_let_go(const struct fb_queue *q, int epoll)
 {
-	pthread_mutex_t *lock = kevent_process_lock();
 	const char *kind;
 	int fd = -1;
 
 	do {
-		pthread_mutex_lock(lock);
 		fd = fb_own_take(q, fd + 1, &kind);
-		pthread_mutex_unlock(lock);
 		if (fd >= 0 && fb_is_own(fd, kind, epoll))
 			fb_sys(SYS_close, fd);
 	} while (fd >= 0);
@@ -206,35 +200,24 @@ void fb_own_let_go(const struct fb_queue *q, int epoll)
 
 __u32 fb_opened(int fd)
 {
-	pthread_mutex_t *lock = kevent_process_lock();
 	struct fb_place *place;
-	int marked = -1;
-	__u32 nr = 0;
+	int marked;
 
-	pthread_mutex_lock(lock);
+	FB_HOLD(kevent_process_lock());
 	place = fb_place_of(fd, true);
-	if (place)
-		marked = fb_call(fcntl(fd, F_GETSIG));
+	marked = place ? fb_call(fcntl(fd, F_GETSIG)) : -1;
 	if (!marked) {
 		marked = !fb_call(fcntl(fd, F_SETSIG, FB_MARK_SIGNAL));
 		place->marks += (__u32)marked;
 	}
-	if (marked > 0)
-		nr = place->marks + 1;
-	pthread_mutex_unlock(lock);
-	return nr;
+	return marked > 0 ? place->marks + 1 : 0;
 }
 
 bool fb_opened_is(int fd, __u32 nr)
 {
-	pthread_mutex_t *lock = kevent_process_lock();
-	bool same;
-
 	if (!nr)
 		return true;
-	pthread_mutex_lock(lock);
-	same = fb_call(fcntl(fd, F_GETSIG)) > 0 &&
+	FB_HOLD(kevent_process_lock());
+	return fb_call(fcntl(fd, F_GETSIG)) > 0 &&
 	       fb_place_of(fd, false)->marks + 1 == nr;
-	pthread_mutex_unlock(lock);
-	return same;
 }

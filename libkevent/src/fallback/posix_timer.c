@@ -93,33 +93,29 @@ static int stop(int id, struct __kernel_itimerspec *was)
 /* The queue of a timer, referenced, or NULL */
 static struct fb_queue *queue_of(int id)
 {
-	struct fb_queue *q = NULL;
 	struct fb_posix *p;
 
-	pthread_mutex_lock(kevent_process_lock());
-	if (kevent_process_is(process)) {
-		p = *place_of((__u32)id);
-		while (p && p->w.id != (__u32)id)
-			p = p->next;
-		if (p && fb_ref(p->q))
-			q = p->q;
-	}
-	pthread_mutex_unlock(kevent_process_lock());
-	return q;
+	FB_HOLD(kevent_process_lock());
+	if (!kevent_process_is(process))
+		return NULL;
+	p = *place_of((__u32)id);
+	while (p && p->w.id != (__u32)id)
+		p = p->next;
+	return p && fb_ref(p->q) ? p->q : NULL;
 }
 
 /* The thread */
 
 static void expired(int id, int overrun)
 {
-	struct fb_queue *q = queue_of(id);
+	struct fb_queue *q FB_PUT = queue_of(id);
 	struct fb_watch *w;
 
 	if (!q) {
 		stop(id, NULL);
 		return;
 	}
-	fb_queue_lock(q, -1);
+	FB_HOLD_QUEUE(q, -1);
 	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
 	if (w) {
 		to_posix(w)->expired += 1 + (__u64)overrun;
@@ -127,8 +123,6 @@ static void expired(int id, int overrun)
 		to_posix(w)->taken = true;
 		fb_occurred(q, w, KEVENT_POSIX_TIMER_FIRED);
 	}
-	fb_queue_unlock(q);
-	fb_put(q);
 }
 
 /* Wait until the thread has what was sent before. Under @setting */
@@ -222,7 +216,7 @@ static int get_thread(void)
 	int ret = 0;
 	__u32 i;
 
-	pthread_mutex_lock(kevent_process_lock());
+	FB_HOLD(kevent_process_lock());
 	if (!process || !kevent_process_is(process)) {
 		for (i = 0; i < BUCKETS; i++)
 			timers[i] = NULL;
@@ -230,10 +224,7 @@ static int get_thread(void)
 		ret = start_thread();
 		process = ret ? 0 : kevent_process_mark();
 	}
-	if (!ret)
-		ret = (int)thread;
-	pthread_mutex_unlock(kevent_process_lock());
-	return ret;
+	return ret ? ret : (int)thread;
 }
 
 /* The source */
@@ -252,14 +243,13 @@ static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
 
 	if (in_making < 0 || uk->id.raw[0] != (__u32)in_making)
 		return -EINVAL;
-	pthread_mutex_lock(kevent_process_lock());
+	FB_HOLD(kevent_process_lock());
 	p->taken = true;
 	p->steady = clock_of_it != CLOCK_REALTIME && clock_of_it != CLOCK_REALTIME_ALARM &&
 		    clock_of_it != CLOCK_TAI;
 	p->q = q;
 	p->next = *at;
 	*at = p;
-	pthread_mutex_unlock(kevent_process_lock());
 	return 0;
 }
 
@@ -271,12 +261,11 @@ static void fb_posix_timer_detach(struct fb_queue *q, struct fb_watch *w)
 	(void)q;
 	if (!p->q)
 		return;
-	pthread_mutex_lock(kevent_process_lock());
+	FB_HOLD(kevent_process_lock());
 	while (*at && *at != p)
 		at = &(*at)->next;
 	if (*at)
 		*at = p->next;
-	pthread_mutex_unlock(kevent_process_lock());
 }
 
 static int fb_posix_timer_modify(struct fb_queue *q, struct fb_watch *w,
@@ -453,14 +442,9 @@ static int set_anew(struct fb_queue *q, int id, int flags, const struct __kernel
 static int set_locked(struct fb_queue *q, int id, int flags,
 		      const struct __kernel_itimerspec *to, struct __kernel_itimerspec *was)
 {
-	int err;
-
-	pthread_mutex_lock(&setting);
-	fb_queue_lock(q, -1);
-	err = set_anew(q, id, flags, to, was);
-	fb_queue_unlock(q);
-	pthread_mutex_unlock(&setting);
-	return err;
+	FB_HOLD(&setting);
+	FB_HOLD_QUEUE(q, -1);
+	return set_anew(q, id, flags, to, was);
 }
 
 static bool is_time(const struct timespec *ts)
@@ -481,7 +465,7 @@ static struct timespec user_time(const struct __kernel_timespec *ts)
 int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
 			 struct itimerspec *old)
 {
-	struct fb_queue *q = queue_of(timer);
+	struct fb_queue *q FB_PUT = queue_of(timer);
 	struct __kernel_itimerspec now, was;
 	int ret = -EINVAL;
 
@@ -493,8 +477,6 @@ int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
 		else
 			ret = settime(timer, flags, &now, &was);
 	}
-	if (q)
-		fb_put(q);
 	if (!ret && old) {
 		old->it_interval = user_time(&was.it_interval);
 		old->it_value = user_time(&was.it_value);
@@ -505,18 +487,16 @@ int kevent_timer_settime(int timer, int flags, const struct itimerspec *value,
 int kevent_timer_delete(int timer)
 {
 	static const struct __kernel_itimerspec never;
-	struct fb_queue *q = queue_of(timer);
+	struct fb_queue *q FB_PUT = queue_of(timer);
 	struct __kernel_itimerspec was;
 	struct fb_watch *w;
 
 	if (q) {
 		set_locked(q, timer, 0, &never, &was);
-		fb_queue_lock(q, -1);
+		FB_HOLD_QUEUE(q, -1);
 		w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)timer);
 		if (w)
 			fb_end_watch(q, w);
-		fb_queue_unlock(q);
-		fb_put(q);
 	}
 	return (int)fb_sys(SYS_timer_delete, timer);
 }

@@ -21,6 +21,7 @@
 #include <sys/epoll.h>
 
 #include "libkevent.h"
+#include "guard.h"
 #include "list.h"
 
 #pragma GCC visibility push(hidden)
@@ -257,6 +258,23 @@ int fb_queue_check(struct fb_queue *q, int fd);
 /* kick.c */
 void fb_queue_lock(struct fb_queue *q, int fd);
 void fb_queue_unlock(struct fb_queue *q);
+
+static inline struct fb_queue *fb_queue_locked(struct fb_queue *q, int fd)
+{
+	fb_queue_lock(q, fd);
+	return q;
+}
+
+static inline void fb_queue_unlock_at(struct fb_queue **q)
+{
+	fb_queue_unlock(*q);
+}
+
+/* To the end of the block */
+#define FB_HOLD_QUEUE(q, fd)						\
+	struct fb_queue *__held_queue FB_AT_END(fb_queue_unlock_at) =	\
+		fb_queue_locked(q, fd)
+
 /* Make the epoll descriptor readable, and a sleeper look. */
 void fb_kick(struct fb_queue *q);
 /*
@@ -317,6 +335,16 @@ bool fb_opened_is(int fd, __u32 nr);
 /* registry.c: the queue, referenced, or NULL */
 struct fb_queue *fb_get(int fd);
 void fb_put(struct fb_queue *q);
+
+static inline void fb_put_at(struct fb_queue **q)
+{
+	if (*q)
+		fb_put(*q);
+}
+
+/* Of a variable: its reference is given back at the end of the block. */
+#define FB_PUT		FB_AT_END(fb_put_at)
+
 /* A reference to one that was found otherwise. False: it goes away */
 bool fb_ref(struct fb_queue *q);
 /* The descriptor does not mean the queue any more. */

@@ -152,11 +152,12 @@ void fb_forget(int fd, struct fb_queue *q)
 	struct fb_queue *last = NULL;
 	fb_entry *entry;
 
-	pthread_mutex_lock(kevent_process_lock());
-	entry = fb_table_entry(fd, false);
-	if (entry && *entry == q)
-		last = fb_clear(entry);
-	pthread_mutex_unlock(kevent_process_lock());
+	{
+		FB_HOLD(kevent_process_lock());
+		entry = fb_table_entry(fd, false);
+		if (entry && *entry == q)
+			last = fb_clear(entry);
+	}
 	if (last)
 		fb_end(last);
 }
@@ -275,13 +276,12 @@ struct fb_queue *fb_queue_alloc(void)
 
 	fb_sweep();
 	fb_sweep();
-	pthread_mutex_lock(kevent_process_lock());
+	FB_HOLD(kevent_process_lock());
 	q = fb_queue_new();
 	if (q) {
 		fb_count_add(&q->users, FB_USER);
 		fb_set_state(q, FB_LIVE);
 	}
-	pthread_mutex_unlock(kevent_process_lock());
 	return q;
 }
 
@@ -346,12 +346,9 @@ bool kevent_fb_names(int fd)
 
 bool kevent_fb_has(int fd)
 {
-	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
-	bool ret = q && !fb_queue_check(q, fd);
+	struct fb_queue *q FB_PUT = kevent_fb_on() ? fb_get(fd) : NULL;
 
-	if (q)
-		fb_put(q);
-	return ret;
+	return q && !fb_queue_check(q, fd);
 }
 
 void kevent_fb_close(int fd)

@@ -183,26 +183,27 @@ static void fb_signals_free(struct fb_queue *q)
 /* What the inbox of a watch has is its events. */
 static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 {
-	fb_hub_lock(s->hub);
-	while (s->inbox.nr)
-		fb_fifo_move(&s->kept, &s->inbox);
-	fb_hub_unlock(s->hub);
+	{
+		FB_HOLD_HUB(s->hub);
+		while (s->inbox.nr)
+			fb_fifo_move(&s->kept, &s->inbox);
+	}
 	if (s->kept.nr)
 		fb_report(q, &s->w, KEVENT_SIGNAL_DELIVERY);
 }
 
 static void fb_signals_read(struct fb_queue *q)
 {
-	struct fb_hub *hub = q->signals->hub;
 	struct fb_watch *w;
 	__u64 pending;
 	__u32 nr;
 
-	fb_hub_lock(hub);
-	fb_hub_collect(hub, q);
-	pending = q->signals->pending;
-	q->signals->pending = 0;
-	fb_hub_unlock(hub);
+	{
+		FB_HOLD_HUB(q->signals->hub);
+		fb_hub_collect(q->signals->hub, q);
+		pending = q->signals->pending;
+		q->signals->pending = 0;
+	}
 	for (nr = 1; pending; pending >>= 1, nr++) {
 		w = pending & 1 ? fb_find(q, KEVENT_SIGNAL, nr) : NULL;
 		if (w)
@@ -222,14 +223,11 @@ static void fb_signals_readable(struct fb_queue *q, __u32 nr)
 static int fb_signal_listen(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
-	int err;
 
-	fb_hub_lock(s->hub);
-	err = fb_hub_listen(s->hub, &s->listener, fb_signal_nr(w),
-			    w->req_flags & (KEVENT_REQ_ONESHOT |
-					    KEVENT_REQ_DISPATCH));
-	fb_hub_unlock(s->hub);
-	return err;
+	FB_HOLD_HUB(s->hub);
+	return fb_hub_listen(s->hub, &s->listener, fb_signal_nr(w),
+			     w->req_flags & (KEVENT_REQ_ONESHOT |
+					     KEVENT_REQ_DISPATCH));
 }
 
 /* It has its normal effect again. */
@@ -237,9 +235,8 @@ static void fb_signal_ignore(struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	fb_hub_lock(s->hub);
+	FB_HOLD_HUB(s->hub);
 	fb_hub_ignore(s->hub, &s->listener, fb_signal_nr(w));
-	fb_hub_unlock(s->hub);
 }
 
 /* Requests */

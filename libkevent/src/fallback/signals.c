@@ -106,14 +106,9 @@ bool fb_hub_is_ours(const struct fb_hub *hub)
 	       hub->pid == getpid();
 }
 
-void fb_hub_lock(struct fb_hub *hub)
+pthread_mutex_t *fb_hub_lock(struct fb_hub *hub)
 {
-	pthread_mutex_lock(&hub->lock);
-}
-
-void fb_hub_unlock(struct fb_hub *hub)
-{
-	pthread_mutex_unlock(&hub->lock);
+	return &hub->lock;
 }
 
 /* The handler: it may interrupt any code, itself included. */
@@ -405,12 +400,8 @@ static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
 
 int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)
 {
-	int err;
-
-	fb_hub_lock(hub);
-	err = fb_hub_add_to(hub, q);
-	fb_hub_unlock(hub);
-	return err;
+	FB_HOLD_HUB(hub);
+	return fb_hub_add_to(hub, q);
 }
 
 static void fb_hub_send_returned(struct fb_hub *hub, bool last);
@@ -431,13 +422,12 @@ int fb_hub_join(struct fb_hub *hub, struct fb_queue *q)
 {
 	int err;
 
-	fb_hub_lock(hub);
+	FB_HOLD_HUB(hub);
 	err = fb_hub_add_to(hub, q);
 	if (!err)
 		hub->queues++;
 	else if (!hub->queues)
 		fb_hub_close(hub);
-	fb_hub_unlock(hub);
 	return err;
 }
 
@@ -451,10 +441,9 @@ void fb_hub_leave_parent(void)
 
 void fb_hub_quit(struct fb_hub *hub)
 {
-	fb_hub_lock(hub);
+	FB_HOLD_HUB(hub);
 	if (!--hub->queues)
 		fb_hub_close(hub);
-	fb_hub_unlock(hub);
 }
 
 /* Who listens */

@@ -35,8 +35,8 @@ struct fb_hub;
 struct fb_hub *fb_hub_get(int *err);
 /* Is it that of this process, not of the one that forked it? */
 bool fb_hub_is_ours(const struct fb_hub *hub);
-void fb_hub_lock(struct fb_hub *hub);
-void fb_hub_unlock(struct fb_hub *hub);
+pthread_mutex_t *fb_hub_lock(struct fb_hub *hub);
+#define FB_HOLD_HUB(hub)	FB_HOLD(fb_hub_lock(hub))
 /*
  * Have the epoll instance of a queue say when there may be something, from now on or in a
  * new instance: 0 or -errno
