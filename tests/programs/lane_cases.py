@@ -661,6 +661,39 @@ def poll_client(conn):
     sync()
 
 
+def await_sleep(pid):
+    """Returns when the process sleeps."""
+    while True:
+        with open(f'/proc/{pid}/stat') as file:
+            if ') S ' in file.read():
+                return
+        os.sched_yield()
+
+
+def full_server(conn):
+    """Waits for room in a socket, while bytes from memory are not read."""
+    warm(conn)
+    sync()
+    pass_file(conn, b'text')
+    conn.setblocking(False)
+    sent = 0
+    while (nr := catch(conn.send, bytes(10000))) != 'EAGAIN':
+        sent += nr
+    beside.sendall(struct.pack('qi', sent, os.getpid()))
+    say(select.select([], [conn], [], LIMIT)[1] == [conn])
+    say(select.select([conn], [], [], LIMIT)[0] == [conn], conn.recv(10))
+
+
+def full_client(conn):
+    warm(conn)
+    conn.sendall(b'unread')
+    sync()
+    say(take_file(conn))
+    sent, pid = struct.unpack('qi', beside.recv(12))
+    await_sleep(pid)
+    say(len(read_all(conn, sent)) == sent)
+
+
 def threads_server(conn):
     warm(conn)
     got = []

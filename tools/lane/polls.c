@@ -36,7 +36,8 @@ static int look(struct pollfd *fds, nfds_t nr, struct pollfd *all, bool *others)
 	*others = false;
 	for (i = 0; i < nr; i++) {
 		struct epoll *ep = lane_find_kind(fds[i].fd, EPOLL);
-		struct conn *c = lane_conn(fds[i].fd, true);
+		/* Of a socket, only the bytes that came by memory are not in the kernel. */
+		struct conn *c = lane_conn(fds[i].fd, fds[i].events & IN_BITS);
 
 		fds[i].revents = 0;
 		all[i] = fds[i];
