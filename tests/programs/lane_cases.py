@@ -1289,6 +1289,8 @@ def vectors_server(conn):
     say(nr, bytes(one), bytes(two), flags, address)
     say(os.writev(conn.fileno(), [b'x', b'yz']))
     say(catch(conn.sendto, b'x', path))
+    buf = ctypes.create_string_buffer(b'word', 4)
+    say(libc.sendto(conn.fileno(), buf, 4, 0, buf, 0))
 
 
 def vectors_client(conn):
@@ -1296,6 +1298,7 @@ def vectors_client(conn):
     say(digest(read_all(conn, 90002)))
     conn.sendall(b'01234567')
     say(conn.recvfrom(3)[1] == path)
+    say(read_all(conn, 4))
 
 
 def signals_server(conn):

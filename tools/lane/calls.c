@@ -254,13 +254,13 @@ EXPORT ssize_t send(int fd, const void *buf, size_t len, int flags)
 
 ALIAS(__send, send);
 
-/* With an address the socket has the error. */
+/* With an address the socket has the error; one without bytes is none. */
 EXPORT ssize_t sendto(int fd, const void *buf, size_t len, int flags,
 		      const struct sockaddr *addr, socklen_t addr_len)
 {
 	ssize_t ret;
 
-	return !addr && send_one(fd, buf, len, flags, &ret) ? ret :
+	return (!addr || !addr_len) && send_one(fd, buf, len, flags, &ret) ? ret :
 	       real()->sendto(fd, buf, len, flags, addr, addr_len);
 }
 
@@ -289,7 +289,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (lane_settings.paths && msg->msg_controllen && leave_passed(msg))
 		return -1;
-	if (!is_conn(fd) || msg->msg_name)
+	if (!is_conn(fd) || (msg->msg_name && msg->msg_namelen))
 		return real()->sendmsg(fd, msg, flags);
 	if (msg->msg_controllen && lane_leave_to_call(fd, false, flags))
 		return -1;
