@@ -52,11 +52,11 @@ NOT_ON_DEBUG = ("examples", "top", "show")
 COMPAT = ("abi", "errors", "ring", "modes", "wait_arg", "attach", "handover",
           "pipe", "socket", "poll", "user", "inode", "timer", "posix_timer",
           "signal", "signal_queued", "proc", "futex", "chain", "chain_watch",
-          "coalesce", "limits", "max_running", "malformed", "rights", "calls",
-          "aio_calls", "bound_calls", "storm")
+          "coalesce", "limits", "max_running", "max_running_members", "malformed", "rights",
+          "calls", "aio_calls", "aio_servers", "bound_calls", "storm")
 # Without storm: libtsan of gcc 12 crashes in it, on descriptors closed in use
-TSAN = ("ring", "modes", "wake", "wait_arg", "handover", "user", "inode",
-        "timer", "nesting", "nested", "storm_inode")
+TSAN = ("ring", "modes", "wake", "wait_ends", "sleepers", "wait_arg", "handover", "user",
+        "inode", "timer", "nesting", "nested", "storm_inode")
 RACES = ("races", "races_promises", "races_signals")
 # Whose tests have a time: without any they still see what they must
 STORMS_TIMED = ("storm", "storm_timer", "storm_posix_timer", "storm_proc", "storm_signal",

@@ -41,8 +41,8 @@ static const struct skip skips[] = {
 	/* Mounts, links and other users, and real-time priorities */
 	{ ROOT,
 	  " inode inode_deeds storm_inode bridges.changed_mounts_are_pri"
-	  " bridges.state_of_a_link_comes_by_netlink wake.sleeper_leaves_the_second_event"
-	  " wake.full_buffer_hands_the_event_on"
+	  " bridges.state_of_a_link_comes_by_netlink sleepers.sleeper_leaves_the_second_event"
+	  " sleepers.full_buffer_hands_the_event_on"
 	  " coalesce.consumer_of_real_time_has_each_event_at_once"
 	  " proc_tasks.status_is_for_those_who_may_know"
 	  " proc_tasks.status_is_withheld_from_those_who_may_not_look_at_the_end"
@@ -55,7 +55,7 @@ static const struct skip skips[] = {
 	/* These pass, although a row below has their suite. */
 	{ NULL,
 	  " left.each_request_ends_a_wait"
-	  " max_running.close_of_the_queue_ends_nothing_else"
+	  " max_running_members.close_of_the_queue_ends_nothing_else"
 	  " turns.queue_that_is_behind_is_skipped"
 	  " turns.level_watch_stays_while_its_entry_is_unread"
 	  " turns.one_is_told_though_all_are_behind turns.wakeup_all_is_told_always"
@@ -126,7 +126,7 @@ static const struct skip skips[] = {
 	  " timer.event_that_finds_no_room_counts_on"
 	  " timer.memory_that_is_not_there_loses_no_tick user.fault_keeps_the_marks"
 	  " wait_arg.bad_addresses_are_refused wait_arg.changes_end_where_memory_does"
-	  " wake.fault_hands_the_event_on wake.event_of_a_sleeper_mends_the_ring"
+	  " wake.fault_hands_the_event_on sleepers.event_of_a_sleeper_mends_the_ring"
 	  " wait_arg.result_that_cannot_be_written_ends_the_wait"
 	  " handover.fault_hands_the_event_on_to_a_buffer"
 	  " inode.event_that_cannot_be_handed_back_is_queued"
@@ -153,7 +153,7 @@ static const struct skip skips[] = {
 	  " user.marks_of_another_process_bring_their_data"
 	  " proc.vforked_child_watches_itself proc.ids_are_those_of_the_callers_namespace"
 	  " refuse.refusals_go_with_the_queue refuse.seccomp_filter_can_deny_all_changes"
-	  " wake.sleeper_has_the_mark wake.modified_watch_is_looked_at"
+	  " sleepers.sleeper_has_the_mark sleepers.modified_watch_is_looked_at"
 	  " coalesce.marks_are_not_held storm_proc proc.event_outlives_the_process"
 	  " proc.ignored_children_are_reported"
 	  " proc_tasks.root_knows_the_status_of_a_grandchild"
@@ -165,12 +165,12 @@ static const struct skip skips[] = {
 	  " wake.one_event_wakes_the_oldest_waiter_only"
 	  " wake.returning_waiter_queues_at_the_end wake.no_waiter_is_woken_for_nothing"
 	  " wake.level_event_wakes_one_waiter wake.wakeup_all_wakes_waiters_of_both_kinds"
-	  " wake.waiters_for_several_wake_when_they_have_them"
-	  " wake.wake_request_counts_beside_events_of_others"
-	  " wake.wake_requests_stop_threads_that_share_a_ring"
+	  " sleepers.waiters_for_several_wake_when_they_have_them"
+	  " wait_ends.wake_request_counts_beside_events_of_others"
+	  " wait_ends.wake_requests_stop_threads_that_share_a_ring"
 	  " wake.level_left_behind_is_handed_on"
-	  " wake.ready_without_entries_wakes_one_waiter"
-	  " wake.signal_counts_beside_events_of_others"
+	  " wait_ends.ready_without_entries_wakes_one_waiter"
+	  " wait_ends.signal_counts_beside_events_of_others"
 	  " wake_order.oldest_waiter_has_its_turn"
 	  " wake_order.entry_left_is_for_one_that_has_not_seen_it"
 	  " wait_arg.changes_are_made_before_the_wait"
@@ -227,8 +227,8 @@ static const struct skip skips[] = {
 	  " futex.fault_at_add_holds_up_nobody futex.fault_at_modify_holds_up_nobody"
 	  " futex_lock.each_wake_is_delivered_once_in_a_storm " },
 	{ "chain",
-	  " max_running storm_max_running calls calls_observed calls_audited aio_calls"
-	  " nowait storm_aio bound_calls " },
+	  " max_running max_running_members storm_max_running calls calls_observed"
+	  " calls_audited aio_calls aio_servers nowait storm_aio bound_calls " },
 	{ "nested",
 	  " nested.other_name_of_data_wakes_too nested.epoll_in_each_mode"
 	  " nested.number_of_paths_of_queues_is_limited nested.number_of_paths_is_limited"
@@ -237,7 +237,8 @@ static const struct skip skips[] = {
 	  " nested_random.random_nesting_of_queues_does_as_the_model_says"
 	  " nested_random.random_nesting_does_as_the_model_says " },
 	{ "limit",
-	  " limits inode_limits worst stall user.full_memory_group_is_enomem"
+	  " limits inode_limits worst_files worst_sources worst_calls worst_sleepers stall"
+	  " user.full_memory_group_is_enomem"
 	  " inode.watches_of_a_file_are_limited"
 	  " timer.timers_at_one_instant_expire_bit_by_bit"
 	  " timer.timers_of_many_queues_share_a_softirq timer.timers_outlive_their_cpu"
@@ -328,7 +329,7 @@ const char *left_out(const char *suite, const char *test)
 	char name[128];
 	size_t i;
 
-	if (!strcmp(suite, FAIL_NTH) &&
+	if (is_among(" fail_nth fail_nth_calls ", suite) &&
 	    (on_fallback() || access("/proc/self/fail-nth", F_OK)))
 		return FAIL_NTH;
 	if (is_among(" device drives module ", suite) && !on_module())

@@ -42,6 +42,8 @@ static const struct test_suite *const suites[] = {
 	&ring_suite,
 	&modes_suite,
 	&wake_suite,
+	&wait_ends_suite,
+	&sleepers_suite,
 	&wake_order_suite,
 	&wake_all_suite,
 	&left_suite,
@@ -49,6 +51,7 @@ static const struct test_suite *const suites[] = {
 	&hits_suite,
 	&wait_arg_suite,
 	&max_running_suite,
+	&max_running_members_suite,
 	&handover_suite,
 	&handoff_suite,
 	&suspend_suite,
@@ -93,6 +96,7 @@ static const struct test_suite *const suites[] = {
 #ifdef __LP64__
 	&calls_suite,
 	&aio_calls_suite,
+	&aio_servers_suite,
 	&nowait_suite,
 	&storm_aio_suite,
 	&storm_max_running_suite,
@@ -109,6 +113,7 @@ static const struct test_suite *const suites[] = {
 	&fuse_suite,
 	&faults_suite,
 	&fail_nth_suite,
+	&fail_nth_calls_suite,
 	&hit_faults_suite,
 	&scale_suite,
 	&confined_suite,
@@ -124,7 +129,10 @@ static const struct test_suite *const suites[] = {
 	&storm_posix_timer_suite,
 	&storm_signal_suite,
 	&storm_proc_suite,
-	&worst_suite,
+	&worst_files_suite,
+	&worst_sources_suite,
+	&worst_calls_suite,
+	&worst_sleepers_suite,
 	&stall_suite,
 	&huge_suite,
 	&examples_suite,
@@ -396,17 +404,6 @@ static bool has_programs(const struct test_suite *suite)
 	return suite != &top_suite || have_example("kevent-top");
 }
 
-/* Needs much time or memory, one CPU, or words on the kernel's command line */
-static bool only_by_name(const struct test_suite *suite)
-{
-#ifdef __LP64__
-	if (suite == &calls_audited_suite)
-		return true;
-#endif
-	return suite == &worst_suite || suite == &stall_suite ||
-	       suite == &huge_suite || suite == &suspend_suite;
-}
-
 static bool is_without(const char *name)
 {
 	unsigned int i;
@@ -424,7 +421,7 @@ static bool selected(const struct test_suite *suite,
 	char name[128];
 
 	if (!*args)
-		return !only_by_name(suite) && has_programs(suite) &&
+		return !suite->only_by_name && has_programs(suite) &&
 		       !is_without(suite->name);
 	snprintf(name, sizeof(name), "%s.%s", suite->name, test->name);
 	for (; *args; args++)

@@ -65,7 +65,7 @@ static const struct exception exceptions[] = {
 	  " signal_queued.consumed_expiries_are_overruns_later"
 	  " signal_queued.timers_need_no_room_at_the_limit"
 	  " signal_life.child_being_forked_gets_what_is_consumed"
-	  " fail_nth.signals_that_are_consumed " },
+	  " fail_nth_calls.signals_that_are_consumed " },
 	{ ALL, by_a_thread,
 	  " futex.wake_is_one_event futex.modify_arms_again"
 	  " futex.oneshot_goes_with_its_wake futex.disabled_watch_is_no_waiter"
@@ -95,15 +95,17 @@ static const struct exception exceptions[] = {
 	  " limits.futex_watches_are_as_few_as_threads"
 	  " futex.address_spaces_of_a_queue_are_limited limits.address_spaces_are_charged"
 	  " fail_nth.add_of_each_source fail_nth.modify_of_each_source"
-	  " fail_nth.remove_of_each_source fail_nth.timer_of_a_queue"
-	  " fail_nth.calls_that_wait fail_nth.queue_of_another_process " },
+	  " fail_nth.remove_of_each_source fail_nth_calls.timer_of_a_queue"
+	  " fail_nth_calls.calls_that_wait fail_nth_calls.queue_of_another_process " },
 	{ ALL, "chain",
-	  " calls calls_observed calls_audited calls_random aio_calls nowait storm_aio"
+	  " calls calls_observed calls_audited calls_random aio_calls aio_servers"
+	  " nowait storm_aio"
 	  " limits.switch_off_is_for_chains_of_open_queues_too trace.chains_have_calls"
 	  " fuse.chains_leave_its_files_to_servers confined.held_thread_takes_no_chain"
 	  " bound_calls limits.watches_per_file_are_limited_for_all_users max_running"
+	  " max_running_members"
 	  " storm_max_running confined.held_thread_keeps_no_place"
-	  " fail_nth.chains_and_bound_calls " },
+	  " fail_nth_calls.chains_and_bound_calls " },
 	{ ALL, "nested",
 	  " nested.epoll_in_each_mode nested.event_wakes_each_mixed_chain"
 	  " nested.loop_of_any_kinds_is_refused nested.chain_of_any_kinds_has_five_sets"

@@ -5,6 +5,7 @@
 #ifndef SUITES_H
 #define SUITES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct queue;
@@ -43,12 +44,14 @@ struct test_case {
  * @cases:	ends with an entry without a name
  * @jobs:	tests that may run at once; 0 and 1: one after the other
  * @init_flags:	of the queues that open_queue() makes
+ * @only_by_name: needs much time or memory, one CPU, or words on the kernel's command line
  */
 struct test_suite {
 	const char		*name;
 	const struct test_case	*cases;
 	unsigned int		jobs;
 	unsigned int		init_flags;
+	bool			only_by_name;
 };
 
 extern const struct test_suite abi_suite;
@@ -60,6 +63,7 @@ extern const struct test_suite driven_suite;
 extern const struct test_suite drives_suite;
 extern const struct test_suite calls_suite;
 extern const struct test_suite aio_calls_suite;
+extern const struct test_suite aio_servers_suite;
 extern const struct test_suite nowait_suite;
 extern const struct test_suite storm_aio_suite;
 extern const struct test_suite bound_calls_suite;
@@ -85,6 +89,7 @@ extern const struct test_suite device_suite;
 extern const struct test_suite module_suite;
 extern const struct test_suite faults_suite;
 extern const struct test_suite fail_nth_suite;
+extern const struct test_suite fail_nth_calls_suite;
 extern const struct test_suite fuse_suite;
 extern const struct test_suite foreign_suite;
 extern const struct test_suite futex_suite;
@@ -139,11 +144,17 @@ extern const struct test_suite turns_suite;
 extern const struct test_suite user_suite;
 extern const struct test_suite wait_arg_suite;
 extern const struct test_suite max_running_suite;
+extern const struct test_suite max_running_members_suite;
 extern const struct test_suite storm_max_running_suite;
 extern const struct test_suite wake_suite;
+extern const struct test_suite wait_ends_suite;
+extern const struct test_suite sleepers_suite;
 extern const struct test_suite wake_order_suite;
 extern const struct test_suite wake_all_suite;
-extern const struct test_suite worst_suite;
+extern const struct test_suite worst_files_suite;
+extern const struct test_suite worst_sources_suite;
+extern const struct test_suite worst_calls_suite;
+extern const struct test_suite worst_sleepers_suite;
 extern const struct test_suite hit_faults_suite;
 extern const struct test_suite hits_suite;
 

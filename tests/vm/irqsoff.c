@@ -9,7 +9,7 @@
  * interrupts off returns with interrupts off.
  *
  * The guest begins and ends a measurement by a nop with a magic number: B before
- * there are watches, C with them, see tests/suites/stress/test_worst.c. At the end a line
+ * there are watches, C with them, see tests/suites/common/worst.h. At the end a line
  * goes to the output:
  *
  *	B|C LENGTH OURS BEFORE AFTER PLACE:COUNT...

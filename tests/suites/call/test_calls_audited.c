@@ -325,6 +325,7 @@ static const struct test_case cases[] = {
 const struct test_suite calls_audited_suite = {
 	.name = "calls_audited",
 	.cases = cases,
+	.only_by_name = true,
 };
 
 #endif

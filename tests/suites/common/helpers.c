@@ -378,6 +378,14 @@ int next_event(struct queue *q, struct ukevent *ev, int64_t ms)
 	return kevent_ring_next(q->ring, q->size, ev) ? 1 : -EPROTO;
 }
 
+void take_announced(struct queue *q, struct ukevent *ev)
+{
+	if (kevent_ring_next(q->ring, q->size, ev))
+		return;
+	MUST(q->ring->ring_flags & KEVENT_RING_MORE);
+	MUST_EQ(next_event(q, ev, 0), 1);
+}
+
 long collect_one(void *kq)
 {
 	struct ukevent ev;
@@ -875,6 +883,12 @@ void start_waiter(struct waiter *w, struct queue *q, uint32_t num)
 bool waiter_asleep(struct waiter *w)
 {
 	return is_asleep_in(w->actor.tid, waiter_call(w));
+}
+
+void check_asleep(struct waiter *w, long long sleeps)
+{
+	CHECK(waiter_asleep(w));
+	CHECK_EQ(sleeps_so_far(w->actor.tid), sleeps);
 }
 
 long join_waiter(struct waiter *w)

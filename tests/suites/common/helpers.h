@@ -153,6 +153,8 @@ int wait_ring(struct queue *q, uint32_t num, int64_t ms);
  * Takes one event from the ring or by get_events(): 1, 0 after @ms, or -errno.
  */
 int next_event(struct queue *q, struct ukevent *ev, int64_t ms);
+/* The next event of a ring. If it is not in the ring, KEVENT_RING_MORE says that there is one. */
+void take_announced(struct queue *q, struct ukevent *ev);
 /* An actor: what a call on queue *@kq returns that takes one event, but does not wait */
 long collect_one(void *kq);
 /* Do events wait in the kernel, as the ring says? */
@@ -261,6 +263,8 @@ void start_waiter(struct waiter *w, struct queue *q, uint32_t num);
 void start_waiter_for(struct waiter *w, struct queue *q, uint32_t min,
 		      uint32_t num, int64_t ms);
 bool waiter_asleep(struct waiter *w);
+/* Checks that it still sleeps, and was not woken since it had slept so often. */
+void check_asleep(struct waiter *w, long long sleeps);
 long join_waiter(struct waiter *w);
 
 /* fork(); the child runs @fn and leaves with its value. */

@@ -115,4 +115,5 @@ static const struct test_case cases[] = {
 const struct test_suite suspend_suite = {
 	.name = "suspend",
 	.cases = cases,
+	.only_by_name = true,
 };

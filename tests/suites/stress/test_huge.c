@@ -189,4 +189,8 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite huge_suite = { .name = "huge", .cases = cases };
+const struct test_suite huge_suite = {
+	.name = "huge",
+	.cases = cases,
+	.only_by_name = true,
+};

@@ -587,4 +587,8 @@ static const struct test_case cases[] = {
 	{}
 };
 
-const struct test_suite stall_suite = { .name = "stall", .cases = cases };
+const struct test_suite stall_suite = {
+	.name = "stall",
+	.cases = cases,
+	.only_by_name = true,
+};
