@@ -31,8 +31,9 @@ static long help(void *arg)
 {
 	struct stormer *me = arg;
 
-	for (; !atomic_load(&me->storm->stop); me->acts++)
+	for (; !me->ends && !atomic_load(&me->storm->stop); me->acts++)
 		me->act(me);
+	atomic_store(&me->ended, true);
 	return 0;
 }
 
@@ -62,6 +63,18 @@ struct stormer *storm_helpers(struct storm *s, unsigned int nr,
 			      void (*act)(struct stormer *me))
 {
 	return start_stormers(s, nr, act, help);
+}
+
+void storm_replace(struct storm *s)
+{
+	struct stormer *each;
+
+	for (each = s->stormers; each < s->stormers + s->nr; each++)
+		if (atomic_exchange(&each->ended, false)) {
+			join_actor(&each->actor, PATIENCE_MS);
+			each->ends = false;
+			start_actor(&each->actor, help, each);
+		}
 }
 
 void storm_takes(struct stormer *me)

@@ -24,6 +24,8 @@ struct stormer {
 	unsigned int	nr;		/* in the order of the start */
 	uint64_t	rnd;		/* of next_random() */
 	unsigned long	acts;		/* so far */
+	bool		ends;		/* the act of a helper says so, see storm_replace() */
+	_Atomic bool	ended;
 };
 
 struct storm {
@@ -50,6 +52,8 @@ struct stormer *storm_workers(struct storm *s, unsigned int nr,
 			      void (*act)(struct stormer *me));
 struct stormer *storm_helpers(struct storm *s, unsigned int nr,
 			      void (*act)(struct stormer *me));
+/* Starts a new thread in the place of each helper that has ended before the storm. */
+void storm_replace(struct storm *s);
 /* An act: takes events */
 void storm_takes(struct stormer *me);
 /*

@@ -59,132 +59,118 @@ static int add_pair(int kq, uint32_t type, int fd, uint32_t flags,
  */
 
 struct duel {
-	struct queue		q;
 	int			fd[2];
-	uint64_t		rnd, pause;	/* of the writer, the consumer */
+	bool			(*consume)(struct storm *s);
+	bool			must, lost;	/* an event */
 	_Atomic unsigned long	bytes;		/* whose write() has returned */
 	_Atomic unsigned long	read;
-	_Atomic bool		stop;
 };
 
-static bool duel_put(struct duel *d)
+static void duel_put(struct storm *s)
 {
-	if (write(d->fd[1], "", 1) != 1)
-		return false;
+	struct duel *d = s->world;
+
+	storm_expect(s, write(d->fd[1], "", 1) == 1);
 	atomic_fetch_add(&d->bytes, 1);
-	return true;
 }
 
-static void await_read(struct duel *d, unsigned long bytes)
+static void await_read(struct storm *s, unsigned long bytes)
 {
-	while (atomic_load(&d->read) < bytes && !atomic_load(&d->stop))
+	struct duel *d = s->world;
+
+	while (atomic_load(&d->read) < bytes && !atomic_load(&s->stop))
 		sched_yield();
 }
 
-static long duel_writer(void *arg)
+static void write_two(struct stormer *me)
 {
-	struct duel *d = arg;
-	unsigned long written;
-
-	for (written = 0; !atomic_load(&d->stop); written += 2) {
-		await_read(d, written);
-		if (!duel_put(d))
-			return -errno;
-		if (next_random(&d->rnd) % 4)
-			spin(next_random(&d->rnd) % SPIN);
-		else
-			await_read(d, written + 1);
-		if (!duel_put(d))
-			return -errno;
-	}
-	return 0;
+	await_read(me->storm, 2 * me->acts);
+	duel_put(me->storm);
+	if (next_random(&me->rnd) % 4)
+		spin(next_random(&me->rnd) % SPIN);
+	else
+		await_read(me->storm, 2 * me->acts + 1);
+	duel_put(me->storm);
 }
 
-static bool pop_and_look(struct duel *d)
+static bool pop_and_look(struct storm *s)
 {
+	struct duel *d = s->world;
 	struct ukevent ev;
 
-	if (!kevent_ring_next(d->q.ring, d->q.size, &ev))
+	if (!kevent_ring_next(s->q.ring, s->q.size, &ev))
 		return false;
-	spin(next_random(&d->pause) % SPIN);
+	spin(next_random(&s->seed) % SPIN);
 	atomic_fetch_add(&d->read, take_bytes(d->fd[0]));
 	return true;
 }
 
 /* The wrong order of a consumer: the second byte comes in between. */
-static bool look_and_pop(struct duel *d)
+static bool look_and_pop(struct storm *s)
 {
+	struct duel *d = s->world;
 	struct ukevent ev;
 	unsigned long read;
 
-	if (!kevent_ring_count(d->q.ring, d->q.size))
+	if (!kevent_ring_count(s->q.ring, s->q.size))
 		return false;
 	atomic_fetch_add(&d->read, take_bytes(d->fd[0]));
 	read = atomic_load(&d->read);
 	while (read % 2 && atomic_load(&d->bytes) <= read)
 		sched_yield();
-	return kevent_ring_next(d->q.ring, d->q.size, &ev);
+	return kevent_ring_next(s->q.ring, s->q.size, &ev);
 }
 
-/*
- * Runs until an event is lost, if one @must be, or the time is over; returns the number of
- * good rounds.
- */
-static unsigned long consume_duel(struct duel *d, bool (*consume)(struct duel *d),
-				  bool must, bool *lost)
+/* The time is over when an event is lost. */
+static void consume_one(struct storm *s)
 {
-	const uint64_t start = now_ns();
-	unsigned long bytes;
+	struct duel *d = s->world;
+	unsigned long bytes = atomic_load(&d->bytes);
 
-	*lost = false;
-	while (storm_goes_on(start, !must && atomic_load(&d->read) > 1) && !*lost) {
-		bytes = atomic_load(&d->bytes);
-		if (consume(d))
-			continue;
-		/*
-		 * An event that was not stored for lack of memory is not lost.
-		 */
-		*lost = atomic_load(&d->read) < bytes &&
-			!wait_ring(&d->q, d->q.size, 0) && !consume(d);
-	}
-	return atomic_load(&d->read) / 2;
+	if (d->lost || d->consume(s))
+		return;
+	/* An event that was not stored for lack of memory is not lost. */
+	d->lost = atomic_load(&d->read) < bytes && !wait_ring(&s->q, s->q.size, 0) &&
+		  !d->consume(s);
+	if (d->lost)
+		s->until = 0;
 }
 
-static unsigned long run_duel(bool (*consume)(struct duel *d), bool must, bool *lost)
+/* An event is lost, if one must be, or there was a round. */
+static bool has_seen_it(const struct storm *s)
 {
-	const uint64_t seed = test_seed();
-	struct duel d = { .rnd = seed, .pause = ~seed | 1 };
-	struct actor a;
-	unsigned long rounds;
+	const struct duel *d = s->world;
 
-	open_queue(&d.q, 8);
+	return d->lost || (!d->must && atomic_load(&d->read) > 1);
+}
+
+static void run_duel(bool (*consume)(struct storm *s), bool must)
+{
+	struct duel d = { .consume = consume, .must = must };
+	struct storm s = { .world = &d, .enough = has_seen_it };
+
+	open_queue(&s.q, 8);
 	open_pipe(d.fd);
-	MUST_EQ(add_pipe(d.q.fd, d.fd[0], RECV, ET, 0), 0);
-	start_actor(&a, duel_writer, &d);
-	rounds = consume_duel(&d, consume, must, lost);
-	atomic_store(&d.stop, true);
-	join_actor(&a, PATIENCE_MS);
-	CHECK_EQ(a.ret, 0);
-	note("%lu rounds", rounds);
-	close_queue(&d.q);
-	return rounds;
+	MUST_EQ(add_pipe(s.q.fd, d.fd[0], RECV, ET, 0), 0);
+	storm_begin(&s);
+	storm_helpers(&s, 1, write_two);
+	storm_run(&s, consume_one);
+	storm_end(&s, NULL);
+	note("%lu rounds", atomic_load(&d.read) / 2);
+	CHECK(has_seen_it(&s));
+	CHECK_EQ(d.lost, must);
+	storm_close(&s, 1);
 }
 
 static void no_event_is_lost_between_pop_and_store(void)
 {
-	bool lost;
-
-	CHECK(run_duel(pop_and_look, false, &lost) > 0);
-	CHECK(!lost);
+	run_duel(pop_and_look, false);
 }
 
 /* Proves that the test above can fail. */
 static void event_is_lost_by_looking_before_popping(void)
 {
-	bool lost;
-
-	run_duel(look_and_pop, true, &lost);
-	CHECK(lost);
+	run_duel(look_and_pop, true);
 }
 
 /*
@@ -463,38 +449,35 @@ static void close_of_the_queue_races_hits_of_sockets(void)
 #define OURS	4		/* pipes to which the first process writes */
 #define ALL	8
 
+/* In memory that they share */
 struct guests {
-	struct queue	q;
+	struct storm	storm;
 	int		memfd;
 	int		fd[ALL][2];
-	uint64_t	rnd;
-	_Atomic bool	stop;
-	_Atomic long	wrong, taken, by_guests;
+	unsigned int	nr;
+	_Atomic long	by_guests;
 };
 
-static void *write_pipes(struct guests *g, unsigned int first, unsigned int end)
+static void write_pipes(struct guests *g, unsigned int first, unsigned int end)
 {
 	unsigned int i;
 
-	while (!atomic_load(&g->stop)) {
-		for (i = first; i < end; i++)
-			if (is_empty(g->fd[i][0]) &&
-			    write(g->fd[i][1], "", 1) != 1)
-				atomic_fetch_add(&g->wrong, 1);
-		sched_yield();
-	}
-	return NULL;
+	for (i = first; i < end; i++)
+		if (is_empty(g->fd[i][0]))
+			storm_expect(&g->storm, write(g->fd[i][1], "", 1) == 1);
+	sched_yield();
 }
 
-static long write_ours(void *arg)
+static void write_ours(struct stormer *me)
 {
-	write_pipes(arg, 0, OURS);
-	return 0;
+	write_pipes(me->storm->world, 0, OURS);
 }
 
 static void *write_theirs(void *arg)
 {
-	return write_pipes(arg, OURS, ALL);
+	for (;;)
+		write_pipes(arg, OURS, ALL);
+	return NULL;
 }
 
 static bool guest_takes(struct guests *g, struct queue *q)
@@ -504,9 +487,8 @@ static bool guest_takes(struct guests *g, struct queue *q)
 
 	if (next_event(q, &ev, 1) != 1)
 		return false;
-	if (ev.ptr >= ALL || read(g->fd[ev.ptr][0], buf, sizeof(buf)) != 1)
-		atomic_fetch_add(&g->wrong, 1);
-	atomic_fetch_add(&g->taken, 1);
+	storm_expect(&g->storm, ev.ptr < ALL && read(g->fd[ev.ptr][0], buf, sizeof(buf)) == 1);
+	atomic_fetch_add(&g->storm.taken, 1);
 	return true;
 }
 
@@ -518,21 +500,21 @@ static int leave(struct guests *g, bool exec)
 		return 0;
 	dup2(fd, STDOUT_FILENO);
 	execl("/proc/self/exe", "kevent-tests", "--list", NULL);
-	atomic_fetch_add(&g->wrong, 1);
+	storm_expect(&g->storm, false);
 	return 1;
 }
 
 static int be_guest(void *arg)
 {
 	struct guests *g = arg;
-	struct queue q = g->q;
-	unsigned int left = next_random(&g->rnd) % 200;
-	bool exec = next_random(&g->rnd) % 2;
+	struct queue q = g->storm.q;
+	unsigned int left = next_random(&g->storm.seed) % 200;
+	bool exec = next_random(&g->storm.seed) % 2;
 	pthread_t thread;
 
 	q.ring = mmap(NULL, q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 		      g->memfd, 0);
-	CHILD_MUST(q.ring != MAP_FAILED && q.ring != g->q.ring);
+	CHILD_MUST(q.ring != MAP_FAILED && q.ring != g->storm.q.ring);
 	CHILD_MUST(!pthread_create(&thread, NULL, write_theirs, g));
 	CHILD_MUST(!attach_ring(&q));
 	while (left) {
@@ -544,66 +526,73 @@ static int be_guest(void *arg)
 	return leave(g, exec);
 }
 
+static bool guests_took(const struct storm *s)
+{
+	const struct guests *g = s->world;
+
+	return g->by_guests;
+}
+
 static struct guests *open_guests(void)
 {
 	struct guests *g = mmap(NULL, sizeof(*g), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct queue *q = &g->storm.q;
 	unsigned int i;
 
 	MUST(g != MAP_FAILED);
-	g->rnd = test_seed();
-	g->q = (struct queue){ .size = 16, .bytes = 4096 };
+	g->storm.world = g;
+	g->storm.enough = guests_took;
+	*q = (struct queue){ .size = 16, .bytes = 4096 };
 	g->memfd = memfd_create("ring", MFD_CLOEXEC);
-	MUST_EQ(ftruncate(g->memfd, g->q.bytes), 0);
-	g->q.ring = mmap(NULL, g->q.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			 g->memfd, 0);
-	MUST(g->q.ring != MAP_FAILED);
-	g->q.fd = kevent_init(g->q.ring, g->q.size, 0);
-	MUST(g->q.fd >= 0);
+	MUST_EQ(ftruncate(g->memfd, q->bytes), 0);
+	q->ring = mmap(NULL, q->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->memfd, 0);
+	MUST(q->ring != MAP_FAILED);
+	q->fd = kevent_init(q->ring, q->size, 0);
+	MUST(q->fd >= 0);
 	for (i = 0; i < ALL; i++) {
 		open_pipe(g->fd[i]);
-		MUST_EQ(add_pipe(g->q.fd, g->fd[i][0], RECV, ET, i), 0);
+		MUST_EQ(add_pipe(q->fd, g->fd[i][0], RECV, ET, i), 0);
 	}
 	return g;
 }
 
-static void have_a_guest(struct guests *g)
+static void have_a_guest(struct storm *s)
 {
+	struct guests *g = s->world;
 	uint64_t start = now_ns();
 	pid_t pid;
 	int status;
 
-	next_random(&g->rnd);
+	next_random(&s->seed);
 	pid = start_child(be_guest, g);
 	while (!waitpid(pid, &status, WNOHANG)) {
-		guest_takes(g, &g->q);
+		guest_takes(g, &s->q);
 		MUST(now_ns() - start < PATIENCE_MS * slowness * 1000000ull);
 	}
 	MUST_EQ(status, 0);
+	g->nr++;
 }
 
 static void attached_processes_come_and_go(void)
 {
 	struct guests *g = open_guests();
-	uint64_t start = now_ns();
-	unsigned int i, nr = 0;
-	struct actor a;
+	struct storm *s = &g->storm;
+	unsigned int i;
 
-	start_actor(&a, write_ours, g);
-	for (; storm_goes_on(start, g->by_guests); nr++)
-		have_a_guest(g);
-	atomic_store(&g->stop, true);
-	join_actor(&a, PATIENCE_MS);
-	while (guest_takes(g, &g->q))
+	storm_begin(s);
+	storm_helpers(s, 1, write_ours);
+	storm_run(s, have_a_guest);
+	storm_end(s, NULL);
+	while (guest_takes(g, &s->q))
 		;
-	CHECK_EQ(g->wrong, 0);
 	for (i = 0; i < ALL; i++)
 		CHECK(is_empty(g->fd[i][0]));
-	CHECK_EQ(fdinfo(g->q.fd, "kevent-delivered"), g->taken);
-	CHECK_EQ(fdinfo(g->q.fd, "kevent-ready"), 0);
-	CHECK(g->by_guests > 0);
-	note("%u processes, %ld of %ld events", nr, g->by_guests, g->taken);
-	close_queue(&g->q);
+	CHECK_EQ(fdinfo(s->q.fd, "kevent-delivered"), s->taken);
+	CHECK_EQ(fdinfo(s->q.fd, "kevent-ready"), 0);
+	CHECK(guests_took(s));
+	note("%u processes, %ld of %ld events", g->nr, g->by_guests, s->taken);
+	storm_close(s, ALL);
 }
 
 static const struct test_case cases[] = {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <sys/socket.h>
 
-#include "helpers.h"
+#include "storm.h"
 
 #define SLOTS		8u
 #define ARENA		1024u
@@ -124,18 +124,19 @@ struct victim {
 	struct kevent_lane	lane;
 	struct kevent_lanes	set;
 	uint64_t		seed;
-	uint64_t		sent, received, broken;
+	uint64_t		lanes, sent, received, broken;
+	int			sock;	/* to the hostile process */
 	unsigned char		*buf;	/* of exactly ARENA bytes */
 };
 
-static void open_victim(struct victim *v, int to)
+static void open_victim(struct victim *v)
 {
 	int sock[2];
 
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
 	MUST_EQ(kevent_lane_create(&v->lane, &options), 0);
 	MUST_EQ(kevent_lane_pass(&v->lane, sock[0]), 0);
-	send_fd(to, sock[1]);
+	send_fd(v->sock, sock[1]);
 	close(sock[1]);
 	MUST_EQ(kevent_lane_watch(&v->lane, v->q.fd, 0), 0);
 	kevent_lanes_add(&v->set, &v->lane);
@@ -227,16 +228,37 @@ static void use_one_lane(struct victim *v)
 	v->broken += is_broken(ret);
 }
 
+static bool saw_all(const struct storm *s)
+{
+	const struct victim *v = s->world;
+
+	return v->sent && v->received && v->broken;
+}
+
+static void have_a_lane(struct storm *s)
+{
+	struct victim *v = s->world;
+
+	open_victim(v);
+	use_one_lane(v);
+	kevent_lane_close(&v->lane);
+	v->lanes++;
+}
+
 static void all_of_the_memory_may_change(void)
 {
 	static KEVENT_RING_STORAGE(16) mem;
-	uint64_t start = now_ns(), lanes = 0;
-	struct victim v = { .seed = test_seed() };
-	struct hostile h = { .seed = v.seed * 3 | 1 };
+	struct victim v = {};
+	struct storm s = { .world = &v, .enough = saw_all };
+	struct hostile h = {};
 	int sock[2];
 	pid_t pid;
 
+	storm_begin(&s);
+	v.seed = s.seed;
+	h.seed = s.seed * 3 | 1;
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
+	v.sock = sock[0];
 	h.sock = sock[1];
 	h.other = sock[0];
 	pid = start_child(hostile, &h);
@@ -244,15 +266,11 @@ static void all_of_the_memory_may_change(void)
 	MUST_EQ(kevent_queue_init(&v.q, &mem.ring, 16, 0), 0);
 	kevent_lanes_init(&v.set, 0);
 	v.buf = malloc(ARENA);
-	for (; storm_goes_on(start, v.sent && v.received && v.broken); lanes++) {
-		open_victim(&v, sock[0]);
-		use_one_lane(&v);
-		kevent_lane_close(&v.lane);
-	}
+	storm_run(&s, have_a_lane);
 	note("%llu lanes, %llu sent, %llu received, %llu broken",
-	     (unsigned long long)lanes, (unsigned long long)v.sent,
+	     (unsigned long long)v.lanes, (unsigned long long)v.sent,
 	     (unsigned long long)v.received, (unsigned long long)v.broken);
-	CHECK(v.sent && v.received && v.broken);
+	CHECK(saw_all(&s));
 	free(v.buf);
 	close(sock[0]);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);

@@ -8,34 +8,21 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "helpers.h"
+#include "storm.h"
 
 #define THREADS		6
 #define MARKS		4	/* watches of a queue */
-#define QUEUES		2
 
 struct stage {
-	struct queue	q[QUEUES];
-	uint64_t	seed;
-	_Atomic int	stop;
-	_Atomic int	wrong;
-	_Atomic long	marked, taken, lives;
-	_Atomic long	owed[QUEUES][MARKS];	/* marks that nobody has taken */
-};
-
-struct player {
-	struct actor	actor;
-	struct stage	*stage;
-	unsigned int	nr;
-	_Atomic int	ended;
+	struct queue	seldom;		/* has a thread now and then only */
+	_Atomic long	marked, lives;
+	_Atomic long	owed[MARKS];	/* marks in the other queue that nobody has taken */
+	bool		all_taken;	/* in time */
 };
 
 static int wait_limited(struct queue *q, uint32_t max, int64_t ms)
@@ -51,14 +38,14 @@ static int wait_limited(struct queue *q, uint32_t max, int64_t ms)
 			   KEVENT_FLAGS_ARG, &arg);
 }
 
-static void take_mark(struct stage *s, unsigned int nr)
+static void take_mark(struct storm *s)
 {
+	struct stage *st = s->world;
 	struct ukevent ev;
 
-	if (!kevent_ring_pop(s->q[nr].ring, s->q[nr].size, &ev, 1))
+	if (!kevent_ring_pop(s->q.ring, s->q.size, &ev, 1))
 		return;
-	if (ev.ptr >= MARKS || atomic_fetch_sub(&s->owed[nr][ev.ptr], 1) != 1)
-		atomic_fetch_add(&s->wrong, 1);
+	storm_expect(s, ev.ptr < MARKS && atomic_fetch_sub(&st->owed[ev.ptr], 1) == 1);
 	atomic_fetch_add(&s->taken, 1);
 }
 
@@ -70,202 +57,141 @@ static void nap(uint64_t *rnd)
 }
 
 /* One wait, of any kind */
-static void play(struct stage *s, uint64_t *rnd)
+static void play(struct stormer *me)
 {
-	unsigned int nr = next_random(rnd) % 16 == 0;
-	uint32_t max = next_random(rnd) % 16 ? 2u : next_random(rnd) % 4;
-	int64_t ms = next_random(rnd) % 4 ? -1 : (int64_t)(next_random(rnd) % 3);
+	struct stage *st = me->storm->world;
+	bool seldom = next_random(&me->rnd) % 16 == 0;
+	uint32_t max = next_random(&me->rnd) % 16 ? 2u : next_random(&me->rnd) % 4;
+	int64_t ms = next_random(&me->rnd) % 4 ? -1 : (int64_t)(next_random(&me->rnd) % 3);
 	int ret;
 
-	/* The second queue has a thread now and then only. */
-	ret = wait_limited(&s->q[nr], max, nr ? 1 : ms);
-	if (ret < 0 && ret != -EINTR)
-		atomic_fetch_add(&s->wrong, 1);
+	ret = wait_limited(seldom ? &st->seldom : &me->storm->q, max, seldom ? 1 : ms);
+	storm_expect(me->storm, ret >= 0 || ret == -EINTR);
 	/* A request ends a wait whatever is in the ring. */
-	take_mark(s, nr);
-	if (next_random(rnd) % 2)
-		nap(rnd);
+	if (!seldom)
+		take_mark(me->storm);
+	if (next_random(&me->rnd) % 2)
+		nap(&me->rnd);
+	me->ends = next_random(&me->rnd) % 256 == 0;
+	if (me->ends)
+		atomic_fetch_add(&st->lives, 1);
 }
 
-static long lives(void *arg)
+static void open_marks(struct queue *q)
 {
-	struct player *p = arg;
-	struct stage *s = p->stage;
-	uint64_t rnd = s->seed + p->nr + (uint64_t)atomic_load(&s->lives) * 64;
+	unsigned int k;
 
-	while (!atomic_load(&s->stop) && next_random(&rnd) % 256)
-		play(s, &rnd);
-	atomic_store(&p->ended, 1);
-	return 0;
+	open_queue(q, 8);
+	for (k = 0; k < MARKS; k++)
+		MUST_EQ(add_user(q->fd, k, 1, 0, k), 0);
 }
 
-static void start(struct player *p)
+static void disturb(struct storm *s)
 {
-	atomic_store(&p->ended, 0);
-	atomic_fetch_add(&p->stage->lives, 1);
-	start_actor(&p->actor, lives, p);
-}
+	struct stormer *one = &s->stormers[next_random(&s->seed) % THREADS];
 
-static void open_stage(struct stage *s)
-{
-	unsigned int i, k;
-
-	memset(s, 0, sizeof(*s));
-	catch_signal(SIGUSR1);
-	s->seed = test_seed();
-	for (i = 0; i < QUEUES; i++) {
-		open_queue(&s->q[i], 8);
-		for (k = 0; k < MARKS; k++)
-			MUST_EQ(add_user(s->q[i].fd, k, 1, 0, k), 0);
-	}
-}
-
-static void replace(struct player *p)
-{
-	unsigned int i;
-
-	for (i = 0; i < THREADS; i++)
-		if (atomic_load(&p[i].ended)) {
-			join_actor(&p[i].actor, PATIENCE_MS);
-			start(&p[i]);
-		}
-}
-
-static void disturb(struct stage *s, struct player *p, uint64_t *rnd)
-{
-	struct player *one = &p[next_random(rnd) % THREADS];
-
-	replace(p);
-	if (next_random(rnd) % 8 == 0) {
+	storm_replace(s);
+	if (next_random(&s->seed) % 8 == 0)
 		pthread_kill(one->actor.thread, SIGUSR1);
-	} else if (next_random(rnd) % 8 == 0) {
-		kevent_ctl(s->q[0].fd, KEVENT_CTL_READY, 0, NULL);
-	}
+	else if (next_random(&s->seed) % 8 == 0)
+		kevent_ctl(s->q.fd, KEVENT_CTL_READY, 0, NULL);
 }
 
-/* Marks a watch that nobody owes, and returns when there is no other in the queue. */
-static bool mark_and_wait(struct stage *s, struct player *p, uint64_t *rnd)
+/* Marks watches that nobody owes, and returns when there is no other in the queue. */
+static void mark_and_wait(struct storm *s)
 {
+	struct stage *st = s->world;
 	uint64_t begin = now_ns();
-	unsigned int k, nr = 1 + next_random(rnd) % MARKS;
+	unsigned int k, nr = 1 + next_random(&s->seed) % MARKS;
 
-	for (k = 0; k < nr; k++) {
-		atomic_store(&s->owed[0][k], 1);
-		atomic_fetch_add(&s->marked, 1);
-		if (mark_user(s->q[0].fd, k, 1) != 1)
-			atomic_fetch_add(&s->wrong, 1);
+	for (k = 0; k < 4; k++)
+		disturb(s);
+	for (k = 0; st->all_taken && k < nr; k++) {
+		atomic_store(&st->owed[k], 1);
+		atomic_fetch_add(&st->marked, 1);
+		storm_expect(s, mark_user(s->q.fd, k, 1) == 1);
 	}
 	for (k = 0; k < nr; k++)
-		while (atomic_load(&s->owed[0][k]) > 0) {
-			if (!patient(begin, PATIENCE_MS))
-				return false;
+		while (st->all_taken && atomic_load(&st->owed[k]) > 0) {
+			st->all_taken = patient(begin, PATIENCE_MS);
 			/* Nothing else happens. */
-			replace(p);
+			storm_replace(s);
 		}
-	return true;
 }
 
-static void end_players(struct stage *s, struct player *p)
+static void request(struct storm *s)
 {
-	uint64_t begin = now_ns();
-	unsigned int i;
-
-	atomic_store(&s->stop, 1);
-	for (i = 0; i < THREADS; i++)
-		while (!atomic_load(&p[i].ended) &&
-		       patient(begin, 2 * PATIENCE_MS))
-			kevent_ctl(s->q[0].fd, KEVENT_CTL_READY, 0, NULL);
-	for (i = 0; i < THREADS; i++)
-		join_actor(&p[i].actor, PATIENCE_MS);
+	kevent_ctl(s->q.fd, KEVENT_CTL_READY, 0, NULL);
 }
 
 static void no_event_is_left(void)
 {
-	static struct player p[THREADS];
-	static struct stage s;
-	bool ok = true;
-	uint64_t until, rnd;
-	unsigned int i;
+	struct stage st = { .all_taken = true };
+	struct storm s = { .world = &st };
 
-	open_stage(&s);
-	rnd = s.seed;
-	for (i = 0; i < THREADS; i++) {
-		p[i].stage = &s;
-		p[i].nr = i;
-		start(&p[i]);
-	}
-	until = now_ns() + storm_ns();
-	while (ok && now_ns() < until) {
-		for (i = 0; i < 4; i++)
-			disturb(&s, p, &rnd);
-		ok = mark_and_wait(&s, p, &rnd);
-	}
-	note("%ld events, %ld threads", s.marked, s.lives);
-	CHECK(ok);
-	end_players(&s, p);
-	CHECK_EQ(s.taken, s.marked);
-	CHECK_EQ(s.wrong, 0);
-	CHECK_EQ(fdinfo(s.q[0].fd, "kevent-running"), 0);
-	CHECK_EQ(fdinfo(s.q[0].fd, "kevent-parked"), 0);
-	for (i = 0; i < QUEUES; i++)
-		close_queue(&s.q[i]);
+	catch_signal(SIGUSR1);
+	open_marks(&s.q);
+	open_marks(&st.seldom);
+	storm_begin(&s);
+	storm_helpers(&s, THREADS, play);
+	storm_run(&s, mark_and_wait);
+	note("%ld events, %ld threads", st.marked, st.lives + THREADS);
+	CHECK(st.all_taken);
+	storm_end(&s, request);
+	CHECK_EQ(s.taken, st.marked);
+	CHECK_EQ(fdinfo(s.q.fd, "kevent-running"), 0);
+	CHECK_EQ(fdinfo(s.q.fd, "kevent-parked"), 0);
+	close_queue(&st.seldom);
+	storm_close(&s, MARKS);
 }
 
 /* Processes are killed while their threads park, run and block. */
 
-static long waits_for_ever(void *arg)
+static void wait_for_ever(struct stormer *me)
 {
-	struct player *p = arg;
-	uint64_t rnd = p->stage->seed + p->nr;
-
-	for (;;) {
-		if (wait_limited(&p->stage->q[0], 1, -1) > 0)
-			take_mark(p->stage, 0);
-		if (next_random(&rnd) % 2)
-			nap(&rnd);
-	}
-	return 0;
+	if (wait_limited(&me->storm->q, 1, -1) > 0)
+		take_mark(me->storm);
+	if (next_random(&me->rnd) % 2)
+		nap(&me->rnd);
 }
 
 static int lives_until_killed(void *arg)
 {
-	static struct player p[THREADS];
-	static struct stage s;
+	struct stage st = {};
+	struct storm s = { .world = &st, .seed = *(uint64_t *)arg };
 	unsigned int i;
 
-	s.seed = *(uint64_t *)arg;
-	open_queue(&s.q[0], 8);
+	open_queue(&s.q, 8);
 	for (i = 0; i < MARKS; i++)
-		CHILD_MUST(add_user(s.q[0].fd, i, 1, 0, i) == 0);
-	for (i = 0; i < THREADS; i++) {
-		p[i].stage = &s;
-		p[i].nr = i;
-		start_actor(&p[i].actor, waits_for_ever, &p[i]);
-	}
+		CHILD_MUST(add_user(s.q.fd, i, 1, 0, i) == 0);
+	storm_helpers(&s, THREADS, wait_for_ever);
 	for (i = 0;; i++) {
-		mark_user(s.q[0].fd, i % MARKS, 1);
+		mark_user(s.q.fd, i % MARKS, 1);
 		if (next_random(&s.seed) % 1024 == 0)
-			close(s.q[0].fd);
+			close(s.q.fd);
 		if (next_random(&s.seed) % 512 == 0)
 			exec_and_end();
 	}
 }
 
+static void kill_one(struct storm *s)
+{
+	struct timespec ts = { .tv_nsec = next_random(&s->seed) % 5000000 };
+	pid_t pid = start_child(lives_until_killed, &s->seed);
+
+	nanosleep(&ts, NULL);
+	kill(pid, SIGKILL);
+	MUST_EQ(waitpid(pid, NULL, 0), pid);
+	atomic_fetch_add(&s->taken, 1);
+}
+
 static void ends_race_everything(void)
 {
-	uint64_t seed = test_seed(), until = now_ns() + storm_ns();
-	unsigned int nr = 0;
+	struct storm s = {};
 
-	while (now_ns() < until) {
-		struct timespec ts = { .tv_nsec = next_random(&seed) % 5000000 };
-		pid_t pid = start_child(lives_until_killed, &seed);
-
-		nanosleep(&ts, NULL);
-		kill(pid, SIGKILL);
-		MUST_EQ(waitpid(pid, NULL, 0), pid);
-		nr++;
-	}
-	note("%u processes", nr);
+	storm_begin(&s);
+	storm_run(&s, kill_one);
+	note("%ld processes", s.taken);
 }
 
 static const struct test_case cases[] = {

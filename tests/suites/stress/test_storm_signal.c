@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 
 #include "signals.h"
+#include "storm.h"
 
 #define SENDERS		2
 #define SIG(s)		(RT + (s))
@@ -39,10 +40,10 @@ struct number {
 
 /* Shared with the process that sends */
 struct traffic {
-	uint64_t	start;
+	struct storm	storm;
 	pid_t		receiver;
-	_Atomic bool	done;
-	_Atomic bool	enough;		/* of all that must happen did */
+	long		rounds;
+	long		consumed, observed, lost;
 	_Atomic long	handled;
 	_Atomic long	delivered;	/* to the processes of short life */
 	_Atomic int	sent[SENDERS];	/* numbers below have been sent */
@@ -53,18 +54,9 @@ struct traffic {
 
 static struct traffic *traffic;
 
-struct totals {
-	long	consumed, observed, lost, wrong;
-};
-
 static int watch_mode(uint64_t random)
 {
 	return on_fallback() || random & 1 ? CONSUME : OBSERVE;
-}
-
-static bool traffic_on(void)
-{
-	return storm_goes_on(traffic->start, atomic_load(&traffic->enough));
 }
 
 /*
@@ -88,58 +80,62 @@ static void receive(int sig, siginfo_t *info, void *context)
 }
 
 /* The fallback takes signals without a limit, and drops none up to 65536 of them. */
-static void await_room(int s, int nr)
+static void await_room(unsigned int s, int nr)
 {
-	while (on_fallback() && traffic->gently && traffic_on() &&
+	while (on_fallback() && traffic->gently && storm_on(&traffic->storm) &&
 	       nr - atomic_load(&traffic->came[s]) > LIMIT)
 		sched_yield();
 }
 
-static long send_numbers(int s)
+static void send_number(unsigned int s)
 {
-	int i;
+	union sigval value = { .sival_int = atomic_load(&traffic->sent[s]) };
 
-	for (i = 0; i < NUMBERS && traffic_on(); i++) {
-		union sigval value = { .sival_int = i };
-
-		await_room(s, i);
-		while (sigqueue(traffic->receiver, SIG(s), value)) {
-			if (errno != EAGAIN)
-				return -errno;
-			if (!traffic_on())
-				return 0;
-			sched_yield();
-		}
-		atomic_store(&traffic->sent[s], i + 1);
+	if (value.sival_int == NUMBERS)
+		return;
+	await_room(s, value.sival_int);
+	while (sigqueue(traffic->receiver, SIG(s), value)) {
+		storm_expect(&traffic->storm, errno == EAGAIN);
+		if (errno != EAGAIN || !storm_on(&traffic->storm))
+			return;
+		sched_yield();
 	}
-	return 0;
+	atomic_store(&traffic->sent[s], value.sival_int + 1);
 }
 
-static long sending_thread(void *arg)
+static void send_from_thread(struct stormer *me)
 {
-	(void)arg;
-	return send_numbers(0);
+	(void)me;
+	send_number(0);
 }
 
 static int sending_process(void *arg)
 {
 	(void)arg;
-	return -send_numbers(1);
-}
-
-/* The only thread that takes events */
-static long receiving_thread(void *arg)
-{
-	sigset_t set;
-
-	(void)arg;
-	sigemptyset(&set);
-	while (!atomic_load(&traffic->done))
-		sigsuspend(&set);
+	do
+		send_number(1);
+	while (storm_on(&traffic->storm));
 	return 0;
 }
 
-static void account(struct totals *t, const struct ukevent *ev)
+/* The only thread that takes signals */
+static void wait_for_signal(struct stormer *me)
+{
+	sigset_t set;
+
+	(void)me;
+	sigemptyset(&set);
+	sigsuspend(&set);
+}
+
+/* Any signal ends sigsuspend(); this one has no number. */
+static void send_the_last(struct storm *s)
+{
+	(void)s;
+	sigqueue(getpid(), SIG(0), (union sigval){ .sival_int = NUMBERS - 1 });
+}
+
+static void account(struct storm *st, const struct ukevent *ev)
 {
 	unsigned int s = ev->id.raw[0] - RT, nr = ev->ret_data[1];
 	struct number *n;
@@ -148,28 +144,28 @@ static void account(struct totals *t, const struct ukevent *ev)
 		return;
 	if (ev->type != KEVENT_SIGNAL || s >= SENDERS || nr >= NUMBERS ||
 	    ev->ret_data[0] != (uint32_t)SI_QUEUE) {
-		t->wrong++;
+		storm_expect(st, false);
 		return;
 	}
 	n = &traffic->number[s][nr];
 	if (!(ev->id.raw_u64 & NOMASK)) {
 		n->observed++;
-		t->observed++;
+		traffic->observed++;
 		return;
 	}
 	n->consumed++;
-	t->consumed++;
+	traffic->consumed++;
 	atomic_fetch_add(&traffic->came[s], 1);
 }
 
-static bool take_signals(struct queue *q, struct totals *t, unsigned int max)
+static bool take_signals(struct storm *s, unsigned int max)
 {
 	struct ukevent ev;
 
 	while (max--) {
-		if (next_event(q, &ev, 0) != 1)
+		if (next_event(&s->q, &ev, 0) != 1)
 			return false;
-		account(t, &ev);
+		account(s, &ev);
 	}
 	return true;
 }
@@ -179,65 +175,67 @@ static bool take_signals(struct queue *q, struct totals *t, unsigned int max)
  * read, since then, as far as it can be behind, with the other watch in
  * between.
  */
-static void remove_gently(struct queue *q, struct totals *t, int sig)
+static void remove_gently(struct storm *s, int sig)
 {
 	if (on_fallback() ||
-	    change_signal(q->fd, KEVENT_CTL_MODIFY, sig, OBSERVE, 0))
+	    change_signal(s->q.fd, KEVENT_CTL_MODIFY, sig, OBSERVE, 0))
 		return;
-	take_signals(q, t, SENDERS * (LIMIT + 1) + 16);
-	remove_signal(q->fd, sig);
+	take_signals(s, SENDERS * (LIMIT + 1) + 16);
+	remove_signal(s->q.fd, sig);
 }
 
-static void churn(struct queue *q, struct totals *t, uint64_t *rnd, bool gently)
+static void churn(struct storm *s)
 {
 	static const uint32_t modes[] = {
 		0, 0, KEVENT_REQ_DISPATCH, KEVENT_REQ_DISABLED,
 		KEVENT_REQ_ONESHOT,
 	};
+	uint64_t *rnd = &s->seed;
 	uint32_t mode = modes[next_random(rnd) %
-			      (gently ? 4 : ARRAY_SIZE(modes))];
+			      (traffic->gently ? 4 : ARRAY_SIZE(modes))];
 	int sig = SIG(next_random(rnd) % SENDERS);
 
+	traffic->rounds++;
 	switch (next_random(rnd) % 8) {
 	case 0 ... 1:
-		add_signal(q->fd, sig, watch_mode(next_random(rnd)), mode);
+		add_signal(s->q.fd, sig, watch_mode(next_random(rnd)), mode);
 		break;
 	case 2 ... 3:
-		change_signal(q->fd, KEVENT_CTL_MODIFY, sig,
+		change_signal(s->q.fd, KEVENT_CTL_MODIFY, sig,
 			      watch_mode(next_random(rnd)), mode);
 		break;
 	case 4:
-		if (gently)
-			remove_gently(q, t, sig);
+		if (traffic->gently)
+			remove_gently(s, sig);
 		else
-			remove_signal(q->fd, sig);
+			remove_signal(s->q.fd, sig);
 		break;
 	case 5:
-		if (gently || next_random(rnd) % 32)
+		if (traffic->gently || next_random(rnd) % 32)
 			break;
-		close_queue(q);
-		open_queue(q, next_random(rnd) & 1 ? 16 : 0);
+		close_queue(&s->q);
+		open_queue(&s->q, next_random(rnd) & 1 ? 16 : 0);
 		break;
 	default:
-		take_signals(q, t, 20);
+		take_signals(s, 20);
 	}
 }
 
-static void finish(struct queue *q, struct totals *t)
+static void take_the_rest(struct storm *st)
 {
 	int s, modified;
 
 	for (s = 0; s < SENDERS; s++) {
-		modified = change_signal(q->fd, KEVENT_CTL_MODIFY, SIG(s),
+		modified = change_signal(st->q.fd, KEVENT_CTL_MODIFY, SIG(s),
 					 watch_mode(0), 0);
 		MUST(modified == 0 || modified == -ENOENT);
 	}
-	while (take_signals(q, t, 1000))
+	while (take_signals(st, 1000))
 		;
-	CHECK_EQ(fdinfo(q->fd, "kevent-ready"), 0);
+	CHECK_EQ(fdinfo(st->q.fd, "kevent-ready"), 0);
 }
 
-static void add_up(struct totals *t)
+static void add_up(struct storm *st)
 {
 	int s, i;
 
@@ -246,11 +244,10 @@ static void add_up(struct totals *t)
 			struct number *n = &traffic->number[s][i];
 			int ends = n->handled + n->consumed;
 
-			t->lost += i < traffic->sent[s] && !ends;
+			traffic->lost += i < traffic->sent[s] && !ends;
 			/* The last one may have been sent but not counted. */
-			t->wrong += ends > 1 ||
-				    n->observed > 1 ||
-				    (ends && i > traffic->sent[s]);
+			storm_expect(st, ends <= 1 && n->observed <= 1 &&
+					 !(ends && i > traffic->sent[s]));
 		}
 	}
 }
@@ -265,7 +262,7 @@ static bool all_delivered(void)
 	return true;
 }
 
-static void prepare(void)
+static struct storm *prepare(bool (*enough)(const struct storm *s))
 {
 	struct sigaction sa = { .sa_sigaction = receive,
 				.sa_flags = SA_SIGINFO | SA_RESTART };
@@ -275,72 +272,60 @@ static void prepare(void)
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(traffic != MAP_FAILED);
 	traffic->receiver = getpid();
-	traffic->start = now_ns();
+	traffic->storm.enough = enough;
 	set_limit(LIMIT);
 	for (s = 0; s < SENDERS; s++) {
 		MUST_EQ(sigaction(SIG(s), &sa, NULL), 0);
 		block(SIG(s), SIG_BLOCK);
 	}
+	storm_begin(&traffic->storm);
+	return &traffic->storm;
 }
 
-static bool saw_each_kind(const struct totals *t, bool gently)
+static bool saw_each_kind(const struct storm *s)
 {
-	return traffic->handled > 10 && (!gently || (t->consumed > 10 &&
-			(on_fallback() || t->observed > 10)));
+	(void)s;
+	return traffic->handled > 10 && (!traffic->gently || (traffic->consumed > 10 &&
+			(on_fallback() || traffic->observed > 10)));
 }
 
 static void race_changes(uint32_t size, bool gently)
 {
-	uint64_t rnd = test_seed(), start;
-	struct actor sender, receiver;
-	struct totals t = {};
-	long changes = 0;
-	struct queue q;
+	struct storm *s = prepare(saw_each_kind);
+	uint64_t start;
 	pid_t pid;
 
-	prepare();
 	traffic->gently = gently;
 	/* The child must not keep the queue open. */
 	pid = start_child(sending_process, NULL);
-	open_queue(&q, size);
-	start_actor(&receiver, receiving_thread, NULL);
-	start_actor(&sender, sending_thread, NULL);
-	for (; traffic_on(); changes++) {
-		churn(&q, &t, &rnd, gently);
-		atomic_store(&traffic->enough, saw_each_kind(&t, gently));
-	}
-	join_actor(&sender, PATIENCE_MS);
-	CHECK_EQ(sender.ret, 0);
+	open_queue(&s->q, size);
+	storm_helpers(s, 1, wait_for_signal);
+	storm_workers(s, 1, send_from_thread);
+	storm_run(s, churn);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
-	finish(&q, &t);
+	take_the_rest(s);
 	for (start = now_ns(); !all_delivered();)
 		MUST(patient(start, PATIENCE_MS));
-	atomic_store(&traffic->done, true);
-	/* Any signal ends sigsuspend(); this one has no number. */
 	if (!on_fallback())
-		close_queue(&q);
+		close_queue(&s->q);
 	traffic->sent[0]++;
-	start = now_ns();
-	while (!actor_ended(&receiver) && patient(start, PATIENCE_MS))
-		sigqueue(getpid(), SIG(0),
-			 (union sigval){ .sival_int = NUMBERS - 1 });
-	join_actor(&receiver, PATIENCE_MS);
+	storm_end(s, send_the_last);
 	/* The receiver has handled, for the fallback, what its watches consume. */
 	if (on_fallback()) {
-		while (take_signals(&q, &t, 1000))
+		while (take_signals(s, 1000))
 			;
-		close_queue(&q);
+		close_queue(&s->q);
 	}
 	traffic->sent[0]--;
 	traffic->number[0][NUMBERS - 1] = (struct number){};
-	add_up(&t);
+	add_up(s);
 	note("%ld changes; %d and %d sent: %ld handled, %ld consumed, %ld observed, %ld dropped",
-	     changes, traffic->sent[0], traffic->sent[1], traffic->handled, t.consumed,
-	     t.observed, t.lost);
-	CHECK_EQ(t.wrong, 0);
-	CHECK(saw_each_kind(&t, gently));
+	     traffic->rounds, traffic->sent[0], traffic->sent[1], traffic->handled,
+	     traffic->consumed, traffic->observed, traffic->lost);
+	CHECK_EQ(s->wrong, 0);
+	CHECK(saw_each_kind(s));
 	if (gently)
-		CHECK_EQ(t.lost, 0);
+		CHECK_EQ(traffic->lost, 0);
 }
 
 static void signals_race_changes_and_none_is_lost(void)
@@ -375,62 +360,53 @@ static int short_life(void *arg)
 	return 0;
 }
 
-static long send_to_the_living(void *arg)
+static void send_to_the_living(struct stormer *me)
 {
-	int s = 0;
+	pid_t pid = traffic->receiver;
 
-	(void)arg;
-	while (!atomic_load(&traffic->done)) {
-		pid_t pid = traffic->receiver;
-
-		if (pid != getpid() && !sigqueue(pid, SIG(s++ & 1),
-				(union sigval){ .sival_int = 1 }))
-			atomic_fetch_add(&traffic->delivered, 1);
-	}
-	return 0;
+	if (pid != getpid() &&
+	    !sigqueue(pid, SIG(me->acts & 1), (union sigval){ .sival_int = 1 }))
+		atomic_fetch_add(&traffic->delivered, 1);
 }
 
-static long remove_always(void *arg)
+static void remove_always(struct stormer *me)
 {
-	struct queue *q = arg;
+	remove_signal(me->storm->q.fd, SIG(0));
+	close(dup(me->storm->q.fd));
+}
 
-	while (!atomic_load(&traffic->done)) {
-		remove_signal(q->fd, SIG(0));
-		close(dup(q->fd));
-	}
-	return 0;
+static bool three_lived(const struct storm *s)
+{
+	(void)s;
+	return traffic->rounds > 2 && traffic->delivered;
+}
+
+static void live_and_end(struct storm *s)
+{
+	struct ukevent ev[16];
+	pid_t pid = start_child(short_life, &s->q);
+	int status;
+
+	while (!waitpid(pid, &status, WNOHANG))
+		if (get_events(s->q.fd, 1, 16, 1, ev) > 0)
+			s->taken++;
+	MUST_EQ(status, 0);
+	traffic->rounds++;
 }
 
 static void exit_races_signals_and_remove(void)
 {
-	struct actor sender, remover;
-	struct ukevent ev[16];
-	unsigned int rounds = 0;
-	long taken = 0;
-	struct queue q;
-	pid_t pid;
-	int status;
+	struct storm *s = prepare(three_lived);
 
-	prepare();
-	open_queue(&q, 0);
-	start_actor(&sender, send_to_the_living, NULL);
-	start_actor(&remover, remove_always, &q);
-	for (; traffic_on(); rounds++) {
-		atomic_store(&traffic->enough, rounds > 2 && traffic->delivered);
-		pid = start_child(short_life, &q);
-		while (!waitpid(pid, &status, WNOHANG))
-			if (get_events(q.fd, 1, 16, 1, ev) > 0)
-				taken++;
-		MUST_EQ(status, 0);
-	}
-	atomic_store(&traffic->done, true);
-	join_actor(&sender, PATIENCE_MS);
-	join_actor(&remover, PATIENCE_MS);
-	note("%u processes, %ld signals, %ld collections", rounds, traffic->delivered, taken);
-	CHECK(rounds > 2);
-	CHECK(traffic->delivered > 0);
-	CHECK_EQ(fdinfo(q.fd, "kevent-watches"), 0);
-	close_queue(&q);
+	open_queue(&s->q, 0);
+	storm_helpers(s, 1, send_to_the_living);
+	storm_helpers(s, 1, remove_always);
+	storm_run(s, live_and_end);
+	storm_end(s, NULL);
+	note("%ld processes, %ld signals, %ld collections", traffic->rounds,
+	     traffic->delivered, s->taken);
+	CHECK(three_lived(s));
+	storm_close(s, 0);
 }
 
 static const struct test_case cases[] = {

@@ -24,7 +24,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#include "helpers.h"
+#include "storm.h"
 
 #define RING		16
 #define CALLS		3000	/* with one stream, at most */
@@ -476,10 +476,12 @@ struct victim {
 	struct kevent_stream	*s;
 	uint64_t		seed;
 	uint64_t		wrote, read, broken, taken;
+	unsigned int		streams;
+	int			sock;	/* to the hostile process */
 };
 
 /* Whoever connects offers. */
-static void open_victim(struct victim *v, int to, bool offers)
+static void open_victim(struct victim *v, bool offers)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(name);
@@ -494,10 +496,10 @@ static void open_victim(struct victim *v, int to, bool offers)
 	sock[1] = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	MUST(sock[1] >= 0);
 	close(fd);
-	send_fd(to, sock[offers]);
+	send_fd(v->sock, sock[offers]);
 	close(sock[offers]);
 	/* Else the test would have done with a stream before the other side has it. */
-	MUST_EQ(read(to, &byte, 1), 1);
+	MUST_EQ(read(v->sock, &byte, 1), 1);
 	MUST_EQ(kevent_stream_open(v->set, sock[!offers],
 				   offers ? KEVENT_STREAM_OFFER : 0, 1, &v->s), 0);
 }
@@ -597,18 +599,19 @@ static void use_stream(struct victim *v, bool bare)
 }
 
 /* As many streams as share a set: nothing is left of it and its queue. */
-static void use_set(struct victim *v, int to, unsigned int first)
+static void use_set(struct storm *s)
 {
 	static KEVENT_RING_STORAGE(RING) ring;
-	unsigned int fds = count_fds(), i;
+	unsigned int fds = count_fds(), end;
+	struct victim *v = s->world;
 	struct area left;
 
 	memset(&ring, 0, sizeof(ring));
 	MUST_EQ(kevent_queue_init(&v->q, &ring.ring, RING, 0), 0);
 	MUST_EQ(kevent_streams_new(&v->set, &v->q, 0), 0);
-	for (i = first; i < first + SET; i++) {
-		open_victim(v, to, test_offers(i));
-		use_stream(v, is_bare(i));
+	for (end = v->streams + SET; v->streams < end; v->streams++) {
+		open_victim(v, test_offers(v->streams));
+		use_stream(v, is_bare(v->streams));
 	}
 	kevent_streams_free(v->set);
 	kevent_queue_close(&v->q);
@@ -616,30 +619,33 @@ static void use_set(struct victim *v, int to, unsigned int first)
 	MUST_EQ(find_areas(&left, 1), 0);
 }
 
-static bool saw_all(const struct victim *v)
+static bool saw_all(const struct storm *s)
 {
+	const struct victim *v = s->world;
+
 	return v->wrote && v->read && v->broken && v->taken;
 }
 
 static void all_of_the_memory_may_change(void)
 {
 	static struct hostile h;
-	struct victim v = { .seed = test_seed() };
-	uint64_t start = now_ns();
-	unsigned int streams;
+	struct victim v = {};
+	struct storm s = { .world = &v, .enough = saw_all };
 	int sock[2];
 	pid_t pid;
 
+	storm_begin(&s);
+	v.seed = s.seed;
+	h.seed = s.seed * 3 | 1;
 	MUST_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), 0);
-	h.seed = v.seed * 3 | 1;
+	v.sock = sock[0];
 	h.sock = sock[1];
 	h.other = sock[0];
 	pid = start_child(run_hostile, &h);
 	close(sock[1]);
-	for (streams = 0; storm_goes_on(start, saw_all(&v)); streams += SET)
-		use_set(&v, sock[0], streams);
+	storm_run(&s, use_set);
 	note("%u streams, %llu bytes written, %llu read, %llu broken, %llu took what was passed",
-	     streams, (unsigned long long)v.wrote, (unsigned long long)v.read,
+	     v.streams, (unsigned long long)v.wrote, (unsigned long long)v.read,
 	     (unsigned long long)v.broken, (unsigned long long)v.taken);
 	close(sock[0]);
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
