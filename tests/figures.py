@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures have one source: the tables of Documentation/benchmarks.rst.
+"""Figures have one source: the tables of Documentation/benchmarks.rst, and few others.
 
 What is said of them elsewhere, in the README, in other documents, in the cover letter and in
-the words of benchmarks.rst itself, is computed from these tables here and compared. Each
-function yields complaints, one line each; tests/check runs them.
+the words of benchmarks.rst itself, is computed from these tables here and compared. A figure of
+the README's tables that is not compared is a complaint, too. Each function yields complaints, one
+line each; tests/check runs them.
 """
 
 import re
@@ -14,6 +15,7 @@ from lib.tables import Table, missing
 
 BENCHMARKS = TOP / "Documentation/benchmarks.rst"
 README, LANES = TOP / "README.md", TOP / "Documentation/lanes.rst"
+MODULE, NATIVE = TOP / "Documentation/module.rst", TOP / "Documentation/benchmarks-native.rst"
 LETTER = TOP / "patches/series/cover-letter.txt"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -101,9 +103,38 @@ def of_lighttpd(text):
     yield "worse slowest", (str(sum(value > 1 for value in values)),)
 
 
+# What words say and no table has
+WORDS = {"single client": (BENCHMARKS, r"A single client has ([\d.]+)"),
+         "futex word": (MODULE, r"A word takes ([\d.]+) times the thread with an eventfd"),
+         "POSIX timer": (MODULE, r"A POSIX timer is ([\d.]+) times as late as a timerfd"),
+         "time on epoll": (NATIVE, r"takes ([\d.]+) times epoll's time .* in batches of 16 ([\d.]+)")}
+
+
+def more(times):
+    return f"{100 * (float(times) - 1):.0f}"
+
+
+def of_words():
+    for name, (path, pattern) in WORDS.items():
+        match = re.search(pattern, plain(path))
+        yield name, match.groups() if match else ("no words",)
+
+
+def of_epoll(text):
+    """What the library's queues take on epoll, in percent more."""
+    table = Table(text, "instructions kevent epoll")
+    yield "on epoll", tuple(more(table.row(f"notify, {batch}: et")[3]) for batch in (16, 1))
+
+
 def facts(text):
     parts = (of_notify, of_watches, of_threads, of_timers, of_lanes, of_lighttpd)
-    return dict(fact for part in parts for fact in part(text))
+    known = dict(fact for part in parts for fact in part(text))
+    known.update(of_words())
+    known.update(of_epoll(NATIVE.read_text()))
+    known["time on epoll"] = tuple(map(more, reversed(known["time on epoll"])))
+    known["slowest, most"] = known["slowest, range"][1:]
+    known["wake of a thread"] = known["wake"][::2]
+    return known
 
 
 # Where a figure is said: a file, the words with # for each number, and the facts in that order
@@ -121,8 +152,13 @@ SAID = (
     (README, "one by one | # to # of epoll's", "round, range"),
     (README, "adding a watch | # to # of io_uring's", "ADD"),
     (README, "timers that expire | # and # of io_uring's", "fire"),
-    (README, "fewer requests per second at # of # loads", "worse rate", "loads"),
-    (README, "up to # of epoll's time at # of # loads", "slowest, most", "worse slowest",
+    (README, "fewer requests per second at # of # loads, and # with a single client", "worse rate",
+     "loads", "single client"),
+    (README, "a futex word takes # of the instructions of a thread with an eventfd, a POSIX timer "
+     "has # of the lateness of a timerfd", "futex word", "POSIX timer"),
+    (README, "# % more instructions than with epoll in batches of 16, # % more one by one, and # % "
+     "and # % more time", "on epoll", "time on epoll"),
+    (README, "slowest of 100 requests | up to # of epoll's time at # of # loads", "slowest, most", "worse slowest",
      "slowest, loads"),
     (BENCHMARKS, "an edge event, `notify`_ # to # faster", "et"),
     (BENCHMARKS, "at most # of epoll lt faster", "level"),
@@ -174,25 +210,38 @@ def plain(path):
     return " ".join(path.read_text().replace("**", "").split())
 
 
-def said_wrongly(place, known, text):
-    path, words, *names = place
-    wanted = tuple(value for name in names for value in known[name])
+def pattern_of(words):
     pattern = r"(\d[\d.]*?)".join(map(re.escape, words.split("#")))
     if words.endswith("#"):
         pattern += r"(?![\d.]*\d)"
+    return re.compile(rf"{pattern}(?!\d)", re.I)
+
+
+def said_wrongly(place, known, text):
+    path, words, *names = place
+    wanted = tuple(value for name in names for value in known[name])
     found = [match if isinstance(match, tuple) else (match,)
-             for match in re.findall(rf"{pattern}(?!\d)", text, re.I)]
+             for match in pattern_of(words).findall(text)]
     if found != [wanted]:
         return f"{path.name}: {words!r} is {found}, and by benchmarks.rst {wanted}"
     return None
 
 
+def not_compared(text):
+    """Figures in the tables of the README that are in no place of SAID."""
+    tables = text[text.index("Gains, on"):text.index("A server gains")]
+    for path, words, *_ in SAID:
+        if path == README:
+            tables = pattern_of(words).sub("", tables)
+    return NUMBER.findall(tables)
+
+
 def everything():
     text = BENCHMARKS.read_text()
     known = facts(text)
-    known["slowest, most"] = known["slowest, range"][1:]
-    known["wake of a thread"] = known["wake"][::2]
     texts = {path: plain(path) for path, *_ in SAID}
     yield from filter(None, (said_wrongly(place, known, texts[place[0]]) for place in SAID))
+    for figure in not_compared(texts[README]):
+        yield f"{README.name}: {figure} is in a table, and no place in SAID of tests/figures.py"
     for figure in missing(LETTER.read_text(), text):
         yield f"{LETTER.name}: {figure} is not in benchmarks.rst"
