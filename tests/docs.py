@@ -231,7 +231,7 @@ def entry_errnos():
     found = page_errnos("kevent_ctl.2")[1]
     wanted = {"ENOSYS"}
     for path in sources():
-        if path.name.startswith("ev_"):
+        if path.parent.name == "sources":
             wanted |= {name[1:] for name in
                        re.findall(r"-E[A-Z0-9]+\b", code_of(path))}
     for name in ENTRIES:
