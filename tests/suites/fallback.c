@@ -252,7 +252,7 @@ static const struct skip skips[] = {
 	  " modes.modify_counts_although_a_consumer_has_looked trace looks"
 	  " timer.clock_that_waits_for_its_turn_is_started_again"
 	  " signal.signal_of_a_thread_is_found_beside_an_add"
-	  " user.oneshot_with_marks_left_is_queued_once show top tracepoints"
+	  " show top tracepoints"
 	  " nested.refused_watch_leaves_nothing"
 	  " nested.queue_in_a_socket_that_it_watches_goes " },
 	{ CALLS, " refuse.seccomp_filter_can_demand_refusals coalesce.delay_is_what_was_set " },

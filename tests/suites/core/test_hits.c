@@ -653,6 +653,22 @@ static void kept_marks_are_queued_once(void)
 	close_queue(&q);
 }
 
+/* What is left of it goes with it, and is no reason to wake anyone. */
+static void oneshot_with_marks_left_is_queued_once(struct queue *q)
+{
+	struct ukevent ev, mark;
+
+	CHECK_EQ(add_user(q->fd, 1, 1, KEEP | KEVENT_REQ_ONESHOT, 0), 0);
+	kevent_set_mark(&mark, 1, 1, 1);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &mark), 1);
+	kevent_set_mark(&mark, 1, 1, 2);
+	CHECK_EQ(kevent_ctl_one(q->fd, KEVENT_CTL_READY, &mark), 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-misses"), 1);
+	MUST_EVENT(q, &ev);
+	CHECK(kevent_mark_data(&ev) == 1);
+	CHECK_EQ(fdinfo(q->fd, "kevent-misses"), 1);
+}
+
 static const struct test_case cases[] = {
 	TEST(write_stores_the_event),
 	TEST(send_stores_the_event),
@@ -667,6 +683,7 @@ static const struct test_case cases[] = {
 	TEST(level_entry_may_be_taken_during_the_hit),
 	TEST(level_with_two_conditions_is_looked_up),
 	TEST(one_shot_and_last_check_are_queued),
+	TEST_EACH(oneshot_with_marks_left_is_queued_once),
 	TEST(last_check_drops_what_was_read),
 	TEST(dispatch_is_stored_once),
 	TEST(waiter_is_woken),

@@ -601,17 +601,6 @@ static void oneshot_takes_one_mark(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-/* What is left of it goes with it, and is no reason to wake anyone. */
-static void oneshot_with_marks_left_is_queued_once(struct queue *q)
-{
-	CHECK_EQ(add_user(q->fd, 1, 1, KEEP | KEVENT_REQ_ONESHOT, 0), 0);
-	CHECK_EQ(mark_data(q->fd, 1, 1, 1), 1);
-	CHECK_EQ(mark_data(q->fd, 1, 1, 2), 1);
-	CHECK_EQ(fdinfo(q->fd, "kevent-misses"), 1);
-	check_data(q, 1, 1);
-	CHECK_EQ(fdinfo(q->fd, "kevent-misses"), 1);
-}
-
 static void dispatch_hands_out_one_mark_at_a_time(struct queue *q)
 {
 	const uint32_t flags = KEEP | KEVENT_REQ_DISPATCH;
@@ -697,7 +686,6 @@ static const struct test_case cases[] = {
 	TEST(fault_keeps_the_marks),
 	TEST_EACH(modify_leaves_undelivered_marks),
 	TEST_EACH(oneshot_takes_one_mark),
-	TEST_EACH(oneshot_with_marks_left_is_queued_once),
 	TEST_EACH(dispatch_hands_out_one_mark_at_a_time),
 	TEST_EACH(disabled_watch_keeps_its_marks),
 	TEST_EACH(remove_takes_kept_marks_along),
