@@ -16,7 +16,6 @@ DOCS = TOP / "Documentation"
 PAGES = sorted((TOP / "libkevent/man").glob("*.[0-9]"))
 HEADERS = sorted((TOP / "libkevent/include").glob("libkevent*.h"))
 CODE = TOP / "kernel/kevent"
-SAME = 12		# words in a row that no two places share
 # Errnos that stay inside the kernel, and those of events: kevent(7) has them
 INTERNAL = {"ENOBUFS", "EWOULDBLOCK", "ERESTARTSYS", "ERESTARTNOINTR",
             "ERESTARTNOHAND"}
@@ -358,40 +357,6 @@ def prose(out):
             yield f"{name}: {word!r} in: {' '.join(text.split())[:70]}"
 
 
-# --- Repetition -------------------------------------------------------------
-
-def rst_paragraphs(out):
-    for path in sorted(DOCS.glob("*.rst")):
-        tree = ElementTree.parse(out / "xml" / f"{path.stem}.xml")
-        for paragraph in tree.iter("paragraph"):
-            yield path.name, "".join(paragraph.itertext())
-
-
-def man_paragraphs():
-    for path in PAGES:
-        text = section(plain(path.read_text()), "DESCRIPTION")
-        text = re.sub(r"^\.EX\n.*?^\.EE$", ".PP", text, flags=re.M | re.S)
-        for part in re.split(r"^\.(?:PP|TP|SS|SH)\b.*$", text, flags=re.M):
-            yield path.name, re.sub(r"^\.[A-Z]+ ?", "", part, flags=re.M)
-
-
-def repetition(out):
-    """No run of words is in two places."""
-    seen = {}
-    readme = [("README.md", part) for part in
-              (TOP / "README.md").read_text().split("\n\n")]
-    said = set()
-    for at, (name, text) in enumerate([*rst_paragraphs(out),
-                                       *man_paragraphs(), *readme]):
-        words = re.findall(r"[\w'-]+", text)
-        for start in range(len(words) - SAME + 1):
-            same = " ".join(words[start:start + SAME]).lower()
-            other, there = seen.setdefault(same, (at, name))
-            if other != at and (other, at) not in said:
-                said.add((other, at))
-                yield f"{name} repeats {there}: {same} ..."
-
-
 # --- Licences and versions ---------------------------------------------------
 
 def tracked():
@@ -462,4 +427,3 @@ def everything(out):
     yield from promises()
     yield from licences()
     yield from versions()
-    yield from repetition(out)
