@@ -17,13 +17,46 @@ PAGES = sorted((TOP / "libkevent/man").glob("*.[0-9]"))
 HEADERS = sorted((TOP / "libkevent/include").glob("libkevent*.h"))
 CODE = TOP / "kernel/kevent"
 # Errnos that stay inside the kernel, and those of events: kevent(7) has them
-INTERNAL = {"ENOBUFS", "EWOULDBLOCK", "ERESTARTSYS", "ERESTARTNOINTR",
+INTERNAL = {"ENOBUFS", "EWOULDBLOCK", "ERESTART", "ERESTARTSYS", "ERESTARTNOINTR",
             "ERESTARTNOHAND"}
 OF_EVENTS = {"EIDRM", "ECANCELED"}
-# What only the library says, in a page of a system call
-LIBRARY = "Of the library alone:"
-# What the entries of kevent_ctl() may fail with is in the comments of these
+# What entries of kevent_ctl() may fail with is in the comments of these, beside the sources
 ENTRIES = ("kevent_remove", "kevent_modify", "kevent_mark")
+OF_ALL_TYPES = {"EEXIST", "ENOENT", "ENOMEM", "ENOSPC", "ENOSYS"}
+# The page of each source of kernel/kevent, and errnos that its code has for another use
+SOURCES = {
+    "kevent_call.2": ("call/*.c", {"EAGAIN", "EINTR", "ETIME"}),
+    "kevent_file.7": ("sources/file*.c", {"EAGAIN"}),
+    "kevent_futex.7": ("sources/futex.c", set()),
+    "kevent_inode.7": ("sources/inode.c", set()),
+    "kevent_posix_timer.7": ("sources/posix_timer.c", set()),
+    "kevent_proc.7": ("sources/process.c", set()),
+    "kevent_signal.7": ("sources/signal*.c", {"EAGAIN"}),
+    "kevent_timer.7": ("sources/timer.c", set()),
+    "kevent_user.7": ("sources/user.c", set()),
+}
+# Sections that a page has to have
+SECTIONS = {"2": ("SYNOPSIS", "DESCRIPTION", "RETURN VALUE", "ERRORS", "ATTRIBUTES", "EXAMPLES"),
+            "3": ("SYNOPSIS", "DESCRIPTION", "RETURN VALUE", "ERRORS", "ATTRIBUTES", "EXAMPLES"),
+            "7": ("DESCRIPTION", "EXAMPLES")}
+EXAMPLE = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
+# What an example may use without declaring it
+PRELUDE = """#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <libkevent.h>
+#line 1
+"""
 ERRNO = re.compile(r"\bE[A-Z2][A-Z0-9]+\b")
 # Functions of the library's own that libkevent-ffi 1.0.0 exported
 OF_1_0 = {"kevent_process_mark", "kevent_process_word"}
@@ -72,9 +105,35 @@ def titles(out):
 
 
 def pages():
-    """mandoc and man have no warning."""
+    """mandoc has no warning, and each page has its sections."""
     for path in PAGES:
         yield from run("mandoc", "-Tlint", "-W", "warning", path)
+        text = path.read_text()
+        for name in SECTIONS[path.suffix[1:]]:
+            if not section(text, name):
+                yield f"{path.name}: no section {name}"
+
+
+def program_of(example, declared_by_page):
+    """An example with a function is a file, another one the body of a function."""
+    text = example.replace(r"\e", "\\").replace(r"\-", "-")
+    if not re.search(r"^\{", text, re.M):
+        text = f"int example(void)\n{{\n{text}return 0;\n}}\n"
+    return PRELUDE.replace("#line 1\n", declared_by_page + "\n#line 1\n") + text
+
+
+def examples():
+    """What the sections EXAMPLES have compiles, with what comments of the page declare."""
+    compiler = ("gcc", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused", "-x", "c", "-",
+                "-I", TOP / "libkevent/include", "-I", TOP / "include/uapi")
+    for path in PAGES:
+        text = path.read_text()
+        declared_by_page = "\n".join(re.findall(r'^\.\\" example: (.*)$', text, re.M))
+        for number, example in enumerate(EXAMPLE.findall(section(text, "EXAMPLES")), 1):
+            done = subprocess.run(compiler, input=program_of(example, declared_by_page),
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            for line in done.stdout.splitlines():
+                yield f"{path.name}: example {number}: {line}"
 
 
 # --- Mutants ----------------------------------------------------------------
@@ -142,6 +201,18 @@ def functions():
         yield f"{name} is in libkevent-ffi.map only, or in a header only"
 
 
+def references():
+    """What a manual page of ours refers to is another one, or a function in a synopsis."""
+    known = {f"{path.stem} ({path.suffix[1:]})" for path in PAGES}
+    known |= {f"{name} (3)" for path in PAGES if path.suffix == ".3"
+              for name in re.findall(r"\b(kevent_\w+)\(",
+                                     plain(section(path.read_text(), "SYNOPSIS")))}
+    for path in PAGES:
+        for name in re.findall(r"^\.BR ((?:lib)?kevent\w* \(\d\))", path.read_text(), re.M):
+            if name not in known:
+                yield f"{path.name}: there is no {name}"
+
+
 def constants():
     """Each constant of the binary interface has a word in a document."""
     header = (TOP / "include/uapi/linux/ukevent.h").read_text()
@@ -191,15 +262,18 @@ def comment_of(name):
 
 
 def page_errnos(name):
-    """Of the call, and of an entry where a page tells them apart."""
+    """{what ERRORS begins a part with, the first two words: tags of that part}"""
     text = plain((TOP / f"libkevent/man/{name}").read_text())
-    call, _, entry = section(text, "ERRORS").partition("Of an entry:")
-    call = call.partition(LIBRARY)[0]
-    tags = [set(), set()]
-    for at, part in enumerate((call, entry)):
-        for tag in re.findall(r"^\.TP\n(.*)$", part, re.M):
-            tags[at] |= errnos(tag)
+    parts = re.split(r"^(Of(?: \w+ \w+)?)\b.*$", section(text, "ERRORS"), flags=re.M)
+    tags = {}
+    for begin, part in zip(["Of the call", *parts[1::2]], parts[::2]):
+        found = re.findall(r"^\.TP\n(.*)$", part, re.M)
+        tags[begin] = tags.get(begin, set()) | set().union(*map(errnos, found))
     return tags
+
+
+def entry_tags(name):
+    return page_errnos(name).get("Of an entry", set())
 
 
 def call_errnos():
@@ -209,7 +283,7 @@ def call_errnos():
                                         path.read_text(), re.M | re.S):
             if errnos(comment):
                 yield f"{path.name}: errnos of {name}() are in {name}.2"
-            if not page_errnos(f"{name}.2")[0]:
+            if not page_errnos(f"{name}.2")["Of the call"]:
                 yield f"{name}.2 has no errnos"
 
 
@@ -220,26 +294,45 @@ def library_errnos():
         comment = re.search(rf"^/\*\*\n \* {path.stem}\(\) - .*?\*/", header, re.M | re.S)
         if path.suffix != ".2" or not comment:
             continue
-        call = section(plain(path.read_text()), "ERRORS").partition("Of an entry:")[0]
-        for name in sorted(errnos(comment[0].partition("Return:")[2]) - errnos(call)):
+        tags = page_errnos(path.name)
+        found = tags["Of the call"] | tags.get("Of the library", set())
+        for name in sorted(errnos(comment[0].partition("Return:")[2]) - found):
             yield f"{path.name}: {name} is in libkevent.h only"
 
 
 def entry_errnos():
-    """kevent_ctl(2) has the errnos of entries that the code has."""
-    found = page_errnos("kevent_ctl.2")[1]
-    wanted = {"ENOSYS"}
-    for path in sources():
-        if path.parent.name == "sources":
-            wanted |= {name[1:] for name in
-                       re.findall(r"-E[A-Z0-9]+\b", code_of(path))}
+    """The page of a source has the errnos that its code has, kevent_ctl(2) those of all."""
+    of_all = entry_tags("kevent_ctl.2")
+    left = set(CODE.glob("sources/*.c"))
+    for page, (pattern, other) in SOURCES.items():
+        paths = set(CODE.glob(pattern))
+        left -= paths
+        wanted = {name[1:] for path in paths
+                  for name in re.findall(r"-E[A-Z0-9]+\b", code_of(path))}
+        found = set().union(*page_errnos(page).values())
+        # An errno with a reason in the code of the source needs words there
+        for name in sorted(wanted - INTERNAL - OF_EVENTS - other - found -
+                           OF_ALL_TYPES):
+            yield f"{page}: entries may have {name}"
+    for path in sorted(left):
+        yield f"{path.name}: no page is about this source"
+    of_any = of_all.union(*map(entry_tags, SOURCES))
     for name in ENTRIES:
         said = comment_of(name)
         if said is None:
             yield f"no kernel-doc comment of {name}()"
-        wanted |= errnos(said or "")
-    for name in sorted(wanted - INTERNAL - OF_EVENTS - found):
+        for errno in sorted(errnos(said or "") - of_any):
+            yield f"{name}(): no page says that entries may have {errno}"
+    for name in sorted(OF_ALL_TYPES - of_all):
         yield f"kevent_ctl.2: entries may have {name}"
+
+
+def errno_tables():
+    """Errnos are in manual pages: no document has a table of them."""
+    for path in sorted(DOCS.glob("*.rst")):
+        for name in re.findall(r"^(E[A-Z0-9]{3,}) {2,}\S", path.read_text(), re.M):
+            if name not in KNOWN and not name.startswith("EPOLL"):
+                yield f"{path.name}: a table has {name}, which is for a manual page"
 
 
 def known_errnos():
@@ -287,7 +380,8 @@ BEGINNING = re.compile(r"(?:^|[.:?!]['\")]*\s+)['\"(]*"
 PRIVATE = re.compile(r"(?<![\w-])(told|tells?|ow(?:e|es|ed)|look(?:s|ed|ing)?(?! up\b)|"
                      r"whoever|bur(?:y|ies|ied)|let go|lets go)(?![\w-])", re.I)
 # Lines that a document has at most
-LONGEST = {"benchmarks.rst": 599, "kevent.rst": 959, "kevent-kernel.rst": 799, "kevent-internals.rst": 599}
+LONGEST = {"benchmarks.rst": 599, "kevent.rst": 499, "kevent-kernel.rst": 529,
+           "kevent-internals.rst": 599}
 # Its tables have names of tests
 TABLES_OF_NAMES = {"testing.rst"}
 # What each pattern has to find, or not
@@ -415,14 +509,17 @@ def everything(out):
         return
     yield from titles(out)
     yield from pages()
+    yield from examples()
     yield from mutants()
     yield from calls()
     yield from functions()
+    yield from references()
     yield from constants()
     yield from names()
     yield from call_errnos()
     yield from library_errnos()
     yield from entry_errnos()
+    yield from errno_tables()
     yield from known_errnos()
     yield from promises()
     yield from licences()

@@ -192,7 +192,7 @@ void say_ring_flags(struct text *t, __u32 flags)
 	say_bits(t, bits, ARRAY_SIZE(bits), flags);
 }
 
-/* How a watch reports, as "Modes" in kevent.rst has it */
+/* How a watch reports, as "Modes" in kevent(7) has it */
 void say_mode(struct text *t, __u32 type, __u32 flags)
 {
 	if (flags & KEVENT_REQ_ONESHOT)

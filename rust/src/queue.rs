@@ -224,8 +224,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// `EEXIST` when the queue has this watch, and those that kevent.rst lists for
-    /// each source.
+    /// `EEXIST` when the queue has this watch, and those of kevent_ctl(2) and of the manual
+    /// page of the type.
     pub fn add(&self, watch: &Watch<'_>) -> io::Result<()> {
         let mut watch = *watch;
         watch.entry.req_flags &= !abi::REQ_HAND_BACK;

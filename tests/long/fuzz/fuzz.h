@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * kevent-fuzz: random operations on queues, next to a model of what
- * Documentation/kevent.rst says about them
+ * the manual pages say about them
  *
  * main.c	 options, seeds, what is printed
  * generate.c	 a sequence of operations from a seed
