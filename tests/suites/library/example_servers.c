@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "examples.h"
@@ -158,6 +159,54 @@ void two_pipes(void)
 	must_hear(&p.said, "pipe a: 1");
 	must_hear(&p.said, "pipe b: 2");
 	must_hear(&p.said, backend_line());
+	must_end_program(&p);
+}
+
+/* Its client and its server end for themselves. */
+void stream(void)
+{
+	struct program p = { .args = { "stream" } };
+
+	start_program(&p);
+	must_hear(&p.said, "100 answers, at last through memory");
+	must_hear(&p.said, "the client ended with 0");
+	must_end_program(&p);
+}
+
+/* --- one_loop --------------------------------------------------------------- */
+
+static void ask_time(int port)
+{
+	struct line_reader c = connect_to(port, "client");
+	long before = time(NULL), said = atol(next_line(&c));
+
+	CHECK(said >= before && said <= time(NULL));
+	must_end(&c);
+}
+
+/* Children and seconds come in any order. */
+void one_loop(void)
+{
+	struct program p = { .args = { "one_loop" } };
+	int children = 0, seconds = 0, number, port;
+	const char *line;
+
+	start_program(&p);
+	port = port_of(&p);
+	ask_time(port);
+	ask_time(port);
+	while (children < 2 || seconds < 2) {
+		line = next_line(&p.said);
+		number = atoi(line + strcspn(line, "0123456789"));
+		MUST(number > seconds);
+		if (!strncmp(line, "child ", 6))
+			children++;
+		else
+			seconds = number;
+	}
+	MUST_EQ(kill(p.pid, SIGINT), 0);
+	while (*(line = next_line(&p.said)))
+		MUST(atoi(line) > seconds);
 	must_end_program(&p);
 }
 

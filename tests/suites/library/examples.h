@@ -7,6 +7,8 @@
 
 void backend_says_the_host(void);
 void two_pipes(void);
+void stream(void);
+void one_loop(void);
 void echo_servers(void);
 void chat(void);
 void pool(void);

@@ -1047,6 +1047,8 @@ static const struct test_case cases[] = {
 	TEST(everything),
 	TEST(backend_says_the_host),
 	TEST(two_pipes),
+	TEST(stream),
+	TEST(one_loop),
 	TEST(echo_servers),
 	TEST(chat),
 	TEST(pool),
