@@ -13,6 +13,8 @@ import xml.etree.ElementTree as ElementTree
 from lib.paths import TOP
 
 DOCS = TOP / "Documentation"
+DOCUMENTS = sorted(DOCS.rglob("*.rst"))
+EXAMPLES = TOP / "libkevent/examples"
 PAGES = sorted((TOP / "libkevent/man").glob("*.[0-9]"))
 HEADERS = sorted((TOP / "libkevent/include").glob("libkevent*.h"))
 CODE = TOP / "kernel/kevent"
@@ -92,10 +94,14 @@ def titles_meant(text):
             if is_underline(line, above) and not set(above) <= set("=-~^ ")]
 
 
+def tree_of(path, out):
+    return ElementTree.parse(out / "xml" / path.relative_to(DOCS).with_suffix(".xml"))
+
+
 def titles(out):
     """What looks like a title in the source is one."""
-    for path in sorted(DOCS.glob("*.rst")):
-        tree = ElementTree.parse(out / "xml" / f"{path.stem}.xml")
+    for path in DOCUMENTS:
+        tree = tree_of(path, out)
         found = {"".join(title.itertext()) for title in tree.iter("title")}
         for title in titles_meant(path.read_text()):
             if title.replace("``", "") not in found:
@@ -134,6 +140,43 @@ def examples():
                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             for line in done.stdout.splitlines():
                 yield f"{path.name}: example {number}: {line}"
+
+
+# --- Programs ---------------------------------------------------------------
+
+# A text, a source, and the beginnings of programs that the source does not have
+WRONG_PROGRAMS = (
+    ("Text\n\n    int f(void)\n    {\n            g();\n    }\n\nText\n\n    make\n",
+     "int f(void)\n{\n\tg();\n}\n", []),
+    ("Text\n\n    int f(void)\n    {\n\n            h();\n    }\n",
+     "int f(void)\n{\n\n\tg();\n}\n", ["int f(void)"]),
+)
+
+
+def blocks(text):
+    """Indented blocks of a text, as a source has them."""
+    for block in re.findall(r"^ {4}.*\n(?:(?: {4}.*)?\n)*", text, re.M):
+        yield "".join(re.sub(r"^(?: {8})+", lambda m: "\t" * (len(m[0]) // 8), line[4:]) + "\n"
+                      for line in block.rstrip("\n").splitlines())
+
+
+def unknown_programs(text, sources):
+    """How the blocks of C begin that are in none of these sources."""
+    return [block.splitlines()[0] for block in blocks(text)
+            if "{\n" in block and not any(block in source for source in sources)]
+
+
+def programs():
+    """Programs of the README are parts of examples; the guide includes its own from them."""
+    for text, source, wrong in WRONG_PROGRAMS:
+        if unknown_programs(text, [source]) != wrong:
+            yield f"tests/docs.py: {unknown_programs(text, [source])} found in {text!r}"
+    sources = [path.read_text() for path in EXAMPLES.glob("*.c")]
+    for line in unknown_programs((TOP / "README.md").read_text(), sources):
+        yield f"README.md: no example has the program that begins with {line!r}"
+    for path in DOCS.glob("guide/*.rst"):
+        if re.search(r"^\.\. code-block:: c$", path.read_text(), re.M):
+            yield f"{path.name}: a program that is in no file of libkevent/examples"
 
 
 # --- Mutants ----------------------------------------------------------------
@@ -229,7 +272,7 @@ def names():
              ("kernel", "include", "libkevent", "patches", "bench", "tests/suites")
              for path in (TOP / folder).rglob("*.[chp]*") if path.is_file()]
     known = set(re.findall(r"\w+", " ".join(texts)))
-    for path in sorted(DOCS.glob("*.rst")):
+    for path in DOCUMENTS:
         for name in sorted(set(re.findall(
                 r"\b((?:kevent|kring|ev)_\w+(?=\(\))|KE_[A-Z]+)",
                 path.read_text()))):
@@ -440,11 +483,11 @@ def prose(out):
     yield from wrong_prose()
     yield from run("sphinx-build", "-q", "-E", "-b", "xml", DOCS, out / "xml")
     texts = [("README.md", part) for part in prose_of_readme()]
-    for path in sorted(DOCS.glob("*.rst")):
+    for path in DOCUMENTS:
         length = path.read_text().count("\n")
         if length > LONGEST.get(path.name, length):
             yield f"{path.name}: {length} lines, over {LONGEST[path.name]}"
-        tree = ElementTree.parse(out / "xml" / f"{path.stem}.xml")
+        tree = tree_of(path, out)
         texts += [(path.name, text) for text in prose_of(path, tree)]
     for name, text in texts:
         for word in bad_words(text):
@@ -510,6 +553,7 @@ def everything(out):
     yield from titles(out)
     yield from pages()
     yield from examples()
+    yield from programs()
     yield from mutants()
     yield from calls()
     yield from functions()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures have one source: the tables of Documentation/benchmarks.rst, and few others.
+"""Figures have one source: the tables of Documentation/benchmarks.rst and its like.
 
 What is said of them elsewhere, in the README, in other documents, in the cover letter and in
 the words of benchmarks.rst itself, is computed from these tables here and compared. A figure of
@@ -15,7 +15,9 @@ from lib.tables import Table, missing
 
 BENCHMARKS = TOP / "Documentation/benchmarks.rst"
 README, LANES = TOP / "README.md", TOP / "Documentation/lanes.rst"
-MODULE, NATIVE = TOP / "Documentation/module.rst", TOP / "Documentation/benchmarks-native.rst"
+NATIVE = TOP / "Documentation/benchmarks-native.rst"
+PROGRAMS, MODULE = TOP / "Documentation/benchmarks-programs.rst", TOP / "Documentation/module.rst"
+PROCESSES, HOSTS = (TOP / f"Documentation/guide/{name}.rst" for name in ("processes", "hosts"))
 LETTER = TOP / "patches/series/cover-letter.txt"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -39,6 +41,8 @@ def of_notify(text):
     copy = [[a / b for a, b in zip(numbers(row[3]), numbers(row[2]))]
             for row in Table(text, "calls levelcall").rows]
     yield "et", least_and_most(et)
+    yield "pipe, single", (rows[0][3], rows[0][5])
+    yield "pipe, single, ratio", (ratio(float(rows[0][3]), float(rows[0][5])),)
     yield "level", (f"{level:.2f}",)
     yield "copy of pipes", least_and_most(copy[0])
     yield "copy of sockets", least_and_most(copy[1] + copy[2])
@@ -47,6 +51,7 @@ def of_notify(text):
 def of_watches(text):
     bytes_of = Table(text, "idle kevent et").row("a watch of a million")
     yield "bytes", (bytes_of[1], bytes_of[3], bytes_of[5])
+    yield "bytes of two", (bytes_of[1], bytes_of[3])
     adds = [row for row in Table(text, "ctl kevent").rows if row[0] == "ADD"]
     yield "ADD", least_and_most([a / b for row in adds for a, b in
                                  zip(numbers(row[1]), numbers(row[3]))])
@@ -103,63 +108,53 @@ def of_lighttpd(text):
     yield "worse slowest", (str(sum(value > 1 for value in values)),)
 
 
-# What words say and no table has
-WORDS = {"single client": (BENCHMARKS, r"A single client has ([\d.]+)"),
-         "futex word": (MODULE, r"A word takes ([\d.]+) times the thread with an eventfd"),
-         "POSIX timer": (MODULE, r"A POSIX timer is ([\d.]+) times as late as a timerfd"),
-         "time on epoll": (NATIVE, r"takes ([\d.]+) times epoll's time .* in batches of 16 ([\d.]+)")}
+def of_native(text):
+    yield "library, single", (Table(text, "\\ kevent epoll kevent").row("notify, 1: et")[3].split()[0],)
+    table = Table(text, "\\ ns min")
+    asleep = table.row("to a process that sleeps")
+    yield "message", (table.row("one way to another CPU")[1], asleep[1], asleep[4].split()[0])
 
 
-def more(times):
-    return f"{100 * (float(times) - 1):.0f}"
+def of_module(text):
+    row = Table(text, "stock batch bare").rows[0]
+    yield "module, single", (ratio(float(row[4]), float(row[6])),)
 
 
-def of_words():
-    for name, (path, pattern) in WORDS.items():
-        match = re.search(pattern, plain(path))
-        yield name, match.groups() if match else ("no words",)
+def of_tool(text):
+    rows = {(row[0], row[1]): row for row in Table(text, "CPUs point plain/s").rows}
+    redis = rows["one", "redis/50/1"]
+    yield "redis rate", (redis[6].split()[0],)
+    yield "redis CPU", (redis[7].split()[0],)
+    yield "PostgreSQL", least_and_most([float(row[6].split()[0]) for (_, point), row in rows.items()
+                                        if point in ("pgbench/10", "pgbench/20")])
 
 
-def of_epoll(text):
-    """What the library's queues take on epoll, in percent more."""
-    table = Table(text, "instructions kevent epoll")
-    yield "on epoll", tuple(more(table.row(f"notify, {batch}: et")[3]) for batch in (16, 1))
+PARTS = ((BENCHMARKS, of_notify, of_watches, of_threads, of_timers, of_lanes, of_lighttpd),
+         (NATIVE, of_native), (MODULE, of_module), (PROGRAMS, of_tool))
 
 
-def facts(text):
-    parts = (of_notify, of_watches, of_threads, of_timers, of_lanes, of_lighttpd)
-    known = dict(fact for part in parts for fact in part(text))
-    known.update(of_words())
-    known.update(of_epoll(NATIVE.read_text()))
-    known["time on epoll"] = tuple(map(more, reversed(known["time on epoll"])))
-    known["slowest, most"] = known["slowest, range"][1:]
-    known["wake of a thread"] = known["wake"][::2]
-    return known
+def facts(path, parts):
+    text = path.read_text()
+    return dict(fact for part in parts for fact in part(text))
 
 
 # Where a figure is said: a file, the words with # for each number, and the facts in that order
 SAID = (
-    (README, "an edge event | # to # of the instructions", "et"),
-    (README, "memory of a watch | # bytes; epoll #, io_uring #", "bytes"),
-    (README, "1000 clients or more | # to # of epoll's", "cost"),
-    (README, "lighttpd on two CPUs | # of epoll's requests per second, # of its CPU time, "
-     "medians of # loads", "rate", "CPU", "loads"),
-    (README, "slowest of 100 requests | # of epoll's time, median of # loads",
-     "slowest", "slowest, loads"),
-    (README, "| # to # of epoll's instructions on pipes, # to # on sockets",
-     "copy of pipes", "copy of sockets"),
-    (README, "sleep on one queue | # of epoll's", "herd"),
-    (README, "one by one | # to # of epoll's", "round, range"),
-    (README, "adding a watch | # to # of io_uring's", "ADD"),
-    (README, "timers that expire | # and # of io_uring's", "fire"),
-    (README, "fewer requests per second at # of # loads, and # with a single client", "worse rate",
-     "loads", "single client"),
-    (README, "a futex word takes # of the instructions of a thread with an eventfd, a POSIX timer "
-     "has # of the lateness of a timerfd", "futex word", "POSIX timer"),
-    (README, "# % more instructions than with epoll in batches of 16, # % more one by one, and # % "
-     "and # % more time", "on epoll", "time on epoll"),
-    (README, "slowest of 100 requests | up to # of epoll's time at # of # loads", "slowest, most", "worse slowest",
-     "slowest, loads"),
+    (README, "one at a time | # instructions | epoll #", "pipe, single"),
+    (README, "epoll is 1 | # of the time | # of the instructions | # of the instructions",
+     "library, single", "module, single", "pipe, single, ratio"),
+    (README, "memory of a watch, of a million | # bytes | epoll #", "bytes of two"),
+    (README, "another CPU | # ns, both awake | one that sleeps: # ns, # of AF_UNIX", "message"),
+    (README, "50 clients | # of the requests", "redis rate"),
+    (README, "10 or 20 clients: # to #", "PostgreSQL"),
+    (README, "lighttpd on two CPUs has # of epoll's requests per second, the median of # loads, and "
+     "fewer at # of them", "rate", "loads", "worse rate"),
+    (PROCESSES, "redis serves # times the requests per second, with # of the CPU time",
+     "redis rate", "redis CPU"),
+    (PROCESSES, "10 and 20 clients has # to # of its rate", "PostgreSQL"),
+    (PROCESSES, "takes # ns from one CPU to another while both sides are awake. If the receiver "
+     "sleeps, it takes # ns, # of AF_UNIX", "message"),
+    (HOSTS, "with epoll itself: # of its time", "library, single"),
     (BENCHMARKS, "an edge event, `notify`_ # to # faster", "et"),
     (BENCHMARKS, "at most # of epoll lt faster", "level"),
     (BENCHMARKS, "without a ring # to # of epoll slower lt; pipes # to #",
@@ -223,13 +218,13 @@ def said_wrongly(place, known, text):
     found = [match if isinstance(match, tuple) else (match,)
              for match in pattern_of(words).findall(text)]
     if found != [wanted]:
-        return f"{path.name}: {words!r} is {found}, and by benchmarks.rst {wanted}"
+        return f"{path.name}: {words!r} is {found}, and by its table {wanted}"
     return None
 
 
 def not_compared(text):
     """Figures in the tables of the README that are in no place of SAID."""
-    tables = text[text.index("Gains, on"):text.index("A server gains")]
+    tables = text[text.index("a single edge event"):text.index("A server gains")]
     for path, words, *_ in SAID:
         if path == README:
             tables = pattern_of(words).sub("", tables)
@@ -237,11 +232,14 @@ def not_compared(text):
 
 
 def everything():
-    text = BENCHMARKS.read_text()
-    known = facts(text)
+    known = {}
+    for path, *parts in PARTS:
+        known |= facts(path, parts)
+    known["slowest, most"] = known["slowest, range"][1:]
+    known["wake of a thread"] = known["wake"][::2]
     texts = {path: plain(path) for path, *_ in SAID}
     yield from filter(None, (said_wrongly(place, known, texts[place[0]]) for place in SAID))
     for figure in not_compared(texts[README]):
         yield f"{README.name}: {figure} is in a table, and no place in SAID of tests/figures.py"
-    for figure in missing(LETTER.read_text(), text):
+    for figure in missing(LETTER.read_text(), BENCHMARKS.read_text()):
         yield f"{LETTER.name}: {figure} is not in benchmarks.rst"

@@ -251,7 +251,7 @@ def add(results, more):
 
 
 def run_readme(name="readme", backend="kevent", *options):
-    """The program of the README says the same here and on our kernel."""
+    """The program of make demo says the same here and on our kernel."""
     program = BUILD / "libkevent/examples/two_pipes"
     here = subprocess.run([program], stdout=subprocess.PIPE, text=True,
                           check=False).stdout.splitlines()
