@@ -96,7 +96,7 @@ help:
 #?                    fetched: build/module/6.12/kevent.ko; make stock only fetches
 #? make libkevent     build the library; make install installs it and the tools
 #?                    (PREFIX, DESTDIR), make uninstall removes them
-#? make rust          package the Rust crate: build/rust/kevent-1.1.0.crate
+#? make rust          package the Rust crate: build/rust/kevent-VERSION.crate
 #? make deb           Debian packages of the library and of a kernel for this
 #?                    machine, in build/deb; also: deb-libkevent, deb-kernel
 #? make lighttpd      build lighttpd with the linux-kevent event handler

@@ -14,7 +14,7 @@ loaded now are left out, except for those in KEEP. KCONFIG names another
 configuration, which loses no module; LSMOD names a file with the output of lsmod on
 the machine that the packages are for. kevent is added, debug information is not.
 
-The version of the library is in libkevent/include/libkevent_version.h, that of the kernel in
+The version of the library is what scripts/version says, that of the kernel what is in
 patches/linux/BASE. JOBS is the number of compiler processes.
 """
 
@@ -58,8 +58,8 @@ GB_PER_OPTION, GB = 0.001, 2	# of disk
 
 
 def version():
-    text = (TOP / "libkevent/include/libkevent_version.h").read_text()
-    return ".".join(re.findall(r"define KEVENT_VERSION_[MP]\w+\s+(\d+)", text))
+    return subprocess.run([TOP / "scripts/version"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
 
 
 def publish(folder, deb, *names):

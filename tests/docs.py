@@ -525,15 +525,14 @@ def licences():
 
 VERSIONS = (("python/kevent/_version.py", r'^__version__ = "(.*)"'),
             ("rust/Cargo.toml", r'^version = "(.*)"'),
-            ("python/README.md", r"kevent-([0-9.]+)-py3"),
-            ("Makefile", r"kevent-([0-9.]+)\.crate"),
-            ("libkevent/CHANGES", r"^([0-9.]+)$"))
+            ("kernel/module/main.c", r'^MODULE_VERSION\("(.*)"\);'),
+            ("CHANGES", r"^([0-9.]+) \(\d{4}-\d\d-\d\d\)$"))
 
 
 def versions():
     """There is one version, that of the headers."""
-    header = (TOP / "libkevent/include/libkevent_version.h").read_text()
-    version = ".".join(re.findall(r"^#define KEVENT_VERSION_[MP]\w+\s+(\d+)$", header, re.M))
+    version = subprocess.run([TOP / "scripts/version"], text=True, check=True,
+                             stdout=subprocess.PIPE).stdout.strip()
     for path, pattern in VERSIONS:
         found = re.search(pattern, (TOP / path).read_text(), re.M)
         if not found or found[1] != version:

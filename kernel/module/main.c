@@ -186,3 +186,4 @@ module_exit(kevent_module_exit);
 
 MODULE_DESCRIPTION("One event queue for sockets, pipes, files, timers, processes and marks");
 MODULE_LICENSE("GPL");
+MODULE_VERSION("2.0.0");

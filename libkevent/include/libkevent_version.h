@@ -5,13 +5,14 @@
 #ifndef LIBKEVENT_VERSION_H
 #define LIBKEVENT_VERSION_H
 
-#define KEVENT_VERSION_MAJOR	1
-#define KEVENT_VERSION_MINOR	1
+#define KEVENT_VERSION_MAJOR	2
+#define KEVENT_VERSION_MINOR	0
 #define KEVENT_VERSION_PATCH	0
 
 /**
  * KEVENT_VERSION_NUMBER() - a version as one number, for comparisons
- * @major: grows when programs have to be built anew
+ * @major: grows with what a program may have to be changed for; the soname says whether it
+ *	has to be built anew, and is that of 1.0.0
  * @minor: grows when functions are new
  * @patch: grows when nothing but mistakes were corrected
  */

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: LGPL-2.1 OR MIT
 """The version of the package, which its build reads without importing the rest."""
 
-__version__ = "1.1.0"
+__version__ = "2.0.0"
