@@ -16,7 +16,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis hiredis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
-	bench-program python install uninstall clean
+	bench-program python dist install uninstall clean
 .NOTPARALLEL:
 
 # What make run needs for each SERVER
@@ -99,6 +99,7 @@ help:
 #? make rust          package the Rust crate: build/rust/kevent-VERSION.crate
 #? make deb           Debian packages of the library and of a kernel for this
 #?                    machine, in build/deb; also: deb-libkevent, deb-kernel
+#? make dist          all files as build/dist/kevent-VERSION.tar.xz, for builds without git
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
 #? make libev         build libev with the kevent backend
@@ -209,6 +210,9 @@ deb-libkevent: setup-deb-libkevent
 deb-kernel: setup-deb
 deb-libkevent deb-kernel: deb-%:
 	@scripts/deb.py $*
+
+dist:
+	@scripts/dist.py
 
 docs: setup-docs
 	@$(MAKE) -s --no-print-directory -C Documentation BUILD=$(BUILD)
@@ -321,5 +325,5 @@ clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs stock module \
 		libev libuv mio redis hiredis nginx rust docs check-docs check-prose coverage demo \
-		mutants python deb .kevent)
+		mutants python deb dist .kevent)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -31,7 +31,7 @@ from pathlib import Path
 
 import kernel
 import stock
-from lib import cli
+from lib import cli, tree
 from lib.cli import die
 from lib.paths import BUILD, LINUX, LOG, TOP, make_folders
 
@@ -57,11 +57,6 @@ SECONDS_PER_OPTION = 1.2	# of one compiler process, without ccache
 GB_PER_OPTION, GB = 0.001, 2	# of disk
 
 
-def version():
-    return subprocess.run([TOP / "scripts/version"], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout.strip()
-
-
 def publish(folder, deb, *names):
     """Move packages to the folder deb, instead of older ones of these names."""
     new = sorted(path for name in names for path in folder.glob(f"{name}_*.deb"))
@@ -78,24 +73,20 @@ def publish(folder, deb, *names):
 
 def changelog():
     """Debian's form of the last release; CHANGES says what is new in it."""
-    path = TOP / "libkevent/CHANGES"
-    git = shutil.which("git") and subprocess.run(
-        ["git", "-C", TOP, "log", "-1", "--format=%ct", "--", path],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
-    date = email.utils.formatdate(int(git or path.stat().st_mtime))
+    version, date = tree.version(), email.utils.formatdate(tree.date())
     control = (TOP / "packaging/debian/control").read_text()
     maintainer = re.search(r"^Maintainer: (.*)$", control, re.M)[1]
-    return f"libkevent ({version()}-1) unstable; urgency=medium\n\n" \
-        f"  * Release {version()}. See changelog.gz.\n\n" \
+    return f"libkevent ({version}-1) unstable; urgency=medium\n\n" \
+        f"  * Release {version}. See changelog.gz.\n\n" \
         f" -- {maintainer}  {date}\n"
 
 
 def build_libkevent(deb=DEB):
-    print(f"deb: libkevent {version()}: half a minute, 10 MB", flush=True)
+    print(f"deb: libkevent {tree.version()}: half a minute, 10 MB", flush=True)
     (LOG / "deb-libkevent.log").unlink(missing_ok=True)
     work = deb / "work"
     shutil.rmtree(work, ignore_errors=True)
-    source = work / f"libkevent-{version()}"
+    source = work / f"libkevent-{tree.version()}"
     for folder in ("libkevent", "tools"):
         shutil.copytree(TOP / folder, source / folder)
     stock.copy_sources(source)
@@ -200,7 +191,7 @@ def announce(out, path, reduced):
 
 def package_kernel(out, deb):
     """Build the kernel configured in out, and packages of it in the folder deb."""
-    revision = f"{kernel.BASE.version}+kevent{version()}-1"
+    revision = f"{kernel.BASE.version}+kevent{tree.version()}-1"
     kernel.run_make("deb", 0, kernel.make_command(SRC, out, "bindeb-pkg"),
                     dict(kernel.make_env(SRC), KDEB_PKGVERSION=revision,
                          KDEB_CHANGELOG_DIST="unstable",

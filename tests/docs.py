@@ -10,6 +10,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+from lib import tree
 from lib.paths import TOP
 
 DOCS = TOP / "Documentation"
@@ -496,19 +497,13 @@ def prose(out):
 
 # --- Licences and versions ---------------------------------------------------
 
-def tracked():
-    done = subprocess.run(["git", "-C", TOP, "ls-files"], text=True, check=True,
-                          stdout=subprocess.PIPE)
-    return done.stdout.splitlines()
-
-
 def licences():
     """COPYING has a row for each file, with the licence that most files of the row name."""
     rows = {}
     for line in (TOP / "COPYING").read_text().splitlines():
         names, _, licence = line.partition("\t")
         rows |= {name: (licence.strip(), []) for name in names.split(", ") if licence}
-    for path in tracked():
+    for path in tree.files():
         row = max((name for name in rows if f"{path}/".startswith(f"{name}/")),
                   key=len, default=None)
         if row:
@@ -531,8 +526,7 @@ VERSIONS = (("python/kevent/_version.py", r'^__version__ = "(.*)"'),
 
 def versions():
     """There is one version, that of the headers."""
-    version = subprocess.run([TOP / "scripts/version"], text=True, check=True,
-                             stdout=subprocess.PIPE).stdout.strip()
+    version = tree.version()
     for path, pattern in VERSIONS:
         found = re.search(pattern, (TOP / path).read_text(), re.M)
         if not found or found[1] != version:

@@ -16,7 +16,8 @@ from pathlib import Path
 from lib.paths import LOG, TOP
 
 TOOLS = ("sh", "env", "sed", "grep", "xargs", "dirname", "basename", "mkdir", "tail", "cat",
-         "make", "awk", "nproc", "sort", "uname", "tr", "echo", "find", "cp", "rm", "ls", "du")
+         "make", "awk", "nproc", "sort", "uname", "tr", "echo", "find", "cp", "rm", "ls", "du",
+         "date")
 APT = """#!/bin/sh
 echo "$*" >>"$APT_LOG"
 [ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lib import report, vm
+from lib import report, tree, vm
 from lib.paths import BUILD, LOG, TOP
 import first
 import versions
@@ -446,21 +446,14 @@ def run_rust():
                         [TOP / "tests/rust/run"])
 
 
-def commits():
-    """How many led to this one."""
-    done = subprocess.run(["git", "-C", TOP, "rev-list", "--count", "HEAD"],
-                          stdout=subprocess.PIPE, text=True, check=False)
-    return int(done.stdout or 0)
-
-
 def turn(words, shares):
     """Those that it is the turn of: as many commits in a row as there are shares have all."""
-    return words[commits() % shares::shares]
+    return words[tree.commits() % shares::shares]
 
 
 def share():
     """Each commit has another one."""
-    return f"{commits() % SHARES}/{SHARES}"
+    return f"{tree.commits() % SHARES}/{SHARES}"
 
 
 def run_share_of_mutants():
@@ -571,5 +564,5 @@ def debug_suites():
 def run_share_of_debug():
     """Every second suite. The log's name of the share repeats the run."""
     suites = turn(debug_suites(), HALVES)
-    print(f"debug       suites {commits() % HALVES}/{HALVES}: {suites[0]} to {suites[-1]}")
+    print(f"debug       suites {tree.commits() % HALVES}/{HALVES}: {suites[0]} to {suites[-1]}")
     return run_debug(suites)

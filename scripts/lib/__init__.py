@@ -2,6 +2,7 @@
 """What the programs of this tree share that run on the host.
 
 paths	folders
+tree	files, and which state of them this is
 cli	errors, usage, Ctrl-C
 build	logs, compilers
 vm	commands in a VM, and on what machine they ran
