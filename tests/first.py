@@ -381,9 +381,11 @@ WRONG = (
     ("scripts/deb.py none", r"scripts/deb\.py: no package none; there are: .*"),
     ("tests/run none", r"tests/run: no part none; there are: .*"),
     ("tests/run readme", r"FAILED  readme readme\n"
-     r" +no /.*/two_pipes; build it with make libkevent\n0 passed, 1 failed"),
+     r" +no /.*/two_pipes; build it with make libkevent\n"
+     r"read +the lines above\nagain +tests/run readme\n0 passed, 1 failed"),
     ("tests/run asan", r"FAILED  asan asan\n"
-     r" +no /.*-asan; build it with make guest-asan\n0 passed, 1 failed"),
+     r" +no /.*-asan; build it with make guest-asan\n"
+     r"read +.*test-asan.log\nagain +tests/run asan\n0 passed, 1 failed"),
     ("tests/check none", r"tests/check: no check none; there are: .*"),
     ("tests/mutants/run none", r"mutant .* NOT BUILT: the base kernel .*"),
     ("tests/programs/run none", r"tests/programs/run: no none; there are: .*"),
