@@ -10,7 +10,7 @@ KERNEL ?= $(if $(filter run,$(MAKECMDGOALS)),stock,tree)
 export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SRC \
 	LIBUV_SRC NGINX_SRC HIREDIS_SRC MUTANT
 
-.PHONY: help needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk bench-native torture check model docs \
+.PHONY: help help-all needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk bench-native torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-libkevent setup-deb-test setup-docs setup-model setup-native setup-programs \
 	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
@@ -44,11 +44,11 @@ on-tree := $(filter tree,$(KERNEL))
 comma := ,
 odd = $(subst :,$(space),$(subst $(comma),$(space),$(subst %,$(space),$(1))))
 demo := $(subst $(CURDIR)/,../,$(BUILD)/demo)
-ifneq ($(words $(if $(filter-out demo help,$(MAKECMDGOALS)),$(call odd,$(BUILD) $(CURDIR)),$(demo) .)),2)
+ifneq ($(words $(if $(filter-out demo help help-all,$(MAKECMDGOALS)),$(call odd,$(BUILD) $(CURDIR)),$(demo) .)),2)
 $(error a folder has a space, a colon, a comma or a % in its name: $(BUILD); make demo works in such a tree, and in no such BUILD)
 endif
 
-ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+ifneq ($(filter-out help help-all,$(MAKECMDGOALS)),)
 refused := $(shell scripts/build-folder '$(BUILD)' 2>&1)
 ifneq ($(.SHELLSTATUS),0)
 $(error $(refused))
@@ -56,7 +56,21 @@ endif
 endif
 
 help:
+	@sed -n 's/^#= \{0,1\}//p' Makefile
+
+help-all:
 	@sed -n 's/^#? \{0,1\}//p' Makefile
+
+#= make demo            try the library on this machine, without a kernel of ours: 10 seconds
+#= make run             lighttpd with kevent against epoll, in a VM: 4 minutes
+#= make libkevent tools build the library and its programs; make install installs them
+#= make deb-libkevent   Debian packages of them and of the module; make deb: of a kernel, too
+#= make module          build kevent as a module for a kernel of Debian's
+#= make kernel guest    build the kernel and the test programs, which tests/vm/run starts
+#= make test            all tests, in VMs: 30 minutes; tests/README.md has shorter ones
+#= make check           checks of the sources; make docs: documentation as HTML
+#= make dist            these sources as a tarball
+#= make help-all        all goals and variables
 
 #? make demo          the library and its first example on the running kernel,
 #?                    whatever that is: needs only cc and make, and takes seconds
