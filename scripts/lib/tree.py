@@ -4,6 +4,7 @@
 import fnmatch
 import functools
 import os
+import re
 import shutil
 import subprocess
 
@@ -55,6 +56,12 @@ def version():
     """That of the release, as scripts/version prints it."""
     return subprocess.run([TOP / "scripts/version"], text=True, check=True,
                           stdout=subprocess.PIPE).stdout.strip()
+
+
+@functools.cache
+def publisher():
+    """What packaging/publisher says of whom the sources are from: values by their names."""
+    return dict(re.findall(r"^([A-Z]+)=(.*)$", (TOP / "packaging/publisher").read_text(), re.M))
 
 
 @functools.cache
