@@ -278,12 +278,18 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 	c->once |= !c->to->user && (ke->state & KE_DELIVERED) != KE_DELIVERED;
 }
 
-/* Store what the source says of the oldest occurrence. */
-static bool kevent_store_filled(struct kring *to, struct kevent *ke)
+/* Store the entry of the oldest occurrence. Returns false on a fault. */
+static bool kevent_store_entry(struct kring *to, struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
-	struct ukevent uk __uninitialized;
+	struct ukevent plain, uk __uninitialized;
 
+	/* Conditions and an amount: such an entry needs no memory. */
+	if (likely(ops->level && !kevent_is_broken(ke))) {
+		plain = kevent_entry(ke, ke->ready, kevent_amount(ke, ke->ready));
+		plain.req_flags = kevent_req_flags(ke);
+		return kring_store(to, &plain);
+	}
 	kevent_fill(ke, &uk);
 	if (!kring_store(to, &uk))
 		return false;
@@ -292,24 +298,11 @@ static bool kevent_store_filled(struct kring *to, struct kevent *ke)
 	return true;
 }
 
-/* The same for a watch whose entry is conditions and an amount: it needs no memory. */
-static bool kevent_store_level(struct kring *to, struct kevent *ke)
-{
-	struct ukevent uk = kevent_entry(ke, ke->ready,
-					 kevent_amount(ke, ke->ready));
-
-	uk.req_flags = kevent_req_flags(ke);
-	return kring_store(to, &uk);
-}
-
 /* Store the event of a watch. If it has more, it is passed again behind the others. */
 static enum kevent_stop kevent_store(struct kevent_collection *c,
 				     struct kevent *ke)
 {
-	bool level = likely(kevent_has_level(ke) && !kevent_is_broken(ke));
-
-	if (!(level ? kevent_store_level(c->to, ke) :
-		      kevent_store_filled(c->to, ke))) {
+	if (!kevent_store_entry(c->to, ke)) {
 		if (kevent_is_checked(ke))
 			kevent_doubt(ke);
 		return KEVENT_FAULTED;

@@ -103,10 +103,17 @@ int kring_set_flags(struct kring *ring, u32 flags);
 int kring_commit(struct kring *ring, u64 uidx);
 int kring_fault_in(const struct kring *ring);
 
-/* In line, because it is inside a user access window. Returns false on a fault. */
-static __always_inline bool kring_put(struct ukevent __user *to,
-				      const struct ukevent *uk)
+/*
+ * Store one entry at the next position, inside a user access window, and publish it if @ring
+ * is a ring and not a buffer. Returns false on a fault. In line, as its callers are, so that an
+ * entry that is made there needs no memory: an event takes 50 instructions less.
+ */
+static __always_inline bool kring_put(struct kring *ring, const struct ukevent *uk,
+				      bool is_ring)
 {
+	u64 kidx = ring->kidx;
+	struct ukevent __user *to = &ring->slots[is_ring ? kidx & (ring->size - 1) : kidx];
+
 	unsafe_put_user(uk->id.raw_u64, &to->id.raw_u64, efault);
 	unsafe_put_user(uk->type, &to->type, efault);
 	unsafe_put_user(uk->event, &to->event, efault);
@@ -115,6 +122,12 @@ static __always_inline bool kring_put(struct ukevent __user *to,
 	unsafe_put_user(uk->ret_data[0], &to->ret_data[0], efault);
 	unsafe_put_user(uk->ret_data[1], &to->ret_data[1], efault);
 	unsafe_put_user(uk->ptr, &to->ptr, efault);
+	if (is_ring) {
+		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
+		smp_wmb();
+		unsafe_put_user(kidx + 1, &ring->user->ring_kidx, efault);
+	}
+	WRITE_ONCE(ring->kidx, kidx + 1);
 	return true;
 
 efault:
@@ -126,9 +139,6 @@ efault:
  * @ring: the ring, or a buffer; the caller made sure that there is room
  * @uk: the entry
  *
- * Inline, so that an entry that is made by the caller needs no memory: an
- * event takes 50 instructions less.
- *
  * Return: whether it was stored; false: the memory is not at hand.
  */
 static __always_inline bool kring_store(struct kring *ring,
@@ -139,22 +149,13 @@ static __always_inline bool kring_store(struct kring *ring,
 
 	pagefault_disable();
 	/* kring_check() has seen that the header of a ring is user memory as well. */
-	if (!user_write_access_begin(to, sizeof(*to)))
-		goto out;
-	if (!kring_put(to, uk))
-		goto end;
-	if (ring->user) {
-		/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-		smp_wmb();
-		unsafe_put_user(ring->kidx + 1, &ring->user->ring_kidx, end);
-		ring->away = false;
+	if (user_write_access_begin(to, sizeof(*to))) {
+		done = kring_put(ring, uk, ring->user);
+		user_write_access_end();
 	}
-	WRITE_ONCE(ring->kidx, ring->kidx + 1);
-	done = true;
-end:
-	user_write_access_end();
-out:
 	pagefault_enable();
+	if (done)
+		ring->away = false;
 	return done;
 }
 
@@ -171,8 +172,7 @@ out:
  * there are bits. How far consumers are is looked up only if that matters: they
  * are known to have read the previous entry, and to have left room.
  *
- * Any context in which the ring's address space is in use. Inline, so that the
- * entry needs no memory.
+ * Any context in which the ring's address space is in use.
  *
  * Return: true when the ring says it, in a new entry, which @last and @said then
  * describe, or in an unread one. false when there is no room or no memory at hand.
@@ -180,8 +180,8 @@ out:
 static __always_inline bool kring_push(struct kring *ring, struct ukevent *uk,
 				       u64 *last, u16 *said)
 {
-	u64 uidx, kidx = ring->kidx;
 	bool done = false;
+	u64 uidx;
 
 	pagefault_disable();
 	/* kring_check() has seen that the slots are user memory as well. */
@@ -197,15 +197,11 @@ static __always_inline bool kring_push(struct kring *ring, struct ukevent *uk,
 		if (done || !kring_free_slots(ring))
 			goto end;
 	}
-	if (!kring_put(&ring->slots[kidx & (ring->size - 1)], uk))
-		goto end;
-	/* Publish: pairs with the acquire of ring_kidx by a consumer. */
-	smp_wmb();
-	unsafe_put_user(++kidx, &ring->user->ring_kidx, end);
-	WRITE_ONCE(ring->kidx, kidx);
-	*last = kidx;
-	*said = uk->ret_data[0];
-	done = true;
+	done = kring_put(ring, uk, true);
+	if (done) {
+		*last = ring->kidx;
+		*said = uk->ret_data[0];
+	}
 end:
 	user_access_end();
 out:

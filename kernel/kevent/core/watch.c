@@ -42,7 +42,7 @@ static void kevent_finish(struct kevent *ke, bool last)
 
 /* Entries */
 
-/* Make the entry of an event, of the oldest occurrence. */
+/* kevent_entry() of the oldest occurrence, with all that its source and its state add */
 void kevent_fill(struct kevent *ke, struct ukevent *uk)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);

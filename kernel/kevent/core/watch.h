@@ -37,8 +37,9 @@ static inline u32 kevent_amount(struct kevent *ke, u32 ready)
 }
 
 /*
- * Make the entry of an event of a watch, not broken. It needs no memory if the caller is
- * inline, too.
+ * Make the entry of an event of a watch; kevent_fill() adds what is not in all entries. It needs
+ * no memory if the caller is inline, too. A hit has nothing to add: its watch is neither broken
+ * nor one for STAY_AWAKE, and its source has no fill().
  */
 static inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
 					  u32 amount)
