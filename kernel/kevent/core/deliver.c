@@ -247,16 +247,6 @@ static bool kevent_is_unread(const struct kevent *ke, const struct kring *to)
 	       kring_is_unread(to, ke->stored);
 }
 
-/* A one-shot watch was delivered, and dies. kevent_collect_some() buries those of @dead. */
-static void kevent_expire(struct kevent *ke, struct list_head *dead)
-{
-	lockdep_assert_held(&ke->queue->ready_lock);
-
-	kevent_hold(ke);
-	kevent_spend(ke);
-	list_add_tail(&ke->link, dead);
-}
-
 /* User memory has an occurrence of a watch. */
 static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 {
@@ -271,10 +261,14 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 	ke->ready = 0;
 	if (unlikely(ke->state & KE_AWAKE))
 		kevent_awake_delivered(c->q);
-	if (ke->req_flags & KEVENT_REQ_ONESHOT)
-		kevent_expire(ke, &c->oneshot);
-	else
+	if (ke->req_flags & KEVENT_REQ_ONESHOT) {
+		/* kevent_let_go() buries it. */
+		kevent_hold(ke);
+		kevent_spend(ke);
+		list_add_tail(&ke->link, &c->oneshot);
+	} else {
 		kevent_delivered(ke);
+	}
 	c->once |= !c->to->user && (ke->state & KE_DELIVERED) != KE_DELIVERED;
 }
 

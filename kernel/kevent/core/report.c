@@ -3,7 +3,7 @@
  * The hot path: a source reports, and its event goes to the ring (a hit) or to the ready
  * list (a miss)
  *
- * kevent_ready_amount() decides and handles the common case without another call: an edge
+ * kevent_report() decides, and handles the common case without another call: an edge
  * triggered watch with nothing else pending and nobody asleep. The queue's ring_mm says in
  * one comparison that the ring is here and not known to be broken. A hit requires that
  *
@@ -171,9 +171,8 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
  * frequent hit is in line: that of an edge triggered watch while nobody sleeps. There is
  * nothing else to do for it.
  */
-static __always_inline void kevent_report_now(struct kevent_queue *q,
-					      struct kevent *ke, u32 mask,
-					      u32 amount)
+static __always_inline void kevent_report(struct kevent_queue *q, struct kevent *ke,
+					  u32 mask, u32 amount)
 {
 	/* The interest may have changed since the source looked. */
 	mask &= ke->event;
@@ -211,7 +210,7 @@ int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
 		lockdep_assert_irqs_disabled();
 
 	spin_lock(&q->ready_lock);
-	kevent_report_now(q, ke, mask, amount);
+	kevent_report(q, ke, mask, amount);
 	kevent_wake_pollers(q);
 	spin_unlock(&q->ready_lock);
 	return 1;
@@ -227,7 +226,7 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->ready_lock, flags);
-	kevent_report_now(q, ke, mask, amount);
+	kevent_report(q, ke, mask, amount);
 	kevent_unlock(q, flags);
 }
 
@@ -253,7 +252,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 		/* It is not held: somebody else could have taken it at once. */
 		kevent_coalesce_stop(q);
 		if (mask)
-			kevent_report_now(q, ke, mask, amount);
+			kevent_report(q, ke, mask, amount);
 		else
 			kevent_recheck_locked(ke);
 	}

@@ -35,12 +35,12 @@
  *		DISPATCH; dead with ONESHOT
  *
  * report: a source calls kevent_ready_locked(), kevent_recheck_locked() or
- * kevent_broken_locked(); MODIFY and READY call kevent_report(). nothing: a poll under the lock
- * finds that nothing is ready, kevent_looked(), or a source calls kevent_forget(). stored: the
- * ring or a buffer has the event, kevent_delivered() or kevent_spend(); a hit of a level watch
- * calls kevent_recheck_later() before. claim and release: kevent_claim() and kevent_release().
- * Besides MODIFY makes any watch disarmed, or armed again, by kevent_set_mode(), and
- * kevent_kill() makes it dead.
+ * kevent_broken_locked(); MODIFY and READY call kevent_activate_pending(). nothing: a poll under
+ * the lock finds that nothing is ready, kevent_looked(), or a source calls kevent_forget().
+ * stored: the ring or a buffer has the event, kevent_delivered() or kevent_spend(); a hit of a
+ * level watch calls kevent_recheck_later() before. claim and release: kevent_claim() and
+ * kevent_release(). Besides MODIFY makes any watch disarmed, or armed again, by
+ * kevent_set_mode(), and kevent_kill() makes it dead.
  */
 
 #include <linux/bug.h>
@@ -130,8 +130,8 @@ static void kevent_enqueue(struct kevent *ke)
 	kevent_more_listed(q);
 }
 
-/* There is something to report. */
-static void kevent_happened(struct kevent *ke)
+/* There is something to report: queue the watch, or note it. */
+static void kevent_activate(struct kevent *ke)
 {
 	if (ke->state & (KE_CLAIMED | KE_DISARMED))
 		ke->state |= KE_FIRED;
@@ -140,15 +140,15 @@ static void kevent_happened(struct kevent *ke)
 	kevent_state_check(ke);
 }
 
-/* There is something to report, or to find out. */
-void kevent_report(struct kevent *ke)
+/* kevent_activate() after a control call: a poll may have to find out what there is. */
+void kevent_activate_pending(struct kevent *ke)
 {
 	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (kevent_is_checked(ke) ||
 	    (kevent_source_of(ke)->collect && !ke->ready))
 		ke->state |= KE_VERIFY;
-	kevent_happened(ke);
+	kevent_activate(ke);
 }
 
 /*
@@ -164,7 +164,7 @@ void kevent_ready_locked(struct kevent *ke, u32 mask)
 	if (ke->state & KE_DEAD || !mask)
 		return;
 	ke->ready |= mask;
-	kevent_happened(ke);
+	kevent_activate(ke);
 }
 
 /* kevent_recheck() under ready_lock */
@@ -175,7 +175,7 @@ void kevent_recheck_locked(struct kevent *ke)
 	if (ke->state & KE_DEAD)
 		return;
 	ke->state |= KE_VERIFY;
-	kevent_happened(ke);
+	kevent_activate(ke);
 }
 
 /* kevent_broken() under ready_lock */
@@ -186,7 +186,7 @@ void kevent_broken_locked(struct kevent *ke)
 	if (ke->state & KE_DEAD)
 		return;
 	/* First: on the level list nothing is broken. */
-	kevent_happened(ke);
+	kevent_activate(ke);
 	ke->state |= KE_BROKEN;
 }
 
@@ -367,7 +367,7 @@ bool kevent_release(struct kevent *ke, enum kevent_claim what, int result)
 	}
 	if (pending) {
 		ke->state &= ~KE_FIRED;
-		kevent_report(ke);
+		kevent_activate_pending(ke);
 	}
 	kevent_state_check(ke);
 	return false;

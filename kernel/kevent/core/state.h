@@ -283,7 +283,7 @@ static inline void kevent_set_mode(struct kevent *ke, u32 req_flags)
 
 /*
  * A watch has been modified. Returns true when there was something to report:
- * kevent_report() must follow. It must in any case for a source with collect(), whose
+ * kevent_activate_pending() must follow. It must in any case for a source with collect(), whose
  * watches are looked at again.
  */
 static inline bool kevent_restart(struct kevent *ke)
@@ -325,7 +325,7 @@ bool kevent_release(struct kevent *ke, enum kevent_claim what, int result);
 bool kevent_set_detached(struct kevent *ke);
 
 /* state.c: what happens to a watch */
-void kevent_report(struct kevent *ke);
+void kevent_activate_pending(struct kevent *ke);
 void kevent_ready_locked(struct kevent *ke, u32 mask);
 void kevent_recheck_locked(struct kevent *ke);
 void kevent_broken_locked(struct kevent *ke);

@@ -75,15 +75,6 @@ static int kevent_check(struct kevent_queue *q,
 	return err;
 }
 
-static void kevent_set(struct kevent *ke, const struct ukevent *uk)
-{
-	ke->user = uk->ptr;
-	/* Wake-ups look at these without ready_lock. */
-	WRITE_ONCE(ke->event, uk->event);
-	WRITE_ONCE(ke->req_flags, uk->req_flags);
-	kevent_set_mode(ke, uk->req_flags);
-}
-
 /* Addition */
 
 /* What kevent_file_link(), kevent_key_link() and kevent_find() go by */
@@ -203,27 +194,13 @@ static bool kevent_attached(struct kevent *ke, int mask, struct ukevent *uk)
 	if (mask < 0 || kevent_is_dead(ke))
 		return false;
 	if (unlikely(how & KEVENT_REQ_READY) && kevent_mark_new(ke, uk))
-		kevent_report(ke);
+		kevent_activate_pending(ke);
 	if (!mask || !kevent_is_armed(ke) || how != KEVENT_REQ_HAND_BACK)
 		return false;
 	ke->ready |= mask;
 	kevent_fill(ke, uk);
 	kevent_claim(ke, KEVENT_TO_COPY);
 	return true;
-}
-
-/*
- * Returns the conditions that hold already, or -errno. Where fdget() took no
- * reference, no other task has the file table: nobody has closed the descriptor.
- */
-static int kevent_attach(struct kevent *ke, const struct kevent_source_ops *ops,
-			 const struct ukevent *uk, struct fd f)
-{
-	int mask = ops->attach(ke, uk, fd_file(f));
-
-	if (mask >= 0 && host_fd_counted(f) && !kevent_is_current(ke))
-		return -EBADF;
-	return mask;
 }
 
 /* Would attach() fail with -EEXIST? Looks before memory is taken. */
@@ -270,7 +247,13 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	if (IS_ERR(ke))
 		return ke;
 	kevent_testpoint(q, KEVENT_TESTPOINT_ATTACH);
-	mask = kevent_attach(ke, ops, uk, f);
+	mask = ops->attach(ke, uk, file);
+	/*
+	 * Where fdget() took no reference, no other task has the file table: nobody has closed
+	 * the descriptor.
+	 */
+	if (mask >= 0 && host_fd_counted(f) && !kevent_is_current(ke))
+		mask = -EBADF;
 	kevent_testpoint(q, KEVENT_TESTPOINT_ATTACHED);
 
 	spin_lock_irq(&q->ready_lock);
@@ -313,7 +296,11 @@ static void kevent_modify_locked(struct kevent *ke,
 
 	lockdep_assert_held(&ke->queue->ready_lock);
 
-	kevent_set(ke, uk);
+	ke->user = uk->ptr;
+	/* Wake-ups look at these without ready_lock. */
+	WRITE_ONCE(ke->event, uk->event);
+	WRITE_ONCE(ke->req_flags, uk->req_flags);
+	kevent_set_mode(ke, uk->req_flags);
 	ke->stored = 0;
 	if (ops->modified && !same)
 		ops->modified(ke, uk);
@@ -335,7 +322,7 @@ static void kevent_modify_locked(struct kevent *ke,
 			 ops->collect(ke, true);
 	}
 	if (report)
-		kevent_report(ke);
+		kevent_activate_pending(ke);
 }
 
 /* The source may sleep to arm a watch that is modified: it is claimed until then. */
@@ -432,7 +419,7 @@ static int kevent_mark_once(struct kevent_queue *q,
 	guard(kevent_queue)(q);
 	err = kevent_mark_locked(ke, uk, room);
 	if (!err)
-		kevent_report(ke);
+		kevent_activate_pending(ke);
 	return err;
 }
 
