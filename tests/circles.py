@@ -9,9 +9,13 @@ What the linker resolves counts, whatever headers say. Functions of headers are 
 file that calls them. SYMBOLs are tables of methods, which files below know by a declaration
 and files above define: they do not count. Prints each circle, and what closes it.
 
+A reader opens a .c with the .h of its name. pair_circles() finds circles of such pairs, where
+an include is an arrow as well.
+
 Exit status 0: none.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -93,6 +97,32 @@ def complaints(files, tables=()):
                 yield f"  {name} -> {other}: {' '.join(sorted(graph[name][other]))}"
 
 
+def add_includes(graph, sources):
+    """An arrow from each file below a folder to those it includes, without .c and .h."""
+    for path in sorted(Path(sources).rglob("*.[ch]")):
+        name = path.relative_to(sources).as_posix()
+        for other in re.findall(r'^#include "(\S+)"', path.read_text(), re.M):
+            other = os.path.normpath(os.path.join(os.path.dirname(name), other))
+            if other[:-2] != name[:-2]:
+                graph[name[:-2]][other[:-2]].add(f"included by {os.path.basename(name)}")
+
+
+def pair_circles(files, sources, tables, known):
+    """Lines as of complaints(), for circles of pairs that are not known, and known ones gone."""
+    graph, _ = edges(files, tables)
+    add_includes(graph, sources)
+    found = [frozenset(circle) for circle in circles(graph)]
+    for pairs in found:
+        if pairs not in known:
+            yield f"{len(pairs)} pairs of .c and .h in a circle: {' '.join(sorted(pairs))}"
+            for name in sorted(pairs):
+                for other in sorted(graph[name].keys() & pairs):
+                    yield f"  {name} -> {other}: {' '.join(sorted(graph[name][other]))}"
+    for pairs in known:
+        if pairs not in found:
+            yield f"no circle any more: {' '.join(sorted(pairs))}"
+
+
 # --- whether it finds any ---------------------------------------------------
 
 # A call upwards, and one by a table that is declared below and defined above
@@ -127,6 +157,13 @@ def blind(work):
         yield "a call upwards is no circle"
     if not any(complaints(good, ["table", "go"])):
         yield "a function is a table"
+    (work / "good/middle.h").write_text("")
+    (work / "good/low.c").write_text('#include "middle.h"\n')
+    pairs = frozenset(("low", "middle"))
+    if not any(pair_circles(good, work / "good", ["table"], ())):
+        yield "a header of a file above is no circle"
+    if any(pair_circles(good, work / "good", ["table"], (pairs,))):
+        yield "a circle that is known is a complaint"
 
 
 def main(*arguments):

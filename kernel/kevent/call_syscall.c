@@ -14,6 +14,7 @@
 #include <linux/ukevent.h>
 
 #include "call/chain.h"
+#include "call/workers.h"
 #include "core/queue.h"
 #include "core/quota.h"
 

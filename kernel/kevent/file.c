@@ -12,7 +12,8 @@
 #include <linux/seq_file.h>
 #include <uapi/linux/eventpoll.h>
 
-#include "call/chain.h"
+#include "call/fixed.h"
+#include "call/workers.h"
 #include "core/busy_poll.h"
 #include "core/max_running.h"
 #include "core/queue.h"

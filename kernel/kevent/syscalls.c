@@ -12,7 +12,7 @@
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
 
-#include "call/chain.h"
+#include "call/workers.h"
 #include "core/cache.h"
 #include "core/consumer.h"
 #include "core/deadline.h"

@@ -65,6 +65,7 @@
 
 #include "chain.h"
 #include "dispatch.h"
+#include "fixed.h"
 
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
 
@@ -155,7 +156,7 @@ static __always_inline int kevent_call_kind(struct kevent_call_state *c)
 	return kevent_call_table[c->call.nr];
 }
 
-/* Make arguments of the entry @at of results in front of it. As kevent_call_read(). */
+/* Make arguments of results in front of the entry @at. As kevent_call_read(), and in line. */
 static __always_inline int
 kevent_call_refer(struct kevent_call_state *c,
 		  const struct kevent_call __user *at, int kind)
@@ -190,7 +191,7 @@ fault:
 /*
  * Read the entry @at, word by word to where they are used: 64 bytes are too few for a copy
  * routine. Returns the arguments of a call that can be made, 0: there is more to be looked
- * at, or -EFAULT.
+ * at, or -EFAULT. In line, as kevent_call_kind().
  */
 static __always_inline int
 kevent_call_read(struct kevent_call_state *c,

@@ -8,7 +8,6 @@
 #include <linux/types.h>
 #include <linux/ukevent.h>
 
-struct kevent_deadline;
 struct kevent_queue;
 
 /**
@@ -32,12 +31,5 @@ struct kevent_run {
 
 int kevent_run_chain(struct kevent_run *run, bool nowait);
 void kevent_run_settle(void);
-
-/* workers.c and fixed.c, with CONFIG_KEVENT_AIO */
-int kevent_aio_submit(struct kevent_queue *q, const struct kevent_run *run,
-		      u64 cookie);
-void kevent_crew_end(struct kevent_queue *q);
-int kevent_serve(int fd, u32 limit, struct kevent_deadline *until);
-void kevent_bound_drop(struct kevent_queue *q);
 
 #endif /* _KEVENT_CHAIN_H */

@@ -48,10 +48,7 @@ static inline long kevent_call_dispatch(struct pt_regs *regs, u32 nr)
  */
 #define KEVENT_CALL_ELSEWHERE	LONG_MIN
 
-struct kevent_queue;
-
-/* nowait.c and fixed.c, with CONFIG_KEVENT_AIO */
+/* nowait.c, with CONFIG_KEVENT_AIO */
 long kevent_call_nowait(struct pt_regs *regs, u32 nr);
-long kevent_bound_unfold(struct kevent_queue *q, u64 slot, struct pt_regs *regs);
 
 #endif /* _KEVENT_DISPATCH_H */

@@ -43,8 +43,8 @@
 #include <linux/uaccess.h>
 
 #include "../core/source.h"
-#include "chain.h"
 #include "dispatch.h"
+#include "fixed.h"
 
 /**
  * struct kevent_bound - a bound call

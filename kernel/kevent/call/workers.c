@@ -52,6 +52,7 @@
 #include "../core/source.h"
 #include "../core/testpoint.h"
 #include "chain.h"
+#include "workers.h"
 
 /**
  * struct kevent_job - a chain that was left to serving threads: a watch of type AIO

@@ -279,7 +279,7 @@ static bool kevent_store_entry(struct kring *to, struct kevent *ke)
 	struct ukevent plain, uk __uninitialized;
 
 	/* Conditions and an amount: such an entry needs no memory. */
-	if (likely(ops->level && !kevent_is_broken(ke))) {
+	if (likely(kevent_has_level(ke) && !kevent_is_broken(ke))) {
 		plain = kevent_entry(ke, ke->ready, kevent_amount(ke, ke->ready));
 		plain.req_flags = kevent_req_flags(ke);
 		return kring_store(to, &plain);
