@@ -103,15 +103,18 @@ bool fb_deadline_over(struct fb_deadline *until)
 	return !fb_deadline_left(until);
 }
 
-bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,
-			struct fb_deadline *sooner)
+void fb_deadline_bring_forward(struct fb_deadline *until, __u64 ns)
 {
-	__s64 left = fb_deadline_left(until);
+	if (ns && ns < (__u64)fb_deadline_left(until))
+		until->early = fb_time_add(fb_clock_now(fb_span_clock(until->clock)), ns);
+}
 
-	*sooner = *until;
-	sooner->early = fb_time_add(fb_clock_now(fb_span_clock(until->clock)),
-				    ns);
-	return ns && left > 0 && ns < (__u64)left;
+bool fb_deadline_put_off(struct fb_deadline *until)
+{
+	bool early = until->early != FB_TIME_MAX;
+
+	until->early = FB_TIME_MAX;
+	return early;
 }
 
 int fb_span_ms(const struct fb_span *span)

@@ -54,9 +54,10 @@ bool fb_deadline_steps(const struct fb_deadline *until);
 /* How long from now; is that at all? */
 bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span);
 bool fb_deadline_over(struct fb_deadline *until);
-/* Some time from now, too; is that sooner? */
-bool fb_deadline_sooner(struct fb_deadline *until, __u64 ns,
-			struct fb_deadline *sooner);
+/* Not after @ns from now, unless that is 0, until it is put off */
+void fb_deadline_bring_forward(struct fb_deadline *until, __u64 ns);
+/* Was it brought forward? Not any more then. */
+bool fb_deadline_put_off(struct fb_deadline *until);
 /* In milliseconds for epoll_pwait(), not too short */
 int fb_span_ms(const struct fb_span *span);
 

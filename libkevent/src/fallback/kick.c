@@ -92,7 +92,7 @@ void fb_kick_all(struct fb_queue *q)
 
 	/*
 	 * Also for a call that has found nothing and is about to sleep. One that begins
-	 * with the new round finds work: the level watches. Pairs with fb_wait_init().
+	 * with the new round finds work: the level watches. Pairs with fb_wait_enter().
 	 */
 	__atomic_store_n(&q->work, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELEASE);

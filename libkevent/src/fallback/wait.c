@@ -19,10 +19,10 @@
 
 #include "api/process.h"
 #include "count.h"
+#include "deadline.h"
 #include "fallback.h"
 #include "ops.h"
 #include "sys.h"
-#include "deadline.h"
 
 /* Headers before Linux 5.11 do not know it. */
 #ifndef SYS_epoll_pwait2
@@ -30,9 +30,34 @@
 #endif
 
 /**
+ * enum fb_outcome - of a look at epoll, a sleep, or a wait
+ * @FB_NOTHING:	epoll has nothing, or the call may not sleep now
+ * @FB_TAKEN:	what epoll had is taken
+ * @FB_MORE:	likewise, as much as there was room for
+ * @FB_ENOUGH:	the call has what it waits for
+ * @FB_TIMED_OUT: the time is over
+ * @FB_REQUESTED: it was asked to return
+ * @FB_INTERRUPTED: a signal came
+ * @FB_FAILED:	epoll has refused the call
+ *
+ * The first three do not end the wait. With the last one the error is in &fb_wait.err.
+ */
+enum fb_outcome {
+	FB_NOTHING,
+	FB_TAKEN,
+	FB_MORE,
+	FB_ENOUGH,
+	FB_TIMED_OUT,
+	FB_REQUESTED,
+	FB_INTERRUPTED,
+	FB_FAILED,
+};
+
+/**
  * struct fb_wait - a call that collects
  * @q:		the queue
  * @fd:		its descriptor
+ * @err:	see &enum fb_outcome
  * @buf:	where the next entry goes; NULL: to the ring
  * @num:	most entries of the ring that a collection may store
  * @max:	most entries to store from now on
@@ -47,11 +72,11 @@
  * @again:	see &struct fb_dest
  * @mask:	signal mask during the call, or NULL
  * @until:	when to give up
- * @events:	what epoll has said
  */
 struct fb_wait {
 	struct fb_queue		*q;
 	int			fd;
+	int			err;
 	struct ukevent		*buf;
 	__u32			num;
 	__u32			max;
@@ -66,7 +91,6 @@ struct fb_wait {
 	bool			again;
 	const void		*mask;
 	struct fb_deadline	until;
-	struct epoll_event	events[FB_BATCH];
 };
 
 static void fb_wait_dest(struct fb_wait *c, struct fb_dest *d)
@@ -113,13 +137,6 @@ static bool fb_wait_content(const struct fb_wait *c)
 	return stored >= c->min || (stored && fb_unread(c->q) >= c->q->size);
 }
 
-/* May one of those who sleep be content? The queue is locked. */
-static bool fb_is_for_sleepers(const struct fb_queue *q)
-{
-	return fb_has_sleepers(q) &&
-	       (q->kidx >= q->soonest || fb_unread(q) >= q->size);
-}
-
 /* Lists */
 
 /*
@@ -138,77 +155,23 @@ static bool fb_recheck_gives_way(struct fb_queue *q, const struct fb_dest *d)
  * Store what waits here, and poll level watches if the call is to repeat them. Returns
  * whether it is to do so when it has asked epoll, if it @may.
  */
-static bool fb_wait_prepare(struct fb_wait *c, bool relist, bool may)
+static bool fb_wait_lists(struct fb_wait *c, bool relist, bool may)
 {
 	struct fb_queue *q = c->q;
 	struct fb_dest d;
 	bool later;
 
-	fb_queue_lock(q, c->fd);
+	FB_HOLD_QUEUE(q, c->fd);
 	fb_wait_dest(c, &d);
 	fb_deliver(q, &d);
 	later = relist && may && fb_recheck_gives_way(q, &d);
 	if (relist && !later)
 		fb_recheck(q, &d, c->call);
 	fb_wait_stored(c, &d);
-	fb_queue_unlock(q);
 	return later;
 }
 
-/* The queue is locked. */
-static void fb_wait_process(struct fb_wait *c, int nr)
-{
-	struct fb_queue *q = c->q;
-	struct fb_dest d;
-	__u32 round = q->round;
-
-	fb_wait_dest(c, &d);
-	fb_collected(q, c->events, nr, &d, c->call);
-	if (q->nr_ready)
-		fb_deliver(q, &d);
-	fb_wait_stored(c, &d);
-	/* The caller is none of the herd that it wakes. */
-	if (c->round == round)
-		c->round = q->round;
-}
-
-/* Sleeping */
-
-static bool fb_no_pwait2;
-
-/* What the call says itself. A filter may say anything else of it, and not only ENOSYS. */
-static bool fb_pwait2_said(long ret)
-{
-	return ret >= 0 || ret == -EINTR || ret == -EINVAL || ret == -EBADF ||
-	       ret == -EFAULT;
-}
-
-static int fb_epoll_wait(struct fb_wait *c, int max, const struct fb_span *span)
-{
-	long ret = -ENOSYS;
-
-	if (span->endless)
-		return (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max, -1,
-				   c->mask, (size_t)8);
-	if (!__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
-		ret = fb_sys(SYS_epoll_pwait2, c->fd, c->events, max, &span->ts,
-			     c->mask, (size_t)8);
-	if (fb_pwait2_said(ret))
-		return (int)ret;
-	__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
-	return (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max,
-			   fb_span_ms(span), c->mask, (size_t)8);
-}
-
-/* Two threads in calls of a queue must not get a level event both. */
-static void fb_wait_shares(struct fb_queue *q, int fd)
-{
-	if (__atomic_load_n(&q->edges, __ATOMIC_RELAXED))
-		return;
-	fb_queue_lock(q, fd);
-	fb_use_edges(q);
-	fb_queue_unlock(q);
-}
+/* Epoll */
 
 static int fb_wait_max(const struct fb_wait *c, bool sleep)
 {
@@ -220,6 +183,102 @@ static int fb_wait_max(const struct fb_wait *c, bool sleep)
 	if (room > FB_BATCH || (!room && sleep))
 		room = FB_BATCH;
 	return (int)room;
+}
+
+/* The queue is locked. */
+static void fb_wait_process(struct fb_wait *c, struct epoll_event *events, int nr)
+{
+	struct fb_queue *q = c->q;
+	struct fb_dest d;
+	__u32 round = q->round;
+
+	fb_wait_dest(c, &d);
+	fb_collected(q, events, nr, &d, c->call);
+	if (q->nr_ready)
+		fb_deliver(q, &d);
+	fb_wait_stored(c, &d);
+	/* The caller is none of the herd that it wakes. */
+	if (c->round == round)
+		c->round = q->round;
+}
+
+/* What epoll has said when it was asked for at most @max */
+static enum fb_outcome fb_wait_had(struct fb_wait *c, int nr, int max)
+{
+	__atomic_store_n(&c->q->idle, nr < max, __ATOMIC_RELAXED);
+	if (nr > 0)
+		return nr == max ? FB_MORE : FB_TAKEN;
+	c->err = nr;
+	return !nr ? FB_NOTHING : nr == -EINTR ? FB_INTERRUPTED : FB_FAILED;
+}
+
+/* Take what is there. No other call sees the queue without it. */
+static enum fb_outcome fb_wait_poll_once(struct fb_wait *c)
+{
+	struct epoll_event events[FB_BATCH];
+	int nr, max;
+
+	FB_HOLD_QUEUE(c->q, c->fd);
+	max = fb_wait_max(c, false);
+	if (!max)
+		return FB_NOTHING;
+	nr = (int)fb_sys(SYS_epoll_pwait, c->fd, events, max, 0, NULL, (size_t)8);
+	if (nr > 0)
+		fb_wait_process(c, events, nr);
+	return fb_wait_had(c, nr, max);
+}
+
+/*
+ * The same, until there is no more, or all that is left is of this call. Epoll may repeat
+ * for ever what is of nobody: then the caller looks at the time.
+ */
+static enum fb_outcome fb_wait_poll(struct fb_wait *c)
+{
+	enum fb_outcome outcome, found = FB_NOTHING;
+	__u32 max, rounds = FB_BATCH;
+
+	do {
+		max = c->max;
+		outcome = fb_wait_poll_once(c);
+		if (outcome != FB_NOTHING)
+			found = outcome;
+	} while (outcome == FB_MORE && !c->again &&
+		 (c->max < max || (!fb_wait_content(c) && --rounds)));
+	return found;
+}
+
+static bool fb_no_pwait2;
+
+/* What the call says itself. A filter may say anything else of it, and not only ENOSYS. */
+static bool fb_pwait2_said(long ret)
+{
+	return ret >= 0 || ret == -EINTR || ret == -EINVAL || ret == -EBADF ||
+	       ret == -EFAULT;
+}
+
+static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events, int max,
+			 const struct fb_span *span)
+{
+	long ret = -ENOSYS;
+
+	if (!span->endless && !__atomic_load_n(&fb_no_pwait2, __ATOMIC_RELAXED))
+		ret = fb_sys(SYS_epoll_pwait2, c->fd, events, max, &span->ts,
+			     c->mask, (size_t)8);
+	if (fb_pwait2_said(ret))
+		return (int)ret;
+	if (!span->endless)
+		__atomic_store_n(&fb_no_pwait2, true, __ATOMIC_RELAXED);
+	return (int)fb_sys(SYS_epoll_pwait, c->fd, events, max,
+			   fb_span_ms(span), c->mask, (size_t)8);
+}
+
+/* Sleeping */
+
+/* May one of those who sleep be content? The queue is locked. */
+static bool fb_is_for_sleepers(const struct fb_queue *q)
+{
+	return fb_has_sleepers(q) &&
+	       (q->kidx >= q->soonest || fb_unread(q) >= q->size);
 }
 
 /* The queue is locked. Has a herd been woken since the call last looked? */
@@ -278,23 +337,19 @@ static void fb_wait_expect(struct fb_wait *c)
 static bool fb_wait_begin_sleep(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
-	bool sleeps;
 
-	fb_queue_lock(q, c->fd);
-	sleeps = !fb_wait_note_herd(c) && !fb_wait_content(c) &&
-		 !fb_wait_pass_on(c) && !q->ended &&
-		 !(fb_deadline_steps(&c->until) && fb_hear_steps(q));
-	if (sleeps) {
-		/* Both may have begun before either slept. */
-		if (fb_has_sleepers(q))
-			fb_use_edges(q);
-		fb_hide(q);
-		fb_wait_expect(c);
-		fb_count_add(&q->sleepers, 1);
-		q->buffers += c->buf != NULL;
-	}
-	fb_queue_unlock(q);
-	return sleeps;
+	FB_HOLD_QUEUE(q, c->fd);
+	if (fb_wait_note_herd(c) || fb_wait_content(c) || fb_wait_pass_on(c) || q->ended ||
+	    (fb_deadline_steps(&c->until) && fb_hear_steps(q)))
+		return false;
+	/* Both may have begun before either slept. */
+	if (fb_has_sleepers(q))
+		fb_use_edges(q);
+	fb_hide(q);
+	fb_wait_expect(c);
+	fb_count_add(&q->sleepers, 1);
+	q->buffers += c->buf != NULL;
+	return true;
 }
 
 /* The queue is locked. Is the caller, or one of those who sleep, asked to return? */
@@ -313,145 +368,160 @@ static void fb_wait_take_request(struct fb_wait *c)
  * hold of the lock: as long as it is there, and the caller is not among those who sleep, it
  * would stand for a request to another one.
  */
-static void fb_wait_end_sleep(struct fb_wait *c, int nr)
+static void fb_wait_end_sleep(struct fb_wait *c, struct epoll_event *events, int nr)
 {
 	struct fb_queue *q = c->q;
 
-	fb_queue_lock(q, c->fd);
+	FB_HOLD_QUEUE(q, c->fd);
 	fb_count_add(&q->sleepers, -1U);
 	q->buffers -= c->buf != NULL;
 	if (fb_wait_note_herd(c))
 		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
 	if (nr > 0)
-		fb_wait_process(c, nr);
+		fb_wait_process(c, events, nr);
 	if (!fb_wait_content(c))
 		fb_wait_take_request(c);
-	fb_queue_unlock(q);
+}
+
+/* Sleep, unless something has happened since the call looked. Nothing was there then. */
+static enum fb_outcome fb_wait_sleep(struct fb_wait *c, const struct fb_span *span)
+{
+	struct epoll_event events[FB_BATCH];
+	int max = fb_wait_max(c, true), nr;
+
+	if (!fb_wait_begin_sleep(c))
+		return FB_NOTHING;
+	nr = fb_epoll_wait(c, events, max, span);
+	fb_wait_end_sleep(c, events, nr);
+	return fb_wait_had(c, nr, max);
 }
 
 /*
  * The call slept before and took a kick that was for one of a herd. Let that one
  * be quicker, even if it has less priority or a tracer has stopped it.
  */
-static int fb_wait_give_way(struct fb_wait *c)
+static enum fb_outcome fb_wait_give_way(struct fb_wait *c)
 {
 	static const long nap[2] = { 0, 50000 };
 	bool slept = c->slept;
-	long ret;
 
 	c->slept = true;
 	if (!slept || !__atomic_load_n(&c->q->herd, __ATOMIC_RELAXED))
-		return 0;
-	ret = fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL);
-	return ret == -EINTR ? -EINTR : 0;
-}
-
-/* What epoll had of at most @max: 0: nothing, 1: all, 2: maybe not all, or -errno */
-static int fb_wait_had(struct fb_wait *c, int nr, int max)
-{
-	__atomic_store_n(&c->q->idle, nr < max, __ATOMIC_RELAXED);
-	return nr > 0 ? 1 + (nr == max) : nr;
-}
-
-/* The same of what is there. No other call sees the queue without it. */
-static int fb_wait_poll(struct fb_wait *c)
-{
-	struct fb_queue *q = c->q;
-	int nr = 0, max;
-
-	fb_queue_lock(q, c->fd);
-	max = fb_wait_max(c, false);
-	if (max)
-		nr = (int)fb_sys(SYS_epoll_pwait, c->fd, c->events, max, 0,
-				 NULL, (size_t)8);
-	if (nr > 0)
-		fb_wait_process(c, nr);
-	fb_queue_unlock(q);
-	return max ? fb_wait_had(c, nr, max) : 0;
-}
-
-/*
- * The same, until there is no more, or all that is left is of this call. Epoll may repeat
- * for ever what is of nobody: then the caller looks at the time.
- */
-static int fb_wait_poll_on(struct fb_wait *c)
-{
-	__u32 max, rounds = FB_BATCH;
-	bool found = false;
-	int ret;
-
-	do {
-		max = c->max;
-		ret = fb_wait_poll(c);
-		found |= ret > 0;
-	} while (ret > 1 && !c->again &&
-		 (c->max < max || (!fb_wait_content(c) && --rounds)));
-	return ret < 0 ? ret : found;
-}
-
-static int fb_wait_sleep(struct fb_wait *c, const struct fb_span *span)
-{
-	int max = fb_wait_max(c, true), nr;
-
-	if (!fb_wait_begin_sleep(c))
-		return 0;
-	nr = fb_epoll_wait(c, max, span);
-	fb_wait_end_sleep(c, nr);
-	return fb_wait_had(c, nr, max);
+		return FB_NOTHING;
+	return fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL) == -EINTR ?
+	       FB_INTERRUPTED : FB_NOTHING;
 }
 
 /* Epoll repeats what the call has: not from now on. */
 static void fb_wait_hide(struct fb_wait *c)
 {
-	struct fb_queue *q = c->q;
-
-	fb_queue_lock(q, c->fd);
-	fb_use_edges(q);
-	fb_hide(q);
-	fb_queue_unlock(q);
+	FB_HOLD_QUEUE(c->q, c->fd);
+	fb_use_edges(c->q);
+	fb_hide(c->q);
 	c->again = false;
 }
 
-/*
- * Take what there is, if need be after a sleep, unless @until is NULL. Who has taken
- * anything looks at the lists before it sleeps: that may have been a kick. Returns 0 or
- * -errno.
- */
-static int fb_wait_collect(struct fb_wait *c, struct fb_deadline *until)
-{
-	struct fb_span span;
-	int ret = until ? fb_wait_give_way(c) : 0;
+/* The loop */
 
-	while (ret >= 0) {
-		ret = fb_wait_poll_on(c);
-		if (!until || (ret && !c->again) || !fb_deadline_span(until, &span))
-			break;
-		if (c->again) {
-			fb_wait_hide(c);
-			break;
-		}
-		ret = fb_wait_sleep(c, &span);
-		if (ret < 2 || c->again)
-			break;
-		until = NULL;
-	}
-	return ret < 0 ? ret : 0;
+static bool fb_wait_has_work(const struct fb_wait *c)
+{
+	return __atomic_load_n(&c->q->work, __ATOMIC_ACQUIRE);
 }
 
 /* Is the call to return? Then it has done as it was asked. */
 static bool fb_wait_requested(struct fb_wait *c)
 {
-	struct fb_queue *q = c->q;
 	bool ret;
 
-	if (!c->requested && __atomic_load_n(&q->wakes, __ATOMIC_RELAXED)) {
-		fb_queue_lock(q, c->fd);
+	if (!c->requested && __atomic_load_n(&c->q->wakes, __ATOMIC_RELAXED)) {
+		FB_HOLD_QUEUE(c->q, c->fd);
 		fb_wait_take_request(c);
-		fb_queue_unlock(q);
 	}
 	ret = c->requested;
 	c->requested = false;
 	return ret;
+}
+
+/* Who has not looked since the waits came to end is one of a herd, and has gone on. */
+static bool fb_wait_is_over(struct fb_wait *c)
+{
+	return fb_deadline_over(&c->until) ||
+	       __atomic_load_n(&c->q->ended, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Collect until there is enough, or something else ends the wait: what the lists of the queue
+ * have, then what epoll has, and if that was nothing, what wakes the call. One that has taken
+ * anything looks at the lists before it sleeps: that may have been a kick.
+ */
+static enum fb_outcome fb_wait_loop(struct fb_wait *c)
+{
+	bool content, later = false, relist = true;
+	enum fb_outcome outcome;
+	struct fb_span span;
+
+	for (;;) {
+		if (!c->buf && !later)
+			c->max = c->num;
+		later = fb_wait_has_work(c) && fb_wait_lists(c, relist, !later);
+		content = fb_wait_content(c);
+		if (!content && fb_wait_requested(c))
+			return FB_REQUESTED;
+		outcome = content || later ? FB_NOTHING : fb_wait_give_way(c);
+		if (outcome == FB_NOTHING)
+			outcome = fb_wait_poll(c);
+		if (!content && !later && (outcome == FB_NOTHING || c->again) &&
+		    fb_deadline_span(&c->until, &span)) {
+			if (c->again)
+				fb_wait_hide(c);
+			else
+				outcome = fb_wait_sleep(c, &span);
+			if (outcome == FB_MORE && !c->again)
+				outcome = fb_wait_poll(c);
+		}
+		relist = later;
+		if (later && outcome <= FB_MORE)
+			continue;
+		if (c->herded)
+			relist = !c->got;
+		c->herded = false;
+		content = content || fb_wait_content(c);
+		/* The signal may be an event of the queue. */
+		if (outcome == FB_INTERRUPTED && !content) {
+			fb_wait_poll(c);
+			content = fb_wait_content(c);
+		}
+		if (content)
+			return FB_ENOUGH;
+		if (outcome > FB_MORE)
+			return outcome;
+		if (relist)
+			continue;
+		if (fb_wait_requested(c))
+			return FB_REQUESTED;
+		if (fb_wait_is_over(c)) {
+			if (!fb_deadline_put_off(&c->until))
+				return FB_TIMED_OUT;
+			c->min = 1;
+		}
+	}
+}
+
+/* Calls */
+
+/* Two threads in calls of a queue must not get a level event both. */
+static void fb_wait_enter(struct fb_wait *c)
+{
+	struct fb_queue *q = c->q;
+
+	c->call = fb_count_add(&q->call, 1);
+	/* Before the look at q->work. Pairs with fb_kick_all(). */
+	c->round = __atomic_load_n(&q->round, __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED) &&
+	    !__atomic_load_n(&q->edges, __ATOMIC_RELAXED)) {
+		FB_HOLD_QUEUE(q, c->fd);
+		fb_use_edges(q);
+	}
 }
 
 /*
@@ -472,90 +542,22 @@ static void fb_wait_share(struct fb_wait *c, bool has)
 		q->left = unread;
 }
 
-static bool fb_wait_has_work(const struct fb_wait *c)
-{
-	return __atomic_load_n(&c->q->work, __ATOMIC_ACQUIRE);
-}
-
-static void fb_wait_leave_work(struct fb_wait *c, bool has)
-{
-	struct fb_queue *q = c->q;
-
-	fb_queue_lock(q, c->fd);
-	if (q->left)
-		fb_wait_share(c, has);
-	if (c->requested)
-		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
-	fb_leave(q);
-	fb_queue_unlock(q);
-}
-
 /*
  * Others may want what the caller leaves, as a request if it returns for something else: let
  * one of them, or poll(), know.
  */
 static void fb_wait_leave(struct fb_wait *c, bool has)
 {
-	if (c->requested || fb_wait_has_work(c))
-		fb_wait_leave_work(c, has);
-}
+	struct fb_queue *q = c->q;
 
-/*
- * Collect until there is enough: 0, or -ETIME, -EINTR, -ECANCELED. The first
- * collection does not wait if the caller has something already.
- */
-static int fb_wait_fill(struct fb_wait *c, struct fb_deadline *until, bool relist)
-{
-	bool content, later = false;
-	int ret;
-
-	for (;;) {
-		if (!c->buf && !later)
-			c->max = c->num;
-		later = fb_wait_has_work(c) && fb_wait_prepare(c, relist, !later);
-		relist = later;
-		content = fb_wait_content(c);
-		if (!content && fb_wait_requested(c))
-			return -ECANCELED;
-		ret = fb_wait_collect(c, content || later ? NULL : until);
-		if (later && !ret)
-			continue;
-		if (c->herded)
-			relist = !c->got;
-		c->herded = false;
-		/* The signal may be an event of the queue. */
-		if (ret == -EINTR && !fb_wait_content(c))
-			fb_wait_collect(c, NULL);
-		if (content || fb_wait_content(c))
-			return 0;
-		if (ret)
-			return ret;
-		if (relist)
-			continue;
-		if (fb_wait_requested(c))
-			return -ECANCELED;
-		/* Who has not looked since the waits came to end is one of a herd, and has gone on. */
-		if (fb_deadline_over(until) ||
-		    __atomic_load_n(&c->q->ended, __ATOMIC_ACQUIRE))
-			return -ETIME;
-	}
-}
-
-static void fb_wait_init(struct fb_wait *c, struct fb_queue *q, int fd)
-{
-	c->q = q;
-	c->fd = fd;
-	c->got = 0;
-	c->herded = false;
-	c->slept = false;
-	c->requested = false;
-	c->again = false;
-	c->mask = NULL;
-	c->call = fb_count_add(&q->call, 1);
-	/* Before the look at q->work. Pairs with fb_kick_all(). */
-	c->round = __atomic_load_n(&q->round, __ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED))
-		fb_wait_shares(q, fd);
+	if (!c->requested && !fb_wait_has_work(c))
+		return;
+	FB_HOLD_QUEUE(q, c->fd);
+	if (q->left)
+		fb_wait_share(c, has);
+	if (c->requested)
+		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
+	fb_leave(q);
 }
 
 /*
@@ -569,23 +571,27 @@ static bool fb_wait_is_other(struct fb_queue *q, int fd, bool changes)
 	return fb_queue_check(q, fd);
 }
 
-/* What epoll says when the descriptor is not, or no more, the queue's */
-static int fb_wait_error(struct fb_wait *c, int err)
+/* Epoll may say that the descriptor is not, or no more, the queue's. */
+static int fb_wait_error(const struct fb_wait *c, enum fb_outcome outcome)
 {
-	if (err == -EBADF || err == -EINVAL)
-		return fb_not_this(c->fd, c->q);
-	return err;
+	if (outcome == FB_INTERRUPTED)
+		return -EINTR;
+	return c->err == -EBADF || c->err == -EINVAL ? fb_not_this(c->fd, c->q) : c->err;
 }
 
-/* kevent_get_events() */
-
-static int fb_get_events(struct fb_queue *q, int fd, __u32 min_nr, __u32 max_nr,
+int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
 			 const struct timespec *timeout, struct ukevent *buf,
 			 __u32 flags)
 {
-	struct fb_wait c;
+	struct fb_queue *q FB_PUT = fb_get(fd);
+	struct fb_wait c = {
+		.q = q, .fd = fd, .buf = buf, .max = max_nr, .min = min_nr ? min_nr : 1,
+	};
+	enum fb_outcome outcome;
 	int err;
 
+	if (!q)
+		return KEVENT_FB_PASS;
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
 	if (flags & ~KEVENT_FLAGS_ABSTIME || !max_nr ||
@@ -599,32 +605,11 @@ static int fb_get_events(struct fb_queue *q, int fd, __u32 min_nr, __u32 max_nr,
 		return -EFAULT;
 	if (fb_wait_is_other(q, fd, false))
 		return fb_not_this(fd, q);
-	fb_wait_init(&c, q, fd);
-	c.buf = buf;
-	c.max = max_nr;
-	c.min = min_nr ? min_nr : 1;
-	err = fb_wait_fill(&c, &c.until, true);
+	fb_wait_enter(&c);
+	outcome = fb_wait_loop(&c);
 	fb_wait_leave(&c, false);
-	if (c.got || !err || err == -ETIME || err == -ECANCELED)
-		return (int)c.got;
-	return fb_wait_error(&c, err);
+	return c.got || outcome < FB_INTERRUPTED ? (int)c.got : fb_wait_error(&c, outcome);
 }
-
-int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
-			 const struct timespec *timeout, struct ukevent *buf,
-			 __u32 flags)
-{
-	struct fb_queue *q = fb_get(fd);
-	int ret;
-
-	if (!q)
-		return KEVENT_FB_PASS;
-	ret = fb_get_events(q, fd, min_nr, max_nr, timeout, buf, flags);
-	fb_put(q);
-	return ret;
-}
-
-/* kevent_wait() */
 
 static int fb_check_arg(const struct kevent_wait_arg *arg)
 {
@@ -660,46 +645,36 @@ static int fb_wait_arg(struct fb_wait *c, const struct kevent_wait_arg *arg)
 	return ret < 0 ? ret : 0;
 }
 
-static int fb_wait_ring(struct fb_wait *c, __u64 min_wait_ns)
+static int fb_wait_result(const struct fb_wait *c, enum fb_outcome outcome)
 {
-	struct fb_deadline sooner;
-	int ret;
+	__u32 stored = fb_stored(c);
 
-	if (c->min > 1 &&
-	    fb_deadline_sooner(&c->until, min_wait_ns, &sooner)) {
-		ret = fb_wait_fill(c, &sooner, true);
-		if (ret != -ETIME)
-			return ret;
-		c->min = 1;
-		return fb_wait_fill(c, &c->until, false);
-	}
-	return fb_wait_fill(c, &c->until, true);
-}
-
-static int fb_wait_result(struct fb_wait *c, int ret)
-{
-	__u32 stored;
-
-	if (ret == -ECANCELED)
+	if (outcome == FB_REQUESTED)
 		return 0;
-	if (ret == -EINTR && !fb_unread(c->q))
-		return ret;
-	stored = fb_stored(c);
+	if (outcome == FB_INTERRUPTED && !fb_unread(c->q))
+		return -EINTR;
 	if (stored > INT_MAX)
 		return -EINVAL;
-	if (stored || ret == -ETIME || !ret)
-		return (int)stored;
-	return fb_wait_error(c, ret);
+	return stored || outcome < FB_INTERRUPTED ? (int)stored : fb_wait_error(c, outcome);
 }
 
-static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
+int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 		   const struct timespec *timeout, __u32 flags,
 		   const struct kevent_wait_arg *arg)
 {
+	struct fb_queue *q FB_PUT = fb_get(fd);
+	struct fb_wait c = {
+		.q = q, .fd = fd, .num = num, .old_kidx = old_kidx, .min = 1,
+	};
 	bool more = flags & KEVENT_FLAGS_ARG;
-	struct fb_wait c;
+	enum fb_outcome outcome;
 	int ret;
 
+	if (!q)
+		return KEVENT_FB_PASS;
+	if (flags & KEVENT_FLAGS_SERVE)
+		return old_kidx || arg ? -EINVAL :
+		       fb_serve(q, fd, num, timeout, flags);
 	if (!q->ring)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
@@ -715,87 +690,56 @@ static int fb_wait(struct fb_queue *q, int fd, __u32 num, __u32 old_kidx,
 		return ret;
 	if (fb_wait_is_other(q, fd, more && arg->nr_changes))
 		return fb_not_this(fd, q);
-	fb_wait_init(&c, q, fd);
-	c.buf = NULL;
-	c.num = num;
-	c.min = 1;
-	c.old_kidx = old_kidx;
+	fb_wait_enter(&c);
 	if (more)
 		ret = fb_wait_arg(&c, arg);
 	if (ret)
 		return ret;
 	c.min = !c.min ? 1 : c.min > q->size ? q->size : c.min;
-	ret = fb_wait_ring(&c, more ? arg->min_wait_ns : 0);
-	fb_wait_leave(&c, ret != -ECANCELED && fb_stored(&c));
-	return fb_wait_result(&c, ret);
+	if (c.min > 1)
+		fb_deadline_bring_forward(&c.until, arg->min_wait_ns);
+	outcome = fb_wait_loop(&c);
+	fb_wait_leave(&c, outcome != FB_REQUESTED && fb_stored(&c));
+	return fb_wait_result(&c, outcome);
 }
 
-int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
-		   const struct timespec *timeout, __u32 flags,
-		   const struct kevent_wait_arg *arg)
+int kevent_fb_commit(int fd, __u64 uidx)
 {
-	struct fb_queue *q = fb_get(fd);
-	int ret;
+	struct fb_queue *q FB_PUT = fb_get(fd);
+	struct fb_wait c = { .q = q, .fd = fd, .min = 1 };
+	enum fb_outcome outcome;
+	int freed;
 
 	if (!q)
 		return KEVENT_FB_PASS;
-	if (flags & KEVENT_FLAGS_SERVE)
-		ret = old_kidx || arg ? -EINVAL :
-		      fb_serve(q, fd, num, timeout, flags);
-	else
-		ret = fb_wait(q, fd, num, old_kidx, timeout, flags, arg);
-	fb_put(q);
-	return ret;
-}
-
-/* kevent_commit() */
-
-static int fb_commit(struct fb_queue *q, int fd, __u64 uidx)
-{
-	struct fb_wait c;
-	int ret, freed;
-
 	if (!q->ring)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
 	if (fb_wait_is_other(q, fd, false))
 		return fb_not_this(fd, q);
-	fb_wait_init(&c, q, fd);
-	fb_queue_lock(q, fd);
-	freed = fb_ring_commit(q, uidx);
-	fb_queue_unlock(q);
+	fb_wait_enter(&c);
+	{
+		FB_HOLD_QUEUE(q, fd);
+		freed = fb_ring_commit(q, uidx);
+	}
 	if (freed < 0)
 		return freed;
-	c.buf = NULL;
 	c.max = q->size;
-	c.min = 1;
 	c.old_kidx = (__u32)q->kidx;
 	if (fb_wait_has_work(&c))
-		fb_wait_prepare(&c, true, true);
-	ret = fb_wait_collect(&c, NULL);
+		fb_wait_lists(&c, true, true);
+	outcome = fb_wait_poll(&c);
 	/* The caller did not ask for events: they are for those who did. */
 	fb_wait_leave(&c, false);
-	return ret == -EBADF || ret == -EINVAL ? fb_wait_error(&c, ret) : freed;
+	return outcome == FB_FAILED && (c.err == -EBADF || c.err == -EINVAL) ?
+	       fb_not_this(fd, q) : freed;
 }
 
-int kevent_fb_commit(int fd, __u64 uidx)
-{
-	struct fb_queue *q = fb_get(fd);
-	int ret;
-
-	if (!q)
-		return KEVENT_FB_PASS;
-	ret = fb_commit(q, fd, uidx);
-	fb_put(q);
-	return ret;
-}
-
-/* kevent_queue_pop() */
-
+/* For kevent_queue_pop() */
 bool kevent_fb_idle(int fd)
 {
-	struct fb_queue *q = kevent_fb_on() ? fb_get(fd) : NULL;
+	struct fb_queue *q FB_PUT = kevent_fb_on() ? fb_get(fd) : NULL;
 	bool idle;
 
 	if (!q)
@@ -804,6 +748,5 @@ bool kevent_fb_idle(int fd)
 	       !__atomic_load_n(&q->work, __ATOMIC_ACQUIRE);
 	if (idle)
 		__atomic_store_n(&q->idle, false, __ATOMIC_RELAXED);
-	fb_put(q);
 	return idle;
 }
