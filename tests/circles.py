@@ -123,49 +123,6 @@ def pair_circles(files, sources, tables, known):
             yield f"no circle any more: {' '.join(sorted(pairs))}"
 
 
-# --- whether it finds any ---------------------------------------------------
-
-# A call upwards, and one by a table that is declared below and defined above
-SAMPLE = {
-    "low": "struct ops { void (*go)(void); };\n"
-           "extern const struct ops table; void go(void);\n"
-           "void low(void) { table.go(); %s; }\n",
-    "middle": "void low(void); void go(void); void go(void) { low(); }\n",
-    "high": "struct ops { void (*go)(void); }; void go(void);\n"
-            "extern const struct ops table; const struct ops table = { go };\n",
-}
-
-
-def sample(folder, upwards):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in SAMPLE.items():
-        if name == "low":
-            text %= "go()" if upwards else "(void)0"
-        subprocess.run(["cc", "-x", "c", "-c", "-o", folder / f"{name}.o", "-"],
-                       input=text, text=True, check=True)
-    return objects(folder)
-
-
-def blind(work):
-    """What the check does not see, or sees where nothing is."""
-    good, bad = sample(work / "good", False), sample(work / "bad", True)
-    if any(complaints(good, ["table"])):
-        yield "a table of methods that is allowed is a circle"
-    if not any(complaints(good)):
-        yield "a table of methods that is not allowed is no circle"
-    if "  low -> middle: go" not in complaints(bad, ["table"]):
-        yield "a call upwards is no circle"
-    if not any(complaints(good, ["table", "go"])):
-        yield "a function is a table"
-    (work / "good/middle.h").write_text("")
-    (work / "good/low.c").write_text('#include "middle.h"\n')
-    pairs = frozenset(("low", "middle"))
-    if not any(pair_circles(good, work / "good", ["table"], ())):
-        yield "a header of a file above is no circle"
-    if any(pair_circles(good, work / "good", ["table"], (pairs,))):
-        yield "a circle that is known is a complaint"
-
-
 def main(*arguments):
     if not arguments:
         cli.usage()

@@ -11,10 +11,8 @@ from pathlib import Path
 
 from lib import report, tree, vm
 from lib.paths import BUILD, LOG, TOP
-import first
-import versions
-import wrong
 from session import session, status_of
+from tools import first, guests, versions
 
 GUEST = BUILD / "guest"
 STOCK = "stock-6.12"		# Debian's kernel, with the module
@@ -201,7 +199,7 @@ def run_first():
 
 def run_hang():
     """What tests/vm/run says when something goes wrong."""
-    return wrong.run(report.Report("hang"))
+    return guests.run(report.Report("hang"))
 
 
 def run_arm64():
