@@ -32,8 +32,8 @@ static void notrace close_hook(unsigned long ip, unsigned long parent,
 	struct file *file = (void *)compat_ftrace_arg(fregs, 0);
 
 	/*
-	 * Who adds a watch puts it there, and then looks whether the descriptor is, under the lock
-	 * under which that was cleared before this.
+	 * ADD puts the watch there, and then checks the descriptor again under file_lock. The close
+	 * cleared the descriptor under that lock before this.
 	 */
 	if (unlikely(!hlist_bl_empty(host_tag_place(file))))
 		__kevent_flush(file, (fl_owner_t)compat_ftrace_arg(fregs, 1));

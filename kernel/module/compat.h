@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels: Linux 6.1, and 6.12 to 7.3
+ * Differences between kernels: Linux 6.1, and 6.12 to 7.3
  *
  * The rest is written for the newest of them.
  */

@@ -2,11 +2,11 @@
 /*
  * Types that this kernel has no source for: their watches are driven by the process
  *
- * A watch is an ordinary one of its queue, with its modes and limits. What it waits for is known
- * to the library of the process that has added it. The library posts events by KEVENT_IOC_DRIVE,
- * and takes back what is not delivered when it changes or removes the watch. It gives each
- * watch a number at ADD, and says it with each event: the descriptor may have come to mean
- * another queue, or the watch may be a later one. Requests of programs come back with
+ * A watch is an ordinary one of its queue, with its modes and limits. The library of the process
+ * that has added it knows the object that it waits for. The library posts events by
+ * KEVENT_IOC_DRIVE, and takes back what is not delivered when it changes or removes the watch. It
+ * gives each watch a number at ADD, and says it with each event: the descriptor may have come to
+ * mean another queue, or the watch may be a later one. Requests of programs come back with
  * KEVENT_RET_DRIVE, as they were, and the library makes them.
  *
  * Nothing here trusts the library. A process can post what it likes, to its own watches.

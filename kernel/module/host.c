@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What host.h does not do in line
+ * The part of host.h that is not inline
  */
 
 #include <linux/init.h>
@@ -134,7 +134,7 @@ enum siginfo_layout host_siginfo_layout(int sig, int code)
 	return sig == SIGCHLD ? SIL_CHLD : SIL_FAULT;
 }
 
-/* What ends with the module */
+/* Things that end with the module */
 
 struct workqueue_struct *host_works __ro_after_init;
 static struct ctl_table_header *settings;

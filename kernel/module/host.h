@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What kevent needs of the kernel that it is in: a kernel without patches/linux
+ * Needs of kevent in the kernel that it is in: a kernel without patches/linux
  *
  * It is included first, and takes the place of the four ../kevent/host*.h, which say what each
  * function is for. Here it is only said how.
@@ -79,7 +79,7 @@ void host_tag_remove(struct host_tag *tag);
 
 /* The watches of a file: watched.c, later.c */
 
-/* Only that of the first watch of a file is in use. What follows it begins a cache line. */
+/* Only that of the first watch of a file is in use. The next member begins a cache line. */
 struct host_file {
 	struct host_tag		tag;
 };
@@ -111,9 +111,9 @@ void __kevent_signal_end(int sig, const struct kernel_siginfo *info,
 void __kevent_drop_signals(void);
 
 /*
- * May the current task let others run? In a callback of ftrace it may, unless another tracer is
- * on the function, when preemption is off. What waits for such tasks before the code goes away
- * knows of them only where there is preemption.
+ * May the current task let others run? In a callback of ftrace it may, unless another tracer is on
+ * the function, when preemption is off. The wait for such tasks before the code is freed knows of
+ * them only where there is preemption.
  */
 static inline bool host_can_pause(void)
 {
@@ -273,8 +273,8 @@ void host_sigmask_restore(bool interrupted);
 ktime_t host_timens(clockid_t clock, ktime_t at);
 
 /*
- * tasklist_lock is not exported. Who exits sets its state, then wakes wait_pidfd: a watch that
- * has joined there sees the one or gets the other. An exec may replace the leader meanwhile.
+ * tasklist_lock is not exported. A task that exits sets its state, then wakes wait_pidfd: a watch
+ * that has joined there sees the one or gets the other. An exec may replace the leader meanwhile.
  */
 #define host_tasks_lock()		rcu_read_lock()
 #define host_tasks_unlock()		rcu_read_unlock()
@@ -282,7 +282,7 @@ ktime_t host_timens(clockid_t clock, ktime_t at);
 
 /* ptrace_may_access() is not exported. Parents may know anyway. */
 #define host_may_read_stat(task)	ns_capable_noaudit(&init_user_ns, CAP_SYS_PTRACE)
-/* Who has the capability needs no more. */
+/* The capability is enough. */
 #define host_is_dumpable(task)		false
 
 struct pid *host_pidfd_pid(unsigned int fd);
@@ -314,7 +314,7 @@ struct sighand_struct *host_sighand_lock(struct task_struct *t,
 
 /*
  * The counters of RLIMIT_SIGPENDING are not exported: the owner of the queue has one of its own,
- * with the limit of the receiver. Those that a handler has posted do not count.
+ * with the limit of the receiver. Signals that a handler has posted do not count.
  */
 #define host_pending_uncharge(owner, payer)	atomic_long_dec(&(owner)->pending)
 

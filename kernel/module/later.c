@@ -2,11 +2,11 @@
 /*
  * Watches that a hook must not remove
  *
- * The removal of those of INODE may sleep, as their marks have a mutex. That of others may be
- * long, many of them above all, and some hooks cannot let other tasks run. A dead one is buried
- * by its task on the way to user mode, with a reference to its file; others run between two of
- * them. A table and a program end before the last task takes no more such work, and no kernel
- * thread has watches.
+ * The removal of watches of INODE may sleep, as their marks have a mutex. The removal of others may
+ * be long, above all of many, and some hooks cannot let other tasks run. A dead watch is buried by
+ * its task on the way to user mode, with a reference to its file; others run between two of them.
+ * The descriptor table is freed while its last task can still run task_work, and so is the program.
+ * No kernel thread has watches.
  */
 
 #include <linux/task_work.h>

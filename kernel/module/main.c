@@ -2,7 +2,7 @@
 /*
  * kevent as a module: its device, whose ioctls are the system calls, and its end
  *
- * What holds the module (host_pin()), and what its end waits for, is in Documentation/module.rst.
+ * Documentation/module.rst says what holds the module (host_pin()), and what its end waits for.
  */
 
 #include <linux/init.h>
@@ -53,7 +53,7 @@ static long do_call(struct file *file, unsigned int cmd, const union call *a)
 	}
 }
 
-/* Those of ../kevent/file.c have been tried. */
+/* The ioctls of ../kevent/file.c have been tried. */
 long host_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	union call call;

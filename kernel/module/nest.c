@@ -24,7 +24,7 @@ static u64 checks;
 static struct file *inserting_into;
 static unsigned int paths[EP_MAX_NESTS + 1];
 
-/* Those of epoll: how many paths of 1, 2, ... sets may lead upwards */
+/* The limits of epoll: how many paths of 1, 2, ... sets may lead upwards */
 static const unsigned int path_limits[] = { UINT_MAX, 500, 100, 50, 10 };
 static_assert(ARRAY_SIZE(path_limits) == ARRAY_SIZE(paths));
 

@@ -20,7 +20,7 @@ static struct tracepoint *generate;
 static void signal_probe(void *unused, int sig, struct kernel_siginfo *info,
 			 struct task_struct *t, int group, int result)
 {
-	/* A program may say so, whose siginfo is copied to the stack. That of a timer is kept. */
+	/* A program may say so, whose siginfo is copied to the stack; a timer's is kept. */
 	bool timer = info > SEND_SIG_PRIV && info->si_code == SI_TIMER &&
 		     !object_is_on_stack(info);
 

@@ -2,7 +2,7 @@
 /*
  * The watches of a file, a process or a user, without a member of its structure
  *
- * What they hang on is found by the address of the object, in a table that stays as large as it is.
+ * Their list is found by the address of the object, in a table that stays as large as it is.
  * Of a file that is its first watch, so nothing is made for it, and each close() of the system asks
  * without a lock whether the place of its file is empty.
  * Nobody can make others slow by long lists: see Memory in Documentation/module.rst.

@@ -534,7 +534,7 @@ int kevent_timer_create(int queue, int clock, __u64 user);
  * @value: first expiry, and interval
  * @old: if not NULL, what was left
  *
- * What has expired before, and is not delivered, is dropped.
+ * Expiries from before that are not delivered are dropped.
  *
  * Return: 0, or -EINVAL when there is no such timer, or @value is no time.
  */

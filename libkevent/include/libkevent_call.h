@@ -235,7 +235,7 @@ KEVENT_INLINE int kevent_chain_run_in(int fd, const struct kevent_chain *c)
  * queue of the library leaves all calls to those threads.
  *
  * Return: %KEVENT_CALL_SUBMITTED: one event of %KEVENT_AIO will come, for
- * kevent_chain_finish(). What kevent_call() returns, if the chain has ended: then
+ * kevent_chain_finish(). The result of kevent_call(), if the chain has ended: then
  * there is no event. The result of an entry that could not be left to a thread, and
  * ended the chain, is
  * -EEXIST when another chain with @cookie has an event to come;
@@ -282,9 +282,9 @@ int kevent_chain_watch(int queue, const struct kevent_chain *c, int fd,
  * The chain of a watch is run, in the caller, as kevent_chain_run() runs it; its bound
  * calls are made as ordinary ones.
  *
- * If the kernel refused to make a call of a submitted chain in the thread that serves,
- * because somebody sees or filters its calls or the kernel knows fewer of them than the
- * library, this function makes that call and the rest, by ordinary calls, in the caller.
+ * The kernel may refuse to make a call of a submitted chain in the thread that serves.
+ * Then its calls are seen or filtered, or the kernel knows fewer of them than the library.
+ * This function then makes that call and the rest, by ordinary calls, in the caller.
  * Such a program waits here.
  *
  * Return: what kevent_call() returns;

@@ -18,7 +18,7 @@ extern "C" {
 struct kevent_queue;
 struct timespec;
 
-/* What fits into a slot; longer messages go through the arena. */
+/* Bytes that fit into a slot; longer messages go through the arena. */
 #define KEVENT_LANE_INLINE	48U
 #define KEVENT_LANE_SLOTS_MIN	2U
 #define KEVENT_LANE_SLOTS_MAX	65536U
@@ -302,8 +302,8 @@ int kevent_lane_pass(struct kevent_lane *l, int sock);
  * @flags: 0; %KEVENT_LANE_SOCKET: accept no lane without it
  *
  * Does not wait, but for close(2) of what the peer has passed in place of a lane, as
- * kevent_lane_event() and kevent_lane_close() may at any time: see kevent_lane(3).
- * What the peer has sent is checked and then never read again.
+ * kevent_lane_event() and kevent_lane_close() may at any time: see kevent_lane(3). Data that the
+ * peer has sent is checked and then never read again.
  *
  * Return: 0, or
  * -EAGAIN when nothing has arrived yet;

@@ -36,7 +36,7 @@ KEVENT_INLINE __u64 kevent_from_pointer(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/* What the kevent_set_*() functions have in common. */
+/* The common part of the kevent_set_*() functions. */
 static inline void __kevent_set(struct ukevent *ev, __u32 type, __u32 event,
 				__u32 req_flags, __u64 user)
 {

@@ -25,7 +25,7 @@ struct timespec;
 /* A flag of kevent_stream_open(): the first bytes of this side offer memory. */
 #define KEVENT_STREAM_OFFER	0x1U
 
-/* What kevent_stream_memory() returns */
+/* Results of kevent_stream_memory() */
 #define KEVENT_STREAM_SENDS	0x1
 #define KEVENT_STREAM_RECEIVES	0x2
 

@@ -11,7 +11,7 @@
 struct kevent;
 struct kevent_queue;
 
-/* What all events of a watch say of it; ready_lock is held, except by kevent_add. */
+/* The part that all events of a watch share; ready_lock is held, except by kevent_add. */
 DECLARE_EVENT_CLASS(kevent_watch,
 	TP_PROTO(const struct kevent *ke, u32 ready, u32 nr, bool ring),
 	TP_ARGS(ke, ready, nr, ring),

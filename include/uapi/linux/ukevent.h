@@ -26,11 +26,10 @@
  * then advance @ring_uidx by compare-and-swap. The consumer that succeeds owns
  * the event; a copy whose compare-and-swap failed must be thrown away.
  *
- * Commit before process. A consumer advances @ring_uidx past an entry, executes
- * a full barrier, and only then looks at the state the entry is about (reads
- * the file, say). The kernel stores no second entry for a watch of a file while
- * an unread one already says as much, and pairs this barrier with the one it
- * executes between observing the event and reading @ring_uidx. A consumer
+ * Commit before process. A consumer advances @ring_uidx past an entry, executes a full barrier, and
+ * only then reads the state the entry is about (the file, say). The kernel stores no
+ * second entry for a watch of a file while an unread one already says as much. It pairs this
+ * barrier with the one it executes between observing the event and reading @ring_uidx. A consumer
  * that reads the file first can miss an event.
  *
  * A program may advance @ring_uidx itself, or call kevent_commit(), which
@@ -215,8 +214,8 @@ struct kevent_call {
 #define KEVENT_CALL_ASYNC	0x1U
 
 /*
- * What kevent_call() with KEVENT_CALL_ASYNC returns when it has left the rest of the
- * chain to a serving thread: an event of KEVENT_AIO will say how it ended.
+ * The result of kevent_call() with KEVENT_CALL_ASYNC when it has left the rest of the chain to a
+ * serving thread: an event of KEVENT_AIO will say how it ended.
  */
 #define KEVENT_CALL_SUBMITTED	0x20000U
 

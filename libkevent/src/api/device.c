@@ -37,7 +37,7 @@ static int above_standard(int fd)
 	return up;
 }
 
-/* What open() says of a device that is not there, or has no driver */
+/* Errors of open() for a device that is not there, or has no driver */
 static int missing(int ret)
 {
 	return ret == -ENOENT || ret == -ENOTDIR || ret == -ENXIO || ret == -ENODEV ?

@@ -12,7 +12,7 @@
 #include "raw_syscall.h"
 
 #define NR_TYPES	(KEVENT_BOUND + 1)
-/* Those with a bit of their own in the flags of kevent_init() */
+/* Types with a bit of their own in the flags of kevent_init() */
 #define NR_OWN		(KEVENT_FUTEX + 1)
 
 /* A queue, or an error that says nothing of the kernel: it stands. */
@@ -37,7 +37,7 @@ static void close_queue(int fd)
 	kevent_close_fd(fd);
 }
 
-/* What another one may make shall not be one that lacks a type. */
+/* A queue that another host may make shall not be one that lacks a type. */
 static int check_types(int fd, __u32 flags)
 {
 	if (fd < 0 || !(flags & KEVENT_INIT_ALL_TYPES) ||

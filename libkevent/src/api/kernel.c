@@ -43,7 +43,7 @@ static bool may_prove(void)
 }
 
 /*
- * What is not there may be there later: /proc may be mounted. The sysctl may be that of the
+ * A file that is missing may be there later: /proc may be mounted. The sysctl may be that of the
  * module, which comes with its device.
  */
 bool kevent_kernel_look(void)
@@ -80,7 +80,7 @@ bool kevent_kernel_has(int fd)
 	       !kevent_syscall(__NR_kevent_ctl, fd, KEVENT_CTL_ADD, 0, NULL, 0, 0);
 }
 
-/* What is no queue may be anybody's descriptor: it stays as it is. */
+/* A descriptor that is no queue may be anybody's: it stays as it is. */
 int kevent_kernel_init(void *ring, unsigned int ring_size, unsigned int flags)
 {
 	int fd;

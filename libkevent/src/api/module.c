@@ -127,7 +127,7 @@ static __attribute__((noinline)) int change_again(int fd, __u32 cmd, __u32 num,
 	return nr;
 }
 
-/* Some failed, or have an event. What to return, as kevent_ctl() does */
+/* Some failed, or have an event. The result, as of kevent_ctl() */
 static __attribute__((noinline)) int ctl_again(int fd, const struct kevent_dev_ctl *a, int ret)
 {
 	struct ukevent *arg = (void *)(uintptr_t)a->arg;

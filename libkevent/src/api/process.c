@@ -20,7 +20,7 @@ struct process_page {
 
 const volatile __u32 *kevent_process_word;
 
-/* Those of the page or others; NULL before that is chosen, once for all threads */
+/* Locks of the page, or others; NULL before that is chosen, once for all threads */
 static pthread_mutex_t *process_locks;
 
 static __u32 *map_word(void)

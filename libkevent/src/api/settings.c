@@ -18,7 +18,7 @@ struct busy_poll_params {
 
 #define BUSY_POLL_SET	_IOW(0x8A, 0x01, struct busy_poll_params)
 
-/* What ioctl() has returned, as an error number; errno is what it was. */
+/* The result of ioctl() as an error number; errno stays as it was. */
 static int ioctl_said(int ret, int saved)
 {
 	if (ret)

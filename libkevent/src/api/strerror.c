@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What an error means for somebody who has no kevent yet
+ * Texts of errors for a user who has no kevent yet
  */
 #include <errno.h>
 #include <string.h>

@@ -51,7 +51,7 @@ static bool made_here(const struct kevent_call *call)
 }
 
 /*
- * What is left when the kernel has returned @ret, and has not made all calls. Out of line:
+ * The rest of a chain when the kernel has returned @ret, and has not made all calls. Out of line:
  * mostly it has.
  */
 __attribute__((noinline))
@@ -83,7 +83,7 @@ static int run(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
 
 /* Beside the caller */
 
-/* What is an error of the entry: the caller may have a chain less, or another queue. */
+/* Errors of the entry: the caller may have a chain less, or another queue. */
 static bool of_the_entry(int err)
 {
 	return err == -EEXIST || err == -ENOSPC || err == -ENOMEM ||

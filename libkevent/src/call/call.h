@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What an error of the kernel means for chains beside the caller in the queue @fd */
+/* The meaning of an error of the kernel for chains beside the caller in the queue @fd */
 int kevent_call_explain(int fd, int ret);
 
 /* kevent_chain_finish() for the event of a watch */

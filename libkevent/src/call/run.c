@@ -7,7 +7,7 @@
 
 #include "run.h"
 
-/* What kernel/kevent/call/chain.c allows */
+/* The calls that kernel/kevent/call/chain.c allows */
 bool kevent_call_allowed(__u32 nr)
 {
 	switch (nr) {

@@ -2,8 +2,8 @@
 /*
  * Lanes: sending and receiving
  *
- * What the peer writes is loaded once, into a local variable, and checked there. The
- * private half of struct kevent_lane is never made of it without that check.
+ * A word that the peer writes is loaded once, into a local variable, and checked there. The private
+ * half of struct kevent_lane is never made of it without that check.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static inline bool is_open(const struct kevent_lane *l)
 }
 
 /*
- * What fits into a slot, by a few moves of which two may overlap: a call of memcpy()
- * for a length that varies costs as much as the rest.
+ * A message that fits into a slot, by a few moves of which two may overlap: a call of memcpy() for
+ * a length that varies costs as much as the rest.
  */
 static inline void copy_short(void *to, const void *from, __u32 len)
 {
@@ -289,8 +289,8 @@ static __attribute__((noinline)) void peer_wants_room(struct kevent_lane *l)
 }
 
 /*
- * There was no message. Is that all there ever will be? What the peer has published
- * before it closed the lane or ended is there now.
+ * There was no message. Is that all there ever will be? All that the peer has published before it
+ * closed the lane or ended is there now.
  */
 static int none_left(struct kevent_lane *l)
 {

@@ -17,7 +17,7 @@
 
 #define DEFAULT_BYTES	((size_t)64 << 20)
 
-/* What goes through the socket, with the memory and, without SOCKET, two eventfds */
+/* The message through the socket, with the memory and, without SOCKET, two eventfds */
 struct hello {
 	__u64	magic;
 	__u32	flags;
@@ -93,7 +93,7 @@ static void let_go(struct kevent_lane *l)
 	close_fd(&l->peer_bell);
 }
 
-/* What kevent_lane_close() leaves answers that it was closed. */
+/* The remnant of kevent_lane_close() answers that it was closed. */
 static void forget(struct kevent_lane *l)
 {
 	let_go(l);

@@ -87,7 +87,7 @@ static void read_socket(struct kevent_lane *l)
 			   MSG_DONTWAIT, 0, 0);
 	if (ret > 0 || ret == -EAGAIN || ret == -EINTR || ret == -ENOMEM)
 		return;
-	/* What the peer had published before can be seen after this. */
+	/* All that the peer had published before can be seen after this. */
 	__atomic_store_n(&l->gone, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&l->stopped, 1, __ATOMIC_RELEASE);
 	kevent_lane_unwatch(l);
@@ -369,7 +369,7 @@ int kevent_lanes_arm(struct kevent_lanes *set)
 	return 1;
 }
 
-/* What a wait is for: messages, and events that are in the ring */
+/* The aims of a wait: messages, and events that are in the ring */
 struct awaited {
 	const struct kevent_lanes *set;
 	const struct kevent_queue *q;

@@ -2,8 +2,7 @@
 /*
  * Memory that goes to another process through a socket
  *
- * What a peer passes is checked before it is used, and closed if it is nothing that was
- * asked for.
+ * A descriptor that a peer passes is checked before it is used, and closed if it was not asked for.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 /*
  * Sleeps of sets of lanes, and which of them were rung for
  *
- * All lanes of a set sleep with one number, which no other sleep has. A process that has rung
- * for it by one lane need not do so by another. A peer can write any number, also that of
- * another process. So a sleep is known by the number and by the process behind the socket, as
- * the kernel says it. That of a pair of sockets without a name is who has made the pair.
+ * All lanes of a set sleep with one number, which no other sleep has. A process that has rung for
+ * it by one lane need not do so by another. A peer can write any number, also that of another
+ * process. So a sleep is known by the number and by the process behind the socket, as the kernel
+ * says it. For a pair of sockets without a name it is the process that has made the pair.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What a program has set for a signal
+ * The action that a program has set for a signal
  *
- * The kernel calls our handler with all signals blocked, those of the C library included,
- * so that no other handler can interrupt it and jump away. What was there before runs
- * with the mask that it would have. Nothing else can block signals of the C library: by
- * these our handler tells whether the kernel calls it, or a handler that has found ours
- * and hands signals on to it.
+ * The kernel calls our handler with all signals blocked, those of the C library included, so that
+ * no other handler can interrupt it and jump away. The handler from before runs with the mask that
+ * it would have. Nothing else can block signals of the C library: by these our handler tells
+ * whether the kernel calls it, or a handler that has found ours and hands signals on to it.
  */
 #include <string.h>
 #include <ucontext.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * What a program has set for a signal, where a handler of the library stands in its place
+ * The action that a program has set for a signal, where a handler of the library stands in its
+ * place
  */
 #ifndef LIBKEVENT_FB_BEFORE_H
 #define LIBKEVENT_FB_BEFORE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What an event says of a signal that a handler has got
+ * The event of a signal that a handler has got
  */
 #include "siginfo.h"
 

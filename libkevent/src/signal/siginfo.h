@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * What an event says of a signal
+ * The event of a signal
  */
 #ifndef LIBKEVENT_SIGINFO_H
 #define LIBKEVENT_SIGINFO_H

@@ -72,8 +72,8 @@ static long ring(const struct kevent_stream *s)
 }
 
 /*
- * What it is about was stored before. Pairs with take_ready() of the peer, which clears
- * the bit and looks at the stream afterwards, and with kevent_streams_arm().
+ * Its subject was stored before. Pairs with take_ready() of the peer, which clears the bit and
+ * looks at the stream afterwards, and with kevent_streams_arm().
  */
 bool kevent_stream_notify(struct kevent_stream *s)
 {

@@ -36,7 +36,7 @@ static int read_bells(struct kevent_stream *s, bool one, bool ends)
 	if (nr == -EAGAIN || nr == -ENOMEM)
 		return 0;
 	if (nr <= 0 && nr != -EINTR) {
-		/* What the peer has published before can be seen after this. */
+		/* All that the peer has published before can be seen after this. */
 		s->sock_end = true;
 		return 0;
 	}

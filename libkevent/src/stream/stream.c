@@ -2,7 +2,7 @@
 /*
  * Streams: reading and writing
  *
- * What the peer writes is loaded once, into a local variable, and checked there.
+ * A word that the peer writes is loaded once, into a local variable, and checked there.
  */
 #include <errno.h>
 #include <string.h>

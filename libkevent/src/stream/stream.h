@@ -48,7 +48,7 @@ struct pair_page {
 	struct pair_slot	slot[PAIR_SLOTS];
 };
 
-/* What one side says of a stream; only that side writes it. */
+/* The words of one side of a stream; only that side writes them. */
 struct stream_side {
 	__u64	head LINE;	/* bytes it has published in all */
 	__u64	base;		/* the position that is the start of the ring */
