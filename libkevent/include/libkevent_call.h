@@ -26,7 +26,7 @@ extern "C" {
  * kevent_call() - run a chain of system calls
  * @fd: -1, or a queue whose bound calls are in the chain; with %KEVENT_CALL_ASYNC any
  *	queue
- * @chain: its entries, each with the number of a system call of this machine
+ * @chain: its steps, each with the number of a system call of this machine
  * @nr: how many there are, 1 to %KEVENT_CALL_MAX
  * @flags: 0 or %KEVENT_CALL_ASYNC
  * @cookie: 0; with %KEVENT_CALL_ASYNC any number that no other chain of the queue
@@ -39,7 +39,7 @@ extern "C" {
  *
  * For %KEVENT_CALL_ASYNC see kevent_chain_submit(), which is the same.
  *
- * Return: the index of the entry that ended the chain, plus %KEVENT_CALL_REFUSED if
+ * Return: the index of the step that ended the chain, plus %KEVENT_CALL_REFUSED if
  * its call was not made, or -errno.
  */
 int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
@@ -60,10 +60,10 @@ int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 
 /**
  * struct kevent_chain - a chain that is being built
- * @calls: its entries
+ * @calls: its steps
  * @nr: how many there are
  * @max: how many @calls has room for
- * @label: one more than the name of the place after the last entry, or 0
+ * @label: one more than the name of the place after the last step, or 0
  * @error: of the first function that failed, or 0
  */
 struct kevent_chain {
@@ -77,7 +77,7 @@ struct kevent_chain {
 /**
  * kevent_chain_init() - begin to build a chain
  * @c: the chain
- * @calls: room for its entries
+ * @calls: room for its steps
  * @max: for how many
  *
  * Functions that fail leave a note in the chain; kevent_chain_end() returns it.
@@ -96,9 +96,9 @@ void kevent_chain_init(struct kevent_chain *c, struct kevent_call *calls,
  * @f: its fifth
  * @g: its sixth
  *
- * The next entry follows it, but an error ends the chain.
+ * The next step follows it, but an error ends the chain.
  *
- * Return: the entry, or NULL.
+ * Return: the step, or NULL.
  */
 struct kevent_call *kevent_chain_add(struct kevent_chain *c, __u32 nr, __u64 a,
 				     __u64 b, __u64 d, __u64 e, __u64 f, __u64 g);
@@ -123,19 +123,19 @@ struct kevent_call *kevent_chain_add(struct kevent_chain *c, __u32 nr, __u64 a,
 	 KEVENT_ARG(e), KEVENT_ARG(f), KEVENT_ARG(g))
 
 /**
- * kevent_chain_pass() - make a result an argument of the entry that was added last
+ * kevent_chain_pass() - make a result an argument of the step that was added last
  * @c: the chain
- * @from: the entry whose result it is, before that one
+ * @from: the step whose result it is, before that one
  * @arg: which argument, from 0
  *
- * If that result is an error, the call is not made and has the same result. An entry that
+ * If that result is an error, the call is not made and has the same result. A step that
  * was jumped over has the result -ECANCELED.
  */
 void kevent_chain_pass(struct kevent_chain *c, const struct kevent_call *from,
 		       unsigned int arg);
 
 /**
- * kevent_chain_jump() - say what follows the entry that was added last
+ * kevent_chain_jump() - say what follows the step that was added last
  * @c: the chain
  * @on: after which results, %KEVENT_ON_ERROR and others
  * @name: of a place further on
@@ -144,7 +144,7 @@ void kevent_chain_jump(struct kevent_chain *c, unsigned int on,
 		       unsigned int name);
 
 /**
- * kevent_chain_label() - name the place of the next entry, or the chain's end
+ * kevent_chain_label() - name the place of the next step, or the chain's end
  * @c: the chain
  * @name: its name
  */
@@ -155,9 +155,9 @@ void kevent_chain_label(struct kevent_chain *c, unsigned int name);
  * @c: the chain, which may run any number of times from here on. Once only: the jumps take
  *	the place of their names
  *
- * Return: 0, -ENOSPC: there was no room for an entry, -EINVAL: a function got a bad
+ * Return: 0, -ENOSPC: there was no room for a step, -EINVAL: a function got a bad
  * argument, -EEXIST: a place got two names, -ENOENT: a jump to a name that
- * is not further on, -ERANGE: a jump over more than 254 entries.
+ * is not further on, -ERANGE: a jump over more than 254 steps.
  */
 int kevent_chain_end(struct kevent_chain *c);
 
@@ -199,10 +199,10 @@ int kevent_bind(int fd, __u32 slot, const struct kevent_call *call);
 /**
  * kevent_chain_bound() - add a bound call
  * @c: the chain
- * @slot: what kevent_bind() has returned; for an error the entry is the ordinary call
+ * @slot: what kevent_bind() has returned; for an error the step is the ordinary call
  * @call: the call that was bound
  *
- * Return: the entry, or NULL.
+ * Return: the step, or NULL.
  */
 struct kevent_call *kevent_chain_bound(struct kevent_chain *c, int slot,
 				       const struct kevent_call *call);
@@ -236,7 +236,7 @@ KEVENT_INLINE int kevent_chain_run_in(int fd, const struct kevent_chain *c)
  *
  * Return: %KEVENT_CALL_SUBMITTED: one event of %KEVENT_AIO will come, for
  * kevent_chain_finish(). The result of kevent_call(), if the chain has ended: then
- * there is no event. The result of an entry that could not be left to a thread, and
+ * there is no event. The result of a step that could not be left to a thread, and
  * ended the chain, is
  * -EEXIST when another chain with @cookie has an event to come;
  * -EXDEV when the chains of the queue are those of another process;
@@ -266,7 +266,7 @@ int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie);
  * if it returns -EAGAIN, the rest is not made.
  *
  * Return: 0, or -errno:
- * -EINVAL when the chain has no entries or could not be built, or @req_flags has
+ * -EINVAL when the chain has no steps or could not be built, or @req_flags has
  * %KEVENT_REQ_HAND_BACK;
  * -EEXIST when the queue has a watch of %KEVENT_POLL of the descriptor;
  * -EBADF, -EPERM, -EINVAL, -ENOSPC, -ENOMEM, -ELOOP as for kevent_ctl().

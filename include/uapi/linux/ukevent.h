@@ -66,12 +66,12 @@ struct kevent_id {
  *		word first. POSIX_TIMER: overrun, likewise. SIGNAL: si_code and
  *		si_int. PROC: wait status, and %KEVENT_PROC_STATUS if it is
  *		known. FUTEX: the event. USER: the bits marked and the number of
- *		marks, or data. AIO: the result of the entry that ended
+ *		marks, or data. AIO: the result of the step that ended
  *		the chain, as one 64-bit number, low word first. With
  *		%KEVENT_RET_BROKEN @ret_data[1] is a negative errno. In requests
  *		it is read by TIMER with %KEVENT_TIMER_INTERVAL, FUTEX, marks of
  *		USER with %KEVENT_REQ_KEEP_EACH, and AIO: the length of the
- *		chain, and the entry to begin with; others ignore it
+ *		chain, and the step to begin with; others ignore it
  * @user:	opaque value of the caller, returned with each event. BOUND: read by
  *		ADD, the address of the &struct kevent_call that is bound
  * @ptr:	the same 64 bits as one word
@@ -173,16 +173,16 @@ struct kevent_wait_arg {
 };
 
 /**
- * struct kevent_call - an entry of kevent_call()
+ * struct kevent_call - a step of kevent_call()
  * @nr:		system call number of this architecture, or %KEVENT_CALL_BOUND
- * @on_error:	how many entries forward for a result < 0; 0 ends the chain,
- *		and so does a number that leads past its last entry
+ * @on_error:	how many steps forward for a result < 0; 0 ends the chain,
+ *		and so does a number that leads past its last step
  * @on_zero:	the same for 0
  * @on_value:	the same for a result > 0
  * @flags:	%KEVENT_CALL_BACK() of arguments that are results; of BOUND 0
  * @result:	written by the kernel: what the call returned; the same error as that
- *		of an entry whose result is an argument; -ECANCELED if a jump to an
- *		entry behind leaves this one out
+ *		of a step whose result is an argument; -ECANCELED if a jump to a
+ *		step behind leaves this one out
  * @args:	of the call; of BOUND: the slot. The library finds the address of the
  *		call that is bound behind it, and the kernel does not look at that
  */
@@ -199,13 +199,13 @@ struct kevent_call {
 #define KEVENT_CALL_BOUND	0x80000000U
 
 /*
- * Flag of an entry: @args[arg] says how many entries back the one is whose result is the
- * argument. With 1 it is the entry in front.
+ * Flag of a step: @args[arg] says how many steps back the one is whose result is the
+ * argument. With 1 it is the step in front.
  */
 #define KEVENT_CALL_BACK(arg)	(1U << (arg))
 
 /*
- * In what kevent_call() returns: the call of the entry that ended the chain was
+ * In what kevent_call() returns: the call of the step that ended the chain was
  * not made, and its result says why.
  */
 #define KEVENT_CALL_REFUSED	0x10000U
@@ -219,7 +219,7 @@ struct kevent_call {
  */
 #define KEVENT_CALL_SUBMITTED	0x20000U
 
-/* Most entries of a chain */
+/* Most steps of a chain */
 #define KEVENT_CALL_MAX		1024U
 
 #define KEVENT_RING_MIN		2U
