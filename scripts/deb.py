@@ -3,7 +3,8 @@
 """Build Debian packages in $BUILD/deb.
 
 usage: scripts/deb.py libkevent     libkevent1, libkevent-dev, kevent-tools and
-                                    kevent-dkms, the module for other kernels
+                                    kevent-dkms, the module for other kernels, and the
+                                    source package that they are built from
        scripts/deb.py kernel        linux-image-*-kevent and linux-headers-*-kevent
        scripts/deb.py test          all of them in $BUILD/deb/test, with the small kernel
                                     of tests/configs/deb.config: for tests/long/deb
@@ -29,8 +30,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dist
 import kernel
-import stock
 from lib import cli, tree
 from lib.cli import die
 from lib.paths import BUILD, LINUX, LOG, TOP, make_folders
@@ -57,13 +58,13 @@ SECONDS_PER_OPTION = 1.2	# of one compiler process, without ccache
 GB_PER_OPTION, GB = 0.001, 2	# of disk
 
 
-def publish(folder, deb, *names):
+def publish(folder, deb, kind, *names):
     """Move packages to the folder deb, instead of older ones of these names."""
-    new = sorted(path for name in names for path in folder.glob(f"{name}_*.deb"))
+    new = sorted(path for name in names for path in folder.glob(f"{name}_*.{kind}"))
     if not new:
         die(f"no packages in {folder}")
     for name in names:
-        for old in deb.glob(f"{name}_*.deb"):
+        for old in deb.glob(f"{name}_*.{kind}"):
             old.unlink()
     for path in new:
         print(f"deb: {shutil.move(path, deb / path.name)}")
@@ -71,32 +72,52 @@ def publish(folder, deb, *names):
 
 # --- library --------------------------------------------------------------
 
+def maintainer():
+    """Debian requires one."""
+    return tree.publisher()["CONTACT"] or tree.publisher()["UNSET"]
+
+
 def changelog():
     """Debian's form of the last release; CHANGES says what is new in it."""
     version, date = tree.version(), email.utils.formatdate(tree.date())
-    control = (TOP / "packaging/debian/control").read_text()
-    maintainer = re.search(r"^Maintainer: (.*)$", control, re.M)[1]
-    return f"libkevent ({version}-1) unstable; urgency=medium\n\n" \
+    return f"kevent ({version}-1) unstable; urgency=medium\n\n" \
         f"  * Release {version}. See changelog.gz.\n\n" \
-        f" -- {maintainer}  {date}\n"
+        f" -- {maintainer()}  {date}\n"
+
+
+def debian_folder(folder):
+    """packaging/debian, and what depends on the release and its publisher."""
+    shutil.copytree(TOP / "packaging/debian", folder)
+    (folder / "changelog").write_text(changelog())
+    homepage, repository, downloads = (tree.publisher()[name] for name in
+                                       ("HOMEPAGE", "REPOSITORY", "DOWNLOADS"))
+    fields = [f"Maintainer: {maintainer()}"]
+    fields += [f"Homepage: {homepage}"] if homepage else []
+    fields += [f"Vcs-Git: {repository}"] if repository else []
+    control = (folder / "control").read_text()
+    (folder / "control").write_text(control.replace("\n\n", "\n" + "\n".join(fields) + "\n\n",
+                                                    1))
+    if downloads:
+        (folder / "watch").write_text(f"version=4\n{downloads} .*/kevent-@ANY_VERSION@\\.tar\\.xz\n")
 
 
 def build_libkevent(deb=DEB):
-    print(f"deb: libkevent {tree.version()}: half a minute, 10 MB", flush=True)
+    """The tarball of dist, as a source package and as packages that are built from it."""
+    version = tree.version()
+    print(f"deb: libkevent {version}: half a minute, 10 MB", flush=True)
     (LOG / "deb-libkevent.log").unlink(missing_ok=True)
     work = deb / "work"
     shutil.rmtree(work, ignore_errors=True)
-    source = work / f"libkevent-{tree.version()}"
-    for folder in ("libkevent", "tools"):
-        shutil.copytree(TOP / folder, source / folder)
-    stock.copy_sources(source)
-    shutil.copytree(TOP / "packaging/debian", source / "debian")
-    (source / "debian/changelog").write_text(changelog())
+    work.mkdir(parents=True)
+    original = shutil.copy2(dist.pack(), work / f"kevent_{version}.orig.tar.xz")
+    kernel.step("deb-libkevent", ["tar", "-xf", original, "-C", work])
+    debian_folder(work / f"kevent-{version}/debian")
     options = f"noautodbgsym parallel={kernel.JOBS}"
-    kernel.step("deb-libkevent", ["dpkg-buildpackage", "-b", "-us", "-uc"],
-                cwd=source,
+    kernel.step("deb-libkevent", ["dpkg-buildpackage", "-us", "-uc"],
+                cwd=work / f"kevent-{version}",
                 env=dict(kernel.make_env(work), DEB_BUILD_OPTIONS=options))
-    publish(work, deb, *LIBRARY)
+    publish(work, deb, "deb", *LIBRARY)
+    publish(work, deb, "*", "kevent")
     shutil.rmtree(work)
 
 
@@ -196,7 +217,7 @@ def package_kernel(out, deb):
                     dict(kernel.make_env(SRC), KDEB_PKGVERSION=revision,
                          KDEB_CHANGELOG_DIST="unstable",
                          DEB_BUILD_OPTIONS="terse"))
-    publish(PACKAGE, deb, "linux-image-*", "linux-headers-*")
+    publish(PACKAGE, deb, "deb", "linux-image-*", "linux-headers-*")
     for path in PACKAGE.glob("linux-*_*"):	# linux-libc-dev, lists
         path.unlink()
 
