@@ -22,6 +22,9 @@ KERNEL_ONLY = {"close-leaves-watches", "fair-is-forgotten", "no-amount",
                "selector-is-stale"}
 # Name, file, text, what takes its place
 MUTANTS = [
+    ("types-of-another-version", "__init__.pyi", "private: bool = True", "shared: bool = False"),
+    ("types-of-a-wait-are-any", "__init__.pyi", "timeout: float | None = None) -> list[Any]",
+     "timeout: Any = None) -> list[Any]"),
     ("closed-stream-is-read", "_streams.py",
      "        if self._stream is None:\n"
      "            raise ValueError(\"the stream is closed\")\n", ""),
