@@ -500,6 +500,8 @@ def licences():
 VERSIONS = (("python/kevent/_version.py", r'^__version__ = "(.*)"'),
             ("rust/Cargo.toml", r'^version = "(.*)"'),
             ("kernel/module/main.c", r'^MODULE_VERSION\("(.*)"\);'),
+            ("packaging/rpm/kevent.spec", r"^Version:\t(.*)$"),
+            ("packaging/alpine/APKBUILD", r"^pkgver=(.*)$"),
             ("CHANGES", r"^([0-9.]+) \(\d{4}-\d\d-\d\d\)$"))
 
 
