@@ -253,6 +253,7 @@ struct kevent_look {
  * @looks: how often kevent_lanes_get() looks before it sleeps
  * @skipped: how often that did not wait, as there was a message
  * @look: what @looks has learned
+ * @spare: for later versions
  */
 struct kevent_lanes {
 	struct kevent_lane	*hot;
@@ -261,6 +262,7 @@ struct kevent_lanes {
 	__u32			looks;
 	__u32			skipped;
 	struct kevent_look	look;
+	__u32			spare[4];
 };
 
 /**
