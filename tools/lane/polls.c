@@ -69,7 +69,8 @@ static int add_real(struct pollfd *fds, nfds_t nr, const struct pollfd *all)
 static int add_others(struct pollfd *fds, nfds_t nr, struct pollfd *all, bool others,
 		      const sigset_t *mask)
 {
-	if (others && lane_poll_now(all, nr, mask) < 0)
+	/* A signal may wait for @mask. */
+	if ((others || mask) && lane_poll_now(all, nr, mask) < 0)
 		return -errno;
 	return add_real(fds, nr, all);
 }

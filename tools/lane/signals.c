@@ -21,6 +21,9 @@ __thread volatile sig_atomic_t lane_put_off;
 static __thread siginfo_t put_off[NR_SIGNALS];
 static __thread volatile sig_atomic_t is_put_off[NR_SIGNALS];
 
+/* Of a signal that is put off: is it blocked when the call has restored the mask of the thread? */
+#define STAYS_BLOCKED	2
+
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
@@ -32,16 +35,17 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old);
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction act = handlers[sig];
+	sigset_t *mask = &((ucontext_t *)context)->uc_sigmask;
 	struct sleep *sleep;
 
 	if (lane_is_inside() && !is_fault(sig)) {
 		put_off[sig] = *info;
-		is_put_off[sig] = 1;
+		is_put_off[sig] = sigismember(mask, sig) ? STAYS_BLOCKED : 1;
 		lane_put_off = 1;
 		if (act.sa_flags & (int)SA_RESETHAND)
 			install(sig, &act, NULL);
 		/* Later ones stay in the kernel until then. */
-		sigaddset(&((ucontext_t *)context)->uc_sigmask, sig);
+		sigaddset(mask, sig);
 		return;
 	}
 	sleep = lane_before_handler();
@@ -65,14 +69,17 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old)
 
 void lane_signals_again(bool in_child)
 {
-	sigset_t again;
+	sigset_t again, blocked;
 	int sig;
 
 	sigemptyset(&again);
+	sigemptyset(&blocked);
 	lane_put_off = 0;
 	for (sig = 1; sig < NR_SIGNALS; sig++) {
 		if (!is_put_off[sig])
 			continue;
+		if (is_put_off[sig] == STAYS_BLOCKED)
+			sigaddset(&blocked, sig);
 		is_put_off[sig] = 0;
 		if (!in_child)
 			syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig,
@@ -80,6 +87,7 @@ void lane_signals_again(bool in_child)
 		sigaddset(&again, sig);
 	}
 	pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+	pthread_sigmask(SIG_BLOCK, &blocked, NULL);
 }
 
 EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
