@@ -331,7 +331,8 @@ static int sleep_in_poll(struct pollfd *fds, nfds_t nr, const struct timespec *s
 	pthread_cleanup_push(cancelled, NULL);
 	ret = real()->ppoll(fds, nr, span, mask) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
-	return ret;
+	/* The process was stopped, and goes on. */
+	return ret == -EINTR && !lane_interrupted ? 0 : ret;
 }
 
 static bool may_sleep(int64_t deadline)
