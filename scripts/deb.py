@@ -98,7 +98,8 @@ def debian_folder(folder):
     (folder / "control").write_text(control.replace("\n\n", "\n" + "\n".join(fields) + "\n\n",
                                                     1))
     if downloads:
-        (folder / "watch").write_text(f"version=4\n{downloads} .*/kevent-@ANY_VERSION@\\.tar\\.xz\n")
+        (folder / "watch").write_text(
+            f"version=4\n{downloads} .*/kevent-@ANY_VERSION@\\.tar\\.xz\n")
 
 
 def build_libkevent(deb=DEB):
