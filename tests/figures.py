@@ -109,7 +109,8 @@ def of_lighttpd(text):
 
 
 def of_native(text):
-    yield "library, single", (Table(text, "\\ kevent epoll kevent").row("notify, 1: et")[3].split()[0],)
+    event = Table(text, "\\ kevent epoll kevent").row("notify, 1: et")
+    yield "library, single", (event[3].split()[0],)
     table = Table(text, "\\ ns min")
     asleep = table.row("to a process that sleeps")
     yield "message", (table.row("one way to another CPU")[1], asleep[1], asleep[4].split()[0])
@@ -147,8 +148,8 @@ SAID = (
     (README, "another CPU | # ns, both awake | one that sleeps: # ns, # of AF_UNIX", "message"),
     (README, "50 clients | # of the requests", "redis rate"),
     (README, "10 or 20 clients: # to #", "PostgreSQL"),
-    (README, "lighttpd on two CPUs has # of epoll's requests per second, the median of # loads, and "
-     "fewer at # of them", "rate", "loads", "worse rate"),
+    (README, "lighttpd on two CPUs has # of epoll's requests per second, the median of # loads, "
+     "and fewer at # of them", "rate", "loads", "worse rate"),
     (PROCESSES, "redis serves # times the requests per second, with # of the CPU time",
      "redis rate", "redis CPU"),
     (PROCESSES, "10 and 20 clients has # to # of its rate", "PostgreSQL"),

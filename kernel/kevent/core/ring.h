@@ -139,6 +139,8 @@ efault:
  * @ring: the ring, or a buffer; the caller made sure that there is room
  * @uk: the entry
  *
+ * In line, see kring_put().
+ *
  * Return: whether it was stored; false: the memory is not at hand.
  */
 static __always_inline bool kring_store(struct kring *ring,
@@ -172,7 +174,7 @@ static __always_inline bool kring_store(struct kring *ring,
  * there are bits. How far consumers are is looked up only if that matters: they
  * are known to have read the previous entry, and to have left room.
  *
- * Any context in which the ring's address space is in use.
+ * Any context in which the ring's address space is in use. In line, see kring_put().
  *
  * Return: true when the ring says it, in a new entry, which @last and @said then
  * describe, or in an unread one. false when there is no room or no memory at hand.
