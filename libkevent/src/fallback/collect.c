@@ -34,9 +34,9 @@ static void fb_collect_other(struct fb_queue *q, __u64 token)
 {
 	switch (token) {
 	case FB_TOKEN_KICK:
-		q->kicked = false;
+		q->kick.pending = false;
 		/* It may have come to a call that is none of the herd. */
-		if (q->herd)
+		if (q->sleepers.herd)
 			fb_kick(q);
 		break;
 	case FB_TOKEN_SECOND:
@@ -72,7 +72,7 @@ static __attribute__((noinline)) void fb_collect_in_turn(const struct fb_queue *
 	size_t i, from = 0;
 
 	for (i = 0; i < nr; i++) {
-		w = fb_by_token(q, events[i].data.u64);
+		w = fb_by_token(&q->index, events[i].data.u64);
 		if (w && w->stored > newest) {
 			newest = w->stored;
 			from = i + 1;
@@ -104,7 +104,7 @@ void fb_collected(struct fb_queue *q, struct epoll_event *events, int nr,
 			fb_collect_other(q, events[i].data.u64);
 			continue;
 		}
-		w = fb_by_token(q, events[i].data.u64);
+		w = fb_by_token(&q->index, events[i].data.u64);
 		if (!w)
 			fb_collect_stray(q, events[i].data.u64, d);
 		else if (fb_ops_of(w)->file)

@@ -105,14 +105,14 @@ static int fb_make_all(struct fb_queue *q, __u32 cmd, __u32 num,
 /* One for each that sleeps, and one for the next one that finds nothing */
 static int fb_wake_one(struct fb_queue *q)
 {
-	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+	__u32 sleepers = __atomic_load_n(&q->sleepers.nr, __ATOMIC_SEQ_CST);
 
 	if (q->refuses & KEVENT_INIT_REFUSE_READY)
 		return -EPERM;
-	if (q->ended)
+	if (q->sleepers.ended)
 		return 0;
-	if (q->wakes <= sleepers)
-		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
+	if (q->sleepers.wakes <= sleepers)
+		__atomic_store_n(&q->sleepers.wakes, q->sleepers.wakes + 1, __ATOMIC_RELAXED);
 	fb_kick(q);
 	return 0;
 }
@@ -122,8 +122,8 @@ static int fb_wake_all(struct fb_queue *q)
 {
 	if (q->refuses & KEVENT_INIT_REFUSE_READY)
 		return -EPERM;
-	__atomic_store_n(&q->ended, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->sleepers.ended, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->sleepers.wakes, 0, __ATOMIC_RELAXED);
 	fb_kick_all(q);
 	return 0;
 }
@@ -132,7 +132,7 @@ static int fb_attach(const struct fb_queue *q, __u32 num)
 {
 	if (q->refuses & KEVENT_INIT_REFUSE_ATTACH)
 		return -EPERM;
-	return q->ring && num == q->size ? -EOPNOTSUPP : -EINVAL;
+	return q->ring.mem && num == q->ring.size ? -EOPNOTSUPP : -EINVAL;
 }
 
 static int fb_ctl_locked(struct fb_queue *q, __u32 cmd, __u32 num,

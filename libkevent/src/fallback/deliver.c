@@ -8,24 +8,15 @@
 
 /* The lists */
 
-static void fb_list_shown(struct fb_queue *q, struct fb_watch *w)
-{
-	fb_list_add_tail(&w->link, &q->shown);
-	w->state |= FB_SHOWN;
-}
-
 /* The next call polls it. Epoll does that itself if it repeats the watch. */
 static void fb_recheck_later(struct fb_queue *q, struct fb_watch *w)
 {
-	fb_dequeue(q, w);
-	if (w->state & FB_REPEATED) {
-		if (q->edges)
-			fb_list_shown(q, w);
-		return;
-	}
-	fb_list_add_tail(&w->link, &q->recheck);
-	w->state |= FB_RECHECK;
-	q->nr_recheck++;
+	if (!(w->state & FB_REPEATED))
+		fb_move(q, w, FB_RECHECK);
+	else if (q->edges)
+		fb_move(q, w, FB_SHOWN);
+	else
+		fb_dequeue(q, w);
 }
 
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask)
@@ -175,7 +166,7 @@ static void fb_repoll_failed(struct fb_queue *q, struct fb_watch *w)
 static bool fb_repoll(struct fb_queue *q, struct fb_watch *w)
 {
 	if (!fb_ops_of(w)->repoll(q, w, fb_has_sleepers(q)))
-		return w->state & FB_READY;
+		return w->list == FB_READY;
 	fb_repoll_failed(q, w);
 	return false;
 }
@@ -205,8 +196,8 @@ void fb_deliver(struct fb_queue *q, struct fb_dest *d)
 {
 	struct fb_watch *w;
 
-	while (d->room && !fb_list_empty(&q->ready)) {
-		w = fb_container(q->ready.next, struct fb_watch, link);
+	while (d->room && q->lists[FB_READY].nr) {
+		w = fb_first(q, FB_READY);
 		if (fb_is_checked(w) && !(w->state & FB_ALWAYS)) {
 			fb_dequeue(q, w);
 			w->ready = 0;
@@ -235,9 +226,9 @@ static bool fb_recheck_waits(const struct fb_watch *w, const struct fb_dest *d,
  */
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call)
 {
-	struct fb_list *next = q->recheck.next;
+	struct fb_list *next = q->lists[FB_RECHECK].head.next;
 	struct fb_watch *w;
-	__u32 nr = q->nr_recheck;
+	__u32 nr = q->lists[FB_RECHECK].nr;
 
 	while (nr-- && (d->room || !fb_has_sleepers(q))) {
 		w = fb_container(next, struct fb_watch, link);
@@ -257,16 +248,15 @@ void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call)
 void fb_show(struct fb_queue *q)
 {
 	struct fb_watch *w;
-	__u32 nr = q->nr_recheck;
+	__u32 nr = q->lists[FB_RECHECK].nr;
 
 	while (nr--) {
-		w = fb_container(q->recheck.next, struct fb_watch, link);
-		fb_dequeue(q, w);
+		w = fb_first(q, FB_RECHECK);
 		if (w->state & (FB_ALWAYS | FB_TAKES)) {
-			fb_recheck_later(q, w);
+			fb_move(q, w, FB_RECHECK);
 			continue;
 		}
-		fb_list_shown(q, w);
+		fb_move(q, w, FB_SHOWN);
 		fb_repoll(q, w);
 	}
 }
@@ -275,8 +265,8 @@ void fb_hide(struct fb_queue *q)
 {
 	struct fb_watch *w;
 
-	while (!fb_list_empty(&q->shown)) {
-		w = fb_container(q->shown.next, struct fb_watch, link);
+	while (q->lists[FB_SHOWN].nr) {
+		w = fb_first(q, FB_SHOWN);
 		fb_dequeue(q, w);
 		fb_repoll(q, w);
 	}
@@ -285,7 +275,7 @@ void fb_hide(struct fb_queue *q)
 /* One that stays armed, and that nobody polls or wakes others for afterwards */
 static bool fb_is_plain(const struct fb_watch *w)
 {
-	return !(w->state & ~(FB_REPEATED | FB_SECOND | FB_SHOWN)) &&
+	return !(w->state & ~(FB_REPEATED | FB_SECOND)) && w->list <= FB_SHOWN &&
 	       !(w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH |
 				 KEVENT_REQ_WAKEUP_ALL)) &&
 	       (w->req_flags & KEVENT_REQ_ET || w->state & FB_REPEATED);

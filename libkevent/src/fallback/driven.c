@@ -76,7 +76,7 @@ void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 {
 	if (!q->shadow) {
 		/* No call has said that the queue is open. */
-		fb_own_check(&q->kick, q->fd);
+		fb_own_check(&q->kick.fd, q->fd);
 		fb_report(q, w, mask);
 		fb_kick(q);
 	} else if (drive(q->fd, q, w, mask)) {
@@ -110,8 +110,8 @@ static void look_at_some(struct fb_queue *q)
 	struct fb_watch *w;
 	int i;
 
-	for (i = 0; i < LOOKS && !fb_list_empty(&q->ready); i++) {
-		w = fb_container(q->ready.next, struct fb_watch, link);
+	for (i = 0; i < LOOKS && q->lists[FB_READY].nr; i++) {
+		w = fb_first(q, FB_READY);
 		fb_dequeue(q, w);
 		if (drive(q->fd, q, w, QUERY) == -ENOENT)
 			drop(q, w);
@@ -130,14 +130,13 @@ static struct fb_queue *shadow_new(int fd)
 	if (!q)
 		return NULL;
 	if (fb_queue_clear(q)) {
-		free(q->hash);
-		free(q->slots);
+		fb_index_free(&q->index);
 		free(q);
 		return NULL;
 	}
 	q->fd = fd;
 	q->second = -1;
-	q->kick = -1;
+	q->kick.fd = -1;
 	q->shadow = true;
 	q->process = kevent_process_mark();
 	pthread_mutex_init(&q->lock, NULL);
@@ -191,7 +190,7 @@ static bool has_watch(struct fb_queue *q, int fd, const struct ukevent *uk)
 	if (key_of(uk, &key))
 		return false;
 	FB_HOLD_QUEUE(q, -1);
-	w = fb_find(q, uk->type, key);
+	w = fb_find(&q->index, uk->type, key);
 	return w && !drive(fd, q, w, QUERY);
 }
 
@@ -264,7 +263,7 @@ static struct fb_watch *find_watch(struct fb_queue *q, const struct ukevent *uk)
 {
 	__u64 key;
 
-	return key_of(uk, &key) ? NULL : fb_find(q, uk->type, key);
+	return key_of(uk, &key) ? NULL : fb_find(&q->index, uk->type, key);
 }
 
 static int add(struct fb_queue *q, int fd, struct ukevent *uk)
@@ -439,8 +438,8 @@ static void end_watches(struct fb_queue *q)
 	struct fb_watch *w, *next;
 	__u32 i;
 
-	for (i = 0; i < q->nr_hash; i++) {
-		for (w = q->hash[i]; w; w = next) {
+	for (i = 0; i < q->index.nr_hash; i++) {
+		for (w = q->index.hash[i]; w; w = next) {
 			next = w->hash_next;
 			end_watch(q, w);
 		}

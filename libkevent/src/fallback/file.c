@@ -68,7 +68,7 @@ static __u32 fb_file_registration(const struct fb_queue *q, struct fb_watch *w)
 		return mask | EPOLLONESHOT;
 	if (w->req_flags & KEVENT_REQ_ET)
 		return mask;
-	if ((q->edges && !(w->state & FB_SHOWN)) || w->state & FB_TAKES)
+	if ((q->edges && w->list != FB_SHOWN) || w->state & FB_TAKES)
 		return mask | EPOLLET;
 	w->state |= FB_REPEATED;
 	return mask;
@@ -252,7 +252,7 @@ static __u32 fb_file_poll(const struct fb_watch *w)
  */
 static __u32 fb_file_swallow(struct fb_queue *q, struct fb_watch *w)
 {
-	__u32 rounds = q->nr_watches / FB_BATCH + 2;
+	__u32 rounds = q->index.nr / FB_BATCH + 2;
 	struct fb_dest none;
 	__u32 ready;
 
@@ -293,7 +293,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	__u32 taken;
 
 	if (!err)
-		err = fb_token_get(q, w);
+		err = fb_token_get(&q->index, w);
 	if (err)
 		return err;
 	/*
@@ -311,7 +311,7 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 	if (err == -EINVAL)
 		err = -ELOOP;
 	if (err) {
-		fb_token_put(q, w);
+		fb_token_put(&q->index, w);
 		return err;
 	}
 	/* Epoll did not have the number: another watch that it has there is of a closed one. */
@@ -345,7 +345,7 @@ static int fb_file_remove(struct fb_queue *q, struct fb_watch *w)
 {
 	int err = fb_file_unregister(q, w);
 
-	fb_token_put(q, w);
+	fb_token_put(&q->index, w);
 	fb_kill(q, w);
 	return err;
 }
@@ -449,11 +449,11 @@ static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 	int err;
 
 	(void)uk;
-	if (w->state & FB_READY)
+	if (w->list == FB_READY)
 		return 0;
 	fb_dequeue(q, w);
 	err = fb_file_repoll(q, w);
-	if (q->nr_ready)
+	if (q->lists[FB_READY].nr)
 		fb_kick(q);
 	return err;
 }

@@ -14,14 +14,14 @@ static __u32 fb_info_watches(struct fb_queue *q)
 	struct fb_watch *w, *next;
 	__u32 i;
 
-	for (i = 0; i < q->nr_hash; i++) {
-		for (w = q->hash[i]; w; w = next) {
+	for (i = 0; i < q->index.nr_hash; i++) {
+		for (w = q->index.hash[i]; w; w = next) {
 			next = w->hash_next;
 			if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
 				fb_kill(q, w);
 		}
 	}
-	return q->nr_watches;
+	return q->index.nr;
 }
 
 /* What epoll has is ready, too; it goes to the ready list. */
@@ -33,9 +33,9 @@ static __u32 fb_info_ready(struct fb_queue *q)
 	fb_dest_buffer(&none, NULL, 0);
 	while (rounds-- && fb_collect(q, q->fd, &none) > 0)
 		;
-	if (q->nr_ready)
+	if (q->lists[FB_READY].nr)
 		fb_kick(q);
-	return q->nr_ready;
+	return q->lists[FB_READY].nr;
 }
 
 static long long fb_info(struct fb_queue *q, const char *key)
@@ -45,7 +45,7 @@ static long long fb_info(struct fb_queue *q, const char *key)
 	if (!strcmp(key, "kevent-ready"))
 		return fb_info_ready(q);
 	if (!strcmp(key, "kevent-waiting"))
-		return __atomic_load_n(&q->sleepers, __ATOMIC_RELAXED);
+		return __atomic_load_n(&q->sleepers.nr, __ATOMIC_RELAXED);
 	if (!strcmp(key, "kevent-servers-asleep"))
 		return q->serving.asleep;
 	if (!strcmp(key, "kevent-delivered"))
@@ -53,11 +53,11 @@ static long long fb_info(struct fb_queue *q, const char *key)
 	if (!strcmp(key, "kevent-held"))
 		return 0;
 	if (!strcmp(key, "kevent-ring-size"))
-		return q->size;
+		return q->ring.size;
 	if (!strcmp(key, "kevent-ring-kidx"))
-		return (long long)q->kidx;
+		return (long long)q->ring.kidx;
 	if (!strcmp(key, "kevent-ring-uidx"))
-		return q->ring ? (long long)(q->kidx - fb_unread(q)) : 0;
+		return q->ring.mem ? (long long)(q->ring.kidx - fb_unread(&q->ring)) : 0;
 	return -1;
 }
 

@@ -18,8 +18,9 @@ void fb_queue_lock(struct fb_queue *q, int fd)
 /* Calls that do not take the lock look at this. */
 static void fb_queue_note_work(struct fb_queue *q)
 {
-	bool work = q->nr_ready || q->nr_recheck || q->wakes || q->herd ||
-		    q->left || q->kicked;
+	const struct fb_sleepers *s = &q->sleepers;
+	bool work = q->lists[FB_READY].nr || q->lists[FB_RECHECK].nr ||
+		    s->wakes || s->herd || s->left || q->kick.pending;
 
 	__atomic_store_n(&q->work, work, __ATOMIC_RELEASE);
 }
@@ -33,7 +34,7 @@ void fb_queue_unlock(struct fb_queue *q)
 /* Epoll looks at an eventfd anew, and reports it if it has a count. */
 static int fb_kick_by(struct fb_queue *q, int fd)
 {
-	return fb_epoll_ctl(fd, EPOLL_CTL_MOD, q->kick, EPOLLIN | EPOLLET,
+	return fb_epoll_ctl(fd, EPOLL_CTL_MOD, q->kick.fd, EPOLLIN | EPOLLET,
 			    FB_TOKEN_KICK);
 }
 
@@ -45,15 +46,15 @@ void fb_kick(struct fb_queue *q)
 {
 	static const __u64 one = 1;
 
-	if (q->kicked)
+	if (q->kick.pending)
 		return;
-	q->kicked = true;
+	q->kick.pending = true;
 	/* Before a sleeper finds the kick. */
 	fb_queue_note_work(q);
-	if (q->counted && !fb_kick_by(q, q->fd))
+	if (q->kick.counted && !fb_kick_by(q, q->fd))
 		return;
-	fb_sys(SYS_write, q->kick, &one, sizeof(one));
-	q->counted = true;
+	fb_sys(SYS_write, q->kick.fd, &one, sizeof(one));
+	q->kick.counted = true;
 }
 
 /* Not twice: a call may have the first kick, and not the lock yet. */
@@ -61,10 +62,10 @@ int fb_kick_first(struct fb_queue *q, int fd)
 {
 	int err;
 
-	if (!q->counted || q->kicked)
+	if (!q->kick.counted || q->kick.pending)
 		return fb_queue_check(q, fd);
 	err = fb_kick_by(q, fd);
-	q->kicked = !err;
+	q->kick.pending = !err;
 	return err;
 }
 
@@ -73,34 +74,34 @@ static void fb_unkick(struct fb_queue *q)
 {
 	__u64 nr;
 
-	fb_sys(SYS_read, q->kick, &nr, sizeof(nr));
-	q->kicked = false;
-	q->counted = false;
+	fb_sys(SYS_read, q->kick.fd, &nr, sizeof(nr));
+	q->kick.pending = false;
+	q->kick.counted = false;
 }
 
 void fb_kick_if_needed(struct fb_queue *q)
 {
-	if (q->nr_ready || q->wakes || q->herd || q->left)
+	if (q->lists[FB_READY].nr || q->sleepers.wakes || q->sleepers.herd || q->sleepers.left)
 		fb_kick(q);
-	else if (q->kicked && !fb_has_sleepers(q))
+	else if (q->kick.pending && !fb_has_sleepers(q))
 		fb_unkick(q);
 }
 
 void fb_kick_all(struct fb_queue *q)
 {
-	__u32 sleepers = __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+	__u32 sleepers = __atomic_load_n(&q->sleepers.nr, __ATOMIC_SEQ_CST);
 
 	/*
 	 * Also for a call that has found nothing and is about to sleep. One that begins
 	 * with the new round finds work: the level watches. Pairs with fb_wait_enter().
 	 */
 	__atomic_store_n(&q->work, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->round, q->round + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->herd, sleepers, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->sleepers.round, q->sleepers.round + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->sleepers.herd, sleepers, __ATOMIC_RELAXED);
 	/* They look at the ring, and say anew what they wait for. */
-	q->left = 0;
-	q->soonest = ~0ULL;
-	q->several = ~0ULL;
+	q->sleepers.left = 0;
+	q->sleepers.soonest = ~0ULL;
+	q->sleepers.several = ~0ULL;
 	if (sleepers)
 		fb_kick(q);
 }

@@ -116,7 +116,7 @@ static void expired(int id, int overrun)
 		return;
 	}
 	FB_HOLD_QUEUE(q, -1);
-	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
 	if (w) {
 		to_posix(w)->expired += 1 + (__u64)overrun;
 		to_posix(w)->reported = true;
@@ -409,7 +409,7 @@ static void flush(struct fb_queue *q, int id)
 	fb_queue_unlock(q);
 	pass();
 	fb_queue_lock(q, -1);
-	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
 	if (w)
 		forget(q, to_posix(w));
 }
@@ -424,13 +424,13 @@ static int set_anew(struct fb_queue *q, int id, int flags, const struct __kernel
 	int err = settime(id, flags, to, was);
 	struct fb_watch *w;
 
-	w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+	w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
 	if (err || !w)
 		return err;
 	if (may_come(to_posix(w), was)) {
 		flush(q, id);
 		err = settime(id, flags, to, NULL);
-		w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)id);
+		w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
 	} else if (to_posix(w)->reported) {
 		forget(q, to_posix(w));
 	}
@@ -494,7 +494,7 @@ int kevent_timer_delete(int timer)
 	if (q) {
 		set_locked(q, timer, 0, &never, &was);
 		FB_HOLD_QUEUE(q, -1);
-		w = fb_find(q, KEVENT_POSIX_TIMER, (__u32)timer);
+		w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)timer);
 		if (w)
 			fb_end_watch(q, w);
 	}

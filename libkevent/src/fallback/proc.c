@@ -209,7 +209,7 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 	proc->pidfd = -1;
 	err = fb_proc_open(q, proc, uk);
 	if (!err)
-		err = fb_token_get(q, w);
+		err = fb_token_get(&q->index, w);
 	if (!err && fb_proc_is_over(proc)) {
 		fb_proc_find_status(proc);
 		return KEVENT_PROC_EXIT;

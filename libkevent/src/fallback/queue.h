@@ -22,7 +22,9 @@
 
 #include "libkevent.h"
 #include "guard.h"
+#include "index.h"
 #include "list.h"
+#include "ring.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -41,85 +43,11 @@ static inline __u64 fb_source_token(__u32 type, __u32 nr)
 	return (__u64)FB_TOKEN_SOURCE * (type + 1) + nr;
 }
 
-/* States of a watch */
-#define FB_READY	0x01U	/* on the ready list */
-#define FB_RECHECK	0x02U	/* on the recheck list */
-#define FB_DISARMED	0x04U	/* reports nothing until MODIFY */
-#define FB_FIRED	0x08U	/* has something to report after MODIFY */
-#define FB_BROKEN	0x10U	/* its source cannot deliver */
-#define FB_SECOND	0x20U	/* registered in the second instance */
-#define FB_ALWAYS	0x40U	/* a file that epoll refuses: always ready */
-#define FB_REPEATED	0x80U	/* epoll reports it again while it is ready */
-#define FB_TAKES	0x100U	/* who polls its file takes what there is */
-#define FB_SHOWN	0x200U	/* on the list of those that epoll is to repeat */
-
 struct fb_queue;
 struct fb_signals;
 struct fb_inodes;
 struct fb_timers;
 struct fb_futexes;
-
-/**
- * struct fb_watch - a watch
- * @hash_next:	next one in its chain of fb_queue.hash
- * @link:	on a list of the queue, see @state
- * @id:		as in entries, and part of the key unless the source has another
- * @key:	by which it is found, with @type
- * @user:	of the last ADD or MODIFY, as are @event and @req_flags
- * @token:	what epoll hands back for it; 0: not registered
- * @ready:	conditions not yet delivered
- * @reported:	conditions of the newest entry in the ring
- * @stored:	position after that; 0: it makes no other one redundant
- * @call:	the call that took it last; in a shadow: its number in the module
- * @state:	FB_READY and its like
- */
-struct fb_watch {
-	struct fb_watch	*hash_next;
-	struct fb_list	link;
-	__u64		id;
-	__u64		key;
-	__u64		user;
-	__u64		token;
-	__u64		stored;
-	__u32		type;
-	__u32		event;
-	__u32		req_flags;
-	__u32		ready;
-	__u32		reported;
-	__u32		call;
-	__u32		state;
-};
-
-/**
- * struct fb_slot - what a token stands for
- * @watch: NULL: nothing; @next is the next slot without a watch
- * @gen: generation, to recognise events of an earlier watch
- */
-struct fb_slot {
-	struct fb_watch	*watch;
-	__u32		gen;
-	__u32		next;
-};
-
-/**
- * struct fb_dest - where entries go
- * @slots: the ring, or a buffer; NULL: nothing is stored
- * @mask: of positions, so that they are indexes
- * @kidx: position of the next entry
- * @uidx: position of the oldest unread entry; of a buffer 0
- * @room: entries that may be stored
- * @ring: it is the ring
- * @again: epoll repeats what the call has; it cannot sleep like that
- */
-struct fb_dest {
-	struct ukevent	*slots;
-	__u64		mask;
-	__u64		kidx;
-	__u64		uidx;
-	__u32		room;
-	bool		ring;
-	bool		again;
-};
 
 /**
  * struct fb_serving - the chains of a queue, and the threads that run them
@@ -138,15 +66,65 @@ struct fb_serving {
 };
 
 /**
+ * struct fb_kick - says to epoll that something has become ready here
+ * @fd:		an eventfd, edge-triggered in epoll
+ * @pending:	epoll has a kick that no call has seen
+ * @counted:	@fd has a count: each look of epoll is a kick
+ */
+struct fb_kick {
+	int	fd;
+	bool	pending;
+	bool	counted;
+};
+
+/**
+ * struct fb_sleepers - the calls of a queue that may sleep
+ * @nr:		how many, an atomic count; changed under the lock
+ * @buffers:	of these, those with a buffer
+ * @wakes:	calls that READY without entries is to end
+ * @ended:	by WAKE_ALL: no call sleeps any more. Set once and for all; read without the lock
+ * @herd:	those that are still to be woken for a watch with WAKEUP_ALL. While there are
+ *		any, there is a kick: each call that collects it kicks again. Read without
+ *		the lock
+ * @round:	changes when a herd is woken, behind &fb_queue.work; a call begins to read it
+ *		without the lock
+ * @left:	entries of the ring that were stored beside sleepers, each of which is to
+ *		end a call. While there are any, there is a kick
+ * @soonest:	none has what it waits for in the ring before this position
+ * @several:	the same of those that wait for several entries
+ */
+struct fb_sleepers {
+	__u32	nr;
+	__u32	buffers;
+	__u32	wakes;
+	bool	ended;
+	__u32	herd;
+	__u32	round;
+	__u32	left;
+	__u64	soonest;
+	__u64	several;
+};
+
+/* Watches on a list */
+struct fb_watches {
+	struct fb_list	head;
+	__u32		nr;
+};
+
+/* An event of epoll for no watch: its @token, and how often it came again, and @others since */
+struct fb_stray {
+	__u64	token;
+	__u32	nr;
+	__u32	others;
+};
+
+/**
  * struct fb_queue - a queue of the fallback
  * @lock:	protects all that follows but for what says otherwise
  * @fd:		a descriptor of the epoll instance: the one that was used last
- * @shadow:	it has what a queue of the module lacks, whose descriptor @fd is: driven.c
  * @second:	another instance, in the first, or -1
- * @kick:	an eventfd, edge-triggered in epoll: something has become ready here
+ * @shadow:	it has what a queue of the module lacks, whose descriptor @fd is: driven.c
  * @process:	of kevent_process_mark(): the process it works in
- * @ring:	the ring, or NULL; @size its slots
- * @kidx:	position after the newest entry of the ring
  * @refuses:	%KEVENT_INIT_REFUSE_ALL
  * @call:	counts calls, to tell what was taken before from what was taken since; of a
  *		shadow: queues that had the number. Read without the lock
@@ -156,35 +134,16 @@ struct fb_serving {
  * @work:	a call must look at the lists before it asks epoll. Read without
  *		the lock: a call that misses it gets a kick
  * @idle:	the last collection left nothing; read and written without the lock
- * @kicked:	epoll has a kick that no call has seen
- * @counted:	@kick has a count: each look of epoll is a kick
- * @wakes:	calls that READY without entries is to end
- * @ended:	by WAKE_ALL: no call sleeps any more. Set once and for all; read without the lock
- * @herd:	of @sleepers, those that are still to be woken for a watch with
- *		WAKEUP_ALL. While there are any, there is a kick: each call that
- *		collects it kicks again. Read without the lock
- * @round:	changes when a herd is woken, behind @work; a call begins to read it without
- *		the lock
- * @sleepers:	calls that may sleep, an atomic count; changed under the lock
- * @buffers:	of @sleepers, those with a buffer
- * @gave_way:	the last time that level watches on @recheck could fill the room, a call has
+ * @gave_way:	the last time that level watches to poll could fill the room, a call has
  *		asked epoll first
- * @left:	entries of the ring that were stored beside @sleepers, each of which is to
- *		end a call. While there are any, there is a kick
- * @soonest:	no sleeper has what it waits for in the ring before this position
- * @several:	the same of those that wait for several entries
- * @ready:	watches with something to deliver
- * @recheck:	level watches that the next call polls
- * @shown:	with @edges: level watches that epoll repeats until a call is to sleep
- * @nr_ready:	length of @ready, @nr_recheck of @recheck
- * @hash:	watches by type and key; its size is a power of two
- * @nr_hash:	that size; @nr_watches: how many there are. The program decides how
- *		many; memory limits it
- * @slots:	by index in the token; @nr_slots, and the first @free_slot
- * @timers:	and the others belong to their sources, NULL until they are used
+ * @kick:	wakes those who sleep
+ * @ring:	its ring
+ * @sleepers:	who sleeps, and what for
+ * @lists:	by &enum fb_list_nr
+ * @index:	all watches
+ * @stray:	the latest event of no watch
  * @serving:	chains and serving threads
- * @stray:	token of no watch that epoll has reported, @strays times again
- * @strays_other: others since then
+ * @timers:	and the others belong to their sources, NULL until they are used
  * @delivered:	entries handed to user memory
  * @users:	calls in progress, and free, live, dying: without a name, or dead: being
  *		freed, by who dropped them to 0. One atomic word, see registry.c
@@ -195,53 +154,36 @@ struct fb_queue {
 	pthread_mutex_t		lock;
 	int			fd;
 	int			second;
-	int			kick;
 	bool			shadow;
 	__u32			process;
-	struct kevent_ring	*ring;
-	__u32			size;
-	__u64			kidx;
 	__u32			refuses;
 	__u32			call;
 	bool			edges;
 	bool			work;
 	bool			idle;
-	bool			kicked;
-	bool			counted;
 	bool			gave_way;
-	bool			ended;
-	__u32			wakes;
-	__u32			herd;
-	__u32			round;
-	__u32			sleepers;
-	__u32			buffers;
-	__u32			left;
-	__u64			soonest;
-	__u64			several;
-	struct fb_list		ready;
-	struct fb_list		recheck;
-	struct fb_list		shown;
-	__u32			nr_ready;
-	__u32			nr_recheck;
-	struct fb_watch		**hash;
-	__u32			nr_hash;
-	__u32			nr_watches;
-	struct fb_slot		*slots;
-	__u32			nr_slots;
-	__u32			free_slot;
+	struct fb_kick		kick;
+	struct fb_ring		ring;
+	struct fb_sleepers	sleepers;
+	struct fb_watches	lists[FB_NR_LISTS];
+	struct fb_index		index;
+	struct fb_stray		stray;
+	struct fb_serving	serving;
 	struct fb_timers	*timers;
 	struct fb_signals	*signals;
 	struct fb_inodes	*inodes;
 	struct fb_futexes	*futexes;
-	struct fb_serving	serving;
-	__u64			stray;
-	__u32			strays;
-	__u32			strays_other;
 	__u64			delivered;
 	__u32			users;
 	__u32			names;
 	struct fb_queue		*next;
 };
+
+/* The first watch on a list that is not empty */
+static inline struct fb_watch *fb_first(const struct fb_queue *q, enum fb_list_nr list)
+{
+	return fb_container(q->lists[list].head.next, struct fb_watch, link);
+}
 
 /* epoll.c: 0 or -errno */
 int fb_epoll_ctl(int epoll, int op, int fd, __u32 events, __u64 token);
@@ -291,7 +233,7 @@ void fb_wake_servers(struct fb_serving *s, int nr);
 
 static inline bool fb_has_sleepers(const struct fb_queue *q)
 {
-	return __atomic_load_n(&q->sleepers, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&q->sleepers.nr, __ATOMIC_SEQ_CST);
 }
 
 /* setup.c */
@@ -361,35 +303,7 @@ int fb_not_this(int fd, struct fb_queue *q);
 /* What a call says in a child: -EXDEV, unless the number has come to mean something else */
 int fb_queue_abroad(struct fb_queue *q, int fd);
 
-/* ring.c */
-int fb_ring_check(struct kevent_ring *ring, __u32 size);
-void fb_ring_clear(struct kevent_ring *ring);
-void fb_dest_ring(struct fb_queue *q, struct fb_dest *d, __u32 max);
-void fb_dest_buffer(struct fb_dest *d, struct ukevent *buf, __u32 max);
-
-/* Consumers that are late read the slot while it changes: see libkevent_ring.h. */
-static inline void fb_store(struct fb_dest *d, const struct ukevent *uk)
-{
-	const kevent_ring_word *from = (const kevent_ring_word *)uk;
-	kevent_ring_word *to;
-	size_t i;
-
-	to = (kevent_ring_word *)&d->slots[d->kidx++ & d->mask];
-	for (i = 0; i < sizeof(*uk) / sizeof(*to); i++)
-		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
-	d->room--;
-}
-
-/* Entries of the ring that nobody has taken */
-__u32 fb_unread(const struct fb_queue *q);
-void fb_dest_publish(struct fb_queue *q, const struct fb_dest *d);
-int fb_ring_commit(struct fb_queue *q, __u64 uidx);
-
 /* state.c */
-struct fb_watch *fb_find(struct fb_queue *q, __u32 type, __u64 key);
-void fb_watch_link(struct fb_queue *q, struct fb_watch *w);
-int fb_token_get(struct fb_queue *q, struct fb_watch *w);
-void fb_token_put(struct fb_queue *q, struct fb_watch *w);
 /*
  * The number has come to be that of another file, the one of @of or, if that is NULL, of the
  * library: its watches are gone. Nothing is freed, and epoll is not asked.
@@ -397,6 +311,8 @@ void fb_token_put(struct fb_queue *q, struct fb_watch *w);
 void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of);
 /* Register a descriptor of the library in the instance of the queue: 0 or -errno. */
 int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token);
+void fb_move(struct fb_queue *q, struct fb_watch *w, enum fb_list_nr list);
+/* To the ready list */
 void fb_enqueue(struct fb_queue *q, struct fb_watch *w);
 void fb_dequeue(struct fb_queue *q, struct fb_watch *w);
 /* A level watch was seen by a thread that must not get it. */
@@ -434,16 +350,6 @@ int fb_add(struct fb_queue *q, struct ukevent *uk);
 int fb_modify(struct fb_queue *q, const struct ukevent *uk);
 int fb_remove(struct fb_queue *q, const struct ukevent *uk);
 int fb_mark(struct fb_queue *q, const struct ukevent *uk);
-
-/* NULL: it has gone */
-static inline struct fb_watch *fb_by_token(const struct fb_queue *q, __u64 token)
-{
-	__u32 index = (__u32)token;
-
-	if (index >= q->nr_slots || q->slots[index].gen != token >> 32)
-		return NULL;
-	return q->slots[index].watch;
-}
 
 /*
  * timer.c: a step of CLOCK_REALTIME wakes all who sleep. True: from now on; false: as

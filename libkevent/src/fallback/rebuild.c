@@ -22,8 +22,8 @@ static void fb_rebuild_watches(struct fb_queue *q)
 	struct fb_watch *w;
 	__u32 i;
 
-	for (i = 0; i < q->nr_slots; i++) {
-		w = q->slots[i].watch;
+	for (i = 0; i < q->index.nr_slots; i++) {
+		w = q->index.slots[i].watch;
 		if (w && fb_ops_of(w)->register_one(q, w))
 			fb_kill(q, w);
 	}
@@ -35,8 +35,8 @@ static void fb_rebuild_drop(struct fb_queue *q)
 	struct fb_watch *w;
 	__u32 i;
 
-	for (i = 0; i < q->nr_slots; i++) {
-		w = q->slots[i].watch;
+	for (i = 0; i < q->index.nr_slots; i++) {
+		w = q->index.slots[i].watch;
 		if (w && fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
 			fb_kill(q, w);
 	}
@@ -44,7 +44,7 @@ static void fb_rebuild_drop(struct fb_queue *q)
 
 static int fb_rebuild_rest(struct fb_queue *q)
 {
-	int err = fb_register_own(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+	int err = fb_register_own(q, q->kick.fd, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
 	__u32 i;
 
 	for (i = 0; !err && i < FB_NR_TYPES; i++)
@@ -59,8 +59,8 @@ static int fb_rebuild_rest(struct fb_queue *q)
  */
 static void fb_rebuild_wake(struct fb_queue *q)
 {
-	q->kicked = false;
-	q->counted = false;
+	q->kick.pending = false;
+	q->kick.counted = false;
 	fb_kick_all(q);
 	fb_kick(q);
 }
@@ -77,7 +77,7 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 	/* The program may have closed it, and have another file there. */
 	if (fb_queue_check(q, old))
 		return;
-	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->kick, EPOLLIN, FB_TOKEN_KICK);
+	fb_epoll_ctl(old, EPOLL_CTL_MOD, q->kick.fd, EPOLLIN, FB_TOKEN_KICK);
 	fb_sys(SYS_dup3, q->fd, old, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	fb_rebuild_wake(q);
 }
@@ -85,13 +85,13 @@ static void fb_rebuild_in_place(struct fb_queue *q, int old)
 /* Is it one that epoll repeats, and not of a watch that just went? */
 static bool fb_stray_repeats(struct fb_queue *q, __u64 token)
 {
-	if (token == q->stray)
-		return ++q->strays >= FB_STRAYS;
-	if (q->stray && ++q->strays_other < FB_STRAYS_OTHER)
+	if (token == q->stray.token)
+		return ++q->stray.nr >= FB_STRAYS;
+	if (q->stray.token && ++q->stray.others < FB_STRAYS_OTHER)
 		return false;
-	q->stray = token;
-	q->strays = 0;
-	q->strays_other = 0;
+	q->stray.token = token;
+	q->stray.nr = 0;
+	q->stray.others = 0;
 	return false;
 }
 
@@ -103,7 +103,7 @@ void fb_stray(struct fb_queue *q, __u64 token)
 	if (!fb_stray_repeats(q, token) || q->names > 1 ||
 	    fb_queue_check(q, old))
 		return;
-	q->stray = 0;
+	q->stray.token = 0;
 	fb_rebuild_drop(q);
 	new = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
 	if (new < 0)

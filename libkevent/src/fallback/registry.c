@@ -228,7 +228,7 @@ static struct fb_queue *fb_queue_new(void)
 		return NULL;
 	q->fd = -1;
 	q->second = -1;
-	q->kick = -1;
+	q->kick.fd = -1;
 	q->process = kevent_process_mark();
 	pthread_mutex_init(&q->lock, NULL);
 	q->next = fb_queues;

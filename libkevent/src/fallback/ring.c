@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 
 #include "count.h"
-#include "fallback.h"
-#include "queue.h"
+#include "ring.h"
 #include "sys.h"
 
 /* Needed for C libraries that are older than the kernel */
@@ -49,17 +48,17 @@ void fb_ring_clear(struct kevent_ring *ring)
 }
 
 /* The position of consumers; one that they cannot have means that all is taken. */
-static __u64 fb_valid_uidx(const struct fb_queue *q, __u64 uidx, __u64 kidx)
+static __u64 fb_valid_uidx(const struct fb_ring *ring, __u64 uidx, __u64 kidx)
 {
-	return kidx - uidx <= q->size ? uidx : kidx;
+	return kidx - uidx <= ring->size ? uidx : kidx;
 }
 
-__u32 fb_unread(const struct fb_queue *q)
+__u32 fb_unread(const struct fb_ring *ring)
 {
-	__u64 uidx = __atomic_load_n(&q->ring->ring_uidx, __ATOMIC_ACQUIRE);
-	__u64 kidx = __atomic_load_n(&q->kidx, __ATOMIC_ACQUIRE);
+	__u64 uidx = __atomic_load_n(&ring->mem->ring_uidx, __ATOMIC_ACQUIRE);
+	__u64 kidx = __atomic_load_n(&ring->kidx, __ATOMIC_ACQUIRE);
 
-	return (__u32)(kidx - fb_valid_uidx(q, uidx, kidx));
+	return (__u32)(kidx - fb_valid_uidx(ring, uidx, kidx));
 }
 
 /*
@@ -67,18 +66,18 @@ __u32 fb_unread(const struct fb_queue *q)
  * barrier between that and the load pairs with that of consumers: see "commit
  * before process" in linux/ukevent.h.
  */
-void fb_dest_ring(struct fb_queue *q, struct fb_dest *d, __u32 max)
+void fb_dest_ring(struct fb_ring *ring, struct fb_dest *d, __u32 max)
 {
 	__u32 room;
 
 	fb_full_barrier();
-	d->slots = q->ring->event;
-	d->mask = q->size - 1;
-	d->kidx = q->kidx;
-	d->uidx = d->kidx - fb_unread(q);
+	d->slots = ring->mem->event;
+	d->mask = ring->size - 1;
+	d->kidx = ring->kidx;
+	d->uidx = d->kidx - fb_unread(ring);
 	d->ring = true;
 	d->again = false;
-	room = q->size - (__u32)(d->kidx - d->uidx);
+	room = ring->size - (__u32)(d->kidx - d->uidx);
 	d->room = room < max ? room : max;
 }
 
@@ -93,26 +92,26 @@ void fb_dest_buffer(struct fb_dest *d, struct ukevent *buf, __u32 max)
 	d->room = max;
 }
 
-void fb_dest_publish(struct fb_queue *q, const struct fb_dest *d)
+void fb_dest_publish(struct fb_ring *ring, const struct fb_dest *d)
 {
-	if (!d->ring || d->kidx == q->kidx)
+	if (!d->ring || d->kidx == ring->kidx)
 		return;
-	__atomic_store_n(&q->ring->ring_kidx, d->kidx, __ATOMIC_RELEASE);
-	__atomic_store_n(&q->kidx, d->kidx, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->mem->ring_kidx, d->kidx, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring->kidx, d->kidx, __ATOMIC_RELEASE);
 }
 
-int fb_ring_commit(struct fb_queue *q, __u64 uidx)
+int fb_ring_commit(struct fb_ring *ring, __u64 uidx)
 {
-	__u64 seen = __atomic_load_n(&q->ring->ring_uidx, __ATOMIC_ACQUIRE);
+	__u64 seen = __atomic_load_n(&ring->mem->ring_uidx, __ATOMIC_ACQUIRE);
 	__u64 now;
 
 	for (;;) {
-		now = fb_valid_uidx(q, seen, q->kidx);
-		if (uidx > q->kidx)
+		now = fb_valid_uidx(ring, seen, ring->kidx);
+		if (uidx > ring->kidx)
 			return -EINVAL;
 		if (uidx <= now)
 			return 0;
-		if (__atomic_compare_exchange_n(&q->ring->ring_uidx, &seen,
+		if (__atomic_compare_exchange_n(&ring->mem->ring_uidx, &seen,
 						uidx, 0, __ATOMIC_SEQ_CST,
 						__ATOMIC_ACQUIRE))
 			return (int)(uidx - now);

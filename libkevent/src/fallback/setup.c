@@ -2,52 +2,35 @@
 /*
  * Queues of the fallback: how they begin and end
  */
-#include <stdlib.h>
 #include <sys/eventfd.h>
 
 #include "ops.h"
 #include "sys.h"
 
-#define FB_HASH_MIN	16U
-
-static int fb_queue_tables(struct fb_queue *q)
-{
-	q->nr_hash = FB_HASH_MIN;
-	q->hash = calloc(q->nr_hash, sizeof(*q->hash));
-	q->nr_slots = FB_HASH_MIN;
-	q->slots = calloc(q->nr_slots, sizeof(*q->slots));
-	q->free_slot = 0;
-	if (!q->hash || !q->slots)
-		return -ENOMEM;
-	for (__u32 i = 0; i < q->nr_slots; i++)
-		q->slots[i].next = i + 1;
-	return 0;
-}
-
 int fb_queue_clear(struct fb_queue *q)
 {
+	__u32 i;
+
 	q->edges = false;
 	q->work = false;
 	q->idle = false;
-	q->kicked = false;
-	q->counted = false;
+	q->kick.pending = false;
+	q->kick.counted = false;
 	q->gave_way = false;
-	__atomic_store_n(&q->ended, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->wakes, 0, __ATOMIC_RELAXED);
-	q->herd = 0;
-	q->left = 0;
-	q->kidx = 0;
-	q->nr_ready = 0;
-	q->nr_recheck = 0;
-	q->nr_watches = 0;
-	q->stray = 0;
-	q->strays_other = 0;
+	__atomic_store_n(&q->sleepers.ended, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->sleepers.wakes, 0, __ATOMIC_RELAXED);
+	q->sleepers.herd = 0;
+	q->sleepers.left = 0;
+	q->ring.kidx = 0;
+	q->stray.token = 0;
+	q->stray.others = 0;
 	q->delivered = 0;
-	fb_list_init(&q->ready);
-	fb_list_init(&q->recheck);
-	fb_list_init(&q->shown);
+	for (i = 0; i < FB_NR_LISTS; i++) {
+		fb_list_init(&q->lists[i].head);
+		q->lists[i].nr = 0;
+	}
 	fb_list_init(&q->serving.chains);
-	return fb_queue_tables(q);
+	return fb_index_init(&q->index);
 }
 
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
@@ -57,16 +40,16 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 
 	err = fb_queue_clear(q);
 	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
-	q->ring = ring;
-	q->size = size;
+	q->ring.mem = ring;
+	q->ring.size = size;
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	if (!err)
-		err = fb_own(q, &q->kick,
+		err = fb_own(q, &q->kick.fd,
 			     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
 			     "[eventfd]");
 	if (err)
 		return err;
-	err = fb_register_own(q, q->kick, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+	err = fb_register_own(q, q->kick.fd, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
 	if (!err && ring)
 		fb_ring_clear(ring);
 	return err;
@@ -78,7 +61,7 @@ static void fb_queue_check_own(struct fb_queue *q)
 	int epoll = fb_queue_check(q, q->fd) ? -1 : q->fd;
 	__u32 i;
 
-	fb_own_check(&q->kick, epoll);
+	fb_own_check(&q->kick.fd, epoll);
 	fb_own_check(&q->second, epoll);
 	for (i = 0; i < FB_NR_TYPES; i++)
 		if (fb_sources[i] && fb_sources[i]->check_all)
@@ -93,11 +76,8 @@ static void fb_queue_free(struct fb_queue *q)
 		if (fb_sources[i] && fb_sources[i]->free_all)
 			fb_sources[i]->free_all(q);
 	fb_close_fd(&q->second);
-	fb_close_fd(&q->kick);
-	free(q->hash);
-	free(q->slots);
-	q->hash = NULL;
-	q->slots = NULL;
+	fb_close_fd(&q->kick.fd);
+	fb_index_free(&q->index);
 }
 
 /*
@@ -111,7 +91,7 @@ void fb_queue_teardown(struct fb_queue *q)
 	fb_queue_check_own(q);
 	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
 	/* The thread that waits for futex words goes on until it is stopped. */
-	if (q->hash && q->slots)
+	if (q->index.hash && q->index.slots)
 		fb_kill_all(q);
 	fb_queue_unlock(q);
 	fb_queue_free(q);

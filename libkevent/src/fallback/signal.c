@@ -205,7 +205,7 @@ static void fb_signals_read(struct fb_queue *q)
 		q->signals->pending = 0;
 	}
 	for (nr = 1; pending; pending >>= 1, nr++) {
-		w = pending & 1 ? fb_find(q, KEVENT_SIGNAL, nr) : NULL;
+		w = pending & 1 ? fb_find(&q->index, KEVENT_SIGNAL, nr) : NULL;
 		if (w)
 			fb_signal_empty_inbox(q, to_signal(w));
 	}

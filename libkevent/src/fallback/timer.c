@@ -444,7 +444,7 @@ static int fb_timer_arm(struct fb_queue *q, struct fb_timer *t,
 	clock = &timers->clocks[fb_timer_clock(uk->event)];
 	err = fb_clock_open(q, clock);
 	if (!err)
-		err = fb_heap_reserve(clock, q->nr_watches + 1);
+		err = fb_heap_reserve(clock, q->index.nr + 1);
 	if (err)
 		return err;
 	/* A step that came before is none of this timer's. */

@@ -98,7 +98,7 @@ static void fb_wait_dest(struct fb_wait *c, struct fb_dest *d)
 	if (c->buf)
 		fb_dest_buffer(d, c->buf, c->max);
 	else
-		fb_dest_ring(c->q, d, c->max);
+		fb_dest_ring(&c->q->ring, d, c->max);
 }
 
 /* Entries are stored. The queue is locked. */
@@ -111,10 +111,10 @@ static void fb_wait_stored(struct fb_wait *c, const struct fb_dest *d)
 		c->buf += nr;
 		c->got += nr;
 	} else {
-		nr = (__u32)(d->kidx - c->q->kidx);
-		fb_dest_publish(c->q, d);
+		nr = (__u32)(d->kidx - c->q->ring.kidx);
+		fb_dest_publish(&c->q->ring, d);
 		if (fb_has_sleepers(c->q))
-			c->q->left += nr;
+			c->q->sleepers.left += nr;
 	}
 	c->max -= nr;
 	c->again |= d->again;
@@ -122,7 +122,7 @@ static void fb_wait_stored(struct fb_wait *c, const struct fb_dest *d)
 
 static __u32 fb_stored(const struct fb_wait *c)
 {
-	return (__u32)__atomic_load_n(&c->q->kidx, __ATOMIC_ACQUIRE) -
+	return (__u32)__atomic_load_n(&c->q->ring.kidx, __ATOMIC_ACQUIRE) -
 	       c->old_kidx;
 }
 
@@ -134,7 +134,7 @@ static bool fb_wait_content(const struct fb_wait *c)
 	if (c->buf)
 		return c->got >= c->min;
 	stored = fb_stored(c);
-	return stored >= c->min || (stored && fb_unread(c->q) >= c->q->size);
+	return stored >= c->min || (stored && fb_unread(&c->q->ring) >= c->q->ring.size);
 }
 
 /* Lists */
@@ -145,7 +145,7 @@ static bool fb_wait_content(const struct fb_wait *c)
  */
 static bool fb_recheck_gives_way(struct fb_queue *q, const struct fb_dest *d)
 {
-	if (!d->room || q->nr_recheck < d->room)
+	if (!d->room || q->lists[FB_RECHECK].nr < d->room)
 		return false;
 	q->gave_way = !q->gave_way;
 	return q->gave_way;
@@ -177,7 +177,7 @@ static int fb_wait_max(const struct fb_wait *c, bool sleep)
 {
 	__u32 room = c->max, free;
 
-	free = c->buf ? room : c->q->size - fb_unread(c->q);
+	free = c->buf ? room : c->q->ring.size - fb_unread(&c->q->ring);
 	if (free < room)
 		room = free;
 	if (room > FB_BATCH || (!room && sleep))
@@ -190,16 +190,16 @@ static void fb_wait_process(struct fb_wait *c, struct epoll_event *events, int n
 {
 	struct fb_queue *q = c->q;
 	struct fb_dest d;
-	__u32 round = q->round;
+	__u32 round = q->sleepers.round;
 
 	fb_wait_dest(c, &d);
 	fb_collected(q, events, nr, &d, c->call);
-	if (q->nr_ready)
+	if (q->lists[FB_READY].nr)
 		fb_deliver(q, &d);
 	fb_wait_stored(c, &d);
 	/* The caller is none of the herd that it wakes. */
 	if (c->round == round)
-		c->round = q->round;
+		c->round = q->sleepers.round;
 }
 
 /* What epoll has said when it was asked for at most @max */
@@ -278,15 +278,15 @@ static int fb_epoll_wait(const struct fb_wait *c, struct epoll_event *events, in
 static bool fb_is_for_sleepers(const struct fb_queue *q)
 {
 	return fb_has_sleepers(q) &&
-	       (q->kidx >= q->soonest || fb_unread(q) >= q->size);
+	       (q->ring.kidx >= q->sleepers.soonest || fb_unread(&q->ring) >= q->ring.size);
 }
 
 /* The queue is locked. Has a herd been woken since the call last looked? */
 static bool fb_wait_note_herd(struct fb_wait *c)
 {
-	if (c->round == c->q->round)
+	if (c->round == c->q->sleepers.round)
 		return false;
-	c->round = c->q->round;
+	c->round = c->q->sleepers.round;
 	c->herded = true;
 	return true;
 }
@@ -299,16 +299,16 @@ static bool fb_wait_note_herd(struct fb_wait *c)
 static bool fb_wait_pass_on(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
-	bool others = (q->left && fb_is_for_sleepers(q)) ||
-		      (q->nr_ready && q->buffers);
+	bool others = (q->sleepers.left && fb_is_for_sleepers(q)) ||
+		      (q->lists[FB_READY].nr && q->sleepers.buffers);
 
-	if (c->buf && q->nr_ready)
+	if (c->buf && q->lists[FB_READY].nr)
 		return true;
 	if (others)
 		fb_kick_all(q);
 	/* The caller is none of the herd that it wakes. */
-	c->round = q->round;
-	q->left = 0;
+	c->round = q->sleepers.round;
+	q->sleepers.left = 0;
 	return others;
 }
 
@@ -316,15 +316,15 @@ static bool fb_wait_pass_on(struct fb_wait *c)
 static void fb_wait_expect(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
-	__u64 end = c->buf ? ~0ULL : q->kidx + c->min - fb_stored(c);
+	__u64 end = c->buf ? ~0ULL : q->ring.kidx + c->min - fb_stored(c);
 	bool first = !fb_has_sleepers(q);
 
-	if (first || end < q->soonest)
-		q->soonest = end;
+	if (first || end < q->sleepers.soonest)
+		q->sleepers.soonest = end;
 	if (c->min == 1)
 		end = ~0ULL;
-	if (first || end < q->several)
-		q->several = end;
+	if (first || end < q->sleepers.several)
+		q->sleepers.several = end;
 }
 
 /*
@@ -339,16 +339,16 @@ static bool fb_wait_begin_sleep(struct fb_wait *c)
 	struct fb_queue *q = c->q;
 
 	FB_HOLD_QUEUE(q, c->fd);
-	if (fb_wait_note_herd(c) || fb_wait_content(c) || fb_wait_pass_on(c) || q->ended ||
-	    (fb_deadline_steps(&c->until) && fb_hear_steps(q)))
+	if (fb_wait_note_herd(c) || fb_wait_content(c) || fb_wait_pass_on(c) ||
+	    q->sleepers.ended || (fb_deadline_steps(&c->until) && fb_hear_steps(q)))
 		return false;
 	/* Both may have begun before either slept. */
 	if (fb_has_sleepers(q))
 		fb_use_edges(q);
 	fb_hide(q);
 	fb_wait_expect(c);
-	fb_count_add(&q->sleepers, 1);
-	q->buffers += c->buf != NULL;
+	fb_count_add(&q->sleepers.nr, 1);
+	q->sleepers.buffers += c->buf != NULL;
 	return true;
 }
 
@@ -357,9 +357,9 @@ static void fb_wait_take_request(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
 
-	if (!q->wakes || c->requested)
+	if (!q->sleepers.wakes || c->requested)
 		return;
-	__atomic_store_n(&q->wakes, q->wakes - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->sleepers.wakes, q->sleepers.wakes - 1, __ATOMIC_RELAXED);
 	c->requested = true;
 }
 
@@ -373,10 +373,10 @@ static void fb_wait_end_sleep(struct fb_wait *c, struct epoll_event *events, int
 	struct fb_queue *q = c->q;
 
 	FB_HOLD_QUEUE(q, c->fd);
-	fb_count_add(&q->sleepers, -1U);
-	q->buffers -= c->buf != NULL;
+	fb_count_add(&q->sleepers.nr, -1U);
+	q->sleepers.buffers -= c->buf != NULL;
 	if (fb_wait_note_herd(c))
-		__atomic_store_n(&q->herd, q->herd - 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->sleepers.herd, q->sleepers.herd - 1, __ATOMIC_RELAXED);
 	if (nr > 0)
 		fb_wait_process(c, events, nr);
 	if (!fb_wait_content(c))
@@ -406,7 +406,7 @@ static enum fb_outcome fb_wait_give_way(struct fb_wait *c)
 	bool slept = c->slept;
 
 	c->slept = true;
-	if (!slept || !__atomic_load_n(&c->q->herd, __ATOMIC_RELAXED))
+	if (!slept || !__atomic_load_n(&c->q->sleepers.herd, __ATOMIC_RELAXED))
 		return FB_NOTHING;
 	return fb_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, nap, NULL) == -EINTR ?
 	       FB_INTERRUPTED : FB_NOTHING;
@@ -433,7 +433,7 @@ static bool fb_wait_requested(struct fb_wait *c)
 {
 	bool ret;
 
-	if (!c->requested && __atomic_load_n(&c->q->wakes, __ATOMIC_RELAXED)) {
+	if (!c->requested && __atomic_load_n(&c->q->sleepers.wakes, __ATOMIC_RELAXED)) {
 		FB_HOLD_QUEUE(c->q, c->fd);
 		fb_wait_take_request(c);
 	}
@@ -446,7 +446,7 @@ static bool fb_wait_requested(struct fb_wait *c)
 static bool fb_wait_is_over(struct fb_wait *c)
 {
 	return fb_deadline_over(&c->until) ||
-	       __atomic_load_n(&c->q->ended, __ATOMIC_ACQUIRE);
+	       __atomic_load_n(&c->q->sleepers.ended, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -516,8 +516,8 @@ static void fb_wait_enter(struct fb_wait *c)
 
 	c->call = fb_count_add(&q->call, 1);
 	/* Before the look at q->work. Pairs with fb_kick_all(). */
-	c->round = __atomic_load_n(&q->round, __ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&q->sleepers, __ATOMIC_RELAXED) &&
+	c->round = __atomic_load_n(&q->sleepers.round, __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&q->sleepers.nr, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&q->edges, __ATOMIC_RELAXED)) {
 		FB_HOLD_QUEUE(q, c->fd);
 		fb_use_edges(q);
@@ -531,15 +531,15 @@ static void fb_wait_enter(struct fb_wait *c)
 static void fb_wait_share(struct fb_wait *c, bool has)
 {
 	struct fb_queue *q = c->q;
-	__u32 unread = fb_unread(q);
+	__u32 unread = fb_unread(&q->ring);
 
-	q->left -= has;
+	q->sleepers.left -= has;
 	if (!fb_is_for_sleepers(q))
-		q->left = 0;
-	else if (q->kidx >= q->several)
+		q->sleepers.left = 0;
+	else if (q->ring.kidx >= q->sleepers.several)
 		fb_kick_all(q);
-	else if (q->left > unread)
-		q->left = unread;
+	else if (q->sleepers.left > unread)
+		q->sleepers.left = unread;
 }
 
 /*
@@ -553,10 +553,10 @@ static void fb_wait_leave(struct fb_wait *c, bool has)
 	if (!c->requested && !fb_wait_has_work(c))
 		return;
 	FB_HOLD_QUEUE(q, c->fd);
-	if (q->left)
+	if (q->sleepers.left)
 		fb_wait_share(c, has);
 	if (c->requested)
-		__atomic_store_n(&q->wakes, q->wakes + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->sleepers.wakes, q->sleepers.wakes + 1, __ATOMIC_RELAXED);
 	fb_leave(q);
 }
 
@@ -651,7 +651,7 @@ static int fb_wait_result(const struct fb_wait *c, enum fb_outcome outcome)
 
 	if (outcome == FB_REQUESTED)
 		return 0;
-	if (outcome == FB_INTERRUPTED && !fb_unread(c->q))
+	if (outcome == FB_INTERRUPTED && !fb_unread(&c->q->ring))
 		return -EINTR;
 	if (stored > INT_MAX)
 		return -EINVAL;
@@ -675,7 +675,7 @@ int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 	if (flags & KEVENT_FLAGS_SERVE)
 		return old_kidx || arg ? -EINVAL :
 		       fb_serve(q, fd, num, timeout, flags);
-	if (!q->ring)
+	if (!q->ring.mem)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
@@ -695,7 +695,7 @@ int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 		ret = fb_wait_arg(&c, arg);
 	if (ret)
 		return ret;
-	c.min = !c.min ? 1 : c.min > q->size ? q->size : c.min;
+	c.min = !c.min ? 1 : c.min > q->ring.size ? q->ring.size : c.min;
 	if (c.min > 1)
 		fb_deadline_bring_forward(&c.until, arg->min_wait_ns);
 	outcome = fb_wait_loop(&c);
@@ -712,7 +712,7 @@ int kevent_fb_commit(int fd, __u64 uidx)
 
 	if (!q)
 		return KEVENT_FB_PASS;
-	if (!q->ring)
+	if (!q->ring.mem)
 		return -EINVAL;
 	if (!kevent_process_is(q->process))
 		return fb_queue_abroad(q, fd);
@@ -721,12 +721,12 @@ int kevent_fb_commit(int fd, __u64 uidx)
 	fb_wait_enter(&c);
 	{
 		FB_HOLD_QUEUE(q, fd);
-		freed = fb_ring_commit(q, uidx);
+		freed = fb_ring_commit(&q->ring, uidx);
 	}
 	if (freed < 0)
 		return freed;
-	c.max = q->size;
-	c.old_kidx = (__u32)q->kidx;
+	c.max = q->ring.size;
+	c.old_kidx = (__u32)q->ring.kidx;
 	if (fb_wait_has_work(&c))
 		fb_wait_lists(&c, true, true);
 	outcome = fb_wait_poll(&c);

@@ -26,7 +26,7 @@ static void fb_set(struct fb_watch *w, const struct ukevent *uk)
 static void fb_set_back(struct fb_queue *q, struct fb_watch *w,
 			const struct fb_watch *old)
 {
-	bool came = w->state & (FB_FIRED | FB_READY);
+	bool came = w->state & FB_FIRED || w->list == FB_READY;
 
 	w->user = old->user;
 	w->event = old->event;
@@ -90,7 +90,7 @@ static struct fb_watch *fb_find_request(struct fb_queue *q,
 	if (*err)
 		return NULL;
 	*err = -ENOENT;
-	return fb_find(q, uk->type, key);
+	return fb_find(&q->index, uk->type, key);
 }
 
 /*
@@ -164,7 +164,7 @@ struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, __u6
 	w->key = key;
 	w->id = uk->id.raw_u64;
 	fb_set(w, uk);
-	fb_watch_link(q, w);
+	fb_watch_link(&q->index, w);
 	return w;
 }
 
@@ -239,7 +239,7 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 	}
 	w->stored = 0;
 	w->call = 0;
-	fb_modified(q, w, (__u32)ret, uk, old.state & (FB_FIRED | FB_READY));
+	fb_modified(q, w, (__u32)ret, uk, old.state & FB_FIRED || old.list == FB_READY);
 	return 0;
 }
 

@@ -2144,7 +2144,7 @@ static __u64 strays(int queue)
 	__u64 ret;
 
 	fb_queue_lock(found, -1);
-	ret = found->stray + found->strays;
+	ret = found->stray.token + found->stray.nr;
 	fb_queue_unlock(found);
 	fb_put(found);
 	return ret;

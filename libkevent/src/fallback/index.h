@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR MIT */
+/*
+ * Watches, and how a queue finds them: by key, and by what epoll hands back
+ */
+#ifndef LIBKEVENT_FB_INDEX_H
+#define LIBKEVENT_FB_INDEX_H
+
+#include "libkevent.h"
+#include "list.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Lists of a queue. A watch is on one of them, or nowhere. */
+enum fb_list_nr {
+	FB_NOWHERE,
+	FB_SHOWN,		/* level watches that epoll repeats until a call is to sleep */
+	FB_RECHECK,		/* level watches that the next call polls */
+	FB_READY,		/* something is to be delivered */
+	FB_NR_LISTS,
+};
+
+/* States of a watch */
+#define FB_DISARMED	0x01U	/* reports nothing until MODIFY */
+#define FB_FIRED	0x02U	/* has something to report after MODIFY */
+#define FB_BROKEN	0x04U	/* its source cannot deliver */
+#define FB_SECOND	0x08U	/* registered in the second instance */
+#define FB_ALWAYS	0x10U	/* a file that epoll refuses: always ready */
+#define FB_REPEATED	0x20U	/* epoll reports it again while it is ready */
+#define FB_TAKES	0x40U	/* who polls its file takes what there is */
+
+/**
+ * struct fb_watch - a watch
+ * @hash_next:	next one in its chain of &fb_index.hash
+ * @link:	on @list
+ * @id:		as in entries, and part of the key unless the source has another
+ * @key:	by which it is found, with @type
+ * @user:	of the last ADD or MODIFY, as are @event and @req_flags
+ * @token:	what epoll hands back for it; 0: not registered
+ * @ready:	conditions not yet delivered
+ * @reported:	conditions of the newest entry in the ring
+ * @stored:	position after that; 0: it makes no other one redundant
+ * @call:	the call that took it last; in a shadow: its number in the module
+ * @state:	FB_DISARMED and its like
+ * @list:	&enum fb_list_nr
+ */
+struct fb_watch {
+	struct fb_watch	*hash_next;
+	struct fb_list	link;
+	__u64		id;
+	__u64		key;
+	__u64		user;
+	__u64		token;
+	__u64		stored;
+	__u32		type;
+	__u32		event;
+	__u32		req_flags;
+	__u32		ready;
+	__u32		reported;
+	__u32		call;
+	__u32		state;
+	__u32		list;
+};
+
+/**
+ * struct fb_slot - what a token stands for
+ * @watch: NULL: nothing; @next is the next slot without a watch
+ * @gen: generation, to recognise events of an earlier watch
+ */
+struct fb_slot {
+	struct fb_watch	*watch;
+	__u32		gen;
+	__u32		next;
+};
+
+/**
+ * struct fb_index - the watches of a queue
+ * @hash:	by type and key; its size is a power of two
+ * @nr_hash:	that size
+ * @nr:		how many there are. The program decides how many; memory limits it
+ * @slots:	by index in the token
+ * @nr_slots:	their number
+ * @free_slot:	the first without a watch
+ */
+struct fb_index {
+	struct fb_watch	**hash;
+	__u32		nr_hash;
+	__u32		nr;
+	struct fb_slot	*slots;
+	__u32		nr_slots;
+	__u32		free_slot;
+};
+
+/* Empty: 0 or -ENOMEM. Then, too, it is to be freed. */
+int fb_index_init(struct fb_index *index);
+void fb_index_free(struct fb_index *index);
+struct fb_watch *fb_find(struct fb_index *index, __u32 type, __u64 key);
+void fb_watch_link(struct fb_index *index, struct fb_watch *w);
+void fb_watch_unlink(struct fb_index *index, struct fb_watch *w);
+int fb_token_get(struct fb_index *index, struct fb_watch *w);
+void fb_token_put(struct fb_index *index, struct fb_watch *w);
+
+/* NULL: it has gone */
+static inline struct fb_watch *fb_by_token(const struct fb_index *index, __u64 token)
+{
+	__u32 nr = (__u32)token;
+
+	if (nr >= index->nr_slots || index->slots[nr].gen != token >> 32)
+		return NULL;
+	return index->slots[nr].watch;
+}
+
+#pragma GCC visibility pop
+
+#endif /* LIBKEVENT_FB_INDEX_H */
