@@ -192,10 +192,6 @@ static int seek(int fd, __u32 num, __u32 old_kidx, int whence)
 
 	return ret ? ret : (int)result;
 #else
-	(void)fd;
-	(void)num;
-	(void)old_kidx;
-	(void)whence;
 	return -ENOTTY;
 #endif
 }

@@ -127,7 +127,6 @@ static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,
 
 static void fb_aio_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	(void)q;
 	if (to_aio(w)->state == FB_AIO_WAITS)
 		fb_list_del(&to_aio(w)->link);
 }
@@ -157,7 +156,6 @@ static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
 {
 	const struct fb_aio *a = to_aio(w);
 
-	(void)q;
 	uk->id.raw_u64 = a->end;
 	uk->ret_data[0] = (__u32)a->result;
 	uk->ret_data[1] = (__u32)((__u64)a->result >> 32);

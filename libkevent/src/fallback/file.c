@@ -367,8 +367,6 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 	__u32 taken = w->state & FB_TAKES ? w->ready : 0;
 	int err = 0;
 
-	(void)uk;
-	(void)old;
 	fb_dequeue(q, w);
 	w->ready = 0;
 	/* Of another file nothing is taken. */
@@ -448,7 +446,6 @@ static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 {
 	int err;
 
-	(void)uk;
 	if (w->list == FB_READY)
 		return 0;
 	fb_dequeue(q, w);

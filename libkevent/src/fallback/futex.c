@@ -378,7 +378,6 @@ static int fb_futex_modify(struct fb_queue *q, struct fb_watch *w,
 {
 	struct fb_futex *f = to_futex(w);
 
-	(void)old;
 	fb_futex_disarm(q, f);
 	if (w->state & FB_DISARMED) {
 		if (f->woken)
@@ -391,7 +390,6 @@ static int fb_futex_modify(struct fb_queue *q, struct fb_watch *w,
 
 static void fb_futex_delivered(struct fb_queue *q, struct fb_watch *w)
 {
-	(void)q;
 	to_futex(w)->woken = false;
 }
 

@@ -150,7 +150,6 @@ static int fb_inode_current(struct fb_queue *q, struct fb_watch *w)
 {
 	struct kevent_identity id;
 
-	(void)q;
 	if (fb_inode_identify(to_inode(w), &id))
 		return 0;
 	return fb_call(fcntl(fb_inode_fd(w), F_GETFD)) < 0 ? -EBADF : -ENOENT;
@@ -336,7 +335,7 @@ static void fb_inodes_missed(struct fb_queue *q)
  * What there is now: those who change files may be faster than this loop. Where that is not to
  * be had, as much as fits at once.
  */
-static void fb_inodes_read(struct fb_queue *q)
+static void fb_inodes_read(struct fb_queue *q, __u32 nr)
 {
 	union {
 		struct inotify_event	ev;
@@ -359,12 +358,6 @@ static void fb_inodes_read(struct fb_queue *q)
 				fb_inode_happened(q, ev);
 		}
 	}
-}
-
-static void fb_inodes_readable(struct fb_queue *q, __u32 nr)
-{
-	(void)nr;
-	fb_inodes_read(q);
 }
 
 /* Watches */
@@ -395,7 +388,6 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	struct kevent_identity id;
 	int ret;
 
-	(void)uk;
 	inode->wd = -1;
 	ret = fb_inodes_get(q);
 	if (ret)
@@ -408,7 +400,7 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	memcpy(inode->dev, id.dev, sizeof(id.dev));
 	inode->opened = fb_opened(fb_inode_fd(w));
 	/* What was reported so far is not for this watch. */
-	fb_inodes_read(q);
+	fb_inodes_read(q, 0);
 	ret = fb_inode_listen(q, inode);
 	if (ret < 0)
 		return ret;
@@ -450,10 +442,9 @@ static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 	__u32 event = w->event;
 	int err;
 
-	(void)uk;
 	/* If this fails, they are for the watch as it was. */
 	w->event |= old->event;
-	fb_inodes_read(q);
+	fb_inodes_read(q, 0);
 	w->event = event;
 	w->state |= old->state & FB_BROKEN;
 	err = fb_inode_listen_on(q, inode);
@@ -484,7 +475,7 @@ const struct fb_ops fb_inode_ops = {
 	.detach		= fb_inode_detach,
 	.modify		= fb_inode_modify,
 	.current	= fb_inode_current,
-	.readable	= fb_inodes_readable,
+	.readable	= fb_inodes_read,
 	.register_all	= fb_inodes_register,
 	.check_all	= fb_inodes_check,
 	.free_all	= fb_inodes_free,

@@ -33,7 +33,7 @@ enum fb_stage {
  * @check:	pure validation of a request: 0 or -errno
  * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
  * @key:	the key of a request, or -errno
- * @attach:	arm a new watch. The conditions that hold already, or -errno
+ * @attach:	arm a new watch. The conditions that hold already, or -errno. Optional: 0
  * @detach:	disarm; after attach() has returned, whatever it said. Optional
  * @release:	free memory and close descriptors, after detach(). Optional
  * @modify:	arm anew, after the watch was changed to what the request says. The

@@ -258,7 +258,6 @@ static void fb_posix_timer_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_posix **at = place_of((__u32)w->id), *p = to_posix(w);
 
-	(void)q;
 	if (!p->q)
 		return;
 	FB_HOLD(kevent_process_lock());
@@ -271,9 +270,6 @@ static void fb_posix_timer_detach(struct fb_queue *q, struct fb_watch *w)
 static int fb_posix_timer_modify(struct fb_queue *q, struct fb_watch *w,
 				 const struct ukevent *uk, const struct fb_watch *old)
 {
-	(void)q;
-	(void)uk;
-	(void)old;
 	return to_posix(w)->expired ? (int)KEVENT_POSIX_TIMER_FIRED : 0;
 }
 
@@ -281,7 +277,6 @@ static void fb_posix_timer_fill(struct fb_queue *q, struct fb_watch *w, struct u
 {
 	__u64 overrun = to_posix(w)->expired;
 
-	(void)q;
 	overrun -= !!overrun;
 	uk->ret_data[0] = (__u32)overrun;
 	uk->ret_data[1] = (__u32)(overrun >> 32);
@@ -289,22 +284,17 @@ static void fb_posix_timer_fill(struct fb_queue *q, struct fb_watch *w, struct u
 
 static void fb_posix_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 {
-	(void)q;
 	to_posix(w)->expired = 0;
 }
 
 /* What has expired is reported anyway. */
 static int fb_posix_timer_mark(struct fb_queue *q, struct fb_watch *w, const struct ukevent *uk)
 {
-	(void)q;
-	(void)w;
-	(void)uk;
 	return 0;
 }
 
 static enum fb_stage fb_posix_timer_stage(const struct fb_watch *w)
 {
-	(void)w;
 	return FB_WAITS;
 }
 

@@ -226,9 +226,6 @@ static void fb_proc_release(struct fb_watch *w)
 static int fb_proc_modify(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk, const struct fb_watch *old)
 {
-	(void)q;
-	(void)uk;
-	(void)old;
 	w->req_flags |= KEVENT_REQ_ONESHOT;
 	return 0;
 }
@@ -238,7 +235,6 @@ static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
 {
 	struct fb_proc *proc = to_proc(w);
 
-	(void)q;
 	uk->ret_data[0] = proc->known ? proc->status : 0;
 	uk->ret_data[1] = proc->known ? KEVENT_PROC_STATUS : 0;
 }

@@ -68,18 +68,6 @@ static void fb_queue_check_own(struct fb_queue *q)
 			fb_sources[i]->check_all(q, epoll);
 }
 
-static void fb_queue_free(struct fb_queue *q)
-{
-	__u32 i;
-
-	for (i = 0; i < FB_NR_TYPES; i++)
-		if (fb_sources[i] && fb_sources[i]->free_all)
-			fb_sources[i]->free_all(q);
-	fb_close_fd(&q->second);
-	fb_close_fd(&q->kick.fd);
-	fb_index_free(&q->index);
-}
-
 /*
  * Nobody else uses the queue. The number of its epoll may be that of another file by
  * now, maybe of an epoll of the program, so nothing is taken from there: epoll forgets
@@ -87,6 +75,8 @@ static void fb_queue_free(struct fb_queue *q)
  */
 void fb_queue_teardown(struct fb_queue *q)
 {
+	__u32 i;
+
 	fb_queue_lock(q, -1);
 	fb_queue_check_own(q);
 	__atomic_store_n(&q->fd, -1, __ATOMIC_RELAXED);
@@ -94,7 +84,12 @@ void fb_queue_teardown(struct fb_queue *q)
 	if (q->index.hash && q->index.slots)
 		fb_kill_all(q);
 	fb_queue_unlock(q);
-	fb_queue_free(q);
+	for (i = 0; i < FB_NR_TYPES; i++)
+		if (fb_sources[i] && fb_sources[i]->free_all)
+			fb_sources[i]->free_all(q);
+	fb_close_fd(&q->second);
+	fb_close_fd(&q->kick.fd);
+	fb_index_free(&q->index);
 }
 
 /*

@@ -213,7 +213,6 @@ static void fb_signals_read(struct fb_queue *q)
 
 static void fb_signals_readable(struct fb_queue *q, __u32 nr)
 {
-	(void)nr;
 	/* A call may have the event of a registration that was taken back. */
 	if (q->signals)
 		fb_signals_read(q);
@@ -266,7 +265,6 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 	struct fb_signal *s = to_signal(w);
 	int err = fb_signals_get(q);
 
-	(void)uk;
 	if (err)
 		return err;
 	fb_list_init(&s->listener.link);
@@ -300,8 +298,6 @@ static int fb_signal_modify(struct fb_queue *q, struct fb_watch *w,
 			    const struct ukevent *uk,
 			    const struct fb_watch *old)
 {
-	(void)uk;
-	(void)old;
 	fb_signals_read(q);
 	if (!(w->state & FB_DISARMED))
 		return fb_signal_listen(w);
@@ -322,7 +318,6 @@ static void fb_signal_fill(struct fb_queue *q, struct fb_watch *w,
 	struct fb_signal *s = to_signal(w);
 	const struct fb_kept *kept = s->kept.oldest;
 
-	(void)q;
 	uk->id.raw_u64 = fb_signal_nr(w);
 	uk->ret_data[0] = 0;
 	if (!kept)
@@ -338,7 +333,6 @@ static void fb_signal_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	(void)q;
 	if (s->kept.nr)
 		fb_fifo_drop(&s->kept);
 	else
@@ -348,7 +342,6 @@ static void fb_signal_delivered(struct fb_queue *q, struct fb_watch *w)
 static int fb_signal_mark(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk)
 {
-	(void)q;
 	if (uk->event && uk->event != KEVENT_SIGNAL_DELIVERY)
 		return -EINVAL;
 	to_signal(w)->marked = true;

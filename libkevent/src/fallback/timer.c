@@ -469,7 +469,6 @@ static void fb_timer_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_timer *t = to_timer(w);
 
-	(void)q;
 	fb_timer_stop(t);
 	fb_list_del(&t->on_set);
 }
@@ -477,7 +476,6 @@ static void fb_timer_detach(struct fb_queue *q, struct fb_watch *w)
 static int fb_timer_modify(struct fb_queue *q, struct fb_watch *w,
 			   const struct ukevent *uk, const struct fb_watch *old)
 {
-	(void)old;
 	return fb_timer_arm(q, to_timer(w), uk);
 }
 
@@ -500,7 +498,6 @@ static void fb_timer_fill(struct fb_queue *q, struct fb_watch *w,
 {
 	struct fb_timer *t = to_timer(w);
 
-	(void)q;
 	if (t->expired && t->interval)
 		fb_timer_count(t);
 	uk->ret_data[0] = (__u32)t->ticks;
@@ -511,7 +508,6 @@ static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_timer *t = to_timer(w);
 
-	(void)q;
 	t->ticks = 0;
 	if (!t->expired || !t->interval || w->state & FB_BROKEN ||
 	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))

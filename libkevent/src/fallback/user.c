@@ -59,15 +59,6 @@ static int fb_user_check(const struct ukevent *uk)
 	return 0;
 }
 
-static int fb_user_attach(struct fb_queue *q, struct fb_watch *w,
-			  const struct ukevent *uk)
-{
-	(void)q;
-	(void)w;
-	(void)uk;
-	return 0;
-}
-
 static void fb_user_drop_oldest(struct fb_user *user)
 {
 	struct fb_user_mark *mark = user->oldest;
@@ -92,11 +83,11 @@ static void fb_user_release(struct fb_watch *w)
 		fb_user_drop_oldest(user);
 }
 
+/* There is nothing to arm. */
 static int fb_user_modify(struct fb_queue *q, struct fb_watch *w,
 			  const struct ukevent *uk, const struct fb_watch *old)
 {
-	(void)old;
-	return fb_user_attach(q, w, uk);
+	return 0;
 }
 
 static __u32 fb_user_count(struct fb_watch *w)
@@ -127,7 +118,6 @@ static void fb_user_fill(struct fb_queue *q, struct fb_watch *w,
 {
 	struct fb_user *user = to_user(w);
 
-	(void)q;
 	if (user->merged.nr)
 		fb_user_fill_merged(uk, &user->merged);
 	else if (user->oldest)
@@ -136,7 +126,6 @@ static void fb_user_fill(struct fb_queue *q, struct fb_watch *w,
 
 static void fb_user_delivered(struct fb_queue *q, struct fb_watch *w)
 {
-	(void)q;
 	fb_user_drop_oldest(to_user(w));
 }
 
@@ -179,7 +168,6 @@ static int fb_user_mark(struct fb_queue *q, struct fb_watch *w,
 	__u32 mask = uk->event ? uk->event : w->event;
 	int err = 0;
 
-	(void)q;
 	if (w->event) {
 		mask &= w->event;
 		if (!mask)
@@ -199,7 +187,6 @@ const struct fb_ops fb_user_ops = {
 	.size		= sizeof(struct fb_user),
 	.flags		= KEVENT_REQ_KEEP_EACH,
 	.check		= fb_user_check,
-	.attach		= fb_user_attach,
 	.release	= fb_user_release,
 	.modify		= fb_user_modify,
 	.count		= fb_user_count,

@@ -188,7 +188,7 @@ int fb_add(struct fb_queue *q, struct ukevent *uk)
 	w = fb_watch_new(q, uk, key);
 	if (!w)
 		return -ENOMEM;
-	ret = ops->attach(q, w, uk);
+	ret = ops->attach ? ops->attach(q, w, uk) : 0;
 	if (ret >= 0)
 		return fb_attached(q, w, (__u32)ret, uk);
 	fb_kill(q, w);
