@@ -186,21 +186,42 @@ static bool leave_all(void)
 }
 
 /* Both may use a connection afterwards: it has to be a socket again. */
-static void before_fork(void)
+static void leave_for_child(void)
 {
 	struct pollfd fds[2];
 	int64_t deadline;
+
+	if (lane_settings.forks_alone || LIST_EMPTY(&lane_conns))
+		return;
+	deadline = lane_deadline(lane_settings.fork_limit);
+	while (!leave_all() && !lane_is_over(deadline))
+		lane_sleep(fds, 2, deadline, NULL);
+}
+
+/* The thread is in fork() of this object: that has left. */
+static __thread bool forks __attribute__((tls_model("initial-exec")));
+
+/* Handlers of the program may have locked its allocator before. */
+static void before_fork(void)
+{
 	struct conn *c;
 
 	lane_lock();
-	if (lane_settings.forks_alone || LIST_EMPTY(&lane_conns))
+	if (!forks)
+		leave_for_child();
+	if (lane_settings.forks_alone)
 		return;
-	deadline = lane_deadline(FORK_LIMIT);
-	while (!leave_all() && !lane_is_over(deadline))
-		lane_sleep(fds, 2, deadline, NULL);
 	LIST_FOREACH(c, &lane_conns, all)
 		if (is_for_child(c) && !lane_rest_share(c))
 			lane_conn_try_leave(c);
+}
+
+static void in_parent(void)
+{
+	if (forks)
+		lane_unlock_only();
+	else
+		lane_unlock();
 }
 
 static void in_child(void)
@@ -210,8 +231,24 @@ static void in_child(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(before_fork, lane_unlock, in_child);
+	pthread_atfork(before_fork, in_parent, in_child);
 }
+
+/* libc calls its own in daemon() and forkpty(). */
+EXPORT pid_t fork(void)
+{
+	pid_t pid;
+
+	lane_lock();
+	leave_for_child();
+	lane_unlock();
+	forks = true;
+	pid = real()->fork();
+	forks = false;
+	return pid;
+}
+
+ALIAS(__fork, fork);
 
 /* Its child would change the table of the parent. */
 EXPORT pid_t vfork(void)
@@ -245,7 +282,8 @@ static void before_exec(void)
 		if (!c || flags < 0 || (flags & FD_CLOEXEC))
 			continue;
 		lane_hold(&h, &c->o);
-		left = !lane_conn_leave(c, lane_deadline(FORK_LIMIT)) && !lane_has_rest(c);
+		left = !lane_conn_leave(c, lane_deadline(lane_settings.fork_limit)) &&
+		       !lane_has_rest(c);
 		lane_release(&h);
 		if (left)
 			continue;

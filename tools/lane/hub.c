@@ -252,7 +252,7 @@ void lane_hub_lose(const struct epoll *ep)
 		hub.inner = NULL;
 }
 
-/* In a child: the parent goes on with its own. */
+/* In a child: the parent goes on with its own. The allocator may still be locked. */
 void lane_hub_forget(void)
 {
 	int fd;
@@ -260,8 +260,10 @@ void lane_hub_forget(void)
 	for (fd = lane_number_of(NULL, 0); fd >= 0; fd = lane_number_of(NULL, fd + 1)) {
 		const struct private *p = lane_find_kind(fd, PRIVATE);
 
-		if (p && !p->conn)
-			close_private(fd);
+		if (!p || p->conn)
+			continue;
+		lane_table_forget(fd);
+		lane_call(SYS_close, fd);
 	}
 	memset(&hub, 0, sizeof(hub));
 	hub.ep = hub.wake = -1;

@@ -30,7 +30,6 @@
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define LANE_EVENTS	64
 #define LANE_OWN	2	/* entries of an array for poll() that lane_sleep() uses */
-#define FORK_LIMIT	100000000	/* ns, for the peers to follow before a fork or an exec */
 
 enum kind { CONN, EPOLL, PRIVATE };
 
@@ -110,6 +109,7 @@ struct lane_settings {
 	const char	*paths;		/* one a line */
 	__u32		looks;
 	bool		forks_alone;	/* children use no connections */
+	int64_t		fork_limit;	/* ns, for the peers to follow before a fork or an exec */
 	pid_t		stats;		/* 0, or the first program that says them */
 };
 
@@ -165,6 +165,8 @@ void *lane_new(enum kind kind, size_t size);
 
 /* Takes over a reference; what was there loses its own. False: there is no memory. */
 bool lane_table_set(int fd, struct object *o);
+/* Without an end of the object */
+void lane_table_forget(int fd);
 int lane_number_of(const struct object *o, int first);
 void lane_put(struct object *o);
 void lane_lock(void);

@@ -46,7 +46,7 @@ int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
 	X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(preadv2) \
 	X(write) X(writev) X(send) X(sendto) X(sendmsg) X(sendmmsg) X(pwritev2) \
 	X(sendfile) X(sendfile64) X(splice) X(shutdown) X(setsockopt) X(ioctl) X(fcntl) \
-	X(close) X(close_range) X(dup) X(dup2) X(dup3) X(fdopen) \
+	X(fork) X(close) X(close_range) X(dup) X(dup2) X(dup3) X(fdopen) \
 	X(vdprintf) X(__vdprintf_chk) \
 	X(socket) X(bind) X(listen) X(accept) X(accept4) X(connect) X(poll) X(ppoll) \
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \

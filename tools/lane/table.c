@@ -111,6 +111,14 @@ bool lane_table_set(int fd, struct object *o)
 	return true;
 }
 
+void lane_table_forget(int fd)
+{
+	uintptr_t *slot = slot_of(fd, false);
+
+	if (slot)
+		__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
+}
+
 /* The first descriptor from @first on that has @o, or any object for NULL; -1: none */
 int lane_number_of(const struct object *o, int first)
 {
