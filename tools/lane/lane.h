@@ -225,6 +225,7 @@ struct sleep *lane_before_handler(void);
 void lane_after_handler(struct sleep *s);
 void lane_threads_forget(void);
 int64_t lane_deadline(int64_t span);
+int lane_await_socket(int fd, int events, int64_t deadline);
 bool lane_is_over(int64_t deadline);
 
 /* conn.c */

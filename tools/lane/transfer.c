@@ -157,11 +157,10 @@ static ssize_t wait_for(struct conn *c, int fd, int flags, int events, int64_t *
 }
 
 /* What ends the call: 0, an error, or NOT_OURS if the socket has the rest of it */
-static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags)
+static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags, int64_t *deadline)
 {
 	bool all = (flags & MSG_WAITALL) && !(flags & MSG_PEEK);
 	size_t want = length(v->iov, v->nr);
-	int64_t deadline = UNKNOWN;
 	ssize_t ret;
 
 	for (;;) {
@@ -171,7 +170,7 @@ static ssize_t read_all(struct conn *c, int fd, struct vector *v, int flags)
 		if (!ret || (ret > 0 && (!all || v->done == want)))
 			return 0;
 		if (ret == -EAGAIN)
-			ret = wait_for(c, fd, flags, POLLIN, &deadline);
+			ret = wait_for(c, fd, flags, POLLIN, deadline);
 		if (ret < 0)
 			return ret;
 	}
@@ -200,6 +199,7 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 	struct conn *c;
 	struct vector v;
 	struct hold h;
+	int64_t deadline = UNKNOWN;
 	ssize_t ret = NOT_OURS;
 
 	if (nr < 0 || nr > MAX_IOV)
@@ -211,10 +211,12 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 	c = lane_conn(fd, true);
 	if (c) {
 		lane_hold(&h, &c->o);
-		ret = read_all(c, fd, &v, flags);
+		ret = read_all(c, fd, &v, flags, &deadline);
 		lane_release(&h);
 	}
 	lane_unlock();
+	if (ret == NOT_OURS && deadline > 0)
+		ret = lane_await_socket(fd, POLLIN, deadline);
 	if (ret == NOT_OURS && v.done)
 		go_on(&v, fd, flags, real()->recvmsg);
 	return result(&v, ret, got);
@@ -257,10 +259,9 @@ void lane_end_turn(struct conn *c)
 	lane_wake_all();
 }
 
-static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
+static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags, int64_t *deadline)
 {
 	size_t want = length(v->iov, v->nr);
-	int64_t deadline = UNKNOWN;
 	ssize_t ret;
 
 	for (;;) {
@@ -272,15 +273,16 @@ static ssize_t write_all(struct conn *c, int fd, struct vector *v, int flags)
 		if (ret > 0)
 			c->writer = pthread_self();
 		if (ret == -EAGAIN)
-			ret = wait_for(c, fd, flags, POLLOUT, &deadline);
+			ret = wait_for(c, fd, flags, POLLOUT, deadline);
 		if (ret < 0)
 			return ret;
 	}
 }
 
+/* Some bytes are sent: the call does not fail any more, and so there is no SIGPIPE. */
 static ssize_t send_msg(int fd, struct msghdr *msg, int flags)
 {
-	return real()->sendmsg(fd, msg, flags);
+	return real()->sendmsg(fd, msg, flags | MSG_NOSIGNAL);
 }
 
 bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent)
@@ -288,6 +290,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 	struct conn *c;
 	struct vector v;
 	struct hold h;
+	int64_t deadline = UNKNOWN;
 	ssize_t ret = NOT_OURS;
 
 	if (nr < 0 || nr > MAX_IOV)
@@ -299,11 +302,14 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 	c = lane_conn(fd, false);
 	if (c) {
 		lane_hold(&h, &c->o);
-		ret = write_all(c, fd, &v, flags);
-		lane_end_turn(c);
+		ret = write_all(c, fd, &v, flags, &deadline);
+		if (h.o)
+			lane_end_turn(c);
 		lane_release(&h);
 	}
 	lane_unlock();
+	if (ret == NOT_OURS && deadline > 0)
+		ret = lane_await_socket(fd, POLLOUT, deadline);
 	if (ret == NOT_OURS && v.done)
 		go_on(&v, fd, flags, send_msg);
 	if (ret == -EPIPE && !v.done && !(flags & MSG_NOSIGNAL))
