@@ -274,6 +274,11 @@ static int leave_passed(const struct msghdr *msg)
 	for (c = CMSG_FIRSTHDR(msg); c && !ret; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
+		/* The kernel refuses it. */
+		if (c->cmsg_len < CMSG_LEN(0) ||
+		    c->cmsg_len > (size_t)((char *)msg->msg_control + msg->msg_controllen -
+					   (char *)c))
+			return 0;
 		nr = (c->cmsg_len - CMSG_LEN(0)) / sizeof(fd);
 		for (i = 0; i < nr && !ret; i++) {
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
