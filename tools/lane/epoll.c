@@ -340,7 +340,8 @@ static int sleep_for(struct epoll *ep, int epfd, int64_t deadline, const sigset_
 
 	if (lane_can_sleep_in_hub() && lane_hub_has(ep, epfd))
 		return lane_sleep_in_hub(deadline, mask);
-	fds[2] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	/* It may not sleep at all: then nothing is known of @epfd. */
+	fds[2] = (struct pollfd){ .fd = epfd, .events = POLLIN, .revents = POLLIN };
 	ret = lane_sleep(fds, 3, deadline, mask);
 	if (!ret && fds[2].revents)
 		ep->stale = true;

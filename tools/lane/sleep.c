@@ -329,7 +329,8 @@ static int end_sleep(struct hold *holds, int ret)
 	else
 		ret = take_back(holds) ? -EBADF : -EINTR;
 	lane_dispatch();
-	return ret;
+	/* The process was stopped, and goes on. */
+	return ret == -EINTR && !lane_interrupted ? 0 : ret;
 }
 
 /* A cancellation point */
@@ -341,8 +342,7 @@ static int sleep_in_poll(struct pollfd *fds, nfds_t nr, const struct timespec *s
 	pthread_cleanup_push(cancelled, NULL);
 	ret = real()->ppoll(fds, nr, span, mask) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
-	/* The process was stopped, and goes on. */
-	return ret == -EINTR && !lane_interrupted ? 0 : ret;
+	return ret;
 }
 
 static bool may_sleep(int64_t deadline)
@@ -400,6 +400,8 @@ int lane_sleep_in_hub(int64_t deadline, const sigset_t *mask)
 	nr = sleep_in_epoll(ev, &span, mask);
 	lane_lock();
 	lacks_pwait2 = nr == -ENOSYS;
+	if (lacks_pwait2)
+		lane_take_events();
 	lane_take_these(ev, nr);
 	return end_sleep(holds, nr < 0 && nr != -ENOSYS ? nr : 0);
 }
