@@ -22,8 +22,9 @@ import sys
 import tempfile
 import termios
 import threading
+import time
 
-LIMIT = 8
+LIMIT = 60
 libc = ctypes.CDLL(None, use_errno=True)
 side = case = path = None
 beside = None
@@ -212,6 +213,23 @@ def rcvtimeo_client(conn):
     warm(conn)
     sync()
     conn.sendall(b'x')
+
+
+def leaves_in_time_server(conn):
+    """A thread takes the connection out of memory while another one reads, for 3 s at most."""
+    warm(conn)
+    timer = threading.Timer(2.5, conn.setsockopt, (socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1))
+    timeo(conn, socket.SO_RCVTIMEO, 3000)
+    start = time.monotonic()
+    timer.start()
+    say(catch(conn.recv, 1), time.monotonic() - start < 5.4)
+    timer.join()
+    sync_beside(conn)
+
+
+def leaves_in_time_client(conn):
+    warm(conn)
+    sync_beside(conn)
 
 
 def sndtimeo_server(conn):

@@ -20,7 +20,7 @@ import tempfile
 import termios
 import threading
 
-LIMIT = 10
+LIMIT = 60
 MOST = 40000			# bytes under way, which both kinds of connections have room for
 
 

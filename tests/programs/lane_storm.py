@@ -24,7 +24,7 @@ import termios
 import time
 from pathlib import Path
 
-LIMIT = 10			# s, for one wait
+LIMIT = 60			# s, for one wait
 PERIOD = 64007			# of the bytes of a direction
 QUOTA = 300000			# bytes of a direction, at most
 SIDES = ("server", "client")

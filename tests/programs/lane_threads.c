@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define LIMIT	8	/* s, for a whole case */
+#define LIMIT	60	/* s, for a whole case */
 
 static const char *path;
 static int listener;
@@ -197,21 +197,38 @@ static void begin(pthread_t *thread, void *(*run)(void *), int conn)
 
 static atomic_int thread_id;
 
-/* Until the thread that has said its number sleeps: it calls nothing else after that. */
-static void await_sleep(void)
+/* S: it sleeps, T: it is stopped */
+static void await_state(pid_t thread, char state)
 {
-	char name[64], text[256] = "";
+	char name[64], text[256] = "", want[] = { ')', ' ', state, ' ', 0 };
 	int fd;
 
+	snprintf(name, sizeof(name), "/proc/%d/stat", thread);
 	do {
 		sched_yield();
-		snprintf(name, sizeof(name), "/proc/%d/stat", thread_id);
 		fd = open(name, O_RDONLY);
 		if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
 			continue;
 		close(fd);
-	} while (!thread_id || !strstr(text, ") S "));
+	} while (!strstr(text, want));
+}
+
+/* Until the thread that has said its number sleeps: it calls nothing else after that. */
+static void await_sleep(void)
+{
+	while (!thread_id)
+		sched_yield();
+	await_state(thread_id, 'S');
 	thread_id = 0;
+}
+
+static pid_t peer_of(int conn)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	check(!getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len), "SO_PEERCRED");
+	return peer.pid;
 }
 
 /* A thread waits for edges, and another one reads first. */
@@ -348,7 +365,7 @@ static void watch_client(void)
 }
 
 /* A thread is cancelled while it waits; its stack has another use then. */
-static void *use_stack(void *unused)
+static __attribute__((noinline)) void *use_stack(void *unused)
 {
 	volatile char bytes[200000];
 	size_t i;
@@ -467,8 +484,6 @@ static void handler_client(void)
 static void handler_server(void)
 {
 	int one = take(), two = take();
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
 	char byte;
 
 	warm(one, answer);
@@ -476,10 +491,8 @@ static void handler_server(void)
 	answer(two);
 	answer(one);
 	get(two);
-	getsockopt(one, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	thread_id = peer.pid;
-	await_sleep();
-	kill(peer.pid, SIGUSR1);
+	await_state(peer_of(one), 'S');
+	kill(peer_of(one), SIGUSR1);
 	answer(two);
 	printf("end %zd\n", read(one, &byte, 1));
 	get(two);
@@ -835,6 +848,15 @@ static void instances_client(void)
 	(void)!read(one, &byte, 1);
 }
 
+static void stay_on_one_cpu(void)
+{
+	cpu_set_t first;
+
+	CPU_ZERO(&first);
+	CPU_SET(sched_getcpu(), &first);
+	sched_setaffinity(0, sizeof(first), &first);
+}
+
 /* A handler leaves epoll_wait() when that has the events already. */
 static volatile sig_atomic_t waits;
 
@@ -868,15 +890,12 @@ static void taken_server(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	int conn = take(), ep = epoll_of(conn), side[2];
-	cpu_set_t first;
 	volatile int got;
 	pthread_t thread;
 	char byte;
 
 	warm(conn, answer);
-	CPU_ZERO(&first);
-	CPU_SET(sched_getcpu(), &first);
-	sched_setaffinity(0, sizeof(first), &first);
+	stay_on_one_cpu();
 	check(!pipe(side), "pipe");
 	epoll_ctl(ep, EPOLL_CTL_ADD, side[0], &ev);
 	signal(SIGUSR1, leave_wait);
@@ -905,6 +924,297 @@ static void taken_client(void)
 
 	warm(conn, ask);
 	(void)!read(conn, &byte, 1);
+}
+
+/* The same when another thread has woken this one: the next sleep has to be woken, too. */
+#define WAKES	50
+
+static void *wake_and_signal(void *conn)
+{
+	struct epoll_event ev = { .events = EPOLLOUT };
+	pid_t main_thread = getpid();
+	int i;
+
+	for (i = 0; i < WAKES; i++) {
+		while (rounds != 2 * i + 1)
+			sched_yield();
+		await_state(main_thread, 'S');
+		close(socket(AF_UNIX, SOCK_STREAM, 0));
+		tgkill(main_thread, main_thread, SIGUSR1);
+		while (rounds != 2 * i + 2)
+			sched_yield();
+		await_state(main_thread, 'S');
+		epoll_ctl(edges, EPOLL_CTL_MOD, (int)(long)conn, &ev);
+	}
+	return NULL;
+}
+
+static void woken_server(void)
+{
+	int one = take(), two = take();
+	struct epoll_event ev;
+	pthread_t waker, waiter;
+	volatile int i;
+	char byte;
+
+	warm(one, answer);
+	warm(two, answer);
+	edges = epoll_of(one);
+	signal(SIGUSR1, leave_wait);
+	stay_on_one_cpu();
+	begin(&waker, wake_and_signal, one);
+	for (i = 0; i < WAKES; i++) {
+		begin(&waiter, wait_for_next, two);
+		await_sleep();
+		rounds++;
+		if (!sigsetjmp(out, 1)) {
+			waits = 1;
+			(void)!read(one, &byte, 1);
+		}
+		waits = 0;
+		put(one, "more");
+		pthread_join(waiter, NULL);
+		rounds++;
+		check(epoll_wait(edges, &ev, 1, -1) == 1, "epoll_wait");
+		ev.events = EPOLLIN;
+		epoll_ctl(edges, EPOLL_CTL_MOD, one, &ev);
+	}
+	puts("all");
+}
+
+static void woken_client(void)
+{
+	int one = reach(), two = reach(), i;
+
+	warm(one, ask);
+	warm(two, ask);
+	for (i = 0; i < WAKES; i++) {
+		get(one);
+		put(two, "next");
+	}
+}
+
+/* A thread whose handler has left a wait ends: libc must not know of that wait any more. */
+static void *jump_and_end(void *conn)
+{
+	char byte;
+
+	if (!sigsetjmp(out, 1)) {
+		thread_id = gettid();
+		(void)!read((int)(long)conn, &byte, 1);
+	}
+	use_stack(NULL);
+	pthread_exit(NULL);
+}
+
+static void end_server(void)
+{
+	int conn = take();
+	pthread_t thread;
+
+	warm(conn, answer);
+	signal(SIGUSR1, leave);
+	begin(&thread, jump_and_end, conn);
+	await_sleep();
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+	puts("joined");
+	put(conn, "next");
+}
+
+static void end_client(void)
+{
+	int conn = reach();
+
+	warm(conn, ask);
+	get(conn);
+}
+
+/* A signal that is blocked but while ppoll() runs */
+static void mask_client(void)
+{
+	const struct timespec now = { .tv_sec = 0 };
+	int conn = reach(), pipes[2], i;
+	struct pollfd fds[] = { { .fd = conn, .events = POLLIN }, { .events = POLLIN } };
+	sigset_t set, none;
+
+	warm(conn, ask);
+	check(!pipe(pipes), "pipe");
+	fds[1].fd = pipes[0];
+	sigemptyset(&none);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGUSR1, count);
+	for (i = 1; i <= 2; i++) {
+		raise(SIGUSR1);
+		printf("%d ", ppoll(fds, i, &now, &none));
+		printf("%s %d\n", strerrorname_np(errno), handled);
+	}
+	raise(SIGUSR1);
+	printf("blocked %d\n", handled);
+	put(conn, "done");
+}
+
+static void mask_server(void)
+{
+	first_server();
+}
+
+/* A process is stopped while it waits, and goes on. */
+static void job_server(void)
+{
+	int conn = take();
+
+	warm(conn, answer);
+	await_state(peer_of(conn), 'S');
+	kill(peer_of(conn), SIGSTOP);
+	await_state(peer_of(conn), 'T');
+	kill(peer_of(conn), SIGCONT);
+	put(conn, "next");
+	get(conn);
+}
+
+static void job_client(void)
+{
+	struct pollfd fd = { .fd = reach(), .events = POLLIN };
+
+	warm(fd.fd, ask);
+	printf("%d\n", poll(&fd, 1, -1));
+	get(fd.fd);
+	put(fd.fd, "done");
+}
+
+/* An allocator that is locked from a handler before fork() to those behind it */
+static bool is_locked;
+static int freed;
+
+void __libc_free(void *memory);
+
+void free(void *memory)
+{
+	freed += is_locked;
+	__libc_free(memory);
+}
+
+static void lock(void)
+{
+	is_locked = true;
+}
+
+static void unlock(void)
+{
+	is_locked = false;
+}
+
+static void allocator_client(void)
+{
+	int conn = reach(), status;
+	pid_t child;
+
+	warm(conn, ask);
+	pthread_atfork(lock, unlock, unlock);
+	child = fork();
+	if (!child)
+		_exit(freed);
+	waitpid(child, &status, 0);
+	printf("%d %d\n", freed, status);
+	put(conn, "done");
+}
+
+static void allocator_server(void)
+{
+	first_server();
+}
+
+/* A write has sent a part when another thread leaves the memory, and the peer goes. */
+static int gate[2];
+
+static void wait_at_gate(int sig)
+{
+	char byte;
+
+	(void)sig;
+	(void)!read(gate[0], &byte, 1);
+}
+
+static int of_write;
+
+static void *open_gate(void *conn)
+{
+	int bytes = 1, two = (int)(long)conn;
+
+	check(!strcmp(get(two), "next"), "next");
+	setsockopt(of_write, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+	put(two, "left");
+	check(!strcmp(get(two), "next"), "next");
+	check(write(gate[1], "x", 1) == 1, "gate");
+	return NULL;
+}
+
+static void part_client(void)
+{
+	static char bytes[MANY];
+	int two;
+	pthread_t thread;
+
+	of_write = reach();
+	two = reach();
+	warm(of_write, ask);
+	warm(two, ask);
+	check(!pipe(gate), "pipe");
+	signal(SIGUSR1, wait_at_gate);
+	signal(SIGPIPE, count);
+	begin(&thread, open_gate, two);
+	printf("%d", write(of_write, bytes, MANY) > 0);
+	printf(" %d\n", handled);
+	pthread_join(thread, NULL);
+}
+
+static void part_server(void)
+{
+	int one = take(), two = take();
+	struct pollfd fd = { .fd = one, .events = POLLIN };
+
+	warm(one, answer);
+	warm(two, answer);
+	check(poll(&fd, 1, -1) == 1, "poll");
+	await_state(peer_of(one), 'S');
+	kill(peer_of(one), SIGUSR1);
+	put(two, "next");
+	get(two);
+	close(one);
+	put(two, "next");
+}
+
+/* Control data that the kernel refuses */
+static void control_client(void)
+{
+	union {
+		struct cmsghdr	head;
+		char		bytes[CMSG_SPACE(sizeof(int))];
+	} c = { .head = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { .iov_base = "x", .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c,
+			      .msg_controllen = sizeof(c) };
+	const size_t lengths[] = { 0, CMSG_LEN(1 << 30) };
+	int conn = reach(), i;
+
+	ask(conn);
+	for (i = 0; i < 2; i++) {
+		c.head.cmsg_len = lengths[i];
+		printf("%zd ", sendmsg(conn, &msg, 0));
+		printf("%s\n", strerrorname_np(errno));
+	}
+	put(conn, "done");
+}
+
+static void control_server(void)
+{
+	int conn = take();
+
+	answer(conn);
+	get(conn);
 }
 
 /* An event is reported once; what comes next is not, before the program wants it again. */
@@ -954,6 +1264,7 @@ static const struct {
 	CASE(first), CASE(fork), CASE(edge), CASE(limit), CASE(cancel), CASE(jump),
 	CASE(handler), CASE(stop), CASE(number), CASE(watch), CASE(epoll),
 	CASE(many), CASE(crowd), CASE(turns), CASE(instances), CASE(taken), CASE(oneshot),
+	CASE(woken), CASE(end), CASE(mask), CASE(job), CASE(allocator), CASE(part), CASE(control),
 };
 
 int main(int argc, char **argv)
