@@ -120,7 +120,8 @@ def files(checks):
         with edited(name, old, new):
             said = complaints(check, checks)
         if not any(words in line for line in said):
-            yield f"{check} does not say {words!r} of {name}, but {said}"
+            which = check if check in checks else f"{check.__module__}.{check.__name__}()"
+            yield f"{which} does not say {words!r} of {name}, but {said}"
 
 
 # What the patterns for sentences have to find

@@ -13,7 +13,8 @@ bool fb_clock_known(clockid_t clock)
 	       clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
 }
 
-clockid_t fb_span_clock(clockid_t clock)
+/* The clock that measures a span of time: nobody can set it */
+static clockid_t fb_span_clock(clockid_t clock)
 {
 	return clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }

@@ -17,7 +17,7 @@
  * struct fb_deadline - when a call gives up
  * @clock:	the clock
  * @at:		point of time, in ns; %FB_TIME_MAX: never
- * @early:	or at this time of fb_span_clock(), if that is sooner
+ * @early:	or at this time of a clock that nobody can set, if that is sooner
  * @relative:	@at is a span of time that has not begun
  * @nowait:	now
  */
@@ -40,8 +40,6 @@ struct fb_span {
 };
 
 bool fb_clock_known(clockid_t clock);
-/* The clock that measures a span of time: nobody can set it */
-clockid_t fb_span_clock(clockid_t clock);
 __s64 fb_clock_now(clockid_t clock);
 /* No overflow: what is too late is never. */
 __s64 fb_time_add(__s64 at, __u64 ns);

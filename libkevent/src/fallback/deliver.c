@@ -68,7 +68,7 @@ static inline bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
 }
 
 /* What follows in the mode of a watch whose last occurrence of a call is delivered */
-void fb_delivered(struct fb_queue *q, struct fb_watch *w)
+static void fb_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	const struct fb_ops *ops = fb_ops_of(w);
 

@@ -323,7 +323,6 @@ void fb_kill_all(struct fb_queue *q);
 /* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
 void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
-void fb_delivered(struct fb_queue *q, struct fb_watch *w);
 void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call);
 /* No call sleeps: have poll() of the queue say what is ready. */

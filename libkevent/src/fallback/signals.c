@@ -100,13 +100,14 @@ static __u64 fb_bit(__u32 signal)
 	return 1ULL << (signal - 1);
 }
 
-bool fb_hub_is_ours(const struct fb_hub *hub)
+/* Is it that of this process, not of the one that forked it? */
+static bool fb_hub_is_ours(const struct fb_hub *hub)
 {
 	return kevent_process_is(hub->process) &&
 	       hub->pid == getpid();
 }
 
-pthread_mutex_t *fb_hub_lock(struct fb_hub *hub)
+pthread_mutex_t *fb_hub_mutex(struct fb_hub *hub)
 {
 	return &hub->lock;
 }

@@ -33,10 +33,8 @@ struct fb_hub;
 
 /* The hub of this process, or NULL without memory, and *@err */
 struct fb_hub *fb_hub_get(int *err);
-/* Is it that of this process, not of the one that forked it? */
-bool fb_hub_is_ours(const struct fb_hub *hub);
-pthread_mutex_t *fb_hub_lock(struct fb_hub *hub);
-#define FB_HOLD_HUB(hub)	FB_HOLD(fb_hub_lock(hub))
+pthread_mutex_t *fb_hub_mutex(struct fb_hub *hub);
+#define FB_HOLD_HUB(hub)	FB_HOLD(fb_hub_mutex(hub))
 /*
  * Have the epoll instance of a queue say when there may be something, from now on or in a
  * new instance: 0 or -errno
