@@ -65,6 +65,7 @@ int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
  * @max: how many @calls has room for
  * @label: one more than the name of the place after the last step, or 0
  * @error: of the first function that failed, or 0
+ * @spare: for later versions
  */
 struct kevent_chain {
 	struct kevent_call	*calls;
@@ -72,6 +73,7 @@ struct kevent_chain {
 	__u32			max;
 	__u32			label;
 	int			error;
+	__u64			spare[2];
 };
 
 /**
