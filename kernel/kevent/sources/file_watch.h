@@ -51,17 +51,17 @@ struct kevent_poll_more {
 /*
  * The private bits of a watch: EV_POLL_
  *
- *	name		bit	set by			cleared by
+ *	name		bit	set by				cleared by
  * In kevent.keys, beside conditions that wake-ups report:
- *	EXACT		15	ev_poll_keys()		likewise
- *	NESTING		12	ev_poll_keys()		never
- *	EXTRA		11	ev_poll_keys()		likewise
- *	EMPTY		10	ev_poll_keys()		likewise
+ *	EXACT		15	ev_poll_keys()			ev_poll_keys()
+ *	NESTING		12	ev_poll_keys()			never
+ *	EXTRA		11	ev_poll_keys()			ev_poll_keys()
+ *	EMPTY		10	ev_poll_keys()			ev_poll_keys()
  * In kevent_poll.wait.flags, beside those of wait queues:
- *	LAST_DATA	31	round_robin(), and cut_ties() in a neighbour	round_robin()
- *	LAST_ROOM	30	likewise		likewise
- *	SOCK		29	file_wait_join()	never
- *	PENDING		8-21	offer()			offer() if it is refused, hand_on()
+ *	LAST_DATA	31	round_robin(), cut_ties()	round_robin()
+ *	LAST_ROOM	30	round_robin(), cut_ties()	round_robin()
+ *	SOCK		29	set_direct()			never
+ *	PENDING		8-21	offer()				offer(), hand_on()
  *
  * attach() writes the keys before the watch is linked to its file, and MODIFY under ready_lock.
  * Wake-ups read them without it. The flags are written under the lock of the head, which
@@ -74,8 +74,8 @@ struct kevent_poll_more {
  * KEVENT_SOCKET_EMPTY; TCP wakes up with this key for it. POLL has EPOLLMSG there.
  *
  * LAST_DATA, LAST_ROOM: of the watches of the file this one was the last to get data, or room, in
- * the place of others. SOCK: the head is that of a &struct socket_wq. PENDING: conditions that this
- * watch got in the place of others, shifted.
+ * the place of others; a watch that leaves passes it to a neighbour. SOCK: the head is that of a
+ * &struct socket_wq. PENDING: conditions that this watch got in the place of others, shifted.
  */
 #define EV_POLL_EXACT		((__force __poll_t)BIT(15))
 #define EV_POLL_NESTING		((__force __poll_t)BIT(12))
