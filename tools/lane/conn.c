@@ -195,6 +195,16 @@ static void drop_bells(int fd)
 		;
 }
 
+/* Back on the socket, which does not say yet that the peer has ended its direction */
+static int await_end(struct conn *c)
+{
+	struct pollfd fd = { .fd = kevent_stream_fd(c->s), .events = POLLRDHUP };
+
+	if (!(kevent_stream_poll(c->s, POLLRDHUP) & POLLRDHUP))
+		return 0;
+	return lane_poll_now(&fd, 1, NULL) == 0 ? -EAGAIN : 0;
+}
+
 /*
  * A peer that has gone does not follow any more, and need not: all its bytes were taken. The
  * socket says the rest, to a call that reads as to one that writes.
@@ -203,12 +213,16 @@ static int leave_step(struct conn *c)
 {
 	int ret = kevent_stream_leave(c->s), error;
 
+	if (!ret)
+		return await_end(c);
 	if (ret != -EAGAIN)
 		return ret;
 	error = take_bytes(c, true);
 	if (error)
 		return error;
 	ret = kevent_stream_leave(c->s);
+	if (!ret)
+		return await_end(c);
 	if (ret != -EAGAIN || !(kevent_stream_poll(c->s, 0) & POLLHUP))
 		return ret;
 	error = take_bytes(c, true);
@@ -228,7 +242,7 @@ static void become_plain(struct conn *c)
 /* Of this side or the peer; until then it is used as ever. */
 static void quit(struct conn *c)
 {
-	if (!kevent_stream_leave(c->s))
+	if (!kevent_stream_leave(c->s) && !await_end(c))
 		become_plain(c);
 }
 
