@@ -9,7 +9,7 @@ import re
 
 INTS = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "intptr": 8}
 HEADERS = {"linux/time.h": "time.h", "linux/fcntl.h": "fcntl.h",
-           "asm/unistd.h": "syscall.h"}
+           "asm/unistd.h": "raw_syscall.h"}
 # Structures of the header that have another name here
 STRUCTS = {"kevent_entry": "ukevent", "kevent_entry_any": "ukevent"}
 SIZED = ("ukevent", "kevent_change", "kevent_wait_arg")

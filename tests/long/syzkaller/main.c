@@ -31,7 +31,7 @@
 #include <linux/ukevent.h>
 
 #include "execute.h"
-#include "syscall.h"
+#include "raw_syscall.h"
 
 #define THREADS		3
 #define MOST_CALLS	40
