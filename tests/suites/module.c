@@ -134,6 +134,7 @@ static const struct exception exceptions[] = {
 	  " hits.one_shot_handed_back_is_not_queued"
 	  " hand_on.watch_disarmed_in_its_turn_is_passed_over"
 	  " hand_on.watch_about_to_be_disarmed_tells_others_too"
+	  " hand_on.watch_delivered_for_good_hands_on_what_it_lost"
 	  " awake.event_that_is_over_before_a_look_is_released"
 	  " timer.clock_that_waits_for_its_turn_is_started_again"
 	  " signal.signal_of_a_thread_is_found_beside_an_add"

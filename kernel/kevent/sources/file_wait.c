@@ -26,10 +26,10 @@
  * When one watch was notified in place of others, its notification is pending:
  * EV_POLL_PENDING in the flags of its entry has the conditions. If the watch leaves the wait
  * queue, or loses interest, before its consumer acted, the notification is passed on to
- * the next queue; one-shot watches that were delivered pass nothing on. MODIFY does that
- * after ready_lock is released, since the lock of the head comes first in the order:
- * hand_on() reads the flags without a lock and takes the lock of the head if there is
- * something to pass on. Delivery does not clear them: the consumer may be about to do
+ * the next queue. A one-shot watch that was delivered passes nothing on that it asked for.
+ * MODIFY passes on after ready_lock is released, since the lock of the head comes first in the
+ * order: file_wait_hand_on() reads the flags without a lock and takes the lock of the head if
+ * there is something to pass on. Delivery does not clear them: the consumer may be about to do
  * nothing, and the queue that gets the notification polls the file.
  *
  * The watch that is chosen may be modified before it is notified. So the flags are written
@@ -548,16 +548,22 @@ static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
 		round_robin(&round);
 }
 
-/* The watch is dead and about to leave its wait queue. */
+/*
+ * The watch is dead and about to leave its wait queue. If it was delivered, it hands on what a
+ * MODIFY has withdrawn and not handed on yet.
+ */
 static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 {
 	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
+	__poll_t mask = pending(kp);
 	struct kevent_poll *before;
 
 	lockdep_assert_held(&head->lock);
 
-	if (pending(kp) && !kevent_is_spent(&kp->kf.ke))
-		hand_on(kp, head, pending(kp));
+	if (kevent_is_spent(&kp->kf.ke))
+		mask &= ~both_names(interest(kp));
+	if (mask)
+		hand_on(kp, head, mask);
 	before = last ? neighbour_before(kp, head) : NULL;
 	if (before)
 		set_flags(before, before->wait.flags | last);
@@ -599,6 +605,7 @@ int file_wait_hand_on(struct kevent *ke, const struct ukevent *uk)
 	struct kevent_poll *kp = to_poll(ke);
 	struct wait_queue_head *head;
 	__poll_t mask;
+	bool armed;
 
 	if (likely(!(READ_ONCE(kp->wait.flags) & EV_POLL_PENDING)))
 		return 0;
@@ -606,11 +613,13 @@ int file_wait_hand_on(struct kevent *ke, const struct ukevent *uk)
 	if (!head)
 		return 0;
 	guard(spinlock_irqsave)(&head->lock);
+	/* First: a watch that dies between the two counts as dead, not as disarmed. */
+	armed = kevent_is_armed(ke);
 	/* A watch that is dead hands on when it leaves, or has. */
 	if (head_of(kp) != head || kevent_is_dead(ke))
 		return 0;
 	mask = pending(kp);
-	if (kevent_is_armed(ke))
+	if (armed)
 		mask &= ~both_names(interest(kp));
 	if (mask)
 		hand_on(kp, head, mask);

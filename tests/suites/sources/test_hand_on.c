@@ -435,6 +435,36 @@ static void watch_about_to_be_disarmed_tells_others_too(void)
 	}
 }
 
+static long becomes_oneshot_of_room(void *arg)
+{
+	change(arg, 0, SEND, KEVENT_REQ_ONESHOT);
+	return 0;
+}
+
+/*
+ * A MODIFY has withdrawn the interest in data, and not handed on yet. Meanwhile the watch is
+ * delivered, with room, for good.
+ */
+static void watch_delivered_for_good_hands_on_what_it_lost(void)
+{
+	struct actor modifier;
+	unsigned int a, b;
+	struct group g;
+
+	open_group(&g);
+	a = join_group(&g, KEVENT_SOCKET, RECV, ET);
+	b = join_group(&g, KEVENT_SOCKET, RECV, ET);
+	keep_busy(&g, b);
+	put_byte(g.peer);
+	CHECK(start_in_window(&modifier, "hand_on", becomes_oneshot_of_room, &g));
+	CHECK_EQ(reported(&g, a), SEND);
+	window_release();
+	join_actor(&modifier, PATIENCE_MS);
+	CHECK_EQ(remove_file(g.q[a].fd, KEVENT_SOCKET, g.fd), -ENOENT);
+	CHECK_EQ(reported(&g, b), RECV);
+	close_group(&g);
+}
+
 /* A watch of a FIFO that is open for both is in two wait queues. */
 static void watch_in_two_wait_queues_hands_on(void)
 {
@@ -477,6 +507,7 @@ static const struct test_case cases[] = {
 	TEST(watch_in_two_wait_queues_hands_on),
 	TEST(watch_disarmed_in_its_turn_is_passed_over),
 	TEST(watch_about_to_be_disarmed_tells_others_too),
+	TEST(watch_delivered_for_good_hands_on_what_it_lost),
 	{}
 };
 
