@@ -61,8 +61,8 @@ static inline void kevent_trace_hit(const struct kevent *ke, u32 ready)
 }
 
 /*
- * Store an entry, or find an unread one that says as much. In line, as kevent_report_now(): an
- * edge triggered event takes 56 instructions less.
+ * Store an entry, or find an unread one that says as much. In line, as kevent_report(): an edge
+ * triggered event takes 56 instructions less.
  */
 static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 					     struct kevent *ke, u32 mask,
@@ -122,7 +122,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 	if (!kevent_may_wait_for_ring(q) || !kevent_may_hit(ke, mode, mask))
 		return false;
 	/*
-	 * Listed before the entry can be seen: a consumer may take it at once, read part of
+	 * Queued before the entry can be seen: a consumer may take it at once, read part of
 	 * what there is, call, and must then find the watch.
 	 */
 	if (mode == KEVENT_LEVEL && !ke->state)
@@ -195,11 +195,10 @@ static __always_inline void kevent_report(struct kevent_queue *q, struct kevent 
 }
 
 /*
- * A source, with collect() and without count(), reports conditions that hold at this
- * moment: all there is to say. Stores the event in the ring if that can be done at once.
- * Otherwise it is looked up before it is delivered, if that is the mode of the watch. As
- * kevent_ready(), but interrupts are off. @amount is the second word of the entry. Returns 1,
- * as callbacks of wait queues do.
+ * A source with %KEVENT_SOURCE_LEVEL reports conditions that hold at this moment: all there is
+ * to say. Stores the event in the ring if that can be done at once. Otherwise it is looked up
+ * before it is delivered, if that is the mode of the watch. As kevent_ready(), but interrupts
+ * are off. @amount is the second word of the entry. Returns 1, as callbacks of wait queues do.
  */
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
 {

@@ -63,12 +63,13 @@
  *		after attach() has returned
  * @destroy:	free what attach() allocated. Optional
  * @command:	a task wants %KEVENT_CTL_MODIFY, REMOVE or READY of the watch, which is not dead;
- *		under ready_lock. Returns 0 to have it done, %KEVENT_COMMAND_DONE, or -errno:
- *		-EPERM if the task may only take events. REMOVE that is done leaves the watch,
- *		which reports that it is over. READY is done by kevent_mark_as(), or adds to
- *		&kevent.ready and takes *room, of %KEVENT_MARK_BYTES, if it needs that; without
- *		any it returns -ENOBUFS and is called again. Optional: all who have the queue
- *		may. READY then has collect() asked, or is refused without that
+ *		under ready_lock. Returns 0 to have it done, -errno, which is -EPERM if the task
+ *		may only take events, or %KEVENT_COMMAND_DONE, but not of MODIFY. REMOVE that is
+ *		done leaves the watch, which reports that it is over. READY is done by
+ *		kevent_mark_as(), or adds to &kevent.ready and takes *room, of
+ *		%KEVENT_MARK_BYTES, if it needs that; without any it returns -ENOBUFS and is
+ *		called again. Optional: all who have the queue may. READY then has collect()
+ *		asked, or is refused without that
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
  *		kevent_forget(). Optional. With %KEVENT_SOURCE_LEVEL it is for other events only

@@ -191,7 +191,7 @@ void kevent_broken_locked(struct kevent *ke)
 }
 
 /*
- * Drop what is not delivered yet. What a task that is busy with it has found does not count
+ * Drop what is not delivered yet. What a task that has claimed it finds does not count
  * either.
  */
 void kevent_forget(struct kevent *ke)

@@ -25,8 +25,8 @@
  * @KE_QUEUED:	place: on &kevent_queue.ready or &kevent_queue.level
  * @KE_QUIET:	place: queued, and nobody was woken for it
  * @KE_CLAIMED:	task: one works on it without a lock
- * @KE_FIRED:	task: something happened while it was busy, or disarmed
- * @KE_STALE:	task: it was modified while it was busy
+ * @KE_FIRED:	task: something happened while it was claimed, or disarmed
+ * @KE_STALE:	task: it was modified while it was claimed
  * @KE_VERIFY:	recheck: its condition is polled before delivery
  * @KE_DISARMED: condition: nothing is delivered until it is modified
  * @KE_BROKEN:	condition: its source cannot deliver any more
@@ -40,7 +40,7 @@ enum kevent_state {
 	KE_DETACHED	= BIT(3),
 	KE_QUEUED	= BIT(4),
 	KE_QUIET	= BIT(5),
-	KE_CLAIMED		= BIT(6),
+	KE_CLAIMED	= BIT(6),
 	KE_FIRED	= BIT(7),
 	KE_STALE	= BIT(8),
 	KE_VERIFY	= BIT(9),
@@ -54,7 +54,7 @@ enum kevent_state {
  * @KEVENT_TO_ATTACH:	ADD calls attach(); the watch is claimed from the beginning
  * @KEVENT_TO_COPY:	ADD copies the event of the watch to its caller
  * @KEVENT_TO_POLL:	a consumer polls its condition
- * @KEVENT_TO_ARM:	MODIFY calls rearm()
+ * @KEVENT_TO_ARM:	MODIFY calls modify_unlocked()
  */
 enum kevent_claim {
 	KEVENT_TO_ATTACH,
