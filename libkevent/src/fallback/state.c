@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "api/process.h"
 #include "ops.h"
 
 /* Lists */
@@ -86,12 +87,17 @@ void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of)
 
 /*
  * To epoll a number and its file are a key. While a watch had the number, what it asks of
- * epoll would be done to the descriptor of the library.
+ * epoll would be done to the descriptor of the library. The lock is that of fb_epoll_has():
+ * a call with the number of a new instance finds the queue as soon as it has a kick.
  */
 int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token)
 {
-	int err = fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
+	int err;
 
+	{
+		FB_HOLD(kevent_process_probe(fd));
+		err = fb_epoll_ctl(q->fd, EPOLL_CTL_ADD, fd, events, token);
+	}
 	if (!err)
 		fb_number_changed(q, fd, NULL);
 	return err;

@@ -411,6 +411,60 @@ static void number_of_a_closed_queue_comes_back(void)
 	kevent_queue_close(&again);
 }
 
+#define OPENS		20
+#define TURNS		1000
+
+/* Calls of the library come here. Those of @opener and of another thread are to meet. */
+static int opens_end, looking;
+static pthread_t opener;
+
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	int i, ret;
+
+	if (opener && op == EPOLL_CTL_ADD && pthread_equal(opener, pthread_self()))
+		for (i = 0; i < TURNS && !__atomic_load_n(&looking, __ATOMIC_RELAXED); i++)
+			sched_yield();
+	ret = (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+	if (opener && op == EPOLL_CTL_ADD && !ret && !pthread_equal(opener, pthread_self())) {
+		__atomic_store_n(&looking, 1, __ATOMIC_RELAXED);
+		for (i = 0; i < TURNS; i++)
+			sched_yield();
+	}
+	return ret;
+}
+
+static void *call_with_the_number(void *arg)
+{
+	const int *fd = arg;
+
+	while (!__atomic_load_n(&opens_end, __ATOMIC_RELAXED))
+		kevent_ctl(*fd, KEVENT_CTL_ADD, 0, NULL);
+	return NULL;
+}
+
+/* A thread that has missed the end of a queue goes on with its number. */
+static void queue_opens_beside_calls_with_its_number(void)
+{
+	struct kevent_queue q;
+	pthread_t thread;
+	int i, fd;
+
+	open_queue(&q);
+	fd = q.fd;
+	kevent_queue_close(&q);
+	opener = pthread_self();
+	CHECK_EQ(pthread_create(&thread, NULL, call_with_the_number, &fd), 0);
+	for (i = 0; i < OPENS && !failed; i++) {
+		__atomic_store_n(&looking, 0, __ATOMIC_RELAXED);
+		open_queue(&q);
+		CHECK_EQ(q.fd, fd);
+		kevent_queue_close(&q);
+	}
+	__atomic_store_n(&opens_end, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
 /* An epoll of the program has the number, and the file that the queue watched. */
 static void end_of_a_queue_leaves_other_files_alone(void)
 {
@@ -2360,6 +2414,7 @@ static const struct test tests[] = {
 	TEST(child_has_no_queue),
 	TEST(closed_queue_is_none),
 	TEST(number_of_a_closed_queue_comes_back),
+	TEST(queue_opens_beside_calls_with_its_number),
 	TEST(end_of_a_queue_leaves_other_files_alone),
 	TEST(close_frees_all_descriptors),
 	TEST(plain_close_leaves_a_few_descriptors),
