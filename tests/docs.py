@@ -512,6 +512,11 @@ def versions():
         found = re.search(pattern, (TOP / path).read_text(), re.M)
         if not found or found[1] != version:
             yield f"{path}: version {found and found[1]}, not {version}"
+    nodes = re.findall(r"^LIBKEVENT_(\S+) {", (TOP / "libkevent/libkevent.map").read_text(), re.M)
+    for path in sorted((TOP / "libkevent/man").iterdir()):
+        for since in re.findall(r"^libkevent (\d+\.\d+)", path.read_text(), re.M):
+            if since not in nodes:
+                yield f"{path.relative_to(TOP)}: libkevent {since} is none of {nodes}"
 
 
 def everything(out):

@@ -44,6 +44,8 @@ WRONG_FILES = (
      "COPYING: MIT-2.0 for libkevent/test"),
     (docs.versions, "rust/Cargo.toml", "version = \"", "version = \"0.",
      "rust/Cargo.toml: version 0."),
+    (docs.versions, f"{MAN}/kevent_lane.3", "libkevent 2.0,", "libkevent 1.1,",
+     "kevent_lane.3: libkevent 1.1 is none of"),
     (figures.everything, "README.md", "| 137 bytes |", "| 136 bytes |", "README.md: "),
     (figures.everything, "README.md", "| epoll 244 |", "| epoll 244, 1.5 |",
      "README.md: 1.5 is in a table"),
