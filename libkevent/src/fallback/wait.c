@@ -722,11 +722,11 @@ int kevent_fb_commit(int fd, __u64 uidx)
 	{
 		FB_HOLD_QUEUE(q, fd);
 		freed = fb_ring_commit(&q->ring, uidx);
+		c.old_kidx = (__u32)q->ring.kidx;
 	}
 	if (freed < 0)
 		return freed;
 	c.max = q->ring.size;
-	c.old_kidx = (__u32)q->ring.kidx;
 	if (fb_wait_has_work(&c))
 		fb_wait_lists(&c, true, true);
 	outcome = fb_wait_poll(&c);
