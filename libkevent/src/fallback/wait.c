@@ -388,12 +388,15 @@ static enum fb_outcome fb_wait_sleep(struct fb_wait *c, const struct fb_span *sp
 {
 	struct epoll_event events[FB_BATCH];
 	int max = fb_wait_max(c, true), nr;
+	enum fb_outcome outcome;
 
 	if (!fb_wait_begin_sleep(c))
 		return FB_NOTHING;
 	nr = fb_epoll_wait(c, events, max, span);
 	fb_wait_end_sleep(c, events, nr);
-	return fb_wait_had(c, nr, max);
+	outcome = fb_wait_had(c, nr, max);
+	/* The rest, if not all may have fitted */
+	return outcome == FB_MORE && !c->again ? fb_wait_poll(c) : outcome;
 }
 
 /*
@@ -476,8 +479,6 @@ static enum fb_outcome fb_wait_loop(struct fb_wait *c)
 				fb_wait_hide(c);
 			else
 				outcome = fb_wait_sleep(c, &span);
-			if (outcome == FB_MORE && !c->again)
-				outcome = fb_wait_poll(c);
 		}
 		relist = later;
 		if (later && outcome <= FB_MORE)
