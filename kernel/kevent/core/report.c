@@ -7,32 +7,31 @@
  * triggered watch with nothing else pending and nobody asleep. The queue's ring_mm says in
  * one comparison that the ring is here and not known to be broken. A hit requires that
  *
- * - the source allows it, and the wake-up said what has become true: a key without HUP or
- *   ERR, and without interest in what keys do not say. For a level watch the key must
- *   cover all of its interest, so that its entry says what ->poll() would;
- * - the watch is not one for LAST_CHECK, which the call that delivers it polls, nor for
- *   ONESHOT, whose end needs a task;
- * - current->mm is one that has the ring. The code compares this each time: the wake-up
- *   may come from the writing thread, from an interrupt, or from another process. A kernel
- *   thread that uses the address space is fine, and so is a task that exits as long as it
- *   has one;
- * - nothing waits on the ready list, so events stay in order, and the ring is not
- *   KEVENT_RING_BROKEN;
- * - the consumer that would be woken, if one sleeps, waits for the ring and not in
- *   kevent_get_events();
- * - there is a free slot, and memory is at hand.
+ * - The source allows it, and the key of the wake-up says what has become true. It has
+ *   neither HUP nor ERR, and the watch has no interest in what keys do not say. The key for a
+ *   level watch covers all of its interest, so that the entry says what ->poll() would.
+ * - The watch has neither LAST_CHECK, since its delivery polls it, nor ONESHOT, since its end
+ *   needs a task.
+ * - The ring is in current->mm. The code compares this each time: the wake-up may come from
+ *   the writing thread, from an interrupt, or from another process. The task may be a kernel
+ *   thread that uses the address space, or one that exits and still has it.
+ * - The ready list is empty, so events stay in order, and the ring is not
+ *   KEVENT_RING_BROKEN.
+ * - If a consumer sleeps, the one that would be woken waits for the ring, and not in
+ *   kevent_get_events().
+ * - There is a free slot, and the page is present and writable.
  *
- * The watch of a level hit goes to the level list before its entry is stored, and
- * nr_queued counts it: a consumer may take the entry while the hit is not over, read a
- * part of the data, and call. kevent_is_idle() then finds that something is queued, and
- * takes the lock. The watch can be hit there again before anyone polls it. The next call
- * does not poll it while its entry is unread: its consumer has yet to read the file.
+ * A level hit puts its watch on the level list, which nr_queued counts, before it stores the
+ * entry. A consumer may take the entry while the hit is not over, read a part of the data,
+ * and call again. kevent_is_idle() then finds that something is queued, so the call takes
+ * the lock. A watch on the level list can be hit again before a call polls it. A call does
+ * not poll a watch whose entry is unread: the consumer of the entry has yet to read the file.
  *
  * An unread entry that says as much makes a further one redundant. The watch remembers the
- * position of its newest entry and what that said; kevent_repeats() and "ring ordering"
- * in ukevent.h have the two barriers this rests on. A hit that says something new while
- * the previous entry is unread says what that says, too. So a watch has no more unread
- * entries from hits than it has conditions.
+ * position of its newest entry and the conditions in it. kevent_repeats() and "ring ordering"
+ * in ukevent.h have the two barriers that this needs. If a hit has a new condition while the
+ * previous entry is unread, its entry has the conditions of both. So a watch has no more
+ * unread entries from hits than it has conditions.
  */
 
 #include <linux/cleanup.h>
@@ -140,10 +139,10 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 }
 
 /*
- * kevent_hit_late() of the only watch that is ready, which nobody has to look at. It was
- * reported where the ring is not, or by a source whose entries say more than conditions:
- * these are for a collection, as is what comes behind a full or broken ring, or memory that
- * was away.
+ * kevent_hit_late() of the only watch that is ready, which needs no poll. It was reported
+ * where the ring is not mapped. A collection delivers the watches of sources whose entries
+ * have more than conditions. It also delivers all watches if the ring is full or broken, or if
+ * its memory was away.
  */
 bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 {
@@ -195,10 +194,10 @@ static __always_inline void kevent_report(struct kevent_queue *q, struct kevent 
 }
 
 /*
- * A source with %KEVENT_SOURCE_LEVEL reports conditions that hold at this moment: all there is
- * to say. Stores the event in the ring if that can be done at once. Otherwise it is looked up
- * before it is delivered, if that is the mode of the watch. As kevent_ready(), but interrupts
- * are off. @amount is the second word of the entry. Returns 1, as callbacks of wait queues do.
+ * kevent_ready() for a source with %KEVENT_SOURCE_LEVEL, which reports conditions that hold
+ * now; interrupts are off. Stores the event in the ring if that is possible at once. Otherwise
+ * the watch is queued, and its delivery polls the conditions again if the mode of the watch
+ * wants that. @amount is the second word of the entry. Returns 1, as callbacks of wait queues do.
  */
 int kevent_ready_amount(struct kevent *ke, u32 mask, u32 amount)
 {
@@ -230,11 +229,10 @@ void kevent_ready_irqs_on(struct kevent *ke, u32 mask, u32 amount)
 }
 
 /*
- * kevent_ready_amount() in the place of others. The watch must still have these @keys: one
- * that was modified since the source looked gets nothing. A @mask of 0: the conditions have
- * to be looked up. Returns true when the watch is sure to report, or to look up, what it
- * was offered, if it is neither removed nor modified before that. Otherwise others must
- * have it.
+ * kevent_ready_amount() for one watch in the place of others. The watch must still have these
+ * @keys: a watch that was modified since the source read them gets nothing. If @mask is 0 the
+ * conditions have to be polled. Returns true if the watch will report what it was offered,
+ * unless it is removed or modified first. Otherwise the caller must offer it to others.
  */
 bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 {
@@ -244,7 +242,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 	guard(kevent_queue)(q);
 	taken = kevent_is_armed(ke) && (ke->keys & keys) == keys;
 	if (taken) {
-		/* Its delivery, which has begun without this, disarms or ends it. */
+		/* A delivery that has begun without this event will disarm or end the watch. */
 		taken = !(ke->state & KE_CLAIMED &&
 			  ke->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH));
 		mask &= ke->event;
@@ -259,8 +257,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 }
 
 /*
- * A source reports conditions that hold now. What a disarmed watch reports is kept until it
- * is modified.
+ * A source reports conditions that hold now. A disarmed watch keeps them until it is modified.
  */
 void kevent_ready(struct kevent *ke, u32 mask)
 {

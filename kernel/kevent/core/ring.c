@@ -10,11 +10,12 @@
  * queued.
  *
  * Still, a thread could lend its rights without knowing: a wake-up in it stores where
- * another thread said the ring is. So the calls that say where the ring is, kevent_init()
- * and ATTACH, must prove the rights: kring_check_rights() walks the mappings of the whole
- * ring, for VM_WRITE and arch_vma_access_permitted(), without touching a page; and each of
- * them makes one true store to the header. kring_check_copy() stores the position it has
- * compared: only the kernel writes it, under ready_lock, so that changes nothing.
+ * another thread said the ring is. So kevent_init() and ATTACH, which say where the ring is,
+ * must prove that the caller can write there. kring_check_rights() walks the mappings of the
+ * whole ring, for VM_WRITE and arch_vma_access_permitted(), without touching a page. Each of
+ * the two calls also stores to the header once. kring_check_copy() stores the position that it
+ * has just read and compared. Only the kernel writes that word, under ready_lock, so this
+ * changes nothing.
  *
  * kring_fault_in() makes the processor fault, too, by a futex operation that adds zero to
  * a word: atomic, so no store of another thread is lost, and available on every

@@ -3,14 +3,14 @@
  * Where the ring is: in the address space of its creator and of others; and KEVENT_RING_MORE
  *
  * A miss that finds nobody asleep sets KEVENT_RING_MORE, once, when the ready list was empty.
- * Only calls move misses to the ring. A miss that is made where the ring is not, by another
- * process or an interrupt of one, sets no flag: to tell a thread that runs elsewhere would take
+ * Only calls move misses to the ring. A miss in another process, or in an interrupt of one, sets
+ * no flag, because the ring is not mapped there. To tell a thread that runs elsewhere would take
  * an interrupt of its CPU, and most threads call anyway when they find the ring empty.
  *
- * A miss that wakes a consumer sets no flag. So kevent_more_left() sets it when that consumer
- * does not come to collect, or not soon: it was asked to return, it finds the ring full, it has
- * to wait for a page, or it would have to park and its wait ends. A call that leaves events
- * behind sets the flag too, and one that leaves none clears it.
+ * A miss that wakes a consumer sets no flag. kevent_more_left() sets it later if that consumer
+ * does not collect soon. It may have been asked to return, find the ring full, wait for a page,
+ * or end its wait where it would have to park. A call that leaves events behind sets the flag
+ * too, and a call that leaves none clears it.
  */
 
 #include <linux/fdtable.h>
@@ -28,7 +28,7 @@
 
 #define KEVENT_MAPPING_BYTES	(KEVENT_MM_BYTES + sizeof(struct kevent_mapping))
 
-/* That of current->mm, or NULL */
+/* The mapping of current->mm, or NULL */
 static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
@@ -83,8 +83,8 @@ static bool kevent_mapping_back(struct kevent_queue *q, unsigned int fd)
 /*
  * kevent_ring_select() for a call, without the lock. A call pins the file, and may go on when
  * another thread has closed the last descriptor: then the memory is not the ring's any more.
- * A close takes the descriptor out of the table first, and marks the mapping after that. So
- * who finds it in the table under ready_lock is before the mark.
+ * A close first takes the descriptor out of the table, and then marks the mapping. So a task
+ * that finds the descriptor in the table under ready_lock knows that the mark is yet to come.
  */
 bool kevent_ring_back(struct kevent_queue *q)
 {
@@ -243,7 +243,7 @@ u32 kevent_ring_spaces(const struct kevent_queue *q)
 
 	lockdep_assert_held(&q->ready_lock);
 
-	/* Those of processes that have ended stay until the next ATTACH. */
+	/* Mappings of processes that have ended stay until the next ATTACH. */
 	list_for_each_entry(map, &q->mappings, list)
 		nr += atomic_read(&map->mm->mm_users) > 0;
 	return nr;

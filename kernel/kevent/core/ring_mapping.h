@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Where the ring is: in the address space of its creator and of others; and
- * KEVENT_RING_MORE: what consumers that look at the ring learn of events without an entry
+ * KEVENT_RING_MORE, the flag that says that events wait in the kernel
  */
 #ifndef _KEVENT_RING_MAPPING_H
 #define _KEVENT_RING_MAPPING_H

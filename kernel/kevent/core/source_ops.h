@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a source does, and the table of sources
+ * The methods of a source, and the table of sources
  */
 #ifndef _KEVENT_SOURCE_OPS_H
 #define _KEVENT_SOURCE_OPS_H
@@ -17,15 +17,17 @@
 #define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 
 /*
- * kevent_source_ops.flags, beside the request flags above 0xff that a source knows:
- * FILE: the id is a file descriptor, and the structure of a watch begins with a &struct
- *	kevent_file; otherwise with a &struct kevent_keyed
- * MANY: a queue has a watch of a descriptor for each event; otherwise one
- * LEVEL: without %KEVENT_REQ_ET, what was delivered is looked up again by collect(), and
- *	reported again while it holds. An entry is what collect() sees and an amount: there
- *	is no fill() or delivered()
- * FOREIGN: its files may be of any driver: collect(), where it is not atomic, may never return
- * ARMS: modify_unlocked() arms the watch for a MODIFY
+ * kevent_source_ops.flags, beside the request flags above 0xff that a source knows.
+ *
+ * FILE: The id is a file descriptor, and the structure of a watch begins with a &struct
+ *	kevent_file. Otherwise it begins with a &struct kevent_keyed.
+ * MANY: A queue may have a watch of a descriptor for each event, and otherwise one.
+ * LEVEL: The source has collect(), which polls the condition. Without %KEVENT_REQ_ET the next
+ *	call polls a watch again after its delivery, since the condition may still hold, and
+ *	reports it while it does. An entry has the conditions that collect() returns and an
+ *	amount, so there is no fill() or delivered().
+ * FOREIGN: Its files may be of any driver. So collect() may never return if it is not atomic.
+ * ARMS: modify_unlocked() arms the watch for a MODIFY.
  *
  * With %KEVENT_REQ_DRIVEN a process posts the events of its watches: see kernel/module/driven.c.
  */
@@ -35,7 +37,7 @@
 #define KEVENT_SOURCE_FOREIGN	BIT(19)
 #define KEVENT_SOURCE_ARMS	BIT(20)
 
-/* What command() returns when the source has done it all */
+/* command() returns this when the source has done it all. */
 #define KEVENT_COMMAND_DONE	1
 
 /* Bytes that command() may take with each %KEVENT_CTL_READY */
