@@ -3,28 +3,33 @@
  * Delivery: consumers move events from the ready list to user memory
  *
  * A collection goes through the ready list, and then through the level watches that were
- * delivered before it. It looks at each watch, stores its event, and decides what becomes
- * of the watch, all under one hold of the lock. It releases the lock, and goes on, when it
- * has passed many watches, when a look takes a lock or sleep, and when user memory is away.
+ * delivered before it. It polls each watch that needs it, stores its event, and gives the watch
+ * its next state, all under one hold of the lock. It releases the lock and goes on when it has
+ * passed many watches, when a poll takes a lock or sleeps, and when user memory is away.
  *
- * While a consumer polls a watch without the lock it is on no list. It may be ready,
- * and kevent_queue.nr_taken says that there are some. A call that finds nothing, whatever
- * its timeout, does not say so while others poll. It joins the sleepers, so an ordinary
- * event wakes it. The consumer that comes back wakes all who have done so when its own
- * event is delivered: kevent_wake_askers(). kevent_queue.polls counts these polls. A call
- * that finds nothing compares it: somebody may have taken a watch and brought it back
- * between its collection and its sleep. Before the first comparison any watch on a list
- * makes the call collect once more. A call whose time is over has %KEVENT_PATIENCE for all of
- * that: three seconds of waiting, or a thousand collections. A consumer that slept when the poll
- * began is not notified, unless more than 32 have come since: one event wakes one consumer.
+ * A file is polled at delivery for three reasons. A wake-up may not have said what has become
+ * true. With LAST_CHECK the condition must still hold. A level watch that was delivered is
+ * polled by the next call, because its condition may still hold.
+ *
+ * While a consumer polls a watch without the lock, the watch is on no list, and may be ready.
+ * kevent_queue.nr_taken counts such watches. A call that finds nothing, whatever its timeout,
+ * does not return while others poll. It joins the sleepers, so an ordinary event wakes it. The
+ * consumer that polled delivers its event, and then wakes all calls that joined meanwhile:
+ * kevent_wake_askers().
+ *
+ * kevent_queue.polls counts these polls. A call that finds nothing compares it, because a
+ * consumer may have polled a watch between the collection and the sleep of the call. Before the
+ * first comparison any watch on a list makes the call collect once more. A call whose time is
+ * over spends %KEVENT_PATIENCE on all of that: three seconds of waiting, or a thousand
+ * collections. A consumer that slept when the poll began is not notified, unless more than 32
+ * have come since: one event wakes one consumer.
  *
  * A ->poll() may take for ever. So a consumer takes one watch at a time, and delivers its
- * event before it takes the next: the others stay where all can deliver them, and no
- * reference keeps their files. What is in the ring is for all. A buffer is one thread's, so
- * a call that has an event in it that nobody will see again (an edge, ONESHOT, DISPATCH)
- * polls no file that may be of any driver, and leaves the rest to the next call. Who was
- * killed meanwhile takes nothing: a poll ends with that question, and what was found stays
- * ready.
+ * event before it takes the next. The other watches stay on the lists, where any consumer can
+ * deliver them, and no reference keeps their files. Entries in the ring are for all threads, but
+ * a buffer is for one. A buffer may have an event that is not reported again: an edge, ONESHOT,
+ * or DISPATCH. The call then polls no file that may be of any driver, and leaves the rest to the
+ * next call. A consumer that is killed during a poll takes nothing, and the watch stays ready.
  */
 
 #include <linux/minmax.h>
@@ -69,8 +74,8 @@ bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 }
 
 /*
- * Find out whether the only event that is ready says what an unread entry says. Not if the ring
- * can't be seen, or the watch has to be polled.
+ * Find out whether the only event that is ready says what an unread entry says. Returns false
+ * if the ring can't be seen, or if the watch has to be polled.
  */
 static bool kevent_find_repeat(struct kevent_queue *q)
 {
@@ -87,8 +92,9 @@ static bool kevent_find_repeat(struct kevent_queue *q)
 }
 
 /*
- * The memory of the ring is away. Others may have it elsewhere, where an event that an unread
- * entry says already is no use: that needs a buffer.
+ * The memory of the ring is away here. Other processes may have the ring in memory that can be
+ * written. But an event that repeats an unread entry makes no entry there: it needs a consumer
+ * with a buffer.
  */
 static enum kevent_consumers kevent_choose_elsewhere(struct kevent_queue *q)
 {
@@ -173,13 +179,13 @@ static bool kevent_resched(u32 total)
  * @left:	how many more watches may be passed. Without a limit a file whose ->poll()
  *		fires its own watch could keep a consumer in the kernel
  * @again:	there is more to do under another hold of the lock
- * @once:	an event was copied to a buffer that is not reported again: a look must not
- *		keep it from its thread
+ * @once:	an event that is not reported again was copied to a buffer: a poll that does not
+ *		return must not keep it from its thread
  * @unsaid:	events are left, and the ring's memory was away when its flags were to say so
  * @kept:	level watches whose entries are unread, under this hold of the lock. They go
  *		before those that are delivered now: a ring that is read in part gets the
  *		next entries in the order of the last ones
- * @looked:	the watch that was looked at without the lock, or NULL. Valid until the lock is
+ * @looked:	the watch that was polled without the lock, or NULL. Valid until the lock is
  *		released: others may remove it then
  * @file:	its file, to let go of when the lock is released, or NULL
  * @dead:	a watch to free, detached by others, or NULL
@@ -238,8 +244,8 @@ static int kevent_count_slots(struct kevent_queue *q, struct kring *to, u32 max)
 }
 
 /*
- * A level watch that was delivered, and has reported nothing since: while its entry is
- * unread, its consumer has yet to look itself, and the call after that looks at the watch.
+ * Has a level watch reported nothing since its delivery, and is its entry unread? Then it need
+ * not be polled: the consumer of the entry will read the file, and a later call polls the watch.
  */
 static bool kevent_is_unread(const struct kevent *ke, const struct kring *to)
 {
@@ -272,7 +278,10 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 	c->once |= !c->to->user && (ke->state & KE_DELIVERED) != KE_DELIVERED;
 }
 
-/* Store the entry of the oldest occurrence. Returns false on a fault. */
+/*
+ * Store the entry of the oldest occurrence, which kevent_entry() of watch.h builds. Returns false
+ * on a fault.
+ */
 static bool kevent_store_entry(struct kring *to, struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -402,8 +411,9 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	if (!stop)
 		return KEVENT_AT_END;
 	/*
-	 * Others may take what is ready while the memory is away. That is not denied to this call.
-	 * After a poll kevent_note_polls() says so.
+	 * While the memory is away others may take what is ready, and level watches move to their
+	 * list. So this call goes through the level watches again, if it has stored nothing. After
+	 * a poll kevent_note_polls() says so.
 	 */
 	c->relist = asked && !c->total && stop == KEVENT_FAULTED;
 	/* The room limits what is stored. */
@@ -415,8 +425,8 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 /* Look without the lock */
 
 /*
- * The lock is about to be released, after a look: what was found is delivered, or is old the
- * next time that it is. Tells those who wait for the answer.
+ * The lock is about to be released after a poll. If the event is not delivered by now, the watch
+ * must be polled again. Wakes the calls that wait for the result.
  */
 static void kevent_end_look(struct kevent_collection *c)
 {
@@ -449,8 +459,8 @@ static void kevent_let_go(struct kevent_collection *c)
 }
 
 /*
- * The first ready watch can only be looked at without the lock. It is put in front again if
- * it is ready. Returns false if the consumer is being killed: what is ready is for others.
+ * The first ready watch can only be polled without the lock. If it is ready it goes to the front
+ * again. Returns false if the consumer is being killed: then other consumers take the watch.
  */
 static bool kevent_look_unlocked(struct kevent_collection *c)
 	__must_hold(&c->q->ready_lock)
@@ -462,7 +472,7 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 	kevent_hold(ke);
 	kevent_claim(ke, KEVENT_TO_POLL);
 	c->left -= min(c->left, 1U);
-	/* What is left waits as long as the poll takes: programs that only read the ring call. */
+	/* Other events wait as long as the poll. The flag has programs that read the ring call. */
 	kevent_more_left(q);
 	spin_unlock_irq(&q->ready_lock);
 	kevent_let_go(c);
@@ -479,7 +489,7 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 	return likely(!fatal_signal_pending(current));
 }
 
-/* Must the next look, at the first ready watch, wait for another call? */
+/* Must the poll of the first ready watch be left to another call? */
 static bool kevent_look_waits(const struct kevent_collection *c)
 {
 	const struct kevent *ke = list_first_entry(&c->q->ready, struct kevent, link);
@@ -533,7 +543,7 @@ static bool kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 	bool said;
 
 	spin_lock_irq(&q->ready_lock);
-	/* Who is being killed may have been woken for an event, also one that is in the ring. */
+	/* A killed consumer may have been woken for an event, even for one in the ring. */
 	if (fatal_signal_pending(current))
 		kevent_pass_on(q);
 	said = kevent_leave(q, away ? kevent_choose_elsewhere(q) : KEVENT_ANY);
@@ -558,7 +568,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	bool faulted;
 	int err = 0;
 
-	/* Who is being killed takes nothing any more, and may have been woken for an event. */
+	/* A killed consumer takes nothing. It passes on the event that it was woken for. */
 	if (unlikely(fatal_signal_pending(current))) {
 		guard(kevent_queue)(q);
 		kevent_pass_on(q);

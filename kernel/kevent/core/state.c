@@ -16,9 +16,9 @@
  *
  * A queued watch is on the ready list, and a consumer was woken for it or deals with it. A
  * delivered one is a level watch that waits for its next poll, on the level list or, if a
- * consumer has had no room for it yet, on the ready list. What happens where the table below
- * says "noted" is in FIRED, VERIFY, BROKEN and &kevent.ready until the watch is released or
- * modified. FIRED of a queued watch: after delivery it is polled again.
+ * consumer has had no room for it yet, on the ready list. Where the table below says "noted",
+ * FIRED, VERIFY, BROKEN and &kevent.ready keep the report until the watch is released or
+ * modified. A queued watch with FIRED is polled again after its delivery.
  *
  *	state		report	   nothing	stored		claim	   release
  *
@@ -101,7 +101,7 @@ const char *kevent_state_word(const struct kevent *ke)
 	return ke->state & KE_BROKEN ? "broken" : "idle";
 }
 
-/* What happens to a watch */
+/* Events of a watch */
 
 /* Put it on the ready list once, and wake a consumer if it was not there. */
 static void kevent_enqueue(struct kevent *ke)
@@ -191,8 +191,8 @@ void kevent_broken_locked(struct kevent *ke)
 }
 
 /*
- * Drop what is not delivered yet. What a task that has claimed it finds does not count
- * either.
+ * Drop what is not delivered yet. If a task has claimed the watch, STALE makes it drop the
+ * conditions that it has found.
  */
 void kevent_forget(struct kevent *ke)
 {
@@ -272,10 +272,10 @@ void kevent_claim(struct kevent *ke, enum kevent_claim what)
 }
 
 /*
- * A consumer has polled a watch, which had the state @was until now: the conditions in @mask
- * hold. A watch that is ready goes in front, since the consumer delivers it next. The
- * conditions that its source reported since are in @ke->ready. FIRED stays for what the source
- * could not name, and causes another poll after delivery.
+ * A consumer has polled a watch, whose state was @was until now, and the conditions in @mask
+ * hold. A ready watch goes to the front, since the consumer delivers it next. @ke->ready has the
+ * conditions that its source has reported meanwhile. If the source reported without naming any,
+ * FIRED stays, and causes another poll after delivery.
  */
 static void kevent_polled(struct kevent *ke, u32 mask, u16 was)
 {
@@ -289,7 +289,7 @@ static void kevent_polled(struct kevent *ke, u32 mask, u16 was)
 		ke->state &= ~KE_VERIFY;
 		ke->state |= KE_QUEUED;
 		kevent_list_add(ke, ke->queue->ready.next);
-		/* Those that were woken while it was claimed have found nothing. */
+		/* Consumers that were woken while it was claimed have found nothing. */
 		if (ke->req_flags & KEVENT_REQ_WAKEUP_ALL)
 			kevent_wake_for(ke, KEVENT_ANY);
 	} else if (was & (KE_FIRED | KE_STALE)) {
@@ -316,7 +316,7 @@ static bool kevent_copied(struct kevent *ke)
 
 /*
  * The claim of a watch ends. @result has the conditions that were found to hold, or -errno.
- * What has happened meanwhile is queued. A watch whose attach() has failed dies, and so does
+ * Reports that came meanwhile are queued. A watch whose attach() has failed dies, and so does
  * a one-shot watch whose event was copied. Returns true if the watch is dead, and the caller
  * must go on with its removal: with step 4 if it is detached, see types.h, or with step 2.
  */

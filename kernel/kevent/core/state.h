@@ -72,7 +72,7 @@ void kevent_state_check(const struct kevent *ke);
 static inline void kevent_state_check(const struct kevent *ke) {}
 #endif
 
-/* What the state says. Without ready_lock the answer may be old. */
+/* Questions about the state. Without ready_lock the answer may be old. */
 
 /*
  * The state is written under ready_lock, often bit by bit, by plain stores to an
@@ -138,10 +138,10 @@ static inline bool kevent_is_level(const struct kevent *ke)
 }
 
 /*
- * Wake consumers that can take an event, as its watch wants it. With
- * WAKEUP_ALL, and an entry in the ring, those with a buffer look at the watch. All can have that
- * of a level watch, one that of an edge: who needs more events must not be faster than those
- * that it is enough for.
+ * Wake one consumer for an event, or all with WAKEUP_ALL. If the event is in the ring, consumers
+ * with a buffer poll a WAKEUP_ALL watch again. All consumers can have the event of a level watch.
+ * Only one gets that of an edge, so consumers that one event is enough for are woken, and no
+ * others if there are such.
  */
 static inline void kevent_wake_for(struct kevent *ke,
 				   enum kevent_consumers whom)
@@ -158,11 +158,11 @@ static inline void kevent_wake_for(struct kevent *ke,
 }
 
 /*
- * Does a watch only say what its newest entry, which is unread, says already? The consumer
- * advances ring_uidx, executes a full barrier, and only then looks at the watched object.
- * Here the change of the object comes first, then the full barrier of kevent_count_slots() or
- * kevent_hit_store(), then the load of ring_uidx: if that still shows the entry as unread,
- * the consumer will see the change.
+ * Is the newest entry of a watch unread, and does it have all conditions that the watch would
+ * report now? The consumer advances ring_uidx, executes a full barrier, and only then reads the
+ * watched object. Here the object changes first. Then come the full barrier of
+ * kevent_count_slots() or kevent_hit_store(), and the load of ring_uidx. If that load still shows
+ * the entry as unread, the consumer will see the change.
  */
 static inline bool kevent_repeats(const struct kevent *ke, const struct kring *to)
 {
@@ -211,8 +211,8 @@ static inline void kevent_recheck_later(struct kevent *ke)
 }
 
 /*
- * A queued watch was looked at under the lock. What was seen is delivered, or
- * doubted, before the lock is released.
+ * A queued watch was polled under the lock. Before the lock is released its event is delivered,
+ * or kevent_doubt() follows.
  */
 static inline void kevent_looked(struct kevent *ke, u32 mask)
 {
@@ -222,7 +222,7 @@ static inline void kevent_looked(struct kevent *ke, u32 mask)
 		kevent_dequeue(ke);
 }
 
-/* What was seen of a queued watch is old when it will be delivered. */
+/* A queued watch was polled, but is delivered later: it has to be polled again then. */
 static inline void kevent_doubt(struct kevent *ke)
 {
 	ke->state |= KE_VERIFY;
@@ -335,7 +335,8 @@ void kevent_delivered(struct kevent *ke);
 /*
  * Has a watch its key, so that ADD of another one fails? Under RCU or the lock that the
  * watch was found under. A program can see the entry of a one-shot watch some instructions
- * before the watch dies. Both happen under one hold of ready_lock, which this waits for.
+ * before the watch dies. Both happen under one hold of ready_lock, so this function takes
+ * that lock.
  */
 static inline bool kevent_has_key(const struct kevent *ke)
 {
