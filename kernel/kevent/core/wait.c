@@ -3,20 +3,22 @@
  * Consumers that wait: a sleep, the wait of a member of a group, and the loops of both
  * calls
  *
- * A consumer that is to be frozen, by a suspend or by the freezer of cgroup version 1, is
- * no sleeper meanwhile. Such a freezer finds TASK_FREEZABLE tasks asleep and leaves them
- * where they are. wake_up_process() says of them that it has woken them, and an event
- * would wait until they are thawed, as would every pass-on for want of nr_woken to be 0.
- * So nobody here sleeps with that state. The freezer wakes the thread; it leaves its list,
- * passes on if it was woken for something, and calls kevent_freeze(). After that it
- * collects, and sleeps on, and its wait has not ended. Members that are parked and threads
- * that serve chains do likewise. The mark of a signal that the freezer sets is none for
- * kevent_is_interrupted().
+ * ../syscalls.c has both calls, and checks their flags and arguments. It fills in the
+ * &struct kevent_consumer that this file gets.
  *
- * A thread whose cgroup has used up its cpu.max is a waiter like any other. The scheduler
- * does not say so, and its events are as late as the rest of the period is long. Each
- * event that comes meanwhile wakes somebody else. Events that one of these leaves wait for
- * the thread, too, because nr_woken says that it is on its way.
+ * A consumer is not on the list of sleepers while it is frozen, by a suspend or by the freezer
+ * of cgroup version 1. The freezer leaves TASK_FREEZABLE tasks asleep. wake_up_process() would
+ * report such a task as woken, so its event would wait until it is thawed. nr_woken would count
+ * it all the time, so no consumer would pass an event on. Therefore nobody here sleeps in that
+ * state. The freezer wakes the thread, which leaves its list, passes on the event that it was
+ * woken for, and calls kevent_freeze(). After that it collects and sleeps on: its wait has not
+ * ended. Members that are parked and threads that serve chains do likewise. The freezer marks
+ * the thread as if it had a signal, and kevent_is_interrupted() ignores that mark.
+ *
+ * A thread whose cgroup has used up its cpu.max is a waiter like any other, because the
+ * scheduler does not say so. Its event is late by the rest of the period. Each event that comes
+ * meanwhile wakes another consumer. If that one leaves events behind they wait for the throttled
+ * thread, too, because nr_woken says that it is on its way.
  *
  * A mark with KEVENT_REQ_HANDOFF sets a bit of the task that makes it, and kevent_wake_one()
  * then asks for this CPU by __wake_up_on_current_cpu(). The bit is in the task, and not an
@@ -46,8 +48,8 @@
 #include "wakeup_source.h"
 
 /**
- * enum kevent_outcome - of a look at the queue, a sleep, or a wait until fewer run
- * @KEVENT_AWAKE:	it may be one for another consumer: this one looks at the queue
+ * enum kevent_outcome - of a check of the queue, a sleep, or a wait until fewer run
+ * @KEVENT_AWAKE:	the consumer is awake, and checks the queue again
  * @KEVENT_ASLEEP:	there is nothing: it is on a list, for others to wake it
  * @KEVENT_COLLECT:	there is something to collect
  * @KEVENT_RELIST:	likewise, and level watches may be ready again
@@ -69,7 +71,7 @@ enum kevent_outcome {
 	KEVENT_REQUESTED,
 };
 
-/* What the wait ends with, or 0 */
+/* The error that a wait ends with, or 0 */
 static int kevent_errno_of(enum kevent_outcome outcome)
 {
 	switch (outcome) {
@@ -85,14 +87,14 @@ static int kevent_errno_of(enum kevent_outcome outcome)
 }
 
 /*
- * What a call whose time is over spends on polls by others, in milliseconds: each that it waits for
- * them to come back, one at least, and %KEVENT_TRY for each collection. A file whose ->poll() fires
- * its own watch, or does not return, would keep the call for ever.
+ * A call whose time is over waits for watches that others poll. This is how long, in milliseconds.
+ * A wait uses up its length, at least 1, and each collection uses up %KEVENT_TRY. Without a limit
+ * a file whose ->poll() fires its own watch, or does not return, would keep the call for ever.
  */
 #define KEVENT_PATIENCE		3000
 #define KEVENT_TRY		3
 
-/* Find out whether a slot is free. A ring that can't be read is not for us to deal with. */
+/* Find out whether a slot is free, or the ring can't be read: a collection deals with that. */
 static bool kevent_find_room(struct kevent_queue *q)
 {
 	return kring_free_slots(&q->ring) || !kevent_ring_select(q) ||
@@ -131,8 +133,8 @@ static bool kevent_find_work(struct kevent_queue *q, const struct kevent_consume
 }
 
 /*
- * There is something for a consumer. Another one may be faster, and leave a level
- * watch to look at: one that was woken to look does so in any case.
+ * There is something for a consumer. Another consumer may take it first. A consumer that was
+ * woken to poll level watches (@recheck) polls them in any case.
  */
 static enum kevent_outcome kevent_next_step(struct kevent_queue *q,
 					    const struct kevent_consumer *c)
@@ -163,8 +165,8 @@ static bool kevent_note_polls(const struct kevent_queue *q, struct kevent_consum
 }
 
 /*
- * A consumer is awake and has the lock. It may have come for the lock before the one that
- * woke it had stored that it is done.
+ * A consumer is awake and has the lock. Its waker wakes it first and stores @done after that, both
+ * under the lock. So the consumer may have read @done too early, and reads it again.
  */
 static enum kevent_outcome kevent_awoke(struct kevent_queue *q,
 					struct kevent_consumer *c)
@@ -179,14 +181,15 @@ static enum kevent_outcome kevent_awoke(struct kevent_queue *q,
 	q->nr_woken -= c->woken;
 	if (unlikely(q->wake_rest))
 		kevent_wake_rest(q);
-	/* One that slept when the polls began has missed nothing. */
+	/* A consumer that was asleep when the polls began has missed nothing. */
 	c->recheck |= kevent_note_polls(q, c) && c->asks;
 	return KEVENT_AWAKE;
 }
 
 /*
- * A call that has slept, or was to look, found too little. What was ready may turn out not to
- * be, again and again. Returns %KEVENT_AWAKE to call kevent_sleep(), or what ends the wait.
+ * A call has slept or collected, and has too few events. Watches may be reported and turn out
+ * not to be ready, again and again, so the time is checked here. Returns %KEVENT_AWAKE to call
+ * kevent_sleep(), or the outcome that ends the wait.
  */
 static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 {
@@ -202,8 +205,8 @@ static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 }
 
 /*
- * A consumer is to be frozen, and takes neither what it was woken for nor what was held back
- * until it is. It sleeps on no list meanwhile, so events are for others.
+ * A consumer is to be frozen. It takes neither the event that it was woken for nor events whose
+ * wake-up was held back. It is on no list while it is frozen, so other consumers take them.
  */
 static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_consumer *c)
 	__must_hold(&q->ready_lock)
@@ -216,8 +219,8 @@ static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_consumer *
 }
 
 /*
- * Takes a request for the next consumer that would sleep. The other one, for all, is not
- * taken: nobody clears it, so a thread that comes at any time finds it.
+ * Take a request for the next consumer that would sleep. A request for all is not taken: nobody
+ * clears it, so a thread that comes at any time finds it.
  */
 static bool kevent_take_request(struct kevent_queue *q)
 {
@@ -229,14 +232,14 @@ static bool kevent_take_request(struct kevent_queue *q)
 	return true;
 }
 
-/* Look at the queue under the lock. If there is nothing, the consumer joins the sleepers. */
+/* Check the queue under the lock. If there is nothing, the consumer joins the sleepers. */
 static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_consumer *c,
 				       bool timed_out)
 {
 	bool recheck;
 
 	if (c->requested) {
-		/* That ends the wait whatever else has happened. Events are for others. */
+		/* The request ends the wait even if there are events, which others take. */
 		if (!list_empty(&q->ready) && !q->nr_woken)
 			kevent_wake_one(q, KEVENT_ANY, false);
 		return KEVENT_REQUESTED;
@@ -248,7 +251,7 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	/* Others count on the one that they have woken for level watches. */
 	if (unlikely(c->woken && recheck))
 		return KEVENT_RELIST;
-	/* Nobody sleeps beside what it can take, not even until others come back. */
+	/* No consumer sleeps while there is an event for it, even if others poll watches. */
 	if ((!c->over || q->nr_taken) && kevent_find_work(q, c))
 		return kevent_next_step(q, c);
 	if (!list_empty(&q->ready)) {
@@ -298,8 +301,8 @@ static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
 }
 
 /*
- * Wait until there is something to collect. A call that may not wait waits all the same while
- * others look at watches: see deliver.c.
+ * Wait until there is something to collect. Even a call with a timeout of 0 waits while others
+ * poll watches: see deliver.c.
  */
 static enum kevent_outcome kevent_sleep(struct kevent_queue *q,
 					struct kevent_consumer *c)
@@ -343,15 +346,15 @@ out:
 }
 
 /*
- * Members of a group: consumers that wait until fewer of them run. Nothing is lost: when a
- * member stops to run, and one is parked, it is let go. It looks for events under ready_lock
+ * Members of a group: consumers that wait until fewer of them run. No event is lost: when a
+ * member blocks or waits, one that is parked is let go. It checks the queue under ready_lock
  * before it sleeps among the others.
  */
 
 /*
- * Returns %KEVENT_RELIST to go on, %KEVENT_ASLEEP if the member is parked, or what ends the
- * wait. One that parks may have been woken for an event. It is for one that runs, and for
- * consumers without a limit, if any sleep: see kevent_wake_one().
+ * Returns %KEVENT_RELIST to go on, %KEVENT_ASLEEP if the member is parked, or the outcome that
+ * ends the wait. A member that parks may have been woken for an event. It leaves that to a
+ * consumer without a limit, if one sleeps, or to a member that runs: see kevent_wake_one().
  */
 static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 					      struct kevent_member *m, bool timed_out)
@@ -361,7 +364,7 @@ static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 	lockdep_assert_held(&q->ready_lock);
 
 	if (q->wake_request) {
-		/* The limit holds nobody any more: what is there is taken before the wait ends. */
+		/* The limit holds nobody any more. A consumer takes events before its wait ends. */
 		if (q->wake_request == KEVENT_REQUEST_ALL)
 			return KEVENT_RELIST;
 		why = KEVENT_REQUESTED;
@@ -375,7 +378,7 @@ static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 	case KEVENT_LIMIT_REQUESTED:
 		return KEVENT_REQUESTED;
 	case KEVENT_LIMIT_PARKED:
-		/* If memory is away no flag says so. Who runs calls before it sleeps. */
+		/* No flag is set if memory is away. A member that runs calls before it sleeps. */
 		kevent_leave(q, KEVENT_ANY);
 		kevent_pass_on(q);
 		break;
@@ -404,7 +407,7 @@ static enum kevent_outcome kevent_park(struct kevent_queue *q,
 		kevent_testpoint(q, KEVENT_TESTPOINT_UNPARKED);
 		kevent_limit_unparked(m);
 		kevent_recheck_signals();
-		/* It may have been let go: then another one is. */
+		/* It may have been let go: kevent_limit_rest() then lets another one go. */
 		if (unlikely(freezing(current))) {
 			kevent_limit_rest(m);
 			kevent_wake_left(q);
@@ -414,10 +417,10 @@ static enum kevent_outcome kevent_park(struct kevent_queue *q,
 }
 
 /*
- * A member is about to take events. If it has slept it does not count, and what it found, as
- * @outcome says, is for it only if it is admitted. Returns @outcome if it is at once, or if that
- * ends its wait; %KEVENT_RELIST if it was parked: then it looks at level watches, as others may
- * not have; or what ended that.
+ * A member is about to take events. A member that has slept is not counted as running, and takes
+ * the events of @outcome only if the limit admits it. Returns @outcome if it is admitted at once,
+ * or if @outcome ends its wait. Otherwise it parks. Returns %KEVENT_RELIST after that, since
+ * perhaps nobody has polled the level watches meanwhile, or the outcome that ended the wait.
  */
 static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_consumer *c,
 					enum kevent_outcome outcome)
@@ -431,7 +434,7 @@ static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_co
 	outcome = kevent_park(q, c);
 	kevent_limit_go_on(c->member);
 	kevent_testpoint(q, KEVENT_TESTPOINT_GO_ON);
-	/* Others were not woken as long as it was parked: another one looks, or parks. */
+	/* While it was parked others were not woken. Wake one: it collects, or parks in turn. */
 	kevent_wake_left(q);
 	return outcome;
 }
@@ -439,8 +442,8 @@ static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_co
 /* The loop */
 
 /*
- * kevent_find_entries() with the lock: some are there, but too few, or the ring is full. Not
- * in line, as it is rare.
+ * kevent_find_entries() with the lock, for some entries that may be too few. They are enough if
+ * the ring is full. Not in line, as it is rare.
  */
 static noinline bool kevent_find_some(struct kevent_queue *q, const struct kevent_consumer *c)
 {
@@ -450,8 +453,8 @@ static noinline bool kevent_find_some(struct kevent_queue *q, const struct keven
 
 /*
  * Find out whether a consumer has what it waits for. When the ring is full, any entry is
- * enough. A position that was seen is not taken back, and what comes behind this look is seen
- * before the sleep.
+ * enough. Positions never go back, so an entry that was seen still counts. kevent_join() sees
+ * entries that are stored after this.
  */
 static bool kevent_find_enough(struct kevent_queue *q, const struct kevent_consumer *c)
 {
@@ -466,8 +469,8 @@ static bool kevent_find_enough(struct kevent_queue *q, const struct kevent_consu
 }
 
 /*
- * Collect again, after a sleep. One call reports a level watch once to a buffer. Returns what
- * kevent_collect() does.
+ * Collect again, after a sleep. A call must not report a level watch twice to one buffer, so it
+ * goes through level watches only while the buffer is empty. Returns as kevent_collect().
  */
 static int kevent_collect_again(struct kevent_queue *q, struct kevent_consumer *c,
 				enum kevent_outcome outcome)
@@ -500,7 +503,7 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 			kevent_testpoint(q, KEVENT_TESTPOINT_STORED);
 			kevent_wake_others(q, nr);
 		}
-		/* Not before the first sleep: few calls read the clock. */
+		/* Only after the first sleep, so that few calls read the clock. */
 		if (outcome != KEVENT_AWAKE)
 			outcome = kevent_try_again(c);
 		if (outcome == KEVENT_AWAKE)
@@ -546,7 +549,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 	kevent_note_taker(q);
 	kevent_deadline_start(&c->until);
 	c->task = current;
-	/* Who waits without a limit is no member of this queue's group. */
+	/* A thread that waits without a limit leaves this queue's group. */
 	if (kevent_may_be_member() && !c->member && !c->until.nowait &&
 	    kevent_limit_peek(&q->limit))
 		kevent_limit_leave(q->limit);
@@ -563,7 +566,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 			return err;
 		err = kevent_wait_loop(q, c, 0);
 	}
-	/* A request leaves whatever is ready, see kevent_join(): the ring says so. */
+	/* A request ends the wait while events may be ready, see kevent_join(): set the flag. */
 	if (unlikely(err == -ECANCELED))
 		kevent_say_more(q);
 	return err;
@@ -612,15 +615,16 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int
 	u32 stored;
 
 	/*
-	 * A program that is executed keeps the descriptor, and nobody closes it for this thread.
-	 * One that is killed after this look keeps an entry in the ring from others. The signal
-	 * may be one that stops the thread, or the freezer's: then others take its entry.
+	 * An exec in another thread kills this one, and may keep the descriptor open. So no close
+	 * wakes others for the entry of this thread. A thread that is killed after this check
+	 * keeps an entry in the ring from others. A signal that is not fatal may stop the thread,
+	 * or be the freezer's mark: another consumer takes its entry.
 	 */
 	if (fatal_signal_pending(current))
 		kevent_wake_left(q);
 	else if (signal_pending(current))
 		kevent_pass_unread(q);
-	/* Whatever was stored: another thread may have taken it. */
+	/* Even if entries were stored, another thread may have taken them. */
 	if (ret == -ECANCELED)
 		return 0;
 	if (kevent_is_interrupted() && !c->until.nowait && ret != -ETIME &&

@@ -27,9 +27,8 @@ int kevent_wait_ring(struct kevent_queue *q, struct kevent_consumer *c, u64 min_
 int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int ret);
 
 /*
- * Peeks, while others change the list: a consumer that is to sleep looks for ready
- * watches again, under ready_lock. It does not look for level watches, see
- * kevent_queue.nr_queued.
+ * Peeks without the lock, while others change the list. A consumer that is about to sleep checks
+ * the ready list again under ready_lock, but not the level list: see kevent_queue.nr_queued.
  */
 static inline bool kevent_is_idle(const struct kevent_queue *q,
 				  const struct kring *to, bool relist)
@@ -72,7 +71,7 @@ static inline void kevent_ask(struct kevent_queue *q)
  * @relist: report level watches again that were delivered before
  *
  * Return: number of events moved, or when that is 0 and memory or a fatal
- * signal is to blame -EFAULT or -EINTR. What was not moved stays ready.
+ * signal is to blame -EFAULT or -EINTR. Other events stay ready.
  */
 static inline int kevent_collect(struct kevent_queue *q, struct kring *to,
 				 u32 max, bool relist)
@@ -82,10 +81,10 @@ static inline int kevent_collect(struct kevent_queue *q, struct kring *to,
 }
 
 /*
- * How many entries were stored past a position, of which the consumer has read the low
- * half? A wake-up writes user memory first, see kring_push(): the consumer may be ahead of
- * what a peek shows, but not of what ready_lock protects. Above the size of the ring the
- * position is one that it never had, or that it has left long ago.
+ * How many entries were stored past a position? The consumer has read its low half in the ring.
+ * kring_push() writes that before it writes kring.kidx. So the consumer may be ahead of a peek,
+ * but not of a read under ready_lock. If the result is above the size of the ring, the ring never
+ * had that position, or left it long ago.
  */
 static inline u32 kevent_stored(struct kevent_queue *q, u32 old_kidx)
 {
