@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who sleeps, and who is woken
+ * Consumers that sleep, and the choice of the one to wake
  *
  * Consumers sleep on kevent_queue.sleepers, a plain list, and join and leave it under
  * ready_lock. A wait queue would have a lock of its own and call a function for each
@@ -23,48 +23,50 @@
  * - buffer_sleepers: it takes events into a buffer, and one is enough.
  * - buffer_several: one is not enough.
  *
- * An entry in the ring is for that one of the first two whose position is lower. If it has
- * not been reached, no other's has, and nobody is woken. A full ring gets no more entries, so
- * any that it has not seen is enough for one that waits for several: many_seen finds it. An
- * event in the kernel is for any sleeper, first for one that it is enough for: one that needs
- * more would move it to the ring, where those with a buffer cannot take it. A woken waiter
- * leaves its lists, even if it runs already, for a timeout or a signal: it has yet to come for
- * ready_lock, and collects then. So a wake-up never meets the same sleeper twice, nor passes
- * over one.
+ * An entry in the ring is for the head of one of the first two lists, the one with the lower
+ * position. If the ring has not reached that position, it has reached no other, and nobody is
+ * woken. A full ring gets no more entries. So one that a consumer has not seen is enough even if
+ * it waits for several, and many_seen finds that consumer.
+ *
+ * An event in the kernel is for any sleeper, but first for one that it is enough for. A consumer
+ * that needs more events would move it to the ring, where consumers with a buffer cannot take it.
+ * A wake-up takes the waiter off its lists. The waiter may already run, for a timeout or a signal,
+ * but it has yet to take ready_lock, and collects then. So a wake-up never finds the same sleeper
+ * twice, and never passes over one.
  *
  * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
  * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
- * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many were asleep besides.
- * kevent_wake_askers() does likewise. Each thread that was woken wakes up to 32 of these as
- * the first thing it does with the lock (kevent_wake_rest()), also if it is killed, or
- * leaves for the freezer. If all of the first 32 are throttled by cpu.max, the others wait
- * for one of them to run.
+ * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many more were asleep.
+ * kevent_wake_askers() does likewise. Each thread that was woken first calls kevent_wake_rest()
+ * when it has the lock, which wakes up to 32 of them. It does so even if it is killed, or is to
+ * be frozen. If all of the first 32 are throttled by cpu.max, the others wait for one of them
+ * to run.
  *
  * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
- * A consumer that finds the ring full wakes one that has a buffer. If its memory is away,
- * one that has a buffer comes first; if none sleeps, it is any that one event is enough for:
- * another process has the ring elsewhere, and may write there. One that has no better memory
- * fails too, and wakes the next. One that needs more events would take this one, and sleep
- * on; the next event is for it anyway. An event that an unread entry says already would be
- * gone if it was moved to the ring: that waits for a buffer. kevent_commit(), which fills
- * the ring for others, wakes those whose entries are there. A consumer that waits for
- * several entries stores the events that come and sleeps again; kevent_wake_others() then
- * wakes those it is enough for.
+ * A consumer that finds the ring full wakes one that has a buffer. So does one that finds the
+ * memory of the ring away. If none with a buffer sleeps, that wakes any that one event is enough
+ * for: another process has the ring elsewhere, and may write there. If it cannot, it fails too,
+ * and wakes the next. A consumer that needs more events is not woken: it would take this one and
+ * sleep on. An event that repeats an unread entry would be dropped if it was moved to the ring,
+ * so it waits for a buffer. kevent_commit() fills the ring for others, and wakes those whose
+ * entries are there. A consumer that waits for several entries stores the events that come and
+ * sleeps again. kevent_wake_others() then wakes those that the entries are enough for.
  *
- * A consumer that goes without the event it may have been woken for calls
- * kevent_pass_on(). An entry in the ring is no use to one with a buffer, nor to one that
- * had seen it when it went to sleep. So that wakes one for the events that are queued, and
- * one whose entries are there for the unread ones. When a process closes its descriptor
- * several of its threads may have been woken, for entries that nobody will take:
- * kevent_wake_left() wakes as many as entries are unread. A consumer that takes queued
- * events wakes the next one itself.
+ * A woken consumer may go without its event: it is killed, stopped or frozen, or its wait is
+ * over. Then it calls kevent_pass_on(). A killed one does so in __kevent_collect(), or by
+ * kevent_wake_left() in kevent_wait_end(). A consumer with a buffer cannot take an entry in the
+ * ring, nor can one that had seen the entry when it went to sleep. So kevent_pass_on() wakes one
+ * consumer for the queued events, and one whose entries are there for unread entries. When a
+ * process closes its descriptor, several of its threads may have been woken for entries that
+ * they will not take. kevent_wake_left() then wakes as many consumers as entries are unread. A
+ * consumer that takes queued events wakes the next one itself.
  *
- * A wake request is kept in the waiter it was made of, and ends its wait even if there are
- * events: kevent_join() wakes another for these. Those that WAKEUP_ALL wakes
- * collect level watches, too, as the first one has moved the watch there; and so does one that
+ * A wake request is kept in the waiter that it was made for, and ends its wait even if there are
+ * events: kevent_join() wakes another for these. Consumers that WAKEUP_ALL wakes poll level
+ * watches, too, since the first of them has moved the watch to their list. So does one that
  * kevent_pass_on() wakes.
  *
- * A request for all stays in the queue, see kevent_request_all(), and hides no event: it is as
+ * A request for all stays in the queue, see kevent_request_all(), and hides no event. It works as
  * if the time of each wait was over.
  */
 
@@ -80,7 +82,7 @@
 /* Consumers that are woken under one hold of the lock, with interrupts off */
 #define KEVENT_WAKE_AT_ONCE	32U
 
-/* Who sleeps */
+/* Consumers that sleep */
 
 static bool kevent_ends_before(struct rb_node *node,
 			       const struct rb_node *other)
@@ -108,7 +110,7 @@ static bool kevent_needs_several(const struct kevent_queue *q,
 	return (kevent_wants_ring(q, c) ? 0 : (u32)c->to->kidx) + 1 < c->min_nr;
 }
 
-/* A consumer is about to sleep. What it waits for has not come, under this hold of the lock. */
+/* A consumer is about to sleep, and has found nothing under this hold of the lock. */
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c)
 {
 	lockdep_assert_held(&q->ready_lock);
@@ -159,7 +161,7 @@ static bool kevent_has_entries(const struct kevent_queue *q,
 	return c->end <= q->ring.kidx;
 }
 
-/* The one that has what it waits for first, of those that wait for several entries */
+/* Of those that wait for several entries, the one whose wait ends at the lowest position */
 static struct kevent_consumer *kevent_first_of_many(const struct kevent_queue *q)
 {
 	struct rb_node *node = rb_first_cached(&q->many_sleepers);
@@ -167,7 +169,7 @@ static struct kevent_consumer *kevent_first_of_many(const struct kevent_queue *q
 	return rb_entry_safe(node, struct kevent_consumer, node);
 }
 
-/* One that waits for one more entry, which an event makes if no unread one says the same */
+/* One that waits for one more entry. An event makes that, unless it repeats an unread one. */
 static struct kevent_consumer *kevent_first_with_one_more(const struct kevent_queue *q)
 {
 	struct kevent_consumer *c = kevent_first_of_many(q);
@@ -185,10 +187,11 @@ static struct kevent_consumer *kevent_first_with_some(const struct kevent_queue 
 }
 
 /*
- * Who is next for entries in the ring, of those whose entries are there. If neither the one
- * that slept last has its entry nor the one that sleeps longest, then nobody has; one that
- * waits for several has it before. When the ring is full any new entry is enough. Who has seen
- * all of a full ring waits for room, and is woken for nothing by anybody.
+ * The next consumer to wake for entries in the ring, of those whose entries are there. Checks
+ * the last and the oldest of ring_sleepers: if neither has its entry, no other of that list has.
+ * A consumer that waits for several comes before them if its position is lower. When the ring is
+ * full any new entry is enough. A consumer that has seen all of a full ring waits for room, and
+ * nobody wakes it in vain.
  */
 static struct kevent_consumer *kevent_next_of_ring(struct kevent_queue *q,
 						   bool oldest)
@@ -205,7 +208,7 @@ static struct kevent_consumer *kevent_next_of_ring(struct kevent_queue *q,
 	return kring_free_slots(&q->ring) ? NULL : kevent_first_with_some(q);
 }
 
-/* That one of two, each of which may be NULL, who has slept for longer, or is the last */
+/* The one of two, each of which may be NULL, that has slept longer, or shorter if not @oldest */
 static struct kevent_consumer *kevent_either(struct kevent_consumer *a,
 					     struct kevent_consumer *b, bool oldest)
 {
@@ -215,9 +218,9 @@ static struct kevent_consumer *kevent_either(struct kevent_consumer *a,
 }
 
 /*
- * kevent_next_content() if there are some for whom one event is not enough. An event that an
- * unread entry says already makes no further one: it does those no good who have seen that
- * entry, so one with a buffer comes first.
+ * kevent_next_content() if some consumers need more than one event. An event that repeats an
+ * unread entry makes no new entry. A consumer of the ring that has seen the unread one would get
+ * nothing, so a consumer with a buffer comes first.
  */
 struct kevent_consumer *kevent_next_of_kinds(struct kevent_queue *q, bool oldest)
 {
@@ -260,13 +263,13 @@ static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
 	}
 }
 
-/* Who is woken */
+/* The choice of the one to wake */
 
 /*
- * A waiter that runs was woken by something else, and has yet to come for the lock. It
- * looks then, whatever woke it, so it is as good as any other. One that has its entries needs
- * nothing more of the queue, so it does not come for the lock, unless it is to @recheck: it may be
- * one of many, which kevent_wake_rest() counts on.
+ * Wake a waiter. It may already run, woken by something else, and has yet to take the lock. It
+ * checks the queue then, so it serves as well as any other. A waiter whose entries are there needs
+ * nothing more of the queue, and returns without the lock. But with @recheck it may be one of many,
+ * and must take the lock for kevent_wake_rest().
  */
 static void kevent_wake_consumer(struct kevent_queue *q, struct kevent_consumer *c,
 				 enum kevent_consumers whom, bool recheck)
@@ -290,9 +293,9 @@ static void kevent_wake_consumer(struct kevent_queue *q, struct kevent_consumer 
 }
 
 /*
- * Would each consumer that sleeps park if it was woken? It need not be woken for an event
- * as long as somebody looks for it: one is parked, and will be let go when a member that
- * runs comes back, blocks or leaves.
+ * Would each consumer that sleeps park if it was woken? Then none needs to be woken for an event.
+ * A member is parked. It is let go, and collects, when a member that runs comes back, blocks or
+ * leaves.
  */
 static bool kevent_is_kept(struct kevent_queue *q)
 {
@@ -361,10 +364,10 @@ bool kevent_wake_all(struct kevent_queue *q, enum kevent_consumers whom, bool re
 }
 
 /*
- * A consumer is awake, and maybe all that slept are to be. Wakes the oldest ones, first those
- * that one event is enough for, so that nobody holds the lock for all of them. Each that was
- * woken comes here before it does anything else, also one that is killed or frozen. One that
- * has come to sleep since may be woken in the place of another that is awake by itself.
+ * A consumer is awake, and more of those that slept are to be woken. Wakes up to 32 of the oldest,
+ * first those that one event is enough for, so that nobody holds the lock for all of them. Each
+ * woken consumer calls this first, even if it is killed or frozen. If a sleeper was woken by
+ * something else, a consumer that came to sleep later may be woken in its place.
  */
 void kevent_wake_rest(struct kevent_queue *q)
 {
@@ -403,10 +406,10 @@ void kevent_wake_others(struct kevent_queue *q, u64 nr)
 }
 
 /*
- * Files were looked at, of which nobody knew whether they are ready. Wakes those who came to
- * sleep before that was known. They are the last of the sleepers: nr_taken becomes 0 under
- * a hold of the lock that ends with this, so nobody who asks is left when one comes who does
- * not. If too many ask for one hold, all that sleep are woken.
+ * A consumer has polled files without the lock. Wakes consumers that came to sleep meanwhile: they
+ * have asks set. They are the last of the sleepers, because this is called under the hold of the
+ * lock in which nr_taken becomes 0, and wakes all of them. If they are too many for one hold, all
+ * sleepers are woken.
  */
 void kevent_wake_askers(struct kevent_queue *q)
 {
@@ -425,8 +428,9 @@ void kevent_wake_askers(struct kevent_queue *q)
 }
 
 /*
- * Have each consumer find out what only it can take, see kevent_ask(): those that sleep, and
- * those in poll(), for whom there is nothing on a list. Who joins either later asks by itself.
+ * Have each consumer call kevent_ask(), which finds signals that only its own process can take.
+ * No list has them. Wakes consumers that sleep, and callers of poll(). A consumer or caller that
+ * comes later calls kevent_ask() by itself.
  */
 void kevent_ask_all(struct kevent_queue *q)
 {
@@ -458,10 +462,10 @@ void kevent_request_one(struct kevent_queue *q)
 }
 
 /*
- * From now on a consumer returns where it would sleep or park, for want of events. Those that
- * do so already are woken, and look once more, as new calls do. Nobody is missed: a consumer
- * joins the sleepers or those that are parked under ready_lock, and has found the request
- * unset under the same hold.
+ * From now on a consumer that finds no event returns where it would sleep or park. Consumers that
+ * sleep or are parked are woken, and check the queue once more, as new calls do. None is missed:
+ * a consumer sleeps or parks only if it has found the request unset under the same hold of
+ * ready_lock.
  */
 void kevent_request_all(struct kevent_queue *q)
 {
@@ -475,8 +479,9 @@ void kevent_request_all(struct kevent_queue *q)
 /* A consumer goes without what it may have been woken for */
 
 /*
- * A consumer does not take what it may have been woken for: a watch that is queued, or an
- * entry in the ring, which only those can take whose entries are there.
+ * A consumer, perhaps one that is being killed, does not take the event that it may have been
+ * woken for. Wakes one for a queued watch, and one for an unread entry. Only consumers that have
+ * not seen that entry can take it.
  */
 void kevent_pass_on(struct kevent_queue *q)
 {
@@ -503,9 +508,9 @@ void kevent_pass_unread(struct kevent_queue *q)
 
 /*
  * A process has closed its descriptor, maybe by being killed. Several of its threads may
- * have been woken for events that they did not take. Who takes one that is queued wakes
- * another consumer for the rest. Each entry in the ring has a consumer, as far as some
- * sleep whose entries are there. Process context, no locks held.
+ * have been woken for events that they did not take. One consumer is woken for queued events, and
+ * wakes another for the rest. For unread entries as many are woken as there are entries, of those
+ * that sleep and have not seen them. Process context, no locks held.
  */
 void kevent_wake_left(struct kevent_queue *q)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who sleeps, and who is woken
+ * Consumers that sleep, and the choice of the one to wake
  */
 #ifndef _KEVENT_WAKE_H
 #define _KEVENT_WAKE_H
@@ -19,7 +19,7 @@
  * @KEVENT_OF_RING:	those whose entries are in the ring
  * @KEVENT_OF_BUFFER:	those that need no room in the ring
  * @KEVENT_OF_BUFFER_ONE: likewise, if one event is enough
- * @KEVENT_ELSEWHERE:	those; if none sleeps, any that one event is enough for: others may
+ * @KEVENT_ELSEWHERE:	likewise; if none sleeps, any that one event is enough for: others may
  *			have the ring in memory that can be written
  */
 enum kevent_consumers {
@@ -96,8 +96,8 @@ static inline struct kevent_consumer *kevent_next_content(struct kevent_queue *q
 }
 
 /*
- * Who is woken for one event in the kernel? Somebody for whom it is enough, if any sleeps.
- * Those come first also if others have slept for longer.
+ * The next consumer to wake for one event in the kernel: one that it is enough for, if any sleeps,
+ * even if others have slept longer.
  */
 static inline struct kevent_consumer *kevent_next_of_any(struct kevent_queue *q, bool oldest)
 {
@@ -105,8 +105,7 @@ static inline struct kevent_consumer *kevent_next_of_any(struct kevent_queue *q,
 }
 
 /*
- * Can the next consumer take an event from the ring? Not if the one that would be woken
- * looks at the queue only.
+ * Can the consumer that would be woken next take an event from the ring? One with a buffer cannot.
  */
 static inline bool kevent_may_wait_for_ring(struct kevent_queue *q)
 {

@@ -5,17 +5,16 @@
  * A server is woken for most of its requests while its clients are busy, and a wake-up
  * costs both the client and the server. So the queue's one consumer is left asleep until a
  * batch of events is there, or until a window is over that began when it fell asleep.
- * kevent_enqueue() is the one place that asks, so an event is held only if it waits on the
- * ready list: a held event has the state and the place that it would have had with the
- * consumer awake. kevent_coalesce.left counts down to the wake-up, and is 0 while nothing
- * is held.
+ * Only kevent_enqueue() calls kevent_coalesce_hold(), so an event is held only if it waits on
+ * the ready list. It has the state and the place that it would have had with the consumer
+ * awake. kevent_coalesce.left counts down to the wake-up, and is 0 while nothing is held.
  *
  * No event stays held:
  *
- * - The consumer starts an hrtimer before it sleeps, and cancels it when it is awake. Its
- *   callback wakes the consumer if something is on the ready list, and has the next event
- *   wake it if not. So the time counts from the beginning of the sleep, an event waits for
- *   its rest, and the callback of a queue that is idle runs once.
+ * - The consumer starts an hrtimer before it sleeps, and cancels it when it is awake. If
+ *   something is on the ready list the callback wakes the consumer. If not, the next event
+ *   will. So an event waits for the rest of a window that began with the sleep, and the
+ *   callback of an idle queue runs once.
  * - Anything else that ends the sleep leads to kevent_join(), which reads the
  *   ready list, or is an event in the ring that found that list empty. If the consumer
  *   leaves without the event, kevent_more_left() sets KEVENT_RING_MORE.
@@ -24,21 +23,20 @@
  * - kevent_offer() ends the holding: an event that several queues could take goes to one
  *   that is awake soon.
  *
- * The window is eight times what a wake-up takes until the consumer runs, and at most
- * max_ns, so an event waits a few times as long as it would have waited anyway. wake_ns is
- * a mean with a weight of one eighth for the newest wake-up, measured from kevent_wake_one()
- * to the consumer, and not from the callback of the hrtimer, which mostly runs on the CPU
- * of the consumer. It includes the time for which the consumer has waited for a CPU. A
- * bound that is a number of wake-ups is about 50 us on a machine that wakes in 6 us, and
- * is right for others: in an emulator a wake-up takes 30 to 200 us, and 50 us hold next to
- * nothing.
+ * The window is eight times wake_ns, the time from a wake-up until the consumer runs, and at
+ * most max_ns. So an event waits a few times as long as it would have waited anyway. wake_ns
+ * is a mean in which the newest wake-up has a weight of one eighth. It is measured from
+ * kevent_wake_one() on, and includes the time that the consumer has waited for a CPU. Wake-ups
+ * by the callback of the hrtimer do not count, since that mostly runs on the CPU of the
+ * consumer. A window of eight wake-ups is about 50 us on a machine that wakes in 6 us. In an
+ * emulator a wake-up takes 30 to 200 us, and a fixed window of 50 us would hold next to nothing.
  *
- * A batch that fills up doubles, up to 16. One that does not shrinks at once to what came,
- * and one of two that did not fill up doubles "patience", up to 1024: so many wake-ups in
- * short succession must be seen before the next attempt. A program with one event under
- * way at a time pays with a window for each attempt, and its other events are not delayed.
+ * A batch that fills up doubles, up to 16. A batch that does not fill up shrinks at once to the
+ * number of events that came. If it was a batch of two, "patience" doubles, up to 1024: so many
+ * wake-ups in short succession must come before the next attempt. A program with one event
+ * under way at a time pays with a window for each attempt, and its other events are not delayed.
  *
- * Only events of files are held. Those of timers, signals and marks are rare, or somebody
+ * Only events of files are held. Events of timers, signals and marks are rare, or somebody
  * waits for them.
  */
 
@@ -185,7 +183,7 @@ static void learn_from_batch(struct kevent_coalesce *c, u64 came)
 		c->patience = min(2 * c->patience, COALESCE_PATIENCE_MAX);
 }
 
-/* Nothing was held. What has come meanwhile, or soon after the last, may be worth it. */
+/* Nothing was held. A batch may pay if more events came, or came soon after the last ones. */
 static void learn_from_one(struct kevent_coalesce *c, u64 came, ktime_t now)
 {
 	if (ktime_sub(now, c->awake_at) > window_ns(c))
@@ -240,7 +238,7 @@ bool kevent_coalesce_hold(struct kevent *ke)
 }
 
 /*
- * KEVENT_IOC_SET_DELAY or KEVENT_IOC_GET_DELAY. What was set holds from the next sleep on.
+ * KEVENT_IOC_SET_DELAY or KEVENT_IOC_GET_DELAY. A new delay holds from the next sleep on.
  * Returns 0, -EFAULT, or -EINVAL for more than KEVENT_DELAY_MAX.
  */
 long kevent_coalesce_ioctl(struct kevent_queue *q, unsigned int cmd,

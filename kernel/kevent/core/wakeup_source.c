@@ -5,9 +5,9 @@
  * From the event of such a watch until a consumer has it, and comes back for more,
  * the system is not suspended. A queue has one wakeup source for all its watches: the
  * event of a one-shot watch is processed when the watch is gone. The source is active
- * from the first event on. It is relaxed by a consumer's call when three things are
- * true: no watch of the queue waits to be delivered, no such event was delivered since
- * the call began, and the ring has no unread entry from before that.
+ * from the first event on. A consumer's call relaxes it if no watch of the queue waits to be
+ * delivered, no such event was delivered since the call began, and the ring has no unread
+ * entry from before the call.
  */
 
 #include <linux/capability.h>
