@@ -12,7 +12,7 @@
 #include "cache.h"
 #include "source_ops.h"
 
-/* What a watch takes in the index of its queue, at most */
+/* Bytes that a watch takes in the index of its queue, at most */
 #define KEVENT_INDEX_COST	16
 
 struct kmem_cache *kevent_caches[KEVENT_NR_TYPES] __ro_after_init;

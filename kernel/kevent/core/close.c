@@ -12,9 +12,9 @@
 #include "watch.h"
 
 /*
- * Is @file not, or no longer, at @fd of a table? Called by the close() of a descriptor of the
- * table, which clears the slot first. The end of a table need not: its last user has taken the
- * count to 0 before, and is alone with it.
+ * Is @file not, or no longer, at @fd of a table? close() of a descriptor clears the slot and then
+ * calls this. The end of a table does not clear slots: its last user has taken the count to 0
+ * before, and is alone with it.
  */
 static bool kevent_has_left(struct files_struct *table, unsigned int fd,
 			    const struct file *file)
@@ -27,9 +27,9 @@ static bool kevent_has_left(struct files_struct *table, unsigned int fd,
 #define KEVENT_CLOSE_AT_ONCE	32
 
 /*
- * Kill watches of @file whose descriptor has left @table, and unlink them: one walk, as the list
- * may be long and may be that of others. Returns how many; if that is less than
- * %KEVENT_CLOSE_AT_ONCE, no more are left.
+ * Kill watches of @file whose descriptor has left @table, and unlink them. All of them take one
+ * walk of the list, which may be long, with watches of other users. Returns how many were killed.
+ * If that is less than %KEVENT_CLOSE_AT_ONCE, no more are left.
  */
 static unsigned int kevent_file_kill_closed(struct file *file,
 					    struct files_struct *table,

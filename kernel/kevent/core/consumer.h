@@ -18,7 +18,7 @@ struct kring;
 /**
  * struct kevent_consumer - one thread in a call that waits
  *
- * What it wants, as the call says:
+ * Wishes of the call:
  * @to: &kevent_queue.ring, or a buffer of its own
  * @max: most events to move at a time
  * @min_nr: events that end the wait, at least 1: in the buffer, or past @old_kidx in the ring
@@ -26,7 +26,7 @@ struct kring;
  * @member: the consumer, if a limit holds for it; or NULL, as always with a buffer
  * @until: when the wait ends
  *
- * What it knows of polls by others:
+ * Polls by others:
  * @polls: &kevent_queue.polls when it last asked, 0: it has not yet
  * @patience: milliseconds that it has left for them when its time is over, see %KEVENT_PATIENCE
  * @over: its time is over: it collects for what others have polled, and for nothing else
@@ -52,10 +52,10 @@ struct kring;
  * @done: the ring has the news, and the queue has forgotten the consumer, which goes on
  *	  without ready_lock. Stored last: then this structure may be gone
  *
- * On the stack of @task. A call that finds events at once sets what it wants and no more. What is
- * above @link only @task writes; others read it under ready_lock, while the consumer is asleep.
- * The rest is protected by ready_lock: @task clears @requested, @woken and @recheck before it
- * joins, and who wakes it sets them. @done is stored under ready_lock, and read without it.
+ * On the stack of @task. A call that finds events at once sets the wishes and no more. Only @task
+ * writes the members above @link; others read them under ready_lock, while the consumer is asleep.
+ * ready_lock protects the others. @task clears @requested, @woken and @recheck before it joins,
+ * and its waker sets them. @done is stored under ready_lock, and read without it.
  */
 struct kevent_consumer {
 	struct kring		*to;

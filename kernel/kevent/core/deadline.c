@@ -31,7 +31,7 @@ ktime_t kevent_clock_now(clockid_t clock)
 	}
 }
 
-/* A span is measured on a clock that nobody sets: this one, if it is for times of @clock. */
+/* The clock for a span of @clock, which must not change when somebody sets the time */
 static clockid_t kevent_span_clock(clockid_t clock)
 {
 	return clock == CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;

@@ -45,7 +45,7 @@ struct kevent_block {
 	void			*slot[];
 };
 
-/* What the memory cgroup is charged with at once */
+/* The memory cgroup is charged with so many bytes at once. */
 #define KEVENT_PAY_BYTES	SZ_4K
 
 static int kevent_index_pay(struct kevent_index *index)

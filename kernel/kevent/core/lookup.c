@@ -2,7 +2,7 @@
 /*
  * How watches are found: through their file, or by type and id
  *
- * What is found may be dead, and exists as long as the caller's RCU read-side
+ * A watch that is found may be dead. It exists until the caller leaves its RCU read-side
  * critical section.
  */
 
@@ -96,8 +96,8 @@ void kevent_file_cut(struct kevent_file *kf, struct kevent_file *before)
 }
 
 /*
- * Undo kevent_file_link(), if that was done; the file is pinned. Only the task that killed the
- * watch cuts it off: it knows without the lock whether it has.
+ * Undo kevent_file_link(), if that was done; the file is pinned. Only the task that killed a
+ * watch takes it off the list. So that task needs no lock to know whether it has done so.
  */
 void kevent_file_unlink(struct kevent_file *kf)
 {

@@ -77,7 +77,7 @@ static inline void kevent_hold(struct kevent *ke)
 		get_file(to_kevent_file(ke)->file);
 }
 
-/* What kevent_hold() has pinned: NULL for a source without a file */
+/* The file that kevent_hold() has pinned: NULL for a source without a file */
 static inline struct file *kevent_held_file(const struct kevent *ke)
 {
 	return kevent_has_file(ke) ? to_kevent_file(ke)->file : NULL;

@@ -22,15 +22,15 @@ struct seq_file;
  *		threads as wait, which RLIMIT_NPROC limits; nobody walks the list, and one is
  *		let go at a time
  * @nr_parked:	their number
- * @running:	members that are counted, see &struct kevent_member. May exceed @max: one that
- *		has blocked does not wait when it goes on, nor one that a signal, a timeout or
- *		a request ends the wait of
+ * @running:	members that are counted, see &struct kevent_member. May exceed @max: a member
+ *		that has blocked goes on at once, and so does one whose wait a signal, a timeout
+ *		or a request ends
  * @refs:	of the queue and of each member
  * @max:	as many shall run; of the call that came last. Any process with the ring can
  *		set it, and hold members up by running, as it could take their events
  * @serves:	I: the members serve, see workers.c: each that goes on takes a job
- * @jobs:	jobs that wait for a member to go on. There may be less, since jobs are taken
- *		back: then one goes on for nothing
+ * @jobs:	jobs that wait for a member to go on. A job may be taken back after a member was
+ *		let go for it: that member finds none
  * @looks:	how often members were to look whether their descriptor is still there
  */
 struct kevent_limit {
@@ -54,8 +54,8 @@ struct kevent_limit {
  *		it goes on
  * @job:	it goes on for one of &kevent_limit.jobs, and has not begun
  * @looks:	&kevent_limit.looks when it last looked at its descriptor
- * @counted:	in &kevent_limit.running. Who lets it go counts it, so that a wake-up that
- *		takes long gives nobody the same place
+ * @counted:	in &kevent_limit.running. The task that lets it go counts it, so that a slow
+ *		wake-up gives nobody the same place
  * @requested:	its wait ends although it may not go on
  * @waits:	it sleeps in kevent_wait() of the queue, and says itself when it runs: the hooks
  *		do nothing. Read and written by the thread alone

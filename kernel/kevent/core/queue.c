@@ -18,7 +18,7 @@
 /*
  * Wakes those who poll() a queue, once for all that has become ready since it was queued, in an
  * interrupt of its own or at the next tick. Nobody's lock is held there: those who are woken
- * may wake others, and nothing limits their number. What becomes ready meanwhile queues it again.
+ * may wake others, and nothing limits their number. An event that comes meanwhile queues it again.
  */
 static void kevent_poll_work(struct irq_work *work)
 {
@@ -37,7 +37,7 @@ struct kevent_queue *kevent_queue_alloc(void)
 {
 	struct kevent_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 
-	/* What a hit touches. Locks of kernels for tests are larger. */
+	/* A hit touches two cache lines. Locks of kernels for tests are larger. */
 	BUILD_BUG_ON(sizeof(spinlock_t) == 4 &&
 		     offsetofend(struct kevent_queue, ring) >
 		     2 * max(SMP_CACHE_BYTES, 64));

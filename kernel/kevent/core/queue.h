@@ -2,7 +2,8 @@
 /*
  * The queue: its members and lists
  *
- * Protection of members is explained in types.h.
+ * R: ready_lock protects the member. I: constant. types.h explains these and the other letters,
+ * and the order of the locks.
  */
 #ifndef _KEVENT_QUEUE_H
 #define _KEVENT_QUEUE_H
@@ -35,8 +36,8 @@ struct kevent_owner;
 struct wakeup_source;
 
 /*
- * What mmgrab() keeps of an address space whose process is gone: with it the top of
- * its page table
+ * Bytes that mmgrab() keeps of an address space whose process is gone, with the top of its page
+ * table
  */
 #define KEVENT_MM_BYTES	(sizeof(struct mm_struct) + cpumask_size() + 2 * PAGE_SIZE)
 
@@ -152,7 +153,7 @@ struct kevent_crew {
 /**
  * struct kevent_queue - what a kevent file descriptor refers to
  *
- * What a hit touches, in two cache lines; struct kring is the last of it:
+ * Members that a hit touches, in two cache lines up to the end of @ring:
  * @ready_lock:	taken in wake-up callbacks, interrupts off
  * @wake_request: R: %KEVENT_REQUEST_NEXT, %KEVENT_REQUEST_ALL or 0
  * @nr_queued:	R: watches on @ready and @level. Counts a level watch before its entry
@@ -199,8 +200,8 @@ struct kevent_crew {
  * @limit:	threads of which a number may run at once; set once, by the first of them
  * @consumes:	R: signals that watches consume or have consumed, bit by bit
  * @takers:	R: these watches, at most one of each signal
- * @ask:	has those of @takers looked at that may take a signal of the current task;
- *		set before @consumes
+ * @ask:	checks those of @takers that may take a signal of the current task; set before
+ *		@consumes
  * @wakeup:	set once, by the first watch with KEVENT_REQ_STAY_AWAKE
  * @awake_new:	R: an event for which @wakeup is active was delivered since a consumer
  *		came back
@@ -231,8 +232,8 @@ struct kevent_crew {
  *		timers when the clock was set takes one, too
  * @rcu:	for the freeing: who finds a watch under RCU finds its queue
  *
- * What others read without a lock is u8 where it could be bool: for UBSAN_BOOL gcc 12
- * reads a bool without the volatile of READ_ONCE(), and KCSAN sees a plain read.
+ * Members that others read without a lock are u8 where they could be bool. For UBSAN_BOOL
+ * gcc 12 reads a bool without the volatile of READ_ONCE(), and KCSAN sees a plain read.
  */
 struct kevent_queue {
 	spinlock_t		ready_lock;	/* lists and state, see R */

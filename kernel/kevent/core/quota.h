@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who may use kevent, and the memory that users have the kernel keep
+ * The right to use kevent, and the memory that users have the kernel keep
  */
 #ifndef _KEVENT_QUOTA_H
 #define _KEVENT_QUOTA_H

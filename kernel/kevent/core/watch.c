@@ -77,7 +77,7 @@ static int kevent_check(struct kevent_queue *q,
 
 /* Addition */
 
-/* What kevent_file_link(), kevent_key_link() and kevent_find() go by */
+/* Set the key by which kevent_file_link(), kevent_key_link() and kevent_find() know a watch. */
 static void kevent_set_key(struct kevent *ke,
 			   const struct kevent_source_ops *ops,
 			   const struct ukevent *uk, struct file *file)
@@ -93,8 +93,8 @@ static void kevent_set_key(struct kevent *ke,
 }
 
 /*
- * A new watch, claimed and in the index, charged to the user. What its source adds to it is for
- * attach() to set: nobody else looks at that before.
+ * A new watch, claimed and in the index, charged to the user. attach() sets the members that its
+ * source adds: nobody else reads them before.
  */
 static struct kevent *kevent_alloc(struct kevent_queue *q,
 				   const struct kevent_source_ops *ops,
@@ -159,7 +159,7 @@ int kevent_mark_as(struct kevent *ke, const struct ukevent *uk, u32 may)
 	return KEVENT_COMMAND_DONE;
 }
 
-/* The caller reports it, if this returns 0 and not -errno. */
+/* READY of a watch. The caller reports it if this returns 0, and not if it returns -errno. */
 static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
 			      void **room)
 {
@@ -239,7 +239,7 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	mask = kevent_check(q, ops, uk, file);
 	if (mask)
 		return ERR_PTR(mask);
-	/* One of many may be that of a program that is gone: its attach() knows. */
+	/* With MANY the other watch may be of a program that is gone: attach() finds that out. */
 	if ((ops->flags & (KEVENT_SOURCE_FILE | KEVENT_SOURCE_MANY)) == KEVENT_SOURCE_FILE &&
 	    kevent_is_there(q, uk, file))
 		return ERR_PTR(-EEXIST);
@@ -457,8 +457,9 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 /* Removal: the four steps of types.h, for one watch or all of a queue */
 
 /*
- * Step 4 of the removal of a watch, see types.h. No task has claimed it, no callback and
- * no lookup finds it.
+ * Step 4 of the removal of a watch: the task that removes it calls this, or the one that has
+ * claimed it. No callback and no lookup finds the watch. kevent_index_erase() frees the memory
+ * after a grace period. types.h has all steps.
  */
 void kevent_free(struct kevent *ke)
 {
