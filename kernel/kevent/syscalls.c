@@ -2,7 +2,8 @@
 /*
  * The system calls but kevent_ctl() and kevent_call(), and the start
  *
- * Section 2 of the manual pages has their arguments and errors. A module has no system calls,
+ * Section 2 of the manual pages has their arguments and errors. Flags and arguments of waits are
+ * checked here, and core/wait.c waits. A module has no system calls,
  * and functions for the file of a queue.
  */
 

@@ -14,13 +14,13 @@
  * KEVENT_FLAGS_SERVE, and makes the calls of a chain as its own. So there is no kernel
  * thread, and no credential, file table or address space is kept.
  *
- * A thread is a member of kevent_crew.limit, see core/max_running.c, as long as it serves, and
- * at most so many of them run. One that blocks in a call does not count: the scheduler says
- * so, as it does for workqueues, and another one takes the next chain. A thread takes a chain
- * when it begins it: one that leaves for a signal leaves it to another. If a call oopses,
- * do_exit() drops the member before it can block. Before the event of a chain
- * kevent_run_settle() does what its calls have left for the way to user mode: the thread may
- * sleep next, for long. If that blocks, it does not count either.
+ * A thread is a member of kevent_crew.limit as long as it serves, and at most so many of them
+ * run. core/max_running.c decides that, in kevent_limit_enter(). A thread that blocks in a call
+ * does not count: the scheduler says so, as it does for workqueues, and another one takes the
+ * next chain. A thread takes a chain when it begins it: one that leaves for a signal leaves it
+ * to another. If a call oopses, do_exit() drops the member before it can block. Before the event
+ * of a chain kevent_run_settle() does what its calls have left for the way to user mode: the
+ * thread may sleep next, for long. If that blocks, it does not count either.
  *
  * A queue has chains of one process, since they are addresses. kevent_crew.process is a
  * pointer to compare. If the last descriptor of the queue is closed while the process

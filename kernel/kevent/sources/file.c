@@ -295,6 +295,7 @@ static noinline int ev_poll_ask(struct kevent *ke)
 	return ev_poll_events(ke, vfs_poll(to_poll(ke)->kf.file, &pt));
 }
 
+/* deliver.c begins with the reasons for a poll at delivery. */
 static int ev_poll_collect(struct kevent *ke, bool atomic)
 {
 	return atomic ? ev_poll_peek(ke) : ev_poll_ask(ke);

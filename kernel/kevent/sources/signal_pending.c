@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals that are pending, and taken by watches that consume
+ * Signals that are pending, and taken by watches that consume. A signal that is being sent is
+ * consumed by __kevent_signal_begin() of signal.c.
  *
  * A signal is pending from before ADD or MODIFY, or because the host is told of it when it is:
  * see signal.c. Only tasks of the process can take it. One that collects and is of another

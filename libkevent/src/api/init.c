@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * New queues: who makes them, and which types they have
+ * New queues: the choice of a host, and which types they have. fallback/choose.c says which hosts
+ * flags and KEVENT_BACKEND allow.
  */
 #include <errno.h>
 

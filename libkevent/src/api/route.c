@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * The calls of a queue: each to the kernel, the module or the fallback
+ * The calls of a queue: each to the kernel, the module or the fallback, whichever has made it.
+ * init.c chooses that one when a queue is made.
  */
 #include <linux/time_types.h>
 
