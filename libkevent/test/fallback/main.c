@@ -414,7 +414,7 @@ static void number_of_a_closed_queue_comes_back(void)
 #define OPENS		20
 #define TURNS		1000
 
-/* Calls of the library come here. Those of @opener and of another thread are to meet. */
+/* Calls of the library come here. Calls of @opener are to meet one of another thread. */
 static int opens_end, looking;
 static pthread_t opener;
 
