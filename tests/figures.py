@@ -146,7 +146,7 @@ SAID = (
      "library, single", "module, single", "pipe, single, ratio"),
     (README, "memory of a watch, of a million | # bytes | epoll #", "bytes of two"),
     (README, "another CPU | # ns, both awake | one that sleeps: # ns, # of AF_UNIX", "message"),
-    (README, "50 clients | # of the requests", "redis rate"),
+    (README, "50 clients | # times the requests of sockets", "redis rate"),
     (README, "10 or 20 clients: # to #", "PostgreSQL"),
     (README, "lighttpd on two CPUs has # of epoll's requests per second, the median of # loads, "
      "and fewer at # of them", "rate", "loads", "worse rate"),
