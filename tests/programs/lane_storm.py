@@ -198,8 +198,7 @@ class Side:
             self.can_read = False
             return
         except ConnectionResetError:
-            if not self.is_killed():
-                raise
+            # Of a peer that is killed, or the end of one that is not: see kevent-lane(1)
             data = b""
         self.compare(pos, data)
         self.state.put("received", self.me, pos + len(data))
