@@ -195,6 +195,8 @@ class Side:
         data, text = b"", []
         while len(data) < size:
             more = attempt(self.take_control, conn, size - len(data))
+            if more == errno.ECONNRESET:
+                more = b"", []		# As without_reset()
             if not isinstance(more, tuple) or not more[0]:
                 return (data, text) if data else more
             data += more[0]
