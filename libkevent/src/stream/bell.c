@@ -8,25 +8,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "api/raw_syscall.h"
 #include "stream.h"
-
-/*
- * A peer that has ended both directions of the socket, while this side sends through memory, has
- * gone. As long as its own bytes come through the socket, no read for bells finds that out.
- */
-int kevent_stream_poll_socket(struct kevent_stream *s)
-{
-	struct pollfd fd = { .fd = s->sock, .events = POLLIN | POLLOUT | POLLRDHUP };
-	struct timespec none = { .tv_sec = 0 };
-
-	if (kevent_call6(SYS_ppoll, (long)&fd, 1, (long)&none, 0, 0, 0) != 1)
-		return 0;
-	s->sock_end |= s->out.mem && !s->in.mem && (fd.revents & POLLHUP);
-	return fd.revents;
-}
 
 int kevent_stream_watch_out(const struct kevent_stream *s, __u32 cmd)
 {

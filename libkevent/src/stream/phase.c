@@ -8,8 +8,10 @@
  * may come: the sender waits until the receiver has said that it is leaving.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "api/raw_syscall.h"
 #include "stream.h"
@@ -66,6 +68,23 @@ int kevent_stream_drain(struct kevent_stream *s, bool ends)
 		ret = read_bells(s, one, ends);
 	}
 	return ret < 0 ? ret : 0;
+}
+
+/*
+ * A peer that has ended both directions of the socket has gone: it publishes no more. The bells
+ * are read first, as the last one of them may be there, with bytes behind it.
+ */
+int kevent_stream_poll_socket(struct kevent_stream *s)
+{
+	struct pollfd fd = { .fd = s->sock, .events = POLLIN | POLLOUT | POLLRDHUP };
+	struct timespec none = { .tv_sec = 0 };
+
+	if (kevent_call6(SYS_ppoll, (long)&fd, 1, (long)&none, 0, 0, 0) != 1)
+		return 0;
+	if ((fd.revents & POLLHUP) && s->in.mem)
+		kevent_stream_drain(s, true);
+	s->sock_end |= fd.revents & POLLHUP;
+	return fd.revents;
 }
 
 /* --- to memory ----------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 #include "stream.h"
 
-/* @sock: of the socket, where the direction does not go through memory */
+/* @sock: of the socket, unless both directions go through memory */
 static int poll_in(struct kevent_stream *s, int sock)
 {
 	ssize_t ret;
@@ -47,7 +47,7 @@ static int poll_ends(const struct kevent_stream *s, int sock)
 		return sock & (POLLHUP | POLLERR | POLLRDHUP);
 	/* In a direction through the socket, the peer may have ended only the stream. */
 	gone = s->sock_end || (s->in.mem && s->out.mem && lane_load(&s->peer->gone));
-	return (gone || lane_load(&s->peer->closed) ? POLLRDHUP : 0) |
+	return (sock & POLLRDHUP) | (gone || lane_load(&s->peer->closed) ? POLLRDHUP : 0) |
 	       (gone || (s->in.end && s->out.shut) ? POLLHUP : 0);
 }
 
@@ -59,7 +59,7 @@ int kevent_stream_poll(struct kevent_stream *s, int events)
 		return -EXDEV;
 	if (stream_follow(s))
 		return POLLERR | POLLHUP | (events & (POLLIN | POLLOUT));
-	if (!s->in.mem || (!s->out.mem && (events & POLLOUT)))
+	if (!s->in.mem || !s->out.mem || s->in.last)
 		sock = kevent_stream_poll_socket(s);
 	/* First: what comes together with an end is there when the end is seen. */
 	got = poll_ends(s, sock);

@@ -149,7 +149,7 @@ struct kevent_stream {
 	bool			settled;	/* nothing is to be done until it changes */
 	bool			offers, asks;	/* with the next bytes */
 	bool			hold;		/* kevent_stream_leave() */
-	bool			sock_end;
+	bool			sock_end;	/* the peer has gone: nothing more comes there */
 	bool			queued;
 	bool			awaits_out;	/* POLLOUT is watched */
 	int			error;
@@ -218,8 +218,6 @@ void kevent_stream_queue(struct kevent_stream *s);
  * for the bell, so the next call tries again.
  */
 bool kevent_stream_notify(struct kevent_stream *s);
-/* Asks the kernel for all bits, and notes a peer that has gone. */
-int kevent_stream_poll_socket(struct kevent_stream *s);
 /* Has the queue, or the program, say when the socket takes bytes. */
 void kevent_stream_await_out(struct kevent_stream *s);
 int kevent_stream_watch_out(const struct kevent_stream *s, __u32 cmd);
@@ -245,6 +243,8 @@ void kevent_stream_unmap(struct kevent_stream *s);
 /* phase.c */
 int kevent_stream_catch_up(struct kevent_stream *s, __u64 phase);
 int kevent_stream_drain(struct kevent_stream *s, bool ends);
+/* Asks the kernel for all bits, and notes a peer that has gone. */
+int kevent_stream_poll_socket(struct kevent_stream *s);
 bool kevent_stream_withdraw(struct kevent_stream *s);
 
 /* Follows what the peer has done to the phase, and does what is due. */

@@ -1235,7 +1235,8 @@ static void half_closed_stream_is_left(void)
 	close_sets();
 }
 
-static void left_stream_ends_behind_its_bytes(void)
+/* The peer has left, and gone: its last bell and bytes are in the socket behind those of memory. */
+static void open_left(void)
 {
 	open_usual();
 	settle(sb);
@@ -1245,8 +1246,34 @@ static void left_stream_ends_behind_its_bytes(void)
 	settle(sa);
 	CHECK_EQ(kevent_stream_leave(a), 0);
 	say(a, "raw");
+}
+
+static void left_stream_ends_behind_its_bytes(void)
+{
+	const int end = POLLIN | POLLRDHUP | POLLHUP;
+
+	open_left();
 	close_stream(a);
 	settle(sb);
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLRDHUP), end);
+	expect(b, "memory");
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLRDHUP), end);
+	expect(b, "raw");
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLRDHUP), end);
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	close_sets();
+}
+
+/* Without the event of the socket: poll finds the end, and loses nothing in front of it. */
+static void poll_sees_the_end_of_a_left_stream(void)
+{
+	open_left();
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLRDHUP), POLLIN);
+	CHECK_EQ(kevent_stream_shutdown(a), 0);
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLRDHUP), POLLIN | POLLRDHUP);
+	close_stream(a);
+	CHECK_EQ(kevent_stream_poll(b, 0), POLLHUP);
+	CHECK_EQ(kevent_stream_leave(b), -EAGAIN);
 	expect(b, "memory");
 	expect(b, "raw");
 	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
@@ -1728,6 +1755,7 @@ static const struct test tests[] = {
 	TEST(acceptance_and_leave_meet),
 	TEST(half_closed_stream_is_left),
 	TEST(left_stream_ends_behind_its_bytes),
+	TEST(poll_sees_the_end_of_a_left_stream),
 	TEST(last_bell_waits_for_room),
 	TEST(reader_refuses_positions),
 	TEST(writer_refuses_positions),
