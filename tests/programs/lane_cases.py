@@ -1462,6 +1462,44 @@ def nonblock_client(conn):
     sync()
 
 
+def bits(conn, wanted):
+    poll = select.poll()
+    poll.register(conn, wanted)
+    return [got for _, got in poll.poll(0)]
+
+
+def dies(conn):
+    """Its peer makes no call that waits."""
+    warm(conn)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+spin_read_client = spin_poll_client = spin_write_client = dies
+
+
+def spin_read_server(conn):
+    warm(conn)
+    got = 'EAGAIN'
+    while got == 'EAGAIN':
+        got = catch(conn.recv, 1, socket.MSG_DONTWAIT)
+    say(got)
+
+
+def spin_poll_server(conn):
+    warm(conn)
+    while not bits(conn, select.POLLIN):
+        pass
+    say(conn.recv(1))
+
+
+def spin_write_server(conn):
+    warm(conn)
+    got = 'EAGAIN'
+    while got == 'EAGAIN' or got == 100:
+        got = catch(conn.send, bytes(100), socket.MSG_DONTWAIT)
+    say(got)
+
+
 def greeting_server(conn):
     """The side that has accepted speaks first."""
     conn.sendall(b'welcome')

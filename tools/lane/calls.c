@@ -467,6 +467,7 @@ static int count_bytes(int fd, int *nr)
 
 	if (!c)
 		return NOT_OURS;
+	lane_glance();
 	if (lane_has_rest(c))
 		rest = lane_rest_read(c, &iov, 1, true);
 	if (c->state == STREAM)

@@ -409,8 +409,10 @@ static int leave(int fd, bool reads, bool again)
 	if (c) {
 		lane_hold(&h, &c->o);
 		ret = lane_conn_leave(c, again ? 0 : FOREVER);
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN) {
 			c->leaves = true;
+			lane_glance();
+		}
 		if (!ret && reads && lane_has_rest(c)) {
 			lane_say("bytes from memory cannot go to this call", fd);
 			ret = -EIO;

@@ -11,7 +11,6 @@
 
 #include "lane.h"
 
-#define BEAT		32	/* calls that find streams, for one that looks at other files */
 #define IN_BITS		(EPOLLIN | EPOLLRDNORM)
 #define OUT_BITS	(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)
 
@@ -322,7 +321,7 @@ static int take(struct epoll *ep, int epfd, struct epoll_event *ev, int max)
 {
 	int nr = 0;
 
-	if (ep->nr_ready && !(++ep->beat % BEAT)) {
+	if (ep->nr_ready && !(++ep->beat % LANE_BEAT)) {
 		lane_take_events();
 		ep->stale = true;
 	}

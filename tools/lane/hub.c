@@ -22,6 +22,7 @@ static struct {
 	struct kevent_streams	*set;
 	struct epoll		*inner;
 	bool			many;		/* no @inner any more */
+	unsigned int		beat;
 } hub = { .ep = -1, .wake = -1 };
 
 static const struct timespec no_time;
@@ -199,6 +200,16 @@ void lane_take_events(void)
 
 	if (hub.ep >= 0)
 		lane_take_these(ev, lane_epoll_now(hub.ep, ev, LANE_EVENTS));
+}
+
+/*
+ * Of a call that does not sleep. A program that makes only such calls shall see, too, what only
+ * the sockets say: that a peer has ended without close().
+ */
+void lane_glance(void)
+{
+	if (!(++hub.beat % LANE_BEAT))
+		lane_take_events();
 }
 
 /* Before a sleep of @timeout, NULL: without an end. False: there is something to do. */

@@ -29,6 +29,7 @@
 #define FOREVER		(-1)
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define LANE_EVENTS	64
+#define LANE_BEAT	32	/* calls that do not look at all files, for one that does */
 #define LANE_OWN	2	/* entries of an array for poll() that lane_sleep() uses */
 
 enum kind { CONN, EPOLL, PRIVATE };
@@ -191,6 +192,7 @@ struct kevent_streams *lane_set(void);
 void lane_dispatch(void);
 void lane_settle(void);
 void lane_take_events(void);
+void lane_glance(void);
 void lane_take_these(const struct epoll_event *ev, int nr);
 bool lane_may_sleep(bool looks, const struct timespec *timeout);
 bool lane_hub_watch(struct conn *c);

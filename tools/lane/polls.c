@@ -82,6 +82,7 @@ static int poll_here(struct pollfd *fds, nfds_t nr, struct pollfd *all, int64_t 
 	struct pollfd *beside = all + LANE_OWN;
 	int ret;
 
+	lane_glance();
 	for (;;) {
 		lane_dispatch();
 		ready = look(fds, nr, beside, &others);

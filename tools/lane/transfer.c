@@ -149,8 +149,10 @@ static ssize_t read_once(struct conn *c, int fd, struct vector *v, int flags)
 /* -EAGAIN: for a call that waits, there may be more now. */
 static ssize_t wait_for(struct conn *c, int fd, int flags, int events, int64_t *deadline)
 {
-	if (lane_is_nonblocking(fd, flags))
+	if (lane_is_nonblocking(fd, flags)) {
+		lane_glance();
 		return -EAGAIN;
+	}
 	if (*deadline == UNKNOWN)
 		*deadline = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
 	return lane_conn_wait(c, fd, events, *deadline);
