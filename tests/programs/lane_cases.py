@@ -1468,6 +1468,27 @@ def bits(conn, wanted):
     return [got for _, got in poll.poll(0)]
 
 
+def leaving_server(conn):
+    """It does not follow before it has read a byte beside the connection."""
+    warm(conn)
+    sync()
+    say(read_all(conn, 4))
+    pass_file(conn, b'control')
+
+
+def leaving_client(conn):
+    """A call with control data has begun to leave the memory: others go on."""
+    warm(conn)
+    say(catch(conn.recvmsg, 1, 100, socket.MSG_DONTWAIT))
+    say(bits(conn, select.POLLIN | select.POLLOUT))
+    epoll = select.epoll()
+    epoll.register(conn, select.EPOLLIN | select.EPOLLOUT)
+    say([got for _, got in epoll.poll(0)])
+    say(conn.send(b'more'))
+    sync()
+    say(take_file(conn))
+
+
 def dies(conn):
     """Its peer makes no call that waits."""
     warm(conn)

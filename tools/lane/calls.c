@@ -221,7 +221,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (!is_conn(fd))
 		return real()->recvmsg(fd, msg, flags);
-	if (msg->msg_controllen && lane_leave_to_call(fd, false, flags))
+	if (msg->msg_controllen && lane_leave_to_call(fd, READS_REST, flags))
 		return -1;
 	return recv_msg(fd, msg, flags);
 }
@@ -296,7 +296,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 		return -1;
 	if (!is_conn(fd) || (msg->msg_name && msg->msg_namelen))
 		return real()->sendmsg(fd, msg, flags);
-	if (msg->msg_controllen && lane_leave_to_call(fd, false, flags))
+	if (msg->msg_controllen && lane_leave_to_call(fd, WRITES, flags))
 		return -1;
 	return lane_send(fd, msg->msg_iov, (int)msg->msg_iovlen, flags, &ret) ? ret :
 	       real()->sendmsg(fd, msg, flags);
@@ -304,30 +304,30 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* --- calls that are made on the socket, after the memory is left --------- */
 
-#define LEAVES(type, name, fd, reads, params, args) \
+#define LEAVES(type, name, fd, use, params, args) \
 	EXPORT type name params \
 	{ \
-		if (is_conn(fd) && lane_leave_to_call(fd, reads, 0)) \
+		if (is_conn(fd) && lane_leave_to_call(fd, use, 0)) \
 			return (type)-1; \
 		return real()->name args; \
 	}
 
-LEAVES(ssize_t, preadv2, fd, true, (int fd, const struct iovec *iov, int nr, off_t at, int flags),
+LEAVES(ssize_t, preadv2, fd, READS, (int fd, const struct iovec *iov, int nr, off_t at, int flags),
        (fd, iov, nr, at, flags))
-LEAVES(ssize_t, pwritev2, fd, false,
+LEAVES(ssize_t, pwritev2, fd, WRITES,
        (int fd, const struct iovec *iov, int nr, off_t at, int flags), (fd, iov, nr, at, flags))
 ALIAS(preadv64v2, preadv2);
 ALIAS(pwritev64v2, pwritev2);
-LEAVES(ssize_t, sendfile, fd, false, (int fd, int in, off_t *at, size_t nr), (fd, in, at, nr))
-LEAVES(ssize_t, sendfile64, fd, false, (int fd, int in, off64_t *at, size_t nr),
+LEAVES(ssize_t, sendfile, fd, WRITES, (int fd, int in, off_t *at, size_t nr), (fd, in, at, nr))
+LEAVES(ssize_t, sendfile64, fd, WRITES, (int fd, int in, off64_t *at, size_t nr),
        (fd, in, at, nr))
-LEAVES(int, vdprintf, fd, false, (int fd, const char *format, va_list ap), (fd, format, ap))
-LEAVES(int, __vdprintf_chk, fd, false, (int fd, int flag, const char *format, va_list ap),
+LEAVES(int, vdprintf, fd, WRITES, (int fd, const char *format, va_list ap), (fd, format, ap))
+LEAVES(int, __vdprintf_chk, fd, WRITES, (int fd, int flag, const char *format, va_list ap),
        (fd, flag, format, ap))
-LEAVES(int, aio_read, cb->aio_fildes, true, (struct aiocb *cb), (cb))
-LEAVES(int, aio_read64, cb->aio_fildes, true, (struct aiocb64 *cb), (cb))
-LEAVES(int, aio_write, cb->aio_fildes, false, (struct aiocb *cb), (cb))
-LEAVES(int, aio_write64, cb->aio_fildes, false, (struct aiocb64 *cb), (cb))
+LEAVES(int, aio_read, cb->aio_fildes, READS, (struct aiocb *cb), (cb))
+LEAVES(int, aio_read64, cb->aio_fildes, READS, (struct aiocb64 *cb), (cb))
+LEAVES(int, aio_write, cb->aio_fildes, WRITES, (struct aiocb *cb), (cb))
+LEAVES(int, aio_write64, cb->aio_fildes, WRITES, (struct aiocb64 *cb), (cb))
 
 EXPORT int dprintf(int fd, const char *format, ...)
 {
@@ -356,7 +356,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags,
 {
 	int i, ret;
 
-	if (is_conn(fd) && lane_leave_to_call(fd, true, flags))
+	if (is_conn(fd) && lane_leave_to_call(fd, READS, flags))
 		return -1;
 	ret = real()->recvmmsg(fd, vec, nr, flags, timeout);
 	for (i = 0; i < ret && is_conn(fd); i++)
@@ -371,7 +371,7 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags)
 	for (i = 0; lane_settings.paths && i < nr; i++)
 		if (vec[i].msg_hdr.msg_controllen && leave_passed(&vec[i].msg_hdr))
 			return -1;
-	if (is_conn(fd) && lane_leave_to_call(fd, false, flags))
+	if (is_conn(fd) && lane_leave_to_call(fd, WRITES, flags))
 		return -1;
 	return real()->sendmmsg(fd, vec, nr, flags);
 }
@@ -379,8 +379,8 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned int nr, int flags)
 EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t nr,
 		      unsigned int flags)
 {
-	if ((is_conn(in) && lane_leave_to_call(in, true, 0)) ||
-	    (is_conn(out) && lane_leave_to_call(out, false, 0)))
+	if ((is_conn(in) && lane_leave_to_call(in, READS, 0)) ||
+	    (is_conn(out) && lane_leave_to_call(out, WRITES, 0)))
 		return -1;
 	return real()->splice(in, in_at, out, out_at, nr, flags);
 }

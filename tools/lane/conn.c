@@ -96,13 +96,13 @@ int lane_conn_poll(struct conn *c, int fd, int events)
 
 	if (c->state == LOST)
 		return POLLERR | events;	/* the call says why */
+	events &= ~c->leaves;
 	if (lane_has_rest(c))
 		got = POLLIN & events;
 	if (lane_is_others_turn(c))
 		events &= ~POLLOUT;
 	if (c->state == STREAM)
-		return c->leaves ? kevent_stream_poll(c->s, 0) :
-				   got | kevent_stream_poll(c->s, events);
+		return got | kevent_stream_poll(c->s, events);
 	if (lane_poll_now(&real_fd, 1, NULL) == 1)
 		got |= real_fd.revents;
 	return got;
@@ -234,6 +234,7 @@ static int leave_step(struct conn *c)
 static void become_plain(struct conn *c)
 {
 	c->state = PLAIN;
+	c->leaves = 0;
 	close_stream(c);
 	lane_settle_interests(c);
 	lane_wake_all();
@@ -349,7 +350,7 @@ void lane_conn_serve(struct conn *c)
 	if (c->leaves && !ret)
 		become_plain(c);
 	else if (ret != -EAGAIN)
-		c->leaves = false;
+		c->leaves = 0;
 	if (c->s)
 		lane_hub_watch(c);
 	lane_conn_ready(c);
@@ -398,7 +399,7 @@ int lane_conn_cut(struct conn *c, int fd)
 	return ret;
 }
 
-static int leave(int fd, bool reads, bool again)
+static int leave(int fd, enum use use, bool again)
 {
 	struct conn *c;
 	struct hold h;
@@ -410,10 +411,10 @@ static int leave(int fd, bool reads, bool again)
 		lane_hold(&h, &c->o);
 		ret = lane_conn_leave(c, again ? 0 : FOREVER);
 		if (ret == -EAGAIN) {
-			c->leaves = true;
+			c->leaves |= use == WRITES ? POLLOUT : POLLIN;
 			lane_glance();
 		}
-		if (!ret && reads && lane_has_rest(c)) {
+		if (!ret && use == READS && lane_has_rest(c)) {
 			lane_say("bytes from memory cannot go to this call", fd);
 			ret = -EIO;
 		}
@@ -427,12 +428,12 @@ static int leave(int fd, bool reads, bool again)
 
 int lane_leave(int fd, bool reads)
 {
-	return leave(fd, reads, false);
+	return leave(fd, reads ? READS : WRITES, false);
 }
 
-int lane_leave_to_call(int fd, bool reads, int flags)
+int lane_leave_to_call(int fd, enum use use, int flags)
 {
-	return leave(fd, reads, lane_is_nonblocking(fd, flags));
+	return leave(fd, use, lane_is_nonblocking(fd, flags));
 }
 
 /* In a child: what its parent has in memory is not the child's. */

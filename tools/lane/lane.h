@@ -79,7 +79,7 @@ struct conn {
 	unsigned char		alone;		/* answers of a peer that has not accepted */
 	bool			quits;		/* for good, as soon as nothing is in memory */
 	bool			said;		/* that it is lost */
-	bool			leaves;		/* it is not ready before it is a socket */
+	int			leaves;		/* events, not before it is a socket */
 	pthread_t		writer;		/* 0, or waits to write the rest of a call */
 	struct kevent_stream	*s;
 	__u64			user;		/* of the events of @s */
@@ -245,12 +245,15 @@ int lane_conn_leave(struct conn *c, int64_t deadline);
 int lane_conn_cut(struct conn *c, int fd);
 void lane_count_in(int memory, ssize_t nr);
 void lane_forget_parent(void);
+/* READS: the call cannot have the rest; READS_REST: it can. */
+enum use { WRITES, READS, READS_REST };
+
 /*
  * Before a call that is not covered: 0, or -1 and errno. The second one is for a call that
  * moves bytes: it does not wait where that call would not, but fails with EAGAIN.
  */
 int lane_leave(int fd, bool reads);
-int lane_leave_to_call(int fd, bool reads, int flags);
+int lane_leave_to_call(int fd, enum use use, int flags);
 void lane_say(const char *what, int fd);
 int lane_is_lost(struct conn *c, int fd);
 

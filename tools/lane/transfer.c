@@ -206,7 +206,7 @@ bool lane_recv(int fd, const struct iovec *iov, int nr, int flags, ssize_t *got)
 
 	if (nr < 0 || nr > MAX_IOV)
 		return refuse(EINVAL, got);
-	if ((flags & ~RECV_FLAGS) && lane_leave_to_call(fd, true, flags))
+	if ((flags & ~RECV_FLAGS) && lane_leave_to_call(fd, READS, flags))
 		return refuse(errno, got);
 	begin(&v, iov, nr);
 	lane_lock();
@@ -297,7 +297,7 @@ bool lane_send(int fd, const struct iovec *iov, int nr, int flags, ssize_t *sent
 
 	if (nr < 0 || nr > MAX_IOV)
 		return refuse(EINVAL, sent);
-	if ((flags & ~SEND_FLAGS) && lane_leave_to_call(fd, false, flags))
+	if ((flags & ~SEND_FLAGS) && lane_leave_to_call(fd, WRITES, flags))
 		return refuse(errno, sent);
 	begin(&v, iov, nr);
 	lane_lock();
