@@ -1468,6 +1468,78 @@ def bits(conn, wanted):
     return [got for _, got in poll.poll(0)]
 
 
+def end_behind_server(conn):
+    """It goes back to the socket, and ends, before the client reads what is in memory."""
+    warm(conn)
+    conn.sendall(b'memory')
+    pass_file(conn, b'behind')
+    conn.close()
+    sync()
+
+
+def let_leave(conn):
+    """Waits for the server, but for no bytes, until it is back on the socket."""
+    warm(conn)
+    poll = select.poll()
+    poll.register(conn, 0)
+    poll.register(beside, select.POLLIN)
+    while beside.fileno() not in [fd for fd, _ in poll.poll(LIMIT * 1000)]:
+        pass
+    say(beside.recv(1))
+
+
+def end_behind_client(conn):
+    let_leave(conn)
+    beside.sendall(b's')
+    epoll = select.epoll()
+    epoll.register(conn, select.EPOLLOUT)
+    wanted = select.POLLIN | select.POLLRDHUP
+    say(bits(conn, wanted), [got for _, got in epoll.poll(0)])
+    say(read_all(conn, 6), bits(conn, wanted), take_file(conn), bits(conn, wanted))
+    say(conn.recv(1))
+
+
+def back_before(conn):
+    """The server goes back to the socket."""
+    warm(conn)
+    conn.sendall(b'memory')
+    pass_file(conn, b'behind')
+    beside.sendall(b's')
+    sync()
+
+
+def follow_behind(conn):
+    """The client has followed, and has not looked at the socket."""
+    warm(conn)
+    while not select.select([beside], [], [], 0)[0]:
+        conn.recv(1, socket.MSG_PEEK)
+    say(beside.recv(1))
+
+
+cut_behind_server = take_behind_server = seen_behind_server = back_before
+
+
+def cut_behind_client(conn):
+    follow_behind(conn)
+    conn.shutdown(socket.SHUT_RDWR)
+    say(read_all(conn, 6), take_file(conn), conn.recv(1))
+    sync()
+
+
+def seen_behind_client(conn):
+    let_leave(conn)
+    for _ in range(100):	# one of so many calls looks at the socket
+        bits(conn, 0)
+    say(socket.recv_fds(conn, 6, 1)[:2], take_file(conn))
+    sync()
+
+
+def take_behind_client(conn):
+    follow_behind(conn)
+    say(socket.recv_fds(conn, 6, 1)[:2], take_file(conn))
+    sync()
+
+
 def leaving_server(conn):
     """It does not follow before it has read a byte beside the connection."""
     warm(conn)

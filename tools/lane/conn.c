@@ -142,7 +142,8 @@ void lane_count_in(int memory, ssize_t nr)
 
 /*
  * Takes the bytes that keep a connection from leaving the memory: those in it, and those of
- * the socket before it. Later reads have them first.
+ * the socket before it. Later reads have them first. Those of the socket behind it may carry
+ * descriptors: they stay there.
  */
 static int take_bytes(struct conn *c, bool of_memory)
 {
@@ -151,6 +152,9 @@ static int take_bytes(struct conn *c, bool of_memory)
 	ssize_t nr;
 
 	while (!ret) {
+		/* A read goes on in the socket behind the last byte of memory; this sees that. */
+		if (of_memory)
+			kevent_stream_poll(c->s, 0);
 		memory = kevent_stream_memory(c->s);
 		if (!memory || (!of_memory && ((memory & KEVENT_STREAM_RECEIVES) ||
 					       lane_rest_is_large(c))))
@@ -206,12 +210,14 @@ static int await_end(struct conn *c)
 }
 
 /*
- * A peer that has gone does not follow any more, and need not: all its bytes were taken. The
- * socket says the rest, to a call that reads as to one that writes.
+ * A peer that has gone does not follow any more, and need not if all its bytes were taken: up to
+ * the end, as bytes may be in the socket behind the last bell. The socket says the rest, to a
+ * call that reads as to one that writes.
  */
 static int leave_step(struct conn *c)
 {
 	int ret = kevent_stream_leave(c->s), error;
+	char byte;
 
 	if (!ret)
 		return await_end(c);
@@ -226,9 +232,12 @@ static int leave_step(struct conn *c)
 	if (ret != -EAGAIN || !(kevent_stream_poll(c->s, 0) & POLLHUP))
 		return ret;
 	error = take_bytes(c, true);
-	if (!error && (kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES))
-		drop_bells(kevent_stream_fd(c->s));
-	return error;
+	if (error || !(kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES))
+		return error;
+	if (kevent_stream_peek(c->s, &byte, 1))
+		return -EAGAIN;
+	drop_bells(kevent_stream_fd(c->s));
+	return 0;
 }
 
 static void become_plain(struct conn *c)
@@ -386,11 +395,15 @@ int lane_conn_leave(struct conn *c, int64_t deadline)
  */
 int lane_conn_cut(struct conn *c, int fd)
 {
-	bool bells = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
-	int ret = take_bytes(c, true);
+	bool bells;
+	int ret;
 
+	/* The last bell may be there, and bytes of the stream behind it. */
+	lane_take_events();
+	ret = take_bytes(c, true);
 	if (ret)
 		return ret;
+	bells = kevent_stream_memory(c->s) & KEVENT_STREAM_RECEIVES;
 	become_plain(c);
 	ret = real()->shutdown(fd, SHUT_RDWR);
 	ret = ret ? -errno : 0;
