@@ -204,12 +204,13 @@ class Side:
         return data, text
 
     def do_take_control(self, rand):
-        model = self.control_of(self.pair[1], 2)
-        lane = self.control_of(self.pair[0], 2)
+        size = rand.choice((2, 2, 3000, 60000))
+        model = self.control_of(self.pair[1], size)
+        lane = self.control_of(self.pair[0], size)
         if model != errno.EAGAIN and lane == errno.EAGAIN:
             # The peer follows, or the end is on its way through the socket.
             select.select([self.pair[0]], [], [], LIMIT)
-            lane = self.control_of(self.pair[0], 2)
+            lane = self.control_of(self.pair[0], size)
         same(lane, model)
         return len(model[0]) if isinstance(model, tuple) else 0
 
