@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * JSON on standard output, in one line
+ * JSON on standard output, each value in one line
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -51,10 +51,24 @@ void json_end(char bracket)
 	comma = true;
 }
 
+/* Another value may follow, in a line of its own. */
+void json_end_line(void)
+{
+	putchar('\n');
+	comma = false;
+}
+
 void json_number(const char *key, unsigned long long number)
 {
 	begin_value(key);
 	printf("%llu", number);
+}
+
+/* To the thousandth; @number is finite, and not negative. */
+void json_fraction(const char *key, double number)
+{
+	begin_value(key);
+	printf("%.3f", number);
 }
 
 void json_string(const char *key, const char *string)

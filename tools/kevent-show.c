@@ -492,7 +492,7 @@ int main(int argc, char **argv)
 		ok &= show(pid_of(argv[i]));
 	if (json) {
 		json_end(']');
-		putchar('\n');
+		json_end_line();
 	}
 	free(all.at);
 	return fflush(stdout) || !ok;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * usage: kevent-top [-b] [-d SECONDS] [-n TIMES] [-o KEY]
+ * usage: kevent-top [-bHj] [-d SECONDS] [-n TIMES] [-o KEY]
  *
- * Shows all queues that may be seen, one line each, and what they do in a second.
+ * Shows all queues that may be seen, one line each, what they do in a second, and what they
+ * did in the seconds before.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,12 +17,20 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 
+#include "json.h"
 #include "queues.h"
 #include "version.h"
 
 /* A look at all queues may cost a CPU one part in so many of its time. */
 #define SHARE		10
 #define SECOND_NS	1000000000ull
+
+#define MOST_BARS	60
+#define LEAST_BARS	10
+#define COLUMNS		80		/* of what is no terminal */
+#define COLUMNS_ROW	44		/* up to RATE */
+#define COLUMNS_DETAILS	32
+#define COLUMNS_PEAK	10
 
 const char *program = "kevent-top";
 
@@ -32,6 +41,8 @@ const char *program = "kevent-top";
  * @fd: the descriptor there
  * @others: how many more processes have it
  * @watches: how many it has
+ * @ready: of them queued, so a call has to fetch their events
+ * @unread: events in the ring
  * @delivered: events so far
  * @hits: of them stored by wake-ups
  * @misses: times a watch was queued
@@ -40,6 +51,8 @@ const char *program = "kevent-top";
  * @rate: of @delivered in a second
  * @hit_rate: of @hits
  * @miss_rate: of @misses
+ * @past: @rate at this look and those before, the latest one at the end
+ * @nr_past: entries of @past
  * @command: of @pid
  */
 struct row {
@@ -48,6 +61,8 @@ struct row {
 	int		fd;
 	unsigned int	others;
 	__u64		watches;
+	__u64		ready;
+	__u64		unread;
 	__u64		delivered;
 	__u64		hits;
 	__u64		misses;
@@ -56,6 +71,8 @@ struct row {
 	double		rate;
 	double		hit_rate;
 	double		miss_rate;
+	double		past[MOST_BARS];
+	unsigned int	nr_past;
 	char		command[COMMAND_SIZE];
 };
 
@@ -65,10 +82,12 @@ struct look {
 	size_t		nr;
 	unsigned int	hidden;
 	__u64		at;	/* when it was */
+	__u64		since;	/* so long after the look before; 0: there was none */
 	__u64		took;
 };
 
-static bool batch, screen, changed;
+static bool batch, json, screen, changed;
+static bool details = true;		/* the columns between RATE and PEAK */
 static __u64 interval = 2 * SECOND_NS;
 static unsigned long times;		/* 0: until the user ends it */
 static volatile sig_atomic_t ended;
@@ -138,12 +157,20 @@ static double per_second(__u64 new, __u64 old, __u64 ns)
 	return (double)(new - old) * 1e9 / (double)ns;
 }
 
-static void set_rates(struct row *r, const struct look *last, __u64 at)
+static void add_to_past(struct row *r, const struct row *old)
+{
+	const unsigned int drop = old->nr_past == MOST_BARS;
+
+	r->nr_past = old->nr_past - drop;
+	memcpy(r->past, old->past + drop, r->nr_past * sizeof(*r->past));
+	r->past[r->nr_past++] = r->rate;
+}
+
+static void set_rates(struct row *r, const struct look *last, __u64 ns)
 {
 	const struct row *old = last->nr ?
 		bsearch(r, last->row, last->nr, sizeof(*r), compare_numbers) :
 		NULL;
-	const __u64 ns = at - last->at;
 
 	/* The number of a queue that is gone may be given to a new one. */
 	r->known = old && ns && r->delivered >= old->delivered &&
@@ -153,6 +180,7 @@ static void set_rates(struct row *r, const struct look *last, __u64 at)
 	r->rate = per_second(r->delivered, old->delivered, ns);
 	r->hit_rate = per_second(r->hits, old->hits, ns);
 	r->miss_rate = per_second(r->misses, old->misses, ns);
+	add_to_past(r, old);
 }
 
 static bool read_row(struct row *r, const struct holder *h)
@@ -163,7 +191,8 @@ static bool read_row(struct row *r, const struct holder *h)
 		return false;
 	*r = (struct row){
 		.ino = q.ino, .pid = h->pid, .fd = h->fd,
-		.watches = q.nr_watches, .delivered = q.delivered,
+		.watches = q.nr_watches, .ready = q.ready,
+		.unread = q.ring_kidx - q.ring_uidx, .delivered = q.delivered,
 		.hits = q.hits, .misses = q.misses, .waiting = q.waiting,
 	};
 	return read_command(h->pid, r->command);
@@ -196,6 +225,7 @@ static void take_look(struct look *look, const struct look *last)
 	size_t i;
 
 	look->at = now();
+	look->since = last->at ? look->at - last->at : 0;
 	find_all_queues(&all);
 	look->hidden = all.hidden;
 	look->nr = 0;
@@ -203,7 +233,7 @@ static void take_look(struct look *look, const struct look *last)
 	for (i = 0; i < all.nr; )
 		i += add_row(look, all.at + i, all.nr - i);
 	for (i = 0; i < look->nr; i++)
-		set_rates(&look->row[i], last, look->at);
+		set_rates(&look->row[i], last, look->since);
 	look->took = now() - look->at;
 }
 
@@ -214,9 +244,48 @@ static void end_line(void)
 	fputs(screen ? "\033[K\n" : "\n", stdout);
 }
 
-static void say_rate(const struct row *r, double rate)
+/* How many bars there is room for behind the other columns, 0 if too few to be of use */
+static unsigned int bars_shown(void)
 {
-	if (!r->known)
+	const int others = COLUMNS_ROW + (details ? COLUMNS_DETAILS : 0) + COLUMNS_PEAK;
+	struct winsize size;
+	int room = COLUMNS;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		room = size.ws_col;
+	room -= others;
+	if (room < LEAST_BARS)
+		return 0;
+	return room < MOST_BARS ? (unsigned int)room : MOST_BARS;
+}
+
+/* What the environment says of the terminal; the locale itself need not be there. */
+static bool knows_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	const char *locale = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !(locale && *locale); i++)
+		locale = getenv(names[i]);
+	return locale && (strcasestr(locale, "UTF-8") || strcasestr(locale, "UTF8"));
+}
+
+/* The first one is for no events, the last one for the peak. */
+static const char *bar(double rate, double peak)
+{
+	static const char *const utf8[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const ascii[] = { "_", ".", ":", "-", "=", "+", "*", "#" };
+	static const char *const *bars;
+
+	if (!bars)
+		bars = knows_utf8() ? utf8 : ascii;
+	return bars[rate > 0 ? 1 + (int)(rate / peak * 6) : 0];
+}
+
+static void say_rate(bool known, double rate)
+{
+	if (!known)
 		printf(" %8s", "-");
 	else if (rate < 1000)
 		printf(" %8.1f", rate);
@@ -224,6 +293,34 @@ static void say_rate(const struct row *r, double rate)
 		printf(" %8.0f", rate);
 	else
 		printf(" %7.0fk", rate / 1000);
+}
+
+/* The peak of the bars, which are of its height or lower, and the bars */
+static void print_past(const struct row *r)
+{
+	unsigned int i, bars = bars_shown(), shown = r->nr_past < bars ? r->nr_past : bars;
+	const double *past = r->past + r->nr_past - shown;
+	double peak = 0;
+
+	if (!bars)
+		return;
+	for (i = 0; i < shown; i++)
+		peak = past[i] > peak ? past[i] : peak;
+	say_rate(shown, peak);
+	printf(" %*s", (int)(bars - shown), "");
+	for (i = 0; i < shown; i++)
+		fputs(bar(past[i], peak), stdout);
+}
+
+static void print_details(const struct row *r)
+{
+	say_rate(r->known, r->hit_rate);
+	say_rate(r->known, r->miss_rate);
+	if (r->known && hit_share(r) >= 0)
+		printf(" %5.1f", hit_share(r));
+	else
+		printf(" %5s", "-");
+	printf(" %7llu", (unsigned long long)r->waiting);
 }
 
 static void print_row(const struct row *r)
@@ -237,14 +334,10 @@ static void print_row(const struct row *r)
 	make_printable(command);
 	printf("%7d %-14.14s %4d %7llu", r->pid, command, r->fd,
 	       (unsigned long long)r->watches);
-	say_rate(r, r->rate);
-	say_rate(r, r->hit_rate);
-	say_rate(r, r->miss_rate);
-	if (r->known && hit_share(r) >= 0)
-		printf(" %5.1f", hit_share(r));
-	else
-		printf(" %5s", "-");
-	printf(" %7llu", (unsigned long long)r->waiting);
+	say_rate(r->known, r->rate);
+	if (details)
+		print_details(r);
+	print_past(r);
 	end_line();
 }
 
@@ -270,8 +363,11 @@ static void print_summary(const struct look *look)
 		printf("%u processes of other users are left out; root sees all",
 		       look->hidden);
 	end_line();
-	printf("%7s %-14s %4s %7s %8s %8s %8s %5s %7s", "PID", "COMMAND", "FD",
-	       "WATCHES", "RATE", "HITS/s", "MISSES/s", "HIT%", "WAITING");
+	printf("%7s %-14s %4s %7s %8s", "PID", "COMMAND", "FD", "WATCHES", "RATE");
+	if (details)
+		printf(" %8s %8s %5s %7s", "HITS/s", "MISSES/s", "HIT%", "WAITING");
+	if (bars_shown())
+		printf(" %8s HISTORY", "PEAK");
 	end_line();
 }
 
@@ -287,22 +383,74 @@ static size_t rows_shown(const struct look *look)
 	return rows < look->nr ? rows : look->nr;
 }
 
-static void display(const struct look *look)
+static void print_table(const struct look *look, const struct row *sorted)
 {
-	struct row *sorted = resize(NULL, (look->nr + 1) * sizeof(*sorted));
 	size_t i, nr = rows_shown(look);
 
-	memcpy(sorted, look->row, look->nr * sizeof(*sorted));
-	qsort(sorted, look->nr, sizeof(*sorted), compare_rows);
 	if (screen)
 		fputs("\033[H", stdout);
 	print_summary(look);
 	for (i = 0; i < nr; i++)
 		print_row(&sorted[i]);
 	if (screen)
-		printf("\033[Jsorted by %s; s: next key, q: quit", key->name);
+		printf("\033[Jsorted by %s; s: next key, h: %s history, q: quit", key->name,
+		       details ? "more" : "less");
 	else
 		putchar('\n');
+}
+
+static void json_row(const struct row *r)
+{
+	json_begin(NULL, '{');
+	json_number("pid", (unsigned int)r->pid);
+	json_string("command", r->command);
+	json_number("fd", (unsigned int)r->fd);
+	json_number("queue", r->ino);
+	json_number("processes", r->others + 1);
+	json_number("watches", r->watches);
+	json_number("ready", r->ready);
+	json_number("unread", r->unread);
+	json_number("waiting", r->waiting);
+	json_number("delivered", r->delivered);
+	json_number("hits", r->hits);
+	json_number("misses", r->misses);
+	if (r->known) {
+		json_fraction("rate", r->rate);
+		json_fraction("hit_rate", r->hit_rate);
+		json_fraction("miss_rate", r->miss_rate);
+	}
+	json_end('}');
+}
+
+static void print_json(const struct look *look, const struct row *sorted)
+{
+	struct timespec ts;
+	size_t i;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	json_begin(NULL, '{');
+	json_fraction("time", (double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+	if (look->since)
+		json_fraction("seconds", (double)look->since / 1e9);
+	json_number("hidden", look->hidden);
+	json_begin("queues", '[');
+	for (i = 0; i < look->nr; i++)
+		json_row(&sorted[i]);
+	json_end(']');
+	json_end('}');
+	json_end_line();
+}
+
+static void display(const struct look *look)
+{
+	struct row *sorted = resize(NULL, (look->nr + 1) * sizeof(*sorted));
+
+	memcpy(sorted, look->row, look->nr * sizeof(*sorted));
+	qsort(sorted, look->nr, sizeof(*sorted), compare_rows);
+	if (json)
+		print_json(look, sorted);
+	else
+		print_table(look, sorted);
 	if (fflush(stdout))
 		ended = 1;
 	free(sorted);
@@ -329,7 +477,7 @@ static void enter_screen(void)
 	const char *term = getenv("TERM");
 	struct termios raw;
 
-	if (batch || !isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb") ||
+	if (batch || json || !isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb") ||
 	    tcgetattr(STDIN_FILENO, &before))
 		return;
 	screen = true;
@@ -344,10 +492,11 @@ static void press(char c)
 {
 	if (c == 'q')
 		ended = 1;
-	if (c != 's')
-		return;
-	key = key == keys + NR_KEYS - 1 ? keys : key + 1;
-	changed = true;
+	else if (c == 's')
+		key = key == keys + NR_KEYS - 1 ? keys : key + 1;
+	else if (c == 'h')
+		details = !details;
+	changed = c == 's' || c == 'h';
 }
 
 /* Until it is time to look again, or there is something to show */
@@ -365,7 +514,7 @@ static void wait_until(__u64 until)
 		ts.tv_nsec = (long)((until - at) % SECOND_NS);
 		ret = ppoll(&in, 1, &ts, &unblocked);
 		if (ret < 0)
-			changed = errno == EINTR;	/* another size */
+			changed = screen;		/* it has another size */
 		else if (ret && read(STDIN_FILENO, &c, 1) == 1)
 			press(c);
 		else if (ret)
@@ -408,11 +557,13 @@ static __attribute__((noreturn)) void usage(int status)
 	size_t i;
 
 	fprintf(status ? stderr : stdout,
-		"usage: kevent-top [-b] [-d SECONDS] [-n TIMES] [-o KEY]\n"
-		"  -b  lines one after the other, for a file or pipe\n"
-		"  -d  time between two looks, at least 0.1 (2)\n"
-		"  -n  end after so many looks\n"
-		"  -o  order:");
+		"usage: kevent-top [-bHj] [-d SECONDS] [-n TIMES] [-o KEY]\n"
+		"  -b          lines one after the other, for a file or pipe\n"
+		"  -d          time between two looks, at least 0.1 (2)\n"
+		"  -H          more of the history, without HITS/s to WAITING\n"
+		"  -j, --json  as JSON, a line for each look\n"
+		"  -n          end after so many looks\n"
+		"  -o          order:");
 	for (i = 0; i < NR_KEYS; i++)
 		fprintf(status ? stderr : stdout, " %s", keys[i].name);
 	fputs(" (rate)\n  --version\n", status ? stderr : stdout);
@@ -451,16 +602,21 @@ static void read_options(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "version", no_argument, NULL, 'v' },
 		{}
 	};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "bd:n:o:", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "bd:Hjn:o:", options, NULL)) != -1) {
 		if (opt == 'b')
 			batch = true;
 		else if (opt == 'd')
 			set_interval(optarg);
+		else if (opt == 'H')
+			details = false;
+		else if (opt == 'j')
+			json = true;
 		else if (opt == 'n')
 			set_times(optarg);
 		else if (opt == 'o')

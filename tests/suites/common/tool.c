@@ -159,7 +159,13 @@ static bool take_number(const char **at)
 	size_t digits = strspn(*at, "0123456789");
 
 	*at += digits;
-	return digits && !((*at)[-digits] == '0' && digits > 1);
+	if (!digits || ((*at)[-digits] == '0' && digits > 1))
+		return false;
+	if (!take_word(at, "."))
+		return true;
+	digits = strspn(*at, "0123456789");
+	*at += digits;
+	return digits;
 }
 
 static bool take_value(const char **at);

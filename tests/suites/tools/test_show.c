@@ -480,14 +480,14 @@ static void json_is_told_from_other_text(void)
 {
 	static const char *const wrong[] = {
 		"", "[", "[1,]", "[1 2]", "{\"a\":}", "{a:1}", "{\"a\":1,}",
-		"[01]", "[\"\\x\"]", "[\"\n\"]", "[1]]", "[\"\x80\"]",
+		"[01]", "[1.]", "[.5]", "[1,5.]", "[\"\\x\"]", "[\"\n\"]", "[1]]", "[\"\x80\"]",
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
 		if (!CHECK(!is_json(wrong[i])))
 			note("%s", wrong[i]);
-	CHECK(is_json("[{\"a\":[],\"b\":{\"c\":0}},\"\\u000a\\\"\",17]\n"));
+	CHECK(is_json("[{\"a\":[],\"b\":{\"c\":0}},\"\\u000a\\\"\",17,0.25]\n"));
 }
 
 /* --- what is not there -------------------------------------------------- */

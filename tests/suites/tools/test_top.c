@@ -270,6 +270,160 @@ static void lines_are_sorted(void)
 	MUST_EQ(join_waiter(&w), 0);
 }
 
+/* --- the history -------------------------------------------------------- */
+
+/* The last column of the last line of a queue */
+static const char *history_of(const struct queue *q)
+{
+	static char history[256];
+	char *copy = strdup(top.said), *rest = copy, *text;
+	int pid, fd;
+
+	history[0] = 0;
+	while ((text = strsep(&rest, "\n")))
+		if (sscanf(text, "%d %*s %d", &pid, &fd) == 2 && pid == getpid() && fd == q->fd)
+			snprintf(history, sizeof(history), "%s", strrchr(text, ' ') + 1);
+	free(copy);
+	return history;
+}
+
+/* Has an active queue a bar for each of three looks, and one of them the height of the peak? */
+static bool has_bars(const char *history)
+{
+	return strlen(history) == 3 && strspn(history, ".:-=+*#") == 3 && strchr(history, '#');
+}
+
+static void use_ascii(void)
+{
+	MUST_EQ(unsetenv("LC_ALL") | unsetenv("LC_CTYPE") | unsetenv("LANG"), 0);
+}
+
+static int use_utf8(void)
+{
+	return setenv("LC_ALL", "", 1) || setenv("LANG", "C.UTF-8", 1);
+}
+
+static void history_has_a_bar_for_each_look(void)
+{
+	const char *const few[MAX_ARGS] = { "-b", "-H", "-n", "3", "-d", "0.1" };
+	uint64_t start = now_ns();
+	struct load load;
+	struct queue idle;
+	struct actor a;
+
+	open_queue(&idle, 0);
+	start_load(&load, &a);
+	use_ascii();
+	do {
+		RUN_TOP("-b", "-H", "-n", "4", "-d", "0.1");
+	} while (top.status == 0 && !has_bars(history_of(&load.q)) &&
+		 patient(start, PATIENCE_MS));
+	CHECK_EQ(top.status, 0);
+	if (!CHECK(has_bars(history_of(&load.q))))
+		note("%s", top.said);
+	CHECK(!strcmp(history_of(&idle), "___"));
+	CHECK_EQ(said_lines(&top, "    PID COMMAND          FD WATCHES     RATE     PEAK HISTORY"), 4);
+	run_top(few, use_utf8);
+	CHECK(!strcmp(history_of(&idle), "▁▁"));
+	if (!CHECK(!!strstr(history_of(&load.q), "█")))
+		note("%s", top.said);
+	atomic_store(&load.stop, true);
+	join_actor(&a, PATIENCE_MS);
+	CHECK_EQ(a.ret, 0);
+	close_queue(&load.q);
+	close_queue(&idle);
+}
+
+/* 26 bars are behind RATE in 80 columns, in which all other columns leave no room for them. */
+static void history_keeps_what_there_is_room_for(void)
+{
+	struct queue q;
+
+	open_queue(&q, 0);
+	use_ascii();
+	RUN_TOP("-b", "-H", "-n", "29", "-d", "0.1");
+	CHECK_EQ(top.status, 0);
+	if (!CHECK(!strcmp(history_of(&q), "__________________________")))
+		note("%s", history_of(&q));
+	RUN_TOP("-b", "-n", "1");
+	check_said(&top, "* HITS/s MISSES/s  HIT%% WAITING");
+	check_unsaid(&top, "*HISTORY*");
+	close_queue(&q);
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+/* Checks that the look number @nth is JSON, and has a queue with these numbers. */
+static void check_look(unsigned int nth, const struct queue *q, const char *numbers)
+{
+	char *copy = strdup(top.said), *line = copy, *end;
+	char want[512];
+
+	while (nth-- && line)
+		line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL;
+	MUST(line && (end = strchr(line, '\n')));
+	*end = 0;
+	snprintf(want, sizeof(want),
+		 "{\"pid\":%d,\"command\":\"json\\u0001\",\"fd\":%d,\"queue\":%lld,\"processes\":1,%s}",
+		 getpid(), q->fd, fdinfo(q->fd, "ino"), numbers);
+	if (!CHECK(is_json(line)) || !CHECK(!!strstr(line, want)))
+		note("no %s in:\n%s", want, line);
+	free(copy);
+}
+
+static void json_has_a_line_for_each_look(void)
+{
+	struct queue plain, ring;
+	char numbers[256];
+	int fd[2];
+
+	MUST_EQ(prctl(PR_SET_NAME, "json\1"), 0);
+	open_queue(&plain, 0);
+	MUST_EQ(add_user(plain.fd, 1, 1, 0, 0), 0);
+	MUST_EQ(mark_user(plain.fd, 1, 1), 1);
+	open_queue(&ring, 8);
+	open_pipe(fd);
+	MUST_EQ(add_pipe(ring.fd, fd[0], KEVENT_SOCKET_RECV, KEVENT_REQ_ET, 1), 0);
+	MUST_EQ(write(fd[1], "", 1), 1);
+	RUN_TOP("--json", "-n", "2", "-d", "0.1");
+	CHECK_EQ(top.status, 0);
+	CHECK_EQ(said_lines(&top, "{\"time\":[1-9]*[0-9].[0-9][0-9][0-9],*\"hidden\":0,\"queues\":[[]*"),
+		 2);
+	CHECK_EQ(said_lines(&top, "*[0-9],\"seconds\":[0-9]*.[0-9][0-9][0-9],\"hidden\":*"), 1);
+	check_look(0, &plain,
+		   "\"watches\":1,\"ready\":1,\"unread\":0,\"waiting\":0,\"delivered\":0,\"hits\":0,\"misses\":1");
+	check_look(1, &plain,
+		   "\"watches\":1,\"ready\":1,\"unread\":0,\"waiting\":0,\"delivered\":0,\"hits\":0,\"misses\":1,\"rate\":0.000,\"hit_rate\":0.000,\"miss_rate\":0.000");
+	snprintf(numbers, sizeof(numbers),
+		 "\"watches\":1,\"ready\":%lld,\"unread\":%lld,\"waiting\":0,\"delivered\":%lld,\"hits\":%lld,\"misses\":%lld",
+		 fdinfo(ring.fd, "kevent-ready"), fdinfo(ring.fd, "kevent-ring-kidx"),
+		 fdinfo(ring.fd, "kevent-delivered"), fdinfo(ring.fd, "kevent-hits"),
+		 fdinfo(ring.fd, "kevent-misses"));
+	CHECK_EQ(fdinfo(ring.fd, "kevent-ring-kidx"), 1);
+	check_look(0, &ring, numbers);
+	close_queue(&plain);
+	close_queue(&ring);
+}
+
+/* A signal that a terminal has another size is none to look again. */
+static void lines_are_not_repeated(void)
+{
+	uint64_t start = now_ns();
+	long long sleeps;
+
+	top = (struct tool){ .name = "kevent-top", .args = { "-j", "-d", "100" } };
+	start_tool(&top);
+	MUST(sleeps_in(top.pid, __NR_ppoll));
+	sleeps = sleeps_so_far(top.pid);
+	kill(top.pid, SIGWINCH);
+	while (sleeps_so_far(top.pid) == sleeps && patient(start, PATIENCE_MS))
+		;
+	kill(top.pid, SIGTERM);
+	end_tool(&top);
+	CHECK_EQ(top.status, 0);
+	CHECK_EQ(said_lines(&top, "{*"), 1);
+}
+
 /* --- time --------------------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
@@ -336,9 +490,9 @@ static int exec_top(void *name)
 }
 
 /* A terminal of 10 lines */
-static pid_t start_on_terminal(int *terminal, const char *order)
+static pid_t start_on_terminal(int *terminal, const char *order, unsigned short columns)
 {
-	const struct winsize size = { .ws_row = 10, .ws_col = 80 };
+	const struct winsize size = { .ws_row = 10, .ws_col = columns };
 	int other;
 	pid_t pid;
 
@@ -384,15 +538,22 @@ static void keys_are_known(void)
 
 	for (i = 0; i < ARRAY_SIZE(q); i++)
 		open_queue(&q[i], 0);
-	pid = start_on_terminal(&terminal, "rate");
-	MUST(read_until(terminal, "sorted by rate; s: next key, q: quit"));
+	pid = start_on_terminal(&terminal, "rate", 80);
+	MUST(read_until(terminal, "sorted by rate; s: next key, h: more history, q: quit"));
 	CHECK(!strncmp(top.said, "\033[?1049h\033[?25l", 14));
 	for (at = top.said; (at = strstr(at, "\033[K")); at++)
 		nr++;
 	/* The last of 10 lines has the keys. */
 	CHECK_EQ(nr, 9);
+	CHECK(!strstr(top.said, "HISTORY"));
 	MUST_EQ(write(terminal, "s", 1), 1);
 	MUST(read_until(terminal, "sorted by hits;"));
+	MUST_EQ(write(terminal, "h", 1), 1);
+	MUST(read_until(terminal, "h: less history"));
+	CHECK(strstr(top.said, "     PEAK HISTORY") && !strstr(top.said, "WAITING"));
+	MUST_EQ(write(terminal, "h", 1), 1);
+	MUST(read_until(terminal, "h: more history"));
+	CHECK(!strstr(top.said, "HISTORY") && strstr(top.said, "WAITING"));
 	MUST_EQ(write(terminal, "q", 1), 1);
 	MUST(read_until(terminal, LEFT));
 	CHECK_EQ(join_child(pid, PATIENCE_MS), 0);
@@ -406,8 +567,10 @@ static void signal_restores_the_terminal(void)
 	int terminal;
 	pid_t pid;
 
-	pid = start_on_terminal(&terminal, "pid");
+	pid = start_on_terminal(&terminal, "pid", 96);
 	MUST(read_until(terminal, "sorted by pid;"));
+	/* It is as wide as all columns with the least history. */
+	CHECK(!!strstr(top.said, "WAITING     PEAK HISTORY"));
 	MUST_EQ(tcgetattr(terminal, &now), 0);
 	CHECK(!(now.c_lflag & (ICANON | ECHO)));
 	kill(pid, SIGTERM);
@@ -451,6 +614,10 @@ static const struct test_case cases[] = {
 	TEST(rates_are_per_second),
 	TEST(lines_are_queues),
 	TEST(lines_are_sorted),
+	TEST(history_has_a_bar_for_each_look),
+	TEST(history_keeps_what_there_is_room_for),
+	TEST(json_has_a_line_for_each_look),
+	TEST(lines_are_not_repeated),
 	TEST(looks_leave_time_to_others),
 	TEST(times_that_make_no_sense_are_refused),
 	TEST(keys_are_known),
