@@ -389,6 +389,18 @@ def check_native(results):
         results.passed += 1
 
 
+def check_requests(results):
+    """A run that has no time counts some requests on both sides all the same."""
+    done = subprocess.run([BUILD / "bench/kevent-bench", "--workload", "requests", "--source",
+                           "lane,stream", "--seconds", "1e-9", "--runs", "1", "--backend",
+                           "kevent,epoll"], text=True, stdout=subprocess.PIPE, check=False,
+                          stderr=subprocess.STDOUT, env={**os.environ, "KEVENT_BACKEND": "epoll"})
+    if done.returncode or not done.stdout or re.search(r"\b(nan|inf)\b", done.stdout):
+        results.fail("bench.requests", done.stdout.splitlines())
+    else:
+        results.passed += 1
+
+
 def run_bench():
     """The programs themselves check each event; their figures do not matter here."""
     points = len(BENCH_SOURCES) * len(BENCH_BATCHES)
@@ -404,6 +416,7 @@ def run_bench():
                           for name, modes in BENCH_BACKENDS.items()))
     check_losses(results)
     check_profile(results)
+    check_requests(results)
     check_native(results)
     add(results, run_http())
     return results
