@@ -91,7 +91,8 @@ help-all:
 #? make bench-files   measure reads of small files on a disk by calls, chains, io_uring
 #? make bench-walk    measure a walk over 100,000 files by chains of calls, and du
 #? make bench-native  measure on this machine, whatever its kernel is, in a minute: what a
-#?                    call and a switch cost, a model of that, the library on epoll, lanes
+#?                    call and a switch cost, a model of that, the library on epoll, lanes;
+#?                    this and make bench end with a page, build/results/benchmarks.html
 #? make torture       long storms, mutants, PREEMPT_RT, arm64, 32 bits: an hour;
 #?                    HOURS=h: random tests again until h hours have passed
 #? make model         check the ring's barriers in a model of both sides

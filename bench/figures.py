@@ -10,6 +10,7 @@ CONTEST = ("ns", "instructions", "bytes/watch", "wake-ups",
 DETAILS = ("ratio", "calls-of-a-kind/request")	# not for tables and plots
 BARE = " above bare"
 TIE = 0.01
+AHEAD = 1.03			# a peer that is further ahead wins
 
 
 def load(path):

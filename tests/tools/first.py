@@ -36,7 +36,7 @@ FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\n
 # What a goal must install, of what goals without a VM must not
 SETS = {"docs": "mandoc python3-sphinx",
         "python": "python3-build python3-setuptools python3-wheel",
-        "bench-native": "build-essential liburing-dev",
+        "bench-native": "build-essential liburing-dev python3-matplotlib",
         "rust": "cargo", "model": "cargo-web",
         "run": "qemu-system-x86 kmod apache2-utils", "module": "kmod",
         "deb-libkevent": "build-essential debhelper",
