@@ -13,7 +13,7 @@ export BUILD JOBS SERVER KERNEL_SRC LIGHTTPD_SRC LIBEV_SRC LIBEVENT_SRC REDIS_SR
 .PHONY: help help-all needs demo run test mutants worst bench bench-http bench-libev bench-libuv bench-files bench-redis bench-walk bench-native torture check model docs \
 	programs-test series series-check setup \
 	setup-arm64 setup-deb setup-deb-libkevent setup-deb-test setup-docs setup-model setup-native setup-programs \
-	setup-python setup-run setup-rust stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
+	setup-python setup-run setup-rust setup-screenshots screenshots stock module deb deb-libkevent deb-kernel rust kernel kernel-debug \
 	kernel-rt kernel-kcsan kernel-plain-debug kernel-plain-kcsan kernel-gcov coverage kernel-bench kernel-arm64 mutant libkevent lighttpd libev libevent libuv redis hiredis nginx \
 	ev-httpd example-httpd tools guest guest-32 guest-asan guest-tsan guest-arm64 \
 	bench-program python dist install uninstall clean
@@ -100,6 +100,8 @@ help-all:
 #?                    KERNEL=stock: with the module
 #? make check         style, sparse, warnings, documentation, patches
 #? make docs          the documentation as HTML, in build/docs
+#? make screenshots   the pictures in Documentation/screenshots: kevent-top in a VM, and a
+#?                    page of figures in chromium, which it installs
 #? make series        write kevent as a patch series for Linux: build/series
 #? make series-check  apply, build and boot each patch of it: hours
 #?
@@ -232,6 +234,9 @@ dist:
 docs: setup-docs
 	@$(MAKE) -s --no-print-directory -C Documentation BUILD=$(BUILD)
 
+screenshots: setup-screenshots libkevent tools module
+	@Documentation/screenshots/run
+
 # Time and disk are said before anything starts; setup says which packages it installs.
 needs:
 	@for goal in $(MAKECMDGOALS); do \
@@ -243,7 +248,7 @@ setup:
 	@scripts/setup
 
 setup-arm64 setup-deb setup-deb-libkevent setup-deb-test setup-docs setup-model setup-native \
-setup-programs setup-python setup-run setup-rust: setup-%:
+setup-programs setup-python setup-run setup-rust setup-screenshots: setup-%:
 	@scripts/setup $*
 
 kernel kernel-debug kernel-rt kernel-kcsan kernel-gcov kernel-bench kernel-disk \

@@ -37,6 +37,7 @@ FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\n
 SETS = {"docs": "mandoc python3-sphinx",
         "python": "python3-build python3-setuptools python3-wheel",
         "bench-native": "build-essential liburing-dev python3-matplotlib",
+        "screenshots": "chromium python3-pyte qemu-system-x86",
         "rust": "cargo", "model": "cargo-web",
         "run": "qemu-system-x86 kmod apache2-utils", "module": "kmod",
         "deb-libkevent": "build-essential debhelper",
@@ -47,7 +48,7 @@ KERNEL_ONLY = r"linux-source|flex|bison|clang|ccache"
 VM_ONLY = re.compile(rf"{KERNEL_ONLY}|qemu|busybox")
 # Goals with a VM, and what they do not need
 NOT_IN = {**dict.fromkeys(("test", "kernel", "guest-asan")),
-          **dict.fromkeys(("run", "module"), re.compile(KERNEL_ONLY))}
+          **dict.fromkeys(("run", "module", "screenshots"), re.compile(KERNEL_ONLY))}
 
 
 REAL = os.environ["PATH"]
