@@ -4,6 +4,7 @@
 Each function yields complaints, one line each; tests/check runs them.
 """
 
+import ast
 import re
 import shutil
 import subprocess
@@ -178,6 +179,48 @@ def programs():
     for path in DOCS.glob("guide/*.rst"):
         if re.search(r"^\.\. code-block:: c$", path.read_text(), re.M):
             yield f"{path.name}: a program that is in no file of libkevent/examples"
+
+
+# --- Python -----------------------------------------------------------------
+
+def public(tree, exported):
+    """Names of classes and functions that a package exports, and of the methods of these."""
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in exported:
+            yield node.name
+            yield from (f"{node.name}.{method.name}" for method in getattr(node, "body", ())
+                        if isinstance(node, ast.ClassDef) and isinstance(method, ast.FunctionDef)
+                        and not method.name.startswith("_"))
+
+
+def python_names(out):
+    """Each class, function and method of the package is in its reference, with words."""
+    folder = TOP / "python/kevent"
+    listed = next(node.value for node in ast.parse((folder / "__init__.py").read_text()).body
+                  if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
+    exported = ast.literal_eval(listed)
+    described = {signature.get("fullname"): len(" ".join(node.find("desc_content").itertext()))
+                 for node in tree_of(DOCS / "python.rst", out).iter("desc")
+                 for signature in node.findall("desc_signature")}
+    for path in sorted(folder.glob("_*.py")):
+        for name in public(ast.parse(path.read_text()), exported):
+            if not described.get(name):
+                yield f"python.rst: no words for {name}"
+    for name in exported:
+        if name not in described:
+            yield f"python.rst: no {name}"
+
+
+def python_examples():
+    """The page shows each example of the package, and its output, and no other program."""
+    text = (DOCS / "python.rst").read_text()
+    shown = re.findall(r"^\.\. literalinclude:: \.\./python/examples/(\S+)$", text, re.M)
+    there = sorted(path.name for path in (TOP / "python/examples").iterdir()
+                   if path.suffix in (".py", ".out"))
+    if sorted(shown) != there:
+        yield f"python.rst: shows {sorted(shown)} of {there}"
+    if "code-block" in text:
+        yield "python.rst: a program that is no example"
 
 
 # --- Mutants ----------------------------------------------------------------
@@ -533,6 +576,8 @@ def everything(out):
     yield from pages()
     yield from examples()
     yield from programs()
+    yield from python_names(out)
+    yield from python_examples()
     yield from mutants()
     yield from calls()
     yield from functions()

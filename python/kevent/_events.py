@@ -96,7 +96,7 @@ class FileEvent(Event):
 
     @property
     def events(self):
-        """What holds or has happened, a Poll."""
+        """The conditions that hold, or have come since the last event: a Poll."""
         return Poll(self._words[0])
 
 
@@ -107,7 +107,7 @@ class SocketEvent(FileEvent):
 
     @property
     def events(self):
-        """What holds or has happened, a Sock."""
+        """The conditions that hold, or have come since the last event: a Sock."""
         return Sock(self._words[0])
 
     @property
@@ -122,7 +122,7 @@ class InodeEvent(FileEvent):
 
     @property
     def events(self):
-        """What has changed since the last event, an Inode."""
+        """The changes since the last event: an Inode."""
         return Inode(self._words[0])
 
 

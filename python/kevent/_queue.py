@@ -46,7 +46,7 @@ class Queue:
     oneshot	remove the watch with its first event
     dispatch	report nothing after an event until Watch.modify()
     disabled	report nothing until Watch.modify(disabled=False)
-    last_check	look at the file right before delivery. Without it an event of a
+    last_check	check the file right before delivery. Without it an event of a
 		file may be stale if another thread, or the code for an earlier
 		event, has read its data: use descriptors that do not block
     wake_all	wake all threads that wait, not one
@@ -184,7 +184,7 @@ class Queue:
 
     @property
     def backend(self):
-        """What makes the queue: "kevent", "module", or "epoll" for the fallback."""
+        """Where the queue is: "kevent", "module", or "epoll" for the fallback."""
         self._enter()
         try:
             return ffi.string(lib.kevent_backend(self._q.fd)).decode()

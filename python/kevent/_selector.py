@@ -16,7 +16,7 @@ NEITHER_WRITE = ~int(Poll.OUT)
 class Selector(selectors._BaseSelectorImpl):
     """A selector of kevent, with the methods of selectors.BaseSelector.
 
-    Files are level-triggered, and the kernel looks at them before it reports
+    Files are level-triggered, and the kernel checks them before it reports
     them, so an event is not stale unless another thread has read the data.
 
     queue	the Queue. The program may add watches to it: on_event, if it is

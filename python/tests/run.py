@@ -22,7 +22,7 @@ sys.path[:0] = [os.path.dirname(HERE), HERE]
 import kevent
 
 MODULES = ("test_import", "test_queue", "test_sources", "test_selector", "test_loop", "test_streams",
-           "test_loop_streams", "test_readme", "test_types")
+           "test_loop_streams", "test_readme", "test_examples", "test_types")
 
 
 class Result(unittest.TextTestResult):

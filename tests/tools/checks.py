@@ -29,6 +29,8 @@ WRONG_FILES = (
      "kevent_no is in a header only"),
     (docs.constants, "include/uapi/linux/ukevent.h", "", "#define KEVENT_NO 1\n",
      "KEVENT_NO is in no manual page"),
+    (docs.python_examples, "Documentation/python.rst", "examples/first.out", "examples/no.out",
+     "python.rst: shows ["),
     (docs.names, "Documentation/kevent.rst", "", "``kevent_no()``\n",
      "kevent.rst: there is no kevent_no"),
     (docs.call_errnos, f"{KERNEL}/syscalls.c", "SYSCALL_DEFINE3(kevent_init",
