@@ -344,6 +344,6 @@ install uninstall:
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
 		series guest tools bench http vm log results model libevent programs stock module \
-		libev libuv mio redis hiredis nginx rust docs check-docs check-prose coverage demo \
+		libev libuv mio redis hiredis nginx apt rust docs check-docs check-prose coverage demo \
 		mutants python deb dist .kevent)
 	@rmdir $(BUILD) 2>/dev/null || true

@@ -28,15 +28,13 @@ from typing import NamedTuple
 
 import kernel
 from lib import cli
+from lib.apt import KEYRING, MIRROR, Apt
 from lib.cli import die
 from lib.paths import BUILD, LOG, TOP, make_folders
 
 STOCK = BUILD / "stock"
 MODULE = BUILD / "module"
 PREFIX = "stock-"
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-# Suites whose archive is not the one for security
-MIRROR, SECURITY = "http://deb.debian.org/debian", "http://deb.debian.org/debian-security"
 # Of this tree, what the module is made of
 SOURCES = (*kernel.OVERLAY, "kernel/module")
 LEFT_OUT = ("*.o", "*.ko", "*.mod", "*.mod.c", ".*.cmd", ".*.d", "modules.order",
@@ -124,62 +122,8 @@ def find(name):
 
 # --- packages -------------------------------------------------------------
 
-class Apt:
-    """apt with lists and a choice of its own; proxies and others are those of the machine."""
-
-    def __init__(self, stock):
-        self.suite = stock.suite
-        self.state = STOCK / f"apt-{stock.suite}"
-        self.uri = self.find_uri()
-        self.log = LOG / f"{PREFIX}{stock.name}.log"
-
-    def find_uri(self):
-        """Where this machine gets that suite from, or one of the same archive."""
-        security = self.suite.endswith("-security")
-        lines = subprocess.run(
-            ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)",
-             "Created-By: Packages", "Origin: Debian"], text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.splitlines()
-        known = [uri for uri, codename in map(str.split, lines)
-                 if codename.endswith("-security") == security]
-        return known[0] if known else SECURITY if security else MIRROR
-
-    def command(self, program, *words):
-        options = {"Dir::Etc::sourcelist": self.state / "sources.list",
-                   "Dir::Etc::sourceparts": "-",
-                   "Dir::Etc::preferences": "/dev/null",
-                   "Dir::Etc::preferencesparts": self.state / "preferences",
-                   "Dir::State": self.state, "Dir::State::status": "/dev/null",
-                   "Dir::Cache": self.state / "cache", "APT::Sandbox::User": "root",
-                   "APT::Default-Release": "",
-                   "APT::Architecture": "amd64", "APT::Architectures": "amd64"}
-        return [program, "-q", *(word for pair in options.items()
-                                 for word in ("-o", f"{pair[0]}={pair[1]}")), *words]
-
-    def run(self, program, *words, folder=None):
-        done = subprocess.run(self.command(program, *words), text=True, check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, cwd=folder,
-                              env=dict(os.environ, LC_ALL="C"))
-        with open(self.log, "a") as log:
-            print("+", program, *words, done.stdout, done.stderr, sep="\n", file=log)
-        if done.returncode:
-            why = re.findall(r"^E: (.*)$", done.stderr, re.M)[:1]
-            die(" ".join([f"{program} {words[0]} failed for {self.uri}:", *why])
-                + f"; look at the network and at apt's proxy, then run it again; log: {self.log}")
-        return done.stdout
-
-    def update(self):
-        for folder in ("lists/partial", "cache/archives/partial", "preferences"):
-            (self.state / folder).mkdir(parents=True, exist_ok=True)
-        (self.state / "sources.list").write_text(
-            f"deb [signed-by={KEYRING}] {self.uri} {self.suite} main\n")
-        self.run("apt-get", "update", "--error-on=any")
-
-    def packages(self):
-        """(name, version) of all."""
-        text = self.run("apt-cache", "dumpavail")
-        return re.findall(r"^Package: (.*)\n(?:.*\n)*?Version: (.*)$", text, re.M)
+def apt_for(stock):
+    return Apt(stock.suite, STOCK / f"apt-{stock.suite}", LOG / f"{PREFIX}{stock.name}.log")
 
 
 def numbers(release):
@@ -227,7 +171,7 @@ def fetch(stock):
     if not KEYRING.exists():
         die(f"no {KEYRING}; install debian-archive-keyring")
     started = time.monotonic()
-    apt = Apt(stock)
+    apt = apt_for(stock)
     apt.log.unlink(missing_ok=True)
     apt.update()
     release, packages = choose(stock, apt.packages())

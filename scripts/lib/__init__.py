@@ -4,6 +4,7 @@
 paths	folders
 tree	files, and which state of them this is
 cli	errors, usage, Ctrl-C
+apt	packages and sources of any suite of Debian's
 build	logs, compilers
 vm	commands in a VM, and on what machine they ran
 report	results of tests, and the line that counts them

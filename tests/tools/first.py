@@ -22,9 +22,18 @@ APT = """#!/bin/sh
 echo "$*" >>"$APT_LOG"
 [ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }
 """
-NO_SOURCE = """#!/bin/sh
-echo "$2" >>"$APT_LOG"
-[ "$2" != source ]
+# sid has another version, and trixie a revision that the archive lacks
+SHOWSRC = """#!/bin/sh
+case $* in
+*/sid/*)	echo "Version: 3-1" ;;
+*)		printf 'Version: 1-1\\nVersion: 1-2\\n' ;;
+esac
+"""
+TAR_ONLY = """#!/bin/sh
+for word; do :; done
+echo "$word" >>"$APT_LOG"
+[ "$word" != nginx=1-2 ] || exit 100
+[ "$word" != nginx=1-1 ] || echo "$TARBALL" >nginx_1.orig.tar.gz
 """
 CC = """#!/bin/sh
 echo '#warning as a later compiler has it' >"$0.h"
@@ -252,21 +261,30 @@ def warnings_stop_only_us(bare):
                                BUILD=str(bare.folder / "other")), 2, "-Werror=cpp")
 
 
-def source_by_half(bare):
-    """It is fetched again, once more with new lists."""
+def source_of_debian(bare):
+    """The first version that a suite has is fetched, and must be the one of BASE."""
     tree, debian = bare.copy("patches", "scripts"), bare.folder / "build/nginx/debian"
     debian.mkdir(parents=True)
     (bare.folder / "build/.kevent").touch()
-    (debian / "a.tar").write_text("upstream")
+    (debian / "nginx_1.orig.tar.gz").write_text("half")
+    digest = hashlib.sha256(b"whole\n").hexdigest()
     (tree / "patches/nginx/BASE").write_text(
-        f"nginx 1\n{hashlib.sha256(b'upstream').hexdigest()}  a.tar\n")
-    bare.program("apt-cache", "#!/bin/sh\nprintf 'Package: nginx\\nVersion: 1\\n'\n")
-    bare.program("apt-get", NO_SOURCE)
+        f"nginx 2 sid\nnginx 1 trixie\n{'0' * 64}  nginx_2.orig.tar.gz\n"
+        f"{digest}  nginx_1.orig.tar.gz\n")
+    bare.program("apt-cache", SHOWSRC)
+    bare.program("apt-get", TAR_ONLY)
+    wrong, taken = "Debian's nginx is not the one of .*/nginx/BASE$", "'tar .*' failed, see .*"
+    both = ["nginx=1-2", "nginx=1-1"]
+    for text, line, wanted in (("other", wrong, both), ("whole", taken, both),
+                               ("whole", taken, [])):
+        done = bare.run("scripts/program", "nginx", folder=tree, path=bare.both, TARBALL=text)
+        yield from expect(done, 1, f"^nginx: {line}")
+        asked = re.findall("nginx=.*", bare.asked.read_text())
+        if asked != wanted:
+            yield f"apt is asked for {asked}"
+    (tree / "patches/nginx/BASE").write_text("nginx 2 sid\n")
     yield from expect(bare.run("scripts/program", "nginx", folder=tree, path=bare.both), 1,
-                      "^scripts/setup: apt gets no source of nginx$")
-    asked = re.findall("source|update", bare.asked.read_text())
-    if asked != ["source", "update", "source"]:
-        yield f"apt is asked for {asked}"
+                      "^scripts/source.py: apt gets no source of nginx 2 from sid; log: ")
 
 
 def header_by_half(bare):
@@ -312,7 +330,7 @@ SCRIPTS = (
      "a kernel for x86_64 is built on x86_64 only$"),
     ("import kernel, pathlib; kernel.show_errors(pathlib.Path('log'))", "^flex: not found$"),
     ("import stock\nfrom lib import paths\npaths.make_folders()\n"
-     "apt = stock.Apt(stock.find('stock-6.12'))\n"
+     "apt = stock.apt_for(stock.find('stock-6.12'))\n"
      "(apt.state / 'lists/partial').mkdir(parents=True)\nprint('packages:', *apt.packages())",
      "^packages:$"))
 
@@ -362,7 +380,7 @@ def wrong_words(bare):
 
 TESTS = (packages_of_goals, setup_says_what_it_wants, too_little_disk, vm_without_programs,
          tree_with_odd_name, folder_of_others, folder_of_ours, install_where_told,
-         source_by_half, header_by_half, configuration_after_an_error, scripts_elsewhere,
+         source_of_debian, header_by_half, configuration_after_an_error, scripts_elsewhere,
          warnings_stop_only_us, wrong_words)
 
 
