@@ -62,7 +62,7 @@ class Event:
     error	None, or the OSError that says why the watch can report no more
     """
     __slots__ = "watch", "data", "error", "_id", "_words", "_req_flags"
-    _shown = ()
+    _shown: "tuple[str, ...]" = ()
 
     def __init__(self, watch, number, words, req_flags, ret_flags):
         self.watch = watch
@@ -87,7 +87,7 @@ class Event:
 class FileEvent(Event):
     """An event of Queue.watch()."""
     __slots__ = ()
-    _shown = "fd", "events"
+    _shown: "tuple[str, ...]" = "fd", "events"
 
     @property
     def fd(self):

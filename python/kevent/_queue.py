@@ -19,7 +19,7 @@ import warnings
 import weakref
 
 from . import _lib, _watches
-from ._events import Clock, Inode, Poll, Sock
+from ._events import Clock, Poll, Sock
 from ._lib import ffi, lib
 
 NS = 1000000000
@@ -27,7 +27,7 @@ FOREVER = (1 << 62) // NS	# seconds; longer waits have no end
 
 FALLBACK = {True: 0, False: _lib.INIT_NO_FALLBACK, "only": _lib.INIT_FALLBACK_ONLY}
 
-_queues = weakref.WeakSet()
+_queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
 
 
 class Queue:

@@ -13,7 +13,7 @@ NEITHER_READ = ~int(Poll.IN)
 NEITHER_WRITE = ~int(Poll.OUT)
 
 
-class Selector(selectors._BaseSelectorImpl):
+class Selector(selectors._BaseSelectorImpl):	# type: ignore[name-defined]
     """A selector of kevent, with the methods of selectors.BaseSelector.
 
     Files are level-triggered, and the kernel checks them before it reports
