@@ -7,7 +7,6 @@ in QEMU.
 """
 
 import json
-import statistics
 from typing import NamedTuple
 
 from lib.paths import RESULTS, TOP

@@ -26,7 +26,6 @@ import lzma
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 

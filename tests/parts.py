@@ -7,7 +7,6 @@ import re
 import subprocess
 import tempfile
 import time
-from pathlib import Path
 
 from lib import report, tree, vm
 from lib.paths import BUILD, LOG, TOP

@@ -1324,7 +1324,6 @@ def signals_server(conn):
     seen = []
     act = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
     say(act == signal.SIG_DFL)
-    read = libc.read
     for restart in (False, True):
         signal.siginterrupt(signal.SIGUSR1, not restart)
         timer = threading.Timer(0.1, lambda: libc.syscall(234, os.getpid(), os.getpid(),

@@ -10,7 +10,6 @@ the last byte. What a call has returned for is accounted in FOLDER/state, which 
 process that is killed. No call waits, but those that wait for an event: these have a limit.
 """
 import array
-import errno
 import fcntl
 import mmap
 import os

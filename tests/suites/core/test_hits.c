@@ -605,14 +605,14 @@ static void new_watch_has_no_unread_entry(void)
 	close_queue(&old);
 }
 
-struct hander {
+struct giver {
 	struct actor actor;
 	int kq, fd;
 };
 
 static long hands_back(void *arg)
 {
-	struct hander *h = arg;
+	struct giver *h = arg;
 
 	return add_pipe(h->kq, h->fd, RECV, HAND_BACK | ET | ONESHOT, 1);
 }
@@ -620,14 +620,14 @@ static long hands_back(void *arg)
 /* Nobody would take it, and somebody would be woken for it. */
 static void one_shot_handed_back_is_not_queued(void)
 {
-	struct hander h;
+	struct giver h;
 	struct queue q;
 	int fd[2];
 
 	open_queue(&q, 8);
 	open_pipe(fd);
 	put_byte(fd[1]);
-	h = (struct hander) { .kq = q.fd, .fd = fd[0] };
+	h = (struct giver) { .kq = q.fd, .fd = fd[0] };
 	CHECK(start_in_window(&h.actor, "handed", hands_back, &h));
 	put_byte(fd[1]);
 	window_release();
