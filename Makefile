@@ -206,7 +206,7 @@ bench: setup libkevent bench-program $(if $(on-tree),kernel-bench,module)
 torture:
 	tests/long/torture $(if $(HOURS),--hours $(HOURS)) $(TORTURE)
 
-programs-test: setup-programs setup-rust libkevent $(if $(on-tree),kernel,module)
+programs-test: setup-programs setup-model libkevent $(if $(on-tree),kernel,module)
 	$(if $(on-tree),,VM_CONFIG=$(stock)) tests/programs/run $(PROGRAMS)
 
 check: setup
