@@ -116,7 +116,8 @@ help-all:
 #? make rust          package the Rust crate: build/rust/kevent-VERSION.crate
 #? make deb           Debian packages of the library and of a kernel for this
 #?                    machine, in build/deb; also: deb-libkevent, deb-kernel
-#? make dist          all files as build/dist/kevent-VERSION.tar.xz, for builds without git
+#? make dist          all files as build/dist/kevent-VERSION.tar.xz, for builds without git,
+#?                    and Alpine's APKBUILD beside it
 #? make lighttpd      build lighttpd with the linux-kevent event handler
 #? make libevent      build libevent with the kevent backend
 #? make libev         build libev with the kevent backend

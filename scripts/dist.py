@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write this tree as a tarball: $BUILD/dist/kevent-VERSION.tar.xz
+"""Write this tree as a tarball, $BUILD/dist/kevent-VERSION.tar.xz, and beside it Alpine's APKBUILD
 
 usage: scripts/dist.py              all files that git tracks, as they are now
        scripts/dist.py again FILE   write a tarball that another tool made, FILE.tar.gz, anew
@@ -12,6 +12,7 @@ not built.
 """
 
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -54,6 +55,20 @@ def pack():
     return write(DIST / f"{top}.tar.xz", lzma.compress(out.getvalue(), preset=6))
 
 
+def write_apkbuild(tarball):
+    """abuild takes who publishes it, and the checksum of the tarball, from there."""
+    publisher = tree.publisher()
+    text = (TOP / "packaging/alpine/APKBUILD").read_text()
+    text = text.replace('url=""', f'url="{publisher["HOMEPAGE"]}"')
+    digest = hashlib.sha512(tarball.read_bytes()).hexdigest()
+    write(DIST / "APKBUILD", f"""# Maintainer: {publisher["CONTACT"] or publisher["UNSET"]}
+{text}
+sha512sums="
+{digest}  {tarball.name}
+"
+""".encode())
+
+
 def again(path):
     """Its files in order, as those of our own tarball."""
     out = io.BytesIO()
@@ -71,6 +86,7 @@ def main(*words):
     if words:
         cli.usage()
     path = pack()
+    write_apkbuild(path)
     print(f"dist: {path}, {path.stat().st_size / 1e6:.1f} MB")
     return 0
 
