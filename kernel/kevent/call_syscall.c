@@ -24,20 +24,6 @@ static long kevent_call_ended(const struct kevent_run *run)
 	return run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);
 }
 
-/* The rest of a chain is for a serving thread. If there can be none, that ends it. */
-static long kevent_call_submit(struct kevent_queue *q, struct kevent_run *run,
-			       u64 cookie)
-{
-	int err = kevent_aio_submit(q, run, cookie);
-
-	if (!err)
-		return KEVENT_CALL_SUBMITTED;
-	run->refused = true;
-	if (put_user(err, &run->chain[run->at].result))
-		return -EFAULT;
-	return kevent_call_ended(run);
-}
-
 static long kevent_call_async(struct kevent_run *run, u64 cookie)
 {
 	struct kevent_queue *q = run->queue;
@@ -48,9 +34,14 @@ static long kevent_call_async(struct kevent_run *run, u64 cookie)
 	if (kevent_refuses_type(q, KEVENT_AIO))
 		return -EPERM;
 	err = kevent_run_chain(run, true);
-	if (err == -EAGAIN)
-		return kevent_call_submit(q, run, cookie);
-	return err ?: kevent_call_ended(run);
+	if (err != -EAGAIN)
+		return err ?: kevent_call_ended(run);
+	/* The rest of the chain is for a serving thread. If there can be none, that ends it. */
+	err = kevent_aio_submit(q, run, cookie);
+	if (!err)
+		return KEVENT_CALL_SUBMITTED;
+	run->refused = true;
+	return put_user(err, &run->chain[run->at].result) ? -EFAULT : kevent_call_ended(run);
 }
 
 /* A call of the chain may close @fd: the queue is held by a reference. */

@@ -35,9 +35,7 @@
  * wants to see a call, also in later kernels, has a flag there, and a chain needs to know
  * none of them by name. Under a seccomp filter the kernel could run calls that the filter
  * always allows, which seccomp caches in a bitmap. It does not, because that bitmap is
- * private to seccomp, and a filter would then see some calls and not others. Threads of
- * the kernel, and those of io_uring that run requests of a task, are refused: they have no
- * registers of user mode.
+ * private to seccomp, and a filter would then see some calls and not others.
  *
  * A refusal has a bit of its own in the return value. -EOPNOTSUPP in an entry's result
  * could also be what accept() of a datagram socket says, and a library that repeated that
@@ -358,13 +356,6 @@ static long kevent_call_run(struct kevent_call_state *c, int kind, bool nowait)
 	return kevent_call_no_restart(ret);
 }
 
-static u32 kevent_call_jump(const struct kevent_call *call, long ret)
-{
-	if (ret < 0)
-		return call->on_error;
-	return ret ? call->on_value : call->on_zero;
-}
-
 /*
  * Run a chain in the current thread, from the entry @run->at on; @run receives how far it
  * came. Returns 0, -EFAULT when the entry @run->at could not be read, or a result not
@@ -390,7 +381,10 @@ int kevent_run_chain(struct kevent_run *run, bool nowait)
 			kind = -EAGAIN;
 			break;
 		}
-		next = at + kevent_call_jump(&c.call, ret);
+		if (ret < 0)
+			next = at + c.call.on_error;
+		else
+			next = at + (ret ? c.call.on_value : c.call.on_zero);
 		if (next == at || next >= end) {
 			kind = put_user(ret, &at->result);
 			break;

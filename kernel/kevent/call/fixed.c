@@ -61,10 +61,7 @@ struct kevent_bound {
 	u64			arg[3];
 };
 
-static inline struct kevent_bound *to_bound(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_bound, kf.ke);
-}
+#define to_bound(watch)	container_of(watch, struct kevent_bound, kf.ke)
 
 /* Slots */
 
@@ -135,8 +132,6 @@ static struct kevent *bound_kill_old(struct kevent_queue *q, u32 *i)
 static int bound_claim(struct kevent_queue *q)
 {
 	struct kevent_bounds *b = &q->bounds;
-
-	lockdep_assert_held(&q->keys.lock);
 
 	if (b->mm == current->mm)
 		return 0;
@@ -225,14 +220,6 @@ static int ev_bound_check(const struct ukevent *uk, struct file *file)
 	return kevent_call_allowed() ? 0 : -EPERM;
 }
 
-static int bound_check_buffer(const struct kevent_call *call)
-{
-	if ((s64)call->args[2] < 0)
-		return -EINVAL;
-	return access_ok((void __user *)call->args[1], call->args[2]) ?
-	       0 : -EFAULT;
-}
-
 /* What an ordinary call would say each time, and -ENOSYS for other calls */
 static int bound_check(const struct kevent_call *call, struct file *file)
 {
@@ -272,15 +259,19 @@ static int bound_check(const struct kevent_call *call, struct file *file)
 	/* Nor a queue or an epoll file: a watch of those counts as a link between sets. */
 	if (mode && !(file->f_mode & can))
 		return -EINVAL;
-	return bound_check_buffer(call);
+	if ((s64)call->args[2] < 0)
+		return -EINVAL;
+	return access_ok((void __user *)call->args[1], call->args[2]) ? 0 : -EFAULT;
 }
 
-static int bound_describe(struct kevent_bound *kb, const struct ukevent *uk,
-			  struct file *file)
+static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
+			   struct file *file)
 {
+	struct kevent_bound *kb = to_bound(ke);
 	struct kevent_call call;
 	int err;
 
+	memset_after(kb, 0, kf);
 	if (copy_from_user(&call, u64_to_user_ptr(uk->ptr), sizeof(call)))
 		return -EFAULT;
 	if (call.flags || call.args[0] != uk->id.raw[0])
@@ -290,17 +281,7 @@ static int bound_describe(struct kevent_bound *kb, const struct ukevent *uk,
 		return err;
 	kb->nr = call.nr;
 	memcpy(kb->arg, &call.args[1], sizeof(kb->arg));
-	return 0;
-}
-
-static int ev_bound_attach(struct kevent *ke, const struct ukevent *uk,
-			   struct file *file)
-{
-	struct kevent_bound *kb = to_bound(ke);
-
-	memset_after(kb, 0, kf);
-	return bound_describe(kb, uk, file) ?:
-	       bound_prepare(ke->queue, ke->event) ?:
+	return bound_prepare(ke->queue, ke->event) ?:
 	       kevent_file_link(&kb->kf, file) ?: bound_enter(ke->queue, kb);
 }
 
@@ -332,8 +313,6 @@ const struct kevent_source_ops kevent_bound_ops = {
 	.detach		= ev_bound_detach,
 	.modify_unlocked = ev_bound_rearm,
 };
-
-/* Calls */
 
 /*
  * Look up a bound call, to make it: @regs receives its arguments. @slot is anything a

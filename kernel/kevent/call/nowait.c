@@ -67,22 +67,6 @@ static bool nowait_is_local(const struct super_block *sb)
 	}
 }
 
-/* Does the program expect -EAGAIN of this file? */
-static bool nowait_is_nonblock(const struct file *file)
-{
-	umode_t mode = file_inode(file)->i_mode;
-
-	return file->f_flags & O_NONBLOCK && (S_ISSOCK(mode) || S_ISFIFO(mode));
-}
-
-/* Is all data of a file in shared memory there, or a hole? */
-static bool nowait_is_in_memory(struct inode *inode)
-{
-	return inode->i_sb->s_magic == TMPFS_MAGIC &&
-	       shmem_mapping(inode->i_mapping) &&
-	       !READ_ONCE(SHMEM_I(inode)->swapped);
-}
-
 /* Has somebody asked to be waited for at each open or read of a file there? */
 static bool nowait_asks_permission(struct super_block *sb)
 {
@@ -123,7 +107,9 @@ static long nowait_read_flags(const struct file *file)
 		return KEVENT_CALL_ELSEWHERE;
 	if (file->f_mode & FMODE_NOWAIT)
 		return (__force int)RWF_NOWAIT;
-	return nowait_is_in_memory(inode) ? 0 : KEVENT_CALL_ELSEWHERE;
+	/* Is all data of a file in shared memory there, or a hole? */
+	return inode->i_sb->s_magic == TMPFS_MAGIC && shmem_mapping(inode->i_mapping) &&
+	       !READ_ONCE(SHMEM_I(inode)->swapped) ? 0 : KEVENT_CALL_ELSEWHERE;
 }
 
 static ssize_t nowait_read_iter(struct file *file, char __user *buf, size_t len,
@@ -287,13 +273,6 @@ static long nowait_accept(struct file *file, const struct pt_regs *regs,
 
 /* Names */
 
-static bool nowait_has_lease(struct inode *inode)
-{
-	struct file_lock_context *ctx = locks_inode_context(inode);
-
-	return ctx && !list_empty_careful(&ctx->flc_lease);
-}
-
 /*
  * May a file that exists be opened without waiting for anybody? Asked for an open with
  * LOOKUP_KEVENT, before the file's own open method is called.
@@ -301,10 +280,11 @@ static bool nowait_has_lease(struct inode *inode)
 bool kevent_opens(const struct path *path)
 {
 	struct inode *inode = d_backing_inode(path->dentry);
+	struct file_lock_context *leases = locks_inode_context(inode);
 
 	return (S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode)) &&
-	       nowait_is_local(inode->i_sb) && !nowait_has_lease(inode) &&
-	       !nowait_asks_permission(inode->i_sb);
+	       nowait_is_local(inode->i_sb) && !nowait_asks_permission(inode->i_sb) &&
+	       !(leases && !list_empty_careful(&leases->flc_lease));
 }
 
 #define NOWAIT_OPEN_FLAGS						\
@@ -373,14 +353,6 @@ static long nowait_close(struct pt_regs *regs)
 		      KEVENT_CALL_ELSEWHERE;
 }
 
-/* What fstat() and lseek() look at is here. */
-static bool nowait_is_known(const struct file *file)
-{
-	const struct inode *inode = file_inode(file);
-
-	return !inode->i_op->getattr || nowait_is_local(inode->i_sb);
-}
-
 static long nowait_lseek(struct file *file, const struct pt_regs *regs)
 {
 	const struct inode *inode = file_inode(file);
@@ -421,7 +393,11 @@ static const u8 nowait_kind[NR_syscalls] = {
 
 static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 {
-	if (nowait_kind[nr] == IO && nowait_is_nonblock(file))
+	const struct inode *inode = file_inode(file);
+
+	/* The program expects -EAGAIN of such a file. */
+	if (nowait_kind[nr] == IO && file->f_flags & O_NONBLOCK &&
+	    (S_ISSOCK(inode->i_mode) || S_ISFIFO(inode->i_mode)))
 		return kevent_call_dispatch(regs, nr);
 	if (nowait_splits(file, nr))
 		return KEVENT_CALL_ELSEWHERE;
@@ -441,8 +417,8 @@ static long nowait_of_file(struct file *file, struct pt_regs *regs, u32 nr)
 	case __NR_sendmsg:
 		return nowait_with_flag(regs, nr, (void *)&regs->KEVENT_CALL_ARG2);
 	case __NR_fstat:
-		return nowait_is_known(file) ? kevent_call_dispatch(regs, nr) :
-					       KEVENT_CALL_ELSEWHERE;
+		return !inode->i_op->getattr || nowait_is_local(inode->i_sb) ?
+		       kevent_call_dispatch(regs, nr) : KEVENT_CALL_ELSEWHERE;
 	case __NR_lseek:
 		return nowait_lseek(file, regs);
 	default:

@@ -18,9 +18,7 @@
  * run. core/max_running.c decides that, in kevent_limit_enter(). A thread that blocks in a call
  * does not count: the scheduler says so, as it does for workqueues, and another one takes the
  * next chain. A thread takes a chain when it begins it: one that leaves for a signal leaves it
- * to another. If a call oopses, do_exit() drops the member before it can block. Before the event
- * of a chain kevent_run_settle() does what its calls have left for the way to user mode: the
- * thread may sleep next, for long. If that blocks, it does not count either.
+ * to another. If a call oopses, do_exit() drops the member before it can block.
  *
  * A queue has chains of one process, since they are addresses. kevent_crew.process is a
  * pointer to compare. If the last descriptor of the queue is closed while the process
@@ -28,8 +26,7 @@
  * cancels them by REMOVE. exec and the last thread's exit cancel the chains that wait, in
  * kevent_drop_chains(), and clear the pointer then: a process that gets the queue cannot
  * submit as fast as another one cancels, and keep it from its end. Chains that ran have
- * ended, with -EINTR, when the other threads were killed. The list of a process has each
- * of its queues once, and a process that ends takes kevent_crews_lock once for each.
+ * ended, with -EINTR, when the other threads were killed.
  *
  * Serving threads hold the queue's file by a reference of their own, because a call of the
  * chain may close the descriptor. So that they do not keep the queue for ever, ->flush()
@@ -69,22 +66,10 @@ struct kevent_job {
 	struct kevent_run	run;
 };
 
-static struct kevent_job *to_job(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_job, kk.ke);
-}
+#define to_job(watch)	container_of(watch, struct kevent_job, kk.ke)
 
 /* Crews of processes: taken to claim a crew, and at the end of a process or queue */
 static DEFINE_SPINLOCK(kevent_crews_lock);
-
-/* Jobs */
-
-static void kevent_job_add(struct kevent_crew *crew, struct kevent_job *job)
-{
-	guard(raw_spinlock_irq)(&crew->limit.lock);
-	list_add_tail(&job->link, &crew->jobs);
-	kevent_limit_add_job(&crew->limit);
-}
 
 /* A job is not to be done. Returns false when a thread has it, or it was taken before. */
 static bool kevent_job_del(struct kevent_crew *crew, struct kevent_job *job)
@@ -97,21 +82,6 @@ static bool kevent_job_del(struct kevent_crew *crew, struct kevent_job *job)
 	return true;
 }
 
-/* A thread that goes on takes the oldest job. NULL: it was cancelled meanwhile. */
-static struct kevent_job *kevent_job_take(struct kevent_crew *crew, struct kevent_member *m)
-{
-	struct kevent_job *job;
-
-	guard(raw_spinlock_irq)(&crew->limit.lock);
-	m->job = false;
-	job = list_first_entry_or_null(&crew->jobs, struct kevent_job, link);
-	if (job)
-		list_del_init(&job->link);
-	return job;
-}
-
-/* Processes */
-
 /* Are the chains of a queue those of the current process? */
 static bool kevent_crew_is_mine(const struct kevent_queue *q)
 {
@@ -119,11 +89,7 @@ static bool kevent_crew_is_mine(const struct kevent_queue *q)
 	return READ_ONCE(q->crew.process) == current->signal;
 }
 
-/*
- * The current process is to submit chains, or to serve. A chain is memory of one process,
- * so a queue has the chains of the one that comes first, until it ends or executes another
- * program. Returns 0, or -EXDEV when it is another one.
- */
+/* The current process is to submit chains, or to serve. Returns 0, or -EXDEV for another one. */
 static int kevent_crew_claim(struct kevent_queue *q)
 {
 	struct kevent_crew *crew = &q->crew;
@@ -159,37 +125,6 @@ static int kevent_crew_cancel(struct kevent *ke)
 	return 0;
 }
 
-/*
- * Takes a queue off the list of a process that ends, and returns it, referenced. The
- * crew stays that of the process: nobody else submits until kevent_crew_end().
- */
-static struct kevent_queue *kevent_crew_next(struct signal_struct *process)
-{
-	struct kevent_queue *q;
-
-	guard(spinlock)(&kevent_crews_lock);
-	if (hlist_empty(&process->kevent_crews))
-		return NULL;
-	q = hlist_entry(process->kevent_crews.first, struct kevent_queue,
-			crew.member);
-	hlist_del_init(&q->crew.member);
-	/* The file has a reference as long as the crew is a member. */
-	refcount_inc(&q->refs);
-	return q;
-}
-
-/* The process of a chain is gone. Somebody may have cancelled it meanwhile. Under RCU. */
-static void kevent_job_cancel(struct kevent_job *job)
-{
-	struct kevent *ke = &job->kk.ke;
-
-	guard(kevent_queue)(ke->queue);
-	if (!kevent_is_dead(ke))
-		kevent_crew_cancel(ke);
-	else
-		kevent_job_del(&ke->queue->crew, job);
-}
-
 /* Cancel the oldest chain, if there is one. RCU keeps its watch, which may be removed meanwhile. */
 static bool kevent_crew_cancel_one(struct kevent_queue *q)
 {
@@ -201,7 +136,11 @@ static bool kevent_crew_cancel_one(struct kevent_queue *q)
 	if (!job)
 		return false;
 	kevent_testpoint(q, KEVENT_TESTPOINT_CANCEL);
-	kevent_job_cancel(job);
+	guard(kevent_queue)(q);
+	if (!kevent_is_dead(&job->kk.ke))
+		kevent_crew_cancel(&job->kk.ke);
+	else
+		kevent_job_del(&q->crew, job);
 	return true;
 }
 
@@ -212,9 +151,19 @@ static bool kevent_crew_cancel_one(struct kevent_queue *q)
  */
 void __kevent_drop_chains(void)
 {
+	struct hlist_head *crews = &current->signal->kevent_crews;
 	struct kevent_queue *q;
 
-	while ((q = kevent_crew_next(current->signal))) {
+	for (;;) {
+		/* The crew stays that of the process: nobody submits before kevent_crew_end(). */
+		scoped_guard(spinlock, &kevent_crews_lock) {
+			if (hlist_empty(crews))
+				return;
+			q = hlist_entry(crews->first, struct kevent_queue, crew.member);
+			hlist_del_init(&q->crew.member);
+			/* The file has a reference as long as the crew is a member. */
+			refcount_inc(&q->refs);
+		}
 		while (kevent_crew_is_mine(q) && kevent_crew_cancel_one(q))
 			cond_resched();
 		kevent_testpoint(q, KEVENT_TESTPOINT_DROPPED);
@@ -267,7 +216,14 @@ static struct kevent_job *kevent_server_wait(struct kevent_member *m, struct kev
 			return ERR_PTR(-EINTR);
 		switch (kevent_limit_enter(m, !timed_out)) {
 		case KEVENT_LIMIT_ADMITTED:
-			job = kevent_job_take(&q->crew, m);
+			scoped_guard(raw_spinlock_irq, &q->crew.limit.lock) {
+				m->job = false;
+				job = list_first_entry_or_null(&q->crew.jobs, struct kevent_job,
+							       link);
+				if (job)
+					list_del_init(&job->link);
+			}
+			/* NULL: it was cancelled meanwhile. */
 			if (job)
 				return job;
 			continue;
@@ -287,20 +243,6 @@ static struct kevent_job *kevent_server_wait(struct kevent_member *m, struct kev
 	}
 }
 
-/* A chain has ended as @run says, or with -EFAULT: its memory is not there. @job goes with it. */
-static void kevent_job_done(struct kevent_job *job, const struct kevent_run *run,
-			    int err)
-{
-	struct kevent *ke = &job->kk.ke;
-
-	guard(kevent_queue)(ke->queue);
-	job->run = *run;
-	if (err)
-		kevent_broken_locked(ke);
-	else
-		kevent_ready_locked(ke, KEVENT_AIO_DONE);
-}
-
 static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q,
 			      struct kevent_job *job)
 {
@@ -311,16 +253,36 @@ static void kevent_server_run(struct kevent_member *m, struct kevent_queue *q,
 	/* It counts until it parks or leaves. */
 	m->waits = true;
 	kevent_testpoint(q, KEVENT_TESTPOINT_RAN);
-	kevent_job_done(job, &run, err);
+	guard(kevent_queue)(q);
+	job->run = run;
+	/* The memory of the chain is not there, or it has ended. @job goes with the event. */
+	if (err)
+		kevent_broken_locked(&job->kk.ke);
+	else
+		kevent_ready_locked(&job->kk.ke, KEVENT_AIO_DONE);
 }
 
-static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
-			      struct kevent_deadline *until)
+/*
+ * Run the chains of a queue. From now on @limit servers of it may run at once. Returns the
+ * number of chains that were run, which is 0 after the timeout, or -EINTR after a signal,
+ * -EBADF, -EXDEV, -ENOMEM.
+ */
+int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
 {
+	/* A call of a chain may close @fd. */
+	struct file *file __free(fput) = fget(fd);
 	struct kevent_member *m;
+	struct kevent_queue *q;
 	struct kevent_job *job;
 	int err, nr = 0;
 
+	if (!file)
+		return -EBADF;
+	if (!is_kevent_file(file))
+		return -EINVAL;
+	if (!kevent_call_allowed())
+		return -EPERM;
+	q = file->private_data;
 	kevent_testpoint(q, KEVENT_TESTPOINT_SERVE);
 	err = kevent_crew_claim(q) ?: kevent_limit_serve(&q->crew.limit, limit, &m);
 	if (err)
@@ -335,25 +297,6 @@ static int kevent_serve_queue(struct kevent_queue *q, int fd, u32 limit,
 	kevent_limit_leave(NULL);
 	err = PTR_ERR(job);
 	return nr || err == -ETIME ? nr : err;
-}
-
-/*
- * Run the chains of a queue. From now on @limit servers of it may run at once. Returns the
- * number of chains that were run, which is 0 after the timeout, or -EINTR after a signal,
- * -EBADF, -EXDEV, -ENOMEM.
- */
-int kevent_serve(int fd, u32 limit, struct kevent_deadline *until)
-{
-	/* A call of a chain may close @fd. */
-	struct file *file __free(fput) = fget(fd);
-
-	if (!file)
-		return -EBADF;
-	if (!is_kevent_file(file))
-		return -EINVAL;
-	if (!kevent_call_allowed())
-		return -EPERM;
-	return kevent_serve_queue(file->private_data, fd, limit, until);
 }
 
 /* The watch */
@@ -383,6 +326,7 @@ static u64 ev_aio_key(const struct ukevent *uk)
 static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 			 struct file *file)
 {
+	struct kevent_crew *crew = &ke->queue->crew;
 	struct kevent_job *job = to_job(ke);
 	int err;
 
@@ -396,9 +340,12 @@ static int ev_aio_attach(struct kevent *ke, const struct ukevent *uk,
 	/* A chain ends once. */
 	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
 	err = kevent_crew_claim(ke->queue) ?: kevent_key_link(&job->kk);
-	if (!err)
-		kevent_job_add(&ke->queue->crew, job);
-	return err;
+	if (err)
+		return err;
+	guard(raw_spinlock_irq)(&crew->limit.lock);
+	list_add_tail(&job->link, &crew->jobs);
+	kevent_limit_add_job(&crew->limit);
+	return 0;
 }
 
 static void ev_aio_detach(struct kevent *ke)
