@@ -2,9 +2,8 @@
 /*
  * Control: kevent_ctl(), and the changes kevent_wait() makes
  *
- * Both go through an array in user memory. kevent_ctl() has entries, which share a
- * command, and hands entries back at the front of the array. kevent_wait() has
- * changes: each is an entry with a command and a result of its own.
+ * kevent_ctl() has entries, which share a command, and hands entries back at the front of their
+ * array. kevent_wait() has changes: each is an entry with a command and a result of its own.
  */
 
 #include <linux/cleanup.h>
@@ -46,8 +45,6 @@ struct kevent_requests {
 	u32			count;
 };
 
-/* Reading */
-
 static_assert(!offsetof(struct kevent_change, uk));
 static_assert(sizeof(struct ukevent) == 5 * sizeof(u64));
 
@@ -82,26 +79,6 @@ fault:
 	return false;
 }
 
-/* Making */
-
-/* Of a type that is driven the library makes it: it has to arm the watch. */
-static bool request_is_driven(const struct ukevent *uk, const struct kevent_source_ops *ops)
-{
-	return HOST_DRIVES && unlikely(ops->flags & ~uk->req_flags & KEVENT_REQ_DRIVEN);
-}
-
-/* Whether a request of a source may be made */
-static int request_allowed(const struct kevent_queue *q, u32 cmd, u32 type,
-			   const struct kevent_source_ops *ops)
-{
-	if (cmd > KEVENT_CTL_READY)
-		return -EINVAL;
-	if (unlikely(q->refuses) && (kevent_refuses_type(q, type) ||
-				     kevent_refuses_cmd(q, cmd)))
-		return -EPERM;
-	return PTR_ERR_OR_ZERO(ops);
-}
-
 /* Consumers that a hand-off wakes are to run on this CPU, which the caller is to leave. */
 static int request_mark(struct kevent_queue *q,
 			const struct kevent_source_ops *ops,
@@ -126,12 +103,17 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 			struct fd *f, struct kevent **back)
 {
 	const struct kevent_source_ops *ops = kevent_source(now->uk.type);
-	int err = request_allowed(q, now->cmd, now->uk.type, ops);
 	struct kevent *ke;
 
-	if (err)
-		return err;
-	if (request_is_driven(&now->uk, ops))
+	if (now->cmd > KEVENT_CTL_READY)
+		return -EINVAL;
+	if (unlikely(q->refuses) && (kevent_refuses_type(q, now->uk.type) ||
+				     kevent_refuses_cmd(q, now->cmd)))
+		return -EPERM;
+	if (IS_ERR(ops))
+		return PTR_ERR(ops);
+	/* Of a type that is driven the library makes it: it has to arm the watch. */
+	if (HOST_DRIVES && unlikely(ops->flags & ~now->uk.req_flags & KEVENT_REQ_DRIVEN))
 		return -ENOIOCTLCMD;
 	if (ops->flags & KEVENT_SOURCE_FILE) {
 		*f = fdget(now->uk.id.raw[0]);
@@ -156,18 +138,6 @@ static int request_make(struct kevent_queue *q, struct kevent_change *now,
 	}
 }
 
-/* Results */
-
-static void kevent_set_result(struct ukevent *uk, int err)
-{
-	uk->ret_flags = KEVENT_RET_DONE;
-	if (!err)
-		return;
-	uk->ret_flags |= KEVENT_RET_BROKEN;
-	uk->ret_data[0] = 0;
-	uk->ret_data[1] = err;
-}
-
 static void kevent_put_result(struct ukevent __user *to,
 			      const struct ukevent *uk)
 {
@@ -182,18 +152,6 @@ out:
 	user_write_access_end();
 }
 
-/* Put @uk to @to and what was there to @from. */
-static int kevent_hand_back(struct ukevent __user *from,
-			    struct ukevent __user *to, const struct ukevent *uk)
-{
-	struct ukevent other;
-
-	if (from != to && (copy_from_user(&other, to, sizeof(other)) ||
-			   copy_to_user(from, &other, sizeof(other))))
-		return -EFAULT;
-	return copy_to_user(to, uk, sizeof(*uk)) ? -EFAULT : 0;
-}
-
 /*
  * Returns -EFAULT when an entry can't be handed back. A result that can't be written
  * is no reason to deny that the request was fulfilled.
@@ -201,8 +159,8 @@ static int kevent_hand_back(struct ukevent __user *from,
 static int entry_put(struct kevent_requests *r, struct kevent_change *now,
 		     int result)
 {
-	struct ukevent __user *first = r->first;
-	int err;
+	struct ukevent __user *to = (struct ukevent __user *)r->first + r->count;
+	struct ukevent other;
 
 	if (likely(now->cmd != KEVENT_CTL_ADD)) {
 		kevent_put_result(r->at, &now->uk);
@@ -211,9 +169,14 @@ static int entry_put(struct kevent_requests *r, struct kevent_change *now,
 	}
 	if (!result)
 		return 0;
-	err = kevent_hand_back(r->at, first + r->count, &now->uk);
-	r->count += !err;
-	return err;
+	/* What was there gets the place of this one. */
+	if (r->at != to && (copy_from_user(&other, to, sizeof(other)) ||
+			    copy_to_user(r->at, &other, sizeof(other))))
+		return -EFAULT;
+	if (copy_to_user(to, &now->uk, sizeof(*to)))
+		return -EFAULT;
+	r->count++;
+	return 0;
 }
 
 /* The caller has to look at a result that can't be written, too. */
@@ -239,14 +202,16 @@ static int request_put(struct kevent_requests *r, struct kevent_change *now,
 	if (HOST_DRIVES && unlikely(result == -ENOIOCTLCMD)) {
 		now->uk.ret_flags = KEVENT_RET_DONE | KEVENT_RET_DRIVE;
 		result = -ENOSYS;
-	} else if (result <= 0) {
-		kevent_set_result(&now->uk, result);
+	} else if (result < 0) {
+		now->uk.ret_flags = KEVENT_RET_DONE | KEVENT_RET_BROKEN;
+		now->uk.ret_data[0] = 0;
+		now->uk.ret_data[1] = result;
+	} else if (!result) {
+		now->uk.ret_flags = KEVENT_RET_DONE;
 	}
 	return r->changes ? change_put(r, now, result) :
 			    entry_put(r, now, result);
 }
-
-/* Hand-off */
 
 /* Not by write(), which would wait while the counter is full. */
 static int eventfd_ring(struct file *file)
@@ -262,36 +227,25 @@ static int eventfd_ring(struct file *file)
 	return 0;
 }
 
-/*
- * The queue of a change that is for another one, or an ERR_PTR(). What the caller may do
- * there by a call of its own it may do here: of the other queue its refusals hold. NULL: it
- * was for an eventfd.
- */
-static struct kevent_queue *handoff_queue(struct file *file)
-{
-	if (!file)
-		return ERR_PTR(-EBADF);
-	if (is_kevent_file(file))
-		return file->private_data;
-	return ERR_PTR(eventfd_ring(file));
-}
-
-/* The iterator */
-
 static int request_one(struct kevent_requests *r, struct kevent_change *now)
 {
 	struct fd f = EMPTY_FD, to = EMPTY_FD;
-	struct kevent_queue *q = r->q;
 	struct kevent *back = NULL;
 	int result, err;
 
-	if (r->changes && now->cmd == KEVENT_CTL_READY &&
-	    unlikely(now->uk.req_flags & KEVENT_REQ_HANDOFF)) {
+	if (likely(!r->changes || now->cmd != KEVENT_CTL_READY ||
+		   !(now->uk.req_flags & KEVENT_REQ_HANDOFF))) {
+		result = request_make(r->q, now, &f, &back);
+	} else {
+		/* For another queue, whose refusals hold, or an eventfd */
 		to = fdget(now->result);
-		q = handoff_queue(fd_file(to));
+		if (!fd_file(to))
+			result = -EBADF;
+		else if (is_kevent_file(fd_file(to)))
+			result = request_make(fd_file(to)->private_data, now, &f, &back);
+		else
+			result = eventfd_ring(fd_file(to));
 	}
-	result = IS_ERR_OR_NULL(q) ? PTR_ERR_OR_ZERO(q) :
-				     request_make(q, now, &f, &back);
 	err = request_put(r, now, result);
 	if (back) {
 		kevent_add_end(back, err);
@@ -304,14 +258,6 @@ static int request_one(struct kevent_requests *r, struct kevent_change *now)
 
 /* Requests between two looks for signals, and for other tasks that want the CPU */
 #define REQUESTS_AT_ONCE	16
-
-static int requests_pause(const struct kevent_requests *r)
-{
-	if (r->left % REQUESTS_AT_ONCE)
-		return 0;
-	cond_resched();
-	return fatal_signal_pending(current) ? -EINTR : 0;
-}
 
 /*
  * Make @nr requests, up to one whose result can't be given or that can't be read. Returns
@@ -328,14 +274,14 @@ static int requests_all(struct kevent_queue *q, void __user *user, u32 nr,
 
 	now.cmd = cmd;
 	for (; r.left && !err; r.left--) {
-		err = requests_pause(&r);
-		if (err)
-			break;
-		if (!request_read(&r, &now)) {
-			err = -EFAULT;
-			break;
+		if (!(r.left % REQUESTS_AT_ONCE)) {
+			cond_resched();
+			if (fatal_signal_pending(current)) {
+				err = -EINTR;
+				break;
+			}
 		}
-		err = request_one(&r, &now);
+		err = request_read(&r, &now) ? request_one(&r, &now) : -EFAULT;
 		if (!err)
 			r.at += changes ? sizeof(now) : sizeof(now.uk);
 	}
@@ -344,31 +290,23 @@ static int requests_all(struct kevent_queue *q, void __user *user, u32 nr,
 
 /* kevent_ctl() */
 
-/* @arg is where the caller has mapped the ring, @num its size. */
-static int kevent_ctl_attach(struct kevent_queue *q, u32 num,
-			     struct ukevent __user *arg)
-{
-	struct kring ring;
-	int err;
-
-	if (!q->ring.size || num != q->ring.size)
-		return -EINVAL;
-	err = kring_check(&ring, (struct kevent_ring __user *)arg, num) ?:
-	      kring_check_rights(&ring);
-	return err ?: kevent_ring_attach(q, &ring);
-}
-
 /* Commands without entries */
 static int kevent_ctl_queue(struct kevent_queue *q, u32 cmd, u32 num,
 			    struct ukevent __user *arg)
 {
+	struct kring ring;
+
 	if (cmd > KEVENT_CTL_WAKE_ALL)
 		return -EINVAL;
 	if (kevent_refuses_cmd(q, cmd))
 		return -EPERM;
 	switch (cmd) {
 	case KEVENT_CTL_ATTACH:
-		return kevent_ctl_attach(q, num, arg);
+		/* @arg is where the caller has mapped the ring, @num its size. */
+		if (!q->ring.size || num != q->ring.size)
+			return -EINVAL;
+		return kring_check(&ring, (struct kevent_ring __user *)arg, num) ?:
+		       kring_check_rights(&ring) ?: kevent_ring_attach(q, &ring);
 	case KEVENT_CTL_WAKE_ALL:
 		if (num || arg)
 			return -EINVAL;
@@ -407,8 +345,7 @@ SYSCALL_DEFINE4(kevent_ctl, int, fd, u32, cmd, u32, num,
 
 /*
  * Make the changes of a kevent_wait() call, and put results there. Returns 0 when all were
- * made, 1 when the caller must look at the results, or if none could be made: -EFAULT, or
- * -EINTR on a fatal signal.
+ * made, 1 when the caller must look at the results, or -errno if none could be made.
  */
 int kevent_make_changes(struct kevent_queue *q,
 			struct kevent_change __user *changes, u32 nr)

@@ -36,9 +36,11 @@
 static int kevent_fop_flush(struct file *file, fl_owner_t id)
 {
 	struct kevent_queue *q = file->private_data;
+	const void *taker;
 
 	kevent_ring_leave(q);
-	if (kevent_may_have_taken(q, id))
+	taker = READ_ONCE(q->taker);
+	if (taker == id || taker == KEVENT_TAKERS)
 		kevent_wake_left(q);
 	/* Servers that came through the descriptor leave. */
 	kevent_limit_look(&q->crew.limit);
@@ -73,24 +75,19 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
  * in the ring count as far as this can be known without a fault. That each wait ends does
  * not count: nobody takes that back, and a loop that polls the queue would spin.
  */
-static bool kevent_pending(struct kevent_queue *q)
-{
-	guard(spinlock_irqsave)(&q->ready_lock);
-	kevent_ring_sync(q);
-	kevent_ask(q);
-	/* Who sleeps here looks at the ring next, and has it. */
-	kevent_more_left(q);
-	return q->nr_queued || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
-	       q->ring.kidx != q->ring.uidx;
-}
-
 static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 {
 	struct kevent_queue *q = file->private_data;
 
 	poll_wait(file, &q->poll_wait, wait);
 	kevent_testpoint(q, KEVENT_TESTPOINT_POLL);
-	return kevent_pending(q) ? EPOLLIN | EPOLLRDNORM : 0;
+	guard(spinlock_irqsave)(&q->ready_lock);
+	kevent_ring_sync(q);
+	kevent_ask(q);
+	/* Who sleeps here looks at the ring next, and has it. */
+	kevent_more_left(q);
+	return q->nr_queued || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
+	       q->ring.kidx != q->ring.uidx ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
@@ -126,8 +123,6 @@ static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 	struct kevent_consumer *c;
 	const char *gap = "\t";
 	pid_t tid;
-
-	lockdep_assert_held(&q->ready_lock);
 
 	seq_printf(m, "kevent-waiting:\t%u\n", q->nr_asleep - q->nr_woken);
 	seq_puts(m, "kevent-waiters:");
@@ -182,22 +177,18 @@ static u32 kevent_show_watches(struct seq_file *m, struct kevent_queue *q,
 	struct kevent *ke;
 	u32 nr = 0, index = 0;
 
-	rcu_read_lock();
-	while ((ke = kevent_index_next(&q->watches, &index))) {
-		nr++;
-		index++;
-		if (show)
-			kevent_show_watch(m, ke);
-		if (show && seq_has_overflowed(m))
-			break;
-		if (need_resched()) {
-			rcu_read_unlock();
-			cond_resched();
-			rcu_read_lock();
+	for (;; index++, nr++) {
+		scoped_guard(rcu) {
+			ke = kevent_index_next(&q->watches, &index);
+			if (!ke)
+				return nr;
+			if (show)
+				kevent_show_watch(m, ke);
 		}
+		if (show && seq_has_overflowed(m))
+			return nr;
+		cond_resched();
 	}
-	rcu_read_unlock();
-	return nr;
 }
 
 static void kevent_fop_show_fdinfo(struct seq_file *m, struct file *file)

@@ -88,13 +88,6 @@ SYSCALL_DEFINE3(kevent_init, struct kevent_ring __user *, ring, u32, ring_size,
 	return kevent_do_init(ring, ring_size, flags);
 }
 
-/* Taking events */
-
-static int kevent_get_time(struct kevent_deadline *until, struct kevent_timeout t)
-{
-	return kevent_deadline_get(until, t.flags & KEVENT_FLAGS_ABSTIME, t.time);
-}
-
 /* @file is that of any descriptor, which the caller has pinned; here and below. */
 int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 			 struct kevent_timeout timeout, struct ukevent __user *buf)
@@ -110,7 +103,7 @@ int kevent_do_get_events(struct file *file, u32 min_nr, u32 max_nr,
 	if (!max_nr || max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
 		return -EINVAL;
 	c.until.clock = CLOCK_MONOTONIC;
-	err = kevent_get_time(&c.until, timeout);
+	err = kevent_deadline_get(&c.until, timeout);
 	if (err)
 		return err;
 	to = (struct kring) { .slots = buf, .size = max_nr };
@@ -132,20 +125,13 @@ SYSCALL_DEFINE6(kevent_get_events, int, fd, u32, min_nr, u32, max_nr,
 				    (struct kevent_timeout){ timeout, flags }, buf);
 }
 
-/* Having the ring filled */
-
 /* Not in line: a call for an event takes 15 instructions less. */
 static noinline int kevent_look_for_ring(struct kevent_queue *q)
 {
 	return kevent_ring_back(q) ? 0 : -EXDEV;
 }
 
-/**
- * kevent_check_ring - can the current task make calls that are about the ring?
- * @file: of any descriptor
- *
- * They are for address spaces that have the ring. Return: 0, -EINVAL or -EXDEV.
- */
+/* Calls that are about the ring are for address spaces that have it. Returns 0 or -errno. */
 int kevent_check_ring(const struct file *file)
 {
 	struct kevent_queue *q = file->private_data;
@@ -221,7 +207,7 @@ static int kevent_wait_with_arg(struct kevent_queue *q, struct kevent_consumer *
 		return ret;
 	c->until.clock = arg.clockid;
 	c->min_nr = arg.min_nr;
-	ret = kevent_get_time(&c->until, timeout);
+	ret = kevent_deadline_get(&c->until, timeout);
 	if (ret)
 		return ret;
 	ret = host_sigmask_set(u64_to_user_ptr(arg.sigmask), arg.sigsetsize);
@@ -251,23 +237,11 @@ int kevent_do_wait(struct file *file, u32 num, u32 old_kidx,
 		return kevent_wait_with_arg(file->private_data, &c, timeout, uarg);
 	c.min_nr = 1;
 	c.until.clock = CLOCK_MONOTONIC;
-	ret = kevent_get_time(&c.until, timeout);
+	ret = kevent_deadline_get(&c.until, timeout);
 	if (ret)
 		return ret;
 	kevent_awake_begin(file->private_data);
 	return kevent_wait_ring(file->private_data, &c, 0);
-}
-
-static int kevent_wait_to_serve(int fd, u32 limit, struct kevent_timeout timeout)
-{
-	struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
-	int err;
-
-	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || !limit ||
-	    timeout.flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
-		return -EINVAL;
-	err = kevent_get_time(&until, timeout);
-	return err ?: kevent_serve(fd, limit, &until);
 }
 
 SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
@@ -276,8 +250,14 @@ SYSCALL_DEFINE6(kevent_wait, int, fd, u32, num, u32, old_kidx,
 {
 	struct kevent_timeout t = { timeout, flags };
 
-	if (unlikely(flags & KEVENT_FLAGS_SERVE))
-		return old_kidx || uarg ? -EINVAL : kevent_wait_to_serve(fd, num, t);
+	if (unlikely(flags & KEVENT_FLAGS_SERVE)) {
+		struct kevent_deadline until = { .clock = CLOCK_MONOTONIC };
+
+		if (!IS_ENABLED(CONFIG_KEVENT_AIO) || !num || old_kidx || uarg ||
+		    flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
+			return -EINVAL;
+		return kevent_deadline_get(&until, t) ?: kevent_serve(fd, num, &until);
+	}
 	CLASS(fd, f)(fd);
 	if (!fd_file(f))
 		return -EBADF;

@@ -5,21 +5,12 @@
 #ifndef _KEVENT_SYSCALLS_H
 #define _KEVENT_SYSCALLS_H
 
-#include <linux/time_types.h>
 #include <linux/types.h>
 #include <linux/ukevent.h>
 
-struct file;
+#include "core/deadline.h"
 
-/**
- * struct kevent_timeout - how long to wait, as a call has it
- * @time:	NULL: without a limit
- * @flags:	of the call: %KEVENT_FLAGS_ABSTIME says what @time is
- */
-struct kevent_timeout {
-	const struct __kernel_timespec __user *time;
-	u32				flags;
-};
+struct file;
 
 int kevent_start(void);
 int kevent_do_init(struct kevent_ring __user *ring, u32 ring_size, u32 flags);

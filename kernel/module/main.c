@@ -92,7 +92,7 @@ loff_t host_llseek(struct file *file, loff_t pos, int whence)
 	c.old_kidx = (u32)pos;
 	c.member = NULL;
 	c.until.clock = CLOCK_MONOTONIC;
-	kevent_deadline_get(&c.until, false, NULL);
+	kevent_deadline_get(&c.until, (struct kevent_timeout){});
 	c.until.nowait = whence == SEEK_SET;
 	kevent_awake_begin(file->private_data);
 	return kevent_wait_ring(file->private_data, &c, 0) ?: -EAGAIN;

@@ -12,6 +12,7 @@
 #include <linux/sched/signal.h>
 #include <linux/time.h>
 #include <linux/timekeeping.h>
+#include <linux/ukevent.h>
 
 #include "../host.h"
 #include "deadline.h"
@@ -41,17 +42,16 @@ static clockid_t kevent_span_clock(clockid_t clock)
  * kevent_deadline_get() where there is a timeout. @until has all but @at, @nowait and
  * @relative. It receives another clock for a span of a clock that can be set.
  */
-int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
-			 const struct __kernel_timespec __user *timeout)
+int kevent_deadline_read(struct kevent_deadline *until, struct kevent_timeout t)
 {
 	struct timespec64 ts;
 
-	if (get_timespec64(&ts, timeout))
+	if (get_timespec64(&ts, t.time))
 		return -EFAULT;
 	if (!timespec64_valid(&ts))
 		return -EINVAL;
 	until->at = timespec64_to_ktime(ts);
-	if (absolute) {
+	if (t.flags & KEVENT_FLAGS_ABSTIME) {
 		until->at = host_timens(until->clock, until->at);
 	} else {
 		until->nowait = !until->at;
@@ -111,34 +111,27 @@ bool kevent_deadline_bring_forward(struct kevent_deadline *until, u64 ns)
 	return true;
 }
 
-static bool kevent_block_until_at(const struct kevent_deadline *until)
-{
-	ktime_t at = until->at;
-
-	return !schedule_hrtimeout_range_clock(&at, until->slack,
-					       HRTIMER_MODE_ABS, until->clock);
-}
-
-/* The timers of two clocks, since either may be the first. */
-static bool kevent_block_until_either(const struct kevent_deadline *until)
-{
-	struct hrtimer_sleeper end;
-	bool timed_out;
-
-	host_sleeper_setup_on_stack(&end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
-	hrtimer_set_expires_range_ns(&end.timer, until->span, until->slack);
-	hrtimer_sleeper_start_expires(&end, HRTIMER_MODE_ABS);
-	timed_out = kevent_block_until_at(until);
-	hrtimer_cancel(&end.timer);
-	destroy_hrtimer_on_stack(&end.timer);
-	return timed_out || !end.task;
-}
-
 /* kevent_schedule() where there is a limit */
 bool kevent_block_until(const struct kevent_deadline *until)
 {
-	return until->span == KTIME_MAX ? kevent_block_until_at(until) :
-					  kevent_block_until_either(until);
+	bool either = until->span != KTIME_MAX, timed_out;
+	struct hrtimer_sleeper end;
+	ktime_t at = until->at;
+
+	/* The timers of two clocks, since either may be the first */
+	if (unlikely(either)) {
+		host_sleeper_setup_on_stack(&end, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+		hrtimer_set_expires_range_ns(&end.timer, until->span, until->slack);
+		hrtimer_sleeper_start_expires(&end, HRTIMER_MODE_ABS);
+	}
+	timed_out = !schedule_hrtimeout_range_clock(&at, until->slack, HRTIMER_MODE_ABS,
+						    until->clock);
+	if (unlikely(either)) {
+		hrtimer_cancel(&end.timer);
+		destroy_hrtimer_on_stack(&end.timer);
+		timed_out |= !end.task;
+	}
+	return timed_out;
 }
 
 /* kevent_recheck_signals() where one is marked */

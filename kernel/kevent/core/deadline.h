@@ -14,6 +14,16 @@
 struct __kernel_timespec;
 
 /**
+ * struct kevent_timeout - how long to wait, as a call has it
+ * @time:	NULL: without a limit
+ * @flags:	of the call: %KEVENT_FLAGS_ABSTIME says what @time is
+ */
+struct kevent_timeout {
+	const struct __kernel_timespec __user *time;
+	u32				flags;
+};
+
+/**
  * struct kevent_deadline - until when a consumer waits
  * @at:		time of @clock, KTIME_MAX for no limit; see @relative
  * @slack:	how much later is fine, in nanoseconds
@@ -33,8 +43,7 @@ struct kevent_deadline {
 };
 
 ktime_t kevent_clock_now(clockid_t clock);
-int kevent_deadline_read(struct kevent_deadline *until, bool absolute,
-			 const struct __kernel_timespec __user *timeout);
+int kevent_deadline_read(struct kevent_deadline *until, struct kevent_timeout t);
 void kevent_deadline_start_clock(struct kevent_deadline *until);
 bool kevent_deadline_is_past(const struct kevent_deadline *until);
 int kevent_deadline_over(const struct kevent_deadline *until);
@@ -64,22 +73,15 @@ static inline void kevent_recheck_signals(void)
 		__kevent_recheck_signals();
 }
 
-/*
- * Read the timeout of a caller, NULL for no limit. @until has its clock, and receives the
- * rest. Returns 0, -EFAULT or -EINVAL.
- */
-static inline int
-kevent_deadline_get(struct kevent_deadline *until, bool absolute,
-		    const struct __kernel_timespec __user *timeout)
+/* Read the timeout of a caller. @until has its clock, and receives the rest. */
+static inline int kevent_deadline_get(struct kevent_deadline *until, struct kevent_timeout t)
 {
 	until->at = KTIME_MAX;
 	until->slack = current->timer_slack_ns;
 	until->span = KTIME_MAX;
 	until->nowait = false;
 	until->relative = false;
-	if (!timeout)
-		return 0;
-	return kevent_deadline_read(until, absolute, timeout);
+	return t.time ? kevent_deadline_read(until, t) : 0;
 }
 
 /* A consumer has found nothing. Few do, so the clock is read only here. */
@@ -89,12 +91,7 @@ static inline void kevent_deadline_start(struct kevent_deadline *until)
 		kevent_deadline_start_clock(until);
 }
 
-/*
- * Sleep; the caller has set its state. Returns whether the time is over. The state is not
- * TASK_FREEZABLE: then the thread would be frozen where it is, and who wakes it could not
- * see that it does not run. Awake, it leaves the list that it sleeps on, hands on what it
- * was woken for, and calls kevent_freeze().
- */
+/* Sleep; the caller has set its state, not TASK_FREEZABLE. Returns whether the time is over. */
 static inline bool kevent_schedule(const struct kevent_deadline *until)
 {
 	if (until->at != KTIME_MAX)

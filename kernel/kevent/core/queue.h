@@ -111,8 +111,7 @@ struct kevent_coalesce {
  *		so nothing is stored there. Set by kevent_ring_leave(). Cleared by a call that
  *		finds another descriptor in its table, see kevent_ring_back()
  *
- * Charged with KEVENT_MAPPING_BYTES if it is on the list. One of a process that has ended
- * stays until the next process attaches the ring.
+ * Charged with KEVENT_MAPPING_BYTES if it is on the list, see kevent_ring_spaces().
  */
 struct kevent_mapping {
 	struct list_head		list;
@@ -174,24 +173,20 @@ struct kevent_crew {
  * @collected:	R: entries stored in the ring by calls; wake-ups stored the others
  * @copied:	R: entries copied to buffers
  * @misses:	R: watches put on @ready
- * @nr_taken:	R: watches that consumers poll without the lock. They are on no list, and may be
- *		ready: while there are some, no call says that nothing is
+ * @nr_taken:	R: watches that consumers poll without the lock, see deliver.c
  * @polls:	R: how often consumers came back from that, and 1: never 0
  *
  * Consumers asleep:
- * @ring_sleepers: R: those of @sleepers that any new entry is enough for, in their order,
- *		which is also that of &kevent_consumer.end
+ * @ring_sleepers: R: those of @sleepers that any new entry is enough for: see wake.c
  * @many_sleepers: R: those that wait for several, by &kevent_consumer.end
  * @many_seen:	R: the same, by the position that they have seen
- * @buffer_sleepers: R: those that take events into a buffer, in the order of @sleepers, if
- *		one event is enough
+ * @buffer_sleepers: R: those that take events into a buffer, if one event is enough
  * @buffer_several: R: likewise, if it is not
  * @nr_several:	R: those of @many_sleepers and @buffer_several
  * @nr_slept:	R: how many ever came to sleep, for &kevent_consumer.since
  * @nr_woken:	R: consumers woken that do not run yet; each will look at @ready
  * @nr_asleep:	R: consumers asleep, and those of @nr_woken
- * @wake_rest:	R: how many of @sleepers, from the oldest on, are to be woken yet, since all
- *		were to be. Those that were woken do it, see kevent_wake_rest()
+ * @wake_rest:	R: how many of @sleepers are to be woken yet, see kevent_wake_rest()
  * @warm:	R: how often the one that slept last was woken since the oldest was
  * @fair:	I: the oldest is always woken
  * @nr_members:	R: those on @sleepers that are members of the group of @limit
@@ -308,14 +303,6 @@ static inline void kevent_note_taker(struct kevent_queue *q)
 
 	if (unlikely(taker != current->files && taker != KEVENT_TAKERS))
 		WRITE_ONCE(q->taker, KEVENT_TAKERS);
-}
-
-/* Has a process with this table of descriptors taken events? */
-static inline bool kevent_may_have_taken(const struct kevent_queue *q, const void *table)
-{
-	const void *taker = READ_ONCE(q->taker);
-
-	return taker == table || taker == KEVENT_TAKERS;
 }
 
 /* Put a watch that is on no list at the end of @list. */

@@ -34,15 +34,7 @@
 
 #include "ring.h"
 
-/**
- * kring_check - take over a ring as it is
- * @ring: the kernel's side, at position 0
- * @user: the user's side, header first
- * @size: slots
- *
- * Return: 0, -EINVAL for a bad size or alignment, -EFAULT when it is not user
- * memory.
- */
+/* Take over a ring as it is, at position 0. Returns 0, -EINVAL or -EFAULT. */
 int kring_check(struct kring *ring, struct kevent_ring __user *user, u32 size)
 {
 	if (size < KEVENT_RING_MIN || size > KEVENT_RING_MAX ||
@@ -61,60 +53,33 @@ int kring_check(struct kring *ring, struct kevent_ring __user *user, u32 size)
 }
 
 /*
- * May the caller write all of the ring? Goes by mappings and the caller's protection
- * keys, so that no page has to be there. As many mappings as a ring has pages, 10241,
- * are looked at under the mmap lock.
+ * May the caller write all of a ring? Goes by mappings and the caller's protection keys, so
+ * that no page has to be there. As many mappings as a ring has pages, 10241, are looked at
+ * under the mmap lock. Returns 0, -EFAULT, or -EINTR on a fatal signal.
  */
-static bool kring_is_writable(const struct kring *ring, struct mm_struct *mm)
+int kring_check_rights(const struct kring *ring)
 {
+	struct mm_struct *mm = current->mm;
 	unsigned long at, end;
 	struct vm_area_struct *vma;
 	struct vma_iterator vmi;
 
-	mmap_assert_locked(mm);
-
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	at = untagged_addr_remote(mm, (unsigned long)ring->user);
 	end = at + kring_bytes(ring->size);
 	vma_iter_init(&vmi, mm, at);
 	for_each_vma_range(vmi, vma, end) {
 		if (vma->vm_start > at || !(vma->vm_flags & VM_WRITE) ||
 		    !arch_vma_access_permitted(vma, true, false, false))
-			return false;
+			break;
 		at = vma->vm_end;
 	}
-	return at >= end;
-}
-
-/**
- * kring_check_rights - may the caller have the kernel write a ring?
- * @ring: the ring, checked by kring_check()
- *
- * Later stores are made with the rights of whatever thread a wake-up finds. So
- * a task that says where the ring is must be able to write all of it.
- *
- * Return: 0, -EFAULT, -EINTR on a fatal signal.
- */
-int kring_check_rights(const struct kring *ring)
-{
-	struct mm_struct *mm = current->mm;
-	bool ok;
-
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	ok = kring_is_writable(ring, mm);
 	mmap_read_unlock(mm);
-	return ok ? 0 : -EFAULT;
+	return at >= end ? 0 : -EFAULT;
 }
 
-/**
- * kring_init - take over a ring and write its header
- * @ring: the kernel's side
- * @user: the user's side, header first
- * @size: slots
- *
- * May fault. Return: 0, -EINVAL for a bad size or alignment, -EFAULT, -EINTR on
- * a fatal signal.
- */
+/* Take over a new ring, whose header is written. Returns as the two above. May fault. */
 int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size)
 {
 	int err = kring_check(ring, user, size);
@@ -125,15 +90,10 @@ int kring_init(struct kring *ring, struct kevent_ring __user *user, u32 size)
 	return err ?: kring_check_rights(ring);
 }
 
-/**
- * kring_check_copy - does memory look like the ring's?
- * @ring: the ring; the caller holds its owner's lock
- * @user: where the caller has mapped it, checked by kring_check()
- *
- * Compares the position, which only the kernel writes, and stores the same value
- * again: the caller must be able to write it.
- *
- * Return: 0, -EINVAL, -EFAULT.
+/*
+ * Does memory look like the ring's? Compares the position, which only the kernel writes, and
+ * stores the same value again: the caller must be able to write it. Returns 0, -EINVAL or
+ * -EFAULT.
  */
 int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user)
 {
@@ -150,15 +110,10 @@ int kring_check_copy(const struct kring *ring, struct kevent_ring __user *user)
 	return err;
 }
 
-/**
- * kring_sync - learn how far consumers are
- * @ring: the ring
- *
- * A caller that concludes from @ring->uidx that an entry is unread must have
- * executed a full barrier after it observed the event in question; see
- * kevent_repeats().
- *
- * Return: 0 or -EFAULT.
+/*
+ * Learn how far consumers are. A caller that concludes from @ring->uidx that an entry is unread
+ * must have executed a full barrier after it observed the event in question; see
+ * kevent_repeats(). Returns 0 or -EFAULT.
  */
 int kring_sync(struct kring *ring)
 {
@@ -173,13 +128,7 @@ int kring_sync(struct kring *ring)
 	return err;
 }
 
-/**
- * kring_set_flags - change kevent_ring.ring_flags
- * @ring: the ring
- * @flags: the new value
- *
- * Return: 0 or -EFAULT, with the old value kept.
- */
+/* Change kevent_ring.ring_flags. Returns 0, or -EFAULT with the old value kept. */
 int kring_set_flags(struct kring *ring, u32 flags)
 {
 	int err;
@@ -220,13 +169,9 @@ efault:
 	return -EFAULT;
 }
 
-/**
- * kring_commit - advance kevent_ring.ring_uidx
- * @ring: the ring
- * @uidx: position of the first entry that stays unread
- *
- * Return: slots freed, 0 when consumers are there already, -EINVAL beyond the
- * newest entry, -EFAULT, -EAGAIN when a consumer interfered.
+/*
+ * Advance kevent_ring.ring_uidx. Returns slots freed, 0 when consumers are there already, -EINVAL
+ * beyond the newest entry, -EFAULT, or -EAGAIN when a consumer interfered.
  */
 int kring_commit(struct kring *ring, u64 uidx)
 {
@@ -251,10 +196,7 @@ out:
 	return err;
 }
 
-/*
- * Have the page of a byte there for writing, as if the caller wrote to it: a stack
- * grows, and the caller's protection keys count. Adds nothing to a word.
- */
+/* Have the page of a byte there for writing, as if the caller wrote to it. */
 static bool kring_touch(const void __user *at)
 {
 	u32 __user *word = (u32 __user *)((unsigned long)at & ~3ul);
@@ -265,14 +207,10 @@ static bool kring_touch(const void __user *at)
 					   word) != -EFAULT;
 }
 
-/**
- * kring_fault_in - make the next store possible
- * @ring: the ring; a copy taken under the owner's lock
- *
- * Leaves the contents of memory alone: others may store there at the same time. Not by
- * fault_in_safe_writeable(): that does not grow a stack, and says so in the log.
- * Sleeps, without end when a user-space pager does not answer: call
- * without any lock. Return: 0, -EFAULT, -EINTR on a fatal signal.
+/*
+ * Make the next store possible. @ring is a copy taken under the owner's lock. Sleeps, without end
+ * when a user-space pager does not answer: call without any lock. Returns 0, -EFAULT, or -EINTR on
+ * a fatal signal.
  */
 int kring_fault_in(const struct kring *ring)
 {

@@ -134,14 +134,9 @@ efault:
 	return false;
 }
 
-/**
- * kring_store - store one entry, by a consumer that calls
- * @ring: the ring, or a buffer; the caller made sure that there is room
- * @uk: the entry
- *
- * In line, see kring_put().
- *
- * Return: whether it was stored; false: the memory is not at hand.
+/*
+ * Store one entry in a ring or buffer that has room, by a consumer that calls. Returns false if
+ * the memory is not at hand. In line, see kring_put().
  */
 static __always_inline bool kring_store(struct kring *ring,
 					const struct ukevent *uk)
@@ -161,23 +156,19 @@ static __always_inline bool kring_store(struct kring *ring,
 	return done;
 }
 
-/**
- * kring_push - store one entry, in one user access window
- * @ring: the ring, not a buffer
- * @uk: the entry
- * @last: position after the previous entry of its kind, or 0. The caller has
- *	  executed a full barrier since it observed the event, see kring_sync()
- * @said: what that says in ukevent.ret_data[0]
+/*
+ * Store one entry in a ring, in one user access window. @last is the position after the previous
+ * entry of its kind, or 0, and @said what that says in ukevent.ret_data[0]. The caller has executed
+ * a full barrier since it observed the event, see kring_sync().
  *
- * While the previous entry is unread, one that says no more is redundant; one
- * that does says all of it, so there are never more unread ones of a kind than
- * there are bits. How far consumers are is looked up only if that matters: they
- * are known to have read the previous entry, and to have left room.
+ * While the previous entry is unread, one that says no more is redundant; one that does says all
+ * of it, so there are never more unread ones of a kind than there are bits. How far consumers are
+ * is looked up only if that matters: they are known to have read the previous entry, and to have
+ * left room.
  *
- * Any context in which the ring's address space is in use. In line, see kring_put().
- *
- * Return: true when the ring says it, in a new entry, which @last and @said then
- * describe, or in an unread one. false when there is no room or no memory at hand.
+ * Any context in which the ring's address space is in use. In line, see kring_put(). Returns true
+ * when the ring says it, in a new entry, which @last and @said then describe, or in an unread one,
+ * and false when there is no room or no memory at hand.
  */
 static __always_inline bool kring_push(struct kring *ring, struct ukevent *uk,
 				       u64 *last, u16 *said)
