@@ -77,11 +77,6 @@ static int driven_attach(struct kevent *ke, const struct ukevent *uk, struct fil
 	       (int)(uk->ret_data[0] & uk->event & S32_MAX);
 }
 
-/* Events come by kevent_find() only. */
-static void driven_detach(struct kevent *ke)
-{
-}
-
 static void driven_destroy(struct kevent *ke)
 {
 	put_pid(to_driven(ke)->tgid);
@@ -120,11 +115,7 @@ static int driven_command(struct kevent *ke, u32 cmd, const struct ukevent *uk, 
 
 	if (cmd == KEVENT_CTL_REMOVE && ke->type == KEVENT_AIO)
 		return driven_cancel(ke);
-	if (kd->tgid != task_tgid(current) && !driven_is_left(kd))
-		return -EPERM;
-	if (cmd != KEVENT_CTL_READY)
-		return 0;
-	return kevent_mark_as(ke, uk, ke->type == KEVENT_FUTEX ? KEVENT_FUTEX_WAKE : 0);
+	return kd->tgid != task_tgid(current) && !driven_is_left(kd) ? -EPERM : 0;
 }
 
 static void driven_fill(struct kevent *ke, struct ukevent *uk)
@@ -154,7 +145,6 @@ static void driven_delivered(struct kevent *ke)
 	.check		= driven_check,					\
 	.key		= driven_key,					\
 	.attach		= driven_attach,				\
-	.detach		= driven_detach,				\
 	.destroy	= driven_destroy,				\
 	.modified	= driven_modified,				\
 	.command	= driven_command,				\
@@ -164,6 +154,7 @@ static void driven_delivered(struct kevent *ke)
 const struct kevent_source_ops kevent_futex_ops = {
 	DRIVEN_OPS,
 	.name	= "futex",
+	.marks	= KEVENT_FUTEX_WAKE,
 };
 
 const struct kevent_source_ops kevent_posix_timer_ops = {

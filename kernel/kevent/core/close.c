@@ -11,25 +11,15 @@
 #include "lookup.h"
 #include "watch.h"
 
-/*
- * Is @file not, or no longer, at @fd of a table? close() of a descriptor clears the slot and then
- * calls this. The end of a table does not clear slots: its last user has taken the count to 0
- * before, and is alone with it.
- */
-static bool kevent_has_left(struct files_struct *table, unsigned int fd,
-			    const struct file *file)
-{
-	return files_lookup_fd_raw(table, fd) != file ||
-	       !atomic_read(&table->count);
-}
-
 /* So many watches die under one hold of the lock of their file, and are buried after it. */
 #define KEVENT_CLOSE_AT_ONCE	32
 
 /*
  * Kill watches of @file whose descriptor has left @table, and unlink them. All of them take one
- * walk of the list, which may be long, with watches of other users. Returns how many were killed.
- * If that is less than %KEVENT_CLOSE_AT_ONCE, no more are left.
+ * walk of the list, which may be long, with watches of other users. close() has cleared the slot
+ * of its descriptor. The end of a table does not clear slots: its last user has taken the count
+ * to 0 before, and is alone with it. Returns how many were killed. If that is less than
+ * %KEVENT_CLOSE_AT_ONCE, no more are left.
  */
 static unsigned int kevent_file_kill_closed(struct file *file,
 					    struct files_struct *table,
@@ -43,7 +33,8 @@ static unsigned int kevent_file_kill_closed(struct file *file,
 	for (kf = host_watches(file); kf && nr < KEVENT_CLOSE_AT_ONCE;
 	     kf = kf->next) {
 		if (kf->table == table &&
-		    kevent_has_left(table, kf->ke.id_low, file) &&
+		    (files_lookup_fd_raw(table, kf->ke.id_low) != file ||
+		     !atomic_read(&table->count)) &&
 		    kevent_kill_one(&kf->ke, false)) {
 			kevent_file_cut(kf, before);
 			dead[nr++] = kf;

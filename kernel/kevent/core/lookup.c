@@ -28,15 +28,13 @@ static bool kevent_file_matches(const struct kevent_file *kf,
 		kf->ke.event == event);
 }
 
-/* Walk the list of a file, from @other on, before a watch joins: 0, -EEXIST or -ENOSPC. */
+/* Walk the list of a file, from @other on, before a watch joins. */
 static int kevent_file_check(const struct kevent_file *kf,
 			     const struct kevent_file *other, struct file *file)
 {
 	const struct kevent *ke = &kf->ke;
 	struct kevent_owner *owner = ke->queue->owner;
 	unsigned int nr = 0, users = 0;
-
-	lockdep_assert_held(&file->f_lock);
 
 	for (; other; other = other->next) {
 		if (kevent_file_matches(other, ke->queue, ke->type, ke->id_low,
@@ -112,10 +110,7 @@ void kevent_file_unlink(struct kevent_file *kf)
 		kevent_file_cut(kf, before);
 }
 
-/*
- * Look up a watch by type, descriptor and file, and by its event if there may be many. The
- * type is valid, and the caller has pinned the file. Under RCU.
- */
+/* Look up a watch by type, descriptor and file, and by its event if there may be many. Under RCU */
 struct kevent *kevent_file_find(struct kevent_queue *q,
 				const struct ukevent *uk, struct file *file)
 {

@@ -32,15 +32,9 @@ int kevent_key_link(struct kevent_keyed *kk);
 void kevent_key_unlink(struct kevent_keyed *kk);
 struct kevent *kevent_key_find(struct kevent_queue *q, u32 type, u64 id);
 
-static inline struct kevent_file *to_kevent_file(const struct kevent *ke)
-{
-	return container_of(ke, struct kevent_file, ke);
-}
+#define to_kevent_file(watch)	container_of(watch, struct kevent_file, ke)
 
-static inline struct kevent_keyed *to_kevent_keyed(const struct kevent *ke)
-{
-	return container_of(ke, struct kevent_keyed, ke);
-}
+#define to_kevent_keyed(watch)	container_of(watch, struct kevent_keyed, ke)
 
 /* Undo kevent_file_link() or kevent_key_link(). */
 static inline void kevent_unlink(struct kevent *ke)
@@ -51,10 +45,13 @@ static inline void kevent_unlink(struct kevent *ke)
 		kevent_key_unlink(to_kevent_keyed(ke));
 }
 
-/*
- * Look up the watch that @uk names; NULL when there is none. @file is what the descriptor
- * refers to, which the caller has pinned; NULL for a source without a file.
- */
+/* The id by which a watch of a source without a file is found */
+static inline u64 kevent_key_of(const struct kevent_source_ops *ops, const struct ukevent *uk)
+{
+	return ops->key ? ops->key(uk) : uk->id.raw_u64;
+}
+
+/* Look up the watch that @uk names, of @file or, if that is NULL, by its key. Under RCU */
 static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
 					 struct kevent_queue *q,
 					 const struct ukevent *uk,
@@ -62,8 +59,7 @@ static inline struct kevent *kevent_find(const struct kevent_source_ops *ops,
 {
 	if (ops->flags & KEVENT_SOURCE_FILE)
 		return kevent_file_find(q, uk, file);
-	return kevent_key_find(q, uk->type,
-			       ops->key ? ops->key(uk) : uk->id.raw_u64);
+	return kevent_key_find(q, uk->type, kevent_key_of(ops, uk));
 }
 
 /*

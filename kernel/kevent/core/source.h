@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For sources: all that a source needs of the rest
- *
- * A source reports with kevent_ready(), kevent_recheck() and kevent_broken(), drops
- * what it reported with kevent_forget(), and learns what it may do from
- * kevent_is_dead() and its like. It knows neither the bits of a state nor the
- * ring.
+ * All that a source needs of the rest. It knows neither the bits of a state nor the ring.
  */
 #ifndef _KEVENT_SOURCE_H
 #define _KEVENT_SOURCE_H

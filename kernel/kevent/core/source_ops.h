@@ -50,6 +50,8 @@
  * @size:	of the structure of its watches, which begins a cache line with
  *		%KEVENT_SOURCE_LEVEL
  * @pins:	bytes of other objects that each watch keeps: charged with it
+ * @marks:	conditions that %KEVENT_CTL_READY reports, as far as the watch and the request
+ *		have them
  * @check:	pure validation of a request. Called unlocked. 0 or -errno
  * @key:	the id by which a watch is found; only for sources without a file.
  *		Unlocked; other watches of the source may not have this id. Optional:
@@ -62,16 +64,15 @@
  *		one that expects a dead watch. Called in process context, with
  *		the watched object pinned and after kevent_unlink(); takes no
  *		lock that is held across a ->poll() or a fault. Called once,
- *		after attach() has returned
+ *		after attach() has returned. Optional: marks come by kevent_find() only
  * @destroy:	free what attach() allocated. Optional
  * @command:	a task wants %KEVENT_CTL_MODIFY, REMOVE or READY of the watch, which is not dead;
  *		under ready_lock. Returns 0 to have it done, -errno, which is -EPERM if the task
  *		may only take events, or %KEVENT_COMMAND_DONE, but not of MODIFY. REMOVE that is
- *		done leaves the watch, which reports that it is over. READY is done by
- *		kevent_mark_as(), or adds to &kevent.ready and takes *room, of
- *		%KEVENT_MARK_BYTES, if it needs that; without any it returns -ENOBUFS and is
- *		called again. Optional: all who have the queue may. READY then has collect()
- *		asked, or is refused without that
+ *		done leaves the watch, which reports that it is over. READY that is done adds to
+ *		&kevent.ready and takes *room, of %KEVENT_MARK_BYTES, if it needs that; without
+ *		any it returns -ENOBUFS and is called again. Otherwise READY has collect()
+ *		asked, or reports @marks. Optional: all who have the queue may
  * @modified:	events and flags of the watch have changed to what the request
  *		says; under ready_lock. May drop what is not delivered yet, by
  *		kevent_forget(). Optional. With %KEVENT_SOURCE_LEVEL it is for other events only
@@ -106,6 +107,7 @@ struct kevent_source_ops {
 	u32			flags;
 	u32			size;
 	u32			pins;
+	u32			marks;
 	int (*check)(const struct ukevent *uk, struct file *file);
 	u64 (*key)(const struct ukevent *uk);
 	int (*attach)(struct kevent *ke, const struct ukevent *uk,

@@ -40,8 +40,6 @@ static void kevent_finish(struct kevent *ke, bool last)
 		kevent_bury(ke, false);
 }
 
-/* Entries */
-
 /* kevent_entry() of the oldest occurrence, with all that its source and its state add */
 void kevent_fill(struct kevent *ke, struct ukevent *uk)
 {
@@ -59,8 +57,6 @@ void kevent_fill(struct kevent *ke, struct ukevent *uk)
 		ops->fill(ke, uk);
 }
 
-/* Requests */
-
 static int kevent_check(struct kevent_queue *q,
 			const struct kevent_source_ops *ops,
 			const struct ukevent *uk, struct file *file)
@@ -73,23 +69,6 @@ static int kevent_check(struct kevent_queue *q,
 	if (unlikely(uk->req_flags & KEVENT_REQ_STAY_AWAKE) && !err)
 		err = kevent_awake_prepare(q);
 	return err;
-}
-
-/* Addition */
-
-/* Set the key by which kevent_file_link(), kevent_key_link() and kevent_find() know a watch. */
-static void kevent_set_key(struct kevent *ke,
-			   const struct kevent_source_ops *ops,
-			   const struct ukevent *uk, struct file *file)
-{
-	if (ops->flags & KEVENT_SOURCE_FILE) {
-		to_kevent_file(ke)->file = file;
-		to_kevent_file(ke)->next = NULL;
-		to_kevent_file(ke)->table = current->files;
-		return;
-	}
-	RB_CLEAR_NODE(&to_kevent_keyed(ke)->node);
-	to_kevent_keyed(ke)->id = ops->key ? ops->key(uk) : uk->id.raw_u64;
 }
 
 /*
@@ -117,7 +96,14 @@ static struct kevent *kevent_alloc(struct kevent_queue *q,
 		.req_flags	= uk->req_flags,
 		.type		= uk->type,
 	};
-	kevent_set_key(ke, ops, uk, file);
+	if (ops->flags & KEVENT_SOURCE_FILE) {
+		to_kevent_file(ke)->file = file;
+		to_kevent_file(ke)->next = NULL;
+		to_kevent_file(ke)->table = current->files;
+	} else {
+		RB_CLEAR_NODE(&to_kevent_keyed(ke)->node);
+		to_kevent_keyed(ke)->id = kevent_key_of(ops, uk);
+	}
 	if (kevent_index_insert(&q->watches, ke))
 		goto free;
 	refcount_inc(&q->refs);
@@ -136,40 +122,26 @@ static int kevent_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
 
-	lockdep_assert_held(&ke->queue->ready_lock);
-
 	if (kevent_is_dead(ke))
 		return -ENOENT;
 	return ops->command ? ops->command(ke, cmd, uk, room) : 0;
-}
-
-/*
- * For the command() of a source: READY reports what the request, the watch and @may have in
- * common. Returns what command() does.
- */
-int kevent_mark_as(struct kevent *ke, const struct ukevent *uk, u32 may)
-{
-	u32 mask = ke->event & may;
-
-	if (uk->event)
-		mask &= uk->event;
-	if (!mask)
-		return -EINVAL;
-	ke->ready |= mask;
-	return KEVENT_COMMAND_DONE;
 }
 
 /* READY of a watch. The caller reports it if this returns 0, and not if it returns -errno. */
 static int kevent_mark_locked(struct kevent *ke, const struct ukevent *uk,
 			      void **room)
 {
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
 	int done = kevent_command(ke, KEVENT_CTL_READY, uk, room);
+	u32 mask = ke->event & ops->marks & (uk->event ?: U32_MAX);
 
 	if (done)
 		return min(done, 0);
-	if (!kevent_source_of(ke)->collect)
+	if (ops->collect)
+		kevent_doubt(ke);
+	else if (!mask)
 		return -EINVAL;
-	kevent_doubt(ke);
+	ke->ready |= mask;
 	return 0;
 }
 
@@ -188,8 +160,6 @@ static bool kevent_mark_new(struct kevent *ke, const struct ukevent *uk)
 static bool kevent_attached(struct kevent *ke, int mask, struct ukevent *uk)
 {
 	u16 how = ke->req_flags & (KEVENT_REQ_HAND_BACK | KEVENT_REQ_READY);
-
-	lockdep_assert_held(&ke->queue->ready_lock);
 
 	if (mask < 0 || kevent_is_dead(ke))
 		return false;
@@ -216,17 +186,11 @@ static bool kevent_is_there(struct kevent_queue *q, const struct ukevent *uk,
 	return ke && kevent_has_key(ke);
 }
 
-/**
- * kevent_add - add a watch
- * @q: the queue
- * @ops: its source
- * @uk: the request; receives the event that is handed back
- * @f: what the request's descriptor refers to, of fdget(), for sources with a file;
- *     pinned until after kevent_add_end()
- *
- * Return: NULL, or the watch when its event is handed back at once: the caller
- * must call kevent_add_end(), and may sleep and fault before that.
- * Or an ERR_PTR().
+/*
+ * Add a watch. @f is what the request's descriptor refers to, of fdget(), for a source with a
+ * file, and pinned until after kevent_add_end(). Returns NULL, or an ERR_PTR(), or the watch when
+ * its event is handed back at once in @uk: the caller must call kevent_add_end(), and may sleep
+ * and fault before that.
  */
 struct kevent *kevent_add(struct kevent_queue *q,
 			  const struct kevent_source_ops *ops,
@@ -271,10 +235,7 @@ struct kevent *kevent_add(struct kevent_queue *q,
 	return mask < 0 ? ERR_PTR(mask) : NULL;
 }
 
-/*
- * kevent_ctl() has copied the event of a watch that it added to user memory, or @err says
- * that it could not: then the event is queued.
- */
+/* The event of a watch was copied to user memory, or is queued if @err says that it was not. */
 void kevent_add_end(struct kevent *ke, int err)
 {
 	struct kevent_queue *q = ke->queue;
@@ -285,16 +246,12 @@ void kevent_add_end(struct kevent *ke, int err)
 	kevent_finish(ke, kevent_release(ke, KEVENT_TO_COPY, err));
 }
 
-/* Change */
-
 static void kevent_modify_locked(struct kevent *ke,
 				 const struct kevent_source_ops *ops,
 				 const struct ukevent *uk)
 {
 	bool same = ops->flags & KEVENT_SOURCE_LEVEL && ke->event == uk->event;
 	bool report;
-
-	lockdep_assert_held(&ke->queue->ready_lock);
 
 	ke->user = uk->ptr;
 	/* Wake-ups look at these without ready_lock. */
@@ -344,33 +301,15 @@ static int kevent_rearm(struct kevent *ke, const struct ukevent *uk)
 	return min(mask, 0);
 }
 
-static int kevent_modify_found(struct kevent *ke,
-			       const struct kevent_source_ops *ops,
-			       const struct ukevent *uk)
-{
-	int err = kevent_command(ke, KEVENT_CTL_MODIFY, uk, NULL);
-
-	if (err)
-		return err;
-	if (!(ops->flags & KEVENT_SOURCE_ARMS)) {
-		kevent_modify_locked(ke, ops, uk);
-		return 0;
-	}
-	if (kevent_is_claimed(ke))
-		return -EBUSY;
-	kevent_claim(ke, KEVENT_TO_ARM);
-	return 0;
-}
-
 /**
- * kevent_modify - change what a watch is interested in, and its mode
+ * kevent_modify - change what a watch is interested in, its mode and its cookie
  * @q: the queue
  * @ops: its source
- * @uk: names the watch; has its new events, flags and cookie
+ * @uk: names the watch
  * @file: as for kevent_add()
  *
- * Arms the watch again, and has its condition checked by the next collection,
- * or by the source at once. If modify_unlocked() fails, the watch may be left disarmed.
+ * Arms it again, and has its condition checked by the next collection, or by the source at once.
+ * If modify_unlocked() fails, the watch may be left disarmed.
  * Return: 0, -ENOENT, -EPERM when it is another process's, -EBUSY when another
  * call arms it, or what the source's check() and modify_unlocked() say: -EINVAL, -EACCES,
  * -ENOTSOCK, -EFAULT, -EXDEV.
@@ -393,7 +332,13 @@ int kevent_modify(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		spin_lock_irq(&q->ready_lock);
 		withdraws = ke->event & ~uk->event ||
 			    uk->req_flags & KEVENT_REQ_DISABLED;
-		err = kevent_modify_found(ke, ops, uk);
+		err = kevent_command(ke, KEVENT_CTL_MODIFY, uk, NULL);
+		if (!err && !arms)
+			kevent_modify_locked(ke, ops, uk);
+		else if (!err && kevent_is_claimed(ke))
+			err = -EBUSY;
+		else if (!err)
+			kevent_claim(ke, KEVENT_TO_ARM);
 		kevent_unlock_irq(q);
 		kevent_testpoint(q, KEVENT_TESTPOINT_HAND_ON);
 		if (withdraws && !err && !arms && ops->modify_unlocked)
@@ -430,9 +375,8 @@ static int kevent_mark_once(struct kevent_queue *q,
  * @uk: names the watch
  * @file: as for kevent_add()
  *
- * Return: 0, -ENOENT, -EPERM when it is another process's, -EINVAL when the
- * request has no event bit in common with the watch, -ENOMEM, or what the
- * source's command() says: -EAGAIN.
+ * Return: 0, -ENOENT, -EPERM when it is another process's, -EINVAL when the request has no event
+ * bit in common with the watch, -ENOMEM, or what the source's command() says: -EAGAIN.
  */
 int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		const struct ukevent *uk, struct file *file)
@@ -456,11 +400,7 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 
 /* Removal: the four steps of types.h, for one watch or all of a queue */
 
-/*
- * Step 4 of the removal of a watch: the task that removes it calls this, or the one that has
- * claimed it. No callback and no lookup finds the watch. kevent_index_erase() frees the memory
- * after a grace period. types.h has all steps.
- */
+/* Step 4 of the removal of a watch, by the task that removes it or by the one that claimed it */
 void kevent_free(struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);
@@ -479,9 +419,12 @@ void kevent_free(struct kevent *ke)
  */
 void kevent_bury(struct kevent *ke, bool held)
 {
+	const struct kevent_source_ops *ops = kevent_source_of(ke);
+
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_KILLED);
 	kevent_unlink(ke);
-	kevent_source_of(ke)->detach(ke);
+	if (ops->detach)
+		ops->detach(ke);
 	if (held)
 		kevent_unhold_file(kevent_held_file(ke));
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_DETACHED);
@@ -505,14 +448,14 @@ bool kevent_kill_one(struct kevent *ke, bool hold)
 }
 
 /**
- * kevent_remove - remove a watch
+ * kevent_remove - remove a watch, and drop its event that is still in the kernel
  * @q: the queue
  * @ops: its source
  * @uk: names the watch
  * @file: as for kevent_add()
  *
- * An event of it that is still in the kernel is dropped. Return: 0, -ENOENT, -EPERM when it
- * is another process's, or what the source's command() says: -EALREADY.
+ * Return: 0, -ENOENT, -EPERM when it is another process's, or what the source's command() says:
+ * -EALREADY.
  */
 int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 		  const struct ukevent *uk, struct file *file)
@@ -536,21 +479,6 @@ int kevent_remove(struct kevent_queue *q, const struct kevent_source_ops *ops,
 	return min(err, 0);
 }
 
-/* Kill the next watch from @index on. */
-static struct kevent *kevent_kill_next(struct kevent_queue *q,
-				       u32 *index, bool *killed)
-{
-	struct kevent *ke;
-
-	guard(rcu)();
-	ke = kevent_index_next(&q->watches, index);
-	if (!ke)
-		return NULL;
-	kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
-	*killed = kevent_kill_one(ke, true);
-	return ke;
-}
-
 /*
  * Remove the watches of a queue whose file is gone. A watch that another task removes at
  * the same time is left to that task, with the queue reference it holds.
@@ -561,10 +489,16 @@ void kevent_remove_all(struct kevent_queue *q)
 	u32 index = 0;
 	bool killed;
 
-	while ((ke = kevent_kill_next(q, &index, &killed))) {
+	for (;; index++) {
+		scoped_guard(rcu) {
+			ke = kevent_index_next(&q->watches, &index);
+			if (!ke)
+				return;
+			kevent_testpoint(q, KEVENT_TESTPOINT_FOUND);
+			killed = kevent_kill_one(ke, true);
+		}
 		if (killed)
 			kevent_bury(ke, true);
-		index++;
 		cond_resched();
 	}
 }

@@ -66,25 +66,7 @@ struct kevent_futex {
 	bool			woken;
 };
 
-static struct kevent_futex *to_futex(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_futex, kk.ke);
-}
-
-static int ev_futex_hold_mm(struct kevent_futex *kf)
-{
-	struct kevent_queue *q = kf->kk.ke.queue;
-
-	if (current->mm != q->home.mm) {
-		if (!kevent_charge(q->owner, KEVENT_MM_BYTES))
-			return -ENOSPC;
-		mmgrab(current->mm);
-	}
-	kf->mm = current->mm;
-	return 0;
-}
-
-/* Wake-ups */
+#define to_futex(watch)	container_of(watch, struct kevent_futex, kk.ke)
 
 /*
  * Called by FUTEX_WAKE and the like under the lock of the hash bucket. A wake-up
@@ -154,8 +136,6 @@ static void ev_futex_leave(struct kevent_futex *kf)
 		futex_unqueue(&kf->q);
 }
 
-/* Watches */
-
 static int ev_futex_check(const struct ukevent *uk, struct file *file)
 {
 	if (uk->event & ~(KEVENT_FUTEX_WAKE | KEVENT_FUTEX_PRIVATE) ||
@@ -168,10 +148,17 @@ static int ev_futex_attach(struct kevent *ke, const struct ukevent *uk,
 			   struct file *file)
 {
 	struct kevent_futex *kf = to_futex(ke);
+	struct kevent_queue *q = ke->queue;
 	int err;
 
 	memset_after(kf, 0, kk);
-	err = ev_futex_hold_mm(kf) ?: kevent_key_link(to_kevent_keyed(ke));
+	if (current->mm != q->home.mm) {
+		if (!kevent_charge(q->owner, KEVENT_MM_BYTES))
+			return -ENOSPC;
+		mmgrab(current->mm);
+	}
+	kf->mm = current->mm;
+	err = kevent_key_link(to_kevent_keyed(ke));
 	if (err || uk->req_flags & KEVENT_REQ_DISABLED)
 		return err;
 	return ev_futex_arm(kf, uk);
@@ -234,10 +221,7 @@ static int ev_futex_command(struct kevent *ke, u32 cmd, const struct ukevent *uk
 {
 	struct mm_struct *mm = to_futex(ke)->mm;
 
-	if (mm != current->mm && atomic_read(&mm->mm_users))
-		return -EPERM;
-	return cmd == KEVENT_CTL_READY ?
-	       kevent_mark_as(ke, uk, KEVENT_FUTEX_WAKE) : 0;
+	return mm != current->mm && atomic_read(&mm->mm_users) ? -EPERM : 0;
 }
 
 static void ev_futex_fill(struct kevent *ke, struct ukevent *uk)
@@ -256,6 +240,7 @@ const struct kevent_source_ops kevent_futex_ops = {
 	.size		= sizeof(struct kevent_futex),
 	/* Not kept: a limit, see above. */
 	.pins		= THREAD_SIZE,
+	.marks		= KEVENT_FUTEX_WAKE,
 	.check		= ev_futex_check,
 	.attach		= ev_futex_attach,
 	.detach		= ev_futex_detach,

@@ -50,11 +50,7 @@
 	(FS_CREATE | FS_DELETE | FS_MODIFY | FS_ATTRIB | FS_MOVE |	\
 	 FS_DELETE_SELF | FS_MOVE_SELF)
 
-/*
- * Watches of one inode, over all queues of a user. A task that changes the inode
- * calls that many callbacks, under the lock of the inode. By default a user has
- * as many inotify instances, with one mark of an inode each.
- */
+/* Watches of one inode, over all queues of a user: by default as many as inotify instances */
 #define EV_INODE_MAX	128
 
 /**
@@ -109,15 +105,9 @@ struct kevent_inode {
 static DEFINE_SPINLOCK(ev_inode_users_lock);
 static struct rb_root ev_inode_users = RB_ROOT;	/* ev_inode_users_lock */
 
-static struct kevent_inode *to_inode(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_inode, kf.ke);
-}
+#define to_inode(watch)	container_of(watch, struct kevent_inode, kf.ke)
 
-static struct kevent_inode_mark *to_mark(struct fsnotify_mark *fsn)
-{
-	return container_of(fsn, struct kevent_inode_mark, fsn);
-}
+#define to_mark(mark)	container_of(mark, struct kevent_inode_mark, fsn)
 
 /* Events */
 
@@ -130,8 +120,6 @@ static bool ev_inode_lost_name(struct kevent_inode *ki,
 					     !READ_ONCE(inode->i_nlink);
 	bool lost = gone && !ki->nameless &&
 		    ki->kf.ke.event & KEVENT_INODE_REMOVE;
-
-	lockdep_assert_held(&ki->kf.ke.queue->ready_lock);
 
 	if (lost || !gone)
 		ki->nameless = gone;
@@ -150,17 +138,6 @@ static const struct {
 	{ KEVENT_INODE_RENAME,	FS_MOVE | FS_MOVE_SELF },
 };
 
-static u32 ev_inode_events(u32 mask)
-{
-	u32 events = 0;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(ev_inode_pairs); i++)
-		if (mask & ev_inode_pairs[i].mask)
-			events |= ev_inode_pairs[i].event;
-	return events;
-}
-
 /* @inode: it may have lost its last name; or NULL */
 static void ev_inode_report(struct kevent_inode *ki, u32 events,
 			    const struct inode *inode)
@@ -178,9 +155,13 @@ static int ev_inode_handle(struct fsnotify_mark *fsn, u32 mask,
 			   const struct qstr *name, u32 cookie)
 {
 	struct kevent_inode_mark *mark = to_mark(fsn);
-	u32 events = ev_inode_events(mask);
 	struct kevent_inode *ki;
+	u32 events = 0;
+	int i;
 
+	for (i = 0; i < ARRAY_SIZE(ev_inode_pairs); i++)
+		if (mask & ev_inode_pairs[i].mask)
+			events |= ev_inode_pairs[i].event;
 	if (!(mask & (FS_ATTRIB | FS_DELETE_SELF)))
 		inode = NULL;
 	/* With a watch on the list, detach() waits for the lock. */
@@ -233,19 +214,6 @@ static int ev_inode_node_cmp(struct rb_node *a, const struct rb_node *b)
 				 b);
 }
 
-/* With a reference, or NULL */
-static struct ev_inode_user *ev_inode_user_find(struct kevent_owner *owner)
-{
-	struct ev_inode_user *user;
-
-	guard(spinlock)(&ev_inode_users_lock);
-	user = rb_entry_safe(rb_find(owner, &ev_inode_users, ev_inode_user_cmp),
-			     struct ev_inode_user, node);
-	if (user)
-		user->refs++;
-	return user;
-}
-
 static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 {
 	struct ev_inode_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
@@ -284,24 +252,27 @@ static void ev_inode_user_put(struct ev_inode_user *user)
 /* With a reference, made if need be; NULL when there is no memory */
 static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 {
-	struct ev_inode_user *user = ev_inode_user_find(owner), *made;
+	struct ev_inode_user *user, *made = NULL;
 	struct rb_node *found;
 
-	if (user)
-		return user;
-	made = ev_inode_user_new(owner);
-	if (!made)
-		return NULL;
-	scoped_guard(spinlock, &ev_inode_users_lock) {
-		found = rb_find_add(&made->node, &ev_inode_users,
-				    ev_inode_node_cmp);
-		if (!found)
-			return made;
-		user = rb_entry(found, struct ev_inode_user, node);
-		user->refs++;
+	for (;;) {
+		scoped_guard(spinlock, &ev_inode_users_lock) {
+			found = made ? rb_find_add(&made->node, &ev_inode_users,
+						   ev_inode_node_cmp) :
+				       rb_find(owner, &ev_inode_users, ev_inode_user_cmp);
+			user = rb_entry_safe(found, struct ev_inode_user, node);
+			if (user)
+				user->refs++;
+		}
+		if (user || made)
+			break;
+		made = ev_inode_user_new(owner);
+		if (!made)
+			return NULL;
 	}
-	ev_inode_user_free(made);
-	return user;
+	if (user && made)
+		ev_inode_user_free(made);
+	return user ?: made;
 }
 
 /* Marks */
@@ -309,8 +280,6 @@ static struct ev_inode_user *ev_inode_user_get(struct kevent_owner *owner)
 static void ev_inode_link(struct kevent_inode_mark *mark,
 			  struct kevent_inode *ki)
 {
-	lockdep_assert_held(&mark->user->mark_mutex);
-
 	ki->mark = mark;
 	guard(spinlock)(&mark->fsn.lock);
 	/* The newest comes first, as with other files. */
@@ -322,8 +291,6 @@ static void ev_inode_link(struct kevent_inode_mark *mark,
 static bool ev_inode_unlink(struct kevent_inode *ki)
 {
 	struct kevent_inode_mark *mark = ki->mark;
-
-	lockdep_assert_held(&mark->user->mark_mutex);
 
 	guard(spinlock)(&mark->fsn.lock);
 	list_del(&ki->link);
@@ -355,18 +322,6 @@ static int ev_inode_new_mark(struct kevent_inode *ki, struct inode *inode,
 	return err;
 }
 
-/*
- * Others may destroy the mark meanwhile, as a last name goes: they clear the flag under mark->lock,
- * and then break what is on the list. Returns -ENOENT for one that may have come too late.
- */
-static int ev_inode_join_mark(struct kevent_inode *ki,
-			      struct kevent_inode_mark *mark)
-{
-	ev_inode_link(mark, ki);
-	return READ_ONCE(mark->fsn.flags) & FSNOTIFY_MARK_FLAG_ALIVE ? 0 :
-								       -ENOENT;
-}
-
 /* @user: with a reference, which is dropped unless a new mark takes it over */
 static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 			 struct ev_inode_user *user)
@@ -376,36 +331,25 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 
 	mutex_lock(&user->mark_mutex);
 	fsn = fsnotify_find_inode_mark(inode, user->group);
-	if (!fsn)
+	if (!fsn) {
 		err = ev_inode_new_mark(ki, inode, user);
-	else if (to_mark(fsn)->nr >= EV_INODE_MAX)
+	} else if (to_mark(fsn)->nr >= EV_INODE_MAX) {
 		err = -ENOSPC;
-	else
-		err = ev_inode_join_mark(ki, to_mark(fsn));
+	} else {
+		ev_inode_link(to_mark(fsn), ki);
+		/*
+		 * Others may destroy the mark meanwhile, as a last name goes: they clear the flag
+		 * under mark->lock, and then break what is on the list. This may be too late.
+		 */
+		if (!(READ_ONCE(fsn->flags) & FSNOTIFY_MARK_FLAG_ALIVE))
+			err = -ENOENT;
+	}
 	mutex_unlock(&user->mark_mutex);
 	if (fsn)
 		fsnotify_put_mark(fsn);
 	if (fsn || err)
 		ev_inode_user_put(user);
 	return err;
-}
-
-/* The file is pinned and with it the inode: no mark's end is the inode's. */
-static void ev_inode_leave(struct kevent_inode *ki)
-{
-	struct kevent_inode_mark *mark = ki->mark;
-	struct ev_inode_user *user = mark->user;
-	bool last;
-
-	mutex_lock(&user->mark_mutex);
-	last = ev_inode_unlink(ki);
-	if (last)
-		fsnotify_destroy_mark(&mark->fsn, user->group);
-	mutex_unlock(&user->mark_mutex);
-	if (!last)
-		return;
-	fsnotify_put_mark(&mark->fsn);
-	ev_inode_user_put(user);
 }
 
 /* Watches */
@@ -422,25 +366,12 @@ static int ev_inode_check(const struct ukevent *uk, struct file *file)
 	return file->f_mode & FMODE_READ ? 0 : -EACCES;
 }
 
-/* The mark asks already, so no later loss of a name is missed. */
-static u32 ev_inode_holds(struct kevent_inode *ki, const struct inode *inode)
-{
-	guard(spinlock_irq)(&ki->kf.ke.queue->ready_lock);
-	return ev_inode_lost_name(ki, inode) ? KEVENT_INODE_REMOVE : 0;
-}
-
-static int ev_inode_mark(struct kevent_inode *ki, struct inode *inode)
-{
-	struct ev_inode_user *user = ev_inode_user_get(ki->kf.ke.queue->owner);
-
-	return user ? ev_inode_join(ki, inode, user) : -ENOMEM;
-}
-
 static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 			   struct file *file)
 {
 	struct kevent_inode *ki = to_inode(ke);
 	struct inode *inode = file_inode(file);
+	struct ev_inode_user *user;
 	int err;
 
 	memset_after(ki, 0, kf);
@@ -448,21 +379,41 @@ static int ev_inode_attach(struct kevent *ke, const struct ukevent *uk,
 	      host_may_notify(file, EV_INODE_FS_EVENTS);
 	if (err)
 		return err;
-	err = ev_inode_mark(ki, inode);
+	user = ev_inode_user_get(ke->queue->owner);
+	if (!user)
+		return -ENOMEM;
+	err = ev_inode_join(ki, inode, user);
 	/* The inode's marks are being destroyed: so would this one. */
 	if (err == -ENOENT) {
 		kevent_broken(ke);
 		return 0;
 	}
-	return err ?: ev_inode_holds(ki, inode);
+	if (err)
+		return err;
+	/* The mark asks already, so no later loss of a name is missed. */
+	guard(spinlock_irq)(&ke->queue->ready_lock);
+	return ev_inode_lost_name(ki, inode) ? KEVENT_INODE_REMOVE : 0;
 }
 
+/* The file is pinned and with it the inode: no mark's end is the inode's. */
 static void ev_inode_detach(struct kevent *ke)
 {
-	struct kevent_inode *ki = to_inode(ke);
+	struct kevent_inode_mark *mark = to_inode(ke)->mark;
+	struct ev_inode_user *user;
+	bool last;
 
-	if (ki->mark)
-		ev_inode_leave(ki);
+	if (!mark)
+		return;
+	user = mark->user;
+	mutex_lock(&user->mark_mutex);
+	last = ev_inode_unlink(to_inode(ke));
+	if (last)
+		fsnotify_destroy_mark(&mark->fsn, user->group);
+	mutex_unlock(&user->mark_mutex);
+	if (!last)
+		return;
+	fsnotify_put_mark(&mark->fsn);
+	ev_inode_user_put(user);
 }
 
 /* What is not wanted any more is not reported. A name may have been lost before. */
@@ -479,13 +430,6 @@ static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 		kevent_ready_locked(ke, KEVENT_INODE_REMOVE);
 }
 
-static int ev_inode_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
-			    void **room)
-{
-	return cmd == KEVENT_CTL_READY ?
-	       kevent_mark_as(ke, uk, EV_INODE_EVENTS) : 0;
-}
-
 const struct kevent_source_ops kevent_inode_ops = {
 	.name		= "inode",
 	.flags		= KEVENT_SOURCE_FILE,
@@ -493,9 +437,9 @@ const struct kevent_source_ops kevent_inode_ops = {
 	/* As if it were alone on its inode. */
 	.pins		= roundup_pow_of_two(sizeof(struct kevent_inode_mark)) +
 			  sizeof(struct fsnotify_mark_connector),
+	.marks		= EV_INODE_EVENTS,
 	.check		= ev_inode_check,
 	.attach		= ev_inode_attach,
 	.detach		= ev_inode_detach,
-	.command	= ev_inode_command,
 	.modified	= ev_inode_modified,
 };

@@ -9,14 +9,10 @@
  * rest waits: the queues that have more are on a list of the CPU, whose own hrtimer goes on
  * 50 us later, with the one that waits longest. A queue has 32 timers in its turn. While some
  * wait, others join them, so that nobody is overtaken. Without high resolution timers the next
- * run would be at the next tick, so 2048 expire in one. Where a queue is to wait, its hrtimer
- * takes the softirq 285 instructions; that of a timerfd takes an interrupt 220.
+ * run would be at the next tick, so 2048 expire in one.
  *
- * A queue has a tree of running timers for each clock, in the time of that clock, and one
- * hrtimer for the earliest of each. They come with the queue's first timer and stay until
- * the queue is freed; ready_lock protects them. Inserting a timer starts the hrtimer only
- * if that timer is the earliest and the hrtimer would be late for it. Removing a timer
- * leaves the hrtimer alone: its callback then finds less to do, or nothing.
+ * A queue has a tree of running timers for each clock, and one hrtimer for the earliest of each.
+ * Removing a timer leaves the hrtimer alone: its callback then finds less to do, or nothing.
  *
  * A periodic timer does not restart itself. Its expiry takes it out of the tree, counts
  * once, moves the time on by one interval and makes the watch ready. The entry adds the
@@ -26,21 +22,17 @@
  * have succeeded. So no period is too short: there is one expiry per event.
  *
  * A callback does all it does to a watch under ready_lock. MODIFY and detach() take the
- * timer out of the tree under that lock, and need not wait for a callback. The hrtimers
- * are cancelled when the queue's file is gone and its timers are removed: then nobody can
- * add one, and a callback finds none to start the hrtimer for.
+ * timer out of the tree under that lock, and need not wait for a callback.
  *
  * A step of CLOCK_REALTIME cancels timers of CANCEL_ON_SET. The code that first sees that
  * the offset to CLOCK_MONOTONIC has changed counts it: an expiry, an ADD, or
  * kevent_clock_was_set(). Such a timer has the count of when it was armed. If it expires
  * and the count is another one, it is cancelled: it may have expired because the clock was
  * set. A work item cancels all others, in slices, queue by queue; the task that sets the
- * clock does not, because there may be many timers of other users. The queue has these
- * timers on a list, the lowest count first. A slice takes them from its head, so a work
- * item that was interrupted by a close, or by another step, needs no position. The work
- * item holds a reference to the queue it is at. It also starts the hrtimers of REALTIME
- * and TAI anew: without high resolution timers the CPU that sets the clock does not check
- * its soft hrtimers again.
+ * clock does not, because there may be many timers of other users. It takes them from the head
+ * of a list of the queue, so after a close or another step it needs no position. It also starts
+ * the hrtimers of REALTIME and TAI anew: without high resolution timers the CPU that sets the
+ * clock does not check its soft hrtimers again.
  */
 
 #include <linux/cleanup.h>
@@ -170,13 +162,9 @@ static const clockid_t ev_clock_ids[EV_NR_CLOCKS] = {
 };
 
 /*
- * ev_timers_lock nests in ready_lock. It protects the lists of queues that have
- * timers, and of those that have yet to look whether the clock was set. They are
- * as long as users may have descriptors; nobody walks them under the lock. A
- * queue on a list has its file.
- *
- * ev_clock_settings counts settings of CLOCK_REALTIME and ev_clock_offset is
- * what it was off CLOCK_MONOTONIC after the last one.
+ * Nests in ready_lock. It protects the lists of queues that have timers, and of those that have
+ * yet to look whether the clock was set. Nobody walks them under the lock. A queue on a list has
+ * its file. Below is how often CLOCK_REALTIME was set, and what it was off CLOCK_MONOTONIC then.
  */
 static DEFINE_SPINLOCK(ev_timers_lock);
 static LIST_HEAD(ev_timers_known);
@@ -188,10 +176,7 @@ static ktime_t ev_clock_offset;
 static DEFINE_SPINLOCK(ev_waiting_lock);
 static DEFINE_PER_CPU(struct ev_share, ev_shares);
 
-static struct kevent_timer *to_timer(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_timer, kk.ke);
-}
+#define to_timer(watch)	container_of(watch, struct kevent_timer, kk.ke)
 
 static u64 ev_timer_data(const struct ukevent *uk)
 {
@@ -231,16 +216,6 @@ static enum ev_clock ev_timer_clock(u32 event)
 	return event & KEVENT_TIMER_TAI ? EV_TAI : EV_MONOTONIC;
 }
 
-static ktime_t ev_timer_interval(const struct ukevent *uk)
-{
-	if (uk->event & KEVENT_TIMER_INTERVAL)
-		return ev_timer_data(uk);
-	if (uk->event & KEVENT_TIMER_ABSTIME ||
-	    uk->req_flags & KEVENT_REQ_ONESHOT)
-		return 0;
-	return uk->id.raw_u64;
-}
-
 static ktime_t ev_timer_first(clockid_t clock, const struct ukevent *uk)
 {
 	ktime_t at = uk->id.raw_u64;
@@ -269,8 +244,6 @@ static u64 ev_clock_look(void)
 
 static void ev_clock_program(struct kevent_clock *clock, ktime_t at)
 {
-	lockdep_assert_held(&clock->queue->ready_lock);
-
 	clock->at = at;
 	hrtimer_start(&clock->timer, at, HRTIMER_MODE_ABS_SOFT);
 }
@@ -298,8 +271,6 @@ static void ev_timer_stop(struct kevent_timer *kt)
 static void ev_timer_cancel(struct kevent_timer *kt, u64 settings)
 {
 	struct kevent *ke = &kt->kk.ke;
-
-	lockdep_assert_held(&ke->queue->ready_lock);
 
 	kt->settings = settings;
 	list_move_tail(&kt->on_set, &ke->queue->timers->on_set);
@@ -337,8 +308,6 @@ static bool ev_clock_expire(struct kevent_clock *clock, unsigned int *left)
 	unsigned int slice = EV_TIMER_SLICE;
 	struct timerqueue_node *node;
 
-	lockdep_assert_held(&clock->queue->ready_lock);
-
 	while ((node = timerqueue_getnext(&clock->running)) &&
 	       node->expires <= now) {
 		if (!slice-- || !*left)
@@ -354,8 +323,6 @@ static void ev_clock_next(struct kevent_clock *clock)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&clock->running);
 
-	lockdep_assert_held(&clock->queue->ready_lock);
-
 	clock->at = KTIME_MAX;
 	if (node)
 		ev_clock_program(clock, node->expires);
@@ -363,20 +330,16 @@ static void ev_clock_next(struct kevent_clock *clock)
 
 /* Turns */
 
-static bool ev_low_res(void)
-{
-	return hrtimer_resolution > EV_TIMER_PAUSE_NS;
-}
-
 /* That of this CPU; in its softirq, which may be a new one */
 static struct ev_share *ev_share_here(void)
 {
 	unsigned int run = kstat_softirqs_cpu(HRTIMER_SOFTIRQ, smp_processor_id());
 	struct ev_share *share = this_cpu_ptr(&ev_shares);
+	bool low_res = hrtimer_resolution > EV_TIMER_PAUSE_NS;
 
 	if (share->run != run) {
 		share->run = run;
-		share->left = EV_TIMER_SLICE * (ev_low_res() ? EV_TIMER_SLICES_LOW_RES :
+		share->left = EV_TIMER_SLICE * (low_res ? EV_TIMER_SLICES_LOW_RES :
 						EV_TIMER_SLICES);
 	}
 	return share;
@@ -385,8 +348,6 @@ static struct ev_share *ev_share_here(void)
 /* Turns follow when others have had the CPU. */
 static void ev_share_go_on(struct ev_share *share)
 {
-	lockdep_assert_held(&ev_waiting_lock);
-
 	hrtimer_start(&share->next, ktime_add_ns(ktime_get(), EV_TIMER_PAUSE_NS),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
@@ -398,8 +359,6 @@ static void ev_share_go_on(struct ev_share *share)
  */
 static void ev_clock_wait(struct kevent_clock *clock, struct ev_share *share)
 {
-	lockdep_assert_held(&clock->queue->ready_lock);
-
 	clock->at = KTIME_MIN;
 	guard(spinlock)(&ev_waiting_lock);
 	if (!list_empty(&clock->waiting))
@@ -407,21 +366,6 @@ static void ev_clock_wait(struct kevent_clock *clock, struct ev_share *share)
 	if (list_empty(&share->waiting))
 		ev_share_go_on(share);
 	list_add_tail(&clock->waiting, &share->waiting);
-}
-
-/*
- * Who waits longest leaves the list. Its queue may be closed then: as softirqs have RCU it
- * exists, without timers.
- */
-static struct kevent_clock *ev_share_pop(struct ev_share *share)
-{
-	struct kevent_clock *clock;
-
-	guard(spinlock_irqsave)(&ev_waiting_lock);
-	clock = list_first_entry_or_null(&share->waiting, struct kevent_clock, waiting);
-	if (clock)
-		list_del_init(&clock->waiting);
-	return clock;
 }
 
 /* The turn of a clock, which lasts as long as *@left; it waits for the next one if it has more. */
@@ -439,12 +383,21 @@ static void ev_clock_turn(struct kevent_clock *clock, struct ev_share *share,
 	kevent_testpoint(q, KEVENT_TESTPOINT_SLICE);
 }
 
+/* To those that wait longest. Their queues may be closed then: as softirqs have RCU they exist. */
 static void ev_share_give_turns(struct ev_share *share, unsigned int *left)
 {
 	struct kevent_clock *clock;
 
-	while (*left && (clock = ev_share_pop(share)))
+	while (*left) {
+		scoped_guard(spinlock_irqsave, &ev_waiting_lock) {
+			clock = list_first_entry_or_null(&share->waiting,
+							 struct kevent_clock, waiting);
+			if (!clock)
+				return;
+			list_del_init(&clock->waiting);
+		}
 		ev_clock_turn(clock, share, left);
+	}
 }
 
 static enum hrtimer_restart ev_clock_fn(struct hrtimer *timer)
@@ -503,29 +456,24 @@ void kevent_timers_exit(void)
 		hrtimer_cancel(&per_cpu_ptr(&ev_shares, cpu)->next);
 }
 
-static void ev_clock_init(struct kevent_clock *clock, struct kevent_queue *q, clockid_t id)
-{
-	clock->queue = q;
-	clock->id = id;
-	clock->at = KTIME_MAX;
-	INIT_LIST_HEAD(&clock->waiting);
-	timerqueue_init_head(&clock->running);
-	host_timer_setup(&clock->timer, ev_clock_fn, id, HRTIMER_MODE_ABS_SOFT);
-}
-
 static struct kevent_timers *ev_timers_alloc(struct kevent_queue *q)
 {
-	struct kevent_timers *timers;
-	int i;
+	struct kevent_timers *timers = kzalloc(sizeof(*timers), GFP_KERNEL_ACCOUNT);
+	struct kevent_clock *clock;
 
-	timers = kzalloc(sizeof(*timers), GFP_KERNEL_ACCOUNT);
 	if (!timers)
 		return NULL;
 	timers->queue = q;
 	INIT_LIST_HEAD(&timers->on_set);
 	INIT_LIST_HEAD(&timers->link);
-	for (i = 0; i < EV_NR_CLOCKS; i++)
-		ev_clock_init(&timers->clocks[i], q, ev_clock_ids[i]);
+	for (clock = timers->clocks; clock < timers->clocks + EV_NR_CLOCKS; clock++) {
+		clock->queue = q;
+		clock->id = ev_clock_ids[clock - timers->clocks];
+		clock->at = KTIME_MAX;
+		INIT_LIST_HEAD(&clock->waiting);
+		timerqueue_init_head(&clock->running);
+		host_timer_setup(&clock->timer, ev_clock_fn, clock->id, HRTIMER_MODE_ABS_SOFT);
+	}
 	return timers;
 }
 
@@ -585,7 +533,12 @@ static void ev_timer_set(struct kevent_timer *kt, const struct ukevent *uk)
 	list_del_init(&kt->on_set);
 	kt->clock = &timers->clocks[ev_timer_clock(uk->event)];
 	kt->when = uk->id.raw_u64;
-	kt->interval = ev_timer_interval(uk);
+	if (uk->event & KEVENT_TIMER_INTERVAL)
+		kt->interval = ev_timer_data(uk);
+	else if (uk->event & KEVENT_TIMER_ABSTIME || uk->req_flags & KEVENT_REQ_ONESHOT)
+		kt->interval = 0;
+	else
+		kt->interval = uk->id.raw_u64;
 	kt->ticks = 0;
 	kt->settings = 0;
 	kt->expired = false;
@@ -682,21 +635,14 @@ static void ev_timer_delivered(struct kevent *ke)
 	ev_timer_start(kt);
 }
 
-static int ev_timer_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
-			    void **room)
-{
-	return cmd == KEVENT_CTL_READY ?
-	       kevent_mark_as(ke, uk, KEVENT_TIMER_FIRED) : 0;
-}
-
 const struct kevent_source_ops kevent_timer_ops = {
 	.name		= "timer",
 	.size		= sizeof(struct kevent_timer),
+	.marks		= KEVENT_TIMER_FIRED,
 	.check		= ev_timer_check,
 	.key		= ev_timer_key,
 	.attach		= ev_timer_attach,
 	.detach		= ev_timer_detach,
-	.command	= ev_timer_command,
 	.modified	= ev_timer_modified,
 	.fill		= ev_timer_fill,
 	.delivered	= ev_timer_delivered,
@@ -721,43 +667,30 @@ static bool ev_timers_cancel(struct kevent_timers *timers)
 	return false;
 }
 
-static void ev_clocks_restart(struct kevent_timers *timers)
-{
-	int i;
-
-	guard(spinlock_irqsave)(&timers->queue->ready_lock);
-	/* One that waits for its turn looks at its clock then. */
-	for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
-		if (timers->clocks[i].at != KTIME_MIN)
-			ev_clock_next(&timers->clocks[i]);
-}
-
-/* The caller gets a reference to its queue. */
-static struct kevent_timers *ev_timers_next_stale(void)
-{
-	struct kevent_timers *timers;
-
-	guard(spinlock_irq)(&ev_timers_lock);
-	timers = list_first_entry_or_null(&ev_timers_stale,
-					  struct kevent_timers, link);
-	if (timers) {
-		list_move_tail(&timers->link, &ev_timers_known);
-		refcount_inc(&timers->queue->refs);
-	}
-	return timers;
-}
-
 static void ev_timers_look(struct work_struct *work)
 {
 	struct kevent_timers *timers;
 	struct kevent_queue *q;
+	int i;
 
 	scoped_guard(spinlock_irq, &ev_timers_lock)
 		list_splice_tail_init(&ev_timers_known, &ev_timers_stale);
-	while ((timers = ev_timers_next_stale())) {
-		q = timers->queue;
+	for (;;) {
+		scoped_guard(spinlock_irq, &ev_timers_lock) {
+			timers = list_first_entry_or_null(&ev_timers_stale,
+							  struct kevent_timers, link);
+			if (!timers)
+				return;
+			list_move_tail(&timers->link, &ev_timers_known);
+			q = timers->queue;
+			refcount_inc(&q->refs);
+		}
 		kevent_testpoint(q, KEVENT_TESTPOINT_CLOCK_SET);
-		ev_clocks_restart(timers);
+		/* One that waits for its turn looks at its clock then. */
+		scoped_guard(spinlock_irqsave, &q->ready_lock)
+			for (i = EV_REALTIME; i < EV_NR_CLOCKS; i++)
+				if (timers->clocks[i].at != KTIME_MIN)
+					ev_clock_next(&timers->clocks[i]);
 		while (ev_timers_cancel(timers))
 			cond_resched();
 		kevent_queue_put(q);

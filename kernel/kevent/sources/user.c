@@ -56,10 +56,7 @@ struct kevent_user {
 	bool			keep_each;
 };
 
-static struct kevent_user *to_user(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_user, kk.ke);
-}
+#define to_user(watch)	container_of(watch, struct kevent_user, kk.ke)
 
 static void ev_user_drop_oldest(struct kevent_user *ku)
 {
@@ -98,11 +95,6 @@ static int ev_user_attach(struct kevent *ke, const struct ukevent *uk,
 	memset_after(to_user(ke), 0, kk);
 	ev_user_modified(ke, uk);
 	return kevent_key_link(to_kevent_keyed(ke));
-}
-
-/* Marks come by kevent_find() only. */
-static void ev_user_detach(struct kevent *ke)
-{
 }
 
 static void ev_user_destroy(struct kevent *ke)
@@ -169,25 +161,14 @@ static int ev_user_keep(struct kevent_user *ku, u32 bits, u64 data,
 	return 0;
 }
 
-static void ev_user_merge(struct kevent_user *ku, u32 bits)
-{
-	struct kevent_user_merged *to = ku->last ? &ku->last->after :
-						   &ku->merged;
-
-	if (!to->nr)
-		ku->nr++;
-	if (to->nr < U32_MAX)
-		to->nr++;
-	to->bits |= bits;
-}
-
 /* A watch without event bits takes any, a request without means all. */
 static int ev_user_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
 			   void **room)
 {
 	struct kevent_user *ku = to_user(ke);
+	struct kevent_user_merged *to = ku->last ? &ku->last->after : &ku->merged;
 	u32 mask = uk->event ?: ke->event;
-	int err = 0;
+	int err;
 
 	if (cmd != KEVENT_CTL_READY)
 		return 0;
@@ -196,13 +177,16 @@ static int ev_user_command(struct kevent *ke, u32 cmd, const struct ukevent *uk,
 		if (!mask)
 			return -EINVAL;
 	}
-	if (ku->keep_each)
+	if (ku->keep_each) {
 		err = ev_user_keep(ku, mask, (u64)uk->ret_data[1] << 32 |
 				   uk->ret_data[0], room);
-	else
-		ev_user_merge(ku, mask);
-	if (err)
-		return err;
+		if (err)
+			return err;
+	} else {
+		ku->nr += !to->nr;
+		to->nr += to->nr < U32_MAX;
+		to->bits |= mask;
+	}
 	ke->ready |= mask;
 	return KEVENT_COMMAND_DONE;
 }
@@ -215,7 +199,6 @@ const struct kevent_source_ops kevent_user_ops = {
 	.size		= sizeof(struct kevent_user),
 	.check		= ev_user_check,
 	.attach		= ev_user_attach,
-	.detach		= ev_user_detach,
 	.destroy	= ev_user_destroy,
 	.command	= ev_user_command,
 	.modified	= ev_user_modified,
