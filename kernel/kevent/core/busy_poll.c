@@ -29,14 +29,6 @@ void kevent_busy_note_sock(struct kevent_busy *busy, const struct sock *sk)
 		WRITE_ONCE(busy->id, id);
 }
 
-static bool kevent_busy_timeout(const struct kevent_busy *busy,
-				unsigned long start)
-{
-	unsigned long usecs = READ_ONCE(busy->usecs) ?: host_busy_poll();
-
-	return !usecs || time_after(busy_loop_current_time(), start + usecs);
-}
-
 /**
  * struct kevent_busy_waiter - a consumer that polls
  * @q: its queue
@@ -63,9 +55,10 @@ static bool kevent_busy_found(const struct kevent_busy_waiter *w)
 static bool kevent_busy_end(void *arg, unsigned long start)
 {
 	struct kevent_busy_waiter *w = arg;
+	unsigned long usecs = READ_ONCE(w->q->busy.usecs) ?: host_busy_poll();
 
 	return kevent_busy_found(w) || signal_pending(current) ||
-	       kevent_busy_timeout(&w->q->busy, start) ||
+	       !usecs || time_after(busy_loop_current_time(), start + usecs) ||
 	       kevent_deadline_is_past(&w->c->until);
 }
 
@@ -110,38 +103,28 @@ void kevent_busy_wait_on(struct kevent_queue *q, const struct kevent_consumer *c
 		WRITE_ONCE(busy->id, 0);
 }
 
-static int kevent_busy_set(struct kevent_busy *busy,
-			   const struct epoll_params *params)
-{
-	if (params->__pad || params->busy_poll_usecs > S32_MAX ||
-	    params->prefer_busy_poll > 1)
-		return -EINVAL;
-	if (params->busy_poll_budget > NAPI_POLL_WEIGHT &&
-	    !capable(CAP_NET_ADMIN))
-		return -EPERM;
-	WRITE_ONCE(busy->usecs, params->busy_poll_usecs);
-	WRITE_ONCE(busy->budget, params->busy_poll_budget);
-	WRITE_ONCE(busy->prefer, params->prefer_busy_poll);
-	return 0;
-}
-
-/*
- * EPIOCSPARAMS or EPIOCGPARAMS. Returns 0, -EFAULT, -EINVAL for a bad value, or -EPERM for a
- * budget that takes CAP_NET_ADMIN.
- */
+/* EPIOCSPARAMS or EPIOCGPARAMS */
 long kevent_busy_ioctl(struct kevent_queue *q, unsigned int cmd,
 		       unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
+	struct kevent_busy *busy = &q->busy;
 	struct epoll_params params = {};
 
-	if (cmd == EPIOCSPARAMS) {
-		if (copy_from_user(&params, user, sizeof(params)))
-			return -EFAULT;
-		return kevent_busy_set(&q->busy, &params);
+	if (cmd == EPIOCGPARAMS) {
+		params.busy_poll_usecs = READ_ONCE(busy->usecs);
+		params.busy_poll_budget = READ_ONCE(busy->budget);
+		params.prefer_busy_poll = READ_ONCE(busy->prefer);
+		return copy_to_user(user, &params, sizeof(params)) ? -EFAULT : 0;
 	}
-	params.busy_poll_usecs = READ_ONCE(q->busy.usecs);
-	params.busy_poll_budget = READ_ONCE(q->busy.budget);
-	params.prefer_busy_poll = READ_ONCE(q->busy.prefer);
-	return copy_to_user(user, &params, sizeof(params)) ? -EFAULT : 0;
+	if (copy_from_user(&params, user, sizeof(params)))
+		return -EFAULT;
+	if (params.__pad || params.busy_poll_usecs > S32_MAX || params.prefer_busy_poll > 1)
+		return -EINVAL;
+	if (params.busy_poll_budget > NAPI_POLL_WEIGHT && !capable(CAP_NET_ADMIN))
+		return -EPERM;
+	WRITE_ONCE(busy->usecs, params.busy_poll_usecs);
+	WRITE_ONCE(busy->budget, params.busy_poll_budget);
+	WRITE_ONCE(busy->prefer, params.prefer_busy_poll);
+	return 0;
 }

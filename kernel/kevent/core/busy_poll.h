@@ -34,11 +34,9 @@ static inline void kevent_busy_note(struct kevent_busy *busy,
 }
 
 /*
- * Busy polling before a consumer sleeps. If it may not sleep, a device queue is polled once.
- * Without a device queue the wait is for events from anywhere, if the queue has a time set
- * for that. A consumer that does not want the ring filled sleeps: only on
- * kevent_queue.sleepers it keeps wake-ups from storing its events there. Process context,
- * no locks held.
+ * Busy polling before a consumer sleeps. Without a device queue the wait is for events from
+ * anywhere, if the queue has a time set for that. A consumer that does not want the ring filled
+ * sleeps: only on kevent_queue.sleepers it keeps wake-ups from storing its events there.
  */
 static inline void kevent_busy_wait(struct kevent_queue *q,
 				    const struct kevent_consumer *c)

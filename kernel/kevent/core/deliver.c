@@ -18,15 +18,12 @@
  * kevent_wake_askers().
  *
  * kevent_queue.polls counts these polls. A call that finds nothing compares it, because a
- * consumer may have polled a watch between the collection and the sleep of the call. Before the
- * first comparison any watch on a list makes the call collect once more. A call whose time is
- * over spends %KEVENT_PATIENCE on all of that: three seconds of waiting, or a thousand
- * collections. A consumer that slept when the poll began is not notified, unless more than 32
- * have come since: one event wakes one consumer.
+ * consumer may have polled a watch between the collection and the sleep of the call. A call whose
+ * time is over spends %KEVENT_PATIENCE on all of that. A consumer that slept when the poll began
+ * is not notified, unless more than 32 have come since: one event wakes one consumer.
  *
  * A ->poll() may take for ever. So a consumer takes one watch at a time, and delivers its
- * event before it takes the next. The other watches stay on the lists, where any consumer can
- * deliver them, and no reference keeps their files. Entries in the ring are for all threads, but
+ * event before it takes the next. Entries in the ring are for all threads, but
  * a buffer is for one. A buffer may have an event that is not reported again: an edge, ONESHOT,
  * or DISPATCH. The call then polls no file that may be of any driver, and leaves the rest to the
  * next call. A consumer that is killed during a poll takes nothing, and the watch stays ready.
@@ -47,15 +44,10 @@
 #include "wakeup_source.h"
 #include "watch.h"
 
-/**
- * kevent_leave - a consumer returns, or will be away for a while
- * @q: the queue
- * @others: who can take events: %KEVENT_OF_BUFFER when the ring is full,
- *	    kevent_choose_elsewhere() when its memory is away
- *
- * Wakes another consumer for the remaining events, unless one is already waking.
- * Return: false if the ring should say that there are some, and its memory is away:
- * kevent_say_more() must follow.
+/*
+ * A consumer returns, or will be away for a while. Wakes another one of those who can take the
+ * remaining events, unless one is already waking. Returns false if the ring should say that there
+ * are some, and its memory is away: kevent_say_more() must follow.
  */
 bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 {
@@ -74,31 +66,20 @@ bool kevent_leave(struct kevent_queue *q, enum kevent_consumers others)
 }
 
 /*
- * Find out whether the only event that is ready says what an unread entry says. Returns false
- * if the ring can't be seen, or if the watch has to be polled.
- */
-static bool kevent_find_repeat(struct kevent_queue *q)
-{
-	const struct kevent *ke;
-
-	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_select(q))
-		return false;
-	/* Full barrier: pairs with consumers, see kevent_repeats(). */
-	smp_mb__after_spinlock();
-	if (kring_sync(&q->ring))
-		return false;
-	ke = list_first_entry(&q->ready, struct kevent, link);
-	return ke->ready && !kevent_must_verify(ke) && kevent_repeats(ke, &q->ring);
-}
-
-/*
  * The memory of the ring is away here. Other processes may have the ring in memory that can be
- * written. But an event that repeats an unread entry makes no entry there: it needs a consumer
- * with a buffer.
+ * written. But if the only event that is ready repeats an unread entry, it makes no entry there:
+ * it needs a consumer with a buffer.
  */
 static enum kevent_consumers kevent_choose_elsewhere(struct kevent_queue *q)
 {
-	return kevent_find_repeat(q) ? KEVENT_OF_BUFFER_ONE : KEVENT_ELSEWHERE;
+	const struct kevent *ke = list_first_entry(&q->ready, struct kevent, link);
+
+	if (!list_is_singular(&q->ready) || !q->ring.size || !kevent_ring_select(q))
+		return KEVENT_ELSEWHERE;
+	/* Full barrier: pairs with consumers, see kevent_repeats(). */
+	smp_mb__after_spinlock();
+	return !kring_sync(&q->ring) && ke->ready && !kevent_must_verify(ke) &&
+	       kevent_repeats(ke, &q->ring) ? KEVENT_OF_BUFFER_ONE : KEVENT_ELSEWHERE;
 }
 
 /*
@@ -230,8 +211,6 @@ enum kevent_stop {
 /* Count the slots for events, at most @max. Returns -EFAULT when that can't be read. */
 static int kevent_count_slots(struct kevent_queue *q, struct kring *to, u32 max)
 {
-	lockdep_assert_held(&q->ready_lock);
-
 	if (!to->user)
 		return min3(max, to->size - (u32)to->kidx, INT_MAX);
 	if (!kevent_ring_select(q))
@@ -241,16 +220,6 @@ static int kevent_count_slots(struct kevent_queue *q, struct kring *to, u32 max)
 	if (kring_sync(to))
 		return -EFAULT;
 	return min3(max, kring_free_slots(to), INT_MAX);
-}
-
-/*
- * Has a level watch reported nothing since its delivery, and is its entry unread? Then it need
- * not be polled: the consumer of the entry will read the file, and a later call polls the watch.
- */
-static bool kevent_is_unread(const struct kevent *ke, const struct kring *to)
-{
-	return ke->state & KE_QUIET && to->user &&
-	       kring_is_unread(to, ke->stored);
 }
 
 /* User memory has an occurrence of a watch. */
@@ -301,28 +270,17 @@ static bool kevent_store_entry(struct kring *to, struct kevent *ke)
 	return true;
 }
 
-/* Store the event of a watch. If it has more, it is passed again behind the others. */
-static enum kevent_stop kevent_store(struct kevent_collection *c,
-				     struct kevent *ke)
-{
-	if (!kevent_store_entry(c->to, ke)) {
-		if (kevent_is_checked(ke))
-			kevent_doubt(ke);
-		return KEVENT_FAULTED;
-	}
-	c->room--;
-	kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
-	kevent_settle(c, ke);
-	return KEVENT_AT_END;
-}
-
-/* Deal with a watch that is queued, unless the hold of the lock must end first. */
+/*
+ * Deal with a watch that is queued, unless the hold of the lock must end first. If it has more
+ * events than one, it is passed again behind the others.
+ */
 static enum kevent_stop kevent_pass(struct kevent_collection *c,
 				    struct kevent *ke)
 {
 	int mask;
 
-	if (kevent_is_unread(ke, c->to)) {
+	/* It has reported nothing since its delivery: who has the entry will read the file. */
+	if (ke->state & KE_QUIET && c->to->user && kring_is_unread(c->to, ke->stored)) {
 		list_move_tail(&ke->link, &c->kept);
 		return KEVENT_AT_END;
 	}
@@ -346,21 +304,15 @@ static enum kevent_stop kevent_pass(struct kevent_collection *c,
 		kevent_delivered(ke);
 		return KEVENT_AT_END;
 	}
-	return kevent_store(c, ke);
-}
-
-/*
- * The level watches up to @last are for another hold of the lock. One call reports a level
- * watch once, so they leave those that were delivered.
- */
-static void kevent_postpone(struct kevent_queue *q, struct list_head *last)
-{
-	LIST_HEAD(left);
-
-	lockdep_assert_held(&q->ready_lock);
-
-	list_cut_position(&left, &q->level, last);
-	list_splice_tail(&left, &q->ready);
+	if (!kevent_store_entry(c->to, ke)) {
+		if (kevent_is_checked(ke))
+			kevent_doubt(ke);
+		return KEVENT_FAULTED;
+	}
+	c->room--;
+	kevent_testpoint(c->q, KEVENT_TESTPOINT_SETTLE);
+	kevent_settle(c, ke);
+	return KEVENT_AT_END;
 }
 
 /*
@@ -405,8 +357,13 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 	c->total += stored;
 	if (stored)
 		kring_set_flags(c->to, c->to->flags & ~KEVENT_RING_BROKEN);
-	if (stop && relist)
-		kevent_postpone(q, last);
+	if (stop && relist) {
+		LIST_HEAD(later);
+
+		/* One call reports a level watch once: these leave those that were delivered. */
+		list_cut_position(&later, &q->level, last);
+		list_splice_tail(&later, &q->ready);
+	}
 	list_splice_init(&c->kept, &q->level);
 	if (!stop)
 		return KEVENT_AT_END;
@@ -431,8 +388,6 @@ static enum kevent_stop kevent_walk(struct kevent_collection *c)
 static void kevent_end_look(struct kevent_collection *c)
 {
 	struct kevent *ke = c->looked;
-
-	lockdep_assert_held(&c->q->ready_lock);
 
 	if (ke && ke->state & KE_QUEUED && kevent_is_checked(ke))
 		kevent_doubt(ke);
@@ -489,14 +444,6 @@ static bool kevent_look_unlocked(struct kevent_collection *c)
 	return likely(!fatal_signal_pending(current));
 }
 
-/* Must the poll of the first ready watch be left to another call? */
-static bool kevent_look_waits(const struct kevent_collection *c)
-{
-	const struct kevent *ke = list_first_entry(&c->q->ready, struct kevent, link);
-
-	return c->once && kevent_source_of(ke)->flags & KEVENT_SOURCE_FOREIGN;
-}
-
 /* Watches that are looked at before a consumer asks whether to go on */
 #define KEVENT_LOOKS_AT_ONCE	KRING_BATCH
 
@@ -507,6 +454,7 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 	u32 looks = 0;
 	enum kevent_stop stop;
 	bool full, waits = false;
+	struct kevent *ke;
 
 	spin_lock_irq(&q->ready_lock);
 	kevent_ask(q);
@@ -514,7 +462,10 @@ static enum kevent_stop kevent_collect_some(struct kevent_collection *c)
 		stop = kevent_walk(c);
 		if (looks)
 			kevent_end_look(c);
-		waits = stop == KEVENT_NEEDS_TASK && kevent_look_waits(c);
+		if (stop == KEVENT_NEEDS_TASK && c->once) {
+			ke = list_first_entry(&q->ready, struct kevent, link);
+			waits = kevent_source_of(ke)->flags & KEVENT_SOURCE_FOREIGN;
+		}
 		if (stop != KEVENT_NEEDS_TASK || waits ||
 		    looks++ == KEVENT_LOOKS_AT_ONCE)
 			break;
@@ -563,7 +514,10 @@ static bool kevent_give_up(struct kevent_queue *q, struct kring *to, int err)
 int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		     bool relist)
 {
-	struct kevent_collection c __uninitialized;
+	struct kevent_collection c = {
+		.q = q, .to = to, .max = max, .relist = relist, .room = max,
+		.kept = LIST_HEAD_INIT(c.kept), .oneshot = LIST_HEAD_INIT(c.oneshot),
+	};
 	u32 total, tries = 0;
 	bool faulted;
 	int err = 0;
@@ -575,19 +529,6 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 		return -EINTR;
 	}
 	kevent_note_taker(q);
-	c.q = q;
-	c.to = to;
-	c.max = max;
-	c.relist = relist;
-	c.total = 0;
-	c.room = max;
-	c.once = false;
-	c.unsaid = false;
-	INIT_LIST_HEAD(&c.kept);
-	c.looked = NULL;
-	c.file = NULL;
-	c.dead = NULL;
-	INIT_LIST_HEAD(&c.oneshot);
 	/* One that must be looked at without the lock is passed, taken, and passed again. */
 	c.left = 3 * READ_ONCE(q->nr_queued) + KRING_BATCH;
 	do {
@@ -613,15 +554,7 @@ int __kevent_collect(struct kevent_queue *q, struct kring *to, u32 max,
 	return c.total ?: err;
 }
 
-/**
- * kevent_commit - advance the position of consumers and refill the ring
- * @q: the queue
- * @uidx: position of the first entry that stays unread
- *
- * Return: slots freed, 0 when consumers are there already, -EINVAL beyond the
- * newest entry, -EXDEV when the ring is not mapped here, -EFAULT, -EINTR on a
- * fatal signal.
- */
+/* Advance the position of consumers, and refill the ring. Returns as sys_kevent_commit(). */
 int kevent_commit(struct kevent_queue *q, u64 uidx)
 {
 	u32 tries = 0;

@@ -2,22 +2,14 @@
 /*
  * A limit for the consumers of a queue that run at once
  *
- * A pool of as many threads as there are CPUs leaves CPUs idle when a thread blocks, and a
- * larger pool has more threads than CPUs when none blocks. With a limit the pool is large,
- * and few of its threads run.
- *
  * A thread that gives kevent_wait() a limit is a member of the queue's group until it
  * leaves. It runs from the end of one kevent_wait() to the begin of the next one, except
  * while it blocks, which the scheduler says. While as many members run as the limit says,
  * one that waits parks: it sleeps, and does not take events.
  *
- * A member has a struct kevent_member, which worker_private points to, and
- * PF_KEVENT_SERVER; a task without the flag pays nothing. Threads that serve a queue are
- * members, too, of another limit of it, see call/workers.c: one of these is let go if
- * there is a job as well. How many there are is all that is known here. The member refers to
- * the limit, not to the queue: once the queue is gone the limit is some memory until the
- * thread leaves. Only the thread itself makes, changes and frees its member, so no race
- * needs care there.
+ * A task without PF_KEVENT_SERVER pays nothing. Threads that serve a queue are members, too, of
+ * another limit of it, see call/workers.c: one of these is let go if there is a job as well. How
+ * many there are is all that is known here.
  *
  * A member is counted in "running", or not. It is counted when it gives the limit, and
  *
@@ -57,14 +49,8 @@
  *   something, and nobody else is parked, a sleeper is woken. It collects, or parks in its
  *   place.
  *
- * A request (kevent_request_one()) takes the oldest sleeper, else the member that is parked
- * longest, else it stays in wake_request for the next that finds nothing or is about to
- * park. A request for all (kevent_request_all()) ends the limit: nobody parks any more, and
- * those that are parked wake each other by kevent_limit_look_next().
- *
- * The lock is raw and the last in the lock order, since the scheduler takes it. The list
- * of parked members is as long as RLIMIT_NPROC allows; nobody walks it, and one member is
- * admitted at a time. The member and the limit are charged to the memory cgroup.
+ * A request for all (kevent_request_all()) ends the limit: nobody parks any more, and those that
+ * are parked wake each other by kevent_limit_look_next().
  *
  * This file counts, and knows no queue; see wait.c for the waits.
  */
@@ -87,8 +73,6 @@ static struct kevent_member *kevent_member_of(const struct task_struct *task)
 
 static void kevent_limit_count(struct kevent_limit *l, struct kevent_member *m)
 {
-	lockdep_assert_held(&l->lock);
-
 	l->running += !m->counted;
 	m->counted = true;
 }
@@ -103,8 +87,6 @@ static void kevent_limit_admit(struct kevent_limit *l, struct kevent_member *m)
 
 static void kevent_limit_unpark(struct kevent_limit *l, struct kevent_member *m)
 {
-	lockdep_assert_held(&l->lock);
-
 	list_del_init(&m->link);
 	l->nr_parked--;
 }
@@ -113,8 +95,6 @@ static void kevent_limit_unpark(struct kevent_limit *l, struct kevent_member *m)
 static bool kevent_limit_release(struct kevent_limit *l, bool requested)
 {
 	struct kevent_member *m;
-
-	lockdep_assert_held(&l->lock);
 
 	m = list_first_entry_or_null(&l->parked, struct kevent_member, link);
 	if (!m)
@@ -138,8 +118,6 @@ static bool kevent_limit_has_room(const struct kevent_limit *l, u32 running)
  */
 static void kevent_limit_let_go(struct kevent_limit *l)
 {
-	lockdep_assert_held(&l->lock);
-
 	if (kevent_limit_has_room(l, l->running))
 		kevent_limit_release(l, false);
 }
@@ -147,28 +125,11 @@ static void kevent_limit_let_go(struct kevent_limit *l)
 static void kevent_limit_uncount(struct kevent_limit *l,
 				 struct kevent_member *m)
 {
-	lockdep_assert_held(&l->lock);
-
 	l->running -= m->counted;
 	m->counted = false;
 	l->jobs += m->job;
 	m->job = false;
 	kevent_limit_let_go(l);
-}
-
-/* Let the current thread go on, which waits, if it may: then it counts. */
-static bool kevent_limit_try_admit(struct kevent_limit *l, struct kevent_member *m)
-{
-	lockdep_assert_held(&l->lock);
-
-	if (!m->job) {
-		if (!kevent_limit_has_room(l, l->running - m->counted))
-			return false;
-		kevent_limit_admit(l, m);
-	}
-	kevent_limit_let_go(l);
-	m->waits = false;
-	return true;
 }
 
 /* Members */
@@ -180,19 +141,6 @@ void kevent_limit_init(struct kevent_limit *l, bool serves)
 	INIT_LIST_HEAD(&l->parked);
 	refcount_set(&l->refs, 1);
 	l->serves = serves;
-}
-
-static int kevent_limit_alloc(struct kevent_limit **where)
-{
-	struct kevent_limit *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
-
-	if (!l)
-		return -ENOMEM;
-	kevent_limit_init(l, false);
-	/* Pairs with kevent_limit_peek(). */
-	if (cmpxchg_release(where, NULL, l))
-		kfree(l);
-	return 0;
 }
 
 /* Drop a reference; @l may be NULL. */
@@ -251,8 +199,15 @@ int kevent_limit_join(struct kevent_limit **where, u32 max,
 
 	if (!IS_ENABLED(CONFIG_KEVENT_AIO) || (m && m->limit->serves))
 		return -EINVAL;
-	if (!kevent_limit_peek(where) && kevent_limit_alloc(where))
-		return -ENOMEM;
+	if (!kevent_limit_peek(where)) {
+		l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
+		if (!l)
+			return -ENOMEM;
+		kevent_limit_init(l, false);
+		/* Pairs with kevent_limit_peek(). */
+		if (cmpxchg_release(where, NULL, l))
+			kfree(l);
+	}
 	l = kevent_limit_peek(where);
 	if (m && m->limit != l) {
 		kevent_member_free(m);
@@ -301,8 +256,13 @@ enum kevent_admission kevent_limit_enter(struct kevent_member *m, bool park)
 		m->looks = l->looks;
 		return KEVENT_LIMIT_LOOK;
 	}
-	if (kevent_limit_try_admit(l, m))
+	if (m->job || kevent_limit_has_room(l, l->running - m->counted)) {
+		if (!m->job)
+			kevent_limit_admit(l, m);
+		kevent_limit_let_go(l);
+		m->waits = false;
 		return KEVENT_LIMIT_ADMITTED;
+	}
 	if (!park)
 		return KEVENT_LIMIT_FULL;
 	m->waits = true;
@@ -317,8 +277,6 @@ enum kevent_admission kevent_limit_enter(struct kevent_member *m, bool park)
 static void kevent_limit_look_next(struct kevent_limit *l)
 {
 	struct kevent_member *m;
-
-	lockdep_assert_held(&l->lock);
 
 	m = list_first_entry_or_null(&l->parked, struct kevent_member, link);
 	if (m && m->looks != l->looks)
@@ -420,10 +378,7 @@ void kevent_limit_show(struct seq_file *m, struct kevent_limit *l)
 
 #ifdef CONFIG_KEVENT_AIO
 
-/*
- * The current thread exits, or executes a program. One that serves comes here when a call
- * of its chain has oopsed.
- */
+/* The current thread exits, or executes a program. */
 void __kevent_leave_limit(void)
 {
 	kevent_limit_leave(NULL);

@@ -18,9 +18,8 @@ struct seq_file;
  * @lock:	protects all. Held for a few list operations and one wake-up. The last one in
  *		the lock order, behind ready_lock, so it is taken with interrupts off; a raw
  *		one, since the scheduler takes it
- * @parked:	&struct kevent_member that wait until they may go on, oldest first. As many
- *		threads as wait, which RLIMIT_NPROC limits; nobody walks the list, and one is
- *		let go at a time
+ * @parked:	&struct kevent_member that wait until they may go on, oldest first. Nobody walks
+ *		the list, which RLIMIT_NPROC limits, and one is let go at a time
  * @nr_parked:	their number
  * @running:	members that are counted, see &struct kevent_member. May exceed @max: a member
  *		that has blocked goes on at once, and so does one whose wait a signal, a timeout
@@ -97,13 +96,6 @@ kevent_limit_peek(struct kevent_limit *const *where)
 {
 	/* Pairs with kevent_limit_alloc(). */
 	return smp_load_acquire(where);
-}
-
-/* May the current thread be a member of a queue's group? */
-static inline bool kevent_may_be_member(void)
-{
-	return IS_ENABLED(CONFIG_KEVENT_AIO) &&
-	       unlikely(current->flags & PF_KEVENT_SERVER);
 }
 
 void kevent_limit_init(struct kevent_limit *l, bool serves);

@@ -22,13 +22,10 @@
  */
 static void kevent_poll_work(struct irq_work *work)
 {
-	struct kevent_queue *q = container_of(work, struct kevent_queue,
-					      poll_work);
-	__poll_t uring = 0;
-
+	struct kevent_queue *q = container_of(work, struct kevent_queue, poll_work);
 	/* An event that goes in a circle through io_uring must end. */
-	if (xchg(&q->poll_uring, 0))
-		uring = EPOLL_URING_WAKE;
+	__poll_t uring = xchg(&q->poll_uring, 0) ? EPOLL_URING_WAKE : 0;
+
 	wake_up_poll(&q->poll_wait, EPOLLIN | EPOLLRDNORM | uring);
 }
 
@@ -89,9 +86,7 @@ static void kevent_queue_free(struct rcu_head *rcu)
 	kfree(q);
 }
 
-/*
- * Drop a reference. After the queue's file only watches on their way out have any.
- */
+/* Drop a reference. After the queue's file only watches on their way out have any. */
 void kevent_queue_put(struct kevent_queue *q)
 {
 	if (!refcount_dec_and_test(&q->refs))

@@ -3,9 +3,8 @@
  * The hot path: a source reports, and its event goes to the ring (a hit) or to the ready
  * list (a miss)
  *
- * kevent_report() decides, and handles the common case without another call: an edge
- * triggered watch with nothing else pending and nobody asleep. The queue's ring_mm says in
- * one comparison that the ring is here and not known to be broken. A hit requires that
+ * The queue's ring_mm says in one comparison that the ring is here and not known to be broken.
+ * A hit requires that
  *
  * - The source allows it, and the key of the wake-up says what has become true. It has
  *   neither HUP nor ERR, and the watch has no interest in what keys do not say. The key for a
@@ -27,11 +26,8 @@
  * the lock. A watch on the level list can be hit again before a call polls it. A call does
  * not poll a watch whose entry is unread: the consumer of the entry has yet to read the file.
  *
- * An unread entry that says as much makes a further one redundant. The watch remembers the
- * position of its newest entry and the conditions in it. kevent_repeats() and "ring ordering"
- * in ukevent.h have the two barriers that this needs. If a hit has a new condition while the
- * previous entry is unread, its entry has the conditions of both. So a watch has no more
- * unread entries from hits than it has conditions.
+ * An unread entry that says as much makes a further one redundant, see kring_push().
+ * kevent_repeats() and "ring ordering" in ukevent.h have the two barriers that this needs.
  */
 
 #include <linux/cleanup.h>
@@ -75,17 +71,6 @@ static __always_inline bool kevent_hit_store(struct kevent_queue *q,
 }
 
 /*
- * Select the mapping of the ring that is in use. Returns false if no event goes straight to
- * it: events stay in order, and a ring that has faulted is left to consumers, as ring_mm does
- * not say where it is.
- */
-static inline bool kevent_prepare_hit(struct kevent_queue *q)
-{
-	return list_empty(&q->ready) && kevent_ring_select(q) &&
-	       q->ring_mm == current->mm;
-}
-
-/*
  * Can an entry be stored without a call? Nobody verifies it, so that of a level watch must
  * say all there is to say.
  */
@@ -120,10 +105,7 @@ static bool kevent_hit(struct kevent_queue *q, struct kevent *ke, u32 mask,
 
 	if (!kevent_may_wait_for_ring(q) || !kevent_may_hit(ke, mode, mask))
 		return false;
-	/*
-	 * Queued before the entry can be seen: a consumer may take it at once, read part of
-	 * what there is, call, and must then find the watch.
-	 */
+	/* Before the entry can be seen: who takes it, and calls, must find the watch. */
 	if (mode == KEVENT_LEVEL && !ke->state)
 		kevent_recheck_later(ke);
 	if (!kevent_hit_store(q, ke, mask, amount))
@@ -149,8 +131,6 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 	u64 kidx = q->ring.kidx;
 	bool stored;
 
-	lockdep_assert_held(&q->ready_lock);
-
 	if (kevent_mode(ke) != KEVENT_EDGE || !kevent_has_level(ke) ||
 	    q->ring.flags || q->ring.away || !kevent_ring_select(q) ||
 	    !kevent_hit_store(q, ke, ke->ready, kevent_amount(ke, ke->ready)))
@@ -167,8 +147,7 @@ bool __kevent_hit_late(struct kevent_queue *q, struct kevent *ke)
 
 /*
  * A source reports @mask: it goes to the ring, or the watch to the ready list. The most
- * frequent hit is in line: that of an edge triggered watch while nobody sleeps. There is
- * nothing else to do for it.
+ * frequent hit is in line: that of an edge triggered watch while nobody sleeps.
  */
 static __always_inline void kevent_report(struct kevent_queue *q, struct kevent *ke,
 					  u32 mask, u32 amount)
@@ -177,7 +156,9 @@ static __always_inline void kevent_report(struct kevent_queue *q, struct kevent 
 	mask &= ke->event;
 	if (unlikely(!mask))
 		return;
-	if (q->ring.size && likely(kevent_prepare_hit(q))) {
+	/* A ring that has faulted is left to consumers: ring_mm does not say where it is. */
+	if (q->ring.size && likely(list_empty(&q->ready) && kevent_ring_select(q) &&
+				   q->ring_mm == current->mm)) {
 		if (likely(kevent_mode(ke) == KEVENT_EDGE && !kevent_sleeps(q) &&
 			   kevent_may_hit(ke, KEVENT_EDGE, mask) &&
 			   kevent_hit_store(q, ke, mask, amount))) {
@@ -256,9 +237,7 @@ bool kevent_offer(struct kevent *ke, u16 keys, u32 mask, u32 amount)
 	return taken;
 }
 
-/*
- * A source reports conditions that hold now. A disarmed watch keeps them until it is modified.
- */
+/* A source reports conditions that hold now. A disarmed watch keeps them until it is modified. */
 void kevent_ready(struct kevent *ke, u32 mask)
 {
 	guard(kevent_queue)(ke->queue);
@@ -272,10 +251,7 @@ void kevent_recheck(struct kevent *ke)
 	kevent_recheck_locked(ke);
 }
 
-/*
- * The source of a watch cannot deliver any more. The entry says it with
- * what fill() makes of -EIDRM.
- */
+/* The source of a watch cannot deliver any more. The entry has what fill() makes of -EIDRM. */
 void kevent_broken(struct kevent *ke)
 {
 	guard(kevent_queue)(ke->queue);

@@ -8,9 +8,8 @@
  * an interrupt of its CPU, and most threads call anyway when they find the ring empty.
  *
  * A miss that wakes a consumer sets no flag. kevent_more_left() sets it later if that consumer
- * does not collect soon. It may have been asked to return, find the ring full, wait for a page,
- * or end its wait where it would have to park. A call that leaves events behind sets the flag
- * too, and a call that leaves none clears it.
+ * does not collect soon. A call that leaves events behind sets the flag too, and a call that leaves
+ * none clears it.
  */
 
 #include <linux/fdtable.h>
@@ -33,8 +32,6 @@ static struct kevent_mapping *kevent_mapping_find(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
 
-	lockdep_assert_held(&q->ready_lock);
-
 	if (q->home.mm == current->mm)
 		return &q->home;
 	list_for_each_entry(map, &q->mappings, list)
@@ -48,13 +45,11 @@ bool __kevent_ring_select(struct kevent_queue *q)
 {
 	struct kevent_mapping *map;
 
-	lockdep_assert_held(&q->ready_lock);
-
 	map = kevent_mapping_find(q);
 	if (!map || !map->user || map->left)
 		return false;
 	kring_move(&q->ring, map->user);
-	/* Where it is broken wake-ups keep away, see kevent_prepare_hit(). */
+	/* Where it is broken wake-ups keep away, see kevent_report(). */
 	if (!(q->ring.flags & KEVENT_RING_BROKEN))
 		WRITE_ONCE(q->ring_mm, current->mm);
 	return true;
@@ -125,21 +120,6 @@ void kevent_ring_leave(struct kevent_queue *q)
 		WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 }
 
-/* Take mappings of address spaces off the list that nobody runs in any more. */
-static u32 kevent_mappings_prune(struct kevent_queue *q, struct list_head *gone)
-{
-	struct kevent_mapping *map, *next;
-	u32 nr = 0;
-
-	list_for_each_entry_safe(map, next, &q->mappings, list) {
-		if (atomic_read(&map->mm->mm_users))
-			nr++;
-		else
-			list_move(&map->list, gone);
-	}
-	return nr;
-}
-
 static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 {
 	struct kevent_mapping *map, *next;
@@ -153,17 +133,23 @@ static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 
 /*
  * Note that current->mm has the ring at @user, if the header says so. -ENOENT: that takes
- * a @new mapping.
+ * a @new mapping. Those of address spaces that nobody runs in any more are @gone.
  */
 static int kevent_mapping_enter(struct kevent_queue *q,
 				struct kevent_ring __user *user,
-				struct kevent_mapping **new, u32 others)
+				struct kevent_mapping **new, struct list_head *gone)
 {
-	struct kevent_mapping *map;
+	struct kevent_mapping *map, *next;
+	u32 others = 0;
 	int err;
 
-	lockdep_assert_held(&q->ready_lock);
-
+	guard(spinlock_irqsave)(&q->ready_lock);
+	list_for_each_entry_safe(map, next, &q->mappings, list) {
+		if (atomic_read(&map->mm->mm_users))
+			others++;
+		else
+			list_move(&map->list, gone);
+	}
 	/* It may be gone, or the ring be somewhere else there. */
 	WRITE_ONCE(q->ring_mm, KEVENT_NO_MM);
 	map = kevent_mapping_find(q);
@@ -172,16 +158,16 @@ static int kevent_mapping_enter(struct kevent_queue *q,
 		return err;
 	if (map) {
 		map->user = user;
-	} else if (others >= KEVENT_MAX_MAPPINGS) {
-		err = -ENOSPC;
-	} else if (!*new) {
-		err = -ENOENT;
-	} else {
-		(*new)->user = user;
-		list_add(&(*new)->list, &q->mappings);
-		*new = NULL;
+		return 0;
 	}
-	return err;
+	if (others >= KEVENT_MAX_MAPPINGS)
+		return -ENOSPC;
+	if (!*new)
+		return -ENOENT;
+	(*new)->user = user;
+	list_add(&(*new)->list, &q->mappings);
+	*new = NULL;
+	return 0;
 }
 
 /* Returns 0, -ENOSPC or -ENOMEM. */
@@ -206,23 +192,18 @@ static int kevent_mapping_alloc(struct kevent_queue *q,
 
 /*
  * Let the ring be where the caller has it mapped. An address space that has the ring
- * already moves it. Returns 0, -EINVAL when the header there is not that of the ring,
- * -EFAULT, -ENOSPC for too many address spaces, -ENOMEM, or -EINTR on a fatal signal.
+ * already moves it. Returns 0 or -errno, as ATTACH.
  */
 int kevent_ring_attach(struct kevent_queue *q, struct kring *ring)
 {
 	struct kevent_mapping *new = NULL;
-	unsigned long flags;
 	LIST_HEAD(gone);
 	u32 tries = 0;
 	int err;
 
 	kevent_note_taker(q);
 	do {
-		spin_lock_irqsave(&q->ready_lock, flags);
-		err = kevent_mapping_enter(q, ring->user, &new,
-					   kevent_mappings_prune(q, &gone));
-		spin_unlock_irqrestore(&q->ready_lock, flags);
+		err = kevent_mapping_enter(q, ring->user, &new, &gone);
 		if (err == -EFAULT && ++tries < KRING_FAULT_TRIES)
 			err = kring_fault_in(ring) ?: -EAGAIN;
 		else if (err == -ENOENT)
@@ -260,8 +241,6 @@ void kevent_mappings_free(struct kevent_queue *q)
 	}
 	kevent_mappings_drop(q, &gone);
 }
-
-/* KEVENT_RING_MORE */
 
 /*
  * Something has become ready, and no consumer is on its way: say so in the ring, if that is here.

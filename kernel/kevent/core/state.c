@@ -108,8 +108,6 @@ static void kevent_enqueue(struct kevent *ke)
 {
 	struct kevent_queue *q = ke->queue;
 
-	lockdep_assert_held(&q->ready_lock);
-
 	if ((ke->state & (KE_QUEUED | KE_QUIET)) == KE_QUEUED)
 		return;
 	if (unlikely(ke->state & KE_AWAKE))
@@ -208,8 +206,7 @@ void kevent_forget(struct kevent *ke)
 
 /*
  * User memory has the event of a watch; @ke->ready has conditions not yet delivered.
- * Decides what follows in the mode of the watch. With KEVENT_REQ_ONESHOT the caller removes
- * it.
+ * With KEVENT_REQ_ONESHOT the caller removes it.
  */
 void kevent_delivered(struct kevent *ke)
 {

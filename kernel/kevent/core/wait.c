@@ -3,9 +3,6 @@
  * Consumers that wait: a sleep, the wait of a member of a group, and the loops of both
  * calls
  *
- * ../syscalls.c has both calls, and checks their flags and arguments. It fills in the
- * &struct kevent_consumer that this file gets.
- *
  * A consumer is not on the list of sleepers while it is frozen, by a suspend or by the freezer
  * of cgroup version 1. The freezer leaves TASK_FREEZABLE tasks asleep. wake_up_process() would
  * report such a task as woken, so its event would wait until it is thawed. nr_woken would count
@@ -106,8 +103,6 @@ static bool kevent_find_entries(struct kevent_queue *q, const struct kevent_cons
 {
 	u32 stored = (u32)q->ring.kidx - c->old_kidx;
 
-	lockdep_assert_held(&q->ready_lock);
-
 	return stored >= c->min_nr || (stored && !kevent_find_room(q));
 }
 
@@ -123,8 +118,6 @@ static bool kevent_find_work(struct kevent_queue *q, const struct kevent_consume
 {
 	bool ring = kevent_wants_ring(q, c);
 
-	lockdep_assert_held(&q->ready_lock);
-
 	if (ring && kevent_find_entries(q, c))
 		return true;
 	if (list_empty(&q->ready))
@@ -132,10 +125,7 @@ static bool kevent_find_work(struct kevent_queue *q, const struct kevent_consume
 	return !ring || kevent_find_room(q);
 }
 
-/*
- * There is something for a consumer. Another consumer may take it first. A consumer that was
- * woken to poll level watches (@recheck) polls them in any case.
- */
+/* There is something for a consumer. Another consumer may take it first. */
 static enum kevent_outcome kevent_next_step(struct kevent_queue *q,
 					    const struct kevent_consumer *c)
 {
@@ -158,8 +148,6 @@ static bool kevent_note_polls(const struct kevent_queue *q, struct kevent_consum
 {
 	bool missed = c->polls != q->polls;
 
-	lockdep_assert_held(&q->ready_lock);
-
 	c->polls = q->polls;
 	return missed;
 }
@@ -171,8 +159,6 @@ static bool kevent_note_polls(const struct kevent_queue *q, struct kevent_consum
 static enum kevent_outcome kevent_awoke(struct kevent_queue *q,
 					struct kevent_consumer *c)
 {
-	lockdep_assert_held(&q->ready_lock);
-
 	if (c->done)
 		return KEVENT_STORED;
 	if (!c->woken)
@@ -204,10 +190,7 @@ static enum kevent_outcome kevent_try_again(struct kevent_consumer *c)
 	return c->patience <= 0 ? KEVENT_TIMED_OUT : KEVENT_AWAKE;
 }
 
-/*
- * A consumer is to be frozen. It takes neither the event that it was woken for nor events whose
- * wake-up was held back. It is on no list while it is frozen, so other consumers take them.
- */
+/* A consumer is to be frozen: other consumers take the events. */
 static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_consumer *c)
 	__must_hold(&q->ready_lock)
 {
@@ -224,8 +207,6 @@ static void kevent_sleep_frozen(struct kevent_queue *q, struct kevent_consumer *
  */
 static bool kevent_take_request(struct kevent_queue *q)
 {
-	lockdep_assert_held(&q->ready_lock);
-
 	if (q->wake_request != KEVENT_REQUEST_NEXT)
 		return false;
 	WRITE_ONCE(q->wake_request, 0);
@@ -278,22 +259,19 @@ static enum kevent_outcome kevent_join(struct kevent_queue *q, struct kevent_con
 	return KEVENT_ASLEEP;
 }
 
-/* Others poll watches, and the time is over: wait for them, but not for ever. */
-static void kevent_wait_for_polls(struct kevent_consumer *c)
-{
-	long span = msecs_to_jiffies(c->patience), left = schedule_timeout(span);
-
-	c->patience -= max(1U, jiffies_to_msecs(span - left));
-}
-
 /* Sleep until woken, whatever for. Returns whether the time is over, as it may be before. */
 static bool kevent_sleep_once(struct kevent_queue *q, struct kevent_consumer *c,
 			      u32 window, bool timed_out)
 {
+	long span, left;
+
 	if (unlikely(c->member))
 		kevent_limit_rest(c->member);
 	if (timed_out) {
-		kevent_wait_for_polls(c);
+		/* Others poll watches: wait for them, but not for ever. */
+		span = msecs_to_jiffies(c->patience);
+		left = schedule_timeout(span);
+		c->patience -= max(1U, jiffies_to_msecs(span - left));
 		return true;
 	}
 	return window ? kevent_coalesce_block(q, window, &c->until) :
@@ -345,11 +323,7 @@ out:
 	return outcome;
 }
 
-/*
- * Members of a group: consumers that wait until fewer of them run. No event is lost: when a
- * member blocks or waits, one that is parked is let go. It checks the queue under ready_lock
- * before it sleeps among the others.
- */
+/* Members of a group: max_running.c says why no event is lost */
 
 /*
  * Returns %KEVENT_RELIST to go on, %KEVENT_ASLEEP if the member is parked, or the outcome that
@@ -360,8 +334,6 @@ static enum kevent_outcome kevent_park_locked(struct kevent_queue *q,
 					      struct kevent_member *m, bool timed_out)
 {
 	enum kevent_outcome why = timed_out ? KEVENT_TIMED_OUT : KEVENT_ASLEEP;
-
-	lockdep_assert_held(&q->ready_lock);
 
 	if (q->wake_request) {
 		/* The limit holds nobody any more. A consumer takes events before its wait ends. */
@@ -417,10 +389,9 @@ static enum kevent_outcome kevent_park(struct kevent_queue *q,
 }
 
 /*
- * A member is about to take events. A member that has slept is not counted as running, and takes
- * the events of @outcome only if the limit admits it. Returns @outcome if it is admitted at once,
- * or if @outcome ends its wait. Otherwise it parks. Returns %KEVENT_RELIST after that, since
- * perhaps nobody has polled the level watches meanwhile, or the outcome that ended the wait.
+ * A member is about to take events. Returns @outcome if the limit admits it at once, or if
+ * @outcome ends its wait. Otherwise it parks. Returns %KEVENT_RELIST after that, since perhaps
+ * nobody has polled the level watches meanwhile, or the outcome that ended the wait.
  */
 static enum kevent_outcome kevent_admit(struct kevent_queue *q, struct kevent_consumer *c,
 					enum kevent_outcome outcome)
@@ -469,22 +440,6 @@ static bool kevent_find_enough(struct kevent_queue *q, const struct kevent_consu
 }
 
 /*
- * Collect again, after a sleep. A call must not report a level watch twice to one buffer, so it
- * goes through level watches only while the buffer is empty. Returns as kevent_collect().
- */
-static int kevent_collect_again(struct kevent_queue *q, struct kevent_consumer *c,
-				enum kevent_outcome outcome)
-{
-	bool empty = kevent_wants_ring(q, c) || !c->to->kidx;
-	int nr = kevent_collect(q, c->to, c->max,
-				empty && outcome == KEVENT_RELIST);
-
-	if (!nr && empty)
-		kevent_awake_end(q);
-	return nr;
-}
-
-/*
  * The loop of both calls: a first collection returned @nr, and was not enough. Returns 0 when
  * the ring or the buffer has what a consumer wants, or what ended the wait early: -ETIME,
  * -ECANCELED, -EINTR, -EFAULT. Entries may have been stored in any case.
@@ -493,6 +448,7 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 			    int nr)
 {
 	enum kevent_outcome outcome = KEVENT_AWAKE;
+	bool empty;
 
 	c->polls = 0;
 	c->patience = KEVENT_PATIENCE;
@@ -510,14 +466,13 @@ static int kevent_wait_loop(struct kevent_queue *q, struct kevent_consumer *c,
 			outcome = kevent_sleep(q, c);
 		if (unlikely(c->member) && c->member->waits)
 			outcome = kevent_admit(q, c, outcome);
-		switch (outcome) {
-		case KEVENT_COLLECT:
-		case KEVENT_RELIST:
-			nr = kevent_collect_again(q, c, outcome);
-			break;
-		default:
+		if (outcome != KEVENT_COLLECT && outcome != KEVENT_RELIST)
 			return kevent_errno_of(outcome);
-		}
+		/* A call must not report a level watch twice to one buffer. */
+		empty = kevent_wants_ring(q, c) || !c->to->kidx;
+		nr = kevent_collect(q, c->to, c->max, empty && outcome == KEVENT_RELIST);
+		if (!nr && empty)
+			kevent_awake_end(q);
 	}
 	return min(nr, 0);
 }
@@ -550,8 +505,8 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 	kevent_deadline_start(&c->until);
 	c->task = current;
 	/* A thread that waits without a limit leaves this queue's group. */
-	if (kevent_may_be_member() && !c->member && !c->until.nowait &&
-	    kevent_limit_peek(&q->limit))
+	if (IS_ENABLED(CONFIG_KEVENT_AIO) && unlikely(current->flags & PF_KEVENT_SERVER) &&
+	    !c->member && !c->until.nowait && kevent_limit_peek(&q->limit))
 		kevent_limit_leave(q->limit);
 	if (unlikely(c->min_nr > 1) && min_wait_ns) {
 		last = c->until;
@@ -572,13 +527,7 @@ static int kevent_wait_for(struct kevent_queue *q, struct kevent_consumer *c,
 	return err;
 }
 
-/**
- * kevent_wait_buffer - have a buffer filled, and wait for that
- * @q: the queue
- * @c: the consumer, with a buffer
- *
- * Return: as sys_kevent_get_events().
- */
+/* Have a buffer filled, and wait for that. Returns as sys_kevent_get_events(). */
 int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c)
 {
 	int ret;
@@ -594,22 +543,7 @@ int kevent_wait_buffer(struct kevent_queue *q, struct kevent_consumer *c)
 	return ret;
 }
 
-/* Find out whether the ring has entries that nobody has taken. */
-static bool kevent_find_unread(struct kevent_queue *q)
-{
-	guard(spinlock_irqsave)(&q->ready_lock);
-	kevent_ring_sync(q);
-	return kevent_unread(q);
-}
-
-/**
- * kevent_wait_end - the result of a wait for the ring
- * @q: the queue
- * @c: the consumer
- * @ret: what has ended the wait: 0 or -errno
- *
- * Return: as sys_kevent_wait().
- */
+/* The result of a wait for the ring that has ended with @ret, as of sys_kevent_wait() */
 int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int ret)
 {
 	u32 stored;
@@ -627,22 +561,23 @@ int kevent_wait_end(struct kevent_queue *q, const struct kevent_consumer *c, int
 	/* Even if entries were stored, another thread may have taken them. */
 	if (ret == -ECANCELED)
 		return 0;
-	if (kevent_is_interrupted() && !c->until.nowait && ret != -ETIME &&
-	    !kevent_find_unread(q))
-		return -EINTR;
+	if (kevent_is_interrupted() && !c->until.nowait && ret != -ETIME) {
+		scoped_guard(spinlock_irqsave, &q->ready_lock) {
+			kevent_ring_sync(q);
+			if (!kevent_unread(q))
+				return -EINTR;
+		}
+	}
 	stored = kevent_stored(q, c->old_kidx);
 	if (stored > INT_MAX)
 		return -EINVAL;
 	return stored || ret == -ETIME ? stored : ret;
 }
 
-/**
- * kevent_wait_ring - have the ring filled, and wait for that, after kevent_awake_begin()
- * @q: the queue, whose ring is in the address space of the caller
- * @c: the consumer, but for what it moves events to
- * @min_wait_ns: how long it waits for more than one
- *
- * Return: as sys_kevent_wait().
+/*
+ * Have the ring, which is in the address space of the caller, filled, and wait for that, after
+ * kevent_awake_begin(). It waits for more than one at most @min_wait_ns. Returns as
+ * sys_kevent_wait().
  */
 int kevent_wait_ring(struct kevent_queue *q, struct kevent_consumer *c, u64 min_wait_ns)
 {

@@ -63,15 +63,10 @@ static inline void kevent_ask(struct kevent_queue *q)
 		q->ask(q);
 }
 
-/**
- * kevent_collect - move events of ready watches to user memory
- * @q: the queue; the caller keeps it alive
- * @to: the queue's ring, when it is in current->mm, or a buffer
- * @max: most events to move, at least 1
- * @relist: report level watches again that were delivered before
- *
- * Return: number of events moved, or when that is 0 and memory or a fatal
- * signal is to blame -EFAULT or -EINTR. Other events stay ready.
+/*
+ * Move at most @max events of ready watches to the ring, which is in current->mm, or to a buffer.
+ * @relist: level watches that were delivered before are reported again. Returns the number of
+ * events, or if that is 0 and memory or a fatal signal is to blame -EFAULT or -EINTR.
  */
 static inline int kevent_collect(struct kevent_queue *q, struct kring *to,
 				 u32 max, bool relist)

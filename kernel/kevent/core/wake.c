@@ -24,9 +24,7 @@
  * - buffer_several: one is not enough.
  *
  * An entry in the ring is for the head of one of the first two lists, the one with the lower
- * position. If the ring has not reached that position, it has reached no other, and nobody is
- * woken. A full ring gets no more entries. So one that a consumer has not seen is enough even if
- * it waits for several, and many_seen finds that consumer.
+ * position, see kevent_next_of_ring().
  *
  * An event in the kernel is for any sleeper, but first for one that it is enough for. A consumer
  * that needs more events would move it to the ring, where consumers with a buffer cannot take it.
@@ -35,12 +33,9 @@
  * twice, and never passes over one.
  *
  * 32 consumers at most are woken under one hold of the lock. A task that wakes more for
- * entries releases it in between: kevent_wake_others(). WAKEUP_ALL may come from an
- * interrupt, so it wakes 32, and kevent_queue.wake_rest says how many more were asleep.
- * kevent_wake_askers() does likewise. Each thread that was woken first calls kevent_wake_rest()
- * when it has the lock, which wakes up to 32 of them. It does so even if it is killed, or is to
- * be frozen. If all of the first 32 are throttled by cpu.max, the others wait for one of them
- * to run.
+ * entries releases it in between. WAKEUP_ALL may come from an interrupt, so those that it wakes
+ * wake the rest: kevent_wake_rest(). If all of the first 32 are throttled by cpu.max, the others
+ * wait for one of them to run.
  *
  * A consumer that leaves with something on the ready list wakes the next (kevent_leave()).
  * A consumer that finds the ring full wakes one that has a buffer. So does one that finds the
@@ -54,20 +49,14 @@
  *
  * A woken consumer may go without its event: it is killed, stopped or frozen, or its wait is
  * over. Then it calls kevent_pass_on(). A killed one does so in __kevent_collect(), or by
- * kevent_wake_left() in kevent_wait_end(). A consumer with a buffer cannot take an entry in the
- * ring, nor can one that had seen the entry when it went to sleep. So kevent_pass_on() wakes one
- * consumer for the queued events, and one whose entries are there for unread entries. When a
- * process closes its descriptor, several of its threads may have been woken for entries that
- * they will not take. kevent_wake_left() then wakes as many consumers as entries are unread. A
- * consumer that takes queued events wakes the next one itself.
+ * kevent_wake_left() in kevent_wait_end().
  *
  * A wake request is kept in the waiter that it was made for, and ends its wait even if there are
  * events: kevent_join() wakes another for these. Consumers that WAKEUP_ALL wakes poll level
  * watches, too, since the first of them has moved the watch to their list. So does one that
  * kevent_pass_on() wakes.
  *
- * A request for all stays in the queue, see kevent_request_all(), and hides no event. It works as
- * if the time of each wait was over.
+ * A request for all works as if the time of each wait was over.
  */
 
 #include <linux/minmax.h>
@@ -103,13 +92,6 @@ static bool kevent_has_seen_less(struct rb_node *node, const struct rb_node *oth
 	       kevent_consumer_seen(rb_entry(other, struct kevent_consumer, seen_node));
 }
 
-/* Is one more event not enough? */
-static bool kevent_needs_several(const struct kevent_queue *q,
-				 const struct kevent_consumer *c)
-{
-	return (kevent_wants_ring(q, c) ? 0 : (u32)c->to->kidx) + 1 < c->min_nr;
-}
-
 /* A consumer is about to sleep, and has found nothing under this hold of the lock. */
 void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c)
 {
@@ -119,7 +101,7 @@ void kevent_sleepers_add(struct kevent_queue *q, struct kevent_consumer *c)
 	q->nr_asleep++;
 	c->asks = q->nr_taken;
 	c->since = q->nr_slept++;
-	c->several = kevent_needs_several(q, c);
+	c->several = (kevent_wants_ring(q, c) ? 0 : (u32)c->to->kidx) + 1 < c->min_nr;
 	q->nr_several += c->several;
 	if (!kevent_wants_ring(q, c)) {
 		list_add_tail(&c->peers, c->several ? &q->buffer_several :
@@ -177,15 +159,6 @@ static struct kevent_consumer *kevent_first_with_one_more(const struct kevent_qu
 	return c && c->end == q->ring.kidx + 1 ? c : NULL;
 }
 
-/* One that waits for several entries, and has not seen the newest one; or NULL */
-static struct kevent_consumer *kevent_first_with_some(const struct kevent_queue *q)
-{
-	struct rb_node *node = rb_first_cached(&q->many_seen);
-	struct kevent_consumer *c = rb_entry_safe(node, struct kevent_consumer, seen_node);
-
-	return c && kevent_consumer_seen(c) < q->ring.kidx ? c : NULL;
-}
-
 /*
  * The next consumer to wake for entries in the ring, of those whose entries are there. Checks
  * the last and the oldest of ring_sleepers: if neither has its entry, no other of that list has.
@@ -205,7 +178,10 @@ static struct kevent_consumer *kevent_next_of_ring(struct kevent_queue *q,
 		c = many;
 	if (!c || kevent_has_entries(q, c))
 		return c;
-	return kring_free_slots(&q->ring) ? NULL : kevent_first_with_some(q);
+	if (kring_free_slots(&q->ring))
+		return NULL;
+	c = rb_entry_safe(rb_first_cached(&q->many_seen), struct kevent_consumer, seen_node);
+	return c && kevent_consumer_seen(c) < q->ring.kidx ? c : NULL;
 }
 
 /* The one of two, each of which may be NULL, that has slept longer, or shorter if not @oldest */
@@ -227,8 +203,6 @@ struct kevent_consumer *kevent_next_of_kinds(struct kevent_queue *q, bool oldest
 	struct kevent_consumer *buffer = kevent_pick(&q->buffer_sleepers, peers, oldest);
 	struct kevent_consumer *c, *many = kevent_first_of_many(q);
 
-	lockdep_assert_held(&q->ready_lock);
-
 	/* One that has its entries is first, as with an entry. */
 	if (many && kevent_has_entries(q, many))
 		return many;
@@ -244,8 +218,6 @@ static struct kevent_consumer *kevent_next_sleeper(struct kevent_queue *q,
 						   enum kevent_consumers whom, bool oldest)
 {
 	struct kevent_consumer *c = kevent_pick(&q->buffer_sleepers, peers, oldest);
-
-	lockdep_assert_held(&q->ready_lock);
 
 	switch (whom) {
 	case KEVENT_CONTENT:

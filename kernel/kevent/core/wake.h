@@ -95,18 +95,13 @@ static inline struct kevent_consumer *kevent_next_content(struct kevent_queue *q
 					kevent_next_of_kinds(q, oldest);
 }
 
-/*
- * The next consumer to wake for one event in the kernel: one that it is enough for, if any sleeps,
- * even if others have slept longer.
- */
+/* The next consumer to wake for one event in the kernel: one that it is enough for, if any is */
 static inline struct kevent_consumer *kevent_next_of_any(struct kevent_queue *q, bool oldest)
 {
 	return kevent_next_content(q, oldest) ?: kevent_pick(&q->sleepers, link, oldest);
 }
 
-/*
- * Can the consumer that would be woken next take an event from the ring? One with a buffer cannot.
- */
+/* Can the one that would be woken next take an event from the ring? One with a buffer cannot. */
 static inline bool kevent_may_wait_for_ring(struct kevent_queue *q)
 {
 	struct kevent_consumer *c = kevent_next_of_any(q, kevent_wakes_oldest(q));

@@ -23,11 +23,7 @@
 #define KEVENT_AWAKE_BYTES						\
 	(sizeof(struct wakeup_source) + sizeof(struct device) + 2048)
 
-/*
- * A watch that keeps the system awake is about to come. A queue has one wakeup source,
- * which is charged to its owner, and goes with it. May sleep. Returns 0, -EPERM without
- * CAP_BLOCK_SUSPEND, -ENOSPC or -ENOMEM, or -EOPNOTSUPP where nothing suspends.
- */
+/* A watch that keeps the system awake is about to come. May sleep. Returns 0 or -errno. */
 int kevent_awake_prepare(struct kevent_queue *q)
 {
 	struct wakeup_source *ws;
