@@ -36,30 +36,6 @@ static bool ev_poll_is_eventfd(struct file *file)
 	return true;
 }
 
-static bool ev_poll_is_exact(struct file *file)
-{
-	return host_pipe(file) || ev_poll_is_eventfd(file);
-}
-
-static bool ev_poll_has_extra(const struct kevent *ke,
-			      const struct socket *sock)
-{
-	const u32 events = KEVENT_SOCKET_ACCEPT | KEVENT_SOCKET_EMPTY;
-
-	return sock->ops->family != AF_UNIX ||
-	       (ke->type == KEVENT_SOCKET && ke->event & events);
-}
-
-/* epoll and io_uring wake up with the one name of data. */
-static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
-{
-	__poll_t more = keys & EPOLLRDNORM ? EPOLLIN : 0;
-
-	if (kevent_is_nesting(file))
-		return more | EV_POLL_NESTING;
-	return host_is_uring(file) ? more : 0;
-}
-
 static struct socket *ev_poll_socket(const struct kevent_poll *kp,
 				     struct file *file)
 {
@@ -78,12 +54,20 @@ static inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 	if (kp->kf.ke.type == KEVENT_POLL)
 		keys |= (__force __poll_t)event;
 	if (!(keys & EV_POLL_INEXACT) &&
-	    (pipe || sock || ev_poll_is_exact(file)))
+	    (pipe || sock || host_pipe(file) || ev_poll_is_eventfd(file)))
 		keys |= EV_POLL_EXACT;
-	if (sock && ev_poll_has_extra(&kp->kf.ke, sock))
+	if (sock && (sock->ops->family != AF_UNIX ||
+		     (kp->kf.ke.type == KEVENT_SOCKET &&
+		      event & (KEVENT_SOCKET_ACCEPT | KEVENT_SOCKET_EMPTY))))
 		keys |= EV_POLL_EXTRA;
-	if (kp->kf.ke.type == KEVENT_POLL)
-		return keys | ev_poll_nesting_keys(file, keys);
+	if (kp->kf.ke.type == KEVENT_POLL) {
+		bool nests = kevent_is_nesting(file);
+
+		/* epoll and io_uring wake up with the one name of data. */
+		if (keys & EPOLLRDNORM && (nests || host_is_uring(file)))
+			keys |= EPOLLIN;
+		return nests ? keys | EV_POLL_NESTING : keys;
+	}
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
 	if (event & KEVENT_SOCKET_SEND)
@@ -92,8 +76,6 @@ static inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 		keys |= EV_POLL_EMPTY;
 	return keys;
 }
-
-/* Wake-ups */
 
 #ifdef CONFIG_KEVENT_SOCK_DIRECT
 /* The key of sock_def_readable() */
@@ -205,17 +187,6 @@ static void ev_poll_queue(struct file *file, wait_queue_head_t *head,
 		table->err = ev_poll_join_more(table->kp, head);
 }
 
-/*
- * Can a mask of poll() mean something to a watch? That of most new watches does not. A
- * MODIFY that comes meanwhile looks itself.
- */
-static bool ev_poll_concerns(const struct kevent *ke, __poll_t mask)
-{
-	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
-
-	return mask & keys & EV_POLL_EVENTS || kevent_awaits_empty(ke);
-}
-
 /* Join the wait queues of the file. Returns what ev_poll_attach() does. */
 static int ev_poll_join(struct kevent_poll *kp, struct file *file,
 			struct socket *sock, __poll_t keys)
@@ -232,7 +203,10 @@ static int ev_poll_join(struct kevent_poll *kp, struct file *file,
 	if (table.err)
 		return table.err;
 	ev_poll_note_device(ke, file);
-	return ev_poll_concerns(ke, mask) ? ev_poll_events(ke, mask) : 0;
+	/* What poll() says means nothing to most new watches. A MODIFY meanwhile looks itself. */
+	keys = (__force __poll_t)READ_ONCE(ke->keys);
+	return mask & keys & EV_POLL_EVENTS || kevent_awaits_empty(ke) ?
+	       ev_poll_events(ke, mask) : 0;
 }
 
 static int ev_poll_attach(struct kevent *ke, const struct ukevent *uk,

@@ -47,8 +47,6 @@
  * does not come. The other walks follow at most 660 paths of more than one link from a
  * set, and the watches that a file may have.
  *
- * The module has no epolls in queues, and its nest.c in the place of epoll's functions.
- *
  * Wake-ups of nested epolls run one inside the other, with the locks of all poll_wait on the
  * way held. A queue ends that: kevent_poll_work() wakes its pollers later, without a lock.
  */
@@ -91,26 +89,20 @@ struct hlist_head *kevent_nest_refs(struct file *file)
 	return &nest_of(file)->refs;
 }
 
-/* The next file from a number on, with a reference */
-static struct file *next_watched(struct kevent_nest *nest, unsigned long *index)
-{
-	struct file *file;
-
-	xa_lock(&nest->watched);
-	file = xa_find(&nest->watched, index, ULONG_MAX, XA_PRESENT);
-	if (file)
-		get_file(file);
-	xa_unlock(&nest->watched);
-	return file;
-}
-
 static int depth_below(struct kevent_nest *nest, int depth)
 {
 	unsigned long index = 0;
 	struct file *file;
 	int result = 0;
 
-	while (result <= EP_MAX_NESTS && (file = next_watched(nest, &index))) {
+	while (result <= EP_MAX_NESTS) {
+		xa_lock(&nest->watched);
+		file = xa_find(&nest->watched, &index, ULONG_MAX, XA_PRESENT);
+		if (file)
+			get_file(file);
+		xa_unlock(&nest->watched);
+		if (!file)
+			break;
 		if (++looks > KEVENT_NEST_LOOKS)
 			result = EP_MAX_NESTS + 1;
 		else
@@ -143,17 +135,6 @@ int kevent_nest_down(struct file *file, int depth)
 	return nest->depth;
 }
 
-static int depth_above(struct kevent_nest *nest, int depth)
-{
-	struct file *file = READ_ONCE(nest->file);
-
-	if (!file)
-		return 0;
-	if (!ep_nest_visited(&nest->gen))
-		nest->depth = ep_nest_up(&nest->refs, file, depth);
-	return nest->depth;
-}
-
 /*
  * Follow the watches of a queue or epoll file upwards, with @depth links behind. Under RCU.
  * The queues of one user are up to KEVENT_MAX_PER_FILE, see sources/file_wait.c, too.
@@ -162,11 +143,17 @@ static int depth_above(struct kevent_nest *nest, int depth)
 int kevent_nest_up(struct file *file, int depth)
 {
 	struct kevent_file *kf = host_watches(file);
+	struct kevent_nest *nest;
+	struct file *above;
 	int result = 0;
 
-	for (; kf; kf = READ_ONCE(kf->next))
-		result = max(result, depth_above(&kf->ke.queue->nest,
-						 depth + 1) + 1);
+	for (; kf; kf = READ_ONCE(kf->next)) {
+		nest = &kf->ke.queue->nest;
+		above = READ_ONCE(nest->file);
+		if (above && !ep_nest_visited(&nest->gen))
+			nest->depth = ep_nest_up(&nest->refs, above, depth + 1);
+		result = max(result, above ? nest->depth + 1 : 1);
+	}
 	return result;
 }
 
@@ -214,8 +201,6 @@ void kevent_nest_done(void)
 	}
 	looks = 0;
 }
-
-/* For queues */
 
 /*
  * kevent_file_link() for a queue or epoll file. Returns 0, -ELOOP for a loop or too long a

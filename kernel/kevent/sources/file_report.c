@@ -183,8 +183,6 @@ int ev_poll_peek(struct kevent *ke)
 	return ev_poll_peek_sock(ke, file->private_data);
 }
 
-/* Amounts */
-
 /*
  * What is known of a socket without its lock: connections waiting, or bytes of a TCP
  * stream, otherwise 0. A hint, which may be old when it arrives.

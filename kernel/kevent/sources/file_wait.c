@@ -13,15 +13,12 @@
  * RCU, and takes the place in front of it, and nobody else puts anything into the middle
  * of a wait queue. The first entry of the run decides (wake_run()); each other one sees
  * its neighbour in front, and is done. So the time of a wake-up is linear in the entries
- * that it calls, and a watch that is alone costs two reads of its neighbours. A head
- * object for each file would make the choice independent of the number of watches, but not
- * the wake-up, which calls each of them anyway.
+ * that it calls, and a watch that is alone costs two reads of its neighbours.
  *
- * round_robin() asks queues by their rank: those where a consumer sleeps, then those that
- * have taken all that came, then those that are behind. Two flags say which watch was last
- * notified of data and which of room; the next choice starts behind it. A watch that goes
- * passes these flags to its neighbour in front. A wake-up may say several things at once.
- * Each goes to a queue that asked for it, until nothing is left.
+ * round_robin() asks queues by their rank. Two flags say which watch was last notified of data
+ * and which of room; the next choice starts behind it. A watch that goes passes these flags to
+ * its neighbour in front. A wake-up may say several things at once. Each goes to a queue that
+ * asked for it, until nothing is left.
  *
  * When one watch was notified in place of others, its notification is pending:
  * EV_POLL_PENDING in the flags of its entry has the conditions. If the watch leaves the wait
@@ -35,15 +32,7 @@
  * The watch that is chosen may be modified before it is notified. So the flags are written
  * first. Then kevent_offer() checks under ready_lock whether the watch still wants all it
  * was chosen for. If it does not, the flags are taken back and the next watch is asked. If
- * it does, a MODIFY that comes later sees the flags. A watch that is claimed is delivered
- * with the conditions that were polled before. If it is ONESHOT or DISPATCH, a
- * notification that comes while it is claimed would go with that delivery, so others are
- * notified, too.
- *
- * The number of watches of a user in a wait queue is limited, and that of all users.
- * ADD counts them by walking the queue. That walk ends after 4096 entries: where there
- * are more, other waiters than these watches, which no limit counts, make most of the time
- * of a wake-up.
+ * it does, a MODIFY that comes later sees the flags.
  */
 
 #include <linux/capability.h>
@@ -105,8 +94,6 @@ static bool is_full(struct wait_queue_head *head,
 	const struct kevent_queue *q;
 	wait_queue_entry_t *wait;
 
-	lockdep_assert_held(&head->lock);
-
 	list_for_each_entry(wait, &head->head, entry) {
 		if (!left--)
 			break;
@@ -145,8 +132,6 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
 	struct kevent_poll *peer;
 	struct kevent_file *kf;
 
-	lockdep_assert_held(&head->lock);
-
 	/* Pairs with kevent_file_link(). */
 	kf = host_watches(kp->kf.file);
 	for (; kf; kf = READ_ONCE(kf->next)) {
@@ -165,8 +150,6 @@ static struct kevent_poll *find_peer(struct kevent_poll *kp,
  */
 static void set_direct(struct kevent_poll *kp, struct socket *sock)
 {
-	lockdep_assert_held(&sock->wq.wait.lock);
-
 	set_flags(kp, EV_POLL_SOCK);
 	rcu_assign_pointer(sock->wq.kevent, &kp->wait);
 }
@@ -174,8 +157,6 @@ static void set_direct(struct kevent_poll *kp, struct socket *sock)
 static void clear_direct(struct kevent_poll *kp, struct wait_queue_head *head)
 {
 	struct socket_wq *wq = container_of(head, struct socket_wq, wait);
-
-	lockdep_assert_held(&head->lock);
 
 	if (kp->wait.flags & EV_POLL_SOCK &&
 	    rcu_access_pointer(wq->kevent) == &kp->wait)
@@ -368,15 +349,6 @@ static __poll_t offer_to_queue(const struct kevent_round *round,
 	return taken;
 }
 
-static struct kevent_poll *find_last(const struct kevent_round *round, u32 mark)
-{
-	struct kevent_poll *kp = round->first;
-
-	while (kp && !(kp->wait.flags & mark))
-		kp = neighbour_behind(kp, round->head);
-	return kp;
-}
-
 /*
  * Offer it to those whose turn it is, from the one behind the last one on, until
  * nothing is left, rank by rank. A watch is offered each condition again if its queue has
@@ -386,13 +358,12 @@ static void round_robin(struct kevent_round *round)
 {
 	u32 mark = round->left & (EPOLLIN | EPOLLRDNORM) ? EV_POLL_LAST_DATA :
 							  EV_POLL_LAST_ROOM;
-	struct kevent_poll *last = find_last(round, mark), *taker = NULL;
-	struct kevent_poll *start, *kp;
+	struct kevent_poll *start, *kp, *taker = NULL, *last = round->first;
 	enum kevent_rank rank;
 	__poll_t taken;
 
-	lockdep_assert_held(&round->head->lock);
-
+	while (last && !(last->wait.flags & mark))
+		last = neighbour_behind(last, round->head);
 	start = last ? next_in_round(round, last) : round->first;
 	for (rank = AWAITED; rank < NR_RANKS; rank++) {
 		kp = start;
@@ -538,8 +509,6 @@ static void hand_on(struct kevent_poll *kp, struct wait_queue_head *head,
 	struct kevent_round round = { .head = head, .first = kp };
 	struct kevent_poll *before;
 
-	lockdep_assert_held(&head->lock);
-
 	while ((before = neighbour_before(round.first, head)))
 		round.first = before;
 	round.left = mask & ~pending_of_queue(&round, kp);
@@ -557,8 +526,6 @@ static void cut_ties(struct kevent_poll *kp, struct wait_queue_head *head)
 	u32 last = kp->wait.flags & (EV_POLL_LAST_DATA | EV_POLL_LAST_ROOM);
 	__poll_t mask = pending(kp);
 	struct kevent_poll *before;
-
-	lockdep_assert_held(&head->lock);
 
 	if (kevent_is_spent(&kp->kf.ke))
 		mask &= ~both_names(interest(kp));

@@ -132,10 +132,7 @@ static inline bool kevent_awaits_empty(const struct kevent *ke)
 	       (__force __poll_t)READ_ONCE(ke->keys) & EV_POLL_EMPTY;
 }
 
-static inline struct kevent_poll *to_poll(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_poll, kf.ke);
-}
+#define to_poll(watch)	container_of(watch, struct kevent_poll, kf.ke)
 
 /* What data and room mean to a watch */
 static inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)

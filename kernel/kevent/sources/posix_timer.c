@@ -49,10 +49,7 @@ struct kevent_posix_request {
 	struct k_itimer		*timer;
 };
 
-static struct kevent_posix_timer *to_posix_timer(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_posix_timer, kk.ke);
-}
+#define to_posix_timer(watch)	container_of(watch, struct kevent_posix_timer, kk.ke)
 
 /* Ids are of a process, a queue may have several. */
 static u64 ev_posix_timer_key(const struct ukevent *uk)
@@ -69,13 +66,9 @@ static int ev_posix_timer_check(const struct ukevent *uk, struct file *file)
 
 static void ev_posix_timer_unlink(struct k_itimer *timer, struct kevent *ke)
 {
-	lockdep_assert_held(&timer->it_lock);
-
 	WRITE_ONCE(timer->it_notify_data, NULL);
 	RCU_INIT_POINTER(to_posix_timer(ke)->timer, NULL);
 }
-
-/* What a timer does */
 
 /*
  * An interval timer is started again when its event is collected, and stays
@@ -136,8 +129,6 @@ static const struct posix_timer_notify ev_posix_timer_notify = {
 	.release	= ev_posix_timer_release,
 };
 
-/* Watches */
-
 /* Only timer_create() passes the queue's file; a program's ADD is refused. */
 static int ev_posix_timer_attach(struct kevent *ke, const struct ukevent *uk,
 				 struct file *file)
@@ -174,28 +165,12 @@ static void ev_posix_timer_detach(struct kevent *ke)
 		ev_posix_timer_unlink(timer, ke);
 }
 
-/* Without it_signal the timer is not created yet, or deleted. */
-static void ev_posix_timer_count(struct kevent_posix_timer *kp,
-				 struct k_itimer *timer)
-{
-	struct kevent *ke = &kp->kk.ke;
-	u64 nr;
-
-	lockdep_assert_held(&timer->it_lock);
-
-	if (timer->it_notify_data != ke || !timer->it_signal || !kp->fired)
-		return;
-	kp->fired = false;
-	nr = posixtimer_take_expiries(timer);
-	guard(spinlock)(&ke->queue->ready_lock);
-	WRITE_ONCE(kp->pending, kp->pending + nr);
-}
-
 /* The watch is claimed: only settime, which takes it_lock, clears @pending. */
 static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 {
 	struct kevent_posix_timer *kp = to_posix_timer(ke);
 	struct k_itimer *timer;
+	u64 nr;
 
 	/* it_lock comes before ready_lock. */
 	if (atomic)
@@ -204,8 +179,14 @@ static int ev_posix_timer_collect(struct kevent *ke, bool atomic)
 	timer = rcu_dereference(kp->timer);
 	if (!timer)
 		return 0;
-	scoped_guard(spinlock_irqsave, &timer->it_lock)
-		ev_posix_timer_count(kp, timer);
+	guard(spinlock_irqsave)(&timer->it_lock);
+	/* Without it_signal the timer is not created yet, or deleted. */
+	if (timer->it_notify_data == ke && timer->it_signal && kp->fired) {
+		kp->fired = false;
+		nr = posixtimer_take_expiries(timer);
+		guard(spinlock)(&ke->queue->ready_lock);
+		WRITE_ONCE(kp->pending, kp->pending + nr);
+	}
 	return READ_ONCE(kp->pending) ? KEVENT_POSIX_TIMER_FIRED : 0;
 }
 
@@ -235,11 +216,7 @@ const struct kevent_source_ops kevent_posix_timer_ops = {
 	.delivered	= ev_posix_timer_delivered,
 };
 
-/*
- * Have the expiries of a timer, which is not valid yet, go to the queue @fd. Returns 0,
- * -EBADF, -EINVAL when @fd is no queue, -EPERM when it refuses timers, -ENOSPC when the
- * user has too many watches, or -ENOMEM.
- */
+/* Have the expiries of a timer, which is not valid yet, go to the queue @fd. */
 int kevent_posix_timer_create(struct k_itimer *timer, int fd)
 {
 	struct kevent_posix_request req = {

@@ -98,12 +98,7 @@ struct kevent_proc {
 	int			status;
 };
 
-static struct kevent_proc *to_proc(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_proc, kk.ke);
-}
-
-/* How many watches of a user a process has */
+#define to_proc(watch)	container_of(watch, struct kevent_proc, kk.ke)
 
 static int kevent_tally_cmp(struct rb_node *a, const struct rb_node *b)
 {
@@ -157,8 +152,6 @@ static void kevent_tally_put(struct kevent_tally *tally)
 	kfree(tally);
 }
 
-/* Who may know the status */
-
 static bool ev_proc_is_child(struct task_struct *task)
 {
 	guard(rcu)();
@@ -185,17 +178,6 @@ static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 		put_cred(cred);
 }
 
-/* The reference to @cred keeps its address from being that of another one. */
-static bool ev_proc_may_know(const struct kevent_proc *kp,
-			     struct task_struct *task)
-{
-	return kp->trusted ||
-	       (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred &&
-		(host_is_dumpable(task) || kp->traces));
-}
-
-/* The exit */
-
 /* A leader that exits before other threads is no exit of the process, whatever woke us up. */
 static bool ev_proc_exited(struct kevent_proc *kp)
 {
@@ -210,7 +192,10 @@ static bool ev_proc_exited(struct kevent_proc *kp)
 	if (!task || !task->exit_state || !thread_group_empty(task))
 		return false;
 	sig = task->signal;
-	kp->known = ev_proc_may_know(kp, task);
+	/* The reference to @cred keeps its address from being that of another one. */
+	kp->known = kp->trusted ||
+		    (kp->cred && rcu_access_pointer(task->real_cred) == kp->cred &&
+		     (host_is_dumpable(task) || kp->traces));
 	put_cred(kp->cred);
 	kp->cred = NULL;
 	if (kp->known)
@@ -281,22 +266,19 @@ static void ev_proc_modified(struct kevent *ke, const struct ukevent *uk)
 	WRITE_ONCE(ke->req_flags, ke->req_flags | KEVENT_REQ_ONESHOT);
 }
 
-static bool ev_proc_is_parent(struct pid *pid)
-{
-	struct task_struct *task;
-
-	guard(rcu)();
-	task = pid_task(pid, PIDTYPE_TGID);
-	return task && ev_proc_is_child(task);
-}
-
 static int ev_proc_count(struct kevent_proc *kp)
 {
 	struct kevent_owner *owner = kp->kk.ke.queue->owner;
+	struct task_struct *task;
 
 	kp->tally = kevent_tally_get(owner, kp->pid, EV_PROC_MAX);
-	if (IS_ERR(kp->tally) || host_owner_is_root(owner) || ev_proc_is_parent(kp->pid))
+	if (IS_ERR(kp->tally) || host_owner_is_root(owner))
 		return PTR_ERR_OR_ZERO(kp->tally);
+	scoped_guard(rcu) {
+		task = pid_task(kp->pid, PIDTYPE_TGID);
+		if (task && ev_proc_is_child(task))
+			return 0;
+	}
 	kp->all = kevent_tally_get(NULL, kp->pid, EV_PROC_MAX_OF_USERS);
 	return PTR_ERR_OR_ZERO(kp->all);
 }

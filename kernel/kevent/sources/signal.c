@@ -89,29 +89,13 @@ static int ev_signal_check(const struct ukevent *uk, struct file *file)
 	return nomask ? -ENOSYS : -EINVAL;
 }
 
-static int ev_signal_join(struct kevent_signal *ks, struct kevent_signals *all)
-{
-	struct hlist_head *head = &all->of[ks->kk.id - 1];
-	struct hlist_node *other;
-	u32 nr = 0;
-
-	lockdep_assert_held(ev_signal_own_lock());
-
-	hlist_for_each(other, head)
-		nr++;
-	if (nr >= KEVENT_MAX_PER_SIGNAL)
-		return -ENOSPC;
-	hlist_add_head(&ks->node, head);
-	all->watched |= BIT_ULL(ks->kk.id - 1);
-	return 0;
-}
-
 static int ev_signal_link(struct kevent_signal *ks)
 {
-	struct kevent_signals *room = kzalloc(sizeof(*room), GFP_KERNEL_ACCOUNT);
+	struct kevent_signals *room = kzalloc(sizeof(*room), GFP_KERNEL_ACCOUNT), *all;
 	struct signal_struct *signal = current->signal;
 	spinlock_t *lock = ev_signal_own_lock();
-	int err;
+	struct hlist_node *other;
+	u32 nr = 0;
 
 	if (!room)
 		return -ENOMEM;
@@ -120,10 +104,16 @@ static int ev_signal_link(struct kevent_signal *ks)
 		host_signals_add(signal, room);
 		room = NULL;
 	}
-	err = ev_signal_join(ks, host_signals(signal));
+	all = host_signals(signal);
+	hlist_for_each(other, &all->of[ks->kk.id - 1])
+		nr++;
+	if (nr < KEVENT_MAX_PER_SIGNAL) {
+		hlist_add_head(&ks->node, &all->of[ks->kk.id - 1]);
+		all->watched |= BIT_ULL(ks->kk.id - 1);
+	}
 	spin_unlock_irq(lock);
 	kfree(room);
-	return err;
+	return nr < KEVENT_MAX_PER_SIGNAL ? 0 : -ENOSPC;
 }
 
 /* Called under the siglock of its process. It may have left already. */

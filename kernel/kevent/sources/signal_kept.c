@@ -139,21 +139,15 @@ static bool ev_signal_repeats(const struct kevent_signal *ks,
 			       link)->timer == sent->info.timer;
 }
 
-/* What has become pending was offered to those that observe, and is taken by the others. */
-static bool ev_signal_is_for(const struct kevent_signal *ks,
-			     const struct kevent_sent *sent)
-{
-	if (sent->taken)
-		return ks->consume;
-	return HOST_SIGNALS_FIRST || sent->fault || !ks->consume;
-}
-
 /* Returns -EAGAIN when the signal cannot be kept. */
 int ev_signal_reserve(struct kevent_signal *ks,
 		      const struct kevent_sent *sent)
 {
 	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
-	ks->asked = ev_signal_is_armed(ks) && ev_signal_is_for(ks, sent);
+	/* What has become pending was offered to those that observe, and others take it. */
+	ks->asked = ev_signal_is_armed(ks) &&
+		    (sent->taken ? ks->consume :
+				   HOST_SIGNALS_FIRST || sent->fault || !ks->consume);
 	if (!ks->asked || sent->sig < SIGRTMIN || ev_signal_repeats(ks, sent))
 		return 0;
 	if (sent->taken && !ks->own_used)

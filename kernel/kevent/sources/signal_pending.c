@@ -49,16 +49,6 @@ bool ev_signal_share(struct kevent_sent *sent)
 	return taken;
 }
 
-/*
- * May a signal be taken for the watch? No other one is sent until the siglock is released, so
- * what is pending has come before the answer.
- */
-static bool ev_signal_wants(struct kevent_signal *ks)
-{
-	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
-	return ks->consume && !ks->nr && ev_signal_is_armed(ks);
-}
-
 static bool ev_signal_is_pending(int sig)
 {
 	return sigismember(&current->pending.signal, sig) ||
@@ -80,8 +70,12 @@ void ev_signal_take(struct kevent_signal *ks)
 	sigfillset(&others);
 	sigdelset(&others, sent.sig);
 	guard(spinlock_irq)(ev_signal_own_lock());
-	if (hlist_unhashed(&ks->node) || !ev_signal_wants(ks))
+	if (hlist_unhashed(&ks->node))
 		return;
+	/* No other signal is sent with siglock held: what is pending has come before this. */
+	scoped_guard(spinlock_irqsave, &ks->kk.ke.queue->ready_lock)
+		if (!ks->consume || ks->nr || !ev_signal_is_armed(ks))
+			return;
 	found = dequeue_signal(&others, &si, &type);
 	if (found) {
 		ev_signal_describe(&sent, &si, false);

@@ -111,10 +111,7 @@ struct kevent_sent {
 	struct kevent_siginfo	info;
 };
 
-static inline struct kevent_signal *to_signal(struct kevent *ke)
-{
-	return container_of(ke, struct kevent_signal, kk.ke);
-}
+#define to_signal(watch)	container_of(watch, struct kevent_signal, kk.ke)
 
 /* It does not change but in exec, when no other thread is left. */
 static inline spinlock_t *ev_signal_own_lock(void)
