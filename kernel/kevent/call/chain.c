@@ -2,19 +2,19 @@
 /*
  * Chains of system calls
  *
- * The chain stays in the caller's memory. An entry is read once, when the result of the one
+ * The chain stays in the caller's memory. A step is read once, when the result of the one
  * in front of it is written, and only that copy is used, so another thread that changes
- * entries disturbs nobody but its own process. Jumps go forward, so a chain makes at most
+ * steps disturbs nobody but its own process. Jumps go forward, so a chain makes at most
  * KEVENT_CALL_MAX calls. It gives the CPU away between two of them when the scheduler or RCU
  * wants it, and a signal ends it there. No lock is held between calls, and nothing is
  * allocated, so nothing is left when the task exits or a page of the chain goes away.
  *
- * An argument may be the result of an entry in front: a flag of the entry names the argument,
- * and its word says how many entries back. The result is read from the caller's memory, so a
+ * An argument may be the result of a step in front: a flag of the step names the argument,
+ * and its word says how many steps back. The result is read from the caller's memory, so a
  * serving thread finds those of the calls that the caller has made. Another thread can only
  * write there what it could have written as an argument. A result that is an error is no
- * argument: it becomes the result of the entry, whose call is not made, and the chain goes
- * on as after that error. An entry that a jump leaves out has -ECANCELED as its result: a
+ * argument: it becomes the result of the step, whose call is not made, and the chain goes
+ * on as after that error. A step that a jump leaves out has -ECANCELED as its result: a
  * chain that runs again could otherwise close a descriptor of the last time.
  *
  * A call goes through the table of system calls with registers made for it, as after an
@@ -37,12 +37,12 @@
  * always allows, which seccomp caches in a bitmap. It does not, because that bitmap is
  * private to seccomp, and a filter would then see some calls and not others.
  *
- * A refusal has a bit of its own in the return value. -EOPNOTSUPP in an entry's result
+ * A refusal has a bit of its own in the return value. -EOPNOTSUPP in a step's result
  * could also be what accept() of a datagram socket says, and a library that repeated that
  * call would make it twice.
  *
  * A chain that is submitted runs as far as no call blocks. Nothing of it is kept but its
- * address, its length, and the entry to go on with.
+ * address, its length, and the step to go on with.
  */
 
 #include <linux/compat.h>
@@ -119,8 +119,8 @@ static bool kevent_call_observed(void)
 	 _TIF_NEED_RESCHED)
 
 /**
- * struct kevent_call_state - what a chain keeps from one call to the next
- * @call:	the entry whose turn it is, without its arguments. @call.flags is 0 once
+ * struct kevent_step - the step of a chain whose turn it is, and what the next one needs of it
+ * @call:	as the program wrote it, without its arguments. @call.flags is 0 once
  *		its references were followed
  * @regs:	its arguments, where calls look for them, and behind them old ones. The
  *		rest is not set. No call of the table reads that, or changes anything
@@ -129,7 +129,7 @@ static bool kevent_call_observed(void)
  * @known:	numbers below it are those of the table: none for a 32-bit program
  * @refused:	the call was not made; on_error is 0 then
  */
-struct kevent_call_state {
+struct kevent_step {
 	struct kevent_call	call;
 	struct pt_regs		regs;
 	const struct kevent_run	*run;
@@ -143,30 +143,30 @@ struct kevent_call_state {
 static const u8 kevent_call_args[] = { ARG(0), ARG(1), ARG(2), ARG(3), ARG(4), ARG(5) };
 
 /*
- * The arguments of the call of @c, as bits; 0: it is none of the table. In line, as all that
+ * The arguments of the call of @s, as bits; 0: it is none of the table. In line, as all that
  * runs while user memory can be accessed.
  */
-static __always_inline int kevent_call_kind(struct kevent_call_state *c)
+static __always_inline int kevent_step_kind(struct kevent_step *s)
 {
-	if (c->call.nr >= c->known)
+	if (s->call.nr >= s->known)
 		return 0;
-	c->call.nr = array_index_nospec(c->call.nr, NR_syscalls);
-	return kevent_call_table[c->call.nr];
+	s->call.nr = array_index_nospec(s->call.nr, NR_syscalls);
+	return kevent_call_table[s->call.nr];
 }
 
-/* Make arguments of results in front of the entry @at. As kevent_call_read(), and in line. */
+/* Make arguments of results in front of the step @at. As kevent_step_read(), and in line. */
 static __always_inline int
-kevent_call_refer(struct kevent_call_state *c,
+kevent_step_refer(struct kevent_step *s,
 		  const struct kevent_call __user *at, int kind)
 {
-	const unsigned long index = at - c->run->chain;
-	unsigned long bits = c->call.flags, *arg, back;
+	const unsigned long index = at - s->run->chain;
+	unsigned long bits = s->call.flags, *arg, back;
 	long value = 0;
 
 	if (!kind || bits > MANY)
 		goto stop;
 	do {
-		arg = (void *)&c->regs + kevent_call_args[__ffs(bits)];
+		arg = (void *)&s->regs + kevent_call_args[__ffs(bits)];
 		back = *arg - 1;
 		if (back >= index)
 			goto stop;
@@ -177,50 +177,50 @@ kevent_call_refer(struct kevent_call_state *c,
 		*arg = value;
 		bits &= bits - 1;
 	} while (bits);
-	c->call.flags = 0;
+	s->call.flags = 0;
 	return kind;
 stop:
-	c->passed = min(value, 0L);
+	s->passed = min(value, 0L);
 	return 0;
 fault:
 	return -EFAULT;
 }
 
 /*
- * Read the entry @at, word by word to where they are used: 64 bytes are too few for a copy
+ * Read the step @at, word by word to where they are used: 64 bytes are too few for a copy
  * routine. Returns the arguments of a call that can be made, 0: there is more to be looked
- * at, or -EFAULT. In line, as kevent_call_kind().
+ * at, or -EFAULT. In line, as kevent_step_kind().
  */
 static __always_inline int
-kevent_call_read(struct kevent_call_state *c,
+kevent_step_read(struct kevent_step *s,
 		 const struct kevent_call __user *at)
 {
 	int kind, bits;
 
-	unsafe_get_user(*(u64 *)&c->call, (const u64 __user *)at, fault);
-	unsafe_get_user(c->regs.KEVENT_CALL_ARG0, &at->args[0], fault);
-	kind = kevent_call_kind(c);
-	bits = kind | c->call.flags;
+	unsafe_get_user(*(u64 *)&s->call, (const u64 __user *)at, fault);
+	unsafe_get_user(s->regs.KEVENT_CALL_ARG0, &at->args[0], fault);
+	kind = kevent_step_kind(s);
+	bits = kind | s->call.flags;
 	if (bits > ONE) {
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG1, &at->args[1], fault);
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG2, &at->args[2], fault);
+		unsafe_get_user(s->regs.KEVENT_CALL_ARG1, &at->args[1], fault);
+		unsafe_get_user(s->regs.KEVENT_CALL_ARG2, &at->args[2], fault);
 	}
 	if (bits > FEW)
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG3, &at->args[3], fault);
+		unsafe_get_user(s->regs.KEVENT_CALL_ARG3, &at->args[3], fault);
 	if (bits > FOUR) {
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG4, &at->args[4], fault);
-		unsafe_get_user(c->regs.KEVENT_CALL_ARG5, &at->args[5], fault);
+		unsafe_get_user(s->regs.KEVENT_CALL_ARG4, &at->args[4], fault);
+		unsafe_get_user(s->regs.KEVENT_CALL_ARG5, &at->args[5], fault);
 	}
-	return likely(!c->call.flags) ? kind : kevent_call_refer(c, at, kind);
+	return likely(!s->call.flags) ? kind : kevent_step_refer(s, at, kind);
 fault:
 	return -EFAULT;
 }
 
 /*
- * Store the result of the entry @at, if that is in front of the entry @next, and read the
+ * Store the result of the step @at, if that is in front of the step @next, and read the
  * latter. Those between are not made: what refers to them is to find no older result.
  */
-static int kevent_call_next(struct kevent_call_state *c,
+static int kevent_step_next(struct kevent_step *s,
 			    struct kevent_call __user *at,
 			    struct kevent_call __user *next, s64 ret)
 {
@@ -232,7 +232,7 @@ static int kevent_call_next(struct kevent_call_state *c,
 		unsafe_put_user(ret, &at->result, fault);
 	while (unlikely(++at < next))
 		unsafe_put_user(-ECANCELED, &at->result, fault);
-	kind = kevent_call_read(c, next);
+	kind = kevent_step_read(s, next);
 	user_access_end();
 	return kind;
 fault:
@@ -280,111 +280,111 @@ static long kevent_call_no_restart(long ret)
 	}
 }
 
-/* Why the call of @c is not made now, or 0 */
-static long kevent_call_refusal(struct kevent_call_state *c)
+/* Why the call of @s is not made now, or 0 */
+static long kevent_step_refusal(struct kevent_step *s)
 {
 	if (unlikely(read_thread_flags() & KEVENT_CALL_WORK)) {
 		kevent_call_work();
 		if (task_sigpending(current))
 			return -EINTR;
 	}
-	if (!c->known)
+	if (!s->known)
 		return -EOPNOTSUPP;
-	if (c->call.flags)
-		return c->passed ? 0 : -EINVAL;
-	if (c->call.nr != KEVENT_CALL_BOUND && !kevent_call_kind(c))
+	if (s->call.flags)
+		return s->passed ? 0 : -EINVAL;
+	if (s->call.nr != KEVENT_CALL_BOUND && !kevent_step_kind(s))
 		return -ENOSYS;
 	return kevent_call_observed() ? -EOPNOTSUPP : 0;
 }
 
 /* A refusal ends the chain. */
-static long kevent_call_refuse(struct kevent_call_state *c, long err)
+static long kevent_step_refuse(struct kevent_step *s, long err)
 {
-	c->refused = true;
-	c->call.on_error = 0;
+	s->refused = true;
+	s->call.on_error = 0;
 	return err;
 }
 
 /* As kevent_call_dispatch(), or KEVENT_CALL_ELSEWHERE. */
-static long kevent_call_make(struct kevent_call_state *c, u32 nr, bool nowait)
+static long kevent_step_make(struct kevent_step *s, u32 nr, bool nowait)
 {
 	return nowait && IS_ENABLED(CONFIG_KEVENT_AIO) ?
-	       kevent_call_nowait(&c->regs, nr) :
-	       kevent_call_dispatch(&c->regs, nr);
+	       kevent_call_nowait(&s->regs, nr) :
+	       kevent_call_dispatch(&s->regs, nr);
 }
 
-/* Make the call of @c, whatever it is. */
-static long kevent_call_run_any(struct kevent_call_state *c, bool nowait)
+/* Make the call of @s, whatever it is. */
+static long kevent_step_run_any(struct kevent_step *s, bool nowait)
 {
-	const u64 slot = c->regs.KEVENT_CALL_ARG0;
-	u32 nr = c->call.nr;
+	const u64 slot = s->regs.KEVENT_CALL_ARG0;
+	u32 nr = s->call.nr;
 	long ret;
 
 	do {
-		ret = kevent_call_refusal(c);
+		ret = kevent_step_refusal(s);
 		if (ret)
-			return kevent_call_refuse(c, ret);
-		if (c->call.flags)
-			return c->passed;
+			return kevent_step_refuse(s, ret);
+		if (s->call.flags)
+			return s->passed;
 		/* Each attempt looks the slot up: task work may have closed its descriptor. */
-		if (c->call.nr == KEVENT_CALL_BOUND) {
+		if (s->call.nr == KEVENT_CALL_BOUND) {
 			ret = IS_ENABLED(CONFIG_KEVENT_AIO) ?
-			      kevent_bound_unfold(c->run->queue, slot, &c->regs) : -ENOSYS;
+			      kevent_bound_unfold(s->run->queue, slot, &s->regs) : -ENOSYS;
 			if (ret < 0)
 				return ret == -EBADF ? ret :
-						       kevent_call_refuse(c, ret);
+						       kevent_step_refuse(s, ret);
 			nr = ret;
 		}
-		ret = kevent_call_make(c, nr, nowait);
+		ret = kevent_step_make(s, nr, nowait);
 	} while (ret < 0 && kevent_call_again(ret));
 	return kevent_call_no_restart(ret);
 }
 
-/* Make the call of @c; @kind: see kevent_call_read() */
-static long kevent_call_run(struct kevent_call_state *c, int kind, bool nowait)
+/* Make the call of @s; @kind: see kevent_step_read() */
+static long kevent_step_run(struct kevent_step *s, int kind, bool nowait)
 {
 	long ret;
 
 	if (unlikely(!kind || read_thread_flags() & KEVENT_CALL_WORK ||
 		     kevent_call_observed()))
-		return kevent_call_run_any(c, nowait);
-	ret = kevent_call_make(c, c->call.nr, nowait);
+		return kevent_step_run_any(s, nowait);
+	ret = kevent_step_make(s, s->call.nr, nowait);
 	if (likely(ret >= 0))
 		return ret;
 	if (unlikely(kevent_call_again(ret)))
-		return kevent_call_run_any(c, nowait);
+		return kevent_step_run_any(s, nowait);
 	return kevent_call_no_restart(ret);
 }
 
 /*
- * Run a chain in the current thread, from the entry @run->at on; @run receives how far it
- * came. Returns 0, -EFAULT when the entry @run->at could not be read, or a result not
- * written, or with @nowait -EAGAIN: the call of that entry would block.
+ * Run a chain in the current thread, from the step @run->at on; @run receives how far it
+ * came. Returns 0, -EFAULT when the step @run->at could not be read, or a result not
+ * written, or with @nowait -EAGAIN: the call of that step would block.
  */
 int kevent_run_chain(struct kevent_run *run, bool nowait)
 {
 	struct kevent_call __user *at = &run->chain[run->at], *next = at;
 	struct kevent_call __user *end = &run->chain[run->nr];
-	struct kevent_call_state c __uninitialized;
+	struct kevent_step s __uninitialized;
 	long ret = 0;
 	int kind;
 
 	if (!access_ok(run->chain, run->nr * sizeof(*at)))
 		return -EFAULT;
-	c.run = run;
-	c.known = in_compat_syscall() ? 0 : NR_syscalls;
-	c.refused = false;
-	while ((kind = kevent_call_next(&c, at, next, ret)) >= 0) {
+	s.run = run;
+	s.known = in_compat_syscall() ? 0 : NR_syscalls;
+	s.refused = false;
+	while ((kind = kevent_step_next(&s, at, next, ret)) >= 0) {
 		at = next;
-		ret = kevent_call_run(&c, kind, nowait);
+		ret = kevent_step_run(&s, kind, nowait);
 		if (nowait && ret == KEVENT_CALL_ELSEWHERE) {
 			kind = -EAGAIN;
 			break;
 		}
 		if (ret < 0)
-			next = at + c.call.on_error;
+			next = at + s.call.on_error;
 		else
-			next = at + (ret ? c.call.on_value : c.call.on_zero);
+			next = at + (ret ? s.call.on_value : s.call.on_zero);
 		if (next == at || next >= end) {
 			kind = put_user(ret, &at->result);
 			break;
@@ -392,7 +392,7 @@ int kevent_run_chain(struct kevent_run *run, bool nowait)
 	}
 	run->at = at - run->chain;
 	run->result = ret;
-	run->refused = c.refused;
+	run->refused = s.refused;
 	return min(kind, 0);
 }
 

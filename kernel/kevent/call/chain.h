@@ -12,11 +12,11 @@ struct kevent_queue;
 
 /**
  * struct kevent_run - a chain, and how far it has come
- * @chain:	its entries, in user memory
+ * @chain:	its steps, in user memory
  * @queue:	whose bound calls the chain may make; NULL: none. The caller of
  *		kevent_run_chain() has its file
  * @nr:		how many there are
- * @at:		the entry whose turn it is, or that ended the chain
+ * @at:		the step whose turn it is, or that ended the chain
  * @refused:	that call was not made
  * @result:	its result
  */

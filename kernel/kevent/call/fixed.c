@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bound calls: a call of a file, checked once, that entries of chains name by a slot
+ * Bound calls: a call of a file, checked once, that steps of chains name by a slot
  *
  * A bound call is a watch of the file, without events, linked to the file like any watch
  * of a descriptor, so it goes with the descriptor. A type of watches has one structure,
@@ -22,8 +22,8 @@
  * ADD checks what cannot change: which call it is, that its buffer is an address of a
  * program, that length and offset are not negative, and that the file is open for it. For
  * each call kevent_bound_unfold() puts the arguments where calls expect them, and
- * kevent_call_run_any() makes the ordinary call, if nobody sees or filters the calls of
- * the task, as for each entry, and the descriptor is the file. A watch may be dead while
+ * kevent_step_run_any() makes the ordinary call, if nobody sees or filters the calls of
+ * the task, as for each step, and the descriptor is the file. A watch may be dead while
  * it is still in its slot, and its file then freed and used again, so the pointer in the
  * watch is only compared with what fdget() says of the descriptor. A file that is equal
  * and is another one all the same has what the descriptor says; the call asks it for its

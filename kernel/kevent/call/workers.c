@@ -105,7 +105,7 @@ static int kevent_crew_claim(struct kevent_queue *q)
 }
 
 /*
- * A chain, not dead, is not to be run: its event says so. The calls from the entry @run.at
+ * A chain, not dead, is not to be run: its event says so. The calls from the step @run.at
  * on are not made. Returns 0, -EPERM for a chain of another process, or -EALREADY when a
  * thread has begun with it.
  */
