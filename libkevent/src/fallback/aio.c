@@ -103,10 +103,9 @@ static int fb_aio_check(const struct ukevent *uk)
 	return uk->ret_data[1] < uk->ret_data[0] ? 0 : -EINVAL;
 }
 
-static int fb_aio_key(const struct ukevent *uk, __u64 *key)
+static __u64 fb_aio_key(const struct ukevent *uk)
 {
-	*key = uk->ptr;
-	return 0;
+	return uk->ptr;
 }
 
 static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,

@@ -43,14 +43,18 @@ static int fb_apply(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
 		return ret;
 	switch (cmd) {
 	case KEVENT_CTL_ADD:
-		return fb_add(q, uk);
+		ret = fb_add(q, uk);
+		break;
 	case KEVENT_CTL_REMOVE:
-		return fb_remove(q, uk);
+		ret = fb_remove(q, uk);
+		break;
 	case KEVENT_CTL_MODIFY:
-		return fb_modify(q, uk);
+		ret = fb_modify(q, uk);
+		break;
 	default:
-		return fb_mark(q, uk);
+		ret = fb_mark(q, uk);
 	}
+	return fb_fd_error(uk, ret);
 }
 
 void fb_set_result(struct ukevent *uk, int ret)

@@ -175,22 +175,13 @@ struct fb_queue *fb_shadow(int fd)
 	return q ? q : shadow_new(fd);
 }
 
-static int key_of(const struct ukevent *uk, __u64 *key)
-{
-	*key = uk->id.raw_u64;
-	return fb_sources[uk->type]->key ? fb_sources[uk->type]->key(uk, key) : 0;
-}
-
 /* Does the shadow have the watch that the request to @fd means? */
 static bool has_watch(struct fb_queue *q, int fd, const struct ukevent *uk)
 {
 	struct fb_watch *w;
-	__u64 key;
 
-	if (key_of(uk, &key))
-		return false;
 	FB_HOLD_QUEUE(q, -1);
-	w = fb_find(&q->index, uk->type, key);
+	w = fb_find_request(q, uk);
 	return w && !drive(fd, q, w, QUERY);
 }
 
@@ -227,15 +218,12 @@ static int ask(int fd, __u32 cmd, struct ukevent *uk)
 /* A new watch, armed, and with a number. @ret: the conditions that hold, or -errno */
 static struct fb_watch *arm(struct fb_queue *q, const struct ukevent *uk, int *ret)
 {
-	struct fb_watch *w = NULL;
-	__u64 key;
+	struct fb_watch *w;
 
 	*ret = fb_check_request(uk);
-	if (!*ret)
-		*ret = key_of(uk, &key);
 	if (*ret)
 		return NULL;
-	w = fb_watch_new(q, uk, key);
+	w = fb_watch_new(q, uk);
 	if (!w) {
 		*ret = -ENOMEM;
 		return NULL;
@@ -259,16 +247,9 @@ void fb_end_watch(struct fb_queue *q, struct fb_watch *w)
 	fb_kill(q, w);
 }
 
-static struct fb_watch *find_watch(struct fb_queue *q, const struct ukevent *uk)
-{
-	__u64 key;
-
-	return key_of(uk, &key) ? NULL : fb_find(&q->index, uk->type, key);
-}
-
 static int add(struct fb_queue *q, int fd, struct ukevent *uk)
 {
-	struct fb_watch *old = find_watch(q, uk), *w;
+	struct fb_watch *old = fb_find_request(q, uk), *w;
 	struct ukevent k = *uk;
 	int ret;
 
@@ -317,7 +298,7 @@ static int modify_timer(int fd, const struct ukevent *uk, const struct fb_watch 
 
 static int modify(struct fb_queue *q, int fd, struct ukevent *uk)
 {
-	struct fb_watch *old = find_watch(q, uk), *w;
+	struct fb_watch *old = fb_find_request(q, uk), *w;
 	struct ukevent k = *uk;
 	int ret, err, back;
 
@@ -354,7 +335,7 @@ static int modify(struct fb_queue *q, int fd, struct ukevent *uk)
 
 static int remove_watch(struct fb_queue *q, int fd, struct ukevent *uk)
 {
-	struct fb_watch *w = find_watch(q, uk);
+	struct fb_watch *w = fb_find_request(q, uk);
 	struct ukevent k = *uk;
 	int ret, back = 0;
 
@@ -390,7 +371,7 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 		return remove_watch(q, fd, uk);
 	default:
 		/* What has expired is reported anyway. */
-		w = find_watch(q, uk);
+		w = fb_find_request(q, uk);
 		if (uk->type == KEVENT_POSIX_TIMER)
 			return w && !drive(fd, q, w, QUERY) ? 0 : -ENOENT;
 		return fb_sources[uk->type]->modify ? ask(fd, cmd, &k) : -EPERM;

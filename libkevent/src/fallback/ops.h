@@ -32,7 +32,7 @@ enum fb_stage {
  * @there:	does the kernel have what the source takes, and may it be called? Optional: yes
  * @check:	pure validation of a request: 0 or -errno
  * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
- * @key:	the key of a request, or -errno
+ * @key:	the key of a request. Optional: its id
  * @attach:	arm a new watch. The conditions that hold already, or -errno. Optional: 0
  * @detach:	disarm; after attach() has returned, whatever it said. Optional
  * @release:	free memory and close descriptors, after detach(). Optional
@@ -82,7 +82,7 @@ struct fb_ops {
 	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);
 	int (*object)(const struct ukevent *uk);
-	int (*key)(const struct ukevent *uk, __u64 *key);
+	__u64 (*key)(const struct ukevent *uk);
 	int (*attach)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk);
 	void (*detach)(struct fb_queue *q, struct fb_watch *w);

@@ -82,15 +82,14 @@ static int fb_proc_check(const struct ukevent *uk)
 }
 
 /* No process has the id 0. */
-static int fb_proc_key(const struct ukevent *uk, __u64 *key)
+static __u64 fb_proc_key(const struct ukevent *uk)
 {
 	int pid;
 
 	if (!(uk->event & KEVENT_PROC_PIDFD))
-		return 0;
+		return uk->id.raw_u64;
 	pid = uk->id.raw[1] ? -EINVAL : fb_proc_pid((int)uk->id.raw[0]);
-	*key = pid > 0 ? (__u64)pid : 0;
-	return 0;
+	return pid > 0 ? (__u64)pid : 0;
 }
 
 /*

@@ -343,8 +343,12 @@ void fb_stray(struct fb_queue *q, __u64 token);
 
 /* watch.c */
 int fb_check_request(const struct ukevent *uk);
-/* A new watch of a request, which is linked, or NULL */
-struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, __u64 key);
+/* That the descriptor of a request is not open is said before all else. */
+int fb_fd_error(const struct ukevent *uk, int err);
+/* The watch of a request, or NULL */
+struct fb_watch *fb_find_request(struct fb_queue *q, const struct ukevent *uk);
+/* A new one, which is linked, or NULL */
+struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk);
 int fb_add(struct fb_queue *q, struct ukevent *uk);
 int fb_modify(struct fb_queue *q, const struct ukevent *uk);
 int fb_remove(struct fb_queue *q, const struct ukevent *uk);

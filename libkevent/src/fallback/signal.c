@@ -240,9 +240,14 @@ static void fb_signal_ignore(struct fb_watch *w)
 
 /* Requests */
 
+static __u64 fb_signal_key(const struct ukevent *uk)
+{
+	return uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK;
+}
+
 static int fb_signal_check(const struct ukevent *uk)
 {
-	__u64 nr = uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK;
+	__u64 nr = fb_signal_key(uk);
 	bool consume = uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK;
 
 	if (!nr || nr > FB_NR_SIGNALS || nr == SIGKILL || nr == SIGSTOP ||
@@ -251,12 +256,6 @@ static int fb_signal_check(const struct ukevent *uk)
 	if (consume && (nr == SIGTTIN || nr == SIGTTOU))
 		return -EINVAL;
 	return consume ? 0 : -EOPNOTSUPP;
-}
-
-static int fb_signal_key(const struct ukevent *uk, __u64 *key)
-{
-	*key = uk->id.raw_u64 & ~KEVENT_SIGNAL_NOMASK;
-	return 0;
 }
 
 static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,

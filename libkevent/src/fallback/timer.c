@@ -389,10 +389,9 @@ static int fb_timer_check(const struct ukevent *uk)
 	return uk->event & KEVENT_TIMER_ABSTIME || uk->id.raw_u64 ? 0 : -EINVAL;
 }
 
-static int fb_timer_key(const struct ukevent *uk, __u64 *key)
+static __u64 fb_timer_key(const struct ukevent *uk)
 {
-	*key = uk->ptr;
-	return 0;
+	return uk->ptr;
 }
 
 static __s64 fb_timer_interval(const struct ukevent *uk)

@@ -48,27 +48,16 @@ int fb_check_request(const struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
 
-	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags))
-		return -EINVAL;
-	if (fb_bad_id(ops, uk))
+	if (uk->req_flags & ~(FB_REQ_ALL | ops->flags) || fb_bad_id(ops, uk))
 		return -EINVAL;
 	return ops->check(uk);
 }
 
-/* That the descriptor is not open is said before all else. */
-static int fb_fd_error(const struct fb_ops *ops, const struct ukevent *uk,
-		       int err)
+int fb_fd_error(const struct ukevent *uk, int err)
 {
-	if (err >= 0 || !ops->fd)
+	if (err >= 0 || !fb_sources[uk->type]->fd)
 		return err;
 	return fb_call(fcntl((int)uk->id.raw[0], F_GETFD)) < 0 ? -EBADF : err;
-}
-
-static int fb_key(const struct fb_ops *ops, const struct ukevent *uk,
-		  __u64 *key)
-{
-	*key = uk->id.raw_u64;
-	return ops->key ? ops->key(uk, key) : 0;
 }
 
 /* What the request names may be nothing that the source watches. */
@@ -77,36 +66,30 @@ static int fb_object_error(const struct fb_ops *ops, const struct ukevent *uk,
 {
 	int object = ops->object ? ops->object(uk) : 0;
 
-	return fb_fd_error(ops, uk, object ? object : err);
+	return object ? object : err;
 }
 
-/* The watch of a request. NULL, and why, if there is none */
-static struct fb_watch *fb_find_request(struct fb_queue *q,
-					const struct ukevent *uk, int *err)
+static __u64 fb_key(const struct ukevent *uk)
 {
-	__u64 key;
+	const struct fb_ops *ops = fb_sources[uk->type];
 
-	*err = fb_key(fb_sources[uk->type], uk, &key);
-	if (*err)
-		return NULL;
-	*err = -ENOENT;
-	return fb_find(&q->index, uk->type, key);
+	return ops->key ? ops->key(uk) : uk->id.raw_u64;
+}
+
+struct fb_watch *fb_find_request(struct fb_queue *q, const struct ukevent *uk)
+{
+	return fb_find(&q->index, uk->type, fb_key(uk));
 }
 
 /*
  * The same, if it is about the same object: the number of a closed descriptor may come
  * back as that of another file.
  */
-static struct fb_watch *fb_find_current(struct fb_queue *q,
-					const struct ukevent *uk, int *err)
+static struct fb_watch *fb_find_current(struct fb_queue *q, const struct ukevent *uk)
 {
-	const struct fb_ops *ops = fb_sources[uk->type];
-	struct fb_watch *w = fb_find_request(q, uk, err);
+	struct fb_watch *w = fb_find_request(q, uk);
 
-	if (!w || !ops->current)
-		return w;
-	*err = ops->current(q, w);
-	if (!*err)
+	if (!w || !fb_ops_of(w)->current || !fb_ops_of(w)->current(q, w))
 		return w;
 	fb_kill(q, w);
 	return NULL;
@@ -154,14 +137,14 @@ static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 	return 0;
 }
 
-struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk, __u64 key)
+struct fb_watch *fb_watch_new(struct fb_queue *q, const struct ukevent *uk)
 {
 	struct fb_watch *w = calloc(1, fb_sources[uk->type]->size);
 
 	if (!w)
 		return NULL;
 	w->type = uk->type;
-	w->key = key;
+	w->key = fb_key(uk);
 	w->id = uk->id.raw_u64;
 	fb_set(w, uk);
 	fb_watch_link(&q->index, w);
@@ -172,27 +155,21 @@ int fb_add(struct fb_queue *q, struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
 	struct fb_watch *w;
-	__u64 key = 0;
 	int ret;
 
 	ret = fb_check_request(uk);
 	if (ret)
-		return fb_fd_error(ops, uk, ret);
-	w = fb_find_current(q, uk, &ret);
-	if (w)
-		return -EEXIST;
-	if (ret == -ENOENT)
-		ret = fb_key(ops, uk, &key);
-	if (ret)
 		return ret;
-	w = fb_watch_new(q, uk, key);
+	if (fb_find_current(q, uk))
+		return -EEXIST;
+	w = fb_watch_new(q, uk);
 	if (!w)
 		return -ENOMEM;
 	ret = ops->attach ? ops->attach(q, w, uk) : 0;
 	if (ret >= 0)
 		return fb_attached(q, w, (__u32)ret, uk);
 	fb_kill(q, w);
-	return fb_fd_error(ops, uk, ret);
+	return ret;
 }
 
 /* The watch was changed; @mask of its conditions hold, as far as that is known. */
@@ -219,12 +196,11 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 
 	ret = fb_check_request(uk);
 	if (ret)
-		return fb_fd_error(ops, uk, ret);
+		return ret;
 	/* To epoll the file and the descriptor are one key: it says if they are others. */
-	w = ops->file ? fb_find_request(q, uk, &ret) :
-			fb_find_current(q, uk, &ret);
+	w = ops->file ? fb_find_request(q, uk) : fb_find_current(q, uk);
 	if (!w)
-		return fb_object_error(ops, uk, ret);
+		return fb_object_error(ops, uk, -ENOENT);
 	if (!ops->modify)
 		return -EPERM;
 	old = *w;
@@ -247,16 +223,14 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
 	struct fb_watch *w;
-	int err;
 
 	if (fb_bad_id(ops, uk))
-		return fb_fd_error(ops, uk, -EINVAL);
-	w = ops->remove ? fb_find_request(q, uk, &err) :
-			  fb_find_current(q, uk, &err);
+		return -EINVAL;
+	w = ops->remove ? fb_find_request(q, uk) : fb_find_current(q, uk);
 	if (!w)
-		return fb_fd_error(ops, uk, err);
+		return -ENOENT;
 	if (ops->remove)
-		return fb_fd_error(ops, uk, ops->remove(q, w));
+		return ops->remove(q, w);
 	fb_kill(q, w);
 	return 0;
 }
@@ -287,14 +261,10 @@ static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
 
 int fb_mark(struct fb_queue *q, const struct ukevent *uk)
 {
-	const struct fb_ops *ops = fb_sources[uk->type];
 	struct fb_watch *w;
-	int err;
 
-	if (fb_bad_id(ops, uk))
-		return fb_fd_error(ops, uk, -EINVAL);
-	w = fb_find_current(q, uk, &err);
-	if (!w)
-		return fb_fd_error(ops, uk, err);
-	return fb_mark_found(q, w, uk);
+	if (fb_bad_id(fb_sources[uk->type], uk))
+		return -EINVAL;
+	w = fb_find_current(q, uk);
+	return w ? fb_mark_found(q, w, uk) : -ENOENT;
 }
