@@ -267,7 +267,8 @@ static long fb_server_nap(struct fb_server *c, __u32 seen)
 	struct fb_span span;
 	__s64 ns = kevent_fb_serve_look;
 
-	fb_deadline_span(&c->until, &span);
+	if (!fb_deadline_span(&c->until, &span))
+		return 0;
 	if (!span.endless && span.ts.tv_sec < ns / 1000000000 + 1 &&
 	    span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec < ns)
 		ns = span.ts.tv_sec * 1000000000LL + span.ts.tv_nsec;

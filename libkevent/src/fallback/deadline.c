@@ -39,7 +39,6 @@ int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 	until->at = FB_TIME_MAX;
 	until->early = FB_TIME_MAX;
 	until->relative = false;
-	until->nowait = false;
 	if (!timeout)
 		return 0;
 	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
@@ -49,13 +48,7 @@ int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 		until->at = timeout->tv_sec * FB_NSEC_PER_SEC +
 			    timeout->tv_nsec;
 	until->relative = !absolute && until->at != FB_TIME_MAX;
-	until->nowait = !absolute && !until->at;
 	return 0;
-}
-
-void fb_deadline_now(struct fb_deadline *until)
-{
-	until->nowait = true;
 }
 
 bool fb_deadline_steps(const struct fb_deadline *until)
@@ -74,11 +67,11 @@ static __s64 fb_time_left(clockid_t clock, __s64 at)
 }
 
 /* A span begins when the call has found nothing. */
-static __s64 fb_deadline_left(struct fb_deadline *until)
+static inline __s64 fb_deadline_left(struct fb_deadline *until)
 {
 	__s64 left, early;
 
-	if (until->nowait)
+	if (!until->at)
 		return 0;
 	if (until->relative)
 		until->at = fb_time_add(fb_clock_now(until->clock),
@@ -93,10 +86,12 @@ bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span)
 {
 	__s64 left = fb_deadline_left(until);
 
+	if (!left)
+		return false;
 	span->endless = left == FB_TIME_MAX;
 	span->ts.tv_sec = left / FB_NSEC_PER_SEC;
 	span->ts.tv_nsec = left % FB_NSEC_PER_SEC;
-	return left;
+	return true;
 }
 
 bool fb_deadline_over(struct fb_deadline *until)

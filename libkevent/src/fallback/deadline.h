@@ -16,23 +16,21 @@
 /**
  * struct fb_deadline - when a call gives up
  * @clock:	the clock
- * @at:		point of time, in ns; %FB_TIME_MAX: never
+ * @at:		point of time, in ns; %FB_TIME_MAX: never, 0: now
  * @early:	or at this time of a clock that nobody can set, if that is sooner
  * @relative:	@at is a span of time that has not begun
- * @nowait:	now
  */
 struct fb_deadline {
 	clockid_t	clock;
 	__s64		at;
 	__s64		early;
 	bool		relative;
-	bool		nowait;
 };
 
 /**
  * struct fb_span - how long to sleep
- * @ts:		the time, in the kernel's layout; zero: not at all
- * @endless:	without end; @ts is not zero
+ * @ts:		the time, in the kernel's layout
+ * @endless:	without end
  */
 struct fb_span {
 	struct __kernel_timespec	ts;
@@ -46,10 +44,9 @@ __s64 fb_time_add(__s64 at, __u64 ns);
 /* 0 or -EINVAL */
 int fb_deadline_init(struct fb_deadline *until, clockid_t clock, bool absolute,
 		     const struct timespec *timeout);
-void fb_deadline_now(struct fb_deadline *until);
 /* May somebody set its clock? Then the time that is left changes. */
 bool fb_deadline_steps(const struct fb_deadline *until);
-/* How long from now; is that at all? */
+/* How long from now, if that is at all */
 bool fb_deadline_span(struct fb_deadline *until, struct fb_span *span);
 bool fb_deadline_over(struct fb_deadline *until);
 /* Not after @ns from now, unless that is 0, until it is put off */

@@ -642,7 +642,7 @@ static int fb_wait_arg(struct fb_wait *c, const struct kevent_wait_arg *arg)
 		ret = fb_make_changes(c->q, c->fd, (struct kevent_change *)
 				      (uintptr_t)arg->changes, arg->nr_changes);
 	if (ret > 0)
-		fb_deadline_now(&c->until);
+		c->until.at = 0;
 	return ret < 0 ? ret : 0;
 }
 
