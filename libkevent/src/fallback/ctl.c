@@ -16,7 +16,6 @@
 static int fb_allowed(const struct fb_queue *q, __u32 cmd,
 		      const struct ukevent *uk)
 {
-	const struct fb_ops *ops;
 	__u32 refuses = q->refuses;
 	__u32 type = uk->type < KEVENT_BOUND ? KEVENT_INIT_REFUSE(uk->type) :
 					       KEVENT_INIT_REFUSE_LATER;
@@ -30,8 +29,7 @@ static int fb_allowed(const struct fb_queue *q, __u32 cmd,
 		return -EPERM;
 	if (uk->type >= FB_NR_TYPES)
 		return -EINVAL;
-	ops = fb_sources[uk->type];
-	return ops && (!ops->there || ops->there()) ? 0 : -ENOSYS;
+	return fb_has_type(uk->type) ? 0 : -ENOSYS;
 }
 
 /* 0, 1 when an event is handed back, or -errno */

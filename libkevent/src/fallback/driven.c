@@ -380,9 +380,7 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 
 bool kevent_driven_lacks(__u32 type)
 {
-	const struct fb_ops *ops = fb_sources[type];
-
-	return !ops || !ops->stage || (ops->there && !ops->there());
+	return !fb_has_type(type) || !fb_sources[type]->stage;
 }
 
 int kevent_driven_make(int fd, __u32 cmd, struct ukevent *uk)

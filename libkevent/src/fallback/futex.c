@@ -274,12 +274,7 @@ static int fb_futexes_start(struct fb_queue *q)
 /* Kernels before 5.16 do not have it, and filters may refuse it by any error but this. */
 static bool fb_futex_there(void)
 {
-	static bool there;
-
-	if (!__atomic_load_n(&there, __ATOMIC_RELAXED))
-		__atomic_store_n(&there, fb_sys(SYS_futex_waitv, NULL, 0, 0, NULL,
-						0) == -EINVAL, __ATOMIC_RELAXED);
-	return __atomic_load_n(&there, __ATOMIC_RELAXED);
+	return fb_sys(SYS_futex_waitv, NULL, 0, 0, NULL, 0) == -EINVAL;
 }
 
 static int fb_futexes_get(struct fb_queue *q)

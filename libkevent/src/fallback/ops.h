@@ -26,10 +26,11 @@ enum fb_stage {
  * @marks:	conditions that %KEVENT_CTL_READY may report, without mark()
  * @error:	-errno in the entry of a broken watch
  * @file:	the id has a descriptor that epoll watches, or always ready
- * @fd:		the id is a descriptor
+ * @fd:		the id is a descriptor: an unread entry that says as much makes another one
+ *		redundant, as its consumer has yet to look at the file
  * @silent:	a mark alone is no event
- * @mergeable:	an unread entry that says as much makes another one redundant
- * @there:	does the kernel have what the source takes, and may it be called? Optional: yes
+ * @there:	does the kernel have what the source takes, and may it be called? Optional: yes.
+ *		Asked by fb_has_type()
  * @check:	pure validation of a request: 0 or -errno
  * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
  * @key:	the key of a request. Optional: its id

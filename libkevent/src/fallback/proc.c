@@ -65,12 +65,7 @@ static int fb_proc_pid(int pidfd)
 /* Filters of sandboxes may refuse it, by any error. This one the call gives itself. */
 static bool fb_proc_there(void)
 {
-	static bool there;
-
-	if (!__atomic_load_n(&there, __ATOMIC_RELAXED))
-		__atomic_store_n(&there, fb_sys(SYS_pidfd_open, -1, 0) == -EINVAL,
-				 __ATOMIC_RELAXED);
-	return __atomic_load_n(&there, __ATOMIC_RELAXED);
+	return fb_sys(SYS_pidfd_open, -1, 0) == -EINVAL;
 }
 
 static int fb_proc_check(const struct ukevent *uk)

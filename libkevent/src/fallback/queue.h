@@ -342,6 +342,8 @@ int fb_collect(struct fb_queue *q, int fd, struct fb_dest *d);
 void fb_stray(struct fb_queue *q, __u64 token);
 
 /* watch.c */
+/* Is there a source of the type, and what it takes of the kernel? */
+bool fb_has_type(__u32 type);
 int fb_check_request(const struct ukevent *uk);
 /* That the descriptor of a request is not open is said before all else. */
 int fb_fd_error(const struct ukevent *uk, int err);

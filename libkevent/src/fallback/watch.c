@@ -44,6 +44,19 @@ static bool fb_bad_id(const struct fb_ops *ops, const struct ukevent *uk)
 	return ops->fd && uk->id.raw[1];
 }
 
+bool fb_has_type(__u32 type)
+{
+	static __u32 there;
+	const struct fb_ops *ops = fb_sources[type];
+
+	if (!ops || !ops->there || __atomic_load_n(&there, __ATOMIC_RELAXED) & 1U << type)
+		return ops;
+	if (!ops->there())
+		return false;
+	__atomic_or_fetch(&there, 1U << type, __ATOMIC_RELAXED);
+	return true;
+}
+
 int fb_check_request(const struct ukevent *uk)
 {
 	const struct fb_ops *ops = fb_sources[uk->type];
