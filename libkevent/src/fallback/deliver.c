@@ -60,10 +60,10 @@ static __u32 fb_count(struct fb_watch *w)
 	return ops->count ? ops->count(w) : 0;
 }
 
-/* Does an unread entry say as much? Its consumer has yet to look at the file. */
+/* Does an unread entry say as much? */
 static inline bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
 {
-	return d->ring && fb_ops_of(w)->mergeable && w->stored > d->uidx &&
+	return d->ring && fb_ops_of(w)->fd && w->stored > d->uidx &&
 	       !(w->state & FB_BROKEN) && !(w->ready & ~w->reported);
 }
 

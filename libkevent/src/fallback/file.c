@@ -466,7 +466,6 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 	.size		= sizeof(struct fb_file),	\
 	.file		= true,				\
 	.fd		= true,				\
-	.mergeable	= true,				\
 	.check		= fb_##_name##_check,		\
 	.object		= fb_file_object,		\
 	.attach		= fb_file_attach,		\

@@ -63,7 +63,7 @@ static long long fb_info(struct fb_queue *q, const char *key)
 
 long long kevent_fb_info(int fd, const char *key)
 {
-	struct fb_queue *q FB_PUT = kevent_fb_on() ? fb_get(fd) : NULL;
+	struct fb_queue *q FB_PUT = fb_get(fd);
 
 	if (!q || !kevent_process_is(q->process))
 		return -1;

@@ -469,7 +469,6 @@ const struct fb_ops fb_inode_ops = {
 	.size		= sizeof(struct fb_inode),
 	.marks		= FB_INODE_ALL,
 	.fd		= true,
-	.mergeable	= true,
 	.check		= fb_inode_check,
 	.attach		= fb_inode_attach,
 	.detach		= fb_inode_detach,

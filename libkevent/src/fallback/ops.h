@@ -35,8 +35,8 @@ enum fb_stage {
  * @object:	may what the request names be watched? 0 or -errno, as attach(). Optional
  * @key:	the key of a request. Optional: its id
  * @attach:	arm a new watch. The conditions that hold already, or -errno. Optional: 0
- * @detach:	disarm; after attach() has returned, whatever it said. Optional
- * @release:	free memory and close descriptors, after detach(). Optional
+ * @detach:	disarm, free memory and close descriptors; after attach() has returned, whatever
+ *		it said. Optional
  * @modify:	arm anew, after the watch was changed to what the request says. The
  *		conditions that hold already, or -errno: then the watch is what it
  *		was, or goes if it is one of @file. @old is a copy of that. NULL: nothing
@@ -79,7 +79,6 @@ struct fb_ops {
 	bool		file;
 	bool		fd;
 	bool		silent;
-	bool		mergeable;
 	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);
 	int (*object)(const struct ukevent *uk);
@@ -87,7 +86,6 @@ struct fb_ops {
 	int (*attach)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk);
 	void (*detach)(struct fb_queue *q, struct fb_watch *w);
-	void (*release)(struct fb_watch *w);
 	int (*modify)(struct fb_queue *q, struct fb_watch *w,
 		      const struct ukevent *uk, const struct fb_watch *old);
 	int (*remove)(struct fb_queue *q, struct fb_watch *w);

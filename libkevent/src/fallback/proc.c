@@ -211,7 +211,7 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 	return err ? err : fb_proc_register(q, w);
 }
 
-static void fb_proc_release(struct fb_watch *w)
+static void fb_proc_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	fb_own_check(&to_proc(w)->pidfd, -1);
 	fb_close_fd(&to_proc(w)->pidfd);
@@ -240,7 +240,7 @@ const struct fb_ops fb_proc_ops = {
 	.check		= fb_proc_check,
 	.key		= fb_proc_key,
 	.attach		= fb_proc_attach,
-	.release	= fb_proc_release,
+	.detach		= fb_proc_detach,
 	.modify		= fb_proc_modify,
 	.fill		= fb_proc_fill,
 	.found		= fb_proc_ended,

@@ -129,14 +129,16 @@ static struct fb_queue *fb_clear(fb_entry *entry)
 }
 
 /*
- * The queue has no name any more; the caller has a reference. In a child, references may
- * be those of threads that only the parent has, so it does not wait for the last one:
- * calls look at nothing of such a queue that goes away.
+ * fb_clear() has returned the queue, if any: it has no name any more, and the caller has a
+ * reference. In a child, references may be those of threads that only the parent has, so it does
+ * not wait for the last one: calls look at nothing of such a queue that goes away.
  */
 static void fb_end(struct fb_queue *q)
 {
 	__u32 users;
 
+	if (!q)
+		return;
 	while (!kevent_process_is(q->process)) {
 		users = __atomic_load_n(&q->users, __ATOMIC_SEQ_CST);
 		if (users % FB_USER != FB_DYING)
@@ -158,8 +160,7 @@ void fb_forget(int fd, struct fb_queue *q)
 		if (entry && *entry == q)
 			last = fb_clear(entry);
 	}
-	if (last)
-		fb_end(last);
+	fb_end(last);
 }
 
 /* The number is new, so what had it before is closed. The lock is held; as fb_clear() */
@@ -183,8 +184,7 @@ int fb_publish(int fd, struct fb_queue *q)
 		__atomic_store_n(entry, q, __ATOMIC_SEQ_CST);
 	}
 	pthread_mutex_unlock(kevent_process_lock());
-	if (last)
-		fb_end(last);
+	fb_end(last);
 	if (!entry)
 		return fd < (int)(FB_CHUNK * FB_CHUNKS) ? -ENOMEM : -EMFILE;
 	__atomic_or_fetch(&kevent_ways, KEVENT_WAY_FALLBACK, __ATOMIC_ACQ_REL);
@@ -200,8 +200,7 @@ void kevent_fb_lost(int fd)
 	pthread_mutex_lock(kevent_process_lock());
 	last = fb_vacate(fd, fb_table_entry(fd, false));
 	pthread_mutex_unlock(kevent_process_lock());
-	if (last)
-		fb_end(last);
+	fb_end(last);
 }
 
 /* The caller, who made it, has found that it is of no use. */
@@ -253,7 +252,7 @@ static int fb_next_name(int fd)
 /* Forget a number that was closed while nobody looked: all of them in turn. */
 static void fb_sweep(void)
 {
-	struct fb_queue *q;
+	struct fb_queue *q FB_PUT = NULL;
 	int fd;
 
 	pthread_mutex_lock(kevent_process_lock());
@@ -263,11 +262,8 @@ static void fb_sweep(void)
 	fb_suspect = fd + 1;
 	pthread_mutex_unlock(kevent_process_lock());
 	q = fb_get_named(fd);
-	if (!q)
-		return;
-	if (kevent_process_is(q->process) && fb_queue_check(q, fd))
+	if (q && kevent_process_is(q->process) && fb_queue_check(q, fd))
 		fb_forget(fd, q);
-	fb_put(q);
 }
 
 struct fb_queue *fb_queue_alloc(void)
@@ -318,7 +314,7 @@ struct fb_queue *fb_get(int fd)
 {
 	struct fb_queue *q = fb_get_named(fd);
 
-	if (q || fb_call(fcntl(fd, F_GETFD)) < 0 || kevent_kernel_has(fd) ||
+	if (q || !kevent_fb_on() || fb_call(fcntl(fd, F_GETFD)) < 0 || kevent_kernel_has(fd) ||
 	    kevent_device_has(fd))
 		return q;
 	return fb_alias(fd);
@@ -337,26 +333,22 @@ int fb_queue_abroad(struct fb_queue *q, int fd)
 
 bool kevent_fb_names(int fd)
 {
-	struct fb_queue *q = kevent_fb_on() ? fb_get_named(fd) : NULL;
+	struct fb_queue *q FB_PUT = fb_get_named(fd);
 
-	if (q)
-		fb_put(q);
 	return q;
 }
 
 bool kevent_fb_has(int fd)
 {
-	struct fb_queue *q FB_PUT = kevent_fb_on() ? fb_get(fd) : NULL;
+	struct fb_queue *q FB_PUT = fb_get(fd);
 
 	return q && !fb_queue_check(q, fd);
 }
 
 void kevent_fb_close(int fd)
 {
-	struct fb_queue *q = kevent_fb_on() ? fb_get_named(fd) : NULL;
+	struct fb_queue *q FB_PUT = fb_get_named(fd);
 
-	if (!q)
-		return;
-	fb_forget(fd, q);
-	fb_put(q);
+	if (q)
+		fb_forget(fd, q);
 }

@@ -14,16 +14,11 @@ int fb_queue_clear(struct fb_queue *q)
 	q->edges = false;
 	q->work = false;
 	q->idle = false;
+	q->gave_way = false;
 	q->kick.pending = false;
 	q->kick.counted = false;
-	q->gave_way = false;
-	__atomic_store_n(&q->sleepers.ended, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&q->sleepers.wakes, 0, __ATOMIC_RELAXED);
-	q->sleepers.herd = 0;
-	q->sleepers.left = 0;
-	q->ring.kidx = 0;
-	q->stray.token = 0;
-	q->stray.others = 0;
+	q->sleepers = (struct fb_sleepers){ .nr = 0 };
+	q->stray = (struct fb_stray){ .token = 0 };
 	q->delivered = 0;
 	for (i = 0; i < FB_NR_LISTS; i++) {
 		fb_list_init(&q->lists[i].head);
@@ -40,8 +35,7 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 
 	err = fb_queue_clear(q);
 	__atomic_store_n(&q->fd, fd, __ATOMIC_RELAXED);
-	q->ring.mem = ring;
-	q->ring.size = size;
+	q->ring = (struct fb_ring){ .mem = ring, .size = size };
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	if (!err)
 		err = fb_own(q, &q->kick.fd,

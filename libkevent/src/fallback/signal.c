@@ -276,16 +276,12 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 /* What has come so far is dropped with the watch. */
 static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	if (!to_signal(w)->hub)
+	struct fb_signal *s = to_signal(w);
+
+	if (!s->hub)
 		return;
 	fb_signals_read(q);
 	fb_signal_ignore(w);
-}
-
-static void fb_signal_release(struct fb_watch *w)
-{
-	struct fb_signal *s = to_signal(w);
-
 	while (s->inbox.nr)
 		fb_fifo_drop(&s->inbox);
 	while (s->kept.nr)
@@ -355,7 +351,6 @@ const struct fb_ops fb_signal_ops = {
 	.key		= fb_signal_key,
 	.attach		= fb_signal_attach,
 	.detach		= fb_signal_detach,
-	.release	= fb_signal_release,
 	.modify		= fb_signal_modify,
 	.count		= fb_signal_count,
 	.fill		= fb_signal_fill,

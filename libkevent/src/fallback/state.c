@@ -112,8 +112,6 @@ void fb_kill(struct fb_queue *q, struct fb_watch *w)
 	if (fb_ops_of(w)->detach)
 		fb_ops_of(w)->detach(q, w);
 	fb_token_put(&q->index, w);
-	if (fb_ops_of(w)->release)
-		fb_ops_of(w)->release(w);
 	free(w);
 }
 

@@ -75,7 +75,7 @@ static void fb_user_drop_oldest(struct fb_user *user)
 	free(mark);
 }
 
-static void fb_user_release(struct fb_watch *w)
+static void fb_user_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_user *user = to_user(w);
 
@@ -187,7 +187,7 @@ const struct fb_ops fb_user_ops = {
 	.size		= sizeof(struct fb_user),
 	.flags		= KEVENT_REQ_KEEP_EACH,
 	.check		= fb_user_check,
-	.release	= fb_user_release,
+	.detach		= fb_user_detach,
 	.modify		= fb_user_modify,
 	.count		= fb_user_count,
 	.fill		= fb_user_fill,

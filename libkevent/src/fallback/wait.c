@@ -740,7 +740,7 @@ int kevent_fb_commit(int fd, __u64 uidx)
 /* For kevent_queue_pop() */
 bool kevent_fb_idle(int fd)
 {
-	struct fb_queue *q FB_PUT = kevent_fb_on() ? fb_get(fd) : NULL;
+	struct fb_queue *q FB_PUT = fb_get(fd);
 	bool idle;
 
 	if (!q)
