@@ -22,12 +22,6 @@
 /* So often a thread that sleeps looks whether the queue was closed, in ns. */
 __s64 kevent_fb_serve_look = 500000000;
 
-enum fb_aio_state {
-	FB_AIO_WAITS,
-	FB_AIO_RUNS,
-	FB_AIO_ENDED,
-};
-
 /**
  * struct fb_aio - a chain
  * @w:		its watch, which ends with the event
@@ -36,7 +30,6 @@ enum fb_aio_state {
  * @from:	entry to begin with
  * @end:	what kevent_call() would return
  * @result:	of that entry
- * @state:	what has become of it
  */
 struct fb_aio {
 	struct fb_watch		w;
@@ -46,7 +39,6 @@ struct fb_aio {
 	__u32			from;
 	__u32			end;
 	__s64			result;
-	enum fb_aio_state	state;
 };
 
 /**
@@ -116,7 +108,7 @@ static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,
 	a->calls = (struct kevent_call *)(uintptr_t)uk->id.raw_u64;
 	a->nr = uk->ret_data[0];
 	a->from = uk->ret_data[1];
-	a->state = FB_AIO_WAITS;
+	w->stage = FB_WAITS;
 	/* A chain ends once. */
 	w->req_flags |= KEVENT_REQ_ONESHOT;
 	fb_list_add_tail(&a->link, &q->serving.chains);
@@ -126,14 +118,14 @@ static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,
 
 static void fb_aio_detach(struct fb_queue *q, struct fb_watch *w)
 {
-	if (to_aio(w)->state == FB_AIO_WAITS)
+	if (w->stage == FB_WAITS)
 		fb_list_del(&to_aio(w)->link);
 }
 
 static void fb_aio_end(struct fb_queue *q, struct fb_aio *a, __u32 end,
 		       __s64 result)
 {
-	a->state = FB_AIO_ENDED;
+	a->w.stage = FB_IDLE;
 	a->end = end;
 	a->result = result;
 	fb_occurred(q, &a->w, KEVENT_AIO_DONE);
@@ -143,7 +135,7 @@ static int fb_aio_remove(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_aio *a = to_aio(w);
 
-	if (a->state != FB_AIO_WAITS)
+	if (w->stage != FB_WAITS)
 		return -EALREADY;
 	fb_list_del(&a->link);
 	fb_aio_end(q, a, a->from | KEVENT_CALL_REFUSED, -ECANCELED);
@@ -160,25 +152,16 @@ static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
 	uk->ret_data[1] = (__u32)((__u64)a->result >> 32);
 }
 
-static enum fb_stage fb_aio_stage(const struct fb_watch *w)
-{
-	static const enum fb_stage stages[] = {
-		[FB_AIO_WAITS] = FB_WAITS, [FB_AIO_RUNS] = FB_RUNS, [FB_AIO_ENDED] = FB_IDLE,
-	};
-
-	return stages[fb_container(w, const struct fb_aio, w)->state];
-}
-
 const struct fb_ops fb_aio_ops = {
 	.name		= "aio",
 	.size		= sizeof(struct fb_aio),
+	.driven		= true,
 	.check		= fb_aio_check,
 	.key		= fb_aio_key,
 	.attach		= fb_aio_attach,
 	.detach		= fb_aio_detach,
 	.remove		= fb_aio_remove,
 	.fill		= fb_aio_fill,
-	.stage		= fb_aio_stage,
 };
 
 /* Serving threads */
@@ -218,7 +201,7 @@ static struct fb_aio *fb_server_take(struct fb_server *c)
 	a = fb_aio_first(c->q);
 	if (a) {
 		fb_list_del(&a->link);
-		a->state = FB_AIO_RUNS;
+		a->w.stage = FB_RUNS;
 		s->running++;
 	}
 	fb_server_asleep(c, !a);

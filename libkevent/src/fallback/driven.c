@@ -58,7 +58,7 @@ static int drive(int fd, struct fb_queue *q, struct fb_watch *w, __u32 event)
 /* The module has what there is to know. */
 static void drop(struct fb_queue *q, struct fb_watch *w)
 {
-	if (fb_ops_of(w)->stage(w) == FB_RUNS)
+	if (w->stage == FB_RUNS)
 		return;
 	if (fb_ops_of(w)->delivered)
 		fb_ops_of(w)->delivered(q, w);
@@ -68,7 +68,7 @@ static void drop(struct fb_queue *q, struct fb_watch *w)
 /* Nothing is under way: what comes next, MODIFY says. */
 static void drop_idle(struct fb_queue *q, struct fb_watch *w)
 {
-	if (fb_ops_of(w)->stage(w) == FB_IDLE)
+	if (w->stage == FB_IDLE)
 		fb_kill(q, w);
 }
 
@@ -81,10 +81,10 @@ void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask)
 		fb_kick(q);
 	} else if (drive(q->fd, q, w, mask)) {
 		fb_kill(q, w);
-	} else if (fb_ops_of(w)->stage(w) == FB_OWES) {
+	} else if (w->stage == FB_OWES) {
 		fb_enqueue(q, w);
 	} else {
-		if (fb_ops_of(w)->stage(w) == FB_WAITS)
+		if (w->stage == FB_WAITS)
 			fb_ops_of(w)->delivered(q, w);
 		drop_idle(q, w);
 	}
@@ -316,7 +316,7 @@ static int modify(struct fb_queue *q, int fd, struct ukevent *uk)
 		return err;
 	}
 	back = drive(fd, q, w, 0);
-	if (old && back > 0 && fb_ops_of(old)->stage(old) == FB_OWES) {
+	if (old && back > 0 && old->stage == FB_OWES) {
 		if (!(w->state & FB_DISARMED)) {
 			keep_owed(q, old, w);
 			return 0;
@@ -380,7 +380,7 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 
 bool kevent_driven_lacks(__u32 type)
 {
-	return !fb_has_type(type) || !fb_sources[type]->stage;
+	return !fb_has_type(type) || !fb_sources[type]->driven;
 }
 
 int kevent_driven_make(int fd, __u32 cmd, struct ukevent *uk)
@@ -404,9 +404,7 @@ int kevent_driven_make(int fd, __u32 cmd, struct ukevent *uk)
 /* What was not delivered is for others. */
 static void end_watch(struct fb_queue *q, struct fb_watch *w)
 {
-	enum fb_stage stage = fb_ops_of(w)->stage(w);
-
-	if (stage == FB_RUNS || (stage == FB_OWES && !drive(q->fd, q, w, 0)))
+	if (w->stage == FB_RUNS || (w->stage == FB_OWES && !drive(q->fd, q, w, 0)))
 		drop(q, w);
 	else
 		fb_kill(q, w);

@@ -37,40 +37,35 @@ struct fb_waitv {
 /**
  * struct fb_futex - a watch of a futex word
  * @w:		the watch
+ * @link:	in fb_futexes.armed while it waits; each time with a new token
  * @expected:	what the word is expected to have
- * @slot:	of fb_futexes.armed; -1: it waits for nothing
- * @woken:	a wake-up was spent on it and is not delivered
  */
 struct fb_futex {
 	struct fb_watch	w;
+	struct fb_list	link;
 	__u32		expected;
-	int		slot;
-	bool		woken;
 };
 
 /**
  * struct fb_futexes - the FUTEX watches of a queue; under its lock
  * @thread:	waits for them
- * @armed:	watches it is to wait for; slot 0 is its own word
- * @age:	of each slot, to tell a watch from one that came later
- * @len:	slots in use, with gaps
- * @word:	changes when @armed does
+ * @armed:	watches it is to wait for
+ * @nr:		how many words these are, with its own
+ * @word:	its own, which changes when @armed does
  * @stop:	the thread is to end
  */
 struct fb_futexes {
 	pthread_t	thread;
-	struct fb_futex	*armed[FB_WAITV_MAX];
-	__u32		age[FB_WAITV_MAX];
-	__u32		len;
+	struct fb_list	armed;
+	__u32		nr;
 	__u32		word;
 	bool		stop;
 };
 
-/* What the thread waits for: a copy */
+/* What the thread waits for: a copy, from 1 on with tokens */
 struct fb_waiting {
 	struct fb_waitv	v[FB_WAITV_MAX];
-	__u32		slot[FB_WAITV_MAX];
-	__u32		age[FB_WAITV_MAX];
+	__u64		token[FB_WAITV_MAX];
 	__u32		nr;
 };
 
@@ -107,9 +102,9 @@ static int fb_futex_poll(const struct fb_futex *f)
 /* Somebody else's turn */
 static void fb_futex_pass_on(struct fb_futex *f)
 {
-	if (!f->woken)
+	if (f->w.stage != FB_OWES)
 		return;
-	f->woken = false;
+	f->w.stage = FB_IDLE;
 	fb_sys(SYS_futex, fb_futex_word(&f->w),
 	       fb_futex_op(&f->w, FUTEX_WAKE), 1, NULL, NULL, 0);
 }
@@ -125,8 +120,8 @@ static void fb_futexes_changed(struct fb_futexes *futexes)
 
 static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
 {
+	struct fb_list *at;
 	struct fb_futex *f;
-	__u32 i;
 
 	to->v[0] = (struct fb_waitv){
 		.val = futexes->word,
@@ -134,12 +129,9 @@ static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
 		.flags = FB_WAITV_U32 | FUTEX_PRIVATE_FLAG,
 	};
 	to->nr = 1;
-	for (i = 1; i < futexes->len; i++) {
-		f = futexes->armed[i];
-		if (!f)
-			continue;
-		to->slot[to->nr] = i;
-		to->age[to->nr] = futexes->age[i];
+	for (at = futexes->armed.next; at != &futexes->armed; at = at->next) {
+		f = fb_container(at, struct fb_futex, link);
+		to->token[to->nr] = f->w.token;
 		to->v[to->nr++] = (struct fb_waitv){
 			.val = f->expected,
 			.uaddr = f->w.key,
@@ -151,17 +143,18 @@ static void fb_futexes_copy(struct fb_futexes *futexes, struct fb_waiting *to)
 
 static void fb_futex_disarm(struct fb_queue *q, struct fb_futex *f)
 {
-	if (f->slot < 0)
+	if (f->w.stage != FB_WAITS)
 		return;
-	q->futexes->armed[f->slot] = NULL;
-	q->futexes->age[f->slot]++;
-	f->slot = -1;
+	f->w.stage = FB_IDLE;
+	fb_list_del(&f->link);
+	fb_token_put(&q->index, &f->w);
+	q->futexes->nr--;
 }
 
 static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 {
 	fb_futex_disarm(q, f);
-	f->woken = woken;
+	f->w.stage = woken ? FB_OWES : FB_IDLE;
 	fb_occurred(q, &f->w, KEVENT_FUTEX_WAKE);
 }
 
@@ -174,12 +167,12 @@ static void fb_waitv_pass_on(const struct fb_waitv *v)
 	       NULL, NULL, 0);
 }
 
-/* The watch that slot @i of the wait was for, or NULL */
+/* The watch that word @i of the wait was for, or NULL */
 static struct fb_futex *fb_waited_for(struct fb_queue *q, const struct fb_waiting *of, __u32 i)
 {
-	__u32 slot = of->slot[i];
+	struct fb_watch *w = fb_by_token(&q->index, of->token[i]);
 
-	return q->futexes->age[slot] == of->age[i] ? q->futexes->armed[slot] : NULL;
+	return w ? to_futex(w) : NULL;
 }
 
 /* One was woken. If others have changed since, the next wait says so. */
@@ -210,13 +203,10 @@ static void fb_futexes_poll(struct fb_queue *q, const struct fb_waiting *of)
 static void fb_futexes_refused(struct fb_queue *q, const struct fb_waiting *of)
 {
 	struct fb_futex *f;
-	__u32 i;
 
 	fb_queue_lock(q, -1);
-	for (i = 1; i < q->futexes->len; i++) {
-		f = q->futexes->armed[i];
-		if (!f)
-			continue;
+	while (!fb_list_empty(&q->futexes->armed)) {
+		f = fb_container(q->futexes->armed.next, struct fb_futex, link);
 		f->w.state |= FB_BROKEN;
 		fb_futex_fire(q, f, false);
 	}
@@ -286,7 +276,8 @@ static int fb_futexes_get(struct fb_queue *q)
 	q->futexes = calloc(1, sizeof(*q->futexes));
 	if (!q->futexes)
 		return -ENOMEM;
-	q->futexes->len = 1;
+	q->futexes->nr = 1;
+	fb_list_init(&q->futexes->armed);
 	err = fb_futexes_start(q);
 	if (!err)
 		return 0;
@@ -331,21 +322,20 @@ static int fb_futex_arm(struct fb_queue *q, struct fb_futex *f,
 			const struct ukevent *uk)
 {
 	struct fb_futexes *futexes = q->futexes;
-	__u32 slot = 1;
 	int ret;
 
 	f->expected = uk->ret_data[0];
 	ret = fb_futex_poll(f);
 	if (ret)
 		return ret;
-	while (slot < futexes->len && futexes->armed[slot])
-		slot++;
-	if (slot == FB_WAITV_MAX)
+	if (futexes->nr == FB_WAITV_MAX)
 		return -ENOSPC;
-	if (slot == futexes->len)
-		futexes->len++;
-	futexes->armed[slot] = f;
-	f->slot = (int)slot;
+	ret = fb_token_get(&q->index, &f->w);
+	if (ret)
+		return ret;
+	futexes->nr++;
+	fb_list_add_tail(&f->link, &futexes->armed);
+	f->w.stage = FB_WAITS;
 	fb_futexes_changed(futexes);
 	return 0;
 }
@@ -355,7 +345,6 @@ static int fb_futex_attach(struct fb_queue *q, struct fb_watch *w,
 {
 	int err = fb_futexes_get(q);
 
-	to_futex(w)->slot = -1;
 	if (err || w->state & FB_DISARMED)
 		return err;
 	return fb_futex_arm(q, to_futex(w), uk);
@@ -375,29 +364,24 @@ static int fb_futex_modify(struct fb_queue *q, struct fb_watch *w,
 
 	fb_futex_disarm(q, f);
 	if (w->state & FB_DISARMED) {
-		if (f->woken)
+		if (w->stage == FB_OWES)
 			w->ready = 0;
 		fb_futex_pass_on(f);
 		return 0;
 	}
-	return f->woken ? 0 : fb_futex_arm(q, f, uk);
+	return w->stage == FB_OWES ? 0 : fb_futex_arm(q, f, uk);
 }
 
 static void fb_futex_delivered(struct fb_queue *q, struct fb_watch *w)
 {
-	to_futex(w)->woken = false;
-}
-
-static enum fb_stage fb_futex_stage(const struct fb_watch *w)
-{
-	const struct fb_futex *f = fb_container(w, const struct fb_futex, w);
-
-	return f->slot >= 0 ? FB_WAITS : f->woken ? FB_OWES : FB_IDLE;
+	if (w->stage == FB_OWES)
+		w->stage = FB_IDLE;
 }
 
 const struct fb_ops fb_futex_ops = {
 	.name		= "futex",
 	.size		= sizeof(struct fb_futex),
+	.driven		= true,
 	.marks		= KEVENT_FUTEX_WAKE,
 	.there		= fb_futex_there,
 	.check		= fb_futex_check,
@@ -405,6 +389,5 @@ const struct fb_ops fb_futex_ops = {
 	.detach		= fb_futex_detach,
 	.modify		= fb_futex_modify,
 	.delivered	= fb_futex_delivered,
-	.stage		= fb_futex_stage,
 	.free_all	= fb_futexes_free,
 };

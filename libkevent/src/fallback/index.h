@@ -19,6 +19,14 @@ enum fb_list_nr {
 	FB_NR_LISTS,
 };
 
+/* What is under way for a watch */
+enum fb_stage {
+	FB_IDLE,	/* nothing */
+	FB_WAITS,	/* it waits for what happens */
+	FB_RUNS,	/* a thread does that without the lock: the watch stays until it reports */
+	FB_OWES,	/* that was for it alone, and is not delivered yet: detach() gives it away */
+};
+
 /* States of a watch */
 #define FB_DISARMED	0x01U	/* reports nothing until MODIFY */
 #define FB_FIRED	0x02U	/* has something to report after MODIFY */
@@ -42,6 +50,7 @@ enum fb_list_nr {
  * @call:	the call that took it last; in a shadow: its number in the module
  * @state:	FB_DISARMED and its like
  * @list:	&enum fb_list_nr
+ * @stage:	&enum fb_stage, of sources that serve the module, too
  */
 struct fb_watch {
 	struct fb_watch	*hash_next;
@@ -58,7 +67,8 @@ struct fb_watch {
 	__u32		reported;
 	__u32		call;
 	__u32		state;
-	__u32		list;
+	__u16		list;
+	__u16		stage;
 };
 
 /**

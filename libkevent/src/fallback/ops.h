@@ -9,14 +9,6 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What is under way for a watch */
-enum fb_stage {
-	FB_IDLE,	/* nothing */
-	FB_WAITS,	/* it waits for what happens */
-	FB_RUNS,	/* a thread does that without the lock: the watch stays until it reports */
-	FB_OWES,	/* that was for it alone, and is not delivered yet: detach() gives it away */
-};
-
 /**
  * struct fb_ops - what a source does; all but free_all() and let_go() under the lock of the
  *	queue
@@ -29,6 +21,7 @@ enum fb_stage {
  * @fd:		the id is a descriptor: an unread entry that says as much makes another one
  *		redundant, as its consumer has yet to look at the file
  * @silent:	a mark alone is no event
+ * @driven:	it serves the module, too, and keeps &fb_watch.stage
  * @there:	does the kernel have what the source takes, and may it be called? Optional: yes.
  *		Asked by fb_has_type()
  * @check:	pure validation of a request: 0 or -errno
@@ -48,7 +41,6 @@ enum fb_stage {
  * @count:	occurrences not yet delivered. Optional: one
  * @fill:	put what the source knows of the oldest occurrence into an entry. Optional
  * @delivered:	the oldest occurrence was stored. Optional
- * @stage:	of sources that serve the module, too
  * @mark:	%KEVENT_CTL_READY: 0 or -errno. Adds to &fb_watch.ready. Optional
  *
  * Of watches that epoll knows by their token:
@@ -79,6 +71,7 @@ struct fb_ops {
 	bool		file;
 	bool		fd;
 	bool		silent;
+	bool		driven;
 	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);
 	int (*object)(const struct ukevent *uk);
@@ -93,7 +86,6 @@ struct fb_ops {
 	__u32 (*count)(struct fb_watch *w);
 	void (*fill)(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
 	void (*delivered)(struct fb_queue *q, struct fb_watch *w);
-	enum fb_stage (*stage)(const struct fb_watch *w);
 	int (*mark)(struct fb_queue *q, struct fb_watch *w,
 		    const struct ukevent *uk);
 	int (*repoll)(struct fb_queue *q, struct fb_watch *w, bool alone);

@@ -244,6 +244,7 @@ static int fb_posix_timer_attach(struct fb_queue *q, struct fb_watch *w,
 	if (in_making < 0 || uk->id.raw[0] != (__u32)in_making)
 		return -EINVAL;
 	FB_HOLD(kevent_process_lock());
+	w->stage = FB_WAITS;
 	p->taken = true;
 	p->steady = clock_of_it != CLOCK_REALTIME && clock_of_it != CLOCK_REALTIME_ALARM &&
 		    clock_of_it != CLOCK_TAI;
@@ -293,15 +294,11 @@ static int fb_posix_timer_mark(struct fb_queue *q, struct fb_watch *w, const str
 	return 0;
 }
 
-static enum fb_stage fb_posix_timer_stage(const struct fb_watch *w)
-{
-	return FB_WAITS;
-}
-
 const struct fb_ops fb_posix_timer_ops = {
 	.name		= "posix_timer",
 	.size		= sizeof(struct fb_posix),
 	.silent		= true,
+	.driven		= true,
 	.check		= fb_posix_timer_check,
 	.attach		= fb_posix_timer_attach,
 	.detach		= fb_posix_timer_detach,
@@ -309,7 +306,6 @@ const struct fb_ops fb_posix_timer_ops = {
 	.fill		= fb_posix_timer_fill,
 	.delivered	= fb_posix_timer_delivered,
 	.mark		= fb_posix_timer_mark,
-	.stage		= fb_posix_timer_stage,
 };
 
 /* The calls */

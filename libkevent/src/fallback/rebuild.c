@@ -24,7 +24,7 @@ static void fb_rebuild_watches(struct fb_queue *q)
 
 	for (i = 0; i < q->index.nr_slots; i++) {
 		w = q->index.slots[i].watch;
-		if (w && fb_ops_of(w)->register_one(q, w))
+		if (w && fb_ops_of(w)->register_one && fb_ops_of(w)->register_one(q, w))
 			fb_kill(q, w);
 	}
 }
