@@ -109,8 +109,6 @@ static int fb_aio_attach(struct fb_queue *q, struct fb_watch *w,
 	a->nr = uk->ret_data[0];
 	a->from = uk->ret_data[1];
 	w->stage = FB_WAITS;
-	/* A chain ends once. */
-	w->req_flags |= KEVENT_REQ_ONESHOT;
 	fb_list_add_tail(&a->link, &q->serving.chains);
 	fb_serve_next(&q->serving);
 	return 0;
@@ -156,6 +154,8 @@ const struct fb_ops fb_aio_ops = {
 	.name		= "aio",
 	.size		= sizeof(struct fb_aio),
 	.driven		= true,
+	.once		= true,
+	.fixed		= true,
 	.check		= fb_aio_check,
 	.key		= fb_aio_key,
 	.attach		= fb_aio_attach,

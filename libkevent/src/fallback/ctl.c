@@ -52,7 +52,7 @@ static int fb_apply(struct fb_queue *q, __u32 cmd, struct ukevent *uk)
 	default:
 		ret = fb_mark(q, uk);
 	}
-	return fb_fd_error(uk, ret);
+	return ret < 0 ? fb_fd_error(uk, ret) : ret;
 }
 
 void fb_set_result(struct ukevent *uk, int ret)

@@ -302,7 +302,7 @@ static int modify(struct fb_queue *q, int fd, struct ukevent *uk)
 	struct ukevent k = *uk;
 	int ret, err, back;
 
-	if (!fb_sources[uk->type]->modify)
+	if (fb_sources[uk->type]->fixed)
 		return -EPERM;
 	if (uk->type == KEVENT_POSIX_TIMER)
 		return modify_timer(fd, uk, old);
@@ -374,7 +374,7 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 		w = fb_find_request(q, uk);
 		if (uk->type == KEVENT_POSIX_TIMER)
 			return w && !drive(fd, q, w, QUERY) ? 0 : -ENOENT;
-		return fb_sources[uk->type]->modify ? ask(fd, cmd, &k) : -EPERM;
+		return fb_sources[uk->type]->fixed ? -EPERM : ask(fd, cmd, &k);
 	}
 }
 

@@ -21,6 +21,8 @@
  * @fd:		the id is a descriptor: an unread entry that says as much makes another one
  *		redundant, as its consumer has yet to look at the file
  * @silent:	a mark alone is no event
+ * @once:	watches end with their event
+ * @fixed:	nothing changes a watch
  * @driven:	it serves the module, too, and keeps &fb_watch.stage
  * @there:	does the kernel have what the source takes, and may it be called? Optional: yes.
  *		Asked by fb_has_type()
@@ -32,8 +34,7 @@
  *		it said. Optional
  * @modify:	arm anew, after the watch was changed to what the request says. The
  *		conditions that hold already, or -errno: then the watch is what it
- *		was, or goes if it is one of @file. @old is a copy of that. NULL: nothing
- *		changes the watch
+ *		was, or goes if it is one of @file. @old is a copy of that. Optional: 0
  * @remove:	%KEVENT_CTL_REMOVE: 0 or -errno, and says whether the watch goes. Optional:
  *		it does
  * @current:	does the watch still mean what the request does? 0, or -errno when it
@@ -71,6 +72,8 @@ struct fb_ops {
 	bool		file;
 	bool		fd;
 	bool		silent;
+	bool		once;
+	bool		fixed;
 	bool		driven;
 	bool (*there)(void);
 	int (*check)(const struct ukevent *uk);

@@ -199,7 +199,6 @@ static int fb_proc_attach(struct fb_queue *q, struct fb_watch *w,
 	struct fb_proc *proc = to_proc(w);
 	int err;
 
-	w->req_flags |= KEVENT_REQ_ONESHOT;
 	proc->pidfd = -1;
 	err = fb_proc_open(q, proc, uk);
 	if (!err)
@@ -217,13 +216,6 @@ static void fb_proc_detach(struct fb_queue *q, struct fb_watch *w)
 	fb_close_fd(&to_proc(w)->pidfd);
 }
 
-static int fb_proc_modify(struct fb_queue *q, struct fb_watch *w,
-			  const struct ukevent *uk, const struct fb_watch *old)
-{
-	w->req_flags |= KEVENT_REQ_ONESHOT;
-	return 0;
-}
-
 static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
 			 struct ukevent *uk)
 {
@@ -236,12 +228,12 @@ static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
 const struct fb_ops fb_proc_ops = {
 	.name		= "proc",
 	.size		= sizeof(struct fb_proc),
+	.once		= true,
 	.there		= fb_proc_there,
 	.check		= fb_proc_check,
 	.key		= fb_proc_key,
 	.attach		= fb_proc_attach,
 	.detach		= fb_proc_detach,
-	.modify		= fb_proc_modify,
 	.fill		= fb_proc_fill,
 	.found		= fb_proc_ended,
 	.register_one	= fb_proc_register,

@@ -83,13 +83,6 @@ static void fb_user_detach(struct fb_queue *q, struct fb_watch *w)
 		fb_user_drop_oldest(user);
 }
 
-/* There is nothing to arm. */
-static int fb_user_modify(struct fb_queue *q, struct fb_watch *w,
-			  const struct ukevent *uk, const struct fb_watch *old)
-{
-	return 0;
-}
-
 static __u32 fb_user_count(struct fb_watch *w)
 {
 	return to_user(w)->nr;
@@ -188,7 +181,6 @@ const struct fb_ops fb_user_ops = {
 	.flags		= KEVENT_REQ_KEEP_EACH,
 	.check		= fb_user_check,
 	.detach		= fb_user_detach,
-	.modify		= fb_user_modify,
 	.count		= fb_user_count,
 	.fill		= fb_user_fill,
 	.delivered	= fb_user_delivered,

@@ -17,6 +17,8 @@ static void fb_set(struct fb_watch *w, const struct ukevent *uk)
 	w->user = uk->ptr;
 	w->event = uk->event;
 	w->req_flags = uk->req_flags;
+	if (fb_ops_of(w)->once)
+		w->req_flags |= KEVENT_REQ_ONESHOT;
 	w->state &= ~FB_SET;
 	if (uk->req_flags & KEVENT_REQ_DISABLED)
 		w->state |= FB_DISARMED;
@@ -68,7 +70,7 @@ int fb_check_request(const struct ukevent *uk)
 
 int fb_fd_error(const struct ukevent *uk, int err)
 {
-	if (err >= 0 || !fb_sources[uk->type]->fd)
+	if (!fb_sources[uk->type]->fd)
 		return err;
 	return fb_call(fcntl((int)uk->id.raw[0], F_GETFD)) < 0 ? -EBADF : err;
 }
@@ -214,11 +216,11 @@ int fb_modify(struct fb_queue *q, const struct ukevent *uk)
 	w = ops->file ? fb_find_request(q, uk) : fb_find_current(q, uk);
 	if (!w)
 		return fb_object_error(ops, uk, -ENOENT);
-	if (!ops->modify)
+	if (ops->fixed)
 		return -EPERM;
 	old = *w;
 	fb_set(w, uk);
-	ret = ops->modify(q, w, uk, &old);
+	ret = ops->modify ? ops->modify(q, w, uk, &old) : 0;
 	if (ret < 0) {
 		if (ops->file)
 			fb_kill(q, w);
@@ -255,7 +257,7 @@ static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
 	__u32 mask = w->event & ops->marks;
 	int err;
 
-	if (!ops->modify)
+	if (ops->fixed)
 		return -EPERM;
 	if (ops->mark) {
 		err = ops->mark(q, w, uk);
