@@ -151,9 +151,8 @@ static int fb_signals_get(struct fb_queue *q)
 	signals = calloc(1, sizeof(*signals));
 	if (!signals)
 		return -ENOMEM;
-	signals->hub = fb_hub_get(&err);
-	if (!err)
-		err = fb_hub_join(signals->hub, q);
+	signals->hub = fb_hub_get();
+	err = signals->hub ? fb_hub_join(signals->hub, q) : -ENOMEM;
 	if (!err)
 		q->signals = signals;
 	else

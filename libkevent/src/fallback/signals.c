@@ -61,7 +61,6 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @catching:	atomic, by signal: handlers that look at @forever and @once, or have taken
  *		a signal that is not there yet
  * @slots:	of each signal one, for standard signals, and where @ring has no room
- * @ring:	real-time signals
  * @head:	atomic: position of the oldest in @ring, @tail after the newest
  * @old:	what the program had before the handler
  * @listeners:	by signal
@@ -69,6 +68,7 @@ enum { FB_FREE_SLOT, FB_WRITTEN_SLOT, FB_FULL_SLOT };
  * @others:	a queue other than the one that collects has something new
  * @queues:	how many have the bell
  * @left:	atomic: the child of the process has closed the descriptors
+ * @ring:	real-time signals; no page of it is there before it is used
  */
 struct fb_hub {
 	pthread_mutex_t		lock;
@@ -82,7 +82,6 @@ struct fb_hub {
 	__u64			once;
 	__u32			catching[FB_NR_SIGNALS];
 	struct fb_caught	slots[FB_NR_SIGNALS];
-	struct fb_caught	*ring;
 	__u32			head;
 	__u32			tail;
 	struct fb_before	old[FB_NR_SIGNALS];
@@ -91,6 +90,7 @@ struct fb_hub {
 	bool			others;
 	__u32			queues;
 	bool			left;
+	struct fb_caught	ring[FB_CAUGHT_MAX];
 };
 
 static struct fb_hub *fb_the_hub;
@@ -292,27 +292,15 @@ static void fb_hub_let_go(struct fb_hub *hub)
 		fb_hub_drop_fds(hub);
 }
 
-static int fb_hub_map_ring(struct fb_hub *hub)
-{
-	void *ring;
-
-	ring = mmap(NULL, FB_CAUGHT_MAX * sizeof(*hub->ring),
-		    PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (ring == MAP_FAILED)
-		return -ENOMEM;
-	hub->ring = ring;
-	return 0;
-}
-
 /* A forked child has the handlers of its parent, and what was there before them. */
-static struct fb_hub *fb_hub_new(const struct fb_hub *parent, int *err)
+static struct fb_hub *fb_hub_new(const struct fb_hub *parent)
 {
-	struct fb_hub *hub = calloc(1, sizeof(*hub));
+	struct fb_hub *hub;
 	__u32 i;
 
-	*err = -ENOMEM;
-	if (!hub)
+	hub = mmap(NULL, sizeof(*hub), PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (hub == MAP_FAILED)
 		return NULL;
 	pthread_mutex_init(&hub->lock, NULL);
 	hub->home = -1;
@@ -324,23 +312,18 @@ static struct fb_hub *fb_hub_new(const struct fb_hub *parent, int *err)
 		fb_list_init(&hub->listeners[i]);
 	if (parent)
 		memcpy(hub->old, parent->old, sizeof(hub->old));
-	*err = fb_hub_map_ring(hub);
-	if (!*err)
-		return hub;
-	free(hub);
-	return NULL;
+	return hub;
 }
 
 /* It stays: the handler may run at any time. */
-struct fb_hub *fb_hub_get(int *err)
+struct fb_hub *fb_hub_get(void)
 {
 	struct fb_hub *hub = __atomic_load_n(&fb_the_hub, __ATOMIC_ACQUIRE);
 	struct fb_hub *mine;
 
-	*err = 0;
 	if (hub && fb_hub_is_ours(hub))
 		return hub;
-	mine = fb_hub_new(hub, err);
+	mine = fb_hub_new(hub);
 	if (!mine)
 		return NULL;
 	if (__atomic_compare_exchange_n(&fb_the_hub, &hub, mine, 0,
@@ -349,8 +332,7 @@ struct fb_hub *fb_hub_get(int *err)
 			fb_hub_let_go(hub);
 		return mine;
 	}
-	munmap(mine->ring, FB_CAUGHT_MAX * sizeof(*mine->ring));
-	free(mine);
+	munmap(mine, sizeof(*mine));
 	return hub;
 }
 

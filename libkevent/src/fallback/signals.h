@@ -31,8 +31,8 @@ struct fb_listener {
 
 struct fb_hub;
 
-/* The hub of this process, or NULL without memory, and *@err */
-struct fb_hub *fb_hub_get(int *err);
+/* The hub of this process, or NULL without memory */
+struct fb_hub *fb_hub_get(void);
 pthread_mutex_t *fb_hub_mutex(struct fb_hub *hub);
 #define FB_HOLD_HUB(hub)	FB_HOLD(fb_hub_mutex(hub))
 /*
