@@ -187,7 +187,7 @@ static bool fb_hub_wants(struct fb_hub *hub, __u32 signal)
 	       __atomic_fetch_and(&hub->once, ~bit, __ATOMIC_SEQ_CST) & bit;
 }
 
-/* Pairs with fb_hub_await() and fb_hub_check(). */
+/* Pairs with fb_hub_await() and fb_hub_open_anew(). */
 static bool fb_hub_take(struct fb_hub *hub, const struct fb_siginfo *si)
 {
 	__u32 *catching = &hub->catching[si->signal - 1];
@@ -274,15 +274,19 @@ static bool fb_hub_has_fds(const struct fb_hub *hub)
  * If one of them is not ours, the program has closed it, and may have files of the same
  * kinds by these numbers: all three are forgotten.
  */
-static void fb_hub_drop_fds(struct fb_hub *hub)
+static void fb_hub_forget_fds(struct fb_hub *hub)
 {
-	if (fb_hub_has_fds(hub)) {
-		fb_hub_close_fds(hub);
-		return;
-	}
 	fb_disown(&hub->home);
 	fb_disown(&hub->bell);
 	fb_disown(&hub->fd);
+}
+
+static void fb_hub_drop_fds(struct fb_hub *hub)
+{
+	if (fb_hub_has_fds(hub))
+		fb_hub_close_fds(hub);
+	else
+		fb_hub_forget_fds(hub);
 }
 
 /* In a child, where it is nobody's. A handler may be reading the rest of it. */
@@ -348,13 +352,11 @@ static void fb_hub_await(struct fb_hub *hub, __u32 signal)
 }
 
 /* Queues that had what is no longer ours have lost it. */
-static int fb_hub_check(struct fb_hub *hub)
+static int fb_hub_open_anew(struct fb_hub *hub)
 {
 	int err;
 
-	if (fb_hub_has_fds(hub))
-		return 0;
-	fb_hub_drop_fds(hub);
+	fb_hub_forget_fds(hub);
 	err = fb_hub_open_fds(hub);
 	if (err) {
 		fb_hub_close_fds(hub);
@@ -366,19 +368,30 @@ static int fb_hub_check(struct fb_hub *hub)
 	return 0;
 }
 
-static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
+static int fb_hub_add_fds(struct fb_hub *hub, struct fb_queue *q)
 {
-	int err = fb_hub_check(hub);
+	int err = fb_register_own(q, hub->bell, EPOLLIN | EPOLLET,
+				  fb_source_token(KEVENT_SIGNAL, 0));
 
-	if (!err)
-		err = fb_register_own(q, hub->bell, EPOLLIN | EPOLLET,
-				      fb_source_token(KEVENT_SIGNAL, 0));
 	if (err)
 		return err;
 	err = fb_register_own(q, hub->fd, EPOLLIN, fb_source_token(KEVENT_SIGNAL, 0));
 	if (err)
 		fb_call(epoll_ctl(q->fd, EPOLL_CTL_DEL, hub->bell, NULL));
 	return err;
+}
+
+static int fb_hub_add_to(struct fb_hub *hub, struct fb_queue *q)
+{
+	int err = fb_hub_has_fds(hub) ? 0 : fb_hub_open_anew(hub);
+
+	if (!err)
+		err = fb_hub_add_fds(hub, q);
+	if (err != -EEXIST)
+		return err;
+	/* The queue watches one of the numbers, which the program has, as an epoll of its own. */
+	err = fb_hub_open_anew(hub);
+	return err ? err : fb_hub_add_fds(hub, q);
 }
 
 int fb_hub_register(struct fb_hub *hub, struct fb_queue *q)

@@ -741,6 +741,43 @@ static void new_queue_keeps_the_numbers_of_old_ones(void)
 	}
 }
 
+/*
+ * Files of the program have the numbers that the signals of the process had, and the epoll that
+ * has one of them watches the others.
+ */
+static void queue_may_watch_numbers_of_the_hub(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct kevent_queue q;
+	struct ukevent ev;
+	int queue, home, nr;
+
+	open_queue(&q);
+	home = dup(0);
+	close(home);
+	kevent_set_signal(&ev, SIGUSR2, KEVENT_SIGNAL_CONSUME, 0, 5);
+	CHECK_EQ(kevent_ctl_one(q.fd, KEVENT_CTL_ADD, &ev), 0);
+	for (nr = home; nr < home + 3; nr++)
+		close(nr);
+	CHECK_EQ(epoll_create1(EPOLL_CLOEXEC), home);
+	for (nr = home + 1; nr < home + 3; nr++) {
+		CHECK_EQ(eventfd(0, EFD_CLOEXEC), nr);
+		CHECK_EQ(epoll_ctl(home, EPOLL_CTL_ADD, nr, &event), 0);
+	}
+	for (nr = home + 1; nr < home + 3; nr++) {
+		queue = kevent_init(NULL, 0, 0);
+		kevent_set_poll(&ev, nr, KEVENT_POLL_POLLIN, 0, 3);
+		CHECK_EQ(kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev), 0);
+		kevent_set_signal(&ev, SIGUSR2, KEVENT_SIGNAL_CONSUME, 0, 5);
+		CHECK_EQ(kevent_ctl_one(queue, KEVENT_CTL_ADD, &ev), 0);
+		CHECK_EQ(raise(SIGUSR2), 0);
+		CHECK_EQ(kevent_get_events(queue, 1, 1, &patience, &ev, 0), 1);
+		CHECK_EQ(ev.ptr, 5);
+	}
+	for (nr = home; nr < home + 3; nr++)
+		check_open(nr, true);
+}
+
 /* An epoll of the program has the number of the queue, and watches those of the others. */
 static void epoll_with_numbers_of_the_library_is_left_alone(void)
 {
@@ -2426,6 +2463,7 @@ static const struct test tests[] = {
 	TEST(failed_init_leaves_old_numbers_alone),
 	TEST(files_with_numbers_of_the_library_stay_open),
 	TEST(new_queue_keeps_the_numbers_of_old_ones),
+	TEST(queue_may_watch_numbers_of_the_hub),
 	TEST(epoll_with_numbers_of_the_library_is_left_alone),
 	TEST(file_with_the_number_of_the_kick_is_not_written),
 	TEST(refused_request_ends_the_watch),
