@@ -12,7 +12,6 @@
 #include <linux/time_types.h>
 
 #include "call/run.h"
-#include "api/process.h"
 #include "deadline.h"
 #include "driven.h"
 #include "fallback.h"
@@ -326,17 +325,12 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	};
 	int ret;
 
-	if (!kevent_process_is(q->process))
-		return fb_queue_abroad(q, fd);
 	if (!limit || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_SERVE))
 		return -EINVAL;
 	ret = fb_deadline_init(&c.until, CLOCK_MONOTONIC,
 			       flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
-	ret = fb_queue_check(q, fd);
-	if (ret)
-		return q->shadow ? ret : fb_not_this(fd, q);
 	/* The time begins now. */
 	fb_deadline_over(&c.until);
 	fb_server_enter(&c, limit);
@@ -348,6 +342,7 @@ int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 int kevent_driven_serve(int fd, __u32 limit, const struct timespec *timeout, __u32 flags)
 {
 	struct fb_queue *q = fb_shadow(fd);
+	int err = q ? fb_queue_check(q, fd) : -ENOMEM;
 
-	return q ? fb_serve(q, fd, limit, timeout, flags) : -ENOMEM;
+	return err ? err : fb_serve(q, fd, limit, timeout, flags);
 }

@@ -362,7 +362,7 @@ int fb_mark(struct fb_queue *q, const struct ukevent *uk);
  */
 bool fb_hear_steps(struct fb_queue *q);
 
-/* aio.c: kevent_wait() with KEVENT_FLAGS_SERVE */
+/* aio.c: kevent_wait() with KEVENT_FLAGS_SERVE, for a descriptor that was checked */
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags);
 

@@ -562,14 +562,19 @@ static void fb_wait_leave(struct fb_wait *c, bool has)
 }
 
 /*
- * Has the number come to be another file? To find out costs as much as a wait that finds
- * nothing. So without changes, the number that was used last is believed.
+ * Is the number the queue's, in this process? 0, or what the call says. Whether it has come to be
+ * another file costs as much to find out as a wait that finds nothing. So without changes, the
+ * number that was used last is believed.
  */
-static bool fb_wait_is_other(struct fb_queue *q, int fd, bool changes)
+static inline int fb_wait_check(struct fb_queue *q, int fd, bool changes)
 {
+	if (!q)
+		return KEVENT_FB_PASS;
+	if (!kevent_process_is(q->process))
+		return fb_queue_abroad(q, fd);
 	if (!changes && __atomic_load_n(&q->fd, __ATOMIC_RELAXED) == fd)
-		return false;
-	return fb_queue_check(q, fd);
+		return 0;
+	return fb_queue_check(q, fd) ? fb_not_this(fd, q) : 0;
 }
 
 /* Epoll may say that the descriptor is not, or no more, the queue's. */
@@ -589,12 +594,10 @@ int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
 		.q = q, .fd = fd, .buf = buf, .max = max_nr, .min = min_nr ? min_nr : 1,
 	};
 	enum fb_outcome outcome;
-	int err;
+	int err = fb_wait_check(q, fd, false);
 
-	if (!q)
-		return KEVENT_FB_PASS;
-	if (!kevent_process_is(q->process))
-		return fb_queue_abroad(q, fd);
+	if (err)
+		return err;
 	if (flags & ~KEVENT_FLAGS_ABSTIME || !max_nr ||
 	    max_nr > INT_MAX / sizeof(*buf) || min_nr > max_nr)
 		return -EINVAL;
@@ -604,8 +607,6 @@ int kevent_fb_get_events(int fd, __u32 min_nr, __u32 max_nr,
 		return err;
 	if (!buf)
 		return -EFAULT;
-	if (fb_wait_is_other(q, fd, false))
-		return fb_not_this(fd, q);
 	fb_wait_enter(&c);
 	outcome = fb_wait_loop(&c);
 	fb_wait_leave(&c, false);
@@ -639,6 +640,8 @@ static int fb_wait_arg(struct fb_wait *c, const struct kevent_wait_arg *arg)
 	c->mask = (const void *)(uintptr_t)arg->sigmask;
 	c->min = arg->min_nr;
 	if (arg->nr_changes)
+		ret = fb_wait_check(c->q, c->fd, true);
+	if (arg->nr_changes && !ret)
 		ret = fb_make_changes(c->q, c->fd, (struct kevent_change *)
 				      (uintptr_t)arg->changes, arg->nr_changes);
 	if (ret > 0)
@@ -669,18 +672,14 @@ int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 	};
 	bool more = flags & KEVENT_FLAGS_ARG;
 	enum fb_outcome outcome;
-	int ret;
+	int ret = fb_wait_check(q, fd, flags & KEVENT_FLAGS_SERVE);
 
-	if (!q)
-		return KEVENT_FB_PASS;
+	if (ret)
+		return ret;
 	if (flags & KEVENT_FLAGS_SERVE)
 		return old_kidx || arg ? -EINVAL :
 		       fb_serve(q, fd, num, timeout, flags);
-	if (!q->ring.mem)
-		return -EINVAL;
-	if (!kevent_process_is(q->process))
-		return fb_queue_abroad(q, fd);
-	if (!num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
+	if (!q->ring.mem || !num || flags & ~(KEVENT_FLAGS_ABSTIME | KEVENT_FLAGS_ARG))
 		return -EINVAL;
 	ret = more ? fb_check_arg(arg) : 0;
 	if (!ret)
@@ -689,8 +688,6 @@ int kevent_fb_wait(int fd, __u32 num, __u32 old_kidx,
 				       flags & KEVENT_FLAGS_ABSTIME, timeout);
 	if (ret)
 		return ret;
-	if (fb_wait_is_other(q, fd, more && arg->nr_changes))
-		return fb_not_this(fd, q);
 	fb_wait_enter(&c);
 	if (more)
 		ret = fb_wait_arg(&c, arg);
@@ -709,16 +706,12 @@ int kevent_fb_commit(int fd, __u64 uidx)
 	struct fb_queue *q FB_PUT = fb_get(fd);
 	struct fb_wait c = { .q = q, .fd = fd, .min = 1 };
 	enum fb_outcome outcome;
-	int freed;
+	int freed, ret = fb_wait_check(q, fd, false);
 
-	if (!q)
-		return KEVENT_FB_PASS;
+	if (ret)
+		return ret;
 	if (!q->ring.mem)
 		return -EINVAL;
-	if (!kevent_process_is(q->process))
-		return fb_queue_abroad(q, fd);
-	if (fb_wait_is_other(q, fd, false))
-		return fb_not_this(fd, q);
 	fb_wait_enter(&c);
 	{
 		FB_HOLD_QUEUE(q, fd);
