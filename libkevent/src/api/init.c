@@ -1,20 +1,55 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * New queues: the choice of a host, and which types they have. fallback/choose.c says which hosts
- * flags and KEVENT_BACKEND allow.
+ * New queues: the choice of a host, by flags and KEVENT_BACKEND, and which types they have
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "libkevent.h"
 #include "fallback/driven.h"
 #include "fallback/fallback.h"
-#include "module.h"
+#include "init.h"
 #include "kernel.h"
+#include "module.h"
 #include "raw_syscall.h"
 
 #define NR_TYPES	(KEVENT_BOUND + 1)
 /* Types with a bit of their own in the flags of kevent_init() */
 #define NR_OWN		(KEVENT_FUTEX + 1)
+
+#define BY_KERNEL	(KEVENT_HOST_CALLS | KEVENT_HOST_MODULE)
+#define BY_ANY		(BY_KERNEL | KEVENT_HOST_EPOLL)
+
+unsigned int kevent_environment;
+
+static unsigned int read_environment(void)
+{
+	const char *text = secure_getenv("KEVENT_BACKEND");
+
+	if (text && !strcmp(text, "kernel"))
+		return BY_KERNEL;
+	if (text && !strcmp(text, "module"))
+		return KEVENT_HOST_MODULE;
+	if (text && !strcmp(text, "epoll"))
+		return KEVENT_HOST_EPOLL;
+	return BY_ANY;
+}
+
+/* The environment is read once. */
+unsigned int kevent_hosts(__u32 flags)
+{
+	unsigned int by = __atomic_load_n(&kevent_environment, __ATOMIC_RELAXED);
+	unsigned int wanted = flags & KEVENT_INIT_NO_FALLBACK ? BY_KERNEL :
+			      flags & KEVENT_INIT_FALLBACK_ONLY ? KEVENT_HOST_EPOLL :
+			      BY_ANY;
+
+	if (!by) {
+		by = read_environment();
+		__atomic_store_n(&kevent_environment, by, __ATOMIC_RELAXED);
+	}
+	return by & wanted ? by & wanted : wanted;
+}
 
 /* A queue, or an error that says nothing of the kernel: it stands. */
 static bool is_final(int ret)
@@ -63,20 +98,20 @@ int kevent_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags)
 	const __u32 choices = KEVENT_INIT_NO_FALLBACK |
 			      KEVENT_INIT_FALLBACK_ONLY;
 	const __u32 plain = flags & ~(choices | KEVENT_INIT_ALL_TYPES);
-	unsigned int backends = kevent_fb_choose(flags);
+	unsigned int hosts = kevent_hosts(flags);
 	int ret = -ENOSYS;
 
 	if ((flags & choices) == choices)
 		return -EINVAL;
-	if (backends & KEVENT_BY_CALLS)
+	if (hosts & KEVENT_HOST_CALLS)
 		ret = kevent_kernel_init(ring, ring_size, plain);
-	if (!is_final(ret) && backends & KEVENT_BY_MODULE)
+	if (!is_final(ret) && hosts & KEVENT_HOST_MODULE)
 		ret = or_else(ret, kevent_module_init(ring, ring_size, plain));
 	if (ret >= 0) {
 		kevent_fb_lost(ret);
 		ret = check_types(ret, flags);
 	}
-	if (!(backends & KEVENT_BY_EPOLL) || is_final(ret))
+	if (!(hosts & KEVENT_HOST_EPOLL) || is_final(ret))
 		return ret;
 	return check_types(kevent_fb_init(ring, ring_size, plain), flags);
 }

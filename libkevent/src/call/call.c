@@ -7,6 +7,7 @@
 
 #include "libkevent.h"
 #include "api/device.h"
+#include "api/init.h"
 #include "fallback/fallback.h"
 #include "call.h"
 
@@ -142,7 +143,7 @@ static int submit(int fd, struct kevent_call *chain, __u32 nr, __u64 cookie)
 
 	if (ret)
 		return ret;
-	if (!kevent_fb_is_out() && kevent_fb_has(fd))
+	if (!kevent_all_calls() && kevent_fb_has(fd))
 		return hand_over(fd, chain, nr, 0, cookie);
 	ret = kevent_kernel_there() ?
 	      kevent_call_chain(fd, chain, nr, KEVENT_CALL_ASYNC, cookie) : -ENOSYS;
@@ -171,7 +172,7 @@ static int decide(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 		err = check(fd, chain, nr, 0, cookie);
 		return err ? err : kevent_call_rest(chain, 0, 1);
 	}
-	if (kevent_fb_choose(0) == KEVENT_BY_EPOLL || kevent_fb_has(fd) ||
+	if (kevent_hosts(0) == KEVENT_HOST_EPOLL || kevent_fb_has(fd) ||
 	    !kevent_kernel_there())
 		return rest(fd, chain, nr, cookie, -ENOSYS);
 	return run(fd, chain, nr, cookie);
@@ -181,7 +182,7 @@ int kevent_call(int fd, struct kevent_call *chain, __u32 nr, __u32 flags,
 		__u64 cookie)
 {
 	/* Most chains: what follows is not to cost them anything. */
-	if (!flags && nr > 1 && kevent_fb_is_out())
+	if (!flags && nr > 1 && kevent_all_calls())
 		return run(fd, chain, nr, cookie);
 	return decide(fd, chain, nr, flags, cookie);
 }

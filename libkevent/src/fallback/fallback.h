@@ -17,13 +17,6 @@
 /* No return value of a call: the descriptor is not one of the fallback's */
 #define KEVENT_FB_PASS	INT_MIN
 
-/* Who may make a queue, in this order: each only where those before do not */
-enum kevent_by {
-	KEVENT_BY_CALLS = 1,
-	KEVENT_BY_MODULE = 2,
-	KEVENT_BY_EPOLL = 4,
-};
-
 /* So often a serving thread looks by itself, in ns. Tests of wake-ups raise it. */
 extern __s64 kevent_fb_serve_look;
 
@@ -31,19 +24,6 @@ static inline bool kevent_fb_on(void)
 {
 	return __builtin_expect(kevent_ways_now() & KEVENT_WAY_FALLBACK, 0);
 }
-
-/* Bits of enum kevent_by: what the environment wants; 0: it was not read */
-extern unsigned int kevent_fb_environment;
-
-/* Is all for the system calls, as far as is known? */
-static inline bool kevent_fb_is_out(void)
-{
-	return kevent_only_kernel() &&
-	       __atomic_load_n(&kevent_fb_environment, __ATOMIC_RELAXED) & KEVENT_BY_CALLS;
-}
-
-/* Bits of enum kevent_by: what a program with these flags, in this environment, wants */
-unsigned int kevent_fb_choose(__u32 flags);
 
 /* As the system calls. The others return KEVENT_FB_PASS, too. */
 int kevent_fb_init(struct kevent_ring *ring, __u32 ring_size, __u32 flags);

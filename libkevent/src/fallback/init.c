@@ -1,54 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * The choice between the kernel and the fallback, and new queues
+ * kevent_init()
  */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "fallback.h"
 #include "queue.h"
 #include "sys.h"
-
-#define BY_KERNEL	(KEVENT_BY_CALLS | KEVENT_BY_MODULE)
-#define BY_ANY		(BY_KERNEL | KEVENT_BY_EPOLL)
-
-static unsigned int fb_read_environment(void)
-{
-	const char *text = secure_getenv("KEVENT_BACKEND");
-
-	if (text && !strcmp(text, "kernel"))
-		return BY_KERNEL;
-	if (text && !strcmp(text, "module"))
-		return KEVENT_BY_MODULE;
-	if (text && !strcmp(text, "epoll"))
-		return KEVENT_BY_EPOLL;
-	return BY_ANY;
-}
-
-unsigned int kevent_fb_environment;
-
-/* It is read once. */
-static unsigned int fb_environment(void)
-{
-	unsigned int by = __atomic_load_n(&kevent_fb_environment, __ATOMIC_RELAXED);
-
-	if (!by) {
-		by = fb_read_environment();
-		__atomic_store_n(&kevent_fb_environment, by, __ATOMIC_RELAXED);
-	}
-	return by;
-}
-
-unsigned int kevent_fb_choose(__u32 flags)
-{
-	unsigned int by = fb_environment();
-	unsigned int wanted = flags & KEVENT_INIT_NO_FALLBACK ? BY_KERNEL :
-			      flags & KEVENT_INIT_FALLBACK_ONLY ? KEVENT_BY_EPOLL :
-			      BY_ANY;
-
-	return by & wanted ? by & wanted : wanted;
-}
 
 static int fb_check_init(struct kevent_ring *ring, __u32 size, __u32 flags)
 {
