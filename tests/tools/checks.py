@@ -194,6 +194,13 @@ def calls(work):
         yield "a header of a file above is no circle"
     if any(circles.pair_circles(good, work / "good", ["table"], (pairs,))):
         yield "a circle that is known is a complaint"
+    (work / "headers/in").mkdir(parents=True, exist_ok=True)
+    (work / "headers/in/a.h").write_text('#include "in/b.h"\n')
+    (work / "headers/in/b.h").write_text('#include "a.h"\n')
+    if not any(circles.pair_circles(good, work / "headers", ["table"], ())):
+        yield "headers that include one another are no circle"
+    if any(circles.pair_circles(good, work / "headers", ["table"], (frozenset(("in",)),))):
+        yield "a circle of a folder that is known is a complaint"
 
 
 # Output of tests, the exit status, how many passed, and what failed with which words
