@@ -41,7 +41,7 @@ static void pointers_come_back(void)
 	CHECK(kevent_futex_word(&ev) == &word);
 }
 
-static void status_is_told_apart_from_none(void)
+static void status_is_distinguished_from_none(void)
 {
 	struct ukevent ev = { .ret_data = { 3 << 8, 0 } };
 	int status = -1;
@@ -167,7 +167,7 @@ static void errors_say_what_to_do(void)
 const struct test_case event_tests[] = {
 	{ "words_of_events_have_names", words_of_events_have_names },
 	{ "pointers_come_back", pointers_come_back },
-	{ "status_is_told_apart_from_none", status_is_told_apart_from_none },
+	{ "status_is_distinguished_from_none", status_is_distinguished_from_none },
 	{ "handle_finds_its_object_until_it_is_released",
 	  handle_finds_its_object_until_it_is_released },
 	{ "numbers_that_are_no_handles_have_no_object",

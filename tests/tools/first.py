@@ -232,7 +232,7 @@ def folder_of_ours(bare):
             yield f"{build} is left"
 
 
-def install_where_told(bare):
+def install_to_destdir_and_prefix(bare):
     """Relative to the tree; for all to read; and nothing is removed where a name has a space."""
     tree, kept = bare.copy(*SOURCES, "tools"), bare.folder / "my"
     kept.touch()
@@ -379,7 +379,7 @@ def wrong_words(bare):
 
 
 TESTS = (packages_of_goals, setup_says_what_it_wants, too_little_disk, vm_without_programs,
-         tree_with_odd_name, folder_of_others, folder_of_ours, install_where_told,
+         tree_with_odd_name, folder_of_others, folder_of_ours, install_to_destdir_and_prefix,
          source_of_debian, header_by_half, configuration_after_an_error, scripts_elsewhere,
          warnings_stop_only_us, wrong_words)
 

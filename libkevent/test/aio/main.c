@@ -300,7 +300,7 @@ static int add(struct ukevent *ev)
 	return kevent_ctl_one(q.fd, KEVENT_CTL_ADD, ev);
 }
 
-static void chain_begins_where_it_is_told_to(void)
+static void chain_begins_at_the_given_entry(void)
 {
 	struct work w;
 	struct ukevent ev;
@@ -898,7 +898,7 @@ static const struct test tests[] = {
 	TEST(queue_without_a_ring_will_do),
 	TEST(chains_are_run_in_order),
 	TEST(event_says_how_the_chain_ended),
-	TEST(chain_begins_where_it_is_told_to),
+	TEST(chain_begins_at_the_given_entry),
 	TEST(changes_of_a_wait_submit),
 	TEST(cookie_is_taken_once),
 	TEST(requests_are_checked),

@@ -314,7 +314,7 @@ static __u32 conditions_of(struct kevent_queue *q, int fd)
 	return events;
 }
 
-static void change_behind_too_many_is_told(void)
+static void change_behind_an_overflow_is_reported(void)
 {
 	int fd[2], late, dir;
 	struct kevent_queue q;
@@ -1675,7 +1675,7 @@ static const struct test tests[] = {
 	TEST(timer_that_never_expires_is_cancelled),
 	TEST(step_ends_each_sleep),
 	TEST(step_before_the_queue_hears_of_it_ends_the_sleep),
-	TEST(change_behind_too_many_is_told),
+	TEST(change_behind_an_overflow_is_reported),
 	TEST(last_name_goes_once),
 	TEST(broken_watch_can_be_modified),
 	TEST(watch_that_broke_while_disabled_says_so),

@@ -222,7 +222,7 @@ static void reused_in_an_unshared_table(struct ev_loop *loop)
 	in_an_unshared_table(loop, 1);
 }
 
-static void two_loops_are_both_told(struct ev_loop *loop)
+static void two_loops_are_both_notified(struct ev_loop *loop)
 {
 	struct ev_loop *second = ev_loop_new(0);
 	struct counter a = {}, b = {};
@@ -566,7 +566,7 @@ const struct check life_checks[] = {
 	{ "dup2_over_a_watched_one", dup2_over_a_watched_one },
 	{ "closed_in_an_unshared_table", closed_in_an_unshared_table },
 	{ "reused_in_an_unshared_table", reused_in_an_unshared_table },
-	{ "two_loops_are_both_told", two_loops_are_both_told },
+	{ "two_loops_are_both_notified", two_loops_are_both_notified },
 	{ "fork_and_loop_fork", fork_and_loop_fork },
 	{ "loop_fork_with_changes", loop_fork_with_changes },
 	{ "fork_without_loop_fork", fork_without_loop_fork },

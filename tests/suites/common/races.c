@@ -62,7 +62,7 @@ static void delay_in(const char *name, unsigned int permille, unsigned int us)
 	MUST(set_delay(line));
 }
 
-static void delay_as_told(const char *words)
+static void delay_as_requested(const char *words)
 {
 	unsigned int permille, us;
 	char name[32];
@@ -131,7 +131,7 @@ void delay_at_random(uint64_t *rnd)
 	if (delays < 0)
 		return;
 	if (given) {
-		delay_as_told(given);
+		delay_as_requested(given);
 		return;
 	}
 	/* Often none, so that the kernel is as fast as without windows. */

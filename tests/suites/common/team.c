@@ -190,7 +190,7 @@ void mark(struct team *t, uint64_t id)
 	MUST_EQ(mark_user(t->q.fd, id, 1), 1);
 }
 
-int write_when_told(void *arg)
+int write_on_request(void *arg)
 {
 	struct outside *o = arg;
 	char byte;
@@ -205,7 +205,7 @@ void open_outside(struct outside *o)
 {
 	open_pipe(o->fd);
 	MUST_EQ(pipe2(o->tell, O_CLOEXEC), 0);
-	o->pid = start_child(write_when_told, o);
+	o->pid = start_child(write_on_request, o);
 }
 
 void add_outside(struct team *t, struct outside *o, uint64_t user)

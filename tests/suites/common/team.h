@@ -67,7 +67,7 @@ struct outside {
 	pid_t	pid;
 };
 
-int write_when_told(void *arg);
+int write_on_request(void *arg);
 void open_outside(struct outside *o);
 void add_outside(struct team *t, struct outside *o, uint64_t user);
 void write_outside(struct outside *o);

@@ -487,7 +487,7 @@ static void stopped_waiter_keeps_no_entry(void)
 	close(fd[1]);
 }
 
-static int consumes_when_told(void *arg)
+static int consumes_on_request(void *arg)
 {
 	struct shared *s = arg;
 	struct ukevent ev[4];
@@ -516,7 +516,7 @@ static void dies_while_it_looks(struct shared *s, uint32_t mode)
 	}
 	s->ready = 0;
 	s->stop = 0;
-	pid = start_child(consumes_when_told, s);
+	pid = start_child(consumes_on_request, s);
 	for (start = now_ns(); !atomic_load(&s->ready); )
 		MUST(patient(start, PATIENCE_MS));
 	window_arm("verified");

@@ -149,7 +149,7 @@ static void missing_watch_is_enoent(void)
  *
  * The four that are handed back come first, the armed two deliver.
  */
-static void mixed_entries_are_told_apart(void)
+static void mixed_entries_are_distinguished(void)
 {
 	unsigned int counts[6] = {}, back[6] = {};
 	struct ukevent ev[6];
@@ -539,7 +539,7 @@ static const struct test_case cases[] = {
 	TEST(other_type_fd_or_file_is_no_duplicate),
 	TEST(one_fd_may_have_two_types),
 	TEST(missing_watch_is_enoent),
-	TEST(mixed_entries_are_told_apart),
+	TEST(mixed_entries_are_distinguished),
 	TEST(remove_counts_the_entries_that_failed),
 	TEST(half_mapped_array_adds_all_it_reports),
 	TEST(half_mapped_array_removes_all_it_reports),

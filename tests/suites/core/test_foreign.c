@@ -613,7 +613,7 @@ static int connect_and_look(void *arg)
 	return 0;
 }
 
-static void amount_is_told_where_the_ring_is(void)
+static void amount_is_reported_where_the_ring_is(void)
 {
 	struct attached a;
 	struct ukevent ev;
@@ -793,7 +793,7 @@ static const struct test_case cases[] = {
 	TEST(process_that_left_keeps_its_memory),
 	TEST(sleeper_finds_its_own_ring),
 	TEST(one_that_attaches_does_not_do_so_for_others),
-	TEST(amount_is_told_where_the_ring_is),
+	TEST(amount_is_reported_where_the_ring_is),
 	TEST(calls_leave_own_memory_alone),
 	TEST(unread_event_is_not_repeated),
 	TEST(ready_event_comes_beside_level_watches),

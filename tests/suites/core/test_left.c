@@ -43,7 +43,7 @@ static void add_marks(struct queue *q, unsigned int nr)
 		MUST_EQ(add_user(q->fd, i, 1, KEVENT_REQ_ONESHOT, i), 0);
 }
 
-static void event_beside_a_request_is_told(void)
+static void event_beside_a_request_is_delivered(void)
 {
 	struct waiter w;
 	struct ukevent ev;
@@ -135,7 +135,7 @@ static void level_watch_is_looked_at_before_a_request(void)
 }
 
 /* Nobody else waits: only a call after a look at the ring would take the event. */
-static void event_for_a_sleeper_on_a_full_ring_is_told(void)
+static void event_for_a_sleeper_on_a_full_ring_is_delivered(void)
 {
 	struct waiter w;
 	struct queue q;
@@ -204,7 +204,7 @@ static long get_into_the_page(void *arg)
 }
 
 /* It is there for others: the one that was woken cannot take it yet. */
-static void event_for_one_stuck_in_a_fault_is_told(void)
+static void event_for_one_stuck_in_a_fault_is_delivered(void)
 {
 	struct ukevent ev;
 	struct stuck s;
@@ -331,11 +331,11 @@ static void event_is_for_who_can_write_the_ring(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(event_beside_a_request_is_told),
+	TEST(event_beside_a_request_is_delivered),
 	TEST_EACH(each_request_ends_a_wait),
 	TEST(level_watch_is_looked_at_before_a_request),
-	TEST(event_for_a_sleeper_on_a_full_ring_is_told),
-	TEST(event_for_one_stuck_in_a_fault_is_told),
+	TEST(event_for_a_sleeper_on_a_full_ring_is_delivered),
+	TEST(event_for_one_stuck_in_a_fault_is_delivered),
 	TEST(entries_left_are_for_those_who_wait_for_them),
 	TEST(event_is_for_who_can_write_the_ring),
 	{}

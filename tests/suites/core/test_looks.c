@@ -95,7 +95,7 @@ static void wait_beside_a_look_reports_the_watch(struct queue *q)
 }
 
 /* More than are woken under one hold of the lock */
-static void many_calls_beside_a_look_are_told(struct queue *q)
+static void many_calls_beside_a_look_are_notified(struct queue *q)
 {
 	struct consumer first = { .q = q }, c[40];
 	int fd = add_expired_timer(q);
@@ -163,7 +163,7 @@ static long waits_at_0(void *arg)
  * A waiter is woken with all others, and the memory of the ring is away for a moment, in which
  * another call takes the event of the level watch: the waiter is told of it all the same.
  */
-static void waiter_that_faults_is_told_of_the_watch(void)
+static void waiter_that_faults_is_notified_of_the_watch(void)
 {
 	struct actor waiter;
 	struct ukevent ev;
@@ -597,7 +597,7 @@ static void delivered_one_shot_watch_is_added_again(void)
 }
 
 static const struct test_case cases[] = {
-	TEST(waiter_that_faults_is_told_of_the_watch),
+	TEST(waiter_that_faults_is_notified_of_the_watch),
 	TEST(event_beside_a_look_is_flagged),
 	TEST(look_without_end_takes_no_other_file),
 	TEST(call_with_an_edge_does_not_look),
@@ -605,7 +605,7 @@ static const struct test_case cases[] = {
 	TEST(delivered_one_shot_watch_is_added_again),
 	TEST_EACH(call_beside_a_look_reports_the_watch),
 	TEST_EACH(wait_beside_a_look_reports_the_watch),
-	TEST_EACH(many_calls_beside_a_look_are_told),
+	TEST_EACH(many_calls_beside_a_look_are_notified),
 	TEST_EACH(call_beside_a_look_ends_with_it),
 	TEST_EACH(call_beside_a_look_without_end_gives_up),
 	TEST_EACH(looks_beside_a_look_without_end_do_not_prolong_it),

@@ -271,7 +271,7 @@ static long interrupt_with_event(struct team *t, struct worker *a)
  * It was woken for the event, and is interrupted before it parks. If the main thread has
  * blocked meanwhile, the worker had its place and takes the event.
  */
-static void event_of_an_interrupted_one_is_told(void)
+static void event_of_an_interrupted_one_is_delivered(void)
 {
 	unsigned int tries = 0;
 	struct worker *a;
@@ -521,7 +521,7 @@ static const struct test_case cases[] = {
 	TEST(raised_limit_lets_all_go),
 	TEST(parked_one_has_its_timeout),
 	TEST(parked_one_is_interrupted),
-	TEST(event_of_an_interrupted_one_is_told),
+	TEST(event_of_an_interrupted_one_is_delivered),
 	TEST(parked_one_hears_a_request),
 	TEST(timeout_of_a_parked_one_hands_on),
 	TEST(min_nr_is_waited_for),

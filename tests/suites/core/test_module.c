@@ -537,7 +537,7 @@ static int sees_it_once(void *arg)
 	return 0;
 }
 
-static void stranger_is_not_told_again(void)
+static void stranger_is_not_notified_again(void)
 {
 	struct pollfd pfd = { .events = POLLIN };
 	struct queue q;
@@ -1042,7 +1042,7 @@ static const struct test_case cases[] = {
 	TEST(kprobe_of_the_function_stands_beside_it),
 	TEST(consumer_of_another_process_leaves_a_signal),
 	TEST(stranger_that_polls_holds_up_nobody),
-	TEST(stranger_is_not_told_again),
+	TEST(stranger_is_not_notified_again),
 	TEST(unread_entry_withholds_no_signal),
 	TEST(busy_queue_takes_what_a_stranger_left),
 	TEST(signal_to_a_thread_is_for_that_thread),

@@ -377,7 +377,7 @@ struct runner {
 	_Atomic int	runs, leaves;
 };
 
-static long runs_until_told(void *arg)
+static long runs_until_asked(void *arg)
 {
 	struct kevent_wait_arg wait = {
 		.size = sizeof(wait), .clockid = CLOCK_MONOTONIC,
@@ -398,7 +398,7 @@ static void start_runner(struct runner *r, struct queue *q)
 	uint64_t start = now_ns();
 
 	*r = (struct runner){ .q = q };
-	start_actor(&r->actor, runs_until_told, r);
+	start_actor(&r->actor, runs_until_asked, r);
 	while (!atomic_load(&r->runs))
 		MUST(patient(start, PATIENCE_MS));
 }

@@ -236,7 +236,7 @@ static void listener_is_never_empty(struct queue *q)
 	CHECK_NO_EVENT(q);
 }
 
-static void each_queue_is_told(void)
+static void each_queue_is_notified(void)
 {
 	struct queue q[3];
 	struct ukevent ev;
@@ -281,7 +281,7 @@ static void epoll_is_left_alone(void)
 	close_queue(&q);
 }
 
-static void where_it_cannot_be_told_it_is_refused(void)
+static void refused_where_the_amount_is_unknown(void)
 {
 	int udp = socket(AF_INET, SOCK_DGRAM, 0);
 	int netlink = socket(AF_NETLINK, SOCK_RAW, 0);
@@ -310,9 +310,9 @@ static const struct test_case cases[] = {
 	TEST_EACH(end_of_the_stream_is_acknowledged_too),
 	TEST_EACH(reset_is_not_empty),
 	TEST_EACH(listener_is_never_empty),
-	TEST(each_queue_is_told),
+	TEST(each_queue_is_notified),
 	TEST(epoll_is_left_alone),
-	TEST(where_it_cannot_be_told_it_is_refused),
+	TEST(refused_where_the_amount_is_unknown),
 	{}
 };
 

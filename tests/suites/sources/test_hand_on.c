@@ -245,7 +245,7 @@ static void fill_small(int fd)
  * of these each. It is notified because a thread waits for its queue and takes
  * no events: it wants more of them.
  */
-static void all_that_was_told_is_handed_on(void)
+static void each_notification_is_handed_on(void)
 {
 	unsigned int a, b, c;
 	struct waiter w;
@@ -308,7 +308,7 @@ static void it_is_handed_on_again_and_again(void)
 }
 
 /* Two descriptors of a pipe in one queue: both are notified, one is removed. */
-static void queue_that_was_told_is_not_told_again(void)
+static void notified_queue_is_not_notified_again(void)
 {
 	struct ukevent ev[3];
 	unsigned int other;
@@ -500,9 +500,9 @@ static const struct test_case cases[] = {
 	TEST(nothing_is_reported_when_it_was_read),
 	TEST(modify_keeps_what_it_still_wants),
 	TEST(other_interests_do_not_swallow_it),
-	TEST(all_that_was_told_is_handed_on),
+	TEST(each_notification_is_handed_on),
 	TEST(it_is_handed_on_again_and_again),
-	TEST(queue_that_was_told_is_not_told_again),
+	TEST(notified_queue_is_not_notified_again),
 	TEST(last_watch_of_a_queue_hands_on),
 	TEST(watch_in_two_wait_queues_hands_on),
 	TEST(watch_disarmed_in_its_turn_is_passed_over),

@@ -283,7 +283,7 @@ static void directory_replaced_by_rename_is_removed(void)
 	close_queue(&q);
 }
 
-static void rmdir_is_told_to_the_parent(void)
+static void rmdir_is_reported_for_the_parent(void)
 {
 	struct queue q;
 	int dir, top;
@@ -696,7 +696,7 @@ static const struct test_case cases[] = {
 	TEST(name_lost_unreported_is_reported_later),
 	TEST(file_replaced_by_rename_is_removed),
 	TEST(directory_replaced_by_rename_is_removed),
-	TEST(rmdir_is_told_to_the_parent),
+	TEST(rmdir_is_reported_for_the_parent),
 	TEST(last_link_of_another_name),
 	TEST_EACH(file_without_a_name_is_removed_at_add),
 	TEST(event_that_cannot_be_handed_back_is_queued),

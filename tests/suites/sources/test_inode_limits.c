@@ -214,7 +214,7 @@ static int modify_inode(int kq, int fd, uint32_t event)
 	return kevent_ctl_one(kq, KEVENT_CTL_MODIFY, &ev);
 }
 
-static void each_is_told_what_it_asks_for(void)
+static void each_watch_reports_its_interest(void)
 {
 	struct queue q[3];
 	int fd, i;
@@ -248,7 +248,7 @@ static void each_is_told_what_it_asks_for(void)
 	check_only(&q[0], fd, ATTRIB, 0);
 }
 
-static void name_lost_while_nobody_asked_is_told_by_modify(void)
+static void name_lost_while_nobody_asked_is_reported_by_modify(void)
 {
 	struct queue q;
 	int fd;
@@ -339,8 +339,8 @@ static void removal_takes_as_long_among_many(void)
 static const struct test_case cases[] = {
 	TEST_LIMIT(users_do_not_pay_for_one_another, 60),
 	TEST_LIMIT(users_come_and_go, 60),
-	TEST(each_is_told_what_it_asks_for),
-	TEST(name_lost_while_nobody_asked_is_told_by_modify),
+	TEST(each_watch_reports_its_interest),
+	TEST(name_lost_while_nobody_asked_is_reported_by_modify),
 	TEST_LIMIT(removal_takes_as_long_among_many, 60),
 	{}
 };

@@ -270,7 +270,7 @@ static void expiry_outlives(struct queue *q, int64_t interval)
 	CHECK_EQ(delete(id), 0);
 }
 
-static void expiry_of_a_thread_that_ended_is_told(struct queue *q)
+static void expiry_of_a_thread_that_ended_is_delivered(struct queue *q)
 {
 	expiry_outlives(q, 0);
 	expiry_outlives(q, HOUR);
@@ -278,7 +278,7 @@ static void expiry_of_a_thread_that_ended_is_told(struct queue *q)
 }
 
 /* A timer expires, and then the clock is set to a time before that expiry. */
-static void expiry_before_the_clock_stepped_back_is_told(struct queue *q)
+static void expiry_before_the_clock_stepped_back_is_delivered(struct queue *q)
 {
 	const int64_t now = clock_ns(CLOCK_REALTIME);
 	struct ukevent ev;
@@ -744,8 +744,8 @@ static const struct test_case cases[] = {
 	TEST(overrun_counts_what_nobody_took),
 	TEST(events_that_cannot_be_stored_lose_nothing),
 	TEST_EACH(clocks_of_the_cpu),
-	TEST_EACH(expiry_of_a_thread_that_ended_is_told),
-	TEST_EACH(expiry_before_the_clock_stepped_back_is_told),
+	TEST_EACH(expiry_of_a_thread_that_ended_is_delivered),
+	TEST_EACH(expiry_before_the_clock_stepped_back_is_delivered),
 	TEST_EACH(settime_drops_what_is_pending),
 	TEST_EACH(settime_drops_what_is_under_way),
 	TEST_EACH(delete_drops_what_is_pending),

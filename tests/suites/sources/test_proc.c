@@ -130,7 +130,7 @@ void check_end(struct queue *q, struct child *c, uint64_t user)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void exit_code_is_told(struct queue *q)
+static void exit_code_is_reported(struct queue *q)
 {
 	struct child c = {};
 	struct ukevent ev;
@@ -147,7 +147,7 @@ static void exit_code_is_told(struct queue *q)
 	CHECK_EQ(fdinfo(q->fd, "kevent-watches"), 0);
 }
 
-static void signal_is_told(struct queue *q)
+static void signal_is_reported(struct queue *q)
 {
 	struct child c = { .sig = SIGTERM };
 
@@ -162,7 +162,7 @@ static void signal_is_told(struct queue *q)
 	let_go(&c);
 }
 
-static void core_dump_is_told(void)
+static void core_dump_is_reported(void)
 {
 	const struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 	struct child c = { .sig = SIGABRT };
@@ -483,7 +483,7 @@ static void exit_wakes_a_waiter(void)
 	close_queue(&q);
 }
 
-static void two_queues_are_told(void)
+static void two_queues_are_notified(void)
 {
 	struct child c = {};
 	struct queue q[2];
@@ -634,9 +634,9 @@ static void malformed_requests(void)
 }
 
 static const struct test_case cases[] = {
-	TEST_EACH(exit_code_is_told),
-	TEST_EACH(signal_is_told),
-	TEST(core_dump_is_told),
+	TEST_EACH(exit_code_is_reported),
+	TEST_EACH(signal_is_reported),
+	TEST(core_dump_is_reported),
 	TEST_EACH(pidfd_names_a_process),
 	TEST(pidfd_of_the_first_thread_is_of_the_process),
 	TEST(pidfd_names_a_watch),
@@ -651,7 +651,7 @@ static const struct test_case cases[] = {
 	TEST_EACH(removed_watch_reports_nothing),
 	TEST_EACH(modified_watch_still_reports_once),
 	TEST(exit_wakes_a_waiter),
-	TEST(two_queues_are_told),
+	TEST(two_queues_are_notified),
 	TEST(full_ring),
 	TEST_LIMIT(thousand_children, 60),
 	TEST(ids_are_those_of_the_callers_namespace),

@@ -203,7 +203,7 @@ static void level_watch_stays_while_its_entry_is_unread(void)
 	close(fd[1]);
 }
 
-static void one_is_told_though_all_are_behind(void)
+static void one_is_notified_though_all_are_behind(void)
 {
 	struct pair p;
 
@@ -220,7 +220,7 @@ static void one_is_told_though_all_are_behind(void)
 	close_queues(&p);
 }
 
-static void wakeup_all_is_told_always(void)
+static void wakeup_all_is_notified_always(void)
 {
 	unsigned int i;
 	struct pair p;
@@ -316,7 +316,7 @@ static unsigned int notify_one(struct pair *p)
 	return fdinfo(p->q[0].fd, "kevent-ready") ? 0 : 1;
 }
 
-static void removed_watch_hands_on_what_it_was_told(void)
+static void removed_watch_hands_on_its_notifications(void)
 {
 	struct ukevent ev;
 	unsigned int notified;
@@ -330,7 +330,7 @@ static void removed_watch_hands_on_what_it_was_told(void)
 	close_queues(&p);
 }
 
-static void closed_queue_hands_on_what_it_was_told(void)
+static void closed_queue_hands_on_its_notifications(void)
 {
 	struct ukevent ev;
 	unsigned int notified;
@@ -667,14 +667,14 @@ static const struct test_case cases[] = {
 	TEST(queue_with_a_waiter_comes_first),
 	TEST(queue_that_is_behind_is_skipped),
 	TEST(level_watch_stays_while_its_entry_is_unread),
-	TEST(one_is_told_though_all_are_behind),
-	TEST(wakeup_all_is_told_always),
+	TEST(one_is_notified_though_all_are_behind),
+	TEST(wakeup_all_is_notified_always),
 	TEST(modify_changes_the_wake_all_choice),
 	TEST(hang_up_is_for_all),
 	TEST(interest_decides_before_the_turn),
 	TEST(watches_of_one_queue_share_its_turn),
-	TEST(removed_watch_hands_on_what_it_was_told),
-	TEST(closed_queue_hands_on_what_it_was_told),
+	TEST(removed_watch_hands_on_its_notifications),
+	TEST(closed_queue_hands_on_its_notifications),
 	TEST(process_that_dies_hands_on),
 	TEST(delivered_oneshot_hands_nothing_on),
 	TEST(disarmed_watch_has_no_turn),

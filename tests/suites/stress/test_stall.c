@@ -220,7 +220,7 @@ static void close_shared(void)
 }
 
 /* Each that goes hands on what it was told, to one that goes next. */
-static unsigned int build_close_told(unsigned int size)
+static unsigned int build_close_notified(unsigned int size)
 {
 	share_pipe();
 	return watch_as_users(shared, KEVENT_REQ_ET, 0, 192, size);
@@ -499,7 +499,7 @@ static void shared_file_is_closed(void)
 static void shared_pipe_is_closed(void)
 {
 	run_input(&(struct input){ "close, one pipe, told", 240, 7680,
-				   build_close_told, write_and_close_shared });
+				   build_close_notified, write_and_close_shared });
 }
 
 static void kept_signals_end(void)

@@ -476,7 +476,7 @@ static void json_has_its_shape(void)
 }
 
 /* The test of the test: what it must not take for JSON */
-static void json_is_told_from_other_text(void)
+static void json_is_distinguished_from_other_text(void)
 {
 	static const char *const wrong[] = {
 		"", "[", "[1,]", "[1 2]", "{\"a\":}", "{a:1}", "{\"a\":1,}",
@@ -583,7 +583,7 @@ static const struct test_case cases[] = {
 	TEST(many_waiters_are_counted),
 	TEST(waiters_outside_have_no_id),
 	TEST(json_has_its_shape),
-	TEST(json_is_told_from_other_text),
+	TEST(json_is_distinguished_from_other_text),
 	TEST(name_does_not_reach_the_terminal),
 	TEST(process_may_end_while_it_is_looked_at),
 	TEST(what_is_not_there_is_said),
