@@ -101,19 +101,10 @@ static int fb_file_ctl(struct fb_queue *q, struct fb_watch *w, int op)
 /* For the second watch of a descriptor */
 static int fb_second_open(struct fb_queue *q)
 {
-	int err;
-
 	if (q->second >= 0)
 		return 0;
-	err = fb_own(q, &q->second, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
-		     "[eventpoll]");
-	if (err)
-		return err;
-	err = fb_register_own(q, q->second, EPOLLIN, FB_TOKEN_SECOND);
-	if (!err)
-		return 0;
-	fb_close_fd(&q->second);
-	return err;
+	return fb_own_watched(q, &q->second, fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC),
+			      "[eventpoll]", EPOLLIN, FB_TOKEN_SECOND);
 }
 
 /* Files that epoll refuses */

@@ -167,17 +167,12 @@ static int fb_inodes_get(struct fb_queue *q)
 	inodes = calloc(1, sizeof(*inodes));
 	if (!inodes)
 		return -ENOMEM;
-	err = fb_own(q, &inodes->fd,
-		     fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), "inotify");
+	err = fb_own_watched(q, &inodes->fd, fb_call(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+			     "inotify", EPOLLIN, fb_source_token(KEVENT_INODE, 0));
 	if (!err)
-		err = fb_register_own(q, inodes->fd, EPOLLIN,
-				      fb_source_token(KEVENT_INODE, 0));
-	if (!err) {
 		q->inodes = inodes;
-		return 0;
-	}
-	fb_close_fd(&inodes->fd);
-	free(inodes);
+	else
+		free(inodes);
 	return err;
 }
 

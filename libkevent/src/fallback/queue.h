@@ -311,6 +311,9 @@ int fb_queue_abroad(struct fb_queue *q, int fd);
 void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of);
 /* Register a descriptor of the library in the instance of the queue: 0 or -errno. */
 int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token);
+/* fb_own(), and that */
+int fb_own_watched(struct fb_queue *q, int *at, long fd, const char *kind, __u32 events,
+		   __u64 token);
 void fb_move(struct fb_queue *q, struct fb_watch *w, enum fb_list_nr list);
 /* To the ready list */
 void fb_enqueue(struct fb_queue *q, struct fb_watch *w);

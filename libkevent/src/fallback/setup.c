@@ -38,12 +38,9 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 	q->ring = (struct fb_ring){ .mem = ring, .size = size };
 	q->refuses = flags & KEVENT_INIT_REFUSE_ALL;
 	if (!err)
-		err = fb_own(q, &q->kick.fd,
-			     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
-			     "[eventfd]");
-	if (err)
-		return err;
-	err = fb_register_own(q, q->kick.fd, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
+		err = fb_own_watched(q, &q->kick.fd,
+				     fb_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK),
+				     "[eventfd]", EPOLLIN | EPOLLET, FB_TOKEN_KICK);
 	if (!err && ring)
 		fb_ring_clear(ring);
 	return err;

@@ -103,6 +103,18 @@ int fb_register_own(struct fb_queue *q, int fd, __u32 events, __u64 token)
 	return err;
 }
 
+int fb_own_watched(struct fb_queue *q, int *at, long fd, const char *kind, __u32 events,
+		   __u64 token)
+{
+	int err = fb_own(q, at, fd, kind);
+
+	if (!err)
+		err = fb_register_own(q, *at, events, token);
+	if (err)
+		fb_close_fd(at);
+	return err;
+}
+
 /* Life */
 
 void fb_kill(struct fb_queue *q, struct fb_watch *w)

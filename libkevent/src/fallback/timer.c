@@ -188,19 +188,22 @@ static void fb_clock_program(struct fb_clock *clock, __s64 at)
 	}
 }
 
-static int fb_clock_register(struct fb_queue *q, struct fb_clock *clock)
+static __u64 fb_clock_token(const struct fb_clock *clock)
 {
-	return fb_register_own(q, clock->fd, EPOLLIN | EPOLLET,
-			       fb_source_token(KEVENT_TIMER, (__u32)clock->nr));
+	return fb_source_token(KEVENT_TIMER, (__u32)clock->nr);
 }
 
 static int fb_timers_register(struct fb_queue *q)
 {
+	struct fb_clock *clock;
 	int i, err = 0;
 
-	for (i = 0; q->timers && !err && i < FB_NR_CLOCKS; i++)
-		if (q->timers->clocks[i].fd >= 0)
-			err = fb_clock_register(q, &q->timers->clocks[i]);
+	for (i = 0; q->timers && !err && i < FB_NR_CLOCKS; i++) {
+		clock = &q->timers->clocks[i];
+		if (clock->fd >= 0)
+			err = fb_register_own(q, clock->fd, EPOLLIN | EPOLLET,
+					      fb_clock_token(clock));
+	}
 	return err;
 }
 
@@ -213,15 +216,10 @@ static int fb_clock_open(struct fb_queue *q, struct fb_clock *clock)
 		return 0;
 	if (id == CLOCK_TAI)
 		id = CLOCK_REALTIME;
-	err = fb_own(q, &clock->fd,
-		     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)),
-		     "[timerfd]");
-	if (err)
-		return err;
-	err = fb_clock_register(q, clock);
-	if (err)
-		fb_close_fd(&clock->fd);
-	else if (clock->nr == FB_CANCELLED)
+	err = fb_own_watched(q, &clock->fd,
+			     fb_call(timerfd_create(id, TFD_CLOEXEC | TFD_NONBLOCK)), "[timerfd]",
+			     EPOLLIN | EPOLLET, fb_clock_token(clock));
+	if (!err && clock->nr == FB_CANCELLED)
 		fb_clock_program(clock, FB_TIME_MAX);
 	return err;
 }
