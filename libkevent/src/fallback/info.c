@@ -8,19 +8,9 @@
 #include "fallback.h"
 #include "ops.h"
 
-/* Without the watches whose files have gone */
 static __u32 fb_info_watches(struct fb_queue *q)
 {
-	struct fb_watch *w, *next;
-	__u32 i;
-
-	for (i = 0; i < q->index.nr_hash; i++) {
-		for (w = q->index.hash[i]; w; w = next) {
-			next = w->hash_next;
-			if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
-				fb_kill(q, w);
-		}
-	}
+	fb_kill_others(q);
 	return q->index.nr;
 }
 

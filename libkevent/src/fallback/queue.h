@@ -321,6 +321,8 @@ void fb_dequeue(struct fb_queue *q, struct fb_watch *w);
 /* A level watch was seen by a thread that must not get it. */
 void fb_use_edges(struct fb_queue *q);
 void fb_kill(struct fb_queue *q, struct fb_watch *w);
+/* End the watches whose descriptor means another file by now. */
+void fb_kill_others(struct fb_queue *q);
 void fb_kill_all(struct fb_queue *q);
 
 /* deliver.c */

@@ -29,19 +29,6 @@ static void fb_rebuild_watches(struct fb_queue *q)
 	}
 }
 
-/* In the old instance: a watch that is not in it must not get into the new one. */
-static void fb_rebuild_drop(struct fb_queue *q)
-{
-	struct fb_watch *w;
-	__u32 i;
-
-	for (i = 0; i < q->index.nr_slots; i++) {
-		w = q->index.slots[i].watch;
-		if (w && fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
-			fb_kill(q, w);
-	}
-}
-
 static int fb_rebuild_rest(struct fb_queue *q)
 {
 	int err = fb_register_own(q, q->kick.fd, EPOLLIN | EPOLLET, FB_TOKEN_KICK);
@@ -104,7 +91,8 @@ void fb_stray(struct fb_queue *q, __u64 token)
 	    fb_queue_check(q, old))
 		return;
 	q->stray.token = 0;
-	fb_rebuild_drop(q);
+	/* A watch that is not in the old instance must not get into the new one. */
+	fb_kill_others(q);
 	new = (int)fb_sys(SYS_epoll_create1, EPOLL_CLOEXEC);
 	if (new < 0)
 		return;

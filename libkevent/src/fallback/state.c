@@ -127,6 +127,20 @@ void fb_kill(struct fb_queue *q, struct fb_watch *w)
 	free(w);
 }
 
+void fb_kill_others(struct fb_queue *q)
+{
+	struct fb_watch *w, *next;
+	__u32 i;
+
+	for (i = 0; i < q->index.nr_hash; i++) {
+		for (w = q->index.hash[i]; w; w = next) {
+			next = w->hash_next;
+			if (fb_ops_of(w)->current && fb_ops_of(w)->current(q, w))
+				fb_kill(q, w);
+		}
+	}
+}
+
 void fb_kill_all(struct fb_queue *q)
 {
 	__u32 i;
