@@ -118,7 +118,7 @@ static bool fb_file_same(struct fb_watch *w)
 	       st.st_ino == file->ino && fb_opened_is(fb_file_fd(w), file->opened);
 }
 
-static int fb_file_refused(struct fb_watch *w, const struct stat *st)
+static void fb_file_refused(struct fb_watch *w, const struct stat *st)
 {
 	struct fb_file *file = to_file(w);
 
@@ -127,8 +127,6 @@ static int fb_file_refused(struct fb_watch *w, const struct stat *st)
 	file->opened = fb_opened(fb_file_fd(w));
 	w->state |= FB_ALWAYS;
 	w->state &= ~(FB_REPEATED | FB_TAKES);
-	return w->state & FB_DISARMED ? 0 :
-	       (int)fb_file_events(w, FB_POLL_REGULAR);
 }
 
 /* What may be watched */
@@ -225,6 +223,8 @@ static __u32 fb_file_poll(const struct fb_watch *w)
 	__u32 mask = 0;
 	size_t i;
 
+	if (w->state & FB_ALWAYS)
+		return fb_file_events(w, FB_POLL_REGULAR);
 	for (i = 0; i < sizeof(bits) / sizeof(*bits); i++)
 		if (fb_file_interest(w) & bits[i].epoll)
 			pfd.events |= bits[i].poll;
@@ -234,6 +234,12 @@ static __u32 fb_file_poll(const struct fb_watch *w)
 		if (pfd.revents & bits[i].poll)
 			mask |= bits[i].epoll;
 	return fb_file_events(w, mask);
+}
+
+/* Of a file that epoll refuses */
+static int fb_file_ready(const struct fb_watch *w)
+{
+	return w->state & FB_DISARMED ? 0 : (int)fb_file_poll(w);
 }
 
 /*
@@ -296,8 +302,10 @@ static int fb_file_attach(struct fb_queue *q, struct fb_watch *w,
 		w->state |= FB_TAKES;
 	taken = fb_file_take_first(w);
 	err = fb_file_register(q, w);
-	if (err == -EPERM && w->type == KEVENT_POLL)
-		return fb_file_refused(w, &st);
+	if (err == -EPERM && w->type == KEVENT_POLL) {
+		fb_file_refused(w, &st);
+		return fb_file_ready(w);
+	}
 	/* That is what epoll says of itself. */
 	if (err == -EINVAL)
 		err = -ELOOP;
@@ -366,56 +374,36 @@ static int fb_file_modify(struct fb_queue *q, struct fb_watch *w,
 	if (err)
 		return err;
 	if (w->state & FB_ALWAYS)
-		return w->state & FB_DISARMED ? 0 :
-		       (int)fb_file_events(w, FB_POLL_REGULAR);
+		return fb_file_ready(w);
 	taken |= fb_file_take_first(w);
 	err = fb_file_gone(fb_file_ctl(q, w, EPOLL_CTL_MOD));
 	return err ? err : (int)fb_file_events(w, taken);
 }
 
-/* An error: the descriptor means another file. The caller decides on the watch. */
-static int fb_file_repoll(struct fb_queue *q, struct fb_watch *w)
+/*
+ * An error: the descriptor means another file. The caller decides on the watch. While calls
+ * sleep, epoll would give what it finds to one of them; but of a watch that it reports once, only
+ * epoll can do so again.
+ */
+static int fb_file_repoll(struct fb_queue *q, struct fb_watch *w, bool alone)
 {
+	bool ours = w->state & (FB_ALWAYS | FB_TAKES);
 	__u32 mask;
 	int err;
 
 	if (w->state & FB_DISARMED)
 		return 0;
-	if (!(w->state & (FB_ALWAYS | FB_TAKES)))
+	if (!ours && (!alone || w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH)))
 		return fb_file_ctl(q, w, EPOLL_CTL_MOD);
-	err = fb_file_current(q, w);
-	if (err)
-		return err;
-	mask = w->state & FB_TAKES ? fb_file_poll(w) :
-				     fb_file_events(w, FB_POLL_REGULAR);
-	if (mask)
-		fb_report(q, w, mask);
-	return 0;
-}
-
-/*
- * The same while calls sleep: epoll would give it to one of them. Of a watch that it
- * reports once, only epoll can do so again.
- */
-static int fb_file_repoll_alone(struct fb_queue *q, struct fb_watch *w)
-{
-	__u32 mask;
-	int err;
-
-	if (w->state & (FB_DISARMED | FB_ALWAYS | FB_TAKES) ||
-	    w->req_flags & (KEVENT_REQ_ONESHOT | KEVENT_REQ_DISPATCH))
-		return fb_file_repoll(q, w);
-	mask = fb_file_poll(w);
+	/* Of another file nothing is taken. */
+	err = ours ? fb_file_current(q, w) : 0;
+	mask = err ? 0 : fb_file_poll(w);
 	/* Afterwards: before, another thread could have the number mean another file since. */
-	err = fb_file_current(q, w);
+	if (!ours)
+		err = fb_file_current(q, w);
 	if (!err && mask)
 		fb_report(q, w, mask);
 	return err;
-}
-
-static int fb_file_repoll_any(struct fb_queue *q, struct fb_watch *w, bool alone)
-{
-	return alone ? fb_file_repoll_alone(q, w) : fb_file_repoll(q, w);
 }
 
 static int fb_file_register_one(struct fb_queue *q, struct fb_watch *w)
@@ -440,7 +428,7 @@ static int fb_file_mark(struct fb_queue *q, struct fb_watch *w,
 	if (w->list == FB_READY)
 		return 0;
 	fb_dequeue(q, w);
-	err = fb_file_repoll(q, w);
+	err = fb_file_repoll(q, w, false);
 	if (q->lists[FB_READY].nr)
 		fb_kick(q);
 	return err;
@@ -465,7 +453,7 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 	.remove		= fb_file_remove,		\
 	.current	= fb_file_current,		\
 	.mark		= fb_file_mark,			\
-	.repoll		= fb_file_repoll_any,		\
+	.repoll		= fb_file_repoll,		\
 	.use_edge	= fb_file_use_edge,		\
 	.register_one	= fb_file_register_one
 
