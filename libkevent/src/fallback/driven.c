@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -118,6 +119,19 @@ static void look_at_some(struct fb_queue *q)
 		else
 			fb_enqueue(q, w);
 	}
+}
+
+/* It handles no signals. Those that C libraries have for themselves it does not block. */
+int fb_start_thread(pthread_t *thread, void *(*function)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, NULL, function, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
 }
 
 /* Shadows */

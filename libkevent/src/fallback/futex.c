@@ -8,7 +8,6 @@
  * word has changed: the next call says so, and does not say which word that is.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,19 +247,6 @@ static void *fb_futex_thread(void *arg)
 	return NULL;
 }
 
-/* It handles no signals. */
-static int fb_futexes_start(struct fb_queue *q)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&q->futexes->thread, NULL, fb_futex_thread, q);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err ? -ENOMEM : 0;
-}
-
 /* Kernels before 5.16 do not have it, and filters may refuse it by any error but this. */
 static bool fb_futex_there(void)
 {
@@ -269,8 +255,6 @@ static bool fb_futex_there(void)
 
 static int fb_futexes_get(struct fb_queue *q)
 {
-	int err;
-
 	if (q->futexes)
 		return 0;
 	q->futexes = calloc(1, sizeof(*q->futexes));
@@ -278,12 +262,11 @@ static int fb_futexes_get(struct fb_queue *q)
 		return -ENOMEM;
 	q->futexes->nr = 1;
 	fb_list_init(&q->futexes->armed);
-	err = fb_futexes_start(q);
-	if (!err)
+	if (!fb_start_thread(&q->futexes->thread, fb_futex_thread, q))
 		return 0;
 	free(q->futexes);
 	q->futexes = NULL;
-	return err;
+	return -ENOMEM;
 }
 
 static void fb_futexes_stop(struct fb_queue *q)

@@ -90,6 +90,14 @@ static int stop(int id, struct __kernel_itimerspec *was)
 	return settime(id, 0, &never, was);
 }
 
+/* The watch of a timer, or NULL */
+static struct fb_posix *watch_of(struct fb_queue *q, int id)
+{
+	struct fb_watch *w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
+
+	return w ? to_posix(w) : NULL;
+}
+
 /* The queue of a timer, referenced, or NULL */
 static struct fb_queue *queue_of(int id)
 {
@@ -109,19 +117,19 @@ static struct fb_queue *queue_of(int id)
 static void expired(int id, int overrun)
 {
 	struct fb_queue *q FB_PUT = queue_of(id);
-	struct fb_watch *w;
+	struct fb_posix *p;
 
 	if (!q) {
 		stop(id, NULL);
 		return;
 	}
 	FB_HOLD_QUEUE(q, -1);
-	w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
-	if (w) {
-		to_posix(w)->expired += 1 + (__u64)overrun;
-		to_posix(w)->reported = true;
-		to_posix(w)->taken = true;
-		fb_occurred(q, w, KEVENT_POSIX_TIMER_FIRED);
+	p = watch_of(q, id);
+	if (p) {
+		p->expired += 1 + (__u64)overrun;
+		p->reported = true;
+		p->taken = true;
+		fb_occurred(q, &p->w, KEVENT_POSIX_TIMER_FIRED);
 	}
 }
 
@@ -186,25 +194,14 @@ static void *take_signals(void *arg)
 	return arg;
 }
 
-/* It handles no signals. Those that C libraries have for themselves it does not block. */
 static int start_thread(void)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t it;
-	int err;
 
-	if (pthread_attr_init(&attr))
-		return -ENOMEM;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	thread = 0;
-	err = pthread_create(&it, &attr, take_signals, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	if (err)
+	if (fb_start_thread(&it, take_signals, NULL))
 		return -EAGAIN;
+	pthread_detach(it);
 	while (!__atomic_load_n(&thread, __ATOMIC_ACQUIRE))
 		fb_sys(SYS_futex, &thread, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
 	return (int)thread > 0 ? 0 : (int)thread;
@@ -381,6 +378,8 @@ static bool may_come(const struct fb_posix *p, const struct __kernel_itimerspec 
 
 static void forget(struct fb_queue *q, struct fb_posix *p)
 {
+	if (!p)
+		return;
 	p->expired = 0;
 	p->reported = false;
 	fb_take_back(q, &p->w);
@@ -389,15 +388,11 @@ static void forget(struct fb_queue *q, struct fb_posix *p)
 /* Under @setting and the lock of the queue, which is released meanwhile */
 static void flush(struct fb_queue *q, int id)
 {
-	struct fb_watch *w;
-
 	stop(id, NULL);
 	fb_queue_unlock(q);
 	pass();
 	fb_queue_lock(q, -1);
-	w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
-	if (w)
-		forget(q, to_posix(w));
+	forget(q, watch_of(q, id));
 }
 
 /*
@@ -408,20 +403,19 @@ static int set_anew(struct fb_queue *q, int id, int flags, const struct __kernel
 		    struct __kernel_itimerspec *was)
 {
 	int err = settime(id, flags, to, was);
-	struct fb_watch *w;
+	struct fb_posix *p = watch_of(q, id);
 
-	w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
-	if (err || !w)
+	if (err || !p)
 		return err;
-	if (may_come(to_posix(w), was)) {
+	if (may_come(p, was)) {
 		flush(q, id);
 		err = settime(id, flags, to, NULL);
-		w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)id);
-	} else if (to_posix(w)->reported) {
-		forget(q, to_posix(w));
+		p = watch_of(q, id);
+	} else if (p->reported) {
+		forget(q, p);
 	}
-	if (w)
-		to_posix(w)->taken = is_zero(&to->it_value);
+	if (p)
+		p->taken = is_zero(&to->it_value);
 	return err;
 }
 
@@ -475,14 +469,14 @@ int kevent_timer_delete(int timer)
 	static const struct __kernel_itimerspec never;
 	struct fb_queue *q FB_PUT = queue_of(timer);
 	struct __kernel_itimerspec was;
-	struct fb_watch *w;
+	struct fb_posix *p;
 
 	if (q) {
 		set_locked(q, timer, 0, &never, &was);
 		FB_HOLD_QUEUE(q, -1);
-		w = fb_find(&q->index, KEVENT_POSIX_TIMER, (__u32)timer);
-		if (w)
-			fb_end_watch(q, w);
+		p = watch_of(q, timer);
+		if (p)
+			fb_end_watch(q, &p->w);
 	}
 	return (int)fb_sys(SYS_timer_delete, timer);
 }

@@ -371,7 +371,9 @@ bool fb_hear_steps(struct fb_queue *q);
 int fb_serve(struct fb_queue *q, int fd, __u32 limit,
 	     const struct timespec *timeout, __u32 flags);
 
-/* driven.c: something has happened to a watch, which may be gone after this */
+/* driven.c: as pthread_create(), for a thread of the library */
+int fb_start_thread(pthread_t *thread, void *(*function)(void *), void *arg);
+/* Something has happened to a watch, which may be gone after this. */
 void fb_occurred(struct fb_queue *q, struct fb_watch *w, __u32 mask);
 /* Of a queue of the module; NULL without memory */
 struct fb_queue *fb_shadow(int fd);
