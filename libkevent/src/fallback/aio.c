@@ -150,7 +150,6 @@ static void fb_aio_fill(struct fb_queue *q, struct fb_watch *w,
 }
 
 const struct fb_ops fb_aio_ops = {
-	.name		= "aio",
 	.size		= sizeof(struct fb_aio),
 	.driven		= true,
 	.once		= true,

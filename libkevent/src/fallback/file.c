@@ -441,7 +441,6 @@ static void fb_file_use_edge(struct fb_queue *q, struct fb_watch *w)
 }
 
 #define FB_FILE_OPS(_name)				\
-	.name		= #_name,			\
 	.size		= sizeof(struct fb_file),	\
 	.file		= true,				\
 	.fd		= true,				\

@@ -362,7 +362,6 @@ static void fb_futex_delivered(struct fb_queue *q, struct fb_watch *w)
 }
 
 const struct fb_ops fb_futex_ops = {
-	.name		= "futex",
 	.size		= sizeof(struct fb_futex),
 	.driven		= true,
 	.marks		= KEVENT_FUTEX_WAKE,

@@ -460,7 +460,6 @@ static int fb_inode_modify(struct fb_queue *q, struct fb_watch *w,
 }
 
 const struct fb_ops fb_inode_ops = {
-	.name		= "inode",
 	.size		= sizeof(struct fb_inode),
 	.marks		= FB_INODE_ALL,
 	.fd		= true,

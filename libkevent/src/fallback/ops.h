@@ -12,7 +12,6 @@
 /**
  * struct fb_ops - what a source does; all but free_all() and let_go() under the lock of the
  *	queue
- * @name:	of the type
  * @size:	of its watches, which begin with a &struct fb_watch
  * @flags:	request flags above 0xff that it knows
  * @marks:	conditions that %KEVENT_CTL_READY may report, without mark()
@@ -64,7 +63,6 @@
  *		look at nothing else, as it may be half done
  */
 struct fb_ops {
-	const char	*name;
 	size_t		size;
 	__u32		flags;
 	__u32		marks;

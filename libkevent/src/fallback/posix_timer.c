@@ -292,7 +292,6 @@ static int fb_posix_timer_mark(struct fb_queue *q, struct fb_watch *w, const str
 }
 
 const struct fb_ops fb_posix_timer_ops = {
-	.name		= "posix_timer",
 	.size		= sizeof(struct fb_posix),
 	.silent		= true,
 	.driven		= true,

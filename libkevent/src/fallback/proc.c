@@ -226,7 +226,6 @@ static void fb_proc_fill(struct fb_queue *q, struct fb_watch *w,
 }
 
 const struct fb_ops fb_proc_ops = {
-	.name		= "proc",
 	.size		= sizeof(struct fb_proc),
 	.once		= true,
 	.there		= fb_proc_there,

@@ -344,7 +344,6 @@ static int fb_signal_mark(struct fb_queue *q, struct fb_watch *w,
 }
 
 const struct fb_ops fb_signal_ops = {
-	.name		= "signal",
 	.size		= sizeof(struct fb_signal),
 	.check		= fb_signal_check,
 	.key		= fb_signal_key,

@@ -514,7 +514,6 @@ static void fb_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 }
 
 const struct fb_ops fb_timer_ops = {
-	.name		= "timer",
 	.size		= sizeof(struct fb_timer),
 	.marks		= KEVENT_TIMER_FIRED,
 	.error		= -ECANCELED,

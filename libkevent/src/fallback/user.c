@@ -176,7 +176,6 @@ static int fb_user_mark(struct fb_queue *q, struct fb_watch *w,
 }
 
 const struct fb_ops fb_user_ops = {
-	.name		= "user",
 	.size		= sizeof(struct fb_user),
 	.flags		= KEVENT_REQ_KEEP_EACH,
 	.check		= fb_user_check,
