@@ -67,8 +67,7 @@ static inline bool fb_repeats(const struct fb_watch *w, const struct fb_dest *d)
 	       !(w->state & FB_BROKEN) && !(w->ready & ~w->reported);
 }
 
-/* What follows in the mode of a watch whose last occurrence of a call is delivered */
-static void fb_delivered(struct fb_queue *q, struct fb_watch *w)
+void fb_delivered(struct fb_queue *q, struct fb_watch *w)
 {
 	const struct fb_ops *ops = fb_ops_of(w);
 
@@ -90,12 +89,6 @@ static void fb_delivered(struct fb_queue *q, struct fb_watch *w)
 	} else if (fb_count(w)) {
 		fb_enqueue(q, w);
 	}
-}
-
-void fb_handed_back(struct fb_queue *q, struct fb_watch *w)
-{
-	q->delivered++;
-	fb_delivered(q, w);
 }
 
 static __u32 fb_share(struct fb_watch *w, __u32 room)

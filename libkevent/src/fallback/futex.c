@@ -99,13 +99,16 @@ static int fb_futex_poll(const struct fb_futex *f)
 }
 
 /* Somebody else's turn */
+static void fb_word_pass_on(__u64 word, int op)
+{
+	fb_sys(SYS_futex, (uintptr_t)word, op, 1, NULL, NULL, 0);
+}
+
 static void fb_futex_pass_on(struct fb_futex *f)
 {
-	if (f->w.stage != FB_OWES)
-		return;
+	if (f->w.stage == FB_OWES)
+		fb_word_pass_on(f->w.key, fb_futex_op(&f->w, FUTEX_WAKE));
 	f->w.stage = FB_IDLE;
-	fb_sys(SYS_futex, fb_futex_word(&f->w),
-	       fb_futex_op(&f->w, FUTEX_WAKE), 1, NULL, NULL, 0);
 }
 
 /* The thread */
@@ -157,15 +160,6 @@ static void fb_futex_fire(struct fb_queue *q, struct fb_futex *f, bool woken)
 	fb_occurred(q, &f->w, KEVENT_FUTEX_WAKE);
 }
 
-/* The watch that a word was waited for has gone: it is somebody else's turn. */
-static void fb_waitv_pass_on(const struct fb_waitv *v)
-{
-	int private = (int)v->flags & FUTEX_PRIVATE_FLAG;
-
-	fb_sys(SYS_futex, (uintptr_t)v->uaddr, FUTEX_WAKE | private, 1,
-	       NULL, NULL, 0);
-}
-
 /* The watch that word @i of the wait was for, or NULL */
 static struct fb_futex *fb_waited_for(struct fb_queue *q, const struct fb_waiting *of, __u32 i)
 {
@@ -174,7 +168,10 @@ static struct fb_futex *fb_waited_for(struct fb_queue *q, const struct fb_waitin
 	return w ? to_futex(w) : NULL;
 }
 
-/* One was woken. If others have changed since, the next wait says so. */
+/*
+ * One was woken; if its watch has gone, it is somebody else's turn. If others have changed since,
+ * the next wait says so.
+ */
 static void fb_futexes_woken(struct fb_queue *q, const struct fb_waiting *of, __u32 i)
 {
 	struct fb_futex *f = fb_waited_for(q, of, i);
@@ -182,7 +179,8 @@ static void fb_futexes_woken(struct fb_queue *q, const struct fb_waiting *of, __
 	if (f)
 		fb_futex_fire(q, f, true);
 	else
-		fb_waitv_pass_on(&of->v[i]);
+		fb_word_pass_on(of->v[i].uaddr,
+				FUTEX_WAKE | (int)(of->v[i].flags & FUTEX_PRIVATE_FLAG));
 }
 
 /* Some have changed, or are not there. */

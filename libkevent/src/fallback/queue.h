@@ -244,8 +244,6 @@ int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 void fb_queue_teardown(struct fb_queue *q);
 /* The same in a child of the process that made it */
 void fb_queue_let_go(struct fb_queue *q);
-/* A call returns: see to it that there is a kick if others need it. */
-void fb_leave(struct fb_queue *q);
 
 /*
  * own.c: descriptors that a queue keeps. A number is -1 before it is opened and after it
@@ -328,7 +326,8 @@ void fb_kill_all(struct fb_queue *q);
 /* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
 void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
-void fb_handed_back(struct fb_queue *q, struct fb_watch *w);
+/* What follows in the mode of a watch whose last occurrence of a call is delivered */
+void fb_delivered(struct fb_queue *q, struct fb_watch *w);
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call);
 /* No call sleeps: have poll() of the queue say what is ready. */
 void fb_show(struct fb_queue *q);

@@ -98,10 +98,3 @@ void fb_queue_let_go(struct fb_queue *q)
 			fb_sources[i]->let_go(q);
 	fb_own_let_go(q, epoll);
 }
-
-void fb_leave(struct fb_queue *q)
-{
-	if (!fb_has_sleepers(q))
-		fb_show(q);
-	fb_kick_if_needed(q);
-}

@@ -88,33 +88,23 @@ static __u32 fb_user_count(struct fb_watch *w)
 	return to_user(w)->nr;
 }
 
-static void fb_user_fill_merged(struct ukevent *uk,
-				const struct fb_user_merged *merged)
-{
-	uk->req_flags &= ~KEVENT_REQ_KEEP_EACH;
-	uk->ret_data[0] = merged->bits;
-	uk->ret_data[1] = merged->nr;
-}
-
-static void fb_user_fill_mark(struct ukevent *uk,
-			      const struct fb_user_mark *mark)
-{
-	uk->req_flags |= KEVENT_REQ_KEEP_EACH;
-	uk->event = mark->bits;
-	uk->ret_data[0] = (__u32)mark->data;
-	uk->ret_data[1] = (__u32)(mark->data >> 32);
-}
-
 /* An entry says in which mode its marks were made. */
 static void fb_user_fill(struct fb_queue *q, struct fb_watch *w,
 			 struct ukevent *uk)
 {
-	struct fb_user *user = to_user(w);
+	const struct fb_user *user = to_user(w);
+	const struct fb_user_mark *mark = user->oldest;
 
-	if (user->merged.nr)
-		fb_user_fill_merged(uk, &user->merged);
-	else if (user->oldest)
-		fb_user_fill_mark(uk, user->oldest);
+	if (user->merged.nr) {
+		uk->req_flags &= ~KEVENT_REQ_KEEP_EACH;
+		uk->ret_data[0] = user->merged.bits;
+		uk->ret_data[1] = user->merged.nr;
+	} else if (mark) {
+		uk->req_flags |= KEVENT_REQ_KEEP_EACH;
+		uk->event = mark->bits;
+		uk->ret_data[0] = (__u32)mark->data;
+		uk->ret_data[1] = (__u32)(mark->data >> 32);
+	}
 }
 
 static void fb_user_delivered(struct fb_queue *q, struct fb_watch *w)

@@ -558,7 +558,9 @@ static void fb_wait_leave(struct fb_wait *c, bool has)
 		fb_wait_share(c, has);
 	if (c->requested)
 		__atomic_store_n(&q->sleepers.wakes, q->sleepers.wakes + 1, __ATOMIC_RELAXED);
-	fb_leave(q);
+	if (!fb_has_sleepers(q))
+		fb_show(q);
+	fb_kick_if_needed(q);
 }
 
 /*

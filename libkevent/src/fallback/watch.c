@@ -141,7 +141,8 @@ static int fb_attached(struct fb_queue *q, struct fb_watch *w, __u32 mask,
 		w->ready = mask;
 		fb_fill(q, w, uk);
 		w->reported = mask;
-		fb_handed_back(q, w);
+		q->delivered++;
+		fb_delivered(q, w);
 		return 1;
 	}
 	report = mask;
@@ -250,21 +251,24 @@ int fb_remove(struct fb_queue *q, const struct ukevent *uk)
 	return 0;
 }
 
-static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
-			 const struct ukevent *uk)
+int fb_mark(struct fb_queue *q, const struct ukevent *uk)
 {
-	const struct fb_ops *ops = fb_ops_of(w);
-	__u32 mask = w->event & ops->marks;
+	const struct fb_ops *ops = fb_sources[uk->type];
+	struct fb_watch *w;
+	__u32 mask = 0;
 	int err;
 
+	if (fb_bad_id(ops, uk))
+		return -EINVAL;
+	w = fb_find_current(q, uk);
+	if (!w)
+		return -ENOENT;
 	if (ops->fixed)
 		return -EPERM;
 	if (ops->mark) {
 		err = ops->mark(q, w, uk);
-		mask = 0;
 	} else {
-		if (uk->event)
-			mask &= uk->event;
+		mask = w->event & ops->marks & (uk->event ? uk->event : ~0U);
 		err = mask ? 0 : -EINVAL;
 	}
 	if (err || ops->file || ops->silent)
@@ -272,14 +276,4 @@ static int fb_mark_found(struct fb_queue *q, struct fb_watch *w,
 	fb_report(q, w, mask);
 	fb_kick(q);
 	return 0;
-}
-
-int fb_mark(struct fb_queue *q, const struct ukevent *uk)
-{
-	struct fb_watch *w;
-
-	if (fb_bad_id(fb_sources[uk->type], uk))
-		return -EINVAL;
-	w = fb_find_current(q, uk);
-	return w ? fb_mark_found(q, w, uk) : -ENOENT;
 }
