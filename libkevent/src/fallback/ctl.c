@@ -186,14 +186,11 @@ int kevent_fb_ctl(int fd, __u32 cmd, __u32 num, struct ukevent *arg)
 /* As close() of the kernel, which asks no one: a queue that refuses REMOVE is no exception. */
 static void fb_unwatch(struct fb_queue *q, int file)
 {
-	static const __u32 types[] = { KEVENT_SOCKET, KEVENT_PIPE, KEVENT_POLL, KEVENT_INODE };
 	struct ukevent uk = { .id.raw[0] = (__u32)file };
-	size_t i;
 
-	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		uk.type = types[i];
-		(void)fb_remove(q, &uk);
-	}
+	for (; uk.type < FB_NR_TYPES; uk.type++)
+		if (fb_sources[uk.type] && fb_sources[uk.type]->fd)
+			(void)fb_remove(q, &uk);
 }
 
 void kevent_fb_unwatch(int fd, int file)
