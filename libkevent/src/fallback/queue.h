@@ -44,7 +44,7 @@ static inline __u64 fb_source_token(__u32 type, __u32 nr)
 }
 
 struct fb_queue;
-struct fb_signals;
+struct fb_hub;
 struct fb_inodes;
 struct fb_timers;
 struct fb_futexes;
@@ -143,6 +143,8 @@ struct fb_stray {
  * @index:	all watches
  * @stray:	the latest event of no watch
  * @serving:	chains and serving threads
+ * @hub:	of signals, if it has such watches
+ * @signals:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
  * @timers:	and the others belong to their sources, NULL until they are used
  * @delivered:	entries handed to user memory
  * @users:	calls in progress, and free, live, dying: without a name, or dead: being
@@ -169,8 +171,9 @@ struct fb_queue {
 	struct fb_index		index;
 	struct fb_stray		stray;
 	struct fb_serving	serving;
+	struct fb_hub		*hub;
+	__u64			signals;
 	struct fb_timers	*timers;
-	struct fb_signals	*signals;
 	struct fb_inodes	*inodes;
 	struct fb_futexes	*futexes;
 	__u64			delivered;

@@ -40,7 +40,6 @@ struct fb_fifo {
  * @listener:	under the lock of the hub, as @inbox
  * @inbox:	signals that no call of the queue has seen
  * @kept:	signals that are not yet delivered
- * @hub:	it has the listener; NULL: not yet
  * @marked:	a mark, which has the number alone
  */
 struct fb_signal {
@@ -48,18 +47,7 @@ struct fb_signal {
 	struct fb_listener	listener;
 	struct fb_fifo		inbox;
 	struct fb_fifo		kept;
-	struct fb_hub		*hub;
 	bool			marked;
-};
-
-/**
- * struct fb_signals - the signals of a queue
- * @hub:	of its process
- * @pending:	of these watches the inbox is not empty, bit by bit; under the lock of the hub
- */
-struct fb_signals {
-	struct fb_hub	*hub;
-	__u64		pending;
 };
 
 static struct fb_signal *to_signal(struct fb_watch *w)
@@ -136,54 +124,49 @@ static void fb_signal_arrived(struct fb_listener *l, const struct fb_siginfo *si
 	struct fb_signal *s = fb_container(l, struct fb_signal, listener);
 
 	fb_fifo_add(&s->inbox, si);
-	l->queue->signals->pending |= 1ULL << (si->signal - 1);
+	l->queue->signals |= 1ULL << (si->signal - 1);
 }
 
 /* Queues */
 
 static int fb_signals_get(struct fb_queue *q)
 {
-	struct fb_signals *signals = q->signals;
+	struct fb_hub *hub;
 	int err;
 
-	if (signals)
+	if (q->hub)
 		return 0;
-	signals = calloc(1, sizeof(*signals));
-	if (!signals)
-		return -ENOMEM;
-	signals->hub = fb_hub_get();
-	err = signals->hub ? fb_hub_join(signals->hub, q) : -ENOMEM;
+	hub = fb_hub_get();
+	err = hub ? fb_hub_join(hub, q) : -ENOMEM;
 	if (!err)
-		q->signals = signals;
-	else
-		free(signals);
+		q->hub = hub;
 	return err;
 }
 
 static int fb_signals_register(struct fb_queue *q)
 {
-	return q->signals ? fb_hub_register(q->signals->hub, q) : 0;
+	return q->hub ? fb_hub_register(q->hub, q) : 0;
 }
 
 static void fb_signals_let_go(struct fb_queue *q)
 {
-	if (q->signals)
+	if (q->hub)
 		fb_hub_leave_parent();
 }
 
 static void fb_signals_free(struct fb_queue *q)
 {
-	if (q->signals)
-		fb_hub_quit(q->signals->hub);
-	free(q->signals);
-	q->signals = NULL;
+	if (q->hub)
+		fb_hub_quit(q->hub);
+	q->hub = NULL;
+	q->signals = 0;
 }
 
 /* What the inbox of a watch has is its events. */
 static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 {
 	{
-		FB_HOLD_HUB(s->hub);
+		FB_HOLD_HUB(q->hub);
 		while (s->inbox.nr)
 			fb_fifo_move(&s->kept, &s->inbox);
 	}
@@ -198,10 +181,10 @@ static void fb_signals_read(struct fb_queue *q)
 	__u32 nr;
 
 	{
-		FB_HOLD_HUB(q->signals->hub);
-		fb_hub_collect(q->signals->hub, q);
-		pending = q->signals->pending;
-		q->signals->pending = 0;
+		FB_HOLD_HUB(q->hub);
+		fb_hub_collect(q->hub, q);
+		pending = q->signals;
+		q->signals = 0;
 	}
 	for (nr = 1; pending; pending >>= 1, nr++) {
 		w = pending & 1 ? fb_find(&q->index, KEVENT_SIGNAL, nr) : NULL;
@@ -213,28 +196,24 @@ static void fb_signals_read(struct fb_queue *q)
 static void fb_signals_readable(struct fb_queue *q, __u32 nr)
 {
 	/* A call may have the event of a registration that was taken back. */
-	if (q->signals)
+	if (q->hub)
 		fb_signals_read(q);
 }
 
 /* Take the signal from now on. */
-static int fb_signal_listen(struct fb_watch *w)
+static int fb_signal_listen(struct fb_queue *q, struct fb_watch *w)
 {
-	struct fb_signal *s = to_signal(w);
-
-	FB_HOLD_HUB(s->hub);
-	return fb_hub_listen(s->hub, &s->listener, fb_signal_nr(w),
+	FB_HOLD_HUB(q->hub);
+	return fb_hub_listen(q->hub, &to_signal(w)->listener, fb_signal_nr(w),
 			     w->req_flags & (KEVENT_REQ_ONESHOT |
 					     KEVENT_REQ_DISPATCH));
 }
 
 /* It has its normal effect again. */
-static void fb_signal_ignore(struct fb_watch *w)
+static void fb_signal_ignore(struct fb_queue *q, struct fb_watch *w)
 {
-	struct fb_signal *s = to_signal(w);
-
-	FB_HOLD_HUB(s->hub);
-	fb_hub_ignore(s->hub, &s->listener, fb_signal_nr(w));
+	FB_HOLD_HUB(q->hub);
+	fb_hub_ignore(q->hub, &to_signal(w)->listener, fb_signal_nr(w));
 }
 
 /* Requests */
@@ -268,8 +247,7 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 	fb_list_init(&s->listener.link);
 	s->listener.queue = q;
 	s->listener.arrived = fb_signal_arrived;
-	s->hub = q->signals->hub;
-	return w->state & FB_DISARMED ? 0 : fb_signal_listen(w);
+	return w->state & FB_DISARMED ? 0 : fb_signal_listen(q, w);
 }
 
 /* What has come so far is dropped with the watch. */
@@ -277,10 +255,10 @@ static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);
 
-	if (!s->hub)
+	if (!s->listener.queue)
 		return;
 	fb_signals_read(q);
-	fb_signal_ignore(w);
+	fb_signal_ignore(q, w);
 	while (s->inbox.nr)
 		fb_fifo_drop(&s->inbox);
 	while (s->kept.nr)
@@ -294,8 +272,8 @@ static int fb_signal_modify(struct fb_queue *q, struct fb_watch *w,
 {
 	fb_signals_read(q);
 	if (!(w->state & FB_DISARMED))
-		return fb_signal_listen(w);
-	fb_signal_ignore(w);
+		return fb_signal_listen(q, w);
+	fb_signal_ignore(q, w);
 	return 0;
 }
 
