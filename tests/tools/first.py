@@ -17,7 +17,7 @@ from lib.paths import LOG, TOP
 
 TOOLS = ("sh", "env", "sed", "grep", "xargs", "dirname", "basename", "mkdir", "tail", "cat",
          "make", "awk", "nproc", "sort", "uname", "tr", "echo", "find", "cp", "rm", "ls", "du",
-         "date")
+         "date", "python3")
 APT = """#!/bin/sh
 echo "$*" >>"$APT_LOG"
 [ "$2" != install ] || { echo "E: Unable to fetch some archives"; exit 100; }
@@ -41,7 +41,7 @@ exec gcc -include "$0.h" "$@"
 """
 FAKES = {"apt-get": APT, "dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\necho $USER_ID\n",
          "df": "#!/bin/sh\nprintf \"Filesystem\\nnone 9 8 $FREE_MB 9%% /\\n\"\n",
-         "qemu-system-x86_64": "#!/bin/sh\nexit 1\n", "python3": None}
+         "qemu-system-x86_64": "#!/bin/sh\nexit 1\n"}
 # What a goal must install, of what goals without a VM must not
 SETS = {"docs": "mandoc python3-sphinx",
         "python": "python3-build python3-setuptools python3-wheel",
@@ -76,15 +76,18 @@ class Bare:
         for name in TOOLS:
             (self.bin / name).symlink_to(shutil.which(name))
         for name, text in FAKES.items():
-            if text:
-                self.program(name, text)
-            else:
-                (self.bin / name).symlink_to(shutil.which(name))
+            self.program(name, text)
 
     def program(self, name, text):
         (self.bin / name).unlink(missing_ok=True)
         (self.bin / name).write_text(text)
         (self.bin / name).chmod(0o755)
+
+    def kept(self, path, text=""):
+        """A file of our own BUILD."""
+        path = self.folder / "build" / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def copy(self, *names, to="tree"):
         """Sources of ours, in a folder of that name."""
@@ -94,37 +97,33 @@ class Bare:
             subprocess.run(["cp", "-r", TOP / name, tree], check=True)
         return tree
 
-    def run(self, *words, user=0, folder=TOP, path=None, **variables):
+    def expect(self, command, fails, *patterns, folder=TOP, path=None, **variables):
+        """What is wrong with whether a command fails, and with its output."""
         self.asked.write_text("")
-        return subprocess.run([str(word) for word in words], cwd=folder, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env={"PATH": path or str(self.bin), "USER_ID": str(user),
+        done = subprocess.run(["sh", "-c", command], cwd=folder, check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={"PATH": path or str(self.bin), "USER_ID": "0",
                                    "BUILD": str(self.folder / "build"), "FREE_MB": "1000000",
                                    "APT_LOG": str(self.asked), **variables})
+        problems = [f"no {pattern!r}" for pattern in patterns
+                    if not re.search(pattern, done.stdout, re.M)]
+        if fails is not None and (done.returncode != 0) != fails:
+            problems.append(f"exit status {done.returncode}")
+        if "Traceback" in done.stdout:
+            problems.append("a traceback")
+        return problems and [*problems, *done.stdout.splitlines()[-20:]]
 
-    def script(self, text, **variables):
-        """Lines of Python that know our scripts."""
-        return self.run("python3", "-c", text, folder=self.folder, path=REAL,
-                        PYTHONPATH=str(TOP / "scripts"), **variables)
-
-
-def expect(done, status, *patterns):
-    """What is wrong with the status and the output of a command."""
-    problems = [f"no {pattern!r}" for pattern in patterns
-                if not re.search(pattern, done.stdout, re.M)]
-    if (done.returncode == 0) != (status == 0):
-        problems.append(f"exit status {done.returncode}")
-    if "Traceback" in done.stdout:
-        problems.append("a traceback")
-    return problems and [*problems, *done.stdout.splitlines()[-20:]]
+    def expect_of_script(self, text, *patterns, **variables):
+        """The same for lines of Python that know our scripts; they may fail."""
+        return self.expect('python3 -c "$TEXT"', None, *patterns, folder=self.folder, path=REAL,
+                           TEXT=text, PYTHONPATH=str(TOP / "scripts"), **variables)
 
 
 def packages_of_goals(bare):
     """No goal installs more than it needs; that apt fails is said with its words."""
     for goal, names in SETS.items():
-        yield from expect(bare.run("make", goal), 2,
-                          r"^scripts/setup: apt-get install failed, see .*: "
-                          r"E: Unable to fetch some archives$")
+        yield from bare.expect(f"make {goal}", True, r"^scripts/setup: apt-get install failed, "
+                               r"see .*: E: Unable to fetch some archives$")
         found = bare.asked.read_text().rpartition("--no-install-recommends ")[2].split()
         missing = set(names.split()) - set(found)
         if missing:
@@ -136,51 +135,46 @@ def packages_of_goals(bare):
 
 def setup_says_what_it_wants(bare):
     """Without root, for a command that is none, by sudo, and elsewhere than on Debian."""
-    yield from expect(bare.run("scripts/setup", "docs", user=1000), 1,
-                      "^scripts/setup: neither root nor sudo; as root: apt-get install "
-                      "python3-sphinx mandoc$")
-    yield from expect(bare.run("scripts/setup", "nothing"), 1,
-                      "^scripts/setup: unknown command nothing$")
+    yield from bare.expect("scripts/setup docs", True, "^scripts/setup: neither root nor sudo; "
+                           "as root: apt-get install python3-sphinx mandoc$", USER_ID="1000")
+    yield from bare.expect("scripts/setup nothing", True,
+                           "^scripts/setup: unknown command nothing$")
     bare.program("sudo", "#!/bin/sh\necho sudo: no tty\nexit 1\n")
-    (bare.folder / "build/log").mkdir(parents=True, exist_ok=True)
-    (bare.folder / "build/.kevent").touch()
-    (bare.folder / "build/log/setup.log").write_text("E: an error of before\n")
-    yield from expect(bare.run("scripts/setup", "docs", user=1000), 1,
-                      "^setup: sudo env .*apt-get -qy update$",
-                      "^scripts/setup: apt-get update failed, see .*/setup.log: sudo: no tty$")
+    bare.kept(".kevent")
+    bare.kept("log/setup.log", "E: an error of before\n")
+    yield from bare.expect("scripts/setup docs", True, "^setup: sudo env .*apt-get -qy update$",
+                           "^scripts/setup: apt-get update failed, see .*/setup.log: sudo: no tty$",
+                           USER_ID="1000")
     (bare.bin / "apt-get").unlink()
-    for words, names in (([], "build-essential .*qemu.*"), (["rust"], "cargo")):
-        yield from expect(bare.run("scripts/setup", *words), 1,
-                          "^scripts/setup: this is not Debian; install what of these is missing, "
-                          f"and set NO_SETUP=1: {names}$")
-        yield from expect(bare.run("scripts/setup", *words, NO_SETUP="1"), 0)
-    (bare.bin / "cargo").symlink_to("echo")
-    yield from expect(bare.run("scripts/setup", "rust"), 0)
+    for words, names in (("", "build-essential .*qemu.*"), ("rust", "cargo")):
+        yield from bare.expect(f"scripts/setup {words}", True,
+                               "^scripts/setup: this is not Debian; install what of these is "
+                               f"missing, and set NO_SETUP=1: {names}$")
+        yield from bare.expect(f"NO_SETUP=1 scripts/setup {words}", False)
+    bare.program("cargo", "#!/bin/sh\n")
+    yield from bare.expect("scripts/setup rust", False)
 
 
 def too_little_disk(bare):
     """What is built already takes none."""
     for goal in ("kernel", "demo"):
-        yield from expect(bare.run("make", goal, FREE_MB="1"), 2,
-                          f"^make {goal}: only 1 MB are free there; use BUILD=dir$")
-    (bare.folder / "build/log").mkdir(exist_ok=True)
-    (bare.folder / "build/log/long").write_bytes(bytes(3 << 20))
-    yield from expect(bare.run("make", "demo", FREE_MB="1", path=bare.both), 0)
+        yield from bare.expect(f"FREE_MB=1 make {goal}", True,
+                               f"^make {goal}: only 1 MB are free there; use BUILD=dir$")
+    bare.kept("log/long", " " * (3 << 20))
+    yield from bare.expect("FREE_MB=1 make demo", False, path=bare.both)
 
 
 def vm_without_programs(bare):
     """No KVM is tried without them, and no verdict on it is kept."""
     (bare.folder / "build").mkdir()
-    vm = ("python3", "tests/vm/run", "--image", "/dev/null", "--", "true")
-    yield from expect(bare.run(*vm, KVM_DEVICE="/dev/null"), 125, "^vm: .*'gcc'")
+    vm = "KVM_DEVICE=/dev/null python3 tests/vm/run --image /dev/null -- true"
+    yield from bare.expect(vm, True, "^vm: .*'gcc'")
     for name in ("gcc", "as", "ld", "cc1", "collect2"):
         if shutil.which(name):
             (bare.bin / name).symlink_to(shutil.which(name))
-    yield from expect(bare.run(*vm, KVM_DEVICE="/dev/null"), 125,
-                      "^vm: no busybox; install busybox-static$")
+    yield from bare.expect(vm, True, "^vm: no busybox; install busybox-static$")
     (bare.bin / "qemu-system-x86_64").unlink()
-    yield from expect(bare.run(*vm, KVM_DEVICE="/dev/null"), 125,
-                      "^vm: no qemu-system-x86_64; install qemu-system-x86$")
+    yield from bare.expect(vm, True, "^vm: no qemu-system-x86_64; install qemu-system-x86$")
     if (bare.folder / "build/vm/kvm").exists():
         yield "a verdict is kept"
 
@@ -192,11 +186,11 @@ def tree_with_odd_name(bare):
     kept.touch()
     for name in ("my tree", "a:b,c%"):
         where = {"folder": bare.copy(*SOURCES, to=name), "path": REAL, "BUILD": "build"}
-        yield from expect(bare.run("make", "demo", **where), 0,
-                          "^pipe a: 1\npipe b: 2\nbackend: ")
+        yield from bare.expect("make demo", False, "^pipe a: 1\npipe b: 2\nbackend: ", **where)
         for goal in ("clean", "libkevent"):
-            yield from expect(bare.run("make", goal, **where), 2,
-                              "a folder has a space, a colon, a comma or a % in its name: ")
+            yield from bare.expect(f"make {goal}", True,
+                                   "a folder has a space, a colon, a comma or a % in its name: ",
+                                   **where)
     if not kept.exists():
         yield "a folder of somebody else is gone"
 
@@ -214,9 +208,8 @@ def folder_of_others(bare):
                        (tree, "has the sources"), (bare.folder, "has the sources")):
         for words in ("make clean", "make -C python", "scripts/program nginx",
                       "scripts/kernel.py build base", "scripts/setup docs"):
-            yield from expect(bare.run("env", *words.split(), folder=tree, BUILD=str(build),
-                                       path=bare.both), 1,
-                              f"BUILD={build}: this folder {why}")
+            yield from bare.expect(words, True, f"BUILD={build}: this folder {why}",
+                                   folder=tree, BUILD=str(build), path=bare.both)
     yield from (f"{path} is gone" for path in kept if not path.exists())
 
 
@@ -227,7 +220,7 @@ def folder_of_ours(bare):
     (tree / "empty").mkdir()
     for build in ("build", "empty", "new"):
         for goal in ("demo", "clean"):
-            yield from expect(bare.run("make", goal, folder=tree, path=REAL, BUILD=build), 0)
+            yield from bare.expect(f"make {goal}", False, folder=tree, path=REAL, BUILD=build)
         if (tree / build).exists():
             yield f"{build} is left"
 
@@ -237,18 +230,18 @@ def install_to_destdir_and_prefix(bare):
     tree, kept = bare.copy(*SOURCES, "tools"), bare.folder / "my"
     kept.touch()
     where = {"folder": tree, "path": REAL}
-    install = "umask 077; make tools install DESTDIR=to/here PREFIX=/usr"
-    yield from expect(bare.run("sh", "-c", install, **where), 0)
+    yield from bare.expect("umask 077; make tools install DESTDIR=to/here PREFIX=/usr", False,
+                           **where)
     found = list((tree / "to/here").rglob("*"))
     yield from (f"{path} is only for its owner" for path in found
                 if path.stat().st_mode & 0o444 != 0o444)
     if not (tree / "to/here/usr/bin/kevent-top").exists():
         yield "no kevent-top is installed"
-    for words in (f"PREFIX={kept} apps", f"DESTDIR={kept} apps"):
+    for name in ("PREFIX", "DESTDIR"):
         for folder in (".", "libkevent", "tools"):
-            yield from expect(bare.run("make", "-C", folder, "uninstall", words, **where), 2,
-                              "has a space")
-    yield from expect(bare.run("make", "uninstall", "DESTDIR=to/here", "PREFIX=/usr", **where), 0)
+            yield from bare.expect(f"make -C {folder} uninstall '{name}={kept} apps'", True,
+                                   "has a space", **where)
+    yield from bare.expect("make uninstall DESTDIR=to/here PREFIX=/usr", False, **where)
     if any(path.is_file() for path in found) or not kept.exists():
         yield "what uninstall leaves or removes is wrong"
 
@@ -256,17 +249,16 @@ def install_to_destdir_and_prefix(bare):
 def warnings_stop_only_us(bare):
     """A compiler that knows more warnings builds what users build; our tests do not pass."""
     bare.program("cc", CC)
-    yield from expect(bare.run("make", "libkevent", "tools", path=bare.both), 0)
-    yield from expect(bare.run("make", "tools", WERROR="-Werror", path=bare.both,
-                               BUILD=str(bare.folder / "other")), 2, "-Werror=cpp")
+    yield from bare.expect("make libkevent tools", False, path=bare.both)
+    yield from bare.expect("make tools WERROR=-Werror", True, "-Werror=cpp", path=bare.both,
+                           BUILD=str(bare.folder / "other"))
 
 
 def source_of_debian(bare):
     """The first version that a suite has is fetched, and must be the one of BASE."""
-    tree, debian = bare.copy("patches", "scripts"), bare.folder / "build/nginx/debian"
-    debian.mkdir(parents=True)
-    (bare.folder / "build/.kevent").touch()
-    (debian / "nginx_1.orig.tar.gz").write_text("half")
+    tree = bare.copy("patches", "scripts")
+    bare.kept(".kevent")
+    bare.kept("nginx/debian/nginx_1.orig.tar.gz", "half")
     digest = hashlib.sha256(b"whole\n").hexdigest()
     (tree / "patches/nginx/BASE").write_text(
         f"nginx 2 sid\nnginx 1 trixie\n{'0' * 64}  nginx_2.orig.tar.gz\n"
@@ -277,23 +269,24 @@ def source_of_debian(bare):
     both = ["nginx=1-2", "nginx=1-1"]
     for text, line, wanted in (("other", wrong, both), ("whole", taken, both),
                                ("whole", taken, [])):
-        done = bare.run("scripts/program", "nginx", folder=tree, path=bare.both, TARBALL=text)
-        yield from expect(done, 1, f"^nginx: {line}")
+        yield from bare.expect("scripts/program nginx", True, f"^nginx: {line}", folder=tree,
+                               path=bare.both, TARBALL=text)
         asked = re.findall("nginx=.*", bare.asked.read_text())
         if asked != wanted:
             yield f"apt is asked for {asked}"
     (tree / "patches/nginx/BASE").write_text("nginx 2 sid\n")
-    yield from expect(bare.run("scripts/program", "nginx", folder=tree, path=bare.both), 1,
-                      "^scripts/source.py: apt gets no source of nginx 2 from sid; log: ")
+    yield from bare.expect("scripts/program nginx", True,
+                           "^scripts/source.py: apt gets no source of nginx 2 from sid; log: ",
+                           folder=tree, path=bare.both)
 
 
 def header_by_half(bare):
     """What could not be written is not taken for made by the next make."""
-    words = ("make", "-C", "libkevent", f"{bare.folder}/build/include/libkevent.h")
+    words = f"make -C libkevent {bare.folder}/build/include/libkevent.h"
     bare.program("cp", "#!/bin/sh\necho >$2\nexit 1\n")
-    yield from expect(bare.run(*words, path=bare.both), 2)
+    yield from bare.expect(words, True, path=bare.both)
     (bare.bin / "cp").unlink()
-    yield from expect(bare.run(*words, path=bare.both), 0, "^cp ")
+    yield from bare.expect(words, False, "^cp ", path=bare.both)
 
 
 CONFIGURE = """
@@ -319,7 +312,7 @@ def configuration_after_an_error(bare):
     (bare.folder / "src/init/Kconfig").touch()
     (bare.folder / "src/Makefile").write_text(
         "allnoconfig:\n\tgrep -v NONE_SUCH $$KCONFIG_ALLCONFIG >$(O)/.config\n")
-    yield from expect(bare.script(CONFIGURE), 0, "^as before$")
+    yield from bare.expect_of_script(CONFIGURE, "^as before$")
 
 
 # What functions of our scripts say where something else is there than here
@@ -340,8 +333,7 @@ def scripts_elsewhere(bare):
     (bare.folder / "log").write_text("flex: not found\nmake: Error 127\n" + "  CC x\n" * 40)
     (bare.folder / "apt.conf").write_text('APT::Default-Release "none";\n')
     for words, line in SCRIPTS:
-        done = bare.script(words, APT_CONFIG=str(bare.folder / "apt.conf"))
-        yield from expect(done, done.returncode, line)
+        yield from bare.expect_of_script(words, line, APT_CONFIG=str(bare.folder / "apt.conf"))
 
 
 # Commands that lack what they need, or get what is not there, and a line that they say: one
@@ -374,8 +366,7 @@ WRONG = (
 def wrong_words(bare):
     """Each says what is wrong in a line, and fails."""
     for words, line in WRONG:
-        done = bare.run("env", "PYTHONUNBUFFERED=1", *words.split(), path=REAL)
-        yield from expect(done, 1, f"^{line}$")
+        yield from bare.expect(words, True, f"^{line}$", path=REAL, PYTHONUNBUFFERED="1")
 
 
 TESTS = (packages_of_goals, setup_says_what_it_wants, too_little_disk, vm_without_programs,
