@@ -17,7 +17,6 @@
 #include <libkevent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +70,7 @@ static struct kevent_call open_calls[8], *opened, *first, *second;
 static struct kevent_call stat_calls[FILES + 1];
 static struct kevent_chain open_chain, stat_chain;
 static struct status found[FILES];
-static alignas(struct entry) char names[2][NAMES];
+static _Alignas(struct entry) char names[2][NAMES];
 static struct level *levels;
 static size_t nr_levels, room_levels;
 static struct id *links;		/* files with several names: a hash table */

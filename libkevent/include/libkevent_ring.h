@@ -33,7 +33,8 @@ extern "C" {
  */
 #define KEVENT_RING_STORAGE(size)				\
 	union {							\
-		alignas(64) struct kevent_ring ring;		\
+		struct kevent_ring ring				\
+			__attribute__((__aligned__(64)));	\
 		unsigned char bytes[KEVENT_RING_BYTES(size)];	\
 	}
 
