@@ -210,7 +210,7 @@ static int take_new(const struct kevent_call *accepted, const char *request)
 	struct http_client *c;
 
 	if (fd < 0)
-		return http_accept_again(accepted[0].result);
+		return http_accept_again((long)accepted[0].result);
 	c = http_open(fd);
 	if (got > 0)
 		memcpy(c->request, request, (size_t)got);
@@ -242,7 +242,7 @@ static void take_input(const struct ukevent *ev, int fd)
 {
 	const struct kevent_chain chain = { .calls = &inputs[fd], .nr = 1 };
 	struct http_client *c = &http_clients[fd];
-	size_t room = inputs[fd].args[2];
+	size_t room = (size_t)inputs[fd].args[2];
 
 	if (finish(&chain, ev) < 0)
 		return;
