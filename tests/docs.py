@@ -318,7 +318,7 @@ def names():
     known = set(re.findall(r"\w+", " ".join(texts)))
     for path in DOCUMENTS:
         for name in sorted(set(re.findall(
-                r"\b((?:kevent|kring|ev)_\w+(?=\(\))|KE_[A-Z]+)",
+                r"\b((?:kevent|kring|ev|requests?|file_wait|fb|lane)_\w+(?=\(\))|KE_[A-Z]+)",
                 path.read_text()))):
             if name not in known:
                 yield f"{path.name}: there is no {name}"
