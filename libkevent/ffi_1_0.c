@@ -2,7 +2,7 @@
 /*
  * libkevent-ffi: tables of handles, for programs that were linked to 1.0.0
  *
- * Functions that are inline in such a program may use the same table, so it has the
+ * Functions that are inline in such a program may use the same table. So a table has the
  * layout of the headers of 1.0.0: a free slot has the next handle, and the next free
  * slot in place of an object.
  */

@@ -18,7 +18,7 @@
 #include "core/queue.h"
 #include "core/quota.h"
 
-/* What kevent_call() returns for a chain that has ended */
+/* The return value of kevent_call() for a chain that has ended */
 static long kevent_call_ended(const struct kevent_run *run)
 {
 	return run->at | (run->refused ? KEVENT_CALL_REFUSED : 0);

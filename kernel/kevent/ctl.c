@@ -169,7 +169,7 @@ static int entry_put(struct kevent_requests *r, struct kevent_change *now,
 	}
 	if (!result)
 		return 0;
-	/* What was there gets the place of this one. */
+	/* Swap two entries: those that are handed back come first in the array. */
 	if (r->at != to && (copy_from_user(&other, to, sizeof(other)) ||
 			    copy_to_user(r->at, &other, sizeof(other))))
 		return -EFAULT;

@@ -60,7 +60,7 @@ static int kevent_fop_release(struct inode *inode, struct file *file)
 	if (IS_ENABLED(CONFIG_KEVENT_TIMER))
 		kevent_timers_stop(q);
 	kevent_awake_stop(q);
-	/* Who found a watch before, and has ready_lock, lets go of it, and queues no more work. */
+	/* This takes ready_lock after all who found a live watch, so none queues work later. */
 	kevent_mappings_free(q);
 	irq_work_sync(&q->poll_work);
 	if (IS_ENABLED(CONFIG_KEVENT_AIO))
@@ -84,7 +84,7 @@ static __poll_t kevent_fop_poll(struct file *file, poll_table *wait)
 	guard(spinlock_irqsave)(&q->ready_lock);
 	kevent_ring_sync(q);
 	kevent_ask(q);
-	/* Who sleeps here looks at the ring next, and has it. */
+	/* A poller reads the ring next. The header has to say whether the kernel has more. */
 	kevent_more_left(q);
 	return q->nr_queued || q->nr_taken || q->wake_request == KEVENT_REQUEST_NEXT ||
 	       q->ring.kidx != q->ring.uidx ? EPOLLIN | EPOLLRDNORM : 0;
@@ -111,10 +111,10 @@ static long kevent_fop_ioctl(struct file *file, unsigned int cmd,
 #define KEVENT_SHOWN_WAITERS	64
 
 /*
- * Those that sleep longest; they join and leave under ready_lock, so none of them ends
- * during this walk. There may be as many as RLIMIT_NPROC allows their users, so the walk is
- * short: who reads fdinfo holds up the queue for less than a collection may. A thread of
- * another pid namespace has no id.
+ * Show the consumers that sleep longest. Consumers join and leave the list under
+ * ready_lock, so none of them ends during this walk. There may be as many as RLIMIT_NPROC
+ * allows their users, so the walk is short: a reader of fdinfo holds up the queue for less
+ * than a collection may. A thread of another pid namespace has no id.
  */
 static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 {
@@ -138,7 +138,7 @@ static void kevent_show_waiters(struct seq_file *m, struct kevent_queue *q)
 	seq_putc(m, '\n');
 }
 
-/* What is of one moment. Printing takes no lock, and does not sleep. */
+/* Show values of one moment, under ready_lock. Printing takes no lock, and does not sleep. */
 static void kevent_show_state(struct seq_file *m, struct kevent_queue *q)
 {
 	const struct kring *ring = &q->ring;

@@ -6,7 +6,7 @@
 #ifndef _KEVENT_GCOV_H
 #define _KEVENT_GCOV_H
 
-/* Those of the kernel stay as they are: some depend on it. */
+/* Functions of these headers stay always inline: some depend on it. */
 #include <linux/fsnotify_backend.h>
 #include <linux/kevent.h>
 #include <linux/pipe_fs_i.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What kevent needs of the kernel that it is in
+ * The interface of kevent to the kernel that it is in
  *
- * This kernel has patches/linux, and most of it is a line. The module, kernel/module, has a
- * host.h of its own in the place of this one, for kernels without the patches. Nothing else
- * in this folder knows the difference.
+ * This kernel has patches/linux, so most functions are one line. The module, kernel/module,
+ * has a host.h of its own in the place of this one, for kernels without the patches.
+ * Nothing else in this folder knows the difference.
  */
 #ifndef _KEVENT_HOST_H
 #define _KEVENT_HOST_H
@@ -109,7 +109,7 @@ static inline struct file *host_queue_file(const struct file_operations *fops,
 	return anon_inode_create_getfile("[kevent]", fops, q, flags, NULL);
 }
 
-/* What else an ioctl() of a queue does */
+/* Commands of ioctl() that only the module has */
 static inline long host_ioctl(struct file *file, unsigned int cmd,
 			      unsigned long arg)
 {
@@ -146,7 +146,7 @@ static inline bool host_owner_is_root(const struct kevent_owner *owner)
 	return &owner->of == INIT_USER;
 }
 
-/* What a CPU may count for itself before it takes the lock of the counter */
+/* Bytes that a CPU may count for itself before it takes the lock of the counter */
 #define HOST_CHARGE_BATCH	SZ_64K
 
 /* Any context. False, and nothing was added, if that is over @limit. */
@@ -200,7 +200,7 @@ static inline void __init host_sysctl(const char *path,
 
 /* Sources: what a file is, and what can be seen of it without a lock */
 
-/* What a ->poll() that arms a watch of an edge has to be asked for besides */
+/* Bits of the key of a ->poll() that arms a watch, so that each edge wakes the watch up */
 #define HOST_POLL_EDGE	0
 
 /* May a queue watch epoll files and queues? Then epoll's check against loops knows queues. */
@@ -224,7 +224,7 @@ static inline struct pipe_inode_info *host_pipe(struct file *file)
 	return get_pipe_info(file, false);
 }
 
-/* What ->poll() would say, or -EAGAIN when it has to be asked. The same of a socket. */
+/* Returns the mask of ->poll(), or -EAGAIN when it has to be called. The same of a socket. */
 static inline int host_pipe_peek(const struct pipe_inode_info *pipe,
 				 fmode_t mode)
 {

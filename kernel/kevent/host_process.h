@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What sources/process.c needs of the kernel; a part of host.h
+ * The interface of sources/process.c to the kernel; a part of host.h
  */
 #ifndef _KEVENT_HOST_PROCESS_H
 #define _KEVENT_HOST_PROCESS_H

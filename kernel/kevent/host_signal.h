@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What sources/signal.c needs of the kernel; a part of host.h
+ * The interface of sources/signal.c to the kernel; a part of host.h
  */
 #ifndef _KEVENT_HOST_SIGNAL_H
 #define _KEVENT_HOST_SIGNAL_H
@@ -18,7 +18,7 @@
 /* In the list heads of a process, by which the host finds them */
 struct host_signals {};
 
-/* Those of a process, under its siglock as the two below; NULL before the first watch. */
+/* The watches of a process, under its siglock as the two below. NULL before the first watch. */
 static inline struct kevent_signals *host_signals(struct signal_struct *signal)
 {
 	return signal->kevent_signals;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the system calls do, given the file of a queue
+ * The work of the system calls, given the file of a queue
  */
 #ifndef _KEVENT_SYSCALLS_H
 #define _KEVENT_SYSCALLS_H

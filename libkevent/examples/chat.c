@@ -338,7 +338,7 @@ static void accept_all(void)
 	kevent_add_or_modify(queue.fd, &ev);
 }
 
-/* Who hears that others leave may have to leave then, too. */
+/* The line that a peer left may make another peer leave: begin anew after each one. */
 static void remove_gone(void)
 {
 	int i;

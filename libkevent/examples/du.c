@@ -5,8 +5,8 @@
  * usage: du [-b] [PATH]
  *
  * Prints the disk space in units of 1024 bytes, or with -b the sizes in bytes. A file
- * with several names counts once, and a symbolic link counts as itself. What can't be
- * read is named, left out, and makes the exit status 1.
+ * with several names counts once, and a symbolic link counts as itself. A file that can't
+ * be read is named and left out, and the exit status is 1.
  *
  * The first chain opens a folder in its parent and reads its names, the second asks for
  * the status of each and closes a folder that has no other in it. A tree may be deeper

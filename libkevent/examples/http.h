@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * A small HTTP server for one page, without its calls: the same for http_epoll.c,
- * http_kevent.c and http_calls.c, which differ in how they wait for clients, and how they
- * make the calls that a client needs next. They have one thread.
+ * A small HTTP server for one page: the part that http_epoll.c, http_kevent.c and
+ * http_calls.c share. They differ in how they wait for clients, and in how they make the
+ * calls that a client needs next. Each has one thread.
  *
  * usage: http_... [PORT [FILE]]
  *
@@ -34,7 +34,7 @@
 
 enum { HTTP_OK, HTTP_NOT_FOUND, HTTP_BAD, HTTP_TOO_LARGE, HTTP_NO_METHOD, HTTP_STATES };
 
-/* What a client needs next */
+/* The next step of a client */
 enum http_next {
 	HTTP_RECV,		/* a recv(), whose result http_received() takes */
 	HTTP_SEND,		/* a send(), and http_sent() */

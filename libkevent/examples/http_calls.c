@@ -202,7 +202,7 @@ static void answer(void)
 
 /* --- events --------------------------------------------------------------- */
 
-/* What an accept4() and its recvfrom() have brought */
+/* Take the results of an accept4() and of the recvfrom() behind it. */
 static int take_new(const struct kevent_call *accepted, const char *request)
 {
 	int fd = (int)accepted[0].result;

@@ -186,8 +186,7 @@ KEVENT_INLINE int kevent_chain_run(const struct kevent_chain *c)
  * A close of the descriptor ends it, and so does REMOVE of kevent_set_bound(). It is
  * a call of this process: a child has bound calls of its own queues.
  *
- * Return: @slot, for kevent_chain_bound(). Or -errno, for which that function has an
- * ordinary call:
+ * Return: @slot, or -errno, in which case kevent_chain_bound() adds the ordinary call:
  * -ENOSYS when the kernel has no bound calls, the queue is one of the library, or the
  * call is another one;
  * -EEXIST when the slot is taken;
@@ -238,18 +237,18 @@ KEVENT_INLINE int kevent_chain_run_in(int fd, const struct kevent_chain *c)
  *
  * Return: %KEVENT_CALL_SUBMITTED: one event of %KEVENT_AIO will come, for
  * kevent_chain_finish(). The result of kevent_call(), if the chain has ended: then
- * there is no event. The result of a step that could not be left to a thread, and
- * ended the chain, is
- * -EEXIST when another chain with @cookie has an event to come;
- * -EXDEV when the chains of the queue are those of another process;
- * -ENOSPC, -ENOMEM when there are too many, or memory is short.
- * If no call was made,
- * -EBADF when @fd is not open;
- * -EINVAL when @fd is no queue, or the chain is empty or too long;
- * -EFAULT when the chain can't be accessed;
+ * there is no event. A step that could not be left to a thread ends the chain, and its
+ * result is
+ * -EEXIST when another chain with @cookie has an event to come.
+ * -EXDEV when the chains of the queue are those of another process.
+ * -ENOSPC, -ENOMEM when there are too many chains, or memory is short.
+ * If no call was made, the result is
+ * -EBADF when @fd is not open.
+ * -EINVAL when @fd is no queue, or the chain is empty or too long.
+ * -EFAULT when the chain can't be accessed.
  * -EPERM when the sysctl kernel.kevent_disabled forbids it, or the queue refuses
- * %KEVENT_AIO;
- * -EOPNOTSUPP when the kernel runs no chains on this architecture;
+ * %KEVENT_AIO.
+ * -EOPNOTSUPP when the kernel runs no chains on this architecture.
  * -ENOSYS when the kernel has kevent, but leaves no chains to threads.
  */
 int kevent_chain_submit(int fd, const struct kevent_chain *c, __u64 cookie);

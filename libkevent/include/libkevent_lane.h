@@ -366,11 +366,11 @@ int kevent_lane_send(struct kevent_lane *l, const void *data, __u32 len);
  * With a bell that is the socket, and on the fallback, these are two calls.
  *
  * Return: number of events copied; 0 when the lane has a message, or after
- * @timeout or a wake-up without an event. Or
+ * @timeout or a wake-up without an event. If nothing was sent,
  * -EINVAL when @max is 0, @timeout is no time, or @q does not watch @l;
- * -EXDEV also when @q is one of the caller's parent, and what else kevent_lane_send()
- * returns: nothing was sent;
- * -EINTR and what else kevent_queue_get() returns: the message was sent.
+ * -EXDEV also when @q is one of the caller's parent;
+ * an error of kevent_lane_send().
+ * If the message was sent, -EINTR or another error of kevent_queue_get().
  */
 int kevent_lane_send_get(struct kevent_lane *l, const void *data, __u32 len,
 			 struct kevent_queue *q, struct ukevent *ev, __u32 max,

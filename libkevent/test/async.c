@@ -19,7 +19,7 @@
 #define NR_CTL		481
 #define NR_WAIT		483
 
-/* What the kernel answers, and what it was asked */
+/* Answers of the fake kernel, and the calls that it got */
 static struct {
 	long		call;		/* to kevent_call() */
 	__u32		at;		/* of that entry */

@@ -336,7 +336,7 @@ static void wait_arg_asks_for_nothing(void)
 	CHECK(!memcmp(&arg, &want, sizeof(arg)));
 }
 
-/* What the kernel, or a filter, says of chains */
+/* The error of a chain, by the kernel or a filter */
 static long no_chain = -ENOSYS;
 
 /* Calls return their first argument; the kernel makes no chains. */

@@ -2,7 +2,7 @@
 /*
  * Queues of the module, by a stand-in for its device
  *
- * What the library has found stays, so each test runs in a process of its own.
+ * The library keeps what it has found, so each test runs in a process of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@ static struct {
 	bool	stranger;	/* the number of the device is another file's */
 } module;
 
-/* What the library did */
+/* Calls of the library */
 static unsigned int opened, inits, calls, seeks;
 static int device;
 static struct fake_call last;
 
-/* What the last ioctl had, by its command */
+/* The argument of the last ioctl, by its command */
 static union {
 	struct kevent_dev_init		init;
 	struct kevent_dev_ctl		ctl;

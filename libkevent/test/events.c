@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What events say, tables of handles, and texts of errors
+ * Fields of events, tables of handles, and texts of errors
  */
 #include <errno.h>
 #include <string.h>

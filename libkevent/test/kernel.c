@@ -2,7 +2,7 @@
 /*
  * How the library finds out whether the kernel has kevent
  *
- * What it has found stays, so each test runs in a process that has not asked before:
+ * The library keeps the answer, so each test runs in a process that has not asked before:
  * this suite is the first.
  */
 #include <errno.h>

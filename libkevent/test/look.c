@@ -174,7 +174,7 @@ static void whole_debt_ends_looks_at_once(void)
 	CHECK(look_in_vain() > 0);
 }
 
-/* Whatever comes: what looks have cost is little more than what they have saved. */
+/* For any series of waits, looks cost little more time than they save. */
 static void debt_is_limited(void)
 {
 	long long spent = 0, most = 0;

@@ -57,7 +57,7 @@ static int run_test(const struct test *test)
 	return status;
 }
 
-/* What main() returns; names of results begin with @name. */
+/* Run the tests. Returns the result of main(); names of results begin with @name. */
 static int run_tests(const char *name, const struct test *tests, size_t nr)
 {
 	int bad, result = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can happen between two loads
+ * Events that come between two loads of the library
  *
  * This file compiles src/api/queue.c and the ring functions once more, with a hook
  * after each atomic load. Each test runs once per load, and lets the kernel

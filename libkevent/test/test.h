@@ -63,7 +63,7 @@ extern struct fake_proc fake_proc;
  */
 extern long (*fake_device)(const struct fake_call *call);
 
-/* What the library has asked to be touched */
+/* The memory that the library has asked to be touched */
 struct fake_touched {
 	unsigned long	start;
 	unsigned long	bytes;
@@ -75,7 +75,7 @@ extern struct fake_touched fake_touched;
 void entry_make(struct ukevent *ev, __u64 nr);
 int entry_intact(const struct ukevent *ev);
 
-/* What the kernel does to store an entry; there has to be room */
+/* Store an entry as the kernel does; there has to be room. */
 void ring_store(struct kevent_ring *ring, __u32 size, __u64 nr);
 
 #ifdef __cplusplus

@@ -18,7 +18,7 @@
 #define NR_CTL		481
 #define POLLIN		KEVENT_POLL_POLLIN
 
-/* What the kernel answers, and what it was asked */
+/* Answers of the fake kernel, and the calls that it got */
 static struct {
 	int		add;		/* to ADD */
 	long		call;		/* to kevent_call(); 0: all calls were made */

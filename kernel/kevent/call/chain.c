@@ -24,12 +24,12 @@
  * leave a signal mask to be restored on the way to user mode, and a second one would
  * overwrite it. An index_nospec bounds the number.
  *
- * The work that the way to user mode would do for a call is done before the next one, since a
- * serving thread may never go there: task work, so the last reference to a file that was
- * passed through a socket is gone when the next call begins, the CPU that rseq tells, and the
- * delays of memory.high and of block I/O. Signals and a new offset of the stack wait for the
- * end of the chain.
- * TIF_NOTIFY_SIGNAL is no signal: its task work is done and the call is made again.
+ * The kernel does some work for a task on its way to user mode. A chain does that work
+ * between two calls, since a serving thread may never return to user mode. It is task work,
+ * so the last reference to a file that was passed through a socket is gone when the next call
+ * begins. It is also the update of rseq's CPU, and the delays of memory.high and of block
+ * I/O. Signals and a new offset of the stack wait for the end of the chain. TIF_NOTIFY_SIGNAL
+ * is no signal: its task work is done and the call is made again.
  *
  * Observers are found by the flags that the entry of system calls reads. So anything that
  * wants to see a call, also in later kernels, has a flag there, and a chain needs to know
@@ -113,7 +113,7 @@ static bool kevent_call_observed(void)
 #endif
 }
 
-/* What the way to user mode would look at before the next call */
+/* Thread flags of work that the kernel does on the way to user mode */
 #define KEVENT_CALL_WORK						\
 	(_TIF_SIGPENDING | _TIF_NOTIFY_SIGNAL | _TIF_NOTIFY_RESUME |	\
 	 _TIF_NEED_RESCHED)
@@ -218,7 +218,8 @@ fault:
 
 /*
  * Store the result of the step @at, if that is in front of the step @next, and read the
- * latter. Those between are not made: what refers to them is to find no older result.
+ * latter. Steps between the two are not made. A reference to one of them finds
+ * -ECANCELED, and no older result.
  */
 static int kevent_step_next(struct kevent_step *s,
 			    struct kevent_call __user *at,

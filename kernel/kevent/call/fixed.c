@@ -12,23 +12,23 @@
  * A call is memory of one address space. All of a queue are those of kevent_bounds.mm, which
  * is held by mmgrab() once and not by each watch. Each call compares the address space with
  * the caller's: another process could have the same file at the same descriptor, and would
- * write to an address that a stranger chose. The pointer in the watch says so for a call that
- * was found under RCU: it was in its slot then, so the address space was held, and that of
- * the caller is another one unless it is equal. A process can take a queue's slots over when
- * they are empty, or when the address space has no task left. Watches of the process before
- * are removed first. Slots are in tables of %KEVENT_BOUND_TABLE, each allocated for its first
- * bound call, and freed when the file of the queue is gone.
+ * write to an address that a stranger chose. The check uses the pointer in the watch for a
+ * call that was found under RCU. The call was in its slot then, so the queue held the address
+ * space, and an equal pointer means the same one. A process can take a queue's slots over
+ * when they are empty, or when the address space has no task left. Watches of the process
+ * before are removed first. Slots are in tables of %KEVENT_BOUND_TABLE, each allocated for
+ * its first bound call, and freed when the file of the queue is gone.
  *
  * ADD checks what cannot change: which call it is, that its buffer is an address of a
  * program, that length and offset are not negative, and that the file is open for it. For
- * each call kevent_bound_unfold() puts the arguments where calls expect them, and
- * kevent_step_run_any() makes the ordinary call, if nobody sees or filters the calls of
- * the task, as for each step, and the descriptor is the file. A watch may be dead while
- * it is still in its slot, and its file then freed and used again, so the pointer in the
- * watch is only compared with what fdget() says of the descriptor. A file that is equal
- * and is another one all the same has what the descriptor says; the call asks it for its
- * mode again, as any call does. The call finds the descriptor once more, so another thread
- * may put another file there in between.
+ * each call kevent_step_run_any() checks that nobody sees or filters the calls of the task,
+ * as for each step. kevent_bound_unfold() puts the arguments where calls expect them, and
+ * checks that the descriptor is still the file. Then the ordinary call is made. A watch may
+ * be dead while it is still in its slot, and its file then freed and used again. So nobody
+ * follows the pointer in the watch. It is only compared with the file that fdget() returns. A
+ * file that is equal and is another one all the same has what the descriptor says; the call
+ * asks it for its mode again, as any call does. The call finds the descriptor once more, so
+ * another thread may put another file there in between.
  */
 
 #include <linux/cleanup.h>
@@ -220,7 +220,7 @@ static int ev_bound_check(const struct ukevent *uk, struct file *file)
 	return kevent_call_allowed() ? 0 : -EPERM;
 }
 
-/* What an ordinary call would say each time, and -ENOSYS for other calls */
+/* Make the checks that the ordinary call makes each time. -ENOSYS: the call can't be bound. */
 static int bound_check(const struct kevent_call *call, struct file *file)
 {
 	fmode_t mode = 0, can = 0;

@@ -20,9 +20,9 @@
  *   packets in sequence: they could do a part. (AF_UNIX sends such a packet whole, AF_ALG
  *   and vsocks do not.)
  * - A file is opened if its name is in the cache (LOOKUP_CACHED) and kevent_opens()
- *   agrees. do_open() asks that with LOOKUP_KEVENT, when the name was walked and before
- *   the file's own open method is called: an open of a FIFO waits for its other end, and
- *   one with O_NONBLOCK in its place would be seen by that end.
+ *   agrees. do_open() calls that with LOOKUP_KEVENT, after the walk of the name and before
+ *   the file's own open method. An open of a FIFO waits for its other end, and that end
+ *   would see an open with O_NONBLOCK in its place.
  *
  * Another thread may put another file in the place of one that was checked here. Then the
  * call may block in the caller, and that is the process's own doing.

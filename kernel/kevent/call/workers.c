@@ -24,9 +24,9 @@
  * pointer to compare. If the last descriptor of the queue is closed while the process
  * ends, they are nobody's, and the release of the file removes them. Only that process
  * cancels them by REMOVE. exec and the last thread's exit cancel the chains that wait, in
- * kevent_drop_chains(), and clear the pointer then: a process that gets the queue cannot
- * submit as fast as another one cancels, and keep it from its end. Chains that ran have
- * ended, with -EINTR, when the other threads were killed.
+ * kevent_drop_chains(), and then clear the pointer. Until then no other process can submit
+ * chains to the queue, so the cancellation comes to an end. Chains that ran have ended, with
+ * -EINTR, when the other threads were killed.
  *
  * Serving threads hold the queue's file by a reference of their own, because a call of the
  * chain may close the descriptor. So that they do not keep the queue for ever, ->flush()

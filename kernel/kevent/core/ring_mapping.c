@@ -133,7 +133,7 @@ static void kevent_mappings_drop(struct kevent_queue *q, struct list_head *gone)
 
 /*
  * Note that current->mm has the ring at @user, if the header says so. -ENOENT: that takes
- * a @new mapping. Those of address spaces that nobody runs in any more are @gone.
+ * a @new mapping. Mappings of address spaces that have no task left move to @gone.
  */
 static int kevent_mapping_enter(struct kevent_queue *q,
 				struct kevent_ring __user *user,

@@ -82,9 +82,9 @@ static inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 #define EV_POLL_READABLE	(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND)
 
 /*
- * Data has come for a watch that is alone in a wait queue, whose lock is not held: the
- * watch may be dead and detached, when kevent_ready() and its like do nothing, but exists,
- * because of RCU. Its file need not. Returns false when that takes a wake-up.
+ * Data has come for a watch that is alone in a wait queue. The lock of the wait queue is
+ * not held, so the watch may be dead and detached: kevent_ready() and its like do nothing
+ * then. RCU keeps the watch, not its file. Returns false when it needs a wake-up.
  */
 bool kevent_wake_sock(struct wait_queue_entry *wait, struct sock *sk)
 {
@@ -203,7 +203,7 @@ static int ev_poll_join(struct kevent_poll *kp, struct file *file,
 	if (table.err)
 		return table.err;
 	ev_poll_note_device(ke, file);
-	/* What poll() says means nothing to most new watches. A MODIFY meanwhile looks itself. */
+	/* Most new watches want nothing of the mask. A MODIFY in between checks the file itself. */
 	keys = (__force __poll_t)READ_ONCE(ke->keys);
 	return mask & keys & EV_POLL_EVENTS || kevent_awaits_empty(ke) ?
 	       ev_poll_events(ke, mask) : 0;
@@ -275,7 +275,7 @@ static int ev_poll_collect(struct kevent *ke, bool atomic)
 	return atomic ? ev_poll_peek(ke) : ev_poll_ask(ke);
 }
 
-/* What may be watched */
+/* Checks of requests */
 
 static int ev_poll_check(const struct ukevent *uk, struct file *file)
 {

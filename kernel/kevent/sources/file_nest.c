@@ -8,9 +8,9 @@
  * paths from a file. Instead of a second check, kevent makes epoll's go through queues:
  * down to the files that a queue watches, and up to the queues that watch a file.
  * epnested_mutex of fs/eventpoll.c orders all who add a link, of either kind: two of them
- * could otherwise close a loop together. Only the addition of a link takes it: ADD of a
- * set to a queue, EPOLL_CTL_ADD of a set to an epoll, and EPOLL_CTL_ADD of any file to an
- * epoll that is watched by a set.
+ * could otherwise close a loop together. Only three operations take it: ADD of a set to a
+ * queue, EPOLL_CTL_ADD of a set to an epoll, and EPOLL_CTL_ADD of any file to an epoll that
+ * a set watches.
  *
  * ADD of a set calls ep_nest_begin(), which locks the mutex, killably, and checks for
  * loops and long paths. Then it links the watch to the file, and ep_nest_end() counts the
@@ -31,9 +31,9 @@
  *   protects it: epoll's items hang on kevent_nest.refs, which is f_ep of the queue's
  *   file, as they hang on eventpoll.refs; the watches of a file on f_kevent. From an epoll
  *   or queue the walk must get to its file, which it does not pin. The memory of a struct
- *   file may become another file within a grace period, whose lists are lists of the same
- *   kind: at worst a task that adds a link at the moment when a set above it is closed
- *   gets ELOOP or ENOSPC for no reason.
+ *   file may become another file within a grace period, but that file has lists of the same
+ *   kind. At worst a task gets ELOOP or ENOSPC for no reason, if it adds a link while a set
+ *   above it is closed.
  * - Up along all paths, from each file below an epoll, and from each queue, that the first
  *   walk has come to: reverse_path_check(), ep_nest_paths(), kevent_nest_paths(). It
  *   begins at queues and not at the files they watch, which may be very many.

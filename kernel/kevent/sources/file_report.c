@@ -106,7 +106,7 @@ void kevent_wake_empty(struct kevent *ke, struct socket *sock, __poll_t key)
 
 /* Masks of poll(), and conditions of a type */
 
-/* What a mask of poll() means to a watch */
+/* Returns the conditions that a mask of poll() means for a watch. */
 u32 ev_poll_events(struct kevent *ke, __poll_t mask)
 {
 	u32 events, wanted = READ_ONCE(ke->event);
@@ -165,9 +165,10 @@ static noinline int ev_poll_peek_any(struct kevent *ke, __poll_t keys,
 }
 
 /*
- * What ->poll() would say, without a lock. The file exists, since its end has to wait until
- * the watch is dead. What SOCKET and PIPE watch is known since check(), and does not
- * change. Returns the conditions that hold, or -EAGAIN when ->poll() has to be asked.
+ * Read the state of a file without a lock, in place of ->poll(). The file exists, since its
+ * end has to wait until the watch is dead. check() has found that SOCKET and PIPE watch a
+ * socket or a pipe, and no file changes its kind. Returns the conditions that hold, or
+ * -EAGAIN when only ->poll() knows them.
  */
 int ev_poll_peek(struct kevent *ke)
 {
@@ -184,8 +185,8 @@ int ev_poll_peek(struct kevent *ke)
 }
 
 /*
- * What is known of a socket without its lock: connections waiting, or bytes of a TCP
- * stream, otherwise 0. A hint, which may be old when it arrives.
+ * Read the amount of a socket without its lock: connections waiting, or bytes of a
+ * TCP stream, otherwise 0. It is a hint, which may be old when it arrives.
  */
 u32 ev_poll_sock_amount(struct sock *sk, u32 ready)
 {
@@ -225,8 +226,9 @@ void ev_poll_note_socket(struct kevent *ke, struct file *file)
 }
 
 /*
- * What a wake-up says to a watch, and an amount to go with it; 0 when it has to be
- * looked up. In line: what is said stays in registers, so the caller has no stack protector.
+ * Returns the conditions that a wake-up reports to a watch, with their *@amount, or 0 when
+ * the file has to be polled. In line: @amount stays in a register, so the caller has no
+ * stack protector.
  */
 static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
 					u32 *amount)
@@ -234,7 +236,7 @@ static __always_inline u32 ev_poll_says(struct kevent *ke, __poll_t key,
 	__poll_t keys = (__force __poll_t)READ_ONCE(ke->keys);
 	u32 events;
 
-	/* Those who poll the queue have to know that io_uring is behind it. */
+	/* The wake-up of the queue's pollers needs this flag, too: io_uring is behind the event. */
 	if (key & EPOLL_URING_WAKE)
 		WRITE_ONCE(ke->queue->poll_uring, 1);
 	*amount = 0;
@@ -261,7 +263,7 @@ void ev_poll_fire(struct kevent *ke, __poll_t key)
 	kevent_testpoint(ke->queue, KEVENT_TESTPOINT_FIRE);
 	ev_poll_note_device(ke, to_poll(ke)->kf.file);
 	events = ev_poll_says(ke, key, &amount);
-	/* What becomes true after a look has a wake-up of its own. */
+	/* A condition that becomes true after the peek has a wake-up of its own. */
 	if (events)
 		kevent_ready_amount(ke, events, amount);
 	else if (key || ev_poll_peek(ke))

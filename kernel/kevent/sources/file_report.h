@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a wake-up says to one watch of a file
+ * Reports of wake-ups to one watch of a file
  */
 #ifndef _KEVENT_FILE_REPORT_H
 #define _KEVENT_FILE_REPORT_H

@@ -8,12 +8,12 @@
  * ordinary ones, all of them are called with the lock of the head held, and one queue is
  * notified, round-robin.
  *
- * A wake-up calls all entries of a wait queue. Those of one file are next to each other
- * there and make a run: a watch that joins finds one on the list of its file, under
- * RCU, and takes the place in front of it, and nobody else puts anything into the middle
- * of a wait queue. The first entry of the run decides (wake_run()); each other one sees
- * its neighbour in front, and is done. So the time of a wake-up is linear in the entries
- * that it calls, and a watch that is alone costs two reads of its neighbours.
+ * A wake-up calls all entries of a wait queue. The watches of one file are next to each other
+ * there and make a run. A watch that joins finds another one on the list of its file, under
+ * RCU, and takes the place in front of it. Nobody else puts anything into the middle of a wait
+ * queue. The first entry of the run decides (wake_run()); each other one sees its neighbour in
+ * front, and is done. So the time of a wake-up is linear in the entries that it calls, and a
+ * watch that is alone costs two reads of its neighbours.
  *
  * round_robin() asks queues by their rank. Two flags say which watch was last notified of data
  * and which of room; the next choice starts behind it. A watch that goes passes these flags to
@@ -25,7 +25,7 @@
  * queue, or loses interest, before its consumer acted, the notification is passed on to
  * the next queue. A one-shot watch that was delivered passes nothing on that it asked for.
  * MODIFY passes on after ready_lock is released, since the lock of the head comes first in the
- * order: file_wait_hand_on() reads the flags without a lock and takes the lock of the head if
+ * order. file_wait_hand_on() reads the flags without a lock, and takes the lock of the head if
  * there is something to pass on. Delivery does not clear them: the consumer may be about to do
  * nothing, and the queue that gets the notification polls the file.
  *
@@ -428,8 +428,8 @@ static int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 	struct wait_queue_head *head = *ev_poll_head(kp);
 
 	/*
-	 * What has happened to the file comes before what is read of this watch and of
-	 * those in its run. Pairs with kevent_modify_locked().
+	 * The change of the file comes before the reads of this watch and of others in
+	 * its run. Pairs with kevent_modify_locked().
 	 */
 	smp_mb();
 	if (kevent_awaits_empty(&kp->kf.ke))
@@ -488,7 +488,7 @@ int ev_poll_wake_more(wait_queue_entry_t *wait, unsigned int mode, int sync,
 
 /* Handing on */
 
-/* What other watches of the queue of @kp have taken, too */
+/* Conditions that other watches of the queue of @kp have taken, too */
 static __poll_t pending_of_queue(const struct kevent_round *round,
 				 struct kevent_poll *kp)
 {

@@ -67,11 +67,11 @@ struct kevent_poll_more {
  * Wake-ups read them without it. The flags are written under the lock of the head, which
  * file_wait_hand_on() does not take to see that nothing is pending.
  *
- * EXACT: keys of wake-ups have all there is to report, and wake-ups come with interrupts off. Those
- * of sockets, pipes and eventfds name what has become true. Other files may not do that, or may
- * need a ->poll() to arm the next wake-up. NESTING: the file is a queue or an epoll file. EXTRA:
- * there may be an amount to report, or a device queue to note. EMPTY, of SOCKET: the watch is for
- * KEVENT_SOCKET_EMPTY; TCP wakes up with this key for it. POLL has EPOLLMSG there.
+ * EXACT: keys of wake-ups have all there is to report, and wake-ups come with interrupts off.
+ * Wake-ups of sockets, pipes and eventfds name what has become true. Other files may not do that,
+ * or may need a ->poll() to arm the next wake-up. NESTING: the file is a queue or an epoll file.
+ * EXTRA: there may be an amount to report, or a device queue to note. EMPTY, of SOCKET: the watch
+ * is for KEVENT_SOCKET_EMPTY; TCP wakes up with this key for it. POLL has EPOLLMSG there.
  *
  * LAST_DATA, LAST_ROOM: of the watches of the file this one was the last to get data, or room, in
  * the place of others; a watch that leaves passes it to a neighbour. SOCK: the head is that of a
@@ -98,7 +98,7 @@ static_assert(!((__force u32)EV_POLL_EVENTS &
 /* In kevent_poll.wait.private: the pointer is to a &struct kevent_poll_more. */
 #define EV_POLL_MORE	1UL
 
-/* What kevent_poll.wait.private says of further wait queues: the first one, or NULL */
+/* The first of further wait queues, from kevent_poll.wait.private; NULL: there is none. */
 static inline struct kevent_poll_more *ev_poll_untag(void *private)
 {
 	return (unsigned long)private & EV_POLL_MORE ? private - EV_POLL_MORE :
@@ -134,7 +134,7 @@ static inline bool kevent_awaits_empty(const struct kevent *ke)
 
 #define to_poll(watch)	container_of(watch, struct kevent_poll, kf.ke)
 
-/* What data and room mean to a watch */
+/* Conditions that data and room mean for a watch */
 static inline u32 ev_poll_key_events(const struct kevent *ke, __poll_t key)
 {
 	u32 events = 0;

@@ -9,10 +9,11 @@
  * bucket, and the watch may be freed.
  *
  * Arming reads user memory, so it is done where it may fault: by attach(), and for MODIFY
- * by modify_unlocked(), with the watch claimed. A second MODIFY fails with -EBUSY. A
- * remover does not wait: the task that arms checks under ready_lock whether the watch is
- * dead when it joins the futex, in the same critical section in which detach() finds out
- * whether there is anything to leave. "armed" says who calls futex_unqueue().
+ * by modify_unlocked(), with the watch claimed. A second MODIFY fails with -EBUSY. A remover
+ * does not wait for the task that arms. That task joins the futex and sets "armed" under
+ * ready_lock, unless the watch is dead. detach() of a dead watch reads "armed" under the
+ * same lock, so no watch joins after that. The task that clears "armed" calls
+ * futex_unqueue().
  *
  * A wake-up must not be lost with a watch. "woken" is a FUTEX_WAKE that went to the watch
  * and has not reached user memory. The function that clears it without delivery passes it

@@ -20,9 +20,9 @@
  * So the mark is an object of its own, and mark->lock covers list and report: detach()
  * takes the watch off the list, and no callback that still runs finds it. The order is
  * mark_mutex > mutex of the group > mark->lock > ready_lock. The file is pinned where we
- * destroy marks, so the reference to the inode that goes with it is never the last one. For
- * the same reason a group does not end by fsnotify_destroy_group(), which waits for all who
- * hold its marks, but is put after its last mark was detached; a task that holds a mark
+ * destroy marks, so the reference to the inode that goes with it is never the last one. A
+ * group does not end by fsnotify_destroy_group(), which would wait for a listener that holds a
+ * mark. Its reference is dropped after its last mark was detached. A task that holds a mark
  * holds its group.
  *
  * While a descriptor is open, FS_DELETE_SELF does not come. FS_ATTRIB does when a name is
@@ -45,7 +45,7 @@
 	(KEVENT_INODE_CREATE | KEVENT_INODE_REMOVE | KEVENT_INODE_MODIFY | \
 	 KEVENT_INODE_ATTRIB | KEVENT_INODE_RENAME)
 
-/* What a watch may ask for, now or by MODIFY: marks ask, and security modules are asked, once. */
+/* Marks and security modules get, once, all events that a watch may want now or after MODIFY. */
 #define EV_INODE_FS_EVENTS						\
 	(FS_CREATE | FS_DELETE | FS_MODIFY | FS_ATTRIB | FS_MOVE |	\
 	 FS_DELETE_SELF | FS_MOVE_SELF)
@@ -126,7 +126,7 @@ static bool ev_inode_lost_name(struct kevent_inode *ki,
 	return lost;
 }
 
-/* What says what, besides the loss of a name */
+/* Conditions, and the events of fsnotify that report them, besides the loss of a name */
 static const struct {
 	u32	event;
 	u32	mask;
@@ -232,7 +232,7 @@ static struct ev_inode_user *ev_inode_user_new(struct kevent_owner *owner)
 	return user;
 }
 
-/* No mark of the group is attached, nor will be. Those that others hold keep the group. */
+/* No mark of the group is attached, nor will be. A mark that another task holds keeps the group. */
 static void ev_inode_user_free(struct ev_inode_user *user)
 {
 	fsnotify_put_group(user->group);
@@ -354,7 +354,7 @@ static int ev_inode_join(struct kevent_inode *ki, struct inode *inode,
 
 /* Watches */
 
-/* What may be read may be watched, as with inotify. */
+/* A watch needs the right to read the file, as one of inotify does. */
 static int ev_inode_check(const struct ukevent *uk, struct file *file)
 {
 	umode_t mode = file_inode(file)->i_mode;
@@ -416,7 +416,7 @@ static void ev_inode_detach(struct kevent *ke)
 	ev_inode_user_put(user);
 }
 
-/* What is not wanted any more is not reported. A name may have been lost before. */
+/* Drop events that the watch no longer wants. A name may have been lost before. */
 static void ev_inode_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	struct kevent_inode *ki = to_inode(ke);

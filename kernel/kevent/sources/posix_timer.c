@@ -3,17 +3,17 @@
  * POSIX timers whose expiries go to a queue: SIGEV_KEVENT
  *
  * timer_create() adds the watch. A timer and its watch point at each other.
- * Both pointers are cleared under it_lock by whoever goes first, and both
- * objects are freed a grace period after that:
+ * The one that goes first clears both pointers under it_lock, and both objects are
+ * freed a grace period after that:
  *
- * - who holds it_lock and sees k_itimer.it_notify_data has a watch, and its queue,
- *   that detach() has not left;
- * - who comes from the watch loads its pointer under RCU, takes it_lock, and
- *   looks whether the timer still points back.
+ * - A task that holds it_lock and sees k_itimer.it_notify_data has a watch, and
+ *   its queue, that detach() has not left.
+ * - A task that comes from the watch loads its pointer under RCU, takes it_lock,
+ *   and checks whether the timer still points back.
  *
- * An expiry only makes the watch ready. What has expired is counted, and an
- * interval timer restarted, by collect(), as it is for signals when they are
- * dequeued. it_lock is taken before ready_lock.
+ * An expiry only makes the watch ready. collect() counts expiries and restarts an
+ * interval timer, as dequeue_signal() does for signals. it_lock is taken before
+ * ready_lock.
  */
 
 #include <linux/cleanup.h>
@@ -101,7 +101,7 @@ static void ev_posix_timer_reset(struct k_itimer *timer)
 	kevent_forget(ke);
 }
 
-/* Removes the watch. What is not delivered is dropped. */
+/* Removes the watch. Expiries that are not delivered are dropped. */
 static void ev_posix_timer_release(struct k_itimer *timer)
 {
 	bool mine = false;

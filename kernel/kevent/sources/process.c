@@ -6,11 +6,11 @@
  * do_notify_parent() wake pidfds up with tasklist_lock held for writing. Some kernels of
  * this series wake up for a leader that leaves threads behind, others do not;
  * ev_proc_exited() therefore checks that the leader has exited and has no other threads.
- * The caller that finds that first, the wake-up or ADD, copies the status, since the task
- * may be released as soon as the lock is, and takes the watch off the queue, so that it is
- * reported once. ADD joins and checks under tasklist_lock, which holds off exits, reaping,
- * and the swap of leaders by an exec. The order is tasklist_lock > the lock of wait_pidfd
- * > ready_lock.
+ * The wake-up or ADD, whichever finds the exit first, copies the status, since the task may be
+ * released as soon as the lock is. It takes the watch off the wait queue, so that the exit is
+ * reported once. ADD joins and checks under tasklist_lock, which holds off exits, reaping, and
+ * the swap of leaders by an exec. The order is tasklist_lock > the lock of wait_pidfd >
+ * ready_lock.
  *
  * ADD decides who may know the status: in a wake-up the task that exits runs and not the
  * watcher, and a security module compares more than ids. All that it compares is in the
@@ -159,8 +159,8 @@ static bool ev_proc_is_child(struct task_struct *task)
 }
 
 /*
- * A parent may know, and who may read the status in /proc/<pid>/stat. What is asked here holds
- * as long as the process has its credentials, except for dumpability.
+ * A parent may know the status, and so may a task that may read it in /proc/<pid>/stat. The
+ * answer holds as long as the process has its credentials, except for dumpability.
  */
 static void ev_proc_trust(struct kevent_proc *kp, struct task_struct *task)
 {

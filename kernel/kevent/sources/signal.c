@@ -3,15 +3,15 @@
  * Signals to the process that adds the watch
  *
  * A signal that is sent must not pay for watches of other signals or processes. A watch is
- * linked to a list of its signal, under the siglock. The lists of a process are one
- * object, which host_signals() finds from its first watch to its last:
- * the hooks make one load where there is none, and a signal that is sent touches its own
- * watches, at most 16. The siglock belongs to a task, so the watch keeps the struct pid of
- * its process: ev_signal_detach() goes from there to a task and its sighand, and finds
- * none only if the process is gone. Nothing else of the process is touched from outside.
- * The process drops its watches itself, in do_exit() after the last thread and in exec
- * after de_thread(), when no thread is left that could add one. It also unlinks watches
- * that another task has killed: their detach() finds nothing to do.
+ * linked to a list of its signal, under the siglock. The lists of a process are one object,
+ * which host_signals() finds from its first watch to its last. The hooks make one load
+ * where there is none. A signal that is sent touches its own watches, at most 16. The
+ * siglock belongs to a task, so the watch keeps the struct pid of its process:
+ * ev_signal_detach() goes from there to a task and its sighand, and finds none only if the
+ * process is gone. Nothing else of the process is touched from outside. The process drops
+ * its watches itself, in do_exit() after the last thread and in exec after de_thread(),
+ * when no thread is left that could add one. It also unlinks watches that another task has
+ * killed: their detach() finds nothing to do.
  *
  * The two hooks in __send_signal_locked() and send_sigqueue() run under the siglock,
  * possibly in hard interrupts, and the first may still fail. queue_signal_locked() is the
@@ -27,7 +27,7 @@
  * A standard signal needs no memory: the watch has room for one that is not delivered yet,
  * and more of them merge with it. Each real-time signal is kept, in memory that is charged
  * to the receiver like that of a pending signal, and to the owner of the queue as well.
- * Those that may neither fail nor be lost use the room of the watch when there is no
+ * Signals that may neither fail nor be lost use the room of the watch when there is no
  * memory.
  *
  * A watch that consumes may find a signal that is pending, from before ADD or MODIFY. Then
@@ -59,7 +59,7 @@
 #define KEVENT_MAX_PER_SIGNAL	16U
 
 /*
- * What the terminal sends to a process that may not use it now. The process tries
+ * Signals of a terminal to a process that may not use it now. The process tries
  * again at once, and would not stop trying if the signal had no effect.
  */
 #define STOPS_AT_TTY	(rt_sigmask(SIGTTIN) | rt_sigmask(SIGTTOU))
@@ -183,7 +183,7 @@ static void ev_signal_modified(struct kevent *ke, const struct ukevent *uk)
 	struct kevent_signal *ks = to_signal(ke);
 
 	ev_signal_consume(ks, uk->id.raw_u64 & KEVENT_SIGNAL_NOMASK);
-	/* What KEVENT_REQ_DISPATCH has held back */
+	/* Report signals that KEVENT_REQ_DISPATCH has held back. */
 	if (ks->nr)
 		kevent_ready_locked(ke, KEVENT_SIGNAL_DELIVERY);
 }

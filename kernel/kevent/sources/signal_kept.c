@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What watches keep of signals until it is delivered
+ * Signals that watches keep until they are delivered
  */
 
 #include <linux/cleanup.h>
@@ -17,12 +17,12 @@
 /* Signals that a watch keeps at most of those that were pending, or came to a handler */
 #define KEVENT_SIGNAL_MAX_KEPT	65536U
 
-/* What the CPU can make of an instruction; as in dequeue_signal(). */
+/* Signals that an instruction may cause: SYNCHRONOUS_MASK of kernel/signal.c */
 #define FAULTS	(rt_sigmask(SIGSEGV) | rt_sigmask(SIGBUS) |		\
 		 rt_sigmask(SIGILL) | rt_sigmask(SIGTRAP) |		\
 		 rt_sigmask(SIGFPE) | rt_sigmask(SIGSYS))
 
-/* What kmalloc() takes for one that is not delivered yet */
+/* Bytes that kmalloc() takes for a signal that is not delivered yet */
 #define EV_SIGINFO_BYTES	roundup_pow_of_two(sizeof(struct kevent_siginfo))
 
 static void ev_signal_free_info(struct kevent_signal *ks,
@@ -93,7 +93,7 @@ void ev_signal_delivered(struct kevent *ke)
 	ev_signal_free_info(ks, info);
 }
 
-/* What was pending has been counted when it was sent. */
+/* Get memory for a signal. A signal that was pending was counted when it was sent. */
 static struct kevent_siginfo *ev_signal_room(const struct kevent_signal *ks,
 					     const struct kevent_sent *sent)
 {
@@ -144,7 +144,7 @@ int ev_signal_reserve(struct kevent_signal *ks,
 		      const struct kevent_sent *sent)
 {
 	guard(spinlock_irqsave)(&ks->kk.ke.queue->ready_lock);
-	/* What has become pending was offered to those that observe, and others take it. */
+	/* Only consuming watches take a pending signal: others were offered it when it was sent. */
 	ks->asked = ev_signal_is_armed(ks) &&
 		    (sent->taken ? ks->consume :
 				   HOST_SIGNALS_FIRST || sent->fault || !ks->consume);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What watches keep of signals until it is delivered
+ * Signals that watches keep until they are delivered
  */
 #ifndef _KEVENT_SIGNAL_KEPT_H
 #define _KEVENT_SIGNAL_KEPT_H

@@ -56,8 +56,9 @@ static bool ev_signal_is_pending(int sig)
 }
 
 /*
- * Take a signal of the current process. What dequeues one may release the siglock when it
- * has it: the watch that wanted it gets it in any case, as if nobody had changed it since.
+ * Take a signal of the current process. dequeue_signal() may release the siglock after it
+ * has taken a signal. The watch gets the signal in any case, as if nobody had changed the
+ * watch since.
  */
 void ev_signal_take(struct kevent_signal *ks)
 {
@@ -92,10 +93,10 @@ void ev_signal_take(struct kevent_signal *ks)
 }
 
 /*
- * The current task has signals pending that watches consume. Those of its process are looked
- * at next. Each can take one, so that the caller does not come here for ever. One that keeps a
- * signal, or is disarmed, is looked at when that is over, and the current task, which may sleep
- * by then, is woken.
+ * The current task has signals pending that watches consume. The watches of its process are
+ * looked at next. Each can take one, so that the caller does not come here for ever. One that
+ * keeps a signal, or is disarmed, is looked at when that is over, and the current task, which
+ * may sleep by then, is woken.
  */
 static void ev_signal_ask(struct kevent_queue *q)
 {

@@ -73,8 +73,8 @@ struct kevent_signals {
  *
  * S is the siglock of the process, whose order is siglock > ready_lock. The
  * watch is unlinked before the process, or the program it executes, ends: see
- * kevent_drop_signals(). What has a siglock is found by @tgid until then, and
- * nothing of the process is touched later.
+ * kevent_drop_signals(). Until then @tgid leads to a task that has a siglock. Nothing of the
+ * process is touched later.
  */
 struct kevent_signal {
 	struct kevent_keyed	kk;

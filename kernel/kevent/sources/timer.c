@@ -15,11 +15,11 @@
  * Removing a timer leaves the hrtimer alone: its callback then finds less to do, or nothing.
  *
  * A periodic timer does not restart itself. Its expiry takes it out of the tree, counts
- * once, moves the time on by one interval and makes the watch ready. The entry adds the
- * intervals that have passed since; the code can do that any number of times, as fdinfo
- * does, and without hrtimer_forward(), for which a tick is the shortest interval when
- * there are no high resolution timers. Delivery restarts the timer, once it is known to
- * have succeeded. So no period is too short: there is one expiry per event.
+ * once, moves the time on by one interval and makes the watch ready. ev_timer_fill() adds the
+ * intervals that have passed since. It may run any number of times, as for fdinfo. It does not
+ * use hrtimer_forward(), whose shortest interval is a tick when there are no high resolution
+ * timers. Delivery restarts the timer, once it is known to have succeeded. So no period is too
+ * short: there is one expiry per event.
  *
  * A callback does all it does to a watch under ready_lock. MODIFY and detach() take the
  * timer out of the tree under that lock, and need not wait for a callback.
@@ -330,7 +330,7 @@ static void ev_clock_next(struct kevent_clock *clock)
 
 /* Turns */
 
-/* That of this CPU; in its softirq, which may be a new one */
+/* Returns the share of this CPU, which is full in a new softirq. Called in softirqs. */
 static struct ev_share *ev_share_here(void)
 {
 	unsigned int run = kstat_softirqs_cpu(HRTIMER_SOFTIRQ, smp_processor_id());
@@ -353,9 +353,9 @@ static void ev_share_go_on(struct ev_share *share)
 }
 
 /*
- * A timer of the clock is due. The clock may be on the list of this or another CPU: a timer that
- * is earlier than the last one starts the hrtimer while its callback has yet to get ready_lock,
- * and that expires once more.
+ * A timer of the clock is due. The clock may already be on the list of this or another CPU. A
+ * new first timer may start the hrtimer while the callback has yet to get ready_lock. Then the
+ * hrtimer expires once more.
  */
 static void ev_clock_wait(struct kevent_clock *clock, struct ev_share *share)
 {
@@ -574,8 +574,8 @@ static void ev_timer_detach(struct kevent *ke)
 	struct kevent_timer *kt = to_timer(ke);
 
 	/*
-	 * A watch that is dead is not put anywhere. What takes it out at the same
-	 * time is a callback, which RCU lets finish.
+	 * A watch that is dead joins no tree and no list. Only a callback may
+	 * take it out now, and RCU keeps the watch until that is done.
 	 */
 	if (!data_race(timerqueue_node_queued(&kt->node)) &&
 	    list_empty(&kt->on_set))
@@ -585,7 +585,7 @@ static void ev_timer_detach(struct kevent *ke)
 	list_del_init(&kt->on_set);
 }
 
-/* What is not delivered yet was of the former setting. */
+/* Expiries that are not delivered yet belong to the former setting. */
 static void ev_timer_modified(struct kevent *ke, const struct ukevent *uk)
 {
 	kevent_forget(ke);

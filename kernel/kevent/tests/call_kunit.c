@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may run chains of calls
+ * Tests of chains of calls: which tasks may run them, and what a chain leaves behind
  */
 
 #include <kunit/test.h>
@@ -38,7 +38,7 @@ static void threads_without_user_mode_have_no_chains(struct kunit *test)
 }
 
 #if defined(CONFIG_X86_64) || defined(CONFIG_ARM64)
-/* Whoever delays a task on its way to user mode sets the flag. */
+/* Code that delays a task on its way to user mode sets TIF_NOTIFY_RESUME. */
 static void what_user_mode_would_see_done_is_done(struct kunit *test)
 {
 	set_thread_flag(TIF_NOTIFY_RESUME);

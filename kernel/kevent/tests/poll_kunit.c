@@ -47,7 +47,7 @@ static void fifo_that_is_no_pipe_is_no_pipe(struct kunit *test)
 	fput(ends[1]);
 }
 
-/* What is said of it comes from its ->poll(). */
+/* Conditions of such a FIFO come from its ->poll(). */
 static void fifo_that_is_no_pipe_is_polled(struct kunit *test)
 {
 	struct ukevent uk = { .type = KEVENT_POLL, .event = KEVENT_POLL_POLLIN };

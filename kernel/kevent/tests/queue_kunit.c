@@ -327,7 +327,7 @@ static void a_key_is_used_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, collect(test, 2), 1);
 }
 
-/* Those that wait for several are also found by what they have seen. */
+/* many_seen has the consumers that wait for several entries, by the position they have seen. */
 static void check_many_seen(struct kunit *test, struct kevent_queue *q)
 {
 	struct kevent_consumer *w;
@@ -346,7 +346,7 @@ static void check_many_seen(struct kunit *test, struct kevent_queue *q)
 	KUNIT_EXPECT_EQ(test, nr, q->nr_several);
 }
 
-/* What kevent_next_sleeper() relies on */
+/* Invariants that kevent_next_sleeper() relies on */
 static void check_sleepers(struct kunit *test)
 {
 	struct kevent_queue *q = ((struct fixture *)test->priv)->q;
@@ -565,7 +565,7 @@ static void sources_left_out_are_not_implemented(struct kunit *test)
 				    "type %u", sources[i].type);
 }
 
-/* What source_ops.h says of methods that go together */
+/* Rules of source_ops.h for methods that go together */
 static void check_source(struct kunit *test, const struct kevent_source_ops *ops)
 {
 	bool level = ops->flags & KEVENT_SOURCE_LEVEL;

@@ -108,7 +108,7 @@ u8 kevent_testpoints_used;
  * window; the test, or the task after a while, takes it to KEVENT_TESTPOINT_NONE.
  */
 static enum kevent_testpoint kevent_testpoint_armed;
-/* Whose queues; written while no window is armed */
+/* Only queues of this address space have the window. Written while no window is armed. */
 static const struct mm_struct *kevent_testpoint_mm;
 /* Writers of the files */
 static DEFINE_MUTEX(kevent_testpoint_mutex);
@@ -306,7 +306,7 @@ static int kevent_delay_open(struct inode *inode, struct file *file)
 	return single_open(file, kevent_delay_show, NULL);
 }
 
-/* Who has set delays may have died. */
+/* Delays end with the file: the process that has set them may have died. */
 static int kevent_delay_release(struct inode *inode, struct file *file)
 {
 	if (file->f_mode & FMODE_WRITE)

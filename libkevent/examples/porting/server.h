@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * What the echo servers have in common: everything but their event loop
+ * The common part of the echo servers: everything but their event loop
  */
 #ifndef SERVER_H
 #define SERVER_H

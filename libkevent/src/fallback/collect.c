@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What epoll found
+ * Collect events of epoll, and report them to the watches
  */
 #include <limits.h>
 #include <string.h>
@@ -84,10 +84,10 @@ static __attribute__((noinline)) void fb_collect_in_turn(const struct fb_queue *
 }
 
 /*
- * The queue is locked. The caller has room for as many entries as epoll was asked for, so
- * the watches of the first instance find theirs, and the second one has what is left: at
- * least the place of its own token. If it came first, a level watch behind it could find no
- * room each time.
+ * The queue is locked. The caller has room for as many entries as epoll was asked for. So
+ * each watch of the first instance finds room, and the second instance has the rest: at
+ * least the place of its own token. If the second instance came first, a level watch behind
+ * it could find no room each time.
  */
 void fb_collected(struct fb_queue *q, struct epoll_event *events, int nr,
 		  struct fb_dest *d, __u32 call)

@@ -119,7 +119,7 @@ static int fb_wake_one(struct fb_queue *q)
 	return 0;
 }
 
-/* Those who sleep are a herd, and look once more. Requests for single ones are none then. */
+/* All sleeping calls become a herd, and check the queue once more. Single requests are dropped. */
 static int fb_wake_all(struct fb_queue *q)
 {
 	if (q->refuses & KEVENT_INIT_REFUSE_READY)
@@ -204,7 +204,7 @@ void kevent_fb_unwatch(int fd, int file)
 		fb_unwatch(q, file);
 }
 
-/* What else it is, it does not say: only eventfds have such a line. */
+/* Only an eventfd has such a line in its fdinfo. */
 static bool fb_is_eventfd(int fd)
 {
 	char name[40], text[1024];

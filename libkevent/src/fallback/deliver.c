@@ -122,7 +122,7 @@ static void fb_deliver_one(struct fb_queue *q, struct fb_watch *w,
 	fb_delivered(q, w);
 }
 
-/* What there is repeats an unread entry, or one of this call. */
+/* Store nothing: an unread entry, or one of this call, has the same conditions. */
 static void fb_drop(struct fb_queue *q, struct fb_watch *w, struct fb_dest *d)
 {
 	fb_dequeue(q, w);
@@ -145,7 +145,7 @@ static bool fb_is_gone(struct fb_queue *q, struct fb_watch *w)
 	return true;
 }
 
-/* What an epoll of the program has got goes again. */
+/* If the queue's number means an epoll of the program by now, a registration there is removed. */
 static void fb_repoll_failed(struct fb_queue *q, struct fb_watch *w)
 {
 	if (fb_is_gone(q, w))
@@ -274,7 +274,7 @@ static bool fb_is_plain(const struct fb_watch *w)
 	       (w->req_flags & KEVENT_REQ_ET || w->state & FB_REPEATED);
 }
 
-/* What fb_deliver_one() does with a plain watch of a file. There is room. */
+/* The same as fb_deliver_one(), for a plain watch of a file. There is room. */
 static void fb_deliver_plain(struct fb_queue *q, struct fb_watch *w,
 			     struct fb_dest *d)
 {

@@ -6,10 +6,10 @@
  * watch, arms the watch by the source that serves queues of the fallback as well, and posts what
  * happens. So the modes, the ring and the sleepers are the module's.
  *
- * What the library knows of a watch is in the shadow of its queue, as long as something is under
- * way for it. The shadow is found by the number of a descriptor, which may mean another queue
- * since. So all that rests on it is asked of the module: it knows the number of a watch, and
- * whether its event is delivered.
+ * While something is under way for a watch, the shadow of its queue has the library's record of
+ * it. The shadow is found by the number of a descriptor, which may mean another queue since. So all
+ * that rests on it is asked of the module: it knows the number of a watch, and whether its event is
+ * delivered.
  */
 #include <errno.h>
 #include <limits.h>
@@ -121,7 +121,7 @@ static void look_at_some(struct fb_queue *q)
 	}
 }
 
-/* It handles no signals. Those that C libraries have for themselves it does not block. */
+/* The thread blocks all signals but the ones that the C library has for itself. */
 int fb_start_thread(pthread_t *thread, void *(*function)(void *), void *arg)
 {
 	sigset_t all, old;
@@ -280,7 +280,7 @@ static int add(struct fb_queue *q, int fd, struct ukevent *uk)
 	}
 	if (ret)
 		*uk = k;
-	/* What had the key is gone. */
+	/* ADD was accepted, so the module had no watch with this key any more. */
 	if (old)
 		drop(q, old);
 	drop_idle(q, w);
@@ -384,7 +384,7 @@ static int make(struct fb_queue *q, int fd, __u32 cmd, struct ukevent *uk)
 	case KEVENT_CTL_REMOVE:
 		return remove_watch(q, fd, uk);
 	default:
-		/* What has expired is reported anyway. */
+		/* A mark of a POSIX timer has no effect: expirations are reported anyway. */
 		w = fb_find_request(q, uk);
 		if (uk->type == KEVENT_POSIX_TIMER)
 			return w && !drive(fd, q, w, QUERY) ? 0 : -ENOENT;
@@ -415,7 +415,7 @@ int kevent_driven_make(int fd, __u32 cmd, struct ukevent *uk)
 	return ret;
 }
 
-/* What was not delivered is for others. */
+/* If the event was not delivered, fb_kill() gives it to other waiters. */
 static void end_watch(struct fb_queue *q, struct fb_watch *w)
 {
 	if (w->stage == FB_RUNS || (w->stage == FB_OWES && !drive(q->fd, q, w, 0)))
@@ -445,7 +445,7 @@ void kevent_driven_close(int fd)
 		return;
 	fb_queue_lock(q, -1);
 	end_watches(q);
-	/* Who serves finds that it serves another queue, where its chain does not count. */
+	/* By this a serving thread finds that its queue was closed, and does not count its chain. */
 	__atomic_add_fetch(&q->call, 1, __ATOMIC_SEQ_CST);
 	q->serving.running = 0;
 	fb_queue_unlock(q);

@@ -27,8 +27,8 @@ bool fb_epoll_probe(int epoll, int fd)
 }
 
 /*
- * The instance may be any of the program, and a child has that of its parent. What one
- * thread adds, another one must not find: the lock is held until it is deleted.
+ * The instance may be any of the program, and a child has that of its parent. The lock is
+ * held until the probe is deleted, so no thread finds the probe of another one.
  */
 bool fb_epoll_has(int epoll, int fd)
 {

@@ -15,7 +15,7 @@
 #include "sys.h"
 
 #define FB_POLL_ALL	0x27dfU		/* all KEVENT_POLL_* */
-/* What poll(2) says of a file without a poll method */
+/* Conditions that poll(2) returns for a file without a poll method */
 #define FB_POLL_REGULAR	(KEVENT_POLL_POLLIN | KEVENT_POLL_POLLOUT | \
 			 KEVENT_POLL_POLLRDNORM | KEVENT_POLL_POLLWRNORM)
 
@@ -129,7 +129,7 @@ static void fb_file_refused(struct fb_watch *w, const struct stat *st)
 	w->state &= ~(FB_REPEATED | FB_TAKES);
 }
 
-/* What may be watched */
+/* Files that may be watched */
 
 /* Epoll itself refuses what would be a cycle of queues. */
 static int fb_check_nesting(int fd, const struct stat *st)
@@ -243,9 +243,9 @@ static int fb_file_ready(const struct fb_watch *w)
 }
 
 /*
- * Epoll has an edge for a new watch that is ready, and it is to be handed back. What
- * epoll has for others goes to the ready list, or comes again: so look as often as
- * it takes until all of them were seen.
+ * Epoll has an edge for a new watch that is ready, and ADD is to hand it back. Events of
+ * other watches go to the ready list, or epoll reports them again. So ask epoll until
+ * each watch must have had its turn.
  */
 static __u32 fb_file_swallow(struct fb_queue *q, struct fb_watch *w)
 {

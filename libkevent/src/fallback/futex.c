@@ -61,7 +61,7 @@ struct fb_futexes {
 	bool		stop;
 };
 
-/* What the thread waits for: a copy, from 1 on with tokens */
+/* A copy of the words that the thread waits for. From 1 on they have the tokens of watches. */
 struct fb_waiting {
 	struct fb_waitv	v[FB_WAITV_MAX];
 	__u64		token[FB_WAITV_MAX];

@@ -19,7 +19,7 @@ enum fb_list_nr {
 	FB_NR_LISTS,
 };
 
-/* What is under way for a watch */
+/* The work under way for a watch */
 enum fb_stage {
 	FB_IDLE,	/* nothing */
 	FB_WAITS,	/* it waits for what happens */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What the kernel would say in fdinfo, for tests
+ * Values of the fields that the kernel shows in fdinfo, for tests
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static __u32 fb_info_watches(struct fb_queue *q)
 	return q->index.nr;
 }
 
-/* What epoll has is ready, too; it goes to the ready list. */
+/* Watches that epoll reports are ready, too: move them to the ready list. */
 static __u32 fb_info_ready(struct fb_queue *q)
 {
 	__u32 rounds = fb_info_watches(q) / FB_BATCH + 1;

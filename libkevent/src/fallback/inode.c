@@ -238,7 +238,7 @@ static void fb_inode_drop(struct fb_queue *q, int wd)
 	fb_call(inotify_rm_watch(q->inodes->fd, wd));
 }
 
-/* What inotify says of the inode is not for the watch any more. */
+/* The watch gets no more events of inotify. */
 static void fb_inode_break(struct fb_queue *q, struct fb_inode *inode)
 {
 	int wd = inode->wd;
@@ -327,8 +327,8 @@ static void fb_inodes_missed(struct fb_queue *q)
 }
 
 /*
- * What there is now: those who change files may be faster than this loop. Where that is not to
- * be had, as much as fits at once.
+ * Read only the bytes that are there now, as other programs may change files faster than this loop
+ * reads. If FIONREAD fails, read once.
  */
 static void fb_inodes_read(struct fb_queue *q, __u32 nr)
 {
@@ -394,7 +394,7 @@ static int fb_inode_attach(struct fb_queue *q, struct fb_watch *w,
 	inode->ino = id.ino;
 	memcpy(inode->dev, id.dev, sizeof(id.dev));
 	inode->opened = fb_opened(fb_inode_fd(w));
-	/* What was reported so far is not for this watch. */
+	/* Report earlier events to the other watches: they are not for this one. */
 	fb_inodes_read(q, 0);
 	ret = fb_inode_listen(q, inode);
 	if (ret < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR MIT */
 /*
- * What a source of the fallback does, and the table of sources
+ * Operations of the sources of the fallback, and the table of sources
  */
 #ifndef LIBKEVENT_FB_OPS_H
 #define LIBKEVENT_FB_OPS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What numbers of descriptors mean: which are the library's, and which are those of a file
- * that was opened anew
+ * Owners of the numbers of descriptors: which are the library's, and which are those of a
+ * file that was opened anew
  *
  * A program may close descriptors that it has not opened, all from 3 on for instance.
  * Their numbers come back, as those of other queues or of files of the program. So each

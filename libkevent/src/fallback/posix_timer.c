@@ -285,7 +285,7 @@ static void fb_posix_timer_delivered(struct fb_queue *q, struct fb_watch *w)
 	to_posix(w)->expired = 0;
 }
 
-/* What has expired is reported anyway. */
+/* A mark has no effect: expirations are reported anyway. */
 static int fb_posix_timer_mark(struct fb_queue *q, struct fb_watch *w, const struct ukevent *uk)
 {
 	return 0;

@@ -31,7 +31,7 @@
 /* Events that one epoll_wait() takes at most */
 #define FB_BATCH	64
 
-/* What epoll hands back. Tokens of watches have a generation, so they are larger. */
+/* Tokens of the library's own files. Tokens of watches have a generation, so they are larger. */
 enum fb_token {
 	FB_TOKEN_KICK,
 	FB_TOKEN_SECOND,
@@ -240,7 +240,7 @@ static inline bool fb_has_sleepers(const struct fb_queue *q)
 }
 
 /* setup.c */
-/* What needs no epoll: 0 or -errno */
+/* Clear the fields, without epoll: 0 or -errno */
 int fb_queue_clear(struct fb_queue *q);
 int fb_queue_setup(struct fb_queue *q, int fd, struct kevent_ring *ring,
 		   __u32 size, __u32 flags);
@@ -301,7 +301,7 @@ struct fb_queue *fb_queue_alloc(void);
 void fb_abandon(struct fb_queue *q);
 /* KEVENT_FB_PASS, for a number that was the queue's, which it is no more */
 int fb_not_this(int fd, struct fb_queue *q);
-/* What a call says in a child: -EXDEV, unless the number has come to mean something else */
+/* The result of a call in a child: -EXDEV, unless the number has come to mean something else */
 int fb_queue_abroad(struct fb_queue *q, int fd);
 
 /* state.c */
@@ -329,7 +329,7 @@ void fb_kill_all(struct fb_queue *q);
 /* deliver.c */
 void fb_report(struct fb_queue *q, struct fb_watch *w, __u32 mask);
 void fb_fill(struct fb_queue *q, struct fb_watch *w, struct ukevent *uk);
-/* What follows in the mode of a watch whose last occurrence of a call is delivered */
+/* A call has delivered its last event of the watch: its mode may end, disarm or requeue it. */
 void fb_delivered(struct fb_queue *q, struct fb_watch *w);
 void fb_recheck(struct fb_queue *q, struct fb_dest *d, __u32 call);
 /* No call sleeps: have poll() of the queue say what is ready. */

@@ -41,8 +41,9 @@ static int fb_rebuild_rest(struct fb_queue *q)
 }
 
 /*
- * Those who sleep, sleep in the old instance: a write reaches both. There the kick is to be
- * level, as each write wakes one of them only: so who has it wakes the next, and goes.
+ * Sleeping calls are in the old instance, and a write reaches both instances. A write wakes only
+ * one call of the old one. So the kick is level there: a call that has it wakes the next one, and
+ * leaves.
  */
 static void fb_rebuild_wake(struct fb_queue *q)
 {

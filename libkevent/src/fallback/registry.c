@@ -211,7 +211,7 @@ void fb_abandon(struct fb_queue *q)
 }
 
 /*
- * The lock is held. Those of the parent process are not used again: its threads may
+ * The lock is held. Queues of the parent process are not used again: its threads may
  * have counted themselves as users.
  */
 static struct fb_queue *fb_queue_new(void)

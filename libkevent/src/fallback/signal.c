@@ -2,8 +2,8 @@
 /*
  * SIGNAL with KEVENT_SIGNAL_NOMASK
  *
- * What has come is in the inbox of each watch, from where a call of its queue takes
- * it: see signals.c.
+ * Signals that have come are in the inbox of each watch, from where a call of its queue
+ * takes them: see signals.c.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -162,7 +162,7 @@ static void fb_signals_free(struct fb_queue *q)
 	q->signals = 0;
 }
 
-/* What the inbox of a watch has is its events. */
+/* Signals in the inbox of a watch become its events. */
 static void fb_signal_empty_inbox(struct fb_queue *q, struct fb_signal *s)
 {
 	{
@@ -250,7 +250,7 @@ static int fb_signal_attach(struct fb_queue *q, struct fb_watch *w,
 	return w->state & FB_DISARMED ? 0 : fb_signal_listen(q, w);
 }
 
-/* What has come so far is dropped with the watch. */
+/* Signals that have come so far are dropped with the watch. */
 static void fb_signal_detach(struct fb_queue *q, struct fb_watch *w)
 {
 	struct fb_signal *s = to_signal(w);

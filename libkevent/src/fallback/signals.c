@@ -5,10 +5,10 @@
  * A signal that some thread does not block is taken by a handler; one that all threads
  * block is read from a signalfd. So no signal mask is changed. The handler takes no
  * locks: it leaves what it knows where a call finds it, and rings a bell, which the
- * epoll instances of all queues with a SIGNAL watch hear. Whoever collects hands out
- * to all of them.
+ * epoll instances of all queues with a SIGNAL watch hear. A call that collects hands the
+ * signals out to all of these queues.
  *
- * What nobody listens to has the effect that it had before the handler was set.
+ * A signal that no watch wants has the effect that it had before the handler was set.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -442,7 +442,7 @@ void fb_hub_quit(struct fb_hub *hub)
 		fb_hub_close(hub);
 }
 
-/* Who listens */
+/* Listeners */
 
 static int fb_hub_set_mask(struct fb_hub *hub, __u64 mask)
 {
@@ -510,9 +510,9 @@ static int fb_hub_update(struct fb_hub *hub, __u32 signal)
 }
 
 /*
- * A listener changes. What the handler has taken for it as it was is handed out before:
- * no handler takes more of these once those under way are through. For those that are not,
- * see fb_hub_give_back().
+ * A listener changes. Hand out the signals that the handler has taken for it as it was: once
+ * the handlers under way have ended, no handler takes more of them. For handlers that have not
+ * ended, see fb_hub_give_back().
  */
 static void fb_hub_settle(struct fb_hub *hub, __u32 signal,
 			  const struct fb_listener *l,

@@ -50,7 +50,7 @@ void fb_hub_leave_parent(void);
 
 /* Hand out what has come; @q need not be notified. */
 void fb_hub_collect(struct fb_hub *hub, struct fb_queue *q);
-/* From the next signal on: 0 or -errno. What has come is handed out before. */
+/* From the next signal on: 0 or -errno. Earlier signals are handed out before. */
 int fb_hub_listen(struct fb_hub *hub, struct fb_listener *l, __u32 signal,
 		  bool once);
 void fb_hub_ignore(struct fb_hub *hub, struct fb_listener *l, __u32 signal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What a queue has of a watch: the list that it is on, its number; and its end
+ * State of a watch in its queue: its list, its number, and its end
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,8 +68,8 @@ static void fb_lose_number(struct fb_queue *q, struct fb_watch *w)
 }
 
 /*
- * Whoever has the watch at hand may go on. It goes with the next request that names it, or
- * with the queue.
+ * The watch is not freed here, as a caller may use it. The next request that names it, or the
+ * end of the queue, frees it.
  */
 void fb_number_changed(struct fb_queue *q, int fd, const struct fb_watch *of)
 {

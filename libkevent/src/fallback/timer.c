@@ -305,7 +305,7 @@ static void fb_clock_poll(struct fb_queue *q, struct fb_clock *clock)
 	if (fb_sys(SYS_read, clock->fd, &nr, sizeof(nr)) == -ECANCELED ||
 	    clock->was_set) {
 		fb_timers_cancel(q);
-		/* Those who sleep until a time of the clock count anew. */
+		/* Calls that sleep until a time of the clock compute their timeouts anew. */
 		fb_kick_all(q);
 	}
 	clock->was_set = false;
@@ -476,7 +476,7 @@ static int fb_timer_modify(struct fb_queue *q, struct fb_watch *w,
 	return fb_timer_arm(q, to_timer(w), uk);
 }
 
-/* What has expired since */
+/* Count the intervals that have ended since the timer expired. */
 static void fb_timer_count(struct fb_timer *t)
 {
 	__s64 delta = fb_clock_now(fb_clock_ids[t->clock->nr]) - t->expires;

@@ -2,16 +2,16 @@
 /*
  * Waiting: kevent_wait(), kevent_get_events(), kevent_commit()
  *
- * All calls of a queue sleep in epoll. Who takes an event stores it; so a sleeper
- * is woken for an event of its own, by a kick, or not at all. A call takes under the
- * lock what is there, and sleeps if that is nothing: so only one that was woken has
- * taken what other calls do not see yet.
+ * All calls of a queue sleep in epoll. A call that takes an event stores it; so a
+ * sleeper is woken for an event of its own, by a kick, or not at all. A call takes the
+ * events that are there under the lock, and sleeps if there are none: so only a call
+ * that was woken has taken events that other calls do not see yet.
  *
- * Who takes several events stores what others were woken for, or would have been: each
- * entry ends one call, as in the kernel. A call that returns for entries kicks once if
- * that leaves any, and so does the one that this wakes. The kick wakes the newest sleeper.
- * If the entries are not enough for that one, or it has seen them, or another one waits
- * for several and has them, all look.
+ * A call that takes several events stores entries that others were woken for, or would
+ * have been. Each entry ends one call, as in the kernel. A call that returns for entries
+ * kicks once if that leaves any, and so does the one that this wakes. The kick wakes the
+ * newest sleeper. If the entries are not enough for that one, or it has seen them, or
+ * another one waits for several and has them, all look.
  */
 #include <limits.h>
 #include <signal.h>
@@ -202,7 +202,7 @@ static void fb_wait_process(struct fb_wait *c, struct epoll_event *events, int n
 		c->round = q->sleepers.round;
 }
 
-/* What epoll has said when it was asked for at most @max */
+/* The outcome of a call of epoll that was asked for at most @max events */
 static enum fb_outcome fb_wait_had(struct fb_wait *c, int nr, int max)
 {
 	__atomic_store_n(&c->q->idle, nr < max, __ATOMIC_RELAXED);
@@ -249,7 +249,7 @@ static enum fb_outcome fb_wait_poll(struct fb_wait *c)
 
 static bool fb_no_pwait2;
 
-/* What the call says itself. A filter may say anything else of it, and not only ENOSYS. */
+/* Is @ret of the call itself? A filter may return any other error, and not only ENOSYS. */
 static bool fb_pwait2_said(long ret)
 {
 	return ret >= 0 || ret == -EINTR || ret == -EINVAL || ret == -EBADF ||
@@ -312,7 +312,7 @@ static bool fb_wait_pass_on(struct fb_wait *c)
 	return others;
 }
 
-/* The queue is locked. What the caller waits for in the ring is beyond its last entry. */
+/* The queue is locked. Note at which position of the ring the caller has enough entries. */
 static void fb_wait_expect(struct fb_wait *c)
 {
 	struct fb_queue *q = c->q;
@@ -445,7 +445,7 @@ static bool fb_wait_requested(struct fb_wait *c)
 	return ret;
 }
 
-/* Who has not looked since the waits came to end is one of a herd, and has gone on. */
+/* A call that WAKE_ALL woke has checked the queue once more before it comes here. */
 static bool fb_wait_is_over(struct fb_wait *c)
 {
 	return fb_deadline_over(&c->until) ||
@@ -527,7 +527,8 @@ static void fb_wait_enter(struct fb_wait *c)
 
 /*
  * The queue is locked. Of the entries one is for the caller, if it @has any, and those that
- * nobody has taken are for others. Who waits for several has them, whoever takes them.
+ * nobody has taken are for others. For a call that waits for several, entries count that other
+ * calls take, too.
  */
 static void fb_wait_share(struct fb_wait *c, bool has)
 {

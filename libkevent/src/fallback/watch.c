@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What kevent_ctl() does with a watch
+ * Requests of kevent_ctl() for a watch
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ int fb_fd_error(const struct ukevent *uk, int err)
 	return fb_call(fcntl((int)uk->id.raw[0], F_GETFD)) < 0 ? -EBADF : err;
 }
 
-/* What the request names may be nothing that the source watches. */
+/* If the source can't watch the object of the request, that is the error, and else @err. */
 static int fb_object_error(const struct fb_ops *ops, const struct ukevent *uk,
 			   int err)
 {

@@ -73,7 +73,7 @@ static int submit(const struct work *w)
 	return kevent_chain_submit(q.fd, &w->chain, (__u64)w->letter);
 }
 
-/* What chains have said so far */
+/* The letters that chains have written so far */
 static const char *all_said(void)
 {
 	static char text[64];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1 OR MIT
 /*
- * What the fallback does not do as the kernel: each exception of kevent_fallback(7) has
+ * Exceptions of the fallback from what the kernel does: each one of kevent_fallback(7) has
  * a test of its name here, which shows it
  *
  * Each runs in a process of its own, which an alarm ends.
@@ -716,7 +716,7 @@ static void futex(void)
 	}
 }
 
-/* What was dropped may have been anything. */
+/* If inotify has dropped events, each watch reports all its conditions. */
 static void inode(void)
 {
 	const __u32 both = KEVENT_INODE_MODIFY | KEVENT_INODE_ATTRIB;

@@ -298,7 +298,7 @@ static void flag_avoids_the_kernel(void)
 	CHECK(kevent_init(NULL, 0, KEVENT_INIT_FALLBACK_ONLY) >= 0);
 }
 
-/* Whatever it says, it neither stops the fallback nor has a descriptor closed. */
+/* No result of kevent_init() by a filter stops the fallback, or has a descriptor closed. */
 static void lies(__u32 error)
 {
 	struct kevent_queue q;
@@ -1058,7 +1058,7 @@ static void opened_file_has_a_mark(void)
 	file_that_is_opened_again(KEVENT_INODE, SIGUSR1);
 }
 
-/* What asks /proc for a descriptor of the caller's */
+/* Requests for which the library asks /proc about a descriptor of the caller */
 static void check_sources_by_number(void)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, getppid(), 0);
@@ -1407,7 +1407,10 @@ static void *take_ones(void *arg)
 	return NULL;
 }
 
-/* Who stores all of them takes one; the alarm ends a test without a thread for the rest. */
+/*
+ * A call that stores both entries takes one of them. If no thread is woken for the other one, the
+ * alarm ends the test.
+ */
 static void each_entry_ends_a_call(void)
 {
 	pthread_t thread[2];
@@ -1859,7 +1862,7 @@ static void *change_watches(void *arg)
 	return NULL;
 }
 
-/* Whatever other threads of the parent did at fork() */
+/* Other threads of the parent may hold any lock at fork(). */
 static void child_never_waits_for_its_parent(void)
 {
 	struct kevent_queue q;
@@ -1994,7 +1997,7 @@ static void *look_again_and_again(void *arg)
 	return NULL;
 }
 
-/* Whoever else looks at it, or is ready to wait. */
+/* Other threads that poll the queue, or begin to wait, do not hide the watch. */
 static void level_watch_is_seen_by_each_look(void)
 {
 	struct kevent_queue q;

@@ -285,7 +285,7 @@ static void run_a_chain(void)
 	CHECK_EQ(kevent_chain_finish(&chain, &ev), 1);
 }
 
-/* What refuses the memory of a lane; 0: nothing does */
+/* The error of a filter that refuses the memory of a lane; 0: no filter does */
 static int no_memory;
 
 static void use_a_lane(void)
@@ -390,7 +390,7 @@ static void do_all_without(const struct optional *call, int error, bool late)
 	refuse(call->nr, (__u32)error);
 	no_memory = call->memory ? error : 0;
 	CHECK_EQ(kevent_queue_init(&q, &mem.ring, SIZE, KEVENT_INIT_FALLBACK_ONLY), 0);
-	/* What was there once is asked no more: the request is told. */
+	/* The library asks for a type once. With a late filter, only the request fails. */
 	lacking = late ? 0 : call->type;
 	if (lacking)
 		CHECK(!has(lacking));
@@ -448,7 +448,7 @@ struct entry {
 	long		nr;
 };
 
-/* What the page may name */
+/* Calls that the page may name */
 static const struct entry known[] = {
 	ENTRY(epoll_create1), ENTRY(epoll_ctl), ENTRY(epoll_pwait), ENTRY(epoll_pwait2),
 	ENTRY(eventfd2), ENTRY(read), ENTRY(write), ENTRY(close), ENTRY(fcntl), ENTRY(dup3),
@@ -471,7 +471,7 @@ static const struct entry known[] = {
 #endif
 };
 
-/* What threads, processes and this program need besides; nothing that the library needs */
+/* More calls, which threads, processes and this program need; none is for the library. */
 static const struct entry of_program[] = {
 	ENTRY(exit), ENTRY(exit_group), ENTRY(rt_sigreturn), ENTRY(brk), ENTRY(mprotect),
 	ENTRY(clone), ENTRY(set_robust_list), ENTRY(rt_sigaction), ENTRY(rt_sigprocmask),

@@ -42,7 +42,7 @@ int main(void)
 	struct kevent_handles t;
 	int a, b;
 
-	/* What the library fills in, the program takes. */
+	/* The program takes handles from a table that the library has filled in. */
 	kevent_handles_init(&t, slot, 2);
 	CHECK(t.free == 1 && slot[0].handle == HANDLE(1, 0) && slot[0].next == 2);
 	CHECK(slot[1].handle == HANDLE(1, 1) && !slot[1].next);
@@ -50,7 +50,7 @@ int main(void)
 	slot[0].object = &a;
 	CHECK(kevent_handle_object(&t, HANDLE(1, 0)) == &a);
 
-	/* What is left, the library gives; what the program releases, it gives again. */
+	/* The library gives the handle that is left, and then the one that the program releases. */
 	CHECK(kevent_handle_new(&t, &b) == HANDLE(1, 1) && !kevent_handle_new(&t, &b));
 	slot[0].handle = HANDLE(2, 0);
 	slot[0].next = t.free;

@@ -84,7 +84,7 @@ static void close_lane(void)
 	kevent_lane_close(&b);
 }
 
-/* What the peer of each may write, as it sees it */
+/* The slot at @pos in the direction from a to b, as a sees it */
 static struct kevent_lane_slot *slot(__u64 pos)
 {
 	return &a.out.slot[pos & (SLOTS - 1)];
@@ -498,7 +498,7 @@ static void room_is_rung_for_again(void)
 	close_lane();
 }
 
-/* What is wrong with the wait is said before the message is sent. */
+/* Bad arguments of the wait are refused before the message is sent. */
 static void send_and_wait_is_checked(void)
 {
 	const struct timespec bad = { .tv_nsec = -1 };
@@ -681,7 +681,7 @@ static void set_is_rung_for_once(void)
 	close_family();
 }
 
-/* Who is behind a socket without a name is not known. */
+/* The library does not know which process is behind a socket without a name. */
 static void lanes_without_a_name_are_rung_for(void)
 {
 	open_family(&usual, false);
@@ -974,7 +974,7 @@ static void sizes_are_checked(void)
 	close_lane();
 }
 
-/* What a hostile process may send in place of a lane */
+/* A message that a hostile process may send in place of a lane */
 struct parcel {
 	__u64	magic;
 	__u32	flags;
@@ -1106,7 +1106,7 @@ static void parcels_are_checked(void)
 	CHECK_EQ(parcel_is(&p), 0);
 	p.magic++;
 	CHECK_EQ(parcel_is(&p), -EPROTO);
-	/* Those that were opened above, and none that came with a parcel */
+	/* Only the descriptors that were opened above, and none that came with a parcel */
 	CHECK_EQ(nr_open() - before, 7);
 }
 

@@ -432,7 +432,7 @@ static void watch_that_broke_while_disabled_says_so(void)
 	kevent_queue_close(&q);
 }
 
-/* What inotify has by then is for the watch as it was. */
+/* Changes before a MODIFY that fails are events of the watch as it was. */
 static void failed_modify_loses_no_change(void)
 {
 	struct kevent_queue q;
@@ -602,7 +602,7 @@ static void check_mounts(struct kevent_queue *q)
 	CHECK_EQ(kevent_queue_get(q, &ev, 1, &no_time), 0);
 }
 
-/* What came before a request, and what the request finds */
+/* Requests lose neither earlier events, nor the ones that they find. */
 static void requests_take_no_event_away(struct kevent_queue *q, int fd,
 					__u32 mode)
 {
@@ -1142,7 +1142,7 @@ static void check_mask(int signal)
 	count_handled(signal);
 	CHECK(is_masked(signal) && is_masked(SIGUSR2) && is_masked(SIGHUP));
 	CHECK(!is_masked(SIGALRM));
-	/* Those of the C library */
+	/* A signal of the C library is not blocked either. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &all, sizeof(all));
 	CHECK_EQ(all >> 31 & 1, 0);
 }
@@ -1282,7 +1282,7 @@ static void flags_of_the_program_hold(void)
 	check_signal(&q, SIGUSR1);
 	CHECK_EQ(kill(getpid(), SIGUSR1), 0);
 	CHECK_EQ(handled, 1);
-	/* What it is by then comes back. */
+	/* SA_RESETHAND has set the default, and the end of the queue restores that. */
 	kevent_queue_close(&q);
 	CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
 }
@@ -1430,7 +1430,7 @@ static void descriptors_of_signals_go_with_the_last_queue(void)
 	CHECK_EQ(count_files(), with_one);
 	pid = fork();
 	if (!pid) {
-		/* What a child closes is its own. */
+		/* The child closes only its own copies. */
 		alarm(SECONDS);
 		kevent_queue_close(&q);
 		CHECK_EQ(count_files(), nr);
@@ -1448,7 +1448,7 @@ static void descriptors_of_signals_go_with_the_last_queue(void)
 
 #define CAUGHT	65536
 
-/* Those that have no place merge, and are not lost. */
+/* Signals without a place merge, and are not lost. */
 static void handler_never_waits_for_room(void)
 {
 	union sigval value = { .sival_int = 0 };

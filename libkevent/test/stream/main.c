@@ -450,7 +450,7 @@ static size_t resident(const struct kevent_stream *s)
 	return nr;
 }
 
-/* What does not wait for the reader takes no more pages. */
+/* While the reader keeps up, the stream touches only a few pages. */
 static void memory_stays_small(void)
 {
 	int i;
@@ -1078,7 +1078,7 @@ static void stream_goes_back_and_forth(void)
 	close_sets();
 }
 
-/* What it is for: a descriptor, in its place among the bytes */
+/* Both leave the memory to pass a descriptor in its place among the bytes. */
 static void descriptors_pass_meanwhile(void)
 {
 	const int fd = 0;

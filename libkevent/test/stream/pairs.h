@@ -33,7 +33,7 @@ static int loop_a, loop_b;
 
 #define MAX_WATCHED	1024
 
-/* What the loops watch sockets for */
+/* The streams whose sockets the loops watch, and for which events */
 static struct {
 	struct kevent_stream	*s;
 	int			events;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What echo_kqueue.c needs of kqueue(2), so that it can be compiled where there is none
+ * The part of kqueue(2) that echo_kqueue.c needs, to compile it where there is none
  */
 #ifndef SYS_EVENT_H
 #define SYS_EVENT_H
