@@ -30,7 +30,7 @@ void fb_move(struct fb_queue *q, struct fb_watch *w, enum fb_list_nr list)
 	fb_dequeue(q, w);
 	fb_list_add_tail(&w->link, &q->lists[list].head);
 	q->lists[list].nr++;
-	w->list = list;
+	w->list = (__u16)list;
 }
 
 void fb_enqueue(struct fb_queue *q, struct fb_watch *w)
