@@ -94,7 +94,7 @@ enum kevent_admission {
 static inline struct kevent_limit *
 kevent_limit_peek(struct kevent_limit *const *where)
 {
-	/* Pairs with kevent_limit_alloc(). */
+	/* Pairs with kevent_limit_join(). */
 	return smp_load_acquire(where);
 }
 

@@ -64,7 +64,7 @@
  *		one that expects a dead watch. Called in process context, with
  *		the watched object pinned and after kevent_unlink(); takes no
  *		lock that is held across a ->poll() or a fault. Called once,
- *		after attach() has returned. Optional: marks come by kevent_find() only
+ *		after attach() has returned. Optional where callbacks come by kevent_find() only
  * @destroy:	free what attach() allocated. Optional
  * @command:	a task wants %KEVENT_CTL_MODIFY, REMOVE or READY of the watch, which is not dead;
  *		under ready_lock. Returns 0 to have it done, -errno, which is -EPERM if the task

@@ -32,7 +32,9 @@
  * The watch that is chosen may be modified before it is notified. So the flags are written
  * first. Then kevent_offer() checks under ready_lock whether the watch still wants all it
  * was chosen for. If it does not, the flags are taken back and the next watch is asked. If
- * it does, a MODIFY that comes later sees the flags.
+ * it does, a MODIFY that comes later sees the flags. A watch that is claimed is delivered
+ * with the conditions that were polled before. If it is ONESHOT or DISPATCH, that delivery
+ * would take along a notification that comes meanwhile, so others are notified, too.
  */
 
 #include <linux/capability.h>

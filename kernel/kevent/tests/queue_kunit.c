@@ -584,6 +584,7 @@ static void check_source(struct kunit *test, const struct kevent_source_ops *ops
 	KUNIT_EXPECT_FALSE_MSG(test,
 			       level && (!ops->collect || ops->fill || ops->delivered),
 			       "%s", name);
+	KUNIT_EXPECT_FALSE_MSG(test, ops->collect && ops->marks, "%s", name);
 }
 
 static void sources_have_methods_that_go_together(struct kunit *test)
