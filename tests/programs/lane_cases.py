@@ -1476,6 +1476,27 @@ def end_behind_server(conn):
     sync()
 
 
+def ends_of_both(conn):
+    """Both have ended. The client says so, and reads with room for control data; nobody rings."""
+    warm(conn)
+    if side == 'server':
+        conn.sendall(b'bytes')
+    conn.shutdown(socket.SHUT_WR)
+    beside.sendall(b's')
+    assert beside.recv(1) == b's'
+    if side == 'server':
+        beside.recv(1)
+        say(conn.recv(1))
+        return
+    wanted = select.POLLIN | select.POLLOUT
+    say(bits(conn, wanted), read_all(conn, 6), bits(conn, wanted))
+    say(conn.recvmsg(1, 100, socket.MSG_DONTWAIT)[:3], conn.recvmsg(1, 100)[:3], conn.recv(1))
+    beside.sendall(b's')
+
+
+both_end_server = both_end_client = ends_of_both
+
+
 def let_leave(conn):
     """Waits for the server, but for no bytes, until it is back on the socket."""
     warm(conn)

@@ -236,6 +236,8 @@ static int leave_step(struct conn *c)
 		return error;
 	if (kevent_stream_peek(c->s, &byte, 1))
 		return -EAGAIN;
+	/* A peer that has only ended the stream, too, may still ring: not into a read of the socket. */
+	real()->shutdown(kevent_stream_fd(c->s), SHUT_RDWR);
 	drop_bells(kevent_stream_fd(c->s));
 	return 0;
 }

@@ -41,14 +41,15 @@ static int poll_out(struct kevent_stream *s, int sock)
 /* Of both directions */
 static int poll_ends(const struct kevent_stream *s, int sock)
 {
-	bool gone;
+	bool gone, ended;
 
 	if (!s->in.mem && !s->out.mem)
 		return sock & (POLLHUP | POLLERR | POLLRDHUP);
 	/* In a direction through the socket, the peer may have ended only the stream. */
 	gone = s->sock_end || (s->in.mem && s->out.mem && lane_load(&s->peer->gone));
-	return (sock & POLLRDHUP) | (gone || lane_load(&s->peer->closed) ? POLLRDHUP : 0) |
-	       (gone || (s->in.end && s->out.shut) ? POLLHUP : 0);
+	ended = gone || lane_load(&s->peer->closed);
+	return (sock & POLLRDHUP) | (ended ? POLLRDHUP : 0) |
+	       (gone || ((ended || s->in.end) && s->out.shut) ? POLLHUP : 0);
 }
 
 int kevent_stream_poll(struct kevent_stream *s, int events)

@@ -1218,6 +1218,31 @@ static void acceptance_and_leave_meet(void)
 	close_sets();
 }
 
+static void ends_of_both_are_seen_before_bytes(void)
+{
+	open_usual();
+	say(a, "1");
+	CHECK_EQ(kevent_stream_shutdown(a), 0);
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLOUT), POLLIN | POLLOUT);
+	CHECK_EQ(kevent_stream_shutdown(b), 0);
+	CHECK_EQ(kevent_stream_poll(b, POLLIN | POLLOUT), POLLIN | POLLOUT | POLLHUP);
+	expect(b, "1");
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	CHECK_EQ(kevent_stream_poll(a, POLLIN | POLLOUT), POLLIN | POLLOUT | POLLHUP);
+	close_sets();
+}
+
+static void stream_closed_by_both_is_left(void)
+{
+	open_usual();
+	CHECK_EQ(kevent_stream_shutdown(a), 0);
+	CHECK_EQ(kevent_stream_shutdown(b), 0);
+	CHECK_EQ(kevent_stream_read(b, buf, 1), 0);
+	CHECK_EQ(kevent_stream_read(a, buf, 1), 0);
+	leave(a, b);
+	close_sets();
+}
+
 static void half_closed_stream_is_left(void)
 {
 	open_usual();
@@ -1753,6 +1778,8 @@ static const struct test tests[] = {
 	TEST(offer_is_withdrawn),
 	TEST(stream_may_be_left_before_its_first_bytes),
 	TEST(acceptance_and_leave_meet),
+	TEST(ends_of_both_are_seen_before_bytes),
+	TEST(stream_closed_by_both_is_left),
 	TEST(half_closed_stream_is_left),
 	TEST(left_stream_ends_behind_its_bytes),
 	TEST(poll_sees_the_end_of_a_left_stream),
