@@ -160,7 +160,6 @@ static int entry_put(struct kevent_requests *r, struct kevent_change *now,
 		     int result)
 {
 	struct ukevent __user *to = (struct ukevent __user *)r->first + r->count;
-	struct ukevent other;
 
 	if (likely(now->cmd != KEVENT_CTL_ADD)) {
 		kevent_put_result(r->at, &now->uk);
@@ -170,9 +169,14 @@ static int entry_put(struct kevent_requests *r, struct kevent_change *now,
 	if (!result)
 		return 0;
 	/* Swap two entries: those that are handed back come first in the array. */
-	if (r->at != to && (copy_from_user(&other, to, sizeof(other)) ||
-			    copy_to_user(r->at, &other, sizeof(other))))
-		return -EFAULT;
+	if (r->at != to) {
+		/* Declared here: INIT_STACK_ALL_ZERO would clear it for each request. */
+		struct ukevent other;
+
+		if (copy_from_user(&other, to, sizeof(other)) ||
+		    copy_to_user(r->at, &other, sizeof(other)))
+			return -EFAULT;
+	}
 	if (copy_to_user(to, &now->uk, sizeof(*to)))
 		return -EFAULT;
 	r->count++;
@@ -230,22 +234,24 @@ static int eventfd_ring(struct file *file)
 static int request_one(struct kevent_requests *r, struct kevent_change *now)
 {
 	struct fd f = EMPTY_FD, to = EMPTY_FD;
+	struct kevent_queue *q = r->q;
 	struct kevent *back = NULL;
 	int result, err;
 
-	if (likely(!r->changes || now->cmd != KEVENT_CTL_READY ||
-		   !(now->uk.req_flags & KEVENT_REQ_HANDOFF))) {
-		result = request_make(r->q, now, &f, &back);
-	} else {
+	if (unlikely(r->changes && now->cmd == KEVENT_CTL_READY &&
+		     now->uk.req_flags & KEVENT_REQ_HANDOFF)) {
 		/* For another queue, whose refusals hold, or an eventfd */
 		to = fdget(now->result);
+		q = NULL;
 		if (!fd_file(to))
 			result = -EBADF;
 		else if (is_kevent_file(fd_file(to)))
-			result = request_make(fd_file(to)->private_data, now, &f, &back);
+			q = fd_file(to)->private_data;
 		else
 			result = eventfd_ring(fd_file(to));
 	}
+	if (q)
+		result = request_make(q, now, &f, &back);
 	err = request_put(r, now, result);
 	if (back) {
 		kevent_add_end(back, err);

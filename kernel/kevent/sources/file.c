@@ -42,6 +42,16 @@ static struct socket *ev_poll_socket(const struct kevent_poll *kp,
 	return kp->kf.ke.type == KEVENT_PIPE ? NULL : kevent_socket(file);
 }
 
+/* epoll and io_uring wake up with the one name of data. */
+static __poll_t ev_poll_nesting_keys(struct file *file, __poll_t keys)
+{
+	__poll_t more = keys & EPOLLRDNORM ? EPOLLIN : 0;
+
+	if (kevent_is_nesting(file))
+		return more | EV_POLL_NESTING;
+	return host_is_uring(file) ? more : 0;
+}
+
 /* @sock: of ev_poll_socket() */
 static inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 				    struct file *file,
@@ -60,14 +70,8 @@ static inline __poll_t ev_poll_keys(const struct kevent_poll *kp,
 		     (kp->kf.ke.type == KEVENT_SOCKET &&
 		      event & (KEVENT_SOCKET_ACCEPT | KEVENT_SOCKET_EMPTY))))
 		keys |= EV_POLL_EXTRA;
-	if (kp->kf.ke.type == KEVENT_POLL) {
-		bool nests = kevent_is_nesting(file);
-
-		/* epoll and io_uring wake up with the one name of data. */
-		if (keys & EPOLLRDNORM && (nests || host_is_uring(file)))
-			keys |= EPOLLIN;
-		return nests ? keys | EV_POLL_NESTING : keys;
-	}
+	if (kp->kf.ke.type == KEVENT_POLL)
+		return keys | ev_poll_nesting_keys(file, keys);
 	if (event & (KEVENT_SOCKET_RECV | KEVENT_SOCKET_ACCEPT))
 		keys |= EPOLLIN | EPOLLRDNORM;
 	if (event & KEVENT_SOCKET_SEND)
