@@ -248,6 +248,7 @@ static const struct skip skips[] = {
 	  " timer.many_timers_expire_once_and_not_early"
 	  " proc_tasks.watches_of_a_process_are_limited_for_each_user"
 	  " proc_tasks.watches_of_a_process_are_limited_for_all_users"
+	  " proc_tasks.watches_of_a_parent_are_limited_for_all_users"
 	  " ring.fdinfo_lists_the_watches"
 	  " modes.modify_counts_although_a_consumer_has_looked trace looks"
 	  " timer.clock_that_waits_for_its_turn_is_started_again"

@@ -24,7 +24,8 @@
  *
  * The list of wait_pidfd has the watches of all users, and pollers, and an exit walks it.
  * A tally, found by user and struct pid, counts how many are of one user, and another one those of
- * all users. Parents and root do not count there: others cannot keep them from watching a child.
+ * all users. Root does not count there, and a parent, whose queues may be of any user, has a tally
+ * of its own: others cannot keep them from watching a child.
  */
 
 #include <linux/capability.h>
@@ -42,16 +43,21 @@
 #include "../host_process.h"
 
 /*
- * Watches of one process, over all queues of a user, and of all users but its parent and root:
- * their callbacks run with interrupts off, under tasklist_lock. Each may wake a consumer.
+ * Watches of one process, over all queues of a user, and of all users but root. As many again are
+ * those of its parents. Their callbacks run with interrupts off, under tasklist_lock. Each may
+ * wake a consumer.
  */
 #define EV_PROC_MAX		64U
 #define EV_PROC_MAX_OF_USERS	(4 * EV_PROC_MAX)
 
+/* For kevent_tally.owner: the parents of the process. The address is that of no user. */
+#define EV_PROC_PARENTS		((struct kevent_owner *)&kevent_tallies)
+
 /**
  * struct kevent_tally - the watches of one user of one process
  * @node:	in kevent_tallies
- * @owner:	I: the user, NULL for all users; a pointer to compare, held by the watches
+ * @owner:	I: the user, NULL for all users, or %EV_PROC_PARENTS; a pointer to compare, held by
+ *		the watches
  * @pid:	I: likewise
  * @nr:		watches, at least 1; under kevent_tally_lock
  *
@@ -74,8 +80,8 @@ static struct rb_root kevent_tallies = RB_ROOT;	/* kevent_tally_lock */
  * @kk:		the watch, found by the process id
  * @pid:	I: the process, with a reference; NULL when there is none
  * @tally:	I: counts the watches of the user and @pid, up to %EV_PROC_MAX
- * @all:	I: likewise those of all users, up to %EV_PROC_MAX_OF_USERS; NULL for a parent
- *		and root
+ * @all:	I: likewise those of all users, or of parents, up to %EV_PROC_MAX_OF_USERS;
+ *		NULL for root
  * @wait:	W: in &pid.wait_pidfd until the process has exited
  * @cred:	W: the event has the status if the process still has these
  *		credentials, the same object, and may be looked at. NULL: see @trusted,
@@ -270,16 +276,17 @@ static int ev_proc_count(struct kevent_proc *kp)
 {
 	struct kevent_owner *owner = kp->kk.ke.queue->owner;
 	struct task_struct *task;
+	bool child;
 
 	kp->tally = kevent_tally_get(owner, kp->pid, EV_PROC_MAX);
 	if (IS_ERR(kp->tally) || host_owner_is_root(owner))
 		return PTR_ERR_OR_ZERO(kp->tally);
 	scoped_guard(rcu) {
 		task = pid_task(kp->pid, PIDTYPE_TGID);
-		if (task && ev_proc_is_child(task))
-			return 0;
+		child = task && ev_proc_is_child(task);
 	}
-	kp->all = kevent_tally_get(NULL, kp->pid, EV_PROC_MAX_OF_USERS);
+	kp->all = kevent_tally_get(child ? EV_PROC_PARENTS : NULL, kp->pid,
+				   EV_PROC_MAX_OF_USERS);
 	return PTR_ERR_OR_ZERO(kp->all);
 }
 

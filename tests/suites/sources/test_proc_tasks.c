@@ -372,6 +372,33 @@ static void watches_of_a_process_are_limited_for_all_users(void)
 		CHECK_EQ(join_child(pid[i], PATIENCE_MS), 0);
 }
 
+/* Watches its child in queues of six users, as often as it may. */
+static int watches_in_queues_of_others(void *arg)
+{
+	uint32_t nr = 0;
+	pid_t pid = fork();
+	uid_t uid;
+
+	(void)arg;
+	if (!pid)
+		while (pause())
+			;
+	do {
+		uid = 4242 + nr / LIMIT;
+		CHILD_MUST(!setresuid(-1, 0, -1) && !setresuid(uid, uid, 0));
+	} while (!add_proc(kevent_init(NULL, 0, 0), pid, 0, 3) && ++nr < 6 * LIMIT);
+	CHILD_MUST(!setresuid(-1, 0, -1));
+	CHILD_MUST(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	CHILD_MUST(nr == 4 * LIMIT);
+	return 0;
+}
+
+/* A parent may have queues of other users, and each user has a limit of its own. */
+static void watches_of_a_parent_are_limited_for_all_users(void)
+{
+	CHECK_EQ(join_child(start_child(watches_in_queues_of_others, NULL), PATIENCE_MS), 0);
+}
+
 /* Threads */
 
 /* Only system calls: the C library must not end the process. */
@@ -604,6 +631,7 @@ static const struct test_case cases[] = {
 	TEST(status_is_withheld_after_a_change_of_credentials),
 	TEST(watches_of_a_process_are_limited_for_each_user),
 	TEST(watches_of_a_process_are_limited_for_all_users),
+	TEST(watches_of_a_parent_are_limited_for_all_users),
 	TEST_EACH(last_thread_ends_the_process),
 	TEST(exit_of_a_thread_is_none),
 	TEST(exec_is_no_exit),
