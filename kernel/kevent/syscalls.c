@@ -15,7 +15,6 @@
 
 #include "call/workers.h"
 #include "core/cache.h"
-#include "core/consumer.h"
 #include "core/deadline.h"
 #include "core/max_running.h"
 #include "core/queue.h"
@@ -24,6 +23,7 @@
 #include "core/source_ops.h"
 #include "core/testpoint.h"
 #include "core/wait.h"
+#include "core/wake.h"
 #include "core/wakeup_source.h"
 #include "ctl.h"
 #include "host.h"

@@ -248,7 +248,7 @@ static void kevent_settle(struct kevent_collection *c, struct kevent *ke)
 }
 
 /*
- * Store the entry of the oldest occurrence, which kevent_entry() of watch.h builds. Returns false
+ * Store the entry of the oldest occurrence, which kevent_entry() of types.h builds. Returns false
  * on a fault.
  */
 static bool kevent_store_entry(struct kring *to, struct kevent *ke)

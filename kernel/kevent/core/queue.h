@@ -10,19 +10,23 @@
 
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
+#include <linux/compiler.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/ukevent.h>
 #include <linux/wait.h>
 
+#include "../host.h"
 #include "max_running.h"
 #include "index.h"
 #include "nesting.h"
@@ -303,6 +307,47 @@ static inline void kevent_note_taker(struct kevent_queue *q)
 
 	if (unlikely(taker != current->files && taker != KEVENT_TAKERS))
 		WRITE_ONCE(q->taker, KEVENT_TAKERS);
+}
+
+bool __kevent_ring_select(struct kevent_queue *q);
+
+/*
+ * Point the ring to where it is in current->mm. Returns false when it is not mapped here,
+ * as far as the queue knows, when a descriptor was closed here and no call came after that,
+ * or when there is none.
+ */
+static inline bool kevent_ring_select(struct kevent_queue *q)
+{
+	lockdep_assert_held(&q->ready_lock);
+
+	return host_mm_in_use() &&
+	       (likely(q->ring_mm == current->mm) || __kevent_ring_select(q));
+}
+
+/*
+ * Can an amount be stored in the ring now? An event that is queued gets one when it
+ * is delivered. Peeks: an entry without an amount is no harm.
+ */
+static inline bool kevent_may_store(const struct kevent_queue *q)
+{
+	return q->home.mm == current->mm || !list_empty(&q->mappings);
+}
+
+void __kevent_awake_begin(struct kevent_queue *q);
+void __kevent_awake_end(struct kevent_queue *q);
+
+/* A consumer has come back, before its changes are made, and before it collects. */
+static inline void kevent_awake_begin(struct kevent_queue *q)
+{
+	if (unlikely(READ_ONCE(q->wakeup)))
+		__kevent_awake_begin(q);
+}
+
+/* It has collected. */
+static inline void kevent_awake_end(struct kevent_queue *q)
+{
+	if (unlikely(READ_ONCE(q->wakeup)))
+		__kevent_awake_end(q);
 }
 
 /* Put a watch that is on no list at the end of @list. */

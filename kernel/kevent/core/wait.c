@@ -32,7 +32,6 @@
 #include <trace/events/kevent.h>
 
 #include "busy_poll.h"
-#include "consumer.h"
 #include "deadline.h"
 #include "max_running.h"
 #include "queue.h"

@@ -10,7 +10,6 @@
 #include <linux/sched/signal.h>
 #include <linux/types.h>
 
-#include "consumer.h"
 #include "queue.h"
 #include "wake.h"
 

@@ -8,8 +8,8 @@
 #include <linux/cpumask.h>
 #include <linux/types.h>
 
-#include "consumer.h"
 #include "queue.h"
+#include "wake.h"
 
 u32 kevent_coalesce_begin_on(struct kevent_queue *q, struct kevent_consumer *w,
 			     bool timed_out);

@@ -35,23 +35,4 @@ static inline u32 kevent_amount(struct kevent *ke, u32 ready)
 	return ops->amount ? ops->amount(ke, ready) : 0;
 }
 
-/*
- * Make the entry of an event of a watch; kevent_fill() adds what is not in all entries. It needs
- * no memory if the caller is inline, too. A hit has nothing to add: its watch is neither broken
- * nor one for STAY_AWAKE, and its source has no fill().
- */
-static inline struct ukevent kevent_entry(const struct kevent *ke, u32 ready,
-					  u32 amount)
-{
-	return (struct ukevent){
-		.id.raw_u64	= kevent_id(ke),
-		.type		= ke->type,
-		.event		= ke->event,
-		.req_flags	= ke->req_flags,
-		.ret_flags	= KEVENT_RET_DONE,
-		.ret_data	= { ready, amount },
-		.ptr		= ke->user,
-	};
-}
-
 #endif /* _KEVENT_WATCH_H */

@@ -15,7 +15,6 @@
 #include "file_nest.h"
 #include "file_report.h"
 #include "file_wait.h"
-#include "file_watch.h"
 
 /*
  * Wake-up keys contain these although they have not become true, or contain none for

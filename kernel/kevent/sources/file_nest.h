@@ -5,7 +5,7 @@
 #ifndef _KEVENT_FILE_NEST_H
 #define _KEVENT_FILE_NEST_H
 
-#include "file_watch.h"
+#include "file_report.h"
 
 int kevent_nest_link(struct kevent_poll *kp, struct file *file);
 void kevent_nest_unlink(struct kevent *ke);

@@ -16,7 +16,6 @@
 #include "../core/testpoint.h"
 #include "../host.h"
 #include "file_report.h"
-#include "file_watch.h"
 
 /*
  * Sockets all of whose data has arrived: KEVENT_SOCKET_EMPTY

@@ -52,7 +52,6 @@
 #include "../host.h"
 #include "file_report.h"
 #include "file_wait.h"
-#include "file_watch.h"
 
 /*
  * Watches in one wait queue, of a user, and of all users but root, as %KEVENT_MAX_OF_USERS. They

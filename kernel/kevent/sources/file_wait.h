@@ -5,7 +5,7 @@
 #ifndef _KEVENT_FILE_WAIT_H
 #define _KEVENT_FILE_WAIT_H
 
-#include "file_watch.h"
+#include "file_report.h"
 
 struct socket;
 struct ukevent;
