@@ -3,7 +3,8 @@
  * kevent_call(): a chain of system calls in one
  *
  * With KEVENT_CALL_ASYNC a chain runs as far as no call blocks. The rest is left to
- * a serving thread of the same process: call/workers.c.
+ * a serving thread of the same process: call/workers.c. Calls that are allowed are in
+ * call/chain.c.
  */
 
 #include <linux/cleanup.h>

@@ -15,10 +15,11 @@
  * thread, and no credential, file table or address space is kept.
  *
  * A thread is a member of kevent_crew.limit as long as it serves, and at most so many of them
- * run. core/max_running.c decides that, in kevent_limit_enter(). A thread that blocks in a call
- * does not count: the scheduler says so, as it does for workqueues, and another one takes the
- * next chain. A thread takes a chain when it begins it: one that leaves for a signal leaves it
- * to another. If a call oopses, do_exit() drops the member before it can block.
+ * run. core/max_running.c decides that, in kevent_limit_enter(), and which thread is next. A
+ * thread that blocks in a call does not count: the scheduler says so, as it does for workqueues,
+ * and another one takes the next chain. A thread takes a chain when it begins it: one that leaves
+ * for a signal leaves it to another. If a call oopses, do_exit() drops the member before it can
+ * block.
  *
  * A queue has chains of one process, since they are addresses. kevent_crew.process is a
  * pointer to compare. If the last descriptor of the queue is closed while the process

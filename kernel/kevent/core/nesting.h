@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A queue as a set of files among others, which watch each other
+ * A queue as a set of files among others, which watch each other: at most EP_MAX_NESTS deep
  */
 #ifndef _KEVENT_NESTING_H
 #define _KEVENT_NESTING_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settings of the administrator: who may use kevent, and how much memory a user may have
- * the kernel keep
+ * Sysctls, the settings of the administrator: who may use kevent, and how much memory a user may
+ * have the kernel keep
  */
 
 #include <linux/capability.h>

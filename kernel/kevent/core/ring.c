@@ -2,6 +2,8 @@
 /*
  * The ring in user memory: stores with page faults disabled
  *
+ * kevent_entry() of types.h makes an entry, and kring_put() of ring.h stores it.
+ *
  * The thread that runs makes a store to user memory, with its protection keys in force,
  * and the processor decides. The kernel does not change these keys when it is entered, so
  * that is true of wake-ups too: the thread that is interrupted, also by a softirq, lends

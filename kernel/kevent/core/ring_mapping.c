@@ -10,6 +10,8 @@
  * A miss that wakes a consumer sets no flag. kevent_more_left() sets it later if that consumer
  * does not collect soon. A call that leaves events behind sets the flag too, and a call that leaves
  * none clears it.
+ *
+ * If the memory of the ring is gone, kevent_give_up() of deliver.c says so.
  */
 
 #include <linux/fdtable.h>

@@ -13,7 +13,7 @@
 
 #include "types.h"
 
-/* After the last type. A new source is declared below, and put into table.c. */
+/* After the last type. A new source is declared below, and put into sources.c. */
 #define KEVENT_NR_TYPES		(KEVENT_BOUND + 1)
 
 /*
@@ -137,7 +137,7 @@ extern const struct kevent_source_ops kevent_futex_ops;
 extern const struct kevent_source_ops kevent_aio_ops;
 extern const struct kevent_source_ops kevent_bound_ops;
 
-/* table.c: by type; NULL when this kernel has no source for it */
+/* sources.c: by type; NULL when this kernel has no source for it */
 extern const struct kevent_source_ops *const kevent_sources[];
 
 /* sources/timer.c: the start, the queue's file and its watches are gone, the end of the module */

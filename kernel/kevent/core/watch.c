@@ -400,7 +400,10 @@ int kevent_mark(struct kevent_queue *q, const struct kevent_source_ops *ops,
 
 /* Removal: the four steps of types.h, for one watch or all of a queue */
 
-/* Step 4 of the removal of a watch, by the task that removes it or by the one that claimed it */
+/*
+ * Step 4 of the removal of a watch, by the task that removes it or by the one that claimed it.
+ * kevent_index_erase() frees the memory after a grace period.
+ */
 void kevent_free(struct kevent *ke)
 {
 	const struct kevent_source_ops *ops = kevent_source_of(ke);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Watches of files that can be polled: what a wake-up says to one of them
+ *
+ * core/deliver.c says when a file is polled again.
  */
 
 #include <linux/net.h>

@@ -449,7 +449,7 @@ static int ev_poll_wake_slow(struct kevent_poll *kp, __poll_t key)
 
 /*
  * Callback of the first wait queue of a file. The lock of the wait queue is held,
- * interrupts are off.
+ * interrupts are off. ev_poll_key_events() of file_report.h reads its key.
  */
 int ev_poll_wake(wait_queue_entry_t *wait, unsigned int mode, int sync,
 		 void *key)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals that watches keep until they are delivered
+ * Signals that watches keep until they are delivered: pending ones of signal_pending.c, and those
+ * that are being sent, of signal.c
  */
 
 #include <linux/cleanup.h>
