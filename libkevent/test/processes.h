@@ -41,6 +41,7 @@ static void check_eq(long long got, long long want, const char *what, int line)
 #define CHECK_EQ(got, want) \
 	check_eq((long long)(got), (long long)(want), #got, __LINE__)
 #define CHECK(cond)	CHECK_EQ(!!(cond), 1)
+#define FAIL(what)	check_eq(0, 1, what, __LINE__)
 
 static int run_test(const struct test *test)
 {

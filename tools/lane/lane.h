@@ -24,8 +24,12 @@
 #include "real.h"
 
 #define EXPORT		__attribute__((visibility("default")))
-/* Another name by which libc exports a function */
+/* Another name by which libc exports a function. clang has no copy(), and misses none. */
+#if __has_attribute(copy)
 #define ALIAS(name, of)	EXPORT __typeof__(of) name __attribute__((alias(#of), copy(of)))
+#else
+#define ALIAS(name, of)	EXPORT __typeof__(of) name __attribute__((alias(#of)))
+#endif
 #define FOREVER		(-1)
 #define NOT_OURS	(-4096)	/* no errno: to be done by the socket */
 #define LANE_EVENTS	64

@@ -1296,7 +1296,7 @@ static void kept_marks_are_delivered_one_by_one(void)
 	CHECK_EQ(add_mark(q.fd, KEVENT_REQ_KEEP_EACH), 0);
 	for (i = 0; i < KEPT; i++)
 		if (mark(q.fd, i) != 1)
-			CHECK(!"marked");
+			FAIL("marked");
 	start = cpu_ms();
 	CHECK_EQ(kevent_get_events(q.fd, KEPT, KEPT, NULL, ev, 0), KEPT);
 	CHECK(cpu_ms() - start < 1000);
@@ -2180,7 +2180,7 @@ static void level_watches_take_turns_in_the_ring(void)
 	}
 	for (took = 0; took < 30 * ARRAY_SIZE(counts); took++) {
 		if (took % 2 == 0)
-			kevent_wait(q.fd, SIZE, q.ring->ring_kidx & -1U, &no_time, 0, NULL);
+			kevent_wait(q.fd, SIZE, (__u32)q.ring->ring_kidx, &no_time, 0, NULL);
 		CHECK_EQ(kevent_ring_next(q.ring, SIZE, &ev), 1);
 		counts[ev.ptr % ARRAY_SIZE(counts)]++;
 	}

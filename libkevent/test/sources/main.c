@@ -299,7 +299,7 @@ static void fill_inotify(const int fd[2])
 		fclose(file);
 	for (i = 0; i <= nr; i++)
 		if (pwrite(fd[i % 2], "", 1, 0) != 1)
-			CHECK(!"written");
+			FAIL("written");
 }
 
 /* Takes all there is; the conditions of the watch of @fd */
@@ -530,7 +530,7 @@ static void *change_on(void *none)
 {
 	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
 		if (pwrite(busy[0], "", 1, 0) != 1 || pwrite(busy[1], "", 1, 0) != 1)
-			CHECK(!"written");
+			FAIL("written");
 		__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
 	}
 	return none;
@@ -957,7 +957,7 @@ static void fault_is_delivered_as_well(void)
 	CHECK_EQ(ctl_signal(&q, KEVENT_CTL_ADD, SIGSEGV, 0), 0);
 	if (!sigsetjmp(after_fault, 1)) {
 		*nowhere = 1;
-		CHECK(!"fault");
+		FAIL("fault");
 	}
 	CHECK_EQ(handled, 1);
 	CHECK_EQ(kevent_queue_get(&q, &ev, 1, &no_time), 1);
@@ -1039,7 +1039,7 @@ static void handler_is_not_left_by_a_jump(void)
 	if (!sigsetjmp(after_fault, 1)) {
 		at_look = raise_alarm;
 		kill(getpid(), SIGTERM);
-		CHECK(!"alarm");
+		FAIL("alarm");
 	}
 	CHECK(!at_look);
 	CHECK_EQ(handled, 1);
@@ -1464,7 +1464,7 @@ static void handler_never_waits_for_room(void)
 		for (i = 0; i < CAUGHT + 10; i++) {
 			value.sival_int = i;
 			if (sigqueue(getpid(), RT, value))
-				CHECK(!"queued");
+				FAIL("queued");
 		}
 		for (i = 0; i < CAUGHT; i++) {
 			if (kevent_queue_get(&q, &ev, 1, &no_time) != 1 ||
