@@ -82,7 +82,7 @@ static __u64 now(void)
 static char *setting(const char *text, const char *key)
 {
 	static char value[LINE];
-	char begin[2 * LINE];
+	char begin[2 * LINE + 3];
 	const char *at;
 
 	snprintf(begin, sizeof(begin), "\n%s ", key);
