@@ -339,8 +339,10 @@ to = $(foreach name,DESTDIR PREFIX,$(if $($(name)),'$(name)=$(abspath $($(name))
 
 install: libkevent
 install uninstall:
-	@$(MAKE) --no-print-directory -C libkevent BUILD=$(BUILD) $(to) $@
-	@$(MAKE) --no-print-directory -C tools BUILD=$(BUILD) $(to) $@
+	@$(MAKE) -s --no-print-directory -C libkevent BUILD=$(BUILD) $(to) $@
+	@$(MAKE) -s --no-print-directory -C tools BUILD=$(BUILD) $(to) $@
+	@echo "$@: the library, its manual pages and programs:" \
+		"$(if $(DESTDIR),$(abspath $(DESTDIR)))$(abspath $(or $(PREFIX),/usr/local))"
 
 clean:
 	@rm -rf $(addprefix $(BUILD)/,include linux libkevent lighttpd \
