@@ -55,12 +55,13 @@
 
 /*
  * Watches in one wait queue, of a user, and of all users but root, as %KEVENT_MAX_OF_USERS. They
- * bound what one wake-up does for them with interrupts off. ADD looks at no more than so many
- * entries to count them: if there are more, most of what a wake-up takes is not due to watches.
+ * bound what one wake-up does for them with interrupts off. To count them, ADD looks at so many
+ * entries at most on each side of the new watch. If there are more, most of what a wake-up takes
+ * is not due to watches.
  */
 #define KEVENT_MAX_PER_WAIT_QUEUE	192
 #define KEVENT_MAX_OF_WAIT_QUEUE	(4 * KEVENT_MAX_PER_WAIT_QUEUE)
-#define KEVENT_WAIT_QUEUE_LOOKS		4096
+#define KEVENT_WAIT_QUEUE_LOOKS		2048
 
 /* Joining */
 
@@ -84,29 +85,31 @@ static const struct kevent_queue *entry_queue(wait_queue_entry_t *wait)
 }
 
 /*
- * Has the owner as many watches there as the caller may add to, or have all users? Security modules
- * are asked for capabilities under spinlocks, as by ptrace_may_access().
+ * Has the owner as many watches around @place as the caller may add to, or have all users? Security
+ * modules are asked for capabilities under spinlocks, as by ptrace_may_access().
  */
-static bool is_full(struct wait_queue_head *head,
+static bool is_full(struct wait_queue_head *head, struct list_head *place,
 		    const struct kevent_owner *owner)
 {
-	unsigned int nr = 0, users = 0, left = KEVENT_WAIT_QUEUE_LOOKS;
+	unsigned int nr = 0, users = 0, left, side;
 	bool root = host_owner_is_root(owner);
 	const struct kevent_queue *q;
-	wait_queue_entry_t *wait;
+	struct list_head *at;
 
-	list_for_each_entry(wait, &head->head, entry) {
-		if (!left--)
-			break;
-		q = entry_queue(wait);
-		if (!q)
-			continue;
-		nr += q->owner == owner;
-		users += !host_owner_is_root(q->owner);
-		if (nr >= KEVENT_MAX_PER_WAIT_QUEUE ||
-		    (!root && users >= KEVENT_MAX_OF_WAIT_QUEUE))
-			return !ns_capable_noaudit(&init_user_ns,
-						   CAP_SYS_RESOURCE);
+	for (side = 0; side < 2; side++) {
+		at = side ? place->prev : place;
+		for (left = KEVENT_WAIT_QUEUE_LOOKS; left && at != &head->head; left--) {
+			q = entry_queue(list_entry(at, wait_queue_entry_t, entry));
+			at = side ? at->prev : at->next;
+			if (!q)
+				continue;
+			nr += q->owner == owner;
+			users += !host_owner_is_root(q->owner);
+			if (nr >= KEVENT_MAX_PER_WAIT_QUEUE ||
+			    (!root && users >= KEVENT_MAX_OF_WAIT_QUEUE))
+				return !ns_capable_noaudit(&init_user_ns,
+							   CAP_SYS_RESOURCE);
+		}
 	}
 	return false;
 }
@@ -181,10 +184,10 @@ int file_wait_join(struct kevent_poll *kp, struct wait_queue_head *head,
 
 	guard(rcu)();
 	guard(spinlock_irq)(&head->lock);
-	if (is_full(head, kp->kf.ke.queue->owner))
-		return -ENOSPC;
 	/* The list of the file need not be read for one that is alone. */
 	peer = list_empty(&head->head) ? NULL : find_peer(kp, head);
+	if (is_full(head, peer ? &peer->wait.entry : head->head.next, kp->kf.ke.queue->owner))
+		return -ENOSPC;
 	if (peer)
 		list_add_tail(&kp->wait.entry, &peer->wait.entry);
 	else
@@ -201,7 +204,7 @@ int file_wait_join_more(struct kevent_poll_more *more,
 			struct wait_queue_head *head)
 {
 	guard(spinlock_irqsave)(&head->lock);
-	if (is_full(head, more->kp->kf.ke.queue->owner))
+	if (is_full(head, head->head.next, more->kp->kf.ke.queue->owner))
 		return -ENOSPC;
 	more->wait.private = head;
 	__add_wait_queue(head, &more->wait);

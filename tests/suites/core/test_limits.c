@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -501,6 +503,36 @@ static void watches_per_wait_queue_are_limited(void)
 	unlink("/tmp/limits");
 }
 
+/* Adds watches of an eventfd, of which the first is behind 4500 items of epolls. */
+static int joins_behind_others(void *arg)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int kq, ep[5], fd[900], i, j;
+
+	(void)arg;
+	CHILD_MUST(!become_user());
+	kq = kevent_init(NULL, 0, 0);
+	for (i = 0; i < 900; i++)
+		fd[i] = i ? dup(fd[0]) : eventfd(0, EFD_NONBLOCK);
+	CHILD_MUST(add_poll(kq, fd[0], EPOLLIN, KEVENT_REQ_ET, 0) == 0);
+	for (j = 0; j < 5; j++) {
+		ep[j] = epoll_create1(0);
+		for (i = 0; i < 900; i++)
+			CHILD_MUST(!epoll_ctl(ep[j], EPOLL_CTL_ADD, fd[i], &ev));
+	}
+	for (i = 1; i < WAIT_QUEUE_LIMIT; i++)
+		CHILD_MUST(add_poll(kq, fd[i], EPOLLIN, KEVENT_REQ_ET, i) == 0);
+	CHILD_MUST(add_poll(kq, fd[i], EPOLLIN, KEVENT_REQ_ET, i) == -ENOSPC);
+	return 0;
+}
+
+/* A watch joins others of its file, wherever these are. */
+static void watches_behind_others_are_limited(void)
+{
+	open_fds(2000);
+	CHECK_EQ(join_child(start_child(joins_behind_others, NULL), 2 * PATIENCE_MS), 0);
+}
+
 /* Watches a FIFO until it must not any more, or has as many as it wants. */
 static int watches_the_fifo(void *arg)
 {
@@ -926,6 +958,7 @@ static const struct test_case cases[] = {
 	TEST(watches_per_file_are_limited_for_all_users),
 #endif
 	TEST_LIMIT(watches_per_wait_queue_are_limited, 30),
+	TEST_LIMIT(watches_behind_others_are_limited, 30),
 	TEST_LIMIT(watches_per_wait_queue_are_limited_for_all_users, 30),
 	TEST(second_wait_queue_is_charged),
 	TEST_LIMIT(watches_are_charged_to_the_memory_group, 30),
