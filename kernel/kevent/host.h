@@ -285,15 +285,6 @@ host_timer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 
-static inline void
-host_timer_setup_on_stack(struct hrtimer *timer,
-			  enum hrtimer_restart (*function)(struct hrtimer *),
-			  clockid_t clock, enum hrtimer_mode mode)
-{
-	hrtimer_init_on_stack(timer, clock, mode);
-	timer->function = function;
-}
-
 static inline void host_sleeper_setup_on_stack(struct hrtimer_sleeper *sleeper,
 					       clockid_t clock,
 					       enum hrtimer_mode mode)
