@@ -14,8 +14,8 @@
 #include <linux/uaccess.h>
 
 #include "call/workers.h"
-#include "core/cache.h"
 #include "core/deadline.h"
+#include "core/index.h"
 #include "core/max_running.h"
 #include "core/queue.h"
 #include "core/quota.h"

@@ -9,8 +9,8 @@
 #include <linux/miscdevice.h>
 #include <linux/ukevent.h>
 
-#include "../kevent/core/cache.h"
 #include "../kevent/core/deadline.h"
+#include "../kevent/core/index.h"
 #include "../kevent/core/source_ops.h"
 #include "../kevent/core/testpoint.h"
 #include "../kevent/core/wait.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Index of all watches of a queue
+ * The memory of watches, and the index of all watches of a queue
  */
 #ifndef _KEVENT_INDEX_H
 #define _KEVENT_INDEX_H
@@ -11,6 +11,7 @@
 
 struct kevent;
 struct kevent_block;
+struct kmem_cache;
 struct obj_cgroup;
 
 /**
@@ -31,6 +32,11 @@ struct kevent_index {
 	u32			paid;
 };
 
+/* By type. The cost is in bytes that the owner is charged with. */
+extern struct kmem_cache *kevent_caches[];
+extern u32 kevent_costs[];
+
+int kevent_caches_init(void);
 void kevent_index_init(struct kevent_index *index);
 void kevent_index_destroy(struct kevent_index *index);
 int kevent_index_insert(struct kevent_index *index, struct kevent *ke);

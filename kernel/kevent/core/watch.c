@@ -11,7 +11,7 @@
 #include <trace/events/kevent.h>
 
 #include "../host.h"
-#include "cache.h"
+#include "index.h"
 #include "lookup.h"
 #include "queue.h"
 #include "quota.h"

@@ -8,7 +8,7 @@
 #include <linux/mman.h>
 #include <linux/uaccess.h>
 
-#include "../core/cache.h"
+#include "../core/index.h"
 #include "../core/source.h"
 #include "../core/wait.h"
 #include "../core/wake.h"
